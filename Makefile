@@ -1,0 +1,138 @@
+# supple: `make` builds, `make demo` shows, `make check` tests. One makefile, non-recursive.
+#
+#   SAN=1              address and undefined-behaviour sanitizers, in a build folder of their own
+#   PREFIX, DESTDIR    where `make install` puts things
+#   V=1                show whole command lines
+
+PREFIX ?= /usr/local
+CFLAGS ?= -O2 -g
+PKG_CONFIG ?= pkg-config
+
+WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla
+BUILD := build/$(if $(SAN),san,$(if $(filter clang%,$(notdir $(CC))),clang,default))
+BIN := $(if $(filter build/default,$(BUILD)),bin,$(BUILD)/bin)
+comma := ,
+SANFLAGS := $(if $(SAN),-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -fopenmp $(WARN) $(CFLAGS) $(SANFLAGS) -Ilib -I/usr/include/suitesparse $(CPPFLAGS)
+
+# Libraries. CHOLMOD, SPQR and Embree 3 have no pkg-config file in Debian 12.
+PACKAGES := zlib jansson libxxhash openblas lapacke arpack assimp
+LDLIBS = -lspqr -lcholmod -lembree3 $(shell $(PKG_CONFIG) --libs $(PACKAGES)) -lm
+RUNTIME_LDLIBS = $(shell $(PKG_CONFIG) --libs zlib jansson libxxhash) -lm
+
+Q := $(if $(V),,@)
+say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
+
+# ---- what there is ----
+
+LIB_C := $(wildcard lib/*/*.c)
+# What a game or a plug-in links: no sparse solver, no BLAS. Kept closed by tests/test_layers.sh.
+RUNTIME_C := $(wildcard lib/runtime/*.c) $(filter-out lib/core/tool.c lib/core/child.c,$(wildcard lib/core/*.c)) \
+             lib/io/schema.c lib/io/anim.c lib/io/model.c lib/io/sim.c lib/fem/material.c \
+             lib/geometry/rotation.c lib/geometry/rotation_field.c \
+             lib/rig/rbf.c lib/rig/rest_shape.c lib/rig/shot.c
+TOOL_DIRS := $(notdir $(patsubst %/,%,$(dir $(wildcard tools/*/main.c))))
+# A folder is named for what it does, its program for what one types.
+program = $(if $(filter supple,$(1)),supple,supple-$(subst simulate,sim,$(subst tetfit,fit,$(1))))
+PROGRAMS := $(foreach t,$(TOOL_DIRS),$(BIN)/$(call program,$(t)))
+TEST_C := $(wildcard tests/test_*.c)
+TESTS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(TEST_C))
+TEST_HELP_C := $(filter-out $(TEST_C),$(wildcard tests/*.c))
+BENCH_C := $(wildcard bench/*.c)
+BENCHES := $(patsubst bench/%.c,$(BUILD)/bench/%,$(BENCH_C))
+
+LIB := $(BUILD)/libsupple.a
+RUNTIME := $(BUILD)/libsupple-runtime.a
+object = $(patsubst %.c,$(BUILD)/%.o,$(1))
+SOURCES := $(LIB_C) $(wildcard tools/*/*.c) $(TEST_C) $(TEST_HELP_C) $(BENCH_C)
+
+all: $(LIB) $(RUNTIME) $(PROGRAMS)
+
+# ---- packages: installed where missing, by apt-get as root or through sudo ----
+
+# Goals that must work on a bare machine fetch their packages first; plain `make` only names what is missing.
+deps:
+	$(Q)scripts/install-packages
+
+# ---- compile and link ----
+
+# Objects depend on the flags they were made with.
+FLAGS_NOW := $(CC) $(ALL_CFLAGS)
+$(BUILD)/flags: force
+	@mkdir -p $(@D)
+	@echo '$(FLAGS_NOW)' | cmp -s - $@ || echo '$(FLAGS_NOW)' > $@
+
+$(BUILD)/%.o: %.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,CC,$<)
+	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+
+# Kernels that live by the vector units; the compiler clones them for AVX2 and AVX-512 where marked.
+$(BUILD)/lib/runtime/%.o: CFLAGS += -O3
+
+$(LIB): $(call object,$(LIB_C))
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+$(RUNTIME): $(call object,$(RUNTIME_C))
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && $(AR) rcs $@ $^
+
+define tool_rule
+$(BIN)/$(call program,$(1)): $(call object,$(wildcard tools/$(1)/*.c)) $(LIB)
+	@mkdir -p $$(@D)
+	$(call say,LD,$$@)
+	$(Q)$$(CC) $$(ALL_CFLAGS) $$(LDFLAGS) -o $$@ $$^ $$(LDLIBS)
+endef
+$(foreach t,$(TOOL_DIRS),$(eval $(call tool_rule,$(t))))
+
+$(BUILD)/tests/test_%: $(BUILD)/tests/test_%.o $(call object,$(TEST_HELP_C)) $(LIB)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
+
+$(BUILD)/bench/%: $(BUILD)/bench/%.o $(LIB)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+
+-include $(patsubst %.c,$(BUILD)/%.d,$(SOURCES))
+
+# ---- use ----
+
+# The build itself runs after the packages are there, hence the second make.
+demo: deps
+	+$(Q)$(MAKE) --no-print-directory all
+	$(Q)scripts/demo $(BIN) out/demo
+
+check: deps
+	+$(Q)$(MAKE) --no-print-directory check-built
+
+# T=word runs only the tests whose name contains it.
+check-built: all $(TESTS)
+	$(Q)BIN=$(CURDIR)/$(BIN) BUILD=$(CURDIR)/$(BUILD) tests/run $(T)
+
+bench: all $(BENCHES)
+	$(Q)BIN=$(CURDIR)/$(BIN) BUILD=$(CURDIR)/$(BUILD) bench/run $(T)
+
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include \
+	    $(DESTDIR)$(PREFIX)/share/supple $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/doc/supple
+	install -m 755 $(PROGRAMS) scripts/supple-bake $(DESTDIR)$(PREFIX)/bin
+	install -m 644 $(RUNTIME) $(DESTDIR)$(PREFIX)/lib
+	install -m 644 $(wildcard lib/runtime/supple_runtime.h) $(DESTDIR)$(PREFIX)/include
+	install -m 644 scripts/pipeline.mk $(DESTDIR)$(PREFIX)/share/supple
+	install -m 644 README.md LICENSE CHANGELOG.md $(wildcard docs/*.md) $(DESTDIR)$(PREFIX)/share/doc/supple
+	$(Q)for p in $(notdir $(PROGRAMS)); do \
+	    $(BIN)/$$p --help=man > $(DESTDIR)$(PREFIX)/share/man/man1/$$p.1 || exit 1; done
+
+uninstall:
+	rm -f $(patsubst %,$(DESTDIR)$(PREFIX)/bin/%,$(notdir $(PROGRAMS)) supple-bake) \
+	    $(patsubst %,$(DESTDIR)$(PREFIX)/share/man/man1/%.1,$(notdir $(PROGRAMS))) \
+	    $(DESTDIR)$(PREFIX)/lib/libsupple-runtime.a $(DESTDIR)$(PREFIX)/include/supple_runtime.h
+	rm -rf $(DESTDIR)$(PREFIX)/share/supple $(DESTDIR)$(PREFIX)/share/doc/supple
+
+clean:
+	rm -rf build bin
+
+.PHONY: all deps demo check check-built bench install uninstall clean force
+.DELETE_ON_ERROR:
+.SECONDARY:

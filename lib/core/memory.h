@@ -1,0 +1,33 @@
+/* Checked allocation, and arenas that release many arrays at once. */
+#ifndef SU_CORE_MEMORY_H
+#define SU_CORE_MEMORY_H
+
+#include "core/error.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* count * size bytes set to zero, 64-byte aligned (vector units); NULL on overflow or lack of memory. count 0 gives a
+ * valid pointer. Release with free(). */
+void *su_calloc(int64_t count, size_t size);
+
+/* The same, as a status with a message that names what was wanted. *out is untouched on failure. */
+su_status su_allocate(void *out, int64_t count, size_t size, const char *what, su_error *err);
+
+/* SU_ALLOC(&pointer, count, "what", err): typed by the pointer. */
+#define SU_ALLOC(out, count, what, err) su_allocate((void *)(out), (int64_t)(count), sizeof **(out), what, err)
+
+/* An arena owns every block taken from it; zero-initialize it. Blocks are 64-byte aligned and zeroed. */
+typedef struct su_arena {
+    struct su_arena_block *blocks;
+} su_arena;
+
+void *su_arena_alloc(su_arena *arena, int64_t count, size_t size);
+/* Hands a block to the arena: freed by `release(pointer, length)` with the arena (used for memory maps). */
+su_status su_arena_adopt(su_arena *arena, void *pointer, size_t length, void (*release)(void *, size_t), su_error *err);
+void su_arena_free(su_arena *arena);
+
+/* Peak resident memory of this process and its waited-for children, bytes. */
+int64_t su_peak_memory(void);
+
+#endif

@@ -1,0 +1,59 @@
+/* Elasticity of a whole tet mesh about a rest shape: energy, force, tangent stiffness on the free degrees of freedom. */
+#ifndef SU_FEM_ELASTIC_H
+#define SU_FEM_ELASTIC_H
+
+#include "core/error.h"
+#include "fem/material.h"
+#include "linalg/sparse.h"
+
+#include <stdint.h>
+
+/* Mesh, rest shape and materials. Held vertices have no degrees of freedom; free vertex f has dofs 3f..3f+2. */
+typedef struct su_elastic {
+    int64_t n, t, free_count;
+    const int32_t *tets;       /* (t,4) borrowed */
+    int32_t *free_index;       /* (n) number among the free vertices, -1: held */
+    int32_t *free_vertex;      /* (free_count) */
+    su_material material;
+    double *neutral_inverse;   /* (t,9) inverse edge matrix of the neutral shape */
+    double *neutral_volume;    /* (t) m^3 */
+    double *inverse;           /* (t,9) inverse edge matrix D_m^-1 of the rest shape now set */
+    double *volume;            /* (t) its volume, m^3 */
+    double *mu, *lambda;       /* (t) Pa */
+    double *mass;              /* (n) lumped, kg: density * neutral volume / 4 a corner (convention 4) */
+    int64_t collapsed;         /* tets of the rest shape below 0.1 of their neutral volume (convention 8) */
+    su_sparse pattern;         /* lower triangle of K on the free dofs, values unset */
+    int32_t *scatter;          /* (t,16) where each 3x3 block of a tet goes in the pattern; layout private to elastic.c */
+    void *scratch;
+} su_elastic;
+
+/* vertices (n,3) neutral; held: indices of vertices without dofs (NULL with 0: all free); young, poisson, density (t).
+ * Fails with SU_INPUT on a tet without positive volume (its index in the message). The rest shape starts as neutral. */
+su_status su_elastic_create(su_elastic *elastic, int64_t n, const double *vertices, int64_t t, const int32_t *tets,
+                            int64_t held_count, const int32_t *held, su_material material, const double *young,
+                            const double *poisson, const double *density, su_error *err);
+void su_elastic_free(su_elastic *elastic);
+void su_elastic_set_material(su_elastic *elastic, const double *young, const double *poisson);
+/* rest (n,3). Where a tet has less than 0.1 of its neutral volume, R_e times its neutral shape is used (convention 8). */
+void su_elastic_set_rest(su_elastic *elastic, const double *rest, int threads);
+
+/* y (n,3) deformed positions. Energy in J; force (n,3) is the INTERNAL force f_int = dE/dy (N), zero at the rest shape.
+ * Results do not depend on the number of threads. */
+double su_elastic_energy(const su_elastic *elastic, const double *y, int threads);
+void su_elastic_force(const su_elastic *elastic, const double *y, double *force, int threads);
+/* Tangent stiffness on the free dofs into K, which has elastic->pattern (su_sparse_clone_pattern). project: element
+ * Hessians made semidefinite (convention 18). */
+void su_elastic_stiffness(const su_elastic *elastic, const double *y, bool project, su_sparse *K, int threads);
+
+/* One tet, for cubature: positions y[12] of its corners, f[12] internal force, K[144] tangent. f or K
+ * may be NULL. */
+void su_tet_elastic(su_material material, double mu, double lambda, const double inverse[9], double volume,
+                    const double y[12], bool project, double f[12], double K[144], double *energy);
+/* D_m^-1 and volume of one rest tet with the collapsed-tet rule; returns true where the rule was applied. */
+bool su_tet_rest(const double neutral_corners[12], const double rest_corners[12], double inverse[9], double *volume);
+
+/* Lumped masses (n), kg. */
+void su_lumped_mass(int64_t n, const double *vertices, int64_t t, const int32_t *tets, const double *density,
+                    double *mass);
+
+#endif

@@ -1,0 +1,23 @@
+/* Rotations: singular values, nearest rotation, quaternions. Matrices row-major, quaternions (w, x, y, z), active. */
+#ifndef SU_GEOMETRY_ROTATION_H
+#define SU_GEOMETRY_ROTATION_H
+
+/* m = U diag(s) V', U and V proper rotations, |s0| >= |s1| >= |s2|; the sign of det(m) is on s2. */
+void su_svd3(const double m[9], double u[9], double s[3], double v[9]);
+
+/* The proper rotation nearest to m in the Frobenius norm (for det <= 0 as well); the identity for m = 0. */
+void su_nearest_rotation(const double m[9], double r[9]);
+
+/* Unit quaternion with w >= 0 of a rotation matrix, and back. */
+void su_quaternion_of(const double r[9], double q[4]);
+void su_quaternion_matrix(const double q[4], double r[9]);
+/* out = a b */
+void su_quaternion_multiply(const double a[4], const double b[4], double out[4]);
+/* Rotation vector (axis times angle, |angle| <= pi) of a unit quaternion. */
+void su_quaternion_log(const double q[4], double v[3]);
+void su_quaternion_exp(const double v[3], double q[4]);
+
+/* Best rigid transform (rotation r, translation c) of points a onto b: minimizes sum w |r a + c - b|^2 (w NULL: 1). */
+void su_rigid_fit(long long count, const double *a, const double *b, const double *w, double r[9], double c[3]);
+
+#endif

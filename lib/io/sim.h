@@ -1,0 +1,33 @@
+/* supple.sim (docs/formats.md). A simulated shot: reduced coordinates, or displacements of the full space. */
+#ifndef SU_IO_SIM_H
+#define SU_IO_SIM_H
+
+#include "io/schema.h"
+
+#include <stdint.h>
+
+typedef struct su_sim {
+    su_file file;
+    int64_t F;                  /* frames */
+    int64_t r;                  /* modes */
+    int64_t m;                  /* example poses */
+    int64_t n;                  /* flesh vertices (full space only) */
+    double *times;                  /* (F) s */
+    double *q;                      /* (F,r) optional: reduced */
+    double *qdot;                   /* (F,r) optional: over the last substep, 1/s */
+    double *weights;                /* (F,m) w */
+    double *basis_weights;          /* (F,m) optional: b */
+    double *energy;                 /* (F,3) kinetic, elastic, gravity, J */
+    int32_t *iterations;            /* (F) */
+    int32_t *status;                /* (F) 0 ok, 1 halved, 2 damped, 3 failed */
+    double *u;                      /* (F,n,3) optional: full space, root frame, m */
+} su_sim;
+
+extern const su_schema su_sim_schema;
+
+/* As su_schema_load, _save and _free. */
+su_status su_sim_load(const char *path, su_sim *sim, su_error *err);
+su_status su_sim_save(const char *path, const su_sim *sim, su_error *err);
+void su_sim_free(su_sim *sim);
+
+#endif

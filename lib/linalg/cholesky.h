@@ -1,0 +1,17 @@
+/* Sparse Cholesky factors by CHOLMOD (long indices): one symbolic analysis, many numeric factorizations. */
+#ifndef SU_LINALG_CHOLESKY_H
+#define SU_LINALG_CHOLESKY_H
+
+#include "linalg/sparse.h"
+
+typedef struct su_cholesky su_cholesky;
+
+/* Analyzes the pattern (fill-reducing ordering, supernodes). Single-threaded unless threads > 1. */
+su_status su_cholesky_create(const su_sparse *pattern, int threads, su_cholesky **out, su_error *err);
+/* SU_NUMERICS where the matrix is not positive definite (the column in the message). */
+su_status su_cholesky_factorize(su_cholesky *factor, const su_sparse *matrix, su_error *err);
+/* x = A^-1 b for `columns` right-hand sides, each `size` long, one after the other; x may be b. */
+su_status su_cholesky_solve(su_cholesky *factor, int64_t columns, const double *b, double *x, su_error *err);
+void su_cholesky_free(su_cholesky *factor);
+
+#endif

@@ -1,0 +1,24 @@
+/* Symmetric sparse matrices: the lower triangle in compressed columns, 0-based, rows ascending in a column. */
+#ifndef SU_LINALG_SPARSE_H
+#define SU_LINALG_SPARSE_H
+
+#include "core/error.h"
+
+#include <stdint.h>
+
+typedef struct su_sparse {
+    int64_t size;          /* rows = columns */
+    int64_t entries;
+    int64_t *start;        /* (size + 1) first entry of each column */
+    int64_t *row;          /* (entries) */
+    double *value;         /* (entries) */
+    int owns_pattern;      /* start and row are freed with the matrix */
+} su_sparse;
+
+/* Same pattern (shared, borrowed), own values set to zero. */
+su_status su_sparse_clone_pattern(const su_sparse *pattern, su_sparse *out, su_error *err);
+void su_sparse_free(su_sparse *matrix);
+/* y = A x */
+void su_sparse_multiply(const su_sparse *matrix, const double *x, double *y);
+
+#endif

@@ -1,0 +1,44 @@
+/* A shot as the simulators see it: skin, parameters and root frame at any time, by natural cubic splines over the frames
+ * (DESIGN convention 17), with the parameters mapped onto those of the model and PSD corrections applied. */
+#ifndef SU_RIG_SHOT_H
+#define SU_RIG_SHOT_H
+
+#include "core/error.h"
+#include "io/anim.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What a shot is mapped onto; arrays borrowed from a poses, fit or model file. */
+typedef struct su_shot_target {
+    int64_t nbar, s, a;
+    const double *neutral;       /* (nbar,3); NULL where not known: topology is checked by count only */
+    const double *params;        /* (.,s): row 0 is the neutral pose */
+    const double *param_scale;   /* (s) */
+    const json_t *param_names;   /* array of s strings, from meta; NULL: parameters match by position */
+    const double *psd_params, *psd_shapes, *psd_rbf;   /* NULL where nothing is sculpted */
+    const double *param_mean, *param_basis;            /* PCA parameters of plain sequences; NULL: none */
+} su_shot_target;
+
+typedef struct su_shot su_shot;
+
+/* anim is borrowed for the life of the shot. teleports: frame numbers k such that the spline is cut before frame k.
+ * Fails with SU_INPUT on other topology. *unknown (may be NULL) receives a JSON array of names of parameters that move in
+ * the shot and that the target does not know (new reference). */
+su_status su_shot_create(const su_anim *anim, const char *path, const su_shot_target *target, int teleport_count,
+                         const int *teleports, su_shot **out, json_t **unknown, su_error *err);
+void su_shot_free(su_shot *shot);
+
+int64_t su_shot_frames(const su_shot *shot);
+double su_shot_time(const su_shot *shot, int64_t frame);
+/* True where the spline is cut between the frame before and this one. */
+bool su_shot_cut(const su_shot *shot, int64_t frame);
+
+/* State at frame + fraction (0 <= fraction <= 1; on the segment that starts at `frame`). Outputs may be NULL.
+ * skin (count,3) of the skin vertices `list` (NULL: all), corrected, root frame; p (s); rotation (9) row-major and
+ * translation (3) of the root frame. Thread-safe. */
+void su_shot_sample(const su_shot *shot, int64_t frame, double fraction, int64_t count, const int32_t *list,
+                    double *skin, double *p, double *rotation, double *translation);
+
+#endif
