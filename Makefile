@@ -27,10 +27,11 @@ say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 
 LIB_C := $(wildcard lib/*/*.c)
 # What a game or a plug-in links: no sparse solver, no BLAS. Kept closed by tests/test_layers.sh.
-RUNTIME_C := $(wildcard lib/runtime/*.c) $(filter-out lib/core/tool.c lib/core/child.c,$(wildcard lib/core/*.c)) \
+RUNTIME_C := $(filter $(LIB_C),$(wildcard lib/runtime/*.c) \
+             $(filter-out lib/core/tool.c lib/core/child.c,$(wildcard lib/core/*.c)) \
              lib/io/schema.c lib/io/anim.c lib/io/model.c lib/io/sim.c lib/fem/material.c \
              lib/geometry/rotation.c lib/geometry/rotation_field.c \
-             lib/rig/rbf.c lib/rig/rest_shape.c lib/rig/shot.c
+             lib/rig/rbf.c lib/rig/rest_shape.c lib/rig/shot.c)
 TOOL_DIRS := $(notdir $(patsubst %/,%,$(dir $(wildcard tools/*/main.c))))
 # A folder is named for what it does, its program for what one types.
 program = $(if $(filter supple,$(1)),supple,supple-$(subst simulate,sim,$(subst tetfit,fit,$(1))))
@@ -55,6 +56,9 @@ deps:
 	$(Q)scripts/install-packages
 
 # ---- compile and link ----
+
+# Compiles everything, links nothing.
+objects: $(call object,$(SOURCES))
 
 # Objects depend on the flags they were made with.
 FLAGS_NOW := $(CC) $(ALL_CFLAGS)
@@ -133,6 +137,6 @@ uninstall:
 clean:
 	rm -rf build bin
 
-.PHONY: all deps demo check check-built bench install uninstall clean force
+.PHONY: all objects deps demo check check-built bench install uninstall clean force
 .DELETE_ON_ERROR:
 .SECONDARY:
