@@ -13,7 +13,8 @@ typedef struct su_basis {
     int64_t n;                  /* flesh vertices */
     int64_t d;                  /* regions */
     int64_t factor;             /* rows R of the common factor */
-    int64_t columns;            /* m + 1 + k columns of basis_rbf */
+    int64_t columns;            /* m + 1 + s columns of basis_rbf */
+    int64_t s;                  /* rig parameters */
     double *basis;                  /* (m,r,n,3) Û_i */
     double *rotations;              /* (m,n,4) quaternions w,x,y,z neutral to pose */
     double *gram;                   /* (m,m,r,r) optional: Û_iᵀ M Û_j */
@@ -21,6 +22,7 @@ typedef struct su_basis {
     int32_t *parent;                /* (m) -1 at the neutral pose */
     double *angles;                 /* (m,r) rad */
     double *basis_rbf;              /* (m,columns) optional: B of convention 7 */
+    double *param_scale;            /* (s) */
     int32_t *mode_region;           /* (r) */
     double *region_weights;         /* (d,n) */
 } su_basis;

@@ -56,10 +56,12 @@ typedef struct su_model {
     double *gram;                   /* (m,m,r,r) optional */
     double *gram_factor;            /* (m,factor,r) optional */
     double *basis_rbf;              /* (m,columns) optional */
+    double *rotations;              /* (m,n,4) optional: quaternions w,x,y,z neutral to example pose; only the linear
+                                     * interpolation of the paper, U(p) = sum w_i R_i U_i, needs them */
     int32_t *cubature_tets;         /* (c) into tets */
     double *cubature_weights;       /* (m,c) */
     int32_t *inertia_vertices;      /* (ci) into vertices */
-    double *inertia_weights;        /* (m,ci) multiply lumped masses */
+    double *inertia_weights;        /* (ci) multiply lumped masses; one set for all poses */
 } su_model;
 
 extern const su_schema su_model_schema;
