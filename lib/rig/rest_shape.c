@@ -1,0 +1,23 @@
+#include "rig/rest_shape.h"
+
+void su_rest_shape_evaluate(const su_rest_shape *shape, int64_t count, const int32_t *list, const double *skin,
+                            const double *w, double *x)
+{
+    for (int64_t k = 0; k < count; k++) {
+        int64_t v = list ? list[k] : k;
+        const int32_t *index = shape->shepard_index + 4 * v;
+        const double *weight = shape->shepard_weight + 4 * v;
+        double at[3];
+        for (int c = 0; c < 3; c++) at[c] = shape->vertices[3 * v + c];
+        for (int j = 0; j < 4; j++) {
+            const double *now = skin + 3 * (int64_t)index[j], *then = shape->neutral + 3 * (int64_t)index[j];
+            for (int c = 0; c < 3; c++) at[c] += weight[j] * (now[c] - then[c]);
+        }
+        if (shape->corrections)
+            for (int64_t i = 0; i < shape->m; i++) {
+                const double *delta = shape->corrections + 3 * (i * shape->n + v);
+                for (int c = 0; c < 3; c++) at[c] += w[i] * delta[c];
+            }
+        for (int c = 0; c < 3; c++) x[3 * k + c] = at[c];
+    }
+}

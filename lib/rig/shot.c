@@ -1,0 +1,343 @@
+/* Natural cubic splines over uniform frames, in units of the frame step: on [k, k+1] with a = 1 - t,
+ *   S = a f_k + t f_{k+1} + ((a^3 - a) M_k + (t^3 - t) M_{k+1}) / 6,   M_{k-1} + 4 M_k + M_{k+1} = 6 (second difference),
+ * M = 0 at both ends of a piece. M of the skin is kept in float like the skin itself: its rounding is that of the input. */
+#include "rig/shot.h"
+
+#include "core/memory.h"
+#include "rig/rbf.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_PARAMS = 4096, MAX_SCULPTS = 4096, CHUNK = 256 };
+
+struct su_shot {
+    const su_anim *anim;
+    su_shot_target target;
+    su_arena arena;
+    int64_t F, nbar, s;
+    bool *cut;               /* (F) the spline is cut before this frame */
+    double *pivot;           /* (F) forward elimination factors of the piece that starts at the last cut */
+    float *points_second;    /* (F,nbar,3) */
+    double *params, *params_second;            /* (F,s) */
+    double *quaternion, *quaternion_second;    /* (F,4) signs continuous */
+    double *translation, *translation_second;  /* (F,3) */
+    bool add_psd;
+};
+
+/* ---- splines ---- */
+
+/* Second derivatives of `width` columns f (F, width), one piece after the other: forward elimination of the tridiagonal
+ * system, then back substitution. */
+static void spline(const su_shot *shot, int64_t width, const double *f, double *second)
+{
+    int64_t F = shot->F;
+    memset(second, 0, (size_t)(F * width) * sizeof *second);
+    for (int64_t first = 0, last; first < F; first = last + 1) {
+        for (last = first; last + 1 < F && !shot->cut[last + 1];) last++;
+        for (int64_t k = first + 1; k < last; k++)
+            for (int64_t c = k * width; c < (k + 1) * width; c++)
+                second[c] = (6.0 * ((f[c + width] - f[c]) - (f[c] - f[c - width])) - second[c - width]) *
+                            shot->pivot[k - first];
+        for (int64_t k = last - 1; k > first; k--)
+            for (int64_t c = k * width; c < (k + 1) * width; c++) second[c] -= shot->pivot[k - first] * second[c + width];
+    }
+}
+
+/* Column blocks keep the double copies small. */
+static su_status spline_points(su_shot *shot, su_error *err)
+{
+    int64_t columns = 3 * shot->nbar, F = shot->F;
+    double *f, *second;
+    SU_TRY(SU_ALLOC(&f, 2 * F * CHUNK, "spline of the skin", err));
+    second = f + F * CHUNK;
+    for (int64_t first = 0; first < columns; first += CHUNK) {
+        int64_t width = columns - first < CHUNK ? columns - first : CHUNK;
+        for (int64_t k = 0; k < F; k++)
+            for (int64_t c = 0; c < width; c++) f[k * width + c] = (double)shot->anim->points[k * columns + first + c];
+        spline(shot, width, f, second);
+        for (int64_t k = 0; k < F; k++)
+            for (int64_t c = 0; c < width; c++) shot->points_second[k * columns + first + c] = (float)second[k * width + c];
+    }
+    free(f);
+    return SU_OK;
+}
+
+/* ---- parameters ---- */
+
+static int64_t find_name(const json_t *names, const char *name)
+{
+    for (size_t i = 0; i < json_array_size(names); i++) {
+        const char *other = json_string_value(json_array_get(names, i));
+        if (other && strcmp(other, name) == 0) return (int64_t)i;
+    }
+    return -1;
+}
+
+/* Does column j of the anim's parameters vary over the shot? */
+static bool moves(const su_anim *anim, int64_t j)
+{
+    double low = INFINITY, high = -INFINITY;
+    for (int64_t k = 0; k < anim->F; k++) {
+        low = fmin(low, anim->params[k * anim->s + j]);
+        high = fmax(high, anim->params[k * anim->s + j]);
+    }
+    return high - low > 1e-6;
+}
+
+/* Columns of the target take the anim's column of the same name; what the shot lacks stays as in pose 0. */
+static su_status map_params(su_shot *shot, const char *path, json_t **unknown, su_error *err)
+{
+    const su_anim *anim = shot->anim;
+    const su_shot_target *target = &shot->target;
+    const json_t *names = anim->file.meta ? json_object_get(anim->file.meta, "param_names") : NULL;
+    bool by_name = target->param_names && names && (int64_t)json_array_size(names) == anim->s;
+    if (!by_name && anim->s != target->s && anim->s != 0)
+        return su_fail(err, SU_INPUT, "%s: has %lld rig parameters, the character has %lld, and no names to match them by",
+                       path, (long long)anim->s, (long long)target->s);
+    for (int64_t i = 0; i < shot->s; i++) {
+        int64_t source = i;
+        if (by_name) {
+            const char *name = json_string_value(json_array_get(target->param_names, (size_t)i));
+            source = name ? find_name(names, name) : -1;
+        }
+        for (int64_t k = 0; k < shot->F; k++)
+            shot->params[k * shot->s + i] =
+                source >= 0 && source < anim->s ? anim->params[k * anim->s + source] : target->params[i];
+    }
+    if (by_name && unknown)
+        for (int64_t j = 0; j < anim->s; j++) {
+            json_t *name = json_array_get(names, (size_t)j);
+            if (json_is_string(name) && find_name(target->param_names, json_string_value(name)) < 0 && moves(anim, j))
+                if (json_array_append(*unknown, name)) return su_fail(err, SU_AGAIN, "%s: no memory", path);
+        }
+    return SU_OK;
+}
+
+/* A plain sequence: p = basis (points - mean). */
+static void project_params(su_shot *shot)
+{
+    const su_shot_target *target = &shot->target;
+    int64_t columns = 3 * shot->nbar;
+    for (int64_t k = 0; k < shot->F; k++)
+        for (int64_t i = 0; i < shot->s; i++) {
+            double sum = 0.0;
+            for (int64_t c = 0; c < columns; c++)
+                sum += target->param_basis[i * columns + c] *
+                       ((double)shot->anim->points[k * columns + c] - target->param_mean[c]);
+            shot->params[k * shot->s + i] = sum;
+        }
+}
+
+/* ---- root ---- */
+
+/* Quaternion (w, x, y, z) of the rotation in a rigid 4 x 4; the largest of the four parts is the divisor. */
+static void root_quaternion(const double *m, double q[4])
+{
+    double xx = m[0], yy = m[5], zz = m[10];
+    double four[4] = {1 + xx + yy + zz, 1 + xx - yy - zz, 1 - xx + yy - zz, 1 - xx - yy + zz};
+    int big = 0;
+    for (int i = 1; i < 4; i++)
+        if (four[i] > four[big]) big = i;
+    double x = m[9] - m[6], y = m[2] - m[8], z = m[4] - m[1];           /* 4 w (x, y, z) */
+    double xy = m[1] + m[4], xz = m[2] + m[8], yz = m[6] + m[9];
+    double parts[4][4] = {{four[0], x, y, z}, {x, four[1], xy, xz}, {y, xy, four[2], yz}, {z, xz, yz, four[3]}};
+    double norm = 0.0;
+    for (int i = 0; i < 4; i++) norm += parts[big][i] * parts[big][i];
+    norm = sqrt(norm);
+    for (int i = 0; i < 4; i++) q[i] = parts[big][i] / norm;
+}
+
+static void split_roots(su_shot *shot)
+{
+    for (int64_t k = 0; k < shot->F; k++) {
+        const double *m = shot->anim->root + 16 * k;
+        double *q = shot->quaternion + 4 * k;
+        root_quaternion(m, q);
+        if (k > 0) {
+            double dot = 0.0;
+            for (int i = 0; i < 4; i++) dot += q[i] * q[i - 4];
+            if (dot < 0.0)
+                for (int i = 0; i < 4; i++) q[i] = -q[i];
+        }
+        for (int i = 0; i < 3; i++) shot->translation[3 * k + i] = m[4 * i + 3];
+    }
+}
+
+/* ---- creation ---- */
+
+static su_status check_skin(const su_anim *anim, const char *path, const su_shot_target *target, su_error *err)
+{
+    if (anim->nbar != target->nbar)
+        return su_fail(err, SU_INPUT, "%s: has %lld skin vertices, the character has %lld: another character or topology",
+                       path, (long long)anim->nbar, (long long)target->nbar);
+    if (anim->F < 1) return su_fail(err, SU_INPUT, "%s: has no frames", path);
+    if (!target->neutral || !anim->neutral) return SU_OK;
+    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY}, sum = 0.0, diagonal = 0.0;
+    for (int64_t v = 0; v < anim->nbar; v++)
+        for (int c = 0; c < 3; c++) {
+            double there = target->neutral[3 * v + c], d = anim->neutral[3 * v + c] - there;
+            low[c] = fmin(low[c], there), high[c] = fmax(high[c], there);
+            sum += d * d;
+        }
+    for (int c = 0; c < 3; c++) diagonal += (high[c] - low[c]) * (high[c] - low[c]);
+    if (sum > 0.01 * diagonal * (double)anim->nbar)
+        return su_fail(err, SU_INPUT,
+                       "%s: its neutral skin is off by %.0f %% of the character's size: another character or vertex order",
+                       path, 100.0 * sqrt(sum / ((double)anim->nbar * diagonal)));
+    return SU_OK;
+}
+
+static su_status allocate(su_shot *shot, su_error *err)
+{
+    int64_t F = shot->F, s = shot->s;
+    shot->cut = su_arena_alloc(&shot->arena, F, sizeof *shot->cut);
+    shot->pivot = su_arena_alloc(&shot->arena, F + 1, sizeof *shot->pivot);
+    shot->points_second = su_arena_alloc(&shot->arena, F * 3 * shot->nbar, sizeof *shot->points_second);
+    shot->params = su_arena_alloc(&shot->arena, F * s, sizeof *shot->params);
+    shot->params_second = su_arena_alloc(&shot->arena, F * s, sizeof *shot->params_second);
+    shot->quaternion = su_arena_alloc(&shot->arena, F * 4, sizeof *shot->quaternion);
+    shot->quaternion_second = su_arena_alloc(&shot->arena, F * 4, sizeof *shot->quaternion_second);
+    shot->translation = su_arena_alloc(&shot->arena, F * 3, sizeof *shot->translation);
+    shot->translation_second = su_arena_alloc(&shot->arena, F * 3, sizeof *shot->translation_second);
+    if (!shot->cut || !shot->pivot || !shot->points_second || !shot->params || !shot->params_second ||
+        !shot->quaternion || !shot->quaternion_second || !shot->translation || !shot->translation_second)
+        return su_fail(err, SU_AGAIN, "no memory for a shot of %lld frames", (long long)F);
+    return SU_OK;
+}
+
+static su_status fill(su_shot *shot, const char *path, int teleport_count, const int *teleports, json_t **unknown,
+                      su_error *err)
+{
+    const su_anim *anim = shot->anim;
+    for (int i = 0; i < teleport_count; i++) {
+        if (teleports[i] < 1 || teleports[i] >= shot->F)
+            return su_fail(err, SU_USAGE, "%s: teleport before frame %d, the shot has frames 0 to %lld", path, teleports[i],
+                           (long long)shot->F - 1);
+        shot->cut[teleports[i]] = true;
+    }
+    for (int64_t k = 1; k <= shot->F; k++) shot->pivot[k] = 1.0 / (4.0 - (k > 1 ? shot->pivot[k - 1] : 0.0));
+    if (shot->target.param_basis && shot->target.param_mean && anim->s == 0)
+        project_params(shot);
+    else
+        SU_TRY(map_params(shot, path, unknown, err));
+    split_roots(shot);
+    SU_TRY(spline_points(shot, err));
+    spline(shot, shot->s, shot->params, shot->params_second);
+    spline(shot, 4, shot->quaternion, shot->quaternion_second);
+    spline(shot, 3, shot->translation, shot->translation_second);
+    return spline_points(shot, err);
+}
+
+su_status su_shot_create(const su_anim *anim, const char *path, const su_shot_target *target, int teleport_count,
+                         const int *teleports, su_shot **out, json_t **unknown, su_error *err)
+{
+    *out = NULL;
+    if (unknown) *unknown = NULL;
+    SU_TRY(check_skin(anim, path, target, err));
+    if (target->s > MAX_PARAMS || target->a > MAX_SCULPTS)
+        return su_fail(err, SU_INPUT, "%s: more than %d rig parameters or %d sculpted poses", path, MAX_PARAMS, MAX_SCULPTS);
+    su_shot *shot = calloc(1, sizeof *shot);
+    json_t *names = json_array();
+    su_status status = SU_OK;
+    if (!shot || !names) {
+        status = su_fail(err, SU_AGAIN, "%s: no memory", path);
+        goto done;
+    }
+    shot->anim = anim;
+    shot->target = *target;
+    shot->F = anim->F, shot->nbar = anim->nbar, shot->s = target->s;
+    shot->add_psd = target->psd_shapes && target->psd_params && target->psd_rbf && target->a > 0 &&
+                    !(anim->file.meta && json_is_true(json_object_get(anim->file.meta, "corrected")));
+    SU_GO(allocate(shot, err));
+    SU_GO(fill(shot, path, teleport_count, teleports, &names, err));
+    *out = shot;
+    if (unknown) *unknown = json_incref(names);
+done:
+    json_decref(names);
+    if (status != SU_OK) su_shot_free(shot);
+    return status;
+}
+
+void su_shot_free(su_shot *shot)
+{
+    if (!shot) return;
+    su_arena_free(&shot->arena);
+    free(shot);
+}
+
+/* ---- sampling ---- */
+
+int64_t su_shot_frames(const su_shot *shot) { return shot->F; }
+double su_shot_time(const su_shot *shot, int64_t frame) { return shot->anim->times[frame]; }
+bool su_shot_cut(const su_shot *shot, int64_t frame) { return shot->cut[frame]; }
+
+/* The four coefficients of the spline on a segment; `next` is the frame they apply to besides `frame`. */
+typedef struct segment {
+    int64_t next;
+    double here, there, here_second, there_second;
+} segment;
+
+/* Past the end of a piece its last frame holds. */
+static segment segment_at(const su_shot *shot, int64_t frame, double t)
+{
+    if (frame + 1 >= shot->F || (t > 0.0 && shot->cut[frame + 1])) return (segment){frame, 1.0, 0.0, 0.0, 0.0};
+    double a = 1.0 - t;
+    return (segment){frame + 1, a, t, (a * a * a - a) / 6.0, (t * t * t - t) / 6.0};
+}
+
+static void blend_rows(segment at, int64_t frame, int64_t width, const double *f, const double *second, double *out)
+{
+    for (int64_t c = 0; c < width; c++)
+        out[c] = at.here * f[frame * width + c] + at.there * f[at.next * width + c] +
+                 at.here_second * second[frame * width + c] + at.there_second * second[at.next * width + c];
+}
+
+static void sample_skin(const su_shot *shot, segment at, int64_t frame, int64_t count, const int32_t *list,
+                        const double *p, double *skin)
+{
+    int64_t columns = 3 * shot->nbar;
+    const float *f0 = shot->anim->points + frame * columns, *f1 = shot->anim->points + at.next * columns;
+    const float *m0 = shot->points_second + frame * columns, *m1 = shot->points_second + at.next * columns;
+    for (int64_t k = 0; k < count; k++) {
+        int64_t from = 3 * (list ? (int64_t)list[k] : k);
+        for (int64_t c = 0; c < 3; c++)
+            skin[3 * k + c] = at.here * (double)f0[from + c] + at.there * (double)f1[from + c] +
+                              at.here_second * (double)m0[from + c] + at.there_second * (double)m1[from + c];
+    }
+    if (!shot->add_psd) return;
+    double weights[MAX_SCULPTS];
+    const su_shot_target *target = &shot->target;
+    su_rbf_weights(target->a, shot->s, target->psd_params, target->param_scale, target->psd_rbf, p, weights);
+    for (int64_t j = 0; j < target->a; j++) {
+        if (weights[j] == 0.0) continue;
+        const double *shape = target->psd_shapes + j * columns;
+        for (int64_t k = 0; k < count; k++) {
+            int64_t from = 3 * (list ? (int64_t)list[k] : k);
+            for (int64_t c = 0; c < 3; c++) skin[3 * k + c] += weights[j] * shape[from + c];
+        }
+    }
+}
+
+void su_shot_sample(const su_shot *shot, int64_t frame, double fraction, int64_t count, const int32_t *list,
+                    double *skin, double *p, double *rotation, double *translation)
+{
+    segment at = segment_at(shot, frame, fraction);
+    double params[MAX_PARAMS];
+    if (p || (skin && shot->add_psd)) blend_rows(at, frame, shot->s, shot->params, shot->params_second, params);
+    if (p) memcpy(p, params, (size_t)shot->s * sizeof *p);
+    if (skin) sample_skin(shot, at, frame, list ? count : shot->nbar, list, params, skin);
+    if (rotation) {
+        double q[4], norm = 0.0;
+        blend_rows(at, frame, 4, shot->quaternion, shot->quaternion_second, q);
+        for (int i = 0; i < 4; i++) norm += q[i] * q[i];
+        norm = 1.0 / sqrt(norm);
+        double w = q[0] * norm, x = q[1] * norm, y = q[2] * norm, z = q[3] * norm;
+        double m[9] = {1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y),
+                       2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x),
+                       2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)};
+        memcpy(rotation, m, sizeof m);
+    }
+    if (translation) blend_rows(at, frame, 3, shot->translation, shot->translation_second, translation);
+}
