@@ -1,0 +1,117 @@
+#include "runtime/rest_patch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void su_rest_patch_free(su_rest_patch *patch)
+{
+    su_rotation_field_free(patch->field);
+    su_arena_free(&patch->arena);
+    memset(patch, 0, sizeof *patch);
+}
+
+static void *take(su_rest_patch *patch, int64_t count, size_t size, su_error *err)
+{
+    void *block = su_arena_alloc(&patch->arena, count, size);
+    if (!block) su_fail(err, SU_AGAIN, "not enough memory for a patch of the flesh");
+    return block;
+}
+
+/* Numbers the chosen vertices, then the others of the tets that touch them; local[v] = -1 outside. */
+static su_status number_vertices(const su_model *model, int64_t count, const int32_t *vertices, bool rings,
+                                 su_rest_patch *patch, int32_t *local, su_error *err)
+{
+    for (int64_t v = 0; v < model->n; v++) local[v] = -1;
+    for (int64_t v = 0; v < count; v++) local[vertices ? vertices[v] : v] = (int32_t)v;
+    int64_t total = count;
+    for (int64_t e = 0; rings && e < model->t; e++) {
+        const int32_t *tet = model->tets + 4 * e;
+        bool touched = false;
+        for (int c = 0; c < 4; c++) touched |= local[tet[c]] >= 0 && local[tet[c]] < count;
+        if (!touched) continue;
+        patch->tet_count++;
+        for (int c = 0; c < 4; c++)
+            if (local[tet[c]] < 0) local[tet[c]] = (int32_t)total++;
+    }
+    patch->wanted = count;
+    patch->vertex_count = total;
+    patch->vertices = take(patch, total, sizeof *patch->vertices, err);
+    patch->tets = take(patch, 4 * patch->tet_count, sizeof *patch->tets, err);
+    if (!patch->vertices || !patch->tets) return SU_AGAIN;
+    for (int64_t v = 0; v < model->n; v++)
+        if (local[v] >= 0) patch->vertices[local[v]] = (int32_t)v;
+    int64_t kept = 0;
+    for (int64_t e = 0; rings && e < model->t; e++) {
+        const int32_t *tet = model->tets + 4 * e;
+        bool touched = false;
+        for (int c = 0; c < 4; c++) touched |= local[tet[c]] >= 0 && local[tet[c]] < count;
+        if (!touched) continue;
+        for (int c = 0; c < 4; c++) patch->tets[4 * kept + c] = local[tet[c]];
+        kept++;
+    }
+    return SU_OK;
+}
+
+/* The rest-shape arrays of the patch's vertices, on renumbered skin vertices. */
+static su_status gather_shape(const su_model *model, su_rest_patch *patch, su_error *err)
+{
+    int64_t count = patch->vertex_count;
+    int32_t *local = take(patch, model->nbar, sizeof *local, err);
+    double *vertices = take(patch, 3 * count, sizeof *vertices, err);
+    int32_t *index = take(patch, 4 * count, sizeof *index, err);
+    double *weight = take(patch, 4 * count, sizeof *weight, err);
+    double *corrections = take(patch, model->m * count * 3, sizeof *corrections, err);
+    if (!local || !vertices || !index || !weight || !corrections) return SU_AGAIN;
+    for (int64_t v = 0; v < count; v++)
+        for (int c = 0; c < 4; c++) local[model->shepard_index[4 * (int64_t)patch->vertices[v] + c]] = 1;
+    for (int64_t s = 0; s < model->nbar; s++) local[s] = local[s] ? (int32_t)patch->skin_count++ : -1;
+    patch->skin = take(patch, patch->skin_count, sizeof *patch->skin, err);
+    double *neutral = take(patch, 3 * patch->skin_count, sizeof *neutral, err);
+    if (!patch->skin || !neutral) return SU_AGAIN;
+    for (int64_t s = 0; s < model->nbar; s++)
+        if (local[s] >= 0) {
+            patch->skin[local[s]] = (int32_t)s;
+            memcpy(neutral + 3 * local[s], model->neutral + 3 * s, 3 * sizeof *neutral);
+        }
+    for (int64_t v = 0; v < count; v++) {
+        int64_t from = patch->vertices[v];
+        memcpy(vertices + 3 * v, model->vertices + 3 * from, 3 * sizeof *vertices);
+        memcpy(weight + 4 * v, model->shepard_weight + 4 * from, 4 * sizeof *weight);
+        for (int c = 0; c < 4; c++) index[4 * v + c] = local[model->shepard_index[4 * from + c]];
+        for (int64_t i = 0; i < model->m; i++)
+            memcpy(corrections + 3 * (i * count + v), model->corrections + 3 * (i * model->n + from),
+                   3 * sizeof *corrections);
+    }
+    patch->shape = (su_rest_shape){.n = count, .m = model->m, .vertices = vertices, .neutral = neutral,
+                                   .shepard_index = index, .shepard_weight = weight, .corrections = corrections};
+    return SU_OK;
+}
+
+su_status su_rest_patch_create(const su_model *model, int64_t count, const int32_t *vertices, bool rotations,
+                               su_rest_patch *patch, su_error *err)
+{
+    memset(patch, 0, sizeof *patch);
+    su_status status;
+    int32_t *local = NULL;
+    SU_GO(SU_ALLOC(&local, model->n, "vertex numbers", err));
+    SU_GO(number_vertices(model, count, vertices, rotations, patch, local, err));
+    SU_GO(gather_shape(model, patch, err));
+    if (rotations) {
+        int32_t *wanted = take(patch, count, sizeof *wanted, err);
+        if (!wanted) { status = SU_AGAIN; goto done; }
+        for (int64_t v = 0; v < count; v++) wanted[v] = (int32_t)v;
+        SU_GO(su_rotation_field_create(patch->vertex_count, patch->shape.vertices, patch->tet_count, patch->tets, count,
+                                       wanted, &patch->field, err));
+    }
+done:
+    free(local);
+    if (status != SU_OK) su_rest_patch_free(patch);
+    return status;
+}
+
+void su_rest_patch_evaluate(const su_rest_patch *patch, const double *skin, const double *w, double *x,
+                            double *quaternions)
+{
+    su_rest_shape_evaluate(&patch->shape, patch->vertex_count, NULL, skin, w, x);
+    if (quaternions && patch->field) su_rotation_field_evaluate(patch->field, x, quaternions, 1);
+}

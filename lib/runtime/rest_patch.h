@@ -1,0 +1,37 @@
+/* Rest positions and rotations of chosen flesh vertices, from as few skin points as that takes: the chosen vertices, the
+ * tets around them, and the skin vertices that Shepard's interpolation of those tets reads, all renumbered. */
+#ifndef SU_RUNTIME_REST_PATCH_H
+#define SU_RUNTIME_REST_PATCH_H
+
+#include "core/error.h"
+#include "geometry/rotation_field.h"
+#include "io/model.h"
+#include "rig/rest_shape.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct su_rest_patch {
+    int64_t wanted;             /* chosen vertices; they come first among the patch's vertices, in the order given */
+    int64_t vertex_count;       /* patch vertices */
+    int32_t *vertices;          /* (vertex_count) flesh vertices */
+    int64_t skin_count;
+    int32_t *skin;              /* (skin_count) skin vertices that must be known, ascending */
+    int64_t tet_count;
+    int32_t *tets;              /* (tet_count,4) in patch numbering, in the order of the mesh */
+    su_rest_shape shape;        /* on patch numbering */
+    su_rotation_field *field;   /* of the chosen vertices; NULL when created without rotations */
+    su_arena arena;
+} su_rest_patch;
+
+/* vertices (count) without repetition; NULL with count = n: all. rotations: whether the field is wanted. */
+su_status su_rest_patch_create(const su_model *model, int64_t count, const int32_t *vertices, bool rotations,
+                               su_rest_patch *patch, su_error *err);
+void su_rest_patch_free(su_rest_patch *patch);
+
+/* skin (skin_count,3): corrected skin at patch->skin, root frame; w (m). x (vertex_count,3); quaternions (wanted,4), may be
+ * NULL. Uses one thread; callers run frames in parallel. */
+void su_rest_patch_evaluate(const su_rest_patch *patch, const double *skin, const double *w, double *x,
+                            double *quaternions);
+
+#endif
