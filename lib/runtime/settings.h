@@ -1,0 +1,54 @@
+/* How a shot is simulated: the settings that sim and fullsim share, so that both solve the same equation. Names and
+ * defaults of the options stand in tools/sim_options.h. */
+#ifndef SU_RUNTIME_SETTINGS_H
+#define SU_RUNTIME_SETTINGS_H
+
+#include "core/error.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { SU_GRAVITY_RELATIVE, SU_GRAVITY_ABSOLUTE, SU_GRAVITY_NONE };   /* order of the option's choices */
+enum { SU_START_MOVING, SU_START_STILL };
+enum { SU_STATUS_OK, SU_STATUS_HALVED, SU_STATUS_DAMPED, SU_STATUS_FAILED };   /* supple.sim: status */
+
+typedef struct su_sim_settings {
+    double gravity[3];       /* m/s^2, world */
+    int gravity_mode;
+    double damping;          /* ratio at the lowest frequency, by beta alone */
+    double decay;            /* s in which the lowest mode falls to 1/e; > 0 replaces damping */
+    double alpha, beta;      /* Rayleigh, 1/s and s; beta < 0: from damping or decay */
+    double stiffness;        /* factor on Young's modulus */
+    int substeps;            /* a frame; 0: ceil(90 / fps) */
+    int start;               /* SU_START_*: convention 14 */
+    bool settle;             /* u_0 is the static equilibrium instead of 0 */
+    double preroll;          /* s the first frame is held before the shot begins */
+    int teleport_count;
+    int *teleports;          /* frame indices k: the rig jumps between k - 1 and k; ascending. Owned, free with _free */
+    /* set by su_sim_settings_resolve */
+    double frame_seconds;    /* of one frame */
+    double step;             /* s, of one substep */
+    int preroll_steps;       /* substeps of preroll */
+} su_sim_settings;
+
+/* All of the above as in DESIGN section 5. */
+su_sim_settings su_sim_defaults(void);
+void su_sim_settings_free(su_sim_settings *settings);
+
+/* Frame indices "12" or "12,80" of each text, sorted, each once. SU_USAGE where one is not a number > 0. */
+su_status su_sim_set_teleports(su_sim_settings *settings, int count, const char *const *texts, su_error *err);
+
+/* Fills what depends on the character and the shot: beta from damping or decay at the lowest frequency (Hz, at the
+ * neutral pose with the stiffness factor 1), substeps, step. times (F) s; fps is used for a single frame. */
+su_status su_sim_settings_resolve(su_sim_settings *settings, double frequency, int64_t F, const double *times, double fps,
+                                  su_error *err);
+
+/* The acceleration that gravity exerts in the root frame, rotation Q (9) root to world: Q'g - g (relative: the sculpted
+ * shape carries its own weight), Q'g (absolute) or 0. */
+void su_sim_gravity(const su_sim_settings *settings, const double Q[9], double acceleration[3]);
+
+/* Adds the keys of conventions 14 and 21 to the meta of a supple.sim. */
+su_status su_sim_settings_meta(const su_sim_settings *settings, json_t *meta, su_error *err);
+
+#endif
