@@ -1,0 +1,72 @@
+/* Alembic mesh caches: PolyMesh objects under transforms, written frame by frame and read sample by sample. Faces are
+ * counter-clockwise seen from outside on both sides of this interface; Alembic's own order is the opposite. */
+#ifndef SU_IO_ALEMBIC_H
+#define SU_IO_ALEMBIC_H
+
+#include "core/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* ---- writing ---- */
+
+typedef struct su_alembic_writer su_alembic_writer;
+
+typedef struct su_alembic_mesh_in {   /* borrowed for the call */
+    const char *name;                 /* of the transform; the mesh below it is called <name>Shape */
+    int64_t points, faces, corners;
+    const int32_t *face_counts;       /* (faces) */
+    const int32_t *face_indices;      /* (corners) */
+    int64_t uvs;                      /* 0: none */
+    const float *uv;                  /* (uvs,2) */
+    const int32_t *uv_indices;        /* (corners) */
+    const double *xform;              /* (4,4) row-major, p_world = X p on columns; NULL: identity */
+    bool velocities, normals;         /* every frame will bring them */
+} su_alembic_mesh_in;
+
+/* Sample i is at start + i step seconds. */
+su_status su_alembic_create(const char *path, double start, double step, su_alembic_writer **out, su_error *err);
+/* Before the first frame. Names are made valid and unique. *index numbers the meshes from 0. */
+su_status su_alembic_add_mesh(su_alembic_writer *writer, const su_alembic_mesh_in *mesh, int *index, su_error *err);
+/* Next sample of one mesh: points (points,3) in the space of its transform; velocities (points,3) in units per second
+ * and point normals (points,3), NULL where the mesh has none. Every mesh gets the same number of samples. */
+su_status su_alembic_frame(su_alembic_writer *writer, int mesh, const float *points, const float *velocities,
+                           const float *normals, su_error *err);
+/* metadata of the archive, pairs of keys and values (count, 2): characters that Alembic forbids are replaced. Commits
+ * under the final name and frees the writer in every case. */
+su_status su_alembic_commit(su_alembic_writer *writer, int count, const char *const (*metadata)[2], su_error *err);
+void su_alembic_abandon(su_alembic_writer *writer);
+
+/* ---- reading ---- */
+
+typedef struct su_alembic su_alembic;
+
+typedef struct su_alembic_mesh {
+    const char *name;               /* of the transform above it, where it is the only mesh there; else its own */
+    int64_t samples;                /* of the positions */
+    int64_t points, faces, corners;
+    bool constant_topology;
+    int64_t uvs;                    /* 0: none */
+} su_alembic_mesh;
+
+/* Opens a cache and checks all PolyMesh objects: their headers, and the topology of the first sample. */
+su_status su_alembic_open(const char *path, su_alembic **out, su_error *err);
+void su_alembic_close(su_alembic *file);
+int su_alembic_mesh_count(const su_alembic *file);
+const su_alembic_mesh *su_alembic_mesh_at(const su_alembic *file, int mesh);
+/* Time of a sample, s. */
+double su_alembic_time(const su_alembic *file, int mesh, int64_t sample);
+/* face_counts (faces), face_indices (corners); indices are checked. */
+su_status su_alembic_topology(const su_alembic *file, int mesh, int32_t *face_counts, int32_t *face_indices,
+                              su_error *err);
+/* uv (uvs,2), uv_indices (corners). */
+su_status su_alembic_uv(const su_alembic *file, int mesh, float *uv, int32_t *uv_indices, su_error *err);
+/* points (points,3) of a sample in the mesh's own space; SU_INPUT with both counts where a sample has another number of
+ * points. Thread-safe. */
+su_status su_alembic_points(const su_alembic *file, int mesh, int64_t sample, float *points, su_error *err);
+/* Transform to the world at a time (s): (4,4) row-major, p_world = X p on columns; linear between samples. */
+su_status su_alembic_xform(const su_alembic *file, int mesh, double time, double xform[16], su_error *err);
+/* Value of a key of the archive metadata (_ai_Application, _ai_DCC_FPS, ...), cut to size. */
+bool su_alembic_metadata(const su_alembic *file, const char *key, char *text, int size);
+
+#endif
