@@ -1,0 +1,78 @@
+#include "core/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+enum { ALIGNMENT = 64 };
+
+void *su_calloc(int64_t count, size_t size)
+{
+    size_t bytes;
+    if (count < 0 || __builtin_mul_overflow((size_t)count, size, &bytes)) return NULL;
+    if (bytes > PTRDIFF_MAX - ALIGNMENT) return NULL;
+    bytes = bytes ? (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT : ALIGNMENT;
+    void *pointer = aligned_alloc(ALIGNMENT, bytes);
+    if (pointer) memset(pointer, 0, bytes);
+    return pointer;
+}
+
+su_status su_allocate(void *out, int64_t count, size_t size, const char *what, su_error *err)
+{
+    void *pointer = su_calloc(count, size);
+    if (!pointer)
+        return su_fail(err, SU_AGAIN, "out of memory for %s (%.3g MB)", what, (double)count * (double)size / 1e6);
+    memcpy(out, &pointer, sizeof pointer);
+    return SU_OK;
+}
+
+struct su_arena_block {
+    struct su_arena_block *next;
+    void *pointer;
+    size_t length;
+    void (*release)(void *pointer, size_t length);
+};
+
+static void release_heap(void *pointer, size_t length)
+{
+    (void)length;
+    free(pointer);
+}
+
+su_status su_arena_adopt(su_arena *arena, void *pointer, size_t length, void (*release)(void *, size_t), su_error *err)
+{
+    struct su_arena_block *block = malloc(sizeof *block);
+    if (!block) return su_fail(err, SU_AGAIN, "out of memory");
+    *block = (struct su_arena_block){arena->blocks, pointer, length, release};
+    arena->blocks = block;
+    return SU_OK;
+}
+
+void *su_arena_alloc(su_arena *arena, int64_t count, size_t size)
+{
+    void *pointer = su_calloc(count, size);
+    if (pointer && su_arena_adopt(arena, pointer, 0, release_heap, NULL) != SU_OK) {
+        free(pointer);
+        return NULL;
+    }
+    return pointer;
+}
+
+void su_arena_free(su_arena *arena)
+{
+    while (arena->blocks) {
+        struct su_arena_block *block = arena->blocks;
+        arena->blocks = block->next;
+        block->release(block->pointer, block->length);
+        free(block);
+    }
+}
+
+int64_t su_peak_memory(void)
+{
+    struct rusage self, children;
+    int64_t peak = 0;
+    if (getrusage(RUSAGE_SELF, &self) == 0) peak = self.ru_maxrss;
+    if (getrusage(RUSAGE_CHILDREN, &children) == 0 && children.ru_maxrss > peak) peak = children.ru_maxrss;
+    return peak * 1024;   /* Linux counts kilobytes */
+}
