@@ -1,0 +1,299 @@
+/* Whole-mesh elasticity: energy, force and stiffness against each other, invariances, patch test, threads. */
+#include "core/memory.h"
+#include "fem/elastic.h"
+#include "box.h"
+#include "geometry/mat3.h"
+#include "geometry/rotation.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <lapacke.h>
+
+typedef struct body {
+    box_mesh box;
+    su_elastic elastic;
+    double *young, *poisson, *density;
+} body;
+
+static void body_create(body *b, int cells, su_material material, int64_t held_count, const int32_t *held)
+{
+    uint64_t state = 5;
+    b->box = box_mesh_create(cells, cells, cells + 1, 1.0, 0.8, 1.3);
+    box_mesh_jitter(&b->box, 0.15);
+    b->young = box_constant(b->box.t, 0), b->poisson = box_constant(b->box.t, 0);
+    b->density = box_constant(b->box.t, 0);
+    for (int64_t e = 0; e < b->box.t; e++) {
+        b->young[e] = 1000 * (2 + box_random(&state));
+        b->poisson[e] = 0.3 + 0.15 * box_random(&state);
+        b->density[e] = 1000 + 500 * box_random(&state);
+    }
+    su_error err;
+    assert_int_equal(su_elastic_create(&b->elastic, b->box.n, b->box.vertices, b->box.t, b->box.tets, held_count, held,
+                                       material, b->young, b->poisson, b->density, &err), SU_OK);
+}
+
+static void body_free(body *b)
+{
+    su_elastic_free(&b->elastic);
+    box_mesh_free(&b->box);
+    free(b->young), free(b->poisson), free(b->density);
+}
+
+/* A bent and twisted copy of the vertices, scaled by `amount`. */
+static double *deformed(const body *b, double amount, uint64_t seed)
+{
+    double *y = malloc(3 * (size_t)b->box.n * sizeof *y);
+    for (int64_t v = 0; v < b->box.n; v++) {
+        const double *x = b->box.vertices + 3 * v;
+        double bend = amount * x[2] * x[2];
+        y[3 * v] = x[0] + bend + 0.05 * amount * box_random(&seed);
+        y[3 * v + 1] = x[1] * (1 + 0.3 * amount * x[2]) + 0.05 * amount * box_random(&seed);
+        y[3 * v + 2] = x[2] - amount * x[0] * x[2] + 0.05 * amount * box_random(&seed);
+    }
+    return y;
+}
+
+static double norm(int64_t count, const double *a)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < count; i++) sum += a[i] * a[i];
+    return sqrt(sum);
+}
+
+/* Directional derivatives by central differences; errors must fall as the square of the step. */
+static void test_force_and_stiffness(void **unused)
+{
+    (void)unused;
+    const int32_t held[] = {0, 3, 7, 11};
+    for (int material = 0; material < 3; material++) {
+        body b;
+        su_sparse K;
+        uint64_t seed = 3;
+        body_create(&b, 2, (su_material)material, 4, held);
+        int64_t n = b.box.n, size = b.elastic.pattern.size;
+        double *y = deformed(&b, 0.2, 1), *moved = malloc(3 * (size_t)n * sizeof *y);
+        double *force = malloc(3 * (size_t)n * sizeof *y), *up = malloc(3 * (size_t)n * sizeof *y);
+        double *down = malloc(3 * (size_t)n * sizeof *y), *direction = calloc(3 * (size_t)n, sizeof *y);
+        double *reduced = malloc((size_t)size * sizeof *y), *product = malloc((size_t)size * sizeof *y);
+        for (int64_t f = 0; f < b.elastic.free_count; f++)
+            for (int i = 0; i < 3; i++)
+                direction[3 * b.elastic.free_vertex[f] + i] = reduced[3 * f + i] = box_random(&seed);
+        assert_int_equal(su_sparse_clone_pattern(&b.elastic.pattern, &K, NULL), SU_OK);
+        su_elastic_force(&b.elastic, y, force, 1);
+        su_elastic_stiffness(&b.elastic, y, false, &K, 1);
+        su_sparse_multiply(&K, reduced, product);
+        double slope = 0, energy_error[2], force_error[2];
+        for (int64_t i = 0; i < 3 * n; i++) slope += force[i] * direction[i];
+        for (int level = 0; level < 2; level++) {
+            double h = level ? 2.5e-4 : 1e-3;
+            for (int64_t i = 0; i < 3 * n; i++) moved[i] = y[i] + h * direction[i];
+            double plus = su_elastic_energy(&b.elastic, moved, 1);
+            su_elastic_force(&b.elastic, moved, up, 1);
+            for (int64_t i = 0; i < 3 * n; i++) moved[i] = y[i] - h * direction[i];
+            double minus = su_elastic_energy(&b.elastic, moved, 1);
+            su_elastic_force(&b.elastic, moved, down, 1);
+            energy_error[level] = fabs((plus - minus) / (2 * h) - slope) / fabs(slope);
+            double difference = 0;
+            for (int64_t f = 0; f < b.elastic.free_count; f++)
+                for (int i = 0; i < 3; i++) {
+                    int64_t dof = 3 * b.elastic.free_vertex[f] + i;
+                    double d = (up[dof] - down[dof]) / (2 * h) - product[3 * f + i];
+                    difference += d * d;
+                }
+            force_error[level] = sqrt(difference) / norm(size, product);
+        }
+        assert_true(energy_error[1] < 1e-4 && energy_error[1] < energy_error[0] / 8);
+        assert_true(force_error[1] < 1e-4 && force_error[1] < force_error[0] / 8);
+        su_sparse_free(&K);
+        free(y), free(moved), free(force), free(up), free(down), free(direction), free(reduced), free(product);
+        body_free(&b);
+    }
+}
+
+/* A rigid motion of a deformed rest shape gives no force; energy and force are about the rest shape that was set. */
+static void test_rigid_motion_is_free(void **unused)
+{
+    (void)unused;
+    for (int material = 0; material < 3; material++) {
+        body b;
+        body_create(&b, 3, (su_material)material, 0, NULL);
+        int64_t n = b.box.n;
+        double *rest = deformed(&b, 0.3, 2), *y = malloc(3 * (size_t)n * sizeof *y), r[9], turn[3] = {1, -2, 0.5}, q[4];
+        double *force = malloc(3 * (size_t)n * sizeof *y), scale;
+        su_elastic_force(&b.elastic, rest, force, 1);
+        scale = norm(3 * n, force);
+        su_elastic_set_rest(&b.elastic, rest, 1);
+        assert_int_equal(b.elastic.collapsed, 0);
+        su_quaternion_exp(turn, q);
+        su_quaternion_matrix(q, r);
+        for (int64_t v = 0; v < n; v++) {
+            su_mulv3(r, rest + 3 * v, y + 3 * v);
+            y[3 * v] += 4;
+        }
+        su_elastic_force(&b.elastic, y, force, 1);
+        assert_true(scale > 1 && norm(3 * n, force) < 1e-12 * scale);
+        assert_true(fabs(su_elastic_energy(&b.elastic, y, 1)) < 1e-12 * scale);
+        free(rest), free(y), free(force);
+        body_free(&b);
+    }
+}
+
+/* Without held vertices K at rest has the six rigid motions and no more as null space. */
+static void test_null_space(void **unused)
+{
+    (void)unused;
+    for (int material = 0; material < 3; material++) {
+        body b;
+        su_sparse K;
+        body_create(&b, 2, (su_material)material, 0, NULL);
+        int64_t size = b.elastic.pattern.size;
+        assert_int_equal(su_sparse_clone_pattern(&b.elastic.pattern, &K, NULL), SU_OK);
+        su_elastic_stiffness(&b.elastic, b.box.vertices, false, &K, 1);
+        double *dense = calloc((size_t)(size * size), sizeof *dense), *w = malloc((size_t)size * sizeof *w);
+        for (int64_t j = 0; j < size; j++)
+            for (int64_t e = K.start[j]; e < K.start[j + 1]; e++) dense[j * size + K.row[e]] = K.value[e];
+        assert_int_equal(LAPACKE_dsyev(LAPACK_COL_MAJOR, 'N', 'L', (int)size, dense, (int)size, w), 0);
+        assert_true(fabs(w[0]) < 1e-10 * w[size - 1] && fabs(w[5]) < 1e-10 * w[size - 1]);
+        assert_true(w[6] > 1e-5 * w[size - 1]);
+        free(dense), free(w);
+        su_sparse_free(&K);
+        body_free(&b);
+    }
+}
+
+/* Patch test: with one material an affine deformation leaves no force inside. */
+static void test_patch(void **unused)
+{
+    (void)unused;
+    const double A[9] = {1.1, 0.2, -0.1, 0.05, 0.9, 0.15, 0.1, -0.2, 1.2};
+    for (int material = 0; material < 3; material++) {
+        body b;
+        body_create(&b, 4, (su_material)material, 0, NULL);
+        int64_t n = b.box.n, inside = 0;
+        for (int64_t e = 0; e < b.box.t; e++) b.young[e] = 2000, b.poisson[e] = 0.4;
+        su_elastic_set_material(&b.elastic, b.young, b.poisson);
+        double *y = malloc(3 * (size_t)n * sizeof *y), *force = malloc(3 * (size_t)n * sizeof *y), worst = 0, most = 0;
+        for (int64_t v = 0; v < n; v++) su_mulv3(A, b.box.vertices + 3 * v, y + 3 * v);
+        su_elastic_force(&b.elastic, y, force, 1);
+        for (int64_t v = 0; v < n; v++) {
+            const double *x = b.box.vertices + 3 * v;
+            bool interior = x[0] > 1e-9 && x[0] < 1 - 1e-9 && x[1] > 1e-9 && x[1] < 0.8 - 1e-9 && x[2] > 1e-9 &&
+                            x[2] < 1.3 - 1e-9;
+            double size = su_norm3(force + 3 * v);
+            if (interior) worst = fmax(worst, size), inside++;
+            most = fmax(most, size);
+        }
+        assert_true(inside == 3 * 3 * 4 && most > 1 && worst < 1e-12 * most);
+        free(y), free(force);
+        body_free(&b);
+    }
+}
+
+/* Same bits for one, two and three threads, on a mesh of more than one batch. */
+static void test_threads(void **unused)
+{
+    (void)unused;
+    const int32_t held[] = {5, 6, 100};
+    body b;
+    su_sparse K[3];
+    body_create(&b, 8, SU_NEOHOOKEAN, 3, held);
+    assert_true(b.box.t > 3000);
+    int64_t n = b.box.n;
+    double *y = deformed(&b, 0.2, 4), *force[3], energy[3];
+    for (int k = 0; k < 3; k++) {
+        assert_int_equal(su_sparse_clone_pattern(&b.elastic.pattern, &K[k], NULL), SU_OK);
+        force[k] = malloc(3 * (size_t)n * sizeof *y);
+        energy[k] = su_elastic_energy(&b.elastic, y, k + 1);
+        su_elastic_force(&b.elastic, y, force[k], k + 1);
+        su_elastic_stiffness(&b.elastic, y, true, &K[k], k + 1);
+        assert_memory_equal(&energy[k], &energy[0], sizeof *energy);
+        assert_memory_equal(force[k], force[0], 3 * (size_t)n * sizeof **force);
+        assert_memory_equal(K[k].value, K[0].value, (size_t)K[0].entries * sizeof(double));
+    }
+    for (int k = 0; k < 3; k++) su_sparse_free(&K[k]), free(force[k]);
+    free(y);
+    body_free(&b);
+}
+
+/* Convention 8: a flattened or inverted tet takes its neutral shape, turned. */
+static void test_collapsed_tets(void **unused)
+{
+    (void)unused;
+    const double neutral[12] = {0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1};
+    double inverse[9], volume, rest[12], F[9], D[9], R[9], turn[3] = {0.3, 1, -0.4}, q[4];
+    su_quaternion_exp(turn, q);
+    su_quaternion_matrix(q, R);
+    const double heights[] = {0.11, 0.09, 0, -0.5};
+    for (int k = 0; k < 4; k++) {
+        memcpy(rest, neutral, sizeof rest);
+        rest[11] = heights[k];
+        for (int a = 0; a < 4; a++) su_mulv3(R, rest + 3 * a, rest + 3 * a);
+        bool applied = su_tet_rest(neutral, rest, inverse, &volume);
+        assert_int_equal(applied, k > 0);
+        assert_true(fabs(volume - (k ? 1 : heights[k]) / 6) < 1e-15);
+        su_tet_edges(neutral, neutral + 3, neutral + 6, neutral + 9, D);
+        if (applied) {   /* the neutral shape turned by R is free of strain */
+            double RD[9];
+            su_mul33(R, D, RD);
+            su_mul33(RD, inverse, F);
+            for (int i = 0; i < 9; i++) assert_true(fabs(F[i] - (i % 4 == 0)) < 1e-14);
+        }
+    }
+    body b;
+    body_create(&b, 2, SU_STVK, 0, NULL);
+    double *y = malloc(3 * (size_t)b.box.n * sizeof *y);
+    for (int64_t i = 0; i < 3 * b.box.n; i++) y[i] = b.box.vertices[i] * (i % 3 == 1 ? 0.05 : 1);
+    su_elastic_set_rest(&b.elastic, y, 1);
+    assert_int_equal(b.elastic.collapsed, b.box.t);
+    free(y);
+    body_free(&b);
+}
+
+static void test_mass(void **unused)
+{
+    (void)unused;
+    body b;
+    body_create(&b, 3, SU_STVK, 0, NULL);
+    double total = 0, expected = 0;
+    for (int64_t v = 0; v < b.box.n; v++) total += b.elastic.mass[v];
+    for (int64_t e = 0; e < b.box.t; e++) expected += b.density[e] * b.elastic.neutral_volume[e];
+    assert_true(fabs(total / expected - 1) < 1e-13);
+    double volume = 0;
+    for (int64_t e = 0; e < b.box.t; e++) volume += b.elastic.neutral_volume[e];
+    assert_true(fabs(volume - 1.0 * 0.8 * 1.3) < 1e-13);
+    body_free(&b);
+}
+
+static void test_bad_input(void **unused)
+{
+    (void)unused;
+    su_error err;
+    su_elastic elastic;
+    double x[15] = {0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 3, 3, 3}, one = 1, bad = 0.5, none = 0;
+    int32_t good[4] = {0, 1, 2, 3}, inverted[4] = {0, 2, 1, 3}, far[4] = {0, 1, 2, 9}, held = 7;
+    double nu = 0.3;
+    assert_int_equal(su_elastic_create(&elastic, 4, x, 1, inverted, 0, NULL, SU_STVK, &one, &nu, &one, &err), SU_INPUT);
+    assert_int_equal(su_elastic_create(&elastic, 4, x, 1, far, 0, NULL, SU_STVK, &one, &nu, &one, &err), SU_INPUT);
+    assert_int_equal(su_elastic_create(&elastic, 4, x, 1, good, 1, &held, SU_STVK, &one, &nu, &one, &err), SU_INPUT);
+    assert_int_equal(su_elastic_create(&elastic, 4, x, 1, good, 0, NULL, SU_STVK, &one, &bad, &one, &err), SU_INPUT);
+    assert_int_equal(su_elastic_create(&elastic, 4, x, 1, good, 0, NULL, SU_STVK, &none, &nu, &one, &err), SU_INPUT);
+    assert_int_equal(su_elastic_create(&elastic, 5, x, 1, good, 0, NULL, SU_STVK, &one, &nu, &one, &err), SU_INPUT);
+    assert_non_null(strstr(err.text, "vertex 4"));
+    assert_int_equal(su_elastic_create(&elastic, 4, x, 1, good, 0, NULL, SU_STVK, &one, &nu, &one, &err), SU_OK);
+    su_elastic_free(&elastic);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_force_and_stiffness), cmocka_unit_test(test_rigid_motion_is_free),
+        cmocka_unit_test(test_null_space),          cmocka_unit_test(test_patch),
+        cmocka_unit_test(test_threads),             cmocka_unit_test(test_collapsed_tets),
+        cmocka_unit_test(test_mass),                cmocka_unit_test(test_bad_input)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
