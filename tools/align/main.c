@@ -1,0 +1,269 @@
+/* supple align: bases of the example poses made comparable, ready to be interpolated (PSSD section 5.1). */
+#include "core/file.h"
+#include "core/memory.h"
+#include "core/threads.h"
+#include "core/tool.h"
+#include "fem/elastic.h"
+#include "geometry/rotation_field.h"
+#include "io/basis.h"
+#include "io/tet.h"
+#include "reduce/align.h"
+#include "reduce/parts.h"
+#include "rig/rbf_train.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { GRAM_AUTO, GRAM_FULL, GRAM_FACTOR };
+
+typedef struct settings {
+    int interpolation, gram;
+    su_list shots;
+} settings;
+
+/* Input files by kind; the order on the command line is free. */
+typedef struct inputs {
+    const char *tet_path;
+    const char **fit_paths, **modes_paths;
+    int fit_count, modes_count;
+    su_tet tet;
+    su_fit *fits, fit;
+    su_modes *modes;
+    su_pose_source *sources;   /* (m) of the modes */
+} inputs;
+
+static void inputs_free(inputs *in)
+{
+    su_tet_free(&in->tet);
+    for (int p = 0; in->fits && p < in->fit_count; p++) su_fit_free(&in->fits[p]);
+    for (int p = 0; in->modes && p < in->modes_count; p++) su_modes_free(&in->modes[p]);
+    su_fit_free(&in->fit);
+    free(in->fits), free(in->modes), free(in->sources);
+    free(in->fit_paths), free(in->modes_paths);
+}
+
+static su_status sort_inputs(su_tool *tool, inputs *in)
+{
+    su_error *err = &tool->err;
+    int count = tool->inputs.count;
+    SU_TRY(SU_ALLOC(&in->fit_paths, count, "file names", err));
+    SU_TRY(SU_ALLOC(&in->modes_paths, count, "file names", err));
+    for (int i = 0; i < count; i++) {
+        const char *path = tool->inputs.items[i], *kind;
+        su_npz *file;
+        SU_TRY(su_npz_open(path, &file, err));
+        kind = su_meta_text(su_npz_meta(file), "kind", "");
+        bool tet = strcmp(kind, "supple.tet") == 0, fit = strcmp(kind, "supple.fit") == 0,
+             modes = strcmp(kind, "supple.modes") == 0;
+        su_status status = SU_OK;
+        if (tet && in->tet_path) status = su_fail(err, SU_USAGE, "%s: a second tet file; give one", path);
+        if (!tet && !fit && !modes)
+            status = su_fail(err, SU_INPUT, "%s: is not a tet, fit or modes file (kind '%s')", path, kind);
+        su_npz_close(file);
+        SU_TRY(status);
+        if (tet) in->tet_path = path;
+        if (fit) in->fit_paths[in->fit_count++] = path;
+        if (modes) in->modes_paths[in->modes_count++] = path;
+    }
+    if (!in->tet_path || !in->fit_count || !in->modes_count)
+        return su_fail(err, SU_USAGE, "needs a tet file, fit files and modes files; no %s file is given",
+                       !in->tet_path ? "tet" : !in->fit_count ? "fit" : "modes");
+    return SU_OK;
+}
+
+static su_status load_inputs(su_tool *tool, inputs *in)
+{
+    su_error *err = &tool->err;
+    SU_TRY(sort_inputs(tool, in));
+    SU_TRY(su_tet_load(in->tet_path, &in->tet, err));
+    SU_TRY(SU_ALLOC(&in->fits, in->fit_count, "fit files", err));
+    SU_TRY(SU_ALLOC(&in->modes, in->modes_count, "modes files", err));
+    for (int p = 0; p < in->fit_count; p++) {
+        SU_TRY(su_fit_load(in->fit_paths[p], &in->fits[p], err));
+        if (in->fits[p].n != in->tet.n || in->fits[p].t != in->tet.t)
+            return su_fail(err, SU_INPUT, "%s: has %lld vertices and %lld tets, %s has %lld and %lld", in->fit_paths[p],
+                           (long long)in->fits[p].n, (long long)in->fits[p].t, in->tet_path, (long long)in->tet.n,
+                           (long long)in->tet.t);
+    }
+    SU_TRY(su_fit_merge(in->fit_count, in->fits, in->fit_paths, &in->fit, err));
+    for (int p = 0; p < in->modes_count; p++) {
+        SU_TRY(su_modes_load(in->modes_paths[p], &in->modes[p], err));
+        if (in->modes[p].n != in->tet.n)
+            return su_fail(err, SU_INPUT, "%s: has %lld flesh vertices, %s has %lld", in->modes_paths[p],
+                           (long long)in->modes[p].n, in->tet_path, (long long)in->tet.n);
+    }
+    SU_TRY(su_modes_agree(in->modes_count, in->modes, in->modes_paths, err));
+    SU_TRY(SU_ALLOC(&in->sources, in->fit.m, "poses", err));
+    return su_modes_sources(in->modes_count, in->modes, in->modes_paths, in->fit.m, in->sources, err);
+}
+
+static su_status rotations_of(const inputs *in, double *rotations, int threads, su_error *err)
+{
+    su_rotation_field *field;
+    SU_TRY(su_rotation_field_create(in->tet.n, in->tet.vertices, in->tet.t, in->tet.tets, 0, NULL, &field, err));
+    for (int64_t i = 0; i < in->fit.m; i++)
+        su_rotation_field_evaluate(field, in->fit.shapes + 3 * i * in->tet.n, rotations + 4 * i * in->tet.n, threads);
+    su_rotation_field_free(field);
+    return SU_OK;
+}
+
+/* Blending m^2 r^2 / 2 numbers a step costs more than forming S(p) and S'S from the factor's R rows where m is large and
+ * the bases are alike. */
+static bool factor_pays(int64_t m, int64_t r, int64_t rows)
+{
+    return 0.5 * (double)(m * (m + 1)) * (double)(r * r) > (double)(m * rows * r) + 0.5 * (double)(rows * r * (r + 1));
+}
+
+static su_status make_gram(su_tool *tool, const settings *set, const double *mass, su_basis *basis)
+{
+    su_error *err = &tool->err;
+    int64_t m = basis->m, r = basis->r, rows;
+    double *factor = NULL;
+    SU_TRY(SU_FILE_ALLOC(&basis->file, &basis->gram, m * m * r * r, err));
+    SU_TRY(su_gram(m, r, basis->n, mass, basis->basis, basis->gram, tool->threads, err));
+    if (set->gram == GRAM_FULL || (set->gram == GRAM_AUTO && m < 5)) return SU_OK;
+    SU_TRY(su_gram_factorize(m, r, basis->gram, &rows, &factor, err));
+    su_stats_integer(tool, "gram_rank", rows);
+    su_status status = SU_OK;
+    if (set->gram == GRAM_FACTOR || factor_pays(m, r, rows)) {
+        basis->gram = NULL;
+        basis->factor = rows;
+        status = SU_FILE_ALLOC(&basis->file, &basis->gram_factor, m * rows * r, err);
+        if (status == SU_OK) memcpy(basis->gram_factor, factor, (size_t)(m * rows * r) * sizeof *factor);
+    }
+    free(factor);
+    return status;
+}
+
+static su_status make_basis(su_tool *tool, const settings *set, const inputs *in, su_basis *basis)
+{
+    su_error *err = &tool->err;
+    const su_fit *fit = &in->fit;
+    const su_modes *first = &in->modes[0];
+    int64_t m = fit->m, r = first->r, n = in->tet.n, size = 3 * r * n;
+    su_file *file = &basis->file;
+    basis->m = m, basis->r = r, basis->n = n, basis->d = first->d, basis->s = fit->s;
+    SU_TRY(SU_FILE_ALLOC(file, &basis->basis, m * size, err));
+    SU_TRY(SU_FILE_ALLOC(file, &basis->rotations, 4 * m * n, err));
+    SU_TRY(SU_FILE_ALLOC(file, &basis->parent, m, err));
+    SU_TRY(SU_FILE_ALLOC(file, &basis->angles, m * r, err));
+    SU_TRY(SU_FILE_ALLOC(file, &basis->mode_region, r, err));
+    SU_TRY(SU_FILE_ALLOC(file, &basis->region_weights, basis->d * n, err));
+    SU_TRY(SU_FILE_ALLOC(file, &basis->param_scale, fit->s, err));
+    memcpy(basis->mode_region, first->mode_region, (size_t)r * sizeof *basis->mode_region);
+    memcpy(basis->region_weights, first->region_weights, (size_t)(basis->d * n) * sizeof(double));
+    memcpy(basis->param_scale, fit->param_scale, (size_t)fit->s * sizeof(double));
+    for (int64_t i = 0; i < m; i++)
+        memcpy(basis->basis + i * size, in->modes[in->sources[i].part].modes + in->sources[i].index * size,
+               (size_t)size * sizeof(double));
+    double *mass, started = su_seconds();
+    SU_TRY(SU_FILE_ALLOC(file, &mass, n, err));
+    su_lumped_mass(n, in->tet.vertices, in->tet.t, in->tet.tets, fit->density, mass);
+    SU_TRY(rotations_of(in, basis->rotations, tool->threads, err));
+    su_stats_stage(tool, "rotations", su_seconds() - started);
+    SU_TRY(su_progress_update(&tool->progress, 0.2, err));
+
+    started = su_seconds();
+    su_alignment what = {m, r, n, fit->s, fit->params, fit->param_scale, mass, basis->rotations, basis->mode_region};
+    SU_TRY(su_align(&what, basis->basis, basis->parent, basis->angles, tool->threads, err));
+    su_stats_stage(tool, "procrustes", su_seconds() - started);
+    SU_TRY(su_progress_update(&tool->progress, 0.6, err));
+
+    started = su_seconds();
+    SU_TRY(make_gram(tool, set, mass, basis));
+    su_stats_stage(tool, "gram", su_seconds() - started);
+    if (m > 2) {
+        SU_TRY(SU_FILE_ALLOC(file, &basis->basis_rbf, m * (m + 1 + fit->s), err));
+        SU_TRY(su_basis_rbf_train(m, fit->s, fit->params, fit->param_scale, &basis->columns, basis->basis_rbf, err));
+    }
+    return su_progress_update(&tool->progress, 0.9, err);
+}
+
+/* One line an edge of the tree: how far apart the two subspaces are. */
+static void report_angles(su_tool *tool, const su_basis *basis)
+{
+    double worst = 0;
+    for (int64_t i = 1; i < basis->m; i++) {
+        double largest = 0, mean = 0;
+        for (int64_t a = 0; a < basis->r; a++) {
+            largest = fmax(largest, basis->angles[i * basis->r + a]);
+            mean += basis->angles[i * basis->r + a] / (double)basis->r;
+        }
+        worst = fmax(worst, mean);
+        su_detail(tool, "pose %lld from pose %d: subspace angles mean %.1f, largest %.1f degrees", (long long)i,
+                  (int)basis->parent[i], mean * 180 / M_PI, largest * 180 / M_PI);
+    }
+    su_stats_number(tool, "largest_mean_angle_deg", worst * 180 / M_PI);
+    su_note(tool, "%lld poses, %lld modes; mean subspace angle along the worst edge %.1f degrees", (long long)basis->m,
+            (long long)basis->r, worst * 180 / M_PI);
+}
+
+static su_status make_meta(su_tool *tool, const settings *set, const inputs *in, su_basis *basis)
+{
+    int count = 1 + in->fit_count + in->modes_count;
+    const char **paths;
+    SU_TRY(SU_ALLOC(&paths, count, "file names", &tool->err));
+    paths[0] = in->tet_path;
+    for (int p = 0; p < in->fit_count; p++) paths[1 + p] = in->fit_paths[p];
+    for (int p = 0; p < in->modes_count; p++) paths[1 + in->fit_count + p] = in->modes_paths[p];
+    json_t *meta = su_tool_meta(tool, "supple.basis", 1, paths, count);
+    free(paths);
+    if (!meta) return tool->err.status;
+    basis->file.meta = meta;
+    json_object_set_new(meta, "interpolation", json_string(set->interpolation ? "linear" : "corotated"));
+    json_t *names = json_object_get(in->fit.file.meta, "param_names");
+    if (names) json_object_set(meta, "param_names", names);
+    return SU_OK;
+}
+
+static su_status run(su_tool *tool, const settings *set)
+{
+    su_status status;
+    inputs in = {0};
+    su_basis basis = {0};
+    SU_GO(load_inputs(tool, &in));
+    SU_GO(make_basis(tool, set, &in, &basis));
+    report_angles(tool, &basis);
+    if (tool->dry_run) goto done;
+    SU_GO(make_meta(tool, set, &in, &basis));
+    SU_GO(su_basis_save(tool->output, &basis, &tool->err));
+    su_progress_finish(&tool->progress);
+done:
+    su_basis_free(&basis);
+    inputs_free(&in);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    settings set = {0};
+    const su_option options[] = {
+        {.name = "interpolation", .kind = SU_OPT_CHOICE, .target = &set.interpolation, .argument = "WAY",
+         .choices = "corotated|linear",
+         .help = "how bases are blended between poses: corotated (default) turns them by the local rotation at the current "
+                 "pose, linear is the paper's. Recorded for cubature and sim."},
+        {.name = "gram", .kind = SU_OPT_CHOICE, .target = &set.gram, .argument = "FORM", .choices = "auto|full|factor",
+         .help = "Gram matrices in full, or as a common factor, which is smaller and faster for many poses (default: auto)."},
+        {.name = "shots", .kind = SU_OPT_LIST, .target = &set.shots, .argument = "ANIM...", .greedy = true,
+         .help = "shots along which the bases are checked."},
+    };
+    const su_program program = {
+        .name = "supple-align",
+        .summary = "make the bases of all example poses comparable, so that they can be interpolated",
+        .usage = "TET FIT... MODES... -o BASIS",
+        .description = "Turns the modes of each pose back to the neutral pose, matches them along a tree of poses "
+                       "(Procrustes, region by region) and precomputes what interpolation needs. Fit and modes files made "
+                       "one pose at a time are merged; parts that do not belong together are refused.",
+        .example = "supple align fox.tet.npz fox.fit.npz fox.modes.*.npz -o fox.basis.npz",
+        .options = options,
+        .option_count = sizeof options / sizeof *options,
+        .min_inputs = 3,
+        .max_inputs = -1,
+        .needs_output = true,
+    };
+    su_tool tool;
+    int status;
+    if (!su_tool_begin(&tool, &program, argc, argv, &status)) return status;
+    return su_tool_end(&tool, run(&tool, &set));
+}
