@@ -36,6 +36,8 @@ su_status su_npz_end(su_npz_writer *writer, su_error *err);
 su_status su_npz_commit(su_npz_writer *writer, const json_t *meta, su_error *err);
 /* Drops everything written. NULL is fine. */
 void su_npz_abandon(su_npz_writer *writer);
+/* Uses zip64 records whatever the sizes, before the first array; lets tests reach them with small files. */
+void su_npz_force_zip64(su_npz_writer *writer);
 
 /* ---- reading ---- */
 
@@ -58,6 +60,9 @@ const json_t *su_npz_meta(const su_npz *file);   /* borrowed; an empty object wh
 int su_npz_count(const su_npz *file);
 const su_npz_entry *su_npz_entry_at(const su_npz *file, int index);
 const su_npz_entry *su_npz_find(const su_npz *file, const char *name);   /* NULL: absent */
+/* Arrays that are there but of no use (big-endian, structured, too many dimensions) are not listed; this says why
+ * ("is big-endian ..."). NULL: no such array. */
+const char *su_npz_refused(const su_npz *file, const char *name);
 
 /* Data of a member, CRC checked. Stored and aligned members point into the map (valid until close); others are
  * decompressed into memory that the file owns. */

@@ -60,6 +60,9 @@ void su_schema_free(const su_schema *schema, void *object);
 /* All kinds, for info: NULL-terminated. */
 extern const su_schema *const su_schemas[];
 
+/* Shape of a field in symbols: "(n,3)". */
+void su_field_shape_text(const su_schema *schema, const su_field *field, char *out, size_t room);
+
 /* Array of `count` elements owned by the file struct's arena: SU_FILE_ALLOC(&tet->file, &tet->vertices, 3 * n, err). */
 su_status su_file_allocate(su_file *file, void *out, int64_t count, size_t size, const char *what, su_error *err);
 #define SU_FILE_ALLOC(head, out, count, err)                                                                         \
