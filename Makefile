@@ -28,8 +28,8 @@ say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 LIB_C := $(wildcard lib/*/*.c)
 # What a game or a plug-in links: no sparse solver, no BLAS. Kept closed by tests/test_layers.sh.
 RUNTIME_C := $(filter $(LIB_C),$(wildcard lib/runtime/*.c) \
-             $(filter-out lib/core/tool.c lib/core/child.c,$(wildcard lib/core/*.c)) \
-             lib/io/schema.c lib/io/anim.c lib/io/model.c lib/io/sim.c lib/fem/material.c \
+             $(filter-out lib/core/tool%.c lib/core/child.c,$(wildcard lib/core/*.c)) \
+             lib/io/schema.c lib/io/field.c lib/io/anim.c lib/io/model.c lib/io/sim.c lib/fem/material.c \
              lib/geometry/rotation.c lib/geometry/rotation_field.c \
              lib/rig/rbf.c lib/rig/rest_shape.c lib/rig/shot.c)
 TOOL_DIRS := $(notdir $(patsubst %/,%,$(dir $(wildcard tools/*/main.c))))

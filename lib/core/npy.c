@@ -348,7 +348,8 @@ su_status su_npy_load(const char *path, su_dtype type, int *dimensions, int64_t 
         fits = ((const int8_t *)ordered)[i] >= 0;
     }
     if (!fits) {
-        status = su_fail(err, SU_INPUT, "%s: element %lld does not fit %s", path, (long long)where, su_dtype_name(type));
+        status = su_fail(err, SU_INPUT, "%s: element %lld does not fit %s", path, (long long)where,
+                         su_dtype_name(type));
         goto done;
     }
     *dimensions = header.dimensions;

@@ -11,7 +11,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
-enum { LOCAL_SIZE = 30, CENTRAL_SIZE = 46, END_SIZE = 22, END64_SIZE = 56, LOCATOR_SIZE = 20, STORED = 0, DEFLATED = 8 };
+enum { LOCAL_SIZE = 30, CENTRAL_SIZE = 46, END_SIZE = 22, END64_SIZE = 56, LOCATOR_SIZE = 20 };
+enum { STORED = 0, DEFLATED = 8 };
 #define LIMIT32 0xffffffffu
 #define META_MAX (256u << 20)
 

@@ -118,7 +118,8 @@ static su_status check_kind(const su_schema *schema, const su_npz *file, su_erro
     const json_t *meta = su_npz_meta(file), *version = json_object_get(meta, "version");
     const char *kind = json_string_value(json_object_get(meta, "kind"));
     if (!kind)
-        return su_fail(err, SU_INPUT, "%s: says no kind in meta.json; a %s is wanted", su_base_name(path), schema->kind);
+        return su_fail(err, SU_INPUT, "%s: says no kind in meta.json; a %s is wanted", su_base_name(path),
+                       schema->kind);
     if (strcmp(kind, schema->kind) != 0)
         return su_fail(err, SU_INPUT, "%s is a %s, a %s is wanted", su_base_name(path), kind, schema->kind);
     if (!json_is_integer(version))
