@@ -1,8 +1,10 @@
 #include "beam.h"
 
+#include "fem/elastic.h"
 #include "geometry/mat3.h"
 #include "geometry/rotation.h"
 
+#include <lapacke.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -85,4 +87,39 @@ void beam_turn(const beam *b, const double axis[3], double angle, const double s
         su_mulv3(r, b->vertices + 3 * v, out + 3 * v);
         for (int i = 0; i < 3; i++) out[3 * v + i] += shift[i];
     }
+}
+
+void beam_mass(const beam *b, double *mass) { su_lumped_mass(b->n, b->vertices, b->t, b->tets, b->density, mass); }
+
+void beam_modes(const beam *b, const double *rest, int r, double *modes, double *eigenvalues)
+{
+    su_elastic elastic;
+    su_sparse K;
+    if (su_elastic_create(&elastic, b->n, b->vertices, b->t, b->tets, b->held_count, b->held, SU_STVK, b->young,
+                          b->poisson, b->density, NULL) != SU_OK ||
+        su_sparse_clone_pattern(&elastic.pattern, &K, NULL) != SU_OK)
+        abort();
+    su_elastic_set_rest(&elastic, rest, 1);
+    su_elastic_stiffness(&elastic, rest, false, &K, 1);
+    /* M^-1/2 K M^-1/2 y = lambda y */
+    int size = (int)K.size, found = 0;
+    double *A = take((int64_t)size * size, sizeof *A), *values = take(size, sizeof *values);
+    double *vectors = take((int64_t)size * r, sizeof *vectors), *scale = take(size, sizeof *scale);
+    int *support = take(2 * (int64_t)r, sizeof *support);
+    for (int i = 0; i < size; i++) scale[i] = 1 / sqrt(elastic.mass[elastic.free_vertex[i / 3]]);
+    for (int64_t c = 0; c < size; c++)
+        for (int64_t e = K.start[c]; e < K.start[c + 1]; e++)
+            A[c * size + K.row[e]] = K.value[e] * scale[c] * scale[K.row[e]];
+    if (LAPACKE_dsyevr(LAPACK_COL_MAJOR, 'V', 'I', 'L', size, A, size, 0, 0, 1, r, 0, &found, values, vectors, size,
+                       support) != 0 || found != r)
+        abort();
+    for (int64_t k = 0; k < r; k++) {
+        for (int64_t i = 0; i < 3 * b->n; i++) modes[3 * k * b->n + i] = 0;
+        for (int i = 0; i < size; i++)
+            modes[3 * (k * b->n + elastic.free_vertex[i / 3]) + i % 3] = vectors[k * size + i] * scale[i];
+        if (eigenvalues) eigenvalues[k] = values[k];
+    }
+    free(A), free(values), free(vectors), free(scale), free(support);
+    su_sparse_free(&K);
+    su_elastic_free(&elastic);
 }

@@ -23,4 +23,10 @@ void beam_bend(const beam *b, double angle, double *out);
 /* out (n,3): rotated about the axis (unit) by angle, then moved. */
 void beam_turn(const beam *b, const double axis[3], double angle, const double shift[3], double *out);
 
+/* modes (r,n,3): the lowest linear vibration modes about a rest shape (n,3), orthonormal in the lumped mass, by a dense
+ * solver (small beams only); eigenvalues (r) rad^2/s^2, may be NULL. */
+void beam_modes(const beam *b, const double *rest, int r, double *modes, double *eigenvalues);
+/* mass (n): lumped */
+void beam_mass(const beam *b, double *mass);
+
 #endif
