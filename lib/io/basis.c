@@ -9,9 +9,9 @@
 
 static const size_t counts[] = {
     offsetof(su_basis, m), offsetof(su_basis, r), offsetof(su_basis, n), offsetof(su_basis, d),
-    offsetof(su_basis, factor), offsetof(su_basis, columns),
+    offsetof(su_basis, factor), offsetof(su_basis, columns), offsetof(su_basis, s),
 };
-static const char *const count_names[] = {"m", "r", "n", "d", "R", "m+1+s"};
+static const char *const count_names[] = {"m", "r", "n", "d", "R", "m+1+s", "s"};
 
 static const su_field fields[] = {
     REAL(basis, SU_F64, 0, "kg^-1/2",
@@ -26,6 +26,7 @@ static const su_field fields[] = {
     REAL(angles, SU_F64, 0, "rad", "principal angles to the parent, ascending within a region", DIM(m), DIM(r)),
     REAL(basis_rbf, SU_F64, SU_FIELD_OPTIONAL, "1",
          "coefficients of the weights b that blend bases; without it b = w", DIM(m), DIM(columns)),
+    REAL(param_scale, SU_F64, 0, "1/rig", "factor on each rig parameter in distances between poses", DIM(s)),
     INDEX(mode_region, SU_I32, 0, 0, DIM(d), 0, "region of each mode, ascending", DIM(r)),
     REAL(region_weights, SU_F64, 0, "1", "weight of each vertex in each region", DIM(d), DIM(n)),
 };

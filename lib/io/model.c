@@ -62,11 +62,12 @@ static const su_field fields[] = {
          "factors whose products give gram", DIM(m), DIM(factor), DIM(r)),
     REAL(basis_rbf, SU_F64, SU_FIELD_OPTIONAL, "1",
          "coefficients of the weights b that blend bases; without it b = w", DIM(m), DIM(columns)),
+    REAL(rotations, SU_F64, SU_FIELD_OPTIONAL, "1",
+         "rotation neutral to example pose of each vertex, quaternion w x y z; for linear interpolation", DIM(m), DIM(n), 4),
     INDEX(cubature_tets, SU_I32, 0, 0, DIM(t), 0, "tets at which elastic forces are evaluated", DIM(c)),
     REAL(cubature_weights, SU_F64, 0, "1", "their weights at each example pose", DIM(m), DIM(c)),
     INDEX(inertia_vertices, SU_I32, 0, 0, DIM(n), 0, "vertices at which inertia is evaluated", DIM(ci)),
-    REAL(inertia_weights, SU_F64, 0, "1",
-         "their weights at each example pose; factors on lumped masses", DIM(m), DIM(ci)),
+    REAL(inertia_weights, SU_F64, 0, "1", "their weights: factors on lumped masses", DIM(ci)),
 };
 
 static su_status check_blocks(const su_model *model, const char *path, su_error *err)
