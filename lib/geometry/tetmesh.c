@@ -1,0 +1,203 @@
+#include "geometry/tetmesh.h"
+
+#include "core/memory.h"
+#include "geometry/mat3.h"
+
+#include <float.h>
+#include <stdlib.h>
+#include <string.h>
+
+const int su_tet_face[4][3] = {{1, 2, 3}, {0, 3, 2}, {0, 1, 3}, {0, 2, 1}};
+
+void su_tets_free(su_tets *mesh)
+{
+    free(mesh->x);
+    free(mesh->tets);
+    memset(mesh, 0, sizeof *mesh);
+}
+
+double su_tet_volume(const double *x, const int32_t *tet)
+{
+    double m[9];
+    su_tet_edges(x + 3 * tet[0], x + 3 * tet[1], x + 3 * tet[2], x + 3 * tet[3], m);
+    return su_det3(m) / 6.0;
+}
+
+/* Outward normals of the four faces, not normalized. */
+static void face_normals(const double *p[4], double normal[4][3])
+{
+    for (int f = 0; f < 4; f++) {
+        const double *a = p[su_tet_face[f][0]], *b = p[su_tet_face[f][1]], *c = p[su_tet_face[f][2]];
+        double u[3], v[3];
+        su_sub3(b, a, u);
+        su_sub3(c, a, v);
+        su_cross3(u, v, normal[f]);
+    }
+}
+
+static void dihedral_cosines(const double *p[4], double cosine[6])
+{
+    double normal[4][3], length[4];
+    face_normals(p, normal);
+    for (int f = 0; f < 4; f++) length[f] = su_norm3(normal[f]);
+    int k = 0;
+    for (int i = 0; i < 4; i++)
+        for (int j = i + 1; j < 4; j++, k++) {
+            double product = length[i] * length[j];
+            cosine[k] = product > 0.0 ? -su_dot3(normal[i], normal[j]) / product : 2.0;
+        }
+}
+
+double su_tet_dihedral_cosine(const double *a, const double *b, const double *c, const double *d)
+{
+    const double *p[4] = {a, b, c, d};
+    double cosine[6], largest = -1.0;
+    dihedral_cosines(p, cosine);
+    for (int k = 0; k < 6; k++) largest = fmax(largest, cosine[k]);
+    return largest;
+}
+
+void su_tet_barycentric(const double *x, const int32_t *tet, const double p[3], double bary[4])
+{
+    const double *a = x + 3 * tet[0];
+    double m[9], inverse[9], r[3];
+    su_tet_edges(a, x + 3 * tet[1], x + 3 * tet[2], x + 3 * tet[3], m);
+    if (su_inverse3(m, inverse) == 0.0) {
+        bary[0] = bary[1] = bary[2] = -1.0, bary[3] = 4.0;
+        return;
+    }
+    su_sub3(p, a, r);
+    su_mulv3(inverse, r, bary + 1);
+    bary[0] = 1.0 - bary[1] - bary[2] - bary[3];
+}
+
+typedef struct face_key {
+    int32_t v[3];      /* ascending */
+    int32_t side;      /* 4 * tet + face */
+} face_key;
+
+static int compare_faces(const void *a, const void *b)
+{
+    const face_key *p = a, *q = b;
+    for (int i = 0; i < 3; i++)
+        if (p->v[i] != q->v[i]) return p->v[i] < q->v[i] ? -1 : 1;
+    return (p->side > q->side) - (p->side < q->side);
+}
+
+su_status su_tet_neighbours(int64_t t, const int32_t *tets, int32_t *neighbour, su_error *err)
+{
+    su_status status = SU_OK;
+    face_key *keys = NULL;
+    SU_GO(SU_ALLOC(&keys, 4 * t, "tet faces", err));
+    for (int64_t e = 0; e < t; e++)
+        for (int f = 0; f < 4; f++) {
+            int32_t a = tets[4 * e + su_tet_face[f][0]], b = tets[4 * e + su_tet_face[f][1]], c = tets[4 * e + su_tet_face[f][2]], swap;
+            if (a > b) swap = a, a = b, b = swap;
+            if (b > c) swap = b, b = c, c = swap;
+            if (a > b) swap = a, a = b, b = swap;
+            keys[4 * e + f] = (face_key){{a, b, c}, (int32_t)(4 * e + f)};
+            neighbour[4 * e + f] = -1;
+        }
+    qsort(keys, (size_t)(4 * t), sizeof *keys, compare_faces);
+    for (int64_t k = 0; k + 1 < 4 * t; k++) {
+        if (memcmp(keys[k].v, keys[k + 1].v, sizeof keys[k].v)) continue;
+        neighbour[keys[k].side] = keys[k + 1].side / 4;
+        neighbour[keys[k + 1].side] = keys[k].side / 4;
+        k++;
+        if (k + 1 < 4 * t && !memcmp(keys[k].v, keys[k + 1].v, sizeof keys[k].v)) {
+            status = su_fail(err, SU_FAILED, "tets %d, %d and %d share a face", keys[k - 1].side / 4, keys[k].side / 4, keys[k + 1].side / 4);
+            goto done;
+        }
+    }
+done:
+    free(keys);
+    return status;
+}
+
+su_status su_tet_boundary(int64_t t, const int32_t *tets, int64_t *b, int32_t **surface, int32_t **owner, su_error *err)
+{
+    su_status status = SU_OK;
+    int32_t *neighbour = NULL, *faces = NULL, *owners = NULL;
+    int64_t count = 0;
+    SU_GO(SU_ALLOC(&neighbour, 4 * t, "tet neighbours", err));
+    SU_GO(su_tet_neighbours(t, tets, neighbour, err));
+    for (int64_t k = 0; k < 4 * t; k++) count += neighbour[k] < 0;
+    SU_GO(SU_ALLOC(&faces, 3 * count, "boundary triangles", err));
+    SU_GO(SU_ALLOC(&owners, count, "boundary triangles", err));
+    count = 0;
+    for (int64_t k = 0; k < 4 * t; k++) {
+        if (neighbour[k] >= 0) continue;
+        for (int i = 0; i < 3; i++) faces[3 * count + i] = tets[k - k % 4 + su_tet_face[k % 4][i]];
+        owners[count++] = (int32_t)(k / 4);
+    }
+    *b = count;
+    *surface = faces, faces = NULL;
+    if (owner) *owner = owners, owners = NULL;
+done:
+    free(neighbour);
+    free(faces);
+    free(owners);
+    return status;
+}
+
+static int32_t find_root(int32_t *parent, int32_t k)
+{
+    while (parent[k] != k) parent[k] = parent[parent[k]], k = parent[k];
+    return k;
+}
+
+su_status su_tet_parts(int64_t n, int64_t t, const int32_t *tets, int32_t *part, int64_t *parts, su_error *err)
+{
+    su_status status = SU_OK;
+    int32_t *parent = NULL, *label = NULL;
+    SU_GO(SU_ALLOC(&parent, n, "flesh parts", err));
+    SU_GO(SU_ALLOC(&label, n, "flesh parts", err));
+    for (int64_t v = 0; v < n; v++) parent[v] = (int32_t)v, label[v] = -1;
+    for (int64_t k = 0; k < 4 * t; k++) {
+        int32_t a = find_root(parent, tets[k]), b = find_root(parent, tets[k - k % 4]);
+        if (a != b) parent[a > b ? a : b] = a > b ? b : a;
+    }
+    *parts = 0;
+    for (int64_t e = 0; e < t; e++) {
+        int32_t root = find_root(parent, tets[4 * e]);
+        if (label[root] < 0) label[root] = (int32_t)(*parts)++;
+        part[e] = label[root];
+    }
+done:
+    free(parent);
+    free(label);
+    return status;
+}
+
+su_status su_tet_measure(const su_tets *mesh, su_tet_quality *out, su_error *err)
+{
+    /* A histogram gives the percentile without sorting millions of angles: bins of 1/100 degree. */
+    enum { BINS = 18000 };
+    su_status status = SU_OK;
+    int64_t *bin = NULL, seen = 0;
+    su_tet_quality q = {.smallest_volume = DBL_MAX, .dihedral_min = 180.0};
+    SU_GO(SU_ALLOC(&bin, BINS + 1, "angle histogram", err));
+    for (int64_t e = 0; e < mesh->t; e++) {
+        const int32_t *tet = mesh->tets + 4 * e;
+        const double *p[4] = {mesh->x + 3 * tet[0], mesh->x + 3 * tet[1], mesh->x + 3 * tet[2], mesh->x + 3 * tet[3]};
+        double cosine[6], volume = su_tet_volume(mesh->x, tet);
+        q.volume += volume;
+        q.smallest_volume = fmin(q.smallest_volume, volume);
+        dihedral_cosines(p, cosine);
+        for (int k = 0; k < 6; k++) {
+            double angle = acos(fmax(-1.0, fmin(1.0, cosine[k]))) * 180.0 / M_PI;
+            q.dihedral_min = fmin(q.dihedral_min, angle);
+            bin[(int)(angle * BINS / 180.0)]++;
+        }
+    }
+    for (int k = 0; k <= BINS; k++) {
+        seen += bin[k];
+        if (100 * seen < 6 * mesh->t) continue;
+        q.dihedral_percentile = fmax(k * 180.0 / BINS, q.dihedral_min);
+        break;
+    }
+    *out = q;
+done:
+    free(bin);
+    return status;
+}
