@@ -1,0 +1,39 @@
+/* From a skin to its flesh: which mesher, how fine, and what came out. */
+#ifndef SU_GEOMETRY_FLESH_H
+#define SU_GEOMETRY_FLESH_H
+
+#include "core/progress.h"
+#include "geometry/surface.h"
+#include "geometry/tetmesh.h"
+
+typedef enum su_mesh_method { SU_MESH_AUTO, SU_MESH_DIRECT, SU_MESH_SDF } su_mesh_method;
+
+typedef struct su_flesh_settings {
+    su_mesh_method method;
+    int64_t tets;               /* wanted count, hit within 20 % */
+    double edge_length;         /* > 0: wanted edge length, m, instead of a count */
+    double dihedral_bound;      /* smallest dihedral angle that passes, degrees */
+    double child_seconds;       /* time limit of TetGen */
+    int64_t child_memory;       /* bytes */
+    const char *tetgen;         /* program, NULL: from PATH */
+    const char *folder;         /* for temporary files, NULL: /tmp */
+    int threads;
+    su_progress *progress;
+    void (*say)(void *context, const char *text);   /* told about every mesher that failed; NULL: nobody */
+    void *context;
+} su_flesh_settings;
+
+typedef struct su_flesh {
+    su_tets mesh;
+    su_mesh_method method;      /* the one that made it */
+    su_tet_quality quality;
+    int attempts;               /* runs of meshers */
+} su_flesh;
+
+/* Defaults: auto, 15,000 tets, 5 degrees, 120 s, 4 GiB, one thread. */
+su_flesh_settings su_flesh_defaults(void);
+
+su_status su_flesh_build(const su_surface *surface, const su_flesh_settings *settings, su_flesh *out, su_error *err);
+void su_flesh_free(su_flesh *flesh);
+
+#endif

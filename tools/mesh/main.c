@@ -1,0 +1,259 @@
+/* supple-mesh: the flesh of a skin. */
+#include "core/threads.h"
+#include "core/tool.h"
+#include "geometry/embed.h"
+#include "geometry/flesh.h"
+#include "geometry/held.h"
+#include "geometry/shepard.h"
+#include "hold_files.h"
+#include "io/poses.h"
+#include "io/tet.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct options {
+    int method;
+    int tets;
+    double edge_length, seconds, memory;
+    const char *bones, *fixed;
+    su_list free_bones;
+} options;
+
+typedef struct bones {
+    int64_t count;
+    double *segments;      /* owned */
+    uint8_t *holds;        /* owned */
+} bones;
+
+static void say(void *context, const char *text) { su_note(context, "%s", text); }
+
+/* A bone holds its flesh unless it or one of its ancestors is named by --free, or no skin vertex follows it. */
+static su_status rig_bones(su_tool *tool, const options *o, const su_poses *poses, bones *out)
+{
+    su_error *err = &tool->err;
+    if (o->bones) {
+        if (o->free_bones.count) return su_fail(err, SU_USAGE, "--free names bones of the rig and cannot go with --bones");
+        SU_TRY(read_bones(o->bones, &out->count, &out->segments, err));
+        return SU_OK;
+    }
+    if (!poses->bone_segments) {
+        if (o->free_bones.count) return su_fail(err, SU_INPUT, "%s: has no bones, --free cannot be met", tool->inputs.items[0]);
+        return SU_OK;
+    }
+    SU_TRY(SU_ALLOC(&out->segments, 6 * poses->B, "bones", err));
+    SU_TRY(SU_ALLOC(&out->holds, poses->B, "bones", err));
+    out->count = poses->B;
+    memcpy(out->segments, poses->bone_segments, (size_t)(6 * poses->B) * sizeof *out->segments);
+    for (int64_t b = 0; b < poses->B; b++) {
+        out->holds[b] = !poses->weights;
+        for (int64_t v = 0; poses->weights && v < poses->nbar && !out->holds[b]; v++)
+            out->holds[b] = poses->weights[v * poses->B + b] > 0.0f;
+    }
+    for (int k = 0; k < o->free_bones.count; k++) {
+        int64_t named = 0;
+        for (int64_t b = 0; b < poses->B; b++) {
+            int64_t up = b;
+            for (int64_t depth = 0; depth <= poses->B && up >= 0; depth++) {
+                const char *name = su_file_name(&poses->file, "bone_names", up);
+                if (name && !strcmp(name, o->free_bones.items[k])) { out->holds[b] = 0, named++; break; }
+                up = poses->bone_parent ? poses->bone_parent[up] : -1;
+            }
+        }
+        if (!named) return su_fail(err, SU_INPUT, "%s: has no bone '%s'", tool->inputs.items[0], o->free_bones.items[k]);
+        su_detail(tool, "--free %s: %lld bones let their flesh go", o->free_bones.items[k], (long long)named);
+    }
+    return SU_OK;
+}
+
+/* The arrays that tie flesh and skin. */
+static su_status tie(su_tool *tool, const su_poses *poses, const su_tets *mesh, su_tet *tet)
+{
+    su_error *err = &tool->err;
+    int64_t outside;
+    tet->n = mesh->n, tet->t = mesh->t, tet->nbar = poses->nbar;
+    SU_TRY(SU_FILE_ALLOC(&tet->file, &tet->embed_tet, tet->nbar, err));
+    SU_TRY(SU_FILE_ALLOC(&tet->file, &tet->embed_bary, 4 * tet->nbar, err));
+    SU_TRY(SU_FILE_ALLOC(&tet->file, &tet->shepard_index, 4 * tet->n, err));
+    SU_TRY(SU_FILE_ALLOC(&tet->file, &tet->shepard_weight, 4 * tet->n, err));
+    SU_TRY(su_embed(mesh, tet->nbar, poses->neutral, poses->rigid, tool->threads, tet->embed_tet, tet->embed_bary, &outside, err));
+    if (outside)
+        return su_fail(err, SU_NUMERICS, "%lld of %lld skin vertices lie outside the flesh; try --method sdf",
+                       (long long)outside, (long long)tet->nbar);
+    return su_shepard_weights(tet->n, mesh->x, tet->nbar, poses->neutral, tool->threads, tet->shepard_index, tet->shepard_weight, err);
+}
+
+static su_status hold(su_tool *tool, const options *o, const su_poses *poses, const su_tets *mesh, su_tet *tet)
+{
+    su_error *err = &tool->err;
+    su_status status = SU_OK;
+    bones rig = {0};
+    su_held held = {0};
+    uint8_t *skin = NULL, *wanted = NULL;
+    SU_GO(rig_bones(tool, o, poses, &rig));
+    if (o->fixed) {
+        SU_GO(read_held_skin(o->fixed, poses->nbar, &skin, err));
+        SU_GO(SU_ALLOC(&wanted, mesh->n, "held vertices", err));
+        for (int64_t v = 0; v < poses->nbar; v++)
+            for (int i = 0; skin[v] && i < 4; i++) wanted[mesh->tets[4 * (int64_t)tet->embed_tet[v] + i]] = 1;
+    }
+    su_held_bones by = {rig.count, rig.segments, rig.holds};
+    SU_GO(su_held_find(mesh, &by, wanted, tool->threads, &held, err));
+    tet->fixed_count = held.count;
+    SU_GO(SU_FILE_ALLOC(&tet->file, &tet->fixed, held.count, err));
+    int64_t count = 0, cores = 0;
+    for (int64_t v = 0; v < mesh->n; v++)
+        if (held.fixed[v]) tet->fixed[count++] = (int32_t)v;
+    if (poses->bone_segments && !o->bones) {   /* indices of the rig's own bones */
+        SU_GO(SU_FILE_ALLOC(&tet->file, &tet->fixed_bone, held.count, err));
+        for (int64_t k = 0; k < held.count; k++) tet->fixed_bone[k] = held.bone[tet->fixed[k]];
+    }
+    double share = (double)held.count / (double)mesh->n;
+    for (int64_t q = 0; q < held.parts; q++) cores += held.part_core[q];
+    su_note(tool, "held: %lld of %lld vertices (%.0f %%), %lld parts%s", (long long)held.count, (long long)mesh->n, 100.0 * share,
+            (long long)held.parts, cores == held.parts ? ", by a core" : "");
+    for (int64_t q = 0; q < held.parts && held.parts > 1; q++)
+        su_detail(tool, "part %lld: %.0f %% held%s", (long long)q, 100.0 * held.part_share[q], held.part_core[q] ? ", by a core" : "");
+    if (cores && cores < held.parts)
+        su_warn(tool, "no bone passes through %lld of %lld parts; their cores follow the skin", (long long)cores, (long long)held.parts);
+    if (share > 0.5)
+        su_warn(tool, "%.0f %% of the flesh is held and cannot move; more --tets, or --free for bones that should wobble", 100.0 * share);
+    su_stats_number(tool, "held_share", share);
+    su_stats_integer(tool, "held", held.count);
+    su_stats_integer(tool, "parts", held.parts);
+    su_stats_integer(tool, "core_parts", cores);
+done:
+    free(rig.segments);
+    free(rig.holds);
+    free(skin);
+    free(wanted);
+    su_held_free(&held);
+    return status;
+}
+
+static void report(su_tool *tool, const su_surface *surface, const su_flesh *flesh, double seconds)
+{
+    const su_tet_quality *q = &flesh->quality;
+    const char *method = flesh->method == SU_MESH_DIRECT ? "direct" : "sdf";
+    double ratio = surface->volume > 0.0 ? q->volume / surface->volume : 0.0;
+    su_note(tool, "%s: %lld tets, %lld vertices, dihedral angles from %.1f degrees (1st percentile %.1f), %.4g m^3 (%.2f of the skin's), %.1f s",
+            method, (long long)flesh->mesh.t, (long long)flesh->mesh.n, q->dihedral_min, q->dihedral_percentile, q->volume, ratio, seconds);
+    su_stats_text(tool, "method", method);
+    su_stats_integer(tool, "tets", flesh->mesh.t);
+    su_stats_integer(tool, "vertices", flesh->mesh.n);
+    su_stats_number(tool, "dihedral_min", q->dihedral_min);
+    su_stats_number(tool, "dihedral_percentile_1", q->dihedral_percentile);
+    su_stats_number(tool, "volume", q->volume);
+    su_stats_number(tool, "volume_ratio", ratio);
+    su_stats_integer(tool, "attempts", flesh->attempts);
+    su_stats_stage(tool, "mesh", seconds);
+}
+
+static void describe(su_tool *tool, const su_surface *s)
+{
+    su_detail(tool, "skin: %lld vertices, %lld triangles, %lld components, %s, volume %.4g m^3", (long long)s->n, (long long)s->t,
+              (long long)s->components, s->closed ? "closed" : "not closed", s->volume);
+    if (s->dropped_degenerate || s->dropped_repeated || s->flipped_triangles)
+        su_detail(tool, "skin: %lld triangles without area, %lld repeated, %lld turned around", (long long)s->dropped_degenerate,
+                  (long long)s->dropped_repeated, (long long)s->flipped_triangles);
+}
+
+static su_status save(su_tool *tool, const options *o, const su_flesh *flesh, su_tet *tet)
+{
+    json_t *meta = su_tool_meta(tool, su_tet_schema.kind, su_tet_schema.version, tool->inputs.items, 1);
+    if (!meta) return tool->err.status;
+    json_object_set_new(meta, "method", json_string(flesh->method == SU_MESH_DIRECT ? "direct" : "sdf"));
+    json_object_set_new(meta, "dihedral_min", json_real(flesh->quality.dihedral_min));
+    json_object_set_new(meta, "dihedral_percentile_1", json_real(flesh->quality.dihedral_percentile));
+    json_object_set_new(meta, "volume", json_real(flesh->quality.volume));
+    if (o->free_bones.count) {
+        json_t *names = json_array();
+        for (int k = 0; k < o->free_bones.count; k++) json_array_append_new(names, json_string(o->free_bones.items[k]));
+        json_object_set_new(meta, "free", names);
+    }
+    tet->file.meta = meta;
+    return su_tet_save(tool->output, tet, &tool->err);
+}
+
+static su_status run(su_tool *tool, const options *o)
+{
+    su_error *err = &tool->err;
+    su_status status = SU_OK;
+    su_poses poses = {0};
+    su_surface surface = {0};
+    su_flesh flesh = {0};
+    su_tet tet = {0};
+    int32_t *faces = NULL;
+    double started = su_seconds();
+    SU_GO(su_poses_load(tool->inputs.items[0], &poses, err));
+    status = su_surface_create(poses.nbar, poses.neutral, poses.T, poses.triangles, poses.rigid, &surface, err);
+    if (status) { su_error_context(err, "%s: ", tool->inputs.items[0]); goto done; }
+    describe(tool, &surface);
+    su_stats_stage(tool, "load", su_seconds() - started);
+    if (tool->dry_run) goto done;
+
+    su_flesh_settings settings = su_flesh_defaults();
+    settings.method = (su_mesh_method)o->method, settings.tets = o->tets, settings.edge_length = o->edge_length;
+    settings.child_seconds = o->seconds, settings.child_memory = (int64_t)(o->memory * 1073741824.0);
+    settings.folder = getenv("TMPDIR"), settings.tetgen = getenv("SUPPLE_TETGEN");
+    settings.threads = tool->threads, settings.progress = &tool->progress;
+    settings.say = say, settings.context = tool;
+    started = su_seconds();
+    su_progress_stage(&tool->progress, 0.0, 0.8);
+    status = su_flesh_build(&surface, &settings, &flesh, err);
+    if (status) { su_error_context(err, "%s: ", tool->inputs.items[0]); goto done; }
+    report(tool, &surface, &flesh, su_seconds() - started);
+
+    started = su_seconds();
+    su_progress_stage(&tool->progress, 0.8, 1.0);
+    tet.vertices = flesh.mesh.x, tet.tets = flesh.mesh.tets;
+    SU_GO(su_tet_boundary(flesh.mesh.t, flesh.mesh.tets, &tet.b, &faces, NULL, err));
+    tet.surface = faces;
+    SU_GO(tie(tool, &poses, &flesh.mesh, &tet));
+    SU_GO(su_progress_update(&tool->progress, 0.5, err));
+    SU_GO(hold(tool, o, &poses, &flesh.mesh, &tet));
+    su_stats_stage(tool, "tie", su_seconds() - started);
+    SU_GO(save(tool, o, &flesh, &tet));
+    su_progress_finish(&tool->progress);
+done:
+    su_tet_free(&tet);
+    su_flesh_free(&flesh);
+    su_surface_free(&surface);
+    su_poses_free(&poses);
+    free(faces);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    options o = {.tets = 15000, .seconds = 120.0, .memory = 4.0};
+    const su_option table[] = {
+        {.name = "method", .kind = SU_OPT_CHOICE, .target = &o.method, .argument = "NAME", .choices = "auto|direct|sdf",
+         .help = "direct: TetGen on the skin itself, which must be closed and clean. sdf: any skin, in a mesh around it. auto: "
+                 "direct where that gives well-shaped tets, else sdf (default auto)."},
+        {.name = "tets", .kind = SU_OPT_INT, .target = &o.tets, .argument = "N", .low = 4, .high = 20000000,
+         .help = "Wanted number of tets, met within 20 % (default 15000)."},
+        {.name = "edge-length", .kind = SU_OPT_NUMBER, .target = &o.edge_length, .argument = "M", .low = 0, .high = 1e6,
+         .help = "Wanted edge length in metres, instead of --tets."},
+        {.name = "free", .kind = SU_OPT_LIST, .target = &o.free_bones, .argument = "NAME",
+         .help = "A bone whose flesh is not held, so that it wobbles; its children neither. May be repeated."},
+        {.name = "bones", .kind = SU_OPT_TEXT, .target = &o.bones, .argument = "FILE",
+         .help = "Bone segments to use instead of the rig's: .npy of shape (B,2,3), or text with six numbers a line."},
+        {.name = "fixed", .kind = SU_OPT_TEXT, .target = &o.fixed, .argument = "FILE",
+         .help = "Skin vertices that are held as well: .npy or text, one index each."},
+        {.name = "tetgen-seconds", .kind = SU_OPT_NUMBER, .target = &o.seconds, .argument = "S", .low = 0.01, .high = 1e6,
+         .help = "Time limit of each TetGen run (default 120 s)."},
+        {.name = "tetgen-memory", .kind = SU_OPT_NUMBER, .target = &o.memory, .argument = "GIB", .low = 0.01, .high = 4096,
+         .help = "Memory limit of each TetGen run (default 4 GiB)."},
+    };
+    const su_program program = {
+        .name = "supple-mesh", .summary = "fill a skin with tets: the flesh", .usage = "POSES -o TET",
+        .description = "Meshes the space the neutral skin encloses, ties skin and flesh to each other, and marks the flesh vertices that are held by bones.",
+        .example = "supple mesh fox.poses.npz --tets 15000 -o fox.tet.npz",
+        .options = table, .option_count = sizeof table / sizeof *table, .min_inputs = 1, .max_inputs = 1, .needs_output = true};
+    su_tool tool;
+    int status;
+    if (!su_tool_begin(&tool, &program, argc, argv, &status)) return status;
+    return su_tool_end(&tool, run(&tool, &o));
+}
