@@ -1,0 +1,425 @@
+#include "fem/fullsim.h"
+
+#include "core/memory.h"
+#include "core/threads.h"
+#include "fem/elastic.h"
+#include "fem/implicit.h"
+#include "geometry/mat3.h"
+#include "geometry/rotation.h"
+#include "geometry/rotation_field.h"
+#include "rig/rbf.h"
+#include "rig/rest_shape.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_HALVINGS = 4, MAX_NEWTON = 60 };
+
+/* What the animation alone gives at one instant. */
+typedef struct instant {
+    double *x;            /* (n,3) rest shape, root frame */
+    double *turn;         /* (n,4) R_v, neutral to rest shape */
+    double *w;            /* (m) */
+    double Q[9], c[3];    /* root frame to world */
+} instant;
+
+struct su_fullsim {
+    const su_tet *tet;
+    const su_fit *fit;
+    const su_shot *shot;
+    su_sim_settings settings;
+    su_fullsim_options options;
+    su_elastic body;
+    su_implicit *implicit;
+    su_rotation_field *field;
+    su_rest_shape rest;
+    su_arena arena;
+    bool blend_materials;           /* do the poses differ in E or nu? */
+    double *neutral, *skin, *p, *positive, *young, *poisson;
+    instant now, next;
+    double *u, *u_next, *carried, *inertial;    /* (n,3) */
+    double *y, *y_before;           /* (n,3) world, at the state and one step earlier */
+    double h_before;                /* s between them */
+    int64_t frame;
+    su_fullsim_frame record;
+    su_fullsim_counts counts;
+};
+
+/* ---- instants ---- */
+
+static bool allocate_instant(su_fullsim *s, instant *at)
+{
+    at->x = su_arena_alloc(&s->arena, 3 * s->body.n, sizeof(double));
+    at->turn = su_arena_alloc(&s->arena, 4 * s->body.n, sizeof(double));
+    at->w = su_arena_alloc(&s->arena, s->fit->m, sizeof(double));
+    return at->x && at->turn && at->w;
+}
+
+static void evaluate_instant(su_fullsim *s, int64_t frame, double fraction, instant *at)
+{
+    const su_fit *fit = s->fit;
+    double start = su_seconds();
+    su_shot_sample(s->shot, frame, fraction, 0, NULL, s->skin, s->p, at->Q, at->c);
+    su_rbf_weights(fit->m, fit->s, fit->params, fit->param_scale, fit->rbf, s->p, at->w);
+    su_rest_shape_evaluate(&s->rest, s->body.n, NULL, s->skin, at->w, at->x);
+    su_rotation_field_evaluate(s->field, at->x, at->turn, s->options.threads);
+    s->counts.pose_seconds += su_seconds() - start;
+}
+
+static void world_position(const instant *at, const double *x, double *y)
+{
+    su_mulv3(at->Q, x, y);
+    for (int c = 0; c < 3; c++) y[c] += at->c[c];
+}
+
+/* Rest shape and materials of the instant (blended with w+, convention 6) into the elastic body. */
+static void set_body(su_fullsim *s, const instant *at)
+{
+    double start = su_seconds();
+    const su_fit *fit = s->fit;
+    if (s->blend_materials) {
+        su_positive_weights(fit->m, at->w, s->positive);
+        for (int64_t e = 0; e < fit->t; e++) {
+            double young = 0.0, poisson = 0.0;
+            for (int64_t i = 0; i < fit->m; i++) {
+                young += s->positive[i] * fit->young[i * fit->t + e];
+                poisson += s->positive[i] * fit->poisson[i * fit->t + e];
+            }
+            s->young[e] = s->settings.stiffness * young;
+            s->poisson[e] = poisson;
+        }
+        su_elastic_set_material(&s->body, s->young, s->poisson);
+    }
+    su_elastic_set_rest(&s->body, at->x, s->options.threads);
+    if (s->body.collapsed > s->counts.collapsed) s->counts.collapsed = s->body.collapsed;
+    s->counts.pose_seconds += su_seconds() - start;
+}
+
+/* out = R_to R_from' u, vertex by vertex. */
+static void turn_along(const su_fullsim *s, const instant *from, const instant *to, const double *u, double *out)
+{
+    for (int64_t v = 0; v < s->body.n; v++) {
+        if (s->body.free_index[v] < 0) {
+            for (int c = 0; c < 3; c++) out[3 * v + c] = 0.0;
+            continue;
+        }
+        double R[9], local[3];
+        su_quaternion_matrix(from->turn + 4 * v, R);
+        su_tmulv3(R, u + 3 * v, local);
+        su_quaternion_matrix(to->turn + 4 * v, R);
+        su_mulv3(R, local, out + 3 * v);
+    }
+}
+
+/* ---- one step ---- */
+
+/* u^: the displacement at which the world position is y + h v, all by inertia. */
+static void inertial_guess(const su_fullsim *s, const instant *to, double h, double *out)
+{
+    for (int64_t v = 0; v < s->body.n; v++) {
+        double d[3];
+        for (int c = 0; c < 3; c++) {
+            double y = s->y[3 * v + c];
+            d[c] = y + h / s->h_before * (y - s->y_before[3 * v + c]) - to->c[c];
+        }
+        su_tmulv3(to->Q, d, out + 3 * v);
+        for (int c = 0; c < 3; c++) out[3 * v + c] -= to->x[3 * v + c];
+    }
+}
+
+static su_implicit_step base_step(const su_fullsim *s, const instant *at)
+{
+    su_implicit_step step = {.rest = at->x,
+                             .tolerance = s->options.tolerance,
+                             .max_iterations = s->options.newton > 0 ? s->options.newton : MAX_NEWTON,
+                             .accept_unconverged = s->options.newton > 0};
+    su_sim_gravity(&s->settings, at->Q, step.acceleration);
+    return step;
+}
+
+/* Takes u_next at instant `to` as the new state. */
+static void commit(su_fullsim *s, instant *to, double h)
+{
+    for (int64_t v = 0; v < s->body.n; v++) {
+        double at[3];
+        for (int c = 0; c < 3; c++) at[c] = to->x[3 * v + c] + s->u_next[3 * v + c];
+        for (int c = 0; c < 3; c++) s->y_before[3 * v + c] = s->y[3 * v + c];
+        world_position(to, at, s->y + 3 * v);
+    }
+    s->h_before = h;
+    double *u = s->u;
+    s->u = s->u_next, s->u_next = u;
+    instant old = s->now;
+    s->now = *to, *to = old;
+}
+
+/* From the state to instant s->next, h later. extra: mass damping added, 1/s. */
+static su_status solve_step(su_fullsim *s, double h, double extra, su_error *err)
+{
+    set_body(s, &s->next);
+    double start = su_seconds();
+    su_implicit_step step = base_step(s, &s->next);
+    step.h = h, step.alpha = s->settings.alpha + extra, step.beta = s->settings.beta;
+    inertial_guess(s, &s->next, h, s->inertial);
+    turn_along(s, &s->now, &s->next, s->u, s->carried);
+    step.inertial = s->inertial, step.carried = s->carried;
+    memcpy(s->u_next, s->carried, (size_t)(3 * s->body.n) * sizeof(double));
+    su_implicit_result result;
+    su_status status = su_implicit_solve(s->implicit, &step, s->u_next, &result, err);
+    s->counts.steps++;
+    s->counts.solves += result.iterations;
+    s->counts.factorizations += result.factorizations;
+    s->record.iterations += result.iterations;
+    if (status == SU_OK) {
+        s->record.energy[1] = result.elastic;
+        commit(s, &s->next, h);
+    }
+    s->counts.step_seconds += su_seconds() - start;
+    return status;
+}
+
+static void note_status(su_fullsim *s, int status)
+{
+    if (status > s->record.status) s->record.status = status;
+}
+
+static double elastic_energy(su_fullsim *s)
+{
+    set_body(s, &s->now);
+    for (int64_t i = 0; i < 3 * s->body.n; i++) s->inertial[i] = s->now.x[i] + s->u[i];
+    return su_elastic_energy(&s->body, s->inertial, s->options.threads);
+}
+
+/* Between fractions a and b of the segment at `frame`: whole, else in halves, else damped, else the flesh just follows. */
+static su_status advance_between(su_fullsim *s, int64_t frame, double a, double b, int halvings, su_error *err)
+{
+    double h = (b - a) * s->settings.frame_seconds;
+    evaluate_instant(s, frame, b, &s->next);
+    su_error cause = {0};
+    su_status status = solve_step(s, h, 0.0, &cause);
+    if (status != SU_NUMERICS) {
+        if (status != SU_OK && err) *err = cause;
+        return status;
+    }
+    if (halvings < MAX_HALVINGS) {
+        s->counts.halved++;
+        note_status(s, SU_STATUS_HALVED);
+        SU_TRY(advance_between(s, frame, a, 0.5 * (a + b), halvings + 1, err));
+        return advance_between(s, frame, 0.5 * (a + b), b, halvings + 1, err);
+    }
+    s->counts.damped++;
+    note_status(s, SU_STATUS_DAMPED);
+    status = solve_step(s, h, 10.0 / h, &cause);
+    if (status != SU_NUMERICS) {
+        if (status != SU_OK && err) *err = cause;
+        return status;
+    }
+    s->counts.failed++;
+    note_status(s, SU_STATUS_FAILED);
+    memcpy(s->u_next, s->carried, (size_t)(3 * s->body.n) * sizeof(double));
+    commit(s, &s->next, h);
+    s->record.energy[1] = elastic_energy(s);
+    return SU_OK;
+}
+
+/* ---- starts ---- */
+
+/* History at the start of a piece: y from u, and the step before as conventions 14 and 17 say; u_before is the u of the
+ * step before (pre-roll; else u). The first substep's rest is read for the rig's velocity. */
+static void start_history(su_fullsim *s, const double *u_before)
+{
+    double h = s->settings.step;
+    bool moving = s->settings.start == SU_START_MOVING;
+    if (moving) evaluate_instant(s, s->frame, 1.0 / s->settings.substeps, &s->next);
+    for (int64_t v = 0; v < s->body.n; v++) {
+        double at[3], X0[3], X1[3];
+        for (int c = 0; c < 3; c++) at[c] = s->now.x[3 * v + c] + s->u[3 * v + c];
+        world_position(&s->now, at, s->y + 3 * v);
+        for (int c = 0; c < 3; c++) at[c] = s->now.x[3 * v + c] + u_before[3 * v + c];
+        world_position(&s->now, at, s->y_before + 3 * v);
+        if (!moving) continue;
+        world_position(&s->now, s->now.x + 3 * v, X0);
+        world_position(&s->next, s->next.x + 3 * v, X1);
+        for (int c = 0; c < 3; c++) s->y_before[3 * v + c] += X0[c] - X1[c];
+    }
+    s->h_before = h;
+}
+
+static su_status settle(su_fullsim *s, su_error *err)
+{
+    su_implicit_step step = base_step(s, &s->now);
+    step.max_iterations = 200, step.accept_unconverged = false;
+    su_implicit_result result;
+    set_body(s, &s->now);
+    memcpy(s->carried, s->u, (size_t)(3 * s->body.n) * sizeof(double));
+    SU_TRY(su_implicit_solve(s->implicit, &step, s->u, &result, err));
+    s->counts.solves += result.iterations;
+    return SU_OK;
+}
+
+/* The first frame held still. */
+static su_status preroll(su_fullsim *s, su_error *err)
+{
+    int start = s->settings.start;
+    s->settings.start = SU_START_STILL;
+    start_history(s, s->u);
+    s->settings.start = start;
+    for (int k = 0; k < s->settings.preroll_steps; k++) {
+        evaluate_instant(s, 0, 0.0, &s->next);
+        su_status status = solve_step(s, s->settings.step, 0.0, err);
+        if (status == SU_NUMERICS) return su_error_context(err, "pre-roll");
+        SU_TRY(status);
+    }
+    return SU_OK;
+}
+
+static void finish_record(su_fullsim *s)
+{
+    double g[3], kinetic = 0.0, gravity = 0.0;
+    su_sim_gravity(&s->settings, s->now.Q, g);
+    for (int64_t v = 0; v < s->body.n; v++)
+        for (int c = 0; c < 3; c++) {
+            double rate = (s->y[3 * v + c] - s->y_before[3 * v + c]) / s->h_before;
+            kinetic += 0.5 * s->body.mass[v] * rate * rate;
+            gravity -= s->body.mass[v] * g[c] * s->u[3 * v + c];
+        }
+    s->record.energy[0] = kinetic, s->record.energy[2] = gravity;
+    s->record.u = s->u, s->record.w = s->now.w;
+}
+
+static su_status begin(su_fullsim *s, su_error *err)
+{
+    evaluate_instant(s, 0, 0.0, &s->now);
+    if (s->settings.settle) SU_TRY(settle(s, err));
+    if (s->settings.preroll_steps > 0) {
+        SU_TRY(preroll(s, err));
+        /* After pre-roll the last two states stand in y and y_before, both at the first frame's rest shape. */
+        for (int64_t v = 0; v < s->body.n; v++) {
+            double d[3];
+            for (int c = 0; c < 3; c++) d[c] = s->y_before[3 * v + c] - s->now.c[c];
+            su_tmulv3(s->now.Q, d, s->carried + 3 * v);
+            for (int c = 0; c < 3; c++) s->carried[3 * v + c] -= s->now.x[3 * v + c];
+        }
+        start_history(s, s->carried);
+    } else {
+        start_history(s, s->u);
+    }
+    s->record.energy[1] = elastic_energy(s);
+    finish_record(s);
+    return SU_OK;
+}
+
+/* Over a cut: u carried over, turned along, and a new start. */
+static void jump(su_fullsim *s)
+{
+    evaluate_instant(s, s->frame, 0.0, &s->next);
+    turn_along(s, &s->now, &s->next, s->u, s->u_next);
+    commit(s, &s->next, s->settings.step);
+    start_history(s, s->u);
+    s->record.energy[1] = elastic_energy(s);
+}
+
+su_status su_fullsim_advance(su_fullsim *s, su_error *err)
+{
+    if (s->frame + 1 >= su_shot_frames(s->shot)) return su_fail(err, SU_FAILED, "the shot is at its end");
+    s->record.iterations = 0;
+    s->record.status = SU_STATUS_OK;
+    if (su_shot_cut(s->shot, s->frame + 1)) {
+        s->frame++;
+        jump(s);
+    } else {
+        int substeps = s->settings.substeps;
+        for (int j = 0; j < substeps; j++)
+            SU_TRY(advance_between(s, s->frame, (double)j / substeps, (double)(j + 1) / substeps, 0, err));
+        s->frame++;
+    }
+    finish_record(s);
+    return SU_OK;
+}
+
+void su_fullsim_state(const su_fullsim *s, su_fullsim_frame *frame) { *frame = s->record; }
+const su_fullsim_counts *su_fullsim_totals(const su_fullsim *s) { return &s->counts; }
+
+/* ---- creation ---- */
+
+void su_embedded_neutral(const su_tet *tet, double *neutral)
+{
+    for (int64_t k = 0; k < tet->nbar; k++)
+        for (int c = 0; c < 3; c++) {
+            neutral[3 * k + c] = 0.0;
+            for (int j = 0; j < 4; j++)
+                neutral[3 * k + c] +=
+                    tet->embed_bary[4 * k + j] * tet->vertices[3 * (int64_t)tet->tets[4 * (int64_t)tet->embed_tet[k] + j] + c];
+        }
+}
+
+static su_status check_inputs(const su_tet *tet, const su_fit *fit, su_error *err)
+{
+    if (fit->n != tet->n || fit->t != tet->t)
+        return su_fail(err, SU_INPUT, "the fit has %lld vertices and %lld tets, the flesh %lld and %lld: made for another mesh",
+                       (long long)fit->n, (long long)fit->t, (long long)tet->n, (long long)tet->t);
+    if (fit->k != fit->m)
+        return su_fail(err, SU_INPUT, "the fit holds %lld of %lld example poses: fit the others first", (long long)fit->k,
+                       (long long)fit->m);
+    for (int64_t i = 0; i < fit->k; i++)
+        if (fit->pose[i] != i) return su_fail(err, SU_INPUT, "the poses of the fit are not in order");
+    return SU_OK;
+}
+
+static su_status allocate(su_fullsim *s, int64_t nbar, su_error *err)
+{
+    int64_t n3 = 3 * s->body.n;
+    double **arrays[] = {&s->u, &s->u_next, &s->carried, &s->inertial, &s->y, &s->y_before};
+    bool good = allocate_instant(s, &s->now) && allocate_instant(s, &s->next);
+    for (int i = 0; i < 6; i++) good &= (*arrays[i] = su_arena_alloc(&s->arena, n3, sizeof(double))) != NULL;
+    good &= (s->neutral = su_arena_alloc(&s->arena, 3 * nbar, sizeof(double))) != NULL;
+    good &= (s->skin = su_arena_alloc(&s->arena, 3 * nbar, sizeof(double))) != NULL;
+    good &= (s->p = su_arena_alloc(&s->arena, s->fit->s + 1, sizeof(double))) != NULL;
+    good &= (s->positive = su_arena_alloc(&s->arena, s->fit->m, sizeof(double))) != NULL;
+    good &= (s->young = su_arena_alloc(&s->arena, s->fit->t, sizeof(double))) != NULL;
+    good &= (s->poisson = su_arena_alloc(&s->arena, s->fit->t, sizeof(double))) != NULL;
+    return good ? SU_OK : su_fail(err, SU_AGAIN, "no memory for %lld flesh vertices", (long long)s->body.n);
+}
+
+su_status su_fullsim_create(const su_tet *tet, const su_fit *fit, const su_shot *shot, const su_sim_settings *settings,
+                            const su_fullsim_options *options, su_fullsim **out, su_error *err)
+{
+    *out = NULL;
+    SU_TRY(check_inputs(tet, fit, err));
+    const char *name = fit->file.meta ? json_string_value(json_object_get(fit->file.meta, "material")) : NULL;
+    int material = name ? su_material_from_name(name) : SU_NEOHOOKEAN;
+    if (material < 0) return su_fail(err, SU_INPUT, "the fit names an unknown material '%s'", name);
+    su_status status = SU_OK;
+    su_fullsim *s = calloc(1, sizeof *s);
+    if (!s) return su_fail(err, SU_AGAIN, "no memory");
+    s->tet = tet, s->fit = fit, s->shot = shot, s->settings = *settings, s->options = *options;
+    s->settings.teleports = NULL;
+    SU_GO(su_elastic_create(&s->body, tet->n, tet->vertices, tet->t, tet->tets, tet->fixed_count, tet->fixed,
+                            (su_material)material, fit->young, fit->poisson, fit->density, err));
+    SU_GO(allocate(s, tet->nbar, err));
+    SU_GO(su_implicit_create(&s->body, options->threads, &s->implicit, err));
+    SU_GO(su_rotation_field_create(tet->n, tet->vertices, tet->t, tet->tets, 0, NULL, &s->field, err));
+    s->rest = (su_rest_shape){tet->n, fit->m, tet->vertices, s->neutral, tet->shepard_index, tet->shepard_weight,
+                              fit->corrections};
+    su_embedded_neutral(tet, s->neutral);
+    for (int64_t e = fit->t; e < fit->m * fit->t && !s->blend_materials; e++)
+        s->blend_materials = fit->young[e] != fit->young[e - fit->t] || fit->poisson[e] != fit->poisson[e - fit->t];
+    for (int64_t e = 0; e < fit->t; e++) s->young[e] = s->settings.stiffness * fit->young[e];
+    su_elastic_set_material(&s->body, s->young, fit->poisson);
+    SU_GO(begin(s, err));
+    *out = s;
+done:
+    if (status != SU_OK) su_fullsim_free(s);
+    return status;
+}
+
+void su_fullsim_free(su_fullsim *s)
+{
+    if (!s) return;
+    su_implicit_free(s->implicit);
+    su_rotation_field_free(s->field);
+    su_elastic_free(&s->body);
+    su_arena_free(&s->arena);
+    free(s);
+}

@@ -1,0 +1,54 @@
+/* The full-space simulation of a shot, the ground truth for the reduced one: implicit Euler on the world positions
+ * y = c + Q (x(p) + u) of the flesh, Newton to a tolerance in every step (DESIGN section 4, sim). */
+#ifndef SU_FEM_FULLSIM_H
+#define SU_FEM_FULLSIM_H
+
+#include "core/error.h"
+#include "io/fit.h"
+#include "io/tet.h"
+#include "rig/shot.h"
+#include "runtime/settings.h"
+
+#include <stdint.h>
+
+typedef struct su_fullsim_options {
+    double tolerance;        /* of Newton, relative residual */
+    int newton;              /* > 0: at most so many solves a step, taken as they are; 0: to the tolerance */
+    int threads;
+} su_fullsim_options;
+
+/* Totals over the run, for --stats. */
+typedef struct su_fullsim_counts {
+    int64_t steps, solves, factorizations;
+    int64_t halved, damped, failed;      /* steps */
+    int64_t collapsed;                   /* largest number of collapsed rest tets in a step (convention 8) */
+    double pose_seconds, step_seconds;   /* rest shape, rotations, materials; the solves and their set-up */
+} su_fullsim_counts;
+
+/* The state at a frame; arrays belong to the simulation and change with the next frame. */
+typedef struct su_fullsim_frame {
+    const double *u;         /* (n,3) root frame, m */
+    const double *w;         /* (m) */
+    double energy[3];        /* J: kinetic, elastic, gravity */
+    int iterations;          /* linear solves since the frame before */
+    int status;              /* SU_STATUS_*: the worst of its steps */
+} su_fullsim_frame;
+
+typedef struct su_fullsim su_fullsim;
+
+/* The neutral skin (nbar,3) that the flesh embeds: A times the neutral flesh. tet files need no skin of their own. */
+void su_embedded_neutral(const su_tet *tet, double *neutral);
+
+/* tet, fit and shot are borrowed; settings are copied and must be resolved. The fit must hold all example poses.
+ * Everything up to frame 0 happens here: settling and pre-roll. */
+su_status su_fullsim_create(const su_tet *tet, const su_fit *fit, const su_shot *shot, const su_sim_settings *settings,
+                            const su_fullsim_options *options, su_fullsim **out, su_error *err);
+void su_fullsim_free(su_fullsim *sim);
+
+/* The frame the simulation stands at (0 after creation), and on to the next. A step that fails even damped leaves the
+ * flesh as it was, turned along, and is reported by status; that is not an error. */
+void su_fullsim_state(const su_fullsim *sim, su_fullsim_frame *frame);
+su_status su_fullsim_advance(su_fullsim *sim, su_error *err);
+const su_fullsim_counts *su_fullsim_totals(const su_fullsim *sim);
+
+#endif

@@ -1,0 +1,252 @@
+/* Newton on phi. The first matrix is M/h^2 + alpha M/h + (1 + beta/h) K_d when the guess is u* itself, so that one
+ * assembly serves damping and solve. Later matrices are exact where Cholesky accepts them (quadratic convergence), else
+ * projected. A step is taken whole where it lowers the residual; only otherwise phi decides how much of it. */
+#include "fem/implicit.h"
+
+#include "core/memory.h"
+#include "linalg/cholesky.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct su_implicit {
+    su_elastic *body;
+    su_cholesky *factor;
+    su_sparse damping;      /* K_d */
+    su_sparse matrix;
+    su_arena arena;
+    double *y, *force;      /* (n,3) */
+    double *residual, *direction, *offset, *damped;   /* (3 free) */
+    double *u, *trial;      /* (n,3) */
+    int threads;
+};
+
+su_status su_implicit_create(su_elastic *body, int threads, su_implicit **out, su_error *err)
+{
+    su_status status = SU_OK;
+    su_implicit *s = calloc(1, sizeof *s);
+    if (!s) return su_fail(err, SU_AGAIN, "no memory for the solver");
+    *out = NULL;
+    s->body = body, s->threads = threads;
+    int64_t dofs = 3 * body->free_count, n = body->n;
+    double **full[] = {&s->y, &s->force, &s->u, &s->trial};
+    double **reduced[] = {&s->residual, &s->direction, &s->offset, &s->damped};
+    for (int i = 0; i < 4; i++) {
+        *full[i] = su_arena_alloc(&s->arena, 3 * n, sizeof(double));
+        *reduced[i] = su_arena_alloc(&s->arena, dofs + 1, sizeof(double));
+        if (!*full[i] || !*reduced[i]) {
+            status = su_fail(err, SU_AGAIN, "no memory for %lld flesh vertices", (long long)n);
+            goto done;
+        }
+    }
+    SU_GO(su_sparse_clone_pattern(&body->pattern, &s->damping, err));
+    SU_GO(su_sparse_clone_pattern(&body->pattern, &s->matrix, err));
+    if (dofs > 0) SU_GO(su_cholesky_create(&body->pattern, threads, &s->factor, err));
+    *out = s;
+done:
+    if (status != SU_OK) su_implicit_free(s);
+    return status;
+}
+
+void su_implicit_free(su_implicit *s)
+{
+    if (!s) return;
+    su_cholesky_free(s->factor);
+    su_sparse_free(&s->damping);
+    su_sparse_free(&s->matrix);
+    su_arena_free(&s->arena);
+    free(s);
+}
+
+static double norm(int64_t count, const double *a)
+{
+    double sum = 0.0;
+    for (int64_t i = 0; i < count; i++) sum += a[i] * a[i];
+    return sqrt(sum);
+}
+
+static double dot(int64_t count, const double *a, const double *b)
+{
+    double sum = 0.0;
+    for (int64_t i = 0; i < count; i++) sum += a[i] * b[i];
+    return sum;
+}
+
+static void place(su_implicit *s, const su_implicit_step *step, const double *u)
+{
+    for (int64_t i = 0; i < 3 * s->body->n; i++) s->y[i] = step->rest[i] + u[i];
+}
+
+/* damped = K_d (u - u*); offset = u - u* */
+static void damping_product(su_implicit *s, const su_implicit_step *step, const double *u)
+{
+    for (int64_t f = 0; f < s->body->free_count; f++)
+        for (int c = 0; c < 3; c++) {
+            int64_t v = 3 * (int64_t)s->body->free_vertex[f] + c;
+            s->offset[3 * f + c] = u[v] - step->carried[v];
+        }
+    if (step->beta > 0.0) su_sparse_multiply(&s->damping, s->offset, s->damped);
+}
+
+/* r = d phi / du at u into s->residual; returns the size of the forces that balance in it. */
+static double evaluate_residual(su_implicit *s, const su_implicit_step *step, const double *u)
+{
+    const su_elastic *body = s->body;
+    place(s, step, u);
+    su_elastic_force(body, s->y, s->force, s->threads);
+    double h = step->h, elastic = 0.0, inertia = 0.0, gravity = 0.0, noise = 0.0;
+    if (h > 0.0) damping_product(s, step, u);
+    for (int64_t f = 0; f < body->free_count; f++) {
+        int64_t v = 3 * (int64_t)body->free_vertex[f];
+        double mass = body->mass[body->free_vertex[f]];
+        for (int c = 0; c < 3; c++) {
+            double load = mass * step->acceleration[c], internal = s->force[v + c], r = internal - load;
+            elastic += internal * internal, gravity += load * load;
+            if (h > 0.0) {
+                double a = mass * (u[v + c] - step->inertial[v + c]) / (h * h);
+                double at = mass * s->y[v + c] / (h * h);
+                inertia += a * a, noise += at * at;
+                r += a + step->alpha * mass * s->offset[3 * f + c] / h;
+                if (step->beta > 0.0) r += step->beta * s->damped[3 * f + c] / h;
+            }
+            s->residual[3 * f + c] = r;
+        }
+    }
+    /* Positions carry rounding, and h^2 magnifies it: below that no residual can fall. */
+    double floor = 16.0 * DBL_EPSILON * sqrt(noise) / step->tolerance;
+    return fmax(sqrt(elastic) + sqrt(inertia) + sqrt(gravity), fmax(floor, DBL_MIN));
+}
+
+static double evaluate_energy(su_implicit *s, const su_implicit_step *step, const double *u)
+{
+    const su_elastic *body = s->body;
+    double h = step->h, phi = 0.0;
+    place(s, step, u);
+    if (h > 0.0) damping_product(s, step, u);
+    for (int64_t f = 0; f < body->free_count; f++) {
+        int64_t v = 3 * (int64_t)body->free_vertex[f];
+        double mass = body->mass[body->free_vertex[f]];
+        for (int c = 0; c < 3; c++) {
+            phi -= mass * step->acceleration[c] * u[v + c];
+            if (h > 0.0) {
+                double a = u[v + c] - step->inertial[v + c], d = s->offset[3 * f + c];
+                phi += 0.5 * mass * (a * a / (h * h) + step->alpha * d * d / h);
+                if (step->beta > 0.0) phi += 0.5 * step->beta * d * s->damped[3 * f + c] / h;
+            }
+        }
+    }
+    return phi + su_elastic_energy(body, s->y, s->threads);
+}
+
+/* Adds mass and damping to the stiffness now in s->matrix and factorizes. */
+static su_status factorize(su_implicit *s, const su_implicit_step *step, su_implicit_result *result, su_error *err)
+{
+    const su_elastic *body = s->body;
+    double h = step->h;
+    if (h > 0.0) {
+        if (step->beta > 0.0)
+            for (int64_t e = 0; e < s->matrix.entries; e++)
+                s->matrix.value[e] += step->beta / h * s->damping.value[e];
+        for (int64_t f = 0; f < body->free_count; f++) {
+            double add = body->mass[body->free_vertex[f]] * (1.0 / (h * h) + step->alpha / h);
+            for (int c = 0; c < 3; c++) s->matrix.value[s->matrix.start[3 * f + c]] += add;   /* diagonal first */
+        }
+    }
+    result->factorizations++;
+    return su_cholesky_factorize(s->factor, &s->matrix, err);
+}
+
+/* K at u, exact where asked and where Cholesky accepts it. */
+static su_status prepare_matrix(su_implicit *s, const su_implicit_step *step, const double *u, bool have_damping,
+                                bool exact, su_implicit_result *result, su_error *err)
+{
+    if (have_damping) {
+        memcpy(s->matrix.value, s->damping.value, (size_t)s->matrix.entries * sizeof(double));
+        return factorize(s, step, result, err);
+    }
+    place(s, step, u);
+    su_elastic_stiffness(s->body, s->y, !exact, &s->matrix, s->threads);
+    if (!exact) return factorize(s, step, result, err);
+    if (factorize(s, step, result, NULL) == SU_OK) return SU_OK;
+    su_elastic_stiffness(s->body, s->y, true, &s->matrix, s->threads);
+    return factorize(s, step, result, err);
+}
+
+static void move(const su_implicit *s, const double *u, double length, double *out)
+{
+    memcpy(out, u, (size_t)(3 * s->body->n) * sizeof *u);
+    for (int64_t f = 0; f < s->body->free_count; f++)
+        for (int c = 0; c < 3; c++)
+            out[3 * (int64_t)s->body->free_vertex[f] + c] -= length * s->direction[3 * f + c];
+}
+
+/* Moves s->u along -direction. residual_norm: |r| at s->u in, at the new s->u out (its vector in s->residual).
+ * False where no length lowers phi. */
+static bool line_search(su_implicit *s, const su_implicit_step *step, double *residual_norm, double *scale)
+{
+    int64_t dofs = 3 * s->body->free_count;
+    double slope = dot(dofs, s->residual, s->direction), phi = NAN;
+    double length = 1.0;
+    for (int halvings = 0; halvings < 24; halvings++, length *= 0.5) {
+        move(s, s->u, length, s->trial);
+        if (halvings == 0) {
+            double size = evaluate_residual(s, step, s->trial), now = norm(dofs, s->residual);
+            if (now < *residual_norm) {
+                *residual_norm = now, *scale = fmax(*scale, size);
+                memcpy(s->u, s->trial, (size_t)(3 * s->body->n) * sizeof(double));
+                return true;
+            }
+            phi = evaluate_energy(s, step, s->u);
+        }
+        double there = evaluate_energy(s, step, s->trial);
+        if (there <= phi - 1e-4 * length * slope && there < phi) {
+            double size = evaluate_residual(s, step, s->trial);
+            *residual_norm = norm(dofs, s->residual), *scale = fmax(*scale, size);
+            memcpy(s->u, s->trial, (size_t)(3 * s->body->n) * sizeof(double));
+            return isfinite(*residual_norm);
+        }
+    }
+    return false;
+}
+
+su_status su_implicit_solve(su_implicit *s, const su_implicit_step *step, double *u, su_implicit_result *result,
+                            su_error *err)
+{
+    int64_t dofs = 3 * s->body->free_count, n3 = 3 * s->body->n;
+    *result = (su_implicit_result){0};
+    if (dofs == 0) return SU_OK;
+    memcpy(s->u, u, (size_t)n3 * sizeof *u);
+    bool at_carried = step->h > 0.0 && memcmp(u, step->carried, (size_t)n3 * sizeof *u) == 0;
+    bool need_damping = step->h > 0.0 && step->beta > 0.0;
+    if (need_damping || at_carried) {
+        place(s, step, step->carried);
+        su_elastic_stiffness(s->body, s->y, true, &s->damping, s->threads);
+    }
+    double scale = evaluate_residual(s, step, s->u), now = norm(dofs, s->residual);
+    bool moved = true;
+    for (;;) {
+        result->residual = now / scale;
+        if (!isfinite(now)) return su_fail(err, SU_NUMERICS, "forces are not finite");
+        if (now <= step->tolerance * scale) break;
+        if (!moved) {
+            /* Rounding of the forces stops the descent a little early in stiff bodies; that is no failure. */
+            if (now <= 1e4 * step->tolerance * scale) break;
+            return su_fail(err, SU_NUMERICS, "Newton stalls at a residual of %.2g", now / scale);
+        }
+        if (result->iterations == step->max_iterations) {
+            if (step->accept_unconverged) break;
+            return su_fail(err, SU_NUMERICS, "Newton: residual %.2g after %d iterations", now / scale, result->iterations);
+        }
+        bool first = result->iterations == 0;
+        SU_TRY(prepare_matrix(s, step, s->u, first && at_carried, !first, result, err));
+        SU_TRY(su_cholesky_solve(s->factor, 1, s->residual, s->direction, err));
+        result->iterations++;
+        moved = line_search(s, step, &now, &scale);
+    }
+    place(s, step, s->u);
+    result->elastic = su_elastic_energy(s->body, s->y, s->threads);
+    memcpy(u, s->u, (size_t)n3 * sizeof *u);
+    return SU_OK;
+}

@@ -1,0 +1,42 @@
+/* One implicit step of the full space: the displacement u of the flesh from its rest shape that minimizes
+ *   phi(u) = sum m |u - u^|^2 / 2h^2 + E(x + u) + (u - u*)' (alpha M + beta K_d) (u - u*) / 2h - sum m g.u
+ * over the free vertices (DESIGN section 4, sim). h = 0 leaves elasticity and gravity: static equilibrium. */
+#ifndef SU_FEM_IMPLICIT_H
+#define SU_FEM_IMPLICIT_H
+
+#include "core/error.h"
+#include "fem/elastic.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct su_implicit_step {
+    double h;                    /* s; 0: static */
+    double alpha, beta;          /* Rayleigh damping of u - u*, 1/s and s */
+    double acceleration[3];      /* g in the root frame, m/s^2 */
+    const double *rest;          /* (n,3) x; also set in the elastic body */
+    const double *inertial;      /* (n,3) u^: where inertia alone takes u; unused where h = 0 */
+    const double *carried;       /* (n,3) u*: the state before, turned along; K_d is taken here, projected */
+    double tolerance;            /* on the residual, relative to the largest of the forces in it */
+    int max_iterations;          /* Newton iterations */
+    bool accept_unconverged;     /* take what max_iterations give (a fixed number of linearized solves) */
+} su_implicit_step;
+
+typedef struct su_implicit_result {
+    int iterations;              /* linear solves */
+    int factorizations;
+    double residual;             /* |r| relative to the forces, at the end */
+    double elastic;              /* J, at the end */
+} su_implicit_result;
+
+typedef struct su_implicit su_implicit;
+
+/* body is borrowed. One symbolic analysis; all memory is taken here. */
+su_status su_implicit_create(su_elastic *body, int threads, su_implicit **out, su_error *err);
+void su_implicit_free(su_implicit *implicit);
+
+/* u (n,3): start guess in, solution out; zero at held vertices. On SU_NUMERICS u is as before. */
+su_status su_implicit_solve(su_implicit *implicit, const su_implicit_step *step, double *u, su_implicit_result *result,
+                            su_error *err);
+
+#endif

@@ -1,0 +1,107 @@
+#include "scene.h"
+
+#include "rig/rbf_train.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *take(scene *s, int64_t count, size_t size)
+{
+    void *p = su_arena_alloc(&s->arena, count, size);
+    if (!p) abort();
+    return p;
+}
+#define TAKE(s, pointer, count) ((pointer) = take(s, count, sizeof *(pointer)))
+
+static void make_tet(scene *s)
+{
+    beam *b = &s->mesh;
+    su_tet *tet = &s->tet;
+    *tet = (su_tet){.n = b->n, .t = b->t, .fixed_count = b->held_count, .nbar = b->n};
+    tet->vertices = b->vertices, tet->tets = b->tets, tet->fixed = b->held;
+    TAKE(s, tet->embed_tet, b->n);
+    TAKE(s, tet->embed_bary, 4 * b->n);
+    TAKE(s, tet->shepard_index, 4 * b->n);
+    TAKE(s, tet->shepard_weight, 4 * b->n);
+    for (int64_t e = 0; e < b->t; e++)
+        for (int j = 0; j < 4; j++) {
+            int32_t v = b->tets[4 * e + j];
+            tet->embed_tet[v] = (int32_t)e;
+            for (int k = 0; k < 4; k++) tet->embed_bary[4 * (int64_t)v + k] = k == j;
+        }
+    for (int32_t v = 0; v < b->n; v++) {
+        for (int j = 0; j < 4; j++) tet->shepard_index[4 * (int64_t)v + j] = v;
+        tet->shepard_weight[4 * (int64_t)v] = 1.0;
+    }
+}
+
+static void make_fit(scene *s, int m, const double *angles)
+{
+    beam *b = &s->mesh;
+    su_fit *fit = &s->fit;
+    *fit = (su_fit){.k = m, .n = b->n, .t = b->t, .m = m, .s = 1};
+    TAKE(s, fit->pose, m);
+    TAKE(s, fit->shapes, 3 * m * b->n);
+    TAKE(s, fit->corrections, 3 * m * b->n);
+    TAKE(s, fit->params, m);
+    TAKE(s, fit->param_scale, 1);
+    TAKE(s, fit->rbf, m * m);
+    TAKE(s, fit->young, m * b->t);
+    TAKE(s, fit->poisson, m * b->t);
+    fit->density = b->density;
+    fit->param_scale[0] = 1.0;
+    for (int i = 0; i < m; i++) {
+        fit->pose[i] = i, fit->params[i] = angles[i];
+        beam_bend(b, angles[i], fit->shapes + 3 * i * b->n);
+        memcpy(fit->young + i * b->t, b->young, (size_t)b->t * sizeof(double));
+        memcpy(fit->poisson + i * b->t, b->poisson, (size_t)b->t * sizeof(double));
+    }
+    if (su_rbf_train(m, 1, fit->params, fit->param_scale, fit->rbf, NULL) != SU_OK) abort();
+}
+
+static void make_anim(scene *s, int F, double fps, scene_rig *rig)
+{
+    beam *b = &s->mesh;
+    su_anim *anim = &s->anim;
+    *anim = (su_anim){.F = F, .nbar = b->n, .s = 1};
+    TAKE(s, anim->points, 3 * F * b->n);
+    TAKE(s, anim->root, 16 * F);
+    TAKE(s, anim->times, F);
+    TAKE(s, anim->params, F);
+    anim->neutral = b->vertices;
+    double *skin = take(s, 3 * b->n, sizeof *skin);
+    for (int k = 0; k < F; k++) {
+        double *root = anim->root + 16 * k;
+        for (int i = 0; i < 4; i++) root[5 * i] = 1.0;
+        anim->times[k] = k / fps;
+        rig(anim->times[k], anim->params + k, root);
+        beam_bend(b, anim->params[k], skin);
+        for (int64_t i = 0; i < 3 * b->n; i++) anim->points[3 * k * b->n + i] = (float)skin[i];
+    }
+}
+
+void scene_create(scene *s, int nx, int ny, int nz, int m, const double *angles, int F, double fps, scene_rig *rig,
+                   int teleport_count, const int *teleports)
+{
+    *s = (scene){.mesh = beam_create(nx, ny, nz, 1.0, 0.25, 0.25)};
+    for (int64_t e = 0; e < s->mesh.t; e++) s->mesh.young[e] = 4e6;   /* bends at a few Hz */
+    make_tet(s);
+    make_fit(s, m, angles);
+    make_anim(s, F, fps, rig);
+    su_shot_target target = {.nbar = s->tet.nbar, .s = 1, .neutral = s->mesh.vertices, .params = s->fit.params,
+                             .param_scale = s->fit.param_scale};
+    su_error err = {0};
+    if (su_shot_create(&s->anim, "scene", &target, teleport_count, teleports, &s->shot, NULL, &err) != SU_OK) {
+        fprintf(stderr, "%s\n", err.text);
+        abort();
+    }
+}
+
+void scene_free(scene *s)
+{
+    su_shot_free(s->shot);
+    su_arena_free(&s->arena);
+    beam_free(&s->mesh);
+    *s = (scene){0};
+}
