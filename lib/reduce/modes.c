@@ -1,0 +1,378 @@
+#include "reduce/modes.h"
+
+#include "core/memory.h"
+#include "core/threads.h"
+#include "reduce/derivatives.h"
+
+#include <cblas.h>
+#include <lapacke.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* K on the free dofs, its factor and inverse, the masses, for one problem. */
+typedef struct solver {
+    const su_mode_problem *problem;
+    int64_t size;
+    su_sparse K;
+    su_cholesky *factor;
+    su_constrained_inverse inverse;
+    double shift;
+    double *mass;      /* (size) lumped */
+    double *weight;    /* (size) W' */
+    double *effective; /* (size) W' M W' of eq. 32 */
+    su_mode_report report;
+} solver;
+
+int64_t su_modes_least_linear(int64_t r, int64_t linear)
+{
+    while (linear + linear * (linear + 1) / 2 < r) linear++;
+    return linear < r ? linear : r;
+}
+
+/* ---- floating parts ---- */
+
+static int32_t root_of(int32_t *parent, int32_t v)
+{
+    while (parent[v] != v) v = parent[v] = parent[parent[v]];
+    return v;
+}
+
+/* part (n): for vertices of parts without a held vertex the part's number, else -1. Returns how many such parts. */
+static su_status floating_parts(const su_elastic *elastic, int32_t *part, int64_t *count, su_error *err)
+{
+    int32_t *parent;
+    int64_t n = elastic->n;
+    SU_TRY(SU_ALLOC(&parent, n, "connected parts", err));
+    for (int64_t v = 0; v < n; v++) parent[v] = (int32_t)v, part[v] = 0;
+    for (int64_t e = 0; e < elastic->t; e++)
+        for (int a = 1; a < 4; a++) {
+            int32_t p = root_of(parent, elastic->tets[4 * e]), q = root_of(parent, elastic->tets[4 * e + a]);
+            if (p < q) parent[q] = p; else parent[p] = q;
+        }
+    for (int64_t v = 0; v < n; v++)
+        if (elastic->free_index[v] < 0) part[root_of(parent, (int32_t)v)] = -1;
+    *count = 0;
+    for (int64_t v = 0; v < n; v++)   /* roots come first: they are the smallest of their part */
+        if (root_of(parent, (int32_t)v) == v)
+            part[v] = part[v] < 0 ? -1 : (int32_t)(*count)++;
+        else
+            part[v] = part[root_of(parent, (int32_t)v)];
+    free(parent);
+    return SU_OK;
+}
+
+/* Six rigid motions of each floating part about the rest shape, orthonormal in the effective mass. */
+static su_status rigid_motions(const solver *s, const int32_t *part, int64_t parts, double **out, su_error *err)
+{
+    const su_elastic *elastic = s->problem->elastic;
+    int64_t size = s->size, count = 6 * parts;
+    double *rigid;
+    SU_TRY(SU_ALLOC(&rigid, count * size, "rigid modes", err));
+    for (int64_t f = 0; f < elastic->free_count; f++) {
+        int64_t v = elastic->free_vertex[f];
+        if (part[v] < 0) continue;
+        double *at = rigid + 6 * part[v] * size + 3 * f;
+        const double *x = s->problem->x + 3 * v;
+        for (int i = 0; i < 3; i++) {
+            int j = (i + 1) % 3, k = (i + 2) % 3;
+            at[i * size + i] = 1;                                     /* translation along i */
+            at[(3 + i) * size + k] = x[j], at[(3 + i) * size + j] = -x[k];   /* rotation about i */
+        }
+    }
+    for (int64_t k = 0; k < count; k++)
+        for (int pass = 0; pass < 2; pass++) {
+            double norm = 0;
+            for (int64_t l = k - k % 6; l < k; l++) {
+                double dot = 0;
+                for (int64_t i = 0; i < size; i++) dot += rigid[k * size + i] * s->effective[i] * rigid[l * size + i];
+                for (int64_t i = 0; i < size; i++) rigid[k * size + i] -= dot * rigid[l * size + i];
+            }
+            for (int64_t i = 0; i < size; i++) norm += rigid[k * size + i] * rigid[k * size + i] * s->effective[i];
+            norm = sqrt(norm);
+            for (int64_t i = 0; i < size; i++) rigid[k * size + i] /= norm;
+        }
+    *out = rigid;
+    return SU_OK;
+}
+
+/* ---- set-up ---- */
+
+/* Rows of C W on the free dofs. */
+static su_status constraint_rows(const solver *s, su_constraint_rows *C, su_error *err)
+{
+    const su_mode_problem *problem = s->problem;
+    int64_t entries = problem->row_offsets[problem->row_count], write = 0;
+    su_status status;
+    memset(C, 0, sizeof *C);
+    SU_GO(SU_ALLOC(&C->start, problem->row_count + 1, "constraints", err));
+    SU_GO(SU_ALLOC(&C->column, 3 * entries, "constraints", err));
+    SU_GO(SU_ALLOC(&C->value, 3 * entries, "constraints", err));
+    for (int64_t r = 0; r < problem->row_count; r++) {
+        int64_t before = write;
+        for (int64_t k = problem->row_offsets[r]; k < problem->row_offsets[r + 1]; k++) {
+            int64_t f = problem->elastic->free_index[problem->row_vertices[k]];
+            for (int i = 0; i < 3 && f >= 0; i++) {
+                double value = problem->row_coefficients[3 * k + i] * s->weight[3 * f + i];
+                if (value == 0) continue;
+                C->column[write] = 3 * f + i, C->value[write++] = value;
+            }
+        }
+        if (write > before) C->start[++C->rows] = write;
+    }
+    status = SU_OK;
+done:
+    if (status != SU_OK) su_constraint_rows_free(C);
+    return status;
+}
+
+static su_status factorize(solver *s, int threads, su_error *err)
+{
+    const su_mode_problem *problem = s->problem;
+    su_sparse shifted = s->K;
+    su_status status = SU_OK;
+    for (int project = 0; project < 2; project++) {
+        su_elastic_stiffness(problem->elastic, problem->x, project, &s->K, threads);
+        if (s->shift > 0) {
+            double largest = 0;
+            for (int64_t i = 0; i < s->size; i++)
+                largest = fmax(largest, s->K.value[s->K.start[i]] / s->effective[i]);
+            s->shift = 1e-10 * largest;   /* only rigid motions feel it, and those are projected out */
+            for (int64_t i = 0; i < s->size; i++) shifted.value[s->K.start[i]] += s->shift * s->effective[i];
+        }
+        status = su_cholesky_factorize(s->factor, &shifted, err);
+        for (int64_t i = 0; i < s->size && s->shift > 0; i++) s->K.value[s->K.start[i]] -= s->shift * s->effective[i];
+        s->report.projected = project;
+        if (status != SU_NUMERICS) return status;
+    }
+    return status;
+}
+
+static su_status solver_create(solver *s, const su_mode_problem *problem, int threads, su_error *err)
+{
+    const su_elastic *elastic = problem->elastic;
+    int32_t *part = NULL;
+    int64_t parts = 0, rigid_count = 0;
+    double *rigid = NULL, started = su_seconds();
+    su_constraint_rows C = {0};
+    su_status status;
+    memset(s, 0, sizeof *s);
+    s->problem = problem, s->size = elastic->pattern.size;
+    SU_GO(SU_ALLOC(&s->mass, s->size, "masses", err));
+    SU_GO(SU_ALLOC(&s->weight, s->size, "masses", err));
+    SU_GO(SU_ALLOC(&s->effective, s->size, "masses", err));
+    for (int64_t f = 0; f < elastic->free_count; f++)
+        for (int i = 0; i < 3; i++) {
+            int64_t v = elastic->free_vertex[f], dof = 3 * f + i;
+            s->mass[dof] = elastic->mass[v], s->weight[dof] = problem->weights ? problem->weights[v] : 1;
+            s->effective[dof] = s->weight[dof] * s->mass[dof] * s->weight[dof];
+            if (!(s->effective[dof] > 0)) {
+                status = su_fail(err, SU_INPUT, "flesh vertex %lld has no weight in its region", (long long)v);
+                goto done;
+            }
+        }
+    SU_GO(SU_ALLOC(&part, elastic->n, "connected parts", err));
+    SU_GO(floating_parts(elastic, part, &parts, err));
+    s->report.rigid = 6 * parts;
+    s->shift = parts > 0;
+    SU_GO(su_sparse_clone_pattern(&elastic->pattern, &s->K, err));
+    SU_GO(su_cholesky_create(&elastic->pattern, threads, &s->factor, err));
+    SU_GO(factorize(s, threads, err));
+    if (parts > 0 && !problem->keep_rigid) {
+        SU_GO(rigid_motions(s, part, parts, &rigid, err));
+        rigid_count = 6 * parts;
+    }
+    if (problem->row_count) SU_GO(constraint_rows(s, &C, err));
+    status = su_constrained_inverse_create(&s->inverse, s->size, s->factor, problem->row_count ? &C : NULL,
+                                           rigid_count, rigid, s->effective, err);
+    s->report.constraints = s->inverse.C.rows;
+    s->report.seconds_factor = su_seconds() - started;
+done:
+    free(part);
+    return status;
+}
+
+static void solver_free(solver *s)
+{
+    su_constrained_inverse_free(&s->inverse);
+    su_cholesky_free(s->factor);
+    su_sparse_free(&s->K);
+    free(s->mass), free(s->weight), free(s->effective);
+}
+
+/* ---- modes ---- */
+
+static su_status largest_residual(solver *s, int64_t count, const double *values, const double *y, su_error *err)
+{
+    int64_t size = s->size;
+    double *product, largest = 0;
+    su_status status;
+    SU_TRY(SU_ALLOC(&product, size, "residuals", err));
+    for (int64_t k = 0; k < count; k++) {
+        double scale = 0, norm = 0;
+        su_sparse_multiply(&s->K, y + k * size, product);
+        for (int64_t i = 0; i < size; i++) scale += product[i] * product[i];
+        for (int64_t i = 0; i < size; i++) product[i] -= values[k] * s->effective[i] * y[k * size + i];
+        SU_GO(su_constrained_residual(&s->inverse, product, err));
+        for (int64_t i = 0; i < size; i++) norm += product[i] * product[i];
+        if (values[k] > 0) largest = fmax(largest, sqrt(norm / scale));
+    }
+    s->report.residual = largest;
+    status = SU_OK;
+done:
+    free(product);
+    return status;
+}
+
+/* psi_ij = W z_ij, K_c z_ij = -(H : phi_i) y_j (eq. 35), all i <= j, each scaled to mass norm lambda_1^2/(l_i l_j). */
+static su_status derivatives(solver *s, int64_t linear, const double *values, const double *phi, const double *y,
+                             double *psi, int threads, const su_progress *progress, su_error *err)
+{
+    int64_t size = s->size, pairs = linear * (linear + 1) / 2, p = 0;
+    int32_t *pair;
+    su_status status;
+    SU_TRY(SU_ALLOC(&pair, 2 * pairs, "modal derivatives", err));
+    for (int64_t i = 0; i < linear; i++)
+        for (int64_t j = i; j < linear; j++, p++) pair[2 * p] = (int32_t)i, pair[2 * p + 1] = (int32_t)j;
+    SU_GO(su_stiffness_derivatives(s->problem->elastic, s->problem->x, linear, phi, y, pairs, pair, psi, threads, err));
+    for (int64_t from = 0; from < pairs; from += 32) {   /* blocks, so that the work space of the solver stays small */
+        if (su_progress_stopped(progress)) {
+            status = su_fail(err, SU_AGAIN, "stopped");
+            goto done;
+        }
+        int64_t columns = pairs - from < 32 ? pairs - from : 32;
+        SU_GO(su_constrained_inverse_apply(&s->inverse, columns, psi + from * size, psi + from * size, err));
+    }
+    s->report.applications += pairs;
+    double first = 0;   /* rigid motions that are kept have eigenvalue 0: scaled by the first elastic one */
+    for (int64_t i = linear - 1; i >= 0; i--)
+        if (values[i] > 1e-9 * values[linear - 1]) first = values[i];
+    for (p = 0; p < pairs; p++) {
+        double norm = 0, li = fmax(values[pair[2 * p]], first), lj = fmax(values[pair[2 * p + 1]], first);
+        for (int64_t i = 0; i < size; i++) {
+            psi[p * size + i] *= -s->weight[i];
+            norm += psi[p * size + i] * psi[p * size + i] * s->mass[i];
+        }
+        double scale = norm > 0 ? first * first / (li * lj * sqrt(norm)) : 0;
+        for (int64_t i = 0; i < size; i++) psi[p * size + i] *= scale;
+    }
+    status = SU_OK;
+done:
+    free(pair);
+    return status;
+}
+
+/* x -= V (V' x), twice; V (count,size) orthonormal */
+static void remove_span(int64_t size, int64_t count, const double *v, int64_t columns, double *x, double *coefficients)
+{
+    if (count == 0) return;
+    for (int pass = 0; pass < 2; pass++) {
+        cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, (int)count, (int)columns, (int)size, 1, v, (int)size, x,
+                    (int)size, 0, coefficients, (int)count);
+        cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, (int)size, (int)columns, (int)count, -1, v, (int)size,
+                    coefficients, (int)count, 1, x, (int)size);
+    }
+}
+
+/* In the scaled variables M^1/2 v, where the mass product is the plain one. Directions come from the Gram matrix; a second
+ * orthonormalization takes out what its squared condition costs. */
+su_status su_mass_pca(int64_t size, const double *mass, int64_t count, double *v, int64_t candidate_count,
+                      double *candidates, int64_t wanted, su_error *err)
+{
+    double *root = NULL, *gram = NULL, *values = NULL, *chosen = NULL, *coefficients = NULL;
+    int n = (int)size, c = (int)candidate_count, w = (int)wanted;
+    su_status status;
+    if (wanted == 0) return SU_OK;
+    SU_GO(SU_ALLOC(&root, size, "principal directions", err));
+    SU_GO(SU_ALLOC(&gram, candidate_count * candidate_count, "principal directions", err));
+    SU_GO(SU_ALLOC(&values, candidate_count, "principal directions", err));
+    SU_GO(SU_ALLOC(&chosen, wanted * wanted, "principal directions", err));
+    SU_GO(SU_ALLOC(&coefficients, count * candidate_count + 1, "principal directions", err));
+    for (int64_t i = 0; i < size; i++) root[i] = sqrt(mass[i]);
+    for (int64_t k = 0; k < count; k++)
+        for (int64_t i = 0; i < size; i++) v[k * size + i] *= root[i];
+    for (int64_t k = 0; k < candidate_count; k++)
+        for (int64_t i = 0; i < size; i++) candidates[k * size + i] *= root[i];
+    remove_span(size, count, v, candidate_count, candidates, coefficients);
+    cblas_dsyrk(CblasColMajor, CblasLower, CblasTrans, c, n, 1, candidates, n, 0, gram, c);
+    SU_GO(su_eigen_symmetric(candidate_count, gram, values, err));
+    double largest = candidate_count ? values[candidate_count - 1] : 0;
+    if (wanted > candidate_count || !(values[candidate_count - wanted] > 1e-13 * largest)) {
+        int64_t rank = 0;
+        while (rank < candidate_count && values[candidate_count - 1 - rank] > 1e-13 * largest) rank++;
+        status = su_fail(err, SU_INPUT, "the modal derivatives give %lld directions, %lld are needed: ask for fewer "
+                         "modes or for more linear ones", (long long)rank, (long long)wanted);
+        goto done;
+    }
+    double *out = v + count * size;
+    for (int64_t k = 0; k < wanted; k++) {
+        double *direction = gram + (candidate_count - 1 - k) * candidate_count;
+        double scale = 1 / sqrt(values[candidate_count - 1 - k]);
+        for (int64_t i = 0; i < candidate_count; i++) direction[i] *= scale;
+        cblas_dgemv(CblasColMajor, CblasNoTrans, n, c, 1, candidates, n, direction, 1, 0, out + k * size, 1);
+    }
+    remove_span(size, count, v, wanted, out, coefficients);
+    for (int pass = 0; pass < 2; pass++) {   /* Cholesky QR: the columns are orthonormal but for rounding */
+        cblas_dsyrk(CblasColMajor, CblasLower, CblasTrans, w, n, 1, out, n, 0, chosen, w);
+        if (LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'L', w, chosen, w) != 0) {
+            status = su_fail(err, SU_NUMERICS, "the principal directions of the derivatives are dependent");
+            goto done;
+        }
+        cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, n, w, 1, chosen, w, out, n);
+    }
+    for (int64_t k = 0; k < count + wanted; k++) {
+        for (int64_t i = 0; i < size; i++) v[k * size + i] /= root[i];
+        if (k >= count) su_eigen_fix_sign(size, v + k * size);
+    }
+    status = SU_OK;
+done:
+    free(root), free(gram), free(values), free(chosen), free(coefficients);
+    return status;
+}
+
+static su_status solve(solver *s, int64_t linear, int64_t r, double *values, double *modes, int threads,
+                       const su_progress *progress, su_error *err)
+{
+    int64_t size = s->size, pairs = r > linear ? linear * (linear + 1) / 2 : 0;
+    double *y = NULL, *phi = NULL, *psi = NULL, started = su_seconds();
+    su_inverse inverse = {su_constrained_inverse_apply, &s->inverse};
+    su_status status;
+    SU_GO(SU_ALLOC(&y, size * linear, "modes", err));
+    SU_GO(SU_ALLOC(&phi, size * r, "modes", err));
+    SU_GO(su_eigen_lowest(size, size - s->inverse.C.rows - s->inverse.rigid_count, s->effective, &inverse, s->shift,
+                          linear, values, y, &s->report.applications, progress, err));
+    SU_GO(largest_residual(s, linear, values, y, err));
+    for (int64_t k = 0; k < linear; k++)
+        for (int64_t i = 0; i < size; i++) phi[k * size + i] = s->weight[i] * y[k * size + i];
+    s->report.seconds_eigen = su_seconds() - started, started = su_seconds();
+    if (pairs > 0) {
+        SU_GO(SU_ALLOC(&psi, size * pairs, "modal derivatives", err));
+        SU_GO(derivatives(s, linear, values, phi, y, psi, threads, progress, err));
+        s->report.seconds_derivatives = su_seconds() - started, started = su_seconds();
+        SU_GO(su_mass_pca(size, s->mass, linear, phi, pairs, psi, r - linear, err));
+        s->report.seconds_pca = su_seconds() - started;
+    }
+    const su_elastic *elastic = s->problem->elastic;
+    memset(modes, 0, 3 * (size_t)(r * elastic->n) * sizeof *modes);
+    for (int64_t k = 0; k < r; k++)
+        for (int64_t f = 0; f < elastic->free_count; f++)
+            memcpy(modes + 3 * (k * elastic->n + elastic->free_vertex[f]), phi + k * size + 3 * f, 3 * sizeof *modes);
+    status = SU_OK;
+done:
+    free(y), free(phi), free(psi);
+    return status;
+}
+
+su_status su_modes_solve(const su_mode_problem *problem, int64_t linear, int64_t r, double *eigenvalues, double *modes,
+                         su_mode_report *report, int threads, const su_progress *progress, su_error *err)
+{
+    solver s;
+    if (linear < 1 || r < linear || r > linear + linear * (linear + 1) / 2)
+        return su_fail(err, SU_INPUT, "%lld modes cannot be made of %lld linear ones and their derivatives",
+                       (long long)r, (long long)linear);
+    su_status status = solver_create(&s, problem, threads, err);
+    if (status == SU_OK) status = solve(&s, linear, r, eigenvalues, modes, threads, progress, err);
+    if (report) *report = s.report;
+    solver_free(&s);
+    return status;
+}

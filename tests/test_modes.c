@@ -1,0 +1,250 @@
+/* Linear modes against beam theory, modal derivatives and principal directions against their laws. */
+#include "box.h"
+#include "reduce/derivatives.h"
+#include "reduce/modes.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+typedef struct body {
+    box_mesh box;
+    su_elastic elastic;
+    double *young, *poisson, *density;
+} body;
+
+/* Box of nx x ny x nz cells; vertices with x = 0 held where `clamp`. */
+static body make(int nx, int ny, int nz, double lx, double ly, double lz, double poisson, su_material material,
+                 bool clamp)
+{
+    body b;
+    b.box = box_mesh_create(nx, ny, nz, lx, ly, lz);
+    b.young = box_constant(b.box.t, 1e6), b.poisson = box_constant(b.box.t, poisson);
+    b.density = box_constant(b.box.t, 1000);
+    int64_t count = clamp ? (ny + 1) * (nz + 1) : 0;
+    int32_t *held = malloc((size_t)(count + 1) * sizeof *held);
+    for (int64_t i = 0; i < count; i++) held[i] = (int32_t)i;   /* the numbering starts with x = 0 */
+    assert_int_equal(su_elastic_create(&b.elastic, b.box.n, b.box.vertices, b.box.t, b.box.tets, count, held, material,
+                                       b.young, b.poisson, b.density, NULL), SU_OK);
+    free(held);
+    return b;
+}
+
+static void body_free(body *b)
+{
+    su_elastic_free(&b->elastic);
+    box_mesh_free(&b->box);
+    free(b->young), free(b->poisson), free(b->density);
+}
+
+static double *modes_of(const body *b, int64_t linear, int64_t r, double *values, su_mode_report *report, bool rigid)
+{
+    su_error err = {0};
+    su_mode_problem problem = {.elastic = &b->elastic, .x = b->box.vertices, .keep_rigid = rigid};
+    double *modes = malloc(3 * (size_t)(r * b->box.n) * sizeof *modes);
+    su_status status = su_modes_solve(&problem, linear, r, values, modes, report, 2, NULL, &err);
+    if (status != SU_OK) printf("# %s\n", err.text);
+    assert_int_equal(status, SU_OK);
+    return modes;
+}
+
+static double mass_product(const body *b, const double *u, const double *v)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < 3 * b->box.n; i++) sum += u[i] * b->elastic.mass[i / 3] * v[i];
+    return sum;
+}
+
+static void check_orthonormal(const body *b, int64_t r, const double *modes, double tolerance)
+{
+    for (int64_t i = 0; i < r; i++)
+        for (int64_t j = 0; j <= i; j++) {
+            double product = mass_product(b, modes + 3 * i * b->box.n, modes + 3 * j * b->box.n);
+            assert_true(fabs(product - (i == j)) < tolerance);
+        }
+}
+
+/* First two bending pairs of a square cantilever, Euler-Bernoulli: omega = (beta L)^2 sqrt(E I / (rho A L^4)). Linear
+ * tets are too stiff in bending by a share that falls with the square of the cell size. */
+static void test_cantilever(void **unused)
+{
+    (void)unused;
+    const double length = 20, side = 1, roots[2] = {1.8751040687, 4.6940911330};
+    double last[2] = {0, 0};
+    const int levels[] = {2, 4, 8};
+    for (int level = 0; level < 3; level++) {
+        int cells = levels[level];
+        body b = make(cells * 20, cells, cells, length, side, side, 0.0, SU_NEOHOOKEAN, true);
+        double values[4];
+        su_mode_report report;
+        double *modes = modes_of(&b, 4, 4, values, &report, false);
+        assert_true(report.residual < 1e-8);
+        for (int k = 0; k < 2; k++) {
+            double exact = roots[k] * roots[k] * sqrt(1e6 * side * side / 12 / (1000 * pow(length, 4)));
+            double error = sqrt(values[2 * k]) / exact - 1;
+            /* square section: the pair agrees as far as the mesh is symmetric */
+            assert_true(fabs(values[2 * k + 1] / values[2 * k] - 1) < 0.01);
+            printf("# cantilever, %d cells across: mode %d %+.2f %%\n", cells, 2 * k + 1, 100 * error);
+            if (level > 0) assert_true(fabs(error) < 0.35 * last[k]);
+            last[k] = fabs(error);
+        }
+        free(modes);
+        body_free(&b);
+    }
+    assert_true(last[0] < 0.03 && last[1] < 0.03);
+}
+
+/* A free-free bar: six rigid motions at zero, kept or left out, then bending at (4.7300/L)^2 and the axial mode at
+ * pi c / L. */
+static void test_free_bar(void **unused)
+{
+    (void)unused;
+    body b = make(60, 6, 6, 10, 1, 1, 0.0, SU_STVK, false);
+    double values[12], with_rigid[18];
+    su_mode_report report;
+    double *modes = modes_of(&b, 12, 12, values, &report, false);
+    double *all = modes_of(&b, 18, 18, with_rigid, NULL, true);
+    assert_int_equal(report.rigid, 6);
+    assert_true(report.residual < 1e-8);
+    for (int k = 0; k < 6; k++) assert_true(fabs(with_rigid[k]) < 1e-6 * values[0]);
+    for (int k = 0; k < 12; k++) assert_true(fabs(with_rigid[k + 6] / values[k] - 1) < 1e-6);
+    double bending = pow(4.7300407449 / 10, 2) * sqrt(1e6 / 12 / 1000), axial = acos(-1.0) / 10 * sqrt(1e6 / 1000);
+    printf("# free bar: bending %+.2f %%\n", 100 * (sqrt(values[0]) / bending - 1));
+    assert_true(fabs(sqrt(values[0]) / bending - 1) < 0.05);
+    double nearest = 1;
+    for (int k = 0; k < 12; k++) nearest = fmin(nearest, fabs(sqrt(values[k]) / axial - 1));
+    assert_true(nearest < 0.005);
+    check_orthonormal(&b, 12, modes, 1e-9);
+    free(modes), free(all);
+    body_free(&b);
+}
+
+/* All columns: zero at held vertices, orthonormal; linear modes satisfy their equation; two runs give the same bits. */
+static void test_basis(void **unused)
+{
+    (void)unused;
+    for (int material = 0; material < 3; material++) {
+        body b = make(12, 4, 4, 3, 1, 1.1, 0.45, (su_material)material, true);
+        double values[10], again[10];
+        su_mode_report report;
+        double *modes = modes_of(&b, 10, 30, values, &report, false);
+        double *second = modes_of(&b, 10, 30, again, NULL, false);
+        assert_true(report.residual < 1e-8);
+        assert_memory_equal(values, again, sizeof values);
+        assert_memory_equal(modes, second, 3 * (size_t)(30 * b.box.n) * sizeof *modes);
+        check_orthonormal(&b, 30, modes, 1e-10);
+        for (int64_t k = 0; k < 30; k++)
+            for (int64_t v = 0; v < 25; v++)
+                for (int i = 0; i < 3; i++) assert_true(modes[3 * (k * b.box.n + v) + i] == 0);
+        for (int k = 1; k < 10; k++) assert_true(values[k] >= values[k - 1] && values[0] > 0);
+        free(modes), free(second);
+        body_free(&b);
+    }
+}
+
+/* The span holds the modal derivatives: with all principal directions kept, psi_11 lies in it; psi_11 is the second
+ * derivative of the equilibrium under the load K phi_1 s. */
+static void test_derivatives_in_span(void **unused)
+{
+    (void)unused;
+    body b = make(10, 3, 3, 4, 1, 1.2, 0.3, SU_NEOHOOKEAN, true);
+    int64_t n = b.box.n, size = b.elastic.pattern.size;
+    enum { LINEAR = 3, R = LINEAR + LINEAR * (LINEAR + 1) / 2 };
+    double values[LINEAR];
+    double *modes = modes_of(&b, LINEAR, R, values, NULL, false);
+    su_sparse K;
+    su_cholesky *factor;
+    assert_int_equal(su_sparse_clone_pattern(&b.elastic.pattern, &K, NULL), SU_OK);
+    su_elastic_stiffness(&b.elastic, b.box.vertices, false, &K, 1);
+    assert_int_equal(su_cholesky_create(&K, 1, &factor, NULL), SU_OK);
+    assert_int_equal(su_cholesky_factorize(factor, &K, NULL), SU_OK);
+    double *load = malloc((size_t)size * sizeof *load), *phi = malloc((size_t)size * sizeof *phi);
+    double *u[2], *force = malloc(3 * (size_t)n * sizeof *force), *y = malloc(3 * (size_t)n * sizeof *y);
+    double *step = malloc((size_t)size * sizeof *step), amplitude = 0;
+    for (int64_t f = 0; f < b.elastic.free_count; f++)
+        for (int i = 0; i < 3; i++) {
+            phi[3 * f + i] = modes[3 * (1 * n + b.elastic.free_vertex[f]) + i];
+            amplitude = fmax(amplitude, fabs(phi[3 * f + i]));
+        }
+    su_sparse_multiply(&K, phi, load);
+    double s = 0.02 / amplitude;   /* small: third order must not show */
+    for (int side = 0; side < 2; side++) {
+        double sign = side ? -1 : 1;
+        u[side] = malloc((size_t)size * sizeof **u);
+        for (int64_t i = 0; i < size; i++) u[side][i] = sign * s * phi[i];
+        for (int iteration = 0; iteration < 60; iteration++) {   /* modified Newton for f_int(x + u) = s K phi */
+            memcpy(y, b.box.vertices, 3 * (size_t)n * sizeof *y);
+            for (int64_t f = 0; f < b.elastic.free_count; f++)
+                for (int i = 0; i < 3; i++) y[3 * b.elastic.free_vertex[f] + i] += u[side][3 * f + i];
+            su_elastic_force(&b.elastic, y, force, 1);
+            for (int64_t f = 0; f < b.elastic.free_count; f++)
+                for (int i = 0; i < 3; i++)
+                    step[3 * f + i] = sign * s * load[3 * f + i] - force[3 * b.elastic.free_vertex[f] + i];
+            assert_int_equal(su_cholesky_solve(factor, 1, step, step, NULL), SU_OK);
+            for (int64_t i = 0; i < size; i++) u[side][i] += step[i];
+        }
+    }
+    /* (u(s) + u(-s))/s^2 = u'' up to s^2; compare with its projection on the derivatives' span */
+    double *second = calloc(3 * (size_t)n, sizeof *second), total, left;
+    for (int64_t f = 0; f < b.elastic.free_count; f++)
+        for (int i = 0; i < 3; i++)
+            second[3 * b.elastic.free_vertex[f] + i] = (u[0][3 * f + i] + u[1][3 * f + i]) / (s * s);
+    total = mass_product(&b, second, second);
+    for (int64_t k = 0; k < R; k++) {
+        double dot = mass_product(&b, second, modes + 3 * k * n);
+        for (int64_t i = 0; i < 3 * n; i++) second[i] -= dot * modes[3 * k * n + i];
+    }
+    left = mass_product(&b, second, second);
+    assert_true(total > 0 && sqrt(left / total) < 0.01);
+    free(load), free(phi), free(u[0]), free(u[1]), free(force), free(y), free(step), free(second), free(modes);
+    su_cholesky_free(factor);
+    su_sparse_free(&K);
+    body_free(&b);
+}
+
+/* Principal directions of known candidates. */
+static void test_mass_pca(void **unused)
+{
+    (void)unused;
+    const double mass[4] = {1, 4, 1, 1};
+    double v[12] = {1, 0, 0, 0};
+    /* e_2 strongly, e_3 weakly, with parts along e_1 that must not count */
+    double candidates[12] = {9, 3, 0, 0, -5, 0, 1, 0, 2, 0, 0, 0};
+    assert_int_equal(su_mass_pca(4, mass, 1, v, 3, candidates, 2, NULL), SU_OK);
+    const double expected[12] = {1, 0, 0, 0, 0, 0.5, 0, 0, 0, 0, 1, 0};
+    for (int i = 0; i < 12; i++) assert_true(fabs(v[i] - expected[i]) < 1e-14);
+    double w[16] = {1, 0, 0, 0}, flat[8] = {0, 1, 0, 0, 0, 2, 0, 0};
+    su_error err;
+    assert_int_equal(su_mass_pca(4, mass, 1, w, 2, flat, 2, &err), SU_INPUT);
+}
+
+static void test_counts(void **unused)
+{
+    (void)unused;
+    assert_int_equal(su_modes_least_linear(60, 20), 20);
+    assert_int_equal(su_modes_least_linear(60, 5), 10);   /* 10 + 55 >= 60, 9 + 45 < 60 */
+    assert_int_equal(su_modes_least_linear(3, 1), 2);
+    assert_int_equal(su_modes_least_linear(1, 1), 1);
+    body b = make(1, 1, 1, 1, 1, 1, 0.3, SU_STVK, true);
+    su_mode_problem problem = {.elastic = &b.elastic, .x = b.box.vertices};
+    double values[40], modes[40 * 24];
+    su_error err;
+    assert_int_equal(su_modes_solve(&problem, 13, 13, values, modes, NULL, 1, NULL, &err), SU_INPUT);
+    assert_int_equal(su_modes_solve(&problem, 12, 12, values, modes, NULL, 1, NULL, &err), SU_OK);
+    assert_int_equal(su_modes_solve(&problem, 2, 6, values, modes, NULL, 1, NULL, &err), SU_INPUT);
+    body_free(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cantilever), cmocka_unit_test(test_free_bar),
+                                       cmocka_unit_test(test_basis), cmocka_unit_test(test_derivatives_in_span),
+                                       cmocka_unit_test(test_mass_pca), cmocka_unit_test(test_counts)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
