@@ -1,0 +1,96 @@
+#include "geometry/polygon.h"
+
+#include "core/memory.h"
+#include "geometry/mat3.h"
+
+#include <stdlib.h>
+
+static void area_vector(const double *points, int32_t a, int32_t b, int32_t c, double out[3])
+{
+    double u[3], v[3];
+    su_sub3(points + 3 * (int64_t)b, points + 3 * (int64_t)a, u);
+    su_sub3(points + 3 * (int64_t)c, points + 3 * (int64_t)a, v);
+    su_cross3(u, v, out);
+}
+
+/* Signed area of the corner seen against the polygon's normal. */
+static double corner_area(const double *points, const int32_t *ring, int count, int i, const double normal[3])
+{
+    double n[3];
+    area_vector(points, ring[(i + count - 1) % count], ring[i], ring[(i + 1) % count], n);
+    return su_dot3(n, normal);
+}
+
+/* Does any other vertex lie inside the triangle at corner i? */
+static int ear_is_free(const double *points, const int32_t *ring, int count, int i, const double normal[3])
+{
+    int32_t a = ring[(i + count - 1) % count], b = ring[i], c = ring[(i + 1) % count];
+    for (int k = 0; k < count; k++) {
+        int32_t p = ring[k];
+        if (p == a || p == b || p == c) continue;
+        double n[3];
+        area_vector(points, a, b, p, n);
+        if (su_dot3(n, normal) < 0.0) continue;
+        area_vector(points, b, c, p, n);
+        if (su_dot3(n, normal) < 0.0) continue;
+        area_vector(points, c, a, p, n);
+        if (su_dot3(n, normal) < 0.0) continue;
+        return 0;
+    }
+    return 1;
+}
+
+/* The corner to cut off next: free ears first, the one with the shortest cut among them (fewer slivers); else the largest
+ * corner, so that broken polygons come to an end too. */
+static int choose_ear(const double *points, const int32_t *ring, int count, const double normal[3])
+{
+    int best = -1, largest = 0;
+    double shortest = 0.0, largest_area = 0.0;
+    for (int i = 0; i < count; i++) {
+        double area = corner_area(points, ring, count, i, normal);
+        if (i == 0 || area > largest_area) largest = i, largest_area = area;
+        if (!(area > 0.0) || !ear_is_free(points, ring, count, i, normal)) continue;
+        double cut = su_distance3(points + 3 * (int64_t)ring[(i + count - 1) % count],
+                                  points + 3 * (int64_t)ring[(i + 1) % count]);
+        if (best < 0 || cut < shortest * (1.0 - 1e-9)) best = i, shortest = cut;
+    }
+    return best >= 0 ? best : largest;
+}
+
+su_status su_polygons_triangulate(int64_t polygons, const int32_t *face_counts, const int32_t *face_indices,
+                                  const int32_t *remap, const double *points, int32_t *triangles, int64_t *count,
+                                  int64_t *dropped, su_error *err)
+{
+    int32_t most = 3, *ring = NULL;
+    for (int64_t f = 0; f < polygons; f++) most = face_counts[f] > most ? face_counts[f] : most;
+    SU_TRY(SU_ALLOC(&ring, most, "polygon corners", err));
+    int64_t made = 0, left_out = 0;
+    for (int64_t f = 0; f < polygons; face_indices += face_counts[f++]) {
+        int left = face_counts[f];
+        double normal[3] = {0, 0, 0};
+        for (int i = 0; i < left; i++) ring[i] = remap ? remap[face_indices[i]] : face_indices[i];
+        for (int i = 1; i + 1 < left; i++) {   /* twice the area vector, whichever way the polygon is cut */
+            double n[3];
+            area_vector(points, ring[0], ring[i], ring[i + 1], n);
+            for (int k = 0; k < 3; k++) normal[k] += n[k];
+        }
+        while (left >= 3) {
+            int ear = left == 3 ? 1 : choose_ear(points, ring, left, normal);
+            int32_t a = ring[(ear + left - 1) % left], b = ring[ear], c = ring[(ear + 1) % left];
+            double n[3];
+            area_vector(points, a, b, c, n);
+            if (a == b || b == c || c == a || !(su_dot3(n, n) > 0.0)) {
+                left_out++;
+            } else {
+                triangles[3 * made] = a, triangles[3 * made + 1] = b, triangles[3 * made + 2] = c;
+                made++;
+            }
+            for (int i = ear; i + 1 < left; i++) ring[i] = ring[i + 1];
+            left--;
+        }
+    }
+    free(ring);
+    *count = made;
+    if (dropped) *dropped = left_out;
+    return SU_OK;
+}

@@ -1,0 +1,109 @@
+#include "rig/skinning.h"
+
+#include "geometry/affine.h"
+#include "geometry/rotation.h"
+
+#include <math.h>
+#include <string.h>
+
+/* The keys around t: returns the first, sets the fraction towards the next (0 outside the keys). */
+static int64_t find_keys(int64_t count, const double *times, double t, double *fraction)
+{
+    *fraction = 0.0;
+    if (count == 1 || !(t > times[0])) return 0;
+    if (t >= times[count - 1]) return count - 1;
+    int64_t low = 0, high = count - 1;   /* times[low] <= t < times[high] */
+    while (high - low > 1) {
+        int64_t middle = low + (high - low) / 2;
+        if (times[middle] <= t) low = middle;
+        else high = middle;
+    }
+    *fraction = (t - times[low]) / (times[high] - times[low]);
+    return low;
+}
+
+static void interpolate(int64_t count, const double *times, const double *values, int components, double t, double *out)
+{
+    double f;
+    int64_t k = find_keys(count, times, t, &f);
+    const double *a = values + k * components, *b = f > 0.0 ? a + components : a;
+    for (int i = 0; i < components; i++) out[i] = a[i] + f * (b[i] - a[i]);
+}
+
+static void slerp(const double a[4], const double b[4], double f, double out[4])
+{
+    double dot = 0.0, norm = 0.0, u = 1.0 - f, v = f;
+    for (int i = 0; i < 4; i++) dot += a[i] * b[i];
+    double sign = dot < 0.0 ? -1.0 : 1.0;
+    dot = fabs(dot);
+    if (dot < 1.0 - 1e-9) {   /* nearer than that, both formulas agree to rounding */
+        double angle = acos(dot), s = sin(angle);
+        u = sin((1.0 - f) * angle) / s, v = sin(f * angle) / s;
+    }
+    for (int i = 0; i < 4; i++) out[i] = u * a[i] + sign * v * b[i], norm += out[i] * out[i];
+    norm = sqrt(norm);
+    for (int i = 0; i < 4; i++) out[i] /= norm;
+}
+
+/* m = T R S of the channel at t; a part without keys comes from the node pose. */
+static void channel_local(const su_scene_channel *c, double t, double m[16])
+{
+    double translation[3], scale[3], q[4], linear[9], r[9];
+    su_affine_linear(m, linear);
+    su_affine_translation(m, translation);
+    for (int j = 0; j < 3; j++)
+        scale[j] = sqrt(linear[j] * linear[j] + linear[3 + j] * linear[3 + j] + linear[6 + j] * linear[6 + j]);
+    if (su_det3(linear) < 0.0) scale[0] = -scale[0];
+    if (c->rotations > 0) {
+        double f;
+        int64_t k = find_keys(c->rotations, c->rotation_times, t, &f);
+        slerp(c->rotation + 4 * k, c->rotation + 4 * (f > 0.0 ? k + 1 : k), f, q);
+        su_quaternion_matrix(q, r);
+    } else {
+        for (int i = 0; i < 9; i++) r[i] = scale[i % 3] != 0.0 ? linear[i] / scale[i % 3] : i % 4 == 0;
+    }
+    if (c->translations > 0) interpolate(c->translations, c->translation_times, c->translation, 3, t, translation);
+    if (c->scales > 0) interpolate(c->scales, c->scale_times, c->scale, 3, t, scale);
+    for (int i = 0; i < 9; i++) linear[i] = r[i] * scale[i % 3];
+    su_affine_set(linear, translation, m);
+}
+
+void su_scene_pose(const su_scene *scene, const su_scene_clip *clip, double time, double *world)
+{
+    for (int64_t i = 0; i < scene->nodes; i++) memcpy(world + 16 * i, scene->node[i].local, 16 * sizeof *world);
+    for (int64_t i = 0; clip && i < clip->channels; i++)
+        channel_local(&clip->channel[i], time, world + 16 * clip->channel[i].node);
+    for (int64_t i = 0; i < scene->nodes; i++)
+        if (scene->node[i].parent >= 0)
+            su_affine_multiply(world + 16 * scene->node[i].parent, world + 16 * i, world + 16 * i);
+}
+
+void su_scene_shape_weights(const su_scene *scene, const su_scene_clip *clip, double time, int32_t node,
+                            const su_scene_mesh *mesh, double *weights)
+{
+    (void)scene;
+    for (int64_t i = 0; i < mesh->shapes; i++) weights[i] = mesh->shape_defaults[i];
+    for (int64_t i = 0; clip && i < clip->morph_channels; i++) {
+        const su_scene_morph_channel *c = &clip->morph_channel[i];
+        if (c->node != node || c->keys == 0) continue;
+        double f;
+        int64_t k = find_keys(c->keys, c->times, time, &f);
+        const double *a = c->weights + k * c->shapes, *b = f > 0.0 ? a + c->shapes : a;
+        for (int64_t j = 0; j < mesh->shapes && j < c->shapes; j++) weights[j] = a[j] + f * (b[j] - a[j]);
+    }
+}
+
+void su_skin_points(const su_skin *skin, const double *points, const double *transforms, int threads, double *out)
+{
+#pragma omp parallel for schedule(static) num_threads(threads) if (skin->vertices > 2000)
+    for (int64_t v = 0; v < skin->vertices; v++) {
+        double m[12] = {0};
+        for (int64_t k = skin->start[v]; k < skin->start[v + 1]; k++) {
+            const double *t = transforms + 16 * skin->bone[k];
+            for (int i = 0; i < 12; i++) m[i] += skin->weight[k] * t[i];
+        }
+        const double *p = points + 3 * v;
+        for (int i = 0; i < 3; i++)
+            out[3 * v + i] = m[4 * i] * p[0] + m[4 * i + 1] * p[1] + m[4 * i + 2] * p[2] + m[4 * i + 3];
+    }
+}

@@ -1,0 +1,28 @@
+/* Where the nodes of a scene are at a time, and linear blend skinning. */
+#ifndef SU_RIG_SKINNING_H
+#define SU_RIG_SKINNING_H
+
+#include "io/scene.h"
+
+#include <stdint.h>
+
+/* world (nodes,16): node to scene, in the scene's own unit and axes, at a time (s) of the clip (NULL: the node pose).
+ * Translation and scale are interpolated linearly, rotation by slerp on the shorter arc; outside its keys a track holds. */
+void su_scene_pose(const su_scene *scene, const su_scene_clip *clip, double time, double *world);
+
+/* weights (shapes) of the blend shapes of a mesh under a node at a time; defaults where no channel drives them. */
+void su_scene_shape_weights(const su_scene *scene, const su_scene_clip *clip, double time, int32_t node,
+                            const su_scene_mesh *mesh, double *weights);
+
+/* Skinning weights as rows: those of vertex v are at start[v] .. start[v + 1]; each row sums to 1. Borrowed. */
+typedef struct su_skin {
+    int64_t vertices;
+    const int64_t *start;     /* (vertices + 1) */
+    const int32_t *bone;
+    const double *weight;
+} su_skin;
+
+/* out (vertices,3): sum_j w_j T_j p, transforms (bones,16). */
+void su_skin_points(const su_skin *skin, const double *points, const double *transforms, int threads, double *out);
+
+#endif
