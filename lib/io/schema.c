@@ -239,13 +239,20 @@ static json_t *final_meta(const su_schema *schema, const su_file *head)
 
 su_status su_schema_save(const su_schema *schema, const char *path, const void *object, su_error *err)
 {
+    return su_schema_save_streamed(schema, path, object, NULL, err);
+}
+
+su_status su_schema_save_streamed(const su_schema *schema, const char *path, const void *object,
+                                  const su_field_stream *stream, su_error *err)
+{
     const su_file *head = object;
     su_status status = SU_OK;
     su_npz_writer *writer = NULL;
     json_t *meta = NULL;
     for (int i = 0; i < schema->count; i++) {
         const su_field *field = &schema->fields[i];
-        if (!field_get(field, object) && !(field->flags & SU_FIELD_OPTIONAL))
+        bool streamed = stream && strcmp(stream->name, field->name) == 0;
+        if (!field_get(field, object) && !streamed && !(field->flags & SU_FIELD_OPTIONAL))
             return su_fail(err, SU_FAILED, "%s: array '%s' was not made", path, field->name);
         if (field_get(field, object) && field_elements(field, object) < 0)
             return su_fail(err, SU_FAILED, "%s: array '%s' is too large", path, field->name);
@@ -261,8 +268,15 @@ su_status su_schema_save(const su_schema *schema, const char *path, const void *
         const su_field *field = &schema->fields[i];
         const void *data = field_get(field, object);
         int64_t shape[SU_MAX_DIMENSIONS];
-        if (!data) continue;
+        bool streamed = stream && strcmp(stream->name, field->name) == 0;
+        if (!data && !streamed) continue;
         for (int d = 0; d < field->dimensions; d++) shape[d] = dimension(object, field->shape[d]);
+        if (streamed) {
+            SU_GO(su_npz_begin(writer, field->name, field->type, field->dimensions, shape, err));
+            SU_GO(stream->write(stream->context, writer, err));
+            SU_GO(su_npz_end(writer, err));
+            continue;
+        }
         SU_GO(su_npz_add(writer, field->name, field->type, field->dimensions, shape, data, err));
     }
     status = su_npz_commit(writer, meta, err);

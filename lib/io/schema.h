@@ -55,6 +55,16 @@ typedef struct su_schema {
 su_status su_schema_load(const su_schema *schema, const char *path, void *object, su_error *err);
 /* Checks as loading does, then writes atomically. NULL pointers of optional fields are left out. */
 su_status su_schema_save(const su_schema *schema, const char *path, const void *object, su_error *err);
+
+/* The same with one array that is too large for memory: its pointer is NULL, and write appends its elements in C order
+ * (su_npz_append), which the caller must have checked. */
+typedef struct su_field_stream {
+    const char *name;
+    su_status (*write)(void *context, su_npz_writer *writer, su_error *err);
+    void *context;
+} su_field_stream;
+su_status su_schema_save_streamed(const su_schema *schema, const char *path, const void *object,
+                                  const su_field_stream *stream, su_error *err);
 /* Releases everything the object owns and zeroes it. */
 void su_schema_free(const su_schema *schema, void *object);
 /* All kinds, for info: NULL-terminated. */
