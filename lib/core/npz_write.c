@@ -88,6 +88,7 @@ static su_status emit(su_npz_writer *writer, const void *bytes, size_t count, su
 static su_status emit_content(su_npz_writer *writer, const void *bytes, size_t count, su_error *err)
 {
     written *member = &writer->members[writer->count - 1];
+    if (count == 0) return SU_OK;   /* zlib would start the sum anew at a NULL pointer */
     member->crc = (uint32_t)crc32_z(member->crc, bytes, count);
     return emit(writer, bytes, count, err);
 }

@@ -49,6 +49,7 @@ typedef struct su_program {
     int option_count;
     int min_inputs, max_inputs;    /* positional arguments; max -1: any number */
     bool needs_output;             /* -o is required */
+    bool text_output;              /* -o - means standard output */
 } su_program;
 
 /* Everything about this run. Strings are borrowed from argv. */
@@ -64,6 +65,7 @@ typedef struct su_tool {
     json_t *stats;            /* object; add to it by su_stats_*; written by su_tool_end */
     su_error err;
     double started;           /* su_seconds() at the start */
+    bool output_is_stdout;    /* -o - */
     char **command;           /* argv without -j -v -q --progress --stats -o, inputs by base name; NULL-terminated */
 } su_tool;
 

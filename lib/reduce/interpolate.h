@@ -4,10 +4,9 @@
 #define SU_REDUCE_INTERPOLATE_H
 
 #include "core/error.h"
+#include "rig/interpolation.h"
 
 #include <stdint.h>
-
-typedef enum su_interpolation { SU_COROTATED, SU_LINEAR } su_interpolation;
 
 typedef struct su_pose_bases {
     int64_t m, r, n;

@@ -7,10 +7,9 @@
 
 #include "core/error.h"
 #include "io/model.h"
+#include "rig/interpolation.h"
 
 #include <stdint.h>
-
-typedef enum su_interpolation { SU_COROTATED, SU_LINEAR } su_interpolation;
 
 /* Columns of U are ordered by region. Blocks are borrowed from the model, or owned copies when linear. */
 typedef struct su_reduced_basis {

@@ -1,0 +1,307 @@
+#include "core/tool.h"
+#include "core/file.h"
+#include "core/memory.h"
+#include "core/threads.h"
+#include "core/tool_options.h"
+
+#include <errno.h>
+#include <omp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Present where OpenBLAS is linked; its results depend on its thread count, so it gets one. */
+extern void openblas_set_num_threads(int threads) __attribute__((weak));
+
+/* The only global of the project: a signal handler cannot reach anything else. */
+static volatile sig_atomic_t stop_requested;
+
+static void request_stop(int number)
+{
+    (void)number;
+    stop_requested = 1;
+}
+
+/* A second signal of the same kind ends the process at once. */
+static void install_handlers(void)
+{
+    struct sigaction action = {.sa_handler = request_stop, .sa_flags = SA_RESTART | (int)SA_RESETHAND};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGUSR1, &action, NULL);
+    sigaction(SIGINT, &action, NULL);
+}
+
+/* ---- messages ---- */
+
+static void vtalk(su_tool *tool, const char *prefix, const char *format, va_list args)
+{
+    if (tool->progress.mode == SU_PROGRESS_TTY && tool->progress.last >= 0) fputs("\r\033[K", stderr);
+    fprintf(stderr, "%s: %s", tool->program->name, prefix);
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+}
+
+static void talk(su_tool *tool, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void talk(su_tool *tool, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vtalk(tool, "", format, args);
+    va_end(args);
+}
+
+void su_note(su_tool *tool, const char *format, ...)
+{
+    if (tool->verbosity < 0) return;
+    va_list args;
+    va_start(args, format);
+    vtalk(tool, "", format, args);
+    va_end(args);
+}
+
+void su_detail(su_tool *tool, const char *format, ...)
+{
+    if (tool->verbosity < 1) return;
+    va_list args;
+    va_start(args, format);
+    vtalk(tool, "", format, args);
+    va_end(args);
+}
+
+void su_warn(su_tool *tool, const char *format, ...)
+{
+    char text[1000];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    talk(tool, "warning: %s", text);
+    json_array_append_new(json_object_get(tool->stats, "warnings"), json_string(text));
+}
+
+/* ---- begin and end ---- */
+
+/* An output that cannot be written should fail before the work, not after it. */
+static su_status check_output(su_tool *tool, const char *path)
+{
+    struct stat info;
+    size_t length = strlen(path);
+    char *folder = strdup(path);
+    if (!folder) return su_fail(&tool->err, SU_AGAIN, "out of memory");
+    while (length > 1 && folder[length - 1] == '/') folder[--length] = '\0';
+    su_status status = SU_OK;
+    if (stat(folder, &info) == 0) {
+        if (!S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))
+            status = su_fail(&tool->err, SU_FAILED, "%s: not a regular file; choose another output", path);
+        else if (access(folder, W_OK) != 0)
+            status = su_fail(&tool->err, SU_FAILED, "%s: cannot write here: %s", path, strerror(errno));
+    } else if (path[strlen(path) - 1] != '/') {
+        char *slash = strrchr(folder, '/');
+        if (slash) slash[slash == folder] = '\0';
+        if (access(slash ? folder : ".", W_OK | X_OK) != 0)
+            status = su_fail(&tool->err, SU_FAILED, "%s: cannot write into its folder: %s", path, strerror(errno));
+        else if (slash && stat(folder, &info) == 0 && !S_ISDIR(info.st_mode))
+            status = su_fail(&tool->err, SU_FAILED, "%s: cannot write here: %s is not a folder", path, folder);
+    }
+    free(folder);
+    return status;
+}
+
+static su_progress_mode progress_mode(const su_common *common)
+{
+    if (common->progress != SU_PROGRESS_AUTO) return (su_progress_mode)common->progress;
+    if (common->quiet) return SU_PROGRESS_NONE;
+    return isatty(STDERR_FILENO) ? SU_PROGRESS_TTY : SU_PROGRESS_LINES;
+}
+
+static su_status begin(su_tool *tool, su_common *common, int argc, char **argv)
+{
+    tool->stats = json_object();
+    if (!tool->stats || json_object_set_new(tool->stats, "warnings", json_array()) != 0 ||
+        json_object_set_new(tool->stats, "stages", json_object()) != 0)
+        return su_fail(&tool->err, SU_AGAIN, "out of memory");
+    SU_TRY(su_parse_options(tool, common, argc, argv));
+    tool->stats_path = common->stats;
+    tool->output = common->output;
+    tool->output_is_stdout = common->output && strcmp(common->output, "-") == 0;
+    tool->threads = su_thread_count(common->threads);
+    tool->verbosity = common->quiet ? -1 : common->verbose;
+    tool->dry_run = common->dry_run;
+    tool->progress = (su_progress){.mode = progress_mode(common), .stream = stderr, .label = tool->program->name,
+                                   .span = 1, .last = -1, .stop = &stop_requested};
+    if (common->help || common->man || common->version) return SU_OK;
+    if (tool->output && !tool->output_is_stdout) SU_TRY(check_output(tool, tool->output));
+    return tool->stats_path ? check_output(tool, tool->stats_path) : SU_OK;
+}
+
+bool su_tool_begin(su_tool *tool, const su_program *program, int argc, char **argv, int *status)
+{
+    su_common common = {.progress = SU_PROGRESS_AUTO};
+    *tool = (su_tool){.program = program, .started = su_seconds()};
+    su_status began = begin(tool, &common, argc, argv);
+    if (began != SU_OK || common.help || common.man || common.version) {
+        if (began == SU_OK) {
+            tool->stats_path = NULL;
+            if (common.help) su_print_help(program, stdout);
+            else if (common.man) su_print_man(program, stdout);
+            else printf("%s %s\n", program->name, SU_VERSION);
+        }
+        *status = su_tool_end(tool, began);
+        return false;
+    }
+    if (openblas_set_num_threads) openblas_set_num_threads(1);
+    omp_set_num_threads(tool->threads);
+    install_handlers();
+    return true;
+}
+
+static json_t *command_text(const su_tool *tool);
+
+static su_status write_stats(su_tool *tool, su_status ended)
+{
+    su_status status = SU_OK;
+    su_output out = {0};
+    json_t *stats = tool->stats, *inputs = json_array();
+    for (int i = 0; i < tool->inputs.count; i++)
+        json_array_append_new(inputs, json_string(su_base_name(tool->inputs.items[i])));
+    json_object_set_new(stats, "inputs", inputs);
+    json_object_set_new(stats, "tool", json_string(tool->program->name));
+    json_object_set_new(stats, "version", json_string(SU_VERSION));
+    json_object_set_new(stats, "command", command_text(tool));
+    json_object_set_new(stats, "threads", json_integer(tool->threads));
+    json_object_set_new(stats, "seconds", json_real(su_seconds() - tool->started));
+    json_object_set_new(stats, "peak_memory_bytes", json_integer(su_peak_memory()));
+    json_object_set_new(stats, "exit_status", json_integer(ended));
+    if (ended != SU_OK) json_object_set_new(stats, "error", json_string(tool->err.text));
+
+    char *text = json_dumps(stats, JSON_SORT_KEYS | JSON_INDENT(1) | JSON_REAL_PRECISION(6));
+    if (!text) return su_fail(&tool->err, SU_AGAIN, "%s: out of memory", tool->stats_path);
+    SU_GO(su_output_open(&out, tool->stats_path, &tool->err));
+    SU_GO(su_output_write(&out, text, strlen(text), &tool->err));
+    SU_GO(su_output_write(&out, "\n", 1, &tool->err));
+    SU_GO(su_output_commit(&out, &tool->err));
+done:
+    su_output_abandon(&out);
+    free(text);
+    return status;
+}
+
+int su_tool_end(su_tool *tool, su_status status)
+{
+    su_progress_finish(&tool->progress);
+    errno = 0;
+    if ((fflush(stdout) != 0 || ferror(stdout)) && status == SU_OK)
+        status = su_fail(&tool->err, SU_AGAIN, "standard output: writing failed: %s", strerror(errno));
+    if (status != SU_OK && stop_requested) status = SU_AGAIN;
+    if (status != SU_OK) talk(tool, "%s", tool->err.text[0] ? tool->err.text : "failed");
+    if (tool->stats_path) {
+        su_status wrote = write_stats(tool, status);
+        if (wrote != SU_OK) talk(tool, "%s", tool->err.text);
+        if (status == SU_OK) status = wrote;
+    }
+    json_decref(tool->stats);
+    tool->stats = NULL;
+    su_free_options(tool);
+    return (int)status;
+}
+
+/* ---- statistics ---- */
+
+void su_stats_number(su_tool *tool, const char *key, double value)
+{
+    json_t *number = json_real(value);   /* NULL for NaN and infinity, which JSON cannot hold */
+    json_object_set_new(tool->stats, key, number ? number : json_null());
+}
+
+void su_stats_integer(su_tool *tool, const char *key, int64_t value)
+{
+    json_object_set_new(tool->stats, key, json_integer(value));
+}
+
+void su_stats_text(su_tool *tool, const char *key, const char *value)
+{
+    json_object_set_new(tool->stats, key, json_string(value));
+}
+
+void su_stats_stage(su_tool *tool, const char *stage, double seconds)
+{
+    json_t *stages = json_object_get(tool->stats, "stages");
+    json_object_set_new(stages, stage, json_real(seconds + json_real_value(json_object_get(stages, stage))));
+}
+
+/* ---- provenance ---- */
+
+/* A word as a shell would need it. */
+static int append_word(char *out, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./,:=+%@";
+    char *at = out;
+    if (*word && word[strspn(word, plain)] == '\0') {
+        strcpy(at, word);
+        return (int)strlen(word);
+    }
+    *at++ = '\'';
+    for (; *word; word++) {
+        if (*word == '\'') at += sprintf(at, "'\\''");
+        else *at++ = *word;
+    }
+    *at++ = '\'';
+    *at = '\0';
+    return (int)(at - out);
+}
+
+static json_t *command_text(const su_tool *tool)
+{
+    size_t room = 1;
+    for (int i = 0; tool->command && tool->command[i]; i++) room += 4 * strlen(tool->command[i]) + 4;
+    char *text = calloc(room, 1), *at = text;
+    if (!text) return NULL;
+    for (int i = 0; tool->command && tool->command[i]; i++) {
+        if (i) *at++ = ' ';
+        at += append_word(at, tool->command[i]);
+    }
+    json_t *value = json_string(text);
+    free(text);
+    return value;
+}
+
+json_t *su_tool_meta(su_tool *tool, const char *kind, int version, const char *const *inputs, int input_count)
+{
+    char name[100], hex[33];
+    json_t *meta = json_object(), *list = json_array();
+    snprintf(name, sizeof name, "%s %s", tool->program->name, SU_VERSION);
+    json_object_set_new(meta, "kind", json_string(kind));
+    json_object_set_new(meta, "version", json_integer(version));
+    json_object_set_new(meta, "tool", json_string(name));
+    json_object_set_new(meta, "command", command_text(tool));
+    for (int i = 0; i < input_count; i++) {
+        if (su_file_digest(inputs[i], hex, &tool->err) != SU_OK) {
+            json_decref(list);
+            json_decref(meta);
+            return NULL;
+        }
+        json_array_append_new(list, json_pack("{s:s, s:s}", "name", su_base_name(inputs[i]), "digest", hex));
+    }
+    if (json_object_set_new(meta, "inputs", list) != 0) {
+        su_fail(&tool->err, SU_AGAIN, "out of memory");
+        json_decref(meta);
+        return NULL;
+    }
+    return meta;
+}
+
+double su_meta_number(const json_t *meta, const char *key, double fallback)
+{
+    const json_t *value = json_object_get(meta, key);
+    return json_is_number(value) ? json_number_value(value) : fallback;
+}
+
+const char *su_meta_text(const json_t *meta, const char *key, const char *fallback)
+{
+    const char *value = json_string_value(json_object_get(meta, key));
+    return value ? value : fallback;
+}

@@ -1,0 +1,27 @@
+/* Command lines: parsing and help from one table. Only core/tool.c includes this header. */
+#ifndef SU_CORE_TOOL_OPTIONS_H
+#define SU_CORE_TOOL_OPTIONS_H
+
+#include "core/tool.h"
+
+enum { SU_COMMON_OPTIONS = 8, SU_PROGRESS_AUTO = 5 };
+
+/* Targets of the options every program has. */
+typedef struct su_common {
+    bool help, man, version, quiet, verbose, dry_run;
+    const char *output, *stats;
+    int threads, progress;   /* progress: a su_progress_mode or SU_PROGRESS_AUTO */
+} su_common;
+
+void su_common_table(su_common *common, su_option table[SU_COMMON_OPTIONS]);
+
+/* Parses argv into the targets of program and common, inputs and command of the tool. SU_USAGE with a message in
+ * tool->err. Stops early at --help and --version. */
+su_status su_parse_options(su_tool *tool, su_common *common, int argc, char **argv);
+/* Frees lists, inputs and command. */
+void su_free_options(su_tool *tool);
+
+void su_print_help(const su_program *program, FILE *stream);
+void su_print_man(const su_program *program, FILE *stream);
+
+#endif

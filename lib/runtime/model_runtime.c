@@ -1,0 +1,345 @@
+#include "runtime/model_runtime.h"
+
+#include "geometry/mat3.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The set of regions of a vertex or tet. */
+enum { WORDS = 4, MAX_REGIONS = 64 * WORDS };
+typedef struct signature {
+    uint64_t bits[WORDS];
+    int32_t item;        /* what it belongs to: flesh vertex or index into cubature_tets */
+} signature;
+
+static int compare_signatures(const void *a, const void *b)
+{
+    const signature *x = a, *y = b;
+    for (int w = 0; w < WORDS; w++)
+        if (x->bits[w] != y->bits[w]) return x->bits[w] < y->bits[w] ? -1 : 1;
+    return (x->item > y->item) - (x->item < y->item);
+}
+
+static bool same_regions(const signature *a, const signature *b) { return memcmp(a->bits, b->bits, sizeof a->bits) == 0; }
+
+void su_runtime_model_free(su_runtime_model *model)
+{
+    su_reduced_basis_free(&model->basis);
+    su_rest_patch_free(&model->patch);
+    su_arena_free(&model->arena);
+    memset(model, 0, sizeof *model);
+}
+
+static void *take(su_runtime_model *model, int64_t count, size_t size, su_error *err)
+{
+    void *block = su_arena_alloc(&model->arena, count, size);
+    if (!block) su_fail(err, SU_AGAIN, "not enough memory for the run-time model");
+    return block;
+}
+
+static int64_t padded(int64_t count) { return (count + SU_PANEL - 1) / SU_PANEL * SU_PANEL; }
+
+/* Splits sorted signatures into panels. *entries: rows-per-member-1 entries of all panels together. */
+static su_status make_panels(su_runtime_model *model, int64_t count, const signature *sorted, su_panel **out,
+                             int64_t *panels, int64_t *entries, su_error *err)
+{
+    *panels = 0;
+    for (int64_t k = 0; k < count; k++) *panels += k == 0 || !same_regions(sorted + k, sorted + k - 1);
+    su_panel *list = take(model, *panels, sizeof *list, err);
+    if (!list) return SU_AGAIN;
+    *out = list;
+    *entries = 0;
+    int64_t at = -1;
+    for (int64_t k = 0; k < count; k++) {
+        if (k > 0 && same_regions(sorted + k, sorted + k - 1)) {
+            list[at].count++;
+            continue;
+        }
+        su_panel *panel = list + ++at;
+        *panel = (su_panel){.first = k, .count = 1};
+        panel->regions = take(model, model->basis.d, sizeof *panel->regions, err);
+        if (!panel->regions) return SU_AGAIN;
+        for (int32_t g = 0; g < model->basis.d; g++)
+            if (sorted[k].bits[g / 64] >> (g % 64) & 1) {
+                panel->regions[panel->region_count++] = g;
+                panel->columns += model->basis.first_mode[g + 1] - model->basis.first_mode[g];
+            }
+        panel->stride = padded(panel->columns);
+        panel->modes = take(model, panel->stride, sizeof *panel->modes, err);
+        if (!panel->modes) return SU_AGAIN;
+        int64_t column = 0;
+        for (int64_t i = 0; i < panel->region_count; i++)
+            for (int64_t k2 = model->basis.first_mode[panel->regions[i]];
+                 k2 < model->basis.first_mode[panel->regions[i] + 1]; k2++)
+                panel->modes[column++] = (int32_t)k2;
+        while (column < panel->stride) panel->modes[column++] = (int32_t)model->r;
+    }
+    for (int64_t p = 0; p < *panels; p++) {
+        list[p].offset = *entries;
+        *entries += list[p].count * list[p].stride;
+    }
+    return SU_OK;
+}
+
+/* Region sets of all flesh vertices. */
+static void vertex_signatures(const su_reduced_basis *basis, signature *of)
+{
+    for (int64_t g = 0; g < basis->d; g++)
+        for (int64_t v = 0; v < basis->vertex_count[g]; v++)
+            of[basis->vertices[g][v]].bits[g / 64] |= (uint64_t)1 << (g % 64);
+}
+
+static bool empty(const signature *s)
+{
+    uint64_t any = 0;
+    for (int w = 0; w < WORDS; w++) any |= s->bits[w];
+    return any == 0;
+}
+
+/* Points: corners of moving cubature tets and moving inertia vertices, each once, sorted by regions. */
+static su_status choose_points(const su_model *source, su_runtime_model *model, const signature *of, int32_t *point_of,
+                               int32_t **vertices, su_error *err)
+{
+    signature *sorted = NULL;
+    su_status status;
+    int64_t count = 0;
+    SU_GO(SU_ALLOC(&sorted, source->n, "points", err));
+    for (int64_t v = 0; v < source->n; v++) point_of[v] = -1;
+    for (int64_t e = 0; e < source->c; e++)
+        for (int c = 0; c < 4; c++) point_of[source->tets[4 * (int64_t)source->cubature_tets[e] + c]] = 0;
+    for (int64_t k = 0; k < source->ci; k++) point_of[source->inertia_vertices[k]] = 0;
+    for (int64_t v = 0; v < source->n; v++) {
+        if (point_of[v] < 0 || empty(of + v)) {
+            point_of[v] = -1;
+            continue;
+        }
+        sorted[count] = of[v];
+        sorted[count++].item = (int32_t)v;
+    }
+    qsort(sorted, (size_t)count, sizeof *sorted, compare_signatures);
+    model->points = count;
+    int64_t entries;
+    SU_GO(make_panels(model, count, sorted, &model->point_panel, &model->point_panels, &entries, err));
+    model->row_entries = 3 * entries;
+    *vertices = take(model, source->n, sizeof **vertices, err);
+    if (!*vertices) { status = SU_AGAIN; goto done; }
+    for (int64_t k = 0; k < count; k++) {
+        (*vertices)[k] = sorted[k].item;
+        point_of[sorted[k].item] = (int32_t)k;
+    }
+    /* Corners that never move still shape their tets: they follow the points, without rows. */
+    model->chosen = count;
+    for (int64_t e = 0; e < source->c; e++)
+        for (int c = 0; c < 4; c++) {
+            int32_t v = source->tets[4 * (int64_t)source->cubature_tets[e] + c];
+            if (point_of[v] >= 0) continue;
+            point_of[v] = (int32_t)model->chosen;
+            (*vertices)[model->chosen++] = v;
+        }
+done:
+    free(sorted);
+    return status;
+}
+
+/* Basis rows of all points and poses, columns in panel order. */
+static su_status pack_rows(su_runtime_model *model, const int32_t *point_of, su_error *err)
+{
+    const su_reduced_basis *basis = &model->basis;
+    model->point_rows = take(model, model->m * model->row_entries, sizeof *model->point_rows, err);
+    if (!model->point_rows) return SU_AGAIN;
+    for (int64_t p = 0; p < model->point_panels; p++) {
+        const su_panel *panel = model->point_panel + p;
+        int64_t column = 0;
+        for (int64_t a = 0; a < panel->region_count; a++) {
+            int64_t g = panel->regions[a], modes = basis->first_mode[g + 1] - basis->first_mode[g];
+            for (int64_t v = 0; v < basis->vertex_count[g]; v++) {
+                int64_t k = point_of[basis->vertices[g][v]] - panel->first;
+                if (k < 0 || k >= panel->count) continue;
+                for (int64_t i = 0; i < model->m; i++)
+                    for (int64_t mode = 0; mode < modes; mode++)
+                        for (int c = 0; c < 3; c++)
+                            model->point_rows[3 * model->m * panel->offset +
+                                              ((k * model->m + i) * 3 + c) * panel->stride + column + mode] =
+                                basis->blocks[g][((i * modes + mode) * basis->vertex_count[g] + v) * 3 + c];
+            }
+            column += modes;
+        }
+    }
+    return SU_OK;
+}
+
+static const su_panel *panel_of(const su_panel *panels, int64_t count, int64_t item)
+{
+    int64_t low = 0, high = count - 1;
+    while (low < high) {
+        int64_t middle = (low + high + 1) / 2;
+        if (panels[middle].first <= item) low = middle;
+        else high = middle - 1;
+    }
+    return panels + low;
+}
+
+/* For every corner: which columns of its panel stand where in the tet's panel. */
+static su_status make_pieces(su_runtime_model *model, su_error *err)
+{
+    const int64_t *first_mode = model->basis.first_mode;
+    int64_t total = 0;
+    model->piece_start = take(model, 4 * model->tets + 1, sizeof *model->piece_start, err);
+    if (!model->piece_start) return SU_AGAIN;
+    for (int pass = 0; pass < 2; pass++) {
+        total = 0;
+        for (int64_t p = 0; p < model->tet_panels; p++) {
+            const su_panel *panel = model->tet_panel + p;
+            for (int64_t k = 4 * panel->first; k < 4 * (panel->first + panel->count); k++) {
+                model->piece_start[k] = (int32_t)total;
+                if (model->corner[k] >= model->points) continue;
+                const su_panel *own = panel_of(model->point_panel, model->point_panels, model->corner[k]);
+                int32_t to = 0, from = 0;
+                for (int64_t a = 0, b = 0; a < panel->region_count && b < own->region_count; a++) {
+                    int32_t modes = (int32_t)(first_mode[panel->regions[a] + 1] - first_mode[panel->regions[a]]);
+                    if (panel->regions[a] == own->regions[b]) {
+                        su_piece *last = pass && total > model->piece_start[k] ? model->pieces + total - 1 : NULL;
+                        if (last && last->from + last->count == from && last->to + last->count == to) {
+                            last->count += modes;   /* runs on: one longer piece */
+                        } else {
+                            if (pass) model->pieces[total] = (su_piece){from, to, modes};
+                            total++;
+                        }
+                        from += modes;
+                        b++;
+                    }
+                    to += modes;
+                }
+            }
+        }
+        model->piece_start[4 * model->tets] = (int32_t)total;
+        if (pass == 0 && !(model->pieces = take(model, total, sizeof *model->pieces, err))) return SU_AGAIN;
+    }
+    return SU_OK;
+}
+
+static su_status choose_tets(const su_model *source, su_runtime_model *model, const signature *of,
+                             const int32_t *point_of, su_error *err)
+{
+    signature *sorted = NULL;
+    su_status status;
+    SU_GO(SU_ALLOC(&sorted, source->c, "cubature tets", err));
+    for (int64_t e = 0; e < source->c; e++) {
+        signature s = {.item = (int32_t)e};
+        for (int c = 0; c < 4; c++)
+            for (int w = 0; w < WORDS; w++)
+                s.bits[w] |= of[source->tets[4 * (int64_t)source->cubature_tets[e] + c]].bits[w];
+        if (!empty(&s)) sorted[model->tets++] = s;
+    }
+    qsort(sorted, (size_t)model->tets, sizeof *sorted, compare_signatures);
+    int64_t entries, count = model->tets;
+    SU_GO(make_panels(model, count, sorted, &model->tet_panel, &model->tet_panels, &entries, err));
+    model->B_entries = 9 * entries;
+    status = SU_AGAIN;
+    if (!(model->corner = take(model, 4 * count, sizeof *model->corner, err)) ||
+        !(model->neutral_inverse = take(model, 9 * count, sizeof *model->neutral_inverse, err)) ||
+        !(model->neutral_volume = take(model, count, sizeof *model->neutral_volume, err)) ||
+        !(model->tet_weight = take(model, model->m * count, sizeof *model->tet_weight, err)) ||
+        !(model->young = take(model, model->m * count, sizeof *model->young, err)) ||
+        !(model->poisson = take(model, model->m * count, sizeof *model->poisson, err)))
+        goto done;
+    for (int64_t k = 0; k < count; k++) {
+        int64_t e = sorted[k].item;
+        const int32_t *tet = source->tets + 4 * (int64_t)source->cubature_tets[e];
+        double edges[9];
+        for (int c = 0; c < 4; c++) model->corner[4 * k + c] = point_of[tet[c]];
+        su_tet_edges(source->vertices + 3 * (int64_t)tet[0], source->vertices + 3 * (int64_t)tet[1],
+                     source->vertices + 3 * (int64_t)tet[2], source->vertices + 3 * (int64_t)tet[3], edges);
+        model->neutral_volume[k] = su_inverse3(edges, model->neutral_inverse + 9 * k) / 6;
+        for (int64_t i = 0; i < model->m; i++) {
+            model->tet_weight[i * count + k] = source->cubature_weights[i * source->c + e];
+            model->young[i * count + k] = source->young[i * source->c + e];
+            model->poisson[i * count + k] = source->poisson[i * source->c + e];
+        }
+    }
+    status = make_pieces(model, err);
+done:
+    free(sorted);
+    return status;
+}
+
+static int compare_int32(const void *a, const void *b)
+{
+    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    return (x > y) - (x < y);
+}
+
+static su_status choose_inertia(const su_model *source, su_runtime_model *model, const int32_t *point_of, su_error *err)
+{
+    model->inertia_point = take(model, source->ci, sizeof *model->inertia_point, err);
+    model->inertia_mass = take(model, source->ci, sizeof *model->inertia_mass, err);
+    double *weight = take(model, model->points, sizeof *weight, err);
+    if (!model->inertia_point || !model->inertia_mass || !weight) return SU_AGAIN;
+    for (int64_t k = 0; k < source->ci; k++) {
+        int32_t v = source->inertia_vertices[k], point = point_of[v];
+        if (point < 0 || point >= model->points) continue;
+        weight[point] = source->inertia_weights[k] * model->basis.mass[v];
+        model->inertia_point[model->inertia++] = point;
+    }
+    qsort(model->inertia_point, (size_t)model->inertia, sizeof *model->inertia_point, compare_int32);
+    for (int64_t k = 0; k < model->inertia; k++) model->inertia_mass[k] = weight[model->inertia_point[k]];
+    return SU_OK;
+}
+
+static double diagonal_of(const su_model *model)
+{
+    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
+    for (int64_t v = 0; v < model->n; v++)
+        for (int c = 0; c < 3; c++) {
+            low[c] = fmin(low[c], model->vertices[3 * v + c]);
+            high[c] = fmax(high[c], model->vertices[3 * v + c]);
+        }
+    return model->n > 0 ? su_distance3(low, high) : 0.0;
+}
+
+su_status su_runtime_model_create(const su_model *source, su_interpolation interpolation, su_runtime_model *out,
+                                  su_error *err)
+{
+    memset(out, 0, sizeof *out);
+    su_status status;
+    signature *of = NULL;
+    int32_t *point_of = NULL, *vertices = NULL;
+    const char *material = json_string_value(json_object_get(source->file.meta, "material"));
+    int number = su_material_from_name(material ? material : "neohookean");
+    if (number < 0) return su_fail(err, SU_INPUT, "the model's material '%s' is not known", material);
+    if (source->d > MAX_REGIONS)
+        return su_fail(err, SU_INPUT, "the model has %lld regions, at most %d are possible", (long long)source->d,
+                       MAX_REGIONS);
+    out->material = (su_material)number;
+    out->m = source->m, out->s = source->s, out->r = source->r;
+    out->r_padded = padded(source->r + 1);
+    out->params = source->params, out->param_scale = source->param_scale, out->rbf = source->rbf;
+    out->basis_rbf = source->basis_rbf;
+    out->basis_rbf_columns = source->columns;
+    out->diagonal = diagonal_of(source);
+    SU_GO(su_reduced_basis_create(source, interpolation, &out->basis, err));
+    SU_GO(SU_ALLOC(&of, source->n, "regions of vertices", err));
+    SU_GO(SU_ALLOC(&point_of, source->n, "points", err));
+    vertex_signatures(&out->basis, of);
+    SU_GO(choose_points(source, out, of, point_of, &vertices, err));
+    SU_GO(pack_rows(out, point_of, err));
+    SU_GO(su_rest_patch_create(source, out->chosen, vertices, interpolation == SU_COROTATED, &out->patch, err));
+    SU_GO(choose_tets(source, out, of, point_of, err));
+    SU_GO(choose_inertia(source, out, point_of, err));
+done:
+    free(of);
+    free(point_of);
+    if (status != SU_OK) su_runtime_model_free(out);
+    return status;
+}
+
+int64_t su_runtime_model_bytes(const su_runtime_model *model)
+{
+    int64_t m = model->m, r = model->r, patch = model->patch.vertex_count;
+    int64_t gram = model->basis.gram ? m * m * r * r : m * model->basis.factor * r;
+    return model->m * model->row_entries * 4 + gram * 8 + m * m * r * 8 +
+           model->tets * (4 * 4 + 10 * 8 + 3 * m * 8) + model->inertia * 12 +
+           patch * (3 + 4 + 3 * m) * 8 + patch * 16 + model->patch.skin_count * 28 +
+           model->patch.tet_count * (4 * 4 + 10 * 8) + 4 * model->patch.tet_count * 4;
+}

@@ -1,0 +1,77 @@
+/* What stepping reads of a model, packed once: rows of the bases at the corners of cubature tets and at inertia vertices
+ * ("points"), points and tets sorted by the set of regions that they lie in, Gram matrices, materials. */
+#ifndef SU_RUNTIME_MODEL_RUNTIME_H
+#define SU_RUNTIME_MODEL_RUNTIME_H
+
+#include "core/error.h"
+#include "fem/material.h"
+#include "io/model.h"
+#include "runtime/reduced_basis.h"
+#include "runtime/rest_patch.h"
+
+#include <stdint.h>
+
+/* Panels are padded to this many columns, so that vector loops have no remainders. */
+enum { SU_PANEL = 8 };
+
+/* Points or tets that lie in the same regions: their matrices have the same columns of U. */
+typedef struct su_panel {
+    int64_t first, count;    /* in the sorted order of points or tets */
+    int64_t columns;
+    int64_t stride;          /* columns, padded to SU_PANEL */
+    int32_t *modes;          /* (stride) columns of U; padding repeats r, one past the last */
+    int64_t offset;          /* of the first row among all panels of the kind, in entries for one row a member */
+    int32_t *regions;        /* region_count */
+    int64_t region_count;
+} su_panel;
+
+/* A run of modes of one region that a corner shares with its tet. */
+typedef struct su_piece {
+    int32_t from, to, count;   /* column in the corner's panel, in the tet's panel, number of modes */
+} su_piece;
+
+typedef struct su_runtime_model {
+    su_reduced_basis basis;
+    su_material material;
+    int64_t m, s, r;
+    int64_t r_padded;          /* r padded to SU_PANEL, at least r + 1 */
+    su_rest_patch patch;       /* its chosen vertices: the points, then corners of tets that never move */
+
+    int64_t points;
+    int64_t chosen;            /* points and unmoving corners */
+    int64_t point_panels;
+    su_panel *point_panel;
+    float *point_rows;         /* all panels: (points of the panel, m, 3, stride) */
+    int64_t row_entries;       /* entries of one instant's rows: sum of count * 3 * stride */
+
+    int64_t tets;              /* cubature tets that move at all */
+    int64_t tet_panels;
+    su_panel *tet_panel;
+    int64_t B_entries;         /* sum of count * 9 * stride */
+    int32_t *corner;           /* (tets,4) among the chosen vertices */
+    int32_t *piece_start;      /* (4 tets + 1) into pieces, per corner */
+    su_piece *pieces;
+    double *neutral_inverse;   /* (tets,9) inverse edge matrix of the neutral shape */
+    double *neutral_volume;    /* (tets) m^3 */
+    double *tet_weight;        /* (m,tets) cubature weights */
+    double *young, *poisson;   /* (m,tets) */
+
+    int64_t inertia;           /* inertia vertices */
+    int32_t *inertia_point;    /* (inertia) ascending */
+    double *inertia_mass;      /* (inertia) weight times lumped mass, kg */
+
+    const double *params, *param_scale, *rbf, *basis_rbf;   /* borrowed */
+    int64_t basis_rbf_columns;
+    double diagonal;           /* of the flesh's bounding box, m */
+    su_arena arena;
+} su_runtime_model;
+
+/* Borrows arrays of the model for its life. material and names come from the model's meta. */
+su_status su_runtime_model_create(const su_model *model, su_interpolation interpolation, su_runtime_model *out,
+                                  su_error *err);
+void su_runtime_model_free(su_runtime_model *model);
+
+/* Bytes that stepping and the pose part read. */
+int64_t su_runtime_model_bytes(const su_runtime_model *model);
+
+#endif

@@ -1,0 +1,330 @@
+#include "runtime/simulate.h"
+
+#include "core/memory.h"
+#include "core/threads.h"
+#include "geometry/mat3.h"
+#include "rig/rbf.h"
+#include "runtime/pose_part.h"
+
+#include <math.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Instants whose pose parts are made while the block before is stepped through. */
+enum { BLOCK = 16, MAX_HALVINGS = 6 };
+
+/* One instant of the plan. */
+typedef struct instant {
+    int64_t frame;         /* segment */
+    int substep;           /* 1..substeps; 0: a frame that starts a piece */
+} instant;
+
+typedef struct bank {
+    instant plan[BLOCK];
+    int64_t count;
+    su_pose poses[BLOCK];
+    double seconds[BLOCK];
+} bank;
+
+struct su_simulation {
+    const su_runtime_model *model;
+    const su_shot *shot;
+    su_sim_settings settings;
+    int threads;
+    su_stepper stepper;
+    bank banks[2];
+    su_pose probe, first;       /* instants off the plan; the start of a piece */
+    su_pose_input *inputs;      /* one a thread, and one for the stepping thread's probes */
+    su_rest_patch whole;        /* all vertices, for the rig's own kinetic energy */
+    double *whole_work;         /* (threads) skin, two rest shapes */
+    int64_t whole_size;
+    int64_t F, done;            /* frames finished */
+    int64_t planned_frame;      /* next instant to plan */
+    int planned_substep;
+    double *last_h;             /* (F) length of the last step before each frame, 0: a start */
+    int iterations, status;     /* since the last frame */
+    su_sim *out;
+    su_simulate_counts counts;
+};
+
+void su_simulation_free(su_simulation *s)
+{
+    if (!s) return;
+    for (int k = 0; k < 2; k++)
+        for (int64_t i = 0; i < BLOCK; i++) su_pose_free(s->banks[k].poses + i);
+    su_pose_free(&s->probe);
+    su_pose_free(&s->first);
+    for (int k = 0; s->inputs && k <= s->threads; k++) su_pose_input_free(s->inputs + k);
+    free(s->inputs);
+    free(s->whole_work);
+    free(s->last_h);
+    su_rest_patch_free(&s->whole);
+    su_stepper_free(&s->stepper);
+    free(s);
+}
+
+su_status su_simulation_create(const su_runtime_model *model, const su_model *source, const su_shot *shot,
+                               const su_sim_settings *settings, const su_step_settings *step, int threads,
+                               su_simulation **out, su_error *err)
+{
+    su_status status;
+    su_simulation *s = NULL;
+    SU_GO(SU_ALLOC(&s, 1, "simulation", err));
+    s->model = model, s->shot = shot, s->settings = *settings, s->F = su_shot_frames(shot);
+    s->threads = threads > 0 ? threads : 1;
+    s->counts.first_bad_frame = -1;
+    SU_GO(su_stepper_create(model, step, &s->stepper, err));
+    for (int k = 0; k < 2; k++)
+        for (int64_t i = 0; i < BLOCK; i++) SU_GO(su_pose_create(model, s->banks[k].poses + i, err));
+    SU_GO(su_pose_create(model, &s->probe, err));
+    SU_GO(su_pose_create(model, &s->first, err));
+    SU_GO(SU_ALLOC(&s->inputs, s->threads + 1, "pose inputs", err));
+    for (int k = 0; k <= s->threads; k++) SU_GO(su_pose_input_create(model, s->inputs + k, err));
+    SU_GO(su_rest_patch_create(source, source->n, NULL, false, &s->whole, err));
+    s->whole_size = 3 * s->whole.skin_count + 6 * source->n + model->s + model->m + 8;
+    SU_GO(SU_ALLOC(&s->whole_work, s->threads * s->whole_size, "rest shapes", err));
+    SU_GO(SU_ALLOC(&s->last_h, s->F, "frames", err));
+    *out = s;
+    s = NULL;
+done:
+    su_simulation_free(s);
+    return status;
+}
+
+int64_t su_simulation_frames_done(const su_simulation *s) { return s->done; }
+const su_simulate_counts *su_simulation_counts(const su_simulation *s) { return &s->counts; }
+
+/* ---- instants ---- */
+
+static void evaluate(const su_simulation *s, int64_t frame, double fraction, int slot, su_pose *pose)
+{
+    su_pose_input *input = s->inputs + slot;
+    su_shot_sample(s->shot, frame, fraction, s->model->patch.skin_count, s->model->patch.skin, input->skin, input->p,
+                   input->Q, input->c);
+    su_pose_evaluate(s->model, input, pose);
+}
+
+/* By the stepping thread, off the plan. */
+static void probe(su_simulation *s, int64_t frame, double fraction, su_pose *pose)
+{
+    double start = su_seconds();
+    evaluate(s, frame, fraction, s->threads, pose);
+    s->counts.pose_seconds += su_seconds() - start;
+    s->counts.instants++;
+}
+
+/* The next instants of the plan, up to frame `until` - 1. */
+static void plan_block(su_simulation *s, int64_t until, bank *to)
+{
+    to->count = 0;
+    while (to->count < BLOCK && s->planned_frame < until - 1) {
+        instant *at = to->plan + to->count++;
+        if (s->planned_substep == 0 && su_shot_cut(s->shot, s->planned_frame + 1)) {
+            *at = (instant){++s->planned_frame, 0};
+            continue;
+        }
+        *at = (instant){s->planned_frame, ++s->planned_substep};
+        if (s->planned_substep == s->settings.substeps) s->planned_frame++, s->planned_substep = 0;
+    }
+}
+
+static double fraction_of(const su_simulation *s, int substep) { return (double)substep / s->settings.substeps; }
+
+/* ---- steps ---- */
+
+static void note(su_simulation *s, int status, int64_t frame, su_step_end cause)
+{
+    if (status > s->status) s->status = status;
+    if (s->counts.first_bad_frame >= 0) return;
+    s->counts.first_bad_frame = frame;
+    s->counts.first_bad_cause = cause;
+}
+
+static su_step_end step_to(su_simulation *s, const su_pose *pose, double h, double extra)
+{
+    double gravity[3];
+    su_sim_gravity(&s->settings, pose->Q, gravity);
+    su_step_end end = su_stepper_advance(&s->stepper, pose, h, gravity, extra);
+    s->counts.steps++;
+    s->counts.solves += s->stepper.iterations;
+    s->iterations += s->stepper.iterations;
+    if (pose->collapsed > s->counts.collapsed) s->counts.collapsed = pose->collapsed;
+    return end;
+}
+
+/* From fraction a to b of a segment: whole, else in halves, else damped, else the flesh just follows. pose: at b, NULL where
+ * it is not on the plan. */
+static void advance_between(su_simulation *s, int64_t frame, double a, double b, const su_pose *pose, int halvings)
+{
+    double h = (b - a) * s->settings.frame_seconds;
+    if (!pose) probe(s, frame, b, &s->probe);
+    su_step_end end = step_to(s, pose ? pose : &s->probe, h, 0);
+    if (end == SU_STEP_OK) return;
+    if (halvings < MAX_HALVINGS) {
+        s->counts.halved++;
+        note(s, SU_STATUS_HALVED, frame, end);
+        advance_between(s, frame, a, 0.5 * (a + b), NULL, halvings + 1);
+        advance_between(s, frame, 0.5 * (a + b), b, pose, halvings + 1);
+        return;
+    }
+    s->counts.damped++;
+    note(s, SU_STATUS_DAMPED, frame, end);
+    if (step_to(s, pose ? pose : &s->probe, h, 10 / h) == SU_STEP_OK) return;
+    s->counts.failed++;
+    note(s, SU_STATUS_FAILED, frame, end);
+    su_stepper_follow(&s->stepper, pose ? pose : &s->probe, h);
+}
+
+/* Writes the row of the frame just reached. */
+static void finish_frame(su_simulation *s, const su_pose *pose, bool start)
+{
+    su_sim *out = s->out;
+    int64_t k = s->done, r = s->model->r, m = s->model->m;
+    su_stepper *stepper = &s->stepper;
+    double gravity[3];
+    memcpy(out->q + k * r, stepper->now->q, (size_t)r * sizeof(double));
+    for (int64_t i = 0; i < r; i++)
+        out->qdot[k * r + i] = k == 0 ? 0 : (stepper->now->q[i] - stepper->before->q[i]) / stepper->now->h;
+    memcpy(out->weights + k * m, pose->w, (size_t)m * sizeof(double));
+    memcpy(out->basis_weights + k * m, pose->b, (size_t)m * sizeof(double));
+    su_sim_gravity(&s->settings, pose->Q, gravity);
+    su_stepper_energy(stepper, pose, gravity);
+    out->energy[3 * k] = stepper->kinetic;
+    out->energy[3 * k + 1] = stepper->elastic;
+    out->energy[3 * k + 2] = stepper->weight;
+    out->iterations[k] = s->iterations;
+    out->status[k] = s->status;
+    s->last_h[k] = start ? 0 : stepper->now->h;
+    s->iterations = 0, s->status = SU_STATUS_OK;
+    s->done++;
+}
+
+/* A start at s->done: q (NULL: 0) and q_before as in su_stepper_start. */
+static void start_piece(su_simulation *s, const su_pose *pose, const double *q, const double *q_before)
+{
+    bool moving = s->settings.start == SU_START_MOVING;
+    if (moving) probe(s, s->done, fraction_of(s, 1), &s->probe);
+    su_stepper_start(&s->stepper, pose, q, q_before, moving ? &s->probe : NULL, s->settings.step);
+}
+
+static su_status begin(su_simulation *s, su_error *err)
+{
+    double gravity[3];
+    probe(s, 0, 0, &s->first);
+    double started = su_seconds();
+    su_sim_gravity(&s->settings, s->first.Q, gravity);
+    su_stepper_start(&s->stepper, &s->first, NULL, NULL, NULL, s->settings.step);
+    if (s->settings.settle && su_stepper_settle(&s->stepper, &s->first, gravity, 200) != SU_STEP_OK)
+        return su_fail(err, SU_NUMERICS, "frame 0: no static equilibrium under gravity");
+    for (int k = 0; k < s->settings.preroll_steps; k++) {
+        su_step_end end = step_to(s, &s->first, s->settings.step, 0);
+        if (end != SU_STEP_OK) end = step_to(s, &s->first, s->settings.step, 10 / s->settings.step);
+        if (end != SU_STEP_OK) return su_fail(err, SU_NUMERICS, "pre-roll: step %d of %d failed", k, s->settings.preroll_steps);
+    }
+    start_piece(s, &s->first, s->stepper.now->q, s->stepper.before->q);
+    s->iterations = 0, s->status = SU_STATUS_OK;
+    finish_frame(s, &s->first, true);
+    s->counts.step_seconds += su_seconds() - started;
+    return SU_OK;
+}
+
+static void step_block(su_simulation *s, bank *from)
+{
+    double started = su_seconds(), probes = s->counts.pose_seconds;
+    for (int64_t i = 0; i < from->count; i++) {
+        const instant *at = from->plan + i;
+        const su_pose *pose = from->poses + i;
+        if (at->substep == 0) {   /* over a cut: q carried over, a new start */
+            start_piece(s, pose, s->stepper.now->q, NULL);
+            finish_frame(s, pose, true);
+            continue;
+        }
+        advance_between(s, at->frame, fraction_of(s, at->substep - 1), fraction_of(s, at->substep), pose, 0);
+        if (at->substep == s->settings.substeps) finish_frame(s, pose, false);
+    }
+    s->counts.step_seconds += su_seconds() - started - (s->counts.pose_seconds - probes);
+}
+
+/* ---- the rig's own kinetic energy, which no reduced quantity knows ---- */
+
+static double rig_kinetic(const su_simulation *s, int64_t frame, double *work)
+{
+    const su_rest_patch *whole = &s->whole;
+    const su_runtime_model *model = s->model;
+    double h = s->last_h[frame], span = s->settings.frame_seconds;
+    double *skin = work, *x[2] = {skin + 3 * whole->skin_count, skin + 3 * whole->skin_count + 3 * whole->vertex_count};
+    double *p = x[1] + 3 * whole->vertex_count, *w = p + model->s, Q[2][9], c[2][3];
+    bool start = h == 0;
+    if (start && s->settings.start == SU_START_STILL) return 0;
+    if (start) h = s->settings.step;
+    for (int k = 0; k < 2; k++) {
+        int64_t segment = start ? frame : frame - 1;
+        double fraction = start ? k * fraction_of(s, 1) : k ? 1.0 : 1.0 - h / span;
+        su_shot_sample(s->shot, segment, fraction, whole->skin_count, whole->skin, skin, p, Q[k], c[k]);
+        su_rbf_weights(model->m, model->s, model->params, model->param_scale, model->rbf, p, w);
+        su_rest_patch_evaluate(whole, skin, w, x[k], NULL);
+    }
+    double sum = 0;
+    for (int64_t v = 0; v < whole->vertex_count; v++) {
+        double a[3], b[3];
+        su_mulv3(Q[0], x[0] + 3 * v, a);
+        su_mulv3(Q[1], x[1] + 3 * v, b);
+        for (int k = 0; k < 3; k++) b[k] += c[1][k] - c[0][k];
+        su_sub3(b, a, b);
+        sum += model->basis.mass[v] * su_dot3(b, b);
+    }
+    return 0.5 * sum / (h * h);
+}
+
+static void add_rig_kinetic(su_simulation *s, int64_t from, int64_t to)
+{
+#pragma omp parallel for schedule(dynamic, 4) num_threads(s->threads)
+    for (int64_t k = from; k < to; k++)
+        s->out->energy[3 * k] += rig_kinetic(s, k, s->whole_work + omp_get_thread_num() * s->whole_size);
+}
+
+/* ---- the run ---- */
+
+/* Steps through one bank while the other threads make the pose parts of the next. */
+static void overlap(su_simulation *s, bank *ready, bank *coming)
+{
+#pragma omp parallel num_threads(s->threads)
+#pragma omp single
+    {
+        if (ready->count > 0) {
+#pragma omp task
+            step_block(s, ready);
+        }
+        for (int64_t i = 0; i < coming->count; i++) {
+#pragma omp task firstprivate(i)
+            {
+                double started = su_seconds();
+                const instant *at = coming->plan + i;
+                evaluate(s, at->frame, fraction_of(s, at->substep), omp_get_thread_num(), coming->poses + i);
+                coming->seconds[i] = su_seconds() - started;
+            }
+        }
+    }
+    for (int64_t i = 0; i < coming->count; i++) s->counts.pose_seconds += coming->seconds[i];
+    s->counts.instants += coming->count;
+}
+
+su_status su_simulation_run(su_simulation *s, int64_t until, su_sim *out, su_progress *progress, su_error *err)
+{
+    if (until > s->F) until = s->F;
+    s->out = out;
+    int64_t first = s->done;
+    if (s->done == 0 && until > 0) SU_TRY(begin(s, err));
+    for (int turn = 0; s->done < until; turn ^= 1) {
+        bank *coming = s->banks + turn, *ready = s->banks + (turn ^ 1);
+        plan_block(s, until, coming);
+        overlap(s, ready, coming);
+        ready->count = 0;
+        SU_TRY(su_progress_update(progress, (double)s->done / (double)s->F, err));
+    }
+    add_rig_kinetic(s, first, s->done);
+    for (int64_t k = 3 * first; k < 3 * s->done; k++)
+        if (!isfinite(out->energy[k])) return su_fail(err, SU_NUMERICS, "frame %lld: not finite", (long long)(k / 3));
+    return SU_OK;
+}

@@ -1,0 +1,42 @@
+/* A shot through the reduced simulator: the plan of instants, pose parts in parallel, steps in order, failing steps halved,
+ * then damped, then reported. */
+#ifndef SU_RUNTIME_SIMULATE_H
+#define SU_RUNTIME_SIMULATE_H
+
+#include "core/error.h"
+#include "core/progress.h"
+#include "io/sim.h"
+#include "rig/shot.h"
+#include "runtime/model_runtime.h"
+#include "runtime/settings.h"
+#include "runtime/step.h"
+
+#include <stdint.h>
+
+/* Totals over the run, for --stats. */
+typedef struct su_simulate_counts {
+    int64_t steps, solves;
+    int64_t instants;                    /* pose parts evaluated */
+    int64_t halved, damped, failed;      /* steps */
+    int64_t collapsed;                   /* largest number of collapsed cubature tets at an instant */
+    int64_t first_bad_frame;             /* -1: none */
+    su_step_end first_bad_cause;
+    double pose_seconds, step_seconds;   /* summed over threads */
+} su_simulate_counts;
+
+typedef struct su_simulation su_simulation;
+
+/* model and shot are borrowed, settings (resolved) copied. Everything up to frame 0 happens in the first run. */
+su_status su_simulation_create(const su_runtime_model *model, const su_model *source, const su_shot *shot,
+                               const su_sim_settings *settings, const su_step_settings *step, int threads,
+                               su_simulation **out, su_error *err);
+void su_simulation_free(su_simulation *simulation);
+
+/* Runs on until `until` frames are done and writes their rows of q, qdot, weights, basis_weights, energy, iterations and
+ * status into out, which has room for all frames. A step that fails even damped leaves q as it was and is reported by
+ * status; that is not an error. */
+su_status su_simulation_run(su_simulation *simulation, int64_t until, su_sim *out, su_progress *progress, su_error *err);
+int64_t su_simulation_frames_done(const su_simulation *simulation);
+const su_simulate_counts *su_simulation_counts(const su_simulation *simulation);
+
+#endif

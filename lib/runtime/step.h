@@ -1,0 +1,96 @@
+/* The sequential part of a substep: implicit Euler on y = c + Q (x + U q), projected on the new basis (DESIGN section 4).
+ *   U1' { M (Q1' (y1 - y0)/h1 - Q1' v0)/h1 + f_int(u1) + (alpha M + beta K_d)(u1 - R1 R0' u0)/h1 - M g } = 0
+ * v0 = (y0 - y_1)/h0. Indices 1, 0, _1: the instant to reach and the two before it. Newton starts from the turned previous
+ * state u* = R1 R0' u0 itself, which need not lie in the span of U1: one evaluation of K serves damping and solve. */
+#ifndef SU_RUNTIME_STEP_H
+#define SU_RUNTIME_STEP_H
+
+#include "core/error.h"
+#include "runtime/model_runtime.h"
+#include "runtime/pose_part.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum su_inertia {
+    SU_INERTIA_CONSISTENT,   /* as above */
+    SU_INERTIA_PAPER         /* PSSD eq. 5 as printed: M q'' + D q' + f = ..., the basis treated as if it stood still */
+} su_inertia;
+
+typedef struct su_step_settings {
+    double alpha, beta;      /* 1/s, s */
+    double stiffness;        /* factor on Young's modulus */
+    su_inertia inertia;
+    int newton;              /* linear solves a step, at most */
+    double tolerance;        /* stops earlier at this residual relative to the forces; 0: all `newton` solves */
+} su_step_settings;
+
+typedef enum su_step_end {
+    SU_STEP_OK,
+    SU_STEP_NOT_DEFINITE,    /* the reduced matrix has no Cholesky factor */
+    SU_STEP_NOT_FINITE,
+    SU_STEP_TOO_FAR          /* a point moved by more than SU_LEAP of the flesh's diagonal against the rig */
+} su_step_end;
+
+/* Diagonals of the flesh that a point may move, against its rest position, in one step. */
+#define SU_LEAP 0.25
+
+/* A state reached: what later steps need of it. */
+typedef struct su_record {
+    double *q;               /* (r_padded) */
+    double *b, *scale;       /* (m), (r) */
+    double *turn;            /* (inertia,9) P */
+    double *world;           /* (inertia,3) X */
+    double *still;           /* (points,3) U^ q, rotations not yet applied */
+    double Q[9];
+    double h;                /* s, of the step that led here */
+    double norm;             /* q' U'MU q, kg m^2 */
+} su_record;
+
+typedef struct su_stepper {
+    const su_runtime_model *model;
+    su_step_settings settings;
+    su_record *now, *before, *next;   /* rotate */
+    su_record records[3];
+    int iterations;          /* of the last step */
+    double residual;         /* relative, where it was evaluated */
+    double kinetic;          /* J, of the last step: reduced part and its coupling with the rig's motion, without the
+                              * rig's own kinetic energy */
+    double elastic, weight;  /* J: by cubature; -sum m g.u */
+    double alpha;            /* mass damping of the step at hand */
+    double *z;               /* (inertia,3) */
+    double *A, *K, *damping;          /* (r_padded,r_padded) */
+    double *load;            /* (r_padded) history, rig acceleration and gravity, on the left-hand side */
+    double *held, *force, *direction, *trial, *gathered, *scratch;
+    double *carried;         /* (tets,9) grad u* */
+    double *strain;          /* (tets,9) grad u */
+    double *stress;          /* (tets,9) */
+    double *derivative;      /* (tets,81) weighted */
+    double *product, *tile;
+    su_arena arena;
+} su_stepper;
+
+su_status su_stepper_create(const su_runtime_model *model, const su_step_settings *settings, su_stepper *stepper,
+                            su_error *err);
+void su_stepper_free(su_stepper *stepper);
+
+/* Sets the state at pose (convention 14): q (r; NULL: 0) now, q_before (r; NULL: q) h seconds earlier at the same rest shape.
+ * next: pose of the first step to come; y_1 = 2 X0 - X1 + Q u_before, so the flesh starts with the rig's velocity (NULL:
+ * at rest in the world). q may be that of the present state. */
+void su_stepper_start(su_stepper *stepper, const su_pose *pose, const double *q, const double *q_before,
+                      const su_pose *next, double h);
+
+/* One step of h seconds to pose. gravity: acceleration in the root frame (3). extra: mass damping added, 1/s. The state is
+ * as before unless SU_STEP_OK. */
+su_step_end su_stepper_advance(su_stepper *stepper, const su_pose *pose, double h, const double gravity[3], double extra);
+
+/* The last resort: q stays as it is, the flesh follows the rig to pose. */
+void su_stepper_follow(su_stepper *stepper, const su_pose *pose, double h);
+
+/* The static equilibrium at pose under gravity, by Newton from stepper->now->q; replaces q of both states. */
+su_step_end su_stepper_settle(su_stepper *stepper, const su_pose *pose, const double gravity[3], int max_iterations);
+
+/* Energies of the state just reached at pose, into stepper->kinetic, elastic, weight. */
+void su_stepper_energy(su_stepper *stepper, const su_pose *pose, const double gravity[3]);
+
+#endif
