@@ -98,6 +98,8 @@ static su_status check_values(const su_field *field, const void *object, const c
         if (high == INT64_MAX)
             return su_fail(err, SU_INPUT, "%s: array '%s' holds %lld at element %lld; at least %lld is wanted", path,
                            field->name, (long long)value, (long long)i, (long long)low);
+        if (high <= low)
+            return su_fail(err, SU_INPUT, "%s: array '%s' indexes an array that is empty", path, field->name);
         return su_fail(err, SU_INPUT, "%s: array '%s' holds %lld at element %lld; %lld to %lld is wanted", path,
                        field->name, (long long)value, (long long)i, (long long)low, (long long)high - 1);
     }
