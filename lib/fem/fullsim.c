@@ -268,7 +268,7 @@ static su_status preroll(su_fullsim *s, su_error *err)
     for (int k = 0; k < s->settings.preroll_steps; k++) {
         evaluate_instant(s, 0, 0.0, &s->next);
         su_status status = solve_step(s, s->settings.step, 0.0, err);
-        if (status == SU_NUMERICS) return su_error_context(err, "pre-roll");
+        if (status == SU_NUMERICS) return su_error_context(err, "pre-roll: ");
         SU_TRY(status);
     }
     return SU_OK;

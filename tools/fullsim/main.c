@@ -1,0 +1,196 @@
+/* supple fullsim: a shot through the full space, the ground truth that sim is compared with. */
+#include "core/memory.h"
+#include "core/tool.h"
+#include "fem/fullsim.h"
+#include "io/anim.h"
+#include "io/fit.h"
+#include "io/sim.h"
+#include "io/tet.h"
+#include "rig/shot.h"
+#include "../sim_options.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct job {
+    su_sim_settings settings;
+    su_fullsim_options options;
+    su_list teleports;
+    su_tet tet;
+    su_fit fit;
+    su_anim anim;
+    double *neutral;     /* (nbar,3) owned */
+    su_shot *shot;
+    su_fullsim *fullsim;
+    su_sim sim;
+} job;
+
+static void job_free(job *j)
+{
+    su_fullsim_free(j->fullsim);
+    su_shot_free(j->shot);
+    su_sim_free(&j->sim);
+    su_anim_free(&j->anim);
+    su_fit_free(&j->fit);
+    su_tet_free(&j->tet);
+    su_sim_settings_free(&j->settings);
+    free(j->neutral);
+}
+
+/* The shot on the fit's parameters; parameters that move and that the fit does not know are named. */
+static su_status open_shot(su_tool *tool, job *j, const char *path)
+{
+    json_t *unknown = NULL, *name;
+    size_t index;
+    const su_fit *fit = &j->fit;
+    SU_TRY(SU_ALLOC(&j->neutral, 3 * j->tet.nbar, "the neutral skin", &tool->err));
+    su_embedded_neutral(&j->tet, j->neutral);
+    su_shot_target target = {.nbar = j->tet.nbar, .s = fit->s, .a = fit->a, .neutral = j->neutral, .params = fit->params,
+                             .param_scale = fit->param_scale,
+                             .param_names = json_object_get(fit->file.meta, "param_names"),
+                             .psd_params = fit->psd_params, .psd_shapes = fit->psd_shapes, .psd_rbf = fit->psd_rbf,
+                             .param_mean = fit->param_mean, .param_basis = fit->param_basis};
+    su_status status = su_shot_create(&j->anim, path, &target, j->settings.teleport_count, j->settings.teleports, &j->shot,
+                                      &unknown, &tool->err);
+    json_array_foreach(unknown, index, name)
+        su_warn(tool, "%s: parameter '%s' moves, but the character does not know it", path, json_string_value(name));
+    json_decref(unknown);
+    return status;
+}
+
+static su_status load(su_tool *tool, job *j)
+{
+    su_error *err = &tool->err;
+    const char *tet_path = tool->inputs.items[0], *fit_path = tool->inputs.items[1], *anim_path = tool->inputs.items[2];
+    SU_TRY(su_sim_set_teleports(&j->settings, j->teleports.count, j->teleports.items, err));
+    SU_TRY(su_tet_load(tet_path, &j->tet, err));
+    SU_TRY(su_fit_load(fit_path, &j->fit, err));
+    SU_TRY(su_anim_load(anim_path, &j->anim, err));
+    if (j->fit.a > 0 && j->fit.nbar != j->tet.nbar)
+        return su_fail(err, SU_INPUT, "%s: corrections of %lld skin vertices, the flesh carries %lld", fit_path,
+                       (long long)j->fit.nbar, (long long)j->tet.nbar);
+    SU_TRY(open_shot(tool, j, anim_path));
+    if (su_sim_settings_resolve(&j->settings, su_meta_number(j->fit.file.meta, "frequency", 0), j->anim.F, j->anim.times,
+                                su_meta_number(j->anim.file.meta, "fps", 24), err) != SU_OK)
+        return su_error_context(err, "%s: ", anim_path);
+    return SU_OK;
+}
+
+static su_status allocate_sim(su_tool *tool, job *j)
+{
+    su_sim *sim = &j->sim;
+    su_error *err = &tool->err;
+    sim->F = j->anim.F, sim->m = j->fit.m, sim->n = j->tet.n;
+    SU_TRY(SU_FILE_ALLOC(&sim->file, &sim->times, sim->F, err));
+    SU_TRY(SU_FILE_ALLOC(&sim->file, &sim->weights, sim->F * sim->m, err));
+    SU_TRY(SU_FILE_ALLOC(&sim->file, &sim->energy, sim->F * 3, err));
+    SU_TRY(SU_FILE_ALLOC(&sim->file, &sim->iterations, sim->F, err));
+    SU_TRY(SU_FILE_ALLOC(&sim->file, &sim->status, sim->F, err));
+    SU_TRY(SU_FILE_ALLOC(&sim->file, &sim->u, sim->F * 3 * sim->n, err));
+    memcpy(sim->times, j->anim.times, (size_t)sim->F * sizeof *sim->times);
+    return SU_OK;
+}
+
+static void keep_frame(job *j, int64_t k)
+{
+    su_sim *sim = &j->sim;
+    su_fullsim_frame frame;
+    su_fullsim_state(j->fullsim, &frame);
+    memcpy(sim->u + k * 3 * sim->n, frame.u, (size_t)(3 * sim->n) * sizeof *sim->u);
+    memcpy(sim->weights + k * sim->m, frame.w, (size_t)sim->m * sizeof *sim->weights);
+    memcpy(sim->energy + 3 * k, frame.energy, sizeof frame.energy);
+    sim->iterations[k] = frame.iterations, sim->status[k] = frame.status;
+}
+
+static su_status simulate(su_tool *tool, job *j)
+{
+    for (int64_t k = 0; k < j->sim.F; k++) {
+        if (k > 0 && su_fullsim_advance(j->fullsim, &tool->err) != SU_OK)
+            return su_error_context(&tool->err, "%s, frame %lld: ", tool->inputs.items[2], (long long)k);
+        keep_frame(j, k);
+        SU_TRY(su_progress_update(&tool->progress, (double)(k + 1) / (double)j->sim.F, &tool->err));
+    }
+    return SU_OK;
+}
+
+static su_status describe(su_tool *tool, job *j)
+{
+    json_t *meta = su_tool_meta(tool, su_sim_schema.kind, su_sim_schema.version, tool->inputs.items, 3);
+    if (!meta) return tool->err.status ? tool->err.status : su_fail(&tool->err, SU_AGAIN, "not enough memory");
+    j->sim.file.meta = meta;
+    SU_TRY(su_sim_settings_meta(&j->settings, meta, &tool->err));
+    json_object_set_new(meta, "newton", json_integer(j->options.newton));
+    json_object_set_new(meta, "tolerance", json_real(j->options.tolerance));
+    json_object_set_new(meta, "fps", json_real(1.0 / j->settings.frame_seconds));
+    return SU_OK;
+}
+
+static void report(su_tool *tool, const job *j)
+{
+    const su_fullsim_counts *counts = su_fullsim_totals(j->fullsim);
+    double steps = counts->steps > 0 ? (double)counts->steps : 1;
+    su_stats_integer(tool, "frames", j->sim.F);
+    su_stats_integer(tool, "steps", counts->steps);
+    su_stats_integer(tool, "solves", counts->solves);
+    su_stats_integer(tool, "factorizations", counts->factorizations);
+    su_stats_integer(tool, "halved", counts->halved);
+    su_stats_integer(tool, "damped", counts->damped);
+    su_stats_integer(tool, "failed", counts->failed);
+    su_stats_integer(tool, "collapsed_tets", counts->collapsed);
+    su_stats_number(tool, "step_ms", 1e3 * counts->step_seconds / steps);
+    su_stats_number(tool, "pose_ms", 1e3 * counts->pose_seconds / steps);
+    su_stats_stage(tool, "pose part", counts->pose_seconds);
+    su_stats_stage(tool, "steps", counts->step_seconds);
+    su_detail(tool, "%lld steps of %.1f ms (%.2f solves each), pose part %.2f ms", (long long)counts->steps,
+              1e3 * counts->step_seconds / steps, (double)counts->solves / steps, 1e3 * counts->pose_seconds / steps);
+    int64_t bad = -1;
+    for (int64_t k = j->sim.F - 1; k >= 0; k--)
+        if (j->sim.status[k] != SU_STATUS_OK) bad = k;
+    if (bad >= 0)
+        su_warn(tool, "%lld steps halved, %lld damped, %lld failed; the first on the way to frame %lld",
+                (long long)counts->halved, (long long)counts->damped, (long long)counts->failed, (long long)bad);
+    if (counts->collapsed > 0)
+        su_warn(tool, "up to %lld tets collapse in the rig's own shape", (long long)counts->collapsed);
+}
+
+static su_status run(su_tool *tool, job *j)
+{
+    su_error *err = &tool->err;
+    j->options.threads = tool->threads;
+    SU_TRY(load(tool, j));
+    if (tool->dry_run) return SU_OK;
+    SU_TRY(allocate_sim(tool, j));
+    if (su_fullsim_create(&j->tet, &j->fit, j->shot, &j->settings, &j->options, &j->fullsim, err) != SU_OK)
+        return su_error_context(err, "%s: ", tool->inputs.items[1]);
+    SU_TRY(simulate(tool, j));
+    report(tool, j);
+    SU_TRY(describe(tool, j));
+    return su_sim_save(tool->output, &j->sim, err);
+}
+
+int main(int argc, char **argv)
+{
+    job j = {.settings = su_sim_defaults(), .options = {.tolerance = 1e-8}};
+    const su_option options[] = {
+        SU_SIM_OPTIONS(j.settings, j.teleports),
+        {.name = "tolerance", .kind = SU_OPT_NUMBER, .target = &j.options.tolerance, .argument = "T", .low = 1e-14, .high = 1,
+         .help = "Residual, relative to the forces, at which Newton stops (default 1e-8)."},
+        {.name = "newton", .kind = SU_OPT_INT, .target = &j.options.newton, .argument = "N", .low = 0, .high = 1000,
+         .help = "At most N linear solves a step, taken as they are (default 0: as many as --tolerance needs)."},
+    };
+    const su_program program = {.name = "supple-fullsim",
+                                .summary = "simulate a shot in the full space, as ground truth",
+                                .usage = "TET FIT ANIM -o SIM",
+                                .example = "supple fullsim fox.tet.npz fox.fit.npz run.anim.npz -o run.full.npz",
+                                .options = options,
+                                .option_count = sizeof options / sizeof *options,
+                                .min_inputs = 3,
+                                .max_inputs = 3,
+                                .needs_output = true};
+    su_tool tool;
+    int status;
+    if (!su_tool_begin(&tool, &program, argc, argv, &status)) return status;
+    su_status result = run(&tool, &j);
+    job_free(&j);
+    return su_tool_end(&tool, result);
+}
