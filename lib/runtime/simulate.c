@@ -200,12 +200,12 @@ static void finish_frame(su_simulation *s, const su_pose *pose, bool start)
     s->done++;
 }
 
-/* A start at s->done: q (NULL: 0) and q_before as in su_stepper_start. */
-static void start_piece(su_simulation *s, const su_pose *pose, const double *q, const double *q_before)
+/* The pose of the first step after a start at s->done; NULL where the flesh starts at rest in the world. */
+static const su_pose *pose_after_start(su_simulation *s)
 {
-    bool moving = s->settings.start == SU_START_MOVING;
-    if (moving) probe(s, s->done, fraction_of(s, 1), &s->probe);
-    su_stepper_start(&s->stepper, pose, q, q_before, moving ? &s->probe : NULL, s->settings.step);
+    if (s->settings.start != SU_START_MOVING) return NULL;
+    probe(s, s->done, fraction_of(s, 1), &s->probe);
+    return &s->probe;
 }
 
 static su_status begin(su_simulation *s, su_error *err)
@@ -222,7 +222,7 @@ static su_status begin(su_simulation *s, su_error *err)
         if (end != SU_STEP_OK) end = step_to(s, &s->first, s->settings.step, 10 / s->settings.step);
         if (end != SU_STEP_OK) return su_fail(err, SU_NUMERICS, "pre-roll: step %d of %d failed", k, s->settings.preroll_steps);
     }
-    start_piece(s, &s->first, s->stepper.now->q, s->stepper.before->q);
+    su_stepper_start(&s->stepper, &s->first, s->stepper.now->q, s->stepper.before->q, pose_after_start(s), s->settings.step);
     s->iterations = 0, s->status = SU_STATUS_OK;
     finish_frame(s, &s->first, true);
     s->counts.step_seconds += su_seconds() - started;
@@ -235,8 +235,8 @@ static void step_block(su_simulation *s, bank *from)
     for (int64_t i = 0; i < from->count; i++) {
         const instant *at = from->plan + i;
         const su_pose *pose = from->poses + i;
-        if (at->substep == 0) {   /* over a cut: q carried over, a new start */
-            start_piece(s, pose, s->stepper.now->q, NULL);
+        if (at->substep == 0) {
+            su_stepper_jump(&s->stepper, pose, pose_after_start(s), s->settings.step);
             finish_frame(s, pose, true);
             continue;
         }

@@ -440,9 +440,32 @@ su_step_end su_stepper_advance(su_stepper *s, const su_pose *pose, double h, con
     return SU_STEP_OK;
 }
 
+/* q with U1 q nearest, in the mass norm, to the present displacement turned along: (U1'MU1) q = U1'MU0 q0. */
+static void carry_over(su_stepper *s, const su_pose *pose, double *q)
+{
+    const su_runtime_model *model = s->model;
+    int64_t r = model->r;
+    if (s->settings.inertia == SU_INERTIA_PAPER) {
+        memmove(q, s->now->q, (size_t)r * sizeof *q);
+    } else {
+        su_gram_apply(&model->basis, pose->b, pose->scale, s->now->b, s->now->scale, s->now->q, s->scratch, s->held);
+        combine(s, pose, 1, 0, s->K, 0);
+        bool definite = su_dense_cholesky(r, model->r_padded, s->A);
+        if (definite) su_dense_solve(r, model->r_padded, s->A, s->held);
+        memmove(q, definite ? s->held : s->now->q, (size_t)r * sizeof *q);
+    }
+    clear_padding(model, q);
+}
+
+void su_stepper_jump(su_stepper *s, const su_pose *pose, const su_pose *next, double h)
+{
+    carry_over(s, pose, s->next->q);
+    su_stepper_start(s, pose, s->next->q, NULL, next, h);
+}
+
 void su_stepper_follow(su_stepper *s, const su_pose *pose, double h)
 {
-    memcpy(s->next->q, s->now->q, (size_t)s->model->r_padded * sizeof(double));
+    carry_over(s, pose, s->next->q);
     displace_points(s, pose, s->next->q, s->next->still);
     take_pose(s, pose, s->next);
     s->next->h = h;

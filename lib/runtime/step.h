@@ -84,7 +84,10 @@ void su_stepper_start(su_stepper *stepper, const su_pose *pose, const double *q,
  * as before unless SU_STEP_OK. */
 su_step_end su_stepper_advance(su_stepper *stepper, const su_pose *pose, double h, const double gravity[3], double extra);
 
-/* The last resort: q stays as it is, the flesh follows the rig to pose. */
+/* Over a teleport: a new start at pose, from the displacement that is nearest to the present one turned along. */
+void su_stepper_jump(su_stepper *stepper, const su_pose *pose, const su_pose *next, double h);
+
+/* The last resort: the flesh follows the rig to pose, its displacement turned along. */
 void su_stepper_follow(su_stepper *stepper, const su_pose *pose, double h);
 
 /* The static equilibrium at pose under gravity, by Newton from stepper->now->q; replaces q of both states. */

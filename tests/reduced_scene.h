@@ -1,0 +1,38 @@
+/* A reduced model of a scene with a basis made up by the test, whose cubature may hold every tet and vertex. */
+#ifndef TESTS_REDUCED_SCENE_H
+#define TESTS_REDUCED_SCENE_H
+
+#include "io/model.h"
+#include "io/sim.h"
+#include "runtime/model_runtime.h"
+#include "runtime/simulate.h"
+#include "scene.h"
+
+typedef struct reduced_scene {
+    scene *scene;
+    su_model model;
+    su_sim sim;
+    double *basis;          /* (m,r,n,3) what the model's blocks hold, in double */
+    double *rotations;      /* (m,n,4) */
+    double *mass;           /* (n) */
+    su_runtime_model runtime;
+    su_arena arena;
+} reduced_scene;
+
+typedef struct reduced_options {
+    int r;                  /* modes; 0: every free degree of freedom, a basis that spans everything */
+    int regions;            /* 1 or 2 (overlapping halves along the beam) */
+    int stride;             /* every stride-th tet and free vertex is a cubature point, with its weight; 1: all */
+    bool factor;            /* store gram_factor instead of gram */
+    su_interpolation interpolation;
+} reduced_options;
+
+/* Smooth pseudo-random bases with unit mass norm, different at each example pose. Aborts on failure. */
+void reduced_create(reduced_scene *out, scene *s, const reduced_options *options);
+void reduced_free(reduced_scene *r);
+
+/* Runs the whole shot into r->sim; resolves a copy of the settings for 4 Hz. */
+su_status reduced_run(reduced_scene *r, const su_sim_settings *settings, su_step_settings step, int threads,
+                      su_simulate_counts *counts);
+
+#endif

@@ -1,0 +1,419 @@
+/* The reduced simulator against the full one, against slow direct evaluation, and against invariances of physics. */
+#include "core/memory.h"
+#include "fem/elastic.h"
+#include "fem/fullsim.h"
+#include "geometry/mat3.h"
+#include "geometry/rotation.h"
+#include "geometry/rotation_field.h"
+#include "reduced_scene.h"
+#include "reduce/interpolate.h"
+#include "runtime/pose_part.h"
+#include "runtime/reconstruct.h"
+#include "runtime/step.h"
+
+#include <lapacke.h>
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "near.h"
+
+enum { FRAMES = 12 };
+
+static const double poses3[] = {0.0, 0.8, -0.8};
+
+static void turn_z(double angle, double *root)
+{
+    root[0] = root[5] = cos(angle), root[1] = -sin(angle), root[4] = sin(angle);
+}
+
+static void rig_still(double t, double *bend, double *root)
+{
+    (void)t, (void)root;
+    *bend = 0.3;
+}
+
+static void rig_drift(double t, double *bend, double *root)
+{
+    *bend = 0.3;
+    root[3] = 3.0 * t, root[7] = -2.0 * t, root[11] = 1000.0 + t;
+}
+
+static void rig_swing(double t, double *bend, double *root)
+{
+    *bend = 0.5 * sin(9.0 * t);
+    turn_z(0.4 * sin(6.0 * t), root);
+    root[3] = 0.3 * sin(7.0 * t), root[11] = 0.2 * t * t;
+}
+
+static const double other_axis[9] = {0.36, 0.48, -0.8, -0.8, 0.6, 0.0, 0.48, 0.64, 0.6};
+
+/* The same motion seen by someone turned by other_axis and moved. */
+static void rig_swing_elsewhere(double t, double *bend, double *root)
+{
+    double here[16] = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1};
+    rig_swing(t, bend, here);
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 4; j++) {
+            root[4 * i + j] = 0.0;
+            for (int k = 0; k < 3; k++) root[4 * i + j] += other_axis[3 * i + k] * here[4 * k + j];
+        }
+    root[3] += 30.0, root[7] -= 20.0;
+}
+
+static double largest(int64_t count, const double *a)
+{
+    double most = 0.0;
+    for (int64_t i = 0; i < count; i++) most = fmax(most, fabs(a[i]));
+    return most;
+}
+
+static double difference(int64_t count, const double *a, const double *b)
+{
+    double most = 0.0;
+    for (int64_t i = 0; i < count; i++) most = fmax(most, fabs(a[i] - b[i]));
+    return most;
+}
+
+static const su_step_settings one_solve = {.newton = 1};
+static const su_step_settings exact = {.newton = 60, .tolerance = 1e-11};
+
+/* u (F,n,3) of the whole run. */
+static double *displacements(reduced_scene *r, su_interpolation interpolation)
+{
+    su_reconstruct *rec;
+    su_error err = {0};
+    double *u = calloc((size_t)(r->sim.F * r->model.n * 3), sizeof *u);
+    assert_int_equal(su_reconstruct_create(&r->model, interpolation, 0, NULL, 1, &rec, &err), SU_OK);
+    assert_int_equal(su_reconstruct_shot(rec, r->scene->shot, &r->sim, 0, r->sim.F, u, NULL, NULL, &err), SU_OK);
+    su_reconstruct_free(rec);
+    return u;
+}
+
+static double *full_run(scene *s, const su_sim_settings *settings, double *energy)
+{
+    su_sim_settings resolved = *settings;
+    su_error err = {0};
+    assert_int_equal(su_sim_settings_resolve(&resolved, 4.0, s->anim.F, s->anim.times, 0.0, &err), SU_OK);
+    su_fullsim_options options = {.tolerance = 1e-12, .threads = 1};
+    su_fullsim *sim;
+    if (su_fullsim_create(&s->tet, &s->fit, s->shot, &resolved, &options, &sim, &err) != SU_OK) fail_msg("%s", err.text);
+    int64_t n3 = 3 * s->tet.n;
+    double *u = calloc((size_t)(s->anim.F * n3), sizeof *u);
+    for (int64_t k = 0; k < s->anim.F; k++) {
+        if (k > 0 && su_fullsim_advance(sim, &err) != SU_OK) fail_msg("%s", err.text);
+        su_fullsim_frame frame;
+        su_fullsim_state(sim, &frame);
+        memcpy(u + k * n3, frame.u, (size_t)n3 * sizeof *u);
+        memcpy(energy + 3 * k, frame.energy, sizeof frame.energy);
+    }
+    su_fullsim_free(sim);
+    return u;
+}
+
+/* ---- tests ---- */
+
+static void a_basis_that_spans_everything_gives_the_full_simulation(void **unused)
+{
+    (void)unused;
+    const struct {
+        int regions, gravity, start;
+        bool settle, factor;
+        double preroll, alpha;
+        int teleport;
+    } cases[] = {{1, SU_GRAVITY_RELATIVE, SU_START_MOVING, false, false, 0, 0, 0},
+                 {1, SU_GRAVITY_ABSOLUTE, SU_START_STILL, true, true, 0, 2, 0},
+                 {1, SU_GRAVITY_ABSOLUTE, SU_START_MOVING, false, false, 0.05, 1, 6}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        scene s;
+        scene_create(&s, 3, 1, 1, 3, poses3, FRAMES, 30, rig_swing, cases[i].teleport > 0, &cases[i].teleport);
+        reduced_scene r;
+        reduced_options options = {.regions = cases[i].regions, .stride = 1, .factor = cases[i].factor};
+        reduced_create(&r, &s, &options);
+        su_sim_settings settings = su_sim_defaults();
+        settings.gravity_mode = cases[i].gravity, settings.start = cases[i].start, settings.settle = cases[i].settle;
+        settings.preroll = cases[i].preroll, settings.alpha = cases[i].alpha;
+        assert_int_equal(reduced_run(&r, &settings, exact, 1, NULL), SU_OK);
+        double energy[3 * FRAMES], *u = displacements(&r, SU_COROTATED), *full = full_run(&s, &settings, energy);
+        int64_t count = FRAMES * 3 * s.tet.n;
+        double size = largest(count, full);
+        assert_true(size > 0.01);
+        /* a factor is good to 1e-6 only */
+        assert_near(difference(count, u, full) / size, 0.0, cases[i].factor ? 1e-5 : 1e-7);
+        for (int e = 0; e < 3; e++)
+            for (int k = 0; k < FRAMES; k++)
+                assert_near(r.sim.energy[3 * k + e], energy[3 * k + e], 1e-4 * (largest(3 * FRAMES, energy) + 1e-6));
+        for (int k = 0; k < FRAMES; k++) assert_int_equal(r.sim.status[k], SU_STATUS_OK);
+        free(u), free(full);
+        reduced_free(&r);
+        scene_free(&s);
+    }
+}
+
+static void a_rig_at_rest_moves_nothing(void **unused)
+{
+    (void)unused;
+    scene s;
+    scene_create(&s, 4, 1, 1, 3, poses3, FRAMES, 30, rig_still, 0, NULL);
+    reduced_scene r;
+    reduced_options options = {.r = 12, .regions = 2, .stride = 2};
+    reduced_create(&r, &s, &options);
+    su_sim_settings settings = su_sim_defaults();
+    assert_int_equal(reduced_run(&r, &settings, one_solve, 1, NULL), SU_OK);
+    assert_true(largest(FRAMES * r.sim.r, r.sim.q) == 0.0);
+    reduced_free(&r);
+    scene_free(&s);
+}
+
+static void a_constant_velocity_moves_nothing(void **unused)
+{
+    (void)unused;
+    scene s;
+    scene_create(&s, 4, 1, 1, 3, poses3, FRAMES, 30, rig_drift, 0, NULL);
+    reduced_scene r;
+    reduced_options options = {.r = 12, .regions = 2, .stride = 2};
+    reduced_create(&r, &s, &options);
+    su_sim_settings settings = su_sim_defaults();
+    assert_int_equal(reduced_run(&r, &settings, one_solve, 1, NULL), SU_OK);
+    assert_true(largest(FRAMES * r.sim.r, r.sim.q) < 1e-7);
+    reduced_free(&r);
+    scene_free(&s);
+}
+
+static void a_rigid_transform_of_the_shot_changes_nothing(void **unused)
+{
+    (void)unused;
+    scene_rig *rigs[] = {rig_swing, rig_swing_elsewhere};
+    double *q[2];
+    int64_t count = 0;
+    for (int i = 0; i < 2; i++) {
+        scene s;
+        scene_create(&s, 4, 1, 1, 3, poses3, FRAMES, 30, rigs[i], 0, NULL);
+        reduced_scene r;
+        reduced_options options = {.r = 12, .regions = 2, .stride = 2};
+        reduced_create(&r, &s, &options);
+        su_sim_settings settings = su_sim_defaults();
+        settings.gravity_mode = SU_GRAVITY_ABSOLUTE;
+        if (i == 1) {
+            double turned[3];
+            su_mulv3(other_axis, settings.gravity, turned);
+            memcpy(settings.gravity, turned, sizeof turned);
+        }
+        assert_int_equal(reduced_run(&r, &settings, one_solve, 1, NULL), SU_OK);
+        count = FRAMES * r.sim.r;
+        q[i] = calloc((size_t)count, sizeof(double));
+        memcpy(q[i], r.sim.q, (size_t)count * sizeof(double));
+        reduced_free(&r);
+        scene_free(&s);
+    }
+    assert_true(largest(count, q[0]) > 1e-3);
+    assert_near(difference(count, q[0], q[1]) / largest(count, q[0]), 0.0, 1e-7);
+    free(q[0]), free(q[1]);
+}
+
+static void threads_do_not_change_a_bit(void **unused)
+{
+    (void)unused;
+    scene s;
+    scene_create(&s, 4, 1, 1, 3, poses3, FRAMES, 30, rig_swing, 0, NULL);
+    double *q[3];
+    int64_t count = 0;
+    for (int i = 0; i < 3; i++) {
+        reduced_scene r;
+        reduced_options options = {.r = 12, .regions = 2, .stride = 2};
+        reduced_create(&r, &s, &options);
+        su_sim_settings settings = su_sim_defaults();
+        settings.gravity_mode = SU_GRAVITY_ABSOLUTE;
+        assert_int_equal(reduced_run(&r, &settings, one_solve, i + 1, NULL), SU_OK);
+        count = FRAMES * (r.sim.r + 3);
+        q[i] = calloc((size_t)count, sizeof(double));
+        memcpy(q[i], r.sim.q, (size_t)(FRAMES * r.sim.r) * sizeof(double));
+        memcpy(q[i] + FRAMES * r.sim.r, r.sim.energy, 3 * FRAMES * sizeof(double));
+        reduced_free(&r);
+    }
+    for (int i = 1; i < 3; i++) assert_memory_equal(q[0], q[i], (size_t)count * sizeof(double));
+    for (int i = 0; i < 3; i++) free(q[i]);
+    scene_free(&s);
+}
+
+/* ---- a slow direct projection of the same equation ---- */
+
+typedef struct direct {
+    double *x, *turn, *U, *u, *y, *before;   /* (n,3), (n,4), (r,n,3), ... of the instant reached; y one step earlier */
+    double Q[9], c[3], h;
+} direct;
+
+static void direct_pose(const reduced_scene *r, const su_pose_input *input, const su_pose *pose, su_rotation_field *field,
+                        direct *d)
+{
+    int64_t n = r->model.n;
+    su_rest_shape shape = {n, r->model.m, r->model.vertices, r->model.neutral, r->model.shepard_index,
+                           r->model.shepard_weight, r->model.corrections};
+    su_rest_shape_evaluate(&shape, n, NULL, input->skin, pose->w, d->x);
+    su_rotation_field_evaluate(field, d->x, d->turn, 1);
+    su_pose_bases bases = {r->model.m, r->model.r, n, r->basis, r->rotations, r->mass, SU_COROTATED};
+    su_interpolate_basis(&bases, pose->b, d->turn, d->U, 1);
+    memcpy(d->Q, input->Q, sizeof d->Q);
+    memcpy(d->c, input->c, sizeof d->c);
+}
+
+static void direct_alloc(const reduced_scene *r, direct *d)
+{
+    int64_t n = r->model.n;
+    d->x = calloc((size_t)(3 * n), 8), d->turn = calloc((size_t)(4 * n), 8), d->u = calloc((size_t)(3 * n), 8);
+    d->U = calloc((size_t)(3 * n * r->model.r), 8), d->y = calloc((size_t)(3 * n), 8), d->before = calloc((size_t)(3 * n), 8);
+}
+
+static void direct_release(direct *d) { free(d->x), free(d->turn), free(d->U), free(d->u), free(d->y), free(d->before); }
+
+/* q (r) of one linearized step from `from` to `to` (pose set), written out in the full space. */
+static void direct_step(const reduced_scene *r, su_elastic *body, const su_step_settings *settings, const direct *from,
+                        direct *to, double h, const double g[3], double *q)
+{
+    int64_t n = r->model.n, n3 = 3 * n, count = r->model.r, dofs = 3 * body->free_count;
+    double *carried = calloc((size_t)n3, 8), *load = calloc((size_t)n3, 8), *force = calloc((size_t)n3, 8);
+    double *packed = calloc((size_t)dofs, 8), *product = calloc((size_t)dofs, 8);
+    double *W = calloc((size_t)(count * n3), 8), *A = calloc((size_t)(count * count), 8);
+    su_sparse K;
+    su_elastic_set_rest(body, to->x, 1);
+    for (int64_t v = 0; v < n; v++) {
+        double R[9], local[3];
+        su_quaternion_matrix(from->turn + 4 * v, R);
+        su_tmulv3(R, from->u + 3 * v, local);
+        su_quaternion_matrix(to->turn + 4 * v, R);
+        su_mulv3(R, local, carried + 3 * v);
+    }
+    for (int64_t i = 0; i < n3; i++) force[i] = to->x[i] + carried[i];
+    assert_int_equal(su_sparse_clone_pattern(&body->pattern, &K, NULL), SU_OK);
+    su_elastic_stiffness(body, force, true, &K, 1);
+    su_elastic_force(body, force, load, 1);
+    double stiff = 1 + settings->beta / h, mass = 1 / (h * h) + settings->alpha / h;
+    /* columns of (mass M + stiff K) U, and K u* */
+    for (int64_t k = -1; k < count; k++) {
+        const double *u = k < 0 ? carried : to->U + k * n3;
+        for (int64_t i = 0; i < dofs; i++) packed[i] = u[3 * body->free_vertex[i / 3] + i % 3];
+        su_sparse_multiply(&K, packed, product);
+        for (int64_t i = 0; i < dofs; i++) {
+            int64_t at = 3 * body->free_vertex[i / 3] + i % 3;
+            if (k < 0) load[at] -= stiff * product[i] + settings->alpha / h * r->mass[at / 3] * carried[at];
+            else W[k * n3 + at] = stiff * product[i] + mass * r->mass[at / 3] * u[at];
+        }
+    }
+    for (int64_t v = 0; v < n; v++) {
+        double a[3];
+        for (int c = 0; c < 3; c++) {
+            double y = from->y[3 * v + c];
+            a[c] = to->c[c] - y - h / from->h * (y - from->before[3 * v + c]);
+        }
+        su_tmulv3(to->Q, a, a);
+        for (int c = 0; c < 3; c++) load[3 * v + c] += r->mass[v] * ((a[c] + to->x[3 * v + c]) / (h * h) - g[c]);
+    }
+    for (int64_t i = 0; i < count; i++) {
+        q[i] = 0;
+        for (int64_t k = 0; k < n3; k++) q[i] -= to->U[i * n3 + k] * load[k];
+        for (int64_t j = 0; j < count; j++)
+            for (int64_t k = 0; k < n3; k++) A[i * count + j] += to->U[i * n3 + k] * W[j * n3 + k];
+    }
+    assert_int_equal(LAPACKE_dposv(LAPACK_ROW_MAJOR, 'L', (int)count, 1, A, (int)count, q, 1), 0);
+    for (int64_t i = 0; i < n3; i++) {
+        to->u[i] = 0;
+        for (int64_t k = 0; k < count; k++) to->u[i] += to->U[k * n3 + i] * q[k];
+    }
+    for (int64_t v = 0; v < n; v++) {
+        double at[3];
+        for (int c = 0; c < 3; c++) at[c] = to->x[3 * v + c] + to->u[3 * v + c];
+        su_mulv3(to->Q, at, to->y + 3 * v);
+        for (int c = 0; c < 3; c++) to->y[3 * v + c] += to->c[c], to->before[3 * v + c] = from->y[3 * v + c];
+    }
+    to->h = h;
+    su_sparse_free(&K);
+    free(carried), free(load), free(force), free(packed), free(product), free(W), free(A);
+}
+
+/* Steps of unequal length along the swing, alpha and beta large enough to matter: history, damping, elastic force and rig
+ * acceleration all enter. A term that is wrong in any of them shows at once. */
+static void steps_agree_with_direct_evaluation(void **unused)
+{
+    (void)unused;
+    static const double lengths[] = {0.4, 0.4, 0.2, 0.7, 1.0, 0.3, 0.5};
+    enum { STEPS = 7 };
+    scene s;
+    scene_create(&s, 4, 1, 1, 3, poses3, FRAMES, 30, rig_swing, 0, NULL);
+    for (int kind = 0; kind < 3; kind++) {
+        reduced_scene r;
+        reduced_options options = {.r = 13, .regions = 1 + (kind > 0), .stride = 1, .factor = kind == 2};
+        reduced_create(&r, &s, &options);
+        su_step_settings settings = {.alpha = 3, .beta = 0.02, .stiffness = 1, .newton = 1};
+        su_elastic body;
+        su_rotation_field *field;
+        su_stepper stepper;
+        su_pose pose;
+        su_pose_input input;
+        direct states[2];
+        double q[13], g[3] = {1, -9.81, 2}, time = 0;
+        assert_int_equal(su_elastic_create(&body, s.tet.n, s.tet.vertices, s.tet.t, s.tet.tets, s.tet.fixed_count, s.tet.fixed,
+                                           SU_NEOHOOKEAN, s.fit.young, s.fit.poisson, s.fit.density, NULL), SU_OK);
+        assert_int_equal(su_rotation_field_create(s.tet.n, s.tet.vertices, s.tet.t, s.tet.tets, 0, NULL, &field, NULL), SU_OK);
+        assert_int_equal(su_stepper_create(&r.runtime, &settings, &stepper, NULL), SU_OK);
+        assert_int_equal(su_pose_create(&r.runtime, &pose, NULL), SU_OK);
+        assert_int_equal(su_pose_input_create(&r.runtime, &input, NULL), SU_OK);
+        for (int k = 0; k < 2; k++) direct_alloc(&r, &states[k]);
+        double scale = 0;
+        for (int k = 0; k <= STEPS; k++) {
+            double h = k ? lengths[k - 1] / 30 : 0.01;
+            if (k) time += lengths[k - 1];
+            direct *to = &states[k % 2], *from = &states[(k + 1) % 2];
+            /* every vertex is a skin vertex here, and all are points: the patch reads the whole skin */
+            double *skin = calloc((size_t)(3 * s.tet.n), sizeof *skin);
+            su_shot_sample(s.shot, (int64_t)time, time - floor(time), 0, NULL, skin, input.p, input.Q, input.c);
+            for (int64_t i = 0; i < r.runtime.patch.skin_count; i++)
+                memcpy(input.skin + 3 * i, skin + 3 * r.runtime.patch.skin[i], 3 * sizeof(double));
+            su_pose_evaluate(&r.runtime, &input, &pose);
+            su_pose_input all = {input.p, skin, {0}, {0}};
+            memcpy(all.Q, input.Q, sizeof all.Q), memcpy(all.c, input.c, sizeof all.c);
+            direct_pose(&r, &all, &pose, field, to);
+            free(skin);
+            if (k == 0) {
+                su_stepper_start(&stepper, &pose, NULL, NULL, NULL, h);
+                for (int64_t v = 0; v < s.tet.n; v++) {
+                    su_mulv3(to->Q, to->x + 3 * v, to->y + 3 * v);
+                    for (int c = 0; c < 3; c++) to->before[3 * v + c] = to->y[3 * v + c] += to->c[c];
+                }
+                to->h = h;
+                continue;
+            }
+            assert_int_equal(su_stepper_advance(&stepper, &pose, h, g, 0), SU_STEP_OK);
+            direct_step(&r, &body, &settings, from, to, h, g, q);
+            scale = fmax(scale, largest(13, q));
+            assert_near(difference(13, q, stepper.now->q) / scale, 0.0, kind == 2 ? 1e-4 : 1e-8);
+        }
+        assert_true(scale > 0.01);
+        for (int k = 0; k < 2; k++) direct_release(&states[k]);
+        su_pose_input_free(&input);
+        su_pose_free(&pose);
+        su_stepper_free(&stepper);
+        su_rotation_field_free(field);
+        su_elastic_free(&body);
+        reduced_free(&r);
+    }
+    scene_free(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_basis_that_spans_everything_gives_the_full_simulation),
+        cmocka_unit_test(steps_agree_with_direct_evaluation),
+        cmocka_unit_test(a_rig_at_rest_moves_nothing),
+        cmocka_unit_test(a_constant_velocity_moves_nothing),
+        cmocka_unit_test(a_rigid_transform_of_the_shot_changes_nothing),
+        cmocka_unit_test(threads_do_not_change_a_bit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
