@@ -1,0 +1,220 @@
+/* supple compare: how far a run of a shot is from a reference, usually reduced against full. */
+#include "core/file.h"
+#include "core/memory.h"
+#include "core/tool.h"
+#include "fem/compare.h"
+#include "fem/elastic.h"
+#include "io/anim.h"
+#include "io/model.h"
+#include "io/sim.h"
+#include "rig/shot.h"
+#include "runtime/reconstruct.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BLOCK = 16 };   /* frames rebuilt at once */
+
+/* One of the two runs. */
+typedef struct side {
+    const char *path;
+    su_sim sim;
+    su_reconstruct *reconstruct;
+    double *u, *skin;    /* (BLOCK,n,3), (BLOCK,nbar,3) */
+} side;
+
+typedef struct job {
+    const char *csv;
+    su_model model;
+    su_anim anim;
+    su_shot *shot;
+    side run, reference;
+    double *mass;
+    su_compare *compare;
+} job;
+
+static void side_free(side *s)
+{
+    su_reconstruct_free(s->reconstruct);
+    su_sim_free(&s->sim);
+    free(s->u);
+    free(s->skin);
+}
+
+static void job_free(job *j)
+{
+    su_compare_free(j->compare);
+    side_free(&j->run);
+    side_free(&j->reference);
+    su_shot_free(j->shot);
+    su_anim_free(&j->anim);
+    su_model_free(&j->model);
+    free(j->mass);
+}
+
+static su_status open_side(su_tool *tool, job *j, side *s, const char *path)
+{
+    su_error *err = &tool->err;
+    const su_model *model = &j->model;
+    s->path = path;
+    SU_TRY(su_sim_load(path, &s->sim, err));
+    const su_sim *sim = &s->sim;
+    if (sim->F != j->anim.F || fabs(sim->times[0] - j->anim.times[0]) > 1e-6 ||
+        fabs(sim->times[sim->F - 1] - j->anim.times[sim->F - 1]) > 1e-6)
+        return su_fail(err, SU_INPUT, "%s: %lld frames from %.6g s, the shot has %lld from %.6g s: not a run of this shot",
+                       path, (long long)sim->F, sim->times[0], (long long)j->anim.F, j->anim.times[0]);
+    if (!sim->q == !sim->u) return su_fail(err, SU_INPUT, "%s: holds neither or both of q and u", path);
+    if ((sim->q && (sim->r != model->r || sim->m != model->m)) || (sim->u && sim->n != model->n))
+        return su_fail(err, SU_INPUT, "%s: made with another model (%lld modes, %lld poses, %lld vertices)", path,
+                       (long long)sim->r, (long long)sim->m, (long long)sim->n);
+    SU_TRY(SU_ALLOC(&s->u, BLOCK * 3 * model->n, "displacements", err));
+    SU_TRY(SU_ALLOC(&s->skin, BLOCK * 3 * model->nbar, "skin displacements", err));
+    return su_reconstruct_create(model, su_sim_interpolation(sim), 0, NULL, tool->threads, &s->reconstruct, err);
+}
+
+/* Are two meta values the same to 9 digits? */
+static bool same_value(const json_t *a, const json_t *b)
+{
+    if (json_is_number(a) && json_is_number(b)) {
+        double x = json_number_value(a), y = json_number_value(b);
+        return fabs(x - y) <= 1e-9 * fmax(fabs(x), fabs(y));
+    }
+    if (!json_is_array(a) || !json_is_array(b)) return json_equal(a, b);
+    if (json_array_size(a) != json_array_size(b)) return false;
+    for (size_t i = 0; i < json_array_size(a); i++)
+        if (!same_value(json_array_get(a, i), json_array_get(b, i))) return false;
+    return true;
+}
+
+/* Runs of different equations may be compared, but hardly on purpose. */
+static void check_settings(su_tool *tool, const job *j)
+{
+    static const char *const keys[] = {"alpha", "beta", "gravity", "gravity_mode", "substeps", "start", "settle",
+                                       "preroll", "teleports", "stiffness"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const json_t *a = json_object_get(j->run.sim.file.meta, keys[i]);
+        const json_t *b = json_object_get(j->reference.sim.file.meta, keys[i]);
+        if (a && b && !same_value(a, b))
+            su_warn(tool, "%s and %s were made with different %s", su_base_name(j->run.path),
+                    su_base_name(j->reference.path), keys[i]);
+    }
+}
+
+static su_status load(su_tool *tool, job *j)
+{
+    su_error *err = &tool->err;
+    const char *anim_path = tool->inputs.items[1];
+    SU_TRY(su_model_load(tool->inputs.items[0], &j->model, err));
+    SU_TRY(su_anim_load(anim_path, &j->anim, err));
+    const su_model *model = &j->model;
+    su_shot_target target = {.nbar = model->nbar, .s = model->s, .a = model->a, .neutral = model->neutral,
+                             .params = model->params, .param_scale = model->param_scale,
+                             .param_names = json_object_get(model->file.meta, "param_names"),
+                             .psd_params = model->psd_params, .psd_shapes = model->psd_shapes, .psd_rbf = model->psd_rbf,
+                             .param_mean = model->param_mean, .param_basis = model->param_basis};
+    SU_TRY(su_shot_create(&j->anim, anim_path, &target, 0, NULL, &j->shot, NULL, err));
+    SU_TRY(open_side(tool, j, &j->run, tool->inputs.items[2]));
+    SU_TRY(open_side(tool, j, &j->reference, tool->inputs.items[3]));
+    check_settings(tool, j);
+    SU_TRY(SU_ALLOC(&j->mass, model->n, "masses", err));
+    su_lumped_mass(model->n, model->vertices, model->t, model->tets, model->density, j->mass);
+    return su_compare_create(model->n, j->mass, model->nbar, j->anim.F, &j->compare, err);
+}
+
+static su_status compare(su_tool *tool, job *j)
+{
+    int64_t n3 = 3 * j->model.n, skin3 = 3 * j->model.nbar, F = j->anim.F;
+    for (int64_t first = 0; first < F; first += BLOCK) {
+        int64_t count = F - first < BLOCK ? F - first : BLOCK;
+        side *sides[] = {&j->run, &j->reference};
+        for (int i = 0; i < 2; i++)
+            SU_TRY(su_reconstruct_shot(sides[i]->reconstruct, j->shot, &sides[i]->sim, first, count, sides[i]->u,
+                                       sides[i]->skin, NULL, &tool->err));
+        for (int64_t k = 0; k < count; k++)
+            su_compare_add(j->compare, j->anim.times[first + k], j->run.u + k * n3, j->run.skin + k * skin3,
+                           j->reference.u + k * n3, j->reference.skin + k * skin3);
+        SU_TRY(su_progress_update(&tool->progress, (double)(first + count) / (double)F, &tool->err));
+    }
+    return SU_OK;
+}
+
+static void print_result(FILE *out, const job *j, const su_compare_total *total)
+{
+    fprintf(out, "%s against %s, %lld frames\n", su_base_name(j->run.path), su_base_name(j->reference.path),
+            (long long)j->anim.F);
+    fprintf(out, "relative L2 error of u         %9.4f %%   the largest of the four\n", 100.0 * total->error);
+    fprintf(out, "  plain                        %9.4f %%\n", 100.0 * total->plain);
+    fprintf(out, "  mass-weighted                %9.4f %%\n", 100.0 * total->mass);
+    fprintf(out, "  frame mean removed           %9.4f %%\n", 100.0 * total->mean_removed);
+    fprintf(out, "  both                         %9.4f %%\n", 100.0 * total->mass_mean_removed);
+    fprintf(out, "relative L2 error of velocity  %9.4f %%\n", 100.0 * total->velocity);
+    fprintf(out, "skin error, RMS                %9.4f mm\n", 1e3 * total->skin_error);
+    fprintf(out, "skin error, largest            %9.4f mm   frame %lld, vertex %lld\n", 1e3 * total->skin_largest,
+            (long long)total->skin_frame, (long long)total->skin_vertex);
+    fprintf(out, "largest skin displacement      %9.4f mm\n", 1e3 * total->skin_motion);
+}
+
+static su_status write_file(const char *path, const job *j, const su_compare_total *total, su_error *err)
+{
+    su_output out = {0};
+    su_status status = SU_OK;
+    SU_GO(su_output_open(&out, path, err));
+    if (total)
+        print_result(out.stream, j, total);
+    else
+        su_compare_csv(j->compare, out.stream);
+    SU_GO(su_output_commit(&out, err));
+done:
+    su_output_abandon(&out);
+    return status;
+}
+
+static su_status run(su_tool *tool, job *j)
+{
+    SU_TRY(load(tool, j));
+    if (tool->dry_run) return SU_OK;
+    SU_TRY(compare(tool, j));
+    su_compare_total total = su_compare_result(j->compare);
+    su_stats_number(tool, "error", total.error);
+    su_stats_number(tool, "error_plain", total.plain);
+    su_stats_number(tool, "error_mass", total.mass);
+    su_stats_number(tool, "error_mean_removed", total.mean_removed);
+    su_stats_number(tool, "error_mass_mean_removed", total.mass_mean_removed);
+    su_stats_number(tool, "error_velocity", total.velocity);
+    su_stats_number(tool, "skin_error_rms_mm", 1e3 * total.skin_error);
+    su_stats_number(tool, "skin_error_max_mm", 1e3 * total.skin_largest);
+    su_stats_number(tool, "skin_motion_max_mm", 1e3 * total.skin_motion);
+    su_progress_finish(&tool->progress);
+    if (j->csv) SU_TRY(write_file(j->csv, j, NULL, &tool->err));
+    if (tool->output && !tool->output_is_stdout) return write_file(tool->output, j, &total, &tool->err);
+    print_result(stdout, j, &total);
+    return SU_OK;
+}
+
+int main(int argc, char **argv)
+{
+    job j = {0};
+    const su_option options[] = {
+        {.name = "csv", .kind = SU_OPT_TEXT, .target = &j.csv, .argument = "FILE",
+         .help = "Write one row a frame: sizes, errors of u, of velocity and of the skin."},
+    };
+    const su_program program = {.name = "supple-compare",
+                                .summary = "measure a run of a shot against a reference",
+                                .usage = "MODEL ANIM SIM REFERENCE",
+                                .description = "Prints relative L2 errors of the flesh displacement u over frames and "
+                                               "vertices: plain, weighted by mass, and both after each run's mean over "
+                                               "the frames is taken away at every vertex; the largest of the four "
+                                               "counts. Either run may be reduced or full.",
+                                .example = "supple compare fox.model.npz run.anim.npz run.sim.npz run.full.npz",
+                                .options = options,
+                                .option_count = sizeof options / sizeof *options,
+                                .min_inputs = 4,
+                                .max_inputs = 4};
+    su_tool tool;
+    int status;
+    if (!su_tool_begin(&tool, &program, argc, argv, &status)) return status;
+    su_status result = run(&tool, &j);
+    job_free(&j);
+    return su_tool_end(&tool, result);
+}
