@@ -210,7 +210,8 @@ int main(int argc, char **argv)
                                 .options = options,
                                 .option_count = sizeof options / sizeof *options,
                                 .min_inputs = 4,
-                                .max_inputs = 4};
+                                .max_inputs = 4,
+                                .text_output = true};
     su_tool tool;
     int status;
     if (!su_tool_begin(&tool, &program, argc, argv, &status)) return status;
