@@ -75,6 +75,7 @@ typedef struct su_abc_node {    /* one object */
     char *name, *metadata;
     struct su_abc_node *parent;     /* NULL: the top object */
     su_ogawa_ref properties;        /* its compound; empty group: none */
+    int index;                      /* of itself in the tree's nodes */
 } su_abc_node;
 
 typedef struct su_abc_tree {

@@ -150,6 +150,7 @@ static su_status add_node(su_abc_tree *tree, su_abc_node *parent, char *name, ch
                                              : damaged(tree->file, err, "too many objects");
     }
     tree->nodes = grown;
+    node->index = tree->node_count;
     node->parent = parent, node->name = name, node->metadata = metadata;
     grown[tree->node_count++] = node;
     *out = node;
