@@ -245,7 +245,7 @@ int main(int argc, char **argv)
                  "pose, linear is the paper's. Recorded for cubature and sim."},
         {.name = "gram", .kind = SU_OPT_CHOICE, .target = &set.gram, .argument = "FORM", .choices = "auto|full|factor",
          .help = "Gram matrices in full, or as a common factor, which is smaller and faster for many poses (default: auto)."},
-        {.name = "shots", .kind = SU_OPT_LIST, .target = &set.shots, .argument = "ANIM...", .greedy = true,
+        {.name = "shots", .kind = SU_OPT_LIST, .target = &set.shots, .argument = "ANIM", .greedy = true,
          .help = "shots along which the bases are checked."},
     };
     const su_program program = {
