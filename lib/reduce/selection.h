@@ -19,7 +19,7 @@
 /* Rows of one station, each sample scaled to a target of length 1. */
 typedef struct su_station_rows {
     int64_t samples;
-    float *basis;      /* (r, vertices, 3) U in pose coordinates at the candidates' vertices */
+    float *basis;      /* (vertices, 3, r) U in pose coordinates at the candidates' vertices */
     float *force;      /* (samples, candidates, width): corners = 4: forces on corners 1..3 (width 9); else width 3 */
     double *target;    /* (samples, r) */
     double *blend;     /* (groups) */

@@ -1,0 +1,231 @@
+#include "reduce/elastic_rows.h"
+
+#include "core/memory.h"
+#include "geometry/mat3.h"
+#include "reduce/align.h"
+#include "reduce/random.h"
+
+#include <cblas.h>
+#include <lapacke.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { UNIT = 8 };   /* samples held in the full space at a time, each thread one of them */
+
+void su_station_rows_free(su_station_rows *rows)
+{
+    free(rows->basis), free(rows->force), free(rows->target), free(rows->blend);
+    *rows = (su_station_rows){0};
+}
+
+void su_rows_basis(int64_t r, int64_t n, const double *U, int64_t vertices, const int32_t *vertex, float *basis)
+{
+    for (int64_t v = 0; v < vertices; v++)
+        for (int i = 0; i < 3; i++)
+            for (int64_t k = 0; k < r; k++) basis[(3 * v + i) * r + k] = (float)U[3 * (k * n + vertex[v]) + i];
+}
+
+/* U'KU (r,r) at the rest shape. */
+static su_status reduced_stiffness(su_pose_space *space, const double *rest, const double *U, double *out,
+                                   su_error *err)
+{
+    int64_t r = space->r, n = space->n, count = space->elastic.free_count, size = 3 * count;
+    su_sparse K = {0};
+    double *columns = NULL, *products = NULL;
+    su_status status;
+    SU_GO(su_sparse_clone_pattern(&space->elastic.pattern, &K, err));
+    SU_GO(SU_ALLOC(&columns, r * size, "reduced stiffness", err));
+    SU_GO(SU_ALLOC(&products, r * size, "reduced stiffness", err));
+    su_elastic_stiffness(&space->elastic, rest, true, &K, space->threads);
+#pragma omp parallel for num_threads(space->threads) schedule(static)
+    for (int64_t k = 0; k < r; k++) {
+        for (int64_t f = 0; f < count; f++)
+            for (int i = 0; i < 3; i++)
+                columns[k * size + 3 * f + i] = U[3 * (k * n + space->elastic.free_vertex[f]) + i];
+        su_sparse_multiply(&K, columns + k * size, products + k * size);
+    }
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)r, (int)r, (int)size, 1, columns, (int)size, products,
+                (int)size, 0, out, (int)r);
+    for (int64_t i = 0; i < r; i++)
+        for (int64_t j = 0; j < i; j++) out[i * r + j] = out[j * r + i] = 0.5 * (out[i * r + j] + out[j * r + i]);
+done:
+    free(columns), free(products);
+    su_sparse_free(&K);
+    return status;
+}
+
+/* Fixes the sign of each eigenvector, which solvers leave open: its largest entry is positive. Rows of V. */
+static void fix_signs(int64_t r, double *V)
+{
+    for (int64_t k = 0; k < r; k++) {
+        int64_t largest = 0;
+        for (int64_t i = 1; i < r; i++)
+            if (fabs(V[k * r + i]) > fabs(V[k * r + largest]) * (1 + 1e-9)) largest = i;
+        for (int64_t i = 0; V[k * r + largest] < 0 && i < r; i++) V[k * r + i] = -V[k * r + i];
+    }
+}
+
+/* Largest vertex motion of one state. */
+static double largest_motion(int64_t n, const double *u)
+{
+    double most = 0;
+    for (int64_t v = 0; v < n; v++) most = fmax(most, su_dot3(u + 3 * v, u + 3 * v));
+    return sqrt(most);
+}
+
+/* u (count, 3n) = q U for `count` states. */
+static void expand(const su_pose_space *space, const double *U, int64_t count, const double *q, double *u)
+{
+    int64_t size = 3 * space->n;
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)count, (int)size, (int)space->r, 1, q, (int)space->r, U,
+                (int)size, 0, u, (int)size);
+}
+
+/* Scales the states to the wanted amplitude, then each by its factor. */
+static su_status scale_states(const su_pose_space *space, const double *U, const su_sampling *sampling, double *q,
+                              su_error *err)
+{
+    int64_t size = 3 * space->n, r = space->r;
+    double *u, sum = 0;
+    SU_TRY(SU_ALLOC(&u, UNIT * size, "sample states", err));
+    for (int64_t from = 0; from < sampling->samples; from += UNIT) {
+        int64_t count = sampling->samples - from < UNIT ? sampling->samples - from : UNIT;
+        expand(space, U, count, q + from * r, u);
+        for (int64_t k = 0; k < count; k++) {
+            double most = largest_motion(space->n, u + k * size);
+            sum += most * most;
+        }
+    }
+    free(u);
+    double rms = sqrt(sum / (double)sampling->samples), scale = rms > 0 ? sampling->amplitude * space->diagonal / rms : 0;
+    for (int64_t k = 0; k < sampling->samples; k++) {
+        double factor = sampling->factor_count > 0 ? sampling->factors[k % sampling->factor_count] : 1;
+        for (int64_t i = 0; i < r; i++) q[k * r + i] *= scale * factor;
+    }
+    return SU_OK;
+}
+
+su_status su_sample_states(su_pose_space *space, const double *U, const double *rest, const su_sampling *sampling,
+                           double *q, double *eigenvalues, su_error *err)
+{
+    int64_t r = space->r;
+    double *K = NULL, *M = NULL, *l = NULL;
+    su_status status;
+    SU_GO(SU_ALLOC(&K, r * r, "sample states", err));
+    SU_GO(SU_ALLOC(&M, r * r, "sample states", err));
+    SU_GO(SU_ALLOC(&l, r, "sample states", err));
+    SU_GO(reduced_stiffness(space, rest, U, K, err));
+    SU_GO(su_mass_product(space->n, space->elastic.mass, r, U, r, U, M, space->threads, err));
+    /* Symmetric, so row-major is column-major; eigenvectors come out as rows here. */
+    int info = LAPACKE_dsygvd(LAPACK_COL_MAJOR, 1, 'V', 'L', (int)r, K, (int)r, M, (int)r, l);
+    if (info != 0) {
+        status = su_fail(err, SU_NUMERICS, info > r ? "the basis has dependent columns (column %d of %d)"
+                                                    : "reduced eigenvalues do not converge (%d of %d)",
+                         info > r ? (int)(info - r) : info, (int)r);
+        goto done;
+    }
+    fix_signs(r, K);
+    memset(q, 0, (size_t)(sampling->samples * r) * sizeof *q);
+    su_random random = su_random_seed(sampling->seed, sampling->stream);
+    for (int64_t k = 0; k < sampling->samples; k++)
+        for (int64_t i = 0; i < r; i++) {
+            double z = su_random_normal(&random) / fmax(l[i], 1e-9 * l[r - 1]);
+            for (int64_t j = 0; j < r; j++) q[k * r + j] += z * K[i * r + j];
+        }
+    SU_GO(scale_states(space, U, sampling, q, err));
+    if (eigenvalues) memcpy(eigenvalues, l, (size_t)r * sizeof *l);
+done:
+    free(K), free(M), free(l);
+    return status;
+}
+
+/* Internal force f (n,3) of all tets at y, tet after tet; forces on corners 1..3 of candidate tets into `kept`, whose
+ * slot_of (t) is the candidate's number or -1. */
+static void sample_force(const su_pose_space *space, const double *y, const int32_t *slot_of, double *f, float *kept)
+{
+    const su_elastic *elastic = &space->elastic;
+    memset(f, 0, (size_t)(3 * space->n) * sizeof *f);
+    for (int64_t e = 0; e < space->t; e++) {
+        const int32_t *tet = elastic->tets + 4 * e;
+        const double *g = elastic->inverse + 9 * e;
+        double edges[9], F[9], P[9];
+        su_tet_edges(y + 3 * (int64_t)tet[0], y + 3 * (int64_t)tet[1], y + 3 * (int64_t)tet[2], y + 3 * (int64_t)tet[3],
+                     edges);
+        su_mul33(edges, g, F);
+        su_material_stress(elastic->material, elastic->mu[e], elastic->lambda[e], F, P);
+        for (int a = 0; a < 3; a++)
+            for (int i = 0; i < 3; i++) {
+                double value = elastic->volume[e] *
+                               (P[3 * i] * g[3 * a] + P[3 * i + 1] * g[3 * a + 1] + P[3 * i + 2] * g[3 * a + 2]);
+                f[3 * (int64_t)tet[a + 1] + i] += value;
+                f[3 * (int64_t)tet[0] + i] -= value;
+                if (slot_of[e] >= 0) kept[9 * (int64_t)slot_of[e] + 3 * a + i] = (float)value;
+            }
+    }
+}
+
+/* Forces of all samples and their reduced sums, unit by unit. */
+static su_status fill_forces(su_pose_space *space, const double *rest, const double *U, const double *q, int64_t samples,
+                             int64_t count, const int32_t *slot_of, su_station_rows *rows, su_error *err)
+{
+    int64_t size = 3 * space->n, r = space->r;
+    double *y = NULL, *f = NULL;
+    su_status status;
+    SU_GO(SU_ALLOC(&y, UNIT * size, "sample forces", err));
+    SU_GO(SU_ALLOC(&f, UNIT * size, "sample forces", err));
+    for (int64_t from = 0; from < samples; from += UNIT) {
+        int64_t more = samples - from < UNIT ? samples - from : UNIT;
+        expand(space, U, more, q + from * r, y);
+#pragma omp parallel for num_threads(space->threads) schedule(dynamic)
+        for (int64_t k = 0; k < more; k++) {
+            for (int64_t i = 0; i < size; i++) y[k * size + i] += rest[i];
+            sample_force(space, y + k * size, slot_of, f + k * size, rows->force + 9 * (from + k) * count);
+        }
+        cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)more, (int)r, (int)size, 1, f, (int)size, U, (int)size,
+                    0, rows->target + from * r, (int)r);
+    }
+done:
+    free(y), free(f);
+    return status;
+}
+
+/* Each sample to a target of length 1 (PSSD eq. 18). */
+void su_rows_normalize(int64_t r, int64_t size, su_station_rows *rows)
+{
+    for (int64_t k = 0; k < rows->samples; k++) {
+        double sum = 0;
+        for (int64_t i = 0; i < r; i++) sum += rows->target[k * r + i] * rows->target[k * r + i];
+        double scale = sum > 0 ? 1 / sqrt(sum) : 0;
+        for (int64_t i = 0; i < r; i++) rows->target[k * r + i] *= scale;
+        for (int64_t i = 0; i < size; i++) rows->force[k * size + i] *= (float)scale;
+    }
+}
+
+su_status su_elastic_rows(su_pose_space *space, const su_place *place, const su_sampling *sampling, int64_t count,
+                          const int32_t *list, int64_t vertices, const int32_t *vertex, su_station_rows *rows,
+                          su_error *err)
+{
+    int64_t r = space->r, samples = sampling->samples;
+    double *U = NULL, *rotation = NULL, *q = NULL;
+    int32_t *slot_of = NULL;
+    su_status status;
+    rows->samples = samples;
+    SU_GO(SU_ALLOC(&U, 3 * r * space->n, "basis", err));
+    SU_GO(SU_ALLOC(&rotation, 4 * space->n, "rotations", err));
+    SU_GO(SU_ALLOC(&q, samples * r, "sample states", err));
+    SU_GO(SU_ALLOC(&slot_of, space->t, "candidates", err));
+    SU_GO(SU_ALLOC(&rows->basis, 3 * r * vertices, "basis", err));
+    SU_GO(SU_ALLOC(&rows->force, samples * count * 9, "sample forces", err));
+    SU_GO(SU_ALLOC(&rows->target, samples * r, "sample forces", err));
+    SU_GO(su_pose_space_enter(space, place, U, rotation, err));
+    SU_GO(su_sample_states(space, U, place->rest, sampling, q, NULL, err));
+    for (int64_t e = 0; e < space->t; e++) slot_of[e] = -1;
+    for (int64_t k = 0; k < count; k++) slot_of[list[k]] = (int32_t)k;
+    SU_GO(fill_forces(space, place->rest, U, q, samples, count, slot_of, rows, err));
+    su_rows_normalize(r, 9 * count, rows);
+    su_rows_basis(r, space->n, U, vertices, vertex, rows->basis);
+done:
+    if (status != SU_OK) su_station_rows_free(rows);
+    free(U), free(rotation), free(q), free(slot_of);
+    return status;
+}

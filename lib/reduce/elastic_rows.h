@@ -1,0 +1,38 @@
+/* Training rows of elastic cubature at one place in pose space (DESIGN convention 13; PSSD eq. 18). */
+#ifndef SU_REDUCE_ELASTIC_ROWS_H
+#define SU_REDUCE_ELASTIC_ROWS_H
+
+#include "reduce/pose_space.h"
+#include "reduce/selection.h"
+
+/* Sample states at a place: q = V z with the generalized eigenpairs (l, V) of (U'KU, U'MU), z_k normal with deviation
+ * a / l_k, a such that the rms over the samples of the largest vertex motion is `amplitude` of the flesh diagonal. */
+typedef struct su_sampling {
+    int64_t samples;
+    double amplitude;
+    uint64_t seed;        /* stream: the place's number is mixed in by the caller */
+    uint64_t stream;
+    int factor_count;     /* sample k is scaled by factors[k % factor_count] after that; 0: none */
+    double factors[8];
+} su_sampling;
+
+/* U (r,n,3) as su_pose_space_enter left it at the shape `rest` (n,3); q (samples,r). eigenvalues (r), may be NULL: l
+ * ascending. */
+su_status su_sample_states(su_pose_space *space, const double *U, const double *rest, const su_sampling *sampling,
+                           double *q, double *eigenvalues, su_error *err);
+
+/* Enters the place and fills rows->basis, force, target for the candidate tets (list (count), corners numbered in
+ * vertex (vertices)); blend and group are the caller's. Owned by rows, released by su_station_rows_free. */
+su_status su_elastic_rows(su_pose_space *space, const su_place *place, const su_sampling *sampling, int64_t count,
+                          const int32_t *list, int64_t vertices, const int32_t *vertex, su_station_rows *rows,
+                          su_error *err);
+
+/* Scales each sample so that its target has length 1; size: numbers of force a sample. */
+void su_rows_normalize(int64_t r, int64_t size, su_station_rows *rows);
+
+void su_station_rows_free(su_station_rows *rows);
+
+/* basis (vertices,3,r) in single precision of U (r,n,3) at the listed vertices. */
+void su_rows_basis(int64_t r, int64_t n, const double *U, int64_t vertices, const int32_t *vertex, float *basis);
+
+#endif

@@ -1,0 +1,428 @@
+#include "reduce/selection_pool.h"
+
+#include "core/memory.h"
+#include "linalg/nnls.h"
+
+#include <cblas.h>
+#include <lapacke.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { UNIT = 16, ROWS = 512 };   /* samples a work unit; rows a single-precision sum */
+
+static int64_t rows_of(const su_pool *pool, int64_t a) { return pool->problem->stations[a].samples * pool->problem->r; }
+
+void su_pool_free(su_pool *pool)
+{
+    if (!pool->problem) return;
+    for (int64_t a = 0; a < pool->problem->station_count; a++) {
+        if (pool->columns) free(pool->columns[a]);
+        if (pool->gram) free(pool->gram[a]);
+        if (pool->dot) free(pool->dot[a]);
+        if (pool->residual) free(pool->residual[a]);
+    }
+    free(pool->columns), free(pool->gram), free(pool->dot), free(pool->residual), free(pool->norm2);
+    free(pool->candidate), free(pool->slot_of), free(pool->kept);
+    *pool = (su_pool){0};
+}
+
+su_status su_pool_create(su_pool *pool, const su_fit_problem *problem, int threads, su_error *err)
+{
+    *pool = (su_pool){.problem = problem, .threads = threads};
+    int64_t stations = problem->station_count;
+    SU_TRY(SU_ALLOC(&pool->columns, stations, "cubature columns", err));
+    SU_TRY(SU_ALLOC(&pool->gram, stations, "cubature columns", err));
+    SU_TRY(SU_ALLOC(&pool->dot, stations, "cubature columns", err));
+    SU_TRY(SU_ALLOC(&pool->residual, stations, "cubature columns", err));
+    SU_TRY(SU_ALLOC(&pool->slot_of, problem->candidates, "cubature columns", err));
+    for (int64_t e = 0; e < problem->candidates; e++) pool->slot_of[e] = -1;
+    for (int64_t a = 0; a < stations; a++) SU_TRY(SU_ALLOC(&pool->residual[a], rows_of(pool, a), "cubature rows", err));
+    return SU_OK;
+}
+
+/* ---- columns ---- */
+
+/* B (width,r): the rows that the candidate's stored force meets: U at corners 1..3 minus U at corner 0, or U. */
+static int gather_rows(const su_fit_problem *p, const float *basis, int64_t e, float *B)
+{
+    const int32_t *corner = p->corner + e * p->corners;
+    int64_t r = p->r;
+    if (p->corners == 1) {
+        memcpy(B, basis + 3 * r * corner[0], (size_t)(3 * r) * sizeof *B);
+        return 3;
+    }
+    const float *first = basis + 3 * r * corner[0];
+    for (int c = 1; c < 4; c++) {
+        const float *other = basis + 3 * r * corner[c];
+        for (int64_t k = 0; k < 3 * r; k++) B[3 * r * (c - 1) + k] = other[k] - first[k];
+    }
+    return 9;
+}
+
+su_status su_pool_norms(su_pool *pool, su_error *err)
+{
+    const su_fit_problem *p = pool->problem;
+    int64_t r = p->r, count = p->candidates;
+    int failed = 0;
+    SU_TRY(SU_ALLOC(&pool->norm2, p->station_count * count, "cubature columns", err));
+#pragma omp parallel num_threads(pool->threads)
+    {
+        float *B = malloc((size_t)(9 * r) * sizeof *B);
+        if (!B) {
+#pragma omp atomic write
+            failed = 1;
+        }
+        for (int64_t a = 0; a < p->station_count; a++) {
+            const su_station_rows *station = &p->stations[a];
+#pragma omp for schedule(static)
+            for (int64_t e = 0; e < count; e++) {
+                if (!B) continue;
+                float W[81];
+                int width = gather_rows(p, station->basis, e, B);
+                cblas_ssyrk(CblasRowMajor, CblasUpper, CblasNoTrans, width, (int)r, 1, B, (int)r, 0, W, width);
+                double sum = 0;
+                for (int64_t k = 0; k < station->samples; k++) {
+                    const float *f = station->force + (k * count + e) * width;
+                    float part = 0;
+                    for (int i = 0; i < width; i++) {
+                        float row = 0.5f * W[width * i + i] * f[i];
+                        for (int j = i + 1; j < width; j++) row += W[width * i + j] * f[j];
+                        part += 2 * f[i] * row;
+                    }
+                    sum += part;
+                }
+                pool->norm2[a * count + e] = sum > 0 ? sum : 0;
+            }
+        }
+        free(B);
+    }
+    return failed ? su_fail(err, SU_AGAIN, "no memory for cubature columns") : SU_OK;
+}
+
+static su_status make_columns(su_pool *pool, int64_t count, const int32_t *candidate, int64_t a, float *out)
+{
+    const su_fit_problem *p = pool->problem;
+    const su_station_rows *station = &p->stations[a];
+    int64_t r = p->r, rows = rows_of(pool, a);
+    int width = p->corners == 1 ? 3 : 9;
+    float *B = malloc((size_t)(9 * r) * sizeof *B);
+    if (!B) return SU_AGAIN;
+    for (int64_t k = 0; k < count; k++) {
+        gather_rows(p, station->basis, candidate[k], B);
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)station->samples, (int)r, width, 1,
+                    station->force + (int64_t)candidate[k] * width, (int)(p->candidates * width), B, (int)r, 0,
+                    out + k * rows, (int)r);
+    }
+    free(B);
+    return SU_OK;
+}
+
+void su_pool_keep(su_pool *pool, bool first, int64_t count, const int64_t *slot)
+{
+    if (first && pool->kept) memset(pool->kept, 0, (size_t)pool->capacity);
+    for (int64_t k = 0; k < count; k++) pool->kept[slot[k]] = 1;
+}
+
+static su_status resize(void *pointer, int64_t old, int64_t count, size_t size, su_error *err)
+{
+    void **p = pointer, *more = realloc(*p, (size_t)count * size);
+    if (!more) return su_fail(err, SU_AGAIN, "no memory for %lld more cubature columns", (long long)(count - old));
+    memset((char *)more + (size_t)old * size, 0, (size_t)(count - old) * size);
+    *p = more;
+    return SU_OK;
+}
+
+static su_status grow_pool(su_pool *pool, int64_t wanted, su_error *err)
+{
+    int64_t old = pool->capacity, capacity = old ? old : 64;
+    while (capacity < wanted) capacity += capacity / 2;
+    if (capacity == old) return SU_OK;
+    SU_TRY(resize(&pool->candidate, old, capacity, sizeof *pool->candidate, err));
+    SU_TRY(resize(&pool->kept, old, capacity, 1, err));
+    for (int64_t a = 0; a < pool->problem->station_count; a++) {
+        int64_t rows = rows_of(pool, a);
+        double *gram;
+        SU_TRY(resize(&pool->columns[a], old * rows, capacity * rows, sizeof(float), err));
+        SU_TRY(resize(&pool->dot[a], old, capacity, sizeof(double), err));
+        SU_TRY(SU_ALLOC(&gram, capacity * capacity, "cubature columns", err));
+        for (int64_t k = 0; k < old; k++)
+            memcpy(gram + k * capacity, pool->gram[a] + k * old, (size_t)old * sizeof *gram);
+        free(pool->gram[a]);
+        pool->gram[a] = gram;
+    }
+    for (int64_t k = old; k < capacity; k++) pool->candidate[k] = -1;
+    pool->capacity = capacity;
+    return SU_OK;
+}
+
+/* Columns of `count` new slots at station a, their products with all columns and with the target. */
+static su_status fill_slots(su_pool *pool, int64_t count, const int32_t *candidate, const int64_t *slot, int64_t a)
+{
+    int64_t rows = rows_of(pool, a), size = pool->size, capacity = pool->capacity;
+    float *fresh = malloc((size_t)(count * rows) * sizeof *fresh), *part = malloc((size_t)(count * size) * sizeof *part);
+    double *sum = calloc((size_t)(count * size), sizeof *sum), *gram = pool->gram[a];
+    su_status status = fresh && part && sum ? make_columns(pool, count, candidate, a, fresh) : SU_AGAIN;
+    if (status == SU_OK) {
+        const double *target = pool->problem->stations[a].target;
+        for (int64_t k = 0; k < count; k++) {
+            double dot = 0;
+            for (int64_t i = 0; i < rows; i++) dot += fresh[k * rows + i] * target[i];
+            pool->dot[a][slot[k]] = dot;
+            memcpy(pool->columns[a] + slot[k] * rows, fresh + k * rows, (size_t)rows * sizeof *fresh);
+        }
+        for (int64_t from = 0; from < rows; from += ROWS) {
+            int64_t more = rows - from < ROWS ? rows - from : ROWS;
+            cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)count, (int)size, (int)more, 1, fresh + from,
+                        (int)rows, pool->columns[a] + from, (int)rows, 0, part, (int)size);
+            for (int64_t i = 0; i < count * size; i++) sum[i] += part[i];
+        }
+        for (int64_t k = 0; k < count; k++)
+            for (int64_t l = 0; l < size; l++)
+                gram[slot[k] * capacity + l] = gram[l * capacity + slot[k]] = sum[k * size + l];
+    }
+    free(fresh), free(part), free(sum);
+    return status;
+}
+
+su_status su_pool_add(su_pool *pool, int64_t count, const int32_t *candidate, int64_t *slot, su_error *err)
+{
+    int64_t fresh = 0, next = 0, *new_slot;
+    int32_t *new_candidate;
+    if (count == 0) return SU_OK;
+    SU_TRY(SU_ALLOC(&new_slot, count, "cubature columns", err));
+    su_status status;
+    SU_GO(SU_ALLOC(&new_candidate, count, "cubature columns", err));
+    int64_t unused = 0;
+    for (int64_t k = 0; k < pool->size; k++) unused += !pool->kept[k];
+    bool reuse = unused > count + 2 * (pool->size - unused);
+    SU_GO(grow_pool(pool, pool->size + count, err));
+    for (int64_t k = 0; k < count; k++)
+        if (pool->slot_of[candidate[k]] >= 0) pool->kept[pool->slot_of[candidate[k]]] = 1;
+    for (int64_t k = 0; k < count; k++) {
+        slot[k] = pool->slot_of[candidate[k]];
+        if (slot[k] >= 0) continue;
+        while (reuse && next < pool->size && pool->kept[next]) next++;
+        if (reuse && next < pool->size) {
+            slot[k] = next++;
+            pool->slot_of[pool->candidate[slot[k]]] = -1;
+        } else {
+            slot[k] = pool->size++;
+        }
+        pool->kept[slot[k]] = 1;
+        pool->candidate[slot[k]] = candidate[k];
+        pool->slot_of[candidate[k]] = (int32_t)slot[k];
+        new_slot[fresh] = slot[k];
+        new_candidate[fresh++] = candidate[k];
+    }
+    int failed = 0;
+#pragma omp parallel for num_threads(pool->threads) schedule(dynamic)
+    for (int64_t a = 0; a < pool->problem->station_count; a++)
+        if (fresh > 0 && fill_slots(pool, fresh, new_candidate, new_slot, a) != SU_OK) {
+#pragma omp atomic write
+            failed = 1;
+        }
+    if (failed) status = su_fail(err, SU_AGAIN, "no memory for cubature columns");
+done:
+    free(new_slot), free(new_candidate);
+    return status;
+}
+
+/* ---- weights ---- */
+
+/* Normal matrix (count,count) of group i and, where h is not NULL, right-hand side with the other groups held. */
+static void normal_equations(const su_pool *pool, int64_t i, int64_t count, const int64_t *slot, int64_t stride,
+                             const double *weights, double *G, double *h, double *v)
+{
+    const su_fit_problem *p = pool->problem;
+    memset(G, 0, (size_t)(count * count) * sizeof *G);
+    if (h) memset(h, 0, (size_t)count * sizeof *h);
+    for (int64_t a = 0; a < p->station_count; a++) {
+        const su_station_rows *station = &p->stations[a];
+        double w = station->blend[i], w2 = w * w;
+        if (w == 0) continue;
+        bool others = false;
+        for (int64_t k = 0; h && k < count; k++) {
+            v[k] = 0;
+            for (int64_t j = 0; j < p->groups; j++)
+                if (j != i) v[k] += station->blend[j] * weights[j * stride + k];
+            others = others || v[k] != 0;
+        }
+        const double *gram = pool->gram[a];
+        for (int64_t k = 0; k < count; k++) {
+            const double *row = gram + slot[k] * pool->capacity;
+            double held = 0;
+            for (int64_t l = 0; l < count; l++) G[k * count + l] += w2 * row[slot[l]];
+            for (int64_t l = 0; others && l < count; l++) held += row[slot[l]] * v[l];
+            if (h) h[k] += w * (pool->dot[a][slot[k]] - held);
+        }
+    }
+}
+
+su_status su_pool_fit(su_pool *pool, int64_t count, const int64_t *slot, int64_t stride, double *weights, int sweeps,
+                      su_error *err)
+{
+    int64_t groups = pool->problem->groups;
+    double *G, *h = NULL, *v = NULL, *x = NULL;
+    if (count == 0) return SU_OK;
+    SU_TRY(SU_ALLOC(&G, count * count, "cubature weights", err));
+    su_status status;
+    SU_GO(SU_ALLOC(&h, count, "cubature weights", err));
+    SU_GO(SU_ALLOC(&v, count, "cubature weights", err));
+    SU_GO(SU_ALLOC(&x, count, "cubature weights", err));
+    for (int sweep = 0; sweep < sweeps; sweep++) {
+        double moved = 0, size = 0;
+        for (int64_t i = 0; i < groups; i++) {
+            normal_equations(pool, i, count, slot, stride, weights, G, h, v);
+            memcpy(x, weights + i * stride, (size_t)count * sizeof *x);
+            SU_GO(su_nnls(count, G, h, x, err));
+            for (int64_t k = 0; k < count; k++) {
+                double d = x[k] - weights[i * stride + k];
+                moved += d * d * G[k * count + k], size += x[k] * x[k] * G[k * count + k];
+                weights[i * stride + k] = x[k];
+            }
+        }
+        if (groups == 1 || moved <= 1e-12 * size) break;
+    }
+    status = SU_OK;
+done:
+    free(G), free(h), free(v), free(x);
+    return status;
+}
+
+su_status su_pool_residual(su_pool *pool, int64_t count, const int64_t *slot, int64_t stride, const double *weights,
+                           su_error_pair *errors, su_error *err)
+{
+    const su_fit_problem *p = pool->problem;
+    int failed = 0;
+#pragma omp parallel for num_threads(pool->threads) schedule(dynamic)
+    for (int64_t a = 0; a < p->station_count; a++) {
+        const su_station_rows *station = &p->stations[a];
+        int64_t rows = rows_of(pool, a), r = p->r;
+        double *residual = malloc((size_t)(rows + 1) * sizeof *residual);
+        if (!residual) {
+#pragma omp atomic write
+            failed = 1;
+            continue;
+        }
+        memcpy(residual, station->target, (size_t)rows * sizeof *residual);
+        for (int64_t k = 0; k < count; k++) {
+            const float *column = pool->columns[a] + slot[k] * rows;
+            double v = 0;
+            for (int64_t i = 0; i < p->groups; i++) v += station->blend[i] * weights[i * stride + k];
+            for (int64_t i = 0; v != 0 && i < rows; i++) residual[i] -= v * column[i];
+        }
+        double mean = 0, square = 0;
+        for (int64_t k = 0; k < station->samples; k++) {
+            double sum = 0;
+            for (int64_t i = 0; i < r; i++) sum += residual[k * r + i] * residual[k * r + i];
+            mean += sqrt(sum), square += sum;
+        }
+        for (int64_t i = 0; i < rows; i++) pool->residual[a][i] = (float)residual[i];
+        double samples = station->samples > 0 ? (double)station->samples : 1;
+        errors[a] = (su_error_pair){mean / samples, sqrt(square / samples)};
+        free(residual);
+    }
+    return failed ? su_fail(err, SU_AGAIN, "no memory for cubature rows") : SU_OK;
+}
+
+su_status su_pool_losses(su_pool *pool, int64_t count, const int64_t *slot, int64_t stride, const double *weights,
+                         double *loss, su_error *err)
+{
+    double *G;
+    int64_t *list = NULL;
+    memset(loss, 0, (size_t)count * sizeof *loss);
+    if (count == 0) return SU_OK;
+    SU_TRY(SU_ALLOC(&G, count * count, "cubature weights", err));
+    su_status status = SU_ALLOC(&list, count, "cubature weights", err);
+    for (int64_t i = 0; status == SU_OK && i < pool->problem->groups; i++) {
+        int64_t used = 0;
+        for (int64_t k = 0; k < count; k++)
+            if (weights[i * stride + k] > 0) list[used++] = slot[k];
+        if (used == 0) continue;
+        normal_equations(pool, i, used, list, stride, NULL, G, NULL, NULL);
+        double trace = 0;
+        for (int64_t k = 0; k < used; k++) trace = fmax(trace, G[k * used + k]);
+        for (int64_t k = 0; k < used; k++) G[k * used + k] += 1e-8 * trace + 1e-6 * G[k * used + k];
+        if (LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'U', (int)used, G, (int)used) != 0 ||
+            LAPACKE_dpotri(LAPACK_COL_MAJOR, 'U', (int)used, G, (int)used) != 0) {
+            status = su_fail(err, SU_NUMERICS, "the normal matrix of the cubature weights is not positive definite");
+            break;
+        }
+        int64_t a = 0;
+        for (int64_t k = 0; k < count; k++) {
+            double v = weights[i * stride + k];
+            if (v > 0) loss[k] += v * v / G[a * used + a], a++;
+        }
+    }
+    free(G), free(list);
+    return status;
+}
+
+/* ---- gradient ---- */
+
+/* One unit of samples: z = residual . U' in the full space, then force . z for every candidate. */
+static void unit_gradient(const su_pool *pool, int64_t a, int64_t from, int64_t count, float *z, float *out)
+{
+    const su_fit_problem *p = pool->problem;
+    const su_station_rows *station = &p->stations[a];
+    int64_t width = p->corners == 1 ? 3 : 9, size = 3 * p->vertices;
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)count, (int)size, (int)p->r, 1,
+                pool->residual[a] + from * p->r, (int)p->r, station->basis, (int)p->r, 0, z, (int)size);
+    memset(out, 0, (size_t)p->candidates * sizeof *out);
+    for (int64_t k = 0; k < count; k++) {
+        const float *x = z + k * size, *f = station->force + (from + k) * p->candidates * width;
+        for (int64_t e = 0; e < p->candidates; e++, f += width) {
+            const int32_t *corner = p->corner + e * p->corners;
+            const float *x0 = x + 3 * (int64_t)corner[0];
+            if (p->corners == 1) {
+                out[e] += f[0] * x0[0] + f[1] * x0[1] + f[2] * x0[2];
+                continue;
+            }
+            float sum = 0;
+            for (int c = 0; c < 3; c++) {
+                const float *y = x + 3 * (int64_t)corner[c + 1];
+                sum += f[3 * c] * (y[0] - x0[0]) + f[3 * c + 1] * (y[1] - x0[1]) + f[3 * c + 2] * (y[2] - x0[2]);
+            }
+            out[e] += sum;
+        }
+    }
+}
+
+su_status su_pool_gradient(su_pool *pool, double *out, su_error *err)
+{
+    const su_fit_problem *p = pool->problem;
+    int64_t stations = p->station_count, count = p->candidates, units = 0;
+    for (int64_t a = 0; a < stations; a++) units += (p->stations[a].samples + UNIT - 1) / UNIT;
+    int64_t (*work)[3] = NULL;   /* station, first sample, samples */
+    float *part = NULL;
+    su_status status;
+    SU_GO(SU_ALLOC(&work, units, "cubature gradients", err));
+    SU_GO(SU_ALLOC(&part, units * count, "cubature gradients", err));
+    units = 0;
+    for (int64_t a = 0; a < stations; a++)
+        for (int64_t k = 0; k < p->stations[a].samples; k += UNIT) {
+            int64_t more = p->stations[a].samples - k;
+            work[units][0] = a, work[units][1] = k, work[units++][2] = more < UNIT ? more : UNIT;
+        }
+    int failed = 0;
+#pragma omp parallel num_threads(pool->threads)
+    {
+        float *z = malloc((size_t)(UNIT * 3 * p->vertices) * sizeof *z);
+        if (!z) {
+#pragma omp atomic write
+            failed = 1;
+        }
+#pragma omp for schedule(dynamic)
+        for (int64_t u = 0; u < units; u++)
+            if (z) unit_gradient(pool, work[u][0], work[u][1], work[u][2], z, part + u * count);
+        free(z);
+    }
+    memset(out, 0, (size_t)(stations * count) * sizeof *out);
+    for (int64_t u = 0; u < units; u++)
+        for (int64_t e = 0; e < count; e++) out[work[u][0] * count + e] += part[u * count + e];
+    if (failed) status = su_fail(err, SU_AGAIN, "no memory for cubature gradients");
+done:
+    free(work), free(part);
+    return status;
+}

@@ -1,0 +1,142 @@
+#include "beam_space.h"
+#include "core/threads.h"
+#include "reduce/elastic_rows.h"
+#include "reduce/pose_space.h"
+#include "reduce/selection.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+void openblas_set_num_threads(int);
+
+/* A beam of 300 vertices and 1,152 tets, three poses, 12 modes; every tet a candidate. */
+typedef struct fixture {
+    beam_space beam;
+    su_pose_space space;
+    int32_t *all_tets, *all_vertices;
+} fixture;
+
+enum { R = 12, M = 3 };
+
+static int make_fixture(void **state)
+{
+    fixture *f = calloc(1, sizeof *f);
+    const double angles[M] = {0, 0.8, 1.6};
+    f->beam = beam_space_create(beam_create(12, 4, 4, 1, 0.25, 0.2), M, angles, R);
+    if (su_pose_space_create(&f->space, &f->beam.tet, &f->beam.fit, &f->beam.basis, SU_NEOHOOKEAN, SU_COROTATED, 2,
+                             NULL) != SU_OK)
+        return -1;
+    f->all_tets = calloc((size_t)f->space.t, sizeof(int32_t));
+    f->all_vertices = calloc((size_t)f->space.n, sizeof(int32_t));
+    for (int32_t e = 0; e < f->space.t; e++) f->all_tets[e] = e;
+    for (int32_t v = 0; v < f->space.n; v++) f->all_vertices[v] = v;
+    *state = f;
+    return 0;
+}
+
+static int free_fixture(void **state)
+{
+    fixture *f = *state;
+    su_pose_space_free(&f->space);
+    beam_space_free(&f->beam);
+    free(f->all_tets), free(f->all_vertices), free(f);
+    return 0;
+}
+
+/* Rows at the example poses and, where between is set, at the middle of each pair of neighbours. */
+static su_fit_problem make_problem(fixture *f, int samples, uint64_t seed, double amplitude, int between)
+{
+    su_pose_space *space = &f->space;
+    su_fit_problem p = {.r = R, .groups = M, .candidates = space->t, .vertices = space->n, .corners = 4,
+                        .corner = f->beam.shape.tets};
+    p.station_count = M + (between ? M - 1 : 0);
+    p.stations = calloc((size_t)p.station_count, sizeof *p.stations);
+    double *x = calloc((size_t)(3 * space->n), sizeof *x);
+    for (int64_t a = 0; a < p.station_count; a++) {
+        su_place place;
+        if (a < M) {
+            assert_int_equal(su_place_at_pose(space, a, &place, NULL), SU_OK);
+        } else {
+            double angle = 0.5 * (f->beam.fit.params[a - M] + f->beam.fit.params[a - M + 1]);
+            beam_bend(&f->beam.shape, angle, x);
+            assert_int_equal(su_place_create(space, -1, &angle, x, &place, NULL), SU_OK);
+        }
+        su_sampling sampling = {.samples = samples, .amplitude = amplitude, .seed = seed, .stream = (uint64_t)a};
+        su_station_rows *rows = &p.stations[a];
+        assert_int_equal(su_elastic_rows(space, &place, &sampling, space->t, f->all_tets, space->n, f->all_vertices,
+                                         rows, NULL), SU_OK);
+        rows->blend = calloc(M, sizeof(double));
+        memcpy(rows->blend, place.positive, M * sizeof(double));
+        rows->group = (int)place.pose;
+        su_place_free(&place);
+    }
+    free(x);
+    return p;
+}
+
+static void free_problem(su_fit_problem *p)
+{
+    for (int64_t a = 0; a < p->station_count; a++) su_station_rows_free(&p->stations[a]);
+    free(p->stations);
+}
+
+static void all_tets_with_weight_one_are_exact(void **state)
+{
+    fixture *f = *state;
+    su_fit_problem p = make_problem(f, 6, 1, 0.05, 1);
+    double *ones = calloc((size_t)(M * p.candidates), sizeof *ones);
+    su_error_pair errors[2 * M];
+    for (int64_t k = 0; k < M * p.candidates; k++) ones[k] = 1;
+    assert_int_equal(su_fit_errors(&p, p.candidates, f->all_tets, ones, 2, errors, NULL), SU_OK);
+    for (int64_t a = 0; a < p.station_count; a++) assert_true(errors[a].rms < 1e-4);
+    free(ones);
+    free_problem(&p);
+}
+
+static void few_tets_reach_two_per_cent(void **state)
+{
+    fixture *f = *state;
+    double started = su_seconds();
+    su_fit_problem p = make_problem(f, 60, 1, 0.05, 1);
+    double made = su_seconds();
+    su_fit_settings settings = {.error = 0.02, .threads = 2};
+    su_selection set;
+    assert_int_equal(su_select_points(&p, &settings, &set, NULL), SU_OK);
+    printf("# %lld of %lld tets for %.2f %% (rows %.2f s, search %.2f s)\n", (long long)set.count,
+           (long long)p.candidates, 100 * set.worst, made - started, su_seconds() - made);
+    for (int64_t a = 0; a < p.station_count; a++)
+        printf("# station %lld: mean %.2f %%, rms %.2f %%\n", (long long)a, 100 * set.errors[a].mean,
+               100 * set.errors[a].rms);
+    for (int k = 0; k < set.curve_count; k++)
+        printf("# curve %lld %.2f %%\n", (long long)set.curve[k].count, 100 * set.curve[k].error);
+    assert_true(set.worst <= 0.02);
+    for (int64_t k = 0; k < M * set.count; k++) assert_true(set.weights[k] >= 0);
+    const double amplitudes[] = {0.025, 0.05, 0.075};
+    for (int k = 0; k < 3; k++) {
+        su_fit_problem fresh = make_problem(f, 40, 99, amplitudes[k], 1);
+        su_error_pair errors[2 * M];
+        assert_int_equal(su_fit_errors(&fresh, set.count, set.chosen, set.weights, 2, errors, NULL), SU_OK);
+        printf("# fresh at %.3f:", amplitudes[k]);
+        for (int64_t a = 0; a < p.station_count; a++) printf(" %.2f", 100 * errors[a].mean);
+        printf("\n");
+        free_problem(&fresh);
+    }
+    su_selection_free(&set);
+    free_problem(&p);
+}
+
+int main(void)
+{
+    openblas_set_num_threads(1);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(all_tets_with_weight_one_are_exact, make_fixture, free_fixture),
+        cmocka_unit_test_setup_teardown(few_tets_reach_two_per_cent, make_fixture, free_fixture),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
