@@ -1,0 +1,396 @@
+#include "rig/character.h"
+
+#include "geometry/affine.h"
+#include "geometry/polygon.h"
+#include "rig/character_internal.h"
+#include "rig/weld.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WELD_DISTANCE 4e-6   /* of the diagonal */
+
+static su_status no_memory(su_error *err) { return su_fail(err, SU_AGAIN, "not enough memory for the character"); }
+
+#define TAKE(arena, pointer, count)                                                                                  \
+    do {                                                                                                             \
+        (pointer) = su_arena_alloc(arena, count, sizeof *(pointer));                                                 \
+        if (!(pointer)) return no_memory(err);                                                                       \
+    } while (0)
+
+double su_choose_unit(double file_unit, double extent, int *guessed)
+{
+    static const double candidates[] = {1.0, 0.01, 0.001};
+    double own = file_unit > 0.0 ? file_unit : 1.0;
+    *guessed = 0;
+    if (own * extent >= 0.1 && own * extent <= 50.0) return own;
+    for (int i = 0; i < 3; i++) {
+        double size = candidates[i] * extent;
+        if (size < 0.1 || size > 50.0) continue;
+        *guessed = 1;
+        return candidates[i];
+    }
+    return own;
+}
+
+/* ---- which meshes ---- */
+
+static int is_skinned(const su_scene_mesh *mesh)
+{
+    for (int64_t i = 0; i < mesh->bones; i++)
+        if (mesh->bone[i].count > 0) return 1;
+    return 0;
+}
+
+static int name_in(const char *name, const char *const *list, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(name, list[i]) == 0) return 1;
+    return 0;
+}
+
+/* An object is all meshes of one node, and has its name; nameless nodes take the name of the mesh. */
+static const char *object_name(const su_scene *scene, const su_scene_instance *at)
+{
+    const char *name = scene->node[at->node].name;
+    if (!name[0]) name = scene->mesh[at->mesh].name;
+    return name[0] ? name : "object";
+}
+
+/* Does the node or one above it carry skin? */
+static int under_joint(const su_scene *scene, const uint8_t *joint, int32_t node)
+{
+    while (node >= 0 && !joint[node]) node = scene->node[node].parent;
+    return node >= 0;
+}
+
+static su_status check_names(const su_scene *scene, const char *const *list, int count, su_error *err)
+{
+    for (int i = 0; i < count; i++) {
+        int found = 0;
+        for (int64_t k = 0; k < scene->instances; k++)
+            found |= strcmp(object_name(scene, &scene->instance[k]), list[i]) == 0;
+        if (!found) return su_fail(err, SU_INPUT, "no object is called '%s'; --list names them", list[i]);
+    }
+    return SU_OK;
+}
+
+static su_status choose_parts(su_character *c, const su_character_options *options, su_arena *scratch, su_error *err)
+{
+    const su_scene *scene = c->scene;
+    uint8_t *joint;
+    int skinned = 0;
+    SU_TRY(check_names(scene, options->objects, options->object_count, err));
+    SU_TRY(check_names(scene, options->rigid, options->rigid_count, err));
+    TAKE(scratch, joint, scene->nodes);
+    TAKE(&c->arena, c->part, scene->instances);
+    TAKE(&c->arena, c->object_names, scene->instances);
+    for (int64_t i = 0; i < scene->instances; i++) {
+        const su_scene_mesh *mesh = &scene->mesh[scene->instance[i].mesh];
+        skinned |= is_skinned(mesh);
+        for (int64_t b = 0; b < mesh->bones; b++) joint[mesh->bone[b].node] |= mesh->bone[b].count > 0;
+    }
+    for (int64_t i = 0; i < scene->instances; i++) {
+        const su_scene_instance *at = &scene->instance[i];
+        const su_scene_mesh *mesh = &scene->mesh[at->mesh];
+        const char *name = object_name(scene, at);
+        int hangs = skinned && !is_skinned(mesh);
+        if (mesh->polygons == 0 || (options->object_count && !name_in(name, options->objects, options->object_count)))
+            continue;
+        if (hangs && !options->object_count && !under_joint(scene, joint, at->node)) {   /* a floor, a prop on it */
+            c->left_out++;
+            continue;
+        }
+        su_character_part *part = &c->part[c->parts];
+        if (c->parts == 0 || part[-1].node != at->node) c->object_names[c->objects++] = name;
+        *part = (su_character_part){.node = at->node, .mesh = at->mesh, .object = (int32_t)c->objects - 1, .first = c->N};
+        part->rigid = (hangs && mesh->shapes == 0) || name_in(name, options->rigid, options->rigid_count);
+        c->parts++;
+        c->N += mesh->vertices, c->P += mesh->polygons, c->corners += mesh->corners;
+    }
+    if (c->parts == 0) return su_fail(err, SU_INPUT, "no mesh is left to import");
+    if (c->N > INT32_MAX / 4 || c->corners > INT32_MAX)
+        return su_fail(err, SU_INPUT, "the character has more vertices than supple can number");
+    return SU_OK;
+}
+
+/* ---- neutral pose, unit ---- */
+
+static void scale_affine(double m[16], double unit, const double shift[3])
+{
+    for (int i = 0; i < 12; i++) m[i] *= unit;
+    for (int i = 0; i < 3; i++) m[4 * i + 3] += shift[i];
+}
+
+static void grow_box(const su_scene_mesh *mesh, const double bind[16], double low[3], double high[3])
+{
+    for (int64_t k = 0; k < mesh->corners; k++) {
+        double p[3];
+        su_affine_point(bind, mesh->positions + 3 * (int64_t)mesh->face_indices[k], p);
+        for (int i = 0; i < 3; i++) low[i] = fmin(low[i], p[i]), high[i] = fmax(high[i], p[i]);
+    }
+}
+
+/* Bind matrices of all parts in metres: skinned meshes first, the largest of them before all. */
+static su_status place_parts(su_character *c, const su_character_options *options, su_bind_pose *bind, su_error *err)
+{
+    const su_scene *scene = c->scene;
+    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY}, extent = 0.0;
+    int64_t largest = -1;
+    for (int64_t i = 0; i < c->parts; i++)
+        if (is_skinned(&scene->mesh[c->part[i].mesh]) &&
+            (largest < 0 || scene->mesh[c->part[i].mesh].vertices > scene->mesh[c->part[largest].mesh].vertices))
+            largest = i;
+    if (largest >= 0)
+        su_bind_pose_mesh(bind, &scene->mesh[c->part[largest].mesh], c->part[largest].node, c->part[largest].bind);
+    for (int pass = 0; pass < 2; pass++)
+        for (int64_t i = 0; i < c->parts; i++)
+            if (i != largest && is_skinned(&scene->mesh[c->part[i].mesh]) == (pass == 0))
+                su_bind_pose_mesh(bind, &scene->mesh[c->part[i].mesh], c->part[i].node, c->part[i].bind);
+    for (int64_t i = 0; i < c->parts; i++) {
+        su_character_part *part = &c->part[i];
+        if (!is_skinned(&scene->mesh[part->mesh]) && !bind->known[part->node]) {
+            memcpy(bind->rest + 16 * part->node, part->bind, sizeof part->bind);
+            bind->known[part->node] = 1;
+        }
+        grow_box(&scene->mesh[part->mesh], part->bind, low, high);
+    }
+    for (int i = 0; i < 3; i++) extent = fmax(extent, high[i] - low[i]);
+    if (!(extent > 0.0) || !isfinite(extent))
+        return su_fail(err, SU_INPUT, "the character has no size: its bind pose is a point or not finite");
+
+    c->unit = options->unit > 0.0 ? options->unit : su_choose_unit(scene->unit, extent, &c->unit_guessed);
+    double shift[3] = {0, 0, 0}, far = 0.0, diagonal = c->unit * su_distance3(low, high);
+    for (int i = 0; i < 3; i++) {
+        c->size[i] = c->unit * (high[i] - low[i]);
+        shift[i] = -0.5 * c->unit * (low[i] + high[i]);
+        far = fmax(far, fabs(shift[i]));
+    }
+    /* A character that was bound far from the origin would lose its digits in 32-bit positions. */
+    for (int i = 0; i < 3; i++) shift[i] = far > 100.0 * diagonal ? shift[i] : 0.0;
+    const double none[3] = {0, 0, 0};
+    memcpy(c->convert, bind->up, sizeof c->convert);
+    scale_affine(c->convert, c->unit, none);
+    for (int64_t i = 0; i < c->parts; i++) scale_affine(c->part[i].bind, c->unit, shift);
+    for (int64_t i = 0; i < scene->nodes; i++)
+        if (bind->known[i]) scale_affine(bind->rest + 16 * i, c->unit, shift);
+    scale_affine(bind->up, c->unit, none);
+    c->diagonal = diagonal;
+    return SU_OK;
+}
+
+/* ---- source vertices ---- */
+
+/* Blend shapes of the same object and name are one. */
+static int64_t find_morph(const su_character *c, int32_t object, const char *name)
+{
+    for (int64_t k = 0; k < c->K; k++)
+        if (c->part[c->morph[k].part].object == object && strcmp(c->morph[k].name, name) == 0) return k;
+    return -1;
+}
+
+static su_status collect_morphs(su_character *c, su_error *err)
+{
+    int64_t most = 0;
+    for (int64_t i = 0; i < c->parts; i++) most += c->part[i].rigid ? 0 : c->scene->mesh[c->part[i].mesh].shapes;
+    TAKE(&c->arena, c->morph, most);
+    for (int64_t i = 0; i < c->parts; i++) {
+        const su_scene_mesh *mesh = &c->scene->mesh[c->part[i].mesh];
+        for (int64_t s = 0; s < mesh->shapes && !c->part[i].rigid; s++)
+            if (find_morph(c, c->part[i].object, mesh->shape_names[s]) < 0)
+                c->morph[c->K++] = (su_morph_source){mesh->shape_names[s], (int32_t)i, (int32_t)s};
+    }
+    return SU_OK;
+}
+
+/* Where two objects have shapes of one name, the object's name goes in front. */
+static su_status name_morphs(su_character *c, su_error *err)
+{
+    const char **name;
+    TAKE(&c->arena, name, c->K);
+    for (int64_t k = 0; k < c->K; k++) {
+        int alike = 0;
+        for (int64_t j = 0; j < c->K; j++) alike += strcmp(c->morph[j].name, c->morph[k].name) == 0;
+        name[k] = c->morph[k].name;
+        if (alike < 2) continue;
+        const char *object = c->object_names[c->part[c->morph[k].part].object];
+        size_t room = strlen(object) + strlen(c->morph[k].name) + 2;
+        char *text;
+        TAKE(&c->arena, text, (int64_t)room);
+        snprintf(text, room, "%s.%s", object, c->morph[k].name);
+        name[k] = text;
+    }
+    for (int64_t k = 0; k < c->K; k++) c->morph[k].name = name[k];
+    return SU_OK;
+}
+
+/* Copies of faces and attributes of one part; mirrored parts turn their faces round to stay outward. */
+static void append_faces(su_character *c, const su_character_part *part, int64_t *face, int64_t *corner)
+{
+    const su_scene_mesh *mesh = &c->scene->mesh[part->mesh];
+    double linear[9];
+    su_affine_linear(part->bind, linear);
+    int mirrored = su_det3(linear) < 0.0;
+    const int32_t *from = mesh->face_indices;
+    for (int64_t f = 0; f < mesh->polygons; from += mesh->face_counts[f++]) {
+        int32_t count = mesh->face_counts[f];
+        c->face_counts[(*face)++] = count;
+        for (int32_t k = 0; k < count; k++)
+            c->face_indices[(*corner)++] = (int32_t)part->first + from[mirrored ? count - 1 - k : k];
+    }
+}
+
+static su_status gather_sources(su_character *c, su_source_skin *source, su_arena *scratch, su_error *err)
+{
+    int with_uv = 0, with_color = 0;
+    int64_t face = 0, corner = 0;
+    for (int64_t i = 0; i < c->parts; i++) {
+        with_uv |= c->scene->mesh[c->part[i].mesh].uv != NULL;
+        with_color |= c->scene->mesh[c->part[i].mesh].color != NULL;
+    }
+    TAKE(&c->arena, c->face_counts, c->P);
+    TAKE(&c->arena, c->face_indices, c->corners);
+    TAKE(&c->arena, c->object_ids, c->N);
+    TAKE(&c->arena, c->object_xform, 16 * c->objects);
+    if (with_uv) TAKE(&c->arena, c->uv, 2 * c->N);
+    if (with_color) TAKE(&c->arena, c->color, 4 * c->N);
+    TAKE(scratch, source->points, 3 * c->N);
+    TAKE(scratch, source->shape_offsets, 3 * c->N * c->K);
+    for (int64_t i = 0; i < c->parts; i++) {
+        const su_character_part *part = &c->part[i];
+        const su_scene_mesh *mesh = &c->scene->mesh[part->mesh];
+        double linear[9];
+        su_affine_linear(part->bind, linear);
+        append_faces(c, part, &face, &corner);
+        for (int64_t v = 0; v < mesh->vertices; v++) {
+            int64_t to = part->first + v;
+            c->object_ids[to] = part->object;
+            su_affine_point(part->bind, mesh->positions + 3 * v, source->points + 3 * to);
+            for (int k = 0; k < 2 && mesh->uv; k++) c->uv[2 * to + k] = mesh->uv[2 * v + k];
+            for (int k = 0; k < 4 && with_color; k++) c->color[4 * to + k] = mesh->color ? mesh->color[4 * v + k] : 1.0f;
+        }
+        for (int64_t s = 0; s < mesh->shapes && !part->rigid; s++) {
+            int64_t k = find_morph(c, part->object, mesh->shape_names[s]);
+            for (int64_t v = 0; v < mesh->vertices; v++) {
+                double *offset = source->shape_offsets + 3 * (c->N * k + part->first + v);
+                su_sub3(mesh->shape_positions + 3 * (mesh->vertices * s + v), mesh->positions + 3 * v, offset);
+                su_mulv3(linear, offset, offset);
+            }
+        }
+    }
+    if (with_uv) {
+        TAKE(&c->arena, c->uv_indices, c->corners);
+        memcpy(c->uv_indices, c->face_indices, (size_t)c->corners * sizeof *c->uv_indices);
+        c->uvs = c->N;
+    }
+    return SU_OK;
+}
+
+/* ---- welded skin ---- */
+
+static su_status weld_sources(su_character *c, const su_source_skin *source, su_arena *scratch, su_error *err)
+{
+    int32_t *first;
+    TAKE(scratch, first, c->N);
+    TAKE(&c->arena, c->source_vertex, c->N);
+    su_weld_input input = {c->N, source->points, c->object_ids, &source->skin, c->K, source->shape_offsets,
+                           WELD_DISTANCE * c->diagonal};
+    SU_TRY(su_weld(&input, c->source_vertex, first, &c->nbar, err));
+
+    int64_t entries = 0, *start;
+    int32_t *bone;
+    double *weight;
+    for (int64_t i = 0; i < c->nbar; i++) entries += source->skin.start[first[i] + 1] - source->skin.start[first[i]];
+    TAKE(&c->arena, c->neutral, 3 * c->nbar);
+    TAKE(&c->arena, c->morphs, 3 * c->nbar * c->K);
+    TAKE(&c->arena, start, c->nbar + 1);
+    TAKE(&c->arena, bone, entries);
+    TAKE(&c->arena, weight, entries);
+    for (int64_t i = 0; i < c->nbar; i++) {
+        memcpy(c->neutral + 3 * i, source->points + 3 * (int64_t)first[i], 3 * sizeof(double));
+        for (int64_t k = 0; k < c->K; k++)
+            memcpy(c->morphs + 3 * (c->nbar * k + i), source->shape_offsets + 3 * (c->N * k + first[i]), 3 * sizeof(double));
+        start[i + 1] = start[i];
+        for (int64_t k = source->skin.start[first[i]]; k < source->skin.start[first[i] + 1]; k++) {
+            bone[start[i + 1]] = source->skin.bone[k];
+            weight[start[i + 1]++] = source->skin.weight[k];
+        }
+    }
+    c->skin = (su_skin){c->nbar, start, bone, weight};
+    return SU_OK;
+}
+
+static su_status cut_triangles(su_character *c, su_error *err)
+{
+    TAKE(&c->arena, c->triangles, 3 * (c->corners - 2 * c->P));
+    SU_TRY(su_polygons_triangulate(c->P, c->face_counts, c->face_indices, c->source_vertex, c->neutral, c->triangles,
+                                   &c->T, &c->degenerate, err));
+    return c->T > 0 ? SU_OK : su_fail(err, SU_INPUT, "the mesh has no triangle with area");
+}
+
+/* Vertices of rigid parts, and those that no triangle uses: flesh must not reach out for them. */
+static su_status mark_rigid(su_character *c, su_error *err)
+{
+    uint8_t *rigid;
+    int any = 0;
+    TAKE(&c->arena, rigid, c->nbar);
+    memset(rigid, 1, (size_t)c->nbar);
+    for (int64_t k = 0; k < 3 * c->T; k++) rigid[c->triangles[k]] = 0;
+    for (int64_t i = 0; i < c->parts; i++) {
+        int64_t count = c->scene->mesh[c->part[i].mesh].vertices;
+        for (int64_t v = 0; v < count && c->part[i].rigid; v++) rigid[c->source_vertex[c->part[i].first + v]] = 1;
+    }
+    int all = 1;
+    for (int64_t i = 0; i < c->nbar; i++) any |= rigid[i], all &= rigid[i];
+    if (all) return su_fail(err, SU_INPUT, "every vertex is rigid: nothing is left to simulate");
+    if (any) c->rigid = rigid;
+    return SU_OK;
+}
+
+/* FBX comes with a vertex for each polygon corner; joined corners are the vertices that an artist sees. */
+static void use_welded_sources(su_character *c)
+{
+    for (int64_t k = 0; k < c->corners; k++) c->face_indices[k] = c->source_vertex[c->face_indices[k]];
+    for (int64_t v = c->N - 1; v >= 0; v--) {   /* the first corner wins */
+        c->object_ids[c->source_vertex[v]] = c->object_ids[v];
+        for (int k = 0; k < 4 && c->color; k++) c->color[4 * (int64_t)c->source_vertex[v] + k] = c->color[4 * v + k];
+    }
+    c->N = c->nbar;
+    for (int64_t v = 0; v < c->N; v++) c->source_vertex[v] = (int32_t)v;
+}
+
+su_status su_character_create(const su_scene *scene, const su_character_options *options, su_character *out,
+                              su_error *err)
+{
+    su_arena scratch = {0};
+    su_bind_pose bind;
+    su_source_skin source = {0};
+    su_status status = SU_OK;
+    memset(out, 0, sizeof *out);
+    out->scene = scene;
+    out->up = options->up >= 0 ? options->up : scene->up >= 0 ? scene->up : 1;
+    SU_GO(choose_parts(out, options, &scratch, err));
+    SU_GO(su_bind_pose_begin(&bind, scene, out->up, &scratch, err));
+    SU_GO(place_parts(out, options, &bind, err));
+    SU_GO(collect_morphs(out, err));
+    SU_GO(gather_sources(out, &source, &scratch, err));
+    SU_GO(name_morphs(out, err));
+    SU_GO(su_character_bones(out, &source, &scratch, err));
+    SU_GO(weld_sources(out, &source, &scratch, err));
+    SU_GO(cut_triangles(out, err));
+    SU_GO(mark_rigid(out, err));
+    SU_GO(su_character_skeleton(out, &bind, err));
+    if (strcmp(scene->format, "FBX") == 0) use_welded_sources(out);
+done:
+    su_arena_free(&scratch);
+    if (status != SU_OK) su_character_free(out);
+    return status;
+}
+
+void su_character_free(su_character *character)
+{
+    su_arena_free(&character->arena);
+    memset(character, 0, sizeof *character);
+}

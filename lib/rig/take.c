@@ -1,0 +1,220 @@
+#include "rig/take.h"
+
+#include "geometry/affine.h"
+#include "io/anim.h"
+#include "rig/root_frame.h"
+#include "rig/skinning.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- frames ---- */
+
+static double usual_rate(double rate)
+{
+    static const double film[] = {24000.0 / 1001.0, 30000.0 / 1001.0, 60000.0 / 1001.0};
+    for (int i = 0; i < 3; i++)
+        if (fabs(rate / film[i] - 1.0) < 2e-4) return film[i];
+    double whole = round(rate);
+    return whole >= 10.0 && whole <= 240.0 && fabs(rate - whole) < 0.02 * whole ? whole : 0.0;
+}
+
+su_status su_take_frames(const su_scene *scene, const su_scene_clip *clip, double fps, double first, double last,
+                         su_take_range *range, su_error *err)
+{
+    if (!(fps > 0.0)) fps = usual_rate(scene->frame_rate);
+    if (!(fps > 0.0)) fps = usual_rate(clip->key_rate);
+    if (!(fps > 0.0)) fps = 30.0;
+    double start = isnan(first) ? clip->start : first, end = isnan(last) ? clip->end : last;
+    if (!(end >= start))
+        return su_fail(err, SU_INPUT, "clip '%s' runs from %.4g to %.4g s: nothing of it lies between %.4g and %.4g s",
+                       clip->name, clip->start, clip->end, start, end);
+    double count = floor((end - start) * fps + 1e-3) + 1.0;
+    if (!(count <= 1e7)) return su_fail(err, SU_INPUT, "clip '%s' would have %.0f frames", clip->name, count);
+    range->frames = (int64_t)count, range->fps = fps, range->start = start;
+    double number = start * fps, whole = round(number);
+    range->frame_start = fabs(number - whole) < 1e-2 ? whole : number;
+    return SU_OK;
+}
+
+/* ---- sampling ---- */
+
+static void sample_frame(su_take *take, const su_scene_clip *clip, int64_t frame, double *world, double *shapes)
+{
+    const su_character *c = take->character;
+    double time = take->range.start + (double)frame / take->range.fps, now[16], inverse[16];
+    su_scene_pose(c->scene, clip, time, world);
+    su_affine_multiply(c->convert, world + 16 * c->root_node, now);
+    su_affine_multiply(now, c->root_adjust, now);
+    su_root_from_bone(now, c->root_rest, take->root + 16 * frame);
+    su_rigid_inverse(take->root + 16 * frame, inverse);
+    su_affine_multiply(inverse, c->convert, inverse);
+    for (int64_t b = 0; b < c->B; b++) {
+        double *bone = take->bones + 16 * (c->B * frame + b);
+        su_affine_multiply(inverse, world + 16 * c->bone_node[b], bone);
+        su_affine_multiply(bone, c->bone_adjust + 16 * b, bone);
+    }
+    for (int64_t k = 0; k < c->K; k++) {
+        const su_character_part *part = &c->part[c->morph[k].part];
+        su_scene_shape_weights(c->scene, clip, time, part->node, &c->scene->mesh[part->mesh], shapes);
+        take->shape_weights[c->K * frame + k] = shapes[c->morph[k].shape];
+    }
+}
+
+su_status su_take_create(const su_character *c, const su_scene_clip *clip, const su_take_range *range, su_take *out,
+                         su_error *err)
+{
+    su_arena scratch = {0};
+    su_status status = SU_OK;
+    int64_t F = range->frames, most = 1;
+    memset(out, 0, sizeof *out);
+    out->character = c, out->range = *range;
+    for (int64_t i = 0; i < c->scene->meshes; i++)
+        if (c->scene->mesh[i].shapes > most) most = c->scene->mesh[i].shapes;
+    double *world = su_arena_alloc(&scratch, 16 * c->scene->nodes, sizeof *world);
+    double *shapes = su_arena_alloc(&scratch, most, sizeof *shapes);
+    out->root = su_arena_alloc(&out->arena, 16 * F, sizeof(double));
+    out->bones = su_arena_alloc(&out->arena, 16 * F * c->B, sizeof(double));
+    out->shape_weights = su_arena_alloc(&out->arena, F * c->K, sizeof(double));
+    if (!world || !shapes || !out->root || !out->bones || !out->shape_weights) {
+        status = su_fail(err, SU_AGAIN, "not enough memory for %lld frames of %lld bones", (long long)F, (long long)c->B);
+        goto done;
+    }
+    for (int64_t f = 0; f < F; f++) sample_frame(out, clip, f, world, shapes);
+    for (int64_t i = 0; i < 16 * F * c->B; i++)
+        if (!isfinite(out->bones[i])) {
+            status = su_fail(err, SU_INPUT, "clip '%s': joint '%s' has no finite place at frame %lld", clip->name,
+                             c->bone_names[i / 16 % c->B], (long long)(i / 16 / c->B));
+            goto done;
+        }
+    SU_GO(su_rig_parameters(c, F, out->bones, out->shape_weights, &out->parameters, err));
+done:
+    su_arena_free(&scratch);
+    if (status != SU_OK) su_take_free(out);
+    return status;
+}
+
+void su_take_free(su_take *take)
+{
+    su_parameters_free(&take->parameters);
+    su_arena_free(&take->arena);
+    memset(take, 0, sizeof *take);
+}
+
+void su_take_points(const su_take *take, int64_t frame, int threads, double *room, double *matrices, double *points)
+{
+    const su_character *c = take->character;
+    const double *neutral = c->neutral;
+    for (int64_t b = 0; b < c->B; b++) {
+        su_rigid_inverse(c->bone_rest + 16 * b, matrices + 16 * b);
+        su_affine_multiply(take->bones + 16 * (c->B * frame + b), matrices + 16 * b, matrices + 16 * b);
+    }
+    for (int64_t k = 0; k < c->K; k++) {
+        double w = take->shape_weights[c->K * frame + k];
+        const double *offset = c->morphs + 3 * c->nbar * k;
+        if (w == 0.0) continue;
+        for (int64_t i = 0; i < 3 * c->nbar; i++) room[i] = neutral[i] + w * offset[i];
+        neutral = room;
+    }
+    su_skin_points(&c->skin, neutral, matrices, threads, points);
+}
+
+/* ---- saving ---- */
+
+typedef struct point_stream {
+    const su_take *take;
+    int threads;
+    su_progress *progress;
+} point_stream;
+
+static su_status write_points(void *context, su_npz_writer *writer, su_error *err)
+{
+    const point_stream *s = context;
+    const su_character *c = s->take->character;
+    su_arena scratch = {0};
+    su_status status = SU_OK;
+    double *room = su_arena_alloc(&scratch, 3 * c->nbar, sizeof *room);
+    double *points = su_arena_alloc(&scratch, 3 * c->nbar, sizeof *points);
+    double *matrices = su_arena_alloc(&scratch, 16 * c->B, sizeof *matrices);
+    float *single = su_arena_alloc(&scratch, 3 * c->nbar, sizeof *single);
+    if (!room || !points || !matrices || !single) {
+        status = su_fail(err, SU_AGAIN, "not enough memory for a frame of %lld vertices", (long long)c->nbar);
+        goto done;
+    }
+    for (int64_t f = 0; f < s->take->range.frames; f++) {
+        su_take_points(s->take, f, s->threads, room, matrices, points);
+        for (int64_t i = 0; i < 3 * c->nbar; i++) {
+            single[i] = (float)points[i];
+            if (isfinite(single[i])) continue;
+            status = su_fail(err, SU_INPUT, "frame %lld: vertex %lld has no finite position", (long long)f,
+                             (long long)(i / 3));
+            goto done;
+        }
+        SU_GO(su_npz_append(writer, single, 3 * c->nbar, err));
+        SU_GO(su_progress_update(s->progress, (double)(f + 1) / (double)s->take->range.frames, err));
+    }
+done:
+    su_arena_free(&scratch);
+    return status;
+}
+
+static json_t *name_list(int64_t count, const char *const *names)
+{
+    json_t *list = json_array();
+    for (int64_t i = 0; i < count; i++) {
+        json_t *name = json_string(names[i]);
+        json_array_append_new(list, name ? name : json_sprintf("name%lld", (long long)i));   /* not UTF-8 */
+    }
+    return list;
+}
+
+static void describe(const su_take *take, const su_scene_clip *clip, json_t *meta)
+{
+    static const char *const axis[] = {"x", "y", "z"};
+    const su_character *c = take->character;
+    json_t *name = json_string(clip->name);
+    json_object_set_new(meta, "clip", name ? name : json_string(""));
+    json_object_set_new(meta, "fps", json_real(take->range.fps));
+    json_object_set_new(meta, "frame_start", json_real(take->range.frame_start));
+    json_object_set_new(meta, "source_unit", json_real(c->unit));
+    json_object_set_new(meta, "source_up", json_string(axis[c->up]));
+    json_object_set_new(meta, "param_names", name_list(take->parameters.s, take->parameters.names));
+    json_object_set_new(meta, "object_names", name_list(c->objects, c->object_names));
+    json_object_set_new(meta, "bone_names", name_list(c->B, c->bone_names));
+    const char **morph_names = su_calloc(c->K, sizeof *morph_names);
+    for (int64_t k = 0; k < c->K && morph_names; k++) morph_names[k] = c->morph[k].name;
+    if (morph_names) json_object_set_new(meta, "morph_names", name_list(c->K, morph_names));
+    free(morph_names);
+}
+
+su_status su_take_save(const su_take *take, const char *path, const su_scene_clip *clip, json_t *meta, int threads,
+                       su_progress *progress, su_error *err)
+{
+    const su_character *c = take->character;
+    su_status status = SU_OK;
+    su_anim anim = {.F = take->range.frames, .nbar = c->nbar, .T = c->T, .P = c->P, .corners = c->corners, .N = c->N,
+                    .s = take->parameters.s, .uvs = c->uvs, .objects = c->objects, .K = c->K, .B = c->B};
+    point_stream points = {take, threads, progress};
+    su_field_stream stream = {"points", write_points, &points};
+    describe(take, clip, meta);
+    anim.file.meta = json_incref(meta);
+    anim.root = take->root, anim.neutral = c->neutral, anim.triangles = c->triangles;
+    anim.face_counts = c->face_counts, anim.face_indices = c->face_indices, anim.source_vertex = c->source_vertex;
+    anim.params = take->parameters.values;
+    anim.uv = c->uv, anim.uv_indices = c->uv_indices;
+    anim.object_ids = c->object_ids, anim.object_xform = c->object_xform, anim.color = c->color;
+    anim.morphs = c->K ? c->morphs : NULL;
+    anim.bones = take->bones, anim.bone_rest = c->bone_rest, anim.bone_parent = c->bone_parent;
+    anim.bone_segments = c->bone_segments, anim.rigid = c->rigid;
+    SU_GO(SU_FILE_ALLOC(&anim.file, &anim.times, anim.F, err));
+    SU_GO(SU_FILE_ALLOC(&anim.file, &anim.weights, c->nbar * c->B, err));
+    for (int64_t f = 0; f < anim.F; f++) anim.times[f] = take->range.start + (double)f / take->range.fps;
+    for (int64_t v = 0; v < c->nbar; v++)
+        for (int64_t k = c->skin.start[v]; k < c->skin.start[v + 1]; k++)
+            anim.weights[v * c->B + c->skin.bone[k]] = (float)c->skin.weight[k];
+    SU_GO(su_schema_save_streamed(&su_anim_schema, path, &anim, &stream, err));
+done:
+    su_schema_free(&su_anim_schema, &anim);
+    return status;
+}

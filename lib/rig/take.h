@@ -1,0 +1,46 @@
+/* A clip of a character, sampled at uniform frames: what goes into a supple.anim. */
+#ifndef SU_RIG_TAKE_H
+#define SU_RIG_TAKE_H
+
+#include "core/progress.h"
+#include "rig/character.h"
+#include "rig/parameters.h"
+
+#include <jansson.h>
+#include <stdint.h>
+
+typedef struct su_take_range {
+    int64_t frames;
+    double fps;
+    double start;         /* s: time of the first frame on the clip's own clock */
+    double frame_start;   /* its number: start * fps */
+} su_take_range;
+
+/* fps 0: the rate of the file, else of the clip's keys where that is a usual one (10 to 240), else 30. first, last: times
+ * (s) that cut the clip; NAN: its own ends. SU_INPUT where nothing is left, or more than 10 million frames. */
+su_status su_take_frames(const su_scene *scene, const su_scene_clip *clip, double fps, double first, double last,
+                         su_take_range *range, su_error *err);
+
+typedef struct su_take {
+    su_arena arena;
+    const su_character *character;
+    su_take_range range;
+    double *root;            /* (F,16) */
+    double *bones;           /* (F,B,16) in the root frame */
+    double *shape_weights;   /* (F,K) */
+    su_parameters parameters;
+} su_take;
+
+/* Everything but the points. The character must outlive the take. */
+su_status su_take_create(const su_character *character, const su_scene_clip *clip, const su_take_range *range,
+                         su_take *out, su_error *err);
+void su_take_free(su_take *take);
+/* points (nbar,3) of a frame in the root frame; room (nbar,3) and matrices (B,16) are scratch of the caller. */
+void su_take_points(const su_take *take, int64_t frame, int threads, double *room, double *matrices, double *points);
+
+/* Writes the supple.anim; points go out frame by frame. meta: su_tool_meta and settings; clip, fps, frame_start,
+ * source_unit, source_up and the names are added here. */
+su_status su_take_save(const su_take *take, const char *path, const su_scene_clip *clip, json_t *meta, int threads,
+                       su_progress *progress, su_error *err);
+
+#endif
