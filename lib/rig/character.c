@@ -162,6 +162,7 @@ static su_status place_parts(su_character *c, const su_character_options *option
         return su_fail(err, SU_INPUT, "the character has no size: its bind pose is a point or not finite");
 
     c->unit = options->unit > 0.0 ? options->unit : su_choose_unit(scene->unit, extent, &c->unit_guessed);
+    if (options->scale > 0.0) c->unit *= options->scale;
     double shift[3] = {0, 0, 0}, far = 0.0, diagonal = c->unit * su_distance3(low, high);
     for (int i = 0; i < 3; i++) {
         c->size[i] = c->unit * (high[i] - low[i]);

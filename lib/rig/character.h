@@ -10,6 +10,7 @@
 
 typedef struct su_character_options {
     double unit;                   /* m; 0: choose (see su_choose_unit) */
+    double scale;                  /* enlarges everything after the unit; 0: 1 */
     int up;                        /* 0 x, 1 y, 2 z; -1: as the file says, else y */
     const char *const *objects;    /* only these, by name; NULL: all that belong to the character */
     int object_count;

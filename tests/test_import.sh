@@ -1,0 +1,95 @@
+#!/bin/sh
+# supple import: positions against an evaluator written straight from the glTF specification, and bad input.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT && cd "$work" || exit 1
+n=0
+ok() { n=$((n + 1)); if [ "$1" = 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; fi; }
+skip() { n=$((n + 1)); echo "ok $n - $1 # skip $2"; }
+python=
+for p in python3 /usr/bin/python3; do [ -n "$python" ] || { "$p" -c 'import numpy' 2>/dev/null && python=$p; }; done
+
+# ---- every clip of the skinned and morphing characters, at 20 times, at keys and between them ----
+compare() {   # FILE
+    file=$1 path=$SUPPLE_DATA/$1
+    if [ ! -f "$path" ]; then skip "$1 agrees with the specification" "no data"; return; fi
+    if [ -z "$python" ]; then skip "$1 agrees with the specification" "no numpy"; return; fi
+    worst=0 clips=0
+    "$python" -c 'import sys; sys.path.insert(0, sys.argv[1]); import reference_gltf as r
+for i, a in enumerate(r.Gltf(sys.argv[2]).json["animations"]): print(i, a.get("name", ""))' "$here" "$path" >clips.txt
+    while read -r index name; do
+        clips=$((clips + 1))
+        for fps in 0 37; do
+            times=20
+            [ $fps = 0 ] || times=6
+            set -- -q "$path" -o x.anim.npz
+            [ -n "$name" ] && set -- "$@" --clip "$name"
+            [ $fps = 0 ] || set -- "$@" --fps $fps
+            supple import "$@" 2>log.txt || { worst=1; cat log.txt; }
+            "$python" "$here/reference_gltf.py" "$path" "$index" x.anim.npz $times >out.txt 2>&1 || worst=1
+            echo "# $name, fps $fps: $(tail -1 out.txt)"
+        done
+    done <clips.txt
+    [ $worst = 0 ] && [ $clips -gt 0 ]
+    ok $? "$file agrees with the specification to 1e-5 of its size"
+}
+compare cesium_man/cesium_man.gltf
+compare fox/Fox.glb
+compare mannequiny/mannequiny-0.3.0.glb
+compare morph_stress_test/MorphStressTest.gltf
+
+# ---- what cannot be imported says so, in one line, and leaves nothing behind ----
+refuse() {   # DESCRIPTION STATUS WORDS ARGUMENTS...
+    what=$1 want=$2 words=$3
+    shift 3
+    supple import "$@" -o bad.anim.npz >out.txt 2>err.txt
+    got=$?
+    lines=$(wc -l <err.txt)
+    [ $got = "$want" ] && [ "$lines" = 1 ] && grep -q "$words" err.txt && [ ! -e bad.anim.npz ] && [ -z "$(ls | grep tmp)" ]
+    result=$?
+    [ $result = 0 ] || { echo "# status $got, $lines lines:"; sed 's/^/# /' err.txt; }
+    ok $result "$what"
+}
+echo "this is a text" >text.glb
+: >empty.glb
+mkdir folder.glb
+refuse "a text renamed .glb" 3 "text.glb" text.glb
+refuse "an empty file" 3 "empty" empty.glb
+refuse "a missing file" 3 "No such file" nowhere.glb
+refuse "a folder" 3 "not a file" folder.glb
+refuse "a kind nobody knows" 3 "cannot read" "$here/run"
+fox=$SUPPLE_DATA/fox/Fox.glb
+if [ -f "$fox" ]; then
+    head -c 100000 "$fox" >cut.glb
+    refuse "a truncated .glb" 3 "cut.glb" cut.glb
+    refuse "a clip that does not exist" 3 "no clip is called 'Fly'" "$fox" --clip Fly
+    refuse "an object that does not exist" 3 "no object" "$fox" --clip Run --object hen
+    refuse "a stretch outside the clip" 3 "runs from" "$fox" --clip Run --start 9
+    supple import "$fox" >out.txt 2>&1
+    [ $? = 2 ]; ok $? "no output file: a usage error"
+    supple import -q "$fox" --clip Run -o nowhere/x.npz >out.txt 2>&1
+    [ $? = 1 ]; ok $? "an output folder that does not exist: status 1"
+    if [ -n "$python" ]; then
+        "$python" - "$fox" <<'PY'
+import sys, json, struct
+raw = bytearray(open(sys.argv[1], "rb").read())
+size = struct.unpack_from("<I", raw, 12)[0]
+g = json.loads(raw[20:20 + size])
+a = g["accessors"][g["meshes"][0]["primitives"][0]["attributes"]["POSITION"]]
+v = g["bufferViews"][a["bufferView"]]
+struct.pack_into("<f", raw, 20 + size + 8 + v.get("byteOffset", 0) + a.get("byteOffset", 0) + 24, float("nan"))
+open("nan.glb", "wb").write(raw)
+PY
+        refuse "positions that are not numbers" 3 "vertex 2 is not a finite number" nan.glb --clip Run
+    fi
+    supple import -q "$fox" --clip Run -j 1 -o a.npz && supple import -q "$fox" --clip Run -j 2 -o b.npz && cmp a.npz b.npz
+    ok $? "the same bytes for any number of threads"
+    supple import --list "$fox" >list.txt && grep -q "'Run': 1.158 s" list.txt && grep -q "b_Hip_01" list.txt
+    ok $? "--list names clips and joints"
+else
+    skip "damaged glTF files" "no data"
+fi
+hand=$SUPPLE_DATA/hand_left/left.glb
+if [ -f "$hand" ]; then refuse "a file without animation" 3 "no animation" "$hand"
+else skip "a file without animation" "no data"; fi
+echo "1..$n"
