@@ -39,13 +39,14 @@ PROGRAMS := $(foreach t,$(TOOL_DIRS),$(BIN)/$(call program,$(t)))
 TEST_C := $(wildcard tests/test_*.c)
 TESTS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(TEST_C))
 TEST_HELP_C := $(filter-out $(TEST_C),$(wildcard tests/*.c))
-BENCH_C := $(wildcard bench/*.c)
+BENCH_C := $(wildcard bench/bench_*.c)
+BENCH_HELP_C := $(filter-out $(BENCH_C),$(wildcard bench/*.c))
 BENCHES := $(patsubst bench/%.c,$(BUILD)/bench/%,$(BENCH_C))
 
 LIB := $(BUILD)/libsupple.a
 RUNTIME := $(BUILD)/libsupple-runtime.a
 object = $(patsubst %.c,$(BUILD)/%.o,$(1))
-SOURCES := $(LIB_C) $(wildcard tools/*/*.c) $(TEST_C) $(TEST_HELP_C) $(BENCH_C)
+SOURCES := $(LIB_C) $(wildcard tools/*/*.c) $(TEST_C) $(TEST_HELP_C) $(BENCH_C) $(BENCH_HELP_C)
 
 all: $(LIB) $(RUNTIME) $(PROGRAMS)
 
@@ -94,7 +95,7 @@ $(BUILD)/tests/test_%: $(BUILD)/tests/test_%.o $(call object,$(TEST_HELP_C)) $(L
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
 
-$(BUILD)/bench/%: $(BUILD)/bench/%.o $(LIB)
+$(BUILD)/bench/bench_%: $(BUILD)/bench/bench_%.o $(call object,$(BENCH_HELP_C)) $(LIB)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
