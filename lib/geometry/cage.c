@@ -1,0 +1,366 @@
+#include "geometry/cage.h"
+
+#include "core/memory.h"
+#include "geometry/boxtree.h"
+#include "geometry/cage_pieces.h"
+#include "geometry/mat3.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A piece at one side of a face that continues in a piece at the other side. */
+typedef struct link {
+    int32_t a, b;          /* pieces */
+    int32_t strength;      /* nodes inside count for much, triangles across the face for one */
+    int32_t corner[2][3];  /* local corners of the face in either tet, in the same order */
+} link;
+
+typedef struct work {
+    const su_surface *surface;
+    const su_lattice_items *items;
+    const su_lattice *lattice;
+    su_pieces pieces;
+    int32_t *tet_of;           /* (pieces) */
+    int32_t *parent;           /* (4 pieces) virtual nodes */
+    link *set_aside;           /* links that did not find their own partner */
+    int64_t aside_count, aside_room;
+    int64_t glued;
+} work;
+
+static int32_t find_root(int32_t *parent, int32_t k)
+{
+    while (parent[k] != k) parent[k] = parent[parent[k]], k = parent[k];
+    return k;
+}
+
+static void join(work *w, int32_t a, int32_t b)
+{
+    a = find_root(w->parent, a), b = find_root(w->parent, b);
+    if (a != b) w->parent[a > b ? a : b] = a > b ? b : a;
+}
+
+static bool item_crosses(const work *w, int32_t item, const int32_t *nodes)
+{
+    double p[3][3], q[3][3];
+    const su_lattice *l = w->lattice;
+    for (int i = 0; i < 9; i++) {
+        int c = i / 3, axis = i % 3;
+        p[c][axis] = (w->surface->x[3 * (int64_t)w->items->corners[3 * (int64_t)item + c] + axis] - l->origin[axis]) / l->cell;
+        q[c][axis] = (l->x[3 * (int64_t)nodes[c] + axis] - l->origin[axis]) / l->cell;
+    }
+    return su_triangle_meets_triangle((const double(*)[3])p, (const double(*)[3])q);
+}
+
+static void strengthen(link *links, int *count, int most, int32_t a, int32_t b, int32_t by)
+{
+    int k = 0;
+    while (k < *count && (links[k].a != a || links[k].b != b)) k++;
+    if (k == most) return;
+    if (k == *count) links[(*count)++] = (link){.a = a, .b = b};
+    links[k].strength += by;
+}
+
+static bool put_aside(work *w, const link *l)
+{
+    if (w->aside_count == w->aside_room) {
+        int64_t room = 2 * w->aside_room + 64;
+        link *grown = realloc(w->set_aside, (size_t)room * sizeof *grown);
+        if (!grown) return false;
+        w->set_aside = grown, w->aside_room = room;
+    }
+    w->set_aside[w->aside_count++] = *l;
+    return true;
+}
+
+/* Joins what continues across the face between tets e and f. Each piece has at most one partner there, the strongest, so that
+ * no face ever has three tets. */
+static bool link_face(work *w, int64_t e, int face, int64_t f)
+{
+    enum { MOST = 64 };
+    const su_lattice *l = w->lattice;
+    link links[MOST];
+    int count = 0;
+    int32_t corner[2][3], nodes[3];
+    for (int i = 0; i < 3; i++) {
+        corner[0][i] = su_tet_face[face][i];
+        nodes[i] = l->tets[4 * e + corner[0][i]];
+        corner[1][i] = 0;
+        while (l->tets[4 * f + corner[1][i]] != nodes[i]) corner[1][i]++;
+        int32_t a = w->pieces.of_node[4 * e + corner[0][i]], b = w->pieces.of_node[4 * f + corner[1][i]];
+        if (a >= 0 && b >= 0) strengthen(links, &count, MOST, a, b, 1 << 16);
+    }
+    bool single = w->pieces.first[e + 1] - w->pieces.first[e] == 1 && w->pieces.first[f + 1] - w->pieces.first[f] == 1;
+    if (e < l->cut && f < l->cut && !(single && count)) {
+        int64_t i = l->item_start[e], j = l->item_start[f];
+        while (i < l->item_start[e + 1] && j < l->item_start[f + 1]) {
+            if (l->items[i] == l->items[j]) {
+                if (item_crosses(w, l->items[i], nodes)) strengthen(links, &count, MOST, w->pieces.of_item[i], w->pieces.of_item[j], 1);
+                if (single && count) break;
+                i++, j++;
+            } else if (l->items[i] < l->items[j]) i++;
+            else j++;
+        }
+    }
+    for (int k = 0; k < count; k++) memcpy(links[k].corner, corner, sizeof corner);
+    for (int taken = 0; taken < count; taken++) {
+        int best = taken;
+        for (int k = taken + 1; k < count; k++)
+            if (links[k].strength > links[best].strength ||
+                (links[k].strength == links[best].strength && (links[k].a < links[best].a || (links[k].a == links[best].a && links[k].b < links[best].b))))
+                best = k;
+        link swap = links[taken];
+        links[taken] = links[best], links[best] = swap;
+        bool free_pair = true;
+        for (int k = 0; k < taken; k++)
+            if (links[k].strength > 0 && (links[k].a == links[taken].a || links[k].b == links[taken].b)) free_pair = false;
+        if (!free_pair) {
+            if (!put_aside(w, &links[taken])) return false;
+            links[taken].strength = 0;
+            continue;
+        }
+        for (int i = 0; i < 3; i++) join(w, 4 * links[taken].a + corner[0][i], 4 * links[taken].b + corner[1][i]);
+    }
+    return true;
+}
+
+/* Copies of one tet that came to share a face would fold onto each other: they become one. */
+static void merge_folds(work *w)
+{
+    bool again = true;
+    while (again) {
+        again = false;
+        for (int64_t e = 0; e < w->lattice->cut; e++)
+            for (int32_t a = w->pieces.first[e]; a < w->pieces.first[e + 1]; a++)
+                for (int32_t b = a + 1; b < w->pieces.first[e + 1]; b++) {
+                    int same = 0;
+                    for (int i = 0; i < 4; i++) same += find_root(w->parent, 4 * a + i) == find_root(w->parent, 4 * b + i);
+                    if (same != 3) continue;
+                    for (int i = 0; i < 4; i++) join(w, 4 * a + i, 4 * b + i);
+                    again = true;
+                    w->glued++;
+                }
+    }
+}
+
+/* Material that lost its only connection by the one-partner rule is hung on by an edge. */
+static su_status hang_loose_parts(work *w, su_error *err)
+{
+    su_status status = SU_OK;
+    int32_t *part = NULL;
+    if (!w->aside_count) return SU_OK;
+    SU_GO(SU_ALLOC(&part, 4 * w->pieces.count, "flesh parts", err));
+    for (int64_t k = 0; k < 4 * w->pieces.count; k++) part[k] = (int32_t)k;
+    for (int64_t k = 0; k < 4 * w->pieces.count; k++) {
+        int32_t a = find_root(part, find_root(w->parent, (int32_t)k)), b = find_root(part, find_root(w->parent, (int32_t)(k - k % 4)));
+        if (a != b) part[a > b ? a : b] = a > b ? b : a;
+    }
+    for (int64_t k = 0; k < w->aside_count; k++) {
+        const link *l = &w->set_aside[k];
+        int32_t a = find_root(part, find_root(w->parent, 4 * l->a)), b = find_root(part, find_root(w->parent, 4 * l->b));
+        if (a == b) continue;
+        part[a > b ? a : b] = a > b ? b : a;
+        for (int i = 0; i < 2; i++) join(w, 4 * l->a + l->corner[0][i], 4 * l->b + l->corner[1][i]);
+    }
+    merge_folds(w);
+done:
+    free(part);
+    return status;
+}
+
+static su_status join_pieces(work *w, su_error *err)
+{
+    su_status status = SU_OK;
+    const su_lattice *l = w->lattice;
+    int32_t *neighbour = NULL;
+    SU_GO(SU_ALLOC(&w->tet_of, w->pieces.count, "flesh tets", err));
+    SU_GO(SU_ALLOC(&w->parent, 4 * w->pieces.count, "flesh vertices", err));
+    SU_GO(SU_ALLOC(&neighbour, 4 * l->t, "tet neighbours", err));
+    for (int64_t e = 0; e < l->t; e++)
+        for (int32_t p = w->pieces.first[e]; p < w->pieces.first[e + 1]; p++) w->tet_of[p] = (int32_t)e;
+    for (int64_t k = 0; k < 4 * w->pieces.count; k++) w->parent[k] = (int32_t)k;
+    SU_GO(su_tet_neighbours(l->t, l->tets, neighbour, err));
+    for (int64_t k = 0; k < 4 * l->t; k++)
+        if (neighbour[k] > k / 4 && !link_face(w, k / 4, (int)(k % 4), neighbour[k])) {
+            status = su_fail(err, SU_AGAIN, "out of memory for the flesh");
+            goto done;
+        }
+    merge_folds(w);
+    SU_GO(hang_loose_parts(w, err));
+done:
+    free(neighbour);
+    return status;
+}
+
+/* Numbers what is left; piece_tet (pieces): the cage tet of each. */
+static su_status number(work *w, su_cage *out, int32_t *piece_tet, su_error *err)
+{
+    su_status status = SU_OK;
+    const su_lattice *l = w->lattice;
+    int32_t *name = NULL;
+    int64_t vertices = 0, tets = 0;
+    SU_GO(SU_ALLOC(&name, 4 * w->pieces.count, "flesh vertices", err));
+    for (int64_t k = 0; k < 4 * w->pieces.count; k++)
+        if (w->parent[k] == k) name[k] = (int32_t)vertices++;
+    for (int64_t e = 0; e < l->t; e++)
+        for (int32_t a = w->pieces.first[e]; a < w->pieces.first[e + 1]; a++) {
+            piece_tet[a] = -1;
+            for (int32_t b = w->pieces.first[e]; b < a && piece_tet[a] < 0; b++) {
+                int same = 0;
+                for (int i = 0; i < 4; i++) same += find_root(w->parent, 4 * a + i) == find_root(w->parent, 4 * b + i);
+                if (same == 4) piece_tet[a] = piece_tet[b];
+            }
+            if (piece_tet[a] >= 0) continue;
+            if (a > w->pieces.first[e]) out->copies++;
+            piece_tet[a] = (int32_t)tets++;
+        }
+    out->mesh.n = vertices, out->mesh.t = tets;
+    SU_GO(SU_ALLOC(&out->mesh.x, 3 * vertices, "flesh vertices", err));
+    SU_GO(SU_ALLOC(&out->mesh.tets, 4 * tets, "flesh tets", err));
+    SU_GO(SU_ALLOC(&out->solid, tets, "flesh tets", err));
+    SU_GO(SU_ALLOC(&out->inside, vertices, "flesh vertices", err));
+    for (int64_t a = 0; a < w->pieces.count; a++) {
+        int64_t e = w->tet_of[a];
+        int32_t *tet = out->mesh.tets + 4 * (int64_t)piece_tet[a];
+        out->solid[piece_tet[a]] = w->pieces.solid[e];
+        for (int i = 0; i < 4; i++) {
+            int32_t node = l->tets[4 * e + i];
+            tet[i] = name[find_root(w->parent, (int32_t)(4 * a + i))];
+            memcpy(out->mesh.x + 3 * (int64_t)tet[i], l->x + 3 * (int64_t)node, 3 * sizeof *l->x);
+            out->inside[tet[i]] |= w->pieces.of_node[4 * e + i] == a;
+        }
+    }
+done:
+    free(name);
+    return status;
+}
+
+/* ---- the points to enclose ---- */
+
+typedef struct locate {
+    const work *w;
+    const double *p;
+    int32_t item;
+    int32_t vertex;        /* >= 0: any item at this vertex will do */
+    double best;
+    int32_t piece;
+} locate;
+
+static bool try_tet(void *context, int32_t e)
+{
+    locate *q = context;
+    const su_lattice *l = q->w->lattice;
+    double bary[4];
+    su_tet_barycentric(l->x, l->tets + 4 * (int64_t)e, q->p, bary);
+    double smallest = fmin(fmin(bary[0], bary[1]), fmin(bary[2], bary[3]));
+    if (smallest <= q->best) return true;
+    for (int64_t k = l->item_start[e]; k < l->item_start[e + 1]; k++) {
+        const int32_t *c = q->w->items->corners + 3 * (int64_t)l->items[k];
+        if (q->vertex >= 0 ? c[0] != q->vertex && c[1] != q->vertex && c[2] != q->vertex : l->items[k] != q->item) continue;
+        q->best = smallest, q->piece = q->w->pieces.of_item[k], q->item = l->items[k];
+        break;
+    }
+    return true;
+}
+
+static bool add_point(su_cage *cage, int64_t *room, const double p[3], int32_t item)
+{
+    if (cage->point_count == *room) {
+        int64_t grown = 2 * *room + 256;
+        su_cage_point *points = realloc(cage->points, (size_t)grown * sizeof *points);
+        if (!points) return false;
+        cage->points = points, *room = grown;
+    }
+    cage->points[cage->point_count++] = (su_cage_point){.p = {p[0], p[1], p[2]}, .tet = -1, .item = item};
+    return true;
+}
+
+/* Rows parallel to the longest edge, corners left out: they are vertices. */
+static bool sample_triangle(su_cage *cage, int64_t *room, const su_surface *s, int32_t item, double spacing)
+{
+    const int32_t *c = s->triangles + 3 * (int64_t)item;
+    int longest = 0;
+    double length = 0.0, u[3], v[3], n[3];
+    for (int i = 0; i < 3; i++) {
+        double d = su_distance3(s->x + 3 * (int64_t)c[i], s->x + 3 * (int64_t)c[(i + 1) % 3]);
+        if (d > length) length = d, longest = i;
+    }
+    const double *a = s->x + 3 * (int64_t)c[longest], *b = s->x + 3 * (int64_t)c[(longest + 1) % 3], *top = s->x + 3 * (int64_t)c[(longest + 2) % 3];
+    su_sub3(b, a, u), su_sub3(top, a, v), su_cross3(u, v, n);
+    int64_t rows = (int64_t)ceil(su_norm3(n) / length / spacing);
+    for (int64_t j = 0; j < rows; j++) {
+        double f = (double)j / (double)rows;
+        int64_t columns = (int64_t)ceil((1.0 - f) * length / spacing);
+        for (int64_t i = j ? 0 : 1; i < columns + (j ? 1 : 0); i++) {
+            double g = (1.0 - f) * (double)i / (double)columns, p[3];
+            for (int k = 0; k < 3; k++) p[k] = a[k] + g * u[k] + f * v[k];
+            if (!add_point(cage, room, p, item)) return false;
+        }
+    }
+    return true;
+}
+
+static su_status place_points(work *w, const int32_t *piece_tet, double spacing, su_cage *out, su_error *err)
+{
+    su_status status = SU_OK;
+    const su_surface *s = w->surface;
+    su_boxtree tree = {0};
+    int64_t room = 0;
+    bool fits = true;
+    SU_GO(su_boxtree_of_tets(w->lattice->x, w->lattice->cut, w->lattice->tets, &tree, err));
+    for (int64_t v = 0; v < s->n && fits; v++) fits = add_point(out, &room, s->x + 3 * v, -1);
+    for (int64_t k = 0; k < s->t && fits; k++) fits = sample_triangle(out, &room, s, (int32_t)k, spacing);
+    if (!fits) { status = su_fail(err, SU_AGAIN, "out of memory for %lld skin points", (long long)out->point_count); goto done; }
+    int64_t kept = 0;
+    for (int64_t k = 0; k < out->point_count; k++) {
+        su_cage_point *point = &out->points[k];
+        locate q = {w, point->p, point->item, k < s->n ? (int32_t)k : -1, -1e-7, -1};
+        su_boxtree_overlap(&tree, point->p, point->p, try_tet, &q);
+        if (q.piece < 0 && k < s->n) {
+            status = su_fail(err, SU_NUMERICS, "skin vertex at (%g, %g, %g) fell between the lattice's tets", point->p[0], point->p[1], point->p[2]);
+            goto done;
+        }
+        if (q.piece < 0) continue;
+        point->tet = piece_tet[q.piece], point->item = q.item;
+        out->points[kept++] = *point;
+    }
+    out->point_count = kept;
+done:
+    su_boxtree_free(&tree);
+    return status;
+}
+
+su_status su_cage_create(const su_surface *surface, const su_lattice_items *items, const su_lattice *lattice, double spacing,
+                         su_cage *out, su_error *err)
+{
+    su_status status = SU_OK;
+    su_cage cage = {0};
+    int32_t *piece_tet = NULL;
+    work w = {.surface = surface, .items = items, .lattice = lattice};
+    SU_GO(su_pieces_create(surface, items, lattice, &w.pieces, err));
+    if (w.pieces.count > INT32_MAX / 8) { status = su_fail(err, SU_FAILED, "%lld tets are too many", (long long)w.pieces.count); goto done; }
+    SU_GO(join_pieces(&w, err));
+    SU_GO(SU_ALLOC(&piece_tet, w.pieces.count, "flesh tets", err));
+    SU_GO(number(&w, &cage, piece_tet, err));
+    SU_GO(place_points(&w, piece_tet, spacing, &cage, err));
+    cage.glued = w.glued;
+    *out = cage;
+    memset(&cage, 0, sizeof cage);
+done:
+    su_pieces_free(&w.pieces);
+    free(w.tet_of);
+    free(w.parent);
+    free(w.set_aside);
+    free(piece_tet);
+    su_cage_free(&cage);
+    return status;
+}
+
+void su_cage_free(su_cage *cage)
+{
+    su_tets_free(&cage->mesh);
+    free(cage->solid);
+    free(cage->inside);
+    free(cage->points);
+    memset(cage, 0, sizeof *cage);
+}

@@ -1,0 +1,380 @@
+#include "geometry/wrap.h"
+
+#include "core/memory.h"
+#include "geometry/distance.h"
+#include "geometry/mat3.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+su_wrap_settings su_wrap_defaults(double cell)
+{
+    return (su_wrap_settings){.cell = cell, .angle = 15.0, .offset = 0.02, .passes = 8};
+}
+
+/* A point may leave its tet by this much before it counts as outside. */
+static const double LOOSE = -1e-12;
+
+typedef struct wrap {
+    const su_surface *surface;
+    const su_lattice_items *items;
+    const su_wrap_settings *settings;
+    su_cage *cage;
+    int64_t *star_start;       /* (n + 1) */
+    int32_t *star;             /* tets around each vertex, dead ones too */
+    int32_t *neighbour;        /* (t,4) live neighbours */
+    uint8_t *dead;             /* (t) */
+    int32_t *open_faces;       /* (n) boundary faces at each vertex */
+    int32_t *head, *next;      /* points of each tet */
+    int32_t *moved;            /* new tets of the points around the vertex at work */
+    int32_t *around;           /* those points */
+    int64_t room;
+} wrap;
+
+static void wrap_free(wrap *w)
+{
+    free(w->star_start), free(w->star), free(w->neighbour), free(w->dead), free(w->open_faces);
+    free(w->head), free(w->next), free(w->moved), free(w->around);
+}
+
+static su_status wrap_init(wrap *w, su_error *err)
+{
+    const su_tets *m = &w->cage->mesh;
+    int64_t points = w->cage->point_count;
+    SU_TRY(SU_ALLOC(&w->star_start, m->n + 2, "flesh stars", err));
+    SU_TRY(SU_ALLOC(&w->star, 4 * m->t, "flesh stars", err));
+    SU_TRY(SU_ALLOC(&w->neighbour, 4 * m->t, "tet neighbours", err));
+    SU_TRY(SU_ALLOC(&w->dead, m->t, "flesh tets", err));
+    SU_TRY(SU_ALLOC(&w->open_faces, m->n, "flesh boundary", err));
+    SU_TRY(SU_ALLOC(&w->head, m->t, "skin points", err));
+    SU_TRY(SU_ALLOC(&w->next, points, "skin points", err));
+    SU_TRY(SU_ALLOC(&w->moved, points, "skin points", err));
+    SU_TRY(SU_ALLOC(&w->around, points, "skin points", err));
+    SU_TRY(su_tet_neighbours(m->t, m->tets, w->neighbour, err));
+    for (int64_t k = 0; k < 4 * m->t; k++) w->star_start[m->tets[k] + 2]++;
+    for (int64_t v = 2; v < m->n + 2; v++) w->star_start[v] += w->star_start[v - 1];
+    for (int64_t k = 0; k < 4 * m->t; k++) w->star[w->star_start[m->tets[k] + 1]++] = (int32_t)(k / 4);
+    for (int64_t k = 0; k < 4 * m->t; k++)
+        for (int i = 0; i < 3 && w->neighbour[k] < 0; i++) w->open_faces[m->tets[k - k % 4 + su_tet_face[k % 4][i]]]++;
+    memset(w->head, -1, (size_t)m->t * sizeof *w->head);
+    for (int64_t k = points - 1; k >= 0; k--) {
+        int32_t tet = w->cage->points[k].tet;
+        w->next[k] = w->head[tet], w->head[tet] = (int32_t)k;
+    }
+    return SU_OK;
+}
+
+/* How far the angles are from right ones: the largest |cosine|, 2 for an inverted or flat tet. */
+static double badness(const su_tets *m, int32_t e)
+{
+    const int32_t *tet = m->tets + 4 * (int64_t)e;
+    const double *p[4] = {m->x + 3 * (int64_t)tet[0], m->x + 3 * (int64_t)tet[1], m->x + 3 * (int64_t)tet[2], m->x + 3 * (int64_t)tet[3]};
+    double normal[4][3], length[4], worst = 0.0;
+    if (su_tet_volume(m->x, tet) <= 0.0) return 2.0;
+    for (int f = 0; f < 4; f++) {
+        double u[3], v[3];
+        su_sub3(p[su_tet_face[f][1]], p[su_tet_face[f][0]], u), su_sub3(p[su_tet_face[f][2]], p[su_tet_face[f][0]], v);
+        su_cross3(u, v, normal[f]);
+        length[f] = su_norm3(normal[f]);
+    }
+    for (int i = 0; i < 4; i++)
+        for (int j = i + 1; j < 4; j++) worst = fmax(worst, fabs(su_dot3(normal[i], normal[j])) / (length[i] * length[j]));
+    return worst;
+}
+
+static double star_badness(const wrap *w, int32_t v)
+{
+    double worst = 0.0;
+    for (int64_t k = w->star_start[v]; k < w->star_start[v + 1]; k++)
+        if (!w->dead[w->star[k]]) worst = fmax(worst, badness(&w->cage->mesh, w->star[k]));
+    return worst;
+}
+
+static double smallest_bary(const wrap *w, int32_t e, const double p[3])
+{
+    double bary[4];
+    su_tet_barycentric(w->cage->mesh.x, w->cage->mesh.tets + 4 * (int64_t)e, p, bary);
+    return fmin(fmin(bary[0], bary[1]), fmin(bary[2], bary[3]));
+}
+
+/* Tet around v that holds p, the present one first; -1: none. */
+static int32_t holder(const wrap *w, int32_t v, int32_t present, const double p[3])
+{
+    if (smallest_bary(w, present, p) >= LOOSE) return present;
+    for (int64_t k = w->star_start[v]; k < w->star_start[v + 1]; k++)
+        if (!w->dead[w->star[k]] && smallest_bary(w, w->star[k], p) >= LOOSE) return w->star[k];
+    return -1;
+}
+
+/* Moves v when no tet around it gets worse than `limit` (or than it was) and no point gets out. */
+static bool try_move(wrap *w, int32_t v, const double to[3], double limit)
+{
+    double *x = w->cage->mesh.x + 3 * (int64_t)v, old[3];
+    memcpy(old, x, sizeof old);
+    memcpy(x, to, sizeof old);
+    bool good = true;
+    for (int64_t k = w->star_start[v]; k < w->star_start[v + 1] && good; k++)
+        good = w->dead[w->star[k]] || badness(&w->cage->mesh, w->star[k]) <= limit;
+    int64_t count = 0;
+    for (int64_t k = w->star_start[v]; k < w->star_start[v + 1] && good; k++) {
+        if (w->dead[w->star[k]]) continue;
+        for (int32_t p = w->head[w->star[k]]; p >= 0 && good; p = w->next[p]) {
+            w->around[count] = p;
+            w->moved[count] = holder(w, v, w->star[k], w->cage->points[p].p);
+            good = w->moved[count++] >= 0;
+        }
+    }
+    if (!good) {
+        memcpy(x, old, sizeof old);
+        return false;
+    }
+    for (int64_t k = w->star_start[v]; k < w->star_start[v + 1]; k++)
+        if (!w->dead[w->star[k]]) w->head[w->star[k]] = -1;
+    for (int64_t k = count - 1; k >= 0; k--) {
+        int32_t p = w->around[k], tet = w->moved[k];
+        w->cage->points[p].tet = tet;
+        w->next[p] = w->head[tet], w->head[tet] = p;
+    }
+    return true;
+}
+
+/* ---- removal ---- */
+
+/* An inner edge touches no boundary face. */
+static bool edge_on_boundary(const wrap *w, int32_t a, int32_t b)
+{
+    const int32_t *tets = w->cage->mesh.tets;
+    for (int64_t k = w->star_start[a]; k < w->star_start[a + 1]; k++) {
+        int64_t e = w->star[k];
+        if (w->dead[e]) continue;
+        int at_b = -1;
+        for (int i = 0; i < 4; i++)
+            if (tets[4 * e + i] == b) at_b = i;
+        for (int i = 0; at_b >= 0 && i < 4; i++)
+            if (i != at_b && tets[4 * e + i] != a && w->neighbour[4 * e + i] < 0) return true;
+    }
+    return false;
+}
+
+static int live_tets(const wrap *w, int32_t v)
+{
+    int count = 0;
+    for (int64_t k = w->star_start[v]; k < w->star_start[v + 1]; k++) count += !w->dead[w->star[k]];
+    return count;
+}
+
+/* Removal keeps the flesh a solid with the same pieces and handles: what becomes boundary was not boundary before. */
+static bool removable(const wrap *w, int32_t e)
+{
+    const int32_t *tet = w->cage->mesh.tets + 4 * (int64_t)e;
+    int open[4], closed[4], opens = 0, closes = 0;
+    for (int f = 0; f < 4; f++) {
+        if (w->neighbour[4 * (int64_t)e + f] < 0) open[opens++] = f;
+        else closed[closes++] = f;
+    }
+    switch (opens) {
+    case 1: return w->open_faces[tet[open[0]]] == 0;                       /* the corner opposite comes to light */
+    case 2: return !edge_on_boundary(w, tet[open[0]], tet[open[1]]);       /* the edge opposite the shared one */
+    case 3: return live_tets(w, tet[closed[0]]) == 1;                      /* the tip goes with its tet */
+    case 4: return true;
+    default: return false;
+    }
+}
+
+static void remove_tet(wrap *w, int32_t e)
+{
+    const int32_t *tets = w->cage->mesh.tets;
+    w->dead[e] = 1;
+    for (int f = 0; f < 4; f++) {
+        int64_t side = 4 * (int64_t)e + f;
+        int32_t other = w->neighbour[side];
+        for (int i = 0; i < 3; i++) w->open_faces[tets[4 * (int64_t)e + su_tet_face[f][i]]] += other < 0 ? -1 : 1;
+        if (other < 0) continue;
+        for (int g = 0; g < 4; g++)
+            if (w->neighbour[4 * (int64_t)other + g] == e) w->neighbour[4 * (int64_t)other + g] = -1;
+        w->neighbour[side] = -1;
+    }
+}
+
+/* Removes boundary tets that hold no point of the skin and lie outside it. */
+static int64_t peel(wrap *w)
+{
+    const su_tets *m = &w->cage->mesh;
+    int64_t removed = 0, before;
+    do {
+        before = removed;
+        for (int64_t e = 0; e < m->t; e++) {
+            if (w->dead[e] || w->head[e] >= 0) continue;
+            bool inside = false;
+            for (int i = 0; i < 4; i++) inside |= w->cage->inside[m->tets[4 * e + i]];
+            if ((w->cage->solid[e] && inside) || !removable(w, (int32_t)e)) continue;
+            remove_tet(w, (int32_t)e);
+            removed++;
+        }
+    } while (removed > before);
+    return removed;
+}
+
+/* ---- moves ---- */
+
+/* Closest point of the skin that the tets around v hold. */
+static bool skin_near(const wrap *w, int32_t v, double closest[3], double *distance, double normal[3])
+{
+    const double *x = w->cage->mesh.x + 3 * (int64_t)v, *sx = w->surface->x;
+    double best = INFINITY, bary[3];
+    int32_t last = -1;
+    for (int64_t k = w->star_start[v]; k < w->star_start[v + 1]; k++) {
+        if (w->dead[w->star[k]]) continue;
+        for (int32_t p = w->head[w->star[k]]; p >= 0; p = w->next[p]) {
+            int32_t item = w->cage->points[p].item;
+            if (item == last) continue;
+            last = item;
+            const int32_t *c = w->items->corners + 3 * (int64_t)item;
+            const double *a = sx + 3 * (int64_t)c[0], *b = sx + 3 * (int64_t)c[1], *d = sx + 3 * (int64_t)c[2];
+            double squared = su_closest_on_triangle(x, a, b, d, bary);
+            if (!(squared < best)) continue;
+            best = squared;
+            double u[3], t[3];
+            su_sub3(b, a, u), su_sub3(d, a, t), su_cross3(u, t, normal);
+            for (int i = 0; i < 3; i++) closest[i] = bary[0] * a[i] + bary[1] * b[i] + bary[2] * d[i];
+        }
+    }
+    *distance = sqrt(best);
+    return best < INFINITY;
+}
+
+static bool step_towards(wrap *w, int32_t v, const double target[3], double limit, int halvings)
+{
+    const double *x = w->cage->mesh.x + 3 * (int64_t)v;
+    double from[3] = {x[0], x[1], x[2]}, step = 1.0;
+    for (int k = 0; k <= halvings; k++, step *= 0.5) {
+        double to[3];
+        for (int i = 0; i < 3; i++) to[i] = from[i] + step * (target[i] - from[i]);
+        if (try_move(w, v, to, limit)) return true;
+    }
+    return false;
+}
+
+/* Nodes a little inside the skin go a little outside, so that the tets beyond them become empty. */
+static void push_shallow(wrap *w, double reach, double limit)
+{
+    double offset = w->settings->offset * w->settings->cell;
+    for (int64_t v = 0; v < w->cage->mesh.n; v++) {
+        double closest[3], normal[3], distance, target[3], d[3];
+        const double *x = w->cage->mesh.x + 3 * v;
+        if (!w->cage->inside[v] || !skin_near(w, (int32_t)v, closest, &distance, normal) || distance > reach) continue;
+        su_sub3(closest, x, d);
+        if (distance < 1e-3 * w->settings->cell) memcpy(d, normal, sizeof d);
+        double length = su_norm3(d);
+        for (int i = 0; i < 3; i++) target[i] = closest[i] + (length > 0.0 ? d[i] / length : 0.0) * offset;
+        if (try_move(w, (int32_t)v, target, limit)) w->cage->inside[v] = 0;
+    }
+}
+
+/* Boundary vertices approach the skin. */
+static void pull(wrap *w, double rate, double limit)
+{
+    double offset = w->settings->offset * w->settings->cell;
+    for (int64_t v = 0; v < w->cage->mesh.n; v++) {
+        double closest[3], normal[3], distance, target[3];
+        const double *x = w->cage->mesh.x + 3 * v;
+        if (!w->open_faces[v] || w->cage->inside[v] || !skin_near(w, (int32_t)v, closest, &distance, normal)) continue;
+        if (distance <= offset) continue;
+        double share = rate * (distance - offset) / distance;
+        for (int i = 0; i < 3; i++) target[i] = x[i] + share * (closest[i] - x[i]);
+        step_towards(w, (int32_t)v, target, limit, 2);
+    }
+}
+
+/* Towards the middle of the neighbours, boundary vertices within the boundary's tangent plane; only where angles improve. */
+static void smooth(wrap *w)
+{
+    const su_tets *m = &w->cage->mesh;
+    for (int64_t v = 0; v < m->n; v++) {
+        double sum[3] = {0, 0, 0}, normal[3] = {0, 0, 0}, target[3];
+        const double *x = m->x + 3 * v;
+        int64_t count = 0;
+        for (int64_t k = w->star_start[v]; k < w->star_start[v + 1]; k++) {
+            int64_t e = w->star[k];
+            if (w->dead[e]) continue;
+            for (int f = 0; f < 4; f++) {
+                if (m->tets[4 * e + f] == v || (w->open_faces[v] && w->neighbour[4 * e + f] >= 0)) continue;
+                /* inner: every corner around; boundary: the corners of the boundary faces at v */
+                const int32_t *tet = m->tets + 4 * e;
+                double u[3], t[3], n[3];
+                for (int i = 0; i < 3; i++) {
+                    int32_t c = tet[su_tet_face[f][i]];
+                    if (c == v) continue;
+                    for (int j = 0; j < 3; j++) sum[j] += m->x[3 * (int64_t)c + j];
+                    count++;
+                }
+                su_sub3(m->x + 3 * (int64_t)tet[su_tet_face[f][1]], m->x + 3 * (int64_t)tet[su_tet_face[f][0]], u);
+                su_sub3(m->x + 3 * (int64_t)tet[su_tet_face[f][2]], m->x + 3 * (int64_t)tet[su_tet_face[f][0]], t);
+                su_cross3(u, t, n);
+                for (int j = 0; j < 3; j++) normal[j] += n[j];
+            }
+        }
+        if (!count) continue;
+        double length = su_norm3(normal), along = 0.0;
+        for (int j = 0; j < 3; j++) target[j] = sum[j] / (double)count - x[j];
+        if (w->open_faces[v] && length > 0.0) along = su_dot3(target, normal) / (length * length);
+        for (int j = 0; j < 3; j++) target[j] += x[j] - along * normal[j];
+        step_towards(w, (int32_t)v, target, 0.999 * star_badness(w, (int32_t)v), 2);
+    }
+}
+
+/* ---- the result ---- */
+
+static su_status compress(wrap *w, su_error *err)
+{
+    su_cage *cage = w->cage;
+    su_tets *m = &cage->mesh;
+    int32_t *vertex = NULL, *tet = NULL;
+    int64_t n = 0, t = 0;
+    su_status status = SU_OK;
+    SU_GO(SU_ALLOC(&vertex, m->n, "flesh vertices", err));
+    SU_GO(SU_ALLOC(&tet, m->t, "flesh tets", err));
+    for (int64_t e = 0; e < m->t; e++)
+        for (int i = 0; i < 4 && !w->dead[e]; i++) vertex[m->tets[4 * e + i]] = 1;
+    for (int64_t v = 0; v < m->n; v++) {
+        if (!vertex[v]) continue;
+        memmove(m->x + 3 * n, m->x + 3 * v, 3 * sizeof *m->x);
+        cage->inside[n] = cage->inside[v];
+        vertex[v] = (int32_t)n++;
+    }
+    for (int64_t e = 0; e < m->t; e++) {
+        if (w->dead[e]) continue;
+        for (int i = 0; i < 4; i++) m->tets[4 * t + i] = vertex[m->tets[4 * e + i]];
+        cage->solid[t] = cage->solid[e];
+        tet[e] = (int32_t)t++;
+    }
+    m->n = n, m->t = t;
+    for (int64_t k = 0; k < cage->point_count; k++) cage->points[k].tet = tet[cage->points[k].tet];
+done:
+    free(vertex);
+    free(tet);
+    return status;
+}
+
+su_status su_wrap(const su_surface *surface, const su_lattice_items *items, const su_wrap_settings *settings, su_cage *cage,
+                  su_error *err)
+{
+    su_status status = SU_OK;
+    wrap w = {.surface = surface, .items = items, .settings = settings, .cage = cage};
+    double limit = cos(settings->angle * M_PI / 180.0);
+    SU_GO(wrap_init(&w, err));
+    peel(&w);
+    push_shallow(&w, 0.35 * settings->cell, limit);
+    peel(&w);
+    for (int pass = 0; pass < settings->passes; pass++) {
+        SU_GO(su_progress_update(settings->progress, (double)pass / settings->passes, err));
+        pull(&w, pass < settings->passes / 2 ? 0.4 : 1.0, limit);
+        smooth(&w);
+        peel(&w);
+    }
+    SU_GO(compress(&w, err));
+done:
+    wrap_free(&w);
+    return status;
+}
