@@ -1,8 +1,11 @@
 #include "geometry/flesh.h"
 
+#include "core/memory.h"
 #include "geometry/boxtree.h"
+#include "geometry/embed.h"
 #include "geometry/intersect.h"
 #include "geometry/tetgen.h"
+#include "geometry/wrap.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -18,6 +21,7 @@ su_flesh_settings su_flesh_defaults(void)
 void su_flesh_free(su_flesh *flesh)
 {
     su_tets_free(&flesh->mesh);
+    free(flesh->holder);
     memset(flesh, 0, sizeof *flesh);
 }
 
@@ -131,16 +135,160 @@ done:
     return status;
 }
 
+/* In auto mode TetGen gets one look, without a bound on volumes: a skin whose own triangles ask for too many tets, or force
+ * slivers, is better meshed around than through. */
+static su_status worth_direct(const su_surface *surface, const su_flesh_settings *settings, su_flesh *out, su_error *err)
+{
+    su_status status = SU_OK;
+    su_tets mesh = {0};
+    su_tet_quality quality;
+    su_tetgen_settings tetgen = {
+        .program = settings->tetgen, .folder = settings->folder, .radius_edge = 2.0, .dihedral = 7.0,
+        .limits = {.seconds = settings->child_seconds, .memory_bytes = settings->child_memory, .progress = settings->progress}};
+    if (!surface->closed) return su_fail(err, SU_FAILED, "the skin is not closed (%lld open, %lld non-manifold edges)",
+                                         (long long)surface->boundary_edges, (long long)surface->nonmanifold_edges);
+    su_boxtree tree = {0};
+    int64_t meeting = 0;
+    SU_GO(su_boxtree_of_triangles(surface->x, surface->t, surface->triangles, &tree, err));
+    SU_GO(su_surface_intersections(surface, &tree, 1, &meeting, NULL, err));
+    if (meeting) { status = su_fail(err, SU_FAILED, "the skin meets itself"); goto done; }
+    out->attempts++;
+    SU_GO(su_tetgen_run(surface, &tetgen, &mesh, err));
+    SU_GO(su_tet_measure(&mesh, &quality, err));
+    if (settings->edge_length <= 0.0 && (double)mesh.t > 1.2 * (double)settings->tets)
+        status = su_fail(err, SU_FAILED, "the skin's own triangles lead to %lld tets or more", (long long)mesh.t);
+    else if (quality.dihedral_min < settings->dihedral_bound)
+        status = su_fail(err, SU_FAILED, "the skin's own triangles force dihedral angles of %.1f degrees", quality.dihedral_min);
+done:
+    su_boxtree_free(&tree);
+    su_tets_free(&mesh);
+    return status;
+}
+
+/* ---- around the skin ---- */
+
+static su_status wrapped(const su_surface *surface, const su_lattice_items *items, const su_flesh_settings *settings, double cell,
+                         su_cage *out, su_error *err)
+{
+    su_status status = SU_OK;
+    su_lattice lattice = {0};
+    su_cage cage = {0};
+    su_wrap_settings wrap = su_wrap_defaults(cell);
+    wrap.progress = settings->progress;
+    SU_GO(su_lattice_create(surface, items, cell, settings->threads, &lattice, err));
+    SU_GO(su_cage_create(surface, items, &lattice, 0.5 * cell, &cage, err));
+    SU_GO(su_wrap(surface, items, &wrap, &cage, err));
+    *out = cage;
+    memset(&cage, 0, sizeof cage);
+done:
+    su_lattice_free(&lattice);
+    su_cage_free(&cage);
+    return status;
+}
+
+static void keep_cage(su_cage *cage, double cell, su_flesh *out)
+{
+    su_tets_free(&out->mesh);
+    out->mesh = cage->mesh, out->cell = cell, out->copies = cage->copies, out->glued = cage->glued;
+    memset(&cage->mesh, 0, sizeof cage->mesh);
+}
+
+/* Cell size whose lattice has about `wanted` tets. Counting is much cheaper than meshing. */
+static su_status lattice_cell(const su_surface *surface, const su_lattice_items *items, int64_t wanted, int threads, double *cell,
+                              su_error *err)
+{
+    *cell = 0.05 * surface->diagonal;
+    for (int k = 0; k < 8; k++) {
+        int64_t count;
+        SU_TRY(su_lattice_count(surface, items, *cell, threads, &count, err));
+        if (near_enough(count, wanted, 0.05)) break;
+        /* never refine by more than three at once: the first counts are too coarse to aim far */
+        *cell *= fmax(1.0 / 3.0, fmin(3.0, cbrt((double)count / (double)wanted)));
+    }
+    return SU_OK;
+}
+
+static su_status build_around(const su_surface *surface, const su_flesh_settings *settings, su_flesh *out, su_error *err)
+{
+    enum { TRIES = 6 };
+    /* wrapping takes away about a quarter of the lattice's tets; mean edge of the lattice over its cell */
+    static const double KEPT = 0.75, MEAN_EDGE = 0.923;
+    su_status status = SU_OK;
+    su_lattice_items items = {0};
+    su_cage cage = {0};
+    double cell = settings->edge_length / MEAN_EDGE;
+    bool counted = settings->edge_length <= 0.0;
+    SU_GO(su_lattice_items_create(surface, &items, err));
+    if (counted) SU_GO(lattice_cell(surface, &items, (int64_t)((double)settings->tets / KEPT), settings->threads, &cell, err));
+    for (int k = 0; k < TRIES; k++) {
+        out->attempts++;
+        SU_GO(wrapped(surface, &items, settings, cell, &cage, err));
+        int64_t count = cage.mesh.t;
+        if (!out->mesh.t || llabs(count - settings->tets) < llabs(out->mesh.t - settings->tets)) {
+            keep_cage(&cage, cell, out);
+            free(out->holder);
+            out->holder = NULL;
+            SU_GO(SU_ALLOC(&out->holder, surface->n, "embedding", err));
+            for (int64_t v = 0; v < surface->n; v++) out->holder[v] = cage.points[v].tet;
+        }
+        su_cage_free(&cage);
+        if (!counted || near_enough(count, settings->tets, 0.1)) break;
+        cell *= fmax(0.5, fmin(2.0, cbrt((double)count / (double)settings->tets)));
+    }
+    if (counted && !near_enough(out->mesh.t, settings->tets, 0.2)) {
+        char text[200];
+        snprintf(text, sizeof text, "%lld tets were wanted, the nearest mesh for this skin has %lld", (long long)settings->tets, (long long)out->mesh.t);
+        tell(settings, "%s", text);
+    }
+done:
+    su_lattice_items_free(&items);
+    su_cage_free(&cage);
+    return status;
+}
+
+static su_status find_holders(const su_surface *surface, int threads, su_flesh *flesh, su_error *err)
+{
+    su_status status = SU_OK;
+    double *bary = NULL;
+    int64_t outside;
+    SU_GO(SU_ALLOC(&flesh->holder, surface->n, "embedding", err));
+    SU_GO(SU_ALLOC(&bary, 4 * surface->n, "embedding", err));
+    SU_GO(su_embed(&flesh->mesh, surface->n, surface->x, NULL, threads, flesh->holder, bary, &outside, err));
+    if (outside) status = su_fail(err, SU_FAILED, "%lld skin vertices lie outside TetGen's mesh", (long long)outside);
+done:
+    free(bary);
+    return status;
+}
+
 su_status su_flesh_build(const su_surface *surface, const su_flesh_settings *settings, su_flesh *out, su_error *err)
 {
     su_status status = SU_OK;
-    su_flesh flesh = {.method = SU_MESH_DIRECT};
-    status = build_direct(surface, settings, &flesh, err);
-    if (status && flesh.mesh.t && !su_progress_stopped(settings->progress)) {
-        tell(settings, "%s; taking the nearest mesh that TetGen made", err->text);
-        status = SU_OK;
+    su_flesh flesh = {0};
+    bool automatic = settings->method == SU_MESH_AUTO;
+    if (settings->method != SU_MESH_SDF) {
+        flesh.method = SU_MESH_DIRECT;
+        if (automatic) status = worth_direct(surface, settings, &flesh, err);
+        if (!status) status = build_direct(surface, settings, &flesh, err);
+        if (su_progress_stopped(settings->progress)) goto done;
+        if (status && !automatic && flesh.mesh.t) {
+            tell(settings, "%s; taking the nearest mesh that TetGen made", err->text);
+            status = SU_OK;
+        }
+        if (!status) status = find_holders(surface, settings->threads, &flesh, err);
+        if (status && !automatic) goto done;
+        if (status) tell(settings, "direct: %s; meshing around the skin", err->text);
     }
-    if (status) goto done;
+    if (status || !flesh.mesh.t) {
+        int attempts = flesh.attempts;
+        su_flesh_free(&flesh);
+        flesh.method = SU_MESH_SDF, flesh.attempts = attempts;
+        SU_GO(build_around(surface, settings, &flesh, err));
+    }
+    SU_GO(su_tet_measure(&flesh.mesh, &flesh.quality, err));
+    if (!(flesh.quality.smallest_volume > 0.0)) {
+        status = su_fail(err, SU_NUMERICS, "a tet of the flesh has no volume");
+        goto done;
+    }
     *out = flesh;
     memset(&flesh, 0, sizeof flesh);
 done:

@@ -26,13 +26,19 @@ typedef struct su_flesh_settings {
 typedef struct su_flesh {
     su_tets mesh;
     su_mesh_method method;      /* the one that made it */
+    int32_t *holder;            /* (surface n) tet that encloses each vertex of the surface. Flesh of parts that are near but
+                                 * apart may overlap in space, so this cannot be found again from positions alone. */
     su_tet_quality quality;
     int attempts;               /* runs of meshers */
+    double cell;                /* sdf: edge of the lattice's cubes, m */
+    int64_t copies, glued;      /* sdf: tets doubled to keep parts apart; pieces joined although the skin is not */
 } su_flesh;
 
 /* Defaults: auto, 15,000 tets, 5 degrees, 120 s, 4 GiB, one thread. */
 su_flesh_settings su_flesh_defaults(void);
 
+/* Every vertex of the surface is enclosed in the result, every tet has positive volume. sdf cannot fail on a skin of finite
+ * size; direct fails where the skin is not closed, meets itself, or TetGen gives nothing usable. */
 su_status su_flesh_build(const su_surface *surface, const su_flesh_settings *settings, su_flesh *out, su_error *err);
 void su_flesh_free(su_flesh *flesh);
 

@@ -67,20 +67,54 @@ static su_status rig_bones(su_tool *tool, const options *o, const su_poses *pose
     return SU_OK;
 }
 
+/* Rigid vertices lie anywhere: each goes to its nearest tet. */
+static su_status embed_rigid(su_tool *tool, const su_poses *poses, const su_tets *mesh, su_tet *tet)
+{
+    su_status status = SU_OK;
+    su_error *err = &tool->err;
+    int64_t count = 0, outside;
+    double *points = NULL, *bary = NULL;
+    int32_t *holder = NULL;
+    SU_GO(SU_ALLOC(&points, 3 * poses->nbar, "rigid vertices", err));
+    SU_GO(SU_ALLOC(&bary, 4 * poses->nbar, "rigid vertices", err));
+    SU_GO(SU_ALLOC(&holder, poses->nbar, "rigid vertices", err));
+    for (int64_t v = 0; v < poses->nbar; v++)
+        if (poses->rigid[v]) memcpy(points + 3 * count++, poses->neutral + 3 * v, 3 * sizeof *points);
+    SU_GO(su_embed(mesh, count, points, NULL, tool->threads, holder, bary, &outside, err));
+    count = 0;
+    for (int64_t v = 0; v < poses->nbar; v++) {
+        if (!poses->rigid[v]) continue;
+        tet->embed_tet[v] = holder[count];
+        memcpy(tet->embed_bary + 4 * v, bary + 4 * count++, 4 * sizeof *bary);
+    }
+done:
+    free(points);
+    free(bary);
+    free(holder);
+    return status;
+}
+
 /* The arrays that tie flesh and skin. */
-static su_status tie(su_tool *tool, const su_poses *poses, const su_tets *mesh, su_tet *tet)
+static su_status tie(su_tool *tool, const su_poses *poses, const su_surface *surface, const su_flesh *flesh, su_tet *tet)
 {
     su_error *err = &tool->err;
-    int64_t outside;
+    const su_tets *mesh = &flesh->mesh;
+    bool some_rigid = false;
     tet->n = mesh->n, tet->t = mesh->t, tet->nbar = poses->nbar;
     SU_TRY(SU_FILE_ALLOC(&tet->file, &tet->embed_tet, tet->nbar, err));
     SU_TRY(SU_FILE_ALLOC(&tet->file, &tet->embed_bary, 4 * tet->nbar, err));
     SU_TRY(SU_FILE_ALLOC(&tet->file, &tet->shepard_index, 4 * tet->n, err));
     SU_TRY(SU_FILE_ALLOC(&tet->file, &tet->shepard_weight, 4 * tet->n, err));
-    SU_TRY(su_embed(mesh, tet->nbar, poses->neutral, poses->rigid, tool->threads, tet->embed_tet, tet->embed_bary, &outside, err));
-    if (outside)
-        return su_fail(err, SU_NUMERICS, "%lld of %lld skin vertices lie outside the flesh; try --method sdf",
-                       (long long)outside, (long long)tet->nbar);
+    for (int64_t v = 0; v < tet->nbar; v++) {
+        if (surface->vertex[v] < 0) { some_rigid = true; continue; }
+        double *bary = tet->embed_bary + 4 * v;
+        tet->embed_tet[v] = flesh->holder[surface->vertex[v]];
+        su_tet_barycentric(mesh->x, mesh->tets + 4 * (int64_t)tet->embed_tet[v], poses->neutral + 3 * v, bary);
+        for (int i = 0; i < 4; i++)
+            if (!(bary[i] >= -1e-9))
+                return su_fail(err, SU_NUMERICS, "skin vertex %lld lies outside the flesh; try --method sdf", (long long)v);
+    }
+    if (some_rigid) SU_TRY(embed_rigid(tool, poses, mesh, tet));
     return su_shepard_weights(tet->n, mesh->x, tet->nbar, poses->neutral, tool->threads, tet->shepard_index, tet->shepard_weight, err);
 }
 
@@ -210,7 +244,7 @@ static su_status run(su_tool *tool, const options *o)
     tet.vertices = flesh.mesh.x, tet.tets = flesh.mesh.tets;
     SU_GO(su_tet_boundary(flesh.mesh.t, flesh.mesh.tets, &tet.b, &faces, NULL, err));
     tet.surface = faces;
-    SU_GO(tie(tool, &poses, &flesh.mesh, &tet));
+    SU_GO(tie(tool, &poses, &surface, &flesh, &tet));
     SU_GO(su_progress_update(&tool->progress, 0.5, err));
     SU_GO(hold(tool, o, &poses, &flesh.mesh, &tet));
     su_stats_stage(tool, "tie", su_seconds() - started);
