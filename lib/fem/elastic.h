@@ -45,6 +45,9 @@ void su_elastic_force(const su_elastic *elastic, const double *y, double *force,
  * Hessians made semidefinite (convention 18). */
 void su_elastic_stiffness(const su_elastic *elastic, const double *y, bool project, su_sparse *K, int threads);
 
+/* K += c_ab I for the corners a, b of tet e: couplings that treat x, y and z alike, c (4,4) symmetric. */
+void su_elastic_add_couplings(const su_elastic *elastic, int64_t e, const double c[16], su_sparse *K);
+
 /* One tet, for cubature: positions y[12] of its corners, f[12] internal force, K[144] tangent. f or K
  * may be NULL. */
 void su_tet_elastic(su_material material, double mu, double lambda, const double inverse[9], double volume,

@@ -182,8 +182,11 @@ su_status su_eigen_lowest(int64_t size, int64_t rank, const double *mass, const 
     for (int64_t i = 0; i < size; i++) p.root[i] = sqrt(mass[i]);
     if (size <= DENSE_LIMIT || 3 * count >= rank)
         SU_GO(solve_dense(&p, theta, psi, err));
-    else
-        SU_GO(solve_arpack(&p, theta, psi, err));
+    else {
+#pragma omp critical(su_arpack)   /* ARPACK keeps state in static variables between its calls */
+        status = solve_arpack(&p, theta, psi, err);
+        if (status != SU_OK) goto done;
+    }
     SU_GO(refine(&p, mass, shift, theta, psi, values, vectors, err));
     if (applications) *applications = p.applications;
     status = SU_OK;

@@ -20,7 +20,7 @@ typedef struct su_inverse {
  * (of nearly equal ones the first), so results are reproducible; repeated eigenvalues give some basis of their space.
  * shift: S is the inverse of K + shift M. rank: dimension of the range of S (size, less the constraints).
  * SU_NUMERICS where ARPACK does not converge, SU_INPUT where count > rank. applications (may be NULL): number of columns
- * S was applied to. Not thread-safe: ARPACK keeps state in static variables. */
+ * S was applied to. Threads of an OpenMP team may call it; their ARPACK runs wait for each other. */
 su_status su_eigen_lowest(int64_t size, int64_t rank, const double *mass, const su_inverse *inverse, double shift,
                           int64_t count, double *values, double *vectors, int64_t *applications,
                           const su_progress *progress, su_error *err);

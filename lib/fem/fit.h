@@ -1,0 +1,56 @@
+/* The flesh fitted to the skin of an example pose (PSSD eq. 3): the shape x that minimizes
+ *
+ *     sum_v a_v |(A x - skin)_v|^2 / D^2 + gamma E(x) / (E V)
+ *
+ * with skin area weights a_v that sum to 1, D the diagonal, V the volume and E(x) the stable neo-Hookean energy about the
+ * neutral shape, which stays finite where the start has inverted tets. */
+#ifndef SU_FEM_FIT_H
+#define SU_FEM_FIT_H
+
+#include "core/error.h"
+#include "core/progress.h"
+
+#include <stdint.h>
+
+/* All arrays borrowed. */
+typedef struct su_fit_problem {
+    int64_t n, t, nbar, held_count;
+    const double *vertices;       /* (n,3) neutral flesh */
+    const int32_t *tets;          /* (t,4) */
+    const int32_t *held;          /* vertices that keep the place they have in the start */
+    const int32_t *embed_tet;     /* (nbar) */
+    const double *embed_bary;     /* (nbar,4) A */
+    const double *area;           /* (nbar) a_v, sum 1; 0 leaves a skin vertex out */
+    double diagonal;              /* D, m */
+    double gamma;                 /* dimensionless */
+    double poisson;
+} su_fit_problem;
+
+typedef struct su_fit_report {
+    int iterations;               /* Newton steps, all rounds */
+    int rounds;                   /* 1, and one more each time that tets had to be stiffened to stay open */
+    double residual;              /* sqrt(sum a_v |A x - skin|^2) / D */
+    double largest;               /* largest |A x - skin| / D over the vertices with weight */
+    int64_t collapsed;            /* tets below 0.1 of their neutral volume at the end (convention 8) */
+    int64_t inverted;             /* tets without positive volume at the end */
+    int64_t held_tets;            /* of those, tets whose corners are all held, which no fit can open */
+} su_fit_report;
+
+typedef struct su_fit_solver su_fit_solver;
+
+/* Assembles what all poses share: pattern, its analysis, the data term. One thread may use a solver at a time. */
+su_status su_fit_solver_create(const su_fit_problem *problem, su_fit_solver **out, su_error *err);
+void su_fit_solver_free(su_fit_solver *solver);
+
+/* x (n,3): in, the start, with held vertices where they belong; out, the fitted shape. skin (nbar,3). Newton with
+ * projected element Hessians and a line search that closes no open tet. Where tets stay inverted their surroundings are
+ * laid out anew by harmonic coordinates; where they stay below 0.1 of their neutral volume they are made ten times
+ * stiffer, with their neighbours; then the fit goes on. */
+su_status su_fit_pose(su_fit_solver *solver, const double *skin, double *x, su_fit_report *report, int threads,
+                      const su_progress *progress, su_error *err);
+
+/* area (nbar): a third of the area of each triangle around a skin vertex, over the sum; 0 where skip (NULL: none) is set. */
+su_status su_skin_area_weights(int64_t nbar, const double *skin, int64_t triangles, const int32_t *triangle,
+                               const uint8_t *skip, double *area, su_error *err);
+
+#endif

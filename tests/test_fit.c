@@ -1,0 +1,199 @@
+/* Fitting the flesh to a skin: exact cases, bending, untangling. */
+#include "box.h"
+#include "fem/fit.h"
+#include "geometry/mat3.h"
+#include "geometry/rotation.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* A bar of flesh along x, held along its axis; its skin are points just inside the side faces. */
+typedef struct bar {
+    box_mesh box;
+    su_fit_problem problem;
+    double *skin, *area;
+    int32_t *held, *embed_tet;
+    double *embed_bary;
+} bar;
+
+static bar make(int cells)
+{
+    bar b;
+    b.box = box_mesh_create(6 * cells, 2 * cells, 2 * cells, 6, 2, 2);
+    for (int64_t v = 0; v < b.box.n; v++) b.box.vertices[3 * v + 1] -= 1, b.box.vertices[3 * v + 2] -= 1;
+    int64_t held = 0, skin = 0;
+    b.held = malloc((size_t)b.box.n * sizeof *b.held);
+    for (int64_t v = 0; v < b.box.n; v++)
+        if (fabs(b.box.vertices[3 * v + 1]) < 1e-9 && fabs(b.box.vertices[3 * v + 2]) < 1e-9) b.held[held++] = (int32_t)v;
+    b.skin = malloc(3 * (size_t)b.box.t * sizeof *b.skin);
+    b.area = malloc((size_t)b.box.t * sizeof *b.area);
+    b.embed_tet = malloc((size_t)b.box.t * sizeof *b.embed_tet);
+    b.embed_bary = malloc(4 * (size_t)b.box.t * sizeof *b.embed_bary);
+    for (int64_t e = 0; e < b.box.t; e++) {   /* tets with three corners on the surface carry a skin point */
+        const int32_t *tet = b.box.tets + 4 * e;
+        double bary[4], sum = 0, at[3] = {0, 0, 0};
+        int outside = 0;
+        for (int a = 0; a < 4; a++) {
+            const double *x = b.box.vertices + 3 * tet[a];
+            bool surface = fabs(x[1]) > 1 - 1e-9 || fabs(x[2]) > 1 - 1e-9;
+            outside += surface;
+            sum += bary[a] = surface ? 1 : 0.05;
+        }
+        if (outside < 3) continue;
+        for (int a = 0; a < 4; a++)
+            for (int i = 0; i < 3; i++) at[i] += bary[a] / sum * b.box.vertices[3 * tet[a] + i];
+        b.embed_tet[skin] = (int32_t)e;
+        for (int a = 0; a < 4; a++) b.embed_bary[4 * skin + a] = bary[a] / sum;
+        memcpy(b.skin + 3 * skin++, at, sizeof at);
+    }
+    for (int64_t v = 0; v < skin; v++) b.area[v] = 1.0 / (double)skin;
+    b.problem = (su_fit_problem){.n = b.box.n, .t = b.box.t, .nbar = skin, .held_count = held,
+                                 .vertices = b.box.vertices, .tets = b.box.tets, .held = b.held,
+                                 .embed_tet = b.embed_tet, .embed_bary = b.embed_bary, .area = b.area,
+                                 .diagonal = sqrt(36 + 4 + 4), .gamma = 1e-3, .poisson = 0.45};
+    return b;
+}
+
+static void bar_free(bar *b)
+{
+    box_mesh_free(&b->box);
+    free(b->skin), free(b->area), free(b->held), free(b->embed_tet), free(b->embed_bary);
+}
+
+/* The axis becomes an arc that turns by `angle` over the bar. */
+static void bend(int64_t count, const double *in, double angle, double *out)
+{
+    for (int64_t v = 0; v < count; v++) {
+        double a = angle * in[3 * v] / 6, radius = angle == 0 ? 0 : 6 / angle, y = in[3 * v + 1];
+        out[3 * v] = angle == 0 ? in[3 * v] : (radius - y) * sin(a);
+        out[3 * v + 1] = angle == 0 ? y : radius - (radius - y) * cos(a);
+        out[3 * v + 2] = in[3 * v + 2];
+    }
+}
+
+/* A skin that moves rigidly carries the flesh along without any error, from a rough start. */
+static void test_rigid(void **unused)
+{
+    (void)unused;
+    bar b = make(2);
+    su_fit_solver *solver;
+    su_fit_report report;
+    double turn[3] = {0.5, -1, 0.3}, q[4], r[9], *x = malloc(3 * (size_t)b.box.n * sizeof *x);
+    double *exact = malloc(3 * (size_t)b.box.n * sizeof *x);
+    uint64_t seed = 2;
+    su_quaternion_exp(turn, q);
+    su_quaternion_matrix(q, r);
+    for (int64_t v = 0; v < b.box.n; v++) {
+        su_mulv3(r, b.box.vertices + 3 * v, exact + 3 * v);
+        for (int i = 0; i < 3; i++) x[3 * v + i] = exact[3 * v + i] + 0.1 * box_random(&seed);
+    }
+    for (int64_t k = 0; k < b.problem.held_count; k++) memcpy(x + 3 * b.held[k], exact + 3 * b.held[k], 3 * sizeof *x);
+    for (int64_t v = 0; v < b.problem.nbar; v++) su_mulv3(r, b.skin + 3 * v, b.skin + 3 * v);
+    assert_int_equal(su_fit_solver_create(&b.problem, &solver, NULL), SU_OK);
+    assert_int_equal(su_fit_pose(solver, b.skin, x, &report, 1, NULL, NULL), SU_OK);
+    for (int64_t i = 0; i < 3 * b.box.n; i++) assert_true(fabs(x[i] - exact[i]) < 1e-6);
+    assert_true(report.residual < 1e-8 && report.collapsed == 0 && report.rounds == 1);
+    su_fit_solver_free(solver);
+    free(x), free(exact);
+    bar_free(&b);
+}
+
+/* Bends up to 120 degrees: within the bar of 0.2 % of the diagonal, all tets open, held vertices untouched, the same bits
+ * from a used and a fresh solver; smaller gamma follows the skin more closely. */
+static void test_bend(void **unused)
+{
+    (void)unused;
+    bar b = make(3);
+    su_fit_solver *solver;
+    double *skin = malloc(3 * (size_t)b.problem.nbar * sizeof *skin), *x = malloc(3 * (size_t)b.box.n * sizeof *x);
+    double *start = malloc(3 * (size_t)b.box.n * sizeof *x), *first = malloc(3 * (size_t)b.box.n * sizeof *x);
+    assert_int_equal(su_fit_solver_create(&b.problem, &solver, NULL), SU_OK);
+    for (int round = 0; round < 3; round++) {
+        su_fit_report report;
+        double angle = round == 1 ? 2.1 : 1;
+        uint64_t seed = 4;
+        bend(b.problem.nbar, b.skin, angle, skin);
+        bend(b.box.n, b.box.vertices, angle, start);
+        memcpy(x, start, 3 * (size_t)b.box.n * sizeof *x);
+        for (int64_t v = 0, k = 0; v < b.box.n; v++)
+            if (k < b.problem.held_count && b.held[k] == v) k++;
+            else for (int i = 0; i < 3; i++) x[3 * v + i] += 0.05 * box_random(&seed);
+        assert_int_equal(su_fit_pose(solver, skin, x, &report, 2, NULL, NULL), SU_OK);
+        printf("# bend %.1f rad: residual %.4f %%, largest %.3f %%, %d steps\n", angle, 100 * report.residual,
+               100 * report.largest, report.iterations);
+        assert_true(report.residual < 0.002 && report.residual > 0);
+        assert_true(report.collapsed == 0 && report.inverted == 0);
+        for (int64_t k = 0; k < b.problem.held_count; k++)
+            assert_memory_equal(x + 3 * b.held[k], start + 3 * b.held[k], 3 * sizeof *x);
+        if (round == 0) memcpy(first, x, 3 * (size_t)b.box.n * sizeof *x);
+    }
+    assert_memory_equal(first, x, 3 * (size_t)b.box.n * sizeof *x);
+    su_fit_solver_free(solver);
+    su_fit_report close;
+    b.problem.gamma = 1e-5;
+    assert_int_equal(su_fit_solver_create(&b.problem, &solver, NULL), SU_OK);
+    assert_int_equal(su_fit_pose(solver, skin, x, &close, 2, NULL, NULL), SU_OK);
+    printf("# gamma 1e-5: residual %.4f %%\n", 100 * close.residual);
+    assert_true(close.residual < 3e-4);
+    su_fit_solver_free(solver);
+    free(skin), free(x), free(start), free(first);
+    bar_free(&b);
+}
+
+/* A start with many inverted tets is untangled, also where the skin asks for a fold. */
+static void test_untangles(void **unused)
+{
+    (void)unused;
+    bar b = make(2);
+    su_fit_solver *solver;
+    su_fit_report report;
+    double *x = malloc(3 * (size_t)b.box.n * sizeof *x);
+    uint64_t seed = 6;
+    memcpy(x, b.box.vertices, 3 * (size_t)b.box.n * sizeof *x);
+    for (int64_t v = 0, k = 0; v < b.box.n; v++)
+        if (k < b.problem.held_count && b.held[k] == v) k++;
+        else for (int i = 0; i < 3; i++) x[3 * v + i] += 0.6 * box_random(&seed);
+    assert_int_equal(su_fit_solver_create(&b.problem, &solver, NULL), SU_OK);
+    assert_int_equal(su_fit_pose(solver, b.skin, x, &report, 1, NULL, NULL), SU_OK);
+    assert_int_equal(report.inverted, 0);
+    for (int64_t i = 0; i < 3 * b.box.n; i++) assert_true(fabs(x[i] - b.box.vertices[i]) < 1e-6);
+    /* one skin point pushed to the other side of the bar */
+    int64_t worst = b.problem.nbar / 2;
+    for (int i = 1; i < 3; i++) b.skin[3 * worst + i] *= -1;
+    memcpy(x, b.box.vertices, 3 * (size_t)b.box.n * sizeof *x);
+    assert_int_equal(su_fit_pose(solver, b.skin, x, &report, 1, NULL, NULL), SU_OK);
+    assert_true(report.inverted == 0 && report.collapsed == 0);
+    su_fit_solver_free(solver);
+    free(x);
+    bar_free(&b);
+}
+
+static void test_area_weights(void **unused)
+{
+    (void)unused;
+    const double skin[12] = {0, 0, 0, 3, 0, 0, 0, 2, 0, 0, 0, 1};
+    const int32_t triangles[6] = {0, 1, 2, 0, 2, 3};
+    const uint8_t skip[4] = {0, 0, 0, 1};
+    double area[4];
+    assert_int_equal(su_skin_area_weights(4, skin, 2, triangles, skip, area, NULL), SU_OK);
+    /* areas 3 and 1: vertices 0 and 2 have 4/3, vertex 1 has 1, vertex 3 is left out */
+    const double expected[4] = {4 / 11.0, 3 / 11.0, 4 / 11.0, 0};
+    for (int v = 0; v < 4; v++) assert_true(fabs(area[v] - expected[v]) < 1e-15);
+    const int32_t flat[3] = {0, 1, 1};
+    su_error err;
+    assert_int_equal(su_skin_area_weights(4, skin, 1, flat, NULL, area, &err), SU_INPUT);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rigid), cmocka_unit_test(test_bend),
+                                       cmocka_unit_test(test_untangles), cmocka_unit_test(test_area_weights)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,453 @@
+/* supple fit: rest shapes and materials of the flesh at the example poses. */
+#include "core/file.h"
+#include "core/memory.h"
+#include "core/threads.h"
+#include "core/tool.h"
+#include "fem/elastic.h"
+#include "fem/fit.h"
+#include "geometry/mat3.h"
+#include "io/anim.h"
+#include "io/fit.h"
+#include "io/poses.h"
+#include "io/tet.h"
+#include "reduce/modes.h"
+#include "rig/rbf.h"
+#include "rig/rbf_train.h"
+#include "rig/rest_shape.h"
+#include "rig/shot.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct settings {
+    int material;
+    double gamma, frequency, young, poisson, density;
+    su_list poses, shots;
+} settings;
+
+typedef struct job {
+    su_tool *tool;
+    const settings *set;
+    su_tet tet;
+    su_poses poses;
+    su_fit fit;
+    double *area;               /* (nbar) skin area weights */
+    double diagonal;            /* of the skin, m */
+    double young, lowest;       /* Pa; rad^2/s^2 at the neutral pose */
+    su_fit_report *reports;     /* (k) */
+} job;
+
+static su_status choose_poses(job *j)
+{
+    const su_list *wanted = &j->set->poses;
+    su_error *err = &j->tool->err;
+    int64_t count = wanted->count ? wanted->count : j->poses.m;
+    SU_TRY(SU_FILE_ALLOC(&j->fit.file, &j->fit.pose, count, err));
+    j->fit.k = count;
+    for (int64_t i = 0; i < count; i++) {
+        j->fit.pose[i] = (int32_t)i;
+        if (!wanted->count) continue;
+        char *end;
+        errno = 0;
+        long pose = strtol(wanted->items[i], &end, 10);
+        if (errno || *end || end == wanted->items[i] || pose < 0 || pose >= j->poses.m)
+            return su_fail(err, SU_USAGE, "--pose %s: is not one of the %lld poses of %s", wanted->items[i],
+                           (long long)j->poses.m, j->tool->inputs.items[1]);
+        j->fit.pose[i] = (int32_t)pose;
+    }
+    return SU_OK;
+}
+
+static su_status load(job *j)
+{
+    su_error *err = &j->tool->err;
+    const char *const *paths = j->tool->inputs.items;
+    SU_TRY(su_tet_load(paths[0], &j->tet, err));
+    SU_TRY(su_poses_load(paths[1], &j->poses, err));
+    if (j->tet.nbar != j->poses.nbar)
+        return su_fail(err, SU_INPUT, "%s: holds a skin of %lld vertices, %s one of %lld", paths[0],
+                       (long long)j->tet.nbar, paths[1], (long long)j->poses.nbar);
+    double low[3], high[3];
+    for (int c = 0; c < 3; c++) low[c] = INFINITY, high[c] = -INFINITY;
+    for (int64_t i = 0; i < 3 * j->poses.nbar; i++) {
+        low[i % 3] = fmin(low[i % 3], j->poses.neutral[i]);
+        high[i % 3] = fmax(high[i % 3], j->poses.neutral[i]);
+    }
+    j->diagonal = su_distance3(low, high);
+    SU_TRY(SU_ALLOC(&j->area, j->poses.nbar, "skin areas", err));
+    SU_TRY(su_skin_area_weights(j->poses.nbar, j->poses.neutral, j->poses.T, j->poses.triangles, j->poses.rigid, j->area,
+                                err));
+    return choose_poses(j);
+}
+
+static su_rest_shape shepard(const job *j)
+{
+    return (su_rest_shape){.n = j->tet.n, .m = 0, .vertices = j->tet.vertices, .neutral = j->poses.neutral,
+                           .shepard_index = j->tet.shepard_index, .shepard_weight = j->tet.shepard_weight};
+}
+
+/* Held vertices move with the bone that carries them: x = bone(pose) bone(rest)^-1 X. */
+static su_status carry_held(const job *j, int64_t pose, double *x, su_error *err)
+{
+    const su_poses *poses = &j->poses;
+    if (!j->tet.fixed_bone || !poses->bones || !poses->bone_rest) return SU_OK;
+    for (int64_t k = 0; k < j->tet.fixed_count; k++) {
+        int64_t bone = j->tet.fixed_bone[k], v = j->tet.fixed[k];
+        if (bone < 0) continue;
+        if (bone >= poses->B)
+            return su_fail(err, SU_INPUT, "%s: held vertex %lld follows bone %lld, %s has %lld bones",
+                           j->tool->inputs.items[0], (long long)v, (long long)bone, j->tool->inputs.items[1],
+                           (long long)poses->B);
+        const double *rest = poses->bone_rest + 16 * bone, *now = poses->bones + 16 * (pose * poses->B + bone);
+        double linear[9], inverse[9], local[3], moved[3];
+        for (int r = 0; r < 3; r++)
+            for (int c = 0; c < 3; c++) linear[3 * r + c] = rest[4 * r + c];
+        if (su_inverse3(linear, inverse) == 0)
+            return su_fail(err, SU_INPUT, "%s: the rest matrix of bone %lld is singular", j->tool->inputs.items[1],
+                           (long long)bone);
+        for (int r = 0; r < 3; r++) local[r] = j->tet.vertices[3 * v + r] - rest[4 * r + 3];
+        su_mulv3(inverse, local, local);
+        for (int r = 0; r < 3; r++)
+            moved[r] = now[4 * r] * local[0] + now[4 * r + 1] * local[1] + now[4 * r + 2] * local[2] + now[4 * r + 3];
+        memcpy(x + 3 * v, moved, sizeof moved);
+    }
+    return SU_OK;
+}
+
+static su_status fit_pose(job *j, su_fit_solver *solver, int64_t k, int threads, su_error *err)
+{
+    int64_t n = j->tet.n, pose = j->fit.pose[k];
+    double *x = j->fit.shapes + 3 * k * n, *correction = j->fit.corrections + 3 * k * n;
+    const double *skin = j->poses.shapes + 3 * pose * j->poses.nbar;
+    if (pose == 0) {   /* convention 3 */
+        memcpy(x, j->tet.vertices, 3 * (size_t)n * sizeof *x);
+        return SU_OK;
+    }
+    su_rest_shape start = shepard(j);
+    su_rest_shape_evaluate(&start, 0, NULL, skin, NULL, x);
+    memcpy(correction, x, 3 * (size_t)n * sizeof *x);
+    SU_TRY(carry_held(j, pose, x, err));
+    SU_TRY(su_fit_pose(solver, skin, x, &j->reports[k], threads, &j->tool->progress, err));
+    for (int64_t i = 0; i < 3 * n; i++) correction[i] = x[i] - correction[i];
+    return SU_OK;
+}
+
+/* Poses beside each other where memory allows; one symbolic analysis a thread. */
+static su_status fit_all(job *j)
+{
+    int64_t k = j->fit.k, finished = 0;
+    int threads = j->tool->threads, team = j->tet.t > 200000 ? 1 : threads < k ? threads : (int)k;
+    su_fit_problem problem = {.n = j->tet.n, .t = j->tet.t, .nbar = j->tet.nbar, .held_count = j->tet.fixed_count,
+                              .vertices = j->tet.vertices, .tets = j->tet.tets, .held = j->tet.fixed,
+                              .embed_tet = j->tet.embed_tet, .embed_bary = j->tet.embed_bary, .area = j->area,
+                              .diagonal = j->diagonal, .gamma = j->set->gamma, .poisson = j->set->poisson};
+    su_status first = SU_OK;
+#pragma omp parallel num_threads(team) if (team > 1)
+    {
+        su_fit_solver *solver = NULL;
+        su_error err = {0};
+        su_status status = su_fit_solver_create(&problem, &solver, &err);
+#pragma omp for schedule(dynamic)
+        for (int64_t i = 0; i < k; i++) {
+            if (status == SU_OK) {
+                status = fit_pose(j, solver, i, threads / team, &err);
+                if (status != SU_OK) su_error_context(&err, "pose %d: ", (int)j->fit.pose[i]);
+            }
+#pragma omp critical(fit_progress)
+            {
+                if (status == SU_OK)
+                    status = su_progress_update(&j->tool->progress, 0.1 + 0.8 * (double)++finished / (double)k, &err);
+                if (status != SU_OK && first == SU_OK) first = status, j->tool->err = err;
+            }
+        }
+        su_fit_solver_free(solver);
+    }
+    return first;
+}
+
+/* Materials: E scales K, so one eigenvalue at E = 1 calibrates it. */
+static su_status calibrate(job *j)
+{
+    su_error *err = &j->tool->err;
+    const settings *set = j->set;
+    int64_t n = j->tet.n, t = j->tet.t;
+    double *one = NULL, *mode = NULL, value;
+    su_elastic elastic = {0};
+    su_status status;
+    SU_GO(SU_FILE_ALLOC(&j->fit.file, &j->fit.young, j->fit.k * t, err));
+    SU_GO(SU_FILE_ALLOC(&j->fit.file, &j->fit.poisson, j->fit.k * t, err));
+    SU_GO(SU_FILE_ALLOC(&j->fit.file, &j->fit.density, t, err));
+    SU_GO(SU_ALLOC(&one, t, "materials", err));
+    SU_GO(SU_ALLOC(&mode, 3 * n, "materials", err));
+    for (int64_t e = 0; e < t; e++) one[e] = 1, j->fit.density[e] = set->density;
+    for (int64_t e = 0; e < j->fit.k * t; e++) j->fit.poisson[e] = set->poisson;
+    SU_GO(su_elastic_create(&elastic, n, j->tet.vertices, t, j->tet.tets, j->tet.fixed_count, j->tet.fixed,
+                            (su_material)set->material, one, j->fit.poisson, j->fit.density, err));
+    su_mode_problem problem = {.elastic = &elastic, .x = j->tet.vertices};
+    SU_GO(su_modes_solve(&problem, 1, 1, &value, mode, NULL, j->tool->threads, &j->tool->progress, err));
+    double target = 2 * M_PI * set->frequency;
+    j->young = set->young > 0 ? set->young : target * target / value;
+    j->lowest = value * j->young;
+    for (int64_t e = 0; e < j->fit.k * t; e++) j->fit.young[e] = j->young;
+    status = SU_OK;
+done:
+    su_elastic_free(&elastic);
+    free(one), free(mode);
+    return status;
+}
+
+/* What the later stages need of the poses. */
+static su_status copy_poses(job *j)
+{
+    su_error *err = &j->tool->err;
+    const su_poses *from = &j->poses;
+    su_fit *fit = &j->fit;
+    fit->n = j->tet.n, fit->t = j->tet.t, fit->m = from->m, fit->s = from->s;
+    struct { double **to; const double *from; int64_t count; } copies[] = {
+        {&fit->params, from->params, from->m * from->s},
+        {&fit->param_scale, from->param_scale, from->s},
+        {&fit->psd_params, from->psd_params, from->a * from->s},
+        {&fit->psd_shapes, from->psd_shapes, 3 * from->a * from->nbar},
+        {&fit->psd_rbf, from->psd_rbf, from->a * from->a},
+        {&fit->param_mean, from->param_mean, from->mean_size},
+        {&fit->param_basis, from->param_basis, from->s * from->mean_size},
+    };
+    for (size_t i = 0; i < sizeof copies / sizeof *copies; i++) {
+        if (!copies[i].from) continue;
+        SU_TRY(SU_FILE_ALLOC(&fit->file, copies[i].to, copies[i].count, err));
+        memcpy(*copies[i].to, copies[i].from, (size_t)copies[i].count * sizeof(double));
+    }
+    if (from->psd_params) fit->a = from->a, fit->nbar = from->nbar;
+    if (from->param_mean) fit->mean_size = from->mean_size;
+    SU_TRY(SU_FILE_ALLOC(&fit->file, &fit->rbf, fit->m * fit->m, err));
+    SU_TRY(su_rbf_train(fit->m, fit->s, fit->params, fit->param_scale, fit->rbf, err));
+    SU_TRY(SU_FILE_ALLOC(&fit->file, &fit->shapes, 3 * fit->k * fit->n, err));
+    SU_TRY(SU_FILE_ALLOC(&fit->file, &fit->corrections, 3 * fit->k * fit->n, err));
+    return SU_ALLOC(&j->reports, fit->k, "reports", err);
+}
+
+static void report(const job *j)
+{
+    su_tool *tool = j->tool;
+    double worst = 0, largest = 0;
+    int64_t collapsed = 0, iterations = 0;
+    for (int64_t k = 0; k < j->fit.k; k++) {
+        const su_fit_report *r = &j->reports[k];
+        worst = fmax(worst, r->residual), largest = fmax(largest, r->largest);
+        collapsed += r->collapsed, iterations += r->iterations;
+        su_detail(tool, "pose %d: residual %.4f %% of the diagonal (largest %.3f %%), %d Newton steps in %d rounds, "
+                  "%lld collapsed tets", (int)j->fit.pose[k], 100 * r->residual, 100 * r->largest, r->iterations,
+                  r->rounds, (long long)r->collapsed);
+        if (r->collapsed)
+            su_warn(tool, "pose %d: %lld tets keep less than a tenth of their volume (%lld inverted, %lld with all corners "
+                    "held); they act with their neutral shape", (int)j->fit.pose[k], (long long)r->collapsed,
+                    (long long)r->inverted, (long long)r->held_tets);
+        if (r->residual > 0.002)
+            su_warn(tool, "pose %d: the flesh misses the skin by %.2f %% of the diagonal; more --tets or a smaller --gamma "
+                    "follow it better", (int)j->fit.pose[k], 100 * r->residual);
+    }
+    su_stats_number(tool, "residual", worst);
+    su_stats_number(tool, "largest_distance", largest);
+    su_stats_integer(tool, "collapsed", collapsed);
+    su_stats_integer(tool, "newton_steps", iterations);
+    su_stats_number(tool, "young", j->young);
+    su_stats_number(tool, "lowest_frequency", sqrt(j->lowest) / (2 * M_PI));
+    su_note(tool, "%lld poses, residual at most %.4f %% of the diagonal, %lld collapsed tets; E = %.4g Pa, lowest %.2f Hz",
+            (long long)j->fit.k, 100 * worst, (long long)collapsed, j->young, sqrt(j->lowest) / (2 * M_PI));
+}
+
+/* Convention 16: what the fit of one pose depends on. */
+static su_status pose_digest(const job *j, int64_t k, char hex[33])
+{
+    const settings *set = j->set;
+    const su_poses *poses = &j->poses;
+    size_t skin = 3 * (size_t)poses->nbar * sizeof(double);
+    double numbers[] = {set->material, set->gamma, set->frequency, set->young, set->poisson, set->density};
+    su_digest *digest = su_digest_begin();
+    if (!digest) return su_fail(&j->tool->err, SU_AGAIN, "out of memory");
+    su_digest_add(digest, numbers, sizeof numbers);
+    su_digest_add(digest, j->tet.vertices, 3 * (size_t)j->tet.n * sizeof(double));
+    su_digest_add(digest, j->tet.tets, 4 * (size_t)j->tet.t * sizeof(int32_t));
+    su_digest_add(digest, j->tet.fixed, (size_t)j->tet.fixed_count * sizeof(int32_t));
+    if (j->tet.fixed_bone) su_digest_add(digest, j->tet.fixed_bone, (size_t)j->tet.fixed_count * sizeof(int32_t));
+    su_digest_add(digest, j->tet.embed_tet, (size_t)j->tet.nbar * sizeof(int32_t));
+    su_digest_add(digest, j->tet.embed_bary, 4 * (size_t)j->tet.nbar * sizeof(double));
+    su_digest_add(digest, j->tet.shepard_index, 4 * (size_t)j->tet.n * sizeof(int32_t));
+    su_digest_add(digest, j->tet.shepard_weight, 4 * (size_t)j->tet.n * sizeof(double));
+    su_digest_add(digest, poses->neutral, skin);
+    su_digest_add(digest, j->area, (size_t)poses->nbar * sizeof(double));
+    su_digest_add(digest, poses->shapes + 3 * j->fit.pose[k] * poses->nbar, skin);
+    if (poses->bones && poses->bone_rest) {
+        size_t bones = 16 * (size_t)poses->B * sizeof(double);
+        su_digest_add(digest, poses->bone_rest, bones);
+        su_digest_add(digest, poses->bones + 16 * j->fit.pose[k] * poses->B, bones);
+    }
+    su_digest_end(digest, hex);
+    return SU_OK;
+}
+
+static su_status make_meta(job *j)
+{
+    su_tool *tool = j->tool;
+    const settings *set = j->set;
+    json_t *meta = su_tool_meta(tool, "supple.fit", 1, tool->inputs.items, tool->inputs.count), *digests = json_array();
+    j->fit.file.meta = meta;
+    if (!meta || !digests) {
+        json_decref(digests);
+        return meta ? su_fail(&tool->err, SU_AGAIN, "out of memory") : tool->err.status;
+    }
+    for (int64_t k = 0; k < j->fit.k; k++) {
+        char hex[33];
+        if (pose_digest(j, k, hex) != SU_OK) {
+            json_decref(digests);
+            return tool->err.status;
+        }
+        json_array_append_new(digests, json_string(hex));
+    }
+    json_object_set_new(meta, "pose_digests", digests);
+    json_object_set_new(meta, "material", json_string(su_material_name((su_material)set->material)));
+    json_object_set_new(meta, "gamma", json_real(set->gamma));
+    json_object_set_new(meta, "young", json_real(j->young));
+    json_object_set_new(meta, "frequency", json_real(sqrt(j->lowest) / (2 * M_PI)));
+    json_object_set_new(meta, "poisson", json_real(set->poisson));
+    json_object_set_new(meta, "density", json_real(set->density));
+    json_t *names = json_object_get(j->poses.file.meta, "param_names");
+    if (names) json_object_set(meta, "param_names", names);
+    return SU_OK;
+}
+
+static int64_t count_collapsed(const job *j, const double *x)
+{
+    int64_t count = 0;
+    for (int64_t e = 0; e < j->tet.t; e++) {
+        double now[9], neutral[9];
+        const int32_t *v = j->tet.tets + 4 * e;
+        const double *X = j->tet.vertices;
+        su_tet_edges(x + 3 * (int64_t)v[0], x + 3 * (int64_t)v[1], x + 3 * (int64_t)v[2], x + 3 * (int64_t)v[3], now);
+        su_tet_edges(X + 3 * (int64_t)v[0], X + 3 * (int64_t)v[1], X + 3 * (int64_t)v[2], X + 3 * (int64_t)v[3], neutral);
+        count += su_det3(now) < 0.1 * su_det3(neutral);
+    }
+    return count;
+}
+
+/* Collapsed rest tets along one shot, where the corrections of the poses are blended (every fourth frame of long ones). */
+static su_status check_shot(job *j, const char *path)
+{
+    su_error *err = &j->tool->err;
+    const su_fit *fit = &j->fit;
+    su_anim anim = {0};
+    su_shot *shot = NULL;
+    double *skin = NULL, *x = NULL, *p = NULL, *w = NULL;
+    int64_t worst = 0, worst_frame = 0, frames_with = 0;
+    su_status status;
+    su_shot_target target = {.nbar = j->poses.nbar, .s = fit->s, .a = fit->a, .neutral = j->poses.neutral,
+                             .params = fit->params, .param_scale = fit->param_scale,
+                             .param_names = json_object_get(j->poses.file.meta, "param_names"),
+                             .psd_params = fit->psd_params, .psd_shapes = fit->psd_shapes, .psd_rbf = fit->psd_rbf,
+                             .param_mean = fit->param_mean, .param_basis = fit->param_basis};
+    su_rest_shape shape = shepard(j);
+    shape.m = fit->m, shape.corrections = fit->corrections;
+    SU_GO(su_anim_load(path, &anim, err));
+    SU_GO(su_shot_create(&anim, path, &target, 0, NULL, &shot, NULL, err));
+    SU_GO(SU_ALLOC(&skin, 3 * j->poses.nbar, "shot", err));
+    SU_GO(SU_ALLOC(&x, 3 * fit->n, "shot", err));
+    SU_GO(SU_ALLOC(&p, fit->s + 1, "shot", err));
+    SU_GO(SU_ALLOC(&w, fit->m, "shot", err));
+    int64_t frames = su_shot_frames(shot), stride = frames > 400 ? 4 : 1;
+    for (int64_t f = 0; f < frames; f += stride) {
+        bool last = f == frames - 1 && f > 0;
+        su_shot_sample(shot, last ? f - 1 : f, last ? 1 : 0, 0, NULL, skin, p, NULL, NULL);
+        su_rbf_weights(fit->m, fit->s, fit->params, fit->param_scale, fit->rbf, p, w);
+        su_rest_shape_evaluate(&shape, 0, NULL, skin, w, x);
+        int64_t count = count_collapsed(j, x);
+        frames_with += count > 0;
+        if (count > worst) worst = count, worst_frame = f;
+        SU_GO(su_progress_update(&j->tool->progress, 0.95, err));
+    }
+    su_note(j->tool, "%s: %lld of %lld frames with collapsed tets, most at frame %lld: %lld", su_base_name(path),
+            (long long)frames_with, (long long)((frames + stride - 1) / stride), (long long)worst_frame, (long long)worst);
+    if (worst > j->tet.t / 50)
+        su_warn(j->tool, "%s: %.1f %% of the tets collapse at frame %lld; an example pose near it would help", su_base_name(path),
+                100.0 * (double)worst / (double)j->tet.t, (long long)worst_frame);
+done:
+    su_shot_free(shot);
+    su_anim_free(&anim);
+    free(skin), free(x), free(p), free(w);
+    return status;
+}
+
+static su_status run(su_tool *tool, const settings *set)
+{
+    job j = {.tool = tool, .set = set};
+    su_status status;
+    SU_GO(load(&j));
+    SU_GO(copy_poses(&j));
+    su_note(tool, "%lld tets, %lld vertices (%lld held), %lld of %lld poses", (long long)j.tet.t, (long long)j.tet.n,
+            (long long)j.tet.fixed_count, (long long)j.fit.k, (long long)j.fit.m);
+    if (tool->dry_run) goto done;
+    double started = su_seconds();
+    SU_GO(calibrate(&j));
+    su_stats_stage(tool, "calibrate", su_seconds() - started), started = su_seconds();
+    SU_GO(fit_all(&j));
+    su_stats_stage(tool, "fit", su_seconds() - started), started = su_seconds();
+    report(&j);
+    for (int i = 0; i < set->shots.count; i++) {
+        if (j.fit.k < j.fit.m) {
+            su_warn(tool, "--shots needs all poses in one file; not checked");
+            break;
+        }
+        SU_GO(check_shot(&j, set->shots.items[i]));
+    }
+    su_stats_stage(tool, "shots", su_seconds() - started);
+    SU_GO(make_meta(&j));
+    SU_GO(su_fit_save(tool->output, &j.fit, &tool->err));
+    su_progress_finish(&tool->progress);
+done:
+    su_tet_free(&j.tet);
+    su_poses_free(&j.poses);
+    su_fit_free(&j.fit);
+    free(j.area), free(j.reports);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    settings set = {.material = SU_NEOHOOKEAN, .gamma = 1e-3, .frequency = 4, .poisson = 0.45, .density = 1000};
+    const su_option options[] = {
+        {.name = "frequency", .kind = SU_OPT_NUMBER, .target = &set.frequency, .argument = "HZ", .low = 1e-3, .high = 1e4,
+         .help = "lowest frequency of the flesh at the neutral pose; the stiffness follows from it (default: 4 Hz)."},
+        {.name = "young", .kind = SU_OPT_NUMBER, .target = &set.young, .argument = "PA", .low = 0, .high = 1e15,
+         .help = "Young's modulus, instead of --frequency (default: 0, by frequency)."},
+        {.name = "poisson", .kind = SU_OPT_NUMBER, .target = &set.poisson, .argument = "NU", .low = 0, .high = 0.499,
+         .help = "Poisson's ratio (default: 0.45)."},
+        {.name = "density", .kind = SU_OPT_NUMBER, .target = &set.density, .argument = "KG/M3", .low = 1e-3, .high = 1e6,
+         .help = "mass density (default: 1000 kg/m^3)."},
+        {.name = "material", .kind = SU_OPT_CHOICE, .target = &set.material, .argument = "NAME",
+         .choices = "stvk|neohookean|corotational", .help = "material of the flesh (default: neohookean)."},
+        {.name = "gamma", .kind = SU_OPT_NUMBER, .target = &set.gamma, .argument = "G", .low = 1e-9, .high = 1e3,
+         .help = "weight of the strain energy against the distance to the skin, dimensionless (default: 1e-3)."},
+        {.name = "pose", .kind = SU_OPT_LIST, .target = &set.poses, .argument = "N", .greedy = true,
+         .help = "only these poses, so that a farm can make one a job (default: all)."},
+        {.name = "shots", .kind = SU_OPT_LIST, .target = &set.shots, .argument = "ANIM...", .greedy = true,
+         .help = "shots along which collapsed tets are counted."},
+    };
+    const su_program program = {
+        .name = "supple-fit",
+        .summary = "fit the flesh to the skin of each example pose and set its materials",
+        .usage = "TET POSES -o FIT",
+        .description = "For each example pose the flesh takes the shape that follows the skin with least strain; at run time "
+                       "the fitted shapes correct a simple interpolation from the skin.",
+        .example = "supple fit fox.tet.npz fox.poses.npz --shots run.anim.npz -o fox.fit.npz",
+        .options = options,
+        .option_count = sizeof options / sizeof *options,
+        .min_inputs = 2,
+        .max_inputs = 2,
+        .needs_output = true,
+    };
+    su_tool tool;
+    int status;
+    if (!su_tool_begin(&tool, &program, argc, argv, &status)) return status;
+    return su_tool_end(&tool, run(&tool, &set));
+}
