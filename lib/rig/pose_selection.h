@@ -1,0 +1,29 @@
+/* Which frames of the clips become example poses. */
+#ifndef SU_RIG_POSE_SELECTION_H
+#define SU_RIG_POSE_SELECTION_H
+
+#include "core/error.h"
+#include "io/anim.h"
+
+#include <stdint.h>
+
+/* scale (s): how far one unit of each parameter moves the skin, RMS over its vertices as a part of the diagonal, so that
+ * |(p - q) o scale| is about the distance of the two shapes and fingers count less than legs. Joints ("neck.rx") and blend
+ * shapes of the anim are found by name; an unknown parameter gets 1 / range, times the largest known scale * range.
+ * range (s): its spread over the clips. No scale is below 1/50 of the largest (times range), so none is lost. */
+su_status su_parameter_scales(const su_anim *anim, int64_t s, const char *const *names, const double *range,
+                              double *scale, su_error *err);
+
+/* Farthest-point selection over `count` candidates, params (count,s), on top of the neutral pose (all 0) and the
+ * candidates `given`, which are taken first. Goes on until `most` poses are there (the neutral among them) or no
+ * candidate is farther from its nearest pose than stop (0 to 1) times the farthest candidate is from the neutral.
+ * picked, distance (most): candidate numbers, -1 for the neutral at the front, and the distance of each to the nearest
+ * pose before it. *m of them. Two given candidates nearer than 1e-6, or one at the neutral, are SU_INPUT. */
+su_status su_select_poses(int64_t count, int64_t s, const double *params, const double *scale, int64_t given_count,
+                          const int64_t *given, int64_t most, double stop, int64_t *picked, double *distance,
+                          int64_t *m, su_error *err);
+
+/* Distance of p (s) to the nearest of m poses. */
+double su_nearest_pose(int64_t m, int64_t s, const double *params, const double *scale, const double *p, int64_t *which);
+
+#endif

@@ -1,0 +1,188 @@
+/* supple-poses: example poses out of the clips. */
+#include "clips.h"
+#include "core/file.h"
+#include "core/tool.h"
+#include "io/poses.h"
+#include "rig/pose_selection.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_AUTOMATIC = 8, MOST_POSES = 4096 };
+#define STOP 0.25   /* automatic: no frame farther from a pose than this part of the clips' reach */
+
+typedef struct options {
+    int m;
+    su_list at;
+} options;
+
+typedef struct selection {
+    int64_t m, *picked;
+    double *distance, *scale;
+} selection;
+
+static su_status choose(su_tool *tool, const options *o, clips *c, selection *out)
+{
+    su_error *err = &tool->err;
+    int64_t most = o->m > 0 ? o->m : MOST_AUTOMATIC, *given;
+    if (o->at.count && most < o->at.count + 1) {
+        if (o->m > 0) return su_fail(err, SU_USAGE, "-m %d is less than the neutral pose and %d of --at", o->m, o->at.count);
+        most = o->at.count + 1;
+    }
+    if (o->at.count && o->m == 0) most = o->at.count + 1;   /* the artist's list as it is */
+    out->picked = su_arena_alloc(&c->arena, most, sizeof *out->picked);
+    out->distance = su_arena_alloc(&c->arena, most, sizeof *out->distance);
+    out->scale = su_arena_alloc(&c->arena, c->s, sizeof *out->scale);
+    given = su_arena_alloc(&c->arena, o->at.count, sizeof *given);
+    if (!out->picked || !out->distance || !out->scale || !given) return su_fail(err, SU_AGAIN, "not enough memory");
+    for (int i = 0; i < o->at.count; i++) SU_TRY(clips_find(c, &tool->inputs, o->at.items[i], &given[i], err));
+    SU_TRY(su_parameter_scales(&c->anim[0], c->s, c->names, c->range, out->scale, err));
+    return su_select_poses(c->frames, c->s, c->params, out->scale, o->at.count, given, most, o->m > 0 ? 0.0 : STOP,
+                           out->picked, out->distance, &out->m, err);
+}
+
+static void pose_name(const su_tool *tool, const clips *c, int64_t frame, char *out, size_t room)
+{
+    if (frame < 0) {
+        snprintf(out, room, "neutral");
+        return;
+    }
+    char stem[200];
+    int clip = clips_of(c, frame);
+    clips_stem(tool->inputs.items[clip], stem, sizeof stem);
+    snprintf(out, room, "%s:%.6g", stem,
+             su_meta_number(c->anim[clip].file.meta, "frame_start", 0.0) + (double)(frame - c->first[clip]));
+}
+
+/* Copies of the parts of a frame; frame -1 is the neutral pose. */
+static void fill_pose(const clips *c, int64_t frame, int64_t i, su_poses *out)
+{
+    const su_anim *anim = &c->anim[frame < 0 ? 0 : clips_of(c, frame)];
+    int64_t k = frame < 0 ? 0 : frame - c->first[clips_of(c, frame)], n = 3 * out->nbar;
+    for (int64_t j = 0; j < n; j++)
+        out->shapes[i * n + j] = out->rigged[i * n + j] = frame < 0 ? anim->neutral[j] : (double)anim->points[k * n + j];
+    for (int64_t j = 0; j < out->s; j++) out->params[i * out->s + j] = frame < 0 ? 0.0 : c->params[frame * out->s + j];
+    for (int64_t j = 0; out->bones && j < 16 * out->B; j++)
+        out->bones[16 * out->B * i + j] = frame < 0 ? anim->bone_rest[j] : anim->bones[16 * out->B * k + j];
+    for (int64_t j = 0; out->young && j < out->nbar; j++) out->young[i * out->nbar + j] = c->anim[0].young[j];
+    for (int64_t j = 0; out->poisson && j < out->nbar; j++) out->poisson[i * out->nbar + j] = c->anim[0].poisson[j];
+}
+
+/* Bones of a clip may be used where all clips have the same ones. */
+static bool same_bones(const clips *c)
+{
+    for (int i = 0; i < c->count; i++) {
+        const su_anim *a = &c->anim[i];
+        if (!a->bones || !a->bone_rest || a->B != c->anim[0].B) return false;
+        for (int64_t b = 0; b < a->B; b++) {
+            const char *x = su_file_name(&a->file, "bone_names", b), *y = su_file_name(&c->anim[0].file, "bone_names", b);
+            if (x && y && strcmp(x, y) != 0) return false;
+        }
+    }
+    return true;
+}
+
+static su_status fill(const clips *c, const selection *chosen, su_poses *out, su_error *err)
+{
+    const su_anim *a = &c->anim[0];
+    su_file *file = &out->file;
+    out->m = chosen->m, out->nbar = a->nbar, out->T = a->T, out->s = c->s, out->B = a->B, out->K = a->K;
+    SU_TRY(SU_FILE_ALLOC(file, &out->params, out->m * out->s, err));
+    SU_TRY(SU_FILE_ALLOC(file, &out->shapes, out->m * 3 * out->nbar, err));
+    SU_TRY(SU_FILE_ALLOC(file, &out->rigged, out->m * 3 * out->nbar, err));
+    if (a->bones && same_bones(c)) SU_TRY(SU_FILE_ALLOC(file, &out->bones, out->m * out->B * 16, err));
+    if (a->young) SU_TRY(SU_FILE_ALLOC(file, &out->young, out->m * out->nbar, err));
+    if (a->poisson) SU_TRY(SU_FILE_ALLOC(file, &out->poisson, out->m * out->nbar, err));
+    out->neutral = a->neutral, out->triangles = a->triangles, out->param_scale = chosen->scale;
+    out->weights = a->weights, out->bone_segments = a->bone_segments, out->bone_rest = a->bone_rest;
+    out->bone_parent = a->bone_parent, out->morphs = a->morphs, out->rigid = a->rigid;
+    for (int64_t i = 0; i < out->m; i++) fill_pose(c, chosen->picked[i], i, out);
+    return SU_OK;
+}
+
+/* Poses with their distance to the nearest one before; clips with how far they go from the poses. */
+static void report(su_tool *tool, const clips *c, const selection *chosen, const su_poses *poses)
+{
+    for (int64_t i = 0; i < chosen->m; i++) {
+        char name[260];
+        pose_name(tool, c, chosen->picked[i], name, sizeof name);
+        su_note(tool, "pose %lld: %-20s %.4f from the nearest before", (long long)i, name, chosen->distance[i]);
+    }
+    for (int i = 0; i < c->count; i++) {
+        double worst = 0.0, sum = 0.0;
+        for (int64_t f = c->first[i]; f < c->first[i + 1]; f++) {
+            double d = su_nearest_pose(poses->m, poses->s, poses->params, poses->param_scale, c->params + f * c->s, NULL);
+            worst = fmax(worst, d), sum += d;
+        }
+        su_note(tool, "%s: at most %.4f from a pose, %.4f on average", su_base_name(tool->inputs.items[i]), worst,
+                sum / (double)c->anim[i].F);
+    }
+    su_stats_integer(tool, "poses", chosen->m);
+    su_stats_integer(tool, "parameters", c->s);
+}
+
+static su_status describe(su_tool *tool, const clips *c, const selection *chosen, su_poses *poses)
+{
+    static const char *const carried[] = {"bone_names", "morph_names", "source_unit", "source"};
+    json_t *meta = su_tool_meta(tool, "supple.poses", 1, tool->inputs.items, tool->inputs.count);
+    if (!meta) return tool->err.status;
+    json_t *names = json_array(), *sources = json_array();
+    for (int64_t k = 0; k < c->s; k++) json_array_append_new(names, json_string(c->names[k]));
+    for (int64_t i = 0; i < chosen->m; i++) {
+        char name[260];
+        pose_name(tool, c, chosen->picked[i], name, sizeof name);
+        json_array_append_new(sources, json_string(name));
+    }
+    json_object_set_new(meta, "param_names", names);
+    json_object_set_new(meta, "pose_sources", sources);
+    for (int i = 0; i < 4; i++)
+        if (json_object_get(c->anim[0].file.meta, carried[i]))
+            json_object_set(meta, carried[i], json_object_get(c->anim[0].file.meta, carried[i]));
+    poses->file.meta = meta;
+    return SU_OK;
+}
+
+int main(int argc, char **argv)
+{
+    options o = {0};
+    const su_option table[] = {
+        {.name = "poses", .letter = 'm', .kind = SU_OPT_INT, .target = &o.m, .argument = "N", .low = 1, .high = MOST_POSES,
+         .help = "Number of example poses, the neutral one among them. Default: until every frame is near a pose, at most 8; "
+                 "with --at, that list."},
+        {.name = "at", .kind = SU_OPT_LIST, .target = &o.at, .argument = "CLIP:FRAME", .greedy = true,
+         .help = "Take this frame as a pose; CLIP is a clip's name or its file's, FRAME counts as the clip does. May be "
+                 "repeated. With -m, farthest frames are added up to that number."},
+    };
+    const su_program program = {
+        .name = "supple-poses",
+        .summary = "choose example poses from clips",
+        .usage = "ANIM... -o POSES",
+        .description = "Pose 0 is the neutral pose; the others are frames of the clips, each as far as possible from those "
+                       "before it. Distances are measured in the rig parameters, weighted by how far each moves the skin: "
+                       "RMS over the skin as a part of the character's diagonal.",
+        .example = "supple poses run.anim.npz walk.anim.npz -m 8 -o fox.poses.npz",
+        .options = table, .option_count = sizeof table / sizeof *table,
+        .min_inputs = 1, .max_inputs = -1, .needs_output = true,
+    };
+    su_tool tool;
+    int ended;
+    if (!su_tool_begin(&tool, &program, argc, argv, &ended)) return ended;
+    su_status status = SU_OK;
+    clips c = {0};
+    selection chosen = {0};
+    su_poses poses = {0};
+    SU_GO(clips_load(&tool, &c));
+    SU_GO(choose(&tool, &o, &c, &chosen));
+    SU_GO(fill(&c, &chosen, &poses, &tool.err));
+    report(&tool, &c, &chosen, &poses);
+    if (c.s == 0) su_warn(&tool, "no rig parameter leaves the neutral pose: one pose is all there is");
+    else if (o.m > 0 && chosen.m < o.m)
+        su_note(&tool, "%lld poses: every other frame is one of them", (long long)chosen.m);
+    SU_GO(describe(&tool, &c, &chosen, &poses));
+    if (!tool.dry_run) SU_GO(su_poses_save(tool.output, &poses, &tool.err));
+done:
+    su_poses_free(&poses);
+    clips_free(&c);
+    return su_tool_end(&tool, status);
+}
