@@ -126,7 +126,7 @@ static su_status fit_pose(job *j, su_fit_solver *solver, int64_t k, int threads,
         return SU_OK;
     }
     su_rest_shape start = shepard(j);
-    su_rest_shape_evaluate(&start, 0, NULL, skin, NULL, x);
+    su_rest_shape_evaluate(&start, n, NULL, skin, NULL, x);
     memcpy(correction, x, 3 * (size_t)n * sizeof *x);
     SU_TRY(carry_held(j, pose, x, err));
     SU_TRY(su_fit_pose(solver, skin, x, &j->reports[k], threads, &j->tool->progress, err));
@@ -360,7 +360,7 @@ static su_status check_shot(job *j, const char *path)
         bool last = f == frames - 1 && f > 0;
         su_shot_sample(shot, last ? f - 1 : f, last ? 1 : 0, 0, NULL, skin, p, NULL, NULL);
         su_rbf_weights(fit->m, fit->s, fit->params, fit->param_scale, fit->rbf, p, w);
-        su_rest_shape_evaluate(&shape, 0, NULL, skin, w, x);
+        su_rest_shape_evaluate(&shape, fit->n, NULL, skin, w, x);
         int64_t count = count_collapsed(j, x);
         frames_with += count > 0;
         if (count > worst) worst = count, worst_frame = f;

@@ -1,0 +1,269 @@
+/* supple fit and supple modes as programs, on a bending bar made here: conventions, single poses, bad input. */
+#include "box.h"
+#include "geometry/shepard.h"
+#include "io/fit.h"
+#include "io/modes.h"
+#include "io/poses.h"
+#include "io/tet.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char folder[] = "/tmp/supple-fit-XXXXXX";
+
+/* Runs a command line in the folder, output dropped; returns its exit status. */
+static int run(const char *format, ...)
+{
+    char arguments[2000], line[2600];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(arguments, sizeof arguments, format, list);
+    va_end(list);
+    snprintf(line, sizeof line, "cd %s && %s >>log 2>&1", folder, arguments);
+    int status = system(line);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static const char *in_folder(const char *name)
+{
+    static char path[4][200];
+    static int turn;
+    turn = (turn + 1) % 4;
+    snprintf(path[turn], sizeof *path, "%s/%s", folder, name);
+    return path[turn];
+}
+
+static bool exists(const char *name) { return access(in_folder(name), F_OK) == 0; }
+
+static void bend(int64_t count, const double *in, double angle, double *out)
+{
+    for (int64_t v = 0; v < count; v++) {
+        double a = angle * in[3 * v] / 4, radius = angle == 0 ? 0 : 4 / angle, y = in[3 * v + 1] - 0.5;
+        out[3 * v] = angle == 0 ? in[3 * v] : (radius - y) * sin(a);
+        out[3 * v + 1] = 0.5 + (angle == 0 ? y : radius - (radius - y) * cos(a));
+        out[3 * v + 2] = in[3 * v + 2];
+    }
+}
+
+/* A box of flesh whose skin is its side faces' vertices; x = 0 is held. Poses bend it by 0, 0.8, -0.8 rad. */
+static int set_up(void **unused)
+{
+    (void)unused;
+    if (!mkdtemp(folder)) return -1;
+    box_mesh box = box_mesh_create(12, 4, 4, 4, 1, 1);
+    su_error err = {0};
+    su_tet tet = {.n = box.n, .t = box.t};
+    su_poses poses = {.m = 3, .s = 1};
+    int32_t *skin_of = malloc((size_t)box.n * sizeof *skin_of);
+    tet.vertices = box.vertices, tet.tets = box.tets;
+    for (int64_t v = 0; v < box.n; v++) {
+        const double *x = box.vertices + 3 * v;
+        bool side = x[1] < 1e-9 || x[1] > 1 - 1e-9 || x[2] < 1e-9 || x[2] > 1 - 1e-9 || x[0] < 1e-9 || x[0] > 4 - 1e-9;
+        skin_of[v] = side ? (int32_t)poses.nbar++ : -1;
+        tet.fixed_count += x[0] < 1e-9;
+    }
+    tet.nbar = poses.nbar;
+    tet.fixed = malloc((size_t)tet.fixed_count * sizeof *tet.fixed);
+    for (int64_t k = 0; k < tet.fixed_count; k++) tet.fixed[k] = (int32_t)k;
+    tet.embed_tet = calloc((size_t)tet.nbar, sizeof(int32_t)), tet.embed_bary = calloc(4 * (size_t)tet.nbar, sizeof(double));
+    poses.neutral = malloc(3 * (size_t)poses.nbar * sizeof(double));
+    poses.triangles = malloc(12 * (size_t)box.t * sizeof(int32_t));
+    for (int64_t e = 0; e < box.t; e++)
+        for (int a = 0; a < 4; a++) {
+            int32_t v = box.tets[4 * e + a], s = skin_of[v];
+            if (s < 0) continue;
+            tet.embed_tet[s] = (int32_t)e;
+            for (int b = 0; b < 4; b++) tet.embed_bary[4 * s + b] = a == b;
+            memcpy(poses.neutral + 3 * s, box.vertices + 3 * v, 3 * sizeof(double));
+        }
+    tet.surface = malloc(12 * (size_t)box.t * sizeof(int32_t));
+    static const int face[4][3] = {{1, 2, 3}, {0, 3, 2}, {0, 1, 3}, {0, 2, 1}};
+    for (int64_t e = 0; e < box.t; e++)
+        for (int f = 0; f < 4; f++) {
+            int32_t v[3];
+            int side[6] = {0};
+            for (int c = 0; c < 3; c++) {
+                v[c] = box.tets[4 * e + face[f][c]];
+                for (int i = 0; i < 3; i++) {
+                    double high = i == 0 ? 4 : 1;
+                    side[2 * i] += box.vertices[3 * v[c] + i] < 1e-9;
+                    side[2 * i + 1] += box.vertices[3 * v[c] + i] > high - 1e-9;
+                }
+            }
+            bool boundary = false;
+            for (int s = 0; s < 6; s++) boundary |= side[s] == 3;
+            if (!boundary) continue;
+            for (int c = 0; c < 3; c++) {
+                tet.surface[3 * tet.b + c] = v[c];
+                poses.triangles[3 * tet.b + c] = skin_of[v[c]];
+            }
+            tet.b++;
+        }
+    poses.T = tet.b;
+    tet.shepard_index = malloc(4 * (size_t)tet.n * sizeof(int32_t)), tet.shepard_weight = malloc(4 * (size_t)tet.n * sizeof(double));
+    su_status status = su_shepard_weights(tet.n, tet.vertices, tet.nbar, poses.neutral, 1, tet.shepard_index, tet.shepard_weight, &err);
+    double params[3] = {0, 0.8, -0.8}, scale = 1;
+    poses.params = params, poses.param_scale = &scale;
+    poses.shapes = malloc(9 * (size_t)poses.nbar * sizeof(double));
+    for (int i = 0; i < 3; i++) bend(poses.nbar, poses.neutral, params[i], poses.shapes + 3 * i * poses.nbar);
+    poses.rigged = poses.shapes;
+    tet.file.meta = json_pack("{ss,si}", "kind", "supple.tet", "version", 1);
+    poses.file.meta = json_pack("{ss,si,s[s]}", "kind", "supple.poses", "version", 1, "param_names", "bend");
+    if (status == SU_OK) status = su_tet_save(in_folder("bar.tet.npz"), &tet, &err);
+    if (status == SU_OK) status = su_poses_save(in_folder("bar.poses.npz"), &poses, &err);
+    if (status != SU_OK) printf("# %s\n", err.text);
+    free(tet.fixed), free(tet.embed_tet), free(tet.embed_bary), free(tet.surface), free(skin_of);
+    free(tet.shepard_index), free(tet.shepard_weight), free(poses.neutral), free(poses.triangles), free(poses.shapes);
+    json_decref(tet.file.meta), json_decref(poses.file.meta);
+    box_mesh_free(&box);
+    return status != SU_OK || run("supple-fit bar.tet.npz bar.poses.npz -o bar.fit.npz") != 0 ||
+           run("supple-modes -r 24 bar.tet.npz bar.fit.npz -o bar.modes.npz") != 0;
+}
+
+static int tear_down(void **unused)
+{
+    (void)unused;
+    char line[100];
+    snprintf(line, sizeof line, "rm -r %s", folder);
+    return system(line);
+}
+
+static void test_fit_conventions(void **unused)
+{
+    (void)unused;
+    su_tet tet;
+    su_fit fit;
+    su_poses poses;
+    assert_int_equal(su_tet_load(in_folder("bar.tet.npz"), &tet, NULL), SU_OK);
+    assert_int_equal(su_fit_load(in_folder("bar.fit.npz"), &fit, NULL), SU_OK);
+    assert_int_equal(su_poses_load(in_folder("bar.poses.npz"), &poses, NULL), SU_OK);
+    assert_true(fit.k == 3 && fit.m == 3 && fit.pose[2] == 2);
+    assert_memory_equal(fit.shapes, tet.vertices, 3 * (size_t)tet.n * sizeof(double));   /* convention 3 */
+    for (int64_t i = 0; i < 3 * tet.n; i++) assert_true(fit.corrections[i] == 0);
+    /* corrections are what remains against Shepard (DESIGN section 4), held vertices included */
+    for (int pose = 1; pose < 3; pose++)
+        for (int64_t v = 0; v < tet.n; v++)
+            for (int i = 0; i < 3; i++) {
+                double x = tet.vertices[3 * v + i] + fit.corrections[3 * (pose * tet.n + v) + i];
+                for (int k = 0; k < 4; k++) {
+                    int64_t s = tet.shepard_index[4 * v + k];
+                    x += tet.shepard_weight[4 * v + k] * (poses.shapes[3 * (pose * tet.nbar + s) + i] - poses.neutral[3 * s + i]);
+                }
+                assert_true(fabs(x - fit.shapes[3 * (pose * tet.n + v) + i]) < 1e-12);
+            }
+    assert_string_equal(json_string_value(json_object_get(fit.file.meta, "material")), "neohookean");
+    assert_int_equal(json_array_size(json_object_get(fit.file.meta, "pose_digests")), 3);
+    assert_string_equal(json_string_value(json_array_get(json_object_get(fit.file.meta, "param_names"), 0)), "bend");
+    su_tet_free(&tet), su_fit_free(&fit), su_poses_free(&poses);
+}
+
+static void test_modes_conventions(void **unused)
+{
+    (void)unused;
+    su_tet tet;
+    su_fit fit;
+    su_modes modes;
+    assert_int_equal(su_tet_load(in_folder("bar.tet.npz"), &tet, NULL), SU_OK);
+    assert_int_equal(su_fit_load(in_folder("bar.fit.npz"), &fit, NULL), SU_OK);
+    assert_int_equal(su_modes_load(in_folder("bar.modes.npz"), &modes, NULL), SU_OK);
+    assert_true(modes.k == 3 && modes.r == 24 && modes.linear == 8 && modes.d == 1);
+    /* --frequency 4 at the neutral pose */
+    assert_true(fabs(sqrt(modes.eigenvalues[0]) / (8 * acos(-1.0)) - 1) < 1e-6);
+    double *mass = calloc((size_t)tet.n, sizeof *mass);
+    for (int64_t e = 0; e < tet.t; e++)
+        for (int a = 0; a < 4; a++) mass[tet.tets[4 * e + a]] += 1000 * (4.0 / (12 * 4 * 4 * 6)) / 4;
+    for (int64_t p = 0; p < 3; p++)
+        for (int64_t i = 0; i < 24; i++)
+            for (int64_t j = 0; j <= i; j++) {
+                const double *u = modes.modes + 3 * (24 * p + i) * tet.n, *v = modes.modes + 3 * (24 * p + j) * tet.n;
+                double product = 0;
+                for (int64_t k = 0; k < 3 * tet.n; k++) product += mass[k / 3] * u[k] * v[k];
+                assert_true(fabs(product - (i == j)) < 1e-9);
+            }
+    for (int64_t p = 0; p < 72; p++)
+        for (int64_t k = 0; k < tet.fixed_count; k++)
+            for (int i = 0; i < 3; i++) assert_true(modes.modes[3 * (p * tet.n + tet.fixed[k]) + i] == 0);
+    for (int64_t v = 0; v < tet.n; v++) assert_true(modes.region_weights[v] == (v < tet.fixed_count ? 0 : 1));
+    free(mass);
+    su_tet_free(&tet), su_fit_free(&fit), su_modes_free(&modes);
+}
+
+/* A pose made alone is the pose made with the others: same numbers, same digest. Threads change no byte. */
+static void test_single_poses(void **unused)
+{
+    (void)unused;
+    su_fit all, one;
+    su_modes modes, single;
+    assert_int_equal(run("supple-fit -j 2 bar.tet.npz bar.poses.npz -o two.fit.npz && cmp two.fit.npz bar.fit.npz"), 0);
+    assert_int_equal(run("supple-fit -j 1 bar.tet.npz bar.poses.npz -o two.fit.npz && cmp two.fit.npz bar.fit.npz"), 0);
+    assert_int_equal(run("supple-fit bar.tet.npz bar.poses.npz --pose 2 -o one.fit.npz"), 0);
+    assert_int_equal(run("supple-modes -r 24 -j 1 bar.tet.npz bar.fit.npz -o two.modes.npz && "
+                         "cmp two.modes.npz bar.modes.npz"), 0);
+    assert_int_equal(run("supple-modes -r 24 bar.tet.npz one.fit.npz --pose 2 -o one.modes.npz"), 0);
+    assert_int_equal(su_fit_load(in_folder("bar.fit.npz"), &all, NULL), SU_OK);
+    assert_int_equal(su_fit_load(in_folder("one.fit.npz"), &one, NULL), SU_OK);
+    assert_int_equal(su_modes_load(in_folder("bar.modes.npz"), &modes, NULL), SU_OK);
+    assert_int_equal(su_modes_load(in_folder("one.modes.npz"), &single, NULL), SU_OK);
+    assert_true(one.k == 1 && one.pose[0] == 2 && single.k == 1 && single.pose[0] == 2);
+    assert_memory_equal(one.shapes, all.shapes + 6 * all.n, 3 * (size_t)all.n * sizeof(double));
+    assert_memory_equal(one.young, all.young + 2 * all.t, (size_t)all.t * sizeof(double));
+    assert_memory_equal(single.modes, modes.modes + 3 * 48 * all.n, 72 * (size_t)all.n * sizeof(double));
+    assert_string_equal(json_string_value(json_array_get(json_object_get(all.file.meta, "pose_digests"), 2)),
+                        json_string_value(json_array_get(json_object_get(one.file.meta, "pose_digests"), 0)));
+    assert_string_equal(json_string_value(json_array_get(json_object_get(modes.file.meta, "pose_digests"), 2)),
+                        json_string_value(json_array_get(json_object_get(single.file.meta, "pose_digests"), 0)));
+    assert_string_not_equal(json_string_value(json_array_get(json_object_get(modes.file.meta, "pose_digests"), 1)),
+                            json_string_value(json_array_get(json_object_get(single.file.meta, "pose_digests"), 0)));
+    su_fit_free(&all), su_fit_free(&one), su_modes_free(&modes), su_modes_free(&single);
+}
+
+static void test_young(void **unused)
+{
+    (void)unused;
+    su_fit fit;
+    assert_int_equal(run("supple-fit bar.tet.npz bar.poses.npz --young 5e4 --poisson 0.3 --density 900 --material stvk "
+                         "-o young.fit.npz"), 0);
+    assert_int_equal(su_fit_load(in_folder("young.fit.npz"), &fit, NULL), SU_OK);
+    assert_true(fit.young[0] == 5e4 && fit.young[3 * fit.t - 1] == 5e4 && fit.poisson[7] == 0.3 && fit.density[9] == 900);
+    assert_string_equal(json_string_value(json_object_get(fit.file.meta, "material")), "stvk");
+    su_fit_free(&fit);
+}
+
+static void test_bad_input(void **unused)
+{
+    (void)unused;
+    assert_int_equal(run("supple-modes bar.tet.npz bar.poses.npz -o bad.npz"), 3);
+    assert_int_equal(run("supple-modes bar.fit.npz bar.tet.npz -o bad.npz"), 3);
+    assert_int_equal(run("supple-modes bar.tet.npz bar.fit.npz --pose 3 -o bad.npz"), 3);
+    assert_int_equal(run("supple-modes bar.tet.npz bar.fit.npz --pose x -o bad.npz"), 2);
+    assert_int_equal(run("supple-modes bar.tet.npz bar.fit.npz -r 60 --linear 5 -o bad.npz"), 2);
+    assert_int_equal(run("supple-modes bar.tet.npz bar.fit.npz -r 2000 -o bad.npz"), 3);
+    assert_int_equal(run("supple-modes bar.tet.npz bar.fit.npz"), 2);
+    assert_int_equal(run("supple-modes bar.tet.npz absent.npz -o bad.npz"), 3);
+    assert_int_equal(run("supple-fit bar.tet.npz bar.fit.npz -o bad.npz"), 3);
+    assert_int_equal(run("supple-fit bar.tet.npz bar.poses.npz --pose 7 -o bad.npz"), 2);
+    assert_int_equal(run("supple-fit bar.tet.npz bar.poses.npz --poisson 0.5 -o bad.npz"), 2);
+    assert_int_equal(run("head -c 20000 bar.fit.npz >short.npz; supple-modes bar.tet.npz short.npz -o bad.npz"), 3);
+    assert_int_equal(run("supple-fit bar.tet.npz bar.poses.npz -n -o bad.npz"), 0);
+    assert_false(exists("bad.npz"));
+    assert_int_equal(run("ls | grep -q tmp"), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_fit_conventions), cmocka_unit_test(test_modes_conventions),
+                                       cmocka_unit_test(test_single_poses), cmocka_unit_test(test_young),
+                                       cmocka_unit_test(test_bad_input)};
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
