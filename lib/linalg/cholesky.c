@@ -71,7 +71,10 @@ static su_status order_blocks(const su_sparse *a, cholmod_common *common, int64_
     }
     graph.start[blocks] = e;
     cholmod_sparse view = borrow(&graph, NULL);
-    if (!cholmod_l_metis(&view, NULL, 0, 1, (SuiteSparse_long *)vertex_order, common)) {
+    int ordered;
+#pragma omp critical(su_metis)   /* METIS draws from rand(): threads would take numbers from each other */
+    ordered = cholmod_l_metis(&view, NULL, 0, 1, (SuiteSparse_long *)vertex_order, common);
+    if (!ordered) {
         if (common->status == CHOLMOD_OUT_OF_MEMORY) {
             status = failed(common, "the ordering", err);
             goto done;
@@ -122,6 +125,7 @@ su_status su_cholesky_create(const su_sparse *pattern, int threads, su_cholesky 
     } else {
         solver->common.method[0].ordering = pattern->size > 600 ? CHOLMOD_METIS : CHOLMOD_AMD;
     }
+#pragma omp critical(su_metis)
     solver->factor = cholmod_l_analyze_p(&view, (SuiteSparse_long *)permutation, NULL, 0, &solver->common);
     if (!solver->factor) {
         status = failed(&solver->common, "the symbolic analysis", err);
