@@ -26,8 +26,8 @@ typedef struct su_sequence {
 } su_sequence;
 
 /* By extension: .abc; .pc2 and .mdd (with `neutral`, an OBJ that gives the topology; its vertex count must agree);
- * .obj, where path is a printf pattern (walk.%04d.obj), a glob (walk.*.obj), or one file of a numbered sequence. Frames
- * must be contiguous and of one topology: SU_INPUT names the frame and both counts. neutral may be NULL. */
+ * .obj, where path is a printf pattern (walk.%04d.obj), a glob (walk.*.obj), or one file: one frame. Numbers must be
+ * contiguous and topology constant: SU_INPUT names the frame and both counts. neutral may be NULL, and is for .abc. */
 su_status su_sequence_open(const char *path, const char *neutral, su_sequence **out, su_error *err);
 void su_sequence_close(su_sequence *sequence);
 /* points (vertices,3) of frame k, 0-based, in the file's world space. */
