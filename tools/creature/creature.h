@@ -1,0 +1,77 @@
+/* The demo character: a chubby four-legged animal with a hanging belly, long ears, a dewlap and a thick tail. Made from
+ * formulas alone, so that it needs no data and no licence. Metres, y up, facing +z, the ground at y = 0. */
+#ifndef SU_CREATURE_H
+#define SU_CREATURE_H
+
+#include "core/error.h"
+
+#include <stdint.h>
+
+enum { CREATURE_MAX_JOINTS = 48 };
+
+typedef struct joint {
+    char name[24];
+    int parent;          /* -1: none */
+    double at[3];        /* rest position, world */
+    int weighted;        /* 0 for the carrier and the tips that only end a bone */
+} joint;
+
+typedef struct skeleton {
+    joint joints[CREATURE_MAX_JOINTS];
+    int count;
+} skeleton;
+
+/* ---- shape.c: skeleton and implicit surface ---- */
+
+void skeleton_make(skeleton *out);
+int joint_find(const skeleton *s, const char *name);
+/* Smooth union of all body parts: negative inside, m. */
+double shape_distance(const double at[3]);
+void shape_gradient(const double at[3], double gradient[3]);
+/* Distance to the parts of each joint alone (large where it has none). */
+void shape_joint_distances(const skeleton *s, const double at[3], double *distances);
+void shape_bounds(double low[3], double high[3]);
+
+/* ---- skin.c: the closed triangle mesh on it ---- */
+
+typedef struct skin {
+    int64_t vertex_count, triangle_count;
+    double *points;      /* (vertex_count,3) m */
+    int32_t *triangles;  /* (triangle_count,3) outward */
+    uint8_t *joints;     /* (vertex_count,4) */
+    float *weights;      /* (vertex_count,4) sum to 1 */
+} skin;
+
+/* About `vertices` vertices (within 5 %), evenly spread; closed and manifold. */
+su_status skin_make(int64_t vertices, skin *out, su_error *err);
+/* Smooth skinning weights, at most four a vertex. */
+su_status skin_bind(const skeleton *s, skin *out, su_error *err);
+void skin_free(skin *out);
+
+/* ---- refine.c: flips and tangential smoothing on the surface ---- */
+
+su_status skin_refine(skin *mesh, su_error *err);
+
+/* ---- motion.c: the clips ---- */
+
+enum { CREATURE_FPS = 30 };
+
+typedef struct pose {
+    double move[3];                               /* of the hips against their rest position */
+    double rotation[CREATURE_MAX_JOINTS][4];      /* local, (x,y,z,w) as in glTF */
+} pose;
+
+typedef struct clip {
+    const char *name;
+    int frames;
+    void (*at)(const skeleton *s, double seconds, pose *out);
+} clip;
+
+extern const clip creature_clips[];
+extern const int creature_clip_count;
+
+/* ---- glb.c ---- */
+
+su_status glb_write(const char *path, const skeleton *s, const skin *mesh, su_error *err);
+
+#endif

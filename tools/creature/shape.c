@@ -1,0 +1,202 @@
+/* The body: round cones and ellipsoids along the skeleton, joined by a polynomial smooth minimum. */
+#include "creature.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct joint_row {
+    const char *name, *parent;
+    double at[3];
+    int weighted, paired;   /* paired: also mirrored, ".L" becomes ".R" */
+} joint_row;
+
+static const joint_row joint_rows[] = {
+    {"carrier", NULL, {0, 0, 0}, 0, 0},
+    {"hips", "carrier", {0, 0.50, -0.20}, 1, 0},
+    {"spine", "hips", {0, 0.52, -0.02}, 1, 0},
+    {"chest", "spine", {0, 0.53, 0.14}, 1, 0},
+    {"neck", "chest", {0, 0.58, 0.27}, 1, 0},
+    {"head", "neck", {0, 0.75, 0.36}, 1, 0},
+    {"jaw", "head", {0, 0.755, 0.45}, 1, 0},
+    {"jaw.tip", "jaw", {0, 0.715, 0.57}, 0, 0},
+    {"ear.L", "head", {0.10, 0.925, 0.385}, 1, 1},
+    {"ear.low.L", "ear.L", {0.245, 0.86, 0.375}, 1, 1},
+    {"ear.tip.L", "ear.low.L", {0.285, 0.63, 0.37}, 0, 1},
+    {"tail.1", "hips", {0, 0.50, -0.34}, 1, 0},
+    {"tail.2", "tail.1", {0, 0.49, -0.45}, 1, 0},
+    {"tail.3", "tail.2", {0, 0.47, -0.55}, 1, 0},
+    {"tail.tip", "tail.3", {0, 0.50, -0.66}, 0, 0},
+    {"arm.L", "chest", {0.13, 0.42, 0.225}, 1, 1},
+    {"forearm.L", "arm.L", {0.142, 0.24, 0.17}, 1, 1},
+    {"hand.L", "forearm.L", {0.145, 0.085, 0.235}, 1, 1},
+    {"hand.tip.L", "hand.L", {0.145, 0.045, 0.315}, 0, 1},
+    {"thigh.L", "hips", {0.13, 0.42, -0.245}, 1, 1},
+    {"shin.L", "thigh.L", {0.15, 0.24, -0.18}, 1, 1},
+    {"foot.L", "shin.L", {0.15, 0.085, -0.27}, 1, 1},
+    {"foot.tip.L", "foot.L", {0.15, 0.045, -0.185}, 0, 1},
+};
+
+/* A part of the body: a round cone from a (radius ra) to b (radius rb), or an ellipsoid around a with half-axes b. */
+typedef struct part {
+    const char *joint;
+    enum { CONE, ELLIPSOID } kind;
+    double a[3], b[3], ra, rb;
+    double blend;           /* reach of the smooth union with what came before, m */
+    int paired;
+} part;
+
+static const part parts[] = {
+    {"hips", ELLIPSOID, {0, 0.47, -0.23}, {0.185, 0.18, 0.18}, 0, 0, 0.10, 0},
+    {"chest", ELLIPSOID, {0, 0.49, 0.18}, {0.165, 0.165, 0.17}, 0, 0, 0.10, 0},
+    {"spine", ELLIPSOID, {0, 0.385, 0}, {0.255, 0.24, 0.26}, 0, 0, 0.10, 0},   /* the belly */
+    {"neck", CONE, {0, 0.57, 0.24}, {0, 0.75, 0.35}, 0.115, 0.095, 0.08, 0},
+    {"head", ELLIPSOID, {0, 0.845, 0.41}, {0.14, 0.125, 0.15}, 0, 0, 0.06, 0},
+    {"head", CONE, {0, 0.815, 0.47}, {0, 0.79, 0.595}, 0.085, 0.07, 0.05, 0},      /* the snout */
+    {"jaw", CONE, {0, 0.755, 0.45}, {0, 0.725, 0.56}, 0.05, 0.042, 0.03, 0},
+    {"neck", ELLIPSOID, {0, 0.61, 0.385}, {0.045, 0.115, 0.075}, 0, 0, 0.05, 0},   /* the dewlap */
+    {"head", ELLIPSOID, {0.055, 0.925, 0.485}, {0.038, 0.038, 0.038}, 0, 0, 0.02, 1},   /* brows */
+    {"ear.L", CONE, {0.09, 0.925, 0.385}, {0.19, 0.93, 0.38}, 0.035, 0.042, 0.035, 1},
+    {"ear.L", CONE, {0.19, 0.93, 0.38}, {0.255, 0.85, 0.375}, 0.042, 0.05, 0.02, 1},
+    {"ear.low.L", CONE, {0.255, 0.85, 0.375}, {0.29, 0.67, 0.37}, 0.052, 0.07, 0.02, 1},
+    {"tail.1", CONE, {0, 0.50, -0.33}, {0, 0.49, -0.45}, 0.115, 0.09, 0.08, 0},
+    {"tail.2", CONE, {0, 0.49, -0.45}, {0, 0.47, -0.55}, 0.09, 0.068, 0.03, 0},
+    {"tail.3", CONE, {0, 0.47, -0.55}, {0, 0.50, -0.64}, 0.068, 0.042, 0.03, 0},
+    {"arm.L", CONE, {0.125, 0.43, 0.225}, {0.142, 0.24, 0.17}, 0.10, 0.07, 0.05, 1},
+    {"forearm.L", CONE, {0.142, 0.24, 0.17}, {0.145, 0.085, 0.235}, 0.07, 0.058, 0.02, 1},
+    {"hand.L", ELLIPSOID, {0.147, 0.052, 0.26}, {0.068, 0.052, 0.088}, 0, 0, 0.03, 1},
+    {"thigh.L", CONE, {0.13, 0.42, -0.245}, {0.15, 0.24, -0.18}, 0.12, 0.08, 0.05, 1},
+    {"shin.L", CONE, {0.15, 0.24, -0.18}, {0.15, 0.085, -0.27}, 0.078, 0.06, 0.02, 1},
+    {"foot.L", ELLIPSOID, {0.152, 0.052, -0.24}, {0.07, 0.052, 0.09}, 0, 0, 0.03, 1},
+};
+enum { PART_COUNT = sizeof parts / sizeof *parts };
+
+static void mirror_name(const char *name, char out[24])
+{
+    snprintf(out, 24, "%s", name);
+    size_t length = strlen(out);
+    if (length > 2 && strcmp(out + length - 2, ".L") == 0) out[length - 1] = 'R';
+}
+
+int joint_find(const skeleton *s, const char *name)
+{
+    for (int i = 0; i < s->count; i++)
+        if (strcmp(s->joints[i].name, name) == 0) return i;
+    return -1;
+}
+
+static void add_joint(skeleton *out, const joint_row *row, int mirrored)
+{
+    char parent[24] = "";
+    joint *j = &out->joints[out->count];
+    if (row->parent) snprintf(parent, sizeof parent, "%s", row->parent);
+    snprintf(j->name, sizeof j->name, "%s", row->name);
+    memcpy(j->at, row->at, sizeof j->at);
+    if (mirrored) {
+        mirror_name(row->name, j->name);
+        mirror_name(row->parent, parent);
+        j->at[0] = -j->at[0];
+    }
+    j->parent = row->parent ? joint_find(out, parent) : -1;
+    j->weighted = row->weighted;
+    out->count++;
+}
+
+void skeleton_make(skeleton *out)
+{
+    *out = (skeleton){0};
+    for (size_t i = 0; i < sizeof joint_rows / sizeof *joint_rows; i++) {
+        add_joint(out, &joint_rows[i], 0);
+        if (joint_rows[i].paired) add_joint(out, &joint_rows[i], 1);
+    }
+}
+
+/* ---- distances ---- */
+
+static double dot3(const double a[3], const double b[3]) { return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]; }
+
+/* A segment with a radius that runs linearly from end to end; close enough to a distance for our purpose. */
+static double cone_distance(const part *p, const double at[3])
+{
+    double along[3], from[3];
+    for (int k = 0; k < 3; k++) along[k] = p->b[k] - p->a[k], from[k] = at[k] - p->a[k];
+    double t = fmin(fmax(dot3(from, along) / dot3(along, along), 0), 1);
+    for (int k = 0; k < 3; k++) from[k] -= t * along[k];
+    return sqrt(dot3(from, from)) - (p->ra + t * (p->rb - p->ra));
+}
+
+/* First-order distance to an ellipsoid: value over gradient length of |x/r| - 1. */
+static double ellipsoid_distance(const part *p, const double at[3])
+{
+    double unit[3], slope[3];
+    for (int k = 0; k < 3; k++) {
+        unit[k] = (at[k] - p->a[k]) / p->b[k];
+        slope[k] = unit[k] / p->b[k];
+    }
+    double length = sqrt(dot3(unit, unit)), steep = sqrt(dot3(slope, slope));
+    if (steep < 1e-12) return -fmin(p->b[0], fmin(p->b[1], p->b[2]));
+    return length * (length - 1) / steep;
+}
+
+static double part_distance(const part *p, const double at[3], int mirrored)
+{
+    double x[3] = {mirrored ? -at[0] : at[0], at[1], at[2]};
+    return p->kind == CONE ? cone_distance(p, x) : ellipsoid_distance(p, x);
+}
+
+/* Cubic smooth minimum: differs from min only where |a - b| < reach; twice continuously differentiable. */
+static double smooth_min(double a, double b, double reach)
+{
+    double h = fmax(reach - fabs(a - b), 0) / reach;
+    return fmin(a, b) - h * h * h * reach / 6;
+}
+
+double shape_distance(const double at[3])
+{
+    double d = part_distance(&parts[0], at, 0);
+    for (int i = 1; i < PART_COUNT; i++) {
+        d = smooth_min(d, part_distance(&parts[i], at, 0), parts[i].blend);
+        if (parts[i].paired) d = smooth_min(d, part_distance(&parts[i], at, 1), parts[i].blend);
+    }
+    return d;
+}
+
+void shape_gradient(const double at[3], double gradient[3])
+{
+    const double step = 1e-5;
+    for (int k = 0; k < 3; k++) {
+        double high[3] = {at[0], at[1], at[2]}, low[3] = {at[0], at[1], at[2]};
+        high[k] += step;
+        low[k] -= step;
+        gradient[k] = (shape_distance(high) - shape_distance(low)) / (2 * step);
+    }
+}
+
+void shape_joint_distances(const skeleton *s, const double at[3], double *distances)
+{
+    for (int i = 0; i < s->count; i++) distances[i] = 1e3;
+    for (int i = 0; i < PART_COUNT; i++) {
+        for (int side = 0; side <= parts[i].paired; side++) {
+            char name[24];
+            snprintf(name, sizeof name, "%s", parts[i].joint);
+            if (side) mirror_name(parts[i].joint, name);
+            int j = joint_find(s, name);
+            distances[j] = fmin(distances[j], part_distance(&parts[i], at, side));
+        }
+    }
+}
+
+void shape_bounds(double low[3], double high[3])
+{
+    for (int k = 0; k < 3; k++) low[k] = 1e3, high[k] = -1e3;
+    for (int i = 0; i < PART_COUNT; i++) {
+        const part *p = &parts[i];
+        for (int k = 0; k < 3; k++) {
+            double l = p->kind == CONE ? fmin(p->a[k] - p->ra, p->b[k] - p->rb) : p->a[k] - p->b[k];
+            double h = p->kind == CONE ? fmax(p->a[k] + p->ra, p->b[k] + p->rb) : p->a[k] + p->b[k];
+            if (p->paired && k == 0) l = fmin(l, -h), h = fmax(h, -l);
+            low[k] = fmin(low[k], l - p->blend);
+            high[k] = fmax(high[k], h + p->blend);
+        }
+    }
+}
