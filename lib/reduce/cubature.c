@@ -1,0 +1,282 @@
+#include "reduce/cubature.h"
+
+#include "core/memory.h"
+#include "core/threads.h"
+#include "reduce/random.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_VERTICES = 24000, HISTORIES = 9 };
+
+su_cubature_settings su_cubature_defaults(void)
+{
+    return (su_cubature_settings){.error = 0.02, .amplitude = 0.05, .seed = 1, .memory = (int64_t)1 << 30};
+}
+
+void su_cubature_free(su_cubature *cubature)
+{
+    free(cubature->tets), free(cubature->tet_weights), free(cubature->vertices), free(cubature->vertex_weights);
+    free(cubature->tet_errors), free(cubature->vertex_errors);
+    *cubature = (su_cubature){0};
+}
+
+/* ---- candidates ---- */
+
+/* Tets or vertices that may be chosen, and the vertices that they touch. */
+typedef struct candidates {
+    int64_t count, vertices;
+    int32_t *list;      /* (count) into the mesh, ascending */
+    int32_t *vertex;    /* (vertices) into the mesh, ascending */
+    int32_t *corner;    /* (count, corners) into `vertex` */
+} candidates;
+
+static void candidates_free(candidates *c) { free(c->list), free(c->vertex), free(c->corner); }
+
+/* Keeps a random `most` of a list, in order. */
+static int64_t thin(int64_t count, int32_t *list, int64_t most, uint64_t seed)
+{
+    su_random random = su_random_seed(seed, 0x7468696e);
+    int64_t kept = 0;
+    if (count <= most) return count;
+    for (int64_t k = 0; k < count; k++)   /* selection sampling: Knuth, TAOCP 2, algorithm 3.4.2 S */
+        if ((double)(count - k) * su_random_uniform(&random) < (double)(most - kept)) list[kept++] = list[k];
+    return kept;
+}
+
+/* corners = 4: tets with a free vertex; 1: free vertices. */
+static su_status make_candidates(const su_pose_space *space, int corners, int64_t most, uint64_t seed, candidates *out,
+                                 su_error *err)
+{
+    const int32_t *tets = space->tet->tets, *free_index = space->elastic.free_index;
+    int64_t total = corners == 4 ? space->t : space->n;
+    int32_t *number = NULL;
+    su_status status;
+    SU_GO(SU_ALLOC(&out->list, total, "cubature candidates", err));
+    for (int32_t k = 0; k < total; k++) {
+        const int32_t *tet = tets + 4 * (int64_t)k;
+        if (corners == 4 ? free_index[tet[0]] >= 0 || free_index[tet[1]] >= 0 || free_index[tet[2]] >= 0 ||
+                               free_index[tet[3]] >= 0
+                         : free_index[k] >= 0)
+            out->list[out->count++] = k;
+    }
+    out->count = thin(out->count, out->list, most, seed);
+    SU_GO(SU_ALLOC(&number, space->n, "cubature candidates", err));
+    SU_GO(SU_ALLOC(&out->vertex, space->n, "cubature candidates", err));
+    SU_GO(SU_ALLOC(&out->corner, corners * out->count, "cubature candidates", err));
+    for (int64_t k = 0; k < out->count; k++)
+        for (int c = 0; c < corners; c++) number[corners == 4 ? tets[4 * (int64_t)out->list[k] + c] : out->list[k]] = 1;
+    for (int32_t v = 0; v < space->n; v++)
+        if (number[v]) number[v] = (int32_t)out->vertices, out->vertex[out->vertices++] = v;
+    for (int64_t k = 0; k < out->count; k++)
+        for (int c = 0; c < corners; c++)
+            out->corner[corners * k + c] = number[corners == 4 ? tets[4 * (int64_t)out->list[k] + c] : out->list[k]];
+done:
+    free(number);
+    return status;
+}
+
+static void problem_free(su_fit_problem *problem)
+{
+    for (int64_t a = 0; problem->stations && a < problem->station_count; a++) su_station_rows_free(&problem->stations[a]);
+    free(problem->stations);
+}
+
+static su_status problem_create(const su_pose_space *space, const su_training_places *places, int corners,
+                                const candidates *c, su_fit_problem *problem, su_error *err)
+{
+    *problem = (su_fit_problem){.r = space->r, .groups = corners == 4 ? space->m : 1, .station_count = places->count,
+                                .candidates = c->count, .vertices = c->vertices, .corners = corners, .corner = c->corner};
+    SU_TRY(SU_ALLOC(&problem->stations, places->count, "training places", err));
+    for (int64_t a = 0; a < places->count; a++) {
+        su_station_rows *rows = &problem->stations[a];
+        rows->group = (int)places->place[a].pose;
+        SU_TRY(SU_ALLOC(&rows->blend, problem->groups, "training places", err));
+        for (int64_t i = 0; i < problem->groups; i++) rows->blend[i] = corners == 4 ? places->place[a].positive[i] : 1;
+    }
+    return SU_OK;
+}
+
+/* ---- rows ---- */
+
+/* Samples at each example pose; a place between gets a third of that, because it shares the poses' weights. */
+static int64_t sample_count(const su_pose_space *space, const su_training_places *places,
+                            const su_cubature_settings *settings, int64_t count)
+{
+    if (settings->samples > 0) return settings->samples;
+    int64_t wanted = 4000 / space->r;
+    if (wanted > 100) wanted = 100;
+    if (wanted < 36) wanted = 36;
+    double weight = (double)space->m + (double)(places->count - space->m) / 3;
+    int64_t room = (int64_t)((double)settings->memory / (weight * 36 * (double)count));
+    if (wanted > room) wanted = room;
+    return wanted < 12 ? 12 : wanted;
+}
+
+static su_status tet_rows(su_pose_space *space, const su_training_places *places, const candidates *c, int64_t samples,
+                          int64_t between, double amplitude, uint64_t seed, su_fit_problem *problem,
+                          su_progress *progress, su_error *err)
+{
+    SU_TRY(problem_create(space, places, 4, c, problem, err));
+    for (int64_t a = 0; a < places->count; a++) {
+        su_sampling sampling = {.samples = places->place[a].pose >= 0 ? samples : between, .amplitude = amplitude,
+                                .seed = seed, .stream = (uint64_t)a};
+        SU_TRY(su_elastic_rows(space, &places->place[a], &sampling, c->count, c->list, c->vertices, c->vertex,
+                               &problem->stations[a], err));
+        SU_TRY(su_progress_update(progress, (double)(a + 1) / (double)places->count, err));
+    }
+    return SU_OK;
+}
+
+static su_status vertex_rows(su_pose_space *space, const su_training_places *places, const candidates *c,
+                             int64_t histories, double amplitude, uint64_t seed, su_fit_problem *problem,
+                             su_progress *progress, su_error *err)
+{
+    SU_TRY(problem_create(space, places, 1, c, problem, err));
+    for (int64_t a = 0; a < places->count; a++) {
+        su_inertia_sampling sampling = {
+            .states = {.samples = histories, .amplitude = amplitude, .seed = seed, .stream = (uint64_t)(places->count + a)},
+            .spin = places->spin};
+        SU_TRY(su_inertia_rows(space, &places->place[a], &places->motion[a], &sampling, c->count, c->list,
+                               &problem->stations[a], err));
+        SU_TRY(su_progress_update(progress, (double)(a + 1) / (double)places->count, err));
+    }
+    return SU_OK;
+}
+
+/* ---- training ---- */
+
+static su_status take_over(const candidates *c, const su_selection *set, int32_t **chosen, su_error *err)
+{
+    SU_TRY(SU_ALLOC(chosen, set->count, "cubature set", err));
+    for (int64_t k = 0; k < set->count; k++) (*chosen)[k] = c->list[set->chosen[k]];
+    return SU_OK;
+}
+
+static su_status train_tets(su_pose_space *space, const su_training_places *places,
+                            const su_cubature_settings *settings, su_cubature *out, su_error *err)
+{
+    candidates c = {0};
+    su_fit_problem problem = {0};
+    su_selection set = {0};
+    su_progress *progress = settings->progress;
+    /* Half the memory suffices for 24 samples a pose of the candidates that are kept. */
+    double weight = (double)space->m + (double)(places->count - space->m) / 3;
+    int64_t most = (int64_t)((double)settings->memory / (weight * 24 * 36));
+    double started = su_seconds();
+    su_status status;
+    SU_GO(make_candidates(space, 4, most < 1000 ? 1000 : most, settings->seed, &c, err));
+    out->candidates = c.count;
+    out->samples = sample_count(space, places, settings, c.count);
+    int64_t between = out->samples / 3 > 6 ? out->samples / 3 : 6;
+    su_progress_stage(progress, 0.02, 0.3);
+    SU_GO(tet_rows(space, places, &c, out->samples, between, settings->amplitude, settings->seed, &problem, progress, err));
+    out->seconds_rows = su_seconds() - started;
+    started = su_seconds();
+    su_progress_stage(progress, 0.3, 0.7);
+    su_fit_settings fit = {settings->tets > 0 ? 0 : settings->error, settings->tets, space->threads, progress};
+    SU_GO(su_select_points(&problem, &fit, &set, err));
+    SU_GO(take_over(&c, &set, &out->tets, err));
+    out->tet_count = set.count;
+    out->tet_weights = set.weights, out->tet_errors = set.errors, out->tet_worst = set.worst;
+    set.weights = NULL, set.errors = NULL;
+    memcpy(out->curve, set.curve, sizeof out->curve);
+    out->curve_count = set.curve_count;
+    out->seconds_tets = su_seconds() - started;
+done:
+    su_selection_free(&set);
+    problem_free(&problem);
+    candidates_free(&c);
+    return status;
+}
+
+static su_status train_vertices(su_pose_space *space, const su_training_places *places,
+                                const su_cubature_settings *settings, su_cubature *out, su_error *err)
+{
+    candidates c = {0};
+    su_fit_problem problem = {0};
+    su_selection set = {0};
+    su_progress *progress = settings->progress;
+    double started = su_seconds();
+    su_status status;
+    SU_GO(make_candidates(space, 1, MOST_VERTICES, settings->seed, &c, err));
+    su_progress_stage(progress, 0.7, 0.8);
+    SU_GO(vertex_rows(space, places, &c, HISTORIES, settings->amplitude, settings->seed, &problem, progress, err));
+    su_progress_stage(progress, 0.8, 0.98);
+    su_fit_settings fit = {settings->vertices > 0 ? 0 : settings->error, settings->vertices, space->threads, progress};
+    SU_GO(su_select_points(&problem, &fit, &set, err));
+    SU_GO(take_over(&c, &set, &out->vertices, err));
+    out->vertex_count = set.count;
+    out->vertex_weights = set.weights, out->vertex_errors = set.errors, out->vertex_worst = set.worst;
+    set.weights = NULL, set.errors = NULL;
+    out->seconds_vertices = su_seconds() - started;
+done:
+    su_selection_free(&set);
+    problem_free(&problem);
+    candidates_free(&c);
+    return status;
+}
+
+su_status su_cubature_train(su_pose_space *space, const su_training_places *places,
+                            const su_cubature_settings *settings, su_cubature *out, su_error *err)
+{
+    *out = (su_cubature){.places = places->count};
+    su_status status = train_tets(space, places, settings, out, err);
+    if (status == SU_OK) status = train_vertices(space, places, settings, out, err);
+    if (status != SU_OK) su_cubature_free(out);
+    return status;
+}
+
+/* ---- fresh samples ---- */
+
+/* Candidates that are just the chosen points. */
+static su_status chosen_candidates(const su_pose_space *space, int corners, int64_t count, const int32_t *chosen,
+                                   candidates *out, su_error *err)
+{
+    const int32_t *tets = space->tet->tets;
+    SU_TRY(SU_ALLOC(&out->list, count, "cubature set", err));
+    SU_TRY(SU_ALLOC(&out->vertex, corners * count, "cubature set", err));
+    SU_TRY(SU_ALLOC(&out->corner, corners * count, "cubature set", err));
+    out->count = count, out->vertices = corners * count;
+    for (int64_t k = 0; k < count; k++) {
+        out->list[k] = chosen[k];
+        for (int c = 0; c < corners; c++) {
+            out->corner[corners * k + c] = (int32_t)(corners * k + c);
+            out->vertex[corners * k + c] = corners == 4 ? tets[4 * (int64_t)chosen[k] + c] : chosen[k];
+        }
+    }
+    return SU_OK;
+}
+
+static su_status check(su_pose_space *space, const su_training_places *places, const su_cubature *cubature, int corners,
+                       int64_t samples, double amplitude, uint64_t seed, su_error_pair *errors, su_error *err)
+{
+    candidates c = {0};
+    su_fit_problem problem = {0};
+    int32_t *number = NULL;
+    int64_t count = corners == 4 ? cubature->tet_count : cubature->vertex_count;
+    su_status status;
+    SU_GO(chosen_candidates(space, corners, count, corners == 4 ? cubature->tets : cubature->vertices, &c, err));
+    SU_GO(SU_ALLOC(&number, count, "cubature set", err));
+    for (int64_t k = 0; k < count; k++) number[k] = (int32_t)k;
+    if (corners == 4)
+        SU_GO(tet_rows(space, places, &c, samples, samples, amplitude, seed, &problem, NULL, err));
+    else
+        SU_GO(vertex_rows(space, places, &c, samples, amplitude, seed, &problem, NULL, err));
+    SU_GO(su_fit_errors(&problem, count, number, corners == 4 ? cubature->tet_weights : cubature->vertex_weights,
+                        space->threads, errors, err));
+done:
+    problem_free(&problem);
+    candidates_free(&c);
+    free(number);
+    return status;
+}
+
+su_status su_cubature_check(su_pose_space *space, const su_training_places *places, const su_cubature *cubature,
+                            int64_t samples, double amplitude, uint64_t seed, su_error_pair *tet_errors,
+                            su_error_pair *vertex_errors, su_error *err)
+{
+    if (tet_errors) SU_TRY(check(space, places, cubature, 4, samples, amplitude, seed, tet_errors, err));
+    if (vertex_errors) SU_TRY(check(space, places, cubature, 1, samples, amplitude, seed, vertex_errors, err));
+    return SU_OK;
+}

@@ -1,0 +1,265 @@
+/* supple cubature: few tets and vertices that stand for all, and the model that the run time needs (PSSD 5.3, 5.4). */
+#include "core/memory.h"
+#include "core/threads.h"
+#include "core/tool.h"
+#include "reduce/cubature.h"
+#include "reduce/model_build.h"
+#include "reduce/parts.h"
+#include "reduce/training_places.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct settings {
+    su_cubature_settings train;
+    int tets, vertices, samples, seed, frames, memory, check;
+    su_list shots;
+} settings;
+
+typedef struct job {
+    const char *tet_path, *poses_path, *basis_path, **fit_paths;
+    int fit_count;
+    su_tet tet;
+    su_poses poses;
+    su_fit *fits, fit;
+    su_basis basis;
+    su_pose_space space;
+    su_training_places places;
+    su_cubature cubature;
+    su_model model;
+} job;
+
+static void job_free(job *j)
+{
+    su_model_free(&j->model);
+    su_cubature_free(&j->cubature);
+    su_training_places_free(&j->places);
+    su_pose_space_free(&j->space);
+    su_basis_free(&j->basis);
+    su_fit_free(&j->fit);
+    for (int p = 0; j->fits && p < j->fit_count; p++) su_fit_free(&j->fits[p]);
+    free(j->fits), free(j->fit_paths);
+    su_poses_free(&j->poses);
+    su_tet_free(&j->tet);
+}
+
+static su_status sort_inputs(su_tool *tool, job *j)
+{
+    su_error *err = &tool->err;
+    SU_TRY(SU_ALLOC(&j->fit_paths, tool->inputs.count, "file names", err));
+    for (int i = 0; i < tool->inputs.count; i++) {
+        const char *path = tool->inputs.items[i], **single = NULL;
+        su_npz *file;
+        SU_TRY(su_npz_open(path, &file, err));
+        char kind[40] = "";
+        strncpy(kind, su_meta_text(su_npz_meta(file), "kind", ""), sizeof kind - 1);
+        su_npz_close(file);
+        if (strcmp(kind, "supple.tet") == 0) single = &j->tet_path;
+        if (strcmp(kind, "supple.poses") == 0) single = &j->poses_path;
+        if (strcmp(kind, "supple.basis") == 0) single = &j->basis_path;
+        if (strcmp(kind, "supple.fit") == 0)
+            j->fit_paths[j->fit_count++] = path;
+        else if (!single)
+            return su_fail(err, SU_INPUT, "%s: is not a tet, poses, fit or basis file (kind '%s')", path, kind);
+        else if (*single)
+            return su_fail(err, SU_USAGE, "%s: a second %s file; give one", path, kind + strlen("supple."));
+        else
+            *single = path;
+    }
+    const char *missing = !j->tet_path ? "tet" : !j->poses_path ? "poses" : !j->fit_count ? "fit" :
+                          !j->basis_path ? "basis" : NULL;
+    return missing ? su_fail(err, SU_USAGE, "needs a tet, a poses, a fit and a basis file; no %s file is given", missing)
+                   : SU_OK;
+}
+
+static su_status load_inputs(su_tool *tool, job *j)
+{
+    su_error *err = &tool->err;
+    SU_TRY(sort_inputs(tool, j));
+    SU_TRY(su_tet_load(j->tet_path, &j->tet, err));
+    SU_TRY(su_poses_load(j->poses_path, &j->poses, err));
+    SU_TRY(su_basis_load(j->basis_path, &j->basis, err));
+    SU_TRY(SU_ALLOC(&j->fits, j->fit_count, "fit files", err));
+    for (int p = 0; p < j->fit_count; p++) SU_TRY(su_fit_load(j->fit_paths[p], &j->fits[p], err));
+    SU_TRY(su_fit_merge(j->fit_count, j->fits, j->fit_paths, &j->fit, err));
+    if (j->poses.nbar != j->tet.nbar || j->poses.m != j->fit.m || j->poses.s != j->fit.s)
+        return su_fail(err, SU_INPUT, "%s: has %lld skin vertices and %lld poses, %s has %lld and %s %lld; they must "
+                       "belong together", j->poses_path, (long long)j->poses.nbar, (long long)j->poses.m, j->tet_path,
+                       (long long)j->tet.nbar, j->fit_paths[0], (long long)j->fit.m);
+    return SU_OK;
+}
+
+static json_t *error_list(int64_t m, const su_error_pair *errors)
+{
+    json_t *list = json_array();
+    for (int64_t i = 0; i < m; i++)
+        json_array_append_new(list, json_pack("{s:f, s:f}", "mean", errors[i].mean, "rms", errors[i].rms));
+    return list;
+}
+
+static su_status make_meta(su_tool *tool, const settings *set, job *j)
+{
+    int count = 3 + j->fit_count + set->shots.count;
+    const char **paths;
+    SU_TRY(SU_ALLOC(&paths, count, "file names", &tool->err));
+    paths[0] = j->tet_path, paths[1] = j->poses_path, paths[2] = j->basis_path;
+    for (int p = 0; p < j->fit_count; p++) paths[3 + p] = j->fit_paths[p];
+    for (int p = 0; p < set->shots.count; p++) paths[3 + j->fit_count + p] = set->shots.items[p];
+    json_t *meta = su_tool_meta(tool, "supple.model", 1, paths, count);
+    free(paths);
+    if (!meta) return tool->err.status;
+    j->model.file.meta = meta;
+    static const char *const carried[] = {"material", "frequency", "young", "poisson", "density", "param_names"};
+    for (size_t k = 0; k < sizeof carried / sizeof *carried; k++) {
+        json_t *value = json_object_get(j->fit.file.meta, carried[k]);
+        if (value) json_object_set(meta, carried[k], value);
+    }
+    static const char *const of_basis[] = {"interpolation", "linear_modes"};
+    for (size_t k = 0; k < sizeof of_basis / sizeof *of_basis; k++) {
+        json_t *value = json_object_get(j->basis.file.meta, of_basis[k]);
+        if (value) json_object_set(meta, of_basis[k], value);
+    }
+    json_object_set_new(meta, "sample_amplitude", json_real(set->train.amplitude));
+    json_object_set_new(meta, "samples", json_integer(j->cubature.samples));
+    json_object_set_new(meta, "seed", json_integer(set->seed));
+    json_object_set_new(meta, "training_error", error_list(j->fit.m, j->cubature.tet_errors));
+    json_object_set_new(meta, "training_error_inertia", error_list(j->fit.m, j->cubature.vertex_errors));
+    return SU_OK;
+}
+
+static void report(su_tool *tool, const job *j)
+{
+    const su_cubature *c = &j->cubature;
+    json_t *curve = json_array();
+    for (int k = 0; k < c->curve_count; k++)
+        json_array_append_new(curve, json_pack("{s:I, s:f}", "tets", (json_int_t)c->curve[k].count, "error",
+                                               c->curve[k].error));
+    json_object_set_new(tool->stats, "curve", curve);
+    su_stats_integer(tool, "places", c->places);
+    su_stats_integer(tool, "cubature_tets", c->tet_count);
+    su_stats_integer(tool, "inertia_vertices", c->vertex_count);
+    su_stats_integer(tool, "candidates", c->candidates);
+    su_stats_integer(tool, "samples", c->samples);
+    su_stats_number(tool, "training_error", c->tet_worst);
+    su_stats_number(tool, "training_error_inertia", c->vertex_worst);
+    su_stats_stage(tool, "rows", c->seconds_rows);
+    su_stats_stage(tool, "tets", c->seconds_tets);
+    su_stats_stage(tool, "vertices", c->seconds_vertices);
+    for (int64_t a = 0; a < c->places; a++)
+        su_detail(tool, "%s %lld: elastic error mean %.2f %%, rms %.2f %%; inertial mean %.2f %%, rms %.2f %%",
+                  a < j->fit.m ? "pose" : j->places.shot[a] < 0 ? "edge middle" : "frame",
+                  (long long)(a < j->fit.m ? a : j->places.shot[a] < 0 ? a - j->fit.m + 1 : j->places.frame[a]),
+                  100 * c->tet_errors[a].mean, 100 * c->tet_errors[a].rms, 100 * c->vertex_errors[a].mean,
+                  100 * c->vertex_errors[a].rms);
+    su_note(tool, "%lld of %lld tets, training error %.2f %%; %lld of %lld vertices, %.2f %%", (long long)c->tet_count,
+            (long long)j->tet.t, 100 * c->tet_worst, (long long)c->vertex_count, (long long)j->tet.n,
+            100 * c->vertex_worst);
+}
+
+/* Errors on samples that nobody trained on, at three amplitudes. */
+static su_status check_fresh(su_tool *tool, const settings *set, job *j)
+{
+    int64_t count = j->places.count;
+    su_error_pair *errors;
+    SU_TRY(SU_ALLOC(&errors, 2 * count, "errors", &tool->err));
+    json_t *list = json_array();
+    su_status status = SU_OK;
+    for (int k = 0; k < 3 && status == SU_OK; k++) {
+        double factor = 0.5 * (k + 1), worst[2] = {0, 0}, at_poses[2] = {0, 0};
+        status = su_cubature_check(&j->space, &j->places, &j->cubature, set->check, factor * set->train.amplitude,
+                                   (uint64_t)set->seed + 0x5eed, errors, errors + count, &tool->err);
+        for (int64_t a = 0; a < count && status == SU_OK; a++)
+            for (int i = 0; i < 2; i++) {
+                double e = errors[i * count + a].mean;
+                if (e > worst[i]) worst[i] = e;
+                if (a < j->fit.m && e > at_poses[i]) at_poses[i] = e;
+            }
+        if (status != SU_OK) break;
+        su_note(tool, "fresh samples at %.1f x amplitude: elastic mean error up to %.2f %% at poses, %.2f %% anywhere; "
+                "inertial %.2f %%, %.2f %%", factor, 100 * at_poses[0], 100 * worst[0], 100 * at_poses[1], 100 * worst[1]);
+        json_array_append_new(list, json_pack("{s:f, s:f, s:f, s:f, s:f}", "factor", factor, "elastic_poses", at_poses[0],
+                                              "elastic", worst[0], "inertia_poses", at_poses[1], "inertia", worst[1]));
+    }
+    json_object_set_new(tool->stats, "fresh", list);
+    free(errors);
+    return status;
+}
+
+static su_status run(su_tool *tool, settings *set)
+{
+    su_status status;
+    su_error *err = &tool->err;
+    job j = {0};
+    double started = su_seconds();
+    SU_GO(load_inputs(tool, &j));
+    int material = su_material_from_name(su_meta_text(j.fit.file.meta, "material", "neohookean"));
+    if (material < 0) {
+        status = su_fail(err, SU_INPUT, "%s: unknown material '%s'", j.fit_paths[0],
+                         su_meta_text(j.fit.file.meta, "material", ""));
+        goto done;
+    }
+    bool linear = strcmp(su_meta_text(j.basis.file.meta, "interpolation", "corotated"), "linear") == 0;
+    SU_GO(su_pose_space_create(&j.space, &j.tet, &j.fit, &j.basis, (su_material)material,
+                               linear ? SU_LINEAR : SU_COROTATED, tool->threads, err));
+    SU_GO(su_training_places_create(&j.space, &j.poses, set->shots.count, set->shots.items, set->frames, &j.places, err));
+    su_stats_stage(tool, "places", su_seconds() - started);
+    set->train.tets = set->tets, set->train.vertices = set->vertices, set->train.samples = set->samples;
+    set->train.seed = (uint64_t)set->seed, set->train.memory = (int64_t)set->memory << 20;
+    set->train.progress = &tool->progress;
+    if (tool->dry_run) goto done;
+    SU_GO(su_cubature_train(&j.space, &j.places, &set->train, &j.cubature, err));
+    report(tool, &j);
+    if (set->check > 0) SU_GO(check_fresh(tool, set, &j));
+    SU_GO(su_model_build(&j.space, &j.poses, &j.cubature, &j.model, err));
+    SU_GO(make_meta(tool, set, &j));
+    SU_GO(su_model_save(tool->output, &j.model, err));
+    su_progress_finish(&tool->progress);
+done:
+    job_free(&j);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    settings set = {.train = su_cubature_defaults(), .seed = 1, .frames = 12, .memory = 1024};
+    const su_option options[] = {
+        {.name = "error", .kind = SU_OPT_NUMBER, .target = &set.train.error, .argument = "SHARE", .low = 1e-4, .high = 0.5,
+         .help = "rms training error that both sets must reach with as few points as they can (default: 2%)."},
+        {.name = "tets", .kind = SU_OPT_INT, .target = &set.tets, .argument = "N", .low = 0, .high = 100000,
+         .help = "so many cubature tets instead of an error bound (default: 0, by error)."},
+        {.name = "vertices", .kind = SU_OPT_INT, .target = &set.vertices, .argument = "N", .low = 0, .high = 100000,
+         .help = "so many inertia vertices instead of an error bound (default: 0, by error)."},
+        {.name = "shots", .kind = SU_OPT_LIST, .target = &set.shots, .argument = "ANIM", .greedy = true,
+         .help = "shots to be baked: their motion and poses enter the training."},
+        {.name = "frames", .kind = SU_OPT_INT, .target = &set.frames, .argument = "N", .low = 1, .high = 1000,
+         .help = "frames of the shots to train at (default: 12)."},
+        {.name = "samples", .kind = SU_OPT_INT, .target = &set.samples, .argument = "N", .low = 0, .high = 10000,
+         .help = "sample states at each example pose (default: 0, by the number of modes and the memory)."},
+        {.name = "amplitude", .kind = SU_OPT_NUMBER, .target = &set.train.amplitude, .argument = "SHARE", .low = 1e-4,
+         .high = 1, .help = "largest motion of the samples over the flesh diagonal (default: 0.05)."},
+        {.name = "seed", .kind = SU_OPT_INT, .target = &set.seed, .argument = "N", .low = 0, .high = 2147483647,
+         .help = "of the random samples (default: 1)."},
+        {.name = "memory", .kind = SU_OPT_INT, .target = &set.memory, .argument = "MB", .low = 16, .high = 1000000,
+         .help = "that the stored samples may take; fewer candidates or samples where it is short (default: 1024)."},
+        {.name = "check", .kind = SU_OPT_INT, .target = &set.check, .argument = "N", .low = 0, .high = 10000,
+         .help = "also print errors on N fresh samples a place (default: 0)."},
+    };
+    const su_program program = {
+        .name = "supple-cubature",
+        .summary = "train the few tets and vertices that stand for all, and write the model",
+        .usage = "TET POSES FIT... BASIS [--shots ANIM...] -o MODEL",
+        .description = "Chooses one set of tets and, for each example pose, weights so that the reduced elastic force of "
+                       "random states is met, at the poses and between them; chooses vertices that reproduce inertial "
+                       "forces. The model holds all that sim and export need.",
+        .example = "supple cubature fox.tet.npz fox.poses.npz fox.fit.npz fox.basis.npz --shots *.anim.npz -o fox.model.npz",
+        .options = options,
+        .option_count = sizeof options / sizeof *options,
+        .min_inputs = 4,
+        .max_inputs = -1,
+        .needs_output = true,
+    };
+    su_tool tool;
+    int status;
+    if (!su_tool_begin(&tool, &program, argc, argv, &status)) return status;
+    return su_tool_end(&tool, run(&tool, &set));
+}
