@@ -1,5 +1,6 @@
 #include "beam_space.h"
 #include "core/threads.h"
+#include "reduce/cubature.h"
 #include "reduce/elastic_rows.h"
 #include "reduce/pose_space.h"
 #include "reduce/selection.h"
@@ -131,11 +132,47 @@ static void few_tets_reach_two_per_cent(void **state)
     free_problem(&p);
 }
 
+static void both_sets_train_without_shots(void **state)
+{
+    fixture *f = *state;
+    su_training_places places;
+    su_poses poses = {0};
+    assert_int_equal(su_training_places_create(&f->space, &poses, 0, NULL, 0, &places, NULL), SU_OK);
+    assert_int_equal(places.count, 2 * M - 1);
+    su_cubature_settings settings = su_cubature_defaults();
+    su_cubature set, again;
+    assert_int_equal(su_cubature_train(&f->space, &places, &settings, &set, NULL), SU_OK);
+    printf("# %lld tets %.2f %%, %lld vertices %.2f %%; rows %.2f s, tets %.2f s, vertices %.2f s\n",
+           (long long)set.tet_count, 100 * set.tet_worst, (long long)set.vertex_count, 100 * set.vertex_worst,
+           set.seconds_rows, set.seconds_tets, set.seconds_vertices);
+    assert_true(set.tet_worst <= 0.02 && set.vertex_worst <= 0.02);
+    for (int64_t k = 0; k < M * set.tet_count; k++) assert_true(set.tet_weights[k] >= 0);
+    for (int64_t k = 0; k < set.vertex_count; k++) assert_true(set.vertex_weights[k] >= 0);
+    su_error_pair tets[2 * M], vertices[2 * M];
+    for (int k = 1; k <= 3; k++) {
+        assert_int_equal(su_cubature_check(&f->space, &places, &set, 30, 0.025 * k, 77, tets, vertices, NULL), SU_OK);
+        printf("# fresh at %.3f:", 0.025 * k);
+        for (int64_t a = 0; a < places.count; a++) printf(" %.2f/%.2f", 100 * tets[a].mean, 100 * vertices[a].mean);
+        printf(" %%\n");
+    }
+    f->space.threads = 1;
+    assert_int_equal(su_cubature_train(&f->space, &places, &settings, &again, NULL), SU_OK);
+    assert_int_equal(set.tet_count, again.tet_count);
+    assert_int_equal(set.vertex_count, again.vertex_count);
+    assert_memory_equal(set.tets, again.tets, (size_t)set.tet_count * sizeof *set.tets);
+    assert_memory_equal(set.tet_weights, again.tet_weights, (size_t)(M * set.tet_count) * sizeof(double));
+    assert_memory_equal(set.vertex_weights, again.vertex_weights, (size_t)set.vertex_count * sizeof(double));
+    su_cubature_free(&set);
+    su_cubature_free(&again);
+    su_training_places_free(&places);
+}
+
 int main(void)
 {
     openblas_set_num_threads(1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(all_tets_with_weight_one_are_exact, make_fixture, free_fixture),
+        cmocka_unit_test_setup_teardown(both_sets_train_without_shots, make_fixture, free_fixture),
         cmocka_unit_test_setup_teardown(few_tets_reach_two_per_cent, make_fixture, free_fixture),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
