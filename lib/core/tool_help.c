@@ -45,7 +45,7 @@ static void help_option(FILE *stream, const su_option *option)
     int column = option->letter ? fprintf(stream, "  -%c, --%s", option->letter, option->name)
                                 : fprintf(stream, "      --%s", option->name);
     if (option->argument) column += fprintf(stream, " %s", option->argument);
-    if (option->greedy) column += fprintf(stream, "...");
+    if (option->greedy && !strchr(option->argument, '.')) column += fprintf(stream, "...");
     if (column + 2 > COLUMN) {
         fputc('\n', stream);
         column = 0;
@@ -107,7 +107,7 @@ static void man_option(FILE *stream, const su_option *option)
     if (option->letter) fprintf(stream, "\\-%c\\fR, \\fB", option->letter);
     fputs("\\-\\-", stream);
     for (const char *at = option->name; *at; at++) fprintf(stream, *at == '-' ? "\\-" : "%c", *at);
-    if (option->argument) fprintf(stream, " \\fI%s\\fR%s", option->argument, option->greedy ? "..." : "");
+    if (option->argument) fprintf(stream, " \\fI%s\\fR%s", option->argument, option->greedy && !strchr(option->argument, '.') ? "..." : "");
     fputc('\n', stream);
     roff(stream, option->help ? option->help : "");
     if (option->kind == SU_OPT_CHOICE) fprintf(stream, "One of: %s\n", option->choices);

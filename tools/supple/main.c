@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -89,6 +90,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "supple: '%s' is not a tool of supple; `supple` alone lists them\n", argv[1]);
         return SU_USAGE;
     }
+    setenv("SUPPLE_BIN", folder, 1);   /* scripts run the programs beside this one */
     execv(path, argv + 1);
     fprintf(stderr, "supple: %s: cannot run it: %s\n", path, strerror(errno));
     return SU_FAILED;

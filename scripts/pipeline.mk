@@ -1,0 +1,95 @@
+# The pipeline as make rules. A Makefile sets a few variables, includes this file and is run in the folder that is to
+# hold the results; `supple bake` writes such a Makefile. `make -n` shows the commands.
+#
+#   SOURCE       the character: .glb, .gltf, .fbx, ...
+#   CHARACTER    its name in file names                       (default: SOURCE without folder and ending)
+#   CLIPS        shots to bake, as file names                 (default: main)
+#   CLIP_<shot>  the clip's name in SOURCE, where it differs; a shot named main takes SOURCE's only clip
+#   FORMATS      what to write of each shot: abc pc2 mdd usda obj   (default: abc)
+#   SUPPLE       the front end                                (default: supple)
+#   THREADS      threads of each program                      (default: each decides)
+#   IMPORT_FLAGS POSES_FLAGS MESH_FLAGS FIT_FLAGS MODES_FLAGS ALIGN_FLAGS CUBATURE_FLAGS SIM_FLAGS EXPORT_FLAGS
+#                options of one stage; changing one makes that stage and all that depends on it again
+#   COMMON_FLAGS options of every program                     (default: --progress none)
+#   POSES        example poses to prepare one at a time, "0 1 2 3", so that `make -j` or a farm spreads them
+#                (default: all in one job)
+#
+# Goals: all (default), <shot>.anim.npz, $(CHARACTER).model.npz, <shot>.sim.npz, <shot>.abc, ...; clean.
+# Every program's statistics end up in stats/.
+
+SUPPLE ?= supple
+CHARACTER ?= $(basename $(notdir $(SOURCE)))
+CLIPS ?= main
+FORMATS ?= abc
+COMMON_FLAGS ?= --progress none
+
+supple-anims := $(CLIPS:%=%.anim.npz)
+supple-outputs := $(foreach format,$(FORMATS),$(CLIPS:%=%.$(format)))
+supple-stages := IMPORT POSES MESH FIT MODES ALIGN CUBATURE SIM EXPORT
+
+all: $(supple-outputs)
+
+# Flags are kept in files, rewritten only when they change. Reading and writing happen while make reads this file, so
+# that `make -n` shows nothing of it.
+$(shell mkdir -p .flags stats)
+supple-differ = $(subst x$(1)x,,x$(2)x)$(subst x$(2)x,,x$(1)x)
+supple-keep = $(if $(call supple-differ,$(file <.flags/$(1)),$(strip $(2))),$(file >.flags/$(1),$(strip $(2))))
+$(foreach stage,$(supple-stages),$(call supple-keep,$(stage),$($(stage)_FLAGS) $(if $(filter $(stage),MODES FIT),$(POSES))))
+$(foreach clip,$(CLIPS),$(call supple-keep,CLIP.$(clip),$(CLIP_$(clip))))
+$(call supple-keep,CLIPS,$(CLIPS))
+
+# One program: $(call supple-run,tool,arguments). Where STATUS is set, a failing program's exit status is kept in it, for
+# make itself ends with 2 whatever happened.
+supple-run = $(SUPPLE) $(1) $(2) -o $@ $(strip $(if $(THREADS),-j $(THREADS)) $(COMMON_FLAGS)) --stats stats/$(1).$@.json$(if \
+    $(STATUS), || { code=$$?; echo $$code >$(STATUS); exit $$code; })
+supple-space := $(subst ,, )
+supple-inputs = $(filter-out .flags/%,$^)
+
+# A shot is a frame sequence of the character.
+$(supple-anims): %.anim.npz: .flags/IMPORT .flags/CLIP.% $(subst $(supple-space),\$(supple-space),$(SOURCE))
+	$(call supple-run,import,'$(SOURCE)' $(if $(CLIP_$*),--clip '$(CLIP_$*)') $(IMPORT_FLAGS))
+
+%.poses.npz: .flags/POSES .flags/CLIPS $(supple-anims)
+	$(call supple-run,poses,$(supple-inputs) $(POSES_FLAGS))
+
+%.tet.npz: %.poses.npz .flags/MESH
+	$(call supple-run,mesh,$(supple-inputs) $(MESH_FLAGS))
+
+# With POSES, each pose is a job of its own and align collects them.
+supple-modes = $(if $(POSES),$(POSES:%=$(CHARACTER).modes.%.npz),$(CHARACTER).modes.npz)
+
+%.fit.npz: %.tet.npz %.poses.npz .flags/FIT $(supple-anims)
+	$(call supple-run,fit,$*.tet.npz $*.poses.npz --shots $(supple-anims) $(FIT_FLAGS))
+
+%.modes.npz: %.tet.npz %.fit.npz .flags/MODES
+	$(call supple-run,modes,$*.tet.npz $*.fit.npz $(MODES_FLAGS))
+
+ifneq ($(POSES),)
+$(POSES:%=$(CHARACTER).modes.%.npz): $(CHARACTER).modes.%.npz: $(CHARACTER).tet.npz $(CHARACTER).fit.npz .flags/MODES
+	$(call supple-run,modes,$(CHARACTER).tet.npz $(CHARACTER).fit.npz --pose $* $(MODES_FLAGS))
+endif
+
+%.basis.npz: %.tet.npz %.fit.npz $(supple-modes) .flags/ALIGN $(supple-anims)
+	$(call supple-run,align,$*.tet.npz $*.fit.npz $(supple-modes) --shots $(supple-anims) $(ALIGN_FLAGS))
+
+%.model.npz: %.tet.npz %.poses.npz %.fit.npz %.basis.npz .flags/CUBATURE $(supple-anims)
+	$(call supple-run,cubature,$*.tet.npz $*.poses.npz $*.fit.npz $*.basis.npz --shots $(supple-anims) $(CUBATURE_FLAGS))
+
+$(CLIPS:%=%.sim.npz): %.sim.npz: $(CHARACTER).model.npz %.anim.npz .flags/SIM
+	$(call supple-run,sim,$(supple-inputs) $(SIM_FLAGS))
+
+define supple-export
+$(CLIPS:%=%.$(1)): %.$(1): $(CHARACTER).model.npz %.anim.npz %.sim.npz .flags/EXPORT
+	$$(call supple-run,export,$$(supple-inputs) $$(EXPORT_FLAGS))
+endef
+$(foreach format,$(FORMATS),$(eval $(call supple-export,$(format))))
+
+.flags/%: ;
+
+clean:
+	rm -rf .flags stats $(supple-anims) $(CLIPS:%=%.sim.npz) $(supple-outputs) \
+	    $(foreach kind,poses tet fit modes basis model,$(CHARACTER).$(kind).npz) $(POSES:%=$(CHARACTER).modes.%.npz)
+
+.PHONY: all clean
+.DELETE_ON_ERROR:
+.SECONDARY:
