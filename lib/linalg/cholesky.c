@@ -4,6 +4,7 @@
 
 #include <cholmod.h>
 #include <math.h>
+#include <omp.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -150,7 +151,11 @@ su_status su_cholesky_factorize(su_cholesky *factor, const su_sparse *matrix, su
     for (int64_t e = 0; e < matrix->entries; e++) sum += matrix->value[e] - matrix->value[e];
     if (sum != 0) return su_fail(err, SU_NUMERICS, "matrix with entries that are not finite");
     cholmod_sparse view = borrow(matrix, matrix->value);
+    /* CHOLMOD opens parallel regions of four threads for tiny loops, whatever OMP_NUM_THREADS says. */
+    int levels = omp_get_max_active_levels();
+    omp_set_max_active_levels(0);
     int fine = cholmod_l_factorize(&view, factor->factor, &factor->common);
+    omp_set_max_active_levels(levels);
     if (factor->common.status == CHOLMOD_NOT_POSDEF || (fine && factor->factor->minor < factor->factor->n))
         return su_fail(err, SU_NUMERICS, "matrix not positive definite (column %lld of %lld)",
                        (long long)((SuiteSparse_long *)factor->factor->Perm)[factor->factor->minor],
