@@ -15,6 +15,7 @@
 
 /* Present where OpenBLAS is linked; its results depend on its thread count, so it gets one. */
 extern void openblas_set_num_threads(int threads) __attribute__((weak));
+extern char *openblas_get_corename(void) __attribute__((weak));
 
 /* The only global of the project: a signal handler cannot reach anything else. */
 static volatile sig_atomic_t stop_requested;
@@ -138,8 +139,30 @@ static su_status begin(su_tool *tool, su_common *common, int argc, char **argv)
     return tool->stats_path ? check_output(tool, tool->stats_path) : SU_OK;
 }
 
+/* OpenBLAS 0.3.21 takes processors it does not know for old ones: "Prescott" on Emerald Rapids runs dgemm at a quarter of
+ * the speed, "Haswell" on Zen 4 at half. It decides before main, so the program starts itself again with the kernels that
+ * the processor can run; OPENBLAS_CORETYPE, where set, is left alone. */
+static void choose_blas_kernels(char **argv)
+{
+#if defined(__x86_64__) && defined(__GNUC__)
+    static const char *const wide[] = {"SkylakeX", "Cooperlake", "SapphireRapids", NULL};
+    static const char *const narrow[] = {"Haswell", "Zen", NULL};
+    if (!openblas_get_corename || getenv("OPENBLAS_CORETYPE")) return;
+    bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+                  __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+    if (!avx512 && !(__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))) return;
+    const char *const *good = avx512 ? wide : narrow, *now = openblas_get_corename();
+    for (int i = 0; good[i]; i++)
+        if (strcmp(now, good[i]) == 0) return;
+    if (setenv("OPENBLAS_CORETYPE", good[0], 1) == 0) execv("/proc/self/exe", argv);
+#else
+    (void)argv;
+#endif
+}
+
 bool su_tool_begin(su_tool *tool, const su_program *program, int argc, char **argv, int *status)
 {
+    choose_blas_kernels(argv);
     su_common common = {.progress = SU_PROGRESS_AUTO};
     *tool = (su_tool){.program = program, .started = su_seconds()};
     su_status began = begin(tool, &common, argc, argv);
