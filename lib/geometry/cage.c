@@ -25,7 +25,7 @@ typedef struct work {
     int32_t *parent;           /* (4 pieces) virtual nodes */
     link *set_aside;           /* links that did not find their own partner */
     int64_t aside_count, aside_room;
-    int64_t glued;
+    int64_t torn;
 } work;
 
 static int32_t find_root(int32_t *parent, int32_t k)
@@ -124,25 +124,6 @@ static bool link_face(work *w, int64_t e, int face, int64_t f)
     return true;
 }
 
-/* Copies of one tet that came to share a face would fold onto each other: they become one. */
-static void merge_folds(work *w)
-{
-    bool again = true;
-    while (again) {
-        again = false;
-        for (int64_t e = 0; e < w->lattice->cut; e++)
-            for (int32_t a = w->pieces.first[e]; a < w->pieces.first[e + 1]; a++)
-                for (int32_t b = a + 1; b < w->pieces.first[e + 1]; b++) {
-                    int same = 0;
-                    for (int i = 0; i < 4; i++) same += find_root(w->parent, 4 * a + i) == find_root(w->parent, 4 * b + i);
-                    if (same != 3) continue;
-                    for (int i = 0; i < 4; i++) join(w, 4 * a + i, 4 * b + i);
-                    again = true;
-                    w->glued++;
-                }
-    }
-}
-
 /* Material that lost its only connection by the one-partner rule is hung on by an edge. */
 static su_status hang_loose_parts(work *w, su_error *err)
 {
@@ -162,7 +143,6 @@ static su_status hang_loose_parts(work *w, su_error *err)
         part[a > b ? a : b] = a > b ? b : a;
         for (int i = 0; i < 2; i++) join(w, 4 * l->a + l->corner[0][i], 4 * l->b + l->corner[1][i]);
     }
-    merge_folds(w);
 done:
     free(part);
     return status;
@@ -185,11 +165,36 @@ static su_status join_pieces(work *w, su_error *err)
             status = su_fail(err, SU_AGAIN, "out of memory for the flesh");
             goto done;
         }
-    merge_folds(w);
     SU_GO(hang_loose_parts(w, err));
 done:
     free(neighbour);
     return status;
+}
+
+static int same_corners(const int32_t *corner, int32_t a, int32_t b)
+{
+    int same = 0;
+    for (int i = 0; i < 4; i++) same += corner[4 * (int64_t)a + i] == corner[4 * (int64_t)b + i];
+    return same;
+}
+
+/* Where a slit of the skin ends, two copies of a tet can come to stand on the same face. One of them then gets a corner of
+ * its own there, rather than both becoming one, which would close the slit step by step over its whole length. */
+static void tear_folds(work *w, int32_t *corner, int64_t *vertices)
+{
+    for (int64_t e = 0; e < w->lattice->cut; e++)
+        for (int32_t a = w->pieces.first[e]; a < w->pieces.first[e + 1]; a++)
+            for (int32_t b = a + 1; b < w->pieces.first[e + 1]; b++) {
+                if (same_corners(corner, a, b) != 3) continue;
+                int64_t best = -1;
+                for (int i = 0; i < 4; i++) {
+                    if (corner[4 * (int64_t)a + i] != corner[4 * (int64_t)b + i]) continue;
+                    if (w->pieces.of_node[4 * e + i] != b) best = 4 * (int64_t)b + i;
+                    else if (best < 0) best = 4 * (int64_t)a + i;      /* b owns this node, so a does not */
+                }
+                corner[best] = (int32_t)(*vertices)++;
+                w->torn++;
+            }
 }
 
 /* Numbers what is left; piece_tet (pieces): the cage tet of each. */
@@ -197,19 +202,19 @@ static su_status number(work *w, su_cage *out, int32_t *piece_tet, su_error *err
 {
     su_status status = SU_OK;
     const su_lattice *l = w->lattice;
-    int32_t *name = NULL;
-    int64_t vertices = 0, tets = 0;
-    SU_GO(SU_ALLOC(&name, 4 * w->pieces.count, "flesh vertices", err));
-    for (int64_t k = 0; k < 4 * w->pieces.count; k++)
+    int32_t *name = NULL, *corner = NULL;
+    int64_t vertices = 0, tets = 0, total = 4 * w->pieces.count;
+    SU_GO(SU_ALLOC(&name, total, "flesh vertices", err));
+    SU_GO(SU_ALLOC(&corner, total, "flesh vertices", err));
+    for (int64_t k = 0; k < total; k++)
         if (w->parent[k] == k) name[k] = (int32_t)vertices++;
+    for (int64_t k = 0; k < total; k++) corner[k] = name[find_root(w->parent, (int32_t)k)];
+    tear_folds(w, corner, &vertices);
     for (int64_t e = 0; e < l->t; e++)
         for (int32_t a = w->pieces.first[e]; a < w->pieces.first[e + 1]; a++) {
             piece_tet[a] = -1;
-            for (int32_t b = w->pieces.first[e]; b < a && piece_tet[a] < 0; b++) {
-                int same = 0;
-                for (int i = 0; i < 4; i++) same += find_root(w->parent, 4 * a + i) == find_root(w->parent, 4 * b + i);
-                if (same == 4) piece_tet[a] = piece_tet[b];
-            }
+            for (int32_t b = w->pieces.first[e]; b < a && piece_tet[a] < 0; b++)
+                if (same_corners(corner, a, b) == 4) piece_tet[a] = piece_tet[b];
             if (piece_tet[a] >= 0) continue;
             if (a > w->pieces.first[e]) out->copies++;
             piece_tet[a] = (int32_t)tets++;
@@ -225,13 +230,14 @@ static su_status number(work *w, su_cage *out, int32_t *piece_tet, su_error *err
         out->solid[piece_tet[a]] = w->pieces.solid[e];
         for (int i = 0; i < 4; i++) {
             int32_t node = l->tets[4 * e + i];
-            tet[i] = name[find_root(w->parent, (int32_t)(4 * a + i))];
+            tet[i] = corner[4 * a + i];
             memcpy(out->mesh.x + 3 * (int64_t)tet[i], l->x + 3 * (int64_t)node, 3 * sizeof *l->x);
             out->inside[tet[i]] |= w->pieces.of_node[4 * e + i] == a;
         }
     }
 done:
     free(name);
+    free(corner);
     return status;
 }
 
@@ -343,7 +349,7 @@ su_status su_cage_create(const su_surface *surface, const su_lattice_items *item
     SU_GO(SU_ALLOC(&piece_tet, w.pieces.count, "flesh tets", err));
     SU_GO(number(&w, &cage, piece_tet, err));
     SU_GO(place_points(&w, piece_tet, spacing, &cage, err));
-    cage.glued = w.glued;
+    cage.torn = w.torn;
     *out = cage;
     memset(&cage, 0, sizeof cage);
 done:

@@ -21,7 +21,7 @@ typedef struct su_cage {
     int64_t point_count;       /* surface vertices first, then samples on triangles */
     su_cage_point *points;     /* (point_count) */
     int64_t copies;            /* tets that are there more than once, counted each extra time */
-    int64_t glued;             /* pieces that had to be joined although the skin does not join them */
+    int64_t torn;              /* corners given to a copy alone where a slit of the skin ends */
 } su_cage;
 
 /* spacing: distance of the samples on triangles, m. */

@@ -147,6 +147,9 @@ static su_status worth_direct(const su_surface *surface, const su_flesh_settings
         .limits = {.seconds = settings->child_seconds, .memory_bytes = settings->child_memory, .progress = settings->progress}};
     if (!surface->closed) return su_fail(err, SU_FAILED, "the skin is not closed (%lld open, %lld non-manifold edges)",
                                          (long long)surface->boundary_edges, (long long)surface->nonmanifold_edges);
+    /* no mesh with bounded angles has fewer tets than about three a boundary triangle */
+    if (settings->edge_length <= 0.0 && 3.0 * (double)surface->t > 1.2 * (double)settings->tets)
+        return su_fail(err, SU_FAILED, "the skin's %lld triangles are too many for %lld tets", (long long)surface->t, (long long)settings->tets);
     su_boxtree tree = {0};
     int64_t meeting = 0;
     SU_GO(su_boxtree_of_triangles(surface->x, surface->t, surface->triangles, &tree, err));
@@ -189,7 +192,7 @@ done:
 static void keep_cage(su_cage *cage, double cell, su_flesh *out)
 {
     su_tets_free(&out->mesh);
-    out->mesh = cage->mesh, out->cell = cell, out->copies = cage->copies, out->glued = cage->glued;
+    out->mesh = cage->mesh, out->cell = cell, out->copies = cage->copies;
     memset(&cage->mesh, 0, sizeof cage->mesh);
 }
 

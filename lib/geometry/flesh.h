@@ -31,7 +31,7 @@ typedef struct su_flesh {
     su_tet_quality quality;
     int attempts;               /* runs of meshers */
     double cell;                /* sdf: edge of the lattice's cubes, m */
-    int64_t copies, glued;      /* sdf: tets doubled to keep parts apart; pieces joined although the skin is not */
+    int64_t copies;             /* sdf: tets doubled to keep parts apart */
 } su_flesh;
 
 /* Defaults: auto, 15,000 tets, 5 degrees, 120 s, 4 GiB, one thread. */
