@@ -73,7 +73,7 @@ $(BUILD)/%.o: %.c $(BUILD)/flags
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 # Kernels that live by the vector units; the compiler clones them for AVX2 and AVX-512 where marked.
-$(BUILD)/lib/runtime/%.o: CFLAGS += -O3
+$(BUILD)/lib/runtime/%.o: CFLAGS += -O3 -ffp-contract=fast -fno-math-errno
 
 $(LIB): $(call object,$(LIB_C))
 	$(call say,AR,$@)

@@ -255,10 +255,10 @@ static void direct_pose(const reduced_scene *r, const su_pose_input *input, cons
     int64_t n = r->model.n;
     su_rest_shape shape = {n, r->model.m, r->model.vertices, r->model.neutral, r->model.shepard_index,
                            r->model.shepard_weight, r->model.corrections};
-    su_rest_shape_evaluate(&shape, n, NULL, input->skin, pose->w, d->x);
+    su_rest_shape_evaluate(&shape, n, NULL, input->skin, pose->blend.w, d->x);
     su_rotation_field_evaluate(field, d->x, d->turn, 1);
     su_pose_bases bases = {r->model.m, r->model.r, n, r->basis, r->rotations, r->mass, SU_COROTATED};
-    su_interpolate_basis(&bases, pose->b, d->turn, d->U, 1);
+    su_interpolate_basis(&bases, pose->blend.b, d->turn, d->U, 1);
     memcpy(d->Q, input->Q, sizeof d->Q);
     memcpy(d->c, input->c, sizeof d->c);
 }
@@ -355,6 +355,7 @@ static void steps_agree_with_direct_evaluation(void **unused)
         su_stepper stepper;
         su_pose pose;
         su_pose_input input;
+        su_pose_work work;
         direct states[2];
         double q[13], g[3] = {1, -9.81, 2}, time = 0;
         assert_int_equal(su_elastic_create(&body, s.tet.n, s.tet.vertices, s.tet.t, s.tet.tets, s.tet.fixed_count, s.tet.fixed,
@@ -362,6 +363,7 @@ static void steps_agree_with_direct_evaluation(void **unused)
         assert_int_equal(su_rotation_field_create(s.tet.n, s.tet.vertices, s.tet.t, s.tet.tets, 0, NULL, &field, NULL), SU_OK);
         assert_int_equal(su_stepper_create(&r.runtime, &settings, &stepper, NULL), SU_OK);
         assert_int_equal(su_pose_create(&r.runtime, &pose, NULL), SU_OK);
+        assert_int_equal(su_pose_work_create(&r.runtime, &work, NULL), SU_OK);
         assert_int_equal(su_pose_input_create(&r.runtime, &input, NULL), SU_OK);
         for (int k = 0; k < 2; k++) direct_alloc(&r, &states[k]);
         double scale = 0;
@@ -374,7 +376,9 @@ static void steps_agree_with_direct_evaluation(void **unused)
             su_shot_sample(s.shot, (int64_t)time, time - floor(time), 0, NULL, skin, input.p, input.Q, input.c);
             for (int64_t i = 0; i < r.runtime.patch.skin_count; i++)
                 memcpy(input.skin + 3 * i, skin + 3 * r.runtime.patch.skin[i], 3 * sizeof(double));
-            su_pose_evaluate(&r.runtime, &input, &pose);
+            su_blend_evaluate(&r.runtime, input.p, k + 1, &pose.blend);
+            static const su_blend *const none[2] = {NULL, NULL};
+            su_pose_evaluate(&r.runtime, &input, none, &work, &pose);
             su_pose_input all = {input.p, skin, {0}, {0}};
             memcpy(all.Q, input.Q, sizeof all.Q), memcpy(all.c, input.c, sizeof all.c);
             direct_pose(&r, &all, &pose, field, to);
@@ -397,6 +401,7 @@ static void steps_agree_with_direct_evaluation(void **unused)
         for (int k = 0; k < 2; k++) direct_release(&states[k]);
         su_pose_input_free(&input);
         su_pose_free(&pose);
+        su_pose_work_free(&work);
         su_stepper_free(&stepper);
         su_rotation_field_free(field);
         su_elastic_free(&body);

@@ -78,6 +78,7 @@ static su_status make_panels(su_runtime_model *model, int64_t count, const signa
     for (int64_t p = 0; p < *panels; p++) {
         list[p].offset = *entries;
         *entries += list[p].count * list[p].stride;
+        *entries += 8 * list[p].stride;
     }
     return SU_OK;
 }
@@ -287,6 +288,61 @@ static su_status choose_inertia(const su_model *source, su_runtime_model *model,
     return SU_OK;
 }
 
+/* ---- Gram matrices of overlapping regions ---- */
+
+static double largest_entry(const su_runtime_model *model, int32_t left, int32_t right)
+{
+    const su_reduced_basis *basis = &model->basis;
+    int64_t m = model->m, r = model->r;
+    double most = 0;
+    for (int64_t k = 0; k < m * m; k++)
+        for (int64_t a = basis->first_mode[left]; a < basis->first_mode[left + 1]; a++)
+            for (int64_t b = basis->first_mode[right]; b < basis->first_mode[right + 1]; b++)
+                most = fmax(most, fabs(basis->gram[(k * r + a) * r + b]));
+    return most;
+}
+
+/* Regions without a common vertex have a block of zeros; a factor brings its rounding. */
+static su_status pack_gram(su_runtime_model *model, su_error *err)
+{
+    const su_reduced_basis *basis = &model->basis;
+    int64_t m = model->m, r = model->r, d = basis->d;
+    double none = basis->gram_is_expanded ? 4e-6 : 0;
+    model->pair = take(model, d * d, sizeof *model->pair, err);
+    model->region_offset = take(model, d + 1, sizeof *model->region_offset, err);
+    if (!model->pair || !model->region_offset) return SU_AGAIN;
+    for (int64_t g = 0; g < d; g++)
+        model->region_offset[g + 1] = model->region_offset[g] + padded(basis->first_mode[g + 1] - basis->first_mode[g]);
+    for (int32_t g = 0; g < d; g++)
+        for (int32_t h = 0; h < d; h++) {
+            if (!(largest_entry(model, g, h) > none || largest_entry(model, h, g) > none)) continue;
+            su_gram_pair *pair = model->pair + model->pairs++;
+            *pair = (su_gram_pair){g, h, basis->first_mode[g + 1] - basis->first_mode[g],
+                                   model->region_offset[h + 1] - model->region_offset[h], model->pair_entries};
+            model->pair_entries += pair->rows * pair->stride;
+        }
+    int64_t widest = 0;
+    for (int64_t k = 0; k < model->pairs; k++)
+        if (model->pair[k].stride > widest) widest = model->pair[k].stride;
+    model->pair_entries += 8 * widest;
+    double *packed = model->pair_gram = take(model, m * m * model->pair_entries, sizeof *packed, err);
+    if (!packed) return SU_AGAIN;
+    for (int64_t k = 0; k < model->pairs; k++) {
+        const su_gram_pair *pair = model->pair + k;
+        int64_t a0 = basis->first_mode[pair->left], b0 = basis->first_mode[pair->right];
+        int64_t columns = basis->first_mode[pair->right + 1] - b0;
+        for (int64_t a = 0; a < pair->rows; a++)
+            for (int64_t b = 0; b < columns; b++) {
+                int64_t entry = pair->offset + a * pair->stride + b;
+                for (int64_t i = 0; i < m; i++)
+                    for (int64_t j = 0; j < m; j++)
+                        packed[(entry / 8 * m * m + j * m + i) * 8 + entry % 8] =
+                            basis->gram[((i * m + j) * r + a0 + a) * r + b0 + b];
+            }
+    }
+    return SU_OK;
+}
+
 static double diagonal_of(const su_model *model)
 {
     double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
@@ -313,12 +369,19 @@ su_status su_runtime_model_create(const su_model *source, su_interpolation inter
                        MAX_REGIONS);
     out->material = (su_material)number;
     out->m = source->m, out->s = source->s, out->r = source->r;
-    out->r_padded = padded(source->r + 1);
+    out->kernels = su_kernels_choose(NULL);
+    out->size = padded(source->r);
     out->params = source->params, out->param_scale = source->param_scale, out->rbf = source->rbf;
     out->basis_rbf = source->basis_rbf;
     out->basis_rbf_columns = source->columns;
     out->diagonal = diagonal_of(source);
     SU_GO(su_reduced_basis_create(source, interpolation, &out->basis, err));
+    out->lead = padded(source->r + 1);
+    for (int64_t g = 0; g < out->basis.d; g++) {
+        int64_t end = out->basis.first_mode[g] + padded(out->basis.first_mode[g + 1] - out->basis.first_mode[g]);
+        if (padded(end) > out->lead) out->lead = padded(end);
+    }
+    SU_GO(pack_gram(out, err));
     SU_GO(SU_ALLOC(&of, source->n, "regions of vertices", err));
     SU_GO(SU_ALLOC(&point_of, source->n, "points", err));
     vertex_signatures(&out->basis, of);
@@ -327,6 +390,11 @@ su_status su_runtime_model_create(const su_model *source, su_interpolation inter
     SU_GO(su_rest_patch_create(source, out->chosen, vertices, interpolation == SU_COROTATED, &out->patch, err));
     SU_GO(choose_tets(source, out, of, point_of, err));
     SU_GO(choose_inertia(source, out, point_of, err));
+    out->chosen_padded = padded(out->chosen), out->tets_padded = padded(out->tets);
+    out->inertia_padded = padded(out->inertia);
+    out->corner_lanes = take(out, 4 * out->tets_padded, sizeof *out->corner_lanes, err);
+    if (!out->corner_lanes) { status = SU_AGAIN; goto done; }
+    for (int64_t k = 0; k < 4 * out->tets; k++) out->corner_lanes[k % 4 * out->tets_padded + k / 4] = out->corner[k];
 done:
     free(of);
     free(point_of);
@@ -337,8 +405,7 @@ done:
 int64_t su_runtime_model_bytes(const su_runtime_model *model)
 {
     int64_t m = model->m, r = model->r, patch = model->patch.vertex_count;
-    int64_t gram = model->basis.gram ? m * m * r * r : m * model->basis.factor * r;
-    return model->m * model->row_entries * 4 + gram * 8 + m * m * r * 8 +
+    return model->m * model->row_entries * 4 + m * m * (model->pair_entries + r) * 8 +
            model->tets * (4 * 4 + 10 * 8 + 3 * m * 8) + model->inertia * 12 +
            patch * (3 + 4 + 3 * m) * 8 + patch * 16 + model->patch.skin_count * 28 +
            model->patch.tet_count * (4 * 4 + 10 * 8) + 4 * model->patch.tet_count * 4;

@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "fem/material.h"
 #include "io/model.h"
+#include "runtime/kernels.h"
 #include "runtime/reduced_basis.h"
 #include "runtime/rest_patch.h"
 
@@ -20,7 +21,8 @@ typedef struct su_panel {
     int64_t columns;
     int64_t stride;          /* columns, padded to SU_PANEL */
     int32_t *modes;          /* (stride) columns of U; padding repeats r, one past the last */
-    int64_t offset;          /* of the first row among all panels of the kind, in entries for one row a member */
+    int64_t offset;          /* of the first row among all panels of the kind, in entries for one row a member; a multiple
+                              * of SU_PANEL, with a gap of 8 rows behind the panel that kernels may read */
     int32_t *regions;        /* region_count */
     int64_t region_count;
 } su_panel;
@@ -30,11 +32,26 @@ typedef struct su_piece {
     int32_t from, to, count;   /* column in the corner's panel, in the tet's panel, number of modes */
 } su_piece;
 
+/* Two regions that overlap: their block of a Gram matrix, rows of the left by columns of the right, padded to stride. */
+typedef struct su_gram_pair {
+    int32_t left, right;
+    int64_t rows, stride;
+    int64_t offset;            /* of the block among all blocks */
+} su_gram_pair;
+
 typedef struct su_runtime_model {
+    const su_kernels *kernels;
     su_reduced_basis basis;
     su_material material;
     int64_t m, s, r;
-    int64_t r_padded;          /* r padded to SU_PANEL, at least r + 1 */
+    int64_t size;              /* r padded to SU_PANEL: the system that is factored */
+    int64_t lead;              /* of its rows and of all vectors q; entries from r on are 0. Blocks of the last region may
+                                * reach beyond `size` */
+    int64_t *region_offset;    /* (d+1) of each region in a vector whose regions are padded to SU_PANEL */
+    int64_t pairs;
+    su_gram_pair *pair;        /* ordered pairs of overlapping regions, rising */
+    int64_t pair_entries;      /* sum of rows * stride, and a gap of 8 rows */
+    double *pair_gram;         /* [entry / 8][j][i][8]: U^_i' M U^_j */
     su_rest_patch patch;       /* its chosen vertices: the points, then corners of tets that never move */
 
     int64_t points;
@@ -44,11 +61,14 @@ typedef struct su_runtime_model {
     float *point_rows;         /* all panels: (points of the panel, m, 3, stride) */
     int64_t row_entries;       /* entries of one instant's rows: sum of count * 3 * stride */
 
+    int64_t chosen_padded;     /* chosen, points, tets, inertia: padded to SU_PANEL */
+    int64_t tets_padded, inertia_padded;
     int64_t tets;              /* cubature tets that move at all */
     int64_t tet_panels;
     su_panel *tet_panel;
     int64_t B_entries;         /* sum of count * 9 * stride */
     int32_t *corner;           /* (tets,4) among the chosen vertices */
+    int32_t *corner_lanes;     /* (4,tets_padded) the same, corner by corner; 0 in the padding */
     int32_t *piece_start;      /* (4 tets + 1) into pieces, per corner */
     su_piece *pieces;
     double *neutral_inverse;   /* (tets,9) inverse edge matrix of the neutral shape */

@@ -15,21 +15,37 @@ static void *take(su_arena *arena, int64_t count, su_error *err)
     return block;
 }
 
+su_status su_blend_create(const su_runtime_model *model, su_blend *blend, su_arena *arena, su_error *err)
+{
+    blend->serial = 0;
+    bool good = (blend->w = take(arena, model->m, err)) && (blend->b = take(arena, model->m, err)) &&
+                (blend->positive = take(arena, model->m, err)) && (blend->scale = take(arena, model->lead, err));
+    return good ? SU_OK : SU_AGAIN;
+}
+
+void su_blend_copy(const su_runtime_model *model, const su_blend *from, su_blend *to)
+{
+    size_t size = (size_t)model->m * sizeof(double);
+    memcpy(to->w, from->w, size);
+    memcpy(to->b, from->b, size);
+    memcpy(to->positive, from->positive, size);
+    memcpy(to->scale, from->scale, (size_t)model->lead * sizeof(double));
+    to->serial = from->serial;
+}
+
 su_status su_pose_create(const su_runtime_model *model, su_pose *pose, su_error *err)
 {
     memset(pose, 0, sizeof *pose);
     su_arena *arena = &pose->arena;
-    if (!(pose->w = take(arena, model->m, err)) || !(pose->b = take(arena, model->m, err)) ||
-        !(pose->positive = take(arena, model->m, err)) || !(pose->scale = take(arena, model->r_padded, err)) ||
-        !(pose->x = take(arena, 3 * model->patch.vertex_count, err)) ||
-        !(pose->rotation = take(arena, 9 * model->chosen, err)) ||
-        !(pose->rows = take(arena, model->row_entries, err)) || !(pose->B = take(arena, model->B_entries, err)) ||
-        !(pose->gradient = take(arena, 12 * model->tets, err)) || !(pose->volume = take(arena, model->tets, err)) ||
-        !(pose->mu = take(arena, model->tets, err)) || !(pose->lambda = take(arena, model->tets, err)) ||
-        !(pose->turn = take(arena, 9 * model->inertia, err)) ||
-        !(pose->world = take(arena, 3 * model->inertia, err)) ||
-        !(pose->gram = take(arena, model->r * model->r, err)) ||
-        !(pose->scratch = take(arena, 4 * model->chosen + model->basis.factor * model->r, err))) {
+    int64_t chosen = model->chosen_padded, tets = model->tets_padded, inertia = model->inertia_padded;
+    if (su_blend_create(model, &pose->blend, arena, err) != SU_OK ||
+        !(pose->rotation = take(arena, 9 * chosen, err)) || !(pose->rows = take(arena, model->row_entries, err)) ||
+        !(pose->B = take(arena, model->B_entries, err)) || !(pose->gradient = take(arena, 12 * tets, err)) ||
+        !(pose->volume = take(arena, tets, err)) || !(pose->mu = take(arena, tets, err)) ||
+        !(pose->lambda = take(arena, tets, err)) || !(pose->turn = take(arena, 9 * inertia, err)) ||
+        !(pose->world = take(arena, 3 * inertia, err)) || !(pose->gram = take(arena, model->pair_entries, err)) ||
+        !(pose->mixed[0] = take(arena, model->pair_entries, err)) ||
+        !(pose->mixed[1] = take(arena, model->pair_entries, err))) {
         su_pose_free(pose);
         return SU_AGAIN;
     }
@@ -40,6 +56,22 @@ void su_pose_free(su_pose *pose)
 {
     su_arena_free(&pose->arena);
     memset(pose, 0, sizeof *pose);
+}
+
+su_status su_pose_work_create(const su_runtime_model *model, su_pose_work *work, su_error *err)
+{
+    memset(work, 0, sizeof *work);
+    if ((work->x = take(&work->arena, 3 * model->patch.vertex_count, err)) &&
+        (work->quaternions = take(&work->arena, 4 * model->chosen, err)))
+        return SU_OK;
+    su_pose_work_free(work);
+    return SU_AGAIN;
+}
+
+void su_pose_work_free(su_pose_work *work)
+{
+    su_arena_free(&work->arena);
+    memset(work, 0, sizeof *work);
 }
 
 su_status su_pose_input_create(const su_runtime_model *model, su_pose_input *input, su_error *err)
@@ -62,33 +94,37 @@ void su_pose_input_free(su_pose_input *input)
 
 /* ---- the parts ---- */
 
-static void blend_weights(const su_runtime_model *model, const double *p, su_pose *pose)
+void su_blend_evaluate(const su_runtime_model *model, const double *p, int64_t serial, su_blend *blend)
 {
-    su_rbf_weights(model->m, model->s, model->params, model->param_scale, model->rbf, p, pose->w);
-    su_positive_weights(model->m, pose->w, pose->positive);
+    su_rbf_weights(model->m, model->s, model->params, model->param_scale, model->rbf, p, blend->w);
+    su_positive_weights(model->m, blend->w, blend->positive);
     if (model->basis.interpolation == SU_LINEAR)
-        memcpy(pose->b, pose->w, (size_t)model->m * sizeof *pose->b);
+        memcpy(blend->b, blend->w, (size_t)model->m * sizeof *blend->b);
     else
         su_basis_weights(model->m, model->s, model->params, model->param_scale, model->basis_rbf_columns,
-                         model->basis_rbf, p, pose->w, pose->b);
-    su_reduced_basis_scale(&model->basis, pose->b, pose->scale);
+                         model->basis_rbf, p, blend->w, blend->b);
+    su_reduced_basis_scale(&model->basis, blend->b, blend->scale);
+    blend->serial = serial;
 }
 
-static void turn_points(const su_runtime_model *model, const su_pose_input *input, su_pose *pose)
+static void turn_points(const su_runtime_model *model, const su_pose_input *input, su_pose_work *work, su_pose *pose)
 {
-    double *quaternions = pose->scratch;
     bool corotated = model->basis.interpolation == SU_COROTATED;
-    su_rest_patch_evaluate(&model->patch, input->skin, pose->w, pose->x, corotated ? quaternions : NULL);
-    static const double one[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+    int64_t chosen = model->chosen_padded, inertia = model->inertia_padded;
+    su_rest_patch_evaluate(&model->patch, input->skin, pose->blend.w, work->x, corotated ? work->quaternions : NULL);
     for (int64_t k = 0; k < model->chosen; k++) {
-        if (corotated) su_quaternion_matrix(quaternions + 4 * k, pose->rotation + 9 * k);
-        else memcpy(pose->rotation + 9 * k, one, sizeof one);
+        double R[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+        if (corotated) su_quaternion_matrix(work->quaternions + 4 * k, R);
+        for (int a = 0; a < 9; a++) pose->rotation[a * chosen + k] = R[a];
     }
     for (int64_t s = 0; s < model->inertia; s++) {
         int64_t k = model->inertia_point[s];
-        su_mul33(pose->Q, pose->rotation + 9 * k, pose->turn + 9 * s);
-        su_mulv3(pose->Q, pose->x + 3 * k, pose->world + 3 * s);
-        for (int c = 0; c < 3; c++) pose->world[3 * s + c] += pose->c[c];
+        double R[9], P[9], X[3];
+        for (int a = 0; a < 9; a++) R[a] = pose->rotation[a * chosen + k];
+        su_mul33(pose->Q, R, P);
+        su_mulv3(pose->Q, work->x + 3 * k, X);
+        for (int a = 0; a < 9; a++) pose->turn[a * inertia + s] = P[a];
+        for (int c = 0; c < 3; c++) pose->world[c * inertia + s] = X[c] + pose->c[c];
     }
 }
 
@@ -102,10 +138,10 @@ static void blend_rows(const su_runtime_model *model, su_pose *pose)
         for (int64_t k = 0; k < panel->count; k++, rows += size) {
             memset(rows, 0, (size_t)size * sizeof *rows);
             for (int64_t i = 0; i < model->m; i++, source += size)
-                for (int64_t j = 0; j < size; j++) rows[j] += pose->b[i] * (double)source[j];
+                for (int64_t j = 0; j < size; j++) rows[j] += pose->blend.b[i] * (double)source[j];
             for (int c = 0; c < 3; c++)
                 for (int64_t j = 0; j < panel->columns; j++)
-                    rows[c * panel->stride + j] *= pose->scale[panel->modes[j]];
+                    rows[c * panel->stride + j] *= pose->blend.scale[panel->modes[j]];
         }
     }
 }
@@ -131,22 +167,20 @@ static bool rest_of_tet(const su_runtime_model *model, int64_t k, const double *
 }
 
 /* Shape gradients of a tet's corners, its weighted volume and Lame parameters. */
-static void shape_tet(const su_runtime_model *model, int64_t k, su_pose *pose)
+static void shape_tet(const su_runtime_model *model, int64_t k, const su_pose_work *work, su_pose *pose)
 {
-    double inverse[9] = {0}, volume, *g = pose->gradient + 12 * k;
-    pose->collapsed += rest_of_tet(model, k, pose->x, inverse, &volume);
+    double inverse[9] = {0}, volume, *g = pose->gradient + k;
+    int64_t tets = model->tets_padded;
+    pose->collapsed += rest_of_tet(model, k, work->x, inverse, &volume);
     for (int b = 0; b < 3; b++) {
-        g[b] = 0;
-        for (int c = 0; c < 3; c++) {
-            g[3 * (c + 1) + b] = inverse[3 * c + b];
-            g[b] -= inverse[3 * c + b];
-        }
+        g[b * tets] = -inverse[b] - inverse[3 + b] - inverse[6 + b];
+        for (int c = 0; c < 3; c++) g[(3 * (c + 1) + b) * tets] = inverse[3 * c + b];
     }
     double weight = 0, young = 0, poisson = 0;
     for (int64_t i = 0; i < model->m; i++) {
-        weight += pose->positive[i] * model->tet_weight[i * model->tets + k];
-        young += pose->positive[i] * model->young[i * model->tets + k];
-        poisson += pose->positive[i] * model->poisson[i * model->tets + k];
+        weight += pose->blend.positive[i] * model->tet_weight[i * model->tets + k];
+        young += pose->blend.positive[i] * model->young[i * model->tets + k];
+        poisson += pose->blend.positive[i] * model->poisson[i * model->tets + k];
     }
     pose->volume[k] = weight * volume;
     su_lame(young, poisson, pose->mu + k, pose->lambda + k);
@@ -174,8 +208,10 @@ static void build_B(const su_runtime_model *model, const su_panel *panel, int64_
         int64_t point = model->corner[4 * k + c];
         if (point >= model->points) continue;
         const su_panel *own;
-        const double *rows = rows_of_point(model, pose, point, &own), *R = pose->rotation + 9 * point;
-        const double *g = pose->gradient + 12 * k + 3 * c;
+        const double *rows = rows_of_point(model, pose, point, &own);
+        double R[9], g[3];
+        for (int a = 0; a < 9; a++) R[a] = pose->rotation[a * model->chosen_padded + point];
+        for (int b = 0; b < 3; b++) g[b] = pose->gradient[(3 * c + b) * model->tets_padded + k];
         for (int64_t at = model->piece_start[4 * k + c]; at < model->piece_start[4 * k + c + 1]; at++) {
             const su_piece *piece = model->pieces + at;
             const double *x = rows + piece->from, *y = x + own->stride, *z = y + own->stride;
@@ -192,90 +228,66 @@ static void build_B(const su_runtime_model *model, const su_panel *panel, int64_
     }
 }
 
-/* U' M U = Y sum_ij b_i b_j U^_i' M U^_j Y, or with a common factor S_i: (sum b_i S_i Y)' (sum b_i S_i Y). */
-static void blend_gram(const su_runtime_model *model, su_pose *pose)
+void su_gram_blend(const su_runtime_model *model, const su_blend *left, const su_blend *right, double *blocks)
 {
-    const su_reduced_basis *basis = &model->basis;
-    int64_t m = basis->m, r = basis->r;
-    double *gram = pose->gram;
-    memset(gram, 0, (size_t)(r * r) * sizeof *gram);
-    if (basis->gram) {
-        for (int64_t i = 0; i < m; i++)
-            for (int64_t j = 0; j < m; j++) {
-                double bb = pose->b[i] * pose->b[j];
-                if (bb == 0.0) continue;
-                const double *source = basis->gram + (i * m + j) * r * r;
-                for (int64_t k = 0; k < r * r; k++) gram[k] += bb * source[k];
+    int64_t m = model->m;
+    for (int64_t k = 0; k < model->pairs; k++) {
+        const su_gram_pair *pair = model->pair + k;
+        int64_t a0 = model->basis.first_mode[pair->left], b0 = model->basis.first_mode[pair->right];
+        for (int64_t a = 0; a < pair->rows; a++)
+            for (int64_t at = 0; at < pair->stride; at += 8) {
+                int64_t entry = pair->offset + a * pair->stride + at;
+                const double *source = model->pair_gram + entry * m * m;
+                double sum[8] = {0};
+                for (int64_t j = 0; j < m; j++) {
+                    double inner[8] = {0};
+                    for (int64_t i = 0; i < m; i++, source += 8)
+                        for (int lane = 0; lane < 8; lane++) inner[lane] += left->b[i] * source[lane];
+                    for (int lane = 0; lane < 8; lane++) sum[lane] += right->b[j] * inner[lane];
+                }
+                for (int lane = 0; lane < 8; lane++)
+                    blocks[entry + lane] = sum[lane] * left->scale[a0 + a] * right->scale[b0 + at + lane];
             }
-        for (int64_t a = 0; a < r; a++)
-            for (int64_t k = 0; k < r; k++) gram[a * r + k] *= pose->scale[a] * pose->scale[k];
-        return;
-    }
-    double *S = pose->scratch;
-    memset(S, 0, (size_t)(basis->factor * r) * sizeof *S);
-    for (int64_t i = 0; i < m; i++)
-        for (int64_t k = 0; k < basis->factor * r; k++) S[k] += pose->b[i] * basis->gram_factor[i * basis->factor * r + k];
-    for (int64_t row = 0; row < basis->factor; row++) {
-        double *s = S + row * r;
-        for (int64_t k = 0; k < r; k++) s[k] *= pose->scale[k];
-        for (int64_t a = 0; a < r; a++)
-            for (int64_t k = 0; k < r; k++) gram[a * r + k] += s[a] * s[k];
     }
 }
 
-void su_pose_evaluate(const su_runtime_model *model, const su_pose_input *input, su_pose *pose)
+void su_gram_times(const su_runtime_model *model, const double *blocks, const double *q, double *padded, double *out)
+{
+    const int64_t *first = model->basis.first_mode;
+    double part[64];
+    memset(out, 0, (size_t)model->lead * sizeof *out);
+    for (int64_t g = 0; g < model->basis.d; g++)
+        for (int64_t k = 0; k < model->region_offset[g + 1] - model->region_offset[g]; k++)
+            padded[model->region_offset[g] + k] = first[g] + k < first[g + 1] ? q[first[g] + k] : 0;
+    for (int64_t k = 0; k < model->pairs; k++) {
+        const su_gram_pair *pair = model->pair + k;
+        for (int64_t a = 0; a < pair->rows; a += 64) {
+            int64_t rows = pair->rows - a < 64 ? pair->rows - a : 64;
+            model->kernels->rows_times(rows, pair->stride, blocks + pair->offset + a * pair->stride,
+                                       padded + model->region_offset[pair->right], part);
+            for (int64_t i = 0; i < rows; i++) out[first[pair->left] + a + i] += part[i];
+        }
+    }
+}
+
+void su_pose_evaluate(const su_runtime_model *model, const su_pose_input *input, const su_blend *const older[2],
+                      su_pose_work *work, su_pose *pose)
 {
     memcpy(pose->Q, input->Q, sizeof pose->Q);
     memcpy(pose->c, input->c, sizeof pose->c);
     pose->collapsed = 0;
-    blend_weights(model, input->p, pose);
-    turn_points(model, input, pose);
+    turn_points(model, input, work, pose);
     blend_rows(model, pose);
     for (int64_t p = 0; p < model->tet_panels; p++) {
         const su_panel *panel = model->tet_panel + p;
         for (int64_t k = panel->first; k < panel->first + panel->count; k++) {
-            shape_tet(model, k, pose);
+            shape_tet(model, k, work, pose);
             build_B(model, panel, k, pose);
         }
     }
-    blend_gram(model, pose);
-}
-
-void su_gram_apply(const su_reduced_basis *basis, const double *b_left, const double *scale_left,
-                   const double *b_right, const double *scale_right, const double *q, double *scratch, double *out)
-{
-    int64_t m = basis->m, r = basis->r;
-    double *turned = scratch, *s = scratch + r;
-    for (int64_t k = 0; k < r; k++) {
-        turned[k] = scale_right[k] * q[k];
-        out[k] = 0;
+    su_gram_blend(model, &pose->blend, &pose->blend, pose->gram);
+    for (int k = 0; k < 2; k++) {
+        pose->follows[k] = older[k] ? older[k]->serial : 0;
+        if (older[k]) su_gram_blend(model, &pose->blend, older[k], pose->mixed[k]);
     }
-    if (basis->gram) {
-        for (int64_t i = 0; i < m; i++)
-            for (int64_t j = 0; j < m; j++) {
-                double bb = b_left[i] * b_right[j];
-                if (bb == 0.0) continue;
-                const double *gram = basis->gram + (i * m + j) * r * r;
-                for (int64_t a = 0; a < r; a++) {
-                    double sum = 0;
-                    for (int64_t k = 0; k < r; k++) sum += gram[a * r + k] * turned[k];
-                    out[a] += bb * sum;
-                }
-            }
-    } else {
-        for (int64_t row = 0; row < basis->factor; row++) s[row] = 0;
-        for (int64_t j = 0; j < m; j++)
-            for (int64_t row = 0; row < basis->factor; row++) {
-                const double *S = basis->gram_factor + (j * basis->factor + row) * r;
-                double sum = 0;
-                for (int64_t k = 0; k < r; k++) sum += S[k] * turned[k];
-                s[row] += b_right[j] * sum;
-            }
-        for (int64_t i = 0; i < m; i++)
-            for (int64_t row = 0; row < basis->factor; row++) {
-                const double *S = basis->gram_factor + (i * basis->factor + row) * r;
-                for (int64_t k = 0; k < r; k++) out[k] += b_left[i] * s[row] * S[k];
-            }
-    }
-    for (int64_t k = 0; k < r; k++) out[k] *= scale_left[k];
 }

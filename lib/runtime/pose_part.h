@@ -16,37 +16,60 @@ typedef struct su_pose_input {
     double Q[9], c[3];   /* root frame to world */
 } su_pose_input;
 
+/* Weights at an instant. */
+typedef struct su_blend {
+    double *w, *b;       /* (m) */
+    double *positive;    /* (m) w+ */
+    double *scale;       /* (lead) Y, 0 from r on */
+    int64_t serial;      /* number of the instant, unique and not 0 */
+} su_blend;
+
+/* Arrays by component hold all first components, then all second ones: (9,chosen_padded), (3,inertia_padded), ... */
 typedef struct su_pose {
-    double *w, *b;             /* (m) */
-    double *positive;          /* (m) w+ */
-    double *scale;             /* (r) Y */
+    su_blend blend;
     double Q[9], c[3];
-    double *x;                 /* (patch.vertex_count,3) rest positions, root frame */
-    double *rotation;          /* (chosen,9) R_v */
+    double *rotation;          /* (9,chosen_padded) R_v */
     double *rows;              /* point panels: (points of the panel, 3, stride): U^(p) Y(p) */
     double *B;                 /* tet panels: (tets of the panel, 9, stride) */
-    double *gradient;          /* (tets,12) shape gradient of each corner */
-    double *volume;            /* (tets) cubature weight times rest volume, m^3 */
-    double *mu, *lambda;       /* (tets) Pa, without the stiffness factor */
-    double *turn;              /* (inertia,9) P = Q R */
-    double *world;             /* (inertia,3) X = c + Q x */
-    double *gram;              /* (r,r) U' M U */
+    double *gradient;          /* (12,tets_padded) shape gradient of each corner */
+    double *volume;            /* (tets_padded) cubature weight times rest volume, m^3 */
+    double *mu, *lambda;       /* (tets_padded) Pa, without the stiffness factor */
+    double *turn;              /* (9,inertia_padded) P = Q R */
+    double *world;             /* (3,inertia_padded) X = c + Q x */
+    double *gram;              /* pair blocks of U' M U */
+    double *mixed[2];          /* pair blocks of U' M U_k with rotations held still, k the instant `follows` */
+    int64_t follows[2];        /* serials of the instants one and two before; 0: not evaluated */
     int64_t collapsed;         /* cubature tets below 0.1 of their neutral volume */
-    double *scratch;
     su_arena arena;
 } su_pose;
+
+/* Scratch of one thread. */
+typedef struct su_pose_work {
+    double *x;                 /* (patch.vertex_count,3) */
+    double *quaternions;       /* (chosen,4) */
+    su_arena arena;
+} su_pose_work;
 
 /* Room for one instant. */
 su_status su_pose_create(const su_runtime_model *model, su_pose *pose, su_error *err);
 void su_pose_free(su_pose *pose);
 su_status su_pose_input_create(const su_runtime_model *model, su_pose_input *input, su_error *err);
 void su_pose_input_free(su_pose_input *input);
+su_status su_pose_work_create(const su_runtime_model *model, su_pose_work *work, su_error *err);
+void su_pose_work_free(su_pose_work *work);
+su_status su_blend_create(const su_runtime_model *model, su_blend *blend, su_arena *arena, su_error *err);
+void su_blend_copy(const su_runtime_model *model, const su_blend *from, su_blend *to);
 
-void su_pose_evaluate(const su_runtime_model *model, const su_pose_input *input, su_pose *pose);
+/* First the weights, at p (s). */
+void su_blend_evaluate(const su_runtime_model *model, const double *p, int64_t serial, su_blend *blend);
+/* Then everything else; pose->blend must be there. older: the instants one and two before, for the mixed blends (NULL: left
+ * out; the stepper then takes its slow road). */
+void su_pose_evaluate(const su_runtime_model *model, const su_pose_input *input, const su_blend *const older[2],
+                      su_pose_work *work, su_pose *pose);
 
-/* out (r) = U_a' M U_b q with rotations held still, Y(a) sum_ij b_i(a) b_j(b) U^_i' M U^_j Y(b) q, straight from the stored
- * matrices; scratch (r + factor). For instants that do not follow each other on the plan. */
-void su_gram_apply(const su_reduced_basis *basis, const double *b_left, const double *scale_left,
-                   const double *b_right, const double *scale_right, const double *q, double *scratch, double *out);
+/* out (lead) = blocks times q (lead); padded (region_offset[d]) is scratch. */
+void su_gram_times(const su_runtime_model *model, const double *blocks, const double *q, double *padded, double *out);
+/* blocks = Y(a) sum_ij b_i(a) b_j(b) U^_i' M U^_j Y(b), rotations held still. */
+void su_gram_blend(const su_runtime_model *model, const su_blend *left, const su_blend *right, double *blocks);
 
 #endif

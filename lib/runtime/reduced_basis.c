@@ -94,27 +94,30 @@ static su_status compute_gram(su_reduced_basis *basis, su_error *err)
     return SU_OK;
 }
 
-static void take_norms(su_reduced_basis *basis)
+/* S_i' S_j for all pairs of poses. */
+static su_status expand_factor(const su_model *model, su_reduced_basis *basis, su_error *err)
 {
-    int64_t m = basis->m, r = basis->r;
+    int64_t m = basis->m, r = basis->r, rows = model->factor;
+    double *gram = take(basis, m * m * r * r, sizeof *gram, err);
+    if (!gram) return SU_AGAIN;
     for (int64_t i = 0; i < m; i++)
         for (int64_t j = 0; j < m; j++)
-            for (int64_t k = 0; k < r; k++) {
-                double sum = 0;
-                if (basis->gram) sum = basis->gram[((i * m + j) * r + k) * r + k];
-                else
-                    for (int64_t row = 0; row < basis->factor; row++)
-                        sum += basis->gram_factor[(i * basis->factor + row) * r + k] *
-                               basis->gram_factor[(j * basis->factor + row) * r + k];
-                basis->norms[(i * m + j) * r + k] = sum;
+            for (int64_t row = 0; row < rows; row++) {
+                const double *left = model->gram_factor + (i * rows + row) * r;
+                const double *right = model->gram_factor + (j * rows + row) * r;
+                for (int64_t a = 0; a < r; a++)
+                    for (int64_t b = 0; b < r; b++) gram[((i * m + j) * r + a) * r + b] += left[a] * right[b];
             }
+    basis->gram = gram;
+    basis->gram_is_expanded = true;
+    return SU_OK;
 }
 
 su_status su_reduced_basis_create(const su_model *model, su_interpolation interpolation, su_reduced_basis *basis,
                                   su_error *err)
 {
     *basis = (su_reduced_basis){.m = model->m, .r = model->r, .d = model->d, .n = model->n,
-                                .interpolation = interpolation, .factor = model->factor};
+                                .interpolation = interpolation};
     su_status status = SU_AGAIN;
     if (!(basis->first_mode = take(basis, model->d + 1, sizeof *basis->first_mode, err)) ||
         !(basis->vertices = take(basis, model->d, sizeof *basis->vertices, err)) ||
@@ -132,15 +135,13 @@ su_status su_reduced_basis_create(const su_model *model, su_interpolation interp
         basis->blocks[g] = model->basis_blocks + model->basis_block_offsets[g];
     }
     lump_masses(model, basis->mass);
-    basis->gram = model->gram;
-    basis->gram_factor = model->gram ? NULL : model->gram_factor;
-    if (interpolation == SU_LINEAR) {
-        SU_GO(turn_blocks(model, basis, err));
-        basis->gram = NULL;
-        basis->gram_factor = NULL;
-    }
-    if (!basis->gram && !basis->gram_factor) SU_GO(compute_gram(basis, err));
-    take_norms(basis);
+    if (interpolation == SU_LINEAR) SU_GO(turn_blocks(model, basis, err));
+    if (interpolation == SU_LINEAR || (!model->gram && !model->gram_factor)) SU_GO(compute_gram(basis, err));
+    else if (model->gram) basis->gram = model->gram;
+    else SU_GO(expand_factor(model, basis, err));
+    for (int64_t k = 0; k < model->m * model->m; k++)
+        for (int64_t a = 0; a < model->r; a++)
+            basis->norms[k * model->r + a] = basis->gram[(k * model->r + a) * model->r + a];
 done:
     if (status != SU_OK) su_reduced_basis_free(basis);
     return status;

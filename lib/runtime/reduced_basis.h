@@ -9,6 +9,7 @@
 #include "io/model.h"
 #include "rig/interpolation.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Columns of U are ordered by region. Blocks are borrowed from the model, or owned copies when linear. */
@@ -21,9 +22,8 @@ typedef struct su_reduced_basis {
     const float **blocks;       /* (d) each (m, modes of the region, vertices, 3) */
     double *mass;               /* (n) lumped masses, kg */
     double *norms;              /* (m,m,r) diagonals of the Gram matrices */
-    const double *gram;         /* (m,m,r,r); NULL where only a factor is stored */
-    const double *gram_factor;  /* (m,factor,r); NULL where Gram matrices are stored */
-    int64_t factor;
+    const double *gram;         /* (m,m,r,r) */
+    bool gram_is_expanded;      /* from a factor: good to 1e-6 */
     su_arena arena;
 } su_reduced_basis;
 

@@ -18,6 +18,7 @@ enum { BLOCK = 16, MAX_HALVINGS = 6 };
 typedef struct instant {
     int64_t frame;         /* segment */
     int substep;           /* 1..substeps; 0: a frame that starts a piece */
+    int64_t serial;
 } instant;
 
 typedef struct bank {
@@ -36,6 +37,10 @@ struct su_simulation {
     bank banks[2];
     su_pose probe, first;       /* instants off the plan; the start of a piece */
     su_pose_input *inputs;      /* one a thread, and one for the stepping thread's probes */
+    su_pose_work *works;        /* the same */
+    su_blend trail[2];          /* weights of the last two instants planned */
+    int64_t serial;             /* of the last instant planned; probes count down from -1 */
+    int64_t probe_serial;
     su_rest_patch whole;        /* all vertices, for the rig's own kinetic energy */
     double *whole_work;         /* (threads) skin, two rest shapes */
     int64_t whole_size;
@@ -46,6 +51,7 @@ struct su_simulation {
     int iterations, status;     /* since the last frame */
     su_sim *out;
     su_simulate_counts counts;
+    su_arena arena;
 };
 
 void su_simulation_free(su_simulation *s)
@@ -56,6 +62,9 @@ void su_simulation_free(su_simulation *s)
     su_pose_free(&s->probe);
     su_pose_free(&s->first);
     for (int k = 0; s->inputs && k <= s->threads; k++) su_pose_input_free(s->inputs + k);
+    for (int k = 0; s->works && k <= s->threads; k++) su_pose_work_free(s->works + k);
+    su_arena_free(&s->arena);
+    free(s->works);
     free(s->inputs);
     free(s->whole_work);
     free(s->last_h);
@@ -80,7 +89,10 @@ su_status su_simulation_create(const su_runtime_model *model, const su_model *so
     SU_GO(su_pose_create(model, &s->probe, err));
     SU_GO(su_pose_create(model, &s->first, err));
     SU_GO(SU_ALLOC(&s->inputs, s->threads + 1, "pose inputs", err));
+    SU_GO(SU_ALLOC(&s->works, s->threads + 1, "pose parts", err));
     for (int k = 0; k <= s->threads; k++) SU_GO(su_pose_input_create(model, s->inputs + k, err));
+    for (int k = 0; k <= s->threads; k++) SU_GO(su_pose_work_create(model, s->works + k, err));
+    for (int k = 0; k < 2; k++) SU_GO(su_blend_create(model, s->trail + k, &s->arena, err));
     SU_GO(su_rest_patch_create(source, source->n, NULL, false, &s->whole, err));
     s->whole_size = 3 * s->whole.skin_count + 6 * source->n + model->s + model->m + 8;
     SU_GO(SU_ALLOC(&s->whole_work, s->threads * s->whole_size, "rest shapes", err));
@@ -97,19 +109,31 @@ const su_simulate_counts *su_simulation_counts(const su_simulation *s) { return 
 
 /* ---- instants ---- */
 
-static void evaluate(const su_simulation *s, int64_t frame, double fraction, int slot, su_pose *pose)
+/* The blend of `pose` is there. */
+static void evaluate(const su_simulation *s, int64_t frame, double fraction, const su_blend *const older[2], int slot,
+                     su_pose *pose)
 {
     su_pose_input *input = s->inputs + slot;
-    su_shot_sample(s->shot, frame, fraction, s->model->patch.skin_count, s->model->patch.skin, input->skin, input->p,
-                   input->Q, input->c);
-    su_pose_evaluate(s->model, input, pose);
+    su_shot_sample(s->shot, frame, fraction, s->model->patch.skin_count, s->model->patch.skin, input->skin, NULL, input->Q,
+                   input->c);
+    su_pose_evaluate(s->model, input, older, s->works + slot, pose);
+}
+
+static void weigh(const su_simulation *s, int64_t frame, double fraction, int64_t serial, int slot, su_blend *blend)
+{
+    su_pose_input *input = s->inputs + slot;
+    double Q[9], c[3];
+    su_shot_sample(s->shot, frame, fraction, 0, s->model->patch.skin, NULL, input->p, Q, c);
+    su_blend_evaluate(s->model, input->p, serial, blend);
 }
 
 /* By the stepping thread, off the plan. */
 static void probe(su_simulation *s, int64_t frame, double fraction, su_pose *pose)
 {
+    static const su_blend *const none[2] = {NULL, NULL};
     double start = su_seconds();
-    evaluate(s, frame, fraction, s->threads, pose);
+    weigh(s, frame, fraction, --s->probe_serial, s->threads, &pose->blend);
+    evaluate(s, frame, fraction, none, s->threads, pose);
     s->counts.pose_seconds += su_seconds() - start;
     s->counts.instants++;
 }
@@ -121,10 +145,10 @@ static void plan_block(su_simulation *s, int64_t until, bank *to)
     while (to->count < BLOCK && s->planned_frame < until - 1) {
         instant *at = to->plan + to->count++;
         if (s->planned_substep == 0 && su_shot_cut(s->shot, s->planned_frame + 1)) {
-            *at = (instant){++s->planned_frame, 0};
+            *at = (instant){++s->planned_frame, 0, ++s->serial};
             continue;
         }
-        *at = (instant){s->planned_frame, ++s->planned_substep};
+        *at = (instant){s->planned_frame, ++s->planned_substep, ++s->serial};
         if (s->planned_substep == s->settings.substeps) s->planned_frame++, s->planned_substep = 0;
     }
 }
@@ -186,8 +210,8 @@ static void finish_frame(su_simulation *s, const su_pose *pose, bool start)
     memcpy(out->q + k * r, stepper->now->q, (size_t)r * sizeof(double));
     for (int64_t i = 0; i < r; i++)
         out->qdot[k * r + i] = k == 0 ? 0 : (stepper->now->q[i] - stepper->before->q[i]) / stepper->now->h;
-    memcpy(out->weights + k * m, pose->w, (size_t)m * sizeof(double));
-    memcpy(out->basis_weights + k * m, pose->b, (size_t)m * sizeof(double));
+    memcpy(out->weights + k * m, pose->blend.w, (size_t)m * sizeof(double));
+    memcpy(out->basis_weights + k * m, pose->blend.b, (size_t)m * sizeof(double));
     su_sim_gravity(&s->settings, pose->Q, gravity);
     su_stepper_energy(stepper, pose, gravity);
     out->energy[3 * k] = stepper->kinetic;
@@ -286,9 +310,32 @@ static void add_rig_kinetic(su_simulation *s, int64_t from, int64_t to)
 
 /* ---- the run ---- */
 
+/* Weights of the instants one and two before. */
+static void older_blends(const su_simulation *s, const bank *of, int64_t i, const su_blend *older[2])
+{
+    for (int k = 0; k < 2; k++) older[k] = i - 1 - k >= 0 ? &of->poses[i - 1 - k].blend : &s->trail[k - i];
+}
+
+static void make_pose(su_simulation *s, bank *coming, int64_t i)
+{
+    double started = su_seconds();
+    const instant *at = coming->plan + i;
+    const su_blend *older[2];
+    older_blends(s, coming, i, older);
+    evaluate(s, at->frame, fraction_of(s, at->substep), older, omp_get_thread_num(), coming->poses + i);
+    coming->seconds[i] += su_seconds() - started;
+}
+
 /* Steps through one bank while the other threads make the pose parts of the next. */
 static void overlap(su_simulation *s, bank *ready, bank *coming)
 {
+    double started = su_seconds();
+    for (int64_t i = 0; i < coming->count; i++) {
+        const instant *at = coming->plan + i;
+        weigh(s, at->frame, fraction_of(s, at->substep), at->serial, s->threads, &coming->poses[i].blend);
+        coming->seconds[i] = 0;
+    }
+    s->counts.pose_seconds += su_seconds() - started;
 #pragma omp parallel num_threads(s->threads)
 #pragma omp single
     {
@@ -298,16 +345,14 @@ static void overlap(su_simulation *s, bank *ready, bank *coming)
         }
         for (int64_t i = 0; i < coming->count; i++) {
 #pragma omp task firstprivate(i)
-            {
-                double started = su_seconds();
-                const instant *at = coming->plan + i;
-                evaluate(s, at->frame, fraction_of(s, at->substep), omp_get_thread_num(), coming->poses + i);
-                coming->seconds[i] = su_seconds() - started;
-            }
+            make_pose(s, coming, i);
         }
     }
     for (int64_t i = 0; i < coming->count; i++) s->counts.pose_seconds += coming->seconds[i];
     s->counts.instants += coming->count;
+    if (coming->count > 1) su_blend_copy(s->model, &coming->poses[coming->count - 2].blend, &s->trail[1]);
+    else if (coming->count == 1) su_blend_copy(s->model, &s->trail[0], &s->trail[1]);
+    if (coming->count > 0) su_blend_copy(s->model, &coming->poses[coming->count - 1].blend, &s->trail[0]);
 }
 
 su_status su_simulation_run(su_simulation *s, int64_t until, su_sim *out, su_progress *progress, su_error *err)

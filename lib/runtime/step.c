@@ -1,7 +1,7 @@
 #include "runtime/step.h"
 
 #include "geometry/mat3.h"
-#include "runtime/dense.h"
+#include "runtime/kernels.h"
 
 #include <float.h>
 #include <math.h>
@@ -16,37 +16,44 @@ static void *take(su_stepper *s, int64_t count, su_error *err)
     return block;
 }
 
+static bool create_record(su_stepper *s, su_record *record, su_error *err)
+{
+    const su_runtime_model *model = s->model;
+    return (record->q = take(s, model->lead, err)) &&
+           su_blend_create(model, &record->blend, &s->arena, err) == SU_OK &&
+           (record->turn = take(s, 9 * model->inertia_padded, err)) &&
+           (record->world = take(s, 3 * model->inertia_padded, err)) &&
+           (record->still = take(s, 3 * model->chosen_padded, err)) &&
+           (record->inertia = take(s, 3 * model->inertia_padded, err));
+}
+
 su_status su_stepper_create(const su_runtime_model *model, const su_step_settings *settings, su_stepper *s, su_error *err)
 {
     memset(s, 0, sizeof *s);
     s->model = model;
     s->settings = *settings;
-    int64_t lead = model->r_padded, widest = SU_PANEL;
-    for (int64_t p = 0; p < model->tet_panels; p++)
-        if (model->tet_panel[p].stride > widest) widest = model->tet_panel[p].stride;
-    for (int64_t p = 0; p < model->point_panels; p++)
-        if (model->point_panel[p].stride > widest) widest = model->point_panel[p].stride;
-    for (int k = 0; k < 3; k++) {
-        su_record *record = s->records + k;
-        if (!(record->q = take(s, lead, err)) || !(record->b = take(s, model->m, err)) ||
-            !(record->scale = take(s, model->r, err)) || !(record->turn = take(s, 9 * model->inertia, err)) ||
-            !(record->world = take(s, 3 * model->inertia, err)) || !(record->still = take(s, 3 * model->points, err)))
-            goto failed;
-    }
+    int64_t lead = model->lead, widest = SU_PANEL, rows = SU_PANEL, tets = model->tets_padded;
+    for (int kind = 0; kind < 2; kind++)
+        for (int64_t p = 0; p < (kind ? model->tet_panels : model->point_panels); p++) {
+            const su_panel *panel = (kind ? model->tet_panel : model->point_panel) + p;
+            if (panel->stride > widest) widest = panel->stride;
+            if (9 * panel->count > rows) rows = 9 * panel->count;
+        }
+    bool good = true;
+    for (int k = 0; k < 3 && good; k++) good = create_record(s, s->records + k, err);
     s->now = s->records, s->before = s->records + 1, s->next = s->records + 2;
-    if (!(s->A = take(s, lead * lead, err)) || !(s->K = take(s, lead * lead, err)) ||
-        !(s->damping = take(s, lead * lead, err)) || !(s->load = take(s, lead, err)) || !(s->z = take(s, 3 * model->inertia, err)) ||
-        !(s->held = take(s, lead, err)) || !(s->force = take(s, lead, err)) || !(s->direction = take(s, lead, err)) ||
-        !(s->trial = take(s, lead, err)) || !(s->gathered = take(s, widest, err)) ||
-        !(s->scratch = take(s, 2 * lead + model->basis.factor, err)) ||
-        !(s->carried = take(s, 9 * model->tets, err)) || !(s->strain = take(s, 9 * model->tets, err)) ||
-        !(s->stress = take(s, 9 * model->tets, err)) || !(s->derivative = take(s, 81 * model->tets, err)) ||
-        !(s->product = take(s, 9 * widest, err)) || !(s->tile = take(s, widest * widest, err)))
-        goto failed;
-    return SU_OK;
-failed:
-    su_stepper_free(s);
-    return SU_AGAIN;
+    double **vectors[] = {&s->inverse, &s->load, &s->held, &s->older, &s->force, &s->damped, &s->direction, &s->trial};
+    for (int k = 0; k < 8 && good; k++) good = (*vectors[k] = take(s, lead, err)) != NULL;
+    good = good && (s->A = take(s, lead * lead, err)) && (s->K = take(s, lead * lead, err)) &&
+           (s->gathered = take(s, widest, err)) && (s->padded = take(s, model->region_offset[model->basis.d], err)) &&
+           (s->rows = take(s, rows + 8, err)) && (s->acceleration = take(s, 3 * model->inertia_padded, err)) &&
+           (s->z = take(s, 3 * model->inertia_padded, err)) && (s->moved = take(s, 3 * model->chosen_padded, err)) &&
+           (s->carried = take(s, 9 * tets, err)) && (s->strain = take(s, 9 * tets, err)) &&
+           (s->stress = take(s, 9 * tets, err)) && (s->derivative = take(s, SU_DERIVATIVE_ENTRIES * tets, err)) &&
+           (s->irregular = take(s, tets / 8 + 1, err)) && (s->work = take(s, 72 * widest, err)) &&
+           (s->tile = take(s, widest * widest, err)) && (s->blocks = take(s, model->pair_entries, err));
+    if (!good) su_stepper_free(s);
+    return good ? SU_OK : SU_AGAIN;
 }
 
 void su_stepper_free(su_stepper *s)
@@ -57,130 +64,170 @@ void su_stepper_free(su_stepper *s)
 
 /* ---- panels ---- */
 
+static double *lane(double *base, int entries, int64_t element, int entry)
+{
+    return base + (element / 8 * entries + entry) * 8 + element % 8;
+}
+
+/* Padding columns read q[r] = 0. */
 static void gather(const su_panel *panel, const double *q, double *out)
 {
     for (int64_t j = 0; j < panel->stride; j++) out[j] = q[panel->modes[j]];
 }
 
-/* q[r] is read by padded columns: it must be 0. */
-static void clear_padding(const su_runtime_model *model, double *q)
+static void scatter_add(const su_panel *panel, const double *from, double *q)
 {
-    for (int64_t k = model->r; k < model->r_padded; k++) q[k] = 0;
+    for (int64_t j = 0; j < panel->columns; j++) q[panel->modes[j]] += from[j];
 }
 
-/* still (points,3) = U^ q */
-static void displace_points(const su_stepper *s, const su_pose *pose, const double *q, double *still)
+/* still (3,chosen_padded) = U^ q, and the same at the inertia vertices. */
+static void displace_points(const su_stepper *s, const su_pose *pose, su_record *record)
 {
     const su_runtime_model *model = s->model;
+    int64_t chosen = model->chosen_padded;
     for (int64_t p = 0; p < model->point_panels; p++) {
         const su_panel *panel = model->point_panel + p;
-        const double *row = pose->rows + 3 * panel->offset;
-        gather(panel, q, s->gathered);
-        for (int64_t k = 0; k < 3 * panel->count; k++, row += panel->stride) {
-            double sum = 0;
-            for (int64_t j = 0; j < panel->stride; j++) sum += row[j] * s->gathered[j];
-            still[3 * panel->first + k] = sum;
-        }
+        gather(panel, record->q, s->gathered);
+        model->kernels->rows_times(3 * panel->count, panel->stride, pose->rows + 3 * panel->offset, s->gathered, s->rows);
+        double *x = record->still + panel->first, *y = x + chosen, *z = y + chosen;
+        for (int64_t k = 0; k < panel->count; k++)
+            x[k] = s->rows[3 * k], y[k] = s->rows[3 * k + 1], z[k] = s->rows[3 * k + 2];
     }
+    for (int c = 0; c < 3; c++)
+        for (int64_t k = 0; k < model->inertia; k++)
+            record->inertia[c * model->inertia_padded + k] = record->still[c * chosen + model->inertia_point[k]];
 }
 
-/* gradient (tets,9) = B q */
+/* gradient (lanes of 9) = B q */
 static void strain_tets(const su_stepper *s, const su_pose *pose, const double *q, double *gradient)
 {
     const su_runtime_model *model = s->model;
     for (int64_t p = 0; p < model->tet_panels; p++) {
         const su_panel *panel = model->tet_panel + p;
-        const double *row = pose->B + 9 * panel->offset;
         gather(panel, q, s->gathered);
-        for (int64_t k = 0; k < 9 * panel->count; k++, row += panel->stride) {
-            double sum = 0;
-            for (int64_t j = 0; j < panel->stride; j++) sum += row[j] * s->gathered[j];
-            gradient[9 * panel->first + k] = sum;
-        }
+        model->kernels->rows_times(9 * panel->count, panel->stride, pose->B + 9 * panel->offset, s->gathered, s->rows);
+        for (int64_t k = 0; k < panel->count; k++)
+            for (int a = 0; a < 9; a++) *lane(gradient, 9, panel->first + k, a) = s->rows[9 * k + a];
     }
 }
 
-/* gradient (tets,9) of the previous displacement turned along: sum over corners of (R1 u^0) g'. */
-static void strain_carried(const su_stepper *s, const su_pose *pose, const double *still, double *gradient)
-{
-    const su_runtime_model *model = s->model;
-    for (int64_t e = 0; e < model->tets; e++) {
-        double *out = gradient + 9 * e;
-        memset(out, 0, 9 * sizeof *out);
-        for (int c = 0; c < 4; c++) {
-            int64_t point = model->corner[4 * e + c];
-            if (point >= model->points) continue;
-            double u[3];
-            const double *g = pose->gradient + 12 * e + 3 * c;
-            su_mulv3(pose->rotation + 9 * point, still + 3 * point, u);
-            for (int a = 0; a < 3; a++)
-                for (int b = 0; b < 3; b++) out[3 * a + b] += u[a] * g[b];
-        }
-    }
-}
-
-/* out (r_padded) += B' t, t (tets,9) */
-static void add_forces(const su_stepper *s, const su_pose *pose, const double *t, double *out)
+/* out (lead) += B' t, t lanes of 9 */
+static void add_forces(const su_stepper *s, const su_pose *pose, double *t, double *out)
 {
     const su_runtime_model *model = s->model;
     for (int64_t p = 0; p < model->tet_panels; p++) {
         const su_panel *panel = model->tet_panel + p;
-        const double *row = pose->B + 9 * panel->offset;
-        double *sum = s->gathered;
-        memset(sum, 0, (size_t)panel->stride * sizeof *sum);
-        for (int64_t k = 0; k < 9 * panel->count; k++, row += panel->stride) {
-            double factor = t[9 * panel->first + k];
-            for (int64_t j = 0; j < panel->stride; j++) sum[j] += factor * row[j];
-        }
-        for (int64_t j = 0; j < panel->stride; j++) out[panel->modes[j]] += sum[j];
+        for (int64_t k = 0; k < panel->count; k++)
+            for (int a = 0; a < 9; a++) s->rows[9 * k + a] = *lane(t, 9, panel->first + k, a);
+        memset(s->gathered, 0, (size_t)panel->stride * sizeof *s->gathered);
+        model->kernels->rows_combine(9 * panel->count, panel->stride, pose->B + 9 * panel->offset, s->rows, s->gathered);
+        scatter_add(panel, s->gathered, out);
     }
 }
 
-/* stress (tets,9), weighted, at F = 1 + gradient; derivative (tets,81), weighted, where not NULL. */
-static void evaluate_material(const su_stepper *s, const su_pose *pose, const double *gradient, bool project,
-                              double *stress, double *derivative)
+/* Tets that the vector code left: inverted or nearly flat ones. False where a strain is not finite. */
+static bool respond_irregular(su_stepper *s, const su_response *what)
 {
     const su_runtime_model *model = s->model;
     for (int64_t e = 0; e < model->tets; e++) {
-        double F[9], mu = s->settings.stiffness * pose->mu[e], lambda = s->settings.stiffness * pose->lambda[e];
-        memcpy(F, gradient + 9 * e, sizeof F);
-        F[0] += 1, F[4] += 1, F[8] += 1;
-        su_material_stress(model->material, mu, lambda, F, stress + 9 * e);
-        for (int k = 0; k < 9; k++) stress[9 * e + k] *= pose->volume[e];
-        if (!derivative) continue;
-        su_material_derivative(model->material, mu, lambda, F, project, derivative + 81 * e);
-        for (int k = 0; k < 81; k++) derivative[81 * e + k] *= pose->volume[e];
-    }
-}
-
-/* K (r_padded,r_padded), lower triangle and more, = B' D B */
-static void assemble(su_stepper *s, const su_pose *pose, const double *derivative, double *K)
-{
-    const su_runtime_model *model = s->model;
-    int64_t lead = model->r_padded;
-    memset(K, 0, (size_t)(lead * lead) * sizeof *K);
-    for (int64_t p = 0; p < model->tet_panels; p++) {
-        const su_panel *panel = model->tet_panel + p;
-        int64_t stride = panel->stride;
-        memset(s->tile, 0, (size_t)(stride * stride) * sizeof *s->tile);
-        for (int64_t e = panel->first; e < panel->first + panel->count; e++) {
-            const double *B = pose->B + 9 * (panel->offset + (e - panel->first) * stride), *D = derivative + 81 * e;
-            for (int a = 0; a < 9; a++) {
-                double *W = s->product + a * stride;
-                memset(W, 0, (size_t)stride * sizeof *W);
-                for (int b = 0; b < 9; b++)
-                    for (int64_t j = 0; j < stride; j++) W[j] += D[9 * a + b] * B[b * stride + j];
-            }
-            for (int a = 0; a < 9; a++)
-                for (int64_t i = 0; i < panel->columns; i++) {
-                    double factor = B[a * stride + i], *row = s->tile + i * stride;
-                    const double *W = s->product + a * stride;
-                    for (int64_t j = 0; j < stride; j++) row[j] += factor * W[j];
+        if (!(s->irregular[e / 8] >> (e % 8) & 1)) continue;
+        double F[9], P[9], H[81], mu = what->stiffness * what->mu[e], lambda = what->stiffness * what->lambda[e], sum = 0;
+        for (int a = 0; a < 9; a++) {
+            F[a] = *lane((double *)what->strain, 9, e, a) + (a % 4 == 0);
+            sum += F[a] * F[a];
+        }
+        if (!(sum < 1e100)) return false;
+        su_material_stress(what->material, mu, lambda, F, P);
+        if (what->derivative) {
+            su_material_derivative(what->material, mu, lambda, F, what->project, H);
+            for (int a = 0, at = 0; a < 9; a++)
+                for (int b = 0; b < 9; b++) {
+                    P[a] -= what->linear * H[9 * a + b] * (F[b] - (b % 4 == 0));
+                    if (b >= a) *lane(what->derivative, SU_DERIVATIVE_ENTRIES, e, at++) = what->volume[e] * H[9 * a + b];
                 }
         }
-        for (int64_t i = 0; i < panel->columns; i++)
-            for (int64_t j = 0; j < panel->columns; j++)
-                K[panel->modes[i] * lead + panel->modes[j]] += s->tile[i * stride + j];
+        for (int a = 0; a < 9; a++) *lane(what->stress, 9, e, a) = what->volume[e] * P[a];
+    }
+    return true;
+}
+
+/* Weighted stress, less linear * D strain, and where wanted the weighted derivative. */
+static bool respond(su_stepper *s, const su_pose *pose, const double *strain, bool derivative, bool project, double linear)
+{
+    const su_runtime_model *model = s->model;
+    su_response what = {.material = model->material, .count = model->tets_padded, .mu = pose->mu, .lambda = pose->lambda,
+                        .volume = pose->volume, .stiffness = s->settings.stiffness, .strain = strain,
+                        .project = project, .linear = linear, .stress = s->stress,
+                        .derivative = derivative ? s->derivative : NULL, .irregular = s->irregular};
+    model->kernels->respond(&what);
+    return respond_irregular(s, &what);
+}
+
+/* Adds a panel's tile to the upper triangle of K. */
+static void scatter_tile(const su_runtime_model *model, const su_panel *panel, const double *tile, double scale, double *K)
+{
+    const int64_t *first = model->basis.first_mode;
+    for (int64_t a = 0, i0 = 0; a < panel->region_count; a++) {
+        int64_t rows = first[panel->regions[a] + 1] - first[panel->regions[a]];
+        for (int64_t b = a, j0 = i0; b < panel->region_count; b++) {
+            int64_t columns = first[panel->regions[b] + 1] - first[panel->regions[b]];
+            for (int64_t i = 0; i < rows; i++) {
+                double *to = K + (first[panel->regions[a]] + i) * model->lead + first[panel->regions[b]];
+                const double *from = tile + (i0 + i) * panel->stride + j0;
+                for (int64_t j = a == b ? i : 0; j < columns; j++) to[j] += scale * from[j];
+            }
+            j0 += columns;
+        }
+        i0 += rows;
+    }
+}
+
+/* K += scale * B' D B (upper triangle), force += B' stress */
+static void assemble(su_stepper *s, const su_pose *pose, double scale, double *K, double *force)
+{
+    const su_runtime_model *model = s->model;
+    for (int64_t p = 0; p < model->tet_panels; p++) {
+        const su_panel *panel = model->tet_panel + p;
+        memset(s->tile, 0, (size_t)(panel->stride * panel->stride) * sizeof *s->tile);
+        memset(s->gathered, 0, (size_t)panel->stride * sizeof *s->gathered);
+        model->kernels->tangent(panel->first, panel->count, panel->stride, pose->B + 9 * panel->offset, s->derivative,
+                                s->stress, s->work, s->tile, s->gathered);
+        scatter_tile(model, panel, s->tile, scale, K);
+        scatter_add(panel, s->gathered, force);
+    }
+}
+
+/* A = mass * U'MU, upper triangle; 1 on the padding's diagonal. Padding columns of a block land on columns that the next
+ * blocks of the row overwrite or that stay 0. */
+static void start_system(const su_stepper *s, const su_pose *pose, double mass, double *A)
+{
+    const su_runtime_model *model = s->model;
+    const int64_t *first = model->basis.first_mode, lead = model->lead;
+    memset(A, 0, (size_t)(lead * lead) * sizeof *A);
+    for (int64_t k = 0; k < model->pairs; k++) {
+        const su_gram_pair *pair = model->pair + k;
+        if (pair->left > pair->right) continue;
+        for (int64_t a = 0; a < pair->rows; a++) {
+            double *to = A + (first[pair->left] + a) * lead + first[pair->right];
+            const double *from = pose->gram + pair->offset + a * pair->stride;
+            for (int64_t j = 0; j < pair->stride; j++) to[j] = mass * from[j];
+        }
+    }
+    for (int64_t k = model->r; k < model->size; k++) A[k * lead + k] = 1;
+}
+
+/* y (lead) = K x of an upper triangle */
+static void symmetric_times(const su_runtime_model *model, const double *K, const double *x, double *y)
+{
+    memset(y, 0, (size_t)model->lead * sizeof *y);
+    for (int64_t i = 0; i < model->r; i++) {
+        const double *row = K + i * model->lead;
+        double sum = row[i] * x[i];
+        for (int64_t j = i + 1; j < model->r; j++) {
+            sum += row[j] * x[j];
+            y[j] += row[j] * x[i];
+        }
+        y[i] += sum;
     }
 }
 
@@ -189,88 +236,78 @@ static void assemble(su_stepper *s, const su_pose *pose, const double *derivativ
 static void take_pose(const su_stepper *s, const su_pose *pose, su_record *record)
 {
     const su_runtime_model *model = s->model;
-    memcpy(record->b, pose->b, (size_t)model->m * sizeof(double));
-    memcpy(record->scale, pose->scale, (size_t)model->r * sizeof(double));
-    memcpy(record->turn, pose->turn, (size_t)(9 * model->inertia) * sizeof(double));
-    memcpy(record->world, pose->world, (size_t)(3 * model->inertia) * sizeof(double));
+    su_blend_copy(model, &pose->blend, &record->blend);
+    memcpy(record->turn, pose->turn, (size_t)(9 * model->inertia_padded) * sizeof(double));
+    memcpy(record->world, pose->world, (size_t)(3 * model->inertia_padded) * sizeof(double));
     memcpy(record->Q, pose->Q, sizeof record->Q);
 }
 
-/* (P1' P0 - 1) u^0 */
-static void turn_between(const double *turn1, const double *turn0, const double *still, double out[3])
-{
-    double world[3];
-    su_mulv3(turn0, still, world);
-    su_tmulv3(turn1, world, out);
-    for (int c = 0; c < 3; c++) out[c] -= still[c];
-}
-
-/* out += sum over inertia vertices of mass * U^' z, z (inertia,3) without rotation. */
+/* out += sum over inertia vertices of mass * U^' z */
 static void add_inertia(const su_stepper *s, const su_pose *pose, const double *z, double *out)
 {
     const su_runtime_model *model = s->model;
-    int64_t at = 0;
+    int64_t at = 0, inertia = model->inertia_padded;
     for (int64_t p = 0; p < model->point_panels; p++) {
         const su_panel *panel = model->point_panel + p;
-        double *sum = s->gathered;
-        memset(sum, 0, (size_t)panel->stride * sizeof *sum);
+        int64_t from = at;
+        memset(s->gathered, 0, (size_t)panel->stride * sizeof *s->gathered);
         for (; at < model->inertia && model->inertia_point[at] < panel->first + panel->count; at++) {
-            const double *row = pose->rows + 3 * (panel->offset + (model->inertia_point[at] - panel->first) * panel->stride);
-            for (int c = 0; c < 3; c++)
-                for (int64_t j = 0; j < panel->stride; j++)
-                    sum[j] += model->inertia_mass[at] * z[3 * at + c] * row[c * panel->stride + j];
+            double scaled[3];
+            for (int c = 0; c < 3; c++) scaled[c] = model->inertia_mass[at] * z[c * inertia + at];
+            model->kernels->rows_combine(
+                3, panel->stride,
+                pose->rows + 3 * (panel->offset + (model->inertia_point[at] - panel->first) * panel->stride), scaled,
+                s->gathered);
         }
-        for (int64_t j = 0; j < panel->columns; j++) out[panel->modes[j]] += sum[j];
+        if (at > from) scatter_add(panel, s->gathered, out);
     }
 }
 
-/* Rig acceleration minus gravity and the rotation part of the history, per inertia vertex, turned back to the neutral
- * frame. before = NULL: static, gravity alone. */
-static void inertia_load(su_stepper *s, const su_pose *pose, double h, const double gravity[3], bool dynamic, double *z)
+/* s->z: rig acceleration minus gravity and the rotation part of the history, per inertia vertex, turned back to the neutral
+ * pose. */
+static void inertia_load(su_stepper *s, const su_pose *pose, double h, const double gravity[3], bool dynamic)
 {
     const su_runtime_model *model = s->model;
     const su_record *now = s->now, *before = s->before;
-    double ratio = dynamic ? h / now->h : 0;
+    double ratio = dynamic ? h / now->h : 0, world[3];
     bool rotations = dynamic && s->settings.inertia == SU_INERTIA_CONSISTENT;
-    for (int64_t k = 0; k < model->inertia; k++) {
-        int64_t point = model->inertia_point[k];
-        double a[3] = {0, 0, 0}, *out = z + 3 * k;
-        if (dynamic) {
-            for (int c = 0; c < 3; c++) {
-                double X1 = pose->world[3 * k + c], X0 = now->world[3 * k + c], X_1 = before->world[3 * k + c];
-                a[c] = ((X1 - X0) - ratio * (X0 - X_1)) / (h * h);
-            }
-            su_tmulv3(pose->Q, a, a);
-        }
-        for (int c = 0; c < 3; c++) a[c] -= gravity[c];
-        su_tmulv3(pose->rotation + 9 * point, a, out);
-        if (!rotations) continue;
-        double first[3], second[3];
-        turn_between(pose->turn + 9 * k, now->turn + 9 * k, now->still + 3 * point, first);
-        turn_between(pose->turn + 9 * k, before->turn + 9 * k, before->still + 3 * point, second);
-        for (int c = 0; c < 3; c++) out[c] += (ratio * second[c] - (1 + ratio) * first[c]) / (h * h);
+    int64_t inertia = model->inertia_padded;
+    su_mulv3(pose->Q, gravity, world);
+    for (int c = 0; c < 3; c++) {
+        const double *X1 = pose->world + c * inertia, *X0 = now->world + c * inertia, *X_1 = before->world + c * inertia;
+        double *a = s->acceleration + c * inertia;
+        for (int64_t k = 0; k < inertia; k++)
+            a[k] = dynamic ? ((X1[k] - X0[k]) - ratio * (X0[k] - X_1[k])) / (h * h) - world[c] : -world[c];
     }
+    model->kernels->inertia(inertia, s->acceleration, pose->turn, rotations ? now->turn : NULL, now->inertia, before->turn,
+                            before->inertia, ratio, h, s->z);
 }
 
-/* s->held = U1' M U0 q0 with rotations held still; s->load: everything on the left that q1 does not enter. */
+/* out = U1' M U_k q_k with rotations held still; k = 0: now, 1: before. */
+static void mixed_times(su_stepper *s, const su_pose *pose, int k, double *out)
+{
+    const su_runtime_model *model = s->model;
+    const su_record *record = k ? s->before : s->now;
+    const double *blocks = pose->gram;
+    if (s->settings.inertia == SU_INERTIA_CONSISTENT) {
+        blocks = pose->mixed[k];
+        if (pose->follows[k] == 0 || pose->follows[k] != record->blend.serial) {
+            su_gram_blend(model, &pose->blend, &record->blend, s->blocks);
+            blocks = s->blocks;
+        }
+    }
+    su_gram_times(model, blocks, record->q, s->padded, out);
+}
+
+/* s->load: everything on the left that q1 does not enter; s->held: U1' M U0 q0. */
 static void history_load(su_stepper *s, const su_pose *pose, double h, const double gravity[3])
 {
-    const su_runtime_model *model = s->model;
-    const su_record *now = s->now, *before = s->before;
-    int64_t r = model->r;
-    double ratio = h / now->h, *older = s->trial, *z = s->z;
-    if (s->settings.inertia == SU_INERTIA_PAPER) {
-        su_dense_multiply(r, r, pose->gram, now->q, s->held);
-        su_dense_multiply(r, r, pose->gram, before->q, older);
-    } else {
-        su_gram_apply(&model->basis, pose->b, pose->scale, now->b, now->scale, now->q, s->scratch, s->held);
-        su_gram_apply(&model->basis, pose->b, pose->scale, before->b, before->scale, before->q, s->scratch, older);
-    }
-    for (int64_t k = 0; k < r; k++)
-        s->load[k] = (ratio * older[k] - (1 + ratio) * s->held[k]) / (h * h) - s->alpha / h * s->held[k];
-    clear_padding(model, s->load);
-    inertia_load(s, pose, h, gravity, true, z);
-    add_inertia(s, pose, z, s->load);
+    double ratio = h / s->now->h, first = (1 + ratio) / (h * h) + s->alpha / h, second = ratio / (h * h);
+    mixed_times(s, pose, 0, s->held);
+    mixed_times(s, pose, 1, s->older);
+    for (int64_t k = 0; k < s->model->lead; k++) s->load[k] = second * s->older[k] - first * s->held[k];
+    inertia_load(s, pose, h, gravity, true);
+    add_inertia(s, pose, s->z, s->load);
 }
 
 /* ---- Newton ---- */
@@ -282,80 +319,6 @@ static double norm(int64_t count, const double *a)
     return sqrt(sum);
 }
 
-/* A = mass * gram + stiffness * K (+ damping * Kd) */
-static void combine(su_stepper *s, const su_pose *pose, double mass, double stiffness, const double *K, double damping)
-{
-    int64_t r = s->model->r, lead = s->model->r_padded;
-    for (int64_t i = 0; i < r; i++)
-        for (int64_t j = 0; j <= i; j++) {
-            double a = mass * pose->gram[i * r + j] + stiffness * K[i * lead + j];
-            if (damping != 0) a += damping * s->damping[i * lead + j];
-            s->A[i * lead + j] = a;
-        }
-}
-
-/* s->force = residual at q; returns |r| over the forces that balance in it. mass = 0: static. */
-static double residual_at(su_stepper *s, const su_pose *pose, const double *q, double mass, double damping, double *stress)
-{
-    const su_runtime_model *model = s->model;
-    int64_t r = model->r, lead = model->r_padded;
-    double *product = s->scratch;
-    strain_tets(s, pose, q, s->strain);
-    evaluate_material(s, pose, s->strain, true, stress, NULL);
-    memset(s->force, 0, (size_t)lead * sizeof *s->force);
-    add_forces(s, pose, stress, s->force);
-    double size = norm(r, s->force);
-    su_dense_multiply(r, r, pose->gram, q, product);
-    double inertia = 0;
-    for (int64_t k = 0; k < r; k++) {
-        double a = mass * product[k] + s->load[k];
-        s->force[k] += a;
-        inertia += a * a;
-    }
-    size += sqrt(inertia);
-    if (damping != 0) {
-        su_dense_multiply(r, lead, s->damping, q, product);
-        for (int64_t k = 0; k < r; k++) s->force[k] += damping * (product[k] - s->damping[lead * r + k]);
-    }
-    return norm(r, s->force) / fmax(size + norm(r, s->load) * 1e-6, DBL_MIN);
-}
-
-/* Further Newton iterations on s->next->q; the first solve is done. */
-static su_step_end iterate(su_stepper *s, const su_pose *pose, double mass, double damping, int max_iterations)
-{
-    const su_runtime_model *model = s->model;
-    int64_t r = model->r;
-    double *q = s->next->q, now = residual_at(s, pose, q, mass, damping, s->stress);
-    s->residual = now;
-    while (s->iterations < max_iterations && now > s->settings.tolerance) {
-        bool exact = true;
-        for (;; exact = false) {
-            strain_tets(s, pose, q, s->strain);
-            evaluate_material(s, pose, s->strain, !exact, s->stress, s->derivative);
-            assemble(s, pose, s->derivative, s->K);
-            combine(s, pose, mass, 1, s->K, damping);
-            if (su_dense_cholesky(r, model->r_padded, s->A)) break;
-            if (!exact) return SU_STEP_NOT_DEFINITE;
-        }
-        residual_at(s, pose, q, mass, damping, s->stress);
-        memcpy(s->direction, s->force, (size_t)r * sizeof(double));
-        su_dense_solve(r, model->r_padded, s->A, s->direction);
-        s->iterations++;
-        double length = 1, then = INFINITY;
-        for (int halvings = 0; halvings < 12; halvings++, length *= 0.5) {
-            for (int64_t k = 0; k < r; k++) s->trial[k] = q[k] - length * s->direction[k];
-            clear_padding(model, s->trial);
-            then = residual_at(s, pose, s->trial, mass, damping, s->stress);
-            if (then < now) break;
-        }
-        if (!(then < now)) break;   /* rounding: no further descent */
-        memcpy(q, s->trial, (size_t)model->r_padded * sizeof(double));
-        now = then;
-        s->residual = now;
-    }
-    return isfinite(now) ? SU_STEP_OK : SU_STEP_NOT_FINITE;
-}
-
 static bool all_finite(int64_t count, const double *a)
 {
     double sum = 0;
@@ -363,46 +326,109 @@ static bool all_finite(int64_t count, const double *a)
     return sum == 0.0;
 }
 
+/* s->force = residual at q; returns |r| over the forces that balance in it. mass = 0: static. damping: beta / h, of K_d in
+ * s->K, with U1' K_d u* in s->damped. NaN where something is not finite. */
+static double residual_at(su_stepper *s, const su_pose *pose, const double *q, double mass, double damping)
+{
+    const su_runtime_model *model = s->model;
+    int64_t r = model->r, lead = model->lead;
+    strain_tets(s, pose, q, s->strain);
+    if (!respond(s, pose, s->strain, false, false, 0)) return NAN;
+    memset(s->force, 0, (size_t)lead * sizeof *s->force);
+    add_forces(s, pose, s->stress, s->force);
+    double size = norm(r, s->force), inertia = 0;
+    su_gram_times(model, pose->gram, q, s->padded, s->held);
+    for (int64_t k = 0; k < r; k++) {
+        double a = mass * s->held[k] + s->load[k];
+        s->force[k] += a;
+        inertia += a * a;
+    }
+    size += sqrt(inertia);
+    if (damping != 0) {
+        symmetric_times(model, s->K, q, s->held);
+        for (int64_t k = 0; k < r; k++) s->force[k] += damping * (s->held[k] - s->damped[k]);
+    }
+    return norm(r, s->force) / fmax(size + norm(r, s->load) * 1e-6, DBL_MIN);
+}
+
+/* s->A = mass * U'MU + K(q) + damping * K_d, factored; exact where that is definite, else projected. s->strain is at q. */
+static bool factor_tangent(su_stepper *s, const su_pose *pose, double mass, double damping)
+{
+    const su_runtime_model *model = s->model;
+    for (int project = 0; project < 2; project++) {
+        if (!respond(s, pose, s->strain, true, project, 0)) return false;
+        start_system(s, pose, mass, s->A);
+        assemble(s, pose, 1, s->A, s->held);
+        if (damping != 0)
+            for (int64_t k = 0; k < model->r * model->lead; k++) s->A[k] += damping * s->K[k];
+        if (model->kernels->cholesky(model->size, model->lead, s->A, s->inverse)) return true;
+    }
+    return false;
+}
+
+/* Newton iterations on s->next->q. */
+static su_step_end iterate(su_stepper *s, const su_pose *pose, double mass, double damping, int max_iterations)
+{
+    const su_runtime_model *model = s->model;
+    int64_t r = model->r;
+    size_t bytes = (size_t)model->lead * sizeof(double);
+    double *q = s->next->q, now = residual_at(s, pose, q, mass, damping);
+    s->residual = now;
+    while (s->iterations < max_iterations && now > s->settings.tolerance) {
+        memcpy(s->direction, s->force, bytes);
+        if (!factor_tangent(s, pose, mass, damping)) return SU_STEP_NOT_DEFINITE;
+        model->kernels->solve(model->size, model->lead, s->A, s->inverse, s->direction);
+        s->iterations++;
+        double length = 1, then = INFINITY;
+        for (int halvings = 0; halvings < 12; halvings++, length *= 0.5) {
+            memset(s->trial, 0, bytes);
+            for (int64_t k = 0; k < r; k++) s->trial[k] = q[k] - length * s->direction[k];
+            then = residual_at(s, pose, s->trial, mass, damping);
+            if (then < now) break;
+        }
+        if (!(then < now)) break;   /* rounding: no further descent */
+        memcpy(q, s->trial, bytes);
+        now = then;
+        s->residual = now;
+    }
+    return isfinite(now) ? SU_STEP_OK : SU_STEP_NOT_FINITE;
+}
+
+/* K_d into s->K and U1' K_d u* into s->damped, for iterations after the first. s->derivative is at u*. */
+static void keep_damping(su_stepper *s, const su_pose *pose)
+{
+    const su_runtime_model *model = s->model;
+    size_t bytes = (size_t)model->lead * sizeof(double);
+    memset(s->K, 0, (size_t)model->lead * bytes);
+    memset(s->damped, 0, bytes);
+    for (int64_t e = 0; e < model->tets; e++) {
+        double t[9] = {0};
+        for (int a = 0, at = 0; a < 9; a++)
+            for (int b = a; b < 9; b++) {
+                double D = *lane(s->derivative, SU_DERIVATIVE_ENTRIES, e, at++);
+                t[a] += D * *lane(s->carried, 9, e, b);
+                if (b > a) t[b] += D * *lane(s->carried, 9, e, a);
+            }
+        for (int a = 0; a < 9; a++) *lane(s->stress, 9, e, a) = t[a];
+    }
+    assemble(s, pose, 1, s->K, s->damped);
+}
+
 /* [c_m G + c_k K*] q = -load - B' (P* - c_k D* e*), the linearization at the turned previous state. */
 static su_step_end first_solve(su_stepper *s, const su_pose *pose, double mass, double stiffness)
 {
     const su_runtime_model *model = s->model;
-    int64_t r = model->r, lead = model->r_padded;
-    evaluate_material(s, pose, s->carried, true, s->stress, s->derivative);
-    assemble(s, pose, s->derivative, s->K);
-    combine(s, pose, mass, stiffness, s->K, 0);
-    for (int64_t e = 0; e < model->tets; e++)
-        for (int a = 0; a < 9; a++) {
-            double sum = 0;
-            for (int b = 0; b < 9; b++) sum += s->derivative[81 * e + 9 * a + b] * s->carried[9 * e + b];
-            s->stress[9 * e + a] -= stiffness * sum;
-        }
-    memcpy(s->force, s->load, (size_t)lead * sizeof(double));
-    add_forces(s, pose, s->stress, s->force);
-    if (!all_finite(r, s->force)) return SU_STEP_NOT_FINITE;
-    if (!su_dense_cholesky(r, lead, s->A)) return SU_STEP_NOT_DEFINITE;
-    for (int64_t k = 0; k < r; k++) s->next->q[k] = -s->force[k];
-    clear_padding(model, s->next->q);
-    su_dense_solve(r, lead, s->A, s->next->q);
+    double *q = s->next->q;
+    if (!respond(s, pose, s->carried, true, true, stiffness)) return SU_STEP_NOT_FINITE;
+    memcpy(s->force, s->load, (size_t)model->lead * sizeof(double));
+    start_system(s, pose, mass, s->A);
+    assemble(s, pose, stiffness, s->A, s->force);
+    for (int64_t k = 0; k < model->lead; k++) q[k] = k < model->r ? -s->force[k] : 0;
+    if (!all_finite(model->r, q)) return SU_STEP_NOT_FINITE;
+    if (!model->kernels->cholesky(model->size, model->lead, s->A, s->inverse)) return SU_STEP_NOT_DEFINITE;
+    model->kernels->solve(model->size, model->lead, s->A, s->inverse, q);
     s->iterations = 1;
     return SU_STEP_OK;
-}
-
-/* s->damping: K_d, and in its row r the vector U1' K_d u*, for iterations after the first. */
-static void keep_damping(su_stepper *s, const su_pose *pose)
-{
-    const su_runtime_model *model = s->model;
-    int64_t lead = model->r_padded;
-    memcpy(s->damping, s->K, (size_t)(lead * lead) * sizeof(double));
-    for (int64_t e = 0; e < model->tets; e++)
-        for (int a = 0; a < 9; a++) {
-            double sum = 0;
-            for (int b = 0; b < 9; b++) sum += s->derivative[81 * e + 9 * a + b] * s->carried[9 * e + b];
-            s->stress[9 * e + a] = sum;
-        }
-    memset(s->force, 0, (size_t)lead * sizeof(double));
-    add_forces(s, pose, s->stress, s->force);
-    memcpy(s->damping + lead * model->r, s->force, (size_t)model->r * sizeof(double));
 }
 
 static void rotate_records(su_stepper *s)
@@ -411,8 +437,21 @@ static void rotate_records(su_stepper *s)
     s->before = s->now, s->now = s->next, s->next = oldest;
 }
 
-su_step_end su_stepper_advance(su_stepper *s, const su_pose *pose, double h, const double gravity[3],
-                               double extra)
+/* Square of the largest motion of a point against the rig. */
+static double largest_leap(const su_stepper *s)
+{
+    int64_t chosen = s->model->chosen_padded;
+    const double *a = s->next->still, *b = s->now->still;
+    double farthest = 0;
+    for (int64_t k = 0; k < chosen; k++) {
+        double x = a[k] - b[k], y = a[chosen + k] - b[chosen + k], z = a[2 * chosen + k] - b[2 * chosen + k];
+        double square = x * x + y * y + z * z;
+        farthest = square > farthest ? square : farthest;
+    }
+    return farthest;
+}
+
+su_step_end su_stepper_advance(su_stepper *s, const su_pose *pose, double h, const double gravity[3], double extra)
 {
     const su_runtime_model *model = s->model;
     const su_step_settings *settings = &s->settings;
@@ -420,8 +459,11 @@ su_step_end su_stepper_advance(su_stepper *s, const su_pose *pose, double h, con
     double mass = 1 / (h * h) + s->alpha / h, damping = settings->beta / h;
     s->iterations = 0;
     history_load(s, pose, h, gravity);
-    if (settings->inertia == SU_INERTIA_PAPER) strain_tets(s, pose, s->now->q, s->carried);
-    else strain_carried(s, pose, s->now->still, s->carried);
+    if (settings->inertia == SU_INERTIA_PAPER)
+        strain_tets(s, pose, s->now->q, s->carried);
+    else
+        model->kernels->turned_strain(model->tets_padded, model->chosen_padded, model->corner_lanes, pose->rotation,
+                                      s->now->still, pose->gradient, s->moved, s->carried);
     su_step_end end = first_solve(s, pose, mass, 1 + damping);
     if (end == SU_STEP_OK && settings->newton > 1) {
         if (damping != 0) keep_damping(s, pose);
@@ -429,11 +471,9 @@ su_step_end su_stepper_advance(su_stepper *s, const su_pose *pose, double h, con
     }
     if (end != SU_STEP_OK) return end;
     if (!all_finite(model->r, s->next->q)) return SU_STEP_NOT_FINITE;
-    displace_points(s, pose, s->next->q, s->next->still);
-    double farthest = 0;
-    for (int64_t k = 0; k < model->points; k++)
-        farthest = fmax(farthest, su_distance3(s->next->still + 3 * k, s->now->still + 3 * k));
-    if (!(farthest <= SU_LEAP * model->diagonal)) return SU_STEP_TOO_FAR;
+    displace_points(s, pose, s->next);
+    double limit = SU_LEAP * model->diagonal;
+    if (!(largest_leap(s) <= limit * limit)) return SU_STEP_TOO_FAR;
     take_pose(s, pose, s->next);
     s->next->h = h;
     rotate_records(s);
@@ -444,17 +484,18 @@ su_step_end su_stepper_advance(su_stepper *s, const su_pose *pose, double h, con
 static void carry_over(su_stepper *s, const su_pose *pose, double *q)
 {
     const su_runtime_model *model = s->model;
-    int64_t r = model->r;
-    if (s->settings.inertia == SU_INERTIA_PAPER) {
-        memmove(q, s->now->q, (size_t)r * sizeof *q);
-    } else {
-        su_gram_apply(&model->basis, pose->b, pose->scale, s->now->b, s->now->scale, s->now->q, s->scratch, s->held);
-        combine(s, pose, 1, 0, s->K, 0);
-        bool definite = su_dense_cholesky(r, model->r_padded, s->A);
-        if (definite) su_dense_solve(r, model->r_padded, s->A, s->held);
-        memmove(q, definite ? s->held : s->now->q, (size_t)r * sizeof *q);
+    size_t bytes = (size_t)model->lead * sizeof(double);
+    memcpy(s->trial, s->now->q, bytes);
+    if (s->settings.inertia == SU_INERTIA_CONSISTENT) {
+        mixed_times(s, pose, 0, s->held);
+        start_system(s, pose, 1, s->A);
+        if (model->kernels->cholesky(model->size, model->lead, s->A, s->inverse)) {
+            model->kernels->solve(model->size, model->lead, s->A, s->inverse, s->held);
+            memcpy(s->trial, s->held, bytes);
+        }
     }
-    clear_padding(model, q);
+    memcpy(q, s->trial, bytes);
+    for (int64_t k = model->r; k < model->lead; k++) q[k] = 0;
 }
 
 void su_stepper_jump(su_stepper *s, const su_pose *pose, const su_pose *next, double h)
@@ -466,7 +507,7 @@ void su_stepper_jump(su_stepper *s, const su_pose *pose, const su_pose *next, do
 void su_stepper_follow(su_stepper *s, const su_pose *pose, double h)
 {
     carry_over(s, pose, s->next->q);
-    displace_points(s, pose, s->next->q, s->next->still);
+    displace_points(s, pose, s->next);
     take_pose(s, pose, s->next);
     s->next->h = h;
     rotate_records(s);
@@ -484,23 +525,23 @@ void su_stepper_start(su_stepper *s, const su_pose *pose, const double *q, const
     memcpy(s->now->q, s->next->q, size);
     for (int k = 0; k < 2; k++) {
         su_record *record = k ? s->before : s->now;
-        clear_padding(model, record->q);
+        for (int64_t i = model->r; i < model->lead; i++) record->q[i] = 0;
         take_pose(s, pose, record);
-        displace_points(s, pose, record->q, record->still);
+        displace_points(s, pose, record);
         record->h = h;
     }
     if (next)
-        for (int64_t k = 0; k < 3 * model->inertia; k++) s->before->world[k] = 2 * pose->world[k] - next->world[k];
+        for (int64_t k = 0; k < 3 * model->inertia_padded; k++) s->before->world[k] = 2 * pose->world[k] - next->world[k];
 }
 
 su_step_end su_stepper_settle(su_stepper *s, const su_pose *pose, const double gravity[3], int max_iterations)
 {
     const su_runtime_model *model = s->model;
-    double *z = s->z;
-    memset(s->load, 0, (size_t)model->r_padded * sizeof(double));
-    inertia_load(s, pose, 1, gravity, false, z);
-    add_inertia(s, pose, z, s->load);
-    memcpy(s->next->q, s->now->q, (size_t)model->r_padded * sizeof(double));
+    size_t bytes = (size_t)model->lead * sizeof(double);
+    memset(s->load, 0, bytes);
+    inertia_load(s, pose, 1, gravity, false);
+    add_inertia(s, pose, s->z, s->load);
+    memcpy(s->next->q, s->now->q, bytes);
     s->iterations = 0;
     double tolerance = s->settings.tolerance;
     if (!(tolerance > 0)) s->settings.tolerance = 1e-9;
@@ -510,10 +551,17 @@ su_step_end su_stepper_settle(su_stepper *s, const su_pose *pose, const double g
     if (!all_finite(model->r, s->next->q)) return SU_STEP_NOT_FINITE;
     for (int k = 0; k < 2; k++) {
         su_record *record = k ? s->before : s->now;
-        memcpy(record->q, s->next->q, (size_t)model->r_padded * sizeof(double));
-        displace_points(s, pose, record->q, record->still);
+        memcpy(record->q, s->next->q, bytes);
+        displace_points(s, pose, record);
     }
     return SU_STEP_OK;
+}
+
+static double dot(int64_t count, const double *a, const double *b)
+{
+    double sum = 0;
+    for (int64_t k = 0; k < count; k++) sum += a[k] * b[k];
+    return sum;
 }
 
 /* Kinetic energy of U q and its coupling: |d(X + Q u)|^2 - |dX|^2, the quadratic part by Gram matrices, the rest by the
@@ -522,35 +570,38 @@ void su_stepper_energy(su_stepper *s, const su_pose *pose, const double gravity[
 {
     const su_runtime_model *model = s->model;
     const su_record *now = s->now, *before = s->before;
-    int64_t r = model->r;
-    double *product = s->scratch + model->r_padded, own = 0, older = 0, mixed = 0, coupling = 0, weight = 0;
-    su_dense_multiply(r, r, pose->gram, now->q, product);
-    for (int64_t k = 0; k < r; k++) own += now->q[k] * product[k];
-    su_gram_apply(&model->basis, before->b, before->scale, before->b, before->scale, before->q, s->scratch, s->trial);
-    for (int64_t k = 0; k < r; k++) older += before->q[k] * s->trial[k];
-    su_gram_apply(&model->basis, now->b, now->scale, before->b, before->scale, before->q, s->scratch, s->trial);
-    for (int64_t k = 0; k < r; k++) mixed += now->q[k] * s->trial[k];
+    int64_t inertia = model->inertia_padded;
+    double world[3], coupling = 0, weight = 0, turned = 0;
+    su_mulv3(pose->Q, gravity, world);
+    su_gram_times(model, pose->gram, now->q, s->padded, s->held);
+    double own = dot(model->r, now->q, s->held);
+    su_gram_blend(model, &now->blend, &before->blend, s->blocks);
+    su_gram_times(model, s->blocks, before->q, s->padded, s->held);
+    double mixed = dot(model->r, now->q, s->held);
+    su_gram_blend(model, &before->blend, &before->blend, s->blocks);
+    su_gram_times(model, s->blocks, before->q, s->padded, s->held);
+    double older = dot(model->r, before->q, s->held);
     for (int64_t k = 0; k < model->inertia; k++) {
-        int64_t point = model->inertia_point[k];
-        double turned[3], du0[3], du1[3], rig[3], u[3];
-        turn_between(now->turn + 9 * k, before->turn + 9 * k, before->still + 3 * point, turned);
-        mixed += model->inertia_mass[k] * su_dot3(now->still + 3 * point, turned);
-        su_mulv3(now->turn + 9 * k, now->still + 3 * point, du1);
-        su_mulv3(before->turn + 9 * k, before->still + 3 * point, du0);
-        su_sub3(now->world + 3 * k, before->world + 3 * k, rig);
-        su_sub3(du1, du0, du1);
-        coupling += model->inertia_mass[k] * su_dot3(du1, rig);
-        su_mulv3(pose->rotation + 9 * point, now->still + 3 * point, u);
-        weight -= model->inertia_mass[k] * su_dot3(gravity, u);
+        double here[3] = {0}, there[3] = {0};
+        for (int c = 0; c < 3; c++)
+            for (int b = 0; b < 3; b++) {
+                here[c] += now->turn[(3 * c + b) * inertia + k] * now->inertia[b * inertia + k];
+                there[c] += before->turn[(3 * c + b) * inertia + k] * before->inertia[b * inertia + k];
+            }
+        for (int c = 0; c < 3; c++) {
+            int64_t at = c * inertia + k;
+            turned += model->inertia_mass[k] * (here[c] * there[c] - now->inertia[at] * before->inertia[at]);
+            coupling += model->inertia_mass[k] * (here[c] - there[c]) * (now->world[at] - before->world[at]);
+            weight -= model->inertia_mass[k] * world[c] * here[c];
+        }
     }
-    s->kinetic = (0.5 * (own - 2 * mixed + older) + coupling) / (now->h * now->h);
+    s->kinetic = (0.5 * (own - 2 * (mixed + turned) + older) + coupling) / (now->h * now->h);
     s->weight = weight;
     s->elastic = 0;
     strain_tets(s, pose, now->q, s->strain);
     for (int64_t e = 0; e < model->tets; e++) {
         double F[9];
-        memcpy(F, s->strain + 9 * e, sizeof F);
-        F[0] += 1, F[4] += 1, F[8] += 1;
+        for (int a = 0; a < 9; a++) F[a] = *lane(s->strain, 9, e, a) + (a % 4 == 0);
         s->elastic += pose->volume[e] * su_material_energy(model->material, s->settings.stiffness * pose->mu[e],
                                                            s->settings.stiffness * pose->lambda[e], F);
     }

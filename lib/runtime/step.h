@@ -35,16 +35,16 @@ typedef enum su_step_end {
 /* Diagonals of the flesh that a point may move, against its rest position, in one step. */
 #define SU_LEAP 0.25
 
-/* A state reached: what later steps need of it. */
+/* A state reached: what later steps need of it. Arrays by component as in su_pose. */
 typedef struct su_record {
-    double *q;               /* (r_padded) */
-    double *b, *scale;       /* (m), (r) */
-    double *turn;            /* (inertia,9) P */
-    double *world;           /* (inertia,3) X */
-    double *still;           /* (points,3) U^ q, rotations not yet applied */
+    double *q;               /* (lead), 0 from r on */
+    su_blend blend;
+    double *turn;            /* (9,inertia_padded) P */
+    double *world;           /* (3,inertia_padded) X */
+    double *still;           /* (3,chosen_padded) U^ q, rotations not yet applied */
+    double *inertia;         /* (3,inertia_padded) the same at the inertia vertices */
     double Q[9];
     double h;                /* s, of the step that led here */
-    double norm;             /* q' U'MU q, kg m^2 */
 } su_record;
 
 typedef struct su_stepper {
@@ -58,15 +58,17 @@ typedef struct su_stepper {
                               * rig's own kinetic energy */
     double elastic, weight;  /* J: by cubature; -sum m g.u */
     double alpha;            /* mass damping of the step at hand */
-    double *z;               /* (inertia,3) */
-    double *A, *K, *damping;          /* (r_padded,r_padded) */
-    double *load;            /* (r_padded) history, rig acceleration and gravity, on the left-hand side */
-    double *held, *force, *direction, *trial, *gathered, *scratch;
-    double *carried;         /* (tets,9) grad u* */
-    double *strain;          /* (tets,9) grad u */
-    double *stress;          /* (tets,9) */
-    double *derivative;      /* (tets,81) weighted */
-    double *product, *tile;
+    double *A, *K;           /* (lead,lead) upper triangles: system, K_d */
+    double *inverse;         /* (lead) of the factor's diagonal */
+    double *load;            /* (lead) history, rig acceleration and gravity, on the left-hand side */
+    double *held, *older, *force, *damped, *direction, *trial;   /* (lead) */
+    double *gathered, *padded, *rows;                            /* one panel's columns, regions padded, rows of a panel */
+    double *acceleration, *z;         /* (3,inertia_padded) */
+    double *moved;           /* (3,chosen_padded) */
+    double *carried, *strain, *stress;    /* lanes of 9 entries: grad u*, grad u, weighted stress */
+    double *derivative;      /* lanes of 45 entries */
+    uint8_t *irregular;
+    double *work, *tile, *blocks;
     su_arena arena;
 } su_stepper;
 

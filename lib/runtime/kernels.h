@@ -1,0 +1,61 @@
+/* The vector kernels of stepping, in one source compiled for several instruction sets and chosen at run time. Arrays are
+ * 64-byte aligned; lengths called padded are multiples of 8. Results do not depend on how callers cut the work. */
+#ifndef SU_RUNTIME_KERNELS_H
+#define SU_RUNTIME_KERNELS_H
+
+#include "fem/material.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Elements in lanes: entry a of element e stands at [(e / 8 * entries + a) * 8 + e % 8]. */
+enum { SU_LANES = 8, SU_DERIVATIVE_ENTRIES = 45 };
+
+/* Elastic response of all elements at F = 1 + strain. */
+typedef struct su_response {
+    su_material material;
+    int64_t count;              /* padded elements */
+    const double *mu, *lambda;  /* (count) */
+    const double *volume;       /* (count) */
+    double stiffness;           /* factor on mu and lambda */
+    const double *strain;       /* lanes, 9 entries, row-major */
+    bool project;               /* clip negative eigenvalues */
+    double linear;              /* stress is less linear * D strain (0: the stress itself) */
+    double *stress;             /* lanes, 9 entries: volume * (P - linear D strain) */
+    double *derivative;         /* lanes, 45 entries: upper triangle of volume * dP/dF by rows; NULL: not wanted */
+    uint8_t *irregular;         /* (count / 8) out: bit set where the lane was left to the scalar code (inverted or nearly
+                                 * flat, or a stretch block that is not definite) */
+} su_response;
+
+typedef struct su_kernels {
+    const char *name;
+    /* out[k] = row k of A (rows, stride padded) times x (stride). Reads up to 7 rows beyond the last. */
+    void (*rows_times)(int64_t rows, int64_t stride, const double *A, const double *x, double *out);
+    /* sum (stride) += A' x, x (rows) */
+    void (*rows_combine)(int64_t rows, int64_t stride, const double *A, const double *x, double *sum);
+    /* strain (lanes) = sum over corners of (R u) g'; rotation (9,chosen), u (3,chosen), moved scratch (3,chosen); corner
+     * (4,count) among the chosen, gradient (12,count). */
+    void (*turned_strain)(int64_t count, int64_t chosen, const int32_t *corner, const double *rotation, const double *u,
+                          const double *gradient, double *moved, double *strain);
+    void (*respond)(const su_response *what);
+    /* One panel of `count` elements from element `first`: tile (stride,stride), upper triangle by 8 x 8 blocks, += B' D B;
+     * force (stride) += B' t. work: 9 * stride * 8 entries. */
+    void (*tangent)(int64_t first, int64_t count, int64_t stride, const double *B, const double *derivative, const double *t,
+                    double *work, double *tile, double *force);
+    /* A = U'U in place, upper triangle by rows, size padded, lead padded; inverse (size): 1 / diagonal. False where A is not
+     * positive definite or not finite. */
+    bool (*cholesky)(int64_t size, int64_t lead, double *A, double *inverse);
+    /* x = (U'U)^-1 x */
+    void (*solve)(int64_t size, int64_t lead, const double *U, const double *inverse, double *x);
+    /* z (3,count) = P1'(acceleration) + ((1 + ratio)(1 - P1'P0) u0 - ratio (1 - P1'P_1) u_1) / h^2, turned back to the neutral
+     * pose; turn (9,count), u (3,count), acceleration (3,count) in the world. turn0 NULL: the first term alone. */
+    void (*inertia)(int64_t count, const double *acceleration, const double *turn1, const double *turn0, const double *u0,
+                    const double *turn_1, const double *u_1, double ratio, double h, double *z);
+} su_kernels;
+
+extern const su_kernels su_kernels_base, su_kernels_avx2, su_kernels_avx512;
+
+/* The fastest set that this processor runs. name: "base", "avx2" or "avx512" to ask for one (NULL where it cannot run). */
+const su_kernels *su_kernels_choose(const char *name);
+
+#endif
