@@ -1,4 +1,4 @@
-#include "list.h"
+#include "import.h"
 
 #include "rig/take.h"
 

@@ -1,0 +1,29 @@
+/* What the parts of supple-import share. */
+#ifndef IMPORT_IMPORT_H
+#define IMPORT_IMPORT_H
+
+#include "core/tool.h"
+#include "io/scene.h"
+
+#include <stdio.h>
+
+#define UNIT_NAMES "auto|m|cm|mm|in|ft"
+
+typedef struct options {
+    const char *clip, *neutral;
+    bool list;
+    double fps, rate, start, end, scale;
+    int unit, up, neutral_frame;
+    su_list objects, rigid;
+} options;
+
+/* m per unit of the file; 0: automatic. */
+double import_unit(const options *o);
+/* Does the name belong to a mesh sequence (.obj, .pc2, .mdd, .abc)? */
+bool is_sequence(const char *path);
+
+su_status import_scene(su_tool *tool, const options *o, const char *path);
+su_status import_sequence(su_tool *tool, const options *o, const char *path);
+void print_scene(FILE *out, const su_scene *scene);
+
+#endif

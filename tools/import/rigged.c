@@ -1,0 +1,127 @@
+#include "import.h"
+
+#include "core/file.h"
+#include "core/threads.h"
+#include "io/scene.h"
+#include "rig/character.h"
+#include "rig/take.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The named clip; else the only one or the first, with a note. */
+static su_status choose_clip(su_tool *tool, const options *o, const char *path, const su_scene *scene,
+                             const su_scene_clip **clip)
+{
+    if (scene->clips == 0)
+        return su_fail(&tool->err, SU_INPUT, "%s: the file has no animation; export it with a clip", path);
+    *clip = &scene->clip[0];
+    if (!o->clip) {
+        if (scene->clips > 1)
+            su_note(tool, "%s has %lld clips; taking the first, '%s' (--clip chooses, --list shows them)", path,
+                    (long long)scene->clips, scene->clip[0].name);
+        return SU_OK;
+    }
+    int matches = 0;
+    for (int64_t i = 0; i < scene->clips; i++)
+        if (strcmp(scene->clip[i].name, o->clip) == 0) {
+            if (matches++ == 0) *clip = &scene->clip[i];
+        }
+    if (matches > 1) su_warn(tool, "%s: several clips are called '%s'; taking the first", path, o->clip);
+    if (matches) return SU_OK;
+    char known[400] = "";
+    for (int64_t i = 0; i < scene->clips && strlen(known) < sizeof known - 80; i++)
+        snprintf(known + strlen(known), sizeof known - strlen(known), "%s'%.60s'", i ? ", " : "", scene->clip[i].name);
+    return su_fail(&tool->err, SU_INPUT, "%s: no clip is called '%s'; it has %s", path, o->clip, known);
+}
+
+static void say_size(su_tool *tool, const options *o, const su_scene *scene, const su_character *c)
+{
+    double extent = fmax(c->size[0], fmax(c->size[1], c->size[2]));
+    su_note(tool, "%lld vertices (%lld in the file), %lld triangles, %lld bones, %lld blend shapes; %.3g x %.3g x %.3g m",
+            (long long)c->nbar, (long long)c->N, (long long)c->T, (long long)c->B, (long long)c->K, c->size[0], c->size[1],
+            c->size[2]);
+    if (c->unit_guessed)
+        su_warn(tool, "in the file's own unit (%.4g m) the character would be %.3g m large; taking its unit as %.4g m "
+                      "(--unit says otherwise)", scene->unit > 0.0 ? scene->unit : 1.0,
+                extent / c->unit * (scene->unit > 0.0 ? scene->unit : 1.0), c->unit);
+    else if (extent < 0.1 || extent > 50.0)
+        su_warn(tool, "the character is %.3g m large; if that is wrong, give --unit%s", extent,
+                o->unit == 0 ? "" : " or --scale");
+    if (c->up != 1) su_note(tool, "turned from %c up to y up", 'x' + c->up);
+}
+
+static void say_findings(su_tool *tool, const su_character *c)
+{
+    if (c->normalized)
+        su_note(tool, "skinning weights of %lld vertices did not sum to 1 and were normalized", (long long)c->normalized);
+    if (c->negative) su_warn(tool, "negative skinning weights of %lld vertices were dropped", (long long)c->negative);
+    if (c->unweighted)
+        su_warn(tool, "%lld vertices have no skinning weight; they follow the top joint of their mesh",
+                (long long)c->unweighted);
+    if (c->degenerate) su_note(tool, "%lld triangles without area were left out", (long long)c->degenerate);
+    if (c->left_out)
+        su_note(tool, "%lld meshes that do not move with the skeleton were left out (--object takes them in)",
+                (long long)c->left_out);
+}
+
+su_status import_scene(su_tool *tool, const options *o, const char *path)
+{
+    su_status status = SU_OK;
+    su_scene scene = {0};
+    su_character character = {0};
+    su_take take = {0};
+    su_take_range range;
+    const su_scene_clip *clip = NULL;
+    json_t *meta = NULL;
+    double began = su_seconds();
+    su_child_limits limits = {.seconds = 300.0, .memory_bytes = (int64_t)16 << 30, .progress = &tool->progress};
+    SU_GO(su_scene_load(path, &limits, &scene, &tool->err));
+    su_stats_stage(tool, "read", su_seconds() - began);
+    if (o->list) {
+        print_scene(stdout, &scene);
+        goto done;
+    }
+    SU_GO(choose_clip(tool, o, path, &scene, &clip));
+    SU_GO(su_take_frames(&scene, clip, o->fps, o->start, o->end, &range, &tool->err));
+    su_character_options wanted = {.unit = import_unit(o), .up = o->up - 1, .objects = o->objects.items,
+                                   .object_count = o->objects.count, .rigid = o->rigid.items,
+                                   .rigid_count = o->rigid.count, .scale = o->scale};
+    if ((status = su_character_create(&scene, &wanted, &character, &tool->err)) != SU_OK) {
+        su_error_context(&tool->err, "%s: ", path);
+        goto done;
+    }
+    say_size(tool, o, &scene, &character);
+    say_findings(tool, &character);
+    if ((status = su_take_create(&character, clip, &range, &take, &tool->err)) != SU_OK) {
+        su_error_context(&tool->err, "%s: ", path);
+        goto done;
+    }
+    su_note(tool, "clip '%s': %lld frames at %.6g fps from %.4g s, %lld rig parameters", clip->name,
+            (long long)range.frames, range.fps, range.start, (long long)take.parameters.s);
+    if (range.frames == 1) su_warn(tool, "the clip has one frame; nothing will move");
+    su_stats_integer(tool, "frames", range.frames);
+    su_stats_integer(tool, "vertices", character.nbar);
+    su_stats_integer(tool, "source_vertices", character.N);
+    su_stats_integer(tool, "triangles", character.T);
+    su_stats_integer(tool, "bones", character.B);
+    su_stats_integer(tool, "parameters", take.parameters.s);
+    su_stats_number(tool, "diagonal", character.diagonal);
+    if (tool->dry_run) goto done;
+
+    if (!(meta = su_tool_meta(tool, "supple.anim", 1, &path, 1))) {
+        status = tool->err.status;
+        goto done;
+    }
+    json_object_set_new(meta, "source", json_string(su_base_name(path)));
+    began = su_seconds();
+    SU_GO(su_take_save(&take, tool->output, clip, meta, tool->threads, &tool->progress, &tool->err));
+    su_stats_stage(tool, "write", su_seconds() - began);
+done:
+    json_decref(meta);
+    su_take_free(&take);
+    su_character_free(&character);
+    su_scene_free(&scene);
+    return status;
+}

@@ -1,0 +1,106 @@
+#include "import.h"
+
+#include "core/file.h"
+#include "core/threads.h"
+#include "io/sequence.h"
+#include "rig/sequence_take.h"
+
+#include <math.h>
+#include <string.h>
+
+bool is_sequence(const char *path)
+{
+    static const char *const endings[] = {".obj", ".pc2", ".mdd", ".abc"};
+    size_t length = strlen(path);
+    for (int i = 0; i < 4; i++)
+        if (length > 4 && strcasecmp(path + length - 4, endings[i]) == 0) return true;
+    return false;
+}
+
+static void list_sequence(const su_sequence *s)
+{
+    printf("frames: %lld, first number %.6g", (long long)s->frames, s->frame_start);
+    if (s->timed) printf(", from %.4f to %.4f s at %.6g fps\n", s->times[0], s->times[s->frames - 1], s->fps);
+    else printf(", no times (--rate)\n");
+    printf("mesh: %lld vertices, %lld polygons%s\n", (long long)s->vertices, (long long)s->faces, s->uv ? ", uv" : "");
+    printf("objects: %lld\n", (long long)s->objects);
+    for (int64_t i = 0; i < s->objects && s->object_names; i++) printf("  '%s'\n", s->object_names[i]);
+}
+
+static void say(su_tool *tool, const su_sequence_take *t, const options *o)
+{
+    const su_anim *a = &t->anim;
+    su_note(tool, "%lld vertices (%lld in the file), %lld triangles; %.3g x %.3g x %.3g m", (long long)a->nbar,
+            (long long)a->N, (long long)a->T, t->size[0], t->size[1], t->size[2]);
+    double extent = fmax(t->size[0], fmax(t->size[1], t->size[2]));
+    if (t->unit_guessed)
+        su_warn(tool, "in metres the mesh would be %.3g m large; taking its unit as %.4g m (--unit says otherwise)",
+                extent / t->unit, t->unit);
+    else if (extent < 0.1 || extent > 50.0)
+        su_warn(tool, "the mesh is %.3g m large; if that is wrong, give --unit or --scale", extent);
+    if (!t->sequence->timed && o->rate <= 0.0 && t->sequence->frames > 1)
+        su_note(tool, "the files carry no times; taking 24 frames per second (--rate)");
+    if (t->moved_apart)
+        su_warn(tool, "%lld vertices share a place with others in the neutral pose and part later; the skin opens there",
+                (long long)t->moved_apart);
+    if (t->degenerate) su_note(tool, "%lld triangles without area were left out", (long long)t->degenerate);
+    su_note(tool, "%lld frames at %.6g fps from frame %.6g, no rig parameters", (long long)a->F, t->fps, t->frame_start);
+    su_stats_integer(tool, "frames", a->F);
+    su_stats_integer(tool, "vertices", a->nbar);
+    su_stats_integer(tool, "source_vertices", a->N);
+    su_stats_integer(tool, "triangles", a->T);
+    su_stats_number(tool, "diagonal", t->diagonal);
+}
+
+/* Digest of a pattern's files: those of a cache, or of the first frame. */
+static json_t *make_meta(su_tool *tool, const options *o, const char *path)
+{
+    const char *inputs[2];
+    int count = 0;
+    FILE *exists = fopen(path, "rb");
+    if (exists) fclose(exists), inputs[count++] = path;
+    if (o->neutral) inputs[count++] = o->neutral;
+    json_t *meta = su_tool_meta(tool, "supple.anim", 1, inputs, count);
+    if (meta) json_object_set_new(meta, "source", json_string(su_base_name(path)));
+    return meta;
+}
+
+su_status import_sequence(su_tool *tool, const options *o, const char *path)
+{
+    su_sequence *sequence = NULL;
+    su_sequence_take take = {0};
+    su_status status = SU_OK;
+    json_t *meta = NULL;
+    char clip[256];
+    double began = su_seconds();
+    if (o->objects.count || o->rigid.count)
+        return su_fail(&tool->err, SU_USAGE, "--object and --rigid are for rigged characters, not for mesh sequences");
+    SU_GO(su_sequence_open(path, o->neutral, &sequence, &tool->err));
+    if (o->list) {
+        list_sequence(sequence);
+        goto done;
+    }
+    su_sequence_options wanted = {.unit = import_unit(o), .scale = o->scale, .up = o->up > 0 ? o->up - 1 : 1,
+                                  .rate = o->rate, .fps = o->fps, .first = o->start, .last = o->end,
+                                  .neutral_frame = o->neutral_frame};
+    su_progress_stage(&tool->progress, 0.0, 0.5);
+    SU_GO(su_sequence_take_create(sequence, path, &wanted, &tool->progress, &take, &tool->err));
+    say(tool, &take, o);
+    su_stats_stage(tool, "read", su_seconds() - began);
+    if (tool->dry_run) goto done;
+    if (!(meta = make_meta(tool, o, path))) {
+        status = tool->err.status;
+        goto done;
+    }
+    snprintf(clip, sizeof clip, "%s", o->clip ? o->clip : su_base_name(path));
+    if (!o->clip) clip[strcspn(clip, ".%*?[")] = '\0';
+    began = su_seconds();
+    su_progress_stage(&tool->progress, 0.5, 1.0);
+    SU_GO(su_sequence_take_save(&take, tool->output, clip, meta, &tool->progress, &tool->err));
+    su_stats_stage(tool, "write", su_seconds() - began);
+done:
+    json_decref(meta);
+    su_sequence_take_free(&take);
+    su_sequence_close(sequence);
+    return status;
+}
