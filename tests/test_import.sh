@@ -42,7 +42,7 @@ compare morph_stress_test/MorphStressTest.gltf
 refuse() {   # DESCRIPTION STATUS WORDS ARGUMENTS...
     what=$1 want=$2 words=$3
     shift 3
-    supple import "$@" -o bad.anim.npz >out.txt 2>err.txt
+    supple import "$@" --progress none -o bad.anim.npz >out.txt 2>err.txt
     got=$?
     lines=$(wc -l <err.txt)
     [ $got = "$want" ] && [ "$lines" = 1 ] && grep -q "$words" err.txt && [ ! -e bad.anim.npz ] && [ -z "$(ls | grep tmp)" ]

@@ -1,6 +1,7 @@
 #include "clips.h"
 
 #include "core/file.h"
+#include "rig/sequence_params.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -8,6 +9,9 @@
 #include <string.h>
 
 #define STILL 1e-4   /* a parameter that stays this near to the neutral pose is none */
+#define REST 1e-2    /* of the motion may lie outside the principal coordinates */
+
+enum { MOST_COORDINATES = 12 };
 
 void clips_stem(const char *path, char *out, size_t room)
 {
@@ -75,8 +79,7 @@ static su_status join_parameters(clips *c, su_error *err)
         }
     }
     c->params = su_arena_alloc(&c->arena, c->frames * c->s, sizeof *c->params);
-    c->range = su_arena_alloc(&c->arena, c->s, sizeof *c->range);
-    if (!c->params || !c->range) return su_fail(err, SU_AGAIN, "not enough memory for the parameters");
+    if (!c->params) return su_fail(err, SU_AGAIN, "not enough memory for the parameters");
     for (int i = 0; i < c->count; i++) {
         const su_anim *anim = &c->anim[i];
         for (int64_t k = 0; k < anim->s; k++) {
@@ -85,6 +88,46 @@ static su_status join_parameters(clips *c, su_error *err)
                 c->params[(c->first[i] + f) * c->s + to] = anim->params[f * anim->s + k];
         }
     }
+    return SU_OK;
+}
+
+static void release(void *pointer, size_t length)
+{
+    (void)length;
+    free(pointer);
+}
+
+/* Clips without a rig: principal coordinates of their skins. */
+static su_status make_parameters(clips *c, su_error *err)
+{
+    const su_anim *a = &c->anim[0];
+    double *basis = NULL;
+    SU_TRY(su_sequence_basis(c->count, c->anim, MOST_COORDINATES, REST, &basis, &c->s, err));
+    su_status status = su_arena_adopt(&c->arena, basis, 0, release, err);
+    if (status != SU_OK) {
+        free(basis);
+        return status;
+    }
+    c->basis = basis;
+    c->names = su_arena_alloc(&c->arena, c->s, sizeof *c->names);
+    char *texts = su_arena_alloc(&c->arena, c->s, 32);
+    c->params = su_arena_alloc(&c->arena, c->frames * c->s, sizeof *c->params);
+    if (!c->names || !texts || !c->params) return su_fail(err, SU_AGAIN, "not enough memory for the parameters");
+    for (int64_t k = 0; k < c->s; k++) {
+        snprintf(texts + 32 * k, 32, "motion%lld", (long long)k);
+        c->names[k] = texts + 32 * k;
+    }
+    for (int i = 0; i < c->count; i++)
+        for (int64_t f = 0; f < c->anim[i].F; f++)
+            su_sequence_project(a->nbar, a->neutral, c->s, basis, c->anim[i].points + 3 * a->nbar * f,
+                                c->params + (c->first[i] + f) * c->s);
+    return SU_OK;
+}
+
+static su_status measure_range(clips *c, su_error *err)
+{
+    c->range = su_arena_alloc(&c->arena, c->s, sizeof *c->range);
+    if (!c->range) return su_fail(err, SU_AGAIN, "not enough memory for the parameters");
     for (int64_t k = 0; k < c->s; k++) {
         double low = 0.0, high = 0.0;
         for (int64_t f = 0; f < c->frames; f++) {
@@ -110,7 +153,13 @@ su_status clips_load(su_tool *tool, clips *out)
         if (i > 0) SU_TRY(check_same(&out->anim[0], tool->inputs.items[0], &out->anim[i], path, &tool->err));
         out->first[i + 1] = out->frames += out->anim[i].F;
     }
-    return join_parameters(out, &tool->err);
+    int with = 0;
+    for (int i = 0; i < count; i++) with += out->anim[i].s > 0;
+    if (with > 0 && with < count)
+        return su_fail(&tool->err, SU_INPUT, "some clips have rig parameters and others have none; they have no pose space "
+                                             "in common");
+    SU_TRY(with ? join_parameters(out, &tool->err) : make_parameters(out, &tool->err));
+    return measure_range(out, &tool->err);
 }
 
 void clips_free(clips *c)

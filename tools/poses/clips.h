@@ -17,6 +17,7 @@ typedef struct clips {
     const char **names;        /* (s) parameters that differ from the neutral pose anywhere */
     double *params;            /* (frames,s) */
     double *range;             /* (s) spread, the neutral pose included */
+    double *basis;             /* (s,3 nbar) where the clips have no parameters of their own; owned by the arena */
 } clips;
 
 /* Loads all inputs; they must be one character. */

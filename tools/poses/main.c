@@ -2,6 +2,7 @@
 #include "clips.h"
 #include "core/file.h"
 #include "core/tool.h"
+#include "geometry/mat3.h"
 #include "io/poses.h"
 #include "rig/pose_selection.h"
 
@@ -22,6 +23,16 @@ typedef struct selection {
     double *distance, *scale;
 } selection;
 
+static double diagonal_of(const su_anim *anim)
+{
+    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
+    for (int64_t i = 0; i < 3 * anim->nbar; i++) {
+        low[i % 3] = fmin(low[i % 3], anim->neutral[i]);
+        high[i % 3] = fmax(high[i % 3], anim->neutral[i]);
+    }
+    return su_distance3(low, high);
+}
+
 static su_status choose(su_tool *tool, const options *o, clips *c, selection *out)
 {
     su_error *err = &tool->err;
@@ -37,7 +48,10 @@ static su_status choose(su_tool *tool, const options *o, clips *c, selection *ou
     given = su_arena_alloc(&c->arena, o->at.count, sizeof *given);
     if (!out->picked || !out->distance || !out->scale || !given) return su_fail(err, SU_AGAIN, "not enough memory");
     for (int i = 0; i < o->at.count; i++) SU_TRY(clips_find(c, &tool->inputs, o->at.items[i], &given[i], err));
-    SU_TRY(su_parameter_scales(&c->anim[0], c->s, c->names, c->range, out->scale, err));
+    if (c->basis)
+        for (int64_t k = 0; k < c->s; k++) out->scale[k] = 1.0 / (sqrt((double)c->anim[0].nbar) * diagonal_of(&c->anim[0]));
+    else
+        SU_TRY(su_parameter_scales(&c->anim[0], c->s, c->names, c->range, out->scale, err));
     return su_select_poses(c->frames, c->s, c->params, out->scale, o->at.count, given, most, o->m > 0 ? 0.0 : STOP,
                            out->picked, out->distance, &out->m, err);
 }
@@ -97,6 +111,7 @@ static su_status fill(const clips *c, const selection *chosen, su_poses *out, su
     out->neutral = a->neutral, out->triangles = a->triangles, out->param_scale = chosen->scale;
     out->weights = a->weights, out->bone_segments = a->bone_segments, out->bone_rest = a->bone_rest;
     out->bone_parent = a->bone_parent, out->morphs = a->morphs, out->rigid = a->rigid;
+    if (c->basis) out->mean_size = 3 * out->nbar, out->param_mean = a->neutral, out->param_basis = c->basis;
     for (int64_t i = 0; i < out->m; i++) fill_pose(c, chosen->picked[i], i, out);
     return SU_OK;
 }

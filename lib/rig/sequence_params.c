@@ -1,0 +1,80 @@
+#include "rig/sequence_params.h"
+
+#include "core/memory.h"
+
+#include <lapacke.h>
+#include <math.h>
+#include <stdlib.h>
+
+enum { MOST_FRAMES = 256 };
+
+/* rows (count,n): displacement from the neutral skin at frames spread over all clips. */
+static void spread_frames(int clips, const su_anim *anims, int64_t total, int64_t count, double *rows)
+{
+    int64_t n = 3 * anims[0].nbar, before = 0;
+    int clip = 0;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t frame = count > 1 ? i * (total - 1) / (count - 1) : 0;
+        while (clip + 1 < clips && frame >= before + anims[clip].F) before += anims[clip++].F;
+        const float *points = anims[clip].points + n * (frame - before);
+        for (int64_t k = 0; k < n; k++) rows[n * i + k] = (double)points[k] - anims[0].neutral[k];
+    }
+}
+
+su_status su_sequence_basis(int clips, const su_anim *anims, int64_t most, double rest, double **basis, int64_t *s,
+                            su_error *err)
+{
+    su_arena scratch = {0};
+    su_status status = SU_OK;
+    int64_t n = 3 * anims[0].nbar, total = 0;
+    *basis = NULL, *s = 0;
+    for (int i = 0; i < clips; i++) total += anims[i].F;
+    int64_t count = total < MOST_FRAMES ? total : MOST_FRAMES;
+    double *rows = su_arena_alloc(&scratch, count * n, sizeof *rows);
+    double *gram = su_arena_alloc(&scratch, count * count, sizeof *gram);
+    double *value = su_arena_alloc(&scratch, count, sizeof *value);
+    if (!rows || !gram || !value) {
+        status = su_fail(err, SU_AGAIN, "not enough memory for parameters of %lld frames", (long long)count);
+        goto done;
+    }
+    spread_frames(clips, anims, total, count, rows);
+    double trace = 0.0, kept = 0.0;
+    for (int64_t i = 0; i < count; i++)   /* method of snapshots: far fewer frames than vertices */
+        for (int64_t j = 0; j <= i; j++) {
+            double sum = 0.0;
+            for (int64_t k = 0; k < n; k++) sum += rows[n * i + k] * rows[n * j + k];
+            gram[count * i + j] = gram[count * j + i] = sum;
+            if (i == j) trace += sum;
+        }
+    if (LAPACKE_dsyev(LAPACK_ROW_MAJOR, 'V', 'L', (lapack_int)count, gram, (lapack_int)count, value) != 0) {
+        status = su_fail(err, SU_NUMERICS, "the principal motions of the sequence could not be found");
+        goto done;
+    }
+    while (*s < most && *s < count && trace - kept > rest * trace && value[count - 1 - *s] > 1e-12 * trace)
+        kept += value[count - 1 - (*s)++];
+    SU_GO(SU_ALLOC(basis, *s * n, "principal motions", err));
+    for (int64_t c = 0; c < *s; c++) {
+        double *row = *basis + n * c, norm = 0.0;
+        for (int64_t i = 0; i < count; i++)
+            for (int64_t k = 0; k < n; k++) row[k] += gram[count * i + count - 1 - c] * rows[n * i + k];
+        int64_t largest = 0;
+        for (int64_t k = 0; k < n; k++) {
+            norm += row[k] * row[k];
+            if (fabs(row[k]) > fabs(row[largest])) largest = k;
+        }
+        norm = row[largest] < 0.0 ? -sqrt(norm) : sqrt(norm);   /* one sign, whatever LAPACK gives */
+        for (int64_t k = 0; k < n; k++) row[k] /= norm;
+    }
+done:
+    su_arena_free(&scratch);
+    return status;
+}
+
+void su_sequence_project(int64_t nbar, const double *mean, int64_t s, const double *basis, const float *points, double *p)
+{
+    for (int64_t c = 0; c < s; c++) {
+        double sum = 0.0;
+        for (int64_t k = 0; k < 3 * nbar; k++) sum += basis[3 * nbar * c + k] * ((double)points[k] - mean[k]);
+        p[c] = sum;
+    }
+}

@@ -1,0 +1,107 @@
+#!/bin/sh
+# Mesh sequences: what comes in goes out in the world, seams are welded unless they open, and clips without a rig get
+# parameters.
+set -u
+work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT && cd "$work" || exit 1
+n=0
+ok() { n=$((n + 1)); if [ "$1" = 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; fi; }
+python=
+for p in python3 /usr/bin/python3; do [ -n "$python" ] || { "$p" -c 'import numpy' 2>/dev/null && python=$p; }; done
+[ -n "$python" ] || { echo "ok 1 - mesh sequences # skip no numpy"; echo "1..1"; exit 0; }
+
+# Two boxes of quads as one strip each, every quad with vertices of its own; 20 frames that bend and travel. At frame 7
+# alone the vertices 1 and 4 of the seam between the first two quads part.
+cat >make.py <<'PY'
+import numpy as np
+quads, points = [], []
+for i in range(6):
+    for corner in ((i, 0), (i + 1, 0), (i + 1, 1), (i, 1)):
+        points.append((corner[0], corner[1], 0.1 * corner[0] * corner[1]))
+    quads.append([4 * i + 1, 4 * i + 2, 4 * i + 3, 4 * i + 4])
+rest = np.array(points, float)
+for f in range(20):
+    p = rest.copy()
+    a = 0.1 * f * rest[:, 0] / 6
+    p[:, 0], p[:, 2] = rest[:, 0] * np.cos(a) + 0.3 * f, rest[:, 2] + rest[:, 0] * np.sin(a)
+    if f == 7:
+        p[1, 1] -= 0.25
+    np.save("frame%02d.npy" % f, p)
+    with open("strip.%04d.obj" % (f + 1001), "w") as o:
+        o.write("o strip\n")
+        for v in p:
+            o.write("v %.9g %.9g %.9g\n" % tuple(v))
+        for q in quads:
+            o.write("f %d %d %d %d\n" % tuple(q))
+PY
+"$python" make.py
+supple import 'strip.%04d.obj' --rate 25 -o strip.anim.npz 2>log.txt; ok $? "a numbered OBJ sequence"
+supple import 'strip.*.obj' --rate 25 -q -o glob.anim.npz 2>>log.txt; ok $? "the same as a glob"
+grep -q "1 vertices share a place" log.txt; ok $? "the vertex that parts is reported"
+cat >check.py <<'PY'
+import json, sys, zipfile
+import numpy as np
+a, meta = np.load("strip.anim.npz"), json.loads(zipfile.ZipFile("strip.anim.npz").read("meta.json"))
+assert a["points"].shape[1] == 15, a["points"].shape    # 14 corners of the strip, and one that parts
+assert a["face_counts"].tolist() == [4] * 6 and a["face_indices"].tolist() == list(range(24))
+assert meta["fps"] == 25 and meta["frame_start"] == 1001 and abs(a["times"][0] - 1001 / 25) < 1e-9
+for f in range(20):
+    p = a["points"][f].astype(float)[a["source_vertex"]] @ a["root"][f][:3, :3].T + a["root"][f][:3, 3]
+    want = np.load("frame%02d.npy" % f)
+    assert abs(p - want).max() < 2e-6 * 8, (f, abs(p - want).max())
+g = np.load("glob.anim.npz")
+assert all((a[k] == g[k]).all() for k in a.files if k != "meta.json")
+PY
+"$python" check.py; ok $? "root frame times points are the file's positions; polygons, order and frame numbers stay"
+
+supple import 'strip.%04d.obj' --rate 25 --fps 50 -q -o fine.anim.npz && "$python" - <<'PY'
+import numpy as np
+a, b = np.load("strip.anim.npz"), np.load("fine.anim.npz")
+assert len(b["times"]) == 39 and abs(b["points"][::2] - a["points"]).max() < 1e-6
+PY
+ok $? "--fps keeps the frames it hits"
+supple poses strip.anim.npz -m 4 -o strip.poses.npz 2>log.txt && "$python" - <<'PY'
+import numpy as np
+a, p = np.load("strip.anim.npz"), np.load("strip.poses.npz")
+mean, basis = p["param_mean"], p["param_basis"]
+assert (mean == p["neutral"].ravel()).all() and abs(basis @ basis.T - np.eye(len(basis))).max() < 1e-9
+d = a["points"].reshape(20, -1).astype(float) - mean
+rest = d - (d @ basis.T) @ basis
+assert (rest ** 2).sum() < 0.011 * (d ** 2).sum()
+for i in range(4):
+    assert abs(basis @ (p["shapes"][i].ravel() - mean) - p["params"][i]).max() < 1e-9
+PY
+ok $? "principal coordinates of a clip without a rig: orthonormal, 99 % of the motion, 0 at the neutral"
+
+refuse() {   # DESCRIPTION STATUS WORDS ARGUMENTS...
+    what=$1 want=$2 words=$3
+    shift 3
+    supple import "$@" --progress none -o bad.npz >out.txt 2>err.txt
+    got=$?
+    [ $got = "$want" ] && [ "$(wc -l <err.txt)" = 1 ] && grep -q "$words" err.txt && [ ! -e bad.npz ]
+    result=$?
+    [ $result = 0 ] || { echo "# status $got"; sed 's/^/# /' err.txt; }
+    ok $result "$what"
+}
+cp strip.1001.obj one.0001.obj && sed '$d' strip.1002.obj >one.0002.obj
+refuse "frames of different topology" 3 "one.0002.obj" 'one.%04d.obj'
+sed 's/^v 1 .*/v nan 0 0/' strip.1001.obj >nan.obj
+refuse "positions that are not numbers" 3 "nan.obj" nan.obj
+refuse "a sequence that is not there" 3 "no file" 'none.%04d.obj'
+refuse "a frame that is not there" 2 "20 frames" 'strip.%04d.obj' --neutral-frame 20
+
+bone=$SUPPLE_DATA/mesh_sequences/bone
+if [ -f "$bone/Bone_Anim.abc" ]; then
+    supple import -q "$bone/Bone_Anim.abc" -o abc.npz && supple import -q "$bone/obj/bone_%04d.obj" -o obj.npz && "$python" - <<'PY'
+import numpy as np
+a, o = np.load("abc.npz"), np.load("obj.npz")
+def world(x, f):
+    return x["points"][f].astype(float)[x["source_vertex"]] @ x["root"][f][:3, :3].T + x["root"][f][:3, 3]
+assert len(a["times"]) == 400 and len(o["times"]) == 48
+for f in range(48):   # the OBJ frames are samples 201 to 248
+    assert abs(world(a, 201 + f) - world(o, f)).max() < 4e-6, f
+PY
+    ok $? "Alembic and OBJ frames of the same motion agree"
+else
+    n=$((n + 1)); echo "ok $n - Alembic and OBJ frames agree # skip no data"
+fi
+echo "1..$n"
