@@ -82,9 +82,9 @@ refuse() {   # DESCRIPTION STATUS WORDS ARGUMENTS...
     [ $result = 0 ] || { echo "# status $got"; sed 's/^/# /' err.txt; }
     ok $result "$what"
 }
-cp strip.1001.obj one.0001.obj && sed '$d' strip.1002.obj >one.0002.obj
+cp strip.1001.obj one.0001.obj && sed -e 2d -e '$d' strip.1002.obj >one.0002.obj
 refuse "frames of different topology" 3 "one.0002.obj" 'one.%04d.obj'
-sed 's/^v 1 .*/v nan 0 0/' strip.1001.obj >nan.obj
+sed 's/^v 6 .*/v nan 0 0/' strip.1001.obj >nan.obj
 refuse "positions that are not numbers" 3 "nan.obj" nan.obj
 refuse "a sequence that is not there" 3 "no file" 'none.%04d.obj'
 refuse "a frame that is not there" 2 "20 frames" 'strip.%04d.obj' --neutral-frame 20
