@@ -4,6 +4,7 @@
 #include "fem/elastic.h"
 
 #include "core/memory.h"
+#include "fem/tet_lanes.h"
 #include "geometry/mat3.h"
 #include "geometry/rotation.h"
 
@@ -289,7 +290,7 @@ su_status su_elastic_create(su_elastic *elastic, int64_t n, const double *vertic
     su_elastic_set_material(elastic, young, poisson);
     SU_GO(build_pattern(elastic, err));
     double *scratch;
-    SU_GO(SU_ALLOC(&scratch, 144 * BATCH, "element matrices", err));
+    SU_GO(SU_ALLOC(&scratch, BATCH / SU_LANES * SU_LANE_STIFFNESS, "element matrices", err));
     elastic->scratch = scratch;
     status = SU_OK;
 done:
@@ -374,28 +375,24 @@ void su_elastic_force(const su_elastic *elastic, const double *y, double *force,
     }
 }
 
-/* Adds the blocks of one tet's matrix that lie in block columns [first, last). */
-static void scatter_tet(const su_elastic *elastic, int64_t e, const double K[144], int64_t first, int64_t last,
-                        su_sparse *out)
+/* Adds the blocks of one tet's matrix that lie in block columns [first, last). K as su_tet_stiffness_lanes leaves it, from
+ * the tet's lane on. */
+static void scatter_tet(const su_elastic *elastic, int64_t e, const double *K, int64_t first, int64_t last, su_sparse *out)
 {
-    for (int b = 0; b < 4; b++) {
-        int64_t f = elastic->free_index[elastic->tets[4 * e + b]];
-        if (f < first || f >= last) continue;
-        double *column[3] = {out->value + out->start[3 * f], out->value + out->start[3 * f + 1],
-                             out->value + out->start[3 * f + 2]};
-        for (int a = 0; a < 4; a++) {
-            int64_t place = elastic->scatter[16 * e + 4 * a + b];
-            if (place < 0) continue;
-            const double *block = K + 36 * a + 3 * b;
+    const int32_t *tet = elastic->tets + 4 * e;
+    for (int a = 0; a < 4; a++)
+        for (int b = a; b < 4; b++, K += 9 * SU_LANES) {
+            int64_t f = elastic->free_index[tet[a]], g = elastic->free_index[tet[b]];
+            if (f < 0 || g < 0) continue;
+            int64_t low = f < g ? f : g;
+            if (low < first || low >= last) continue;
+            int64_t row = f < g ? SU_LANES : 3 * SU_LANES, column = f < g ? 3 * SU_LANES : SU_LANES;
+            int64_t place = a == b ? 0 : 3 + 3 * (int64_t)elastic->scatter[16 * e + (f < g ? 4 * b + a : 4 * a + b)];
             for (int c = 0; c < 3; c++) {
-                if (a == b) {
-                    for (int r = c; r < 3; r++) column[c][r - c] += block[12 * r + c];
-                } else {
-                    for (int r = 0; r < 3; r++) column[c][3 - c + 3 * place + r] += block[12 * r + c];
-                }
+                double *to = out->value + out->start[3 * low + c] + place - c;
+                for (int r = a == b ? c : 0; r < 3; r++) to[r] += K[r * row + c * column];
             }
         }
-    }
 }
 
 void su_elastic_stiffness(const su_elastic *elastic, const double *y, bool project, su_sparse *K, int threads)
@@ -409,14 +406,15 @@ void su_elastic_stiffness(const su_elastic *elastic, const double *y, bool proje
         for (int64_t from = 0; from < elastic->t; from += BATCH) {
             int64_t to = from + BATCH < elastic->t ? from + BATCH : elastic->t;
 #pragma omp for schedule(static)
+            for (int64_t e = from; e < to; e += SU_LANES)
+                su_tet_stiffness_lanes(elastic->material, project, (int)(to - e < SU_LANES ? to - e : SU_LANES),
+                                       elastic->tets + 4 * e, y, elastic->inverse + 9 * e, elastic->volume + e,
+                                       elastic->mu + e, elastic->lambda + e,
+                                       part + (e - from) / SU_LANES * SU_LANE_STIFFNESS);
             for (int64_t e = from; e < to; e++) {
-                double F[9], H[81];
-                gradient(elastic, y, e, F);
-                su_material_derivative(elastic->material, elastic->mu[e], elastic->lambda[e], F, project, H);
-                tet_stiffness(elastic->inverse + 9 * e, elastic->volume[e], H, part + 144 * (e - from));
+                int64_t group = (e - from) / SU_LANES, lane = (e - from) % SU_LANES;
+                scatter_tet(elastic, e, part + group * SU_LANE_STIFFNESS + lane, first, last, K);
             }
-            for (int64_t e = from; e < to; e++)
-                scatter_tet(elastic, e, part + 144 * (e - from), first, last, K);
 #pragma omp barrier
         }
     }

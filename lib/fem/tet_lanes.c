@@ -1,0 +1,256 @@
+/* With F = U diag(s) V' and a variation of corner b, u_b g_b', in the frame of U and V (g' = V'g) the derivative couples
+ * only the stretches with each other and the entries (i,j), (j,i) (material.c, spectrum):
+ *   K'_ab[i][i] = A_ii g'_a[i] g'_b[i] + sum_{j != i} (twist + flip)/2 g'_a[j] g'_b[j]
+ *   K'_ab[i][k] = A_ik g'_a[i] g'_b[k] + (flip - twist)/2 g'_a[k] g'_b[i],      K_ab = U K'_ab U'.
+ * Singular values by one-sided Jacobi, which is accurate for flat and inverted tets too. */
+#include "fem/tet_lanes.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef double lanes __attribute__((vector_size(8 * SU_LANES)));
+typedef int64_t mask __attribute__((vector_size(8 * SU_LANES)));
+
+#define INLINE static inline __attribute__((always_inline))
+/* Compiled for the vector units of several processors, chosen at load. */
+#if defined(__x86_64__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
+#define CLONES __attribute__((target_clones("avx512f", "fma", "default")))
+#else
+#define CLONES
+#endif
+
+INLINE lanes root(lanes x)
+{
+    lanes out;
+    for (int l = 0; l < SU_LANES; l++) out[l] = sqrt(x[l]);
+    return out;
+}
+
+INLINE lanes choose(mask m, lanes a, lanes b) { return (lanes)((m & (mask)a) | (~m & (mask)b)); }
+INLINE lanes larger(lanes a, lanes b) { return choose(a > b, a, b); }
+INLINE lanes magnitude(lanes x) { return (lanes)((mask)x & INT64_MAX); }
+
+INLINE bool any(mask m)
+{
+    int64_t sum = 0;
+    for (int l = 0; l < SU_LANES; l++) sum |= m[l];
+    return sum != 0;
+}
+
+/* Cosine and sine of the Jacobi rotation that makes a pair with diagonal p, q and product `off` orthogonal. */
+INLINE void jacobi(lanes p, lanes q, lanes off, lanes *c, lanes *s)
+{
+    lanes d = q - p, twice = 2.0 * off, one = (lanes){0} + 1.0;
+    lanes size = magnitude(d) + root(d * d + twice * twice);
+    lanes t = choose(d < 0.0, -twice, twice) / choose(size == 0.0, one, size);
+    *c = 1.0 / root(1.0 + t * t);
+    *s = t * *c;
+}
+
+INLINE void rotate_columns(lanes *m, int p, int q, lanes c, lanes s)
+{
+    for (int i = 0; i < 3; i++) {
+        lanes x = m[3 * i + p], y = m[3 * i + q];
+        m[3 * i + p] = c * x - s * y;
+        m[3 * i + q] = s * x + c * y;
+    }
+}
+
+INLINE lanes column_dot(const lanes *m, int p, int q)
+{
+    return m[p] * m[q] + m[3 + p] * m[3 + q] + m[6 + p] * m[6 + q];
+}
+
+/* Where `swap`: column q takes p's place, and minus p takes q's (stays a rotation). */
+INLINE void exchange(lanes *m, int p, int q, mask swap)
+{
+    for (int i = 0; i < 3; i++) {
+        lanes x = m[3 * i + p], y = m[3 * i + q];
+        m[3 * i + p] = choose(swap, y, x);
+        m[3 * i + q] = choose(swap, -x, y);
+    }
+}
+
+/* B in: F; out: F V. Columns of U, V proper; s descending in size, the sign on the last. Lanes that have lost two
+ * dimensions get some rotation of the right kind. */
+INLINE void singular_values(lanes B[9], lanes U[9], lanes s[3], lanes V[9])
+{
+    lanes zero = {0}, one = zero + 1.0;
+    for (int i = 0; i < 9; i++) V[i] = i % 4 == 0 ? one : zero;
+    for (int sweep = 0; sweep < 5; sweep++)
+        for (int p = 0; p < 2; p++)
+            for (int q = p + 1; q < 3; q++) {
+                lanes c, t;
+                jacobi(column_dot(B, p, p), column_dot(B, q, q), column_dot(B, p, q), &c, &t);
+                rotate_columns(B, p, q, c, t);
+                rotate_columns(V, p, q, c, t);
+            }
+    lanes size[3];
+    for (int k = 0; k < 3; k++) size[k] = column_dot(B, k, k);
+    static const int order[3][2] = {{0, 1}, {0, 2}, {1, 2}};
+    for (int k = 0; k < 3; k++) {
+        int p = order[k][0], q = order[k][1];
+        mask swap = size[p] < size[q];
+        exchange(B, p, q, swap);
+        exchange(V, p, q, swap);
+        lanes x = size[p];
+        size[p] = choose(swap, size[q], x), size[q] = choose(swap, x, size[q]);
+    }
+    s[0] = root(size[0]), s[1] = root(size[1]);
+    lanes u[3], w[3], dot = zero, length = zero;
+    for (int i = 0; i < 3; i++) u[i] = choose(s[0] > 0.0, B[3 * i] / s[0], i == 0 ? one : zero);
+    /* A second direction from B, or any one across the first where B has none. */
+    mask flat = s[1] <= 1e-14 * s[0];
+    for (int i = 0; i < 3; i++) {
+        lanes spare = choose(magnitude(u[0]) < 0.6, i == 0 ? one : zero, i == 1 ? one : zero);
+        w[i] = choose(flat, spare, B[3 * i + 1] / choose(flat, one, s[1]));
+        dot += w[i] * u[i];
+    }
+    for (int i = 0; i < 3; i++) w[i] -= dot * u[i], length += w[i] * w[i];
+    length = root(length);
+    for (int i = 0; i < 3; i++) U[3 * i] = u[i], U[3 * i + 1] = w[i] / length;
+    for (int i = 0; i < 3; i++) {
+        int j = 3 * ((i + 1) % 3), k = 3 * ((i + 2) % 3);
+        U[3 * i + 2] = U[j] * U[k + 1] - U[k] * U[j + 1];
+    }
+    s[2] = B[2] * U[2] + B[5] * U[5] + B[8] * U[8];
+}
+
+/* As spectrum() in material.c. */
+INLINE void spectrum(su_material material, lanes mu, lanes lambda, const lanes s[3], lanes A[9], lanes twist[3], lanes flip[3])
+{
+    lanes square = s[0] * s[0] + s[1] * s[1] + s[2] * s[2];
+    if (material == SU_NEOHOOKEAN) lambda += 5.0 / 6.0 * mu, mu *= 4.0 / 3.0;
+    lanes c = mu * (1.0 - 1.0 / (square + 1.0)), d = 2.0 * mu / ((square + 1.0) * (square + 1.0));
+    lanes pressure = lambda * (s[0] * s[1] * s[2] - 1.0) - 0.75 * mu;
+    lanes trace = 0.5 * (square - 3.0), stretch = s[0] + s[1] + s[2] - 3.0;
+    for (int k = 0; k < 3; k++) {
+        int i = (k + 1) % 3, j = (k + 2) % 3;
+        lanes off;
+        if (material == SU_STVK) {
+            twist[k] = mu * (s[i] * s[i] - s[i] * s[j] + s[j] * s[j] - 1.0) + lambda * trace;
+            flip[k] = mu * (s[i] * s[i] + s[i] * s[j] + s[j] * s[j] - 1.0) + lambda * trace;
+            A[4 * k] = mu * (3.0 * s[k] * s[k] - 1.0) + lambda * (trace + s[k] * s[k]);
+            off = lambda * s[i] * s[j];
+        } else if (material == SU_NEOHOOKEAN) {
+            twist[k] = c + pressure * s[k];
+            flip[k] = c - pressure * s[k];
+            A[4 * k] = c + d * s[k] * s[k] + lambda * s[i] * s[i] * s[j] * s[j];
+            off = d * s[i] * s[j] + lambda * s[k] * s[k] * s[i] * s[j] + pressure * s[k];
+        } else {
+            twist[k] = 2.0 * mu + (2.0 * lambda * stretch - 4.0 * mu) / larger(s[i] + s[j], (lanes){0} + 1e-6);
+            flip[k] = 2.0 * mu;
+            A[4 * k] = 2.0 * mu + lambda;
+            off = lambda;
+        }
+        A[3 * i + j] = A[3 * j + i] = off;
+    }
+}
+
+/* Negative eigenvalues of the symmetric A become 0. */
+INLINE void clip_stretches(lanes A[9])
+{
+    lanes zero = {0}, one = zero + 1.0, q[9];
+    lanes second = A[0] * A[4] - A[1] * A[1];
+    lanes third = A[8] * second - A[0] * A[5] * A[5] - A[4] * A[2] * A[2] + 2.0 * A[1] * A[2] * A[5];
+    if (!any(~((A[0] > 0.0) & (second > 0.0) & (third > 0.0)))) return;   /* definite in all lanes, as mostly */
+    for (int i = 0; i < 9; i++) q[i] = i % 4 == 0 ? one : zero;
+    for (int sweep = 0; sweep < 5; sweep++)
+        for (int p = 0; p < 2; p++)
+            for (int r = p + 1; r < 3; r++) {
+                lanes c, s;
+                jacobi(A[4 * p], A[4 * r], A[3 * p + r], &c, &s);
+                rotate_columns(A, p, r, c, s);
+                for (int i = 0; i < 3; i++) {
+                    lanes x = A[3 * p + i], y = A[3 * r + i];
+                    A[3 * p + i] = c * x - s * y, A[3 * r + i] = s * x + c * y;
+                }
+                rotate_columns(q, p, r, c, s);
+            }
+    lanes w[3] = {larger(A[0], zero), larger(A[4], zero), larger(A[8], zero)};
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++)
+            A[3 * i + j] = w[0] * q[3 * i] * q[3 * j] + w[1] * q[3 * i + 1] * q[3 * j + 1] + w[2] * q[3 * i + 2] * q[3 * j + 2];
+}
+
+/* One block: K = U K' U', g and h the gradients of the two corners in the frame of V. */
+INLINE void block(const lanes A[9], const lanes even[3], const lanes odd[3], const lanes U[9], const lanes *g,
+                  const lanes *h, lanes *out)
+{
+    lanes inner[9], half[9], product[3];
+    for (int k = 0; k < 3; k++) product[k] = g[k] * h[k];
+    for (int i = 0; i < 3; i++) {
+        int j = (i + 1) % 3, k = (i + 2) % 3;   /* even, odd: numbered by the index that the pair lacks */
+        inner[4 * i] = A[4 * i] * product[i] + even[k] * product[j] + even[j] * product[k];
+        inner[3 * j + k] = A[3 * j + k] * g[j] * h[k] + odd[i] * g[k] * h[j];
+        inner[3 * k + j] = A[3 * j + k] * g[k] * h[j] + odd[i] * g[j] * h[k];
+    }
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++)
+            half[3 * i + j] = inner[3 * i] * U[3 * j] + inner[3 * i + 1] * U[3 * j + 1] + inner[3 * i + 2] * U[3 * j + 2];
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++)
+            out[3 * i + j] = U[3 * i] * half[j] + U[3 * i + 1] * half[3 + j] + U[3 * i + 2] * half[6 + j];
+}
+
+INLINE void gather(int count, const int32_t *tets, const double *y, const double *inverse, lanes edges[9], lanes inv[9])
+{
+    for (int l = 0; l < SU_LANES; l++) {
+        int from = l < count ? l : count - 1;
+        const double *a = y + 3 * (int64_t)tets[4 * from];
+        for (int c = 0; c < 3; c++) {
+            const double *b = y + 3 * (int64_t)tets[4 * from + 1 + c];
+            for (int i = 0; i < 3; i++) edges[3 * i + c][l] = b[i] - a[i];
+        }
+        for (int i = 0; i < 9; i++) inv[i][l] = inverse[9 * from + i];
+    }
+}
+
+CLONES void su_tet_stiffness_lanes(su_material material, bool project, int count, const int32_t *tets, const double *y,
+                                   const double *inverse, const double *volume, const double *mu, const double *lambda,
+                                   double *K)
+{
+    static const int slot[4][4] = {{0, 1, 2, 3}, {1, 4, 5, 6}, {2, 5, 7, 8}, {3, 6, 8, 9}};
+    lanes edges[9], inv[9], F[9], U[9], s[3], V[9], A[9], twist[3], flip[3], g[9], m, l, v, zero = {0};
+    gather(count, tets, y, inverse, edges, inv);
+    for (int k = 0; k < SU_LANES; k++) {
+        int from = k < count ? k : count - 1;
+        m[k] = mu[from], l[k] = lambda[from], v[k] = volume[from];
+    }
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++)
+            F[3 * i + j] = edges[3 * i] * inv[j] + edges[3 * i + 1] * inv[3 + j] + edges[3 * i + 2] * inv[6 + j];
+    singular_values(F, U, s, V);
+    switch (material) {   /* constant in each call, so that the branches inside fold */
+    case SU_STVK: spectrum(SU_STVK, m, l, s, A, twist, flip); break;
+    case SU_NEOHOOKEAN: spectrum(SU_NEOHOOKEAN, m, l, s, A, twist, flip); break;
+    default: spectrum(SU_COROTATIONAL, m, l, s, A, twist, flip);
+    }
+    if (project) {
+        clip_stretches(A);
+        for (int k = 0; k < 3; k++) twist[k] = larger(twist[k], zero), flip[k] = larger(flip[k], zero);
+    }
+    lanes even[3], odd[3];
+    for (int i = 0; i < 9; i++) A[i] *= v;
+    for (int k = 0; k < 3; k++) even[k] = 0.5 * v * (flip[k] + twist[k]), odd[k] = 0.5 * v * (flip[k] - twist[k]);
+    for (int a = 0; a < 3; a++)
+        for (int j = 0; j < 3; j++)
+            g[3 * a + j] = inv[3 * a] * V[j] + inv[3 * a + 1] * V[3 + j] + inv[3 * a + 2] * V[6 + j];
+    lanes *out = (lanes *)__builtin_assume_aligned(K, 64);
+    for (int a = 0; a < 3; a++)
+        for (int b = a; b < 3; b++) block(A, even, odd, U, g + 3 * a, g + 3 * b, out + 9 * slot[a + 1][b + 1]);
+    /* Corner 0 from the sums being zero: K_0b = -sum_a K_ab, K_00 = -sum_b K_0b. */
+    for (int b = 1; b < 4; b++)
+        for (int i = 0; i < 3; i++)
+            for (int j = 0; j < 3; j++) {
+                lanes sum = zero;
+                for (int a = 1; a < 4; a++) {
+                    const lanes *from = out + 9 * slot[a][b];
+                    sum += a <= b ? from[3 * i + j] : from[3 * j + i];
+                }
+                out[9 * slot[0][b] + 3 * i + j] = -sum;
+            }
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++)
+            out[3 * i + j] = -(out[9 + 3 * i + j] + out[18 + 3 * i + j] + out[27 + 3 * i + j]);
+}

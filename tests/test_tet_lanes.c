@@ -1,0 +1,99 @@
+/* The stiffness in vector lanes against the same tet by itself. */
+#include "box.h"
+#include "fem/elastic.h"
+#include "fem/tet_lanes.h"
+#include "geometry/mat3.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "near.h"
+
+static const double rest[12] = {0.1, 0.2, 0, 1.1, 0.1, 0.2, 0.2, 1.2, -0.1, 0.1, 0.3, 1.3};
+static const int32_t corners[32] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
+                                    16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31};
+
+/* Kinds of deformation: none, small, large, flat, inverted, squashed in two directions, turned, stretched. */
+static void deform(int kind, uint64_t *state, double y[12])
+{
+    double F[9];
+    for (int i = 0; i < 9; i++) F[i] = i % 4 == 0;
+    double noise = kind == 0 ? 0 : kind == 1 ? 1e-3 : 0.4;
+    for (int i = 0; i < 9; i++) F[i] += noise * box_random(state);
+    for (int j = 0; j < 3; j++) {
+        if (kind == 3) F[6 + j] = 0.3 * F[j] - 0.2 * F[3 + j];
+        if (kind == 4) F[6 + j] = -F[6 + j];
+        if (kind == 5) F[3 + j] *= 1e-3, F[6 + j] *= 1e-3;
+        if (kind == 6) {
+            double x = F[j];
+            F[j] = -F[3 + j], F[3 + j] = x;
+        }
+        if (kind == 7) F[j] *= 3;
+    }
+    for (int v = 0; v < 4; v++) su_mulv3(F, rest + 3 * v, y + 3 * v);
+}
+
+static void lanes_agree_with_single_tets(void **unused)
+{
+    (void)unused;
+    uint64_t state = 5;
+    double *K = aligned_alloc(64, SU_LANE_STIFFNESS * sizeof *K);
+    for (int material = SU_STVK; material <= SU_COROTATIONAL; material++)
+        for (int project = 0; project < 2; project++)
+            for (int count = SU_LANES; count > 0; count -= 5) {
+                double y[12 * SU_LANES], inverse[9 * SU_LANES], volume[SU_LANES], mu[SU_LANES], lambda[SU_LANES];
+                for (int l = 0; l < SU_LANES; l++) {
+                    deform(l, &state, y + 12 * l);
+                    su_tet_rest(rest, rest, inverse + 9 * l, volume + l);
+                    mu[l] = 2 + box_random(&state), lambda[l] = 7 + 3 * box_random(&state);
+                }
+                su_tet_stiffness_lanes(material, project, count, corners, y, inverse, volume, mu, lambda, K);
+                for (int l = 0; l < count; l++) {
+                    double one[144], size = 0;
+                    su_tet_elastic(material, mu[l], lambda[l], inverse + 9 * l, volume[l], y + 12 * l, project, NULL, one,
+                                   NULL);
+                    for (int i = 0; i < 144; i++) size = fmax(size, fabs(one[i]));
+                    int block = 0;
+                    for (int a = 0; a < 4; a++)
+                        for (int b = a; b < 4; b++, block++)
+                            for (int i = 0; i < 3; i++)
+                                for (int j = 0; j < 3; j++)
+                                    assert_near(K[SU_LANES * (9 * block + 3 * i + j) + l] / size,
+                                                one[12 * (3 * a + i) + 3 * b + j] / size, 1e-12);
+                }
+            }
+    free(K);
+}
+
+/* Where two singular values vanish the projected derivative is not unique; it must stay finite and symmetric. */
+static void a_collapsed_tet_stays_finite(void **unused)
+{
+    (void)unused;
+    double *K = aligned_alloc(64, SU_LANE_STIFFNESS * sizeof *K), y[24] = {0}, inverse[18], volume[2];
+    double mu[2] = {1, 1}, lambda[2] = {3, 3};
+    for (int v = 0; v < 4; v++) y[3 * v] = rest[3 * v];   /* onto a line; the other onto a point */
+    for (int l = 0; l < 2; l++) su_tet_rest(rest, rest, inverse + 9 * l, volume + l);
+    for (int material = SU_STVK; material <= SU_COROTATIONAL; material++) {
+        su_tet_stiffness_lanes(material, true, 2, corners, y, inverse, volume, mu, lambda, K);
+        for (int l = 0; l < 2; l++)
+            for (int i = 0; i < 9 * SU_LANE_BLOCKS; i++) assert_true(isfinite(K[SU_LANES * i + l]));
+        for (int l = 0; l < 2; l++)
+            for (int i = 0; i < 3; i++) assert_true(K[SU_LANES * (36 + 4 * i) + l] > -1e-9);
+    }
+    free(K);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lanes_agree_with_single_tets),
+        cmocka_unit_test(a_collapsed_tet_stays_finite),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
