@@ -222,12 +222,10 @@ static su_status number(work *w, su_cage *out, int32_t *piece_tet, su_error *err
     out->mesh.n = vertices, out->mesh.t = tets;
     SU_GO(SU_ALLOC(&out->mesh.x, 3 * vertices, "flesh vertices", err));
     SU_GO(SU_ALLOC(&out->mesh.tets, 4 * tets, "flesh tets", err));
-    SU_GO(SU_ALLOC(&out->solid, tets, "flesh tets", err));
     SU_GO(SU_ALLOC(&out->inside, vertices, "flesh vertices", err));
     for (int64_t a = 0; a < w->pieces.count; a++) {
         int64_t e = w->tet_of[a];
         int32_t *tet = out->mesh.tets + 4 * (int64_t)piece_tet[a];
-        out->solid[piece_tet[a]] = w->pieces.solid[e];
         for (int i = 0; i < 4; i++) {
             int32_t node = l->tets[4 * e + i];
             tet[i] = corner[4 * a + i];
@@ -365,7 +363,6 @@ done:
 void su_cage_free(su_cage *cage)
 {
     su_tets_free(&cage->mesh);
-    free(cage->solid);
     free(cage->inside);
     free(cage->points);
     memset(cage, 0, sizeof *cage);

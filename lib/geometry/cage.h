@@ -16,7 +16,6 @@ typedef struct su_cage_point {
 
 typedef struct su_cage {
     su_tets mesh;
-    uint8_t *solid;            /* (t) the middle of the tet lies inside the skin */
     uint8_t *inside;           /* (n) the node lies inside the skin */
     int64_t point_count;       /* surface vertices first, then samples on triangles */
     su_cage_point *points;     /* (point_count) */

@@ -77,7 +77,7 @@ static int compare_pairs(const void *a, const void *b)
 
 /* Runs from a (element at, -1: none) to b (element to) with winding number w at a, joining what inside stretches connect.
  * Crossings with `skip` do not count. Returns the winding number at b. */
-static double probe(scene *s, const double *a, int32_t at, const double *b, int32_t to, double w, int32_t skip, bool link)
+static double probe(scene *s, const double *a, int32_t at, const double *b, int32_t to, double w, int32_t skip)
 {
     int32_t found = 0;
     double d[3];
@@ -94,11 +94,11 @@ static double probe(scene *s, const double *a, int32_t at, const double *b, int3
     }
     qsort(s->crossings, (size_t)found, sizeof *s->crossings, compare_crossings);
     for (int32_t k = 0; k < found; k++) {
-        if (link && w > 0.5) join(s, at, s->crossings[k].local);
+        if (w > 0.5) join(s, at, s->crossings[k].local);
         w -= s->crossings[k].sign;
         at = s->crossings[k].local;
     }
-    if (link && w > 0.5) join(s, at, to);
+    if (w > 0.5) join(s, at, to);
     return w;
 }
 
@@ -189,7 +189,7 @@ static void probe_between(scene *s)
         if (!seen && point_within(s, s->list[k], point[count])) element[count++] = 4 + k;
     }
     for (int k = 0; k < count; k++)
-        for (int i = 3; i >= 0; i--) w[k] = probe(s, node(s, i), i, point[k], element[k], node_winding(s, i), element[k], true);
+        for (int i = 3; i >= 0; i--) w[k] = probe(s, node(s, i), i, point[k], element[k], node_winding(s, i), element[k]);
     for (int k = 0; k < count; k++)
         for (int j = k + 1; j < count; j++) {
             int32_t item = s->list[element[k] - 4];
@@ -201,7 +201,7 @@ static void probe_between(scene *s)
                 if (su_dot3(d, n) * su_dot3(from, n) > 0.0) start -= su_dot3(from, n) > 0.0 ? 1.0 : -1.0;
             }
             /* the far end's own triangle is met at the end of the probe and must not count on the way */
-            probe(s, point[k], element[k], point[j], element[j], start, element[k], true);
+            probe(s, point[k], element[k], point[j], element[j], start, element[k]);
         }
 }
 
@@ -225,9 +225,9 @@ static void find_pieces(scene *s)
     join_neighbours(s);
     for (int k = 0; k < 6; k++) {
         int a = edges[k][0], b = edges[k][1];
-        double end = probe(s, node(s, a), a, node(s, b), b, node_winding(s, a), -1, true);
+        double end = probe(s, node(s, a), a, node(s, b), b, node_winding(s, a), -1);
         /* a probe through an edge or corner of the skin miscounts: then both its ends are tried on their own */
-        if (fabs(end - node_winding(s, b)) > 0.5) probe(s, node(s, b), b, node(s, a), a, node_winding(s, b), -1, true);
+        if (fabs(end - node_winding(s, b)) > 0.5) probe(s, node(s, b), b, node(s, a), a, node_winding(s, b), -1);
     }
     if (pieces_left(s) > 1) probe_between(s);
 }
@@ -279,12 +279,10 @@ su_status su_pieces_create(const su_surface *surface, const su_lattice_items *it
     SU_GO(SU_ALLOC(&p.first, lattice->t + 1, "lattice pieces", err));
     SU_GO(SU_ALLOC(&p.of_item, lattice->item_start[lattice->cut], "lattice pieces", err));
     SU_GO(SU_ALLOC(&p.of_node, 4 * lattice->t, "lattice pieces", err));
-    SU_GO(SU_ALLOC(&p.solid, lattice->t, "lattice pieces", err));
     for (int64_t e = 0; e < lattice->t; e++) {
         p.first[e] = (int32_t)p.count;
         if (e >= lattice->cut) {
             for (int i = 0; i < 4; i++) p.of_node[4 * e + i] = lattice->winding[lattice->tets[4 * e + i]] > 0.5 ? (int32_t)p.count : -1;
-            p.solid[e] = 1;
             p.count++;
             continue;
         }
@@ -303,9 +301,6 @@ su_status su_pieces_create(const su_surface *surface, const su_lattice_items *it
             if (k < 4) p.of_node[4 * e + k] = counts ? name[root] : -1;
             else p.of_item[lattice->item_start[e] + k - 4] = name[root];
         }
-        double middle[3] = {0, 0, 0};
-        for (int i = 0; i < 12; i++) middle[i % 3] += 0.25 * node(&s, i / 3)[i % 3];
-        p.solid[e] = probe(&s, node(&s, 0), -1, middle, -1, node_winding(&s, 0), -1, false) > 0.5;
     }
     p.first[lattice->t] = (int32_t)p.count;
     *out = p;
@@ -326,6 +321,5 @@ void su_pieces_free(su_pieces *pieces)
     free(pieces->first);
     free(pieces->of_item);
     free(pieces->of_node);
-    free(pieces->solid);
     memset(pieces, 0, sizeof *pieces);
 }

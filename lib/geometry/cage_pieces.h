@@ -9,7 +9,6 @@ typedef struct su_pieces {
     int32_t *first;            /* (t + 1) pieces of each tet */
     int32_t *of_item;          /* (cut items, as lattice->items) piece of each */
     int32_t *of_node;          /* (t,4) piece of each node that lies inside, else -1 */
-    uint8_t *solid;            /* (t) the middle of the tet lies inside the skin */
 } su_pieces;
 
 su_status su_pieces_create(const su_surface *surface, const su_lattice_items *items, const su_lattice *lattice, su_pieces *out,

@@ -11,7 +11,7 @@ typedef struct su_winding su_winding;
 su_status su_winding_create(const su_boxtree *tree, const double *x, const int32_t *triangles, su_winding **out, su_error *err);
 void su_winding_free(su_winding *winding);
 
-/* Winding number at p, within about 0.01 of the exact sum. Thread-safe. */
+/* Winding number at p, within about 0.05 of the exact sum. Thread-safe. */
 double su_winding_at(const su_winding *winding, const double p[3]);
 
 #endif

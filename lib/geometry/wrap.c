@@ -197,7 +197,7 @@ static void remove_tet(wrap *w, int32_t e)
     }
 }
 
-/* Removes boundary tets that hold no point of the skin and lie outside it. */
+/* Removes boundary tets that hold no point of the skin and no node inside it. */
 static int64_t peel(wrap *w)
 {
     const su_tets *m = &w->cage->mesh;
@@ -208,7 +208,7 @@ static int64_t peel(wrap *w)
             if (w->dead[e] || w->head[e] >= 0) continue;
             bool inside = false;
             for (int i = 0; i < 4; i++) inside |= w->cage->inside[m->tets[4 * e + i]];
-            if ((w->cage->solid[e] && inside) || !removable(w, (int32_t)e)) continue;
+            if (inside || !removable(w, (int32_t)e)) continue;
             remove_tet(w, (int32_t)e);
             removed++;
         }
@@ -346,7 +346,6 @@ static su_status compress(wrap *w, su_error *err)
     for (int64_t e = 0; e < m->t; e++) {
         if (w->dead[e]) continue;
         for (int i = 0; i < 4; i++) m->tets[4 * t + i] = vertex[m->tets[4 * e + i]];
-        cage->solid[t] = cage->solid[e];
         tet[e] = (int32_t)t++;
     }
     m->n = n, m->t = t;

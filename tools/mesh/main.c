@@ -230,7 +230,7 @@ static su_status run(su_tool *tool, const options *o)
     su_flesh_settings settings = su_flesh_defaults();
     settings.method = (su_mesh_method)o->method, settings.tets = o->tets, settings.edge_length = o->edge_length;
     settings.child_seconds = o->seconds, settings.child_memory = (int64_t)(o->memory * 1073741824.0);
-    settings.folder = getenv("TMPDIR"), settings.tetgen = getenv("SUPPLE_TETGEN");
+    settings.folder = getenv("TMPDIR");
     settings.threads = tool->threads, settings.progress = &tool->progress;
     settings.say = say, settings.context = tool;
     started = su_seconds();
