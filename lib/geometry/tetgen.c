@@ -3,7 +3,9 @@
 #include "core/memory.h"
 #include "geometry/mat3.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,13 +117,10 @@ static const char *last_line(char *text)
 
 static void remove_folder(const char *folder)
 {
-    static const char *const names[] = {"skin.smesh", "skin.1.node", "skin.1.ele", "skin.1.face", "skin.1.edge", "skin.1.smesh",
-                                        "skin.1.poly", "skin.1.neigh", "skin.1.mtr", "skin_skipped.face", "skin_skipped.node", "skin_skipped.smesh"};
-    char path[600];
-    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
-        snprintf(path, sizeof path, "%s/%s", folder, names[k]);
-        unlink(path);
-    }
+    DIR *list = opendir(folder);
+    for (struct dirent *entry; list && (entry = readdir(list));)
+        if (strcmp(entry->d_name, ".") && strcmp(entry->d_name, "..")) unlinkat(dirfd(list), entry->d_name, 0);
+    if (list) closedir(list);
     rmdir(folder);
 }
 
