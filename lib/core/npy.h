@@ -1,4 +1,4 @@
-/* The .npy header and element conversions; shared by the archive reader and writer, not for other modules. */
+/* The .npy header and element conversions; shared by the archive reader and writer and by caches that stream. */
 #ifndef SU_CORE_NPY_H
 #define SU_CORE_NPY_H
 

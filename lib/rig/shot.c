@@ -194,7 +194,8 @@ static su_status allocate(su_shot *shot, su_error *err)
     int64_t F = shot->F, s = shot->s;
     shot->cut = su_arena_alloc(&shot->arena, F, sizeof *shot->cut);
     shot->pivot = su_arena_alloc(&shot->arena, F + 1, sizeof *shot->pivot);
-    shot->points_second = su_arena_alloc(&shot->arena, F * 3 * shot->nbar, sizeof *shot->points_second);
+    int64_t splined = shot->target.frames_only ? 0 : F * 3 * shot->nbar;
+    shot->points_second = su_arena_alloc(&shot->arena, splined, sizeof *shot->points_second);
     shot->params = su_arena_alloc(&shot->arena, F * s, sizeof *shot->params);
     shot->params_second = su_arena_alloc(&shot->arena, F * s, sizeof *shot->params_second);
     shot->quaternion = su_arena_alloc(&shot->arena, F * 4, sizeof *shot->quaternion);
@@ -223,7 +224,7 @@ static su_status fill(su_shot *shot, const char *path, int teleport_count, const
     else
         SU_TRY(map_params(shot, path, unknown, err));
     split_roots(shot);
-    SU_TRY(spline_points(shot, err));
+    if (shot->target.frames_only) return SU_OK;   /* second derivatives stay 0 */
     spline(shot, shot->s, shot->params, shot->params_second);
     spline(shot, 4, shot->quaternion, shot->quaternion_second);
     spline(shot, 3, shot->translation, shot->translation_second);
@@ -282,7 +283,8 @@ typedef struct segment {
 /* Past the end of a piece its last frame holds. */
 static segment segment_at(const su_shot *shot, int64_t frame, double t)
 {
-    if (frame + 1 >= shot->F || (t > 0.0 && shot->cut[frame + 1])) return (segment){frame, 1.0, 0.0, 0.0, 0.0};
+    if (frame + 1 >= shot->F || shot->target.frames_only || (t > 0.0 && shot->cut[frame + 1]))
+        return (segment){frame, 1.0, 0.0, 0.0, 0.0};
     double a = 1.0 - t;
     return (segment){frame + 1, a, t, (a * a * a - a) / 6.0, (t * t * t - t) / 6.0};
 }
@@ -299,7 +301,8 @@ static void sample_skin(const su_shot *shot, segment at, int64_t frame, int64_t 
 {
     int64_t columns = 3 * shot->nbar;
     const float *f0 = shot->anim->points + frame * columns, *f1 = shot->anim->points + at.next * columns;
-    const float *m0 = shot->points_second + frame * columns, *m1 = shot->points_second + at.next * columns;
+    bool splined = !shot->target.frames_only;
+    const float *m0 = splined ? shot->points_second + frame * columns : f0, *m1 = splined ? shot->points_second + at.next * columns : f0;
     for (int64_t k = 0; k < count; k++) {
         int64_t from = 3 * (list ? (int64_t)list[k] : k);
         for (int64_t c = 0; c < 3; c++)

@@ -19,6 +19,7 @@ typedef struct su_shot_target {
     const json_t *param_names;   /* array of s strings, from meta; NULL: parameters match by position */
     const double *psd_params, *psd_shapes, *psd_rbf;   /* NULL where nothing is sculpted */
     const double *param_mean, *param_basis;            /* PCA parameters of plain sequences; NULL: none */
+    bool frames_only;            /* sampled at fraction 0 alone: no splines, no memory that grows with frames x vertices */
 } su_shot_target;
 
 typedef struct su_shot su_shot;

@@ -1,0 +1,53 @@
+/* Vertex caches out to other programs: one interface, one format behind it by the name's extension. Frames stream, with
+ * memory for the topology and a few frames; a cache appears under its final name only when whole. */
+#ifndef SU_IO_CACHE_H
+#define SU_IO_CACHE_H
+
+#include "core/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum su_cache_format {
+    SU_CACHE_AUTO,   /* by extension */
+    SU_CACHE_ABC,    /* Alembic: a PolyMesh an object */
+    SU_CACHE_USD,    /* .usda: a Mesh an object */
+    SU_CACHE_PC2,
+    SU_CACHE_MDD,
+    SU_CACHE_OBJ,    /* numbered files: run.%04d.obj */
+    SU_CACHE_NPY     /* (frames,vertices,3) f32 */
+} su_cache_format;
+#define SU_CACHE_FORMATS "auto|abc|usda|pc2|mdd|obj|npy"
+
+/* What all frames share. Borrowed for the life of the writer. */
+typedef struct su_cache_layout {
+    int64_t frames, vertices, faces, corners, uvs, objects;
+    const int32_t *face_counts;      /* (faces) counter-clockwise from outside */
+    const int32_t *face_indices;     /* (corners) into vertices */
+    const float *uv;                 /* (uvs,2); NULL: none */
+    const int32_t *uv_indices;       /* (corners) */
+    const int32_t *object_ids;       /* (vertices); NULL: one object */
+    const char *const *object_names; /* (objects) */
+    const double *object_xform;      /* (objects,4,4) row-major, p_world = X p; NULL: identity. abc and usda only */
+    double fps, frame_start, frame_step;   /* frame k has the number frame_start + k frame_step, its time is number / fps */
+    bool velocities, normals;        /* frames bring them; formats without a place for them leave them out */
+    double unit;                     /* m: of one unit of the positions */
+    char up;                         /* 'y' or 'z' ('x'): for formats that say so */
+    const char *application;         /* "supple 0.1.0" */
+    const char *provenance;          /* one line; NULL: none */
+} su_cache_layout;
+
+typedef struct su_cache_writer su_cache_writer;
+
+/* SU_USAGE where the extension is not known or the pattern of an OBJ sequence is missing; else as the formats fail. */
+su_status su_cache_create(const char *path, su_cache_format format, const su_cache_layout *layout,
+                          su_cache_writer **out, su_error *err);
+/* Next frame: points (vertices,3), velocities (vertices,3; units/s), normals (vertices,3). */
+su_status su_cache_frame(su_cache_writer *writer, const float *points, const float *velocities, const float *normals,
+                         su_error *err);
+/* Frees the writer in every case. SU_FAILED where frames are missing. */
+su_status su_cache_commit(su_cache_writer *writer, su_error *err);
+/* Drops everything written. NULL is fine. */
+void su_cache_abandon(su_cache_writer *writer);
+
+#endif

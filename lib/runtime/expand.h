@@ -1,0 +1,39 @@
+/* From the welded skin in the root frame back to what the artist's program sees: source vertices, units, up axis, space. */
+#ifndef SU_RUNTIME_EXPAND_H
+#define SU_RUNTIME_EXPAND_H
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "io/anim.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef enum su_space {
+    SU_SPACE_WORLD,
+    SU_SPACE_ROOT,      /* without the motion of the root frame */
+    SU_SPACE_LOCAL      /* of each object: what its transform object_xform takes to the world */
+} su_space;
+
+typedef struct su_expand {
+    const su_anim *anim;
+    su_space space;
+    double convert[16];      /* metres, y up -> output units and up axis */
+    double *inverse;         /* (objects,16) world metres to object space; local space only */
+    double *object_xform;    /* (objects,16) object to output world; local space only */
+    su_arena arena;
+} su_expand;
+
+/* unit: metres of one output unit; up 'x', 'y' or 'z'. anim is borrowed for the life of expand. SU_INPUT where indices of
+ * the source vertices are missing or an object's transform cannot be inverted. */
+su_status su_expand_create(const su_anim *anim, su_space space, double unit, char up, su_expand *expand, su_error *err);
+void su_expand_free(su_expand *expand);
+
+/* points (nbar,3) of a frame, root frame, m -> out (N,3). vectors: values are displacements, not positions. Thread-safe. */
+void su_expand_frame(const su_expand *expand, int64_t frame, const double *points, bool vectors, float *out);
+
+/* Point normals of the source vertices at positions out (N,3): area-weighted over the artist's polygons, joined over
+ * welded vertices. scratch (nbar,3), normals (N,3). */
+void su_expand_normals(const su_anim *anim, const float *positions, double *scratch, float *normals);
+
+#endif
