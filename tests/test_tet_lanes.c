@@ -46,9 +46,9 @@ static void lanes_agree_with_single_tets(void **unused)
     double *K = aligned_alloc(64, SU_LANE_STIFFNESS * sizeof *K);
     for (int material = SU_STVK; material <= SU_COROTATIONAL; material++)
         for (int project = 0; project < 2; project++)
-            for (int count = SU_LANES; count > 0; count -= 5) {
-                double y[12 * SU_LANES], inverse[9 * SU_LANES], volume[SU_LANES], mu[SU_LANES], lambda[SU_LANES];
-                for (int l = 0; l < SU_LANES; l++) {
+            for (int count = SU_TET_LANES; count > 0; count -= 5) {
+                double y[12 * SU_TET_LANES], inverse[9 * SU_TET_LANES], volume[SU_TET_LANES], mu[SU_TET_LANES], lambda[SU_TET_LANES];
+                for (int l = 0; l < SU_TET_LANES; l++) {
                     deform(l, &state, y + 12 * l);
                     su_tet_rest(rest, rest, inverse + 9 * l, volume + l);
                     mu[l] = 2 + box_random(&state), lambda[l] = 7 + 3 * box_random(&state);
@@ -64,7 +64,7 @@ static void lanes_agree_with_single_tets(void **unused)
                         for (int b = a; b < 4; b++, block++)
                             for (int i = 0; i < 3; i++)
                                 for (int j = 0; j < 3; j++)
-                                    assert_near(K[SU_LANES * (9 * block + 3 * i + j) + l] / size,
+                                    assert_near(K[SU_TET_LANES * (9 * block + 3 * i + j) + l] / size,
                                                 one[12 * (3 * a + i) + 3 * b + j] / size, 1e-12);
                 }
             }
@@ -82,9 +82,9 @@ static void a_collapsed_tet_stays_finite(void **unused)
     for (int material = SU_STVK; material <= SU_COROTATIONAL; material++) {
         su_tet_stiffness_lanes(material, true, 2, corners, y, inverse, volume, mu, lambda, K);
         for (int l = 0; l < 2; l++)
-            for (int i = 0; i < 9 * SU_LANE_BLOCKS; i++) assert_true(isfinite(K[SU_LANES * i + l]));
+            for (int i = 0; i < 9 * SU_LANE_BLOCKS; i++) assert_true(isfinite(K[SU_TET_LANES * i + l]));
         for (int l = 0; l < 2; l++)
-            for (int i = 0; i < 3; i++) assert_true(K[SU_LANES * (36 + 4 * i) + l] > -1e-9);
+            for (int i = 0; i < 3; i++) assert_true(K[SU_TET_LANES * (36 + 4 * i) + l] > -1e-9);
     }
     free(K);
 }

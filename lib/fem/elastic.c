@@ -290,7 +290,7 @@ su_status su_elastic_create(su_elastic *elastic, int64_t n, const double *vertic
     su_elastic_set_material(elastic, young, poisson);
     SU_GO(build_pattern(elastic, err));
     double *scratch;
-    SU_GO(SU_ALLOC(&scratch, BATCH / SU_LANES * SU_LANE_STIFFNESS, "element matrices", err));
+    SU_GO(SU_ALLOC(&scratch, BATCH / SU_TET_LANES * SU_LANE_STIFFNESS, "element matrices", err));
     elastic->scratch = scratch;
     status = SU_OK;
 done:
@@ -381,12 +381,12 @@ static void scatter_tet(const su_elastic *elastic, int64_t e, const double *K, i
 {
     const int32_t *tet = elastic->tets + 4 * e;
     for (int a = 0; a < 4; a++)
-        for (int b = a; b < 4; b++, K += 9 * SU_LANES) {
+        for (int b = a; b < 4; b++, K += 9 * SU_TET_LANES) {
             int64_t f = elastic->free_index[tet[a]], g = elastic->free_index[tet[b]];
             if (f < 0 || g < 0) continue;
             int64_t low = f < g ? f : g;
             if (low < first || low >= last) continue;
-            int64_t row = f < g ? SU_LANES : 3 * SU_LANES, column = f < g ? 3 * SU_LANES : SU_LANES;
+            int64_t row = f < g ? SU_TET_LANES : 3 * SU_TET_LANES, column = f < g ? 3 * SU_TET_LANES : SU_TET_LANES;
             int64_t place = a == b ? 0 : 3 + 3 * (int64_t)elastic->scatter[16 * e + (f < g ? 4 * b + a : 4 * a + b)];
             for (int c = 0; c < 3; c++) {
                 double *to = out->value + out->start[3 * low + c] + place - c;
@@ -406,13 +406,13 @@ void su_elastic_stiffness(const su_elastic *elastic, const double *y, bool proje
         for (int64_t from = 0; from < elastic->t; from += BATCH) {
             int64_t to = from + BATCH < elastic->t ? from + BATCH : elastic->t;
 #pragma omp for schedule(static)
-            for (int64_t e = from; e < to; e += SU_LANES)
-                su_tet_stiffness_lanes(elastic->material, project, (int)(to - e < SU_LANES ? to - e : SU_LANES),
+            for (int64_t e = from; e < to; e += SU_TET_LANES)
+                su_tet_stiffness_lanes(elastic->material, project, (int)(to - e < SU_TET_LANES ? to - e : SU_TET_LANES),
                                        elastic->tets + 4 * e, y, elastic->inverse + 9 * e, elastic->volume + e,
                                        elastic->mu + e, elastic->lambda + e,
-                                       part + (e - from) / SU_LANES * SU_LANE_STIFFNESS);
+                                       part + (e - from) / SU_TET_LANES * SU_LANE_STIFFNESS);
             for (int64_t e = from; e < to; e++) {
-                int64_t group = (e - from) / SU_LANES, lane = (e - from) % SU_LANES;
+                int64_t group = (e - from) / SU_TET_LANES, lane = (e - from) % SU_TET_LANES;
                 scatter_tet(elastic, e, part + group * SU_LANE_STIFFNESS + lane, first, last, K);
             }
 #pragma omp barrier

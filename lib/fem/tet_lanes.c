@@ -8,8 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-typedef double lanes __attribute__((vector_size(8 * SU_LANES)));
-typedef int64_t mask __attribute__((vector_size(8 * SU_LANES)));
+typedef double lanes __attribute__((vector_size(8 * SU_TET_LANES)));
+typedef int64_t mask __attribute__((vector_size(8 * SU_TET_LANES)));
 
 #define INLINE static inline __attribute__((always_inline))
 /* Compiled for the vector units of several processors, chosen at load. */
@@ -22,7 +22,7 @@ typedef int64_t mask __attribute__((vector_size(8 * SU_LANES)));
 INLINE lanes root(lanes x)
 {
     lanes out;
-    for (int l = 0; l < SU_LANES; l++) out[l] = sqrt(x[l]);
+    for (int l = 0; l < SU_TET_LANES; l++) out[l] = sqrt(x[l]);
     return out;
 }
 
@@ -33,7 +33,7 @@ INLINE lanes magnitude(lanes x) { return (lanes)((mask)x & INT64_MAX); }
 INLINE bool any(mask m)
 {
     int64_t sum = 0;
-    for (int l = 0; l < SU_LANES; l++) sum |= m[l];
+    for (int l = 0; l < SU_TET_LANES; l++) sum |= m[l];
     return sum != 0;
 }
 
@@ -195,7 +195,7 @@ INLINE void block(const lanes A[9], const lanes even[3], const lanes odd[3], con
 
 INLINE void gather(int count, const int32_t *tets, const double *y, const double *inverse, lanes edges[9], lanes inv[9])
 {
-    for (int l = 0; l < SU_LANES; l++) {
+    for (int l = 0; l < SU_TET_LANES; l++) {
         int from = l < count ? l : count - 1;
         const double *a = y + 3 * (int64_t)tets[4 * from];
         for (int c = 0; c < 3; c++) {
@@ -213,7 +213,7 @@ CLONES void su_tet_stiffness_lanes(su_material material, bool project, int count
     static const int slot[4][4] = {{0, 1, 2, 3}, {1, 4, 5, 6}, {2, 5, 7, 8}, {3, 6, 8, 9}};
     lanes edges[9], inv[9], F[9], U[9], s[3], V[9], A[9], twist[3], flip[3], g[9], m, l, v, zero = {0};
     gather(count, tets, y, inverse, edges, inv);
-    for (int k = 0; k < SU_LANES; k++) {
+    for (int k = 0; k < SU_TET_LANES; k++) {
         int from = k < count ? k : count - 1;
         m[k] = mu[from], l[k] = lambda[from], v[k] = volume[from];
     }
