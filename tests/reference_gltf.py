@@ -23,7 +23,7 @@ WIDTH = {"SCALAR": 1, "VEC2": 2, "VEC3": 3, "VEC4": 4, "MAT4": 16}
 class Gltf:
     def __init__(self, path):
         raw = open(path, "rb").read()
-        self.folder, blob = os.path.dirname(path), None
+        self.folder, self.seen, blob = os.path.dirname(path), {}, None
         if raw[:4] == b"glTF":
             at = 12
             while at < len(raw):
@@ -52,10 +52,14 @@ class Gltf:
         stride = v.get("byteStride", item)
         start = v.get("byteOffset", 0) + offset
         data = self.buffers[v["buffer"]]
-        rows = [np.frombuffer(data, kind, width, start + i * stride) for i in range(count)]
-        return np.array(rows).reshape(count, width)
+        return np.ndarray((count, width), kind, data, start, (stride, np.dtype(kind).itemsize))
 
     def accessor(self, index):
+        if index not in self.seen:
+            self.seen[index] = self.read_accessor(index)
+        return self.seen[index]
+
+    def read_accessor(self, index):
         a = self.json["accessors"][index]
         kind, width, count = COMPONENT[a["componentType"]], WIDTH[a["type"]], a["count"]
         if "bufferView" in a:

@@ -90,6 +90,28 @@ else
     skip "damaged glTF files" "no data"
 fi
 hand=$SUPPLE_DATA/hand_left/left.glb
-if [ -f "$hand" ]; then refuse "a file without animation" 3 "no animation" "$hand"
+if [ -f "$hand" ]; then
+    refuse "a file without animation" 3 "no animation" "$hand"
+    printf 'frame, index-finger-phalanx-distal.rx\n0,0\n12,-37.5\n24,-75\n' >curl.csv
+    printf 'frame,elbow.rx\n0,0\n1,1\n' >wrong.csv
+    printf 'frame,index-finger-phalanx-distal.rx\n0,0\n1\n' >short.csv
+    refuse "curves of a joint that does not exist" 3 "'elbow.rx'" "$hand" --clip wrong.csv
+    refuse "a table with a short row" 3 "short.csv:3" "$hand" --clip short.csv
+    supple import -q "$hand" --clip curl.csv --degrees -o curl.npz
+    if [ -n "$python" ]; then
+        "$python" - <<'PY'
+import json, zipfile
+import numpy as np
+a, meta = np.load("curl.npz"), json.loads(zipfile.ZipFile("curl.npz").read("meta.json"))
+p, names = a["params"], meta["param_names"]
+k = names.index("index-finger-phalanx-distal.rx")
+assert abs(p[:, k] - np.linspace(0, np.radians(-75), len(p))).max() < 1e-4, p[:, k]
+assert abs(np.delete(p, k, 1)).max() < 1e-4
+moved = abs(a["points"][-1] - a["neutral"]).max(1) > 1e-4
+w = a["weights"][:, meta["bone_names"].index("index-finger-phalanx-distal")]
+assert moved.any() and (w[moved] > 0).all()
+PY
+        ok $? "joint curves turn the joint they name, by what they say"
+    fi
 else skip "a file without animation" "no data"; fi
 echo "1..$n"

@@ -11,7 +11,7 @@
 
 typedef struct options {
     const char *clip, *neutral;
-    bool list;
+    bool list, degrees;
     double fps, rate, start, end, scale;
     int unit, up, neutral_frame;
     su_list objects, rigid;

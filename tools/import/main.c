@@ -14,13 +14,16 @@ int main(int argc, char **argv)
     options o = {.start = NAN, .end = NAN, .scale = 1.0, .neutral_frame = -1};
     const su_option table[] = {
         {.name = "clip", .kind = SU_OPT_TEXT, .target = &o.clip, .argument = "NAME",
-         .help = "Clip to import. Default: the only one, or the first."},
+         .help = "Clip to import. Default: the only one, or the first. A .csv gives joint curves instead: a column time (s) or "
+                 "frame, and JOINT.rx, .ry, .rz (rotation vector about the joint's own axes from its pose in the file, rad), "
+                 ".tx .. .tz, .sx .. .sz, or blend-shape names; a row is a key."},
+        {.name = "degrees", .kind = SU_OPT_FLAG, .target = &o.degrees, .help = "Angles of joint curves are in degrees."},
         {.name = "list", .kind = SU_OPT_FLAG, .target = &o.list,
          .help = "Print clips, meshes, joints and blend shapes of the file, and stop."},
         {.name = "fps", .kind = SU_OPT_NUMBER, .target = &o.fps, .argument = "HZ", .low = 0.01, .high = 10000.0,
          .help = "Frames per second. Default: the rate of the clip's own keys where that is 10 to 240, else 30."},
         {.name = "rate", .kind = SU_OPT_NUMBER, .target = &o.rate, .argument = "HZ", .low = 0.01, .high = 10000.0,
-         .help = "Frames per second of a mesh sequence whose files carry no times (.obj, .pc2). Default 24."},
+         .help = "Frames per second of a mesh sequence whose files carry no times (.obj, .pc2), and of the column frame in joint curves. Default 24."},
         {.name = "neutral", .kind = SU_OPT_TEXT, .target = &o.neutral, .argument = "OBJ",
          .help = "Neutral pose and faces of a mesh sequence; .pc2 and .mdd need it."},
         {.name = "neutral-frame", .kind = SU_OPT_INT, .target = &o.neutral_frame, .argument = "N", .low = -1, .high = 1e9,

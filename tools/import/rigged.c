@@ -3,19 +3,44 @@
 #include "core/file.h"
 #include "core/threads.h"
 #include "io/scene.h"
+#include "io/table.h"
 #include "rig/character.h"
+#include "rig/joint_curves.h"
 #include "rig/take.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+static bool ends_in(const char *text, const char *ending)
+{
+    size_t length = strlen(text), tail = strlen(ending);
+    return length > tail && strcasecmp(text + length - tail, ending) == 0;
+}
+
+/* --clip hand.csv: joint curves instead of a clip of the file. */
+static su_status curves_clip(su_tool *tool, const options *o, su_scene *scene, su_scene_clip *clip)
+{
+    su_table table;
+    char name[256];
+    SU_TRY(su_table_load(o->clip, &table, &tool->err));
+    snprintf(name, sizeof name, "%.*s", (int)strlen(su_base_name(o->clip)) - 4, su_base_name(o->clip));
+    su_status status = su_joint_curves(scene, &table, o->clip, name, o->rate > 0.0 ? o->rate : 24.0,
+                                       o->degrees ? M_PI / 180.0 : 1.0, clip, &tool->err);
+    su_table_free(&table);
+    return status;
+}
+
 /* The named clip; else the only one or the first, with a note. */
-static su_status choose_clip(su_tool *tool, const options *o, const char *path, const su_scene *scene,
+static su_status choose_clip(su_tool *tool, const options *o, const char *path, su_scene *scene, su_scene_clip *curves,
                              const su_scene_clip **clip)
 {
+    if (o->clip && ends_in(o->clip, ".csv")) {
+        *clip = curves;
+        return curves_clip(tool, o, scene, curves);
+    }
     if (scene->clips == 0)
-        return su_fail(&tool->err, SU_INPUT, "%s: the file has no animation; export it with a clip", path);
+        return su_fail(&tool->err, SU_INPUT, "%s: the file has no animation; give joint curves by --clip FILE.csv", path);
     *clip = &scene->clip[0];
     if (!o->clip) {
         if (scene->clips > 1)
@@ -74,6 +99,7 @@ su_status import_scene(su_tool *tool, const options *o, const char *path)
     su_take take = {0};
     su_take_range range;
     const su_scene_clip *clip = NULL;
+    su_scene_clip curves;
     json_t *meta = NULL;
     double began = su_seconds();
     su_child_limits limits = {.seconds = 300.0, .memory_bytes = (int64_t)16 << 30, .progress = &tool->progress};
@@ -83,7 +109,7 @@ su_status import_scene(su_tool *tool, const options *o, const char *path)
         print_scene(stdout, &scene);
         goto done;
     }
-    SU_GO(choose_clip(tool, o, path, &scene, &clip));
+    SU_GO(choose_clip(tool, o, path, &scene, &curves, &clip));
     SU_GO(su_take_frames(&scene, clip, o->fps, o->start, o->end, &range, &tool->err));
     su_character_options wanted = {.unit = import_unit(o), .up = o->up - 1, .objects = o->objects.items,
                                    .object_count = o->objects.count, .rigid = o->rigid.items,
@@ -110,7 +136,8 @@ su_status import_scene(su_tool *tool, const options *o, const char *path)
     su_stats_number(tool, "diagonal", character.diagonal);
     if (tool->dry_run) goto done;
 
-    if (!(meta = su_tool_meta(tool, "supple.anim", 1, &path, 1))) {
+    const char *const inputs[2] = {path, o->clip};
+    if (!(meta = su_tool_meta(tool, "supple.anim", 1, inputs, clip == &curves ? 2 : 1))) {
         status = tool->err.status;
         goto done;
     }
