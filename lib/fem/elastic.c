@@ -422,9 +422,9 @@ void su_elastic_stiffness(const su_elastic *elastic, const double *y, bool proje
 
 void su_elastic_add_couplings(const su_elastic *elastic, int64_t e, const double c[16], su_sparse *K)
 {
-    double block[144] = {0};
+    double block[SU_LANE_STIFFNESS] = {0}, *at = block;   /* one lane of it */
     for (int a = 0; a < 4; a++)
-        for (int b = 0; b < 4; b++)
-            for (int i = 0; i < 3; i++) block[12 * (3 * a + i) + 3 * b + i] = c[4 * a + b];
+        for (int b = a; b < 4; b++, at += 9 * SU_TET_LANES)
+            for (int i = 0; i < 3; i++) at[4 * i * SU_TET_LANES] = c[4 * a + b];
     scatter_tet(elastic, e, block, 0, elastic->free_count, K);
 }
