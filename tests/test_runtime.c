@@ -377,8 +377,8 @@ static void steps_agree_with_direct_evaluation(void **unused)
             for (int64_t i = 0; i < r.runtime.patch.skin_count; i++)
                 memcpy(input.skin + 3 * i, skin + 3 * r.runtime.patch.skin[i], 3 * sizeof(double));
             su_blend_evaluate(&r.runtime, input.p, k + 1, &pose.blend);
-            static const su_blend *const none[2] = {NULL, NULL};
-            su_pose_evaluate(&r.runtime, &input, none, &work, &pose);
+            const su_blend *none[2] = {NULL, NULL};
+            su_pose_evaluate(&r.runtime, 1, &input, &none, &work, &pose);
             su_pose_input all = {input.p, skin, {0}, {0}};
             memcpy(all.Q, input.Q, sizeof all.Q), memcpy(all.c, input.c, sizeof all.c);
             direct_pose(&r, &all, &pose, field, to);

@@ -49,7 +49,7 @@ static su_status make_panels(su_runtime_model *model, int64_t count, const signa
     su_panel *list = take(model, *panels, sizeof *list, err);
     if (!list) return SU_AGAIN;
     *out = list;
-    *entries = 0;
+    *entries = 8;   /* taps may read a little before a row */
     int64_t at = -1;
     for (int64_t k = 0; k < count; k++) {
         if (k > 0 && same_regions(sorted + k, sorted + k - 1)) {
@@ -129,6 +129,11 @@ static su_status choose_points(const su_model *source, su_runtime_model *model, 
         (*vertices)[k] = sorted[k].item;
         point_of[sorted[k].item] = (int32_t)k;
     }
+    model->panel_of_point = take(model, count, sizeof *model->panel_of_point, err);
+    if (!model->panel_of_point) { status = SU_AGAIN; goto done; }
+    for (int64_t p = 0; p < model->point_panels; p++)
+        for (int64_t k = 0; k < model->point_panel[p].count; k++)
+            model->panel_of_point[model->point_panel[p].first + k] = (int32_t)p;
     /* Corners that never move still shape their tets: they follow the points, without rows. */
     model->chosen = count;
     for (int64_t e = 0; e < source->c; e++)
@@ -170,53 +175,101 @@ static su_status pack_rows(su_runtime_model *model, const int32_t *point_of, su_
     return SU_OK;
 }
 
-static const su_panel *panel_of(const su_panel *panels, int64_t count, int64_t item)
+/* Columns of a corner's panel that land in columns at .. at + 7 of the tet's panel: taps, written where out is not NULL.
+ * Neighbouring columns with the same shift share a tap. */
+static int64_t find_taps(const su_runtime_model *model, const su_panel *tet, const su_panel *corner, int64_t at, su_tap *out)
 {
-    int64_t low = 0, high = count - 1;
-    while (low < high) {
-        int64_t middle = (low + high + 1) / 2;
-        if (panels[middle].first <= item) low = middle;
-        else high = middle - 1;
+    int64_t count = 0, shift = 0, from = 0;
+    for (int64_t j = at; j < at + 8 && j < tet->columns; j++) {
+        while (from < corner->columns && corner->modes[from] < tet->modes[j]) from++;
+        if (from == corner->columns) break;
+        if (corner->modes[from] != tet->modes[j]) continue;
+        if (count == 0 || from - j != shift) {
+            shift = from - j;
+            count++;
+            if (out) out[count - 1] = (su_tap){.offset = at + shift};
+        }
+        if (out) {
+            /* masks are numbered by their bits: (256,8) */
+            int64_t bits = out[count - 1].mask ? (out[count - 1].mask - model->masks) / 8 : 0;
+            out[count - 1].mask = model->masks + 8 * (bits | (int64_t)1 << (j - at));
+        }
     }
-    return panels + low;
+    return count;
 }
 
-/* For every corner: which columns of its panel stand where in the tet's panel. */
-static su_status make_pieces(su_runtime_model *model, su_error *err)
+static su_status make_taps(su_runtime_model *model, su_error *err)
 {
-    const int64_t *first_mode = model->basis.first_mode;
-    int64_t total = 0;
-    model->piece_start = take(model, 4 * model->tets + 1, sizeof *model->piece_start, err);
-    if (!model->piece_start) return SU_AGAIN;
+    int64_t slots = 0, total = 0;
+    for (int64_t p = 0; p < model->tet_panels; p++)
+        slots += model->tet_panel[p].count * (model->tet_panel[p].stride / 8) * 4;
+    model->masks = take(model, 256 * 8, sizeof *model->masks, err);
+    model->tap_start = take(model, slots + 1, sizeof *model->tap_start, err);
+    model->tap_first = take(model, model->tets, sizeof *model->tap_first, err);
+    if (!model->masks || !model->tap_start || !model->tap_first) return SU_AGAIN;
+    for (int bits = 0; bits < 256; bits++)
+        for (int k = 0; k < 8; k++) model->masks[8 * bits + k] = bits >> k & 1;
     for (int pass = 0; pass < 2; pass++) {
-        total = 0;
+        int64_t slot = total = 0;
         for (int64_t p = 0; p < model->tet_panels; p++) {
             const su_panel *panel = model->tet_panel + p;
-            for (int64_t k = 4 * panel->first; k < 4 * (panel->first + panel->count); k++) {
-                model->piece_start[k] = (int32_t)total;
-                if (model->corner[k] >= model->points) continue;
-                const su_panel *own = panel_of(model->point_panel, model->point_panels, model->corner[k]);
-                int32_t to = 0, from = 0;
-                for (int64_t a = 0, b = 0; a < panel->region_count && b < own->region_count; a++) {
-                    int32_t modes = (int32_t)(first_mode[panel->regions[a] + 1] - first_mode[panel->regions[a]]);
-                    if (panel->regions[a] == own->regions[b]) {
-                        su_piece *last = pass && total > model->piece_start[k] ? model->pieces + total - 1 : NULL;
-                        if (last && last->from + last->count == from && last->to + last->count == to) {
-                            last->count += modes;   /* runs on: one longer piece */
-                        } else {
-                            if (pass) model->pieces[total] = (su_piece){from, to, modes};
-                            total++;
-                        }
-                        from += modes;
-                        b++;
+            for (int64_t k = panel->first; k < panel->first + panel->count; k++) {
+                model->tap_first[k] = slot;
+                for (int64_t j = 0; j < panel->stride; j += 8)
+                    for (int c = 0; c < 4; c++, slot++) {
+                        int64_t point = model->corner[4 * k + c];
+                        model->tap_start[slot] = (int32_t)total;
+                        if (point >= model->points) continue;
+                        const su_panel *own = model->point_panel + model->panel_of_point[point];
+                        total += find_taps(model, panel, own, j, pass ? model->taps + total : NULL);
                     }
-                    to += modes;
-                }
             }
         }
-        model->piece_start[4 * model->tets] = (int32_t)total;
-        if (pass == 0 && !(model->pieces = take(model, total, sizeof *model->pieces, err))) return SU_AGAIN;
+        model->tap_start[slot] = (int32_t)total;
+        if (pass == 0 && !(model->taps = take(model, total, sizeof *model->taps, err))) return SU_AGAIN;
     }
+    return SU_OK;
+}
+
+/* Rest positions and rotations of the patch, laid out for eight frames at a time. */
+static su_status make_patch(const su_model *source, const int32_t *vertices, su_runtime_model *model, su_error *err)
+{
+    bool corotated = model->basis.interpolation == SU_COROTATED;
+    su_rest_patch *patch = &model->patch;
+    SU_TRY(su_rest_patch_create(source, model->chosen, vertices, corotated ? model->points : 0, false, patch, err));
+    int64_t count = patch->vertex_count, m = model->m;
+    model->patch_base = take(model, 3 * count, sizeof(double), err);
+    model->patch_corrections = take(model, 3 * m * count, sizeof(double), err);
+    model->ring = take(model, patch->tet_count, sizeof *model->ring, err);
+    uint8_t *seen = take(model, model->points, 1, err);
+    if (!model->patch_base || !model->patch_corrections || !model->ring || !seen) return SU_AGAIN;
+    for (int64_t v = 0; v < count; v++)
+        for (int c = 0; c < 3; c++) {
+            double base = patch->shape.vertices[3 * v + c];
+            for (int k = 0; k < 4; k++)
+                base -= patch->shape.shepard_weight[4 * v + k] *
+                        patch->shape.neutral[3 * (int64_t)patch->shape.shepard_index[4 * v + k] + c];
+            model->patch_base[3 * v + c] = base;
+            for (int64_t i = 0; i < m; i++)
+                model->patch_corrections[3 * (v * m + i) + c] = patch->shape.corrections[3 * (i * count + v) + c];
+        }
+    double total = 0;
+    model->ring_tets = patch->tet_count;
+    for (int64_t k = 0; k < patch->tet_count; k++) {
+        su_ring_tet *tet = model->ring + k;
+        const double *x = patch->shape.vertices;
+        double edges[9];
+        for (int c = 0; c < 4; c++) {
+            int32_t v = tet->vertex[c] = patch->tets[4 * k + c];
+            tet->point[c] = v < model->points ? v : -1;
+            tet->first[c] = tet->point[c] >= 0 && !seen[v];
+            if (tet->point[c] >= 0) seen[v] = 1;
+        }
+        su_tet_edges(x + 3 * tet->vertex[0], x + 3 * tet->vertex[1], x + 3 * tet->vertex[2], x + 3 * tet->vertex[3], edges);
+        tet->volume = su_inverse3(edges, tet->inverse);
+        total += tet->volume;
+    }
+    for (int64_t k = 0; k < patch->tet_count; k++) model->ring[k].volume *= (double)patch->tet_count / total;
     return SU_OK;
 }
 
@@ -259,7 +312,7 @@ static su_status choose_tets(const su_model *source, su_runtime_model *model, co
             model->poisson[i * count + k] = source->poisson[i * source->c + e];
         }
     }
-    status = make_pieces(model, err);
+    status = make_taps(model, err);
 done:
     free(sorted);
     return status;
@@ -370,6 +423,7 @@ su_status su_runtime_model_create(const su_model *source, su_interpolation inter
     out->material = (su_material)number;
     out->m = source->m, out->s = source->s, out->r = source->r;
     out->kernels = su_kernels_choose(NULL);
+    out->pose_kernels = su_pose_kernels_choose(NULL);
     out->size = padded(source->r);
     out->params = source->params, out->param_scale = source->param_scale, out->rbf = source->rbf;
     out->basis_rbf = source->basis_rbf;
@@ -387,7 +441,7 @@ su_status su_runtime_model_create(const su_model *source, su_interpolation inter
     vertex_signatures(&out->basis, of);
     SU_GO(choose_points(source, out, of, point_of, &vertices, err));
     SU_GO(pack_rows(out, point_of, err));
-    SU_GO(su_rest_patch_create(source, out->chosen, vertices, interpolation == SU_COROTATED, &out->patch, err));
+    SU_GO(make_patch(source, vertices, out, err));
     SU_GO(choose_tets(source, out, of, point_of, err));
     SU_GO(choose_inertia(source, out, point_of, err));
     out->chosen_padded = padded(out->chosen), out->tets_padded = padded(out->tets);
@@ -407,6 +461,6 @@ int64_t su_runtime_model_bytes(const su_runtime_model *model)
     int64_t m = model->m, r = model->r, patch = model->patch.vertex_count;
     return model->m * model->row_entries * 4 + m * m * (model->pair_entries + r) * 8 +
            model->tets * (4 * 4 + 10 * 8 + 3 * m * 8) + model->inertia * 12 +
-           patch * (3 + 4 + 3 * m) * 8 + patch * 16 + model->patch.skin_count * 28 +
-           model->patch.tet_count * (4 * 4 + 10 * 8) + 4 * model->patch.tet_count * 4;
+           patch * (3 + 4 + 3 * m) * 8 + patch * 16 + model->patch.skin_count * 4 +
+           model->ring_tets * (int64_t)sizeof *model->ring;
 }

@@ -7,6 +7,7 @@
 #include "fem/material.h"
 #include "io/model.h"
 #include "runtime/kernels.h"
+#include "runtime/kernels_pose.h"
 #include "runtime/reduced_basis.h"
 #include "runtime/rest_patch.h"
 
@@ -27,11 +28,6 @@ typedef struct su_panel {
     int64_t region_count;
 } su_panel;
 
-/* A run of modes of one region that a corner shares with its tet. */
-typedef struct su_piece {
-    int32_t from, to, count;   /* column in the corner's panel, in the tet's panel, number of modes */
-} su_piece;
-
 /* Two regions that overlap: their block of a Gram matrix, rows of the left by columns of the right, padded to stride. */
 typedef struct su_gram_pair {
     int32_t left, right;
@@ -41,6 +37,7 @@ typedef struct su_gram_pair {
 
 typedef struct su_runtime_model {
     const su_kernels *kernels;
+    const su_pose_kernels *pose_kernels;
     su_reduced_basis basis;
     su_material material;
     int64_t m, s, r;
@@ -53,11 +50,16 @@ typedef struct su_runtime_model {
     int64_t pair_entries;      /* sum of rows * stride, and a gap of 8 rows */
     double *pair_gram;         /* [entry / 8][j][i][8]: U^_i' M U^_j */
     su_rest_patch patch;       /* its chosen vertices: the points, then corners of tets that never move */
+    double *patch_base;        /* (patch.vertex_count,3) what the rest position is without skin and corrections */
+    double *patch_corrections; /* (patch.vertex_count,m,3) */
+    int64_t ring_tets;
+    su_ring_tet *ring;         /* tets around the points, ascending */
 
     int64_t points;
     int64_t chosen;            /* points and unmoving corners */
     int64_t point_panels;
     su_panel *point_panel;
+    int32_t *panel_of_point;   /* (points) */
     float *point_rows;         /* all panels: (points of the panel, m, 3, stride) */
     int64_t row_entries;       /* entries of one instant's rows: sum of count * 3 * stride */
 
@@ -69,8 +71,10 @@ typedef struct su_runtime_model {
     int64_t B_entries;         /* sum of count * 9 * stride */
     int32_t *corner;           /* (tets,4) among the chosen vertices */
     int32_t *corner_lanes;     /* (4,tets_padded) the same, corner by corner; 0 in the padding */
-    int32_t *piece_start;      /* (4 tets + 1) into pieces, per corner */
-    su_piece *pieces;
+    int32_t *tap_start;        /* into taps: tet after tet, for each 8 columns of its panel, for each corner; + 1 */
+    int64_t *tap_first;        /* (tets) where each tet starts in tap_start */
+    su_tap *taps;
+    double *masks;             /* (masks,8) what taps point at */
     double *neutral_inverse;   /* (tets,9) inverse edge matrix of the neutral shape */
     double *neutral_volume;    /* (tets) m^3 */
     double *tet_weight;        /* (m,tets) cubature weights */

@@ -61,8 +61,19 @@ void su_pose_free(su_pose *pose)
 su_status su_pose_work_create(const su_runtime_model *model, su_pose_work *work, su_error *err)
 {
     memset(work, 0, sizeof *work);
-    if ((work->x = take(&work->arena, 3 * model->patch.vertex_count, err)) &&
-        (work->quaternions = take(&work->arena, 4 * model->chosen, err)))
+    su_arena *arena = &work->arena;
+    int64_t m = 8 * model->m, tets = 8 * model->tets, inertia = 8 * model->inertia, widest = SU_PANEL;
+    for (int64_t p = 0; p < model->point_panels; p++)
+        if (model->point_panel[p].stride > widest) widest = model->point_panel[p].stride;
+    if ((work->skin = take(arena, 24 * model->patch.skin_count + 64, err)) &&
+        (work->x = take(arena, 24 * model->patch.vertex_count, err)) && (work->sums = take(arena, 64 * model->points, err)) &&
+        (work->rotation = take(arena, 72 * model->points, err)) && (work->gradient = take(arena, 12 * tets, err)) &&
+        (work->volume = take(arena, tets, err)) && (work->mu = take(arena, tets, err)) &&
+        (work->lambda = take(arena, tets, err)) && (work->turn = take(arena, 9 * inertia, err)) &&
+        (work->world = take(arena, 3 * inertia, err)) && (work->w = take(arena, m, err)) &&
+        (work->b = take(arena, m, err)) && (work->positive = take(arena, m, err)) &&
+        (work->older[0] = take(arena, m, err)) && (work->older[1] = take(arena, m, err)) &&
+        (work->scale = take(arena, 8 * widest, err)) && (work->collapsed = take(arena, model->tets, err)))
         return SU_OK;
     su_pose_work_free(work);
     return SU_AGAIN;
@@ -79,7 +90,7 @@ su_status su_pose_input_create(const su_runtime_model *model, su_pose_input *inp
     memset(input, 0, sizeof *input);
     su_status status;
     SU_GO(SU_ALLOC(&input->p, model->s, "rig parameters", err));
-    SU_GO(SU_ALLOC(&input->skin, 3 * model->patch.skin_count, "skin points", err));
+    SU_GO(SU_ALLOC(&input->skin, 3 * model->patch.skin_count + 8, "skin points", err));
 done:
     if (status != SU_OK) su_pose_input_free(input);
     return status;
@@ -107,124 +118,177 @@ void su_blend_evaluate(const su_runtime_model *model, const double *p, int64_t s
     blend->serial = serial;
 }
 
-static void turn_points(const su_runtime_model *model, const su_pose_input *input, su_pose_work *work, su_pose *pose)
+/* Frames into lanes; lanes beyond count repeat the last frame. */
+static void fill_lanes(const su_runtime_model *model, int64_t count, const su_pose_input *inputs,
+                       const su_blend *(*older)[2], const su_pose *poses, su_pose_work *work)
 {
-    bool corotated = model->basis.interpolation == SU_COROTATED;
-    int64_t chosen = model->chosen_padded, inertia = model->inertia_padded;
-    su_rest_patch_evaluate(&model->patch, input->skin, pose->blend.w, work->x, corotated ? work->quaternions : NULL);
-    for (int64_t k = 0; k < model->chosen; k++) {
-        double R[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
-        if (corotated) su_quaternion_matrix(work->quaternions + 4 * k, R);
-        for (int a = 0; a < 9; a++) pose->rotation[a * chosen + k] = R[a];
+    const double *skins[SU_FRAMES];
+    for (int64_t f = 0; f < SU_FRAMES; f++) {
+        int64_t from = f < count ? f : count - 1;
+        skins[f] = inputs[from].skin;
+        for (int64_t i = 0; i < model->m; i++) {
+            work->w[8 * i + f] = poses[from].blend.w[i];
+            work->b[8 * i + f] = poses[from].blend.b[i];
+            work->positive[8 * i + f] = poses[from].blend.positive[i];
+            for (int k = 0; k < 2; k++) work->older[k][8 * i + f] = older[from][k] ? older[from][k]->b[i] : 0;
+        }
     }
-    for (int64_t s = 0; s < model->inertia; s++) {
-        int64_t k = model->inertia_point[s];
-        double R[9], P[9], X[3];
-        for (int a = 0; a < 9; a++) R[a] = pose->rotation[a * chosen + k];
-        su_mul33(pose->Q, R, P);
-        su_mulv3(pose->Q, work->x + 3 * k, X);
-        for (int a = 0; a < 9; a++) pose->turn[a * inertia + s] = P[a];
-        for (int c = 0; c < 3; c++) pose->world[c * inertia + s] = X[c] + pose->c[c];
-    }
+    model->pose_kernels->interleave(3 * model->patch.skin_count, skins, work->skin);
 }
 
-static void blend_rows(const su_runtime_model *model, su_pose *pose)
+/* out[f][i * stride + k] = lanes (count,entries,8)[k][i][f] */
+static void scatter_lanes(int64_t frames, int64_t count, int64_t entries, int64_t stride, const double *lanes,
+                          double *const out[SU_FRAMES])
+{
+    for (int64_t i = 0; i < entries; i++)
+        for (int64_t k = 0; k < count; k++)
+            for (int64_t f = 0; f < frames; f++) out[f][i * stride + k] = lanes[(k * entries + i) * 8 + f];
+}
+
+static void rest_and_rotations(const su_runtime_model *model, int64_t count, const su_pose_input *inputs, su_pose *poses,
+                               su_pose_work *work)
+{
+    const su_pose_kernels *kernels = model->pose_kernels;
+    const su_rest_shape *shape = &model->patch.shape;
+    double Q[72] __attribute__((aligned(64))), c[24] __attribute__((aligned(64)));
+    double *turn[SU_FRAMES], *world[SU_FRAMES], *rotation[SU_FRAMES];
+    kernels->rest(model->patch.vertex_count, model->m, model->patch_base, shape->shepard_index, shape->shepard_weight,
+                  model->patch_corrections, work->skin, work->w, work->x);
+    if (model->basis.interpolation == SU_COROTATED)
+        kernels->rotations(model->ring_tets, model->ring, model->points, work->x, work->sums, work->rotation);
+    else
+        for (int64_t k = 0; k < 72 * model->points; k++) work->rotation[k] = k / 8 % 9 % 4 == 0;
+    for (int64_t f = 0; f < SU_FRAMES; f++) {
+        const su_pose_input *input = inputs + (f < count ? f : count - 1);
+        for (int k = 0; k < 9; k++) Q[8 * k + f] = input->Q[k];
+        for (int k = 0; k < 3; k++) c[8 * k + f] = input->c[k];
+    }
+    kernels->world(model->inertia, model->inertia_point, work->rotation, work->x, Q, c, work->turn, work->world);
+    for (int64_t f = 0; f < count; f++) {
+        memcpy(poses[f].Q, inputs[f].Q, sizeof poses[f].Q);
+        memcpy(poses[f].c, inputs[f].c, sizeof poses[f].c);
+        turn[f] = poses[f].turn, world[f] = poses[f].world, rotation[f] = poses[f].rotation;
+    }
+    scatter_lanes(count, model->points, 9, model->chosen_padded, work->rotation, rotation);
+    scatter_lanes(count, model->inertia, 9, model->inertia_padded, work->turn, turn);
+    scatter_lanes(count, model->inertia, 3, model->inertia_padded, work->world, world);
+}
+
+/* Convention 8: where a rest tet has less than 0.1 of its neutral volume, its rest shape is R_e times the neutral one.
+ * F = 1 + grad u, so that no force acts at u = 0 there either. */
+static void collapsed_tet(const su_runtime_model *model, int64_t k, int64_t lane, su_pose_work *work)
+{
+    double x[12], edges[9], F[9], R[9], inverse[9], *g = work->gradient + 96 * k + lane;
+    for (int c = 0; c < 4; c++)
+        for (int a = 0; a < 3; a++) x[3 * c + a] = work->x[24 * (int64_t)model->corner[4 * k + c] + 8 * a + lane];
+    su_tet_edges(x, x + 3, x + 6, x + 9, edges);
+    su_mul33(edges, model->neutral_inverse + 9 * k, F);
+    su_nearest_rotation(F, R);
+    su_mult33(model->neutral_inverse + 9 * k, R, inverse);   /* (R D)^-1 = D^-1 R' */
+    for (int b = 0; b < 3; b++) {
+        g[8 * b] = -inverse[b] - inverse[3 + b] - inverse[6 + b];
+        for (int c = 0; c < 3; c++) g[8 * (3 * (c + 1) + b)] = inverse[3 * c + b];
+    }
+    work->volume[8 * k + lane] = model->neutral_volume[k];
+}
+
+static void shape_tets(const su_runtime_model *model, int64_t count, su_pose *poses, su_pose_work *work)
+{
+    const su_pose_kernels *kernels = model->pose_kernels;
+    double *gradient[SU_FRAMES], *volume[SU_FRAMES], *mu[SU_FRAMES], *lambda[SU_FRAMES];
+    kernels->shapes(model->tets, model->corner, model->neutral_inverse, work->x, work->gradient, work->volume,
+                    work->collapsed);
+    for (int64_t f = 0; f < count; f++) {
+        poses[f].collapsed = 0;
+        gradient[f] = poses[f].gradient, volume[f] = poses[f].volume, mu[f] = poses[f].mu, lambda[f] = poses[f].lambda;
+    }
+    for (int64_t k = 0; k < model->tets; k++)
+        for (int64_t f = 0; f < count && work->collapsed[k]; f++) {
+            if (!(work->collapsed[k] >> f & 1)) continue;
+            collapsed_tet(model, k, f, work);
+            poses[f].collapsed++;
+        }
+    kernels->materials(model->tets, model->m, model->tet_weight, model->young, model->poisson, work->positive, work->volume,
+                       work->mu, work->lambda);
+    scatter_lanes(count, model->tets, 12, model->tets_padded, work->gradient, gradient);
+    scatter_lanes(count, model->tets, 1, model->tets_padded, work->volume, volume);
+    scatter_lanes(count, model->tets, 1, model->tets_padded, work->mu, mu);
+    scatter_lanes(count, model->tets, 1, model->tets_padded, work->lambda, lambda);
+}
+
+static void blend_rows(const su_runtime_model *model, int64_t count, su_pose *poses, su_pose_work *work)
 {
     for (int64_t p = 0; p < model->point_panels; p++) {
         const su_panel *panel = model->point_panel + p;
+        const double *scale[SU_FRAMES];
+        double *rows[SU_FRAMES];
+        for (int64_t f = 0; f < count; f++) {
+            double *own = work->scale + f * panel->stride;
+            for (int64_t j = 0; j < panel->stride; j++) own[j] = poses[f].blend.scale[panel->modes[j]];
+            scale[f] = own;
+            rows[f] = poses[f].rows + 3 * panel->offset;
+        }
         const float *source = model->point_rows + 3 * model->m * panel->offset;
-        double *rows = pose->rows + 3 * panel->offset;
-        int64_t size = 3 * panel->stride;
-        for (int64_t k = 0; k < panel->count; k++, rows += size) {
-            memset(rows, 0, (size_t)size * sizeof *rows);
-            for (int64_t i = 0; i < model->m; i++, source += size)
-                for (int64_t j = 0; j < size; j++) rows[j] += pose->blend.b[i] * (double)source[j];
-            for (int c = 0; c < 3; c++)
-                for (int64_t j = 0; j < panel->columns; j++)
-                    rows[c * panel->stride + j] *= pose->blend.scale[panel->modes[j]];
+        for (int64_t k = 0; k < panel->count; k++) {
+            model->pose_kernels->blend_rows(count, model->m, panel->stride, source, work->b, scale, rows);
+            source += 3 * model->m * panel->stride;
+            for (int64_t f = 0; f < count; f++) rows[f] += 3 * panel->stride;
         }
     }
 }
 
-/* Convention 8: where a rest tet has less than this part of its neutral volume, its rest shape is R_e times the neutral
- * one. F = 1 + grad u, so that no force acts at u = 0 there either. */
-#define COLLAPSED 0.1
-
-static bool rest_of_tet(const su_runtime_model *model, int64_t k, const double *x, double inverse[9], double *volume)
+static void build_B(const su_runtime_model *model, int64_t count, su_pose *poses, const su_pose_work *work)
 {
-    const int32_t *v = model->corner + 4 * k;
-    double edges[9], F[9], R[9];
-    su_tet_edges(x + 3 * (int64_t)v[0], x + 3 * (int64_t)v[1], x + 3 * (int64_t)v[2], x + 3 * (int64_t)v[3], edges);
-    su_mul33(edges, model->neutral_inverse + 9 * k, F);
-    if (su_det3(F) >= COLLAPSED) {
-        *volume = su_inverse3(edges, inverse) / 6;
-        return false;
-    }
-    su_nearest_rotation(F, R);
-    su_mult33(model->neutral_inverse + 9 * k, R, inverse);   /* (R D)^-1 = D^-1 R' */
-    *volume = model->neutral_volume[k];
-    return true;
-}
-
-/* Shape gradients of a tet's corners, its weighted volume and Lame parameters. */
-static void shape_tet(const su_runtime_model *model, int64_t k, const su_pose_work *work, su_pose *pose)
-{
-    double inverse[9] = {0}, volume, *g = pose->gradient + k;
-    int64_t tets = model->tets_padded;
-    pose->collapsed += rest_of_tet(model, k, work->x, inverse, &volume);
-    for (int b = 0; b < 3; b++) {
-        g[b * tets] = -inverse[b] - inverse[3 + b] - inverse[6 + b];
-        for (int c = 0; c < 3; c++) g[(3 * (c + 1) + b) * tets] = inverse[3 * c + b];
-    }
-    double weight = 0, young = 0, poisson = 0;
-    for (int64_t i = 0; i < model->m; i++) {
-        weight += pose->blend.positive[i] * model->tet_weight[i * model->tets + k];
-        young += pose->blend.positive[i] * model->young[i * model->tets + k];
-        poisson += pose->blend.positive[i] * model->poisson[i * model->tets + k];
-    }
-    pose->volume[k] = weight * volume;
-    su_lame(young, poisson, pose->mu + k, pose->lambda + k);
-}
-
-static const double *rows_of_point(const su_runtime_model *model, const su_pose *pose, int64_t point,
-                                   const su_panel **panel)
-{
-    int64_t low = 0, high = model->point_panels - 1;
-    while (low < high) {
-        int64_t middle = (low + high + 1) / 2;
-        if (model->point_panel[middle].first <= point) low = middle;
-        else high = middle - 1;
-    }
-    *panel = model->point_panel + low;
-    return pose->rows + 3 * ((*panel)->offset + (point - (*panel)->first) * (*panel)->stride);
-}
-
-static void build_B(const su_runtime_model *model, const su_panel *panel, int64_t k, su_pose *pose)
-{
-    int64_t stride = panel->stride;
-    double *B = pose->B + 9 * (panel->offset + (k - panel->first) * stride);
-    memset(B, 0, (size_t)(9 * stride) * sizeof *B);
-    for (int c = 0; c < 4; c++) {
-        int64_t point = model->corner[4 * k + c];
-        if (point >= model->points) continue;
-        const su_panel *own;
-        const double *rows = rows_of_point(model, pose, point, &own);
-        double R[9], g[3];
-        for (int a = 0; a < 9; a++) R[a] = pose->rotation[a * model->chosen_padded + point];
-        for (int b = 0; b < 3; b++) g[b] = pose->gradient[(3 * c + b) * model->tets_padded + k];
-        for (int64_t at = model->piece_start[4 * k + c]; at < model->piece_start[4 * k + c + 1]; at++) {
-            const su_piece *piece = model->pieces + at;
-            const double *x = rows + piece->from, *y = x + own->stride, *z = y + own->stride;
-            for (int a = 0; a < 3; a++) {
-                double *B0 = B + (3 * a) * stride + piece->to, *B1 = B0 + stride, *B2 = B1 + stride;
-                for (int64_t j = 0; j < piece->count; j++) {
-                    double turned = R[3 * a] * x[j] + R[3 * a + 1] * y[j] + R[3 * a + 2] * z[j];
-                    B0[j] += turned * g[0];
-                    B1[j] += turned * g[1];
-                    B2[j] += turned * g[2];
+    for (int64_t p = 0; p < model->tet_panels; p++) {
+        const su_panel *panel = model->tet_panel + p;
+        for (int64_t k = panel->first; k < panel->first + panel->count; k++) {
+            int64_t offset[4] = {0}, row_stride[4] = {0};
+            bool moves[4];
+            for (int c = 0; c < 4; c++) {
+                int64_t point = model->corner[4 * k + c];
+                moves[c] = point < model->points;
+                if (!moves[c]) continue;
+                const su_panel *own = model->point_panel + model->panel_of_point[point];
+                offset[c] = 3 * (own->offset + (point - own->first) * own->stride);
+                row_stride[c] = own->stride;
+            }
+            for (int64_t f = 0; f < count; f++) {
+                const double *rows[4], *R[4];
+                for (int c = 0; c < 4; c++) {
+                    R[c] = moves[c] ? work->rotation + 72 * (int64_t)model->corner[4 * k + c] + f : NULL;
+                    rows[c] = moves[c] ? poses[f].rows + offset[c] : NULL;
                 }
+                model->pose_kernels->build_B(panel->stride, model->tap_start + model->tap_first[k], model->taps, rows,
+                                             row_stride, R, work->gradient + 96 * k + f,
+                                             poses[f].B + 9 * (panel->offset + (k - panel->first) * panel->stride));
             }
         }
+    }
+}
+
+static void blend_grams(const su_runtime_model *model, int64_t count, const su_blend *(*older)[2], su_pose *poses,
+                        const su_pose_work *work)
+{
+    su_gram_block block = {.frames = count, .m = model->m, .left = work->b,
+                           .right = {work->b, work->older[0], work->older[1]}};
+    for (int64_t f = 0; f < count; f++)
+        for (int k = 0; k < 2; k++) poses[f].follows[k] = older[f][k] ? older[f][k]->serial : 0;
+    for (int64_t p = 0; p < model->pairs; p++) {
+        const su_gram_pair *pair = model->pair + p;
+        int64_t left = model->basis.first_mode[pair->left], right = model->basis.first_mode[pair->right];
+        block.rows = pair->rows, block.stride = pair->stride;
+        block.source = model->pair_gram + pair->offset * model->m * model->m;
+        for (int64_t f = 0; f < SU_FRAMES; f++) {
+            int64_t at = f < count ? f : count - 1;
+            block.left_scale[f] = poses[at].blend.scale + left;
+            for (int k = 0; k < 3; k++) {
+                const su_blend *other = k ? older[at][k - 1] : &poses[at].blend;
+                double *out = k ? poses[at].mixed[k - 1] : poses[at].gram;
+                block.right_scale[k][f] = (other ? other : &poses[at].blend)->scale + right;
+                block.out[k][f] = f < count && other ? out + pair->offset : NULL;
+            }
+        }
+        model->pose_kernels->gram_block(&block);
     }
 }
 
@@ -270,24 +334,13 @@ void su_gram_times(const su_runtime_model *model, const double *blocks, const do
     }
 }
 
-void su_pose_evaluate(const su_runtime_model *model, const su_pose_input *input, const su_blend *const older[2],
-                      su_pose_work *work, su_pose *pose)
+void su_pose_evaluate(const su_runtime_model *model, int64_t count, const su_pose_input *inputs,
+                      const su_blend *(*older)[2], su_pose_work *work, su_pose *poses)
 {
-    memcpy(pose->Q, input->Q, sizeof pose->Q);
-    memcpy(pose->c, input->c, sizeof pose->c);
-    pose->collapsed = 0;
-    turn_points(model, input, work, pose);
-    blend_rows(model, pose);
-    for (int64_t p = 0; p < model->tet_panels; p++) {
-        const su_panel *panel = model->tet_panel + p;
-        for (int64_t k = panel->first; k < panel->first + panel->count; k++) {
-            shape_tet(model, k, work, pose);
-            build_B(model, panel, k, pose);
-        }
-    }
-    su_gram_blend(model, &pose->blend, &pose->blend, pose->gram);
-    for (int k = 0; k < 2; k++) {
-        pose->follows[k] = older[k] ? older[k]->serial : 0;
-        if (older[k]) su_gram_blend(model, &pose->blend, older[k], pose->mixed[k]);
-    }
+    fill_lanes(model, count, inputs, older, poses, work);
+    rest_and_rotations(model, count, inputs, poses, work);
+    shape_tets(model, count, poses, work);
+    blend_rows(model, count, poses, work);
+    build_B(model, count, poses, work);
+    blend_grams(model, count, older, poses, work);
 }

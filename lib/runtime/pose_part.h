@@ -43,10 +43,18 @@ typedef struct su_pose {
     su_arena arena;
 } su_pose;
 
-/* Scratch of one thread. */
+/* Scratch of one thread; the last dimension is SU_FRAMES frames. */
 typedef struct su_pose_work {
-    double *x;                 /* (patch.vertex_count,3) */
-    double *quaternions;       /* (chosen,4) */
+    double *skin;              /* (patch.skin_count,3,8) */
+    double *x;                 /* (patch.vertex_count,3,8) */
+    double *sums;              /* (points,8,8) */
+    double *rotation;          /* (points,9,8) */
+    double *gradient;          /* (tets,12,8) */
+    double *volume, *mu, *lambda;     /* (tets,8) */
+    double *turn, *world;      /* (inertia,9,8), (inertia,3,8) */
+    double *w, *b, *positive, *older[2];   /* (m,8) */
+    double *scale;             /* (8, widest panel) */
+    uint8_t *collapsed;        /* (tets) */
     su_arena arena;
 } su_pose_work;
 
@@ -62,10 +70,10 @@ void su_blend_copy(const su_runtime_model *model, const su_blend *from, su_blend
 
 /* First the weights, at p (s). */
 void su_blend_evaluate(const su_runtime_model *model, const double *p, int64_t serial, su_blend *blend);
-/* Then everything else; pose->blend must be there. older: the instants one and two before, for the mixed blends (NULL: left
- * out; the stepper then takes its slow road). */
-void su_pose_evaluate(const su_runtime_model *model, const su_pose_input *input, const su_blend *const older[2],
-                      su_pose_work *work, su_pose *pose);
+/* Then everything else, for count <= SU_FRAMES instants at once; their blends must be there. older[f]: blends of the
+ * instants one and two before, for the mixed blends (NULL: left out; the stepper then takes its slow road). */
+void su_pose_evaluate(const su_runtime_model *model, int64_t count, const su_pose_input *inputs,
+                      const su_blend *(*older)[2], su_pose_work *work, su_pose *poses);
 
 /* out (lead) = blocks times q (lead); padded (region_offset[d]) is scratch. */
 void su_gram_times(const su_runtime_model *model, const double *blocks, const double *q, double *padded, double *out);

@@ -90,7 +90,8 @@ su_status su_reconstruct_create(const su_model *model, su_interpolation interpol
     SU_GO(SU_ALLOC(&slot, model->n, "displacements", err));
     SU_GO(su_reduced_basis_create(model, interpolation, &rec->basis, err));
     SU_GO(choose_flesh(rec, count, list, slot, &chosen, err));
-    SU_GO(su_rest_patch_create(model, rec->flesh, chosen, interpolation == SU_COROTATED, &rec->patch, err));
+    bool corotated = interpolation == SU_COROTATED;
+    SU_GO(su_rest_patch_create(model, rec->flesh, chosen, corotated ? rec->flesh : 0, corotated, &rec->patch, err));
     status = SU_AGAIN;
     if (!(rec->slots = take(rec, model->d, sizeof *rec->slots, err))) goto done;
     for (int64_t g = 0; g < model->d; g++) {

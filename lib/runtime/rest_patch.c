@@ -18,22 +18,23 @@ static void *take(su_rest_patch *patch, int64_t count, size_t size, su_error *er
 }
 
 /* Numbers the chosen vertices, then the others of the tets that touch them; local[v] = -1 outside. */
-static su_status number_vertices(const su_model *model, int64_t count, const int32_t *vertices, bool rings,
+static su_status number_vertices(const su_model *model, int64_t count, const int32_t *vertices, int64_t turned,
                                  su_rest_patch *patch, int32_t *local, su_error *err)
 {
     for (int64_t v = 0; v < model->n; v++) local[v] = -1;
     for (int64_t v = 0; v < count; v++) local[vertices ? vertices[v] : v] = (int32_t)v;
     int64_t total = count;
-    for (int64_t e = 0; rings && e < model->t; e++) {
+    for (int64_t e = 0; turned > 0 && e < model->t; e++) {
         const int32_t *tet = model->tets + 4 * e;
         bool touched = false;
-        for (int c = 0; c < 4; c++) touched |= local[tet[c]] >= 0 && local[tet[c]] < count;
+        for (int c = 0; c < 4; c++) touched |= local[tet[c]] >= 0 && local[tet[c]] < turned;
         if (!touched) continue;
         patch->tet_count++;
         for (int c = 0; c < 4; c++)
             if (local[tet[c]] < 0) local[tet[c]] = (int32_t)total++;
     }
     patch->wanted = count;
+    patch->turned = turned;
     patch->vertex_count = total;
     patch->vertices = take(patch, total, sizeof *patch->vertices, err);
     patch->tets = take(patch, 4 * patch->tet_count, sizeof *patch->tets, err);
@@ -41,10 +42,10 @@ static su_status number_vertices(const su_model *model, int64_t count, const int
     for (int64_t v = 0; v < model->n; v++)
         if (local[v] >= 0) patch->vertices[local[v]] = (int32_t)v;
     int64_t kept = 0;
-    for (int64_t e = 0; rings && e < model->t; e++) {
+    for (int64_t e = 0; turned > 0 && e < model->t; e++) {
         const int32_t *tet = model->tets + 4 * e;
         bool touched = false;
-        for (int c = 0; c < 4; c++) touched |= local[tet[c]] >= 0 && local[tet[c]] < count;
+        for (int c = 0; c < 4; c++) touched |= local[tet[c]] >= 0 && local[tet[c]] < turned;
         if (!touched) continue;
         for (int c = 0; c < 4; c++) patch->tets[4 * kept + c] = local[tet[c]];
         kept++;
@@ -87,20 +88,20 @@ static su_status gather_shape(const su_model *model, su_rest_patch *patch, su_er
     return SU_OK;
 }
 
-su_status su_rest_patch_create(const su_model *model, int64_t count, const int32_t *vertices, bool rotations,
+su_status su_rest_patch_create(const su_model *model, int64_t count, const int32_t *vertices, int64_t turned, bool field,
                                su_rest_patch *patch, su_error *err)
 {
     memset(patch, 0, sizeof *patch);
     su_status status;
     int32_t *local = NULL;
     SU_GO(SU_ALLOC(&local, model->n, "vertex numbers", err));
-    SU_GO(number_vertices(model, count, vertices, rotations, patch, local, err));
+    SU_GO(number_vertices(model, count, vertices, turned, patch, local, err));
     SU_GO(gather_shape(model, patch, err));
-    if (rotations) {
-        int32_t *wanted = take(patch, count, sizeof *wanted, err);
+    if (field) {
+        int32_t *wanted = take(patch, turned, sizeof *wanted, err);
         if (!wanted) { status = SU_AGAIN; goto done; }
-        for (int64_t v = 0; v < count; v++) wanted[v] = (int32_t)v;
-        SU_GO(su_rotation_field_create(patch->vertex_count, patch->shape.vertices, patch->tet_count, patch->tets, count,
+        for (int64_t v = 0; v < turned; v++) wanted[v] = (int32_t)v;
+        SU_GO(su_rotation_field_create(patch->vertex_count, patch->shape.vertices, patch->tet_count, patch->tets, turned,
                                        wanted, &patch->field, err));
     }
 done:

@@ -13,6 +13,7 @@
 
 typedef struct su_rest_patch {
     int64_t wanted;             /* chosen vertices; they come first among the patch's vertices, in the order given */
+    int64_t turned;             /* the first of them, whose surrounding tets are here */
     int64_t vertex_count;       /* patch vertices */
     int32_t *vertices;          /* (vertex_count) flesh vertices */
     int64_t skin_count;
@@ -20,16 +21,17 @@ typedef struct su_rest_patch {
     int64_t tet_count;
     int32_t *tets;              /* (tet_count,4) in patch numbering, in the order of the mesh */
     su_rest_shape shape;        /* on patch numbering */
-    su_rotation_field *field;   /* of the chosen vertices; NULL when created without rotations */
+    su_rotation_field *field;   /* of the turned vertices; NULL when created without */
     su_arena arena;
 } su_rest_patch;
 
-/* vertices (count) without repetition; NULL with count = n: all. rotations: whether the field is wanted. */
-su_status su_rest_patch_create(const su_model *model, int64_t count, const int32_t *vertices, bool rotations,
+/* vertices (count) without repetition; NULL with count = n: all. turned: how many of them, from the first, get the tets
+ * around them. field: whether their rotations are wanted from here. */
+su_status su_rest_patch_create(const su_model *model, int64_t count, const int32_t *vertices, int64_t turned, bool field,
                                su_rest_patch *patch, su_error *err);
 void su_rest_patch_free(su_rest_patch *patch);
 
-/* skin (skin_count,3): corrected skin at patch->skin, root frame; w (m). x (vertex_count,3); quaternions (wanted,4), may be
+/* skin (skin_count,3): corrected skin at patch->skin, root frame; w (m). x (vertex_count,3); quaternions (turned,4), may be
  * NULL. Uses one thread; callers run frames in parallel. */
 void su_rest_patch_evaluate(const su_rest_patch *patch, const double *skin, const double *w, double *x,
                             double *quaternions);

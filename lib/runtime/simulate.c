@@ -36,8 +36,8 @@ struct su_simulation {
     su_stepper stepper;
     bank banks[2];
     su_pose probe, first;       /* instants off the plan; the start of a piece */
-    su_pose_input *inputs;      /* one a thread, and one for the stepping thread's probes */
-    su_pose_work *works;        /* the same */
+    su_pose_input *inputs;      /* SU_FRAMES a thread, and one for the stepping thread's probes */
+    su_pose_work *works;        /* one a thread, and one for probes */
     su_blend trail[2];          /* weights of the last two instants planned */
     int64_t serial;             /* of the last instant planned; probes count down from -1 */
     int64_t probe_serial;
@@ -61,7 +61,7 @@ void su_simulation_free(su_simulation *s)
         for (int64_t i = 0; i < BLOCK; i++) su_pose_free(s->banks[k].poses + i);
     su_pose_free(&s->probe);
     su_pose_free(&s->first);
-    for (int k = 0; s->inputs && k <= s->threads; k++) su_pose_input_free(s->inputs + k);
+    for (int k = 0; s->inputs && k <= SU_FRAMES * s->threads; k++) su_pose_input_free(s->inputs + k);
     for (int k = 0; s->works && k <= s->threads; k++) su_pose_work_free(s->works + k);
     su_arena_free(&s->arena);
     free(s->works);
@@ -88,12 +88,12 @@ su_status su_simulation_create(const su_runtime_model *model, const su_model *so
         for (int64_t i = 0; i < BLOCK; i++) SU_GO(su_pose_create(model, s->banks[k].poses + i, err));
     SU_GO(su_pose_create(model, &s->probe, err));
     SU_GO(su_pose_create(model, &s->first, err));
-    SU_GO(SU_ALLOC(&s->inputs, s->threads + 1, "pose inputs", err));
+    SU_GO(SU_ALLOC(&s->inputs, SU_FRAMES * s->threads + 1, "pose inputs", err));
     SU_GO(SU_ALLOC(&s->works, s->threads + 1, "pose parts", err));
-    for (int k = 0; k <= s->threads; k++) SU_GO(su_pose_input_create(model, s->inputs + k, err));
+    for (int k = 0; k <= SU_FRAMES * s->threads; k++) SU_GO(su_pose_input_create(model, s->inputs + k, err));
     for (int k = 0; k <= s->threads; k++) SU_GO(su_pose_work_create(model, s->works + k, err));
     for (int k = 0; k < 2; k++) SU_GO(su_blend_create(model, s->trail + k, &s->arena, err));
-    SU_GO(su_rest_patch_create(source, source->n, NULL, false, &s->whole, err));
+    SU_GO(su_rest_patch_create(source, source->n, NULL, 0, false, &s->whole, err));
     s->whole_size = 3 * s->whole.skin_count + 6 * source->n + model->s + model->m + 8;
     SU_GO(SU_ALLOC(&s->whole_work, s->threads * s->whole_size, "rest shapes", err));
     SU_GO(SU_ALLOC(&s->last_h, s->F, "frames", err));
@@ -109,31 +109,21 @@ const su_simulate_counts *su_simulation_counts(const su_simulation *s) { return 
 
 /* ---- instants ---- */
 
-/* The blend of `pose` is there. */
-static void evaluate(const su_simulation *s, int64_t frame, double fraction, const su_blend *const older[2], int slot,
-                     su_pose *pose)
+static void sample(const su_simulation *s, int64_t frame, double fraction, su_pose_input *input)
 {
-    su_pose_input *input = s->inputs + slot;
-    su_shot_sample(s->shot, frame, fraction, s->model->patch.skin_count, s->model->patch.skin, input->skin, NULL, input->Q,
-                   input->c);
-    su_pose_evaluate(s->model, input, older, s->works + slot, pose);
-}
-
-static void weigh(const su_simulation *s, int64_t frame, double fraction, int64_t serial, int slot, su_blend *blend)
-{
-    su_pose_input *input = s->inputs + slot;
-    double Q[9], c[3];
-    su_shot_sample(s->shot, frame, fraction, 0, s->model->patch.skin, NULL, input->p, Q, c);
-    su_blend_evaluate(s->model, input->p, serial, blend);
+    su_shot_sample(s->shot, frame, fraction, s->model->patch.skin_count, s->model->patch.skin, input->skin, input->p,
+                   input->Q, input->c);
 }
 
 /* By the stepping thread, off the plan. */
 static void probe(su_simulation *s, int64_t frame, double fraction, su_pose *pose)
 {
-    static const su_blend *const none[2] = {NULL, NULL};
+    const su_blend *none[2] = {NULL, NULL};
     double start = su_seconds();
-    weigh(s, frame, fraction, --s->probe_serial, s->threads, &pose->blend);
-    evaluate(s, frame, fraction, none, s->threads, pose);
+    su_pose_input *input = s->inputs + SU_FRAMES * s->threads;
+    sample(s, frame, fraction, input);
+    su_blend_evaluate(s->model, input->p, --s->probe_serial, &pose->blend);
+    su_pose_evaluate(s->model, 1, input, &none, s->works + s->threads, pose);
     s->counts.pose_seconds += su_seconds() - start;
     s->counts.instants++;
 }
@@ -316,14 +306,21 @@ static void older_blends(const su_simulation *s, const bank *of, int64_t i, cons
     for (int k = 0; k < 2; k++) older[k] = i - 1 - k >= 0 ? &of->poses[i - 1 - k].blend : &s->trail[k - i];
 }
 
-static void make_pose(su_simulation *s, bank *coming, int64_t i)
+/* The pose parts of up to SU_FRAMES instants from `first`. */
+static void make_poses(su_simulation *s, bank *coming, int64_t first)
 {
     double started = su_seconds();
-    const instant *at = coming->plan + i;
-    const su_blend *older[2];
-    older_blends(s, coming, i, older);
-    evaluate(s, at->frame, fraction_of(s, at->substep), older, omp_get_thread_num(), coming->poses + i);
-    coming->seconds[i] += su_seconds() - started;
+    int64_t count = coming->count - first < SU_FRAMES ? coming->count - first : SU_FRAMES;
+    int thread = omp_get_thread_num();
+    su_pose_input *inputs = s->inputs + SU_FRAMES * thread;
+    const su_blend *older[SU_FRAMES][2];
+    for (int64_t i = 0; i < count; i++) {
+        const instant *at = coming->plan + first + i;
+        sample(s, at->frame, fraction_of(s, at->substep), inputs + i);
+        older_blends(s, coming, first + i, older[i]);
+    }
+    su_pose_evaluate(s->model, count, inputs, older, s->works + thread, coming->poses + first);
+    coming->seconds[first] = su_seconds() - started;
 }
 
 /* Steps through one bank while the other threads make the pose parts of the next. */
@@ -332,7 +329,9 @@ static void overlap(su_simulation *s, bank *ready, bank *coming)
     double started = su_seconds();
     for (int64_t i = 0; i < coming->count; i++) {
         const instant *at = coming->plan + i;
-        weigh(s, at->frame, fraction_of(s, at->substep), at->serial, s->threads, &coming->poses[i].blend);
+        double *p = s->inputs[SU_FRAMES * s->threads].p, Q[9], c[3];
+        su_shot_sample(s->shot, at->frame, fraction_of(s, at->substep), 0, s->model->patch.skin, NULL, p, Q, c);
+        su_blend_evaluate(s->model, p, at->serial, &coming->poses[i].blend);
         coming->seconds[i] = 0;
     }
     s->counts.pose_seconds += su_seconds() - started;
@@ -343,9 +342,9 @@ static void overlap(su_simulation *s, bank *ready, bank *coming)
 #pragma omp task
             step_block(s, ready);
         }
-        for (int64_t i = 0; i < coming->count; i++) {
+        for (int64_t i = 0; i < coming->count; i += SU_FRAMES) {
 #pragma omp task firstprivate(i)
-            make_pose(s, coming, i);
+            make_poses(s, coming, i);
         }
     }
     for (int64_t i = 0; i < coming->count; i++) s->counts.pose_seconds += coming->seconds[i];

@@ -1,0 +1,70 @@
+/* Kernels of the pose part: eight frames in the lanes of a vector, so that nothing is gathered and no lane is idle. */
+#ifndef SU_RUNTIME_KERNELS_POSE_H
+#define SU_RUNTIME_KERNELS_POSE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { SU_FRAMES = 8 };
+
+/* A tet around points whose rotation is wanted. */
+typedef struct su_ring_tet {
+    int32_t vertex[4];     /* patch vertices */
+    int32_t point[4];      /* points among the corners, -1: none; first: this is the point's lowest-numbered tet */
+    bool first[4];
+    double inverse[9];     /* inverse edge matrix of the neutral shape */
+    double volume;         /* neutral, any unit */
+} su_ring_tet;
+
+/* Where a run of 8 columns of a tet's panel finds its columns in the rows of a corner: row + offset, times mask (8). */
+typedef struct su_tap {
+    int64_t offset;        /* may be negative or reach behind the row; the mask clears what is not meant */
+    const double *mask;
+} su_tap;
+
+/* Blends of one block (rows, stride) of the Gram matrices of pairs of poses, stored [entry / 8][j][i][8], for several
+ * frames f and three weights on the right (the frame's own, of one and of two instants before):
+ *   out[k][f] = left_scale[f] (sum_ij left[i][f] right[k][j][f] block_ij) right_scale[k][f] */
+typedef struct su_gram_block {
+    int64_t frames, m, rows, stride;
+    const double *source;
+    const double *left, *right[3];                              /* (m,8) */
+    const double *left_scale[SU_FRAMES], *right_scale[3][SU_FRAMES];
+    double *out[3][SU_FRAMES];                                  /* NULL: not wanted */
+} su_gram_block;
+
+typedef struct su_pose_kernels {
+    const char *name;
+    /* out[i][lane] = in[lane][i], i < count padded to 8; in: 8 arrays readable that far. */
+    void (*interleave)(int64_t count, const double *const in[SU_FRAMES], double *out);
+    /* x (count,3,8) = base (count,3) + sum of 4 weights (count,4) * skin (.,3,8) at index (count,4) + sum over m of
+     * w (m,8) * corrections (count,m,3). */
+    void (*rest)(int64_t count, int64_t m, const double *base, const int32_t *index, const double *weight,
+                 const double *corrections, const double *skin, const double *w, double *x);
+    /* rotation (points,9,8) from x; sums (points,8,8) is scratch. */
+    void (*rotations)(int64_t tets, const su_ring_tet *tet, int64_t points, const double *x, double *sums, double *rotation);
+    /* Rest shapes of tets with corners (count,4) in x: gradient (count,12,8) of the corners' shape functions, volume (count,8).
+     * collapsed (count): bit set where a lane has less than 0.1 of the neutral volume; its numbers are left to the caller. */
+    void (*shapes)(int64_t count, const int32_t *corner, const double *neutral_inverse, const double *x, double *gradient,
+                   double *volume, uint8_t *collapsed);
+    /* volume (count,8) *= blended weight; mu, lambda (count,8) of blended E and nu. weight, young, poisson (m,count). */
+    void (*materials)(int64_t count, int64_t m, const double *weight, const double *young, const double *poisson,
+                      const double *blend, double *volume, double *mu, double *lambda);
+    /* P = Q R (count,9,8) and X = c + Q x (count,3,8) at points (count); Q (9,8), c (3,8). */
+    void (*world)(int64_t count, const int32_t *point, const double *rotation, const double *x, const double *Q,
+                  const double *c, double *turn, double *world);
+    /* rows[f] (size = 3 stride) = scale[f] (stride, for each of the 3 components) * sum_i b (m,8)[i][f] * source (m,size). */
+    void (*blend_rows)(int64_t frames, int64_t m, int64_t stride, const float *source, const double *b,
+                       const double *const scale[SU_FRAMES], double *const rows[SU_FRAMES]);
+    /* B (9,stride) of one tet and frame: sum over corners of (R rows) g'. tap_start: for each 8 columns, for each corner, its
+     * taps; rows[c]: the corner's rows, components row_stride[c] apart; R[c] (9) and g (4,3) with entries 8 apart; R[c] NULL:
+     * the corner does not move. */
+    void (*build_B)(int64_t stride, const int32_t *tap_start, const su_tap *taps, const double *const rows[4],
+                    const int64_t row_stride[4], const double *const R[4], const double *g, double *B);
+    void (*gram_block)(const su_gram_block *what);
+} su_pose_kernels;
+
+extern const su_pose_kernels su_pose_kernels_base, su_pose_kernels_avx2, su_pose_kernels_avx512;
+const su_pose_kernels *su_pose_kernels_choose(const char *name);
+
+#endif
