@@ -19,6 +19,10 @@ static su_status invert_objects(su_expand *e, su_error *err)
     e->inverse = su_arena_alloc(&e->arena, 16 * anim->objects, sizeof *e->inverse);
     e->object_xform = su_arena_alloc(&e->arena, 16 * anim->objects, sizeof *e->object_xform);
     if (!e->inverse || !e->object_xform) return su_fail(err, SU_AGAIN, "out of memory");
+    for (int64_t v = 0; v < anim->N; v++)
+        if (anim->object_ids[v] < 0 || anim->object_ids[v] >= anim->objects)
+            return su_fail(err, SU_INPUT, "source vertex %lld belongs to object %d of %lld", (long long)v, anim->object_ids[v],
+                           (long long)anim->objects);
     for (int64_t o = 0; o < anim->objects; o++) {
         if (su_affine_inverse(anim->object_xform + 16 * o, e->inverse + 16 * o) == 0.0)
             return su_fail(err, SU_INPUT, "object %lld is flattened by its transform: it has no local space", (long long)o);

@@ -313,8 +313,10 @@ static su_status run(su_tool *tool, job *j)
     su_stats_number(tool, "frames_per_second", (double)j->layout.frames / (j->rebuild_seconds > 0 ? j->rebuild_seconds : 1e-9));
     su_stats_stage(tool, "rebuild", j->rebuild_seconds);
     su_stats_stage(tool, "write", j->write_seconds);
-    su_note(tool, "%s: frames %.9g-%.9g, %lld vertices; flesh moves up to %.4g m", su_base_name(tool->output),
-            j->layout.frame_start, j->layout.frame_start + (double)(j->last - j->first), (long long)j->anim.N, j->largest);
+    char motion[64] = "the rig alone";
+    if (j->has_sim) snprintf(motion, sizeof motion, "flesh moves up to %.4g m", j->largest);
+    su_note(tool, "%s: frames %.9g-%.9g, %lld vertices; %s", su_base_name(tool->output), j->layout.frame_start,
+            j->layout.frame_start + (double)(j->last - j->first), (long long)j->anim.N, motion);
     return SU_OK;
 }
 

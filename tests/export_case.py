@@ -1,0 +1,191 @@
+"""A small character made by hand for the test of supple export, and independent readers of what export writes.
+
+make FOLDER: model.npz, shot.anim.npz, and runs zero.sim.npz (q = 0), moving.sim.npz (q), full.sim.npz (u), with
+expected_*.npy: (frames, source vertices, 3) in the world, in the source's unit and up axis, worked out here.
+check KIND FILE EXPECTED [TOLERANCE]: reads FILE by its format's own rules and compares."""
+import json, re, struct, sys, zipfile, io
+import numpy as np
+
+F, FPS, START, UNIT = 7, 24.0, 1001, 0.01
+
+
+def save(path, meta, **arrays):
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, array in arrays.items():
+            buffer = io.BytesIO()
+            np.save(buffer, np.ascontiguousarray(array))
+            archive.writestr(name + ".npy", buffer.getvalue())
+        archive.writestr("meta.json", json.dumps(meta))
+
+
+def turn(axis, angle):
+    c, s = np.cos(angle), np.sin(angle)
+    m = np.eye(3)
+    i, j = [(1, 2), (2, 0), (0, 1)][axis]
+    m[i, i], m[i, j], m[j, i], m[j, j] = c, -s, s, c
+    return m
+
+
+def make(folder):
+    random = np.random.default_rng(5)
+    # flesh: a cube of five tets; skin: a smaller cube inside, two objects (five quads, one quad of a rigid vertex each)
+    corner = np.array([[x, y, z] for z in (0, 1) for y in (0, 1) for x in (0, 1)], float)
+    vertices = corner * 1.0 - 0.5
+    tets = np.array([[0, 1, 2, 4], [3, 2, 1, 7], [5, 4, 7, 1], [6, 7, 4, 2], [1, 2, 4, 7]], np.int32)
+    for t in tets:
+        if np.linalg.det(vertices[t[1:]] - vertices[t[0]]) < 0: t[2], t[3] = t[3], t[2]
+    surface = []
+    for a, b, c, d in tets.tolist():
+        for face in ((b, c, d), (a, d, c), (a, b, d), (a, c, b)):
+            if not any(set(face) < set(t) and set(t) != {a, b, c, d} for t in tets.tolist()): surface.append(face)
+    neutral = corner * 0.8 - 0.4
+    nbar, n = 8, 8
+    embed_tet, embed_bary = np.zeros(nbar, np.int32), np.zeros((nbar, 4))
+    for v, p in enumerate(neutral):
+        best = None
+        for k, t in enumerate(tets):
+            w = np.linalg.solve(np.vstack([vertices[t].T, np.ones(4)]), np.append(p, 1))
+            if best is None or w.min() > best[1].min(): best = (k, w)
+        embed_tet[v], embed_bary[v] = best
+    rigid = np.zeros(nbar, np.uint8)
+    rigid[7] = 1
+    distance = np.linalg.norm(vertices[:, None] - neutral[None], axis=2)
+    shepard_index = np.argsort(distance, axis=1, kind="stable")[:, :4].astype(np.int32)
+    shepard_weight = 1 / np.take_along_axis(distance, shepard_index, 1)
+    shepard_weight /= shepard_weight.sum(1, keepdims=True)
+    basis = random.normal(size=(1, 2, n, 3)).astype(np.float32)
+    model = dict(
+        vertices=vertices, tets=tets, surface=np.array(surface, np.int32), fixed=np.array([0], np.int32), neutral=neutral,
+        embed_tet=embed_tet, embed_bary=embed_bary, shepard_index=shepard_index, shepard_weight=shepard_weight, rigid=rigid,
+        params=np.zeros((1, 1)), param_scale=np.ones(1), rbf=np.zeros((1, 1)), corrections=np.zeros((1, n, 3)),
+        young=np.full((1, 1), 1e4), poisson=np.full((1, 1), 0.45), density=np.full(5, 1000.0),
+        region_vertices=np.arange(n, dtype=np.int32), region_vertex_offsets=np.array([0, n], np.int32),
+        basis_blocks=basis.ravel(), basis_block_offsets=np.array([0, basis.size], np.int64), mode_region=np.zeros(2, np.int32),
+        gram=np.eye(2)[None, None], cubature_tets=np.zeros(1, np.int32), cubature_weights=np.ones((1, 1)),
+        inertia_vertices=np.array([1], np.int32), inertia_weights=np.ones(1))
+    save(folder + "/model.npz", dict(kind="supple.model", version=1, param_names=["bend"]), **model)
+
+    # source: quads of the cube; vertex 0 stands twice (a seam); the last quad is an object of its own
+    source = np.array([0, 1, 2, 3, 4, 5, 6, 7, 0, 4, 5, 7, 6], np.int32)
+    quads = [[0, 2, 3, 1], [4, 5, 7, 6], [8, 1, 5, 4], [2, 6, 7, 3], [0, 4, 6, 2], [1, 3, 7, 5], [9, 10, 11, 12]]
+    ids = np.array([0] * 9 + [1] * 4, np.int32)
+    uv = random.random((5, 2)).astype(np.float32)
+    times = (START + np.arange(F)) / FPS
+    root = np.tile(np.eye(4), (F, 1, 1))
+    for k in range(F):
+        root[k, :3, :3] = turn(1, 0.3 * k) @ turn(0, 0.1 * k)
+        root[k, :3, 3] = 0.1 * k, 0.02 * k * k, -0.3
+    points = np.tile(neutral, (F, 1, 1)).astype(np.float32)   # the rest shape stays: rotations of the flesh are 1
+    xform = np.tile(np.eye(4), (2, 1, 1))
+    xform[1, :3, :3], xform[1, :3, 3] = 0.01 * turn(2, 0.5), (1, 2, 3)
+    xform[0, :3, :3] *= 0.01
+    save(folder + "/shot.anim.npz",
+         dict(kind="supple.anim", version=1, fps=FPS, frame_start=START, source_unit=UNIT, source_up="z", clip="test",
+              source="none", param_names=["bend"], object_names=["body", "a plate"]),
+         points=points, root=root, neutral=neutral,
+         triangles=np.array([[0, 2, 3], [0, 3, 1], [4, 5, 7], [4, 7, 6], [0, 1, 5], [0, 5, 4], [2, 6, 7], [2, 7, 3], [0, 4, 6],
+                             [0, 6, 2], [1, 3, 7], [1, 7, 5]], np.int32),
+         face_counts=np.full(7, 4, np.int32), face_indices=np.array(quads, np.int32).ravel(), source_vertex=source, times=times,
+         params=np.zeros((F, 1)), uv=uv, uv_indices=(np.arange(28) % 5).astype(np.int32), object_ids=ids, object_xform=xform,
+         rigid=rigid)
+
+    def expect(name, u):   # u (F,n,3)
+        displacement = np.einsum("vc,fvcd->fvd", embed_bary, u[:, tets[embed_tet]])
+        displacement[:, rigid == 1] = 0
+        world = np.einsum("fij,fvj->fvi", root[:, :3, :3], points + displacement) + root[:, None, :3, 3]
+        world = np.stack([world[..., 0], -world[..., 2], world[..., 1]], -1) / UNIT   # y up to z up, metres to units
+        np.save(folder + "/expected_%s.npy" % name, world[:, source])
+
+    common = dict(times=times, energy=np.zeros((F, 3)), iterations=np.ones(F, np.int32), status=np.zeros(F, np.int32),
+                  weights=np.ones((F, 1)))
+    meta = dict(kind="supple.sim", version=1, fps=FPS)
+    q = 0.05 * random.normal(size=(F, 2))
+    u = 0.05 * random.normal(size=(F, n, 3))
+    save(folder + "/zero.sim.npz", meta, q=0 * q, qdot=0 * q, **common)
+    save(folder + "/moving.sim.npz", meta, q=q, qdot=0 * q, **common)
+    save(folder + "/full.sim.npz", meta, u=u, **common)
+    bad = q.copy()
+    bad[3, 0] = 1e300
+    save(folder + "/wild.sim.npz", meta, q=bad, qdot=0 * q, **common)
+    short = {k: v[:-1] for k, v in common.items()}
+    save(folder + "/short.sim.npz", meta, q=q[:-1], qdot=0 * q[:-1], **short)
+    expect("zero", 0 * u)
+    expect("moving", np.einsum("fr,rnd->fnd", q, basis[0].astype(float)))
+    expect("full", u)
+
+
+def read(kind, path):
+    """Positions (frames, vertices, 3) and a dictionary of what else the file says."""
+    if kind == "npy": return np.load(path), {}
+    data = open(path, "rb").read() if kind in ("pc2", "mdd") else b""
+    if kind == "pc2":
+        magic, version, points, start, rate, samples = struct.unpack("<12siiffi", data[:32])
+        assert magic == b"POINTCACHE2\0" and version == 1 and len(data) == 32 + 12 * points * samples
+        return np.frombuffer(data, "<f4", offset=32).reshape(samples, points, 3), dict(start=start, rate=rate)
+    if kind == "mdd":
+        samples, points = struct.unpack(">ii", data[:8])
+        assert len(data) == 8 + 4 * samples + 12 * points * samples
+        return (np.frombuffer(data, ">f4", offset=8 + 4 * samples).reshape(samples, points, 3),
+                dict(times=np.frombuffer(data, ">f4", samples, 8)))
+    if kind == "obj":
+        frames = []
+        for k in range(START, START + F):
+            lines = open(path % k).read().splitlines()
+            frames.append([[float(x) for x in line.split()[1:]] for line in lines if line.startswith("v ")])
+        faces = [[[int(x) for x in c.split("/")] for c in line.split()[1:]] for line in lines if line.startswith("f ")]
+        return np.array(frames), dict(faces=faces, names=[line[2:] for line in lines if line.startswith("o ")])
+    if kind == "usda":   # both meshes, one behind the other
+        text = open(path).read()
+
+        def samples(attribute):
+            found = re.findall(re.escape(attribute) + r"\.timeSamples = \{(.*?)\n            \}", text, re.S)
+            return [{float(t): np.array(re.findall(r"\(([^)]*)\)", v)) for t, v in re.findall(r"([-0-9.e]+): \[(.*?)\],\n", f + "\n", re.S)}
+                    for f in found]
+
+        def stack(attribute):
+            meshes = samples(attribute)
+            return np.array([np.vstack([np.array([[float(x) for x in row.split(",")] for row in mesh[t]]) for mesh in meshes])
+                             for t in sorted(meshes[0])]) if meshes else None
+        return stack("point3f[] points"), dict(velocities=stack("vector3f[] velocities"), normals=stack("normal3f[] normals"),
+                                               times=sorted(samples("point3f[] points")[0]), text=text)
+    if kind == "anim":   # imported again: metres, y up
+        archive = np.load(path)
+        meta = json.loads(archive["meta.json"]) if "meta.json" in archive.files else json.load(zipfile.ZipFile(path).open("meta.json"))
+        root, points = archive["root"], archive["points"].astype(float)
+        world = np.einsum("fij,fvj->fvi", root[:, :3, :3], points) + root[:, None, :3, 3]
+        return world[:, archive["source_vertex"]], dict(meta=meta, archive=archive)
+    raise ValueError(kind)
+
+
+def check(kind, path, expected, tolerance=2e-5):
+    expected = np.load(expected)
+    found, more = read(kind, path)
+    assert found.shape == expected.shape, (found.shape, expected.shape)
+    worst = np.abs(found - expected).max()
+    assert worst < float(tolerance), worst
+    faces = [[0, 2, 3, 1], [4, 5, 7, 6], [8, 1, 5, 4], [2, 6, 7, 3], [0, 4, 6, 2], [1, 3, 7, 5], [9, 10, 11, 12]]
+    if kind == "pc2": assert more["start"] == START and more["rate"] == 1, more
+    if kind == "mdd": assert np.allclose(more["times"], (START + np.arange(F)) / FPS, rtol=1e-6)
+    if kind == "obj":
+        assert [[c[0] - 1 for c in f] for f in more["faces"]] == faces
+        assert [c[1] - 1 for f in more["faces"] for c in f] == [k % 5 for k in range(28)]
+        assert more["names"] == ["body", "a plate"], more["names"]
+    if kind == "usda":
+        assert more["times"] == [START + k for k in range(F)]
+        for line in ("metersPerUnit = 0.01", 'upAxis = "Z"', "timeCodesPerSecond = 24", "startTimeCode = 1001", "endTimeCode = 1007",
+                     'def Xform "body"', 'def Xform "a_plate"', "[0, 2, 3, 1, 4, 5,", 'subdivisionScheme = "none"'):
+            assert line in more["text"], line
+        if more["velocities"] is not None:
+            rate = np.gradient(expected, 1 / FPS, axis=0)   # central differences, one-sided at the ends
+            assert np.abs(more["velocities"] - rate).max() < 1e-2, np.abs(more["velocities"] - rate).max()
+        if more["normals"] is not None:
+            length = np.linalg.norm(more["normals"], axis=2)
+            assert np.abs(length - 1).max() < 1e-5
+            centre = expected[:, :9].mean(1, keepdims=True)
+            assert (np.einsum("fvi,fvi->fv", more["normals"][:, :9], expected[:, :9] - centre) > 0).all()   # outwards
+            assert np.abs(more["normals"][:, 0] - more["normals"][:, 8]).max() < 1e-6   # one normal across the seam
+    print("%s: largest difference %.3g" % (kind, worst))
+
+
+if __name__ == "__main__":
+    {"make": make, "check": check}[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,98 @@
+#!/bin/sh
+# supple export: every format against positions worked out in Python, options, statuses, nothing left behind.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT && cd "$work" || exit 1
+n=0
+ok() { n=$((n + 1)); if [ "$1" = 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; sed 's/^/# /' log.txt; fi; }
+python=
+for p in python3 /usr/bin/python3; do [ -n "$python" ] || { "$p" -c 'import numpy' 2>/dev/null && python=$p; }; done
+[ -n "$python" ] || { echo "ok 1 - export # skip no numpy"; exit 0; }
+"$python" "$here/export_case.py" make . >log.txt 2>&1 || { ok 1 "the case is made"; exit 1; }
+export_() { supple-export -q --progress none "$@" >log.txt 2>&1; }
+check() { "$python" "$here/export_case.py" check "$@" >>log.txt 2>&1; }
+status() {   # EXPECTED WHAT ARGUMENTS...
+    wanted=$1 what=$2; shift 2
+    export_ "$@"; code=$?
+    [ $code = "$wanted" ] && ! grep -q 'runtime error\|Sanitizer' log.txt; ok $? "$what: status $wanted"
+}
+
+# ---- positions ----
+for run in zero moving full; do
+    export_ model.npz shot.anim.npz $run.sim.npz -o $run.npy && check npy $run.npy expected_$run.npy
+    ok $? "$run: the skin is root (skin + A u) on the source's vertices"
+done
+export_ --rig model.npz shot.anim.npz -o rig.npy && cmp rig.npy zero.npy >>log.txt
+ok $? "no motion gives the rig, byte by byte"
+export_ --rig shot.anim.npz -o alone.npy && cmp rig.npy alone.npy >>log.txt
+ok $? "the rig needs no model"
+for format in pc2 mdd usda; do
+    export_ model.npz shot.anim.npz moving.sim.npz -o moving.$format --velocities --normals && check $format moving.$format expected_moving.npy
+    ok $? "$format holds the same frames"
+done
+mkdir frames && export_ model.npz shot.anim.npz moving.sim.npz -o 'frames/moving.%04d.obj' && check obj 'frames/moving.%04d.obj' expected_moving.npy &&
+    [ "$(ls frames | wc -l)" = 7 ]
+ok $? "obj holds the same frames, polygons, UVs and names"
+for space in world local; do
+    export_ model.npz shot.anim.npz moving.sim.npz -o $space.abc --space $space --velocities &&
+        supple-import -q $space.abc --unit m --up y -o $space.anim.npz >>log.txt 2>&1 && check anim $space.anim.npz expected_moving.npy 1e-4
+    ok $? "abc in $space space: import finds the same places in the world"
+done
+export_ model.npz shot.anim.npz moving.sim.npz -o metres.npy --unit 1 --up y && "$python" -c '
+import numpy as np
+a, b = np.load("metres.npy"), np.load("expected_moving.npy") / 100
+assert np.abs(a - np.stack([b[..., 0], b[..., 2], -b[..., 1]], -1)).max() < 1e-6' >>log.txt 2>&1
+ok $? "--unit and --up replace the source's"
+export_ model.npz shot.anim.npz moving.sim.npz -o root.npy --space root --unit 1 --up y && "$python" -c '
+import numpy as np
+a = np.load("root.npy")
+assert np.abs(a[:, 7] - 0.4).max() < 1e-6   # rigid: where the rig has it, in every frame' >>log.txt 2>&1
+ok $? "root space leaves the root motion out, rigid vertices stay with the rig"
+export_ model.npz shot.anim.npz moving.sim.npz -o d.npy --what displacement --space root --unit 1 --up y && "$python" -c '
+import numpy as np
+a, b, c = np.load("root.npy"), np.load("d.npy"), np.load("rig.npy")
+assert np.abs(b[:, 7]).max() == 0 and np.abs(b).max() > 0.01
+assert np.abs(a - b - (a - b)[0]).max() < 1e-6   # what remains is the rig, which rests in the root frame' >>log.txt 2>&1
+ok $? "the displacement alone, as vectors"
+
+# ---- frames ----
+export_ model.npz shot.anim.npz moving.sim.npz -o part.npy --frames 1002-1006x2 && "$python" -c '
+import numpy as np
+assert (np.load("part.npy") == np.load("moving.npy")[1:6:2]).all()' >>log.txt 2>&1
+ok $? "--frames takes the shot's own numbers"
+export_ model.npz shot.anim.npz moving.sim.npz -o part.pc2 --frames 1003-1004 --offset -1000 && "$python" -c '
+import struct
+assert struct.unpack("<12siiffi", open("part.pc2", "rb").read(32))[3:] == (3.0, 1.0, 2)' >>log.txt 2>&1
+ok $? "--offset moves the numbers"
+export_ model.npz shot.anim.npz moving.sim.npz -o part.usda --velocities --frames 1003-1004 && "$python" -c '
+import sys
+sys.path.insert(0, sys.argv[1])
+import export_case as e, numpy as np
+v = e.read("usda", "part.usda")[1]["velocities"]
+assert np.abs(v - np.gradient(np.load("expected_moving.npy"), 1 / 24, axis=0)[2:4]).max() < 1e-2' "$here" >>log.txt 2>&1
+ok $? "velocities at the ends of a part see the frames outside it"
+
+# ---- the same bytes ----
+for format in abc usda; do
+    export_ -j1 model.npz shot.anim.npz moving.sim.npz -o one.$format && export_ -j2 model.npz shot.anim.npz moving.sim.npz -o two.$format && cmp one.$format two.$format >>log.txt
+    ok $? "$format: the same bytes again, with any number of threads"
+done
+
+# ---- what cannot be done ----
+sh -c 'trap "" XFSZ; ulimit -f 1; exec supple-export -q --progress none model.npz shot.anim.npz moving.sim.npz -o full.usda' >log.txt 2>&1
+[ $? = 75 ] && [ ! -e full.usda ]; ok $? "no room for the file: status 75"
+mkdir seq && sh -c 'trap "" XFSZ; ulimit -f 0; exec supple-export -q --progress none model.npz shot.anim.npz moving.sim.npz -o seq/x.%04d.obj' >log.txt 2>&1
+[ $? = 75 ] && [ -z "$(ls seq)" ]; ok $? "no room for a sequence: status 75, none of its files stays"
+status 1 "no such folder" model.npz shot.anim.npz moving.sim.npz -o nowhere/x.abc
+status 2 "an unknown ending" model.npz shot.anim.npz moving.sim.npz -o x.xyz
+status 2 "a sequence without a pattern" model.npz shot.anim.npz moving.sim.npz -o x.obj
+status 2 "no sim file" model.npz shot.anim.npz -o x.abc
+status 2 "frames that are not there" model.npz shot.anim.npz moving.sim.npz -o x.abc --frames 1-5
+status 2 "frames that are no range" model.npz shot.anim.npz moving.sim.npz -o x.abc --frames a-b
+status 3 "a run of another length" model.npz shot.anim.npz short.sim.npz -o x.abc
+grep -q '6 frames.*7' log.txt; ok $? "and both counts are named"
+status 3 "files in the wrong order" shot.anim.npz model.npz moving.sim.npz -o x.abc
+status 4 "displacements beyond all bounds" model.npz shot.anim.npz wild.sim.npz -o x.npy
+head -c 1500 moving.sim.npz >cut.sim.npz
+status 3 "a truncated run" model.npz shot.anim.npz cut.sim.npz -o x.abc
+[ ! -e x.abc ] && [ ! -e x.npy ] && [ -z "$(find . -name '*.tmp.*')" ]; ok $? "nothing is left behind"
