@@ -57,6 +57,45 @@ else
     n=$((n + 1)); echo "ok $n - poses are farthest frames # skip no numpy"
 fi
 
+if [ -n "$python" ]; then
+    cat >sculpt.py <<'PY'
+import json, zipfile
+import numpy as np
+a, meta = np.load("run.anim.npz"), json.loads(zipfile.ZipFile("run.anim.npz").read("meta.json"))
+for k, name in ((5, "five"), (12, "twelve")):
+    r = a["root"][k]
+    p = a["points"][k].astype(float)
+    p[:, 1] += 0.03 * np.exp(-((p - p[7]) ** 2).sum(1) / 0.02)
+    np.save(name, p)
+    with open(name + ".obj", "w") as o:   # as it stands in the world of the file, in its unit and vertex order
+        for v in (p @ r[:3, :3].T + r[:3, 3])[a["source_vertex"]] / meta["source_unit"]:
+            o.write("v %.9g %.9g %.9g\n" % tuple(v))
+        for i in range(0, len(a["source_vertex"]), 3):
+            o.write("f %d %d %d\n" % (i + 1, i + 2, i + 3))
+np.save("stiff.npy", np.linspace(0.5, 2.0, len(a["source_vertex"])))
+np.savetxt("soft.csv", np.full(len(a["neutral"]), 0.25))
+PY
+    "$python" sculpt.py
+    supple poses run.anim.npz -q --sculpt Run:5=five.obj --sculpt Run:12=twelve.obj --at Run:20 --young stiff.npy \
+        --young Run:12=soft.csv -o sculpt.npz && "$python" - <<'PY'
+import numpy as np
+P, a = np.load("sculpt.npz"), np.load("run.anim.npz")
+assert P["shapes"].shape[0] == 4 and P["psd_shapes"].shape[0] == 3      # neutral, 20, 5, 12
+assert abs(P["shapes"][2] - np.load("five.npy")).max() < 1e-6 and abs(P["shapes"][3] - np.load("twelve.npy")).max() < 1e-6
+assert (P["psd_shapes"][0] == 0).all() and (P["psd_params"][0] == 0).all() and (P["shapes"][0] == P["neutral"]).all()
+d = lambda p, q: np.linalg.norm((p - q) * P["param_scale"])             # eq. 2 written out for the pose without a sculpt
+K = np.array([[d(p, q) for q in P["psd_params"]] for p in P["psd_params"]])
+w = np.linalg.solve(K, [d(P["params"][1], q) for q in P["psd_params"]])
+w /= w.sum()
+want = P["rigged"][1] + np.tensordot(w, P["psd_shapes"], 1)
+assert abs(P["shapes"][1] - want).max() < 1e-9 and abs(P["shapes"][1] - P["rigged"][1]).max() > 1e-4
+young = P["young"]
+mean = np.array([np.linspace(0.5, 2.0, len(a["source_vertex"]))[a["source_vertex"] == v].mean() for v in range(len(a["neutral"]))])
+assert abs(young[:3] - mean).max() < 1e-12 and (young[3] == 0.25).all()
+PY
+    ok $? "sculpts are hit, a pose between them takes the interpolated correction, painted maps reach their poses"
+fi
+
 supple poses run.anim.npz walk.anim.npz --at Run:3 --at walk:5 -o at.npz 2>at.txt && grep -q "pose 1: run:3" at.txt &&
     grep -q "pose 2: walk:5" at.txt && [ "$(grep -c 'pose [0-9]' at.txt)" = 3 ]
 ok $? "--at takes frames of clips by name of clip or file"
@@ -76,6 +115,11 @@ refuse "one pose twice" 3 "same as one before" run.anim.npz --at Run:3 --at Run:
 refuse "a clip that is not there" 2 "no input is clip" run.anim.npz --at Fly:3
 refuse "a frame that is not there" 2 "frames 0 to 27" run.anim.npz --at Run:28
 refuse "poses are not clips" 3 "supple.anim" fox.poses.npz
+printf 'v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n' >small.obj
+printf '1\n2\n' >few.csv
+refuse "a sculpt of another mesh" 3 "small.obj: has 3 vertices; the character has 1728" run.anim.npz -q --sculpt Run:5=small.obj
+refuse "a sculpt of no frame" 2 "give CLIP:FRAME=FILE" run.anim.npz --sculpt small.obj
+refuse "a map of another mesh" 3 "few.csv: has 2 values" run.anim.npz -q --young few.csv
 man=$SUPPLE_DATA/cesium_man/cesium_man.gltf
 if [ -f "$man" ]; then
     supple import -q "$man" -o man.anim.npz

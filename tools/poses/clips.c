@@ -176,13 +176,14 @@ int clips_of(const clips *c, int64_t frame)
     return i;
 }
 
-su_status clips_find(const clips *c, const su_list *inputs, const char *text, int64_t *frame, su_error *err)
+su_status clips_find(const clips *c, const su_list *inputs, const char *option, const char *text, int64_t *frame,
+                     su_error *err)
 {
     const char *colon = strrchr(text, ':');
     char *end = NULL;
     double number = colon ? strtod(colon + 1, &end) : 0.0;
     if (!colon || colon == text || !end || end == colon + 1 || *end || !isfinite(number))
-        return su_fail(err, SU_USAGE, "--at %s: give CLIP:FRAME", text);
+        return su_fail(err, SU_USAGE, "%s %s: give CLIP:FRAME", option, text);
     size_t length = (size_t)(colon - text);
     for (int i = 0; i < c->count; i++) {
         char stem[256];
@@ -193,10 +194,10 @@ su_status clips_find(const clips *c, const su_list *inputs, const char *text, in
             continue;
         double start = su_meta_number(c->anim[i].file.meta, "frame_start", 0.0), index = round(number - start);
         if (index < 0.0 || index >= (double)c->anim[i].F)
-            return su_fail(err, SU_USAGE, "--at %s: the clip has frames %.6g to %.6g", text, start,
+            return su_fail(err, SU_USAGE, "%s %s: the clip has frames %.6g to %.6g", option, text, start,
                            start + (double)c->anim[i].F - 1.0);
         *frame = c->first[i] + (int64_t)index;
         return SU_OK;
     }
-    return su_fail(err, SU_USAGE, "--at %s: no input is clip or file '%.*s'", text, (int)length, text);
+    return su_fail(err, SU_USAGE, "%s %s: no input is clip or file '%.*s'", option, text, (int)length, text);
 }

@@ -23,8 +23,10 @@ typedef struct clips {
 /* Loads all inputs; they must be one character. */
 su_status clips_load(su_tool *tool, clips *out);
 void clips_free(clips *c);
-/* "CLIP:FRAME", CLIP the clip's name or its file's, FRAME in the clip's own numbers, to a frame among all. */
-su_status clips_find(const clips *c, const su_list *inputs, const char *text, int64_t *frame, su_error *err);
+/* "CLIP:FRAME", CLIP the clip's name or its file's, FRAME in the clip's own numbers, to a frame among all. option: for
+ * messages. */
+su_status clips_find(const clips *c, const su_list *inputs, const char *option, const char *text, int64_t *frame,
+                     su_error *err);
 /* The clip of a frame. */
 int clips_of(const clips *c, int64_t frame);
 /* File name without folder and endings: "run" of "out/run.anim.npz". */

@@ -5,6 +5,7 @@
 #include "geometry/mat3.h"
 #include "io/poses.h"
 #include "rig/pose_selection.h"
+#include "sculpts.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -14,8 +15,9 @@ enum { MOST_AUTOMATIC = 8, MOST_POSES = 4096 };
 #define STOP 0.25   /* automatic: no frame farther from a pose than this part of the clips' reach */
 
 typedef struct options {
-    int m;
-    su_list at;
+    int m, space;
+    su_list at, sculpt, young, poisson;
+    double young_range[2];
 } options;
 
 typedef struct selection {
@@ -33,26 +35,41 @@ static double diagonal_of(const su_anim *anim)
     return su_distance3(low, high);
 }
 
-static su_status choose(su_tool *tool, const options *o, clips *c, selection *out)
+/* Frames of --at, then those of --sculpt that are not among them. */
+static su_status list_frames(su_tool *tool, const options *o, clips *c, const sculpts *sculpted, int64_t *given, int *count)
+{
+    *count = 0;
+    for (int i = 0; i < o->at.count; i++)
+        SU_TRY(clips_find(c, &tool->inputs, "--at", o->at.items[i], &given[(*count)++], &tool->err));
+    for (int i = 0; i < sculpted->count; i++) {
+        bool known = false;
+        for (int k = 0; k < o->at.count; k++) known |= given[k] == sculpted->frame[i];
+        if (!known) given[(*count)++] = sculpted->frame[i];
+    }
+    return SU_OK;
+}
+
+static su_status choose(su_tool *tool, const options *o, clips *c, const sculpts *sculpted, selection *out)
 {
     su_error *err = &tool->err;
     int64_t most = o->m > 0 ? o->m : MOST_AUTOMATIC, *given;
-    if (o->at.count && most < o->at.count + 1) {
-        if (o->m > 0) return su_fail(err, SU_USAGE, "-m %d is less than the neutral pose and %d of --at", o->m, o->at.count);
-        most = o->at.count + 1;
-    }
-    if (o->at.count && o->m == 0) most = o->at.count + 1;   /* the artist's list as it is */
+    int listed;
+    given = su_arena_alloc(&c->arena, o->at.count + sculpted->count, sizeof *given);
+    if (!given) return su_fail(err, SU_AGAIN, "not enough memory");
+    SU_TRY(list_frames(tool, o, c, sculpted, given, &listed));
+    if (o->m > 0 && o->m < listed + 1)
+        return su_fail(err, SU_USAGE, "-m %d is less than the neutral pose and %d of --at and --sculpt", o->m, listed);
+    if (o->m == 0 && o->at.count) most = listed + 1;   /* the artist's list as it is */
+    if (most < listed + 1) most = listed + 1;
     out->picked = su_arena_alloc(&c->arena, most, sizeof *out->picked);
     out->distance = su_arena_alloc(&c->arena, most, sizeof *out->distance);
     out->scale = su_arena_alloc(&c->arena, c->s, sizeof *out->scale);
-    given = su_arena_alloc(&c->arena, o->at.count, sizeof *given);
-    if (!out->picked || !out->distance || !out->scale || !given) return su_fail(err, SU_AGAIN, "not enough memory");
-    for (int i = 0; i < o->at.count; i++) SU_TRY(clips_find(c, &tool->inputs, o->at.items[i], &given[i], err));
+    if (!out->picked || !out->distance || !out->scale) return su_fail(err, SU_AGAIN, "not enough memory");
     if (c->basis)
         for (int64_t k = 0; k < c->s; k++) out->scale[k] = 1.0 / (sqrt((double)c->anim[0].nbar) * diagonal_of(&c->anim[0]));
     else
         SU_TRY(su_parameter_scales(&c->anim[0], c->s, c->names, c->range, out->scale, err));
-    return su_select_poses(c->frames, c->s, c->params, out->scale, o->at.count, given, most, o->m > 0 ? 0.0 : STOP,
+    return su_select_poses(c->frames, c->s, c->params, out->scale, listed, given, most, o->m > 0 ? 0.0 : STOP,
                            out->picked, out->distance, &out->m, err);
 }
 
@@ -160,7 +177,7 @@ static su_status describe(su_tool *tool, const clips *c, const selection *chosen
 
 int main(int argc, char **argv)
 {
-    options o = {0};
+    options o = {.young_range = {1.0, 0.0}};
     const su_option table[] = {
         {.name = "poses", .letter = 'm', .kind = SU_OPT_INT, .target = &o.m, .argument = "N", .low = 1, .high = MOST_POSES,
          .help = "Number of example poses, the neutral one among them. Default: until every frame is near a pose, at most 8; "
@@ -168,6 +185,21 @@ int main(int argc, char **argv)
         {.name = "at", .kind = SU_OPT_LIST, .target = &o.at, .argument = "CLIP:FRAME", .greedy = true,
          .help = "Take this frame as a pose; CLIP is a clip's name or its file's, FRAME counts as the clip does. May be "
                  "repeated. With -m, farthest frames are added up to that number."},
+        {.name = "sculpt", .kind = SU_OPT_LIST, .target = &o.sculpt, .argument = "CLIP:FRAME=OBJ",
+         .help = "A sculpted shape of the character at that frame, with the vertex order of its file. The frame becomes a pose; "
+                 "the corrections are interpolated between all sculpts and the neutral pose. May be repeated."},
+        {.name = "sculpt-space", .kind = SU_OPT_CHOICE, .target = &o.space, .argument = "SPACE", .choices = "world|root",
+         .help = "Where sculpts stand: world (default): as the character stands at that frame, in the unit and axes of its "
+                 "file; root: in the root frame, metres."},
+        {.name = "young", .kind = SU_OPT_LIST, .target = &o.young, .argument = "[CLIP:FRAME=]FILE",
+         .help = "Painted stiffness, a value per vertex: .csv, .npy, or color.r, .g, .b, .a for the character's vertex colours; "
+                 "for all poses, or for one. supple fit says whether values are factors or Pa. May be repeated."},
+        {.name = "young-low", .kind = SU_OPT_NUMBER, .target = &o.young_range[0], .argument = "X", .low = 0.0, .high = 1e15,
+         .help = "With --young-high: painted 0 means this, painted 1 means --young-high. Default: values as they are."},
+        {.name = "young-high", .kind = SU_OPT_NUMBER, .target = &o.young_range[1], .argument = "X", .low = 0.0, .high = 1e15,
+         .help = "See --young-low."},
+        {.name = "poisson", .kind = SU_OPT_LIST, .target = &o.poisson, .argument = "[CLIP:FRAME=]FILE",
+         .help = "Painted Poisson's ratio, as --young."},
     };
     const su_program program = {
         .name = "supple-poses",
@@ -186,10 +218,16 @@ int main(int argc, char **argv)
     su_status status = SU_OK;
     clips c = {0};
     selection chosen = {0};
+    sculpts sculpted = {0};
+    const double as_it_is[2] = {1.0, 0.0};
     su_poses poses = {0};
     SU_GO(clips_load(&tool, &c));
-    SU_GO(choose(&tool, &o, &c, &chosen));
+    SU_GO(sculpts_parse(&tool, &o.sculpt, &c, &sculpted));
+    SU_GO(choose(&tool, &o, &c, &sculpted, &chosen));
     SU_GO(fill(&c, &chosen, &poses, &tool.err));
+    SU_GO(sculpts_apply(&tool, &c, &sculpted, o.space == 0, &poses));
+    SU_GO(paint_read(&tool, &o.young, &c, chosen.picked, o.young_range, "--young", &poses, &poses.young));
+    SU_GO(paint_read(&tool, &o.poisson, &c, chosen.picked, as_it_is, "--poisson", &poses, &poses.poisson));
     report(&tool, &c, &chosen, &poses);
     if (c.s == 0) su_warn(&tool, "no rig parameter leaves the neutral pose: one pose is all there is");
     else if (o.m > 0 && chosen.m < o.m)

@@ -1,0 +1,19 @@
+/* Pose-space deformation: sculpted corrections interpolated over the sculpted poses and the neutral (PSSD eq. 1-2). */
+#ifndef SU_RIG_PSD_H
+#define SU_RIG_PSD_H
+
+#include "core/error.h"
+
+#include <stdint.h>
+
+/* out (3 nbar) = sum_j w_j(p) shapes_j; params (a,s), rbf (a,a) from su_rbf_train, shapes (a,nbar,3), w (a) scratch. */
+void su_psd_correction(int64_t a, int64_t s, const double *params, const double *scale, const double *rbf, int64_t nbar,
+                       const double *shapes, const double *p, double *w, double *out);
+
+/* Sculpted source vertices (count,3) on the welded skin: source_vertex (N) as in supple.anim; count is N or nbar. Vertices
+ * that were welded take the mean of theirs; *spread is the farthest that one of them lies from it. SU_INPUT with the
+ * numbers where the count is another. */
+su_status su_weld_sculpt(int64_t count, const double *points, int64_t N, const int32_t *source_vertex, int64_t nbar,
+                         double *welded, double *spread, su_error *err);
+
+#endif

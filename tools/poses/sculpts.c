@@ -1,0 +1,190 @@
+#include "sculpts.h"
+
+#include "core/file.h"
+#include "geometry/affine.h"
+#include "io/obj.h"
+#include "io/table.h"
+#include "rig/psd.h"
+#include "rig/rbf_train.h"
+#include "rig/root_frame.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* "CLIP:FRAME=FILE" cut at the first '='; frame -1 where there is none. */
+static su_status cut_item(su_tool *tool, clips *c, const char *option, const char *text, bool need_frame, int64_t *frame,
+                          const char **path)
+{
+    const char *equals = strchr(text, '=');
+    *frame = -1, *path = text;
+    if (!equals && need_frame)
+        return su_fail(&tool->err, SU_USAGE, "%s %s: give CLIP:FRAME=FILE", option, text);
+    if (!equals) return SU_OK;
+    char *name = su_arena_alloc(&c->arena, equals - text + 1, 1);
+    if (!name) return su_fail(&tool->err, SU_AGAIN, "not enough memory");
+    memcpy(name, text, (size_t)(equals - text));
+    *path = equals + 1;
+    return clips_find(c, &tool->inputs, option, name, frame, &tool->err);
+}
+
+su_status sculpts_parse(su_tool *tool, const su_list *list, clips *c, sculpts *out)
+{
+    out->frame = su_arena_alloc(&c->arena, list->count, sizeof *out->frame);
+    out->path = su_arena_alloc(&c->arena, list->count, sizeof *out->path);
+    if (!out->frame || !out->path) return su_fail(&tool->err, SU_AGAIN, "not enough memory");
+    for (int i = 0; i < list->count; i++, out->count++)
+        SU_TRY(cut_item(tool, c, "--sculpt", list->items[i], true, &out->frame[i], &out->path[i]));
+    return SU_OK;
+}
+
+/* World of the file (its unit, its up axis) to the root frame of the clip's frame, in metres. */
+static void to_root(const su_anim *anim, int64_t k, int64_t count, double *points)
+{
+    static const double turn[3][9] = {{0, -1, 0, 1, 0, 0, 0, 0, 1}, {1, 0, 0, 0, 1, 0, 0, 0, 1}, {1, 0, 0, 0, 0, 1, 0, -1, 0}};
+    const char *up = su_meta_text(anim->file.meta, "source_up", "y");
+    double unit = su_meta_number(anim->file.meta, "source_unit", 1.0), inverse[16], convert[16], m[9];
+    const double none[3] = {0, 0, 0};
+    int axis = up[0] == 'x' ? 0 : up[0] == 'z' ? 2 : 1;
+    for (int i = 0; i < 9; i++) m[i] = unit * turn[axis][i];
+    su_affine_set(m, none, convert);
+    su_rigid_inverse(anim->root + 16 * k, inverse);
+    su_affine_multiply(inverse, convert, convert);
+    for (int64_t v = 0; v < count; v++) su_affine_point(convert, points + 3 * v, points + 3 * v);
+}
+
+/* delta (nbar,3): the sculpt minus what the rig shows at its frame. */
+static su_status read_sculpt(su_tool *tool, const clips *c, int64_t frame, const char *path, bool world, double *delta)
+{
+    int clip = clips_of(c, frame);
+    const su_anim *anim = &c->anim[clip];
+    const float *rigged = anim->points + 3 * anim->nbar * (frame - c->first[clip]);
+    su_obj obj = {0};
+    double spread;
+    SU_TRY(su_obj_load(path, &obj, &tool->err));
+    if (world) to_root(anim, frame - c->first[clip], obj.vertices, obj.points);
+    su_status status = su_weld_sculpt(obj.vertices, obj.points, anim->N, anim->source_vertex, anim->nbar, delta, &spread,
+                                      &tool->err);
+    if (status != SU_OK) su_error_context(&tool->err, "%s: ", path);
+    su_obj_free(&obj);
+    if (status != SU_OK) return status;
+    double largest = 0.0, size = 0.0;
+    for (int64_t i = 0; i < 3 * anim->nbar; i++) {
+        delta[i] -= (double)rigged[i];
+        largest = fmax(largest, fabs(delta[i]));
+        size = fmax(size, fabs((double)rigged[i]));
+    }
+    su_note(tool, "%s: corrects the rig by up to %.4g m", su_base_name(path), largest);
+    if (largest > 0.5 * size)
+        su_warn(tool, "%s: lies far from the rig's pose; is it in the space of its file's world at that frame "
+                      "(--sculpt-space)?", su_base_name(path));
+    if (spread > 1e-3 * size)
+        su_warn(tool, "%s: opens seams by up to %.3g m; they are closed half way", su_base_name(path), spread);
+    return SU_OK;
+}
+
+su_status sculpts_apply(su_tool *tool, clips *c, const sculpts *s, bool world, su_poses *poses)
+{
+    su_error *err = &tool->err;
+    su_file *file = &poses->file;
+    int64_t n = 3 * poses->nbar;
+    double *w, *delta;
+    if (s->count == 0) return SU_OK;
+    poses->a = s->count + 1;
+    SU_TRY(SU_FILE_ALLOC(file, &poses->psd_params, poses->a * poses->s, err));
+    SU_TRY(SU_FILE_ALLOC(file, &poses->psd_shapes, poses->a * n, err));
+    SU_TRY(SU_FILE_ALLOC(file, &poses->psd_rbf, poses->a * poses->a, err));
+    SU_TRY(SU_FILE_ALLOC(file, &w, poses->a, err));
+    SU_TRY(SU_FILE_ALLOC(file, &delta, n, err));
+    for (int i = 0; i < s->count; i++) {   /* row 0 stays 0: the neutral pose is not corrected */
+        memcpy(poses->psd_params + poses->s * (i + 1), c->params + poses->s * s->frame[i],
+               (size_t)poses->s * sizeof *poses->psd_params);
+        SU_TRY(read_sculpt(tool, c, s->frame[i], s->path[i], world, poses->psd_shapes + n * (i + 1)));
+    }
+    if (su_rbf_train(poses->a, poses->s, poses->psd_params, poses->param_scale, poses->psd_rbf, err) != SU_OK)
+        return su_error_context(err, "sculpts (pose 0 is the neutral): ");
+    for (int64_t i = 0; i < poses->m; i++) {
+        su_psd_correction(poses->a, poses->s, poses->psd_params, poses->param_scale, poses->psd_rbf, poses->nbar,
+                          poses->psd_shapes, poses->params + poses->s * i, w, delta);
+        for (int64_t k = 0; k < n; k++) poses->shapes[n * i + k] = poses->rigged[n * i + k] + (i ? delta[k] : 0.0);
+    }
+    return SU_OK;
+}
+
+/* ---- painted materials ---- */
+
+/* Values of the source or welded vertices on the welded skin, the mean where vertices were welded. */
+static su_status weld_values(const su_anim *anim, int64_t count, int64_t stride, const double *values, const char *path,
+                             double *out, su_error *err)
+{
+    if (count != anim->N && count != anim->nbar)
+        return su_fail(err, SU_INPUT, "%s: has %lld values; the character has %lld vertices in its file and %lld welded",
+                       path, (long long)count, (long long)anim->N, (long long)anim->nbar);
+    double *share;
+    SU_TRY(SU_ALLOC(&share, anim->nbar, "painted values", err));
+    memset(out, 0, (size_t)anim->nbar * sizeof *out);
+    for (int64_t v = 0; v < count; v++) {
+        int64_t to = count == anim->N ? anim->source_vertex[v] : v;
+        out[to] += values[v * stride], share[to] += 1.0;
+    }
+    for (int64_t v = 0; v < anim->nbar; v++) out[v] /= fmax(share[v], 1.0);
+    free(share);
+    return SU_OK;
+}
+
+static su_status read_values(su_tool *tool, const su_anim *anim, const char *path, double *out)
+{
+    su_error *err = &tool->err;
+    if (strncmp(path, "color.", 6) == 0 && strlen(path) == 7 && strchr("rgba", path[6])) {
+        if (!anim->color) return su_fail(err, SU_INPUT, "%s: the character has no vertex colours", path);
+        double *channel;
+        SU_TRY(SU_ALLOC(&channel, anim->N, "vertex colours", err));
+        for (int64_t v = 0; v < anim->N; v++) channel[v] = (double)anim->color[4 * v + (strchr("rgba", path[6]) - "rgba")];
+        su_status status = weld_values(anim, anim->N, 1, channel, path, out, err);
+        free(channel);
+        return status;
+    }
+    su_table table;
+    SU_TRY(su_table_load(path, &table, err));
+    int64_t flat = table.rows == 1 && table.columns > 1;   /* one line of values will do too */
+    su_status status = flat ? weld_values(anim, table.columns, 1, table.values, path, out, err)
+                            : weld_values(anim, table.rows, table.columns, table.values + table.columns - 1, path, out, err);
+    su_table_free(&table);
+    return status;
+}
+
+su_status paint_read(su_tool *tool, const su_list *list, clips *c, const int64_t *picked, const double range[2],
+                     const char *what, su_poses *poses, double **values)
+{
+    su_error *err = &tool->err;
+    int64_t n = poses->nbar;
+    double *one;
+    if (list->count == 0) return SU_OK;
+    SU_TRY(SU_FILE_ALLOC(&poses->file, &one, n, err));
+    if (!*values) {
+        SU_TRY(SU_FILE_ALLOC(&poses->file, values, poses->m * n, err));
+        for (int64_t i = 0; i < poses->m * n; i++) (*values)[i] = NAN;
+    }
+    for (int pass = 0; pass < 2; pass++)   /* maps for all poses first, then those of single poses */
+        for (int i = 0; i < list->count; i++) {
+            int64_t frame, hit = 0;
+            const char *path;
+            SU_TRY(cut_item(tool, c, what, list->items[i], false, &frame, &path));
+            if ((frame < 0) != (pass == 0)) continue;
+            SU_TRY(read_values(tool, &c->anim[0], path, one));
+            for (int64_t v = 0; v < n; v++) {
+                if (range[0] < range[1]) one[v] = range[0] + one[v] * (range[1] - range[0]);
+                if (!(one[v] >= 0.0)) return su_fail(err, SU_INPUT, "%s: %s: vertex %lld has the value %g", what, path,
+                                                     (long long)v, one[v]);
+            }
+            for (int64_t k = 0; k < poses->m; k++)
+                if (frame < 0 || picked[k] == frame) memcpy(*values + n * k, one, (size_t)n * sizeof *one), hit++;
+            if (!hit) return su_fail(err, SU_USAGE, "%s %s: that frame is no example pose; name it by --at too", what,
+                                     list->items[i]);
+        }
+    for (int64_t i = 0; i < poses->m * n; i++)
+        if (isnan((*values)[i]))
+            return su_fail(err, SU_USAGE, "%s: pose %lld has no map; give one for all poses as well (%s FILE)", what,
+                           (long long)(i / n), what);
+    return SU_OK;
+}
