@@ -99,7 +99,7 @@ static void test_rigid(void **unused)
     assert_int_equal(su_fit_solver_create(&b.problem, &solver, NULL), SU_OK);
     assert_int_equal(su_fit_pose(solver, b.skin, x, &report, 1, NULL, NULL), SU_OK);
     for (int64_t i = 0; i < 3 * b.box.n; i++) assert_true(fabs(x[i] - exact[i]) < 1e-6);
-    assert_true(report.residual < 1e-8 && report.collapsed == 0 && report.rounds == 1);
+    assert_true(report.residual < 1e-8 && report.collapsed == 0);
     su_fit_solver_free(solver);
     free(x), free(exact);
     bar_free(&b);

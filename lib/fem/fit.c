@@ -2,7 +2,9 @@
 
 #include "core/memory.h"
 #include "fem/elastic.h"
+#include "fem/untangle.h"
 #include "geometry/mat3.h"
+#include "geometry/rotation.h"
 #include "linalg/cholesky.h"
 
 #include <math.h>
@@ -10,9 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_ITERATIONS = 100, MAX_ROUNDS = 8 };
+enum { MAX_ITERATIONS = 30, START_ROUNDS = 20 };
 #define OPEN 0.1          /* least volume ratio wanted at the end, where convention 8 begins to replace a rest shape */
-#define STEP_END 1e-7     /* Newton has converged when no vertex moves by more than this share of the diagonal */
+#define UNTANGLED 0.15    /* least volume ratio that the last stage aims at, a little above */
+#define STEP_END 1e-6     /* Newton has converged when no vertex moves by more than this share of the diagonal, */
+#define GAIN_END 1e-6     /* or when a step lowers the objective by less than this share */
 
 struct su_fit_solver {
     su_fit_problem problem;
@@ -24,7 +28,7 @@ struct su_fit_solver {
     double *step;             /* (free,3) */
     double *trial, *force;    /* (n,3) */
     double *ratio;            /* (t) det F of the shape looked at */
-    uint8_t *mark;            /* (n) */
+    double scale;             /* gamma / volume, 1/m^3 */
 };
 
 su_status su_skin_area_weights(int64_t nbar, const double *skin, int64_t triangles, const int32_t *triangle,
@@ -45,6 +49,31 @@ su_status su_skin_area_weights(int64_t nbar, const double *skin, int64_t triangl
     if (!(sum > 0)) return su_fail(err, SU_INPUT, "the skin has no area");
     for (int64_t v = 0; v < nbar; v++) area[v] /= sum;
     return SU_OK;
+}
+
+int64_t su_fit_firm(int64_t n, int64_t t, const int32_t *tets, int64_t held_count, const int32_t *held,
+                    const int32_t *held_bone, int32_t *firm, su_error *err)
+{
+    enum { FREE = INT32_MIN };
+    int32_t *bone = NULL;
+    uint8_t *mixed = NULL;
+    int64_t count = -1;
+    if (SU_ALLOC(&bone, n, "held vertices", err) != SU_OK || SU_ALLOC(&mixed, n, "held vertices", err) != SU_OK) goto done;
+    for (int64_t v = 0; v < n; v++) bone[v] = FREE;
+    for (int64_t k = 0; k < held_count; k++) bone[held[k]] = held_bone ? held_bone[k] : -1;
+    for (int64_t e = 0; e < t; e++) {
+        const int32_t *tet = tets + 4 * e;
+        for (int a = 0; a < 4; a++)
+            for (int b = 0; b < 4; b++)
+                if (bone[tet[a]] != FREE && bone[tet[b]] != FREE && bone[tet[a]] != bone[tet[b]]) mixed[tet[a]] = 1;
+    }
+    count = 0;
+    for (int64_t k = 0; k < held_count; k++)
+        if (!mixed[held[k]]) firm[count++] = held[k];
+done:
+    free(bone);
+    free(mixed);
+    return count;
 }
 
 /* Hessian of the data term, 2 a_v/D^2 A_v' A_v, couples corners of one tet only, so it fits the elastic pattern. */
@@ -70,7 +99,6 @@ su_status su_fit_solver_create(const su_fit_problem *problem, su_fit_solver **ou
     SU_GO(SU_ALLOC(&solver->young, problem->t, "fit", err));
     SU_GO(SU_ALLOC(&solver->poisson, problem->t, "fit", err));
     SU_GO(SU_ALLOC(&solver->ratio, problem->t, "fit", err));
-    SU_GO(SU_ALLOC(&solver->mark, problem->n, "fit", err));
     SU_GO(SU_ALLOC(&solver->gradient, 3 * problem->n, "fit", err));
     SU_GO(SU_ALLOC(&solver->trial, 3 * problem->n, "fit", err));
     SU_GO(SU_ALLOC(&solver->force, 3 * problem->n, "fit", err));
@@ -82,7 +110,9 @@ su_status su_fit_solver_create(const su_fit_problem *problem, su_fit_solver **ou
                             problem->held_count, problem->held, SU_NEOHOOKEAN, solver->young, solver->poisson, density,
                             err));
     for (int64_t e = 0; e < problem->t; e++) volume += solver->elastic.neutral_volume[e];
-    for (int64_t e = 0; e < problem->t; e++) solver->young[e] = problem->gamma / volume;
+    solver->scale = problem->gamma / volume;
+    for (int64_t e = 0; e < problem->t; e++) solver->young[e] = solver->scale;
+    su_elastic_set_material(&solver->elastic, solver->young, solver->poisson);
     SU_GO(SU_ALLOC(&solver->step, solver->elastic.pattern.size, "fit", err));
     SU_GO(su_sparse_clone_pattern(&solver->elastic.pattern, &solver->K, err));
     SU_GO(su_sparse_clone_pattern(&solver->elastic.pattern, &solver->data, err));
@@ -104,7 +134,7 @@ void su_fit_solver_free(su_fit_solver *solver)
     su_sparse_free(&solver->K);
     su_sparse_free(&solver->data);
     su_elastic_free(&solver->elastic);
-    free(solver->young), free(solver->poisson), free(solver->ratio), free(solver->mark);
+    free(solver->young), free(solver->poisson), free(solver->ratio);
     free(solver->gradient), free(solver->step), free(solver->trial), free(solver->force);
     free(solver);
 }
@@ -132,11 +162,10 @@ static double objective(su_fit_solver *solver, const double *skin, const double 
     return data / (p->diagonal * p->diagonal) + su_elastic_energy(&solver->elastic, x, threads);
 }
 
-/* Gradient of eq. 3 over all vertices. */
-static void gradient(su_fit_solver *solver, const double *skin, const double *x, int threads)
+/* Adds the gradient of the data term. */
+static void add_data_gradient(su_fit_solver *solver, const double *skin, const double *x)
 {
     const su_fit_problem *p = &solver->problem;
-    su_elastic_force(&solver->elastic, x, solver->gradient, threads);
     for (int64_t v = 0; v < p->nbar; v++) {
         double d[3], scale = 2 * p->area[v] / (p->diagonal * p->diagonal);
         if (scale == 0) continue;
@@ -148,35 +177,109 @@ static void gradient(su_fit_solver *solver, const double *skin, const double *x,
     }
 }
 
+/* g (4,3): gradients of the corners' shape functions from D_m^-1 */
+static void shape_gradients(const double inverse[9], double g[12])
+{
+    for (int i = 0; i < 3; i++) g[i] = -(inverse[i] + inverse[3 + i] + inverse[6 + i]);
+    memcpy(g + 3, inverse, 9 * sizeof *inverse);
+}
+
+/* F of tet e from the neutral shape to x */
+static void deformation_gradient(const su_fit_solver *solver, const double *x, int64_t e, double F[9])
+{
+    const int32_t *tet = solver->problem.tets + 4 * e;
+    double edges[9];
+    su_tet_edges(x + 3 * (int64_t)tet[0], x + 3 * (int64_t)tet[1], x + 3 * (int64_t)tet[2], x + 3 * (int64_t)tet[3],
+                 edges);
+    su_mul33(edges, solver->elastic.neutral_inverse + 9 * e, F);
+}
+
 /* Volume over neutral volume of each tet. */
 static void volume_ratios(const su_fit_solver *solver, const double *x, double *ratio)
 {
     for (int64_t e = 0; e < solver->problem.t; e++) {
-        const int32_t *tet = solver->problem.tets + 4 * e;
-        double edges[9];
-        su_tet_edges(x + 3 * (int64_t)tet[0], x + 3 * (int64_t)tet[1], x + 3 * (int64_t)tet[2],
-                     x + 3 * (int64_t)tet[3], edges);
-        ratio[e] = su_det3(edges) / 6 / solver->elastic.neutral_volume[e];
+        double F[9];
+        deformation_gradient(solver, x, e, F);
+        ratio[e] = su_det3(F);
     }
 }
 
-/* True where some tet that is open now (solver->ratio) is closed in the trial. */
-static bool closes_a_tet(su_fit_solver *solver, const double *trial)
+static bool movable(const su_fit_solver *solver, int64_t e)
 {
-    for (int64_t e = 0; e < solver->problem.t; e++) {
-        const int32_t *tet = solver->problem.tets + 4 * e;
-        double edges[9];
-        if (solver->ratio[e] <= 0) continue;
-        su_tet_edges(trial + 3 * (int64_t)tet[0], trial + 3 * (int64_t)tet[1], trial + 3 * (int64_t)tet[2],
-                     trial + 3 * (int64_t)tet[3], edges);
-        if (!(su_det3(edges) > 0)) return true;
-    }
+    for (int a = 0; a < 4; a++)
+        if (solver->elastic.free_index[solver->problem.tets[4 * e + a]] >= 0) return true;
     return false;
 }
 
-static su_status newton_direction(su_fit_solver *solver, const double *x, int threads, su_error *err)
+/* Movable tets without positive volume; ratio as a side effect. */
+static int64_t closed_tets(su_fit_solver *solver, const double *x)
+{
+    int64_t count = 0;
+    volume_ratios(solver, x, solver->ratio);
+    for (int64_t e = 0; e < solver->problem.t; e++) count += !(solver->ratio[e] > 0) && movable(solver, e);
+    return count;
+}
+
+/* step = -K^-1 gradient on the free vertices */
+static su_status solve_step(su_fit_solver *solver, su_error *err)
 {
     const su_elastic *elastic = &solver->elastic;
+    for (int64_t f = 0; f < elastic->free_count; f++)
+        for (int i = 0; i < 3; i++) solver->step[3 * f + i] = -solver->gradient[3 * elastic->free_vertex[f] + i];
+    return su_cholesky_solve(solver->factor, 1, solver->step, solver->step, err);
+}
+
+/* out = x + length * step; out may be x. */
+static void move(const su_fit_solver *solver, const double *x, double length, double *out)
+{
+    const su_elastic *elastic = &solver->elastic;
+    if (out != x) memcpy(out, x, 3 * (size_t)elastic->n * sizeof *out);
+    for (int64_t f = 0; f < elastic->free_count; f++)
+        for (int i = 0; i < 3; i++) out[3 * (int64_t)elastic->free_vertex[f] + i] += length * solver->step[3 * f + i];
+}
+
+/* As-rigid-as-possible start: the nearest rotation of every tet (local) and one linear solve with a fixed factor (global)
+ * in turn. The rotation of an inverted tet is proper, so this opens most of what Shepard's interpolation folds, where
+ * Newton on the elastic energy would be caught. */
+static su_status lay_out(su_fit_solver *solver, const double *skin, double *x, double scale, su_error *err)
+{
+    const su_fit_problem *p = &solver->problem;
+    const su_elastic *elastic = &solver->elastic;
+    memcpy(solver->K.value, solver->data.value, (size_t)solver->K.entries * sizeof(double));
+    for (int64_t e = 0; e < p->t; e++) {
+        double g[12], c[16], weight = scale * elastic->neutral_volume[e];
+        shape_gradients(elastic->neutral_inverse + 9 * e, g);
+        for (int r = 0; r < 4; r++)
+            for (int k = 0; k < 4; k++) c[4 * r + k] = weight * su_dot3(g + 3 * r, g + 3 * k);
+        su_elastic_add_couplings(elastic, e, c, &solver->K);
+    }
+    SU_TRY(su_cholesky_factorize(solver->factor, &solver->K, err));
+    for (int round = 0; round < START_ROUNDS; round++) {
+        memset(solver->gradient, 0, 3 * (size_t)p->n * sizeof(double));
+        for (int64_t e = 0; e < p->t; e++) {
+            const int32_t *tet = p->tets + 4 * e;
+            double F[9], R[9], g[12], f[3], weight = scale * elastic->neutral_volume[e];
+            deformation_gradient(solver, x, e, F);
+            su_nearest_rotation(F, R);
+            for (int i = 0; i < 9; i++) F[i] -= R[i];
+            shape_gradients(elastic->neutral_inverse + 9 * e, g);
+            for (int r = 0; r < 4; r++) {
+                su_mulv3(F, g + 3 * r, f);
+                for (int i = 0; i < 3; i++) solver->gradient[3 * (int64_t)tet[r] + i] += weight * f[i];
+            }
+        }
+        add_data_gradient(solver, skin, x);
+        SU_TRY(solve_step(solver, err));
+        move(solver, x, 1, x);
+    }
+    return SU_OK;
+}
+
+static su_status newton_direction(su_fit_solver *solver, const double *skin, const double *x, int threads, su_error *err)
+{
+    const su_elastic *elastic = &solver->elastic;
+    su_elastic_force(elastic, x, solver->gradient, threads);
+    add_data_gradient(solver, skin, x);
     su_elastic_stiffness(elastic, x, true, &solver->K, threads);
     for (int64_t k = 0; k < solver->K.entries; k++) solver->K.value[k] += solver->data.value[k];
     double largest = 0;
@@ -187,133 +290,39 @@ static su_status newton_direction(su_fit_solver *solver, const double *x, int th
         if (status == SU_OK) break;
         if (status != SU_NUMERICS || lift > 1e-4) return status;
     }
-    for (int64_t f = 0; f < elastic->free_count; f++)
-        for (int i = 0; i < 3; i++) solver->step[3 * f + i] = -solver->gradient[3 * elastic->free_vertex[f] + i];
-    return su_cholesky_solve(solver->factor, 1, solver->step, solver->step, err);
+    return solve_step(solver, err);
 }
 
-/* One Newton run at the stiffness now set. */
+/* Newton with a line search; once every movable tet is open, none is closed again. */
 static su_status minimize(su_fit_solver *solver, const double *skin, double *x, int *iterations, int threads,
                           const su_progress *progress, su_error *err)
 {
     const su_elastic *elastic = &solver->elastic;
-    size_t bytes = 3 * (size_t)solver->problem.n * sizeof *x;
     double value = objective(solver, skin, x, threads);
     if (!isfinite(value)) return su_fail(err, SU_NUMERICS, "the start of the fit is not finite");
     for (int iteration = 0; iteration < MAX_ITERATIONS; iteration++) {
         if (su_progress_stopped(progress)) return su_fail(err, SU_AGAIN, "stopped");
-        gradient(solver, skin, x, threads);
-        SU_TRY(newton_direction(solver, x, threads, err));
+        SU_TRY(newton_direction(solver, skin, x, threads, err));
         (*iterations)++;
-        double slope = 0, longest = 0, length = 1;
+        double slope = 0, longest = 0, length = 1, before = value;
         for (int64_t f = 0; f < elastic->free_count; f++) {
             slope += su_dot3(solver->gradient + 3 * (int64_t)elastic->free_vertex[f], solver->step + 3 * f);
             longest = fmax(longest, su_norm3(solver->step + 3 * f));
         }
-        volume_ratios(solver, x, solver->ratio);
-        bool accepted = false;
+        bool open = closed_tets(solver, x) == 0, accepted = false;
         for (int halvings = 0; halvings < 30 && !accepted; halvings++, length *= 0.5) {
-            memcpy(solver->trial, x, bytes);
-            for (int64_t f = 0; f < elastic->free_count; f++)
-                for (int i = 0; i < 3; i++)
-                    solver->trial[3 * (int64_t)elastic->free_vertex[f] + i] += length * solver->step[3 * f + i];
+            move(solver, x, length, solver->trial);
             double next = objective(solver, skin, solver->trial, threads);
             /* the last term: rounding of the objective must not stop a converged run */
             if (!(next <= value + 1e-4 * length * slope + 1e-14 * fabs(value))) continue;
-            if (closes_a_tet(solver, solver->trial)) continue;
-            memcpy(x, solver->trial, bytes);
+            if (open && closed_tets(solver, solver->trial) > 0) continue;
+            memcpy(x, solver->trial, 3 * (size_t)elastic->n * sizeof *x);
             value = next;
             accepted = true;
         }
-        if (!accepted || longest * length < STEP_END * solver->problem.diagonal) break;
+        if (!accepted || longest * length < STEP_END * solver->problem.diagonal || before - value < GAIN_END * value)
+            break;
     }
-    return SU_OK;
-}
-
-static bool movable(const su_fit_solver *solver, int64_t e)
-{
-    for (int a = 0; a < 4; a++)
-        if (solver->elastic.free_index[solver->problem.tets[4 * e + a]] >= 0) return true;
-    return false;
-}
-
-/* Marks the corners of movable tets below `limit`, and `rings` rings of vertices around them; returns how many tets. */
-static int64_t mark_bad(su_fit_solver *solver, double limit, int rings, uint8_t *mark)
-{
-    const su_fit_problem *p = &solver->problem;
-    int64_t count = 0;
-    memset(mark, 0, (size_t)p->n);
-    for (int64_t e = 0; e < p->t; e++) {
-        if (solver->ratio[e] >= limit || !movable(solver, e)) continue;
-        count++;
-        for (int a = 0; a < 4; a++) mark[p->tets[4 * e + a]] = 1;
-    }
-    for (int ring = 1; ring <= rings && count; ring++)
-        for (int64_t e = 0; e < p->t; e++) {
-            const int32_t *tet = p->tets + 4 * e;
-            bool touched = false;
-            for (int a = 0; a < 4; a++) touched |= mark[tet[a]] && mark[tet[a]] <= ring;
-            for (int a = 0; a < 4 && touched; a++)
-                if (!mark[tet[a]]) mark[tet[a]] = (uint8_t)(ring + 1);
-        }
-    return count;
-}
-
-/* Makes the tets at marked vertices ten times stiffer. */
-static void stiffen(su_fit_solver *solver, const uint8_t *mark)
-{
-    for (int64_t e = 0; e < solver->problem.t; e++) {
-        const int32_t *tet = solver->problem.tets + 4 * e;
-        if (mark[tet[0]] | mark[tet[1]] | mark[tet[2]] | mark[tet[3]]) solver->young[e] *= 10;
-    }
-    su_elastic_set_material(&solver->elastic, solver->young, solver->poisson);
-}
-
-/* Where tets stay inverted the energy is caught in a fold. Marked vertices are laid out anew: harmonic coordinates
- * (finite-element Laplacian of the neutral shape, exact for affine maps) between the others and the skin. */
-static su_status lay_out(su_fit_solver *solver, const double *skin, const uint8_t *mark, double *x, su_error *err)
-{
-    const su_fit_problem *p = &solver->problem;
-    const su_elastic *elastic = &solver->elastic;
-    double volume = 0, largest = 0;
-    memcpy(solver->K.value, solver->data.value, (size_t)solver->K.entries * sizeof(double));
-    memset(solver->gradient, 0, 3 * (size_t)p->n * sizeof(double));
-    for (int64_t e = 0; e < p->t; e++) volume += elastic->neutral_volume[e];
-    for (int64_t e = 0; e < p->t; e++) {
-        const double *b = elastic->neutral_inverse + 9 * e;
-        const int32_t *tet = p->tets + 4 * e;
-        double g[12], c[16], scale = p->gamma / volume * elastic->neutral_volume[e];
-        for (int i = 0; i < 3; i++) g[i] = -(b[i] + b[3 + i] + b[6 + i]);
-        memcpy(g + 3, b, 9 * sizeof *b);
-        for (int r = 0; r < 4; r++)
-            for (int s = 0; s < 4; s++) {
-                c[4 * r + s] = scale * su_dot3(g + 3 * r, g + 3 * s);
-                for (int i = 0; i < 3; i++)   /* gradient of the Dirichlet energy at x */
-                    solver->gradient[3 * (int64_t)tet[r] + i] += c[4 * r + s] * x[3 * (int64_t)tet[s] + i];
-            }
-        su_elastic_add_couplings(elastic, e, c, &solver->K);
-    }
-    for (int64_t v = 0; v < p->nbar; v++) {
-        double d[3], scale = 2 * p->area[v] / (p->diagonal * p->diagonal);
-        if (scale == 0) continue;
-        skin_error(p, skin, x, v, d);
-        for (int a = 0; a < 4; a++)
-            for (int i = 0; i < 3; i++)
-                solver->gradient[3 * (int64_t)p->tets[4 * (int64_t)p->embed_tet[v] + a] + i] +=
-                    scale * p->embed_bary[4 * v + a] * d[i];
-    }
-    for (int64_t j = 0; j < solver->K.size; j++) largest = fmax(largest, solver->K.value[solver->K.start[j]]);
-    for (int64_t f = 0; f < elastic->free_count; f++) {
-        bool stays = !mark[elastic->free_vertex[f]];
-        for (int i = 0; i < 3; i++) {
-            if (stays) solver->K.value[solver->K.start[3 * f + i]] += 1e8 * largest;
-            solver->step[3 * f + i] = stays ? 0 : -solver->gradient[3 * (int64_t)elastic->free_vertex[f] + i];
-        }
-    }
-    SU_TRY(su_cholesky_factorize(solver->factor, &solver->K, err));
-    SU_TRY(su_cholesky_solve(solver->factor, 1, solver->step, solver->step, err));
-    for (int64_t f = 0; f < elastic->free_count; f++)
-        for (int i = 0; i < 3; i++) x[3 * (int64_t)elastic->free_vertex[f] + i] += solver->step[3 * f + i];
     return SU_OK;
 }
 
@@ -340,23 +349,11 @@ static void measure(su_fit_solver *solver, const double *skin, const double *x, 
 su_status su_fit_pose(su_fit_solver *solver, const double *skin, double *x, su_fit_report *report, int threads,
                       const su_progress *progress, su_error *err)
 {
-    double base = solver->problem.gamma;
     su_fit_report result = {0};
-    double volume = 0;
-    for (int64_t e = 0; e < solver->problem.t; e++) volume += solver->elastic.neutral_volume[e];
-    for (int64_t e = 0; e < solver->problem.t; e++) solver->young[e] = base / volume;
-    su_elastic_set_material(&solver->elastic, solver->young, solver->poisson);
-    for (result.rounds = 1;; result.rounds++) {
-        SU_TRY(minimize(solver, skin, x, &result.iterations, threads, progress, err));
-        volume_ratios(solver, x, solver->ratio);
-        if (result.rounds == MAX_ROUNDS || mark_bad(solver, OPEN, 0, solver->mark) == 0) break;
-        int rings = result.rounds;
-        bool folded = mark_bad(solver, 0, rings, solver->mark) > 0;
-        if (folded) SU_TRY(lay_out(solver, skin, solver->mark, x, err));
-        if (folded && rings < 3) continue;   /* a new start may be enough */
-        mark_bad(solver, OPEN, 0, solver->mark);
-        stiffen(solver, solver->mark);
-    }
+    SU_TRY(lay_out(solver, skin, x, 10 * solver->scale, err));
+    SU_TRY(minimize(solver, skin, x, &result.iterations, threads, progress, err));
+    SU_TRY(su_untangle(solver->problem.n, solver->problem.t, solver->problem.tets, solver->elastic.neutral_inverse,
+                       solver->elastic.neutral_volume, solver->elastic.free_index, UNTANGLED, x, err));
     measure(solver, skin, x, &result);
     if (report) *report = result;
     return SU_OK;

@@ -27,8 +27,7 @@ typedef struct su_fit_problem {
 } su_fit_problem;
 
 typedef struct su_fit_report {
-    int iterations;               /* Newton steps, all rounds */
-    int rounds;                   /* 1, and one more each time that tets had to be stiffened to stay open */
+    int iterations;               /* Newton steps */
     double residual;              /* sqrt(sum a_v |A x - skin|^2) / D */
     double largest;               /* largest |A x - skin| / D over the vertices with weight */
     int64_t collapsed;            /* tets below 0.1 of their neutral volume at the end (convention 8) */
@@ -42,12 +41,17 @@ typedef struct su_fit_solver su_fit_solver;
 su_status su_fit_solver_create(const su_fit_problem *problem, su_fit_solver **out, su_error *err);
 void su_fit_solver_free(su_fit_solver *solver);
 
-/* x (n,3): in, the start, with held vertices where they belong; out, the fitted shape. skin (nbar,3). Newton with
- * projected element Hessians and a line search that closes no open tet. Where tets stay inverted their surroundings are
- * laid out anew by harmonic coordinates; where they stay below 0.1 of their neutral volume they are made ten times
- * stiffer, with their neighbours; then the fit goes on. */
+/* x (n,3): in, the start, with held vertices where they belong; out, the fitted shape. skin (nbar,3). An as-rigid-as-possible
+ * layout, Newton with projected element Hessians and a line search that closes no open tet, then su_untangle on what is
+ * still below the limit of convention 8. */
 su_status su_fit_pose(su_fit_solver *solver, const double *skin, double *x, su_fit_report *report, int threads,
                       const su_progress *progress, su_error *err);
+
+/* Held vertices that belong to one bone alone: no tet around them has a corner held by another bone. firm (held_count)
+ * receives them, the number is returned. Where bones meet, carrying every vertex by its own bone would crush the tets
+ * between them, so there the fit decides. */
+int64_t su_fit_firm(int64_t n, int64_t t, const int32_t *tets, int64_t held_count, const int32_t *held,
+                    const int32_t *held_bone, int32_t *firm, su_error *err);
 
 /* area (nbar): a third of the area of each triangle around a skin vertex, over the sum; 0 where skip (NULL: none) is set. */
 su_status su_skin_area_weights(int64_t nbar, const double *skin, int64_t triangles, const int32_t *triangle,

@@ -139,8 +139,16 @@ static su_status fit_all(job *j)
 {
     int64_t k = j->fit.k, finished = 0;
     int threads = j->tool->threads, team = j->tet.t > 200000 ? 1 : threads < k ? threads : (int)k;
-    su_fit_problem problem = {.n = j->tet.n, .t = j->tet.t, .nbar = j->tet.nbar, .held_count = j->tet.fixed_count,
-                              .vertices = j->tet.vertices, .tets = j->tet.tets, .held = j->tet.fixed,
+    int32_t *firm = NULL;
+    SU_TRY(SU_ALLOC(&firm, j->tet.fixed_count, "held vertices", &j->tool->err));
+    int64_t firm_count = su_fit_firm(j->tet.n, j->tet.t, j->tet.tets, j->tet.fixed_count, j->tet.fixed,
+                                     j->tet.fixed_bone, firm, &j->tool->err);
+    if (firm_count < 0) {
+        free(firm);
+        return j->tool->err.status;
+    }
+    su_fit_problem problem = {.n = j->tet.n, .t = j->tet.t, .nbar = j->tet.nbar, .held_count = firm_count,
+                              .vertices = j->tet.vertices, .tets = j->tet.tets, .held = firm,
                               .embed_tet = j->tet.embed_tet, .embed_bary = j->tet.embed_bary, .area = j->area,
                               .diagonal = j->diagonal, .gamma = j->set->gamma, .poisson = j->set->poisson};
     su_status first = SU_OK;
@@ -164,6 +172,7 @@ static su_status fit_all(job *j)
         }
         su_fit_solver_free(solver);
     }
+    free(firm);
     return first;
 }
 
@@ -237,9 +246,9 @@ static void report(const job *j)
         const su_fit_report *r = &j->reports[k];
         worst = fmax(worst, r->residual), largest = fmax(largest, r->largest);
         collapsed += r->collapsed, iterations += r->iterations;
-        su_detail(tool, "pose %d: residual %.4f %% of the diagonal (largest %.3f %%), %d Newton steps in %d rounds, "
+        su_detail(tool, "pose %d: residual %.4f %% of the diagonal (largest %.3f %%), %d Newton steps, "
                   "%lld collapsed tets", (int)j->fit.pose[k], 100 * r->residual, 100 * r->largest, r->iterations,
-                  r->rounds, (long long)r->collapsed);
+                  (long long)r->collapsed);
         if (r->collapsed)
             su_warn(tool, "pose %d: %lld tets keep less than a tenth of their volume (%lld inverted, %lld with all corners "
                     "held); they act with their neutral shape", (int)j->fit.pose[k], (long long)r->collapsed,
