@@ -25,6 +25,7 @@ typedef struct wrap {
     int32_t *star;             /* tets around each vertex, dead ones too */
     int32_t *neighbour;        /* (t,4) live neighbours */
     uint8_t *dead;             /* (t) */
+    uint8_t *touched;          /* (n) moved, or next to what moved or went, since the last smoothing */
     int32_t *open_faces;       /* (n) boundary faces at each vertex */
     int32_t *head, *next;      /* points of each tet */
     int32_t *moved;            /* new tets of the points around the vertex at work */
@@ -34,7 +35,7 @@ typedef struct wrap {
 
 static void wrap_free(wrap *w)
 {
-    free(w->star_start), free(w->star), free(w->neighbour), free(w->dead), free(w->open_faces);
+    free(w->star_start), free(w->star), free(w->neighbour), free(w->dead), free(w->touched), free(w->open_faces);
     free(w->head), free(w->next), free(w->moved), free(w->around);
 }
 
@@ -46,6 +47,7 @@ static su_status wrap_init(wrap *w, su_error *err)
     SU_TRY(SU_ALLOC(&w->star, 4 * m->t, "flesh stars", err));
     SU_TRY(SU_ALLOC(&w->neighbour, 4 * m->t, "tet neighbours", err));
     SU_TRY(SU_ALLOC(&w->dead, m->t, "flesh tets", err));
+    SU_TRY(SU_ALLOC(&w->touched, m->n, "flesh vertices", err));
     SU_TRY(SU_ALLOC(&w->open_faces, m->n, "flesh boundary", err));
     SU_TRY(SU_ALLOC(&w->head, m->t, "skin points", err));
     SU_TRY(SU_ALLOC(&w->next, points, "skin points", err));
@@ -129,8 +131,11 @@ static bool try_move(wrap *w, int32_t v, const double to[3], double limit)
         memcpy(x, old, sizeof old);
         return false;
     }
-    for (int64_t k = w->star_start[v]; k < w->star_start[v + 1]; k++)
-        if (!w->dead[w->star[k]]) w->head[w->star[k]] = -1;
+    for (int64_t k = w->star_start[v]; k < w->star_start[v + 1]; k++) {
+        if (w->dead[w->star[k]]) continue;
+        w->head[w->star[k]] = -1;
+        for (int i = 0; i < 4; i++) w->touched[w->cage->mesh.tets[4 * (int64_t)w->star[k] + i]] = 1;
+    }
     for (int64_t k = count - 1; k >= 0; k--) {
         int32_t p = w->around[k], tet = w->moved[k];
         w->cage->points[p].tet = tet;
@@ -186,6 +191,7 @@ static void remove_tet(wrap *w, int32_t e)
 {
     const int32_t *tets = w->cage->mesh.tets;
     w->dead[e] = 1;
+    for (int i = 0; i < 4; i++) w->touched[tets[4 * (int64_t)e + i]] = 1;
     for (int f = 0; f < 4; f++) {
         int64_t side = 4 * (int64_t)e + f;
         int32_t other = w->neighbour[side];
@@ -292,6 +298,8 @@ static void smooth(wrap *w)
 {
     const su_tets *m = &w->cage->mesh;
     for (int64_t v = 0; v < m->n; v++) {
+        if (!w->touched[v]) continue;
+        w->touched[v] = 0;
         double sum[3] = {0, 0, 0}, normal[3] = {0, 0, 0}, target[3];
         const double *x = m->x + 3 * v;
         int64_t count = 0;
