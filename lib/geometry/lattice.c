@@ -409,11 +409,11 @@ static su_status begin(const su_surface *s, const su_lattice_items *items, doubl
 }
 
 su_status su_lattice_count(const su_surface *surface, const su_lattice_items *items, double cell, int threads, int64_t *count,
-                           su_error *err)
+                           int64_t *cut, su_error *err)
 {
     builder b = {0};
     su_status status = begin(surface, items, cell, threads, &b, err);
-    *count = b.tets.count;
+    *count = b.tets.count, *cut = b.cut;
     builder_free(&b);
     return status;
 }

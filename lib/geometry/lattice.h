@@ -26,9 +26,9 @@ typedef struct su_lattice {
 su_status su_lattice_items_create(const su_surface *surface, su_lattice_items *out, su_error *err);
 void su_lattice_items_free(su_lattice_items *items);
 
-/* Only how many tets there would be: cheap. */
+/* Only how many tets there would be, and how many of them meet the skin: cheap. */
 su_status su_lattice_count(const su_surface *surface, const su_lattice_items *items, double cell, int threads, int64_t *count,
-                           su_error *err);
+                           int64_t *cut, su_error *err);
 /* A point counts as inside where the winding number is above 1/2. */
 su_status su_lattice_create(const su_surface *surface, const su_lattice_items *items, double cell, int threads,
                             su_lattice *out, su_error *err);

@@ -28,6 +28,7 @@ typedef struct wrap {
     uint8_t *touched;          /* (n) moved, or next to what moved or went, since the last smoothing */
     int32_t *open_faces;       /* (n) boundary faces at each vertex */
     int32_t *head, *next;      /* points of each tet */
+    int32_t exempt;            /* tets at this vertex may get any shape (they are about to go); -1: none */
     int32_t *moved;            /* new tets of the points around the vertex at work */
     int32_t *around;           /* those points */
     int64_t room;
@@ -109,6 +110,12 @@ static int32_t holder(const wrap *w, int32_t v, int32_t present, const double p[
     return -1;
 }
 
+static bool has_corner(const wrap *w, int32_t e, int32_t v)
+{
+    const int32_t *tet = w->cage->mesh.tets + 4 * (int64_t)e;
+    return tet[0] == v || tet[1] == v || tet[2] == v || tet[3] == v;
+}
+
 /* Moves v when no tet around it gets worse than `limit` (or than it was) and no point gets out. */
 static bool try_move(wrap *w, int32_t v, const double to[3], double limit)
 {
@@ -116,8 +123,11 @@ static bool try_move(wrap *w, int32_t v, const double to[3], double limit)
     memcpy(old, x, sizeof old);
     memcpy(x, to, sizeof old);
     bool good = true;
-    for (int64_t k = w->star_start[v]; k < w->star_start[v + 1] && good; k++)
-        good = w->dead[w->star[k]] || badness(&w->cage->mesh, w->star[k]) <= limit;
+    for (int64_t k = w->star_start[v]; k < w->star_start[v + 1] && good; k++) {
+        if (w->dead[w->star[k]]) continue;
+        double bad = badness(&w->cage->mesh, w->star[k]);
+        good = bad <= limit || (bad < 2.0 && w->exempt >= 0 && has_corner(w, w->star[k], w->exempt));
+    }
     int64_t count = 0;
     for (int64_t k = w->star_start[v]; k < w->star_start[v + 1] && good; k++) {
         if (w->dead[w->star[k]]) continue;
@@ -332,6 +342,89 @@ static void smooth(wrap *w)
     }
 }
 
+/* ---- tips ---- */
+
+/* May all tets around the boundary vertex v go at once? What they uncover must have been inside the flesh. */
+static bool tip_removable(const wrap *w, int32_t v)
+{
+    const int32_t *tets = w->cage->mesh.tets;
+    for (int64_t k = w->star_start[v]; k < w->star_start[v + 1]; k++) {
+        int64_t e = w->star[k];
+        if (w->dead[e]) continue;
+        for (int f = 0; f < 4; f++) {
+            int32_t c = tets[4 * e + f];
+            if (c == v) {
+                if (w->neighbour[4 * e + f] < 0) return false;      /* a sheet one tet thick */
+                continue;
+            }
+            if (w->open_faces[c] && !edge_on_boundary(w, v, c)) return false;
+            if (w->neighbour[4 * e + f] < 0) continue;
+            int32_t ends[2];
+            int count = 0;
+            for (int i = 0; i < 4; i++)
+                if (i != f && tets[4 * e + i] != v) ends[count++] = tets[4 * e + i];
+            if (edge_on_boundary(w, ends[0], ends[1])) return false;
+        }
+    }
+    return true;
+}
+
+static bool star_empty(const wrap *w, int32_t v)
+{
+    for (int64_t k = w->star_start[v]; k < w->star_start[v + 1]; k++)
+        if (!w->dead[w->star[k]] && w->head[w->star[k]] >= 0) return false;
+    return true;
+}
+
+/* A tip that could not come nearer to the skin: its neighbours go towards it until the tets below hold all points, then its
+ * own tets go. Where that does not work out everything is put back. */
+static bool remove_tip(wrap *w, int32_t v, double limit)
+{
+    enum { MOST = 40, ROUNDS = 3 };
+    const su_tets *m = &w->cage->mesh;
+    int32_t link[MOST], done[MOST * ROUNDS];
+    double old[MOST * ROUNDS][3];
+    int count = 0, moves = 0;
+    if (!tip_removable(w, v)) return false;
+    for (int64_t k = w->star_start[v]; k < w->star_start[v + 1]; k++)
+        for (int i = 0; i < 4 && !w->dead[w->star[k]]; i++) {
+            int32_t c = m->tets[4 * (int64_t)w->star[k] + i];
+            bool known = c == v;
+            for (int j = 0; j < count && !known; j++) known = link[j] == c;
+            if (known) continue;
+            if (count == MOST) return false;
+            link[count++] = c;
+        }
+    w->exempt = v;
+    for (int round = 0; round < ROUNDS && !star_empty(w, v); round++)
+        for (int j = 0; j < count && !star_empty(w, v); j++) {
+            const double *x = m->x + 3 * (int64_t)link[j], *tip = m->x + 3 * (int64_t)v;
+            double to[3];
+            memcpy(old[moves], x, sizeof old[moves]);
+            for (int i = 0; i < 3; i++) to[i] = x[i] + 0.12 * (tip[i] - x[i]);
+            if (try_move(w, link[j], to, limit)) done[moves++] = link[j];
+        }
+    bool good = star_empty(w, v);
+    if (!good)
+        while (moves-- > 0) try_move(w, done[moves], old[moves], 1.999);
+    w->exempt = -1;
+    for (int64_t k = w->star_start[v]; k < w->star_start[v + 1] && good; k++)
+        if (!w->dead[w->star[k]]) remove_tet(w, w->star[k]);
+    return good;
+}
+
+static int64_t remove_tips(wrap *w, double reach, double limit)
+{
+    int64_t removed = 0;
+    for (int64_t v = 0; v < w->cage->mesh.n; v++) {
+        double closest[3], normal[3], distance;
+        if (!w->open_faces[v] || w->cage->inside[v]) continue;
+        if (skin_near(w, (int32_t)v, closest, &distance, normal) && distance < reach) continue;
+        removed += remove_tip(w, (int32_t)v, limit);
+    }
+    return removed;
+}
+
 /* ---- the result ---- */
 
 static su_status compress(wrap *w, su_error *err)
@@ -368,7 +461,7 @@ su_status su_wrap(const su_surface *surface, const su_lattice_items *items, cons
                   su_error *err)
 {
     su_status status = SU_OK;
-    wrap w = {.surface = surface, .items = items, .settings = settings, .cage = cage};
+    wrap w = {.surface = surface, .items = items, .settings = settings, .cage = cage, .exempt = -1};
     double limit = cos(settings->angle * M_PI / 180.0);
     SU_GO(wrap_init(&w, err));
     peel(&w);
@@ -378,6 +471,7 @@ su_status su_wrap(const su_surface *surface, const su_lattice_items *items, cons
         SU_GO(su_progress_update(settings->progress, (double)pass / settings->passes, err));
         pull(&w, pass < settings->passes / 2 ? 0.4 : 1.0, limit);
         smooth(&w);
+        if (pass >= 2) remove_tips(&w, 0.12 * settings->cell, limit);
         peel(&w);
     }
     SU_GO(compress(&w, err));
