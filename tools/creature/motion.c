@@ -156,7 +156,7 @@ static void rest_pose(const skeleton *s, pose *p)
 static void trot_body(const skeleton *s, pose *p, double cycle, double effort, double pitch, double roll, double yaw)
 {
     double w = 2 * pi * cycle, e = effort;
-    p->move[1] += e * (0.02 * cos(2 * w - 0.4) - 0.006);
+    p->move[1] += e * (0.026 * cos(2 * w - 0.4) + 0.007 * cos(4 * w - 0.8) - 0.014);
     p->move[0] += e * 0.008 * sin(w);
     set(s, p, "hips", pitch + e * 0.035 * sin(2 * w), yaw + e * 0.05 * sin(w), roll + e * 0.04 * cos(w));
     set(s, p, "spine", -e * 0.02 * sin(2 * w), -e * 0.05 * sin(w), roll - e * 0.03 * cos(w));
