@@ -75,6 +75,7 @@ static su_fit_problem make_problem(fixture *f, int samples, uint64_t seed, doubl
         rows->blend = calloc(M, sizeof(double));
         memcpy(rows->blend, place.positive, M * sizeof(double));
         rows->group = (int)place.pose;
+        rows->importance = 1;
         su_place_free(&place);
     }
     free(x);

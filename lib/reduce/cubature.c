@@ -91,6 +91,7 @@ static su_status problem_create(const su_pose_space *space, const su_training_pl
     for (int64_t a = 0; a < places->count; a++) {
         su_station_rows *rows = &problem->stations[a];
         rows->group = (int)places->place[a].pose;
+        rows->importance = 1;
         SU_TRY(SU_ALLOC(&rows->blend, problem->groups, "training places", err));
         for (int64_t i = 0; i < problem->groups; i++) rows->blend[i] = corners == 4 ? places->place[a].positive[i] : 1;
     }

@@ -23,6 +23,7 @@ typedef struct su_station_rows {
     float *force;      /* (samples, candidates, width): corners = 4: forces on corners 1..3 (width 9); else width 3 */
     double *target;    /* (samples, r) */
     double *blend;     /* (groups) */
+    double importance; /* factor on the squared residuals of this station */
     int group;         /* >= 0: this is example pose `group`; -1: a place between */
 } su_station_rows;
 

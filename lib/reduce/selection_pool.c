@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { UNIT = 16, ROWS = 512 };   /* samples a work unit; rows a single-precision sum */
+enum { UNIT = 64, ROWS = 512 };   /* samples a work unit; rows a single-precision sum */
 
 static int64_t rows_of(const su_pool *pool, int64_t a) { return pool->problem->stations[a].samples * pool->problem->r; }
 
@@ -92,7 +92,7 @@ su_status su_pool_norms(su_pool *pool, su_error *err)
                     }
                     sum += part;
                 }
-                pool->norm2[a * count + e] = sum > 0 ? sum : 0;
+                pool->norm2[a * count + e] = sum > 0 ? station->importance * sum : 0;
             }
         }
         free(B);
@@ -230,63 +230,94 @@ done:
 
 /* ---- weights ---- */
 
-/* Normal matrix (count,count) of group i and, where h is not NULL, right-hand side with the other groups held. */
-static void normal_equations(const su_pool *pool, int64_t i, int64_t count, const int64_t *slot, int64_t stride,
-                             const double *weights, double *G, double *h, double *v)
+/* The part of the pool that a set needs, close together. */
+typedef struct normal {
+    int64_t count;
+    double *gram;     /* (stations, count, count) */
+    double *target;   /* (stations, count) */
+    double *v;        /* (stations, count) blended weights */
+    double *G, *h, *x, *y;   /* (count,count) and (count) for one group */
+} normal;
+
+static void normal_free(normal *n)
+{
+    free(n->gram), free(n->target), free(n->v), free(n->G), free(n->h), free(n->x), free(n->y);
+}
+
+static su_status normal_create(const su_pool *pool, int64_t count, const int64_t *slot, normal *n, su_error *err)
+{
+    int64_t stations = pool->problem->station_count;
+    *n = (normal){.count = count};
+    su_status status;
+    SU_GO(SU_ALLOC(&n->gram, stations * count * count, "cubature weights", err));
+    SU_GO(SU_ALLOC(&n->target, stations * count, "cubature weights", err));
+    SU_GO(SU_ALLOC(&n->v, stations * count, "cubature weights", err));
+    SU_GO(SU_ALLOC(&n->G, count * count, "cubature weights", err));
+    SU_GO(SU_ALLOC(&n->h, count, "cubature weights", err));
+    SU_GO(SU_ALLOC(&n->x, count, "cubature weights", err));
+    SU_GO(SU_ALLOC(&n->y, count, "cubature weights", err));
+#pragma omp parallel for num_threads(pool->threads) schedule(static)
+    for (int64_t a = 0; a < stations; a++) {
+        double scale = pool->problem->stations[a].importance;
+        for (int64_t k = 0; k < count; k++) {
+            const double *row = pool->gram[a] + slot[k] * pool->capacity;
+            double *to = n->gram + (a * count + k) * count;
+            for (int64_t l = 0; l < count; l++) to[l] = scale * row[slot[l]];
+            n->target[a * count + k] = scale * pool->dot[a][slot[k]];
+        }
+    }
+done:
+    if (status != SU_OK) normal_free(n);
+    return status;
+}
+
+/* Normal matrix of group i into n->G, right-hand side with the other groups held into n->h. */
+static void group_equations(const su_pool *pool, int64_t i, normal *n)
 {
     const su_fit_problem *p = pool->problem;
-    memset(G, 0, (size_t)(count * count) * sizeof *G);
-    if (h) memset(h, 0, (size_t)count * sizeof *h);
+    int64_t count = n->count;
+    memset(n->G, 0, (size_t)(count * count) * sizeof *n->G);
+    memset(n->h, 0, (size_t)count * sizeof *n->h);
     for (int64_t a = 0; a < p->station_count; a++) {
-        const su_station_rows *station = &p->stations[a];
-        double w = station->blend[i], w2 = w * w;
+        double w = p->stations[a].blend[i];
         if (w == 0) continue;
-        bool others = false;
-        for (int64_t k = 0; h && k < count; k++) {
-            v[k] = 0;
-            for (int64_t j = 0; j < p->groups; j++)
-                if (j != i) v[k] += station->blend[j] * weights[j * stride + k];
-            others = others || v[k] != 0;
-        }
-        const double *gram = pool->gram[a];
-        for (int64_t k = 0; k < count; k++) {
-            const double *row = gram + slot[k] * pool->capacity;
-            double held = 0;
-            for (int64_t l = 0; l < count; l++) G[k * count + l] += w2 * row[slot[l]];
-            for (int64_t l = 0; others && l < count; l++) held += row[slot[l]] * v[l];
-            if (h) h[k] += w * (pool->dot[a][slot[k]] - held);
-        }
+        const double *gram = n->gram + a * count * count, *v = n->v + a * count, *target = n->target + a * count;
+        cblas_daxpy((int)(count * count), w * w, gram, 1, n->G, 1);
+        /* What the other groups leave: target - G (v - w x_i). */
+        for (int64_t k = 0; k < count; k++) n->y[k] = v[k] - w * n->x[k];
+        for (int64_t k = 0; k < count; k++) n->h[k] += w * target[k];
+        cblas_dsymv(CblasRowMajor, CblasUpper, (int)count, -w, gram, (int)count, n->y, 1, 1, n->h, 1);
     }
 }
 
 su_status su_pool_fit(su_pool *pool, int64_t count, const int64_t *slot, int64_t stride, double *weights, int sweeps,
                       su_error *err)
 {
-    int64_t groups = pool->problem->groups;
-    double *G, *h = NULL, *v = NULL, *x = NULL;
+    const su_fit_problem *p = pool->problem;
+    normal n;
     if (count == 0) return SU_OK;
-    SU_TRY(SU_ALLOC(&G, count * count, "cubature weights", err));
-    su_status status;
-    SU_GO(SU_ALLOC(&h, count, "cubature weights", err));
-    SU_GO(SU_ALLOC(&v, count, "cubature weights", err));
-    SU_GO(SU_ALLOC(&x, count, "cubature weights", err));
+    SU_TRY(normal_create(pool, count, slot, &n, err));
+    su_status status = SU_OK;
+    for (int64_t a = 0; a < p->station_count; a++)
+        for (int64_t i = 0; i < p->groups; i++)
+            for (int64_t k = 0; k < count; k++) n.v[a * count + k] += p->stations[a].blend[i] * weights[i * stride + k];
     for (int sweep = 0; sweep < sweeps; sweep++) {
         double moved = 0, size = 0;
-        for (int64_t i = 0; i < groups; i++) {
-            normal_equations(pool, i, count, slot, stride, weights, G, h, v);
-            memcpy(x, weights + i * stride, (size_t)count * sizeof *x);
-            SU_GO(su_nnls(count, G, h, x, err));
+        for (int64_t i = 0; i < p->groups; i++) {
+            memcpy(n.x, weights + i * stride, (size_t)count * sizeof *n.x);
+            group_equations(pool, i, &n);
+            SU_GO(su_nnls(count, n.G, n.h, n.x, err));
             for (int64_t k = 0; k < count; k++) {
-                double d = x[k] - weights[i * stride + k];
-                moved += d * d * G[k * count + k], size += x[k] * x[k] * G[k * count + k];
-                weights[i * stride + k] = x[k];
+                double d = n.x[k] - weights[i * stride + k];
+                moved += d * d * n.G[k * count + k], size += n.x[k] * n.x[k] * n.G[k * count + k];
+                for (int64_t a = 0; d != 0 && a < p->station_count; a++) n.v[a * count + k] += p->stations[a].blend[i] * d;
+                weights[i * stride + k] = n.x[k];
             }
         }
-        if (groups == 1 || moved <= 1e-12 * size) break;
+        if (p->groups == 1 || moved <= 1e-12 * size) break;
     }
-    status = SU_OK;
 done:
-    free(G), free(h), free(v), free(x);
+    normal_free(&n);
     return status;
 }
 
@@ -306,11 +337,14 @@ su_status su_pool_residual(su_pool *pool, int64_t count, const int64_t *slot, in
             continue;
         }
         memcpy(residual, station->target, (size_t)rows * sizeof *residual);
-        for (int64_t k = 0; k < count; k++) {
-            const float *column = pool->columns[a] + slot[k] * rows;
-            double v = 0;
-            for (int64_t i = 0; i < p->groups; i++) v += station->blend[i] * weights[i * stride + k];
-            for (int64_t i = 0; v != 0 && i < rows; i++) residual[i] -= v * column[i];
+        for (int64_t from = 0; from < rows; from += ROWS) {   /* a block of the residual stays in cache */
+            int64_t to = from + ROWS < rows ? from + ROWS : rows;
+            for (int64_t k = 0; k < count; k++) {
+                const float *column = pool->columns[a] + slot[k] * rows;
+                double v = 0;
+                for (int64_t i = 0; i < p->groups; i++) v += station->blend[i] * weights[i * stride + k];
+                for (int64_t i = from; v != 0 && i < to; i++) residual[i] -= v * column[i];
+            }
         }
         double mean = 0, square = 0;
         for (int64_t k = 0; k < station->samples; k++) {
@@ -329,33 +363,38 @@ su_status su_pool_residual(su_pool *pool, int64_t count, const int64_t *slot, in
 su_status su_pool_losses(su_pool *pool, int64_t count, const int64_t *slot, int64_t stride, const double *weights,
                          double *loss, su_error *err)
 {
-    double *G;
-    int64_t *list = NULL;
+    normal n;
     memset(loss, 0, (size_t)count * sizeof *loss);
     if (count == 0) return SU_OK;
-    SU_TRY(SU_ALLOC(&G, count * count, "cubature weights", err));
-    su_status status = SU_ALLOC(&list, count, "cubature weights", err);
-    for (int64_t i = 0; status == SU_OK && i < pool->problem->groups; i++) {
+    SU_TRY(normal_create(pool, count, slot, &n, err));
+    su_status status = SU_OK;
+    for (int64_t i = 0; i < pool->problem->groups; i++) {
         int64_t used = 0;
-        for (int64_t k = 0; k < count; k++)
-            if (weights[i * stride + k] > 0) list[used++] = slot[k];
+        double largest = 0;
+        group_equations(pool, i, &n);
+        /* Rows and columns of members that have weight here, moved together in place. */
+        for (int64_t k = 0; k < count; k++) {
+            if (!(weights[i * stride + k] > 0)) continue;
+            int64_t column = 0;
+            for (int64_t l = 0; l < count; l++)
+                if (weights[i * stride + l] > 0) n.G[used * count + column++] = n.G[k * count + l];
+            largest = fmax(largest, n.G[used * count + used]);
+            used++;
+        }
         if (used == 0) continue;
-        normal_equations(pool, i, used, list, stride, NULL, G, NULL, NULL);
-        double trace = 0;
-        for (int64_t k = 0; k < used; k++) trace = fmax(trace, G[k * used + k]);
-        for (int64_t k = 0; k < used; k++) G[k * used + k] += 1e-8 * trace + 1e-6 * G[k * used + k];
-        if (LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'U', (int)used, G, (int)used) != 0 ||
-            LAPACKE_dpotri(LAPACK_COL_MAJOR, 'U', (int)used, G, (int)used) != 0) {
+        for (int64_t k = 0; k < used; k++) n.G[k * count + k] += 1e-8 * largest + 1e-6 * n.G[k * count + k];
+        if (LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'U', (int)used, n.G, (int)count) != 0 ||
+            LAPACKE_dpotri(LAPACK_COL_MAJOR, 'U', (int)used, n.G, (int)count) != 0) {
             status = su_fail(err, SU_NUMERICS, "the normal matrix of the cubature weights is not positive definite");
             break;
         }
         int64_t a = 0;
         for (int64_t k = 0; k < count; k++) {
             double v = weights[i * stride + k];
-            if (v > 0) loss[k] += v * v / G[a * used + a], a++;
+            if (v > 0) loss[k] += v * v / n.G[a * count + a], a++;
         }
     }
-    free(G), free(list);
+    normal_free(&n);
     return status;
 }
 
@@ -420,7 +459,8 @@ su_status su_pool_gradient(su_pool *pool, double *out, su_error *err)
     }
     memset(out, 0, (size_t)(stations * count) * sizeof *out);
     for (int64_t u = 0; u < units; u++)
-        for (int64_t e = 0; e < count; e++) out[work[u][0] * count + e] += part[u * count + e];
+        for (int64_t e = 0; e < count; e++)
+            out[work[u][0] * count + e] += p->stations[work[u][0]].importance * part[u * count + e];
     if (failed) status = su_fail(err, SU_AGAIN, "no memory for cubature gradients");
 done:
     free(work), free(part);

@@ -24,7 +24,7 @@ typedef struct su_pool {
 su_status su_pool_create(su_pool *pool, const su_fit_problem *problem, int threads, su_error *err);
 void su_pool_free(su_pool *pool);
 
-/* Squared length of every candidate's column at every station. */
+/* Squared length of every candidate's column at every station, times the station's importance. */
 su_status su_pool_norms(su_pool *pool, su_error *err);
 
 /* Marks slots that the next su_pool_add must not take over; first clears all older marks. */
@@ -42,7 +42,7 @@ su_status su_pool_fit(su_pool *pool, int64_t count, const int64_t *slot, int64_t
 su_status su_pool_residual(su_pool *pool, int64_t count, const int64_t *slot, int64_t stride, const double *weights,
                            su_error_pair *errors, su_error *err);
 
-/* out (stations, candidates): column . residual. */
+/* out (stations, candidates): column . residual, times the station's importance. */
 su_status su_pool_gradient(su_pool *pool, double *out, su_error *err);
 
 /* By how much the squared residual would grow, about, if a member were left out and the others refitted:
