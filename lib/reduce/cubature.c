@@ -91,7 +91,6 @@ static su_status problem_create(const su_pose_space *space, const su_training_pl
     for (int64_t a = 0; a < places->count; a++) {
         su_station_rows *rows = &problem->stations[a];
         rows->group = (int)places->place[a].pose;
-        rows->importance = 1;
         SU_TRY(SU_ALLOC(&rows->blend, problem->groups, "training places", err));
         for (int64_t i = 0; i < problem->groups; i++) rows->blend[i] = corners == 4 ? places->place[a].positive[i] : 1;
     }
@@ -124,6 +123,7 @@ static su_status tet_rows(su_pose_space *space, const su_training_places *places
                                 .seed = seed, .stream = (uint64_t)a};
         SU_TRY(su_elastic_rows(space, &places->place[a], &sampling, c->count, c->list, c->vertices, c->vertex,
                                &problem->stations[a], err));
+        problem->stations[a].importance = 100.0 / (double)problem->stations[a].samples;   /* all places count alike */
         SU_TRY(su_progress_update(progress, (double)(a + 1) / (double)places->count, err));
     }
     return SU_OK;
@@ -140,6 +140,7 @@ static su_status vertex_rows(su_pose_space *space, const su_training_places *pla
             .spin = places->spin};
         SU_TRY(su_inertia_rows(space, &places->place[a], &places->motion[a], &sampling, c->count, c->list,
                                &problem->stations[a], err));
+        problem->stations[a].importance = 100.0 / (double)(problem->stations[a].samples + 1);
         SU_TRY(su_progress_update(progress, (double)(a + 1) / (double)places->count, err));
     }
     return SU_OK;
