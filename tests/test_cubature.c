@@ -137,8 +137,8 @@ static void both_sets_train_without_shots(void **state)
 {
     fixture *f = *state;
     su_training_places places;
-    su_poses poses = {0};
-    assert_int_equal(su_training_places_create(&f->space, &poses, 0, NULL, 0, &places, NULL), SU_OK);
+    su_shot_target target = {0};
+    assert_int_equal(su_training_places_create(&f->space, &target, 0, NULL, 0, &places, NULL), SU_OK);
     assert_int_equal(places.count, 2 * M - 1);
     su_cubature_settings settings = su_cubature_defaults();
     su_cubature set, again;

@@ -113,20 +113,15 @@ static void shots_free(shots *all)
     free(all->anim), free(all->shot), free(all->of), free(all->number), free(all->params);
 }
 
-static su_status shots_open(const su_pose_space *space, const su_poses *poses, int count, const char *const *paths,
-                            shots *all, su_error *err)
+static su_status shots_open(const su_pose_space *space, const su_shot_target *target, int count,
+                            const char *const *paths, shots *all, su_error *err)
 {
-    su_shot_target target = {.nbar = poses->nbar, .s = poses->s, .a = poses->a, .neutral = poses->neutral,
-                             .params = poses->params, .param_scale = poses->param_scale,
-                             .param_names = json_object_get(poses->file.meta, "param_names"),
-                             .psd_params = poses->psd_params, .psd_shapes = poses->psd_shapes, .psd_rbf = poses->psd_rbf,
-                             .param_mean = poses->param_mean, .param_basis = poses->param_basis};
     SU_TRY(SU_ALLOC(&all->anim, count, "shots", err));
     SU_TRY(SU_ALLOC(&all->shot, count, "shots", err));
     for (; all->count < count; all->count++) {
         int k = all->count;
         SU_TRY(su_anim_load(paths[k], &all->anim[k], err));
-        su_status status = su_shot_create(&all->anim[k], paths[k], &target, 0, NULL, &all->shot[k], NULL, err);
+        su_status status = su_shot_create(&all->anim[k], paths[k], target, 0, NULL, &all->shot[k], NULL, err);
         if (status != SU_OK) {
             su_anim_free(&all->anim[k]);
             return status;
@@ -259,20 +254,21 @@ static double root_turn(const double Q1[9], const double Q0[9])
     return su_norm3(v);
 }
 
-static su_status add_frames(su_pose_space *space, const su_poses *poses, const shots *all, int64_t wanted,
+static su_status add_frames(su_pose_space *space, const su_shot_target *target, const shots *all, int64_t wanted,
                             su_training_places *out, su_error *err)
 {
-    su_rest_shape shape = {space->n, space->m, space->tet->vertices, poses->neutral, space->tet->shepard_index,
+    su_rest_shape shape = {space->n, space->m, space->tet->vertices, target->neutral, space->tet->shepard_index,
                            space->tet->shepard_weight, space->fit->corrections};
     instant at[3] = {0};
     int64_t *chosen, count;
     SU_TRY(SU_ALLOC(&chosen, wanted, "shots", err));
     su_status status;
-    SU_GO(instants_create(space, poses->nbar, at, err));
+    SU_GO(instants_create(space, target->nbar, at, err));
     SU_GO(choose_frames(space, all, wanted, chosen, &count, err));
     for (int64_t k = 0; k < count; k++) {
         int number = all->of[chosen[k]];
         const su_shot *shot = all->shot[number];
+        if (!target->neutral) shape.neutral = all->anim[number].neutral;
         int64_t frame = all->number[chosen[k]], frames = su_shot_frames(shot);
         double seconds = frames > 1 ? su_shot_time(shot, 1) - su_shot_time(shot, 0) : 1.0 / 24;
         double substeps = ceil(seconds * 90 - 1e-6), step = 1 / fmax(substeps, 1);
@@ -291,7 +287,7 @@ done:
     return status;
 }
 
-su_status su_training_places_create(su_pose_space *space, const su_poses *poses, int shot_count,
+su_status su_training_places_create(su_pose_space *space, const su_shot_target *target, int shot_count,
                                     const char *const *shots_paths, int64_t wanted, su_training_places *out, su_error *err)
 {
     int64_t most = 2 * space->m + (shot_count > 0 ? wanted : 0);
@@ -309,8 +305,8 @@ su_status su_training_places_create(su_pose_space *space, const su_poses *poses,
         out->spin = DEFAULT_SPIN;
         goto done;
     }
-    SU_GO(shots_open(space, poses, shot_count, shots_paths, &all, err));
-    SU_GO(add_frames(space, poses, &all, wanted, out, err));
+    SU_GO(shots_open(space, target, shot_count, shots_paths, &all, err));
+    SU_GO(add_frames(space, target, &all, wanted, out, err));
     /* A shot whose root stands still says nothing about the next take. */
     out->spin = fmax(out->spin, 0.1 * DEFAULT_SPIN);
 done:

@@ -2,9 +2,9 @@
 #ifndef SU_REDUCE_TRAINING_PLACES_H
 #define SU_REDUCE_TRAINING_PLACES_H
 
-#include "io/poses.h"
 #include "reduce/inertia_rows.h"
 #include "reduce/pose_space.h"
+#include "rig/shot.h"
 
 typedef struct su_training_places {
     int64_t count;         /* example poses first, in order, then edge middles, then frames */
@@ -16,10 +16,10 @@ typedef struct su_training_places {
     double spin;           /* largest turn of a root frame within a substep, rad */
 } su_training_places;
 
-/* shots: paths of anim files, mapped onto the parameters of `poses`. Of their frames up to `wanted` become places, those
+/* shots: paths of anim files, mapped onto `target` (whose neutral may be NULL: each shot's own). Of their frames up to `wanted` become places, those
  * farthest in parameters from the example poses and each other first. Without shots the motion at an edge's middle is the
  * one along the edge, and the root spins by 0.1 rad a substep. */
-su_status su_training_places_create(su_pose_space *space, const su_poses *poses, int shot_count,
+su_status su_training_places_create(su_pose_space *space, const su_shot_target *target, int shot_count,
                                     const char *const *shots, int64_t wanted, su_training_places *out, su_error *err);
 void su_training_places_free(su_training_places *places);
 

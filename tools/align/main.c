@@ -9,16 +9,21 @@
 #include "io/tet.h"
 #include "reduce/align.h"
 #include "reduce/parts.h"
+#include "reduce/stiffening.h"
+#include "reduce/training_places.h"
 #include "rig/rbf_train.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { GRAM_AUTO, GRAM_FULL, GRAM_FACTOR };
 
 typedef struct settings {
-    int interpolation, gram;
+    int interpolation, gram, frames, suggest;
+    bool measure;
+    double bound;
     su_list shots;
 } settings;
 
@@ -162,13 +167,13 @@ static su_status make_basis(su_tool *tool, const settings *set, const inputs *in
     su_lumped_mass(n, in->tet.vertices, in->tet.t, in->tet.tets, fit->density, mass);
     SU_TRY(rotations_of(in, basis->rotations, tool->threads, err));
     su_stats_stage(tool, "rotations", su_seconds() - started);
-    SU_TRY(su_progress_update(&tool->progress, 0.2, err));
+    SU_TRY(su_progress_update(&tool->progress, 0.1, err));
 
     started = su_seconds();
     su_alignment what = {m, r, n, fit->s, fit->params, fit->param_scale, mass, basis->rotations, basis->mode_region};
     SU_TRY(su_align(&what, basis->basis, basis->parent, basis->angles, tool->threads, err));
     su_stats_stage(tool, "procrustes", su_seconds() - started);
-    SU_TRY(su_progress_update(&tool->progress, 0.6, err));
+    SU_TRY(su_progress_update(&tool->progress, 0.2, err));
 
     started = su_seconds();
     SU_TRY(make_gram(tool, set, mass, basis));
@@ -177,7 +182,7 @@ static su_status make_basis(su_tool *tool, const settings *set, const inputs *in
         SU_TRY(SU_FILE_ALLOC(file, &basis->basis_rbf, m * (m + 1 + fit->s), err));
         SU_TRY(su_basis_rbf_train(m, fit->s, fit->params, fit->param_scale, &basis->columns, basis->basis_rbf, err));
     }
-    return su_progress_update(&tool->progress, 0.9, err);
+    return su_progress_update(&tool->progress, 0.4, err);
 }
 
 /* One line an edge of the tree: how far apart the two subspaces are. */
@@ -199,6 +204,128 @@ static void report_angles(su_tool *tool, const su_basis *basis)
             (long long)basis->r, worst * 180 / M_PI);
 }
 
+/* ---- stiffening ---- */
+
+/* Where one place is, for people and for the list of poses: "stop:63", "middle of poses 0 and 2". */
+static void place_name(const settings *set, const inputs *in, const su_basis *basis, const su_training_places *places,
+                       int64_t a, char *name, size_t size)
+{
+    if (places->shot[a] < 0) {
+        int64_t i = a - in->fit.m + 1;
+        snprintf(name, size, "middle of poses %d and %lld", (int)basis->parent[i], (long long)i);
+        return;
+    }
+    snprintf(name, size, "%s", su_base_name(set->shots.items[places->shot[a]]));
+    char *end = strstr(name, ".anim.npz");
+    if (end) *end = 0;
+    size_t used = strlen(name);
+    snprintf(name + used, size - used, ":%lld", (long long)places->frame[a]);
+}
+
+static double distance_of(const su_fit *fit, const double *a, const double *b)
+{
+    double sum = 0;
+    for (int64_t k = 0; k < fit->s; k++) sum += pow((a[k] - b[k]) * fit->param_scale[k], 2);
+    return sqrt(sum);
+}
+
+/* The stiffest places first, each at least half as far from those before as it is from the example poses: a pose there
+ * would mend its surroundings. */
+static void suggest(su_tool *tool, const settings *set, const inputs *in, const su_basis *basis,
+                    const su_training_places *places, const su_stiffening *stiff)
+{
+    json_t *list = json_array();
+    int64_t chosen[64], count = 0;
+    for (int given = 0; given < set->suggest && count < 64; given++) {
+        int64_t best = -1;
+        for (int64_t a = in->fit.m; a < places->count; a++) {
+            bool clear = stiff[a].mean > set->bound && (set->shots.count == 0 || places->shot[a] >= 0);
+            double nearest = HUGE_VAL;
+            for (int64_t i = 0; i < in->fit.m; i++)
+                nearest = fmin(nearest, distance_of(&in->fit, places->place[a].p, in->fit.params + i * in->fit.s));
+            for (int64_t k = 0; k < count; k++)
+                clear = clear && distance_of(&in->fit, places->place[a].p, places->place[chosen[k]].p) > 0.5 * nearest;
+            if (clear && (best < 0 || stiff[a].mean > stiff[best].mean)) best = a;
+        }
+        if (best < 0) break;
+        chosen[count++] = best;
+        char name[300];
+        place_name(set, in, basis, places, best, name, sizeof name);
+        json_t *p = json_array();
+        for (int64_t k = 0; k < in->fit.s; k++) json_array_append_new(p, json_real(places->place[best].p[k]));
+        json_array_append_new(list, json_pack("{s:s, s:f, s:o}", "pose", name, "stiffening", stiff[best].mean, "p", p));
+        su_note(tool, "add a pose at %s (stiffening %.1f %%)", name, 100 * stiff[best].mean);
+    }
+    if (count == 0) su_note(tool, "no pose to add: stiffening is below %.1f %% everywhere", 100 * set->bound);
+    json_object_set_new(tool->stats, "suggest", list);
+}
+
+static su_status measure_places(su_tool *tool, const settings *set, const inputs *in, const su_basis *basis,
+                                su_pose_space *space, const su_training_places *places, su_stiffening *stiff)
+{
+    su_stiffness_probe *probe;
+    su_error *err = &tool->err;
+    SU_TRY(su_stiffness_probe_create(space, 8, &probe, err));
+    su_status status = SU_OK;
+    for (int64_t a = 0; a < places->count && status == SU_OK; a++) {
+        status = su_stiffness_measure(probe, &places->place[a], &stiff[a], err);
+        if (status == SU_OK)
+            status = su_progress_update(&tool->progress, 0.4 + 0.5 * (double)(a + 1) / (double)places->count, err);
+    }
+    su_stiffness_probe_free(probe);
+    if (status != SU_OK) return status;
+    int64_t worst = in->fit.m;
+    for (int64_t a = in->fit.m; a < places->count; a++) {
+        char name[300];
+        stiff[a] = su_stiffening_above(space, &places->place[a], &stiff[a], stiff);
+        if (stiff[a].mean > stiff[worst].mean) worst = a;
+        place_name(set, in, basis, places, a, name, sizeof name);
+        su_detail(tool, "%s: stiffening of the 8 lowest modes mean %.2f %%, largest %.2f %%", name, 100 * stiff[a].mean,
+                  100 * stiff[a].largest);
+    }
+    char name[300];
+    place_name(set, in, basis, places, worst, name, sizeof name);
+    su_note(tool, "stiffening at %lld places between poses: at most %.2f %%, at %s", (long long)(places->count - in->fit.m),
+            100 * stiff[worst].mean, name);
+    su_stats_number(tool, "stiffening", stiff[worst].mean);
+    su_stats_text(tool, "stiffest", name);
+    if (set->suggest == 0 && stiff[worst].mean > set->bound)
+        su_note(tool, "that is above %.1f %%: more poses would help; --suggest N says which", 100 * set->bound);
+    return SU_OK;
+}
+
+static su_status measure(su_tool *tool, const settings *set, const inputs *in, const su_basis *basis)
+{
+    su_error *err = &tool->err;
+    const su_fit *fit = &in->fit;
+    su_pose_space space = {0};
+    su_training_places places = {0};
+    su_stiffening *stiff = NULL;
+    su_status status = SU_OK;
+    double started = su_seconds();
+    if (fit->m < 2 && set->shots.count == 0) return SU_OK;
+    int material = su_material_from_name(su_meta_text(fit->file.meta, "material", "neohookean"));
+    if (material < 0) return su_fail(err, SU_INPUT, "%s: unknown material", in->fit_paths[0]);
+    su_shot_target target = {.nbar = in->tet.nbar, .s = fit->s, .a = fit->a, .params = fit->params,
+                             .param_scale = fit->param_scale, .param_names = json_object_get(fit->file.meta, "param_names"),
+                             .psd_params = fit->psd_params, .psd_shapes = fit->psd_shapes, .psd_rbf = fit->psd_rbf,
+                             .param_mean = fit->param_mean, .param_basis = fit->param_basis};
+    SU_GO(su_pose_space_create(&space, &in->tet, fit, basis, (su_material)material,
+                               set->interpolation ? SU_LINEAR : SU_COROTATED, tool->threads, err));
+    SU_GO(su_training_places_create(&space, &target, set->shots.count, set->shots.items, set->frames, &places, err));
+    SU_GO(SU_ALLOC(&stiff, places.count, "stiffening", err));
+    if (places.count > fit->m) {
+        SU_GO(measure_places(tool, set, in, basis, &space, &places, stiff));
+        if (set->suggest > 0) suggest(tool, set, in, basis, &places, stiff);
+    }
+    su_stats_stage(tool, "stiffening", su_seconds() - started);
+done:
+    free(stiff);
+    su_training_places_free(&places);
+    su_pose_space_free(&space);
+    return status;
+}
+
 static su_status make_meta(su_tool *tool, const settings *set, const inputs *in, su_basis *basis)
 {
     int count = 1 + in->fit_count + in->modes_count;
@@ -213,7 +340,9 @@ static su_status make_meta(su_tool *tool, const settings *set, const inputs *in,
     basis->file.meta = meta;
     json_object_set_new(meta, "interpolation", json_string(set->interpolation ? "linear" : "corotated"));
     json_t *names = json_object_get(in->fit.file.meta, "param_names");
+    json_t *linear_modes = json_object_get(in->modes[0].file.meta, "linear_modes");
     if (names) json_object_set(meta, "param_names", names);
+    if (linear_modes) json_object_set(meta, "linear_modes", linear_modes);
     return SU_OK;
 }
 
@@ -225,6 +354,7 @@ static su_status run(su_tool *tool, const settings *set)
     SU_GO(load_inputs(tool, &in));
     SU_GO(make_basis(tool, set, &in, &basis));
     report_angles(tool, &basis);
+    if (set->measure || set->suggest > 0) SU_GO(measure(tool, set, &in, &basis));
     if (tool->dry_run) goto done;
     SU_GO(make_meta(tool, set, &in, &basis));
     SU_GO(su_basis_save(tool->output, &basis, &tool->err));
@@ -237,7 +367,7 @@ done:
 
 int main(int argc, char **argv)
 {
-    settings set = {0};
+    settings set = {.frames = 12, .bound = 0.05};
     const su_option options[] = {
         {.name = "interpolation", .kind = SU_OPT_CHOICE, .target = &set.interpolation, .argument = "WAY",
          .choices = "corotated|linear",
@@ -246,7 +376,16 @@ int main(int argc, char **argv)
         {.name = "gram", .kind = SU_OPT_CHOICE, .target = &set.gram, .argument = "FORM", .choices = "auto|full|factor",
          .help = "Gram matrices in full, or as a common factor, which is smaller and faster for many poses (default: auto)."},
         {.name = "shots", .kind = SU_OPT_LIST, .target = &set.shots, .argument = "ANIM", .greedy = true,
-         .help = "shots along which the bases are checked."},
+         .help = "shots along which stiffening is measured."},
+        {.name = "measure", .kind = SU_OPT_FLAG, .target = &set.measure,
+         .help = "measure how much too stiff the interpolated bases are at the middles of the tree's edges and at frames of "
+                 "the shots: the lowest 8 modes against those recomputed there."},
+        {.name = "suggest", .kind = SU_OPT_INT, .target = &set.suggest, .argument = "N", .low = 0, .high = 64,
+         .help = "name up to N places where a further example pose would help most (implies --measure; default: 0)."},
+        {.name = "bound", .kind = SU_OPT_NUMBER, .target = &set.bound, .argument = "SHARE", .low = 0, .high = 10,
+         .help = "stiffening that is accepted without a suggestion (default: 5%)."},
+        {.name = "frames", .kind = SU_OPT_INT, .target = &set.frames, .argument = "N", .low = 1, .high = 1000,
+         .help = "frames of the shots to measure at, those farthest from the poses first (default: 12)."},
     };
     const su_program program = {
         .name = "supple-align",
