@@ -1,6 +1,6 @@
 /* Newton on phi. The first matrix is M/h^2 + alpha M/h + (1 + beta/h) K_d when the guess is u* itself, so that one
- * assembly serves damping and solve. Later matrices are exact where Cholesky accepts them (quadratic convergence), else
- * projected. A step is taken whole where it lowers the residual; only otherwise phi decides how much of it. */
+ * assembly serves damping and solve. Later matrices are exact where Cholesky accepts them (quadratic convergence),
+ * else projected. A step is taken whole where it lowers the residual; only otherwise phi decides how much of it. */
 #include "fem/implicit.h"
 
 #include "core/memory.h"
@@ -158,18 +158,19 @@ static su_status factorize(su_implicit *s, const su_implicit_step *step, su_impl
     return su_cholesky_factorize(s->factor, &s->matrix, err);
 }
 
-/* K at u, exact where asked and where Cholesky accepts it. */
+/* K at u, exact where asked and where Cholesky accepts it; after a refusal *exact is false. */
 static su_status prepare_matrix(su_implicit *s, const su_implicit_step *step, const double *u, bool have_damping,
-                                bool exact, su_implicit_result *result, su_error *err)
+                                bool *exact, su_implicit_result *result, su_error *err)
 {
     if (have_damping) {
         memcpy(s->matrix.value, s->damping.value, (size_t)s->matrix.entries * sizeof(double));
         return factorize(s, step, result, err);
     }
     place(s, step, u);
-    su_elastic_stiffness(s->body, s->y, !exact, &s->matrix, s->threads);
-    if (!exact) return factorize(s, step, result, err);
+    su_elastic_stiffness(s->body, s->y, !*exact, &s->matrix, s->threads);
+    if (!*exact) return factorize(s, step, result, err);
     if (factorize(s, step, result, NULL) == SU_OK) return SU_OK;
+    *exact = false;
     su_elastic_stiffness(s->body, s->y, true, &s->matrix, s->threads);
     return factorize(s, step, result, err);
 }
@@ -226,6 +227,7 @@ su_status su_implicit_solve(su_implicit *s, const su_implicit_step *step, double
     }
     double scale = evaluate_residual(s, step, s->u), now = norm(dofs, s->residual);
     bool moved = true;
+    int pause = 0;   /* solves until the exact tangent is tried again */
     for (;;) {
         result->residual = now / scale;
         if (!isfinite(now)) return su_fail(err, SU_NUMERICS, "forces are not finite");
@@ -239,8 +241,11 @@ su_status su_implicit_solve(su_implicit *s, const su_implicit_step *step, double
             if (step->accept_unconverged) break;
             return su_fail(err, SU_NUMERICS, "Newton: residual %.2g after %d iterations", now / scale, result->iterations);
         }
-        bool first = result->iterations == 0;
-        SU_TRY(prepare_matrix(s, step, s->u, first && at_carried, !first, result, err));
+        bool first = result->iterations == 0, exact = !first && pause == 0;
+        if (pause > 0) pause--;
+        bool tried = exact;
+        SU_TRY(prepare_matrix(s, step, s->u, first && at_carried, &exact, result, err));
+        if (tried && !exact) pause = 1;
         SU_TRY(su_cholesky_solve(s->factor, 1, s->residual, s->direction, err));
         result->iterations++;
         moved = line_search(s, step, &now, &scale);
