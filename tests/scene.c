@@ -105,3 +105,62 @@ void scene_free(scene *s)
     beam_free(&s->mesh);
     *s = (scene){0};
 }
+
+/* ---- files ---- */
+
+static int same_face(const int32_t *a, const int32_t *b)
+{
+    int shared = 0;
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++) shared += a[i] == b[j];
+    return shared == 3;
+}
+
+/* Faces that belong to one tet only, outward. */
+static void make_surface(scene *s)
+{
+    static const int faces[4][3] = {{0, 2, 1}, {0, 1, 3}, {0, 3, 2}, {1, 2, 3}};
+    int64_t count = 4 * s->mesh.t;
+    int32_t *face = take(s, 3 * count, sizeof *face);
+    for (int64_t k = 0; k < count; k++)
+        for (int i = 0; i < 3; i++) face[3 * k + i] = s->mesh.tets[k / 4 * 4 + faces[k % 4][i]];
+    TAKE(s, s->tet.surface, 3 * count);
+    s->tet.b = 0;
+    for (int64_t k = 0; k < count; k++) {
+        int owners = 0;
+        for (int64_t j = 0; j < count; j++) owners += same_face(face + 3 * k, face + 3 * j);
+        if (owners == 1) memcpy(s->tet.surface + 3 * s->tet.b++, face + 3 * k, 3 * sizeof *face);
+    }
+}
+
+static void must(su_status status, const su_error *err)
+{
+    if (status == SU_OK) return;
+    fprintf(stderr, "%s\n", err->text);
+    abort();
+}
+
+void scene_save(scene *s, const char *folder)
+{
+    char path[400];
+    su_error err = {0};
+    su_anim *anim = &s->anim;
+    make_surface(s);
+    anim->T = anim->P = s->tet.b, anim->corners = 3 * anim->T, anim->N = anim->nbar;
+    anim->triangles = anim->face_indices = s->tet.surface;
+    TAKE(s, anim->face_counts, anim->P);
+    TAKE(s, anim->source_vertex, anim->N);
+    for (int64_t k = 0; k < anim->P; k++) anim->face_counts[k] = 3;
+    for (int32_t v = 0; v < anim->N; v++) anim->source_vertex[v] = v;
+    anim->file.meta = json_pack("{s:s, s:f, s:[s]}", "clip", "scene", "fps", 1 / anim->times[1], "param_names", "bend");
+    s->fit.file.meta = json_pack("{s:s, s:f, s:[s]}", "material", "neohookean", "frequency", 4.0, "param_names", "bend");
+    snprintf(path, sizeof path, "%s/s.tet.npz", folder);
+    must(su_tet_save(path, &s->tet, &err), &err);
+    snprintf(path, sizeof path, "%s/s.fit.npz", folder);
+    must(su_fit_save(path, &s->fit, &err), &err);
+    snprintf(path, sizeof path, "%s/s.anim.npz", folder);
+    must(su_anim_save(path, anim, &err), &err);
+    json_decref(anim->file.meta);
+    json_decref(s->fit.file.meta);
+    anim->file.meta = s->fit.file.meta = NULL;
+}

@@ -27,4 +27,7 @@ void scene_create(scene *s, int nx, int ny, int nz, int m, const double *angles,
                    int teleport_count, const int *teleports);
 void scene_free(scene *s);
 
+/* Writes folder/s.tet.npz, s.fit.npz and s.anim.npz, as the tools would make them. Aborts on failure. */
+void scene_save(scene *s, const char *folder);
+
 #endif

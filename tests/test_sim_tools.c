@@ -1,0 +1,182 @@
+/* supple fullsim, sim and compare as programs, on a beam: results, options, bytes, bad input. */
+#include "reduced_scene.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "near.h"
+
+enum { FRAMES = 12 };
+static const double poses[] = {0.0, 0.5, -0.5};
+static char folder[] = "/tmp/supple-sim-tools-XXXXXX";
+
+static void rig(double t, double *bend, double *root)
+{
+    *bend = 0.4 * sin(10 * t);
+    root[0] = root[5] = cos(0.3 * sin(8 * t)), root[4] = sin(0.3 * sin(8 * t)), root[1] = -root[4];
+    root[3] = 0.2 * sin(7 * t);
+}
+
+/* Runs a shell line in the folder, programs found in BIN; returns the exit status, output in `out`. */
+static int shell(const char *line)
+{
+    char command[2000];
+    snprintf(command, sizeof command, "cd %s && PATH=%s:$PATH && { %s; } >out 2>err", folder, getenv("BIN"), line);
+    int status = system(command);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static const char *output(const char *name)
+{
+    static char text[8000];
+    char path[400];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "r");
+    size_t size = file ? fread(text, 1, sizeof text - 1, file) : 0;
+    text[size] = '\0';
+    if (file) fclose(file);
+    return text;
+}
+
+static int exists(const char *name)
+{
+    char path[400];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return access(path, F_OK) == 0;
+}
+
+/* Files that a failed run left under a temporary name. */
+static int leftovers(void)
+{
+    int count = 0;
+    DIR *dir = opendir(folder);
+    for (struct dirent *entry; (entry = readdir(dir));) count += strstr(entry->d_name, ".tmp.") != NULL;
+    closedir(dir);
+    return count;
+}
+
+/* First number after a word of compare's report, in %. */
+static double figure(const char *word)
+{
+    const char *at = strstr(output("out"), word);
+    return at ? strtod(at + strcspn(at, "0123456789"), NULL) : NAN;
+}
+
+static int set_up(void **unused)
+{
+    (void)unused;
+    if (!getenv("BIN") || !mkdtemp(folder)) return -1;
+    scene s;
+    scene_create(&s, 3, 1, 1, 3, poses, FRAMES, 30, rig, 0, NULL);
+    scene_save(&s, folder);
+    reduced_scene r;
+    reduced_options options = {.r = 0, .regions = 1, .stride = 1};
+    reduced_create(&r, &s, &options);
+    char path[400];
+    su_error err = {0};
+    r.model.surface = s.tet.surface, r.model.b = s.tet.b;
+    json_object_set_new(r.model.file.meta, "material", json_string("neohookean"));
+    json_object_set_new(r.model.file.meta, "frequency", json_real(4.0));
+    json_object_set_new(r.model.file.meta, "param_names", json_pack("[s]", "bend"));
+    snprintf(path, sizeof path, "%s/s.model.npz", folder);
+    su_status status = su_model_save(path, &r.model, &err);
+    if (status != SU_OK) fprintf(stderr, "%s\n", err.text);
+    reduced_free(&r);
+    scene_free(&s);
+    return status == SU_OK ? 0 : -1;
+}
+
+static int tear_down(void **unused)
+{
+    (void)unused;
+    char command[400];
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    return system(command);
+}
+
+static void a_spanning_basis_compares_as_equal(void **unused)
+{
+    (void)unused;
+    assert_int_equal(shell("supple-fullsim s.tet.npz s.fit.npz s.anim.npz -o full.npz -j 1"), 0);
+    assert_int_equal(shell("supple-sim s.model.npz s.anim.npz -o sim.npz --newton 50 --tolerance 1e-10"), 0);
+    assert_int_equal(shell("supple-compare s.model.npz s.anim.npz sim.npz full.npz --csv frames.csv"), 0);
+    assert_true(figure("error of u") < 1e-3);
+    assert_true(figure("largest skin displacement") > 1.0);   /* mm */
+    int lines = 0;
+    for (const char *at = output("frames.csv"); *at; at++) lines += *at == '\n';
+    assert_int_equal(lines, FRAMES + 1);
+    /* One linear solve a step on both sides is the same approximation. */
+    assert_int_equal(shell("supple-fullsim s.tet.npz s.fit.npz s.anim.npz -o full1.npz --newton 1"), 0);
+    assert_int_equal(shell("supple-sim s.model.npz s.anim.npz -o sim1.npz --newton 1"), 0);
+    assert_int_equal(shell("supple-compare s.model.npz s.anim.npz sim1.npz full1.npz -o -"), 0);
+    assert_true(figure("error of u") < 1e-3);
+    assert_int_equal(shell("supple-compare s.model.npz s.anim.npz full1.npz full.npz -o report.txt"), 0);
+    assert_non_null(strstr(output("report.txt"), "full1.npz against full.npz"));
+}
+
+static void threads_and_repeats_give_the_same_bytes(void **unused)
+{
+    (void)unused;
+    assert_int_equal(shell("supple-fullsim s.tet.npz s.fit.npz s.anim.npz -o a.npz -j 1"), 0);
+    assert_int_equal(shell("supple-fullsim s.tet.npz s.fit.npz s.anim.npz -o b.npz -j 2 -q && cmp a.npz b.npz"), 0);
+}
+
+static void compare_warns_of_other_equations(void **unused)
+{
+    (void)unused;
+    assert_int_equal(shell("supple-fullsim s.tet.npz s.fit.npz s.anim.npz -o soft.npz --stiffness 50% --decay 0.2"), 0);
+    assert_int_equal(shell("supple-fullsim s.tet.npz s.fit.npz s.anim.npz -o hard.npz"), 0);
+    assert_int_equal(shell("supple-compare s.model.npz s.anim.npz soft.npz hard.npz"), 0);
+    assert_non_null(strstr(output("err"), "different stiffness"));
+    assert_non_null(strstr(output("err"), "different beta"));
+    assert_null(strstr(output("err"), "different gravity"));
+    assert_true(figure("error of u") > 5);
+}
+
+static void bad_input_ends_in_a_message(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *line;
+        int status;
+        const char *says;
+    } cases[] = {
+        {"supple-fullsim s.tet.npz s.fit.npz s.anim.npz -o x.npz --teleport 99", 2, "99"},
+        {"supple-fullsim s.tet.npz s.fit.npz s.anim.npz -o x.npz --teleport two", 2, "two"},
+        {"supple-fullsim s.tet.npz s.fit.npz -o x.npz", 2, ""},
+        {"supple-fullsim s.tet.npz s.fit.npz s.anim.npz -o x.npz --stiffness -1", 2, "stiffness"},
+        {"supple-fullsim s.tet.npz s.anim.npz s.fit.npz -o x.npz", 3, "supple.fit"},
+        {"supple-fullsim s.tet.npz none.npz s.anim.npz -o x.npz", 3, "none.npz"},
+        {"head -c 5000 s.fit.npz >cut.npz; supple-fullsim s.tet.npz cut.npz s.anim.npz -o x.npz", 3, "cut.npz"},
+        {"supple-fullsim s.tet.npz s.fit.npz s.anim.npz -o /nowhere/x.npz", 1, "/nowhere"},
+        {"supple-compare s.model.npz s.anim.npz s.fit.npz s.fit.npz", 3, "supple.sim"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(shell(cases[i].line), cases[i].status);
+        const char *said = output("err");
+        if (!strstr(said, cases[i].says)) fail_msg("%s says: %s", cases[i].line, said);
+        assert_false(exists("x.npz"));
+        assert_int_equal(leftovers(), 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_spanning_basis_compares_as_equal),
+        cmocka_unit_test(threads_and_repeats_give_the_same_bytes),
+        cmocka_unit_test(compare_warns_of_other_equations),
+        cmocka_unit_test(bad_input_ends_in_a_message),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
