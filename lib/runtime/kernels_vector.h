@@ -13,7 +13,7 @@ typedef int64_t m8 __attribute__((vector_size(64)));
 #define UNROLL _Pragma("GCC unroll 16")
 
 /* Vectors are never passed by value to anything that is not inlined; macros keep it so. */
-#define SPLAT(x) ((v8){0} + (x))
+#define SPLAT(x) ((v8){(x), (x), (x), (x), (x), (x), (x), (x)})
 
 static const m8 swap4 = {4, 5, 6, 7, 8, 9, 10, 11};
 static const m8 low2 = {0, 1, 8, 9, 4, 5, 12, 13}, high2 = {2, 3, 10, 11, 6, 7, 14, 15};
