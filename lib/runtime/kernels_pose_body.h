@@ -57,44 +57,74 @@ INLINE void inverse_root(const v8 *x, v8 *out)
     *out = y;
 }
 
-/* Unit quaternion of the rotation nearest to F (9): eigenvector of the largest eigenvalue of Davenport's matrix
- *   K = [tr F, z'; z, F + F' - tr F],  z the axial part of F,
- * with F scaled to |F|^2 = 3. The eigenvalue s0 + s1 + s2 by Newton on l^4 - 6 l^2 - 8 det F l + det K from its upper bound
- * 3, the vector as the largest column of the adjugate of K - l, whose rank is one. flat: lanes where F is too flat or
- * inverted for that. */
-INLINE void nearest_quaternion(const v8 F_in[9], v8 q[4], m8 *flat)
+/* Tets whose long chains of dependent operations run side by side. */
+enum { BATCH = 4 };
+
+/* Davenport's matrix of F: K = [tr F, z'; z, F + F' - tr F] = [a x y z; x b e f; y e c g; z f g d], z the axial part. */
+typedef struct davenport {
+    v8 a, b, c, d, x, y, z, e, f, g;
+} davenport;
+
+INLINE void davenport_of(const v8 F[9], davenport *K)
 {
-    v8 F[9], square = {0}, scale;
-    UNROLL for (int k = 0; k < 9; k++) square += F_in[k] * F_in[k];
-    square = MAXIMUM(square, SPLAT(1e-12)) * (1.0 / 3.0);
-    inverse_root(&square, &scale);
-    UNROLL for (int k = 0; k < 9; k++) F[k] = F_in[k] * scale;
+    K->a = F[0] + F[4] + F[8], K->b = F[0] - F[4] - F[8], K->c = F[4] - F[0] - F[8], K->d = F[8] - F[0] - F[4];
+    K->x = F[7] - F[5], K->y = F[2] - F[6], K->z = F[3] - F[1];
+    K->e = F[1] + F[3], K->f = F[2] + F[6], K->g = F[5] + F[7];
+}
+
+/* Its characteristic polynomial l^4 - 2 square l^2 - 8 det l + whole, square = |F|^2. flat: lanes where F is too flat, or
+ * inverted, for the largest root to be simple. */
+INLINE void characteristic(const v8 F[9], v8 *square, v8 *eight_det, v8 *whole, m8 *flat)
+{
+    davenport K;
+    davenport_of(F, &K);
+    v8 t = {0};
+    UNROLL for (int k = 0; k < 9; k++) t += F[k] * F[k];
     v8 det = F[0] * (F[4] * F[8] - F[5] * F[7]) - F[1] * (F[3] * F[8] - F[5] * F[6]) + F[2] * (F[3] * F[7] - F[4] * F[6]);
-    *flat = ~(det > 0.05);
-    /* K = [a x y z; x b e f; y e c g; z f g d] */
-    v8 a = F[0] + F[4] + F[8], b = F[0] - F[4] - F[8], c = F[4] - F[0] - F[8], d = F[8] - F[0] - F[4];
-    v8 x = F[7] - F[5], y = F[2] - F[6], z = F[3] - F[1], e = F[1] + F[3], f = F[2] + F[6], g = F[5] + F[7];
-    /* 2 x 2 minors of the first two rows and of the last two; those without a diagonal entry stay for K - l */
+    *flat = ~((det > 0) & (det * det > 1e-4 * t * t * t));
+    *square = t;
+    *eight_det = 8 * det;
+    v8 n23 = K.y * K.f - K.e * K.z;
+    *whole = (K.a * K.b - K.x * K.x) * (K.c * K.d - K.g * K.g) - (K.a * K.e - K.x * K.y) * (K.e * K.d - K.g * K.f) +
+             (K.a * K.f - K.x * K.z) * (K.e * K.g - K.c * K.f) + (K.x * K.e - K.b * K.y) * (K.y * K.d - K.g * K.z) -
+             (K.x * K.f - K.b * K.z) * (K.y * K.g - K.c * K.z) + n23 * n23;
+}
+
+/* The largest root, s0 + s1 + s2, by Newton from its upper bound sqrt(3) |F|; slopes need no more than float. */
+INLINE void largest_roots(const v8 square[BATCH], const v8 eight_det[BATCH], const v8 whole[BATCH], v8 root[BATCH])
+{
+    v8 step[BATCH];
+    UNROLL for (int n = 0; n < BATCH; n++) {
+        f8 seed = NARROW(3 * square[n]);
+        UNROLL for (int lane = 0; lane < 8; lane++) seed[lane] = sqrtf(seed[lane]);
+        root[n] = WIDEN(seed);
+    }
+    UNROLL for (int k = 0; k < 4; k++)
+        UNROLL for (int n = 0; n < BATCH; n++) {
+            v8 l = root[n], twice = 2 * square[n];
+            v8 value = ((l * l - twice) * l - eight_det[n]) * l + whole[n];
+            if (k < 3) {
+                v8 slope = (4 * l * l - 2 * twice) * l - eight_det[n];
+                step[n] = WIDEN(1.0f / NARROW(slope));
+            }
+            root[n] = l - value * step[n];
+        }
+}
+
+/* Eigenvector, not yet of unit length: the column of the adjugate of K - root (rank one, +- q q') with the largest diagonal. */
+INLINE void eigenvector(const v8 F[9], const v8 *root, v8 q[4])
+{
+    davenport K;
+    davenport_of(F, &K);
+    v8 a = K.a - *root, b = K.b - *root, c = K.c - *root, d = K.d - *root;
+    v8 x = K.x, y = K.y, z = K.z, e = K.e, f = K.f, g = K.g;
     v8 n01 = a * b - x * x, n02 = a * e - x * y, n03 = a * f - x * z, n12 = x * e - b * y, n13 = x * f - b * z, n23 = y * f - e * z;
     v8 m02 = y * g - c * z, m03 = y * d - g * z, m12 = e * g - c * f, m13 = e * d - g * f, m23 = c * d - g * g;
-    v8 whole = n01 * m23 - n02 * m13 + n03 * m12 + n12 * m03 - n13 * m02 + n23 * n23;
-    v8 l = SPLAT(3.0), step = {0}, eight = 8 * det;
-    UNROLL for (int k = 0; k < 4; k++) {
-        v8 value = ((l * l - 6) * l - eight) * l + whole;
-        if (k < 3) {
-            v8 slope = (4 * l * l - 12) * l - eight;
-            step = WIDEN(1.0f / NARROW(slope));
-        }
-        l -= value * step;
-    }
-    a -= l, b -= l, c -= l, d -= l;
-    n01 = a * b - x * x, n02 = a * e - x * y, n03 = a * f - x * z, n12 = x * e - b * y, n13 = x * f - b * z;
-    m02 = y * g - c * z, m03 = y * d - g * z, m12 = e * g - c * f, m13 = e * d - g * f, m23 = c * d - g * g;
     v8 A00 = b * m23 - e * m13 + f * m12, A11 = a * m23 - y * m03 + z * m02;
     v8 A22 = d * n01 - f * n03 + z * n13, A33 = c * n01 - e * n02 + y * n12;
     v8 A01 = y * m13 - x * m23 - z * m12, A02 = d * n12 - g * n13 + f * n23, A03 = c * n13 - g * n12 - e * n23;
     v8 A12 = g * n03 - d * n02 - z * n23, A13 = g * n02 - c * n03 + y * n23, A23 = e * n03 - g * n01 - y * n13;
-    /* +- q q' times a number: the largest diagonal entry tells the column that keeps most digits. */
+    /* all diagonal entries have one sign: squares compare their sizes */
     v8 best = A00 * A00, value = A11 * A11;
     m8 better = value > best;
     q[0] = WHERE(better, A01, A00), q[1] = WHERE(better, A11, A01), q[2] = WHERE(better, A12, A02), q[3] = WHERE(better, A13, A03);
@@ -102,12 +132,9 @@ INLINE void nearest_quaternion(const v8 F_in[9], v8 q[4], m8 *flat)
     q[0] = WHERE(better, A02, q[0]), q[1] = WHERE(better, A12, q[1]), q[2] = WHERE(better, A22, q[2]), q[3] = WHERE(better, A23, q[3]);
     best = WHERE(better, value, best), value = A33 * A33, better = value > best;
     q[0] = WHERE(better, A03, q[0]), q[1] = WHERE(better, A13, q[1]), q[2] = WHERE(better, A23, q[2]), q[3] = WHERE(better, A33, q[3]);
-    v8 size = MAXIMUM(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3], SPLAT(1e-30)), norm;
-    inverse_root(&size, &norm);
-    UNROLL for (int k = 0; k < 4; k++) q[k] *= norm;
 }
 
-/* The lanes that nearest_quaternion left, one by one. */
+/* The lanes that `characteristic` left, one by one. */
 static void scalar_quaternion(const v8 F[9], const m8 *flat, v8 q[4])
 {
     for (int lane = 0; lane < 8; lane++) {
@@ -120,36 +147,56 @@ static void scalar_quaternion(const v8 F[9], const m8 *flat, v8 q[4])
     }
 }
 
-/* Each point's sum: 4 numbers for the first quaternion, which sets the sign, then 4 for the sum. */
+INLINE void deformation(const su_ring_tet *tet, const double *x, v8 F[9])
+{
+    const double *corner[4];
+    v8 edges[9];
+    UNROLL for (int c = 0; c < 4; c++) corner[c] = x + 24 * (int64_t)tet->vertex[c];
+    UNROLL for (int a = 0; a < 3; a++)
+        UNROLL for (int c = 0; c < 3; c++)
+            edges[3 * a + c] = *(const v8 *)(corner[c + 1] + 8 * a) - *(const v8 *)(corner[0] + 8 * a);
+    UNROLL for (int a = 0; a < 3; a++)
+        UNROLL for (int b = 0; b < 3; b++)
+            F[3 * a + b] = edges[3 * a] * tet->inverse[b] + edges[3 * a + 1] * tet->inverse[3 + b] +
+                           edges[3 * a + 2] * tet->inverse[6 + b];
+}
+
+/* Each point's sums: 4 numbers for the first quaternion, which sets the sign, then 4 for the sum. */
+INLINE void add_quaternion(const su_ring_tet *tet, const v8 q[4], double *sums)
+{
+    for (int c = 0; c < 4; c++) {
+        if (tet->point[c] < 0) continue;
+        v8 *sum = (v8 *)(sums + 64 * (int64_t)tet->point[c]);
+        if (tet->first[c]) {
+            UNROLL for (int i = 0; i < 4; i++) sum[i] = q[i], sum[4 + i] = tet->volume * q[i];
+            continue;
+        }
+        v8 dot = sum[0] * q[0] + sum[1] * q[1] + sum[2] * q[2] + sum[3] * q[3];
+        v8 weight = WHERE(dot < 0, SPLAT(-tet->volume), SPLAT(tet->volume));
+        UNROLL for (int i = 0; i < 4; i++) sum[4 + i] += weight * q[i];
+    }
+}
+
 static void rotations(int64_t tets, const su_ring_tet *tet, int64_t points, const double *x, double *sums, double *rotation)
 {
-    for (int64_t k = 0; k < tets; k++, tet++) {
-        const double *corner[4];
-        v8 edges[9], F[9], q[4];
-        m8 flat;
-        UNROLL for (int c = 0; c < 4; c++) corner[c] = x + 24 * (int64_t)tet->vertex[c];
-        UNROLL for (int a = 0; a < 3; a++)
-            UNROLL for (int c = 0; c < 3; c++)
-                edges[3 * a + c] = *(const v8 *)(corner[c + 1] + 8 * a) - *(const v8 *)(corner[0] + 8 * a);
-        UNROLL for (int a = 0; a < 3; a++)
-            UNROLL for (int b = 0; b < 3; b++)
-                F[3 * a + b] = edges[3 * a] * tet->inverse[b] + edges[3 * a + 1] * tet->inverse[3 + b] +
-                               edges[3 * a + 2] * tet->inverse[6 + b];
-        nearest_quaternion(F, q, &flat);
-        int64_t any = 0;
-        UNROLL for (int lane = 0; lane < 8; lane++) any |= flat[lane];
-        if (any) scalar_quaternion(F, &flat, q);
-        for (int c = 0; c < 4; c++) {
-            if (tet->point[c] < 0) continue;
-            v8 *sum = (v8 *)(sums + 64 * (int64_t)tet->point[c]);
-            if (tet->first[c]) {
-                UNROLL for (int i = 0; i < 4; i++) sum[i] = q[i], sum[4 + i] = tet->volume * q[i];
-                continue;
-            }
-            v8 dot = sum[0] * q[0] + sum[1] * q[1] + sum[2] * q[2] + sum[3] * q[3];
-            v8 weight = WHERE(dot < 0, SPLAT(-tet->volume), SPLAT(tet->volume));
-            UNROLL for (int i = 0; i < 4; i++) sum[4 + i] += weight * q[i];
+    for (int64_t k = 0; k < tets; k += BATCH) {
+        v8 F[BATCH][9], square[BATCH], eight_det[BATCH], whole[BATCH], root[BATCH], q[BATCH][4], size[BATCH], norm[BATCH];
+        m8 flat[BATCH], any = {0};
+        for (int n = 0; n < BATCH; n++) {   /* the last batch repeats its last tet */
+            deformation(tet + (k + n < tets ? k + n : tets - 1), x, F[n]);
+            characteristic(F[n], square + n, eight_det + n, whole + n, flat + n);
+            any |= flat[n];
         }
+        largest_roots(square, eight_det, whole, root);
+        for (int n = 0; n < BATCH; n++) {
+            eigenvector(F[n], root + n, q[n]);
+            size[n] = MAXIMUM(q[n][0] * q[n][0] + q[n][1] * q[n][1] + q[n][2] * q[n][2] + q[n][3] * q[n][3], SPLAT(1e-30));
+        }
+        UNROLL for (int n = 0; n < BATCH; n++) inverse_root(size + n, norm + n);
+        for (int n = 0; n < BATCH; n++) UNROLL for (int i = 0; i < 4; i++) q[n][i] *= norm[n];
+        if (any[0] | any[1] | any[2] | any[3] | any[4] | any[5] | any[6] | any[7])
+            for (int n = 0; n < BATCH; n++) scalar_quaternion(F[n], flat + n, q[n]);
+        for (int n = 0; n < BATCH && k + n < tets; n++) add_quaternion(tet + k + n, q[n], sums);
     }
     for (int64_t k = 0; k < points; k++, rotation += 72) {
         const v8 *sum = (const v8 *)(sums + 64 * k + 32);

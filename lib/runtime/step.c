@@ -394,35 +394,40 @@ static su_step_end iterate(su_stepper *s, const su_pose *pose, double mass, doub
     return isfinite(now) ? SU_STEP_OK : SU_STEP_NOT_FINITE;
 }
 
-/* K_d into s->K and U1' K_d u* into s->damped, for iterations after the first. s->derivative is at u*. */
+/* U1' K_d u* into s->damped, for iterations after the first; s->derivative is at u*. */
 static void keep_damping(su_stepper *s, const su_pose *pose)
 {
     const su_runtime_model *model = s->model;
-    size_t bytes = (size_t)model->lead * sizeof(double);
-    memset(s->K, 0, (size_t)model->lead * bytes);
-    memset(s->damped, 0, bytes);
-    for (int64_t e = 0; e < model->tets; e++) {
-        double t[9] = {0};
-        for (int a = 0, at = 0; a < 9; a++)
-            for (int b = a; b < 9; b++) {
-                double D = *lane(s->derivative, SU_DERIVATIVE_ENTRIES, e, at++);
-                t[a] += D * *lane(s->carried, 9, e, b);
-                if (b > a) t[b] += D * *lane(s->carried, 9, e, a);
-            }
-        for (int a = 0; a < 9; a++) *lane(s->stress, 9, e, a) = t[a];
+    for (int64_t e = 0; e < model->tets_padded; e += SU_LANES) {
+        const double *D = s->derivative + SU_DERIVATIVE_ENTRIES * e, *x = s->carried + 9 * e;
+        double *t = s->stress + 9 * e;
+        memset(t, 0, 9 * SU_LANES * sizeof *t);
+        for (int a = 0; a < 9; a++)
+            for (int b = a; b < 9; b++, D += SU_LANES)
+                for (int k = 0; k < SU_LANES; k++) {
+                    t[8 * a + k] += D[k] * x[8 * b + k];
+                    if (b > a) t[8 * b + k] += D[k] * x[8 * a + k];
+                }
     }
-    assemble(s, pose, 1, s->K, s->damped);
+    memset(s->damped, 0, (size_t)model->lead * sizeof(double));
+    add_forces(s, pose, s->stress, s->damped);
 }
 
-/* [c_m G + c_k K*] q = -load - B' (P* - c_k D* e*), the linearization at the turned previous state. */
-static su_step_end first_solve(su_stepper *s, const su_pose *pose, double mass, double stiffness)
+/* [c_m G + c_k K*] q = -load - B' (P* - c_k D* e*), the linearization at the turned previous state. keep: K* stays in s->K. */
+static su_step_end first_solve(su_stepper *s, const su_pose *pose, double mass, double stiffness, bool keep)
 {
     const su_runtime_model *model = s->model;
     double *q = s->next->q;
     if (!respond(s, pose, s->carried, true, true, stiffness)) return SU_STEP_NOT_FINITE;
     memcpy(s->force, s->load, (size_t)model->lead * sizeof(double));
     start_system(s, pose, mass, s->A);
-    assemble(s, pose, stiffness, s->A, s->force);
+    if (keep) {
+        memset(s->K, 0, (size_t)(model->lead * model->lead) * sizeof(double));
+        assemble(s, pose, 1, s->K, s->force);
+        for (int64_t k = 0; k < model->r * model->lead; k++) s->A[k] += stiffness * s->K[k];
+    } else {
+        assemble(s, pose, stiffness, s->A, s->force);
+    }
     for (int64_t k = 0; k < model->lead; k++) q[k] = k < model->r ? -s->force[k] : 0;
     if (!all_finite(model->r, q)) return SU_STEP_NOT_FINITE;
     if (!model->kernels->cholesky(model->size, model->lead, s->A, s->inverse)) return SU_STEP_NOT_DEFINITE;
@@ -464,8 +469,9 @@ su_step_end su_stepper_advance(su_stepper *s, const su_pose *pose, double h, con
     else
         model->kernels->turned_strain(model->tets_padded, model->chosen_padded, model->corner_lanes, pose->rotation,
                                       s->now->still, pose->gradient, s->moved, s->carried);
-    su_step_end end = first_solve(s, pose, mass, 1 + damping);
-    if (end == SU_STEP_OK && settings->newton > 1) {
+    bool more = settings->newton > 1;
+    su_step_end end = first_solve(s, pose, mass, 1 + damping, more && damping != 0);
+    if (end == SU_STEP_OK && more) {
         if (damping != 0) keep_damping(s, pose);
         end = iterate(s, pose, mass, damping, settings->newton);
     }
