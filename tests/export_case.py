@@ -6,7 +6,7 @@ check KIND FILE EXPECTED [TOLERANCE]: reads FILE by its format's own rules and c
 import json, re, struct, sys, zipfile, io
 import numpy as np
 
-F, FPS, START, UNIT = 7, 24.0, 1001, 0.01
+F, FPS, START, UNIT = 12, 24.0, 1001, 0.01
 
 
 def save(path, meta, **arrays):
@@ -172,7 +172,7 @@ def check(kind, path, expected, tolerance=2e-5):
         assert more["names"] == ["body", "a plate"], more["names"]
     if kind == "usda":
         assert more["times"] == [START + k for k in range(F)]
-        for line in ("metersPerUnit = 0.01", 'upAxis = "Z"', "timeCodesPerSecond = 24", "startTimeCode = 1001", "endTimeCode = 1007",
+        for line in ("metersPerUnit = 0.01", 'upAxis = "Z"', "timeCodesPerSecond = 24", "startTimeCode = 1001", "endTimeCode = 1012",
                      'def Xform "body"', 'def Xform "a_plate"', "[0, 2, 3, 1, 4, 5,", 'subdivisionScheme = "none"'):
             assert line in more["text"], line
         if more["velocities"] is not None:
