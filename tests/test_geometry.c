@@ -7,6 +7,7 @@
 #include "geometry/kdtree.h"
 #include "geometry/mat3.h"
 #include "geometry/shepard.h"
+#include "geometry/signed_grid.h"
 #include "geometry/surface.h"
 #include "geometry/thickness.h"
 #include "geometry/winding.h"
@@ -147,6 +148,42 @@ static void test_winding_numbers(void **state)
     }
     su_winding_free(winding);
     su_boxtree_free(&tree);
+    su_surface_free(&surface);
+}
+
+/* Two shells of a ball with a cavity, as a closed skin and as a soup with gaps. */
+static void test_signed_distance(void **state)
+{
+    (void)state;
+    for (int soup = 0; soup < 2; soup++) {
+        skin s = soup ? skin_soup() : skin_nested(0.1, 0.05, 1);
+        su_surface surface = surface_of(&s);
+        su_signed_grid one, two;
+        su_error err = {0};
+        assert_int_equal(su_signed_grid_create(&surface, 48, 3.0, 1, &one, &err), SU_OK);
+        assert_int_equal(su_signed_grid_create(&surface, 48, 3.0, 2, &two, &err), SU_OK);
+        int64_t total = one.size[0] * one.size[1] * one.size[2], wrong = 0, inner = 0;
+        assert_memory_equal(one.value, two.value, (size_t)total * sizeof *one.value);
+        for (int64_t k = 0; k < total; k++) {
+            int64_t c[3] = {k / one.size[2] / one.size[1], k / one.size[2] % one.size[1], k % one.size[2]};
+            double p[3];
+            for (int i = 0; i < 3; i++) p[i] = one.origin[i] + one.spacing * (double)c[i];
+            double r = su_norm3(p), exact = soup ? r - 0.1 : fmax(r - 0.1, 0.05 - r);
+            double expected = fmax(-one.band, fmin(one.band, exact));
+            wrong += !(fabs(one.value[k] - expected) < 0.0025);     /* facets: up to 2.5 mm inside the round shapes */
+            inner += one.value[k] < 0.0f;
+        }
+        assert_int_equal(wrong, 0);
+        assert_true(inner > 1000);
+        su_signed_grid_free(&one);
+        su_signed_grid_free(&two);
+        su_surface_free(&surface);
+    }
+    skin s = skin_cube(1.0, 2);
+    su_surface surface = surface_of(&s);
+    su_signed_grid grid;
+    su_error err = {0};
+    assert_int_equal(su_signed_grid_create(&surface, 5, 3.0, 1, &grid, &err), SU_FAILED);
     su_surface_free(&surface);
 }
 
@@ -322,6 +359,7 @@ int main(void)
         cmocka_unit_test(test_rigid_vertices_are_left_out),
         cmocka_unit_test(test_closest_point),
         cmocka_unit_test(test_winding_numbers),
+        cmocka_unit_test(test_signed_distance),
         cmocka_unit_test(test_nearest_points),
         cmocka_unit_test(test_shepard),
         cmocka_unit_test(test_intersections),
