@@ -156,6 +156,92 @@ static void a_basis_that_spans_everything_gives_the_full_simulation(void **unuse
     }
 }
 
+/* The paper's linear interpolation with the consistent inertia: R = 1 there, which only the damping notices; without it a
+ * basis that spans everything is the full simulation again. */
+static void linear_interpolation_of_everything_is_full_too(void **unused)
+{
+    (void)unused;
+    scene s;
+    scene_create(&s, 3, 1, 1, 3, poses3, FRAMES, 30, rig_swing, 0, NULL);
+    reduced_scene r;
+    reduced_options options = {.regions = 1, .stride = 1, .interpolation = SU_LINEAR};
+    reduced_create(&r, &s, &options);
+    su_sim_settings settings = su_sim_defaults();
+    settings.beta = 0, settings.gravity_mode = SU_GRAVITY_ABSOLUTE;
+    assert_int_equal(reduced_run(&r, &settings, exact, 1, NULL), SU_OK);
+    double energy[3 * FRAMES], *u = displacements(&r, SU_LINEAR), *full = full_run(&s, &settings, energy);
+    int64_t count = FRAMES * 3 * s.tet.n;
+    /* blocks turned to their poses are rounded to float again */
+    assert_near(difference(count, u, full) / largest(count, full), 0.0, 1e-5);
+    free(u), free(full);
+    /* and the paper's inertia is not: the basis moves */
+    su_step_settings paper = exact;
+    paper.inertia = SU_INERTIA_PAPER;
+    assert_int_equal(reduced_run(&r, &settings, paper, 1, NULL), SU_OK);
+    u = displacements(&r, SU_LINEAR), full = full_run(&s, &settings, energy);
+    assert_true(difference(count, u, full) / largest(count, full) > 1e-3);
+    free(u), free(full);
+    reduced_free(&r);
+    scene_free(&s);
+}
+
+/* u = R_v sum_i b_i U^_i Y q written out, all vertices; then chosen skin vertices alone, and frames in other blocks. */
+static void displacements_are_rebuilt(void **unused)
+{
+    (void)unused;
+    scene s;
+    scene_create(&s, 4, 1, 1, 3, poses3, FRAMES, 30, rig_swing, 0, NULL);
+    reduced_scene r;
+    reduced_options options = {.r = 13, .regions = 2, .stride = 2};
+    reduced_create(&r, &s, &options);
+    su_sim_settings settings = su_sim_defaults();
+    assert_int_equal(reduced_run(&r, &settings, one_solve, 1, NULL), SU_OK);
+    int64_t n = s.tet.n, n3 = 3 * n;
+    double *u = displacements(&r, SU_COROTATED), *U = calloc((size_t)(13 * n3), sizeof *U);
+    double *skin = calloc((size_t)(FRAMES * n3 + 8), sizeof *skin), *x = calloc((size_t)n3, sizeof *x);
+    double *turn = calloc((size_t)(4 * n), sizeof *turn);
+    su_rotation_field *field;
+    assert_int_equal(su_rotation_field_create(n, s.tet.vertices, s.tet.t, s.tet.tets, 0, NULL, &field, NULL), SU_OK);
+    su_rest_shape shape = {n, 3, s.tet.vertices, s.tet.vertices, s.tet.shepard_index, s.tet.shepard_weight, s.fit.corrections};
+    su_pose_bases bases = {3, 13, n, r.basis, r.rotations, r.mass, SU_COROTATED};
+    double size = largest(FRAMES * n3, u);
+    assert_true(size > 1e-3);
+    for (int64_t k = 0; k < FRAMES; k++) {
+        su_shot_sample(s.shot, k, 0, 0, NULL, skin + k * n3, NULL, NULL, NULL);
+        su_rest_shape_evaluate(&shape, n, NULL, skin + k * n3, r.sim.weights + 3 * k, x);
+        su_rotation_field_evaluate(field, x, turn, 1);
+        su_interpolate_basis(&bases, r.sim.basis_weights + 3 * k, turn, U, 1);
+        for (int64_t i = 0; i < n3; i++) {
+            double sum = 0;
+            for (int64_t j = 0; j < 13; j++) sum += U[j * n3 + i] * r.sim.q[13 * k + j];
+            assert_near(u[k * n3 + i] / size, sum / size, 1e-11);
+        }
+    }
+    const int32_t list[] = {13, 12, 17};
+    su_reconstruct *rec;
+    const int32_t *needed;
+    assert_int_equal(su_reconstruct_create(&r.model, SU_COROTATED, 3, list, 1, &rec, NULL), SU_OK);
+    int64_t count = su_reconstruct_skin_needed(rec, &needed);
+    assert_true(count < n);
+    double *some = calloc((size_t)(FRAMES * 3 * count + 8), sizeof *some), *out = calloc(FRAMES * 9, sizeof *out);
+    for (int64_t k = 0; k < FRAMES; k++)
+        su_shot_sample(s.shot, k, 0, count, needed, some + 3 * k * count, NULL, NULL, NULL);
+    for (int64_t k = 0; k < FRAMES; k += 5) {
+        int64_t frames = FRAMES - k < 5 ? FRAMES - k : 5;
+        assert_int_equal(su_reconstruct_frames(rec, frames, some + 3 * k * count, r.sim.weights + 3 * k,
+                                               r.sim.basis_weights + 3 * k, r.sim.q + 13 * k, NULL, out + 9 * k, NULL), SU_OK);
+    }
+    /* skin vertices are flesh vertices here */
+    for (int64_t k = 0; k < FRAMES; k++)
+        for (int j = 0; j < 3; j++)
+            for (int c = 0; c < 3; c++) assert_true(out[9 * k + 3 * j + c] == u[k * n3 + 3 * list[j] + c]);
+    su_reconstruct_free(rec);
+    su_rotation_field_free(field);
+    free(u), free(U), free(skin), free(x), free(turn), free(some), free(out);
+    reduced_free(&r);
+    scene_free(&s);
+}
+
 static void a_rig_at_rest_moves_nothing(void **unused)
 {
     (void)unused;
@@ -415,6 +501,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_basis_that_spans_everything_gives_the_full_simulation),
         cmocka_unit_test(steps_agree_with_direct_evaluation),
+        cmocka_unit_test(linear_interpolation_of_everything_is_full_too),
+        cmocka_unit_test(displacements_are_rebuilt),
         cmocka_unit_test(a_rig_at_rest_moves_nothing),
         cmocka_unit_test(a_constant_velocity_moves_nothing),
         cmocka_unit_test(a_rigid_transform_of_the_shot_changes_nothing),

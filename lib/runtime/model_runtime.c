@@ -26,6 +26,7 @@ static bool same_regions(const signature *a, const signature *b) { return memcmp
 void su_runtime_model_free(su_runtime_model *model)
 {
     su_reduced_basis_free(&model->basis);
+    su_rest_lanes_free(&model->lanes);
     su_rest_patch_free(&model->patch);
     su_arena_free(&model->arena);
     memset(model, 0, sizeof *model);
@@ -231,48 +232,6 @@ static su_status make_taps(su_runtime_model *model, su_error *err)
     return SU_OK;
 }
 
-/* Rest positions and rotations of the patch, laid out for eight frames at a time. */
-static su_status make_patch(const su_model *source, const int32_t *vertices, su_runtime_model *model, su_error *err)
-{
-    bool corotated = model->basis.interpolation == SU_COROTATED;
-    su_rest_patch *patch = &model->patch;
-    SU_TRY(su_rest_patch_create(source, model->chosen, vertices, corotated ? model->points : 0, false, patch, err));
-    int64_t count = patch->vertex_count, m = model->m;
-    model->patch_base = take(model, 3 * count, sizeof(double), err);
-    model->patch_corrections = take(model, 3 * m * count, sizeof(double), err);
-    model->ring = take(model, patch->tet_count, sizeof *model->ring, err);
-    uint8_t *seen = take(model, model->points, 1, err);
-    if (!model->patch_base || !model->patch_corrections || !model->ring || !seen) return SU_AGAIN;
-    for (int64_t v = 0; v < count; v++)
-        for (int c = 0; c < 3; c++) {
-            double base = patch->shape.vertices[3 * v + c];
-            for (int k = 0; k < 4; k++)
-                base -= patch->shape.shepard_weight[4 * v + k] *
-                        patch->shape.neutral[3 * (int64_t)patch->shape.shepard_index[4 * v + k] + c];
-            model->patch_base[3 * v + c] = base;
-            for (int64_t i = 0; i < m; i++)
-                model->patch_corrections[3 * (v * m + i) + c] = patch->shape.corrections[3 * (i * count + v) + c];
-        }
-    double total = 0;
-    model->ring_tets = patch->tet_count;
-    for (int64_t k = 0; k < patch->tet_count; k++) {
-        su_ring_tet *tet = model->ring + k;
-        const double *x = patch->shape.vertices;
-        double edges[9];
-        for (int c = 0; c < 4; c++) {
-            int32_t v = tet->vertex[c] = patch->tets[4 * k + c];
-            tet->point[c] = v < model->points ? v : -1;
-            tet->first[c] = tet->point[c] >= 0 && !seen[v];
-            if (tet->point[c] >= 0) seen[v] = 1;
-        }
-        su_tet_edges(x + 3 * tet->vertex[0], x + 3 * tet->vertex[1], x + 3 * tet->vertex[2], x + 3 * tet->vertex[3], edges);
-        tet->volume = su_inverse3(edges, tet->inverse);
-        total += tet->volume;
-    }
-    for (int64_t k = 0; k < patch->tet_count; k++) model->ring[k].volume *= (double)patch->tet_count / total;
-    return SU_OK;
-}
-
 static su_status choose_tets(const su_model *source, su_runtime_model *model, const signature *of,
                              const int32_t *point_of, su_error *err)
 {
@@ -441,7 +400,9 @@ su_status su_runtime_model_create(const su_model *source, su_interpolation inter
     vertex_signatures(&out->basis, of);
     SU_GO(choose_points(source, out, of, point_of, &vertices, err));
     SU_GO(pack_rows(out, point_of, err));
-    SU_GO(make_patch(source, vertices, out, err));
+    SU_GO(su_rest_patch_create(source, out->chosen, vertices, interpolation == SU_COROTATED ? out->points : 0, false,
+                               &out->patch, err));
+    SU_GO(su_rest_lanes_create(&out->patch, out->pose_kernels, &out->lanes, err));
     SU_GO(choose_tets(source, out, of, point_of, err));
     SU_GO(choose_inertia(source, out, point_of, err));
     out->chosen_padded = padded(out->chosen), out->tets_padded = padded(out->tets);
@@ -458,9 +419,7 @@ done:
 
 int64_t su_runtime_model_bytes(const su_runtime_model *model)
 {
-    int64_t m = model->m, r = model->r, patch = model->patch.vertex_count;
-    return model->m * model->row_entries * 4 + m * m * (model->pair_entries + r) * 8 +
-           model->tets * (4 * 4 + 10 * 8 + 3 * m * 8) + model->inertia * 12 +
-           patch * (3 + 4 + 3 * m) * 8 + patch * 16 + model->patch.skin_count * 4 +
-           model->ring_tets * (int64_t)sizeof *model->ring;
+    int64_t m = model->m;
+    return m * model->row_entries * 4 + m * m * (model->pair_entries + model->r) * 8 +
+           model->tets * (4 * 4 + 10 * 8 + 3 * m * 8) + model->inertia * 12 + su_rest_lanes_bytes(&model->lanes);
 }

@@ -9,6 +9,7 @@
 #include "runtime/kernels.h"
 #include "runtime/kernels_pose.h"
 #include "runtime/reduced_basis.h"
+#include "runtime/rest_lanes.h"
 #include "runtime/rest_patch.h"
 
 #include <stdint.h>
@@ -50,10 +51,7 @@ typedef struct su_runtime_model {
     int64_t pair_entries;      /* sum of rows * stride, and a gap of 8 rows */
     double *pair_gram;         /* [entry / 8][j][i][8]: U^_i' M U^_j */
     su_rest_patch patch;       /* its chosen vertices: the points, then corners of tets that never move */
-    double *patch_base;        /* (patch.vertex_count,3) what the rest position is without skin and corrections */
-    double *patch_corrections; /* (patch.vertex_count,m,3) */
-    int64_t ring_tets;
-    su_ring_tet *ring;         /* tets around the points, ascending */
+    su_rest_lanes lanes;       /* of the patch */
 
     int64_t points;
     int64_t chosen;            /* points and unmoving corners */

@@ -65,9 +65,9 @@ su_status su_pose_work_create(const su_runtime_model *model, su_pose_work *work,
     int64_t m = 8 * model->m, tets = 8 * model->tets, inertia = 8 * model->inertia, widest = SU_PANEL;
     for (int64_t p = 0; p < model->point_panels; p++)
         if (model->point_panel[p].stride > widest) widest = model->point_panel[p].stride;
-    if ((work->skin = take(arena, 24 * model->patch.skin_count + 64, err)) &&
+    if ((work->skin = take(arena, su_rest_lanes_skin(&model->patch), err)) &&
         (work->x = take(arena, 24 * model->patch.vertex_count, err)) && (work->sums = take(arena, 64 * model->points, err)) &&
-        (work->rotation = take(arena, 72 * model->points, err)) && (work->gradient = take(arena, 12 * tets, err)) &&
+        (work->rotation = take(arena, 72 * model->chosen, err)) && (work->gradient = take(arena, 12 * tets, err)) &&
         (work->volume = take(arena, tets, err)) && (work->mu = take(arena, tets, err)) &&
         (work->lambda = take(arena, tets, err)) && (work->turn = take(arena, 9 * inertia, err)) &&
         (work->world = take(arena, 3 * inertia, err)) && (work->w = take(arena, m, err)) &&
@@ -119,13 +119,11 @@ void su_blend_evaluate(const su_runtime_model *model, const double *p, int64_t s
 }
 
 /* Frames into lanes; lanes beyond count repeat the last frame. */
-static void fill_lanes(const su_runtime_model *model, int64_t count, const su_pose_input *inputs,
-                       const su_blend *(*older)[2], const su_pose *poses, su_pose_work *work)
+static void fill_lanes(const su_runtime_model *model, int64_t count, const su_blend *(*older)[2], const su_pose *poses,
+                       su_pose_work *work)
 {
-    const double *skins[SU_FRAMES];
     for (int64_t f = 0; f < SU_FRAMES; f++) {
         int64_t from = f < count ? f : count - 1;
-        skins[f] = inputs[from].skin;
         for (int64_t i = 0; i < model->m; i++) {
             work->w[8 * i + f] = poses[from].blend.w[i];
             work->b[8 * i + f] = poses[from].blend.b[i];
@@ -133,7 +131,6 @@ static void fill_lanes(const su_runtime_model *model, int64_t count, const su_po
             for (int k = 0; k < 2; k++) work->older[k][8 * i + f] = older[from][k] ? older[from][k]->b[i] : 0;
         }
     }
-    model->pose_kernels->interleave(3 * model->patch.skin_count, skins, work->skin);
 }
 
 /* out[f][i * stride + k] = lanes (count,entries,8)[k][i][f] */
@@ -149,15 +146,11 @@ static void rest_and_rotations(const su_runtime_model *model, int64_t count, con
                                su_pose_work *work)
 {
     const su_pose_kernels *kernels = model->pose_kernels;
-    const su_rest_shape *shape = &model->patch.shape;
     double Q[72] __attribute__((aligned(64))), c[24] __attribute__((aligned(64)));
     double *turn[SU_FRAMES], *world[SU_FRAMES], *rotation[SU_FRAMES];
-    kernels->rest(model->patch.vertex_count, model->m, model->patch_base, shape->shepard_index, shape->shepard_weight,
-                  model->patch_corrections, work->skin, work->w, work->x);
-    if (model->basis.interpolation == SU_COROTATED)
-        kernels->rotations(model->ring_tets, model->ring, model->points, work->x, work->sums, work->rotation);
-    else
-        for (int64_t k = 0; k < 72 * model->points; k++) work->rotation[k] = k / 8 % 9 % 4 == 0;
+    const double *skins[SU_FRAMES];
+    for (int64_t f = 0; f < SU_FRAMES; f++) skins[f] = inputs[f < count ? f : count - 1].skin;
+    su_rest_lanes_evaluate(&model->lanes, skins, work->w, work->skin, work->x, work->sums, work->rotation);
     for (int64_t f = 0; f < SU_FRAMES; f++) {
         const su_pose_input *input = inputs + (f < count ? f : count - 1);
         for (int k = 0; k < 9; k++) Q[8 * k + f] = input->Q[k];
@@ -337,7 +330,7 @@ void su_gram_times(const su_runtime_model *model, const double *blocks, const do
 void su_pose_evaluate(const su_runtime_model *model, int64_t count, const su_pose_input *inputs,
                       const su_blend *(*older)[2], su_pose_work *work, su_pose *poses)
 {
-    fill_lanes(model, count, inputs, older, poses, work);
+    fill_lanes(model, count, older, poses, work);
     rest_and_rotations(model, count, inputs, poses, work);
     shape_tets(model, count, poses, work);
     blend_rows(model, count, poses, work);

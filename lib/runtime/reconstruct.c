@@ -1,21 +1,34 @@
 #include "runtime/reconstruct.h"
 
 #include "core/memory.h"
-#include "geometry/mat3.h"
-#include "geometry/rotation.h"
+#include "runtime/kernels_pose.h"
+#include "runtime/rest_lanes.h"
 #include "runtime/rest_patch.h"
 
 #include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Entries of a displacement row that are summed at once: fits the first cache together with one row of a block. */
-enum { CHUNK = 768 };
+/* Entries of a displacement row that are summed at once; a multiple of the kernel's 24. */
+enum { CHUNK = 480 };
+
+/* Scratch of a thread for SU_FRAMES frames. */
+typedef struct work {
+    double *skin, *x, *sums, *rotation;   /* as in rest_lanes.h */
+    double *w, *scale;          /* (m,8), (r) and (8,r) */
+    double *coefficients;       /* (m * modes of a region,8) */
+    double *chunk;              /* (8,CHUNK) */
+    double *still;              /* (8, 3 flesh padded) before rotation */
+    double *u;                  /* (flesh,3,8) */
+    double *displacement;       /* (skin_count,3,8) */
+    double *rows;               /* (8, room for one frame of either) for frames nobody wants */
+} work;
 
 struct su_reconstruct {
     const su_model *model;
     su_reduced_basis basis;
     su_rest_patch patch;
+    su_rest_lanes lanes;
     int64_t flesh;              /* flesh vertices with a displacement */
     int32_t **slots;            /* per region: slot of each of its vertices, -1 where not wanted */
     int64_t skin_count;         /* skin vertices with a displacement */
@@ -23,8 +36,8 @@ struct su_reconstruct {
     int32_t *corner;            /* (skin_count,4) slots */
     double *bary;               /* (skin_count,4) */
     int threads;
-    int64_t work_size;
-    double *work;               /* (threads, work_size) */
+    work *works;                /* (threads) */
+    float *last_rows;           /* copy of each region's last chunk, padded, where the kernel would read past the block */
     double *skin_block, *u_block;   /* for su_reconstruct_shot */
     su_arena arena;
 };
@@ -33,6 +46,7 @@ void su_reconstruct_free(su_reconstruct *rec)
 {
     if (!rec) return;
     su_reduced_basis_free(&rec->basis);
+    su_rest_lanes_free(&rec->lanes);
     su_rest_patch_free(&rec->patch);
     su_arena_free(&rec->arena);
     free(rec);
@@ -78,6 +92,45 @@ static su_status choose_flesh(su_reconstruct *rec, int64_t count, const int32_t 
     return SU_OK;
 }
 
+static int64_t padded(int64_t count) { return (count + 7) / 8 * 8; }
+
+static su_status create_work(su_reconstruct *rec, work *w, su_error *err)
+{
+    int64_t m = rec->basis.m, r = rec->basis.r, flesh = rec->flesh, skin = rec->skin_count;
+    int64_t longest = 3 * (flesh > skin ? flesh : skin);
+    bool good = (w->skin = take(rec, su_rest_lanes_skin(&rec->patch), sizeof(double), err)) &&
+                (w->x = take(rec, 24 * rec->patch.vertex_count, sizeof(double), err)) &&
+                (w->sums = take(rec, 64 * flesh, sizeof(double), err)) &&
+                (w->rotation = take(rec, 72 * flesh, sizeof(double), err)) &&
+                (w->w = take(rec, 8 * m, sizeof(double), err)) && (w->scale = take(rec, 9 * r, sizeof(double), err)) &&
+                (w->coefficients = take(rec, 8 * m * r, sizeof(double), err)) &&
+                (w->chunk = take(rec, 8 * CHUNK, sizeof(double), err)) &&
+                (w->still = take(rec, 8 * padded(3 * flesh), sizeof(double), err)) &&
+                (w->u = take(rec, 8 * padded(3 * flesh), sizeof(double), err)) &&
+                (w->displacement = take(rec, 8 * padded(3 * skin), sizeof(double), err)) &&
+                (w->rows = take(rec, padded(longest), sizeof(double), err));
+    return good ? SU_OK : SU_AGAIN;
+}
+
+/* Columns of a region's last chunk that are a whole number of kernel runs. */
+static int64_t tail_start(int64_t size) { return size / 24 * 24; }
+
+/* The kernel reads 24 columns at a time; what is left over at the end of each row is copied, padded with zeros. */
+static su_status pad_tails(su_reconstruct *rec, su_error *err)
+{
+    const su_reduced_basis *basis = &rec->basis;
+    rec->last_rows = take(rec, 24 * basis->m * basis->r, sizeof *rec->last_rows, err);
+    if (!rec->last_rows) return SU_AGAIN;
+    for (int64_t g = 0; g < basis->d; g++) {
+        int64_t size = 3 * basis->vertex_count[g], from = tail_start(size), first = basis->m * basis->first_mode[g];
+        int64_t rows = basis->m * (basis->first_mode[g + 1] - basis->first_mode[g]);
+        for (int64_t k = 0; k < rows; k++)
+            memcpy(rec->last_rows + 24 * (first + k), basis->blocks[g] + k * size + from,
+                   (size_t)(size - from) * sizeof *rec->last_rows);
+    }
+    return SU_OK;
+}
+
 su_status su_reconstruct_create(const su_model *model, su_interpolation interpolation, int64_t count,
                                 const int32_t *list, int threads, su_reconstruct **out, su_error *err)
 {
@@ -90,19 +143,19 @@ su_status su_reconstruct_create(const su_model *model, su_interpolation interpol
     SU_GO(SU_ALLOC(&slot, model->n, "displacements", err));
     SU_GO(su_reduced_basis_create(model, interpolation, &rec->basis, err));
     SU_GO(choose_flesh(rec, count, list, slot, &chosen, err));
-    bool corotated = interpolation == SU_COROTATED;
-    SU_GO(su_rest_patch_create(model, rec->flesh, chosen, corotated ? rec->flesh : 0, corotated, &rec->patch, err));
+    int64_t turned = interpolation == SU_COROTATED ? rec->flesh : 0;
+    SU_GO(su_rest_patch_create(model, rec->flesh, chosen, turned, false, &rec->patch, err));
+    SU_GO(su_rest_lanes_create(&rec->patch, su_pose_kernels_choose(NULL), &rec->lanes, err));
     status = SU_AGAIN;
     if (!(rec->slots = take(rec, model->d, sizeof *rec->slots, err))) goto done;
     for (int64_t g = 0; g < model->d; g++) {
         if (!(rec->slots[g] = take(rec, rec->basis.vertex_count[g], sizeof **rec->slots, err))) goto done;
         for (int64_t v = 0; v < rec->basis.vertex_count[g]; v++) rec->slots[g][v] = slot[rec->basis.vertices[g][v]];
     }
-    /* per thread: rest positions, quaternions, blended coefficients, one chunk, scale, displacements */
-    rec->work_size = 3 * rec->patch.vertex_count + 4 * rec->flesh + model->m * model->r + CHUNK + model->r +
-                     3 * rec->flesh;
-    rec->work_size = (rec->work_size + 15) / 8 * 8;
-    if (!(rec->work = take(rec, rec->threads * rec->work_size, sizeof *rec->work, err))) goto done;
+    SU_GO(pad_tails(rec, err));
+    status = SU_AGAIN;
+    if (!(rec->works = take(rec, rec->threads, sizeof *rec->works, err))) goto done;
+    for (int k = 0; k < rec->threads; k++) SU_GO(create_work(rec, rec->works + k, err));
     status = SU_OK;
     *out = rec;
     rec = NULL;
@@ -124,59 +177,82 @@ int64_t su_reconstruct_flesh(const su_reconstruct *rec, const int32_t **list)
     return rec->flesh;
 }
 
-/* u += sum over rows of coefficient * block, one region, in the neutral pose. */
-static void add_region(const su_reconstruct *rec, int64_t g, const double *coefficients, double *chunk, double *u)
+/* still += sum over rows of coefficient * block, one region, eight frames, in the neutral pose. */
+static void add_region(const su_reconstruct *rec, int64_t g, work *w)
 {
     const su_reduced_basis *basis = &rec->basis;
     int64_t first = basis->first_mode[g], modes = basis->first_mode[g + 1] - first, size = 3 * basis->vertex_count[g];
-    const int32_t *slots = rec->slots[g];
+    int64_t tail = tail_start(size), stride = padded(3 * rec->flesh);
     for (int64_t at = 0; at < size; at += CHUNK) {
-        int64_t width = size - at < CHUNK ? size - at : CHUNK;
-        memset(chunk, 0, CHUNK * sizeof *chunk);
-        for (int64_t i = 0; i < basis->m; i++)
-            for (int64_t k = 0; k < modes; k++) {
-                double c = coefficients[i * basis->r + first + k];
-                if (c == 0.0) continue;
-                const float *row = basis->blocks[g] + (i * modes + k) * size + at;
-                for (int64_t j = 0; j < width; j++) chunk[j] += c * (double)row[j];
+        int64_t width = size - at < CHUNK ? size - at : CHUNK, whole = width / 24 * 24;
+        if (whole > 0)
+            rec->lanes.kernels->combine_rows(basis->m * modes, whole, size, basis->blocks[g] + at, w->coefficients, CHUNK,
+                                             w->chunk);
+        if (whole < width)
+            rec->lanes.kernels->combine_rows(basis->m * modes, 24, 24, rec->last_rows + 24 * basis->m * first,
+                                             w->coefficients, CHUNK, w->chunk + tail - at);
+        for (int f = 0; f < SU_FRAMES; f++)
+            for (int64_t j = 0; j < width; j += 3) {
+                int32_t slot = rec->slots[g][(at + j) / 3];
+                if (slot < 0) continue;
+                double *to = w->still + f * stride + 3 * slot;
+                for (int c = 0; c < 3; c++) to[c] += w->chunk[f * CHUNK + j + c];
             }
-        for (int64_t j = 0; j < width; j += 3) {
-            int32_t slot = slots[(at + j) / 3];
-            if (slot < 0) continue;
-            for (int c = 0; c < 3; c++) u[3 * slot + c] += chunk[j + c];
-        }
     }
 }
 
-static void one_frame(const su_reconstruct *rec, double *work, const double *skin, const double *w, const double *b,
-                      const double *q, double *u, double *displacement)
+/* U^ q of eight frames into w->u, rotations not yet applied. */
+static void combine(const su_reconstruct *rec, int64_t frames, const double *b, const double *q, work *w)
 {
-    int64_t m = rec->basis.m, r = rec->basis.r;
-    bool corotated = rec->basis.interpolation == SU_COROTATED;
-    double *x = work, *quaternions = x + 3 * rec->patch.vertex_count, *coefficients = quaternions + 4 * rec->flesh;
-    double *chunk = coefficients + m * r, *scale = chunk + CHUNK, *own = scale + r;
-    if (!u) u = own;
-    if (!corotated) b = w;
-    su_reduced_basis_scale(&rec->basis, b, scale);
-    for (int64_t i = 0; i < m; i++)
-        for (int64_t k = 0; k < r; k++) coefficients[i * r + k] = b[i] * scale[k] * q[k];
-    memset(u, 0, (size_t)(3 * rec->flesh) * sizeof *u);
-    for (int64_t g = 0; g < rec->basis.d; g++) add_region(rec, g, coefficients, chunk, u);
-    if (corotated) {
-        su_rest_patch_evaluate(&rec->patch, skin, w, x, quaternions);
-        for (int64_t v = 0; v < rec->flesh; v++) {
-            double R[9];
-            su_quaternion_matrix(quaternions + 4 * v, R);
-            su_mulv3(R, u + 3 * v, u + 3 * v);
-        }
+    const su_reduced_basis *basis = &rec->basis;
+    int64_t m = basis->m, r = basis->r, stride = padded(3 * rec->flesh);
+    const double *rows[SU_FRAMES];
+    memset(w->still, 0, (size_t)(8 * stride) * sizeof *w->still);
+    for (int f = 0; f < SU_FRAMES; f++) rows[f] = w->still + f * stride;
+    double *scaled = w->scale + r;
+    for (int64_t f = 0; f < SU_FRAMES; f++) {
+        int64_t from = f < frames ? f : frames - 1;
+        su_reduced_basis_scale(basis, b + from * m, w->scale);
+        for (int64_t k = 0; k < r; k++) scaled[f * r + k] = w->scale[k] * q[from * r + k];
     }
-    if (!displacement) return;
-    for (int64_t k = 0; k < rec->skin_count; k++) {
-        const int32_t *corner = rec->corner + 4 * k;
-        const double *bary = rec->bary + 4 * k;
-        for (int c = 0; c < 3; c++)
-            displacement[3 * k + c] = bary[0] * u[3 * corner[0] + c] + bary[1] * u[3 * corner[1] + c] +
-                                      bary[2] * u[3 * corner[2] + c] + bary[3] * u[3 * corner[3] + c];
+    for (int64_t g = 0; g < basis->d; g++) {
+        int64_t first = basis->first_mode[g], modes = basis->first_mode[g + 1] - first;
+        for (int64_t i = 0; i < m; i++)
+            for (int64_t k = 0; k < modes; k++)
+                for (int64_t f = 0; f < SU_FRAMES; f++)
+                    w->coefficients[8 * (i * modes + k) + f] = b[(f < frames ? f : frames - 1) * m + i] * scaled[f * r + first + k];
+        add_region(rec, g, w);
+    }
+    rec->lanes.kernels->interleave(3 * rec->flesh, rows, w->u);
+}
+
+/* Up to SU_FRAMES frames. */
+static void some_frames(const su_reconstruct *rec, work *own, int64_t frames, const double *skin, const double *w,
+                        const double *b, const double *q, double *u, double *displacement)
+{
+    const su_pose_kernels *kernels = rec->lanes.kernels;
+    bool corotated = rec->basis.interpolation == SU_COROTATED;
+    int64_t m = rec->basis.m, needed = 3 * rec->patch.skin_count;
+    const double *skins[SU_FRAMES];
+    double *out[SU_FRAMES];
+    combine(rec, frames, corotated ? b : w, q, own);
+    if (corotated) {
+        for (int64_t f = 0; f < SU_FRAMES; f++) {
+            int64_t from = f < frames ? f : frames - 1;
+            skins[f] = skin + from * needed;
+            for (int64_t i = 0; i < m; i++) own->w[8 * i + f] = w[from * m + i];
+        }
+        su_rest_lanes_evaluate(&rec->lanes, skins, own->w, own->skin, own->x, own->sums, own->rotation);
+        kernels->turn(rec->flesh, own->rotation, own->u);
+    }
+    if (u) {
+        for (int64_t f = 0; f < SU_FRAMES; f++) out[f] = f < frames ? u + f * 3 * rec->flesh : own->rows;
+        kernels->separate(3 * rec->flesh, own->u, out);
+    }
+    if (displacement) {
+        kernels->embed(rec->skin_count, rec->corner, rec->bary, own->u, own->displacement);
+        for (int64_t f = 0; f < SU_FRAMES; f++) out[f] = f < frames ? displacement + f * 3 * rec->skin_count : own->rows;
+        kernels->separate(3 * rec->skin_count, own->displacement, out);
     }
 }
 
@@ -185,11 +261,12 @@ su_status su_reconstruct_frames(su_reconstruct *rec, int64_t frames, const doubl
 {
     int64_t m = rec->basis.m, r = rec->basis.r;
     (void)err;
+    if (!b) b = w;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(rec->threads)
-    for (int64_t f = 0; f < frames; f++)
-        one_frame(rec, rec->work + omp_get_thread_num() * rec->work_size, skin + f * 3 * rec->patch.skin_count,
-                  w + f * m, b ? b + f * m : w + f * m, q + f * r, u ? u + f * 3 * rec->flesh : NULL,
-                  displacement ? displacement + f * 3 * rec->skin_count : NULL);
+    for (int64_t f = 0; f < frames; f += SU_FRAMES)
+        some_frames(rec, rec->works + omp_get_thread_num(), frames - f < SU_FRAMES ? frames - f : SU_FRAMES,
+                    skin + f * 3 * rec->patch.skin_count, w + f * m, b + f * m, q + f * r,
+                    u ? u + f * 3 * rec->flesh : NULL, displacement ? displacement + f * 3 * rec->skin_count : NULL);
     return SU_OK;
 }
 
@@ -224,7 +301,7 @@ su_status su_reconstruct_shot(su_reconstruct *rec, const su_shot *shot, const su
         return su_fail(err, SU_USAGE, "displacements of a whole shot need every vertex");
     if (frames > SU_RECONSTRUCT_BLOCK) return su_fail(err, SU_USAGE, "at most %d frames at once", SU_RECONSTRUCT_BLOCK);
     if (!rec->skin_block) {
-        rec->skin_block = take(rec, SU_RECONSTRUCT_BLOCK * 3 * rec->patch.skin_count, sizeof *rec->skin_block, err);
+        rec->skin_block = take(rec, SU_RECONSTRUCT_BLOCK * 3 * rec->patch.skin_count + 8, sizeof *rec->skin_block, err);
         rec->u_block = take(rec, SU_RECONSTRUCT_BLOCK * 3 * nbar, sizeof *rec->u_block, err);
         if (!rec->skin_block || !rec->u_block) return SU_AGAIN;
     }

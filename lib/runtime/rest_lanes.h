@@ -1,0 +1,34 @@
+/* A rest patch laid out for the vector kernels: rest positions and rotations of eight frames at once. */
+#ifndef SU_RUNTIME_REST_LANES_H
+#define SU_RUNTIME_REST_LANES_H
+
+#include "core/error.h"
+#include "runtime/kernels_pose.h"
+#include "runtime/rest_patch.h"
+
+typedef struct su_rest_lanes {
+    const su_rest_patch *patch;
+    const su_pose_kernels *kernels;
+    double *base;              /* (vertex_count,3) what the rest position is without skin and corrections */
+    double *corrections;       /* (vertex_count,m,3) */
+    int64_t ring_tets;
+    su_ring_tet *ring;         /* tets around the turned vertices, ascending */
+    su_arena arena;
+} su_rest_lanes;
+
+/* patch is borrowed. */
+su_status su_rest_lanes_create(const su_rest_patch *patch, const su_pose_kernels *kernels, su_rest_lanes *lanes,
+                               su_error *err);
+void su_rest_lanes_free(su_rest_lanes *lanes);
+int64_t su_rest_lanes_bytes(const su_rest_lanes *lanes);
+
+/* Sizes in doubles of what evaluation reads and writes: skin (skin_count,3,8) with room for padding, x (vertex_count,3,8),
+ * rotation (turned,9,8), sums (turned,8,8) scratch. */
+static inline int64_t su_rest_lanes_skin(const su_rest_patch *patch) { return 24 * patch->skin_count + 64; }
+
+/* skins: eight arrays (skin_count,3), readable up to a multiple of 8; w (m,8). rotation NULL: positions only; it is the
+ * identity for patches without turned vertices. */
+void su_rest_lanes_evaluate(const su_rest_lanes *lanes, const double *const skins[SU_FRAMES], const double *w, double *skin,
+                            double *x, double *sums, double *rotation);
+
+#endif
