@@ -1,0 +1,273 @@
+/* Self-contact: detection on a fork whose prongs close, constrained modes against a dense null-space reference, and PSSD
+ * Figure 5: motions in the constrained basis deepen no contact. */
+#include "box.h"
+#include "geometry/mat3.h"
+#include "geometry/tetmesh.h"
+#include "reduce/contact.h"
+#include "reduce/modes.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <lapacke.h>
+
+typedef struct fork {
+    box_mesh box;
+    int64_t b, held_count;
+    int32_t *surface, *held_list;
+    uint8_t *held;
+    double *x;                 /* the prongs closed */
+    double *young, *poisson;
+    su_elastic elastic;
+} fork_mesh;
+
+/* A box along x with a slot of a fifth of its height from a quarter of its length on; held at x = 0. The prongs close to
+ * `gap` (negative: they overlap). */
+static fork_mesh make(int scale, double gap)
+{
+    fork_mesh f = {0};
+    int nx = 8 * scale, ny = 5 * scale, nz = 3 * scale;
+    f.box = box_mesh_create(nx, ny, nz, 4, 2.5, 1.5);
+    int64_t kept = 0, n = 0;
+    for (int64_t e = 0; e < f.box.t; e++) {
+        int64_t cell = e / 6, i = cell / (ny * nz), j = cell / nz % ny;
+        if (i >= 2 * scale && j >= 2 * scale && j < 3 * scale) continue;
+        memmove(f.box.tets + 4 * kept++, f.box.tets + 4 * e, 4 * sizeof(int32_t));
+    }
+    f.box.t = kept;
+    int32_t *number = malloc((size_t)f.box.n * sizeof *number);
+    for (int64_t v = 0; v < f.box.n; v++) number[v] = -1;
+    for (int64_t k = 0; k < 4 * kept; k++) number[f.box.tets[k]] = 0;
+    for (int64_t v = 0; v < f.box.n; v++)
+        if (number[v] == 0) {
+            memmove(f.box.vertices + 3 * n, f.box.vertices + 3 * v, 3 * sizeof(double));
+            number[v] = (int32_t)n++;
+        }
+    for (int64_t k = 0; k < 4 * kept; k++) f.box.tets[k] = number[f.box.tets[k]];
+    f.box.n = n;
+    free(number);
+    f.held = calloc((size_t)n, 1), f.held_list = malloc((size_t)n * sizeof(int32_t));
+    f.x = malloc(3 * (size_t)n * sizeof(double));
+    for (int64_t v = 0; v < n; v++) {
+        const double *X = f.box.vertices + 3 * v;
+        if (X[0] < 1e-9) f.held[v] = 1, f.held_list[f.held_count++] = (int32_t)v;
+        double s = fmin(fmax((X[0] - 1) / 1.5, 0), 1), side = X[1] > 1.25 ? -1 : 1;
+        memcpy(f.x + 3 * v, X, 3 * sizeof(double));
+        f.x[3 * v + 1] += side * 0.5 * (0.5 - gap) * s * s * (3 - 2 * s);
+    }
+    assert_int_equal(su_tet_boundary(f.box.t, f.box.tets, &f.b, &f.surface, NULL, NULL), SU_OK);
+    f.young = box_constant(f.box.t, 1e4), f.poisson = box_constant(f.box.t, 0.4);
+    assert_int_equal(su_elastic_create(&f.elastic, n, f.box.vertices, f.box.t, f.box.tets, f.held_count, f.held_list,
+                                       SU_NEOHOOKEAN, f.young, f.poisson, f.young, NULL), SU_OK);
+    su_elastic_set_rest(&f.elastic, f.x, 1);
+    assert_int_equal(f.elastic.collapsed, 0);
+    return f;
+}
+
+static void fork_free(fork_mesh *f)
+{
+    su_elastic_free(&f->elastic);
+    box_mesh_free(&f->box);
+    free(f->surface), free(f->held), free(f->held_list), free(f->x), free(f->young), free(f->poisson);
+}
+
+static su_contact detect(const fork_mesh *f, const double *x, su_contact_kind kind, int threads)
+{
+    su_contact contact;
+    su_contact_settings settings = {.kind = kind, .tolerance = 0.02, .depth = 0.1, .apart = 0.6};
+    assert_int_equal(su_contact_detect(f->box.n, f->box.vertices, x, f->b, f->surface, f->held, &settings, threads,
+                                       &contact, NULL), SU_OK);
+    return contact;
+}
+
+/* Inner faces of the prongs touch where they are closed, and nowhere else; nothing touches at the neutral pose. */
+static void test_detection(void **unused)
+{
+    (void)unused;
+    const double gaps[] = {0.01, -0.04, 0.03};
+    for (int g = 0; g < 3; g++) {
+        fork_mesh f = make(2, gaps[g]);
+        su_contact none = detect(&f, f.box.vertices, SU_CONTACT_PAIRS, 1), found = detect(&f, f.x, SU_CONTACT_PAIRS, 1);
+        su_contact again = detect(&f, f.x, SU_CONTACT_PAIRS, 2);
+        assert_int_equal(none.rows, 0);
+        int64_t expected = 0;
+        for (int64_t v = 0; v < f.box.n; v++) {
+            const double *X = f.box.vertices + 3 * v;
+            expected += X[0] > 2.5 - 1e-9 && (fabs(X[1] - 1) < 1e-9 || fabs(X[1] - 1.5) < 1e-9);
+        }
+        printf("# gap %+.2f: %d contacts, %d inside, %d vertices closed\n", gaps[g], (int)found.contacts,
+               (int)found.penetrating, (int)expected);
+        if (g == 2) {
+            assert_int_equal(found.rows, 0);   /* wider than the tolerance */
+        } else {
+            assert_true(found.contacts >= expected * 6 / 10 && found.contacts <= expected + 40);
+            assert_true((found.penetrating > 0) == (gaps[g] < 0));
+        }
+        for (int64_t r = 0; r < found.rows; r++) {
+            double norm = 0;
+            for (int64_t k = found.offsets[r]; k < found.offsets[r + 1]; k++) {
+                const double *X = f.box.vertices + 3 * found.vertices[k];
+                assert_true(X[0] > 2 && X[1] > 1 - 1e-9 && X[1] < 1.5 + 1e-9);
+                norm += su_dot3(found.coefficients + 3 * k, found.coefficients + 3 * k);
+            }
+            assert_true(fabs(norm - 1) < 1e-12);
+        }
+        assert_int_equal(found.rows, again.rows);
+        if (found.rows)
+            assert_memory_equal(found.coefficients, again.coefficients, 3 * (size_t)found.entries * sizeof(double));
+        su_contact_free(&none), su_contact_free(&found), su_contact_free(&again);
+        fork_free(&f);
+    }
+}
+
+static double *solve(const fork_mesh *f, const su_contact *contact, int64_t linear, int64_t r, double *values,
+                     su_mode_report *report)
+{
+    su_mode_problem problem = {.elastic = &f->elastic, .x = f->x};
+    if (contact)
+        problem.row_count = contact->rows, problem.row_offsets = contact->offsets,
+        problem.row_vertices = contact->vertices, problem.row_coefficients = contact->coefficients;
+    double *modes = malloc(3 * (size_t)(r * f->box.n) * sizeof *modes);
+    su_error err = {0};
+    su_status status = su_modes_solve(&problem, linear, r, values, modes, report, 1, NULL, &err);
+    if (status != SU_OK) printf("# %s\n", err.text);
+    assert_int_equal(status, SU_OK);
+    return modes;
+}
+
+static void check_rows(const fork_mesh *f, const su_contact *contact, int64_t r, const double *modes)
+{
+    for (int64_t k = 0; k < r; k++) {
+        double largest = 0;
+        const double *u = modes + 3 * k * f->box.n;
+        for (int64_t i = 0; i < 3 * f->box.n; i++) largest = fmax(largest, fabs(u[i]));
+        for (int64_t row = 0; row < contact->rows; row++) {
+            double sum = 0;
+            for (int64_t e = contact->offsets[row]; e < contact->offsets[row + 1]; e++)
+                sum += su_dot3(contact->coefficients + 3 * e, u + 3 * (int64_t)contact->vertices[e]);
+            assert_true(fabs(sum) < 1e-9 * largest);
+        }
+    }
+}
+
+/* Eigenvalues of (Z'KZ, Z'MZ) with Z from a dense QR factorization of C', for all kinds of rows; redundant rows added. */
+static void test_null_space_reference(void **unused)
+{
+    (void)unused;
+    for (int kind = 0; kind < 3; kind++) {
+        fork_mesh f = make(1, -0.02);
+        su_contact contact = detect(&f, f.x, (su_contact_kind)kind, 1);
+        assert_true(contact.rows > 3);
+        int64_t size = f.elastic.pattern.size, rows = contact.rows;
+        su_sparse K;
+        double *dense = calloc((size_t)(size * size), sizeof *dense), *C = calloc((size_t)(size * rows), sizeof *C);
+        double *tau = malloc((size_t)rows * sizeof *tau), *S = malloc((size_t)(size * size) * sizeof *S);
+        double *w = malloc((size_t)size * sizeof *w);
+        assert_int_equal(su_sparse_clone_pattern(&f.elastic.pattern, &K, NULL), SU_OK);
+        su_elastic_stiffness(&f.elastic, f.x, false, &K, 1);
+        for (int64_t j = 0; j < size; j++)
+            for (int64_t e = K.start[j]; e < K.start[j + 1]; e++) {
+                /* in the variables M^1/2 u */
+                double scale = sqrt(f.elastic.mass[f.elastic.free_vertex[j / 3]] * f.elastic.mass[f.elastic.free_vertex[K.row[e] / 3]]);
+                dense[j * size + K.row[e]] = dense[K.row[e] * size + j] = K.value[e] / scale;
+            }
+        for (int64_t r = 0; r < rows; r++)
+            for (int64_t e = contact.offsets[r]; e < contact.offsets[r + 1]; e++)
+                for (int i = 0; i < 3; i++) {
+                    int64_t v = contact.vertices[e];
+                    C[r * size + 3 * f.elastic.free_index[v] + i] += contact.coefficients[3 * e + i] / sqrt(f.elastic.mass[v]);
+                }
+        /* projector on the null space: I - Q Q' over the columns of full rank (column-pivoted QR) */
+        lapack_int *pivot = calloc((size_t)rows, sizeof *pivot);
+        assert_int_equal(LAPACKE_dgeqp3(LAPACK_COL_MAJOR, (int)size, (int)rows, C, (int)size, pivot, tau), 0);
+        int rank = 0;
+        while (rank < rows && fabs(C[rank * size + rank]) > 1e-8 * fabs(C[0])) rank++;
+        /* S = (I - QQ') K (I - QQ') + huge QQ' */
+        memcpy(S, dense, (size_t)(size * size) * sizeof *S);
+        assert_int_equal(LAPACKE_dormqr(LAPACK_COL_MAJOR, 'L', 'T', (int)size, (int)size, rank, C, (int)size, tau, S, (int)size), 0);
+        assert_int_equal(LAPACKE_dormqr(LAPACK_COL_MAJOR, 'R', 'N', (int)size, (int)size, rank, C, (int)size, tau, S, (int)size), 0);
+        int64_t rest = size - rank;
+        for (int64_t j = 0; j < rest; j++) memmove(dense + j * rest, S + (j + rank) * size + rank, (size_t)rest * sizeof *S);
+        assert_int_equal(LAPACKE_dsyev(LAPACK_COL_MAJOR, 'N', 'L', (int)rest, dense, (int)rest, w), 0);
+        double values[10], free_values[10];
+        su_mode_report report;
+        double *modes = solve(&f, &contact, 10, 24, values, &report), *unconstrained = solve(&f, NULL, 10, 10, free_values, NULL);
+        assert_int_equal(report.constraints, rank);
+        assert_true(report.residual < 1e-8);
+        for (int k = 0; k < 10; k++) assert_true(fabs(values[k] / w[k] - 1) < 1e-8);
+        assert_true(values[0] > 1.05 * free_values[0]);
+        check_rows(&f, &contact, 24, modes);
+        free(modes), free(unconstrained), free(dense), free(C), free(tau), free(S), free(w), free(pivot);
+        su_sparse_free(&K);
+        su_contact_free(&contact);
+        fork_free(&f);
+    }
+}
+
+/* How much deeper, at most, do contact vertices lie below the triangles they touch after the motion u? */
+static double deepening(const fork_mesh *f, const su_contact *contact, const double *u)
+{
+    double worst = 0;
+    for (int64_t r = 0; r < contact->rows; r++) {   /* pair rows: vertex first, then the triangle's corners with weight */
+        double side[2];
+        for (int moved = 0; moved < 2; moved++) {
+            double normal[3], relative[3] = {0, 0, 0}, weight = 0;
+            int64_t from = contact->offsets[r];
+            memcpy(normal, contact->coefficients + 3 * from, sizeof normal);
+            double scale = su_norm3(normal);
+            for (int64_t e = from; e < contact->offsets[r + 1]; e++) {
+                int64_t v = contact->vertices[e];
+                double share = su_dot3(contact->coefficients + 3 * e, normal) / (scale * scale);   /* 1, then -bary */
+                if (e > from) weight -= share;
+                for (int i = 0; i < 3; i++) relative[i] += share * (f->x[3 * v + i] + moved * u[3 * v + i]);
+            }
+            assert_true(fabs(weight - 1) < 1e-9);
+            side[moved] = su_dot3(relative, normal) / scale;
+        }
+        worst = fmax(worst, side[0] - side[1]);
+    }
+    return worst;
+}
+
+static void test_figure_5(void **unused)
+{
+    (void)unused;
+    fork_mesh f = make(2, 0.005);
+    su_contact contact = detect(&f, f.x, SU_CONTACT_PAIRS, 2);
+    double values[2][8], ratio[2] = {0, 0};
+    double *modes[2] = {solve(&f, &contact, 8, 20, values[0], NULL), solve(&f, NULL, 8, 20, values[1], NULL)};
+    double *u = malloc(3 * (size_t)f.box.n * sizeof *u);
+    for (int basis = 0; basis < 2; basis++) {
+        uint64_t seed = 5;
+        for (int sample = 0; sample < 50; sample++) {
+            double largest = 0;
+            memset(u, 0, 3 * (size_t)f.box.n * sizeof *u);
+            for (int k = 0; k < 20; k++) {   /* convention 13: deviations fall with the eigenvalue; derivatives like the last */
+                double amplitude = box_random(&seed) * values[basis][0] / values[basis][k < 8 ? k : 7];
+                for (int64_t i = 0; i < 3 * f.box.n; i++) u[i] += amplitude * modes[basis][3 * k * f.box.n + i];
+            }
+            for (int64_t v = 0; v < f.box.n; v++) largest = fmax(largest, su_norm3(u + 3 * v));
+            for (int64_t i = 0; i < 3 * f.box.n; i++) u[i] *= 0.05 * 5 / largest;   /* 5 % of the diagonal */
+            ratio[basis] = fmax(ratio[basis], deepening(&f, &contact, u) / (0.05 * 5));
+        }
+    }
+    printf("# deepest new penetration over the motion: %.2e constrained, %.2f free\n", ratio[0], ratio[1]);
+    assert_true(ratio[0] < 0.01);
+    assert_true(ratio[1] > 0.1);
+    free(u), free(modes[0]), free(modes[1]);
+    su_contact_free(&contact);
+    fork_free(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_detection), cmocka_unit_test(test_null_space_reference),
+                                       cmocka_unit_test(test_figure_5)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
