@@ -5,16 +5,19 @@
 #include "core/npy.h"
 #include "io/alembic.h"
 #include "io/cache_parts.h"
+#include "io/glb.h"
 #include "io/mdd.h"
 #include "io/obj.h"
 #include "io/pc2.h"
 #include "io/sequence_files.h"
 #include "io/usda.h"
+#include "linalg/principal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 /* One format behind a writer. */
@@ -38,6 +41,8 @@ struct su_cache_writer {
     su_pc2_writer pc2;
     su_mdd_writer mdd;
     su_output npy;
+    su_output spool;          /* glb: all frames, mapped at the end, never committed */
+    su_cache_report report;
 };
 
 static double frame_number(const su_cache_layout *l, int64_t k) { return l->frame_start + (double)k * l->frame_step; }
@@ -215,6 +220,47 @@ static su_status npy_frame(su_cache_writer *w, const float *points, const float 
 static su_status npy_commit(su_cache_writer *w, su_error *err) { return su_output_commit(&w->npy, err); }
 static void npy_abandon(su_cache_writer *w) { su_output_abandon(&w->npy); }
 
+/* ---- glTF: all frames must be known before the first shape is; they wait in a file beside the output ---- */
+
+static su_status glb_create(su_cache_writer *w, su_error *err)
+{
+    SU_TRY(su_cache_parts_create(&w->layout, &w->parts, err));
+    SU_TRY(su_output_open(&w->spool, w->path, err));
+    unlink(w->spool.temporary);
+    return SU_OK;
+}
+
+static su_status glb_frame(su_cache_writer *w, const float *points, const float *velocities, const float *normals, su_error *err)
+{
+    (void)velocities, (void)normals;
+    return su_output_write(&w->spool, points, (size_t)w->layout.vertices * 3 * sizeof *points, err);
+}
+
+static su_status glb_commit(su_cache_writer *w, su_error *err)
+{
+    const su_cache_layout *l = &w->layout;
+    su_principal principal = {0};
+    size_t bytes = (size_t)l->frames * (size_t)l->vertices * 3 * sizeof(float);
+    if (fflush(w->spool.stream) != 0) return su_fail(err, SU_AGAIN, "%s: cannot write", w->path);
+    void *map = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fileno(w->spool.stream), 0);
+    if (map == MAP_FAILED) return su_fail(err, SU_AGAIN, "%s: cannot map %zu bytes", w->path, bytes);
+    su_status status = su_principal_shapes(l->frames, 3 * l->vertices, map, l->morphs, &principal, err);
+    munmap(map, bytes);
+    if (status == SU_OK) {
+        const su_glb_morphs morphs = {.frames = l->frames, .vertices = l->vertices, .shapes = principal.count,
+                                      .fps = l->fps / l->frame_step, .base = principal.mean, .shape = principal.shapes,
+                                      .weights = principal.weights, .root = l->root, .name = l->clip, .application = l->application,
+                                      .provenance = l->provenance, .frame_start = l->frame_start};
+        status = su_glb_save(w->path, &morphs, &w->parts, err);
+        w->report = (su_cache_report){principal.count, principal.rms, principal.largest, principal.motion};
+    }
+    su_principal_free(&principal);
+    su_output_abandon(&w->spool);
+    return status;
+}
+
+static void glb_abandon(su_cache_writer *w) { su_output_abandon(&w->spool); }
+
 /* ---- all ---- */
 
 static const cache_kind kinds[] = {   /* in the order of su_cache_format, from SU_CACHE_ABC on */
@@ -224,15 +270,16 @@ static const cache_kind kinds[] = {   /* in the order of su_cache_format, from S
     {".mdd", mdd_create, mdd_frame, mdd_commit, mdd_abandon},
     {".obj", obj_create, obj_frame, obj_commit, obj_abandon},
     {".npy", npy_create, npy_frame, npy_commit, npy_abandon},
+    {".glb", glb_create, glb_frame, glb_commit, glb_abandon},
 };
 
-static const cache_kind *kind_of(const char *path, su_cache_format format)
+su_cache_format su_cache_format_of(const char *path, su_cache_format wanted)
 {
-    if (format != SU_CACHE_AUTO) return &kinds[format - SU_CACHE_ABC];
     const char *dot = strrchr(su_base_name(path), '.');
+    if (wanted != SU_CACHE_AUTO) return wanted;
     for (size_t i = 0; dot && i < sizeof kinds / sizeof *kinds; i++)
-        if (strcasecmp(dot, kinds[i].extension) == 0) return &kinds[i];
-    return NULL;
+        if (strcasecmp(dot, kinds[i].extension) == 0) return (su_cache_format)(SU_CACHE_ABC + i);
+    return SU_CACHE_AUTO;
 }
 
 static void writer_free(su_cache_writer *w)
@@ -246,14 +293,15 @@ static void writer_free(su_cache_writer *w)
 su_status su_cache_create(const char *path, su_cache_format format, const su_cache_layout *layout, su_cache_writer **out,
                           su_error *err)
 {
-    const cache_kind *kind = kind_of(path, format);
     su_cache_writer *w = NULL;
-    if (!kind) return su_fail(err, SU_USAGE, "%s: end the name in .abc, .usda, .pc2, .mdd, .obj or .npy, or give --format", path);
+    format = su_cache_format_of(path, format);
+    if (format == SU_CACHE_AUTO)
+        return su_fail(err, SU_USAGE, "%s: end the name in .abc, .usda, .pc2, .mdd, .obj, .npy or .glb, or give --format", path);
     SU_TRY(SU_ALLOC(&w, 1, "a cache", err));
-    w->kind = kind;
+    w->kind = &kinds[format - SU_CACHE_ABC];
     w->layout = *layout;
     w->path = strdup(path);
-    su_status status = w->path ? kind->create(w, err) : su_fail(err, SU_AGAIN, "%s: out of memory", path);
+    su_status status = w->path ? w->kind->create(w, err) : su_fail(err, SU_AGAIN, "%s: out of memory", path);
     if (status != SU_OK) su_cache_abandon(w);
     else *out = w;
     return status;
@@ -266,7 +314,7 @@ su_status su_cache_frame(su_cache_writer *w, const float *points, const float *v
     return SU_OK;
 }
 
-su_status su_cache_commit(su_cache_writer *w, su_error *err)
+su_status su_cache_commit(su_cache_writer *w, su_cache_report *report, su_error *err)
 {
     su_status status = SU_OK;
     if (w->written != w->layout.frames)
@@ -274,6 +322,7 @@ su_status su_cache_commit(su_cache_writer *w, su_error *err)
                          (long long)w->layout.frames);
     if (status == SU_OK) status = w->kind->commit(w, err);
     if (status != SU_OK) w->kind->abandon(w);
+    else if (report) *report = w->report;
     writer_free(w);
     return status;
 }

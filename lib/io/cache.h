@@ -15,9 +15,10 @@ typedef enum su_cache_format {
     SU_CACHE_PC2,
     SU_CACHE_MDD,
     SU_CACHE_OBJ,    /* numbered files: run.%04d.obj */
-    SU_CACHE_NPY     /* (frames,vertices,3) f32 */
+    SU_CACHE_NPY,    /* (frames,vertices,3) f32 */
+    SU_CACHE_GLB     /* binary glTF: principal shapes as morph targets; positions in the root frame, m, y up */
 } su_cache_format;
-#define SU_CACHE_FORMATS "auto|abc|usda|pc2|mdd|obj|npy"
+#define SU_CACHE_FORMATS "auto|abc|usda|pc2|mdd|obj|npy|glb"
 
 /* What all frames share. Borrowed for the life of the writer. */
 typedef struct su_cache_layout {
@@ -33,11 +34,23 @@ typedef struct su_cache_layout {
     bool velocities, normals;        /* frames bring them; formats without a place for them leave them out */
     double unit;                     /* m: of one unit of the positions */
     char up;                         /* 'y' or 'z' ('x'): for formats that say so */
+    const double *root;              /* (frames,4,4) rigid motion that glb puts over the positions; NULL: none */
+    int64_t morphs;                  /* glb: shapes wanted */
+    const char *clip;                /* name of the clip; NULL: none */
     const char *application;         /* "supple 0.1.0" */
     const char *provenance;          /* one line; NULL: none */
 } su_cache_layout;
 
 typedef struct su_cache_writer su_cache_writer;
+
+/* What a format that approximates leaves, in units of the positions. */
+typedef struct su_cache_report {
+    int64_t shapes;                  /* 0: the format is exact */
+    double rms, largest, motion;     /* of what is left; RMS of the motion itself */
+} su_cache_report;
+
+/* The format a path stands for; SU_CACHE_AUTO where its extension is not known. */
+su_cache_format su_cache_format_of(const char *path, su_cache_format wanted);
 
 /* SU_USAGE where the extension is not known or the pattern of an OBJ sequence is missing; else as the formats fail. */
 su_status su_cache_create(const char *path, su_cache_format format, const su_cache_layout *layout,
@@ -45,8 +58,8 @@ su_status su_cache_create(const char *path, su_cache_format format, const su_cac
 /* Next frame: points (vertices,3), velocities (vertices,3; units/s), normals (vertices,3). */
 su_status su_cache_frame(su_cache_writer *writer, const float *points, const float *velocities, const float *normals,
                          su_error *err);
-/* Frees the writer in every case. SU_FAILED where frames are missing. */
-su_status su_cache_commit(su_cache_writer *writer, su_error *err);
+/* Frees the writer in every case. SU_FAILED where frames are missing. report may be NULL. */
+su_status su_cache_commit(su_cache_writer *writer, su_cache_report *report, su_error *err);
 /* Drops everything written. NULL is fine. */
 void su_cache_abandon(su_cache_writer *writer);
 

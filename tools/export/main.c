@@ -1,6 +1,7 @@
 /* supple export: a simulated shot as a vertex cache on the artist's own mesh. Frames are rebuilt in blocks. */
 #include "core/file.h"
 #include "core/memory.h"
+#include "core/npz.h"
 #include "core/threads.h"
 #include "core/tool.h"
 #include "io/anim.h"
@@ -19,8 +20,8 @@
 enum { WHAT_POINTS, WHAT_DISPLACEMENT };
 
 typedef struct settings {
-    int format, space, up, what;
-    const char *frames;
+    int format, space, up, what, morphs;
+    const char *frames, *amplitude;
     double unit, offset;
     bool velocities, normals, rig;
 } settings;
@@ -42,7 +43,10 @@ typedef struct job {
     double *points, *displacement;      /* (block,nbar,3) */
     float *ring[3], *normals, *velocities;   /* (N,3): the frames before, at and after the one written */
     double *scratch;                    /* (nbar,3) */
-    double largest;                     /* |A u|, m */
+    double *root;                       /* (frames,4,4) of the frames that are written: glb */
+    float *amplitude;                   /* (nbar) largest |A u| of each vertex, m */
+    double largest;                     /* of all */
+    su_cache_report report;
     double rebuild_seconds, write_seconds;
 } job;
 
@@ -56,7 +60,7 @@ static void job_free(job *j)
     su_model_free(&j->model);
     for (int i = 0; i < 3; i++) free(j->ring[i]);
     free(j->normals), free(j->velocities), free(j->scratch);
-    free(j->names), free(j->points), free(j->displacement);
+    free(j->names), free(j->points), free(j->displacement), free(j->root), free(j->amplitude);
 }
 
 /* ---- loading ---- */
@@ -158,6 +162,19 @@ static su_status object_names(su_tool *tool, job *j)
     return SU_OK;
 }
 
+/* glTF is in metres with y up, and its morph targets would have to follow the root's turns: a node carries these. */
+static su_status prepare_glb(su_tool *tool, job *j)
+{
+    if (j->set.space == SU_SPACE_LOCAL) return su_fail(&tool->err, SU_USAGE, "glb: --space world or root");
+    int64_t frames = (j->last - j->first) / j->step + 1;
+    j->set.unit = 1.0, j->set.up = 2;
+    if (j->set.space == SU_SPACE_WORLD) SU_TRY(SU_ALLOC(&j->root, 16 * frames, "root motion", &tool->err));
+    for (int64_t k = 0; k < frames && j->root; k++)
+        memcpy(j->root + 16 * k, j->anim.root + 16 * (j->first + k * j->step), 16 * sizeof *j->root);
+    j->set.space = SU_SPACE_ROOT;
+    return SU_OK;
+}
+
 static su_status describe(su_tool *tool, job *j)
 {
     const su_anim *anim = &j->anim;
@@ -168,6 +185,8 @@ static su_status describe(su_tool *tool, job *j)
     if (!(j->fps > 0.0)) return su_fail(&tool->err, SU_INPUT, "%s: %g frames a second", j->anim_path, j->fps);
     j->number = su_meta_number(meta, "frame_start", anim->times[0] * j->fps);
     SU_TRY(choose_frames(tool, j));
+    bool glb = su_cache_format_of(tool->output, (su_cache_format)j->set.format) == SU_CACHE_GLB;
+    if (glb) SU_TRY(prepare_glb(tool, j));
     double unit = j->set.unit > 0.0 ? j->set.unit : su_meta_number(meta, "source_unit", 1.0);
     char up = j->set.up ? axes[j->set.up] : (char)tolower((unsigned char)su_meta_text(meta, "source_up", "y")[0]);
     if (!(unit > 0.0) || !isfinite(unit)) return su_fail(&tool->err, SU_INPUT, "%s: source_unit %g", j->anim_path, unit);
@@ -180,7 +199,8 @@ static su_status describe(su_tool *tool, job *j)
         .uv_indices = anim->uv ? anim->uv_indices : NULL, .object_ids = anim->objects ? anim->object_ids : NULL,
         .object_names = j->names, .object_xform = j->expand.object_xform, .fps = j->fps,
         .frame_start = j->number + (double)j->first + j->set.offset, .frame_step = (double)j->step,
-        .velocities = j->set.velocities, .normals = j->set.normals, .unit = unit, .up = up, .application = "supple " SU_VERSION};
+        .velocities = j->set.velocities, .normals = j->set.normals, .unit = unit, .up = up, .root = j->root,
+        .morphs = j->set.morphs, .clip = su_meta_text(meta, "clip", NULL), .application = "supple " SU_VERSION};
     return SU_OK;
 }
 
@@ -218,6 +238,8 @@ static su_status rebuild(su_tool *tool, job *j, int64_t first, int64_t count)
             if (!isfinite(square))
                 return su_fail(&tool->err, SU_NUMERICS, "%s: frame %lld: vertex %lld has no finite displacement", tool->inputs.items[2],
                                (long long)(first + i / j->anim.nbar), (long long)(i % j->anim.nbar));
+            float *amplitude = &j->amplitude[i % j->anim.nbar];
+            if (square > (double)*amplitude * (double)*amplitude) *amplitude = (float)sqrt(square);
             if (square > j->largest * j->largest) j->largest = sqrt(square);
         }
         if (!points) memcpy(j->points, j->displacement, (size_t)(count * columns) * sizeof *j->points);
@@ -278,6 +300,7 @@ static su_status allocate(su_tool *tool, job *j, int64_t block)
     su_error *err = &tool->err;
     SU_TRY(SU_ALLOC(&j->points, block * 3 * j->anim.nbar, "frames", err));
     if (j->has_sim) SU_TRY(SU_ALLOC(&j->displacement, block * 3 * j->anim.nbar, "frames", err));
+    SU_TRY(SU_ALLOC(&j->amplitude, j->anim.nbar, "amplitudes", err));
     for (int i = 0; i < 3; i++) SU_TRY(SU_ALLOC(&j->ring[i], 3 * j->anim.N, "frames", err));
     if (j->set.velocities) SU_TRY(SU_ALLOC(&j->velocities, 3 * j->anim.N, "velocities", err));
     if (j->set.normals) {
@@ -285,6 +308,39 @@ static su_status allocate(su_tool *tool, job *j, int64_t block)
         SU_TRY(SU_ALLOC(&j->scratch, 3 * j->anim.nbar, "normals", err));
     }
     return SU_OK;
+}
+
+/* Where and how much the flesh moves: a map for paint tools. */
+static su_status save_amplitude(su_tool *tool, job *j)
+{
+    float *map = NULL;
+    const int64_t shape[1] = {j->anim.N};
+    SU_TRY(SU_ALLOC(&map, j->anim.N, "amplitudes", &tool->err));
+    for (int64_t v = 0; v < j->anim.N; v++) map[v] = j->amplitude[j->anim.source_vertex[v]];
+    su_status status = su_npy_save(j->set.amplitude, SU_F32, 1, shape, map, &tool->err);
+    free(map);
+    return status;
+}
+
+static void report(su_tool *tool, const job *j)
+{
+    su_stats_integer(tool, "frames", j->layout.frames);
+    su_stats_integer(tool, "vertices", j->anim.N);
+    su_stats_number(tool, "largest_displacement", j->largest);
+    su_stats_number(tool, "frames_per_second", (double)j->layout.frames / (j->rebuild_seconds > 0 ? j->rebuild_seconds : 1e-9));
+    su_stats_stage(tool, "rebuild", j->rebuild_seconds);
+    su_stats_stage(tool, "write", j->write_seconds);
+    char motion[64] = "the rig alone";
+    if (j->has_sim) snprintf(motion, sizeof motion, "flesh moves up to %.4g m", j->largest);
+    su_note(tool, "%s: frames %.9g-%.9g, %lld vertices; %s", su_base_name(tool->output), j->layout.frame_start,
+            j->layout.frame_start + (double)(j->last - j->first), (long long)j->anim.N, motion);
+    if (!j->report.shapes) return;
+    double whole = j->report.motion > 0.0 ? j->report.motion : 1.0;
+    su_stats_integer(tool, "morphs", j->report.shapes);
+    su_stats_number(tool, "morph_error_rms", j->report.rms);
+    su_stats_number(tool, "morph_error_largest", j->report.largest);
+    su_note(tool, "%lld morph targets leave %.3g m (RMS, %.2g %% of the motion about the mean), %.3g m at most", (long long)j->report.shapes,
+            j->report.rms, 100.0 * j->report.rms / whole, j->report.largest);
 }
 
 static su_status run(su_tool *tool, job *j)
@@ -302,32 +358,24 @@ static su_status run(su_tool *tool, job *j)
     su_status status = su_cache_create(tool->output, (su_cache_format)j->set.format, &j->layout, &writer, &tool->err);
     if (status == SU_OK) {
         status = write_frames(tool, j, writer, block);
-        if (status == SU_OK) status = su_cache_commit(writer, &tool->err);
+        if (status == SU_OK) status = su_cache_commit(writer, &j->report, &tool->err);
         else su_cache_abandon(writer);
     }
     free(text);
     if (status != SU_OK) return status;
-    su_stats_integer(tool, "frames", j->layout.frames);
-    su_stats_integer(tool, "vertices", j->anim.N);
-    su_stats_number(tool, "largest_displacement", j->largest);
-    su_stats_number(tool, "frames_per_second", (double)j->layout.frames / (j->rebuild_seconds > 0 ? j->rebuild_seconds : 1e-9));
-    su_stats_stage(tool, "rebuild", j->rebuild_seconds);
-    su_stats_stage(tool, "write", j->write_seconds);
-    char motion[64] = "the rig alone";
-    if (j->has_sim) snprintf(motion, sizeof motion, "flesh moves up to %.4g m", j->largest);
-    su_note(tool, "%s: frames %.9g-%.9g, %lld vertices; %s", su_base_name(tool->output), j->layout.frame_start,
-            j->layout.frame_start + (double)(j->last - j->first), (long long)j->anim.N, motion);
+    if (j->set.amplitude) SU_TRY(save_amplitude(tool, j));
+    report(tool, j);
     return SU_OK;
 }
 
 int main(int argc, char **argv)
 {
-    job j = {0};
+    job j = {.set = {.morphs = 8}};
     settings *set = &j.set;
     const su_option options[] = {
         {.name = "format", .kind = SU_OPT_CHOICE, .target = &set->format, .argument = "FORMAT", .choices = SU_CACHE_FORMATS,
          .help = "By the name's extension (auto, default), or this: abc Alembic, usda, pc2, mdd, obj (numbered files: "
-                 "run.%04d.obj), npy (frames, vertices, 3)."},
+                 "run.%04d.obj), npy (frames, vertices, 3), glb (glTF with morph targets; always metres, y up)."},
         {.name = "space", .kind = SU_OPT_CHOICE, .target = &set->space, .argument = "SPACE", .choices = "world|root|local",
          .help = "world (default); root: without the motion of the root frame; local: of each object, whose transform is "
                  "kept where the format has one (abc, usda)."},
@@ -342,6 +390,10 @@ int main(int argc, char **argv)
          .help = "points (default); displacement: what the flesh adds to the rig's vertices, as vectors."},
         {.name = "rig", .kind = SU_OPT_FLAG, .target = &set->rig,
          .help = "The rig alone, without simulated flesh: with MODEL ANIM corrected by its sculpted shapes, with ANIM as it is."},
+        {.name = "morphs", .kind = SU_OPT_INT, .target = &set->morphs, .argument = "K", .low = 1, .high = 1000,
+         .help = "Morph targets of a glb: principal shapes of the clip in the root frame (default 8, what every viewer plays)."},
+        {.name = "amplitude", .kind = SU_OPT_TEXT, .target = &set->amplitude, .argument = "FILE.npy",
+         .help = "Also write the largest displacement of each vertex over these frames, m (vertices)."},
         {.name = "unit", .kind = SU_OPT_NUMBER, .target = &set->unit, .argument = "M", .low = 1e-9, .high = 1e9,
          .help = "Metres of one unit in the output (default: as the source)."},
         {.name = "up", .kind = SU_OPT_CHOICE, .target = &set->up, .argument = "AXIS", .choices = "source|x|y|z",
