@@ -148,6 +148,38 @@ def read(kind, path):
                              for t in sorted(meshes[0])]) if meshes else None
         return stack("point3f[] points"), dict(velocities=stack("vector3f[] velocities"), normals=stack("normal3f[] normals"),
                                                times=sorted(samples("point3f[] points")[0]), text=text)
+    if kind == "glb":   # positions of the source's vertices: metres, y up, turned back into the source's unit and axis
+        data = open(path, "rb").read()
+        assert struct.unpack("<4sII", data[:12]) == (b"glTF", 2, len(data))
+        length = struct.unpack("<I", data[12:16])[0]
+        doc, binary = json.loads(data[20:20 + length]), data[28 + length:]
+
+        def get(index):
+            a = doc["accessors"][index]
+            view, width = doc["bufferViews"][a["bufferView"]], {"SCALAR": 1, "VEC2": 2, "VEC3": 3, "VEC4": 4}[a["type"]]
+            values = np.frombuffer(binary, {5126: "<f4", 5125: "<u4"}[a["componentType"]], a["count"] * width, view["byteOffset"])
+            return values.reshape(-1, width) if width > 1 else values
+        clip = doc["animations"][0]
+        channel = {(c["target"]["path"], c["target"]["node"]): get(clip["samplers"][c["sampler"]]["output"]) for c in clip["channels"]}
+        times = get(clip["samplers"][0]["input"])
+        assert np.allclose(times, np.arange(len(times)) / FPS, atol=1e-6)
+        x, y, z, w = channel["rotation", 0].astype(float).T
+        turns = np.array([[1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
+                          [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
+                          [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)]]).transpose(2, 0, 1)
+        out, corner = np.full((len(times), 13, 3), np.nan), 0
+        corners = [[0, 2, 3, 1], [4, 5, 7, 6], [8, 1, 5, 4], [2, 6, 7, 3], [0, 4, 6, 2], [1, 3, 7, 5]], [[9, 10, 11, 12]]
+        for number, mesh in enumerate(doc["meshes"]):
+            primitive = mesh["primitives"][0]
+            targets = [get(t["POSITION"]) for t in primitive["targets"]]
+            weights = channel["weights", 1 + number].reshape(len(times), -1)
+            assert weights.shape[1] == len(targets) and abs(np.abs(weights).max() - 1) < 1e-6
+            points = get(primitive["attributes"]["POSITION"])[None] + np.einsum("fk,kvi->fvi", weights, np.array(targets, float))
+            world = np.einsum("fij,fvj->fvi", turns, points) + channel["translation", 0][:, None]
+            triangles = get(primitive["indices"]).reshape(-1, 2, 3)   # two of each quad: corners 0 1 2, 0 2 3
+            for quad, (a, b) in zip(corners[number], triangles):
+                out[:, quad] = world[:, [a[0], a[1], a[2], b[2]]]
+        return np.stack([out[..., 0], -out[..., 2], out[..., 1]], -1) / UNIT, dict(doc=doc)
     if kind == "anim":   # imported again: metres, y up
         archive = np.load(path)
         meta = json.loads(archive["meta.json"]) if "meta.json" in archive.files else json.load(zipfile.ZipFile(path).open("meta.json"))

@@ -33,6 +33,11 @@ done
 mkdir frames && export_ model.npz shot.anim.npz moving.sim.npz -o 'frames/moving.%04d.obj' && check obj 'frames/moving.%04d.obj' expected_moving.npy &&
     [ "$(ls frames | wc -l)" = 12 ]
 ok $? "obj holds the same frames, polygons, UVs and names"
+export_ model.npz shot.anim.npz moving.sim.npz -o moving.glb && check glb moving.glb expected_moving.npy 1e-4
+ok $? "glb plays the same frames by morph targets and the root's motion"
+export_ model.npz shot.anim.npz moving.sim.npz -o one.glb --morphs 1 --stats one.json && ! check glb one.glb expected_moving.npy 1e-4 &&
+    "$python" -c 'import json; s = json.load(open("one.json")); assert s["morphs"] == 1 and 0 < s["morph_error_rms"] < s["morph_error_largest"]'
+ok $? "a single morph target leaves an error, and says so"
 for space in world local; do
     export_ model.npz shot.anim.npz moving.sim.npz -o $space.abc --space $space --velocities &&
         supple-import -q $space.abc --unit m --up y -o $space.anim.npz >>log.txt 2>&1 && check anim $space.anim.npz expected_moving.npy 1e-4
@@ -72,8 +77,13 @@ v = e.read("usda", "part.usda")[1]["velocities"]
 assert np.abs(v - np.gradient(np.load("expected_moving.npy"), 1 / 24, axis=0)[2:4]).max() < 1e-2' "$here" >>log.txt 2>&1
 ok $? "velocities at the ends of a part see the frames outside it"
 
+export_ model.npz shot.anim.npz moving.sim.npz -o x.npy --amplitude map.npy && "$python" -c '
+import numpy as np
+assert np.abs(np.load("map.npy") - np.linalg.norm(np.load("d.npy"), axis=2).max(0)).max() < 1e-6' >>log.txt 2>&1 && rm x.npy
+ok $? "--amplitude: how far each vertex goes"
+
 # ---- the same bytes ----
-for format in abc usda; do
+for format in abc usda glb; do
     export_ -j1 model.npz shot.anim.npz moving.sim.npz -o one.$format && export_ -j2 model.npz shot.anim.npz moving.sim.npz -o two.$format && cmp one.$format two.$format >>log.txt
     ok $? "$format: the same bytes again, with any number of threads"
 done
