@@ -196,6 +196,9 @@ static void keep_cage(su_cage *cage, double cell, su_flesh *out)
     memset(&cage->mesh, 0, sizeof cage->mesh);
 }
 
+/* Smallest cell over the skin's diagonal: a few loose points never reach the wanted count, however small the cells. */
+static const double FINEST = 1e-5;
+
 /* Cell size that leads to about `wanted` tets. Counting is much cheaper than meshing, and wrapping takes away some 0.43 of
  * the tets that meet the skin (0.33 to 0.46 on the shared characters). */
 static su_status lattice_cell(const su_surface *surface, const su_lattice_items *items, int64_t wanted, int threads, double *cell,
@@ -209,6 +212,7 @@ static su_status lattice_cell(const su_surface *surface, const su_lattice_items 
         if (near_enough(count, wanted, 0.03)) break;
         /* never refine by more than three at once: the first counts are too coarse to aim far */
         *cell *= fmax(1.0 / 3.0, fmin(3.0, cbrt((double)count / (double)wanted)));
+        *cell = fmax(*cell, FINEST * surface->diagonal);
     }
     return SU_OK;
 }
@@ -238,6 +242,7 @@ static su_status build_around(const su_surface *surface, const su_flesh_settings
         su_cage_free(&cage);
         if (!counted || near_enough(count, settings->tets, 0.1)) break;
         cell *= fmax(0.5, fmin(2.0, cbrt((double)count / (double)settings->tets)));
+        cell = fmax(cell, FINEST * surface->diagonal);
     }
     if (counted && !near_enough(out->mesh.t, settings->tets, 0.2)) {
         char text[200];
