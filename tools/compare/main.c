@@ -10,6 +10,7 @@
 #include "rig/shot.h"
 #include "runtime/reconstruct.h"
 
+#include <lapacke.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,12 +27,14 @@ typedef struct side {
 
 typedef struct job {
     const char *csv;
+    bool projection;
     su_model model;
     su_anim anim;
     su_shot *shot;
     side run, reference;
     double *mass;
     su_compare *compare;
+    double projection_error, projection_mass_error;
 } job;
 
 static void side_free(side *s)
@@ -139,6 +142,86 @@ static su_status compare(su_tool *tool, job *j)
     return SU_OK;
 }
 
+/* ---- what the basis could do at best ---- */
+
+typedef struct projection {
+    double *skin, *w, *b, *unit;    /* r copies of a frame's inputs; unit coordinates (r,r) */
+    double *columns;                /* (r,n,3) U(p) */
+    double *gram, *q;               /* (r,r), (r) */
+    double squares[4];              /* error and size, plain and by mass */
+} projection;
+
+static void projection_free(projection *p)
+{
+    free(p->skin), free(p->w), free(p->b), free(p->unit), free(p->columns), free(p->gram), free(p->q);
+}
+
+/* Least squares in M: columns' M columns q = columns' M u. */
+static su_status project_frame(projection *p, const su_model *model, const double *mass, const double *u, su_error *err)
+{
+    int64_t r = model->r, n3 = 3 * model->n;
+    for (int64_t i = 0; i < r; i++) {
+        for (int64_t j = 0; j <= i; j++) {
+            double sum = 0;
+            for (int64_t k = 0; k < n3; k++) sum += mass[k / 3] * p->columns[i * n3 + k] * p->columns[j * n3 + k];
+            p->gram[i * r + j] = sum;
+        }
+        p->q[i] = 0;
+        for (int64_t k = 0; k < n3; k++) p->q[i] += mass[k / 3] * p->columns[i * n3 + k] * u[k];
+    }
+    if (LAPACKE_dposv(LAPACK_ROW_MAJOR, 'L', (lapack_int)r, 1, p->gram, (lapack_int)r, p->q, 1) != 0)
+        return su_fail(err, SU_NUMERICS, "the basis has dependent columns");
+    for (int64_t k = 0; k < n3; k++) {
+        double d = u[k];
+        for (int64_t i = 0; i < r; i++) d -= p->q[i] * p->columns[i * n3 + k];
+        p->squares[0] += d * d, p->squares[1] += u[k] * u[k];
+        p->squares[2] += mass[k / 3] * d * d, p->squares[3] += mass[k / 3] * u[k] * u[k];
+    }
+    return SU_OK;
+}
+
+/* The reference projected on the basis of the run, frame by frame. */
+static su_status project(su_tool *tool, job *j)
+{
+    const su_model *model = &j->model;
+    const su_sim *run = &j->run.sim;
+    const int32_t *list;
+    int64_t r = model->r, n3 = 3 * model->n, needed = su_reconstruct_skin_needed(j->run.reconstruct, &list);
+    su_error *err = &tool->err;
+    projection p = {0};
+    su_status status;
+    if (!run->q) return su_fail(err, SU_INPUT, "%s: --projection needs a reduced run", j->run.path);
+    SU_GO(SU_ALLOC(&p.skin, r * needed * 3, "projection", err));
+    SU_GO(SU_ALLOC(&p.w, r * model->m, "projection", err));
+    SU_GO(SU_ALLOC(&p.b, r * model->m, "projection", err));
+    SU_GO(SU_ALLOC(&p.unit, r * r, "projection", err));
+    SU_GO(SU_ALLOC(&p.columns, r * n3, "projection", err));
+    SU_GO(SU_ALLOC(&p.gram, r * r, "projection", err));
+    SU_GO(SU_ALLOC(&p.q, r, "projection", err));
+    for (int64_t i = 0; i < r; i++) p.unit[i * r + i] = 1;
+    for (int64_t k = 0; k < j->anim.F; k++) {
+        su_shot_sample(j->shot, k, 0, needed, list, p.skin, NULL, NULL, NULL);
+        for (int64_t i = 0; i < r; i++) {
+            if (i > 0) memcpy(p.skin + i * 3 * needed, p.skin, (size_t)(3 * needed) * sizeof *p.skin);
+            memcpy(p.w + i * model->m, run->weights + k * model->m, (size_t)model->m * sizeof *p.w);
+            const double *b = run->basis_weights ? run->basis_weights : run->weights;
+            memcpy(p.b + i * model->m, b + k * model->m, (size_t)model->m * sizeof *p.b);
+        }
+        SU_GO(su_reconstruct_frames(j->run.reconstruct, r, p.skin, p.w, p.b, p.unit, p.columns, NULL, err));
+        SU_GO(su_reconstruct_shot(j->reference.reconstruct, j->shot, &j->reference.sim, k, 1, j->reference.u, NULL, NULL,
+                                  err));
+        SU_GO(project_frame(&p, model, j->mass, j->reference.u, err));
+        SU_GO(su_progress_update(&tool->progress, (double)(k + 1) / (double)j->anim.F, err));
+    }
+    j->projection_error = p.squares[0] == 0 ? 0 : sqrt(p.squares[0] / p.squares[1]);
+    j->projection_mass_error = p.squares[2] == 0 ? 0 : sqrt(p.squares[2] / p.squares[3]);
+    su_stats_number(tool, "projection_error", j->projection_error);
+    su_stats_number(tool, "projection_error_mass", j->projection_mass_error);
+done:
+    projection_free(&p);
+    return status;
+}
+
 static void print_result(FILE *out, const job *j, const su_compare_total *total)
 {
     fprintf(out, "%s against %s, %lld frames\n", su_base_name(j->run.path), su_base_name(j->reference.path),
@@ -148,6 +231,11 @@ static void print_result(FILE *out, const job *j, const su_compare_total *total)
     fprintf(out, "  mass-weighted                %9.4f %%\n", 100.0 * total->mass);
     fprintf(out, "  frame mean removed           %9.4f %%\n", 100.0 * total->mean_removed);
     fprintf(out, "  both                         %9.4f %%\n", 100.0 * total->mass_mean_removed);
+    if (j->projection) {
+        fprintf(out, "reference projected on the basis of the run\n");
+        fprintf(out, "  plain                        %9.4f %%\n", 100.0 * j->projection_error);
+        fprintf(out, "  mass-weighted                %9.4f %%\n", 100.0 * j->projection_mass_error);
+    }
     fprintf(out, "relative L2 error of velocity  %9.4f %%\n", 100.0 * total->velocity);
     fprintf(out, "skin error, RMS                %9.4f mm\n", 1e3 * total->skin_error);
     fprintf(out, "skin error, largest            %9.4f mm   frame %lld, vertex %lld\n", 1e3 * total->skin_largest,
@@ -174,6 +262,7 @@ static su_status run(su_tool *tool, job *j)
 {
     SU_TRY(load(tool, j));
     if (tool->dry_run) return SU_OK;
+    if (j->projection) SU_TRY(project(tool, j));
     SU_TRY(compare(tool, j));
     su_compare_total total = su_compare_result(j->compare);
     su_stats_number(tool, "error", total.error);
@@ -198,6 +287,9 @@ int main(int argc, char **argv)
     const su_option options[] = {
         {.name = "csv", .kind = SU_OPT_TEXT, .target = &j.csv, .argument = "FILE",
          .help = "Write one row a frame: sizes, errors of u, of velocity and of the skin."},
+        {.name = "projection", .kind = SU_OPT_FLAG, .target = &j.projection,
+         .help = "Also project the reference on the basis of the run, frame by frame (slow): the error that the basis "
+                 "alone makes."},
     };
     const su_program program = {.name = "supple-compare",
                                 .summary = "measure a run of a shot against a reference",
