@@ -64,7 +64,7 @@ if [ -f "$fox" ]; then
     refuse "a truncated .glb" 3 "cut.glb" cut.glb
     refuse "a clip that does not exist" 3 "no clip is called 'Fly'" "$fox" --clip Fly
     refuse "an object that does not exist" 3 "no object" "$fox" --clip Run --object hen
-    refuse "a stretch outside the clip" 3 "runs from" "$fox" --clip Run --start 9
+    refuse "a stretch outside the clip" 3 "has frames 0 to" "$fox" --clip Run --start 99
     supple import "$fox" >out.txt 2>&1
     [ $? = 2 ]; ok $? "no output file: a usage error"
     supple import -q "$fox" --clip Run -o nowhere/x.npz >out.txt 2>&1
@@ -84,6 +84,15 @@ PY
     fi
     supple import -q "$fox" --clip Run -j 1 -o a.npz && supple import -q "$fox" --clip Run -j 2 -o b.npz && cmp a.npz b.npz
     ok $? "the same bytes for any number of threads"
+    supple import -q "$fox" --clip Run --start 4 --end 9 --frame-start 1001 -o part.npz && supple info part.npz >part.txt &&
+        grep -q 'frame_start  *1001' part.txt && grep -q 'times  *f64 6 .* 41.7083 to 41.9167' part.txt
+    ok $? "--start and --end cut by frame numbers, --frame-start renumbers frames and clock"
+    supple import -q "$fox" --clip Run --skinning dqs -o dqs.npz && ! cmp -s dqs.npz a.npz; ok $? "--skinning dqs"
+    awk 'BEGIN { print "smile,frown"; for (i = 0; i < 28; i++) print i / 27 ",0.5" }' >own.csv
+    supple import -q "$fox" --clip Run --params own.csv -o own.npz && supple info own.npz | grep -q 'param_names  *\["smile","frown"\]'
+    ok $? "--params takes the place of the joints"
+    sed 1,4d own.csv >few.csv
+    refuse "parameters for other frames" 3 "few.csv: has 25 rows, the clip has 28 frames" -q "$fox" --clip Run --unit cm --params few.csv
     supple import --list "$fox" >list.txt && grep -q "'Run': 1.158 s" list.txt && grep -q "b_Hip_01" list.txt
     ok $? "--list names clips and joints"
 else

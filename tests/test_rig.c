@@ -117,7 +117,7 @@ static void build(bar *b, su_character *c, su_take *take)
     su_take_range range;
     su_error err = {0};
     if (su_character_create(&b->scene, &plain, c, &err) != SU_OK) fail_msg("%s", err.text);
-    assert_int_equal(su_take_frames(&b->scene, &b->clip, KEYS - 1, NAN, NAN, &range, &err), SU_OK);
+    assert_int_equal(su_take_frames(&b->scene, &b->clip, KEYS - 1, NAN, NAN, NAN, &range, &err), SU_OK);
     if (!take) return;
     if (su_take_create(c, &b->clip, &range, take, &err) != SU_OK) fail_msg("%s", err.text);
 }
@@ -182,7 +182,7 @@ static void points_turn_back_into_the_world(void **unused)
     make_bar(&b);
     build(&b, &c, &take);
     assert_int_equal(take.range.frames, KEYS);
-    double room[3 * V], matrices[32], points[3 * V];
+    double room[3 * V], matrices[66], points[3 * V];
     for (int k = 0; k < KEYS; k++) {
         const double *root = take.root + 16 * k;
         su_take_points(&take, k, 1, room, matrices, points);
@@ -290,6 +290,35 @@ static void bad_scenes_are_refused(void **unused)
 
 /* ---- parts alone ---- */
 
+static void dual_quaternions_keep_the_radius(void **unused)
+{
+    (void)unused;
+    double transforms[32], room[34], q[4], r[9], got[9], linear[9];
+    const double t[3] = {1, 2, 3}, zero[3] = {0, 0, 0}, points[9] = {1, 0, 0.3, 1, 0, 0.3, 1, 0, 0.3};
+    const int64_t start[4] = {0, 1, 2, 4};
+    const int32_t bone[4] = {0, 1, 0, 1};
+    const double weight[4] = {1, 1, 0.5, 0.5};
+    su_skin skin = {3, start, bone, weight};
+    su_affine_identity(transforms);
+    turn_about(2, 3.0, q);   /* a twist that makes linear blending collapse */
+    su_quaternion_matrix(q, r);
+    su_affine_set(r, zero, transforms + 16);
+    su_skin_points_dual(&skin, 2, points, transforms, 1, room, got);
+    const double turned[3] = {cos(3.0), sin(3.0), 0.3}, half[3] = {cos(1.5), sin(1.5), 0.3};
+    assert_true(su_distance3(got, points) < 1e-12 && su_distance3(got + 3, turned) < 1e-12);
+    assert_true(su_distance3(got + 6, half) < 1e-12);
+
+    /* One affine transform on every bone, stretch included: whatever the weights, it is that transform. */
+    for (int i = 0; i < 9; i++) linear[i] = r[i] * (i % 3 == 1 ? 1.7 : 0.9);
+    for (int b = 0; b < 2; b++) su_affine_set(linear, t, transforms + 16 * b);
+    su_skin_points_dual(&skin, 2, points, transforms, 1, room, got);
+    for (int v = 0; v < 3; v++) {
+        double want[3];
+        su_affine_point(transforms, points + 3 * v, want);
+        assert_true(su_distance3(got + 3 * v, want) < 1e-12);
+    }
+}
+
 static void welding_joins_what_moves_together(void **unused)
 {
     (void)unused;
@@ -356,6 +385,7 @@ int main(void)
         cmocka_unit_test(units_are_chosen_by_size),
         cmocka_unit_test(far_characters_keep_their_digits),
         cmocka_unit_test(bad_scenes_are_refused),
+        cmocka_unit_test(dual_quaternions_keep_the_radius),
         cmocka_unit_test(welding_joins_what_moves_together),
         cmocka_unit_test(polygons_keep_area_and_orientation),
         cmocka_unit_test(root_of_points_is_their_rigid_motion),

@@ -36,18 +36,20 @@ static su_status choose_times(su_sequence_take *t, const char *path, const su_se
             return su_fail(err, SU_INPUT, "%s: its times do not ascend at frame %lld", path, (long long)k);
     }
     t->fps = o->fps > 0.0 ? o->fps : rate > 0.0 ? rate : DEFAULT_RATE;
-    double start = isnan(o->first) ? t->times[0] : fmax(o->first, t->times[0]);
-    double end = isnan(o->last) ? t->times[s->frames - 1] : fmin(o->last, t->times[s->frames - 1]);
-    if (!(end >= start))
-        return su_fail(err, SU_INPUT, "%s runs from %.4g to %.4g s: nothing of it is left", path, t->times[0],
-                       t->times[s->frames - 1]);
+    double start = isnan(o->first) ? t->times[0] : fmax(o->first / t->fps, t->times[0]);
+    double end = isnan(o->last) ? t->times[s->frames - 1] : fmin(o->last / t->fps, t->times[s->frames - 1]);
+    if (!(end >= start - 1e-6))
+        return su_fail(err, SU_INPUT, "%s has frames %.6g to %.6g: nothing of it is left", path, t->times[0] * t->fps,
+                       t->times[s->frames - 1] * t->fps);
     double count = floor((end - start) * t->fps + 1e-3) + 1.0;
     if (!(count <= 1e7)) return su_fail(err, SU_INPUT, "%s would have %.0f frames", path, count);
     anim->F = (int64_t)count;
     double number = start * t->fps;
-    t->frame_start = fabs(number - round(number)) < 1e-2 ? round(number) : number;
+    t->frame_start = isnan(o->number) ? fabs(number - round(number)) < 1e-2 ? round(number) : number : o->number;
+    t->start = start;
+    double shift = isnan(o->number) ? 0.0 : o->number / t->fps - start;
     TAKE(&anim->file, anim->times, anim->F);
-    for (int64_t f = 0; f < anim->F; f++) anim->times[f] = start + (double)f / t->fps;
+    for (int64_t f = 0; f < anim->F; f++) anim->times[f] = start + shift + (double)f / t->fps;
     return SU_OK;
 }
 
@@ -298,7 +300,7 @@ static su_status write_points(void *context, su_npz_writer *writer, su_error *er
     su_anim *anim = &w->take->anim;
     for (int64_t f = 0; f < anim->F; f++) {
         double *root = anim->root + 16 * f, inverse[16], p[3];
-        SU_TRY(positions_at(w, anim->times[f], err));
+        SU_TRY(positions_at(w, w->take->start + (double)f / w->take->fps, err));
         su_root_from_points(anim->nbar, anim->neutral, w->now, root);
         su_rigid_inverse(root, inverse);
         for (int64_t v = 0; v < anim->nbar; v++) {
@@ -324,7 +326,12 @@ static void describe(const su_sequence_take *t, const char *clip, json_t *meta)
     json_object_set_new(meta, "frame_start", json_real(t->frame_start));
     json_object_set_new(meta, "source_unit", json_real(t->unit));
     json_object_set_new(meta, "source_up", json_string(axis[t->up]));
-    json_object_set_new(meta, "param_names", json_array());
+    json_t *params = json_array();
+    for (int64_t k = 0; k < t->anim.s && t->param_names; k++) {
+        json_t *name = json_string(t->param_names[k]);
+        json_array_append_new(params, name ? name : json_sprintf("p%lld", (long long)k));
+    }
+    json_object_set_new(meta, "param_names", params);
     json_object_set_new(meta, "object_names", names);
 }
 

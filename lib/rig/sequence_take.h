@@ -13,7 +13,8 @@ typedef struct su_sequence_options {
     int up;                  /* 0 x, 1 y, 2 z */
     double rate;             /* frames per second where the file carries no times; 0: 24 */
     double fps;              /* of the result; 0: that of the file. Between frames positions follow Catmull-Rom splines */
-    double first, last;      /* s; NAN: the sequence's own ends */
+    double first, last;      /* frame numbers (time * fps); NAN: the sequence's own ends */
+    double number;           /* what to call the first frame; NAN: its own number */
     int64_t neutral_frame;   /* number of the frame (counted from 0) that is the neutral pose; -1: the neutral mesh that the
                                 sequence was opened with, else frame 0 */
 } su_sequence_options;
@@ -21,13 +22,14 @@ typedef struct su_sequence_options {
 typedef struct su_sequence_take {
     su_sequence *sequence;   /* borrowed */
     su_anim anim;            /* all but points; file.meta belongs to the caller until it is saved */
-    double unit, fps, frame_start, size[3], diagonal;
+    double unit, fps, start, frame_start, size[3], diagonal;
     int unit_guessed, up;
     int64_t moved_apart;     /* source vertices that lie together in the neutral pose only, and stay apart */
     int64_t degenerate;      /* triangles left out */
     double convert[16];      /* file to world */
     double shift[3];         /* world to the neutral pose */
     double *times;           /* (sequence frames) s */
+    const char **param_names;   /* (anim.s) borrowed, where the caller has set params; NULL: none */
     int32_t *first;          /* (nbar) source vertex of each skin vertex */
 } su_sequence_take;
 

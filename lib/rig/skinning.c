@@ -107,3 +107,56 @@ void su_skin_points(const su_skin *skin, const double *points, const double *tra
             out[3 * v + i] = m[4 * i] * p[0] + m[4 * i + 1] * p[1] + m[4 * i + 2] * p[2] + m[4 * i + 3];
     }
 }
+
+/* ---- dual quaternions ---- */
+
+enum { DUAL = 17 };   /* real part (4), dual part (4), stretch (9) of each bone */
+
+/* M = [R S | t]: the dual part is half of (0, t) times the real one. */
+static void split_transform(const double *transform, double *out)
+{
+    double linear[9], r[9], t[4] = {0, 0, 0, 0};
+    su_affine_linear(transform, linear);
+    su_affine_translation(transform, t + 1);
+    su_nearest_rotation(linear, r);
+    su_quaternion_of(r, out);
+    su_quaternion_multiply(t, out, out + 4);
+    for (int i = 0; i < 4; i++) out[4 + i] *= 0.5;
+    su_tmul33(r, linear, out + 8);
+}
+
+static void dual_point(const double q[4], const double d[4], const double p[3], double out[3])
+{
+    /* rotation of p, then translation 2 d conj(q) */
+    double r[9], conj[4] = {q[0], -q[1], -q[2], -q[3]}, t[4];
+    su_quaternion_matrix(q, r);
+    su_quaternion_multiply(d, conj, t);
+    su_mulv3(r, p, out);
+    for (int i = 0; i < 3; i++) out[i] += 2.0 * t[1 + i];
+}
+
+void su_skin_points_dual(const su_skin *skin, int64_t bones, const double *points, const double *transforms, int threads,
+                         double *room, double *out)
+{
+    for (int64_t b = 0; b < bones; b++) split_transform(transforms + 16 * b, room + DUAL * b);
+#pragma omp parallel for schedule(static) num_threads(threads) if (skin->vertices > 2000)
+    for (int64_t v = 0; v < skin->vertices; v++) {
+        double q[8] = {0}, stretch[9] = {0}, p[3], norm = 0.0;
+        int64_t heaviest = skin->start[v];
+        for (int64_t k = skin->start[v]; k < skin->start[v + 1]; k++)
+            if (skin->weight[k] > skin->weight[heaviest]) heaviest = k;
+        const double *pivot = room + DUAL * skin->bone[heaviest];
+        for (int64_t k = skin->start[v]; k < skin->start[v + 1]; k++) {
+            const double *b = room + DUAL * skin->bone[k];
+            double dot = b[0] * pivot[0] + b[1] * pivot[1] + b[2] * pivot[2] + b[3] * pivot[3];
+            double w = dot < 0.0 ? -skin->weight[k] : skin->weight[k];
+            for (int i = 0; i < 8; i++) q[i] += w * b[i];
+            for (int i = 0; i < 9; i++) stretch[i] += skin->weight[k] * b[8 + i];
+        }
+        for (int i = 0; i < 4; i++) norm += q[i] * q[i];
+        norm = 1.0 / sqrt(norm);   /* at least the heaviest weight's share remains on its side */
+        for (int i = 0; i < 8; i++) q[i] *= norm;
+        su_mulv3(stretch, points + 3 * v, p);
+        dual_point(q, q + 4, p, out + 3 * v);
+    }
+}

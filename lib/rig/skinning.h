@@ -25,4 +25,10 @@ typedef struct su_skin {
 /* out (vertices,3): sum_j w_j T_j p, transforms (bones,16). */
 void su_skin_points(const su_skin *skin, const double *points, const double *transforms, int threads, double *out);
 
+/* The same by dual quaternions (Kavan et al. 2008, "Geometric skinning with approximate dual quaternion blending"): no
+ * collapsing at bent joints. Each transform is split into a stretch, blended linearly, and a rigid motion, blended as a dual
+ * quaternion on the side of the vertex's heaviest bone. room (bones,17) is scratch of the caller. */
+void su_skin_points_dual(const su_skin *skin, int64_t bones, const double *points, const double *transforms, int threads,
+                         double *room, double *out);
+
 #endif

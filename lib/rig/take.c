@@ -21,20 +21,21 @@ static double usual_rate(double rate)
 }
 
 su_status su_take_frames(const su_scene *scene, const su_scene_clip *clip, double fps, double first, double last,
-                         su_take_range *range, su_error *err)
+                         double frame, su_take_range *range, su_error *err)
 {
     if (!(fps > 0.0)) fps = usual_rate(scene->frame_rate);
     if (!(fps > 0.0)) fps = usual_rate(clip->key_rate);
     if (!(fps > 0.0)) fps = 30.0;
-    double start = isnan(first) ? clip->start : first, end = isnan(last) ? clip->end : last;
-    if (!(end >= start))
-        return su_fail(err, SU_INPUT, "clip '%s' runs from %.4g to %.4g s: nothing of it lies between %.4g and %.4g s",
-                       clip->name, clip->start, clip->end, start, end);
+    double start = isnan(first) ? clip->start : first / fps, end = isnan(last) ? clip->end : last / fps;
+    if (!(end >= start) || start > clip->end + 1e-6 || end < clip->start - 1e-6)
+        return su_fail(err, SU_INPUT, "clip '%s' has frames %.6g to %.6g: nothing of it lies between %.6g and %.6g",
+                       clip->name, clip->start * fps, clip->end * fps, start * fps, end * fps);
     double count = floor((end - start) * fps + 1e-3) + 1.0;
     if (!(count <= 1e7)) return su_fail(err, SU_INPUT, "clip '%s' would have %.0f frames", clip->name, count);
     range->frames = (int64_t)count, range->fps = fps, range->start = start;
     double number = start * fps, whole = round(number);
-    range->frame_start = fabs(number - whole) < 1e-2 ? whole : number;
+    range->frame_start = isnan(frame) ? fabs(number - whole) < 1e-2 ? whole : number : frame;
+    range->shift = isnan(frame) ? 0.0 : frame / fps - start;
     return SU_OK;
 }
 
@@ -117,7 +118,8 @@ void su_take_points(const su_take *take, int64_t frame, int threads, double *roo
         for (int64_t i = 0; i < 3 * c->nbar; i++) room[i] = neutral[i] + w * offset[i];
         neutral = room;
     }
-    su_skin_points(&c->skin, neutral, matrices, threads, points);
+    if (take->dual) su_skin_points_dual(&c->skin, c->B, neutral, matrices, threads, matrices + 16 * c->B, points);
+    else su_skin_points(&c->skin, neutral, matrices, threads, points);
 }
 
 /* ---- saving ---- */
@@ -136,7 +138,7 @@ static su_status write_points(void *context, su_npz_writer *writer, su_error *er
     su_status status = SU_OK;
     double *room = su_arena_alloc(&scratch, 3 * c->nbar, sizeof *room);
     double *points = su_arena_alloc(&scratch, 3 * c->nbar, sizeof *points);
-    double *matrices = su_arena_alloc(&scratch, 16 * c->B, sizeof *matrices);
+    double *matrices = su_arena_alloc(&scratch, 33 * c->B, sizeof *matrices);
     float *single = su_arena_alloc(&scratch, 3 * c->nbar, sizeof *single);
     if (!room || !points || !matrices || !single) {
         status = su_fail(err, SU_AGAIN, "not enough memory for a frame of %lld vertices", (long long)c->nbar);
@@ -177,6 +179,7 @@ static void describe(const su_take *take, const su_scene_clip *clip, json_t *met
     json_object_set_new(meta, "clip", name ? name : json_string(""));
     json_object_set_new(meta, "fps", json_real(take->range.fps));
     json_object_set_new(meta, "frame_start", json_real(take->range.frame_start));
+    json_object_set_new(meta, "skinning", json_string(take->dual ? "dqs" : "lbs"));
     json_object_set_new(meta, "source_unit", json_real(c->unit));
     json_object_set_new(meta, "source_up", json_string(axis[c->up]));
     json_object_set_new(meta, "param_names", name_list(take->parameters.s, take->parameters.names));
@@ -209,7 +212,7 @@ su_status su_take_save(const su_take *take, const char *path, const su_scene_cli
     anim.bone_segments = c->bone_segments, anim.rigid = c->rigid;
     SU_GO(SU_FILE_ALLOC(&anim.file, &anim.times, anim.F, err));
     SU_GO(SU_FILE_ALLOC(&anim.file, &anim.weights, c->nbar * c->B, err));
-    for (int64_t f = 0; f < anim.F; f++) anim.times[f] = take->range.start + (double)f / take->range.fps;
+    for (int64_t f = 0; f < anim.F; f++) anim.times[f] = take->range.start + take->range.shift + (double)f / take->range.fps;
     for (int64_t v = 0; v < c->nbar; v++)
         for (int64_t k = c->skin.start[v]; k < c->skin.start[v + 1]; k++)
             anim.weights[v * c->B + c->skin.bone[k]] = (float)c->skin.weight[k];

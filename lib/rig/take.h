@@ -13,13 +13,14 @@ typedef struct su_take_range {
     int64_t frames;
     double fps;
     double start;         /* s: time of the first frame on the clip's own clock */
-    double frame_start;   /* its number: start * fps */
+    double shift;         /* s, added to the times that are stored: renumbered frames */
+    double frame_start;   /* number of the first frame: (start + shift) * fps */
 } su_take_range;
 
-/* fps 0: the rate of the file, else of the clip's keys where that is a usual one (10 to 240), else 30. first, last: times
- * (s) that cut the clip; NAN: its own ends. SU_INPUT where nothing is left, or more than 10 million frames. */
+/* fps 0: the rate of the file, else of the clip's keys where that is a usual one (10 to 240), else 30. first, last: frame
+ * numbers (time * fps) that cut the clip; NAN: its own ends. number: what to call the first frame; NAN: first. SU_INPUT where nothing is left, or more than 10 million frames. */
 su_status su_take_frames(const su_scene *scene, const su_scene_clip *clip, double fps, double first, double last,
-                         su_take_range *range, su_error *err);
+                         double number, su_take_range *range, su_error *err);
 
 typedef struct su_take {
     su_arena arena;
@@ -29,13 +30,15 @@ typedef struct su_take {
     double *bones;           /* (F,B,16) in the root frame */
     double *shape_weights;   /* (F,K) */
     su_parameters parameters;
+    int dual;                /* skinned by dual quaternions, not linearly */
 } su_take;
 
 /* Everything but the points. The character must outlive the take. */
 su_status su_take_create(const su_character *character, const su_scene_clip *clip, const su_take_range *range,
                          su_take *out, su_error *err);
 void su_take_free(su_take *take);
-/* points (nbar,3) of a frame in the root frame; room (nbar,3) and matrices (B,16) are scratch of the caller. */
+/* points (nbar,3) of a frame in the root frame; room (nbar,3) and matrices (B,33) are scratch of the
+ * caller. */
 void su_take_points(const su_take *take, int64_t frame, int threads, double *room, double *matrices, double *points);
 
 /* Writes the supple.anim; points go out frame by frame. meta: su_tool_meta and settings; clip, fps, frame_start,

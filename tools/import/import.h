@@ -4,16 +4,17 @@
 
 #include "core/tool.h"
 #include "io/scene.h"
+#include "rig/parameters.h"
 
 #include <stdio.h>
 
 #define UNIT_NAMES "auto|m|cm|mm|in|ft"
 
 typedef struct options {
-    const char *clip, *neutral;
+    const char *clip, *neutral, *params;
     bool list, degrees;
-    double fps, rate, start, end, scale;
-    int unit, up, neutral_frame;
+    double fps, rate, start, end, number, scale;
+    int unit, up, skinning, neutral_frame;
     su_list objects, rigid;
 } options;
 
@@ -22,6 +23,8 @@ double import_unit(const options *o);
 /* Does the name belong to a mesh sequence (.obj, .pc2, .mdd, .abc)? */
 bool is_sequence(const char *path);
 
+/* --params: p of every frame, names included, as if the rig had said it; nothing without the option. Frames must agree. */
+su_status user_parameters(su_tool *tool, const options *o, int64_t frames, su_parameters *out);
 su_status import_scene(su_tool *tool, const options *o, const char *path);
 su_status import_sequence(su_tool *tool, const options *o, const char *path);
 void print_scene(FILE *out, const su_scene *scene);

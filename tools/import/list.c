@@ -10,7 +10,7 @@ static void print_clips(FILE *out, const su_scene *scene)
     for (int64_t i = 0; i < scene->clips; i++) {
         const su_scene_clip *clip = &scene->clip[i];
         su_take_range range;
-        if (su_take_frames(scene, clip, 0.0, NAN, NAN, &range, NULL) != SU_OK) continue;
+        if (su_take_frames(scene, clip, 0.0, NAN, NAN, NAN, &range, NULL) != SU_OK) continue;
         fprintf(out, "  '%s': %.3f s from %.3f s, %lld frames at %.6g fps, %lld animated nodes", clip->name,
                 clip->end - clip->start, clip->start, (long long)range.frames, range.fps, (long long)clip->channels);
         if (clip->morph_channels) fprintf(out, ", %lld blend-shape tracks", (long long)clip->morph_channels);

@@ -1,6 +1,8 @@
 /* supple-import: a clip of a rigged character, or a mesh sequence, as a supple.anim. */
 #include "import.h"
 
+#include "io/table.h"
+
 #include <math.h>
 
 double import_unit(const options *o)
@@ -9,9 +11,34 @@ double import_unit(const options *o)
     return units[o->unit];
 }
 
+su_status user_parameters(su_tool *tool, const options *o, int64_t frames, su_parameters *out)
+{
+    su_table table;
+    if (!o->params) return SU_OK;
+    SU_TRY(su_table_load(o->params, &table, &tool->err));
+    if (table.rows != frames) {
+        su_fail(&tool->err, SU_INPUT, "%s: has %lld rows, the clip has %lld frames", o->params, (long long)table.rows,
+                (long long)frames);
+        su_table_free(&table);
+        return SU_INPUT;
+    }
+    su_parameters_free(out);
+    out->arena = table.arena;   /* names and values live on in it */
+    out->s = table.columns, out->values = table.values, out->names = table.names;
+    if (out->names) return SU_OK;
+    out->names = su_arena_alloc(&out->arena, out->s, sizeof *out->names);
+    char *text = su_arena_alloc(&out->arena, out->s, 32);
+    if (!out->names || !text) return su_fail(&tool->err, SU_AGAIN, "not enough memory for the parameters");
+    for (int64_t k = 0; k < out->s; k++) {
+        snprintf(text + 32 * k, 32, "p%lld", (long long)k);
+        out->names[k] = text + 32 * k;
+    }
+    return SU_OK;
+}
+
 int main(int argc, char **argv)
 {
-    options o = {.start = NAN, .end = NAN, .scale = 1.0, .neutral_frame = -1};
+    options o = {.start = NAN, .end = NAN, .number = NAN, .scale = 1.0, .neutral_frame = -1};
     const su_option table[] = {
         {.name = "clip", .kind = SU_OPT_TEXT, .target = &o.clip, .argument = "NAME",
          .help = "Clip to import. Default: the only one, or the first. A .csv gives joint curves instead: a column time (s) or "
@@ -28,10 +55,17 @@ int main(int argc, char **argv)
          .help = "Neutral pose and faces of a mesh sequence; .pc2 and .mdd need it."},
         {.name = "neutral-frame", .kind = SU_OPT_INT, .target = &o.neutral_frame, .argument = "N", .low = -1, .high = 1e9,
          .help = "Frame of the sequence, counted from 0, that is its neutral pose. Default: --neutral, else 0."},
-        {.name = "start", .kind = SU_OPT_NUMBER, .target = &o.start, .argument = "S", .low = -1e6, .high = 1e6,
-         .help = "First time, s on the clip's clock. Default: its first key."},
-        {.name = "end", .kind = SU_OPT_NUMBER, .target = &o.end, .argument = "S", .low = -1e6, .high = 1e6,
-         .help = "Last time, s on the clip's clock. Default: its last key."},
+        {.name = "start", .kind = SU_OPT_NUMBER, .target = &o.start, .argument = "FRAME", .low = -1e9, .high = 1e9,
+         .help = "First frame, in the clip's own numbers (time times fps). Default: its first key."},
+        {.name = "end", .kind = SU_OPT_NUMBER, .target = &o.end, .argument = "FRAME", .low = -1e9, .high = 1e9,
+         .help = "Last frame, in the clip's own numbers. Default: its last key."},
+        {.name = "frame-start", .kind = SU_OPT_NUMBER, .target = &o.number, .argument = "N", .low = -1e9, .high = 1e9,
+         .help = "Call the first frame N (studio frames: 1001) and shift the clock with it. Default: its own number."},
+        {.name = "skinning", .kind = SU_OPT_CHOICE, .target = &o.skinning, .argument = "WAY", .choices = "lbs|dqs",
+         .help = "lbs: linear blend skinning (default), dqs: dual quaternions."},
+        {.name = "params", .kind = SU_OPT_TEXT, .target = &o.params, .argument = "FILE",
+         .help = "Rig parameters of your own, a row per frame, 0 at the neutral pose: .csv with names in its first line, or .npy. "
+                 "They take the place of the joints'."},
         {.name = "unit", .kind = SU_OPT_CHOICE, .target = &o.unit, .argument = "UNIT", .choices = UNIT_NAMES,
          .help = "Length unit of the file: auto, m, cm, mm, in or ft. Default auto: the unit the file names (glTF: m), "
                  "unless the character's largest side would then lie outside 0.1 to 50 m; then the first of m, cm, mm "

@@ -110,7 +110,7 @@ su_status import_scene(su_tool *tool, const options *o, const char *path)
         goto done;
     }
     SU_GO(choose_clip(tool, o, path, &scene, &curves, &clip));
-    SU_GO(su_take_frames(&scene, clip, o->fps, o->start, o->end, &range, &tool->err));
+    SU_GO(su_take_frames(&scene, clip, o->fps, o->start, o->end, o->number, &range, &tool->err));
     su_character_options wanted = {.unit = import_unit(o), .up = o->up - 1, .objects = o->objects.items,
                                    .object_count = o->objects.count, .rigid = o->rigid.items,
                                    .rigid_count = o->rigid.count, .scale = o->scale};
@@ -124,8 +124,10 @@ su_status import_scene(su_tool *tool, const options *o, const char *path)
         su_error_context(&tool->err, "%s: ", path);
         goto done;
     }
-    su_note(tool, "clip '%s': %lld frames at %.6g fps from %.4g s, %lld rig parameters", clip->name,
-            (long long)range.frames, range.fps, range.start, (long long)take.parameters.s);
+    take.dual = o->skinning;
+    SU_GO(user_parameters(tool, o, range.frames, &take.parameters));
+    su_note(tool, "clip '%s': %lld frames at %.6g fps from frame %.6g, %lld rig parameters", clip->name,
+            (long long)range.frames, range.fps, range.frame_start, (long long)take.parameters.s);
     if (range.frames == 1) su_warn(tool, "the clip has one frame; nothing will move");
     su_stats_integer(tool, "frames", range.frames);
     su_stats_integer(tool, "vertices", character.nbar);
@@ -136,8 +138,11 @@ su_status import_scene(su_tool *tool, const options *o, const char *path)
     su_stats_number(tool, "diagonal", character.diagonal);
     if (tool->dry_run) goto done;
 
-    const char *const inputs[2] = {path, o->clip};
-    if (!(meta = su_tool_meta(tool, "supple.anim", 1, inputs, clip == &curves ? 2 : 1))) {
+    const char *inputs[3] = {path};
+    int count = 1;
+    if (clip == &curves) inputs[count++] = o->clip;
+    if (o->params) inputs[count++] = o->params;
+    if (!(meta = su_tool_meta(tool, "supple.anim", 1, inputs, count))) {
         status = tool->err.status;
         goto done;
     }

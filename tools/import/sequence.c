@@ -44,7 +44,8 @@ static void say(su_tool *tool, const su_sequence_take *t, const options *o)
         su_warn(tool, "%lld vertices share a place with others in the neutral pose and part later; the skin opens there",
                 (long long)t->moved_apart);
     if (t->degenerate) su_note(tool, "%lld triangles without area were left out", (long long)t->degenerate);
-    su_note(tool, "%lld frames at %.6g fps from frame %.6g, no rig parameters", (long long)a->F, t->fps, t->frame_start);
+    su_note(tool, "%lld frames at %.6g fps from frame %.6g, %lld rig parameters", (long long)a->F, t->fps, t->frame_start,
+            (long long)a->s);
     su_stats_integer(tool, "frames", a->F);
     su_stats_integer(tool, "vertices", a->nbar);
     su_stats_integer(tool, "source_vertices", a->N);
@@ -55,11 +56,12 @@ static void say(su_tool *tool, const su_sequence_take *t, const options *o)
 /* Digest of a pattern's files: those of a cache, or of the first frame. */
 static json_t *make_meta(su_tool *tool, const options *o, const char *path)
 {
-    const char *inputs[2];
+    const char *inputs[3];
     int count = 0;
     FILE *exists = fopen(path, "rb");
     if (exists) fclose(exists), inputs[count++] = path;
     if (o->neutral) inputs[count++] = o->neutral;
+    if (o->params) inputs[count++] = o->params;
     json_t *meta = su_tool_meta(tool, "supple.anim", 1, inputs, count);
     if (meta) json_object_set_new(meta, "source", json_string(su_base_name(path)));
     return meta;
@@ -69,6 +71,7 @@ su_status import_sequence(su_tool *tool, const options *o, const char *path)
 {
     su_sequence *sequence = NULL;
     su_sequence_take take = {0};
+    su_parameters own = {0};
     su_status status = SU_OK;
     json_t *meta = NULL;
     char clip[256];
@@ -81,10 +84,12 @@ su_status import_sequence(su_tool *tool, const options *o, const char *path)
         goto done;
     }
     su_sequence_options wanted = {.unit = import_unit(o), .scale = o->scale, .up = o->up > 0 ? o->up - 1 : 1,
-                                  .rate = o->rate, .fps = o->fps, .first = o->start, .last = o->end,
+                                  .rate = o->rate, .fps = o->fps, .first = o->start, .last = o->end, .number = o->number,
                                   .neutral_frame = o->neutral_frame};
     su_progress_stage(&tool->progress, 0.0, 0.5);
     SU_GO(su_sequence_take_create(sequence, path, &wanted, &tool->progress, &take, &tool->err));
+    SU_GO(user_parameters(tool, o, take.anim.F, &own));
+    if (own.s) take.anim.s = own.s, take.anim.params = own.values, take.param_names = own.names;
     say(tool, &take, o);
     su_stats_stage(tool, "read", su_seconds() - began);
     if (tool->dry_run) goto done;
@@ -101,6 +106,7 @@ su_status import_sequence(su_tool *tool, const options *o, const char *path)
 done:
     json_decref(meta);
     su_sequence_take_free(&take);
+    su_parameters_free(&own);
     su_sequence_close(sequence);
     return status;
 }
