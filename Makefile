@@ -41,12 +41,14 @@ TESTS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(TEST_C))
 TEST_HELP_C := $(filter-out $(TEST_C),$(wildcard tests/*.c))
 BENCH_C := $(wildcard bench/bench_*.c)
 BENCH_HELP_C := $(filter-out $(BENCH_C),$(wildcard bench/*.c))
+EXAMPLE_C := $(wildcard examples/*.c)
+EXAMPLES := $(patsubst examples/%.c,$(BUILD)/examples/%,$(EXAMPLE_C))
 BENCHES := $(patsubst bench/%.c,$(BUILD)/bench/%,$(BENCH_C))
 
 LIB := $(BUILD)/libsupple.a
 RUNTIME := $(BUILD)/libsupple-runtime.a
 object = $(patsubst %.c,$(BUILD)/%.o,$(1))
-SOURCES := $(LIB_C) $(wildcard tools/*/*.c) $(TEST_C) $(TEST_HELP_C) $(BENCH_C) $(BENCH_HELP_C)
+SOURCES := $(LIB_C) $(wildcard tools/*/*.c) $(TEST_C) $(TEST_HELP_C) $(BENCH_C) $(BENCH_HELP_C) $(EXAMPLE_C)
 
 all: $(LIB) $(RUNTIME) $(PROGRAMS)
 
@@ -97,6 +99,11 @@ $(BUILD)/tests/test_%: $(BUILD)/tests/test_%.o $(call object,$(TEST_HELP_C)) $(L
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
 
+# The run-time archive and nothing else: what a game links.
+$(BUILD)/examples/%: $(BUILD)/examples/%.o $(RUNTIME)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(RUNTIME_LDLIBS)
+
 $(BUILD)/bench/bench_%: $(BUILD)/bench/bench_%.o $(call object,$(BENCH_HELP_C)) $(LIB)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
@@ -113,8 +120,10 @@ demo: deps
 check: deps
 	+$(Q)$(MAKE) --no-print-directory check-built
 
+examples: $(EXAMPLES)
+
 # T=word runs only the tests whose name contains it.
-check-built: all $(TESTS)
+check-built: all $(TESTS) $(EXAMPLES)
 	$(Q)BIN=$(CURDIR)/$(BIN) BUILD=$(CURDIR)/$(BUILD) tests/run $(T)
 
 bench: all $(BENCHES)
@@ -140,6 +149,6 @@ uninstall:
 clean:
 	rm -rf build bin
 
-.PHONY: all objects deps demo check check-built bench install uninstall clean force
+.PHONY: all examples objects deps demo check check-built bench install uninstall clean force
 .DELETE_ON_ERROR:
 .SECONDARY:

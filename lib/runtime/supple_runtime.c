@@ -1,0 +1,238 @@
+#include "runtime/supple_runtime.h"
+
+#include "core/memory.h"
+#include "io/model.h"
+#include "rig/rbf.h"
+#include "runtime/reconstruct.h"
+#include "runtime/settings.h"
+#include "runtime/step.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct supple_runtime {
+    su_model file;
+    su_runtime_model model;
+    su_reconstruct *reconstruct;
+    su_stepper stepper;
+    su_pose poses[3];              /* rotate: the new one, and those of the last two steps */
+    su_pose *pose, *last, *older;
+    su_pose_work work;
+    su_pose_input input;
+    su_sim_settings settings;
+    bool corrected, started, pending;
+    int64_t serial;
+    int64_t needed;
+    int32_t *needed_list;
+    int32_t *patch_at, *rebuild_at, *output_at;   /* where their skin vertices stand among the needed ones */
+    int64_t rebuild_count, output_count;
+    int32_t *output_list;
+    double *points;                /* (needed,3) corrected */
+    double *rebuild_skin;          /* (rebuild_count,3) */
+    double *sculpt_weights;        /* (a) */
+    double *sculpts;               /* (a,needed,3) */
+    su_arena arena;
+};
+
+static void *take(supple_runtime *r, int64_t count, size_t size, su_error *err)
+{
+    void *block = su_arena_alloc(&r->arena, count, size);
+    if (!block) su_fail(err, SU_AGAIN, "not enough memory");
+    return block;
+}
+
+void supple_close(supple_runtime *r)
+{
+    if (!r) return;
+    for (int k = 0; k < 3; k++) su_pose_free(r->poses + k);
+    su_pose_work_free(&r->work);
+    su_pose_input_free(&r->input);
+    su_stepper_free(&r->stepper);
+    su_reconstruct_free(r->reconstruct);
+    su_runtime_model_free(&r->model);
+    su_model_free(&r->file);
+    su_arena_free(&r->arena);
+    free(r);
+}
+
+/* ---- which skin points ---- */
+
+static su_status places(supple_runtime *r, int64_t count, const int32_t *list, const int32_t *place, int32_t **out, su_error *err)
+{
+    if (!(*out = take(r, count, sizeof **out, err))) return SU_AGAIN;
+    for (int64_t k = 0; k < count; k++) (*out)[k] = place[list[k]];
+    return SU_OK;
+}
+
+/* The union of what the pose part, the rebuilding of displacements and the output read. */
+static su_status gather_points(supple_runtime *r, su_error *err)
+{
+    const int32_t *rebuild;
+    int64_t nbar = r->file.nbar;
+    r->rebuild_count = su_reconstruct_skin_needed(r->reconstruct, &rebuild);
+    int32_t *place = take(r, nbar, sizeof *place, err);
+    if (!place) return SU_AGAIN;
+    for (int64_t k = 0; k < r->model.patch.skin_count; k++) place[r->model.patch.skin[k]] = 1;
+    for (int64_t k = 0; k < r->rebuild_count; k++) place[rebuild[k]] = 1;
+    for (int64_t k = 0; k < r->output_count; k++) place[r->output_list[k]] = 1;
+    for (int64_t v = 0; v < nbar; v++) r->needed += place[v];
+    if (!(r->needed_list = take(r, r->needed, sizeof *r->needed_list, err))) return SU_AGAIN;
+    int64_t count = 0;
+    for (int64_t v = 0; v < nbar; v++)
+        if (place[v]) r->needed_list[count] = (int32_t)v, place[v] = (int32_t)count++;
+    SU_TRY(places(r, r->model.patch.skin_count, r->model.patch.skin, place, &r->patch_at, err));
+    SU_TRY(places(r, r->rebuild_count, rebuild, place, &r->rebuild_at, err));
+    SU_TRY(places(r, r->output_count, r->output_list, place, &r->output_at, err));
+    r->points = take(r, 3 * r->needed, sizeof(double), err);
+    r->rebuild_skin = take(r, 3 * r->rebuild_count + 8, sizeof(double), err);
+    if (!r->points || !r->rebuild_skin) return SU_AGAIN;
+    if (r->corrected || !r->file.psd_shapes) return SU_OK;
+    r->sculpt_weights = take(r, r->file.a, sizeof(double), err);
+    r->sculpts = take(r, 3 * r->file.a * r->needed, sizeof(double), err);
+    if (!r->sculpt_weights || !r->sculpts) return SU_AGAIN;
+    for (int64_t i = 0; i < r->file.a; i++)
+        for (int64_t k = 0; k < r->needed; k++)
+            memcpy(r->sculpts + 3 * (i * r->needed + k), r->file.psd_shapes + 3 * (i * nbar + r->needed_list[k]),
+                   3 * sizeof(double));
+    return SU_OK;
+}
+
+static su_status choose_output(supple_runtime *r, const supple_options *options, su_error *err)
+{
+    r->output_count = options->vertices ? options->vertex_count : r->file.nbar;
+    if (!(r->output_list = take(r, r->output_count, sizeof *r->output_list, err))) return SU_AGAIN;
+    for (int64_t k = 0; k < r->output_count; k++) {
+        int64_t v = options->vertices ? options->vertices[k] : k;
+        if (v < 0 || v >= r->file.nbar)
+            return su_fail(err, SU_USAGE, "there is no skin vertex %lld, the skin has %lld", (long long)v, (long long)r->file.nbar);
+        r->output_list[k] = (int32_t)v;
+    }
+    return SU_OK;
+}
+
+static su_status open_model(supple_runtime *r, const char *path, const supple_options *options, su_error *err)
+{
+    SU_TRY(su_model_load(path, &r->file, err));
+    r->settings = su_sim_defaults();
+    if (options->gravity[0] != 0 || options->gravity[1] != 0 || options->gravity[2] != 0)
+        memcpy(r->settings.gravity, options->gravity, sizeof r->settings.gravity);
+    r->settings.gravity_mode = options->gravity_mode;
+    if (options->damping > 0) r->settings.damping = options->damping;
+    if (options->stiffness > 0) r->settings.stiffness = options->stiffness;
+    r->corrected = options->corrected;
+    double frequency = json_number_value(json_object_get(r->file.file.meta, "frequency")), still = 0;
+    SU_TRY(su_sim_settings_resolve(&r->settings, frequency, 1, &still, 60, err));
+    SU_TRY(su_runtime_model_create(&r->file, SU_COROTATED, &r->model, err));
+    su_step_settings step = {.alpha = r->settings.alpha, .beta = r->settings.beta, .stiffness = r->settings.stiffness,
+                             .newton = options->newton > 0 ? options->newton : 1, .tolerance = 1e-8};
+    SU_TRY(su_stepper_create(&r->model, &step, &r->stepper, err));
+    for (int k = 0; k < 3; k++) SU_TRY(su_pose_create(&r->model, r->poses + k, err));
+    r->pose = r->poses, r->last = r->poses + 1, r->older = r->poses + 2;
+    SU_TRY(su_pose_work_create(&r->model, &r->work, err));
+    SU_TRY(su_pose_input_create(&r->model, &r->input, err));
+    SU_TRY(choose_output(r, options, err));
+    SU_TRY(su_reconstruct_create(&r->file, SU_COROTATED, r->output_count, r->output_list, 1, &r->reconstruct, err));
+    return gather_points(r, err);
+}
+
+supple_runtime *supple_open(const char *model_path, const supple_options *options, char *message, size_t size)
+{
+    static const supple_options defaults = {.corrected = 0};
+    su_error err = {0};
+    supple_runtime *r = calloc(1, sizeof *r);
+    su_status status = r ? open_model(r, model_path, options ? options : &defaults, &err) :
+                           su_fail(&err, SU_AGAIN, "not enough memory");
+    if (status == SU_OK) return r;
+    if (message && size > 0) snprintf(message, size, "%s", err.text);
+    supple_close(r);
+    return NULL;
+}
+
+int64_t supple_parameters(const supple_runtime *r) { return r->file.s; }
+
+const char *supple_parameter_name(const supple_runtime *r, int64_t index)
+{
+    return su_file_name(&r->file.file, "param_names", index);
+}
+
+int64_t supple_skin_vertices(const supple_runtime *r) { return r->file.nbar; }
+
+int64_t supple_needed(const supple_runtime *r, const int32_t **vertices)
+{
+    *vertices = r->needed_list;
+    return r->needed;
+}
+
+int64_t supple_output_vertices(const supple_runtime *r, const int32_t **vertices)
+{
+    *vertices = r->output_list;
+    return r->output_count;
+}
+
+/* ---- stepping ---- */
+
+void supple_set_pose(supple_runtime *r, const double *parameters, const double *points, const double root[16])
+{
+    memcpy(r->points, points, (size_t)(3 * r->needed) * sizeof(double));
+    if (r->sculpts) {
+        su_rbf_weights(r->file.a, r->file.s, r->file.psd_params, r->file.param_scale, r->file.psd_rbf, parameters,
+                       r->sculpt_weights);
+        for (int64_t i = 0; i < r->file.a; i++)
+            for (int64_t k = 0; k < 3 * r->needed; k++)
+                r->points[k] += r->sculpt_weights[i] * r->sculpts[3 * i * r->needed + k];
+    }
+    su_pose_input *input = &r->input;
+    memcpy(input->p, parameters, (size_t)r->file.s * sizeof(double));
+    for (int64_t k = 0; k < r->model.patch.skin_count; k++)
+        memcpy(input->skin + 3 * k, r->points + 3 * r->patch_at[k], 3 * sizeof(double));
+    for (int i = 0; i < 3; i++) {
+        for (int j = 0; j < 3; j++) input->Q[3 * i + j] = root[4 * i + j];
+        input->c[i] = root[4 * i + 3];
+    }
+    /* A pose that was set but never stepped to is simply replaced. */
+    const su_blend *before[1][2] = {{r->last->blend.serial ? &r->last->blend : NULL,
+                                     r->older->blend.serial ? &r->older->blend : NULL}};
+    su_blend_evaluate(&r->model, input->p, ++r->serial, &r->pose->blend);
+    su_pose_evaluate(&r->model, 1, input, before, &r->work, r->pose);
+    r->pending = true;
+    if (r->started) return;
+    su_stepper_start(&r->stepper, r->pose, NULL, NULL, NULL, 1.0 / 60);
+    r->started = true;
+}
+
+void supple_restart(supple_runtime *r) { r->started = false; }
+
+int supple_step(supple_runtime *r, double seconds)
+{
+    if (!r->started || !(seconds > 0)) return SU_STATUS_FAILED;
+    double gravity[3];
+    int status = SU_STATUS_OK;
+    const su_pose *to = r->pending ? r->pose : r->last;   /* once more to the same pose where none was set */
+    su_sim_gravity(&r->settings, to->Q, gravity);
+    /* Between two poses of a live rig there is nothing to halve towards: a failing step is damped at once. */
+    if (su_stepper_advance(&r->stepper, to, seconds, gravity, 0) != SU_STEP_OK) {
+        status = SU_STATUS_DAMPED;
+        if (su_stepper_advance(&r->stepper, to, seconds, gravity, 10 / seconds) != SU_STEP_OK) {
+            status = SU_STATUS_FAILED;
+            su_stepper_follow(&r->stepper, to, seconds);
+        }
+    }
+    if (r->pending) {
+        su_pose *oldest = r->older;
+        r->older = r->last, r->last = r->pose, r->pose = oldest;
+        r->pending = false;
+    }
+    return status;
+}
+
+void supple_positions(supple_runtime *r, double *positions)
+{
+    const su_blend *blend = r->pending ? &r->pose->blend : &r->last->blend;
+    for (int64_t k = 0; k < r->rebuild_count; k++)
+        memcpy(r->rebuild_skin + 3 * k, r->points + 3 * r->rebuild_at[k], 3 * sizeof(double));
+    su_reconstruct_frames(r->reconstruct, 1, r->rebuild_skin, blend->w, blend->b, r->stepper.now->q, NULL, positions, NULL);
+    for (int64_t k = 0; k < r->output_count; k++)
+        for (int c = 0; c < 3; c++) positions[3 * k + c] += r->points[3 * (int64_t)r->output_at[k] + c];
+}

@@ -1,0 +1,67 @@
+/* supple at run time: soft-tissue motion on a rigged character, step by step, for a game or a plug-in.
+ *
+ *   1. open a model;  2. ask which skin points it needs;  then for every step
+ *   3. set the pose: rig parameters, those skin points as the rig has them, the root frame;
+ *   4. step;  5. read the positions of the skin vertices you asked for.
+ *
+ * After opening nothing is allocated, no file is touched, nothing is locked. A runtime belongs to one thread at a time;
+ * several may be used side by side. Units are metres, seconds, kilograms; right-handed, y up; matrices row-major, acting on
+ * columns. Link with -lsupple-runtime -lz -ljansson -lxxhash -lm -fopenmp. */
+#ifndef SUPPLE_RUNTIME_H
+#define SUPPLE_RUNTIME_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct supple_runtime supple_runtime;
+
+enum { SUPPLE_GRAVITY_RELATIVE, SUPPLE_GRAVITY_ABSOLUTE, SUPPLE_GRAVITY_NONE };
+
+/* Zero means the default everywhere. */
+typedef struct supple_options {
+    double gravity[3];          /* m/s^2, world; 0,0,0: 0,-9.81,0 (for none set the mode) */
+    int gravity_mode;           /* relative: the given shape carries its own weight */
+    double damping;             /* ratio at the lowest frequency; 0: 0.1 */
+    double stiffness;           /* factor on Young's modulus; 0: 1 */
+    int newton;                 /* linear solves a step; 0: 1 */
+    int corrected;              /* not 0: points already contain the sculpted corrections of the model */
+    const int32_t *vertices;    /* skin vertices whose positions will be read; NULL: all */
+    int64_t vertex_count;
+} supple_options;
+
+/* NULL on failure, with a sentence in message (size bytes). options NULL: all defaults. */
+supple_runtime *supple_open(const char *model_path, const supple_options *options, char *message, size_t size);
+void supple_close(supple_runtime *runtime);
+
+/* Rig parameters, in the order in which they are given; the name is NULL where the model stores none. */
+int64_t supple_parameters(const supple_runtime *runtime);
+const char *supple_parameter_name(const supple_runtime *runtime, int64_t index);
+
+/* Skin vertices of the character, the needed ones (ascending), and the ones whose positions are read. */
+int64_t supple_skin_vertices(const supple_runtime *runtime);
+int64_t supple_needed(const supple_runtime *runtime, const int32_t **vertices);
+int64_t supple_output_vertices(const supple_runtime *runtime, const int32_t **vertices);
+
+/* The pose that the next step leads to. parameters as above; points (needed,3) in the root frame; root (4,4): root frame to
+ * world, rigid. The first pose, and the first after supple_restart, is where the flesh starts, at rest on the rig. */
+void supple_set_pose(supple_runtime *runtime, const double *parameters, const double *points, const double root[16]);
+
+/* The flesh starts anew at the next pose: after a cut or a teleport. */
+void supple_restart(supple_runtime *runtime);
+
+/* One step of the given length to the pose that was set. 0: done; 1: in halves; 2: damped; 3: failed, the flesh follows the
+ * rig. Never leaves anything that is not a number behind. */
+int supple_step(supple_runtime *runtime, double seconds);
+
+/* Positions (output,3) in the root frame, at the pose last stepped to (or set, before the first step). */
+void supple_positions(supple_runtime *runtime, double *positions);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,198 @@
+/* supple_runtime.h driven as a game would: the same motion as the offline simulator, any pose, any order of calls. */
+#include "geometry/mat3.h"
+#include "io/model.h"
+#include "reduced_scene.h"
+#include "runtime/reconstruct.h"
+#include "runtime/supple_runtime.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "near.h"
+
+enum { FRAMES = 12, SUBSTEPS = 3 };
+
+static const double poses3[] = {0.0, 0.8, -0.8};
+
+static void rig_swing(double t, double *bend, double *root)
+{
+    *bend = 0.5 * sin(9.0 * t);
+    double angle = 0.4 * sin(6.0 * t);
+    root[0] = root[5] = cos(angle), root[1] = -sin(angle), root[4] = sin(angle);
+    root[3] = 0.3 * sin(7.0 * t), root[11] = 0.2 * t * t;
+}
+
+typedef struct fixture {
+    scene s;
+    reduced_scene r;
+    char path[64];
+} fixture;
+
+static void fixture_create(fixture *f)
+{
+    scene_create(&f->s, 4, 1, 1, 3, poses3, FRAMES, 30, rig_swing, 0, NULL);
+    reduced_options options = {.r = 13, .regions = 2, .stride = 2};
+    reduced_create(&f->r, &f->s, &options);
+    json_object_set_new(f->r.model.file.meta, "frequency", json_real(4.0));
+    snprintf(f->path, sizeof f->path, "/tmp/supple-test-%ld.model.npz", (long)getpid());
+    int32_t none[3] = {0};
+    f->r.model.surface = none;
+    su_error err = {0};
+    if (su_model_save(f->path, &f->r.model, &err) != SU_OK) fail_msg("%s", err.text);
+}
+
+static void fixture_free(fixture *f)
+{
+    unlink(f->path);
+    reduced_free(&f->r);
+    scene_free(&f->s);
+}
+
+static void set_pose(supple_runtime *flesh, const fixture *f, int64_t frame, double fraction)
+{
+    const int32_t *needed;
+    int64_t count = supple_needed(flesh, &needed);
+    double *points = calloc((size_t)(3 * count), sizeof *points), p[1], Q[9], c[3], root[16] = {0};
+    su_shot_sample(f->s.shot, frame, fraction, count, needed, points, p, Q, c);
+    for (int i = 0; i < 3; i++) {
+        for (int j = 0; j < 3; j++) root[4 * i + j] = Q[3 * i + j];
+        root[4 * i + 3] = c[i];
+    }
+    root[15] = 1;
+    supple_set_pose(flesh, p, points, root);
+    free(points);
+}
+
+static void the_live_flesh_moves_as_the_baked_one(void **unused)
+{
+    (void)unused;
+    fixture f;
+    fixture_create(&f);
+    su_sim_settings settings = su_sim_defaults();
+    settings.start = SU_START_STILL;
+    su_step_settings one_solve = {.newton = 1};
+    assert_int_equal(reduced_run(&f.r, &settings, one_solve, 1, NULL), SU_OK);
+    su_reconstruct *rec;
+    int64_t n3 = 3 * f.s.tet.n;
+    double *baked = calloc((size_t)(FRAMES * n3), sizeof *baked), *points = calloc((size_t)n3, sizeof *points);
+    assert_int_equal(su_reconstruct_create(&f.r.model, SU_COROTATED, 0, NULL, 1, &rec, NULL), SU_OK);
+    assert_int_equal(su_reconstruct_shot(rec, f.s.shot, &f.r.sim, 0, FRAMES, NULL, NULL, baked, NULL), SU_OK);
+    char message[200];
+    supple_runtime *flesh = supple_open(f.path, NULL, message, sizeof message);
+    if (!flesh) fail_msg("%s", message);
+    assert_int_equal(supple_parameters(flesh), 1);
+    assert_int_equal(supple_skin_vertices(flesh), f.s.tet.n);
+    set_pose(flesh, &f, 0, 0);
+    for (int64_t k = 1; k < FRAMES; k++) {
+        for (int j = 1; j <= SUBSTEPS; j++) {
+            set_pose(flesh, &f, k - 1, (double)j / SUBSTEPS);
+            assert_int_equal(supple_step(flesh, 1.0 / (30 * SUBSTEPS)), 0);
+        }
+        supple_positions(flesh, points);
+        for (int64_t i = 0; i < n3; i++) assert_near(points[i], baked[k * n3 + i], 1e-9);
+    }
+    su_reconstruct_free(rec);
+    supple_close(flesh);
+    free(baked), free(points);
+    fixture_free(&f);
+}
+
+static void chosen_vertices_need_fewer_points(void **unused)
+{
+    (void)unused;
+    fixture f;
+    fixture_create(&f);
+    const int32_t chosen[] = {17, 13}, *needed;
+    supple_options options = {.vertices = chosen, .vertex_count = 2};
+    supple_runtime *all = supple_open(f.path, NULL, NULL, 0), *some = supple_open(f.path, &options, NULL, 0);
+    assert_non_null(all);
+    assert_non_null(some);
+    assert_true(supple_needed(some, &needed) <= supple_needed(all, &needed));
+    double *a = calloc((size_t)(3 * f.s.tet.n), sizeof *a), b[6];
+    for (int64_t k = 0; k < 5; k++) {
+        set_pose(all, &f, k, 0), set_pose(some, &f, k, 0);
+        supple_step(all, 1.0 / 30), supple_step(some, 1.0 / 30);
+    }
+    supple_positions(all, a);
+    supple_positions(some, b);
+    for (int k = 0; k < 2; k++)
+        for (int c = 0; c < 3; c++) assert_near(b[3 * k + c], a[3 * chosen[k] + c], 1e-12);
+    supple_close(all), supple_close(some);
+    free(a);
+    fixture_free(&f);
+}
+
+/* Poses far outside, steps far too long, rigs that jump and turn over: numbers stay finite and settle again. */
+static void violence_leaves_finite_numbers(void **unused)
+{
+    (void)unused;
+    fixture f;
+    fixture_create(&f);
+    const int32_t *needed;
+    supple_runtime *flesh = supple_open(f.path, NULL, NULL, 0);
+    int64_t count = supple_needed(flesh, &needed);
+    double *points = calloc((size_t)(3 * count), sizeof *points), *out = calloc((size_t)(3 * f.s.tet.n), sizeof *out), p[1];
+    uint64_t state = 5;
+    int troubled = 0;
+    for (int k = 0; k < 400; k++) {
+        double random[8], root[16] = {0}, bent[4];
+        for (int i = 0; i < 8; i++) {
+            state = state * 6364136223846793005u + 1442695040888963407u;
+            random[i] = (double)(state >> 11) / 9007199254740992.0 - 0.5;
+        }
+        double angle = 6 * random[0], violent = k % 100 < 50;
+        p[0] = violent ? 20 * random[1] : 0;
+        for (int i = 0; i < 3; i++) root[5 * i] = 1;
+        root[15] = 1;
+        if (violent) {
+            root[0] = root[5] = cos(angle), root[1] = -sin(angle), root[4] = sin(angle);
+            for (int i = 0; i < 3; i++) root[4 * i + 3] = 100 * random[2 + i];
+        }
+        (void)bent;
+        for (int64_t v = 0; v < count; v++)
+            for (int c = 0; c < 3; c++)
+                points[3 * v + c] = f.s.tet.vertices[3 * needed[v] + c] * (violent ? 1 + 3 * random[5 + c] : 1);
+        supple_set_pose(flesh, p, points, root);
+        troubled += supple_step(flesh, violent ? 0.3 + 0.2 * random[1] : 1.0 / 60) != 0;
+        supple_positions(flesh, out);
+        for (int64_t i = 0; i < 3 * f.s.tet.n; i++) assert_true(fabs(out[i]) < 1e3);
+    }
+    assert_true(troubled > 0);
+    supple_close(flesh);
+    free(points), free(out);
+    fixture_free(&f);
+}
+
+static void bad_files_are_refused_with_a_sentence(void **unused)
+{
+    (void)unused;
+    char message[300] = "";
+    assert_null(supple_open("/nonexistent.model.npz", NULL, message, sizeof message));
+    assert_non_null(strstr(message, "nonexistent"));
+    fixture f;
+    fixture_create(&f);
+    const int32_t wrong[] = {100000};
+    supple_options options = {.vertices = wrong, .vertex_count = 1};
+    assert_null(supple_open(f.path, &options, message, sizeof message));
+    assert_non_null(strstr(message, "100000"));
+    fixture_free(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_live_flesh_moves_as_the_baked_one),
+        cmocka_unit_test(chosen_vertices_need_fewer_points),
+        cmocka_unit_test(violence_leaves_finite_numbers),
+        cmocka_unit_test(bad_files_are_refused_with_a_sentence),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
