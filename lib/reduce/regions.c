@@ -1,0 +1,429 @@
+#include "reduce/regions.h"
+
+#include "core/memory.h"
+#include "geometry/boxtree.h"
+#include "geometry/mat3.h"
+#include "linalg/cholesky.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- handles ---- */
+
+/* One line into a handle; the number of coordinates found, -1: malformed. */
+static int parse_handle(const char *line, su_handle *out)
+{
+    const char *comma = strchr(line, ',');
+    while (isspace((unsigned char)*line)) line++;
+    if (!comma || comma == line) return -1;
+    size_t length = (size_t)(comma - line);
+    while (length && isspace((unsigned char)line[length - 1])) length--;
+    if (length == 0 || length >= sizeof out->name) return -1;
+    memcpy(out->name, line, length);
+    out->name[length] = '\0';
+    int count = 0;
+    for (const char *at = comma + 1;; at++) {
+        char *end;
+        if (count == 6) return -1;
+        out->ends[count] = strtod(at, &end);
+        if (end == at || !isfinite(out->ends[count])) return -1;
+        count++;
+        for (at = end; isspace((unsigned char)*at);) at++;
+        if (*at == '\0') break;
+        if (*at != ',') return -1;
+    }
+    if (count == 3) memcpy(out->ends + 3, out->ends, 3 * sizeof *out->ends);
+    return count == 3 || count == 6 ? count : -1;
+}
+
+su_status su_handles_read(const char *path, int64_t *count, su_handle **handles, su_error *err)
+{
+    FILE *file = fopen(path, "r");
+    su_handle *list = NULL;
+    char *line = NULL;
+    size_t room = 0;
+    int64_t found = 0, number = 0;
+    su_status status = SU_OK;
+    if (!file) return su_fail(err, SU_INPUT, "%s: cannot be read: %s", path, strerror(errno));
+    while (getline(&line, &room, file) >= 0) {
+        const char *at = line;
+        number++;
+        while (isspace((unsigned char)*at)) at++;
+        if (*at == '\0' || *at == '#') continue;
+        su_handle *more = realloc(list, (size_t)(found + 1) * sizeof *list);
+        if (!more) {
+            status = su_fail(err, SU_AGAIN, "%s: out of memory", path);
+            goto done;
+        }
+        list = more;
+        if (parse_handle(at, &list[found]) < 0) {
+            status = su_fail(err, SU_INPUT, "%s: line %lld: is not name,x,y,z or name,x,y,z,x,y,z", path, (long long)number);
+            goto done;
+        }
+        for (int64_t k = 0; k < found; k++)
+            if (strcmp(list[k].name, list[found].name) == 0) {
+                status = su_fail(err, SU_INPUT, "%s: line %lld: a second handle '%s'", path, (long long)number, list[k].name);
+                goto done;
+            }
+        found++;
+    }
+    if (ferror(file))
+        status = su_fail(err, SU_INPUT, "%s: cannot be read", path);
+    else if (found == 0)
+        status = su_fail(err, SU_INPUT, "%s: has no handles", path);
+done:
+    free(line);
+    fclose(file);
+    if (status != SU_OK) {
+        free(list);
+        return status;
+    }
+    *count = found, *handles = list;
+    return SU_OK;
+}
+
+/* Does the segment from ends[0..2] to ends[3..5] pass through the tet? Its part inside all four faces is not empty. */
+static bool segment_in_tet(const double *x, const int32_t *tet, const double ends[6])
+{
+    static const int face[4][3] = {{1, 2, 3}, {0, 3, 2}, {0, 1, 3}, {0, 2, 1}};   /* outward */
+    double from = 0, to = 1;
+    for (int f = 0; f < 4; f++) {
+        const double *a = x + 3 * (int64_t)tet[face[f][0]];
+        double ab[3], ac[3], normal[3], start[3], direction[3];
+        su_sub3(x + 3 * (int64_t)tet[face[f][1]], a, ab);
+        su_sub3(x + 3 * (int64_t)tet[face[f][2]], a, ac);
+        su_cross3(ab, ac, normal);
+        su_sub3(ends, a, start);
+        su_sub3(ends + 3, ends, direction);
+        double d0 = su_dot3(normal, start), slope = su_dot3(normal, direction);
+        if (slope > 0)
+            to = fmin(to, -d0 / slope);
+        else if (slope < 0)
+            from = fmax(from, -d0 / slope);
+        else if (d0 > 0)
+            return false;
+    }
+    return from <= to;
+}
+
+typedef struct crossing {
+    const double *x, *ends;
+    const int32_t *tets;
+    uint8_t *mark;
+    int64_t count;
+} crossing;
+
+static bool mark_crossed(void *context, int32_t item)
+{
+    crossing *c = context;
+    const int32_t *tet = c->tets + 4 * (int64_t)item;
+    if (!segment_in_tet(c->x, tet, c->ends)) return true;
+    for (int a = 0; a < 4; a++) c->mark[tet[a]] = 1;
+    c->count++;
+    return true;
+}
+
+su_status su_handle_vertices(int64_t n, const double *vertices, int64_t t, const int32_t *tets, int64_t count,
+                             const su_handle *handles, int32_t *handle_of, su_error *err)
+{
+    su_boxtree tree = {0};
+    uint8_t *mark = NULL;
+    su_status status;
+    SU_GO(SU_ALLOC(&mark, n, "handles", err));
+    SU_GO(su_boxtree_of_tets(vertices, t, tets, &tree, err));
+    for (int64_t v = 0; v < n; v++) handle_of[v] = -1;
+    for (int64_t h = 0; h < count; h++) {
+        const double *ends = handles[h].ends;
+        crossing c = {vertices, ends, tets, mark, 0};
+        double low[3], high[3];
+        memset(mark, 0, (size_t)n);
+        for (int i = 0; i < 3; i++) low[i] = fmin(ends[i], ends[3 + i]), high[i] = fmax(ends[i], ends[3 + i]);
+        if (su_distance3(ends, ends + 3) > 0) su_boxtree_overlap(&tree, low, high, mark_crossed, &c);
+        if (c.count == 0) {
+            int64_t nearest = 0;
+            double middle[3];
+            for (int i = 0; i < 3; i++) middle[i] = 0.5 * (ends[i] + ends[3 + i]);
+            for (int64_t v = 1; v < n; v++)
+                if (su_distance3(vertices + 3 * v, middle) < su_distance3(vertices + 3 * nearest, middle)) nearest = v;
+            mark[nearest] = 1;
+        }
+        for (int64_t v = 0; v < n; v++) {
+            if (!mark[v]) continue;
+            if (handle_of[v] >= 0) {
+                status = su_fail(err, SU_INPUT, "handles '%s' and '%s' claim the same flesh vertex; move them apart or use "
+                                 "more tets", handles[handle_of[v]].name, handles[h].name);
+                goto done;
+            }
+            handle_of[v] = (int32_t)h;
+        }
+    }
+    status = SU_OK;
+done:
+    su_boxtree_free(&tree);
+    free(mark);
+    return status;
+}
+
+/* ---- bounded biharmonic weights ---- */
+
+/* All entries of a symmetric matrix by rows. */
+typedef struct rows {
+    int64_t *start;
+    int32_t *column;
+    double *value;
+} rows;
+
+static void rows_free(rows *r) { free(r->start), free(r->column), free(r->value); }
+
+static int compare_int32(const void *a, const void *b)
+{
+    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* L_ab = sum of V g_a . g_b, and lumped volumes. */
+static su_status laplacian(int64_t n, const double *x, int64_t t, const int32_t *tets, rows *L, double *volume,
+                           su_error *err)
+{
+    int64_t *fill = NULL;
+    su_status status;
+    SU_GO(SU_ALLOC(&L->start, n + 2, "Laplacian", err));
+    SU_GO(SU_ALLOC(&L->column, 16 * t, "Laplacian", err));
+    SU_GO(SU_ALLOC(&fill, n + 1, "Laplacian", err));
+    for (int64_t k = 0; k < 4 * t; k++) L->start[tets[k] + 1] += 4;
+    for (int64_t v = 0; v < n; v++) L->start[v + 1] += L->start[v], fill[v] = L->start[v];
+    for (int64_t e = 0; e < t; e++)
+        for (int a = 0; a < 4; a++)
+            for (int b = 0; b < 4; b++) L->column[fill[tets[4 * e + a]]++] = tets[4 * e + b];
+    int64_t write = 0;
+    for (int64_t v = 0; v < n; v++) {   /* sorted, each once */
+        int64_t from = L->start[v], to = fill[v];
+        qsort(L->column + from, (size_t)(to - from), sizeof *L->column, compare_int32);
+        L->start[v] = write;
+        for (int64_t k = from; k < to; k++)
+            if (k == from || L->column[k] != L->column[write - 1]) L->column[write++] = L->column[k];
+    }
+    L->start[n] = write;
+    SU_GO(SU_ALLOC(&L->value, write, "Laplacian", err));
+    for (int64_t e = 0; e < t; e++) {
+        const int32_t *tet = tets + 4 * e;
+        double edges[9], inverse[9], g[12];
+        su_tet_edges(x + 3 * (int64_t)tet[0], x + 3 * (int64_t)tet[1], x + 3 * (int64_t)tet[2], x + 3 * (int64_t)tet[3], edges);
+        double V = su_inverse3(edges, inverse) / 6;
+        for (int i = 0; i < 3; i++) g[i] = -(inverse[i] + inverse[3 + i] + inverse[6 + i]);
+        memcpy(g + 3, inverse, sizeof inverse);
+        for (int a = 0; a < 4; a++) {
+            volume[tet[a]] += 0.25 * V;
+            for (int b = 0; b < 4; b++) {
+                int64_t at = L->start[tet[a]];
+                const int32_t *found = bsearch(&tet[b], L->column + at, (size_t)(L->start[tet[a] + 1] - at),
+                                               sizeof tet[b], compare_int32);
+                L->value[found - L->column] += V * su_dot3(g + 3 * a, g + 3 * b);
+            }
+        }
+    }
+    status = SU_OK;
+done:
+    free(fill);
+    return status;
+}
+
+/* Lower triangle of Q = L M^-1 L on the free vertices (number >= 0). */
+static su_status biharmonic(int64_t n, const rows *L, const double *volume, const int32_t *number, int64_t free_count,
+                            su_sparse *Q, su_error *err)
+{
+    double *sum = NULL;
+    int32_t *list = NULL;
+    uint8_t *seen = NULL;
+    su_status status;
+    memset(Q, 0, sizeof *Q);
+    Q->size = free_count, Q->owns_pattern = 1;
+    SU_GO(SU_ALLOC(&Q->start, free_count + 1, "biharmonic matrix", err));
+    SU_GO(SU_ALLOC(&sum, n, "biharmonic matrix", err));
+    SU_GO(SU_ALLOC(&list, n, "biharmonic matrix", err));
+    SU_GO(SU_ALLOC(&seen, n, "biharmonic matrix", err));
+    for (int pass = 0; pass < 2; pass++) {
+        int64_t write = 0;
+        for (int64_t j = 0; j < n; j++) {
+            if (number[j] < 0) continue;
+            int64_t count = 0;
+            Q->start[number[j]] = write;
+            for (int64_t a = L->start[j]; a < L->start[j + 1]; a++) {
+                int32_t k = L->column[a];
+                double scale = L->value[a] / volume[k];
+                for (int64_t b = L->start[k]; b < L->start[k + 1]; b++) {
+                    int32_t i = L->column[b];
+                    if (number[i] < number[j]) continue;   /* held ones too */
+                    if (!seen[i]) seen[i] = 1, list[count++] = i, sum[i] = 0;
+                    sum[i] += scale * L->value[b];
+                }
+            }
+            if (pass) qsort(list, (size_t)count, sizeof *list, compare_int32);
+            for (int64_t k = 0; k < count; k++) {
+                seen[list[k]] = 0;
+                if (pass) Q->row[write + k] = number[list[k]], Q->value[write + k] = sum[list[k]];
+            }
+            write += count;
+        }
+        Q->start[free_count] = Q->entries = write;
+        if (pass) break;
+        SU_GO(SU_ALLOC(&Q->row, write, "biharmonic matrix", err));
+        SU_GO(SU_ALLOC(&Q->value, write, "biharmonic matrix", err));
+    }
+    status = SU_OK;
+done:
+    free(sum), free(list), free(seen);
+    return status;
+}
+
+/* y = L M^-1 L x over all vertices; work (n) */
+static void apply_biharmonic(int64_t n, const rows *L, const double *volume, const double *x, double *work, double *y)
+{
+    for (int pass = 0; pass < 2; pass++) {
+        const double *in = pass ? work : x;
+        double *out = pass ? y : work;
+        for (int64_t v = 0; v < n; v++) {
+            double sum = 0;
+            for (int64_t k = L->start[v]; k < L->start[v + 1]; k++) sum += L->value[k] * in[L->column[k]];
+            out[v] = pass ? sum : sum / volume[v];
+        }
+    }
+}
+
+typedef struct admm {
+    int64_t n, free_count;
+    const rows *L;
+    const double *volume;
+    const int32_t *free_vertex;
+    su_sparse Q;
+    su_cholesky *factor;
+    double rho;            /* of the factor: Q + rho M */
+    double *w, *z, *u, *right, *work;
+} admm;
+
+static su_status set_rho(admm *a, double rho, su_error *err)
+{
+    for (int64_t f = 0; f < a->free_count; f++)
+        a->Q.value[a->Q.start[f]] += (rho - a->rho) * a->volume[a->free_vertex[f]];
+    a->rho = rho;
+    return su_cholesky_factorize(a->factor, &a->Q, err);
+}
+
+/* One handle: minimize 1/2 w'Qw + b'w over w = z, z in [0,1] (Boyd et al. 2011, section 3, scaled form in the mass norm).
+ * rho follows the ratio of the residuals. */
+static su_status solve_handle(admm *a, const double *b, int *iterations, double *residual, su_error *err)
+{
+    enum { LIMIT = 2000 };
+    int64_t count = a->free_count;
+    double primal = INFINITY, dual;
+    memset(a->z, 0, (size_t)count * sizeof *a->z);
+    memset(a->u, 0, (size_t)count * sizeof *a->u);
+    int k = 0;
+    for (; k < LIMIT; k++) {
+        double sum_primal = 0, sum_dual = 0;
+        primal = dual = 0;
+        for (int64_t f = 0; f < count; f++)
+            a->right[f] = a->rho * a->volume[a->free_vertex[f]] * (a->z[f] - a->u[f]) - b[f];
+        SU_TRY(su_cholesky_solve(a->factor, 1, a->right, a->w, err));
+        for (int64_t f = 0; f < count; f++) {
+            double old = a->z[f], m = a->volume[a->free_vertex[f]];
+            a->z[f] = fmin(fmax(a->w[f] + a->u[f], 0), 1);
+            a->u[f] += a->w[f] - a->z[f];
+            primal = fmax(primal, fabs(a->w[f] - a->z[f])), dual = fmax(dual, fabs(a->z[f] - old));
+            sum_primal += m * (a->w[f] - a->z[f]) * (a->w[f] - a->z[f]), sum_dual += m * (a->z[f] - old) * (a->z[f] - old);
+        }
+        if (primal < 1e-5 && dual < 1e-5) break;
+        if (k % 25 == 24) {   /* the residuals are both lengths in w here: keep them alike */
+            double ratio = sqrt(sum_primal / fmax(sum_dual, 1e-300));
+            if (ratio > 4 || ratio < 0.25) {
+                double factor = fmin(fmax(ratio, 0.1), 10);
+                for (int64_t f = 0; f < count; f++) a->u[f] /= factor;
+                SU_TRY(set_rho(a, a->rho * factor, err));
+            }
+        }
+    }
+    *iterations = k > *iterations ? k : *iterations;
+    *residual = fmax(*residual, primal);
+    return SU_OK;
+}
+
+/* Vertices that no edge path joins to a handle take weight 0: known, like the handles. */
+static void reach(int64_t n, int64_t t, const int32_t *tets, const int32_t *handle_of, uint8_t *reached)
+{
+    for (int64_t v = 0; v < n; v++) reached[v] = handle_of[v] >= 0;
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (int64_t e = 0; e < t; e++) {
+            const int32_t *v = tets + 4 * e;
+            int sum = reached[v[0]] + reached[v[1]] + reached[v[2]] + reached[v[3]];
+            if (sum == 0 || sum == 4) continue;
+            for (int a = 0; a < 4; a++) reached[v[a]] = 1;
+            changed = true;
+        }
+    }
+}
+
+su_status su_bounded_biharmonic(int64_t n, const double *vertices, int64_t t, const int32_t *tets, int64_t count,
+                                const int32_t *handle_of, double *W, int *iterations, double *residual, su_error *err)
+{
+    rows L = {0};
+    double *volume = NULL, *known = NULL, *force = NULL, *b = NULL, cut = 0;
+    int32_t *number = NULL, *free_vertex = NULL;
+    uint8_t *reached = NULL;
+    int most = 0;
+    admm a = {.n = n, .L = &L};
+    su_status status;
+    SU_GO(SU_ALLOC(&volume, n, "region weights", err));
+    SU_GO(SU_ALLOC(&known, n, "region weights", err));
+    SU_GO(SU_ALLOC(&force, n, "region weights", err));
+    SU_GO(SU_ALLOC(&number, n, "region weights", err));
+    SU_GO(SU_ALLOC(&free_vertex, n, "region weights", err));
+    SU_GO(SU_ALLOC(&reached, n, "region weights", err));
+    SU_GO(SU_ALLOC(&a.work, n, "region weights", err));
+    SU_GO(laplacian(n, vertices, t, tets, &L, volume, err));
+    reach(n, t, tets, handle_of, reached);
+    for (int64_t v = 0; v < n; v++) {
+        number[v] = handle_of[v] >= 0 || !reached[v] ? -1 : (int32_t)a.free_count;
+        if (number[v] >= 0) free_vertex[a.free_count++] = (int32_t)v;
+    }
+    a.volume = volume, a.free_vertex = free_vertex;
+    SU_GO(SU_ALLOC(&b, a.free_count, "region weights", err));
+    SU_GO(SU_ALLOC(&a.w, a.free_count, "region weights", err));
+    SU_GO(SU_ALLOC(&a.z, a.free_count, "region weights", err));
+    SU_GO(SU_ALLOC(&a.u, a.free_count, "region weights", err));
+    SU_GO(SU_ALLOC(&a.right, a.free_count, "region weights", err));
+    if (a.free_count) {
+        SU_GO(biharmonic(n, &L, volume, number, a.free_count, &a.Q, err));
+        SU_GO(su_cholesky_create(&a.Q, 1, &a.factor, err));
+        double low[3], high[3];   /* rho: the biharmonic eigenvalue of a wave as long as the flesh */
+        for (int i = 0; i < 3; i++) low[i] = INFINITY, high[i] = -INFINITY;
+        for (int64_t k = 0; k < 3 * n; k++) low[k % 3] = fmin(low[k % 3], vertices[k]), high[k % 3] = fmax(high[k % 3], vertices[k]);
+        SU_GO(set_rho(&a, pow(2 * 3.14159265358979 / su_distance3(low, high), 4), err));
+    }
+    for (int64_t h = 0; h < count; h++) {
+        for (int64_t v = 0; v < n; v++) known[v] = handle_of[v] == h;
+        apply_biharmonic(n, &L, volume, known, a.work, force);
+        for (int64_t f = 0; f < a.free_count; f++) b[f] = force[free_vertex[f]];
+        if (a.free_count) SU_GO(solve_handle(&a, b, &most, &cut, err));
+        for (int64_t v = 0; v < n; v++) W[h * n + v] = number[v] >= 0 ? a.z[number[v]] : known[v];
+    }
+    if (iterations) *iterations = most;
+    if (residual) *residual = cut;
+    status = SU_OK;
+done:
+    rows_free(&L);
+    su_sparse_free(&a.Q);
+    su_cholesky_free(a.factor);
+    free(a.w), free(a.z), free(a.u), free(a.right), free(a.work);
+    free(volume), free(known), free(force), free(number), free(free_vertex), free(b), free(reached);
+    return status;
+}
+
+void su_region_sharpen(int64_t count, double *W, double eta, double kappa)
+{
+    for (int64_t k = 0; k < count; k++) W[k] = W[k] > eta ? pow((W[k] - eta) / (1 - eta), kappa) : 0;
+}

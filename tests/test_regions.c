@@ -1,0 +1,225 @@
+/* Bounded biharmonic weights: optimality, handles, sharpening; localized modes. */
+#include "box.h"
+#include "reduce/modes.h"
+#include "reduce/regions.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static double *weights_of(const box_mesh *box, int64_t count, const su_handle *handles, int32_t *handle_of)
+{
+    double *W = malloc((size_t)(count * box->n) * sizeof *W), residual;
+    int iterations;
+    su_error err = {0};
+    assert_int_equal(su_handle_vertices(box->n, box->vertices, box->t, box->tets, count, handles, handle_of, &err), SU_OK);
+    assert_int_equal(su_bounded_biharmonic(box->n, box->vertices, box->t, box->tets, count, handle_of, W, &iterations,
+                                           &residual, &err), SU_OK);
+    printf("# %d handles: %d iterations, %.1e cut off\n", (int)count, iterations, residual);
+    assert_true(residual < 1e-4);
+    return W;
+}
+
+/* E(w) = 1/2 w' L M^-1 L w by plain loops over tets. */
+static double energy(const box_mesh *box, const double *w, double *gradient)
+{
+    double *y = calloc((size_t)box->n, sizeof *y), *m = calloc((size_t)box->n, sizeof *m), sum = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        const double *in = pass ? y : w;
+        double *out = pass ? gradient : y;
+        if (pass) {
+            for (int64_t v = 0; v < box->n; v++) sum += 0.5 * y[v] * y[v] / m[v], y[v] /= m[v];
+            memset(gradient, 0, (size_t)box->n * sizeof *gradient);
+        }
+        for (int64_t e = 0; e < box->t; e++) {
+            double edge[9], inverse[9], g[12], at[3] = {0, 0, 0};
+            const int32_t *tet = box->tets + 4 * e;
+            for (int c = 0; c < 3; c++)
+                for (int i = 0; i < 3; i++)
+                    edge[3 * i + c] = box->vertices[3 * tet[c + 1] + i] - box->vertices[3 * tet[0] + i];
+            double c0 = edge[4] * edge[8] - edge[5] * edge[7], c1 = edge[5] * edge[6] - edge[3] * edge[8];
+            double c2 = edge[3] * edge[7] - edge[4] * edge[6], det = edge[0] * c0 + edge[1] * c1 + edge[2] * c2;
+            double adjugate[9] = {c0, edge[2] * edge[7] - edge[1] * edge[8], edge[1] * edge[5] - edge[2] * edge[4],
+                                  c1, edge[0] * edge[8] - edge[2] * edge[6], edge[2] * edge[3] - edge[0] * edge[5],
+                                  c2, edge[1] * edge[6] - edge[0] * edge[7], edge[0] * edge[4] - edge[1] * edge[3]};
+            for (int i = 0; i < 9; i++) inverse[i] = adjugate[i] / det;
+            for (int i = 0; i < 3; i++) g[i] = -(inverse[i] + inverse[3 + i] + inverse[6 + i]);
+            memcpy(g + 3, inverse, sizeof inverse);
+            for (int a = 0; a < 4; a++)
+                for (int i = 0; i < 3; i++) at[i] += in[tet[a]] * g[3 * a + i];
+            for (int a = 0; a < 4; a++) {
+                for (int i = 0; i < 3; i++) out[tet[a]] += det / 6 * at[i] * g[3 * a + i];
+                if (!pass) m[tet[a]] += det / 24;
+            }
+        }
+    }
+    free(y), free(m);
+    return sum;
+}
+
+/* The first-order conditions of the bounded problem, and bounds that are really active. */
+static void test_optimal(void **unused)
+{
+    (void)unused;
+    box_mesh box = box_mesh_create(16, 6, 5, 4, 1.5, 1.2);
+    box_mesh_jitter(&box, 0.15);
+    const su_handle handles[3] = {{"left", {0.5, 0.7, 0.6, 0.5, 0.7, 0.6}}, {"middle", {1.6, 0.2, 0.6, 2.2, 1.3, 0.6}},
+                                  {"right", {3.5, 0.7, 0.6, 3.5, 0.7, 0.6}}};
+    int32_t *handle_of = malloc((size_t)box.n * sizeof *handle_of);
+    double *W = weights_of(&box, 3, handles, handle_of), *gradient = malloc((size_t)box.n * sizeof *gradient);
+    int64_t own[3] = {0, 0, 0};
+    for (int64_t v = 0; v < box.n; v++)
+        if (handle_of[v] >= 0) own[handle_of[v]]++;
+    assert_true(own[0] == 1 && own[1] > 8 && own[2] == 1);
+    for (int h = 0; h < 3; h++) {
+        double *w = W + h * box.n, scale = 0, worst = 0, change = 0;
+        int64_t lower = 0;
+        double best = energy(&box, w, gradient);
+        for (int64_t v = 0; v < box.n; v++)
+            if (handle_of[v] >= 0) scale = fmax(scale, fabs(gradient[v]));   /* forces at the handles carry the solution */
+        for (int64_t v = 0; v < box.n; v++) {
+            assert_true(w[v] >= 0 && w[v] <= 1);
+            if (handle_of[v] >= 0) {
+                assert_true(w[v] == (handle_of[v] == h));
+                continue;
+            }
+            lower += w[v] == 0;
+            if (w[v] > 0 && w[v] < 1) worst = fmax(worst, fabs(gradient[v]));
+            if (w[v] == 0) worst = fmax(worst, -gradient[v]);
+            if (w[v] == 1) worst = fmax(worst, gradient[v]);
+        }
+        printf("# handle %d: first-order error %.1e, %d at 0\n", h, worst / scale, (int)lower);
+        assert_true(worst < 2e-3 * scale);
+        if (h != 1) assert_true(lower > 20);
+        /* feasible changes do not lower the energy by more than the tolerance */
+        uint64_t seed = 3;
+        for (int trial = 0; trial < 20; trial++) {
+            double *other = malloc((size_t)box.n * sizeof *other);
+            for (int64_t v = 0; v < box.n; v++) {
+                double d = 0.01 * box_random(&seed) * sin(3 * box.vertices[3 * v] + trial);
+                other[v] = handle_of[v] >= 0 ? w[v] : fmin(fmax(w[v] + d, 0), 1);
+            }
+            change = fmin(change, energy(&box, other, gradient) - best);
+            free(other);
+        }
+        assert_true(change > -1e-4 * best);
+    }
+    free(W), free(gradient), free(handle_of);
+    box_mesh_free(&box);
+}
+
+/* One handle and nothing to oppose it: 1 everywhere. */
+static void test_single_handle(void **unused)
+{
+    (void)unused;
+    box_mesh box = box_mesh_create(4, 3, 3, 1, 1, 1);
+    const su_handle handle = {"all", {0.5, 0.5, 0.5, 0.5, 0.5, 0.5}};
+    int32_t *handle_of = malloc((size_t)box.n * sizeof *handle_of);
+    double *W = weights_of(&box, 1, &handle, handle_of);
+    for (int64_t v = 0; v < box.n; v++) assert_true(fabs(W[v] - 1) < 1e-3);
+    const su_handle both[2] = {{"a", {0.5, 0.5, 0.5, 0.5, 0.5, 0.5}}, {"b", {0.51, 0.5, 0.5, 0.51, 0.5, 0.5}}};
+    su_error err;
+    assert_int_equal(su_handle_vertices(box.n, box.vertices, box.t, box.tets, 2, both, handle_of, &err), SU_INPUT);
+    assert_non_null(strstr(err.text, "'a' and 'b'"));
+    free(W), free(handle_of);
+    box_mesh_free(&box);
+}
+
+static void test_sharpen(void **unused)
+{
+    (void)unused;
+    double W[4] = {0.05, 0.1, 0.55, 1};
+    su_region_sharpen(4, W, 0.1, 0.5);
+    assert_true(W[0] == 0 && W[1] == 0 && fabs(W[2] - sqrt(0.5)) < 1e-15 && W[3] == 1);
+}
+
+static void test_handle_files(void **unused)
+{
+    (void)unused;
+    char path[] = "/tmp/supple-handles-XXXXXX";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    const char *good = "# name, ends\n\nbelly, 1, 2, 3\n tail ,0,0,0,1e1,-2,.5\n";
+    const char *bad[] = {"belly,1,2\n", "belly,1,2,3,4\n", ",1,2,3\n", "a,1,2,x\n", "a,1,2,3\na,4,5,6\n", "", "a,1,2,nan\n",
+                         "a,1,2,3,4,5,6,7\n"};
+    assert_int_equal(write(fd, good, strlen(good)), (ssize_t)strlen(good));
+    su_handle *handles;
+    int64_t count;
+    su_error err;
+    assert_int_equal(su_handles_read(path, &count, &handles, &err), SU_OK);
+    assert_int_equal(count, 2);
+    assert_string_equal(handles[0].name, "belly");
+    assert_string_equal(handles[1].name, "tail");
+    assert_true(handles[0].ends[5] == 3 && handles[1].ends[3] == 10 && handles[1].ends[5] == 0.5);
+    free(handles);
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
+        assert_int_equal(ftruncate(fd, 0), 0);
+        assert_int_equal(pwrite(fd, bad[k], strlen(bad[k]), 0), (ssize_t)strlen(bad[k]));
+        assert_int_equal(su_handles_read(path, &count, &handles, &err), SU_INPUT);
+        assert_non_null(strstr(err.text, path));
+    }
+    close(fd);
+    unlink(path);
+    assert_int_equal(su_handles_read(path, &count, &handles, &err), SU_INPUT);
+}
+
+/* PSSD eq. 32-33: modes of a region satisfy K y = lambda W M W y, are exactly zero outside, fade at the border, and are
+ * orthonormal in M. */
+static void test_localized_modes(void **unused)
+{
+    (void)unused;
+    box_mesh box = box_mesh_create(20, 5, 5, 4, 1, 1);
+    const su_handle handles[2] = {{"left", {0.9, 0.5, 0.5, 0.9, 0.5, 0.5}}, {"right", {3.3, 0.5, 0.5, 3.3, 0.5, 0.5}}};
+    int32_t *handle_of = malloc((size_t)box.n * sizeof *handle_of), *held = malloc((size_t)box.n * sizeof *held);
+    double *W = weights_of(&box, 2, handles, handle_of), *weights = W + box.n, values[8], *modes;
+    double *young = box_constant(box.t, 1e5), *poisson = box_constant(box.t, 0.4);
+    int64_t count = 0, r = 20;
+    su_region_sharpen(2 * box.n, W, 0.1, 0.5);
+    for (int64_t v = 0; v < box.n; v++)
+        if (weights[v] == 0 || box.vertices[3 * v] < 1e-9) held[count++] = (int32_t)v;
+    assert_true(count > box.n / 5 && count < box.n * 4 / 5);
+    su_elastic elastic;
+    su_mode_report report;
+    assert_int_equal(su_elastic_create(&elastic, box.n, box.vertices, box.t, box.tets, count, held, SU_STVK, young, poisson,
+                                       young, NULL), SU_OK);
+    su_mode_problem problem = {.elastic = &elastic, .x = box.vertices, .weights = weights};
+    modes = malloc(3 * (size_t)(r * box.n) * sizeof *modes);
+    assert_int_equal(su_modes_solve(&problem, 8, r, values, modes, &report, 1, NULL, NULL), SU_OK);
+    assert_true(report.residual < 1e-8);
+    double inside = 0, border = 0;
+    for (int64_t k = 0; k < r; k++) {
+        for (int64_t v = 0; v < box.n; v++) {
+            double size = 0;
+            for (int i = 0; i < 3; i++) size = fmax(size, fabs(modes[3 * (k * box.n + v) + i]));
+            if (weights[v] == 0) assert_true(size == 0);
+            if (k < 8) inside = fmax(inside, size);
+            if (k < 8 && weights[v] > 0 && weights[v] < 0.2) border = fmax(border, size / weights[v]);
+        }
+        for (int64_t l = 0; l <= k; l++) {
+            double product = 0;
+            for (int64_t i = 0; i < 3 * box.n; i++)
+                product += elastic.mass[i / 3] * modes[3 * k * box.n + i] * modes[3 * l * box.n + i];
+            assert_true(fabs(product - (k == l)) < 1e-9);
+        }
+    }
+    assert_true(border < 3 * inside);   /* phi = W y with y bounded: continuous at the border */
+    free(handle_of), free(held), free(W), free(young), free(poisson), free(modes);
+    su_elastic_free(&elastic);
+    box_mesh_free(&box);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_optimal), cmocka_unit_test(test_single_handle),
+                                       cmocka_unit_test(test_sharpen), cmocka_unit_test(test_handle_files),
+                                       cmocka_unit_test(test_localized_modes)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
