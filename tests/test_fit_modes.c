@@ -240,6 +240,40 @@ static void test_young(void **unused)
     su_fit_free(&fit);
 }
 
+/* --handles: regions in order, zero outside, orthonormal inside; --contact: rows of norm 1 that the modes obey. */
+static void test_regions(void **unused)
+{
+    (void)unused;
+    su_tet tet;
+    su_modes modes;
+    assert_int_equal(run("printf 'near,1,0.5,0.5\\nfar,3.4,0.5,0.5\\n' >two.csv; true"), 0);
+    assert_int_equal(run("supple-modes bar.tet.npz bar.fit.npz --handles two.csv --region-modes far=12 -r 20 --pose 1 0 "
+                         "--contact pairs --contact-tolerance 0.2 -o two.modes.npz"), 0);
+    assert_int_equal(su_tet_load(in_folder("bar.tet.npz"), &tet, NULL), SU_OK);
+    assert_int_equal(su_modes_load(in_folder("two.modes.npz"), &modes, NULL), SU_OK);
+    assert_true(modes.d == 2 && modes.r == 22 && modes.linear == 8 && modes.k == 2 && modes.pose[0] == 0 && modes.pose[1] == 1);
+    for (int64_t k = 0; k < 22; k++) assert_int_equal(modes.mode_region[k], k >= 10);
+    int64_t zero[2] = {0, 0};
+    for (int64_t p = 0; p < 2; p++)
+        for (int64_t k = 0; k < 22; k++)
+            for (int64_t v = 0; v < tet.n; v++) {
+                const double *u = modes.modes + 3 * ((22 * p + k) * tet.n + v);
+                if (modes.region_weights[modes.mode_region[k] * tet.n + v] != 0) continue;
+                zero[modes.mode_region[k]]++;
+                assert_true(u[0] == 0 && u[1] == 0 && u[2] == 0);
+            }
+    assert_true(zero[0] > 1000 && zero[1] > 1000);
+    json_t *counts = json_object_get(modes.file.meta, "linear_modes");
+    assert_true(json_integer_value(json_array_get(counts, 0)) == 4 && json_integer_value(json_array_get(counts, 1)) == 4);
+    assert_string_equal(json_string_value(json_array_get(json_object_get(modes.file.meta, "region_names"), 1)), "far");
+    assert_true(modes.contact_offsets && modes.contact_offsets[0] == 0 && modes.row_offset_count == modes.contact_offsets[2] + 1);
+    su_tet_free(&tet), su_modes_free(&modes);
+    assert_int_equal(run("supple-modes bar.tet.npz bar.fit.npz --handles two.csv --region-modes ear=12 -o bad.npz"), 2);
+    assert_int_equal(run("supple-modes bar.tet.npz bar.fit.npz --region-modes far=12 -o bad.npz"), 2);
+    assert_int_equal(run("supple-modes bar.tet.npz bar.fit.npz --handles absent.csv -o bad.npz"), 3);
+    assert_int_equal(run("echo hello >bad.csv; supple-modes bar.tet.npz bar.fit.npz --handles bad.csv -o bad.npz"), 3);
+}
+
 static void test_bad_input(void **unused)
 {
     (void)unused;
@@ -247,6 +281,8 @@ static void test_bad_input(void **unused)
     assert_int_equal(run("supple-modes bar.fit.npz bar.tet.npz -o bad.npz"), 3);
     assert_int_equal(run("supple-modes bar.tet.npz bar.fit.npz --pose 3 -o bad.npz"), 3);
     assert_int_equal(run("supple-modes bar.tet.npz bar.fit.npz --pose x -o bad.npz"), 2);
+    assert_int_equal(run("supple-modes bar.tet.npz bar.fit.npz --pose 1 1 -o bad.npz"), 2);
+    assert_int_equal(run("supple-fit bar.tet.npz bar.poses.npz --pose 2 0 2 -o bad.npz"), 2);
     assert_int_equal(run("supple-modes bar.tet.npz bar.fit.npz -r 60 --linear 5 -o bad.npz"), 2);
     assert_int_equal(run("supple-modes bar.tet.npz bar.fit.npz -r 2000 -o bad.npz"), 3);
     assert_int_equal(run("supple-modes bar.tet.npz bar.fit.npz"), 2);
@@ -263,7 +299,7 @@ static void test_bad_input(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_fit_conventions), cmocka_unit_test(test_modes_conventions),
-                                       cmocka_unit_test(test_single_poses), cmocka_unit_test(test_young),
+                                       cmocka_unit_test(test_single_poses), cmocka_unit_test(test_young), cmocka_unit_test(test_regions),
                                        cmocka_unit_test(test_bad_input)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

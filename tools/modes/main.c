@@ -3,11 +3,13 @@
 #include "core/memory.h"
 #include "core/threads.h"
 #include "core/tool.h"
-#include "fem/elastic.h"
 #include "io/fit.h"
 #include "io/modes.h"
+#include "geometry/mat3.h"
 #include "io/tet.h"
-#include "reduce/modes.h"
+#include "reduce/contact.h"
+#include "reduce/pose_modes.h"
+#include "reduce/regions.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -15,8 +17,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { CONTACT_NONE };   /* --contact: none, then the kinds of su_contact_kind in order */
+
 typedef struct settings {
-    int r, linear;
+    int r, linear, contact;
+    double tolerance, depth, eta, kappa;
+    const char *handles, *region_modes;
     su_list poses;
     bool keep_rigid;
 } settings;
@@ -29,7 +35,11 @@ typedef struct job {
     su_modes modes;
     int64_t *rows;              /* (k) row of each pose in the fit */
     su_mode_report *reports;    /* (k) */
-    su_material material;
+    su_contact *contacts;       /* (k) */
+    su_contact_settings touching;
+    su_mode_setup setup;
+    su_handle *handles;         /* (d) or NULL: no regions */
+    int64_t *linear, *r;        /* (d) */
 } job;
 
 /* Which of the fit's poses are wanted: all, or those that --pose names. */
@@ -44,7 +54,7 @@ static su_status choose_poses(job *j)
     for (int64_t i = 0; i < count; i++) {
         if (!wanted->count) {
             j->rows[i] = i;
-        } else {
+        } else {   /* rows of the fit ascend with their poses, and so do those of this file */
             char *end;
             errno = 0;
             long pose = strtol(wanted->items[i], &end, 10);
@@ -54,10 +64,13 @@ static su_status choose_poses(job *j)
             while (row < j->fit.k && j->fit.pose[row] != pose) row++;
             if (row == j->fit.k)
                 return su_fail(err, SU_INPUT, "%s: has no pose %ld", j->tool->inputs.items[1], pose);
-            j->rows[i] = row;
+            int64_t at = i;
+            for (; at > 0 && j->rows[at - 1] > row; at--) j->rows[at] = j->rows[at - 1];
+            if (at > 0 && j->rows[at - 1] == row) return su_fail(err, SU_USAGE, "--pose %ld is given twice", pose);
+            j->rows[at] = row;
         }
-        j->modes.pose[i] = j->fit.pose[j->rows[i]];
     }
+    for (int64_t i = 0; i < count; i++) j->modes.pose[i] = j->fit.pose[j->rows[i]];
     return SU_OK;
 }
 
@@ -73,7 +86,7 @@ static su_status load(job *j)
     const char *name = su_meta_text(j->fit.file.meta, "material", "");
     int material = su_material_from_name(name);
     if (material < 0) return su_fail(err, SU_INPUT, "%s: unknown material '%s'", paths[1], name);
-    j->material = (su_material)material;
+    j->setup.material = (su_material)material;
     return choose_poses(j);
 }
 
@@ -81,10 +94,17 @@ static su_status load(job *j)
 static su_status pose_digest(const job *j, int64_t row, char hex[33])
 {
     int64_t n = j->tet.n, t = j->tet.t;
-    int64_t counts[] = {n, t, j->tet.fixed_count, j->modes.r, j->modes.linear, j->material, j->set->keep_rigid};
+    int64_t counts[] = {n, t, j->tet.fixed_count, j->setup.d, j->setup.material, j->set->keep_rigid, j->set->contact};
     su_digest *digest = su_digest_begin();
     if (!digest) return su_fail(&j->tool->err, SU_AGAIN, "out of memory");
     su_digest_add(digest, counts, sizeof counts);
+    su_digest_add(digest, j->linear, (size_t)j->setup.d * sizeof *j->linear);
+    su_digest_add(digest, j->r, (size_t)j->setup.d * sizeof *j->r);
+    su_digest_add(digest, j->modes.region_weights, (size_t)(j->setup.d * n) * sizeof(double));
+    if (j->set->contact != CONTACT_NONE) {
+        double lengths[] = {j->touching.tolerance, j->touching.depth, j->touching.apart};
+        su_digest_add(digest, lengths, sizeof lengths);
+    }
     su_digest_add(digest, j->tet.vertices, 3 * (size_t)n * sizeof(double));
     su_digest_add(digest, j->tet.tets, 4 * (size_t)t * sizeof(int32_t));
     su_digest_add(digest, j->tet.fixed, (size_t)j->tet.fixed_count * sizeof(int32_t));
@@ -96,19 +116,131 @@ static su_status pose_digest(const job *j, int64_t row, char hex[33])
     return SU_OK;
 }
 
+/* ---- regions ---- */
+
+/* --region-modes belly=20,ear.L=8: modes of the regions named; the others share -r equally. */
+static su_status share_modes(job *j)
+{
+    su_error *err = &j->tool->err;
+    int64_t d = j->setup.d;
+    SU_TRY(SU_ALLOC(&j->r, d, "regions", err));
+    SU_TRY(SU_ALLOC(&j->linear, d, "regions", err));
+    for (int64_t h = 0; h < d; h++) j->r[h] = (j->set->r + d - 1) / d;
+    for (const char *at = j->set->region_modes; at && *at;) {
+        size_t length = strcspn(at, "="), h = 0;
+        while (h < (size_t)d && (strlen(j->handles[h].name) != length || strncmp(j->handles[h].name, at, length))) h++;
+        if (h == (size_t)d) return su_fail(err, SU_USAGE, "--region-modes: '%.*s' is not a handle", (int)length, at);
+        char *end;
+        long count = at[length] == '=' ? strtol(at + length + 1, &end, 10) : 0;
+        if (count < 1 || count > 2000 || (*end != ',' && *end != '\0'))
+            return su_fail(err, SU_USAGE, "--region-modes: '%s' is not name=count,name=count", at);
+        j->r[h] = count;
+        at = *end ? end + 1 : end;
+    }
+    j->modes.r = j->modes.linear = 0;
+    for (int64_t h = 0; h < d; h++) {
+        double share = j->set->linear ? (double)j->set->linear / j->set->r : 1.0 / 3;
+        j->linear[h] = su_modes_least_linear(j->r[h], (int64_t)ceil(share * (double)j->r[h] - 1e-9));
+        if (j->set->linear && d == 1 && j->linear[h] != j->set->linear)
+            return su_fail(err, SU_USAGE, "--linear %d: %d modes need at least %lld linear ones and at most %d",
+                           j->set->linear, j->set->r, (long long)su_modes_least_linear(j->set->r, 1), j->set->r);
+        j->modes.r += j->r[h], j->modes.linear += j->linear[h];
+    }
+    return SU_OK;
+}
+
+static su_status region_weights(job *j)
+{
+    su_error *err = &j->tool->err;
+    int64_t n = j->tet.n, d = j->setup.d;
+    double *W, started = su_seconds(), mass_in = 0, mass = 0;
+    int32_t *handle_of;
+    SU_TRY(SU_FILE_ALLOC(&j->modes.file, &j->modes.region_weights, d * n, err));
+    W = j->modes.region_weights;
+    if (j->handles) {
+        SU_TRY(SU_FILE_ALLOC(&j->modes.file, &handle_of, n, err));
+        SU_TRY(su_handle_vertices(n, j->tet.vertices, j->tet.t, j->tet.tets, d, j->handles, handle_of, err));
+        int iterations;
+        SU_TRY(su_bounded_biharmonic(n, j->tet.vertices, j->tet.t, j->tet.tets, d, handle_of, W, &iterations, NULL, err));
+        su_region_sharpen(d * n, W, j->set->eta, j->set->kappa);
+        su_stats_stage(j->tool, "regions", su_seconds() - started);
+        su_stats_integer(j->tool, "region_iterations", iterations);
+    } else {
+        for (int64_t v = 0; v < n; v++) W[v] = 1;
+        for (int64_t k = 0; k < j->tet.fixed_count; k++) W[j->tet.fixed[k]] = 0;
+    }
+    j->setup.weights = W;
+    if (!j->handles) return SU_OK;
+    for (int64_t e = 0; e < j->tet.t; e++)
+        for (int a = 0; a < 4; a++) {
+            double edges[9], most = 0;
+            const int32_t *v = j->tet.tets + 4 * e;
+            const double *X = j->tet.vertices;
+            su_tet_edges(X + 3 * (int64_t)v[0], X + 3 * (int64_t)v[1], X + 3 * (int64_t)v[2], X + 3 * (int64_t)v[3], edges);
+            for (int64_t h = 0; h < d; h++) most = fmax(most, W[h * n + v[a]]);
+            mass += su_det3(edges), mass_in += most > 0 ? su_det3(edges) : 0;
+        }
+    double bare = 1 - mass_in / mass;
+    su_note(j->tool, "%lld regions; %.1f %% of the flesh is in none", (long long)d, 100 * bare);
+    su_stats_number(j->tool, "uncovered_share", bare);
+    if (bare > 0.05) su_warn(j->tool, "%.1f %% of the flesh is in no region and will not move; add handles", 100 * bare);
+    for (int64_t h = 0, at = 0; h < d; at += j->r[h++])
+        for (int64_t k = 0; k < j->r[h]; k++) j->modes.mode_region[at + k] = (int32_t)h;
+    return SU_OK;
+}
+
+/* ---- contact ---- */
+
+static su_status detect(job *j)
+{
+    su_error *err = &j->tool->err;
+    int64_t n = j->tet.n, rows = 0, entries = 0;
+    double low[3], high[3], edge = su_contact_edge_length(j->tet.vertices, j->tet.b, j->tet.surface);
+    uint8_t *held;
+    for (int i = 0; i < 3; i++) low[i] = INFINITY, high[i] = -INFINITY;
+    for (int64_t k = 0; k < 3 * n; k++)
+        low[k % 3] = fmin(low[k % 3], j->tet.vertices[k]), high[k % 3] = fmax(high[k % 3], j->tet.vertices[k]);
+    j->touching.kind = (su_contact_kind)(j->set->contact - 1);
+    j->touching.tolerance = j->set->tolerance * su_distance3(low, high);
+    j->touching.depth = j->set->depth > 0 ? j->set->depth * su_distance3(low, high) : edge;
+    j->touching.apart = 4 * (j->touching.tolerance + j->touching.depth);
+    SU_TRY(SU_FILE_ALLOC(&j->modes.file, &held, n, err));
+    for (int64_t k = 0; k < j->tet.fixed_count; k++) held[j->tet.fixed[k]] = 1;
+    for (int64_t i = 0; i < j->modes.k; i++) {
+        su_contact *c = &j->contacts[i];
+        SU_TRY(su_contact_detect(n, j->tet.vertices, j->fit.shapes + 3 * j->rows[i] * n, j->tet.b, j->tet.surface, held,
+                                 &j->touching, j->tool->threads, c, err));
+        su_detail(j->tool, "pose %d: %lld vertices in contact, %lld of them inside the other side", (int)j->modes.pose[i],
+                  (long long)c->contacts, (long long)c->penetrating);
+        rows += c->rows, entries += c->entries;
+    }
+    su_stats_integer(j->tool, "contact_rows", rows);
+    su_modes *modes = &j->modes;
+    modes->offset_count = modes->k + 1, modes->row_offset_count = rows + 1, modes->z = entries;
+    SU_TRY(SU_FILE_ALLOC(&modes->file, &modes->contact_offsets, modes->k + 1, err));
+    SU_TRY(SU_FILE_ALLOC(&modes->file, &modes->contact_row_offsets, rows + 1, err));
+    SU_TRY(SU_FILE_ALLOC(&modes->file, &modes->contact_vertices, entries, err));
+    SU_TRY(SU_FILE_ALLOC(&modes->file, &modes->contact_coefficients, 3 * entries, err));
+    for (int64_t i = 0, row = 0, at = 0; i < modes->k; i++) {
+        const su_contact *c = &j->contacts[i];
+        for (int64_t r = 0; r < c->rows; r++) modes->contact_row_offsets[++row] = (int32_t)(at + c->offsets[r + 1]);
+        memcpy(modes->contact_vertices + at, c->vertices, (size_t)c->entries * sizeof(int32_t));
+        memcpy(modes->contact_coefficients + 3 * at, c->coefficients, 3 * (size_t)c->entries * sizeof(double));
+        at += c->entries;
+        modes->contact_offsets[i + 1] = (int32_t)row;
+    }
+    return SU_OK;
+}
+
+/* ---- modes ---- */
+
 static su_status solve_pose(job *j, int64_t i, int threads, su_error *err)
 {
     int64_t row = j->rows[i], n = j->tet.n, t = j->tet.t;
-    const double *x = j->fit.shapes + 3 * row * n;
-    su_elastic elastic;
-    SU_TRY(su_elastic_create(&elastic, n, j->tet.vertices, t, j->tet.tets, j->tet.fixed_count, j->tet.fixed, j->material,
-                             j->fit.young + row * t, j->fit.poisson + row * t, j->fit.density, err));
-    su_elastic_set_rest(&elastic, x, threads);
-    su_mode_problem problem = {.elastic = &elastic, .x = x, .keep_rigid = j->set->keep_rigid};
-    su_status status = su_modes_solve(&problem, j->modes.linear, j->modes.r, j->modes.eigenvalues + i * j->modes.linear,
-                                      j->modes.modes + 3 * i * j->modes.r * n, &j->reports[i], threads,
-                                      &j->tool->progress, err);
-    su_elastic_free(&elastic);
+    su_status status = su_pose_modes(&j->setup, j->fit.shapes + 3 * row * n, j->fit.young + row * t, j->fit.poisson + row * t,
+                                     j->contacts[i].rows ? &j->contacts[i] : NULL,
+                                     j->modes.eigenvalues + i * j->modes.linear, j->modes.modes + 3 * i * j->modes.r * n,
+                                     &j->reports[i], threads, &j->tool->progress, err);
     if (status != SU_OK) su_error_context(err, "pose %d: ", (int)j->modes.pose[i]);
     return status;
 }
@@ -135,15 +267,20 @@ static su_status solve_all(job *j)
 static void report(const job *j)
 {
     su_tool *tool = j->tool;
-    double factor = 0, eigen = 0, derivatives = 0, pca = 0, residual = 0;
+    double factor = 0, eigen = 0, derivatives = 0, pca = 0, residual = 0, lowest = INFINITY;
     for (int64_t i = 0; i < j->modes.k; i++) {
         const su_mode_report *r = &j->reports[i];
-        const double *values = j->modes.eigenvalues + i * j->modes.linear;
+        double first = INFINITY, last = 0;
+        for (int64_t v = 0; v < j->modes.linear; v++) {
+            double value = fmax(j->modes.eigenvalues[i * j->modes.linear + v], 0);
+            first = fmin(first, value), last = fmax(last, value);
+        }
+        lowest = fmin(lowest, first);
         factor += r->seconds_factor, eigen += r->seconds_eigen;
         derivatives += r->seconds_derivatives, pca += r->seconds_pca;
         residual = fmax(residual, r->residual);
-        su_detail(tool, "pose %d: %.2f to %.2f Hz, residual %.1e, %lld solves%s", (int)j->modes.pose[i],
-                  sqrt(fmax(values[0], 0)) / (2 * M_PI), sqrt(values[j->modes.linear - 1]) / (2 * M_PI), r->residual,
+        su_detail(tool, "pose %d: %.2f to %.2f Hz, residual %.1e, %lld constraints, %lld solves%s", (int)j->modes.pose[i],
+                  sqrt(first) / (2 * M_PI), sqrt(last) / (2 * M_PI), r->residual, (long long)r->constraints,
                   (long long)r->applications, r->projected ? ", stiffness made definite" : "");
         if (r->projected)
             su_warn(tool, "pose %d: the stiffness is indefinite at the rest shape (collapsed tets); its element matrices "
@@ -158,7 +295,7 @@ static void report(const job *j)
     su_stats_integer(tool, "modes", j->modes.r);
     su_stats_integer(tool, "linear_modes", j->modes.linear);
     su_note(tool, "%lld poses, %lld modes (%lld linear), lowest %.2f Hz, residual %.1e", (long long)j->modes.k,
-            (long long)j->modes.r, (long long)j->modes.linear, sqrt(fmax(j->modes.eigenvalues[0], 0)) / (2 * M_PI), residual);
+            (long long)j->modes.r, (long long)j->modes.linear, sqrt(lowest) / (2 * M_PI), residual);
 }
 
 static su_status make_meta(job *j)
@@ -179,8 +316,19 @@ static su_status make_meta(job *j)
         json_array_append_new(digests, json_string(hex));
     }
     json_object_set_new(meta, "pose_digests", digests);
-    json_object_set_new(meta, "linear_modes", json_pack("[I]", (json_int_t)j->modes.linear));
-    json_object_set_new(meta, "material", json_string(su_material_name(j->material)));
+    json_t *counts = json_array(), *names = json_array();
+    for (int64_t h = 0; h < j->setup.d; h++) {
+        json_array_append_new(counts, json_integer(j->linear[h]));
+        if (j->handles) json_array_append_new(names, json_string(j->handles[h].name));
+    }
+    json_object_set_new(meta, "linear_modes", counts);
+    if (j->handles) {
+        json_object_set(meta, "region_names", names);
+        json_object_set_new(meta, "eta", json_real(j->set->eta));
+        json_object_set_new(meta, "kappa", json_real(j->set->kappa));
+    }
+    json_decref(names);
+    json_object_set_new(meta, "material", json_string(su_material_name(j->setup.material)));
     return SU_OK;
 }
 
@@ -192,29 +340,34 @@ static su_status run(su_tool *tool, const settings *set)
     su_status status;
     SU_GO(load(&j));
     int64_t free_dofs = 3 * (j.tet.n - j.tet.fixed_count);
-    modes->r = set->r;
-    modes->linear = su_modes_least_linear(set->r, set->linear ? set->linear : (set->r + 2) / 3);
-    if (set->linear && modes->linear != set->linear) {
-        status = su_fail(err, SU_USAGE, "--linear %d: %d modes need at least %lld linear ones and at most %d", set->linear,
-                         set->r, (long long)su_modes_least_linear(set->r, 1), set->r);
+    j.setup.d = 1;
+    if (set->handles) SU_GO(su_handles_read(set->handles, &j.setup.d, &j.handles, err));
+    if (set->region_modes && !set->handles) {
+        status = su_fail(err, SU_USAGE, "--region-modes needs --handles");
         goto done;
     }
+    SU_GO(share_modes(&j));
     if (modes->r > free_dofs / 2) {
-        status = su_fail(err, SU_INPUT, "%s: %lld degrees of freedom are too few for %d modes; ask for fewer by -r",
-                         tool->inputs.items[0], (long long)free_dofs, set->r);
+        status = su_fail(err, SU_INPUT, "%s: %lld degrees of freedom are too few for %lld modes; ask for fewer by -r",
+                         tool->inputs.items[0], (long long)free_dofs, (long long)modes->r);
         goto done;
     }
-    modes->n = j.tet.n, modes->d = 1;
+    modes->n = j.tet.n, modes->d = j.setup.d;
     su_note(tool, "%lld tets, %lld free vertices, %lld poses", (long long)j.tet.t, (long long)(free_dofs / 3),
             (long long)modes->k);
     if (tool->dry_run) goto done;
     SU_GO(SU_FILE_ALLOC(&modes->file, &modes->modes, 3 * modes->k * modes->r * modes->n, err));
     SU_GO(SU_FILE_ALLOC(&modes->file, &modes->eigenvalues, modes->k * modes->linear, err));
-    SU_GO(SU_FILE_ALLOC(&modes->file, &modes->region_weights, modes->n, err));
     SU_GO(SU_FILE_ALLOC(&modes->file, &modes->mode_region, modes->r, err));
     SU_GO(SU_ALLOC(&j.reports, modes->k, "reports", err));
-    for (int64_t v = 0; v < modes->n; v++) modes->region_weights[v] = 1;
-    for (int64_t v = 0; v < j.tet.fixed_count; v++) modes->region_weights[j.tet.fixed[v]] = 0;
+    SU_GO(SU_ALLOC(&j.contacts, modes->k, "contacts", err));
+    SU_GO(region_weights(&j));
+    if (set->contact != CONTACT_NONE) SU_GO(detect(&j));
+    j.setup = (su_mode_setup){.n = j.tet.n, .t = j.tet.t, .b = j.tet.b, .held_count = j.tet.fixed_count,
+                              .vertices = j.tet.vertices, .tets = j.tet.tets, .surface = j.tet.surface,
+                              .held = j.tet.fixed, .density = j.fit.density, .material = j.setup.material,
+                              .d = j.setup.d, .weights = modes->region_weights, .linear = j.linear, .r = j.r,
+                              .keep_rigid = set->keep_rigid};
     SU_GO(solve_all(&j));
     report(&j);
     SU_GO(make_meta(&j));
@@ -225,15 +378,15 @@ static su_status run(su_tool *tool, const settings *set)
 done:
     su_tet_free(&j.tet);
     su_fit_free(&j.fit);
+    for (int64_t i = 0; j.contacts && i < modes->k; i++) su_contact_free(&j.contacts[i]);
     su_modes_free(modes);
-    free(j.rows);
-    free(j.reports);
+    free(j.rows), free(j.reports), free(j.contacts), free(j.handles), free(j.linear), free(j.r);
     return status;
 }
 
 int main(int argc, char **argv)
 {
-    settings set = {.r = 60};
+    settings set = {.r = 60, .tolerance = 0.005, .eta = 0.1, .kappa = 0.5};
     const su_option options[] = {
         {.name = "modes", .letter = 'r', .kind = SU_OPT_INT, .target = &set.r, .argument = "N", .low = 1, .high = 2000,
          .help = "modes of each pose, linear ones and derivatives together (default: 60)."},
@@ -242,6 +395,23 @@ int main(int argc, char **argv)
                  "(default: 0, a third)."},
         {.name = "pose", .kind = SU_OPT_LIST, .target = &set.poses, .argument = "N", .greedy = true,
          .help = "only these poses, so that a farm can make one a job (default: all in FIT)."},
+        {.name = "handles", .kind = SU_OPT_TEXT, .target = &set.handles, .argument = "FILE",
+         .help = "regions, one around each handle: lines name,x,y,z (a point) or name,x,y,z,x,y,z (a segment) at the "
+                 "neutral pose, m. Default: one region, the whole flesh."},
+        {.name = "region-modes", .kind = SU_OPT_TEXT, .target = &set.region_modes, .argument = "LIST",
+         .help = "modes by region, as belly=20,ear.L=8; regions not named take an equal share of -r."},
+        {.name = "eta", .kind = SU_OPT_NUMBER, .target = &set.eta, .argument = "W", .low = 0, .high = 0.99,
+         .help = "weight at which a region ends (default: 0.1)."},
+        {.name = "kappa", .kind = SU_OPT_NUMBER, .target = &set.kappa, .argument = "K", .low = 0.01, .high = 10,
+         .help = "how fast motion fades towards the border of a region; smaller is later (default: 0.5)."},
+        {.name = "contact", .kind = SU_OPT_CHOICE, .target = &set.contact, .argument = "KIND",
+         .choices = "none|pairs|sliding|fixed",
+         .help = "self-contact at the poses constrains the modes: pairs keeps touching surfaces from moving against each "
+                 "other along the normal, sliding and fixed anchor their vertices (default: none)."},
+        {.name = "contact-tolerance", .kind = SU_OPT_NUMBER, .target = &set.tolerance, .argument = "SHARE", .low = 0, .high = 0.2,
+         .help = "surfaces nearer than this share of the flesh's diagonal touch (default: 0.005)."},
+        {.name = "contact-depth", .kind = SU_OPT_NUMBER, .target = &set.depth, .argument = "SHARE", .low = 0, .high = 0.5,
+         .help = "vertices up to this share of the diagonal inside the other side touch as well (default: 0, a mean edge)."},
         {.name = "keep-rigid", .kind = SU_OPT_FLAG, .target = &set.keep_rigid,
          .help = "where flesh is held nowhere, its rigid motions count among the modes instead of being left out."},
     };
@@ -250,7 +420,9 @@ int main(int argc, char **argv)
         .summary = "linear modes and modal derivatives of the flesh at each example pose",
         .usage = "TET FIT -o MODES",
         .description = "Solves K u = lambda M u at the rest shape of each pose, with that pose's materials, and adds the "
-                       "leading directions of the modal derivatives, so that large motions stay in the subspace.",
+                       "leading directions of the modal derivatives, so that large motions stay in the subspace. Handles split the "
+                       "flesh into overlapping regions with modes of their own; contact keeps modes from pushing parts into each "
+                       "other.",
         .example = "supple modes fox.tet.npz fox.fit.npz --pose 3 -o fox.modes.3.npz",
         .options = options,
         .option_count = sizeof options / sizeof *options,

@@ -55,7 +55,10 @@ static su_status choose_poses(job *j)
         if (errno || *end || end == wanted->items[i] || pose < 0 || pose >= j->poses.m)
             return su_fail(err, SU_USAGE, "--pose %s: is not one of the %lld poses of %s", wanted->items[i],
                            (long long)j->poses.m, j->tool->inputs.items[1]);
-        j->fit.pose[i] = (int32_t)pose;
+        int64_t at = i;   /* the file lists them upwards */
+        for (; at > 0 && j->fit.pose[at - 1] > pose; at--) j->fit.pose[at] = j->fit.pose[at - 1];
+        if (at > 0 && j->fit.pose[at - 1] == pose) return su_fail(err, SU_USAGE, "--pose %ld is given twice", pose);
+        j->fit.pose[at] = (int32_t)pose;
     }
     return SU_OK;
 }

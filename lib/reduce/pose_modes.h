@@ -1,0 +1,34 @@
+/* All modes of one example pose: region by region, with contact. */
+#ifndef SU_REDUCE_POSE_MODES_H
+#define SU_REDUCE_POSE_MODES_H
+
+#include "core/progress.h"
+#include "fem/material.h"
+#include "reduce/contact.h"
+#include "reduce/modes.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What all poses share. Pointers borrowed. */
+typedef struct su_mode_setup {
+    int64_t n, t, b, held_count;
+    const double *vertices;      /* (n,3) neutral */
+    const int32_t *tets;         /* (t,4) */
+    const int32_t *surface;      /* (b,3) */
+    const int32_t *held;         /* (held_count) */
+    const double *density;       /* (t) */
+    su_material material;
+    int64_t d;                   /* regions */
+    const double *weights;       /* (d,n) W'; all ones on free vertices where d = 1 stands for no regions */
+    const int64_t *linear, *r;   /* (d) linear modes, and all modes, of each region */
+    bool keep_rigid;
+} su_mode_setup;
+
+/* x (n,3) rest shape of the pose, young, poisson (t) its materials, contact NULL or its rows. eigenvalues (sum linear) and
+ * modes (sum r,n,3), region after region. report (may be NULL): sums over regions, the largest residual. */
+su_status su_pose_modes(const su_mode_setup *setup, const double *x, const double *young, const double *poisson,
+                        const su_contact *contact, double *eigenvalues, double *modes, su_mode_report *report, int threads,
+                        const su_progress *progress, su_error *err);
+
+#endif
