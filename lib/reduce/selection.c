@@ -97,7 +97,7 @@ static double worst_error(const search *s)
 static su_status refit(search *s, int sweeps, su_error *err)
 {
     trial *t = &s->now;
-    SU_TRY(su_pool_fit(&s->pool, t->count, t->slot, s->limit, t->weights, sweeps, err));
+    SU_TRY(su_pool_fit(&s->pool, t->count, t->slot, s->limit, t->weights, sweeps, s->errors, err));
     int64_t groups = s->problem->groups, kept = 0;
     for (int64_t k = 0; k < t->count; k++) {
         bool used = false;
@@ -111,7 +111,6 @@ static su_status refit(search *s, int sweeps, su_error *err)
         kept++;
     }
     t->count = kept;
-    SU_TRY(su_pool_residual(&s->pool, t->count, t->slot, s->limit, t->weights, s->errors, err));
     t->error = worst_error(s);
     return SU_OK;
 }
@@ -158,6 +157,7 @@ static su_status add_candidates(search *s, int64_t count, int64_t *added, su_err
     *added = 0;
     if (count > s->limit - s->now.count) count = s->limit - s->now.count;
     if (count <= 0) return SU_OK;
+    SU_TRY(su_pool_residual(&s->pool, s->now.count, s->now.slot, s->limit, s->now.weights, s->errors, err));
     SU_TRY(su_pool_gradient(&s->pool, s->residual_gradient, err));
     score_candidates(s);
     scored *list;
@@ -240,9 +240,9 @@ static su_status exchange(search *s, int64_t size, int rounds, double enough, su
     for (int round = 0; round < rounds && step >= 1 && s->best.error > enough; round++) {
         SU_TRY(add_candidates(s, step, &added, err));
         if (added == 0) break;
-        SU_TRY(refit(s, 2, err));
+        SU_TRY(refit(s, 1, err));
         SU_TRY(drop_members(s, size, err));
-        SU_TRY(refit(s, 4, err));
+        SU_TRY(refit(s, 3, err));
         if (s->now.error < s->best.error * (1 - 1e-3)) {
             if (s->now.error > s->best.error * 0.98) step = (step + 1) / 2 < step ? (step + 1) / 2 : step;
             trial_copy(s, &s->best, &s->now);
@@ -250,7 +250,6 @@ static su_status exchange(search *s, int64_t size, int rounds, double enough, su
         }
         if (s->now.error < s->best.error) trial_copy(s, &s->best, &s->now);
         restore(s, &s->best);
-        SU_TRY(refit(s, 1, err));   /* the residual of the restored set */
         step /= 2;
         SU_TRY(su_progress_update(s->settings->progress, 0.5, err));
     }
@@ -290,7 +289,6 @@ static su_status shrink(search *s, double error, su_error *err)
             continue;
         }
         restore(s, &s->good);
-        SU_TRY(refit(s, 1, err));
         factor = 0.5 * (1 + factor);
     }
     restore(s, &s->good);
@@ -314,6 +312,12 @@ static su_status hand_over(search *s, su_selection *out, su_error *err)
     SU_TRY(SU_ALLOC(&order, t->count, "cubature set", err));
     for (int64_t k = 0; k < t->count; k++) order[k][0] = s->pool.candidate[t->slot[k]], order[k][1] = k;
     qsort(order, (size_t)t->count, sizeof *order, by_candidate);
+    su_status exact = su_pool_residual(&s->pool, t->count, t->slot, s->limit, t->weights, s->errors, err);
+    if (exact != SU_OK) {
+        free(order);
+        return exact;
+    }
+    t->error = worst_error(s);
     out->count = t->count;
     out->worst = t->error;
     su_status status = SU_ALLOC(&out->chosen, t->count, "cubature set", err);
@@ -336,7 +340,7 @@ su_status su_select_points(const su_fit_problem *problem, const su_fit_settings 
     su_status status;
     SU_GO(search_create(&s, problem, settings, err));
     SU_GO(su_pool_norms(&s.pool, err));
-    SU_GO(refit(&s, 1, err));   /* the empty set: residual = target */
+    SU_GO(refit(&s, 1, err));   /* the empty set */
     int64_t most = settings->count > 0 && settings->count < s.limit ? settings->count : s.limit;
     if (settings->error > 0) {
         SU_GO(grow(&s, most, settings->error, out, err));

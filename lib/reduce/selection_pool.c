@@ -13,6 +13,8 @@ enum { UNIT = 64, ROWS = 512 };   /* samples a work unit; rows a single-precisio
 
 static int64_t rows_of(const su_pool *pool, int64_t a) { return pool->problem->stations[a].samples * pool->problem->r; }
 
+static void normal_free(su_pool_normal *n);
+
 void su_pool_free(su_pool *pool)
 {
     if (!pool->problem) return;
@@ -23,7 +25,8 @@ void su_pool_free(su_pool *pool)
         if (pool->residual) free(pool->residual[a]);
     }
     free(pool->columns), free(pool->gram), free(pool->dot), free(pool->residual), free(pool->norm2);
-    free(pool->candidate), free(pool->slot_of), free(pool->kept);
+    free(pool->candidate), free(pool->slot_of), free(pool->kept), free(pool->target2);
+    normal_free(&pool->normal);
     *pool = (su_pool){0};
 }
 
@@ -37,7 +40,12 @@ su_status su_pool_create(su_pool *pool, const su_fit_problem *problem, int threa
     SU_TRY(SU_ALLOC(&pool->residual, stations, "cubature columns", err));
     SU_TRY(SU_ALLOC(&pool->slot_of, problem->candidates, "cubature columns", err));
     for (int64_t e = 0; e < problem->candidates; e++) pool->slot_of[e] = -1;
-    for (int64_t a = 0; a < stations; a++) SU_TRY(SU_ALLOC(&pool->residual[a], rows_of(pool, a), "cubature rows", err));
+    SU_TRY(SU_ALLOC(&pool->target2, stations, "cubature columns", err));
+    for (int64_t a = 0; a < stations; a++) {
+        const double *target = problem->stations[a].target;
+        SU_TRY(SU_ALLOC(&pool->residual[a], rows_of(pool, a), "cubature rows", err));
+        for (int64_t k = 0; k < rows_of(pool, a); k++) pool->target2[a] += target[k] * target[k];
+    }
     return SU_OK;
 }
 
@@ -230,95 +238,131 @@ done:
 
 /* ---- weights ---- */
 
-/* The part of the pool that a set needs, close together. */
-typedef struct normal {
-    int64_t count;
-    double *gram;     /* (stations, count, count) */
-    double *target;   /* (stations, count) */
-    double *v;        /* (stations, count) blended weights */
-    double *G, *h, *x, *y;   /* (count,count) and (count) for one group */
-} normal;
-
-static void normal_free(normal *n)
+static void normal_free(su_pool_normal *n)
 {
-    free(n->gram), free(n->target), free(n->v), free(n->G), free(n->h), free(n->x), free(n->y);
+    free(n->gram), free(n->target), free(n->v), free(n->G), free(n->group), free(n->h), free(n->x), free(n->y);
+    *n = (su_pool_normal){0};
 }
 
-static su_status normal_create(const su_pool *pool, int64_t count, const int64_t *slot, normal *n, su_error *err)
+/* Gathers the part of the pool that a set needs, in workspace that only grows: without that, most of the time would go
+ * into fresh pages. */
+static su_status normal_gather(su_pool *pool, int64_t count, const int64_t *slot, su_error *err)
 {
-    int64_t stations = pool->problem->station_count;
-    *n = (normal){.count = count};
-    su_status status;
-    SU_GO(SU_ALLOC(&n->gram, stations * count * count, "cubature weights", err));
-    SU_GO(SU_ALLOC(&n->target, stations * count, "cubature weights", err));
-    SU_GO(SU_ALLOC(&n->v, stations * count, "cubature weights", err));
-    SU_GO(SU_ALLOC(&n->G, count * count, "cubature weights", err));
-    SU_GO(SU_ALLOC(&n->h, count, "cubature weights", err));
-    SU_GO(SU_ALLOC(&n->x, count, "cubature weights", err));
-    SU_GO(SU_ALLOC(&n->y, count, "cubature weights", err));
-#pragma omp parallel for num_threads(pool->threads) schedule(static)
-    for (int64_t a = 0; a < stations; a++) {
-        double scale = pool->problem->stations[a].importance;
-        for (int64_t k = 0; k < count; k++) {
-            const double *row = pool->gram[a] + slot[k] * pool->capacity;
-            double *to = n->gram + (a * count + k) * count;
-            for (int64_t l = 0; l < count; l++) to[l] = scale * row[slot[l]];
-            n->target[a * count + k] = scale * pool->dot[a][slot[k]];
+    su_pool_normal *n = &pool->normal;
+    int64_t stations = pool->problem->station_count, groups = pool->problem->groups;
+    if (count > n->capacity) {
+        normal_free(n);
+        int64_t c = count + count / 2;
+        SU_TRY(SU_ALLOC(&n->gram, stations * c * c, "cubature weights", err));
+        SU_TRY(SU_ALLOC(&n->target, stations * c, "cubature weights", err));
+        SU_TRY(SU_ALLOC(&n->v, stations * c, "cubature weights", err));
+        SU_TRY(SU_ALLOC(&n->G, c * c, "cubature weights", err));
+        SU_TRY(SU_ALLOC(&n->group, groups * c * c, "cubature weights", err));
+        SU_TRY(SU_ALLOC(&n->h, c, "cubature weights", err));
+        SU_TRY(SU_ALLOC(&n->x, c, "cubature weights", err));
+        SU_TRY(SU_ALLOC(&n->y, c, "cubature weights", err));
+        n->capacity = c;
+    }
+    n->count = count;
+#pragma omp parallel num_threads(pool->threads)
+    {
+#pragma omp for schedule(static)
+        for (int64_t a = 0; a < stations; a++) {
+            double scale = pool->problem->stations[a].importance;
+            for (int64_t k = 0; k < count; k++) {
+                const double *row = pool->gram[a] + slot[k] * pool->capacity;
+                double *to = n->gram + (a * count + k) * count;
+                for (int64_t l = 0; l < count; l++) to[l] = scale * row[slot[l]];
+                n->target[a * count + k] = scale * pool->dot[a][slot[k]];
+            }
+        }
+        /* Normal matrix of each group: sum of w^2 G over the stations, in their order. */
+#pragma omp for schedule(static)
+        for (int64_t part = 0; part < groups * count; part++) {
+            int64_t i = part / count, k = part % count;
+            double *to = n->group + (i * count + k) * count;
+            memset(to, 0, (size_t)count * sizeof *to);
+            for (int64_t a = 0; a < stations; a++) {
+                double w = pool->problem->stations[a].blend[i];
+                const double *from = n->gram + (a * count + k) * count;
+                for (int64_t l = 0; w != 0 && l < count; l++) to[l] += w * w * from[l];
+            }
         }
     }
-done:
-    if (status != SU_OK) normal_free(n);
-    return status;
+    return SU_OK;
 }
 
-/* Normal matrix of group i into n->G, right-hand side with the other groups held into n->h. */
-static void group_equations(const su_pool *pool, int64_t i, normal *n)
+/* Right-hand side of group i with the other groups held: sum of w (target - G (v - w x_i)), n->x = x_i. */
+static void group_target(const su_pool *pool, int64_t i)
 {
     const su_fit_problem *p = pool->problem;
+    const su_pool_normal *n = &pool->normal;
     int64_t count = n->count;
-    memset(n->G, 0, (size_t)(count * count) * sizeof *n->G);
     memset(n->h, 0, (size_t)count * sizeof *n->h);
     for (int64_t a = 0; a < p->station_count; a++) {
         double w = p->stations[a].blend[i];
+        bool others = false;
         if (w == 0) continue;
-        const double *gram = n->gram + a * count * count, *v = n->v + a * count, *target = n->target + a * count;
-        cblas_daxpy((int)(count * count), w * w, gram, 1, n->G, 1);
-        /* What the other groups leave: target - G (v - w x_i). */
-        for (int64_t k = 0; k < count; k++) n->y[k] = v[k] - w * n->x[k];
-        for (int64_t k = 0; k < count; k++) n->h[k] += w * target[k];
-        cblas_dsymv(CblasRowMajor, CblasUpper, (int)count, -w, gram, (int)count, n->y, 1, 1, n->h, 1);
+        const double *v = n->v + a * count, *target = n->target + a * count;
+        for (int64_t k = 0; k < count; k++) {
+            n->y[k] = v[k] - w * n->x[k];
+            n->h[k] += w * target[k];
+            others = others || fabs(n->y[k]) > 1e-14 * fabs(v[k]);
+        }
+        if (others)
+            cblas_dsymv(CblasRowMajor, CblasUpper, (int)count, -w, n->gram + a * count * count, (int)count, n->y, 1, 1, n->h,
+                        1);
+    }
+}
+
+/* Rms error of each station from the Gram matrices alone: |b|^2 - 2 b'Av + v'A'Av. */
+static void gram_errors(const su_pool *pool, su_error_pair *errors)
+{
+    const su_fit_problem *p = pool->problem;
+    const su_pool_normal *n = &pool->normal;
+    int64_t count = n->count;
+    for (int64_t a = 0; a < p->station_count; a++) {
+        const double *v = n->v + a * count;
+        double scale = p->stations[a].importance, square = pool->target2[a];
+        cblas_dsymv(CblasRowMajor, CblasUpper, (int)count, 1, n->gram + a * count * count, (int)count, v, 1, 0, n->y, 1);
+        for (int64_t k = 0; k < count; k++) square += v[k] * (n->y[k] - 2 * n->target[a * count + k]) / scale;
+        errors[a].rms = sqrt(fmax(square, 0) / fmax((double)p->stations[a].samples, 1));
+        errors[a].mean = errors[a].rms;
     }
 }
 
 su_status su_pool_fit(su_pool *pool, int64_t count, const int64_t *slot, int64_t stride, double *weights, int sweeps,
-                      su_error *err)
+                      su_error_pair *errors, su_error *err)
 {
     const su_fit_problem *p = pool->problem;
-    normal n;
-    if (count == 0) return SU_OK;
-    SU_TRY(normal_create(pool, count, slot, &n, err));
-    su_status status = SU_OK;
+    if (count == 0) {
+        for (int64_t a = 0; a < p->station_count; a++) errors[a] = (su_error_pair){1, 1};
+        return SU_OK;
+    }
+    SU_TRY(normal_gather(pool, count, slot, err));
+    su_pool_normal *n = &pool->normal;
+    memset(n->v, 0, (size_t)(p->station_count * count) * sizeof *n->v);
     for (int64_t a = 0; a < p->station_count; a++)
         for (int64_t i = 0; i < p->groups; i++)
-            for (int64_t k = 0; k < count; k++) n.v[a * count + k] += p->stations[a].blend[i] * weights[i * stride + k];
+            for (int64_t k = 0; k < count; k++) n->v[a * count + k] += p->stations[a].blend[i] * weights[i * stride + k];
     for (int sweep = 0; sweep < sweeps; sweep++) {
         double moved = 0, size = 0;
         for (int64_t i = 0; i < p->groups; i++) {
-            memcpy(n.x, weights + i * stride, (size_t)count * sizeof *n.x);
-            group_equations(pool, i, &n);
-            SU_GO(su_nnls(count, n.G, n.h, n.x, err));
+            const double *G = n->group + i * count * count;
+            memcpy(n->x, weights + i * stride, (size_t)count * sizeof *n->x);
+            group_target(pool, i);
+            SU_TRY(su_nnls(count, G, n->h, n->x, err));
             for (int64_t k = 0; k < count; k++) {
-                double d = n.x[k] - weights[i * stride + k];
-                moved += d * d * n.G[k * count + k], size += n.x[k] * n.x[k] * n.G[k * count + k];
-                for (int64_t a = 0; d != 0 && a < p->station_count; a++) n.v[a * count + k] += p->stations[a].blend[i] * d;
-                weights[i * stride + k] = n.x[k];
+                double d = n->x[k] - weights[i * stride + k];
+                moved += d * d * G[k * count + k], size += n->x[k] * n->x[k] * G[k * count + k];
+                for (int64_t a = 0; d != 0 && a < p->station_count; a++) n->v[a * count + k] += p->stations[a].blend[i] * d;
+                weights[i * stride + k] = n->x[k];
             }
         }
-        if (p->groups == 1 || moved <= 1e-12 * size) break;
+        if (p->groups == 1 || moved <= 1e-10 * size) break;
     }
-done:
-    normal_free(&n);
-    return status;
+    gram_errors(pool, errors);
+    return SU_OK;
 }
 
 su_status su_pool_residual(su_pool *pool, int64_t count, const int64_t *slot, int64_t stride, const double *weights,
@@ -363,39 +407,34 @@ su_status su_pool_residual(su_pool *pool, int64_t count, const int64_t *slot, in
 su_status su_pool_losses(su_pool *pool, int64_t count, const int64_t *slot, int64_t stride, const double *weights,
                          double *loss, su_error *err)
 {
-    normal n;
     memset(loss, 0, (size_t)count * sizeof *loss);
     if (count == 0) return SU_OK;
-    SU_TRY(normal_create(pool, count, slot, &n, err));
-    su_status status = SU_OK;
+    SU_TRY(normal_gather(pool, count, slot, err));
+    su_pool_normal *n = &pool->normal;
     for (int64_t i = 0; i < pool->problem->groups; i++) {
-        int64_t used = 0;
+        int64_t used = 0, a = 0;
         double largest = 0;
-        group_equations(pool, i, &n);
-        /* Rows and columns of members that have weight here, moved together in place. */
+        /* Rows and columns of members that have weight here. */
         for (int64_t k = 0; k < count; k++) {
-            if (!(weights[i * stride + k] > 0)) continue;
+            const double *row = n->group + (i * count + k) * count;
             int64_t column = 0;
+            if (!(weights[i * stride + k] > 0)) continue;
             for (int64_t l = 0; l < count; l++)
-                if (weights[i * stride + l] > 0) n.G[used * count + column++] = n.G[k * count + l];
-            largest = fmax(largest, n.G[used * count + used]);
+                if (weights[i * stride + l] > 0) n->G[used * count + column++] = row[l];
+            largest = fmax(largest, n->G[used * count + used]);
             used++;
         }
         if (used == 0) continue;
-        for (int64_t k = 0; k < used; k++) n.G[k * count + k] += 1e-8 * largest + 1e-6 * n.G[k * count + k];
-        if (LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'U', (int)used, n.G, (int)count) != 0 ||
-            LAPACKE_dpotri(LAPACK_COL_MAJOR, 'U', (int)used, n.G, (int)count) != 0) {
-            status = su_fail(err, SU_NUMERICS, "the normal matrix of the cubature weights is not positive definite");
-            break;
-        }
-        int64_t a = 0;
+        for (int64_t k = 0; k < used; k++) n->G[k * count + k] += 1e-8 * largest + 1e-6 * n->G[k * count + k];
+        if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'U', (int)used, n->G, (int)count) != 0 ||
+            LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'U', (int)used, n->G, (int)count) != 0)
+            return su_fail(err, SU_NUMERICS, "the normal matrix of the cubature weights is not positive definite");
         for (int64_t k = 0; k < count; k++) {
             double v = weights[i * stride + k];
-            if (v > 0) loss[k] += v * v / n.G[a * count + a], a++;
+            if (v > 0) loss[k] += v * v / n->G[a * count + a], a++;
         }
     }
-    normal_free(&n);
-    return status;
+    return SU_OK;
 }
 
 /* ---- gradient ---- */

@@ -4,13 +4,22 @@
 
 #include "reduce/selection.h"
 
+/* Normal equations of one set, gathered from the pool. */
+typedef struct su_pool_normal {
+    int64_t count, capacity;
+    double *gram;            /* (stations, count, count) times importance */
+    double *target;          /* (stations, count) */
+    double *v;               /* (stations, count) blended weights */
+    double *group;           /* (groups, count, count) normal matrix of each group */
+    double *G, *h, *x, *y;   /* (count, count) and (count) scratch */
+} su_pool_normal;
+
 /* Of the candidates that were tried, one a slot. Columns and products are kept in single precision, which is far finer than
  * the errors of 1e-2 that cubature is about; sums over more than 512 rows are made in double. */
 typedef struct su_pool {
     const su_fit_problem *problem;
     int threads;
     int64_t size, capacity;
-    int64_t spare;          /* slots not in use beyond which a slot is taken over rather than a new one made */
     int32_t *candidate;     /* (capacity) of each slot, -1: free */
     int32_t *slot_of;       /* (candidates) -1: none */
     unsigned char *kept;    /* (capacity) */
@@ -18,6 +27,8 @@ typedef struct su_pool {
     double **gram;          /* [station] (capacity, capacity) */
     double **dot;           /* [station] (capacity) column . target */
     float **residual;       /* [station] (samples, r), set by su_pool_residual */
+    double *target2;        /* [station] squared length of all targets */
+    su_pool_normal normal;  /* of the set last fitted */
     double *norm2;          /* (stations, candidates), set by su_pool_norms */
 } su_pool;
 
@@ -34,9 +45,9 @@ void su_pool_keep(su_pool *pool, bool first, int64_t count, const int64_t *slot)
 su_status su_pool_add(su_pool *pool, int64_t count, const int32_t *candidate, int64_t *slot, su_error *err);
 
 /* Weights of the set (groups, stride) by NNLS, one group after the other, `sweeps` times or until nothing moves; on entry
- * where to start. */
+ * where to start. errors (stations): their rms, from the Gram matrices; mean is set to the same. */
 su_status su_pool_fit(su_pool *pool, int64_t count, const int64_t *slot, int64_t stride, double *weights, int sweeps,
-                      su_error *err);
+                      su_error_pair *errors, su_error *err);
 
 /* Residual of weights (groups, stride), kept for su_pool_gradient, and errors (stations). */
 su_status su_pool_residual(su_pool *pool, int64_t count, const int64_t *slot, int64_t stride, const double *weights,
