@@ -7,6 +7,7 @@
 #include "geometry/rotation_field.h"
 #include "reduced_scene.h"
 #include "reduce/interpolate.h"
+#include "runtime/checkpoint.h"
 #include "runtime/pose_part.h"
 #include "runtime/reconstruct.h"
 #include "runtime/step.h"
@@ -17,8 +18,10 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -50,6 +53,12 @@ static void rig_swing(double t, double *bend, double *root)
     *bend = 0.5 * sin(9.0 * t);
     turn_z(0.4 * sin(6.0 * t), root);
     root[3] = 0.3 * sin(7.0 * t), root[11] = 0.2 * t * t;
+}
+
+static void rig_leap(double t, double *bend, double *root)
+{
+    *bend = 0.5 * sin(9.0 * t);
+    root[7] = t > 0.5 && t < 0.6 ? 60 : 0;
 }
 
 static const double other_axis[9] = {0.36, 0.48, -0.8, -0.8, 0.6, 0.0, 0.48, 0.64, 0.6};
@@ -303,6 +312,62 @@ static void a_rigid_transform_of_the_shot_changes_nothing(void **unused)
     free(q[0]), free(q[1]);
 }
 
+/* Stopped again and again, after any frame, each time taken up in a fresh simulation. The rig leaps, so that steps are
+ * halved too. */
+static void a_resumed_run_ends_with_the_same_bytes(void **unused)
+{
+    (void)unused;
+    scene s;
+    int teleport = 9;
+    scene_create(&s, 4, 1, 1, 3, poses3, 30, 30, rig_leap, 1, &teleport);
+    reduced_scene r;
+    reduced_options options = {.r = 12, .regions = 2, .stride = 2};
+    reduced_create(&r, &s, &options);
+    su_sim_settings settings = su_sim_defaults();
+    su_simulate_counts counts;
+    assert_int_equal(reduced_run(&r, &settings, one_solve, 1, &counts), SU_OK);
+    assert_true(counts.halved > 0);
+    int64_t count = 30 * 12;
+    double *q = calloc((size_t)count, sizeof *q), energy[90];
+    memcpy(q, r.sim.q, (size_t)count * sizeof *q);
+    memcpy(energy, r.sim.energy, sizeof energy);
+    memset(r.sim.q, 0, (size_t)count * sizeof *q);
+    assert_int_equal(su_sim_settings_resolve(&settings, 4.0, 30, s.anim.times, 0.0, NULL), SU_OK);
+    su_step_settings step = one_solve;
+    step.alpha = settings.alpha, step.beta = settings.beta, step.stiffness = 1;
+    char path[64];
+    snprintf(path, sizeof path, "/tmp/supple-test-%ld.checkpoint", (long)getpid());
+    volatile sig_atomic_t stop = 1;
+    su_status status = SU_AGAIN;
+    int runs = 0;
+    for (; status == SU_AGAIN; runs++) {
+        su_progress progress = {.mode = SU_PROGRESS_NONE, .span = 1, .last = -1, .stop = &stop};
+        su_simulation *simulation;
+        bool found;
+        su_error err = {0};
+        assert_int_equal(su_simulation_create(&r.runtime, &r.model, s.shot, &settings, &step, 1 + runs % 2, &simulation, &err), SU_OK);
+        if (su_checkpoint_load(path, "key", simulation, &r.sim, &found, &err) != SU_OK) fail_msg("%s", err.text);
+        assert_int_equal(found, runs > 0);
+        status = su_simulation_run(simulation, 30, &r.sim, &progress, &err);
+        assert_int_equal(su_checkpoint_save(path, "key", simulation, &r.sim, &err), SU_OK);
+        su_simulation_free(simulation);
+    }
+    assert_int_equal(status, SU_OK);
+    assert_true(runs > 3);
+    assert_memory_equal(q, r.sim.q, (size_t)count * sizeof *q);
+    assert_memory_equal(energy, r.sim.energy, sizeof energy);
+    su_simulation *other;
+    bool found;
+    su_error err = {0};
+    assert_int_equal(su_simulation_create(&r.runtime, &r.model, s.shot, &settings, &step, 1, &other, &err), SU_OK);
+    assert_int_equal(su_checkpoint_load(path, "another key", other, &r.sim, &found, &err), SU_INPUT);
+    su_simulation_free(other);
+    unlink(path);
+    free(q);
+    reduced_free(&r);
+    scene_free(&s);
+}
+
 static void threads_do_not_change_a_bit(void **unused)
 {
     (void)unused;
@@ -506,6 +571,7 @@ int main(void)
         cmocka_unit_test(a_rig_at_rest_moves_nothing),
         cmocka_unit_test(a_constant_velocity_moves_nothing),
         cmocka_unit_test(a_rigid_transform_of_the_shot_changes_nothing),
+        cmocka_unit_test(a_resumed_run_ends_with_the_same_bytes),
         cmocka_unit_test(threads_do_not_change_a_bit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,6 +48,7 @@ struct su_simulation {
     int64_t planned_frame;      /* next instant to plan */
     int planned_substep;
     double *last_h;             /* (F) length of the last step before each frame, 0: a start */
+    bool again;                 /* a cycle: frame 0 continues from the last frame's state */
     int iterations, status;     /* since the last frame */
     su_sim *out;
     su_simulate_counts counts;
@@ -228,10 +229,10 @@ static su_status begin(su_simulation *s, su_error *err)
     probe(s, 0, 0, &s->first);
     double started = su_seconds();
     su_sim_gravity(&s->settings, s->first.Q, gravity);
-    su_stepper_start(&s->stepper, &s->first, NULL, NULL, NULL, s->settings.step);
-    if (s->settings.settle && su_stepper_settle(&s->stepper, &s->first, gravity, 200) != SU_STEP_OK)
+    if (!s->again) su_stepper_start(&s->stepper, &s->first, NULL, NULL, NULL, s->settings.step);
+    if (!s->again && s->settings.settle && su_stepper_settle(&s->stepper, &s->first, gravity, 200) != SU_STEP_OK)
         return su_fail(err, SU_NUMERICS, "frame 0: no static equilibrium under gravity");
-    for (int k = 0; k < s->settings.preroll_steps; k++) {
+    for (int k = 0; k < s->settings.preroll_steps && !s->again; k++) {
         su_step_end end = step_to(s, &s->first, s->settings.step, 0);
         if (end != SU_STEP_OK) end = step_to(s, &s->first, s->settings.step, 10 / s->settings.step);
         if (end != SU_STEP_OK) return su_fail(err, SU_NUMERICS, "pre-roll: step %d of %d failed", k, s->settings.preroll_steps);
@@ -243,21 +244,39 @@ static su_status begin(su_simulation *s, su_error *err)
     return SU_OK;
 }
 
-static void step_block(su_simulation *s, bank *from)
+/* Steps to instant i of a bank; true where that finishes a frame. */
+static bool step_instant(su_simulation *s, const bank *from, int64_t i)
+{
+    const instant *at = from->plan + i;
+    const su_pose *pose = from->poses + i;
+    bool start = at->substep == 0;
+    if (start) su_stepper_jump(&s->stepper, pose, pose_after_start(s), s->settings.step);
+    else advance_between(s, at->frame, fraction_of(s, at->substep - 1), fraction_of(s, at->substep), pose, 0);
+    bool finished = start || at->substep == s->settings.substeps;
+    if (finished) finish_frame(s, pose, start);
+    return finished;
+}
+
+static void step_block(su_simulation *s, const bank *from)
 {
     double started = su_seconds(), probes = s->counts.pose_seconds;
-    for (int64_t i = 0; i < from->count; i++) {
-        const instant *at = from->plan + i;
-        const su_pose *pose = from->poses + i;
-        if (at->substep == 0) {
-            su_stepper_jump(&s->stepper, pose, pose_after_start(s), s->settings.step);
-            finish_frame(s, pose, true);
-            continue;
-        }
-        advance_between(s, at->frame, fraction_of(s, at->substep - 1), fraction_of(s, at->substep), pose, 0);
-        if (at->substep == s->settings.substeps) finish_frame(s, pose, false);
-    }
+    for (int64_t i = 0; i < from->count; i++) step_instant(s, from, i);
     s->counts.step_seconds += su_seconds() - started - (s->counts.pose_seconds - probes);
+}
+
+/* When told to stop: on to the end of the frame, and as if the plan ended there. */
+static void drain(su_simulation *s, const bank *from)
+{
+    for (int64_t i = 0; i < from->count; i++)
+        if (step_instant(s, from, i)) break;
+    s->planned_frame = s->done - 1;
+    s->planned_substep = 0;
+    s->serial = s->stepper.now->blend.serial;
+    for (int k = 0; k < 2; k++) {
+        su_blend_copy(s->model, k ? &s->stepper.before->blend : &s->stepper.now->blend, &s->trail[k]);
+        /* Between halves of a step the blend is not that of the plan: the plan takes its slow road there, so here too. */
+        if (s->trail[k].serial < 0) s->trail[k].serial = 0;
+    }
 }
 
 /* ---- the rig's own kinetic energy, which no reduced quantity knows ---- */
@@ -296,6 +315,76 @@ static void add_rig_kinetic(su_simulation *s, int64_t from, int64_t to)
 #pragma omp parallel for schedule(dynamic, 4) num_threads(s->threads)
     for (int64_t k = from; k < to; k++)
         s->out->energy[3 * k] += rig_kinetic(s, k, s->whole_work + omp_get_thread_num() * s->whole_size);
+}
+
+/* ---- saving and restoring ---- */
+
+/* Walks over the state: copies count numbers to or from *at (NULL: only counts them). */
+static void walk(double **at, bool save, void *data, int64_t count, int64_t *total)
+{
+    *total += count;
+    if (!*at) return;
+    if (save) memcpy(*at, data, (size_t)count * sizeof(double));
+    else memcpy(data, *at, (size_t)count * sizeof(double));
+    *at += count;
+}
+
+static void walk_integer(double **at, bool save, int64_t *value, int64_t *total)
+{
+    double number = (double)*value;   /* serials stay far below 2^53 */
+    walk(at, save, &number, 1, total);
+    if (*at && !save) *value = (int64_t)number;
+}
+
+static void walk_blend(const su_runtime_model *model, double **at, bool save, su_blend *blend, int64_t *total)
+{
+    walk(at, save, blend->w, model->m, total);
+    walk(at, save, blend->b, model->m, total);
+    walk(at, save, blend->positive, model->m, total);
+    walk(at, save, blend->scale, model->lead, total);
+    walk_integer(at, save, &blend->serial, total);
+}
+
+static int64_t walk_state(su_simulation *s, double *at, bool save)
+{
+    const su_runtime_model *model = s->model;
+    int64_t total = 0;
+    for (int k = 0; k < 2; k++) {
+        su_record *record = k ? s->stepper.before : s->stepper.now;
+        walk(&at, save, record->q, model->lead, &total);
+        walk_blend(model, &at, save, &record->blend, &total);
+        walk(&at, save, record->turn, 9 * model->inertia_padded, &total);
+        walk(&at, save, record->world, 3 * model->inertia_padded, &total);
+        walk(&at, save, record->still, 3 * model->chosen_padded, &total);
+        walk(&at, save, record->inertia, 3 * model->inertia_padded, &total);
+        walk(&at, save, record->Q, 9, &total);
+        walk(&at, save, &record->h, 1, &total);
+        walk(&at, save, &record->norm, 1, &total);
+        walk_blend(model, &at, save, &s->trail[k], &total);
+    }
+    walk_integer(&at, save, &s->serial, &total);
+    walk_integer(&at, save, &s->probe_serial, &total);
+    return total;
+}
+
+int64_t su_simulation_state_size(const su_simulation *s) { return walk_state((su_simulation *)s, NULL, true); }
+
+void su_simulation_get_state(su_simulation *s, double *state) { walk_state(s, state, true); }
+
+void su_simulation_set_state(su_simulation *s, const double *state, int64_t done)
+{
+    walk_state(s, (double *)state, false);   /* only read */
+    s->done = done;
+    s->planned_frame = done > 0 ? done - 1 : 0;
+    s->planned_substep = 0;
+}
+
+su_status su_simulation_rewind(su_simulation *s, su_error *err)
+{
+    if (s->done != s->F) return su_fail(err, SU_USAGE, "only a finished clip can be repeated");
+    s->done = s->planned_frame = 0, s->planned_substep = 0;
+    s->again = true;
+    return SU_OK;
 }
 
 /* ---- the run ---- */
@@ -359,16 +448,21 @@ su_status su_simulation_run(su_simulation *s, int64_t until, su_sim *out, su_pro
     if (until > s->F) until = s->F;
     s->out = out;
     int64_t first = s->done;
+    su_status status = SU_OK;
     if (s->done == 0 && until > 0) SU_TRY(begin(s, err));
-    for (int turn = 0; s->done < until; turn ^= 1) {
+    for (int turn = 0; s->done < until && status == SU_OK; turn ^= 1) {
         bank *coming = s->banks + turn, *ready = s->banks + (turn ^ 1);
         plan_block(s, until, coming);
         overlap(s, ready, coming);
         ready->count = 0;
-        SU_TRY(su_progress_update(progress, (double)s->done / (double)s->F, err));
+        status = su_progress_update(progress, (double)s->done / (double)s->F, err);
+        if (status != SU_OK) {
+            drain(s, coming);
+            coming->count = 0;
+        }
     }
     add_rig_kinetic(s, first, s->done);
     for (int64_t k = 3 * first; k < 3 * s->done; k++)
         if (!isfinite(out->energy[k])) return su_fail(err, SU_NUMERICS, "frame %lld: not finite", (long long)(k / 3));
-    return SU_OK;
+    return status;
 }

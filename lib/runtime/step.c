@@ -233,9 +233,19 @@ static void symmetric_times(const su_runtime_model *model, const double *K, cons
 
 /* ---- loads that do not depend on the new q ---- */
 
-static void take_pose(const su_stepper *s, const su_pose *pose, su_record *record)
+static double dot(int64_t count, const double *a, const double *b)
+{
+    double sum = 0;
+    for (int64_t k = 0; k < count; k++) sum += a[k] * b[k];
+    return sum;
+}
+
+/* The record's q is there. */
+static void take_pose(su_stepper *s, const su_pose *pose, su_record *record)
 {
     const su_runtime_model *model = s->model;
+    su_gram_times(model, pose->gram, record->q, s->padded, s->held);
+    record->norm = dot(model->r, record->q, s->held);
     su_blend_copy(model, &pose->blend, &record->blend);
     memcpy(record->turn, pose->turn, (size_t)(9 * model->inertia_padded) * sizeof(double));
     memcpy(record->world, pose->world, (size_t)(3 * model->inertia_padded) * sizeof(double));
@@ -558,16 +568,10 @@ su_step_end su_stepper_settle(su_stepper *s, const su_pose *pose, const double g
     for (int k = 0; k < 2; k++) {
         su_record *record = k ? s->before : s->now;
         memcpy(record->q, s->next->q, bytes);
+        take_pose(s, pose, record);
         displace_points(s, pose, record);
     }
     return SU_STEP_OK;
-}
-
-static double dot(int64_t count, const double *a, const double *b)
-{
-    double sum = 0;
-    for (int64_t k = 0; k < count; k++) sum += a[k] * b[k];
-    return sum;
 }
 
 /* Kinetic energy of U q and its coupling: |d(X + Q u)|^2 - |dX|^2, the quadratic part by Gram matrices, the rest by the
@@ -579,14 +583,13 @@ void su_stepper_energy(su_stepper *s, const su_pose *pose, const double gravity[
     int64_t inertia = model->inertia_padded;
     double world[3], coupling = 0, weight = 0, turned = 0;
     su_mulv3(pose->Q, gravity, world);
-    su_gram_times(model, pose->gram, now->q, s->padded, s->held);
-    double own = dot(model->r, now->q, s->held);
-    su_gram_blend(model, &now->blend, &before->blend, s->blocks);
-    su_gram_times(model, s->blocks, before->q, s->padded, s->held);
-    double mixed = dot(model->r, now->q, s->held);
-    su_gram_blend(model, &before->blend, &before->blend, s->blocks);
-    su_gram_times(model, s->blocks, before->q, s->padded, s->held);
-    double older = dot(model->r, before->q, s->held);
+    const double *blocks = pose->mixed[0];
+    if (pose->follows[0] == 0 || pose->follows[0] != before->blend.serial) {
+        su_gram_blend(model, &now->blend, &before->blend, s->blocks);
+        blocks = s->blocks;
+    }
+    su_gram_times(model, blocks, before->q, s->padded, s->held);
+    double own = now->norm, mixed = dot(model->r, now->q, s->held), older = before->norm;
     for (int64_t k = 0; k < model->inertia; k++) {
         double here[3] = {0}, there[3] = {0};
         for (int c = 0; c < 3; c++)

@@ -45,6 +45,7 @@ typedef struct su_record {
     double *inertia;         /* (3,inertia_padded) the same at the inertia vertices */
     double Q[9];
     double h;                /* s, of the step that led here */
+    double norm;             /* q' U'MU q, kg m^2 */
 } su_record;
 
 typedef struct su_stepper {

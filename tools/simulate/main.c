@@ -7,68 +7,94 @@
 #include "io/model.h"
 #include "io/sim.h"
 #include "rig/shot.h"
+#include "runtime/checkpoint.h"
 #include "runtime/model_runtime.h"
 #include "runtime/simulate.h"
 #include "../sim_options.h"
 
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MAX_CYCLES = 50 };
 
 typedef struct settings {
     su_sim_settings sim;
     su_step_settings step;
     su_list teleports;
     int inertia, interpolation;
+    int checkpoint;
+    bool resume, loop;
 } settings;
 
 static const char *const inertia_names[] = {"consistent", "paper"};
 static const char *const interpolation_names[] = {"corotated", "linear"};
 
+/* What all shots share. */
 typedef struct job {
     settings set;
     su_model model;
+    su_runtime_model runtime;
+} job;
+
+/* One shot. */
+typedef struct take {
+    const job *j;
+    const char *path;
+    char *output, *checkpoint;
+    su_sim_settings settings;     /* resolved for this shot; teleports are the job's */
     su_anim anim;
     su_shot *shot;
-    su_runtime_model runtime;
     su_simulation *simulation;
     su_sim sim;
-} job;
+    int cycles;
+} take;
+
+static void take_free(take *t)
+{
+    su_simulation_free(t->simulation);
+    su_shot_free(t->shot);
+    su_sim_free(&t->sim);
+    su_anim_free(&t->anim);
+    free(t->output);
+    free(t->checkpoint);
+}
 
 static void job_free(job *j)
 {
-    su_simulation_free(j->simulation);
     su_runtime_model_free(&j->runtime);
-    su_shot_free(j->shot);
-    su_sim_free(&j->sim);
-    su_anim_free(&j->anim);
     su_model_free(&j->model);
     su_sim_settings_free(&j->set.sim);
 }
 
 /* The shot on the model's parameters; parameters that move and that the model does not know are named. */
-static su_status open_shot(su_tool *tool, job *j, const char *path)
+static su_status open_shot(su_tool *tool, take *t)
 {
     json_t *unknown = NULL;
-    const su_model *model = &j->model;
+    const su_model *model = &t->j->model;
     su_shot_target target = {.nbar = model->nbar, .s = model->s, .a = model->a, .neutral = model->neutral,
                              .params = model->params, .param_scale = model->param_scale,
                              .param_names = json_object_get(model->file.meta, "param_names"),
                              .psd_params = model->psd_params, .psd_shapes = model->psd_shapes, .psd_rbf = model->psd_rbf,
                              .param_mean = model->param_mean, .param_basis = model->param_basis};
-    su_status status = su_shot_create(&j->anim, path, &target, j->set.sim.teleport_count, j->set.sim.teleports, &j->shot,
-                                      &unknown, &tool->err);
+    su_status status = su_shot_create(&t->anim, t->path, &target, t->settings.teleport_count, t->settings.teleports,
+                                      &t->shot, &unknown, &tool->err);
     size_t index;
     json_t *name;
     json_array_foreach(unknown, index, name)
-        su_warn(tool, "%s: parameter '%s' moves, but the model does not know it", path, json_string_value(name));
+        su_warn(tool, "%s: parameter '%s' moves, but the model does not know it", t->path, json_string_value(name));
     json_decref(unknown);
     return status;
 }
 
-static su_status allocate_sim(su_tool *tool, job *j)
+static su_status allocate_sim(su_tool *tool, take *t)
 {
-    su_sim *sim = &j->sim;
-    sim->F = j->anim.F, sim->r = j->model.r, sim->m = j->model.m;
+    su_sim *sim = &t->sim;
+    sim->F = t->anim.F, sim->r = t->j->model.r, sim->m = t->j->model.m;
     su_file *head = &sim->file;
     su_error *err = &tool->err;
     SU_TRY(SU_FILE_ALLOC(head, &sim->times, sim->F, err));
@@ -79,83 +105,182 @@ static su_status allocate_sim(su_tool *tool, job *j)
     SU_TRY(SU_FILE_ALLOC(head, &sim->energy, sim->F * 3, err));
     SU_TRY(SU_FILE_ALLOC(head, &sim->iterations, sim->F, err));
     SU_TRY(SU_FILE_ALLOC(head, &sim->status, sim->F, err));
-    memcpy(sim->times, j->anim.times, (size_t)sim->F * sizeof *sim->times);
+    memcpy(sim->times, t->anim.times, (size_t)sim->F * sizeof *sim->times);
     return SU_OK;
 }
 
-static su_status describe(su_tool *tool, job *j)
+/* How a run can be interrupted is no part of what it makes. */
+static void forget_options(su_tool *tool)
 {
-    const char *paths[] = {tool->inputs.items[0], tool->inputs.items[1]};
+    int kept = 0;
+    for (int i = 0; tool->command[i]; i++) {
+        if (strcmp(tool->command[i], "--resume") == 0 || strncmp(tool->command[i], "--checkpoint=", 13) == 0) continue;
+        if (strcmp(tool->command[i], "--checkpoint") == 0 && tool->command[i + 1]) {
+            i++;
+            continue;
+        }
+        tool->command[kept++] = tool->command[i];
+    }
+    tool->command[kept] = NULL;
+}
+
+static su_status describe(su_tool *tool, take *t)
+{
+    const settings *set = &t->j->set;
+    const char *paths[] = {tool->inputs.items[0], t->path};
     json_t *meta = su_tool_meta(tool, su_sim_schema.kind, su_sim_schema.version, paths, 2);
     if (!meta) return tool->err.status ? tool->err.status : su_fail(&tool->err, SU_AGAIN, "not enough memory");
-    j->sim.file.meta = meta;
-    SU_TRY(su_sim_settings_meta(&j->set.sim, meta, &tool->err));
-    json_object_set_new(meta, "newton", json_integer(j->set.step.newton));
-    json_object_set_new(meta, "inertia", json_string(inertia_names[j->set.inertia]));
-    json_object_set_new(meta, "interpolation", json_string(interpolation_names[j->set.interpolation]));
-    json_object_set_new(meta, "fps", json_real(1.0 / j->set.sim.frame_seconds));
+    t->sim.file.meta = meta;
+    SU_TRY(su_sim_settings_meta(&t->settings, meta, &tool->err));
+    json_object_set_new(meta, "newton", json_integer(set->step.newton));
+    json_object_set_new(meta, "tolerance", json_real(set->step.tolerance));
+    json_object_set_new(meta, "inertia", json_string(inertia_names[set->inertia]));
+    json_object_set_new(meta, "interpolation", json_string(interpolation_names[set->interpolation]));
+    json_object_set_new(meta, "fps", json_real(1.0 / t->settings.frame_seconds));
+    json_object_set_new(meta, "loop", json_boolean(set->loop));
     return SU_OK;
 }
 
-static void report(su_tool *tool, const job *j)
+static void report(su_tool *tool, const take *t)
 {
     static const char *const causes[] = {"", "the reduced matrix is not definite", "the forces are not finite",
                                          "the flesh leapt"};
-    const su_simulate_counts *counts = su_simulation_counts(j->simulation);
+    const su_simulate_counts *counts = su_simulation_counts(t->simulation);
     double steps = counts->steps > 0 ? (double)counts->steps : 1, poses = counts->instants > 0 ? (double)counts->instants : 1;
-    su_stats_integer(tool, "frames", j->sim.F);
+    su_stats_integer(tool, "frames", t->sim.F);
     su_stats_integer(tool, "steps", counts->steps);
     su_stats_integer(tool, "solves", counts->solves);
     su_stats_integer(tool, "halved", counts->halved);
     su_stats_integer(tool, "damped", counts->damped);
     su_stats_integer(tool, "failed", counts->failed);
     su_stats_integer(tool, "collapsed_tets", counts->collapsed);
-    su_stats_integer(tool, "runtime_bytes", su_runtime_model_bytes(&j->runtime));
+    su_stats_integer(tool, "runtime_bytes", su_runtime_model_bytes(&t->j->runtime));
+    su_stats_text(tool, "kernels", t->j->runtime.kernels->name);
     su_stats_number(tool, "step_ms", 1e3 * counts->step_seconds / steps);
     su_stats_number(tool, "pose_ms", 1e3 * counts->pose_seconds / poses);
     su_stats_stage(tool, "pose part", counts->pose_seconds);
     su_stats_stage(tool, "steps", counts->step_seconds);
-    su_detail(tool, "%lld steps of %.3f ms, %lld pose parts of %.3f ms", (long long)counts->steps,
+    su_detail(tool, "%s: %lld steps of %.3f ms, %lld pose parts of %.3f ms", t->path, (long long)counts->steps,
               1e3 * counts->step_seconds / steps, (long long)counts->instants, 1e3 * counts->pose_seconds / poses);
+    if (t->cycles > 1) su_detail(tool, "%s: periodic after %d cycles", t->path, t->cycles);
     if (counts->first_bad_frame >= 0)
-        su_warn(tool, "%lld steps halved, %lld damped, %lld failed; the first after frame %lld: %s",
+        su_warn(tool, "%s: %lld steps halved, %lld damped, %lld failed; the first after frame %lld: %s", t->path,
                 (long long)counts->halved, (long long)counts->damped, (long long)counts->failed,
                 (long long)counts->first_bad_frame, causes[counts->first_bad_cause]);
     if (counts->collapsed > 0)
-        su_warn(tool, "up to %lld cubature tets collapse in the rig's own shape", (long long)counts->collapsed);
+        su_warn(tool, "%s: up to %lld cubature tets collapse in the rig's own shape", t->path, (long long)counts->collapsed);
 }
 
-static su_status load(su_tool *tool, job *j)
+/* All frames, with checkpoints where wanted; their key is all of meta: inputs and settings. */
+static su_status run_frames(su_tool *tool, take *t)
+{
+    const settings *set = &t->j->set;
+    su_error *err = &tool->err;
+    if (!set->checkpoint && !set->resume) return su_simulation_run(t->simulation, t->sim.F, &t->sim, &tool->progress, err);
+    char *key = json_dumps(t->sim.file.meta, JSON_SORT_KEYS | JSON_COMPACT);
+    su_status status = key ? SU_OK : su_fail(err, SU_AGAIN, "not enough memory");
+    bool found = false;
+    if (status == SU_OK && set->resume) status = su_checkpoint_load(t->checkpoint, key, t->simulation, &t->sim, &found, err);
+    if (found) su_note(tool, "%s: goes on after frame %lld", t->path, (long long)su_simulation_frames_done(t->simulation) - 1);
+    int64_t every = set->checkpoint > 0 ? set->checkpoint : 1000, done;
+    while (status == SU_OK && (done = su_simulation_frames_done(t->simulation)) < t->sim.F) {
+        status = su_simulation_run(t->simulation, (done / every + 1) * every, &t->sim, &tool->progress, err);
+        done = su_simulation_frames_done(t->simulation);
+        /* also when asked to stop: the frames so far are not lost */
+        if ((status == SU_OK && done < t->sim.F) || (status == SU_AGAIN && done > 0)) {
+            su_error second = {0};
+            su_status saved = su_checkpoint_save(t->checkpoint, key, t->simulation, &t->sim, &second);
+            if (status == SU_OK && saved != SU_OK) *err = second, status = saved;
+        }
+    }
+    free(key);
+    return status;
+}
+
+/* Repeats a cycle until its last frame repeats. */
+static su_status run_cycles(su_tool *tool, take *t)
+{
+    const settings *set = &t->j->set;
+    const double *q = t->sim.q + (t->sim.F - 1) * t->sim.r;
+    double *last, change = INFINITY;
+    su_status status = su_simulation_run(t->simulation, t->sim.F, &t->sim, &tool->progress, &tool->err);
+    t->cycles = 1;
+    if (status != SU_OK || !set->loop) return status;
+    SU_TRY(SU_ALLOC(&last, t->sim.r, "cycle", &tool->err));
+    while (status == SU_OK && t->cycles < MAX_CYCLES && change > 1e-6) {
+        memcpy(last, q, (size_t)t->sim.r * sizeof *q);
+        status = su_simulation_rewind(t->simulation, &tool->err);
+        if (status == SU_OK) status = su_simulation_run(t->simulation, t->sim.F, &t->sim, NULL, &tool->err);
+        double moved = 0, size = 1e-300;
+        for (int64_t k = 0; k < t->sim.r; k++) moved += (q[k] - last[k]) * (q[k] - last[k]), size += q[k] * q[k];
+        change = moved / size;
+        t->cycles++;
+    }
+    free(last);
+    if (status == SU_OK && change > 1e-6) su_warn(tool, "%s: not periodic after %d cycles", t->path, t->cycles);
+    return status;
+}
+
+/* Where the result of a shot goes: -o itself for one shot, else a file in the folder -o. */
+static su_status name_output(su_tool *tool, take *t)
+{
+    const char *base = su_base_name(t->path), *end = strstr(base, ".anim.npz");
+    int length = end ? (int)(end - base) : (int)strlen(base), made;
+    if (tool->inputs.count > 2) made = asprintf(&t->output, "%s/%.*s.sim.npz", tool->output, length, base);
+    else made = asprintf(&t->output, "%s", tool->output);
+    if (made < 0) t->output = NULL;
+    if (made < 0 || asprintf(&t->checkpoint, "%s.checkpoint", t->output) < 0) {
+        t->checkpoint = NULL;
+        return su_fail(&tool->err, SU_AGAIN, "not enough memory");
+    }
+    return SU_OK;
+}
+
+static su_status one_take(su_tool *tool, take *t)
 {
     su_error *err = &tool->err;
-    const char *model_path = tool->inputs.items[0], *anim_path = tool->inputs.items[1];
-    SU_TRY(su_sim_set_teleports(&j->set.sim, j->set.teleports.count, j->set.teleports.items, err));
-    SU_TRY(su_model_load(model_path, &j->model, err));
-    SU_TRY(su_anim_load(anim_path, &j->anim, err));
-    if (j->anim.F < 1) return su_fail(err, SU_INPUT, "%s: has no frames", anim_path);
-    SU_TRY(open_shot(tool, j, anim_path));
-    if (su_sim_settings_resolve(&j->set.sim, su_meta_number(j->model.file.meta, "frequency", 0), j->anim.F, j->anim.times,
-                                su_meta_number(j->anim.file.meta, "fps", 24), err) != SU_OK)
-        return su_error_context(err, "%s: ", anim_path);
-    j->set.step.alpha = j->set.sim.alpha, j->set.step.beta = j->set.sim.beta;
-    j->set.step.stiffness = j->set.sim.stiffness;
-    j->set.step.inertia = (su_inertia)j->set.inertia;
-    if (su_runtime_model_create(&j->model, (su_interpolation)j->set.interpolation, &j->runtime, err) != SU_OK)
-        return su_error_context(err, "%s: ", model_path);
-    SU_TRY(su_simulation_create(&j->runtime, &j->model, j->shot, &j->set.sim, &j->set.step, tool->threads, &j->simulation,
+    const settings *set = &t->j->set;
+    SU_TRY(name_output(tool, t));
+    SU_TRY(su_anim_load(t->path, &t->anim, err));
+    if (t->anim.F < 1) return su_fail(err, SU_INPUT, "%s: has no frames", t->path);
+    SU_TRY(open_shot(tool, t));
+    if (su_sim_settings_resolve(&t->settings, su_meta_number(t->j->model.file.meta, "frequency", 0), t->anim.F, t->anim.times,
+                                su_meta_number(t->anim.file.meta, "fps", 24), err) != SU_OK)
+        return su_error_context(err, "%s: ", t->path);
+    su_step_settings step = set->step;
+    step.alpha = t->settings.alpha, step.beta = t->settings.beta, step.stiffness = t->settings.stiffness;
+    step.inertia = (su_inertia)set->inertia;
+    SU_TRY(su_simulation_create(&t->j->runtime, &t->j->model, t->shot, &t->settings, &step, tool->threads, &t->simulation,
                                 err));
-    return allocate_sim(tool, j);
+    SU_TRY(allocate_sim(tool, t));
+    SU_TRY(describe(tool, t));
+    if (tool->dry_run) return SU_OK;
+    SU_TRY(set->loop ? run_cycles(tool, t) : run_frames(tool, t));
+    report(tool, t);
+    SU_TRY(su_sim_save(t->output, &t->sim, err));
+    if (set->checkpoint || set->resume) unlink(t->checkpoint);
+    return SU_OK;
 }
 
 static su_status run(su_tool *tool, job *j)
 {
     su_error *err = &tool->err;
-    SU_TRY(load(tool, j));
-    if (tool->dry_run) return SU_OK;
-    SU_TRY(su_simulation_run(j->simulation, j->sim.F, &j->sim, &tool->progress, err));
-    report(tool, j);
-    SU_TRY(describe(tool, j));
-    return su_sim_save(tool->output, &j->sim, err);
+    forget_options(tool);
+    SU_TRY(su_sim_set_teleports(&j->set.sim, j->set.teleports.count, j->set.teleports.items, err));
+    SU_TRY(su_model_load(tool->inputs.items[0], &j->model, err));
+    if (su_runtime_model_create(&j->model, (su_interpolation)j->set.interpolation, &j->runtime, err) != SU_OK)
+        return su_error_context(err, "%s: ", tool->inputs.items[0]);
+    int shots = tool->inputs.count - 1;
+    if (shots > 1 && !tool->dry_run && mkdir(tool->output, 0777) != 0 && errno != EEXIST)
+        return su_fail(err, SU_FAILED, "%s: the folder for %d shots cannot be made: %s", tool->output, shots, strerror(errno));
+    for (int k = 0; k < shots; k++) {
+        take t = {.j = j, .path = tool->inputs.items[k + 1], .settings = j->set.sim};
+        su_progress_stage(&tool->progress, (double)k / shots, (double)(k + 1) / shots);
+        su_status status = one_take(tool, &t);
+        take_free(&t);
+        SU_TRY(status);
+    }
+    return SU_OK;
 }
 
 int main(int argc, char **argv)
@@ -173,15 +298,23 @@ int main(int argc, char **argv)
         {.name = "interpolation", .kind = SU_OPT_CHOICE, .target = &set->interpolation, .argument = "HOW",
          .choices = "corotated|linear",
          .help = "corotated (default): bases blended in the neutral pose and turned; linear: PSSD eq. 14, for comparison."},
+        {.name = "loop", .kind = SU_OPT_FLAG, .target = &set->loop,
+         .help = "The clip is a cycle: repeat it until the flesh repeats too, and write the last cycle."},
+        {.name = "checkpoint", .kind = SU_OPT_INT, .target = &set->checkpoint, .argument = "N", .low = 0, .high = 100000000,
+         .help = "Keep what is done in SIM.checkpoint every N frames, and when told to stop (default 0: never)."},
+        {.name = "resume", .kind = SU_OPT_FLAG, .target = &set->resume,
+         .help = "Go on from SIM.checkpoint where there is one; the result has the same bytes."},
     };
     const su_program program = {.name = "supple-sim",
                                 .summary = "simulate a shot in the reduced space",
-                                .usage = "MODEL ANIM -o SIM",
+                                .usage = "MODEL ANIM... -o SIM",
+                                .description = "Several clips share the model; -o then names a folder, and each result is "
+                                               "called after its clip.",
                                 .example = "supple sim fox.model.npz run.anim.npz -o run.sim.npz",
                                 .options = options,
                                 .option_count = sizeof options / sizeof *options,
                                 .min_inputs = 2,
-                                .max_inputs = 2,
+                                .max_inputs = -1,
                                 .needs_output = true};
     su_tool tool;
     int status;
