@@ -3,6 +3,8 @@
 #   SAN=1              address and undefined-behaviour sanitizers, in a build folder of their own
 #   PREFIX, DESTDIR    where `make install` puts things
 #   V=1                show whole command lines
+#
+# `make viewer` bundles the page of `supple report`; it needs node and npm, all else builds without.
 
 PREFIX ?= /usr/local
 CFLAGS ?= -O2 -g
@@ -110,6 +112,16 @@ $(BUILD)/bench/bench_%: $(BUILD)/bench/bench_%.o $(call object,$(BENCH_HELP_C)) 
 
 -include $(patsubst %.c,$(BUILD)/%.d,$(SOURCES))
 
+# ---- the page of supple report: three.js and uPlot from the npm registry; nothing else needs npm ----
+
+VIEWER := build/viewer/report.html
+viewer: $(VIEWER)
+$(VIEWER): $(filter-out %/node_modules,$(wildcard tools/report/web/*))
+	$(call say,NPM,$@)
+	$(Q)mkdir -p $(@D)/source && cp $^ $(@D)/source/
+	$(Q)cd $(@D)/source && npm ci --silent --no-audit --no-fund >npm.log 2>&1 || { cat npm.log; exit 1; }
+	$(Q)node $(@D)/source/build.mjs $(CURDIR)/$@
+
 # ---- use ----
 
 # The build itself runs after the packages are there, hence the second make.
@@ -135,7 +147,7 @@ install: all
 	install -m 755 $(PROGRAMS) scripts/supple-bake $(DESTDIR)$(PREFIX)/bin
 	install -m 644 $(RUNTIME) $(DESTDIR)$(PREFIX)/lib
 	install -m 644 $(wildcard lib/runtime/supple_runtime.h) $(DESTDIR)$(PREFIX)/include
-	install -m 644 scripts/pipeline.mk $(DESTDIR)$(PREFIX)/share/supple
+	install -m 644 scripts/pipeline.mk $(wildcard $(VIEWER)) $(DESTDIR)$(PREFIX)/share/supple
 	install -m 644 README.md LICENSE CHANGELOG.md $(wildcard docs/*.md) $(DESTDIR)$(PREFIX)/share/doc/supple
 	$(Q)for p in $(notdir $(PROGRAMS)); do \
 	    $(BIN)/$$p --help=man > $(DESTDIR)$(PREFIX)/share/man/man1/$$p.1 || exit 1; done
@@ -149,6 +161,6 @@ uninstall:
 clean:
 	rm -rf build bin
 
-.PHONY: all examples objects deps demo check check-built bench install uninstall clean force
+.PHONY: all examples objects deps viewer demo check check-built bench install uninstall clean force
 .DELETE_ON_ERROR:
 .SECONDARY:

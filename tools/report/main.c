@@ -1,0 +1,162 @@
+/* supple report: one HTML file that plays a bake in the browser and shows its numbers. */
+#include "core/file.h"
+#include "core/memory.h"
+#include "core/tool.h"
+#include "pack.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct job {
+    const char *poses_path, *basis_path, *modes_path, *template_path;
+    su_list stats;
+    su_model model;
+    su_anim anim;
+    su_sim sim;
+    su_poses poses;
+    su_basis basis;
+    su_modes modes;
+    su_shot *shot;
+    su_reconstruct *reconstruct;
+    su_page *page;
+    json_t *info;
+} job;
+
+static void job_free(job *j)
+{
+    su_reconstruct_free(j->reconstruct);
+    su_shot_free(j->shot);
+    su_page_free(j->page);
+    json_decref(j->info);
+    su_model_free(&j->model);
+    su_anim_free(&j->anim);
+    su_sim_free(&j->sim);
+    su_poses_free(&j->poses);
+    su_basis_free(&j->basis);
+    su_modes_free(&j->modes);
+}
+
+static su_status load(su_tool *tool, job *j)
+{
+    su_error *err = &tool->err;
+    const char *const *inputs = tool->inputs.items;
+    const su_model *model = &j->model;
+    SU_TRY(su_model_load(inputs[0], &j->model, err));
+    SU_TRY(su_anim_load(inputs[1], &j->anim, err));
+    SU_TRY(su_sim_load(inputs[2], &j->sim, err));
+    const su_sim *sim = &j->sim;
+    if (sim->F != j->anim.F || sim->F < 1)
+        return su_fail(err, SU_INPUT, "%s: has %lld frames, %s has %lld: not a run of this shot", inputs[2], (long long)sim->F, inputs[1],
+                       (long long)j->anim.F);
+    if (!sim->q == !sim->u || (sim->q && (sim->r != model->r || sim->m != model->m)) || (sim->u && sim->n != model->n))
+        return su_fail(err, SU_INPUT, "%s: made with another model", inputs[2]);
+    if (j->poses_path) SU_TRY(su_poses_load(j->poses_path, &j->poses, err));
+    if (j->basis_path) SU_TRY(su_basis_load(j->basis_path, &j->basis, err));
+    if (j->modes_path) SU_TRY(su_modes_load(j->modes_path, &j->modes, err));
+    if (j->poses_path && (j->poses.m != model->m || j->poses.nbar != model->nbar))
+        return su_fail(err, SU_INPUT, "%s: %lld poses of %lld vertices, the model has %lld of %lld", j->poses_path, (long long)j->poses.m,
+                       (long long)j->poses.nbar, (long long)model->m, (long long)model->nbar);
+    su_shot_target target = {.nbar = model->nbar, .s = model->s, .a = model->a, .neutral = model->neutral, .params = model->params,
+                             .param_scale = model->param_scale, .param_names = json_object_get(model->file.meta, "param_names"),
+                             .psd_params = model->psd_params, .psd_shapes = model->psd_shapes, .psd_rbf = model->psd_rbf,
+                             .param_mean = model->param_mean, .param_basis = model->param_basis, .frames_only = true};
+    SU_TRY(su_shot_create(&j->anim, inputs[1], &target, 0, NULL, &j->shot, NULL, err));
+    return su_reconstruct_create(model, su_sim_interpolation(sim), 0, NULL, tool->threads, &j->reconstruct, err);
+}
+
+/* The statistics of the stages: name, seconds, warnings. Files that are not there or no JSON are passed over with a warning. */
+static void read_stats(su_tool *tool, job *j)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < j->stats.count; i++) {
+        json_t *stats = json_load_file(j->stats.items[i], 0, NULL);
+        if (json_is_object(stats)) json_array_append(list, stats);
+        else su_warn(tool, "%s: no statistics", j->stats.items[i]);
+        json_decref(stats);
+    }
+    json_object_set_new(j->info, "stages", list);
+}
+
+/* The page is bundled by `make viewer`: beside the build's programs, or installed. */
+static su_status find_template(su_tool *tool, const job *j, char path[4096])
+{
+    static const char *const places[] = {"../build/viewer/report.html", "../../viewer/report.html", "../share/supple/report.html"};
+    if (j->template_path) {
+        snprintf(path, 4096, "%s", j->template_path);
+        return SU_OK;
+    }
+    char self[2048];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (length > 0) {
+        self[length] = 0;
+        *strrchr(self, '/') = 0;
+        for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+            snprintf(path, 4096, "%s/%s", self, places[i]);
+            if (access(path, R_OK) == 0) return SU_OK;
+        }
+    }
+    return su_fail(&tool->err, SU_FAILED, "the viewer has not been built; run `make viewer` (it needs npm)");
+}
+
+static su_status run(su_tool *tool, job *j)
+{
+    su_error *err = &tool->err;
+    char template_path[4096];
+    SU_TRY(find_template(tool, j, template_path));
+    SU_TRY(load(tool, j));
+    if (tool->dry_run) return SU_OK;
+    SU_TRY(su_page_create(&j->page, err));
+    j->info = json_object();
+    const json_t *meta = j->anim.file.meta;
+    const char *names[] = {"model", "animation", "run"};
+    for (int i = 0; i < 3; i++) {
+        char key[32];
+        snprintf(key, sizeof key, "%s_file", names[i]);
+        json_object_set_new(j->info, key, json_string(su_base_name(tool->inputs.items[i])));
+    }
+    json_object_set_new(j->info, "clip", json_string(su_meta_text(meta, "clip", "")));
+    json_object_set_new(j->info, "fps", json_real(su_meta_number(meta, "fps", 24.0)));
+    json_object_set_new(j->info, "frame_start", json_real(su_meta_number(meta, "frame_start", 0.0)));
+    json_object_set_new(j->info, "supple", json_string(SU_VERSION));
+    read_stats(tool, j);
+    const report_data data = {.model = &j->model, .anim = &j->anim, .sim = &j->sim, .poses = j->poses_path ? &j->poses : NULL,
+                              .basis = j->basis_path ? &j->basis : NULL, .modes = j->modes_path ? &j->modes : NULL, .shot = j->shot,
+                              .reconstruct = j->reconstruct, .progress = &tool->progress};
+    SU_TRY(report_pack(&data, j->page, j->info, err));
+    SU_TRY(su_page_save(j->page, template_path, j->info, tool->output, err));
+    return su_progress_update(&tool->progress, 1.0, err);
+}
+
+int main(int argc, char **argv)
+{
+    job j = {0};
+    const su_option options[] = {
+        {.name = "poses", .kind = SU_OPT_TEXT, .target = &j.poses_path, .argument = "FILE",
+         .help = "The example poses: shows the modes of each of them."},
+        {.name = "modes", .kind = SU_OPT_TEXT, .target = &j.modes_path, .argument = "FILE", .help = "The modes: shows frequencies."},
+        {.name = "basis", .kind = SU_OPT_TEXT, .target = &j.basis_path, .argument = "FILE",
+         .help = "The aligned bases: shows subspace angles and the tree of poses."},
+        {.name = "stage", .kind = SU_OPT_LIST, .target = &j.stats, .argument = "FILE", .greedy = true,
+         .help = "Statistics that stages wrote by --stats: shows their times and warnings; any number."},
+        {.name = "template", .kind = SU_OPT_TEXT, .target = &j.template_path, .argument = "FILE",
+         .help = "Another page than the one that `make viewer` builds."},
+    };
+    const su_program program = {.name = "supple-report",
+                                .summary = "show a bake in the browser",
+                                .usage = "MODEL ANIM SIM -o PAGE",
+                                .description = "Writes one HTML file that needs no network: the rig and the simulated skin, played and scrubbed, "
+                                               "coloured by displacement, the modes, the points of the reduced model, and charts.",
+                                .example = "supple report fox.model.npz run.anim.npz run.sim.npz --poses fox.poses.npz -o run.html",
+                                .options = options,
+                                .option_count = sizeof options / sizeof *options,
+                                .min_inputs = 3,
+                                .max_inputs = 3,
+                                .needs_output = true};
+    su_tool tool;
+    int status;
+    if (!su_tool_begin(&tool, &program, argc, argv, &status)) return status;
+    su_status result = run(&tool, &j);
+    job_free(&j);
+    return su_tool_end(&tool, result);
+}

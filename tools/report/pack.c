@@ -1,0 +1,251 @@
+#include "pack.h"
+
+#include "core/memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOTION_BYTES = 32 << 20, MODE_BYTES = 12 << 20 };
+
+/* ---- the shot: rig and displacement in the world, as 16-bit fractions ---- */
+
+static void to_world(const double *root, int64_t count, const double *in, bool vectors, double *out)
+{
+    for (int64_t v = 0; v < count; v++)
+        for (int i = 0; i < 3; i++)
+            out[3 * v + i] = root[4 * i] * in[3 * v] + root[4 * i + 1] * in[3 * v + 1] + root[4 * i + 2] * in[3 * v + 2] +
+                             (vectors ? 0.0 : root[4 * i + 3]);
+}
+
+static int16_t quantize(double value, double scale)
+{
+    double x = scale > 0.0 ? value / scale * 32767.0 : 0.0;
+    return (int16_t)lrint(x < -32767.0 ? -32767.0 : x > 32767.0 ? 32767.0 : x);
+}
+
+typedef struct motion {
+    double *points, *displacement;    /* (block,nbar,3) root frame */
+    double *world;                    /* (nbar,3) */
+    float *rig, *moved;               /* (shown,nbar,3) */
+    double *largest, *rms;            /* (F) m */
+} motion;
+
+static void motion_free(motion *m)
+{
+    free(m->points), free(m->displacement), free(m->world), free(m->rig), free(m->moved), free(m->largest), free(m->rms);
+}
+
+static su_status gather_motion(const report_data *d, int64_t step, int64_t block, motion *m, su_error *err)
+{
+    int64_t nbar = d->model->nbar, F = d->anim->F, columns = 3 * nbar;
+    for (int64_t first = 0; first < F; first += block) {
+        int64_t count = F - first < block ? F - first : block;
+        SU_TRY(su_reconstruct_shot(d->reconstruct, d->shot, d->sim, first, count, NULL, m->displacement, m->points, err));
+        for (int64_t k = 0; k < count; k++) {
+            const double *u = m->displacement + k * columns;
+            double sum = 0.0, largest = 0.0;
+            for (int64_t v = 0; v < nbar; v++) {
+                double square = u[3 * v] * u[3 * v] + u[3 * v + 1] * u[3 * v + 1] + u[3 * v + 2] * u[3 * v + 2];
+                sum += square;
+                if (square > largest) largest = square;
+            }
+            if (!isfinite(sum)) return su_fail(err, SU_NUMERICS, "frame %lld has no finite displacement", (long long)(first + k));
+            m->largest[first + k] = sqrt(largest), m->rms[first + k] = sqrt(sum / (double)nbar);
+            if ((first + k) % step) continue;
+            int64_t shown = (first + k) / step;
+            const double *root = d->anim->root + 16 * (first + k);
+            double *p = m->points + k * columns;
+            for (int64_t i = 0; i < columns; i++) p[i] -= u[i];
+            to_world(root, nbar, p, false, m->world);
+            for (int64_t i = 0; i < columns; i++) m->rig[shown * columns + i] = (float)m->world[i];
+            to_world(root, nbar, u, true, m->world);
+            for (int64_t i = 0; i < columns; i++) m->moved[shown * columns + i] = (float)m->world[i];
+        }
+        SU_TRY(su_progress_update(d->progress, 0.7 * (double)(first + count) / (double)F, err));
+    }
+    return SU_OK;
+}
+
+static su_status add_quantized(su_page *page, json_t *info, const char *name, int64_t count, const float *values, const double *centre,
+                               su_error *err)
+{
+    double scale = 0.0;
+    int16_t *out = NULL;
+    SU_TRY(SU_ALLOC(&out, count, "the page", err));
+    for (int64_t i = 0; i < count; i++) scale = fmax(scale, fabs((double)values[i] - (centre ? centre[i % 3] : 0.0)));
+    for (int64_t i = 0; i < count; i++) out[i] = quantize((double)values[i] - (centre ? centre[i % 3] : 0.0), scale);
+    su_status status = su_page_add(page, name, SU_PAGE_I16, count, out, err);
+    free(out);
+    char key[64];
+    snprintf(key, sizeof key, "%s_scale", name);
+    json_object_set_new(info, key, json_real(scale));
+    if (centre) {
+        snprintf(key, sizeof key, "%s_centre", name);
+        json_object_set_new(info, key, json_pack("[f, f, f]", centre[0], centre[1], centre[2]));
+    }
+    return status;
+}
+
+static su_status pack_motion(const report_data *d, su_page *page, json_t *info, su_error *err)
+{
+    int64_t nbar = d->model->nbar, F = d->anim->F, step = 1;
+    while ((F + step - 1) / step > 2 && (F + step - 1) / step * nbar * 12 > MOTION_BYTES) step++;
+    int64_t shown = (F + step - 1) / step, block = 8;
+    motion m = {0};
+    su_status status;
+    SU_GO(SU_ALLOC(&m.points, block * 3 * nbar, "frames", err));
+    SU_GO(SU_ALLOC(&m.displacement, block * 3 * nbar, "frames", err));
+    SU_GO(SU_ALLOC(&m.world, 3 * nbar, "frames", err));
+    SU_GO(SU_ALLOC(&m.rig, shown * 3 * nbar, "frames", err));
+    SU_GO(SU_ALLOC(&m.moved, shown * 3 * nbar, "frames", err));
+    SU_GO(SU_ALLOC(&m.largest, F, "frames", err));
+    SU_GO(SU_ALLOC(&m.rms, F, "frames", err));
+    SU_GO(gather_motion(d, step, block, &m, err));
+    double low[3], high[3], centre[3];
+    for (int i = 0; i < 3; i++) low[i] = high[i] = (double)m.rig[i];
+    for (int64_t i = 0; i < shown * 3 * nbar; i++) {
+        low[i % 3] = fmin(low[i % 3], (double)m.rig[i]);
+        high[i % 3] = fmax(high[i % 3], (double)m.rig[i]);
+    }
+    for (int i = 0; i < 3; i++) centre[i] = 0.5 * (low[i] + high[i]);
+    SU_GO(add_quantized(page, info, "rig", shown * 3 * nbar, m.rig, centre, err));
+    SU_GO(add_quantized(page, info, "moved", shown * 3 * nbar, m.moved, NULL, err));
+    SU_GO(su_page_add_doubles(page, "largest", F, m.largest, err));
+    SU_GO(su_page_add_doubles(page, "rms", F, m.rms, err));
+    json_object_set_new(info, "shown_frames", json_integer(shown));
+    json_object_set_new(info, "frame_step", json_integer(step));
+done:
+    motion_free(&m);
+    return status;
+}
+
+/* ---- modes of the example poses ---- */
+
+static su_status pack_modes(const report_data *d, su_page *page, json_t *info, su_error *err)
+{
+    const su_model *model = d->model;
+    int64_t nbar = model->nbar, m = d->poses ? model->m : 1, needed, k = MODE_BYTES / (6 * nbar * m + 1);
+    const int32_t *list;
+    k = k < 1 ? 1 : k > model->r ? model->r : k > 32 ? 32 : k;
+    needed = su_reconstruct_skin_needed(d->reconstruct, &list);
+    double *skin = NULL, *one = NULL, *q = NULL, *u = NULL;
+    float *shapes = NULL, *out = NULL;
+    su_status status;
+    SU_GO(SU_ALLOC(&skin, 3 * needed + 8, "modes", err));
+    SU_GO(SU_ALLOC(&one, model->m, "modes", err));
+    SU_GO(SU_ALLOC(&q, model->r, "modes", err));
+    SU_GO(SU_ALLOC(&u, 3 * nbar, "modes", err));
+    SU_GO(SU_ALLOC(&shapes, m * 3 * nbar, "modes", err));
+    SU_GO(SU_ALLOC(&out, m * k * 3 * nbar, "modes", err));
+    for (int64_t i = 0; i < m; i++) {
+        const double *shape = d->poses ? d->poses->shapes + i * 3 * nbar : model->neutral;
+        for (int64_t v = 0; v < 3 * nbar; v++) shapes[i * 3 * nbar + v] = (float)shape[v];
+        for (int64_t v = 0; v < needed; v++) memcpy(skin + 3 * v, shape + 3 * (int64_t)list[v], 3 * sizeof *skin);
+        memset(one, 0, (size_t)model->m * sizeof *one);
+        one[i] = 1.0;
+        for (int64_t j = 0; j < k; j++) {
+            double largest = 0.0;
+            memset(q, 0, (size_t)model->r * sizeof *q);
+            q[j] = 1.0;
+            SU_GO(su_reconstruct_frames(d->reconstruct, 1, skin, one, one, q, NULL, u, err));
+            for (int64_t v = 0; v < 3 * nbar; v++) largest = fmax(largest, fabs(u[v]));
+            for (int64_t v = 0; v < 3 * nbar; v++) out[(i * k + j) * 3 * nbar + v] = (float)(largest > 0.0 ? u[v] / largest : 0.0);
+        }
+        SU_GO(su_progress_update(d->progress, 0.7 + 0.2 * (double)(i + 1) / (double)m, err));
+    }
+    SU_GO(su_page_add(page, "pose_shapes", SU_PAGE_F32, m * 3 * nbar, shapes, err));
+    SU_GO(add_quantized(page, info, "modes", m * k * 3 * nbar, out, NULL, err));
+    json_object_set_new(info, "mode_poses", json_integer(m));
+    json_object_set_new(info, "mode_count", json_integer(k));
+done:
+    free(skin), free(one), free(q), free(u), free(shapes), free(out);
+    return status;
+}
+
+/* ---- the character ---- */
+
+static su_status pack_character(const report_data *d, su_page *page, json_t *info, su_error *err)
+{
+    const su_model *model = d->model;
+    double *points = NULL;
+    uint8_t *region = NULL, *vertex_region = NULL;
+    int32_t *covers = NULL;
+    su_status status;
+    SU_GO(su_page_add(page, "triangles", SU_PAGE_U32, 3 * d->anim->T, d->anim->triangles, err));
+    SU_GO(SU_ALLOC(&points, 3 * (model->c + model->ci + model->fixed_count), "points", err));
+    for (int64_t e = 0; e < model->c; e++)
+        for (int i = 0; i < 3; i++)
+            for (int c = 0; c < 4; c++)
+                points[3 * e + i] += 0.25 * model->vertices[3 * (int64_t)model->tets[4 * (int64_t)model->cubature_tets[e] + c] + i];
+    SU_GO(su_page_add_doubles(page, "cubature", 3 * model->c, points, err));
+    for (int64_t k = 0; k < model->ci; k++) memcpy(points + 3 * k, model->vertices + 3 * (int64_t)model->inertia_vertices[k], 3 * sizeof *points);
+    SU_GO(su_page_add_doubles(page, "inertia", 3 * model->ci, points, err));
+    for (int64_t k = 0; k < model->fixed_count; k++) memcpy(points + 3 * k, model->vertices + 3 * (int64_t)model->fixed[k], 3 * sizeof *points);
+    SU_GO(su_page_add_doubles(page, "fixed", 3 * model->fixed_count, points, err));
+    SU_GO(su_page_add_doubles(page, "cubature_weights", model->c, model->cubature_weights, err));
+    /* the skin takes the region that covers most corners of its tet; 255: none */
+    SU_GO(SU_ALLOC(&region, model->nbar, "regions", err));
+    SU_GO(SU_ALLOC(&covers, model->nbar, "regions", err));
+    SU_GO(SU_ALLOC(&vertex_region, model->n, "regions", err));
+    memset(region, 255, (size_t)model->nbar);
+    for (int64_t g = 0; g + 1 < model->d1 && g < 255; g++) {
+        memset(vertex_region, 0, (size_t)model->n);
+        for (int64_t k = model->region_vertex_offsets[g]; k < model->region_vertex_offsets[g + 1]; k++) vertex_region[model->region_vertices[k]] = 1;
+        for (int64_t s = 0; s < model->nbar; s++) {
+            int32_t count = 0;
+            for (int c = 0; c < 4; c++) count += vertex_region[model->tets[4 * (int64_t)model->embed_tet[s] + c]];
+            if (count > covers[s]) covers[s] = count, region[s] = (uint8_t)g;
+        }
+    }
+    SU_GO(su_page_add(page, "region", SU_PAGE_U8, model->nbar, region, err));
+    json_object_set_new(info, "regions", json_integer(model->d1 - 1));
+    if (d->anim->young) SU_GO(su_page_add_doubles(page, "young", model->nbar, d->anim->young, err));
+done:
+    free(points), free(region), free(covers), free(vertex_region);
+    return status;
+}
+
+static su_status pack_series(const report_data *d, su_page *page, su_error *err)
+{
+    const su_sim *sim = d->sim;
+    double *integers = NULL;
+    su_status status;
+    SU_GO(su_page_add_doubles(page, "times", sim->F, sim->times, err));
+    SU_GO(su_page_add_doubles(page, "energy", 3 * sim->F, sim->energy, err));
+    SU_GO(su_page_add_doubles(page, "weights", sim->F * sim->m, sim->weights, err));
+    SU_GO(SU_ALLOC(&integers, sim->F, "series", err));
+    for (int64_t k = 0; k < sim->F; k++) integers[k] = sim->status[k];
+    SU_GO(su_page_add_doubles(page, "status", sim->F, integers, err));
+    for (int64_t k = 0; k < sim->F; k++) integers[k] = sim->iterations[k];
+    SU_GO(su_page_add_doubles(page, "iterations", sim->F, integers, err));
+    if (d->modes) SU_GO(su_page_add_doubles(page, "eigenvalues", d->modes->k * d->modes->linear, d->modes->eigenvalues, err));
+    if (d->basis) SU_GO(su_page_add_doubles(page, "angles", d->basis->m * d->basis->r, d->basis->angles, err));
+done:
+    free(integers);
+    return status;
+}
+
+su_status report_pack(const report_data *d, su_page *page, json_t *info, su_error *err)
+{
+    const su_model *model = d->model;
+    json_t *parents = json_array();
+    for (int64_t i = 0; d->basis && i < d->basis->m; i++) json_array_append_new(parents, json_integer(d->basis->parent[i]));
+    json_object_set_new(info, "parent", parents);
+    const struct {
+        const char *name;
+        int64_t value;
+    } counts[] = {{"skin_vertices", model->nbar}, {"triangles", d->anim->T}, {"flesh_vertices", model->n}, {"tets", model->t},
+                  {"poses", model->m}, {"modes", model->r}, {"cubature_tets", model->c}, {"inertia_vertices", model->ci},
+                  {"held_vertices", model->fixed_count}, {"frames", d->anim->F}, {"parameters", model->s},
+                  {"eigenvalue_poses", d->modes ? d->modes->k : 0}, {"linear_modes", d->modes ? d->modes->linear : 0}};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) json_object_set_new(info, counts[i].name, json_integer(counts[i].value));
+    json_t *model_meta = model->file.meta ? json_deep_copy(model->file.meta) : json_object();
+    json_object_del(model_meta, "param_names");
+    json_object_set_new(info, "model", model_meta);
+    if (d->sim->file.meta) json_object_set(info, "sim", d->sim->file.meta);
+    SU_TRY(pack_motion(d, page, info, err));
+    SU_TRY(pack_modes(d, page, info, err));
+    SU_TRY(pack_character(d, page, info, err));
+    return pack_series(d, page, err);
+}

@@ -1,0 +1,31 @@
+/* What the page of supple report shows, worked out from a bake's files and put into a page. */
+#ifndef SU_TOOLS_REPORT_PACK_H
+#define SU_TOOLS_REPORT_PACK_H
+
+#include "core/progress.h"
+#include "io/anim.h"
+#include "io/basis.h"
+#include "io/model.h"
+#include "io/modes.h"
+#include "io/page.h"
+#include "io/poses.h"
+#include "io/sim.h"
+#include "rig/shot.h"
+#include "runtime/reconstruct.h"
+
+typedef struct report_data {
+    const su_model *model;
+    const su_anim *anim;
+    const su_sim *sim;
+    const su_poses *poses;      /* NULL: modes at the neutral pose alone */
+    const su_basis *basis;      /* NULL: no angles */
+    const su_modes *modes;      /* NULL: no frequencies */
+    const su_shot *shot;
+    su_reconstruct *reconstruct;
+    su_progress *progress;
+} report_data;
+
+/* Adds everything to page and info (an object). */
+su_status report_pack(const report_data *data, su_page *page, json_t *info, su_error *err);
+
+#endif

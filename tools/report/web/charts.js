@@ -1,0 +1,104 @@
+import uPlot from 'uplot';
+
+const colours = ['#3457d5', '#e4572e', '#2a9d8f', '#c98bc4', '#d8a62a', '#6b7280', '#8d5a3b', '#17bebb'];
+
+function card(parent, title) {
+    const box = document.createElement('div');
+    box.className = 'card';
+    box.innerHTML = '<h2></h2>';
+    box.firstChild.textContent = title;
+    parent.append(box);
+    return box;
+}
+
+function strided(values, count, width, column, factor = 1) {
+    return Array.from({ length: count }, (_, i) => values[i * width + column] * factor);
+}
+
+// Charts over the shot share a cursor with the player: a click goes to the frame.
+export function charts(data, parent, tables, goto) {
+    const { info } = data, count = data.times.length, times = Array.from(data.times), linked = [];
+
+    function plot(title, x, series, options = {}) {
+        const box = card(parent, title);
+        const size = () => ({ width: Math.max(box.clientWidth - 28, 200), height: 220 });
+        const chart = new uPlot({
+            ...size(), scales: { x: { time: false }, ...options.scales }, cursor: { drag: { x: true, y: false } },
+            axes: [{ label: options.x ?? 'time, s', labelSize: 20, grid: { stroke: '#eef0f4' } }, { size: 58, grid: { stroke: '#eef0f4' }, label: options.y, labelSize: 18 }],
+            series: [{ label: options.x ?? 'time' }, ...series.map((s, i) => ({
+                label: s.label, stroke: colours[i % colours.length], width: 1.6, points: { show: options.points ?? false, size: 6 }, value: (_, v) => v == null ? '' : Number(v).toPrecision(4),
+            }))],
+        }, [x, ...series.map((s) => s.values)], box);
+        new ResizeObserver(() => chart.setSize(size())).observe(box);
+        return chart;
+    }
+
+    function overTime(title, series, options) {
+        const chart = plot(title, times, series, options);
+        linked.push(chart);
+        chart.over.addEventListener('click', () => { if (chart.cursor.idx != null) goto(chart.cursor.idx); });
+    }
+
+    overTime('Displacement of the skin', [{ label: 'largest', values: Array.from(data.largest, (v) => 100 * v) }, { label: 'RMS', values: Array.from(data.rms, (v) => 100 * v) }], { y: 'cm' });
+    overTime('Energy', ['kinetic', 'elastic', 'gravity'].map((label, i) => ({ label, values: strided(data.energy, count, 3, i) })), { y: 'J' });
+    const m = data.weights.length / count;
+    overTime('Weights of the example poses', Array.from({ length: Math.min(m, 8) }, (_, i) => ({ label: `pose ${i}`, values: strided(data.weights, count, m, i) })));
+    if (data.status.some((s) => s) || data.iterations.slice(1).some((v) => v !== data.iterations[1]))
+        overTime('Solver', [{ label: 'iterations', values: Array.from(data.iterations) }, { label: 'status', values: Array.from(data.status) }]);
+    if (data.eigenvalues) {
+        const n = info.linear_modes, index = Array.from({ length: n }, (_, i) => i + 1);
+        plot('Frequencies of the linear modes', index, Array.from({ length: Math.min(info.eigenvalue_poses, 8) }, (_, k) => ({
+            label: `pose ${k}`, values: Array.from(data.eigenvalues.subarray(k * n, (k + 1) * n), (v) => Math.sqrt(Math.max(v, 0)) / (2 * Math.PI)),
+        })), { x: 'mode', y: 'Hz', points: true });
+    }
+    if (data.angles) {
+        const r = info.modes, index = Array.from({ length: r }, (_, i) => i + 1), poses = data.angles.length / r;
+        plot('Angles of subspaces to the parent pose', index, Array.from({ length: Math.min(poses, 9) }, (_, k) => k).slice(1).map((k) => ({
+            label: `${k} from ${info.parent[k]}`, values: Array.from(data.angles.subarray(k * r, (k + 1) * r), (v) => v * 180 / Math.PI),
+        })), { x: 'direction', y: 'degrees' });
+    }
+    errors(data, tables);
+    stages(info, tables);
+    tree(info, tables);
+    const warned = (info.stages ?? []).flatMap((s) => (s.warnings ?? []).map((w) => `${s.tool}: ${w}`));
+    if (warned.length) {
+        const box = card(tables, 'Warnings');
+        for (const text of warned) {
+            const line = document.createElement('p');
+            line.className = 'warning';
+            line.textContent = text;
+            box.append(line);
+        }
+    }
+    return (frame) => { for (const chart of linked) chart.setCursor({ left: chart.valToPos(times[Math.min(frame, count - 1)], 'x'), top: 10 }, false); };
+}
+
+function table(parent, title, head, rows) {
+    const box = card(parent, title), out = document.createElement('table');
+    for (const [tag, cells] of [['th', head], ...rows.map((r) => ['td', r])]) {
+        const row = out.insertRow();
+        for (const text of cells) row.append(Object.assign(document.createElement(tag), { textContent: text }));
+    }
+    box.append(out);
+}
+
+function errors(data, parent) {
+    const { model } = data.info, list = model.training_error, inertia = model.training_error_inertia;
+    if (!Array.isArray(list)) return;
+    const percent = (e) => e ? `${(100 * e.mean).toFixed(2)} %` : '';
+    table(parent, 'Cubature, relative error of forces', ['pose', 'elastic', 'inertia'],
+        list.map((e, i) => [`${i}`, percent(e), percent(Array.isArray(inertia) ? inertia[i] : null)]));
+}
+
+function stages(info, parent) {
+    if (!info.stages?.length) return;
+    table(parent, 'Time and memory', ['stage', 'memory', 'time'], info.stages.map((s) => [s.tool ?? '', `${((s.peak_memory_bytes ?? 0) / 1048576).toFixed(0)} MB`, `${(s.seconds ?? 0).toFixed(2)} s`]));
+}
+
+function tree(info, parent) {
+    if (!info.parent?.length) return;
+    const lines = (k, depth) => [`${'   '.repeat(depth)}pose ${k}`, ...info.parent.flatMap((p, i) => p === k ? lines(i, depth + 1) : [])];
+    const box = card(parent, 'Tree of poses'), text = document.createElement('pre');
+    text.textContent = info.parent.flatMap((p, i) => p < 0 ? lines(i, 0) : []).join('\n');
+    box.append(text);
+}

@@ -1,0 +1,298 @@
+import * as THREE from 'three';
+import { OrbitControls } from 'three/examples/jsm/controls/OrbitControls.js';
+import { readData } from './data.js';
+import { charts } from './charts.js';
+
+const element = (id) => document.getElementById(id);
+const radio = (name) => document.querySelector(`input[name=${name}]:checked`).value;
+
+// Light blue to red, even in lightness steps.
+const ramp = ['#c9d6ea', '#8fb4e3', '#5fc2b4', '#f2d24b', '#ef8a3c', '#c8263f'].map((c) => new THREE.Color(c));
+function colourOf(t, out, at) {
+    const x = Math.min(Math.max(t, 0), 1) * (ramp.length - 1), i = Math.min(Math.floor(x), ramp.length - 2), f = x - i;
+    const a = ramp[i], b = ramp[i + 1];
+    out[at] = a.r + f * (b.r - a.r), out[at + 1] = a.g + f * (b.g - a.g), out[at + 2] = a.b + f * (b.b - a.b);
+}
+const palette = ['#7aa6d8', '#e8a15c', '#82bf7a', '#c98bc4', '#d9716e', '#8d86c9', '#d8c15a', '#6cbfbf'].map((c) => new THREE.Color(c));
+const plain = new THREE.Color('#c9d6ea');
+
+function skin(data) {
+    const geometry = new THREE.BufferGeometry(), count = data.info.skin_vertices;
+    geometry.setIndex(new THREE.BufferAttribute(data.triangles, 1));
+    geometry.setAttribute('position', new THREE.BufferAttribute(new Float32Array(3 * count), 3));
+    geometry.setAttribute('color', new THREE.BufferAttribute(new Float32Array(3 * count).fill(0.8), 3));
+    const material = new THREE.MeshStandardMaterial({ vertexColors: true, roughness: 0.75, metalness: 0, side: THREE.DoubleSide });
+    const mesh = new THREE.Mesh(geometry, material);
+    mesh.frustumCulled = false;
+    const edges = new THREE.Mesh(geometry, new THREE.MeshBasicMaterial({ wireframe: true, color: 0x30384a, transparent: true, opacity: 0.25 }));
+    edges.frustumCulled = false;
+    mesh.add(edges);
+    mesh.userData.edges = edges;
+    return mesh;
+}
+
+function points(coordinates, colour, size) {
+    const geometry = new THREE.BufferGeometry();
+    geometry.setAttribute('position', new THREE.BufferAttribute(coordinates, 3));
+    return new THREE.Points(geometry, new THREE.PointsMaterial({ color: colour, size, sizeAttenuation: false, depthTest: false, transparent: true }));
+}
+
+class Viewer {
+    constructor(data) {
+        this.data = data;
+        this.frame = 0;
+        this.playing = false;
+        this.renderer = new THREE.WebGLRenderer({ antialias: true, preserveDrawingBuffer: true });
+        this.renderer.setPixelRatio(Math.min(devicePixelRatio, 2));
+        element('view').prepend(this.renderer.domElement);
+        this.scene = new THREE.Scene();
+        this.scene.background = new THREE.Color('#eef1f6');
+        this.scene.add(new THREE.HemisphereLight('#ffffff', '#a9b0c0', 1.9));
+        this.sun = new THREE.DirectionalLight('#ffffff', 1.7);
+        this.scene.add(this.sun);
+        this.camera = new THREE.PerspectiveCamera(35, 1, 0.001, 1000);
+        this.controls = new OrbitControls(this.camera, this.renderer.domElement);
+        this.controls.enableDamping = true;
+        this.simulated = skin(data);
+        this.rig = skin(data);
+        this.modes = skin(data);
+        this.dots = {
+            cubature: points(data.cubature, '#e4572e', 7), inertia: points(data.inertia, '#17bebb', 6), fixed: points(data.fixed, '#4a4e69', 4),
+        };
+        this.scene.add(this.simulated, this.rig, this.modes, ...Object.values(this.dots));
+        this.measure();
+        const cells = 2 * Math.ceil(2 * data.info.rig_scale / this.size + 6), step = 0.2 * this.size;
+        this.grid = new THREE.GridHelper(5 * cells * step, 5 * cells, '#c4ccda', '#c4ccda');
+        this.grid.position.set(data.info.rig_centre[0], this.low, data.info.rig_centre[2]);
+        this.scene.add(this.grid);
+        this.centre = new THREE.Vector3();
+        this.offset = new THREE.Vector3();
+        this.largest = Math.max(...data.largest, 1e-9);
+        this.setFrame(0);
+        this.look();
+        new ResizeObserver(() => this.resize()).observe(element('view'));
+        this.resize();
+    }
+
+    // Size of the character at rest, and the lowest point of the whole shot.
+    measure() {
+        const { info, rig, pose_shapes: shape } = this.data, low = [1e30, 1e30, 1e30], high = [-1e30, -1e30, -1e30];
+        for (let i = 0; i < 3 * info.skin_vertices; i++) {
+            low[i % 3] = Math.min(low[i % 3], shape[i]), high[i % 3] = Math.max(high[i % 3], shape[i]);
+        }
+        this.size = Math.hypot(...high.map((h, i) => h - low[i]));
+        this.width = high.map((h, i) => h - low[i]);
+        let bottom = 32767;
+        for (let i = 1; i < rig.length; i += 3) bottom = Math.min(bottom, rig[i]);
+        this.low = bottom / 32767 * info.rig_scale + info.rig_centre[1];
+    }
+
+    resize() {
+        const { clientWidth: w, clientHeight: h } = element('view');
+        this.renderer.setSize(w, h);
+        this.camera.aspect = w / h;
+        this.camera.updateProjectionMatrix();
+    }
+
+    look() {
+        const target = this.target();
+        this.controls.target.copy(target);
+        const wide = radio('show') === 'both' ? 1.35 : 1;
+        this.camera.position.copy(target).add(new THREE.Vector3(0.75, 0.35, 1).normalize().multiplyScalar(1.5 * wide * this.size));
+        this.camera.near = this.size / 100, this.camera.far = this.size * 60;
+        this.camera.updateProjectionMatrix();
+        this.offset.copy(target);
+    }
+
+    target() {
+        if (radio('show') === 'modes') return this.middleOf(this.modes);
+        return this.centre.clone();
+    }
+
+    middleOf(mesh) {
+        const p = mesh.geometry.attributes.position.array, low = [1e30, 1e30, 1e30], high = [-1e30, -1e30, -1e30];
+        for (let i = 0; i < p.length; i++) low[i % 3] = Math.min(low[i % 3], p[i]), high[i % 3] = Math.max(high[i % 3], p[i]);
+        return new THREE.Vector3(...low.map((l, i) => 0.5 * (l + high[i])));
+    }
+
+    setFrame(frame) {
+        const { info, rig, moved } = this.data, n = 3 * info.skin_vertices, at = frame * n;
+        this.frame = frame;
+        const a = this.rig.geometry.attributes.position.array, b = this.simulated.geometry.attributes.position.array;
+        const s = info.rig_scale / 32767, d = info.moved_scale / 32767 * Number(element('exaggerate').value), c = info.rig_centre;
+        for (let i = 0; i < n; i++) {
+            a[i] = rig[at + i] * s + c[i % 3];
+            b[i] = a[i] + moved[at + i] * d;
+        }
+        this.paint(this.simulated, at);
+        this.paint(this.rig, at);
+        for (const mesh of [this.rig, this.simulated]) {
+            mesh.geometry.attributes.position.needsUpdate = true;
+            mesh.geometry.computeVertexNormals();
+        }
+        this.centre.copy(this.middleOf(this.rig));
+        element('scrub').value = frame;
+        element('frame').textContent = `frame ${info.frame_start + frame * info.frame_step}`;
+        this.onframe?.(frame * info.frame_step);
+        this.dirty = true;
+    }
+
+    paint(mesh, at) {
+        const { info, moved, region, young } = this.data, how = radio('colour');
+        const colour = mesh.geometry.attributes.color, out = colour.array, s = info.moved_scale / 32767 / this.largest;
+        const low = young ? Math.min(...young) : 0, high = young ? Math.max(...young) : 1;
+        for (let v = 0; v < info.skin_vertices; v++) {
+            const i = 3 * v;
+            if (how === 'displacement' && mesh === this.simulated) {
+                colourOf(Math.hypot(moved[at + i], moved[at + i + 1], moved[at + i + 2]) * s, out, i);
+            } else if (how === 'young' && young) {
+                colourOf((young[v] - low) / (high - low || 1), out, i);
+            } else {
+                const c = how === 'region' && region[v] !== 255 ? palette[region[v] % palette.length] : plain;
+                out[i] = c.r, out[i + 1] = c.g, out[i + 2] = c.b;
+            }
+        }
+        colour.needsUpdate = true;
+    }
+
+    // The modes of a pose swing about its shape.
+    setMode(seconds) {
+        const { info, modes, pose_shapes: shapes } = this.data, n = 3 * info.skin_vertices;
+        const pose = Number(element('pose').value), mode = Number(element('mode').value);
+        const swing = Math.sin(2 * Math.PI * 0.6 * seconds) * Number(element('amplitude').value) * this.size * info.modes_scale / 32767;
+        const p = this.modes.geometry.attributes.position.array, at = (pose * info.mode_count + mode) * n;
+        for (let i = 0; i < n; i++) p[i] = shapes[pose * n + i] + swing * modes[at + i];
+        this.modes.geometry.attributes.position.needsUpdate = true;
+        this.modes.geometry.computeVertexNormals();
+        if (this.painted === `${pose} ${mode} ${radio('colour')}`) return;
+        this.painted = `${pose} ${mode} ${radio('colour')}`;
+        const colour = this.modes.geometry.attributes.color;
+        if (radio('colour') === 'displacement') {
+            for (let i = 0; i < n; i += 3)
+                colourOf(Math.hypot(modes[at + i], modes[at + i + 1], modes[at + i + 2]) / 32767 * info.modes_scale, colour.array, i);
+            colour.needsUpdate = true;
+        } else {
+            this.paint(this.modes, 0);
+        }
+    }
+
+    // What is visible, and where: side by side stands the rig to the left.
+    arrange() {
+        const show = radio('show'), both = show === 'both', modes = show === 'modes';
+        this.simulated.visible = !modes && show !== 'rig';
+        this.rig.visible = show === 'rig' || both || show === 'overlay';
+        this.modes.visible = modes;
+        this.grid.visible = !modes;
+        const gap = 0.62 * this.size;
+        const aside = new THREE.Vector3(1, 0, 0).applyQuaternion(this.camera.quaternion).setY(0).normalize().multiplyScalar(both ? gap : 0);
+        this.rig.position.copy(aside).negate();
+        this.simulated.position.copy(aside);
+        const overlay = show === 'overlay';
+        this.rig.material.transparent = overlay, this.rig.material.opacity = overlay ? 0.3 : 1, this.rig.material.depthWrite = !overlay;
+        for (const mesh of [this.rig, this.simulated, this.modes]) mesh.userData.edges.visible = element('wire').checked;
+        for (const [name, dots] of Object.entries(this.dots)) dots.visible = modes && Number(element('pose').value) === 0 && element(name).checked;
+        if (modes && Object.values(this.dots).some((d) => d.visible)) this.modes.material.transparent = true, this.modes.material.opacity = 0.55;
+        else this.modes.material.transparent = false, this.modes.material.opacity = 1;
+        const labels = both ? [['rig', 25], ['simulated', 75]] : [[{ rig: 'rig', overlay: 'rig and simulated', modes: `mode ${Number(element('mode').value) + 1} of pose ${element('pose').value}` }[show] ?? 'simulated', 50]];
+        element('labels').innerHTML = labels.map(([text, x]) => `<span style="left:${x}%">${text}</span>`).join('');
+    }
+
+    follow() {
+        if (!element('follow').checked) return;
+        const target = this.target(), step = target.clone().sub(this.offset);
+        this.controls.target.add(step);
+        this.camera.position.add(step);
+        this.offset.copy(target);
+    }
+
+    draw(seconds) {
+        if (radio('show') === 'modes') this.setMode(seconds);
+        this.arrange();
+        this.controls.update();
+        this.sun.position.copy(this.camera.position).add(new THREE.Vector3(0.3, 0.9, 0.2).multiplyScalar(this.size));
+        this.sun.target.position.copy(this.controls.target);
+        this.sun.target.updateMatrixWorld();
+        this.renderer.render(this.scene, this.camera);
+    }
+}
+
+function legend(viewer) {
+    const how = radio('colour'), young = viewer.data.young;
+    const ends = how === 'displacement' && radio('show') !== 'modes' ? ['0', `${(100 * viewer.largest).toPrecision(3)} cm`]
+        : how === 'displacement' ? ['0', 'largest'] : how === 'young' && young ? ['soft', 'stiff'] : null;
+    element('legend').innerHTML = ends ? `<div class="bar" style="background:linear-gradient(90deg,${ramp.map((c) => `#${c.getHexString()}`).join(',')})"></div>
+        <div class="ends"><span>${ends[0]}</span><span>${ends[1]}</span></div>` : '';
+}
+
+function facts(info) {
+    const rows = [['skin', `${info.skin_vertices} vertices`], ['flesh', `${info.tets} tets, ${info.flesh_vertices} vertices`],
+        ['poses', info.poses], ['modes', info.modes], ['cubature', `${info.cubature_tets} tets`], ['inertia', `${info.inertia_vertices} vertices`],
+        ['material', info.model.material ?? ''], ['lowest frequency', info.model.frequency ? `${info.model.frequency} Hz` : ''],
+        ['substeps', info.sim?.substeps ?? ''], ['gravity', info.sim?.gravity_mode ?? '']];
+    const table = element('facts');
+    for (const [name, value] of rows) {
+        if (value === '') continue;
+        const row = table.insertRow();
+        row.insertCell().textContent = name;
+        row.insertCell().textContent = value;
+    }
+}
+
+async function main() {
+    const data = await readData(), { info } = data;
+    document.title = `${info.run_file} · supple report`;
+    element('title').textContent = info.clip || info.run_file;
+    element('subtitle').textContent = `${info.model_file} · ${info.frames} frames at ${info.fps} fps · supple ${info.supple}`;
+    element('scrub').max = info.shown_frames - 1;
+    for (let i = 0; i < info.mode_poses; i++) element('pose').add(new Option(i ? `pose ${i}` : 'neutral', i));
+    element('mode').max = info.mode_count - 1;
+    if (!data.young) element('stiffness-label').hidden = true;
+    facts(info);
+
+    const viewer = new Viewer(data);
+    window.supple = viewer;   // for tests
+    const cursor = charts(data, element('charts'), element('tables'), (frame) => viewer.setFrame(Math.min(Math.round(frame / info.frame_step), info.shown_frames - 1)));
+    viewer.onframe = cursor;
+    const refresh = () => { viewer.painted = null; viewer.setFrame(viewer.frame); legend(viewer); element('mode-value').textContent = `${Number(element('mode').value) + 1}`; element('exaggerate-value').textContent = element('exaggerate').value; };
+    const play = (on) => { viewer.playing = on; element('play').textContent = on ? 'Pause' : 'Play'; viewer.clock = performance.now(); viewer.from = viewer.frame; };
+    element('play').onclick = () => play(!viewer.playing);
+    element('scrub').oninput = (e) => { play(false); viewer.setFrame(Number(e.target.value)); };
+    addEventListener('keydown', (e) => {
+        if (e.target.matches?.('input[type=range], select') && e.key !== ' ') return;
+        if (e.key === ' ') { e.preventDefault(); play(!viewer.playing); }
+        const step = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
+        if (step) play(false), viewer.setFrame((viewer.frame + step + info.shown_frames) % info.shown_frames);
+    });
+    document.querySelector('aside').addEventListener('input', (e) => {
+        if (e.target.name === 'show') { element('mode-panel').style.display = radio('show') === 'modes' ? '' : 'none'; viewer.setMode(0); viewer.look(); }
+        refresh();
+    });
+    element('speed').onchange = () => play(viewer.playing);
+    element('mode-panel').style.display = 'none';
+    /* page.html#frame=10&show=both&colour=region: what to open with; bare: the view alone, for pictures */
+    const wanted = new URLSearchParams(location.hash.slice(1));
+    if (wanted.has('bare')) document.body.classList.add('bare');
+    for (const name of ['show', 'colour']) {
+        const input = wanted.get(name) && document.querySelector(`input[name=${name}][value="${CSS.escape(wanted.get(name))}"]`);
+        if (input) input.checked = true, input.dispatchEvent(new Event('input', { bubbles: true }));
+    }
+    refresh();
+    if (wanted.has('frame')) viewer.setFrame(Math.min(Math.max(Math.round((Number(wanted.get('frame')) - info.frame_start) / info.frame_step), 0), info.shown_frames - 1));
+    viewer.look();
+
+    function tick(now) {
+        if (viewer.playing) {
+            const rate = info.fps / info.frame_step * Number(element('speed').value);
+            const frame = Math.floor(viewer.from + (now - viewer.clock) / 1000 * rate) % info.shown_frames;
+            if (frame !== viewer.frame && frame >= 0) viewer.setFrame(frame);
+        }
+        viewer.follow();
+        viewer.draw(now / 1000);
+        requestAnimationFrame(tick);
+    }
+    viewer.draw(0);
+    requestAnimationFrame(tick);
+    document.body.dataset.ready = 'yes';
+}
+
+main();
