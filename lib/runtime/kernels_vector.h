@@ -10,7 +10,11 @@ typedef int64_t m8 __attribute__((vector_size(64)));
 
 #define INLINE static inline __attribute__((always_inline))
 /* Fully unrolled: the arrays indexed inside live in registers. */
+#if defined(__clang__)
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
 #define UNROLL _Pragma("GCC unroll 16")
+#endif
 
 /* Vectors are never passed by value to anything that is not inlined; macros keep it so. */
 #define SPLAT(x) ((v8){(x), (x), (x), (x), (x), (x), (x), (x)})

@@ -1,0 +1,188 @@
+/* supple-sim from the outside: bytes, batches, interruption, bad input. */
+#include "core/child.h"
+#include "core/file.h"
+#include "core/memory.h"
+#include "io/anim.h"
+#include "io/model.h"
+#include "io/sim.h"
+#include "reduced_scene.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { FRAMES = 40 };
+
+static const double poses3[] = {0.0, 0.8, -0.8};
+static char folder[64];
+
+static void rig_swing(double t, double *bend, double *root)
+{
+    *bend = 0.5 * sin(9.0 * t);
+    root[3] = 0.3 * sin(7.0 * t), root[11] = 0.2 * t * t;
+}
+
+static const char *at(const char *name)
+{
+    static char paths[8][200];
+    static int next;
+    char *path = paths[next++ % 8];
+    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
+    return path;
+}
+
+/* Runs supple-sim with these words; the message in tail. */
+static int sim(char tail[2000], const char *const *words)
+{
+    const char *argv[20];
+    int count = 0;
+    const char *bin = getenv("BIN");
+    char program[300];
+    snprintf(program, sizeof program, "%s/supple-sim", bin ? bin : "bin");
+    argv[count++] = program;
+    for (; *words; words++) argv[count++] = *words;
+    argv[count++] = "-q";
+    argv[count] = NULL;
+    su_child_limits limits = {.seconds = 60};
+    su_child_result result;
+    su_error err = {0};
+    if (su_child_run(argv, NULL, &limits, &result, &err) != SU_OK) fail_msg("%s", err.text);
+    if (tail) memcpy(tail, result.tail, sizeof result.tail);
+    return result.end == SU_CHILD_EXITED ? result.code : -1;
+}
+#define SIM(tail, ...) sim(tail, (const char *const[]){__VA_ARGS__, NULL})
+
+static void same_bytes(const char *a, const char *b)
+{
+    char x[33], y[33];
+    su_error err = {0};
+    if (su_file_digest(a, x, &err) != SU_OK || su_file_digest(b, y, &err) != SU_OK) fail_msg("%s", err.text);
+    assert_string_equal(x, y);
+}
+
+static int make_files(void **unused)
+{
+    (void)unused;
+    snprintf(folder, sizeof folder, "/tmp/supple-test-sim-XXXXXX");
+    if (!mkdtemp(folder)) return 1;
+    scene s;
+    scene_create(&s, 4, 1, 1, 3, poses3, FRAMES, 30, rig_swing, 0, NULL);
+    reduced_scene r;
+    reduced_options options = {.r = 13, .regions = 2, .stride = 2};
+    reduced_create(&r, &s, &options);
+    json_object_set_new(r.model.file.meta, "frequency", json_real(4.0));
+    int32_t none[4] = {0};
+    r.model.surface = none;
+    su_error err = {0};
+    su_anim anim = s.anim;
+    int32_t corners[3] = {0, 1, 2}, three[1] = {3};
+    anim.T = anim.P = 1, anim.corners = anim.N = 3;
+    anim.triangles = anim.face_indices = anim.source_vertex = corners, anim.face_counts = three;
+    anim.file.meta = json_object();
+    if (su_model_save(at("c.model.npz"), &r.model, &err) != SU_OK || su_anim_save(at("swing.anim.npz"), &anim, &err) != SU_OK ||
+        su_anim_save(at("again.anim.npz"), &anim, &err) != SU_OK) {
+        fprintf(stderr, "%s\n", err.text);
+        return 1;
+    }
+    json_decref(anim.file.meta);
+    reduced_free(&r);
+    scene_free(&s);
+    return 0;
+}
+
+static int remove_files(void **unused)
+{
+    (void)unused;
+    char command[100];
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    return system(command);
+}
+
+static void bytes_do_not_depend_on_threads_or_checkpoints(void **unused)
+{
+    (void)unused;
+    assert_int_equal(SIM(NULL, at("c.model.npz"), at("swing.anim.npz"), "-o", at("a.sim.npz"), "-j", "1"), 0);
+    assert_int_equal(SIM(NULL, at("c.model.npz"), at("swing.anim.npz"), "-o", at("b.sim.npz"), "-j", "2"), 0);
+    assert_int_equal(SIM(NULL, at("c.model.npz"), at("swing.anim.npz"), "-o", at("c.sim.npz"), "--checkpoint", "7", "--resume"), 0);
+    same_bytes(at("a.sim.npz"), at("b.sim.npz"));
+    same_bytes(at("a.sim.npz"), at("c.sim.npz"));
+    assert_int_not_equal(access(at("c.sim.npz.checkpoint"), F_OK), 0);
+    su_sim result;
+    assert_int_equal(su_sim_load(at("a.sim.npz"), &result, NULL), SU_OK);
+    assert_int_equal(result.F, FRAMES);
+    assert_int_equal(result.r, 13);
+    const json_t *meta = result.file.meta;
+    assert_string_equal(json_string_value(json_object_get(meta, "gravity_mode")), "relative");
+    assert_true(json_number_value(json_object_get(meta, "beta")) > 0);
+    assert_int_equal(json_integer_value(json_object_get(meta, "substeps")), 3);
+    su_sim_free(&result);
+}
+
+static void several_clips_go_into_a_folder(void **unused)
+{
+    (void)unused;
+    assert_int_equal(SIM(NULL, at("c.model.npz"), at("swing.anim.npz"), at("again.anim.npz"), "-o", at("out")), 0);
+    su_sim a, b;
+    assert_int_equal(su_sim_load(at("out/swing.sim.npz"), &a, NULL), SU_OK);
+    assert_int_equal(su_sim_load(at("out/again.sim.npz"), &b, NULL), SU_OK);
+    assert_memory_equal(a.q, b.q, (size_t)(FRAMES * 13) * sizeof(double));
+    su_sim_free(&a), su_sim_free(&b);
+}
+
+static void a_cycle_repeats(void **unused)
+{
+    (void)unused;
+    assert_int_equal(SIM(NULL, at("c.model.npz"), at("swing.anim.npz"), "-o", at("cycle.sim.npz"), "--loop"), 0);
+    su_sim once, cycle;
+    assert_int_equal(SIM(NULL, at("c.model.npz"), at("swing.anim.npz"), "-o", at("once.sim.npz")), 0);
+    assert_int_equal(su_sim_load(at("once.sim.npz"), &once, NULL), SU_OK);
+    assert_int_equal(su_sim_load(at("cycle.sim.npz"), &cycle, NULL), SU_OK);
+    const double *last = cycle.q + (FRAMES - 1) * 13;
+    double gap = 0, start = 0, size = 0;
+    for (int k = 0; k < 13; k++) gap += pow(cycle.q[k] - last[k], 2), start += pow(once.q[k], 2), size += pow(last[k], 2);
+    assert_true(start == 0);
+    assert_true(gap < 1e-4 * size);
+    su_sim_free(&once), su_sim_free(&cycle);
+}
+
+static void bad_input_ends_in_one_message(void **unused)
+{
+    (void)unused;
+    char tail[2000];
+    FILE *file = fopen(at("text.npz"), "w");
+    fputs("this is no archive", file);
+    fclose(file);
+    assert_int_equal(SIM(tail, at("missing.npz"), at("swing.anim.npz"), "-o", at("x.sim.npz")), 3);
+    assert_non_null(strstr(tail, "missing.npz"));
+    assert_int_equal(SIM(tail, at("text.npz"), at("swing.anim.npz"), "-o", at("x.sim.npz")), 3);
+    assert_int_equal(SIM(tail, at("swing.anim.npz"), at("c.model.npz"), "-o", at("x.sim.npz")), 3);
+    assert_int_equal(SIM(tail, at("c.model.npz"), "-o", at("x.sim.npz")), 2);
+    assert_int_equal(SIM(tail, at("c.model.npz"), at("swing.anim.npz"), "-o", at("x.sim.npz"), "--newton", "0"), 2);
+    assert_int_equal(SIM(tail, at("c.model.npz"), at("swing.anim.npz"), "-o", at("no/such/x.sim.npz")), 1);
+    assert_int_not_equal(access(at("x.sim.npz"), F_OK), 0);
+    /* a checkpoint of other settings is not taken up */
+    assert_int_equal(SIM(NULL, "-n", at("c.model.npz"), at("swing.anim.npz"), "-o", at("x.sim.npz")), 0);
+    file = fopen(at("x.sim.npz.checkpoint"), "w");
+    fputs("not a checkpoint", file);
+    fclose(file);
+    assert_int_equal(SIM(tail, at("c.model.npz"), at("swing.anim.npz"), "-o", at("x.sim.npz"), "--resume"), 3);
+    assert_int_not_equal(access(at("x.sim.npz"), F_OK), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bytes_do_not_depend_on_threads_or_checkpoints),
+        cmocka_unit_test(several_clips_go_into_a_folder),
+        cmocka_unit_test(a_cycle_repeats),
+        cmocka_unit_test(bad_input_ends_in_one_message),
+    };
+    return cmocka_run_group_tests(tests, make_files, remove_files);
+}
