@@ -176,8 +176,9 @@ def world_positions(g, clip, t):
             skin = g.json["skins"][n["skin"]]
             bind = g.accessor(skin["inverseBindMatrices"]).reshape(-1, 4, 4).transpose(0, 2, 1)
             joints = np.array([world[j] @ b for j, b in zip(skin["joints"], bind)])
-            j = g.accessor(p["attributes"]["JOINTS_0"]).astype(int)
-            w = g.accessor(p["attributes"]["WEIGHTS_0"])
+            sets = [n for n in range(8) if "JOINTS_%d" % n in p["attributes"]]
+            j = np.hstack([g.accessor(p["attributes"]["JOINTS_%d" % n]) for n in sets]).astype(int)
+            w = np.hstack([g.accessor(p["attributes"]["WEIGHTS_%d" % n]) for n in sets])
             w = w / w.sum(1, keepdims=True)
             moved = np.einsum("vk,vkab,vb->va", w, joints[j], points)
             out.append(moved[:, :3])

@@ -38,6 +38,26 @@ compare fox/Fox.glb
 compare mannequiny/mannequiny-0.3.0.glb
 compare morph_stress_test/MorphStressTest.gltf
 
+if [ -n "$python" ]; then
+    "$python" "$here/make_gltf.py" hard hard.gltf &&
+        supple import -q hard.gltf --fps 60 --object skin --object hat --object floor -o hard.npz &&
+        "$python" "$here/reference_gltf.py" hard.gltf 0 hard.npz 40
+    ok $? "stepped and cubic keys, six joints a vertex, uneven scale, rigid props agree with the specification"
+    supple import hard.gltf --progress none -o hard.npz 2>log.txt && grep -q "1 meshes that do not move with the skeleton" log.txt &&
+        "$python" - <<'PY'
+import json, zipfile
+import numpy as np
+a, meta = np.load("hard.npz"), json.loads(zipfile.ZipFile("hard.npz").read("meta.json"))
+assert meta["object_names"] == ["hat", "skin"]
+assert (a["rigid"][a["source_vertex"]] == (a["object_ids"] == 0)).all() and a["rigid"].sum() == 8
+assert not any(n.startswith("hat.") for n in meta["param_names"])
+PY
+    ok $? "a prop on a joint is rigid, a floor stays out"
+    sed 's/"j3"/"j2"/' hard.gltf >twins.gltf
+else
+    skip "stepped and cubic keys" "no numpy"
+fi
+
 # ---- what cannot be imported says so, in one line, and leaves nothing behind ----
 refuse() {   # DESCRIPTION STATUS WORDS ARGUMENTS...
     what=$1 want=$2 words=$3
@@ -58,6 +78,7 @@ refuse "an empty file" 3 "empty" empty.glb
 refuse "a missing file" 3 "No such file" nowhere.glb
 refuse "a folder" 3 "not a file" folder.glb
 refuse "a kind nobody knows" 3 "cannot read" "$here/run"
+[ ! -f twins.gltf ] || refuse "two joints of one name" 3 "unique names: j2" twins.gltf
 fox=$SUPPLE_DATA/fox/Fox.glb
 if [ -f "$fox" ]; then
     head -c 100000 "$fox" >cut.glb

@@ -103,16 +103,16 @@ static su_status check_clip(const su_scene *scene, const su_scene_clip *clip, su
         const su_scene_channel *c = &clip->channel[i];
         if (c->node < 0 || c->node >= scene->nodes)
             return su_fail(err, SU_INPUT, "clip '%s' moves a node that does not exist", clip->name);
-        if (!track_is_sound(c->translations, 3, c->translation_times, c->translation) ||
-            !track_is_sound(c->rotations, 4, c->rotation_times, c->rotation) ||
-            !track_is_sound(c->scales, 3, c->scale_times, c->scale))
+        if (!track_is_sound(c->translations, 3 * su_key_values(c->translation_mode), c->translation_times, c->translation) ||
+            !track_is_sound(c->rotations, 4 * su_key_values(c->rotation_mode), c->rotation_times, c->rotation) ||
+            !track_is_sound(c->scales, 3 * su_key_values(c->scale_mode), c->scale_times, c->scale))
             return su_fail(err, SU_INPUT, "clip '%s': the keys of '%s' are not finite or not in order of time",
                            clip->name, scene->node[c->node].name);
     }
     for (int64_t i = 0; i < clip->morph_channels; i++) {
         const su_scene_morph_channel *c = &clip->morph_channel[i];
         if (c->node < 0 || c->node >= scene->nodes || c->shapes > 65535 ||
-            !track_is_sound(c->keys, (int)c->shapes, c->times, c->weights))
+            !track_is_sound(c->keys, (int)c->shapes * su_key_values(c->mode), c->times, c->weights))
             return su_fail(err, SU_INPUT, "clip '%s': keys of blend shapes are not finite or not in order of time",
                            clip->name);
     }

@@ -42,9 +42,15 @@ typedef struct su_scene_instance {
     int32_t node, mesh;
 } su_scene_instance;
 
+/* Between keys; SU_KEYS_CUBIC tracks (glTF CUBICSPLINE) hold three values a key: in-tangent, value, out-tangent. */
+typedef enum su_key_mode { SU_KEYS_LINEAR, SU_KEYS_STEP, SU_KEYS_CUBIC } su_key_mode;
+
+/* Values a key of a track. */
+static inline int su_key_values(int32_t mode) { return mode == SU_KEYS_CUBIC ? 3 : 1; }
+
 /* Keys of one node; times in seconds, ascending. A part without keys stays as in the node pose. */
 typedef struct su_scene_channel {
-    int32_t node;
+    int32_t node, translation_mode, rotation_mode, scale_mode;   /* su_key_mode */
     int64_t translations, rotations, scales;
     double *translation_times, *translation;   /* (translations), (translations,3) */
     double *rotation_times, *rotation;         /* (rotations), (rotations,4) w, x, y, z, unit */
@@ -53,7 +59,7 @@ typedef struct su_scene_channel {
 
 /* Blend-shape weights of the meshes of one node. */
 typedef struct su_scene_morph_channel {
-    int32_t node;
+    int32_t node, mode;
     int64_t keys, shapes;
     double *times;     /* (keys) s */
     double *weights;   /* (keys,shapes) */

@@ -1,3 +1,4 @@
+#include "io/gltf_detail.h"
 #include "io/scene_stream.h"
 
 #include <assimp/cimport.h>
@@ -371,5 +372,5 @@ int su_scene_parse(const char *path, su_scene *scene, char *message, size_t mess
     for (int64_t i = 0; i < scene->clips; i++)
         if (add_clip(&p, p.ai->mAnimations[i], &scene->clip[i])) return 1;
     aiReleaseImport(p.ai);
-    return 0;
+    return strcmp(scene->format, "glTF") == 0 ? su_gltf_detail(path, scene, message, message_size) : 0;
 }

@@ -115,26 +115,30 @@ static void move_clip(stream *s, su_scene_clip *clip)
     for (int64_t i = 0; i < clip->channels && !s->failed; i++) {
         su_scene_channel *c = &clip->channel[i];
         move_bytes(s, &c->node, sizeof c->node);
+        move_bytes(s, &c->translation_mode, sizeof c->translation_mode);
+        move_bytes(s, &c->rotation_mode, sizeof c->rotation_mode);
+        move_bytes(s, &c->scale_mode, sizeof c->scale_mode);
         move_count(s, &c->translations);
         move_count(s, &c->rotations);
         move_count(s, &c->scales);
         move_array(s, &c->translation_times, c->translations, sizeof(double));
-        move_array(s, &c->translation, 3 * c->translations, sizeof(double));
+        move_array(s, &c->translation, 3 * su_key_values(c->translation_mode) * c->translations, sizeof(double));
         move_array(s, &c->rotation_times, c->rotations, sizeof(double));
-        move_array(s, &c->rotation, 4 * c->rotations, sizeof(double));
+        move_array(s, &c->rotation, 4 * su_key_values(c->rotation_mode) * c->rotations, sizeof(double));
         move_array(s, &c->scale_times, c->scales, sizeof(double));
-        move_array(s, &c->scale, 3 * c->scales, sizeof(double));
+        move_array(s, &c->scale, 3 * su_key_values(c->scale_mode) * c->scales, sizeof(double));
     }
     clip->morph_channel =
         make_room(s, clip->morph_channel, clip->morph_channels, sizeof *clip->morph_channel, sizeof(int64_t));
     for (int64_t i = 0; i < clip->morph_channels && !s->failed; i++) {
         su_scene_morph_channel *c = &clip->morph_channel[i];
         move_bytes(s, &c->node, sizeof c->node);
+        move_bytes(s, &c->mode, sizeof c->mode);
         move_count(s, &c->keys);
         move_count(s, &c->shapes);
         if (c->shapes > INT32_MAX || c->keys > INT32_MAX) s->failed = 1;
         move_array(s, &c->times, c->keys, sizeof(double));
-        if (!s->failed) move_array(s, &c->weights, c->keys * c->shapes, sizeof(double));
+        if (!s->failed) move_array(s, &c->weights, su_key_values(c->mode) * c->keys * c->shapes, sizeof(double));
     }
 }
 

@@ -22,12 +22,22 @@ static int64_t find_keys(int64_t count, const double *times, double t, double *f
     return low;
 }
 
-static void interpolate(int64_t count, const double *times, const double *values, int components, double t, double *out)
+/* Value at t of a track with `components` numbers a value; cubic tracks are Hermite splines with tangents per second. */
+static void interpolate(int64_t count, const double *times, const double *values, int64_t components, int32_t mode, double t,
+                        double *out)
 {
     double f;
-    int64_t k = find_keys(count, times, t, &f);
-    const double *a = values + k * components, *b = f > 0.0 ? a + components : a;
-    for (int i = 0; i < components; i++) out[i] = a[i] + f * (b[i] - a[i]);
+    int64_t k = find_keys(count, times, t, &f), stride = components * su_key_values(mode);
+    const double *a = values + k * stride, *b = f > 0.0 ? a + stride : a;
+    if (mode == SU_KEYS_CUBIC) {
+        double step = f > 0.0 ? times[k + 1] - times[k] : 0.0, f2 = f * f, f3 = f2 * f;
+        for (int64_t i = 0; i < components; i++)
+            out[i] = (2.0 * f3 - 3.0 * f2 + 1.0) * a[components + i] + step * (f3 - 2.0 * f2 + f) * a[2 * components + i] +
+                     (3.0 * f2 - 2.0 * f3) * b[components + i] + step * (f3 - f2) * b[i];
+        return;
+    }
+    if (mode == SU_KEYS_STEP) f = 0.0;
+    for (int64_t i = 0; i < components; i++) out[i] = a[i] + f * (b[i] - a[i]);
 }
 
 static void slerp(const double a[4], const double b[4], double f, double out[4])
@@ -45,6 +55,21 @@ static void slerp(const double a[4], const double b[4], double f, double out[4])
     for (int i = 0; i < 4; i++) out[i] /= norm;
 }
 
+static void rotation_at(const su_scene_channel *c, double t, double q[4])
+{
+    if (c->rotation_mode == SU_KEYS_LINEAR) {
+        double f;
+        int64_t k = find_keys(c->rotations, c->rotation_times, t, &f);
+        slerp(c->rotation + 4 * k, c->rotation + 4 * (f > 0.0 ? k + 1 : k), f, q);
+        return;
+    }
+    double norm = 0.0;
+    interpolate(c->rotations, c->rotation_times, c->rotation, 4, c->rotation_mode, t, q);
+    for (int i = 0; i < 4; i++) norm += q[i] * q[i];
+    norm = sqrt(norm);
+    for (int i = 0; i < 4; i++) q[i] = norm > 1e-12 ? q[i] / norm : i == 0;
+}
+
 /* m = T R S of the channel at t; a part without keys comes from the node pose. */
 static void channel_local(const su_scene_channel *c, double t, double m[16])
 {
@@ -55,15 +80,14 @@ static void channel_local(const su_scene_channel *c, double t, double m[16])
         scale[j] = sqrt(linear[j] * linear[j] + linear[3 + j] * linear[3 + j] + linear[6 + j] * linear[6 + j]);
     if (su_det3(linear) < 0.0) scale[0] = -scale[0];
     if (c->rotations > 0) {
-        double f;
-        int64_t k = find_keys(c->rotations, c->rotation_times, t, &f);
-        slerp(c->rotation + 4 * k, c->rotation + 4 * (f > 0.0 ? k + 1 : k), f, q);
+        rotation_at(c, t, q);
         su_quaternion_matrix(q, r);
     } else {
         for (int i = 0; i < 9; i++) r[i] = scale[i % 3] != 0.0 ? linear[i] / scale[i % 3] : i % 4 == 0;
     }
-    if (c->translations > 0) interpolate(c->translations, c->translation_times, c->translation, 3, t, translation);
-    if (c->scales > 0) interpolate(c->scales, c->scale_times, c->scale, 3, t, scale);
+    if (c->translations > 0) interpolate(c->translations, c->translation_times, c->translation, 3, c->translation_mode, t,
+                                           translation);
+    if (c->scales > 0) interpolate(c->scales, c->scale_times, c->scale, 3, c->scale_mode, t, scale);
     for (int i = 0; i < 9; i++) linear[i] = r[i] * scale[i % 3];
     su_affine_set(linear, translation, m);
 }
@@ -86,10 +110,16 @@ void su_scene_shape_weights(const su_scene *scene, const su_scene_clip *clip, do
     for (int64_t i = 0; clip && i < clip->morph_channels; i++) {
         const su_scene_morph_channel *c = &clip->morph_channel[i];
         if (c->node != node || c->keys == 0) continue;
-        double f;
-        int64_t k = find_keys(c->keys, c->times, time, &f);
-        const double *a = c->weights + k * c->shapes, *b = f > 0.0 ? a + c->shapes : a;
-        for (int64_t j = 0; j < mesh->shapes && j < c->shapes; j++) weights[j] = a[j] + f * (b[j] - a[j]);
+        if (c->shapes == mesh->shapes) {
+            interpolate(c->keys, c->times, c->weights, c->shapes, c->mode, time, weights);
+            continue;
+        }
+        for (int64_t j = 0; j < mesh->shapes && j < c->shapes && c->mode != SU_KEYS_CUBIC; j++) {
+            double f;   /* another number of shapes: those that both have */
+            int64_t k = find_keys(c->keys, c->times, time, &f);
+            const double *a = c->weights + k * c->shapes, *b = f > 0.0 && c->mode == SU_KEYS_LINEAR ? a + c->shapes : a;
+            weights[j] = a[j] + f * (b[j] - a[j]);
+        }
     }
 }
 

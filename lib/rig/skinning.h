@@ -7,7 +7,8 @@
 #include <stdint.h>
 
 /* world (nodes,16): node to scene, in the scene's own unit and axes, at a time (s) of the clip (NULL: the node pose).
- * Translation and scale are interpolated linearly, rotation by slerp on the shorter arc; outside its keys a track holds. */
+ * Translation and scale are interpolated linearly, rotation by slerp on the shorter arc; stepped and cubic
+ * tracks as glTF 2.0 (appendix C) says; outside its keys a track holds. */
 void su_scene_pose(const su_scene *scene, const su_scene_clip *clip, double time, double *world);
 
 /* weights (shapes) of the blend shapes of a mesh under a node at a time; defaults where no channel drives them. */

@@ -1,0 +1,13 @@
+/* What assimp drops of a glTF file: stepped and cubic keys, and more than four joints a vertex. Internal to lib/io. */
+#ifndef SU_IO_GLTF_DETAIL_H
+#define SU_IO_GLTF_DETAIL_H
+
+#include "io/scene.h"
+
+#include <stddef.h>
+
+/* Corrects a scene that assimp has read from this .gltf or .glb, with its own reading of the same file. 0 for success; a
+ * file that needs nothing of it is left alone. */
+int su_gltf_detail(const char *path, su_scene *scene, char *message, size_t message_size);
+
+#endif

@@ -1,0 +1,96 @@
+#!/usr/bin/python3
+"""Writes small glTF files with what real exporters rarely combine: make_gltf.py KIND FILE.
+
+hard: six joints in a chain, six influences a vertex in two sets, stepped, cubic and linear tracks of all kinds, blend
+shapes with cubic weights, joints with negative and uneven scale, two root nodes, a rigid box on a joint and a floor that
+does not move with the skeleton.
+"""
+import base64
+import json
+import sys
+
+import numpy as np
+
+rng = np.random.default_rng(5)
+
+
+class Writer:
+    def __init__(self):
+        self.blob, self.views, self.accessors = b"", [], []
+
+    def add(self, values, kind, component=5126):
+        data = np.asarray(values)
+        raw = data.astype({5126: "<f4", 5123: "<u2", 5121: "<u1"}[component]).tobytes()
+        self.blob += b"\0" * (-len(self.blob) % 4)
+        self.views.append({"buffer": 0, "byteOffset": len(self.blob), "byteLength": len(raw)})
+        self.blob += raw
+        a = {"bufferView": len(self.views) - 1, "componentType": component, "type": kind,
+             "count": data.size // {"SCALAR": 1, "VEC2": 2, "VEC3": 3, "VEC4": 4, "MAT4": 16}[kind]}
+        if kind == "VEC3" and component == 5126:
+            a["min"], a["max"] = data.reshape(-1, 3).min(0).tolist(), data.reshape(-1, 3).max(0).tolist()
+        self.accessors.append(a)
+        return len(self.accessors) - 1
+
+
+def quaternion(axis, angle):
+    axis = np.asarray(axis, float) / np.linalg.norm(axis)
+    return np.r_[np.sin(angle / 2) * axis, np.cos(angle / 2)]
+
+
+def box(low, high):
+    p = np.array([[(low, high)[i & 1][0], (low, high)[i >> 1 & 1][1], (low, high)[i >> 2][2]] for i in range(8)], float)
+    q = [(0, 2, 3, 1), (4, 5, 7, 6), (0, 1, 5, 4), (2, 6, 7, 3), (0, 4, 6, 2), (1, 3, 7, 5)]
+    return p, np.array([t for a, b, c, d in q for t in ((a, b, c), (a, c, d))])
+
+
+def hard(path):
+    w, rings, joints = Writer(), 13, 6
+    y = np.repeat(np.linspace(0, 3, rings), 4)
+    at = np.tile(np.arange(4), rings)
+    points = np.c_[np.where((at == 0) | (at == 3), -.2, .2), y, np.where(at < 2, -.2, .2)]
+    faces = [(a, a2, a2 + 4, a, a2 + 4, a + 4) for r in range(rings - 1) for k in range(4)
+             for a, a2 in ((4 * r + k, 4 * r + (k + 1) % 4),)]
+    faces = np.array([f[::-1] for f in faces]).reshape(-1, 3).tolist() + [[0, 1, 2], [0, 2, 3]]
+    faces += [[4 * rings - 4, 4 * rings - 2, 4 * rings - 3], [4 * rings - 4, 4 * rings - 1, 4 * rings - 2]]
+    weight = np.exp(-(y[:, None] - 0.6 * np.arange(joints)) ** 2 / 0.5)
+    weight /= weight.sum(1, keepdims=True)
+    ids = np.tile(np.arange(8) % joints, (len(points), 1))
+    weight = np.hstack([weight, np.zeros((len(points), 2))])
+    shape = np.c_[0.3 * np.sin(y), 0 * y, 0.1 * np.cos(3 * y)], rng.normal(0, 0.05, points.shape)
+    skinned = {"attributes": {"POSITION": w.add(points, "VEC3"), "JOINTS_0": w.add(ids[:, :4], "VEC4", 5121),
+                              "WEIGHTS_0": w.add(weight[:, :4], "VEC4"), "JOINTS_1": w.add(ids[:, 4:], "VEC4", 5121),
+                              "WEIGHTS_1": w.add(weight[:, 4:], "VEC4")},
+               "indices": w.add(faces, "SCALAR", 5123), "targets": [{"POSITION": w.add(s, "VEC3")} for s in shape]}
+    hat, hat_faces = box((-.3, 0, -.3), (.3, .3, .3))
+    floor, floor_faces = box((-9, -1, -9), (9, -.9, 9))
+    meshes = [{"primitives": [skinned], "weights": [0.2, 0.0]}]
+    for p, f in ((hat, hat_faces), (floor, floor_faces)):
+        meshes.append({"primitives": [{"attributes": {"POSITION": w.add(p, "VEC3")}, "indices": w.add(f, "SCALAR", 5123)}]})
+    nodes = [{"name": "j%d" % k, "translation": [0, 0.6 if k else 0, 0], "children": [k + 1] if k < 5 else [7]} for k in range(joints)]
+    nodes += [{"name": "skin", "mesh": 0, "skin": 0}, {"name": "hat", "mesh": 1, "translation": [0, 0.2, 0]}, {"name": "floor", "mesh": 2}]
+    bind = [np.r_[np.eye(4)[:3].ravel(), 0, -0.6 * k, 0, 1] for k in range(joints)]
+    samplers, channels = [], []
+
+    def track(node, what, times, values, kind, mode):
+        samplers.append({"input": w.add(times, "SCALAR"), "output": w.add(values, kind), "interpolation": mode})
+        channels.append({"sampler": len(samplers) - 1, "target": {"node": node, "path": what}})
+
+    t = np.array([0, 0.3, 0.5, 1.1])
+    turn = np.array([quaternion(rng.normal(size=3), a) for a in (0.1, -0.7, 0.9, 0.4)])
+    track(0, "translation", t, rng.normal(0, 1, (4, 3)), "VEC3", "STEP")
+    track(0, "rotation", t, turn, "VEC4", "LINEAR")
+    track(1, "rotation", t, np.stack([rng.normal(0, .5, (4, 4)), turn[::-1], rng.normal(0, .5, (4, 4))], 1), "VEC4", "CUBICSPLINE")
+    track(2, "translation", t, np.stack([rng.normal(0, 1, (4, 3)), [0, .6, 0] + rng.normal(0, .1, (4, 3)), rng.normal(0, 1, (4, 3))], 1),
+          "VEC3", "CUBICSPLINE")
+    track(3, "scale", t, [[1, 1.2, .8], [1, 1, 1], [1.5, 1, 1], [.7, 1, 1.3]], "VEC3", "LINEAR")
+    track(4, "rotation", t, turn, "VEC4", "STEP")
+    track(4, "scale", t, np.stack([rng.normal(0, 1, (4, 3)), np.full((4, 3), 1.1), rng.normal(0, 1, (4, 3))], 1), "VEC3", "CUBICSPLINE")
+    track(6, "weights", t, np.stack([rng.normal(0, 1, (4, 2)), rng.uniform(0, 1, (4, 2)), rng.normal(0, 1, (4, 2))], 1), "SCALAR", "CUBICSPLINE")
+    skin = {"joints": list(range(joints)), "inverseBindMatrices": w.add(bind, "MAT4")}
+    json.dump({"asset": {"version": "2.0"}, "scene": 0, "scenes": [{"nodes": [0, 6, 8]}], "nodes": nodes, "meshes": meshes, "skins": [skin],
+               "animations": [{"name": "wild", "samplers": samplers, "channels": channels}], "accessors": w.accessors,
+               "bufferViews": w.views, "buffers": [{"byteLength": len(w.blob), "uri": "data:application/octet-stream;base64,"
+                                                    + base64.b64encode(w.blob).decode()}]}, open(path, "w"))
+
+
+{"hard": hard}[sys.argv[1]](sys.argv[2])
