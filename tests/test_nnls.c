@@ -106,6 +106,23 @@ static void dependent_and_empty_columns(void **state)
     free(A), free(b), free(G), free(h), free(x);
 }
 
+static void next_to_nothing_is_left_out(void **state)
+{
+    (void)state;
+    /* A column of length 1e-13 could only help with a weight of 1e13; products of such columns underflow in use. */
+    enum { ROWS = 30, N = 12 };
+    double *A = take(ROWS * N), *b = take(ROWS), *G = take(N * N), *h = take(N), *x = take(N);
+    for (int i = 0; i < ROWS; i++) {
+        for (int j = 0; j < N; j++) A[i * N + j] = uniform() * (j % 4 == 3 ? 1e-13 : 1);
+        b[i] = uniform();
+    }
+    normal(ROWS, N, A, b, G, h);
+    for (int j = 3; j < N; j += 4) G[j * N + j] *= 1e-20;   /* as after underflow: no longer semidefinite */
+    assert_int_equal(su_nnls(N, G, h, x, NULL), SU_OK);
+    for (int j = 0; j < N; j++) assert_true(j % 4 == 3 ? x[j] == 0 : x[j] >= 0 && x[j] < 10);
+    free(A), free(b), free(G), free(h), free(x);
+}
+
 static void nothing_to_gain_gives_zero(void **state)
 {
     (void)state;
@@ -133,6 +150,7 @@ int main(void)
         cmocka_unit_test(optimality_of_random_problems),
         cmocka_unit_test(a_known_solution_is_found),
         cmocka_unit_test(dependent_and_empty_columns),
+        cmocka_unit_test(next_to_nothing_is_left_out),
         cmocka_unit_test(nothing_to_gain_gives_zero),
         cmocka_unit_test(not_finite_is_refused),
     };

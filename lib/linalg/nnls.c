@@ -11,8 +11,9 @@
 
 #define RIDGE 1e-12
 #define TOLERANCE 1e-9
+#define SHORTEST 1e-12   /* squared length over the longest one's, below which a column is left out */
 
-/* The problem scaled to unit diagonal: columns of length 0 are left out for good (usable = false). */
+/* The problem scaled to unit diagonal: columns that are nothing beside others are left out for good (usable = false). */
 typedef struct problem {
     int64_t n;
     const double *G, *h;
@@ -40,14 +41,16 @@ static su_status problem_create(problem *p, int64_t n, const double *G, const do
     SU_GO(SU_ALLOC(&p->factor, n * n, "non-negative least squares", err));
     SU_GO(SU_ALLOC(&p->list, n, "non-negative least squares", err));
     SU_GO(SU_ALLOC(&p->solution, n, "non-negative least squares", err));
+    double longest = 0;
+    for (int64_t i = 0; i < n; i++) longest = fmax(longest, G[i * n + i]);
     for (int64_t i = 0; i < n; i++) {
         double d = G[i * n + i];
         if (!(d >= 0) || isinf(d) || !isfinite(h[i])) {
             status = su_fail(err, SU_NUMERICS, "non-negative least squares: column %lld is not finite", (long long)i);
             goto done;
         }
-        p->usable[i] = d > 0;
-        p->scale[i] = d > 0 ? 1 / sqrt(d) : 0;
+        p->usable[i] = d > SHORTEST * longest;
+        p->scale[i] = p->usable[i] ? 1 / sqrt(d) : 0;
         p->target[i] = h[i] * p->scale[i];
         p->largest = fmax(p->largest, fabs(p->target[i]));
     }

@@ -129,10 +129,22 @@ static int by_score(const void *a, const void *b)
     return (x->candidate > y->candidate) - (x->candidate < y->candidate);
 }
 
+/* Squared column length over the largest one's below which a candidate is not considered: its weight would be absurd. */
+#define SHORTEST 1e-8
+
+static double column_length2(const search *s, int64_t e)
+{
+    double sum = 0;
+    for (int64_t a = 0; a < s->problem->station_count; a++) sum += s->pool.norm2[a * s->problem->candidates + e];
+    return sum;
+}
+
 /* The gain that each candidate promises on its own, given the residual. */
 static void score_candidates(search *s)
 {
     const su_fit_problem *p = s->problem;
+    double longest = 0;
+    for (int64_t e = 0; e < p->candidates; e++) longest = fmax(longest, column_length2(s, e));
 #pragma omp parallel for num_threads(s->settings->threads) schedule(static)
     for (int64_t e = 0; e < p->candidates; e++) {
         double gain = 0;
@@ -146,7 +158,7 @@ static void score_candidates(search *s)
             }
             if (d > 0 && h > 0) gain += d * d / h;
         }
-        s->score[e] = s->member[e] ? 0 : gain;
+        s->score[e] = s->member[e] || column_length2(s, e) < SHORTEST * longest ? 0 : gain;
     }
 }
 
