@@ -31,6 +31,27 @@ static su_flesh build(const skin *s, const su_surface *surface, su_mesh_method m
     return flesh;
 }
 
+static int32_t root_of(int32_t *parent, int32_t k)
+{
+    while (parent[k] != k) k = parent[k] = parent[parent[k]];
+    return k;
+}
+
+/* Nothing hangs by an edge or a vertex only: that would swing freely and make stiffness matrices singular. */
+static void check_no_hinge(const char *name, const su_tets *m)
+{
+    su_error err = {0};
+    int64_t by_face, by_vertex = 0;
+    int32_t *part = malloc((size_t)m->t * sizeof *part), *parent = malloc((size_t)m->n * sizeof *parent);
+    assert_int_equal(su_tet_parts(m->t, m->tets, part, &by_face, &err), SU_OK);
+    for (int64_t v = 0; v < m->n; v++) parent[v] = (int32_t)v;
+    for (int64_t k = 0; k < 4 * m->t; k++) parent[root_of(parent, m->tets[k])] = root_of(parent, m->tets[k - k % 4]);
+    for (int64_t v = 0; v < m->n; v++) by_vertex += parent[v] == v;
+    if (by_face != by_vertex) fail_msg("%s: %lld parts by faces, %lld by vertices", name, (long long)by_face, (long long)by_vertex);
+    free(part);
+    free(parent);
+}
+
 /* Orientation, angles, enclosure, the boundary of a solid: each edge of it has an even number of triangles. */
 static void check_flesh(const char *name, const su_surface *surface, const su_flesh *flesh, int64_t wanted)
 {
@@ -67,6 +88,7 @@ static void check_flesh(const char *name, const su_surface *surface, const su_fl
     }
     assert_true(fabs(volume - flesh->quality.volume) < 1e-9 * flesh->quality.volume + 1e-18);
     free(faces);
+    check_no_hinge(name, m);
 }
 
 static void check_skin(skin s, int64_t tets)
@@ -194,6 +216,39 @@ static void test_fingers_stay_apart(void **state)
     }
 }
 
+/* Finer where thin: the legs of a body whose trunk is twenty times as thick. */
+static void test_grading(void **state)
+{
+    (void)state;
+    skin s = skin_sphere(0.2, 24);
+    for (int64_t v = 0; v < s.n; v++) {       /* two long thin spikes up and down */
+        double *x = s.x + 3 * v, r = hypot(x[0], x[2]);
+        if (r < 0.06) x[1] *= 1.0 + 2.0 * (0.06 - r) / 0.06;
+    }
+    su_surface surface = surface_of(&s);
+    double edge[2][2] = {{0}};
+    for (int k = 0; k < 2; k++) {
+        su_flesh_settings settings = su_flesh_defaults();
+        su_flesh flesh;
+        su_error err = {0};
+        int64_t count[2] = {0, 0};
+        settings.method = SU_MESH_SDF, settings.tets = 8000, settings.grade = k ? 4.0 : 1.0, settings.threads = 2;
+        if (su_flesh_build(&surface, &settings, &flesh, &err)) fail_msg("%s", err.text);
+        check_flesh("spikes", &surface, &flesh, 8000);
+        for (int64_t e = 0; e < flesh.mesh.t; e++) {
+            const int32_t *t = flesh.mesh.tets + 4 * e;
+            int thin = fabs(flesh.mesh.x[3 * t[0] + 1]) > 0.35;
+            edge[k][thin] += cbrt(su_tet_volume(flesh.mesh.x, t)), count[thin]++;
+        }
+        for (int i = 0; i < 2; i++) edge[k][i] /= (double)count[i];
+        su_flesh_free(&flesh);
+    }
+    print_message("# grading: mean size of thin over thick %.2f, uniform %.2f\n", edge[1][1] / edge[1][0], edge[0][1] / edge[0][0]);
+    assert_true(edge[1][1] / edge[1][0] < 0.75 * edge[0][1] / edge[0][0]);
+    su_surface_free(&surface);
+    skin_free(&s);
+}
+
 static void test_same_bytes_for_any_thread_count(void **state)
 {
     (void)state;
@@ -234,6 +289,7 @@ int main(void)
         cmocka_unit_test(test_direct_keeps_the_skin),
         cmocka_unit_test(test_cavity),
         cmocka_unit_test(test_fingers_stay_apart),
+        cmocka_unit_test(test_grading),
         cmocka_unit_test(test_same_bytes_for_any_thread_count),
         cmocka_unit_test(test_too_little_skin),
     };

@@ -25,7 +25,6 @@ typedef struct work {
     int32_t *parent;           /* (4 pieces) virtual nodes */
     link *set_aside;           /* links that did not find their own partner */
     int64_t aside_count, aside_room;
-    int64_t torn;
 } work;
 
 static int32_t find_root(int32_t *parent, int32_t k)
@@ -124,7 +123,8 @@ static bool link_face(work *w, int64_t e, int face, int64_t f)
     return true;
 }
 
-/* Material that lost its only connection by the one-partner rule is hung on by an edge. */
+/* Material that lost its only connection by the one-partner rule is joined all the same; the fold this makes is looked after
+ * below. */
 static su_status hang_loose_parts(work *w, su_error *err)
 {
     su_status status = SU_OK;
@@ -141,7 +141,7 @@ static su_status hang_loose_parts(work *w, su_error *err)
         int32_t a = find_root(part, find_root(w->parent, 4 * l->a)), b = find_root(part, find_root(w->parent, 4 * l->b));
         if (a == b) continue;
         part[a > b ? a : b] = a > b ? b : a;
-        for (int i = 0; i < 2; i++) join(w, 4 * l->a + l->corner[0][i], 4 * l->b + l->corner[1][i]);
+        for (int i = 0; i < 3; i++) join(w, 4 * l->a + l->corner[0][i], 4 * l->b + l->corner[1][i]);
     }
 done:
     free(part);
@@ -178,64 +178,128 @@ static int same_corners(const int32_t *corner, int32_t a, int32_t b)
     return same;
 }
 
+/* The pieces with names for their corners. */
+typedef struct naming {
+    int32_t *corner;           /* (pieces,4) vertex */
+    int32_t *tet;              /* (pieces) cage tet; pieces with the same corners are one */
+    int32_t *tets;             /* (tet_count,4) */
+    int64_t vertices, tet_count, copies;
+    int32_t (*torn)[2];        /* (torn_count) pairs of pieces of one tet */
+    int64_t torn_count, torn_room;
+} naming;
+
+static void naming_free(naming *m)
+{
+    free(m->corner), free(m->tet), free(m->tets), free(m->torn);
+    memset(m, 0, sizeof *m);
+}
+
 /* Where a slit of the skin ends, two copies of a tet can come to stand on the same face. One of them then gets a corner of
  * its own there, rather than both becoming one, which would close the slit step by step over its whole length. */
-static void tear_folds(work *w, int32_t *corner, int64_t *vertices)
+static su_status tear_folds(const work *w, naming *m, su_error *err)
 {
     for (int64_t e = 0; e < w->lattice->cut; e++)
         for (int32_t a = w->pieces.first[e]; a < w->pieces.first[e + 1]; a++)
             for (int32_t b = a + 1; b < w->pieces.first[e + 1]; b++) {
-                if (same_corners(corner, a, b) != 3) continue;
+                if (same_corners(m->corner, a, b) != 3) continue;
                 int64_t best = -1;
                 for (int i = 0; i < 4; i++) {
-                    if (corner[4 * (int64_t)a + i] != corner[4 * (int64_t)b + i]) continue;
+                    if (m->corner[4 * (int64_t)a + i] != m->corner[4 * (int64_t)b + i]) continue;
                     if (w->pieces.of_node[4 * e + i] != b) best = 4 * (int64_t)b + i;
                     else if (best < 0) best = 4 * (int64_t)a + i;      /* b owns this node, so a does not */
                 }
-                corner[best] = (int32_t)(*vertices)++;
-                w->torn++;
+                m->corner[best] = (int32_t)m->vertices++;
+                if (m->torn_count == m->torn_room) {
+                    m->torn_room = 2 * m->torn_room + 64;
+                    void *grown = realloc(m->torn, (size_t)m->torn_room * sizeof *m->torn);
+                    if (!grown) return su_fail(err, SU_AGAIN, "out of memory for the flesh");
+                    m->torn = grown;
+                }
+                m->torn[m->torn_count][0] = a, m->torn[m->torn_count++][1] = b;
             }
+    return SU_OK;
 }
 
-/* Numbers what is left; piece_tet (pieces): the cage tet of each. */
-static su_status number(work *w, su_cage *out, int32_t *piece_tet, su_error *err)
+static su_status name_corners(work *w, naming *out, su_error *err)
+{
+    su_status status = SU_OK;
+    naming m = {0};
+    int32_t *name = NULL;
+    int64_t total = 4 * w->pieces.count;
+    SU_GO(SU_ALLOC(&name, total, "flesh vertices", err));
+    SU_GO(SU_ALLOC(&m.corner, total, "flesh vertices", err));
+    SU_GO(SU_ALLOC(&m.tet, w->pieces.count, "flesh tets", err));
+    SU_GO(SU_ALLOC(&m.tets, total, "flesh tets", err));
+    for (int64_t k = 0; k < total; k++)
+        if (w->parent[k] == k) name[k] = (int32_t)m.vertices++;
+    for (int64_t k = 0; k < total; k++) m.corner[k] = name[find_root(w->parent, (int32_t)k)];
+    SU_GO(tear_folds(w, &m, err));
+    for (int64_t e = 0; e < w->lattice->t; e++)
+        for (int32_t a = w->pieces.first[e]; a < w->pieces.first[e + 1]; a++) {
+            m.tet[a] = -1;
+            for (int32_t b = w->pieces.first[e]; b < a && m.tet[a] < 0; b++)
+                if (same_corners(m.corner, a, b) == 4) m.tet[a] = m.tet[b];
+            if (m.tet[a] >= 0) continue;
+            if (a > w->pieces.first[e]) m.copies++;
+            memcpy(m.tets + 4 * m.tet_count, m.corner + 4 * (int64_t)a, 4 * sizeof *m.tets);
+            m.tet[a] = (int32_t)m.tet_count++;
+        }
+    *out = m;
+    memset(&m, 0, sizeof m);
+done:
+    free(name);
+    naming_free(&m);
+    return status;
+}
+
+/* A tear may leave material that hangs by an edge only, free to swing. There the two copies do become one after all. */
+static su_status close_hinges(work *w, const naming *m, int64_t *closed, su_error *err)
+{
+    su_status status = SU_OK;
+    int32_t *part = NULL, *parent = NULL;
+    int64_t parts;
+    *closed = 0;
+    if (!m->torn_count) return SU_OK;
+    SU_GO(SU_ALLOC(&part, m->tet_count, "flesh parts", err));
+    SU_GO(su_tet_parts(m->tet_count, m->tets, part, &parts, err));
+    SU_GO(SU_ALLOC(&parent, parts, "flesh parts", err));
+    for (int64_t k = 0; k < parts; k++) parent[k] = (int32_t)k;
+    for (int64_t k = 0; k < m->torn_count; k++) {
+        int32_t a = m->torn[k][0], b = m->torn[k][1];
+        int32_t p = find_root(parent, part[m->tet[a]]), q = find_root(parent, part[m->tet[b]]);
+        if (p == q) continue;
+        parent[p > q ? p : q] = p > q ? q : p;
+        for (int i = 0; i < 4; i++) join(w, 4 * a + i, 4 * b + i);
+        (*closed)++;
+    }
+done:
+    free(part);
+    free(parent);
+    return status;
+}
+
+static su_status number(work *w, naming *m, su_cage *out, su_error *err)
 {
     su_status status = SU_OK;
     const su_lattice *l = w->lattice;
-    int32_t *name = NULL, *corner = NULL;
-    int64_t vertices = 0, tets = 0, total = 4 * w->pieces.count;
-    SU_GO(SU_ALLOC(&name, total, "flesh vertices", err));
-    SU_GO(SU_ALLOC(&corner, total, "flesh vertices", err));
-    for (int64_t k = 0; k < total; k++)
-        if (w->parent[k] == k) name[k] = (int32_t)vertices++;
-    for (int64_t k = 0; k < total; k++) corner[k] = name[find_root(w->parent, (int32_t)k)];
-    tear_folds(w, corner, &vertices);
-    for (int64_t e = 0; e < l->t; e++)
-        for (int32_t a = w->pieces.first[e]; a < w->pieces.first[e + 1]; a++) {
-            piece_tet[a] = -1;
-            for (int32_t b = w->pieces.first[e]; b < a && piece_tet[a] < 0; b++)
-                if (same_corners(corner, a, b) == 4) piece_tet[a] = piece_tet[b];
-            if (piece_tet[a] >= 0) continue;
-            if (a > w->pieces.first[e]) out->copies++;
-            piece_tet[a] = (int32_t)tets++;
-        }
-    out->mesh.n = vertices, out->mesh.t = tets;
-    SU_GO(SU_ALLOC(&out->mesh.x, 3 * vertices, "flesh vertices", err));
-    SU_GO(SU_ALLOC(&out->mesh.tets, 4 * tets, "flesh tets", err));
-    SU_GO(SU_ALLOC(&out->inside, vertices, "flesh vertices", err));
+    for (int64_t closed = 1; closed;) {
+        naming_free(m);
+        SU_GO(name_corners(w, m, err));
+        SU_GO(close_hinges(w, m, &closed, err));
+    }
+    out->mesh.n = m->vertices, out->mesh.t = m->tet_count, out->copies = m->copies, out->torn = m->torn_count;
+    SU_GO(SU_ALLOC(&out->mesh.x, 3 * out->mesh.n, "flesh vertices", err));
+    SU_GO(SU_ALLOC(&out->inside, out->mesh.n, "flesh vertices", err));
+    out->mesh.tets = m->tets, m->tets = NULL;
     for (int64_t a = 0; a < w->pieces.count; a++) {
         int64_t e = w->tet_of[a];
-        int32_t *tet = out->mesh.tets + 4 * (int64_t)piece_tet[a];
         for (int i = 0; i < 4; i++) {
-            int32_t node = l->tets[4 * e + i];
-            tet[i] = corner[4 * a + i];
-            memcpy(out->mesh.x + 3 * (int64_t)tet[i], l->x + 3 * (int64_t)node, 3 * sizeof *l->x);
-            out->inside[tet[i]] |= w->pieces.of_node[4 * e + i] == a;
+            int32_t node = l->tets[4 * e + i], v = m->corner[4 * a + i];
+            memcpy(out->mesh.x + 3 * (int64_t)v, l->x + 3 * (int64_t)node, 3 * sizeof *l->x);
+            out->inside[v] |= w->pieces.of_node[4 * e + i] == a;
         }
     }
 done:
-    free(name);
-    free(corner);
     return status;
 }
 
@@ -304,6 +368,9 @@ static bool sample_triangle(su_cage *cage, int64_t *room, const su_surface *s, i
     return true;
 }
 
+/* Edge of the cube whose lattice has tets of this size: 12 to a cube. */
+static double cell_of(const su_lattice *l, int64_t e) { return cbrt(12.0 * su_tet_volume(l->x, l->tets + 4 * e)); }
+
 static su_status place_points(work *w, const int32_t *piece_tet, double spacing, su_cage *out, su_error *err)
 {
     su_status status = SU_OK;
@@ -311,9 +378,15 @@ static su_status place_points(work *w, const int32_t *piece_tet, double spacing,
     su_boxtree tree = {0};
     int64_t room = 0;
     bool fits = true;
+    double *cell = NULL;
+    SU_GO(SU_ALLOC(&cell, w->items->count, "cell sizes", err));
+    for (int64_t k = 0; k < w->items->count; k++) cell[k] = INFINITY;
+    for (int64_t e = 0; e < w->lattice->cut; e++)
+        for (int64_t k = w->lattice->item_start[e]; k < w->lattice->item_start[e + 1]; k++)
+            cell[w->lattice->items[k]] = fmin(cell[w->lattice->items[k]], cell_of(w->lattice, e));
     SU_GO(su_boxtree_of_tets(w->lattice->x, w->lattice->cut, w->lattice->tets, &tree, err));
     for (int64_t v = 0; v < s->n && fits; v++) fits = add_point(out, &room, s->x + 3 * v, -1);
-    for (int64_t k = 0; k < s->t && fits; k++) fits = sample_triangle(out, &room, s, (int32_t)k, spacing);
+    for (int64_t k = 0; k < s->t && fits; k++) fits = sample_triangle(out, &room, s, (int32_t)k, spacing * cell[k]);
     if (!fits) { status = su_fail(err, SU_AGAIN, "out of memory for %lld skin points", (long long)out->point_count); goto done; }
     int64_t kept = 0;
     for (int64_t k = 0; k < out->point_count; k++) {
@@ -331,6 +404,7 @@ static su_status place_points(work *w, const int32_t *piece_tet, double spacing,
     out->point_count = kept;
 done:
     su_boxtree_free(&tree);
+    free(cell);
     return status;
 }
 
@@ -339,15 +413,13 @@ su_status su_cage_create(const su_surface *surface, const su_lattice_items *item
 {
     su_status status = SU_OK;
     su_cage cage = {0};
-    int32_t *piece_tet = NULL;
+    naming names = {0};
     work w = {.surface = surface, .items = items, .lattice = lattice};
     SU_GO(su_pieces_create(surface, items, lattice, &w.pieces, err));
     if (w.pieces.count > INT32_MAX / 8) { status = su_fail(err, SU_FAILED, "%lld tets are too many", (long long)w.pieces.count); goto done; }
     SU_GO(join_pieces(&w, err));
-    SU_GO(SU_ALLOC(&piece_tet, w.pieces.count, "flesh tets", err));
-    SU_GO(number(&w, &cage, piece_tet, err));
-    SU_GO(place_points(&w, piece_tet, spacing, &cage, err));
-    cage.torn = w.torn;
+    SU_GO(number(&w, &names, &cage, err));
+    SU_GO(place_points(&w, names.tet, spacing, &cage, err));
     *out = cage;
     memset(&cage, 0, sizeof cage);
 done:
@@ -355,7 +427,7 @@ done:
     free(w.tet_of);
     free(w.parent);
     free(w.set_aside);
-    free(piece_tet);
+    naming_free(&names);
     su_cage_free(&cage);
     return status;
 }

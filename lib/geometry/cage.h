@@ -23,7 +23,7 @@ typedef struct su_cage {
     int64_t torn;              /* corners given to a copy alone where a slit of the skin ends */
 } su_cage;
 
-/* spacing: distance of the samples on triangles, m. */
+/* spacing: distance of the samples on triangles, over the cell size of the finest tet that meets the triangle. */
 su_status su_cage_create(const su_surface *surface, const su_lattice_items *items, const su_lattice *lattice, double spacing,
                          su_cage *out, su_error *err);
 void su_cage_free(su_cage *cage);

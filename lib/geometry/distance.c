@@ -75,3 +75,46 @@ double su_closest_point(const su_boxtree *tree, const double *x, const int32_t *
     }
     return *triangle < 0 ? limit : sqrt(best);
 }
+
+static bool ray_meets_box(const su_boxnode *node, const double p[3], const double d[3], double start, double end)
+{
+    for (int i = 0; i < 3; i++) {
+        if (d[i] == 0.0) {
+            if (p[i] < node->low[i] || p[i] > node->high[i]) return false;
+            continue;
+        }
+        double a = (node->low[i] - p[i]) / d[i], b = (node->high[i] - p[i]) / d[i];
+        start = fmax(start, fmin(a, b)), end = fmin(end, fmax(a, b));
+    }
+    return start <= end;
+}
+
+double su_first_hit(const su_boxtree *tree, const double *x, const int32_t *triangles, const double p[3], const double d[3],
+                    double start)
+{
+    int32_t stack[64];
+    int depth = 0;
+    double first = INFINITY;
+    if (tree->node_count) stack[depth++] = 0;
+    while (depth) {
+        int32_t index = stack[--depth];
+        const su_boxnode *node = &tree->nodes[index];
+        if (!ray_meets_box(node, p, d, start, first)) continue;
+        for (int32_t k = 0; k < node->count; k++) {
+            const int32_t *t = triangles + 3 * (int64_t)tree->items[node->first + k];
+            double u[3], v[3], r[3], h[3], g[3];
+            su_sub3(x + 3 * (int64_t)t[1], x + 3 * (int64_t)t[0], u), su_sub3(x + 3 * (int64_t)t[2], x + 3 * (int64_t)t[0], v);
+            su_cross3(d, v, h);
+            double det = su_dot3(u, h);
+            if (det == 0.0) continue;
+            su_sub3(p, x + 3 * (int64_t)t[0], r);
+            su_cross3(r, u, g);
+            double a = su_dot3(r, h) / det, b = su_dot3(d, g) / det, s = su_dot3(v, g) / det;
+            if (a >= 0.0 && b >= 0.0 && a + b <= 1.0 && s > start && s < first) first = s;
+        }
+        if (node->count) continue;
+        stack[depth++] = node->right;
+        stack[depth++] = index + 1;
+    }
+    return first;
+}

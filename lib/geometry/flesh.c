@@ -3,6 +3,7 @@
 #include "core/memory.h"
 #include "geometry/boxtree.h"
 #include "geometry/embed.h"
+#include "geometry/grade.h"
 #include "geometry/intersect.h"
 #include "geometry/tetgen.h"
 #include "geometry/wrap.h"
@@ -14,7 +15,7 @@
 
 su_flesh_settings su_flesh_defaults(void)
 {
-    return (su_flesh_settings){.method = SU_MESH_AUTO, .tets = 15000, .dihedral_bound = 5.0, .child_seconds = 120.0,
+    return (su_flesh_settings){.method = SU_MESH_AUTO, .tets = 15000, .grade = 1.0, .dihedral_bound = 5.0, .child_seconds = 120.0,
                                .child_memory = (int64_t)4 << 30, .threads = 1};
 }
 
@@ -170,23 +171,57 @@ done:
 
 /* ---- around the skin ---- */
 
-static su_status wrapped(const su_surface *surface, const su_lattice_items *items, const su_flesh_settings *settings, double cell,
-                         su_cage *out, su_error *err)
+typedef struct around {
+    const su_surface *surface;
+    const su_flesh_settings *settings;
+    su_lattice_items items;
+    double *thickness, *size;      /* (items) NULL: not graded */
+} around;
+
+static su_status graded_lattice(around *a, double cell, su_lattice *out, su_error *err)
+{
+    su_status status = SU_OK;
+    su_lattice lattice = {0};
+    SU_GO(su_lattice_create(a->surface, &a->items, cell, a->settings->threads, &lattice, err));
+    if (a->thickness) {
+        /* three tets through a thin part, within what is allowed */
+        for (int64_t k = 0; k < a->items.count; k++)
+            a->size[k] = fmax(cell / a->settings->grade, fmin(cell, a->thickness[k] / 3.0));
+        SU_GO(su_lattice_grade(a->surface, &a->items, a->size, a->settings->threads, &lattice, err));
+    }
+    *out = lattice;
+    memset(&lattice, 0, sizeof lattice);
+done:
+    su_lattice_free(&lattice);
+    return status;
+}
+
+static su_status wrapped(around *a, double cell, su_cage *out, su_error *err)
 {
     su_status status = SU_OK;
     su_lattice lattice = {0};
     su_cage cage = {0};
-    su_wrap_settings wrap = su_wrap_defaults(cell);
-    wrap.progress = settings->progress;
-    SU_GO(su_lattice_create(surface, items, cell, settings->threads, &lattice, err));
-    SU_GO(su_cage_create(surface, items, &lattice, 0.5 * cell, &cage, err));
-    SU_GO(su_wrap(surface, items, &wrap, &cage, err));
+    su_wrap_settings wrap = su_wrap_defaults();
+    wrap.progress = a->settings->progress;
+    SU_GO(graded_lattice(a, cell, &lattice, err));
+    SU_GO(su_cage_create(a->surface, &a->items, &lattice, 0.5, &cage, err));
+    SU_GO(su_wrap(a->surface, &a->items, &wrap, &cage, err));
     *out = cage;
     memset(&cage, 0, sizeof cage);
 done:
     su_lattice_free(&lattice);
     su_cage_free(&cage);
     return status;
+}
+
+static su_status count_tets(around *a, double cell, int64_t *count, int64_t *cut, su_error *err)
+{
+    su_lattice lattice;
+    if (!a->thickness) return su_lattice_count(a->surface, &a->items, cell, a->settings->threads, count, cut, err);
+    SU_TRY(graded_lattice(a, cell, &lattice, err));
+    *count = lattice.t, *cut = lattice.cut;
+    su_lattice_free(&lattice);
+    return SU_OK;
 }
 
 static void keep_cage(su_cage *cage, double cell, su_flesh *out)
@@ -201,18 +236,18 @@ static const double FINEST = 1e-5;
 
 /* Cell size that leads to about `wanted` tets. Counting is much cheaper than meshing, and wrapping takes away some 0.43 of
  * the tets that meet the skin (0.33 to 0.46 on the shared characters). */
-static su_status lattice_cell(const su_surface *surface, const su_lattice_items *items, int64_t wanted, int threads, double *cell,
-                              su_error *err)
+static su_status find_cell(around *a, double *cell, su_error *err)
 {
-    *cell = 0.05 * surface->diagonal;
+    double wanted = (double)a->settings->tets;
+    *cell = 0.05 * a->surface->diagonal;
     for (int k = 0; k < 8; k++) {
         int64_t count, cut;
-        SU_TRY(su_lattice_count(surface, items, *cell, threads, &count, &cut, err));
+        SU_TRY(count_tets(a, *cell, &count, &cut, err));
         count -= (int64_t)(0.43 * (double)cut);
-        if (near_enough(count, wanted, 0.03)) break;
+        if (near_enough(count, a->settings->tets, 0.03)) break;
         /* never refine by more than three at once: the first counts are too coarse to aim far */
-        *cell *= fmax(1.0 / 3.0, fmin(3.0, cbrt((double)count / (double)wanted)));
-        *cell = fmax(*cell, FINEST * surface->diagonal);
+        *cell *= fmax(1.0 / 3.0, fmin(3.0, cbrt((double)count / wanted)));
+        *cell = fmax(*cell, FINEST * a->surface->diagonal);
     }
     return SU_OK;
 }
@@ -222,15 +257,20 @@ static su_status build_around(const su_surface *surface, const su_flesh_settings
     enum { TRIES = 6 };
     static const double MEAN_EDGE = 0.923;      /* of the lattice, over its cell */
     su_status status = SU_OK;
-    su_lattice_items items = {0};
+    around a = {.surface = surface, .settings = settings};
     su_cage cage = {0};
     double cell = settings->edge_length / MEAN_EDGE;
     bool counted = settings->edge_length <= 0.0;
-    SU_GO(su_lattice_items_create(surface, &items, err));
-    if (counted) SU_GO(lattice_cell(surface, &items, settings->tets, settings->threads, &cell, err));
+    SU_GO(su_lattice_items_create(surface, &a.items, err));
+    if (settings->grade > 1.0) {
+        SU_GO(SU_ALLOC(&a.thickness, a.items.count, "skin thickness", err));
+        SU_GO(SU_ALLOC(&a.size, a.items.count, "skin thickness", err));
+        SU_GO(su_skin_thickness(surface, &a.items, settings->threads, a.thickness, err));
+    }
+    if (counted) SU_GO(find_cell(&a, &cell, err));
     for (int k = 0; k < TRIES; k++) {
         out->attempts++;
-        SU_GO(wrapped(surface, &items, settings, cell, &cage, err));
+        SU_GO(wrapped(&a, cell, &cage, err));
         int64_t count = cage.mesh.t;
         if (!out->mesh.t || llabs(count - settings->tets) < llabs(out->mesh.t - settings->tets)) {
             keep_cage(&cage, cell, out);
@@ -250,7 +290,9 @@ static su_status build_around(const su_surface *surface, const su_flesh_settings
         tell(settings, "%s", text);
     }
 done:
-    su_lattice_items_free(&items);
+    su_lattice_items_free(&a.items);
+    free(a.thickness);
+    free(a.size);
     su_cage_free(&cage);
     return status;
 }

@@ -12,6 +12,7 @@ typedef struct su_flesh_settings {
     su_mesh_method method;
     int64_t tets;               /* wanted count, hit within 20 % */
     double edge_length;         /* > 0: wanted edge length, m, instead of a count */
+    double grade;               /* sdf: cells of thin parts may be this much finer than of thick ones; 1: all alike */
     double dihedral_bound;      /* smallest dihedral angle that passes, degrees */
     double child_seconds;       /* time limit of TetGen */
     int64_t child_memory;       /* bytes */

@@ -114,7 +114,7 @@ static su_status hold_parts(const su_tets *mesh, int threads, su_held *held, su_
     SU_GO(SU_ALLOC(&fixed, held->parts, "flesh parts", err));
     for (int64_t k = 0; k < 4 * mesh->t; k++) vertex_part[mesh->tets[k]] = held->part[k / 4];
     for (int64_t v = 0; v < mesh->n; v++) fixed[vertex_part[v]] += held->fixed[v];
-    for (int64_t q = 0; q < held->parts; q++) held->part_core[q] = fixed[q] == 0, cores += fixed[q] == 0;
+    for (int64_t q = 0; q < held->parts; q++) held->part_core[q] = fixed[q] < 3, cores += fixed[q] < 3;
     if (cores) {
         SU_GO(SU_ALLOC(&depth, mesh->n, "flesh depth", err));
         SU_GO(SU_ALLOC(&half, mesh->n, "flesh thickness", err));
@@ -143,7 +143,7 @@ su_status su_held_find(const su_tets *mesh, const su_held_bones *bones, const ui
     SU_GO(SU_ALLOC(&held.bone, mesh->n, "held vertices", err));
     SU_GO(SU_ALLOC(&held.part, mesh->t, "flesh parts", err));
     for (int64_t v = 0; v < mesh->n; v++) held.bone[v] = -1;
-    SU_GO(su_tet_parts(mesh->n, mesh->t, mesh->tets, held.part, &held.parts, err));
+    SU_GO(su_tet_parts(mesh->t, mesh->tets, held.part, &held.parts, err));
     SU_GO(SU_ALLOC(&held.part_core, held.parts, "flesh parts", err));
     SU_GO(SU_ALLOC(&held.part_share, held.parts, "flesh parts", err));
     SU_GO(hold_by_bones(mesh, bones, &held, err));

@@ -146,26 +146,27 @@ static int32_t find_root(int32_t *parent, int32_t k)
     return k;
 }
 
-su_status su_tet_parts(int64_t n, int64_t t, const int32_t *tets, int32_t *part, int64_t *parts, su_error *err)
+su_status su_tet_parts(int64_t t, const int32_t *tets, int32_t *part, int64_t *parts, su_error *err)
 {
     su_status status = SU_OK;
-    int32_t *parent = NULL, *label = NULL;
-    SU_GO(SU_ALLOC(&parent, n, "flesh parts", err));
-    SU_GO(SU_ALLOC(&label, n, "flesh parts", err));
-    for (int64_t v = 0; v < n; v++) parent[v] = (int32_t)v, label[v] = -1;
+    int32_t *parent = NULL, *neighbour = NULL;
+    SU_GO(SU_ALLOC(&parent, t, "flesh parts", err));
+    SU_GO(SU_ALLOC(&neighbour, 4 * t, "tet neighbours", err));
+    SU_GO(su_tet_neighbours(t, tets, neighbour, err));
+    for (int64_t e = 0; e < t; e++) parent[e] = (int32_t)e;
     for (int64_t k = 0; k < 4 * t; k++) {
-        int32_t a = find_root(parent, tets[k]), b = find_root(parent, tets[k - k % 4]);
+        if (neighbour[k] < 0) continue;
+        int32_t a = find_root(parent, (int32_t)(k / 4)), b = find_root(parent, neighbour[k]);
         if (a != b) parent[a > b ? a : b] = a > b ? b : a;
     }
     *parts = 0;
-    for (int64_t e = 0; e < t; e++) {
-        int32_t root = find_root(parent, tets[4 * e]);
-        if (label[root] < 0) label[root] = (int32_t)(*parts)++;
-        part[e] = label[root];
+    for (int64_t e = 0; e < t; e++) {      /* a root is the first tet of its part */
+        int32_t root = find_root(parent, (int32_t)e);
+        part[e] = root == e ? (int32_t)(*parts)++ : part[root];
     }
 done:
     free(parent);
-    free(label);
+    free(neighbour);
     return status;
 }
 

@@ -29,8 +29,9 @@ void su_tet_barycentric(const double *x, const int32_t *tet, const double p[3], 
 su_status su_tet_neighbours(int64_t t, const int32_t *tets, int32_t *neighbour, su_error *err);
 /* Boundary triangles, outward, in order of tets; owner (b) is the tet of each (NULL: not wanted). Caller frees both. */
 su_status su_tet_boundary(int64_t t, const int32_t *tets, int64_t *b, int32_t **surface, int32_t **owner, su_error *err);
-/* part (t): tets joined through shared vertices, numbered by their first tet; returns the count in *parts. */
-su_status su_tet_parts(int64_t n, int64_t t, const int32_t *tets, int32_t *part, int64_t *parts, su_error *err);
+/* part (t): tets joined through shared faces, numbered by their first tet; returns the count in *parts. Parts that only share
+ * an edge or a vertex hang together by a hinge, which carries no torque. */
+su_status su_tet_parts(int64_t t, const int32_t *tets, int32_t *part, int64_t *parts, su_error *err);
 
 typedef struct su_tet_quality {
     double volume;                 /* m^3, sum */

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-su_wrap_settings su_wrap_defaults(double cell)
+su_wrap_settings su_wrap_defaults(void)
 {
-    return (su_wrap_settings){.cell = cell, .angle = 15.0, .offset = 0.02, .passes = 8};
+    return (su_wrap_settings){.angle = 15.0, .offset = 0.02, .passes = 8};
 }
 
 /* A point may leave its tet by this much before it counts as outside. */
@@ -21,6 +21,7 @@ typedef struct wrap {
     const su_lattice_items *items;
     const su_wrap_settings *settings;
     su_cage *cage;
+    double *cell;              /* (n) size of the lattice around each vertex: edge of the cube that has 12 such tets */
     int64_t *star_start;       /* (n + 1) */
     int32_t *star;             /* tets around each vertex, dead ones too */
     int32_t *neighbour;        /* (t,4) live neighbours */
@@ -36,7 +37,7 @@ typedef struct wrap {
 
 static void wrap_free(wrap *w)
 {
-    free(w->star_start), free(w->star), free(w->neighbour), free(w->dead), free(w->touched), free(w->open_faces);
+    free(w->cell), free(w->star_start), free(w->star), free(w->neighbour), free(w->dead), free(w->touched), free(w->open_faces);
     free(w->head), free(w->next), free(w->moved), free(w->around);
 }
 
@@ -44,6 +45,7 @@ static su_status wrap_init(wrap *w, su_error *err)
 {
     const su_tets *m = &w->cage->mesh;
     int64_t points = w->cage->point_count;
+    SU_TRY(SU_ALLOC(&w->cell, m->n, "flesh vertices", err));
     SU_TRY(SU_ALLOC(&w->star_start, m->n + 2, "flesh stars", err));
     SU_TRY(SU_ALLOC(&w->star, 4 * m->t, "flesh stars", err));
     SU_TRY(SU_ALLOC(&w->neighbour, 4 * m->t, "tet neighbours", err));
@@ -60,6 +62,8 @@ static su_status wrap_init(wrap *w, su_error *err)
     for (int64_t k = 0; k < 4 * m->t; k++) w->star[w->star_start[m->tets[k] + 1]++] = (int32_t)(k / 4);
     for (int64_t k = 0; k < 4 * m->t; k++)
         for (int i = 0; i < 3 && w->neighbour[k] < 0; i++) w->open_faces[m->tets[k - k % 4 + su_tet_face[k % 4][i]]]++;
+    for (int64_t k = 0; k < 4 * m->t; k++) w->cell[m->tets[k]] += 12.0 * su_tet_volume(m->x, m->tets + k - k % 4);
+    for (int64_t v = 0; v < m->n; v++) w->cell[v] = cbrt(w->cell[v] / (double)(w->star_start[v + 1] - w->star_start[v]));
     memset(w->head, -1, (size_t)m->t * sizeof *w->head);
     for (int64_t k = points - 1; k >= 0; k--) {
         int32_t tet = w->cage->points[k].tet;
@@ -275,13 +279,13 @@ static bool step_towards(wrap *w, int32_t v, const double target[3], double limi
 /* Nodes a little inside the skin go a little outside, so that the tets beyond them become empty. */
 static void push_shallow(wrap *w, double reach, double limit)
 {
-    double offset = w->settings->offset * w->settings->cell;
     for (int64_t v = 0; v < w->cage->mesh.n; v++) {
+        double offset = w->settings->offset * w->cell[v];
         double closest[3], normal[3], distance, target[3], d[3];
         const double *x = w->cage->mesh.x + 3 * v;
-        if (!w->cage->inside[v] || !skin_near(w, (int32_t)v, closest, &distance, normal) || distance > reach) continue;
+        if (!w->cage->inside[v] || !skin_near(w, (int32_t)v, closest, &distance, normal) || distance > reach * w->cell[v]) continue;
         su_sub3(closest, x, d);
-        if (distance < 1e-3 * w->settings->cell) memcpy(d, normal, sizeof d);
+        if (distance < 1e-3 * w->cell[v]) memcpy(d, normal, sizeof d);
         double length = su_norm3(d);
         for (int i = 0; i < 3; i++) target[i] = closest[i] + (length > 0.0 ? d[i] / length : 0.0) * offset;
         if (try_move(w, (int32_t)v, target, limit)) w->cage->inside[v] = 0;
@@ -291,8 +295,8 @@ static void push_shallow(wrap *w, double reach, double limit)
 /* Boundary vertices approach the skin. */
 static void pull(wrap *w, double rate, double limit)
 {
-    double offset = w->settings->offset * w->settings->cell;
     for (int64_t v = 0; v < w->cage->mesh.n; v++) {
+        double offset = w->settings->offset * w->cell[v];
         double closest[3], normal[3], distance, target[3];
         const double *x = w->cage->mesh.x + 3 * v;
         if (!w->open_faces[v] || w->cage->inside[v] || !skin_near(w, (int32_t)v, closest, &distance, normal)) continue;
@@ -419,7 +423,7 @@ static int64_t remove_tips(wrap *w, double reach, double limit)
     for (int64_t v = 0; v < w->cage->mesh.n; v++) {
         double closest[3], normal[3], distance;
         if (!w->open_faces[v] || w->cage->inside[v]) continue;
-        if (skin_near(w, (int32_t)v, closest, &distance, normal) && distance < reach) continue;
+        if (skin_near(w, (int32_t)v, closest, &distance, normal) && distance < reach * w->cell[v]) continue;
         removed += remove_tip(w, (int32_t)v, limit);
     }
     return removed;
@@ -465,13 +469,13 @@ su_status su_wrap(const su_surface *surface, const su_lattice_items *items, cons
     double limit = cos(settings->angle * M_PI / 180.0);
     SU_GO(wrap_init(&w, err));
     peel(&w);
-    push_shallow(&w, 0.35 * settings->cell, limit);
+    push_shallow(&w, 0.35, limit);
     peel(&w);
     for (int pass = 0; pass < settings->passes; pass++) {
         SU_GO(su_progress_update(settings->progress, (double)pass / settings->passes, err));
         pull(&w, pass < settings->passes / 2 ? 0.4 : 1.0, limit);
         smooth(&w);
-        if (pass >= 2) remove_tips(&w, 0.12 * settings->cell, limit);
+        if (pass >= 2) remove_tips(&w, 0.12, limit);
         peel(&w);
     }
     SU_GO(compress(&w, err));

@@ -7,14 +7,13 @@
 #include "geometry/cage.h"
 
 typedef struct su_wrap_settings {
-    double cell;               /* of the lattice, m */
     double angle;              /* no move may make a dihedral angle smaller than this, or larger than 180 less this; degrees */
-    double offset;             /* wanted distance of the boundary from the skin, in cells */
+    double offset;             /* wanted distance of the boundary from the skin, over the local cell size */
     int passes;
     su_progress *progress;
 } su_wrap_settings;
 
-su_wrap_settings su_wrap_defaults(double cell);
+su_wrap_settings su_wrap_defaults(void);
 
 /* Changes the cage in place; vertices and tets that go are removed from its arrays. */
 su_status su_wrap(const su_surface *surface, const su_lattice_items *items, const su_wrap_settings *settings, su_cage *cage,

@@ -16,7 +16,7 @@
 typedef struct options {
     int method;
     int tets;
-    double edge_length, seconds, memory;
+    double edge_length, grade, seconds, memory;
     const char *bones, *fixed;
     su_list free_bones;
 } options;
@@ -229,6 +229,7 @@ static su_status run(su_tool *tool, const options *o)
 
     su_flesh_settings settings = su_flesh_defaults();
     settings.method = (su_mesh_method)o->method, settings.tets = o->tets, settings.edge_length = o->edge_length;
+    settings.grade = o->grade;
     settings.child_seconds = o->seconds, settings.child_memory = (int64_t)(o->memory * 1073741824.0);
     settings.folder = getenv("TMPDIR");
     settings.threads = tool->threads, settings.progress = &tool->progress;
@@ -261,7 +262,7 @@ done:
 
 int main(int argc, char **argv)
 {
-    options o = {.tets = 15000, .seconds = 120.0, .memory = 4.0};
+    options o = {.tets = 15000, .grade = 1.0, .seconds = 120.0, .memory = 4.0};
     const su_option table[] = {
         {.name = "method", .kind = SU_OPT_CHOICE, .target = &o.method, .argument = "NAME", .choices = "auto|direct|sdf",
          .help = "direct: TetGen on the skin itself, which must be closed and clean. sdf: any skin, in a mesh around it. auto: "
@@ -270,6 +271,8 @@ int main(int argc, char **argv)
          .help = "Wanted number of tets, met within 20 % (default 15000)."},
         {.name = "edge-length", .kind = SU_OPT_NUMBER, .target = &o.edge_length, .argument = "M", .low = 0, .high = 1e6,
          .help = "Wanted edge length in metres, instead of --tets."},
+        {.name = "grade", .kind = SU_OPT_NUMBER, .target = &o.grade, .argument = "F", .low = 1, .high = 16,
+         .help = "sdf: tets of thin parts may be up to F times finer than those of thick ones (default 1: all alike)."},
         {.name = "free", .kind = SU_OPT_LIST, .target = &o.free_bones, .argument = "NAME",
          .help = "A bone whose flesh is not held, so that it wobbles; its children neither. May be repeated."},
         {.name = "bones", .kind = SU_OPT_TEXT, .target = &o.bones, .argument = "FILE",
