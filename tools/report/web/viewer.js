@@ -37,6 +37,16 @@ function points(coordinates, colour, size) {
     return new THREE.Points(geometry, new THREE.PointsMaterial({ color: colour, size, sizeAttenuation: false, depthTest: false, transparent: true }));
 }
 
+// A grid of short lines: software renderers drop a long line that passes behind the camera.
+function floor(step, cells) {
+    const ends = [];
+    for (let i = -cells; i <= cells; i++)
+        for (let k = -cells; k < cells; k++) ends.push(i, 0, k, i, 0, k + 1, k, 0, i, k + 1, 0, i);
+    const geometry = new THREE.BufferGeometry();
+    geometry.setAttribute('position', new THREE.Float32BufferAttribute(ends.map((x) => x * step), 3));
+    return new THREE.LineSegments(geometry, new THREE.LineBasicMaterial({ color: '#ccd3df' }));
+}
+
 class Viewer {
     constructor(data) {
         this.data = data;
@@ -61,8 +71,7 @@ class Viewer {
         };
         this.scene.add(this.simulated, this.rig, this.modes, ...Object.values(this.dots));
         this.measure();
-        const cells = 2 * Math.ceil(2 * data.info.rig_scale / this.size + 6), step = 0.2 * this.size;
-        this.grid = new THREE.GridHelper(5 * cells * step, 5 * cells, '#c4ccda', '#c4ccda');
+        this.grid = floor(0.2 * this.size, Math.ceil((1.5 * data.info.rig_scale / this.size + 2) / 0.2));
         this.grid.position.set(data.info.rig_centre[0], this.low, data.info.rig_centre[2]);
         this.scene.add(this.grid);
         this.centre = new THREE.Vector3();
@@ -97,7 +106,7 @@ class Viewer {
     look() {
         const target = this.target();
         this.controls.target.copy(target);
-        const wide = radio('show') === 'both' ? 1.35 : 1;
+        const wide = radio('show') === 'both' ? 1.5 : 1;
         this.camera.position.copy(target).add(new THREE.Vector3(0.75, 0.35, 1).normalize().multiplyScalar(1.5 * wide * this.size));
         this.camera.near = this.size / 100, this.camera.far = this.size * 60;
         this.camera.updateProjectionMatrix();
@@ -183,7 +192,7 @@ class Viewer {
         this.rig.visible = show === 'rig' || both || show === 'overlay';
         this.modes.visible = modes;
         this.grid.visible = !modes;
-        const gap = 0.62 * this.size;
+        const gap = 0.55 * this.size;
         const aside = new THREE.Vector3(1, 0, 0).applyQuaternion(this.camera.quaternion).setY(0).normalize().multiplyScalar(both ? gap : 0);
         this.rig.position.copy(aside).negate();
         this.simulated.position.copy(aside);
