@@ -5,7 +5,7 @@
 #   CHARACTER    its name in file names                       (default: SOURCE without folder and ending)
 #   CLIPS        shots to bake, as file names                 (default: main)
 #   CLIP_<shot>  the clip's name in SOURCE, where it differs; a shot named main takes SOURCE's only clip
-#   FORMATS      what to write of each shot: abc pc2 mdd usda obj   (default: abc)
+#   FORMATS      what to write of each shot: abc pc2 mdd usda obj glb   (default: abc)
 #   SUPPLE       the front end                                (default: supple)
 #   THREADS      threads of each program                      (default: each decides)
 #   IMPORT_FLAGS POSES_FLAGS MESH_FLAGS FIT_FLAGS MODES_FLAGS ALIGN_FLAGS CUBATURE_FLAGS SIM_FLAGS EXPORT_FLAGS
@@ -82,7 +82,12 @@ define supple-export
 $(CLIPS:%=%.$(1)): %.$(1): $(CHARACTER).model.npz %.anim.npz %.sim.npz .flags/EXPORT
 	$$(call supple-run,export,$$(supple-inputs) $$(EXPORT_FLAGS))
 endef
-$(foreach format,$(FORMATS),$(eval $(call supple-export,$(format))))
+$(foreach format,$(filter-out obj,$(FORMATS)),$(eval $(call supple-export,$(format))))
+
+# OBJ is a file a frame; <shot>.obj is a copy of the first, the mesh that .pc2 and .mdd belong to.
+$(CLIPS:%=%.obj): %.obj: $(CHARACTER).model.npz %.anim.npz %.sim.npz .flags/EXPORT
+	$(subst -o $@,-o '$*.%04d.obj',$(call supple-run,export,$(supple-inputs) $(EXPORT_FLAGS)))
+	cp "$$(ls '$*'.[0-9]*.obj | head -n 1)" $@
 
 .flags/%: ;
 

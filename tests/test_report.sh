@@ -50,4 +50,6 @@ shoot 'bare&frame=1006&colour=plain' again.png && cmp c.png again.png >>log.txt
 ok $? "the same frame is the same picture"
 shoot 'bare&frame=1006&show=rig&colour=plain' d.png && [ -s d.png ] && ! cmp -s c.png d.png
 ok $? "where the flesh moves, the simulated skin is another picture than the rig"
+report model.npz shot.anim.npz moving.sim.npz -o sheet.html --png sheet.png && [ "$(head -c 4 sheet.png | tail -c 3)" = PNG ] && [ "$(wc -c <sheet.png)" -gt 20000 ]
+ok $? "--png draws a contact sheet"
 grep -q 'https\?://[^"]*\.\(js\|css\)"' real.html; [ $? = 1 ]; ok $? "nothing is loaded from elsewhere"

@@ -1,4 +1,5 @@
 /* supple report: one HTML file that plays a bake in the browser and shows its numbers. */
+#include "core/child.h"
 #include "core/file.h"
 #include "core/memory.h"
 #include "core/tool.h"
@@ -9,7 +10,7 @@
 #include <unistd.h>
 
 typedef struct job {
-    const char *poses_path, *basis_path, *modes_path, *template_path;
+    const char *poses_path, *basis_path, *modes_path, *template_path, *png;
     su_list stats;
     su_model model;
     su_anim anim;
@@ -99,6 +100,56 @@ static su_status find_template(su_tool *tool, const job *j, char path[4096])
     return su_fail(&tool->err, SU_FAILED, "the viewer has not been built; run `make viewer` (it needs npm)");
 }
 
+static su_status copy_file(const char *from, const char *to, su_error *err)
+{
+    char block[1 << 16];
+    size_t got;
+    su_output out = {0};
+    FILE *in = fopen(from, "rb");
+    if (!in) return su_fail(err, SU_AGAIN, "%s: cannot read", from);
+    su_status status = su_output_open(&out, to, err);
+    while (status == SU_OK && (got = fread(block, 1, sizeof block, in)) > 0) status = su_output_write(&out, block, got, err);
+    if (status == SU_OK && ferror(in)) status = su_fail(err, SU_AGAIN, "%s: cannot read", from);
+    fclose(in);
+    if (status == SU_OK) status = su_output_commit(&out, err);
+    su_output_abandon(&out);
+    return status;
+}
+
+/* A contact sheet of the page, drawn by an installed Chromium. The picture appears under its name only when whole. */
+static su_status draw_sheet(su_tool *tool, const job *j)
+{
+    static const char *const browsers[] = {"chromium", "chromium-browser", "google-chrome", "chrome"};
+    su_error *err = &tool->err;
+    char *page = realpath(tool->output, NULL), *url = NULL, *shot = NULL, *picture = NULL, *profile = NULL;
+    char folder[1024];
+    const char *temporary = getenv("TMPDIR");
+    snprintf(folder, sizeof folder, "%s/supple-report.XXXXXX", temporary && *temporary ? temporary : "/tmp");
+    su_status status = SU_OK;
+    if (!page || !mkdtemp(folder) || asprintf(&url, "file://%s#sheet=8", page) < 0 || asprintf(&picture, "%s/sheet.png", folder) < 0 ||
+        asprintf(&shot, "--screenshot=%s", picture) < 0 || asprintf(&profile, "--user-data-dir=%s/profile", folder) < 0) {
+        free(page), free(url), free(picture), free(shot), free(profile);
+        return su_fail(err, SU_AGAIN, "%s: cannot draw it", tool->output);
+    }
+    const su_child_limits limits = {.seconds = 120, .progress = &tool->progress};
+    su_child_result result = {0};
+    bool ran = false;
+    for (size_t i = 0; i < sizeof browsers / sizeof *browsers && !ran; i++) {
+        const char *const argv[] = {browsers[i], "--headless", "--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader",
+                                    "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist", "--hide-scrollbars", "--window-size=1360,1010",
+                                    "--virtual-time-budget=6000", profile, shot, url, NULL};
+        ran = su_child_run(argv, NULL, &limits, &result, err) == SU_OK;
+    }
+    if (!ran) status = su_fail(err, SU_FAILED, "%s: no Chromium is installed to draw it", j->png);
+    else if (result.end != SU_CHILD_EXITED || result.code != 0 || access(picture, R_OK) != 0)
+        status = su_fail(err, SU_AGAIN, "%s: Chromium did not draw it: %.300s", j->png, result.tail);
+    else status = copy_file(picture, j->png, err);
+    const char *const clean[] = {"rm", "-rf", folder, NULL};
+    (void)su_child_run(clean, NULL, &limits, &result, NULL);
+    free(page), free(url), free(picture), free(shot), free(profile);
+    return status;
+}
+
 static su_status run(su_tool *tool, job *j)
 {
     su_error *err = &tool->err;
@@ -125,6 +176,7 @@ static su_status run(su_tool *tool, job *j)
                               .reconstruct = j->reconstruct, .progress = &tool->progress};
     SU_TRY(report_pack(&data, j->page, j->info, err));
     SU_TRY(su_page_save(j->page, template_path, j->info, tool->output, err));
+    if (j->png) SU_TRY(draw_sheet(tool, j));
     return su_progress_update(&tool->progress, 1.0, err);
 }
 
@@ -139,6 +191,8 @@ int main(int argc, char **argv)
          .help = "The aligned bases: shows subspace angles and the tree of poses."},
         {.name = "stage", .kind = SU_OPT_LIST, .target = &j.stats, .argument = "FILE", .greedy = true,
          .help = "Statistics that stages wrote by --stats: shows their times and warnings; any number."},
+        {.name = "png", .kind = SU_OPT_TEXT, .target = &j.png, .argument = "FILE",
+         .help = "Also draw a contact sheet of eight frames and the first charts; needs an installed Chromium."},
         {.name = "template", .kind = SU_OPT_TEXT, .target = &j.template_path, .argument = "FILE",
          .help = "Another page than the one that `make viewer` builds."},
     };

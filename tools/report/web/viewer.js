@@ -247,6 +247,29 @@ function facts(info) {
     }
 }
 
+// A contact sheet: frames spread over the shot, four a row, in place of the player.
+function sheet(viewer, count) {
+    const { info } = viewer.data, grid = document.createElement('div');
+    count = Math.min(count, info.shown_frames);
+    grid.id = 'sheet';
+    viewer.renderer.setPixelRatio(1);
+    viewer.renderer.setSize(420, 340);
+    viewer.camera.aspect = 420 / 340;
+    viewer.camera.updateProjectionMatrix();
+    for (let k = 0; k < count; k++) {
+        viewer.setFrame(Math.round(k * (info.shown_frames - 1) / Math.max(count - 1, 1)));
+        viewer.follow();
+        viewer.draw(0);
+        const figure = document.createElement('figure'), image = new Image(), caption = document.createElement('figcaption');
+        image.src = viewer.renderer.domElement.toDataURL();
+        caption.textContent = `${element('frame').textContent} · ${(100 * viewer.data.largest[viewer.frame * info.frame_step]).toPrecision(3)} cm`;
+        figure.append(image, caption);
+        grid.append(figure);
+    }
+    document.body.classList.add('sheet');
+    document.querySelector('main').replaceWith(grid);
+}
+
 async function main() {
     const data = await readData(), { info } = data;
     document.title = `${info.run_file} · supple report`;
@@ -288,8 +311,10 @@ async function main() {
     refresh();
     if (wanted.has('frame')) viewer.setFrame(Math.min(Math.max(Math.round((Number(wanted.get('frame')) - info.frame_start) / info.frame_step), 0), info.shown_frames - 1));
     viewer.look();
+    if (wanted.has('sheet')) sheet(viewer, Number(wanted.get('sheet')) || 8);
 
     function tick(now) {
+        if (!viewer.renderer.domElement.isConnected) return;
         if (viewer.playing) {
             const rate = info.fps / info.frame_step * Number(element('speed').value);
             const frame = Math.floor(viewer.from + (now - viewer.clock) / 1000 * rate) % info.shown_frames;
