@@ -368,6 +368,33 @@ static void a_resumed_run_ends_with_the_same_bytes(void **unused)
     scene_free(&s);
 }
 
+/* The rig is one function of time; frames are only where it is sampled. */
+static void frame_rates_agree(void **unused)
+{
+    (void)unused;
+    static const double fps[] = {24, 30, 60};
+    double *u[3], size = 0;
+    for (int i = 0; i < 3; i++) {
+        scene s;
+        scene_create(&s, 4, 1, 1, 3, poses3, (int)fps[i] + 1, fps[i], rig_swing, 0, NULL);
+        reduced_scene r;
+        reduced_options options = {.regions = 1, .stride = 1};
+        reduced_create(&r, &s, &options);
+        su_sim_settings settings = su_sim_defaults();
+        assert_int_equal(reduced_run(&r, &settings, one_solve, 1, NULL), SU_OK);
+        double *all = displacements(&r, SU_COROTATED);
+        int64_t n3 = 3 * s.tet.n;
+        u[i] = calloc((size_t)(7 * n3), sizeof(double));
+        for (int k = 0; k < 7; k++) memcpy(u[i] + k * n3, all + k * (int64_t)fps[i] / 6 * n3, (size_t)n3 * sizeof(double));
+        size = fmax(size, largest((int64_t)(fps[i] + 1) * n3, all));
+        if (i > 0) assert_near(difference(7 * n3, u[0], u[i]) / size, 0.0, 0.03);
+        free(all);
+        reduced_free(&r);
+        scene_free(&s);
+    }
+    for (int i = 0; i < 3; i++) free(u[i]);
+}
+
 static void threads_do_not_change_a_bit(void **unused)
 {
     (void)unused;
@@ -572,6 +599,7 @@ int main(void)
         cmocka_unit_test(a_constant_velocity_moves_nothing),
         cmocka_unit_test(a_rigid_transform_of_the_shot_changes_nothing),
         cmocka_unit_test(a_resumed_run_ends_with_the_same_bytes),
+        cmocka_unit_test(frame_rates_agree),
         cmocka_unit_test(threads_do_not_change_a_bit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -336,9 +336,23 @@ static bool all_finite(int64_t count, const double *a)
     return sum == 0.0;
 }
 
+static double elastic_energy(const su_stepper *s, const su_pose *pose, double *strain)
+{
+    const su_runtime_model *model = s->model;
+    double energy = 0;
+    for (int64_t e = 0; e < model->tets; e++) {
+        double F[9];
+        for (int a = 0; a < 9; a++) F[a] = *lane(strain, 9, e, a) + (a % 4 == 0);
+        energy += pose->volume[e] * su_material_energy(model->material, s->settings.stiffness * pose->mu[e],
+                                                       s->settings.stiffness * pose->lambda[e], F);
+    }
+    return energy;
+}
+
 /* s->force = residual at q; returns |r| over the forces that balance in it. mass = 0: static. damping: beta / h, of K_d in
- * s->K, with U1' K_d u* in s->damped. NaN where something is not finite. */
-static double residual_at(su_stepper *s, const su_pose *pose, const double *q, double mass, double damping)
+ * s->K, with U1' K_d u* in s->damped. NaN where something is not finite. potential (NULL: not wanted): what the residual is
+ * the gradient of. */
+static double residual_at(su_stepper *s, const su_pose *pose, const double *q, double mass, double damping, double *potential)
 {
     const su_runtime_model *model = s->model;
     int64_t r = model->r, lead = model->lead;
@@ -348,6 +362,7 @@ static double residual_at(su_stepper *s, const su_pose *pose, const double *q, d
     add_forces(s, pose, s->stress, s->force);
     double size = norm(r, s->force), inertia = 0;
     su_gram_times(model, pose->gram, q, s->padded, s->held);
+    if (potential) *potential = elastic_energy(s, pose, s->strain) + 0.5 * mass * dot(r, q, s->held) + dot(r, q, s->load);
     for (int64_t k = 0; k < r; k++) {
         double a = mass * s->held[k] + s->load[k];
         s->force[k] += a;
@@ -356,16 +371,18 @@ static double residual_at(su_stepper *s, const su_pose *pose, const double *q, d
     size += sqrt(inertia);
     if (damping != 0) {
         symmetric_times(model, s->K, q, s->held);
+        if (potential) *potential += damping * (0.5 * dot(r, q, s->held) - dot(r, q, s->damped));
         for (int64_t k = 0; k < r; k++) s->force[k] += damping * (s->held[k] - s->damped[k]);
     }
     return norm(r, s->force) / fmax(size + norm(r, s->load) * 1e-6, DBL_MIN);
 }
 
-/* s->A = mass * U'MU + K(q) + damping * K_d, factored; exact where that is definite, else projected. s->strain is at q. */
-static bool factor_tangent(su_stepper *s, const su_pose *pose, double mass, double damping)
+/* s->A = mass * U'MU + K(q) + damping * K_d, factored; exact where that is wanted and definite, else projected. s->strain is
+ * at q. */
+static bool factor_tangent(su_stepper *s, const su_pose *pose, double mass, double damping, bool exact)
 {
     const su_runtime_model *model = s->model;
-    for (int project = 0; project < 2; project++) {
+    for (int project = !exact; project < 2; project++) {
         if (!respond(s, pose, s->strain, true, project, 0)) return false;
         start_system(s, pose, mass, s->A);
         assemble(s, pose, 1, s->A, s->held);
@@ -382,18 +399,18 @@ static su_step_end iterate(su_stepper *s, const su_pose *pose, double mass, doub
     const su_runtime_model *model = s->model;
     int64_t r = model->r;
     size_t bytes = (size_t)model->lead * sizeof(double);
-    double *q = s->next->q, now = residual_at(s, pose, q, mass, damping);
+    double *q = s->next->q, now = residual_at(s, pose, q, mass, damping, NULL);
     s->residual = now;
     while (s->iterations < max_iterations && now > s->settings.tolerance) {
         memcpy(s->direction, s->force, bytes);
-        if (!factor_tangent(s, pose, mass, damping)) return SU_STEP_NOT_DEFINITE;
+        if (!factor_tangent(s, pose, mass, damping, true)) return SU_STEP_NOT_DEFINITE;
         model->kernels->solve(model->size, model->lead, s->A, s->inverse, s->direction);
         s->iterations++;
         double length = 1, then = INFINITY;
         for (int halvings = 0; halvings < 12; halvings++, length *= 0.5) {
             memset(s->trial, 0, bytes);
             for (int64_t k = 0; k < r; k++) s->trial[k] = q[k] - length * s->direction[k];
-            then = residual_at(s, pose, s->trial, mass, damping);
+            then = residual_at(s, pose, s->trial, mass, damping, NULL);
             if (then < now) break;
         }
         if (!(then < now)) break;   /* rounding: no further descent */
@@ -446,12 +463,6 @@ static su_step_end first_solve(su_stepper *s, const su_pose *pose, double mass, 
     return SU_STEP_OK;
 }
 
-static void rotate_records(su_stepper *s)
-{
-    su_record *oldest = s->before;
-    s->before = s->now, s->now = s->next, s->next = oldest;
-}
-
 /* Square of the largest motion of a point against the rig. */
 static double largest_leap(const su_stepper *s)
 {
@@ -464,6 +475,69 @@ static double largest_leap(const su_stepper *s)
         farthest = square > farthest ? square : farthest;
     }
     return farthest;
+}
+
+/* Minimizes the potential by Newton with projected matrices and a line search, for steps that a linearization leads astray:
+ * converged implicit Euler does not blow up. From s->next->q or from the q before, whichever is lower. */
+static su_step_end minimize(su_stepper *s, const su_pose *pose, double mass, double damping)
+{
+    enum { ITERATIONS = 30, HALVINGS = 25 };
+    const double good = 0.01, fair = 0.1;
+    const su_runtime_model *model = s->model;
+    size_t bytes = (size_t)model->lead * sizeof(double);
+    double *q = s->next->q, here = NAN, there = NAN;
+    double now = residual_at(s, pose, q, mass, damping, &here);
+    residual_at(s, pose, s->now->q, mass, damping, &there);
+    if (!(here <= there)) memcpy(q, s->now->q, bytes);
+    now = residual_at(s, pose, q, mass, damping, &here);
+    for (int k = 0; k < ITERATIONS && now > good; k++) {
+        memcpy(s->direction, s->force, bytes);
+        if (!factor_tangent(s, pose, mass, damping, false)) return SU_STEP_NOT_DEFINITE;
+        model->kernels->solve(model->size, model->lead, s->A, s->inverse, s->direction);
+        s->iterations++;
+        residual_at(s, pose, q, mass, damping, &here);
+        double slope = dot(model->r, s->force, s->direction), length = 1;
+        int halvings = 0;
+        for (; halvings < HALVINGS; halvings++, length *= 0.5) {
+            memset(s->trial, 0, bytes);
+            for (int64_t i = 0; i < model->r; i++) s->trial[i] = q[i] - length * s->direction[i];
+            now = residual_at(s, pose, s->trial, mass, damping, &there);
+            if (there <= here - 1e-4 * length * slope) break;
+        }
+        if (halvings == HALVINGS) break;
+        memcpy(q, s->trial, bytes);
+        here = there;
+    }
+    now = residual_at(s, pose, q, mass, damping, NULL);
+    s->residual = now;
+    return now <= fair ? SU_STEP_OK : isfinite(now) ? SU_STEP_NO_DESCENT : SU_STEP_NOT_FINITE;
+}
+
+/* Displaces the points. Is the linearization to be trusted? Looked at where points move far; if not, the step is minimized. */
+static su_step_end check_solve(su_stepper *s, const su_pose *pose, double mass, double damping, bool kept)
+{
+    const su_runtime_model *model = s->model;
+    double far = SU_STRIDE * model->diagonal;
+    displace_points(s, pose, s->next);
+    double leap = largest_leap(s);
+    if (leap <= far * far) return SU_STEP_OK;
+    if (damping != 0 && !kept) {
+        if (!respond(s, pose, s->carried, true, true, 0)) return SU_STEP_NOT_FINITE;
+        memset(s->K, 0, (size_t)(model->lead * model->lead) * sizeof(double));
+        assemble(s, pose, 1, s->K, s->held);
+        keep_damping(s, pose);
+    }
+    s->residual = residual_at(s, pose, s->next->q, mass, damping, NULL);
+    if (s->residual <= 0.1) return SU_STEP_OK;
+    su_step_end end = minimize(s, pose, mass, damping);
+    displace_points(s, pose, s->next);
+    return end;
+}
+
+static void rotate_records(su_stepper *s)
+{
+    su_record *oldest = s->before;
+    s->before = s->now, s->now = s->next, s->next = oldest;
 }
 
 su_step_end su_stepper_advance(su_stepper *s, const su_pose *pose, double h, const double gravity[3], double extra)
@@ -485,9 +559,9 @@ su_step_end su_stepper_advance(su_stepper *s, const su_pose *pose, double h, con
         if (damping != 0) keep_damping(s, pose);
         end = iterate(s, pose, mass, damping, settings->newton);
     }
+    if (end == SU_STEP_OK) end = check_solve(s, pose, mass, damping, more);
     if (end != SU_STEP_OK) return end;
     if (!all_finite(model->r, s->next->q)) return SU_STEP_NOT_FINITE;
-    displace_points(s, pose, s->next);
     double limit = SU_LEAP * model->diagonal;
     if (!(largest_leap(s) <= limit * limit)) return SU_STEP_TOO_FAR;
     take_pose(s, pose, s->next);
@@ -523,6 +597,7 @@ void su_stepper_jump(su_stepper *s, const su_pose *pose, const su_pose *next, do
 void su_stepper_follow(su_stepper *s, const su_pose *pose, double h)
 {
     carry_over(s, pose, s->next->q);
+    for (int64_t k = 0; k < s->model->r; k++) s->next->q[k] *= 0.5;
     displace_points(s, pose, s->next);
     take_pose(s, pose, s->next);
     s->next->h = h;
@@ -606,12 +681,6 @@ void su_stepper_energy(su_stepper *s, const su_pose *pose, const double gravity[
     }
     s->kinetic = (0.5 * (own - 2 * (mixed + turned) + older) + coupling) / (now->h * now->h);
     s->weight = weight;
-    s->elastic = 0;
     strain_tets(s, pose, now->q, s->strain);
-    for (int64_t e = 0; e < model->tets; e++) {
-        double F[9];
-        for (int a = 0; a < 9; a++) F[a] = *lane(s->strain, 9, e, a) + (a % 4 == 0);
-        s->elastic += pose->volume[e] * su_material_energy(model->material, s->settings.stiffness * pose->mu[e],
-                                                           s->settings.stiffness * pose->lambda[e], F);
-    }
+    s->elastic = elastic_energy(s, pose, s->strain);
 }

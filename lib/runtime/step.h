@@ -29,11 +29,14 @@ typedef enum su_step_end {
     SU_STEP_OK,
     SU_STEP_NOT_DEFINITE,    /* the reduced matrix has no Cholesky factor */
     SU_STEP_NOT_FINITE,
-    SU_STEP_TOO_FAR          /* a point moved by more than SU_LEAP of the flesh's diagonal against the rig */
+    SU_STEP_TOO_FAR,         /* a point moved by more than SU_LEAP of the flesh's diagonal against the rig */
+    SU_STEP_NO_DESCENT       /* a step that the linearization led astray could not be minimized either */
 } su_step_end;
 
-/* Diagonals of the flesh that a point may move, against its rest position, in one step. */
+/* Diagonals of the flesh that a point may move, against its rest position, in one step; and above which a step is looked at
+ * closely: where its residual is large it is minimized with a line search. */
 #define SU_LEAP 0.25
+#define SU_STRIDE 0.01
 
 /* A state reached: what later steps need of it. Arrays by component as in su_pose. */
 typedef struct su_record {
@@ -90,7 +93,7 @@ su_step_end su_stepper_advance(su_stepper *stepper, const su_pose *pose, double 
 /* Over a teleport: a new start at pose, from the displacement that is nearest to the present one turned along. */
 void su_stepper_jump(su_stepper *stepper, const su_pose *pose, const su_pose *next, double h);
 
-/* The last resort: the flesh follows the rig to pose, its displacement turned along. */
+/* The last resort: the flesh follows the rig to pose, half of its displacement turned along. */
 void su_stepper_follow(su_stepper *stepper, const su_pose *pose, double h);
 
 /* The static equilibrium at pose under gravity, by Newton from stepper->now->q; replaces q of both states. */

@@ -144,7 +144,7 @@ static su_status describe(su_tool *tool, take *t)
 static void report(su_tool *tool, const take *t)
 {
     static const char *const causes[] = {"", "the reduced matrix is not definite", "the forces are not finite",
-                                         "the flesh leapt"};
+                                         "the flesh leapt", "no descent"};
     const su_simulate_counts *counts = su_simulation_counts(t->simulation);
     double steps = counts->steps > 0 ? (double)counts->steps : 1, poses = counts->instants > 0 ? (double)counts->instants : 1;
     su_stats_integer(tool, "frames", t->sim.F);
