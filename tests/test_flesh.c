@@ -108,21 +108,21 @@ static void check_skin(skin s, int64_t tets)
 static void test_hard_skins(void **state)
 {
     (void)state;
-    check_skin(skin_sphere(0.1, 16), 6000);
-    check_skin(skin_cube(0.1, 6), 6000);
-    check_skin(skin_capsule(0.05, 0.3, 12), 6000);
-    check_skin(skin_nested(0.1, 0.05, 0), 6000);
-    check_skin(skin_nested(0.1, 0.05, 1), 6000);
-    check_skin(skin_half_ear(), 6000);
-    check_skin(skin_fin(), 6000);
-    check_skin(skin_crossing_limbs(), 6000);
-    check_skin(skin_components(40), 6000);
-    check_skin(skin_degenerate(), 6000);
-    check_skin(skin_repeated(), 6000);
-    check_skin(skin_membrane(), 6000);
-    check_skin(skin_soup(), 6000);
-    check_skin(skin_turned_around(), 6000);
-    check_skin(skin_fingers(0.001), 6000);
+    check_skin(skin_sphere(0.1, 16), 4000);
+    check_skin(skin_cube(0.1, 6), 4000);
+    check_skin(skin_capsule(0.05, 0.3, 12), 4000);
+    check_skin(skin_nested(0.1, 0.05, 0), 4000);
+    check_skin(skin_nested(0.1, 0.05, 1), 4000);
+    check_skin(skin_half_ear(), 4000);
+    check_skin(skin_fin(), 4000);
+    check_skin(skin_crossing_limbs(), 4000);
+    check_skin(skin_components(40), 4000);
+    check_skin(skin_degenerate(), 4000);
+    check_skin(skin_repeated(), 4000);
+    check_skin(skin_membrane(), 4000);
+    check_skin(skin_soup(), 4000);
+    check_skin(skin_turned_around(), 4000);
+    check_skin(skin_fingers(0.001), 4000);
 }
 
 static void test_scan_like_surface(void **state)

@@ -286,6 +286,7 @@ static su_status number(work *w, naming *m, su_cage *out, su_error *err)
         naming_free(m);
         SU_GO(name_corners(w, m, err));
         SU_GO(close_hinges(w, m, &closed, err));
+        out->joined += closed;
     }
     out->mesh.n = m->vertices, out->mesh.t = m->tet_count, out->copies = m->copies, out->torn = m->torn_count;
     SU_GO(SU_ALLOC(&out->mesh.x, 3 * out->mesh.n, "flesh vertices", err));

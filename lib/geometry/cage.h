@@ -21,6 +21,7 @@ typedef struct su_cage {
     su_cage_point *points;     /* (point_count) */
     int64_t copies;            /* tets that are there more than once, counted each extra time */
     int64_t torn;              /* corners given to a copy alone where a slit of the skin ends */
+    int64_t joined;            /* copies that became one although the skin does not join them there */
 } su_cage;
 
 /* spacing: distance of the samples on triangles, over the cell size of the finest tet that meets the triangle. */

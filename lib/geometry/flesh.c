@@ -227,7 +227,7 @@ static su_status count_tets(around *a, double cell, int64_t *count, int64_t *cut
 static void keep_cage(su_cage *cage, double cell, su_flesh *out)
 {
     su_tets_free(&out->mesh);
-    out->mesh = cage->mesh, out->cell = cell, out->copies = cage->copies;
+    out->mesh = cage->mesh, out->cell = cell, out->copies = cage->copies, out->joined = cage->joined;
     memset(&cage->mesh, 0, sizeof cage->mesh);
 }
 

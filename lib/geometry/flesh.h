@@ -32,7 +32,7 @@ typedef struct su_flesh {
     su_tet_quality quality;
     int attempts;               /* runs of meshers */
     double cell;                /* sdf: edge of the lattice's cubes, m */
-    int64_t copies;             /* sdf: tets doubled to keep parts apart */
+    int64_t copies, joined;     /* sdf: tets doubled to keep parts apart; copies joined where the skin does not */
 } su_flesh;
 
 /* Defaults: auto, 15,000 tets, 5 degrees, 120 s, 4 GiB, one thread. */

@@ -10,6 +10,7 @@
 #include "io/tet.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -118,6 +119,28 @@ static su_status tie(su_tool *tool, const su_poses *poses, const su_surface *sur
     return su_shepard_weights(tet->n, mesh->x, tet->nbar, poses->neutral, tool->threads, tet->shepard_index, tet->shepard_weight, err);
 }
 
+/* Names the places of parts that no bone passes through. */
+static void warn_of_cores(su_tool *tool, const su_tets *mesh, const su_held *held, int64_t cores)
+{
+    enum { NAMED = 5 };
+    char places[NAMED * 60 + 1] = "";
+    int named = 0;
+    for (int64_t q = 0; q < held->parts && named < NAMED; q++) {
+        double middle[3] = {0, 0, 0};
+        int64_t corners = 0;
+        if (!held->part_core[q]) continue;
+        for (int64_t k = 0; k < 4 * mesh->t; k++) {
+            if (held->part[k / 4] != q) continue;
+            for (int i = 0; i < 3; i++) middle[i] += mesh->x[3 * (int64_t)mesh->tets[k] + i];
+            corners++;
+        }
+        snprintf(places + strlen(places), 60, "%s(%.3g, %.3g, %.3g)", named++ ? ", " : "", middle[0] / (double)corners,
+                 middle[1] / (double)corners, middle[2] / (double)corners);
+    }
+    su_warn(tool, "no bone passes through %lld of %lld parts, their cores follow the skin; they are at %s%s", (long long)cores,
+            (long long)held->parts, places, cores > NAMED ? " and elsewhere" : "");
+}
+
 static su_status hold(su_tool *tool, const options *o, const su_poses *poses, const su_tets *mesh, su_tet *tet)
 {
     su_error *err = &tool->err;
@@ -149,8 +172,7 @@ static su_status hold(su_tool *tool, const options *o, const su_poses *poses, co
             (long long)held.parts, cores == held.parts ? ", by a core" : "");
     for (int64_t q = 0; q < held.parts && held.parts > 1; q++)
         su_detail(tool, "part %lld: %.0f %% held%s", (long long)q, 100.0 * held.part_share[q], held.part_core[q] ? ", by a core" : "");
-    if (cores && cores < held.parts)
-        su_warn(tool, "no bone passes through %lld of %lld parts; their cores follow the skin", (long long)cores, (long long)held.parts);
+    if (cores && cores < held.parts) warn_of_cores(tool, mesh, &held, cores);
     if (share > 0.5)
         su_warn(tool, "%.0f %% of the flesh is held and cannot move; more --tets, or --free for bones that should wobble", 100.0 * share);
     su_stats_number(tool, "held_share", share);
@@ -181,6 +203,12 @@ static void report(su_tool *tool, const su_surface *surface, const su_flesh *fle
     su_stats_number(tool, "volume", q->volume);
     su_stats_number(tool, "volume_ratio", ratio);
     su_stats_integer(tool, "attempts", flesh->attempts);
+    if (flesh->method == SU_MESH_SDF) {
+        su_detail(tool, "sdf: cells of %.3g m, %lld tets doubled to keep near parts apart, %lld joined again", flesh->cell,
+                  (long long)flesh->copies, (long long)flesh->joined);
+        su_stats_number(tool, "cell", flesh->cell);
+        su_stats_integer(tool, "doubled", flesh->copies);
+    }
     su_stats_stage(tool, "mesh", seconds);
 }
 
