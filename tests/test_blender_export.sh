@@ -1,0 +1,71 @@
+#!/bin/sh
+# A rig made in Blender, exported by scripts/blender/supple_export.py and imported: positions and parameters arrive.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT && cd "$work" || exit 1
+n=0
+ok() { n=$((n + 1)); if [ "$1" = 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; fi; }
+skip() { echo "ok 1 - a rig out of Blender # skip $1"; echo "1..1"; exit 0; }
+timeout 60 blender --version >/dev/null 2>&1 || skip "no blender"
+python=
+for p in python3 /usr/bin/python3; do [ -n "$python" ] || { "$p" -c 'import numpy' 2>/dev/null && python=$p; }; done
+[ -n "$python" ] || skip "no numpy"
+cat >rig.py <<'PY'
+import bpy, os
+bpy.ops.wm.read_factory_settings(use_empty=True)
+bpy.ops.mesh.primitive_grid_add(x_subdivisions=2, y_subdivisions=8, size=1)
+body = bpy.context.object
+body.name, body.scale = "Body", (0.3, 2, 1)
+bpy.ops.object.transform_apply(scale=True)
+bpy.ops.object.armature_add(location=(0, -1, 0))
+rig = bpy.context.object
+bpy.ops.object.mode_set(mode="EDIT")
+bones = rig.data.edit_bones
+bones[0].name, bones[0].head, bones[0].tail = "low", (0, 0, 0), (0, 1, 0)
+tip = bones.new("tip")
+tip.head, tip.tail, tip.parent = (0, 1, 0), (0, 2, 0), bones["low"]
+bpy.ops.object.mode_set(mode="POSE")
+for frame, angle in ((1, 0.0), (11, 1.0)):
+    bone = rig.pose.bones["tip"]
+    bone.rotation_mode = "XYZ"
+    bone.rotation_euler = (angle, 0, 0)
+    bone.keyframe_insert("rotation_euler", frame=frame)
+for curve in rig.animation_data.action.fcurves:
+    for key in curve.keyframe_points:
+        key.interpolation = "LINEAR"
+bpy.ops.object.mode_set(mode="OBJECT")
+for name, side in (("low", -1), ("tip", 1)):
+    group = body.vertex_groups.new(name=name)
+    group.add([v.index for v in body.data.vertices if v.co.y * side > -1e-6], 1.0, "REPLACE")
+body.modifiers.new("Armature", "ARMATURE").object = rig
+bpy.context.scene.frame_start, bpy.context.scene.frame_end = 1, 11
+bpy.context.scene.timeline_markers.new("bent", frame=11)
+bpy.ops.wm.save_as_mainfile(filepath=os.path.abspath("rig.blend"))
+PY
+timeout 120 blender -b --factory-startup -noaudio --python-exit-code 3 --python rig.py >log.txt 2>&1 
+result=$?
+[ $result = 0 ] || sed 's/^/# /' log.txt | tail -5
+ok $result "a rig is made"
+timeout 120 blender -b rig.blend -noaudio --python-exit-code 3 --python "$here/../scripts/blender/supple_export.py" -- --object Body --out body \
+    --groups tip >log.txt 2>&1 && [ -s body.pc2 ] && [ -s body.obj ] && [ -s body.tip.csv ] && grep -q 'body:11' body.poses
+ok $? "the script writes mesh, cache, parameters, groups and poses"
+supple import body.pc2 --neutral body.obj --params body.params.csv --up z --rate 24 --progress none -o body.anim.npz 2>log.txt
+ok $? "import reads them"
+"$python" - <<'PY'
+import json, zipfile
+import numpy as np
+a, meta = np.load("body.anim.npz"), json.loads(zipfile.ZipFile("body.anim.npz").read("meta.json"))
+assert len(a["times"]) == 11 and meta["param_names"] == ["tip.rx"] and meta["frame_start"] == 1, meta["param_names"]
+assert abs(a["params"][:, 0] - np.linspace(0, 1, 11)).max() < 1e-5
+neutral = a["neutral"]                       # z up to y up: (x, y, z) -> (x, z, -y); the joint stands at the origin
+for f in (0, 5, 10):
+    r = a["root"][f]
+    world = a["points"][f].astype(float) @ r[:3, :3].T + r[:3, 3]
+    beyond = neutral[:, 2] < -1e-3
+    angle = a["params"][f, 0]
+    want = np.c_[neutral[:, 0], -neutral[:, 2] * np.sin(angle), neutral[:, 2] * np.cos(angle)]
+    assert abs(world[beyond] - want[beyond]).max() < 1e-5, f
+    assert abs(world[neutral[:, 2] > 1e-3] - neutral[neutral[:, 2] > 1e-3]).max() < 1e-5
+PY
+ok $? "positions and parameters are those of the rig"
+echo "1..$n"
