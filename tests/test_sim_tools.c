@@ -131,6 +131,25 @@ static void threads_and_repeats_give_the_same_bytes(void **unused)
     assert_int_equal(shell("supple-fullsim s.tet.npz s.fit.npz s.anim.npz -o b.npz -j 2 -q && cmp a.npz b.npz"), 0);
 }
 
+/* Told to stop at its first checkpoint, then taken up again; killed, then taken up with other settings. */
+static void an_interrupted_run_ends_with_the_same_bytes(void **unused)
+{
+    (void)unused;
+    assert_int_equal(shell("supple-fullsim s.tet.npz s.fit.npz s.anim.npz -o whole.npz -q"), 0);
+    assert_int_equal(shell("supple-fullsim s.tet.npz s.fit.npz s.anim.npz -o part.npz -q --checkpoint 1 & pid=$!; "
+                           "while ! [ -e part.npz.checkpoint ] && kill -0 $pid; do :; done; kill -TERM $pid; wait $pid; "
+                           "code=$?; [ $code = 75 ] || [ $code = 0 ]"),
+                     0);
+    assert_int_equal(shell("supple-fullsim s.tet.npz s.fit.npz s.anim.npz -o part.npz --resume && cmp whole.npz part.npz"), 0);
+    assert_false(exists("part.npz.checkpoint"));
+    /* another setting, another run */
+    assert_int_equal(shell("supple-fullsim s.tet.npz s.fit.npz s.anim.npz -o other.npz -q --checkpoint 1 & pid=$!; "
+                           "while ! [ -e other.npz.checkpoint ] && kill -0 $pid; do :; done; kill -KILL $pid; wait $pid; "
+                           "rm -f *.tmp.*; [ -e other.npz.checkpoint ] || exit 0; "
+                           "supple-fullsim s.tet.npz s.fit.npz s.anim.npz -o other.npz --resume --stiffness 2; [ $? = 3 ]"),
+                     0);
+}
+
 static void compare_warns_of_other_equations(void **unused)
 {
     (void)unused;
@@ -175,6 +194,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_spanning_basis_compares_as_equal),
         cmocka_unit_test(threads_and_repeats_give_the_same_bytes),
+        cmocka_unit_test(an_interrupted_run_ends_with_the_same_bytes),
         cmocka_unit_test(compare_warns_of_other_equations),
         cmocka_unit_test(bad_input_ends_in_a_message),
     };

@@ -341,6 +341,28 @@ su_status su_fullsim_advance(su_fullsim *s, su_error *err)
 void su_fullsim_state(const su_fullsim *s, su_fullsim_frame *frame) { *frame = s->record; }
 const su_fullsim_counts *su_fullsim_totals(const su_fullsim *s) { return &s->counts; }
 
+int64_t su_fullsim_state_size(const su_fullsim *s) { return 9 * s->body.n + 1; }
+
+void su_fullsim_get_state(const su_fullsim *s, double *state)
+{
+    int64_t n3 = 3 * s->body.n;
+    memcpy(state, s->u, (size_t)n3 * sizeof *state);
+    memcpy(state + n3, s->y, (size_t)n3 * sizeof *state);
+    memcpy(state + 2 * n3, s->y_before, (size_t)n3 * sizeof *state);
+    state[3 * n3] = s->h_before;
+}
+
+void su_fullsim_set_state(su_fullsim *s, const double *state, int64_t frame)
+{
+    int64_t n3 = 3 * s->body.n;
+    memcpy(s->u, state, (size_t)n3 * sizeof *state);
+    memcpy(s->y, state + n3, (size_t)n3 * sizeof *state);
+    memcpy(s->y_before, state + 2 * n3, (size_t)n3 * sizeof *state);
+    s->h_before = state[3 * n3];
+    s->frame = frame;
+    evaluate_instant(s, frame, 0.0, &s->now);   /* what the end of the segment before gave: splines hit the frames */
+}
+
 /* ---- creation ---- */
 
 void su_embedded_neutral(const su_tet *tet, double *neutral)

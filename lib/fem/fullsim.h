@@ -49,6 +49,11 @@ void su_fullsim_free(su_fullsim *sim);
  * flesh as it was, turned along, and is reported by status; that is not an error. */
 void su_fullsim_state(const su_fullsim *sim, su_fullsim_frame *frame);
 su_status su_fullsim_advance(su_fullsim *sim, su_error *err);
+
+/* What a run needs to go on from the frame it stands at, and to stand there again: the same bytes follow. */
+int64_t su_fullsim_state_size(const su_fullsim *sim);
+void su_fullsim_get_state(const su_fullsim *sim, double *state);
+void su_fullsim_set_state(su_fullsim *sim, const double *state, int64_t frame);
 const su_fullsim_counts *su_fullsim_totals(const su_fullsim *sim);
 
 #endif

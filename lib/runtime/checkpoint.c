@@ -17,9 +17,10 @@ typedef struct column {
     void *data;
 } column;
 
-enum { COLUMNS = 7 };
+enum { COLUMNS = 8 };
 
-static void list_columns(const su_sim *sim, column out[COLUMNS])
+/* Those that this sim has; returns how many. */
+static int list_columns(const su_sim *sim, column out[COLUMNS])
 {
     const column list[COLUMNS] = {{"q", SU_F64, sim->r, sim->q},
                                   {"qdot", SU_F64, sim->r, sim->qdot},
@@ -27,24 +28,24 @@ static void list_columns(const su_sim *sim, column out[COLUMNS])
                                   {"basis_weights", SU_F64, sim->m, sim->basis_weights},
                                   {"energy", SU_F64, 3, sim->energy},
                                   {"iterations", SU_I32, 1, sim->iterations},
-                                  {"status", SU_I32, 1, sim->status}};
-    memcpy(out, list, sizeof list);
+                                  {"status", SU_I32, 1, sim->status},
+                                  {"u", SU_F64, 3 * sim->n, sim->u}};
+    int count = 0;
+    for (int k = 0; k < COLUMNS; k++)
+        if (list[k].data) out[count++] = list[k];
+    return count;
 }
 
-su_status su_checkpoint_save(const char *path, const char *key, su_simulation *simulation, const su_sim *sim, su_error *err)
+su_status su_checkpoint_write(const char *path, const char *key, int64_t size, const double *state, int64_t done,
+                              const su_sim *sim, su_error *err)
 {
     su_npz_writer *writer = NULL;
-    double *state = NULL;
     json_t *meta = NULL;
     column columns[COLUMNS];
     su_status status;
-    int64_t size = su_simulation_state_size(simulation), done = su_simulation_frames_done(simulation);
-    SU_GO(SU_ALLOC(&state, size, "checkpoint", err));
-    su_simulation_get_state(simulation, state);
     SU_GO(su_npz_create(path, &writer, err));
     SU_GO(su_npz_add(writer, "state", SU_F64, 1, &size, state, err));
-    list_columns(sim, columns);
-    for (int k = 0; k < COLUMNS; k++) {
+    for (int k = 0, count = list_columns(sim, columns); k < count; k++) {
         int64_t shape[] = {done, columns[k].width};
         SU_GO(su_npz_add(writer, columns[k].name, columns[k].type, 2, shape, columns[k].data, err));
     }
@@ -58,6 +59,16 @@ su_status su_checkpoint_save(const char *path, const char *key, su_simulation *s
 done:
     su_npz_abandon(writer);
     json_decref(meta);
+    return status;
+}
+
+su_status su_checkpoint_save(const char *path, const char *key, su_simulation *simulation, const su_sim *sim, su_error *err)
+{
+    double *state = NULL;
+    int64_t size = su_simulation_state_size(simulation);
+    SU_TRY(SU_ALLOC(&state, size, "checkpoint", err));
+    su_simulation_get_state(simulation, state);
+    su_status status = su_checkpoint_write(path, key, size, state, su_simulation_frames_done(simulation), sim, err);
     free(state);
     return status;
 }
@@ -65,8 +76,7 @@ done:
 static su_status read_columns(su_npz *file, const char *path, su_sim *sim, int64_t *frames, su_error *err)
 {
     column columns[COLUMNS];
-    list_columns(sim, columns);
-    for (int k = 0; k < COLUMNS; k++) {
+    for (int k = 0, count = list_columns(sim, columns); k < count; k++) {
         const su_npz_entry *entry = su_npz_find(file, columns[k].name);
         if (!entry || entry->dimensions != 2 || entry->shape[1] != columns[k].width || entry->shape[0] < 1 ||
             entry->shape[0] > sim->F || (k > 0 && entry->shape[0] != *frames))
@@ -77,14 +87,13 @@ static su_status read_columns(su_npz *file, const char *path, su_sim *sim, int64
     return SU_OK;
 }
 
-su_status su_checkpoint_load(const char *path, const char *key, su_simulation *simulation, su_sim *sim, bool *found,
+su_status su_checkpoint_read(const char *path, const char *key, int64_t size, double *state, int64_t *done, su_sim *sim,
                              su_error *err)
 {
-    *found = access(path, F_OK) == 0;
-    if (!*found) return SU_OK;
+    *done = 0;
+    if (access(path, F_OK) != 0) return SU_OK;
     su_npz *file = NULL;
-    double *state = NULL;
-    int64_t size = su_simulation_state_size(simulation), frames = 0;
+    int64_t frames = 0;
     su_status status;
     SU_GO(su_npz_open(path, &file, err));
     const char *own = json_string_value(json_object_get(su_npz_meta(file), "kind"));
@@ -99,12 +108,23 @@ su_status su_checkpoint_load(const char *path, const char *key, su_simulation *s
         status = su_fail(err, SU_INPUT, "%s: state does not fit this run: remove the file", path);
         goto done;
     }
-    SU_GO(SU_ALLOC(&state, size, "checkpoint", err));
     SU_GO(su_npz_copy(file, entry, SU_F64, state, err));
     SU_GO(read_columns(file, path, sim, &frames, err));
-    su_simulation_set_state(simulation, state, frames);
+    *done = frames;
 done:
-    free(state);
     su_npz_close(file);
+    return status;
+}
+
+su_status su_checkpoint_load(const char *path, const char *key, su_simulation *simulation, su_sim *sim, bool *found,
+                             su_error *err)
+{
+    double *state = NULL;
+    int64_t size = su_simulation_state_size(simulation), frames;
+    SU_TRY(SU_ALLOC(&state, size, "checkpoint", err));
+    su_status status = su_checkpoint_read(path, key, size, state, &frames, sim, err);
+    *found = status == SU_OK && frames > 0;
+    if (*found) su_simulation_set_state(simulation, state, frames);
+    free(state);
     return status;
 }

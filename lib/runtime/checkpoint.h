@@ -17,4 +17,11 @@ su_status su_checkpoint_save(const char *path, const char *key, su_simulation *s
 su_status su_checkpoint_load(const char *path, const char *key, su_simulation *simulation, su_sim *sim, bool *found,
                              su_error *err);
 
+/* The same for any simulator whose state between frames is `size` numbers: the rows of the first `done` frames of the arrays
+ * that sim has, and the state. Loading gives *done = 0 where there is no such file. */
+su_status su_checkpoint_write(const char *path, const char *key, int64_t size, const double *state, int64_t done,
+                              const su_sim *sim, su_error *err);
+su_status su_checkpoint_read(const char *path, const char *key, int64_t size, double *state, int64_t *done, su_sim *sim,
+                             su_error *err);
+
 #endif

@@ -7,15 +7,20 @@
 #include "io/sim.h"
 #include "io/tet.h"
 #include "rig/shot.h"
+#include "runtime/checkpoint.h"
 #include "../sim_options.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct job {
     su_sim_settings settings;
     su_fullsim_options options;
     su_list teleports;
+    int checkpoint_every;
+    bool resume;
+    char *checkpoint;    /* its path; owned */
     su_tet tet;
     su_fit fit;
     su_anim anim;
@@ -35,6 +40,7 @@ static void job_free(job *j)
     su_tet_free(&j->tet);
     su_sim_settings_free(&j->settings);
     free(j->neutral);
+    free(j->checkpoint);
 }
 
 /* The shot on the fit's parameters; parameters that move and that the fit does not know are named. */
@@ -102,15 +108,66 @@ static void keep_frame(job *j, int64_t k)
     sim->iterations[k] = frame.iterations, sim->status[k] = frame.status;
 }
 
+/* How a run can be interrupted is no part of what it makes. */
+static void forget_options(su_tool *tool)
+{
+    int kept = 0;
+    for (int i = 0; tool->command[i]; i++) {
+        if (strcmp(tool->command[i], "--resume") == 0 || strncmp(tool->command[i], "--checkpoint=", 13) == 0) continue;
+        if (strcmp(tool->command[i], "--checkpoint") == 0 && tool->command[i + 1]) {
+            i++;
+            continue;
+        }
+        tool->command[kept++] = tool->command[i];
+    }
+    tool->command[kept] = NULL;
+}
+
+static su_status save_checkpoint(job *j, const char *key, double *state, int64_t done, su_error *err)
+{
+    su_fullsim_get_state(j->fullsim, state);
+    return su_checkpoint_write(j->checkpoint, key, su_fullsim_state_size(j->fullsim), state, done, &j->sim, err);
+}
+
+/* All frames, from the checkpoint on where there is one; its key is all of meta: inputs and settings. */
 static su_status simulate(su_tool *tool, job *j)
 {
-    for (int64_t k = 0; k < j->sim.F; k++) {
-        if (k > 0 && su_fullsim_advance(j->fullsim, &tool->err) != SU_OK)
-            return su_error_context(&tool->err, "%s, frame %lld: ", tool->inputs.items[2], (long long)k);
-        keep_frame(j, k);
-        SU_TRY(su_progress_update(&tool->progress, (double)(k + 1) / (double)j->sim.F, &tool->err));
+    su_error *err = &tool->err;
+    char *key = json_dumps(j->sim.file.meta, JSON_SORT_KEYS | JSON_COMPACT);
+    double *state = NULL;
+    su_status status;
+    int64_t done = 0;
+    SU_GO(key ? SU_OK : su_fail(err, SU_AGAIN, "not enough memory"));
+    SU_GO(SU_ALLOC(&state, su_fullsim_state_size(j->fullsim), "checkpoint", err));
+    if (j->resume)
+        SU_GO(su_checkpoint_read(j->checkpoint, key, su_fullsim_state_size(j->fullsim), state, &done, &j->sim, err));
+    if (done > 0) {
+        su_fullsim_set_state(j->fullsim, state, done - 1);
+        su_note(tool, "goes on after frame %lld", (long long)done - 1);
+    } else {
+        keep_frame(j, done++);
     }
-    return SU_OK;
+    while (done < j->sim.F) {
+        status = su_fullsim_advance(j->fullsim, err);
+        if (status != SU_OK) {
+            su_error_context(err, "%s, frame %lld: ", tool->inputs.items[2], (long long)done);
+            goto done;
+        }
+        keep_frame(j, done++);
+        status = su_progress_update(&tool->progress, (double)done / (double)j->sim.F, err);
+        bool due = j->checkpoint_every > 0 && done % j->checkpoint_every == 0 && done < j->sim.F;
+        if (due || (status == SU_AGAIN && (j->checkpoint_every > 0 || j->resume))) {
+            su_error second = {0};
+            su_status saved = save_checkpoint(j, key, state, done, &second);
+            if (status == SU_OK && saved != SU_OK) *err = second, status = saved;
+        }
+        if (status != SU_OK) goto done;
+    }
+    status = SU_OK;
+done:
+    free(key);
+    free(state);
+    return status;
 }
 
 static su_status describe(su_tool *tool, job *j)
@@ -162,10 +219,17 @@ static su_status run(su_tool *tool, job *j)
     SU_TRY(allocate_sim(tool, j));
     if (su_fullsim_create(&j->tet, &j->fit, j->shot, &j->settings, &j->options, &j->fullsim, err) != SU_OK)
         return su_error_context(err, "%s: ", tool->inputs.items[1]);
+    if (asprintf(&j->checkpoint, "%s.checkpoint", tool->output) < 0) {
+        j->checkpoint = NULL;
+        return su_fail(err, SU_AGAIN, "not enough memory");
+    }
+    forget_options(tool);
+    SU_TRY(describe(tool, j));
     SU_TRY(simulate(tool, j));
     report(tool, j);
-    SU_TRY(describe(tool, j));
-    return su_sim_save(tool->output, &j->sim, err);
+    SU_TRY(su_sim_save(tool->output, &j->sim, err));
+    if (j->checkpoint_every || j->resume) unlink(j->checkpoint);
+    return SU_OK;
 }
 
 int main(int argc, char **argv)
@@ -177,6 +241,10 @@ int main(int argc, char **argv)
          .help = "Residual, relative to the forces, at which Newton stops (default 1e-8)."},
         {.name = "newton", .kind = SU_OPT_INT, .target = &j.options.newton, .argument = "N", .low = 0, .high = 1000,
          .help = "At most N linear solves a step, taken as they are (default 0: as many as --tolerance needs)."},
+        {.name = "checkpoint", .kind = SU_OPT_INT, .target = &j.checkpoint_every, .argument = "N", .low = 0, .high = 100000000,
+         .help = "Keep what is done in SIM.checkpoint every N frames, and when told to stop (default 0: never)."},
+        {.name = "resume", .kind = SU_OPT_FLAG, .target = &j.resume,
+         .help = "Go on from SIM.checkpoint where there is one; the result has the same bytes."},
     };
     const su_program program = {.name = "supple-fullsim",
                                 .summary = "simulate a shot in the full space, as ground truth",
