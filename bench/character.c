@@ -93,6 +93,7 @@ static void make_skin(character *c, double *neutral)
         double unit[3] = {z, ring * cos(angle), ring * sin(angle)};
         for (int k = 0; k < 3; k++) neutral[3 * i + k] = 0.98 * unit[k] * half_axes[k];
     }
+    tet->ties = 4;
     TAKE(c, tet->shepard_index, 4 * tet->n);
     TAKE(c, tet->shepard_weight, 4 * tet->n);
     TAKE(c, tet->embed_tet, nbar);
@@ -285,7 +286,7 @@ void character_create(character *c, const character_sizes *sizes)
     *model = (su_model){.m = sizes->m, .r = sizes->r, .n = tet->n, .t = tet->t, .nbar = tet->nbar, .s = 2,
                         .fixed_count = tet->fixed_count, .vertices = tet->vertices, .tets = tet->tets,
                         .fixed = tet->fixed, .neutral = neutral, .embed_tet = tet->embed_tet,
-                        .embed_bary = tet->embed_bary, .shepard_index = tet->shepard_index,
+                        .embed_bary = tet->embed_bary, .ties = tet->ties, .shepard_index = tet->shepard_index,
                         .shepard_weight = tet->shepard_weight, .params = fit->params, .param_scale = fit->param_scale,
                         .rbf = fit->rbf, .corrections = fit->corrections, .density = fit->density};
     model->file.meta = json_object();

@@ -158,7 +158,7 @@ void reduced_create(reduced_scene *out, scene *s, const reduced_options *options
     *model = (su_model){.m = fit->m, .r = r, .n = tet->n, .t = tet->t, .nbar = tet->nbar, .s = 1,
                         .fixed_count = tet->fixed_count, .vertices = tet->vertices, .tets = tet->tets,
                         .fixed = tet->fixed, .neutral = tet->vertices, .embed_tet = tet->embed_tet,
-                        .embed_bary = tet->embed_bary, .shepard_index = tet->shepard_index,
+                        .embed_bary = tet->embed_bary, .ties = tet->ties, .shepard_index = tet->shepard_index,
                         .shepard_weight = tet->shepard_weight, .params = fit->params, .param_scale = fit->param_scale,
                         .rbf = fit->rbf, .corrections = fit->corrections, .density = fit->density};
     model->file.meta = json_object();

@@ -22,6 +22,7 @@ static void make_tet(scene *s)
     tet->vertices = b->vertices, tet->tets = b->tets, tet->fixed = b->held;
     TAKE(s, tet->embed_tet, b->n);
     TAKE(s, tet->embed_bary, 4 * b->n);
+    tet->ties = 4;
     TAKE(s, tet->shepard_index, 4 * b->n);
     TAKE(s, tet->shepard_weight, 4 * b->n);
     for (int64_t e = 0; e < b->t; e++)

@@ -111,6 +111,7 @@ static int set_up(void **unused)
             tet.b++;
         }
     poses.T = tet.b;
+    tet.ties = 4;
     tet.shepard_index = malloc(4 * (size_t)tet.n * sizeof(int32_t)), tet.shepard_weight = malloc(4 * (size_t)tet.n * sizeof(double));
     su_status status = su_shepard_weights(tet.n, tet.vertices, tet.nbar, poses.neutral, 1, tet.shepard_index, tet.shepard_weight, &err);
     double params[3] = {0, 0.8, -0.8}, scale = 1;

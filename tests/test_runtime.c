@@ -211,7 +211,7 @@ static void displacements_are_rebuilt(void **unused)
     double *turn = calloc((size_t)(4 * n), sizeof *turn);
     su_rotation_field *field;
     assert_int_equal(su_rotation_field_create(n, s.tet.vertices, s.tet.t, s.tet.tets, 0, NULL, &field, NULL), SU_OK);
-    su_rest_shape shape = {n, 3, s.tet.vertices, s.tet.vertices, s.tet.shepard_index, s.tet.shepard_weight, s.fit.corrections};
+    su_rest_shape shape = {n, 3, 4, s.tet.vertices, s.tet.vertices, s.tet.shepard_index, s.tet.shepard_weight, s.fit.corrections};
     su_pose_bases bases = {3, 13, n, r.basis, r.rotations, r.mass, SU_COROTATED};
     double size = largest(FRAMES * n3, u);
     assert_true(size > 1e-3);
@@ -431,7 +431,7 @@ static void direct_pose(const reduced_scene *r, const su_pose_input *input, cons
                         direct *d)
 {
     int64_t n = r->model.n;
-    su_rest_shape shape = {n, r->model.m, r->model.vertices, r->model.neutral, r->model.shepard_index,
+    su_rest_shape shape = {n, r->model.m, r->model.ties, r->model.vertices, r->model.neutral, r->model.shepard_index,
                            r->model.shepard_weight, r->model.corrections};
     su_rest_shape_evaluate(&shape, n, NULL, input->skin, pose->blend.w, d->x);
     su_rotation_field_evaluate(field, d->x, d->turn, 1);

@@ -52,7 +52,7 @@ static su_tet sample_tet(void)
     for (int i = 0; i < 4; i++) shepard_weight[4 * i] = 1;
     return (su_tet){.n = 4, .t = 1, .b = 4, .fixed_count = 1, .nbar = 1, .vertices = vertices, .tets = tets,
                     .surface = surface, .fixed = fixed, .embed_tet = embed_tet, .embed_bary = bary,
-                    .shepard_index = shepard_index, .shepard_weight = shepard_weight};
+                    .ties = 4, .shepard_index = shepard_index, .shepard_weight = shepard_weight};
 }
 
 static void test_round_trip(void **state)

@@ -422,7 +422,7 @@ su_status su_fullsim_create(const su_tet *tet, const su_fit *fit, const su_shot 
     SU_GO(allocate(s, tet->nbar, err));
     SU_GO(su_implicit_create(&s->body, options->threads, &s->implicit, err));
     SU_GO(su_rotation_field_create(tet->n, tet->vertices, tet->t, tet->tets, 0, NULL, &s->field, err));
-    s->rest = (su_rest_shape){tet->n, fit->m, tet->vertices, s->neutral, tet->shepard_index, tet->shepard_weight,
+    s->rest = (su_rest_shape){tet->n, fit->m, tet->ties, tet->vertices, s->neutral, tet->shepard_index, tet->shepard_weight,
                               fit->corrections};
     su_embedded_neutral(tet, s->neutral);
     for (int64_t e = fit->t; e < fit->m * fit->t && !s->blend_materials; e++)

@@ -11,10 +11,11 @@ static const size_t counts[] = {
     offsetof(su_model, ci), offsetof(su_model, a), offsetof(su_model, fixed_count), offsetof(su_model, factor),
     offsetof(su_model, columns), offsetof(su_model, region_size), offsetof(su_model, d1),
     offsetof(su_model, block_size), offsetof(su_model, mean_size), offsetof(su_model, b),
+    offsetof(su_model, ties),
 };
 static const char *const count_names[] = {
     "m", "r", "n", "t", "nbar", "s", "d", "c", "c'", "a", "fixed", "R", "m+1+s", "region_size", "d+1", "block_size",
-    "3nbar", "b",
+    "3nbar", "b", "ties",
 };
 
 static const su_field fields[] = {
@@ -26,8 +27,8 @@ static const su_field fields[] = {
     INDEX(embed_tet, SU_I32, 0, 0, DIM(t), 0, "tet that holds each skin vertex", DIM(nbar)),
     REAL(embed_bary, SU_F64, 0, "1",
          "barycentric coordinates of each skin vertex in its tet; rows sum to 1", DIM(nbar), 4),
-    INDEX(shepard_index, SU_I32, 0, 0, DIM(nbar), 0, "nearest skin vertices of each flesh vertex", DIM(n), 4),
-    REAL(shepard_weight, SU_F64, 0, "1", "their weights; rows sum to 1", DIM(n), 4),
+    INDEX(shepard_index, SU_I32, 0, 0, DIM(nbar), 0, "skin vertices that each flesh vertex follows", DIM(n), DIM(ties)),
+    REAL(shepard_weight, SU_F64, 0, "1", "their weights, of any sign; rows sum to 1", DIM(n), DIM(ties)),
     INDEX(rigid, SU_U8, SU_FIELD_OPTIONAL, 0, 2, 0, "1 where a vertex only follows the rig", DIM(nbar)),
     REAL(params, SU_F64, 0, "rig", "rig parameters of the example poses", DIM(m), DIM(s)),
     REAL(param_scale, SU_F64, 0, "1/rig", "factor on each rig parameter in distances between poses", DIM(s)),
@@ -102,7 +103,7 @@ static su_status check_model(const void *object, const char *path, su_error *err
     SU_TRY(su_check_tets(model->vertices, model->tets, model->t, path, err));
     SU_TRY(su_check_ascending(model->fixed, model->fixed_count, 1, "fixed", path, err));
     SU_TRY(su_check_row_sums(model->embed_bary, model->nbar, 4, 1, "embed_bary", path, err));
-    SU_TRY(su_check_row_sums(model->shepard_weight, model->n, 4, 1, "shepard_weight", path, err));
+    SU_TRY(su_check_row_sums(model->shepard_weight, model->n, model->ties, 1, "shepard_weight", path, err));
     SU_TRY(su_check_range(model->young, model->m * model->c, 0, 1e300, "young", path, err));
     SU_TRY(su_check_range(model->poisson, model->m * model->c, -1, 0.5, "poisson", path, err));
     SU_TRY(su_check_range(model->density, model->t, 0, 1e300, "density", path, err));

@@ -12,6 +12,7 @@ typedef struct su_model {
     int64_t r;                  /* modes */
     int64_t n;                  /* flesh vertices */
     int64_t t;                  /* tets */
+    int64_t ties;               /* skin vertices that each flesh vertex follows */
     int64_t nbar;               /* skin vertices n̄ */
     int64_t s;                  /* rig parameters */
     int64_t d;                  /* regions */
@@ -33,8 +34,8 @@ typedef struct su_model {
     double *neutral;                /* (nbar,3) X̄, m */
     int32_t *embed_tet;             /* (nbar) */
     double *embed_bary;             /* (nbar,4) */
-    int32_t *shepard_index;         /* (n,4) */
-    double *shepard_weight;         /* (n,4) */
+    int32_t *shepard_index;         /* (n,ties) */
+    double *shepard_weight;         /* (n,ties) */
     uint8_t *rigid;                 /* (nbar) optional */
     double *params;                 /* (m,s) p_i */
     double *param_scale;            /* (s) */

@@ -23,8 +23,9 @@ static su_status copy_mesh(const su_tet *tet, const su_poses *poses, su_model *m
     COPY(&model->neutral, 3 * poses->nbar, poses->neutral);
     COPY(&model->embed_tet, tet->nbar, tet->embed_tet);
     COPY(&model->embed_bary, 4 * tet->nbar, tet->embed_bary);
-    COPY(&model->shepard_index, 4 * tet->n, tet->shepard_index);
-    COPY(&model->shepard_weight, 4 * tet->n, tet->shepard_weight);
+    COPY(&model->shepard_index, tet->ties * tet->n, tet->shepard_index);
+    model->ties = tet->ties;
+    COPY(&model->shepard_weight, tet->ties * tet->n, tet->shepard_weight);
     COPY(&model->rigid, poses->nbar, poses->rigid);
     return SU_OK;
 }

@@ -257,7 +257,7 @@ static double root_turn(const double Q1[9], const double Q0[9])
 static su_status add_frames(su_pose_space *space, const su_shot_target *target, const shots *all, int64_t wanted,
                             su_training_places *out, su_error *err)
 {
-    su_rest_shape shape = {space->n, space->m, space->tet->vertices, target->neutral, space->tet->shepard_index,
+    su_rest_shape shape = {space->n, space->m, space->tet->ties, space->tet->vertices, target->neutral, space->tet->shepard_index,
                            space->tet->shepard_weight, space->fit->corrections};
     instant at[3] = {0};
     int64_t *chosen, count;

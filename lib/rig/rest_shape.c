@@ -5,11 +5,11 @@ void su_rest_shape_evaluate(const su_rest_shape *shape, int64_t count, const int
 {
     for (int64_t k = 0; k < count; k++) {
         int64_t v = list ? list[k] : k;
-        const int32_t *index = shape->shepard_index + 4 * v;
-        const double *weight = shape->shepard_weight + 4 * v;
+        const int32_t *index = shape->shepard_index + shape->ties * v;
+        const double *weight = shape->shepard_weight + shape->ties * v;
         double at[3];
         for (int c = 0; c < 3; c++) at[c] = shape->vertices[3 * v + c];
-        for (int j = 0; j < 4; j++) {
+        for (int64_t j = 0; j < shape->ties; j++) {
             const double *now = skin + 3 * (int64_t)index[j], *then = shape->neutral + 3 * (int64_t)index[j];
             for (int c = 0; c < 3; c++) at[c] += weight[j] * (now[c] - then[c]);
         }

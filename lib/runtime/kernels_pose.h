@@ -47,9 +47,9 @@ typedef struct su_pose_kernels {
     void (*turn)(int64_t count, const double *rotation, double *u);
     /* out (count,3,8) = sum of 4 weights (count,4) * u (.,3,8) at corner (count,4). */
     void (*embed)(int64_t count, const int32_t *corner, const double *weight, const double *u, double *out);
-    /* x (count,3,8) = base (count,3) + sum of 4 weights (count,4) * skin (.,3,8) at index (count,4) + sum over m of
+    /* x (count,3,8) = base (count,3) + sum of weights (count,ties) * skin (.,3,8) at index (count,ties) + sum over m of
      * w (m,8) * corrections (count,m,3). */
-    void (*rest)(int64_t count, int64_t m, const double *base, const int32_t *index, const double *weight,
+    void (*rest)(int64_t count, int64_t m, int64_t ties, const double *base, const int32_t *index, const double *weight,
                  const double *corrections, const double *skin, const double *w, double *x);
     /* rotation (points,9,8) from x; sums (points,8,8) is scratch. */
     void (*rotations)(int64_t tets, const su_ring_tet *tet, int64_t points, const double *x, double *sums, double *rotation);

@@ -79,13 +79,13 @@ static void embed(int64_t count, const int32_t *corner, const double *weight, co
     }
 }
 
-static void rest(int64_t count, int64_t m, const double *base, const int32_t *index, const double *weight,
+static void rest(int64_t count, int64_t m, int64_t ties, const double *base, const int32_t *index, const double *weight,
                  const double *corrections, const double *skin, const double *w, double *x)
 {
-    for (int64_t v = 0; v < count; v++, base += 3, index += 4, weight += 4, x += 24) {
+    for (int64_t v = 0; v < count; v++, base += 3, index += ties, weight += ties, x += 24) {
         v8 sum[3];
         UNROLL for (int c = 0; c < 3; c++) sum[c] = SPLAT(base[c]);
-        UNROLL for (int k = 0; k < 4; k++) {
+        for (int64_t k = 0; k < ties; k++) {
             const double *at = skin + 24 * (int64_t)index[k];
             UNROLL for (int c = 0; c < 3; c++) sum[c] += weight[k] * *(const v8 *)(at + 8 * c);
         }

@@ -60,8 +60,8 @@ su_status su_rest_lanes_create(const su_rest_patch *patch, const su_pose_kernels
     for (int64_t v = 0; v < count; v++)
         for (int c = 0; c < 3; c++) {
             double base = shape->vertices[3 * v + c];
-            for (int k = 0; k < 4; k++)
-                base -= shape->shepard_weight[4 * v + k] * shape->neutral[3 * (int64_t)shape->shepard_index[4 * v + k] + c];
+            for (int64_t k = shape->ties * v; k < shape->ties * (v + 1); k++)
+                base -= shape->shepard_weight[k] * shape->neutral[3 * (int64_t)shape->shepard_index[k] + c];
             lanes->base[3 * v + c] = base;
             for (int64_t i = 0; i < m; i++)
                 lanes->corrections[3 * (v * m + i) + c] = shape->corrections[3 * (i * count + v) + c];
@@ -76,7 +76,7 @@ void su_rest_lanes_evaluate(const su_rest_lanes *lanes, const double *const skin
 {
     const su_rest_patch *patch = lanes->patch;
     lanes->kernels->interleave(3 * patch->skin_count, skins, skin);
-    lanes->kernels->rest(patch->vertex_count, patch->shape.m, lanes->base, patch->shape.shepard_index,
+    lanes->kernels->rest(patch->vertex_count, patch->shape.m, patch->shape.ties, lanes->base, patch->shape.shepard_index,
                          patch->shape.shepard_weight, lanes->corrections, skin, w, x);
     if (!rotation) return;
     if (patch->turned > 0) lanes->kernels->rotations(lanes->ring_tets, lanes->ring, patch->turned, x, sums, rotation);

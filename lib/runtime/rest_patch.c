@@ -56,15 +56,15 @@ static su_status number_vertices(const su_model *model, int64_t count, const int
 /* The rest-shape arrays of the patch's vertices, on renumbered skin vertices. */
 static su_status gather_shape(const su_model *model, su_rest_patch *patch, su_error *err)
 {
-    int64_t count = patch->vertex_count;
+    int64_t count = patch->vertex_count, ties = model->ties;
     int32_t *local = take(patch, model->nbar, sizeof *local, err);
     double *vertices = take(patch, 3 * count, sizeof *vertices, err);
-    int32_t *index = take(patch, 4 * count, sizeof *index, err);
-    double *weight = take(patch, 4 * count, sizeof *weight, err);
+    int32_t *index = take(patch, ties * count, sizeof *index, err);
+    double *weight = take(patch, ties * count, sizeof *weight, err);
     double *corrections = take(patch, model->m * count * 3, sizeof *corrections, err);
     if (!local || !vertices || !index || !weight || !corrections) return SU_AGAIN;
     for (int64_t v = 0; v < count; v++)
-        for (int c = 0; c < 4; c++) local[model->shepard_index[4 * (int64_t)patch->vertices[v] + c]] = 1;
+        for (int64_t c = 0; c < ties; c++) local[model->shepard_index[ties * patch->vertices[v] + c]] = 1;
     for (int64_t s = 0; s < model->nbar; s++) local[s] = local[s] ? (int32_t)patch->skin_count++ : -1;
     patch->skin = take(patch, patch->skin_count, sizeof *patch->skin, err);
     double *neutral = take(patch, 3 * patch->skin_count, sizeof *neutral, err);
@@ -77,13 +77,13 @@ static su_status gather_shape(const su_model *model, su_rest_patch *patch, su_er
     for (int64_t v = 0; v < count; v++) {
         int64_t from = patch->vertices[v];
         memcpy(vertices + 3 * v, model->vertices + 3 * from, 3 * sizeof *vertices);
-        memcpy(weight + 4 * v, model->shepard_weight + 4 * from, 4 * sizeof *weight);
-        for (int c = 0; c < 4; c++) index[4 * v + c] = local[model->shepard_index[4 * from + c]];
+        memcpy(weight + ties * v, model->shepard_weight + ties * from, (size_t)ties * sizeof *weight);
+        for (int64_t c = 0; c < ties; c++) index[ties * v + c] = local[model->shepard_index[ties * from + c]];
         for (int64_t i = 0; i < model->m; i++)
             memcpy(corrections + 3 * (i * count + v), model->corrections + 3 * (i * model->n + from),
                    3 * sizeof *corrections);
     }
-    patch->shape = (su_rest_shape){.n = count, .m = model->m, .vertices = vertices, .neutral = neutral,
+    patch->shape = (su_rest_shape){.n = count, .m = model->m, .ties = ties, .vertices = vertices, .neutral = neutral,
                                    .shepard_index = index, .shepard_weight = weight, .corrections = corrections};
     return SU_OK;
 }

@@ -4,7 +4,7 @@
 #include "geometry/embed.h"
 #include "geometry/flesh.h"
 #include "geometry/held.h"
-#include "geometry/shepard.h"
+#include "geometry/ties.h"
 #include "hold_files.h"
 #include "io/poses.h"
 #include "io/tet.h"
@@ -104,8 +104,8 @@ static su_status tie(su_tool *tool, const su_poses *poses, const su_surface *sur
     tet->n = mesh->n, tet->t = mesh->t, tet->nbar = poses->nbar;
     SU_TRY(SU_FILE_ALLOC(&tet->file, &tet->embed_tet, tet->nbar, err));
     SU_TRY(SU_FILE_ALLOC(&tet->file, &tet->embed_bary, 4 * tet->nbar, err));
-    SU_TRY(SU_FILE_ALLOC(&tet->file, &tet->shepard_index, 4 * tet->n, err));
-    SU_TRY(SU_FILE_ALLOC(&tet->file, &tet->shepard_weight, 4 * tet->n, err));
+    SU_TRY(SU_FILE_ALLOC(&tet->file, &tet->shepard_index, SU_TIES * tet->n, err));
+    SU_TRY(SU_FILE_ALLOC(&tet->file, &tet->shepard_weight, SU_TIES * tet->n, err));
     for (int64_t v = 0; v < tet->nbar; v++) {
         if (surface->vertex[v] < 0) { some_rigid = true; continue; }
         double *bary = tet->embed_bary + 4 * v;
@@ -116,7 +116,9 @@ static su_status tie(su_tool *tool, const su_poses *poses, const su_surface *sur
                 return su_fail(err, SU_NUMERICS, "skin vertex %lld lies outside the flesh; try --method sdf", (long long)v);
     }
     if (some_rigid) SU_TRY(embed_rigid(tool, poses, mesh, tet));
-    return su_shepard_weights(tet->n, mesh->x, tet->nbar, poses->neutral, tool->threads, tet->shepard_index, tet->shepard_weight, err);
+    tet->ties = SU_TIES;
+    return su_ties(tet->n, mesh->x, tet->nbar, poses->neutral, poses->B, poses->weights, tool->threads, tet->shepard_index,
+                   tet->shepard_weight, err);
 }
 
 /* Names the places of parts that no bone passes through. */

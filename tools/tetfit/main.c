@@ -87,7 +87,7 @@ static su_status load(job *j)
 
 static su_rest_shape shepard(const job *j)
 {
-    return (su_rest_shape){.n = j->tet.n, .m = 0, .vertices = j->tet.vertices, .neutral = j->poses.neutral,
+    return (su_rest_shape){.n = j->tet.n, .m = 0, .ties = j->tet.ties, .vertices = j->tet.vertices, .neutral = j->poses.neutral,
                            .shepard_index = j->tet.shepard_index, .shepard_weight = j->tet.shepard_weight};
 }
 
@@ -286,8 +286,8 @@ static su_status pose_digest(const job *j, int64_t k, char hex[33])
     if (j->tet.fixed_bone) su_digest_add(digest, j->tet.fixed_bone, (size_t)j->tet.fixed_count * sizeof(int32_t));
     su_digest_add(digest, j->tet.embed_tet, (size_t)j->tet.nbar * sizeof(int32_t));
     su_digest_add(digest, j->tet.embed_bary, 4 * (size_t)j->tet.nbar * sizeof(double));
-    su_digest_add(digest, j->tet.shepard_index, 4 * (size_t)j->tet.n * sizeof(int32_t));
-    su_digest_add(digest, j->tet.shepard_weight, 4 * (size_t)j->tet.n * sizeof(double));
+    su_digest_add(digest, j->tet.shepard_index, (size_t)(j->tet.ties * j->tet.n) * sizeof(int32_t));
+    su_digest_add(digest, j->tet.shepard_weight, (size_t)(j->tet.ties * j->tet.n) * sizeof(double));
     su_digest_add(digest, poses->neutral, skin);
     su_digest_add(digest, j->area, (size_t)poses->nbar * sizeof(double));
     su_digest_add(digest, poses->shapes + 3 * j->fit.pose[k] * poses->nbar, skin);

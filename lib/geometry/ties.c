@@ -1,0 +1,94 @@
+#include "geometry/ties.h"
+
+#include "geometry/kdtree.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#define RIDGE 3e-4   /* on the linear part, over the sum of weights: with 1e-3 stiffening doubles, with 1e-5 deep vertices
+                        weigh single skin vertices a hundredfold */
+
+/* Sum over bones of the smaller weight: 1 where the same bones move both, 0 where none is common. */
+static double overlap(int64_t B, const float *a, const float *b)
+{
+    double sum = 0;
+    for (int64_t k = 0; k < B; k++) sum += fmin(a[k], b[k]);
+    return fmin(fmax(sum, 0), 1);
+}
+
+/* Solves A x = (1, 0, 0, 0)' by Cholesky; A (4,4) is positive definite. */
+static void solve4(double A[16], double x[4])
+{
+    double b[4] = {1, 0, 0, 0};
+    for (int j = 0; j < 4; j++) {
+        for (int k = 0; k < j; k++) A[5 * j] -= A[4 * j + k] * A[4 * j + k];
+        A[5 * j] = sqrt(A[5 * j]);
+        for (int i = j + 1; i < 4; i++) {
+            for (int k = 0; k < j; k++) A[4 * i + j] -= A[4 * i + k] * A[4 * j + k];
+            A[4 * i + j] /= A[5 * j];
+        }
+    }
+    for (int i = 0; i < 4; i++) {
+        x[i] = b[i];
+        for (int k = 0; k < i; k++) x[i] -= A[4 * i + k] * x[k];
+        x[i] /= A[5 * i];
+    }
+    for (int i = 3; i >= 0; i--) {
+        for (int k = i + 1; k < 4; k++) x[i] -= A[4 * k + i] * x[k];
+        x[i] /= A[5 * i];
+    }
+}
+
+/* Weights at the origin of an affine fit through values at points P (count,3), by importance. */
+static void affine_weights(int count, const double *P, double radius, const double *importance, double *weight)
+{
+    double A[16] = {0}, x[4], sum = 0;
+    for (int k = 0; k < count; k++) {
+        double row[4] = {1, P[3 * k] / radius, P[3 * k + 1] / radius, P[3 * k + 2] / radius};
+        for (int i = 0; i < 4; i++)
+            for (int j = 0; j < 4; j++) A[4 * i + j] += importance[k] * row[i] * row[j];
+    }
+    for (int i = 1; i < 4; i++) A[5 * i] += RIDGE * A[0];
+    solve4(A, x);
+    for (int k = 0; k < count; k++) {
+        const double *p = P + 3 * k;
+        weight[k] = importance[k] * (x[0] + (x[1] * p[0] + x[2] * p[1] + x[3] * p[2]) / radius);
+        sum += weight[k];
+    }
+    for (int k = 0; k < count; k++) weight[k] /= sum;
+}
+
+su_status su_ties(int64_t n, const double *flesh, int64_t nbar, const double *skin, int64_t B, const float *skinning,
+                  int threads, int32_t *index, double *weight, su_error *err)
+{
+    su_kdtree *tree = NULL;
+    SU_TRY(su_kdtree_create(nbar, skin, &tree, err));
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t v = 0; v < n; v++) {
+        double distance[SU_TIES], importance[SU_TIES] = {0}, P[3 * SU_TIES];
+        int32_t *at = index + SU_TIES * v;
+        double *w = weight + SU_TIES * v;
+        int found = su_kdtree_nearest(tree, flesh + 3 * v, SU_TIES, at, distance);
+        memset(w, 0, SU_TIES * sizeof *w);
+        for (int k = found; k < SU_TIES; k++) at[k] = at[0];
+        double radius = distance[found - 1];
+        if (distance[0] == 0 || radius == 0) {
+            w[0] = 1;
+            continue;
+        }
+        for (int k = 0; k < found; k++) {
+            importance[k] = radius / distance[k];
+            if (skinning) {
+                double same = overlap(B, skinning + B * (int64_t)at[k], skinning + B * (int64_t)at[0]);
+                importance[k] *= same * same;
+            }
+            for (int i = 0; i < 3; i++) P[3 * k + i] = skin[3 * (int64_t)at[k] + i] - flesh[3 * v + i];
+        }
+        if (!(importance[0] > 0)) importance[0] = radius / distance[0];   /* a skin vertex without any bone */
+        affine_weights(found, P, radius, importance, w);
+    }
+    su_kdtree_free(tree);
+    return SU_OK;
+}
