@@ -21,7 +21,7 @@ void su_training_places_free(su_training_places *places)
         if (places->place) su_place_free(&places->place[a]);
         if (places->motion) su_motion_free(&places->motion[a]);
     }
-    free(places->place), free(places->motion), free(places->shot), free(places->frame);
+    free(places->place), free(places->motion), free(places->shot), free(places->frame), free(places->number);
     *places = (su_training_places){0};
 }
 
@@ -276,7 +276,9 @@ static su_status add_frames(su_pose_space *space, const su_shot_target *target, 
         double time = fmax((double)frame, fmin(2 * step, (double)(frames - 1)));
         for (int i = 0; i < 3; i++) sample_instant(space, &shape, shot, time - i * step, &at[i]);
         SU_GO(su_place_create(space, -1, at[0].p, at[0].x, &out->place[out->count], err));
+        const json_t *start = json_object_get(all->anim[number].file.meta, "frame_start");
         out->shot[out->count] = number, out->frame[out->count] = frame;
+        out->number[out->count] = (double)frame + (json_is_number(start) ? json_number_value(start) : 0);
         out->count++;
         SU_GO(make_motion(space, at, seconds * step, &out->motion[out->count - 1], err));
         out->spin = fmax(out->spin, root_turn(at[0].Q, at[1].Q));
@@ -298,6 +300,7 @@ su_status su_training_places_create(su_pose_space *space, const su_shot_target *
     SU_GO(SU_ALLOC(&out->motion, most, "training places", err));
     SU_GO(SU_ALLOC(&out->shot, most, "training places", err));
     SU_GO(SU_ALLOC(&out->frame, most, "training places", err));
+    SU_GO(SU_ALLOC(&out->number, most, "training places", err));
     for (int64_t a = 0; a < most; a++) out->shot[a] = -1, out->frame[a] = -1;
     for (int64_t i = 0; i < space->m; i++, out->count++) SU_GO(su_place_at_pose(space, i, &out->place[i], err));
     SU_GO(add_edges(space, shot_count == 0, out, err));

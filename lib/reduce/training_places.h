@@ -12,7 +12,8 @@ typedef struct su_training_places {
     su_place *place;       /* (count) */
     su_motion *motion;     /* (count) empty at the poses */
     int *shot;             /* (count) number of the shot, -1 */
-    int64_t *frame;        /* (count) its frame, -1 */
+    int64_t *frame;        /* (count) its frame, from 0, -1 */
+    double *number;        /* (count) that frame's number as the clip counts (meta frame_start) */
     double spin;           /* largest turn of a root frame within a substep, rad */
 } su_training_places;
 

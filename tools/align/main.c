@@ -206,7 +206,7 @@ static void report_angles(su_tool *tool, const su_basis *basis)
 
 /* ---- stiffening ---- */
 
-/* Where one place is, for people and for the list of poses: "stop:63", "middle of poses 0 and 2". */
+/* Where one place is, for people and for `supple poses --at`: "stop:63", "middle of poses 0 and 2". */
 static void place_name(const settings *set, const inputs *in, const su_basis *basis, const su_training_places *places,
                        int64_t a, char *name, size_t size)
 {
@@ -219,7 +219,7 @@ static void place_name(const settings *set, const inputs *in, const su_basis *ba
     char *end = strstr(name, ".anim.npz");
     if (end) *end = 0;
     size_t used = strlen(name);
-    snprintf(name + used, size - used, ":%lld", (long long)places->frame[a]);
+    snprintf(name + used, size - used, ":%.10g", places->number[a]);
 }
 
 static double distance_of(const su_fit *fit, const double *a, const double *b)
