@@ -265,7 +265,9 @@ static su_status measure_places(su_tool *tool, const settings *set, const inputs
 {
     su_stiffness_probe *probe;
     su_error *err = &tool->err;
-    SU_TRY(su_stiffness_probe_create(space, 8, &probe, err));
+    /* Beyond its linear modes a basis is not meant to hold eigenvectors. */
+    int64_t modes = in->modes[0].linear < 8 ? in->modes[0].linear : 8;
+    SU_TRY(su_stiffness_probe_create(space, modes, &probe, err));
     su_status status = SU_OK;
     for (int64_t a = 0; a < places->count && status == SU_OK; a++) {
         status = su_stiffness_measure(probe, &places->place[a], &stiff[a], err);
@@ -280,8 +282,8 @@ static su_status measure_places(su_tool *tool, const settings *set, const inputs
         stiff[a] = su_stiffening_above(space, &places->place[a], &stiff[a], stiff);
         if (stiff[a].mean > stiff[worst].mean) worst = a;
         place_name(set, in, basis, places, a, name, sizeof name);
-        su_detail(tool, "%s: stiffening of the 8 lowest modes mean %.2f %%, largest %.2f %%", name, 100 * stiff[a].mean,
-                  100 * stiff[a].largest);
+        su_detail(tool, "%s: stiffening of the %lld lowest modes mean %.2f %%, largest %.2f %%", name, (long long)modes,
+                  100 * stiff[a].mean, 100 * stiff[a].largest);
     }
     char name[300];
     place_name(set, in, basis, places, worst, name, sizeof name);
@@ -379,7 +381,7 @@ int main(int argc, char **argv)
          .help = "shots along which stiffening is measured."},
         {.name = "measure", .kind = SU_OPT_FLAG, .target = &set.measure,
          .help = "measure how much too stiff the interpolated bases are at the middles of the tree's edges and at frames of "
-                 "the shots: the lowest 8 modes against those recomputed there."},
+                 "the shots: the lowest 8 linear modes against those recomputed there."},
         {.name = "suggest", .kind = SU_OPT_INT, .target = &set.suggest, .argument = "N", .low = 0, .high = 64,
          .help = "name up to N places where a further example pose would help most (implies --measure; default: 0)."},
         {.name = "bound", .kind = SU_OPT_NUMBER, .target = &set.bound, .argument = "SHARE", .low = 0, .high = 10,
