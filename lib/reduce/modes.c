@@ -262,6 +262,29 @@ done:
     return status;
 }
 
+/* Static answers z (load_count,size): W y with K_c y = W M a, the part of a motion that no finite number of linear modes
+ * catches. */
+static su_status answers(solver *s, double *z, su_error *err)
+{
+    const su_mode_problem *problem = s->problem;
+    const su_elastic *elastic = problem->elastic;
+    int64_t size = s->size, count = problem->load_count;
+    for (int64_t k = 0; k < count; k++)
+        for (int64_t f = 0; f < elastic->free_count; f++)
+            for (int i = 0; i < 3; i++) {
+                int64_t dof = 3 * f + i;
+                z[k * size + dof] = s->weight[dof] * s->mass[dof] *
+                                    problem->loads[3 * (k * elastic->n + elastic->free_vertex[f]) + i];
+            }
+    for (int64_t from = 0; from < count; from += 32) {
+        int64_t columns = count - from < 32 ? count - from : 32;
+        SU_TRY(su_constrained_inverse_apply(&s->inverse, columns, z + from * size, z + from * size, err));
+    }
+    s->report.applications += count;
+    for (int64_t k = 0; k < count * size; k++) z[k] *= s->weight[k % size];
+    return SU_OK;
+}
+
 /* x -= V (V' x), twice; V (count,size) orthonormal */
 static void remove_span(int64_t size, int64_t count, const double *v, int64_t columns, double *x, double *coefficients)
 {
@@ -334,7 +357,8 @@ static su_status solve(solver *s, int64_t linear, int64_t r, double *values, dou
                        const su_progress *progress, su_error *err)
 {
     int64_t size = s->size, pairs = r > linear ? linear * (linear + 1) / 2 : 0;
-    double *y = NULL, *phi = NULL, *psi = NULL, started = su_seconds();
+    int64_t known = linear;
+    double *y = NULL, *phi = NULL, *psi = NULL, *z = NULL, started = su_seconds();
     su_inverse inverse = {su_constrained_inverse_apply, &s->inverse};
     su_status status;
     SU_GO(SU_ALLOC(&y, size * linear, "modes", err));
@@ -345,11 +369,17 @@ static su_status solve(solver *s, int64_t linear, int64_t r, double *values, dou
     for (int64_t k = 0; k < linear; k++)
         for (int64_t i = 0; i < size; i++) phi[k * size + i] = s->weight[i] * y[k * size + i];
     s->report.seconds_eigen = su_seconds() - started, started = su_seconds();
-    if (pairs > 0) {
+    if (s->problem->load_count && s->problem->responses) {
+        SU_GO(SU_ALLOC(&z, size * s->problem->load_count, "answers to loads", err));
+        SU_GO(answers(s, z, err));
+        SU_GO(su_mass_pca(size, s->mass, linear, phi, s->problem->load_count, z, s->problem->responses, err));
+        known += s->problem->responses;
+    }
+    if (r > known) {
         SU_GO(SU_ALLOC(&psi, size * pairs, "modal derivatives", err));
         SU_GO(derivatives(s, linear, values, phi, y, psi, threads, progress, err));
         s->report.seconds_derivatives = su_seconds() - started, started = su_seconds();
-        SU_GO(su_mass_pca(size, s->mass, linear, phi, pairs, psi, r - linear, err));
+        SU_GO(su_mass_pca(size, s->mass, known, phi, pairs, psi, r - known, err));
         s->report.seconds_pca = su_seconds() - started;
     }
     const su_elastic *elastic = s->problem->elastic;
@@ -359,7 +389,7 @@ static su_status solve(solver *s, int64_t linear, int64_t r, double *values, dou
             memcpy(modes + 3 * (k * elastic->n + elastic->free_vertex[f]), phi + k * size + 3 * f, 3 * sizeof *modes);
     status = SU_OK;
 done:
-    free(y), free(phi), free(psi);
+    free(y), free(phi), free(psi), free(z);
     return status;
 }
 

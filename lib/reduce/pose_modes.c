@@ -1,6 +1,7 @@
 #include "reduce/pose_modes.h"
 
 #include "core/memory.h"
+#include "reduce/shot_loads.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -22,10 +23,16 @@ su_status su_pose_modes(const su_mode_setup *setup, const double *x, const doubl
     su_mode_report sum = {0}, one;
     int32_t *held = NULL;
     uint8_t *fixed = NULL;
+    double *loads = NULL;
     su_status status;
     SU_GO(SU_ALLOC(&held, setup->n, "held vertices", err));
     SU_GO(SU_ALLOC(&fixed, setup->n, "held vertices", err));
     for (int64_t k = 0; k < setup->held_count; k++) fixed[setup->held[k]] = 1;
+    if (setup->load_count) {
+        SU_GO(SU_ALLOC(&loads, 3 * setup->load_count * setup->n, "loads of the shots", err));
+        SU_GO(su_shot_loads_turn(setup->n, setup->vertices, setup->t, setup->tets, x, setup->load_count, setup->loads, loads,
+                                 threads, err));
+    }
     for (int64_t region = 0; region < setup->d; region++) {
         const double *weights = setup->weights + region * setup->n;
         su_elastic elastic;
@@ -36,6 +43,8 @@ su_status su_pose_modes(const su_mode_setup *setup, const double *x, const doubl
                                 young, poisson, setup->density, err));
         su_elastic_set_rest(&elastic, x, threads);
         su_mode_problem problem = {.elastic = &elastic, .x = x, .weights = weights, .keep_rigid = setup->keep_rigid};
+        if (loads)
+            problem.load_count = setup->load_count, problem.loads = loads, problem.responses = setup->responses[region];
         if (contact)
             problem.row_count = contact->rows, problem.row_offsets = contact->offsets,
             problem.row_vertices = contact->vertices, problem.row_coefficients = contact->coefficients;
@@ -54,5 +63,6 @@ su_status su_pose_modes(const su_mode_setup *setup, const double *x, const doubl
 done:
     free(held);
     free(fixed);
+    free(loads);
     return status;
 }

@@ -23,6 +23,9 @@ typedef struct su_mode_setup {
     const double *weights;       /* (d,n) W'; all ones on free vertices where d = 1 stands for no regions */
     const int64_t *linear, *r;   /* (d) linear modes, and all modes, of each region */
     bool keep_rigid;
+    int64_t load_count;          /* loads to answer, turned back to the neutral pose (shot_loads.h); 0: none */
+    const double *loads;         /* (load_count,n,3) */
+    const int64_t *responses;    /* (d) modes that answer them */
 } su_mode_setup;
 
 /* x (n,3) rest shape of the pose, young, poisson (t) its materials, contact NULL or its rows. eigenvalues (sum linear) and

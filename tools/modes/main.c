@@ -10,6 +10,7 @@
 #include "reduce/contact.h"
 #include "reduce/pose_modes.h"
 #include "reduce/regions.h"
+#include "reduce/shot_loads.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -23,7 +24,8 @@ typedef struct settings {
     int r, linear, contact;
     double tolerance, depth, eta, kappa;
     const char *handles, *region_modes;
-    su_list poses;
+    su_list poses, shots;
+    int responses;
     bool keep_rigid;
 } settings;
 
@@ -40,6 +42,9 @@ typedef struct job {
     su_mode_setup setup;
     su_handle *handles;         /* (d) or NULL: no regions */
     int64_t *linear, *r;        /* (d) */
+    int64_t *responses;         /* (d) modes that answer the shots' loads */
+    double *loads;              /* NULL: no shots */
+    int64_t load_count;
 } job;
 
 /* Which of the fit's poses are wanted: all, or those that --pose names. */
@@ -112,6 +117,10 @@ static su_status pose_digest(const job *j, int64_t row, char hex[33])
     su_digest_add(digest, j->fit.young + row * t, (size_t)t * sizeof(double));
     su_digest_add(digest, j->fit.poisson + row * t, (size_t)t * sizeof(double));
     su_digest_add(digest, j->fit.density, (size_t)t * sizeof(double));
+    if (j->loads) {
+        su_digest_add(digest, j->responses, (size_t)j->setup.d * sizeof *j->responses);
+        su_digest_add(digest, j->loads, 3 * (size_t)(j->load_count * n) * sizeof(double));
+    }
     su_digest_end(digest, hex);
     return SU_OK;
 }
@@ -146,6 +155,25 @@ static su_status share_modes(job *j)
                            j->set->linear, j->set->r, (long long)su_modes_least_linear(j->set->r, 1), j->set->r);
         j->modes.r += j->r[h], j->modes.linear += j->linear[h];
     }
+    SU_TRY(SU_ALLOC(&j->responses, d, "regions", err));
+    for (int64_t h = 0; h < d && j->set->shots.count; h++) {
+        int64_t room = j->r[h] - j->linear[h];
+        int64_t wanted = j->set->responses < 0 ? room / 2 : (j->set->responses + d - 1) / d;
+        j->responses[h] = wanted < room ? wanted : room;
+    }
+    return SU_OK;
+}
+
+/* Several times as many loads as modes that answer them, so that these are a choice. */
+static su_status shot_loads(job *j)
+{
+    int64_t most = 0;
+    for (int64_t h = 0; h < j->setup.d; h++) most = j->responses[h] > most ? j->responses[h] : most;
+    if (most == 0) return SU_OK;
+    SU_TRY(su_shot_loads_create(&j->tet, &j->fit, j->set->shots.count, j->set->shots.items, 4 * most, &j->loads,
+                                &j->load_count, j->tool->threads, &j->tool->err));
+    for (int64_t h = 0; h < j->setup.d; h++)   /* short shots know few directions */
+        if (j->responses[h] > 3 * j->load_count / 4) j->responses[h] = 3 * j->load_count / 4;
     return SU_OK;
 }
 
@@ -322,6 +350,11 @@ static su_status make_meta(job *j)
         if (j->handles) json_array_append_new(names, json_string(j->handles[h].name));
     }
     json_object_set_new(meta, "linear_modes", counts);
+    if (j->loads) {
+        counts = json_array();
+        for (int64_t h = 0; h < j->setup.d; h++) json_array_append_new(counts, json_integer(j->responses[h]));
+        json_object_set_new(meta, "response_modes", counts);
+    }
     if (j->handles) {
         json_object_set(meta, "region_names", names);
         json_object_set_new(meta, "eta", json_real(j->set->eta));
@@ -363,11 +396,13 @@ static su_status run(su_tool *tool, const settings *set)
     SU_GO(SU_ALLOC(&j.contacts, modes->k, "contacts", err));
     SU_GO(region_weights(&j));
     if (set->contact != CONTACT_NONE) SU_GO(detect(&j));
+    if (set->shots.count) SU_GO(shot_loads(&j));
     j.setup = (su_mode_setup){.n = j.tet.n, .t = j.tet.t, .b = j.tet.b, .held_count = j.tet.fixed_count,
                               .vertices = j.tet.vertices, .tets = j.tet.tets, .surface = j.tet.surface,
                               .held = j.tet.fixed, .density = j.fit.density, .material = j.setup.material,
                               .d = j.setup.d, .weights = modes->region_weights, .linear = j.linear, .r = j.r,
-                              .keep_rigid = set->keep_rigid};
+                              .keep_rigid = set->keep_rigid, .load_count = j.load_count,
+                              .loads = j.loads, .responses = j.responses};
     SU_GO(solve_all(&j));
     report(&j);
     SU_GO(make_meta(&j));
@@ -381,18 +416,23 @@ done:
     for (int64_t i = 0; j.contacts && i < modes->k; i++) su_contact_free(&j.contacts[i]);
     su_modes_free(modes);
     free(j.rows), free(j.reports), free(j.contacts), free(j.handles), free(j.linear), free(j.r);
+    free(j.responses), free(j.loads);
     return status;
 }
 
 int main(int argc, char **argv)
 {
-    settings set = {.r = 60, .tolerance = 0.005, .eta = 0.1, .kappa = 0.5};
+    settings set = {.r = 60, .responses = -1, .tolerance = 0.005, .eta = 0.1, .kappa = 0.5};
     const su_option options[] = {
         {.name = "modes", .letter = 'r', .kind = SU_OPT_INT, .target = &set.r, .argument = "N", .low = 1, .high = 2000,
          .help = "modes of each pose, linear ones and derivatives together (default: 60)."},
         {.name = "linear", .kind = SU_OPT_INT, .target = &set.linear, .argument = "N", .low = 0, .high = 2000,
          .help = "how many of them are linear modes; the others are the principal directions of their derivatives "
                  "(default: 0, a third)."},
+        {.name = "shots", .kind = SU_OPT_LIST, .target = &set.shots, .argument = "ANIM", .greedy = true,
+         .help = "shots whose inertial loads the modes are to answer: static responses join linear modes and derivatives."},
+        {.name = "responses", .kind = SU_OPT_INT, .target = &set.responses, .argument = "N", .low = -1, .high = 2000,
+         .help = "with --shots, how many modes are such responses (default: -1, half of those that are not linear)."},
         {.name = "pose", .kind = SU_OPT_LIST, .target = &set.poses, .argument = "N", .greedy = true,
          .help = "only these poses, so that a farm can make one a job (default: all in FIT)."},
         {.name = "handles", .kind = SU_OPT_TEXT, .target = &set.handles, .argument = "FILE",
