@@ -12,6 +12,9 @@ su_status su_cholesky_create(const su_sparse *pattern, int threads, su_cholesky 
 su_status su_cholesky_factorize(su_cholesky *factor, const su_sparse *matrix, su_error *err);
 /* x = A^-1 b for `columns` right-hand sides, each `size` long, one after the other; x may be b. */
 su_status su_cholesky_solve(su_cholesky *factor, int64_t columns, const double *b, double *x, su_error *err);
+/* The two halves of a solve, with A = P' L L' P: z = L^-1 P b and x = P' L^-T z. Outputs may be inputs. */
+su_status su_cholesky_forward(su_cholesky *factor, int64_t columns, const double *b, double *z, su_error *err);
+su_status su_cholesky_backward(su_cholesky *factor, int64_t columns, const double *z, double *x, su_error *err);
 void su_cholesky_free(su_cholesky *factor);
 
 #endif

@@ -6,6 +6,7 @@
 #include <cblas.h>
 #include <lapacke.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -96,16 +97,39 @@ static su_status prepare_constraints(su_constrained_inverse *inverse, su_error *
     if (status == SU_OK) drop_rows(C, keep);
     free(keep);
     if (status != SU_OK) return status;
-    SU_TRY(SU_ALLOC(&inverse->Y, C->rows * size, "constraints", err));
-    SU_TRY(SU_ALLOC(&inverse->S, C->rows * C->rows, "constraints", err));
+    double *W, *gram = NULL;
+    SU_TRY(SU_ALLOC(&W, C->rows * size, "constraints", err));
     for (int64_t r = 0; r < C->rows; r++)
-        for (int64_t k = C->start[r]; k < C->start[r + 1]; k++) inverse->Y[r * size + C->column[k]] += C->value[k];
-    SU_TRY(su_cholesky_solve(inverse->factor, C->rows, inverse->Y, inverse->Y, err));
-    for (int64_t r = 0; r < C->rows; r++) su_constraint_multiply(C, inverse->Y + r * size, inverse->S + r * C->rows);
-    lapack_int rows = (lapack_int)C->rows;
-    if (LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'L', rows, inverse->S, rows) != 0)
-        return su_fail(err, SU_NUMERICS, "the contact constraints are dependent");
-    return SU_OK;
+        for (int64_t k = C->start[r]; k < C->start[r + 1]; k++) W[r * size + C->column[k]] += C->value[k];
+    SU_GO(su_cholesky_forward(inverse->factor, C->rows, W, W, err));
+    SU_GO(SU_ALLOC(&inverse->active, size, "constraints", err));
+    SU_GO(SU_ALLOC(&gram, C->rows * C->rows, "constraints", err));
+    for (int64_t i = 0; i < size; i++) {
+        bool zero = true;
+        for (int64_t r = 0; r < C->rows && zero; r++) zero = W[r * size + i] == 0;
+        if (!zero) inverse->active[inverse->active_count++] = i;
+    }
+    int64_t count = inverse->active_count;
+    SU_GO(SU_ALLOC(&inverse->Q, C->rows * count, "constraints", err));
+    for (int64_t r = 0; r < C->rows; r++)
+        for (int64_t i = 0; i < count; i++) inverse->Q[r * count + i] = W[r * size + inverse->active[i]];
+    int m = (int)count, n = (int)C->rows;
+    for (int pass = 0; pass < 3; pass++) {   /* Cholesky QR; repeated, it is as orthogonal as Householder's */
+        cblas_dsyrk(CblasColMajor, CblasLower, CblasTrans, n, m, 1, inverse->Q, m, 0, gram, n);
+        if (LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'L', n, gram, n) != 0) {
+            status = su_fail(err, SU_NUMERICS, "the contact constraints are dependent");
+            goto done;
+        }
+        double lowest = INFINITY, highest = 0;
+        for (int64_t r = 0; r < n; r++)
+            lowest = fmin(lowest, gram[r * n + r]), highest = fmax(highest, gram[r * n + r]);
+        cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, m, n, 1, gram, n, inverse->Q, m);
+        if (highest < 1.1 * lowest) break;   /* it was orthonormal to a few digits: now it is to rounding */
+    }
+done:
+    free(W);
+    free(gram);
+    return status;
 }
 
 su_status su_constrained_inverse_create(su_constrained_inverse *inverse, int64_t size, su_cholesky *factor,
@@ -134,7 +158,7 @@ void su_constrained_inverse_free(su_constrained_inverse *inverse)
 {
     if (!inverse) return;
     su_constraint_rows_free(&inverse->C);
-    free(inverse->Y), free(inverse->S), free(inverse->rigid), free(inverse->rigid_mass);
+    free(inverse->active), free(inverse->Q), free(inverse->rigid), free(inverse->rigid_mass);
     memset(inverse, 0, sizeof *inverse);
 }
 
@@ -148,6 +172,34 @@ static void project_out(int64_t count, int64_t size, const double *in_vectors, c
     }
 }
 
+/* x = P' L^-T (I - Q Q') L^-1 P b */
+static su_status projected_solve(su_constrained_inverse *inverse, int64_t columns, const double *b, double *x,
+                                 su_error *err)
+{
+    int64_t size = inverse->size, rows = inverse->C.rows, count = inverse->active_count;
+    double *part = NULL, *inner = NULL;
+    su_status status;
+    SU_GO(SU_ALLOC(&part, count * columns, "constraints", err));
+    SU_GO(SU_ALLOC(&inner, rows * columns, "constraints", err));
+    SU_GO(su_cholesky_forward(inverse->factor, columns, b, x, err));
+    for (int64_t c = 0; c < columns; c++)
+        for (int64_t i = 0; i < count; i++) part[c * count + i] = x[c * size + inverse->active[i]];
+    int m = (int)count, n = (int)rows, k = (int)columns;
+    if (k == 1) {   /* dgemm would copy Q */
+        cblas_dgemv(CblasColMajor, CblasTrans, m, n, 1, inverse->Q, m, part, 1, 0, inner, 1);
+        cblas_dgemv(CblasColMajor, CblasNoTrans, m, n, -1, inverse->Q, m, inner, 1, 1, part, 1);
+    } else {
+        cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, n, k, m, 1, inverse->Q, m, part, m, 0, inner, n);
+        cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, m, k, n, -1, inverse->Q, m, inner, n, 1, part, m);
+    }
+    for (int64_t c = 0; c < columns; c++)
+        for (int64_t i = 0; i < count; i++) x[c * size + inverse->active[i]] = part[c * count + i];
+    SU_GO(su_cholesky_backward(inverse->factor, columns, x, x, err));
+done:
+    free(part), free(inner);
+    return status;
+}
+
 su_status su_constrained_inverse_apply(void *context, int64_t columns, const double *b, double *x, su_error *err)
 {
     su_constrained_inverse *inverse = context;
@@ -159,18 +211,12 @@ su_status su_constrained_inverse_apply(void *context, int64_t columns, const dou
             project_out(inverse->rigid_count, size, inverse->rigid, inverse->rigid_mass, x + c * size);
         right = x;
     }
-    SU_TRY(su_cholesky_solve(inverse->factor, columns, right, x, err));
+    if (rows == 0)
+        SU_TRY(su_cholesky_solve(inverse->factor, columns, right, x, err));
+    else
+        SU_TRY(projected_solve(inverse, columns, right, x, err));
     for (int64_t c = 0; c < columns && inverse->rigid_count; c++)
         project_out(inverse->rigid_count, size, inverse->rigid_mass, inverse->rigid, x + c * size);
-    if (rows == 0) return SU_OK;
-    double *force;
-    SU_TRY(SU_ALLOC(&force, rows * columns, "constraint forces", err));
-    for (int64_t c = 0; c < columns; c++) su_constraint_multiply(&inverse->C, x + c * size, force + c * rows);
-    LAPACKE_dpotrs(LAPACK_COL_MAJOR, 'L', (lapack_int)rows, (lapack_int)columns, inverse->S, (lapack_int)rows, force,
-                   (lapack_int)rows);
-    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, (int)size, (int)columns, (int)rows, -1, inverse->Y,
-                (int)size, force, (int)rows, 1, x, (int)size);
-    free(force);
     return SU_OK;
 }
 

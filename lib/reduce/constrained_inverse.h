@@ -1,9 +1,10 @@
 /* The inverse of the stiffness matrix on the null space of linear constraints, without a null-space basis.
  *
- * PSSD section 6 works with a sparse null-space basis Z and conjugate gradients. Here, with Y = K^-1 C' and S = C Y,
- *     K_c^-1 b = x - Y S^-1 C x,   x = K^-1 b,
- * is the solution of K x + C' mu = b, C x = 0: one solve with many right-hand sides at once, and then two thin dense
- * products a vector. */
+ * PSSD section 6 works with a sparse null-space basis Z and conjugate gradients. The solution of K x + C' mu = b, C x = 0 is
+ * K^-1 b - Y S^-1 C x with Y = K^-1 C', S = C Y. With K = P' L L' P and W = L^-1 P C' that is
+ *     x = P' L^-T (I - Q Q') L^-1 P b,   W = Q R,
+ * an orthogonal projection between the two halves of a solve. W has entries only on the paths of the contact's rows to the
+ * root of the elimination tree, so Q is several times smaller than Y and stays in the cache. */
 #ifndef SU_REDUCE_CONSTRAINED_INVERSE_H
 #define SU_REDUCE_CONSTRAINED_INVERSE_H
 
@@ -24,8 +25,9 @@ typedef struct su_constrained_inverse {
     int64_t size;
     su_cholesky *factor;          /* borrowed: of K, or of K + shift M for floating bodies */
     su_constraint_rows C;         /* independent rows, owned */
-    double *Y;                    /* (rows,size) K^-1 C' */
-    double *S;                    /* (rows,rows) lower Cholesky factor of C Y */
+    int64_t active_count;
+    int64_t *active;              /* (active_count) rows of W that are not 0, in the order of the factor */
+    double *Q;                    /* (rows,active_count) orthonormal */
     int64_t rigid_count;
     double *rigid;                /* (rigid_count,size) orthonormal in M, removed from input and output; owned */
     double *rigid_mass;           /* (rigid_count,size) M times them */
