@@ -1,0 +1,182 @@
+/* Modes of a flesh of the size of the paper's characters (PSSD Table 1: 11,313 dofs, 114 contacts, 20 modes): free and
+ * constrained in paired runs, stage by stage, and 105 modal derivatives. Processor time of one thread. */
+#include "core/threads.h"
+#include "fem/elastic.h"
+#include "reduce/derivatives.h"
+#include "reduce/modes.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+extern char *openblas_get_corename(void) __attribute__((weak));
+extern void openblas_set_num_threads(int) __attribute__((weak));
+
+enum { NX = 18, NY = 15, NZ = 12, REPEATS = 7, CONTACTS = 114 };
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *values, int count)
+{
+    qsort(values, (size_t)count, sizeof *values, compare_doubles);
+    return values[count / 2];
+}
+
+static void fail(const char *what)
+{
+    fprintf(stderr, "bench_modes: %s\n", what);
+    exit(1);
+}
+
+/* A bent block: cells of six tets each, held at one end. */
+static void make_mesh(int64_t *n_out, double **x_out, int64_t *t_out, int32_t **tets_out)
+{
+    static const int paths[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+    static const int odd[6] = {0, 1, 1, 0, 0, 1};
+    const int step[3] = {(NY + 1) * (NZ + 1), NZ + 1, 1};
+    int64_t n = (NX + 1) * (NY + 1) * (NZ + 1), t = 6LL * NX * NY * NZ;
+    double *x = malloc(3 * (size_t)n * sizeof *x), *at = x;
+    int32_t *tets = malloc(4 * (size_t)t * sizeof *tets), *tet = tets;
+    if (!x || !tets) fail("no memory");
+    for (int i = 0; i <= NX; i++)
+        for (int j = 0; j <= NY; j++)
+            for (int k = 0; k <= NZ; k++, at += 3) {
+                double angle = 2.0 * i / NX, radius = 0.8 - 0.5 * j / NY;
+                at[0] = radius * sin(angle), at[1] = radius * cos(angle), at[2] = 0.4 * k / NZ;
+            }
+    for (int i = 0; i < NX; i++)
+        for (int j = 0; j < NY; j++)
+            for (int k = 0; k < NZ; k++)
+                for (int p = 0; p < 6; p++, tet += 4) {
+                    tet[0] = i * step[0] + j * step[1] + k * step[2];
+                    for (int c = 0; c < 3; c++) tet[c + 1] = tet[c] + step[paths[p][c]];
+                    if (!odd[p]) {   /* radius falls with j: the axes are left-handed */
+                        int32_t swap = tet[1];
+                        tet[1] = tet[2], tet[2] = swap;
+                    }
+                }
+    *n_out = n, *x_out = x, *t_out = t, *tets_out = tets;
+}
+
+/* Rows as detection makes them: a vertex of one side against a triangle of the other, along a normal. */
+static void make_rows(int32_t *offsets, int32_t *vertices, double *coefficients)
+{
+    const int step[3] = {(NY + 1) * (NZ + 1), NZ + 1, 1};
+    for (int r = 0; r < CONTACTS; r++) {
+        int32_t v = (NX / 2 - 1 + r / (NZ - 1)) * step[0] + (1 + r % (NZ - 1)) * step[2];
+        int32_t triangle = v - (NX / 3) * step[0];
+        int32_t corners[4] = {v, triangle, triangle + step[0], triangle + step[2]};
+        const double weight[4] = {1, -0.5, -0.3, -0.2}, norm = sqrt(1 + 0.25 + 0.09 + 0.04);
+        for (int c = 0; c < 4; c++) {
+            vertices[4 * r + c] = corners[c];
+            coefficients[3 * (4 * r + c)] = 0.6 * weight[c] / norm;
+            coefficients[3 * (4 * r + c) + 1] = 0.8 * weight[c] / norm, coefficients[3 * (4 * r + c) + 2] = 0;
+        }
+        offsets[r + 1] = 4 * (r + 1);
+    }
+}
+
+static double *constant(int64_t count, double value)
+{
+    double *a = malloc((size_t)count * sizeof *a);
+    if (!a) fail("no memory");
+    for (int64_t i = 0; i < count; i++) a[i] = value;
+    return a;
+}
+
+int main(void)
+{
+    int64_t n, t;
+    double *x, times[2][REPEATS], ratio[REPEATS], stage[4][REPEATS], values[20];
+    int32_t *tets, held[(NY + 1) * (NZ + 1)], offsets[CONTACTS + 1] = {0}, vertices[4 * CONTACTS];
+    double coefficients[12 * CONTACTS];
+    su_elastic elastic;
+    su_error err = {0};
+    if (openblas_set_num_threads) openblas_set_num_threads(1);
+    make_mesh(&n, &x, &t, &tets);
+    make_rows(offsets, vertices, coefficients);
+    for (int i = 0; i < (NY + 1) * (NZ + 1); i++) held[i] = i;
+    double *young = constant(t, 1e5), *poisson = constant(t, 0.45), *density = constant(t, 1000);
+    if (su_elastic_create(&elastic, n, x, t, tets, (NY + 1) * (NZ + 1), held, SU_NEOHOOKEAN, young, poisson, density, &err))
+        fail(err.text);
+    int64_t size = elastic.pattern.size;
+    double *modes = malloc(3 * 60 * (size_t)n * sizeof *modes);
+    if (!modes) fail("no memory");
+    printf("%lld tets, %lld dofs, %d contacts, BLAS core %s\n", (long long)t, (long long)size, CONTACTS,
+           openblas_get_corename ? openblas_get_corename() : "unknown");
+
+    su_mode_report report[2];
+    for (int k = 0; k < REPEATS; k++) {
+        for (int constrained = 0; constrained < 2; constrained++) {
+            su_mode_problem problem = {.elastic = &elastic, .x = x};
+            if (constrained)
+                problem.row_count = CONTACTS, problem.row_offsets = offsets, problem.row_vertices = vertices,
+                problem.row_coefficients = coefficients;
+            double from = seconds();
+            if (su_modes_solve(&problem, 20, 20, values, modes, &report[constrained], 1, NULL, &err)) fail(err.text);
+            times[constrained][k] = seconds() - from;
+        }
+        ratio[k] = times[1][k] / times[0][k];
+    }
+    printf("20 modes: free %.3f s (%lld solves), constrained %.3f s (%lld solves, %lld constraints), ratio %.2f; "
+           "PSSD Table 1 (gorilla): 1.7 s, 6.2 s, 3.6\n", median(times[0], REPEATS), (long long)report[0].applications,
+           median(times[1], REPEATS), (long long)report[1].applications, (long long)report[1].constraints,
+           median(ratio, REPEATS));
+
+    for (int k = 0; k < REPEATS; k++) {   /* r = 60: linear modes, 210 derivatives, principal directions */
+        su_mode_problem problem = {.elastic = &elastic, .x = x};
+        double from = seconds();
+        if (su_modes_solve(&problem, 20, 60, values, modes, report, 1, NULL, &err)) fail(err.text);
+        stage[0][k] = seconds() - from;
+        stage[1][k] = report->seconds_factor, stage[2][k] = report->seconds_derivatives, stage[3][k] = report->seconds_pca;
+    }
+    printf("r = 60: %.3f s; of it (wall) factor %.3f, 210 derivatives %.3f, principal directions %.3f s\n",
+           median(stage[0], REPEATS), median(stage[1], REPEATS), median(stage[2], REPEATS), median(stage[3], REPEATS));
+
+    enum { LINEAR = 14, PAIRS = LINEAR * (LINEAR + 1) / 2 };   /* 105 derivatives */
+    int32_t pair[2 * PAIRS];
+    for (int i = 0, p = 0; i < LINEAR; i++)
+        for (int j = i; j < LINEAR; j++, p++) pair[2 * p] = i, pair[2 * p + 1] = j;
+    double *phi = malloc((size_t)(LINEAR * size) * sizeof *phi), *psi = malloc((size_t)(PAIRS * size) * sizeof *psi);
+    su_sparse K;
+    su_cholesky *factor;
+    if (!phi || !psi || su_sparse_clone_pattern(&elastic.pattern, &K, &err)) fail("no memory");
+    su_elastic_stiffness(&elastic, x, false, &K, 1);
+    if (su_cholesky_create(&K, 1, &factor, &err) || su_cholesky_factorize(factor, &K, &err)) fail(err.text);
+    for (int64_t k = 0; k < LINEAR; k++)
+        for (int64_t f = 0; f < elastic.free_count; f++)
+            memcpy(phi + k * size + 3 * f, modes + 3 * (k * n + elastic.free_vertex[f]), 3 * sizeof *phi);
+    for (int material = 0; material < 3; material++) {
+        elastic.material = (su_material)material;
+        for (int k = 0; k < REPEATS; k++) {
+            double from = seconds();
+            if (su_stiffness_derivatives(&elastic, x, LINEAR, phi, phi, PAIRS, pair, psi, 1, &err)) fail(err.text);
+            stage[0][k] = seconds() - from, from = seconds();
+            for (int64_t p = 0; p < PAIRS; p += 32)
+                if (su_cholesky_solve(factor, PAIRS - p < 32 ? PAIRS - p : 32, psi + p * size, psi + p * size, &err))
+                    fail(err.text);
+            stage[1][k] = seconds() - from;
+        }
+        double assemble = median(stage[0], REPEATS), solve = median(stage[1], REPEATS);
+        printf("105 derivatives, %s: %.3f s assembled, %.3f s solved (bar 0.5 s together)\n",
+               su_material_name((su_material)material), assemble, solve);
+    }
+    su_cholesky_free(factor);
+    su_sparse_free(&K);
+    su_elastic_free(&elastic);
+    free(x), free(tets), free(young), free(poisson), free(density), free(modes), free(phi), free(psi);
+    return 0;
+}
