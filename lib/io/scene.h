@@ -36,6 +36,8 @@ typedef struct su_scene_mesh {
     const char **shape_names;    /* (shapes) */
     double *shape_defaults;      /* (shapes) weight where no channel sets it */
     double *shape_positions;     /* (shapes,vertices,3) absolute */
+    int64_t control_points;      /* 0: vertices are the file's own */
+    int32_t *control_point;      /* (vertices) the file's own vertex, where the reader gave each corner one; NULL: none */
 } su_scene_mesh;
 
 typedef struct su_scene_instance {

@@ -1,3 +1,4 @@
+#include "io/fbx_points.h"
 #include "io/gltf_detail.h"
 #include "io/scene_stream.h"
 
@@ -372,5 +373,6 @@ int su_scene_parse(const char *path, su_scene *scene, char *message, size_t mess
     for (int64_t i = 0; i < scene->clips; i++)
         if (add_clip(&p, p.ai->mAnimations[i], &scene->clip[i])) return 1;
     aiReleaseImport(p.ai);
+    if (strcmp(scene->format, "FBX") == 0) su_fbx_control_points(path, scene);
     return strcmp(scene->format, "glTF") == 0 ? su_gltf_detail(path, scene, message, message_size) : 0;
 }

@@ -101,6 +101,8 @@ static void move_mesh(stream *s, su_scene_mesh *mesh)
     for (int64_t i = 0; i < mesh->shapes && !s->failed; i++) move_text(s, &mesh->shape_names[i]);
     move_array(s, &mesh->shape_defaults, mesh->shapes, sizeof(double));
     move_array(s, &mesh->shape_positions, 3 * mesh->vertices * mesh->shapes, sizeof(double));
+    move_count(s, &mesh->control_points);
+    move_array(s, &mesh->control_point, mesh->vertices, sizeof(int32_t));
 }
 
 static void move_clip(stream *s, su_scene_clip *clip)
