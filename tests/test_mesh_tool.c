@@ -256,6 +256,15 @@ static void test_bad_input(void **state)
     expect_no_litter("x.tet.npz");
 }
 
+static void test_stop_signal(void **state)
+{
+    (void)state;
+    int status = system("timeout --preserve-status -s TERM 1 supple-mesh -q --progress none --tets 3000000 scan.poses.npz -o x.tet.npz >log.txt 2>&1");
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 75);
+    expect_no_litter("x.tet.npz");
+}
+
 static void test_same_bytes(void **state)
 {
     (void)state;
@@ -269,7 +278,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cube_file),      cmocka_unit_test(test_bones_and_free), cmocka_unit_test(test_bones_and_fixed_files),
         cmocka_unit_test(test_rigid_vertices), cmocka_unit_test(test_misbehaving_tetgen), cmocka_unit_test(test_bad_input),
-        cmocka_unit_test(test_same_bytes),
+        cmocka_unit_test(test_stop_signal),    cmocka_unit_test(test_same_bytes),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
