@@ -82,6 +82,22 @@ import numpy as np
 assert np.abs(np.load("map.npy") - np.linalg.norm(np.load("d.npy"), axis=2).max(0)).max() < 1e-6' >>log.txt 2>&1 && rm x.npy
 ok $? "--amplitude: how far each vertex goes"
 
+# a mesh of the cube's corners, three middles of edges and one point outside, bound to the skin
+"$python" -c '
+import numpy as np
+c = np.array([[x, y, z] for z in (0, 1) for y in (0, 1) for x in (0, 1)], float) * 80 - 40
+p = np.vstack([c, (c[0] + c[3]) / 2, (c[4] + c[7]) / 2, (c[0] + c[5]) / 2, (c[4] + c[7]) / 2 + [0, 0, 10]])
+p = np.stack([p[:, 0], -p[:, 2], p[:, 1]], -1)
+open("other.obj", "w").write("".join("v %.9g %.9g %.9g\n" % tuple(v) for v in p) + "f 1 3 4 2\nf 5 6 8 7\nf 9 10 11 12\n")'
+export_ model.npz shot.anim.npz moving.sim.npz -o bound.npy --bind other.obj && "$python" -c '
+import numpy as np
+a, e = np.load("bound.npy"), np.load("expected_moving.npy")
+assert a.shape == (12, 12, 3)
+assert np.abs(a[:, :8] - e[:, :8]).max() < 1e-4
+for k, (i, j) in enumerate(((0, 3), (4, 7), (0, 5))): assert np.abs(a[:, 8 + k] - (e[:, i] + e[:, j]) / 2).max() < 1e-4
+assert np.abs(np.linalg.norm(a[:, 11] - a[:, 9], axis=1) - 10).max() < 1e-3   # keeps its distance' >>log.txt 2>&1
+ok $? "--bind carries another mesh along"
+
 # ---- the same bytes ----
 for format in abc usda glb; do
     export_ -j1 model.npz shot.anim.npz moving.sim.npz -o one.$format && export_ -j2 model.npz shot.anim.npz moving.sim.npz -o two.$format && cmp one.$format two.$format >>log.txt

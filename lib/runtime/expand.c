@@ -71,6 +71,24 @@ void su_expand_frame(const su_expand *e, int64_t frame, const double *points, bo
     }
 }
 
+void su_expand_points(const su_expand *e, int64_t frame, int64_t count, const double *points, float *out)
+{
+    double m[16];
+    if (e->space == SU_SPACE_ROOT) memcpy(m, e->convert, sizeof m);
+    else su_affine_multiply(e->convert, e->anim->root + 16 * frame, m);
+    for (int64_t v = 0; v < count; v++) {
+        double p[3];
+        su_affine_point(m, points + 3 * v, p);
+        for (int i = 0; i < 3; i++) out[3 * v + i] = (float)p[i];
+    }
+}
+
+void su_expand_back(const su_expand *e, const double *point, double *out)
+{
+    double m[16];
+    if (su_affine_inverse(e->convert, m) != 0.0) su_affine_point(m, point, out);
+}
+
 void su_expand_normals(const su_anim *anim, const float *positions, double *sum, float *normals)
 {
     memset(sum, 0, (size_t)anim->nbar * 3 * sizeof *sum);

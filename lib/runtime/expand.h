@@ -32,6 +32,11 @@ void su_expand_free(su_expand *expand);
 /* points (nbar,3) of a frame, root frame, m -> out (N,3). vectors: values are displacements, not positions. Thread-safe. */
 void su_expand_frame(const su_expand *expand, int64_t frame, const double *points, bool vectors, float *out);
 
+/* The same for any points (count,3) of the root frame; not in local space. */
+void su_expand_points(const su_expand *expand, int64_t frame, int64_t count, const double *points, float *out);
+/* A point (3) of the output's world back to metres with y up, as the root frame has it at the neutral pose. */
+void su_expand_back(const su_expand *expand, const double *point, double *out);
+
 /* Point normals of the source vertices at positions out (N,3): area-weighted over the artist's polygons, joined over
  * welded vertices. scratch (nbar,3), normals (N,3). */
 void su_expand_normals(const su_anim *anim, const float *positions, double *scratch, float *normals);

@@ -4,9 +4,11 @@
 #include "core/npz.h"
 #include "core/threads.h"
 #include "core/tool.h"
+#include "geometry/bind.h"
 #include "io/anim.h"
 #include "io/cache.h"
 #include "io/model.h"
+#include "io/obj.h"
 #include "io/sim.h"
 #include "rig/shot.h"
 #include "runtime/expand.h"
@@ -21,7 +23,7 @@ enum { WHAT_POINTS, WHAT_DISPLACEMENT };
 
 typedef struct settings {
     int format, space, up, what, morphs;
-    const char *frames, *amplitude;
+    const char *frames, *amplitude, *bind;
     double unit, offset;
     bool velocities, normals, rig;
 } settings;
@@ -40,6 +42,9 @@ typedef struct job {
     int64_t first, last, step;          /* frames of the shot that are written */
     const char **names;                 /* (objects) */
     su_cache_layout layout;
+    su_obj carried;                     /* --bind: a mesh that rides on the skin */
+    su_bind bind;
+    double *carried_points;             /* (carried.vertices,3) root frame, m */
     double *points, *displacement;      /* (block,nbar,3) */
     float *ring[3], *normals, *velocities;   /* (N,3): the frames before, at and after the one written */
     double *scratch;                    /* (nbar,3) */
@@ -53,6 +58,9 @@ typedef struct job {
 static void job_free(job *j)
 {
     su_expand_free(&j->expand);
+    su_bind_free(&j->bind);
+    su_obj_free(&j->carried);
+    free(j->carried_points);
     su_reconstruct_free(j->reconstruct);
     su_shot_free(j->shot);
     su_sim_free(&j->sim);
@@ -175,6 +183,26 @@ static su_status prepare_glb(su_tool *tool, job *j)
     return SU_OK;
 }
 
+/* The other mesh stands in the source's world at the neutral pose; its topology takes the place of the source's. */
+static su_status bind_mesh(su_tool *tool, job *j)
+{
+    su_error *err = &tool->err;
+    su_obj *obj = &j->carried;
+    if (j->set.space == SU_SPACE_LOCAL || j->set.what == WHAT_DISPLACEMENT || j->set.normals)
+        return su_fail(err, SU_USAGE, "--bind goes with neither --space local nor --what displacement nor --normals");
+    SU_TRY(su_obj_load(j->set.bind, obj, err));
+    if (obj->faces < 1) return su_fail(err, SU_INPUT, "%s: has no faces", j->set.bind);
+    SU_TRY(SU_ALLOC(&j->carried_points, 3 * obj->vertices, "a bound mesh", err));
+    for (int64_t v = 0; v < obj->vertices; v++) su_expand_back(&j->expand, obj->points + 3 * v, j->carried_points + 3 * v);
+    SU_TRY(su_bind_create(obj->vertices, j->carried_points, j->anim.nbar, j->anim.neutral, j->anim.T, j->anim.triangles, &j->bind, err));
+    su_note(tool, "%s: %lld vertices, at most %.4g m from the skin", j->set.bind, (long long)obj->vertices, j->bind.farthest);
+    su_cache_layout *l = &j->layout;
+    l->vertices = obj->vertices, l->faces = obj->faces, l->corners = obj->corners, l->uvs = obj->uvs, l->objects = obj->objects;
+    l->face_counts = obj->face_counts, l->face_indices = obj->face_indices, l->uv = obj->uv, l->uv_indices = obj->uv_indices;
+    l->object_ids = obj->object_ids, l->object_names = (const char *const *)obj->object_names, l->object_xform = NULL;
+    return SU_OK;
+}
+
 static su_status describe(su_tool *tool, job *j)
 {
     const su_anim *anim = &j->anim;
@@ -201,7 +229,7 @@ static su_status describe(su_tool *tool, job *j)
         .frame_start = j->number + (double)j->first + j->set.offset, .frame_step = (double)j->step,
         .velocities = j->set.velocities, .normals = j->set.normals, .unit = unit, .up = up, .root = j->root,
         .morphs = j->set.morphs, .clip = su_meta_text(meta, "clip", NULL), .application = "supple " SU_VERSION};
-    return SU_OK;
+    return j->set.bind ? bind_mesh(tool, j) : SU_OK;
 }
 
 /* One line: the command and the digests of what went in. Caller frees. */
@@ -259,7 +287,7 @@ static su_status write_frame(su_tool *tool, job *j, su_cache_writer *writer, boo
     if (j->set.velocities) {
         const float *a = before ? j->ring[0] : j->ring[1], *b = after ? j->ring[2] : j->ring[1];
         double rate = before && after ? 0.5 * j->fps : j->fps;
-        for (int64_t i = 0; i < 3 * j->anim.N; i++) j->velocities[i] = (float)(rate * ((double)b[i] - (double)a[i]));
+        for (int64_t i = 0; i < 3 * j->layout.vertices; i++) j->velocities[i] = (float)(rate * ((double)b[i] - (double)a[i]));
     }
     if (j->set.normals) su_expand_normals(&j->anim, j->ring[1], j->scratch, j->normals);
     su_status status = su_cache_frame(writer, j->ring[1], j->velocities, j->normals, &tool->err);
@@ -281,7 +309,12 @@ static su_status write_frames(su_tool *tool, job *j, su_cache_writer *writer, in
             float *oldest = j->ring[0];
             j->ring[0] = j->ring[1], j->ring[1] = j->ring[2], j->ring[2] = oldest;
             start = su_seconds();
-            su_expand_frame(&j->expand, k, j->points + (k - at) * columns, j->set.what == WHAT_DISPLACEMENT, j->ring[2]);
+            if (j->set.bind) {
+                su_bind_apply(&j->bind, j->points + (k - at) * columns, j->carried_points);
+                su_expand_points(&j->expand, k, j->carried.vertices, j->carried_points, j->ring[2]);
+            } else {
+                su_expand_frame(&j->expand, k, j->points + (k - at) * columns, j->set.what == WHAT_DISPLACEMENT, j->ring[2]);
+            }
             j->rebuild_seconds += su_seconds() - start;
             int64_t due = k - 1;
             if (due >= j->first && due <= j->last && (due - j->first) % j->step == 0)
@@ -301,8 +334,8 @@ static su_status allocate(su_tool *tool, job *j, int64_t block)
     SU_TRY(SU_ALLOC(&j->points, block * 3 * j->anim.nbar, "frames", err));
     if (j->has_sim) SU_TRY(SU_ALLOC(&j->displacement, block * 3 * j->anim.nbar, "frames", err));
     SU_TRY(SU_ALLOC(&j->amplitude, j->anim.nbar, "amplitudes", err));
-    for (int i = 0; i < 3; i++) SU_TRY(SU_ALLOC(&j->ring[i], 3 * j->anim.N, "frames", err));
-    if (j->set.velocities) SU_TRY(SU_ALLOC(&j->velocities, 3 * j->anim.N, "velocities", err));
+    for (int i = 0; i < 3; i++) SU_TRY(SU_ALLOC(&j->ring[i], 3 * j->layout.vertices, "frames", err));
+    if (j->set.velocities) SU_TRY(SU_ALLOC(&j->velocities, 3 * j->layout.vertices, "velocities", err));
     if (j->set.normals) {
         SU_TRY(SU_ALLOC(&j->normals, 3 * j->anim.N, "normals", err));
         SU_TRY(SU_ALLOC(&j->scratch, 3 * j->anim.nbar, "normals", err));
@@ -325,7 +358,7 @@ static su_status save_amplitude(su_tool *tool, job *j)
 static void report(su_tool *tool, const job *j)
 {
     su_stats_integer(tool, "frames", j->layout.frames);
-    su_stats_integer(tool, "vertices", j->anim.N);
+    su_stats_integer(tool, "vertices", j->layout.vertices);
     su_stats_number(tool, "largest_displacement", j->largest);
     su_stats_number(tool, "frames_per_second", (double)j->layout.frames / (j->rebuild_seconds > 0 ? j->rebuild_seconds : 1e-9));
     su_stats_stage(tool, "rebuild", j->rebuild_seconds);
@@ -333,7 +366,7 @@ static void report(su_tool *tool, const job *j)
     char motion[64] = "the rig alone";
     if (j->has_sim) snprintf(motion, sizeof motion, "flesh moves up to %.4g m", j->largest);
     su_note(tool, "%s: frames %.9g-%.9g, %lld vertices; %s", su_base_name(tool->output), j->layout.frame_start,
-            j->layout.frame_start + (double)(j->last - j->first), (long long)j->anim.N, motion);
+            j->layout.frame_start + (double)(j->last - j->first), (long long)j->layout.vertices, motion);
     if (!j->report.shapes) return;
     double whole = j->report.motion > 0.0 ? j->report.motion : 1.0;
     su_stats_integer(tool, "morphs", j->report.shapes);
@@ -394,6 +427,8 @@ int main(int argc, char **argv)
          .help = "Morph targets of a glb: principal shapes of the clip in the root frame (default 8, what every viewer plays)."},
         {.name = "amplitude", .kind = SU_OPT_TEXT, .target = &set->amplitude, .argument = "FILE.npy",
          .help = "Also write the largest displacement of each vertex over these frames, m (vertices)."},
+        {.name = "bind", .kind = SU_OPT_TEXT, .target = &set->bind, .argument = "MESH.obj",
+         .help = "Write this mesh instead, carried along by the skin; it stands in the source's world at the neutral pose."},
         {.name = "unit", .kind = SU_OPT_NUMBER, .target = &set->unit, .argument = "M", .low = 1e-9, .high = 1e9,
          .help = "Metres of one unit in the output (default: as the source)."},
         {.name = "up", .kind = SU_OPT_CHOICE, .target = &set->up, .argument = "AXIS", .choices = "source|x|y|z",
