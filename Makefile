@@ -77,7 +77,7 @@ $(BUILD)/%.o: %.c $(BUILD)/flags
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 # Kernels that live by the vector units; the compiler clones them for AVX2 and AVX-512 where marked.
-$(BUILD)/lib/runtime/%.o: CFLAGS += -O3 -ffp-contract=fast -fno-math-errno
+$(BUILD)/lib/runtime/%.o: CFLAGS += $(if $(SAN),-O1,-O3) -ffp-contract=fast -fno-math-errno
 # Vectors as values: everything is inlined, so no call depends on how they are passed.
 $(BUILD)/lib/fem/tet_lanes.o: CFLAGS += -O3 -ffp-contract=fast -fno-math-errno -Wno-psabi
 
