@@ -10,11 +10,13 @@
 #   THREADS      threads of each program                      (default: each decides)
 #   IMPORT_FLAGS POSES_FLAGS MESH_FLAGS FIT_FLAGS MODES_FLAGS ALIGN_FLAGS CUBATURE_FLAGS SIM_FLAGS EXPORT_FLAGS
 #                options of one stage; changing one makes that stage and all that depends on it again
+#   FULLSIM_FLAGS                                              (default: SIM_FLAGS)
 #   COMMON_FLAGS options of every program                     (default: --progress none)
 #   POSES        example poses to prepare one at a time, "0 1 2 3", so that `make -j` or a farm spreads them
 #                (default: all in one job)
 #
-# Goals: all (default), <shot>.anim.npz, $(CHARACTER).model.npz, <shot>.sim.npz, <shot>.abc, ...; clean.
+# Goals: all (default), <shot>.anim.npz, $(CHARACTER).model.npz, <shot>.sim.npz, <shot>.abc, ...; <shot>.full.npz, the full
+# simulation, and <shot>.compare.txt, how far the baked shot is from it; clean.
 # Every program's statistics end up in stats/.
 
 SUPPLE ?= supple
@@ -25,7 +27,8 @@ COMMON_FLAGS ?= --progress none
 
 supple-anims := $(CLIPS:%=%.anim.npz)
 supple-outputs := $(foreach format,$(FORMATS),$(CLIPS:%=%.$(format)))
-supple-stages := IMPORT POSES MESH FIT MODES ALIGN CUBATURE SIM EXPORT
+supple-stages := IMPORT POSES MESH FIT MODES ALIGN CUBATURE SIM FULLSIM EXPORT
+FULLSIM_FLAGS ?= $(SIM_FLAGS)
 
 all: $(supple-outputs)
 
@@ -79,6 +82,13 @@ endif
 $(CLIPS:%=%.sim.npz): %.sim.npz: $(CHARACTER).model.npz %.anim.npz .flags/SIM
 	$(call supple-run,sim,$(supple-inputs) $(SIM_FLAGS))
 
+# Ground truth and its distance to what was baked; not among `all`, for it takes long.
+$(CLIPS:%=%.full.npz): %.full.npz: $(CHARACTER).tet.npz $(CHARACTER).fit.npz %.anim.npz .flags/FULLSIM
+	$(call supple-run,fullsim,$(supple-inputs) $(FULLSIM_FLAGS))
+
+$(CLIPS:%=%.compare.txt): %.compare.txt: $(CHARACTER).model.npz %.anim.npz %.sim.npz %.full.npz
+	$(call supple-run,compare,$(supple-inputs) --csv $*.compare.csv)
+
 define supple-export
 $(CLIPS:%=%.$(1)): %.$(1): $(CHARACTER).model.npz %.anim.npz %.sim.npz .flags/EXPORT
 	$$(call supple-run,export,$$(supple-inputs) $$(EXPORT_FLAGS))
@@ -94,6 +104,7 @@ $(CLIPS:%=%.obj): %.obj: $(CHARACTER).model.npz %.anim.npz %.sim.npz .flags/EXPO
 
 clean:
 	rm -rf .flags stats $(supple-anims) $(CLIPS:%=%.sim.npz) $(supple-outputs) \
+	    $(CLIPS:%=%.full.npz) $(CLIPS:%=%.compare.txt) $(CLIPS:%=%.compare.csv) \
 	    $(foreach kind,poses tet fit modes basis model,$(CHARACTER).$(kind).npz) $(POSES:%=$(CHARACTER).modes.%.npz)
 
 .PHONY: all clean
