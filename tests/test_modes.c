@@ -275,6 +275,12 @@ static void test_responses(void **unused)
     assert_true(static_residual(&b, R, modes, loads) < 1e-7);
     assert_true(static_residual(&b, R, modes, loads + 3 * n) < 1e-7);
 
+    /* Two loads know two directions, however many are asked for. */
+    problem.responses = 5;
+    assert_int_equal(su_modes_solve(&problem, LINEAR, R, values, modes, &report, 2, NULL, &err), SU_OK);
+    check_orthonormal(&b, R, modes, 1e-10);
+    assert_true(static_residual(&b, R, modes, loads) < 1e-7);
+
     double plain_values[LINEAR], *plain = modes_of(&b, LINEAR, R, plain_values, NULL, false);
     assert_true(static_residual(&b, R, plain, loads) > 1e-2);
     /* The linear modes stay as they are. */

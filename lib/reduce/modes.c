@@ -353,6 +353,12 @@ done:
     return status;
 }
 
+static void scale_modes(const solver *s, int64_t linear, const double *y, double *phi)
+{
+    for (int64_t k = 0; k < linear; k++)
+        for (int64_t i = 0; i < s->size; i++) phi[k * s->size + i] = s->weight[i] * y[k * s->size + i];
+}
+
 static su_status solve(solver *s, int64_t linear, int64_t r, double *values, double *modes, int threads,
                        const su_progress *progress, su_error *err)
 {
@@ -366,15 +372,18 @@ static su_status solve(solver *s, int64_t linear, int64_t r, double *values, dou
     SU_GO(su_eigen_lowest(size, size - s->inverse.C.rows - s->inverse.rigid_count, s->effective, &inverse, s->shift,
                           linear, values, y, &s->report.applications, progress, err));
     SU_GO(largest_residual(s, linear, values, y, err));
-    for (int64_t k = 0; k < linear; k++)
-        for (int64_t i = 0; i < size; i++) phi[k * size + i] = s->weight[i] * y[k * size + i];
+    scale_modes(s, linear, y, phi);
     s->report.seconds_eigen = su_seconds() - started, started = su_seconds();
-    if (s->problem->load_count && s->problem->responses) {
-        SU_GO(SU_ALLOC(&z, size * s->problem->load_count, "answers to loads", err));
+    /* Shots that hardly move know few directions: derivatives take the places that are left. */
+    for (int64_t wanted = s->problem->load_count ? s->problem->responses : 0; wanted > 0 && known == linear; wanted /= 2) {
+        if (!z) SU_GO(SU_ALLOC(&z, size * s->problem->load_count, "answers to loads", err));
+        scale_modes(s, linear, y, phi);   /* a failed attempt leaves them scaled */
         SU_GO(answers(s, z, err));
-        SU_GO(su_mass_pca(size, s->mass, linear, phi, s->problem->load_count, z, s->problem->responses, err));
-        known += s->problem->responses;
+        status = su_mass_pca(size, s->mass, linear, phi, s->problem->load_count, z, wanted, err);
+        if (status != SU_OK && status != SU_INPUT) goto done;
+        if (status == SU_OK) known += wanted;
     }
+    if (z && known == linear) scale_modes(s, linear, y, phi);
     if (r > known) {
         SU_GO(SU_ALLOC(&psi, size * pairs, "modal derivatives", err));
         SU_GO(derivatives(s, linear, values, phi, y, psi, threads, progress, err));

@@ -74,7 +74,7 @@ su_status su_shot_loads_create(const su_tet *tet, const su_fit *fit, int shot_co
     double *out = NULL, squares = 0;
     int loaded = 0;
     su_status status;
-    s.shape = (su_rest_shape){.n = n, .vertices = tet->vertices, .shepard_index = tet->shepard_index,
+    s.shape = (su_rest_shape){.n = n, .ties = tet->ties, .vertices = tet->vertices, .shepard_index = tet->shepard_index,
                               .shepard_weight = tet->shepard_weight};
     SU_GO(SU_ALLOC(&anims, shot_count, "shots", err));
     for (; loaded < shot_count; loaded++) {
