@@ -142,6 +142,8 @@ if [ -f "$hand" ]; then
     printf 'frame, index-finger-phalanx-distal.rx\n0,0\n12,-37.5\n24,-75\n' >curl.csv
     printf 'frame,elbow.rx\n0,0\n1,1\n' >wrong.csv
     printf 'frame,index-finger-phalanx-distal.rx\n0,0\n1\n' >short.csv
+    printf 'frame,wrist.tx\n0,0\n1,1e308\n' >far.csv
+    refuse "a joint out of all bounds" 3 "finite" "$hand" -q --clip far.csv
     refuse "curves of a joint that does not exist" 3 "'elbow.rx'" "$hand" --clip wrong.csv
     refuse "a table with a short row" 3 "short.csv:3" "$hand" --clip short.csv
     supple import -q "$hand" --clip curl.csv --degrees -o curl.npz

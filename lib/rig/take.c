@@ -90,6 +90,12 @@ su_status su_take_create(const su_character *c, const su_scene_clip *clip, const
             goto done;
         }
     SU_GO(su_rig_parameters(c, F, out->bones, out->shape_weights, &out->parameters, err));
+    for (int64_t i = 0; i < F * out->parameters.s; i++)
+        if (!isfinite(out->parameters.values[i])) {
+            status = su_fail(err, SU_INPUT, "clip '%s': %s has no finite value at frame %lld", clip->name,
+                             out->parameters.names[i % out->parameters.s], (long long)(i / out->parameters.s));
+            goto done;
+        }
 done:
     su_arena_free(&scratch);
     if (status != SU_OK) su_take_free(out);
