@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#define RIDGE 3e-4   /* on the linear part, over the sum of weights: with 1e-3 stiffening doubles, with 1e-5 deep vertices
-                        weigh single skin vertices a hundredfold */
+#define RIDGE 1e-4       /* on the linear part, over the sum of weights */
+#define LARGEST_SUM 3.0  /* of |w|: deep vertices extrapolate from one side and would fold tets between the poses */
 
 /* Sum over bones of the smaller weight: 1 where the same bones move both, 0 where none is common. */
 static double overlap(int64_t B, const float *a, const float *b)
@@ -41,23 +41,29 @@ static void solve4(double A[16], double x[4])
     }
 }
 
-/* Weights at the origin of an affine fit through values at points P (count,3), by importance. */
+/* Weights at the origin of an affine fit through values at points P (count,3), by importance. The ridge grows until the
+ * weights are moderate. */
 static void affine_weights(int count, const double *P, double radius, const double *importance, double *weight)
 {
-    double A[16] = {0}, x[4], sum = 0;
+    double moments[16] = {0};
     for (int k = 0; k < count; k++) {
         double row[4] = {1, P[3 * k] / radius, P[3 * k + 1] / radius, P[3 * k + 2] / radius};
         for (int i = 0; i < 4; i++)
-            for (int j = 0; j < 4; j++) A[4 * i + j] += importance[k] * row[i] * row[j];
+            for (int j = 0; j < 4; j++) moments[4 * i + j] += importance[k] * row[i] * row[j];
     }
-    for (int i = 1; i < 4; i++) A[5 * i] += RIDGE * A[0];
-    solve4(A, x);
-    for (int k = 0; k < count; k++) {
-        const double *p = P + 3 * k;
-        weight[k] = importance[k] * (x[0] + (x[1] * p[0] + x[2] * p[1] + x[3] * p[2]) / radius);
-        sum += weight[k];
+    for (double ridge = RIDGE;; ridge *= 2) {
+        double A[16], x[4], sum = 0, size = 0;
+        memcpy(A, moments, sizeof A);
+        for (int i = 1; i < 4; i++) A[5 * i] += ridge * A[0];
+        solve4(A, x);
+        for (int k = 0; k < count; k++) {
+            const double *p = P + 3 * k;
+            weight[k] = importance[k] * (x[0] + (x[1] * p[0] + x[2] * p[1] + x[3] * p[2]) / radius);
+            sum += weight[k], size += fabs(weight[k]);
+        }
+        for (int k = 0; k < count; k++) weight[k] /= sum;
+        if (size <= LARGEST_SUM * sum || ridge > 1e6) break;
     }
-    for (int k = 0; k < count; k++) weight[k] /= sum;
 }
 
 su_status su_ties(int64_t n, const double *flesh, int64_t nbar, const double *skin, int64_t B, const float *skinning,

@@ -11,8 +11,8 @@
 enum { SU_TIES = 32 };   /* skin vertices that each flesh vertex follows */
 
 /* index, weight (n,SU_TIES): for each flesh vertex (n,3) the nearest skin vertices (nbar,3) in the neutral pose and weights
- * of a moving least-squares fit of an affine map to their displacements, by 1/d, lightly regularized so that deep vertices
- * extrapolate little. Rows sum to 1, weights have any sign. Skin vertices that other bones move than the nearest one count
+ * of a moving least-squares fit of an affine map to their displacements, by 1/d, regularized so that deep vertices
+ * extrapolate little (sum of |w| at most 3). Rows sum to 1, weights have any sign. Skin vertices that other bones move than the nearest one count
  * less: skinning (nbar,B), NULL: not known. A flesh vertex on a skin vertex takes that one alone; where the skin has fewer
  * vertices the rest has weight 0. */
 su_status su_ties(int64_t n, const double *flesh, int64_t nbar, const double *skin, int64_t B, const float *skinning,
