@@ -104,10 +104,11 @@ void su_tet_elastic(su_material material, double mu, double lambda, const double
     }
 }
 
-static void gradient(const su_elastic *elastic, const double *y, int64_t e, double F[9])
+void su_elastic_gradient(const su_elastic *elastic, const double *y, int64_t e, double F[9])
 {
     double edges[9];
     tet_edges(y, elastic->tets + 4 * e, edges);
+    for (int i = 0; i < 9; i++) edges[i] += elastic->offset[9 * e + i];
     su_mul33(edges, elastic->inverse + 9 * e, F);
 }
 
@@ -248,6 +249,7 @@ static su_status neutral_shape(su_elastic *elastic, const double *vertices, cons
     SU_TRY(SU_ALLOC(&elastic->neutral_volume, t, "rest shape", err));
     SU_TRY(SU_ALLOC(&elastic->inverse, 9 * t, "rest shape", err));
     SU_TRY(SU_ALLOC(&elastic->volume, t, "rest shape", err));
+    SU_TRY(SU_ALLOC(&elastic->offset, 9 * t, "rest shape", err));
     SU_TRY(SU_ALLOC(&elastic->mass, elastic->n, "masses", err));
     for (int64_t e = 0; e < t; e++) {
         double edges[9];
@@ -303,7 +305,7 @@ void su_elastic_free(su_elastic *elastic)
     if (!elastic) return;
     free(elastic->free_index), free(elastic->free_vertex);
     free(elastic->neutral_inverse), free(elastic->neutral_volume);
-    free(elastic->inverse), free(elastic->volume);
+    free(elastic->inverse), free(elastic->volume), free(elastic->offset);
     free(elastic->mu), free(elastic->lambda), free(elastic->mass);
     free(elastic->scatter), free(elastic->scratch);
     su_sparse_free(&elastic->pattern);
@@ -322,8 +324,12 @@ void su_elastic_set_rest(su_elastic *elastic, const double *rest, int threads)
     for (int64_t e = 0; e < elastic->t; e++) {
         double edges[9];
         tet_edges(rest, elastic->tets + 4 * e, edges);
-        collapsed += rest_tet(elastic->neutral_inverse + 9 * e, elastic->neutral_volume[e], edges,
-                              elastic->inverse + 9 * e, elastic->volume + e);
+        double *offset = elastic->offset + 9 * e;
+        bool stand_in = rest_tet(elastic->neutral_inverse + 9 * e, elastic->neutral_volume[e], edges,
+                                 elastic->inverse + 9 * e, elastic->volume + e);
+        if (stand_in) su_inverse3(elastic->inverse + 9 * e, offset);
+        for (int i = 0; i < 9; i++) offset[i] = stand_in ? offset[i] - edges[i] : 0.0;
+        collapsed += stand_in;
     }
     elastic->collapsed = collapsed;
 }
@@ -338,7 +344,7 @@ double su_elastic_energy(const su_elastic *elastic, const double *y, int threads
 #pragma omp parallel for num_threads(threads) schedule(static)
         for (int64_t e = from; e < to; e++) {
             double F[9];
-            gradient(elastic, y, e, F);
+            su_elastic_gradient(elastic, y, e, F);
             part[e - from] = elastic->volume[e] *
                              su_material_energy(elastic->material, elastic->mu[e], elastic->lambda[e], F);
         }
@@ -360,7 +366,7 @@ void su_elastic_force(const su_elastic *elastic, const double *y, double *force,
 #pragma omp for schedule(static)
             for (int64_t e = from; e < to; e++) {
                 double F[9], P[9];
-                gradient(elastic, y, e, F);
+                su_elastic_gradient(elastic, y, e, F);
                 su_material_stress(elastic->material, elastic->mu[e], elastic->lambda[e], F, P);
                 tet_force(elastic->inverse + 9 * e, elastic->volume[e], P, part + 12 * (e - from));
             }
@@ -408,7 +414,8 @@ void su_elastic_stiffness(const su_elastic *elastic, const double *y, bool proje
 #pragma omp for schedule(static)
             for (int64_t e = from; e < to; e += SU_TET_LANES)
                 su_tet_stiffness_lanes(elastic->material, project, (int)(to - e < SU_TET_LANES ? to - e : SU_TET_LANES),
-                                       elastic->tets + 4 * e, y, elastic->inverse + 9 * e, elastic->volume + e,
+                                       elastic->tets + 4 * e, y, elastic->offset + 9 * e, elastic->inverse + 9 * e,
+                                       elastic->volume + e,
                                        elastic->mu + e, elastic->lambda + e,
                                        part + (e - from) / SU_TET_LANES * SU_LANE_STIFFNESS);
             for (int64_t e = from; e < to; e++) {

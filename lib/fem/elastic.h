@@ -19,6 +19,7 @@ typedef struct su_elastic {
     double *neutral_volume;    /* (t) m^3 */
     double *inverse;           /* (t,9) inverse edge matrix D_m^-1 of the rest shape now set */
     double *volume;            /* (t) its volume, m^3 */
+    double *offset;            /* (t,9) what the edges of a collapsed tet's stand-in have more than its own, else 0 */
     double *mu, *lambda;       /* (t) Pa */
     double *mass;              /* (n) lumped, kg: density * neutral volume / 4 a corner (convention 4) */
     int64_t collapsed;         /* tets of the rest shape below 0.1 of their neutral volume (convention 8) */
@@ -36,6 +37,10 @@ void su_elastic_free(su_elastic *elastic);
 void su_elastic_set_material(su_elastic *elastic, const double *young, const double *poisson);
 /* rest (n,3). Where a tet has less than 0.1 of its neutral volume, R_e times its neutral shape is used (convention 8). */
 void su_elastic_set_rest(su_elastic *elastic, const double *rest, int threads);
+
+/* F of tet e at positions y (n,3): the identity at the rest shape, for collapsed tets too, whose displacement acts on the
+ * stand-in. */
+void su_elastic_gradient(const su_elastic *elastic, const double *y, int64_t e, double F[9]);
 
 /* y (n,3) deformed positions. Energy in J; force (n,3) is the INTERNAL force f_int = dE/dy (N), zero at the rest shape.
  * Results do not depend on the number of threads. */

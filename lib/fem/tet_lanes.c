@@ -193,26 +193,27 @@ INLINE void block(const lanes A[9], const lanes even[3], const lanes odd[3], con
             out[3 * i + j] = U[3 * i] * half[j] + U[3 * i + 1] * half[3 + j] + U[3 * i + 2] * half[6 + j];
 }
 
-INLINE void gather(int count, const int32_t *tets, const double *y, const double *inverse, lanes edges[9], lanes inv[9])
+INLINE void gather(int count, const int32_t *tets, const double *y, const double *offset, const double *inverse,
+                   lanes edges[9], lanes inv[9])
 {
     for (int l = 0; l < SU_TET_LANES; l++) {
         int from = l < count ? l : count - 1;
         const double *a = y + 3 * (int64_t)tets[4 * from];
         for (int c = 0; c < 3; c++) {
             const double *b = y + 3 * (int64_t)tets[4 * from + 1 + c];
-            for (int i = 0; i < 3; i++) edges[3 * i + c][l] = b[i] - a[i];
+            for (int i = 0; i < 3; i++) edges[3 * i + c][l] = b[i] - a[i] + offset[9 * from + 3 * i + c];
         }
         for (int i = 0; i < 9; i++) inv[i][l] = inverse[9 * from + i];
     }
 }
 
 CLONES void su_tet_stiffness_lanes(su_material material, bool project, int count, const int32_t *tets, const double *y,
-                                   const double *inverse, const double *volume, const double *mu, const double *lambda,
-                                   double *K)
+                                   const double *offset, const double *inverse, const double *volume, const double *mu,
+                                   const double *lambda, double *K)
 {
     static const int slot[4][4] = {{0, 1, 2, 3}, {1, 4, 5, 6}, {2, 5, 7, 8}, {3, 6, 8, 9}};
     lanes edges[9], inv[9], F[9], U[9], s[3], V[9], A[9], twist[3], flip[3], g[9], m, l, v, zero = {0};
-    gather(count, tets, y, inverse, edges, inv);
+    gather(count, tets, y, offset, inverse, edges, inv);
     for (int k = 0; k < SU_TET_LANES; k++) {
         int from = k < count ? k : count - 1;
         m[k] = mu[from], l[k] = lambda[from], v[k] = volume[from];

@@ -83,10 +83,8 @@ static void accumulate(const su_elastic *elastic, const double *x, int64_t count
                 if (elastic->free_index[tet[0]] < 0 && elastic->free_index[tet[1]] < 0 &&
                     elastic->free_index[tet[2]] < 0 && elastic->free_index[tet[3]] < 0)
                     continue;
-                double edges[9], F[9];
-                su_tet_edges(x + 3 * (int64_t)tet[0], x + 3 * (int64_t)tet[1], x + 3 * (int64_t)tet[2],
-                             x + 3 * (int64_t)tet[3], edges);
-                su_mul33(edges, elastic->inverse + 9 * e, F);
+                double F[9];
+                su_elastic_gradient(elastic, x, e, F);
                 field_gradients(elastic, e, count, work->phi, A);
                 field_gradients(elastic, e, count, work->y, B);
                 su_material_second_derivative(elastic->material, elastic->mu[e], elastic->lambda[e], F, count, A, B,

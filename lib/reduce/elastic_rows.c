@@ -148,10 +148,8 @@ static void sample_force(const su_pose_space *space, const double *y, const int3
     for (int64_t e = 0; e < space->t; e++) {
         const int32_t *tet = elastic->tets + 4 * e;
         const double *g = elastic->inverse + 9 * e;
-        double edges[9], F[9], P[9];
-        su_tet_edges(y + 3 * (int64_t)tet[0], y + 3 * (int64_t)tet[1], y + 3 * (int64_t)tet[2], y + 3 * (int64_t)tet[3],
-                     edges);
-        su_mul33(edges, g, F);
+        double F[9], P[9];
+        su_elastic_gradient(elastic, y, e, F);
         su_material_stress(elastic->material, elastic->mu[e], elastic->lambda[e], F, P);
         for (int a = 0; a < 3; a++)
             for (int i = 0; i < 3; i++) {
