@@ -64,13 +64,12 @@ supple-modes = $(if $(POSES),$(POSES:%=$(CHARACTER).modes.%.npz),$(CHARACTER).mo
 %.fit.npz: %.tet.npz %.poses.npz .flags/FIT $(supple-anims)
 	$(call supple-run,fit,$*.tet.npz $*.poses.npz --shots $(supple-anims) $(FIT_FLAGS))
 
-%.modes.npz: %.tet.npz %.fit.npz .flags/MODES $(supple-anims)
-	$(call supple-run,modes,$*.tet.npz $*.fit.npz --shots $(supple-anims) $(MODES_FLAGS))
+%.modes.npz: %.tet.npz %.fit.npz .flags/MODES
+	$(call supple-run,modes,$*.tet.npz $*.fit.npz $(MODES_FLAGS))
 
 ifneq ($(POSES),)
-$(POSES:%=$(CHARACTER).modes.%.npz): $(CHARACTER).modes.%.npz: $(CHARACTER).tet.npz $(CHARACTER).fit.npz .flags/MODES \
-    $(supple-anims)
-	$(call supple-run,modes,$(CHARACTER).tet.npz $(CHARACTER).fit.npz --pose $* --shots $(supple-anims) $(MODES_FLAGS))
+$(POSES:%=$(CHARACTER).modes.%.npz): $(CHARACTER).modes.%.npz: $(CHARACTER).tet.npz $(CHARACTER).fit.npz .flags/MODES
+	$(call supple-run,modes,$(CHARACTER).tet.npz $(CHARACTER).fit.npz --pose $* $(MODES_FLAGS))
 endif
 
 %.basis.npz: %.tet.npz %.fit.npz $(supple-modes) .flags/ALIGN $(supple-anims)
