@@ -5,9 +5,11 @@
 #include "geometry/rotation.h"
 #include "geometry/rotation_field.h"
 #include "io/anim.h"
+#include "linalg/eigen.h"
 #include "rig/rest_shape.h"
 #include "rig/shot.h"
 
+#include <cblas.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,12 +67,49 @@ static su_status add_shot(sampler *s, const su_fit *fit, const char *path, const
     return SU_OK;
 }
 
-su_status su_shot_loads_create(const su_tet *tet, const su_fit *fit, int shot_count, const char *const *shots, int64_t most,
+/* Replaces `count` loads by their `keep` leading directions, weighted by mass and as strong as the loads are in them. Poses
+ * then answer the same loads, so that their bases differ only as the poses do. */
+static su_status lead(const su_tet *tet, const su_fit *fit, int64_t keep, double **loads, int64_t *count, su_error *err)
+{
+    int64_t n = tet->n, made = *count;
+    double *mass = NULL, *gram = NULL, *values = NULL, *out = NULL, *weighted = NULL;
+    su_status status = SU_OK;
+    if (keep >= made) return SU_OK;
+    SU_GO(SU_ALLOC(&mass, n, "masses", err));
+    SU_GO(SU_ALLOC(&gram, made * made, "loads of the shots", err));
+    SU_GO(SU_ALLOC(&values, made, "loads of the shots", err));
+    SU_GO(SU_ALLOC(&out, 3 * n * keep, "loads of the shots", err));
+    SU_GO(SU_ALLOC(&weighted, 3 * n * made, "loads of the shots", err));
+    for (int64_t e = 0; e < tet->t; e++) {
+        double edges[9];
+        const int32_t *v = tet->tets + 4 * e;
+        const double *X = tet->vertices;
+        su_tet_edges(X + 3 * (int64_t)v[0], X + 3 * (int64_t)v[1], X + 3 * (int64_t)v[2], X + 3 * (int64_t)v[3], edges);
+        for (int a = 0; a < 4; a++) mass[v[a]] += fit->density[e] * su_det3(edges) / 24;
+    }
+    for (int64_t i = 0; i < tet->fixed_count; i++) mass[tet->fixed[i]] = 0;   /* held flesh answers nothing */
+    for (int64_t k = 0; k < made; k++)
+        for (int64_t i = 0; i < 3 * n; i++) weighted[3 * n * k + i] = (*loads)[3 * n * k + i] * sqrt(mass[i / 3]);
+    cblas_dsyrk(CblasColMajor, CblasLower, CblasTrans, (int)made, (int)(3 * n), 1, weighted, (int)(3 * n), 0, gram,
+                (int)made);
+    SU_GO(su_eigen_symmetric(made, gram, values, err));
+    for (int64_t k = 0; k < keep; k++)
+        cblas_dgemv(CblasColMajor, CblasNoTrans, (int)(3 * n), (int)made, 1, *loads, (int)(3 * n),
+                    gram + (made - 1 - k) * made, 1, 0, out + 3 * n * k, 1);
+    free(*loads);
+    *loads = out, *count = keep;
+    out = NULL;
+done:
+    free(mass), free(gram), free(values), free(out), free(weighted);
+    return status;
+}
+
+su_status su_shot_loads_create(const su_tet *tet, const su_fit *fit, int shot_count, const char *const *shots, int64_t keep,
                                double **loads, int64_t *count, int threads, su_error *err)
 {
     sampler s = {.tet = tet, .threads = threads};
     su_anim *anims = NULL;
-    int64_t n = tet->n, frames = 0, phase = 0, made = 0;
+    int64_t n = tet->n, frames = 0, phase = 0, made = 0, most = 6 * keep;
     double *out = NULL, squares = 0;
     int loaded = 0;
     su_status status;
@@ -93,6 +132,7 @@ su_status su_shot_loads_create(const su_tet *tet, const su_fit *fit, int shot_co
     double strength = made ? sqrt(squares / (double)(n * made)) : 0;
     for (int axis = 0; axis < 3; axis++, made++)
         for (int64_t v = 0; v < n; v++) out[3 * (made * n + v) + axis] = fmax(strength, 1e-3 * 9.81);
+    SU_GO(lead(tet, fit, keep, &out, &made, err));
     *loads = out, *count = made;
     out = NULL;
 done:

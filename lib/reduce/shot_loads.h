@@ -9,11 +9,11 @@
 
 #include <stdint.h>
 
-/* Rig accelerations a of the flesh at frames spread evenly over all shots, at most `most`, then one uniform acceleration
- * along each axis as strong as the mean of those (for changes of gravity): *loads (*count,n,3), m/s^2, turned back to the
- * neutral pose by the rotation of each vertex; the caller frees. The rest shape is the Shepard interpolation of the rig's
+/* Rig accelerations a of the flesh at frames spread evenly over all shots and one uniform acceleration along each axis as
+ * strong as the mean of those (for changes of gravity), of them all the `keep` leading directions: *loads (*count,n,3),
+ * m/s^2, turned back to the neutral pose by the rotation of each vertex; the caller frees. The rest shape is the Shepard interpolation of the rig's
  * skin: fitted corrections change accelerations little, and a fit need not hold all poses. */
-su_status su_shot_loads_create(const su_tet *tet, const su_fit *fit, int shot_count, const char *const *shots, int64_t most,
+su_status su_shot_loads_create(const su_tet *tet, const su_fit *fit, int shot_count, const char *const *shots, int64_t keep,
                                double **loads, int64_t *count, int threads, su_error *err);
 
 /* The loads at a pose with rest shape x (n,3): turned forward, out (count,n,3). */

@@ -158,22 +158,22 @@ static su_status share_modes(job *j)
     SU_TRY(SU_ALLOC(&j->responses, d, "regions", err));
     for (int64_t h = 0; h < d && j->set->shots.count; h++) {
         int64_t room = j->r[h] - j->linear[h];
-        int64_t wanted = j->set->responses < 0 ? room / 2 : (j->set->responses + d - 1) / d;
+        int64_t wanted = j->set->responses < 0 ? j->r[h] / 5 : (j->set->responses + d - 1) / d;
         j->responses[h] = wanted < room ? wanted : room;
     }
     return SU_OK;
 }
 
-/* Several times as many loads as modes that answer them, so that these are a choice. */
+/* As many loads as modes that answer them. */
 static su_status shot_loads(job *j)
 {
     int64_t most = 0;
     for (int64_t h = 0; h < j->setup.d; h++) most = j->responses[h] > most ? j->responses[h] : most;
     if (most == 0) return SU_OK;
-    SU_TRY(su_shot_loads_create(&j->tet, &j->fit, j->set->shots.count, j->set->shots.items, 4 * most, &j->loads,
+    SU_TRY(su_shot_loads_create(&j->tet, &j->fit, j->set->shots.count, j->set->shots.items, most, &j->loads,
                                 &j->load_count, j->tool->threads, &j->tool->err));
     for (int64_t h = 0; h < j->setup.d; h++)   /* short shots know few directions */
-        if (j->responses[h] > 3 * j->load_count / 4) j->responses[h] = 3 * j->load_count / 4;
+        if (j->responses[h] > j->load_count) j->responses[h] = j->load_count;
     return SU_OK;
 }
 
@@ -432,7 +432,7 @@ int main(int argc, char **argv)
         {.name = "shots", .kind = SU_OPT_LIST, .target = &set.shots, .argument = "ANIM", .greedy = true,
          .help = "shots whose inertial loads the modes are to answer: static responses join linear modes and derivatives."},
         {.name = "responses", .kind = SU_OPT_INT, .target = &set.responses, .argument = "N", .low = -1, .high = 2000,
-         .help = "with --shots, how many modes are such responses (default: -1, half of those that are not linear)."},
+         .help = "with --shots, how many modes are such responses (default: -1, a fifth)."},
         {.name = "pose", .kind = SU_OPT_LIST, .target = &set.poses, .argument = "N", .greedy = true,
          .help = "only these poses, so that a farm can make one a job (default: all in FIT)."},
         {.name = "handles", .kind = SU_OPT_TEXT, .target = &set.handles, .argument = "FILE",
