@@ -154,8 +154,8 @@ static su_status run(su_tool *tool, job *j)
 {
     su_error *err = &tool->err;
     char template_path[4096];
-    SU_TRY(find_template(tool, j, template_path));
     SU_TRY(load(tool, j));
+    SU_TRY(find_template(tool, j, template_path));
     if (tool->dry_run) return SU_OK;
     SU_TRY(su_page_create(&j->page, err));
     j->info = json_object();
