@@ -1,4 +1,5 @@
-/* The rest shape of the flesh at a pose: x(p) = Shepard(corrected skin) + sum_i w_i(p) delta_i (PSSD section 4.1). */
+/* The rest shape of the flesh at a pose: x(p) = X + interpolated displacement of the corrected skin
+ * + sum_i w_i(p) delta_i (PSSD section 4.1; weights of geometry/ties.h). */
 #ifndef SU_RIG_REST_SHAPE_H
 #define SU_RIG_REST_SHAPE_H
 
