@@ -37,6 +37,7 @@ typedef struct su_option {
     double low, high;      /* INT, NUMBER; both 0: no bound */
     const char *choices;   /* CHOICE: names separated by '|' */
     bool greedy;           /* LIST */
+    bool transient;        /* says how the run goes, not what it makes: left out of the recorded command */
 } su_option;
 
 typedef struct su_program {

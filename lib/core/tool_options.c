@@ -13,19 +13,19 @@ enum { FIRST_LONG = 1000, HELP = 900, VERSION = 901 };
 void su_common_table(su_common *common, su_option table[SU_COMMON_OPTIONS])
 {
     const su_option rows[SU_COMMON_OPTIONS] = {
-        {"output", 'o', SU_OPT_TEXT, &common->output, "FILE", "Where the result goes.", 0, 0, NULL, false},
+        {"output", 'o', SU_OPT_TEXT, &common->output, "FILE", "Where the result goes.", 0, 0, NULL, false, false},
         {"threads", 'j', SU_OPT_INT, &common->threads, "N",
          "Threads (default: OMP_NUM_THREADS, SLURM_CPUS_PER_TASK, CUE_THREADS, else what this machine allows).", 1, 256,
-         NULL, false},
-        {"quiet", 'q', SU_OPT_FLAG, &common->quiet, NULL, "Say nothing but warnings and errors.", 0, 0, NULL, false},
-        {"verbose", 'v', SU_OPT_FLAG, &common->verbose, NULL, "Say more.", 0, 0, NULL, false},
+         NULL, false, false},
+        {"quiet", 'q', SU_OPT_FLAG, &common->quiet, NULL, "Say nothing but warnings and errors.", 0, 0, NULL, false, false},
+        {"verbose", 'v', SU_OPT_FLAG, &common->verbose, NULL, "Say more.", 0, 0, NULL, false, false},
         {"progress", 0, SU_OPT_CHOICE, &common->progress, "HOW",
          "Progress on stderr: a bar on a terminal (tty), whole-number lines for farm managers (lines, alf, openjd), or "
-         "none. Default: auto, tty on a terminal, else lines.", 0, 0, "none|tty|lines|alf|openjd|auto", false},
+         "none. Default: auto, tty on a terminal, else lines.", 0, 0, "none|tty|lines|alf|openjd|auto", false, false},
         {"stats", 0, SU_OPT_TEXT, &common->stats, "FILE",
-         "Write timings, sizes, warnings and peak memory as JSON, also where the run fails.", 0, 0, NULL, false},
-        {"dry-run", 'n', SU_OPT_FLAG, &common->dry_run, NULL, "Check everything, write nothing.", 0, 0, NULL, false},
-        {NULL, 0, SU_OPT_FLAG, NULL, NULL, NULL, 0, 0, NULL, false},
+         "Write timings, sizes, warnings and peak memory as JSON, also where the run fails.", 0, 0, NULL, false, false},
+        {"dry-run", 'n', SU_OPT_FLAG, &common->dry_run, NULL, "Check everything, write nothing.", 0, 0, NULL, false, false},
+        {NULL, 0, SU_OPT_FLAG, NULL, NULL, NULL, 0, 0, NULL, false, false},
     };
     memcpy(table, rows, sizeof rows);
 }
@@ -155,6 +155,7 @@ static bool names_file(const su_option *option, const char *text)
 
 static su_status remember(su_tool *tool, const su_option *option, const char *text, bool named)
 {
+    if (option->transient) return SU_OK;
     if (named) SU_TRY(command_add(tool, "--", option->name));
     if (!text) return SU_OK;
     return command_add(tool, "", names_file(option, text) ? su_base_name(text) : text);

@@ -10,7 +10,7 @@ int main(int argc, char **argv)
     int vertices = 7000;
     const su_option options[] = {
         {"vertices", 0, SU_OPT_INT, &vertices, "N", "Skin vertices, kept to 5 % (default: 7000).", 3000, 150000, NULL,
-         false},
+         false, false},
     };
     const su_program program = {
         .name = "supple-creature", .summary = "write the demo character with its clips", .usage = "-o FILE.glb",

@@ -108,21 +108,6 @@ static void keep_frame(job *j, int64_t k)
     sim->iterations[k] = frame.iterations, sim->status[k] = frame.status;
 }
 
-/* How a run can be interrupted is no part of what it makes. */
-static void forget_options(su_tool *tool)
-{
-    int kept = 0;
-    for (int i = 0; tool->command[i]; i++) {
-        if (strcmp(tool->command[i], "--resume") == 0 || strncmp(tool->command[i], "--checkpoint=", 13) == 0) continue;
-        if (strcmp(tool->command[i], "--checkpoint") == 0 && tool->command[i + 1]) {
-            i++;
-            continue;
-        }
-        tool->command[kept++] = tool->command[i];
-    }
-    tool->command[kept] = NULL;
-}
-
 static su_status save_checkpoint(job *j, const char *key, double *state, int64_t done, su_error *err)
 {
     su_fullsim_get_state(j->fullsim, state);
@@ -223,7 +208,6 @@ static su_status run(su_tool *tool, job *j)
         j->checkpoint = NULL;
         return su_fail(err, SU_AGAIN, "not enough memory");
     }
-    forget_options(tool);
     SU_TRY(describe(tool, j));
     SU_TRY(simulate(tool, j));
     report(tool, j);
@@ -241,9 +225,9 @@ int main(int argc, char **argv)
          .help = "Residual, relative to the forces, at which Newton stops (default 1e-8)."},
         {.name = "newton", .kind = SU_OPT_INT, .target = &j.options.newton, .argument = "N", .low = 0, .high = 1000,
          .help = "At most N linear solves a step, taken as they are (default 0: as many as --tolerance needs)."},
-        {.name = "checkpoint", .kind = SU_OPT_INT, .target = &j.checkpoint_every, .argument = "N", .low = 0, .high = 100000000,
+        {.name = "checkpoint", .transient = true, .kind = SU_OPT_INT, .target = &j.checkpoint_every, .argument = "N", .low = 0, .high = 100000000,
          .help = "Keep what is done in SIM.checkpoint every N frames, and when told to stop (default 0: never)."},
-        {.name = "resume", .kind = SU_OPT_FLAG, .target = &j.resume,
+        {.name = "resume", .transient = true, .kind = SU_OPT_FLAG, .target = &j.resume,
          .help = "Go on from SIM.checkpoint where there is one; the result has the same bytes."},
     };
     const su_program program = {.name = "supple-fullsim",

@@ -165,8 +165,8 @@ int main(int argc, char **argv)
 {
     settings set = {0};
     const su_option options[] = {
-        {"json", 0, SU_OPT_FLAG, &set.json, NULL, "Print JSON instead of text, one object a file.", 0, 0, NULL, false},
-        {"quick", 0, SU_OPT_FLAG, &set.quick, NULL, "Read headers only: no ranges, no checks.", 0, 0, NULL, false},
+        {"json", 0, SU_OPT_FLAG, &set.json, NULL, "Print JSON instead of text, one object a file.", 0, 0, NULL, false, false},
+        {"quick", 0, SU_OPT_FLAG, &set.quick, NULL, "Read headers only: no ranges, no checks.", 0, 0, NULL, false, false},
     };
     const su_program program = {
         .name = "supple-info", .summary = "show and check what stands in a file of supple", .usage = "FILE...",

@@ -109,21 +109,6 @@ static su_status allocate_sim(su_tool *tool, take *t)
     return SU_OK;
 }
 
-/* How a run can be interrupted is no part of what it makes. */
-static void forget_options(su_tool *tool)
-{
-    int kept = 0;
-    for (int i = 0; tool->command[i]; i++) {
-        if (strcmp(tool->command[i], "--resume") == 0 || strncmp(tool->command[i], "--checkpoint=", 13) == 0) continue;
-        if (strcmp(tool->command[i], "--checkpoint") == 0 && tool->command[i + 1]) {
-            i++;
-            continue;
-        }
-        tool->command[kept++] = tool->command[i];
-    }
-    tool->command[kept] = NULL;
-}
-
 static su_status describe(su_tool *tool, take *t)
 {
     const settings *set = &t->j->set;
@@ -265,7 +250,6 @@ static su_status one_take(su_tool *tool, take *t)
 static su_status run(su_tool *tool, job *j)
 {
     su_error *err = &tool->err;
-    forget_options(tool);
     SU_TRY(su_sim_set_teleports(&j->set.sim, j->set.teleports.count, j->set.teleports.items, err));
     SU_TRY(su_model_load(tool->inputs.items[0], &j->model, err));
     if (su_runtime_model_create(&j->model, (su_interpolation)j->set.interpolation, &j->runtime, err) != SU_OK)
@@ -300,9 +284,9 @@ int main(int argc, char **argv)
          .help = "corotated (default): bases blended in the neutral pose and turned; linear: PSSD eq. 14, for comparison."},
         {.name = "loop", .kind = SU_OPT_FLAG, .target = &set->loop,
          .help = "The clip is a cycle: repeat it until the flesh repeats too, and write the last cycle."},
-        {.name = "checkpoint", .kind = SU_OPT_INT, .target = &set->checkpoint, .argument = "N", .low = 0, .high = 100000000,
+        {.name = "checkpoint", .transient = true, .kind = SU_OPT_INT, .target = &set->checkpoint, .argument = "N", .low = 0, .high = 100000000,
          .help = "Keep what is done in SIM.checkpoint every N frames, and when told to stop (default 0: never)."},
-        {.name = "resume", .kind = SU_OPT_FLAG, .target = &set->resume,
+        {.name = "resume", .transient = true, .kind = SU_OPT_FLAG, .target = &set->resume,
          .help = "Go on from SIM.checkpoint where there is one; the result has the same bytes."},
     };
     const su_program program = {.name = "supple-sim",
