@@ -241,6 +241,116 @@ static void test_young(void **unused)
     su_fit_free(&fit);
 }
 
+/* Paints the skin of the bar: E twice as stiff for x > 3 at the poses below `from`, `muscle` times for x > 2 at and after. */
+static void paint(double muscle, int from, double stiff, const char *name)
+{
+    su_poses poses;
+    assert_int_equal(su_poses_load(in_folder("bar.poses.npz"), &poses, NULL), SU_OK);
+    double *young = malloc((size_t)(3 * poses.nbar) * sizeof *young), *poisson = malloc((size_t)(3 * poses.nbar) * sizeof *poisson);
+    for (int64_t i = 0; i < 3 * poses.nbar; i++) {
+        double x = poses.neutral[3 * (i % poses.nbar)];
+        young[i] = stiff * (x > 2 && i / poses.nbar >= from ? muscle : 1);
+        poisson[i] = x > 2 ? 0.3 : 0.4;
+    }
+    poses.young = young, poses.poisson = poisson;
+    assert_int_equal(su_poses_save(in_folder(name), &poses, NULL), SU_OK);
+    free(young), free(poisson);
+    poses.young = poses.poisson = NULL;
+    su_poses_free(&poses);
+}
+
+/* PSSD Fig. 12: a muscle that stiffens in one pose changes that pose's basis and no bit of the others. */
+static void test_painted_muscle(void **unused)
+{
+    (void)unused;
+    su_fit soft, stiff;
+    su_modes before, after;
+    paint(1, 3, 1, "soft.poses.npz"), paint(8, 2, 1, "stiff.poses.npz");
+    const char *names[] = {"soft", "stiff"};
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(run("supple-fit bar.tet.npz %s.poses.npz -o %s.fit.npz", names[i], names[i]), 0);
+        assert_int_equal(run("supple-modes -r 24 bar.tet.npz %s.fit.npz -o %s.modes.npz", names[i], names[i]), 0);
+    }
+    assert_int_equal(su_fit_load(in_folder("soft.fit.npz"), &soft, NULL), SU_OK);
+    assert_int_equal(su_fit_load(in_folder("stiff.fit.npz"), &stiff, NULL), SU_OK);
+    assert_int_equal(su_modes_load(in_folder("soft.modes.npz"), &before, NULL), SU_OK);
+    assert_int_equal(su_modes_load(in_folder("stiff.modes.npz"), &after, NULL), SU_OK);
+    size_t two = 2 * 3 * 24 * (size_t)soft.n * sizeof(double);
+    assert_memory_equal(before.modes, after.modes, two);
+    assert_memory_equal(before.eigenvalues, after.eigenvalues, 2 * (size_t)before.linear * sizeof(double));
+    assert_memory_equal(soft.young, stiff.young, 2 * (size_t)soft.t * sizeof(double));
+    double change = 0, all = 0;
+    for (int64_t i = 3 * 48 * soft.n; i < 3 * 72 * soft.n; i++)
+        change += pow(before.modes[i] - after.modes[i], 2), all += pow(before.modes[i], 2);
+    printf("# stiffened muscle: the pose's basis changes by %.2f of its norm, its lowest frequency %.3f times\n",
+           sqrt(change / all), sqrt(after.eigenvalues[2 * before.linear] / before.eigenvalues[2 * before.linear]));
+    assert_true(change > 1e-4 * all && after.eigenvalues[2 * before.linear] > 1.005 * before.eigenvalues[2 * before.linear]);
+    for (int i = 0; i < 3; i++) {   /* and so do the keys by which align reuses poses */
+        const char *a = json_string_value(json_array_get(json_object_get(before.file.meta, "pose_digests"), i));
+        const char *b = json_string_value(json_array_get(json_object_get(after.file.meta, "pose_digests"), i));
+        assert_true((strcmp(a, b) == 0) == (i < 2));
+    }
+    /* Poisson's ratio is itself, stiffness a factor: 8 in the muscle, 1 far from it; the neutral frequency as asked for */
+    double least = 1, most = 0, E = stiff.young[0];
+    for (int64_t e = 0; e < stiff.t; e++) {
+        least = fmin(least, stiff.poisson[e]), most = fmax(most, stiff.poisson[e]);
+        assert_true(fabs(stiff.young[e] / E - 1) < 1e-12);
+        assert_true(stiff.young[2 * stiff.t + e] > E * (1 - 1e-12) && stiff.young[2 * stiff.t + e] < 8 * E * (1 + 1e-12));
+    }
+    assert_true(least >= 0.3 && least < 0.301 && most <= 0.4 && most > 0.399);
+    assert_true(fabs(sqrt(after.eigenvalues[0]) / (8 * acos(-1.0)) - 1) < 1e-6);
+    su_fit_free(&soft), su_fit_free(&stiff), su_modes_free(&before), su_modes_free(&after);
+}
+
+/* Relative and absolute paint; tables of tets instead of it, for all poses or each; density; bad ones. */
+static void test_material_options(void **unused)
+{
+    (void)unused;
+    su_fit fit;
+    paint(4, 1, 2e4, "pascal.poses.npz");
+    assert_int_equal(run("supple-fit bar.tet.npz pascal.poses.npz --paint absolute -o m.fit.npz"), 0);
+    assert_int_equal(su_fit_load(in_folder("m.fit.npz"), &fit, NULL), SU_OK);
+    assert_true(fit.young[0] == 2e4 && fit.young[2 * fit.t] > 2e4 - 1 && fit.young[3 * fit.t - 1] > 7.9e4);
+    int64_t t = fit.t;
+    su_fit_free(&fit);
+    assert_int_equal(run("supple-fit bar.tet.npz pascal.poses.npz --paint absolute --young 1e5 -o bad.npz"), 2);
+    /* (t): heavy tip; (m,t): pose 1 alone stiffer */
+    assert_int_equal(run("awk 'BEGIN { for (e = 0; e < %lld; e++) print 1 + 2 * (e > %lld) }' >tip.csv; true", (long long)t,
+                         (long long)t * 3 / 4), 0);
+    assert_int_equal(run("awk 'BEGIN { for (p = 0; p < 3; p++) for (e = 0; e < %lld; e++) "
+                         "printf \"%%g%%s\", p == 1 ? 3 : 1, e == %lld - 1 ? \"\\n\" : \",\" }' >each.csv; true", (long long)t,
+                         (long long)t), 0);
+    assert_int_equal(run("supple-fit bar.tet.npz pascal.poses.npz --young 1e5 --young-tets each.csv --density-tets tip.csv "
+                         "-o m.fit.npz"), 0);
+    assert_int_equal(su_fit_load(in_folder("m.fit.npz"), &fit, NULL), SU_OK);
+    assert_true(fit.young[0] == 1e5 && fit.young[t] == 3e5 && fit.young[3 * t - 1] == 1e5);
+    assert_true(fit.density[0] == 1000 && fit.density[t - 1] == 3000 && fit.poisson[0] > 0.39);
+    su_fit_free(&fit);
+    assert_int_equal(run("supple-fit bar.tet.npz bar.poses.npz --frequency 4 --density-tets tip.csv -o m.fit.npz && "
+                         "supple-modes -r 10 bar.tet.npz m.fit.npz -o m.modes.npz"), 0);
+    su_modes modes;
+    assert_int_equal(su_modes_load(in_folder("m.modes.npz"), &modes, NULL), SU_OK);
+    assert_true(fabs(sqrt(modes.eigenvalues[0]) / (8 * acos(-1.0)) - 1) < 1e-6);   /* the heavy tip counts */
+    su_modes_free(&modes);
+    /* one pose a job gives the same bits */
+    assert_int_equal(run("supple-fit bar.tet.npz pascal.poses.npz --paint absolute -o m.fit.npz && "
+                         "supple-fit bar.tet.npz pascal.poses.npz --paint absolute --pose 2 -o one.fit.npz"), 0);
+    su_fit one;
+    assert_int_equal(su_fit_load(in_folder("m.fit.npz"), &fit, NULL), SU_OK);
+    assert_int_equal(su_fit_load(in_folder("one.fit.npz"), &one, NULL), SU_OK);
+    assert_memory_equal(one.young, fit.young + 2 * t, (size_t)t * sizeof(double));
+    assert_string_equal(json_string_value(json_array_get(json_object_get(fit.file.meta, "pose_digests"), 2)),
+                        json_string_value(json_array_get(json_object_get(one.file.meta, "pose_digests"), 0)));
+    su_fit_free(&fit), su_fit_free(&one);
+    assert_int_equal(run("head -n 10 tip.csv >short.csv; supple-fit bar.tet.npz bar.poses.npz --young-tets short.csv -o bad.npz"), 3);
+    assert_int_equal(run("sed 's/3/-3/' tip.csv >minus.csv; supple-fit bar.tet.npz bar.poses.npz --young-tets minus.csv -o bad.npz"), 3);
+    assert_int_equal(run("supple-fit bar.tet.npz bar.poses.npz --poisson-tets tip.csv -o bad.npz"), 3);
+    assert_int_equal(run("supple-fit bar.tet.npz bar.poses.npz --density-tets absent.npy -o bad.npz"), 3);
+    paint(0, 1, 1, "zero.poses.npz");
+    assert_int_equal(run("supple-fit bar.tet.npz zero.poses.npz -o bad.npz"), 3);
+    assert_false(exists("bad.npz"));
+}
+
 /* --handles: regions in order, zero outside, orthonormal inside; --contact: rows of norm 1 that the modes obey. */
 static void test_regions(void **unused)
 {
@@ -300,7 +410,8 @@ static void test_bad_input(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_fit_conventions), cmocka_unit_test(test_modes_conventions),
-                                       cmocka_unit_test(test_single_poses), cmocka_unit_test(test_young), cmocka_unit_test(test_regions),
+                                       cmocka_unit_test(test_single_poses), cmocka_unit_test(test_young),
+                                       cmocka_unit_test(test_painted_muscle), cmocka_unit_test(test_material_options), cmocka_unit_test(test_regions),
                                        cmocka_unit_test(test_bad_input)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -6,6 +6,7 @@
 #include "fem/elastic.h"
 #include "fem/fit.h"
 #include "geometry/mat3.h"
+#include "geometry/tetmesh.h"
 #include "io/anim.h"
 #include "io/fit.h"
 #include "io/poses.h"
@@ -15,6 +16,7 @@
 #include "rig/rbf_train.h"
 #include "rig/rest_shape.h"
 #include "rig/shot.h"
+#include "materials.h"
 
 #include <errno.h>
 #include <math.h>
@@ -23,7 +25,9 @@
 
 typedef struct settings {
     int material;
+    int paint;                  /* paint_kind */
     double gamma, frequency, young, poisson, density;
+    material_files files;
     su_list poses, shots;
 } settings;
 
@@ -33,9 +37,10 @@ typedef struct job {
     su_tet tet;
     su_poses poses;
     su_fit fit;
+    materials paint;
     double *area;               /* (nbar) skin area weights */
     double diagonal;            /* of the skin, m */
-    double young, lowest;       /* Pa; rad^2/s^2 at the neutral pose */
+    double young, lowest;       /* Pa, mean over the volume; rad^2/s^2; at the neutral pose */
     su_fit_report *reports;     /* (k) */
 } job;
 
@@ -179,35 +184,66 @@ static su_status fit_all(job *j)
     return first;
 }
 
-/* Materials: E scales K, so one eigenvalue at E = 1 calibrates it. */
-static su_status calibrate(job *j)
+/* E scales K, so one eigenvalue at the neutral pose, of E = 1 or of the painted factors, calibrates it. */
+static su_status calibrate(job *j, double *young)
 {
     su_error *err = &j->tool->err;
     const settings *set = j->set;
     int64_t n = j->tet.n, t = j->tet.t;
+    const double *factor = materials_young(&j->paint, -1, 0, t), *ratio = materials_poisson(&j->paint, -1, 0, t);
     double *one = NULL, *mode = NULL, value;
     su_elastic elastic = {0};
     su_status status;
-    SU_GO(SU_FILE_ALLOC(&j->fit.file, &j->fit.young, j->fit.k * t, err));
-    SU_GO(SU_FILE_ALLOC(&j->fit.file, &j->fit.poisson, j->fit.k * t, err));
-    SU_GO(SU_FILE_ALLOC(&j->fit.file, &j->fit.density, t, err));
-    SU_GO(SU_ALLOC(&one, t, "materials", err));
+    SU_GO(SU_ALLOC(&one, 2 * t, "materials", err));
     SU_GO(SU_ALLOC(&mode, 3 * n, "materials", err));
-    for (int64_t e = 0; e < t; e++) one[e] = 1, j->fit.density[e] = set->density;
-    for (int64_t e = 0; e < j->fit.k * t; e++) j->fit.poisson[e] = set->poisson;
+    for (int64_t e = 0; e < t; e++) one[e] = factor ? factor[e] : 1, one[t + e] = ratio ? ratio[e] : set->poisson;
     SU_GO(su_elastic_create(&elastic, n, j->tet.vertices, t, j->tet.tets, j->tet.fixed_count, j->tet.fixed,
-                            (su_material)set->material, one, j->fit.poisson, j->fit.density, err));
+                            (su_material)set->material, one, one + t, j->fit.density, err));
     su_mode_problem problem = {.elastic = &elastic, .x = j->tet.vertices};
     SU_GO(su_modes_solve(&problem, 1, 1, &value, mode, NULL, j->tool->threads, &j->tool->progress, err));
     double target = 2 * M_PI * set->frequency;
-    j->young = set->young > 0 ? set->young : target * target / value;
-    j->lowest = value * j->young;
-    for (int64_t e = 0; e < j->fit.k * t; e++) j->fit.young[e] = j->young;
+    *young = factor && set->paint == PAINT_ABSOLUTE ? 1 : set->young > 0 ? set->young : target * target / value;
+    j->lowest = value * *young;
     status = SU_OK;
 done:
     su_elastic_free(&elastic);
     free(one), free(mode);
     return status;
+}
+
+/* Materials of all poses inside: uniform, or as painted. */
+static su_status set_materials(job *j)
+{
+    su_error *err = &j->tool->err;
+    const settings *set = j->set;
+    int64_t t = j->tet.t;
+    double young, mean = 0, volume = 0;
+    SU_TRY(materials_load(j->tool, &set->files, &j->tet, &j->poses, j->fit.k, j->fit.pose, &j->paint));
+    if (set->young > 0 && set->paint == PAINT_ABSOLUTE && materials_young(&j->paint, -1, 0, t))
+        return su_fail(err, SU_USAGE, "--young %g: Young's modulus is painted and --paint absolute takes it as it is", set->young);
+    SU_TRY(SU_FILE_ALLOC(&j->fit.file, &j->fit.young, j->fit.k * t, err));
+    SU_TRY(SU_FILE_ALLOC(&j->fit.file, &j->fit.poisson, j->fit.k * t, err));
+    SU_TRY(SU_FILE_ALLOC(&j->fit.file, &j->fit.density, t, err));
+    for (int64_t e = 0; e < t; e++) {
+        double given = j->paint.density.rows ? j->paint.density.values[e] : set->density;
+        j->fit.density[e] = j->paint.density.rows && set->paint == PAINT_RELATIVE ? given * set->density : given;
+    }
+    SU_TRY(calibrate(j, &young));
+    for (int64_t k = 0; k < j->fit.k; k++) {
+        const double *factor = materials_young(&j->paint, k, j->fit.pose[k], t);
+        const double *ratio = materials_poisson(&j->paint, k, j->fit.pose[k], t);
+        for (int64_t e = 0; e < t; e++) {
+            j->fit.young[k * t + e] = factor ? young * factor[e] : young;
+            j->fit.poisson[k * t + e] = ratio ? ratio[e] : set->poisson;
+        }
+    }
+    const double *factor = materials_young(&j->paint, -1, 0, t);
+    for (int64_t e = 0; e < t; e++) {
+        double V = su_tet_volume(j->tet.vertices, j->tet.tets + 4 * e);
+        volume += V, mean += V * (factor ? factor[e] : 1);
+    }
+    j->young = young * (mean / volume);
+    return SU_OK;
 }
 
 /* What the later stages need of the poses. */
@@ -276,7 +312,7 @@ static su_status pose_digest(const job *j, int64_t k, char hex[33])
     const settings *set = j->set;
     const su_poses *poses = &j->poses;
     size_t skin = 3 * (size_t)poses->nbar * sizeof(double);
-    double numbers[] = {set->material, set->gamma, set->frequency, set->young, set->poisson, set->density};
+    double numbers[] = {set->material, set->gamma, set->frequency, set->young, set->poisson, set->density, set->paint};
     su_digest *digest = su_digest_begin();
     if (!digest) return su_fail(&j->tool->err, SU_AGAIN, "out of memory");
     su_digest_add(digest, numbers, sizeof numbers);
@@ -296,6 +332,7 @@ static su_status pose_digest(const job *j, int64_t k, char hex[33])
         su_digest_add(digest, poses->bone_rest, bones);
         su_digest_add(digest, poses->bones + 16 * j->fit.pose[k] * poses->B, bones);
     }
+    materials_digest(&j->paint, poses, j->fit.pose[k], j->tet.t, digest);
     su_digest_end(digest, hex);
     return SU_OK;
 }
@@ -400,7 +437,7 @@ static su_status run(su_tool *tool, const settings *set)
             (long long)j.tet.fixed_count, (long long)j.fit.k, (long long)j.fit.m);
     if (tool->dry_run) goto done;
     double started = su_seconds();
-    SU_GO(calibrate(&j));
+    SU_GO(set_materials(&j));
     su_stats_stage(tool, "calibrate", su_seconds() - started), started = su_seconds();
     SU_GO(fit_all(&j));
     su_stats_stage(tool, "fit", su_seconds() - started), started = su_seconds();
@@ -420,6 +457,7 @@ done:
     su_tet_free(&j.tet);
     su_poses_free(&j.poses);
     su_fit_free(&j.fit);
+    materials_free(&j.paint);
     free(j.area), free(j.reports);
     return status;
 }
@@ -436,6 +474,17 @@ int main(int argc, char **argv)
          .help = "Poisson's ratio (default: 0.45)."},
         {.name = "density", .kind = SU_OPT_NUMBER, .target = &set.density, .argument = "KG/M3", .low = 1e-3, .high = 1e6,
          .help = "mass density (default: 1000 kg/m^3)."},
+        {.name = "paint", .kind = SU_OPT_CHOICE, .target = &set.paint, .argument = "HOW", .choices = "relative|absolute",
+         .help = "what painted and per-tet values of stiffness mean: factors on the stiffness that --frequency or --young "
+                 "set, or Pa; of density: factors on --density, or kg/m^3. Poisson's ratios are always themselves "
+                 "(default: relative)."},
+        {.name = "young-tets", .kind = SU_OPT_TEXT, .target = &set.files.young, .argument = "FILE",
+         .help = "stiffness of each tet instead of what POSES has painted on the skin: NPY or CSV, (t) for all poses or "
+                 "(m,t) for each."},
+        {.name = "poisson-tets", .kind = SU_OPT_TEXT, .target = &set.files.poisson, .argument = "FILE",
+         .help = "Poisson's ratio of each tet, likewise."},
+        {.name = "density-tets", .kind = SU_OPT_TEXT, .target = &set.files.density, .argument = "FILE",
+         .help = "density of each tet, (t)."},
         {.name = "material", .kind = SU_OPT_CHOICE, .target = &set.material, .argument = "NAME",
          .choices = "stvk|neohookean|corotational", .help = "material of the flesh (default: neohookean)."},
         {.name = "gamma", .kind = SU_OPT_NUMBER, .target = &set.gamma, .argument = "G", .low = 1e-9, .high = 1e3,
