@@ -11,10 +11,12 @@ CFLAGS ?= -O2 -g
 PKG_CONFIG ?= pkg-config
 
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla
-BUILD := build/$(if $(SAN),san,$(if $(filter clang%,$(notdir $(CC))),clang,default))
+BUILD := build/$(if $(FUZZ),fuzz,$(if $(SAN),san,$(if $(filter clang%,$(notdir $(CC))),clang,default)))
 BIN := $(if $(filter build/default,$(BUILD)),bin,$(BUILD)/bin)
 comma := ,
 SANFLAGS := $(if $(SAN),-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+# libFuzzer's instrumentation, with the sanitizers; clang only.
+SANFLAGS := $(if $(FUZZ),-fsanitize=address$(comma)undefined$(comma)fuzzer-no-link -fno-sanitize-recover=undefined -fno-omit-frame-pointer,$(SANFLAGS))
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -fopenmp $(WARN) $(CFLAGS) $(SANFLAGS) -Ilib -I/usr/include/suitesparse $(CPPFLAGS)
 
 # Libraries. CHOLMOD, SPQR and Embree 3 have no pkg-config file in Debian 12.
@@ -100,6 +102,10 @@ $(foreach t,$(TOOL_DIRS),$(eval $(call tool_rule,$(t))))
 $(BUILD)/tests/test_%: $(BUILD)/tests/test_%.o $(call object,$(TEST_HELP_C)) $(LIB)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
+
+$(BUILD)/tests/fuzz/fuzz: $(BUILD)/tests/fuzz/fuzz.o $(BUILD)/tests/readers.o $(LIB)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 # The run-time archive and nothing else: what a game links.
 $(BUILD)/examples/%: $(BUILD)/examples/%.o $(RUNTIME)

@@ -2,6 +2,7 @@
 # Mesh sequences: what comes in goes out in the world, seams are welded unless they open, and clips without a rig get
 # parameters.
 set -u
+here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT && cd "$work" || exit 1
 n=0
 ok() { n=$((n + 1)); if [ "$1" = 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; fi; }
@@ -59,6 +60,35 @@ a, b = np.load("strip.anim.npz"), np.load("fine.anim.npz")
 assert len(b["times"]) == 39 and abs(b["points"][::2] - a["points"]).max() < 1e-6
 PY
 ok $? "--fps keeps the frames it hits"
+# ---- PLY, in its three forms ----
+cat >ply.py <<'PY'
+import sys
+import numpy as np
+sys.path.insert(0, sys.argv[1])
+import make_ply
+for kind in ("ascii", "little", "big"):
+    for f in range(20):
+        p = np.load("frame%02d.npy" % f)
+        make_ply.write("%s.%04d.ply" % (kind, f + 1001), p, [[4 * i, 4 * i + 1, 4 * i + 2, 4 * i + 3] for i in range(6)], kind,
+                       [(10 * v, 255, 0) for v in range(24)], p[:, :2])
+PY
+PYTHONDONTWRITEBYTECODE=1 "$python" ply.py "$here"
+for kind in ascii little big; do
+    supple import "$kind.%04d.ply" --rate 25 -q --progress none -o $kind.anim.npz || echo "# $kind"
+done
+supple import 'ascii.1001.ply' -q --list >list.txt && grep -q "24 vertices, 6 polygons, uv" list.txt && "$python" - <<'PY'
+import numpy as np
+a = np.load("strip.anim.npz")
+for kind in ("ascii", "little", "big"):
+    b = np.load(kind + ".anim.npz")
+    for k in ("face_counts", "face_indices", "source_vertex", "triangles", "times"):
+        assert (a[k] == b[k]).all(), (kind, k)
+    assert abs(a["points"] - b["points"]).max() < 1e-6 and abs(a["root"] - b["root"]).max() < 1e-6
+    assert abs(b["color"][:, 0] * 255 - 10 * np.arange(24)).max() < 1e-3 and (b["color"][:, 1:] == [1, 0, 1]).all()
+    assert abs(b["uv"][b["uv_indices"]] - np.load("frame00.npy")[:, :2].astype("f4")[a["face_indices"]]).max() == 0
+PY
+ok $? "PLY sequences, ASCII and binary of both byte orders, with colours and texture coordinates"
+
 supple poses strip.anim.npz -m 4 -o strip.poses.npz 2>log.txt && "$python" - <<'PY'
 import numpy as np
 a, p = np.load("strip.anim.npz"), np.load("strip.poses.npz")
@@ -86,6 +116,10 @@ cp strip.1001.obj one.0001.obj && sed -e 2d -e '$d' strip.1002.obj >one.0002.obj
 refuse "frames of different topology" 3 "one.0002.obj" 'one.%04d.obj'
 sed 's/^v 6 .*/v nan 0 0/' strip.1001.obj >nan.obj
 refuse "positions that are not numbers" 3 "nan.obj" nan.obj
+head -c 700 little.1001.ply >cut.ply
+refuse "a PLY that is cut off" 3 "cut.ply: vertex 8 is cut off" cut.ply
+sed 's/^4 0 1 2 3/4 0 1 2 30/; s/^\(2 0.5 1.5\) 4 0 1 2 3/\1 4 0 1 2 30/' ascii.1001.ply >wild.ply
+refuse "a PLY whose faces name no vertex" 3 "wild.ply: face 0 names a vertex" wild.ply
 refuse "a sequence that is not there" 3 "no file" 'none.%04d.obj'
 refuse "a frame that is not there" 2 "20 frames" 'strip.%04d.obj' --neutral-frame 20
 

@@ -123,7 +123,7 @@ static su_status check_clip(const su_scene *scene, const su_scene_clip *clip, su
     return SU_OK;
 }
 
-static su_status check_scene(const su_scene *scene, su_error *err)
+su_status su_scene_check(const su_scene *scene, su_error *err)
 {
     if (scene->nodes < 1 || !scene->instance) return su_fail(err, SU_INPUT, "the file holds no scene");
     for (int64_t i = 0; i < scene->nodes; i++) {
@@ -197,7 +197,7 @@ su_status su_scene_load(const char *path, const su_child_limits *limits, su_scen
     } else if (result.code != 0 || count == 0) {
         status = su_fail(err, SU_INPUT, "%s: the parser gave up (status %d)", path, result.code);
     } else if ((status = su_scene_decode(bytes + 1, count - 1, scene, err)) != SU_OK ||
-               (status = check_scene(scene, err)) != SU_OK) {
+               (status = su_scene_check(scene, err)) != SU_OK) {
         su_error_context(err, "%s: ", path);
     }
 done:

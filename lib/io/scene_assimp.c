@@ -354,25 +354,32 @@ static void read_conventions(parser *p, const char *path)
     if (!(out->frame_rate > 0.0 && isfinite(out->frame_rate))) out->frame_rate = 0.0;
 }
 
+static int copy_scene(parser *p, const char *path)
+{
+    su_scene *scene = p->out;
+    read_conventions(p, path);
+    if (add_nodes(p)) return 1;
+    scene->meshes = p->ai->mNumMeshes;
+    scene->mesh = su_arena_alloc(p->arena, scene->meshes, sizeof *scene->mesh);
+    if (!scene->mesh) return complain(p, "not enough memory", NULL);
+    for (int64_t i = 0; i < scene->meshes; i++)
+        if (add_mesh(p, p->ai->mMeshes[i], &scene->mesh[i])) return 1;
+    scene->clips = p->ai->mNumAnimations;
+    scene->clip = su_arena_alloc(p->arena, scene->clips, sizeof *scene->clip);
+    if (!scene->clip) return complain(p, "not enough memory", NULL);
+    for (int64_t i = 0; i < scene->clips; i++)
+        if (add_clip(p, p->ai->mAnimations[i], &scene->clip[i])) return 1;
+    return 0;
+}
+
 int su_scene_parse(const char *path, su_scene *scene, char *message, size_t message_size)
 {
     parser p = {.out = scene, .arena = &scene->arena, .message = message, .message_size = message_size};
     p.ai = aiImportFile(path, 0);
-    if (!p.ai || !p.ai->mRootNode)
-        return complain(&p, p.ai ? "the file holds no scene" : aiGetErrorString(), NULL);
-    read_conventions(&p, path);
-    if (add_nodes(&p)) return 1;
-    scene->meshes = p.ai->mNumMeshes;
-    scene->mesh = su_arena_alloc(p.arena, scene->meshes, sizeof *scene->mesh);
-    if (!scene->mesh) return complain(&p, "not enough memory", NULL);
-    for (int64_t i = 0; i < scene->meshes; i++)
-        if (add_mesh(&p, p.ai->mMeshes[i], &scene->mesh[i])) return 1;
-    scene->clips = p.ai->mNumAnimations;
-    scene->clip = su_arena_alloc(p.arena, scene->clips, sizeof *scene->clip);
-    if (!scene->clip) return complain(&p, "not enough memory", NULL);
-    for (int64_t i = 0; i < scene->clips; i++)
-        if (add_clip(&p, p.ai->mAnimations[i], &scene->clip[i])) return 1;
-    aiReleaseImport(p.ai);
+    if (!p.ai || !p.ai->mRootNode) complain(&p, p.ai ? "the file holds no scene" : aiGetErrorString(), NULL);
+    int failed = !p.ai || !p.ai->mRootNode || copy_scene(&p, path);
+    if (p.ai) aiReleaseImport(p.ai);
+    if (failed) return 1;
     if (strcmp(scene->format, "FBX") == 0) su_fbx_control_points(path, scene);
     return strcmp(scene->format, "glTF") == 0 ? su_gltf_detail(path, scene, message, message_size) : 0;
 }

@@ -5,6 +5,7 @@
 #include "io/mdd.h"
 #include "io/obj.h"
 #include "io/pc2.h"
+#include "io/ply.h"
 #include "io/sequence_files.h"
 
 #include <math.h>
@@ -53,19 +54,23 @@ static su_status take_obj(su_sequence *s, su_obj *obj, su_error *err)
     s->face_counts = obj->face_counts, s->face_indices = obj->face_indices, s->uv = obj->uv, s->uv_indices = obj->uv_indices;
     s->object_ids = obj->object_ids, s->object_names = obj->object_names;
     double *points = obj->points;
-    free(obj->color);
+    if (obj->color) {
+        SU_TRY(SU_ALLOC(&s->color, 4 * obj->vertices, "colours", err));
+        for (int64_t i = 0; i < 4 * obj->vertices; i++) s->color[i] = i % 4 == 3 ? 1.0f : obj->color[i / 4 * 3 + i % 4];
+        free(obj->color);
+    }
     *obj = (su_obj){.points = points};
     return SU_OK;
 }
 
-/* ---- OBJ ---- */
+/* ---- OBJ, PLY: a file a frame ---- */
 
-static su_status obj_open(su_sequence *s, const char *path, su_error *err)
+static su_status mesh_open(su_sequence *s, const char *path, su_error *err)
 {
     su_obj first = {0};
     SU_TRY(su_file_list_find(path, &s->source->files, err));
     const su_file_list *files = &s->source->files;
-    su_status status = su_obj_load(files->paths[0], &first, err);
+    su_status status = su_mesh_file_load(files->paths[0], &first, err);
     if (status == SU_OK && first.faces == 0) status = su_fail(err, SU_INPUT, "%s: has no faces", files->paths[0]);
     if (status == SU_OK && s->vertices && s->vertices != first.vertices)
         status = su_fail(err, SU_INPUT, "%s: has %lld vertices, its neutral mesh %lld", files->paths[0], (long long)first.vertices,
@@ -83,7 +88,12 @@ static su_status obj_read(su_sequence *s, int64_t frame, double *points, su_erro
     return su_obj_points(s->source->files.paths[frame], s->vertices, points, err);
 }
 
-static void obj_close(su_sequence *s) { su_file_list_free(&s->source->files); }
+static su_status ply_read(su_sequence *s, int64_t frame, double *points, su_error *err)
+{
+    return su_ply_points(s->source->files.paths[frame], s->vertices, points, err);
+}
+
+static void mesh_close(su_sequence *s) { su_file_list_free(&s->source->files); }
 
 /* ---- PC2, MDD ---- */
 
@@ -235,7 +245,8 @@ static void abc_close(su_sequence *s) { su_alembic_close(s->source->alembic); }
 
 /* ---- all ---- */
 
-static const source_kind kinds[] = {{".obj", obj_open, obj_read, obj_close},
+static const source_kind kinds[] = {{".obj", mesh_open, obj_read, mesh_close},
+                                    {".ply", mesh_open, ply_read, mesh_close},
                                     {".pc2", pc2_open, pc2_read, pc2_close},
                                     {".mdd", mdd_open, mdd_read, mdd_close},
                                     {".abc", abc_open, abc_read, abc_close}};
@@ -270,14 +281,14 @@ static su_status finish(su_sequence *s, const char *path, su_error *err)
 su_status su_sequence_open(const char *path, const char *neutral, su_sequence **out, su_error *err)
 {
     const source_kind *kind = kind_of(path);
-    if (!kind) return su_fail(err, SU_INPUT, "%s: no sequence of vertices: .abc, .pc2, .mdd or numbered .obj", path);
+    if (!kind) return su_fail(err, SU_INPUT, "%s: no sequence of vertices: .abc, .pc2, .mdd or numbered .obj, .ply", path);
     su_sequence *s = NULL;
     su_obj rest = {0};
     su_status status;
     SU_GO(SU_ALLOC(&s, 1, "a sequence", err));
     SU_GO(SU_ALLOC(&s->source, 1, "a sequence", err));
     if (neutral) {
-        SU_GO(su_obj_load(neutral, &rest, err));
+        SU_GO(su_mesh_file_load(neutral, &rest, err));
         if (rest.faces == 0) {
             status = su_fail(err, SU_INPUT, "%s: has no faces", neutral);
             goto done;
@@ -310,7 +321,7 @@ void su_sequence_close(su_sequence *s)
     }
     for (int64_t i = 0; i < s->objects && s->object_names; i++) free(s->object_names[i]);
     free(s->source), free(s->times), free(s->face_counts), free(s->face_indices), free(s->uv), free(s->uv_indices);
-    free(s->object_ids), free(s->object_names), free(s->object_xform), free(s->neutral);
+    free(s->color), free(s->object_ids), free(s->object_names), free(s->object_xform), free(s->neutral);
     free(s);
 }
 

@@ -165,7 +165,7 @@ static su_status copy_topology(su_sequence_take *t, const char *path, su_error *
     anim->P = s->faces, anim->corners = s->corners, anim->N = s->vertices, anim->objects = s->objects, anim->s = 0;
     anim->face_counts = s->face_counts, anim->face_indices = s->face_indices;
     if (s->uv && s->uv_indices) anim->uv = s->uv, anim->uv_indices = s->uv_indices, anim->uvs = s->uvs;
-    anim->object_ids = s->object_ids;
+    anim->object_ids = s->object_ids, anim->color = s->color;
     TAKE(&anim->file, anim->source_vertex, anim->N);
     TAKE(&anim->file, t->first, anim->N);
     TAKE(&anim->file, anim->triangles, 3 * (anim->corners - 2 * anim->P));
@@ -305,7 +305,12 @@ static su_status write_points(void *context, su_npz_writer *writer, su_error *er
         su_rigid_inverse(root, inverse);
         for (int64_t v = 0; v < anim->nbar; v++) {
             su_affine_point(inverse, w->now + 3 * v, p);
-            for (int i = 0; i < 3; i++) w->out[3 * v + i] = (float)p[i];
+            for (int i = 0; i < 3; i++) {
+                w->out[3 * v + i] = (float)p[i];
+                if (!isfinite(w->out[3 * v + i]))
+                    return su_fail(err, SU_INPUT, "frame %lld: vertex %lld lies too far away to be stored", (long long)f,
+                                   (long long)v);
+            }
         }
         SU_TRY(su_npz_append(writer, w->out, 3 * anim->nbar, err));
         SU_TRY(su_progress_update(w->progress, (double)(f + 1) / (double)anim->F, err));

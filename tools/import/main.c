@@ -50,9 +50,9 @@ int main(int argc, char **argv)
         {.name = "fps", .kind = SU_OPT_NUMBER, .target = &o.fps, .argument = "HZ", .low = 0.01, .high = 10000.0,
          .help = "Frames per second. Default: the rate of the clip's own keys where that is 10 to 240, else 30."},
         {.name = "rate", .kind = SU_OPT_NUMBER, .target = &o.rate, .argument = "HZ", .low = 0.01, .high = 10000.0,
-         .help = "Frames per second of a mesh sequence whose files carry no times (.obj, .pc2), and of the column frame in joint curves. Default 24."},
-        {.name = "neutral", .kind = SU_OPT_TEXT, .target = &o.neutral, .argument = "OBJ",
-         .help = "Neutral pose and faces of a mesh sequence; .pc2 and .mdd need it."},
+         .help = "Frames per second of a mesh sequence whose files carry no times (.obj, .ply, .pc2), and of the column frame in joint curves. Default 24."},
+        {.name = "neutral", .kind = SU_OPT_TEXT, .target = &o.neutral, .argument = "MESH",
+         .help = "Neutral pose and faces of a mesh sequence, .obj or .ply; .pc2 and .mdd need it."},
         {.name = "neutral-frame", .kind = SU_OPT_INT, .target = &o.neutral_frame, .argument = "N", .low = -1, .high = 1e9,
          .help = "Frame of the sequence, counted from 0, that is its neutral pose. Default: --neutral, else 0."},
         {.name = "start", .kind = SU_OPT_NUMBER, .target = &o.start, .argument = "FRAME", .low = -1e9, .high = 1e9,
@@ -87,7 +87,7 @@ int main(int argc, char **argv)
         .description =
             "Reads a skinned or morphing character (glTF, GLB, FBX, Collada and what else assimp knows), evaluates one "
             "clip frame by frame and writes the skin in its root frame, the rig parameters and the skeleton.\n\n"
-            "Reads a mesh sequence too: walk.%04d.obj or 'walk.*.obj', .pc2 or .mdd with --neutral, .abc. It has no rig "
+            "Reads a mesh sequence too: walk.%04d.obj or 'walk.*.obj' (or .ply), .pc2 or .mdd with --neutral, .abc. It has no rig "
             "parameters; supple poses finds some.\n\n"
             "Vertices that the file splits for seams are welded where they move together; weights are normalized; the "
             "result is in metres, y up.",

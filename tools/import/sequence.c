@@ -10,9 +10,9 @@
 
 bool is_sequence(const char *path)
 {
-    static const char *const endings[] = {".obj", ".pc2", ".mdd", ".abc"};
+    static const char *const endings[] = {".obj", ".ply", ".pc2", ".mdd", ".abc"};
     size_t length = strlen(path);
-    for (int i = 0; i < 4; i++)
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
         if (length > 4 && strcasecmp(path + length - 4, endings[i]) == 0) return true;
     return false;
 }
