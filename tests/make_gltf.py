@@ -4,6 +4,9 @@
 hard: six joints in a chain, six influences a vertex in two sets, stepped, cubic and linear tracks of all kinds, blend
 shapes with cubic weights, joints with negative and uneven scale, two root nodes, a rigid box on a joint and a floor that
 does not move with the skeleton.
+odd: a tube on two joints of which one has no channel and both stand elsewhere than in the bind pose, below nodes given as
+matrices, one of them sheared by uneven scale; a box that two nodes share, one of them a mirror. Clips: 'turn', two without a
+name, and 'still' with one key.
 """
 import base64
 import json
@@ -93,4 +96,41 @@ def hard(path):
                                                     + base64.b64encode(w.blob).decode()}]}, open(path, "w"))
 
 
-{"hard": hard}[sys.argv[1]](sys.argv[2])
+def odd(path):
+    w = Writer()
+    rings = 7
+    y, at = np.repeat(np.linspace(0, 2, rings), 4), np.tile(np.arange(4), rings)
+    points = np.c_[np.where((at == 0) | (at == 3), -.2, .2), y, np.where(at < 2, -.2, .2)]
+    faces = [t for r in range(rings - 1) for k in range(4) for a, b in ((4 * r + k, 4 * r + (k + 1) % 4),)
+             for t in ((a, b + 4, b), (a, a + 4, b + 4))] + [(0, 1, 2), (0, 2, 3)]
+    top = 4 * rings - 4
+    faces += [(top, top + 2, top + 1), (top, top + 3, top + 2)]
+    upper = np.clip(y - 0.5, 0, 1)
+    skinned = {"attributes": {"POSITION": w.add(points, "VEC3"), "JOINTS_0": w.add(np.tile([0, 1, 0, 0], (len(points), 1)), "VEC4", 5121),
+                              "WEIGHTS_0": w.add(np.c_[1 - upper, upper, 0 * y, 0 * y], "VEC4")}, "indices": w.add(faces, "SCALAR", 5123)}
+    p, f = box((.3, -.1, -.1), (.5, .1, .2))
+    shared = {"attributes": {"POSITION": w.add(p, "VEC3")}, "indices": w.add(f, "SCALAR", 5123)}
+    top, below = np.eye(4), np.eye(4)
+    top[:3, :3], top[:3, 3] = np.diag([1, 1.3, .8]), [.5, 0, .2]
+    below[:3, :3] = [[0, 0, 1], [1, 0, 0], [0, 1, 0]]
+    bend = quaternion([0, 0, 1], 0.5)
+    nodes = [{"name": "top", "matrix": top.T.ravel().tolist(), "children": [1]}, {"name": "below", "matrix": below.T.ravel().tolist(), "children": [2]},
+             {"name": "hip", "translation": [0, .1, 0], "rotation": quaternion([1, 0, 0], 0.3).tolist(), "children": [3, 5, 6]},
+             {"name": "knee", "translation": [0, 1, 0], "rotation": bend.tolist()}, {"name": "tube", "mesh": 0, "skin": 0},
+             {"name": "left", "mesh": 1, "translation": [0, 1.2, 0]}, {"name": "right", "mesh": 1, "translation": [0, 1.2, 0], "scale": [-1, 1, 1]}]
+    bind = [np.eye(4).ravel(), np.r_[np.eye(4)[:3].ravel(), 0, -1, 0, 1]]
+    t = np.array([0, 0.5, 1.0])
+    turn = np.array([quaternion([1, .2, 0], a) for a in (0.3, 0.9, -0.2)])
+    clips = []
+    for name, node, times, values in (("turn", 2, t, turn), (None, 3, t, turn), (None, 3, t, turn[::-1]), ("still", 2, t[:1], turn[:1])):
+        clip = {"samplers": [{"input": w.add(times, "SCALAR"), "output": w.add(values, "VEC4")}],
+                "channels": [{"sampler": 0, "target": {"node": node, "path": "rotation"}}]}
+        clips.append(dict(clip, name=name) if name else clip)
+    json.dump({"asset": {"version": "2.0"}, "scenes": [{"nodes": [0, 4]}], "nodes": nodes, "meshes": [{"primitives": [skinned]}, {"primitives": [shared]}],
+               "skins": [{"joints": [2, 3], "inverseBindMatrices": w.add(bind, "MAT4")}], "animations": clips, "accessors": w.accessors,
+               "bufferViews": w.views, "buffers": [{"byteLength": len(w.blob), "uri": "data:application/octet-stream;base64,"
+                                                    + base64.b64encode(w.blob).decode()}]}, open(path, "w"))
+
+
+if __name__ == "__main__":
+    {"hard": hard, "odd": odd}[sys.argv[1]](sys.argv[2])

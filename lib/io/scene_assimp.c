@@ -1,3 +1,4 @@
+#include "geometry/affine.h"
 #include "io/fbx_points.h"
 #include "io/gltf_detail.h"
 #include "io/scene_stream.h"
@@ -25,6 +26,14 @@ static int complain(parser *p, const char *text, const char *name)
 {
     snprintf(p->message, p->message_size, "%s%s%s", text, name ? ": " : "", name ? name : "");
     return 1;
+}
+
+/* What has no name is called after its number. */
+static const char *numbered(parser *p, const char *stem, int64_t number)
+{
+    char *name = su_arena_alloc(p->arena, 32, 1);
+    if (name) snprintf(name, 32, "%s%lld", stem, (long long)number);
+    return name ? name : "";
 }
 
 static const char *copy_text(parser *p, const struct aiString *text)
@@ -153,12 +162,7 @@ static int add_shapes(parser *p, const struct aiMesh *mesh, su_scene_mesh *out)
     for (int64_t i = 0; i < out->shapes; i++) {
         const struct aiAnimMesh *shape = mesh->mAnimMeshes[i];
         out->shape_names[i] = copy_text(p, &shape->mName);
-        if (!out->shape_names[i][0]) {
-            char *name = su_arena_alloc(p->arena, 32, 1);
-            if (!name) return complain(p, "not enough memory", NULL);
-            snprintf(name, 32, "shape%lld", (long long)i);
-            out->shape_names[i] = name;
-        }
+        if (!out->shape_names[i][0]) out->shape_names[i] = numbered(p, "shape", i);
         out->shape_defaults[i] = shape->mWeight;
         /* A shape that changes only normals has no positions of its own. */
         const struct aiVector3D *v = shape->mVertices ? shape->mVertices : mesh->mVertices;
@@ -299,6 +303,7 @@ static int add_clip(parser *p, const struct aiAnimation *from, su_scene_clip *cl
     /* glTF comes in milliseconds and FBX in frames, with the rate said; 0 means not said: assimp's own default is 25. */
     double seconds = 1.0 / (from->mTicksPerSecond > 0.0 ? from->mTicksPerSecond : 25.0);
     clip->name = copy_text(p, &from->mName);
+    if (!clip->name[0]) clip->name = numbered(p, "clip", clip - p->out->clip + 1);
     clip->start = 0.0, clip->end = -1.0;
     clip->channel = su_arena_alloc(p->arena, from->mNumChannels, sizeof *clip->channel);
     clip->morph_channel = su_arena_alloc(p->arena, from->mNumMorphMeshChannels, sizeof *clip->morph_channel);
@@ -330,6 +335,25 @@ static int add_clip(parser *p, const struct aiAnimation *from, su_scene_clip *cl
     }
     if (clip->end < clip->start) clip->end = clip->start;
     return 0;
+}
+
+/* assimp splits a node of an FBX with pivots or a pre-rotation into a chain, NAME_$AssimpFbx$_Translation and so on down
+ * to NAME. It animates the links of the chain where there are pivots; but where there are only pre- and post-rotations
+ * (Maya's joint orient) the channel moves NAME by all of it, and would come on top of what the links say. Such a chain
+ * gives its transform to its last node. */
+static void collapse_chains(parser *p)
+{
+    for (int64_t c = 0; c < p->out->clips; c++)
+        for (int64_t k = 0; k < p->out->clip[c].channels; k++) {
+            su_scene_node *node = &p->out->node[p->out->clip[c].channel[k].node];
+            size_t length = strlen(node->name);
+            for (int32_t up = node->parent; up >= 0; up = p->out->node[up].parent) {
+                su_scene_node *link = &p->out->node[up];
+                if (strncmp(link->name, node->name, length) != 0 || strncmp(link->name + length, "_$AssimpFbx$_", 13) != 0) break;
+                su_affine_multiply(link->local, node->local, node->local);
+                su_affine_identity(link->local);
+            }
+        }
 }
 
 /* ---- the whole ---- */
@@ -369,6 +393,7 @@ static int copy_scene(parser *p, const char *path)
     if (!scene->clip) return complain(p, "not enough memory", NULL);
     for (int64_t i = 0; i < scene->clips; i++)
         if (add_clip(p, p->ai->mAnimations[i], &scene->clip[i])) return 1;
+    if (strcmp(scene->format, "FBX") == 0) collapse_chains(p);
     return 0;
 }
 

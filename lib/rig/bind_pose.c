@@ -106,6 +106,31 @@ static void snap_rotation(const double r[9], double out[9])
         }
 }
 
+/* What the bind matrices stretch, beyond their common scale: as long as the joints themselves were not stretched when the
+ * mesh was bound, inverse_bind = (a rotation) P for all joints, with one symmetric P of the mesh (Collada's bind shape
+ * matrix, uneven scale above a mesh). The identity where the joints disagree. */
+static void bound_stretch(const su_scene_mesh *mesh, double stretch[9])
+{
+    int found = 0;
+    for (int k = 0; k < 9; k++) stretch[k] = k % 4 == 0;
+    for (int64_t i = 0; i < mesh->bones; i++) {
+        double linear[9], r[9], p[9];
+        if (mesh->bone[i].count == 0) continue;
+        su_affine_linear(mesh->bone[i].inverse_bind, linear);
+        double scale = cbrt(su_det3(linear));
+        if (!(fabs(scale) > 0.0) || !isfinite(scale)) continue;
+        for (int k = 0; k < 9; k++) linear[k] /= scale;
+        su_nearest_rotation(linear, r);
+        su_tmul33(r, linear, p);   /* polar decomposition: linear = r p */
+        for (int k = 0; found && k < 9; k++)
+            if (!(fabs(p[k] - stretch[k]) < 1e-3)) {
+                for (int j = 0; j < 9; j++) stretch[j] = j % 4 == 0;
+                return;
+            }
+        if (!found++) memcpy(stretch, p, sizeof p);
+    }
+}
+
 /* The mesh as it was bound, turned by right angles until it stands as the posed character does on the whole: the pose
  * itself must not leak into the neutral shape. */
 static void upright(const su_bind_pose *bind, const su_scene_mesh *mesh, const double reference[16], double out[16])
@@ -125,8 +150,10 @@ static void upright(const su_bind_pose *bind, const su_scene_mesh *mesh, const d
     }
     su_nearest_rotation(sum, r);
     snap_rotation(r, snapped);
-    for (int k = 0; k < 9; k++) snapped[k] *= scale;
-    su_affine_set(snapped, zero, out);
+    bound_stretch(mesh, linear);
+    su_mul33(snapped, linear, r);
+    for (int k = 0; k < 9; k++) r[k] *= scale;
+    su_affine_set(r, zero, out);
 }
 
 void su_bind_pose_mesh(su_bind_pose *bind, const su_scene_mesh *mesh, int32_t node, double out[16])

@@ -1,0 +1,324 @@
+#!/usr/bin/python3
+"""One small rig, written as FBX (text or binary) or Collada from the formats' descriptions, and where its skin must be.
+
+    rig_files.py write KIND FILE          KIND: fbx-text, fbx, fbx-z, fbx-pivot, collada, collada-z
+    rig_files.py check KIND ANIM [CLIP]   compares a supple.anim of it with what the file says; CLIP: bend (default) or still
+
+A ring-shaped tube of quads under a mesh node of its own transform follows two joints: `hip`, which moves and turns, and
+`knee`, which stands turned against it (in FBX by its pre-rotation), bends, and stands bent differently in the node pose than in
+the bind pose. `toe` carries weight and has no channel. Shares nothing with the importer.
+"""
+import json
+import struct
+import sys
+import zipfile
+
+import numpy as np
+
+FPS, FRAMES = 24, 13
+RINGS, CLIPS = 7, 2
+BONES = ["hip", "knee", "toe"]
+
+
+def turn(degrees):
+    """Rotation by Euler angles x, y, z in degrees: first about x, then y, then z."""
+    x, y, z = np.radians(degrees)
+    cx, sx, cy, sy, cz, sz = np.cos(x), np.sin(x), np.cos(y), np.sin(y), np.cos(z), np.sin(z)
+    rx = np.array([[1, 0, 0], [0, cx, -sx], [0, sx, cx]])
+    ry = np.array([[cy, 0, sy], [0, 1, 0], [-sy, 0, cy]])
+    rz = np.array([[cz, -sz, 0], [sz, cz, 0], [0, 0, 1]])
+    return rz @ ry @ rx
+
+
+def affine(t, r, s=(1, 1, 1), pre=(0, 0, 0), pivot=(0, 0, 0)):
+    """FBX: T Rp Rpre R S Rp^-1, the pivot Rp here for rotation and scale alike."""
+    m = np.eye(4)
+    m[:3, :3] = turn(pre) @ turn(r) @ np.diag(s)
+    m[:3, 3] = np.add(t, pivot) - m[:3, :3] @ np.array(pivot, float)
+    return m
+
+
+class Rig:
+    """Lengths in file units of 1 cm; the long axis of the tube is the up axis."""
+
+    def __init__(self, kind):
+        self.up = up = "z" if kind.endswith("-z") else "y"
+        self.pivot = [(0, 0, 0), (3, 7, 0) if kind.endswith("-pivot") else (0, 0, 0), (0, 0, 0)]
+        at = np.arange(RINGS * 4)
+        ring, k = at // 4, at % 4
+        points = np.c_[np.where((k == 0) | (k == 3), -12., 12.), 20. * ring, np.where(k < 2, -9., 9.)]
+        self.quads = [(a, a + 4, b + 4, b) for r in range(RINGS - 1) for a, b in ((4 * r + i, 4 * r + (i + 1) % 4) for i in range(4))]
+        self.quads += [(0, 1, 2, 3), (4 * RINGS - 1, 4 * RINGS - 2, 4 * RINGS - 3, 4 * RINGS - 4)]
+        self.axis = np.eye(4) if up == "y" else np.array([[1., 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])  # y up to the file
+        self.mesh_node = affine((5, 3, -2), (0, 20, 0), (1.5, 1, 0.5))
+        points = np.c_[points, np.ones(len(points))] @ np.linalg.inv(self.mesh_node).T    # stands at the joints when bound
+        self.points = points[:, :3]
+        upper, toe = np.clip(20. * ring / 40 - 1, 0, 1), np.clip(20. * ring / 20 - 5, 0, 1)
+        self.weights = np.c_[1 - upper, upper - toe, toe]
+        self.parent = [-1, 0, 1]
+        self.t = [(0, 0, 0), (0, 60, 0), (0, 50, 0)]
+        self.pre = [(0, 0, 0), (0, 0, 30), (0, 0, 0)]
+        self.bind_r = [(0, 0, 0), (0, 0, -30), (0, 0, 0)]
+        self.node_r = [(0, 0, 0), (0, 0, -15), (0, 0, 0)]
+        self.times = np.arange(FRAMES) / FPS
+        f = np.arange(FRAMES)
+        self.move = np.c_[2. * f, 0 * f, -1. * f]           # hip
+        self.angle = {"hip": np.c_[0 * f, 4. * f, 0 * f], "knee": np.c_[0 * f, 0 * f, -30. + 5. * f]}
+
+    def world(self, rotations, move=(0, 0, 0)):
+        out = []
+        for b in range(3):
+            t = np.add(self.t[b], move) if b == 0 else self.t[b]
+            local = affine(t, rotations[b], pre=self.pre[b], pivot=self.pivot[b])
+            out.append(local if b == 0 else out[self.parent[b]] @ local)
+        return [self.axis @ m for m in out]
+
+    def local(self, b, frame):
+        """Local matrix of a joint at a frame, the file's axes at the root."""
+        name = BONES[b]
+        r = self.angle[name][frame] if name in self.angle else self.node_r[b]
+        m = affine(np.add(self.t[b], self.move[frame] if b == 0 else 0), r, pre=self.pre[b], pivot=self.pivot[b])
+        return self.axis @ m if b == 0 else m
+
+    def bind(self):
+        return self.world(self.bind_r)
+
+    def skin(self, frame):
+        world = []
+        for b in range(3):
+            world.append(self.local(b, frame) if b == 0 else world[self.parent[b]] @ self.local(b, frame))
+        points = np.c_[self.points, np.ones(len(self.points))]
+        mesh = self.axis @ self.mesh_node
+        out = sum(self.weights[:, [b]] * (points @ (world[b] @ np.linalg.inv(self.bind()[b]) @ mesh).T) for b in range(3))
+        return (out @ np.linalg.inv(self.axis).T)[:, :3] * 0.01      # back to y up, metres
+
+
+# ---- FBX ----
+
+TICKS = 46186158000   # a second
+
+
+class Long(int):
+    pass
+
+
+def fbx_tree(rig):
+    """(name, properties, children): properties are Long, int, float, str, numpy arrays; "a::b" strings are names."""
+    identity = [0]
+
+    def new():
+        identity[0] += 1
+        return Long(1000 + identity[0])
+
+    def p70(*rows):
+        return ("Properties70", [], [("P", list(r), []) for r in rows])
+
+    objects, links = [], []
+    z = rig.up == "z"
+    # the file's axes at the top: a turned root, as a z-up program writes y-up parts
+    euler = (90., 0., 0.) if z else (0., 0., 0.)
+    root, mesh, geometry, skin = new(), new(), new(), new()
+    vec = lambda name, v: (name, name, "", "A", float(v[0]), float(v[1]), float(v[2]))
+    objects.append(("Model", [root, "Model::rig", "Null"], [("Version", [232], []), p70(vec("Lcl Rotation", euler))]))
+    links.append(("OO", root, Long(0)))
+    objects.append(("Model", [mesh, "Model::tube", "Mesh"],
+                    [("Version", [232], []), p70(vec("Lcl Translation", (5, 3, -2)), vec("Lcl Rotation", (0, 20, 0)), vec("Lcl Scaling", (1.5, 1, 0.5)))]))
+    links.append(("OO", mesh, root))
+    polygons = np.array([v if i < 3 else -v - 1 for q in rig.quads for i, v in enumerate(q)], np.int32)
+    objects.append(("Geometry", [geometry, "Geometry::tube", "Mesh"],
+                    [("Vertices", [rig.points.ravel()], []), ("PolygonVertexIndex", [polygons], []), ("GeometryVersion", [124], [])]))
+    links.append(("OO", geometry, mesh))
+    objects.append(("Deformer", [skin, "Deformer::", "Skin"], [("Version", [101], []), ("Link_DeformAcuracy", [50.0], [])]))
+    links.append(("OO", skin, geometry))
+    bones = []
+    for b, name in enumerate(BONES):
+        bone, cluster, attribute = new(), new(), new()
+        bones.append(bone)
+        objects.append(("NodeAttribute", [attribute, "NodeAttribute::" + name, "LimbNode"], [("TypeFlags", ["Skeleton"], [])]))
+        objects.append(("Model", [bone, "Model::" + name, "LimbNode"],
+                        [("Version", [232], []), p70(("RotationActive", "bool", "", "", 1), ("PreRotation", "Vector3D", "Vector", "", *map(float, rig.pre[b])),
+                                                     ("RotationPivot", "Vector3D", "Vector", "", *map(float, rig.pivot[b])),
+                                                     vec("Lcl Translation", rig.t[b]), vec("Lcl Rotation", rig.node_r[b]))]))
+        links += [("OO", attribute, bone), ("OO", bone, bones[rig.parent[b]] if b else root), ("OO", cluster, skin), ("OO", bone, cluster)]
+        inside = np.nonzero(rig.weights[:, b])[0].astype(np.int32)
+        bind = rig.bind()[b]
+        objects.append(("Deformer", [cluster, "SubDeformer::" + name, "Cluster"],
+                        [("Version", [100], []), ("Indexes", [inside], []), ("Weights", [rig.weights[inside, b]], []),
+                         ("Transform", [(np.linalg.inv(bind) @ rig.axis @ rig.mesh_node).T.ravel()], []), ("TransformLink", [bind.T.ravel()], [])]))
+    for clip, frames in (("bend", range(FRAMES)), ("", [4]))[:CLIPS]:
+        stack, layer = new(), new()
+        objects.append(("AnimationStack", [stack, "AnimStack::" + clip, ""], [p70(("LocalStop", "KTime", "Time", "", Long(max(frames) * TICKS // FPS)))]))
+        objects.append(("AnimationLayer", [layer, "AnimLayer::base", ""], []))
+        links.append(("OO", layer, stack))
+        for b, what, values in ((0, "T", rig.move + rig.t[0]), (0, "R", rig.angle["hip"]), (1, "R", rig.angle["knee"])):
+            node = new()
+            objects.append(("AnimationCurveNode", [node, "AnimCurveNode::" + what, ""],
+                            [p70(*[("d|" + axis, "Number", "", "A", float(values[0][i])) for i, axis in enumerate("XYZ")])]))
+            links += [("OO", node, layer), ("OP", node, bones[b], {"T": "Lcl Translation", "R": "Lcl Rotation"}[what])]
+            for i, axis in enumerate("XYZ"):
+                curve = new()
+                objects.append(("AnimationCurve", [curve, "AnimCurve::", ""],
+                                [("Default", [0.0], []), ("KeyVer", [4008], []), ("KeyTime", [np.array([f * TICKS // FPS for f in frames], np.int64)], []),
+                                 ("KeyValueFloat", [np.array([values[f][i] for f in frames], np.float32)], []),
+                                 ("KeyAttrFlags", [np.array([24840], np.int32)], []), ("KeyAttrDataFloat", [np.zeros(4, np.float32)], []),
+                                 ("KeyAttrRefCount", [np.array([len(frames)], np.int32)], [])]))
+                links.append(("OP", curve, node, "d|" + axis))
+    up, front, sign = (2, 1, -1) if z else (1, 2, 1)
+    settings = [("UpAxis", "int", "Integer", "", up), ("UpAxisSign", "int", "Integer", "", 1), ("FrontAxis", "int", "Integer", "", front),
+                ("FrontAxisSign", "int", "Integer", "", sign), ("CoordAxis", "int", "Integer", "", 0), ("CoordAxisSign", "int", "Integer", "", 1),
+                ("UnitScaleFactor", "double", "Number", "", 1.0), ("TimeMode", "enum", "", "", 11)]
+    return [("FBXHeaderExtension", [], [("FBXHeaderVersion", [1003], []), ("FBXVersion", [7400], []), ("Creator", ["a test"], [])]),
+            ("GlobalSettings", [], [("Version", [1000], []), p70(*settings)]),
+            ("Definitions", [], [("Version", [100], []), ("Count", [len(objects)], [])]),
+            ("Objects", [], objects), ("Connections", [], [("C", list(l), []) for l in links])]
+
+
+def fbx_text(nodes, depth=0):
+    out = "" if depth else "; FBX 7.4.0 project file\n"
+    pad = "\t" * depth
+    for name, properties, children in nodes:
+        if len(properties) == 1 and isinstance(properties[0], np.ndarray):
+            v = properties[0]
+            out += "%s%s: *%d {\n%s\ta: %s\n%s}\n" % (pad, name, len(v), pad, ",".join("%.17g" % x if v.dtype.kind == "f" else "%d" % x for x in v), pad)
+            continue
+        words = ['"%s"' % p if isinstance(p, str) else "%.17g" % p if isinstance(p, float) else str(int(p)) for p in properties]
+        out += "%s%s: %s" % (pad, name, ", ".join(words))
+        out += " {\n%s%s}\n" % (fbx_text(children, depth + 1), pad) if children or name in ("Objects", "AnimationLayer") else "\n"
+    return out
+
+
+def fbx_binary(nodes):
+    def prop(p):
+        if isinstance(p, np.ndarray):
+            code = {"f8": b"d", "f4": b"f", "i4": b"i", "i8": b"l"}[p.dtype.str[1:]]
+            return code + struct.pack("<III", len(p), 0, p.nbytes) + p.tobytes()
+        if isinstance(p, str):
+            raw = "\0\1".join(reversed(p.split("::"))).encode() if "::" in p else p.encode()
+            return b"S" + struct.pack("<I", len(raw)) + raw
+        if isinstance(p, Long):
+            return b"L" + struct.pack("<q", p)
+        return b"I" + struct.pack("<i", p) if isinstance(p, int) else b"D" + struct.pack("<d", p)
+
+    def node(name, properties, children, at):
+        raw = b"".join(map(prop, properties))
+        inner, head = b"", 13 + len(name)
+        for c in children:
+            inner += node(*c, at + head + len(raw) + len(inner))
+        if children or name == "AnimationLayer":
+            inner += b"\0" * 13
+        end = at + head + len(raw) + len(inner)
+        return struct.pack("<III", end, len(properties), len(raw)) + bytes([len(name)]) + name.encode() + raw + inner
+
+    out = b"Kaydara FBX Binary  \0\x1a\0" + struct.pack("<I", 7400)
+    for n in nodes:
+        out += node(*n, len(out))
+    return out + b"\0" * 13 + b"\xfa\xbc" * 8 + struct.pack("<I", 7400) + b"\0" * 120
+
+
+# ---- Collada ----
+
+def collada(rig):
+    numbers = lambda a: " ".join("%.17g" % x for x in np.ravel(a))
+
+    def source(name, values, stride, names=None):
+        what = "Name_array" if names else "float_array"
+        count = len(names) if names else np.size(values)
+        param = {1: '<param name="V" type="%s"/>' % ("name" if names else "float"), 3: "".join('<param name="%s" type="float"/>' % c for c in "XYZ"),
+                 16: '<param name="M" type="float4x4"/>'}[stride]
+        return ('<source id="%s"><%s id="%s-a" count="%d">%s</%s><technique_common><accessor source="#%s-a" count="%d" stride="%d">%s</accessor>'
+                "</technique_common></source>") % (name, what, name, count, " ".join(names) if names else numbers(values), what, name,
+                                                   count // stride, stride, param)
+
+    animations = ""
+    for b, name in enumerate(BONES):
+        if name == "toe":
+            continue
+        animations += '<animation id="%s-a">%s%s%s<sampler id="%s-s"><input semantic="INPUT" source="#%s-t"/><input semantic="OUTPUT" source="#%s-m"/>' \
+            '<input semantic="INTERPOLATION" source="#%s-i"/></sampler><channel source="#%s-s" target="%s/transform"/></animation>' % (
+                name, source(name + "-t", rig.times, 1), source(name + "-m", [rig.local(b, f) for f in range(FRAMES)], 16),
+                source(name + "-i", None, 1, ["LINEAR"] * FRAMES), name, name, name, name, name, name)
+    local = [affine(rig.t[b], rig.node_r[b], pre=rig.pre[b], pivot=rig.pivot[b]) for b in range(3)]
+    local[0] = rig.axis @ local[0]
+    nodes = "".join('<node id="%s" sid="%s" name="%s" type="JOINT"><matrix sid="transform">%s</matrix>' % (n, n, n, numbers(m)) for n, m in zip(BONES, local))
+    weights, counts, pairs = [1.0], [], []
+    for v in range(len(rig.points)):
+        used = [b for b in range(3) if rig.weights[v, b]]
+        counts.append(len(used))
+        for b in used:
+            pairs += [b, len(weights)]
+            weights.append(rig.weights[v, b])
+    return """<?xml version="1.0" encoding="utf-8"?>
+<COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1.4.1">
+<asset><unit name="centimeter" meter="0.01"/><up_axis>%s_UP</up_axis></asset>
+<library_geometries><geometry id="tube-g" name="tube"><mesh>%s<vertices id="tube-v"><input semantic="POSITION" source="#tube-p"/></vertices>
+<polylist count="%d"><input semantic="VERTEX" source="#tube-v" offset="0"/><vcount>%s</vcount><p>%s</p></polylist></mesh></geometry></library_geometries>
+<library_controllers><controller id="tube-c"><skin source="#tube-g"><bind_shape_matrix>%s</bind_shape_matrix>%s%s%s
+<joints><input semantic="JOINT" source="#tube-j"/><input semantic="INV_BIND_MATRIX" source="#tube-b"/></joints>
+<vertex_weights count="%d"><input semantic="JOINT" source="#tube-j" offset="0"/><input semantic="WEIGHT" source="#tube-w" offset="1"/>
+<vcount>%s</vcount><v>%s</v></vertex_weights></skin></controller></library_controllers>
+<library_animations>%s</library_animations>
+<library_visual_scenes><visual_scene id="scene">%s</node></node></node>
+<node id="tube" name="tube"><instance_controller url="#tube-c"><skeleton>#hip</skeleton></instance_controller></node></visual_scene></library_visual_scenes>
+<scene><instance_visual_scene url="#scene"/></scene>
+</COLLADA>
+""" % (rig.up.upper(), source("tube-p", rig.points, 3), len(rig.quads), " ".join("4" for q in rig.quads),
+       " ".join(str(i) for q in rig.quads for i in q), numbers(rig.axis @ rig.mesh_node), source("tube-j", None, 1, BONES),
+       source("tube-b", [np.linalg.inv(m) for m in rig.bind()], 16), source("tube-w", weights, 1), len(counts),
+       " ".join(map(str, counts)), " ".join(map(str, pairs)), animations, nodes)
+
+
+def data(kind):
+    """The bytes of the file."""
+    rig = Rig(kind)
+    if kind.startswith("collada"):
+        return collada(rig).encode()
+    return fbx_text(fbx_tree(rig)).encode() if kind == "fbx-text" else fbx_binary(fbx_tree(rig))
+
+
+def check(kind, path, clip):
+    rig = Rig(kind)
+    a, meta = np.load(path), json.loads(zipfile.ZipFile(path).read("meta.json"))
+    frames = range(FRAMES) if clip == "bend" else [4]
+    assert len(a["times"]) == len(frames), (len(a["times"]), len(frames))
+    assert sorted(meta["bone_names"]) == sorted(BONES), meta["bone_names"]
+    assert meta["object_names"] == ["tube"], meta["object_names"]
+    worst, scale = 0.0, 1.2
+    for k, f in enumerate(frames):
+        r = a["root"][k]
+        got = a["points"][k].astype(float) @ r[:3, :3].T + r[:3, 3]
+        want = rig.skin(f)
+        got0 = got if k == 0 else got0
+        if clip == "bend":
+            assert abs(a["times"][k] - rig.times[f]) < 1e-6
+        d = np.linalg.norm(got[:, None] - want[None], axis=2)
+        assert d.shape[0] == d.shape[1], d.shape
+        worst = max(worst, d.min(1).max(), d.min(0).max())
+    print("# %s: positions differ by %.2g of the size" % (kind, worst / scale))
+    polygons = sorted(tuple(sorted(p)) for p in rig.quads)
+    assert len(a["face_counts"]) == len(rig.quads) and (a["face_counts"] == 4).all()
+    if kind.startswith("fbx") and kind != "fbx-text":    # the control points come in the file's order
+        assert sorted(tuple(sorted(p)) for p in a["face_indices"].reshape(-1, 4).tolist()) == polygons
+        assert len(a["source_vertex"]) == len(rig.points)
+    q = a["neutral"][a["triangles"]]
+    volume = np.einsum("ij,ij->i", q[:, 0], np.cross(q[:, 1], q[:, 2])).sum() / 6
+    want = 0.24 * 0.18 * 1.2     # as bound: a straight tube, outside out
+    assert abs(volume / want - 1) < 1e-4, volume
+    assert (a["neutral"].max(0) - a["neutral"].min(0)).argmax() == 1, "the tube stands upright"
+    # The neutral skin is the bound one, turned perhaps: the nearest rotation leaves nothing over.
+    bound = np.c_[rig.points, np.ones(len(rig.points))] @ rig.mesh_node.T[:, :3] * 0.01
+    neutral = a["neutral"] - a["neutral"].mean(0)
+    order = [np.linalg.norm(got0 - w, axis=1).argmin() for w in rig.skin(0 if clip == "bend" else 4)]
+    u, _, v = np.linalg.svd(neutral[order].T @ (bound - bound.mean(0)))
+    assert abs(neutral[order] @ (u @ np.diag([1, 1, np.linalg.det(u @ v)]) @ v) - (bound - bound.mean(0))).max() < 1e-5
+    assert worst < 1e-5 * scale, worst
+
+
+def main():
+    kind, path = sys.argv[2], sys.argv[3]
+    if sys.argv[1] == "check":
+        return check(kind, path, sys.argv[4] if len(sys.argv) > 4 else "bend")
+    open(path, "wb").write(data(kind))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+#!/bin/sh
+# Rigs as exporters write them: FBX as text and binary, z up, with pre-rotations and pivots; Collada; matrix nodes, instances,
+# mirrors, uneven scale, a bind pose that is not the node pose, clips without name or length, bones without channels.
+# Positions are compared with what the formats' descriptions say (tests/rig_files.py, tests/reference_gltf.py).
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT && cd "$work" || exit 1
+n=0
+ok() { n=$((n + 1)); if [ "$1" = 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; fi; }
+python=
+for p in python3 /usr/bin/python3; do [ -n "$python" ] || { "$p" -c 'import numpy' 2>/dev/null && python=$p; }; done
+[ -n "$python" ] || { echo "ok 1 - rigs # skip no numpy"; echo "1..1"; exit 0; }
+export PYTHONDONTWRITEBYTECODE=1
+
+for kind in fbx-text fbx fbx-z fbx-pivot collada collada-z; do
+    case $kind in
+    collada*) file=$kind.dae clip=animation ;;
+    *) file=$kind.fbx clip=bend ;;
+    esac
+    "$python" "$here/rig_files.py" write $kind $file && supple import -q $file --clip $clip --progress none -o $kind.npz &&
+        "$python" "$here/rig_files.py" check $kind $kind.npz
+    ok $? "$kind: positions, neutral pose, polygons"
+done
+supple import --list fbx-z.fbx >list.txt && grep -q "up z" list.txt && grep -q "'clip2': 0.000 s from 0.167 s, 1 frames" list.txt
+ok $? "--list tells the axis, and numbers a clip that has no name"
+supple import fbx.fbx --clip clip2 --progress none -o still.npz 2>log.txt && grep -q "one frame; nothing will move" log.txt &&
+    "$python" "$here/rig_files.py" check fbx still.npz still
+ok $? "a clip without length is one frame, with a warning"
+
+"$python" "$here/make_gltf.py" odd odd.gltf
+supple import -q odd.gltf --clip turn --progress none -o odd.npz && "$python" "$here/reference_gltf.py" odd.gltf 0 odd.npz
+ok $? "matrix nodes, uneven scale, instances, a mirror agree with the specification"
+supple import -q odd.gltf --clip clip3 --progress none -o third.npz && "$python" "$here/reference_gltf.py" odd.gltf 2 third.npz
+ok $? "the second of two clips without names"
+supple import -q odd.gltf --clip still --progress none -o still.npz 2>/dev/null && "$python" "$here/reference_gltf.py" odd.gltf 3 still.npz
+ok $? "a clip of one key"
+"$python" - <<'PY'
+import json, zipfile
+import numpy as np
+a, meta = np.load("odd.npz"), json.loads(zipfile.ZipFile("odd.npz").read("meta.json"))
+assert meta["object_names"] == ["left", "right", "tube"]
+ids = np.zeros(len(a["neutral"]), int)
+ids[a["source_vertex"]] = a["object_ids"]
+def volume(points, faces):
+    q = points[faces]
+    return np.einsum("ij,ij->i", q[:, 0], np.cross(q[:, 1], q[:, 2])).sum() / 6
+source = a["neutral"][a["source_vertex"]]
+for object in range(3):
+    own = a["triangles"][ids[a["triangles"][:, 0]] == object]
+    polygons = a["face_indices"].reshape(-1, 3)
+    polygons = polygons[a["object_ids"][polygons[:, 0]] == object]
+    assert volume(a["neutral"], own) > 0 and volume(source, polygons) > 0, object     # outside out, in the mirror too
+left, right = source[a["object_ids"] == 0], source[a["object_ids"] == 1]
+assert abs(np.ptp(left, axis=0) - np.ptp(right, axis=0)).max() < 1e-6 and abs(left - right).max() > 0.3
+assert (a["rigid"][a["source_vertex"]] == (a["object_ids"] < 2)).all()
+tube = source[a["object_ids"] == 2]     # bound straight, posed bent: the neutral pose is the bound one
+sides = np.sort(np.ptp(tube, axis=0))
+assert abs(sides / sides[0] - [1, 1, 5]).max() < 1e-5, sides
+PY
+ok $? "a mirrored mesh keeps its outside, the neutral pose is the bind pose"
+echo "1..$n"
