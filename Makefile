@@ -1,6 +1,7 @@
 # supple: `make` builds, `make demo` shows, `make check` tests. One makefile, non-recursive.
 #
 #   SAN=1              address and undefined-behaviour sanitizers, in a build folder of their own
+#   FUZZ=1             the same with libFuzzer's instrumentation, clang only (make fuzz)
 #   PREFIX, DESTDIR    where `make install` puts things
 #   V=1                show whole command lines
 #
@@ -52,7 +53,7 @@ BENCHES := $(patsubst bench/%.c,$(BUILD)/bench/%,$(BENCH_C))
 LIB := $(BUILD)/libsupple.a
 RUNTIME := $(BUILD)/libsupple-runtime.a
 object = $(patsubst %.c,$(BUILD)/%.o,$(1))
-SOURCES := $(LIB_C) $(wildcard tools/*/*.c) $(TEST_C) $(TEST_HELP_C) $(BENCH_C) $(BENCH_HELP_C) $(EXAMPLE_C)
+SOURCES := $(LIB_C) $(wildcard tools/*/*.c) $(TEST_C) $(TEST_HELP_C) $(BENCH_C) $(BENCH_HELP_C) $(EXAMPLE_C) $(wildcard tests/fuzz/*.c)
 
 all: $(LIB) $(RUNTIME) $(PROGRAMS)
 
@@ -147,6 +148,11 @@ check-built: all $(TESTS) $(EXAMPLES)
 bench: all $(BENCHES)
 	$(Q)BIN=$(CURDIR)/$(BIN) BUILD=$(CURDIR)/$(BUILD) bench/run $(T)
 
+# Ten minutes of CPU a reader (MINUTES), or only those in READERS; clang's libFuzzer with ASan and UBSan.
+fuzz:
+	+$(Q)$(MAKE) --no-print-directory CC=clang FUZZ=1 build/fuzz/tests/fuzz/fuzz
+	$(Q)nice scripts/fuzz-readers --minutes $(or $(MINUTES),10) build/fuzz/tests/fuzz/fuzz $(READERS)
+
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include \
 	    $(DESTDIR)$(PREFIX)/share/supple $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/doc/supple
@@ -167,6 +173,6 @@ uninstall:
 clean:
 	rm -rf build bin
 
-.PHONY: all examples objects deps viewer demo check check-built bench install uninstall clean force
+.PHONY: all examples objects deps viewer demo check check-built bench fuzz install uninstall clean force
 .DELETE_ON_ERROR:
 .SECONDARY:

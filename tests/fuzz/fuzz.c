@@ -1,4 +1,4 @@
-/* libFuzzer's side of tests/readers.c: fuzz --reader NAME CORPUS... ; scripts/fuzz runs it (make fuzz). */
+/* libFuzzer's side of tests/readers.c: fuzz --reader NAME CORPUS... ; scripts/fuzz-readers runs it (make fuzz). */
 #include "../readers.h"
 
 #include <stddef.h>
