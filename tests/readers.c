@@ -20,7 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MOST_FRAMES = 40, MOST_CLIPS = 3, MOST_VALUES = 300000 };
+enum { MOST_FRAMES = 40, MOST_CLIPS = 3, MOST_VALUES = 300000, MOST_POINTS = 4000 };
 
 static void load_again(const char *path)
 {
@@ -112,7 +112,7 @@ static void read_sequence(const char *path, const char *neutral, const char *fol
     snprintf(out, sizeof out, "%s/out.npz", folder);
     const su_sequence_options wanted = {.scale = 1.0, .up = 1, .neutral_frame = -1, .first = NAN, .last = NAN, .number = NAN};
     if (su_sequence_open(path, neutral, &sequence, &err) != SU_OK) return;
-    if (su_sequence_take_create(sequence, path, &wanted, NULL, &take, &err) == SU_OK && take.anim.F * take.anim.nbar < MOST_VALUES) {
+    if (su_sequence_take_create(sequence, path, &wanted, NULL, &take, &err) == SU_OK && take.anim.F * take.anim.nbar < MOST_POINTS) {
         json_t *meta = json_pack("{s:s, s:i}", "kind", "supple.anim", "version", 1);
         if (su_sequence_take_save(&take, out, "clip", meta, NULL, &err) == SU_OK) load_again(out);
         json_decref(meta);

@@ -96,6 +96,62 @@ PY
     ok $? "sculpts are hit, a pose between them takes the interpolated correction, painted maps reach their poses"
 fi
 
+# ---- sculpts that are no frame of a clip ----
+if [ -n "$python" ]; then
+    cat >named.py <<'PY'
+import json, zipfile
+import numpy as np
+a, meta = np.load("run.anim.npz"), json.loads(zipfile.ZipFile("run.anim.npz").read("meta.json"))
+sv, names = a["source_vertex"], meta["param_names"]
+def obj(path, p):
+    with open(path, "w") as o:
+        for v in p[sv] / meta["source_unit"]:
+            o.write("v %.9g %.9g %.9g\n" % tuple(v))
+        for i in range(0, len(sv), 3):
+            o.write("f %d %d %d\n" % (i + 1, i + 2, i + 3))
+rigged = a["points"][5].astype(float) + [0.01, 0, 0]        # what some rig shows at parameters that no clip has
+sculpt = rigged + 0.02 * np.sin(40 * a["neutral"])
+obj("rigged.obj", rigged), obj("sculpt.obj", sculpt)
+np.save("sculpt", sculpt), np.save("rigged", rigged)
+values = dict(zip(names, 1.5 * a["params"][9]))
+values["grin"] = 0.7                                        # a parameter that only the sculpt has
+open("at.csv", "w").write(",".join(values) + "\n" + ",".join("%.17g" % v for v in values.values()) + "\n")
+frame = dict(zip(names, a["params"][12]))
+open("frame.csv", "w").write(",".join(frame) + "\n" + ",".join("%.17g" % v for v in frame.values()) + "\n")
+r = a["root"][12]
+p12 = a["points"][12].astype(float) + [0, 0.02, 0]
+obj("twelve2.obj", p12 @ r[:3, :3].T + r[:3, 3]), np.save("twelve2", p12)
+PY
+    "$python" named.py
+    yes 0.4 | head -1728 >half.csv
+    supple poses run.anim.npz -q -m 3 --sculpt grin=sculpt.obj --params grin=at.csv --rigged grin=rigged.obj \
+        --sculpt Twelve=twelve2.obj --params Twelve=frame.csv --poisson half.csv --poisson grin=soft.csv --poisson-low 0.1 \
+        --poisson-high 0.5 -o named.npz && "$python" - <<'PY'
+import json, zipfile
+import numpy as np
+P, meta = np.load("named.npz"), json.loads(zipfile.ZipFile("named.npz").read("meta.json"))
+a = np.load("run.anim.npz")
+run = json.loads(zipfile.ZipFile("run.anim.npz").read("meta.json"))["param_names"]
+names = meta["param_names"]
+assert meta["pose_sources"] == ["neutral", "grin", "run:12"] and "grin" in names
+assert abs(P["rigged"][1] - np.load("rigged.npy")).max() < 1e-6 and abs(P["shapes"][1] - np.load("sculpt.npy")).max() < 1e-6
+assert abs(P["shapes"][2] - np.load("twelve2.npy")).max() < 1e-6 and abs(P["rigged"][2] - a["points"][12]).max() == 0
+assert P["params"][1][names.index("grin")] == 0.7 and P["params"][2][names.index("grin")] == 0
+k = run.index(names[0])
+assert abs(P["params"][1][0] - 1.5 * a["params"][9, k]) < 1e-12
+assert abs(P["poisson"][[0, 2]] - (0.1 + 0.4 * 0.4)).max() < 1e-12 and abs(P["poisson"][1] - 0.2).max() < 1e-12
+PY
+    ok $? "a sculpt at parameters of its own: with the rig's shape, or found among the frames"
+fi
+
+# ---- preview: shots that leave the space of the poses, parameters that no pose knows ----
+supple import -q "$fox" --clip Survey -o survey.anim.npz 2>/dev/null
+supple poses walk.anim.npz -m 3 --shots run.anim.npz survey.anim.npz walk.anim.npz -n 2>log.txt && [ ! -e supple-poses ] &&
+    grep -q "warning: run.anim.npz: 25 of 28 frames leave the space of the poses" log.txt &&
+    grep -q "warning: survey.anim.npz: parameter 'b_Tail01_012.ry' moves, but no pose knows it" log.txt &&
+    ! grep -q "warning: walk" log.txt && grep -q "pose 2: walk:4 .* from the nearest before; 0.0[0-9]* 0.1[0-9]*" log.txt
+ok $? "the preview tells distances, frames that leave the space of the poses and unknown parameters by name"
+
 supple poses run.anim.npz walk.anim.npz --at Run:3 --at walk:5 -o at.npz 2>at.txt && grep -q "pose 1: run:3" at.txt &&
     grep -q "pose 2: walk:5" at.txt && [ "$(grep -c 'pose [0-9]' at.txt)" = 3 ]
 ok $? "--at takes frames of clips by name of clip or file"
@@ -119,6 +175,12 @@ printf 'v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n' >small.obj
 printf '1\n2\n' >few.csv
 refuse "a sculpt of another mesh" 3 "small.obj: has 3 vertices; the character has 1728" run.anim.npz -q --sculpt Run:5=small.obj
 refuse "a sculpt of no frame" 2 "give CLIP:FRAME=FILE" run.anim.npz --sculpt small.obj
+refuse "a named sculpt without parameters" 2 "give its rig parameters by --params" run.anim.npz --sculpt grin=small.obj
+refuse "parameters of no sculpt" 2 "no --sculpt has that name" run.anim.npz --params grin=few.csv
+printf 'b_Hip_01.rx\n3\n' >far.csv
+refuse "parameters of no frame" 2 "no frame of the clips has its parameters" run.anim.npz --sculpt grin=small.obj --params grin=far.csv
+yes 0.5 | head -1728 >half.csv
+refuse "a Poisson's ratio of a half" 3 "vertex 0 has the value 0.5, wanted is 0 to below 0.5" run.anim.npz -q --poisson half.csv
 refuse "a map of another mesh" 3 "few.csv: has 2 values" run.anim.npz -q --young few.csv
 man=$SUPPLE_DATA/cesium_man/cesium_man.gltf
 if [ -f "$man" ]; then

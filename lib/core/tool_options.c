@@ -282,7 +282,7 @@ su_status su_parse_options(su_tool *tool, su_common *common, int argc, char **ar
     else if (program->max_inputs >= 0 && tool->inputs.count > program->max_inputs)
         status = su_fail(&tool->err, SU_USAGE, "'%s' is one input too many; usage: %s %s",
                          tool->inputs.items[program->max_inputs], program->name, program->usage);
-    else if (program->needs_output && !common->output)
+    else if (program->needs_output && !common->output && !common->dry_run)
         status = su_fail(&tool->err, SU_USAGE, "-o is missing; usage: %s %s", program->name, program->usage);
     else if (common->output && strcmp(common->output, "-") == 0 && !program->text_output)
         status = su_fail(&tool->err, SU_USAGE, "-o -: this output is not text; give a file name");

@@ -1,5 +1,6 @@
 /* supple-poses: example poses out of the clips. */
 #include "clips.h"
+#include "preview.h"
 #include "core/file.h"
 #include "core/tool.h"
 #include "geometry/mat3.h"
@@ -16,14 +17,9 @@ enum { MOST_AUTOMATIC = 8, MOST_POSES = 4096 };
 
 typedef struct options {
     int m, space;
-    su_list at, sculpt, young, poisson;
-    double young_range[2];
+    su_list at, sculpt, params, rigged, shots, young, poisson;
+    double young_range[2], poisson_range[2];
 } options;
-
-typedef struct selection {
-    int64_t m, *picked;
-    double *distance, *scale;
-} selection;
 
 static double diagonal_of(const su_anim *anim)
 {
@@ -73,26 +69,16 @@ static su_status choose(su_tool *tool, const options *o, clips *c, const sculpts
                            out->picked, out->distance, &out->m, err);
 }
 
-static void pose_name(const su_tool *tool, const clips *c, int64_t frame, char *out, size_t room)
-{
-    if (frame < 0) {
-        snprintf(out, room, "neutral");
-        return;
-    }
-    char stem[200];
-    int clip = clips_of(c, frame);
-    clips_stem(tool->inputs.items[clip], stem, sizeof stem);
-    snprintf(out, room, "%s:%.6g", stem,
-             su_meta_number(c->anim[clip].file.meta, "frame_start", 0.0) + (double)(frame - c->first[clip]));
-}
-
 /* Copies of the parts of a frame; frame -1 is the neutral pose. */
 static void fill_pose(const clips *c, int64_t frame, int64_t i, su_poses *out)
 {
-    const su_anim *anim = &c->anim[frame < 0 ? 0 : clips_of(c, frame)];
-    int64_t k = frame < 0 ? 0 : frame - c->first[clips_of(c, frame)], n = 3 * out->nbar;
+    int which = 0, clip = frame < 0 ? 0 : clips_of(c, frame, &which);
+    const su_anim *anim = &c->anim[clip < c->count ? clip : 0];
+    int64_t k = frame < 0 ? 0 : frame - c->first[clip], n = 3 * out->nbar;
     for (int64_t j = 0; j < n; j++)
-        out->shapes[i * n + j] = out->rigged[i * n + j] = frame < 0 ? anim->neutral[j] : (double)anim->points[k * n + j];
+        out->shapes[i * n + j] = out->rigged[i * n + j] = frame < 0         ? anim->neutral[j]
+                                                          : clip < c->count ? (double)anim->points[k * n + j]
+                                                                            : c->named[which].points[j];
     for (int64_t j = 0; j < out->s; j++) out->params[i * out->s + j] = frame < 0 ? 0.0 : c->params[frame * out->s + j];
     for (int64_t j = 0; out->bones && j < 16 * out->B; j++)
         out->bones[16 * out->B * i + j] = frame < 0 ? anim->bone_rest[j] : anim->bones[16 * out->B * k + j];
@@ -114,6 +100,14 @@ static bool same_bones(const clips *c)
     return true;
 }
 
+/* Named sculpts bring a shape, but no bones. */
+static bool shapes_without_bones(const clips *c, const selection *chosen)
+{
+    for (int64_t i = 0; i < chosen->m; i++)
+        if (chosen->picked[i] >= c->first[c->count]) return true;
+    return false;
+}
+
 static su_status fill(const clips *c, const selection *chosen, su_poses *out, su_error *err)
 {
     const su_anim *a = &c->anim[0];
@@ -122,7 +116,7 @@ static su_status fill(const clips *c, const selection *chosen, su_poses *out, su
     SU_TRY(SU_FILE_ALLOC(file, &out->params, out->m * out->s, err));
     SU_TRY(SU_FILE_ALLOC(file, &out->shapes, out->m * 3 * out->nbar, err));
     SU_TRY(SU_FILE_ALLOC(file, &out->rigged, out->m * 3 * out->nbar, err));
-    if (a->bones && same_bones(c)) SU_TRY(SU_FILE_ALLOC(file, &out->bones, out->m * out->B * 16, err));
+    if (a->bones && same_bones(c) && !shapes_without_bones(c, chosen)) SU_TRY(SU_FILE_ALLOC(file, &out->bones, out->m * out->B * 16, err));
     if (a->young) SU_TRY(SU_FILE_ALLOC(file, &out->young, out->m * out->nbar, err));
     if (a->poisson) SU_TRY(SU_FILE_ALLOC(file, &out->poisson, out->m * out->nbar, err));
     out->neutral = a->neutral, out->triangles = a->triangles, out->param_scale = chosen->scale;
@@ -131,27 +125,6 @@ static su_status fill(const clips *c, const selection *chosen, su_poses *out, su
     if (c->basis) out->mean_size = 3 * out->nbar, out->param_mean = a->neutral, out->param_basis = c->basis;
     for (int64_t i = 0; i < out->m; i++) fill_pose(c, chosen->picked[i], i, out);
     return SU_OK;
-}
-
-/* Poses with their distance to the nearest one before; clips with how far they go from the poses. */
-static void report(su_tool *tool, const clips *c, const selection *chosen, const su_poses *poses)
-{
-    for (int64_t i = 0; i < chosen->m; i++) {
-        char name[260];
-        pose_name(tool, c, chosen->picked[i], name, sizeof name);
-        su_note(tool, "pose %lld: %-20s %.4f from the nearest before", (long long)i, name, chosen->distance[i]);
-    }
-    for (int i = 0; i < c->count; i++) {
-        double worst = 0.0, sum = 0.0;
-        for (int64_t f = c->first[i]; f < c->first[i + 1]; f++) {
-            double d = su_nearest_pose(poses->m, poses->s, poses->params, poses->param_scale, c->params + f * c->s, NULL);
-            worst = fmax(worst, d), sum += d;
-        }
-        su_note(tool, "%s: at most %.4f from a pose, %.4f on average", su_base_name(tool->inputs.items[i]), worst,
-                sum / (double)c->anim[i].F);
-    }
-    su_stats_integer(tool, "poses", chosen->m);
-    su_stats_integer(tool, "parameters", c->s);
 }
 
 static su_status describe(su_tool *tool, const clips *c, const selection *chosen, su_poses *poses)
@@ -163,7 +136,7 @@ static su_status describe(su_tool *tool, const clips *c, const selection *chosen
     for (int64_t k = 0; k < c->s; k++) json_array_append_new(names, json_string(c->names[k]));
     for (int64_t i = 0; i < chosen->m; i++) {
         char name[260];
-        pose_name(tool, c, chosen->picked[i], name, sizeof name);
+        preview_pose_name(tool, c, chosen->picked[i], name, sizeof name);
         json_array_append_new(sources, json_string(name));
     }
     json_object_set_new(meta, "param_names", names);
@@ -177,7 +150,7 @@ static su_status describe(su_tool *tool, const clips *c, const selection *chosen
 
 int main(int argc, char **argv)
 {
-    options o = {.young_range = {1.0, 0.0}};
+    options o = {.young_range = {1.0, 0.0}, .poisson_range = {1.0, 0.0}};
     const su_option table[] = {
         {.name = "poses", .letter = 'm', .kind = SU_OPT_INT, .target = &o.m, .argument = "N", .low = 1, .high = MOST_POSES,
          .help = "Number of example poses, the neutral one among them. Default: until every frame is near a pose, at most 8; "
@@ -185,9 +158,16 @@ int main(int argc, char **argv)
         {.name = "at", .kind = SU_OPT_LIST, .target = &o.at, .argument = "CLIP:FRAME", .greedy = true,
          .help = "Take this frame as a pose; CLIP is a clip's name or its file's, FRAME counts as the clip does. May be "
                  "repeated. With -m, farthest frames are added up to that number."},
-        {.name = "sculpt", .kind = SU_OPT_LIST, .target = &o.sculpt, .argument = "CLIP:FRAME=OBJ",
-         .help = "A sculpted shape of the character at that frame, with the vertex order of its file. The frame becomes a pose; "
-                 "the corrections are interpolated between all sculpts and the neutral pose. May be repeated."},
+        {.name = "sculpt", .kind = SU_OPT_LIST, .target = &o.sculpt, .argument = "CLIP:FRAME=MESH",
+         .help = "A sculpted shape of the character at that frame (.obj or .ply), with the vertex order of its file. The frame becomes "
+                 "a pose; the corrections are interpolated between all sculpts and the neutral pose. NAME=MESH is a sculpt at "
+                 "parameters of its own, see --params. May be repeated."},
+        {.name = "params", .kind = SU_OPT_LIST, .target = &o.params, .argument = "NAME=FILE",
+         .help = "Rig parameters of the sculpt of that name: a .csv with a line of names and a line of values; what it does not name is as "
+                 "in the neutral pose."},
+        {.name = "rigged", .kind = SU_OPT_LIST, .target = &o.rigged, .argument = "NAME=MESH",
+         .help = "What the rig itself shows at the parameters of that sculpt, its root as in the neutral pose. Needed where no frame of "
+                 "the clips has them (to 0.001)."},
         {.name = "sculpt-space", .kind = SU_OPT_CHOICE, .target = &o.space, .argument = "SPACE", .choices = "world|root",
          .help = "Where sculpts stand: world (default): as the character stands at that frame, in the unit and axes of its "
                  "file; root: in the root frame, metres."},
@@ -199,7 +179,14 @@ int main(int argc, char **argv)
         {.name = "young-high", .kind = SU_OPT_NUMBER, .target = &o.young_range[1], .argument = "X", .low = 0.0, .high = 1e15,
          .help = "See --young-low."},
         {.name = "poisson", .kind = SU_OPT_LIST, .target = &o.poisson, .argument = "[CLIP:FRAME=]FILE",
-         .help = "Painted Poisson's ratio, as --young."},
+         .help = "Painted Poisson's ratio, as --young; 0 to below 0.5."},
+        {.name = "poisson-low", .kind = SU_OPT_NUMBER, .target = &o.poisson_range[0], .argument = "X", .low = 0.0, .high = 0.5,
+         .help = "With --poisson-high: painted 0 means this, painted 1 means --poisson-high. Default: values as they are."},
+        {.name = "poisson-high", .kind = SU_OPT_NUMBER, .target = &o.poisson_range[1], .argument = "X", .low = 0.0, .high = 0.5,
+         .help = "See --poisson-low."},
+        {.name = "shots", .kind = SU_OPT_LIST, .target = &o.shots, .argument = "ANIM", .greedy = true,
+         .help = "Shots that give no poses: how far their frames lie from the poses is said too, and which parameters move that no "
+                 "pose knows. With -n nothing is written: a preview."},
     };
     const su_program program = {
         .name = "supple-poses",
@@ -207,7 +194,9 @@ int main(int argc, char **argv)
         .usage = "ANIM... -o POSES",
         .description = "Pose 0 is the neutral pose; the others are frames of the clips, each as far as possible from those "
                        "before it. Distances are measured in the rig parameters, weighted by how far each moves the skin: "
-                       "RMS over the skin as a part of the character's diagonal.",
+                       "RMS over the skin as a part of the character's diagonal. The poses, their distances and how far each shot's "
+                       "frames lie from the nearest pose are printed; where frames lie farther from all poses than the poses from "
+                       "each other, a shot leaves the space that they cover, and that is a warning.",
         .example = "supple poses run.anim.npz walk.anim.npz -m 8 -o fox.poses.npz",
         .options = table, .option_count = sizeof table / sizeof *table,
         .min_inputs = 1, .max_inputs = -1, .needs_output = true,
@@ -219,16 +208,16 @@ int main(int argc, char **argv)
     clips c = {0};
     selection chosen = {0};
     sculpts sculpted = {0};
-    const double as_it_is[2] = {1.0, 0.0};
     su_poses poses = {0};
-    SU_GO(clips_load(&tool, &c));
+    SU_GO(clips_name(&tool, &o.sculpt, &o.params, &o.rigged, &c));
+    SU_GO(clips_load(&tool, o.space == 0, &c));
     SU_GO(sculpts_parse(&tool, &o.sculpt, &c, &sculpted));
     SU_GO(choose(&tool, &o, &c, &sculpted, &chosen));
     SU_GO(fill(&c, &chosen, &poses, &tool.err));
     SU_GO(sculpts_apply(&tool, &c, &sculpted, o.space == 0, &poses));
-    SU_GO(paint_read(&tool, &o.young, &c, chosen.picked, o.young_range, "--young", &poses, &poses.young));
-    SU_GO(paint_read(&tool, &o.poisson, &c, chosen.picked, as_it_is, "--poisson", &poses, &poses.poisson));
-    report(&tool, &c, &chosen, &poses);
+    SU_GO(paint_read(&tool, &o.young, &c, chosen.picked, o.young_range, 1e15, "--young", &poses, &poses.young));
+    SU_GO(paint_read(&tool, &o.poisson, &c, chosen.picked, o.poisson_range, 0.5, "--poisson", &poses, &poses.poisson));
+    SU_GO(preview(&tool, &c, &chosen, &poses, &o.shots));
     if (c.s == 0) su_warn(&tool, "no rig parameter leaves the neutral pose: one pose is all there is");
     else if (o.m > 0 && chosen.m < o.m)
         su_note(&tool, "%lld poses: every other frame is one of them", (long long)chosen.m);

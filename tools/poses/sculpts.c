@@ -1,12 +1,9 @@
 #include "sculpts.h"
 
 #include "core/file.h"
-#include "geometry/affine.h"
-#include "io/obj.h"
 #include "io/table.h"
 #include "rig/psd.h"
 #include "rig/rbf_train.h"
-#include "rig/root_frame.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -19,7 +16,7 @@ static su_status cut_item(su_tool *tool, clips *c, const char *option, const cha
     const char *equals = strchr(text, '=');
     *frame = -1, *path = text;
     if (!equals && need_frame)
-        return su_fail(&tool->err, SU_USAGE, "%s %s: give CLIP:FRAME=FILE", option, text);
+        return su_fail(&tool->err, SU_USAGE, "%s %s: give CLIP:FRAME=FILE or NAME=FILE", option, text);
     if (!equals) return SU_OK;
     char *name = su_arena_alloc(&c->arena, equals - text + 1, 1);
     if (!name) return su_fail(&tool->err, SU_AGAIN, "not enough memory");
@@ -38,41 +35,21 @@ su_status sculpts_parse(su_tool *tool, const su_list *list, clips *c, sculpts *o
     return SU_OK;
 }
 
-/* World of the file (its unit, its up axis) to the root frame of the clip's frame, in metres. */
-static void to_root(const su_anim *anim, int64_t k, int64_t count, double *points)
-{
-    static const double turn[3][9] = {{0, -1, 0, 1, 0, 0, 0, 0, 1}, {1, 0, 0, 0, 1, 0, 0, 0, 1}, {1, 0, 0, 0, 0, 1, 0, -1, 0}};
-    const char *up = su_meta_text(anim->file.meta, "source_up", "y");
-    double unit = su_meta_number(anim->file.meta, "source_unit", 1.0), inverse[16], convert[16], m[9];
-    const double none[3] = {0, 0, 0};
-    int axis = up[0] == 'x' ? 0 : up[0] == 'z' ? 2 : 1;
-    for (int i = 0; i < 9; i++) m[i] = unit * turn[axis][i];
-    su_affine_set(m, none, convert);
-    su_rigid_inverse(anim->root + 16 * k, inverse);
-    su_affine_multiply(inverse, convert, convert);
-    for (int64_t v = 0; v < count; v++) su_affine_point(convert, points + 3 * v, points + 3 * v);
-}
-
 /* delta (nbar,3): the sculpt minus what the rig shows at its frame. */
 static su_status read_sculpt(su_tool *tool, const clips *c, int64_t frame, const char *path, bool world, double *delta)
 {
-    int clip = clips_of(c, frame);
-    const su_anim *anim = &c->anim[clip];
-    const float *rigged = anim->points + 3 * anim->nbar * (frame - c->first[clip]);
-    su_obj obj = {0};
+    int which = 0, clip = clips_of(c, frame, &which);
+    const su_anim *anim = &c->anim[clip < c->count ? clip : 0];
+    int64_t k = frame - c->first[clip], n = 3 * anim->nbar;
     double spread;
-    SU_TRY(su_obj_load(path, &obj, &tool->err));
-    if (world) to_root(anim, frame - c->first[clip], obj.vertices, obj.points);
-    su_status status = su_weld_sculpt(obj.vertices, obj.points, anim->N, anim->source_vertex, anim->nbar, delta, &spread,
-                                      &tool->err);
-    if (status != SU_OK) su_error_context(&tool->err, "%s: ", path);
-    su_obj_free(&obj);
-    if (status != SU_OK) return status;
+    const double *root = clip < c->count ? anim->root + 16 * k : c->named[which].root;
+    SU_TRY(shape_read(c, path, root, world, delta, &spread, &tool->err));
     double largest = 0.0, size = 0.0;
-    for (int64_t i = 0; i < 3 * anim->nbar; i++) {
-        delta[i] -= (double)rigged[i];
+    for (int64_t i = 0; i < n; i++) {
+        double rigged = clip < c->count ? (double)anim->points[n * k + i] : c->named[which].points[i];
+        delta[i] -= rigged;
         largest = fmax(largest, fabs(delta[i]));
-        size = fmax(size, fabs((double)rigged[i]));
+        size = fmax(size, fabs(rigged));
     }
     su_note(tool, "%s: corrects the rig by up to %.4g m", su_base_name(path), largest);
     if (largest > 0.5 * size)
@@ -154,7 +131,7 @@ static su_status read_values(su_tool *tool, const su_anim *anim, const char *pat
 }
 
 su_status paint_read(su_tool *tool, const su_list *list, clips *c, const int64_t *picked, const double range[2],
-                     const char *what, su_poses *poses, double **values)
+                     double below, const char *what, su_poses *poses, double **values)
 {
     su_error *err = &tool->err;
     int64_t n = poses->nbar;
@@ -174,8 +151,9 @@ su_status paint_read(su_tool *tool, const su_list *list, clips *c, const int64_t
             SU_TRY(read_values(tool, &c->anim[0], path, one));
             for (int64_t v = 0; v < n; v++) {
                 if (range[0] < range[1]) one[v] = range[0] + one[v] * (range[1] - range[0]);
-                if (!(one[v] >= 0.0)) return su_fail(err, SU_INPUT, "%s: %s: vertex %lld has the value %g", what, path,
-                                                     (long long)v, one[v]);
+                if (!(one[v] >= 0.0 && one[v] < below))
+                    return su_fail(err, SU_INPUT, "%s: %s: vertex %lld has the value %g, wanted is 0 to below %g", what, path, (long long)v,
+                                   one[v], below);
             }
             for (int64_t k = 0; k < poses->m; k++)
                 if (frame < 0 || picked[k] == frame) memcpy(*values + n * k, one, (size_t)n * sizeof *one), hit++;

@@ -11,16 +11,16 @@ typedef struct sculpts {
     const char **path;    /* (count) OBJ */
 } sculpts;
 
-/* --sculpt CLIP:FRAME=FILE, in the order given. */
+/* --sculpt CLIP:FRAME=FILE or NAME=FILE, in the order given. */
 su_status sculpts_parse(su_tool *tool, const su_list *list, clips *c, sculpts *out);
 /* Fills psd_* from the sculpts (poses already holds m, params and rigged) and adds the corrections to all shapes.
  * world: the shapes stand where the character stands at that frame, in the unit and axes of its file; else in the root
  * frame, metres. Pose i of the file shows frame picked[i]. */
 su_status sculpts_apply(su_tool *tool, clips *c, const sculpts *s, bool world, su_poses *poses);
 
-/* --young, --poisson: FILE or CLIP:FRAME=FILE or color.r to .a (the vertex colours of the character); values per source or
- * welded vertex, mapped from 0..1 to low..high where range is given (low < high). */
+/* --young, --poisson: FILE or CLIP:FRAME=FILE or NAME=FILE or color.r to .a (the vertex colours of the character); values per source or
+ * welded vertex, mapped from 0..1 to low..high where range is given (low < high); 0 to `below`. */
 su_status paint_read(su_tool *tool, const su_list *list, clips *c, const int64_t *picked, const double range[2],
-                     const char *what, su_poses *poses, double **values);
+                     double below, const char *what, su_poses *poses, double **values);
 
 #endif
