@@ -8,6 +8,7 @@
 #include "io/ply.h"
 #include "io/sequence_files.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -259,6 +260,32 @@ static const source_kind *kind_of(const char *path)
     return NULL;
 }
 
+/* The rate that people mean: whole, or NTSC's 1000/1001 of a whole one. */
+static double usual_rate(double fps, double tolerance)
+{
+    double whole = round(fps), ntsc = round(fps * 1.001) / 1.001;
+    return whole > 0.0 && fabs(fps - whole) <= tolerance ? whole : fabs(fps - ntsc) <= tolerance ? ntsc : fps;
+}
+
+/* A rate and a first number from stored times. MDD has them in single precision: what is uniform up to its rounding becomes
+ * exactly so, or frames would be interpolated where nothing lies between them. */
+static void regular_times(su_sequence *s)
+{
+    int64_t last = s->frames - 1;
+    double rounding = 2.0 * FLT_EPSILON * fmax(fabs(s->times[0]), fabs(s->times[last]));
+    if (s->fps == 0.0 && last > 0) {
+        double span = s->times[last] - s->times[0];
+        s->fps = (double)last / span;
+        s->fps = usual_rate(s->fps, fmax(1e-3, 2.0 * rounding / span * s->fps));
+    }
+    s->frame_start = s->times[0] * s->fps;
+    if (fabs(s->frame_start - round(s->frame_start)) < fmax(1e-3, rounding * s->fps)) s->frame_start = round(s->frame_start);
+    if (!(s->fps > 0.0)) return;
+    for (int64_t k = 0; k <= last; k++)
+        if (!(fabs(s->times[k] - (s->frame_start + (double)k) / s->fps) <= rounding)) return;
+    for (int64_t k = 0; k <= last; k++) s->times[k] = (s->frame_start + (double)k) / s->fps;
+}
+
 /* What the formats leave open: frame numbers as times, a rate from the times, the number of the first frame. */
 static su_status finish(su_sequence *s, const char *path, su_error *err)
 {
@@ -268,13 +295,7 @@ static su_status finish(su_sequence *s, const char *path, su_error *err)
     }
     for (int64_t k = 1; k < s->frames; k++)
         if (!(s->times[k] > s->times[k - 1])) return su_fail(err, SU_INPUT, "%s: times do not increase at frame %lld", path, (long long)k);
-    if (!s->timed) return SU_OK;
-    if (s->fps == 0.0 && s->frames > 1) {
-        s->fps = (double)(s->frames - 1) / (s->times[s->frames - 1] - s->times[0]);
-        if (fabs(s->fps - round(s->fps)) < 1e-3) s->fps = round(s->fps);   /* single-precision times */
-    }
-    s->frame_start = s->times[0] * s->fps;
-    if (fabs(s->frame_start - round(s->frame_start)) < 1e-3) s->frame_start = round(s->frame_start);
+    if (s->timed) regular_times(s);
     return SU_OK;
 }
 
