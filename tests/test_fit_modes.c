@@ -382,7 +382,35 @@ static void test_regions(void **unused)
     assert_int_equal(run("supple-modes bar.tet.npz bar.fit.npz --handles two.csv --region-modes ear=12 -o bad.npz"), 2);
     assert_int_equal(run("supple-modes bar.tet.npz bar.fit.npz --region-modes far=12 -o bad.npz"), 2);
     assert_int_equal(run("supple-modes bar.tet.npz bar.fit.npz --handles absent.csv -o bad.npz"), 3);
+    assert_int_equal(run("supple-modes bar.tet.npz bar.fit.npz --regions hips --bones bar.poses.npz -o bad.npz"), 3);
+    assert_int_equal(run("supple-modes bar.tet.npz bar.fit.npz --regions hips -o bad.npz"), 2);
+    assert_int_equal(run("supple-modes bar.tet.npz bar.fit.npz --bones bar.poses.npz -o bad.npz"), 2);
+    assert_int_equal(run("supple-modes bar.tet.npz bar.fit.npz --handles two.csv --regions hips --bones bar.poses.npz -o bad.npz"), 2);
     assert_int_equal(run("echo hello >bad.csv; supple-modes bar.tet.npz bar.fit.npz --handles bad.csv -o bad.npz"), 3);
+}
+
+/* Flesh that is held nowhere: rigid motions are left out, or kept as the first modes. */
+static void test_unheld(void **unused)
+{
+    (void)unused;
+    su_tet tet;
+    su_modes without, with;
+    assert_int_equal(su_tet_load(in_folder("bar.tet.npz"), &tet, NULL), SU_OK);
+    tet.fixed_count = 0;
+    assert_int_equal(su_tet_save(in_folder("loose.tet.npz"), &tet, NULL), SU_OK);
+    assert_int_equal(run("supple-fit loose.tet.npz bar.poses.npz -o loose.fit.npz"), 0);
+    assert_int_equal(run("supple-modes -r 18 --linear 6 loose.tet.npz loose.fit.npz -o without.npz"), 0);
+    assert_int_equal(run("supple-modes -r 24 --linear 12 --keep-rigid loose.tet.npz loose.fit.npz -o with.npz"), 0);
+    assert_int_equal(su_modes_load(in_folder("without.npz"), &without, NULL), SU_OK);
+    assert_int_equal(su_modes_load(in_folder("with.npz"), &with, NULL), SU_OK);
+    for (int p = 0; p < 3; p++)
+        for (int k = 0; k < 12; k++) {
+            double value = with.eigenvalues[12 * p + k];
+            if (k < 6) assert_true(value == 0);
+            else assert_true(fabs(value / without.eigenvalues[6 * p + k - 6] - 1) < 1e-6);
+        }
+    assert_true(fabs(sqrt(without.eigenvalues[0]) / (8 * acos(-1.0)) - 1) < 1e-6);   /* --frequency means the elastic one */
+    su_tet_free(&tet), su_modes_free(&without), su_modes_free(&with);
 }
 
 static void test_bad_input(void **unused)
@@ -411,7 +439,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_fit_conventions), cmocka_unit_test(test_modes_conventions),
                                        cmocka_unit_test(test_single_poses), cmocka_unit_test(test_young),
-                                       cmocka_unit_test(test_painted_muscle), cmocka_unit_test(test_material_options), cmocka_unit_test(test_regions),
+                                       cmocka_unit_test(test_painted_muscle), cmocka_unit_test(test_material_options), cmocka_unit_test(test_regions), cmocka_unit_test(test_unheld),
                                        cmocka_unit_test(test_bad_input)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

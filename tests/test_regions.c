@@ -1,5 +1,6 @@
 /* Bounded biharmonic weights: optimality, handles, sharpening; localized modes. */
 #include "box.h"
+#include "reduce/handles.h"
 #include "reduce/modes.h"
 #include "reduce/regions.h"
 
@@ -148,7 +149,7 @@ static void test_handle_files(void **unused)
     int fd = mkstemp(path);
     assert_true(fd >= 0);
     const char *good = "# name, ends\n\nbelly, 1, 2, 3\n tail ,0,0,0,1e1,-2,.5\n";
-    const char *bad[] = {"belly,1,2\n", "belly,1,2,3,4\n", ",1,2,3\n", "a,1,2,x\n", "a,1,2,3\na,4,5,6\n", "", "a,1,2,nan\n",
+    const char *bad[] = {"belly,1,2\n", "belly,1,2,3,4\n", ",1,2,3\n", "a,1,2,x\n", "", "a,1,2,nan\n",
                          "a,1,2,3,4,5,6,7\n"};
     assert_int_equal(write(fd, good, strlen(good)), (ssize_t)strlen(good));
     su_handle *handles;
@@ -169,6 +170,47 @@ static void test_handle_files(void **unused)
     close(fd);
     unlink(path);
     assert_int_equal(su_handles_read(path, &count, &handles, &err), SU_INPUT);
+}
+
+/* Handles of one name are one region; bones by name and pattern; neighbours share the vertices of their joint. */
+static void test_bone_handles(void **unused)
+{
+    (void)unused;
+    const char *const names[] = {"hips", "spine", NULL, "ear1.L", "ear2.L", "ear1.R"};
+    const double segments[36] = {0, .5, .5, 1, .5, .5,  1, .5, .5, 2, .5, .5,  0, 0, 0, 1, 1, 1,
+                                 3, .5, .5, 3.5, .5, .5,  3.5, .5, .5, 4, .5, .5,  2.5, 1, 1, 2.5, 0, 0};
+    su_handle *handles;
+    int64_t count;
+    int32_t region[5];
+    su_error err = {0};
+    assert_int_equal(su_handles_of_bones("hips,mid=spine,ear=ear*.L+ear1.R", "--regions", 6, names, segments, &count, &handles,
+                                         &err), SU_OK);
+    assert_int_equal(count, 5);
+    assert_int_equal(su_handle_regions(count, handles, region), 3);
+    const int expected[5] = {0, 1, 2, 2, 2};
+    for (int k = 0; k < 5; k++) assert_int_equal(region[k], expected[k]);
+    assert_string_equal(handles[1].name, "mid");
+    assert_true(handles[3].ends[0] == 3.5 && handles[4].ends[1] == 1);
+
+    box_mesh box = box_mesh_create(16, 4, 4, 4, 1, 1);
+    int32_t *region_of = malloc((size_t)box.n * sizeof *region_of);
+    int64_t members[3] = {0, 0, 0};
+    assert_int_equal(su_handle_vertices(box.n, box.vertices, box.t, box.tets, count, handles, region_of, &err), SU_OK);
+    for (int64_t v = 0; v < box.n; v++) {
+        if (region_of[v] < 0) continue;
+        members[region_of[v]]++;
+        double x = box.vertices[3 * v];   /* the nearer segment has it, at the joint the first */
+        if (fabs(x - 2.25) > 0.1) assert_int_equal(region_of[v], x <= 1 ? 0 : x < 2.25 ? 1 : 2);
+    }
+    assert_true(members[0] > 4 && members[1] > 4 && members[2] > 8);
+    free(handles), free(region_of);
+    box_mesh_free(&box);
+    const char *bad[] = {"", "hips,", "=hips", "mid=", "hips,,spine"}, *missing[] = {"tail", "mid=hips+tail", "mid=hips++spine"};
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++)
+        assert_int_equal(su_handles_of_bones(bad[k], "--regions", 6, names, segments, &count, &handles, &err), SU_USAGE);
+    for (size_t k = 0; k < sizeof missing / sizeof *missing; k++)
+        assert_int_equal(su_handles_of_bones(missing[k], "--regions", 6, names, segments, &count, &handles, &err), SU_INPUT);
+    assert_non_null(strstr(err.text, "--regions"));
 }
 
 /* PSSD eq. 32-33: modes of a region satisfy K y = lambda W M W y, are exactly zero outside, fade at the border, and are
@@ -220,6 +262,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_optimal), cmocka_unit_test(test_single_handle),
                                        cmocka_unit_test(test_sharpen), cmocka_unit_test(test_handle_files),
+                                       cmocka_unit_test(test_bone_handles),
                                        cmocka_unit_test(test_localized_modes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,7 +37,7 @@ static su_status check_modes(const void *object, const char *path, su_error *err
     SU_TRY(su_check_at_least(modes->r, 1, "modes", path, err));
     SU_TRY(su_check_ascending(modes->pose, modes->k, 1, "pose", path, err));
     SU_TRY(su_check_ascending(modes->mode_region, modes->r, 0, "mode_region", path, err));
-    SU_TRY(su_check_range(modes->eigenvalues, modes->k * modes->linear, 0, 1e300, "eigenvalues", path, err));
+    SU_TRY(su_check_range(modes->eigenvalues, modes->k * modes->linear, -1e-300, 1e300, "eigenvalues", path, err));
     SU_TRY(su_check_together(!!modes->contact_offsets + !!modes->contact_row_offsets + !!modes->contact_vertices +
                                  !!modes->contact_coefficients, 4, "the four contact arrays", path, err));
     if (!modes->contact_offsets) return SU_OK;

@@ -30,7 +30,6 @@ static su_status check_tet(const void *object, const char *path, su_error *err)
     const su_tet *tet = object;
     SU_TRY(su_check_at_least(tet->t, 1, "tets", path, err));
     SU_TRY(su_check_at_least(tet->nbar, 1, "skin vertices", path, err));
-    SU_TRY(su_check_at_least(tet->fixed_count, 1, "held vertices", path, err));
     SU_TRY(su_check_ascending(tet->fixed, tet->fixed_count, 1, "fixed", path, err));
     SU_TRY(su_check_tets(tet->vertices, tet->tets, tet->t, path, err));
     SU_TRY(su_check_row_sums(tet->embed_bary, tet->nbar, 4, 1, "embed_bary", path, err));

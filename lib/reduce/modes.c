@@ -3,6 +3,7 @@
 #include "core/memory.h"
 #include "core/threads.h"
 #include "reduce/derivatives.h"
+#include "reduce/rigid_motions.h"
 
 #include <cblas.h>
 #include <lapacke.h>
@@ -28,72 +29,6 @@ int64_t su_modes_least_linear(int64_t r, int64_t linear)
 {
     while (linear + linear * (linear + 1) / 2 < r) linear++;
     return linear < r ? linear : r;
-}
-
-/* ---- floating parts ---- */
-
-static int32_t root_of(int32_t *parent, int32_t v)
-{
-    while (parent[v] != v) v = parent[v] = parent[parent[v]];
-    return v;
-}
-
-/* part (n): for vertices of parts without a held vertex the part's number, else -1. Returns how many such parts. */
-static su_status floating_parts(const su_elastic *elastic, int32_t *part, int64_t *count, su_error *err)
-{
-    int32_t *parent;
-    int64_t n = elastic->n;
-    SU_TRY(SU_ALLOC(&parent, n, "connected parts", err));
-    for (int64_t v = 0; v < n; v++) parent[v] = (int32_t)v, part[v] = 0;
-    for (int64_t e = 0; e < elastic->t; e++)
-        for (int a = 1; a < 4; a++) {
-            int32_t p = root_of(parent, elastic->tets[4 * e]), q = root_of(parent, elastic->tets[4 * e + a]);
-            if (p < q) parent[q] = p; else parent[p] = q;
-        }
-    for (int64_t v = 0; v < n; v++)
-        if (elastic->free_index[v] < 0) part[root_of(parent, (int32_t)v)] = -1;
-    *count = 0;
-    for (int64_t v = 0; v < n; v++)   /* roots come first: they are the smallest of their part */
-        if (root_of(parent, (int32_t)v) == v)
-            part[v] = part[v] < 0 ? -1 : (int32_t)(*count)++;
-        else
-            part[v] = part[root_of(parent, (int32_t)v)];
-    free(parent);
-    return SU_OK;
-}
-
-/* Six rigid motions of each floating part about the rest shape, orthonormal in the effective mass. */
-static su_status rigid_motions(const solver *s, const int32_t *part, int64_t parts, double **out, su_error *err)
-{
-    const su_elastic *elastic = s->problem->elastic;
-    int64_t size = s->size, count = 6 * parts;
-    double *rigid;
-    SU_TRY(SU_ALLOC(&rigid, count * size, "rigid modes", err));
-    for (int64_t f = 0; f < elastic->free_count; f++) {
-        int64_t v = elastic->free_vertex[f];
-        if (part[v] < 0) continue;
-        double *at = rigid + 6 * part[v] * size + 3 * f;
-        const double *x = s->problem->x + 3 * v;
-        for (int i = 0; i < 3; i++) {
-            int j = (i + 1) % 3, k = (i + 2) % 3;
-            at[i * size + i] = 1;                                     /* translation along i */
-            at[(3 + i) * size + k] = x[j], at[(3 + i) * size + j] = -x[k];   /* rotation about i */
-        }
-    }
-    for (int64_t k = 0; k < count; k++)
-        for (int pass = 0; pass < 2; pass++) {
-            double norm = 0;
-            for (int64_t l = k - k % 6; l < k; l++) {
-                double dot = 0;
-                for (int64_t i = 0; i < size; i++) dot += rigid[k * size + i] * s->effective[i] * rigid[l * size + i];
-                for (int64_t i = 0; i < size; i++) rigid[k * size + i] -= dot * rigid[l * size + i];
-            }
-            for (int64_t i = 0; i < size; i++) norm += rigid[k * size + i] * rigid[k * size + i] * s->effective[i];
-            norm = sqrt(norm);
-            for (int64_t i = 0; i < size; i++) rigid[k * size + i] /= norm;
-        }
-    *out = rigid;
-    return SU_OK;
 }
 
 /* ---- set-up ---- */
@@ -126,6 +61,32 @@ done:
     return status;
 }
 
+/* Of the rigid motions (count,size), orthonormal in the mass, those that the constraints leave: combinations with C r = 0, in
+ * place. */
+static su_status unconstrained(const solver *s, const su_constraint_rows *C, int64_t *count, double *rigid, su_error *err)
+{
+    int64_t k = *count, rows = C->rows, size = s->size, left = 0;
+    double *product = NULL, *gram = NULL, *values = NULL, *combined = NULL, largest = 0;
+    su_status status;
+    SU_GO(SU_ALLOC(&product, k * rows, "rigid motions", err));
+    SU_GO(SU_ALLOC(&gram, k * k, "rigid motions", err));
+    SU_GO(SU_ALLOC(&values, k, "rigid motions", err));
+    for (int64_t i = 0; i < k; i++) su_constraint_multiply(C, rigid + i * size, product + i * rows);
+    for (int64_t i = 0; i < k * size; i++) largest = fmax(largest, fabs(rigid[i]));
+    cblas_dsyrk(CblasColMajor, CblasLower, CblasTrans, (int)k, (int)rows, 1, product, (int)rows, 0, gram, (int)k);
+    SU_GO(su_eigen_symmetric(k, gram, values, err));
+    while (left < k && values[left] < 1e-12 * (double)rows * largest * largest) left++;
+    SU_GO(SU_ALLOC(&combined, left * size + 1, "rigid motions", err));
+    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, (int)size, (int)left, (int)k, 1, rigid, (int)size, gram, (int)k, 0,
+                combined, (int)size);
+    memcpy(rigid, combined, (size_t)(left * size) * sizeof *rigid);
+    *count = left;
+    status = SU_OK;
+done:
+    free(product), free(gram), free(values), free(combined);
+    return status;
+}
+
 static su_status factorize(solver *s, int threads, su_error *err)
 {
     const su_mode_problem *problem = s->problem;
@@ -151,8 +112,7 @@ static su_status factorize(solver *s, int threads, su_error *err)
 static su_status solver_create(solver *s, const su_mode_problem *problem, int threads, su_error *err)
 {
     const su_elastic *elastic = problem->elastic;
-    int32_t *part = NULL;
-    int64_t parts = 0, rigid_count = 0;
+    int64_t rigid_count = 0;
     double *rigid = NULL, started = su_seconds();
     su_constraint_rows C = {0};
     su_status status;
@@ -171,24 +131,26 @@ static su_status solver_create(solver *s, const su_mode_problem *problem, int th
                 goto done;
             }
         }
-    SU_GO(SU_ALLOC(&part, elastic->n, "connected parts", err));
-    SU_GO(floating_parts(elastic, part, &parts, err));
-    s->report.rigid = 6 * parts;
-    s->shift = parts > 0;
+    SU_GO(su_rigid_motions(elastic, problem->x, s->effective, &rigid_count, &rigid, err));
+    s->shift = rigid_count > 0;
     SU_GO(su_sparse_clone_pattern(&elastic->pattern, &s->K, err));
     SU_GO(su_cholesky_create(&elastic->pattern, threads, &s->factor, err));
     SU_GO(factorize(s, threads, err));
-    if (parts > 0 && !problem->keep_rigid) {
-        SU_GO(rigid_motions(s, part, parts, &rigid, err));
-        rigid_count = 6 * parts;
-    }
     if (problem->row_count) SU_GO(constraint_rows(s, &C, err));
+    if (rigid_count && C.rows) SU_GO(unconstrained(s, &C, &rigid_count, rigid, err));
+    s->report.rigid = rigid_count;
+    if (rigid_count == 0) {
+        free(rigid);
+        rigid = NULL;
+    }
     status = su_constrained_inverse_create(&s->inverse, s->size, s->factor, problem->row_count ? &C : NULL,
                                            rigid_count, rigid, s->effective, err);
+    rigid = NULL;   /* taken over in any case, as is C */
     s->report.constraints = s->inverse.C.rows;
     s->report.seconds_factor = su_seconds() - started;
 done:
-    free(part);
+    su_constraint_rows_free(&C);
+    free(rigid);
     return status;
 }
 
@@ -246,7 +208,8 @@ static su_status derivatives(solver *s, int64_t linear, const double *values, co
     s->report.applications += pairs;
     double first = 0;   /* rigid motions that are kept have eigenvalue 0: scaled by the first elastic one */
     for (int64_t i = linear - 1; i >= 0; i--)
-        if (values[i] > 1e-9 * values[linear - 1]) first = values[i];
+        if (values[i] > 0) first = values[i];
+    if (first == 0) first = 1;
     for (p = 0; p < pairs; p++) {
         double norm = 0, li = fmax(values[pair[2 * p]], first), lj = fmax(values[pair[2 * p + 1]], first);
         for (int64_t i = 0; i < size; i++) {
@@ -363,15 +326,21 @@ static su_status solve(solver *s, int64_t linear, int64_t r, double *values, dou
                        const su_progress *progress, su_error *err)
 {
     int64_t size = s->size, pairs = r > linear ? linear * (linear + 1) / 2 : 0;
-    int64_t known = linear;
+    int64_t known = linear, rigid = 0;
     double *y = NULL, *phi = NULL, *psi = NULL, *z = NULL, started = su_seconds();
     su_inverse inverse = {su_constrained_inverse_apply, &s->inverse};
     su_status status;
     SU_GO(SU_ALLOC(&y, size * linear, "modes", err));
     SU_GO(SU_ALLOC(&phi, size * r, "modes", err));
-    SU_GO(su_eigen_lowest(size, size - s->inverse.C.rows - s->inverse.rigid_count, s->effective, &inverse, s->shift,
-                          linear, values, y, &s->report.applications, progress, err));
-    SU_GO(largest_residual(s, linear, values, y, err));
+    if (s->problem->keep_rigid) {   /* exact, with eigenvalue 0 */
+        rigid = s->inverse.rigid_count < linear ? s->inverse.rigid_count : linear;
+        if (rigid) memcpy(y, s->inverse.rigid, (size_t)(rigid * size) * sizeof *y);
+        memset(values, 0, (size_t)rigid * sizeof *values);
+    }
+    if (linear > rigid)
+        SU_GO(su_eigen_lowest(size, size - s->inverse.C.rows - s->inverse.rigid_count, s->effective, &inverse, s->shift,
+                              linear - rigid, values + rigid, y + rigid * size, &s->report.applications, progress, err));
+    SU_GO(largest_residual(s, linear - rigid, values + rigid, y + rigid * size, err));
     scale_modes(s, linear, y, phi);
     s->report.seconds_eigen = su_seconds() - started, started = su_seconds();
     /* Shots that hardly move know few directions: derivatives take the places that are left. */

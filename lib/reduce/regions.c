@@ -1,174 +1,13 @@
 #include "reduce/regions.h"
 
 #include "core/memory.h"
-#include "geometry/boxtree.h"
 #include "geometry/mat3.h"
 #include "linalg/cholesky.h"
 
-#include <ctype.h>
-#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- handles ---- */
-
-/* One line into a handle; the number of coordinates found, -1: malformed. */
-static int parse_handle(const char *line, su_handle *out)
-{
-    const char *comma = strchr(line, ',');
-    while (isspace((unsigned char)*line)) line++;
-    if (!comma || comma == line) return -1;
-    size_t length = (size_t)(comma - line);
-    while (length && isspace((unsigned char)line[length - 1])) length--;
-    if (length == 0 || length >= sizeof out->name) return -1;
-    memcpy(out->name, line, length);
-    out->name[length] = '\0';
-    int count = 0;
-    for (const char *at = comma + 1;; at++) {
-        char *end;
-        if (count == 6) return -1;
-        out->ends[count] = strtod(at, &end);
-        if (end == at || !isfinite(out->ends[count])) return -1;
-        count++;
-        for (at = end; isspace((unsigned char)*at);) at++;
-        if (*at == '\0') break;
-        if (*at != ',') return -1;
-    }
-    if (count == 3) memcpy(out->ends + 3, out->ends, 3 * sizeof *out->ends);
-    return count == 3 || count == 6 ? count : -1;
-}
-
-su_status su_handles_read(const char *path, int64_t *count, su_handle **handles, su_error *err)
-{
-    FILE *file = fopen(path, "r");
-    su_handle *list = NULL;
-    char *line = NULL;
-    size_t room = 0;
-    int64_t found = 0, number = 0;
-    su_status status = SU_OK;
-    if (!file) return su_fail(err, SU_INPUT, "%s: cannot be read: %s", path, strerror(errno));
-    while (getline(&line, &room, file) >= 0) {
-        const char *at = line;
-        number++;
-        while (isspace((unsigned char)*at)) at++;
-        if (*at == '\0' || *at == '#') continue;
-        su_handle *more = realloc(list, (size_t)(found + 1) * sizeof *list);
-        if (!more) {
-            status = su_fail(err, SU_AGAIN, "%s: out of memory", path);
-            goto done;
-        }
-        list = more;
-        if (parse_handle(at, &list[found]) < 0) {
-            status = su_fail(err, SU_INPUT, "%s: line %lld: is not name,x,y,z or name,x,y,z,x,y,z", path, (long long)number);
-            goto done;
-        }
-        for (int64_t k = 0; k < found; k++)
-            if (strcmp(list[k].name, list[found].name) == 0) {
-                status = su_fail(err, SU_INPUT, "%s: line %lld: a second handle '%s'", path, (long long)number, list[k].name);
-                goto done;
-            }
-        found++;
-    }
-    if (ferror(file))
-        status = su_fail(err, SU_INPUT, "%s: cannot be read", path);
-    else if (found == 0)
-        status = su_fail(err, SU_INPUT, "%s: has no handles", path);
-done:
-    free(line);
-    fclose(file);
-    if (status != SU_OK) {
-        free(list);
-        return status;
-    }
-    *count = found, *handles = list;
-    return SU_OK;
-}
-
-/* Does the segment from ends[0..2] to ends[3..5] pass through the tet? Its part inside all four faces is not empty. */
-static bool segment_in_tet(const double *x, const int32_t *tet, const double ends[6])
-{
-    static const int face[4][3] = {{1, 2, 3}, {0, 3, 2}, {0, 1, 3}, {0, 2, 1}};   /* outward */
-    double from = 0, to = 1;
-    for (int f = 0; f < 4; f++) {
-        const double *a = x + 3 * (int64_t)tet[face[f][0]];
-        double ab[3], ac[3], normal[3], start[3], direction[3];
-        su_sub3(x + 3 * (int64_t)tet[face[f][1]], a, ab);
-        su_sub3(x + 3 * (int64_t)tet[face[f][2]], a, ac);
-        su_cross3(ab, ac, normal);
-        su_sub3(ends, a, start);
-        su_sub3(ends + 3, ends, direction);
-        double d0 = su_dot3(normal, start), slope = su_dot3(normal, direction);
-        if (slope > 0)
-            to = fmin(to, -d0 / slope);
-        else if (slope < 0)
-            from = fmax(from, -d0 / slope);
-        else if (d0 > 0)
-            return false;
-    }
-    return from <= to;
-}
-
-typedef struct crossing {
-    const double *x, *ends;
-    const int32_t *tets;
-    uint8_t *mark;
-    int64_t count;
-} crossing;
-
-static bool mark_crossed(void *context, int32_t item)
-{
-    crossing *c = context;
-    const int32_t *tet = c->tets + 4 * (int64_t)item;
-    if (!segment_in_tet(c->x, tet, c->ends)) return true;
-    for (int a = 0; a < 4; a++) c->mark[tet[a]] = 1;
-    c->count++;
-    return true;
-}
-
-su_status su_handle_vertices(int64_t n, const double *vertices, int64_t t, const int32_t *tets, int64_t count,
-                             const su_handle *handles, int32_t *handle_of, su_error *err)
-{
-    su_boxtree tree = {0};
-    uint8_t *mark = NULL;
-    su_status status;
-    SU_GO(SU_ALLOC(&mark, n, "handles", err));
-    SU_GO(su_boxtree_of_tets(vertices, t, tets, &tree, err));
-    for (int64_t v = 0; v < n; v++) handle_of[v] = -1;
-    for (int64_t h = 0; h < count; h++) {
-        const double *ends = handles[h].ends;
-        crossing c = {vertices, ends, tets, mark, 0};
-        double low[3], high[3];
-        memset(mark, 0, (size_t)n);
-        for (int i = 0; i < 3; i++) low[i] = fmin(ends[i], ends[3 + i]), high[i] = fmax(ends[i], ends[3 + i]);
-        if (su_distance3(ends, ends + 3) > 0) su_boxtree_overlap(&tree, low, high, mark_crossed, &c);
-        if (c.count == 0) {
-            int64_t nearest = 0;
-            double middle[3];
-            for (int i = 0; i < 3; i++) middle[i] = 0.5 * (ends[i] + ends[3 + i]);
-            for (int64_t v = 1; v < n; v++)
-                if (su_distance3(vertices + 3 * v, middle) < su_distance3(vertices + 3 * nearest, middle)) nearest = v;
-            mark[nearest] = 1;
-        }
-        for (int64_t v = 0; v < n; v++) {
-            if (!mark[v]) continue;
-            if (handle_of[v] >= 0) {
-                status = su_fail(err, SU_INPUT, "handles '%s' and '%s' claim the same flesh vertex; move them apart or use "
-                                 "more tets", handles[handle_of[v]].name, handles[h].name);
-                goto done;
-            }
-            handle_of[v] = (int32_t)h;
-        }
-    }
-    status = SU_OK;
-done:
-    su_boxtree_free(&tree);
-    free(mark);
-    return status;
-}
-
-/* ---- bounded biharmonic weights ---- */
 
 /* All entries of a symmetric matrix by rows. */
 typedef struct rows {
@@ -352,9 +191,9 @@ static su_status solve_handle(admm *a, const double *b, int *iterations, double 
 }
 
 /* Vertices that no edge path joins to a handle take weight 0: known, like the handles. */
-static void reach(int64_t n, int64_t t, const int32_t *tets, const int32_t *handle_of, uint8_t *reached)
+static void reach(int64_t n, int64_t t, const int32_t *tets, const int32_t *region_of, uint8_t *reached)
 {
-    for (int64_t v = 0; v < n; v++) reached[v] = handle_of[v] >= 0;
+    for (int64_t v = 0; v < n; v++) reached[v] = region_of[v] >= 0;
     for (bool changed = true; changed;) {
         changed = false;
         for (int64_t e = 0; e < t; e++) {
@@ -368,7 +207,7 @@ static void reach(int64_t n, int64_t t, const int32_t *tets, const int32_t *hand
 }
 
 su_status su_bounded_biharmonic(int64_t n, const double *vertices, int64_t t, const int32_t *tets, int64_t count,
-                                const int32_t *handle_of, double *W, int *iterations, double *residual, su_error *err)
+                                const int32_t *region_of, double *W, int *iterations, double *residual, su_error *err)
 {
     rows L = {0};
     double *volume = NULL, *known = NULL, *force = NULL, *b = NULL, cut = 0;
@@ -385,9 +224,9 @@ su_status su_bounded_biharmonic(int64_t n, const double *vertices, int64_t t, co
     SU_GO(SU_ALLOC(&reached, n, "region weights", err));
     SU_GO(SU_ALLOC(&a.work, n, "region weights", err));
     SU_GO(laplacian(n, vertices, t, tets, &L, volume, err));
-    reach(n, t, tets, handle_of, reached);
+    reach(n, t, tets, region_of, reached);
     for (int64_t v = 0; v < n; v++) {
-        number[v] = handle_of[v] >= 0 || !reached[v] ? -1 : (int32_t)a.free_count;
+        number[v] = region_of[v] >= 0 || !reached[v] ? -1 : (int32_t)a.free_count;
         if (number[v] >= 0) free_vertex[a.free_count++] = (int32_t)v;
     }
     a.volume = volume, a.free_vertex = free_vertex;
@@ -405,7 +244,7 @@ su_status su_bounded_biharmonic(int64_t n, const double *vertices, int64_t t, co
         SU_GO(set_rho(&a, pow(2 * 3.14159265358979 / su_distance3(low, high), 4), err));
     }
     for (int64_t h = 0; h < count; h++) {
-        for (int64_t v = 0; v < n; v++) known[v] = handle_of[v] == h;
+        for (int64_t v = 0; v < n; v++) known[v] = region_of[v] == h;
         apply_biharmonic(n, &L, volume, known, a.work, force);
         for (int64_t f = 0; f < a.free_count; f++) b[f] = force[free_vertex[f]];
         if (a.free_count) SU_GO(solve_handle(&a, b, &most, &cut, err));

@@ -5,12 +5,15 @@
 #include "core/tool.h"
 #include "io/fit.h"
 #include "io/modes.h"
+#include "io/poses.h"
 #include "geometry/mat3.h"
 #include "io/tet.h"
 #include "reduce/contact.h"
+#include "reduce/handles.h"
 #include "reduce/pose_modes.h"
 #include "reduce/regions.h"
 #include "reduce/shot_loads.h"
+#include "matrices.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -23,7 +26,7 @@ enum { CONTACT_NONE };   /* --contact: none, then the kinds of su_contact_kind i
 typedef struct settings {
     int r, linear, contact;
     double tolerance, depth, eta, kappa;
-    const char *handles, *region_modes;
+    const char *handles, *regions, *bones, *region_modes, *matrices;
     su_list poses, shots;
     int responses;
     bool keep_rigid;
@@ -40,7 +43,9 @@ typedef struct job {
     su_contact *contacts;       /* (k) */
     su_contact_settings touching;
     su_mode_setup setup;
-    su_handle *handles;         /* (d) or NULL: no regions */
+    su_handle *handles;         /* (handle_count) or NULL: no regions */
+    int64_t handle_count;
+    const char **names;         /* (d) of regions */
     int64_t *linear, *r;        /* (d) */
     int64_t *responses;         /* (d) modes that answer the shots' loads */
     double *loads;              /* NULL: no shots */
@@ -127,6 +132,40 @@ static su_status pose_digest(const job *j, int64_t row, char hex[33])
 
 /* ---- regions ---- */
 
+/* --handles FILE, or --regions of the bones that --bones POSES knows. */
+static su_status read_handles(job *j)
+{
+    const settings *set = j->set;
+    su_error *err = &j->tool->err;
+    if (set->handles && set->regions) return su_fail(err, SU_USAGE, "--handles and --regions cannot both be given");
+    if (!set->regions != !set->bones) return su_fail(err, SU_USAGE, "--regions and --bones are given together");
+    if (set->region_modes && !set->handles && !set->regions)
+        return su_fail(err, SU_USAGE, "--region-modes needs --handles or --regions");
+    j->setup.d = 1;
+    if (set->handles) SU_TRY(su_handles_read(set->handles, &j->handle_count, &j->handles, err));
+    if (set->regions) {
+        su_poses poses;
+        const char **names = NULL;
+        SU_TRY(su_poses_load(set->bones, &poses, err));
+        su_status status = SU_ALLOC(&names, poses.B, "bones", err);
+        if (status == SU_OK && !poses.bone_segments) status = su_fail(err, SU_INPUT, "%s: has no bones", set->bones);
+        for (int64_t b = 0; status == SU_OK && b < poses.B; b++) names[b] = su_file_name(&poses.file, "bone_names", b);
+        if (status == SU_OK)
+            status = su_handles_of_bones(set->regions, "--regions", poses.B, names, poses.bone_segments, &j->handle_count,
+                                         &j->handles, err);
+        free(names);
+        su_poses_free(&poses);
+        if (status != SU_OK) return status;
+    }
+    if (!j->handles) return SU_OK;
+    int32_t *region;
+    SU_TRY(SU_FILE_ALLOC(&j->modes.file, &region, j->handle_count, err));
+    j->setup.d = su_handle_regions(j->handle_count, j->handles, region);
+    SU_TRY(SU_ALLOC(&j->names, j->setup.d, "regions", err));
+    for (int64_t h = 0; h < j->handle_count; h++) j->names[region[h]] = j->handles[h].name;
+    return SU_OK;
+}
+
 /* --region-modes belly=20,ear.L=8: modes of the regions named; the others share -r equally. */
 static su_status share_modes(job *j)
 {
@@ -137,8 +176,8 @@ static su_status share_modes(job *j)
     for (int64_t h = 0; h < d; h++) j->r[h] = (j->set->r + d - 1) / d;
     for (const char *at = j->set->region_modes; at && *at;) {
         size_t length = strcspn(at, "="), h = 0;
-        while (h < (size_t)d && (strlen(j->handles[h].name) != length || strncmp(j->handles[h].name, at, length))) h++;
-        if (h == (size_t)d) return su_fail(err, SU_USAGE, "--region-modes: '%.*s' is not a handle", (int)length, at);
+        while (h < (size_t)d && (strlen(j->names[h]) != length || strncmp(j->names[h], at, length))) h++;
+        if (h == (size_t)d) return su_fail(err, SU_USAGE, "--region-modes: '%.*s' is not a region", (int)length, at);
         char *end;
         long count = at[length] == '=' ? strtol(at + length + 1, &end, 10) : 0;
         if (count < 1 || count > 2000 || (*end != ',' && *end != '\0'))
@@ -182,14 +221,14 @@ static su_status region_weights(job *j)
     su_error *err = &j->tool->err;
     int64_t n = j->tet.n, d = j->setup.d;
     double *W, started = su_seconds(), mass_in = 0, mass = 0;
-    int32_t *handle_of;
+    int32_t *region_of;
     SU_TRY(SU_FILE_ALLOC(&j->modes.file, &j->modes.region_weights, d * n, err));
     W = j->modes.region_weights;
     if (j->handles) {
-        SU_TRY(SU_FILE_ALLOC(&j->modes.file, &handle_of, n, err));
-        SU_TRY(su_handle_vertices(n, j->tet.vertices, j->tet.t, j->tet.tets, d, j->handles, handle_of, err));
+        SU_TRY(SU_FILE_ALLOC(&j->modes.file, &region_of, n, err));
+        SU_TRY(su_handle_vertices(n, j->tet.vertices, j->tet.t, j->tet.tets, j->handle_count, j->handles, region_of, err));
         int iterations;
-        SU_TRY(su_bounded_biharmonic(n, j->tet.vertices, j->tet.t, j->tet.tets, d, handle_of, W, &iterations, NULL, err));
+        SU_TRY(su_bounded_biharmonic(n, j->tet.vertices, j->tet.t, j->tet.tets, d, region_of, W, &iterations, NULL, err));
         su_region_sharpen(d * n, W, j->set->eta, j->set->kappa);
         su_stats_stage(j->tool, "regions", su_seconds() - started);
         su_stats_integer(j->tool, "region_iterations", iterations);
@@ -347,7 +386,7 @@ static su_status make_meta(job *j)
     json_t *counts = json_array(), *names = json_array();
     for (int64_t h = 0; h < j->setup.d; h++) {
         json_array_append_new(counts, json_integer(j->linear[h]));
-        if (j->handles) json_array_append_new(names, json_string(j->handles[h].name));
+        if (j->handles) json_array_append_new(names, json_string(j->names[h]));
     }
     json_object_set_new(meta, "linear_modes", counts);
     if (j->loads) {
@@ -373,12 +412,7 @@ static su_status run(su_tool *tool, const settings *set)
     su_status status;
     SU_GO(load(&j));
     int64_t free_dofs = 3 * (j.tet.n - j.tet.fixed_count);
-    j.setup.d = 1;
-    if (set->handles) SU_GO(su_handles_read(set->handles, &j.setup.d, &j.handles, err));
-    if (set->region_modes && !set->handles) {
-        status = su_fail(err, SU_USAGE, "--region-modes needs --handles");
-        goto done;
-    }
+    SU_GO(read_handles(&j));
     SU_GO(share_modes(&j));
     if (modes->r > free_dofs / 2) {
         status = su_fail(err, SU_INPUT, "%s: %lld degrees of freedom are too few for %lld modes; ask for fewer by -r",
@@ -403,6 +437,7 @@ static su_status run(su_tool *tool, const settings *set)
                               .d = j.setup.d, .weights = modes->region_weights, .linear = j.linear, .r = j.r,
                               .keep_rigid = set->keep_rigid, .load_count = j.load_count,
                               .loads = j.loads, .responses = j.responses};
+    if (set->matrices) SU_GO(matrices_write(tool, set->matrices, &j.tet, &j.fit, j.rows[0], (int)j.setup.material));
     SU_GO(solve_all(&j));
     report(&j);
     SU_GO(make_meta(&j));
@@ -415,7 +450,7 @@ done:
     su_fit_free(&j.fit);
     for (int64_t i = 0; j.contacts && i < modes->k; i++) su_contact_free(&j.contacts[i]);
     su_modes_free(modes);
-    free(j.rows), free(j.reports), free(j.contacts), free(j.handles), free(j.linear), free(j.r);
+    free(j.rows), free(j.reports), free(j.contacts), free(j.handles), free(j.names), free(j.linear), free(j.r);
     free(j.responses), free(j.loads);
     return status;
 }
@@ -437,7 +472,12 @@ int main(int argc, char **argv)
          .help = "only these poses, so that a farm can make one a job (default: all in FIT)."},
         {.name = "handles", .kind = SU_OPT_TEXT, .target = &set.handles, .argument = "FILE",
          .help = "regions, one around each handle: lines name,x,y,z (a point) or name,x,y,z,x,y,z (a segment) at the "
-                 "neutral pose, m. Default: one region, the whole flesh."},
+                 "neutral pose, m. Handles of one name are one region. Default: one region, the whole flesh."},
+        {.name = "regions", .kind = SU_OPT_TEXT, .target = &set.regions, .argument = "LIST",
+         .help = "regions around bones instead: names of bones, or region=bone+bone, as head,ear.L=Ear1.L+Ear2.L; * and ? "
+                 "stand for any letters. Needs --bones."},
+        {.name = "bones", .kind = SU_OPT_TEXT, .target = &set.bones, .argument = "POSES",
+         .help = "the poses file that knows the bones of --regions."},
         {.name = "region-modes", .kind = SU_OPT_TEXT, .target = &set.region_modes, .argument = "LIST",
          .help = "modes by region, as belly=20,ear.L=8; regions not named take an equal share of -r."},
         {.name = "eta", .kind = SU_OPT_NUMBER, .target = &set.eta, .argument = "W", .low = 0, .high = 0.99,
@@ -452,6 +492,10 @@ int main(int argc, char **argv)
          .help = "surfaces nearer than this share of the flesh's diagonal touch (default: 0.005)."},
         {.name = "contact-depth", .kind = SU_OPT_NUMBER, .target = &set.depth, .argument = "SHARE", .low = 0, .high = 0.5,
          .help = "vertices up to this share of the diagonal inside the other side touch as well (default: 0, a mean edge)."},
+        {.name = "dump-matrices", .kind = SU_OPT_TEXT, .target = &set.matrices, .argument = "FILE",
+         .transient = true,
+         .help = "write K and M of the first pose wanted on the free degrees of freedom (.npz: indptr, indices, data of the "
+                 "lower triangle in compressed columns; mass; free_vertex), for other solvers."},
         {.name = "keep-rigid", .kind = SU_OPT_FLAG, .target = &set.keep_rigid,
          .help = "where flesh is held nowhere, its rigid motions count among the modes instead of being left out."},
     };

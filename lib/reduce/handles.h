@@ -1,0 +1,35 @@
+/* Handles of regions (PSSD section 7): points and segments of the neutral pose, from a file or from bones. */
+#ifndef SU_REDUCE_HANDLES_H
+#define SU_REDUCE_HANDLES_H
+
+#include "core/error.h"
+
+#include <stdint.h>
+
+/* A handle is a point (both ends equal) or a segment at the neutral pose, m. Handles of one name form one region. */
+typedef struct su_handle {
+    char name[64];
+    double ends[6];
+} su_handle;
+
+/* Number of regions, counted in the order in which their names first appear; region (count): that of each handle, or
+ * NULL. */
+int64_t su_handle_regions(int64_t count, const su_handle *handles, int32_t *region);
+
+/* Reads `name,x,y,z` or `name,x,y,z,x,y,z` a line; empty lines and lines that start with # are skipped. *handles is the
+ * caller's, freed by free(). SU_INPUT with the line in the message. */
+su_status su_handles_read(const char *path, int64_t *count, su_handle **handles, su_error *err);
+
+/* Handles from a list `BONE,REGION=BONE+BONE,...` whose bones may be patterns (fnmatch: ear*.L). names (bones) may hold NULLs;
+ * segments (bones,2,3). what: the option, for messages. SU_USAGE where the list is malformed, SU_INPUT where a bone is
+ * missing. *handles is the caller's. */
+su_status su_handles_of_bones(const char *list, const char *what, int64_t bones, const char *const *names,
+                              const double *segments, int64_t *count, su_handle **handles, su_error *err);
+
+/* The flesh vertices of each handle: a point is its nearest vertex, a segment the corners of the tets it crosses (its
+ * nearest vertex where it crosses none); what two handles claim goes to the nearer one, to the first at equal distance.
+ * region_of (n): region that holds a vertex, -1: none. SU_INPUT where that leaves a region without a vertex. */
+su_status su_handle_vertices(int64_t n, const double *vertices, int64_t t, const int32_t *tets, int64_t count,
+                             const su_handle *handles, int32_t *region_of, su_error *err);
+
+#endif
