@@ -435,3 +435,21 @@ void su_elastic_add_couplings(const su_elastic *elastic, int64_t e, const double
             for (int i = 0; i < 3; i++) at[4 * i * SU_TET_LANES] = c[4 * a + b];
     scatter_tet(elastic, e, block, 0, elastic->free_count, K);
 }
+
+void su_elastic_add_stress(const su_elastic *elastic, int64_t e, const double P[9], double *force)
+{
+    double f[12];
+    tet_force(elastic->inverse + 9 * e, elastic->volume[e], P, f);
+    for (int a = 0; a < 4; a++)
+        for (int i = 0; i < 3; i++) force[3 * (int64_t)elastic->tets[4 * e + a] + i] += f[3 * a + i];
+}
+
+void su_elastic_add_derivative(const su_elastic *elastic, int64_t e, const double H[81], su_sparse *K)
+{
+    double whole[144], block[SU_LANE_STIFFNESS] = {0}, *at = block;   /* one lane of it */
+    tet_stiffness(elastic->inverse + 9 * e, elastic->volume[e], H, whole);
+    for (int a = 0; a < 4; a++)
+        for (int b = a; b < 4; b++, at += 9 * SU_TET_LANES)
+            for (int i = 0; i < 9; i++) at[i * SU_TET_LANES] = whole[12 * (3 * a + i / 3) + 3 * b + i % 3];
+    scatter_tet(elastic, e, block, 0, elastic->free_count, K);
+}

@@ -52,6 +52,10 @@ void su_elastic_stiffness(const su_elastic *elastic, const double *y, bool proje
 
 /* K += c_ab I for the corners a, b of tet e: couplings that treat x, y and z alike, c (4,4) symmetric. */
 void su_elastic_add_couplings(const su_elastic *elastic, int64_t e, const double c[16], su_sparse *K);
+/* What a further energy density of tet e, a function of its F, adds: P (9) its stress to force (n,3), H (81) the derivative of
+ * that to K. */
+void su_elastic_add_stress(const su_elastic *elastic, int64_t e, const double P[9], double *force);
+void su_elastic_add_derivative(const su_elastic *elastic, int64_t e, const double H[81], su_sparse *K);
 
 /* One tet, for cubature: positions y[12] of its corners, f[12] internal force, K[144] tangent. f or K
  * may be NULL. */

@@ -3,6 +3,7 @@
 #include "core/memory.h"
 #include "fem/elastic.h"
 #include "fem/untangle.h"
+#include "fem/volume_barrier.h"
 #include "geometry/mat3.h"
 #include "geometry/rotation.h"
 #include "linalg/cholesky.h"
@@ -12,23 +13,35 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_ITERATIONS = 30, START_ROUNDS = 20 };
+enum { MAX_ITERATIONS = 30, START_ROUNDS = 20, STAGES = 7 };
 #define OPEN 0.1          /* least volume ratio wanted at the end, where convention 8 begins to replace a rest shape */
-#define UNTANGLED 0.15    /* least volume ratio that the last stage aims at, a little above */
+#define UNTANGLED 0.15    /* least volume ratio that untangling aims at, a little above */
+#define NEAR 0.12         /* the barrier keeps open tets above this volume ratio */
+#define FAR 0.35          /* and is not felt above this one */
+#define HOLD 10           /* weight of the held vertices' distance to their bones against that of the skin; at 1 they leave the
+                             bones 2 to 3 times as far, at 100 the fingers of a fist are as stiff as when held exactly */
+#define SOFTER 0.31622776601683794   /* gamma of a stage over that of the one before */
+#define HOLD_SOFTENS 2    /* stages before the hold on the bones softens as well */
+#define STUBBORN 10       /* stiffness of tets that are still closed, over that of the first stage */
 #define STEP_END 1e-6     /* Newton has converged when no vertex moves by more than this share of the diagonal, */
-#define GAIN_END 1e-6     /* or when a step lowers the objective by less than this share */
+#define GAIN_END 1e-4     /* or when a step lowers the objective by less than this share */
 
 struct su_fit_solver {
     su_fit_problem problem;
     su_elastic elastic;       /* modulus gamma/V, so that its energy is the second term of eq. 3 */
-    su_sparse K, data;        /* data: Hessian of the first term */
+    su_sparse K, data;        /* data: Hessian of the skin's term */
     su_cholesky *factor;
     double *young, *poisson;  /* (t) */
     double *gradient;         /* (n,3) */
-    double *step;             /* (free,3) */
-    double *trial, *force;    /* (n,3) */
+    double *step;             /* (n,3) */
+    double *trial;            /* (n,3) */
     double *ratio;            /* (t) det F of the shape looked at */
-    double scale;             /* gamma / volume, 1/m^3 */
+    uint8_t *guarded;         /* (t) open tets, which the barrier keeps open */
+    su_volume_barrier barrier;
+    double *share;            /* (held_count) volume around each held vertex over that of the flesh */
+    double *home;             /* (held_count,3) where held vertices belong */
+    double hold;              /* weight of their distance from there, over D^2, 1/m^2 */
+    double volume;            /* neutral, m^3 */
 };
 
 su_status su_skin_area_weights(int64_t nbar, const double *skin, int64_t triangles, const int32_t *triangle,
@@ -92,27 +105,28 @@ static void assemble_data(su_fit_solver *solver)
 su_status su_fit_solver_create(const su_fit_problem *problem, su_fit_solver **out, su_error *err)
 {
     su_fit_solver *solver = NULL;
-    double *density = NULL, volume = 0;
+    double *density = NULL;
     su_status status;
     SU_GO(SU_ALLOC(&solver, 1, "fit", err));
     solver->problem = *problem;
     SU_GO(SU_ALLOC(&solver->young, problem->t, "fit", err));
     SU_GO(SU_ALLOC(&solver->poisson, problem->t, "fit", err));
     SU_GO(SU_ALLOC(&solver->ratio, problem->t, "fit", err));
+    SU_GO(SU_ALLOC(&solver->guarded, problem->t, "fit", err));
     SU_GO(SU_ALLOC(&solver->gradient, 3 * problem->n, "fit", err));
     SU_GO(SU_ALLOC(&solver->trial, 3 * problem->n, "fit", err));
-    SU_GO(SU_ALLOC(&solver->force, 3 * problem->n, "fit", err));
+    SU_GO(SU_ALLOC(&solver->share, problem->held_count, "fit", err));
+    SU_GO(SU_ALLOC(&solver->home, 3 * problem->held_count, "fit", err));
     SU_GO(SU_ALLOC(&density, problem->t, "fit", err));
     for (int64_t e = 0; e < problem->t; e++) {
         density[e] = 1, solver->young[e] = 1, solver->poisson[e] = problem->poisson;
     }
     SU_GO(su_elastic_create(&solver->elastic, problem->n, problem->vertices, problem->t, problem->tets,
-                            problem->held_count, problem->held, SU_NEOHOOKEAN, solver->young, solver->poisson, density,
+                            0, NULL, SU_NEOHOOKEAN, solver->young, solver->poisson, density,
                             err));
-    for (int64_t e = 0; e < problem->t; e++) volume += solver->elastic.neutral_volume[e];
-    solver->scale = problem->gamma / volume;
-    for (int64_t e = 0; e < problem->t; e++) solver->young[e] = solver->scale;
-    su_elastic_set_material(&solver->elastic, solver->young, solver->poisson);
+    for (int64_t e = 0; e < problem->t; e++) solver->volume += solver->elastic.neutral_volume[e];
+    for (int64_t k = 0; k < problem->held_count; k++)
+        solver->share[k] = solver->elastic.mass[problem->held[k]] / solver->volume;   /* density 1 */
     SU_GO(SU_ALLOC(&solver->step, solver->elastic.pattern.size, "fit", err));
     SU_GO(su_sparse_clone_pattern(&solver->elastic.pattern, &solver->K, err));
     SU_GO(su_sparse_clone_pattern(&solver->elastic.pattern, &solver->data, err));
@@ -134,8 +148,8 @@ void su_fit_solver_free(su_fit_solver *solver)
     su_sparse_free(&solver->K);
     su_sparse_free(&solver->data);
     su_elastic_free(&solver->elastic);
-    free(solver->young), free(solver->poisson), free(solver->ratio);
-    free(solver->gradient), free(solver->step), free(solver->trial), free(solver->force);
+    free(solver->young), free(solver->poisson), free(solver->ratio), free(solver->guarded);
+    free(solver->gradient), free(solver->step), free(solver->trial), free(solver->share), free(solver->home);
     free(solver);
 }
 
@@ -159,10 +173,16 @@ static double objective(su_fit_solver *solver, const double *skin, const double 
         skin_error(p, skin, x, v, d);
         data += p->area[v] * su_dot3(d, d);
     }
-    return data / (p->diagonal * p->diagonal) + su_elastic_energy(&solver->elastic, x, threads);
+    double held = 0;
+    for (int64_t k = 0; k < p->held_count; k++) {
+        double d = su_distance3(x + 3 * (int64_t)p->held[k], solver->home + 3 * k);
+        held += solver->hold * solver->share[k] * d * d;
+    }
+    return data / (p->diagonal * p->diagonal) + held + su_elastic_energy(&solver->elastic, x, threads) +
+           su_volume_barrier_energy(&solver->barrier, &solver->elastic, x);
 }
 
-/* Adds the gradient of the data term. */
+/* Adds the gradient of the terms that pull at skin and held vertices. */
 static void add_data_gradient(su_fit_solver *solver, const double *skin, const double *x)
 {
     const su_fit_problem *p = &solver->problem;
@@ -175,6 +195,11 @@ static void add_data_gradient(su_fit_solver *solver, const double *skin, const d
                 solver->gradient[3 * (int64_t)p->tets[4 * (int64_t)p->embed_tet[v] + a] + i] +=
                     scale * p->embed_bary[4 * v + a] * d[i];
     }
+    for (int64_t k = 0; k < p->held_count; k++)
+        for (int i = 0; i < 3; i++) {
+            int64_t j = 3 * (int64_t)p->held[k] + i;
+            solver->gradient[j] += 2 * solver->hold * solver->share[k] * (x[j] - solver->home[3 * k + i]);
+        }
 }
 
 /* g (4,3): gradients of the corners' shape functions from D_m^-1 */
@@ -204,20 +229,37 @@ static void volume_ratios(const su_fit_solver *solver, const double *x, double *
     }
 }
 
-static bool movable(const su_fit_solver *solver, int64_t e)
+/* Tets that are open now join those that must not collapse any more. Returns how many are not among them. */
+static int64_t guard_open(su_fit_solver *solver, const double *x)
 {
-    for (int a = 0; a < 4; a++)
-        if (solver->elastic.free_index[solver->problem.tets[4 * e + a]] >= 0) return true;
-    return false;
+    int64_t closed = 0;
+    volume_ratios(solver, x, solver->ratio);
+    for (int64_t e = 0; e < solver->problem.t; e++) {
+        solver->guarded[e] |= solver->ratio[e] > 1.05 * NEAR;
+        closed += !solver->guarded[e];
+    }
+    return closed;
 }
 
-/* Movable tets without positive volume; ratio as a side effect. */
-static int64_t closed_tets(su_fit_solver *solver, const double *x)
+/* Weights of one stage. Tets that are still closed stay stiff, or the skin would pull them further in. */
+static void soften(su_fit_solver *solver, double gamma, double hold)
 {
-    int64_t count = 0;
-    volume_ratios(solver, x, solver->ratio);
-    for (int64_t e = 0; e < solver->problem.t; e++) count += !(solver->ratio[e] > 0) && movable(solver, e);
-    return count;
+    double stubborn = STUBBORN * solver->problem.gamma;
+    for (int64_t e = 0; e < solver->problem.t; e++)
+        solver->young[e] = (solver->guarded[e] ? gamma : stubborn) / solver->volume;
+    su_elastic_set_material(&solver->elastic, solver->young, solver->poisson);
+    solver->hold = hold / (solver->problem.diagonal * solver->problem.diagonal);
+    solver->barrier = (su_volume_barrier){.near = NEAR, .far = FAR, .weight = gamma / solver->volume, .guarded = solver->guarded};
+}
+
+/* K += Hessian of the terms that pull at skin and held vertices. */
+static void add_data_hessian(su_fit_solver *solver)
+{
+    su_sparse *K = &solver->K;
+    for (int64_t k = 0; k < K->entries; k++) K->value[k] += solver->data.value[k];
+    for (int64_t k = 0; k < solver->problem.held_count; k++)
+        for (int i = 0; i < 3; i++)
+            K->value[K->start[3 * solver->elastic.free_index[solver->problem.held[k]] + i]] += 2 * solver->hold * solver->share[k];
 }
 
 /* step = -K^-1 gradient on the free vertices */
@@ -245,7 +287,8 @@ static su_status lay_out(su_fit_solver *solver, const double *skin, double *x, d
 {
     const su_fit_problem *p = &solver->problem;
     const su_elastic *elastic = &solver->elastic;
-    memcpy(solver->K.value, solver->data.value, (size_t)solver->K.entries * sizeof(double));
+    memset(solver->K.value, 0, (size_t)solver->K.entries * sizeof(double));
+    add_data_hessian(solver);
     for (int64_t e = 0; e < p->t; e++) {
         double g[12], c[16], weight = scale * elastic->neutral_volume[e];
         shape_gradients(elastic->neutral_inverse + 9 * e, g);
@@ -281,7 +324,8 @@ static su_status newton_direction(su_fit_solver *solver, const double *skin, con
     su_elastic_force(elastic, x, solver->gradient, threads);
     add_data_gradient(solver, skin, x);
     su_elastic_stiffness(elastic, x, true, &solver->K, threads);
-    for (int64_t k = 0; k < solver->K.entries; k++) solver->K.value[k] += solver->data.value[k];
+    add_data_hessian(solver);
+    su_volume_barrier_add(&solver->barrier, elastic, x, solver->gradient, &solver->K);
     double largest = 0;
     for (int64_t j = 0; j < solver->K.size; j++) largest = fmax(largest, solver->K.value[solver->K.start[j]]);
     for (double lift = 1e-12; ; lift *= 1e3) {   /* projected Hessians may leave a vertex without any stiffness */
@@ -293,35 +337,34 @@ static su_status newton_direction(su_fit_solver *solver, const double *skin, con
     return solve_step(solver, err);
 }
 
-/* Newton with a line search; once every movable tet is open, none is closed again. */
+/* Newton with a line search, which the barrier's infinity keeps from closing an open tet. */
 static su_status minimize(su_fit_solver *solver, const double *skin, double *x, int *iterations, int threads,
                           const su_progress *progress, su_error *err)
 {
     const su_elastic *elastic = &solver->elastic;
-    double value = objective(solver, skin, x, threads);
-    if (!isfinite(value)) return su_fail(err, SU_NUMERICS, "the start of the fit is not finite");
     for (int iteration = 0; iteration < MAX_ITERATIONS; iteration++) {
         if (su_progress_stopped(progress)) return su_fail(err, SU_AGAIN, "stopped");
+        guard_open(solver, x);
+        double value = objective(solver, skin, x, threads), next = value;
+        if (!isfinite(value)) return su_fail(err, SU_NUMERICS, "the start of the fit is not finite");
         SU_TRY(newton_direction(solver, skin, x, threads, err));
         (*iterations)++;
-        double slope = 0, longest = 0, length = 1, before = value;
+        double slope = 0, longest = 0, length = 1;
         for (int64_t f = 0; f < elastic->free_count; f++) {
             slope += su_dot3(solver->gradient + 3 * (int64_t)elastic->free_vertex[f], solver->step + 3 * f);
             longest = fmax(longest, su_norm3(solver->step + 3 * f));
         }
-        bool open = closed_tets(solver, x) == 0, accepted = false;
-        for (int halvings = 0; halvings < 30 && !accepted; halvings++, length *= 0.5) {
+        bool accepted = false;
+        for (int halvings = 0; halvings < 30 && !accepted; halvings++) {
+            if (halvings) length *= 0.5;
             move(solver, x, length, solver->trial);
-            double next = objective(solver, skin, solver->trial, threads);
+            next = objective(solver, skin, solver->trial, threads);
             /* the last term: rounding of the objective must not stop a converged run */
-            if (!(next <= value + 1e-4 * length * slope + 1e-14 * fabs(value))) continue;
-            if (open && closed_tets(solver, solver->trial) > 0) continue;
-            memcpy(x, solver->trial, 3 * (size_t)elastic->n * sizeof *x);
-            value = next;
-            accepted = true;
+            accepted = next <= value + 1e-4 * length * slope + 1e-14 * fabs(value);
         }
-        if (!accepted || longest * length < STEP_END * solver->problem.diagonal || before - value < GAIN_END * value)
-            break;
+        if (!accepted) break;
+        memcpy(x, solver->trial, 3 * (size_t)elastic->n * sizeof *x);
+        if (longest * length < STEP_END * solver->problem.diagonal || value - next < GAIN_END * value) break;
     }
     return SU_OK;
 }
@@ -330,6 +373,8 @@ static void measure(su_fit_solver *solver, const double *skin, const double *x, 
 {
     const su_fit_problem *p = &solver->problem;
     double sum = 0;
+    report->largest = report->held_off = 0;
+    report->collapsed = report->inverted = 0;
     for (int64_t v = 0; v < p->nbar; v++) {
         double d[3];
         if (p->area[v] == 0) continue;
@@ -338,23 +383,45 @@ static void measure(su_fit_solver *solver, const double *skin, const double *x, 
         report->largest = fmax(report->largest, su_norm3(d) / p->diagonal);
     }
     report->residual = sqrt(sum) / p->diagonal;
+    for (int64_t k = 0; k < p->held_count; k++)
+        report->held_off = fmax(report->held_off, su_distance3(x + 3 * (int64_t)p->held[k], solver->home + 3 * k) / p->diagonal);
     volume_ratios(solver, x, solver->ratio);
     for (int64_t e = 0; e < p->t; e++) {
         report->collapsed += solver->ratio[e] < OPEN;
         report->inverted += !(solver->ratio[e] > 0);
-        report->held_tets += solver->ratio[e] < OPEN && !movable(solver, e);
     }
+}
+
+static su_status untangle(su_fit_solver *solver, double *x, su_error *err)
+{
+    return su_untangle(solver->problem.n, solver->problem.t, solver->problem.tets, solver->elastic.neutral_inverse,
+                       solver->elastic.neutral_volume, solver->elastic.free_index, UNTANGLED, x, err);
 }
 
 su_status su_fit_pose(su_fit_solver *solver, const double *skin, double *x, su_fit_report *report, int threads,
                       const su_progress *progress, su_error *err)
 {
-    su_fit_report result = {0};
-    SU_TRY(lay_out(solver, skin, x, 10 * solver->scale, err));
-    SU_TRY(minimize(solver, skin, x, &result.iterations, threads, progress, err));
-    SU_TRY(su_untangle(solver->problem.n, solver->problem.t, solver->problem.tets, solver->elastic.neutral_inverse,
-                       solver->elastic.neutral_volume, solver->elastic.free_index, UNTANGLED, x, err));
-    measure(solver, skin, x, &result);
+    const su_fit_problem *p = &solver->problem;
+    su_fit_report result = {.gamma = p->gamma};
+    double hold = HOLD;
+    memset(solver->guarded, 0, (size_t)p->t);
+    for (int64_t k = 0; k < p->held_count; k++) memcpy(solver->home + 3 * k, x + 3 * (int64_t)p->held[k], 3 * sizeof *x);
+    soften(solver, p->gamma, hold);
+    SU_TRY(lay_out(solver, skin, x, 10 * p->gamma / solver->volume, err));
+    for (int stage = 0;; stage++) {
+        if (guard_open(solver, x) > 0) SU_TRY(untangle(solver, x, err));
+        guard_open(solver, x);
+        soften(solver, result.gamma, hold);
+        SU_TRY(minimize(solver, skin, x, &result.iterations, threads, progress, err));
+        measure(solver, skin, x, &result);
+        if (result.residual <= p->residual || p->residual <= 0 || stage + 1 == STAGES) break;
+        result.gamma *= SOFTER;
+        if (stage >= HOLD_SOFTENS) hold *= SOFTER;
+    }
+    if (result.collapsed) {
+        SU_TRY(untangle(solver, x, err));
+        measure(solver, skin, x, &result);
+    }
     if (report) *report = result;
     return SU_OK;
 }

@@ -17,12 +17,13 @@ typedef struct su_fit_problem {
     int64_t n, t, nbar, held_count;
     const double *vertices;       /* (n,3) neutral flesh */
     const int32_t *tets;          /* (t,4) */
-    const int32_t *held;          /* vertices that keep the place they have in the start */
+    const int32_t *held;          /* vertices tied to the place they have in the start */
     const int32_t *embed_tet;     /* (nbar) */
     const double *embed_bary;     /* (nbar,4) A */
     const double *area;           /* (nbar) a_v, sum 1; 0 leaves a skin vertex out */
     double diagonal;              /* D, m */
     double gamma;                 /* dimensionless */
+    double residual;              /* wanted, over D: gamma is made smaller until it is met; 0: gamma as it is */
     double poisson;
 } su_fit_problem;
 
@@ -32,7 +33,8 @@ typedef struct su_fit_report {
     double largest;               /* largest |A x - skin| / D over the vertices with weight */
     int64_t collapsed;            /* tets below 0.1 of their neutral volume at the end (convention 8) */
     int64_t inverted;             /* tets without positive volume at the end */
-    int64_t held_tets;            /* of those, tets whose corners are all held, which no fit can open */
+    double gamma;                 /* the one it ended with */
+    double held_off;              /* largest distance of a held vertex from where it belongs, over D */
 } su_fit_report;
 
 typedef struct su_fit_solver su_fit_solver;
@@ -42,8 +44,9 @@ su_status su_fit_solver_create(const su_fit_problem *problem, su_fit_solver **ou
 void su_fit_solver_free(su_fit_solver *solver);
 
 /* x (n,3): in, the start, with held vertices where they belong; out, the fitted shape. skin (nbar,3). An as-rigid-as-possible
- * layout, Newton with projected element Hessians and a line search that closes no open tet, then su_untangle on what is
- * still below the limit of convention 8. */
+ * layout, su_untangle on what that leaves closed, then Newton with projected element Hessians, su_volume_barrier keeping
+ * open tets open. Repeated with gamma/sqrt(10), at most down to gamma/1000, until the residual is as wanted; from the third
+ * time on the hold on held vertices softens as well. */
 su_status su_fit_pose(su_fit_solver *solver, const double *skin, double *x, su_fit_report *report, int threads,
                       const su_progress *progress, su_error *err);
 

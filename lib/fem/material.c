@@ -226,13 +226,10 @@ static void add_outer(double value, const double q[9], double H[81])
     }
 }
 
-/* Derivative put together from its eigenpairs. */
-static void spectral_derivative(su_material material, double mu, double lambda, const double F[9], bool project,
-                                double H[81])
+void su_isotropic_derivative(const double u[9], const double v[9], const double A[9], const double twist[3],
+                             const double flip[3], bool project, double H[81])
 {
-    double u[9], s[3], v[9], A[9], twist[3], flip[3], w[3], q[9], W[3][3][9];
-    su_svd3(F, u, s, v);
-    spectrum(material, mu, lambda, s, A, twist, flip);
+    double w[3], q[9], W[3][3][9];
     for (int a = 0; a < 3; a++)
         for (int b = 0; b < 3; b++)
             for (int i = 0; i < 3; i++)
@@ -258,6 +255,15 @@ static void spectral_derivative(su_material material, double mu, double lambda, 
     }
     for (int i = 0; i < 9; i++)
         for (int j = 0; j < i; j++) H[9 * i + j] = H[9 * j + i];
+}
+
+static void spectral_derivative(su_material material, double mu, double lambda, const double F[9], bool project,
+                                double H[81])
+{
+    double u[9], s[3], v[9], A[9], twist[3], flip[3];
+    su_svd3(F, u, s, v);
+    spectrum(material, mu, lambda, s, A, twist, flip);
+    su_isotropic_derivative(u, v, A, twist, flip, project, H);
 }
 
 /* dP_ij/dF_kl = delta_ik S_jl + mu (F_il F_kj + (F F')_ik delta_jl) + lambda F_ij F_kl, S the second stress */

@@ -26,7 +26,7 @@
 typedef struct settings {
     int material;
     int paint;                  /* paint_kind */
-    double gamma, frequency, young, poisson, density;
+    double gamma, residual, frequency, young, poisson, density;
     material_files files;
     su_list poses, shots;
 } settings;
@@ -158,7 +158,8 @@ static su_status fit_all(job *j)
     su_fit_problem problem = {.n = j->tet.n, .t = j->tet.t, .nbar = j->tet.nbar, .held_count = firm_count,
                               .vertices = j->tet.vertices, .tets = j->tet.tets, .held = firm,
                               .embed_tet = j->tet.embed_tet, .embed_bary = j->tet.embed_bary, .area = j->area,
-                              .diagonal = j->diagonal, .gamma = j->set->gamma, .poisson = j->set->poisson};
+                              .diagonal = j->diagonal, .gamma = j->set->gamma, .residual = 0.01 * j->set->residual,
+                              .poisson = j->set->poisson};
     su_status first = SU_OK;
 #pragma omp parallel num_threads(team) if (team > 1)
     {
@@ -285,16 +286,15 @@ static void report(const job *j)
         const su_fit_report *r = &j->reports[k];
         worst = fmax(worst, r->residual), largest = fmax(largest, r->largest);
         collapsed += r->collapsed, iterations += r->iterations;
-        su_detail(tool, "pose %d: residual %.4f %% of the diagonal (largest %.3f %%), %d Newton steps, "
-                  "%lld collapsed tets", (int)j->fit.pose[k], 100 * r->residual, 100 * r->largest, r->iterations,
-                  (long long)r->collapsed);
+        su_detail(tool, "pose %d: residual %.4f %% of the diagonal (largest %.3f %%) at gamma %.1e, %d Newton steps, "
+                  "%lld collapsed tets, held vertices at most %.3f %% off their bones", (int)j->fit.pose[k], 100 * r->residual,
+                  100 * r->largest, r->gamma, r->iterations, (long long)r->collapsed, 100 * r->held_off);
         if (r->collapsed)
-            su_warn(tool, "pose %d: %lld tets keep less than a tenth of their volume (%lld inverted, %lld with all corners "
-                    "held); they act with their neutral shape", (int)j->fit.pose[k], (long long)r->collapsed,
-                    (long long)r->inverted, (long long)r->held_tets);
-        if (r->residual > 0.002)
-            su_warn(tool, "pose %d: the flesh misses the skin by %.2f %% of the diagonal; more --tets or a smaller --gamma "
-                    "follow it better", (int)j->fit.pose[k], 100 * r->residual);
+            su_warn(tool, "pose %d: %lld tets keep less than a tenth of their volume (%lld inverted); they act with their "
+                    "neutral shape", (int)j->fit.pose[k], (long long)r->collapsed, (long long)r->inverted);
+        if (r->residual > fmax(0.002, 0.01 * j->set->residual))
+            su_warn(tool, "pose %d: the flesh misses the skin by %.2f %% of the diagonal, for it may not fold where the skin does; "
+                    "supple mesh --tets with a larger number follows it better", (int)j->fit.pose[k], 100 * r->residual);
     }
     su_stats_number(tool, "residual", worst);
     su_stats_number(tool, "largest_distance", largest);
@@ -312,7 +312,7 @@ static su_status pose_digest(const job *j, int64_t k, char hex[33])
     const settings *set = j->set;
     const su_poses *poses = &j->poses;
     size_t skin = 3 * (size_t)poses->nbar * sizeof(double);
-    double numbers[] = {set->material, set->gamma, set->frequency, set->young, set->poisson, set->density, set->paint};
+    double numbers[] = {set->material, set->gamma, set->residual, set->frequency, set->young, set->poisson, set->density, set->paint};
     su_digest *digest = su_digest_begin();
     if (!digest) return su_fail(&j->tool->err, SU_AGAIN, "out of memory");
     su_digest_add(digest, numbers, sizeof numbers);
@@ -358,6 +358,7 @@ static su_status make_meta(job *j)
     json_object_set_new(meta, "pose_digests", digests);
     json_object_set_new(meta, "material", json_string(su_material_name((su_material)set->material)));
     json_object_set_new(meta, "gamma", json_real(set->gamma));
+    json_object_set_new(meta, "residual", json_real(set->residual));
     json_object_set_new(meta, "young", json_real(j->young));
     json_object_set_new(meta, "frequency", json_real(sqrt(j->lowest) / (2 * M_PI)));
     json_object_set_new(meta, "poisson", json_real(set->poisson));
@@ -464,7 +465,7 @@ done:
 
 int main(int argc, char **argv)
 {
-    settings set = {.material = SU_NEOHOOKEAN, .gamma = 1e-3, .frequency = 4, .poisson = 0.45, .density = 1000};
+    settings set = {.material = SU_NEOHOOKEAN, .gamma = 1e-3, .residual = 0.2, .frequency = 4, .poisson = 0.45, .density = 1000};
     const su_option options[] = {
         {.name = "frequency", .kind = SU_OPT_NUMBER, .target = &set.frequency, .argument = "HZ", .low = 1e-3, .high = 1e4,
          .help = "lowest frequency of the flesh at the neutral pose; the stiffness follows from it (default: 4 Hz)."},
@@ -489,6 +490,9 @@ int main(int argc, char **argv)
          .choices = "stvk|neohookean|corotational", .help = "material of the flesh (default: neohookean)."},
         {.name = "gamma", .kind = SU_OPT_NUMBER, .target = &set.gamma, .argument = "G", .low = 1e-9, .high = 1e3,
          .help = "weight of the strain energy against the distance to the skin, dimensionless (default: 1e-3)."},
+        {.name = "residual", .kind = SU_OPT_NUMBER, .target = &set.residual, .argument = "PERCENT", .low = 0, .high = 100,
+         .help = "wanted RMS distance to the skin, as a part of its diagonal: --gamma is made smaller pose by pose, at most "
+                 "1000 times, until it is met; 0 leaves --gamma alone (default: 0.2 %)."},
         {.name = "pose", .kind = SU_OPT_LIST, .target = &set.poses, .argument = "N", .greedy = true,
          .help = "only these poses, so that a farm can make one a job (default: all)."},
         {.name = "shots", .kind = SU_OPT_LIST, .target = &set.shots, .argument = "ANIM...", .greedy = true,
