@@ -32,7 +32,7 @@ for joint in index middle ring pinky; do
     for part in proximal intermediate distal; do printf '%s-finger-phalanx-%s.rx,' $joint $part; done
 done | sed 's/^/frame,/; s/,$//' >curl.csv
 awk 'BEGIN { for (f = 0; f <= 24; f += 4) { printf "\n%d", f; for (k = 0; k < 12; k++) printf ",%g", -75 * f / 24 } print "" }' >>curl.csv
-take "hand_left, with joint curves" "$data/hand_left/left.glb" 1360 "params  *f64 25 x [0-9]" --clip curl.csv --degrees
+take "hand_left, with joint curves" "$data/hand_left/left.glb" 1360 "params  *f64 [0-9]* x 60" --clip curl.csv --degrees
 bone=$data/mesh_sequences/bone
 take "bone, OBJ frames" "$bone/obj/bone_%04d.obj" "[0-9]*" "points  *f32 48 x"
 take "bone, Alembic" "$bone/Bone_Anim.abc" "[0-9]*" "points  *f32 400 x"
