@@ -33,7 +33,19 @@ for frame, angle in ((1, 0.0), (11, 1.0)):
 for curve in rig.animation_data.action.fcurves:
     for key in curve.keyframe_points:
         key.interpolation = "LINEAR"
+low = rig.pose.bones["low"]                    # a whole turn and a half about its own axis, and a step aside
+low.rotation_mode = "XYZ"
+for frame, angle, aside in ((1, 0.0, 0.0), (11, 9.42477796, 0.4)):
+    low.rotation_euler, low.location = (0, angle, 0), (0, aside, 0)
+    low.keyframe_insert("rotation_euler", frame=frame)
+    low.keyframe_insert("location", frame=frame)
+for curve in rig.animation_data.action.fcurves:
+    for key in curve.keyframe_points:
+        key.interpolation = "LINEAR"
 bpy.ops.object.mode_set(mode="OBJECT")
+colours = body.data.color_attributes.new("stiff", "FLOAT_COLOR", "POINT")
+for v, c in zip(body.data.vertices, colours.data):
+    c.color = (0.25, max(v.co.y, 0.0), 0.5, 1.0)
 for name, side in (("low", -1), ("tip", 1)):
     group = body.vertex_groups.new(name=name)
     group.add([v.index for v in body.data.vertices if v.co.y * side > -1e-6], 1.0, "REPLACE")
@@ -55,17 +67,33 @@ ok $? "import reads them"
 import json, zipfile
 import numpy as np
 a, meta = np.load("body.anim.npz"), json.loads(zipfile.ZipFile("body.anim.npz").read("meta.json"))
-assert len(a["times"]) == 11 and meta["param_names"] == ["tip.rx"] and meta["frame_start"] == 1, meta["param_names"]
-assert abs(a["params"][:, 0] - np.linspace(0, 1, 11)).max() < 1e-5
-neutral = a["neutral"]                       # z up to y up: (x, y, z) -> (x, z, -y); the joint stands at the origin
-for f in (0, 5, 10):
+names, p = meta["param_names"], a["params"]
+assert len(a["times"]) == 11 and names == ["low.ry", "low.ty", "tip.rx"] and meta["frame_start"] == 1, names
+assert abs(p[:, 2] - np.linspace(0, 1, 11)).max() < 1e-5
+assert abs(p[:, 0] - np.linspace(0, 3 * np.pi, 11)).max() < 1e-4, p[:, 0]      # unwrapped: a turn and a half
+assert abs(p[:, 1] - np.linspace(0, 0.4, 11) / np.hypot(0.3, 2)).max() < 1e-5
+rest = np.c_[a["neutral"][:, 0], -a["neutral"][:, 2], a["neutral"][:, 1]]      # y up to Blender's z up
+for f in (0, 5, 8, 10):
     r = a["root"][f]
     world = a["points"][f].astype(float) @ r[:3, :3].T + r[:3, 3]
-    beyond = neutral[:, 2] < -1e-3
-    angle = a["params"][f, 0]
-    want = np.c_[neutral[:, 0], -neutral[:, 2] * np.sin(angle), neutral[:, 2] * np.cos(angle)]
-    assert abs(world[beyond] - want[beyond]).max() < 1e-5, f
-    assert abs(world[neutral[:, 2] > 1e-3] - neutral[neutral[:, 2] > 1e-3]).max() < 1e-5
+    t, bend = p[f, 0], p[f, 2]
+    want = rest.copy()
+    tip = rest[:, 1] > 1e-3
+    want[tip] = rest[tip] @ np.array([[1, 0, 0], [0, np.cos(bend), -np.sin(bend)], [0, np.sin(bend), np.cos(bend)]]).T
+    want = want @ np.array([[np.cos(t), 0, np.sin(t)], [0, 1, 0], [-np.sin(t), 0, np.cos(t)]]).T + [0, 0.4 * f / 10, 0]
+    middle = abs(rest[:, 1]) < 1e-3                                            # shared by both bones
+    assert abs(world - np.c_[want[:, 0], want[:, 2], -want[:, 1]])[~middle].max() < 1e-5, f
+colour = a["color"][:, :3]
+assert abs(colour[:, [0, 2]] - [0.25, 0.5]).max() < 1e-3 and abs(colour[:, 1] - np.maximum(rest[a["source_vertex"], 1], 0)).max() < 1e-3
 PY
-ok $? "positions and parameters are those of the rig"
+ok $? "positions, parameters and colours are those of the rig"
+supple poses -q body.anim.npz --at $(cat body.poses) --young color.g --young-low 1 --young-high 9 --poisson body.tip.csv --poisson-low 0.3 \
+    --poisson-high 0.45 -o body.poses.npz && "$python" - <<'PY'
+import numpy as np
+p, a = np.load("body.poses.npz"), np.load("body.anim.npz")
+y = -a["neutral"][:, 2]
+assert p["shapes"].shape[0] == 2 and abs(p["young"] - (1 + 8 * np.maximum(y, 0))).max() < 1e-2
+assert abs(p["poisson"][:, y > 1e-3] - 0.45).max() < 1e-6 and abs(p["poisson"][:, y < -1e-3] - 0.3).max() < 1e-6
+PY
+ok $? "poses takes its markers and painted maps"
 echo "1..$n"

@@ -4,10 +4,12 @@
     supple import body.pc2 --neutral body.obj --params body.params.csv --up z --rate FPS -o body.anim.npz
 
 Writes body.obj (the mesh with all armatures at rest: the neutral pose), body.pc2 (world positions at every frame),
-body.params.csv (rotation vectors of all pose bones that move, rad, and numeric custom properties of the object; 0 at rest),
-body.GROUP.csv (vertex group weights), body.poses (markers as CLIP:FRAME words for `supple poses --at`). Blender's axes (z up)
+body.params.csv (of all pose bones that move: rotation vectors, rad, unwrapped in time, translations over the diagonal, logarithms of
+scale; numeric custom properties of the object; shape keys; 0 at rest), body.GROUP.csv (vertex group weights); the active colour
+attribute stands behind the positions of the .obj (`supple poses --young color.r`); body.poses (markers as CLIP:FRAME words for `supple poses --at`). Blender's axes (z up)
 and units are kept. Modifiers that change the number of vertices must be off.
 """
+import math
 import os
 import struct
 import sys
@@ -53,13 +55,28 @@ def rest_points(object_):
     return points
 
 
+def vertex_colours(mesh):
+    """Red, green, blue of each vertex of the active colour attribute, the mean over its corners; None without one."""
+    layer = mesh.color_attributes.active_color
+    if not layer or len(layer.data) == 0:
+        return None
+    sums, counts = [[0.0, 0.0, 0.0] for v in mesh.vertices], [0] * len(mesh.vertices)
+    owners = range(len(mesh.vertices)) if layer.domain == "POINT" else [loop.vertex_index for loop in mesh.loops]
+    for owner, corner in zip(owners, layer.data):
+        counts[owner] += 1
+        for k in range(3):
+            sums[owner][k] += corner.color[k]
+    return [tuple(c / max(n, 1) for c in colour) for colour, n in zip(sums, counts)]
+
+
 def write_obj(path, object_, points):
     mesh = object_.data
     layer = mesh.uv_layers.active
+    colours = vertex_colours(mesh)
     with open(path, "w") as out:
         out.write("o %s\n" % object_.name.replace(" ", "_"))
-        for p in points:
-            out.write("v %.9g %.9g %.9g\n" % p)
+        for i, p in enumerate(points):
+            out.write("v %.9g %.9g %.9g" % p + (" %.6g %.6g %.6g" % colours[i] if colours else "") + "\n")
         for uv in layer.data if layer else []:
             out.write("vt %.9g %.9g\n" % tuple(uv.uv))
         for polygon in mesh.polygons:
@@ -68,8 +85,22 @@ def write_obj(path, object_, points):
             out.write("f %s\n" % " ".join(corners))
 
 
-def parameters(object_):
-    """Numbers that define the pose, by name; 0 at rest."""
+def unwrapped(vector, before):
+    """The rotation vector that means the same turn and lies nearest to the one before."""
+    angle = math.sqrt(sum(x * x for x in vector))
+    if not before or angle < 1e-9:
+        if not before:
+            return vector
+        length = math.sqrt(sum(x * x for x in before))   # no turn at all: whole turns about the axis before
+        turns = round(length / (2 * math.pi))
+        return [x / length * turns * 2 * math.pi for x in before] if turns else vector
+    axis = [x / angle for x in vector]
+    turns = round((sum(a * b for a, b in zip(axis, before)) - angle) / (2 * math.pi))
+    return [a * (angle + turns * 2 * math.pi) for a in axis]
+
+
+def parameters(object_, size, before):
+    """Numbers that define the pose, by name; 0 at rest. before: those of the frame before."""
     out = {}
     for modifier in object_.modifiers:
         if modifier.type != "ARMATURE" or not modifier.object:
@@ -84,10 +115,14 @@ def parameters(object_):
                 now = bone.parent.matrix.inverted() @ now
             turn = rest.to_quaternion().inverted() @ now.to_quaternion()
             axis, angle = turn.to_axis_angle()
-            if angle > 3.141592653589793:
-                angle -= 2 * 3.141592653589793
-            for letter, value in zip("xyz", axis):
-                out["%s.r%s" % (bone.name.replace(",", "_"), letter)] = value * angle
+            name = bone.name.replace(",", "_")
+            names = ["%s.r%s" % (name, letter) for letter in "xyz"]
+            vector = unwrapped([a * angle for a in axis], [before[n] for n in names] if before else None)
+            out.update(zip(names, vector))
+            move = now.to_translation() - rest.to_translation()
+            scale = [n / r if r > 0 and n > 0 else 1.0 for n, r in zip(now.to_scale(), rest.to_scale())]
+            for letter, t, s in zip("xyz", move, scale):
+                out["%s.t%s" % (name, letter)], out["%s.s%s" % (name, letter)] = t / size, math.log(s)
     for key in object_.keys():
         if isinstance(object_[key], (int, float)):
             out["prop_" + key.replace(",", "_")] = float(object_[key])
@@ -110,6 +145,7 @@ def main():
         sys.exit("supple_export: a modifier changes the number of vertices (%d to %d); turn it off" %
                  (len(object_.data.vertices), len(neutral)))
     write_obj(out + ".obj", object_, neutral)
+    size = math.sqrt(sum((max(p[k] for p in neutral) - min(p[k] for p in neutral)) ** 2 for k in range(3))) or 1.0
     rows = []
     with open(out + ".pc2", "wb") as cache:
         cache.write(struct.pack("<12siiffi", b"POINTCACHE2\0", 1, len(neutral), start, 1.0, end - start + 1))
@@ -120,7 +156,7 @@ def main():
                 sys.exit("supple_export: frame %d has %d vertices, not %d" % (frame, len(points), len(neutral)))
             for p in points:
                 cache.write(struct.pack("<3f", *p))
-            rows.append(parameters(object_))
+            rows.append(parameters(object_, size, rows[-1] if rows else None))
     names = [n for n in (rows[0] if rows else {}) if max(abs(r[n]) for r in rows) > 1e-5]
     if names:
         with open(out + ".params.csv", "w") as table:
