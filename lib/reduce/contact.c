@@ -221,6 +221,17 @@ static void append_touch(const detector *d, int32_t v, const touch *t, const uin
             const double unit[3] = {i == 0, i == 1, i == 2};
             append_row(out, 1, vertices, unit, held);
         }
+        return;
+    case SU_CONTACT_TIED:
+        for (int i = 0; i < 3; i++) {
+            double unit[12] = {0};
+            unit[i] = 1;
+            for (int c = 0; c < 3; c++) {
+                vertices[c + 1] = d->surface[3 * (int64_t)t->triangle + c];
+                unit[3 * (c + 1) + i] = -t->bary[c];
+            }
+            append_row(out, 4, vertices, unit, held);
+        }
     }
 }
 
@@ -240,10 +251,10 @@ su_status su_contact_detect(int64_t n, const double *neutral, const double *x, i
     SU_GO(find_touches(&d, n, on_surface, threads, touches, err));
     int64_t count = 0;
     for (int64_t v = 0; v < n; v++) count += touches[v].triangle >= 0;
-    out->capacity = 4 * count;
+    out->capacity = 12 * count;
     SU_GO(SU_ALLOC(&out->offsets, 3 * count + 1, "contact", err));
-    SU_GO(SU_ALLOC(&out->vertices, 4 * count, "contact", err));
-    SU_GO(SU_ALLOC(&out->coefficients, 12 * count, "contact", err));
+    SU_GO(SU_ALLOC(&out->vertices, 12 * count, "contact", err));
+    SU_GO(SU_ALLOC(&out->coefficients, 36 * count, "contact", err));
     for (int64_t v = 0; v < n; v++) {
         if (touches[v].triangle < 0) continue;
         int64_t before = out->rows;

@@ -485,9 +485,10 @@ int main(int argc, char **argv)
         {.name = "kappa", .kind = SU_OPT_NUMBER, .target = &set.kappa, .argument = "K", .low = 0.01, .high = 10,
          .help = "how fast motion fades towards the border of a region; smaller is later (default: 0.5)."},
         {.name = "contact", .kind = SU_OPT_CHOICE, .target = &set.contact, .argument = "KIND",
-         .choices = "none|pairs|sliding|fixed",
+         .choices = "none|pairs|sliding|fixed|tied",
          .help = "self-contact at the poses constrains the modes: pairs keeps touching surfaces from moving against each "
-                 "other along the normal, sliding and fixed anchor their vertices (default: none)."},
+                 "other along the normal, tied in any direction; sliding and fixed anchor their vertices. In large motions "
+                 "pairs may turn and slip into each other, the others may not (default: none)."},
         {.name = "contact-tolerance", .kind = SU_OPT_NUMBER, .target = &set.tolerance, .argument = "SHARE", .low = 0, .high = 0.2,
          .help = "surfaces nearer than this share of the flesh's diagonal touch (default: 0.005)."},
         {.name = "contact-depth", .kind = SU_OPT_NUMBER, .target = &set.depth, .argument = "SHARE", .low = 0, .high = 0.5,
