@@ -389,6 +389,62 @@ static void test_regions(void **unused)
     assert_int_equal(run("echo hello >bad.csv; supple-modes bar.tet.npz bar.fit.npz --handles bad.csv -o bad.npz"), 3);
 }
 
+/* PSSD Fig. 14: at one pose the flesh stands on the ground, as a plane or as a collider; at the others it is free. */
+static void test_ground(void **unused)
+{
+    (void)unused;
+    su_fit fit;
+    su_modes plain, ground;
+    assert_int_equal(su_fit_load(in_folder("bar.fit.npz"), &fit, NULL), SU_OK);
+    assert_int_equal(su_modes_load(in_folder("bar.modes.npz"), &plain, NULL), SU_OK);
+    int64_t n = fit.n, size = 3 * 24 * n;
+    const double *x = fit.shapes + 6 * n;
+    double floor = INFINITY;
+    for (int64_t v = 0; v < n; v++) floor = fmin(floor, x[3 * v + 1]);
+    FILE *obj = fopen(in_folder("floor.obj"), "w");   /* the flesh is a little below it */
+    fprintf(obj, "v -9 %.9f 9\nv 9 %.9f 9\nv 9 %.9f -9\nv -9 %.9f -9\nf 1 2 3 4\n", floor + 0.01, floor + 0.01, floor + 0.01, floor + 0.01);
+    fclose(obj);
+    for (int kind = 0; kind < 3; kind++) {
+        const char *contact = kind == 2 ? "--contact fixed" : "";
+        if (kind == 1)
+            assert_int_equal(run("supple-modes -r 24 --collider 2:floor.obj bar.tet.npz bar.fit.npz -o ground.npz"), 0);
+        else
+            assert_int_equal(run("supple-modes -r 24 %s --plane 2:0,%.9f,0,0,1,0 bar.tet.npz bar.fit.npz -o ground.npz", contact, floor), 0);
+        assert_int_equal(su_modes_load(in_folder("ground.npz"), &ground, NULL), SU_OK);
+        assert_memory_equal(ground.modes, plain.modes, 2 * (size_t)size * sizeof(double));
+        assert_true(ground.contact_offsets[2] == 0 && ground.contact_offsets[3] >= (kind == 2 ? 9 : 3));
+        double sum[2] = {0, 0};
+        for (int k = 0; k < 8; k++) {
+            const double *with = ground.eigenvalues + 2 * ground.linear, *without = plain.eigenvalues + 2 * plain.linear;
+            assert_true(with[k] > (1 - 1e-9) * without[k]);   /* constraints raise every one (Courant, Fischer) */
+            sum[0] += with[k], sum[1] += without[k];
+        }
+        assert_true(sum[0] > 1.1 * sum[1]);
+        int64_t bottom = 0;
+        for (int64_t v = 0; v < n; v++) {
+            if (x[3 * v + 1] > floor + 1e-3) continue;
+            bottom++;
+            for (int k = 0; k < 24; k++)
+                for (int i = 0; i < 3; i++)
+                    if (i == 1 || kind == 2) assert_true(fabs(ground.modes[2 * size + 3 * (k * n + v) + i]) < 1e-9);
+        }
+        assert_true(bottom > 0);
+        for (int i = 0; i < 3; i++) {
+            const char *a = json_string_value(json_array_get(json_object_get(ground.file.meta, "pose_digests"), i));
+            const char *b = json_string_value(json_array_get(json_object_get(plain.file.meta, "pose_digests"), i));
+            if (i == 2 || kind < 2) assert_true((strcmp(a, b) == 0) == (i < 2));
+        }
+        su_modes_free(&ground);
+    }
+    su_fit_free(&fit), su_modes_free(&plain);
+    const char *bad[] = {"1,2,3", "0,0,0,0,0,0", "0,0,0,0,1,nan", "x:0,0,0,0,1,0", "2:0,0,0,0,1,0,"};
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++)
+        assert_int_equal(run("supple-modes --plane %s bar.tet.npz bar.fit.npz -o bad.npz", bad[k]), 2);
+    assert_int_equal(run("supple-modes --collider absent.obj bar.tet.npz bar.fit.npz -o bad.npz"), 3);
+    assert_int_equal(run("echo v 0 0 0 >none.obj; supple-modes --collider none.obj bar.tet.npz bar.fit.npz -o bad.npz"), 3);
+    assert_false(exists("bad.npz"));
+}
+
 /* Flesh that is held nowhere: rigid motions are left out, or kept as the first modes. */
 static void test_unheld(void **unused)
 {
@@ -439,7 +495,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_fit_conventions), cmocka_unit_test(test_modes_conventions),
                                        cmocka_unit_test(test_single_poses), cmocka_unit_test(test_young),
-                                       cmocka_unit_test(test_painted_muscle), cmocka_unit_test(test_material_options), cmocka_unit_test(test_regions), cmocka_unit_test(test_unheld),
+                                       cmocka_unit_test(test_painted_muscle), cmocka_unit_test(test_material_options), cmocka_unit_test(test_regions), cmocka_unit_test(test_ground), cmocka_unit_test(test_unheld),
                                        cmocka_unit_test(test_bad_input)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

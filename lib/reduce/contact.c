@@ -184,8 +184,24 @@ static su_status find_touches(const detector *d, int64_t n, const uint8_t *on_su
     return first;
 }
 
-/* Appends one row with up to four vertices; held ones are left out; norm 1. A row without a free vertex is dropped. */
-static void append_row(su_contact *out, int count, const int32_t *vertices, const double *coefficients,
+static su_status grow(void *array, int64_t old, int64_t more, size_t size, su_error *err)
+{
+    void **at = array, *wider;
+    SU_TRY(su_allocate(&wider, old + more, size, "contact", err));
+    if (*at) memcpy(wider, *at, (size_t)old * size);
+    free(*at);
+    *at = wider;
+    return SU_OK;
+}
+
+su_status su_contact_reserve(su_contact *contact, int64_t rows, int64_t entries, su_error *err)
+{
+    SU_TRY(grow(&contact->offsets, contact->rows + 1, rows, sizeof *contact->offsets, err));
+    SU_TRY(grow(&contact->vertices, contact->entries, entries, sizeof *contact->vertices, err));
+    return grow(&contact->coefficients, 3 * contact->entries, 3 * entries, sizeof *contact->coefficients, err);
+}
+
+void su_contact_append(su_contact *contact, int count, const int32_t *vertices, const double *coefficients,
                        const uint8_t *held)
 {
     double norm = 0;
@@ -194,11 +210,11 @@ static void append_row(su_contact *out, int count, const int32_t *vertices, cons
     if (!(norm > 0)) return;
     for (int k = 0; k < count; k++) {
         if (held[vertices[k]] || su_dot3(coefficients + 3 * k, coefficients + 3 * k) == 0) continue;
-        out->vertices[out->entries] = vertices[k];
-        for (int i = 0; i < 3; i++) out->coefficients[3 * out->entries + i] = coefficients[3 * k + i] / sqrt(norm);
-        out->entries++;
+        contact->vertices[contact->entries] = vertices[k];
+        for (int i = 0; i < 3; i++) contact->coefficients[3 * contact->entries + i] = coefficients[3 * k + i] / sqrt(norm);
+        contact->entries++;
     }
-    out->offsets[++out->rows] = (int32_t)out->entries;
+    contact->offsets[++contact->rows] = (int32_t)contact->entries;
 }
 
 static void append_touch(const detector *d, int32_t v, const touch *t, const uint8_t *held, su_contact *out)
@@ -213,13 +229,13 @@ static void append_touch(const detector *d, int32_t v, const touch *t, const uin
             vertices[c + 1] = d->surface[3 * (int64_t)t->triangle + c];
             for (int i = 0; i < 3; i++) coefficients[3 * (c + 1) + i] = -t->bary[c] * normal[i];
         }
-        append_row(out, 4, vertices, coefficients, held);
+        su_contact_append(out, 4, vertices, coefficients, held);
         return;
-    case SU_CONTACT_SLIDING: append_row(out, 1, vertices, coefficients, held); return;
+    case SU_CONTACT_SLIDING: su_contact_append(out, 1, vertices, coefficients, held); return;
     case SU_CONTACT_FIXED:
         for (int i = 0; i < 3; i++) {
             const double unit[3] = {i == 0, i == 1, i == 2};
-            append_row(out, 1, vertices, unit, held);
+            su_contact_append(out, 1, vertices, unit, held);
         }
         return;
     case SU_CONTACT_TIED:
@@ -230,7 +246,7 @@ static void append_touch(const detector *d, int32_t v, const touch *t, const uin
                 vertices[c + 1] = d->surface[3 * (int64_t)t->triangle + c];
                 unit[3 * (c + 1) + i] = -t->bary[c];
             }
-            append_row(out, 4, vertices, unit, held);
+            su_contact_append(out, 4, vertices, unit, held);
         }
     }
 }
@@ -251,10 +267,7 @@ su_status su_contact_detect(int64_t n, const double *neutral, const double *x, i
     SU_GO(find_touches(&d, n, on_surface, threads, touches, err));
     int64_t count = 0;
     for (int64_t v = 0; v < n; v++) count += touches[v].triangle >= 0;
-    out->capacity = 12 * count;
-    SU_GO(SU_ALLOC(&out->offsets, 3 * count + 1, "contact", err));
-    SU_GO(SU_ALLOC(&out->vertices, 12 * count, "contact", err));
-    SU_GO(SU_ALLOC(&out->coefficients, 36 * count, "contact", err));
+    SU_GO(su_contact_reserve(out, 3 * count, 12 * count, err));
     for (int64_t v = 0; v < n; v++) {
         if (touches[v].triangle < 0) continue;
         int64_t before = out->rows;

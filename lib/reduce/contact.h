@@ -22,7 +22,7 @@ typedef struct su_contact_settings {
 
 /* Rows C u = 0 of Euclidean norm 1 (conventions 10, 22). Zero-initialize; owned arrays. */
 typedef struct su_contact {
-    int64_t rows, entries, capacity;
+    int64_t rows, entries;
     int32_t *offsets;          /* (rows + 1) */
     int32_t *vertices;         /* (entries) */
     double *coefficients;      /* (entries,3) */
@@ -38,6 +38,13 @@ void su_contact_free(su_contact *contact);
 su_status su_contact_detect(int64_t n, const double *neutral, const double *x, int64_t b, const int32_t *surface,
                             const uint8_t *held, const su_contact_settings *settings, int threads, su_contact *out,
                             su_error *err);
+
+/* Room for so many more rows and entries. */
+su_status su_contact_reserve(su_contact *contact, int64_t rows, int64_t entries, su_error *err);
+/* Appends one row over `count` vertices, coefficients (count,3), scaled to norm 1; held vertices are left out, and with none left
+ * the row. The room must be there. */
+void su_contact_append(su_contact *contact, int count, const int32_t *vertices, const double *coefficients,
+                       const uint8_t *held);
 
 /* Mean edge length of the surface, a scale for the settings. */
 double su_contact_edge_length(const double *x, int64_t b, const int32_t *surface);

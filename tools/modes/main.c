@@ -14,6 +14,7 @@
 #include "reduce/regions.h"
 #include "reduce/shot_loads.h"
 #include "matrices.h"
+#include "obstacle_files.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -27,7 +28,7 @@ typedef struct settings {
     int r, linear, contact;
     double tolerance, depth, eta, kappa;
     const char *handles, *regions, *bones, *region_modes, *matrices;
-    su_list poses, shots;
+    su_list poses, shots, planes, colliders;
     int responses;
     bool keep_rigid;
 } settings;
@@ -42,6 +43,8 @@ typedef struct job {
     su_mode_report *reports;    /* (k) */
     su_contact *contacts;       /* (k) */
     su_contact_settings touching;
+    obstacle_file *obstacles;   /* (obstacle_count) */
+    int64_t obstacle_count;
     su_mode_setup setup;
     su_handle *handles;         /* (handle_count) or NULL: no regions */
     int64_t handle_count;
@@ -101,9 +104,9 @@ static su_status load(job *j)
 }
 
 /* Convention 16: what the modes of one pose depend on. */
-static su_status pose_digest(const job *j, int64_t row, char hex[33])
+static su_status pose_digest(const job *j, int64_t i, char hex[33])
 {
-    int64_t n = j->tet.n, t = j->tet.t;
+    int64_t n = j->tet.n, t = j->tet.t, row = j->rows[i];
     int64_t counts[] = {n, t, j->tet.fixed_count, j->setup.d, j->setup.material, j->set->keep_rigid, j->set->contact};
     su_digest *digest = su_digest_begin();
     if (!digest) return su_fail(&j->tool->err, SU_AGAIN, "out of memory");
@@ -122,6 +125,12 @@ static su_status pose_digest(const job *j, int64_t row, char hex[33])
     su_digest_add(digest, j->fit.young + row * t, (size_t)t * sizeof(double));
     su_digest_add(digest, j->fit.poisson + row * t, (size_t)t * sizeof(double));
     su_digest_add(digest, j->fit.density, (size_t)t * sizeof(double));
+    if (j->obstacle_count && j->contacts[i].rows) {   /* poses that touch nothing stay what they were */
+        const su_contact *c = &j->contacts[i];
+        su_digest_add(digest, c->offsets, (size_t)(c->rows + 1) * sizeof *c->offsets);
+        su_digest_add(digest, c->vertices, (size_t)c->entries * sizeof *c->vertices);
+        su_digest_add(digest, c->coefficients, 3 * (size_t)c->entries * sizeof *c->coefficients);
+    }
     if (j->loads) {
         su_digest_add(digest, j->responses, (size_t)j->setup.d * sizeof *j->responses);
         su_digest_add(digest, j->loads, 3 * (size_t)(j->load_count * n) * sizeof(double));
@@ -267,7 +276,8 @@ static su_status detect(job *j)
     for (int i = 0; i < 3; i++) low[i] = INFINITY, high[i] = -INFINITY;
     for (int64_t k = 0; k < 3 * n; k++)
         low[k % 3] = fmin(low[k % 3], j->tet.vertices[k]), high[k % 3] = fmax(high[k % 3], j->tet.vertices[k]);
-    j->touching.kind = (su_contact_kind)(j->set->contact - 1);
+    bool itself = j->set->contact != CONTACT_NONE;
+    j->touching.kind = itself ? (su_contact_kind)(j->set->contact - 1) : SU_CONTACT_SLIDING;
     j->touching.tolerance = j->set->tolerance * su_distance3(low, high);
     j->touching.depth = j->set->depth > 0 ? j->set->depth * su_distance3(low, high) : edge;
     j->touching.apart = 4 * (j->touching.tolerance + j->touching.depth);
@@ -275,8 +285,16 @@ static su_status detect(job *j)
     for (int64_t k = 0; k < j->tet.fixed_count; k++) held[j->tet.fixed[k]] = 1;
     for (int64_t i = 0; i < j->modes.k; i++) {
         su_contact *c = &j->contacts[i];
-        SU_TRY(su_contact_detect(n, j->tet.vertices, j->fit.shapes + 3 * j->rows[i] * n, j->tet.b, j->tet.surface, held,
-                                 &j->touching, j->tool->threads, c, err));
+        const double *x = j->fit.shapes + 3 * j->rows[i] * n;
+        if (itself)
+            SU_TRY(su_contact_detect(n, j->tet.vertices, x, j->tet.b, j->tet.surface, held, &j->touching, j->tool->threads, c,
+                                     err));
+        else
+            SU_TRY(su_contact_reserve(c, 0, 0, err));
+        for (int64_t o = 0; o < j->obstacle_count; o++)
+            if (j->obstacles[o].pose < 0 || j->obstacles[o].pose == j->modes.pose[i])
+                SU_TRY(su_contact_obstacle(n, x, j->tet.b, j->tet.surface, held, &j->obstacles[o].obstacle, &j->touching, c,
+                                           err));
         su_detail(j->tool, "pose %d: %lld vertices in contact, %lld of them inside the other side", (int)j->modes.pose[i],
                   (long long)c->contacts, (long long)c->penetrating);
         rows += c->rows, entries += c->entries;
@@ -376,7 +394,7 @@ static su_status make_meta(job *j)
     }
     for (int64_t i = 0; i < j->modes.k; i++) {
         char hex[33];
-        if (pose_digest(j, j->rows[i], hex) != SU_OK) {
+        if (pose_digest(j, i, hex) != SU_OK) {
             json_decref(digests);
             return tool->err.status;
         }
@@ -413,6 +431,7 @@ static su_status run(su_tool *tool, const settings *set)
     SU_GO(load(&j));
     int64_t free_dofs = 3 * (j.tet.n - j.tet.fixed_count);
     SU_GO(read_handles(&j));
+    SU_GO(obstacles_read(&set->planes, &set->colliders, &j.obstacle_count, &j.obstacles, err));
     SU_GO(share_modes(&j));
     if (modes->r > free_dofs / 2) {
         status = su_fail(err, SU_INPUT, "%s: %lld degrees of freedom are too few for %lld modes; ask for fewer by -r",
@@ -429,7 +448,7 @@ static su_status run(su_tool *tool, const settings *set)
     SU_GO(SU_ALLOC(&j.reports, modes->k, "reports", err));
     SU_GO(SU_ALLOC(&j.contacts, modes->k, "contacts", err));
     SU_GO(region_weights(&j));
-    if (set->contact != CONTACT_NONE) SU_GO(detect(&j));
+    if (set->contact != CONTACT_NONE || j.obstacle_count) SU_GO(detect(&j));
     if (set->shots.count) SU_GO(shot_loads(&j));
     j.setup = (su_mode_setup){.n = j.tet.n, .t = j.tet.t, .b = j.tet.b, .held_count = j.tet.fixed_count,
                               .vertices = j.tet.vertices, .tets = j.tet.tets, .surface = j.tet.surface,
@@ -450,7 +469,9 @@ done:
     su_fit_free(&j.fit);
     for (int64_t i = 0; j.contacts && i < modes->k; i++) su_contact_free(&j.contacts[i]);
     su_modes_free(modes);
-    free(j.rows), free(j.reports), free(j.contacts), free(j.handles), free(j.names), free(j.linear), free(j.r);
+    free(j.rows), free(j.reports), free(j.contacts);
+    obstacles_free(j.obstacle_count, j.obstacles);
+    free(j.handles), free(j.names), free(j.linear), free(j.r);
     free(j.responses), free(j.loads);
     return status;
 }
@@ -489,6 +510,11 @@ int main(int argc, char **argv)
          .help = "self-contact at the poses constrains the modes: pairs keeps touching surfaces from moving against each "
                  "other along the normal, tied in any direction; sliding and fixed anchor their vertices. In large motions "
                  "pairs may turn and slip into each other, the others may not (default: none)."},
+        {.name = "plane", .kind = SU_OPT_LIST, .target = &set.planes, .argument = "[POSE:]X,Y,Z,NX,NY,NZ",
+         .help = "a ground plane through a point, m, with its normal towards the flesh, in the root frame of one pose or of all: "
+                 "flesh that touches it keeps from moving along the normal (with --contact fixed or tied, from moving)."},
+        {.name = "collider", .kind = SU_OPT_LIST, .target = &set.colliders, .argument = "[POSE:]OBJ",
+         .help = "a mesh that flesh touches, likewise; its faces are counter-clockwise seen from outside."},
         {.name = "contact-tolerance", .kind = SU_OPT_NUMBER, .target = &set.tolerance, .argument = "SHARE", .low = 0, .high = 0.2,
          .help = "surfaces nearer than this share of the flesh's diagonal touch (default: 0.005)."},
         {.name = "contact-depth", .kind = SU_OPT_NUMBER, .target = &set.depth, .argument = "SHARE", .low = 0, .high = 0.5,
