@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """One small rig, written as FBX (text or binary) or Collada from the formats' descriptions, and where its skin must be.
 
-    rig_files.py write KIND FILE          KIND: fbx-text, fbx, fbx-z, fbx-pivot, collada, collada-z
+    rig_files.py write KIND FILE          KIND: fbx-text, fbx, fbx-z, fbx-pivot, fbx-materials, collada, collada-z, collada-materials
     rig_files.py check KIND ANIM [CLIP]   compares a supple.anim of it with what the file says; CLIP: bend (default) or still
 
 A ring-shaped tube of quads under a mesh node of its own transform follows two joints: `hip`, which moves and turns, and
@@ -49,6 +49,9 @@ class Rig:
         points = np.c_[np.where((k == 0) | (k == 3), -12., 12.), 20. * ring, np.where(k < 2, -9., 9.)]
         self.quads = [(a, a + 4, b + 4, b) for r in range(RINGS - 1) for a, b in ((4 * r + i, 4 * r + (i + 1) % 4) for i in range(4))]
         self.quads += [(0, 1, 2, 3), (4 * RINGS - 1, 4 * RINGS - 2, 4 * RINGS - 3, 4 * RINGS - 4)]
+        self.material = np.arange(len(self.quads)) % 2 if kind.endswith("-materials") else None
+        if kind == "collada-materials":      # where the polygons of a material stand together
+            self.quads = self.quads[::2] + self.quads[1::2]
         self.axis = np.eye(4) if up == "y" else np.array([[1., 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])  # y up to the file
         self.mesh_node = affine((5, 3, -2), (0, 20, 0), (1.5, 1, 0.5))
         points = np.c_[points, np.ones(len(points))] @ np.linalg.inv(self.mesh_node).T    # stands at the joints when bound
@@ -125,8 +128,17 @@ def fbx_tree(rig):
                     [("Version", [232], []), p70(vec("Lcl Translation", (5, 3, -2)), vec("Lcl Rotation", (0, 20, 0)), vec("Lcl Scaling", (1.5, 1, 0.5)))]))
     links.append(("OO", mesh, root))
     polygons = np.array([v if i < 3 else -v - 1 for q in rig.quads for i, v in enumerate(q)], np.int32)
+    layers = []
+    if rig.material is not None:
+        layers = [("LayerElementMaterial", [0], [("Version", [101], []), ("Name", [""], []), ("MappingInformationType", ["ByPolygon"], []),
+                                                 ("ReferenceInformationType", ["IndexToDirect"], []), ("Materials", [rig.material.astype("<i4")], [])]),
+                  ("Layer", [0], [("Version", [100], []), ("LayerElement", [], [("Type", ["LayerElementMaterial"], []), ("TypedIndex", [0], [])])])]
+        for name in ("red", "blue"):
+            material = new()
+            objects.append(("Material", [material, "Material::" + name, ""], [("Version", [102], []), ("ShadingModel", ["lambert"], [])]))
+            links.append(("OO", material, mesh))
     objects.append(("Geometry", [geometry, "Geometry::tube", "Mesh"],
-                    [("Vertices", [rig.points.ravel()], []), ("PolygonVertexIndex", [polygons], []), ("GeometryVersion", [124], [])]))
+                    [("Vertices", [rig.points.ravel()], []), ("PolygonVertexIndex", [polygons], []), ("GeometryVersion", [124], [])] + layers))
     links.append(("OO", geometry, mesh))
     objects.append(("Deformer", [skin, "Deformer::", "Skin"], [("Version", [101], []), ("Link_DeformAcuracy", [50.0], [])]))
     links.append(("OO", skin, geometry))
@@ -247,11 +259,16 @@ def collada(rig):
         for b in used:
             pairs += [b, len(weights)]
             weights.append(rig.weights[v, b])
+    half = (len(rig.quads) + 1) // 2
+    lists = ""
+    for name, quads in ((None, rig.quads),) if rig.material is None else (("red", rig.quads[:half]), ("blue", rig.quads[half:])):
+        lists += '<!-- <p>9 9</p> --><polylist count="%d"%s><input semantic="VERTEX" source="#tube-v" offset="0"/><vcount>%s</vcount><p>%s</p></polylist>' % (
+            len(quads), ' material="%s"' % name if name else "", " ".join("4" for q in quads), " ".join(str(i) for q in quads for i in q))
     return """<?xml version="1.0" encoding="utf-8"?>
 <COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1.4.1">
 <asset><unit name="centimeter" meter="0.01"/><up_axis>%s_UP</up_axis></asset>
 <library_geometries><geometry id="tube-g" name="tube"><mesh>%s<vertices id="tube-v"><input semantic="POSITION" source="#tube-p"/></vertices>
-<polylist count="%d"><input semantic="VERTEX" source="#tube-v" offset="0"/><vcount>%s</vcount><p>%s</p></polylist></mesh></geometry></library_geometries>
+%s</mesh></geometry></library_geometries>
 <library_controllers><controller id="tube-c"><skin source="#tube-g"><bind_shape_matrix>%s</bind_shape_matrix>%s%s%s
 <joints><input semantic="JOINT" source="#tube-j"/><input semantic="INV_BIND_MATRIX" source="#tube-b"/></joints>
 <vertex_weights count="%d"><input semantic="JOINT" source="#tube-j" offset="0"/><input semantic="WEIGHT" source="#tube-w" offset="1"/>
@@ -261,8 +278,7 @@ def collada(rig):
 <node id="tube" name="tube"><instance_controller url="#tube-c"><skeleton>#hip</skeleton></instance_controller></node></visual_scene></library_visual_scenes>
 <scene><instance_visual_scene url="#scene"/></scene>
 </COLLADA>
-""" % (rig.up.upper(), source("tube-p", rig.points, 3), len(rig.quads), " ".join("4" for q in rig.quads),
-       " ".join(str(i) for q in rig.quads for i in q), numbers(rig.axis @ rig.mesh_node), source("tube-j", None, 1, BONES),
+""" % (rig.up.upper(), source("tube-p", rig.points, 3), lists, numbers(rig.axis @ rig.mesh_node), source("tube-j", None, 1, BONES),
        source("tube-b", [np.linalg.inv(m) for m in rig.bind()], 16), source("tube-w", weights, 1), len(counts),
        " ".join(map(str, counts)), " ".join(map(str, pairs)), animations, nodes)
 
@@ -294,11 +310,11 @@ def check(kind, path, clip):
         assert d.shape[0] == d.shape[1], d.shape
         worst = max(worst, d.min(1).max(), d.min(0).max())
     print("# %s: positions differ by %.2g of the size" % (kind, worst / scale))
-    polygons = sorted(tuple(sorted(p)) for p in rig.quads)
     assert len(a["face_counts"]) == len(rig.quads) and (a["face_counts"] == 4).all()
-    if kind.startswith("fbx") and kind != "fbx-text":    # the control points come in the file's order
-        assert sorted(tuple(sorted(p)) for p in a["face_indices"].reshape(-1, 4).tolist()) == polygons
-        assert len(a["source_vertex"]) == len(rig.points)
+    assert a["face_indices"].reshape(-1, 4).tolist() == [list(p) for p in rig.quads]     # vertices and polygons in the file's order
+    assert len(a["source_vertex"]) == len(rig.points)
+    first = a["points"][0].astype(float)[a["source_vertex"]] @ a["root"][0][:3, :3].T + a["root"][0][:3, 3]
+    assert abs(first - rig.skin(frames[0])).max() < 1e-5 * scale
     q = a["neutral"][a["triangles"]]
     volume = np.einsum("ij,ij->i", q[:, 0], np.cross(q[:, 1], q[:, 2])).sum() / 6
     want = 0.24 * 0.18 * 1.2     # as bound: a straight tube, outside out

@@ -12,14 +12,14 @@ for p in python3 /usr/bin/python3; do [ -n "$python" ] || { "$p" -c 'import nump
 [ -n "$python" ] || { echo "ok 1 - rigs # skip no numpy"; echo "1..1"; exit 0; }
 export PYTHONDONTWRITEBYTECODE=1
 
-for kind in fbx-text fbx fbx-z fbx-pivot collada collada-z; do
+for kind in fbx-text fbx fbx-z fbx-pivot fbx-materials collada collada-z collada-materials; do
     case $kind in
     collada*) file=$kind.dae clip=animation ;;
     *) file=$kind.fbx clip=bend ;;
     esac
     "$python" "$here/rig_files.py" write $kind $file && supple import -q $file --clip $clip --progress none -o $kind.npz &&
         "$python" "$here/rig_files.py" check $kind $kind.npz
-    ok $? "$kind: positions, neutral pose, polygons"
+    ok $? "$kind: positions, neutral pose, polygons and vertices in the order of the file"
 done
 supple import --list fbx-z.fbx >list.txt && grep -q "up z" list.txt && grep -q "'clip2': 0.000 s from 0.167 s, 1 frames" list.txt
 ok $? "--list tells the axis, and numbers a clip that has no name"

@@ -1,7 +1,7 @@
-#include "io/fbx_points.h"
+#include "io/control_points.h"
 
+#include <ctype.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -21,12 +21,6 @@ typedef struct record {
     const char *name;
     size_t name_length;
 } record;
-
-typedef struct geometry {
-    int64_t points, corners;
-    double *position;   /* (points,3) */
-    int32_t *corner;    /* (corners) -1 - index at the end of each polygon, as stored */
-} geometry;
 
 static uint64_t little(const unsigned char *p, int bytes)
 {
@@ -78,7 +72,7 @@ static unsigned char *read_array(const reader *r, const record *rec, char type, 
     return out;
 }
 
-static bool read_geometry(const reader *r, const record *parent, geometry *out)
+static bool read_geometry(const reader *r, const record *parent, su_control_mesh *out)
 {
     record child;
     int64_t numbers = 0;
@@ -92,51 +86,102 @@ static bool read_geometry(const reader *r, const record *parent, geometry *out)
     return out->position && out->corner && out->points > 0 && out->corners > 0;
 }
 
-/* Do the mesh's vertices repeat the corners of this geometry, one after the other? Points that no polygon uses would have
- * no vertex: then the order of the file cannot be kept. */
-static bool match(su_scene_mesh *mesh, const geometry *g, su_arena *arena)
+/* ---- text: "Vertices: *12 {" and "a: 0,0.5,..." over any number of lines ---- */
+
+/* Behind the next "key:" that stands alone; NULL at the end. Strings and comments are passed over. */
+static const char *next_key(const char *at, const char **key, size_t *length)
 {
-    if (mesh->vertices != g->corners || mesh->corners != g->corners) return false;
-    uint8_t *used = su_arena_alloc(arena, g->points, 1);
-    int32_t *point = su_arena_alloc(arena, mesh->vertices, sizeof *point);
-    if (!used || !point) return false;
-    for (int64_t v = 0; v < mesh->vertices; v++) {
-        int64_t at = g->corner[v] < 0 ? -1 - (int64_t)g->corner[v] : g->corner[v];
-        if (at >= g->points || mesh->face_indices[v] != (int32_t)v) return false;
-        for (int i = 0; i < 3; i++)
-            if ((float)g->position[3 * at + i] != (float)mesh->positions[3 * v + i]) return false;
-        point[v] = (int32_t)at, used[at] = 1;
+    while (*at) {
+        if (*at == '"') {
+            at = strchr(at + 1, '"');
+            if (!at) return NULL;
+            at++;
+        } else if (*at == ';') {
+            at += strcspn(at, "\n");
+        } else if (isalpha((unsigned char)*at)) {
+            *key = at;
+            while (isalnum((unsigned char)*at) || *at == '_') at++;
+            *length = (size_t)(at - *key);
+            if (*at == ':') return at + 1;
+        } else {
+            at++;
+        }
     }
-    for (int64_t i = 0; i < g->points; i++)
-        if (!used[i]) return false;
-    mesh->control_point = point, mesh->control_points = g->points;
-    return true;
+    return NULL;
 }
+
+static bool key_is(const char *key, size_t length, const char *name) { return strlen(name) == length && memcmp(key, name, length) == 0; }
+
+/* The numbers of "*N { a: x,y,... }": as doubles or as integers. */
+static void *text_array(const char *at, su_arena *arena, bool whole, int64_t *count)
+{
+    char *end;
+    at += strspn(at, " \t");
+    if (*at != '*') return NULL;
+    long long announced = strtoll(at + 1, &end, 10);
+    at = end + strspn(end, " \t\r\n");
+    if (*at++ != '{') return NULL;
+    at += strspn(at, " \t\r\n");
+    if (strncmp(at, "a:", 2) != 0) return NULL;
+    at += 2;
+    if (announced < 1 || (uint64_t)announced > strlen(at)) return NULL;   /* a digit each, at least */
+    double *number = whole ? NULL : su_arena_alloc(arena, announced, sizeof *number);
+    int32_t *index = whole ? su_arena_alloc(arena, announced, sizeof *index) : NULL;
+    for (long long k = 0; k < announced; k++) {
+        if (!number && !index) return NULL;
+        if (whole) {
+            long value = strtol(at, &end, 10);
+            if (value < INT32_MIN || value > INT32_MAX) return NULL;
+            index[k] = (int32_t)value;
+        } else {
+            number[k] = strtod(at, &end);
+        }
+        if (end == at) return NULL;
+        at = end + strspn(end, " \t\r\n,");
+    }
+    *count = announced;
+    return whole ? (void *)index : (void *)number;
+}
+
+static void read_text(const char *text, su_scene *scene)
+{
+    su_control_mesh mesh = {0};
+    const char *key;
+    size_t length;
+    for (const char *at = text; (at = next_key(at, &key, &length));) {
+        int64_t numbers = 0;
+        if (key_is(key, length, "Geometry")) mesh = (su_control_mesh){0};
+        if (key_is(key, length, "Vertices")) {
+            mesh.position = text_array(at, &scene->arena, false, &numbers);
+            mesh.points = numbers / 3;
+        }
+        if (!key_is(key, length, "PolygonVertexIndex")) continue;
+        mesh.corner = text_array(at, &scene->arena, true, &mesh.corners);
+        if (mesh.position && mesh.corner) su_control_points_match(scene, &mesh);
+        mesh = (su_control_mesh){0};
+    }
+}
+
+/* ---- both ---- */
 
 void su_fbx_control_points(const char *path, su_scene *scene)
 {
     static const char magic[21] = "Kaydara FBX Binary  ";
-    FILE *in = fopen(path, "rb");
     record objects, object;
-    unsigned char *data = NULL;
-    long size = -1;
-    if (!in) return;
-    if (fseek(in, 0, SEEK_END) == 0 && (size = ftell(in)) > 27) {
-        rewind(in);
-        data = su_arena_alloc(&scene->arena, size, 1);
-        if (data && fread(data, 1, (size_t)size, in) != (size_t)size) data = NULL;
+    size_t size;
+    const char *text = su_control_points_text(path, scene, &size);
+    const unsigned char *data = (const unsigned char *)text;
+    if (!text) return;
+    if (size < 27 || memcmp(text, magic, sizeof magic) != 0) {
+        read_text(text, scene);
+        return;
     }
-    fclose(in);
-    if (!data || memcmp(data, magic, sizeof magic) != 0) return;
-    reader r = {data, (size_t)size, little(data + 23, 4) >= 7500, &scene->arena};
+    reader r = {data, size, little(data + 23, 4) >= 7500, &scene->arena};
     for (size_t at = 27; open_record(&r, at, r.size, &objects); at = objects.end) {
         if (!is_named(&objects, "Objects")) continue;
         for (size_t inner = objects.children; open_record(&r, inner, objects.end, &object); inner = object.end) {
-            geometry g;
-            bool found = false;
-            if (!is_named(&object, "Geometry") || !read_geometry(&r, &object, &g)) continue;
-            for (int64_t i = 0; i < scene->meshes && !found; i++)
-                found = !scene->mesh[i].control_point && match(&scene->mesh[i], &g, &scene->arena);
+            su_control_mesh mesh;
+            if (is_named(&object, "Geometry") && read_geometry(&r, &object, &mesh)) su_control_points_match(scene, &mesh);
         }
     }
 }

@@ -83,7 +83,8 @@ static su_status check_mesh(const su_scene *scene, const su_scene_mesh *mesh, su
         !all_finite(mesh->influence_weight, mesh->influences))
         return su_fail(err, SU_INPUT, "mesh '%s': a skinning weight is not a number or points past the vertices",
                        mesh->name);
-    if (mesh->control_point && !all_in_range(mesh->control_point, mesh->vertices, mesh->control_points))
+    if (mesh->control_point && (!mesh->source_polygon || mesh->control_points > INT32_MAX ||
+                                !all_in_range(mesh->control_point, mesh->vertices, mesh->control_points)))
         return su_fail(err, SU_INPUT, "mesh '%s': a corner uses a vertex that does not exist", mesh->name);
     if (!all_finite(mesh->shape_defaults, mesh->shapes) ||
         !all_finite(mesh->shape_positions, 3 * mesh->vertices * mesh->shapes))

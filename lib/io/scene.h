@@ -38,6 +38,8 @@ typedef struct su_scene_mesh {
     double *shape_positions;     /* (shapes,vertices,3) absolute */
     int64_t control_points;      /* 0: vertices are the file's own */
     int32_t *control_point;      /* (vertices) the file's own vertex, where the reader gave each corner one; NULL: none */
+    int32_t *source_polygon;     /* (polygons) the file's own polygon; with control_point */
+    int64_t source_mesh;         /* which mesh of the file: parts of one (by material) share its vertices; with control_point */
 } su_scene_mesh;
 
 typedef struct su_scene_instance {

@@ -1,5 +1,5 @@
 #include "geometry/affine.h"
-#include "io/fbx_points.h"
+#include "io/control_points.h"
 #include "io/gltf_detail.h"
 #include "io/scene_stream.h"
 
@@ -406,5 +406,6 @@ int su_scene_parse(const char *path, su_scene *scene, char *message, size_t mess
     if (p.ai) aiReleaseImport(p.ai);
     if (failed) return 1;
     if (strcmp(scene->format, "FBX") == 0) su_fbx_control_points(path, scene);
+    if (strcmp(scene->format, "Collada") == 0) su_collada_control_points(path, scene);
     return strcmp(scene->format, "glTF") == 0 ? su_gltf_detail(path, scene, message, message_size) : 0;
 }

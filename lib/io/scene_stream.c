@@ -103,6 +103,8 @@ static void move_mesh(stream *s, su_scene_mesh *mesh)
     move_array(s, &mesh->shape_positions, 3 * mesh->vertices * mesh->shapes, sizeof(double));
     move_count(s, &mesh->control_points);
     move_array(s, &mesh->control_point, mesh->vertices, sizeof(int32_t));
+    move_array(s, &mesh->source_polygon, mesh->polygons, sizeof(int32_t));
+    move_count(s, &mesh->source_mesh);
 }
 
 static void move_clip(stream *s, su_scene_clip *clip)

@@ -350,42 +350,6 @@ static su_status mark_rigid(su_character *c, su_error *err)
     return SU_OK;
 }
 
-/* FBX comes with a vertex for each polygon corner. Vertices that an artist sees are the control points of the file; where
- * those are not known (several materials, text files), the welded corners. to (N): the new source vertex of each. */
-static int64_t number_sources(const su_character *c, int32_t *to)
-{
-    int64_t count = 0;
-    for (int64_t i = 0; i < c->parts; i++) {
-        const su_scene_mesh *mesh = &c->scene->mesh[c->part[i].mesh];
-        if (!mesh->control_point) {   /* then for none: welding may join corners of several parts */
-            for (int64_t v = 0; v < c->N; v++) to[v] = c->source_vertex[v];
-            return c->nbar;
-        }
-        for (int64_t v = 0; v < mesh->vertices; v++) to[c->part[i].first + v] = (int32_t)(count + mesh->control_point[v]);
-        count += mesh->control_points;
-    }
-    return count;
-}
-
-static su_status join_corners(su_character *c, su_arena *scratch, su_error *err)
-{
-    int32_t *to, *object, *welded;
-    float *color = NULL;
-    TAKE(scratch, to, c->N);
-    int64_t count = number_sources(c, to);
-    TAKE(&c->arena, object, count);
-    TAKE(&c->arena, welded, count);
-    if (c->color) TAKE(&c->arena, color, 4 * count);
-    for (int64_t k = 0; k < c->corners; k++) c->face_indices[k] = to[c->face_indices[k]];
-    for (int64_t v = c->N - 1; v >= 0; v--) {   /* the first corner wins */
-        object[to[v]] = c->object_ids[v], welded[to[v]] = c->source_vertex[v];
-        if (color) memcpy(color + 4 * (int64_t)to[v], c->color + 4 * v, 4 * sizeof *color);
-    }
-    c->N = count;
-    c->object_ids = object, c->source_vertex = welded, c->color = color;
-    return SU_OK;
-}
-
 su_status su_character_create(const su_scene *scene, const su_character_options *options, su_character *out,
                               su_error *err)
 {
@@ -407,7 +371,7 @@ su_status su_character_create(const su_scene *scene, const su_character_options 
     SU_GO(cut_triangles(out, err));
     SU_GO(mark_rigid(out, err));
     SU_GO(su_character_skeleton(out, &bind, err));
-    if (strcmp(scene->format, "FBX") == 0) SU_GO(join_corners(out, &scratch, err));
+    if (strcmp(scene->format, "FBX") == 0 || strcmp(scene->format, "Collada") == 0) SU_GO(su_character_source_order(out, &scratch, err));
 done:
     su_arena_free(&scratch);
     if (status != SU_OK) su_character_free(out);

@@ -16,5 +16,8 @@ typedef struct su_source_skin {
 su_status su_character_bones(su_character *c, su_source_skin *source, su_arena *scratch, su_error *err);
 /* Root frame, segments and bone_deforms, once the skin is welded. */
 su_status su_character_skeleton(su_character *c, const su_bind_pose *bind, su_error *err);
+/* For formats of which assimp gives a vertex for each polygon corner: source vertices and polygons become those of the file.
+ * Objects of which the file's vertices are not known get the welded ones, in order of first use. */
+su_status su_character_source_order(su_character *c, su_arena *scratch, su_error *err);
 
 #endif
