@@ -112,6 +112,7 @@ static void watch(pid_t pid, const su_child_limits *limits, reader *readers, int
     enum { TICK_MS = 50 };
     double started = su_seconds();
     int wait_status = 0, ended = 0;
+    struct rusage used_up = {0};
     result->end = SU_CHILD_EXITED;
     while (!ended) {
         struct pollfd polled[2];
@@ -121,7 +122,7 @@ static void watch(pid_t pid, const su_child_limits *limits, reader *readers, int
         poll(polled, (nfds_t)used, used ? TICK_MS : 5);
         for (int i = 0; i < count; i++) drain(&readers[i]);
 
-        pid_t got = waitpid(pid, &wait_status, WNOHANG);
+        pid_t got = wait4(pid, &wait_status, WNOHANG, &used_up);
         if (got == pid || (got < 0 && errno != EINTR)) {
             ended = 1;
         } else if (limits && limits->seconds > 0 && su_seconds() - started > limits->seconds) {
@@ -132,10 +133,11 @@ static void watch(pid_t pid, const su_child_limits *limits, reader *readers, int
         if (!ended && result->end != SU_CHILD_EXITED) {
             kill(-pid, SIGKILL);
             kill(pid, SIGKILL);
-            while (waitpid(pid, &wait_status, 0) < 0 && errno == EINTR) {}
+            while (wait4(pid, &wait_status, 0, &used_up) < 0 && errno == EINTR) {}
             ended = 1;
         }
     }
+    result->peak_bytes = 1024 * (int64_t)used_up.ru_maxrss;
     kill(-pid, SIGKILL);   /* grandchildren that stayed behind */
     for (int i = 0; i < count; i++) drain(&readers[i]);
     if (WIFSIGNALED(wait_status)) {

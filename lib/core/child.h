@@ -19,6 +19,7 @@ typedef enum su_child_end { SU_CHILD_EXITED, SU_CHILD_KILLED, SU_CHILD_TIMEOUT, 
 typedef struct su_child_result {
     su_child_end end;
     int code;              /* exit code, or signal number when killed */
+    int64_t peak_bytes;    /* most memory that was resident */
     char tail[2000];       /* last output of the child (stdout and stderr), NUL-terminated */
 } su_child_result;
 

@@ -6,9 +6,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 /* TetGen works on the skin moved to the origin and scaled to this diagonal: its bounds are printed in plain decimals. */
@@ -115,6 +118,27 @@ static const char *last_line(char *text)
     return line ? line + 1 : text;
 }
 
+/* TetGen does not notice when its files are cut short. */
+static bool disk_full(const char *folder)
+{
+    struct statvfs disk;
+    return statvfs(folder, &disk) == 0 && (disk.f_bavail == 0 || (disk.f_files > 0 && disk.f_favail == 0));
+}
+
+/* What to call a failure, from how the child ended. Signals from outside, no memory and a full disk are worth another try.
+ * TetGen does not say that memory was short: it throws a number, or follows a null pointer. */
+static su_status explain(const su_child_limits *limits, su_child_result *end, const char *folder, su_status status, su_error *err)
+{
+    bool killed = end->end == SU_CHILD_KILLED;
+    if (disk_full(folder)) return su_fail(err, SU_AGAIN, "%s: the disk is full, TetGen's files do not fit", folder);
+    if (killed && limits->memory_bytes > 0 && 2 * end->peak_bytes > limits->memory_bytes)
+        return su_fail(err, SU_AGAIN, "TetGen ran out of memory (limit %.3g GiB)", (double)limits->memory_bytes / 1073741824.0);
+    if (killed && (end->code == SIGKILL || end->code == SIGTERM || end->code == SIGINT || end->code == SIGXCPU || end->code == SIGHUP))
+        return su_fail(err, SU_AGAIN, "TetGen was killed (signal %d)", end->code);
+    if (killed) return su_fail(err, SU_FAILED, "TetGen died of signal %d (%s)", end->code, last_line(end->tail));
+    return status;
+}
+
 static void remove_folder(const char *folder)
 {
     DIR *list = opendir(folder);
@@ -137,7 +161,11 @@ su_status su_tetgen_run(const su_surface *surface, const su_tetgen_settings *set
     snprintf(path, sizeof path, "%s/skin.smesh", folder);
     snprintf(nodes, sizeof nodes, "%s/skin.1.node", folder);
     snprintf(elements, sizeof elements, "%s/skin.1.ele", folder);
-    SU_GO(write_smesh(surface, path, err));
+    status = write_smesh(surface, path, err);
+    if (status) {
+        if (disk_full(folder)) status = su_fail(err, SU_AGAIN, "%s: the disk is full, the skin does not fit for TetGen", folder);
+        goto done;
+    }
     if (settings->volume_bound > 0.0) snprintf(volume, sizeof volume, "a%.12f", settings->volume_bound * scale * scale * scale);
     /* -B -F: no boundary files */
     snprintf(flags, sizeof flags, "-pq%.4f/%.2f%sBFQ", settings->radius_edge, settings->dihedral, volume);
@@ -149,9 +177,8 @@ su_status su_tetgen_run(const su_surface *surface, const su_tetgen_settings *set
         goto done;
     }
     status = read_result(nodes, elements, &mesh, err);
-    if (status && end.end == SU_CHILD_KILLED) status = su_fail(err, SU_FAILED, "TetGen died of signal %d (%s)", end.code, last_line(end.tail));
-    if (status) goto done;
-    SU_GO(settle_result(surface, &mesh, err));
+    if (!status) status = settle_result(surface, &mesh, err);
+    if (status) { status = explain(&settings->limits, &end, folder, status, err); goto done; }
     *out = mesh;
     memset(&mesh, 0, sizeof mesh);
 done:

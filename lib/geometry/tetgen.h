@@ -19,7 +19,8 @@ typedef struct su_tetgen_settings {
 /* Tets inside a closed surface. The first surface->n vertices of the result are the surface's own, bit for bit; the
  * boundary triangles are those of the surface, divided where quality asks for it. TetGen's exit status is not believed:
  * count, volumes and total volume are checked.
- * Fails with SU_FAILED where TetGen gave nothing usable, SU_AGAIN at the time limit; err says which. Caller frees out. */
+ * Fails with SU_FAILED where TetGen gave nothing usable, SU_AGAIN at the limits of time and memory, on a full disk and where
+ * somebody killed it; err says which. Caller frees out. */
 su_status su_tetgen_run(const su_surface *surface, const su_tetgen_settings *settings, su_tets *out, su_error *err);
 
 #endif
