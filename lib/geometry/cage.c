@@ -10,11 +10,11 @@
 #include <string.h>
 
 /* A piece at one side of a face that continues in a piece at the other side. */
-typedef struct link {
+typedef struct bond {
     int32_t a, b;          /* pieces */
     int32_t strength;      /* nodes inside count for much, triangles across the face for one */
     int32_t corner[2][3];  /* local corners of the face in either tet, in the same order */
-} link;
+} bond;
 
 typedef struct work {
     const su_surface *surface;
@@ -23,7 +23,7 @@ typedef struct work {
     su_pieces pieces;
     int32_t *tet_of;           /* (pieces) */
     int32_t *parent;           /* (4 pieces) virtual nodes */
-    link *set_aside;           /* links that did not find their own partner */
+    bond *set_aside;           /* bonds that did not find their own partner */
     int64_t aside_count, aside_room;
 } work;
 
@@ -51,20 +51,20 @@ static bool item_crosses(const work *w, int32_t item, const int32_t *nodes)
     return su_triangle_meets_triangle((const double(*)[3])p, (const double(*)[3])q);
 }
 
-static void strengthen(link *links, int *count, int most, int32_t a, int32_t b, int32_t by)
+static void strengthen(bond *bonds, int *count, int most, int32_t a, int32_t b, int32_t by)
 {
     int k = 0;
-    while (k < *count && (links[k].a != a || links[k].b != b)) k++;
+    while (k < *count && (bonds[k].a != a || bonds[k].b != b)) k++;
     if (k == most) return;
-    if (k == *count) links[(*count)++] = (link){.a = a, .b = b};
-    links[k].strength += by;
+    if (k == *count) bonds[(*count)++] = (bond){.a = a, .b = b};
+    bonds[k].strength += by;
 }
 
-static bool put_aside(work *w, const link *l)
+static bool put_aside(work *w, const bond *l)
 {
     if (w->aside_count == w->aside_room) {
         int64_t room = 2 * w->aside_room + 64;
-        link *grown = realloc(w->set_aside, (size_t)room * sizeof *grown);
+        bond *grown = realloc(w->set_aside, (size_t)room * sizeof *grown);
         if (!grown) return false;
         w->set_aside = grown, w->aside_room = room;
     }
@@ -78,7 +78,7 @@ static bool link_face(work *w, int64_t e, int face, int64_t f)
 {
     enum { MOST = 64 };
     const su_lattice *l = w->lattice;
-    link links[MOST];
+    bond bonds[MOST];
     int count = 0;
     int32_t corner[2][3], nodes[3];
     for (int i = 0; i < 3; i++) {
@@ -87,38 +87,38 @@ static bool link_face(work *w, int64_t e, int face, int64_t f)
         corner[1][i] = 0;
         while (l->tets[4 * f + corner[1][i]] != nodes[i]) corner[1][i]++;
         int32_t a = w->pieces.of_node[4 * e + corner[0][i]], b = w->pieces.of_node[4 * f + corner[1][i]];
-        if (a >= 0 && b >= 0) strengthen(links, &count, MOST, a, b, 1 << 16);
+        if (a >= 0 && b >= 0) strengthen(bonds, &count, MOST, a, b, 1 << 16);
     }
     bool single = w->pieces.first[e + 1] - w->pieces.first[e] == 1 && w->pieces.first[f + 1] - w->pieces.first[f] == 1;
     if (e < l->cut && f < l->cut && !(single && count)) {
         int64_t i = l->item_start[e], j = l->item_start[f];
         while (i < l->item_start[e + 1] && j < l->item_start[f + 1]) {
             if (l->items[i] == l->items[j]) {
-                if (item_crosses(w, l->items[i], nodes)) strengthen(links, &count, MOST, w->pieces.of_item[i], w->pieces.of_item[j], 1);
+                if (item_crosses(w, l->items[i], nodes)) strengthen(bonds, &count, MOST, w->pieces.of_item[i], w->pieces.of_item[j], 1);
                 if (single && count) break;
                 i++, j++;
             } else if (l->items[i] < l->items[j]) i++;
             else j++;
         }
     }
-    for (int k = 0; k < count; k++) memcpy(links[k].corner, corner, sizeof corner);
+    for (int k = 0; k < count; k++) memcpy(bonds[k].corner, corner, sizeof corner);
     for (int taken = 0; taken < count; taken++) {
         int best = taken;
         for (int k = taken + 1; k < count; k++)
-            if (links[k].strength > links[best].strength ||
-                (links[k].strength == links[best].strength && (links[k].a < links[best].a || (links[k].a == links[best].a && links[k].b < links[best].b))))
+            if (bonds[k].strength > bonds[best].strength ||
+                (bonds[k].strength == bonds[best].strength && (bonds[k].a < bonds[best].a || (bonds[k].a == bonds[best].a && bonds[k].b < bonds[best].b))))
                 best = k;
-        link swap = links[taken];
-        links[taken] = links[best], links[best] = swap;
+        bond swap = bonds[taken];
+        bonds[taken] = bonds[best], bonds[best] = swap;
         bool free_pair = true;
         for (int k = 0; k < taken; k++)
-            if (links[k].strength > 0 && (links[k].a == links[taken].a || links[k].b == links[taken].b)) free_pair = false;
+            if (bonds[k].strength > 0 && (bonds[k].a == bonds[taken].a || bonds[k].b == bonds[taken].b)) free_pair = false;
         if (!free_pair) {
-            if (!put_aside(w, &links[taken])) return false;
-            links[taken].strength = 0;
+            if (!put_aside(w, &bonds[taken])) return false;
+            bonds[taken].strength = 0;
             continue;
         }
-        for (int i = 0; i < 3; i++) join(w, 4 * links[taken].a + corner[0][i], 4 * links[taken].b + corner[1][i]);
+        for (int i = 0; i < 3; i++) join(w, 4 * bonds[taken].a + corner[0][i], 4 * bonds[taken].b + corner[1][i]);
     }
     return true;
 }
@@ -137,7 +137,7 @@ static su_status hang_loose_parts(work *w, su_error *err)
         if (a != b) part[a > b ? a : b] = a > b ? b : a;
     }
     for (int64_t k = 0; k < w->aside_count; k++) {
-        const link *l = &w->set_aside[k];
+        const bond *l = &w->set_aside[k];
         int32_t a = find_root(part, find_root(w->parent, 4 * l->a)), b = find_root(part, find_root(w->parent, 4 * l->b));
         if (a == b) continue;
         part[a > b ? a : b] = a > b ? b : a;
@@ -410,13 +410,13 @@ done:
 }
 
 su_status su_cage_create(const su_surface *surface, const su_lattice_items *items, const su_lattice *lattice, double spacing,
-                         su_cage *out, su_error *err)
+                         const su_progress *progress, su_cage *out, su_error *err)
 {
     su_status status = SU_OK;
     su_cage cage = {0};
     naming names = {0};
     work w = {.surface = surface, .items = items, .lattice = lattice};
-    SU_GO(su_pieces_create(surface, items, lattice, &w.pieces, err));
+    SU_GO(su_pieces_create(surface, items, lattice, progress, &w.pieces, err));
     if (w.pieces.count > INT32_MAX / 8) { status = su_fail(err, SU_FAILED, "%lld tets are too many", (long long)w.pieces.count); goto done; }
     SU_GO(join_pieces(&w, err));
     SU_GO(number(&w, &names, &cage, err));

@@ -266,8 +266,8 @@ done:
     return status;
 }
 
-su_status su_pieces_create(const su_surface *surface, const su_lattice_items *items, const su_lattice *lattice, su_pieces *out,
-                           su_error *err)
+su_status su_pieces_create(const su_surface *surface, const su_lattice_items *items, const su_lattice *lattice,
+                           const su_progress *progress, su_pieces *out, su_error *err)
 {
     su_status status = SU_OK;
     su_pieces p = {0};
@@ -280,6 +280,7 @@ su_status su_pieces_create(const su_surface *surface, const su_lattice_items *it
     SU_GO(SU_ALLOC(&p.of_item, lattice->item_start[lattice->cut], "lattice pieces", err));
     SU_GO(SU_ALLOC(&p.of_node, 4 * lattice->t, "lattice pieces", err));
     for (int64_t e = 0; e < lattice->t; e++) {
+        if (su_progress_stopped(progress)) { status = su_fail(err, SU_AGAIN, "stopped while meshing"); goto done; }
         p.first[e] = (int32_t)p.count;
         if (e >= lattice->cut) {
             for (int i = 0; i < 4; i++) p.of_node[4 * e + i] = lattice->winding[lattice->tets[4 * e + i]] > 0.5 ? (int32_t)p.count : -1;

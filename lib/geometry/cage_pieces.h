@@ -11,8 +11,8 @@ typedef struct su_pieces {
     int32_t *of_node;          /* (t,4) piece of each node that lies inside, else -1 */
 } su_pieces;
 
-su_status su_pieces_create(const su_surface *surface, const su_lattice_items *items, const su_lattice *lattice, su_pieces *out,
-                           su_error *err);
+su_status su_pieces_create(const su_surface *surface, const su_lattice_items *items, const su_lattice *lattice,
+                           const su_progress *progress, su_pieces *out, su_error *err);
 void su_pieces_free(su_pieces *pieces);
 
 #endif

@@ -182,7 +182,7 @@ static su_status graded_lattice(around *a, double cell, su_lattice *out, su_erro
 {
     su_status status = SU_OK;
     su_lattice lattice = {0};
-    SU_GO(su_lattice_create(a->surface, &a->items, cell, a->settings->threads, &lattice, err));
+    SU_GO(su_lattice_create(a->surface, &a->items, cell, a->settings->threads, a->settings->progress, &lattice, err));
     if (a->thickness) {
         /* three tets through a thin part, within what is allowed */
         for (int64_t k = 0; k < a->items.count; k++)
@@ -204,7 +204,7 @@ static su_status wrapped(around *a, double cell, su_cage *out, su_error *err)
     su_wrap_settings wrap = su_wrap_defaults();
     wrap.progress = a->settings->progress;
     SU_GO(graded_lattice(a, cell, &lattice, err));
-    SU_GO(su_cage_create(a->surface, &a->items, &lattice, 0.5, &cage, err));
+    SU_GO(su_cage_create(a->surface, &a->items, &lattice, 0.5, wrap.progress, &cage, err));
     SU_GO(su_wrap(a->surface, &a->items, &wrap, &cage, err));
     *out = cage;
     memset(&cage, 0, sizeof cage);
@@ -217,7 +217,7 @@ done:
 static su_status count_tets(around *a, double cell, int64_t *count, int64_t *cut, su_error *err)
 {
     su_lattice lattice;
-    if (!a->thickness) return su_lattice_count(a->surface, &a->items, cell, a->settings->threads, count, cut, err);
+    if (!a->thickness) return su_lattice_count(a->surface, &a->items, cell, a->settings->threads, a->settings->progress, count, cut, err);
     SU_TRY(graded_lattice(a, cell, &lattice, err));
     *count = lattice.t, *cut = lattice.cut;
     su_lattice_free(&lattice);
@@ -320,7 +320,10 @@ su_status su_flesh_build(const su_surface *surface, const su_flesh_settings *set
         flesh.method = SU_MESH_DIRECT;
         if (automatic) status = worth_direct(surface, settings, &flesh, err);
         if (!status) status = build_direct(surface, settings, &flesh, err);
-        if (su_progress_stopped(settings->progress)) goto done;
+        if (su_progress_stopped(settings->progress)) {
+            status = su_fail(err, SU_AGAIN, "stopped while meshing");
+            goto done;
+        }
         if (status && !automatic && flesh.mesh.t) {
             tell(settings, "%s; taking the nearest mesh that TetGen made", err->text);
             status = SU_OK;

@@ -365,7 +365,7 @@ static su_status wind(builder *b, const su_winding *winding, int64_t first, int 
 
 /* Winding numbers at the nodes of cut tets, then a flood through uncut tets from the nodes inside. What the flood reaches of
  * a closed skin is inside; an open skin can leak, so there every node is asked. */
-static su_status fill(builder *b, const su_surface *s, int threads, su_error *err)
+static su_status fill(builder *b, const su_surface *s, int threads, const su_progress *progress, su_error *err)
 {
     su_status status = SU_OK;
     su_boxtree tree = {0};
@@ -382,6 +382,7 @@ static su_status fill(builder *b, const su_surface *s, int threads, su_error *er
     SU_GO(su_winding_create(&tree, s->x, s->triangles, &winding, err));
     SU_GO(wind(b, winding, 0, threads, err));
     for (int64_t first = 0, last; (last = b->nodes.count) > first; first = last) {
+        if (su_progress_stopped(progress)) { status = su_fail(err, SU_AGAIN, "stopped while meshing"); goto done; }
         for (int64_t v = first; v < last; v++) {
             if (b->winding[v] <= 0.5) continue;
             tets_of_node(&b->frame, b->nodes.keys[v], key);
@@ -401,30 +402,31 @@ done:
     return status;
 }
 
-static su_status begin(const su_surface *s, const su_lattice_items *items, double cell, int threads, builder *b, su_error *err)
+static su_status begin(const su_surface *s, const su_lattice_items *items, double cell, int threads, const su_progress *progress,
+                       builder *b, su_error *err)
 {
     SU_TRY(make_frame(s, cell, &b->frame, err));
     SU_TRY(find_meetings(&b->frame, s, items, threads, &b->meetings, err));
-    return fill(b, s, threads, err);
+    return fill(b, s, threads, progress, err);
 }
 
-su_status su_lattice_count(const su_surface *surface, const su_lattice_items *items, double cell, int threads, int64_t *count,
-                           int64_t *cut, su_error *err)
+su_status su_lattice_count(const su_surface *surface, const su_lattice_items *items, double cell, int threads,
+                           const su_progress *progress, int64_t *count, int64_t *cut, su_error *err)
 {
     builder b = {0};
-    su_status status = begin(surface, items, cell, threads, &b, err);
+    su_status status = begin(surface, items, cell, threads, progress, &b, err);
     *count = b.tets.count, *cut = b.cut;
     builder_free(&b);
     return status;
 }
 
 su_status su_lattice_create(const su_surface *surface, const su_lattice_items *items, double cell, int threads,
-                            su_lattice *out, su_error *err)
+                            const su_progress *progress, su_lattice *out, su_error *err)
 {
     su_status status = SU_OK;
     builder b = {0};
     su_lattice l = {.cell = cell};
-    SU_GO(begin(surface, items, cell, threads, &b, err));
+    SU_GO(begin(surface, items, cell, threads, progress, &b, err));
     l.n = b.nodes.count, l.t = b.tets.count, l.cut = b.cut;
     memcpy(l.origin, b.frame.origin, sizeof l.origin);
     SU_GO(SU_ALLOC(&l.x, 3 * l.n, "lattice nodes", err));

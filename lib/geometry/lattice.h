@@ -2,6 +2,7 @@
 #ifndef SU_GEOMETRY_LATTICE_H
 #define SU_GEOMETRY_LATTICE_H
 
+#include "core/progress.h"
 #include "geometry/surface.h"
 
 /* What the lattice is cut by: the surface's triangles first, then each vertex without a triangle as a triangle shrunk to a
@@ -26,12 +27,12 @@ typedef struct su_lattice {
 su_status su_lattice_items_create(const su_surface *surface, su_lattice_items *out, su_error *err);
 void su_lattice_items_free(su_lattice_items *items);
 
-/* Only how many tets there would be, and how many of them meet the skin: cheap. */
-su_status su_lattice_count(const su_surface *surface, const su_lattice_items *items, double cell, int threads, int64_t *count,
-                           int64_t *cut, su_error *err);
+/* Only how many tets there would be, and how many of them meet the skin: cheap. progress may stop it, here and below. */
+su_status su_lattice_count(const su_surface *surface, const su_lattice_items *items, double cell, int threads,
+                           const su_progress *progress, int64_t *count, int64_t *cut, su_error *err);
 /* A point counts as inside where the winding number is above 1/2. */
 su_status su_lattice_create(const su_surface *surface, const su_lattice_items *items, double cell, int threads,
-                            su_lattice *out, su_error *err);
+                            const su_progress *progress, su_lattice *out, su_error *err);
 void su_lattice_free(su_lattice *lattice);
 
 /* Does a triangle (or point) meet a tet, or another triangle? p, q: corners. Separating axes; touching counts. */

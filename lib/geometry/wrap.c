@@ -474,6 +474,7 @@ su_status su_wrap(const su_surface *surface, const su_lattice_items *items, cons
     for (int pass = 0; pass < settings->passes; pass++) {
         SU_GO(su_progress_update(settings->progress, (double)pass / settings->passes, err));
         pull(&w, pass < settings->passes / 2 ? 0.4 : 1.0, limit);
+        if (su_progress_stopped(settings->progress)) continue;   /* the next update ends it */
         smooth(&w);
         if (pass >= 2) remove_tips(&w, 0.12, limit);
         peel(&w);
