@@ -102,6 +102,40 @@ for i in range(4):
 PY
 ok $? "principal coordinates of a clip without a rig: orthonormal, 99 % of the motion, 0 at the neutral"
 
+# ---- some objects of a cache, and objects that only follow ----
+cat >two.py <<'PY'
+import numpy as np
+box = np.array([[x, y, z] for z in (0, 1) for y in (0, 1) for x in (0, 1)], float)
+quads = [[0, 2, 3, 1], [4, 5, 7, 6], [0, 1, 5, 4], [2, 6, 7, 3], [0, 4, 6, 2], [1, 3, 7, 5]]
+for f in range(4):
+    with open("two.%d.obj" % f, "w") as o:
+        for n, (name, at) in enumerate((("hat", 3.0), ("body", 0.0), ("eye", 5.0))):
+            o.write("o %s\n" % name)
+            for i, v in enumerate(box + [at, 0.1 * f * n, 0]):
+                o.write("v %.9g %.9g %.9g\nvt %g %g\n" % (*v, n, i))
+            for q in quads:
+                o.write("f " + " ".join("%d/%d" % (8 * n + k + 1, 8 * n + k + 1) for k in q) + "\n")
+PY
+"$python" two.py
+supple import -q --progress none 'two.%d.obj' --object body --object eye --rigid eye -o some.npz && supple import -q --progress none 'two.%d.obj' -o all.npz &&
+    supple export -q --progress none --rig all.npz -o all.abc && supple import -q --progress none all.abc --object body --object eye --rigid eye -o abc.npz &&
+    "$python" - <<'PY'
+import json, zipfile
+import numpy as np
+whole = np.load("all.npz")
+def world(x, f):
+    return x["points"][f].astype(float)[x["source_vertex"]] @ x["root"][f][:3, :3].T + x["root"][f][:3, 3]
+for name in ("some", "abc"):
+    a, meta = np.load(name + ".npz"), json.loads(zipfile.ZipFile(name + ".npz").read("meta.json"))
+    assert meta["object_names"] == ["body", "eye"] and a["object_ids"].tolist() == [0] * 8 + [1] * 8
+    assert (a["face_indices"] == whole["face_indices"][24:] - 8).all()
+    assert (a["uv"][a["uv_indices"]] == whole["uv"][whole["uv_indices"]][24:]).all()
+    assert a["rigid"][a["source_vertex"]].tolist() == [0] * 8 + [1] * 8
+    for f in range(4):
+        assert abs(world(a, f) - world(whole, f)[8:]).max() < 2e-6, (name, f)
+PY
+ok $? "--object takes some objects of a sequence, --rigid marks those that only follow"
+
 refuse() {   # DESCRIPTION STATUS WORDS ARGUMENTS...
     what=$1 want=$2 words=$3
     shift 3
@@ -120,6 +154,8 @@ head -c 700 little.1001.ply >cut.ply
 refuse "a PLY that is cut off" 3 "cut.ply: vertex 8 is cut off" cut.ply
 sed 's/^4 0 1 2 3/4 0 1 2 30/; s/^\(2 0.5 1.5\) 4 0 1 2 3/\1 4 0 1 2 30/' ascii.1001.ply >wild.ply
 refuse "a PLY whose faces name no vertex" 3 "wild.ply: face 0 names a vertex" wild.ply
+refuse "an object that is not there" 3 "no object is called 'tail'" 'two.%d.obj' --object tail
+refuse "nothing but rigid objects" 3 "every vertex is rigid" 'two.%d.obj' --object hat --rigid hat
 refuse "a sequence that is not there" 3 "no file" 'none.%04d.obj'
 refuse "a frame that is not there" 2 "20 frames" 'strip.%04d.obj' --neutral-frame 20
 

@@ -24,7 +24,10 @@ typedef struct source_kind {
 
 struct su_sequence_source {
     const source_kind *kind;
-    float *frame;            /* (vertices,3) scratch of the single-precision formats */
+    float *frame;            /* (vertices of the file,3) scratch of the single-precision formats */
+    int64_t all;             /* vertices of the file, where only some are kept; else 0 */
+    int32_t *kept;           /* (vertices) of the file */
+    double *whole;           /* (all,3) scratch */
     su_file_list files;
     su_pc2 pc2;
     su_mdd mdd;
@@ -228,7 +231,7 @@ static su_status abc_read(su_sequence *s, int64_t frame, double *points, su_erro
 {
     const su_alembic *file = s->source->alembic;
     float *local = s->source->frame;
-    for (int i = 0; i < s->objects; i++) {
+    for (int i = 0; i < su_alembic_mesh_count(file); i++) {
         const su_alembic_mesh *mesh = su_alembic_mesh_at(file, i);
         double m[16];
         SU_TRY(su_alembic_points(file, i, mesh->samples == 1 ? 0 : frame, local, err));
@@ -338,7 +341,7 @@ void su_sequence_close(su_sequence *s)
     if (!s) return;
     if (s->source) {
         if (s->source->kind) s->source->kind->close(s);
-        free(s->source->frame);
+        free(s->source->frame), free(s->source->kept), free(s->source->whole);
     }
     for (int64_t i = 0; i < s->objects && s->object_names; i++) free(s->object_names[i]);
     free(s->source), free(s->times), free(s->face_counts), free(s->face_indices), free(s->uv), free(s->uv_indices);
@@ -346,7 +349,105 @@ void su_sequence_close(su_sequence *s)
     free(s);
 }
 
+/* ---- some objects of many ---- */
+
+int64_t su_sequence_object(const su_sequence *s, const char *name)
+{
+    for (int64_t i = 0; i < s->objects && s->object_names; i++)
+        if (strcmp(s->object_names[i], name) == 0) return i;
+    return -1;
+}
+
+/* new_object (objects): the number of each kept object, -1 for the others. */
+static void keep_objects(su_sequence *s, const int32_t *new_object)
+{
+    int64_t count = 0;
+    for (int64_t i = 0; i < s->objects; i++) {
+        if (new_object[i] < 0) {
+            free(s->object_names[i]);
+            continue;
+        }
+        memmove(s->object_xform + 16 * count, s->object_xform + 16 * i, 16 * sizeof *s->object_xform);
+        s->object_names[count++] = s->object_names[i];
+    }
+    s->objects = count;
+}
+
+/* Faces of kept objects; new_vertex (vertices): 1 at the vertices that they use. A face belongs where its first corner does. */
+static void keep_faces(su_sequence *s, const int32_t *new_object, int32_t *new_vertex)
+{
+    int64_t faces = 0, corners = 0;
+    for (int64_t f = 0, at = 0, next; f < s->faces; f++, at = next) {
+        int32_t count = s->face_counts[f];
+        next = at + count;
+        if (new_object[s->object_ids[s->face_indices[at]]] < 0) continue;
+        for (int32_t k = 0; k < count; k++) {
+            new_vertex[s->face_indices[at + k]] = 1;
+            s->face_indices[corners + k] = s->face_indices[at + k];
+            if (s->uv_indices) s->uv_indices[corners + k] = s->uv_indices[at + k];
+        }
+        s->face_counts[faces++] = count;
+        corners += count;
+    }
+    s->faces = faces, s->corners = corners;
+}
+
+/* Vertices of kept objects and those that their faces borrow from others. */
+static void keep_vertices(su_sequence *s, const int32_t *new_object, int32_t *new_vertex)
+{
+    int64_t count = 0;
+    for (int64_t v = 0; v < s->vertices; v++) {
+        int32_t object = new_object[s->object_ids[v]];
+        bool wanted = object >= 0 || new_vertex[v];
+        new_vertex[v] = wanted ? (int32_t)count : -1;
+        if (!wanted) continue;
+        s->object_ids[count] = object >= 0 ? object : 0;
+        if (s->neutral) memmove(s->neutral + 3 * count, s->neutral + 3 * v, 3 * sizeof *s->neutral);
+        if (s->color) memmove(s->color + 4 * count, s->color + 4 * v, 4 * sizeof *s->color);
+        s->source->kept[count++] = (int32_t)v;
+    }
+    for (int64_t k = 0; k < s->corners; k++) s->face_indices[k] = new_vertex[s->face_indices[k]];
+    s->vertices = count;
+}
+
+su_status su_sequence_keep(su_sequence *s, const char *path, int count, const char *const *names, su_error *err)
+{
+    int32_t *new_object = NULL, *new_vertex = NULL, kept = 0;
+    su_status status;
+    if (!s->face_counts || !s->object_ids) return su_fail(err, SU_INPUT, "%s: has no objects to choose from", path);
+    SU_GO(SU_ALLOC(&new_object, s->objects, "objects", err));
+    SU_GO(SU_ALLOC(&new_vertex, s->vertices, "vertices", err));
+    SU_GO(SU_ALLOC(&s->source->kept, s->vertices, "vertices", err));
+    SU_GO(SU_ALLOC(&s->source->whole, 3 * s->vertices, "a frame", err));
+    for (int64_t i = 0; i < s->objects; i++) new_object[i] = -1;
+    for (int i = 0; i < count; i++) {
+        int64_t object = su_sequence_object(s, names[i]);
+        if (object < 0) {
+            status = su_fail(err, SU_INPUT, "%s: no object is called '%s'; --list names them", path, names[i]);
+            goto done;
+        }
+        new_object[object] = 0;
+    }
+    for (int64_t i = 0; i < s->objects; i++)
+        if (new_object[i] == 0) new_object[i] = kept++;
+    s->source->all = s->vertices;
+    keep_faces(s, new_object, new_vertex);
+    keep_vertices(s, new_object, new_vertex);
+    keep_objects(s, new_object);
+    if (s->faces == 0) status = su_fail(err, SU_INPUT, "%s: these objects have no faces", path);
+done:
+    free(new_object), free(new_vertex);
+    return status;
+}
+
 su_status su_sequence_read(su_sequence *s, int64_t frame, double *points, su_error *err)
 {
-    return s->source->kind->read(s, frame, points, err);
+    struct su_sequence_source *source = s->source;
+    if (!source->kept) return source->kind->read(s, frame, points, err);
+    int64_t kept = s->vertices;
+    s->vertices = source->all;   /* the formats know the whole file */
+    su_status status = source->kind->read(s, frame, source->whole, err);
+    s->vertices = kept;
+    for (int64_t v = 0; v < kept && status == SU_OK; v++) memcpy(points + 3 * v, source->whole + 3 * (int64_t)source->kept[v], 3 * sizeof *points);
+    return status;
 }

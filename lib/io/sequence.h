@@ -31,6 +31,11 @@ typedef struct su_sequence {
  * contiguous and topology constant: SU_INPUT names the frame and both counts. neutral may be NULL, and is for .abc. */
 su_status su_sequence_open(const char *path, const char *neutral, su_sequence **out, su_error *err);
 void su_sequence_close(su_sequence *sequence);
+/* Leaves only the objects of these names, in the order of the file, and the vertices that they use: what is read from now on
+ * is theirs. path: for messages. SU_INPUT where a name is not there or no face is left. */
+su_status su_sequence_keep(su_sequence *sequence, const char *path, int count, const char *const *names, su_error *err);
+/* Number of an object; -1: no object has the name. */
+int64_t su_sequence_object(const su_sequence *sequence, const char *name);
 /* points (vertices,3) of frame k, 0-based, in the file's world space. */
 su_status su_sequence_read(su_sequence *sequence, int64_t frame, double *points, su_error *err);
 

@@ -175,14 +175,24 @@ static su_status copy_topology(su_sequence_take *t, const char *path, su_error *
     return SU_OK;
 }
 
-static su_status mark_loose(su_anim *anim, su_error *err)
+/* Vertices without triangles and those of the named objects only follow. */
+static su_status mark_rigid(su_sequence_take *t, const char *path, const su_sequence_options *options, su_error *err)
 {
+    su_anim *anim = &t->anim;
     uint8_t *rigid;
-    int any = 0;
+    int any = 0, all = 1;
     TAKE(&anim->file, rigid, anim->nbar);
     memset(rigid, 1, (size_t)anim->nbar);
     for (int64_t k = 0; k < 3 * anim->T; k++) rigid[anim->triangles[k]] = 0;
-    for (int64_t v = 0; v < anim->nbar; v++) any |= rigid[v];
+    for (int i = 0; i < options->rigid_count; i++) {
+        int64_t object = su_sequence_object(t->sequence, options->rigid[i]);
+        if (object < 0 || !anim->object_ids)
+            return su_fail(err, SU_INPUT, "%s: no object is called '%s'; --list names them", path, options->rigid[i]);
+        for (int64_t v = 0; v < anim->N; v++)
+            if (anim->object_ids[v] == object) rigid[anim->source_vertex[v]] = 1;
+    }
+    for (int64_t v = 0; v < anim->nbar; v++) any |= rigid[v], all &= rigid[v];
+    if (all) return su_fail(err, SU_INPUT, "%s: every vertex is rigid: nothing is left to simulate", path);
     if (any) anim->rigid = rigid;
     return SU_OK;
 }
@@ -221,7 +231,7 @@ su_status su_sequence_take_create(su_sequence *sequence, const char *path, const
         status = su_fail(err, SU_INPUT, "the mesh has no triangle with area");
         goto done;
     }
-    SU_GO(mark_loose(anim, err));
+    SU_GO(mark_rigid(out, path, options, err));
 done:
     if (status != SU_OK) su_sequence_take_free(out);
     return status;

@@ -15,6 +15,8 @@ typedef struct su_sequence_options {
     double fps;              /* of the result; 0: that of the file. Between frames positions follow Catmull-Rom splines */
     double first, last;      /* frame numbers (time * fps); NAN: the sequence's own ends */
     double number;           /* what to call the first frame; NAN: its own number */
+    const char *const *rigid;   /* objects that only follow, by name */
+    int rigid_count;
     int64_t neutral_frame;   /* number of the frame (counted from 0) that is the neutral pose; -1: the neutral mesh that the
                                 sequence was opened with, else frame 0 */
 } su_sequence_options;

@@ -75,7 +75,7 @@ int main(int argc, char **argv)
         {.name = "up", .kind = SU_OPT_CHOICE, .target = &o.up, .argument = "AXIS", .choices = "auto|x|y|z",
          .help = "Axis of the file that points up: auto, x, y or z. Default auto: what the file says, else y."},
         {.name = "object", .kind = SU_OPT_LIST, .target = &o.objects, .argument = "NAME",
-         .help = "Take only this object. May be repeated. Default: all that move with the skeleton."},
+         .help = "Take only this object. May be repeated. Default: all that move with the skeleton; of a mesh sequence all."},
         {.name = "rigid", .kind = SU_OPT_LIST, .target = &o.rigid, .argument = "NAME",
          .help = "This object only follows the rig and gets no flesh (eyes, teeth). May be repeated. Meshes that hang on a "
                  "joint without skinning are rigid by themselves."},

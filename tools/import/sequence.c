@@ -76,16 +76,16 @@ su_status import_sequence(su_tool *tool, const options *o, const char *path)
     json_t *meta = NULL;
     char clip[256];
     double began = su_seconds();
-    if (o->objects.count || o->rigid.count)
-        return su_fail(&tool->err, SU_USAGE, "--object and --rigid are for rigged characters, not for mesh sequences");
     SU_GO(su_sequence_open(path, o->neutral, &sequence, &tool->err));
     if (o->list) {
         list_sequence(sequence);
         goto done;
     }
+    if (o->objects.count) SU_GO(su_sequence_keep(sequence, path, o->objects.count, o->objects.items, &tool->err));
     su_sequence_options wanted = {.unit = import_unit(o), .scale = o->scale, .up = o->up > 0 ? o->up - 1 : 1,
                                   .rate = o->rate, .fps = o->fps, .first = o->start, .last = o->end, .number = o->number,
-                                  .neutral_frame = o->neutral_frame};
+                                  .neutral_frame = o->neutral_frame, .rigid = o->rigid.items,
+                                  .rigid_count = o->rigid.count};
     su_progress_stage(&tool->progress, 0.0, 0.5);
     SU_GO(su_sequence_take_create(sequence, path, &wanted, &tool->progress, &take, &tool->err));
     SU_GO(user_parameters(tool, o, take.anim.F, &own));
