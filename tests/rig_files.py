@@ -2,7 +2,8 @@
 """One small rig, written as FBX (text or binary) or Collada from the formats' descriptions, and where its skin must be.
 
     rig_files.py write KIND FILE          KIND: fbx-text, fbx, fbx-z, fbx-pivot, fbx-materials, collada, collada-z, collada-materials
-    rig_files.py check KIND ANIM [CLIP]   compares a supple.anim of it with what the file says; CLIP: bend (default) or still
+    rig_files.py check KIND ANIM [CLIP]   compares a supple.anim of it with what the file says; CLIP: bend (default), still, or dqs for bend skinned by dual
+                                          quaternions
 
 A ring-shaped tube of quads under a mesh node of its own transform follows two joints: `hip`, which moves and turns, and
 `knee`, which stands turned against it (in FBX by its pre-rotation), bends, and stands bent differently in the node pose than in
@@ -85,6 +86,27 @@ class Rig:
 
     def bind(self):
         return self.world(self.bind_r)
+
+    def skin_dual(self, frame):
+        """Dual quaternions (Kavan et al. 2007): b = sum w_i q_i, normalized; the joints here are rigid."""
+        world = []
+        for b in range(3):
+            world.append(self.local(b, frame) if b == 0 else world[self.parent[b]] @ self.local(b, frame))
+        move = [world[b] @ np.linalg.inv(self.bind()[b]) for b in range(3)]
+        bound = (np.c_[self.points, np.ones(len(self.points))] @ (self.axis @ self.mesh_node).T)[:, :3]
+        dual = []
+        for m in move:
+            w = np.sqrt(max(0, 1 + np.trace(m[:3, :3]))) / 2          # turns here stay well below half a circle
+            q = np.r_[w, [(m[2, 1] - m[1, 2]), (m[0, 2] - m[2, 0]), (m[1, 0] - m[0, 1])] / (4 * w)]
+            t = m[:3, 3]
+            dual.append(np.r_[q, 0.5 * np.r_[-t @ q[1:], q[0] * t + np.cross(t, q[1:])]])
+        out = []
+        for v, w in zip(bound, self.weights):
+            b = sum(x * d for x, d in zip(w, dual))
+            b /= np.linalg.norm(b[:4])
+            s, u, ds, du = b[0], b[1:4], b[4], b[5:]
+            out.append(v + 2 * np.cross(u, np.cross(u, v) + s * v) + 2 * (s * du - ds * u + np.cross(u, du)))
+        return (np.array(out) @ np.linalg.inv(self.axis)[:3, :3].T) * 0.01
 
     def skin(self, frame):
         world = []
@@ -294,6 +316,8 @@ def data(kind):
 def check(kind, path, clip):
     rig = Rig(kind)
     a, meta = np.load(path), json.loads(zipfile.ZipFile(path).read("meta.json"))
+    skinned = rig.skin_dual if clip == "dqs" else rig.skin
+    clip = "bend" if clip == "dqs" else clip
     frames = range(FRAMES) if clip == "bend" else [4]
     assert len(a["times"]) == len(frames), (len(a["times"]), len(frames))
     assert sorted(meta["bone_names"]) == sorted(BONES), meta["bone_names"]
@@ -302,7 +326,7 @@ def check(kind, path, clip):
     for k, f in enumerate(frames):
         r = a["root"][k]
         got = a["points"][k].astype(float) @ r[:3, :3].T + r[:3, 3]
-        want = rig.skin(f)
+        want = skinned(f)
         got0 = got if k == 0 else got0
         if clip == "bend":
             assert abs(a["times"][k] - rig.times[f]) < 1e-6
@@ -314,7 +338,7 @@ def check(kind, path, clip):
     assert a["face_indices"].reshape(-1, 4).tolist() == [list(p) for p in rig.quads]     # vertices and polygons in the file's order
     assert len(a["source_vertex"]) == len(rig.points)
     first = a["points"][0].astype(float)[a["source_vertex"]] @ a["root"][0][:3, :3].T + a["root"][0][:3, 3]
-    assert abs(first - rig.skin(frames[0])).max() < 1e-5 * scale
+    assert abs(first - skinned(frames[0])).max() < 1e-5 * scale
     q = a["neutral"][a["triangles"]]
     volume = np.einsum("ij,ij->i", q[:, 0], np.cross(q[:, 1], q[:, 2])).sum() / 6
     want = 0.24 * 0.18 * 1.2     # as bound: a straight tube, outside out
@@ -323,7 +347,7 @@ def check(kind, path, clip):
     # The neutral skin is the bound one, turned perhaps: the nearest rotation leaves nothing over.
     bound = np.c_[rig.points, np.ones(len(rig.points))] @ rig.mesh_node.T[:, :3] * 0.01
     neutral = a["neutral"] - a["neutral"].mean(0)
-    order = [np.linalg.norm(got0 - w, axis=1).argmin() for w in rig.skin(0 if clip == "bend" else 4)]
+    order = [np.linalg.norm(got0 - w, axis=1).argmin() for w in skinned(0 if clip == "bend" else 4)]
     u, _, v = np.linalg.svd(neutral[order].T @ (bound - bound.mean(0)))
     assert abs(neutral[order] @ (u @ np.diag([1, 1, np.linalg.det(u @ v)]) @ v) - (bound - bound.mean(0))).max() < 1e-5
     assert worst < 1e-5 * scale, worst

@@ -21,6 +21,9 @@ for kind in fbx-text fbx fbx-z fbx-pivot fbx-materials collada collada-z collada
         "$python" "$here/rig_files.py" check $kind $kind.npz
     ok $? "$kind: positions, neutral pose, polygons and vertices in the order of the file"
 done
+supple import -q fbx.fbx --clip bend --skinning dqs --progress none -o dqs.npz && "$python" "$here/rig_files.py" check fbx dqs.npz dqs &&
+    ! "$python" "$here/rig_files.py" check fbx dqs.npz bend >/dev/null 2>&1
+ok $? "--skinning dqs blends dual quaternions"
 supple import --list fbx-z.fbx >list.txt && grep -q "up z" list.txt && grep -q "'clip2': 0.000 s from 0.167 s, 1 frames" list.txt
 ok $? "--list tells the axis, and numbers a clip that has no name"
 supple import fbx.fbx --clip clip2 --progress none -o still.npz 2>log.txt && grep -q "one frame; nothing will move" log.txt &&

@@ -6,19 +6,55 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { MOST_FRAMES = 256 };
+enum { MOST_FRAMES = 256, BLOCK = 2048 };
 
-/* rows (count,n): displacement from the neutral skin at frames spread over all clips. */
-static void spread_frames(int clips, const su_anim *anims, int64_t total, int64_t count, double *rows)
+/* Frames spread over all clips. */
+static void spread_frames(int clips, const su_anim *anims, int64_t total, int64_t count, const float **frames)
 {
     int64_t n = 3 * anims[0].nbar, before = 0;
     int clip = 0;
     for (int64_t i = 0; i < count; i++) {
         int64_t frame = count > 1 ? i * (total - 1) / (count - 1) : 0;
         while (clip + 1 < clips && frame >= before + anims[clip].F) before += anims[clip++].F;
-        const float *points = anims[clip].points + n * (frame - before);
-        for (int64_t k = 0; k < n; k++) rows[n * i + k] = (double)points[k] - anims[0].neutral[k];
+        frames[i] = anims[clip].points + n * (frame - before);
     }
+}
+
+/* rows (count,BLOCK): displacement from the neutral skin in columns from .. from + width - 1. */
+static void read_block(int64_t count, const float *const *frames, const double *neutral, int64_t from, int64_t width, double *rows)
+{
+    for (int64_t i = 0; i < count; i++)
+        for (int64_t k = 0; k < width; k++) rows[BLOCK * i + k] = (double)frames[i][from + k] - neutral[from + k];
+}
+
+/* Method of snapshots: far fewer frames than vertices. gram (count,count), zeroed. */
+static void gram_of(int64_t count, const float *const *frames, const double *neutral, int64_t n, double *rows, double *gram)
+{
+    for (int64_t from = 0; from < n; from += BLOCK) {
+        int64_t width = n - from < BLOCK ? n - from : BLOCK;
+        read_block(count, frames, neutral, from, width, rows);
+        for (int64_t i = 0; i < count; i++)
+            for (int64_t j = 0; j <= i; j++) {
+                double sum = 0.0;
+                for (int64_t k = 0; k < width; k++) sum += rows[BLOCK * i + k] * rows[BLOCK * j + k];
+                gram[count * i + j] += sum;
+            }
+    }
+    for (int64_t i = 0; i < count; i++)
+        for (int64_t j = 0; j < i; j++) gram[count * j + i] = gram[count * i + j];
+}
+
+/* Unit length, and one sign, whatever LAPACK gives. */
+static void normalize(int64_t n, double *row)
+{
+    double norm = 0.0;
+    int64_t largest = 0;
+    for (int64_t k = 0; k < n; k++) {
+        norm += row[k] * row[k];
+        if (fabs(row[k]) > fabs(row[largest])) largest = k;
+    }
+    norm = row[largest] < 0.0 ? -sqrt(norm) : sqrt(norm);
+    for (int64_t k = 0; k < n; k++) row[k] /= norm;
 }
 
 su_status su_sequence_basis(int clips, const su_anim *anims, int64_t most, double rest, double **basis, int64_t *s,
@@ -27,25 +63,22 @@ su_status su_sequence_basis(int clips, const su_anim *anims, int64_t most, doubl
     su_arena scratch = {0};
     su_status status = SU_OK;
     int64_t n = 3 * anims[0].nbar, total = 0;
+    const double *neutral = anims[0].neutral;
     *basis = NULL, *s = 0;
     for (int i = 0; i < clips; i++) total += anims[i].F;
     int64_t count = total < MOST_FRAMES ? total : MOST_FRAMES;
-    double *rows = su_arena_alloc(&scratch, count * n, sizeof *rows);
+    const float **frames = su_arena_alloc(&scratch, count, sizeof *frames);
+    double *rows = su_arena_alloc(&scratch, count * BLOCK, sizeof *rows);
     double *gram = su_arena_alloc(&scratch, count * count, sizeof *gram);
     double *value = su_arena_alloc(&scratch, count, sizeof *value);
-    if (!rows || !gram || !value) {
+    if (!frames || !rows || !gram || !value) {
         status = su_fail(err, SU_AGAIN, "not enough memory for parameters of %lld frames", (long long)count);
         goto done;
     }
-    spread_frames(clips, anims, total, count, rows);
+    spread_frames(clips, anims, total, count, frames);
+    gram_of(count, frames, neutral, n, rows, gram);
     double trace = 0.0, kept = 0.0;
-    for (int64_t i = 0; i < count; i++)   /* method of snapshots: far fewer frames than vertices */
-        for (int64_t j = 0; j <= i; j++) {
-            double sum = 0.0;
-            for (int64_t k = 0; k < n; k++) sum += rows[n * i + k] * rows[n * j + k];
-            gram[count * i + j] = gram[count * j + i] = sum;
-            if (i == j) trace += sum;
-        }
+    for (int64_t i = 0; i < count; i++) trace += gram[count * i + i];
     if (LAPACKE_dsyev(LAPACK_ROW_MAJOR, 'V', 'L', (lapack_int)count, gram, (lapack_int)count, value) != 0) {
         status = su_fail(err, SU_NUMERICS, "the principal motions of the sequence could not be found");
         goto done;
@@ -53,18 +86,14 @@ su_status su_sequence_basis(int clips, const su_anim *anims, int64_t most, doubl
     while (*s < most && *s < count && trace - kept > rest * trace && value[count - 1 - *s] > 1e-12 * trace)
         kept += value[count - 1 - (*s)++];
     SU_GO(SU_ALLOC(basis, *s * n, "principal motions", err));
-    for (int64_t c = 0; c < *s; c++) {
-        double *row = *basis + n * c, norm = 0.0;
-        for (int64_t i = 0; i < count; i++)
-            for (int64_t k = 0; k < n; k++) row[k] += gram[count * i + count - 1 - c] * rows[n * i + k];
-        int64_t largest = 0;
-        for (int64_t k = 0; k < n; k++) {
-            norm += row[k] * row[k];
-            if (fabs(row[k]) > fabs(row[largest])) largest = k;
-        }
-        norm = row[largest] < 0.0 ? -sqrt(norm) : sqrt(norm);   /* one sign, whatever LAPACK gives */
-        for (int64_t k = 0; k < n; k++) row[k] /= norm;
+    for (int64_t from = 0; from < n; from += BLOCK) {
+        int64_t width = n - from < BLOCK ? n - from : BLOCK;
+        read_block(count, frames, neutral, from, width, rows);
+        for (int64_t c = 0; c < *s; c++)
+            for (int64_t i = 0; i < count; i++)
+                for (int64_t k = 0; k < width; k++) (*basis)[n * c + from + k] += gram[count * i + count - 1 - c] * rows[BLOCK * i + k];
     }
+    for (int64_t c = 0; c < *s; c++) normalize(n, *basis + n * c);
 done:
     su_arena_free(&scratch);
     return status;
