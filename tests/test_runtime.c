@@ -180,8 +180,8 @@ static void a_basis_that_spans_everything_gives_the_full_simulation(void **unuse
         int64_t count = FRAMES * 3 * s.tet.n;
         double size = largest(count, full);
         assert_true(size > 0.01);
-        /* a factor is good to 1e-6 only */
-        assert_near(difference(count, u, full) / size, 0.0, cases[i].factor ? 1e-5 : 1e-7);
+        /* what a pose part hands to the step is stored in float, a factor is good to 1e-6 only */
+        assert_near(difference(count, u, full) / size, 0.0, cases[i].factor ? 1e-5 : 1e-6);
         for (int e = 0; e < 3; e++)
             for (int k = 0; k < FRAMES; k++)
                 assert_near(r.sim.energy[3 * k + e], energy[3 * k + e], 1e-4 * (largest(3 * FRAMES, energy) + 1e-6));
@@ -250,7 +250,7 @@ static void displacements_are_rebuilt(void **unused)
         for (int64_t i = 0; i < n3; i++) {
             double sum = 0;
             for (int64_t j = 0; j < 13; j++) sum += U[j * n3 + i] * r.sim.q[13 * k + j];
-            assert_near(u[k * n3 + i] / size, sum / size, 1e-11);
+            assert_near(u[k * n3 + i] / size, sum / size, 1e-6);   /* rotations are found in float */
         }
     }
     const int32_t list[] = {13, 12, 17};
@@ -604,7 +604,8 @@ static void steps_agree_with_direct_evaluation(void **unused)
             su_elastic_set_material(&body, materials, materials + s.tet.t);
             direct_step(&r, &body, &settings, from, to, h, g, q);
             scale = fmax(scale, largest(13, q));
-            assert_near(difference(13, q, stepper.now->q) / scale, 0.0, kind == 2 ? 1e-4 : 1e-8);
+            /* rows and Gram matrices are stored in float */
+            assert_near(difference(13, q, stepper.now->q) / scale, 0.0, kind == 2 ? 1e-4 : 1e-6);
         }
         assert_true(scale > 0.01);
         for (int k = 0; k < 2; k++) direct_release(&states[k]);

@@ -1,5 +1,5 @@
 /* The vector kernels of stepping, in one source compiled for several instruction sets and chosen at run time. Arrays are
- * 64-byte aligned; lengths called padded are multiples of 8. Results do not depend on how callers cut the work. */
+ * 64-byte aligned; lengths called padded are multiples of 8. Panels are stored in float, everything is computed in double. Results do not depend on how callers cut the work. */
 #ifndef SU_RUNTIME_KERNELS_H
 #define SU_RUNTIME_KERNELS_H
 
@@ -30,23 +30,28 @@ typedef struct su_response {
 typedef struct su_kernels {
     const char *name;
     /* out[k] = row k of A (rows, stride padded) times x (stride). Reads up to 7 rows beyond the last. */
-    void (*rows_times)(int64_t rows, int64_t stride, const double *A, const double *x, double *out);
+    void (*rows_times)(int64_t rows, int64_t stride, const float *A, const double *x, double *out);
     /* sum (stride) += A' x, x (rows) */
-    void (*rows_combine)(int64_t rows, int64_t stride, const double *A, const double *x, double *sum);
+    void (*rows_combine)(int64_t rows, int64_t stride, const float *A, const double *x, double *sum);
     /* strain (lanes) = sum over corners of (R u) g'; rotation (9,chosen), u (3,chosen), moved scratch (3,chosen); corner
      * (4,count) among the chosen, gradient (12,count). */
     void (*turned_strain)(int64_t count, int64_t chosen, const int32_t *corner, const double *rotation, const double *u,
                           const double *gradient, double *moved, double *strain);
     void (*respond)(const su_response *what);
-    /* One panel of `count` elements from element `first`: tile (stride,stride), upper triangle by 8 x 8 blocks, += B' D B;
-     * force (stride) += B' t. work: 9 * stride * 8 entries. */
-    void (*tangent)(int64_t first, int64_t count, int64_t stride, const double *B, const double *derivative, const double *t,
-                    double *work, double *tile, double *force);
+    /* One panel of `count` elements from element `first`: tile (stride,stride) += B' D B; force (stride) += B' t. Written
+     * are the upper triangle of the first f = columns / 8 * 8 columns by 8 x 8 blocks, and whole rows from f on. work: 9 *
+     * stride * 16 entries. */
+    void (*tangent)(int64_t first, int64_t count, int64_t columns, int64_t stride, const float *B, const double *derivative,
+                    const double *t, double *work, double *tile, double *force);
     /* A = U'U in place, upper triangle by rows, size padded, lead padded; inverse (size): 1 / diagonal. False where A is not
      * positive definite or not finite. */
     bool (*cholesky)(int64_t size, int64_t lead, double *A, double *inverse);
     /* x = (U'U)^-1 x */
     void (*solve)(int64_t size, int64_t lead, const double *U, const double *inverse, double *x);
+    /* y (lead) = K x of an upper triangle with zeros below; size rows and entries of x padded. */
+    void (*symmetric_times)(int64_t size, int64_t lead, const double *K, const double *x, double *y);
+    /* Largest |a - b|^2 of points by component (3,count). */
+    double (*largest_square)(int64_t count, const double *a, const double *b);
     /* z (3,count) = P1'(acceleration) + ((1 + ratio)(1 - P1'P0) u0 - ratio (1 - P1'P_1) u_1) / h^2, turned back to the neutral
      * pose; turn (9,count), u (3,count), acceleration (3,count) in the world. turn0 NULL: the first term alone. */
     void (*inertia)(int64_t count, const double *acceleration, const double *turn1, const double *turn0, const double *u0,

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #if defined(__x86_64__)
+#include <immintrin.h>
+#define SU_AVX512
 #if defined(__clang__)
 #pragma clang attribute push(__attribute__((target("avx512f,avx512dq,avx512vl,avx2,fma"))), apply_to = function)
 #else

@@ -3,13 +3,15 @@
 
 #include "runtime/kernels_vector.h"
 
-static void rows_times(int64_t rows, int64_t stride, const double *A, const double *x, double *out)
+#define LOAD_F(p) WIDEN(*(const f8 *)(p))
+
+static void rows_times(int64_t rows, int64_t stride, const float *A, const double *x, double *out)
 {
     for (int64_t k = 0; k < rows; k += 8, A += 8 * stride) {
         v8 sum[8] = {{0}}, result;
         for (int64_t j = 0; j < stride; j += 8) {
             v8 at = *(const v8 *)(x + j);
-            UNROLL for (int i = 0; i < 8; i++) sum[i] += *(const v8 *)(A + i * stride + j) * at;
+            UNROLL for (int i = 0; i < 8; i++) sum[i] += LOAD_F(A + i * stride + j) * at;
         }
         sum_lanes(sum, &result);
         if (rows - k >= 8) *(v8u *)(out + k) = result;
@@ -17,21 +19,21 @@ static void rows_times(int64_t rows, int64_t stride, const double *A, const doub
     }
 }
 
-static void rows_combine(int64_t rows, int64_t stride, const double *A, const double *x, double *sum)
+static void rows_combine(int64_t rows, int64_t stride, const float *A, const double *x, double *sum)
 {
     int64_t j = 0;
     for (; j + 24 <= stride; j += 24) {
         v8 a = *(v8 *)(sum + j), b = *(v8 *)(sum + j + 8), c = *(v8 *)(sum + j + 16);
         for (int64_t k = 0; k < rows; k++) {
-            const double *row = A + k * stride + j;
+            const float *row = A + k * stride + j;
             v8 factor = SPLAT(x[k]);
-            a += factor * *(const v8 *)row, b += factor * *(const v8 *)(row + 8), c += factor * *(const v8 *)(row + 16);
+            a += factor * LOAD_F(row), b += factor * LOAD_F(row + 8), c += factor * LOAD_F(row + 16);
         }
         *(v8 *)(sum + j) = a, *(v8 *)(sum + j + 8) = b, *(v8 *)(sum + j + 16) = c;
     }
     for (; j < stride; j += 8) {
         v8 a = *(v8 *)(sum + j);
-        for (int64_t k = 0; k < rows; k++) a += SPLAT(x[k]) * *(const v8 *)(A + k * stride + j);
+        for (int64_t k = 0; k < rows; k++) a += SPLAT(x[k]) * LOAD_F(A + k * stride + j);
         *(v8 *)(sum + j) = a;
     }
 }
@@ -64,49 +66,76 @@ static void turned_strain(int64_t count, int64_t chosen, const int32_t *corner, 
 
 /* ---- the elastic response ---- */
 
-/* Square root by lanes; compilers turn the loop into one instruction. */
 INLINE void square_root(v8 *x)
 {
     UNROLL for (int lane = 0; lane < 8; lane++) (*x)[lane] = sqrt((*x)[lane]);
 }
 
 /* One Jacobi rotation in the plane (p, r) of the symmetric s (row-major), accumulated in q. */
-INLINE void rotate_plane(v8 s[9], v8 q[9], int p, int r)
+INLINE void rotate_plane(f16 s[9], f16 q[9], int p, int r)
 {
     int k = 3 - p - r;
-    v8 off = s[3 * p + r], difference = s[4 * r] - s[4 * p], one = SPLAT(1.0);
-    v8 size = difference * difference + 4 * off * off;
-    square_root(&size);
-    v8 denominator = WHERE(difference < 0, difference - size, difference + size);
-    m8 still = denominator == 0;
-    v8 t = 2 * off / WHERE(still, one, denominator);
-    v8 c = 1 + t * t;
-    square_root(&c);
+    f16 off = s[3 * p + r], difference = s[4 * r] - s[4 * p], zero = {0}, one = zero + 1.0f;
+    off = WHERE_F((off < 1e-12f) & (off > -1e-12f), zero, off);   /* its square would be a slow denormal number */
+    f16 size = difference * difference + 4 * off * off;
+    square_root_f(&size);
+    f16 denominator = WHERE_F(difference < 0, difference - size, difference + size);
+    m16 still = denominator == 0;
+    f16 t = 2 * off / WHERE_F(still, one, denominator);
+    f16 c = 1 + t * t;
+    square_root_f(&c);
     c = 1 / c;
-    v8 sine = t * c, x, y;
+    f16 sine = t * c, x, y;
     x = s[3 * p + k], y = s[3 * r + k];
     s[3 * p + k] = s[3 * k + p] = c * x - sine * y;
     s[3 * r + k] = s[3 * k + r] = sine * x + c * y;
     s[4 * p] -= t * off, s[4 * r] += t * off;
-    s[3 * p + r] = s[3 * r + p] = SPLAT(0.0);
+    s[3 * p + r] = s[3 * r + p] = zero;
     UNROLL for (int i = 0; i < 3; i++) {
         x = q[3 * i + p], y = q[3 * i + r];
         q[3 * i + p] = c * x - sine * y, q[3 * i + r] = sine * x + c * y;
     }
 }
 
-/* F = u diag(s) v' for lanes with det F > 0. */
+/* Principal axes v of F'F of twice eight elements, found in float: what is built on them is good to 1e-7. */
+INLINE void principal_axes(const v8 F[2][9], v8 v[2][9])
+{
+    f16 C[9], q[9];
+    UNROLL for (int a = 0; a < 3; a++)
+        UNROLL for (int b = 0; b < 3; b++) {
+            f8 half[2];
+            UNROLL for (int n = 0; n < 2; n++) {
+                /* F'F - 1 keeps its digits; the axes are the same */
+                v8 sum = F[n][a] * F[n][b] + F[n][3 + a] * F[n][3 + b] + F[n][6 + a] * F[n][6 + b] - (a == b ? 1.0 : 0.0);
+                half[n] = NARROW(sum);
+            }
+            C[3 * a + b] = TOGETHER(half[0], half[1]);
+            q[3 * a + b] = (f16){0};
+            q[3 * a + b] += a == b ? 1.0f : 0.0f;
+        }
+    for (int sweep = 0; sweep < 4; sweep++) {
+        rotate_plane(C, q, 0, 1);
+        rotate_plane(C, q, 0, 2);
+        rotate_plane(C, q, 1, 2);
+    }
+    UNROLL for (int k = 0; k < 9; k++) {
+        v[0][k] = WIDEN(LOW_FLOATS(q[k]));
+        v[1][k] = WIDEN(HIGH_FLOATS(q[k]));
+    }
+}
+
+/* F = u diag(s) v' for lanes with det F > 0; v, nearly orthonormal, is made so. */
 INLINE void decompose(const v8 F[9], v8 u[9], v8 s[3], v8 v[9])
 {
-    v8 C[9];
-    UNROLL for (int a = 0; a < 3; a++)
-        UNROLL for (int b = 0; b < 3; b++) C[3 * a + b] = F[a] * F[b] + F[3 + a] * F[3 + b] + F[6 + a] * F[6 + b];
-    UNROLL for (int k = 0; k < 9; k++) v[k] = SPLAT(k % 4 == 0 ? 1.0 : 0.0);
-    for (int sweep = 0; sweep < 4; sweep++) {
-        rotate_plane(C, v, 0, 1);
-        rotate_plane(C, v, 0, 2);
-        rotate_plane(C, v, 1, 2);
+    UNROLL for (int k = 0; k < 2; k++) {
+        if (k == 1) {
+            v8 dot = v[0] * v[1] + v[3] * v[4] + v[6] * v[7];
+            UNROLL for (int i = 0; i < 3; i++) v[3 * i + 1] -= dot * v[3 * i];
+        }
+        v8 scale = 1.5 - 0.5 * (v[k] * v[k] + v[3 + k] * v[3 + k] + v[6 + k] * v[6 + k]);
+        UNROLL for (int i = 0; i < 3; i++) v[3 * i + k] *= scale;
     }
+    v[2] = v[3] * v[7] - v[6] * v[4], v[5] = v[6] * v[1] - v[0] * v[7], v[8] = v[0] * v[4] - v[3] * v[1];
     UNROLL for (int k = 0; k < 3; k++) {
         v8 x[3], size = {0};
         UNROLL for (int i = 0; i < 3; i++) {
@@ -249,56 +278,75 @@ INLINE void clip(const v8 diagonal[3], const v8 off[3], v8 twist[3], v8 flip[3],
     *indefinite = ~((diagonal[0] > 0) & (minor > 0) & (det > 0));
 }
 
+/* G = strain, F = 1 + G of eight elements; bad: lanes too flat for singular vectors from F'F alone, or not finite, which
+ * the scalar code takes; they get F = 1 here. */
+INLINE void load_strain(const su_response *what, int64_t e, v8 G[9], v8 F[9], m8 *bad)
+{
+    const v8 *strain = (const v8 *)(what->strain + 9 * e);
+    UNROLL for (int k = 0; k < 9; k++) G[k] = strain[k], F[k] = G[k] + (k % 4 == 0 ? 1.0 : 0.0);
+    v8 det = F[0] * (F[4] * F[8] - F[5] * F[7]) - F[1] * (F[3] * F[8] - F[5] * F[6]) + F[2] * (F[3] * F[7] - F[4] * F[6]);
+    v8 size = {0};
+    UNROLL for (int k = 0; k < 9; k++) size += F[k] * F[k];
+    *bad = ~((det > 0.05) & (size < 100));
+    UNROLL for (int k = 0; k < 9; k++)
+        F[k] = WHERE(*bad, SPLAT(k % 4 == 0 ? 1.0 : 0.0), F[k]), G[k] = WHERE(*bad, SPLAT(0.0), G[k]);
+}
+
+INLINE void respond_eight(const su_response *what, su_material material, bool derivative, int64_t e, const v8 G[9],
+                          const v8 F[9], v8 v[9], m8 *bad_at)
+{
+    v8 *stress = (v8 *)(what->stress + 9 * e);
+    v8 mu = what->stiffness * *(const v8 *)(what->mu + e), lambda = what->stiffness * *(const v8 *)(what->lambda + e);
+    v8 volume = *(const v8 *)(what->volume + e), P[9], u[9], s[3], minus[3] = {{0}};
+    m8 bad = *bad_at;
+    if (material == SU_NEOHOOKEAN) {
+        lambda += 5.0 / 6.0 * mu;
+        mu *= 4.0 / 3.0;
+    }
+    if (derivative || material == SU_COROTATIONAL) {
+        decompose(F, u, s, v);
+        stretches_less_one(G, s, v, minus);
+    }
+    stress_of(material, &mu, &lambda, F, G, u, minus, v, P);
+    UNROLL for (int k = 0; k < 9; k++) P[k] *= volume;
+    if (derivative) {
+        v8 diagonal[3], off[3], twist[3], flip[3];
+        double *D = what->derivative + SU_DERIVATIVE_ENTRIES * e;
+        spectrum(material, &mu, &lambda, s, minus, diagonal, off, twist, flip);
+        if (what->project) {
+            m8 indefinite;
+            clip(diagonal, off, twist, flip, &indefinite);
+            bad |= indefinite & (m8)(volume != 0);
+        }
+        put_together(u, v, &volume, diagonal, off, twist, flip, D);
+        if (what->linear != 0) {
+            v8 sum[9] = {{0}};
+            int at = 0;
+            for (int i = 0; i < 9; i++)
+                for (int j = i; j < 9; j++, at++) {
+                    v8 d = *(const v8 *)(D + 8 * at);
+                    sum[i] += d * G[j];
+                    if (j > i) sum[j] += d * G[i];
+                }
+            UNROLL for (int k = 0; k < 9; k++) P[k] -= what->linear * sum[k];
+        }
+    }
+    UNROLL for (int k = 0; k < 9; k++) stress[k] = P[k];
+    uint8_t mask = 0;
+    for (int lane = 0; lane < 8; lane++) mask |= (uint8_t)((bad[lane] != 0) << lane);
+    what->irregular[e / 8] = mask;
+}
+
 INLINE void respond_to(const su_response *what, su_material material, bool derivative)
 {
-    for (int64_t e = 0; e < what->count; e += 8) {
-        const v8 *strain = (const v8 *)(what->strain + 9 * e);
-        v8 *stress = (v8 *)(what->stress + 9 * e);
-        v8 mu = what->stiffness * *(const v8 *)(what->mu + e), lambda = what->stiffness * *(const v8 *)(what->lambda + e);
-        v8 volume = *(const v8 *)(what->volume + e), F[9], G[9], P[9], u[9], s[3], v[9], minus[3] = {{0}};
-        UNROLL for (int k = 0; k < 9; k++) G[k] = strain[k], F[k] = G[k] + (k % 4 == 0 ? 1.0 : 0.0);
-        v8 det = F[0] * (F[4] * F[8] - F[5] * F[7]) - F[1] * (F[3] * F[8] - F[5] * F[6]) + F[2] * (F[3] * F[7] - F[4] * F[6]);
-        v8 size = {0};
-        UNROLL for (int k = 0; k < 9; k++) size += F[k] * F[k];
-        /* Too flat for singular vectors from F'F alone, or not finite: scalar code. */
-        m8 bad = ~((det > 0.05) & (size < 100));
-        UNROLL for (int k = 0; k < 9; k++) F[k] = WHERE(bad, SPLAT(k % 4 == 0 ? 1.0 : 0.0), F[k]), G[k] = WHERE(bad, SPLAT(0.0), G[k]);
-        if (material == SU_NEOHOOKEAN) {
-            lambda += 5.0 / 6.0 * mu;
-            mu *= 4.0 / 3.0;
-        }
-        if (derivative || material == SU_COROTATIONAL) {
-            decompose(F, u, s, v);
-            stretches_less_one(G, s, v, minus);
-        }
-        stress_of(material, &mu, &lambda, F, G, u, minus, v, P);
-        UNROLL for (int k = 0; k < 9; k++) P[k] *= volume;
-        if (derivative) {
-            v8 diagonal[3], off[3], twist[3], flip[3];
-            double *D = what->derivative + SU_DERIVATIVE_ENTRIES * e;
-            spectrum(material, &mu, &lambda, s, minus, diagonal, off, twist, flip);
-            if (what->project) {
-                m8 indefinite;
-                clip(diagonal, off, twist, flip, &indefinite);
-                bad |= indefinite & (m8)(volume != 0);
-            }
-            put_together(u, v, &volume, diagonal, off, twist, flip, D);
-            if (what->linear != 0) {
-                v8 sum[9] = {{0}};
-                int at = 0;
-                for (int i = 0; i < 9; i++)
-                    for (int j = i; j < 9; j++, at++) {
-                        v8 d = *(const v8 *)(D + 8 * at);
-                        sum[i] += d * G[j];
-                        if (j > i) sum[j] += d * G[i];
-                    }
-                UNROLL for (int k = 0; k < 9; k++) P[k] -= what->linear * sum[k];
-            }
-        }
-        UNROLL for (int k = 0; k < 9; k++) stress[k] = P[k];
-        uint8_t mask = 0;
-        for (int lane = 0; lane < 8; lane++) mask |= (uint8_t)((bad[lane] != 0) << lane);
-        what->irregular[e / 8] = mask;
+    for (int64_t e = 0; e < what->count; e += 16) {
+        v8 F[2][9], G[2][9], v[2][9];
+        m8 bad[2];
+        for (int n = 0; n < 2; n++)   /* a last one alone is taken twice */
+            load_strain(what, e + 8 * n < what->count ? e + 8 * n : e, G[n], F[n], bad + n);
+        if (derivative || material == SU_COROTATIONAL) principal_axes((const v8(*)[9])F, v);
+        for (int n = 0; n < 2 && e + 8 * n < what->count; n++)
+            respond_eight(what, material, derivative, e + 8 * n, G[n], F[n], v[n], bad + n);
     }
 }
 
@@ -353,41 +401,102 @@ INLINE void product_row(int64_t depth, int64_t stride, const double *A, const do
     }
 }
 
-/* W (9,stride) = D B of one element, D[45] at stride 8; force += B' t. */
-INLINE void element_product(int64_t stride, const double *B, const double *D, const double *t, double *W, double *force)
+/* Entry (i, k) of a symmetric 9 x 9 matrix stored as its upper triangle by rows. */
+#define UPPER(i, k) ((i) <= (k) ? (i) * (17 - (i)) / 2 + (k) : (k) * (17 - (k)) / 2 + (i))
+
+/* `vectors` (a constant) v8 of W (9,stride) = D B and of a copy of B of one element, D[45] and t[9] at stride 8; force +=
+ * B' t. */
+INLINE void element_columns(int vectors, int64_t stride, const float *B, const double *D, const double *t, double *W,
+                            double *copy, double *force)
 {
-    double full[9][9], f[9];
-    int at = 0;
-    for (int i = 0; i < 9; i++) {
-        f[i] = t[8 * i];
-        for (int j = i; j < 9; j++, at++) full[i][j] = full[j][i] = D[8 * at];
-    }
-    for (int64_t j = 0; j < stride; j += 8) {
-        v8 b[9], sum = *(v8 *)(force + j);
-        UNROLL for (int i = 0; i < 9; i++) b[i] = *(const v8 *)(B + i * stride + j), sum += f[i] * b[i];
-        *(v8 *)(force + j) = sum;
+    v8 b[9][2];
+    UNROLL for (int j = 0; j < vectors; j++) {
+        v8 sum = *(v8 *)(force + 8 * j);
         UNROLL for (int i = 0; i < 9; i++) {
-            v8 w = full[i][0] * b[0];
-            UNROLL for (int k = 1; k < 9; k++) w += full[i][k] * b[k];
-            *(v8 *)(W + i * stride + j) = w;
+            b[i][j] = LOAD_F(B + i * stride + 8 * j);
+            *(v8 *)(copy + i * stride + 8 * j) = b[i][j];
+            sum += t[8 * i] * b[i][j];
         }
+        *(v8 *)(force + 8 * j) = sum;
+    }
+    UNROLL for (int i = 0; i < 9; i++) {
+        v8 w[2];
+        UNROLL for (int j = 0; j < vectors; j++) w[j] = D[8 * UPPER(i, 0)] * b[0][j];
+        UNROLL for (int k = 1; k < 9; k++)
+            UNROLL for (int j = 0; j < vectors; j++) w[j] += D[8 * UPPER(i, k)] * b[k][j];
+        UNROLL for (int j = 0; j < vectors; j++) *(v8 *)(W + i * stride + 8 * j) = w[j];
     }
 }
 
-static void tangent(int64_t first, int64_t count, int64_t stride, const double *B, const double *derivative, const double *t,
-                    double *work, double *tile, double *force)
+INLINE void element_product(int64_t stride, const float *B, const double *D, const double *t, double *W, double *copy,
+                            double *force)
 {
-    int64_t blocks = stride / 8;
+    int64_t j = 0;
+    for (; j + 16 <= stride; j += 16) {
+        __asm__("" : "+r"(D));   /* entries are read where they are used; kept over the loop they would fill the stack */
+        element_columns(2, stride, B + j, D, t, W + j, copy + j, force + j);
+    }
+    if (j < stride) element_columns(1, stride, B + j, D, t, W + j, copy + j, force + j);
+}
+
+/* `count` rows (a constant for the compiler) of C, `blocks` v8 wide: C += A' W as in product_tile. Depth in two strands, as
+ * few rows alone would wait for their own sums. */
+INLINE void product_few(int count, int64_t depth, int64_t stride, const double *A, const double *W, int64_t blocks, double *C)
+{
+    int64_t j = 0;
+    for (; j + 3 <= blocks; j += 3) {
+        v8 even[3][3] = {{{0}}}, odd[3][3] = {{{0}}};
+        const double *a = A, *w = W + 8 * j;
+        int64_t k = 0;
+        for (; k + 2 <= depth; k += 2, a += 2 * stride, w += 2 * stride)
+            UNROLL for (int n = 0; n < 3; n++) {
+                v8 x = *(const v8 *)(w + 8 * n), y = *(const v8 *)(w + stride + 8 * n);
+                UNROLL for (int i = 0; i < count; i++) even[i][n] += a[i] * x, odd[i][n] += a[stride + i] * y;
+            }
+        for (; k < depth; k++, a += stride, w += stride)
+            UNROLL for (int n = 0; n < 3; n++)
+                UNROLL for (int i = 0; i < count; i++) even[i][n] += a[i] * *(const v8 *)(w + 8 * n);
+        UNROLL for (int i = 0; i < count; i++)
+            UNROLL for (int n = 0; n < 3; n++) *(v8 *)(C + i * stride + 8 * (j + n)) += even[i][n] + odd[i][n];
+    }
+    for (; j < blocks; j++) {
+        v8 even[3] = {{0}}, odd[3] = {{0}};
+        const double *a = A, *w = W + 8 * j;
+        int64_t k = 0;
+        for (; k + 2 <= depth; k += 2, a += 2 * stride, w += 2 * stride) {
+            v8 x = *(const v8 *)w, y = *(const v8 *)(w + stride);
+            UNROLL for (int i = 0; i < count; i++) even[i] += a[i] * x, odd[i] += a[stride + i] * y;
+        }
+        for (; k < depth; k++, a += stride, w += stride)
+            UNROLL for (int i = 0; i < count; i++) even[i] += a[i] * *(const v8 *)w;
+        UNROLL for (int i = 0; i < count; i++) *(v8 *)(C + i * stride + 8 * j) += even[i] + odd[i];
+    }
+}
+
+static void tangent(int64_t first, int64_t count, int64_t columns, int64_t stride, const float *B, const double *derivative,
+                    const double *t, double *work, double *tile, double *force)
+{
+    int64_t full = columns / 8, blocks = stride / 8;
     for (int64_t at = 0; at < count; at += 8) {
-        int64_t chunk = count - at < 8 ? count - at : 8;
-        const double *here = B + 9 * at * stride;
+        int64_t chunk = count - at < 8 ? count - at : 8, depth = 9 * chunk;
+        double *here = work + 72 * stride;   /* B of the chunk in double */
         for (int64_t k = 0; k < chunk; k++) {
             int64_t e = first + at + k, lanes = e / 8 * 8;
-            element_product(stride, here + 9 * k * stride, derivative + SU_DERIVATIVE_ENTRIES * lanes + e % 8,
-                            t + 9 * lanes + e % 8, work + 9 * k * stride, force);
+            element_product(stride, B + 9 * (at + k) * stride, derivative + SU_DERIVATIVE_ENTRIES * lanes + e % 8,
+                            t + 9 * lanes + e % 8, work + 9 * k * stride, here + 9 * k * stride, force);
         }
-        for (int64_t i = 0; i < blocks; i++)
-            product_row(9 * chunk, stride, here + 8 * i, work, i, blocks, stride, tile + 8 * i * stride, 1.0);
+        for (int64_t i = 0; i < full; i++)
+            product_row(depth, stride, here + 8 * i, work, i, full, stride, tile + 8 * i * stride, 1.0);
+        /* Columns beyond the last whole block: as rows, which are as many as they are. */
+        for (int64_t i = 8 * full; i < columns;) {
+            int64_t rows = columns - i < 3 ? columns - i : 3;
+            const double *a = here + i;
+            double *c = tile + i * stride;
+            if (rows == 3) product_few(3, depth, stride, a, work, blocks, c);
+            else if (rows == 2) product_few(2, depth, stride, a, work, blocks, c);
+            else product_few(1, depth, stride, a, work, blocks, c);
+            i += rows;
+        }
     }
 }
 
@@ -456,6 +565,42 @@ static void solve(int64_t size, int64_t lead, const double *U, const double *inv
     }
 }
 
+static void symmetric_times(int64_t size, int64_t lead, const double *K, const double *x, double *y)
+{
+    for (int64_t j = 0; j < lead; j += 8) *(v8 *)(y + j) = (v8){0};
+    for (int64_t i = 0; i < size; i += 8) {
+        v8 dots[8] = {{0}}, result;
+        for (int64_t j = i; j < size; j += 8) {
+            v8 at = *(const v8 *)(x + j), sum = *(v8 *)(y + j);
+            UNROLL for (int n = 0; n < 8; n++) {
+                v8 row = *(const v8 *)(K + (i + n) * lead + j);
+                dots[n] += row * at;
+                sum += x[i + n] * row;
+            }
+            *(v8 *)(y + j) = sum;
+        }
+        sum_lanes(dots, &result);
+        UNROLL for (int n = 0; n < 8; n++) result[n] -= K[(i + n) * lead + i + n] * x[i + n];
+        *(v8 *)(y + i) += result;
+    }
+}
+
+static double largest_square(int64_t count, const double *a, const double *b)
+{
+    v8 most = {0};
+    for (int64_t k = 0; k < count; k += 8) {
+        v8 square = {0};
+        UNROLL for (int c = 0; c < 3; c++) {
+            v8 d = *(const v8 *)(a + c * count + k) - *(const v8 *)(b + c * count + k);
+            square += d * d;
+        }
+        most = WHERE(square <= most, most, square);   /* keeps what is not a number */
+    }
+    double result = most[0];
+    for (int k = 1; k < 8; k++) result = most[k] <= result ? result : most[k];
+    return result;
+}
+
 /* ---- inertia ---- */
 
 static void inertia(int64_t count, const double *acceleration, const double *turn1, const double *turn0, const double *u0,
@@ -485,5 +630,5 @@ static void inertia(int64_t count, const double *acceleration, const double *tur
     }
 }
 
-const su_kernels SU_KERNELS = {SU_KERNELS_NAME, rows_times, rows_combine, turned_strain, respond, tangent, cholesky, solve,
-                               inertia};
+const su_kernels SU_KERNELS = {SU_KERNELS_NAME, rows_times, rows_combine, turned_strain, respond, tangent,
+                               cholesky, solve, symmetric_times, largest_square, inertia};

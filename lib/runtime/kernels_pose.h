@@ -12,25 +12,39 @@ typedef struct su_ring_tet {
     int32_t vertex[4];     /* patch vertices */
     int32_t point[4];      /* points among the corners, -1: none; first: this is the point's lowest-numbered tet */
     bool first[4];
-    double inverse[9];     /* inverse edge matrix of the neutral shape */
-    double volume;         /* neutral, any unit */
+    float inverse[9];      /* inverse edge matrix of the neutral shape */
+    float volume;          /* neutral, any unit */
 } su_ring_tet;
 
 /* Where a run of 8 columns of a tet's panel finds its columns in the rows of a corner: row + offset, times mask (8). */
 typedef struct su_tap {
     int64_t offset;        /* may be negative or reach behind the row; the mask clears what is not meant */
-    const double *mask;
+    const float *mask;
 } su_tap;
+
+/* What makes the matrices B (9,stride) of one tet in several frames: sum over corners of (R rows) g'. */
+typedef struct su_tet_rows {
+    int64_t frames, stride;
+    const int32_t *tap_start;            /* for each 8 columns, for each corner, its taps; + 1 */
+    const su_tap *taps;
+    const float *rows[SU_FRAMES];        /* all points' rows; the corner's components stand at offset + k row_stride */
+    int64_t offset[4], row_stride[4];
+    bool same[4];                        /* the corner's columns are the tet's: no taps needed */
+    const double *R[4];                  /* (9,8); NULL: the corner does not move */
+    const double *gradient;              /* (4,3,8) */
+    float *spread;                       /* scratch (4,3,stride) */
+    float *B[SU_FRAMES];
+} su_tet_rows;
 
 /* Blends of one block (rows, stride) of the Gram matrices of pairs of poses, stored [entry / 8][j][i][8], for several
  * frames f and three weights on the right (the frame's own, of one and of two instants before):
  *   out[k][f] = left_scale[f] (sum_ij left[i][f] right[k][j][f] block_ij) right_scale[k][f] */
 typedef struct su_gram_block {
     int64_t frames, m, rows, stride;
-    const double *source;
-    const double *left, *right[3];                              /* (m,8) */
+    const float *source;
+    const float *left, *right[3];                               /* (m,8) */
     const double *left_scale[SU_FRAMES], *right_scale[3][SU_FRAMES];
-    double *out[3][SU_FRAMES];                                  /* NULL: not wanted */
+    float *out[3][SU_FRAMES];                                   /* NULL: not wanted */
 } su_gram_block;
 
 typedef struct su_pose_kernels {
@@ -39,6 +53,9 @@ typedef struct su_pose_kernels {
     void (*interleave)(int64_t count, const double *const in[SU_FRAMES], double *out);
     /* The way back: out[lane][i] = in[i][lane]. */
     void (*separate)(int64_t count, const double *in, double *const out[SU_FRAMES]);
+    /* By component: out[lane][i * stride + k] = in (count,entries,8)[k][i][lane], for lanes < frames. */
+    void (*scatter)(int64_t frames, int64_t count, int64_t entries, int64_t stride, const double *in,
+                    double *const out[SU_FRAMES]);
     /* out (SU_FRAMES rows, out_stride apart; width columns, a multiple of 24) = coefficients (rows,8)' block (rows, row_stride
      * apart); reads whole runs of 24 columns. */
     void (*combine_rows)(int64_t rows, int64_t width, int64_t row_stride, const float *block, const double *coefficients,
@@ -51,8 +68,8 @@ typedef struct su_pose_kernels {
      * w (m,8) * corrections (count,m,3). */
     void (*rest)(int64_t count, int64_t m, int64_t ties, const double *base, const int32_t *index, const double *weight,
                  const double *corrections, const double *skin, const double *w, double *x);
-    /* rotation (points,9,8) from x; sums (points,8,8) is scratch. */
-    void (*rotations)(int64_t tets, const su_ring_tet *tet, int64_t points, const double *x, double *sums, double *rotation);
+    /* rotation (points,9,8) from x, exactly orthonormal, its axes good to 1e-6; sums (points,8,8) is scratch. */
+    void (*rotations)(int64_t tets, const su_ring_tet *tet, int64_t points, const double *x, float *sums, double *rotation);
     /* Rest shapes of tets with corners (count,4) in x: gradient (count,12,8) of the corners' shape functions, volume (count,8).
      * collapsed (count): bit set where a lane has less than 0.1 of the neutral volume; its numbers are left to the caller. */
     void (*shapes)(int64_t count, const int32_t *corner, const double *neutral_inverse, const double *x, double *gradient,
@@ -63,14 +80,10 @@ typedef struct su_pose_kernels {
     /* P = Q R (count,9,8) and X = c + Q x (count,3,8) at points (count); Q (9,8), c (3,8). */
     void (*world)(int64_t count, const int32_t *point, const double *rotation, const double *x, const double *Q,
                   const double *c, double *turn, double *world);
-    /* rows[f] (size = 3 stride) = scale[f] (stride, for each of the 3 components) * sum_i b (m,8)[i][f] * source (m,size). */
-    void (*blend_rows)(int64_t frames, int64_t m, int64_t stride, const float *source, const double *b,
-                       const double *const scale[SU_FRAMES], double *const rows[SU_FRAMES]);
-    /* B (9,stride) of one tet and frame: sum over corners of (R rows) g'. tap_start: for each 8 columns, for each corner, its
-     * taps; rows[c]: the corner's rows, components row_stride[c] apart; R[c] (9) and g (4,3) with entries 8 apart; R[c] NULL:
-     * the corner does not move. */
-    void (*build_B)(int64_t stride, const int32_t *tap_start, const su_tap *taps, const double *const rows[4],
-                    const int64_t row_stride[4], const double *const R[4], const double *g, double *B);
+    /* rows[f] (size = 3 stride) = scale[f] (size) * sum_i b (m,8)[i][f] * source (m,size). */
+    void (*blend_rows)(int64_t frames, int64_t m, int64_t size, const float *source, const float *b,
+                       const float *const scale[SU_FRAMES], float *const rows[SU_FRAMES]);
+    void (*build_B)(const su_tet_rows *what);
     void (*gram_block)(const su_gram_block *what);
 } su_pose_kernels;
 

@@ -2,12 +2,6 @@
 
 #include "runtime/kernels_vector.h"
 
-typedef float f8 __attribute__((vector_size(32), aligned(32), may_alias));
-typedef float f8u __attribute__((vector_size(32), aligned(4), may_alias));
-
-#define WIDEN(x) __builtin_convertvector(x, v8)
-#define NARROW(x) __builtin_convertvector(x, f8)
-
 INLINE void transpose(const v8 a[8], v8 out[8])
 {
     v8 b[8], c[8];
@@ -40,6 +34,23 @@ static void separate(int64_t count, const double *in, double *const out[SU_FRAME
     }
     for (; at < count; at++, in += 8)
         for (int k = 0; k < 8; k++) out[k][at] = in[k];
+}
+
+static void scatter(int64_t frames, int64_t count, int64_t entries, int64_t stride, const double *in,
+                    double *const out[SU_FRAMES])
+{
+    int64_t k = 0;
+    for (; k + 8 <= count; k += 8)
+        for (int64_t i = 0; i < entries; i++) {
+            v8 a[8], b[8];
+            UNROLL for (int n = 0; n < 8; n++) a[n] = *(const v8 *)(in + ((k + n) * entries + i) * 8);
+            transpose(a, b);
+            UNROLL for (int f = 0; f < 8; f++)
+                if (f < frames) *(v8u *)(out[f] + i * stride + k) = b[f];
+        }
+    for (; k < count; k++)
+        for (int64_t i = 0; i < entries; i++)
+            for (int64_t f = 0; f < frames; f++) out[f][i * stride + k] = in[(k * entries + i) * 8 + f];
 }
 
 static void combine_rows(int64_t rows, int64_t width, int64_t row_stride, const float *block, const double *coefficients,
@@ -111,15 +122,18 @@ INLINE void inverse_root(const v8 *x, v8 *out)
     *out = y;
 }
 
-/* Tets whose long chains of dependent operations run side by side. */
-enum { BATCH = 4 };
+/* Pairs of tets, eight frames of each side by side in a vector of floats; four pairs at a time, as each is one long chain of
+ * dependent operations. */
+enum { PAIRS = 4 };
+
+#define SPLAT_F(x) ((f16){0} + (float)(x))
 
 /* Davenport's matrix of F: K = [tr F, z'; z, F + F' - tr F] = [a x y z; x b e f; y e c g; z f g d], z the axial part. */
 typedef struct davenport {
-    v8 a, b, c, d, x, y, z, e, f, g;
+    f16 a, b, c, d, x, y, z, e, f, g;
 } davenport;
 
-INLINE void davenport_of(const v8 F[9], davenport *K)
+INLINE void davenport_of(const f16 F[9], davenport *K)
 {
     K->a = F[0] + F[4] + F[8], K->b = F[0] - F[4] - F[8], K->c = F[4] - F[0] - F[8], K->d = F[8] - F[0] - F[4];
     K->x = F[7] - F[5], K->y = F[2] - F[6], K->z = F[3] - F[1];
@@ -128,87 +142,87 @@ INLINE void davenport_of(const v8 F[9], davenport *K)
 
 /* Its characteristic polynomial l^4 - 2 square l^2 - 8 det l + whole, square = |F|^2. flat: lanes where F is too flat, or
  * inverted, for the largest root to be simple. */
-INLINE void characteristic(const v8 F[9], v8 *square, v8 *eight_det, v8 *whole, m8 *flat)
+INLINE void characteristic(const f16 F[9], f16 *square, f16 *eight_det, f16 *whole, m16 *flat)
 {
     davenport K;
     davenport_of(F, &K);
-    v8 t = {0};
+    f16 t = {0};
     UNROLL for (int k = 0; k < 9; k++) t += F[k] * F[k];
-    v8 det = F[0] * (F[4] * F[8] - F[5] * F[7]) - F[1] * (F[3] * F[8] - F[5] * F[6]) + F[2] * (F[3] * F[7] - F[4] * F[6]);
-    *flat = ~((det > 0) & (det * det > 1e-4 * t * t * t));
+    f16 det = F[0] * (F[4] * F[8] - F[5] * F[7]) - F[1] * (F[3] * F[8] - F[5] * F[6]) + F[2] * (F[3] * F[7] - F[4] * F[6]);
+    *flat = ~((det > 0) & (det * det > 1e-4f * t * t * t));
     *square = t;
     *eight_det = 8 * det;
-    v8 n23 = K.y * K.f - K.e * K.z;
+    f16 n23 = K.y * K.f - K.e * K.z;
     *whole = (K.a * K.b - K.x * K.x) * (K.c * K.d - K.g * K.g) - (K.a * K.e - K.x * K.y) * (K.e * K.d - K.g * K.f) +
              (K.a * K.f - K.x * K.z) * (K.e * K.g - K.c * K.f) + (K.x * K.e - K.b * K.y) * (K.y * K.d - K.g * K.z) -
              (K.x * K.f - K.b * K.z) * (K.y * K.g - K.c * K.z) + n23 * n23;
 }
 
-/* The largest root, s0 + s1 + s2, by Newton from its upper bound sqrt(3) |F|; slopes need no more than float. */
-INLINE void largest_roots(const v8 square[BATCH], const v8 eight_det[BATCH], const v8 whole[BATCH], v8 root[BATCH])
+/* The largest root, s0 + s1 + s2, by Newton from its upper bound sqrt(3) |F|. */
+INLINE void largest_roots(const f16 square[PAIRS], const f16 eight_det[PAIRS], const f16 whole[PAIRS], f16 root[PAIRS])
 {
-    v8 step[BATCH];
-    UNROLL for (int n = 0; n < BATCH; n++) {
-        f8 seed = NARROW(3 * square[n]);
-        UNROLL for (int lane = 0; lane < 8; lane++) seed[lane] = sqrtf(seed[lane]);
-        root[n] = WIDEN(seed);
+    f16 step[PAIRS];
+    UNROLL for (int n = 0; n < PAIRS; n++) {
+        root[n] = 3 * square[n];
+        square_root_f(root + n);
     }
     UNROLL for (int k = 0; k < 4; k++)
-        UNROLL for (int n = 0; n < BATCH; n++) {
-            v8 l = root[n], twice = 2 * square[n];
-            v8 value = ((l * l - twice) * l - eight_det[n]) * l + whole[n];
-            if (k < 3) {
-                v8 slope = (4 * l * l - 2 * twice) * l - eight_det[n];
-                step[n] = WIDEN(1.0f / NARROW(slope));
-            }
+        UNROLL for (int n = 0; n < PAIRS; n++) {
+            f16 l = root[n], twice = 2 * square[n];
+            f16 value = ((l * l - twice) * l - eight_det[n]) * l + whole[n];
+            if (k < 3) step[n] = 1 / ((4 * l * l - 2 * twice) * l - eight_det[n]);
             root[n] = l - value * step[n];
         }
 }
 
 /* Eigenvector, not yet of unit length: the column of the adjugate of K - root (rank one, +- q q') with the largest diagonal. */
-INLINE void eigenvector(const v8 F[9], const v8 *root, v8 q[4])
+INLINE void eigenvector(const f16 F[9], const f16 *root, f16 q[4])
 {
     davenport K;
     davenport_of(F, &K);
-    v8 a = K.a - *root, b = K.b - *root, c = K.c - *root, d = K.d - *root;
-    v8 x = K.x, y = K.y, z = K.z, e = K.e, f = K.f, g = K.g;
-    v8 n01 = a * b - x * x, n02 = a * e - x * y, n03 = a * f - x * z, n12 = x * e - b * y, n13 = x * f - b * z, n23 = y * f - e * z;
-    v8 m02 = y * g - c * z, m03 = y * d - g * z, m12 = e * g - c * f, m13 = e * d - g * f, m23 = c * d - g * g;
-    v8 A00 = b * m23 - e * m13 + f * m12, A11 = a * m23 - y * m03 + z * m02;
-    v8 A22 = d * n01 - f * n03 + z * n13, A33 = c * n01 - e * n02 + y * n12;
-    v8 A01 = y * m13 - x * m23 - z * m12, A02 = d * n12 - g * n13 + f * n23, A03 = c * n13 - g * n12 - e * n23;
-    v8 A12 = g * n03 - d * n02 - z * n23, A13 = g * n02 - c * n03 + y * n23, A23 = e * n03 - g * n01 - y * n13;
+    f16 a = K.a - *root, b = K.b - *root, c = K.c - *root, d = K.d - *root;
+    f16 x = K.x, y = K.y, z = K.z, e = K.e, f = K.f, g = K.g;
+    f16 n01 = a * b - x * x, n02 = a * e - x * y, n03 = a * f - x * z, n12 = x * e - b * y, n13 = x * f - b * z, n23 = y * f - e * z;
+    f16 m02 = y * g - c * z, m03 = y * d - g * z, m12 = e * g - c * f, m13 = e * d - g * f, m23 = c * d - g * g;
+    f16 A00 = b * m23 - e * m13 + f * m12, A11 = a * m23 - y * m03 + z * m02;
+    f16 A22 = d * n01 - f * n03 + z * n13, A33 = c * n01 - e * n02 + y * n12;
+    f16 A01 = y * m13 - x * m23 - z * m12, A02 = d * n12 - g * n13 + f * n23, A03 = c * n13 - g * n12 - e * n23;
+    f16 A12 = g * n03 - d * n02 - z * n23, A13 = g * n02 - c * n03 + y * n23, A23 = e * n03 - g * n01 - y * n13;
     /* all diagonal entries have one sign: squares compare their sizes */
-    v8 best = A00 * A00, value = A11 * A11;
-    m8 better = value > best;
-    q[0] = WHERE(better, A01, A00), q[1] = WHERE(better, A11, A01), q[2] = WHERE(better, A12, A02), q[3] = WHERE(better, A13, A03);
-    best = WHERE(better, value, best), value = A22 * A22, better = value > best;
-    q[0] = WHERE(better, A02, q[0]), q[1] = WHERE(better, A12, q[1]), q[2] = WHERE(better, A22, q[2]), q[3] = WHERE(better, A23, q[3]);
-    best = WHERE(better, value, best), value = A33 * A33, better = value > best;
-    q[0] = WHERE(better, A03, q[0]), q[1] = WHERE(better, A13, q[1]), q[2] = WHERE(better, A23, q[2]), q[3] = WHERE(better, A33, q[3]);
+    f16 best = A00 * A00, value = A11 * A11;
+    m16 better = value > best;
+    q[0] = WHERE_F(better, A01, A00), q[1] = WHERE_F(better, A11, A01), q[2] = WHERE_F(better, A12, A02);
+    q[3] = WHERE_F(better, A13, A03);
+    best = WHERE_F(better, value, best), value = A22 * A22, better = value > best;
+    q[0] = WHERE_F(better, A02, q[0]), q[1] = WHERE_F(better, A12, q[1]), q[2] = WHERE_F(better, A22, q[2]);
+    q[3] = WHERE_F(better, A23, q[3]);
+    best = WHERE_F(better, value, best), value = A33 * A33, better = value > best;
+    q[0] = WHERE_F(better, A03, q[0]), q[1] = WHERE_F(better, A13, q[1]), q[2] = WHERE_F(better, A23, q[2]);
+    q[3] = WHERE_F(better, A33, q[3]);
 }
 
 /* The lanes that `characteristic` left, one by one. */
-static void scalar_quaternion(const v8 F[9], const m8 *flat, v8 q[4])
+static void scalar_quaternion(const f16 F[9], const m16 *flat, f16 q[4])
 {
-    for (int lane = 0; lane < 8; lane++) {
+    for (int lane = 0; lane < 16; lane++) {
         if (!(*flat)[lane]) continue;
         double one[9], R[9], value[4];
         for (int k = 0; k < 9; k++) one[k] = F[k][lane];
         su_nearest_rotation(one, R);
         su_quaternion_of(R, value);
-        for (int k = 0; k < 4; k++) q[k][lane] = value[k];
+        for (int k = 0; k < 4; k++) q[k][lane] = (float)value[k];
     }
 }
 
-INLINE void deformation(const su_ring_tet *tet, const double *x, v8 F[9])
+/* Edges are differences of doubles, so that nothing is lost far from the origin. */
+INLINE void deformation(const su_ring_tet *tet, const double *x, f8 F[9])
 {
     const double *corner[4];
-    v8 edges[9];
+    f8 edges[9];
     UNROLL for (int c = 0; c < 4; c++) corner[c] = x + 24 * (int64_t)tet->vertex[c];
     UNROLL for (int a = 0; a < 3; a++)
         UNROLL for (int c = 0; c < 3; c++)
-            edges[3 * a + c] = *(const v8 *)(corner[c + 1] + 8 * a) - *(const v8 *)(corner[0] + 8 * a);
+            edges[3 * a + c] = NARROW(*(const v8 *)(corner[c + 1] + 8 * a) - *(const v8 *)(corner[0] + 8 * a));
     UNROLL for (int a = 0; a < 3; a++)
         UNROLL for (int b = 0; b < 3; b++)
             F[3 * a + b] = edges[3 * a] * tet->inverse[b] + edges[3 * a + 1] * tet->inverse[3 + b] +
@@ -216,45 +230,63 @@ INLINE void deformation(const su_ring_tet *tet, const double *x, v8 F[9])
 }
 
 /* Each point's sums: 4 numbers for the first quaternion, which sets the sign, then 4 for the sum. */
-INLINE void add_quaternion(const su_ring_tet *tet, const v8 q[4], double *sums)
+INLINE void add_quaternion(const su_ring_tet *tet, const f8 q[4], float *sums)
 {
+    typedef int32_t m8f __attribute__((vector_size(32)));
     for (int c = 0; c < 4; c++) {
         if (tet->point[c] < 0) continue;
-        v8 *sum = (v8 *)(sums + 64 * (int64_t)tet->point[c]);
+        f8 *sum = (f8 *)(sums + 64 * (int64_t)tet->point[c]), weight = (f8){0} + tet->volume;
         if (tet->first[c]) {
-            UNROLL for (int i = 0; i < 4; i++) sum[i] = q[i], sum[4 + i] = tet->volume * q[i];
+            UNROLL for (int i = 0; i < 4; i++) sum[i] = q[i], sum[4 + i] = weight * q[i];
             continue;
         }
-        v8 dot = sum[0] * q[0] + sum[1] * q[1] + sum[2] * q[2] + sum[3] * q[3];
-        v8 weight = WHERE(dot < 0, SPLAT(-tet->volume), SPLAT(tet->volume));
+        f8 dot = sum[0] * q[0] + sum[1] * q[1] + sum[2] * q[2] + sum[3] * q[3];
+        m8f against = (m8f)(dot < 0) & INT32_MIN;
+        weight = (f8)((m8f)weight ^ against);
         UNROLL for (int i = 0; i < 4; i++) sum[4 + i] += weight * q[i];
     }
 }
 
-static void rotations(int64_t tets, const su_ring_tet *tet, int64_t points, const double *x, double *sums, double *rotation)
+static void rotations(int64_t tets, const su_ring_tet *tet, int64_t points, const double *x, float *sums, double *rotation)
 {
-    for (int64_t k = 0; k < tets; k += BATCH) {
-        v8 F[BATCH][9], square[BATCH], eight_det[BATCH], whole[BATCH], root[BATCH], q[BATCH][4], size[BATCH], norm[BATCH];
-        m8 flat[BATCH], any = {0};
-        for (int n = 0; n < BATCH; n++) {   /* the last batch repeats its last tet */
-            deformation(tet + (k + n < tets ? k + n : tets - 1), x, F[n]);
+    for (int64_t k = 0; k < tets; k += 2 * PAIRS) {
+        f16 F[PAIRS][9], square[PAIRS], eight_det[PAIRS], whole[PAIRS], root[PAIRS], q[PAIRS][4];
+        m16 flat[PAIRS], any = {0};
+        for (int n = 0; n < PAIRS; n++) {   /* the last batch repeats its last tet */
+            f8 one[2][9];
+            UNROLL for (int h = 0; h < 2; h++) {
+                int64_t at = k + 2 * n + h;
+                deformation(tet + (at < tets ? at : tets - 1), x, one[h]);
+            }
+            UNROLL for (int i = 0; i < 9; i++) F[n][i] = TOGETHER(one[0][i], one[1][i]);
             characteristic(F[n], square + n, eight_det + n, whole + n, flat + n);
             any |= flat[n];
         }
         largest_roots(square, eight_det, whole, root);
-        for (int n = 0; n < BATCH; n++) {
+        UNROLL for (int n = 0; n < PAIRS; n++) {
             eigenvector(F[n], root + n, q[n]);
-            size[n] = MAXIMUM(q[n][0] * q[n][0] + q[n][1] * q[n][1] + q[n][2] * q[n][2] + q[n][3] * q[n][3], SPLAT(1e-30));
+            f16 size = q[n][0] * q[n][0] + q[n][1] * q[n][1] + q[n][2] * q[n][2] + q[n][3] * q[n][3];
+            size = WHERE_F(size > 1e-30f, size, SPLAT_F(1e-30f));
+            square_root_f(&size);
+            size = 1 / size;
+            UNROLL for (int i = 0; i < 4; i++) q[n][i] *= size;
         }
-        UNROLL for (int n = 0; n < BATCH; n++) inverse_root(size + n, norm + n);
-        for (int n = 0; n < BATCH; n++) UNROLL for (int i = 0; i < 4; i++) q[n][i] *= norm[n];
-        if (any[0] | any[1] | any[2] | any[3] | any[4] | any[5] | any[6] | any[7])
-            for (int n = 0; n < BATCH; n++) scalar_quaternion(F[n], flat + n, q[n]);
-        for (int n = 0; n < BATCH && k + n < tets; n++) add_quaternion(tet + k + n, q[n], sums);
+        int32_t some = 0;
+        UNROLL for (int lane = 0; lane < 16; lane++) some |= any[lane];
+        if (some)
+            for (int n = 0; n < PAIRS; n++) scalar_quaternion(F[n], flat + n, q[n]);
+        for (int n = 0; n < PAIRS; n++) {
+            f8 low[4], high[4];
+            UNROLL for (int i = 0; i < 4; i++) low[i] = LOW_FLOATS(q[n][i]), high[i] = HIGH_FLOATS(q[n][i]);
+            if (k + 2 * n < tets) add_quaternion(tet + k + 2 * n, low, sums);
+            if (k + 2 * n + 1 < tets) add_quaternion(tet + k + 2 * n + 1, high, sums);
+        }
     }
     for (int64_t k = 0; k < points; k++, rotation += 72) {
-        const v8 *sum = (const v8 *)(sums + 64 * k + 32);
-        v8 size = MAXIMUM(sum[0] * sum[0] + sum[1] * sum[1] + sum[2] * sum[2] + sum[3] * sum[3], SPLAT(1e-30)), norm;
+        const f8 *from = (const f8 *)(sums + 64 * k + 32);
+        v8 sum[4], norm;
+        UNROLL for (int i = 0; i < 4; i++) sum[i] = WIDEN(from[i]);
+        v8 size = MAXIMUM(sum[0] * sum[0] + sum[1] * sum[1] + sum[2] * sum[2] + sum[3] * sum[3], SPLAT(1e-30));
         inverse_root(&size, &norm);
         v8 w = sum[0] * norm, a = sum[1] * norm, b = sum[2] * norm, c = sum[3] * norm, *R = (v8 *)rotation;
         R[0] = 1 - 2 * (b * b + c * c), R[1] = 2 * (a * b - w * c), R[2] = 2 * (a * c + w * b);
@@ -326,75 +358,117 @@ static void world(int64_t count, const int32_t *point, const double *rotation, c
 
 /* ---- rows ---- */
 
-static void blend_rows(int64_t frames, int64_t m, int64_t stride, const float *source, const double *b,
-                       const double *const scale[SU_FRAMES], double *const rows[SU_FRAMES])
+static void blend_rows(int64_t frames, int64_t m, int64_t size, const float *source, const float *b,
+                       const float *const scale[SU_FRAMES], float *const rows[SU_FRAMES])
 {
-    for (int64_t at = 0; at < 3 * stride; at += 8) {
-        v8 sum[8] = {{0}};
+    int64_t at = 0;
+    for (; at + 16 <= size; at += 16) {
+        f16 sum[8] = {{0}};
         for (int64_t i = 0; i < m; i++) {
-            v8 s = WIDEN(*(const f8 *)(source + i * 3 * stride + at));
+            f16 s = *(const f16u *)(source + i * size + at);
             UNROLL for (int f = 0; f < 8; f++) sum[f] += b[8 * i + f] * s;
         }
-        for (int64_t f = 0; f < frames; f++) *(v8 *)(rows[f] + at) = sum[f] * *(const v8 *)(scale[f] + at % stride);
+        UNROLL for (int f = 0; f < 8; f++)   /* unrolled, so that sums live in registers */
+            if (f < frames) *(f16u *)(rows[f] + at) = sum[f] * *(const f16u *)(scale[f] + at);
+    }
+    if (at == size) return;
+    f8 sum[8] = {{0}};
+    for (int64_t i = 0; i < m; i++) {
+        f8 s = *(const f8 *)(source + i * size + at);
+        UNROLL for (int f = 0; f < 8; f++) sum[f] += b[8 * i + f] * s;
+    }
+    UNROLL for (int f = 0; f < 8; f++)
+        if (f < frames) *(f8 *)(rows[f] + at) = sum[f] * *(const f8 *)(scale[f] + at);
+}
+
+/* A corner's rows in the columns of its tet. */
+INLINE void spread_rows(const su_tet_rows *what, int c, const float *rows, float *out)
+{
+    int64_t apart = what->row_stride[c];
+    for (int64_t j = 0; j < what->stride; j += 8) {
+        const int32_t *tap = what->tap_start + j / 8 * 4 + c;
+        f8 x = {0}, y = {0}, z = {0};
+        for (int32_t k = tap[0]; k < tap[1]; k++) {
+            const float *row = rows + what->taps[k].offset;
+            f8 mask = *(const f8 *)what->taps[k].mask;
+            x += mask * *(const f8u *)row;
+            y += mask * *(const f8u *)(row + apart);
+            z += mask * *(const f8u *)(row + 2 * apart);
+        }
+        *(f8 *)(out + j) = x, *(f8 *)(out + what->stride + j) = y, *(f8 *)(out + 2 * what->stride + j) = z;
     }
 }
 
-static void build_B(int64_t stride, const int32_t *tap_start, const su_tap *taps, const double *const rows[4],
-                    const int64_t row_stride[4], const double *const R[4], const double *g, double *B)
+/* `type` wide columns from j of sum over corners of (R rows) g'. */
+#define COLUMNS_OF_B(type)                                                                                      \
+    do {                                                                                                        \
+        type sum[9] = {{0}};                                                                                    \
+        for (int c = 0; c < corners; c++) {                                                                     \
+            const float *row = rows[c] + j, *r = R[c], *at = g[c];                                              \
+            type x = *(const type##u *)row, y = *(const type##u *)(row + apart[c]);                             \
+            type z = *(const type##u *)(row + 2 * apart[c]);                                                    \
+            UNROLL for (int a = 0; a < 3; a++) {                                                                \
+                type turned = r[24 * a] * x + r[24 * a + 8] * y + r[24 * a + 16] * z;                           \
+                UNROLL for (int b = 0; b < 3; b++) sum[3 * a + b] += at[8 * b] * turned;                        \
+            }                                                                                                   \
+        }                                                                                                       \
+        UNROLL for (int a = 0; a < 9; a++) *(type##u *)(what->B[f] + a * what->stride + j) = sum[a];            \
+    } while (0)
+
+static void build_B(const su_tet_rows *what)
 {
-    for (int64_t j = 0; j < stride; j += 8) {
-        v8 sum[9] = {{0}};
-        for (int c = 0; c < 4; c++, tap_start++) {
-            if (!R[c] || tap_start[0] == tap_start[1]) continue;
-            v8 x = {0}, y = {0}, z = {0};
-            for (int32_t k = tap_start[0]; k < tap_start[1]; k++) {
-                const double *row = rows[c] + taps[k].offset;
-                v8 mask = *(const v8 *)taps[k].mask;
-                x += mask * *(const v8u *)row;
-                y += mask * *(const v8u *)(row + row_stride[c]);
-                z += mask * *(const v8u *)(row + 2 * row_stride[c]);
-            }
-            const double *r = R[c], *at = g + 24 * c;
-            UNROLL for (int a = 0; a < 3; a++) {
-                v8 turned = r[24 * a] * x + r[24 * a + 8] * y + r[24 * a + 16] * z;
-                UNROLL for (int b = 0; b < 3; b++) sum[3 * a + b] += at[8 * b] * turned;
-            }
+    float turn[4][9][8] __attribute__((aligned(32))), gradient[4][3][8] __attribute__((aligned(32)));
+    for (int c = 0; c < 4; c++) {
+        if (!what->R[c]) continue;
+        for (int k = 0; k < 9; k++) *(f8 *)turn[c][k] = NARROW(*(const v8 *)(what->R[c] + 8 * k));
+        for (int k = 0; k < 3; k++) *(f8 *)gradient[c][k] = NARROW(*(const v8 *)(what->gradient + 24 * c + 8 * k));
+    }
+    for (int64_t f = 0; f < what->frames; f++) {
+        const float *rows[4], *R[4], *g[4];
+        int64_t apart[4], j = 0;
+        int corners = 0;
+        for (int c = 0; c < 4; c++) {
+            if (!what->R[c]) continue;
+            const float *own = what->rows[f] + what->offset[c];
+            float *out = what->spread + 3 * what->stride * c;
+            if (!what->same[c]) spread_rows(what, c, own, out);
+            rows[corners] = what->same[c] ? own : out;
+            apart[corners] = what->same[c] ? what->row_stride[c] : what->stride;
+            R[corners] = &turn[c][0][f], g[corners++] = &gradient[c][0][f];
         }
-        UNROLL for (int a = 0; a < 9; a++) *(v8 *)(B + a * stride + j) = sum[a];
+        for (; j + 16 <= what->stride; j += 16) COLUMNS_OF_B(f16);
+        for (; j < what->stride; j += 8) COLUMNS_OF_B(f8);
     }
 }
 
-static void gram(const su_gram_block *what, int64_t from)
-{
-    int64_t m = what->m;
-    const double *source = what->source;
-    for (int64_t a = 0; a < what->rows; a++)
-        for (int64_t at = 0; at < what->stride; at += 8, source += 8 * m * m) {
-            v8 sum[3][4] = {{{0}}};
-            const double *s = source;
-            for (int64_t j = 0; j < m; j++) {
-                v8 T[4] = {{0}};
-                for (int64_t i = 0; i < m; i++, s += 8) {
-                    v8 entry = *(const v8 *)s;
-                    UNROLL for (int f = 0; f < 4; f++) T[f] += what->left[8 * i + from + f] * entry;
-                }
-                UNROLL for (int k = 0; k < 3; k++)
-                    UNROLL for (int f = 0; f < 4; f++) sum[k][f] += what->right[k][8 * j + from + f] * T[f];
-            }
-            UNROLL for (int k = 0; k < 3; k++)
-                UNROLL for (int f = 0; f < 4; f++) {
-                    double *out = what->out[k][from + f];
-                    if (out)
-                        *(v8 *)(out + a * what->stride + at) = sum[k][f] * what->left_scale[from + f][a] *
-                                                               *(const v8u *)(what->right_scale[k][from + f] + at);
-                }
-        }
-}
-
+enum { GRAM_FRAMES = 8 };
 static void gram_block(const su_gram_block *what)
 {
-    for (int64_t from = 0; from < what->frames; from += 4) gram(what, from);
+    int64_t m = what->m;
+    const float *source = what->source;
+    for (int64_t a = 0; a < what->rows; a++)
+        for (int64_t at = 0; at < what->stride; at += 8, source += 8 * m * m)
+            for (int64_t from = 0; from < what->frames; from += GRAM_FRAMES) {
+                f8 sum[3][GRAM_FRAMES] = {{{0}}};
+                const float *s = source;
+                for (int64_t j = 0; j < m; j++) {
+                    f8 T[GRAM_FRAMES] = {{0}};
+                    for (int64_t i = 0; i < m; i++, s += 8) {
+                        f8 entry = *(const f8 *)s;
+                        UNROLL for (int f = 0; f < GRAM_FRAMES; f++) T[f] += what->left[8 * i + from + f] * entry;
+                    }
+                    UNROLL for (int k = 0; k < 3; k++)
+                        UNROLL for (int f = 0; f < GRAM_FRAMES; f++) sum[k][f] += what->right[k][8 * j + from + f] * T[f];
+                }
+                UNROLL for (int k = 0; k < 3; k++)
+                    UNROLL for (int f = 0; f < GRAM_FRAMES; f++) {
+                        float *out = what->out[k][from + f];
+                        if (!out) continue;
+                        v8 scale = what->left_scale[from + f][a] * *(const v8u *)(what->right_scale[k][from + f] + at);
+                        *(f8 *)(out + a * what->stride + at) = sum[k][f] * NARROW(scale);
+                    }
+            }
 }
 
-const su_pose_kernels SU_KERNELS = {SU_KERNELS_NAME, interleave, separate, combine_rows, turn, embed, rest, rotations, shapes, materials, world, blend_rows,
-                                     build_B, gram_block};
+const su_pose_kernels SU_KERNELS = {SU_KERNELS_NAME, interleave, separate, scatter, combine_rows, turn, embed, rest, rotations,
+                                     shapes, materials, world, blend_rows, build_B, gram_block};

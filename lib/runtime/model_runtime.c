@@ -337,7 +337,7 @@ static su_status pack_gram(su_runtime_model *model, su_error *err)
     for (int64_t k = 0; k < model->pairs; k++)
         if (model->pair[k].stride > widest) widest = model->pair[k].stride;
     model->pair_entries += 8 * widest;
-    double *packed = model->pair_gram = take(model, m * m * model->pair_entries, sizeof *packed, err);
+    float *packed = model->pair_gram = take(model, m * m * model->pair_entries, sizeof *packed, err);
     if (!packed) return SU_AGAIN;
     for (int64_t k = 0; k < model->pairs; k++) {
         const su_gram_pair *pair = model->pair + k;
@@ -349,7 +349,7 @@ static su_status pack_gram(su_runtime_model *model, su_error *err)
                 for (int64_t i = 0; i < m; i++)
                     for (int64_t j = 0; j < m; j++)
                         packed[(entry / 8 * m * m + j * m + i) * 8 + entry % 8] =
-                            basis->gram[((i * m + j) * r + a0 + a) * r + b0 + b];
+                            (float)basis->gram[((i * m + j) * r + a0 + a) * r + b0 + b];
             }
     }
     return SU_OK;
@@ -420,6 +420,6 @@ done:
 int64_t su_runtime_model_bytes(const su_runtime_model *model)
 {
     int64_t m = model->m;
-    return m * model->row_entries * 4 + m * m * (model->pair_entries + model->r) * 8 +
+    return m * model->row_entries * 4 + m * m * (model->pair_entries * 4 + model->r * 8) +
            model->tets * (4 * 4 + 10 * 8 + 3 * m * 8) + model->inertia * 12 + su_rest_lanes_bytes(&model->lanes);
 }

@@ -49,7 +49,7 @@ typedef struct su_runtime_model {
     int64_t pairs;
     su_gram_pair *pair;        /* ordered pairs of overlapping regions, rising */
     int64_t pair_entries;      /* sum of rows * stride, and a gap of 8 rows */
-    double *pair_gram;         /* [entry / 8][j][i][8]: U^_i' M U^_j */
+    float *pair_gram;          /* [entry / 8][j][i][8]: U^_i' M U^_j */
     su_rest_patch patch;       /* its chosen vertices: the points, then corners of tets that never move */
     su_rest_lanes lanes;       /* of the patch */
 
@@ -72,7 +72,7 @@ typedef struct su_runtime_model {
     int32_t *tap_start;        /* into taps: tet after tet, for each 8 columns of its panel, for each corner; + 1 */
     int64_t *tap_first;        /* (tets) where each tet starts in tap_start */
     su_tap *taps;
-    double *masks;             /* (masks,8) what taps point at */
+    float *masks;              /* (masks,8) what taps point at */
     double *neutral_inverse;   /* (tets,9) inverse edge matrix of the neutral shape */
     double *neutral_volume;    /* (tets) m^3 */
     double *tet_weight;        /* (m,tets) cubature weights */

@@ -39,13 +39,13 @@ su_status su_pose_create(const su_runtime_model *model, su_pose *pose, su_error 
     su_arena *arena = &pose->arena;
     int64_t chosen = model->chosen_padded, tets = model->tets_padded, inertia = model->inertia_padded;
     if (su_blend_create(model, &pose->blend, arena, err) != SU_OK ||
-        !(pose->rotation = take(arena, 9 * chosen, err)) || !(pose->rows = take(arena, model->row_entries, err)) ||
-        !(pose->B = take(arena, model->B_entries, err)) || !(pose->gradient = take(arena, 12 * tets, err)) ||
+        !(pose->rotation = take(arena, 9 * chosen, err)) || !(pose->rows = take(arena, (model->row_entries + 1) / 2, err)) ||
+        !(pose->B = take(arena, (model->B_entries + 1) / 2, err)) || !(pose->gradient = take(arena, 12 * tets, err)) ||
         !(pose->volume = take(arena, tets, err)) || !(pose->mu = take(arena, tets, err)) ||
         !(pose->lambda = take(arena, tets, err)) || !(pose->turn = take(arena, 9 * inertia, err)) ||
-        !(pose->world = take(arena, 3 * inertia, err)) || !(pose->gram = take(arena, model->pair_entries, err)) ||
-        !(pose->mixed[0] = take(arena, model->pair_entries, err)) ||
-        !(pose->mixed[1] = take(arena, model->pair_entries, err))) {
+        !(pose->world = take(arena, 3 * inertia, err)) || !(pose->gram = take(arena, (model->pair_entries + 1) / 2, err)) ||
+        !(pose->mixed[0] = take(arena, (model->pair_entries + 1) / 2, err)) ||
+        !(pose->mixed[1] = take(arena, (model->pair_entries + 1) / 2, err))) {
         su_pose_free(pose);
         return SU_AGAIN;
     }
@@ -62,18 +62,20 @@ su_status su_pose_work_create(const su_runtime_model *model, su_pose_work *work,
 {
     memset(work, 0, sizeof *work);
     su_arena *arena = &work->arena;
-    int64_t m = 8 * model->m, tets = 8 * model->tets, inertia = 8 * model->inertia, widest = SU_PANEL;
-    for (int64_t p = 0; p < model->point_panels; p++)
-        if (model->point_panel[p].stride > widest) widest = model->point_panel[p].stride;
+    int64_t m = 8 * model->m, tets = 8 * model->tets, inertia = 8 * model->inertia, widest = SU_PANEL, strides = 0;
+    for (int64_t p = 0; p < model->point_panels; p++) strides += model->point_panel[p].stride;
+    for (int64_t p = 0; p < model->tet_panels; p++)
+        if (model->tet_panel[p].stride > widest) widest = model->tet_panel[p].stride;
     if ((work->skin = take(arena, su_rest_lanes_skin(&model->patch), err)) &&
-        (work->x = take(arena, 24 * model->patch.vertex_count, err)) && (work->sums = take(arena, 64 * model->points, err)) &&
+        (work->x = take(arena, 24 * model->patch.vertex_count, err)) && (work->sums = take(arena, 32 * model->points, err)) &&
         (work->rotation = take(arena, 72 * model->chosen, err)) && (work->gradient = take(arena, 12 * tets, err)) &&
         (work->volume = take(arena, tets, err)) && (work->mu = take(arena, tets, err)) &&
         (work->lambda = take(arena, tets, err)) && (work->turn = take(arena, 9 * inertia, err)) &&
         (work->world = take(arena, 3 * inertia, err)) && (work->w = take(arena, m, err)) &&
         (work->b = take(arena, m, err)) && (work->positive = take(arena, m, err)) &&
         (work->older[0] = take(arena, m, err)) && (work->older[1] = take(arena, m, err)) &&
-        (work->scale = take(arena, 8 * widest, err)) && (work->collapsed = take(arena, model->tets, err)))
+        (work->scale = take(arena, 12 * strides, err)) && (work->blended = take(arena, model->points, err)) &&
+        (work->spread = take(arena, 6 * widest, err)) && (work->collapsed = take(arena, model->tets, err)))
         return SU_OK;
     su_pose_work_free(work);
     return SU_AGAIN;
@@ -126,20 +128,11 @@ static void fill_lanes(const su_runtime_model *model, int64_t count, const su_bl
         int64_t from = f < count ? f : count - 1;
         for (int64_t i = 0; i < model->m; i++) {
             work->w[8 * i + f] = poses[from].blend.w[i];
-            work->b[8 * i + f] = poses[from].blend.b[i];
+            work->b[8 * i + f] = (float)poses[from].blend.b[i];
             work->positive[8 * i + f] = poses[from].blend.positive[i];
-            for (int k = 0; k < 2; k++) work->older[k][8 * i + f] = older[from][k] ? older[from][k]->b[i] : 0;
+            for (int k = 0; k < 2; k++) work->older[k][8 * i + f] = older[from][k] ? (float)older[from][k]->b[i] : 0;
         }
     }
-}
-
-/* out[f][i * stride + k] = lanes (count,entries,8)[k][i][f] */
-static void scatter_lanes(int64_t frames, int64_t count, int64_t entries, int64_t stride, const double *lanes,
-                          double *const out[SU_FRAMES])
-{
-    for (int64_t i = 0; i < entries; i++)
-        for (int64_t k = 0; k < count; k++)
-            for (int64_t f = 0; f < frames; f++) out[f][i * stride + k] = lanes[(k * entries + i) * 8 + f];
 }
 
 static void rest_and_rotations(const su_runtime_model *model, int64_t count, const su_pose_input *inputs, su_pose *poses,
@@ -162,9 +155,9 @@ static void rest_and_rotations(const su_runtime_model *model, int64_t count, con
         memcpy(poses[f].c, inputs[f].c, sizeof poses[f].c);
         turn[f] = poses[f].turn, world[f] = poses[f].world, rotation[f] = poses[f].rotation;
     }
-    scatter_lanes(count, model->points, 9, model->chosen_padded, work->rotation, rotation);
-    scatter_lanes(count, model->inertia, 9, model->inertia_padded, work->turn, turn);
-    scatter_lanes(count, model->inertia, 3, model->inertia_padded, work->world, world);
+    kernels->scatter(count, model->points, 9, model->chosen_padded, work->rotation, rotation);
+    kernels->scatter(count, model->inertia, 9, model->inertia_padded, work->turn, turn);
+    kernels->scatter(count, model->inertia, 3, model->inertia_padded, work->world, world);
 }
 
 /* Convention 8: where a rest tet has less than 0.1 of its neutral volume, its rest shape is R_e times the neutral one.
@@ -203,60 +196,73 @@ static void shape_tets(const su_runtime_model *model, int64_t count, su_pose *po
         }
     kernels->materials(model->tets, model->m, model->tet_weight, model->young, model->poisson, work->positive, work->volume,
                        work->mu, work->lambda);
-    scatter_lanes(count, model->tets, 12, model->tets_padded, work->gradient, gradient);
-    scatter_lanes(count, model->tets, 1, model->tets_padded, work->volume, volume);
-    scatter_lanes(count, model->tets, 1, model->tets_padded, work->mu, mu);
-    scatter_lanes(count, model->tets, 1, model->tets_padded, work->lambda, lambda);
+    kernels->scatter(count, model->tets, 12, model->tets_padded, work->gradient, gradient);
+    kernels->scatter(count, model->tets, 1, model->tets_padded, work->volume, volume);
+    kernels->scatter(count, model->tets, 1, model->tets_padded, work->mu, mu);
+    kernels->scatter(count, model->tets, 1, model->tets_padded, work->lambda, lambda);
 }
 
-static void blend_rows(const su_runtime_model *model, int64_t count, su_pose *poses, su_pose_work *work)
+static void spread_scales(const su_runtime_model *model, int64_t count, const su_pose *poses, su_pose_work *work)
 {
+    float *own = work->scale;
     for (int64_t p = 0; p < model->point_panels; p++) {
         const su_panel *panel = model->point_panel + p;
-        const double *scale[SU_FRAMES];
-        double *rows[SU_FRAMES];
-        for (int64_t f = 0; f < count; f++) {
-            double *own = work->scale + f * panel->stride;
-            for (int64_t j = 0; j < panel->stride; j++) own[j] = poses[f].blend.scale[panel->modes[j]];
-            scale[f] = own;
-            rows[f] = poses[f].rows + 3 * panel->offset;
-        }
-        const float *source = model->point_rows + 3 * model->m * panel->offset;
-        for (int64_t k = 0; k < panel->count; k++) {
-            model->pose_kernels->blend_rows(count, model->m, panel->stride, source, work->b, scale, rows);
-            source += 3 * model->m * panel->stride;
-            for (int64_t f = 0; f < count; f++) rows[f] += 3 * panel->stride;
+        for (int64_t f = 0; f < SU_FRAMES; f++, own += 3 * panel->stride) {
+            if (f >= count) continue;
+            size_t size = (size_t)panel->stride * sizeof *own;
+            for (int64_t j = 0; j < panel->stride; j++) own[j] = (float)poses[f].blend.scale[panel->modes[j]];
+            memcpy(own + panel->stride, own, size);
+            memcpy(own + 2 * panel->stride, own, size);
         }
     }
+    memset(work->blended, 0, (size_t)model->points);
 }
 
-static void build_B(const su_runtime_model *model, int64_t count, su_pose *poses, const su_pose_work *work)
+/* The rows of one point in all frames, unless they are there. */
+static void blend_rows(const su_runtime_model *model, int64_t count, int64_t point, su_pose *poses, su_pose_work *work)
 {
+    if (work->blended[point]) return;
+    work->blended[point] = 1;
+    const su_panel *panel = model->point_panel + model->panel_of_point[point];
+    int64_t size = 3 * panel->stride, offset = 3 * panel->offset + (point - panel->first) * size, before = 0;
+    for (const su_panel *p = model->point_panel; p < panel; p++) before += p->stride;
+    const float *scale[SU_FRAMES];
+    float *rows[SU_FRAMES];
+    for (int64_t f = 0; f < count; f++)
+        scale[f] = work->scale + 3 * (SU_FRAMES * before) + f * size, rows[f] = poses[f].rows + offset;
+    model->pose_kernels->blend_rows(count, model->m, size,
+                                    model->point_rows + 3 * model->m * panel->offset + (point - panel->first) * model->m * size,
+                                    work->b, scale, rows);
+}
+
+/* Rows and B; a point's rows are made when the first tet asks for them, while they are near. */
+static void build_B(const su_runtime_model *model, int64_t count, su_pose *poses, su_pose_work *work)
+{
+    su_tet_rows what = {.frames = count, .taps = model->taps, .spread = work->spread};
+    for (int64_t f = 0; f < count; f++) what.rows[f] = poses[f].rows;
     for (int64_t p = 0; p < model->tet_panels; p++) {
         const su_panel *panel = model->tet_panel + p;
+        what.stride = panel->stride;
         for (int64_t k = panel->first; k < panel->first + panel->count; k++) {
-            int64_t offset[4] = {0}, row_stride[4] = {0};
-            bool moves[4];
             for (int c = 0; c < 4; c++) {
                 int64_t point = model->corner[4 * k + c];
-                moves[c] = point < model->points;
-                if (!moves[c]) continue;
+                what.R[c] = NULL;
+                if (point >= model->points) continue;
+                blend_rows(model, count, point, poses, work);
                 const su_panel *own = model->point_panel + model->panel_of_point[point];
-                offset[c] = 3 * (own->offset + (point - own->first) * own->stride);
-                row_stride[c] = own->stride;
+                what.R[c] = work->rotation + 72 * point;
+                what.offset[c] = 3 * (own->offset + (point - own->first) * own->stride);
+                what.row_stride[c] = own->stride;
+                what.same[c] = own->region_count == panel->region_count;   /* a tet's regions are all of its corners' */
             }
-            for (int64_t f = 0; f < count; f++) {
-                const double *rows[4], *R[4];
-                for (int c = 0; c < 4; c++) {
-                    R[c] = moves[c] ? work->rotation + 72 * (int64_t)model->corner[4 * k + c] + f : NULL;
-                    rows[c] = moves[c] ? poses[f].rows + offset[c] : NULL;
-                }
-                model->pose_kernels->build_B(panel->stride, model->tap_start + model->tap_first[k], model->taps, rows,
-                                             row_stride, R, work->gradient + 96 * k + f,
-                                             poses[f].B + 9 * (panel->offset + (k - panel->first) * panel->stride));
-            }
+            what.tap_start = model->tap_start + model->tap_first[k];
+            what.gradient = work->gradient + 96 * k;
+            for (int64_t f = 0; f < count; f++)
+                what.B[f] = poses[f].B + 9 * (panel->offset + (k - panel->first) * panel->stride);
+            model->pose_kernels->build_B(&what);
         }
     }
+    for (int64_t point = 0; point < model->points; point++) blend_rows(model, count, point, poses, work);
 }
 
 static void blend_grams(const su_runtime_model *model, int64_t count, const su_blend *(*older)[2], su_pose *poses,
@@ -276,7 +282,7 @@ static void blend_grams(const su_runtime_model *model, int64_t count, const su_b
             block.left_scale[f] = poses[at].blend.scale + left;
             for (int k = 0; k < 3; k++) {
                 const su_blend *other = k ? older[at][k - 1] : &poses[at].blend;
-                double *out = k ? poses[at].mixed[k - 1] : poses[at].gram;
+                float *out = k ? poses[at].mixed[k - 1] : poses[at].gram;
                 block.right_scale[k][f] = (other ? other : &poses[at].blend)->scale + right;
                 block.out[k][f] = f < count && other ? out + pair->offset : NULL;
             }
@@ -285,30 +291,23 @@ static void blend_grams(const su_runtime_model *model, int64_t count, const su_b
     }
 }
 
-void su_gram_blend(const su_runtime_model *model, const su_blend *left, const su_blend *right, double *blocks)
+void su_gram_blend(const su_runtime_model *model, const su_blend *left, const su_blend *right, float *lanes, float *blocks)
 {
     int64_t m = model->m;
+    su_gram_block block = {.frames = 1, .m = m, .left = lanes, .right = {lanes + 8 * m, lanes + 8 * m, lanes + 8 * m}};
+    for (int64_t i = 0; i < 8 * m; i++) lanes[i] = (float)left->b[i / 8], lanes[8 * m + i] = (float)right->b[i / 8];
     for (int64_t k = 0; k < model->pairs; k++) {
         const su_gram_pair *pair = model->pair + k;
-        int64_t a0 = model->basis.first_mode[pair->left], b0 = model->basis.first_mode[pair->right];
-        for (int64_t a = 0; a < pair->rows; a++)
-            for (int64_t at = 0; at < pair->stride; at += 8) {
-                int64_t entry = pair->offset + a * pair->stride + at;
-                const double *source = model->pair_gram + entry * m * m;
-                double sum[8] = {0};
-                for (int64_t j = 0; j < m; j++) {
-                    double inner[8] = {0};
-                    for (int64_t i = 0; i < m; i++, source += 8)
-                        for (int lane = 0; lane < 8; lane++) inner[lane] += left->b[i] * source[lane];
-                    for (int lane = 0; lane < 8; lane++) sum[lane] += right->b[j] * inner[lane];
-                }
-                for (int lane = 0; lane < 8; lane++)
-                    blocks[entry + lane] = sum[lane] * left->scale[a0 + a] * right->scale[b0 + at + lane];
-            }
+        block.rows = pair->rows, block.stride = pair->stride;
+        block.source = model->pair_gram + pair->offset * m * m;
+        block.left_scale[0] = left->scale + model->basis.first_mode[pair->left];
+        block.right_scale[0][0] = right->scale + model->basis.first_mode[pair->right];
+        block.out[0][0] = blocks + pair->offset;
+        model->pose_kernels->gram_block(&block);
     }
 }
 
-void su_gram_times(const su_runtime_model *model, const double *blocks, const double *q, double *padded, double *out)
+void su_gram_times(const su_runtime_model *model, const float *blocks, const double *q, double *padded, double *out)
 {
     const int64_t *first = model->basis.first_mode;
     double part[64];
@@ -333,7 +332,7 @@ void su_pose_evaluate(const su_runtime_model *model, int64_t count, const su_pos
     fill_lanes(model, count, older, poses, work);
     rest_and_rotations(model, count, inputs, poses, work);
     shape_tets(model, count, poses, work);
-    blend_rows(model, count, poses, work);
+    spread_scales(model, count, poses, work);
     build_B(model, count, poses, work);
     blend_grams(model, count, older, poses, work);
 }

@@ -29,15 +29,15 @@ typedef struct su_pose {
     su_blend blend;
     double Q[9], c[3];
     double *rotation;          /* (9,chosen_padded) R_v */
-    double *rows;              /* point panels: (points of the panel, 3, stride): U^(p) Y(p) */
-    double *B;                 /* tet panels: (tets of the panel, 9, stride) */
+    float *rows;               /* point panels: (points of the panel, 3, stride): U^(p) Y(p), as exact as the model's U^ */
+    float *B;                  /* tet panels: (tets of the panel, 9, stride) */
     double *gradient;          /* (12,tets_padded) shape gradient of each corner */
     double *volume;            /* (tets_padded) cubature weight times rest volume, m^3 */
     double *mu, *lambda;       /* (tets_padded) Pa, without the stiffness factor */
     double *turn;              /* (9,inertia_padded) P = Q R */
     double *world;             /* (3,inertia_padded) X = c + Q x */
-    double *gram;              /* pair blocks of U' M U */
-    double *mixed[2];          /* pair blocks of U' M U_k with rotations held still, k the instant `follows` */
+    float *gram;               /* pair blocks of U' M U */
+    float *mixed[2];          /* pair blocks of U' M U_k with rotations held still, k the instant `follows` */
     int64_t follows[2];        /* serials of the instants one and two before; 0: not evaluated */
     int64_t collapsed;         /* cubature tets below 0.1 of their neutral volume */
     su_arena arena;
@@ -47,13 +47,16 @@ typedef struct su_pose {
 typedef struct su_pose_work {
     double *skin;              /* (patch.skin_count,3,8) */
     double *x;                 /* (patch.vertex_count,3,8) */
-    double *sums;              /* (points,8,8) */
+    float *sums;               /* (points,8,8) */
     double *rotation;          /* (points,9,8) */
     double *gradient;          /* (tets,12,8) */
     double *volume, *mu, *lambda;     /* (tets,8) */
     double *turn, *world;      /* (inertia,9,8), (inertia,3,8) */
-    double *w, *b, *positive, *older[2];   /* (m,8) */
-    double *scale;             /* (8, widest panel) */
+    double *w, *positive;      /* (m,8) */
+    float *b, *older[2];       /* (m,8) */
+    float *scale;              /* point panels: (8, 3, stride) */
+    uint8_t *blended;          /* (points) */
+    float *spread;             /* (4, 3, widest panel) */
     uint8_t *collapsed;        /* (tets) */
     su_arena arena;
 } su_pose_work;
@@ -76,8 +79,10 @@ void su_pose_evaluate(const su_runtime_model *model, int64_t count, const su_pos
                       const su_blend *(*older)[2], su_pose_work *work, su_pose *poses);
 
 /* out (lead) = blocks times q (lead); padded (region_offset[d]) is scratch. */
-void su_gram_times(const su_runtime_model *model, const double *blocks, const double *q, double *padded, double *out);
-/* blocks = Y(a) sum_ij b_i(a) b_j(b) U^_i' M U^_j Y(b), rotations held still. */
-void su_gram_blend(const su_runtime_model *model, const su_blend *left, const su_blend *right, double *blocks);
+void su_gram_times(const su_runtime_model *model, const float *blocks, const double *q, double *padded, double *out);
+/* blocks = Y(a) sum_ij b_i(a) b_j(b) U^_i' M U^_j Y(b), rotations held still, to the same bits as in a su_pose. lanes
+ * (16 m): scratch. */
+void su_gram_blend(const su_runtime_model *model, const su_blend *left, const su_blend *right, float *lanes,
+                   float *blocks);
 
 #endif

@@ -14,7 +14,8 @@ enum { CHUNK = 480 };
 
 /* Scratch of a thread for SU_FRAMES frames. */
 typedef struct work {
-    double *skin, *x, *sums, *rotation;   /* as in rest_lanes.h */
+    double *skin, *x, *rotation;          /* as in rest_lanes.h */
+    float *sums;
     double *w, *scale;          /* (m,8), (r) and (8,r) */
     double *coefficients;       /* (m * modes of a region,8) */
     double *chunk;              /* (8,CHUNK) */
@@ -100,7 +101,7 @@ static su_status create_work(su_reconstruct *rec, work *w, su_error *err)
     int64_t longest = 3 * (flesh > skin ? flesh : skin);
     bool good = (w->skin = take(rec, su_rest_lanes_skin(&rec->patch), sizeof(double), err)) &&
                 (w->x = take(rec, 24 * rec->patch.vertex_count, sizeof(double), err)) &&
-                (w->sums = take(rec, 64 * flesh, sizeof(double), err)) &&
+                (w->sums = take(rec, 64 * flesh, sizeof(float), err)) &&
                 (w->rotation = take(rec, 72 * flesh, sizeof(double), err)) &&
                 (w->w = take(rec, 8 * m, sizeof(double), err)) && (w->scale = take(rec, 9 * r, sizeof(double), err)) &&
                 (w->coefficients = take(rec, 8 * m * r, sizeof(double), err)) &&

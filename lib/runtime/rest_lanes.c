@@ -22,13 +22,16 @@ static su_status take_rings(su_rest_lanes *lanes, su_error *err)
 {
     const su_rest_patch *patch = lanes->patch;
     const double *x = patch->shape.vertices;
-    uint8_t *seen;
-    SU_TRY(SU_ALLOC(&seen, patch->turned, "tets around vertices", err));
+    uint8_t *seen = NULL;
+    double *volumes = NULL;
+    su_status status;
+    SU_GO(SU_ALLOC(&seen, patch->turned, "tets around vertices", err));
+    SU_GO(SU_ALLOC(&volumes, patch->tet_count, "tets around vertices", err));
     double total = 0;
     lanes->ring_tets = patch->tet_count;
     for (int64_t k = 0; k < patch->tet_count; k++) {
         su_ring_tet *tet = lanes->ring + k;
-        double edges[9];
+        double edges[9], inverse[9] = {0};
         for (int c = 0; c < 4; c++) {
             int32_t v = tet->vertex[c] = patch->tets[4 * k + c];
             tet->point[c] = v < patch->turned ? v : -1;
@@ -36,12 +39,16 @@ static su_status take_rings(su_rest_lanes *lanes, su_error *err)
             if (tet->point[c] >= 0) seen[v] = 1;
         }
         su_tet_edges(x + 3 * tet->vertex[0], x + 3 * tet->vertex[1], x + 3 * tet->vertex[2], x + 3 * tet->vertex[3], edges);
-        tet->volume = su_inverse3(edges, tet->inverse);
-        total += tet->volume;
+        double volume = su_inverse3(edges, inverse);
+        for (int i = 0; i < 9; i++) tet->inverse[i] = (float)inverse[i];
+        volumes[k] = volume;
+        total += volume;
     }
-    for (int64_t k = 0; k < patch->tet_count; k++) lanes->ring[k].volume *= (double)patch->tet_count / total;
+    for (int64_t k = 0; k < patch->tet_count; k++) lanes->ring[k].volume = (float)(volumes[k] * (double)patch->tet_count / total);
+done:
     free(seen);
-    return SU_OK;
+    free(volumes);
+    return status;
 }
 
 su_status su_rest_lanes_create(const su_rest_patch *patch, const su_pose_kernels *kernels, su_rest_lanes *lanes,
@@ -72,7 +79,7 @@ su_status su_rest_lanes_create(const su_rest_patch *patch, const su_pose_kernels
 }
 
 void su_rest_lanes_evaluate(const su_rest_lanes *lanes, const double *const skins[SU_FRAMES], const double *w, double *skin,
-                            double *x, double *sums, double *rotation)
+                            double *x, float *sums, double *rotation)
 {
     const su_rest_patch *patch = lanes->patch;
     lanes->kernels->interleave(3 * patch->skin_count, skins, skin);

@@ -23,12 +23,12 @@ void su_rest_lanes_free(su_rest_lanes *lanes);
 int64_t su_rest_lanes_bytes(const su_rest_lanes *lanes);
 
 /* Sizes in doubles of what evaluation reads and writes: skin (skin_count,3,8) with room for padding, x (vertex_count,3,8),
- * rotation (turned,9,8), sums (turned,8,8) scratch. */
+ * rotation (turned,9,8); in floats sums (turned,8,8) scratch. */
 static inline int64_t su_rest_lanes_skin(const su_rest_patch *patch) { return 24 * patch->skin_count + 64; }
 
 /* skins: eight arrays (skin_count,3), readable up to a multiple of 8; w (m,8). rotation NULL: positions only; it is the
  * identity for patches without turned vertices. */
 void su_rest_lanes_evaluate(const su_rest_lanes *lanes, const double *const skins[SU_FRAMES], const double *w, double *skin,
-                            double *x, double *sums, double *rotation);
+                            double *x, float *sums, double *rotation);
 
 #endif

@@ -50,8 +50,9 @@ su_status su_stepper_create(const su_runtime_model *model, const su_step_setting
            (s->z = take(s, 3 * model->inertia_padded, err)) && (s->moved = take(s, 3 * model->chosen_padded, err)) &&
            (s->carried = take(s, 9 * tets, err)) && (s->strain = take(s, 9 * tets, err)) &&
            (s->stress = take(s, 9 * tets, err)) && (s->derivative = take(s, SU_DERIVATIVE_ENTRIES * tets, err)) &&
-           (s->irregular = take(s, tets / 8 + 1, err)) && (s->work = take(s, 72 * widest, err)) &&
-           (s->tile = take(s, widest * widest, err)) && (s->blocks = take(s, model->pair_entries, err));
+           (s->irregular = take(s, tets / 8 + 1, err)) && (s->work = take(s, 144 * widest, err)) &&
+           (s->tile = take(s, widest * widest, err)) && (s->blocks = take(s, (model->pair_entries + 1) / 2, err)) &&
+           (s->blend_lanes = take(s, 8 * model->m, err));
     if (!good) su_stepper_free(s);
     return good ? SU_OK : SU_AGAIN;
 }
@@ -163,18 +164,20 @@ static bool respond(su_stepper *s, const su_pose *pose, const double *strain, bo
     return respond_irregular(s, &what);
 }
 
-/* Adds a panel's tile to the upper triangle of K. */
+/* Adds a panel's tile to the upper triangle of K. Columns beyond the last whole block of 8 stand in its rows. */
 static void scatter_tile(const su_runtime_model *model, const su_panel *panel, const double *tile, double scale, double *K)
 {
-    const int64_t *first = model->basis.first_mode;
+    const int64_t *first = model->basis.first_mode, full = panel->columns / 8 * 8, stride = panel->stride;
     for (int64_t a = 0, i0 = 0; a < panel->region_count; a++) {
         int64_t rows = first[panel->regions[a] + 1] - first[panel->regions[a]];
         for (int64_t b = a, j0 = i0; b < panel->region_count; b++) {
             int64_t columns = first[panel->regions[b] + 1] - first[panel->regions[b]];
             for (int64_t i = 0; i < rows; i++) {
                 double *to = K + (first[panel->regions[a]] + i) * model->lead + first[panel->regions[b]];
-                const double *from = tile + (i0 + i) * panel->stride + j0;
-                for (int64_t j = a == b ? i : 0; j < columns; j++) to[j] += scale * from[j];
+                const double *from = tile + (i0 + i) * stride + j0;
+                int64_t j = a == b ? i : 0, upper = i0 + i < full && full - j0 < columns ? full - j0 : columns;
+                for (; j < upper; j++) to[j] += scale * from[j];
+                for (; j < columns; j++) to[j] += scale * tile[(j0 + j) * stride + i0 + i];
             }
             j0 += columns;
         }
@@ -190,8 +193,8 @@ static void assemble(su_stepper *s, const su_pose *pose, double scale, double *K
         const su_panel *panel = model->tet_panel + p;
         memset(s->tile, 0, (size_t)(panel->stride * panel->stride) * sizeof *s->tile);
         memset(s->gathered, 0, (size_t)panel->stride * sizeof *s->gathered);
-        model->kernels->tangent(panel->first, panel->count, panel->stride, pose->B + 9 * panel->offset, s->derivative,
-                                s->stress, s->work, s->tile, s->gathered);
+        model->kernels->tangent(panel->first, panel->count, panel->columns, panel->stride, pose->B + 9 * panel->offset,
+                                s->derivative, s->stress, s->work, s->tile, s->gathered);
         scatter_tile(model, panel, s->tile, scale, K);
         scatter_add(panel, s->gathered, force);
     }
@@ -209,26 +212,11 @@ static void start_system(const su_stepper *s, const su_pose *pose, double mass, 
         if (pair->left > pair->right) continue;
         for (int64_t a = 0; a < pair->rows; a++) {
             double *to = A + (first[pair->left] + a) * lead + first[pair->right];
-            const double *from = pose->gram + pair->offset + a * pair->stride;
+            const float *from = pose->gram + pair->offset + a * pair->stride;
             for (int64_t j = 0; j < pair->stride; j++) to[j] = mass * from[j];
         }
     }
     for (int64_t k = model->r; k < model->size; k++) A[k * lead + k] = 1;
-}
-
-/* y (lead) = K x of an upper triangle */
-static void symmetric_times(const su_runtime_model *model, const double *K, const double *x, double *y)
-{
-    memset(y, 0, (size_t)model->lead * sizeof *y);
-    for (int64_t i = 0; i < model->r; i++) {
-        const double *row = K + i * model->lead;
-        double sum = row[i] * x[i];
-        for (int64_t j = i + 1; j < model->r; j++) {
-            sum += row[j] * x[j];
-            y[j] += row[j] * x[i];
-        }
-        y[i] += sum;
-    }
 }
 
 /* ---- loads that do not depend on the new q ---- */
@@ -298,11 +286,11 @@ static void mixed_times(su_stepper *s, const su_pose *pose, int k, double *out)
 {
     const su_runtime_model *model = s->model;
     const su_record *record = k ? s->before : s->now;
-    const double *blocks = pose->gram;
+    const float *blocks = pose->gram;
     if (s->settings.inertia == SU_INERTIA_CONSISTENT) {
         blocks = pose->mixed[k];
         if (pose->follows[k] == 0 || pose->follows[k] != record->blend.serial) {
-            su_gram_blend(model, &pose->blend, &record->blend, s->blocks);
+            su_gram_blend(model, &pose->blend, &record->blend, s->blend_lanes, s->blocks);
             blocks = s->blocks;
         }
     }
@@ -351,13 +339,14 @@ static double elastic_energy(const su_stepper *s, const su_pose *pose, double *s
 
 /* s->force = residual at q; returns |r| over the forces that balance in it. mass = 0: static. damping: beta / h, of K_d in
  * s->K, with U1' K_d u* in s->damped. NaN where something is not finite. potential (NULL: not wanted): what the residual is
- * the gradient of. */
-static double residual_at(su_stepper *s, const su_pose *pose, const double *q, double mass, double damping, double *potential)
+ * the gradient of. derivative: leaves the exact one in s->derivative. */
+static double residual_at(su_stepper *s, const su_pose *pose, const double *q, double mass, double damping, double *potential,
+                          bool derivative)
 {
     const su_runtime_model *model = s->model;
     int64_t r = model->r, lead = model->lead;
     strain_tets(s, pose, q, s->strain);
-    if (!respond(s, pose, s->strain, false, false, 0)) return NAN;
+    if (!respond(s, pose, s->strain, derivative, false, 0)) return NAN;
     memset(s->force, 0, (size_t)lead * sizeof *s->force);
     add_forces(s, pose, s->stress, s->force);
     double size = norm(r, s->force), inertia = 0;
@@ -370,20 +359,20 @@ static double residual_at(su_stepper *s, const su_pose *pose, const double *q, d
     }
     size += sqrt(inertia);
     if (damping != 0) {
-        symmetric_times(model, s->K, q, s->held);
+        model->kernels->symmetric_times(model->size, lead, s->K, q, s->held);
         if (potential) *potential += damping * (0.5 * dot(r, q, s->held) - dot(r, q, s->damped));
         for (int64_t k = 0; k < r; k++) s->force[k] += damping * (s->held[k] - s->damped[k]);
     }
     return norm(r, s->force) / fmax(size + norm(r, s->load) * 1e-6, DBL_MIN);
 }
 
-/* s->A = mass * U'MU + K(q) + damping * K_d, factored; exact where that is wanted and definite, else projected. s->strain is
- * at q. */
+/* s->A = mass * U'MU + K(q) + damping * K_d, factored; exact, from s->derivative, where that is wanted and definite, else
+ * projected. s->strain is at q. */
 static bool factor_tangent(su_stepper *s, const su_pose *pose, double mass, double damping, bool exact)
 {
     const su_runtime_model *model = s->model;
     for (int project = !exact; project < 2; project++) {
-        if (!respond(s, pose, s->strain, true, project, 0)) return false;
+        if (project && !respond(s, pose, s->strain, true, true, 0)) return false;
         start_system(s, pose, mass, s->A);
         assemble(s, pose, 1, s->A, s->held);
         if (damping != 0)
@@ -393,24 +382,30 @@ static bool factor_tangent(su_stepper *s, const su_pose *pose, double mass, doub
     return false;
 }
 
-/* Newton iterations on s->next->q. */
+/* Newton iterations on s->next->q. Without a tolerance the last one is not looked at: check_solve does where points move
+ * far. */
 static su_step_end iterate(su_stepper *s, const su_pose *pose, double mass, double damping, int max_iterations)
 {
     const su_runtime_model *model = s->model;
     int64_t r = model->r;
     size_t bytes = (size_t)model->lead * sizeof(double);
-    double *q = s->next->q, now = residual_at(s, pose, q, mass, damping, NULL);
+    double *q = s->next->q, now = residual_at(s, pose, q, mass, damping, NULL, true);
     s->residual = now;
     while (s->iterations < max_iterations && now > s->settings.tolerance) {
         memcpy(s->direction, s->force, bytes);
         if (!factor_tangent(s, pose, mass, damping, true)) return SU_STEP_NOT_DEFINITE;
         model->kernels->solve(model->size, model->lead, s->A, s->inverse, s->direction);
         s->iterations++;
+        bool last = s->iterations == max_iterations;
+        if (last && s->settings.tolerance == 0) {
+            for (int64_t k = 0; k < r; k++) q[k] -= s->direction[k];
+            break;
+        }
         double length = 1, then = INFINITY;
         for (int halvings = 0; halvings < 12; halvings++, length *= 0.5) {
             memset(s->trial, 0, bytes);
             for (int64_t k = 0; k < r; k++) s->trial[k] = q[k] - length * s->direction[k];
-            then = residual_at(s, pose, s->trial, mass, damping, NULL);
+            then = residual_at(s, pose, s->trial, mass, damping, NULL, !last);
             if (then < now) break;
         }
         if (!(then < now)) break;   /* rounding: no further descent */
@@ -466,15 +461,7 @@ static su_step_end first_solve(su_stepper *s, const su_pose *pose, double mass, 
 /* Square of the largest motion of a point against the rig. */
 static double largest_leap(const su_stepper *s)
 {
-    int64_t chosen = s->model->chosen_padded;
-    const double *a = s->next->still, *b = s->now->still;
-    double farthest = 0;
-    for (int64_t k = 0; k < chosen; k++) {
-        double x = a[k] - b[k], y = a[chosen + k] - b[chosen + k], z = a[2 * chosen + k] - b[2 * chosen + k];
-        double square = x * x + y * y + z * z;
-        farthest = square > farthest ? square : farthest;
-    }
-    return farthest;
+    return s->model->kernels->largest_square(s->model->chosen_padded, s->next->still, s->now->still);
 }
 
 /* Minimizes the potential by Newton with projected matrices and a line search, for steps that a linearization leads astray:
@@ -486,51 +473,53 @@ static su_step_end minimize(su_stepper *s, const su_pose *pose, double mass, dou
     const su_runtime_model *model = s->model;
     size_t bytes = (size_t)model->lead * sizeof(double);
     double *q = s->next->q, here = NAN, there = NAN;
-    double now = residual_at(s, pose, q, mass, damping, &here);
-    residual_at(s, pose, s->now->q, mass, damping, &there);
+    double now = residual_at(s, pose, q, mass, damping, &here, false);
+    residual_at(s, pose, s->now->q, mass, damping, &there, false);
     if (!(here <= there)) memcpy(q, s->now->q, bytes);
-    now = residual_at(s, pose, q, mass, damping, &here);
+    now = residual_at(s, pose, q, mass, damping, &here, false);
     for (int k = 0; k < ITERATIONS && now > good; k++) {
         memcpy(s->direction, s->force, bytes);
         if (!factor_tangent(s, pose, mass, damping, false)) return SU_STEP_NOT_DEFINITE;
         model->kernels->solve(model->size, model->lead, s->A, s->inverse, s->direction);
         s->iterations++;
-        residual_at(s, pose, q, mass, damping, &here);
+        residual_at(s, pose, q, mass, damping, &here, false);
         double slope = dot(model->r, s->force, s->direction), length = 1;
         int halvings = 0;
         for (; halvings < HALVINGS; halvings++, length *= 0.5) {
             memset(s->trial, 0, bytes);
             for (int64_t i = 0; i < model->r; i++) s->trial[i] = q[i] - length * s->direction[i];
-            now = residual_at(s, pose, s->trial, mass, damping, &there);
+            now = residual_at(s, pose, s->trial, mass, damping, &there, false);
             if (there <= here - 1e-4 * length * slope) break;
         }
         if (halvings == HALVINGS) break;
         memcpy(q, s->trial, bytes);
         here = there;
     }
-    now = residual_at(s, pose, q, mass, damping, NULL);
+    now = residual_at(s, pose, q, mass, damping, NULL, false);
     s->residual = now;
     return now <= fair ? SU_STEP_OK : isfinite(now) ? SU_STEP_NO_DESCENT : SU_STEP_NOT_FINITE;
 }
 
-/* Displaces the points. Is the linearization to be trusted? Looked at where points move far; if not, the step is minimized. */
-static su_step_end check_solve(su_stepper *s, const su_pose *pose, double mass, double damping, bool kept)
+/* Displaces the points. Is the linearization to be trusted? Looked at where points move far; if not, the step is minimized.
+ * *leap: as largest_leap, at the end. */
+static su_step_end check_solve(su_stepper *s, const su_pose *pose, double mass, double damping, bool kept, double *leap)
 {
     const su_runtime_model *model = s->model;
     double far = SU_STRIDE * model->diagonal;
     displace_points(s, pose, s->next);
-    double leap = largest_leap(s);
-    if (leap <= far * far) return SU_STEP_OK;
+    *leap = largest_leap(s);
+    if (*leap <= far * far) return SU_STEP_OK;
     if (damping != 0 && !kept) {
         if (!respond(s, pose, s->carried, true, true, 0)) return SU_STEP_NOT_FINITE;
         memset(s->K, 0, (size_t)(model->lead * model->lead) * sizeof(double));
         assemble(s, pose, 1, s->K, s->held);
         keep_damping(s, pose);
     }
-    s->residual = residual_at(s, pose, s->next->q, mass, damping, NULL);
+    s->residual = residual_at(s, pose, s->next->q, mass, damping, NULL, false);
     if (s->residual <= 0.1) return SU_STEP_OK;
     su_step_end end = minimize(s, pose, mass, damping);
     displace_points(s, pose, s->next);
+    *leap = largest_leap(s);
     return end;
 }
 
@@ -545,7 +534,7 @@ su_step_end su_stepper_advance(su_stepper *s, const su_pose *pose, double h, con
     const su_runtime_model *model = s->model;
     const su_step_settings *settings = &s->settings;
     s->alpha = settings->alpha + extra;
-    double mass = 1 / (h * h) + s->alpha / h, damping = settings->beta / h;
+    double mass = 1 / (h * h) + s->alpha / h, damping = settings->beta / h, leap = NAN;
     s->iterations = 0;
     history_load(s, pose, h, gravity);
     if (settings->inertia == SU_INERTIA_PAPER)
@@ -559,11 +548,11 @@ su_step_end su_stepper_advance(su_stepper *s, const su_pose *pose, double h, con
         if (damping != 0) keep_damping(s, pose);
         end = iterate(s, pose, mass, damping, settings->newton);
     }
-    if (end == SU_STEP_OK) end = check_solve(s, pose, mass, damping, more);
+    if (end == SU_STEP_OK) end = check_solve(s, pose, mass, damping, more, &leap);
     if (end != SU_STEP_OK) return end;
     if (!all_finite(model->r, s->next->q)) return SU_STEP_NOT_FINITE;
     double limit = SU_LEAP * model->diagonal;
-    if (!(largest_leap(s) <= limit * limit)) return SU_STEP_TOO_FAR;
+    if (!(leap <= limit * limit)) return SU_STEP_TOO_FAR;
     take_pose(s, pose, s->next);
     s->next->h = h;
     rotate_records(s);
@@ -658,9 +647,9 @@ void su_stepper_energy(su_stepper *s, const su_pose *pose, const double gravity[
     int64_t inertia = model->inertia_padded;
     double world[3], coupling = 0, weight = 0, turned = 0;
     su_mulv3(pose->Q, gravity, world);
-    const double *blocks = pose->mixed[0];
+    const float *blocks = pose->mixed[0];
     if (pose->follows[0] == 0 || pose->follows[0] != before->blend.serial) {
-        su_gram_blend(model, &now->blend, &before->blend, s->blocks);
+        su_gram_blend(model, &now->blend, &before->blend, s->blend_lanes, s->blocks);
         blocks = s->blocks;
     }
     su_gram_times(model, blocks, before->q, s->padded, s->held);

@@ -72,7 +72,8 @@ typedef struct su_stepper {
     double *carried, *strain, *stress;    /* lanes of 9 entries: grad u*, grad u, weighted stress */
     double *derivative;      /* lanes of 45 entries */
     uint8_t *irregular;
-    double *work, *tile, *blocks;
+    double *work, *tile;
+    float *blocks, *blend_lanes;
     su_arena arena;
 } su_stepper;
 
