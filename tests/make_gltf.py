@@ -7,6 +7,7 @@ does not move with the skeleton.
 odd: a tube on two joints of which one has no channel and both stand elsewhere than in the bind pose, below nodes given as
 matrices, one of them sheared by uneven scale; a box that two nodes share, one of them a mirror. Clips: 'turn', two without a
 name, and 'still' with one key.
+light: the same with weights that sum to 0.8. broken: the same with a negative weight and a vertex without any.
 """
 import base64
 import json
@@ -96,7 +97,7 @@ def hard(path):
                                                     + base64.b64encode(w.blob).decode()}]}, open(path, "w"))
 
 
-def odd(path):
+def odd(path, share=1.0, broken=False):
     w = Writer()
     rings = 7
     y, at = np.repeat(np.linspace(0, 2, rings), 4), np.tile(np.arange(4), rings)
@@ -106,8 +107,11 @@ def odd(path):
     top = 4 * rings - 4
     faces += [(top, top + 2, top + 1), (top, top + 3, top + 2)]
     upper = np.clip(y - 0.5, 0, 1)
+    weights = share * np.c_[1 - upper, upper, 0 * y, 0 * y]
+    if broken:
+        weights[5], weights[6] = [1.25, -0.25, 0, 0], 0
     skinned = {"attributes": {"POSITION": w.add(points, "VEC3"), "JOINTS_0": w.add(np.tile([0, 1, 0, 0], (len(points), 1)), "VEC4", 5121),
-                              "WEIGHTS_0": w.add(np.c_[1 - upper, upper, 0 * y, 0 * y], "VEC4")}, "indices": w.add(faces, "SCALAR", 5123)}
+                              "WEIGHTS_0": w.add(weights, "VEC4")}, "indices": w.add(faces, "SCALAR", 5123)}
     p, f = box((.3, -.1, -.1), (.5, .1, .2))
     shared = {"attributes": {"POSITION": w.add(p, "VEC3")}, "indices": w.add(f, "SCALAR", 5123)}
     top, below = np.eye(4), np.eye(4)
@@ -133,4 +137,4 @@ def odd(path):
 
 
 if __name__ == "__main__":
-    {"hard": hard, "odd": odd}[sys.argv[1]](sys.argv[2])
+    {"hard": hard, "odd": odd, "light": lambda p: odd(p, 0.8), "broken": lambda p: odd(p, 1.0, True)}[sys.argv[1]](sys.argv[2])

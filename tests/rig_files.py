@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """One small rig, written as FBX (text or binary) or Collada from the formats' descriptions, and where its skin must be.
 
-    rig_files.py write KIND FILE          KIND: fbx-text, fbx, fbx-z, fbx-pivot, fbx-materials, collada, collada-z, collada-materials
+    rig_files.py write KIND FILE          KIND: fbx-text, fbx, fbx-z, fbx-pivot, fbx-materials, fbx-negative, collada, collada-z, collada-materials
     rig_files.py check KIND ANIM [CLIP]   compares a supple.anim of it with what the file says; CLIP: bend (default), still, or dqs for bend skinned by dual
                                           quaternions
 
@@ -53,6 +53,7 @@ class Rig:
         self.material = np.arange(len(self.quads)) % 2 if kind.endswith("-materials") else None
         if kind == "collada-materials":      # where the polygons of a material stand together
             self.quads = self.quads[::2] + self.quads[1::2]
+        self.negative = kind.endswith("-negative")
         self.axis = np.eye(4) if up == "y" else np.array([[1., 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])  # y up to the file
         self.mesh_node = affine((5, 3, -2), (0, 20, 0), (1.5, 1, 0.5))
         points = np.c_[points, np.ones(len(points))] @ np.linalg.inv(self.mesh_node).T    # stands at the joints when bound
@@ -174,10 +175,13 @@ def fbx_tree(rig):
                                                      ("RotationPivot", "Vector3D", "Vector", "", *map(float, rig.pivot[b])),
                                                      vec("Lcl Translation", rig.t[b]), vec("Lcl Rotation", rig.node_r[b]))]))
         links += [("OO", attribute, bone), ("OO", bone, bones[rig.parent[b]] if b else root), ("OO", cluster, skin), ("OO", bone, cluster)]
-        inside = np.nonzero(rig.weights[:, b])[0].astype(np.int32)
+        given = rig.weights.copy()
+        if rig.negative:         # hip and knee of vertex 5, which the hip carries alone
+            given[5] = 1.25, -0.25, 0
+        inside = np.nonzero(given[:, b])[0].astype(np.int32)
         bind = rig.bind()[b]
         objects.append(("Deformer", [cluster, "SubDeformer::" + name, "Cluster"],
-                        [("Version", [100], []), ("Indexes", [inside], []), ("Weights", [rig.weights[inside, b]], []),
+                        [("Version", [100], []), ("Indexes", [inside], []), ("Weights", [given[inside, b]], []),
                          ("Transform", [(np.linalg.inv(bind) @ rig.axis @ rig.mesh_node).T.ravel()], []), ("TransformLink", [bind.T.ravel()], [])]))
     for clip, frames in (("bend", range(FRAMES)), ("", [4]))[:CLIPS]:
         stack, layer = new(), new()

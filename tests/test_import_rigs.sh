@@ -37,6 +37,31 @@ supple import -q odd.gltf --clip clip3 --progress none -o third.npz && "$python"
 ok $? "the second of two clips without names"
 supple import -q odd.gltf --clip still --progress none -o still.npz 2>/dev/null && "$python" "$here/reference_gltf.py" odd.gltf 3 still.npz
 ok $? "a clip of one key"
+"$python" "$here/make_gltf.py" light light.gltf && supple import light.gltf --clip turn --progress none -o light.npz 2>log.txt &&
+    grep -q "weights of 28 vertices did not sum to 1 and were normalized" log.txt && "$python" "$here/reference_gltf.py" light.gltf 0 light.npz
+ok $? "weights that sum to 0.8 are normalized, with a word"
+"$python" "$here/rig_files.py" write fbx-negative negative.fbx && supple import negative.fbx --clip bend --progress none -o negative.npz 2>log.txt &&
+    grep -q "warning: negative skinning weights of 1 vertices were dropped" log.txt && "$python" "$here/rig_files.py" check fbx-negative negative.npz
+ok $? "negative weights are dropped, with a warning"
+"$python" "$here/make_gltf.py" broken broken.gltf && supple import broken.gltf --clip turn --progress none -o broken.npz 2>log.txt &&
+    grep -q "warning: 1 vertices have no skinning weight; they follow the top joint" log.txt && "$python" - <<'PY'
+import numpy as np
+a, b = np.load("odd.npz"), np.load("broken.npz")
+first = np.flatnonzero(a["object_ids"] == 2)[0]
+def world(x, f): return (x["points"][f].astype(float) @ x["root"][f][:3, :3].T + x["root"][f][:3, 3])[x["source_vertex"]][first:]
+for f in (0, 10, 30):     # vertices 5 and 6 of the tube belong to the hip alone
+    assert abs(world(a, f) - world(b, f)).max() < 1e-6, f
+PY
+ok $? "a vertex without weights follows the top joint, with a warning"
+supple import fbx.fbx --clip bend --unit m --scale 0.5 --up z --progress none -q -o big.npz 2>log.txt && grep -q "the character is 60 m large" log.txt &&
+    "$python" - <<'PY'
+import json, zipfile
+import numpy as np
+a, b, meta = np.load("big.npz"), np.load("fbx.npz"), json.loads(zipfile.ZipFile("big.npz").read("meta.json"))
+p, q = b["neutral"] * 50, a["neutral"]
+assert meta["source_unit"] == 0.5 and meta["source_up"] == "z" and abs(np.c_[p[:, 0], p[:, 2], -p[:, 1]] - q).max() < 1e-5 * 60
+PY
+ok $? "--unit, --scale and --up take the place of what the file says"
 "$python" - <<'PY'
 import json, zipfile
 import numpy as np

@@ -80,9 +80,14 @@ static su_status build_rows(su_character *c, int64_t count, const influence *in,
     TAKE(scratch, weight, count + c->N);
     for (int64_t i = 0; i < c->parts; i++) {
         int64_t last = i + 1 < c->parts ? c->part[i + 1].first : c->N;
+        const su_scene_mesh *mesh = &c->scene->mesh[c->part[i].mesh];
+        uint8_t *counted = NULL;   /* corners of one vertex of the file count once */
+        if (mesh->control_point) TAKE(scratch, counted, mesh->control_points);
         for (int64_t v = c->part[i].first; v < last; v++) {
             double sum = 0.0;
-            int negative = 0;
+            int negative = 0, first = 1;
+            if (counted) first = !counted[mesh->control_point[v - c->part[i].first]];
+            if (counted) counted[mesh->control_point[v - c->part[i].first]] = 1;
             start[v] = at;
             for (; k < count && in[k].vertex == v; k++) {
                 negative |= in[k].weight < 0.0;
@@ -91,12 +96,12 @@ static su_status build_rows(su_character *c, int64_t count, const influence *in,
                 else bone[at] = in[k].bone, weight[at++] = in[k].weight;
                 sum += in[k].weight;
             }
-            c->negative += negative;
+            c->negative += negative && first;
             if (sum > 0.0) {
-                c->normalized += fabs(sum - 1.0) > 1e-3;
+                c->normalized += fabs(sum - 1.0) > 1e-3 && first;
                 for (int64_t j = start[v]; j < at; j++) weight[j] /= sum;
             } else {
-                c->unweighted++;
+                c->unweighted += first;
                 bone[at] = home[i], weight[at++] = 1.0;
             }
         }
