@@ -84,7 +84,7 @@ def main():
         write(at("gltf", kind + ".glb"), glb(at("gltf", kind + ".gltf")))
     os.remove(at("gltf", "hard.gltf"))
     rig_files.RINGS, rig_files.FRAMES, rig_files.CLIPS = 2, 2, 1
-    for kind in ("fbx-text", "fbx-pivot", "fbx-materials", "collada", "collada-z", "collada-materials"):
+    for kind in ("fbx-text", "fbx-pivot", "fbx-materials-shapes", "collada", "collada-z", "collada-materials"):
         write(at("fbx" if kind.startswith("fbx") else "collada", kind + (".fbx" if kind.startswith("fbx") else ".dae")), rig_files.data(kind))
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """One small rig, written as FBX (text or binary) or Collada from the formats' descriptions, and where its skin must be.
 
-    rig_files.py write KIND FILE          KIND: fbx-text, fbx, fbx-z, fbx-pivot, fbx-materials, fbx-negative, collada, collada-z, collada-materials
+    rig_files.py write KIND FILE          KIND: fbx-text, fbx, fbx-z, fbx-pivot, fbx-materials, fbx-negative, fbx-shapes, fbx-materials-shapes, fbx-geometric, fbx-sparse, collada, collada-z, collada-materials
     rig_files.py check KIND ANIM [CLIP]   compares a supple.anim of it with what the file says; CLIP: bend (default), still, or dqs for bend skinned by dual
                                           quaternions
 
@@ -50,14 +50,20 @@ class Rig:
         points = np.c_[np.where((k == 0) | (k == 3), -12., 12.), 20. * ring, np.where(k < 2, -9., 9.)]
         self.quads = [(a, a + 4, b + 4, b) for r in range(RINGS - 1) for a, b in ((4 * r + i, 4 * r + (i + 1) % 4) for i in range(4))]
         self.quads += [(0, 1, 2, 3), (4 * RINGS - 1, 4 * RINGS - 2, 4 * RINGS - 3, 4 * RINGS - 4)]
-        self.material = np.arange(len(self.quads)) % 2 if kind.endswith("-materials") else None
-        if kind == "collada-materials":      # where the polygons of a material stand together
+        self.material = np.arange(len(self.quads)) % 2 if "-materials" in kind else None
+        if kind.startswith("collada-materials"):      # where the polygons of a material stand together
             self.quads = self.quads[::2] + self.quads[1::2]
         self.negative = kind.endswith("-negative")
         self.axis = np.eye(4) if up == "y" else np.array([[1., 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])  # y up to the file
         self.mesh_node = affine((5, 3, -2), (0, 20, 0), (1.5, 1, 0.5))
+        self.sparse = kind.endswith("-sparse")            # a key every four frames
+        self.geometric = kind.endswith("-geometric")      # 3ds Max: an offset of the mesh from its node
+        if self.geometric:
+            self.mesh_node = self.mesh_node @ affine((4, -6, 1), (10, 0, 0), (1.2, 1.2, 1.2))
         points = np.c_[points, np.ones(len(points))] @ np.linalg.inv(self.mesh_node).T    # stands at the joints when bound
         self.points = points[:, :3]
+        self.shape = np.where(ring[:, None] % 2 == 1, 3.0 * np.sign(self.points), 0) * [1, 0, 1] if "-shapes" in kind else None
+        self.shape_weight = np.linspace(0, 1, FRAMES) ** 2
         upper, toe = np.clip(20. * ring / 40 - 1, 0, 1), np.clip(20. * ring / 20 - 5, 0, 1)
         self.weights = np.c_[1 - upper, upper - toe, toe]
         self.parent = [-1, 0, 1]
@@ -113,7 +119,8 @@ class Rig:
         world = []
         for b in range(3):
             world.append(self.local(b, frame) if b == 0 else world[self.parent[b]] @ self.local(b, frame))
-        points = np.c_[self.points, np.ones(len(self.points))]
+        moved = self.points if self.shape is None else self.points + self.shape_weight[frame] * self.shape
+        points = np.c_[moved, np.ones(len(self.points))]
         mesh = self.axis @ self.mesh_node
         out = sum(self.weights[:, [b]] * (points @ (world[b] @ np.linalg.inv(self.bind()[b]) @ mesh).T) for b in range(3))
         return (out @ np.linalg.inv(self.axis).T)[:, :3] * 0.01      # back to y up, metres
@@ -148,7 +155,9 @@ def fbx_tree(rig):
     objects.append(("Model", [root, "Model::rig", "Null"], [("Version", [232], []), p70(vec("Lcl Rotation", euler))]))
     links.append(("OO", root, Long(0)))
     objects.append(("Model", [mesh, "Model::tube", "Mesh"],
-                    [("Version", [232], []), p70(vec("Lcl Translation", (5, 3, -2)), vec("Lcl Rotation", (0, 20, 0)), vec("Lcl Scaling", (1.5, 1, 0.5)))]))
+                    [("Version", [232], []), p70(vec("Lcl Translation", (5, 3, -2)), vec("Lcl Rotation", (0, 20, 0)), vec("Lcl Scaling", (1.5, 1, 0.5)),
+                                             *[("Geometric" + what, "Vector3D", "Vector", "", *map(float, v)) for what, v in
+                                               (("Translation", (4, -6, 1)), ("Rotation", (10, 0, 0)), ("Scaling", (1.2, 1.2, 1.2))) if rig.geometric])]))
     links.append(("OO", mesh, root))
     polygons = np.array([v if i < 3 else -v - 1 for q in rig.quads for i, v in enumerate(q)], np.int32)
     layers = []
@@ -165,6 +174,16 @@ def fbx_tree(rig):
     links.append(("OO", geometry, mesh))
     objects.append(("Deformer", [skin, "Deformer::", "Skin"], [("Version", [101], []), ("Link_DeformAcuracy", [50.0], [])]))
     links.append(("OO", skin, geometry))
+    if rig.shape is not None:
+        blend, channel, shape = new(), new(), new()
+        at = np.nonzero(rig.shape.any(1))[0].astype(np.int32)
+        objects.append(("Deformer", [blend, "Deformer::", "BlendShape"], [("Version", [100], [])]))
+        objects.append(("Deformer", [channel, "SubDeformer::bulge", "BlendShapeChannel"],
+                        [("Version", [100], []), ("DeformPercent", [0.0], []), ("FullWeights", [np.array([100.0])], [])]))
+        objects.append(("Geometry", [shape, "Geometry::bulge", "Shape"],
+                        [("Version", [100], []), ("Indexes", [at], []), ("Vertices", [rig.shape[at].ravel()], []),
+                         ("Normals", [np.zeros(3 * len(at))], [])]))
+        links += [("OO", blend, geometry), ("OO", channel, blend), ("OO", shape, channel)]
     bones = []
     for b, name in enumerate(BONES):
         bone, cluster, attribute = new(), new(), new()
@@ -183,7 +202,7 @@ def fbx_tree(rig):
         objects.append(("Deformer", [cluster, "SubDeformer::" + name, "Cluster"],
                         [("Version", [100], []), ("Indexes", [inside], []), ("Weights", [given[inside, b]], []),
                          ("Transform", [(np.linalg.inv(bind) @ rig.axis @ rig.mesh_node).T.ravel()], []), ("TransformLink", [bind.T.ravel()], [])]))
-    for clip, frames in (("bend", range(FRAMES)), ("", [4]))[:CLIPS]:
+    for clip, frames in (("bend", range(0, FRAMES, 4) if rig.sparse else range(FRAMES)), ("", [4]))[:CLIPS]:
         stack, layer = new(), new()
         objects.append(("AnimationStack", [stack, "AnimStack::" + clip, ""], [p70(("LocalStop", "KTime", "Time", "", Long(max(frames) * TICKS // FPS)))]))
         objects.append(("AnimationLayer", [layer, "AnimLayer::base", ""], []))
@@ -201,6 +220,15 @@ def fbx_tree(rig):
                                  ("KeyAttrFlags", [np.array([24840], np.int32)], []), ("KeyAttrDataFloat", [np.zeros(4, np.float32)], []),
                                  ("KeyAttrRefCount", [np.array([len(frames)], np.int32)], [])]))
                 links.append(("OP", curve, node, "d|" + axis))
+        if rig.shape is not None:
+            node, curve = new(), new()
+            objects.append(("AnimationCurveNode", [node, "AnimCurveNode::DeformPercent", ""], [p70(("d|DeformPercent", "Number", "", "A", 0.0))]))
+            objects.append(("AnimationCurve", [curve, "AnimCurve::", ""],
+                            [("Default", [0.0], []), ("KeyVer", [4008], []), ("KeyTime", [np.array([f * TICKS // FPS for f in frames], np.int64)], []),
+                             ("KeyValueFloat", [np.array([100 * rig.shape_weight[f] for f in frames], np.float32)], []),
+                             ("KeyAttrFlags", [np.array([24840], np.int32)], []), ("KeyAttrDataFloat", [np.zeros(4, np.float32)], []),
+                             ("KeyAttrRefCount", [np.array([len(frames)], np.int32)], [])]))
+            links += [("OO", node, layer), ("OP", node, channel, "DeformPercent"), ("OP", curve, node, "d|DeformPercent")]
     up, front, sign = (2, 1, -1) if z else (1, 2, 1)
     settings = [("UpAxis", "int", "Integer", "", up), ("UpAxisSign", "int", "Integer", "", 1), ("FrontAxis", "int", "Integer", "", front),
                 ("FrontAxisSign", "int", "Integer", "", sign), ("CoordAxis", "int", "Integer", "", 0), ("CoordAxisSign", "int", "Integer", "", 1),

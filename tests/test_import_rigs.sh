@@ -12,7 +12,7 @@ for p in python3 /usr/bin/python3; do [ -n "$python" ] || { "$p" -c 'import nump
 [ -n "$python" ] || { echo "ok 1 - rigs # skip no numpy"; echo "1..1"; exit 0; }
 export PYTHONDONTWRITEBYTECODE=1
 
-for kind in fbx-text fbx fbx-z fbx-pivot fbx-materials collada collada-z collada-materials; do
+for kind in fbx-text fbx fbx-z fbx-pivot fbx-materials fbx-shapes fbx-materials-shapes fbx-geometric collada collada-z collada-materials; do
     case $kind in
     collada*) file=$kind.dae clip=animation ;;
     *) file=$kind.fbx clip=bend ;;
@@ -40,6 +40,10 @@ ok $? "a clip of one key"
 "$python" "$here/make_gltf.py" light light.gltf && supple import light.gltf --clip turn --progress none -o light.npz 2>log.txt &&
     grep -q "weights of 28 vertices did not sum to 1 and were normalized" log.txt && "$python" "$here/reference_gltf.py" light.gltf 0 light.npz
 ok $? "weights that sum to 0.8 are normalized, with a word"
+"$python" "$here/rig_files.py" write fbx-sparse sparse.fbx && supple import sparse.fbx --clip bend --fps 24 --progress none -o sparse.npz 2>log.txt &&
+    grep -q "warning: keys lie up to 4 frames apart ('hip')" log.txt && supple import fbx.fbx --clip bend --progress none -o x.npz 2>log.txt &&
+    ! grep -q "frames apart" log.txt
+ok $? "keys farther apart than frames, of which FBX may hold curves that assimp drops, are warned about"
 "$python" "$here/rig_files.py" write fbx-negative negative.fbx && supple import negative.fbx --clip bend --progress none -o negative.npz 2>log.txt &&
     grep -q "warning: negative skinning weights of 1 vertices were dropped" log.txt && "$python" "$here/rig_files.py" check fbx-negative negative.npz
 ok $? "negative weights are dropped, with a warning"

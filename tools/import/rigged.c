@@ -77,6 +77,34 @@ static void say_size(su_tool *tool, const options *o, const su_scene *scene, con
     if (c->up != 1) su_note(tool, "turned from %c up to y up", 'x' + c->up);
 }
 
+/* The longest stretch (s) between two keys of a track whose values differ. */
+static double longest_gap(int64_t count, int width, const double *times, const double *values)
+{
+    double gap = 0.0;
+    for (int64_t i = 0; i + 1 < count; i++)
+        for (int k = 0; k < width; k++)
+            if (fabs(values[width * (i + 1) + k] - values[width * i + k]) > 1e-6) gap = fmax(gap, times[i + 1] - times[i]);
+    return gap;
+}
+
+/* assimp drops the tangents of all formats but glTF, where we read them ourselves. */
+static void say_sparse_keys(su_tool *tool, const su_scene *scene, const su_scene_clip *clip, double fps)
+{
+    double gap = 0.0;
+    int64_t node = -1;
+    if (strcmp(scene->format, "glTF") == 0) return;
+    for (int64_t i = 0; i < clip->channels; i++) {
+        const su_scene_channel *c = &clip->channel[i];
+        double own = fmax(longest_gap(c->rotations, 4, c->rotation_times, c->rotation),
+                          fmax(longest_gap(c->translations, 3, c->translation_times, c->translation),
+                               longest_gap(c->scales, 3, c->scale_times, c->scale)));
+        if (own > gap) gap = own, node = c->node;
+    }
+    if (gap * fps > 1.5)
+        su_warn(tool, "keys lie up to %.3g frames apart ('%s'); between them joints move along straight lines, whatever the curves of the "
+                      "file: bake the animation to a key a frame where that matters", gap * fps, scene->node[node].name);
+}
+
 static void say_findings(su_tool *tool, const su_character *c)
 {
     if (c->normalized)
@@ -125,6 +153,7 @@ su_status import_scene(su_tool *tool, const options *o, const char *path)
         goto done;
     }
     take.dual = o->skinning;
+    if (clip != &curves) say_sparse_keys(tool, &scene, clip, range.fps);
     SU_GO(user_parameters(tool, o, range.frames, &take.parameters));
     su_note(tool, "clip '%s': %lld frames at %.6g fps from frame %.6g, %lld rig parameters", clip->name,
             (long long)range.frames, range.fps, range.frame_start, (long long)take.parameters.s);
