@@ -1,0 +1,60 @@
+#!/bin/sh
+# The fit's bar on real characters: at most 0.2 % of the diagonal from the skin, no inverted or collapsed tet, an elbow at 150
+# degrees among the poses.
+set -u
+folder=$(mktemp -d) || exit 1
+trap 'rm -rf "$folder"' EXIT
+cd "$folder" || exit 1
+count=0
+
+ok() { count=$((count + 1)); echo "ok $count - $1"; }
+not_ok() { count=$((count + 1)); echo "not ok $count - $1"; sed 's/^/# /' log; }
+number() { grep -o "\"$1\": [-0-9.e+]*" fit.json | cut -d' ' -f2; }
+
+# NAME TETS ANIM... : poses chosen by $poses_flags
+fits() {
+    name=$1 tets=$2
+    shift 2
+    if "$BIN/supple-poses" -q --progress none "$@" $poses_flags -o c.poses.npz >log 2>&1 &&
+       "$BIN/supple-mesh" -q --progress none c.poses.npz --tets "$tets" -o c.tet.npz >>log 2>&1 &&
+       "$BIN/supple-fit" -v --progress none c.tet.npz c.poses.npz -o c.fit.npz --stats fit.json >>log 2>&1; then
+        grep 'pose [1-9]' log | sed 's/^/# /'
+        if awk "BEGIN { exit !($(number residual) <= 0.002 && $(number collapsed) == 0) }"; then ok "$name"; else not_ok "$name"; fi
+    else
+        not_ok "$name: a program fails"
+    fi
+}
+
+if [ ! -d "$SUPPLE_DATA/cesium_man" ]; then
+    echo "ok 1 - # skip no shared characters"
+    echo 1..1
+    exit 0
+fi
+
+# Both elbows of cesium_man (29.3 degrees in the neutral pose) about the axis across upper and lower arm, by 120.74 degrees.
+"$BIN/supple-import" -q --progress none "$SUPPLE_DATA/cesium_man/cesium_man.gltf" -o man.anim.npz
+{
+    echo 'frame,nodes[17].rx,nodes[17].ry,nodes[17].rz,nodes[14].rx,nodes[14].ry,nodes[14].rz'
+    awk 'BEGIN { for (k = 0; k <= 2; k++) printf "%d,%.6f,0,%.6f,%.6f,0,%.6f\n", k, -0.165903 * k / 2, 2.100740 * k / 2, 1.833671 * k / 2, -1.038399 * k / 2 }'
+} >elbow.csv
+"$BIN/supple-import" -q --progress none "$SUPPLE_DATA/cesium_man/cesium_man.gltf" --clip elbow.csv -o elbow.anim.npz
+for p in python3 /usr/bin/python3; do "$p" -c 'import numpy' 2>/dev/null && { python=$p; break; }; done
+if [ -z "${python:-}" ]; then count=$((count + 1)); echo "ok $count - # skip no numpy"; else
+"$python" - <<'PYTHON' && ok "the elbow is at 150 degrees" || not_ok "the elbow is at 150 degrees"
+import numpy as np
+z = np.load('elbow.anim.npz')
+turn = [z['bones'][2, b] @ np.linalg.inv(z['bone_rest'][b]) for b in range(len(z['bone_rest']))]
+axis = lambda b: turn[b][:3, :3] @ (z['bone_segments'][b, 1] - z['bone_segments'][b, 0])
+for lower, upper in (6, 5), (9, 8):
+    a, b = axis(lower), axis(upper)
+    angle = np.degrees(np.arccos(a @ b / np.linalg.norm(a) / np.linalg.norm(b)))
+    assert abs(angle - 150) < 0.1, angle
+PYTHON
+fi
+
+poses_flags='--at elbow:2 --at elbow:1 -m 4'
+fits "cesium_man, elbows at 90 and 150 degrees and a step" 15000 elbow.anim.npz man.anim.npz
+"$BIN/supple-import" -q --progress none "$SUPPLE_DATA/fox/Fox.glb" --clip Run -o run.anim.npz
+poses_flags='-m 3'
+fits "fox, run" 15000 run.anim.npz
+echo "1..$count"
