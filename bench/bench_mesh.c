@@ -1,7 +1,7 @@
 /* Meshing: signed distance of a soup of 39 k triangles on 128^3, 100 k triangles to 50 k tets, growth up to 1 M tets
  * (`bench_mesh 1000000` runs up to that; the default stops at 250 k). */
 #include "geometry/flesh.h"
-#include "geometry/signed_grid.h"
+#include "signed_grid.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* supple fit and supple modes as programs, on a bending bar made here: conventions, single poses, bad input. */
 #include "box.h"
-#include "geometry/shepard.h"
+#include "geometry/ties.h"
 #include "io/fit.h"
 #include "io/modes.h"
 #include "io/poses.h"
@@ -111,9 +111,10 @@ static int set_up(void **unused)
             tet.b++;
         }
     poses.T = tet.b;
-    tet.ties = 4;
-    tet.shepard_index = malloc(4 * (size_t)tet.n * sizeof(int32_t)), tet.shepard_weight = malloc(4 * (size_t)tet.n * sizeof(double));
-    su_status status = su_shepard_weights(tet.n, tet.vertices, tet.nbar, poses.neutral, 1, tet.shepard_index, tet.shepard_weight, &err);
+    tet.ties = SU_TIES;
+    tet.shepard_index = malloc(SU_TIES * (size_t)tet.n * sizeof(int32_t));
+    tet.shepard_weight = malloc(SU_TIES * (size_t)tet.n * sizeof(double));
+    su_status status = su_ties(tet.n, tet.vertices, tet.nbar, poses.neutral, 0, NULL, 1, tet.shepard_index, tet.shepard_weight, &err);
     double params[3] = {0, 0.8, -0.8}, scale = 1;
     poses.params = params, poses.param_scale = &scale;
     poses.shapes = malloc(9 * (size_t)poses.nbar * sizeof(double));
@@ -152,14 +153,14 @@ static void test_fit_conventions(void **unused)
     assert_true(fit.k == 3 && fit.m == 3 && fit.pose[2] == 2);
     assert_memory_equal(fit.shapes, tet.vertices, 3 * (size_t)tet.n * sizeof(double));   /* convention 3 */
     for (int64_t i = 0; i < 3 * tet.n; i++) assert_true(fit.corrections[i] == 0);
-    /* corrections are what remains against Shepard (DESIGN section 4), held vertices included */
+    /* corrections are what remains against the ties, held vertices included */
     for (int pose = 1; pose < 3; pose++)
         for (int64_t v = 0; v < tet.n; v++)
             for (int i = 0; i < 3; i++) {
                 double x = tet.vertices[3 * v + i] + fit.corrections[3 * (pose * tet.n + v) + i];
-                for (int k = 0; k < 4; k++) {
-                    int64_t s = tet.shepard_index[4 * v + k];
-                    x += tet.shepard_weight[4 * v + k] * (poses.shapes[3 * (pose * tet.nbar + s) + i] - poses.neutral[3 * s + i]);
+                for (int64_t k = tet.ties * v; k < tet.ties * (v + 1); k++) {
+                    int64_t s = tet.shepard_index[k];
+                    x += tet.shepard_weight[k] * (poses.shapes[3 * (pose * tet.nbar + s) + i] - poses.neutral[3 * s + i]);
                 }
                 assert_true(fabs(x - fit.shapes[3 * (pose * tet.n + v) + i]) < 1e-12);
             }

@@ -1,7 +1,7 @@
-/* Signed distance of a triangle soup on a regular grid (Xu and Barbic 2014): exact within a narrow band, sign by winding
+/* The mesher's queries (closest point, winding number) at work on all of a regular grid: the signed distance of a triangle soup (Xu and Barbic 2014): exact within a narrow band, sign by winding
  * number, so that holes, overlaps and flipped patches do no harm. */
-#ifndef SU_GEOMETRY_SIGNED_GRID_H
-#define SU_GEOMETRY_SIGNED_GRID_H
+#ifndef SIGNED_GRID_H
+#define SIGNED_GRID_H
 
 #include "geometry/surface.h"
 

@@ -1,4 +1,4 @@
-#include "geometry/signed_grid.h"
+#include "signed_grid.h"
 
 #include "core/memory.h"
 #include "geometry/distance.h"
