@@ -210,6 +210,8 @@ static void test_single_poses(void **unused)
     assert_int_equal(run("supple-fit -j 2 bar.tet.npz bar.poses.npz -o two.fit.npz && cmp two.fit.npz bar.fit.npz"), 0);
     assert_int_equal(run("supple-fit -j 1 bar.tet.npz bar.poses.npz -o two.fit.npz && cmp two.fit.npz bar.fit.npz"), 0);
     assert_int_equal(run("supple-fit bar.tet.npz bar.poses.npz --pose 2 -o one.fit.npz"), 0);
+    assert_int_equal(run("supple-fit bar.tet.npz bar.poses.npz --suggest 2 -o bad.fit.npz"), 2);   /* of which shots? */
+    assert_false(exists("bad.fit.npz"));
     assert_int_equal(run("supple-modes -r 24 -j 1 bar.tet.npz bar.fit.npz -o two.modes.npz && "
                          "cmp two.modes.npz bar.modes.npz"), 0);
     assert_int_equal(run("supple-modes -r 24 bar.tet.npz one.fit.npz --pose 2 -o one.modes.npz"), 0);

@@ -7,15 +7,13 @@
 #include "fem/fit.h"
 #include "geometry/mat3.h"
 #include "geometry/tetmesh.h"
-#include "io/anim.h"
 #include "io/fit.h"
 #include "io/poses.h"
 #include "io/tet.h"
 #include "reduce/modes.h"
-#include "rig/rbf.h"
 #include "rig/rbf_train.h"
 #include "rig/rest_shape.h"
-#include "rig/shot.h"
+#include "check_shots.h"
 #include "materials.h"
 
 #include <errno.h>
@@ -29,6 +27,7 @@ typedef struct settings {
     double gamma, residual, frequency, young, poisson, density;
     material_files files;
     su_list poses, shots;
+    int suggest;
 } settings;
 
 typedef struct job {
@@ -368,70 +367,11 @@ static su_status make_meta(job *j)
     return SU_OK;
 }
 
-static int64_t count_collapsed(const job *j, const double *x)
-{
-    int64_t count = 0;
-    for (int64_t e = 0; e < j->tet.t; e++) {
-        double now[9], neutral[9];
-        const int32_t *v = j->tet.tets + 4 * e;
-        const double *X = j->tet.vertices;
-        su_tet_edges(x + 3 * (int64_t)v[0], x + 3 * (int64_t)v[1], x + 3 * (int64_t)v[2], x + 3 * (int64_t)v[3], now);
-        su_tet_edges(X + 3 * (int64_t)v[0], X + 3 * (int64_t)v[1], X + 3 * (int64_t)v[2], X + 3 * (int64_t)v[3], neutral);
-        count += su_det3(now) < 0.1 * su_det3(neutral);
-    }
-    return count;
-}
-
-/* Collapsed rest tets along one shot, where the corrections of the poses are blended (every fourth frame of long ones). */
-static su_status check_shot(job *j, const char *path)
-{
-    su_error *err = &j->tool->err;
-    const su_fit *fit = &j->fit;
-    su_anim anim = {0};
-    su_shot *shot = NULL;
-    double *skin = NULL, *x = NULL, *p = NULL, *w = NULL;
-    int64_t worst = 0, worst_frame = 0, frames_with = 0;
-    su_status status;
-    su_shot_target target = {.nbar = j->poses.nbar, .s = fit->s, .a = fit->a, .neutral = j->poses.neutral,
-                             .params = fit->params, .param_scale = fit->param_scale,
-                             .param_names = json_object_get(j->poses.file.meta, "param_names"),
-                             .psd_params = fit->psd_params, .psd_shapes = fit->psd_shapes, .psd_rbf = fit->psd_rbf,
-                             .param_mean = fit->param_mean, .param_basis = fit->param_basis};
-    su_rest_shape shape = shepard(j);
-    shape.m = fit->m, shape.corrections = fit->corrections;
-    SU_GO(su_anim_load(path, &anim, err));
-    SU_GO(su_shot_create(&anim, path, &target, 0, NULL, &shot, NULL, err));
-    SU_GO(SU_ALLOC(&skin, 3 * j->poses.nbar, "shot", err));
-    SU_GO(SU_ALLOC(&x, 3 * fit->n, "shot", err));
-    SU_GO(SU_ALLOC(&p, fit->s + 1, "shot", err));
-    SU_GO(SU_ALLOC(&w, fit->m, "shot", err));
-    int64_t frames = su_shot_frames(shot), stride = frames > 400 ? 4 : 1;
-    for (int64_t f = 0; f < frames; f += stride) {
-        bool last = f == frames - 1 && f > 0;
-        su_shot_sample(shot, last ? f - 1 : f, last ? 1 : 0, 0, NULL, skin, p, NULL, NULL);
-        su_rbf_weights(fit->m, fit->s, fit->params, fit->param_scale, fit->rbf, p, w);
-        su_rest_shape_evaluate(&shape, fit->n, NULL, skin, w, x);
-        int64_t count = count_collapsed(j, x);
-        frames_with += count > 0;
-        if (count > worst) worst = count, worst_frame = f;
-        SU_GO(su_progress_update(&j->tool->progress, 0.95, err));
-    }
-    su_note(j->tool, "%s: %lld of %lld frames with collapsed tets, most at frame %lld: %lld", su_base_name(path),
-            (long long)frames_with, (long long)((frames + stride - 1) / stride), (long long)worst_frame, (long long)worst);
-    if (worst > j->tet.t / 50)
-        su_warn(j->tool, "%s: %.1f %% of the tets collapse at frame %lld; an example pose near it would help", su_base_name(path),
-                100.0 * (double)worst / (double)j->tet.t, (long long)worst_frame);
-done:
-    su_shot_free(shot);
-    su_anim_free(&anim);
-    free(skin), free(x), free(p), free(w);
-    return status;
-}
-
 static su_status run(su_tool *tool, const settings *set)
 {
     job j = {.tool = tool, .set = set};
     su_status status;
+    if (set->suggest && !set->shots.count) return su_fail(&tool->err, SU_USAGE, "--suggest names frames of --shots, and there are none");
     SU_GO(load(&j));
     SU_GO(copy_poses(&j));
     su_note(tool, "%lld tets, %lld vertices (%lld held), %lld of %lld poses", (long long)j.tet.t, (long long)j.tet.n,
@@ -443,12 +383,11 @@ static su_status run(su_tool *tool, const settings *set)
     SU_GO(fit_all(&j));
     su_stats_stage(tool, "fit", su_seconds() - started), started = su_seconds();
     report(&j);
-    for (int i = 0; i < set->shots.count; i++) {
-        if (j.fit.k < j.fit.m) {
-            su_warn(tool, "--shots needs all poses in one file; not checked");
-            break;
-        }
-        SU_GO(check_shot(&j, set->shots.items[i]));
+    if (set->shots.count && j.fit.k < j.fit.m) {
+        su_warn(tool, "--shots needs all poses in one file; not checked");
+    } else if (set->shots.count) {
+        shot_check check = {.tet = &j.tet, .poses = &j.poses, .fit = &j.fit, .area = j.area, .diagonal = j.diagonal, .suggest = set->suggest};
+        SU_GO(check_shots(tool, &check, &set->shots));
     }
     su_stats_stage(tool, "shots", su_seconds() - started);
     SU_GO(make_meta(&j));
@@ -495,8 +434,11 @@ int main(int argc, char **argv)
                  "1000 times, until it is met; 0 leaves --gamma alone (default: 0.2 %)."},
         {.name = "pose", .kind = SU_OPT_LIST, .target = &set.poses, .argument = "N", .greedy = true,
          .help = "only these poses, so that a farm can make one a job (default: all)."},
-        {.name = "shots", .kind = SU_OPT_LIST, .target = &set.shots, .argument = "ANIM...", .greedy = true,
-         .help = "shots along which collapsed tets are counted."},
+        {.name = "shots", .kind = SU_OPT_LIST, .target = &set.shots, .argument = "ANIM...", .greedy = true, .transient = true,
+         .help = "shots along which collapsed tets are counted and the distance to the skin is measured, at every frame."},
+        {.name = "suggest", .kind = SU_OPT_INT, .target = &set.suggest, .argument = "N", .low = 0, .high = 64, .transient = true,
+         .help = "with --shots, name up to N frames whose tets collapse most, to be added as example poses with supple poses "
+                 "--at (default: 0)."},
     };
     const su_program program = {
         .name = "supple-fit",
