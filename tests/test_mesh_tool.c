@@ -219,6 +219,31 @@ static void test_rigid_vertices(void **state)
     free(rigid);
 }
 
+/* Two balls, a bone through the first: the other is named by its place, and each part says how much of it is held. */
+static void test_parts_are_named(void **state)
+{
+    (void)state;
+    write_poses("two.poses.npz", skin_components(2), 1, 0.04, NULL);
+    assert_int_equal(run(NULL, "two.poses.npz --tets 2000 -o two.tet.npz --stats two.json"), 0);
+    assert_true(said("no bone passes through 1 of 2 parts") && said("they are at (0.11"));
+    assert_true(said("by a core"));
+    json_t *stats = json_load_file("two.json", 0, NULL), *parts = json_object_get(stats, "part_list");
+    assert_int_equal(json_array_size(parts), 2);
+    for (size_t k = 0; k < 2; k++) {
+        double share = json_number_value(json_object_get(json_array_get(parts, k), "held_share"));
+        assert_true(share > 0 && share < 0.5);
+    }
+    json_decref(stats);
+    FILE *f = fopen("all.txt", "w");    /* every skin vertex of the second ball */
+    skin s = skin_components(2);
+    for (int64_t v = s.n / 2; v < s.n; v++) fprintf(f, "%d\n", (int)v);
+    fclose(f);
+    skin_free(&s);
+    assert_int_equal(run(NULL, "two.poses.npz --tets 2000 --fixed all.txt -o two.tet.npz"), 0);
+    assert_true(said("more than half of 1 of 2 parts is held") && said("they are at (0.11"));
+    unlink("two.tet.npz");
+}
+
 static void test_misbehaving_tetgen(void **state)
 {
     (void)state;
@@ -343,7 +368,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cube_file),      cmocka_unit_test(test_bones_and_free), cmocka_unit_test(test_bones_and_fixed_files),
-        cmocka_unit_test(test_rigid_vertices), cmocka_unit_test(test_misbehaving_tetgen), cmocka_unit_test(test_stopped_tetgen),
+        cmocka_unit_test(test_rigid_vertices), cmocka_unit_test(test_parts_are_named),
+        cmocka_unit_test(test_misbehaving_tetgen), cmocka_unit_test(test_stopped_tetgen),
         cmocka_unit_test(test_full_disk),      cmocka_unit_test(test_bad_input),
         cmocka_unit_test(test_stop_signal),    cmocka_unit_test(test_same_bytes),
     };

@@ -6,6 +6,7 @@
 #include "geometry/held.h"
 #include "geometry/ties.h"
 #include "hold_files.h"
+#include "parts.h"
 #include "io/poses.h"
 #include "io/tet.h"
 
@@ -121,28 +122,6 @@ static su_status tie(su_tool *tool, const su_poses *poses, const su_surface *sur
                    tet->shepard_weight, err);
 }
 
-/* Names the places of parts that no bone passes through. */
-static void warn_of_cores(su_tool *tool, const su_tets *mesh, const su_held *held, int64_t cores)
-{
-    enum { NAMED = 5 };
-    char places[NAMED * 60 + 1] = "";
-    int named = 0;
-    for (int64_t q = 0; q < held->parts && named < NAMED; q++) {
-        double middle[3] = {0, 0, 0};
-        int64_t corners = 0;
-        if (!held->part_core[q]) continue;
-        for (int64_t k = 0; k < 4 * mesh->t; k++) {
-            if (held->part[k / 4] != q) continue;
-            for (int i = 0; i < 3; i++) middle[i] += mesh->x[3 * (int64_t)mesh->tets[k] + i];
-            corners++;
-        }
-        snprintf(places + strlen(places), 60, "%s(%.3g, %.3g, %.3g)", named++ ? ", " : "", middle[0] / (double)corners,
-                 middle[1] / (double)corners, middle[2] / (double)corners);
-    }
-    su_warn(tool, "no bone passes through %lld of %lld parts, their cores follow the skin; they are at %s%s", (long long)cores,
-            (long long)held->parts, places, cores > NAMED ? " and elsewhere" : "");
-}
-
 static su_status hold(su_tool *tool, const options *o, const su_poses *poses, const su_tets *mesh, su_tet *tet)
 {
     su_error *err = &tool->err;
@@ -161,7 +140,7 @@ static su_status hold(su_tool *tool, const options *o, const su_poses *poses, co
     SU_GO(su_held_find(mesh, &by, wanted, tool->threads, &held, err));
     tet->fixed_count = held.count;
     SU_GO(SU_FILE_ALLOC(&tet->file, &tet->fixed, held.count, err));
-    int64_t count = 0, cores = 0;
+    int64_t count = 0;
     for (int64_t v = 0; v < mesh->n; v++)
         if (held.fixed[v]) tet->fixed[count++] = (int32_t)v;
     if (poses->bone_segments && !o->bones) {   /* indices of the rig's own bones */
@@ -169,18 +148,11 @@ static su_status hold(su_tool *tool, const options *o, const su_poses *poses, co
         for (int64_t k = 0; k < held.count; k++) tet->fixed_bone[k] = held.bone[tet->fixed[k]];
     }
     double share = (double)held.count / (double)mesh->n;
-    for (int64_t q = 0; q < held.parts; q++) cores += held.part_core[q];
-    su_note(tool, "held: %lld of %lld vertices (%.0f %%), %lld parts%s", (long long)held.count, (long long)mesh->n, 100.0 * share,
-            (long long)held.parts, cores == held.parts ? ", by a core" : "");
-    for (int64_t q = 0; q < held.parts && held.parts > 1; q++)
-        su_detail(tool, "part %lld: %.0f %% held%s", (long long)q, 100.0 * held.part_share[q], held.part_core[q] ? ", by a core" : "");
-    if (cores && cores < held.parts) warn_of_cores(tool, mesh, &held, cores);
+    SU_GO(report_parts(tool, mesh, &held));
     if (share > 0.5)
         su_warn(tool, "%.0f %% of the flesh is held and cannot move; more --tets, or --free for bones that should wobble", 100.0 * share);
     su_stats_number(tool, "held_share", share);
     su_stats_integer(tool, "held", held.count);
-    su_stats_integer(tool, "parts", held.parts);
-    su_stats_integer(tool, "core_parts", cores);
 done:
     free(rig.segments);
     free(rig.holds);

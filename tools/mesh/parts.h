@@ -1,0 +1,12 @@
+/* What supple mesh says about the connected parts of the flesh and what holds them. */
+#ifndef SU_MESH_PARTS_H
+#define SU_MESH_PARTS_H
+
+#include "core/tool.h"
+#include "geometry/held.h"
+
+/* Prints how much of each part is held (the largest parts; all with -v), warns of parts of which more than half is held and of
+ * parts that no bone holds where others have bones, each by its place, and puts all parts into the statistics. */
+su_status report_parts(su_tool *tool, const su_tets *mesh, const su_held *held);
+
+#endif
