@@ -1,5 +1,8 @@
 /* Meshing any skin: what must hold for every result, on good skins and on a dozen bad ones. */
+#include "box.h"
 #include "core/threads.h"
+#include "geometry/bridges.h"
+#include "geometry/embed.h"
 #include "geometry/flesh.h"
 #include "geometry/mat3.h"
 #include "skins.h"
@@ -216,6 +219,48 @@ static void test_fingers_stay_apart(void **state)
     }
 }
 
+/* The check that names places where flesh bridges a gap: a plain box of tets around two fingers does, the mesher does not; a
+ * thin sheet, whose two sides are far apart along the skin, is no gap. */
+static void test_bridges(void **state)
+{
+    (void)state;
+    skin s = skin_fingers(0.001);
+    su_surface surface = surface_of(&s);
+    su_error err = {0};
+    su_bridges found;
+    box_mesh box = box_mesh_create(3, 10, 1, 0.0212, 0.0802, 0.0102);
+    for (int64_t v = 0; v < 3 * box.n; v++) box.vertices[v] -= 1e-4;
+    su_tets mesh = {box.n, box.t, box.vertices, box.tets};
+    int32_t *holder = malloc((size_t)surface.n * sizeof *holder);
+    double *bary = malloc(4 * (size_t)surface.n * sizeof *bary);
+    int64_t outside;
+    assert_int_equal(su_embed_points(&mesh, surface.n, surface.x, NULL, 1, holder, bary, &outside, &err), SU_OK);
+    assert_int_equal(outside, 0);
+    assert_int_equal(su_bridges_find(&surface, &mesh, holder, &found, &err), SU_OK);
+    print_message("# a box around the fingers bridges them at %lld vertices\n", (long long)found.count);
+    assert_true(found.count > 5 && found.places >= 1);
+    for (int k = 0; k < found.places; k++) {       /* in the slit, not in the palm */
+        assert_true(fabs(found.place[k][0] - 0.0105) < 0.011 && found.place[k][1] > 0.02);
+    }
+    su_flesh flesh = build(&s, &surface, SU_MESH_SDF, 400);
+    assert_int_equal(su_bridges_find(&surface, &flesh.mesh, flesh.holder, &found, &err), SU_OK);
+    assert_int_equal(found.count, 0);
+    su_flesh_free(&flesh);
+    free(holder), free(bary);
+    box_mesh_free(&box);
+    su_surface_free(&surface);
+    skin_free(&s);
+    s = skin_cube(0.1, 8);
+    for (int64_t v = 0; v < s.n; v++) s.x[3 * v + 1] *= 0.02;
+    surface = surface_of(&s);
+    flesh = build(&s, &surface, SU_MESH_SDF, 2000);
+    assert_int_equal(su_bridges_find(&surface, &flesh.mesh, flesh.holder, &found, &err), SU_OK);
+    assert_int_equal(found.count, 0);
+    su_flesh_free(&flesh);
+    su_surface_free(&surface);
+    skin_free(&s);
+}
+
 /* Finer where thin: the legs of a body whose trunk is twenty times as thick. */
 static void test_grading(void **state)
 {
@@ -289,6 +334,7 @@ int main(void)
         cmocka_unit_test(test_direct_keeps_the_skin),
         cmocka_unit_test(test_cavity),
         cmocka_unit_test(test_fingers_stay_apart),
+        cmocka_unit_test(test_bridges),
         cmocka_unit_test(test_grading),
         cmocka_unit_test(test_same_bytes_for_any_thread_count),
         cmocka_unit_test(test_too_little_skin),

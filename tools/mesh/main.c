@@ -1,6 +1,7 @@
 /* supple-mesh: the flesh of a skin. */
 #include "core/threads.h"
 #include "core/tool.h"
+#include "geometry/bridges.h"
 #include "geometry/embed.h"
 #include "geometry/flesh.h"
 #include "geometry/held.h"
@@ -186,6 +187,24 @@ static void report(su_tool *tool, const su_surface *surface, const su_flesh *fle
     su_stats_stage(tool, "mesh", seconds);
 }
 
+/* Skin that is near but not connected is kept apart where the resolution allows; where not, the place is named. */
+static su_status warn_of_bridges(su_tool *tool, const su_surface *surface, const su_flesh *flesh)
+{
+    su_bridges found;
+    char places[40 * SU_BRIDGE_PLACES] = "";
+    SU_TRY(su_bridges_find(surface, &flesh->mesh, flesh->holder, &found, &tool->err));
+    for (int k = 0; k < found.places; k++) {
+        size_t used = strlen(places);
+        snprintf(places + used, sizeof places - used, "%s(%.3g, %.3g, %.3g)", k ? ", " : "", found.place[k][0], found.place[k][1],
+                 found.place[k][2]);
+    }
+    if (found.count)
+        su_warn(tool, "the flesh joins skin that is near but not connected, at %s%s; with more --tets it may stay apart", places,
+                found.places == SU_BRIDGE_PLACES ? " and elsewhere" : "");
+    su_stats_integer(tool, "bridges", found.count);
+    return SU_OK;
+}
+
 static void describe(su_tool *tool, const su_surface *s)
 {
     su_detail(tool, "skin: %lld vertices, %lld triangles, %lld components, %s, volume %.4g m^3", (long long)s->n, (long long)s->t,
@@ -241,6 +260,7 @@ static su_status run(su_tool *tool, const options *o)
     status = su_flesh_build(&surface, &settings, &flesh, err);
     if (status) { su_error_context(err, "%s: ", tool->inputs.items[0]); goto done; }
     report(tool, &surface, &flesh, su_seconds() - started);
+    SU_GO(warn_of_bridges(tool, &surface, &flesh));
 
     started = su_seconds();
     su_progress_stage(&tool->progress, 0.8, 1.0);
