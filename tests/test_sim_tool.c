@@ -91,6 +91,17 @@ static int make_files(void **unused)
         fprintf(stderr, "%s\n", err.text);
         return 1;
     }
+    /* a model trained for the paper's interpolation */
+    reduced_free(&r);
+    options.interpolation = SU_LINEAR;
+    reduced_create(&r, &s, &options);
+    json_object_set_new(r.model.file.meta, "frequency", json_real(4.0));
+    json_object_set_new(r.model.file.meta, "interpolation", json_string("linear"));
+    r.model.surface = none;
+    if (su_model_save(at("linear.model.npz"), &r.model, &err) != SU_OK) {
+        fprintf(stderr, "%s\n", err.text);
+        return 1;
+    }
     json_decref(anim.file.meta);
     reduced_free(&r);
     scene_free(&s);
@@ -134,6 +145,23 @@ static void several_clips_go_into_a_folder(void **unused)
     assert_int_equal(su_sim_load(at("out/again.sim.npz"), &b, NULL), SU_OK);
     assert_memory_equal(a.q, b.q, (size_t)(FRAMES * 13) * sizeof(double));
     su_sim_free(&a), su_sim_free(&b);
+}
+
+static void the_model_says_how_to_interpolate(void **unused)
+{
+    (void)unused;
+    assert_int_equal(SIM(NULL, at("linear.model.npz"), at("swing.anim.npz"), "-o", at("own.sim.npz")), 0);
+    assert_int_equal(SIM(NULL, at("linear.model.npz"), at("swing.anim.npz"), "-o", at("same.sim.npz"), "--interpolation", "linear"), 0);
+    assert_int_equal(SIM(NULL, at("linear.model.npz"), at("swing.anim.npz"), "-o", at("other.sim.npz"), "--interpolation",
+                         "corotated"), 0);
+    su_sim own, same, other;
+    assert_int_equal(su_sim_load(at("own.sim.npz"), &own, NULL), SU_OK);
+    assert_int_equal(su_sim_load(at("same.sim.npz"), &same, NULL), SU_OK);
+    assert_int_equal(su_sim_load(at("other.sim.npz"), &other, NULL), SU_OK);
+    assert_string_equal(json_string_value(json_object_get(own.file.meta, "interpolation")), "linear");
+    assert_memory_equal(own.q, same.q, (size_t)(FRAMES * 13) * sizeof(double));
+    assert_memory_not_equal(own.q, other.q, (size_t)(FRAMES * 13) * sizeof(double));
+    su_sim_free(&own), su_sim_free(&same), su_sim_free(&other);
 }
 
 static void a_cycle_repeats(void **unused)
@@ -181,6 +209,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bytes_do_not_depend_on_threads_or_checkpoints),
         cmocka_unit_test(several_clips_go_into_a_folder),
+        cmocka_unit_test(the_model_says_how_to_interpolate),
         cmocka_unit_test(a_cycle_repeats),
         cmocka_unit_test(bad_input_ends_in_one_message),
     };

@@ -32,11 +32,12 @@ typedef struct settings {
 } settings;
 
 static const char *const inertia_names[] = {"consistent", "paper"};
-static const char *const interpolation_names[] = {"corotated", "linear"};
+static const char *const interpolation_names[] = {"corotated", "linear"};   /* su_interpolation; the option: + 1 */
 
 /* What all shots share. */
 typedef struct job {
     settings set;
+    su_interpolation interpolation;
     su_model model;
     su_runtime_model runtime;
 } job;
@@ -120,7 +121,7 @@ static su_status describe(su_tool *tool, take *t)
     json_object_set_new(meta, "newton", json_integer(set->step.newton));
     json_object_set_new(meta, "tolerance", json_real(set->step.tolerance));
     json_object_set_new(meta, "inertia", json_string(inertia_names[set->inertia]));
-    json_object_set_new(meta, "interpolation", json_string(interpolation_names[set->interpolation]));
+    json_object_set_new(meta, "interpolation", json_string(interpolation_names[t->j->interpolation]));
     json_object_set_new(meta, "fps", json_real(1.0 / t->settings.frame_seconds));
     json_object_set_new(meta, "loop", json_boolean(set->loop));
     return SU_OK;
@@ -252,7 +253,9 @@ static su_status run(su_tool *tool, job *j)
     su_error *err = &tool->err;
     SU_TRY(su_sim_set_teleports(&j->set.sim, j->set.teleports.count, j->set.teleports.items, err));
     SU_TRY(su_model_load(tool->inputs.items[0], &j->model, err));
-    if (su_runtime_model_create(&j->model, (su_interpolation)j->set.interpolation, &j->runtime, err) != SU_OK)
+    bool linear = strcmp(su_meta_text(j->model.file.meta, "interpolation", "corotated"), "linear") == 0;
+    j->interpolation = j->set.interpolation ? (su_interpolation)(j->set.interpolation - 1) : linear ? SU_LINEAR : SU_COROTATED;
+    if (su_runtime_model_create(&j->model, j->interpolation, &j->runtime, err) != SU_OK)
         return su_error_context(err, "%s: ", tool->inputs.items[0]);
     int shots = tool->inputs.count - 1;
     if (shots > 1 && !tool->dry_run && mkdir(tool->output, 0777) != 0 && errno != EEXIST)
@@ -280,8 +283,9 @@ int main(int argc, char **argv)
         {.name = "inertia", .kind = SU_OPT_CHOICE, .target = &set->inertia, .argument = "HOW", .choices = "consistent|paper",
          .help = "consistent (default): what moves in the world is advanced; paper: PSSD eq. 5 as printed, for comparison."},
         {.name = "interpolation", .kind = SU_OPT_CHOICE, .target = &set->interpolation, .argument = "HOW",
-         .choices = "corotated|linear",
-         .help = "corotated (default): bases blended in the neutral pose and turned; linear: PSSD eq. 14, for comparison."},
+         .choices = "model|corotated|linear",
+         .help = "model (default): as the model was trained; corotated: bases blended in the neutral pose and turned; "
+                 "linear: PSSD eq. 14, for comparison."},
         {.name = "loop", .kind = SU_OPT_FLAG, .target = &set->loop,
          .help = "The clip is a cycle: repeat it until the flesh repeats too, and write the last cycle."},
         {.name = "checkpoint", .transient = true, .kind = SU_OPT_INT, .target = &set->checkpoint, .argument = "N", .low = 0, .high = 100000000,
