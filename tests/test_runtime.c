@@ -414,7 +414,7 @@ static void frame_rates_agree(void **unused)
         u[i] = calloc((size_t)(7 * n3), sizeof(double));
         for (int k = 0; k < 7; k++) memcpy(u[i] + k * n3, all + k * (int64_t)fps[i] / 6 * n3, (size_t)n3 * sizeof(double));
         size = fmax(size, largest((int64_t)(fps[i] + 1) * n3, all));
-        if (i > 0) assert_near(difference(7 * n3, u[0], u[i]) / size, 0.0, 0.03);
+        if (i > 0) assert_near(difference(7 * n3, u[0], u[i]) / size, 0.0, 0.02);
         free(all);
         reduced_free(&r);
         scene_free(&s);

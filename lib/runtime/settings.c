@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+static const double USUAL_RATE = 90.0;   /* steps a second, PSSD section 9 */
+
 su_sim_settings su_sim_defaults(void)
 {
     return (su_sim_settings){.gravity = {0.0, -9.81, 0.0},
@@ -64,6 +66,14 @@ su_status su_sim_set_teleports(su_sim_settings *settings, int count, const char 
 
 /* ---- what depends on the character and the shot ---- */
 
+double su_sim_beta(const su_sim_settings *settings, double frequency, double h)
+{
+    /* Rayleigh: zeta = beta omega / 2; an amplitude falls as exp(-zeta omega t). */
+    double omega = 2.0 * M_PI * frequency * sqrt(settings->stiffness);
+    double ratio = settings->decay > 0.0 ? 1.0 / (settings->decay * omega) : settings->damping;
+    return fmax(2.0 * ratio / omega + 1.0 / USUAL_RATE - h, 0.0);
+}
+
 su_status su_sim_settings_resolve(su_sim_settings *settings, double frequency, int64_t F, const double *times, double fps,
                                   su_error *err)
 {
@@ -72,16 +82,11 @@ su_status su_sim_settings_resolve(su_sim_settings *settings, double frequency, i
         return su_fail(err, SU_INPUT, "frames must be a positive time apart, these are %g s", seconds);
     if (!(frequency > 0.0) && settings->beta < 0.0)
         return su_fail(err, SU_INPUT, "the lowest frequency of the character is not known: give --beta");
-    if (settings->beta < 0.0) {
-        /* Rayleigh: zeta = beta omega / 2; an amplitude falls as exp(-zeta omega t). */
-        double omega = 2.0 * M_PI * frequency * sqrt(settings->stiffness);
-        double ratio = settings->decay > 0.0 ? 1.0 / (settings->decay * omega) : settings->damping;
-        settings->beta = 2.0 * ratio / omega;
-    }
     /* A hair below the ratio, so that 30 fps from rounded times still gives 3 substeps. */
-    if (settings->substeps <= 0) settings->substeps = (int)fmin(1e6, fmax(1.0, ceil(90.0 * seconds - 1e-4)));
+    if (settings->substeps <= 0) settings->substeps = (int)fmin(1e6, fmax(1.0, ceil(USUAL_RATE * seconds - 1e-4)));
     settings->frame_seconds = seconds;
     settings->step = seconds / settings->substeps;
+    if (settings->beta < 0.0) settings->beta = su_sim_beta(settings, frequency, settings->step);
     settings->preroll_steps = (int)fmin(1e8, ceil(settings->preroll / settings->step - 1e-9));
     return SU_OK;
 }

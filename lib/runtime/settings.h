@@ -18,7 +18,7 @@ typedef struct su_sim_settings {
     int gravity_mode;
     double damping;          /* ratio at the lowest frequency, by beta alone */
     double decay;            /* s in which the lowest mode falls to 1/e; > 0 replaces damping */
-    double alpha, beta;      /* Rayleigh, 1/s and s; beta < 0: from damping or decay */
+    double alpha, beta;      /* Rayleigh, 1/s and s; beta < 0: su_sim_beta */
     double stiffness;        /* factor on Young's modulus */
     int substeps;            /* a frame; 0: ceil(90 / fps) */
     int start;               /* SU_START_*: convention 14 */
@@ -38,6 +38,11 @@ void su_sim_settings_free(su_sim_settings *settings);
 
 /* Frame indices "12" or "12,80" of each text, sorted, each once. SU_USAGE where one is not a number > 0. */
 su_status su_sim_set_teleports(su_sim_settings *settings, int count, const char *const *texts, su_error *err);
+
+/* beta, s, from damping or decay at the lowest frequency (Hz), for steps of h seconds. Implicit Euler damps a mode by
+ * (1 + w^2 h^2)^-1/2 a step, to first order as beta = h would; what a step shorter than the usual 1/90 s takes away is given
+ * back, so that a motion does not depend on the frames it is sampled at. */
+double su_sim_beta(const su_sim_settings *settings, double frequency, double h);
 
 /* Fills what depends on the character and the shot: beta from damping or decay at the lowest frequency (Hz, at the
  * neutral pose with the stiffness factor 1), substeps, step. times (F) s; fps is used for a single frame. */

@@ -22,6 +22,7 @@ struct supple_runtime {
     su_pose_work work;
     su_pose_input input;
     su_sim_settings settings;
+    double frequency;             /* Hz, of the lowest mode */
     bool corrected, started, pending;
     int64_t serial;
     int64_t needed;
@@ -122,9 +123,12 @@ static su_status open_model(supple_runtime *r, const char *path, const supple_op
     if (options->damping > 0) r->settings.damping = options->damping;
     if (options->stiffness > 0) r->settings.stiffness = options->stiffness;
     r->corrected = options->corrected;
-    double frequency = json_number_value(json_object_get(r->file.file.meta, "frequency")), still = 0;
-    SU_TRY(su_sim_settings_resolve(&r->settings, frequency, 1, &still, 60, err));
-    SU_TRY(su_runtime_model_create(&r->file, SU_COROTATED, &r->model, err));
+    double still = 0;
+    r->frequency = json_number_value(json_object_get(r->file.file.meta, "frequency"));
+    SU_TRY(su_sim_settings_resolve(&r->settings, r->frequency, 1, &still, 60, err));
+    const char *way = json_string_value(json_object_get(r->file.file.meta, "interpolation"));
+    su_interpolation interpolation = way && strcmp(way, "linear") == 0 ? SU_LINEAR : SU_COROTATED;
+    SU_TRY(su_runtime_model_create(&r->file, interpolation, &r->model, err));
     su_step_settings step = {.alpha = r->settings.alpha, .beta = r->settings.beta, .stiffness = r->settings.stiffness,
                              .newton = options->newton > 0 ? options->newton : 1, .tolerance = 1e-8};
     SU_TRY(su_stepper_create(&r->model, &step, &r->stepper, err));
@@ -133,7 +137,7 @@ static su_status open_model(supple_runtime *r, const char *path, const supple_op
     SU_TRY(su_pose_work_create(&r->model, &r->work, err));
     SU_TRY(su_pose_input_create(&r->model, &r->input, err));
     SU_TRY(choose_output(r, options, err));
-    SU_TRY(su_reconstruct_create(&r->file, SU_COROTATED, r->output_count, r->output_list, 1, &r->reconstruct, err));
+    SU_TRY(su_reconstruct_create(&r->file, interpolation, r->output_count, r->output_list, 1, &r->reconstruct, err));
     return gather_points(r, err);
 }
 
@@ -211,6 +215,7 @@ int supple_step(supple_runtime *r, double seconds)
     int status = SU_STATUS_OK;
     const su_pose *to = r->pending ? r->pose : r->last;   /* once more to the same pose where none was set */
     su_sim_gravity(&r->settings, to->Q, gravity);
+    r->stepper.settings.beta = su_sim_beta(&r->settings, r->frequency, seconds);
     /* Between two poses of a live rig there is nothing to halve towards: a failing step is damped at once. */
     if (su_stepper_advance(&r->stepper, to, seconds, gravity, 0) != SU_STEP_OK) {
         status = SU_STATUS_DAMPED;
