@@ -164,6 +164,33 @@ static void the_model_says_how_to_interpolate(void **unused)
     su_sim_free(&own), su_sim_free(&same), su_sim_free(&other);
 }
 
+static void forces_act_and_survive_interruption(void **unused)
+{
+    (void)unused;
+    char tail[2000];
+    FILE *file = fopen(at("forces.json"), "w");
+    fputs("{\"points\": 20, \"stiffness\": 1e5, \"wind\": {\"velocity\": [0, 0, 8], \"drag\": 30},\n"
+          " \"forces\": [{\"vertex\": 19, \"force\": [0, 0, 5]}],\n"
+          " \"colliders\": [{\"shape\": \"plane\", \"point\": [0, -0.1, 0], \"normal\": [0, 1, 0]}]}\n", file);
+    fclose(file);
+    assert_int_equal(SIM(NULL, at("c.model.npz"), at("swing.anim.npz"), "-o", at("f.sim.npz"), "--forces", at("forces.json")), 0);
+    assert_int_equal(SIM(NULL, at("c.model.npz"), at("swing.anim.npz"), "-o", at("g.sim.npz"), "--forces", at("forces.json"),
+                         "--checkpoint", "7", "--resume", "-j", "2"), 0);
+    assert_int_equal(SIM(NULL, at("c.model.npz"), at("swing.anim.npz"), "-o", at("h.sim.npz")), 0);
+    same_bytes(at("f.sim.npz"), at("g.sim.npz"));
+    su_sim with, without;
+    assert_int_equal(su_sim_load(at("f.sim.npz"), &with, NULL), SU_OK);
+    assert_int_equal(su_sim_load(at("h.sim.npz"), &without, NULL), SU_OK);
+    assert_memory_not_equal(with.q + 13, without.q + 13, 13 * sizeof(double));
+    su_sim_free(&with), su_sim_free(&without);
+    file = fopen(at("forces.json"), "w");
+    fputs("{\"colliders\": [{\"shape\": \"cube\"}]}", file);
+    fclose(file);
+    assert_int_equal(SIM(tail, at("c.model.npz"), at("swing.anim.npz"), "-o", at("x.sim.npz"), "--forces", at("forces.json")), 3);
+    assert_non_null(strstr(tail, "forces.json"));
+    assert_int_equal(SIM(tail, at("c.model.npz"), at("swing.anim.npz"), "-o", at("x.sim.npz"), "--forces", at("none.json")), 3);
+}
+
 static void a_cycle_repeats(void **unused)
 {
     (void)unused;
@@ -210,6 +237,7 @@ int main(void)
         cmocka_unit_test(bytes_do_not_depend_on_threads_or_checkpoints),
         cmocka_unit_test(several_clips_go_into_a_folder),
         cmocka_unit_test(the_model_says_how_to_interpolate),
+        cmocka_unit_test(forces_act_and_survive_interruption),
         cmocka_unit_test(a_cycle_repeats),
         cmocka_unit_test(bad_input_ends_in_one_message),
     };

@@ -42,6 +42,8 @@ struct su_fullsim {
     double *y, *y_before;           /* (n,3) world, at the state and one step earlier */
     double h_before;                /* s between them */
     int64_t frame;
+    double time;                    /* s, of the instant `next` on the clip's clock */
+    su_loads loads;                 /* where there are forces from outside */
     su_fullsim_frame record;
     su_fullsim_counts counts;
 };
@@ -112,6 +114,49 @@ static void turn_along(const su_fullsim *s, const instant *from, const instant *
     }
 }
 
+/* ---- forces from outside ---- */
+
+static void displacement_at(const su_fullsim *s, int64_t k, const double *u, double a[3])
+{
+    for (int c = 0; c < 3; c++) a[c] = 0.0;
+    for (int i = 0; i < 4; i++)
+        for (int c = 0; c < 3; c++) a[c] += s->loads.bary[4 * k + i] * u[3 * (int64_t)s->loads.corner[4 * k + i] + c];
+}
+
+/* The loads at an instant whose skin is in s->skin. */
+static void set_loads(su_fullsim *s, const instant *at, double h)
+{
+    su_loads *loads = &s->loads;
+    loads->t = s->time, loads->h = h;
+    memcpy(loads->Q, at->Q, sizeof loads->Q);
+    memcpy(loads->c, at->c, sizeof loads->c);
+    for (int64_t k = 0; k < loads->external->points; k++)
+        memcpy(loads->skin + 3 * k, s->skin + 3 * (int64_t)loads->external->vertex[k], 3 * sizeof(double));
+}
+
+static void prepare_loads(su_fullsim *s, const instant *at, double h, const double *u, su_implicit_step *step)
+{
+    if (!s->loads.external) return;
+    set_loads(s, at, h);
+    for (int64_t k = 0; k < s->loads.external->points; k++) {
+        double a[3], y[3];
+        displacement_at(s, k, u, a);
+        su_loads_place(&s->loads, k, a, y);
+        su_loads_prepare(&s->loads, k, y);
+    }
+    step->loads = &s->loads;
+}
+
+/* Where the points are at displacement u of the instant that the loads were set for. */
+static void keep_loads(su_fullsim *s, const double *u)
+{
+    for (int64_t k = 0; s->loads.external && k < s->loads.external->points; k++) {
+        double a[3];
+        displacement_at(s, k, u, a);
+        su_loads_place(&s->loads, k, a, s->loads.now + 3 * k);
+    }
+}
+
 /* ---- one step ---- */
 
 /* u^: the displacement at which the world position is y + h v, all by inertia. */
@@ -148,6 +193,7 @@ static void commit(su_fullsim *s, instant *to, double h)
         world_position(to, at, s->y + 3 * v);
     }
     s->h_before = h;
+    keep_loads(s, s->u_next);
     double *u = s->u;
     s->u = s->u_next, s->u_next = u;
     instant old = s->now;
@@ -164,6 +210,7 @@ static su_status solve_step(su_fullsim *s, double h, double extra, su_error *err
     inertial_guess(s, &s->next, h, s->inertial);
     turn_along(s, &s->now, &s->next, s->u, s->carried);
     step.inertial = s->inertial, step.carried = s->carried;
+    prepare_loads(s, &s->next, h, s->carried, &step);
     memcpy(s->u_next, s->carried, (size_t)(3 * s->body.n) * sizeof(double));
     su_implicit_result result;
     su_status status = su_implicit_solve(s->implicit, &step, s->u_next, &result, err);
@@ -195,6 +242,7 @@ static double elastic_energy(su_fullsim *s)
 static su_status advance_between(su_fullsim *s, int64_t frame, double a, double b, int halvings, su_error *err)
 {
     double h = (b - a) * s->settings.frame_seconds;
+    s->time = s->settings.first_time + ((double)frame + b) * s->settings.frame_seconds;
     evaluate_instant(s, frame, b, &s->next);
     su_error cause = {0};
     su_status status = solve_step(s, h, 0.0, &cause);
@@ -231,6 +279,10 @@ static void start_history(su_fullsim *s, const double *u_before)
 {
     double h = s->settings.step;
     bool moving = s->settings.start == SU_START_MOVING;
+    if (s->loads.external) {   /* s->skin is that of s->now here */
+        set_loads(s, &s->now, h);
+        keep_loads(s, s->u);
+    }
     if (moving) evaluate_instant(s, s->frame, 1.0 / s->settings.substeps, &s->next);
     for (int64_t v = 0; v < s->body.n; v++) {
         double at[3], X0[3], X1[3];
@@ -253,6 +305,7 @@ static su_status settle(su_fullsim *s, su_error *err)
     su_implicit_result result;
     set_body(s, &s->now);
     memcpy(s->carried, s->u, (size_t)(3 * s->body.n) * sizeof(double));
+    prepare_loads(s, &s->now, 0.0, s->u, &step);
     SU_TRY(su_implicit_solve(s->implicit, &step, s->u, &result, err));
     s->counts.solves += result.iterations;
     return SU_OK;
@@ -290,6 +343,7 @@ static void finish_record(su_fullsim *s)
 
 static su_status begin(su_fullsim *s, su_error *err)
 {
+    s->time = s->settings.first_time;
     evaluate_instant(s, 0, 0.0, &s->now);
     if (s->settings.settle) SU_TRY(settle(s, err));
     if (s->settings.preroll_steps > 0) {
@@ -341,7 +395,9 @@ su_status su_fullsim_advance(su_fullsim *s, su_error *err)
 void su_fullsim_state(const su_fullsim *s, su_fullsim_frame *frame) { *frame = s->record; }
 const su_fullsim_counts *su_fullsim_totals(const su_fullsim *s) { return &s->counts; }
 
-int64_t su_fullsim_state_size(const su_fullsim *s) { return 9 * s->body.n + 1; }
+static int64_t load_count(const su_fullsim *s) { return s->loads.external ? 3 * s->loads.external->points : 0; }
+
+int64_t su_fullsim_state_size(const su_fullsim *s) { return 9 * s->body.n + 1 + load_count(s); }
 
 void su_fullsim_get_state(const su_fullsim *s, double *state)
 {
@@ -350,6 +406,7 @@ void su_fullsim_get_state(const su_fullsim *s, double *state)
     memcpy(state + n3, s->y, (size_t)n3 * sizeof *state);
     memcpy(state + 2 * n3, s->y_before, (size_t)n3 * sizeof *state);
     state[3 * n3] = s->h_before;
+    if (load_count(s)) memcpy(state + 3 * n3 + 1, s->loads.now, (size_t)load_count(s) * sizeof *state);
 }
 
 void su_fullsim_set_state(su_fullsim *s, const double *state, int64_t frame)
@@ -359,6 +416,7 @@ void su_fullsim_set_state(su_fullsim *s, const double *state, int64_t frame)
     memcpy(s->y, state + n3, (size_t)n3 * sizeof *state);
     memcpy(s->y_before, state + 2 * n3, (size_t)n3 * sizeof *state);
     s->h_before = state[3 * n3];
+    if (load_count(s)) memcpy(s->loads.now, state + 3 * n3 + 1, (size_t)load_count(s) * sizeof *state);
     s->frame = frame;
     evaluate_instant(s, frame, 0.0, &s->now);   /* what the end of the segment before gave: splines hit the frames */
 }
@@ -429,6 +487,8 @@ su_status su_fullsim_create(const su_tet *tet, const su_fit *fit, const su_shot 
         s->blend_materials = fit->young[e] != fit->young[e - fit->t] || fit->poisson[e] != fit->poisson[e - fit->t];
     for (int64_t e = 0; e < fit->t; e++) s->young[e] = s->settings.stiffness * fit->young[e];
     su_elastic_set_material(&s->body, s->young, fit->poisson);
+    if (settings->external)
+        SU_GO(su_loads_create(settings->external, tet->embed_tet, tet->embed_bary, tet->tets, &s->loads, err));
     SU_GO(begin(s, err));
     *out = s;
 done:
@@ -440,6 +500,7 @@ void su_fullsim_free(su_fullsim *s)
 {
     if (!s) return;
     su_implicit_free(s->implicit);
+    su_loads_free(&s->loads);
     su_rotation_field_free(s->field);
     su_elastic_free(&s->body);
     su_arena_free(&s->arena);

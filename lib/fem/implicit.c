@@ -4,6 +4,7 @@
 #include "fem/implicit.h"
 
 #include "core/memory.h"
+#include "geometry/mat3.h"
 #include "linalg/cholesky.h"
 
 #include <float.h>
@@ -90,6 +91,76 @@ static void damping_product(su_implicit *s, const su_implicit_step *step, const 
     if (step->beta > 0.0) su_sparse_multiply(&s->damping, s->offset, s->damped);
 }
 
+/* ---- forces from outside ---- */
+
+/* World position of load point k at displacement u (n,3). */
+static void place_load(const su_loads *loads, int64_t k, const double *u, double y[3])
+{
+    double a[3] = {0};
+    for (int i = 0; i < 4; i++)
+        for (int c = 0; c < 3; c++) a[c] += loads->bary[4 * k + i] * u[3 * (int64_t)loads->corner[4 * k + i] + c];
+    su_loads_place(loads, k, a, y);
+}
+
+/* residual -= A' f; returns |f|. */
+static double subtract_loads(const su_implicit *s, const su_loads *loads, const double *u, double *residual)
+{
+    double size = 0.0;
+    for (int64_t k = 0; loads && k < loads->external->points; k++) {
+        double y[3], f[3];
+        place_load(loads, k, u, y);
+        su_loads_evaluate(loads, k, y, f, NULL);
+        size += su_dot3(f, f);
+        for (int i = 0; i < 4; i++) {
+            int64_t at = s->body->free_index[loads->corner[4 * k + i]];
+            for (int c = 0; c < 3 && at >= 0; c++) residual[3 * at + c] -= loads->bary[4 * k + i] * f[c];
+        }
+    }
+    return sqrt(size);
+}
+
+static double loads_energy(const su_loads *loads, const double *u)
+{
+    double sum = 0.0;
+    for (int64_t k = 0; loads && k < loads->external->points; k++) {
+        double y[3], f[3];
+        place_load(loads, k, u, y);
+        sum += su_loads_evaluate(loads, k, y, f, NULL);
+    }
+    return sum;
+}
+
+static void add_entry(su_sparse *K, int64_t row, int64_t column, double value)
+{
+    int64_t low = K->start[column], high = K->start[column + 1] - 1;
+    while (low < high) {
+        int64_t middle = (low + high) / 2;
+        if (K->row[middle] < row) low = middle + 1;
+        else high = middle;
+    }
+    K->value[low] += value;   /* corners of one tet: the entry is there */
+}
+
+/* K += A' H A at s->u. */
+static void add_load_matrix(su_implicit *s, const su_loads *loads)
+{
+    for (int64_t k = 0; loads && k < loads->external->points; k++) {
+        double y[3], f[3], H[9], size = 0.0;
+        place_load(loads, k, s->u, y);
+        su_loads_evaluate(loads, k, y, f, H);
+        for (int c = 0; c < 9; c++) size += H[c] * H[c];
+        if (size == 0.0) continue;
+        for (int i = 0; i < 4; i++)
+            for (int j = 0; j < 4; j++) {
+                int64_t row = s->body->free_index[loads->corner[4 * k + i]], column = s->body->free_index[loads->corner[4 * k + j]];
+                double share = loads->bary[4 * k + i] * loads->bary[4 * k + j];
+                for (int c = 0; c < 9 && row >= 0 && column >= 0; c++)
+                    if (3 * row + c / 3 >= 3 * column + c % 3)
+                        add_entry(&s->matrix, 3 * row + c / 3, 3 * column + c % 3, share * H[c]);
+            }
+    }
+}
+
 /* r = d phi / du at u into s->residual; returns the size of the forces that balance in it. */
 static double evaluate_residual(su_implicit *s, const su_implicit_step *step, const double *u)
 {
@@ -114,9 +185,10 @@ static double evaluate_residual(su_implicit *s, const su_implicit_step *step, co
             s->residual[3 * f + c] = r;
         }
     }
+    double outside = subtract_loads(s, step->loads, u, s->residual);
     /* Positions carry rounding, and h^2 magnifies it: below that no residual can fall. */
     double floor = 16.0 * DBL_EPSILON * sqrt(noise) / step->tolerance;
-    return fmax(sqrt(elastic) + sqrt(inertia) + sqrt(gravity), fmax(floor, DBL_MIN));
+    return fmax(sqrt(elastic) + sqrt(inertia) + sqrt(gravity) + outside, fmax(floor, DBL_MIN));
 }
 
 static double evaluate_energy(su_implicit *s, const su_implicit_step *step, const double *u)
@@ -137,7 +209,7 @@ static double evaluate_energy(su_implicit *s, const su_implicit_step *step, cons
             }
         }
     }
-    return phi + su_elastic_energy(body, s->y, s->threads);
+    return phi + loads_energy(step->loads, u) + su_elastic_energy(body, s->y, s->threads);
 }
 
 /* Adds mass and damping to the stiffness now in s->matrix and factorizes. */
@@ -154,6 +226,7 @@ static su_status factorize(su_implicit *s, const su_implicit_step *step, su_impl
             for (int c = 0; c < 3; c++) s->matrix.value[s->matrix.start[3 * f + c]] += add;   /* diagonal first */
         }
     }
+    add_load_matrix(s, step->loads);
     result->factorizations++;
     return su_cholesky_factorize(s->factor, &s->matrix, err);
 }

@@ -1,11 +1,13 @@
 /* One implicit step of the full space: the displacement u of the flesh from its rest shape that minimizes
  *   phi(u) = sum m |u - u^|^2 / 2h^2 + E(x + u) + (u - u*)' (alpha M + beta K_d) (u - u*) / 2h - sum m g.u
+ *   + the potential of `loads`
  * over the free vertices (DESIGN section 4, sim). h = 0 leaves elasticity and gravity: static equilibrium. */
 #ifndef SU_FEM_IMPLICIT_H
 #define SU_FEM_IMPLICIT_H
 
 #include "core/error.h"
 #include "fem/elastic.h"
+#include "runtime/external.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,6 +19,7 @@ typedef struct su_implicit_step {
     const double *rest;          /* (n,3) x; also set in the elastic body */
     const double *inertial;      /* (n,3) u^: where inertia alone takes u; unused where h = 0 */
     const double *carried;       /* (n,3) u*: the state before, turned along; K_d is taken here, projected */
+    const su_loads *loads;       /* forces from outside, prepared; NULL: none */
     double tolerance;            /* on the residual, relative to the largest of the forces in it */
     int max_iterations;          /* Newton iterations */
     bool accept_unconverged;     /* take what max_iterations give (a fixed number of linearized solves) */

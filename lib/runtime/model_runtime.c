@@ -100,8 +100,8 @@ static bool empty(const signature *s)
 }
 
 /* Points: corners of moving cubature tets and moving inertia vertices, each once, sorted by regions. */
-static su_status choose_points(const su_model *source, su_runtime_model *model, const signature *of, int32_t *point_of,
-                               int32_t **vertices, su_error *err)
+static su_status choose_points(const su_model *source, su_runtime_model *model, const signature *of, const int32_t *extra,
+                               int32_t *point_of, int32_t **vertices, su_error *err)
 {
     signature *sorted = NULL;
     su_status status;
@@ -111,6 +111,7 @@ static su_status choose_points(const su_model *source, su_runtime_model *model, 
     for (int64_t e = 0; e < source->c; e++)
         for (int c = 0; c < 4; c++) point_of[source->tets[4 * (int64_t)source->cubature_tets[e] + c]] = 0;
     for (int64_t k = 0; k < source->ci; k++) point_of[source->inertia_vertices[k]] = 0;
+    for (int64_t k = 0; k < model->extra; k++) point_of[extra[k]] = 0;
     for (int64_t v = 0; v < source->n; v++) {
         if (point_of[v] < 0 || empty(of + v)) {
             point_of[v] = -1;
@@ -135,6 +136,9 @@ static su_status choose_points(const su_model *source, su_runtime_model *model, 
     for (int64_t p = 0; p < model->point_panels; p++)
         for (int64_t k = 0; k < model->point_panel[p].count; k++)
             model->panel_of_point[model->point_panel[p].first + k] = (int32_t)p;
+    model->extra_point = take(model, model->extra, sizeof *model->extra_point, err);
+    if (!model->extra_point) { status = SU_AGAIN; goto done; }
+    for (int64_t k = 0; k < model->extra; k++) model->extra_point[k] = point_of[extra[k]];
     /* Corners that never move still shape their tets: they follow the points, without rows. */
     model->chosen = count;
     for (int64_t e = 0; e < source->c; e++)
@@ -369,7 +373,14 @@ static double diagonal_of(const su_model *model)
 su_status su_runtime_model_create(const su_model *source, su_interpolation interpolation, su_runtime_model *out,
                                   su_error *err)
 {
+    return su_runtime_model_create_with(source, interpolation, 0, NULL, out, err);
+}
+
+su_status su_runtime_model_create_with(const su_model *source, su_interpolation interpolation, int64_t count,
+                                       const int32_t *extra, su_runtime_model *out, su_error *err)
+{
     memset(out, 0, sizeof *out);
+    out->extra = count;
     su_status status;
     signature *of = NULL;
     int32_t *point_of = NULL, *vertices = NULL;
@@ -398,7 +409,7 @@ su_status su_runtime_model_create(const su_model *source, su_interpolation inter
     SU_GO(SU_ALLOC(&of, source->n, "regions of vertices", err));
     SU_GO(SU_ALLOC(&point_of, source->n, "points", err));
     vertex_signatures(&out->basis, of);
-    SU_GO(choose_points(source, out, of, point_of, &vertices, err));
+    SU_GO(choose_points(source, out, of, extra, point_of, &vertices, err));
     SU_GO(pack_rows(out, point_of, err));
     SU_GO(su_rest_patch_create(source, out->chosen, vertices, interpolation == SU_COROTATED ? out->points : 0, false,
                                &out->patch, err));

@@ -82,6 +82,9 @@ typedef struct su_runtime_model {
     int32_t *inertia_point;    /* (inertia) ascending */
     double *inertia_mass;      /* (inertia) weight times lumped mass, kg */
 
+    int64_t extra;             /* further vertices asked for */
+    int32_t *extra_point;      /* (extra) their points, -1: never moves */
+
     const double *params, *param_scale, *rbf, *basis_rbf;   /* borrowed */
     int64_t basis_rbf_columns;
     double diagonal;           /* of the flesh's bounding box, m */
@@ -91,6 +94,9 @@ typedef struct su_runtime_model {
 /* Borrows arrays of the model for its life. material and names come from the model's meta. */
 su_status su_runtime_model_create(const su_model *model, su_interpolation interpolation, su_runtime_model *out,
                                   su_error *err);
+/* The same with `count` more flesh vertices whose motion is wanted, as points: extra_point. */
+su_status su_runtime_model_create_with(const su_model *model, su_interpolation interpolation, int64_t count,
+                                       const int32_t *vertices, su_runtime_model *out, su_error *err);
 void su_runtime_model_free(su_runtime_model *model);
 
 /* Bytes that stepping and the pose part read. */

@@ -84,6 +84,7 @@ su_status su_sim_settings_resolve(su_sim_settings *settings, double frequency, i
         return su_fail(err, SU_INPUT, "the lowest frequency of the character is not known: give --beta");
     /* A hair below the ratio, so that 30 fps from rounded times still gives 3 substeps. */
     if (settings->substeps <= 0) settings->substeps = (int)fmin(1e6, fmax(1.0, ceil(USUAL_RATE * seconds - 1e-4)));
+    settings->first_time = F > 0 ? times[0] : 0.0;
     settings->frame_seconds = seconds;
     settings->step = seconds / settings->substeps;
     if (settings->beta < 0.0) settings->beta = su_sim_beta(settings, frequency, settings->step);

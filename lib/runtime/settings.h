@@ -24,9 +24,11 @@ typedef struct su_sim_settings {
     int start;               /* SU_START_*: convention 14 */
     bool settle;             /* u_0 is the static equilibrium instead of 0 */
     double preroll;          /* s the first frame is held before the shot begins */
+    const struct su_external *external;   /* forces from outside; borrowed; NULL: none */
     int teleport_count;
     int *teleports;          /* frame indices k: the rig jumps between k - 1 and k; ascending. Owned, free with _free */
     /* set by su_sim_settings_resolve */
+    double first_time;       /* s, of frame 0 on the clip's clock */
     double frame_seconds;    /* of one frame */
     double step;             /* s, of one substep */
     int preroll_steps;       /* substeps of preroll */

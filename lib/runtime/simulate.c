@@ -34,6 +34,7 @@ struct su_simulation {
     su_sim_settings settings;
     int threads;
     su_stepper stepper;
+    su_loads loads;             /* where there are forces from outside */
     bank banks[2];
     su_pose probe, first;       /* instants off the plan; the start of a piece */
     su_pose_input *inputs;      /* SU_FRAMES a thread, and one for the stepping thread's probes */
@@ -71,6 +72,7 @@ void su_simulation_free(su_simulation *s)
     free(s->last_h);
     su_rest_patch_free(&s->whole);
     su_stepper_free(&s->stepper);
+    su_loads_free(&s->loads);
     free(s);
 }
 
@@ -85,6 +87,10 @@ su_status su_simulation_create(const su_runtime_model *model, const su_model *so
     s->threads = threads > 0 ? threads : 1;
     s->counts.first_bad_frame = -1;
     SU_GO(su_stepper_create(model, step, &s->stepper, err));
+    if (settings->external) {
+        SU_GO(su_loads_create(settings->external, source->embed_tet, source->embed_bary, source->tets, &s->loads, err));
+        SU_GO(su_stepper_set_loads(&s->stepper, &s->loads, err));
+    }
     for (int k = 0; k < 2; k++)
         for (int64_t i = 0; i < BLOCK; i++) SU_GO(su_pose_create(model, s->banks[k].poses + i, err));
     SU_GO(su_pose_create(model, &s->probe, err));
@@ -156,6 +162,15 @@ static void note(su_simulation *s, int status, int64_t frame, su_step_end cause)
     s->counts.first_bad_cause = cause;
 }
 
+/* The load points' skin and the time there. */
+static void set_loads(su_simulation *s, int64_t frame, double fraction)
+{
+    const su_external *external = s->settings.external;
+    if (!external || external->points == 0) return;
+    s->loads.t = s->settings.first_time + ((double)frame + fraction) * s->settings.frame_seconds;
+    su_shot_sample(s->shot, frame, fraction, external->points, external->vertex, s->loads.skin, NULL, NULL, NULL);
+}
+
 static su_step_end step_to(su_simulation *s, const su_pose *pose, double h, double extra)
 {
     double gravity[3];
@@ -174,6 +189,7 @@ static void advance_between(su_simulation *s, int64_t frame, double a, double b,
 {
     double h = (b - a) * s->settings.frame_seconds;
     if (!pose) probe(s, frame, b, &s->probe);
+    set_loads(s, frame, b);
     su_step_end end = step_to(s, pose ? pose : &s->probe, h, 0);
     if (end == SU_STEP_OK) return;
     if (halvings < MAX_HALVINGS) {
@@ -228,6 +244,7 @@ static su_status begin(su_simulation *s, su_error *err)
     double gravity[3];
     probe(s, 0, 0, &s->first);
     double started = su_seconds();
+    set_loads(s, 0, 0);
     su_sim_gravity(&s->settings, s->first.Q, gravity);
     if (!s->again) su_stepper_start(&s->stepper, &s->first, NULL, NULL, NULL, s->settings.step);
     if (!s->again && s->settings.settle && su_stepper_settle(&s->stepper, &s->first, gravity, 200) != SU_STEP_OK)
@@ -250,6 +267,7 @@ static bool step_instant(su_simulation *s, const bank *from, int64_t i)
     const instant *at = from->plan + i;
     const su_pose *pose = from->poses + i;
     bool start = at->substep == 0;
+    if (start) set_loads(s, at->frame, 0);
     if (start) su_stepper_jump(&s->stepper, pose, pose_after_start(s), s->settings.step);
     else advance_between(s, at->frame, fraction_of(s, at->substep - 1), fraction_of(s, at->substep), pose, 0);
     bool finished = start || at->substep == s->settings.substeps;
@@ -362,6 +380,7 @@ static int64_t walk_state(su_simulation *s, double *at, bool save)
         walk(&at, save, &record->norm, 1, &total);
         walk_blend(model, &at, save, &s->trail[k], &total);
     }
+    if (s->loads.external) walk(&at, save, s->loads.now, 3 * s->loads.external->points, &total);
     walk_integer(&at, save, &s->serial, &total);
     walk_integer(&at, save, &s->probe_serial, &total);
     return total;

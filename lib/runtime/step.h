@@ -6,6 +6,7 @@
 #define SU_RUNTIME_STEP_H
 
 #include "core/error.h"
+#include "runtime/external.h"
 #include "runtime/model_runtime.h"
 #include "runtime/pose_part.h"
 
@@ -72,6 +73,11 @@ typedef struct su_stepper {
     double *carried, *strain, *stress;    /* lanes of 9 entries: grad u*, grad u, weighted stress */
     double *derivative;      /* lanes of 45 entries */
     uint8_t *irregular;
+    su_loads *loads;         /* forces from outside; NULL: none. Their t and skin are set by the caller before each call */
+    double *load_rows;       /* (points,3,lead) A U of points near a collider */
+    double *load_vector, *load_shift;     /* (lead), (points,3) u* of the points */
+    int32_t *near_points;
+    int64_t near_count;
     double *work, *tile;
     float *blocks, *blend_lanes;
     su_arena arena;
@@ -80,6 +86,9 @@ typedef struct su_stepper {
 su_status su_stepper_create(const su_runtime_model *model, const su_step_settings *settings, su_stepper *stepper,
                             su_error *err);
 void su_stepper_free(su_stepper *stepper);
+
+/* Forces from outside (borrowed). The model was created with the four corners of each load point as extra vertices. */
+su_status su_stepper_set_loads(su_stepper *stepper, su_loads *loads, su_error *err);
 
 /* Sets the state at pose (convention 14): q (r; NULL: 0) now, q_before (r; NULL: q) h seconds earlier at the same rest shape.
  * next: pose of the first step to come; y_1 = 2 X0 - X1 + Q u_before, so the flesh starts with the rig's velocity (NULL:

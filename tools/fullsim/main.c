@@ -18,6 +18,8 @@ typedef struct job {
     su_sim_settings settings;
     su_fullsim_options options;
     su_list teleports;
+    const char *forces;
+    su_external external;
     int checkpoint_every;
     bool resume;
     char *checkpoint;    /* its path; owned */
@@ -39,6 +41,7 @@ static void job_free(job *j)
     su_fit_free(&j->fit);
     su_tet_free(&j->tet);
     su_sim_settings_free(&j->settings);
+    su_external_free(&j->external);
     free(j->neutral);
     free(j->checkpoint);
 }
@@ -76,6 +79,8 @@ static su_status load(su_tool *tool, job *j)
         return su_fail(err, SU_INPUT, "%s: corrections of %lld skin vertices, the flesh carries %lld", fit_path,
                        (long long)j->fit.nbar, (long long)j->tet.nbar);
     SU_TRY(open_shot(tool, j, anim_path));
+    SU_TRY(su_sim_load_forces(j->forces, j->tet.nbar, j->neutral, j->anim.T, j->anim.triangles, &j->external, &j->settings,
+                              err));
     if (su_sim_settings_resolve(&j->settings, su_meta_number(j->fit.file.meta, "frequency", 0), j->anim.F, j->anim.times,
                                 su_meta_number(j->anim.file.meta, "fps", 24), err) != SU_OK)
         return su_error_context(err, "%s: ", anim_path);
@@ -161,6 +166,7 @@ static su_status describe(su_tool *tool, job *j)
     if (!meta) return tool->err.status ? tool->err.status : su_fail(&tool->err, SU_AGAIN, "not enough memory");
     j->sim.file.meta = meta;
     SU_TRY(su_sim_settings_meta(&j->settings, meta, &tool->err));
+    SU_TRY(su_sim_describe_forces(j->forces, meta, &tool->err));
     json_object_set_new(meta, "newton", json_integer(j->options.newton));
     json_object_set_new(meta, "tolerance", json_real(j->options.tolerance));
     json_object_set_new(meta, "fps", json_real(1.0 / j->settings.frame_seconds));
@@ -220,7 +226,7 @@ int main(int argc, char **argv)
 {
     job j = {.settings = su_sim_defaults(), .options = {.tolerance = 1e-8}};
     const su_option options[] = {
-        SU_SIM_OPTIONS(j.settings, j.teleports),
+        SU_SIM_OPTIONS(j.settings, j.teleports, j.forces),
         {.name = "tolerance", .kind = SU_OPT_NUMBER, .target = &j.options.tolerance, .argument = "T", .low = 1e-14, .high = 1,
          .help = "Residual, relative to the forces, at which Newton stops (default 1e-8)."},
         {.name = "newton", .kind = SU_OPT_INT, .target = &j.options.newton, .argument = "N", .low = 0, .high = 1000,

@@ -26,6 +26,7 @@ typedef struct settings {
     su_sim_settings sim;
     su_step_settings step;
     su_list teleports;
+    const char *forces;
     int inertia, interpolation;
     int checkpoint;
     bool resume, loop;
@@ -40,6 +41,7 @@ typedef struct job {
     su_interpolation interpolation;
     su_model model;
     su_runtime_model runtime;
+    su_external external;
 } job;
 
 /* One shot. */
@@ -70,6 +72,7 @@ static void job_free(job *j)
     su_runtime_model_free(&j->runtime);
     su_model_free(&j->model);
     su_sim_settings_free(&j->set.sim);
+    su_external_free(&j->external);
 }
 
 /* The shot on the model's parameters; parameters that move and that the model does not know are named. */
@@ -118,6 +121,7 @@ static su_status describe(su_tool *tool, take *t)
     if (!meta) return tool->err.status ? tool->err.status : su_fail(&tool->err, SU_AGAIN, "not enough memory");
     t->sim.file.meta = meta;
     SU_TRY(su_sim_settings_meta(&t->settings, meta, &tool->err));
+    SU_TRY(su_sim_describe_forces(set->forces, meta, &tool->err));
     json_object_set_new(meta, "newton", json_integer(set->step.newton));
     json_object_set_new(meta, "tolerance", json_real(set->step.tolerance));
     json_object_set_new(meta, "inertia", json_string(inertia_names[set->inertia]));
@@ -248,6 +252,22 @@ static su_status one_take(su_tool *tool, take *t)
     return SU_OK;
 }
 
+/* Needs the skin's triangles, which the first clip has. */
+static su_status load_forces(su_tool *tool, job *j)
+{
+    su_anim anim;
+    if (!j->set.forces) return SU_OK;
+    SU_TRY(su_anim_load(tool->inputs.items[1], &anim, &tool->err));
+    su_status status = anim.nbar == j->model.nbar ? SU_OK :
+                           su_fail(&tool->err, SU_INPUT, "%s: %lld skin vertices, the model has %lld", tool->inputs.items[1],
+                                   (long long)anim.nbar, (long long)j->model.nbar);
+    if (status == SU_OK)
+        status = su_sim_load_forces(j->set.forces, j->model.nbar, j->model.neutral, anim.T, anim.triangles, &j->external,
+                                    &j->set.sim, &tool->err);
+    su_anim_free(&anim);
+    return status;
+}
+
 static su_status run(su_tool *tool, job *j)
 {
     su_error *err = &tool->err;
@@ -255,8 +275,15 @@ static su_status run(su_tool *tool, job *j)
     SU_TRY(su_model_load(tool->inputs.items[0], &j->model, err));
     bool linear = strcmp(su_meta_text(j->model.file.meta, "interpolation", "corotated"), "linear") == 0;
     j->interpolation = j->set.interpolation ? (su_interpolation)(j->set.interpolation - 1) : linear ? SU_LINEAR : SU_COROTATED;
-    if (su_runtime_model_create(&j->model, j->interpolation, &j->runtime, err) != SU_OK)
-        return su_error_context(err, "%s: ", tool->inputs.items[0]);
+    SU_TRY(load_forces(tool, j));
+    int64_t carriers = 4 * j->external.points;
+    int32_t *carrier = NULL;
+    SU_TRY(SU_ALLOC(&carrier, carriers, "contact points", err));
+    for (int64_t i = 0; i < carriers; i++)
+        carrier[i] = j->model.tets[4 * (int64_t)j->model.embed_tet[j->external.vertex[i / 4]] + i % 4];
+    su_status made = su_runtime_model_create_with(&j->model, j->interpolation, carriers, carrier, &j->runtime, err);
+    free(carrier);
+    if (made != SU_OK) return su_error_context(err, "%s: ", tool->inputs.items[0]);
     int shots = tool->inputs.count - 1;
     if (shots > 1 && !tool->dry_run && mkdir(tool->output, 0777) != 0 && errno != EEXIST)
         return su_fail(err, SU_FAILED, "%s: the folder for %d shots cannot be made: %s", tool->output, shots, strerror(errno));
@@ -275,7 +302,7 @@ int main(int argc, char **argv)
     job j = {.set = {.sim = su_sim_defaults(), .step = {.newton = 1, .tolerance = 1e-8}}};
     settings *set = &j.set;
     const su_option options[] = {
-        SU_SIM_OPTIONS(set->sim, set->teleports),
+        SU_SIM_OPTIONS(set->sim, set->teleports, set->forces),
         {.name = "newton", .kind = SU_OPT_INT, .target = &set->step.newton, .argument = "N", .low = 1, .high = 1000,
          .help = "Linear solves a step at most (default 1); more stop at --tolerance."},
         {.name = "tolerance", .kind = SU_OPT_NUMBER, .target = &set->step.tolerance, .argument = "T", .low = 0, .high = 1,
