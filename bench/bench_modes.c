@@ -1,5 +1,6 @@
 /* Modes of a flesh of the size of the paper's characters (PSSD Table 1: 11,313 dofs, 114 contacts, 20 modes): free and
  * constrained in paired runs, stage by stage, and 105 modal derivatives. Processor time of one thread. */
+#include "block.h"
 #include "core/threads.h"
 #include "fem/elastic.h"
 #include "reduce/derivatives.h"
@@ -41,76 +42,16 @@ static void fail(const char *what)
     exit(1);
 }
 
-/* A bent block: cells of six tets each, held at one end. */
-static void make_mesh(int64_t *n_out, double **x_out, int64_t *t_out, int32_t **tets_out)
-{
-    static const int paths[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
-    static const int odd[6] = {0, 1, 1, 0, 0, 1};
-    const int step[3] = {(NY + 1) * (NZ + 1), NZ + 1, 1};
-    int64_t n = (NX + 1) * (NY + 1) * (NZ + 1), t = 6LL * NX * NY * NZ;
-    double *x = malloc(3 * (size_t)n * sizeof *x), *at = x;
-    int32_t *tets = malloc(4 * (size_t)t * sizeof *tets), *tet = tets;
-    if (!x || !tets) fail("no memory");
-    for (int i = 0; i <= NX; i++)
-        for (int j = 0; j <= NY; j++)
-            for (int k = 0; k <= NZ; k++, at += 3) {
-                double angle = 2.0 * i / NX, radius = 0.8 - 0.5 * j / NY;
-                at[0] = radius * sin(angle), at[1] = radius * cos(angle), at[2] = 0.4 * k / NZ;
-            }
-    for (int i = 0; i < NX; i++)
-        for (int j = 0; j < NY; j++)
-            for (int k = 0; k < NZ; k++)
-                for (int p = 0; p < 6; p++, tet += 4) {
-                    tet[0] = i * step[0] + j * step[1] + k * step[2];
-                    for (int c = 0; c < 3; c++) tet[c + 1] = tet[c] + step[paths[p][c]];
-                    if (!odd[p]) {   /* radius falls with j: the axes are left-handed */
-                        int32_t swap = tet[1];
-                        tet[1] = tet[2], tet[2] = swap;
-                    }
-                }
-    *n_out = n, *x_out = x, *t_out = t, *tets_out = tets;
-}
-
-/* Rows as detection makes them: a vertex of one side against a triangle of the other, along a normal. */
-static void make_rows(int32_t *offsets, int32_t *vertices, double *coefficients)
-{
-    const int step[3] = {(NY + 1) * (NZ + 1), NZ + 1, 1};
-    for (int r = 0; r < CONTACTS; r++) {
-        int32_t v = (NX / 2 - 1 + r / (NZ - 1)) * step[0] + (1 + r % (NZ - 1)) * step[2];
-        int32_t triangle = v - (NX / 3) * step[0];
-        int32_t corners[4] = {v, triangle, triangle + step[0], triangle + step[2]};
-        const double weight[4] = {1, -0.5, -0.3, -0.2}, norm = sqrt(1 + 0.25 + 0.09 + 0.04);
-        for (int c = 0; c < 4; c++) {
-            vertices[4 * r + c] = corners[c];
-            coefficients[3 * (4 * r + c)] = 0.6 * weight[c] / norm;
-            coefficients[3 * (4 * r + c) + 1] = 0.8 * weight[c] / norm, coefficients[3 * (4 * r + c) + 2] = 0;
-        }
-        offsets[r + 1] = 4 * (r + 1);
-    }
-}
-
-static double *constant(int64_t count, double value)
-{
-    double *a = malloc((size_t)count * sizeof *a);
-    if (!a) fail("no memory");
-    for (int64_t i = 0; i < count; i++) a[i] = value;
-    return a;
-}
-
 int main(void)
 {
-    int64_t n, t;
-    double *x, times[2][REPEATS], ratio[REPEATS], stage[4][REPEATS], values[20];
-    int32_t *tets, held[(NY + 1) * (NZ + 1)], offsets[CONTACTS + 1] = {0}, vertices[4 * CONTACTS];
-    double coefficients[12 * CONTACTS];
+    double times[2][REPEATS], ratio[REPEATS], stage[4][REPEATS], values[20];
     su_elastic elastic;
     su_error err = {0};
     if (openblas_set_num_threads) openblas_set_num_threads(1);
-    make_mesh(&n, &x, &t, &tets);
-    make_rows(offsets, vertices, coefficients);
-    for (int i = 0; i < (NY + 1) * (NZ + 1); i++) held[i] = i;
-    double *young = constant(t, 1e5), *poisson = constant(t, 0.45), *density = constant(t, 1000);
-    if (su_elastic_create(&elastic, n, x, t, tets, (NY + 1) * (NZ + 1), held, SU_NEOHOOKEAN, young, poisson, density, &err))
+    block b = block_create(NX, NY, NZ, CONTACTS);
+    const int64_t n = b.n, t = b.t;
+    const double *x = b.x;
+    if (su_elastic_create(&elastic, n, x, t, b.tets, b.held_count, b.held, SU_NEOHOOKEAN, b.young, b.poisson, b.density, &err))
         fail(err.text);
     int64_t size = elastic.pattern.size;
     double *modes = malloc(3 * 60 * (size_t)n * sizeof *modes);
@@ -123,8 +64,8 @@ int main(void)
         for (int constrained = 0; constrained < 2; constrained++) {
             su_mode_problem problem = {.elastic = &elastic, .x = x};
             if (constrained)
-                problem.row_count = CONTACTS, problem.row_offsets = offsets, problem.row_vertices = vertices,
-                problem.row_coefficients = coefficients;
+                problem.row_count = CONTACTS, problem.row_offsets = b.row_offsets, problem.row_vertices = b.row_vertices,
+                problem.row_coefficients = b.row_coefficients;
             double from = seconds();
             if (su_modes_solve(&problem, 20, 20, values, modes, &report[constrained], 1, NULL, &err)) fail(err.text);
             times[constrained][k] = seconds() - from;
@@ -177,6 +118,7 @@ int main(void)
     su_cholesky_free(factor);
     su_sparse_free(&K);
     su_elastic_free(&elastic);
-    free(x), free(tets), free(young), free(poisson), free(density), free(modes), free(phi), free(psi);
+    block_free(&b);
+    free(modes), free(phi), free(psi);
     return 0;
 }
