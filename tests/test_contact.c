@@ -211,6 +211,40 @@ static void test_null_space_reference(void **unused)
     }
 }
 
+/* Rows given twice, and rows that differ from others by 1e-6 or 1e-11 of their norm: SPQR's rank at 1e-8 keeps the second and
+ * drops the third, modes obey all that are kept, and dropping loses nothing that can be seen. */
+static void test_redundant_rows(void **unused)
+{
+    (void)unused;
+    fork_mesh f = make(2, -0.02);
+    su_contact contact = detect(&f, f.x, SU_CONTACT_PAIRS, 1);
+    double values[2][6];
+    su_mode_report report[2];
+    int64_t rows = contact.rows;
+    double *modes = solve(&f, &contact, 6, 6, values[0], &report[0]);
+    free(modes);
+    assert_int_equal(su_contact_reserve(&contact, 3, 12, NULL), SU_OK);
+    const double off[3] = {0, 1e-6, 1e-11};
+    for (int k = 0; k < 3; k++) {
+        int64_t from = contact.offsets[10 * k];
+        int count = contact.offsets[10 * k + 1] - (int)from;
+        double row[12];
+        memcpy(row, contact.coefficients + 3 * from, 3 * (size_t)count * sizeof *row);
+        row[0] += off[k];
+        su_contact_append(&contact, count, contact.vertices + from, row, f.held);
+    }
+    assert_int_equal(contact.rows, rows + 3);
+    modes = solve(&f, &contact, 6, 6, values[1], &report[1]);
+    assert_int_equal(report[1].constraints, report[0].constraints + 1);
+    assert_true(report[0].residual < 1e-8 && report[1].residual < 1e-8);
+    printf("# %d rows, %d of them independent; three more: %d\n", (int)rows, (int)report[0].constraints, (int)report[1].constraints);
+    for (int k = 0; k < 6; k++) assert_true(values[1][k] > values[0][k] * (1 - 1e-9));
+    check_rows(&f, &contact, 6, modes);
+    free(modes);
+    su_contact_free(&contact);
+    fork_free(&f);
+}
+
 /* The two prongs as they are at y: tets and inner faces of each. */
 typedef struct prongs {
     int64_t tet_count[2], face_count[2];
@@ -385,6 +419,7 @@ static void test_figure_5(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_detection), cmocka_unit_test(test_null_space_reference),
+                                       cmocka_unit_test(test_redundant_rows),
                                        cmocka_unit_test(test_figure_5)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

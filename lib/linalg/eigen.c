@@ -37,6 +37,7 @@ typedef struct problem {
     int64_t size, count, applications;
     const su_inverse *inverse;
     double *root;              /* (size) M^1/2 */
+    const su_eigen_watch *watch;
     const su_progress *progress;
 } problem;
 
@@ -79,6 +80,19 @@ done:
     return status;
 }
 
+/* Ritz values that have converged, as of ARPACK's last restart: it leaves them and their error estimates in workl (6th and 7th
+ * of ipntr). */
+static int64_t converged(a_int ncv, a_int wanted, double tolerance, const a_int *ipntr, const double *workl)
+{
+    int64_t count = 0;
+    if (ipntr[5] < 1 || ipntr[6] < 1) return 0;
+    for (a_int j = 0; j < ncv; j++) {
+        double ritz = fabs(workl[ipntr[5] - 1 + j]), estimate = fabs(workl[ipntr[6] - 1 + j]);
+        count += ritz > 0 && estimate <= tolerance * ritz;
+    }
+    return count < wanted ? count : wanted;
+}
+
 /* The same by ARPACK's implicitly restarted Lanczos method, by reverse communication. */
 static su_status solve_arpack(problem *p, double *theta, double *psi, su_error *err)
 {
@@ -106,6 +120,7 @@ static su_status solve_arpack(problem *p, double *theta, double *psi, su_error *
                  &info);
         if (ido != 1 && ido != -1) break;
         SU_GO(apply(p, workd + ipntr[0] - 1, workd + ipntr[1] - 1, err));
+        if (p->watch) p->watch->tell(p->watch->context, converged(ncv, wanted, tolerance, ipntr, workl), wanted, p->applications);
     }
     if (info != 0 || iparam[4] < wanted) {
         status = su_fail(err, SU_NUMERICS, "the eigensolver found %d of %d modes (ARPACK info %d)", iparam[4], wanted,
@@ -168,9 +183,9 @@ done:
 
 su_status su_eigen_lowest(int64_t size, int64_t rank, const double *mass, const su_inverse *inverse, double shift,
                           int64_t count, double *values, double *vectors, int64_t *applications,
-                          const su_progress *progress, su_error *err)
+                          const su_eigen_watch *watch, const su_progress *progress, su_error *err)
 {
-    problem p = {.size = size, .count = count, .inverse = inverse, .progress = progress};
+    problem p = {.size = size, .count = count, .inverse = inverse, .watch = watch, .progress = progress};
     double *theta = NULL, *psi = NULL;
     su_status status;
     if (count < 1 || count > rank)

@@ -14,16 +14,22 @@ typedef struct su_inverse {
     void *context;
 } su_inverse;
 
+/* Told how far a run is: eigenvalues converged so far, solves done so far. May be called often; must not last. */
+typedef struct su_eigen_watch {
+    void (*tell)(void *context, int64_t converged, int64_t wanted, int64_t applications);
+    void *context;
+} su_eigen_watch;
+
 /* The `count` lowest eigenvalues, ascending, and vectors (count,size), orthonormal in M, by ARPACK in shift-invert mode
  * on M^1/2 S M^1/2 (its standard symmetric form) from a fixed start vector; a last application of S and a Rayleigh-Ritz
  * step over all vectors follow, which take the stiff error out. The component of largest size of each vector is positive
  * (of nearly equal ones the first), so results are reproducible; repeated eigenvalues give some basis of their space.
  * shift: S is the inverse of K + shift M. rank: dimension of the range of S (size, less the constraints).
  * SU_NUMERICS where ARPACK does not converge, SU_INPUT where count > rank. applications (may be NULL): number of columns
- * S was applied to. Threads of an OpenMP team may call it; their ARPACK runs wait for each other. */
+ * S was applied to. watch may be NULL. Threads of an OpenMP team may call it; their ARPACK runs wait for each other. */
 su_status su_eigen_lowest(int64_t size, int64_t rank, const double *mass, const su_inverse *inverse, double shift,
                           int64_t count, double *values, double *vectors, int64_t *applications,
-                          const su_progress *progress, su_error *err);
+                          const su_eigen_watch *watch, const su_progress *progress, su_error *err);
 
 /* Ascending eigenvalues (size) and orthonormal eigenvectors, one after the other, of the dense symmetric matrix in
  * `matrix` (size,size; overwritten by the vectors). LAPACK dsyevd. */

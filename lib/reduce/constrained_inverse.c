@@ -87,6 +87,58 @@ static void drop_rows(su_constraint_rows *C, const int32_t *keep)
     C->rows = rows;
 }
 
+/* Q (n columns of m) orthonormal in place, by Householder's method: slower, for columns of any condition. */
+static su_status householder(int m, int n, double *Q, su_error *err)
+{
+    double *tau;
+    SU_TRY(SU_ALLOC(&tau, n, "constraints", err));
+    bool failed = m < n || LAPACKE_dgeqrf(LAPACK_COL_MAJOR, m, n, Q, m, tau) != 0 ||
+                  LAPACKE_dorgqr(LAPACK_COL_MAJOR, m, n, n, Q, m, tau) != 0;
+    free(tau);
+    return failed ? su_fail(err, SU_NUMERICS, "the contact constraints are dependent") : SU_OK;
+}
+
+/* Q (n columns of m) orthonormal in place: Cholesky QR, which repeated is as orthogonal as Householder's, or that one for
+ * columns that nearly depend on each other. */
+static su_status orthonormalize(int64_t rows, int64_t columns, double *Q, su_error *err)
+{
+    int m = (int)rows, n = (int)columns;
+    double *gram;
+    su_status status = SU_OK;
+    SU_TRY(SU_ALLOC(&gram, columns * columns, "constraints", err));
+    for (int pass = 0; pass < 3; pass++) {
+        cblas_dsyrk(CblasColMajor, CblasLower, CblasTrans, n, m, 1, Q, m, 0, gram, n);
+        if (LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'L', n, gram, n) != 0) {
+            status = householder(m, n, Q, err);
+            break;
+        }
+        double lowest = INFINITY, highest = 0;
+        for (int64_t r = 0; r < n; r++)
+            lowest = fmin(lowest, gram[r * n + r]), highest = fmax(highest, gram[r * n + r]);
+        cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, m, n, 1, gram, n, Q, m);
+        if (highest < 1.1 * lowest) break;   /* it was orthonormal to a few digits: now it is to rounding */
+    }
+    free(gram);
+    return status;
+}
+
+/* Rows of the dense matrix (count columns of size) that are not zero: which, and packed. */
+static su_status pack_rows(int64_t size, int64_t count, const double *dense, int64_t *packed, int64_t **which, double **Q,
+                           su_error *err)
+{
+    *packed = 0;
+    SU_TRY(SU_ALLOC(which, size, "constraints", err));
+    for (int64_t i = 0; i < size; i++) {
+        bool zero = true;
+        for (int64_t r = 0; r < count && zero; r++) zero = dense[r * size + i] == 0;
+        if (!zero) (*which)[(*packed)++] = i;
+    }
+    SU_TRY(SU_ALLOC(Q, count * *packed, "constraints", err));
+    for (int64_t r = 0; r < count; r++)
+        for (int64_t i = 0; i < *packed; i++) (*Q)[r * *packed + i] = dense[r * size + (*which)[i]];
+    return SU_OK;
+}
+
 static su_status prepare_constraints(su_constrained_inverse *inverse, su_error *err)
 {
     su_constraint_rows *C = &inverse->C;
@@ -97,38 +149,17 @@ static su_status prepare_constraints(su_constrained_inverse *inverse, su_error *
     if (status == SU_OK) drop_rows(C, keep);
     free(keep);
     if (status != SU_OK) return status;
-    double *W, *gram = NULL;
+    double *W;
     SU_TRY(SU_ALLOC(&W, C->rows * size, "constraints", err));
     for (int64_t r = 0; r < C->rows; r++)
         for (int64_t k = C->start[r]; k < C->start[r + 1]; k++) W[r * size + C->column[k]] += C->value[k];
+    SU_GO(pack_rows(size, C->rows, W, &inverse->touched_count, &inverse->touched, &inverse->range, err));
+    SU_GO(orthonormalize(inverse->touched_count, C->rows, inverse->range, err));
     SU_GO(su_cholesky_forward(inverse->factor, C->rows, W, W, err));
-    SU_GO(SU_ALLOC(&inverse->active, size, "constraints", err));
-    SU_GO(SU_ALLOC(&gram, C->rows * C->rows, "constraints", err));
-    for (int64_t i = 0; i < size; i++) {
-        bool zero = true;
-        for (int64_t r = 0; r < C->rows && zero; r++) zero = W[r * size + i] == 0;
-        if (!zero) inverse->active[inverse->active_count++] = i;
-    }
-    int64_t count = inverse->active_count;
-    SU_GO(SU_ALLOC(&inverse->Q, C->rows * count, "constraints", err));
-    for (int64_t r = 0; r < C->rows; r++)
-        for (int64_t i = 0; i < count; i++) inverse->Q[r * count + i] = W[r * size + inverse->active[i]];
-    int m = (int)count, n = (int)C->rows;
-    for (int pass = 0; pass < 3; pass++) {   /* Cholesky QR; repeated, it is as orthogonal as Householder's */
-        cblas_dsyrk(CblasColMajor, CblasLower, CblasTrans, n, m, 1, inverse->Q, m, 0, gram, n);
-        if (LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'L', n, gram, n) != 0) {
-            status = su_fail(err, SU_NUMERICS, "the contact constraints are dependent");
-            goto done;
-        }
-        double lowest = INFINITY, highest = 0;
-        for (int64_t r = 0; r < n; r++)
-            lowest = fmin(lowest, gram[r * n + r]), highest = fmax(highest, gram[r * n + r]);
-        cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, m, n, 1, gram, n, inverse->Q, m);
-        if (highest < 1.1 * lowest) break;   /* it was orthonormal to a few digits: now it is to rounding */
-    }
+    SU_GO(pack_rows(size, C->rows, W, &inverse->active_count, &inverse->active, &inverse->Q, err));
+    SU_GO(orthonormalize(inverse->active_count, C->rows, inverse->Q, err));
 done:
     free(W);
-    free(gram);
     return status;
 }
 
@@ -158,7 +189,8 @@ void su_constrained_inverse_free(su_constrained_inverse *inverse)
 {
     if (!inverse) return;
     su_constraint_rows_free(&inverse->C);
-    free(inverse->active), free(inverse->Q), free(inverse->rigid), free(inverse->rigid_mass);
+    free(inverse->touched), free(inverse->range), free(inverse->active), free(inverse->Q);
+    free(inverse->rigid), free(inverse->rigid_mass);
     memset(inverse, 0, sizeof *inverse);
 }
 
@@ -222,28 +254,21 @@ su_status su_constrained_inverse_apply(void *context, int64_t columns, const dou
 
 su_status su_constrained_residual(const su_constrained_inverse *inverse, double *r, su_error *err)
 {
-    const su_constraint_rows *C = &inverse->C;
-    int64_t rows = C->rows;
+    int64_t rows = inverse->C.rows, count = inverse->touched_count;
     if (rows == 0) return SU_OK;
-    double *gram = NULL, *right = NULL, *dense = NULL;
+    double *part = NULL, *inner = NULL;
+    int m = (int)count, n = (int)rows;
     su_status status;
-    SU_GO(SU_ALLOC(&gram, rows * rows, "constraints", err));
-    SU_GO(SU_ALLOC(&right, rows, "constraints", err));
-    SU_GO(SU_ALLOC(&dense, inverse->size, "constraints", err));
-    for (int64_t k = 0; k < rows; k++) {
-        for (int64_t e = C->start[k]; e < C->start[k + 1]; e++) dense[C->column[e]] += C->value[e];
-        su_constraint_multiply(C, dense, gram + k * rows);
-        for (int64_t e = C->start[k]; e < C->start[k + 1]; e++) dense[C->column[e]] = 0;
+    SU_GO(SU_ALLOC(&part, count, "constraints", err));
+    SU_GO(SU_ALLOC(&inner, rows, "constraints", err));
+    for (int64_t i = 0; i < count; i++) part[i] = r[inverse->touched[i]];
+    for (int pass = 0; pass < 2; pass++) {   /* what is taken out is far larger than what is left */
+        cblas_dgemv(CblasColMajor, CblasTrans, m, n, 1, inverse->range, m, part, 1, 0, inner, 1);
+        cblas_dgemv(CblasColMajor, CblasNoTrans, m, n, -1, inverse->range, m, inner, 1, 1, part, 1);
     }
-    su_constraint_multiply(C, r, right);
-    if (LAPACKE_dposv(LAPACK_COL_MAJOR, 'L', (lapack_int)rows, 1, gram, (lapack_int)rows, right, (lapack_int)rows)) {
-        status = su_fail(err, SU_NUMERICS, "the contact constraints are dependent");
-        goto done;
-    }
-    for (int64_t k = 0; k < rows; k++)
-        for (int64_t e = C->start[k]; e < C->start[k + 1]; e++) r[C->column[e]] -= right[k] * C->value[e];
+    for (int64_t i = 0; i < count; i++) r[inverse->touched[i]] = part[i];
     status = SU_OK;
 done:
-    free(gram), free(right), free(dense);
+    free(part), free(inner);
     return status;
 }

@@ -25,6 +25,9 @@ typedef struct su_constrained_inverse {
     int64_t size;
     su_cholesky *factor;          /* borrowed: of K, or of K + shift M for floating bodies */
     su_constraint_rows C;         /* independent rows, owned */
+    int64_t touched_count;
+    int64_t *touched;             /* (touched_count) degrees of freedom that rows touch */
+    double *range;                /* (rows,touched_count) orthonormal: the range of C' */
     int64_t active_count;
     int64_t *active;              /* (active_count) rows of W that are not 0, in the order of the factor */
     double *Q;                    /* (rows,active_count) orthonormal */

@@ -339,7 +339,8 @@ static su_status solve(solver *s, int64_t linear, int64_t r, double *values, dou
     }
     if (linear > rigid)
         SU_GO(su_eigen_lowest(size, size - s->inverse.C.rows - s->inverse.rigid_count, s->effective, &inverse, s->shift,
-                              linear - rigid, values + rigid, y + rigid * size, &s->report.applications, progress, err));
+                              linear - rigid, values + rigid, y + rigid * size, &s->report.applications, s->problem->watch,
+                              progress, err));
     SU_GO(largest_residual(s, linear - rigid, values + rigid, y + rigid * size, err));
     scale_modes(s, linear, y, phi);
     s->report.seconds_eigen = su_seconds() - started, started = su_seconds();

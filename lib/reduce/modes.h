@@ -23,6 +23,7 @@ typedef struct su_mode_problem {
     int64_t load_count;            /* accelerations to be answered; 0: none */
     const double *loads;           /* (load_count,n,3) at this pose */
     int64_t responses;             /* how many of the modes answer them */
+    const su_eigen_watch *watch;   /* NULL: nobody wants to know */
 } su_mode_problem;
 
 typedef struct su_mode_report {

@@ -16,9 +16,20 @@ static void add_report(su_mode_report *sum, const su_mode_report *one)
     sum->seconds_derivatives += one->seconds_derivatives, sum->seconds_pca += one->seconds_pca;
 }
 
+typedef struct region_watch {
+    const su_pose_watch *watch;
+    int64_t region;
+} region_watch;
+
+static void tell(void *context, int64_t converged, int64_t wanted, int64_t applications)
+{
+    const region_watch *r = context;
+    r->watch->tell(r->watch->context, r->watch->pose, r->region, converged, wanted, applications);
+}
+
 su_status su_pose_modes(const su_mode_setup *setup, const double *x, const double *young, const double *poisson,
                         const su_contact *contact, double *eigenvalues, double *modes, su_mode_report *report, int threads,
-                        const su_progress *progress, su_error *err)
+                        const su_pose_watch *watch, const su_progress *progress, su_error *err)
 {
     su_mode_report sum = {0}, one;
     int32_t *held = NULL;
@@ -43,6 +54,9 @@ su_status su_pose_modes(const su_mode_setup *setup, const double *x, const doubl
                                 young, poisson, setup->density, err));
         su_elastic_set_rest(&elastic, x, threads);
         su_mode_problem problem = {.elastic = &elastic, .x = x, .weights = weights, .keep_rigid = setup->keep_rigid};
+        region_watch here = {watch, region};
+        su_eigen_watch eigen = {tell, &here};
+        if (watch) problem.watch = &eigen;
         if (loads)
             problem.load_count = setup->load_count, problem.loads = loads, problem.responses = setup->responses[region];
         if (contact)

@@ -42,6 +42,8 @@ typedef struct job {
     int64_t *rows;              /* (k) row of each pose in the fit */
     su_mode_report *reports;    /* (k) */
     su_contact *contacts;       /* (k) */
+    double *done;               /* (k) share of the work of each pose */
+    int64_t *converged;         /* (k) eigenvalues of its present region */
     su_contact_settings touching;
     obstacle_file *obstacles;   /* (obstacle_count) */
     int64_t obstacle_count;
@@ -319,13 +321,33 @@ static su_status detect(job *j)
 
 /* ---- modes ---- */
 
+/* Progress by converged eigenvalues; before the first converge, by the solves that build the first Krylov space. */
+static void tell(void *context, int64_t pose, int64_t region, int64_t converged, int64_t wanted, int64_t applications)
+{
+    job *j = context;
+    double built = fmin((double)applications / (double)(2 * wanted + 20), 1), all = 0;
+    double here = 0.3 * built + 0.5 * (double)converged / (double)wanted;
+#pragma omp critical(modes_progress)
+    {
+        su_error unused = {0};
+        j->done[pose] = fmax(j->done[pose], ((double)region + here) / (double)j->setup.d);
+        for (int64_t i = 0; i < j->modes.k; i++) all += j->done[i];
+        if (converged > j->converged[pose])
+            su_detail(j->tool, "pose %d: %lld of %lld eigenvalues after %lld solves", (int)j->modes.pose[pose],
+                      (long long)converged, (long long)wanted, (long long)applications);
+        j->converged[pose] = converged;
+        (void)su_progress_update(&j->tool->progress, all / (double)j->modes.k, &unused);   /* a stop is seen by the solver */
+    }
+}
+
 static su_status solve_pose(job *j, int64_t i, int threads, su_error *err)
 {
     int64_t row = j->rows[i], n = j->tet.n, t = j->tet.t;
+    su_pose_watch watch = {tell, j, i};
     su_status status = su_pose_modes(&j->setup, j->fit.shapes + 3 * row * n, j->fit.young + row * t, j->fit.poisson + row * t,
                                      j->contacts[i].rows ? &j->contacts[i] : NULL,
                                      j->modes.eigenvalues + i * j->modes.linear, j->modes.modes + 3 * i * j->modes.r * n,
-                                     &j->reports[i], threads, &j->tool->progress, err);
+                                     &j->reports[i], threads, &watch, &j->tool->progress, err);
     if (status != SU_OK) su_error_context(err, "pose %d: ", (int)j->modes.pose[i]);
     return status;
 }
@@ -333,7 +355,7 @@ static su_status solve_pose(job *j, int64_t i, int threads, su_error *err)
 /* Poses beside each other where memory allows, each with its share of the threads. */
 static su_status solve_all(job *j)
 {
-    int64_t k = j->modes.k, finished = 0;
+    int64_t k = j->modes.k;
     int threads = j->tool->threads, team = j->tet.t > 200000 ? 1 : threads < k ? threads : (int)k;
     su_status first = SU_OK;
 #pragma omp parallel for num_threads(team) schedule(dynamic) if (team > 1)
@@ -342,7 +364,10 @@ static su_status solve_all(job *j)
         su_status status = solve_pose(j, i, threads / team, &err);
 #pragma omp critical(modes_progress)
         {
-            if (status == SU_OK) status = su_progress_update(&j->tool->progress, (double)++finished / (double)k, &err);
+            double all = 0;
+            j->done[i] = 1;
+            for (int64_t p = 0; p < k; p++) all += j->done[p];
+            if (status == SU_OK) status = su_progress_update(&j->tool->progress, all / (double)k, &err);
             if (status != SU_OK && first == SU_OK) first = status, j->tool->err = err;
         }
     }
@@ -379,8 +404,9 @@ static void report(const job *j)
     su_stats_integer(tool, "poses", j->modes.k);
     su_stats_integer(tool, "modes", j->modes.r);
     su_stats_integer(tool, "linear_modes", j->modes.linear);
-    su_note(tool, "%lld poses, %lld modes (%lld linear), lowest %.2f Hz, residual %.1e", (long long)j->modes.k,
-            (long long)j->modes.r, (long long)j->modes.linear, sqrt(lowest) / (2 * M_PI), residual);
+    su_note(tool, "%lld poses, %lld modes (%lld linear), lowest %.2f Hz, residual %.1e, %.0f MB at most", (long long)j->modes.k,
+            (long long)j->modes.r, (long long)j->modes.linear, sqrt(lowest) / (2 * M_PI), residual,
+            (double)su_peak_memory() / 1e6);
 }
 
 static su_status make_meta(job *j)
@@ -447,6 +473,8 @@ static su_status run(su_tool *tool, const settings *set)
     SU_GO(SU_FILE_ALLOC(&modes->file, &modes->mode_region, modes->r, err));
     SU_GO(SU_ALLOC(&j.reports, modes->k, "reports", err));
     SU_GO(SU_ALLOC(&j.contacts, modes->k, "contacts", err));
+    SU_GO(SU_ALLOC(&j.done, modes->k, "progress", err));
+    SU_GO(SU_ALLOC(&j.converged, modes->k, "progress", err));
     SU_GO(region_weights(&j));
     if (set->contact != CONTACT_NONE || j.obstacle_count) SU_GO(detect(&j));
     if (set->shots.count) SU_GO(shot_loads(&j));
@@ -469,7 +497,7 @@ done:
     su_fit_free(&j.fit);
     for (int64_t i = 0; j.contacts && i < modes->k; i++) su_contact_free(&j.contacts[i]);
     su_modes_free(modes);
-    free(j.rows), free(j.reports), free(j.contacts);
+    free(j.rows), free(j.reports), free(j.contacts), free(j.done), free(j.converged);
     obstacles_free(j.obstacle_count, j.obstacles);
     free(j.handles), free(j.names), free(j.linear), free(j.r);
     free(j.responses), free(j.loads);
