@@ -257,7 +257,7 @@ static bool grow(int32_t **array, int64_t *room, int64_t wanted)
 static su_status read_faces(parser *p, const element *e, su_obj *mesh)
 {
     int64_t faces = 0, corners = 0;
-    for (int64_t f = 0; f < e->count; f++)
+    for (int64_t f = 0; e->properties && f < e->count; f++)   /* rows of nothing have no end */
         for (int k = 0; k < e->properties; k++) {
             const property *what = &e->property[k];
             int64_t count;
