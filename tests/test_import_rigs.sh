@@ -66,6 +66,10 @@ p, q = b["neutral"] * 50, a["neutral"]
 assert meta["source_unit"] == 0.5 and meta["source_up"] == "z" and abs(np.c_[p[:, 0], p[:, 2], -p[:, 1]] - q).max() < 1e-5 * 60
 PY
 ok $? "--unit, --scale and --up take the place of what the file says"
+sed 's/"inverseBindMatrices"/"none"/' odd.gltf >unbound.gltf
+supple import -q unbound.gltf -o x.npz 2>log.txt
+[ $? = 3 ] && grep -q "unbound.gltf: cannot read it: skin 0 has no inverse bind matrices.*export it with them" log.txt
+ok $? "a skin without bind matrices, which crashes assimp, is refused with a sentence"
 "$python" - <<'PY'
 import json, zipfile
 import numpy as np
