@@ -371,7 +371,7 @@ static void read_conventions(parser *p, const char *path)
         out->up = (int32_t)metadata(p->ai, "UpAxis", 1.0);
         out->frame_rate = metadata(p->ai, "CustomFrameRate", 0.0);
     } else if (dot && strcasecmp(dot, ".dae") == 0) {
-        out->format = "Collada", out->up = 1;   /* assimp turns the root node to y up */
+        out->format = "Collada", out->unit = 1.0, out->up = 1;   /* assimp turns the root node to y up and scales it to metres */
     }
     if (!(out->unit >= 0.0 && isfinite(out->unit))) out->unit = 0.0;
     if (out->up < 0 || out->up > 2) out->up = -1;
