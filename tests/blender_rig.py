@@ -1,4 +1,4 @@
-"""Run by Blender: blender -b ... --python blender_rig.py: writes rich.fbx, of a body of two materials with a shape key, on bones that
+"""Run by Blender: blender -b ... --python blender_rig.py: writes rich.fbx and rich.glb, of a body of two materials with a shape key, on bones that
 turn, move and stretch, an eye on a bone, all below an armature that is turned and scaled by 0.01; and want.json, {object: [frame]
 [vertex][xyz]} of the dependency graph."""
 import json
@@ -73,3 +73,4 @@ for frame in range(1, LAST + 1):
         evaluated.to_mesh_clear()
 json.dump(want, open("want.json", "w"))
 bpy.ops.export_scene.fbx(filepath="rich.fbx", add_leaf_bones=False, bake_anim_simplify_factor=0.0)
+bpy.ops.export_scene.gltf(filepath="rich.glb", export_frame_range=True)
