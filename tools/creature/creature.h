@@ -30,6 +30,8 @@ double shape_distance(const double at[3]);
 void shape_gradient(const double at[3], double gradient[3]);
 /* Distance to the parts of each joint alone (large where it has none). */
 void shape_joint_distances(const skeleton *s, const double at[3], double *distances);
+/* 0: belly, dewlap, ears and tail, that are meant to wobble; 1: the rest. */
+double shape_firmness(const double at[3]);
 void shape_bounds(double low[3], double high[3]);
 
 /* ---- skin.c: the closed triangle mesh on it ---- */

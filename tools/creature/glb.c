@@ -89,7 +89,7 @@ static json_t *add_mesh(glb *g, const skin *mesh)
         uv[2 * v + 1] = (float)((high[1] - x[1]) / (high[1] - low[1]));
         double pale = fmin(fmax(0.55 - 0.9 * gradient[1] / length - 0.9 * (x[1] - 0.35), 0), 1);
         for (int a = 0; a < 3; a++) color[4 * v + a] = (float)(pale + (1 - pale) * (a == 2 ? 0.75 : a == 1 ? 0.8 : 0.85));
-        color[4 * v + 3] = 1;
+        color[4 * v + 3] = (float)shape_firmness(x);   /* painted stiffness; looks are not touched by it */
     }
     json_t *attributes = json_object();
     json_object_set_new(attributes, "POSITION", json_integer(add(g, position, n, 3, FLOAT, ARRAY_BUFFER, 1)));
