@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { SOFT = 12, SOFT_WEIGHT = 4 };   /* lowest motions trained one by one, and how much more they count */
 enum { MOST_VERTICES = 24000, HISTORIES = 9 };
 
 su_cubature_settings su_cubature_defaults(void)
@@ -124,6 +125,7 @@ static su_status tet_rows(su_pose_space *space, const su_training_places *places
                                 .seed = seed, .stream = (uint64_t)a};
         /* Small states are nearly linear and as much about high modes as about low ones; large ones are not. */
         static const double mixed[] = {1, 0.5, 1, 1.4};
+        if (mix) sampling.soft = space->r < SOFT ? space->r : SOFT, sampling.soft_weight = SOFT_WEIGHT;
         for (int k = 0; mix && k < 4; k++) sampling.factors[sampling.factor_count++] = mixed[k];
         SU_TRY(su_elastic_rows(space, &places->place[a], &sampling, c->count, c->list, c->vertices, c->vertex,
                                &problem->stations[a], err));

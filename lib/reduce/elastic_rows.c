@@ -105,6 +105,23 @@ static su_status scale_states(const su_pose_space *space, const double *U, const
     return SU_OK;
 }
 
+/* Motions that resonate answer an error of their stiffness many times over, and random states of all motions hardly show
+ * it. V (r,r) eigenvectors as rows; q (soft, r). */
+static su_status soft_states(const su_pose_space *space, const double *U, const su_sampling *sampling, const double *V,
+                             double *q, su_error *err)
+{
+    int64_t r = space->r;
+    double *u;
+    SU_TRY(SU_ALLOC(&u, 3 * space->n, "sample states", err));
+    for (int64_t k = 0; k < sampling->soft; k++) {
+        expand(space, U, 1, V + k * r, u);
+        double most = largest_motion(space->n, u), size = most > 0 ? 0.5 * sampling->amplitude * space->diagonal / most : 0;
+        for (int64_t j = 0; j < r; j++) q[k * r + j] = (k % 2 ? -size : size) * V[k * r + j];
+    }
+    free(u);
+    return SU_OK;
+}
+
 su_status su_sample_states(su_pose_space *space, const double *U, const double *rest, const su_sampling *sampling,
                            double *q, double *eigenvalues, su_error *err)
 {
@@ -134,6 +151,7 @@ su_status su_sample_states(su_pose_space *space, const double *U, const double *
         }
     SU_GO(scale_states(space, U, sampling, q, err));
     if (eigenvalues) memcpy(eigenvalues, l, (size_t)r * sizeof *l);
+    if (sampling->soft) SU_GO(soft_states(space, U, sampling, K, q + sampling->samples * r, err));
 done:
     free(K), free(M), free(l);
     return status;
@@ -203,7 +221,7 @@ su_status su_elastic_rows(su_pose_space *space, const su_place *place, const su_
                           const int32_t *list, int64_t vertices, const int32_t *vertex, su_station_rows *rows,
                           su_error *err)
 {
-    int64_t r = space->r, samples = sampling->samples;
+    int64_t r = space->r, samples = sampling->samples + sampling->soft;
     double *U = NULL, *rotation = NULL, *q = NULL;
     int32_t *slot_of = NULL;
     su_status status;
@@ -221,6 +239,8 @@ su_status su_elastic_rows(su_pose_space *space, const su_place *place, const su_
     for (int64_t k = 0; k < count; k++) slot_of[list[k]] = (int32_t)k;
     SU_GO(fill_forces(space, place->rest, U, q, samples, count, slot_of, rows, err));
     su_rows_normalize(r, 9 * count, rows);
+    for (int64_t i = sampling->samples * r; i < samples * r; i++) rows->target[i] *= sampling->soft_weight;
+    for (int64_t i = sampling->samples * 9 * count; i < samples * 9 * count; i++) rows->force[i] *= (float)sampling->soft_weight;
     su_rows_basis(r, space->n, U, vertices, vertex, rows->basis);
 done:
     if (status != SU_OK) su_station_rows_free(rows);

@@ -14,6 +14,9 @@ typedef struct su_sampling {
     uint64_t stream;
     int factor_count;     /* sample k is scaled by factors[k % factor_count] after that; 0: none */
     double factors[8];
+    int64_t soft;         /* further states: each of the `soft` lowest eigenvectors alone, half as large as the others,
+                           * behind the samples: q then has samples + soft rows */
+    double soft_weight;   /* their rows count this much more */
 } su_sampling;
 
 /* U (r,n,3) as su_pose_space_enter left it at the shape `rest` (n,3); q (samples,r). eigenvalues (r), may be NULL: l
