@@ -130,7 +130,7 @@ static su_status open_model(supple_runtime *r, const char *path, const supple_op
     su_interpolation interpolation = way && strcmp(way, "linear") == 0 ? SU_LINEAR : SU_COROTATED;
     SU_TRY(su_runtime_model_create(&r->file, interpolation, &r->model, err));
     su_step_settings step = {.alpha = r->settings.alpha, .beta = r->settings.beta, .stiffness = r->settings.stiffness,
-                             .newton = options->newton > 0 ? options->newton : 1, .tolerance = 1e-8};
+                             .newton = options->newton > 0 ? options->newton : 2, .tolerance = 1e-8};
     SU_TRY(su_stepper_create(&r->model, &step, &r->stepper, err));
     for (int k = 0; k < 3; k++) SU_TRY(su_pose_create(&r->model, r->poses + k, err));
     r->pose = r->poses, r->last = r->poses + 1, r->older = r->poses + 2;

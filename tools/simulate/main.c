@@ -299,12 +299,12 @@ static su_status run(su_tool *tool, job *j)
 
 int main(int argc, char **argv)
 {
-    job j = {.set = {.sim = su_sim_defaults(), .step = {.newton = 1, .tolerance = 1e-8}}};
+    job j = {.set = {.sim = su_sim_defaults(), .step = {.newton = 2, .tolerance = 1e-8}}};
     settings *set = &j.set;
     const su_option options[] = {
         SU_SIM_OPTIONS(set->sim, set->teleports, set->forces),
         {.name = "newton", .kind = SU_OPT_INT, .target = &set->step.newton, .argument = "N", .low = 1, .high = 1000,
-         .help = "Linear solves a step at most (default 1); more stop at --tolerance."},
+         .help = "Linear solves a step at most (default 2); more stop at --tolerance."},
         {.name = "tolerance", .kind = SU_OPT_NUMBER, .target = &set->step.tolerance, .argument = "T", .low = 0, .high = 1,
          .help = "Residual, relative to the forces, at which Newton stops (default 1e-8)."},
         {.name = "inertia", .kind = SU_OPT_CHOICE, .target = &set->inertia, .argument = "HOW", .choices = "consistent|paper",
