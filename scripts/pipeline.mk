@@ -10,6 +10,7 @@
 #   THREADS      threads of each program                      (default: each decides)
 #   IMPORT_FLAGS POSES_FLAGS MESH_FLAGS FIT_FLAGS MODES_FLAGS ALIGN_FLAGS CUBATURE_FLAGS SIM_FLAGS EXPORT_FLAGS
 #                options of one stage; changing one makes that stage and all that depends on it again
+#   MODES_SHOTS  shots whose motion the modes are made for     (default: all of CLIPS; empty: linear modes and derivatives)
 #   FULLSIM_FLAGS                                              (default: SIM_FLAGS)
 #   COMMON_FLAGS options of every program                     (default: --progress none)
 #   POSES        example poses to prepare one at a time, "0 1 2 3", so that `make -j` or a farm spreads them
@@ -29,6 +30,7 @@ supple-anims := $(CLIPS:%=%.anim.npz)
 supple-outputs := $(foreach format,$(FORMATS),$(CLIPS:%=%.$(format)))
 supple-stages := IMPORT POSES MESH FIT MODES ALIGN CUBATURE SIM FULLSIM EXPORT
 FULLSIM_FLAGS ?= $(SIM_FLAGS)
+MODES_SHOTS ?= $(supple-anims)
 
 all: $(supple-outputs)
 
@@ -37,7 +39,7 @@ all: $(supple-outputs)
 $(shell mkdir -p .flags stats)
 supple-differ = $(subst x$(1)x,,x$(2)x)$(subst x$(2)x,,x$(1)x)
 supple-keep = $(if $(call supple-differ,$(file <.flags/$(1)),$(strip $(2))),$(file >.flags/$(1),$(strip $(2))))
-$(foreach stage,$(supple-stages),$(call supple-keep,$(stage),$($(stage)_FLAGS) $(if $(filter $(stage),MODES FIT),$(POSES))))
+$(foreach stage,$(supple-stages),$(call supple-keep,$(stage),$($(stage)_FLAGS) $(if $(filter $(stage),MODES FIT),$(POSES)) $(if $(filter $(stage),MODES),$(MODES_SHOTS))))
 $(foreach clip,$(CLIPS),$(call supple-keep,CLIP.$(clip),$(CLIP_$(clip))))
 $(call supple-keep,CLIPS,$(CLIPS))
 
@@ -64,12 +66,13 @@ supple-modes = $(if $(POSES),$(POSES:%=$(CHARACTER).modes.%.npz),$(CHARACTER).mo
 %.fit.npz: %.tet.npz %.poses.npz .flags/FIT $(supple-anims)
 	$(call supple-run,fit,$*.tet.npz $*.poses.npz --shots $(supple-anims) $(FIT_FLAGS))
 
-%.modes.npz: %.tet.npz %.fit.npz .flags/MODES
-	$(call supple-run,modes,$*.tet.npz $*.fit.npz $(MODES_FLAGS))
+supple-modes-flags = $(MODES_FLAGS) $(if $(strip $(MODES_SHOTS)),--shots $(MODES_SHOTS))
+%.modes.npz: %.tet.npz %.fit.npz .flags/MODES $(MODES_SHOTS)
+	$(call supple-run,modes,$*.tet.npz $*.fit.npz $(supple-modes-flags))
 
 ifneq ($(POSES),)
-$(POSES:%=$(CHARACTER).modes.%.npz): $(CHARACTER).modes.%.npz: $(CHARACTER).tet.npz $(CHARACTER).fit.npz .flags/MODES
-	$(call supple-run,modes,$(CHARACTER).tet.npz $(CHARACTER).fit.npz --pose $* $(MODES_FLAGS))
+$(POSES:%=$(CHARACTER).modes.%.npz): $(CHARACTER).modes.%.npz: $(CHARACTER).tet.npz $(CHARACTER).fit.npz .flags/MODES $(MODES_SHOTS)
+	$(call supple-run,modes,$(CHARACTER).tet.npz $(CHARACTER).fit.npz --pose $* $(supple-modes-flags))
 endif
 
 %.basis.npz: %.tet.npz %.fit.npz $(supple-modes) .flags/ALIGN $(supple-anims)

@@ -16,12 +16,7 @@
 /* Address sanitizer reserves terabytes of address space, so that RLIMIT_AS cannot hold under it. */
 #if defined(__SANITIZE_ADDRESS__)
 #define LIMIT_MEMORY 0
-#elif defined(__has_feature)   /* clang's way to say it */
-#if __has_feature(address_sanitizer)
-#define LIMIT_MEMORY 0
-#endif
-#endif
-#ifndef LIMIT_MEMORY
+#else
 #define LIMIT_MEMORY 1
 #endif
 

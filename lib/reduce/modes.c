@@ -3,6 +3,7 @@
 #include "core/memory.h"
 #include "core/threads.h"
 #include "reduce/derivatives.h"
+#include "reduce/loaded_shapes.h"
 #include "reduce/rigid_motions.h"
 
 #include <cblas.h>
@@ -263,7 +264,7 @@ static void remove_span(int64_t size, int64_t count, const double *v, int64_t co
 /* In the scaled variables M^1/2 v, where the mass product is the plain one. Directions come from the Gram matrix; a second
  * orthonormalization takes out what its squared condition costs. */
 su_status su_mass_pca(int64_t size, const double *mass, int64_t count, double *v, int64_t candidate_count,
-                      double *candidates, int64_t wanted, su_error *err)
+                      double *candidates, int64_t wanted, int64_t *got, su_error *err)
 {
     double *root = NULL, *gram = NULL, *values = NULL, *chosen = NULL, *coefficients = NULL;
     int n = (int)size, c = (int)candidate_count, w = (int)wanted;
@@ -283,13 +284,16 @@ su_status su_mass_pca(int64_t size, const double *mass, int64_t count, double *v
     cblas_dsyrk(CblasColMajor, CblasLower, CblasTrans, c, n, 1, candidates, n, 0, gram, c);
     SU_GO(su_eigen_symmetric(candidate_count, gram, values, err));
     double largest = candidate_count ? values[candidate_count - 1] : 0;
-    if (wanted > candidate_count || !(values[candidate_count - wanted] > 1e-13 * largest)) {
-        int64_t rank = 0;
-        while (rank < candidate_count && values[candidate_count - 1 - rank] > 1e-13 * largest) rank++;
+    int64_t rank = 0;
+    while (rank < candidate_count && values[candidate_count - 1 - rank] > 1e-13 * largest) rank++;
+    if (got) *got = wanted = wanted < rank ? wanted : rank, w = (int)wanted;
+    if (wanted > rank) {
         status = su_fail(err, SU_INPUT, "the modal derivatives give %lld directions, %lld are needed: ask for fewer "
                          "modes or for more linear ones", (long long)rank, (long long)wanted);
         goto done;
     }
+    status = SU_OK;
+    if (wanted == 0) goto back;
     double *out = v + count * size;
     for (int64_t k = 0; k < wanted; k++) {
         double *direction = gram + (candidate_count - 1 - k) * candidate_count;
@@ -306,6 +310,7 @@ su_status su_mass_pca(int64_t size, const double *mass, int64_t count, double *v
         }
         cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, n, w, 1, chosen, w, out, n);
     }
+back:
     for (int64_t k = 0; k < count + wanted; k++) {
         for (int64_t i = 0; i < size; i++) v[k * size + i] /= root[i];
         if (k >= count) su_eigen_fix_sign(size, v + k * size);
@@ -344,21 +349,27 @@ static su_status solve(solver *s, int64_t linear, int64_t r, double *values, dou
     SU_GO(largest_residual(s, linear - rigid, values + rigid, y + rigid * size, err));
     scale_modes(s, linear, y, phi);
     s->report.seconds_eigen = su_seconds() - started, started = su_seconds();
-    /* Shots that hardly move know few directions: derivatives take the places that are left. */
-    for (int64_t wanted = s->problem->load_count ? s->problem->responses : 0; wanted > 0 && known == linear; wanted /= 2) {
-        if (!z) SU_GO(SU_ALLOC(&z, size * s->problem->load_count, "answers to loads", err));
-        scale_modes(s, linear, y, phi);   /* a failed attempt leaves them scaled */
+    if (s->problem->load_count) {   /* shots that hardly move know few directions: derivatives take the places left */
+        int64_t extremes = s->problem->extreme_count, got;
+        SU_GO(SU_ALLOC(&z, size * (s->problem->load_count + extremes), "answers to loads", err));
         SU_GO(answers(s, z, err));
-        status = su_mass_pca(size, s->mass, linear, phi, s->problem->load_count, z, wanted, err);
-        if (status != SU_OK && status != SU_INPUT) goto done;
-        if (status == SU_OK) known += wanted;
+        SU_GO(su_mass_pca(size, s->mass, known, phi, s->problem->load_count, z, s->problem->responses, &got, err));
+        known += got;
+        if (r > known && extremes) {
+            const su_loaded_problem loaded = {.elastic = s->problem->elastic, .x = s->problem->x, .inverse = &s->inverse,
+                                              .weight = s->weight, .mass = s->mass};
+            SU_GO(su_loaded_shapes(&loaded, extremes, s->problem->extremes, z, &s->report.applications, threads, progress,
+                                   err));
+            s->report.seconds_shapes = su_seconds() - started, started = su_seconds();
+            SU_GO(su_mass_pca(size, s->mass, known, phi, extremes, z, r - known, &got, err));
+            known += got;
+        }
     }
-    if (z && known == linear) scale_modes(s, linear, y, phi);
     if (r > known) {
         SU_GO(SU_ALLOC(&psi, size * pairs, "modal derivatives", err));
         SU_GO(derivatives(s, linear, values, phi, y, psi, threads, progress, err));
         s->report.seconds_derivatives = su_seconds() - started, started = su_seconds();
-        SU_GO(su_mass_pca(size, s->mass, known, phi, pairs, psi, r - known, err));
+        SU_GO(su_mass_pca(size, s->mass, known, phi, pairs, psi, r - known, NULL, err));
         s->report.seconds_pca = su_seconds() - started;
     }
     const su_elastic *elastic = s->problem->elastic;

@@ -22,6 +22,8 @@ typedef struct su_mode_problem {
     bool keep_rigid;               /* rigid motions of parts without held vertices: count among the modes, else left out */
     int64_t load_count;            /* accelerations to be answered; 0: none */
     const double *loads;           /* (load_count,n,3) at this pose */
+    int64_t extreme_count;         /* further accelerations, whose shapes at full size the other modes are taken from */
+    const double *extremes;        /* (extreme_count,n,3) */
     int64_t responses;             /* how many of the modes answer them */
     const su_eigen_watch *watch;   /* NULL: nobody wants to know */
 } su_mode_problem;
@@ -32,24 +34,24 @@ typedef struct su_mode_report {
     int64_t constraints;           /* independent contact rows */
     int64_t rigid;                 /* rigid motions of floating parts */
     double residual;               /* largest ||K y - lambda W M W y|| / ||K y||, forces of constraints taken out */
-    double seconds_factor, seconds_eigen, seconds_derivatives, seconds_pca;
+    double seconds_factor, seconds_eigen, seconds_shapes, seconds_derivatives, seconds_pca;
 } su_mode_report;
 
 /* Least number of linear modes that is at least `linear` and, with all its derivatives, gives r columns. */
 int64_t su_modes_least_linear(int64_t r, int64_t linear);
 
 /* eigenvalues (linear), rad^2/s^2; modes (r,n,3): the linear modes W y, then, where there are loads a, the `responses`
- * leading mass-PCA directions of the static answers W K^-1 W M a that the linear modes leave, then the leading mass-PCA directions of the
- * derivatives W z_ij scaled by lambda_1^2/(lambda_i lambda_j) after the linear span is removed (convention 9). All are
+ * leading mass-PCA directions of the static answers W K^-1 W M a that the linear modes leave, then those of the static shapes at full size under the
+ * extreme loads (loaded_shapes.h); where there are none, or too few, the leading mass-PCA directions of the derivatives W z_ij scaled by lambda_1^2/(lambda_i lambda_j) after the linear span is removed (convention 9). All are
  * orthonormal in M and exactly 0 at held vertices. Needs r <= linear + linear (linear + 1)/2 and as many free degrees of
  * freedom. report may be NULL. */
 su_status su_modes_solve(const su_mode_problem *problem, int64_t linear, int64_t r, double *eigenvalues, double *modes,
                          su_mode_report *report, int threads, const su_progress *progress, su_error *err);
 
 /* Appends to `count` vectors v (count + wanted, size), orthonormal in the diagonal mass, the `wanted` leading principal
- * directions in M of the candidates (candidate_count,size; overwritten), after the span of v is removed. SU_INPUT where
- * they span too little. */
+ * directions in M of the candidates (candidate_count,size; overwritten), after the span of v is removed. Where
+ * they span too little: SU_INPUT, or with `got` (else NULL) as many as there are. */
 su_status su_mass_pca(int64_t size, const double *mass, int64_t count, double *v, int64_t candidate_count,
-                      double *candidates, int64_t wanted, su_error *err);
+                      double *candidates, int64_t wanted, int64_t *got, su_error *err);
 
 #endif

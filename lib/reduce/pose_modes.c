@@ -13,6 +13,7 @@ static void add_report(su_mode_report *sum, const su_mode_report *one)
     sum->applications += one->applications, sum->constraints += one->constraints, sum->rigid += one->rigid;
     sum->residual = fmax(sum->residual, one->residual);
     sum->seconds_factor += one->seconds_factor, sum->seconds_eigen += one->seconds_eigen;
+    sum->seconds_shapes += one->seconds_shapes;
     sum->seconds_derivatives += one->seconds_derivatives, sum->seconds_pca += one->seconds_pca;
 }
 
@@ -39,10 +40,13 @@ su_status su_pose_modes(const su_mode_setup *setup, const double *x, const doubl
     SU_GO(SU_ALLOC(&held, setup->n, "held vertices", err));
     SU_GO(SU_ALLOC(&fixed, setup->n, "held vertices", err));
     for (int64_t k = 0; k < setup->held_count; k++) fixed[setup->held[k]] = 1;
-    if (setup->load_count) {
-        SU_GO(SU_ALLOC(&loads, 3 * setup->load_count * setup->n, "loads of the shots", err));
-        SU_GO(su_shot_loads_turn(setup->n, setup->vertices, setup->t, setup->tets, x, setup->load_count, setup->loads, loads,
-                                 threads, err));
+    int64_t principal = setup->loads ? setup->loads->principal_count : 0, extreme = principal ? setup->loads->extreme_count : 0;
+    if (principal) {
+        SU_GO(SU_ALLOC(&loads, 3 * (principal + extreme) * setup->n, "loads of the shots", err));
+        SU_GO(su_shot_loads_turn(setup->n, setup->vertices, setup->t, setup->tets, x, principal, setup->loads->principal,
+                                 loads, threads, err));
+        SU_GO(su_shot_loads_turn(setup->n, setup->vertices, setup->t, setup->tets, x, extreme, setup->loads->extreme,
+                                 loads + 3 * principal * setup->n, threads, err));
     }
     for (int64_t region = 0; region < setup->d; region++) {
         const double *weights = setup->weights + region * setup->n;
@@ -58,7 +62,8 @@ su_status su_pose_modes(const su_mode_setup *setup, const double *x, const doubl
         su_eigen_watch eigen = {tell, &here};
         if (watch) problem.watch = &eigen;
         if (loads)
-            problem.load_count = setup->load_count, problem.loads = loads, problem.responses = setup->responses[region];
+            problem.load_count = principal, problem.loads = loads, problem.extreme_count = extreme,
+            problem.extremes = loads + 3 * principal * setup->n, problem.responses = setup->responses[region];
         if (contact)
             problem.row_count = contact->rows, problem.row_offsets = contact->offsets,
             problem.row_vertices = contact->vertices, problem.row_coefficients = contact->coefficients;

@@ -6,6 +6,7 @@
 #include "fem/material.h"
 #include "reduce/contact.h"
 #include "reduce/modes.h"
+#include "reduce/shot_loads.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,8 +24,7 @@ typedef struct su_mode_setup {
     const double *weights;       /* (d,n) W'; all ones on free vertices where d = 1 stands for no regions */
     const int64_t *linear, *r;   /* (d) linear modes, and all modes, of each region */
     bool keep_rigid;
-    int64_t load_count;          /* loads to answer, turned back to the neutral pose (shot_loads.h); 0: none */
-    const double *loads;         /* (load_count,n,3) */
+    const su_shot_loads *loads;  /* to answer, turned back to the neutral pose; NULL or empty: none */
     const int64_t *responses;    /* (d) modes that answer them */
 } su_mode_setup;
 

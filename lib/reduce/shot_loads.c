@@ -6,6 +6,9 @@
 #include "geometry/rotation_field.h"
 #include "io/anim.h"
 #include "linalg/eigen.h"
+#include "linalg/sparse.h"
+#include "reduce/modes.h"
+#include "reduce/shot_motion.h"
 #include "rig/rest_shape.h"
 #include "rig/shot.h"
 
@@ -49,9 +52,11 @@ static void load_at(sampler *s, const su_shot *shot, int64_t f, double *out)
     }
 }
 
-/* Every stride-th inner frame of one shot; `phase` carries over to the next. */
-static su_status add_shot(sampler *s, const su_fit *fit, const char *path, const su_anim *anim, int64_t stride,
-                          int64_t *phase, double *loads, int64_t *count, su_error *err)
+typedef su_status (*visit)(void *context, const double *load, double dt, su_error *err);
+
+/* Shows every stride-th inner frame of one shot to `see`; `phase` carries over to the next. */
+static su_status each_load(sampler *s, const su_fit *fit, const char *path, const su_anim *anim, int64_t stride,
+                           int64_t *phase, double *load, visit see, void *context, su_error *err)
 {
     su_shot *shot;
     const su_shot_target target = {.nbar = s->tet->nbar, .s = fit->s, .a = fit->a, .params = fit->params,
@@ -59,12 +64,16 @@ static su_status add_shot(sampler *s, const su_fit *fit, const char *path, const
                                    .param_names = json_object_get(fit->file.meta, "param_names"),
                                    .psd_params = fit->psd_params, .psd_shapes = fit->psd_shapes, .psd_rbf = fit->psd_rbf,
                                    .param_mean = fit->param_mean, .param_basis = fit->param_basis, .frames_only = true};
+    su_status status = SU_OK;
     SU_TRY(su_shot_create(anim, path, &target, 0, NULL, &shot, NULL, err));
     s->shape.neutral = anim->neutral;
-    for (int64_t f = 1; f + 1 < anim->F; f++)
-        if ((*phase)++ % stride == 0) load_at(s, shot, f, loads + 3 * s->tet->n * (*count)++);
+    for (int64_t f = 1; f + 1 < anim->F && status == SU_OK; f++) {
+        if ((*phase)++ % stride) continue;
+        load_at(s, shot, f, load);
+        status = see(context, load, su_shot_time(shot, f + 1) - su_shot_time(shot, f), err);
+    }
     su_shot_free(shot);
-    return SU_OK;
+    return status;
 }
 
 /* Replaces `count` loads by their `keep` leading directions, weighted by mass and as strong as the loads are in them. Poses
@@ -104,13 +113,131 @@ done:
     return status;
 }
 
-su_status su_shot_loads_create(const su_tet *tet, const su_fit *fit, int shot_count, const char *const *shots, int64_t keep,
-                               double **loads, int64_t *count, int threads, su_error *err)
+typedef struct collected {
+    double *loads;
+    int64_t count, size;
+} collected;
+
+static su_status collect(void *context, const double *load, double dt, su_error *err)
 {
+    collected *c = context;
+    (void)dt, (void)err;
+    memcpy(c->loads + c->size * c->count++, load, (size_t)c->size * sizeof *load);
+    return SU_OK;
+}
+
+/* ---- rehearsal: how the flesh would swing under the loads, in a linear model of the neutral pose ---- */
+
+typedef struct rehearsal {
+    const su_elastic *elastic;
+    int64_t size, count;
+    double *modes;      /* (count,size) on the free dofs, K and M diagonal */
+    double *squares;    /* (count) omega^2 */
+    double *weighted;   /* (size) M a */
+    double *force;      /* (count) */
+    su_linear_motion motion;
+} rehearsal;
+
+static void rehearsal_free(rehearsal *r)
+{
+    free(r->modes), free(r->squares), free(r->weighted), free(r->force);
+    su_linear_motion_free(&r->motion);
+}
+
+static su_status play(void *context, const double *load, double dt, su_error *err)
+{
+    rehearsal *r = context;
+    for (int64_t f = 0; f < r->elastic->free_count; f++) {
+        int64_t v = r->elastic->free_vertex[f];
+        for (int i = 0; i < 3; i++) r->weighted[3 * f + i] = -r->elastic->mass[v] * load[3 * v + i];
+    }
+    cblas_dgemv(CblasColMajor, CblasTrans, (int)r->size, (int)r->count, 1, r->modes, (int)r->size, r->weighted, 1, 0,
+                r->force, 1);
+    return su_linear_motion_frame(&r->motion, r->force, dt, err);
+}
+
+/* Modes and static answers, turned among each other so that they swing on their own. */
+static su_status rehearsal_create(const su_tet *tet, const su_elastic *elastic, int64_t linear, int64_t load_count,
+                                  const double *loads, rehearsal *out, int threads, su_error *err)
+{
+    int64_t n = tet->n, size = elastic->pattern.size, r = linear + load_count;
+    double *values = NULL, *full = NULL, *turned = NULL, *product = NULL, *reduced = NULL;
+    su_sparse K = {0};
+    su_status status;
+    const su_mode_problem problem = {.elastic = elastic, .x = tet->vertices, .load_count = load_count, .loads = loads,
+                                     .responses = load_count};
+    out->elastic = elastic, out->size = size, out->count = r;
+    SU_GO(SU_ALLOC(&values, linear, "rehearsal", err));
+    SU_GO(SU_ALLOC(&full, 3 * n * r, "rehearsal", err));
+    SU_GO(su_modes_solve(&problem, linear, r, values, full, NULL, threads, NULL, err));
+    SU_GO(SU_ALLOC(&turned, size * r, "rehearsal", err));
+    SU_GO(SU_ALLOC(&product, size * r, "rehearsal", err));
+    SU_GO(SU_ALLOC(&reduced, r * r, "rehearsal", err));
+    SU_GO(SU_ALLOC(&out->modes, size * r, "rehearsal", err));
+    SU_GO(SU_ALLOC(&out->squares, r, "rehearsal", err));
+    SU_GO(SU_ALLOC(&out->weighted, size, "rehearsal", err));
+    SU_GO(SU_ALLOC(&out->force, r, "rehearsal", err));
+    for (int64_t k = 0; k < r; k++)
+        for (int64_t f = 0; f < elastic->free_count; f++)
+            memcpy(turned + k * size + 3 * f, full + 3 * (k * n + elastic->free_vertex[f]), 3 * sizeof *full);
+    SU_GO(su_sparse_clone_pattern(&elastic->pattern, &K, err));
+    su_elastic_stiffness(elastic, tet->vertices, true, &K, threads);
+    for (int64_t k = 0; k < r; k++) su_sparse_multiply(&K, turned + k * size, product + k * size);
+    cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, (int)r, (int)r, (int)size, 1, turned, (int)size, product, (int)size,
+                0, reduced, (int)r);
+    SU_GO(su_eigen_symmetric(r, reduced, out->squares, err));
+    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, (int)size, (int)r, (int)r, 1, turned, (int)size, reduced, (int)r,
+                0, out->modes, (int)size);
+    status = su_linear_motion_create(r, out->squares, &out->motion, err);
+done:
+    su_sparse_free(&K);
+    free(values), free(full), free(turned), free(product), free(reduced);
+    return status;
+}
+
+/* out (count,n,3): M^-1 K phi, the loads whose static answers are the motions phi = modes * states. K phi = omega^2 M phi
+ * within the rehearsal's space. */
+static void loads_of(const rehearsal *r, int64_t n, int64_t count, const double *states, double *out)
+{
+    for (int64_t k = 0; k < count; k++)
+        for (int64_t mode = 0; mode < r->count; mode++) {
+            double factor = states[k * r->count + mode] * r->squares[mode];
+            for (int64_t f = 0; f < r->elastic->free_count; f++)
+                for (int i = 0; i < 3; i++)
+                    out[3 * (k * n + r->elastic->free_vertex[f]) + i] += factor * r->modes[mode * r->size + 3 * f + i];
+        }
+}
+
+static su_status motion_loads(const su_tet *tet, rehearsal *r, int64_t keep, int64_t extremes, su_shot_loads *out,
+                              su_error *err)
+{
+    int64_t n = tet->n, most = keep > extremes ? keep : extremes;
+    double *states = NULL;
+    su_status status;
+    SU_GO(SU_ALLOC(&states, most * r->count, "rehearsal", err));
+    SU_GO(SU_ALLOC(&out->principal, 3 * n * keep, "loads of the shots", err));
+    SU_GO(SU_ALLOC(&out->extreme, 3 * n * extremes, "loads of the shots", err));
+    SU_GO(su_linear_motion_principal(&r->motion, keep, states, &out->principal_count, err));
+    loads_of(r, n, out->principal_count, states, out->principal);
+    SU_GO(su_linear_motion_extremes(&r->motion, extremes, states, &out->extreme_count, err));
+    loads_of(r, n, out->extreme_count, states, out->extreme);
+done:
+    free(states);
+    return status;
+}
+
+su_status su_shot_loads_create(const su_tet *tet, const su_fit *fit, su_material material, int shot_count,
+                               const char *const *shots, int64_t keep, int64_t extremes, su_shot_loads *out, int threads,
+                               su_error *err)
+{
+    enum { LINEAR = 24 };   /* linear modes of the rehearsal: they hold what resonates, static answers the rest */
     sampler s = {.tet = tet, .threads = threads};
+    collected all = {.size = 3 * tet->n};
+    rehearsal r = {0};
+    su_elastic elastic = {0};
     su_anim *anims = NULL;
-    int64_t n = tet->n, frames = 0, phase = 0, made = 0, most = 6 * keep;
-    double *out = NULL, squares = 0;
+    int64_t n = tet->n, frames = 0, phase = 0, most = 6 * keep;
+    double squares = 0, *load = NULL;
     int loaded = 0;
     su_status status;
     s.shape = (su_rest_shape){.n = n, .ties = tet->ties, .vertices = tet->vertices, .shepard_index = tet->shepard_index,
@@ -125,21 +252,36 @@ su_status su_shot_loads_create(const su_tet *tet, const su_fit *fit, int shot_co
     SU_GO(SU_ALLOC(&s.skin, 3 * tet->nbar, "shots", err));
     SU_GO(SU_ALLOC(&s.rotation, 4 * n, "shots", err));
     for (int k = 0; k < 3; k++) SU_GO(SU_ALLOC(&s.x[k], 3 * n, "shots", err));
-    SU_GO(SU_ALLOC(&out, 3 * n * (frames / stride + 4), "loads of the shots", err));
+    SU_GO(SU_ALLOC(&load, 3 * n, "shots", err));
+    SU_GO(SU_ALLOC(&all.loads, 3 * n * (frames / stride + 4), "loads of the shots", err));
     for (int k = 0; k < shot_count; k++)
-        SU_GO(add_shot(&s, fit, shots[k], &anims[k], stride, &phase, out, &made, err));
-    for (int64_t i = 0; i < 3 * n * made; i++) squares += out[i] * out[i];
-    double strength = made ? sqrt(squares / (double)(n * made)) : 0;
-    for (int axis = 0; axis < 3; axis++, made++)
-        for (int64_t v = 0; v < n; v++) out[3 * (made * n + v) + axis] = fmax(strength, 1e-3 * 9.81);
-    SU_GO(lead(tet, fit, keep, &out, &made, err));
-    *loads = out, *count = made;
-    out = NULL;
+        SU_GO(each_load(&s, fit, shots[k], &anims[k], stride, &phase, load, collect, &all, err));
+    for (int64_t i = 0; i < 3 * n * all.count; i++) squares += all.loads[i] * all.loads[i];
+    double strength = all.count ? sqrt(squares / (double)(n * all.count)) : 0;
+    for (int axis = 0; axis < 3; axis++, all.count++)
+        for (int64_t v = 0; v < n; v++) all.loads[3 * (all.count * n + v) + axis] = fmax(strength, 1e-3 * 9.81);
+    SU_GO(lead(tet, fit, 2 * keep, &all.loads, &all.count, err));
+    SU_GO(su_elastic_create(&elastic, n, tet->vertices, tet->t, tet->tets, tet->fixed_count, tet->fixed, material, fit->young,
+                            fit->poisson, fit->density, err));
+    SU_GO(rehearsal_create(tet, &elastic, LINEAR, all.count, all.loads, &r, threads, err));
+    for (int k = 0; k < shot_count; k++) {
+        phase = 0;
+        su_linear_motion_start(&r.motion);
+        SU_GO(each_load(&s, fit, shots[k], &anims[k], 1, &phase, load, play, &r, err));
+    }
+    SU_GO(motion_loads(tet, &r, keep, extremes, out, err));
 done:
     sampler_free(&s);
+    rehearsal_free(&r);
+    su_elastic_free(&elastic);
     for (int k = 0; k < loaded; k++) su_anim_free(&anims[k]);
-    free(anims), free(out);
+    free(anims), free(all.loads), free(load);
     return status;
+}
+
+void su_shot_loads_free(su_shot_loads *loads)
+{
+    free(loads->principal), free(loads->extreme);
 }
 
 su_status su_shot_loads_turn(int64_t n, const double *vertices, int64_t t, const int32_t *tets, const double *x,

@@ -4,17 +4,29 @@
 #define SU_REDUCE_SHOT_LOADS_H
 
 #include "core/error.h"
+#include "fem/material.h"
 #include "io/fit.h"
 #include "io/tet.h"
 
 #include <stdint.h>
 
-/* Rig accelerations a of the flesh at frames spread evenly over all shots and one uniform acceleration along each axis as
- * strong as the mean of those (for changes of gravity), of them all the `keep` leading directions: *loads (*count,n,3),
- * m/s^2, turned back to the neutral pose by the rotation of each vertex; the caller frees. The rest shape is the Shepard interpolation of the rig's
- * skin: fitted corrections change accelerations little, and a fit need not hold all poses. */
-su_status su_shot_loads_create(const su_tet *tet, const su_fit *fit, int shot_count, const char *const *shots, int64_t keep,
-                               double **loads, int64_t *count, int threads, su_error *err);
+/* Accelerations turned back to the neutral pose by the rotation of each vertex, m/s^2. */
+typedef struct su_shot_loads {
+    int64_t principal_count, extreme_count;
+    double *principal;             /* (.,n,3) */
+    double *extreme;               /* (.,n,3) */
+} su_shot_loads;
+
+/* The loads come from a rehearsal: a linear model of the flesh at the neutral pose, in the span of some linear modes and of
+ * the static answers to the shots' accelerations, is led through the shots. Its own acceleration joins the rig's, so
+ * that the static answers to `principal` are the principal directions of its motion (at most `keep`), as large as they
+ * are in the root mean square, and those to `extreme` are the motion at frames far apart (at most `extremes`). The rest
+ * shape along the shots is the Shepard interpolation of the rig's skin: fitted corrections change accelerations little,
+ * and a fit need not hold all poses. */
+su_status su_shot_loads_create(const su_tet *tet, const su_fit *fit, su_material material, int shot_count,
+                               const char *const *shots, int64_t keep, int64_t extremes, su_shot_loads *out, int threads,
+                               su_error *err);
+void su_shot_loads_free(su_shot_loads *loads);
 
 /* The loads at a pose with rest shape x (n,3): turned forward, out (count,n,3). */
 su_status su_shot_loads_turn(int64_t n, const double *vertices, int64_t t, const int32_t *tets, const double *x,

@@ -53,8 +53,7 @@ typedef struct job {
     const char **names;         /* (d) of regions */
     int64_t *linear, *r;        /* (d) */
     int64_t *responses;         /* (d) modes that answer the shots' loads */
-    double *loads;              /* NULL: no shots */
-    int64_t load_count;
+    su_shot_loads loads;        /* none without shots */
 } job;
 
 /* Which of the fit's poses are wanted: all, or those that --pose names. */
@@ -133,9 +132,10 @@ static su_status pose_digest(const job *j, int64_t i, char hex[33])
         su_digest_add(digest, c->vertices, (size_t)c->entries * sizeof *c->vertices);
         su_digest_add(digest, c->coefficients, 3 * (size_t)c->entries * sizeof *c->coefficients);
     }
-    if (j->loads) {
+    if (j->loads.principal_count) {
         su_digest_add(digest, j->responses, (size_t)j->setup.d * sizeof *j->responses);
-        su_digest_add(digest, j->loads, 3 * (size_t)(j->load_count * n) * sizeof(double));
+        su_digest_add(digest, j->loads.principal, 3 * (size_t)(j->loads.principal_count * n) * sizeof(double));
+        su_digest_add(digest, j->loads.extreme, 3 * (size_t)(j->loads.extreme_count * n) * sizeof(double));
     }
     su_digest_end(digest, hex);
     return SU_OK;
@@ -198,7 +198,7 @@ static su_status share_modes(job *j)
     }
     j->modes.r = j->modes.linear = 0;
     for (int64_t h = 0; h < d; h++) {
-        double share = j->set->linear ? (double)j->set->linear / j->set->r : 1.0 / 3;
+        double share = j->set->linear ? (double)j->set->linear / j->set->r : j->set->shots.count ? 1.0 / 5 : 1.0 / 3;
         j->linear[h] = su_modes_least_linear(j->r[h], (int64_t)ceil(share * (double)j->r[h] - 1e-9));
         if (j->set->linear && d == 1 && j->linear[h] != j->set->linear)
             return su_fail(err, SU_USAGE, "--linear %d: %d modes need at least %lld linear ones and at most %d",
@@ -208,22 +208,27 @@ static su_status share_modes(job *j)
     SU_TRY(SU_ALLOC(&j->responses, d, "regions", err));
     for (int64_t h = 0; h < d && j->set->shots.count; h++) {
         int64_t room = j->r[h] - j->linear[h];
-        int64_t wanted = j->set->responses < 0 ? j->r[h] / 5 : (j->set->responses + d - 1) / d;
+        int64_t wanted = j->set->responses < 0 ? 3 * j->r[h] / 10 : (j->set->responses + d - 1) / d;
         j->responses[h] = wanted < room ? wanted : room;
     }
     return SU_OK;
 }
 
-/* As many loads as modes that answer them. */
+/* As many loads as modes that answer them; shapes at full size for a third more than there are modes left. */
 static su_status shot_loads(job *j)
 {
-    int64_t most = 0;
-    for (int64_t h = 0; h < j->setup.d; h++) most = j->responses[h] > most ? j->responses[h] : most;
+    int64_t most = 0, left = 0;
+    double started = su_seconds();
+    for (int64_t h = 0; h < j->setup.d; h++) {
+        int64_t shapes = j->r[h] - j->linear[h] - j->responses[h];
+        most = j->responses[h] > most ? j->responses[h] : most, left = shapes > left ? shapes : left;
+    }
     if (most == 0) return SU_OK;
-    SU_TRY(su_shot_loads_create(&j->tet, &j->fit, j->set->shots.count, j->set->shots.items, most, &j->loads,
-                                &j->load_count, j->tool->threads, &j->tool->err));
+    SU_TRY(su_shot_loads_create(&j->tet, &j->fit, j->setup.material, j->set->shots.count, j->set->shots.items, most,
+                                (4 * left + 2) / 3, &j->loads, j->tool->threads, &j->tool->err));
     for (int64_t h = 0; h < j->setup.d; h++)   /* short shots know few directions */
-        if (j->responses[h] > j->load_count) j->responses[h] = j->load_count;
+        if (j->responses[h] > j->loads.principal_count) j->responses[h] = j->loads.principal_count;
+    su_stats_stage(j->tool, "rehearsal", su_seconds() - started);
     return SU_OK;
 }
 
@@ -377,7 +382,7 @@ static su_status solve_all(job *j)
 static void report(const job *j)
 {
     su_tool *tool = j->tool;
-    double factor = 0, eigen = 0, derivatives = 0, pca = 0, residual = 0, lowest = INFINITY;
+    double factor = 0, eigen = 0, shapes = 0, derivatives = 0, pca = 0, residual = 0, lowest = INFINITY;
     for (int64_t i = 0; i < j->modes.k; i++) {
         const su_mode_report *r = &j->reports[i];
         double first = INFINITY, last = 0;
@@ -387,7 +392,7 @@ static void report(const job *j)
         }
         lowest = fmin(lowest, first);
         factor += r->seconds_factor, eigen += r->seconds_eigen;
-        derivatives += r->seconds_derivatives, pca += r->seconds_pca;
+        shapes += r->seconds_shapes, derivatives += r->seconds_derivatives, pca += r->seconds_pca;
         residual = fmax(residual, r->residual);
         su_detail(tool, "pose %d: %.2f to %.2f Hz, residual %.1e, %lld constraints, %lld solves%s", (int)j->modes.pose[i],
                   sqrt(first) / (2 * M_PI), sqrt(last) / (2 * M_PI), r->residual, (long long)r->constraints,
@@ -398,6 +403,7 @@ static void report(const job *j)
     }
     su_stats_stage(tool, "factor", factor);
     su_stats_stage(tool, "eigen", eigen);
+    su_stats_stage(tool, "shapes", shapes);
     su_stats_stage(tool, "derivatives", derivatives);
     su_stats_stage(tool, "pca", pca);
     su_stats_number(tool, "largest_residual", residual);
@@ -433,7 +439,7 @@ static su_status make_meta(job *j)
         if (j->handles) json_array_append_new(names, json_string(j->names[h]));
     }
     json_object_set_new(meta, "linear_modes", counts);
-    if (j->loads) {
+    if (j->loads.principal_count) {
         counts = json_array();
         for (int64_t h = 0; h < j->setup.d; h++) json_array_append_new(counts, json_integer(j->responses[h]));
         json_object_set_new(meta, "response_modes", counts);
@@ -482,8 +488,7 @@ static su_status run(su_tool *tool, const settings *set)
                               .vertices = j.tet.vertices, .tets = j.tet.tets, .surface = j.tet.surface,
                               .held = j.tet.fixed, .density = j.fit.density, .material = j.setup.material,
                               .d = j.setup.d, .weights = modes->region_weights, .linear = j.linear, .r = j.r,
-                              .keep_rigid = set->keep_rigid, .load_count = j.load_count,
-                              .loads = j.loads, .responses = j.responses};
+                              .keep_rigid = set->keep_rigid, .loads = &j.loads, .responses = j.responses};
     if (set->matrices) SU_GO(matrices_write(tool, set->matrices, &j.tet, &j.fit, j.rows[0], (int)j.setup.material));
     SU_GO(solve_all(&j));
     report(&j);
@@ -500,7 +505,8 @@ done:
     free(j.rows), free(j.reports), free(j.contacts), free(j.done), free(j.converged);
     obstacles_free(j.obstacle_count, j.obstacles);
     free(j.handles), free(j.names), free(j.linear), free(j.r);
-    free(j.responses), free(j.loads);
+    free(j.responses);
+    su_shot_loads_free(&j.loads);
     return status;
 }
 
@@ -512,11 +518,12 @@ int main(int argc, char **argv)
          .help = "modes of each pose, linear ones and derivatives together (default: 60)."},
         {.name = "linear", .kind = SU_OPT_INT, .target = &set.linear, .argument = "N", .low = 0, .high = 2000,
          .help = "how many of them are linear modes; the others are the principal directions of their derivatives "
-                 "(default: 0, a third)."},
+                 "(default: 0, a third, with --shots a fifth)."},
         {.name = "shots", .kind = SU_OPT_LIST, .target = &set.shots, .argument = "ANIM", .greedy = true,
-         .help = "shots whose inertial loads the modes are to answer: static responses join linear modes and derivatives."},
+         .help = "shots to be baked: modes that are not linear are made from how the flesh would swing in them: the "
+                 "principal directions of that, then shapes at full size, in place of derivatives."},
         {.name = "responses", .kind = SU_OPT_INT, .target = &set.responses, .argument = "N", .low = -1, .high = 2000,
-         .help = "with --shots, how many modes are such responses (default: -1, a fifth)."},
+         .help = "with --shots, how many modes are such principal directions (default: -1, three tenths)."},
         {.name = "pose", .kind = SU_OPT_LIST, .target = &set.poses, .argument = "N", .greedy = true,
          .help = "only these poses, so that a farm can make one a job (default: all in FIT)."},
         {.name = "handles", .kind = SU_OPT_TEXT, .target = &set.handles, .argument = "FILE",
