@@ -294,6 +294,25 @@ static void test_grading(void **state)
     skin_free(&s);
 }
 
+/* Grading on skins that leave the lattice in doubt: nothing inverted, nothing on a hinge. */
+static void test_grading_bad_skins(void **state)
+{
+    (void)state;
+    skin skins[] = {skin_degenerate(), skin_soup(), skin_fin(), skin_half_ear()};
+    for (int k = 0; k < 4; k++) {
+        su_surface surface = surface_of(&skins[k]);
+        su_flesh_settings settings = su_flesh_defaults();
+        su_flesh flesh;
+        su_error err = {0};
+        settings.method = SU_MESH_SDF, settings.tets = 2500, settings.grade = 3.3, settings.threads = 2;
+        if (su_flesh_build(&surface, &settings, &flesh, &err)) fail_msg("%s: %s", skins[k].name, err.text);
+        check_flesh(skins[k].name, &surface, &flesh, 2500);
+        su_flesh_free(&flesh);
+        su_surface_free(&surface);
+        skin_free(&skins[k]);
+    }
+}
+
 static void test_same_bytes_for_any_thread_count(void **state)
 {
     (void)state;
@@ -336,6 +355,7 @@ int main(void)
         cmocka_unit_test(test_fingers_stay_apart),
         cmocka_unit_test(test_bridges),
         cmocka_unit_test(test_grading),
+        cmocka_unit_test(test_grading_bad_skins),
         cmocka_unit_test(test_same_bytes_for_any_thread_count),
         cmocka_unit_test(test_too_little_skin),
     };
