@@ -279,11 +279,12 @@ static su_status copy_poses(job *j)
 static void report(const job *j)
 {
     su_tool *tool = j->tool;
-    double worst = 0, largest = 0;
+    double worst = 0, largest = 0, off = 0, gamma = j->set->gamma;
     int64_t collapsed = 0, iterations = 0;
     for (int64_t k = 0; k < j->fit.k; k++) {
         const su_fit_report *r = &j->reports[k];
-        worst = fmax(worst, r->residual), largest = fmax(largest, r->largest);
+        worst = fmax(worst, r->residual), largest = fmax(largest, r->largest), off = fmax(off, r->held_off);
+        if (r->gamma > 0) gamma = fmin(gamma, r->gamma);   /* pose 0 is not fitted */
         collapsed += r->collapsed, iterations += r->iterations;
         su_detail(tool, "pose %d: residual %.4f %% of the diagonal (largest %.3f %%) at gamma %.1e, %d Newton steps, "
                   "%lld collapsed tets, held vertices at most %.3f %% off their bones", (int)j->fit.pose[k], 100 * r->residual,
@@ -297,6 +298,8 @@ static void report(const job *j)
     }
     su_stats_number(tool, "residual", worst);
     su_stats_number(tool, "largest_distance", largest);
+    su_stats_number(tool, "smallest_gamma", gamma);
+    su_stats_number(tool, "held_off", off);
     su_stats_integer(tool, "collapsed", collapsed);
     su_stats_integer(tool, "newton_steps", iterations);
     su_stats_number(tool, "young", j->young);
