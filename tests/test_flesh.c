@@ -294,6 +294,34 @@ static void test_grading(void **state)
     skin_free(&s);
 }
 
+/* --edge-length: the mean edge is near the wanted one, by both ways. */
+static void test_edge_length(void **state)
+{
+    (void)state;
+    for (int direct = 0; direct < 2; direct++) {
+        skin s = direct ? skin_cube(0.1, 4) : skin_sphere(0.1, 16);
+        su_surface surface = surface_of(&s);
+        su_flesh_settings settings = su_flesh_defaults();
+        su_flesh flesh;
+        su_error err = {0};
+        double sum = 0, wanted = 0.015;
+        settings.method = direct ? SU_MESH_DIRECT : SU_MESH_SDF, settings.edge_length = wanted;
+        if (su_flesh_build(&surface, &settings, &flesh, &err)) fail_msg("%s: %s", s.name, err.text);
+        check_flesh(s.name, &surface, &flesh, flesh.mesh.t);
+        for (int64_t k = 0; k < 6 * flesh.mesh.t; k++) {
+            static const int edge[6][2] = {{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}};
+            const int32_t *tet = flesh.mesh.tets + 4 * (k / 6);
+            sum += su_distance3(flesh.mesh.x + 3 * (int64_t)tet[edge[k % 6][0]], flesh.mesh.x + 3 * (int64_t)tet[edge[k % 6][1]]);
+        }
+        double mean = sum / (6.0 * (double)flesh.mesh.t);
+        print_message("# edge length %.4f wanted, mean %.4f\n", wanted, mean);
+        assert_true(mean > 0.8 * wanted && mean < 1.2 * wanted);
+        su_flesh_free(&flesh);
+        su_surface_free(&surface);
+        skin_free(&s);
+    }
+}
+
 /* Grading on skins that leave the lattice in doubt: nothing inverted, nothing on a hinge. */
 static void test_grading_bad_skins(void **state)
 {
@@ -356,6 +384,7 @@ int main(void)
         cmocka_unit_test(test_bridges),
         cmocka_unit_test(test_grading),
         cmocka_unit_test(test_grading_bad_skins),
+        cmocka_unit_test(test_edge_length),
         cmocka_unit_test(test_same_bytes_for_any_thread_count),
         cmocka_unit_test(test_too_little_skin),
     };
