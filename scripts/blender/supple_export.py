@@ -172,6 +172,10 @@ def main():
             for v in object_.data.vertices:
                 table.write("%.9g\n" % next((g.weight for g in v.groups if g.group == group.index), 0.0))
     markers = sorted(m.frame for m in scene.timeline_markers if start <= m.frame <= end)
+    for m in scene.timeline_markers:
+        if not start <= m.frame <= end:
+            print("supple_export: marker %s at frame %d lies outside frames %d to %d; widen --start or --end to take it" %
+                  (m.name, m.frame, start, end))
     if markers:
         with open(out + ".poses", "w") as words:
             words.write(" ".join("%s:%d" % (os.path.basename(out), f) for f in markers) + "\n")
