@@ -148,6 +148,13 @@ check-built: all $(TESTS) $(EXAMPLES)
 bench: all $(BENCHES)
 	$(Q)BIN=$(CURDIR)/$(BIN) BUILD=$(CURDIR)/$(BUILD) bench/run $(T)
 
+# Tables and figures after the paper's, through the programs themselves, into build/experiments (docs/experiments.md).
+# T=NAMES runs only those. matplotlib draws the figures where it is there.
+experiments: all
+	$(Q)for p in python3 /usr/bin/python3; do "$$p" -c 'import numpy' 2>/dev/null && \
+	    exec nice "$$p" scripts/experiments/run --bin $(BIN) --out build/experiments $(T); done; \
+	    echo 'make experiments needs python3-numpy' >&2; exit 1
+
 # Ten minutes of CPU a reader (MINUTES), or only those in READERS; clang's libFuzzer with ASan and UBSan.
 fuzz:
 	+$(Q)$(MAKE) --no-print-directory CC=clang FUZZ=1 build/fuzz/tests/fuzz/fuzz
@@ -173,6 +180,6 @@ uninstall:
 clean:
 	rm -rf build bin
 
-.PHONY: all examples objects deps viewer demo check check-built bench fuzz install uninstall clean force
+.PHONY: all examples experiments objects deps viewer demo check check-built bench fuzz install uninstall clean force
 .DELETE_ON_ERROR:
 .SECONDARY:

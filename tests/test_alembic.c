@@ -2,6 +2,7 @@
  * (Maya's exporter) is read as its OBJ twin says, and no damage crashes the reader. */
 #include "io/abc_archive.h"
 #include "io/alembic.h"
+#include "io/sequence.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -213,6 +214,52 @@ static void equal_samples_are_folded(void **state)
 
 /* ---- another program's cache ---- */
 
+/* One mesh of a square, or of a square that falls into two triangles at the second frame. */
+static void add_square(su_abc_archive *archive, int time, const char *name, bool falls_apart)
+{
+    static const float corner[4][3] = {{0, 0, 0}, {1, 0, 0}, {1, 1, 0}, {0, 1, 0}};
+    static const int32_t square[4] = {0, 1, 2, 3}, triangles[6] = {0, 1, 2, 0, 2, 3}, four = 4, threes[2] = {3, 3};
+    su_error err;
+    su_abc_object *object = su_abc_add_object(archive, NULL, name, "schema=AbcGeom_PolyMesh_v1;schemaObjTitle=AbcGeom_PolyMesh_v1:.geom");
+    su_abc_property *geom = su_abc_add_compound(archive, object, NULL, ".geom", "schema=AbcGeom_PolyMesh_v1");
+    su_abc_property *p = su_abc_add_property(archive, object, geom, "P", "geoScope=vtx;interpretation=point", SU_ABC_ARRAY, SU_ABC_F32, 3, time);
+    su_abc_property *faces = su_abc_add_property(archive, object, geom, ".faceIndices", "", SU_ABC_ARRAY, SU_ABC_I32, 1, time);
+    su_abc_property *sizes = su_abc_add_property(archive, object, geom, ".faceCounts", "", SU_ABC_ARRAY, SU_ABC_I32, 1, time);
+    for (int k = 0; k < 3; k++) {
+        bool apart = falls_apart && k > 0;
+        assert_int_equal(su_abc_sample(archive, p, corner, 4, &err), SU_OK);
+        assert_int_equal(su_abc_sample(archive, faces, apart ? triangles : square, apart ? 6 : 4, &err), SU_OK);
+        assert_int_equal(su_abc_sample(archive, sizes, apart ? threes : &four, apart ? 2 : 1, &err), SU_OK);
+    }
+}
+
+static void a_mesh_that_falls_apart_can_be_left_out(void **state)
+{
+    (void)state;
+    su_error err;
+    su_abc_archive *archive;
+    su_sequence *sequence;
+    double points[24];
+    const char *square = "square";
+    assert_int_equal(su_abc_archive_create(path, &archive, &err), SU_OK);
+    int time = su_abc_time_sampling(archive, 0.0, 1.0 / 24.0);
+    add_square(archive, time, "smoke", true);
+    add_square(archive, time, "square", false);
+    assert_int_equal(su_abc_archive_commit(archive, "", &err), SU_OK);
+    assert_int_equal(su_sequence_open(path, NULL, &sequence, &err), SU_OK);
+    assert_int_equal(su_sequence_read(sequence, 0, points, &err), SU_INPUT);
+    assert_non_null(strstr(err.text, "mesh smoke changes its topology"));
+    su_sequence_close(sequence);
+    assert_int_equal(su_sequence_open(path, NULL, &sequence, &err), SU_OK);
+    assert_int_equal(su_sequence_keep(sequence, path, 1, &square, &err), SU_OK);
+    assert_int_equal(sequence->vertices, 4);
+    for (int k = 0; k < 3; k++) {
+        assert_int_equal(su_sequence_read(sequence, k, points, &err), SU_OK);
+        assert_true(points[6] == 1 && points[7] == 1 && points[9] == 0);
+    }
+    su_sequence_close(sequence);
+}
+
 static void maya_cache_matches_its_obj_frames(void **state)
 {
     (void)state;
@@ -339,6 +386,7 @@ int main(void)
         cmocka_unit_test(cache_comes_back),
         cmocka_unit_test(library_hashes_are_reproduced),
         cmocka_unit_test(equal_samples_are_folded),
+        cmocka_unit_test(a_mesh_that_falls_apart_can_be_left_out),
         cmocka_unit_test(maya_cache_matches_its_obj_frames),
         cmocka_unit_test(damage_never_crashes),
     };

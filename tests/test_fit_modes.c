@@ -385,11 +385,59 @@ static void test_regions(void **unused)
     assert_int_equal(run("supple-modes bar.tet.npz bar.fit.npz --handles two.csv --region-modes ear=12 -o bad.npz"), 2);
     assert_int_equal(run("supple-modes bar.tet.npz bar.fit.npz --region-modes far=12 -o bad.npz"), 2);
     assert_int_equal(run("supple-modes bar.tet.npz bar.fit.npz --handles absent.csv -o bad.npz"), 3);
+    /* flesh that no region covers is told of, above 5 % in a warning */
+    assert_int_equal(run("supple-modes bar.tet.npz bar.fit.npz --handles two.csv -r 20 --pose 0 --eta 0.02 -o two.modes.npz "
+                         "--stats s.json && grep -q '\"warnings\": \\[\\]' s.json && grep -q '\"uncovered_share\": [0-9.e-]*' s.json"), 0);
+    assert_int_equal(run("supple-modes bar.tet.npz bar.fit.npz --handles two.csv -r 20 --pose 0 --eta 0.9 -o two.modes.npz "
+                         "--stats s.json && grep -q 'is in no region' s.json"), 0);
     assert_int_equal(run("supple-modes bar.tet.npz bar.fit.npz --regions hips --bones bar.poses.npz -o bad.npz"), 3);
     assert_int_equal(run("supple-modes bar.tet.npz bar.fit.npz --regions hips -o bad.npz"), 2);
     assert_int_equal(run("supple-modes bar.tet.npz bar.fit.npz --bones bar.poses.npz -o bad.npz"), 2);
     assert_int_equal(run("supple-modes bar.tet.npz bar.fit.npz --handles two.csv --regions hips --bones bar.poses.npz -o bad.npz"), 2);
     assert_int_equal(run("echo hello >bad.csv; supple-modes bar.tet.npz bar.fit.npz --handles bad.csv -o bad.npz"), 3);
+}
+
+static const void *array_of(su_npz *file, const char *name, int64_t *elements)
+{
+    const su_npz_entry *entry = su_npz_find(file, name);
+    const void *data;
+    assert_non_null(entry);
+    assert_int_equal(su_npz_data(file, entry, &data, NULL), SU_OK);
+    if (elements) *elements = entry->elements;
+    return data;
+}
+
+/* --dump-matrices: K and M as the file has them, multiplied out here, have the modes as eigenvectors to 1e-8. */
+static void test_matrices(void **unused)
+{
+    (void)unused;
+    su_modes modes;
+    su_npz *file;
+    int64_t size;
+    assert_int_equal(run("supple-modes -r 24 --pose 2 --dump-matrices k.npz bar.tet.npz bar.fit.npz -o k.modes.npz"), 0);
+    assert_int_equal(su_modes_load(in_folder("k.modes.npz"), &modes, NULL), SU_OK);
+    assert_int_equal(su_npz_open(in_folder("k.npz"), &file, NULL), SU_OK);
+    const int64_t *start = array_of(file, "indptr", NULL);
+    const int32_t *row = array_of(file, "indices", NULL), *vertex = array_of(file, "free_vertex", NULL);
+    const double *data = array_of(file, "data", NULL), *mass = array_of(file, "mass", &size);
+    assert_int_equal(size, 900);
+    for (int64_t k = 0; k < modes.linear; k++) {
+        double *product = calloc((size_t)size, sizeof *product), left = 0, all = 0;
+        const double *u = modes.modes + 3 * k * modes.n;
+        for (int64_t j = 0; j < size; j++)
+            for (int64_t e = start[j]; e < start[j + 1]; e++) {
+                product[row[e]] += data[e] * u[3 * vertex[j / 3] + j % 3];
+                if (row[e] != j) product[j] += data[e] * u[3 * vertex[row[e] / 3] + row[e] % 3];
+            }
+        for (int64_t j = 0; j < size; j++) {
+            all += product[j] * product[j];
+            left += pow(product[j] - modes.eigenvalues[k] * mass[j] * u[3 * vertex[j / 3] + j % 3], 2);
+        }
+        assert_true(sqrt(left / all) < 1e-8);
+        free(product);
+    }
+    su_npz_close(file);
+    su_modes_free(&modes);
 }
 
 /* PSSD Fig. 14: at one pose the flesh stands on the ground, as a plane or as a collider; at the others it is free. */
@@ -498,7 +546,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_fit_conventions), cmocka_unit_test(test_modes_conventions),
                                        cmocka_unit_test(test_single_poses), cmocka_unit_test(test_young),
-                                       cmocka_unit_test(test_painted_muscle), cmocka_unit_test(test_material_options), cmocka_unit_test(test_regions), cmocka_unit_test(test_ground), cmocka_unit_test(test_unheld),
+                                       cmocka_unit_test(test_painted_muscle), cmocka_unit_test(test_material_options), cmocka_unit_test(test_regions), cmocka_unit_test(test_matrices), cmocka_unit_test(test_ground), cmocka_unit_test(test_unheld),
                                        cmocka_unit_test(test_bad_input)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -37,6 +37,24 @@ supple import -q odd.gltf --clip clip3 --progress none -o third.npz && "$python"
 ok $? "the second of two clips without names"
 supple import -q odd.gltf --clip still --progress none -o still.npz 2>/dev/null && "$python" "$here/reference_gltf.py" odd.gltf 3 still.npz
 ok $? "a clip of one key"
+supple import -q odd.gltf --clip turn --clip clip2 --progress none -o both.npz && supple import -q odd.gltf --clip clip2 --progress none -o second.npz &&
+    "$python" - <<'PY'
+import json, zipfile
+import numpy as np
+def load(name):
+    a, names = np.load(name), json.loads(zipfile.ZipFile(name).read("meta.json"))["param_names"]
+    return {n: a["params"][:, k] for k, n in enumerate(names)}
+first, second, both = load("odd.npz"), load("second.npz"), load("both.npz")
+for n, p in both.items():
+    want = (second if n.startswith("knee") else first)[n]
+    assert abs(p - want).max() < 1e-9, n
+root, alone = np.load("both.npz")["root"], np.load("odd.npz")["root"]       # the hip carries the root
+assert abs(root - alone).max() < 1e-9 and np.ptp(root, axis=0).max() > 0.1 and np.ptp(both["knee.rx"]) > 0.1
+PY
+ok $? "two clips play together"
+supple import -q odd.gltf --clip clip2 --clip clip3 -o x.npz 2>log.txt
+[ $? = 3 ] && grep -q "clips 'clip2' and 'clip3' both move 'knee'" log.txt
+ok $? "two clips that move one joint do not"
 "$python" "$here/make_gltf.py" light light.gltf && supple import light.gltf --clip turn --progress none -o light.npz 2>log.txt &&
     grep -q "weights of 28 vertices did not sum to 1 and were normalized" log.txt && "$python" "$here/reference_gltf.py" light.gltf 0 light.npz
 ok $? "weights that sum to 0.8 are normalized, with a word"
@@ -66,6 +84,10 @@ p, q = b["neutral"] * 50, a["neutral"]
 assert meta["source_unit"] == 0.5 and meta["source_up"] == "z" and abs(np.c_[p[:, 0], p[:, 2], -p[:, 1]] - q).max() < 1e-5 * 60
 PY
 ok $? "--unit, --scale and --up take the place of what the file says"
+sed 's/"inverseBindMatrices"/"none"/' odd.gltf >unbound.gltf
+supple import -q unbound.gltf -o x.npz 2>log.txt
+[ $? = 3 ] && grep -q "unbound.gltf: cannot read it: skin 0 has no inverse bind matrices.*export it with them" log.txt
+ok $? "a skin without bind matrices, which crashes assimp, is refused with a sentence"
 "$python" - <<'PY'
 import json, zipfile
 import numpy as np

@@ -102,6 +102,34 @@ for i in range(4):
 PY
 ok $? "principal coordinates of a clip without a rig: orthonormal, 99 % of the motion, 0 at the neutral"
 
+cat >named.py <<'PY'
+import numpy as np
+a = np.load("strip.anim.npz")
+sv = a["source_vertex"]
+rigged = np.load("frame12.npy") + [5, 0, 1]            # stands elsewhere in the world
+rigged[:, 2] += 0.05 * rigged[:, 1] ** 2
+sculpt = rigged + 0.1 * np.sin(3 * a["neutral"][sv])
+for name, p in (("rigged", rigged), ("sculpt", sculpt)):
+    with open(name + ".obj", "w") as o:
+        for v in p:
+            o.write("v %.9g %.9g %.9g\n" % tuple(v))
+        o.write("f 1 2 3 4\n")
+    np.save(name, p)
+PY
+"$python" named.py
+supple poses strip.anim.npz -q -m 3 --sculpt bulge=sculpt.obj --rigged bulge=rigged.obj -o named.npz && "$python" - <<'PY'
+import numpy as np
+a, p = np.load("strip.anim.npz"), np.load("named.npz")
+first = np.array([np.flatnonzero(a["source_vertex"] == v)[0] for v in range(len(a["neutral"]))])
+rigged, sculpt = np.load("rigged.npy")[first], np.load("sculpt.npy")[first]
+c, d = rigged.mean(0), a["neutral"].mean(0)            # its own root frame: the best rigid fit
+u, _, v = np.linalg.svd((rigged - c).T @ (a["neutral"] - d))
+turn = u @ np.diag([1, 1, np.linalg.det(u @ v)]) @ v
+assert abs(p["rigged"][1] - ((rigged - c) @ turn + d)).max() < 1e-6 and abs(p["shapes"][1] - ((sculpt - c) @ turn + d)).max() < 1e-6
+assert abs(p["params"][1] - p["param_basis"] @ (p["rigged"][1].ravel() - p["param_mean"])).max() < 1e-6
+PY
+ok $? "a named sculpt of a clip without a rig gets its coordinates from the unsculpted shape"
+
 # ---- some objects of a cache, and objects that only follow ----
 cat >two.py <<'PY'
 import numpy as np

@@ -16,7 +16,12 @@
 /* Address sanitizer reserves terabytes of address space, so that RLIMIT_AS cannot hold under it. */
 #if defined(__SANITIZE_ADDRESS__)
 #define LIMIT_MEMORY 0
-#else
+#elif defined(__has_feature)   /* clang's way to say it */
+#if __has_feature(address_sanitizer)
+#define LIMIT_MEMORY 0
+#endif
+#endif
+#ifndef LIMIT_MEMORY
 #define LIMIT_MEMORY 1
 #endif
 

@@ -229,13 +229,14 @@ static void volume_ratios(const su_fit_solver *solver, const double *x, double *
     }
 }
 
-/* Tets that are open now join those that must not collapse any more. Returns how many are not among them. */
+/* Tets that are open now join those that must not collapse any more; untangling may have closed some of these again. Returns
+ * how many are not among them. */
 static int64_t guard_open(su_fit_solver *solver, const double *x)
 {
     int64_t closed = 0;
     volume_ratios(solver, x, solver->ratio);
     for (int64_t e = 0; e < solver->problem.t; e++) {
-        solver->guarded[e] |= solver->ratio[e] > 1.05 * NEAR;
+        solver->guarded[e] = solver->ratio[e] > (solver->guarded[e] ? 1 + 1e-9 : 1.05) * NEAR;
         closed += !solver->guarded[e];
     }
     return closed;

@@ -52,6 +52,7 @@ typedef struct su_alembic_mesh {
 /* Opens a cache and checks all PolyMesh objects: their headers, and the topology of the first sample. */
 su_status su_alembic_open(const char *path, su_alembic **out, su_error *err);
 void su_alembic_close(su_alembic *file);
+const char *su_alembic_path(const su_alembic *file);
 int su_alembic_mesh_count(const su_alembic *file);
 const su_alembic_mesh *su_alembic_mesh_at(const su_alembic *file, int mesh);
 /* Time of a sample, s. */

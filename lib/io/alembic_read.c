@@ -388,6 +388,7 @@ void su_alembic_close(su_alembic *file)
     free(file);
 }
 
+const char *su_alembic_path(const su_alembic *file) { return su_ogawa_path(file->tree.file); }
 int su_alembic_mesh_count(const su_alembic *file) { return file->mesh_count; }
 
 const su_alembic_mesh *su_alembic_mesh_at(const su_alembic *file, int mesh) { return &file->meshes[mesh].mesh; }

@@ -373,3 +373,22 @@ int su_gltf_detail(const char *path, su_scene *scene, char *message, size_t mess
     json_decref(g.json);
     return failed;
 }
+
+int su_gltf_refuse(const char *path, char *message, size_t message_size)
+{
+    su_scene scene = {0};
+    gltf g = {.path = path, .scene = &scene, .message = message, .message_size = message_size};
+    size_t i;
+    json_t *skin;
+    int refused = 0;
+    if (open_file(&g) == 0)
+        json_array_foreach(json_object_get(g.json, "skins"), i, skin)
+            if (!refused && !json_is_integer(json_object_get(skin, "inverseBindMatrices"))) {
+                snprintf(message, message_size, "skin %zu has no inverse bind matrices, which assimp cannot read; export it with them", i);
+                refused = 1;
+            }
+    if (!refused) message[0] = 0;
+    json_decref(g.json);
+    su_arena_free(&scene.arena);
+    return refused;
+}

@@ -371,7 +371,7 @@ static void read_conventions(parser *p, const char *path)
         out->up = (int32_t)metadata(p->ai, "UpAxis", 1.0);
         out->frame_rate = metadata(p->ai, "CustomFrameRate", 0.0);
     } else if (dot && strcasecmp(dot, ".dae") == 0) {
-        out->format = "Collada", out->up = 1;   /* assimp turns the root node to y up */
+        out->format = "Collada", out->unit = 1.0, out->up = 1;   /* assimp turns the root node to y up and scales it to metres */
     }
     if (!(out->unit >= 0.0 && isfinite(out->unit))) out->unit = 0.0;
     if (out->up < 0 || out->up > 2) out->up = -1;
@@ -400,6 +400,8 @@ static int copy_scene(parser *p, const char *path)
 int su_scene_parse(const char *path, su_scene *scene, char *message, size_t message_size)
 {
     parser p = {.out = scene, .arena = &scene->arena, .message = message, .message_size = message_size};
+    const char *dot = strrchr(path, '.');
+    if (dot && (strcasecmp(dot, ".glb") == 0 || strcasecmp(dot, ".gltf") == 0) && su_gltf_refuse(path, message, message_size)) return 1;
     p.ai = aiImportFile(path, 0);
     if (!p.ai || !p.ai->mRootNode) complain(&p, p.ai ? "the file holds no scene" : aiGetErrorString(), NULL);
     int failed = !p.ai || !p.ai->mRootNode || copy_scene(&p, path);

@@ -33,6 +33,7 @@ struct su_sequence_source {
     su_mdd mdd;
     su_alembic *alembic;
     int timing_mesh;         /* Alembic: the mesh with most samples */
+    bool *left_out;          /* Alembic: (meshes) not wanted; NULL: none */
 };
 
 static su_status check_finite(int64_t count, const double *points, const char *path, int64_t frame, su_error *err)
@@ -161,8 +162,6 @@ static su_status abc_counts(su_sequence *s, const char *path, su_error *err)
     s->objects = su_alembic_mesh_count(file);
     for (int i = 0; i < s->objects; i++) {
         const su_alembic_mesh *mesh = su_alembic_mesh_at(file, i);
-        if (!mesh->constant_topology)
-            return su_fail(err, SU_INPUT, "%s: mesh %s changes its topology; only constant topology can be simulated", path, mesh->name);
         if (mesh->samples > s->frames) s->frames = mesh->samples, s->source->timing_mesh = i;
         vertices += mesh->points, s->faces += mesh->faces, s->corners += mesh->corners, s->uvs += mesh->uvs;
     }
@@ -234,6 +233,13 @@ static su_status abc_read(su_sequence *s, int64_t frame, double *points, su_erro
     for (int i = 0; i < su_alembic_mesh_count(file); i++) {
         const su_alembic_mesh *mesh = su_alembic_mesh_at(file, i);
         double m[16];
+        if (s->source->left_out && s->source->left_out[i]) {
+            points += 3 * mesh->points;
+            continue;
+        }
+        if (!mesh->constant_topology)
+            return su_fail(err, SU_INPUT, "%s: mesh %s changes its topology; only constant topology can be simulated: name the other objects by --object",
+                           su_alembic_path(file), mesh->name);
         SU_TRY(su_alembic_points(file, i, mesh->samples == 1 ? 0 : frame, local, err));
         SU_TRY(su_alembic_xform(file, i, s->times[frame], m, err));
         for (int64_t v = 0; v < mesh->points; v++)
@@ -341,7 +347,7 @@ void su_sequence_close(su_sequence *s)
     if (!s) return;
     if (s->source) {
         if (s->source->kind) s->source->kind->close(s);
-        free(s->source->frame), free(s->source->kept), free(s->source->whole);
+        free(s->source->frame), free(s->source->kept), free(s->source->whole), free(s->source->left_out);
     }
     for (int64_t i = 0; i < s->objects && s->object_names; i++) free(s->object_names[i]);
     free(s->source), free(s->times), free(s->face_counts), free(s->face_indices), free(s->uv), free(s->uv_indices);
@@ -430,6 +436,8 @@ su_status su_sequence_keep(su_sequence *s, const char *path, int count, const ch
     }
     for (int64_t i = 0; i < s->objects; i++)
         if (new_object[i] == 0) new_object[i] = kept++;
+    if (s->source->alembic) SU_GO(SU_ALLOC(&s->source->left_out, s->objects, "objects", err));
+    for (int64_t i = 0; i < s->objects && s->source->alembic; i++) s->source->left_out[i] = new_object[i] < 0;
     s->source->all = s->vertices;
     keep_faces(s, new_object, new_vertex);
     keep_vertices(s, new_object, new_vertex);

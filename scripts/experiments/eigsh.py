@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Modes of large meshes: supple modes beside scipy.sparse.linalg.eigsh on the same matrices.
 
-usage: eigsh.py [TETS...]   (default: 16000 64000); needs numpy and scipy
+usage: eigsh.py [TETS | TET.npz,FIT.npz]...   (default: 16000 64000); needs numpy and scipy
 
-Each mesh is a block of 2k x k x k cells, six tets each, held at one end. supple modes finds 20 linear modes and writes K and
+A number stands for a block of 2k x k x k cells, six tets each, held at one end; two files for a character's flesh. supple modes finds 20 linear modes and writes K and
 M; eigsh then finds the same 20 by shift-invert at 0 in a process of its own, with its default ordering (COLAMD) and with the
 best that scipy has for symmetric patterns (SuperLU in symmetric mode, minimum degree of A + A'). Times are processor seconds
 of one thread: for supple the whole program (reading, assembly, factorization, modes, writing), for eigsh factorization and modes
@@ -28,6 +28,7 @@ def save(path, meta, **arrays):
 
 
 def block(k, tet_path, fit_path):
+    """Writes a block of 2k x k x k cells; returns its numbers of tets and vertices."""
     nx, ny, nz = 2 * k, k, k
     grid = np.stack(np.meshgrid(np.arange(nx + 1), np.arange(ny + 1), np.arange(nz + 1), indexing="ij"), -1)
     vertices = grid.reshape(-1, 3) / float(k)
@@ -95,15 +96,20 @@ def main(sizes):
     with tempfile.TemporaryDirectory(dir=os.environ.get("TMPDIR")) as folder:
         at = lambda name: os.path.join(folder, name)
         for wanted in sizes:
-            t, n = block(round((wanted / 12) ** (1 / 3)), at("b.tet.npz"), at("b.fit.npz"))
-            common = [SUPPLE, "modes", "-q", "-r", "20", "--linear", "20", "-j", "1", at("b.tet.npz"), at("b.fit.npz"),
+            if "," in wanted:
+                tet, fit = wanted.split(",")
+            else:
+                tet, fit = at("b.tet.npz"), at("b.fit.npz")
+                block(round((float(wanted) / 12) ** (1 / 3)), tet, fit)
+            t = len(np.load(tet)["tets"])
+            common = [SUPPLE, "modes", "-q", "-r", "20", "--linear", "20", "--pose", "0", "-j", "1", tet, fit,
                       "-o", at("b.modes.npz"), "--stats", at("stats.json")]
             done, seconds = run(*common)
             if done.returncode:
                 sys.exit(f"supple modes: exit status {done.returncode}")
             stats = json.load(open(at("stats.json")))
             ours = np.sort(np.load(at("b.modes.npz"))["eigenvalues"][0])
-            row = [f"{t}", "", f"{seconds:.2f} s, {stats['peak_memory_bytes'] / 2 ** 30:.2f} GiB"]
+            row = [f"{t}" + (" (character)" if "," in wanted else ""), "", f"{seconds:.2f} s, {stats['peak_memory_bytes'] / 2 ** 30:.2f} GiB"]
             run(*common, "--dump-matrices", at("b.npz"))
             row[1] = str(len(np.load(at("b.npz"))["mass"]))
             agree = []
@@ -127,4 +133,4 @@ if __name__ == "__main__":
     if len(sys.argv) == 4 and sys.argv[1] == "--solve":
         solve(sys.argv[2], sys.argv[3])
     else:
-        main([int(float(a)) for a in sys.argv[1:]] or [16000, 64000])
+        main(sys.argv[1:] or ["16000", "64000"])

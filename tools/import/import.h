@@ -11,11 +11,11 @@
 #define UNIT_NAMES "auto|m|cm|mm|in|ft"
 
 typedef struct options {
-    const char *clip, *neutral, *params;
+    const char *clip, *neutral, *params;   /* clip: the first of clips */
     bool list, degrees;
     double fps, rate, start, end, number, scale;
     int unit, up, skinning, neutral_frame;
-    su_list objects, rigid;
+    su_list clips, objects, rigid;
 } options;
 
 /* m per unit of the file; 0: automatic. */

@@ -40,8 +40,9 @@ int main(int argc, char **argv)
 {
     options o = {.start = NAN, .end = NAN, .number = NAN, .scale = 1.0, .neutral_frame = -1};
     const su_option table[] = {
-        {.name = "clip", .kind = SU_OPT_TEXT, .target = &o.clip, .argument = "NAME",
-         .help = "Clip to import. Default: the only one, or the first. A .csv gives joint curves instead: a column time (s) or "
+        {.name = "clip", .kind = SU_OPT_LIST, .target = &o.clips, .argument = "NAME",
+         .help = "Clip to import. Default: the only one, or the first. May be repeated where a file holds one motion in several clips "
+                 "(Blender's glTF keeps shape keys apart from bones): their tracks play together. A .csv gives joint curves instead: a column time (s) or "
                  "frame, and JOINT.rx, .ry, .rz (rotation vector about the joint's own axes from its pose in the file, rad), "
                  ".tx .. .tz, .sx .. .sz, or blend-shape names; a row is a key."},
         {.name = "degrees", .kind = SU_OPT_FLAG, .target = &o.degrees, .help = "Angles of joint curves are in degrees."},
@@ -99,6 +100,7 @@ int main(int argc, char **argv)
     int ended;
     if (!su_tool_begin(&tool, &program, argc, argv, &ended)) return ended;
     su_status status;
+    o.clip = o.clips.count ? o.clips.items[0] : NULL;
     if (!o.list && !tool.output && !tool.dry_run)
         status = su_fail(&tool.err, SU_USAGE, "no output: give -o FILE, or --list");
     else

@@ -31,34 +31,63 @@ static su_status curves_clip(su_tool *tool, const options *o, su_scene *scene, s
     return status;
 }
 
-/* The named clip; else the only one or the first, with a note. */
-static su_status choose_clip(su_tool *tool, const options *o, const char *path, su_scene *scene, su_scene_clip *curves,
-                             const su_scene_clip **clip)
+static su_status find_clip(su_tool *tool, const char *name, const char *path, const su_scene *scene, const su_scene_clip **clip)
 {
-    if (o->clip && ends_in(o->clip, ".csv")) {
-        *clip = curves;
-        return curves_clip(tool, o, scene, curves);
-    }
-    if (scene->clips == 0)
-        return su_fail(&tool->err, SU_INPUT, "%s: the file has no animation; give joint curves by --clip FILE.csv", path);
-    *clip = &scene->clip[0];
-    if (!o->clip) {
-        if (scene->clips > 1)
-            su_note(tool, "%s has %lld clips; taking the first, '%s' (--clip chooses, --list shows them)", path,
-                    (long long)scene->clips, scene->clip[0].name);
-        return SU_OK;
-    }
     int matches = 0;
     for (int64_t i = 0; i < scene->clips; i++)
-        if (strcmp(scene->clip[i].name, o->clip) == 0) {
-            if (matches++ == 0) *clip = &scene->clip[i];
-        }
-    if (matches > 1) su_warn(tool, "%s: several clips are called '%s'; taking the first", path, o->clip);
+        if (strcmp(scene->clip[i].name, name) == 0 && matches++ == 0) *clip = &scene->clip[i];
+    if (matches > 1) su_warn(tool, "%s: several clips are called '%s'; taking the first", path, name);
     if (matches) return SU_OK;
     char known[400] = "";
     for (int64_t i = 0; i < scene->clips && strlen(known) < sizeof known - 80; i++)
         snprintf(known + strlen(known), sizeof known - strlen(known), "%s'%.60s'", i ? ", " : "", scene->clip[i].name);
-    return su_fail(&tool->err, SU_INPUT, "%s: no clip is called '%s'; it has %s", path, o->clip, known);
+    return su_fail(&tool->err, SU_INPUT, "%s: no clip is called '%s'; it has %s", path, name, known);
+}
+
+/* Tracks of `more` behind those of clip; none may move what clip moves already. */
+static su_status add_tracks(su_tool *tool, const char *path, su_scene *scene, const su_scene_clip *more, su_scene_clip *clip)
+{
+    int64_t n = clip->channels + more->channels, k = clip->morph_channels + more->morph_channels;
+    su_scene_channel *channel = su_arena_alloc(&scene->arena, n, sizeof *channel);
+    su_scene_morph_channel *morph = su_arena_alloc(&scene->arena, k, sizeof *morph);
+    if (!channel || !morph) return su_fail(&tool->err, SU_AGAIN, "not enough memory for the clip");
+    for (int64_t i = 0; i < n; i++) channel[i] = i < clip->channels ? clip->channel[i] : more->channel[i - clip->channels];
+    for (int64_t i = 0; i < k; i++) morph[i] = i < clip->morph_channels ? clip->morph_channel[i] : more->morph_channel[i - clip->morph_channels];
+    for (int64_t i = clip->channels; i < n; i++)
+        for (int64_t j = 0; j < clip->channels; j++)
+            if (channel[i].node == channel[j].node)
+                return su_fail(&tool->err, SU_INPUT, "%s: clips '%s' and '%s' both move '%s' and cannot play together", path, clip->name,
+                               more->name, scene->node[channel[i].node].name);
+    clip->channel = channel, clip->channels = n, clip->morph_channel = morph, clip->morph_channels = k;
+    clip->start = fmin(clip->start, more->start), clip->end = fmax(clip->end, more->end);
+    clip->key_rate = fmax(clip->key_rate, more->key_rate);
+    return SU_OK;
+}
+
+/* The named clip or clips; else the only one or the first, with a note. made: room for what no clip of the file is. */
+static su_status choose_clip(su_tool *tool, const options *o, const char *path, su_scene *scene, su_scene_clip *made,
+                             const su_scene_clip **clip)
+{
+    if (o->clip && ends_in(o->clip, ".csv")) {
+        *clip = made;
+        return curves_clip(tool, o, scene, made);
+    }
+    if (scene->clips == 0)
+        return su_fail(&tool->err, SU_INPUT, "%s: the file has no animation; give joint curves by --clip FILE.csv", path);
+    *clip = &scene->clip[0];
+    if (!o->clip && scene->clips > 1)
+        su_note(tool, "%s has %lld clips; taking the first, '%s' (--clip chooses, --list shows them)", path,
+                (long long)scene->clips, scene->clip[0].name);
+    if (o->clip) SU_TRY(find_clip(tool, o->clip, path, scene, clip));
+    if (o->clips.count < 2) return SU_OK;
+    *made = **clip;
+    *clip = made;
+    for (int i = 1; i < o->clips.count; i++) {
+        const su_scene_clip *more = NULL;
+        SU_TRY(find_clip(tool, o->clips.items[i], path, scene, &more));
+        SU_TRY(add_tracks(tool, path, scene, more, made));
+    }
+    return SU_OK;
 }
 
 static void say_size(su_tool *tool, const options *o, const su_scene *scene, const su_character *c)
@@ -127,8 +156,9 @@ su_status import_scene(su_tool *tool, const options *o, const char *path)
     su_take take = {0};
     su_take_range range;
     const su_scene_clip *clip = NULL;
-    su_scene_clip curves;
+    su_scene_clip made;
     json_t *meta = NULL;
+    bool curves = o->clip && ends_in(o->clip, ".csv");
     double began = su_seconds();
     su_child_limits limits = {.seconds = 300.0, .memory_bytes = (int64_t)16 << 30, .progress = &tool->progress};
     SU_GO(su_scene_load(path, &limits, &scene, &tool->err));
@@ -137,7 +167,7 @@ su_status import_scene(su_tool *tool, const options *o, const char *path)
         print_scene(stdout, &scene);
         goto done;
     }
-    SU_GO(choose_clip(tool, o, path, &scene, &curves, &clip));
+    SU_GO(choose_clip(tool, o, path, &scene, &made, &clip));
     SU_GO(su_take_frames(&scene, clip, o->fps, o->start, o->end, o->number, &range, &tool->err));
     su_character_options wanted = {.unit = import_unit(o), .up = o->up - 1, .objects = o->objects.items,
                                    .object_count = o->objects.count, .rigid = o->rigid.items,
@@ -153,7 +183,7 @@ su_status import_scene(su_tool *tool, const options *o, const char *path)
         goto done;
     }
     take.dual = o->skinning;
-    if (clip != &curves) say_sparse_keys(tool, &scene, clip, range.fps);
+    if (!curves) say_sparse_keys(tool, &scene, clip, range.fps);
     SU_GO(user_parameters(tool, o, range.frames, &take.parameters));
     su_note(tool, "clip '%s': %lld frames at %.6g fps from frame %.6g, %lld rig parameters", clip->name,
             (long long)range.frames, range.fps, range.frame_start, (long long)take.parameters.s);
@@ -169,7 +199,7 @@ su_status import_scene(su_tool *tool, const options *o, const char *path)
 
     const char *inputs[3] = {path};
     int count = 1;
-    if (clip == &curves) inputs[count++] = o->clip;
+    if (curves) inputs[count++] = o->clip;
     if (o->params) inputs[count++] = o->params;
     if (!(meta = su_tool_meta(tool, "supple.anim", 1, inputs, count))) {
         status = tool->err.status;
