@@ -65,11 +65,11 @@ typedef struct su_pose_kernels {
     /* out (count,3,8) = sum of 4 weights (count,4) * u (.,3,8) at corner (count,4). */
     void (*embed)(int64_t count, const int32_t *corner, const double *weight, const double *u, double *out);
     /* x (count,3,8) = base (count,3) + sum of weights (count,ties) * skin (.,3,8) at index (count,ties) + sum over m of
-     * w (m,8) * corrections (count,m,3). */
+     * w (m,8) * corrections (count,m,3). near (count,3,8): x - centre in float; NULL: not wanted. */
     void (*rest)(int64_t count, int64_t m, int64_t ties, const double *base, const int32_t *index, const double *weight,
-                 const double *corrections, const double *skin, const double *w, double *x);
-    /* rotation (points,9,8) from x, exactly orthonormal, its axes good to 1e-6; sums (points,8,8) is scratch. */
-    void (*rotations)(int64_t tets, const su_ring_tet *tet, int64_t points, const double *x, float *sums, double *rotation);
+                 const double *corrections, const double *skin, const double *w, const double centre[3], double *x, float *near);
+    /* rotation (points,9,8) from x in float, exactly orthonormal, its axes good to 1e-6; sums (points,8,8) is scratch. */
+    void (*rotations)(int64_t tets, const su_ring_tet *tet, int64_t points, const float *x, float *sums, double *rotation);
     /* Rest shapes of tets with corners (count,4) in x: gradient (count,12,8) of the corners' shape functions, volume (count,8).
      * collapsed (count): bit set where a lane has less than 0.1 of the neutral volume; its numbers are left to the caller. */
     void (*shapes)(int64_t count, const int32_t *corner, const double *neutral_inverse, const double *x, double *gradient,

@@ -91,7 +91,7 @@ static void embed(int64_t count, const int32_t *corner, const double *weight, co
 }
 
 static void rest(int64_t count, int64_t m, int64_t ties, const double *base, const int32_t *index, const double *weight,
-                 const double *corrections, const double *skin, const double *w, double *x)
+                 const double *corrections, const double *skin, const double *w, const double centre[3], double *x, float *near)
 {
     for (int64_t v = 0; v < count; v++, base += 3, index += ties, weight += ties, x += 24) {
         v8 sum[3];
@@ -105,6 +105,7 @@ static void rest(int64_t count, int64_t m, int64_t ties, const double *base, con
             UNROLL for (int c = 0; c < 3; c++) sum[c] += corrections[c] * wi;
         }
         UNROLL for (int c = 0; c < 3; c++) *(v8 *)(x + 8 * c) = sum[c];
+        if (near) UNROLL for (int c = 0; c < 3; c++) *(f8 *)(near + 24 * v + 8 * c) = NARROW(sum[c] - centre[c]);
     }
 }
 
@@ -214,15 +215,14 @@ static void scalar_quaternion(const f16 F[9], const m16 *flat, f16 q[4])
     }
 }
 
-/* Edges are differences of doubles, so that nothing is lost far from the origin. */
-INLINE void deformation(const su_ring_tet *tet, const double *x, f8 F[9])
+INLINE void deformation(const su_ring_tet *tet, const float *x, f8 F[9])
 {
-    const double *corner[4];
+    const float *corner[4];
     f8 edges[9];
     UNROLL for (int c = 0; c < 4; c++) corner[c] = x + 24 * (int64_t)tet->vertex[c];
     UNROLL for (int a = 0; a < 3; a++)
         UNROLL for (int c = 0; c < 3; c++)
-            edges[3 * a + c] = NARROW(*(const v8 *)(corner[c + 1] + 8 * a) - *(const v8 *)(corner[0] + 8 * a));
+            edges[3 * a + c] = *(const f8 *)(corner[c + 1] + 8 * a) - *(const f8 *)(corner[0] + 8 * a);
     UNROLL for (int a = 0; a < 3; a++)
         UNROLL for (int b = 0; b < 3; b++)
             F[3 * a + b] = edges[3 * a] * tet->inverse[b] + edges[3 * a + 1] * tet->inverse[3 + b] +
@@ -247,7 +247,7 @@ INLINE void add_quaternion(const su_ring_tet *tet, const f8 q[4], float *sums)
     }
 }
 
-static void rotations(int64_t tets, const su_ring_tet *tet, int64_t points, const double *x, float *sums, double *rotation)
+static void rotations(int64_t tets, const su_ring_tet *tet, int64_t points, const float *x, float *sums, double *rotation)
 {
     for (int64_t k = 0; k < tets; k += 2 * PAIRS) {
         f16 F[PAIRS][9], square[PAIRS], eight_det[PAIRS], whole[PAIRS], root[PAIRS], q[PAIRS][4];

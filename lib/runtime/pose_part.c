@@ -67,7 +67,8 @@ su_status su_pose_work_create(const su_runtime_model *model, su_pose_work *work,
     for (int64_t p = 0; p < model->tet_panels; p++)
         if (model->tet_panel[p].stride > widest) widest = model->tet_panel[p].stride;
     if ((work->skin = take(arena, su_rest_lanes_skin(&model->patch), err)) &&
-        (work->x = take(arena, 24 * model->patch.vertex_count, err)) && (work->sums = take(arena, 32 * model->points, err)) &&
+        (work->x = take(arena, 24 * model->patch.vertex_count, err)) &&
+        (work->near = take(arena, 12 * model->patch.vertex_count, err)) && (work->sums = take(arena, 32 * model->points, err)) &&
         (work->rotation = take(arena, 72 * model->chosen, err)) && (work->gradient = take(arena, 12 * tets, err)) &&
         (work->volume = take(arena, tets, err)) && (work->mu = take(arena, tets, err)) &&
         (work->lambda = take(arena, tets, err)) && (work->turn = take(arena, 9 * inertia, err)) &&
@@ -143,7 +144,8 @@ static void rest_and_rotations(const su_runtime_model *model, int64_t count, con
     double *turn[SU_FRAMES], *world[SU_FRAMES], *rotation[SU_FRAMES];
     const double *skins[SU_FRAMES];
     for (int64_t f = 0; f < SU_FRAMES; f++) skins[f] = inputs[f < count ? f : count - 1].skin;
-    su_rest_lanes_evaluate(&model->lanes, skins, work->w, work->skin, work->x, work->sums, work->rotation);
+    su_rest_lanes_evaluate(&model->lanes, skins, work->w, work->skin, work->x, work->near, work->sums,
+                           work->rotation);
     for (int64_t f = 0; f < SU_FRAMES; f++) {
         const su_pose_input *input = inputs + (f < count ? f : count - 1);
         for (int k = 0; k < 9; k++) Q[8 * k + f] = input->Q[k];

@@ -47,6 +47,7 @@ typedef struct su_pose {
 typedef struct su_pose_work {
     double *skin;              /* (patch.skin_count,3,8) */
     double *x;                 /* (patch.vertex_count,3,8) */
+    float *near;               /* the same from the patch's centre */
     float *sums;               /* (points,8,8) */
     double *rotation;          /* (points,9,8) */
     double *gradient;          /* (tets,12,8) */

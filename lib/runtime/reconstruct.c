@@ -15,7 +15,7 @@ enum { CHUNK = 480 };
 /* Scratch of a thread for SU_FRAMES frames. */
 typedef struct work {
     double *skin, *x, *rotation;          /* as in rest_lanes.h */
-    float *sums;
+    float *near, *sums;
     double *w, *scale;          /* (m,8), (r) and (8,r) */
     double *coefficients;       /* (m * modes of a region,8) */
     double *chunk;              /* (8,CHUNK) */
@@ -101,6 +101,7 @@ static su_status create_work(su_reconstruct *rec, work *w, su_error *err)
     int64_t longest = 3 * (flesh > skin ? flesh : skin);
     bool good = (w->skin = take(rec, su_rest_lanes_skin(&rec->patch), sizeof(double), err)) &&
                 (w->x = take(rec, 24 * rec->patch.vertex_count, sizeof(double), err)) &&
+                (w->near = take(rec, 24 * rec->patch.vertex_count, sizeof(float), err)) &&
                 (w->sums = take(rec, 64 * flesh, sizeof(float), err)) &&
                 (w->rotation = take(rec, 72 * flesh, sizeof(double), err)) &&
                 (w->w = take(rec, 8 * m, sizeof(double), err)) && (w->scale = take(rec, 9 * r, sizeof(double), err)) &&
@@ -243,7 +244,8 @@ static void some_frames(const su_reconstruct *rec, work *own, int64_t frames, co
             skins[f] = skin + from * needed;
             for (int64_t i = 0; i < m; i++) own->w[8 * i + f] = w[from * m + i];
         }
-        su_rest_lanes_evaluate(&rec->lanes, skins, own->w, own->skin, own->x, own->sums, own->rotation);
+        su_rest_lanes_evaluate(&rec->lanes, skins, own->w, own->skin, own->x, own->near, own->sums,
+                               own->rotation);
         kernels->turn(rec->flesh, own->rotation, own->u);
     }
     if (u) {

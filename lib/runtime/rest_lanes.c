@@ -66,6 +66,7 @@ su_status su_rest_lanes_create(const su_rest_patch *patch, const su_pose_kernels
     }
     for (int64_t v = 0; v < count; v++)
         for (int c = 0; c < 3; c++) {
+            lanes->centre[c] += shape->vertices[3 * v + c] / (double)count;
             double base = shape->vertices[3 * v + c];
             for (int64_t k = shape->ties * v; k < shape->ties * (v + 1); k++)
                 base -= shape->shepard_weight[k] * shape->neutral[3 * (int64_t)shape->shepard_index[k] + c];
@@ -79,14 +80,15 @@ su_status su_rest_lanes_create(const su_rest_patch *patch, const su_pose_kernels
 }
 
 void su_rest_lanes_evaluate(const su_rest_lanes *lanes, const double *const skins[SU_FRAMES], const double *w, double *skin,
-                            double *x, float *sums, double *rotation)
+                            double *x, float *near, float *sums, double *rotation)
 {
     const su_rest_patch *patch = lanes->patch;
     lanes->kernels->interleave(3 * patch->skin_count, skins, skin);
     lanes->kernels->rest(patch->vertex_count, patch->shape.m, patch->shape.ties, lanes->base, patch->shape.shepard_index,
-                         patch->shape.shepard_weight, lanes->corrections, skin, w, x);
+                         patch->shape.shepard_weight, lanes->corrections, skin, w, lanes->centre, x,
+                         rotation && patch->turned > 0 ? near : NULL);
     if (!rotation) return;
-    if (patch->turned > 0) lanes->kernels->rotations(lanes->ring_tets, lanes->ring, patch->turned, x, sums, rotation);
+    if (patch->turned > 0) lanes->kernels->rotations(lanes->ring_tets, lanes->ring, patch->turned, near, sums, rotation);
     else
         for (int64_t k = 0; k < 72 * patch->wanted; k++) rotation[k] = k / 8 % 9 % 4 == 0;
 }

@@ -11,6 +11,7 @@ typedef struct su_rest_lanes {
     const su_pose_kernels *kernels;
     double *base;              /* (vertex_count,3) what the rest position is without skin and corrections */
     double *corrections;       /* (vertex_count,m,3) */
+    double centre[3];          /* of the neutral patch, m: floats are taken from there */
     int64_t ring_tets;
     su_ring_tet *ring;         /* tets around the turned vertices, ascending */
     su_arena arena;
@@ -23,12 +24,12 @@ void su_rest_lanes_free(su_rest_lanes *lanes);
 int64_t su_rest_lanes_bytes(const su_rest_lanes *lanes);
 
 /* Sizes in doubles of what evaluation reads and writes: skin (skin_count,3,8) with room for padding, x (vertex_count,3,8),
- * rotation (turned,9,8); in floats sums (turned,8,8) scratch. */
+ * rotation (turned,9,8); in floats sums (turned,8,8) and near (vertex_count,3,8), scratch. */
 static inline int64_t su_rest_lanes_skin(const su_rest_patch *patch) { return 24 * patch->skin_count + 64; }
 
 /* skins: eight arrays (skin_count,3), readable up to a multiple of 8; w (m,8). rotation NULL: positions only; it is the
  * identity for patches without turned vertices. */
 void su_rest_lanes_evaluate(const su_rest_lanes *lanes, const double *const skins[SU_FRAMES], const double *w, double *skin,
-                            double *x, float *sums, double *rotation);
+                            double *x, float *near, float *sums, double *rotation);
 
 #endif
