@@ -2,6 +2,7 @@
 
 #include "geometry/mat3.h"
 #include "runtime/kernels.h"
+#include "runtime/step_loads.h"
 
 #include <float.h>
 #include <math.h>
@@ -315,132 +316,6 @@ static double norm(int64_t count, const double *a)
     return sqrt(sum);
 }
 
-/* ---- forces from outside ---- */
-
-su_status su_stepper_set_loads(su_stepper *s, su_loads *loads, su_error *err)
-{
-    int64_t points = loads->external->points, lead = s->model->lead;
-    s->loads = loads;
-    s->load_rows = take(s, 3 * points * lead, err);
-    s->load_vector = take(s, lead, err);
-    s->load_shift = take(s, 3 * points, err);
-    s->near_points = take(s, points, err);
-    return s->load_rows && s->load_vector && s->load_shift && s->near_points ? SU_OK : SU_AGAIN;
-}
-
-/* Displacement of load point k, root frame: still displacements of a record turned by the pose. */
-static void load_displacement(const su_stepper *s, const su_pose *pose, const double *still, int64_t k, double a[3])
-{
-    const su_runtime_model *model = s->model;
-    int64_t chosen = model->chosen_padded;
-    memset(a, 0, 3 * sizeof *a);
-    for (int i = 0; i < 4; i++) {
-        int64_t point = model->extra_point[4 * k + i];
-        if (point < 0) continue;
-        for (int c = 0; c < 3; c++)
-            for (int b = 0; b < 3; b++)
-                a[c] += s->loads->bary[4 * k + i] * pose->rotation[(3 * c + b) * chosen + point] * still[b * chosen + point];
-    }
-}
-
-/* out (lead) += (A U)' f of load point k, f (3) in the root frame. */
-static void add_load(const su_stepper *s, const su_pose *pose, int64_t k, const double f[3], double *out)
-{
-    const su_runtime_model *model = s->model;
-    int64_t chosen = model->chosen_padded;
-    for (int i = 0; i < 4; i++) {
-        int64_t point = model->extra_point[4 * k + i];
-        if (point < 0) continue;
-        double z[3] = {0};
-        for (int c = 0; c < 3; c++)
-            for (int b = 0; b < 3; b++) z[b] += s->loads->bary[4 * k + i] * pose->rotation[(3 * c + b) * chosen + point] * f[c];
-        const su_panel *panel = model->point_panel + model->panel_of_point[point];
-        memset(s->gathered, 0, (size_t)panel->stride * sizeof *s->gathered);
-        model->kernels->rows_combine(3, panel->stride, pose->rows + 3 * (panel->offset + (point - panel->first) * panel->stride),
-                                     z, s->gathered);
-        scatter_add(panel, s->gathered, out);
-    }
-}
-
-/* Where the load points are, at the state reached. */
-static void keep_loads(su_stepper *s, const su_pose *pose, const su_record *record)
-{
-    su_loads *loads = s->loads;
-    if (!loads) return;
-    memcpy(loads->Q, pose->Q, sizeof loads->Q);
-    memcpy(loads->c, pose->c, sizeof loads->c);
-    for (int64_t k = 0; k < loads->external->points; k++) {
-        double a[3];
-        load_displacement(s, pose, record->still, k, a);
-        su_loads_place(loads, k, a, loads->now + 3 * k);
-    }
-}
-
-/* At the turned previous state: lagged friction, rows of the points near a collider; all other points only push, into
- * s->load. h = 0: static, every point may come near. */
-static void prepare_loads(su_stepper *s, const su_pose *pose, double h)
-{
-    su_loads *loads = s->loads;
-    const double margin = 0.05 * s->model->diagonal;
-    if (!loads) return;
-    loads->h = h;
-    memcpy(loads->Q, pose->Q, sizeof loads->Q);
-    memcpy(loads->c, pose->c, sizeof loads->c);
-    s->near_count = 0;
-    for (int64_t k = 0; k < loads->external->points; k++) {
-        double *a = s->load_shift + 3 * k, y[3], f[3], n[3];
-        load_displacement(s, pose, s->now->still, k, a);
-        su_loads_place(loads, k, a, y);
-        su_loads_prepare(loads, k, y);
-        bool near = h == 0;
-        for (int64_t c = 0; c < loads->external->colliders && !near; c++)
-            near = su_collider_depth(loads->external->collider + c, loads->t, y, n) > -margin;
-        if (near && loads->external->colliders > 0) {
-            double *rows = s->load_rows + 3 * s->near_count * s->model->lead;
-            memset(rows, 0, (size_t)(3 * s->model->lead) * sizeof *rows);
-            for (int c = 0; c < 3; c++) {
-                double axis[3] = {c == 0, c == 1, c == 2};
-                add_load(s, pose, k, axis, rows + c * s->model->lead);
-            }
-            s->near_points[s->near_count++] = (int32_t)k;
-        } else {
-            su_tmulv3(pose->Q, loads->steady + 3 * k, f);
-            for (int c = 0; c < 3; c++) f[c] = -f[c];
-            add_load(s, pose, k, f, s->load);
-        }
-    }
-}
-
-/* What near points do at q (NULL: at u*): out (lead) -= (A U)' f, at u* linearized, with H u* too; A (NULL: not wanted) +=
- * (A U)' H A U. Returns their energy. */
-static double near_loads(su_stepper *s, const double *q, double *out, double *A)
-{
-    const su_runtime_model *model = s->model;
-    int64_t r = model->r, lead = model->lead;
-    double energy = 0;
-    for (int64_t i = 0; s->loads && i < s->near_count; i++) {
-        int64_t k = s->near_points[i];
-        const double *rows = s->load_rows + 3 * i * lead;
-        double a[3], y[3], f[3], H[9], size = 0;
-        for (int c = 0; c < 3; c++) a[c] = q ? dot(r, rows + c * lead, q) : s->load_shift[3 * k + c];
-        su_loads_place(s->loads, k, a, y);
-        energy += su_loads_evaluate(s->loads, k, y, f, H);
-        for (int c = 0; c < 9; c++) size += H[c] * H[c];
-        if (!q)
-            for (int c = 0; c < 3; c++) f[c] += H[3 * c] * a[0] + H[3 * c + 1] * a[1] + H[3 * c + 2] * a[2];
-        for (int64_t j = 0; j < r; j++) out[j] -= rows[j] * f[0] + rows[lead + j] * f[1] + rows[2 * lead + j] * f[2];
-        if (!A || size == 0) continue;
-        for (int64_t j = 0; j < r; j++) {
-            double w[3];
-            for (int c = 0; c < 3; c++)
-                w[c] = H[3 * c] * rows[j] + H[3 * c + 1] * rows[lead + j] + H[3 * c + 2] * rows[2 * lead + j];
-            double *row = A + j * lead;
-            for (int64_t l = j; l < r; l++) row[l] += w[0] * rows[l] + w[1] * rows[lead + l] + w[2] * rows[2 * lead + l];
-        }
-    }
-    return energy;
-}
-
 /* ---- Newton ---- */
 
 static bool all_finite(int64_t count, const double *a)
@@ -486,7 +361,7 @@ static double residual_at(su_stepper *s, const su_pose *pose, const double *q, d
     size += sqrt(inertia);
     if (s->loads && s->near_count > 0) {
         memset(s->load_vector, 0, (size_t)lead * sizeof(double));
-        double energy = near_loads(s, q, s->load_vector, NULL);
+        double energy = su_step_near_loads(s, q, s->load_vector, NULL);
         if (potential) *potential += energy;
         for (int64_t k = 0; k < r; k++) s->force[k] += s->load_vector[k];
         size += norm(r, s->load_vector);
@@ -510,7 +385,7 @@ static bool factor_tangent(su_stepper *s, const su_pose *pose, const double *q, 
         assemble(s, pose, 1, s->A, s->held);
         if (damping != 0)
             for (int64_t k = 0; k < model->r * model->lead; k++) s->A[k] += damping * s->K[k];
-        near_loads(s, q, s->held, s->A);
+        su_step_near_loads(s, q, s->held, s->A);
         if (model->kernels->cholesky(model->size, model->lead, s->A, s->inverse)) return true;
     }
     return false;
@@ -584,7 +459,7 @@ static su_step_end first_solve(su_stepper *s, const su_pose *pose, double mass, 
     } else {
         assemble(s, pose, stiffness, s->A, s->force);
     }
-    near_loads(s, NULL, s->force, s->A);
+    su_step_near_loads(s, NULL, s->force, s->A);
     for (int64_t k = 0; k < model->lead; k++) q[k] = k < model->r ? -s->force[k] : 0;
     if (!all_finite(model->r, q)) return SU_STEP_NOT_FINITE;
     if (!model->kernels->cholesky(model->size, model->lead, s->A, s->inverse)) return SU_STEP_NOT_DEFINITE;
@@ -672,7 +547,7 @@ su_step_end su_stepper_advance(su_stepper *s, const su_pose *pose, double h, con
     double mass = 1 / (h * h) + s->alpha / h, damping = settings->beta / h, leap = NAN;
     s->iterations = 0;
     history_load(s, pose, h, gravity);
-    prepare_loads(s, pose, h);
+    su_step_prepare_loads(s, pose, h);
     if (settings->inertia == SU_INERTIA_PAPER)
         strain_tets(s, pose, s->now->q, s->carried);
     else
@@ -690,7 +565,7 @@ su_step_end su_stepper_advance(su_stepper *s, const su_pose *pose, double h, con
     double limit = SU_LEAP * model->diagonal;
     if (!(leap <= limit * limit)) return SU_STEP_TOO_FAR;
     take_pose(s, pose, s->next);
-    keep_loads(s, pose, s->next);
+    su_step_keep_loads(s, pose, s->next);
     s->next->h = h;
     rotate_records(s);
     return SU_STEP_OK;
@@ -726,7 +601,7 @@ void su_stepper_follow(su_stepper *s, const su_pose *pose, double h)
     for (int64_t k = 0; k < s->model->r; k++) s->next->q[k] *= 0.5;
     displace_points(s, pose, s->next);
     take_pose(s, pose, s->next);
-    keep_loads(s, pose, s->next);
+    su_step_keep_loads(s, pose, s->next);
     s->next->h = h;
     rotate_records(s);
 }
@@ -748,7 +623,7 @@ void su_stepper_start(su_stepper *s, const su_pose *pose, const double *q, const
         displace_points(s, pose, record);
         record->h = h;
     }
-    keep_loads(s, pose, s->now);
+    su_step_keep_loads(s, pose, s->now);
     if (next)
         for (int64_t k = 0; k < 3 * model->inertia_padded; k++) s->before->world[k] = 2 * pose->world[k] - next->world[k];
 }
@@ -760,7 +635,7 @@ su_step_end su_stepper_settle(su_stepper *s, const su_pose *pose, const double g
     memset(s->load, 0, bytes);
     inertia_load(s, pose, 1, gravity, false);
     add_inertia(s, pose, s->z, s->load);
-    prepare_loads(s, pose, 0);
+    su_step_prepare_loads(s, pose, 0);
     memcpy(s->next->q, s->now->q, bytes);
     s->iterations = 0;
     double tolerance = s->settings.tolerance;
