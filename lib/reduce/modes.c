@@ -280,12 +280,15 @@ su_status su_mass_pca(int64_t size, const double *mass, int64_t count, double *v
         for (int64_t i = 0; i < size; i++) v[k * size + i] *= root[i];
     for (int64_t k = 0; k < candidate_count; k++)
         for (int64_t i = 0; i < size; i++) candidates[k * size + i] *= root[i];
+    double longest = 0;
+    for (int64_t k = 0; k < candidate_count; k++)
+        longest = fmax(longest, cblas_ddot(n, candidates + k * size, 1, candidates + k * size, 1));
     remove_span(size, count, v, candidate_count, candidates, coefficients);
     cblas_dsyrk(CblasColMajor, CblasLower, CblasTrans, c, n, 1, candidates, n, 0, gram, c);
     SU_GO(su_eigen_symmetric(candidate_count, gram, values, err));
-    double largest = candidate_count ? values[candidate_count - 1] : 0;
+    double floor = got ? 1e-6 * longest : candidate_count ? 1e-13 * values[candidate_count - 1] : 0;
     int64_t rank = 0;
-    while (rank < candidate_count && values[candidate_count - 1 - rank] > 1e-13 * largest) rank++;
+    while (rank < candidate_count && values[candidate_count - 1 - rank] > floor) rank++;
     if (got) *got = wanted = wanted < rank ? wanted : rank, w = (int)wanted;
     if (wanted > rank) {
         status = su_fail(err, SU_INPUT, "the modal derivatives give %lld directions, %lld are needed: ask for fewer "

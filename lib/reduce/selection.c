@@ -66,6 +66,8 @@ static su_status search_create(search *s, const su_fit_problem *problem, const s
     *s = (search){.problem = problem, .settings = settings};
     s->limit = settings->count > 0 ? 2 * settings->count : problem->candidates;
     if (s->limit > problem->candidates) s->limit = problem->candidates;
+    /* Beyond a dozen a mode a bound is out of reach for other reasons, and columns take memory. */
+    if (settings->count == 0 && s->limit > 12 * problem->r + 100) s->limit = 12 * problem->r + 100;
     if (s->limit > 4000) s->limit = 4000;
     SU_TRY(trial_create(&s->now, s->limit, problem->groups, err));
     SU_TRY(trial_create(&s->best, s->limit, problem->groups, err));
