@@ -290,12 +290,16 @@ static void test_mass_pca(void **unused)
     double v[12] = {1, 0, 0, 0};
     /* e_2 strongly, e_3 weakly, with parts along e_1 that must not count */
     double candidates[12] = {9, 3, 0, 0, -5, 0, 1, 0, 2, 0, 0, 0};
-    assert_int_equal(su_mass_pca(4, mass, 1, v, 3, candidates, 2, NULL, NULL), SU_OK);
+    assert_int_equal(su_mass_pca(4, mass, 1, v, 3, candidates, 2, 0, NULL, NULL), SU_OK);
     const double expected[12] = {1, 0, 0, 0, 0, 0.5, 0, 0, 0, 0, 1, 0};
     for (int i = 0; i < 12; i++) assert_true(fabs(v[i] - expected[i]) < 1e-14);
     double w[16] = {1, 0, 0, 0}, flat[8] = {0, 1, 0, 0, 0, 2, 0, 0};
     su_error err;
-    assert_int_equal(su_mass_pca(4, mass, 1, w, 2, flat, 2, NULL, &err), SU_INPUT);
+    double more[16] = {1, 0, 0, 0}, noisy[8] = {0, 1, 0, 0, 0, 0, 1e-4, 0};
+    int64_t got;
+    assert_int_equal(su_mass_pca(4, mass, 1, more, 2, noisy, 2, 1e-3, &got, &err), SU_OK);
+    assert_int_equal(got, 1);   /* the other is shorter than a thousandth */
+    assert_int_equal(su_mass_pca(4, mass, 1, w, 2, flat, 2, 0, NULL, &err), SU_INPUT);
 }
 
 /* ||K Phi q - f|| / ||f|| of the static problem K u = M a solved within the modes. */

@@ -264,7 +264,7 @@ static void remove_span(int64_t size, int64_t count, const double *v, int64_t co
 /* In the scaled variables M^1/2 v, where the mass product is the plain one. Directions come from the Gram matrix; a second
  * orthonormalization takes out what its squared condition costs. */
 su_status su_mass_pca(int64_t size, const double *mass, int64_t count, double *v, int64_t candidate_count,
-                      double *candidates, int64_t wanted, int64_t *got, su_error *err)
+                      double *candidates, int64_t wanted, double shortest, int64_t *got, su_error *err)
 {
     double *root = NULL, *gram = NULL, *values = NULL, *chosen = NULL, *coefficients = NULL;
     int n = (int)size, c = (int)candidate_count, w = (int)wanted;
@@ -286,7 +286,7 @@ su_status su_mass_pca(int64_t size, const double *mass, int64_t count, double *v
     remove_span(size, count, v, candidate_count, candidates, coefficients);
     cblas_dsyrk(CblasColMajor, CblasLower, CblasTrans, c, n, 1, candidates, n, 0, gram, c);
     SU_GO(su_eigen_symmetric(candidate_count, gram, values, err));
-    double floor = got ? 1e-6 * longest : candidate_count ? 1e-13 * values[candidate_count - 1] : 0;
+    double floor = shortest > 0 ? shortest * shortest * longest : candidate_count ? 1e-13 * values[candidate_count - 1] : 0;
     int64_t rank = 0;
     while (rank < candidate_count && values[candidate_count - 1 - rank] > floor) rank++;
     if (got) *got = wanted = wanted < rank ? wanted : rank, w = (int)wanted;
@@ -356,7 +356,7 @@ static su_status solve(solver *s, int64_t linear, int64_t r, double *values, dou
         int64_t extremes = s->problem->extreme_count, got;
         SU_GO(SU_ALLOC(&z, size * (s->problem->load_count + extremes), "answers to loads", err));
         SU_GO(answers(s, z, err));
-        SU_GO(su_mass_pca(size, s->mass, known, phi, s->problem->load_count, z, s->problem->responses, &got, err));
+        SU_GO(su_mass_pca(size, s->mass, known, phi, s->problem->load_count, z, s->problem->responses, 0, &got, err));
         known += got;
         if (r > known && extremes) {
             const su_loaded_problem loaded = {.elastic = s->problem->elastic, .x = s->problem->x, .inverse = &s->inverse,
@@ -364,7 +364,7 @@ static su_status solve(solver *s, int64_t linear, int64_t r, double *values, dou
             SU_GO(su_loaded_shapes(&loaded, extremes, s->problem->extremes, z, &s->report.applications, threads, progress,
                                    err));
             s->report.seconds_shapes = su_seconds() - started, started = su_seconds();
-            SU_GO(su_mass_pca(size, s->mass, known, phi, extremes, z, r - known, &got, err));
+            SU_GO(su_mass_pca(size, s->mass, known, phi, extremes, z, r - known, 1e-3, &got, err));
             known += got;
         }
     }
@@ -372,7 +372,7 @@ static su_status solve(solver *s, int64_t linear, int64_t r, double *values, dou
         SU_GO(SU_ALLOC(&psi, size * pairs, "modal derivatives", err));
         SU_GO(derivatives(s, linear, values, phi, y, psi, threads, progress, err));
         s->report.seconds_derivatives = su_seconds() - started, started = su_seconds();
-        SU_GO(su_mass_pca(size, s->mass, known, phi, pairs, psi, r - known, NULL, err));
+        SU_GO(su_mass_pca(size, s->mass, known, phi, pairs, psi, r - known, 0, NULL, err));
         s->report.seconds_pca = su_seconds() - started;
     }
     const su_elastic *elastic = s->problem->elastic;

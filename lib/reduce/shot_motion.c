@@ -74,7 +74,7 @@ su_status su_linear_motion_principal(const su_linear_motion *motion, int64_t kee
         cblas_dsyr(CblasColMajor, CblasLower, (int)c, 1.0 / (double)motion->frames, motion->states + f * c, 1, vectors, (int)c);
     SU_GO(su_eigen_symmetric(c, vectors, values, err));
     *count = 0;
-    while (*count < keep && *count < c && values[c - 1 - *count] > 1e-12 * values[c - 1]) {
+    while (*count < keep && *count < c && values[c - 1 - *count] > 1e-6 * values[c - 1]) {
         int64_t from = c - 1 - *count;
         for (int64_t i = 0; i < c; i++) directions[*count * c + i] = sqrt(values[from]) * vectors[from * c + i];
         ++*count;

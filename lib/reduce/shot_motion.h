@@ -24,7 +24,7 @@ void su_linear_motion_start(su_linear_motion *motion);
  * that sim would take. */
 su_status su_linear_motion_frame(su_linear_motion *motion, const double *force, double dt, su_error *err);
 /* directions (*count,count): principal directions of all frames so far, largest first, each as long as its root mean
- * square amplitude; at most `keep`, fewer where the motion has fewer above 1e-6 of the largest. */
+ * square amplitude; at most `keep`, fewer where the motion has fewer above a thousandth of the largest. */
 su_status su_linear_motion_principal(const su_linear_motion *motion, int64_t keep, double *directions, int64_t *count,
                                      su_error *err);
 
