@@ -353,10 +353,10 @@ static su_status solve(solver *s, int64_t linear, int64_t r, double *values, dou
     scale_modes(s, linear, y, phi);
     s->report.seconds_eigen = su_seconds() - started, started = su_seconds();
     if (s->problem->load_count) {   /* shots that hardly move know few directions: derivatives take the places left */
-        int64_t extremes = s->problem->extreme_count, got;
-        SU_GO(SU_ALLOC(&z, size * (s->problem->load_count + extremes), "answers to loads", err));
+        int64_t loads = s->problem->load_count, extremes = s->problem->extreme_count, got;
+        SU_GO(SU_ALLOC(&z, size * (loads > extremes ? loads : extremes), "answers to loads", err));
         SU_GO(answers(s, z, err));
-        SU_GO(su_mass_pca(size, s->mass, known, phi, s->problem->load_count, z, s->problem->responses, 0, &got, err));
+        SU_GO(su_mass_pca(size, s->mass, known, phi, loads, z, s->problem->responses, 0, &got, err));
         known += got;
         if (r > known && extremes) {
             const su_loaded_problem loaded = {.elastic = s->problem->elastic, .x = s->problem->x, .inverse = &s->inverse,

@@ -40,13 +40,10 @@ su_status su_pose_modes(const su_mode_setup *setup, const double *x, const doubl
     SU_GO(SU_ALLOC(&held, setup->n, "held vertices", err));
     SU_GO(SU_ALLOC(&fixed, setup->n, "held vertices", err));
     for (int64_t k = 0; k < setup->held_count; k++) fixed[setup->held[k]] = 1;
-    int64_t principal = setup->loads ? setup->loads->principal_count : 0, extreme = principal ? setup->loads->extreme_count : 0;
+    int64_t principal = setup->loads ? setup->loads->principal : 0, extreme = principal ? setup->loads->extreme : 0;
     if (principal) {
         SU_GO(SU_ALLOC(&loads, 3 * (principal + extreme) * setup->n, "loads of the shots", err));
-        SU_GO(su_shot_loads_turn(setup->n, setup->vertices, setup->t, setup->tets, x, principal, setup->loads->principal,
-                                 loads, threads, err));
-        SU_GO(su_shot_loads_turn(setup->n, setup->vertices, setup->t, setup->tets, x, extreme, setup->loads->extreme,
-                                 loads + 3 * principal * setup->n, threads, err));
+        SU_GO(su_shot_loads_turn(setup->n, setup->vertices, setup->t, setup->tets, x, setup->loads, loads, threads, err));
     }
     for (int64_t region = 0; region < setup->d; region++) {
         const double *weights = setup->weights + region * setup->n;

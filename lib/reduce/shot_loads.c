@@ -89,13 +89,7 @@ static su_status lead(const su_tet *tet, const su_fit *fit, int64_t keep, double
     SU_GO(SU_ALLOC(&values, made, "loads of the shots", err));
     SU_GO(SU_ALLOC(&out, 3 * n * keep, "loads of the shots", err));
     SU_GO(SU_ALLOC(&weighted, 3 * n * made, "loads of the shots", err));
-    for (int64_t e = 0; e < tet->t; e++) {
-        double edges[9];
-        const int32_t *v = tet->tets + 4 * e;
-        const double *X = tet->vertices;
-        su_tet_edges(X + 3 * (int64_t)v[0], X + 3 * (int64_t)v[1], X + 3 * (int64_t)v[2], X + 3 * (int64_t)v[3], edges);
-        for (int a = 0; a < 4; a++) mass[v[a]] += fit->density[e] * su_det3(edges) / 24;
-    }
+    su_lumped_mass(n, tet->vertices, tet->t, tet->tets, fit->density, mass);
     for (int64_t i = 0; i < tet->fixed_count; i++) mass[tet->fixed[i]] = 0;   /* held flesh answers nothing */
     for (int64_t k = 0; k < made; k++)
         for (int64_t i = 0; i < 3 * n; i++) weighted[3 * n * k + i] = (*loads)[3 * n * k + i] * sqrt(mass[i / 3]);
@@ -215,12 +209,11 @@ static su_status motion_loads(const su_tet *tet, rehearsal *r, int64_t keep, int
     double *states = NULL;
     su_status status;
     SU_GO(SU_ALLOC(&states, most * r->count, "rehearsal", err));
-    SU_GO(SU_ALLOC(&out->principal, 3 * n * keep, "loads of the shots", err));
-    SU_GO(SU_ALLOC(&out->extreme, 3 * n * extremes, "loads of the shots", err));
-    SU_GO(su_linear_motion_principal(&r->motion, keep, states, &out->principal_count, err));
-    loads_of(r, n, out->principal_count, states, out->principal);
-    SU_GO(su_linear_motion_extremes(&r->motion, extremes, states, &out->extreme_count, err));
-    loads_of(r, n, out->extreme_count, states, out->extreme);
+    SU_GO(SU_ALLOC(&out->loads, 3 * n * (keep + extremes), "loads of the shots", err));
+    SU_GO(su_linear_motion_principal(&r->motion, keep, states, &out->principal, err));
+    loads_of(r, n, out->principal, states, out->loads);
+    SU_GO(su_linear_motion_extremes(&r->motion, extremes, states, &out->extreme, err));
+    loads_of(r, n, out->extreme, states, out->loads + 3 * n * out->principal);
 done:
     free(states);
     return status;
@@ -281,14 +274,15 @@ done:
 
 void su_shot_loads_free(su_shot_loads *loads)
 {
-    free(loads->principal), free(loads->extreme);
+    free(loads->loads);
 }
 
 su_status su_shot_loads_turn(int64_t n, const double *vertices, int64_t t, const int32_t *tets, const double *x,
-                             int64_t count, const double *loads, double *out, int threads, su_error *err)
+                             const su_shot_loads *loads, double *out, int threads, su_error *err)
 {
     su_rotation_field *field = NULL;
     double *rotation = NULL;
+    int64_t count = loads->principal + loads->extreme;
     su_status status;
     SU_GO(SU_ALLOC(&rotation, 4 * n, "rotations", err));
     SU_GO(su_rotation_field_create(n, vertices, t, tets, n, NULL, &field, err));
@@ -296,7 +290,7 @@ su_status su_shot_loads_turn(int64_t n, const double *vertices, int64_t t, const
     for (int64_t v = 0; v < n; v++) {
         double R[9];
         su_quaternion_matrix(rotation + 4 * v, R);
-        for (int64_t k = 0; k < count; k++) su_mulv3(R, loads + 3 * (k * n + v), out + 3 * (k * n + v));
+        for (int64_t k = 0; k < count; k++) su_mulv3(R, loads->loads + 3 * (k * n + v), out + 3 * (k * n + v));
     }
 done:
     su_rotation_field_free(field);

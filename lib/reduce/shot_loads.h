@@ -12,9 +12,8 @@
 
 /* Accelerations turned back to the neutral pose by the rotation of each vertex, m/s^2. */
 typedef struct su_shot_loads {
-    int64_t principal_count, extreme_count;
-    double *principal;             /* (.,n,3) */
-    double *extreme;               /* (.,n,3) */
+    int64_t principal, extreme;    /* how many of each */
+    double *loads;                 /* (principal + extreme,n,3), in this order */
 } su_shot_loads;
 
 /* The loads come from a rehearsal: a linear model of the flesh at the neutral pose, in the span of some linear modes and of
@@ -28,8 +27,8 @@ su_status su_shot_loads_create(const su_tet *tet, const su_fit *fit, su_material
                                su_error *err);
 void su_shot_loads_free(su_shot_loads *loads);
 
-/* The loads at a pose with rest shape x (n,3): turned forward, out (count,n,3). */
+/* The loads at a pose with rest shape x (n,3): turned forward, out (principal + extreme,n,3). */
 su_status su_shot_loads_turn(int64_t n, const double *vertices, int64_t t, const int32_t *tets, const double *x,
-                             int64_t count, const double *loads, double *out, int threads, su_error *err);
+                             const su_shot_loads *loads, double *out, int threads, su_error *err);
 
 #endif

@@ -132,10 +132,9 @@ static su_status pose_digest(const job *j, int64_t i, char hex[33])
         su_digest_add(digest, c->vertices, (size_t)c->entries * sizeof *c->vertices);
         su_digest_add(digest, c->coefficients, 3 * (size_t)c->entries * sizeof *c->coefficients);
     }
-    if (j->loads.principal_count) {
+    if (j->loads.principal) {
         su_digest_add(digest, j->responses, (size_t)j->setup.d * sizeof *j->responses);
-        su_digest_add(digest, j->loads.principal, 3 * (size_t)(j->loads.principal_count * n) * sizeof(double));
-        su_digest_add(digest, j->loads.extreme, 3 * (size_t)(j->loads.extreme_count * n) * sizeof(double));
+        su_digest_add(digest, j->loads.loads, 3 * (size_t)((j->loads.principal + j->loads.extreme) * n) * sizeof(double));
     }
     su_digest_end(digest, hex);
     return SU_OK;
@@ -227,7 +226,7 @@ static su_status shot_loads(job *j)
     SU_TRY(su_shot_loads_create(&j->tet, &j->fit, j->setup.material, j->set->shots.count, j->set->shots.items, most,
                                 (4 * left + 2) / 3, &j->loads, j->tool->threads, &j->tool->err));
     for (int64_t h = 0; h < j->setup.d; h++)   /* short shots know few directions */
-        if (j->responses[h] > j->loads.principal_count) j->responses[h] = j->loads.principal_count;
+        if (j->responses[h] > j->loads.principal) j->responses[h] = j->loads.principal;
     su_stats_stage(j->tool, "rehearsal", su_seconds() - started);
     return SU_OK;
 }
@@ -439,7 +438,7 @@ static su_status make_meta(job *j)
         if (j->handles) json_array_append_new(names, json_string(j->names[h]));
     }
     json_object_set_new(meta, "linear_modes", counts);
-    if (j->loads.principal_count) {
+    if (j->loads.principal) {
         counts = json_array();
         for (int64_t h = 0; h < j->setup.d; h++) json_array_append_new(counts, json_integer(j->responses[h]));
         json_object_set_new(meta, "response_modes", counts);
