@@ -2,6 +2,7 @@
 
 #include "rig/rbf_train.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,6 +108,68 @@ void scene_free(scene *s)
     *s = (scene){0};
 }
 
+/* ---- rigs ---- */
+
+void scene_turn(double angle, double *root)
+{
+    root[0] = root[5] = cos(angle), root[1] = -sin(angle), root[4] = sin(angle);
+}
+
+void scene_swing(double t, double *bend, double *root)
+{
+    *bend = 0.5 * sin(9.0 * t);
+    scene_turn(0.4 * sin(6.0 * t), root);
+    root[3] = 0.3 * sin(7.0 * t), root[11] = 0.2 * t * t;
+}
+
+const double scene_other_axis[9] = {0.36, 0.48, -0.8, -0.8, 0.6, 0.0, 0.48, 0.64, 0.6};
+
+void scene_swing_elsewhere(double t, double *bend, double *root)
+{
+    double here[16] = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1};
+    scene_swing(t, bend, here);
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 4; j++) {
+            root[4 * i + j] = 0.0;
+            for (int k = 0; k < 3; k++) root[4 * i + j] += scene_other_axis[3 * i + k] * here[4 * k + j];
+        }
+    root[3] += 30.0, root[7] -= 20.0;
+}
+
+/* ---- the full simulation ---- */
+
+static void must(su_status status, const su_error *err)
+{
+    if (status == SU_OK) return;
+    fprintf(stderr, "%s\n", err->text);
+    abort();
+}
+
+double *scene_full_run(scene *s, const su_sim_settings *settings, double tolerance, double *energy, int *status,
+                       su_fullsim_counts *counts)
+{
+    su_sim_settings resolved = *settings;
+    su_fullsim_options options = {.tolerance = tolerance, .threads = 1};
+    su_fullsim *sim;
+    su_error err = {0};
+    must(su_sim_settings_resolve(&resolved, 4.0, s->anim.F, s->anim.times, 0.0, &err), &err);
+    must(su_fullsim_create(&s->tet, &s->fit, s->shot, &resolved, &options, &sim, &err), &err);
+    int64_t n3 = 3 * s->tet.n;
+    double *u = calloc((size_t)(s->anim.F * n3), sizeof *u);
+    if (!u) abort();
+    for (int64_t k = 0; k < s->anim.F; k++) {
+        su_fullsim_frame frame;
+        if (k > 0) must(su_fullsim_advance(sim, &err), &err);
+        su_fullsim_state(sim, &frame);
+        memcpy(u + k * n3, frame.u, (size_t)n3 * sizeof *u);
+        if (energy) memcpy(energy + 3 * k, frame.energy, sizeof frame.energy);
+        if (status) status[k] = frame.status;
+    }
+    if (counts) *counts = *su_fullsim_totals(sim);
+    su_fullsim_free(sim);
+    return u;
+}
+
 /* ---- files ---- */
 
 static int same_face(const int32_t *a, const int32_t *b)
@@ -132,13 +195,6 @@ static void make_surface(scene *s)
         for (int64_t j = 0; j < count; j++) owners += same_face(face + 3 * k, face + 3 * j);
         if (owners == 1) memcpy(s->tet.surface + 3 * s->tet.b++, face + 3 * k, 3 * sizeof *face);
     }
-}
-
-static void must(su_status status, const su_error *err)
-{
-    if (status == SU_OK) return;
-    fprintf(stderr, "%s\n", err->text);
-    abort();
 }
 
 void scene_save(scene *s, const char *folder)

@@ -4,6 +4,7 @@
 #define TESTS_SCENE_H
 
 #include "beam.h"
+#include "fem/fullsim.h"
 #include "io/anim.h"
 #include "io/fit.h"
 #include "io/tet.h"
@@ -26,6 +27,19 @@ typedef void scene_rig(double t, double *bend, double *root);
 void scene_create(scene *s, int nx, int ny, int nz, int m, const double *angles, int F, double fps, scene_rig *rig,
                    int teleport_count, const int *teleports);
 void scene_free(scene *s);
+
+/* Root turned about z by angle (rad), its translation as it was. */
+void scene_turn(double angle, double *root);
+/* Rigs that several tests drive: a beam that swings, turns and moves; the same motion seen by someone turned by
+ * scene_other_axis and moved. */
+extern const double scene_other_axis[9];
+void scene_swing(double t, double *bend, double *root);
+void scene_swing_elsewhere(double t, double *bend, double *root);
+
+/* u (F,n,3) of the whole shot through the full simulation with 4 Hz, one thread, Newton to tolerance. energy (F,3), status
+ * (F) and counts where wanted (else NULL). Caller frees. Aborts on failure. */
+double *scene_full_run(scene *s, const su_sim_settings *settings, double tolerance, double *energy, int *status,
+                       su_fullsim_counts *counts);
 
 /* Writes folder/s.tet.npz, s.fit.npz and s.anim.npz, as the tools would make them. Aborts on failure. */
 void scene_save(scene *s, const char *folder);

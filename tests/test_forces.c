@@ -1,7 +1,6 @@
 /* Forces from outside, by physics: weight, free fall, Coulomb's cone; and the reduced simulator against the full one. */
 #include "core/memory.h"
 #include "fem/elastic.h"
-#include "fem/fullsim.h"
 #include "geometry/tetmesh.h"
 #include "reduced_scene.h"
 #include "runtime/external.h"
@@ -51,25 +50,13 @@ static double lowest(const scene *s)
     return least;
 }
 
-/* u (F,n,3) of the full simulation. */
-static double *full_run(scene *s, const su_sim_settings *settings)
+/* The full simulation's u (F,n,3), no step worse than halved. */
+static double *steady_full_run(scene *s, const su_sim_settings *settings)
 {
-    su_sim_settings resolved = *settings;
-    su_error err = {0};
-    assert_int_equal(su_sim_settings_resolve(&resolved, 4.0, s->anim.F, s->anim.times, 0.0, &err), SU_OK);
-    su_fullsim_options options = {.tolerance = 1e-10, .threads = 1};
-    su_fullsim *sim;
-    if (su_fullsim_create(&s->tet, &s->fit, s->shot, &resolved, &options, &sim, &err) != SU_OK) fail_msg("%s", err.text);
-    int64_t n3 = 3 * s->tet.n;
-    double *u = calloc((size_t)(s->anim.F * n3), sizeof *u);
-    for (int64_t k = 0; k < s->anim.F; k++) {
-        if (k > 0 && su_fullsim_advance(sim, &err) != SU_OK) fail_msg("%s", err.text);
-        su_fullsim_frame frame;
-        su_fullsim_state(sim, &frame);
-        assert_true(frame.status <= SU_STATUS_HALVED);
-        memcpy(u + k * n3, frame.u, (size_t)n3 * sizeof *u);
-    }
-    su_fullsim_free(sim);
+    int status[100];
+    assert_true(s->anim.F <= 100);
+    double *u = scene_full_run(s, settings, 1e-10, NULL, status, NULL);
+    for (int64_t k = 0; k < s->anim.F; k++) assert_true(status[k] <= SU_STATUS_HALVED);
     return u;
 }
 
@@ -107,7 +94,7 @@ static void a_body_at_rest_is_carried(void **unused)
     parse(&s, text, &external);
     su_sim_settings settings = su_sim_defaults();
     settings.gravity_mode = SU_GRAVITY_ABSOLUTE, settings.external = &external, settings.damping = 0.5;
-    double *u = full_run(&s, &settings), force = 0;
+    double *u = steady_full_run(&s, &settings), force = 0;
     /* free fall of implicit Euler: -g h^2 k (k + 1) / 2 */
     double h = 1.0 / 90;
     assert_near(centre(&s, mass, u + 3 * s.tet.n, 1), -9.81 * h * h * 3 * 4 / 2, 1e-9);
@@ -143,7 +130,7 @@ static void friction_keeps_to_its_cone(void **unused)
         su_sim_settings settings = su_sim_defaults();
         settings.gravity_mode = SU_GRAVITY_ABSOLUTE, settings.external = &external, settings.damping = 0.5;
         settings.gravity[0] = 9.81 * sin(angle), settings.gravity[1] = -9.81 * cos(angle);
-        double *u = full_run(&s, &settings);
+        double *u = steady_full_run(&s, &settings);
         int64_t n3 = 3 * s.tet.n;
         double half = centre(&s, mass, u + (FRAMES - 1) / 2 * n3, 0), end = centre(&s, mass, u + (FRAMES - 1) * n3, 0);
         /* second difference over two halves of a second: a (1/2)^2 */
@@ -187,7 +174,7 @@ static void a_basis_that_spans_everything_feels_the_same_forces(void **unused)
         su_step_settings exact = {.newton = 60, .tolerance = 1e-10};
         if (i == 1) settings.external = &external;
         assert_int_equal(reduced_run(&r, &settings, exact, 1, NULL), SU_OK);
-        double *full = full_run(&s, &settings), *u = calloc((size_t)(FRAMES * n3), sizeof *u);
+        double *full = steady_full_run(&s, &settings), *u = calloc((size_t)(FRAMES * n3), sizeof *u);
         su_reconstruct *rec;
         assert_int_equal(su_reconstruct_create(&r.model, SU_COROTATED, 0, NULL, 1, &rec, NULL), SU_OK);
         assert_int_equal(su_reconstruct_shot(rec, s.shot, &r.sim, 0, FRAMES, u, NULL, NULL, NULL), SU_OK);

@@ -19,50 +19,7 @@
 
 enum { FRAMES = 20 };
 
-/* Runs the whole shot and returns u (F,n,3); energies (F,3), iterations and status (F) where wanted. */
-static double *run(scene *s, const su_sim_settings *settings, double *energy, int *status, su_fullsim_counts *counts)
-{
-    su_sim_settings resolved = *settings;
-    su_error err = {0};
-    assert_int_equal(su_sim_settings_resolve(&resolved, 4.0, s->anim.F, s->anim.times, 0.0, &err), SU_OK);
-    su_fullsim_options options = {.tolerance = 1e-10, .threads = 1};
-    su_fullsim *sim;
-    if (su_fullsim_create(&s->tet, &s->fit, s->shot, &resolved, &options, &sim, &err) != SU_OK) fail_msg("%s", err.text);
-    int64_t n3 = 3 * s->tet.n;
-    double *u = calloc((size_t)(s->anim.F * n3), sizeof *u);
-    for (int64_t k = 0; k < s->anim.F; k++) {
-        if (k > 0 && su_fullsim_advance(sim, &err) != SU_OK) fail_msg("%s", err.text);
-        su_fullsim_frame frame;
-        su_fullsim_state(sim, &frame);
-        memcpy(u + k * n3, frame.u, (size_t)n3 * sizeof *u);
-        if (energy) memcpy(energy + 3 * k, frame.energy, sizeof frame.energy);
-        if (status) status[k] = frame.status;
-    }
-    if (counts) *counts = *su_fullsim_totals(sim);
-    su_fullsim_free(sim);
-    return u;
-}
-
-static double difference(int64_t count, const double *a, const double *b)
-{
-    double most = 0.0;
-    for (int64_t i = 0; i < count; i++) most = fmax(most, fabs(a[i] - b[i]));
-    return most;
-}
-
-static double largest(int64_t count, const double *a)
-{
-    double most = 0.0;
-    for (int64_t i = 0; i < count; i++) most = fmax(most, fabs(a[i]));
-    return most;
-}
-
 static const double two_poses[] = {0.0, 1.0};
-
-static void turn_z(double angle, double *root)
-{
-    root[0] = root[5] = cos(angle), root[1] = -sin(angle), root[4] = sin(angle);
-}
 
 /* ---- rigs ---- */
 
@@ -78,34 +35,11 @@ static void rig_drift(double t, double *bend, double *root)
     root[3] = 3.0 * t, root[7] = -2.0 * t, root[11] = 10000.0 + t;
 }
 
-static void rig_swing(double t, double *bend, double *root)
-{
-    *bend = 0.5 * sin(9.0 * t);
-    turn_z(0.4 * sin(6.0 * t), root);
-    root[3] = 0.3 * sin(7.0 * t), root[11] = 0.2 * t * t;
-}
-
-/* The same motion seen by someone turned by T and moved. */
-static const double other_axis[9] = {0.36, 0.48, -0.8, -0.8, 0.6, 0.0, 0.48, 0.64, 0.6};
-
-static void rig_swing_elsewhere(double t, double *bend, double *root)
-{
-    double here[16] = {0};
-    for (int i = 0; i < 4; i++) here[5 * i] = 1.0;
-    rig_swing(t, bend, here);
-    for (int i = 0; i < 3; i++)
-        for (int j = 0; j < 4; j++) {
-            root[4 * i + j] = 0.0;
-            for (int k = 0; k < 3; k++) root[4 * i + j] += other_axis[3 * i + k] * here[4 * k + j];
-        }
-    root[3] += 30.0, root[7] -= 20.0;
-}
-
 /* A plain turn of the whole body, carried by the root. */
 static void rig_spin(double t, double *bend, double *root)
 {
     *bend = 0.0;
-    turn_z(2.0 * t, root);
+    scene_turn(2.0 * t, root);
 }
 
 static void rig_jerk(double t, double *bend, double *root)
@@ -122,9 +56,9 @@ static void a_rig_at_rest_or_at_constant_velocity_moves_nothing(void **unused)
     scene_rig *rigs[] = {rig_still, rig_drift};
     for (int i = 0; i < 2; i++) {
         scene s;
-    scene_create(&s, 4, 1, 1, 2, two_poses, FRAMES, 30, rigs[i], 0, NULL);
+        scene_create(&s, 4, 1, 1, 2, two_poses, FRAMES, 30, rigs[i], 0, NULL);
         su_sim_settings settings = su_sim_defaults();
-        double *u = run(&s, &settings, NULL, NULL, NULL);
+        double *u = scene_full_run(&s, &settings, 1e-10, NULL, NULL, NULL);
         assert_true(largest(3 * s.tet.n * FRAMES, u) < 1e-8);   /* 10 km away: y has 2e-12 m of rounding */
         free(u);
         scene_free(&s);
@@ -135,13 +69,13 @@ static void a_rigid_transform_of_the_shot_changes_nothing(void **unused)
 {
     (void)unused;
     scene here;
-    scene_create(&here, 6, 1, 1, 2, two_poses, FRAMES, 30, rig_swing, 0, NULL);
+    scene_create(&here, 6, 1, 1, 2, two_poses, FRAMES, 30, scene_swing, 0, NULL);
     scene there;
-    scene_create(&there, 6, 1, 1, 2, two_poses, FRAMES, 30, rig_swing_elsewhere, 0, NULL);
+    scene_create(&there, 6, 1, 1, 2, two_poses, FRAMES, 30, scene_swing_elsewhere, 0, NULL);
     su_sim_settings a = su_sim_defaults(), b = su_sim_defaults();
     a.gravity_mode = b.gravity_mode = SU_GRAVITY_ABSOLUTE;
-    su_mulv3(other_axis, a.gravity, b.gravity);
-    double *u = run(&here, &a, NULL, NULL, NULL), *v = run(&there, &b, NULL, NULL, NULL);
+    su_mulv3(scene_other_axis, a.gravity, b.gravity);
+    double *u = scene_full_run(&here, &a, 1e-10, NULL, NULL, NULL), *v = scene_full_run(&there, &b, 1e-10, NULL, NULL, NULL);
     int64_t count = 3 * here.tet.n * FRAMES;
     assert_true(largest(count, u) > 0.02);
     assert_near(difference(count, u, v), 0.0, 1e-8);
@@ -163,7 +97,7 @@ static void a_rigid_spin_is_not_damped(void **unused)
     double *end[2];
     for (int strong = 0; strong < 2; strong++) {
         settings.beta = strong ? 0.08 : 0.02;
-        double *u = run(&s, &settings, NULL, NULL, NULL);
+        double *u = scene_full_run(&s, &settings, 1e-10, NULL, NULL, NULL);
         end[strong] = calloc((size_t)n3, sizeof(double));
         memcpy(end[strong], u + (LONG - 1) * n3, (size_t)n3 * sizeof(double));
         assert_near(difference(n3, u + (LONG - 1) * n3, u + (LONG - 4) * n3) / largest(n3, u + (LONG - 1) * n3), 0.0, 0.02);
@@ -226,7 +160,7 @@ static void free_vibration_has_the_frequency_of_the_lowest_mode(void **unused)
     settings.gravity[1] = settings.gravity[2] = -0.01;
     settings.beta = 0.0;
     settings.substeps = 20;
-    double *u = run(&s, &settings, NULL, NULL, NULL);
+    double *u = scene_full_run(&s, &settings, 1e-10, NULL, NULL, NULL);
     int64_t n3 = 3 * s.tet.n, tip = n3 - 2;
     /* Times of the first two returns towards the start: minima of |u|, by parabola. */
     double minimum[2] = {0, 0};
@@ -256,7 +190,7 @@ static void energy_never_grows_without_driving(void **unused)
         settings.gravity_mode = SU_GRAVITY_NONE;
         if (undamped) settings.beta = 0.0;
         double energy[LONG][3];
-        free(run(&s, &settings, energy[0], NULL, NULL));
+        free(scene_full_run(&s, &settings, 1e-10, energy[0], NULL, NULL));
         double at_stop = energy[STOP][0] + energy[STOP][1];
         assert_true(at_stop > 1.0);
         for (int k = STOP + 1; k < LONG; k++)
@@ -270,13 +204,13 @@ static void halving_the_step_halves_the_error(void **unused)
 {
     (void)unused;
     scene s;
-    scene_create(&s, 6, 1, 1, 2, two_poses, 8, 30, rig_swing, 0, NULL);
+    scene_create(&s, 6, 1, 1, 2, two_poses, 8, 30, scene_swing, 0, NULL);
     su_sim_settings settings = su_sim_defaults();
     double *u[3], change[2];
     int64_t count = 3 * s.tet.n * 8;
     for (int i = 0; i < 3; i++) {
         settings.substeps = 10 << i;
-        u[i] = run(&s, &settings, NULL, NULL, NULL);
+        u[i] = scene_full_run(&s, &settings, 1e-10, NULL, NULL, NULL);
     }
     for (int i = 0; i < 2; i++) change[i] = difference(count, u[i], u[i + 1]);
     assert_near(change[0] / change[1], 2.0, 0.25);
@@ -292,13 +226,13 @@ static void settling_starts_in_equilibrium(void **unused)
     scene_create(&s, 6, 1, 1, 2, two_poses, FRAMES, 30, rig_still, 0, NULL);
     su_sim_settings settings = su_sim_defaults();
     settings.gravity_mode = SU_GRAVITY_ABSOLUTE;
-        int64_t n3 = 3 * s.tet.n;
-    double *falling = run(&s, &settings, NULL, NULL, NULL);
+    int64_t n3 = 3 * s.tet.n;
+    double *falling = scene_full_run(&s, &settings, 1e-10, NULL, NULL, NULL);
     settings.settle = true;
-    double *settled = run(&s, &settings, NULL, NULL, NULL);
+    double *settled = scene_full_run(&s, &settings, 1e-10, NULL, NULL, NULL);
     settings.settle = false;
     settings.preroll = 8.0;
-    double *rolled = run(&s, &settings, NULL, NULL, NULL);
+    double *rolled = scene_full_run(&s, &settings, 1e-10, NULL, NULL, NULL);
     double sag = largest(n3, settled);
     assert_true(sag > 0.01);
     assert_near(difference(n3, settled, settled + (FRAMES - 1) * n3) / sag, 0.0, 1e-5);
@@ -318,7 +252,7 @@ static void the_start_is_moving_or_still(void **unused)
     scene_create(&s, 4, 1, 1, 2, two_poses, 6, 30, rig_drift, 0, NULL);
     su_sim_settings settings = su_sim_defaults();
     settings.start = SU_START_STILL;
-    double *u = run(&s, &settings, NULL, NULL, NULL);
+    double *u = scene_full_run(&s, &settings, 1e-10, NULL, NULL, NULL);
     int64_t n3 = 3 * s.tet.n;
     assert_true(u[n3 + n3 - 3] < -0.002 && u[n3 + n3 - 2] > 0.002);   /* tip, against (3, -2, 1) m/s */
     free(u);
@@ -330,7 +264,7 @@ static double jump_at;
 static void rig_teleport(double t, double *bend, double *root)
 {
     *bend = 0.3 * sin(8.0 * t);
-    turn_z(0.2 * t, root);
+    scene_turn(0.2 * t, root);
     root[7] = 0.2 * sin(10.0 * t);
     if (t > jump_at) root[3] = 500.0;
 }
@@ -345,7 +279,7 @@ static void a_teleport_carries_the_flesh_along(void **unused)
     scene s;
     scene_create(&s, 4, 1, 1, 2, two_poses, FRAMES, 30, rig_teleport, 1, cut);
     su_sim_settings settings = su_sim_defaults();
-    double *u = run(&s, &settings, NULL, NULL, NULL);
+    double *u = scene_full_run(&s, &settings, 1e-10, NULL, NULL, NULL);
     int64_t n3 = 3 * s.tet.n;
     double before = largest(n3, u + (CUT - 1) * n3);
     assert_true(before > 1e-3);
@@ -366,7 +300,7 @@ static void an_undeclared_teleport_survives(void **unused)
     scene_create(&s, 4, 1, 1, 2, two_poses, 12, 30, rig_teleport, 0, NULL);
     su_sim_settings settings = su_sim_defaults();
     int status[12];
-    double *u = run(&s, &settings, NULL, status, NULL);
+    double *u = scene_full_run(&s, &settings, 1e-10, NULL, status, NULL);
     for (int64_t i = 0; i < 3 * s.tet.n * 12; i++) assert_true(isfinite(u[i]));
     free(u);
     scene_free(&s);
@@ -376,11 +310,11 @@ static void newton_converges_quadratically(void **unused)
 {
     (void)unused;
     scene s;
-    scene_create(&s, 6, 1, 1, 2, two_poses, FRAMES, 30, rig_swing, 0, NULL);
+    scene_create(&s, 6, 1, 1, 2, two_poses, FRAMES, 30, scene_swing, 0, NULL);
     su_sim_settings settings = su_sim_defaults();
     su_fullsim_counts counts;
     int status[FRAMES];
-    free(run(&s, &settings, NULL, status, &counts));
+    free(scene_full_run(&s, &settings, 1e-10, NULL, status, &counts));
     for (int k = 0; k < FRAMES; k++) assert_int_equal(status[k], SU_STATUS_OK);
     assert_int_equal(counts.steps, 3 * (FRAMES - 1));
     assert_true(counts.solves <= 5 * counts.steps);   /* to 1e-10 */

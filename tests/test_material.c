@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include <cmocka.h>
+
+#include "near.h"
 #include <lapacke.h>
 
 static uint64_t state;
@@ -47,13 +49,6 @@ static void random_gradient(double F[9])
 
 #define MU 3.1
 #define LAMBDA 17.0
-
-static double largest(int count, const double *a)
-{
-    double m = 0;
-    for (int i = 0; i < count; i++) m = fmax(m, fabs(a[i]));
-    return m;
-}
 
 /* Central differences: the error must fall with the square of the step. */
 static void test_stress_is_energy_gradient(void **unused)

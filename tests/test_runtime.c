@@ -31,11 +31,6 @@ enum { FRAMES = 12 };
 
 static const double poses3[] = {0.0, 0.8, -0.8};
 
-static void turn_z(double angle, double *root)
-{
-    root[0] = root[5] = cos(angle), root[1] = -sin(angle), root[4] = sin(angle);
-}
-
 static void rig_still(double t, double *bend, double *root)
 {
     (void)t, (void)root;
@@ -48,46 +43,10 @@ static void rig_drift(double t, double *bend, double *root)
     root[3] = 3.0 * t, root[7] = -2.0 * t, root[11] = 1000.0 + t;
 }
 
-static void rig_swing(double t, double *bend, double *root)
-{
-    *bend = 0.5 * sin(9.0 * t);
-    turn_z(0.4 * sin(6.0 * t), root);
-    root[3] = 0.3 * sin(7.0 * t), root[11] = 0.2 * t * t;
-}
-
 static void rig_leap(double t, double *bend, double *root)
 {
     *bend = 0.5 * sin(9.0 * t);
     root[7] = t > 0.5 && t < 0.6 ? 60 : 0;
-}
-
-static const double other_axis[9] = {0.36, 0.48, -0.8, -0.8, 0.6, 0.0, 0.48, 0.64, 0.6};
-
-/* The same motion seen by someone turned by other_axis and moved. */
-static void rig_swing_elsewhere(double t, double *bend, double *root)
-{
-    double here[16] = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1};
-    rig_swing(t, bend, here);
-    for (int i = 0; i < 3; i++)
-        for (int j = 0; j < 4; j++) {
-            root[4 * i + j] = 0.0;
-            for (int k = 0; k < 3; k++) root[4 * i + j] += other_axis[3 * i + k] * here[4 * k + j];
-        }
-    root[3] += 30.0, root[7] -= 20.0;
-}
-
-static double largest(int64_t count, const double *a)
-{
-    double most = 0.0;
-    for (int64_t i = 0; i < count; i++) most = fmax(most, fabs(a[i]));
-    return most;
-}
-
-static double difference(int64_t count, const double *a, const double *b)
-{
-    double most = 0.0;
-    for (int64_t i = 0; i < count; i++) most = fmax(most, fabs(a[i] - b[i]));
-    return most;
 }
 
 static const su_step_settings one_solve = {.newton = 1};
@@ -102,27 +61,6 @@ static double *displacements(reduced_scene *r, su_interpolation interpolation)
     assert_int_equal(su_reconstruct_create(&r->model, interpolation, 0, NULL, 1, &rec, &err), SU_OK);
     assert_int_equal(su_reconstruct_shot(rec, r->scene->shot, &r->sim, 0, r->sim.F, u, NULL, NULL, &err), SU_OK);
     su_reconstruct_free(rec);
-    return u;
-}
-
-static double *full_run(scene *s, const su_sim_settings *settings, double *energy)
-{
-    su_sim_settings resolved = *settings;
-    su_error err = {0};
-    assert_int_equal(su_sim_settings_resolve(&resolved, 4.0, s->anim.F, s->anim.times, 0.0, &err), SU_OK);
-    su_fullsim_options options = {.tolerance = 1e-12, .threads = 1};
-    su_fullsim *sim;
-    if (su_fullsim_create(&s->tet, &s->fit, s->shot, &resolved, &options, &sim, &err) != SU_OK) fail_msg("%s", err.text);
-    int64_t n3 = 3 * s->tet.n;
-    double *u = calloc((size_t)(s->anim.F * n3), sizeof *u);
-    for (int64_t k = 0; k < s->anim.F; k++) {
-        if (k > 0 && su_fullsim_advance(sim, &err) != SU_OK) fail_msg("%s", err.text);
-        su_fullsim_frame frame;
-        su_fullsim_state(sim, &frame);
-        memcpy(u + k * n3, frame.u, (size_t)n3 * sizeof *u);
-        memcpy(energy + 3 * k, frame.energy, sizeof frame.energy);
-    }
-    su_fullsim_free(sim);
     return u;
 }
 
@@ -167,7 +105,7 @@ static void a_basis_that_spans_everything_gives_the_full_simulation(void **unuse
                  {1, SU_GRAVITY_ABSOLUTE, SU_START_MOVING, false, false, 0.05, 1, 6}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         scene s;
-        scene_create(&s, 3, 1, 1, 3, poses3, FRAMES, 30, rig_swing, cases[i].teleport > 0, &cases[i].teleport);
+        scene_create(&s, 3, 1, 1, 3, poses3, FRAMES, 30, scene_swing, cases[i].teleport > 0, &cases[i].teleport);
         if (i > 0) paint(&s);
         reduced_scene r;
         reduced_options options = {.regions = cases[i].regions, .stride = 1, .factor = cases[i].factor};
@@ -176,7 +114,7 @@ static void a_basis_that_spans_everything_gives_the_full_simulation(void **unuse
         settings.gravity_mode = cases[i].gravity, settings.start = cases[i].start, settings.settle = cases[i].settle;
         settings.preroll = cases[i].preroll, settings.alpha = cases[i].alpha;
         assert_int_equal(reduced_run(&r, &settings, exact, 1, NULL), SU_OK);
-        double energy[3 * FRAMES], *u = displacements(&r, SU_COROTATED), *full = full_run(&s, &settings, energy);
+        double energy[3 * FRAMES], *u = displacements(&r, SU_COROTATED), *full = scene_full_run(&s, &settings, 1e-12, energy, NULL, NULL);
         int64_t count = FRAMES * 3 * s.tet.n;
         double size = largest(count, full);
         assert_true(size > 0.01);
@@ -198,14 +136,14 @@ static void linear_interpolation_of_everything_is_full_too(void **unused)
 {
     (void)unused;
     scene s;
-    scene_create(&s, 3, 1, 1, 3, poses3, FRAMES, 30, rig_swing, 0, NULL);
+    scene_create(&s, 3, 1, 1, 3, poses3, FRAMES, 30, scene_swing, 0, NULL);
     reduced_scene r;
     reduced_options options = {.regions = 1, .stride = 1, .interpolation = SU_LINEAR};
     reduced_create(&r, &s, &options);
     su_sim_settings settings = su_sim_defaults();
     settings.beta = 0, settings.gravity_mode = SU_GRAVITY_ABSOLUTE;
     assert_int_equal(reduced_run(&r, &settings, exact, 1, NULL), SU_OK);
-    double energy[3 * FRAMES], *u = displacements(&r, SU_LINEAR), *full = full_run(&s, &settings, energy);
+    double energy[3 * FRAMES], *u = displacements(&r, SU_LINEAR), *full = scene_full_run(&s, &settings, 1e-12, energy, NULL, NULL);
     int64_t count = FRAMES * 3 * s.tet.n;
     /* blocks turned to their poses are rounded to float again */
     assert_near(difference(count, u, full) / largest(count, full), 0.0, 1e-5);
@@ -214,7 +152,7 @@ static void linear_interpolation_of_everything_is_full_too(void **unused)
     su_step_settings paper = exact;
     paper.inertia = SU_INERTIA_PAPER;
     assert_int_equal(reduced_run(&r, &settings, paper, 1, NULL), SU_OK);
-    u = displacements(&r, SU_LINEAR), full = full_run(&s, &settings, energy);
+    u = displacements(&r, SU_LINEAR), full = scene_full_run(&s, &settings, 1e-12, energy, NULL, NULL);
     assert_true(difference(count, u, full) / largest(count, full) > 1e-3);
     free(u), free(full);
     reduced_free(&r);
@@ -226,7 +164,7 @@ static void displacements_are_rebuilt(void **unused)
 {
     (void)unused;
     scene s;
-    scene_create(&s, 4, 1, 1, 3, poses3, FRAMES, 30, rig_swing, 0, NULL);
+    scene_create(&s, 4, 1, 1, 3, poses3, FRAMES, 30, scene_swing, 0, NULL);
     reduced_scene r;
     reduced_options options = {.r = 13, .regions = 2, .stride = 2};
     reduced_create(&r, &s, &options);
@@ -311,7 +249,7 @@ static void a_constant_velocity_moves_nothing(void **unused)
 static void a_rigid_transform_of_the_shot_changes_nothing(void **unused)
 {
     (void)unused;
-    scene_rig *rigs[] = {rig_swing, rig_swing_elsewhere};
+    scene_rig *rigs[] = {scene_swing, scene_swing_elsewhere};
     double *q[2];
     int64_t count = 0;
     for (int i = 0; i < 2; i++) {
@@ -324,7 +262,7 @@ static void a_rigid_transform_of_the_shot_changes_nothing(void **unused)
         settings.gravity_mode = SU_GRAVITY_ABSOLUTE;
         if (i == 1) {
             double turned[3];
-            su_mulv3(other_axis, settings.gravity, turned);
+            su_mulv3(scene_other_axis, settings.gravity, turned);
             memcpy(settings.gravity, turned, sizeof turned);
         }
         assert_int_equal(reduced_run(&r, &settings, one_solve, 1, NULL), SU_OK);
@@ -403,7 +341,7 @@ static void frame_rates_agree(void **unused)
     double *u[3], size = 0;
     for (int i = 0; i < 3; i++) {
         scene s;
-        scene_create(&s, 4, 1, 1, 3, poses3, (int)fps[i] + 1, fps[i], rig_swing, 0, NULL);
+        scene_create(&s, 4, 1, 1, 3, poses3, (int)fps[i] + 1, fps[i], scene_swing, 0, NULL);
         reduced_scene r;
         reduced_options options = {.regions = 1, .stride = 1};
         reduced_create(&r, &s, &options);
@@ -426,7 +364,7 @@ static void threads_do_not_change_a_bit(void **unused)
 {
     (void)unused;
     scene s;
-    scene_create(&s, 4, 1, 1, 3, poses3, FRAMES, 30, rig_swing, 0, NULL);
+    scene_create(&s, 4, 1, 1, 3, poses3, FRAMES, 30, scene_swing, 0, NULL);
     double *q[3];
     int64_t count = 0;
     for (int i = 0; i < 3; i++) {
@@ -549,7 +487,7 @@ static void steps_agree_with_direct_evaluation(void **unused)
     static const double lengths[] = {0.4, 0.4, 0.2, 0.7, 1.0, 0.3, 0.5};
     enum { STEPS = 7 };
     scene s;
-    scene_create(&s, 4, 1, 1, 3, poses3, FRAMES, 30, rig_swing, 0, NULL);
+    scene_create(&s, 4, 1, 1, 3, poses3, FRAMES, 30, scene_swing, 0, NULL);
     paint(&s);
     double *materials = calloc((size_t)(2 * s.tet.t), sizeof *materials);
     for (int kind = 0; kind < 3; kind++) {

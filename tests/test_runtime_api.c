@@ -1,5 +1,4 @@
 /* supple_runtime.h driven as a game would: the same motion as the offline simulator, any pose, any order of calls. */
-#include "geometry/mat3.h"
 #include "io/model.h"
 #include "reduced_scene.h"
 #include "runtime/reconstruct.h"
@@ -22,14 +21,6 @@ enum { FRAMES = 12, SUBSTEPS = 3 };
 
 static const double poses3[] = {0.0, 0.8, -0.8};
 
-static void rig_swing(double t, double *bend, double *root)
-{
-    *bend = 0.5 * sin(9.0 * t);
-    double angle = 0.4 * sin(6.0 * t);
-    root[0] = root[5] = cos(angle), root[1] = -sin(angle), root[4] = sin(angle);
-    root[3] = 0.3 * sin(7.0 * t), root[11] = 0.2 * t * t;
-}
-
 typedef struct fixture {
     scene s;
     reduced_scene r;
@@ -38,7 +29,7 @@ typedef struct fixture {
 
 static void fixture_create(fixture *f)
 {
-    scene_create(&f->s, 4, 1, 1, 3, poses3, FRAMES, 30, rig_swing, 0, NULL);
+    scene_create(&f->s, 4, 1, 1, 3, poses3, FRAMES, 30, scene_swing, 0, NULL);
     reduced_options options = {.r = 13, .regions = 2, .stride = 2};
     reduced_create(&f->r, &f->s, &options);
     json_object_set_new(f->r.model.file.meta, "frequency", json_real(4.0));
