@@ -51,19 +51,9 @@ typedef struct su_pose_kernels {
     const char *name;
     /* out[i][lane] = in[lane][i], i < count padded to 8; in: 8 arrays readable that far. */
     void (*interleave)(int64_t count, const double *const in[SU_FRAMES], double *out);
-    /* The way back: out[lane][i] = in[i][lane]. */
-    void (*separate)(int64_t count, const double *in, double *const out[SU_FRAMES]);
     /* By component: out[lane][i * stride + k] = in (count,entries,8)[k][i][lane], for lanes < frames. */
     void (*scatter)(int64_t frames, int64_t count, int64_t entries, int64_t stride, const double *in,
                     double *const out[SU_FRAMES]);
-    /* out (SU_FRAMES rows, out_stride apart; width columns, a multiple of 24) = coefficients (rows,8)' block (rows, row_stride
-     * apart); reads whole runs of 24 columns. */
-    void (*combine_rows)(int64_t rows, int64_t width, int64_t row_stride, const float *block, const double *coefficients,
-                         int64_t out_stride, double *out);
-    /* u (count,3,8) turned in place by rotation (count,9,8). */
-    void (*turn)(int64_t count, const double *rotation, double *u);
-    /* out (count,3,8) = sum of 4 weights (count,4) * u (.,3,8) at corner (count,4). */
-    void (*embed)(int64_t count, const int32_t *corner, const double *weight, const double *u, double *out);
     /* x (count,3,8) = base (count,3) + sum of weights (count,ties) * skin (.,3,8) at index (count,ties) + sum over m of
      * w (m,8) * corrections (count,m,3). near (count,3,8): x - centre in float; NULL: not wanted. */
     void (*rest)(int64_t count, int64_t m, int64_t ties, const double *base, const int32_t *index, const double *weight,

@@ -2,17 +2,6 @@
 
 #include "runtime/kernels_vector.h"
 
-INLINE void transpose(const v8 a[8], v8 out[8])
-{
-    v8 b[8], c[8];
-    UNROLL for (int k = 0; k < 4; k++) b[2 * k] = LOW1(a[2 * k], a[2 * k + 1]), b[2 * k + 1] = HIGH1(a[2 * k], a[2 * k + 1]);
-    UNROLL for (int k = 0; k < 2; k++) {
-        c[4 * k] = LOW2(b[4 * k], b[4 * k + 2]), c[4 * k + 1] = LOW2(b[4 * k + 1], b[4 * k + 3]);
-        c[4 * k + 2] = HIGH2(b[4 * k], b[4 * k + 2]), c[4 * k + 3] = HIGH2(b[4 * k + 1], b[4 * k + 3]);
-    }
-    UNROLL for (int k = 0; k < 4; k++) out[k] = LOW_HALVES(c[k], c[4 + k]), out[k + 4] = HIGH_HALVES(c[k], c[4 + k]);
-}
-
 static void interleave(int64_t count, const double *const in[SU_FRAMES], double *out)
 {
     for (int64_t at = 0; at < count; at += 8, out += 64) {
@@ -21,19 +10,6 @@ static void interleave(int64_t count, const double *const in[SU_FRAMES], double 
         transpose(a, b);
         UNROLL for (int k = 0; k < 8; k++) *(v8 *)(out + 8 * k) = b[k];
     }
-}
-
-static void separate(int64_t count, const double *in, double *const out[SU_FRAMES])
-{
-    int64_t at = 0;
-    for (; at + 8 <= count; at += 8, in += 64) {
-        v8 a[8], b[8];
-        UNROLL for (int k = 0; k < 8; k++) a[k] = *(const v8 *)(in + 8 * k);
-        transpose(a, b);
-        UNROLL for (int k = 0; k < 8; k++) *(v8u *)(out[k] + at) = b[k];
-    }
-    for (; at < count; at++, in += 8)
-        for (int k = 0; k < 8; k++) out[k][at] = in[k];
 }
 
 static void scatter(int64_t frames, int64_t count, int64_t entries, int64_t stride, const double *in,
@@ -51,43 +27,6 @@ static void scatter(int64_t frames, int64_t count, int64_t entries, int64_t stri
     for (; k < count; k++)
         for (int64_t i = 0; i < entries; i++)
             for (int64_t f = 0; f < frames; f++) out[f][i * stride + k] = in[(k * entries + i) * 8 + f];
-}
-
-static void combine_rows(int64_t rows, int64_t width, int64_t row_stride, const float *block, const double *coefficients,
-                         int64_t out_stride, double *out)
-{
-    for (int64_t at = 0; at < width; at += 24) {
-        v8 sum[8][3] = {{{0}}};
-        const float *row = block + at;
-        for (int64_t k = 0; k < rows; k++, row += row_stride) {
-            v8 x = WIDEN(*(const f8u *)row), y = WIDEN(*(const f8u *)(row + 8)), z = WIDEN(*(const f8u *)(row + 16));
-            const double *c = coefficients + 8 * k;
-            UNROLL for (int f = 0; f < 8; f++) sum[f][0] += c[f] * x, sum[f][1] += c[f] * y, sum[f][2] += c[f] * z;
-        }
-        UNROLL for (int f = 0; f < 8; f++)
-            UNROLL for (int j = 0; j < 3; j++) *(v8 *)(out + f * out_stride + at + 8 * j) = sum[f][j];
-    }
-}
-
-static void turn(int64_t count, const double *rotation, double *u)
-{
-    for (int64_t k = 0; k < count; k++) {
-        const v8 *R = (const v8 *)(rotation + 72 * k);
-        v8 *at = (v8 *)(u + 24 * k), x = at[0], y = at[1], z = at[2];
-        UNROLL for (int a = 0; a < 3; a++) at[a] = R[3 * a] * x + R[3 * a + 1] * y + R[3 * a + 2] * z;
-    }
-}
-
-static void embed(int64_t count, const int32_t *corner, const double *weight, const double *u, double *out)
-{
-    for (int64_t k = 0; k < count; k++, corner += 4, weight += 4) {
-        v8 sum[3] = {{0}};
-        UNROLL for (int c = 0; c < 4; c++) {
-            const v8 *at = (const v8 *)(u + 24 * (int64_t)corner[c]);
-            UNROLL for (int a = 0; a < 3; a++) sum[a] += weight[c] * at[a];
-        }
-        UNROLL for (int a = 0; a < 3; a++) *(v8 *)(out + 24 * k + 8 * a) = sum[a];
-    }
 }
 
 static void rest(int64_t count, int64_t m, int64_t ties, const double *base, const int32_t *index, const double *weight,
@@ -470,5 +409,5 @@ static void gram_block(const su_gram_block *what)
             }
 }
 
-const su_pose_kernels SU_KERNELS = {SU_KERNELS_NAME, interleave, separate, scatter, combine_rows, turn, embed, rest, rotations,
+const su_pose_kernels SU_KERNELS = {SU_KERNELS_NAME, interleave, scatter, rest, rotations,
                                      shapes, materials, world, blend_rows, build_B, gram_block};

@@ -86,3 +86,14 @@ INLINE void sum_lanes(const v8 a[8], v8 *out)
     *out = LOW1(c[0], c[1]) + HIGH1(c[0], c[1]);
 }
 
+/* Eight vectors of eight as a matrix. */
+INLINE void transpose(const v8 a[8], v8 out[8])
+{
+    v8 b[8], c[8];
+    UNROLL for (int k = 0; k < 4; k++) b[2 * k] = LOW1(a[2 * k], a[2 * k + 1]), b[2 * k + 1] = HIGH1(a[2 * k], a[2 * k + 1]);
+    UNROLL for (int k = 0; k < 2; k++) {
+        c[4 * k] = LOW2(b[4 * k], b[4 * k + 2]), c[4 * k + 1] = LOW2(b[4 * k + 1], b[4 * k + 3]);
+        c[4 * k + 2] = HIGH2(b[4 * k], b[4 * k + 2]), c[4 * k + 3] = HIGH2(b[4 * k + 1], b[4 * k + 3]);
+    }
+    UNROLL for (int k = 0; k < 4; k++) out[k] = LOW_HALVES(c[k], c[4 + k]), out[k + 4] = HIGH_HALVES(c[k], c[4 + k]);
+}

@@ -1,6 +1,7 @@
 #include "runtime/reconstruct.h"
 
 #include "core/memory.h"
+#include "runtime/kernels_frames.h"
 #include "runtime/kernels_pose.h"
 #include "runtime/rest_lanes.h"
 #include "runtime/rest_patch.h"
@@ -9,20 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Entries of a displacement row that are summed at once; a multiple of the kernel's 24. */
-enum { CHUNK = 480 };
-
-/* Scratch of a thread for SU_FRAMES frames. */
+/* Scratch of a thread for SU_WIDE_FRAMES frames. */
 typedef struct work {
     double *skin, *x, *rotation;          /* as in rest_lanes.h */
     float *near, *sums;
-    double *w, *scale;          /* (m,8), (r) and (8,r) */
-    double *coefficients;       /* (m * modes of a region,8) */
-    double *chunk;              /* (8,CHUNK) */
-    double *still;              /* (8, 3 flesh padded) before rotation */
-    double *u;                  /* (flesh,3,8) */
-    double *displacement;       /* (skin_count,3,8) */
-    double *rows;               /* (8, room for one frame of either) for frames nobody wants */
+    double *w, *scale;          /* (m,8), (r) and (16,r) */
+    float *coefficients;        /* (m * modes of a region,16) */
+    float *u;                   /* (flesh,3,16) m */
 } work;
 
 struct su_reconstruct {
@@ -30,15 +24,15 @@ struct su_reconstruct {
     su_reduced_basis basis;
     su_rest_patch patch;
     su_rest_lanes lanes;
+    const su_frame_kernels *kernels;
     int64_t flesh;              /* flesh vertices with a displacement */
     int32_t **slots;            /* per region: slot of each of its vertices, -1 where not wanted */
     int64_t skin_count;         /* skin vertices with a displacement */
     int32_t *skin_list;
     int32_t *corner;            /* (skin_count,4) slots */
-    double *bary;               /* (skin_count,4) */
+    float *bary;                /* (skin_count,4) */
     int threads;
     work *works;                /* (threads) */
-    float *last_rows;           /* copy of each region's last chunk, padded, where the kernel would read past the block */
     double *skin_block, *u_block;   /* for su_reconstruct_shot */
     su_arena arena;
 };
@@ -87,50 +81,25 @@ static su_status choose_flesh(su_reconstruct *rec, int64_t count, const int32_t 
         bool rigid = model->rigid && model->rigid[s];
         for (int c = 0; c < 4; c++) {
             rec->corner[4 * k + c] = slot[model->tets[4 * (int64_t)model->embed_tet[s] + c]];
-            rec->bary[4 * k + c] = rigid ? 0.0 : model->embed_bary[4 * (int64_t)s + c];
+            rec->bary[4 * k + c] = rigid ? 0.0f : (float)model->embed_bary[4 * (int64_t)s + c];
         }
     }
     return SU_OK;
 }
 
-static int64_t padded(int64_t count) { return (count + 7) / 8 * 8; }
-
 static su_status create_work(su_reconstruct *rec, work *w, su_error *err)
 {
-    int64_t m = rec->basis.m, r = rec->basis.r, flesh = rec->flesh, skin = rec->skin_count;
-    int64_t longest = 3 * (flesh > skin ? flesh : skin);
+    int64_t m = rec->basis.m, r = rec->basis.r, flesh = rec->flesh;
     bool good = (w->skin = take(rec, su_rest_lanes_skin(&rec->patch), sizeof(double), err)) &&
                 (w->x = take(rec, 24 * rec->patch.vertex_count, sizeof(double), err)) &&
                 (w->near = take(rec, 24 * rec->patch.vertex_count, sizeof(float), err)) &&
                 (w->sums = take(rec, 64 * flesh, sizeof(float), err)) &&
                 (w->rotation = take(rec, 72 * flesh, sizeof(double), err)) &&
-                (w->w = take(rec, 8 * m, sizeof(double), err)) && (w->scale = take(rec, 9 * r, sizeof(double), err)) &&
-                (w->coefficients = take(rec, 8 * m * r, sizeof(double), err)) &&
-                (w->chunk = take(rec, 8 * CHUNK, sizeof(double), err)) &&
-                (w->still = take(rec, 8 * padded(3 * flesh), sizeof(double), err)) &&
-                (w->u = take(rec, 8 * padded(3 * flesh), sizeof(double), err)) &&
-                (w->displacement = take(rec, 8 * padded(3 * skin), sizeof(double), err)) &&
-                (w->rows = take(rec, padded(longest), sizeof(double), err));
+                (w->w = take(rec, 8 * m, sizeof(double), err)) &&
+                (w->scale = take(rec, (1 + SU_WIDE_FRAMES) * r, sizeof(double), err)) &&
+                (w->coefficients = take(rec, SU_WIDE_FRAMES * m * r, sizeof(float), err)) &&
+                (w->u = take(rec, 3 * SU_WIDE_FRAMES * flesh, sizeof(float), err));
     return good ? SU_OK : SU_AGAIN;
-}
-
-/* Columns of a region's last chunk that are a whole number of kernel runs. */
-static int64_t tail_start(int64_t size) { return size / 24 * 24; }
-
-/* The kernel reads 24 columns at a time; what is left over at the end of each row is copied, padded with zeros. */
-static su_status pad_tails(su_reconstruct *rec, su_error *err)
-{
-    const su_reduced_basis *basis = &rec->basis;
-    rec->last_rows = take(rec, 24 * basis->m * basis->r, sizeof *rec->last_rows, err);
-    if (!rec->last_rows) return SU_AGAIN;
-    for (int64_t g = 0; g < basis->d; g++) {
-        int64_t size = 3 * basis->vertex_count[g], from = tail_start(size), first = basis->m * basis->first_mode[g];
-        int64_t rows = basis->m * (basis->first_mode[g + 1] - basis->first_mode[g]);
-        for (int64_t k = 0; k < rows; k++)
-            memcpy(rec->last_rows + 24 * (first + k), basis->blocks[g] + k * size + from,
-                   (size_t)(size - from) * sizeof *rec->last_rows);
-    }
-    return SU_OK;
 }
 
 su_status su_reconstruct_create(const su_model *model, su_interpolation interpolation, int64_t count,
@@ -142,6 +111,7 @@ su_status su_reconstruct_create(const su_model *model, su_interpolation interpol
     SU_GO(SU_ALLOC(&rec, 1, "displacements", err));
     rec->model = model;
     rec->threads = threads > 0 ? threads : 1;
+    rec->kernels = su_frame_kernels_choose(NULL);
     SU_GO(SU_ALLOC(&slot, model->n, "displacements", err));
     SU_GO(su_reduced_basis_create(model, interpolation, &rec->basis, err));
     SU_GO(choose_flesh(rec, count, list, slot, &chosen, err));
@@ -154,8 +124,6 @@ su_status su_reconstruct_create(const su_model *model, su_interpolation interpol
         if (!(rec->slots[g] = take(rec, rec->basis.vertex_count[g], sizeof **rec->slots, err))) goto done;
         for (int64_t v = 0; v < rec->basis.vertex_count[g]; v++) rec->slots[g][v] = slot[rec->basis.vertices[g][v]];
     }
-    SU_GO(pad_tails(rec, err));
-    status = SU_AGAIN;
     if (!(rec->works = take(rec, rec->threads, sizeof *rec->works, err))) goto done;
     for (int k = 0; k < rec->threads; k++) SU_GO(create_work(rec, rec->works + k, err));
     status = SU_OK;
@@ -179,84 +147,51 @@ int64_t su_reconstruct_flesh(const su_reconstruct *rec, const int32_t **list)
     return rec->flesh;
 }
 
-/* still += sum over rows of coefficient * block, one region, eight frames, in the neutral pose. */
-static void add_region(const su_reconstruct *rec, int64_t g, work *w)
+/* U^ q of up to SU_WIDE_FRAMES frames into own->u, rotations not yet applied. Frames beyond the last repeat it. */
+static void combine(const su_reconstruct *rec, int64_t frames, const double *b, const double *q, work *own)
 {
     const su_reduced_basis *basis = &rec->basis;
-    int64_t first = basis->first_mode[g], modes = basis->first_mode[g + 1] - first, size = 3 * basis->vertex_count[g];
-    int64_t tail = tail_start(size), stride = padded(3 * rec->flesh);
-    for (int64_t at = 0; at < size; at += CHUNK) {
-        int64_t width = size - at < CHUNK ? size - at : CHUNK, whole = width / 24 * 24;
-        if (whole > 0)
-            rec->lanes.kernels->combine_rows(basis->m * modes, whole, size, basis->blocks[g] + at, w->coefficients, CHUNK,
-                                             w->chunk);
-        if (whole < width)
-            rec->lanes.kernels->combine_rows(basis->m * modes, 24, 24, rec->last_rows + 24 * basis->m * first,
-                                             w->coefficients, CHUNK, w->chunk + tail - at);
-        for (int f = 0; f < SU_FRAMES; f++)
-            for (int64_t j = 0; j < width; j += 3) {
-                int32_t slot = rec->slots[g][(at + j) / 3];
-                if (slot < 0) continue;
-                double *to = w->still + f * stride + 3 * slot;
-                for (int c = 0; c < 3; c++) to[c] += w->chunk[f * CHUNK + j + c];
-            }
-    }
-}
-
-/* U^ q of eight frames into w->u, rotations not yet applied. */
-static void combine(const su_reconstruct *rec, int64_t frames, const double *b, const double *q, work *w)
-{
-    const su_reduced_basis *basis = &rec->basis;
-    int64_t m = basis->m, r = basis->r, stride = padded(3 * rec->flesh);
-    const double *rows[SU_FRAMES];
-    memset(w->still, 0, (size_t)(8 * stride) * sizeof *w->still);
-    for (int f = 0; f < SU_FRAMES; f++) rows[f] = w->still + f * stride;
-    double *scaled = w->scale + r;
-    for (int64_t f = 0; f < SU_FRAMES; f++) {
+    int64_t m = basis->m, r = basis->r;
+    double *scaled = own->scale + r;
+    memset(own->u, 0, (size_t)(3 * SU_WIDE_FRAMES * rec->flesh) * sizeof *own->u);
+    for (int64_t f = 0; f < SU_WIDE_FRAMES; f++) {
         int64_t from = f < frames ? f : frames - 1;
-        su_reduced_basis_scale(basis, b + from * m, w->scale);
-        for (int64_t k = 0; k < r; k++) scaled[f * r + k] = w->scale[k] * q[from * r + k];
+        su_reduced_basis_scale(basis, b + from * m, own->scale);
+        for (int64_t k = 0; k < r; k++) scaled[f * r + k] = own->scale[k] * q[from * r + k];
     }
     for (int64_t g = 0; g < basis->d; g++) {
-        int64_t first = basis->first_mode[g], modes = basis->first_mode[g + 1] - first;
+        int64_t first = basis->first_mode[g], modes = basis->first_mode[g + 1] - first, vertices = basis->vertex_count[g];
+        float *c = own->coefficients;
         for (int64_t i = 0; i < m; i++)
             for (int64_t k = 0; k < modes; k++)
-                for (int64_t f = 0; f < SU_FRAMES; f++)
-                    w->coefficients[8 * (i * modes + k) + f] = b[(f < frames ? f : frames - 1) * m + i] * scaled[f * r + first + k];
-        add_region(rec, g, w);
+                for (int64_t f = 0; f < SU_WIDE_FRAMES; f++)
+                    *c++ = (float)(b[(f < frames ? f : frames - 1) * m + i] * scaled[f * r + first + k]);
+        rec->kernels->combine(m * modes, vertices, 3 * vertices, basis->blocks[g], own->coefficients, rec->slots[g], own->u);
     }
-    rec->lanes.kernels->interleave(3 * rec->flesh, rows, w->u);
 }
 
-/* Up to SU_FRAMES frames. */
+/* Up to SU_WIDE_FRAMES frames: sums of modes in float, rotations eight frames at a time. */
 static void some_frames(const su_reconstruct *rec, work *own, int64_t frames, const double *skin, const double *w,
                         const double *b, const double *q, double *u, double *displacement)
 {
-    const su_pose_kernels *kernels = rec->lanes.kernels;
     bool corotated = rec->basis.interpolation == SU_COROTATED;
     int64_t m = rec->basis.m, needed = 3 * rec->patch.skin_count;
     const double *skins[SU_FRAMES];
-    double *out[SU_FRAMES];
+    double *out[SU_WIDE_FRAMES];
     combine(rec, frames, corotated ? b : w, q, own);
-    if (corotated) {
+    for (int64_t half = 0; corotated && SU_FRAMES * half < frames; half++) {
         for (int64_t f = 0; f < SU_FRAMES; f++) {
-            int64_t from = f < frames ? f : frames - 1;
+            int64_t from = SU_FRAMES * half + f < frames ? SU_FRAMES * half + f : frames - 1;
             skins[f] = skin + from * needed;
             for (int64_t i = 0; i < m; i++) own->w[8 * i + f] = w[from * m + i];
         }
-        su_rest_lanes_evaluate(&rec->lanes, skins, own->w, own->skin, own->x, own->near, own->sums,
-                               own->rotation);
-        kernels->turn(rec->flesh, own->rotation, own->u);
+        su_rest_lanes_evaluate(&rec->lanes, skins, own->w, own->skin, own->x, own->near, own->sums, own->rotation);
+        rec->kernels->turn(rec->flesh, own->rotation, (int)half, own->u);
     }
-    if (u) {
-        for (int64_t f = 0; f < SU_FRAMES; f++) out[f] = f < frames ? u + f * 3 * rec->flesh : own->rows;
-        kernels->separate(3 * rec->flesh, own->u, out);
-    }
-    if (displacement) {
-        kernels->embed(rec->skin_count, rec->corner, rec->bary, own->u, own->displacement);
-        for (int64_t f = 0; f < SU_FRAMES; f++) out[f] = f < frames ? displacement + f * 3 * rec->skin_count : own->rows;
-        kernels->separate(3 * rec->skin_count, own->displacement, out);
-    }
+    for (int64_t f = 0; u && f < frames; f++) out[f] = u + f * 3 * rec->flesh;
+    if (u) rec->kernels->separate(frames, rec->flesh, own->u, out);
+    for (int64_t f = 0; displacement && f < frames; f++) out[f] = displacement + f * 3 * rec->skin_count;
+    if (displacement) rec->kernels->embed(frames, rec->skin_count, rec->corner, rec->bary, own->u, out);
 }
 
 su_status su_reconstruct_frames(su_reconstruct *rec, int64_t frames, const double *skin, const double *w,
@@ -266,8 +201,8 @@ su_status su_reconstruct_frames(su_reconstruct *rec, int64_t frames, const doubl
     (void)err;
     if (!b) b = w;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(rec->threads)
-    for (int64_t f = 0; f < frames; f += SU_FRAMES)
-        some_frames(rec, rec->works + omp_get_thread_num(), frames - f < SU_FRAMES ? frames - f : SU_FRAMES,
+    for (int64_t f = 0; f < frames; f += SU_WIDE_FRAMES)
+        some_frames(rec, rec->works + omp_get_thread_num(), frames - f < SU_WIDE_FRAMES ? frames - f : SU_WIDE_FRAMES,
                     skin + f * 3 * rec->patch.skin_count, w + f * m, b + f * m, q + f * r,
                     u ? u + f * 3 * rec->flesh : NULL, displacement ? displacement + f * 3 * rec->skin_count : NULL);
     return SU_OK;

@@ -1,0 +1,28 @@
+/* Kernels of reconstruction: sixteen frames in the lanes of a vector of floats, from the basis to rows of each frame. */
+#ifndef SU_RUNTIME_KERNELS_FRAMES_H
+#define SU_RUNTIME_KERNELS_FRAMES_H
+
+#include <stdint.h>
+
+enum { SU_WIDE_FRAMES = 16 };
+
+typedef struct su_frame_kernels {
+    const char *name;
+    /* u (.,3,16)[slot[v]] += sum over rows of coefficients (rows,16) * block (rows, row_stride apart)[3 v ..]; vertices v with a
+     * negative slot are left out. */
+    void (*combine)(int64_t rows, int64_t vertices, int64_t row_stride, const float *block, const float *coefficients,
+                    const int32_t *slot, float *u);
+    /* u (count,3,16): lanes 8 half .. 8 half + 7 turned in place by rotation (count,9,8). */
+    void (*turn)(int64_t count, const double *rotation, int half, float *u);
+    /* out[lane] (count,3) = u (count,3,16)[.][lane] for lanes < frames. */
+    void (*separate)(int64_t frames, int64_t count, const float *u, double *const out[SU_WIDE_FRAMES]);
+    /* out[lane] (count,3) = sum of 4 weights (count,4) * u at corner (count,4), for lanes < frames. */
+    void (*embed)(int64_t frames, int64_t count, const int32_t *corner, const float *weight, const float *u,
+                  double *const out[SU_WIDE_FRAMES]);
+} su_frame_kernels;
+
+extern const su_frame_kernels su_frame_kernels_base, su_frame_kernels_avx2, su_frame_kernels_avx512;
+/* As su_kernels_choose: NULL takes the best of this processor. */
+const su_frame_kernels *su_frame_kernels_choose(const char *name);
+
+#endif

@@ -1,0 +1,97 @@
+/* Body of kernels_frames_*.c: included once for each instruction set, after SU_KERNELS and SU_KERNELS_NAME are set. */
+
+#include "runtime/kernels_vector.h"
+
+/* Vertices whose sums live in registers at once. */
+#if defined(SU_AVX512)
+enum { RUN = 8 };
+#else
+enum { RUN = 2 };
+#endif
+
+#define COMBINE(count)                                                                                          \
+    do {                                                                                                        \
+        f16 sum[3 * count] = {{0}};                                                                             \
+        const float *row = block + 3 * v;                                                                       \
+        for (int64_t k = 0; k < rows; k++, row += row_stride) {                                                 \
+            f16 c = *(const f16 *)(coefficients + 16 * k);                                                      \
+            UNROLL for (int i = 0; i < 3 * count; i++) sum[i] += row[i] * c;                                    \
+        }                                                                                                       \
+        UNROLL for (int j = 0; j < count; j++) {                                                                \
+            if (slot[v + j] < 0) continue;                                                                      \
+            f16 *to = (f16 *)(u + 48 * (int64_t)slot[v + j]);                                                   \
+            UNROLL for (int i = 0; i < 3; i++) to[i] += sum[3 * j + i];                                         \
+        }                                                                                                       \
+    } while (0)
+
+static void combine(int64_t rows, int64_t vertices, int64_t row_stride, const float *block, const float *coefficients,
+                    const int32_t *slot, float *u)
+{
+    int64_t v = 0;
+    for (; v + RUN <= vertices; v += RUN) COMBINE(RUN);
+    for (; v < vertices; v++) COMBINE(1);
+}
+
+static void turn(int64_t count, const double *rotation, int half, float *u)
+{
+    for (int64_t k = 0; k < count; k++) {
+        const v8 *R = (const v8 *)(rotation + 72 * k);
+        float *at = u + 48 * k + 8 * half;
+        f8 x = *(const f8 *)at, y = *(const f8 *)(at + 16), z = *(const f8 *)(at + 32);
+        UNROLL for (int a = 0; a < 3; a++)
+            *(f8 *)(at + 16 * a) = NARROW(R[3 * a]) * x + NARROW(R[3 * a + 1]) * y + NARROW(R[3 * a + 2]) * z;
+    }
+}
+
+/* Sixteen values of sixteen frames, frames in lanes, out as rows. */
+INLINE void put_rows(const f16 in[16], int64_t frames, int64_t at, double *const out[SU_WIDE_FRAMES])
+{
+    for (int half = 0; half < 2; half++)
+        for (int low = 0; low < 2; low++) {
+            v8 a[8], b[8];
+            if (8 * low >= frames) continue;
+            UNROLL for (int k = 0; k < 8; k++) {
+                f8 part = low ? HIGH_FLOATS(in[8 * half + k]) : LOW_FLOATS(in[8 * half + k]);
+                a[k] = WIDEN(part);
+            }
+            transpose(a, b);
+            UNROLL for (int k = 0; k < 8; k++)
+                if (8 * low + k < frames) *(v8u *)(out[8 * low + k] + at + 8 * half) = b[k];
+        }
+}
+
+static void separate(int64_t frames, int64_t count, const float *u, double *const out[SU_WIDE_FRAMES])
+{
+    int64_t at = 0;
+    for (; at + 16 <= 3 * count; at += 16) put_rows((const f16 *)(u + 16 * at), frames, at, out);
+    for (; at < 3 * count; at++)
+        for (int64_t f = 0; f < frames; f++) out[f][at] = (double)u[16 * at + f];
+}
+
+INLINE void embed_one(const int32_t *corner, const float *weight, const float *u, f16 out[3])
+{
+    f16 sum[3] = {{0}};
+    UNROLL for (int c = 0; c < 4; c++) {
+        const f16 *at = (const f16 *)(u + 48 * (int64_t)corner[c]);
+        UNROLL for (int a = 0; a < 3; a++) sum[a] += weight[c] * at[a];
+    }
+    UNROLL for (int a = 0; a < 3; a++) out[a] = sum[a];
+}
+
+static void embed(int64_t frames, int64_t count, const int32_t *corner, const float *weight, const float *u,
+                  double *const out[SU_WIDE_FRAMES])
+{
+    f16 block[48];
+    int64_t k = 0;
+    for (; k + 16 <= count; k += 16) {
+        for (int j = 0; j < 16; j++) embed_one(corner + 4 * (k + j), weight + 4 * (k + j), u, block + 3 * j);
+        for (int i = 0; i < 3; i++) put_rows(block + 16 * i, frames, 3 * k + 16 * i, out);
+    }
+    for (; k < count; k++) {
+        embed_one(corner + 4 * k, weight + 4 * k, u, block);
+        for (int64_t f = 0; f < frames; f++)
+            for (int a = 0; a < 3; a++) out[f][3 * k + a] = (double)block[a][f];
+    }
+}
+
+const su_frame_kernels SU_KERNELS = {SU_KERNELS_NAME, combine, turn, separate, embed};
