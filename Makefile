@@ -35,7 +35,7 @@ LIB_C := $(wildcard lib/*/*.c)
 RUNTIME_C := $(filter $(LIB_C),$(wildcard lib/runtime/*.c) \
              $(filter-out lib/core/tool%.c lib/core/child.c,$(wildcard lib/core/*.c)) \
              lib/io/schema.c lib/io/field.c lib/io/anim.c lib/io/model.c lib/io/sim.c lib/fem/material.c \
-             lib/geometry/rotation.c lib/geometry/rotation_field.c \
+             lib/geometry/rotation.c lib/geometry/rotation_field.c lib/geometry/boxtree.c lib/geometry/distance.c \
              lib/rig/rbf.c lib/rig/rest_shape.c lib/rig/shot.c)
 TOOL_DIRS := $(notdir $(patsubst %/,%,$(dir $(wildcard tools/*/main.c))))
 # A folder is named for what it does, its program for what one types.

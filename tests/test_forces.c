@@ -238,7 +238,8 @@ static void bad_files_are_refused(void **unused)
 {
     (void)unused;
     static const char *const texts[] = {"[]", "{\"winds\": {}}", "{\"wind\": {\"velocity\": [1, 2]}}", "{\"colliders\": {}}",
-                                        "{\"colliders\": [{\"shape\": \"cube\"}]}",
+                                        "{\"colliders\": [{\"shape\": \"cube\"}]}", "{\"colliders\": [{\"shape\": \"mesh\"}]}",
+                                        "{\"colliders\": [{\"shape\": \"mesh\", \"file\": \"a.obj\", \"rate\": 0}]}",
                                         "{\"colliders\": [{\"shape\": \"plane\", \"point\": [0,0,0], \"normal\": [0,0,0]}]}",
                                         "{\"colliders\": [{\"shape\": \"sphere\", \"centre\": [0,0,0]}]}",
                                         "{\"colliders\": [{\"shape\": \"sphere\", \"centre\": [0,0,0], \"radius\": 1, \"motion\": [[0,0,0,0],[0,0,0,0]]}]}",

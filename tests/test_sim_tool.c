@@ -104,6 +104,7 @@ static int make_files(void **unused)
     }
     json_decref(anim.file.meta);
     reduced_free(&r);
+    scene_save(&s, folder);   /* s.anim.npz: with the whole skin */
     scene_free(&s);
     return 0;
 }
@@ -191,6 +192,41 @@ static void forces_act_and_survive_interruption(void **unused)
     assert_int_equal(SIM(tail, at("c.model.npz"), at("swing.anim.npz"), "-o", at("x.sim.npz"), "--forces", at("none.json")), 3);
 }
 
+/* A floor that rises, as OBJ files on the command line, and named by a forces file in the same folder. */
+static void meshes_push(void **unused)
+{
+    (void)unused;
+    char tail[2000];
+    for (int k = 0; k < 3; k++) {
+        char name[30];
+        snprintf(name, sizeof name, "floor.%d.obj", k);
+        FILE *file = fopen(at(name), "w");
+        for (int v = 0; v < 4; v++) fprintf(file, "v %d %g %d\n", v & 1 ? 3 : -3, -0.3 + 0.1 * k, v & 2 ? -3 : 3);
+        fputs("f 1 2 4 3\n", file);
+        fclose(file);
+    }
+    FILE *file = fopen(at("floor.json"), "w");
+    fputs("{\"colliders\": [{\"shape\": \"mesh\", \"file\": \"floor.%d.obj\"}]}", file);
+    fclose(file);
+    assert_int_equal(SIM(tail, at("c.model.npz"), at("s.anim.npz"), "-o", at("f.sim.npz"), "--collider", at("floor.%d.obj")), 0);
+    assert_int_equal(SIM(NULL, at("c.model.npz"), at("s.anim.npz"), "-o", at("g.sim.npz"), "--collider", at("floor.%d.obj"),
+                         "--checkpoint", "7", "--resume", "-j", "2"), 0);
+    assert_int_equal(SIM(NULL, at("c.model.npz"), at("s.anim.npz"), "-o", at("h.sim.npz"), "--forces", at("floor.json")), 0);
+    assert_int_equal(SIM(NULL, at("c.model.npz"), at("s.anim.npz"), "-o", at("i.sim.npz")), 0);
+    same_bytes(at("f.sim.npz"), at("g.sim.npz"));
+    su_sim on, named, without;
+    assert_int_equal(su_sim_load(at("f.sim.npz"), &on, NULL), SU_OK);
+    assert_int_equal(su_sim_load(at("h.sim.npz"), &named, NULL), SU_OK);
+    assert_int_equal(su_sim_load(at("i.sim.npz"), &without, NULL), SU_OK);
+    assert_memory_equal(on.q, named.q, (size_t)(FRAMES * 13) * sizeof(double));
+    assert_memory_not_equal(on.q + 13 * (FRAMES - 1), without.q + 13 * (FRAMES - 1), 13 * sizeof(double));
+    assert_int_equal(json_array_size(json_object_get(on.file.meta, "colliders")), 1);
+    su_sim_free(&on), su_sim_free(&named), su_sim_free(&without);
+    assert_int_equal(SIM(tail, at("c.model.npz"), at("s.anim.npz"), "-o", at("x.sim.npz"), "--collider", at("none.%d.obj")), 3);
+    assert_non_null(strstr(tail, "none.%d.obj"));
+    assert_int_equal(SIM(tail, at("c.model.npz"), at("s.anim.npz"), "-o", at("x.sim.npz"), "--collider", at("c.model.npz")), 3);
+}
+
 static void a_cycle_repeats(void **unused)
 {
     (void)unused;
@@ -238,6 +274,7 @@ int main(void)
         cmocka_unit_test(several_clips_go_into_a_folder),
         cmocka_unit_test(the_model_says_how_to_interpolate),
         cmocka_unit_test(forces_act_and_survive_interruption),
+        cmocka_unit_test(meshes_push),
         cmocka_unit_test(a_cycle_repeats),
         cmocka_unit_test(bad_input_ends_in_one_message),
     };

@@ -2,16 +2,24 @@
 #ifndef SU_TOOLS_SIM_OPTIONS_H
 #define SU_TOOLS_SIM_OPTIONS_H
 
-#include "core/file.h"
 #include "core/tool.h"
-#include "runtime/external.h"
+#include "fem/forces.h"
 #include "runtime/settings.h"
 
+/* Targets of --forces and --collider. */
+typedef struct su_forces_files {
+    const char *path;
+    su_list colliders;
+} su_forces_files;
+
 /* Rows of a su_option table. `settings` is a su_sim_settings with the defaults, `teleport` a su_list that the tool hands
- * to su_sim_set_teleports, `forces` a const char * for su_sim_load_forces. */
-#define SU_SIM_OPTIONS(settings, teleport, forces)                                                                   \
-    {.name = "forces", .kind = SU_OPT_TEXT, .target = &(forces), .argument = "FILE",                                 \
+ * to su_sim_set_teleports, `files` a su_forces_files for su_sim_load_forces. */
+#define SU_SIM_OPTIONS(settings, teleport, files)                                                                    \
+    {.name = "forces", .kind = SU_OPT_TEXT, .target = &(files).path, .argument = "FILE",                             \
      .help = "Colliders, wind and point forces (JSON, see docs/runtime.md)."},                                       \
+    {.name = "collider", .kind = SU_OPT_LIST, .target = &(files).colliders, .argument = "MESH",                      \
+     .help = "An animated mesh in the world (m, y up) that pushes the skin away: an ANIM file, OBJ or PLY files "    \
+             "(ball.%04d.obj), Alembic; --forces has more settings. Repeat for several."},                           \
     {.name = "gravity", .kind = SU_OPT_VECTOR, .target = (settings).gravity, .argument = "X,Y,Z",                    \
      .help = "Gravity in the world, m/s^2 (default 0,-9.81,0)."},                                                    \
     {.name = "gravity-mode", .kind = SU_OPT_CHOICE, .target = &(settings).gravity_mode, .argument = "MODE",          \
@@ -41,24 +49,15 @@
      .help = "The rig jumps before this frame (the first frame is 0; repeat, or separate by commas): motion "        \
              "restarts there."}
 
-/* The file of --forces into *external, referred to by settings; nothing where path is NULL. */
-static inline su_status su_sim_load_forces(const char *path, int64_t nbar, const double *neutral, int64_t T,
+/* The files of --forces and --collider into *external, referred to by settings; nothing where there are none. */
+static inline su_status su_sim_load_forces(const su_forces_files *files, int64_t nbar, const double *neutral, int64_t T,
                                            const int32_t *triangles, su_external *external, su_sim_settings *settings,
                                            su_error *err)
 {
-    if (!path) return SU_OK;
-    SU_TRY(su_external_load(path, nbar, neutral, T, triangles, external, err));
+    if (!files->path && files->colliders.count == 0) return SU_OK;
+    SU_TRY(su_forces_load(files->path, files->colliders.count, files->colliders.items, nbar, neutral, T, triangles, external,
+                          err));
     settings->external = external;
-    return SU_OK;
-}
-
-/* Its digest into meta: another file is another run. */
-static inline su_status su_sim_describe_forces(const char *path, json_t *meta, su_error *err)
-{
-    char digest[33];
-    if (!path) return SU_OK;
-    SU_TRY(su_file_digest(path, digest, err));
-    json_object_set_new(meta, "forces", json_string(digest));
     return SU_OK;
 }
 

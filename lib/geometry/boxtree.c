@@ -115,6 +115,23 @@ su_status su_boxtree_of_triangles(const double *x, int64_t t, const int32_t *tri
     return of_simplices(x, t, triangles, 3, out, err);
 }
 
+void su_boxtree_refit_triangles(su_boxtree *tree, const double *x, const int32_t *triangles)
+{
+    for (int64_t k = tree->node_count - 1; k >= 0; k--) {   /* children come after their parent */
+        su_boxnode *node = &tree->nodes[k];
+        const su_boxnode *left = node + 1, *right = &tree->nodes[node->count ? k : node->right];
+        for (int i = 0; i < 3; i++) {
+            double low = DBL_MAX, high = -DBL_MAX;
+            for (int32_t j = 0; j < 3 * node->count; j++) {
+                double value = x[3 * (int64_t)triangles[3 * (int64_t)tree->items[node->first + j / 3] + j % 3] + i];
+                low = fmin(low, value), high = fmax(high, value);
+            }
+            node->low[i] = node->count ? low : fmin(left->low[i], right->low[i]);
+            node->high[i] = node->count ? high : fmax(left->high[i], right->high[i]);
+        }
+    }
+}
+
 su_status su_boxtree_of_tets(const double *x, int64_t t, const int32_t *tets, su_boxtree *out, su_error *err)
 {
     return of_simplices(x, t, tets, 4, out, err);

@@ -26,6 +26,8 @@ typedef struct su_boxtree {
 su_status su_boxtree_create(int64_t count, const double *boxes, su_boxtree *out, su_error *err);
 /* Tree of triangles (t,3) over x. */
 su_status su_boxtree_of_triangles(const double *x, int64_t t, const int32_t *triangles, su_boxtree *out, su_error *err);
+/* The boxes of a tree of triangles after their vertices have moved; its shape stays. Allocates nothing. */
+void su_boxtree_refit_triangles(su_boxtree *tree, const double *x, const int32_t *triangles);
 /* Tree of tets (t,4) over x. */
 su_status su_boxtree_of_tets(const double *x, int64_t t, const int32_t *tets, su_boxtree *out, su_error *err);
 void su_boxtree_free(su_boxtree *tree);

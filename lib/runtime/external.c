@@ -65,9 +65,33 @@ static su_status parse_motion(const json_t *list, su_external *e, su_collider *c
     return SU_OK;
 }
 
+static const char *text(const json_t *object, const char *key, su_external *e)
+{
+    const char *found = json_string_value(json_object_get(object, key));
+    char *copy = found ? su_arena_alloc(&e->arena, (int64_t)strlen(found) + 1, 1) : NULL;
+    return copy ? strcpy(copy, found) : NULL;
+}
+
+static su_status parse_mesh(const json_t *from, su_external *e, su_collider *c, su_error *err)
+{
+    su_mesh_source *source = &c->source;
+    c->shape = SU_MESH;
+    source->file = text(from, "file", e), source->neutral = text(from, "neutral", e);
+    source->rate = number(from, "rate", 24, 1e-6), source->start = number(from, "start", 0, -1e9);
+    source->scale = number(from, "scale", 1, 1e-9);
+    double thickness = number(from, "thickness", 1e300, 0);
+    if (!source->file || isnan(source->rate + source->start + source->scale + thickness))
+        return bad(err, "a mesh has a 'file', and may have a 'neutral' file and numbers 'rate', 'start', 'scale', 'thickness'");
+    c->mesh = su_arena_alloc(&e->arena, 1, sizeof *c->mesh);
+    if (!c->mesh) return su_fail(err, SU_AGAIN, "not enough memory for the colliders");
+    c->mesh->thickness = thickness < 1e300 ? thickness : INFINITY;
+    return SU_OK;
+}
+
 static su_status parse_collider(const json_t *from, su_external *e, su_collider *c, su_error *err)
 {
-    static const char *const keys[] = {"shape", "point", "normal", "centre", "from", "to", "radius", "friction", "motion", NULL};
+    static const char *const keys[] = {"shape", "point", "normal", "centre", "from", "to", "radius", "friction", "motion",
+                                       "file", "neutral", "rate", "start", "scale", "thickness", NULL};
     if (!json_is_object(from)) return bad(err, "a collider is an object");
     SU_TRY(known_keys(from, keys, err));
     const char *shape = json_string_value(json_object_get(from, "shape"));
@@ -89,8 +113,10 @@ static su_status parse_collider(const json_t *from, su_external *e, su_collider 
         c->shape = SU_CAPSULE;
         if (!numbers(json_object_get(from, "from"), 3, c->a) || !numbers(json_object_get(from, "to"), 3, c->b) || !(c->radius > 0))
             return bad(err, "a capsule has 'from', 'to' and a 'radius'");
+    } else if (shape && strcmp(shape, "mesh") == 0) {
+        SU_TRY(parse_mesh(from, e, c, err));
     } else {
-        return bad(err, "a collider's 'shape' is plane, sphere or capsule");
+        return bad(err, "a collider's 'shape' is plane, sphere, capsule or mesh");
     }
     return parse_motion(json_object_get(from, "motion"), e, c, err);
 }
@@ -235,18 +261,6 @@ done:
     return status;
 }
 
-su_status su_external_load(const char *path, int64_t nbar, const double *neutral, int64_t T, const int32_t *triangles,
-                           su_external *out, su_error *err)
-{
-    json_error_t at;
-    memset(out, 0, sizeof *out);
-    json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &at);
-    if (!root) return su_fail(err, SU_INPUT, "%s: line %d: %s", path, at.line, at.text);
-    su_status status = su_external_parse(root, nbar, neutral, T, triangles, out, err);
-    json_decref(root);
-    return status == SU_OK ? SU_OK : su_error_context(err, "%s: ", path);
-}
-
 void su_external_free(su_external *e)
 {
     su_arena_free(&e->arena);
@@ -266,11 +280,20 @@ static void offset_at(const su_collider *c, double t, double out[3])
     for (int i = 0; i < 3; i++) out[i] = left[i] + share * (right[i] - left[i]);
 }
 
-double su_collider_depth(const su_collider *c, double t, const double y[3], double n[3])
+/* What a contact is with: a point of a mesh. */
+typedef struct touch {
+    int32_t triangle;
+    double bary[3];
+} touch;
+
+static double depth_below(const su_loads *loads, int64_t index, const double y[3], double margin, double n[3], touch *at)
 {
+    const su_collider *c = loads->external->collider + index;
     double offset[3], d[3];
-    offset_at(c, t, offset);
+    offset_at(c, loads->t, offset);
     for (int i = 0; i < 3; i++) d[i] = y[i] - offset[i] - c->a[i];
+    if (c->shape == SU_MESH)
+        return su_collider_mesh_depth(loads->states + index, loads->t, d, margin, n, &at->triangle, at->bary);
     if (c->shape == SU_PLANE) {
         memcpy(n, c->b, 3 * sizeof *n);
         return -su_dot3(d, n);
@@ -286,6 +309,26 @@ double su_collider_depth(const su_collider *c, double t, const double y[3], doub
     return c->radius - distance;
 }
 
+double su_loads_depth(const su_loads *loads, int64_t c, const double y[3], double margin, double normal[3])
+{
+    touch at;
+    return depth_below(loads, c, y, margin, normal, &at);
+}
+
+/* How far the collider's material at a touched point has moved during the step. */
+static void moved(const su_loads *loads, int64_t index, const touch *at, double out[3])
+{
+    const su_collider *c = loads->external->collider + index;
+    double before[3], after[3];
+    offset_at(c, loads->t - loads->h, before);
+    offset_at(c, loads->t, after);
+    su_sub3(after, before, out);
+    if (c->shape != SU_MESH) return;
+    su_collider_mesh_point(c->mesh, loads->t - loads->h, at->triangle, at->bary, before);
+    su_collider_mesh_point(c->mesh, loads->t, at->triangle, at->bary, after);
+    for (int i = 0; i < 3; i++) out[i] += after[i] - before[i];
+}
+
 /* ---- during a step ---- */
 
 su_status su_loads_create(const su_external *external, const int32_t *embed_tet, const double *embed_bary,
@@ -299,9 +342,19 @@ su_status su_loads_create(const su_external *external, const int32_t *embed_tet,
     loads->now = su_arena_alloc(&loads->arena, 3 * count, sizeof(double));
     loads->steady = su_arena_alloc(&loads->arena, 3 * count, sizeof(double));
     loads->contact = su_arena_alloc(&loads->arena, 8 * count, sizeof(double));
-    if (!corner || !bary || !loads->skin || !loads->now || !loads->steady || !loads->contact) {
+    loads->states = su_arena_alloc(&loads->arena, external->colliders, sizeof *loads->states);
+    su_status status = SU_OK;
+    if (!corner || !bary || !loads->skin || !loads->now || !loads->steady || !loads->contact || !loads->states)
+        status = su_fail(err, SU_AGAIN, "not enough memory for the contact points");
+    for (int64_t c = 0; c < external->colliders && status == SU_OK; c++) {
+        const su_collider_mesh *mesh = external->collider[c].mesh;
+        if (!mesh) continue;
+        status = mesh->boxes ? su_collider_state_create(mesh, loads->states + c, err)
+                             : su_fail(err, SU_INPUT, "the mesh '%s' was not read", external->collider[c].source.file);
+    }
+    if (status != SU_OK) {
         su_loads_free(loads);
-        return su_fail(err, SU_AGAIN, "not enough memory for the contact points");
+        return status;
     }
     for (int64_t k = 0; k < count; k++)
         for (int i = 0; i < 4; i++) {
@@ -315,6 +368,7 @@ su_status su_loads_create(const su_external *external, const int32_t *embed_tet,
 
 void su_loads_free(su_loads *loads)
 {
+    for (int64_t c = 0; loads->states && c < loads->external->colliders; c++) su_collider_state_free(loads->states + c);
     su_arena_free(&loads->arena);
     memset(loads, 0, sizeof *loads);
 }
@@ -343,12 +397,12 @@ void su_loads_prepare(su_loads *loads, int64_t k, const double y[3])
     if (!(loads->h > 0)) return;
     for (int64_t c = 0; c < e->colliders; c++) {
         const su_collider *collider = e->collider + c;
-        double n[3], before[3], after[3], depth = su_collider_depth(collider, loads->t, y, n);
+        touch at;
+        double n[3], along[3], depth = depth_below(loads, c, y, 0, n, &at);
         if (!(depth > deepest)) continue;
         deepest = depth;
-        offset_at(collider, loads->t - loads->h, before);
-        offset_at(collider, loads->t, after);
-        for (int i = 0; i < 3; i++) contact[i] = n[i], contact[4 + i] = loads->now[3 * k + i] + after[i] - before[i];
+        moved(loads, c, &at, along);
+        for (int i = 0; i < 3; i++) contact[i] = n[i], contact[4 + i] = loads->now[3 * k + i] + along[i];
         contact[3] = collider->friction * e->stiffness * e->area[k] * depth;
     }
 }
@@ -360,7 +414,8 @@ double su_loads_evaluate(const su_loads *loads, int64_t k, const double y[3], do
     double world[3], hessian[9] = {0}, energy = -su_dot3(steady, y), stiff = e->stiffness * e->area[k];
     memcpy(world, steady, sizeof world);
     for (int64_t c = 0; c < e->colliders && stiff > 0; c++) {
-        double n[3], depth = su_collider_depth(e->collider + c, loads->t, y, n);
+        touch at;
+        double n[3], depth = depth_below(loads, c, y, 0, n, &at);
         if (!(depth > 0)) continue;
         energy += 0.5 * stiff * depth * depth;
         for (int i = 0; i < 3; i++) {

@@ -8,11 +8,20 @@
 
 #include "core/error.h"
 #include "core/memory.h"
+#include "runtime/collider_mesh.h"
 
 #include <jansson.h>
 #include <stdint.h>
 
-typedef enum su_collider_shape { SU_PLANE, SU_SPHERE, SU_CAPSULE } su_collider_shape;
+typedef enum su_collider_shape { SU_PLANE, SU_SPHERE, SU_CAPSULE, SU_MESH } su_collider_shape;
+
+/* Where a mesh collider's frames come from. */
+typedef struct su_mesh_source {
+    const char *file;        /* as written */
+    const char *neutral;     /* faces for PC2 and MDD; NULL: none */
+    double rate, start;      /* frames/s and s of the first frame, for files without times */
+    double scale;            /* m a unit */
+} su_mesh_source;
 
 typedef struct su_collider {
     su_collider_shape shape;
@@ -21,6 +30,8 @@ typedef struct su_collider {
     int64_t keys;            /* motion: offsets at times, linear between, held outside; 0: still */
     double *key_time;        /* (keys) s, rising */
     double *key_offset;      /* (keys,3) m */
+    su_collider_mesh *mesh;  /* SU_MESH: finished by whoever reads `source`, before su_loads_create */
+    su_mesh_source source;
 } su_collider;
 
 typedef struct su_point_force {
@@ -43,14 +54,13 @@ typedef struct su_external {   /* forward in settings.h */
     su_arena arena;
 } su_external;
 
-/* A JSON file as in docs/runtime.md. neutral (nbar,3), triangles (T,3): the skin, for areas and to spread the points. */
-su_status su_external_load(const char *path, int64_t nbar, const double *neutral, int64_t T, const int32_t *triangles,
-                           su_external *out, su_error *err);
+/* From JSON as in docs/runtime.md. neutral (nbar,3), triangles (T,3): the skin, for areas and to spread the points. Files of
+ * mesh colliders are named only; fem/forces.h reads them. */
 su_status su_external_parse(const json_t *root, int64_t nbar, const double *neutral, int64_t T, const int32_t *triangles,
                             su_external *out, su_error *err);
 void su_external_free(su_external *external);
 
-/* The points of one body during one step. */
+/* The points of one body during one step. Belongs to one thread at a time. */
 typedef struct su_loads {
     const su_external *external;
     const int32_t *corner;   /* (points,4) flesh vertices that carry them */
@@ -61,6 +71,7 @@ typedef struct su_loads {
     double *now;             /* (points,3) world positions at the state before */
     double *steady;          /* (points,3) forces that do not depend on y, N */
     double *contact;         /* (points,8) lagged: normal (3), mu N, anchor (3), unused */
+    su_collider_state *states;   /* (colliders) of the meshes among them */
     su_arena arena;
 } su_loads;
 
@@ -75,7 +86,7 @@ void su_loads_place(const su_loads *loads, int64_t k, const double a[3], double 
 void su_loads_prepare(su_loads *loads, int64_t k, const double y[3]);
 /* Energy of point k at y (world); force (3) and the semidefinite H (9) ~ -dforce/dy (NULL: not wanted), root frame. */
 double su_loads_evaluate(const su_loads *loads, int64_t k, const double y[3], double force[3], double *H);
-/* Depth of y below collider and its outward normal. */
-double su_collider_depth(const su_collider *collider, double t, const double y[3], double normal[3]);
+/* Depth of y below collider c at loads->t and its outward normal; a mesh farther than margin (m) may give -INFINITY. */
+double su_loads_depth(const su_loads *loads, int64_t c, const double y[3], double margin, double normal[3]);
 
 #endif

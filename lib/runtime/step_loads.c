@@ -88,7 +88,7 @@ void su_step_prepare_loads(su_stepper *s, const su_pose *pose, double h)
         su_loads_prepare(loads, k, y);
         bool near = h == 0;
         for (int64_t c = 0; c < loads->external->colliders && !near; c++)
-            near = su_collider_depth(loads->external->collider + c, loads->t, y, n) > -margin;
+            near = su_loads_depth(loads, c, y, margin, n) > -margin;
         if (near && loads->external->colliders > 0) {
             double *rows = s->load_rows + 3 * s->near_count * s->model->lead;
             memset(rows, 0, (size_t)(3 * s->model->lead) * sizeof *rows);

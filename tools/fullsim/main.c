@@ -18,7 +18,7 @@ typedef struct job {
     su_sim_settings settings;
     su_fullsim_options options;
     su_list teleports;
-    const char *forces;
+    su_forces_files forces;
     su_external external;
     int checkpoint_every;
     bool resume;
@@ -79,7 +79,7 @@ static su_status load(su_tool *tool, job *j)
         return su_fail(err, SU_INPUT, "%s: corrections of %lld skin vertices, the flesh carries %lld", fit_path,
                        (long long)j->fit.nbar, (long long)j->tet.nbar);
     SU_TRY(open_shot(tool, j, anim_path));
-    SU_TRY(su_sim_load_forces(j->forces, j->tet.nbar, j->neutral, j->anim.T, j->anim.triangles, &j->external, &j->settings,
+    SU_TRY(su_sim_load_forces(&j->forces, j->tet.nbar, j->neutral, j->anim.T, j->anim.triangles, &j->external, &j->settings,
                               err));
     if (su_sim_settings_resolve(&j->settings, su_meta_number(j->fit.file.meta, "frequency", 0), j->anim.F, j->anim.times,
                                 su_meta_number(j->anim.file.meta, "fps", 24), err) != SU_OK)
@@ -166,7 +166,7 @@ static su_status describe(su_tool *tool, job *j)
     if (!meta) return tool->err.status ? tool->err.status : su_fail(&tool->err, SU_AGAIN, "not enough memory");
     j->sim.file.meta = meta;
     SU_TRY(su_sim_settings_meta(&j->settings, meta, &tool->err));
-    SU_TRY(su_sim_describe_forces(j->forces, meta, &tool->err));
+    SU_TRY(su_forces_describe(j->forces.path, &j->external, meta, &tool->err));
     json_object_set_new(meta, "newton", json_integer(j->options.newton));
     json_object_set_new(meta, "tolerance", json_real(j->options.tolerance));
     json_object_set_new(meta, "fps", json_real(1.0 / j->settings.frame_seconds));

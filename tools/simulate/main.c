@@ -26,7 +26,7 @@ typedef struct settings {
     su_sim_settings sim;
     su_step_settings step;
     su_list teleports;
-    const char *forces;
+    su_forces_files forces;
     int inertia, interpolation;
     int checkpoint;
     bool resume, loop;
@@ -121,7 +121,7 @@ static su_status describe(su_tool *tool, take *t)
     if (!meta) return tool->err.status ? tool->err.status : su_fail(&tool->err, SU_AGAIN, "not enough memory");
     t->sim.file.meta = meta;
     SU_TRY(su_sim_settings_meta(&t->settings, meta, &tool->err));
-    SU_TRY(su_sim_describe_forces(set->forces, meta, &tool->err));
+    SU_TRY(su_forces_describe(set->forces.path, &t->j->external, meta, &tool->err));
     json_object_set_new(meta, "newton", json_integer(set->step.newton));
     json_object_set_new(meta, "tolerance", json_real(set->step.tolerance));
     json_object_set_new(meta, "inertia", json_string(inertia_names[set->inertia]));
@@ -256,13 +256,13 @@ static su_status one_take(su_tool *tool, take *t)
 static su_status load_forces(su_tool *tool, job *j)
 {
     su_anim anim;
-    if (!j->set.forces) return SU_OK;
+    if (!j->set.forces.path && j->set.forces.colliders.count == 0) return SU_OK;
     SU_TRY(su_anim_load(tool->inputs.items[1], &anim, &tool->err));
     su_status status = anim.nbar == j->model.nbar ? SU_OK :
                            su_fail(&tool->err, SU_INPUT, "%s: %lld skin vertices, the model has %lld", tool->inputs.items[1],
                                    (long long)anim.nbar, (long long)j->model.nbar);
     if (status == SU_OK)
-        status = su_sim_load_forces(j->set.forces, j->model.nbar, j->model.neutral, anim.T, anim.triangles, &j->external,
+        status = su_sim_load_forces(&j->set.forces, j->model.nbar, j->model.neutral, anim.T, anim.triangles, &j->external,
                                     &j->set.sim, &tool->err);
     su_anim_free(&anim);
     return status;
