@@ -1,5 +1,5 @@
 /* A model driven live: plays a clip at a fixed rate as a game would, on one thread, and says how long the parts take.
- *   live MODEL ANIM [steps a second]
+ *   live MODEL ANIM [steps a second] [height]   with a height: a floor there that the flesh presses on, and a breeze
  * Only supple_runtime.h knows about the flesh; the clip stands for the game's own rig. */
 #include "runtime/supple_runtime.h"
 
@@ -48,7 +48,7 @@ static void pose_rig(const su_anim *anim, double t, const int64_t *columns, int6
 int main(int argc, char **argv)
 {
     if (argc < 3) {
-        fprintf(stderr, "usage: live MODEL ANIM [steps a second]\n");
+        fprintf(stderr, "usage: live MODEL ANIM [steps a second] [height of a floor]\n");
         return 2;
     }
     double rate = argc > 3 ? atof(argv[3]) : 120;
@@ -59,11 +59,17 @@ int main(int argc, char **argv)
         fprintf(stderr, "live: %s\n", err.text[0] ? err.text : "the clip needs two frames");
         return 3;
     }
-    supple_runtime *flesh = supple_open(argv[1], NULL, message, sizeof message);
+    supple_options options = {.contact_count = argc > 4 ? 300 : 0, .collider_count = 1};
+    supple_runtime *flesh = supple_open(argv[1], &options, message, sizeof message);
     if (!flesh) {
         fprintf(stderr, "live: %s\n", message);
         su_anim_free(&anim);
         return 3;
+    }
+    if (argc > 4) {
+        supple_collider ground = {.shape = SUPPLE_PLANE, .a = {0, atof(argv[4]), 0}, .b = {0, 1, 0}, .friction = 0.5};
+        supple_set_colliders(flesh, 1, &ground);   /* it stands: set once */
+        supple_set_wind(flesh, (const double[]){2, 0, 0}, 1.2);
     }
     const int32_t *needed, *shown;
     int64_t count = supple_needed(flesh, &needed), out = supple_output_vertices(flesh, &shown), s = supple_parameters(flesh);

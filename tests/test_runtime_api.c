@@ -1,6 +1,7 @@
 /* supple_runtime.h driven as a game would: the same motion as the offline simulator, any pose, any order of calls. */
 #include "io/model.h"
 #include "reduced_scene.h"
+#include "runtime/external.h"
 #include "runtime/reconstruct.h"
 #include "runtime/supple_runtime.h"
 
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -163,6 +165,90 @@ static void violence_leaves_finite_numbers(void **unused)
     fixture_free(&f);
 }
 
+/* The same forces as a file gives them: a sphere that moves along a line with the steps, wind, and a force for a while. Areas
+ * are taken from the flesh's surface, which is the skin here. */
+static void forces_act_as_in_a_bake(void **unused)
+{
+    (void)unused;
+    enum { POINTS = 12 };
+    static const char text[] = "{\"points\": [16, 17, 18, 19, 12, 13, 14, 15, 8, 9, 10, 11], \"stiffness\": 1e5, "
+                               "\"wind\": {\"velocity\": [0, 0, 6], \"drag\": 20}, "
+                               "\"forces\": [{\"vertex\": 19, \"force\": [0, 0, 9]}], \"colliders\": [{\"shape\": \"sphere\", "
+                               "\"centre\": [0.6, 0.5, 0.1], \"radius\": 0.35, \"friction\": 0.6, \"motion\": [[0, 0, 0, 0], [1, 0.3, -1, 0]]}]}";
+    fixture f;
+    fixture_create(&f);
+    su_error err = {0};
+    su_external external;
+    json_t *root = json_loads(text, 0, NULL);
+    /* the surface of the whole body for both */
+    char folder[80], command[100];
+    snprintf(folder, sizeof folder, "/tmp/supple-test-api-%ld", (long)getpid());
+    mkdir(folder, 0777);
+    scene_save(&f.s, folder);
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    assert_int_equal(system(command), 0);
+    f.r.model.surface = f.s.tet.surface, f.r.model.b = f.s.tet.b;
+    if (su_model_save(f.path, &f.r.model, &err) != SU_OK) fail_msg("%s", err.text);
+    if (su_external_parse(root, f.s.tet.n, f.s.tet.vertices, f.s.tet.b, f.s.tet.surface, &external, &err) != SU_OK)
+        fail_msg("%s", err.text);
+    json_decref(root);
+    supple_options options = {.contacts = external.vertex, .contact_count = POINTS, .collider_count = 1, .contact_stiffness = 1e5};
+    char message[200];
+    supple_runtime *flesh = supple_open(f.path, &options, message, sizeof message);
+    if (!flesh) fail_msg("%s", message);
+    const int32_t *contacts;
+    assert_int_equal(supple_contacts(flesh, &contacts), POINTS);
+    assert_memory_equal(contacts, external.vertex, POINTS * sizeof *contacts);
+    /* these twelve share the whole surface at run time: the file's points shall too */
+    supple_contact_areas(flesh, external.area);
+    su_sim_settings settings = su_sim_defaults();
+    settings.start = SU_START_STILL, settings.external = &external;
+    su_runtime_model_free(&f.r.runtime);
+    int32_t carriers[4 * POINTS];
+    for (int k = 0; k < 4 * POINTS; k++)
+        carriers[k] = f.s.tet.tets[4 * (int64_t)f.s.tet.embed_tet[external.vertex[k / 4]] + k % 4];
+    assert_int_equal(su_runtime_model_create_with(&f.r.model, SU_COROTATED, 4 * POINTS, carriers, &f.r.runtime, NULL), SU_OK);
+    su_step_settings usual = {.newton = 2, .tolerance = 1e-8};
+    double q[13 * FRAMES];
+    settings.external = NULL;
+    assert_int_equal(reduced_run(&f.r, &settings, usual, 1, NULL), SU_OK);
+    memcpy(q, f.r.sim.q, sizeof q);
+    settings.external = &external;
+    assert_int_equal(reduced_run(&f.r, &settings, usual, 1, NULL), SU_OK);
+    assert_true(difference(13 * FRAMES, q, f.r.sim.q) > 0.2 * largest(13 * FRAMES, q));   /* the forces matter */
+    su_reconstruct *rec;
+    int64_t n3 = 3 * f.s.tet.n;
+    double *baked = calloc((size_t)(FRAMES * n3), sizeof *baked), *points = calloc((size_t)n3, sizeof *points);
+    assert_int_equal(su_reconstruct_create(&f.r.model, SU_COROTATED, 0, NULL, 1, &rec, NULL), SU_OK);
+    assert_int_equal(su_reconstruct_shot(rec, f.s.shot, &f.r.sim, 0, FRAMES, NULL, NULL, baked, NULL), SU_OK);
+    supple_collider ball = {.shape = SUPPLE_SPHERE, .a = {0.6, 0.5, 0.1}, .radius = 0.35, .friction = 0.6}, wrong = {.shape = 7};
+    assert_int_equal(supple_set_colliders(flesh, 1, &wrong), 1);
+    assert_int_equal(supple_set_colliders(flesh, 2, &ball), 1);
+    assert_int_equal(supple_set_colliders(flesh, 1, &ball), 0);
+    supple_set_wind(flesh, (double[]){0, 0, 6}, 20);
+    supple_set_force(flesh, 1, (double[]){5, 5, 5});
+    supple_set_force(flesh, 3, (double[]){0, 0, 9});
+    supple_set_force(flesh, 1, (double[]){0, 0, 0});
+    set_pose(flesh, &f, 0, 0);
+    for (int64_t k = 1; k < FRAMES; k++) {
+        for (int j = 1; j <= SUBSTEPS; j++) {
+            double t = ((double)(k - 1) + (double)j / SUBSTEPS) / 30;
+            ball.a[0] = 0.6 + 0.3 * t, ball.a[1] = 0.5 - t;
+            supple_set_colliders(flesh, 1, &ball);
+            set_pose(flesh, &f, k - 1, (double)j / SUBSTEPS);
+            assert_int_equal(supple_step(flesh, 1.0 / (30 * SUBSTEPS)), 0);
+        }
+        supple_positions(flesh, points);
+        /* the first step of friction differs: a body that was not there before has not moved */
+        for (int64_t i = 0; i < n3; i++) assert_near(points[i], baked[k * n3 + i], 1e-6);
+    }
+    su_reconstruct_free(rec);
+    supple_close(flesh);
+    free(baked), free(points);
+    su_external_free(&external);
+    fixture_free(&f);
+}
+
 static void bad_files_are_refused_with_a_sentence(void **unused)
 {
     (void)unused;
@@ -184,6 +270,7 @@ int main(void)
         cmocka_unit_test(the_live_flesh_moves_as_the_baked_one),
         cmocka_unit_test(chosen_vertices_need_fewer_points),
         cmocka_unit_test(violence_leaves_finite_numbers),
+        cmocka_unit_test(forces_act_as_in_a_bake),
         cmocka_unit_test(bad_files_are_refused_with_a_sentence),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -261,6 +261,62 @@ done:
     return status;
 }
 
+static void share_areas(su_external *e, const double *neutral, const double *x, int64_t T, const int32_t *triangles)
+{
+    memset(e->area, 0, (size_t)e->points * sizeof *e->area);
+    for (int64_t t = 0; t < T; t++) {
+        double a[3], b[3], n[3], centre[3], best = INFINITY;
+        const double *corner[3];
+        int64_t nearest = 0;
+        for (int i = 0; i < 3; i++) corner[i] = x + 3 * (int64_t)triangles[3 * t + i];
+        su_sub3(corner[1], corner[0], a), su_sub3(corner[2], corner[0], b), su_cross3(a, b, n);
+        for (int c = 0; c < 3; c++) centre[c] = (corner[0][c] + corner[1][c] + corner[2][c]) / 3;
+        for (int64_t k = 0; k < e->points; k++) {
+            double d = su_distance3(neutral + 3 * (int64_t)e->vertex[k], centre);
+            if (d < best) best = d, nearest = k;
+        }
+        e->area[nearest] += 0.5 * sqrt(su_dot3(n, n));
+    }
+}
+
+su_status su_external_create(int64_t count, const int32_t *list, int64_t nbar, const double *neutral, const double *x, int64_t T,
+                             const int32_t *triangles, int64_t colliders, su_external *e, su_error *err)
+{
+    double *none = NULL;
+    su_status status;
+    memset(e, 0, sizeof *e);
+    e->stiffness = 2e6, e->gust_rate = 1;
+    if (!list && count > nbar) count = nbar;
+    e->vertex = su_arena_alloc(&e->arena, count, sizeof *e->vertex);
+    e->area = su_arena_alloc(&e->arena, count, sizeof *e->area);
+    e->force = su_arena_alloc(&e->arena, count, sizeof *e->force);
+    e->collider = su_arena_alloc(&e->arena, colliders, sizeof *e->collider);
+    double *keys = su_arena_alloc(&e->arena, 8 * colliders, sizeof *keys);
+    if (!e->vertex || !e->area || !e->force || !e->collider || !keys) {
+        status = su_fail(err, SU_AGAIN, "not enough memory for the contact points");
+        goto done;
+    }
+    for (int64_t c = 0; c < colliders; c++)
+        e->collider[c] = (su_collider){.keys = 2, .key_time = keys + 8 * c, .key_offset = keys + 8 * c + 2};
+    for (int64_t k = 0; list && k < count; k++) {
+        if (list[k] < 0 || list[k] >= nbar) {
+            status = su_fail(err, SU_USAGE, "there is no skin vertex %d, the skin has %lld", (int)list[k], (long long)nbar);
+            goto done;
+        }
+        e->vertex[e->points++] = list[k];
+    }
+    if (!list) {
+        SU_GO(SU_ALLOC(&none, nbar, "areas", err));
+        SU_GO(spread_points(count, nbar, neutral, none, e, err));
+    }
+    share_areas(e, neutral, x, T, triangles);
+    status = SU_OK;
+done:
+    free(none);
+    if (status != SU_OK) su_external_free(e);
+    return status;
+}
+
 void su_external_free(su_external *e)
 {
     su_arena_free(&e->arena);
@@ -342,6 +398,7 @@ su_status su_loads_create(const su_external *external, const int32_t *embed_tet,
     loads->now = su_arena_alloc(&loads->arena, 3 * count, sizeof(double));
     loads->steady = su_arena_alloc(&loads->arena, 3 * count, sizeof(double));
     loads->contact = su_arena_alloc(&loads->arena, 8 * count, sizeof(double));
+    loads->state_count = external->colliders;
     loads->states = su_arena_alloc(&loads->arena, external->colliders, sizeof *loads->states);
     su_status status = SU_OK;
     if (!corner || !bary || !loads->skin || !loads->now || !loads->steady || !loads->contact || !loads->states)
@@ -368,7 +425,7 @@ su_status su_loads_create(const su_external *external, const int32_t *embed_tet,
 
 void su_loads_free(su_loads *loads)
 {
-    for (int64_t c = 0; loads->states && c < loads->external->colliders; c++) su_collider_state_free(loads->states + c);
+    for (int64_t c = 0; loads->states && c < loads->state_count; c++) su_collider_state_free(loads->states + c);
     su_arena_free(&loads->arena);
     memset(loads, 0, sizeof *loads);
 }

@@ -58,6 +58,11 @@ typedef struct su_external {   /* forward in settings.h */
  * mesh colliders are named only; fem/forces.h reads them. */
 su_status su_external_parse(const json_t *root, int64_t nbar, const double *neutral, int64_t T, const int32_t *triangles,
                             su_external *out, su_error *err);
+/* For a caller that sets colliders, wind and forces itself: the contact points alone, `list` (count; NULL: count points spread
+ * over the skin), with room for colliders (motion of two keys each) and a force on each point; none yet. x, triangles (T,3):
+ * the surface whose area the points share, each triangle going to the nearest. */
+su_status su_external_create(int64_t count, const int32_t *list, int64_t nbar, const double *neutral, const double *x, int64_t T,
+                             const int32_t *triangles, int64_t colliders, su_external *out, su_error *err);
 void su_external_free(su_external *external);
 
 /* The points of one body during one step. Belongs to one thread at a time. */
@@ -71,7 +76,8 @@ typedef struct su_loads {
     double *now;             /* (points,3) world positions at the state before */
     double *steady;          /* (points,3) forces that do not depend on y, N */
     double *contact;         /* (points,8) lagged: normal (3), mu N, anchor (3), unused */
-    su_collider_state *states;   /* (colliders) of the meshes among them */
+    int64_t state_count;     /* colliders when this was created; meshes are among those */
+    su_collider_state *states;   /* (state_count) */
     su_arena arena;
 } su_loads;
 

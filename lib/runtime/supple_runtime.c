@@ -1,8 +1,10 @@
 #include "runtime/supple_runtime.h"
 
 #include "core/memory.h"
+#include "geometry/mat3.h"
 #include "io/model.h"
 #include "rig/rbf.h"
+#include "runtime/external.h"
 #include "runtime/reconstruct.h"
 #include "runtime/settings.h"
 #include "runtime/step.h"
@@ -34,6 +36,12 @@ struct supple_runtime {
     double *rebuild_skin;          /* (rebuild_count,3) */
     double *sculpt_weights;        /* (a) */
     double *sculpts;               /* (a,needed,3) */
+    su_external external;          /* no points: nothing acts from outside */
+    su_loads loads;
+    int64_t collider_room, known;  /* colliders of the last step */
+    double *collider_before;       /* (collider_room,3) where they were then */
+    int32_t *load_at;              /* (external.points) where they stand among the needed ones */
+    double time;
     su_arena arena;
 };
 
@@ -51,6 +59,8 @@ void supple_close(supple_runtime *r)
     su_pose_work_free(&r->work);
     su_pose_input_free(&r->input);
     su_stepper_free(&r->stepper);
+    su_loads_free(&r->loads);
+    su_external_free(&r->external);
     su_reconstruct_free(r->reconstruct);
     su_runtime_model_free(&r->model);
     su_model_free(&r->file);
@@ -78,6 +88,7 @@ static su_status gather_points(supple_runtime *r, su_error *err)
     for (int64_t k = 0; k < r->model.patch.skin_count; k++) place[r->model.patch.skin[k]] = 1;
     for (int64_t k = 0; k < r->rebuild_count; k++) place[rebuild[k]] = 1;
     for (int64_t k = 0; k < r->output_count; k++) place[r->output_list[k]] = 1;
+    for (int64_t k = 0; k < r->external.points; k++) place[r->external.vertex[k]] = 1;
     for (int64_t v = 0; v < nbar; v++) r->needed += place[v];
     if (!(r->needed_list = take(r, r->needed, sizeof *r->needed_list, err))) return SU_AGAIN;
     int64_t count = 0;
@@ -86,6 +97,7 @@ static su_status gather_points(supple_runtime *r, su_error *err)
     SU_TRY(places(r, r->model.patch.skin_count, r->model.patch.skin, place, &r->patch_at, err));
     SU_TRY(places(r, r->rebuild_count, rebuild, place, &r->rebuild_at, err));
     SU_TRY(places(r, r->output_count, r->output_list, place, &r->output_at, err));
+    SU_TRY(places(r, r->external.points, r->external.vertex, place, &r->load_at, err));
     r->points = take(r, 3 * r->needed, sizeof(double), err);
     r->rebuild_skin = take(r, 3 * r->rebuild_count + 8, sizeof(double), err);
     if (!r->points || !r->rebuild_skin) return SU_AGAIN;
@@ -113,6 +125,24 @@ static su_status choose_output(supple_runtime *r, const supple_options *options,
     return SU_OK;
 }
 
+/* The contact points, and the model with the flesh vertices that carry them. */
+static su_status open_contacts(supple_runtime *r, su_interpolation interpolation, const supple_options *options, su_error *err)
+{
+    const su_model *file = &r->file;
+    if (options->contact_count <= 0) return su_runtime_model_create(file, interpolation, &r->model, err);
+    r->collider_room = options->collider_count > 0 ? options->collider_count : 0;
+    SU_TRY(su_external_create(options->contact_count, options->contacts, file->nbar, file->neutral, file->vertices, file->b,
+                              file->surface, r->collider_room, &r->external, err));
+    if (options->contact_stiffness > 0) r->external.stiffness = options->contact_stiffness;
+    int64_t carriers = 4 * r->external.points;
+    int32_t *carrier = take(r, carriers, sizeof *carrier, err);
+    r->collider_before = take(r, 3 * r->collider_room, sizeof *r->collider_before, err);
+    if (!carrier || !r->collider_before) return SU_AGAIN;
+    for (int64_t i = 0; i < carriers; i++)
+        carrier[i] = file->tets[4 * (int64_t)file->embed_tet[r->external.vertex[i / 4]] + i % 4];
+    return su_runtime_model_create_with(file, interpolation, carriers, carrier, &r->model, err);
+}
+
 static su_status open_model(supple_runtime *r, const char *path, const supple_options *options, su_error *err)
 {
     SU_TRY(su_model_load(path, &r->file, err));
@@ -128,10 +158,14 @@ static su_status open_model(supple_runtime *r, const char *path, const supple_op
     SU_TRY(su_sim_settings_resolve(&r->settings, r->frequency, 1, &still, 60, err));
     const char *way = json_string_value(json_object_get(r->file.file.meta, "interpolation"));
     su_interpolation interpolation = way && strcmp(way, "linear") == 0 ? SU_LINEAR : SU_COROTATED;
-    SU_TRY(su_runtime_model_create(&r->file, interpolation, &r->model, err));
+    SU_TRY(open_contacts(r, interpolation, options, err));
     su_step_settings step = {.alpha = r->settings.alpha, .beta = r->settings.beta, .stiffness = r->settings.stiffness,
                              .newton = options->newton > 0 ? options->newton : 2, .tolerance = 1e-8};
     SU_TRY(su_stepper_create(&r->model, &step, &r->stepper, err));
+    if (r->external.points > 0) {
+        SU_TRY(su_loads_create(&r->external, r->file.embed_tet, r->file.embed_bary, r->file.tets, &r->loads, err));
+        SU_TRY(su_stepper_set_loads(&r->stepper, &r->loads, err));
+    }
     for (int k = 0; k < 3; k++) SU_TRY(su_pose_create(&r->model, r->poses + k, err));
     r->pose = r->poses, r->last = r->poses + 1, r->older = r->poses + 2;
     SU_TRY(su_pose_work_create(&r->model, &r->work, err));
@@ -175,6 +209,80 @@ int64_t supple_output_vertices(const supple_runtime *r, const int32_t **vertices
     return r->output_count;
 }
 
+/* ---- forces from outside ---- */
+
+int64_t supple_contacts(const supple_runtime *r, const int32_t **vertices)
+{
+    *vertices = r->external.vertex;
+    return r->external.points;
+}
+
+void supple_contact_areas(const supple_runtime *r, double *areas)
+{
+    memcpy(areas, r->external.area, (size_t)r->external.points * sizeof *areas);
+}
+
+int supple_set_colliders(supple_runtime *r, int64_t count, const supple_collider *colliders)
+{
+    static const su_collider_shape shapes[] = {SU_PLANE, SU_SPHERE, SU_CAPSULE};
+    if (count > r->collider_room) return 1;
+    for (int64_t k = 0; k < count; k++) {
+        const supple_collider *from = colliders + k;
+        bool plane = from->shape == SUPPLE_PLANE;
+        if (from->shape < SUPPLE_PLANE || from->shape > SUPPLE_CAPSULE || !(from->friction >= 0) ||
+            !(plane ? su_dot3(from->b, from->b) > 0 : from->radius > 0))
+            return 1;
+    }
+    for (int64_t k = 0; k < count; k++) {
+        su_collider *to = r->external.collider + k;
+        const supple_collider *from = colliders + k;
+        double size = from->shape == SUPPLE_PLANE ? sqrt(su_dot3(from->b, from->b)) : 1;
+        to->shape = shapes[from->shape], to->radius = from->radius, to->friction = from->friction;
+        for (int i = 0; i < 3; i++) to->a[i] = from->a[i], to->b[i] = from->b[i] / size;
+    }
+    r->external.colliders = count;
+    return 0;
+}
+
+void supple_set_wind(supple_runtime *r, const double *velocity, double drag)
+{
+    for (int i = 0; i < 3; i++) r->external.wind[i] = velocity ? velocity[i] : 0;
+    r->external.drag = velocity ? drag : 0;
+}
+
+void supple_set_force(supple_runtime *r, int64_t index, const double force[3])
+{
+    su_external *e = &r->external;
+    int64_t k = 0;
+    if (index < 0 || index >= e->points) return;
+    while (k < e->forces && e->force[k].point != index) k++;
+    bool none = force[0] == 0 && force[1] == 0 && force[2] == 0;
+    if (k == e->forces && none) return;
+    if (none) {
+        e->force[k] = e->force[--e->forces];
+        return;
+    }
+    if (k == e->forces) e->forces++;
+    e->force[k] = (su_point_force){index, {force[0], force[1], force[2]}, -INFINITY, INFINITY};
+}
+
+/* Time and the colliders' way during a step of `seconds`. */
+static void advance_colliders(supple_runtime *r, double seconds)
+{
+    r->time += seconds;
+    r->loads.t = r->time;
+    for (int64_t k = 0; k < r->external.colliders; k++) {
+        su_collider *c = r->external.collider + k;
+        c->key_time[0] = r->time - seconds, c->key_time[1] = r->time;
+        for (int i = 0; i < 3; i++) {
+            c->key_offset[i] = k < r->known ? r->collider_before[3 * k + i] - c->a[i] : 0;
+            c->key_offset[3 + i] = 0;
+            r->collider_before[3 * k + i] = c->a[i];
+        }
+    }
+    r->known = r->external.colliders;
+}
+
 /* ---- stepping ---- */
 
 void supple_set_pose(supple_runtime *r, const double *parameters, const double *points, const double root[16])
@@ -191,6 +299,8 @@ void supple_set_pose(supple_runtime *r, const double *parameters, const double *
     memcpy(input->p, parameters, (size_t)r->file.s * sizeof(double));
     for (int64_t k = 0; k < r->model.patch.skin_count; k++)
         memcpy(input->skin + 3 * k, r->points + 3 * r->patch_at[k], 3 * sizeof(double));
+    for (int64_t k = 0; k < r->external.points; k++)
+        memcpy(r->loads.skin + 3 * k, r->points + 3 * r->load_at[k], 3 * sizeof(double));
     for (int i = 0; i < 3; i++) {
         for (int j = 0; j < 3; j++) input->Q[3 * i + j] = root[4 * i + j];
         input->c[i] = root[4 * i + 3];
@@ -206,13 +316,14 @@ void supple_set_pose(supple_runtime *r, const double *parameters, const double *
     r->started = true;
 }
 
-void supple_restart(supple_runtime *r) { r->started = false; }
+void supple_restart(supple_runtime *r) { r->started = false, r->known = 0; }
 
 int supple_step(supple_runtime *r, double seconds)
 {
     if (!r->started || !(seconds > 0)) return SU_STATUS_FAILED;
     double gravity[3];
     int status = SU_STATUS_OK;
+    advance_colliders(r, seconds);
     const su_pose *to = r->pending ? r->pose : r->last;   /* once more to the same pose where none was set */
     su_sim_gravity(&r->settings, to->Q, gravity);
     r->stepper.settings.beta = su_sim_beta(&r->settings, r->frequency, seconds);

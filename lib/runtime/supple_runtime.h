@@ -31,6 +31,10 @@ typedef struct supple_options {
     int corrected;              /* not 0: points already contain the sculpted corrections of the model */
     const int32_t *vertices;    /* skin vertices whose positions will be read; NULL: all */
     int64_t vertex_count;
+    int64_t contact_count;      /* skin points that feel colliders, wind and forces; 0: nothing acts from outside */
+    const int32_t *contacts;    /* these skin vertices; NULL: as many spread over the skin (300 are plenty) */
+    int64_t collider_count;     /* most colliders at a time */
+    double contact_stiffness;   /* N/m^3, pressure for each metre of depth; 0: 2e6 */
 } supple_options;
 
 /* NULL on failure, with a sentence in message (size bytes). options NULL: all defaults. */
@@ -49,6 +53,28 @@ int64_t supple_output_vertices(const supple_runtime *runtime, const int32_t **ve
 /* The pose that the next step leads to. parameters as above; points (needed,3) in the root frame; root (4,4): root frame to
  * world, rigid. The first pose, and the first after supple_restart, is where the flesh starts, at rest on the rig. */
 void supple_set_pose(supple_runtime *runtime, const double *parameters, const double *points, const double root[16]);
+
+/* ---- forces from outside: colliders, wind and point forces act on the contact points, in the world ---- */
+
+enum { SUPPLE_PLANE, SUPPLE_SPHERE, SUPPLE_CAPSULE };
+
+typedef struct supple_collider {
+    int shape;
+    double a[3], b[3];          /* plane: a point and the outward normal; sphere: its centre; capsule: its ends */
+    double radius, friction;
+} supple_collider;
+
+/* The contact points: skin vertices. They are among the needed ones. */
+int64_t supple_contacts(const supple_runtime *runtime, const int32_t **vertices);
+/* The skin area (m^2) that each contact point stands for. */
+void supple_contact_areas(const supple_runtime *runtime, double *areas);
+/* The colliders at the end of the next step, until they are set again; collider k is the same body as collider k of the step
+ * before, moved along a straight line, which friction feels. 0: taken; 1: more than collider_count, or no shape: none is. */
+int supple_set_colliders(supple_runtime *runtime, int64_t count, const supple_collider *colliders);
+/* Wind (m/s); drag, kg/(m^2 s): force = drag * area * (wind - velocity of the skin). NULL: none. */
+void supple_set_wind(supple_runtime *runtime, const double *velocity, double drag);
+/* A force (N) on contact point `index` until it is set again. */
+void supple_set_force(supple_runtime *runtime, int64_t index, const double force[3]);
 
 /* The flesh starts anew at the next pose: after a cut or a teleport. */
 void supple_restart(supple_runtime *runtime);
