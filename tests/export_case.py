@@ -3,7 +3,7 @@
 make FOLDER: model.npz, shot.anim.npz, and runs zero.sim.npz (q = 0), moving.sim.npz (q), full.sim.npz (u), with
 expected_*.npy: (frames, source vertices, 3) in the world, in the source's unit and up axis, worked out here.
 check KIND FILE EXPECTED [TOLERANCE]: reads FILE by its format's own rules and compares."""
-import json, re, struct, sys, zipfile, io
+import json, re, struct, sys, zipfile, zlib, io
 import numpy as np
 
 F, FPS, START, UNIT = 12, 24.0, 1001, 0.01
@@ -114,6 +114,50 @@ def make(folder):
     expect("full", u)
 
 
+def read_image(path):
+    """OpenEXR without compression, or PNG of 16 bits, as (height, width, 3) in R G B; PNG as fractions."""
+    data = open(path, "rb").read()
+    if path.endswith(".png"):
+        assert data[:8] == b"\x89PNG\r\n\x1a\n"
+        at, packed = 8, b""
+        while at < len(data):
+            (size,), kind, body = struct.unpack(">I", data[at:at + 4]), data[at + 4:at + 8], data[at + 8:at + 8 + struct.unpack(">I", data[at:at + 4])[0]]
+            assert zlib.crc32(kind + body) == struct.unpack(">I", data[at + 8 + size:at + 12 + size])[0]
+            if kind == b"IHDR": width, height, bits, colour, *rest = struct.unpack(">IIBBBBB", body)
+            if kind == b"IDAT": packed += body
+            at, last = at + 12 + size, kind
+        assert last == b"IEND" and (bits, colour, rest) == (16, 2, [0, 0, 0])
+        rows, above, out = zlib.decompress(packed), np.zeros(6 * width, np.uint8), []
+        assert len(rows) == height * (1 + 6 * width)
+        for y in range(height):
+            row = np.frombuffer(rows, np.uint8, 6 * width, y * (1 + 6 * width) + 1)
+            assert rows[y * (1 + 6 * width)] == 2   # filter "up"
+            above = row + above
+            out.append(above)
+        return np.frombuffer(np.array(out).tobytes(), ">u2").reshape(height, width, 3) / 65535.0
+    assert struct.unpack("<II", data[:8]) == (20000630, 2)
+    at, head = 8, {}
+    while data[at]:
+        name, kind = data[at:].split(b"\0", 2)[:2]
+        at += len(name) + len(kind) + 2
+        size = struct.unpack("<I", data[at:at + 4])[0]
+        head[name.decode()] = data[at + 4:at + 4 + size]
+        at += 4 + size
+    assert head["compression"] == b"\0" and head["lineOrder"] == b"\0"
+    x0, y0, x1, y1 = struct.unpack("<4i", head["dataWindow"])
+    width, height = x1 - x0 + 1, y1 - y0 + 1
+    channels = [(head["channels"][i:i + 1], struct.unpack("<i", head["channels"][i + 2:i + 6])[0]) for i in (0, 18, 36)]
+    assert [c for c, _ in channels] == [b"B", b"G", b"R"] and len(set(t for _, t in channels)) == 1
+    kind = {1: "<f2", 2: "<f4"}[channels[0][1]]
+    offsets, image = np.frombuffer(data, "<u8", height, at + 1), np.zeros((height, width, 3))
+    for y, offset in enumerate(offsets.tolist()):
+        line, size = struct.unpack("<ii", data[offset:offset + 8])
+        assert line == y and size == 3 * width * np.dtype(kind).itemsize
+        image[y] = np.frombuffer(data, kind, 3 * width, offset + 8).reshape(3, width)[::-1].T
+    assert offset + 8 + size == len(data)
+    return image
+
+
 def read(kind, path):
     """Positions (frames, vertices, 3) and a dictionary of what else the file says."""
     if kind == "npy": return np.load(path), {}
@@ -180,6 +224,20 @@ def read(kind, path):
             for quad, (a, b) in zip(corners[number], triangles):
                 out[:, quad] = world[:, [a[0], a[1], a[2], b[2]]]
         return np.stack([out[..., 0], -out[..., 2], out[..., 1]], -1) / UNIT, dict(doc=doc)
+    if kind == "vat":   # textures by their JSON: metres, y up, turned back into the source's unit and axis
+        doc = json.load(open(path))
+        folder, V, n = path.rpartition("/")[0] or ".", doc["vertices"], doc["frames"]
+
+        def texture(what):
+            image = read_image(folder + "/" + doc[what]["file"])
+            assert image.shape == (doc["height"], doc["width"], 3) and doc["height"] == n * doc["rows_per_frame"]
+            texels = image.reshape(n, -1, 3)
+            assert (texels[:, V:] == 0).all()
+            return texels[:, :V] * np.array(doc[what]["scale"]) + np.array(doc[what]["offset"])
+        world = texture("positions")
+        low, high = np.array(doc["bounds"]["low"]), np.array(doc["bounds"]["high"])
+        assert np.abs(world.min((0, 1)) - low).max() < 1e-3 * (high - low).max() and np.abs(world.max((0, 1)) - high).max() < 1e-3 * (high - low).max()
+        return np.stack([world[..., 0], -world[..., 2], world[..., 1]], -1) / UNIT, dict(doc=doc, normals=texture("normals"))
     if kind == "anim":   # imported again: metres, y up
         archive = np.load(path)
         meta = json.loads(archive["meta.json"]) if "meta.json" in archive.files else json.load(zipfile.ZipFile(path).open("meta.json"))
@@ -202,6 +260,25 @@ def check(kind, path, expected, tolerance=2e-5):
         assert [[c[0] - 1 for c in f] for f in more["faces"]] == faces
         assert [c[1] - 1 for f in more["faces"] for c in f] == [k % 5 for k in range(28)]
         assert more["names"] == ["body", "a plate"], more["names"]
+    if kind == "vat":
+        doc = more["doc"]
+        assert (doc["frames"], doc["fps"], doc["frame_start"], doc["unit"], doc["up"], doc["clip"]) == (F, FPS, START, 1, "y", "test")
+        assert np.abs(np.linalg.norm(more["normals"], axis=2) - 1).max() < 2e-3
+        glb = open(path.rpartition("/")[0] + "/" + doc["mesh"]["file"] if "/" in path else doc["mesh"]["file"], "rb").read()
+        length = struct.unpack("<I", glb[12:16])[0]
+        mesh, binary = json.loads(glb[20:20 + length]), glb[28 + length:]
+        assert "animations" not in mesh and len(mesh["meshes"]) == 2 and doc["mesh"]["texcoord"] == 1
+        image = read_image((path.rpartition("/")[0] or ".") + "/" + doc["positions"]["file"])
+
+        def get(index, width):
+            a = mesh["accessors"][index]
+            return np.frombuffer(binary, "<f4", a["count"] * width, mesh["bufferViews"][a["bufferView"]]["byteOffset"]).reshape(-1, width)
+        for m in mesh["meshes"]:   # looking up where the mesh says finds the mesh's own places in the first frame
+            attributes = m["primitives"][0]["attributes"]
+            place, position = get(attributes["TEXCOORD_1"], 2), get(attributes["POSITION"], 3)
+            texel = image[(place[:, 1] * doc["height"]).astype(int), (place[:, 0] * doc["width"]).astype(int)]
+            there = texel * np.array(doc["positions"]["scale"]) + np.array(doc["positions"]["offset"])
+            assert np.abs(there - position).max() < float(tolerance) * UNIT * 2, np.abs(there - position).max()
     if kind == "usda":
         assert more["times"] == [START + k for k in range(F)]
         for line in ("metersPerUnit = 0.01", 'upAxis = "Z"', "timeCodesPerSecond = 24", "startTimeCode = 1001", "endTimeCode = 1012",

@@ -35,6 +35,21 @@ mkdir frames && export_ model.npz shot.anim.npz moving.sim.npz -o 'frames/moving
 ok $? "obj holds the same frames, polygons, UVs and names"
 export_ model.npz shot.anim.npz moving.sim.npz -o moving.glb && check glb moving.glb expected_moving.npy 1e-4
 ok $? "glb plays the same frames by morph targets and the root's motion"
+for case in float:2e-5 half:1e-1 png:4e-3; do   # in centimetres, of a motion over 4 m
+    mkdir ${case%:*} && export_ model.npz shot.anim.npz moving.sim.npz -o ${case%:*}/run.json --texture ${case%:*} &&
+        check vat ${case%:*}/run.json expected_moving.npy ${case#*:} && [ "$(ls ${case%:*} | wc -l)" = 4 ]
+    ok $? "vertex-animation textures (${case%:*}) give the same frames, a mesh finds its texels"
+done
+export_ model.npz shot.anim.npz moving.sim.npz -o flesh.json --what displacement --space root --unit 1 --up y && "$python" -c '
+import sys, json
+sys.path.insert(0, sys.argv[1])
+import export_case as e, numpy as np
+doc = json.load(open("flesh.json"))
+assert doc["holds"] == "displacement" and "mesh" not in doc and "normals" not in doc
+np.save("flesh.npy", e.read_image("flesh.positions.exr").reshape(12, 13, 3))' "$here" >>log.txt 2>&1 &&
+    export_ model.npz shot.anim.npz moving.sim.npz -o d.npy --what displacement --space root --unit 1 --up y && cmp d.npy flesh.npy >>log.txt 2>&1 ||
+    "$python" -c 'import numpy as np; assert (np.load("d.npy") == np.load("flesh.npy")).all()' >>log.txt 2>&1
+ok $? "displacement alone as a texture"
 export_ model.npz shot.anim.npz moving.sim.npz -o one.glb --morphs 1 --stats one.json && ! check glb one.glb expected_moving.npy 1e-4 &&
     "$python" -c 'import json; s = json.load(open("one.json")); assert s["morphs"] == 1 and 0 < s["morph_error_rms"] < s["morph_error_largest"]'
 ok $? "a single morph target leaves an error, and says so"
@@ -104,11 +119,20 @@ for format in abc usda glb; do
     ok $? "$format: the same bytes again, with any number of threads"
 done
 
+mkdir first second && export_ -j1 model.npz shot.anim.npz moving.sim.npz -o first/run.json --texture png &&
+    export_ -j2 model.npz shot.anim.npz moving.sim.npz -o second/run.json --texture png && diff -r first second >>log.txt
+ok $? "textures: the same bytes again"
+
 # ---- what cannot be done ----
 sh -c 'trap "" XFSZ; ulimit -f 1; exec supple-export -q --progress none model.npz shot.anim.npz moving.sim.npz -o full.usda' >log.txt 2>&1
 [ $? = 75 ] && [ ! -e full.usda ]; ok $? "no room for the file: status 75"
 mkdir seq && sh -c 'trap "" XFSZ; ulimit -f 0; exec supple-export -q --progress none model.npz shot.anim.npz moving.sim.npz -o seq/x.%04d.obj' >log.txt 2>&1
 [ $? = 75 ] && [ -z "$(ls seq)" ]; ok $? "no room for a sequence: status 75, none of its files stays"
+mkdir textures
+for blocks in 1 5 6; do   # of 512 bytes: for the frames that wait, for them and no mesh
+    sh -c 'trap "" XFSZ; ulimit -f '$blocks'; exec supple-export -q --progress none model.npz shot.anim.npz moving.sim.npz -o textures/x.json' >log.txt 2>&1
+    [ $? = 75 ] && [ -z "$(ls textures)" ]; ok $? "no room for textures ($blocks blocks): status 75, none of their files stays"
+done
 status 1 "no such folder" model.npz shot.anim.npz moving.sim.npz -o nowhere/x.abc
 status 2 "an unknown ending" model.npz shot.anim.npz moving.sim.npz -o x.xyz
 status 2 "a sequence without a pattern" model.npz shot.anim.npz moving.sim.npz -o x.obj

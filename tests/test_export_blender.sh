@@ -19,3 +19,8 @@ for format in pc2 mdd; do
     run cache.$format && blend body.obj "$work/cache.$format" expected_moving.npy 1001
     ok $? "$format on the OBJ by the Mesh Cache modifier: $(grep -o 'largest difference.*' log.txt)"
 done
+for case in float:2e-5 half:1e-1 png:4e-3; do
+    run ${case%:*}.json --texture ${case%:*} &&
+        timeout 120 blender -b --factory-startup -noaudio --python-exit-code 3 --python "$here/blender_textures.py" -- ${case%:*}.json expected_moving.npy ${case#*:} >>log.txt 2>&1
+    ok $? "Blender reads the textures (${case%:*}): $(grep -o 'largest difference.*' log.txt)"
+done

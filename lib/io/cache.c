@@ -11,6 +11,7 @@
 #include "io/pc2.h"
 #include "io/sequence_files.h"
 #include "io/usda.h"
+#include "io/vat.h"
 #include "linalg/principal.h"
 
 #include <stdio.h>
@@ -38,6 +39,7 @@ struct su_cache_writer {
     float *gathered[3];       /* points, velocities, normals of one part */
     su_alembic_writer *alembic;
     su_usda_writer *usda;
+    su_vat_writer *vat;
     su_pc2_writer pc2;
     su_mdd_writer mdd;
     su_output npy;
@@ -261,6 +263,29 @@ static su_status glb_commit(su_cache_writer *w, su_error *err)
 
 static void glb_abandon(su_cache_writer *w) { su_output_abandon(&w->spool); }
 
+/* ---- vertex-animation textures ---- */
+
+static su_status vat_create(su_cache_writer *w, su_error *err)
+{
+    SU_TRY(su_cache_parts_create(&w->layout, &w->parts, err));
+    return su_vat_create(w->path, &w->layout, &w->parts, &w->vat, err);
+}
+
+static su_status vat_frame(su_cache_writer *w, const float *points, const float *velocities, const float *normals, su_error *err)
+{
+    (void)velocities;
+    return su_vat_frame(w->vat, points, normals, err);
+}
+
+static su_status vat_commit(su_cache_writer *w, su_error *err)
+{
+    su_vat_writer *writer = w->vat;
+    w->vat = NULL;
+    return su_vat_commit(writer, err);
+}
+
+static void vat_abandon(su_cache_writer *w) { su_vat_abandon(w->vat); }
+
 /* ---- all ---- */
 
 static const cache_kind kinds[] = {   /* in the order of su_cache_format, from SU_CACHE_ABC on */
@@ -271,6 +296,7 @@ static const cache_kind kinds[] = {   /* in the order of su_cache_format, from S
     {".obj", obj_create, obj_frame, obj_commit, obj_abandon},
     {".npy", npy_create, npy_frame, npy_commit, npy_abandon},
     {".glb", glb_create, glb_frame, glb_commit, glb_abandon},
+    {".json", vat_create, vat_frame, vat_commit, vat_abandon},
 };
 
 su_cache_format su_cache_format_of(const char *path, su_cache_format wanted)
@@ -296,7 +322,7 @@ su_status su_cache_create(const char *path, su_cache_format format, const su_cac
     su_cache_writer *w = NULL;
     format = su_cache_format_of(path, format);
     if (format == SU_CACHE_AUTO)
-        return su_fail(err, SU_USAGE, "%s: end the name in .abc, .usda, .pc2, .mdd, .obj, .npy or .glb, or give --format", path);
+        return su_fail(err, SU_USAGE, "%s: end the name in .abc, .usda, .pc2, .mdd, .obj, .npy, .glb or .json, or give --format", path);
     SU_TRY(SU_ALLOC(&w, 1, "a cache", err));
     w->kind = &kinds[format - SU_CACHE_ABC];
     w->layout = *layout;

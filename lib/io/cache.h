@@ -16,9 +16,10 @@ typedef enum su_cache_format {
     SU_CACHE_MDD,
     SU_CACHE_OBJ,    /* numbered files: run.%04d.obj */
     SU_CACHE_NPY,    /* (frames,vertices,3) f32 */
-    SU_CACHE_GLB     /* binary glTF: principal shapes as morph targets; positions in the root frame, m, y up */
+    SU_CACHE_GLB,    /* binary glTF: principal shapes as morph targets; positions in the root frame, m, y up */
+    SU_CACHE_VAT     /* vertex-animation textures beside a .json that describes them */
 } su_cache_format;
-#define SU_CACHE_FORMATS "auto|abc|usda|pc2|mdd|obj|npy|glb"
+#define SU_CACHE_FORMATS "auto|abc|usda|pc2|mdd|obj|npy|glb|vat"
 
 /* What all frames share. Borrowed for the life of the writer. */
 typedef struct su_cache_layout {
@@ -36,6 +37,8 @@ typedef struct su_cache_layout {
     char up;                         /* 'y' or 'z' ('x'): for formats that say so */
     const double *root;              /* (frames,4,4) rigid motion that glb puts over the positions; NULL: none */
     int64_t morphs;                  /* glb: shapes wanted */
+    int texture;                     /* vat: su_image_kind */
+    bool displacement;               /* the points are displacements */
     const char *clip;                /* name of the clip; NULL: none */
     const char *application;         /* "supple 0.1.0" */
     const char *provenance;          /* one line; NULL: none */

@@ -170,6 +170,16 @@ static int put_uv(writer *w, const su_cache_part *p, const corner_map *map)
     return index;
 }
 
+/* The second set, a pair a vertex. */
+static int put_lookup(writer *w, const su_cache_part *p, const corner_map *map)
+{
+    float *data;
+    int index = accessor(w, map->count, 2, FLOAT, ARRAY_BUFFER, &data);
+    for (int64_t i = 0; i < map->count && index >= 0; i++)
+        memcpy(data + 2 * i, w->morphs->lookup + 2 * (int64_t)p->vertex[map->vertex[i]], 2 * sizeof *data);
+    return index;
+}
+
 static su_status put_targets(writer *w, const su_cache_part *p, const corner_map *map, const float *normals, json_t *targets)
 {
     const su_glb_morphs *m = w->morphs;
@@ -199,8 +209,8 @@ static su_status put_part(writer *w, const su_cache_part *p)
     SU_GO(SU_ALLOC(&normals, 3 * p->vertices, "glTF normals", w->err));
     part_normals(p, m->base, NULL, 0.0f, normals);
     int position = put_vectors(w, p, &map, m->base, true, true), normal = put_vectors(w, p, &map, normals, false, false);
-    int uv = p->uvs ? put_uv(w, p, &map) : 0, indices = put_triangles(w, p, &map);
-    if (position < 0 || normal < 0 || uv < 0 || indices < 0) {
+    int uv = p->uvs ? put_uv(w, p, &map) : 0, lookup = m->lookup ? put_lookup(w, p, &map) : 0, indices = put_triangles(w, p, &map);
+    if (position < 0 || normal < 0 || uv < 0 || lookup < 0 || indices < 0) {
         status = no_memory(w);
         goto done;
     }
@@ -208,6 +218,7 @@ static su_status put_part(writer *w, const su_cache_part *p)
     json_object_set_new(attributes, "POSITION", json_integer(position));
     json_object_set_new(attributes, "NORMAL", json_integer(normal));
     if (p->uvs) json_object_set_new(attributes, "TEXCOORD_0", json_integer(uv));
+    if (m->lookup) json_object_set_new(attributes, p->uvs ? "TEXCOORD_1" : "TEXCOORD_0", json_integer(lookup));
     for (int64_t k = 0; k < m->shapes; k++) json_array_append_new(start, json_real((double)m->weights[k]));
     json_t *primitive = json_pack("{s:O, s:i}", "attributes", attributes, "indices", indices), *name = json_string(p->name);
     if (m->shapes) json_object_set(primitive, "targets", targets);
@@ -323,7 +334,7 @@ su_status su_glb_save(const char *path, const su_glb_morphs *morphs, const su_ca
     su_status status = SU_OK;
     json_t *json = NULL;
     for (int i = 0; i < parts->count && status == SU_OK; i++) status = put_part(&w, &parts->part[i]);
-    if (status == SU_OK) status = put_clip(&w, parts->count);
+    if (status == SU_OK && morphs->frames > 0) status = put_clip(&w, parts->count);
     if (status == SU_OK) {
         json = document(&w, parts);
         status = write_file(&w, path, json);

@@ -1,4 +1,5 @@
-/* Binary glTF 2.0: a mesh with morph targets whose weights are animated, under a node that carries the root motion. */
+/* Binary glTF 2.0: a mesh with morph targets whose weights are animated, under a node that carries the root motion; or one
+ * that stands still. */
 #ifndef SU_IO_GLB_H
 #define SU_IO_GLB_H
 
@@ -8,11 +9,12 @@
 #include <stdint.h>
 
 typedef struct su_glb_morphs {       /* borrowed for the call */
-    int64_t frames, vertices, shapes;
+    int64_t frames, vertices, shapes;   /* frames 0: no clip */
     double fps;
     const float *base;               /* (vertices,3) m, y up */
     const float *shape;              /* (shapes,vertices,3) */
     const float *weights;            /* (frames,shapes) */
+    const float *lookup;             /* (vertices,2) one more set of texture coordinates, v from the top; NULL: none */
     const double *root;              /* (frames,4,4) rigid motion of the whole, row-major; NULL: none */
     const char *name, *application, *provenance;
     double frame_start;

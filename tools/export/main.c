@@ -22,7 +22,7 @@
 enum { WHAT_POINTS, WHAT_DISPLACEMENT };
 
 typedef struct settings {
-    int format, space, up, what, morphs;
+    int format, space, up, what, morphs, texture;
     const char *frames, *amplitude, *bind;
     double unit, offset;
     bool velocities, normals, rig;
@@ -47,7 +47,7 @@ typedef struct job {
     double *carried_points;             /* (carried.vertices,3) root frame, m */
     double *points, *displacement;      /* (block,nbar,3) */
     float *ring[3], *normals, *velocities;   /* (N,3): the frames before, at and after the one written */
-    double *scratch;                    /* (nbar,3) */
+    double *scratch;                    /* (nbar,3), of a bound mesh (vertices,3) */
     double *root;                       /* (frames,4,4) of the frames that are written: glb */
     float *amplitude;                   /* (nbar) largest |A u| of each vertex, m */
     double largest;                     /* of all */
@@ -183,13 +183,23 @@ static su_status prepare_glb(su_tool *tool, job *j)
     return SU_OK;
 }
 
+/* Games think as glTF does; a mesh that is lit wants normals. */
+static su_status prepare_vat(su_tool *tool, job *j)
+{
+    if (j->set.space == SU_SPACE_LOCAL) return su_fail(&tool->err, SU_USAGE, "textures: --space world or root");
+    if (!(j->set.unit > 0.0)) j->set.unit = 1.0;
+    if (!j->set.up) j->set.up = 2;
+    j->set.normals = j->set.what == WHAT_POINTS;
+    return SU_OK;
+}
+
 /* The other mesh stands in the source's world at the neutral pose; its topology takes the place of the source's. */
 static su_status bind_mesh(su_tool *tool, job *j)
 {
     su_error *err = &tool->err;
     su_obj *obj = &j->carried;
-    if (j->set.space == SU_SPACE_LOCAL || j->set.what == WHAT_DISPLACEMENT || j->set.normals)
-        return su_fail(err, SU_USAGE, "--bind goes with neither --space local nor --what displacement nor --normals");
+    if (j->set.space == SU_SPACE_LOCAL || j->set.what == WHAT_DISPLACEMENT)
+        return su_fail(err, SU_USAGE, "--bind goes with neither --space local nor --what displacement");
     SU_TRY(su_obj_load(j->set.bind, obj, err));
     if (obj->faces < 1) return su_fail(err, SU_INPUT, "%s: has no faces", j->set.bind);
     SU_TRY(SU_ALLOC(&j->carried_points, 3 * obj->vertices, "a bound mesh", err));
@@ -213,8 +223,10 @@ static su_status describe(su_tool *tool, job *j)
     if (!(j->fps > 0.0)) return su_fail(&tool->err, SU_INPUT, "%s: %g frames a second", j->anim_path, j->fps);
     j->number = su_meta_number(meta, "frame_start", anim->times[0] * j->fps);
     SU_TRY(choose_frames(tool, j));
-    bool glb = su_cache_format_of(tool->output, (su_cache_format)j->set.format) == SU_CACHE_GLB;
-    if (glb) SU_TRY(prepare_glb(tool, j));
+    su_cache_format format = su_cache_format_of(tool->output, (su_cache_format)j->set.format);
+    if (format == SU_CACHE_GLB) SU_TRY(prepare_glb(tool, j));
+    if (format == SU_CACHE_VAT) SU_TRY(prepare_vat(tool, j));
+    if (j->set.what == WHAT_DISPLACEMENT && j->set.normals) return su_fail(&tool->err, SU_USAGE, "displacements have no normals");
     double unit = j->set.unit > 0.0 ? j->set.unit : su_meta_number(meta, "source_unit", 1.0);
     char up = j->set.up ? axes[j->set.up] : (char)tolower((unsigned char)su_meta_text(meta, "source_up", "y")[0]);
     if (!(unit > 0.0) || !isfinite(unit)) return su_fail(&tool->err, SU_INPUT, "%s: source_unit %g", j->anim_path, unit);
@@ -228,7 +240,7 @@ static su_status describe(su_tool *tool, job *j)
         .object_names = j->names, .object_xform = j->expand.object_xform, .fps = j->fps,
         .frame_start = j->number + (double)j->first + j->set.offset, .frame_step = (double)j->step,
         .velocities = j->set.velocities, .normals = j->set.normals, .unit = unit, .up = up, .root = j->root,
-        .morphs = j->set.morphs, .clip = su_meta_text(meta, "clip", NULL), .application = "supple " SU_VERSION};
+        .morphs = j->set.morphs, .texture = j->set.texture, .displacement = j->set.what == WHAT_DISPLACEMENT, .clip = su_meta_text(meta, "clip", NULL), .application = "supple " SU_VERSION};
     return j->set.bind ? bind_mesh(tool, j) : SU_OK;
 }
 
@@ -289,7 +301,9 @@ static su_status write_frame(su_tool *tool, job *j, su_cache_writer *writer, boo
         double rate = before && after ? 0.5 * j->fps : j->fps;
         for (int64_t i = 0; i < 3 * j->layout.vertices; i++) j->velocities[i] = (float)(rate * ((double)b[i] - (double)a[i]));
     }
-    if (j->set.normals) su_expand_normals(&j->anim, j->ring[1], j->scratch, j->normals);
+    if (j->set.normals)
+        su_expand_normals(j->layout.vertices, j->set.bind ? NULL : j->anim.source_vertex, j->layout.faces, j->layout.face_counts,
+                          j->layout.face_indices, j->ring[1], j->scratch, j->normals);
     su_status status = su_cache_frame(writer, j->ring[1], j->velocities, j->normals, &tool->err);
     j->write_seconds += su_seconds() - start;
     return status;
@@ -337,8 +351,8 @@ static su_status allocate(su_tool *tool, job *j, int64_t block)
     for (int i = 0; i < 3; i++) SU_TRY(SU_ALLOC(&j->ring[i], 3 * j->layout.vertices, "frames", err));
     if (j->set.velocities) SU_TRY(SU_ALLOC(&j->velocities, 3 * j->layout.vertices, "velocities", err));
     if (j->set.normals) {
-        SU_TRY(SU_ALLOC(&j->normals, 3 * j->anim.N, "normals", err));
-        SU_TRY(SU_ALLOC(&j->scratch, 3 * j->anim.nbar, "normals", err));
+        SU_TRY(SU_ALLOC(&j->normals, 3 * j->layout.vertices, "normals", err));
+        SU_TRY(SU_ALLOC(&j->scratch, 3 * (j->set.bind ? j->layout.vertices : j->anim.nbar), "normals", err));
     }
     return SU_OK;
 }
@@ -408,7 +422,8 @@ int main(int argc, char **argv)
     const su_option options[] = {
         {.name = "format", .kind = SU_OPT_CHOICE, .target = &set->format, .argument = "FORMAT", .choices = SU_CACHE_FORMATS,
          .help = "By the name's extension (auto, default), or this: abc Alembic, usda, pc2, mdd, obj (numbered files: "
-                 "run.%04d.obj), npy (frames, vertices, 3), glb (glTF with morph targets; always metres, y up)."},
+                 "run.%04d.obj), npy (frames, vertices, 3), glb (glTF with morph targets; always metres, y up), vat (.json: "
+                 "vertex-animation textures for games, their description and their mesh)."},
         {.name = "space", .kind = SU_OPT_CHOICE, .target = &set->space, .argument = "SPACE", .choices = "world|root|local",
          .help = "world (default); root: without the motion of the root frame; local: of each object, whose transform is "
                  "kept where the format has one (abc, usda)."},
@@ -418,13 +433,15 @@ int main(int argc, char **argv)
          .help = "Added to all frame numbers (default 0)."},
         {.name = "velocities", .kind = SU_OPT_FLAG, .target = &set->velocities,
          .help = "Also write velocities, units a second, for motion blur (abc, usda)."},
-        {.name = "normals", .kind = SU_OPT_FLAG, .target = &set->normals, .help = "Also write point normals (abc, usda)."},
+        {.name = "normals", .kind = SU_OPT_FLAG, .target = &set->normals, .help = "Also write point normals (abc, usda; glb and vat have them always)."},
         {.name = "what", .kind = SU_OPT_CHOICE, .target = &set->what, .argument = "WHAT", .choices = "points|displacement",
          .help = "points (default); displacement: what the flesh adds to the rig's vertices, as vectors."},
         {.name = "rig", .kind = SU_OPT_FLAG, .target = &set->rig,
          .help = "The rig alone, without simulated flesh: with MODEL ANIM corrected by its sculpted shapes, with ANIM as it is."},
         {.name = "morphs", .kind = SU_OPT_INT, .target = &set->morphs, .argument = "K", .low = 1, .high = 1000,
          .help = "Morph targets of a glb: principal shapes of the clip in the root frame (default 8, what every viewer plays)."},
+        {.name = "texture", .kind = SU_OPT_CHOICE, .target = &set->texture, .argument = "KIND", .choices = "float|half|png",
+         .help = "Texels of vertex-animation textures: float (default) or half OpenEXR, or PNG of 16 bits."},
         {.name = "amplitude", .kind = SU_OPT_TEXT, .target = &set->amplitude, .argument = "FILE.npy",
          .help = "Also write the largest displacement of each vertex over these frames, m (vertices)."},
         {.name = "bind", .kind = SU_OPT_TEXT, .target = &set->bind, .argument = "MESH.obj",
