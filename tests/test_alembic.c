@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "near.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +36,7 @@ static su_status write_cache(const char *to, su_error *err)
 {
     su_alembic_writer *writer;
     static const char *const metadata[][2] = {{"_ai_Application", "supple; test=1"}, {"_ai_DCC_FPS", "30"}};
-    su_status status = su_alembic_create(to, 11.0 / 30.0, 1.0 / 30.0, &writer, err);
+    su_status status = su_alembic_create(to, 1, (const double[]){11.0 / 30.0}, 1.0 / 30.0, &writer, err);
     if (status != SU_OK) return status;
     int index;
     su_alembic_mesh_in mesh = {.name = "body", .points = POINTS, .faces = FACES, .corners = CORNERS, .face_counts = counts,
@@ -52,6 +54,36 @@ static su_status write_cache(const char *to, su_error *err)
         assert_int_equal(su_alembic_frame(writer, 1, points, NULL, NULL, err), SU_OK);
     }
     return su_alembic_commit(writer, 2, metadata, err);
+}
+
+static void samples_around_frames_keep_their_times(void **state)
+{
+    (void)state;
+    const double times[] = {0.9 / 24, 1.0 / 24, 1.1 / 24}, early[] = {0.0, 1.0 / 24};
+    su_error err;
+    su_alembic_writer *writer;
+    su_alembic *file;
+    int index;
+    assert_int_equal(su_alembic_create(path, 2, early, 1.0 / 24, &writer, &err), SU_USAGE);   /* touches the next frame */
+    assert_int_equal(su_alembic_create(path, 3, times, 1.0 / 24, &writer, &err), SU_OK);
+    su_alembic_mesh_in mesh = {.name = "body", .points = POINTS, .faces = FACES, .corners = CORNERS, .face_counts = counts,
+                               .face_indices = corners};
+    assert_int_equal(su_alembic_add_mesh(writer, &mesh, &index, &err), SU_OK);
+    for (int k = 0; k < 6; k++) {
+        float points[3 * POINTS];
+        for (int i = 0; i < 3 * POINTS; i++) points[i] = (float)(k + i);
+        assert_int_equal(su_alembic_frame(writer, 0, points, NULL, NULL, &err), SU_OK);
+    }
+    assert_int_equal(su_alembic_commit(writer, 0, NULL, &err), SU_OK);
+    assert_int_equal(su_alembic_open(path, &file, &err), SU_OK);
+    assert_int_equal(su_alembic_mesh_at(file, 0)->samples, 6);
+    for (int k = 0; k < 6; k++) {
+        float points[3 * POINTS];
+        assert_near(su_alembic_time(file, 0, k), times[k % 3] + k / 3 / 24.0, 1e-12);
+        assert_int_equal(su_alembic_points(file, 0, k, points, &err), SU_OK);
+        assert_true(points[5] == (float)(k + 5));
+    }
+    su_alembic_close(file);
 }
 
 static void cache_comes_back(void **state)
@@ -121,7 +153,7 @@ static void library_hashes_are_reproduced(void **state)
     su_error err;
     su_abc_archive *archive;
     assert_int_equal(su_abc_archive_create(path, &archive, &err), SU_OK);
-    int time = su_abc_time_sampling(archive, 1.0 / 24.0, 1.0 / 24.0);
+    int time = su_abc_time_sampling(archive, 1, (const double[]){1.0 / 24.0}, 1.0 / 24.0);
     static const char xform_schema[] = "schema=AbcGeom_Xform_v3", mesh_schema[] = "schema=AbcGeom_PolyMesh_v1;schemaBaseType=AbcGeom_GeomBase_v1";
     su_abc_object *xf = su_abc_add_object(archive, NULL, "xf", "schema=AbcGeom_Xform_v3;schemaObjTitle=AbcGeom_Xform_v3:.xform");
     su_abc_object *tri = su_abc_add_object(archive, xf, "tri",
@@ -242,7 +274,7 @@ static void a_mesh_that_falls_apart_can_be_left_out(void **state)
     double points[24];
     const char *square = "square";
     assert_int_equal(su_abc_archive_create(path, &archive, &err), SU_OK);
-    int time = su_abc_time_sampling(archive, 0.0, 1.0 / 24.0);
+    int time = su_abc_time_sampling(archive, 1, (const double[]){0.0}, 1.0 / 24.0);
     add_square(archive, time, "smoke", true);
     add_square(archive, time, "square", false);
     assert_int_equal(su_abc_archive_commit(archive, "", &err), SU_OK);
@@ -388,6 +420,7 @@ int main(void)
         cmocka_unit_test(equal_samples_are_folded),
         cmocka_unit_test(a_mesh_that_falls_apart_can_be_left_out),
         cmocka_unit_test(maya_cache_matches_its_obj_frames),
+        cmocka_unit_test(samples_around_frames_keep_their_times),
         cmocka_unit_test(damage_never_crashes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -92,6 +92,57 @@ v = e.read("usda", "part.usda")[1]["velocities"]
 assert np.abs(v - np.gradient(np.load("expected_moving.npy"), 1 / 24, axis=0)[2:4]).max() < 1e-2' "$here" >>log.txt 2>&1
 ok $? "velocities at the ends of a part see the frames outside it"
 
+export_ model.npz shot.anim.npz moving.sim.npz -o blur.usda --samples 3 --velocities && export_ model.npz shot.anim.npz moving.sim.npz -o blur.abc --samples 3 &&
+    supple-import -q blur.abc --unit m --up y -o blur.anim.npz >>log.txt 2>&1 && "$python" -c '
+import sys
+sys.path.insert(0, sys.argv[1])
+import export_case as e, numpy as np
+points, more = e.read("usda", "blur.usda")
+frames, V = 1001 + np.arange(12.0), points.shape[1]
+want = np.load("expected_moving.npy")
+# the natural cubic spline through the frames, solved as a whole
+A, b = np.zeros((12, 12)), np.zeros((12, 3 * V))
+f = want.reshape(12, -1)
+for i in range(12):
+    for k, s in ((i - 1, -1), (i + 1, 1)):
+        if 0 <= k < 12: A[i, i] += 2; A[i, k] = 1; b[i] += 3 * s * (f[k] - f[i])
+slope = np.linalg.solve(A, b)
+def at(t):
+    i = min(max(int(np.floor(t)), 0), 10); s = t - i
+    if t < 0: return f[0] + t * slope[0]
+    if t > 11: return f[11] + (t - 11) * slope[11]
+    return (1+2*s)*(1-s)**2*f[i] + s*s*(3-2*s)*f[i+1] + s*(1-s)**2*slope[i] + s*s*(s-1)*slope[i+1]
+times = [t + o for t in frames for o in (-0.25, 0, 0.25)]
+assert np.allclose(more["times"], times), more["times"]
+motion = np.abs(np.diff(f, axis=0)).max()
+spline = np.array([at(t - 1001) for t in times]).reshape(36, V, 3)
+assert np.abs(points[1::3] - want).max() < 2e-5            # the frames themselves, as they are
+assert np.abs(points - spline).max() < 2e-3 * motion, np.abs(points - spline).max() / motion
+assert np.abs(more["velocities"][1::3] - 24 * slope.reshape(12, V, 3)).max() < 5e-3 * 24 * motion
+assert "startTimeCode = 1001\n" in more["text"] and "endTimeCode = 1012\n" in more["text"]
+first, _ = e.read("anim", "blur.anim.npz")                  # metres of the file are centimetres
+assert np.abs(first - points[0::3]).max() < 1e-3, np.abs(first - points[0::3]).max()' "$here" >>log.txt 2>&1
+ok $? "--samples: the frames as they are, and the spline between them, with its velocities"
+
+# a run that says the rig jumps before frame 6: no velocity leads across
+"$python" -c '
+import json, zipfile
+src, out = zipfile.ZipFile("moving.sim.npz"), zipfile.ZipFile("jump.sim.npz", "w")
+for name in src.namelist():
+    data = src.read(name)
+    if name == "meta.json":
+        meta = json.loads(data); meta["teleports"] = [6]; data = json.dumps(meta)
+    out.writestr(name, data)
+out.close()'
+export_ model.npz shot.anim.npz jump.sim.npz -o jump.usda --velocities && "$python" -c '
+import sys
+sys.path.insert(0, sys.argv[1])
+import export_case as e, numpy as np
+v, w = e.read("usda", "jump.usda")[1]["velocities"], np.load("expected_moving.npy")
+assert np.abs(v[5] - 24 * (w[5] - w[4])).max() < 1e-2 and np.abs(v[6] - 24 * (w[7] - w[6])).max() < 1e-2
+assert np.abs(v[4] - 12 * (w[5] - w[3])).max() < 1e-2' "$here" >>log.txt 2>&1
+ok $? "velocities do not lead across a teleport"
+
 export_ model.npz shot.anim.npz moving.sim.npz -o x.npy --amplitude map.npy && "$python" -c '
 import numpy as np
 assert np.abs(np.load("map.npy") - np.linalg.norm(np.load("d.npy"), axis=2).max(0)).max() < 1e-6' >>log.txt 2>&1 && rm x.npy
@@ -138,6 +189,9 @@ status 2 "an unknown ending" model.npz shot.anim.npz moving.sim.npz -o x.xyz
 status 2 "a sequence without a pattern" model.npz shot.anim.npz moving.sim.npz -o x.obj
 status 2 "no sim file" model.npz shot.anim.npz -o x.abc
 status 2 "frames that are not there" model.npz shot.anim.npz moving.sim.npz -o x.abc --frames 1-5
+status 2 "samples where a format has none" model.npz shot.anim.npz moving.sim.npz -o x.pc2 --samples 3
+status 2 "a shutter open for a frame" model.npz shot.anim.npz moving.sim.npz -o x.abc --samples 3 --shutter -0.5,0.5
+status 2 "a shutter without samples" model.npz shot.anim.npz moving.sim.npz -o x.abc --shutter 0,0.5
 status 2 "frames that are no range" model.npz shot.anim.npz moving.sim.npz -o x.abc --frames a-b
 status 3 "a run of another length" model.npz shot.anim.npz short.sim.npz -o x.abc
 grep -q '11 frames.*12' log.txt; ok $? "and both counts are named"

@@ -28,8 +28,10 @@ typedef struct su_abc_object su_abc_object;
 typedef struct su_abc_property su_abc_property;
 
 su_status su_abc_archive_create(const char *path, su_abc_archive **out, su_error *err);
-/* Index of the uniform sampling: sample i at start + i step (s). Equal samplings share an index. */
-int su_abc_time_sampling(su_abc_archive *archive, double start, double step);
+/* Index of a sampling: sample i at times[i mod count] + cycle * (i / count), s; times increase within a cycle, at most
+ * SU_ABC_TIMES_MAX of them. One time: uniform. Equal samplings share an index. */
+enum { SU_ABC_TIMES_MAX = 64 };
+int su_abc_time_sampling(su_abc_archive *archive, int count, const double *times, double cycle);
 /* parent NULL: below the top object. Names must be unique among siblings and free of '/'. */
 su_abc_object *su_abc_add_object(su_abc_archive *archive, su_abc_object *parent, const char *name,
                                  const char *metadata);

@@ -11,8 +11,8 @@
 enum { LAYER_VERSION = 0, LIBRARY_VERSION = 10708, TABLE_LIMIT = 254, INLINE_INDEX = 255 };
 
 typedef struct sampling {
-    double start, step;
-    uint32_t samples;
+    double cycle, times[SU_ABC_TIMES_MAX];
+    uint32_t count, samples;
 } sampling;
 
 struct su_abc_property {
@@ -78,22 +78,27 @@ su_status su_abc_archive_create(const char *path, su_abc_archive **out, su_error
         su_abc_archive_abandon(archive);
         return status;
     }
-    if (su_abc_time_sampling(archive, 0.0, 1.0) != 0) archive->failed = true;   /* the default, always number 0 */
+    static const double start = 0.0;
+    if (su_abc_time_sampling(archive, 1, &start, 1.0) != 0) archive->failed = true;   /* the default, always number 0 */
     *out = archive;
     return SU_OK;
 }
 
-int su_abc_time_sampling(su_abc_archive *archive, double start, double step)
+int su_abc_time_sampling(su_abc_archive *archive, int count, const double *times, double cycle)
 {
-    for (int i = 0; i < archive->sampling_count; i++)
-        if (archive->samplings[i].start == start && archive->samplings[i].step == step) return i;
+    size_t bytes = (size_t)count * sizeof *times;
+    for (int i = 0; i < archive->sampling_count; i++) {
+        const sampling *s = &archive->samplings[i];
+        if (s->count == (uint32_t)count && s->cycle == cycle && memcmp(s->times, times, bytes) == 0) return i;
+    }
     sampling *grown = realloc(archive->samplings, (size_t)(archive->sampling_count + 1) * sizeof *grown);
     if (!grown) {
         archive->failed = true;
         return 0;
     }
     archive->samplings = grown;
-    grown[archive->sampling_count] = (sampling){start, step, 0};
+    grown[archive->sampling_count] = (sampling){.cycle = cycle, .count = (uint32_t)count};
+    memcpy(grown[archive->sampling_count].times, times, bytes);
     return archive->sampling_count++;
 }
 
@@ -298,9 +303,9 @@ static su_status property_hash(su_abc_archive *archive, const su_abc_property *p
     append(&b, &type, 1), append(&b, &extent, 1);
     if (p->kind == SU_ABC_SCALAR) append(&b, &zero, 1);
     const sampling *time = &archive->samplings[p->time_sampling];
-    append(&b, &time->step, sizeof time->step);
-    append_u32(&b, 1);
-    append(&b, &time->start, sizeof time->start);
+    append(&b, &time->cycle, sizeof time->cycle);
+    append_u32(&b, time->count);
+    append(&b, time->times, time->count * sizeof *time->times);
     if (p->samples) append(&b, p->hash, sizeof p->hash);
     su_status status = b.failed ? su_fail(err, SU_AGAIN, "out of memory for an Alembic file") : SU_OK;
     if (status == SU_OK) su_spooky(b.data, b.count, hash);
@@ -419,9 +424,9 @@ static su_status put_times(su_abc_archive *archive, su_ogawa_ref *ref, su_error 
     bytes b = {0};
     for (int i = 0; i < archive->sampling_count; i++) {
         append_u32(&b, archive->samplings[i].samples);
-        append(&b, &archive->samplings[i].step, sizeof(double));
-        append_u32(&b, 1);
-        append(&b, &archive->samplings[i].start, sizeof(double));
+        append(&b, &archive->samplings[i].cycle, sizeof(double));
+        append_u32(&b, archive->samplings[i].count);
+        append(&b, archive->samplings[i].times, archive->samplings[i].count * sizeof(double));
     }
     return put_bytes(archive, &b, ref, err);
 }

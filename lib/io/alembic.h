@@ -24,8 +24,10 @@ typedef struct su_alembic_mesh_in {   /* borrowed for the call */
     bool velocities, normals;         /* every frame will bring them */
 } su_alembic_mesh_in;
 
-/* Sample i is at start + i step seconds. */
-su_status su_alembic_create(const char *path, double start, double step, su_alembic_writer **out, su_error *err);
+/* Sample i is at times[i mod count] + cycle * (i / count), s: one time for even steps, several where every frame brings
+ * samples around it (at most SU_ALEMBIC_TIMES_MAX, increasing within a cycle). */
+enum { SU_ALEMBIC_TIMES_MAX = 64 };
+su_status su_alembic_create(const char *path, int count, const double *times, double cycle, su_alembic_writer **out, su_error *err);
 /* Before the first frame. Names are made valid and unique. *index numbers the meshes from 0. */
 su_status su_alembic_add_mesh(su_alembic_writer *writer, const su_alembic_mesh_in *mesh, int *index, su_error *err);
 /* Next sample of one mesh: points (points,3) in the space of its transform; velocities (points,3) in units per second

@@ -48,8 +48,11 @@ static void grow_box(double box[6], const double p[3])
     }
 }
 
-su_status su_alembic_create(const char *path, double start, double step, su_alembic_writer **out, su_error *err)
+su_status su_alembic_create(const char *path, int count, const double *times, double cycle, su_alembic_writer **out, su_error *err)
 {
+    for (int i = 0; i < count; i++)
+        if (count > SU_ABC_TIMES_MAX || (i > 0 && !(times[i] > times[i - 1])) || !(times[i] - times[0] < cycle))
+            return su_fail(err, SU_USAGE, "%s: %d samples a frame do not increase within it", path, count);
     su_alembic_writer *writer = NULL;
     SU_TRY(SU_ALLOC(&writer, 1, "an Alembic cache", err));
     su_status status = su_abc_archive_create(path, &writer->archive, err);
@@ -57,7 +60,7 @@ su_status su_alembic_create(const char *path, double start, double step, su_alem
         su_alembic_abandon(writer);
         return status;
     }
-    writer->time_sampling = su_abc_time_sampling(writer->archive, start, step);
+    writer->time_sampling = su_abc_time_sampling(writer->archive, count, times, cycle);
     writer->scene_bounds = su_abc_add_property(writer->archive, NULL, NULL, ".childBnds", BOX, SU_ABC_SCALAR, SU_ABC_F64, 6,
                                                writer->time_sampling);
     empty_box(writer->box);

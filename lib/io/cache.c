@@ -47,8 +47,6 @@ struct su_cache_writer {
     su_cache_report report;
 };
 
-static double frame_number(const su_cache_layout *l, int64_t k) { return l->frame_start + (double)k * l->frame_step; }
-
 /* ---- Alembic ---- */
 
 static su_status abc_create(su_cache_writer *w, su_error *err)
@@ -56,7 +54,11 @@ static su_status abc_create(su_cache_writer *w, su_error *err)
     const su_cache_layout *l = &w->layout;
     SU_TRY(su_cache_parts_create(l, &w->parts, err));
     for (int i = 0; i < 3; i++) SU_TRY(SU_ALLOC(&w->gathered[i], 3 * w->parts.largest, "a frame", err));
-    SU_TRY(su_alembic_create(w->path, l->frame_start / l->fps, l->frame_step / l->fps, &w->alembic, err));
+    double times[SU_ALEMBIC_TIMES_MAX];
+    int samples = l->samples ? l->samples : 1;
+    if (samples > SU_ALEMBIC_TIMES_MAX) return su_fail(err, SU_USAGE, "%s: at most %d samples a frame", w->path, SU_ALEMBIC_TIMES_MAX);
+    for (int i = 0; i < samples; i++) times[i] = su_cache_frame_number(l, i) / l->fps;
+    SU_TRY(su_alembic_create(w->path, samples, times, l->frame_step / l->fps, &w->alembic, err));
     for (int i = 0; i < w->parts.count; i++) {
         const su_cache_part *p = &w->parts.part[i];
         su_alembic_mesh_in mesh = {.name = p->name, .points = p->vertices, .faces = p->faces, .corners = p->corners,
@@ -137,7 +139,7 @@ static su_status mdd_create(su_cache_writer *w, su_error *err)
 {
     double *times = NULL;
     SU_TRY(SU_ALLOC(&times, w->layout.frames, "times", err));
-    for (int64_t k = 0; k < w->layout.frames; k++) times[k] = frame_number(&w->layout, k) / w->layout.fps;
+    for (int64_t k = 0; k < w->layout.frames; k++) times[k] = su_cache_frame_number(&w->layout, k) / w->layout.fps;
     su_status status = su_mdd_create(&w->mdd, w->path, w->layout.vertices, w->layout.frames, times, err);
     free(times);
     return status;
@@ -156,7 +158,7 @@ static void mdd_abandon(su_cache_writer *w) { su_mdd_abandon(&w->mdd); }
 
 static su_status obj_path(const su_cache_writer *w, int64_t k, char **path, su_error *err)
 {
-    double number = frame_number(&w->layout, k);
+    double number = su_cache_frame_number(&w->layout, k);
     return su_pattern_path(w->path, (int64_t)(number < 0 ? number - 0.5 : number + 0.5), path, err);
 }
 
@@ -179,7 +181,7 @@ static su_status obj_frame(su_cache_writer *w, const float *points, const float 
                   .object_ids = (int32_t *)l->object_ids, .object_names = (char **)l->object_names};
     char *path = NULL, comment[256];
     if (su_is_pattern(w->path)) SU_TRY(obj_path(w, w->written, &path, err));
-    snprintf(comment, sizeof comment, "%s, frame %.9g", l->application ? l->application : "", frame_number(l, w->written));
+    snprintf(comment, sizeof comment, "%s, frame %.9g", l->application ? l->application : "", su_cache_frame_number(l, w->written));
     su_status status = su_obj_save(path ? path : w->path, &obj, points, comment, err);
     free(path);
     return status;
@@ -323,6 +325,8 @@ su_status su_cache_create(const char *path, su_cache_format format, const su_cac
     format = su_cache_format_of(path, format);
     if (format == SU_CACHE_AUTO)
         return su_fail(err, SU_USAGE, "%s: end the name in .abc, .usda, .pc2, .mdd, .obj, .npy, .glb or .json, or give --format", path);
+    if (layout->samples && format != SU_CACHE_ABC && format != SU_CACHE_USD)
+        return su_fail(err, SU_USAGE, "%s: only Alembic and USD hold samples between frames", path);
     SU_TRY(SU_ALLOC(&w, 1, "a cache", err));
     w->kind = &kinds[format - SU_CACHE_ABC];
     w->layout = *layout;

@@ -32,6 +32,8 @@ typedef struct su_cache_layout {
     const char *const *object_names; /* (objects) */
     const double *object_xform;      /* (objects,4,4) row-major, p_world = X p; NULL: identity. abc and usda only */
     double fps, frame_start, frame_step;   /* frame k has the number frame_start + k frame_step, its time is number / fps */
+    int samples;                     /* 0, or samples around each frame: abc and usda only; `frames` counts all of them */
+    const double *shutter;           /* (samples) frame numbers after the frame's own, increasing, less than frame_step apart */
     bool velocities, normals;        /* frames bring them; formats without a place for them leave them out */
     double unit;                     /* m: of one unit of the positions */
     char up;                         /* 'y' or 'z' ('x'): for formats that say so */
@@ -55,7 +57,14 @@ typedef struct su_cache_report {
 /* The format a path stands for; SU_CACHE_AUTO where its extension is not known. */
 su_cache_format su_cache_format_of(const char *path, su_cache_format wanted);
 
-/* SU_USAGE where the extension is not known or the pattern of an OBJ sequence is missing; else as the formats fail. */
+/* Frame number, with its fraction, of what is written as number k. */
+static inline double su_cache_frame_number(const su_cache_layout *l, int64_t k)
+{
+    int64_t frame = l->samples ? k / l->samples : k;
+    return l->frame_start + (double)frame * l->frame_step + (l->samples ? l->shutter[k % l->samples] : 0.0);
+}
+
+/* SU_USAGE where the extension is not known, the format has no samples around frames or the pattern of an OBJ sequence is missing; else as the formats fail. */
 su_status su_cache_create(const char *path, su_cache_format format, const su_cache_layout *layout,
                           su_cache_writer **out, su_error *err);
 /* Next frame: points (vertices,3), velocities (vertices,3; units/s), normals (vertices,3). */

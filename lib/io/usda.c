@@ -145,14 +145,12 @@ static const float *spooled(su_usda_writer *w, int64_t frame, int channel, int p
     return w->values;
 }
 
-static double time_code(const su_cache_layout *l, int64_t frame) { return l->frame_start + (double)frame * l->frame_step; }
-
 static void print_samples(su_usda_writer *w, int part, int channel, const char *attribute)
 {
     print(w, "            %s.timeSamples = {\n", attribute);
     for (int64_t k = 0; k < w->frames && w->status == SU_OK; k++) {
         const float *p = spooled(w, k, channel, part);
-        print(w, "                %.9g: [", time_code(w->layout, k));
+        print(w, "                %.9g: [", su_cache_frame_number(w->layout, k));
         for (int64_t v = 0; v < w->parts->part[part].vertices; v++, p += 3)
             print(w, "%s(%.9g, %.9g, %.9g)", v ? ", " : "", (double)p[0], (double)p[1], (double)p[2]);
         print(w, "],\n");
@@ -170,7 +168,7 @@ static void print_extent(su_usda_writer *w, int part)
             if (p[i] < low[i % 3]) low[i % 3] = p[i];
             if (p[i] > high[i % 3]) high[i % 3] = p[i];
         }
-        print(w, "                %.9g: [(%.9g, %.9g, %.9g), (%.9g, %.9g, %.9g)],\n", time_code(w->layout, k), (double)low[0],
+        print(w, "                %.9g: [(%.9g, %.9g, %.9g), (%.9g, %.9g, %.9g)],\n", su_cache_frame_number(w->layout, k), (double)low[0],
               (double)low[1], (double)low[2], (double)high[0], (double)high[1], (double)high[2]);
     }
     print(w, "            }\n");
@@ -218,7 +216,7 @@ static void print_layer(su_usda_writer *w)
     print(w, "\n        string provenance = ");
     print_string(w, l->provenance);
     print(w, "\n    }\n    defaultPrim = \"bake\"\n    endTimeCode = %.9g\n    framesPerSecond = %.9g\n    metersPerUnit = %.9g\n",
-          time_code(l, w->frames > 0 ? w->frames - 1 : 0), l->fps, l->unit);
+          l->frame_start + (double)(w->frames > 0 ? (w->frames - 1) / (l->samples ? l->samples : 1) : 0) * l->frame_step, l->fps, l->unit);
     print(w, "    startTimeCode = %.9g\n    timeCodesPerSecond = %.9g\n    upAxis = \"%c\"\n)\n", l->frame_start, l->fps,
           toupper((unsigned char)l->up));
     print(w, "\ndef Xform \"bake\" (\n    kind = \"component\"\n)\n{");

@@ -12,6 +12,7 @@
 #include "io/sim.h"
 #include "rig/shot.h"
 #include "runtime/expand.h"
+#include "runtime/frame_window.h"
 #include "runtime/reconstruct.h"
 
 #include <ctype.h>
@@ -22,8 +23,8 @@
 enum { WHAT_POINTS, WHAT_DISPLACEMENT };
 
 typedef struct settings {
-    int format, space, up, what, morphs, texture;
-    const char *frames, *amplitude, *bind;
+    int format, space, up, what, morphs, texture, samples;
+    const char *frames, *amplitude, *bind, *shutter;
     double unit, offset;
     bool velocities, normals, rig;
 } settings;
@@ -46,7 +47,10 @@ typedef struct job {
     su_bind bind;
     double *carried_points;             /* (carried.vertices,3) root frame, m */
     double *points, *displacement;      /* (block,nbar,3) */
-    float *ring[3], *normals, *velocities;   /* (N,3): the frames before, at and after the one written */
+    su_frame_window *window;            /* of (N,3) */
+    double *offsets;                    /* (samples) frames */
+    bool *cut;                          /* (F) a jump before this frame; NULL: none */
+    float *between, *normals, *velocities;   /* (N,3) */
     double *scratch;                    /* (nbar,3), of a bound mesh (vertices,3) */
     double *root;                       /* (frames,4,4) of the frames that are written: glb */
     float *amplitude;                   /* (nbar) largest |A u| of each vertex, m */
@@ -66,8 +70,8 @@ static void job_free(job *j)
     su_sim_free(&j->sim);
     su_anim_free(&j->anim);
     su_model_free(&j->model);
-    for (int i = 0; i < 3; i++) free(j->ring[i]);
-    free(j->normals), free(j->velocities), free(j->scratch);
+    su_frame_window_free(j->window);
+    free(j->offsets), free(j->cut), free(j->between), free(j->normals), free(j->velocities), free(j->scratch);
     free(j->names), free(j->points), free(j->displacement), free(j->root), free(j->amplitude);
 }
 
@@ -160,6 +164,40 @@ static su_status choose_frames(su_tool *tool, job *j)
     return SU_OK;
 }
 
+/* Samples for motion blur, spread over the time in which the shutter is open. */
+static su_status choose_samples(su_tool *tool, job *j)
+{
+    if (j->set.samples < 2) {
+        j->set.samples = 0;
+        return j->set.shutter ? su_fail(&tool->err, SU_USAGE, "--shutter goes with --samples 2 or more") : SU_OK;
+    }
+    const char *text = j->set.shutter ? j->set.shutter : "-0.25,0.25";
+    char *end;
+    double open = strtod(text, &end), close = open;
+    bool good = end != text && *end == ',';
+    if (good) close = strtod(text = end + 1, &end), good = end != text && !*end;
+    if (!good || !(open > -1.0 && close < 1.0 && open < close && close - open < 1.0))
+        return su_fail(&tool->err, SU_USAGE, "--shutter %s: write when it opens and closes, in frames less than one apart: -0.25,0.25",
+                       j->set.shutter);
+    SU_TRY(SU_ALLOC(&j->offsets, j->set.samples, "samples", &tool->err));
+    for (int i = 0; i < j->set.samples; i++) j->offsets[i] = open + (close - open) * i / (j->set.samples - 1);
+    return SU_OK;
+}
+
+/* The frames before which the run says the rig jumps. */
+static su_status find_cuts(su_tool *tool, job *j)
+{
+    const json_t *list = j->has_sim ? json_object_get(j->sim.file.meta, "teleports") : NULL, *item;
+    size_t index;
+    if (!json_array_size(list)) return SU_OK;
+    SU_TRY(SU_ALLOC(&j->cut, j->anim.F, "teleports", &tool->err));
+    json_array_foreach(list, index, item) {
+        json_int_t k = json_integer_value(item);
+        if (k > 0 && k < j->anim.F) j->cut[k] = true;
+    }
+    return SU_OK;
+}
+
 static su_status object_names(su_tool *tool, job *j)
 {
     SU_TRY(SU_ALLOC(&j->names, j->anim.objects ? j->anim.objects : 1, "names", &tool->err));
@@ -232,14 +270,17 @@ static su_status describe(su_tool *tool, job *j)
     if (!(unit > 0.0) || !isfinite(unit)) return su_fail(&tool->err, SU_INPUT, "%s: source_unit %g", j->anim_path, unit);
     SU_TRY(su_expand_create(anim, (su_space)j->set.space, unit, up, &j->expand, &tool->err));
     SU_TRY(object_names(tool, j));
+    SU_TRY(choose_samples(tool, j));
+    SU_TRY(find_cuts(tool, j));
+    int64_t frames = (j->last - j->first) / j->step + 1;
     j->layout = (su_cache_layout){
-        .frames = (j->last - j->first) / j->step + 1, .vertices = anim->N, .faces = anim->P, .corners = anim->corners,
+        .frames = frames * (j->set.samples ? j->set.samples : 1), .vertices = anim->N, .faces = anim->P, .corners = anim->corners,
         .uvs = anim->uv && anim->uv_indices ? anim->uvs : 0, .objects = anim->objects ? anim->objects : 1,
         .face_counts = anim->face_counts, .face_indices = anim->face_indices, .uv = anim->uv_indices ? anim->uv : NULL,
         .uv_indices = anim->uv ? anim->uv_indices : NULL, .object_ids = anim->objects ? anim->object_ids : NULL,
         .object_names = j->names, .object_xform = j->expand.object_xform, .fps = j->fps,
         .frame_start = j->number + (double)j->first + j->set.offset, .frame_step = (double)j->step,
-        .velocities = j->set.velocities, .normals = j->set.normals, .unit = unit, .up = up, .root = j->root,
+        .samples = j->set.samples, .shutter = j->offsets, .velocities = j->set.velocities, .normals = j->set.normals, .unit = unit, .up = up, .root = j->root,
         .morphs = j->set.morphs, .texture = j->set.texture, .displacement = j->set.what == WHAT_DISPLACEMENT, .clip = su_meta_text(meta, "clip", NULL), .application = "supple " SU_VERSION};
     return j->set.bind ? bind_mesh(tool, j) : SU_OK;
 }
@@ -278,6 +319,8 @@ static su_status rebuild(su_tool *tool, job *j, int64_t first, int64_t count)
             if (!isfinite(square))
                 return su_fail(&tool->err, SU_NUMERICS, "%s: frame %lld: vertex %lld has no finite displacement", tool->inputs.items[2],
                                (long long)(first + i / j->anim.nbar), (long long)(i % j->anim.nbar));
+            int64_t frame = first + i / j->anim.nbar;
+            if (frame < j->first || frame > j->last) continue;   /* only there for its neighbours */
             float *amplitude = &j->amplitude[i % j->anim.nbar];
             if (square > (double)*amplitude * (double)*amplitude) *amplitude = (float)sqrt(square);
             if (square > j->largest * j->largest) j->largest = sqrt(square);
@@ -292,27 +335,34 @@ static su_status rebuild(su_tool *tool, job *j, int64_t first, int64_t count)
     return SU_OK;
 }
 
-/* Writes the middle frame of the ring; `before` and `after` say which neighbours are there. */
-static su_status write_frame(su_tool *tool, job *j, su_cache_writer *writer, bool before, bool after)
+/* One sample: a frame, or the motion some way between two. */
+static su_status write_sample(su_tool *tool, job *j, su_cache_writer *writer, int64_t frame, double offset)
 {
-    double start = su_seconds();
-    if (j->set.velocities) {
-        const float *a = before ? j->ring[0] : j->ring[1], *b = after ? j->ring[2] : j->ring[1];
-        double rate = before && after ? 0.5 * j->fps : j->fps;
-        for (int64_t i = 0; i < 3 * j->layout.vertices; i++) j->velocities[i] = (float)(rate * ((double)b[i] - (double)a[i]));
-    }
+    const float *points = su_frame_window_frame(j->window, frame);
+    if (offset != 0.0) points = j->between;
+    if (offset != 0.0 || j->set.velocities)
+        su_frame_window_sample(j->window, frame, offset, offset != 0.0 ? j->between : NULL, j->velocities);
+    for (int64_t i = 0; i < 3 * j->layout.vertices && j->set.velocities; i++) j->velocities[i] *= (float)j->fps;
     if (j->set.normals)
         su_expand_normals(j->layout.vertices, j->set.bind ? NULL : j->anim.source_vertex, j->layout.faces, j->layout.face_counts,
-                          j->layout.face_indices, j->ring[1], j->scratch, j->normals);
-    su_status status = su_cache_frame(writer, j->ring[1], j->velocities, j->normals, &tool->err);
-    j->write_seconds += su_seconds() - start;
-    return status;
+                          j->layout.face_indices, points, j->scratch, j->normals);
+    return su_cache_frame(writer, points, j->velocities, j->normals, &tool->err);
 }
 
-/* Frames run through a ring of three, one behind the newest, so that velocities are central differences. */
+/* The frames that are due and whose neighbours are there. */
+static su_status write_due(su_tool *tool, job *j, su_cache_writer *writer, int64_t *due, int64_t newest)
+{
+    double start = su_seconds();
+    for (; *due <= newest && *due <= j->last; *due += j->step)
+        for (int i = 0; i < (j->set.samples ? j->set.samples : 1); i++)
+            SU_TRY(write_sample(tool, j, writer, *due, j->set.samples ? j->offsets[i] : 0.0));
+    j->write_seconds += su_seconds() - start;
+    return SU_OK;
+}
+
 static su_status write_frames(su_tool *tool, job *j, su_cache_writer *writer, int64_t block)
 {
-    int64_t columns = 3 * j->anim.nbar, F = j->anim.F, margin = j->set.velocities ? 1 : 0;
+    int64_t columns = 3 * j->anim.nbar, F = j->anim.F, margin = su_frame_window_delay(j->window), due = j->first;
     int64_t low = j->first >= margin ? j->first - margin : 0, high = j->last + margin < F ? j->last + margin : F - 1;
     for (int64_t at = low; at <= high; at += block) {
         int64_t count = high - at + 1 < block ? high - at + 1 : block;
@@ -320,26 +370,20 @@ static su_status write_frames(su_tool *tool, job *j, su_cache_writer *writer, in
         SU_TRY(rebuild(tool, j, at, count));
         j->rebuild_seconds += su_seconds() - start;
         for (int64_t k = at; k < at + count; k++) {
-            float *oldest = j->ring[0];
-            j->ring[0] = j->ring[1], j->ring[1] = j->ring[2], j->ring[2] = oldest;
+            float *to = su_frame_window_push(j->window, low, j->cut && j->cut[k]);
             start = su_seconds();
             if (j->set.bind) {
                 su_bind_apply(&j->bind, j->points + (k - at) * columns, j->carried_points);
-                su_expand_points(&j->expand, k, j->carried.vertices, j->carried_points, j->ring[2]);
+                su_expand_points(&j->expand, k, j->carried.vertices, j->carried_points, to);
             } else {
-                su_expand_frame(&j->expand, k, j->points + (k - at) * columns, j->set.what == WHAT_DISPLACEMENT, j->ring[2]);
+                su_expand_frame(&j->expand, k, j->points + (k - at) * columns, j->set.what == WHAT_DISPLACEMENT, to);
             }
             j->rebuild_seconds += su_seconds() - start;
-            int64_t due = k - 1;
-            if (due >= j->first && due <= j->last && (due - j->first) % j->step == 0)
-                SU_TRY(write_frame(tool, j, writer, due > low, true));
+            SU_TRY(write_due(tool, j, writer, &due, k - margin));
         }
         SU_TRY(su_progress_update(&tool->progress, (double)(at + count - low) / (double)(high - low + 1), &tool->err));
     }
-    if (high > j->last || (high - j->first) % j->step != 0) return SU_OK;   /* the last one went out with its successor */
-    float *oldest = j->ring[0];
-    j->ring[0] = j->ring[1], j->ring[1] = j->ring[2], j->ring[2] = oldest;
-    return write_frame(tool, j, writer, high > low, false);
+    return write_due(tool, j, writer, &due, high);
 }
 
 static su_status allocate(su_tool *tool, job *j, int64_t block)
@@ -348,7 +392,9 @@ static su_status allocate(su_tool *tool, job *j, int64_t block)
     SU_TRY(SU_ALLOC(&j->points, block * 3 * j->anim.nbar, "frames", err));
     if (j->has_sim) SU_TRY(SU_ALLOC(&j->displacement, block * 3 * j->anim.nbar, "frames", err));
     SU_TRY(SU_ALLOC(&j->amplitude, j->anim.nbar, "amplitudes", err));
-    for (int i = 0; i < 3; i++) SU_TRY(SU_ALLOC(&j->ring[i], 3 * j->layout.vertices, "frames", err));
+    int reach = j->set.samples ? SU_REACH_SPLINE : j->set.velocities ? SU_REACH_DIFFERENCES : 0;
+    SU_TRY(su_frame_window_create(3 * j->layout.vertices, reach, &j->window, err));
+    if (j->set.samples) SU_TRY(SU_ALLOC(&j->between, 3 * j->layout.vertices, "samples", err));
     if (j->set.velocities) SU_TRY(SU_ALLOC(&j->velocities, 3 * j->layout.vertices, "velocities", err));
     if (j->set.normals) {
         SU_TRY(SU_ALLOC(&j->normals, 3 * j->layout.vertices, "normals", err));
@@ -371,10 +417,11 @@ static su_status save_amplitude(su_tool *tool, job *j)
 
 static void report(su_tool *tool, const job *j)
 {
-    su_stats_integer(tool, "frames", j->layout.frames);
+    int64_t frames = (j->last - j->first) / j->step + 1;
+    su_stats_integer(tool, "frames", frames);
     su_stats_integer(tool, "vertices", j->layout.vertices);
     su_stats_number(tool, "largest_displacement", j->largest);
-    su_stats_number(tool, "frames_per_second", (double)j->layout.frames / (j->rebuild_seconds > 0 ? j->rebuild_seconds : 1e-9));
+    su_stats_number(tool, "frames_per_second", (double)frames / (j->rebuild_seconds > 0 ? j->rebuild_seconds : 1e-9));
     su_stats_stage(tool, "rebuild", j->rebuild_seconds);
     su_stats_stage(tool, "write", j->write_seconds);
     char motion[64] = "the rig alone";
@@ -433,6 +480,11 @@ int main(int argc, char **argv)
          .help = "Added to all frame numbers (default 0)."},
         {.name = "velocities", .kind = SU_OPT_FLAG, .target = &set->velocities,
          .help = "Also write velocities, units a second, for motion blur (abc, usda)."},
+        {.name = "samples", .kind = SU_OPT_INT, .target = &set->samples, .argument = "N", .low = 1, .high = 64,
+         .help = "Samples around every frame, for motion blur that bends (abc, usda; default 1: the frame itself), on the cubic "
+                 "spline through the frames."},
+        {.name = "shutter", .kind = SU_OPT_TEXT, .target = &set->shutter, .argument = "OPEN,CLOSE",
+         .help = "When the first and the last sample are taken, in frames from each frame (default -0.25,0.25)."},
         {.name = "normals", .kind = SU_OPT_FLAG, .target = &set->normals, .help = "Also write point normals (abc, usda; glb and vat have them always)."},
         {.name = "what", .kind = SU_OPT_CHOICE, .target = &set->what, .argument = "WHAT", .choices = "points|displacement",
          .help = "points (default); displacement: what the flesh adds to the rig's vertices, as vectors."},
