@@ -16,6 +16,12 @@ worst = np.abs(skin - world).max()
 assert worst < 3 * info["rig_scale"] / 32767, worst
 assert np.abs(np.linalg.norm(get["moved"].reshape(frames, count, 3) / 32767 * info["moved_scale"], axis=2).max(1) - get["largest"]).max() < 1e-3
 assert len(get["times"]) == info["frames"] == frames and len(get["energy"]) == 3 * frames
+if "eigenvalues" in get:
+    model = np.load("model.npz")
+    assert np.abs(get["contact"].reshape(-1, 3) - model["vertices"][[1, 4, 6]]).max() < 1e-6 and list(get["contact_start"]) == [0, 3]
+    assert info["stages"][1]["curve"][1] == dict(tets=16, error=0.1)
+    assert np.abs(get["inertia"].reshape(-1, 3) - model["vertices"][model["inertia_vertices"]]).max() < 1e-6
+    assert np.abs(get["cubature"].reshape(-1, 3) - model["vertices"][model["tets"][model["cubature_tets"]]].mean(1)).max() < 1e-6
 modes = get["modes"].reshape(info["mode_poses"], info["mode_count"], count, 3)
 assert np.abs(modes).max() == 32767 and np.abs(modes[:, :, 7]).max() == 0   # a rigid vertex has no mode
 assert "</" not in json.dumps(info) or "<\\/" in page

@@ -17,24 +17,40 @@ status() {   # EXPECTED WHAT ARGUMENTS...
 }
 printf '<html>\nSUPPLE-DATA\n</html>\n' >template.html
 echo '{"tool": "supple-fit", "seconds": 1.5, "warnings": ["a </script> in a warning"]}' >fit.json
-report model.npz shot.anim.npz moving.sim.npz --template template.html --stage fit.json -o page.html &&
+echo '{"tool": "supple-cubature", "seconds": 2.5, "curve": [{"tets": 8, "error": 0.2}, {"tets": 16, "error": 0.1}]}' >cubature.json
+# two modes with contact between flesh vertices 1, 4 and 6
+"$python" - <<'PY'
+import sys, numpy as np, io, json, zipfile
+arrays = dict(pose=np.zeros(1, np.int32), modes=np.random.default_rng(1).normal(size=(1, 2, 8, 3)), eigenvalues=np.array([[100.0, 400.0]]),
+              region_weights=np.ones((1, 8)), mode_region=np.zeros(2, np.int32), contact_offsets=np.array([0, 2], np.int32),
+              contact_row_offsets=np.array([0, 2, 3], np.int32), contact_vertices=np.array([6, 1, 4], np.int32),
+              contact_coefficients=np.array([[0, 0.7, 0], [0, -0.7, 0], [1, 0, 0.0]]))
+with zipfile.ZipFile("modes.npz", "w") as out:
+    for name, array in arrays.items():
+        b = io.BytesIO()
+        np.save(b, array)
+        out.writestr(name + ".npy", b.getvalue())
+    out.writestr("meta.json", json.dumps(dict(kind="supple.modes", version=1, linear_modes=[2])))
+PY
+report model.npz shot.anim.npz moving.sim.npz --template template.html --modes modes.npz --stage fit.json cubature.json -o page.html &&
     "$python" "$here/report_case.py" page.html expected_moving.npy >>log.txt 2>&1
 ok $? "the page holds rig, displacement, modes and series"
 [ "$(grep -c '</script>' page.html)" = 2 ]; ok $? "texts cannot end the page's script"
 report model.npz shot.anim.npz full.sim.npz --template template.html -o full.html && "$python" "$here/report_case.py" full.html expected_full.npy >>log.txt 2>&1
 ok $? "a full-space run as well"
-report -j1 model.npz shot.anim.npz moving.sim.npz --template template.html --stage fit.json -o again.html && cmp page.html again.html >>log.txt
+report -j1 model.npz shot.anim.npz moving.sim.npz --template template.html --modes modes.npz --stage fit.json cubature.json -o again.html && cmp page.html again.html >>log.txt
 ok $? "the same bytes again"
 echo nothing >empty.html
 status 1 "a template without a place for data" model.npz shot.anim.npz moving.sim.npz --template empty.html -o x.html
 status 1 "no template" model.npz shot.anim.npz moving.sim.npz --template nowhere.html -o x.html
+status 2 "a view that is none" model.npz shot.anim.npz moving.sim.npz --template template.html --png x.png --view 'a"b' -o x.html
 status 3 "a run of another length" model.npz shot.anim.npz short.sim.npz --template template.html -o x.html
 status 4 "displacements beyond all bounds" model.npz shot.anim.npz wild.sim.npz --template template.html -o x.html
 
 # ---- the real page ----
 browser=
 for b in chromium chromium-browser google-chrome; do [ -n "$browser" ] || { command -v $b >/dev/null && browser=$b; }; done
-if ! report model.npz shot.anim.npz moving.sim.npz -o real.html; then echo "ok $((n + 1)) - the page opens # skip the viewer is not built (make viewer)"; exit 0; fi
+if ! report model.npz shot.anim.npz moving.sim.npz --modes modes.npz --stage cubature.json -o real.html; then echo "ok $((n + 1)) - the page opens # skip the viewer is not built (make viewer)"; exit 0; fi
 [ -n "$browser" ] || { echo "ok $((n + 1)) - the page opens # skip Chromium is not installed"; exit 0; }
 shoot() {   # HASH FILE
     timeout 100 $browser --headless --no-sandbox --use-gl=angle --use-angle=swiftshader --enable-unsafe-swiftshader --ignore-gpu-blocklist \
@@ -52,4 +68,18 @@ shoot 'bare&frame=1006&show=rig&colour=plain' d.png && [ -s d.png ] && ! cmp -s 
 ok $? "where the flesh moves, the simulated skin is another picture than the rig"
 report model.npz shot.anim.npz moving.sim.npz -o sheet.html --png sheet.png && [ "$(head -c 4 sheet.png | tail -c 3)" = PNG ] && [ "$(wc -c <sheet.png)" -gt 20000 ]
 ok $? "--png draws a contact sheet"
+shoot 'bare&show=modes&points=contact&colour=plain' e.png && shoot 'bare&show=modes&colour=plain&points=contact&without=contact' f.png && ! cmp -s e.png f.png
+ok $? "contact points are shown on the mesh"
+report model.npz shot.anim.npz moving.sim.npz -o view.html --png view.png --view 'show=both&frame=1004' && [ "$(wc -c <view.png)" -gt 20000 ] && ! cmp -s view.png sheet.png
+ok $? "--view draws the page as wanted"
+dom() {   # HASH
+    timeout 100 $browser --headless --no-sandbox --use-gl=angle --use-angle=swiftshader --enable-unsafe-swiftshader --ignore-gpu-blocklist \
+        --user-data-dir="$work/profile" --virtual-time-budget=4100 --dump-dom "file://$work/real.html#$1" >dom.txt 2>log.txt
+}
+dom 'play&frame=1001' && ! grep -q 'id="frame">frame 1001<' dom.txt && grep -q 'id="frame">frame 10[01][0-9]<' dom.txt && grep -q '>Pause<' dom.txt
+ok $? "it plays"
+for words in 'Displacement of the skin' 'Energy' 'Frequencies of the linear modes' 'Cubature: error as the set grows' 'Time and memory of the stages'; do
+    grep -q "$words" dom.txt || echo "missing: $words" >>log.txt
+done
+! grep -q missing log.txt; ok $? "charts of displacement, energy, frequencies, cubature and stages stand on the page"
 grep -q 'https\?://[^"]*\.\(js\|css\)"' real.html; [ $? = 1 ]; ok $? "nothing is loaded from elsewhere"

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 typedef struct job {
-    const char *poses_path, *basis_path, *modes_path, *template_path, *png;
+    const char *poses_path, *basis_path, *modes_path, *template_path, *png, *view;
     su_list stats;
     su_model model;
     su_anim anim;
@@ -58,6 +58,8 @@ static su_status load(su_tool *tool, job *j)
     if (j->poses_path && (j->poses.m != model->m || j->poses.nbar != model->nbar))
         return su_fail(err, SU_INPUT, "%s: %lld poses of %lld vertices, the model has %lld of %lld", j->poses_path, (long long)j->poses.m,
                        (long long)j->poses.nbar, (long long)model->m, (long long)model->nbar);
+    if (j->modes_path && j->modes.n != model->n)
+        return su_fail(err, SU_INPUT, "%s: %lld flesh vertices, the model has %lld", j->modes_path, (long long)j->modes.n, (long long)model->n);
     su_shot_target target = {.nbar = model->nbar, .s = model->s, .a = model->a, .neutral = model->neutral, .params = model->params,
                              .param_scale = model->param_scale, .param_names = json_object_get(model->file.meta, "param_names"),
                              .psd_params = model->psd_params, .psd_shapes = model->psd_shapes, .psd_rbf = model->psd_rbf,
@@ -116,7 +118,7 @@ static su_status copy_file(const char *from, const char *to, su_error *err)
     return status;
 }
 
-/* A contact sheet of the page, drawn by an installed Chromium. The picture appears under its name only when whole. */
+/* A contact sheet of the page, or the page as wanted, drawn by an installed Chromium. The picture appears under its name only when whole. */
 static su_status draw_sheet(su_tool *tool, const job *j)
 {
     static const char *const browsers[] = {"chromium", "chromium-browser", "google-chrome", "chrome"};
@@ -126,7 +128,7 @@ static su_status draw_sheet(su_tool *tool, const job *j)
     const char *temporary = getenv("TMPDIR");
     snprintf(folder, sizeof folder, "%s/supple-report.XXXXXX", temporary && *temporary ? temporary : "/tmp");
     su_status status = SU_OK;
-    if (!page || !mkdtemp(folder) || asprintf(&url, "file://%s#sheet=8", page) < 0 || asprintf(&picture, "%s/sheet.png", folder) < 0 ||
+    if (!page || !mkdtemp(folder) || asprintf(&url, "file://%s#%s", page, j->view ? j->view : "sheet=8") < 0 || asprintf(&picture, "%s/sheet.png", folder) < 0 ||
         asprintf(&shot, "--screenshot=%s", picture) < 0 || asprintf(&profile, "--user-data-dir=%s/profile", folder) < 0) {
         free(page), free(url), free(picture), free(shot), free(profile);
         return su_fail(err, SU_AGAIN, "%s: cannot draw it", tool->output);
@@ -154,6 +156,9 @@ static su_status run(su_tool *tool, job *j)
 {
     su_error *err = &tool->err;
     char template_path[4096];
+    if (j->view && !j->png) return su_fail(err, SU_USAGE, "--view goes with --png");
+    for (const char *c = j->view; c && *c; c++)
+        if (!strchr("abcdefghijklmnopqrstuvwxyz0123456789=&,.-", *c)) return su_fail(err, SU_USAGE, "--view %s: write name=value&name=value", j->view);
     SU_TRY(load(tool, j));
     SU_TRY(find_template(tool, j, template_path));
     if (tool->dry_run) return SU_OK;
@@ -185,14 +190,17 @@ int main(int argc, char **argv)
     job j = {0};
     const su_option options[] = {
         {.name = "poses", .kind = SU_OPT_TEXT, .target = &j.poses_path, .argument = "FILE",
-         .help = "The example poses: shows the modes of each of them."},
-        {.name = "modes", .kind = SU_OPT_TEXT, .target = &j.modes_path, .argument = "FILE", .help = "The modes: shows frequencies."},
+         .help = "The example poses: shows the modes and points of each of them, and painted stiffness."},
+        {.name = "modes", .kind = SU_OPT_TEXT, .target = &j.modes_path, .argument = "FILE", .help = "The modes: shows frequencies and contact points."},
         {.name = "basis", .kind = SU_OPT_TEXT, .target = &j.basis_path, .argument = "FILE",
          .help = "The aligned bases: shows subspace angles and the tree of poses."},
         {.name = "stage", .kind = SU_OPT_LIST, .target = &j.stats, .argument = "FILE", .greedy = true,
-         .help = "Statistics that stages wrote by --stats: shows their times and warnings; any number."},
+         .help = "Statistics that stages wrote by --stats: shows their times, their warnings and the error of the cubature as it grew; any number."},
         {.name = "png", .kind = SU_OPT_TEXT, .target = &j.png, .argument = "FILE",
          .help = "Also draw a contact sheet of eight frames and the first charts; needs an installed Chromium."},
+        {.name = "view", .kind = SU_OPT_TEXT, .target = &j.view, .argument = "STATE",
+         .help = "What --png draws instead of the contact sheet: the page as it opens with this behind the # of its address: "
+                 "frame=48&show=both, show=modes&pose=1&mode=2&points=inertia, colour=young."},
         {.name = "template", .kind = SU_OPT_TEXT, .target = &j.template_path, .argument = "FILE",
          .help = "Another page than the one that `make viewer` builds."},
     };

@@ -168,21 +168,10 @@ done:
 static su_status pack_character(const report_data *d, su_page *page, json_t *info, su_error *err)
 {
     const su_model *model = d->model;
-    double *points = NULL;
     uint8_t *region = NULL, *vertex_region = NULL;
     int32_t *covers = NULL;
     su_status status;
     SU_GO(su_page_add(page, "triangles", SU_PAGE_U32, 3 * d->anim->T, d->anim->triangles, err));
-    SU_GO(SU_ALLOC(&points, 3 * (model->c + model->ci + model->fixed_count), "points", err));
-    for (int64_t e = 0; e < model->c; e++)
-        for (int i = 0; i < 3; i++)
-            for (int c = 0; c < 4; c++)
-                points[3 * e + i] += 0.25 * model->vertices[3 * (int64_t)model->tets[4 * (int64_t)model->cubature_tets[e] + c] + i];
-    SU_GO(su_page_add_doubles(page, "cubature", 3 * model->c, points, err));
-    for (int64_t k = 0; k < model->ci; k++) memcpy(points + 3 * k, model->vertices + 3 * (int64_t)model->inertia_vertices[k], 3 * sizeof *points);
-    SU_GO(su_page_add_doubles(page, "inertia", 3 * model->ci, points, err));
-    for (int64_t k = 0; k < model->fixed_count; k++) memcpy(points + 3 * k, model->vertices + 3 * (int64_t)model->fixed[k], 3 * sizeof *points);
-    SU_GO(su_page_add_doubles(page, "fixed", 3 * model->fixed_count, points, err));
     SU_GO(su_page_add_doubles(page, "cubature_weights", model->c, model->cubature_weights, err));
     /* the skin takes the region that covers most corners of its tet; 255: none */
     SU_GO(SU_ALLOC(&region, model->nbar, "regions", err));
@@ -200,9 +189,10 @@ static su_status pack_character(const report_data *d, su_page *page, json_t *inf
     }
     SU_GO(su_page_add(page, "region", SU_PAGE_U8, model->nbar, region, err));
     json_object_set_new(info, "regions", json_integer(model->d1 - 1));
-    if (d->anim->young) SU_GO(su_page_add_doubles(page, "young", model->nbar, d->anim->young, err));
+    const double *young = d->poses && d->poses->young ? d->poses->young : d->anim->young;   /* as painted, at the neutral pose */
+    if (young) SU_GO(su_page_add_doubles(page, "young", model->nbar, young, err));
 done:
-    free(points), free(region), free(covers), free(vertex_region);
+    free(region), free(covers), free(vertex_region);
     return status;
 }
 
@@ -247,5 +237,6 @@ su_status report_pack(const report_data *d, su_page *page, json_t *info, su_erro
     SU_TRY(pack_motion(d, page, info, err));
     SU_TRY(pack_modes(d, page, info, err));
     SU_TRY(pack_character(d, page, info, err));
+    SU_TRY(report_pack_points(d, page, info, err));
     return pack_series(d, page, err);
 }

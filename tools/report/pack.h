@@ -27,5 +27,7 @@ typedef struct report_data {
 
 /* Adds everything to page and info (an object). */
 su_status report_pack(const report_data *data, su_page *page, json_t *info, su_error *err);
+/* The points of the reduced model at every pose (points.c). */
+su_status report_pack_points(const report_data *data, su_page *page, json_t *info, su_error *err);
 
 #endif

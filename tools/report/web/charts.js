@@ -26,7 +26,7 @@ export function charts(data, parent, tables, goto) {
             ...size(), scales: { x: { time: false }, ...options.scales }, cursor: { drag: { x: true, y: false } },
             axes: [{ label: options.x ?? 'time, s', labelSize: 20, grid: { stroke: '#eef0f4' } }, { size: 58, grid: { stroke: '#eef0f4' }, label: options.y, labelSize: 18 }],
             series: [{ label: options.x ?? 'time' }, ...series.map((s, i) => ({
-                label: s.label, stroke: colours[i % colours.length], width: 1.6, points: { show: options.points ?? false, size: 6 }, value: (_, v) => v == null ? '' : Number(v).toPrecision(4),
+                label: s.label, stroke: colours[i % colours.length], width: 1.6, points: { show: options.points ?? false, size: 6 }, value: (_, v) => v == null ? '' : Math.abs(v) < 1e-9 ? '0' : Number(v).toPrecision(4),
             }))],
         }, [x, ...series.map((s) => s.values)], box);
         new ResizeObserver(() => chart.setSize(size())).observe(box);
@@ -57,9 +57,12 @@ export function charts(data, parent, tables, goto) {
             label: `${k} from ${info.parent[k]}`, values: Array.from(data.angles.subarray(k * r, (k + 1) * r), (v) => v * 180 / Math.PI),
         })), { x: 'direction', y: 'degrees' });
     }
+    for (const stage of info.stages ?? [])
+        if (stage.curve?.length) plot('Cubature: error as the set grows', stage.curve.map((c) => c.tets), [{ label: 'RMS error', values: stage.curve.map((c) => 100 * c.error) }],
+            { x: 'tets', y: '%', points: true, scales: { x: { time: false, distr: 3 }, y: { distr: 3 } } });
     errors(data, tables);
     stages(info, tables);
-    tree(info, tables);
+    tree(data, tables);
     const warned = (info.stages ?? []).flatMap((s) => (s.warnings ?? []).map((w) => `${s.tool}: ${w}`));
     if (warned.length) {
         const box = card(tables, 'Warnings');
@@ -80,6 +83,7 @@ function table(parent, title, head, rows) {
         for (const text of cells) row.append(Object.assign(document.createElement(tag), { textContent: text }));
     }
     box.append(out);
+    return Array.from(out.rows).slice(1);
 }
 
 function errors(data, parent) {
@@ -92,13 +96,39 @@ function errors(data, parent) {
 
 function stages(info, parent) {
     if (!info.stages?.length) return;
-    table(parent, 'Time and memory', ['stage', 'memory', 'time'], info.stages.map((s) => [s.tool ?? '', `${((s.peak_memory_bytes ?? 0) / 1048576).toFixed(0)} MB`, `${(s.seconds ?? 0).toFixed(2)} s`]));
+    const longest = Math.max(...info.stages.map((s) => s.seconds ?? 0), 1e-9);
+    const rows = table(parent, 'Time and memory of the stages', ['stage', 'clip', 'memory', 'time'], info.stages.map((s) => [
+        (s.tool ?? '').replace('supple-', ''), clipOf(s), `${((s.peak_memory_bytes ?? 0) / 1048576).toFixed(0)} MB`, `${(s.seconds ?? 0).toFixed(2)} s`]));
+    info.stages.forEach((s, i) => {
+        const share = 100 * (s.seconds ?? 0) / longest;
+        rows[i].style.background = `linear-gradient(90deg, #dbe4fb ${share}%, transparent ${share}%)`;
+    });
 }
 
-function tree(info, parent) {
+// What a stage was run on, where several stages are the same program's.
+function clipOf(stage) {
+    const name = (stage.inputs ?? []).map((i) => `${i.name ?? i}`).filter((n) => /\.(anim|sim)\.npz$/.test(n)).pop();
+    return name ? name.replace(/\.(anim|sim)\.npz$/, '') : '';
+}
+
+// The poses with the one their basis was aligned to to the left; on the line the median angle to it.
+function tree(data, parent) {
+    const { info, angles } = data;
     if (!info.parent?.length) return;
-    const lines = (k, depth) => [`${'   '.repeat(depth)}pose ${k}`, ...info.parent.flatMap((p, i) => p === k ? lines(i, depth + 1) : [])];
-    const box = card(parent, 'Tree of poses'), text = document.createElement('pre');
-    text.textContent = info.parent.flatMap((p, i) => p < 0 ? lines(i, 0) : []).join('\n');
-    box.append(text);
+    const r = info.modes, place = [], svg = [];
+    const put = (k, depth) => { place[k] = [depth, place.filter(Boolean).length]; info.parent.forEach((p, i) => { if (p === k) put(i, depth + 1); }); };
+    info.parent.forEach((p, i) => { if (p < 0) put(i, 0); });
+    const x = (k) => 14 + 96 * place[k][0], y = (k) => 16 + 24 * place[k][1];
+    info.parent.forEach((p, k) => {
+        if (p >= 0) {
+            const sorted = Array.from(angles.subarray(k * r, (k + 1) * r)).sort((a, b) => a - b), middle = sorted[Math.floor(r / 2)] * 180 / Math.PI;
+            svg.push(`<path d="M${x(p)} ${y(p)}V${y(k)}H${x(k)}" fill="none" stroke="#9aa5b8"/><text x="${x(p) + 6}" y="${y(k) - 4}" class="soft">${middle.toPrecision(2)}°</text>`);
+        }
+        svg.push(`<circle cx="${x(k)}" cy="${y(k)}" r="5" fill="#3457d5"/><text x="${x(k) + 10}" y="${y(k) + 4}">${k ? `pose ${k}` : 'neutral'}</text>`);
+    });
+    const wide = Math.max(...place.map((p) => p[0])), box = card(parent, 'Tree of poses, median angle to the parent');
+    const holder = document.createElement('div');
+    holder.style.overflowX = 'auto';
+    holder.innerHTML = `<svg width="${110 + 96 * wide}" height="${24 * place.length + 10}" font-size="12">${svg.join('')}</svg>`;
+    box.append(holder);
 }

@@ -31,10 +31,18 @@ function skin(data) {
     return mesh;
 }
 
-function points(coordinates, colour, size) {
+function points(colour, size) {
     const geometry = new THREE.BufferGeometry();
-    geometry.setAttribute('position', new THREE.BufferAttribute(coordinates, 3));
-    return new THREE.Points(geometry, new THREE.PointsMaterial({ color: colour, size, sizeAttenuation: false, depthTest: false, transparent: true }));
+    const dots = new THREE.Points(geometry, new THREE.PointsMaterial({ color: colour, size, sizeAttenuation: false, depthTest: false, transparent: true, map: disc(), alphaTest: 0.4 }));
+    dots.renderOrder = 1;   // over the skin, which is half transparent then
+    return dots;
+}
+
+function disc() {
+    const canvas = document.createElement('canvas'), draw = canvas.getContext('2d');
+    canvas.width = canvas.height = 32;
+    draw.fillStyle = '#fff', draw.beginPath(), draw.arc(16, 16, 14, 0, 2 * Math.PI), draw.fill();
+    return new THREE.CanvasTexture(canvas);
 }
 
 // A grid of short lines: software renderers drop a long line that passes behind the camera.
@@ -67,8 +75,9 @@ class Viewer {
         this.rig = skin(data);
         this.modes = skin(data);
         this.dots = {
-            cubature: points(data.cubature, '#e4572e', 7), inertia: points(data.inertia, '#17bebb', 6), fixed: points(data.fixed, '#4a4e69', 4),
+            cubature: points('#e4572e', 7), inertia: points('#17bebb', 6), fixed: points('#4a4e69', 4), contact: points('#b5179e', 7),
         };
+        this.setPoints(0);
         this.scene.add(this.simulated, this.rig, this.modes, ...Object.values(this.dots));
         this.measure();
         this.grid = floor(0.2 * this.size, Math.ceil((1.5 * data.info.rig_scale / this.size + 2) / 0.2));
@@ -99,15 +108,12 @@ class Viewer {
     resize() {
         const { clientWidth: w, clientHeight: h } = element('view');
         this.renderer.setSize(w, h);
-        this.camera.aspect = w / h;
-        this.camera.updateProjectionMatrix();
     }
 
     look() {
         const target = this.target();
         this.controls.target.copy(target);
-        const wide = radio('show') === 'both' ? 1.5 : 1;
-        this.camera.position.copy(target).add(new THREE.Vector3(0.75, 0.35, 1).normalize().multiplyScalar(1.5 * wide * this.size));
+        this.camera.position.copy(target).add(new THREE.Vector3(0.75, 0.35, 1).normalize().multiplyScalar((radio('show') === 'both' ? 1.75 : 1.5) * this.size));
         this.camera.near = this.size / 100, this.camera.far = this.size * 60;
         this.camera.updateProjectionMatrix();
         this.offset.copy(target);
@@ -185,24 +191,34 @@ class Viewer {
         }
     }
 
-    // What is visible, and where: side by side stands the rig to the left.
+    // The points of a pose, where its flesh has them.
+    setPoints(pose) {
+        const { data } = this, poses = data.info.point_poses;
+        if (pose >= poses) pose = 0;
+        for (const [name, dots] of Object.entries(this.dots)) {
+            const each = data[name].length / poses;
+            const part = name === 'contact' ? data.contact.subarray(3 * data.contact_start[pose], 3 * data.contact_start[pose + 1])
+                : data[name].subarray(pose * each, (pose + 1) * each);
+            dots.geometry.setAttribute('position', new THREE.BufferAttribute(part.slice(), 3));
+            dots.geometry.computeBoundingSphere();
+        }
+    }
+
+    // What is visible. Side by side each half of the view has one of them, seen by the same camera.
     arrange() {
         const show = radio('show'), both = show === 'both', modes = show === 'modes';
         this.simulated.visible = !modes && show !== 'rig';
         this.rig.visible = show === 'rig' || both || show === 'overlay';
         this.modes.visible = modes;
         this.grid.visible = !modes;
-        const gap = 0.55 * this.size;
-        const aside = new THREE.Vector3(1, 0, 0).applyQuaternion(this.camera.quaternion).setY(0).normalize().multiplyScalar(both ? gap : 0);
-        this.rig.position.copy(aside).negate();
-        this.simulated.position.copy(aside);
         const overlay = show === 'overlay';
         this.rig.material.transparent = overlay, this.rig.material.opacity = overlay ? 0.3 : 1, this.rig.material.depthWrite = !overlay;
         for (const mesh of [this.rig, this.simulated, this.modes]) mesh.userData.edges.visible = element('wire').checked;
-        for (const [name, dots] of Object.entries(this.dots)) dots.visible = modes && Number(element('pose').value) === 0 && element(name).checked;
+        for (const [name, dots] of Object.entries(this.dots)) dots.visible = modes && Number(element('pose').value) < this.data.info.point_poses && element(name).checked;
         if (modes && Object.values(this.dots).some((d) => d.visible)) this.modes.material.transparent = true, this.modes.material.opacity = 0.55;
         else this.modes.material.transparent = false, this.modes.material.opacity = 1;
         const labels = both ? [['rig', 25], ['simulated', 75]] : [[{ rig: 'rig', overlay: 'rig and simulated', modes: `mode ${Number(element('mode').value) + 1} of pose ${element('pose').value}` }[show] ?? 'simulated', 50]];
+        element('view').classList.toggle('split', both);
         element('labels').innerHTML = labels.map(([text, x]) => `<span style="left:${x}%">${text}</span>`).join('');
     }
 
@@ -221,7 +237,21 @@ class Viewer {
         this.sun.position.copy(this.camera.position).add(new THREE.Vector3(0.3, 0.9, 0.2).multiplyScalar(this.size));
         this.sun.target.position.copy(this.controls.target);
         this.sun.target.updateMatrixWorld();
-        this.renderer.render(this.scene, this.camera);
+        this.render();
+    }
+
+    render() {
+        const { renderer, camera, scene } = this, both = radio('show') === 'both';
+        const { x: w, y: h } = renderer.getSize(new THREE.Vector2());
+        camera.aspect = (both ? w / 2 : w) / h;
+        camera.updateProjectionMatrix();
+        renderer.setScissorTest(both);
+        for (const [mesh, at] of both ? [[this.rig, 0], [this.simulated, w / 2]] : [[null, 0]]) {
+            if (mesh) this.rig.visible = mesh === this.rig, this.simulated.visible = mesh === this.simulated;
+            renderer.setViewport(at, 0, both ? w / 2 : w, h);
+            renderer.setScissor(at, 0, both ? w / 2 : w, h);
+            renderer.render(scene, camera);
+        }
     }
 }
 
@@ -254,8 +284,6 @@ function sheet(viewer, count) {
     grid.id = 'sheet';
     viewer.renderer.setPixelRatio(1);
     viewer.renderer.setSize(420, 340);
-    viewer.camera.aspect = 420 / 340;
-    viewer.camera.updateProjectionMatrix();
     for (let k = 0; k < count; k++) {
         viewer.setFrame(Math.round(k * (info.shown_frames - 1) / Math.max(count - 1, 1)));
         viewer.follow();
@@ -279,6 +307,7 @@ async function main() {
     for (let i = 0; i < info.mode_poses; i++) element('pose').add(new Option(i ? `pose ${i}` : 'neutral', i));
     element('mode').max = info.mode_count - 1;
     if (!data.young) element('stiffness-label').hidden = true;
+    if (!data.contact.length) element('contact-label').hidden = true;
     facts(info);
 
     const viewer = new Viewer(data);
@@ -296,18 +325,24 @@ async function main() {
         if (step) play(false), viewer.setFrame((viewer.frame + step + info.shown_frames) % info.shown_frames);
     });
     document.querySelector('aside').addEventListener('input', (e) => {
+        if (e.target.id === 'pose') viewer.setPoints(Number(e.target.value));
         if (e.target.name === 'show') { element('mode-panel').style.display = radio('show') === 'modes' ? '' : 'none'; viewer.setMode(0); viewer.look(); }
         refresh();
     });
     element('speed').onchange = () => play(viewer.playing);
     element('mode-panel').style.display = 'none';
-    /* page.html#frame=10&show=both&colour=region: what to open with; bare: the view alone, for pictures */
+    /* page.html#frame=10&show=both&colour=region&pose=1&mode=2: what to open with; bare: the view alone, for pictures */
     const wanted = new URLSearchParams(location.hash.slice(1));
     if (wanted.has('bare')) document.body.classList.add('bare');
     for (const name of ['show', 'colour']) {
         const input = wanted.get(name) && document.querySelector(`input[name=${name}][value="${CSS.escape(wanted.get(name))}"]`);
         if (input) input.checked = true, input.dispatchEvent(new Event('input', { bubbles: true }));
     }
+    for (const name of ['pose', 'mode'])
+        if (wanted.has(name)) element(name).value = name === 'mode' ? Number(wanted.get(name)) - 1 : wanted.get(name);
+    for (const name of wanted.get('points')?.split(',') ?? []) if (element(name)) element(name).checked = true;
+    for (const name of wanted.get('without')?.split(',') ?? []) if (element(name)) element(name).checked = false;
+    viewer.setPoints(Number(element('pose').value));
     refresh();
     if (wanted.has('frame')) viewer.setFrame(Math.min(Math.max(Math.round((Number(wanted.get('frame')) - info.frame_start) / info.frame_step), 0), info.shown_frames - 1));
     viewer.look();
@@ -324,6 +359,7 @@ async function main() {
         viewer.draw(now / 1000);
         requestAnimationFrame(tick);
     }
+    if (wanted.has('play')) play(true);
     viewer.draw(0);
     requestAnimationFrame(tick);
     document.body.dataset.ready = 'yes';
