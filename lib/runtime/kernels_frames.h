@@ -8,10 +8,11 @@ enum { SU_WIDE_FRAMES = 16 };
 
 typedef struct su_frame_kernels {
     const char *name;
-    /* u (.,3,16)[slot[v]] += sum over rows of coefficients (rows,16) * block (rows, row_stride apart)[3 v ..]; vertices v with a
-     * negative slot are left out. */
-    void (*combine)(int64_t rows, int64_t vertices, int64_t row_stride, const float *block, const float *coefficients,
-                    const int32_t *slot, float *u);
+    /* For each group of sixteen frames: u (flesh,3,16)[slot[v]] += sum over rows of coefficients (rows,16) * block (rows,
+     * row_stride apart)[3 v ..]; vertices v with a negative slot are left out. Groups stand behind each other in
+     * coefficients and u; all take their turn while a piece of the block is in the cache. */
+    void (*combine)(int groups, int64_t rows, int64_t vertices, int64_t row_stride, const float *block,
+                    const float *coefficients, const int32_t *slot, int64_t flesh, float *u);
     /* u (count,3,16): lanes 8 half .. 8 half + 7 turned in place by rotation (count,9,8). */
     void (*turn)(int64_t count, const double *rotation, int half, float *u);
     /* out[lane] (count,3) = u (count,3,16)[.][lane] for lanes < frames. */

@@ -10,26 +10,26 @@ enum { RUN = 2 };
 #endif
 
 #define COMBINE(count)                                                                                          \
-    do {                                                                                                        \
+    for (int g = 0; g < groups; g++) {                                                                          \
         f16 sum[3 * count] = {{0}};                                                                             \
         const float *row = block + 3 * v;                                                                       \
         for (int64_t k = 0; k < rows; k++, row += row_stride) {                                                 \
-            f16 c = *(const f16 *)(coefficients + 16 * k);                                                      \
+            f16 c = *(const f16 *)(coefficients + 16 * (g * rows + k));                                         \
             UNROLL for (int i = 0; i < 3 * count; i++) sum[i] += row[i] * c;                                    \
         }                                                                                                       \
         UNROLL for (int j = 0; j < count; j++) {                                                                \
             if (slot[v + j] < 0) continue;                                                                      \
-            f16 *to = (f16 *)(u + 48 * (int64_t)slot[v + j]);                                                   \
+            f16 *to = (f16 *)(u + 48 * (g * flesh + slot[v + j]));                                              \
             UNROLL for (int i = 0; i < 3; i++) to[i] += sum[3 * j + i];                                         \
         }                                                                                                       \
-    } while (0)
+    }
 
-static void combine(int64_t rows, int64_t vertices, int64_t row_stride, const float *block, const float *coefficients,
-                    const int32_t *slot, float *u)
+static void combine(int groups, int64_t rows, int64_t vertices, int64_t row_stride, const float *block, const float *coefficients,
+                    const int32_t *slot, int64_t flesh, float *u)
 {
     int64_t v = 0;
-    for (; v + RUN <= vertices; v += RUN) COMBINE(RUN);
-    for (; v < vertices; v++) COMBINE(1);
+    for (; v + RUN <= vertices; v += RUN) COMBINE(RUN)
+    for (; v < vertices; v++) COMBINE(1)
 }
 
 static void turn(int64_t count, const double *rotation, int half, float *u)

@@ -10,13 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Scratch of a thread for SU_WIDE_FRAMES frames. */
+/* Frames share the way of the basis through the cache in groups of SU_WIDE_FRAMES. */
+enum { GROUPS = SU_RECONSTRUCT_BLOCK / SU_WIDE_FRAMES };
+
+/* Scratch of a thread for GROUPS groups of frames. */
 typedef struct work {
     double *skin, *x, *rotation;          /* as in rest_lanes.h */
     float *near, *sums;
-    double *w, *scale;          /* (m,8), (r) and (16,r) */
-    float *coefficients;        /* (m * modes of a region,16) */
-    float *u;                   /* (flesh,3,16) m */
+    double *w, *scale;          /* (m,8), (r) and (frames,r) */
+    float *coefficients;        /* (groups, m * modes of a region,16) */
+    float *u;                   /* (groups,flesh,3,16) m */
 } work;
 
 struct su_reconstruct {
@@ -96,9 +99,9 @@ static su_status create_work(su_reconstruct *rec, work *w, su_error *err)
                 (w->sums = take(rec, 64 * flesh, sizeof(float), err)) &&
                 (w->rotation = take(rec, 72 * flesh, sizeof(double), err)) &&
                 (w->w = take(rec, 8 * m, sizeof(double), err)) &&
-                (w->scale = take(rec, (1 + SU_WIDE_FRAMES) * r, sizeof(double), err)) &&
-                (w->coefficients = take(rec, SU_WIDE_FRAMES * m * r, sizeof(float), err)) &&
-                (w->u = take(rec, 3 * SU_WIDE_FRAMES * flesh, sizeof(float), err));
+                (w->scale = take(rec, (1 + SU_RECONSTRUCT_BLOCK) * r, sizeof(double), err)) &&
+                (w->coefficients = take(rec, SU_RECONSTRUCT_BLOCK * m * r, sizeof(float), err)) &&
+                (w->u = take(rec, 3 * SU_RECONSTRUCT_BLOCK * flesh, sizeof(float), err));
     return good ? SU_OK : SU_AGAIN;
 }
 
@@ -147,62 +150,78 @@ int64_t su_reconstruct_flesh(const su_reconstruct *rec, const int32_t **list)
     return rec->flesh;
 }
 
-/* U^ q of up to SU_WIDE_FRAMES frames into own->u, rotations not yet applied. Frames beyond the last repeat it. */
+/* U^ q of frames into own->u, rotations not yet applied. Lanes beyond the last frame repeat it. */
 static void combine(const su_reconstruct *rec, int64_t frames, const double *b, const double *q, work *own)
 {
     const su_reduced_basis *basis = &rec->basis;
+    int groups = (int)((frames + SU_WIDE_FRAMES - 1) / SU_WIDE_FRAMES);
     int64_t m = basis->m, r = basis->r;
     double *scaled = own->scale + r;
-    memset(own->u, 0, (size_t)(3 * SU_WIDE_FRAMES * rec->flesh) * sizeof *own->u);
-    for (int64_t f = 0; f < SU_WIDE_FRAMES; f++) {
-        int64_t from = f < frames ? f : frames - 1;
-        su_reduced_basis_scale(basis, b + from * m, own->scale);
-        for (int64_t k = 0; k < r; k++) scaled[f * r + k] = own->scale[k] * q[from * r + k];
+    memset(own->u, 0, (size_t)(3 * SU_WIDE_FRAMES * groups * rec->flesh) * sizeof *own->u);
+    for (int64_t f = 0; f < frames; f++) {
+        su_reduced_basis_scale(basis, b + f * m, own->scale);
+        for (int64_t k = 0; k < r; k++) scaled[f * r + k] = own->scale[k] * q[f * r + k];
     }
     for (int64_t g = 0; g < basis->d; g++) {
         int64_t first = basis->first_mode[g], modes = basis->first_mode[g + 1] - first, vertices = basis->vertex_count[g];
         float *c = own->coefficients;
-        for (int64_t i = 0; i < m; i++)
-            for (int64_t k = 0; k < modes; k++)
-                for (int64_t f = 0; f < SU_WIDE_FRAMES; f++)
-                    *c++ = (float)(b[(f < frames ? f : frames - 1) * m + i] * scaled[f * r + first + k]);
-        rec->kernels->combine(m * modes, vertices, 3 * vertices, basis->blocks[g], own->coefficients, rec->slots[g], own->u);
+        for (int group = 0; group < groups; group++)
+            for (int64_t i = 0; i < m; i++)
+                for (int64_t k = 0; k < modes; k++)
+                    for (int64_t lane = 0; lane < SU_WIDE_FRAMES; lane++) {
+                        int64_t at = SU_WIDE_FRAMES * group + lane, f = at < frames ? at : frames - 1;
+                        *c++ = (float)(b[f * m + i] * scaled[f * r + first + k]);
+                    }
+        rec->kernels->combine(groups, m * modes, vertices, 3 * vertices, basis->blocks[g], own->coefficients, rec->slots[g],
+                              rec->flesh, own->u);
     }
 }
 
-/* Up to SU_WIDE_FRAMES frames: sums of modes in float, rotations eight frames at a time. */
-static void some_frames(const su_reconstruct *rec, work *own, int64_t frames, const double *skin, const double *w,
-                        const double *b, const double *q, double *u, double *displacement)
+/* A group of frames: turned u (flesh,3,16), eight frames at a time. */
+static void turn(const su_reconstruct *rec, work *own, int64_t frames, const double *skin, const double *w, float *u)
 {
-    bool corotated = rec->basis.interpolation == SU_COROTATED;
     int64_t m = rec->basis.m, needed = 3 * rec->patch.skin_count;
     const double *skins[SU_FRAMES];
-    double *out[SU_WIDE_FRAMES];
-    combine(rec, frames, corotated ? b : w, q, own);
-    for (int64_t half = 0; corotated && SU_FRAMES * half < frames; half++) {
+    for (int64_t half = 0; SU_FRAMES * half < frames; half++) {
         for (int64_t f = 0; f < SU_FRAMES; f++) {
             int64_t from = SU_FRAMES * half + f < frames ? SU_FRAMES * half + f : frames - 1;
             skins[f] = skin + from * needed;
             for (int64_t i = 0; i < m; i++) own->w[8 * i + f] = w[from * m + i];
         }
         su_rest_lanes_evaluate(&rec->lanes, skins, own->w, own->skin, own->x, own->near, own->sums, own->rotation);
-        rec->kernels->turn(rec->flesh, own->rotation, (int)half, own->u);
+        rec->kernels->turn(rec->flesh, own->rotation, (int)half, u);
     }
-    for (int64_t f = 0; u && f < frames; f++) out[f] = u + f * 3 * rec->flesh;
-    if (u) rec->kernels->separate(frames, rec->flesh, own->u, out);
-    for (int64_t f = 0; displacement && f < frames; f++) out[f] = displacement + f * 3 * rec->skin_count;
-    if (displacement) rec->kernels->embed(frames, rec->skin_count, rec->corner, rec->bary, own->u, out);
+}
+
+/* Up to SU_RECONSTRUCT_BLOCK frames: sums of modes in float. */
+static void some_frames(const su_reconstruct *rec, work *own, int64_t frames, const double *skin, const double *w,
+                        const double *b, const double *q, double *u, double *displacement)
+{
+    bool corotated = rec->basis.interpolation == SU_COROTATED;
+    double *out[SU_WIDE_FRAMES];
+    combine(rec, frames, corotated ? b : w, q, own);
+    for (int64_t at = 0; at < frames; at += SU_WIDE_FRAMES) {
+        int64_t count = frames - at < SU_WIDE_FRAMES ? frames - at : SU_WIDE_FRAMES;
+        float *lanes = own->u + 3 * at * rec->flesh;
+        if (corotated) turn(rec, own, count, skin + at * 3 * rec->patch.skin_count, w + at * rec->basis.m, lanes);
+        for (int64_t f = 0; u && f < count; f++) out[f] = u + (at + f) * 3 * rec->flesh;
+        if (u) rec->kernels->separate(count, rec->flesh, lanes, out);
+        for (int64_t f = 0; displacement && f < count; f++) out[f] = displacement + (at + f) * 3 * rec->skin_count;
+        if (displacement) rec->kernels->embed(count, rec->skin_count, rec->corner, rec->bary, lanes, out);
+    }
 }
 
 su_status su_reconstruct_frames(su_reconstruct *rec, int64_t frames, const double *skin, const double *w,
                                 const double *b, const double *q, double *u, double *displacement, su_error *err)
 {
     int64_t m = rec->basis.m, r = rec->basis.r;
+    int64_t groups = (frames + SU_WIDE_FRAMES - 1) / SU_WIDE_FRAMES, each = (groups + rec->threads - 1) / rec->threads;
+    int64_t block = SU_WIDE_FRAMES * (each < 1 ? 1 : each > GROUPS ? GROUPS : each);
     (void)err;
     if (!b) b = w;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(rec->threads)
-    for (int64_t f = 0; f < frames; f += SU_WIDE_FRAMES)
-        some_frames(rec, rec->works + omp_get_thread_num(), frames - f < SU_WIDE_FRAMES ? frames - f : SU_WIDE_FRAMES,
+    for (int64_t f = 0; f < frames; f += block)
+        some_frames(rec, rec->works + omp_get_thread_num(), frames - f < block ? frames - f : block,
                     skin + f * 3 * rec->patch.skin_count, w + f * m, b + f * m, q + f * r,
                     u ? u + f * 3 * rec->flesh : NULL, displacement ? displacement + f * 3 * rec->skin_count : NULL);
     return SU_OK;
