@@ -95,6 +95,29 @@ assert 'gram' not in b.files and np.abs(np.einsum('ika,jkb->ijab', S, S) - a['gr
 PY
 echo $?)" "$(cat err)"
 
+run "$BIN/supple-align" c.tet.npz c.fit.npz c.modes.npz --pca 5 -o pca.basis.npz
+check "one basis for all poses: the leading directions of theirs" "$([ $status = 0 ] && "$python" - <<'PY' 2>&1
+import numpy as np
+a, b, tet, fit = (np.load(f) for f in ('c.basis.npz', 'pca.basis.npz', 'c.tet.npz', 'c.fit.npz'))
+x, t = tet['vertices'], tet['tets']
+volume = np.linalg.det(x[t[:, 1:]] - x[t[:, :1]]) / 6
+mass = np.zeros(len(x))
+np.add.at(mass, t, (fit['density'] * volume / 4)[:, None])
+def rows(basis):
+    return (basis * np.sqrt(mass)[:, None]).reshape(-1, 3 * len(x))
+P = b['basis']
+assert P.shape[1] == 5 and all((P[i] == P[0]).all() for i in range(len(P)))
+Q = rows(P[0])
+for g in np.unique(a['mode_region']):
+    own, union = Q[b['mode_region'] == g], rows(a['basis'][:, a['mode_region'] == g])
+    assert np.abs(own @ own.T - np.eye(len(own))).max() < 1e-9
+    values = np.linalg.svd(union, compute_uv=False)
+    assert abs((union @ own.T).ravel() @ (union @ own.T).ravel() - (values[:len(own)] ** 2).sum()) < 1e-8
+PY
+echo $?)" "$(cat err)"
+run "$BIN/supple-align" c.tet.npz c.fit.npz c.modes.npz --pca 500 -o bad.npz
+check "more than the bases span is refused" "$([ $status = 2 ] && [ ! -e bad.npz ]; echo $?)" "$(cat err)"
+
 run "$BIN/supple-align" c.tet.npz c.fit.npz c.modes.npz --shots t.anim.npz --suggest 2 --bound 0 --frames 3 --stats s.json -o measured.npz
 check "stiffening is measured and a pose named" "$([ $status = 0 ] && "$python" -c "
 import json

@@ -8,6 +8,7 @@
 #include "io/basis.h"
 #include "io/tet.h"
 #include "reduce/align.h"
+#include "reduce/global_basis.h"
 #include "reduce/parts.h"
 #include "reduce/stiffening.h"
 #include "reduce/training_places.h"
@@ -21,7 +22,7 @@
 enum { GRAM_AUTO, GRAM_FULL, GRAM_FACTOR };
 
 typedef struct settings {
-    int interpolation, gram, frames, suggest;
+    int interpolation, gram, frames, suggest, pca;
     bool measure;
     double bound;
     su_list shots;
@@ -141,6 +142,28 @@ static su_status make_gram(su_tool *tool, const settings *set, const double *mas
     return status;
 }
 
+/* The aligned bases replaced by one of set->pca columns, the same at all poses. */
+static su_status make_global(su_tool *tool, const settings *set, const double *mass, su_basis *basis)
+{
+    su_error *err = &tool->err;
+    su_file *file = &basis->file;
+    int64_t m = basis->m, r = basis->r, n = basis->n, size = 3 * set->pca * n;
+    double *gram = NULL, *bases = NULL;
+    int32_t *regions = NULL;
+    su_status status;
+    SU_GO(SU_ALLOC(&gram, m * m * r * r, "a global basis", err));
+    SU_GO(su_gram(m, r, n, mass, basis->basis, gram, tool->threads, err));
+    SU_GO(SU_FILE_ALLOC(file, &bases, m * size, err));
+    SU_GO(SU_FILE_ALLOC(file, &regions, set->pca, err));
+    SU_GO(SU_FILE_ALLOC(file, &basis->angles, m * set->pca, err));
+    SU_GO(su_global_basis(m, r, n, basis->basis, gram, basis->mode_region, set->pca, bases, regions, err));
+    for (int64_t i = 1; i < m; i++) memcpy(bases + i * size, bases, (size_t)size * sizeof *bases);
+    basis->basis = bases, basis->mode_region = regions, basis->r = set->pca;
+done:
+    free(gram);
+    return status;
+}
+
 static su_status make_basis(su_tool *tool, const settings *set, const inputs *in, su_basis *basis)
 {
     su_error *err = &tool->err;
@@ -175,6 +198,7 @@ static su_status make_basis(su_tool *tool, const settings *set, const inputs *in
     su_stats_stage(tool, "procrustes", su_seconds() - started);
     SU_TRY(su_progress_update(&tool->progress, 0.2, err));
 
+    if (set->pca > 0) SU_TRY(make_global(tool, set, mass, basis));
     started = su_seconds();
     SU_TRY(make_gram(tool, set, mass, basis));
     su_stats_stage(tool, "gram", su_seconds() - started);
@@ -267,6 +291,7 @@ static su_status measure_places(su_tool *tool, const settings *set, const inputs
     su_error *err = &tool->err;
     /* Beyond its linear modes a basis is not meant to hold eigenvectors. */
     int64_t modes = in->modes[0].linear < 8 ? in->modes[0].linear : 8;
+    if (modes > basis->r) modes = basis->r;
     SU_TRY(su_stiffness_probe_create(space, modes, &probe, err));
     su_status status = SU_OK;
     for (int64_t a = 0; a < places->count && status == SU_OK; a++) {
@@ -344,7 +369,8 @@ static su_status make_meta(su_tool *tool, const settings *set, const inputs *in,
     json_t *names = json_object_get(in->fit.file.meta, "param_names");
     json_t *linear_modes = json_object_get(in->modes[0].file.meta, "linear_modes");
     if (names) json_object_set(meta, "param_names", names);
-    if (linear_modes) json_object_set(meta, "linear_modes", linear_modes);
+    if (set->pca > 0) json_object_set_new(meta, "pca", json_integer(set->pca));
+    else if (linear_modes) json_object_set(meta, "linear_modes", linear_modes);
     return SU_OK;
 }
 
@@ -375,6 +401,9 @@ int main(int argc, char **argv)
          .choices = "corotated|linear",
          .help = "how bases are blended between poses: corotated (default) turns them by the local rotation at the current "
                  "pose, linear is the paper's. Recorded for cubature and sim."},
+        {.name = "pca", .kind = SU_OPT_INT, .target = &set.pca, .argument = "R", .low = 0, .high = 100000,
+         .help = "one basis of R columns for all poses instead, the principal directions of their bases; for comparison "
+                 "(default 0: a basis a pose)."},
         {.name = "gram", .kind = SU_OPT_CHOICE, .target = &set.gram, .argument = "FORM", .choices = "auto|full|factor",
          .help = "Gram matrices in full, or as a common factor, which is smaller and faster for many poses (default: auto)."},
         {.name = "shots", .kind = SU_OPT_LIST, .target = &set.shots, .argument = "ANIM", .greedy = true,
