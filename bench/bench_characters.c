@@ -1,0 +1,262 @@
+/* Four made-up characters of PSSD Table 3's sizes: step and pose part against the full step and against re-projecting
+ * full-space matrices at every step (Hahn et al. 2014; PSSD section 9), memory, and for the gorilla cost and storage by part
+ * (Table 2). Processor time of one thread, medians of batches. */
+#include "character.h"
+#include "fem/elastic.h"
+#include "fem/fullsim.h"
+#include "runtime/model_runtime.h"
+#include "runtime/pose_part.h"
+#include "runtime/reconstruct.h"
+#include "runtime/step.h"
+
+#include <cblas.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { BATCHES = 15, BLOCK = 16 };
+
+static double seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static double median(double times[BATCHES])
+{
+    double spread;
+    return bench_median(BATCHES, times, &spread);
+}
+
+static void must(su_status status, const su_error *err)
+{
+    if (status == SU_OK) return;
+    fprintf(stderr, "%s\n", err->text);
+    abort();
+}
+
+/* ---- the run time ---- */
+
+typedef struct reduced_times {
+    double blend, pose, step[2];   /* s: weights alone, pose part, steps with one and two solves */
+} reduced_times;
+
+/* Poses and steps along the character's shot, in blocks of instants as the simulator takes them. */
+static reduced_times measure_reduced(character *c, const su_runtime_model *model)
+{
+    su_pose poses[BLOCK];
+    su_pose_input inputs[BLOCK];
+    su_pose_work work;
+    su_blend trail[2];
+    su_error err = {0};
+    reduced_times out = {0};
+    double h = 0.5 / c->sizes.fps, g[3] = {0, 0, 0};
+    for (int k = 0; k < BLOCK; k++) {
+        must(su_pose_create(model, poses + k, &err), &err);
+        must(su_pose_input_create(model, inputs + k, &err), &err);
+    }
+    must(su_pose_work_create(model, &work, &err), &err);
+    for (int k = 0; k < 2; k++) must(su_blend_create(model, trail + k, &c->arena, &err), &err);
+    for (int solves = 1; solves <= 2; solves++) {
+        su_stepper stepper;
+        su_step_settings settings = {.beta = 0.008, .stiffness = 1, .newton = solves};
+        double blend[BATCHES], pose[BATCHES], step[BATCHES];
+        must(su_stepper_create(model, &settings, &stepper, &err), &err);
+        for (int b = -1; b < BATCHES; b++) {
+            const su_blend *older[BLOCK][2];
+            for (int k = 0; k < BLOCK; k++) {
+                int at = (b + 1) * BLOCK + k;
+                su_shot_sample(c->shot, at / 2, 0.5 * (at % 2), model->patch.skin_count, model->patch.skin, inputs[k].skin,
+                               inputs[k].p, inputs[k].Q, inputs[k].c);
+                older[k][0] = k > 0 ? &poses[k - 1].blend : &trail[0];
+                older[k][1] = k > 1 ? &poses[k - 2].blend : &trail[1 - k];
+            }
+            double start = seconds();
+            for (int k = 0; k < BLOCK; k++) su_blend_evaluate(model, inputs[k].p, (b + 1) * BLOCK + k + 1, &poses[k].blend);
+            double weighed = seconds();
+            for (int k = 0; k < BLOCK; k += SU_FRAMES) su_pose_evaluate(model, SU_FRAMES, inputs + k, older + k, &work, poses + k);
+            for (int k = 0; k < 2; k++) su_blend_copy(model, &poses[BLOCK - 1 - k].blend, trail + k);
+            double posed = seconds();
+            if (b < 0) su_stepper_start(&stepper, poses, NULL, NULL, NULL, h);
+            for (int k = 0; k < BLOCK; k++)
+                if (su_stepper_advance(&stepper, poses + k, h, g, 0) != SU_STEP_OK) fprintf(stderr, "step failed\n");
+            if (b < 0) continue;
+            blend[b] = (weighed - start) / BLOCK, pose[b] = (posed - start) / BLOCK, step[b] = (seconds() - posed) / BLOCK;
+        }
+        out.step[solves - 1] = median(step);
+        if (solves == 1) out.blend = median(blend), out.pose = median(pose);
+        su_stepper_free(&stepper);
+    }
+    for (int k = 0; k < BLOCK; k++) su_pose_free(poses + k), su_pose_input_free(inputs + k);
+    su_pose_work_free(&work);
+    return out;
+}
+
+/* ---- the full space ---- */
+
+/* W (size,r) = K U, both by rows: K's lower triangle in compressed columns. */
+static void sparse_times(const su_sparse *K, int64_t r, const double *U, double *W)
+{
+    memset(W, 0, (size_t)(K->size * r) * sizeof *W);
+    for (int64_t j = 0; j < K->size; j++)
+        for (int64_t e = K->start[j]; e < K->start[j + 1]; e++) {
+            int64_t i = K->row[e];
+            double value = K->value[e];
+            for (int64_t k = 0; k < r; k++) W[i * r + k] += value * U[j * r + k];
+            for (int64_t k = 0; k < r && i != j; k++) W[j * r + k] += value * U[i * r + k];
+        }
+}
+
+/* What a method pays that reassembles the reduced system from full matrices at a step: f and K of all tets, U'KU, U'MU, U'f. The
+ * new basis itself and the solve come on top. */
+static double measure_projection(const character *c, const su_elastic *body)
+{
+    int64_t size = 3 * body->free_count, r = c->model.r, n = body->n;
+    double *U = su_calloc(size * r, 8), *W = su_calloc(size * r, 8), *A = su_calloc(r * r, 8), *M = su_calloc(r * r, 8);
+    double *f = su_calloc(3 * n, 8), *packed = su_calloc(size, 8), *q = su_calloc(r, 8), times[BATCHES];
+    su_sparse K;
+    su_error err = {0};
+    must(su_sparse_clone_pattern(&body->pattern, &K, &err), &err);
+    for (int64_t i = 0; i < size; i++)
+        for (int64_t k = 0; k < r; k++) U[i * r + k] = c->basis[3 * (k * n + body->free_vertex[i / 3]) + i % 3];
+    for (int b = 0; b < BATCHES; b++) {
+        double start = seconds();
+        su_elastic_force(body, c->tet.vertices, f, 1);
+        su_elastic_stiffness(body, c->tet.vertices, true, &K, 1);
+        sparse_times(&K, r, U, W);
+        cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)r, (int)r, (int)size, 1, U, (int)r, W, (int)r, 0, A, (int)r);
+        for (int64_t i = 0; i < size; i++)
+            for (int64_t k = 0; k < r; k++) W[i * r + k] = body->mass[body->free_vertex[i / 3]] * U[i * r + k];
+        cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)r, (int)r, (int)size, 1, U, (int)r, W, (int)r, 0, M, (int)r);
+        for (int64_t i = 0; i < size; i++) packed[i] = f[3 * (int64_t)body->free_vertex[i / 3] + i % 3];
+        cblas_dgemv(CblasRowMajor, CblasTrans, (int)size, (int)r, 1, U, (int)r, packed, 1, 0, q, 1);
+        times[b] = seconds() - start;
+    }
+    su_sparse_free(&K);
+    free(U), free(W), free(A), free(M), free(f), free(packed), free(q);
+    return median(times);
+}
+
+/* A step of fullsim with one solve, on the same shot: its rest shape and rotations, assembly, factorization, solve. */
+static double measure_full(const character *c)
+{
+    su_sim_settings settings = su_sim_defaults();
+    su_fullsim_options options = {.tolerance = 1e-8, .newton = 1, .threads = 1};
+    su_fullsim *sim;
+    su_error err = {0};
+    double times[BATCHES];
+    settings.substeps = 2;
+    must(su_sim_settings_resolve(&settings, 4.0, c->anim.F, c->anim.times, 0, &err), &err);
+    must(su_fullsim_create(&c->tet, &c->fit, c->shot, &settings, &options, &sim, &err), &err);
+    for (int b = 0; b < BATCHES; b++) {
+        double start = seconds();
+        must(su_fullsim_advance(sim, &err), &err);
+        times[b] = (seconds() - start) / settings.substeps;
+    }
+    su_fullsim_free(sim);
+    return median(times);
+}
+
+/* ---- Table 2 ---- */
+
+static double measure_rest(const su_runtime_model *model, const double *skin, const double *w)
+{
+    double *x = su_calloc(3 * model->patch.vertex_count, 8), times[BATCHES];
+    for (int b = 0; b < BATCHES; b++) {
+        double start = seconds();
+        for (int k = 0; k < BLOCK; k++) su_rest_patch_evaluate(&model->patch, skin, w, x, NULL);
+        times[b] = (seconds() - start) / BLOCK;
+    }
+    free(x);
+    return median(times);
+}
+
+static double measure_skin(character *c)
+{
+    enum { FRAMES = SU_RECONSTRUCT_BLOCK };
+    int64_t nbar = c->model.nbar;
+    su_reconstruct *rec;
+    su_error err = {0};
+    su_sim sim = {.F = FRAMES, .r = c->model.r, .m = c->model.m};
+    sim.q = su_calloc(FRAMES * sim.r, 8), sim.weights = su_calloc(FRAMES * sim.m, 8), sim.basis_weights = su_calloc(FRAMES * sim.m, 8);
+    double *out = su_calloc(FRAMES * 3 * nbar, 8), times[BATCHES];
+    for (int64_t k = 0; k < FRAMES; k++) sim.weights[k * sim.m] = sim.basis_weights[k * sim.m] = 1, sim.q[k * sim.r] = 0.01;
+    must(su_reconstruct_create(&c->model, SU_COROTATED, 0, NULL, 1, &rec, &err), &err);
+    for (int b = 0; b < BATCHES; b++) {
+        double start = seconds();
+        must(su_reconstruct_shot(rec, c->shot, &sim, 0, FRAMES, NULL, out, NULL, &err), &err);
+        times[b] = (seconds() - start) / FRAMES;
+    }
+    su_reconstruct_free(rec);
+    free(sim.q), free(sim.weights), free(sim.basis_weights), free(out);
+    return median(times);
+}
+
+static void by_part(character *c, const su_runtime_model *model, const reduced_times *t)
+{
+    const su_rest_patch *patch = &model->patch;
+    double *skin = su_calloc(3 * patch->skin_count + 8, 8), *w = su_calloc(model->m, 8), *p = su_calloc(model->s, 8), Q[9], at[3];
+    su_shot_sample(c->shot, 5, 0, patch->skin_count, patch->skin, skin, p, Q, at);
+    w[0] = 1;
+    double MB = 1e-6, rest = measure_rest(model, skin, w);
+    int64_t ties = c->tet.ties;
+    printf("\ncost and storage by part, as PSSD Table 2 (gorilla's sizes)\n");
+    printf("  weights w, b and normalization            %7.1f us\n", 1e6 * t->blend);
+    printf("  rest shape, plain code, one frame         %7.1f us   %5.2f MB  Shepard's ties and corrections (in the pose part it is done eight frames at a time)\n",
+           1e6 * rest, MB * (double)patch->vertex_count * (double)(ties * 12 + model->m * 24));
+    printf("  pose part: weights, rest shape,\n");
+    printf("    rotations, rows, Gram blends            %7.1f us   %5.2f MB  basis rows; %.2f MB Gram matrices\n", 1e6 * t->pose,
+           MB * 4 * (double)(model->m * model->row_entries), MB * 4 * (double)(model->m * model->m * model->pair_entries));
+    printf("  step, one solve: history, inertia,\n");
+    printf("    forces, stiffness, Cholesky             %7.1f us   %5.2f MB  cubature weights and materials\n", 1e6 * t->step[0],
+           MB * 8 * (double)(3 * model->m * model->tets));
+    printf("  a further solve                           %7.1f us\n", 1e6 * (t->step[1] - t->step[0]));
+    printf("  A U q, all vertices, a frame              %7.1f us   %5.2f MB  A; %.2f MB basis of all vertices\n", 1e6 * measure_skin(c),
+           MB * 36 * (double)c->model.nbar, MB * 4 * (double)c->model.block_size);
+    free(skin), free(w), free(p);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        character_sizes sizes;
+        double factor, memory, projection;   /* PSSD: full step over its own; MB; assembly after Hahn over its own step, 0: not given */
+    } table[] = {
+        {"arm", {11, 10525, 45, 3, 10, 192, 45, 200, 45}, 60, 11, 44},
+        {"X-shape", {12, 2362, 30, 1, 3, 144, 50, 200, 45}, 105, 4.2, 0},
+        {"polar bear", {13, 6876, 100, 6, 8, 336, 200, 200, 45}, 40, 7.3, 57},
+        {"gorilla", {14, 15774, 100, 6, 4, 144, 119, 200, 45}, 125, 7.9, 240},
+    };
+    printf("made-up characters of PSSD Table 3's sizes; one thread, one solve a step; ms\n");
+    printf("              tets   r  regions poses cubature   step  pose part   full step    times (4 x PSSD)   re-projection   "
+           "times (PSSD)    MB (2 x PSSD)\n");
+    for (int k = 0; k < 4; k++) {
+        if (argc > 1 && strcmp(argv[1], table[k].name)) continue;
+        character c;
+        character_create(&c, &table[k].sizes);
+        su_runtime_model model;
+        su_elastic body;
+        su_error err = {0};
+        must(su_runtime_model_create(&c.model, SU_COROTATED, &model, &err), &err);
+        must(su_elastic_create(&body, c.tet.n, c.tet.vertices, c.tet.t, c.tet.tets, c.tet.fixed_count, c.tet.fixed, SU_NEOHOOKEAN,
+                               c.fit.young, c.fit.poisson, c.fit.density, &err), &err);
+        reduced_times t = measure_reduced(&c, &model);
+        double full = measure_full(&c), projection = measure_projection(&c, &body), ours = t.step[0] + t.pose;
+        printf("  %-10s %6lld %3lld  %7d %5lld  %3d + %3d  %6.3f    %6.3f      %6.1f    %6.0f (%3.0f)           %7.1f      %5.0f", table[k].name,
+               (long long)c.tet.t, (long long)c.model.r, c.sizes.regions, (long long)c.model.m, c.sizes.tets, c.sizes.points,
+               1e3 * t.step[0], 1e3 * t.pose, 1e3 * full, full / ours, 4 * table[k].factor, 1e3 * projection, projection / ours);
+        if (table[k].projection > 0) printf(" (%3.0f)", table[k].projection);
+        else printf("  (-) ");
+        printf("      %5.1f (%4.1f)\n", 1e-6 * (double)su_runtime_model_bytes(&model), 2 * table[k].memory);
+        fflush(stdout);
+        if (k == 3) by_part(&c, &model, &t);
+        su_elastic_free(&body);
+        su_runtime_model_free(&model);
+        character_free(&c);
+    }
+    return 0;
+}
