@@ -124,6 +124,21 @@ static void a_spanning_basis_compares_as_equal(void **unused)
     assert_non_null(strstr(output("report.txt"), "full1.npz against full.npz"));
 }
 
+/* An animated mesh on the command line of both programs: a floor that rises into the beam. */
+static void both_programs_feel_a_mesh(void **unused)
+{
+    (void)unused;
+    assert_int_equal(shell("for k in 0 1 2; do for v in \"-3 3\" \"3 3\" \"-3 -3\" \"3 -3\"; do set -- $v; "
+                           "echo v $1 0.0$((3 * k)) $2; done >floor.$k.obj; echo f 1 2 4 3 >>floor.$k.obj; done"), 0);
+    assert_int_equal(shell("supple-fullsim s.tet.npz s.fit.npz s.anim.npz -o on.npz --collider floor.%d.obj --tolerance 1e-10"), 0);
+    assert_int_equal(shell("supple-fullsim s.tet.npz s.fit.npz s.anim.npz -o off.npz"), 0);
+    assert_int_equal(shell("supple-sim s.model.npz s.anim.npz -o sim.npz --collider floor.%d.obj --newton 50 --tolerance 1e-10"), 0);
+    assert_int_equal(shell("supple-compare s.model.npz s.anim.npz sim.npz on.npz"), 0);
+    assert_true(figure("error of u") < 1e-2);
+    assert_int_equal(shell("supple-compare s.model.npz s.anim.npz off.npz on.npz"), 0);
+    assert_true(figure("error of u") > 5);
+}
+
 static void threads_and_repeats_give_the_same_bytes(void **unused)
 {
     (void)unused;
@@ -193,6 +208,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_spanning_basis_compares_as_equal),
+        cmocka_unit_test(both_programs_feel_a_mesh),
         cmocka_unit_test(threads_and_repeats_give_the_same_bytes),
         cmocka_unit_test(an_interrupted_run_ends_with_the_same_bytes),
         cmocka_unit_test(compare_warns_of_other_equations),

@@ -314,7 +314,7 @@ int main(int argc, char **argv)
          .help = "model (default): as the model was trained; corotated: bases blended in the neutral pose and turned; "
                  "linear: PSSD eq. 14, for comparison."},
         {.name = "loop", .kind = SU_OPT_FLAG, .target = &set->loop,
-         .help = "The clip is a cycle: repeat it until the flesh repeats too, and write the last cycle."},
+         .help = "The clip is a cycle: repeat it until the flesh repeats too, and write the last cycle. Keeps no checkpoints."},
         {.name = "checkpoint", .transient = true, .kind = SU_OPT_INT, .target = &set->checkpoint, .argument = "N", .low = 0, .high = 100000000,
          .help = "Keep what is done in SIM.checkpoint every N frames, and when told to stop (default 0: never)."},
         {.name = "resume", .transient = true, .kind = SU_OPT_FLAG, .target = &set->resume,
