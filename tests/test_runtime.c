@@ -210,6 +210,27 @@ static void displacements_are_rebuilt(void **unused)
         for (int j = 0; j < 3; j++)
             for (int c = 0; c < 3; c++) assert_true(out[9 * k + 3 * j + c] == u[k * n3 + 3 * list[j] + c]);
     su_reconstruct_free(rec);
+
+    /* all of the skin and no u: flesh that carries none of it, here because it is rigid, is left out */
+    uint8_t *rigid = calloc((size_t)n, 1);
+    double *all = calloc((size_t)(FRAMES * n3), sizeof *all);
+    for (int64_t v = 0; v < n; v++) rigid[v] = s.tet.vertices[3 * v] > 0.5 * s.tet.vertices[3 * (n - 1)];
+    r.model.rigid = rigid;
+    const int32_t *carrying;
+    assert_int_equal(su_reconstruct_create(&r.model, SU_COROTATED, n, NULL, 2, &rec, NULL), SU_OK);
+    assert_true(su_reconstruct_flesh(rec, &carrying) < n);
+    assert_int_equal(su_reconstruct_shot(rec, s.shot, &r.sim, 0, FRAMES, NULL, all, NULL, NULL), SU_OK);
+    assert_int_equal(su_reconstruct_shot(rec, s.shot, &r.sim, 0, FRAMES, all, NULL, NULL, NULL), SU_USAGE);
+    for (int64_t k = 0; k < FRAMES * n3; k++)
+        assert_near(all[k] / size, rigid[k % n3 / 3] ? 0.0 : u[k] / size, 1e-6);
+    su_reconstruct_free(rec);
+    for (int64_t v = 0; v < n; v++) rigid[v] = 1;
+    assert_int_equal(su_reconstruct_create(&r.model, SU_COROTATED, n, NULL, 1, &rec, NULL), SU_OK);
+    assert_int_equal(su_reconstruct_shot(rec, s.shot, &r.sim, 0, FRAMES, NULL, all, NULL, NULL), SU_OK);
+    assert_true(largest(FRAMES * n3, all) == 0.0);
+    su_reconstruct_free(rec);
+    r.model.rigid = NULL;
+    free(rigid), free(all);
     su_rotation_field_free(field);
     free(u), free(U), free(skin), free(x), free(turn), free(some), free(out);
     reduced_free(&r);

@@ -9,8 +9,15 @@ enum { RUN = 8 };
 enum { RUN = 2 };
 #endif
 
+INLINE bool any(const int32_t *slot, int count)
+{
+    bool found = false;
+    for (int j = 0; j < count; j++) found |= slot[j] >= 0;
+    return found;
+}
+
 #define COMBINE(count)                                                                                          \
-    for (int g = 0; g < groups; g++) {                                                                          \
+    for (int g = 0; g < groups && any(slot + v, count); g++) {                                                  \
         f16 sum[3 * count] = {{0}};                                                                             \
         const float *row = block + 3 * v;                                                                       \
         for (int64_t k = 0; k < rows; k++, row += row_stride) {                                                 \

@@ -67,11 +67,19 @@ static su_status choose_flesh(su_reconstruct *rec, int64_t count, const int32_t 
     rec->corner = take(rec, 4 * rec->skin_count, sizeof *rec->corner, err);
     rec->bary = take(rec, 4 * rec->skin_count, sizeof *rec->bary, err);
     if (!rec->skin_list || !rec->corner || !rec->bary) return SU_AGAIN;
-    for (int64_t v = 0; v < model->n; v++) slot[v] = list ? -1 : 0;
+    for (int64_t v = 0; v < model->n; v++) slot[v] = list || count ? -1 : 0;
     for (int64_t k = 0; k < rec->skin_count; k++) {
         int32_t s = rec->skin_list[k] = list ? list[k] : (int32_t)k;
         if (s < 0 || s >= model->nbar) return su_fail(err, SU_USAGE, "there is no skin vertex %d", (int)s);
-        for (int c = 0; c < 4; c++) slot[model->tets[4 * (int64_t)model->embed_tet[s] + c]] = 0;
+        for (int c = 0; c < 4 && !(model->rigid && model->rigid[s]); c++) {
+            rec->bary[4 * k + c] = (float)model->embed_bary[4 * (int64_t)s + c];
+            slot[model->tets[4 * (int64_t)model->embed_tet[s] + c]] = 0;
+        }
+    }
+    if (rec->skin_count > 0 && model->n > 0 && slot[0] < 0) {   /* never empty: all skin may be rigid */
+        bool none = true;
+        for (int64_t v = 0; v < model->n; v++) none &= slot[v] < 0;
+        if (none) slot[0] = 0;
     }
     for (int64_t v = 0; v < model->n; v++)
         if (slot[v] == 0) slot[v] = (int32_t)rec->flesh++;
@@ -79,13 +87,9 @@ static su_status choose_flesh(su_reconstruct *rec, int64_t count, const int32_t 
     if (!*chosen) return SU_AGAIN;
     for (int64_t v = 0; v < model->n; v++)
         if (slot[v] >= 0) (*chosen)[slot[v]] = (int32_t)v;
-    for (int64_t k = 0; k < rec->skin_count; k++) {
-        int32_t s = rec->skin_list[k];
-        bool rigid = model->rigid && model->rigid[s];
-        for (int c = 0; c < 4; c++) {
-            rec->corner[4 * k + c] = slot[model->tets[4 * (int64_t)model->embed_tet[s] + c]];
-            rec->bary[4 * k + c] = rigid ? 0.0f : (float)model->embed_bary[4 * (int64_t)s + c];
-        }
+    for (int64_t k = 0; k < 4 * rec->skin_count; k++) {
+        int32_t s = rec->skin_list[k / 4], at = slot[model->tets[4 * (int64_t)model->embed_tet[s] + k % 4]];
+        rec->corner[k] = at >= 0 ? at : 0;   /* rigid vertices: times zero */
     }
     return SU_OK;
 }
@@ -254,7 +258,7 @@ su_status su_reconstruct_shot(su_reconstruct *rec, const su_shot *shot, const su
 {
     const su_model *model = rec->model;
     int64_t nbar = model->nbar;
-    if (rec->skin_count != nbar || rec->flesh != model->n)
+    if (rec->skin_count != nbar || (u && rec->flesh != model->n))
         return su_fail(err, SU_USAGE, "displacements of a whole shot need every vertex");
     if (frames > SU_RECONSTRUCT_BLOCK) return su_fail(err, SU_USAGE, "at most %d frames at once", SU_RECONSTRUCT_BLOCK);
     if (!rec->skin_block) {

@@ -116,7 +116,7 @@ static su_status load_sim(su_tool *tool, job *j, const char *path)
     int64_t failed = 0;
     for (int64_t k = 0; k < sim->F; k++) failed += sim->status[k] >= 3;
     if (failed) su_warn(tool, "%s: %lld frames were marked as failed by the simulator", path, (long long)failed);
-    return su_reconstruct_create(model, su_sim_interpolation(sim), 0, NULL, tool->threads, &j->reconstruct, err);
+    return su_reconstruct_create(model, su_sim_interpolation(sim), model->nbar, NULL, tool->threads, &j->reconstruct, err);
 }
 
 static su_status load(su_tool *tool, job *j)

@@ -65,7 +65,7 @@ static su_status load(su_tool *tool, job *j)
                              .psd_params = model->psd_params, .psd_shapes = model->psd_shapes, .psd_rbf = model->psd_rbf,
                              .param_mean = model->param_mean, .param_basis = model->param_basis, .frames_only = true};
     SU_TRY(su_shot_create(&j->anim, inputs[1], &target, 0, NULL, &j->shot, NULL, err));
-    return su_reconstruct_create(model, su_sim_interpolation(sim), 0, NULL, tool->threads, &j->reconstruct, err);
+    return su_reconstruct_create(model, su_sim_interpolation(sim), model->nbar, NULL, tool->threads, &j->reconstruct, err);
 }
 
 /* The statistics of the stages: name, seconds, warnings. Files that are not there or no JSON are passed over with a warning. */
