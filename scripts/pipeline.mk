@@ -5,7 +5,7 @@
 #   CHARACTER    its name in file names                       (default: SOURCE without folder and ending)
 #   CLIPS        shots to bake, as file names                 (default: main)
 #   CLIP_<shot>  the clip's name in SOURCE, where it differs; a shot named main takes SOURCE's only clip
-#   FORMATS      what to write of each shot: abc pc2 mdd usda obj glb   (default: abc)
+#   FORMATS      what to write of each shot: abc pc2 mdd usda obj npy glb vat   (default: abc)
 #   SUPPLE       the front end                                (default: supple)
 #   THREADS      threads of each program                      (default: each decides)
 #   IMPORT_FLAGS POSES_FLAGS MESH_FLAGS FIT_FLAGS MODES_FLAGS ALIGN_FLAGS CUBATURE_FLAGS SIM_FLAGS EXPORT_FLAGS
@@ -27,7 +27,9 @@ FORMATS ?= abc
 COMMON_FLAGS ?= --progress none
 
 supple-anims := $(CLIPS:%=%.anim.npz)
-supple-outputs := $(foreach format,$(FORMATS),$(CLIPS:%=%.$(format)))
+# Textures have a .json that describes them, beside it the others.
+supple-formats := $(FORMATS:vat=vat.json)
+supple-outputs := $(foreach format,$(supple-formats),$(CLIPS:%=%.$(format)))
 supple-stages := IMPORT POSES MESH FIT MODES ALIGN CUBATURE SIM FULLSIM EXPORT
 FULLSIM_FLAGS ?= $(SIM_FLAGS)
 MODES_SHOTS ?= $(supple-anims)
@@ -95,7 +97,7 @@ define supple-export
 $(CLIPS:%=%.$(1)): %.$(1): $(CHARACTER).model.npz %.anim.npz %.sim.npz .flags/EXPORT
 	$$(call supple-run,export,$$(supple-inputs) $$(EXPORT_FLAGS))
 endef
-$(foreach format,$(filter-out obj,$(FORMATS)),$(eval $(call supple-export,$(format))))
+$(foreach format,$(filter-out obj,$(supple-formats)),$(eval $(call supple-export,$(format))))
 
 # OBJ is a file a frame; <shot>.obj is a copy of the first, the mesh that .pc2 and .mdd belong to.
 $(CLIPS:%=%.obj): %.obj: $(CHARACTER).model.npz %.anim.npz %.sim.npz .flags/EXPORT
@@ -106,6 +108,7 @@ $(CLIPS:%=%.obj): %.obj: $(CHARACTER).model.npz %.anim.npz %.sim.npz .flags/EXPO
 
 clean:
 	rm -rf .flags stats $(supple-anims) $(CLIPS:%=%.sim.npz) $(supple-outputs) \
+	    $(foreach end,positions.exr normals.exr positions.png normals.png mesh.glb,$(CLIPS:%=%.vat.$(end))) \
 	    $(CLIPS:%=%.full.npz) $(CLIPS:%=%.compare.txt) $(CLIPS:%=%.compare.csv) \
 	    $(foreach kind,poses tet fit modes basis model,$(CHARACTER).$(kind).npz) $(POSES:%=$(CHARACTER).modes.%.npz)
 

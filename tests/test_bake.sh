@@ -26,8 +26,9 @@ check "a dry run shows every stage and makes no file of them" "$([ $status = 0 ]
     for stage in import poses mesh fit modes align cubature sim export; do grep -q "supple $stage " out || exit 1; done &&
     [ -z "$(ls dry/*.npz dry/*.abc 2>/dev/null)" ]; echo $?)" "$status $(cat err)"
 
-run "$BIN/supple" bake 'my pet.glb' -o 'the pet' --clip Trot --format abc,pc2 --progress lines $small
-check "a small bake" "$([ $status = 0 ] && [ -s 'the pet/Trot.abc' ] && [ -s 'the pet/Trot.pc2' ]; echo $?)" "$status $(cat err)"
+run "$BIN/supple" bake 'my pet.glb' -o 'the pet' --clip Trot --format abc,pc2,vat --progress lines $small
+check "a small bake" "$([ $status = 0 ] && [ -s 'the pet/Trot.abc' ] && [ -s 'the pet/Trot.pc2' ] &&
+    [ -s 'the pet/Trot.vat.json' ] && [ -s 'the pet/Trot.vat.positions.exr' ] && [ -s 'the pet/Trot.vat.mesh.glb' ]; echo $?)" "$status $(cat err)"
 check "only the clip that was asked for" "$([ ! -e 'the pet/Stop.anim.npz' ]; echo $?)"
 check "progress runs to 100" "$(grep -q '^Progress: 100%$' err; echo $?)" "$(cat err)"
 check "statistics of every stage" "$(python3 -c "
@@ -44,15 +45,15 @@ for file in 'the pet'/*.npz; do
 done
 
 touch mark
-run "$BIN/supple" bake 'my pet.glb' -o 'the pet' --clip Trot --format abc,pc2 $small
+run "$BIN/supple" bake 'my pet.glb' -o 'the pet' --clip Trot --format abc,pc2,vat $small
 check "a second run makes nothing" "$([ $status = 0 ] && [ -z "$(find 'the pet' -name '*.npz' -newer mark)" ]; echo $?)" "$status $(cat err)"
 
-run "$BIN/supple" bake 'my pet.glb' -o 'the pet' --clip Trot --format abc,pc2 $small --decay 0.5
+run "$BIN/supple" bake 'my pet.glb' -o 'the pet' --clip Trot --format abc,pc2,vat $small --decay 0.5
 made=$(find 'the pet' \( -name '*.npz' -o -name '*.abc' -o -name '*.pc2' \) -newer mark | sort | tr '\n' ' ')
 check "another setting of sim makes sim and export again" "$([ $status = 0 ] &&
     [ "$made" = 'the pet/Trot.abc the pet/Trot.pc2 the pet/Trot.sim.npz ' ]; echo $?)" "$made"
 
-run "$BIN/supple" bake 'my pet.glb' -o 'the pet' --clip Trot --format abc,pc2 $small -j 1
+run "$BIN/supple" bake 'my pet.glb' -o 'the pet' --clip Trot --format abc,pc2,vat $small -j 1
 check "the first settings give the first bytes, on any number of threads" "$([ $status = 0 ] && cmp -s first.abc 'the pet/Trot.abc'; echo $?)" "$status $(cat err)"
 
 head -c 5000 'the pet/my_pet.model.npz' >cut
