@@ -499,9 +499,9 @@ int main(int argc, char **argv)
         {.name = "bind", .kind = SU_OPT_TEXT, .target = &set->bind, .argument = "MESH.obj",
          .help = "Write this mesh instead, carried along by the skin; it stands in the source's world at the neutral pose."},
         {.name = "unit", .kind = SU_OPT_NUMBER, .target = &set->unit, .argument = "M", .low = 1e-9, .high = 1e9,
-         .help = "Metres of one unit in the output (default: as the source)."},
+         .help = "Metres of one unit in the output (default: as the source; textures: 1)."},
         {.name = "up", .kind = SU_OPT_CHOICE, .target = &set->up, .argument = "AXIS", .choices = "source|x|y|z",
-         .help = "Up axis of the output (default: as the source)."},
+         .help = "Up axis of the output (default: as the source; textures: y)."},
     };
     const su_program program = {.name = "supple-export",
                                 .summary = "write a simulated shot as a vertex cache",
