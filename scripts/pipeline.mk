@@ -5,11 +5,12 @@
 #   CHARACTER    its name in file names                       (default: SOURCE without folder and ending)
 #   CLIPS        shots to bake, as file names                 (default: main)
 #   CLIP_<shot>  the clip's name in SOURCE, where it differs; a shot named main takes SOURCE's only clip
-#   FORMATS      what to write of each shot: abc pc2 mdd usda obj npy glb vat   (default: abc)
+#   FORMATS      what to write of each shot: abc pc2 mdd usda obj npy glb vat, and html, its report
+#                (default: abc)
 #   SUPPLE       the front end                                (default: supple)
 #   THREADS      threads of each program                      (default: each decides)
 #   IMPORT_FLAGS POSES_FLAGS MESH_FLAGS FIT_FLAGS MODES_FLAGS ALIGN_FLAGS CUBATURE_FLAGS SIM_FLAGS EXPORT_FLAGS
-#                options of one stage; changing one makes that stage and all that depends on it again
+#   REPORT_FLAGS options of one stage; changing one makes that stage and all that depends on it again
 #   MODES_SHOTS  shots whose motion the modes are made for     (default: all of CLIPS; empty: linear modes and derivatives)
 #   FULLSIM_FLAGS                                              (default: SIM_FLAGS)
 #   COMMON_FLAGS options of every program                     (default: --progress none)
@@ -30,7 +31,7 @@ supple-anims := $(CLIPS:%=%.anim.npz)
 # Textures have a .json that describes them, beside it the others.
 supple-formats := $(FORMATS:vat=vat.json)
 supple-outputs := $(foreach format,$(supple-formats),$(CLIPS:%=%.$(format)))
-supple-stages := IMPORT POSES MESH FIT MODES ALIGN CUBATURE SIM FULLSIM EXPORT
+supple-stages := IMPORT POSES MESH FIT MODES ALIGN CUBATURE SIM FULLSIM EXPORT REPORT
 FULLSIM_FLAGS ?= $(SIM_FLAGS)
 MODES_SHOTS ?= $(supple-anims)
 
@@ -97,12 +98,21 @@ define supple-export
 $(CLIPS:%=%.$(1)): %.$(1): $(CHARACTER).model.npz %.anim.npz %.sim.npz .flags/EXPORT
 	$$(call supple-run,export,$$(supple-inputs) $$(EXPORT_FLAGS))
 endef
-$(foreach format,$(filter-out obj,$(supple-formats)),$(eval $(call supple-export,$(format))))
+$(foreach format,$(filter-out obj html,$(supple-formats)),$(eval $(call supple-export,$(format))))
 
 # OBJ is a file a frame; <shot>.obj is a copy of the first, the mesh that .pc2 and .mdd belong to.
 $(CLIPS:%=%.obj): %.obj: $(CHARACTER).model.npz %.anim.npz %.sim.npz .flags/EXPORT
 	$(subst -o $@,-o '$*.%04d.obj',$(call supple-run,export,$(supple-inputs) $(EXPORT_FLAGS)))
 	cp "$$(ls '$*'.[0-9]*.obj | head -n 1)" $@
+
+# The report of a shot, with what the stages behind it said; one modes file is needed for frequencies and contacts.
+supple-report-modes := $(if $(POSES),,$(CHARACTER).modes.npz)
+$(CLIPS:%=%.html): %.html: $(CHARACTER).model.npz %.anim.npz %.sim.npz $(CHARACTER).poses.npz $(CHARACTER).basis.npz $(supple-report-modes) .flags/REPORT
+	$(call supple-run,report,$(CHARACTER).model.npz $*.anim.npz $*.sim.npz --poses $(CHARACTER).poses.npz --basis $(CHARACTER).basis.npz \
+	    $(supple-report-modes:%=--modes %) $(REPORT_FLAGS) --stage stats/import.$*.anim.npz.json \
+	    $(foreach stage,poses.poses mesh.tet fit.fit,stats/$(basename $(stage)).$(CHARACTER)$(suffix $(stage)).npz.json) \
+	    $(foreach file,$(supple-modes),stats/modes.$(file).json) \
+	    $(foreach stage,align.basis cubature.model,stats/$(basename $(stage)).$(CHARACTER)$(suffix $(stage)).npz.json) stats/sim.$*.sim.npz.json)
 
 .flags/%: ;
 

@@ -76,4 +76,9 @@ check "SIGTERM ends with 75" "$([ $? = 75 ] && [ -z "$(ls killed/*.tmp.* 2>/dev/
 run "$BIN/supple" bake 'my pet.glb' -o killed --clip Trot $small
 check "and the next run goes on" "$([ $status = 0 ] && cmp -s first.abc killed/Trot.abc; echo $?)" "$status $(cat err)"
 
+if [ -r "$(dirname "$BIN")/build/viewer/report.html" ] || [ -r "$BIN/../../viewer/report.html" ]; then
+    run "$BIN/supple" bake 'my pet.glb' -o killed --clip Trot --format abc,html $small
+    check "a bake writes its report" "$([ $status = 0 ] && grep -q '"training_error"' killed/Trot.html && grep -q 'supple-cubature' killed/Trot.html; echo $?)" "$status $(cat err)"
+fi
+
 echo "1..$count"
