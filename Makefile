@@ -5,7 +5,8 @@
 #   PREFIX, DESTDIR    where `make install` puts things
 #   V=1                show whole command lines
 #
-# `make viewer` bundles the page of `supple report`; it needs node and npm, all else builds without.
+# `make viewer` bundles the page of `supple report`; it needs node and npm, all else builds without. `make demo` and `make check`
+# try it where npm is installed.
 
 PREFIX ?= /usr/local
 CFLAGS ?= -O2 -g
@@ -129,14 +130,19 @@ $(VIEWER): $(filter-out %/node_modules,$(wildcard tools/report/web/*))
 	$(Q)cd $(@D)/source && npm ci --silent --no-audit --no-fund >npm.log 2>&1 || { cat npm.log; exit 1; }
 	$(Q)node $(@D)/source/build.mjs $(CURDIR)/$@
 
+# Where npm is: demo and check show and test the page then. No network is no reason to stop.
+try-viewer:
+	+$(Q)! command -v npm >/dev/null || timeout 120 $(MAKE) -s --no-print-directory viewer || echo 'the viewer of supple report could not be bundled; all else goes on'
+
 # ---- use ----
 
 # The build itself runs after the packages are there, hence the second make.
 demo: deps
-	+$(Q)$(MAKE) --no-print-directory all
+	+$(Q)$(MAKE) --no-print-directory all try-viewer
 	$(Q)scripts/demo $(BIN) out/demo
 
 check: deps
+	+$(Q)$(MAKE) --no-print-directory try-viewer
 	+$(Q)$(MAKE) --no-print-directory check-built
 
 examples: $(EXAMPLES)
@@ -180,6 +186,6 @@ uninstall:
 clean:
 	rm -rf build bin
 
-.PHONY: all examples experiments objects deps viewer demo check check-built bench fuzz install uninstall clean force
+.PHONY: all examples experiments objects deps viewer try-viewer demo check check-built bench fuzz install uninstall clean force
 .DELETE_ON_ERROR:
 .SECONDARY:
