@@ -37,6 +37,9 @@ static su_status choose_times(su_sequence_take *t, const char *path, const su_se
     }
     t->fps = o->fps > 0.0 ? o->fps : rate > 0.0 ? rate : DEFAULT_RATE;
     double start = isnan(o->first) ? t->times[0] : fmax(o->first / t->fps, t->times[0]);
+    double whole = ceil(t->times[0] * t->fps - 1e-3);   /* samples around frames, for motion blur, begin before the first */
+    for (int64_t k = 0; k < s->frames && s->timed && isnan(o->first) && t->times[k] * t->fps < whole + 1e-3; k++)
+        if (fabs(t->times[k] * t->fps - whole) < 1e-3) start = t->times[k];
     double end = isnan(o->last) ? t->times[s->frames - 1] : fmin(o->last / t->fps, t->times[s->frames - 1]);
     if (!(end >= start - 1e-6))
         return su_fail(err, SU_INPUT, "%s has frames %.6g to %.6g: nothing of it is left", path, t->times[0] * t->fps,
