@@ -1,0 +1,61 @@
+/* Parts of supple export: what is asked for, what is loaded, how frames run through. */
+#ifndef SU_TOOLS_EXPORT_H
+#define SU_TOOLS_EXPORT_H
+
+#include "core/tool.h"
+#include "geometry/bind.h"
+#include "io/anim.h"
+#include "io/cache.h"
+#include "io/model.h"
+#include "io/obj.h"
+#include "io/sim.h"
+#include "rig/shot.h"
+#include "runtime/expand.h"
+#include "runtime/frame_window.h"
+#include "runtime/reconstruct.h"
+
+enum { WHAT_POINTS, WHAT_DISPLACEMENT };
+
+typedef struct settings {
+    int format, space, up, what, morphs, texture, samples;
+    const char *frames, *amplitude, *bind, *shutter;
+    double unit, offset;
+    bool velocities, normals, rig;
+} settings;
+
+typedef struct job {
+    settings set;
+    const char *anim_path;
+    su_model model;
+    su_anim anim;
+    su_sim sim;
+    bool has_model, has_sim;
+    su_shot *shot;
+    su_reconstruct *reconstruct;
+    su_expand expand;
+    double fps, number;                 /* of the shot: frames a second, number of its first frame */
+    int64_t first, last, step;          /* frames of the shot that are written */
+    const char **names;                 /* (objects) */
+    su_cache_layout layout;
+    su_obj carried;                     /* --bind: a mesh that rides on the skin */
+    su_bind bind;
+    double *carried_points;             /* (carried.vertices,3) root frame, m */
+    double *points, *displacement;      /* (block,nbar,3) */
+    su_frame_window *window;            /* of (N,3) */
+    double *offsets;                    /* (samples) frames */
+    bool *cut;                          /* (F) a jump before this frame; NULL: none */
+    float *between, *normals, *velocities;   /* (N,3) */
+    double *scratch;                    /* (nbar,3), of a bound mesh (vertices,3) */
+    double *root;                       /* (frames,4,4) of the frames that are written: glb */
+    float *amplitude;                   /* (nbar) largest |A u| of each vertex, m */
+    double largest;                     /* of all */
+    su_cache_report report;
+    double rebuild_seconds, write_seconds;
+} job;
+
+/* The layout of the cache and all that it stands on: frames, samples, names, units, a carried mesh. */
+su_status export_describe(su_tool *tool, job *j);
+/* All frames, rebuilt `block` at a time, handed to the writer. */
+su_status export_frames(su_tool *tool, job *j, su_cache_writer *writer, int64_t block);
+
+#endif
