@@ -35,6 +35,10 @@ else
     unshare -rm sh -c 'mount -t tmpfs -o size=2m none full && echo old >full/x.abc && supple-export -q --progress none '"$large"' -o full/x.abc 2>log.txt
                        echo $? >status; cat full/x.abc >left' >log2.txt 2>&1
     [ "$(cat status)" = 75 ] && [ "$(cat left)" = old ]; ok $? "an older file stays as it was"
+    unshare -rm sh -c 'mount -t tmpfs -o size=27m none full && for f in json positions.exr normals.exr mesh.glb; do echo old >full/x.$f; done
+                       supple-export -q --progress none '"$large"' --frames 1001-1004 -o full/x.json 2>log.txt
+                       echo $? >status; cat full/*>left; ls full | wc -l >>left' >log2.txt 2>&1
+    [ "$(cat status)" = 75 ] && [ "$(tr '\n' ' ' <left)" = 'old old old old 4 ' ]; ok $? "older textures stay as they were, all of them: $(cat log.txt | cut -c1-90)"
 fi
 
 # ---- killed in the middle of it ----

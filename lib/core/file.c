@@ -89,6 +89,14 @@ su_status su_output_write(su_output *out, const void *bytes, size_t count, su_er
     return SU_OK;
 }
 
+su_status su_output_flush(su_output *out, su_error *err)
+{
+    if (!out->stream) return su_fail(err, SU_FAILED, "nothing to write");
+    errno = 0;
+    if (ferror(out->stream) || fflush(out->stream) != 0 || fsync(fileno(out->stream)) != 0) return write_error(out, errno, err);
+    return SU_OK;
+}
+
 /* Makes the rename itself durable. Some file systems cannot sync a folder; then there is nothing more to do. */
 static void sync_folder(const char *path)
 {

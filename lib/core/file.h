@@ -19,6 +19,8 @@ typedef struct su_output {
 /* Opens the temporary in the folder of path. Fails with SU_FAILED where the folder is missing or not writable. */
 su_status su_output_open(su_output *out, const char *path, su_error *err);
 su_status su_output_write(su_output *out, const void *bytes, size_t count, su_error *err);
+/* Flushes and fsyncs what has been written: where several files belong together, before the first is committed. */
+su_status su_output_flush(su_output *out, su_error *err);
 /* Flushes, fsyncs, closes, renames, fsyncs the folder. On failure the temporary is removed (SU_AGAIN: disk full, I/O). */
 su_status su_output_commit(su_output *out, su_error *err);
 /* Closes and removes the temporary. Safe after commit and on a zeroed struct. */

@@ -17,7 +17,7 @@ struct su_image_writer {
     su_output out;
     uint8_t *row, *before;       /* bytes of a row; before: of the one above (PNG) */
     z_stream deflate;            /* PNG */
-    bool deflating;
+    bool deflating, finished;
     uint8_t *packed;             /* (BLOCK) */
 };
 
@@ -204,15 +204,23 @@ su_status su_image_row(su_image_writer *w, const float *values, su_error *err)
     return SU_OK;
 }
 
+su_status su_image_finish(su_image_writer *w, su_error *err)
+{
+    if (w->finished) return SU_OK;
+    if (w->rows != w->height)
+        return su_fail(err, SU_FAILED, "%s: %lld of %lld rows were written", w->out.path, (long long)w->rows, (long long)w->height);
+    if (w->kind == SU_IMAGE_PNG) {
+        SU_TRY(pack(w, NULL, 0, err));
+        SU_TRY(write_chunk(w, "IEND", NULL, 0, err));
+    }
+    SU_TRY(su_output_flush(&w->out, err));
+    w->finished = true;
+    return SU_OK;
+}
+
 su_status su_image_commit(su_image_writer *w, su_error *err)
 {
-    su_status status = SU_OK;
-    if (w->rows != w->height)
-        status = su_fail(err, SU_FAILED, "%s: %lld of %lld rows were written", w->out.path, (long long)w->rows, (long long)w->height);
-    if (status == SU_OK && w->kind == SU_IMAGE_PNG) {
-        status = pack(w, NULL, 0, err);
-        if (status == SU_OK) status = write_chunk(w, "IEND", NULL, 0, err);
-    }
+    su_status status = su_image_finish(w, err);
     if (status == SU_OK) status = su_output_commit(&w->out, err);
     su_image_abandon(w);
     return status;

@@ -108,8 +108,8 @@ static range range_of(const su_vat_writer *w, int channel)
     return r;
 }
 
-/* Frame under frame; texels behind the last vertex are zero. */
-static su_status write_texture(su_vat_writer *w, int channel, const char *path, su_error *err)
+/* Frame under frame; texels behind the last vertex are zero. Left to be committed. */
+static su_status write_texture(su_vat_writer *w, int channel, const char *path, su_image_writer **out, su_error *err)
 {
     const su_cache_layout *l = w->layout;
     su_image_kind kind = kind_of(w) == SU_IMAGE_FLOAT && channel == NORMALS ? SU_IMAGE_HALF : kind_of(w);
@@ -130,8 +130,9 @@ static su_status write_texture(su_vat_writer *w, int channel, const char *path, 
             status = su_image_row(image, w->texels, err);
         }
     }
-    if (status == SU_OK) return su_image_commit(image, err);
-    su_image_abandon(image);
+    if (status == SU_OK) status = su_image_finish(image, err);
+    if (status == SU_OK) *out = image;
+    else su_image_abandon(image);
     return status;
 }
 
@@ -195,16 +196,23 @@ su_status su_vat_commit(su_vat_writer *w, su_error *err)
     const char *extension = su_image_extension(kind_of(w));
     char *paths[3] = {beside(w, "positions", extension), l->normals ? beside(w, "normals", extension) : NULL,
                       l->displacement ? NULL : beside(w, "mesh", ".glb")};
-    int made = 0;
+    su_image_writer *images[CHANNELS] = {NULL, NULL};
     su_status status = SU_OK;
     if (!paths[0] || (l->normals && !paths[1]) || (!l->displacement && !paths[2]))
         status = su_fail(err, SU_AGAIN, "%s: out of memory", w->path);
     else if (fflush(w->spool.stream) != 0)
         status = su_fail(err, SU_AGAIN, "%s: cannot write: %s", w->path, strerror(errno));
-    for (int i = 0; i < 3 && status == SU_OK; i++, made += status == SU_OK)
-        if (paths[i]) status = i == 2 ? write_mesh(w, paths[i], err) : write_texture(w, i, paths[i], err);
-    if (status == SU_OK) status = write_description(w, paths, err);   /* last: who finds it finds the others */
-    for (int i = 0; i < made && status != SU_OK; i++)
+    for (int i = 0; i < CHANNELS && status == SU_OK; i++)
+        if (paths[i]) status = write_texture(w, i, paths[i], &images[i], err);
+    /* Older files are replaced only when all that is large has been written; the description comes last. */
+    if (status == SU_OK && paths[2]) status = write_mesh(w, paths[2], err);
+    bool mesh = status == SU_OK;
+    for (int i = 0; i < CHANNELS; i++) {
+        if (status == SU_OK && images[i]) status = su_image_commit(images[i], err);
+        else su_image_abandon(images[i]);
+    }
+    if (status == SU_OK) status = write_description(w, paths, err);
+    for (int i = 0; i < 3 && mesh && status != SU_OK; i++)
         if (paths[i]) unlink(paths[i]);
     for (int i = 0; i < 3; i++) free(paths[i]);
     su_vat_abandon(w);
