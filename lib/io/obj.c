@@ -205,7 +205,7 @@ static su_status read_file(const char *path, char **text, size_t *size, su_error
 
 static su_status parse(parser *p)
 {
-    char *text;
+    char *text = NULL;
     size_t size;
     SU_TRY(read_file(p->path, &text, &size, p->err));
     for (char *at = text; *at && p->status == SU_OK;) {
