@@ -1,5 +1,5 @@
 // node export_readers.mjs NODE_MODULES FOLDER: files that supple export wrote, read by three.js and by Khronos' validator.
-// FOLDER holds run.glb, run.usda, run.json with its textures, and expected.json (frames, vertices, 3): metres, y up.
+// FOLDER holds run.glb, run.usda, blur.usda with three samples a frame, run.json with its textures, and expected.json (frames, vertices, 3): metres, y up.
 import { readFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 
@@ -85,5 +85,30 @@ for (const kind of ['float', 'half'])
         need(worst < (kind === 'float' ? 1e-6 : 1e-3), `largest difference ${worst}`);
         return `largest difference ${worst.toPrecision(2)} m`;
     });
+
+await check('TinyUSDZ reads every time sample of the USD layer', async () => {
+    /* its build is for browsers; a worker is close enough */
+    globalThis.WorkerGlobalScope = function () {};
+    Object.defineProperty(process, 'type', { value: 'renderer' });
+    const { default: create } = await load('tinyusdz/tinyusdz.js');
+    const usd = await create({ wasmBinary: readFileSync(`${modules}/tinyusdz/tinyusdz.wasm`) }), reader = new usd.TinyUSDZLoaderNative();
+    need(reader.loadFromBinary(file('run.usda'), 'run.usda') && reader.numMeshes() === 2, `${reader.numMeshes()} meshes: ${reader.error()}`);
+    const layer = new usd.TinyUSDZLoaderNative();
+    need(layer.loadAsLayerFromBinary(file('blur.usda'), 'blur.usda'), layer.error());
+    const text = layer.layerToString(), start = Number(text.match(/startTimeCode = (\d+)/)[1]);
+    const samples = (name) => [...text.matchAll(new RegExp(`${name}.timeSamples = \\{(.*?)\\n            \\}`, 'gs'))].map((mesh) =>
+        [...mesh[1].matchAll(/([-0-9.e]+): \[(.*?)\]/g)].map(([, t, list]) => [Number(t), [...list.matchAll(/\(([^)]*)\)/g)].map(([, p]) => p.split(',').map(Number))]));
+    const meshes = samples('point3f\\[\\] points');
+    need(meshes.length === 2 && meshes.every((m) => m.length === 3 * frames), `${meshes.map((m) => m.length)} samples`);
+    need(samples('vector3f\\[\\] velocities').every((m) => m.length === 3 * frames), 'velocities are missing');
+    let worst = 0;
+    for (let f = 0; f < frames; f++) {
+        const [a, b] = meshes.map((m) => m.find(([t]) => t === start + f)[1]);
+        [...a, ...b].forEach((p, v) => p.forEach((x, i) => { worst = Math.max(worst, Math.abs(x - expected[f][v][i])); }));
+        need(meshes[0][3 * f][0] === start + f - 0.25 && meshes[0][3 * f + 2][0] === start + f + 0.25, `time codes of frame ${f}`);
+    }
+    need(worst < 1e-6, `largest difference ${worst}`);
+    return `${3 * frames} samples of each mesh, frames to ${worst.toPrecision(2)} m`;
+});
 
 results.forEach(([what, note, error]) => console.log(error ? `not ok - ${what}: ${error}` : `ok - ${what}: ${note}`));

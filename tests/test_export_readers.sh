@@ -1,5 +1,5 @@
 #!/bin/sh
-# Other people's readers take our files: Khronos' glTF validator and three.js (installed by `make viewer`), and Alembic's own tools
+# Other people's readers take our files: Khronos' glTF validator, three.js and TinyUSDZ (installed by `make viewer`), and Alembic's own tools
 # where they are in PATH. Skipped with a word where they are not.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
@@ -16,11 +16,11 @@ run() { supple-export -q --progress none model.npz shot.anim.npz moving.sim.npz 
 import json, numpy as np
 p = np.load("expected_moving.npy") / 100
 json.dump(np.stack([p[..., 0], p[..., 2], -p[..., 1]], -1).tolist(), open("expected.json", "w"))'
-run run.glb --morphs 30 && run run.usda --unit 1 --up y && run run.json && run half.json --texture half && run run.abc --samples 3 --velocities --normals
+run run.glb --morphs 30 && run run.usda --unit 1 --up y && run blur.usda --unit 1 --up y --samples 3 --velocities && run run.json && run half.json --texture half && run run.abc --samples 3 --velocities --normals
 ok $? "files are written"
 
-if ! command -v node >/dev/null || [ ! -d "$modules/gltf-validator" ]; then
-    n=$((n + 1)); echo "ok $n - three.js and the glTF validator # skip node or its packages are missing (make viewer)"
+if ! command -v node >/dev/null || [ ! -d "$modules/tinyusdz" ]; then
+    n=$((n + 1)); echo "ok $n - three.js, TinyUSDZ and the glTF validator # skip node or its packages are missing (make viewer)"
 else
     timeout 100 node "$here/export_readers.mjs" "$modules" . >found.txt 2>log.txt || echo "not ok - the readers: $(tail -1 log.txt)" >>found.txt
     while IFS= read -r line; do
