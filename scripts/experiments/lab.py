@@ -193,9 +193,11 @@ class Lab:
         return 1e3 * self.stats(f"{name}.cpu.json") / self.stats(f"{name}.json")["steps"]
 
     def reduced_ms(self, name, shot, *options):
-        """Step and pose part, the least of five runs: other work on the machine disturbs the clock."""
-        runs = [self.stats(f"{self.sim(name, shot, *options, '-j', 1)}.json") for _ in range(5)]
-        return min(run["step_ms"] for run in runs) + min(run["pose_ms"] for run in runs)
+        """Processor time of one step and pose part: what 45 steps a frame more cost, so that reading and writing do not count."""
+        self.sim(name, shot, *options, "-j", 1)
+        short = self.processor_seconds
+        tag = self.sim(name, shot, *options, "-j", 1, "--substeps", 48)
+        return max(0.0, 1e3 * (self.processor_seconds - short) / (self.stats(f"{tag}.json")["steps"] * 45 / 48))
 
     def sim(self, name, shot, *options, settings=SETTINGS):
         tag = f"{name}.{shot}" + "".join(str(o) for o in options).replace("-", "").replace("/", "")
