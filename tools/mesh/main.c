@@ -19,7 +19,7 @@
 typedef struct options {
     int method;
     int tets;
-    double edge_length, grade, seconds, memory;
+    double edge_length, grade, follow, seconds, memory;
     const char *bones, *fixed;
     su_list free_bones;
 } options;
@@ -181,6 +181,8 @@ static void report(su_tool *tool, const su_surface *surface, const su_flesh *fle
     if (flesh->method == SU_MESH_SDF) {
         su_detail(tool, "sdf: cells of %.3g m, %lld tets doubled to keep near parts apart, %lld joined again", flesh->cell,
                   (long long)flesh->copies, (long long)flesh->joined);
+        if (flesh->followed) su_note(tool, "sdf: finer tets where the example poses fold or shear the skin (--follow 1: uniform tets)");
+        su_stats_integer(tool, "followed", flesh->followed);
         su_stats_number(tool, "cell", flesh->cell);
         su_stats_integer(tool, "doubled", flesh->copies);
     }
@@ -250,7 +252,8 @@ static su_status run(su_tool *tool, const options *o)
 
     su_flesh_settings settings = su_flesh_defaults();
     settings.method = (su_mesh_method)o->method, settings.tets = o->tets, settings.edge_length = o->edge_length;
-    settings.grade = o->grade;
+    settings.grade = o->grade, settings.follow = o->follow;
+    settings.poses = poses.m - 1, settings.shapes = poses.shapes + 3 * poses.nbar;
     settings.child_seconds = o->seconds, settings.child_memory = (int64_t)(o->memory * 1073741824.0);
     settings.folder = getenv("TMPDIR");
     settings.threads = tool->threads, settings.progress = &tool->progress;
@@ -284,7 +287,7 @@ done:
 
 int main(int argc, char **argv)
 {
-    options o = {.tets = 15000, .grade = 1.0, .seconds = 120.0, .memory = 4.0};
+    options o = {.tets = 15000, .grade = 1.0, .follow = 3.0, .seconds = 120.0, .memory = 4.0};
     const su_option table[] = {
         {.name = "method", .kind = SU_OPT_CHOICE, .target = &o.method, .argument = "NAME", .choices = "auto|direct|sdf",
          .help = "direct: TetGen on the skin itself, which must be closed and clean. sdf: any skin, in a mesh around it. auto: "
@@ -295,6 +298,9 @@ int main(int argc, char **argv)
          .help = "Wanted edge length in metres, instead of --tets."},
         {.name = "grade", .kind = SU_OPT_NUMBER, .target = &o.grade, .argument = "F", .low = 1, .high = 16,
          .help = "sdf: tets of thin parts may be up to F times finer than those of thick ones (default 1: all alike)."},
+        {.name = "follow", .kind = SU_OPT_NUMBER, .target = &o.follow, .argument = "F", .low = 1, .high = 16,
+         .help = "sdf: where uniform tets could not follow the example poses to 0.2 % of the diagonal, those at folds and shells that slide "
+                 "may be up to F times finer than others (default 3; 1: the poses are not looked at)."},
         {.name = "free", .kind = SU_OPT_LIST, .target = &o.free_bones, .argument = "NAME",
          .help = "A bone whose flesh is not held, so that it wobbles; its children neither. May be repeated."},
         {.name = "bones", .kind = SU_OPT_TEXT, .target = &o.bones, .argument = "FILE",
