@@ -169,9 +169,10 @@ class Lab:
 
     def model(self, key, r, interpolation="corotated", error="0.1%", modes=(), align=(), shot=None):
         """Cubature is trained to 0.1 % here, so that it does not hide what is measured; the pipeline's default is 2 %."""
-        shot = shot or next(iter(self.character.shots))
+        first = next(iter(self.character.shots))
+        shot = shot or first
         basis = self.basis(key, r, interpolation, modes, align)
-        name = f"{basis}.{error.replace('%', '')}"
+        name = f"{basis}.{error.replace('%', '')}" + (f".{shot}" if shot != first else "")
         if not self.has(f"{name}.model.npz"):
             self.run("cubature", f"{key}.tet.npz", f"{key}.poses.npz", f"{key}.fit.npz", f"{basis}.basis.npz", "--shots",
                      f"{shot}.anim.npz", "--error", error, "-o", f"{name}.model.npz", "--stats", f"{name}.json")
