@@ -82,6 +82,7 @@ su_status su_shape_change(int64_t n, const double *x, int64_t poses, const doubl
     double *points = NULL;
     su_kdtree *tree = NULL;
     su_status status;
+    if (n == 0) return SU_OK;
     memset(misfit, 0, (size_t)n * sizeof *misfit);
     SU_GO(SU_ALLOC(&samples, n, "skin samples", err));
     SU_GO(SU_ALLOC(&first, n + 1, "skin samples", err));
