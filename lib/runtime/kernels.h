@@ -1,5 +1,6 @@
 /* The vector kernels of stepping, in one source compiled for several instruction sets and chosen at run time. Arrays are
- * 64-byte aligned; lengths called padded are multiples of 8. Panels are stored in float, everything is computed in double. Results do not depend on how callers cut the work. */
+ * 64-byte aligned; lengths called padded are multiples of 8. Panels and
+ * derivatives of the stress are stored in float, what is not said to be float is computed in double. */
 #ifndef SU_RUNTIME_KERNELS_H
 #define SU_RUNTIME_KERNELS_H
 
@@ -8,8 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Elements in lanes: entry a of element e stands at [(e / 8 * entries + a) * 8 + e % 8]. */
-enum { SU_LANES = 8, SU_DERIVATIVE_ENTRIES = 45 };
+/* Elements in lanes: entry a of element e stands at [(e / 8 * entries + a) * 8 + e % 8]; derivatives in float have 16 lanes. */
+enum { SU_LANES = 8, SU_DERIVATIVE_LANES = 16, SU_DERIVATIVE_ENTRIES = 45 };
 
 /* Elastic response of all elements at F = 1 + strain. */
 typedef struct su_response {
@@ -22,7 +23,10 @@ typedef struct su_response {
     bool project;               /* clip negative eigenvalues */
     double linear;              /* stress is less linear * D strain (0: the stress itself) */
     double *stress;             /* lanes, 9 entries: volume * (P - linear D strain) */
-    double *derivative;         /* lanes, 45 entries: upper triangle of volume * dP/dF by rows; NULL: not wanted */
+    float *derivative;          /* lanes, 45 entries: upper triangle of volume * dP/dF by rows; NULL: not wanted */
+    double damping;             /* adds damping * held (strain - carried) to the stress, damping * held to the derivative */
+    const float *held;          /* lanes, 45 entries; may be NULL where damping is 0 */
+    const double *carried;      /* lanes, 9 entries */
     uint8_t *irregular;         /* (count / 8) out: bit set where the lane was left to the scalar code (inverted or nearly
                                  * flat, or a stretch block that is not definite) */
 } su_response;
@@ -39,10 +43,10 @@ typedef struct su_kernels {
                           const double *gradient, double *moved, double *strain);
     void (*respond)(const su_response *what);
     /* One panel of `count` elements from element `first`: tile (stride,stride) += B' D B; force (stride) += B' t. Written
-     * are the upper triangle of the first f = columns / 8 * 8 columns by 8 x 8 blocks, and whole rows from f on. work: 9 *
-     * stride * 16 entries. */
-    void (*tangent)(int64_t first, int64_t count, int64_t columns, int64_t stride, const float *B, const double *derivative,
-                    const double *t, double *work, double *tile, double *force);
+     * are the upper triangle of the first f = columns / 8 * 8 columns by 8 x 8 blocks, and whole rows from f on. The products of
+     * eight elements are summed in float, their sums in double. t NULL: no force. work: 72 * stride entries. */
+    void (*tangent)(int64_t first, int64_t count, int64_t columns, int64_t stride, const float *B, const float *derivative,
+                    const double *t, float *work, double *tile, double *force);
     /* A = U'U in place, upper triangle by rows, size padded, lead padded; inverse (size): 1 / diagonal. False where A is not
      * positive definite or not finite. */
     bool (*cholesky)(int64_t size, int64_t lead, double *A, double *inverse);

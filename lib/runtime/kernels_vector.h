@@ -77,6 +77,16 @@ INLINE void square_root_f(f16 *x)
     UNROLL for (int lane = 0; lane < 16; lane++) (*x)[lane] = sqrtf((*x)[lane]);
 }
 
+/* *out = 1 / sqrt(x) to the precision of float, x >= 0 normal (about 3e19 at 0): an estimate from the bits, a step of third and
+ * one of second order. No division, and the same on every processor. */
+INLINE void inverse_root_f(const f16 *x, f16 *out)
+{
+    f16 y = (f16)(0x5f375a86 - ((m16)*x >> 1)), rest = 1 - *x * y * y;
+    y *= 1 + rest * (0.5f + 0.375f * rest);
+    rest = 1 - *x * y * y;
+    *out = y + 0.5f * rest * y;
+}
+
 /* *out = the sums over lanes of a[0..7], in that order. */
 INLINE void sum_lanes(const v8 a[8], v8 *out)
 {

@@ -63,23 +63,23 @@ typedef struct su_stepper {
                               * rig's own kinetic energy */
     double elastic, weight;  /* J: by cubature; -sum m g.u */
     double alpha;            /* mass damping of the step at hand */
-    double *A, *K;           /* (lead,lead) upper triangles: system, K_d */
+    double *A;               /* (lead,lead) upper triangle of the system */
     double *inverse;         /* (lead) of the factor's diagonal */
     double *load;            /* (lead) history, rig acceleration and gravity, on the left-hand side */
-    double *held, *older, *force, *damped, *direction, *trial;   /* (lead) */
+    double *held, *older, *force, *direction, *trial;   /* (lead) */
     double *gathered, *padded, *rows;                            /* one panel's columns, regions padded, rows of a panel */
     double *acceleration, *z;         /* (3,inertia_padded) */
     double *moved;           /* (3,chosen_padded) */
     double *carried, *strain, *stress;    /* lanes of 9 entries: grad u*, grad u, weighted stress */
-    double *derivative;      /* lanes of 45 entries */
+    float *carried_derivative, *derivative;   /* lanes of 45 entries: at u*, which damping takes, and at u */
     uint8_t *irregular;
     su_loads *loads;         /* forces from outside; NULL: none. Their t and skin are set by the caller before each call */
     double *load_rows;       /* (points,3,lead) A U of points near a collider */
     double *load_vector, *load_shift;     /* (lead), (points,3) u* of the points */
     int32_t *near_points;
     int64_t near_count;
-    double *work, *tile;
-    float *blocks, *blend_lanes;
+    double *tile;
+    float *work, *blocks, *blend_lanes;
     su_arena arena;
 } su_stepper;
 
