@@ -33,8 +33,9 @@ INLINE void rotate_plane(f16 s[9], f16 q[9], int p, int r)
     }
 }
 
-/* Principal axes v of F'F, from G = F - 1: F'F - 1 keeps its digits and has the same axes. */
-INLINE void principal_axes(const f16 G[9], f16 v[9])
+/* Principal axes v of F'F, from G = F - 1: F'F - 1 keeps its digits and has the same axes. Three sweeps of Jacobi rotations
+ * leave 1e-4 at most, which is plenty for clipping; four leave rounding. */
+INLINE void principal_axes(const f16 G[9], int sweeps, f16 v[9])
 {
     f16 C[9];
     UNROLL for (int a = 0; a < 3; a++)
@@ -42,7 +43,7 @@ INLINE void principal_axes(const f16 G[9], f16 v[9])
             C[3 * a + b] = G[3 * a + b] + G[3 * b + a] + G[a] * G[b] + G[3 + a] * G[3 + b] + G[6 + a] * G[6 + b];
             v[3 * a + b] = (f16){0} + (a == b ? 1.0f : 0.0f);
         }
-    for (int sweep = 0; sweep < 4; sweep++) {
+    for (int sweep = 0; sweep < sweeps; sweep++) {
         rotate_plane(C, v, 0, 1);
         rotate_plane(C, v, 0, 2);
         rotate_plane(C, v, 1, 2);
@@ -210,7 +211,7 @@ INLINE void neohookean_derivative(const f16 F[9], const f16 G[9], const f16 *c_o
     if (project) {
         f16 u[9], v[9], s[3], weight[3], diagonal[3], off[3], zero = {0};
         f16 size = WHERE_F(p < 0, -p, p), sign = WHERE_F(p < 0, zero - 1.0f, zero + 1.0f);
-        principal_axes(G, v);
+        principal_axes(G, 3, v);
         decompose_f(F, v, u, s);
         UNROLL for (int k = 0; k < 3; k++) {
             f16 area = s[(k + 1) % 3] * s[(k + 2) % 3], excess = size * s[k] - c;
@@ -249,7 +250,7 @@ INLINE void stvk_derivative(const f16 F[9], const f16 G[9], const f16 *mu_of, co
     if (project) {
         f16 u[9], v[9], s[3], weight[3], diagonal[3], off[3], zero = {0}, sign = zero - 1.0f;
         m16 crushed = {0};
-        principal_axes(G, v);
+        principal_axes(G, 3, v);
         decompose_f(F, v, u, s);
         UNROLL for (int k = 0; k < 3; k++) {
             int a = (k + 1) % 3, b = (k + 2) % 3;
@@ -336,7 +337,7 @@ INLINE void respond_to(const su_response *what, su_material material, bool deriv
             load_strain(what, e + 8 * n < what->count ? e + 8 * n : e, G[n], F[n], bad + n);
         UNROLL for (int k = 0; k < 9; k++) Gf[k] = BOTH(G[0][k], G[1][k]), Ff[k] = Gf[k] + (k % 4 == 0 ? 1.0f : 0.0f);
         if (material == SU_COROTATIONAL) {
-            principal_axes(Gf, vf);
+            principal_axes(Gf, 4, vf);
             UNROLL for (int k = 0; k < 9; k++) v[0][k] = WIDEN(LOW_FLOATS(vf[k])), v[1][k] = WIDEN(HIGH_FLOATS(vf[k]));
         }
         for (int n = 0; n < 2; n++) {
@@ -371,10 +372,19 @@ INLINE void respond_to(const su_response *what, su_material material, bool deriv
             }
             indefinite &= BOTH(volume[0], volume[1]) != 0;
         }
+        f16 linear[9] = {{0}};
+        if (derivative && what->linear != 0) {   /* as exact as the products that it balances */
+            const f16 *D = (const f16 *)(what->derivative + SU_DERIVATIVE_ENTRIES * e);
+            UNROLL for (int i = 0; i < 9; i++) {
+                linear[i] = D[UPPER(i, 0)] * Gf[0];
+                UNROLL for (int j = 1; j < 9; j++) linear[i] += D[UPPER(i, j)] * Gf[j];
+            }
+        }
         for (int n = 0; n < 2 && e + 8 * n < what->count; n++) {
             int64_t from = e + 8 * n;
             if (derivative && what->linear != 0)
-                add_product(what->derivative + SU_DERIVATIVE_ENTRIES * e, n, -what->linear, G[n], P[n]);
+                UNROLL for (int k = 0; k < 9; k++)
+                    P[n][k] -= what->linear * WIDEN(n ? HIGH_FLOATS(linear[k]) : LOW_FLOATS(linear[k]));
             if (what->damping != 0) {
                 v8 rate[9];
                 UNROLL for (int k = 0; k < 9; k++)
