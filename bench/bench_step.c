@@ -165,8 +165,8 @@ static figure measure(const character_sizes *sizes, const char *material, figure
                 older[k][0] = k > 0 ? &poses[k - 1].blend : &trail[0];
                 older[k][1] = k > 1 ? &poses[k - 2].blend : &trail[1 - k];
             }
-            for (int k = 0; k < BLOCK; k += SU_FRAMES)
-                su_pose_evaluate(&model, SU_FRAMES, inputs + k, older + k, &work, poses + k);
+            for (int k = 0; k < BLOCK; k += SU_POSE_FRAMES)
+                su_pose_evaluate(&model, SU_POSE_FRAMES, inputs + k, older + k, &work, poses + k);
             for (int k = 0; k < 2; k++) su_blend_copy(&model, &poses[BLOCK - 1 - k].blend, trail + k);
             double middle = seconds();
             if (b < 0) su_stepper_start(&stepper, poses, NULL, NULL, NULL, h);

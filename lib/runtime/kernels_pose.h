@@ -54,12 +54,16 @@ typedef struct su_pose_kernels {
     /* By component: out[lane][i * stride + k] = in (count,entries,8)[k][i][lane], for lanes < frames. */
     void (*scatter)(int64_t frames, int64_t count, int64_t entries, int64_t stride, const double *in,
                     double *const out[SU_FRAMES]);
-    /* x (count,3,8) = base (count,3) + sum of weights (count,ties) * skin (.,3,8) at index (count,ties) + sum over m of
-     * w (m,8) * corrections (count,m,3). near (count,3,8): x - centre in float; NULL: not wanted. */
-    void (*rest)(int64_t count, int64_t m, int64_t ties, const double *base, const int32_t *index, const double *weight,
-                 const double *corrections, const double *skin, const double *w, const double centre[3], double *x, float *near);
-    /* rotation (points,9,8) from x in float, exactly orthonormal, its axes good to 1e-6; sums (points,8,8) is scratch. */
-    void (*rotations)(int64_t tets, const su_ring_tet *tet, int64_t points, const float *x, float *sums, double *rotation);
+    /* x (kept,3,8), of the first of `count` vertices, = base (count,3) + sum of weights (count,ties) * skin (.,3,8) at index (count,ties) + sum over m of
+     * w (m,8) * corrections (count,m,3). near (count,3,16): x - centre in float, half 0 in all lanes, half 1 in the last eight;
+     * NULL: not wanted. */
+    void (*rest)(int64_t count, int64_t kept, int64_t m, int64_t ties, const double *base, const int32_t *index, const double *weight,
+                 const double *corrections, const double *skin, const double *w, const double centre[3], int half, double *x,
+                 float *near);
+    /* rotation (points,9,8) of twice eight frames from x (.,3,16) in float, exactly orthonormal, its axes good to 1e-6;
+     * rotation[1] may be NULL. sums (points,8,16) is scratch. */
+    void (*rotations)(int64_t tets, const su_ring_tet *tet, int64_t points, const float *x, float *sums,
+                      double *const rotation[2]);
     /* Rest shapes of tets with corners (count,4) in x: gradient (count,12,8) of the corners' shape functions, volume (count,8).
      * collapsed (count): bit set where a lane has less than 0.1 of the neutral volume; its numbers are left to the caller. */
     void (*shapes)(int64_t count, const int32_t *corner, const double *neutral_inverse, const double *x, double *gradient,

@@ -29,10 +29,11 @@ static void scatter(int64_t frames, int64_t count, int64_t entries, int64_t stri
             for (int64_t f = 0; f < frames; f++) out[f][i * stride + k] = in[(k * entries + i) * 8 + f];
 }
 
-static void rest(int64_t count, int64_t m, int64_t ties, const double *base, const int32_t *index, const double *weight,
-                 const double *corrections, const double *skin, const double *w, const double centre[3], double *x, float *near)
+static void rest(int64_t count, int64_t kept, int64_t m, int64_t ties, const double *base, const int32_t *index, const double *weight,
+                 const double *corrections, const double *skin, const double *w, const double centre[3], int half, double *x,
+                 float *near)
 {
-    for (int64_t v = 0; v < count; v++, base += 3, index += ties, weight += ties, x += 24) {
+    for (int64_t v = 0; v < count; v++, base += 3, index += ties, weight += ties) {
         v8 sum[3];
         UNROLL for (int c = 0; c < 3; c++) sum[c] = SPLAT(base[c]);
         for (int64_t k = 0; k < ties; k++) {
@@ -43,8 +44,13 @@ static void rest(int64_t count, int64_t m, int64_t ties, const double *base, con
             v8 wi = *(const v8 *)(w + 8 * i);
             UNROLL for (int c = 0; c < 3; c++) sum[c] += corrections[c] * wi;
         }
-        UNROLL for (int c = 0; c < 3; c++) *(v8 *)(x + 8 * c) = sum[c];
-        if (near) UNROLL for (int c = 0; c < 3; c++) *(f8 *)(near + 24 * v + 8 * c) = NARROW(sum[c] - centre[c]);
+        if (v < kept) UNROLL for (int c = 0; c < 3; c++) *(v8 *)(x + 24 * v + 8 * c) = sum[c];
+        if (near)
+            UNROLL for (int c = 0; c < 3; c++) {
+                f8 small = NARROW(sum[c] - centre[c]);
+                *(f8 *)(near + 48 * v + 16 * c + 8) = small;
+                if (!half) *(f8 *)(near + 48 * v + 16 * c) = small;
+            }
     }
 }
 
@@ -62,66 +68,76 @@ INLINE void inverse_root(const v8 *x, v8 *out)
     *out = y;
 }
 
-/* Pairs of tets, eight frames of each side by side in a vector of floats; four pairs at a time, as each is one long chain of
- * dependent operations. */
-enum { PAIRS = 4 };
+/* Sixteen frames of a tet in a vector; four tets side by side, as each is one long chain of dependent operations. */
+enum { BATCH = 4 };
 
 #define SPLAT_F(x) ((f16){0} + (float)(x))
 
-/* Davenport's matrix of F: K = [tr F, z'; z, F + F' - tr F] = [a x y z; x b e f; y e c g; z f g d], z the axial part. */
-typedef struct davenport {
-    f16 a, b, c, d, x, y, z, e, f, g;
-} davenport;
-
-INLINE void davenport_of(const f16 F[9], davenport *K)
-{
-    K->a = F[0] + F[4] + F[8], K->b = F[0] - F[4] - F[8], K->c = F[4] - F[0] - F[8], K->d = F[8] - F[0] - F[4];
-    K->x = F[7] - F[5], K->y = F[2] - F[6], K->z = F[3] - F[1];
-    K->e = F[1] + F[3], K->f = F[2] + F[6], K->g = F[5] + F[7];
-}
-
-/* Its characteristic polynomial l^4 - 2 square l^2 - 8 det l + whole, square = |F|^2. flat: lanes where F is too flat, or
- * inverted, for the largest root to be simple. */
+/* The coefficients of Davenport's characteristic polynomial of F, l^4 - 2 square l^2 - 8 det l + whole: square = |F|^2,
+ * whole = square^2 - 4 |cofactors|^2. flat: lanes where F is too flat, or inverted, for the largest root to be simple. */
 INLINE void characteristic(const f16 F[9], f16 *square, f16 *eight_det, f16 *whole, m16 *flat)
 {
-    davenport K;
-    davenport_of(F, &K);
-    f16 t = {0};
-    UNROLL for (int k = 0; k < 9; k++) t += F[k] * F[k];
-    f16 det = F[0] * (F[4] * F[8] - F[5] * F[7]) - F[1] * (F[3] * F[8] - F[5] * F[6]) + F[2] * (F[3] * F[7] - F[4] * F[6]);
+    f16 C[9], t = {0}, c = {0};
+    C[0] = F[4] * F[8] - F[5] * F[7], C[1] = F[5] * F[6] - F[3] * F[8], C[2] = F[3] * F[7] - F[4] * F[6];
+    C[3] = F[2] * F[7] - F[1] * F[8], C[4] = F[0] * F[8] - F[2] * F[6], C[5] = F[1] * F[6] - F[0] * F[7];
+    C[6] = F[1] * F[5] - F[2] * F[4], C[7] = F[2] * F[3] - F[0] * F[5], C[8] = F[0] * F[4] - F[1] * F[3];
+    UNROLL for (int k = 0; k < 9; k++) t += F[k] * F[k], c += C[k] * C[k];
+    f16 det = F[0] * C[0] + F[1] * C[1] + F[2] * C[2];
     *flat = ~((det > 0) & (det * det > 1e-4f * t * t * t));
     *square = t;
     *eight_det = 8 * det;
-    f16 n23 = K.y * K.f - K.e * K.z;
-    *whole = (K.a * K.b - K.x * K.x) * (K.c * K.d - K.g * K.g) - (K.a * K.e - K.x * K.y) * (K.e * K.d - K.g * K.f) +
-             (K.a * K.f - K.x * K.z) * (K.e * K.g - K.c * K.f) + (K.x * K.e - K.b * K.y) * (K.y * K.d - K.g * K.z) -
-             (K.x * K.f - K.b * K.z) * (K.y * K.g - K.c * K.z) + n23 * n23;
+    *whole = t * t - 4 * c;
 }
 
-/* The largest root, s0 + s1 + s2, by Newton from its upper bound sqrt(3) |F|. */
-INLINE void largest_roots(const f16 square[PAIRS], const f16 eight_det[PAIRS], const f16 whole[PAIRS], f16 root[PAIRS])
+/* The largest root, s0 + s1 + s2, by Newton from above: it is at most sqrt(3) |F| <= (|F|^2 + 3) / 2, with equality at
+ * rotations. The derivative's inverse follows it by Newton, too. far: lanes that three steps did not bring close. */
+INLINE void largest_roots(const f16 square[BATCH], const f16 eight_det[BATCH], const f16 whole[BATCH], f16 root[BATCH],
+                          m16 far[BATCH])
 {
-    f16 step[PAIRS];
-    UNROLL for (int n = 0; n < PAIRS; n++) {
-        root[n] = 3 * square[n];
-        square_root_f(root + n);
-    }
-    UNROLL for (int k = 0; k < 4; k++)
-        UNROLL for (int n = 0; n < PAIRS; n++) {
+    f16 inverse[BATCH], step[BATCH];
+    UNROLL for (int k = 0; k < 3; k++)
+        UNROLL for (int n = 0; n < BATCH; n++) {
+            if (k == 0) root[n] = 0.5f * square[n] + 1.5f;
             f16 l = root[n], twice = 2 * square[n];
             f16 value = ((l * l - twice) * l - eight_det[n]) * l + whole[n];
-            if (k < 3) step[n] = 1 / ((4 * l * l - 2 * twice) * l - eight_det[n]);
-            root[n] = l - value * step[n];
+            f16 slope = (4 * l * l - 2 * twice) * l - eight_det[n];
+            if (k == 0) {
+                inverse[n] = (f16)(0x7ef311c7 - (m16)slope);   /* good to 12 %, if positive */
+                inverse[n] *= 2 - slope * inverse[n];
+                inverse[n] *= 2 - slope * inverse[n];
+            }
+            inverse[n] *= 2 - slope * inverse[n];
+            step[n] = value * inverse[n];
+            root[n] = l - step[n];
         }
+    UNROLL for (int n = 0; n < BATCH; n++) {
+        f16 size = step[n] * step[n];
+        far[n] = ~(size <= 1e-7f * root[n] * root[n]);
+    }
 }
 
-/* Eigenvector, not yet of unit length: the column of the adjugate of K - root (rank one, +- q q') with the largest diagonal. */
-INLINE void eigenvector(const f16 F[9], const f16 *root, f16 q[4])
+/* Davenport's matrix of F is K = [tr F, z'; z, F + F' - tr F], z the axial part. q, not yet of unit length: the first column of
+ * the adjugate of K - root, which is rank one, +- q q'. sideways: lanes where that column is small (turned by 134 degrees or
+ * more). */
+INLINE void first_column(const f16 F[9], const f16 *root, f16 q[4], m16 *sideways)
 {
-    davenport K;
-    davenport_of(F, &K);
-    f16 a = K.a - *root, b = K.b - *root, c = K.c - *root, d = K.d - *root;
-    f16 x = K.x, y = K.y, z = K.z, e = K.e, f = K.f, g = K.g;
+    f16 sum = F[0] + F[4] + F[8] + *root, a = sum - 2 * F[0], b = sum - 2 * F[4], c = sum - 2 * F[8];
+    f16 x = F[7] - F[5], y = F[2] - F[6], z = F[3] - F[1], e = F[1] + F[3], f = F[2] + F[6], g = F[5] + F[7];
+    f16 A00 = b * c - g * g, A01 = e * c + f * g, A02 = e * g + f * b, A11 = a * c - f * f, A12 = g * a + e * f, A22 = a * b - e * e;
+    q[0] = a * A00 - e * A01 - f * A02;
+    q[1] = A00 * x + A01 * y + A02 * z, q[2] = A01 * x + A11 * y + A12 * z, q[3] = A02 * x + A12 * y + A22 * z;
+    f16 size = q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3], inverse;
+    *sideways = ~(q[0] * q[0] > 0.15f * size);
+    inverse_root_f(&size, &inverse);
+    UNROLL for (int i = 0; i < 4; i++) q[i] *= inverse;
+}
+
+/* The column with the largest diagonal, for any rotation. */
+INLINE void largest_column(const f16 F[9], const f16 *root, f16 q[4])
+{
+    f16 a = F[0] + F[4] + F[8] - *root, b = F[0] - F[4] - F[8] - *root, c = F[4] - F[0] - F[8] - *root;
+    f16 d = F[8] - F[0] - F[4] - *root;
+    f16 x = F[7] - F[5], y = F[2] - F[6], z = F[3] - F[1], e = F[1] + F[3], f = F[2] + F[6], g = F[5] + F[7];
     f16 n01 = a * b - x * x, n02 = a * e - x * y, n03 = a * f - x * z, n12 = x * e - b * y, n13 = x * f - b * z, n23 = y * f - e * z;
     f16 m02 = y * g - c * z, m03 = y * d - g * z, m12 = e * g - c * f, m13 = e * d - g * f, m23 = c * d - g * g;
     f16 A00 = b * m23 - e * m13 + f * m12, A11 = a * m23 - y * m03 + z * m02;
@@ -139,13 +155,18 @@ INLINE void eigenvector(const f16 F[9], const f16 *root, f16 q[4])
     best = WHERE_F(better, value, best), value = A33 * A33, better = value > best;
     q[0] = WHERE_F(better, A03, q[0]), q[1] = WHERE_F(better, A13, q[1]), q[2] = WHERE_F(better, A23, q[2]);
     q[3] = WHERE_F(better, A33, q[3]);
+    f16 size = q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3], inverse;
+    size = WHERE_F(size > 1e-30f, size, SPLAT_F(1e-30f));
+    inverse_root_f(&size, &inverse);
+    UNROLL for (int i = 0; i < 4; i++) q[i] *= inverse;
 }
 
-/* The lanes that `characteristic` left, one by one. */
-static void scalar_quaternion(const f16 F[9], const m16 *flat, f16 q[4])
+/* The lanes that need it in full. odd: those for scalar code, flat or far from a rotation. */
+static __attribute__((noinline)) void difficult_quaternion(const f16 F[9], const f16 *root, const m16 *odd, f16 q[4])
 {
+    largest_column(F, root, q);
     for (int lane = 0; lane < 16; lane++) {
-        if (!(*flat)[lane]) continue;
+        if (!(*odd)[lane]) continue;
         double one[9], R[9], value[4];
         for (int k = 0; k < 9; k++) one[k] = F[k][lane];
         su_nearest_rotation(one, R);
@@ -154,14 +175,14 @@ static void scalar_quaternion(const f16 F[9], const m16 *flat, f16 q[4])
     }
 }
 
-INLINE void deformation(const su_ring_tet *tet, const float *x, f8 F[9])
+INLINE void deformation(const su_ring_tet *tet, const float *x, f16 F[9])
 {
     const float *corner[4];
-    f8 edges[9];
-    UNROLL for (int c = 0; c < 4; c++) corner[c] = x + 24 * (int64_t)tet->vertex[c];
+    f16 edges[9];
+    UNROLL for (int c = 0; c < 4; c++) corner[c] = x + 48 * (int64_t)tet->vertex[c];
     UNROLL for (int a = 0; a < 3; a++)
         UNROLL for (int c = 0; c < 3; c++)
-            edges[3 * a + c] = *(const f8 *)(corner[c + 1] + 8 * a) - *(const f8 *)(corner[0] + 8 * a);
+            edges[3 * a + c] = *(const f16 *)(corner[c + 1] + 16 * a) - *(const f16 *)(corner[0] + 16 * a);
     UNROLL for (int a = 0; a < 3; a++)
         UNROLL for (int b = 0; b < 3; b++)
             F[3 * a + b] = edges[3 * a] * tet->inverse[b] + edges[3 * a + 1] * tet->inverse[3 + b] +
@@ -169,68 +190,62 @@ INLINE void deformation(const su_ring_tet *tet, const float *x, f8 F[9])
 }
 
 /* Each point's sums: 4 numbers for the first quaternion, which sets the sign, then 4 for the sum. */
-INLINE void add_quaternion(const su_ring_tet *tet, const f8 q[4], float *sums)
+INLINE void add_quaternion(const su_ring_tet *tet, const f16 q[4], float *sums)
 {
-    typedef int32_t m8f __attribute__((vector_size(32)));
     for (int c = 0; c < 4; c++) {
         if (tet->point[c] < 0) continue;
-        f8 *sum = (f8 *)(sums + 64 * (int64_t)tet->point[c]), weight = (f8){0} + tet->volume;
+        f16 *sum = (f16 *)(sums + 128 * (int64_t)tet->point[c]), weight = SPLAT_F(tet->volume);
         if (tet->first[c]) {
             UNROLL for (int i = 0; i < 4; i++) sum[i] = q[i], sum[4 + i] = weight * q[i];
             continue;
         }
-        f8 dot = sum[0] * q[0] + sum[1] * q[1] + sum[2] * q[2] + sum[3] * q[3];
-        m8f against = (m8f)(dot < 0) & INT32_MIN;
-        weight = (f8)((m8f)weight ^ against);
+        f16 dot = sum[0] * q[0] + sum[1] * q[1] + sum[2] * q[2] + sum[3] * q[3];
+        weight = (f16)((m16)weight ^ ((m16)dot & INT32_MIN));
         UNROLL for (int i = 0; i < 4; i++) sum[4 + i] += weight * q[i];
     }
 }
 
-static void rotations(int64_t tets, const su_ring_tet *tet, int64_t points, const float *x, float *sums, double *rotation)
+/* Rotation matrices of eight lanes from the sums of a point. */
+INLINE void rotation_of(const f8 from[4], double *rotation)
 {
-    for (int64_t k = 0; k < tets; k += 2 * PAIRS) {
-        f16 F[PAIRS][9], square[PAIRS], eight_det[PAIRS], whole[PAIRS], root[PAIRS], q[PAIRS][4];
-        m16 flat[PAIRS], any = {0};
-        for (int n = 0; n < PAIRS; n++) {   /* the last batch repeats its last tet */
-            f8 one[2][9];
-            UNROLL for (int h = 0; h < 2; h++) {
-                int64_t at = k + 2 * n + h;
-                deformation(tet + (at < tets ? at : tets - 1), x, one[h]);
-            }
-            UNROLL for (int i = 0; i < 9; i++) F[n][i] = TOGETHER(one[0][i], one[1][i]);
+    v8 sum[4], norm;
+    UNROLL for (int i = 0; i < 4; i++) sum[i] = WIDEN(from[i]);
+    v8 size = MAXIMUM(sum[0] * sum[0] + sum[1] * sum[1] + sum[2] * sum[2] + sum[3] * sum[3], SPLAT(1e-30));
+    inverse_root(&size, &norm);
+    v8 w = sum[0] * norm, a = sum[1] * norm, b = sum[2] * norm, c = sum[3] * norm, *R = (v8 *)rotation;
+    R[0] = 1 - 2 * (b * b + c * c), R[1] = 2 * (a * b - w * c), R[2] = 2 * (a * c + w * b);
+    R[3] = 2 * (a * b + w * c), R[4] = 1 - 2 * (a * a + c * c), R[5] = 2 * (b * c - w * a);
+    R[6] = 2 * (a * c - w * b), R[7] = 2 * (b * c + w * a), R[8] = 1 - 2 * (a * a + b * b);
+}
+
+static void rotations(int64_t tets, const su_ring_tet *tet, int64_t points, const float *x, float *sums, double *const rotation[2])
+{
+    for (int64_t k = 0; k < tets; k += BATCH) {
+        f16 F[BATCH][9], square[BATCH], eight_det[BATCH], whole[BATCH], root[BATCH], q[BATCH][4];
+        m16 flat[BATCH], far[BATCH], sideways[BATCH], any = {0};
+        UNROLL for (int n = 0; n < BATCH; n++) {   /* the last batch repeats its last tet */
+            deformation(tet + (k + n < tets ? k + n : tets - 1), x, F[n]);
             characteristic(F[n], square + n, eight_det + n, whole + n, flat + n);
-            any |= flat[n];
         }
-        largest_roots(square, eight_det, whole, root);
-        UNROLL for (int n = 0; n < PAIRS; n++) {
-            eigenvector(F[n], root + n, q[n]);
-            f16 size = q[n][0] * q[n][0] + q[n][1] * q[n][1] + q[n][2] * q[n][2] + q[n][3] * q[n][3];
-            size = WHERE_F(size > 1e-30f, size, SPLAT_F(1e-30f));
-            square_root_f(&size);
-            size = 1 / size;
-            UNROLL for (int i = 0; i < 4; i++) q[n][i] *= size;
+        largest_roots(square, eight_det, whole, root, far);
+        UNROLL for (int n = 0; n < BATCH; n++) {
+            first_column(F[n], root + n, q[n], sideways + n);
+            flat[n] |= far[n];
+            any |= sideways[n] | flat[n];
         }
-        int32_t some = 0;
-        UNROLL for (int lane = 0; lane < 16; lane++) some |= any[lane];
-        if (some)
-            for (int n = 0; n < PAIRS; n++) scalar_quaternion(F[n], flat + n, q[n]);
-        for (int n = 0; n < PAIRS; n++) {
-            f8 low[4], high[4];
-            UNROLL for (int i = 0; i < 4; i++) low[i] = LOW_FLOATS(q[n][i]), high[i] = HIGH_FLOATS(q[n][i]);
-            if (k + 2 * n < tets) add_quaternion(tet + k + 2 * n, low, sums);
-            if (k + 2 * n + 1 < tets) add_quaternion(tet + k + 2 * n + 1, high, sums);
-        }
+        if (ANY_LANE(any))
+            for (int n = 0; n < BATCH; n++) {
+                m16 difficult = sideways[n] | flat[n];
+                if (ANY_LANE(difficult)) difficult_quaternion(F[n], root + n, flat + n, q[n]);
+            }
+        for (int n = 0; n < BATCH && k + n < tets; n++) add_quaternion(tet + k + n, q[n], sums);
     }
-    for (int64_t k = 0; k < points; k++, rotation += 72) {
-        const f8 *from = (const f8 *)(sums + 64 * k + 32);
-        v8 sum[4], norm;
-        UNROLL for (int i = 0; i < 4; i++) sum[i] = WIDEN(from[i]);
-        v8 size = MAXIMUM(sum[0] * sum[0] + sum[1] * sum[1] + sum[2] * sum[2] + sum[3] * sum[3], SPLAT(1e-30));
-        inverse_root(&size, &norm);
-        v8 w = sum[0] * norm, a = sum[1] * norm, b = sum[2] * norm, c = sum[3] * norm, *R = (v8 *)rotation;
-        R[0] = 1 - 2 * (b * b + c * c), R[1] = 2 * (a * b - w * c), R[2] = 2 * (a * c + w * b);
-        R[3] = 2 * (a * b + w * c), R[4] = 1 - 2 * (a * a + c * c), R[5] = 2 * (b * c - w * a);
-        R[6] = 2 * (a * c - w * b), R[7] = 2 * (b * c + w * a), R[8] = 1 - 2 * (a * a + b * b);
+    for (int64_t k = 0; k < points; k++) {
+        const f16 *from = (const f16 *)(sums + 128 * k + 64);
+        f8 low[4], high[4];
+        UNROLL for (int i = 0; i < 4; i++) low[i] = LOW_FLOATS(from[i]), high[i] = HIGH_FLOATS(from[i]);
+        rotation_of(low, rotation[0] + 72 * k);
+        if (rotation[1]) rotation_of(high, rotation[1] + 72 * k);
     }
 }
 

@@ -67,6 +67,19 @@ typedef union f8_pair {
 #define HIGH_FLOATS(x) (((f8_pair){.both = x}).half[1])
 #endif
 
+/* Is one of sixteen lanes set? */
+#if defined(SU_AVX512)
+#define ANY_LANE(mask) (_mm512_test_epi32_mask((__m512i)(mask), (__m512i)(mask)) != 0)
+#else
+INLINE int32_t any_lane(const m16 *mask)
+{
+    int32_t some = 0;
+    UNROLL for (int lane = 0; lane < 16; lane++) some |= (*mask)[lane];
+    return some;
+}
+#define ANY_LANE(mask) any_lane(&(mask))
+#endif
+
 #define WHERE_F(mask, a, b) ((f16)(((m16)(a) & (mask)) | ((m16)(b) & ~(mask))))
 #define WHERE(mask, a, b) ((v8)(((m8)(a) & (mask)) | ((m8)(b) & ~(mask))))
 #define MAXIMUM(a, b) WHERE((a) > (b), a, b)

@@ -67,9 +67,8 @@ su_status su_pose_work_create(const su_runtime_model *model, su_pose_work *work,
     for (int64_t p = 0; p < model->tet_panels; p++)
         if (model->tet_panel[p].stride > widest) widest = model->tet_panel[p].stride;
     if ((work->skin = take(arena, su_rest_lanes_skin(&model->patch), err)) &&
-        (work->x = take(arena, 24 * model->patch.vertex_count, err)) &&
-        (work->near = take(arena, 12 * model->patch.vertex_count, err)) && (work->sums = take(arena, 32 * model->points, err)) &&
-        (work->rotation = take(arena, 72 * model->chosen, err)) && (work->gradient = take(arena, 12 * tets, err)) &&
+        (work->x = take(arena, 48 * model->chosen, err)) && (work->near = take(arena, 24 * model->patch.vertex_count, err)) &&
+        (work->sums = take(arena, 64 * model->points, err)) && (work->rotation = take(arena, 144 * model->chosen, err)) && (work->gradient = take(arena, 12 * tets, err)) &&
         (work->volume = take(arena, tets, err)) && (work->mu = take(arena, tets, err)) &&
         (work->lambda = take(arena, tets, err)) && (work->turn = take(arena, 9 * inertia, err)) &&
         (work->world = take(arena, 3 * inertia, err)) && (work->w = take(arena, m, err)) &&
@@ -136,16 +135,12 @@ static void fill_lanes(const su_runtime_model *model, int64_t count, const su_bl
     }
 }
 
-static void rest_and_rotations(const su_runtime_model *model, int64_t count, const su_pose_input *inputs, su_pose *poses,
+static void place_points(const su_runtime_model *model, int64_t count, const su_pose_input *inputs, su_pose *poses,
                                su_pose_work *work)
 {
     const su_pose_kernels *kernels = model->pose_kernels;
     double Q[72] __attribute__((aligned(64))), c[24] __attribute__((aligned(64)));
     double *turn[SU_FRAMES], *world[SU_FRAMES], *rotation[SU_FRAMES];
-    const double *skins[SU_FRAMES];
-    for (int64_t f = 0; f < SU_FRAMES; f++) skins[f] = inputs[f < count ? f : count - 1].skin;
-    su_rest_lanes_evaluate(&model->lanes, skins, work->w, work->skin, work->x, work->near, work->sums,
-                           work->rotation);
     for (int64_t f = 0; f < SU_FRAMES; f++) {
         const su_pose_input *input = inputs + (f < count ? f : count - 1);
         for (int k = 0; k < 9; k++) Q[8 * k + f] = input->Q[k];
@@ -328,13 +323,34 @@ void su_gram_times(const su_runtime_model *model, const float *blocks, const dou
     }
 }
 
+/* Rest positions and rotations of all instants, into both halves of work->x and work->rotation. */
+static void rest_and_rotations(const su_runtime_model *model, int64_t count, const su_pose_input *inputs,
+                               const su_blend *(*older)[2], const su_pose *poses, su_pose_work *work)
+{
+    double *rotation[2] = {work->rotation, count > SU_FRAMES ? work->rotation + 72 * model->chosen : NULL};
+    for (int half = 0; half < 2 && rotation[half]; half++) {
+        const double *skins[SU_FRAMES];
+        int64_t first = SU_FRAMES * half;
+        for (int64_t f = 0; f < SU_FRAMES; f++) skins[f] = inputs[first + f < count ? first + f : count - 1].skin;
+        fill_lanes(model, count - first < SU_FRAMES ? count - first : SU_FRAMES, older + first, poses + first, work);
+        su_rest_lanes_positions(&model->lanes, skins, work->w, half, work->skin, work->x + half * 24 * model->chosen, work->near);
+    }
+    su_rest_lanes_rotations(&model->lanes, work->near, work->sums, rotation);
+}
+
 void su_pose_evaluate(const su_runtime_model *model, int64_t count, const su_pose_input *inputs,
                       const su_blend *(*older)[2], su_pose_work *work, su_pose *poses)
 {
-    fill_lanes(model, count, older, poses, work);
-    rest_and_rotations(model, count, inputs, poses, work);
-    shape_tets(model, count, poses, work);
-    spread_scales(model, count, poses, work);
-    build_B(model, count, poses, work);
-    blend_grams(model, count, older, poses, work);
+    rest_and_rotations(model, count, inputs, older, poses, work);
+    for (int64_t first = 0; first < count; first += SU_FRAMES) {
+        int64_t some = count - first < SU_FRAMES ? count - first : SU_FRAMES;
+        su_pose_work half = *work;
+        if (first) half.x += 24 * model->chosen, half.rotation += 72 * model->chosen;
+        fill_lanes(model, some, older + first, poses + first, &half);
+        place_points(model, some, inputs + first, poses + first, &half);
+        shape_tets(model, some, poses + first, &half);
+        spread_scales(model, some, poses + first, &half);
+        build_B(model, some, poses + first, &half);
+        blend_grams(model, some, older + first, poses + first, &half);
+    }
 }

@@ -9,6 +9,9 @@
 
 #include <stdint.h>
 
+/* Instants that are evaluated together: rotations take as many, the rest half of them. */
+enum { SU_POSE_FRAMES = 2 * SU_FRAMES };
+
 /* The animation at an instant. */
 typedef struct su_pose_input {
     double *p;           /* (s) */
@@ -46,10 +49,10 @@ typedef struct su_pose {
 /* Scratch of one thread; the last dimension is SU_FRAMES frames. */
 typedef struct su_pose_work {
     double *skin;              /* (patch.skin_count,3,8) */
-    double *x;                 /* (patch.vertex_count,3,8) */
-    float *near;               /* the same from the patch's centre */
-    float *sums;               /* (points,8,8) */
-    double *rotation;          /* (points,9,8) */
+    double *x;                 /* (2,chosen,3,8): of each half of the instants */
+    float *near;               /* (patch.vertex_count,3,16) from the patch's centre */
+    float *sums;               /* (points,8,16) */
+    double *rotation;          /* (2,chosen,9,8) */
     double *gradient;          /* (tets,12,8) */
     double *volume, *mu, *lambda;     /* (tets,8) */
     double *turn, *world;      /* (inertia,9,8), (inertia,3,8) */
@@ -74,7 +77,7 @@ void su_blend_copy(const su_runtime_model *model, const su_blend *from, su_blend
 
 /* First the weights, at p (s). */
 void su_blend_evaluate(const su_runtime_model *model, const double *p, int64_t serial, su_blend *blend);
-/* Then everything else, for count <= SU_FRAMES instants at once; their blends must be there. older[f]: blends of the
+/* Then everything else, for count <= SU_POSE_FRAMES instants at once; their blends must be there. older[f]: blends of the
  * instants one and two before, for the mixed blends (NULL: left out; the stepper then takes its slow road). */
 void su_pose_evaluate(const su_runtime_model *model, int64_t count, const su_pose_input *inputs,
                       const su_blend *(*older)[2], su_pose_work *work, su_pose *poses);

@@ -15,7 +15,7 @@ enum { GROUPS = SU_RECONSTRUCT_BLOCK / SU_WIDE_FRAMES };
 
 /* Scratch of a thread for GROUPS groups of frames. */
 typedef struct work {
-    double *skin, *x, *rotation;          /* as in rest_lanes.h */
+    double *skin, *rotation;              /* as in rest_lanes.h */
     float *near, *sums;
     double *w, *scale;          /* (m,8), (r) and (frames,r) */
     float *coefficients;        /* (groups, m * modes of a region,16) */
@@ -98,10 +98,9 @@ static su_status create_work(su_reconstruct *rec, work *w, su_error *err)
 {
     int64_t m = rec->basis.m, r = rec->basis.r, flesh = rec->flesh;
     bool good = (w->skin = take(rec, su_rest_lanes_skin(&rec->patch), sizeof(double), err)) &&
-                (w->x = take(rec, 24 * rec->patch.vertex_count, sizeof(double), err)) &&
-                (w->near = take(rec, 24 * rec->patch.vertex_count, sizeof(float), err)) &&
-                (w->sums = take(rec, 64 * flesh, sizeof(float), err)) &&
-                (w->rotation = take(rec, 72 * flesh, sizeof(double), err)) &&
+                (w->near = take(rec, 48 * rec->patch.vertex_count, sizeof(float), err)) &&
+                (w->sums = take(rec, 128 * flesh, sizeof(float), err)) &&
+                (w->rotation = take(rec, 144 * flesh, sizeof(double), err)) &&
                 (w->w = take(rec, 8 * m, sizeof(double), err)) &&
                 (w->scale = take(rec, (1 + SU_RECONSTRUCT_BLOCK) * r, sizeof(double), err)) &&
                 (w->coefficients = take(rec, SU_RECONSTRUCT_BLOCK * m * r, sizeof(float), err)) &&
@@ -181,20 +180,22 @@ static void combine(const su_reconstruct *rec, int64_t frames, const double *b, 
     }
 }
 
-/* A group of frames: turned u (flesh,3,16), eight frames at a time. */
+/* A group of frames: turned u (flesh,3,16). Rest positions eight frames at a time, rotations of all at once. */
 static void turn(const su_reconstruct *rec, work *own, int64_t frames, const double *skin, const double *w, float *u)
 {
     int64_t m = rec->basis.m, needed = 3 * rec->patch.skin_count;
     const double *skins[SU_FRAMES];
+    double *rotation[2] = {own->rotation, frames > SU_FRAMES ? own->rotation + 72 * rec->flesh : NULL};
     for (int64_t half = 0; SU_FRAMES * half < frames; half++) {
         for (int64_t f = 0; f < SU_FRAMES; f++) {
             int64_t from = SU_FRAMES * half + f < frames ? SU_FRAMES * half + f : frames - 1;
             skins[f] = skin + from * needed;
             for (int64_t i = 0; i < m; i++) own->w[8 * i + f] = w[from * m + i];
         }
-        su_rest_lanes_evaluate(&rec->lanes, skins, own->w, own->skin, own->x, own->near, own->sums, own->rotation);
-        rec->kernels->turn(rec->flesh, own->rotation, (int)half, u);
+        su_rest_lanes_positions(&rec->lanes, skins, own->w, (int)half, own->skin, NULL, own->near);
     }
+    su_rest_lanes_rotations(&rec->lanes, own->near, own->sums, rotation);
+    for (int half = 0; half < 2 && rotation[half]; half++) rec->kernels->turn(rec->flesh, rotation[half], half, u);
 }
 
 /* Up to SU_RECONSTRUCT_BLOCK frames: sums of modes in float. */

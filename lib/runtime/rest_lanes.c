@@ -79,16 +79,23 @@ su_status su_rest_lanes_create(const su_rest_patch *patch, const su_pose_kernels
     return status;
 }
 
-void su_rest_lanes_evaluate(const su_rest_lanes *lanes, const double *const skins[SU_FRAMES], const double *w, double *skin,
-                            double *x, float *near, float *sums, double *rotation)
+void su_rest_lanes_positions(const su_rest_lanes *lanes, const double *const skins[SU_FRAMES], const double *w, int half,
+                             double *skin, double *x, float *near)
 {
     const su_rest_patch *patch = lanes->patch;
     lanes->kernels->interleave(3 * patch->skin_count, skins, skin);
-    lanes->kernels->rest(patch->vertex_count, patch->shape.m, patch->shape.ties, lanes->base, patch->shape.shepard_index,
-                         patch->shape.shepard_weight, lanes->corrections, skin, w, lanes->centre, x,
-                         rotation && patch->turned > 0 ? near : NULL);
-    if (!rotation) return;
-    if (patch->turned > 0) lanes->kernels->rotations(lanes->ring_tets, lanes->ring, patch->turned, near, sums, rotation);
-    else
-        for (int64_t k = 0; k < 72 * patch->wanted; k++) rotation[k] = k / 8 % 9 % 4 == 0;
+    lanes->kernels->rest(patch->vertex_count, x ? patch->wanted : 0, patch->shape.m, patch->shape.ties, lanes->base,
+                         patch->shape.shepard_index, patch->shape.shepard_weight, lanes->corrections, skin, w, lanes->centre, half, x,
+                         patch->turned > 0 ? near : NULL);
+}
+
+void su_rest_lanes_rotations(const su_rest_lanes *lanes, const float *near, float *sums, double *const rotation[2])
+{
+    const su_rest_patch *patch = lanes->patch;
+    if (patch->turned > 0) {
+        lanes->kernels->rotations(lanes->ring_tets, lanes->ring, patch->turned, near, sums, rotation);
+        return;
+    }
+    for (int half = 0; half < 2 && rotation[half]; half++)
+        for (int64_t k = 0; k < 72 * patch->wanted; k++) rotation[half][k] = k / 8 % 9 % 4 == 0;
 }

@@ -1,4 +1,5 @@
-/* A rest patch laid out for the vector kernels: rest positions and rotations of eight frames at once. */
+/* A rest patch laid out for the vector kernels: rest positions of eight frames at once,
+ * rotations of sixteen. */
 #ifndef SU_RUNTIME_REST_LANES_H
 #define SU_RUNTIME_REST_LANES_H
 
@@ -23,13 +24,16 @@ su_status su_rest_lanes_create(const su_rest_patch *patch, const su_pose_kernels
 void su_rest_lanes_free(su_rest_lanes *lanes);
 int64_t su_rest_lanes_bytes(const su_rest_lanes *lanes);
 
-/* Sizes in doubles of what evaluation reads and writes: skin (skin_count,3,8) with room for padding, x (vertex_count,3,8),
- * rotation (turned,9,8); in floats sums (turned,8,8) and near (vertex_count,3,8), scratch. */
+/* Room for skin (skin_count,3,8), with padding, in doubles. */
 static inline int64_t su_rest_lanes_skin(const su_rest_patch *patch) { return 24 * patch->skin_count + 64; }
 
-/* skins: eight arrays (skin_count,3), readable up to a multiple of 8; w (m,8). rotation NULL: positions only; it is the
- * identity for patches without turned vertices. */
-void su_rest_lanes_evaluate(const su_rest_lanes *lanes, const double *const skins[SU_FRAMES], const double *w, double *skin,
-                            double *x, float *near, float *sums, double *rotation);
+/* Rest positions x (wanted,3,8; NULL: not needed) of eight frames. skins: eight arrays (skin_count,3), readable up to a multiple of 8; w
+ * (m,8); skin: scratch. near (vertex_count,3,16): those of all in float for rotations, half 0 or half 1; half 0 comes first and
+ * stands for both. */
+void su_rest_lanes_positions(const su_rest_lanes *lanes, const double *const skins[SU_FRAMES], const double *w, int half,
+                             double *skin, double *x, float *near);
+/* Rotations (turned,9,8) of both halves (the second may be NULL), the identity for patches without turned vertices. sums
+ * (turned,8,16): scratch. */
+void su_rest_lanes_rotations(const su_rest_lanes *lanes, const float *near, float *sums, double *const rotation[2]);
 
 #endif

@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* Instants whose pose parts are made while the block before is stepped through. */
-enum { BLOCK = 16, MAX_HALVINGS = 6 };
+enum { BLOCK = 2 * SU_POSE_FRAMES, MAX_HALVINGS = 6 };
 
 /* One instant of the plan. */
 typedef struct instant {
@@ -37,7 +37,7 @@ struct su_simulation {
     su_loads loads;             /* where there are forces from outside */
     bank banks[2];
     su_pose probe, first;       /* instants off the plan; the start of a piece */
-    su_pose_input *inputs;      /* SU_FRAMES a thread, and one for the stepping thread's probes */
+    su_pose_input *inputs;      /* SU_POSE_FRAMES a thread, and one for the stepping thread's probes */
     su_pose_work *works;        /* one a thread, and one for probes */
     su_blend trail[2];          /* weights of the last two instants planned */
     int64_t serial;             /* of the last instant planned; probes count down from -1 */
@@ -63,7 +63,7 @@ void su_simulation_free(su_simulation *s)
         for (int64_t i = 0; i < BLOCK; i++) su_pose_free(s->banks[k].poses + i);
     su_pose_free(&s->probe);
     su_pose_free(&s->first);
-    for (int k = 0; s->inputs && k <= SU_FRAMES * s->threads; k++) su_pose_input_free(s->inputs + k);
+    for (int k = 0; s->inputs && k <= SU_POSE_FRAMES * s->threads; k++) su_pose_input_free(s->inputs + k);
     for (int k = 0; s->works && k <= s->threads; k++) su_pose_work_free(s->works + k);
     su_arena_free(&s->arena);
     free(s->works);
@@ -95,9 +95,9 @@ su_status su_simulation_create(const su_runtime_model *model, const su_model *so
         for (int64_t i = 0; i < BLOCK; i++) SU_GO(su_pose_create(model, s->banks[k].poses + i, err));
     SU_GO(su_pose_create(model, &s->probe, err));
     SU_GO(su_pose_create(model, &s->first, err));
-    SU_GO(SU_ALLOC(&s->inputs, SU_FRAMES * s->threads + 1, "pose inputs", err));
+    SU_GO(SU_ALLOC(&s->inputs, SU_POSE_FRAMES * s->threads + 1, "pose inputs", err));
     SU_GO(SU_ALLOC(&s->works, s->threads + 1, "pose parts", err));
-    for (int k = 0; k <= SU_FRAMES * s->threads; k++) SU_GO(su_pose_input_create(model, s->inputs + k, err));
+    for (int k = 0; k <= SU_POSE_FRAMES * s->threads; k++) SU_GO(su_pose_input_create(model, s->inputs + k, err));
     for (int k = 0; k <= s->threads; k++) SU_GO(su_pose_work_create(model, s->works + k, err));
     for (int k = 0; k < 2; k++) SU_GO(su_blend_create(model, s->trail + k, &s->arena, err));
     SU_GO(su_rest_patch_create(source, source->n, NULL, 0, false, &s->whole, err));
@@ -127,7 +127,7 @@ static void probe(su_simulation *s, int64_t frame, double fraction, su_pose *pos
 {
     const su_blend *none[2] = {NULL, NULL};
     double start = su_seconds();
-    su_pose_input *input = s->inputs + SU_FRAMES * s->threads;
+    su_pose_input *input = s->inputs + SU_POSE_FRAMES * s->threads;
     sample(s, frame, fraction, input);
     su_blend_evaluate(s->model, input->p, --s->probe_serial, &pose->blend);
     su_pose_evaluate(s->model, 1, input, &none, s->works + s->threads, pose);
@@ -414,14 +414,14 @@ static void older_blends(const su_simulation *s, const bank *of, int64_t i, cons
     for (int k = 0; k < 2; k++) older[k] = i - 1 - k >= 0 ? &of->poses[i - 1 - k].blend : &s->trail[k - i];
 }
 
-/* The pose parts of up to SU_FRAMES instants from `first`. */
+/* The pose parts of up to SU_POSE_FRAMES instants from `first`. */
 static void make_poses(su_simulation *s, bank *coming, int64_t first)
 {
     double started = su_seconds();
-    int64_t count = coming->count - first < SU_FRAMES ? coming->count - first : SU_FRAMES;
+    int64_t count = coming->count - first < SU_POSE_FRAMES ? coming->count - first : SU_POSE_FRAMES;
     int thread = omp_get_thread_num();
-    su_pose_input *inputs = s->inputs + SU_FRAMES * thread;
-    const su_blend *older[SU_FRAMES][2];
+    su_pose_input *inputs = s->inputs + SU_POSE_FRAMES * thread;
+    const su_blend *older[SU_POSE_FRAMES][2];
     for (int64_t i = 0; i < count; i++) {
         const instant *at = coming->plan + first + i;
         sample(s, at->frame, fraction_of(s, at->substep), inputs + i);
@@ -437,7 +437,7 @@ static void overlap(su_simulation *s, bank *ready, bank *coming)
     double started = su_seconds();
     for (int64_t i = 0; i < coming->count; i++) {
         const instant *at = coming->plan + i;
-        double *p = s->inputs[SU_FRAMES * s->threads].p, Q[9], c[3];
+        double *p = s->inputs[SU_POSE_FRAMES * s->threads].p, Q[9], c[3];
         su_shot_sample(s->shot, at->frame, fraction_of(s, at->substep), 0, s->model->patch.skin, NULL, p, Q, c);
         su_blend_evaluate(s->model, p, at->serial, &coming->poses[i].blend);
         coming->seconds[i] = 0;
@@ -450,7 +450,7 @@ static void overlap(su_simulation *s, bank *ready, bank *coming)
 #pragma omp task
             step_block(s, ready);
         }
-        for (int64_t i = 0; i < coming->count; i += SU_FRAMES) {
+        for (int64_t i = 0; i < coming->count; i += SU_POSE_FRAMES) {
 #pragma omp task firstprivate(i)
             make_poses(s, coming, i);
         }
