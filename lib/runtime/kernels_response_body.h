@@ -8,41 +8,54 @@ INLINE void square_root(v8 *x)
 
 #define BOTH(a, b) TOGETHER(NARROW(a), NARROW(b))
 
-/* One Jacobi rotation in the plane (p, r) of the symmetric s (row-major), accumulated in q. */
-INLINE void rotate_plane(f16 s[9], f16 q[9], int p, int r)
+/* Groups of sixteen elements whose axes are sought side by side: each is one long chain of dependent operations. */
+enum { GROUPS = 2 };
+
+/* One Jacobi rotation in the plane (p, r) of the symmetric matrices s (row-major), accumulated in q. */
+INLINE void rotate_plane(f16 s[GROUPS][9], f16 q[GROUPS][9], int p, int r)
 {
     int k = 3 - p - r;
-    f16 off = s[3 * p + r], half = 0.5f * (s[4 * r] - s[4 * p]), zero = {0};
-    off = WHERE_F((off < 1e-12f) & (off > -1e-12f), zero, off);   /* its square would be a slow denormal number */
-    f16 size = half * half + off * off, inverse, turned;
-    inverse_root_f(&size, &inverse);                              /* finite, about 1e19, for size 0 */
-    f16 larger = WHERE_F(half < 0, -half, half);
-    f16 square = 0.5f + 0.5f * larger * inverse;                  /* of the cosine, at least 1/2; tan 2t = off / half */
-    inverse_root_f(&square, &turned);
-    f16 c = square * turned, sine = 0.5f * off * inverse * turned;
-    sine = WHERE_F(half < 0, -sine, sine);
-    f16 t = sine * turned, x, y;
-    x = s[3 * p + k], y = s[3 * r + k];
-    s[3 * p + k] = s[3 * k + p] = c * x - sine * y;
-    s[3 * r + k] = s[3 * k + r] = sine * x + c * y;
-    s[4 * p] -= t * off, s[4 * r] += t * off;
-    s[3 * p + r] = s[3 * r + p] = zero;
-    UNROLL for (int i = 0; i < 3; i++) {
-        x = q[3 * i + p], y = q[3 * i + r];
-        q[3 * i + p] = c * x - sine * y, q[3 * i + r] = sine * x + c * y;
+    f16 off[GROUPS], half[GROUPS], inverse[GROUPS], turned[GROUPS], square[GROUPS], zero = {0};
+    UNROLL for (int n = 0; n < GROUPS; n++) {
+        half[n] = 0.5f * (s[n][4 * r] - s[n][4 * p]);
+        off[n] = s[n][3 * p + r];
+        off[n] = WHERE_F((off[n] < 1e-12f) & (off[n] > -1e-12f), zero, off[n]);   /* its square would be a slow denormal number */
+        square[n] = half[n] * half[n] + off[n] * off[n];
+    }
+    UNROLL for (int n = 0; n < GROUPS; n++) inverse_root_f(square + n, inverse + n);   /* finite, about 3e19, for 0 */
+    UNROLL for (int n = 0; n < GROUPS; n++) {
+        f16 larger = WHERE_F(half[n] < 0, -half[n], half[n]);
+        square[n] = 0.5f + 0.5f * larger * inverse[n];   /* of the cosine, at least 1/2; tan 2t = off / half */
+    }
+    UNROLL for (int n = 0; n < GROUPS; n++) inverse_root_f(square + n, turned + n);
+    UNROLL for (int n = 0; n < GROUPS; n++) {
+        f16 c = square[n] * turned[n], sine = 0.5f * off[n] * inverse[n] * turned[n], x, y;
+        sine = WHERE_F(half[n] < 0, -sine, sine);
+        f16 t = sine * turned[n];
+        x = s[n][3 * p + k], y = s[n][3 * r + k];
+        s[n][3 * p + k] = s[n][3 * k + p] = c * x - sine * y;
+        s[n][3 * r + k] = s[n][3 * k + r] = sine * x + c * y;
+        s[n][4 * p] -= t * off[n], s[n][4 * r] += t * off[n];
+        s[n][3 * p + r] = s[n][3 * r + p] = zero;
+        UNROLL for (int i = 0; i < 3; i++) {
+            x = q[n][3 * i + p], y = q[n][3 * i + r];
+            q[n][3 * i + p] = c * x - sine * y, q[n][3 * i + r] = sine * x + c * y;
+        }
     }
 }
 
 /* Principal axes v of F'F, from G = F - 1: F'F - 1 keeps its digits and has the same axes. Three sweeps of Jacobi rotations
  * leave 1e-4 at most, which is plenty for clipping; four leave rounding. */
-INLINE void principal_axes(const f16 G[9], int sweeps, f16 v[9])
+INLINE void principal_axes(const f16 G[GROUPS][9], int sweeps, f16 v[GROUPS][9])
 {
-    f16 C[9];
-    UNROLL for (int a = 0; a < 3; a++)
-        UNROLL for (int b = 0; b < 3; b++) {
-            C[3 * a + b] = G[3 * a + b] + G[3 * b + a] + G[a] * G[b] + G[3 + a] * G[3 + b] + G[6 + a] * G[6 + b];
-            v[3 * a + b] = (f16){0} + (a == b ? 1.0f : 0.0f);
-        }
+    f16 C[GROUPS][9];
+    UNROLL for (int n = 0; n < GROUPS; n++)
+        UNROLL for (int a = 0; a < 3; a++)
+            UNROLL for (int b = 0; b < 3; b++) {
+                const f16 *g = G[n];
+                C[n][3 * a + b] = g[3 * a + b] + g[3 * b + a] + g[a] * g[b] + g[3 + a] * g[3 + b] + g[6 + a] * g[6 + b];
+                v[n][3 * a + b] = (f16){0} + (a == b ? 1.0f : 0.0f);
+            }
     for (int sweep = 0; sweep < sweeps; sweep++) {
         rotate_plane(C, v, 0, 1);
         rotate_plane(C, v, 0, 2);
@@ -200,7 +213,7 @@ INLINE void add_diagonal(const f16 *c, f16 D[45])
 
 /* c 1 + d F F' + lambda C C' + pressure dC/dF, C the cofactors. Its eigenvalues for the pair without k are c + pressure s_k on
  * antisymmetric and c - pressure s_k on symmetric vectors of u and v (twists, flips): only one family can be negative. */
-INLINE void neohookean_derivative(const f16 F[9], const f16 G[9], const f16 *c_of, const f16 *d_of, const f16 *lambda_of,
+INLINE void neohookean_derivative(const f16 F[9], const f16 v[9], const f16 *c_of, const f16 *d_of, const f16 *lambda_of,
                                   const f16 *pressure_of, bool project, f16 D[45], m16 *bad)
 {
     f16 c = *c_of, d = *d_of, lambda = *lambda_of, p = *pressure_of, x[5][9], wx[5][9], *C = x[1];
@@ -209,9 +222,8 @@ INLINE void neohookean_derivative(const f16 F[9], const f16 G[9], const f16 *c_o
     C[6] = F[1] * F[5] - F[2] * F[4], C[7] = F[2] * F[3] - F[0] * F[5], C[8] = F[0] * F[4] - F[1] * F[3];
     UNROLL for (int k = 0; k < 9; k++) x[0][k] = F[k], wx[0][k] = d * F[k], wx[1][k] = lambda * C[k];
     if (project) {
-        f16 u[9], v[9], s[3], weight[3], diagonal[3], off[3], zero = {0};
+        f16 u[9], s[3], weight[3], diagonal[3], off[3], zero = {0};
         f16 size = WHERE_F(p < 0, -p, p), sign = WHERE_F(p < 0, zero - 1.0f, zero + 1.0f);
-        principal_axes(G, 3, v);
         decompose_f(F, v, u, s);
         UNROLL for (int k = 0; k < 3; k++) {
             f16 area = s[(k + 1) % 3] * s[(k + 2) % 3], excess = size * s[k] - c;
@@ -235,7 +247,7 @@ INLINE void neohookean_derivative(const f16 F[9], const f16 G[9], const f16 *c_o
 
 /* D_ab,cd = delta_ac S_db + lambda F_ab F_cd + mu (delta_bd (F F')_ac + F_ad F_cb). Flips are positive unless the element is
  * crushed, which the scalar code takes. */
-INLINE void stvk_derivative(const f16 F[9], const f16 G[9], const f16 *mu_of, const f16 *lambda_of, bool project, f16 D[45],
+INLINE void stvk_derivative(const f16 F[9], const f16 G[9], const f16 v[9], const f16 *mu_of, const f16 *lambda_of, bool project, f16 D[45],
                             m16 *bad)
 {
     f16 mu = *mu_of, lambda = *lambda_of, S[9], B[9], x[5][9], wx[5][9];
@@ -248,9 +260,8 @@ INLINE void stvk_derivative(const f16 F[9], const f16 G[9], const f16 *mu_of, co
     UNROLL for (int k = 0; k < 9; k++) S[k] *= 2 * mu, x[0][k] = F[k], wx[0][k] = lambda * F[k];
     UNROLL for (int k = 0; k < 3; k++) S[4 * k] += trace;
     if (project) {
-        f16 u[9], v[9], s[3], weight[3], diagonal[3], off[3], zero = {0}, sign = zero - 1.0f;
+        f16 u[9], s[3], weight[3], diagonal[3], off[3], zero = {0}, sign = zero - 1.0f;
         m16 crushed = {0};
-        principal_axes(G, 3, v);
         decompose_f(F, v, u, s);
         UNROLL for (int k = 0; k < 3; k++) {
             int a = (k + 1) % 3, b = (k + 2) % 3;
@@ -326,82 +337,98 @@ INLINE void add_product(const float *D, int half, double factor, const v8 x[9], 
     UNROLL for (int k = 0; k < 9; k++) P[k] += factor * sum[k];
 }
 
+/* Strains of twice eight elements, and what is found from them in float; a last eight alone are taken twice. */
+typedef struct sixteen {
+    v8 F[2][9], G[2][9];
+    m8 bad[2];
+} sixteen;
+
+INLINE void respond_sixteen(const su_response *what, su_material material, bool derivative, int64_t e, const sixteen *x,
+                            const f16 Gf[9], f16 vf[9])
+{
+    v8 P[2][9], u[2][9], v[2][9], s[2][3], mu[2], lambda[2], volume[2];
+    f16 Ff[9], uf[9], sf[3];
+    coefficients at[2];
+    UNROLL for (int k = 0; k < 9; k++) Ff[k] = Gf[k] + (k % 4 == 0 ? 1.0f : 0.0f);
+    if (material == SU_COROTATIONAL)
+        UNROLL for (int k = 0; k < 9; k++) v[0][k] = WIDEN(LOW_FLOATS(vf[k])), v[1][k] = WIDEN(HIGH_FLOATS(vf[k]));
+    for (int n = 0; n < 2; n++) {
+        int64_t from = e + 8 * n < what->count ? e + 8 * n : e;
+        mu[n] = what->stiffness * *(const v8 *)(what->mu + from);
+        lambda[n] = what->stiffness * *(const v8 *)(what->lambda + from);
+        volume[n] = *(const v8 *)(what->volume + from);
+        if (material == SU_NEOHOOKEAN) {
+            lambda[n] += 5.0 / 6.0 * mu[n];
+            mu[n] *= 4.0 / 3.0;
+        }
+        stress_of(material, mu + n, lambda + n, x->F[n], x->G[n], v[n], u[n], s[n], P[n], at + n);
+        UNROLL for (int k = 0; k < 9; k++) P[n][k] *= volume[n];
+    }
+    m16 indefinite = {0};
+    if (derivative) {
+        f16 *D = (f16 *)(what->derivative + SU_DERIVATIVE_ENTRIES * e);
+        f16 m = BOTH(volume[0] * mu[0], volume[1] * mu[1]), l = BOTH(volume[0] * lambda[0], volume[1] * lambda[1]);
+        f16 p = {0}, c, d;
+        if (material != SU_STVK) p = BOTH(volume[0] * at[0].pressure, volume[1] * at[1].pressure);
+        if (material == SU_NEOHOOKEAN) {
+            c = BOTH(volume[0] * at[0].c, volume[1] * at[1].c), d = BOTH(volume[0] * at[0].d, volume[1] * at[1].d);
+            if (what->project) neohookean_derivative(Ff, vf, &c, &d, &l, &p, true, D, &indefinite);
+            else neohookean_derivative(Ff, vf, &c, &d, &l, &p, false, D, &indefinite);
+        } else if (material == SU_STVK) {
+            if (what->project) stvk_derivative(Ff, Gf, vf, &m, &l, true, D, &indefinite);
+            else stvk_derivative(Ff, Gf, vf, &m, &l, false, D, &indefinite);
+        } else {
+            UNROLL for (int k = 0; k < 9; k++) uf[k] = BOTH(u[0][k], u[1][k]), vf[k] = BOTH(v[0][k], v[1][k]);
+            UNROLL for (int k = 0; k < 3; k++) sf[k] = BOTH(s[0][k], s[1][k]);
+            corotational_derivative(uf, sf, vf, &m, &l, &p, what->project, D);
+        }
+        indefinite &= BOTH(volume[0], volume[1]) != 0;
+    }
+    f16 linear[9] = {{0}};
+    if (derivative && what->linear != 0) {   /* as exact as the products that it balances */
+        const f16 *D = (const f16 *)(what->derivative + SU_DERIVATIVE_ENTRIES * e);
+        UNROLL for (int i = 0; i < 9; i++) {
+            linear[i] = D[UPPER(i, 0)] * Gf[0];
+            UNROLL for (int j = 1; j < 9; j++) linear[i] += D[UPPER(i, j)] * Gf[j];
+        }
+    }
+    for (int n = 0; n < 2 && e + 8 * n < what->count; n++) {
+        int64_t from = e + 8 * n;
+        if (derivative && what->linear != 0)
+            UNROLL for (int k = 0; k < 9; k++)
+                P[n][k] -= what->linear * WIDEN(n ? HIGH_FLOATS(linear[k]) : LOW_FLOATS(linear[k]));
+        if (what->damping != 0) {
+            v8 rate[9];
+            UNROLL for (int k = 0; k < 9; k++)
+                rate[k] = *(const v8 *)(what->strain + 9 * from + 8 * k) - *(const v8 *)(what->carried + 9 * from + 8 * k);
+            add_product(what->held + SU_DERIVATIVE_ENTRIES * e, n, what->damping, rate, P[n]);
+        }
+        v8 *stress = (v8 *)(what->stress + 9 * from);
+        UNROLL for (int k = 0; k < 9; k++) stress[k] = P[n][k];
+        uint8_t mask = 0;
+        for (int lane = 0; lane < 8; lane++) mask |= (uint8_t)((x->bad[n][lane] != 0 || indefinite[8 * n + lane] != 0) << lane);
+        what->irregular[from / 8] = mask;
+    }
+    if (derivative && what->damping != 0) {
+        f16 *D = (f16 *)(what->derivative + SU_DERIVATIVE_ENTRIES * e);
+        const f16 *held = (const f16 *)(what->held + SU_DERIVATIVE_ENTRIES * e);
+        for (int k = 0; k < SU_DERIVATIVE_ENTRIES; k++) D[k] += (float)what->damping * held[k];
+    }
+}
+
 INLINE void respond_to(const su_response *what, su_material material, bool derivative)
 {
-    for (int64_t e = 0; e < what->count; e += 16) {
-        v8 F[2][9], G[2][9], P[2][9], u[2][9], v[2][9], s[2][3], mu[2], lambda[2], volume[2];
-        f16 Ff[9], Gf[9], uf[9], vf[9], sf[3];
-        coefficients at[2];
-        m8 bad[2];
-        for (int n = 0; n < 2; n++)   /* a last one alone is taken twice */
-            load_strain(what, e + 8 * n < what->count ? e + 8 * n : e, G[n], F[n], bad + n);
-        UNROLL for (int k = 0; k < 9; k++) Gf[k] = BOTH(G[0][k], G[1][k]), Ff[k] = Gf[k] + (k % 4 == 0 ? 1.0f : 0.0f);
-        if (material == SU_COROTATIONAL) {
-            principal_axes(Gf, 4, vf);
-            UNROLL for (int k = 0; k < 9; k++) v[0][k] = WIDEN(LOW_FLOATS(vf[k])), v[1][k] = WIDEN(HIGH_FLOATS(vf[k]));
-        }
-        for (int n = 0; n < 2; n++) {
-            int64_t from = e + 8 * n < what->count ? e + 8 * n : e;
-            mu[n] = what->stiffness * *(const v8 *)(what->mu + from);
-            lambda[n] = what->stiffness * *(const v8 *)(what->lambda + from);
-            volume[n] = *(const v8 *)(what->volume + from);
-            if (material == SU_NEOHOOKEAN) {
-                lambda[n] += 5.0 / 6.0 * mu[n];
-                mu[n] *= 4.0 / 3.0;
-            }
-            stress_of(material, mu + n, lambda + n, F[n], G[n], v[n], u[n], s[n], P[n], at + n);
-            UNROLL for (int k = 0; k < 9; k++) P[n][k] *= volume[n];
-        }
-        m16 indefinite = {0};
-        if (derivative) {
-            f16 *D = (f16 *)(what->derivative + SU_DERIVATIVE_ENTRIES * e);
-            f16 m = BOTH(volume[0] * mu[0], volume[1] * mu[1]), l = BOTH(volume[0] * lambda[0], volume[1] * lambda[1]);
-            f16 p = {0}, c, d;
-            if (material != SU_STVK) p = BOTH(volume[0] * at[0].pressure, volume[1] * at[1].pressure);
-            if (material == SU_NEOHOOKEAN) {
-                c = BOTH(volume[0] * at[0].c, volume[1] * at[1].c), d = BOTH(volume[0] * at[0].d, volume[1] * at[1].d);
-                if (what->project) neohookean_derivative(Ff, Gf, &c, &d, &l, &p, true, D, &indefinite);
-                else neohookean_derivative(Ff, Gf, &c, &d, &l, &p, false, D, &indefinite);
-            } else if (material == SU_STVK) {
-                if (what->project) stvk_derivative(Ff, Gf, &m, &l, true, D, &indefinite);
-                else stvk_derivative(Ff, Gf, &m, &l, false, D, &indefinite);
-            } else {
-                UNROLL for (int k = 0; k < 9; k++) uf[k] = BOTH(u[0][k], u[1][k]), vf[k] = BOTH(v[0][k], v[1][k]);
-                UNROLL for (int k = 0; k < 3; k++) sf[k] = BOTH(s[0][k], s[1][k]);
-                corotational_derivative(uf, sf, vf, &m, &l, &p, what->project, D);
-            }
-            indefinite &= BOTH(volume[0], volume[1]) != 0;
-        }
-        f16 linear[9] = {{0}};
-        if (derivative && what->linear != 0) {   /* as exact as the products that it balances */
-            const f16 *D = (const f16 *)(what->derivative + SU_DERIVATIVE_ENTRIES * e);
-            UNROLL for (int i = 0; i < 9; i++) {
-                linear[i] = D[UPPER(i, 0)] * Gf[0];
-                UNROLL for (int j = 1; j < 9; j++) linear[i] += D[UPPER(i, j)] * Gf[j];
-            }
-        }
-        for (int n = 0; n < 2 && e + 8 * n < what->count; n++) {
-            int64_t from = e + 8 * n;
-            if (derivative && what->linear != 0)
-                UNROLL for (int k = 0; k < 9; k++)
-                    P[n][k] -= what->linear * WIDEN(n ? HIGH_FLOATS(linear[k]) : LOW_FLOATS(linear[k]));
-            if (what->damping != 0) {
-                v8 rate[9];
-                UNROLL for (int k = 0; k < 9; k++)
-                    rate[k] = *(const v8 *)(what->strain + 9 * from + 8 * k) - *(const v8 *)(what->carried + 9 * from + 8 * k);
-                add_product(what->held + SU_DERIVATIVE_ENTRIES * e, n, what->damping, rate, P[n]);
-            }
-            v8 *stress = (v8 *)(what->stress + 9 * from);
-            UNROLL for (int k = 0; k < 9; k++) stress[k] = P[n][k];
-            uint8_t mask = 0;
-            for (int lane = 0; lane < 8; lane++) mask |= (uint8_t)((bad[n][lane] != 0 || indefinite[8 * n + lane] != 0) << lane);
-            what->irregular[from / 8] = mask;
-        }
-        if (derivative && what->damping != 0) {
-            f16 *D = (f16 *)(what->derivative + SU_DERIVATIVE_ENTRIES * e);
-            const f16 *held = (const f16 *)(what->held + SU_DERIVATIVE_ENTRIES * e);
-            for (int k = 0; k < SU_DERIVATIVE_ENTRIES; k++) D[k] += (float)what->damping * held[k];
-        }
+    for (int64_t e = 0; e < what->count; e += 16 * GROUPS) {
+        sixteen x[GROUPS];
+        f16 G[GROUPS][9], v[GROUPS][9];
+        for (int n = 0; n < 2 * GROUPS; n++)
+            load_strain(what, e + 8 * n < what->count ? e + 8 * n : e, x[n / 2].G[n % 2], x[n / 2].F[n % 2], x[n / 2].bad + n % 2);
+        UNROLL for (int n = 0; n < GROUPS; n++)
+            UNROLL for (int k = 0; k < 9; k++) G[n][k] = BOTH(x[n].G[0][k], x[n].G[1][k]);
+        if (material == SU_COROTATIONAL) principal_axes((const f16(*)[9])G, 4, v);
+        else if (derivative && what->project) principal_axes((const f16(*)[9])G, 3, v);
+        for (int n = 0; n < GROUPS && e + 16 * n < what->count; n++)
+            respond_sixteen(what, material, derivative, e + 16 * n, x + n, G[n], v[n]);
     }
 }
 
