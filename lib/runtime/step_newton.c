@@ -42,7 +42,7 @@ static double residual_at(su_stepper *s, const su_pose *pose, const double *q, d
     int64_t r = s->model->r, lead = s->model->lead;
     double inertia, size = 0;
     su_step_strain(s, pose, q, s->strain);
-    if (damping != 0 && (s->settings.tolerance > 0 || !derivative)) {   /* where the number counts: the forces without damping */
+    if (damping != 0) {   /* which is not among the forces that balance */
         if (!respond_at(s, pose, NULL, 0, STRESS)) return NAN;
         memset(s->force, 0, (size_t)lead * sizeof *s->force);
         su_step_add_forces(s, pose, s->force);
@@ -84,29 +84,35 @@ static bool factor_tangent(su_stepper *s, const su_pose *pose, const double *q, 
     return false;
 }
 
-/* Without a tolerance the last solve is neither looked at nor is its right-hand side alone: su_step_check looks where points
- * move far. */
+/* Without a tolerance: as many solves as are wanted, the right-hand side from the same pass as the matrix. su_step_check looks
+ * at the end where points move far. */
+static su_step_end plain_solves(su_stepper *s, const su_pose *pose, double mass, double damping, int solves)
+{
+    const su_runtime_model *model = s->model;
+    double *q = s->next->q;
+    while (s->iterations < solves) {
+        if (!respond_at(s, pose, q, damping, EXACT)) return SU_STEP_NOT_FINITE;
+        if (!factor_tangent(s, pose, q, mass, damping, true, true)) return SU_STEP_NOT_DEFINITE;
+        model->kernels->solve(model->size, model->lead, s->A, s->inverse, s->force);
+        for (int64_t k = 0; k < model->r; k++) q[k] -= s->force[k];
+        s->iterations++;
+    }
+    return su_step_all_finite(model->r, q) ? SU_STEP_OK : SU_STEP_NOT_FINITE;
+}
+
 su_step_end su_step_iterate(su_stepper *s, const su_pose *pose, double mass, double damping, int max_iterations)
 {
     const su_runtime_model *model = s->model;
     int64_t r = model->r;
     size_t bytes = (size_t)model->lead * sizeof(double);
-    bool unseen = s->settings.tolerance == 0;
-    double *q = s->next->q, now = INFINITY;
-    if (unseen && s->iterations + 1 == max_iterations) {
-        if (!respond_at(s, pose, q, damping, EXACT)) return SU_STEP_NOT_FINITE;
-    } else {
-        s->residual = now = residual_at(s, pose, q, mass, damping, NULL, true);
-    }
+    if (s->settings.tolerance == 0) return plain_solves(s, pose, mass, damping, max_iterations);
+    double *q = s->next->q, now = residual_at(s, pose, q, mass, damping, NULL, true);
+    s->residual = now;
     while (s->iterations < max_iterations && now > s->settings.tolerance) {
         bool last = ++s->iterations == max_iterations;
-        if (!factor_tangent(s, pose, q, mass, damping, true, unseen && last)) return SU_STEP_NOT_DEFINITE;
+        if (!factor_tangent(s, pose, q, mass, damping, true, false)) return SU_STEP_NOT_DEFINITE;
         memcpy(s->direction, s->force, bytes);
         model->kernels->solve(model->size, model->lead, s->A, s->inverse, s->direction);
-        if (last && unseen) {
-            for (int64_t k = 0; k < r; k++) q[k] -= s->direction[k];
-            return su_step_all_finite(r, q) ? SU_STEP_OK : SU_STEP_NOT_FINITE;
-        }
         double length = 1, then = INFINITY;
         for (int halvings = 0; halvings < 12; halvings++, length *= 0.5) {
             memset(s->trial, 0, bytes);
