@@ -16,7 +16,7 @@
 
 #define SU_KERNELS su_kernels_avx512
 #define SU_KERNELS_NAME "avx512"
-enum { TILE_I = 8, TILE_J = 3 };
+enum { TILE_I = 8, TILE_J = 3, GROUPS = 2 };
 #include "runtime/kernels_body.h"
 
 #if defined(__x86_64__)

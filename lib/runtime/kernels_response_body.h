@@ -8,10 +8,7 @@ INLINE void square_root(v8 *x)
 
 #define BOTH(a, b) TOGETHER(NARROW(a), NARROW(b))
 
-/* Groups of sixteen elements whose axes are sought side by side: each is one long chain of dependent operations. */
-enum { GROUPS = 2 };
-
-/* One Jacobi rotation in the plane (p, r) of the symmetric matrices s (row-major), accumulated in q. */
+/* One Jacobi rotation in the plane (p, r) of GROUPS times sixteen symmetric matrices s (row-major), accumulated in q. */
 INLINE void rotate_plane(f16 s[GROUPS][9], f16 q[GROUPS][9], int p, int r)
 {
     int k = 3 - p - r;
