@@ -4,6 +4,8 @@
 #include "fem/elastic.h"
 #include "geometry/rotation_field.h"
 #include "reduce/align.h"
+#include "reduce/interpolate.h"
+#include "rig/rbf.h"
 #include "rig/rbf_train.h"
 
 #include <math.h>
@@ -120,6 +122,72 @@ static void make_cubature(reduced_scene *out, int stride)
     for (int64_t k = 0; k < model->ci; k++) model->inertia_weights[k] = stride;
 }
 
+/* U(p)'K U(p) at one bend angle, (r,r). */
+static void stiffness_at(reduced_scene *out, double angle, su_rotation_field *field, su_elastic *body, double *stiffness)
+{
+    su_model *model = &out->model;
+    const su_fit *fit = &out->scene->fit;
+    int64_t m = model->m, r = model->r, n = model->n, size = 3 * body->free_count;
+    double *x = calloc((size_t)(3 * n), sizeof *x), *rotation = calloc((size_t)(4 * n), sizeof *rotation);
+    double *U = calloc((size_t)(3 * r * n), sizeof *U), *packed = calloc((size_t)(r * size), sizeof *packed);
+    double *KU = calloc((size_t)size, sizeof *KU), *materials = calloc((size_t)(2 * model->t), sizeof *materials);
+    double w[8], positive[8], weights[8];
+    su_sparse K;
+    if (m > 8 || su_sparse_clone_pattern(&body->pattern, &K, NULL) != SU_OK) abort();
+    su_rbf_weights(m, 1, model->params, model->param_scale, model->rbf, &angle, w);
+    su_positive_weights(m, w, positive);
+    su_basis_weights(m, 1, model->params, model->param_scale, model->columns, model->basis_rbf, &angle, w, weights);
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t e = 0; e < model->t; e++) {
+            materials[e] += positive[i] * fit->young[i * model->t + e];
+            materials[model->t + e] += positive[i] * fit->poisson[i * model->t + e];
+        }
+    beam_bend(&out->scene->mesh, angle, x);
+    su_rotation_field_evaluate(field, x, rotation, 1);
+    su_pose_bases bases = {m, r, n, out->basis, out->rotations, out->mass, SU_COROTATED};
+    su_interpolate_basis(&bases, weights, rotation, U, 1);
+    su_elastic_set_material(body, materials, materials + model->t);
+    su_elastic_set_rest(body, x, 1);
+    su_elastic_stiffness(body, x, true, &K, 1);
+    for (int64_t k = 0; k < r; k++)
+        for (int64_t a = 0; a < size; a++) packed[k * size + a] = U[3 * (k * n + body->free_vertex[a / 3]) + a % 3];
+    for (int64_t k = 0; k < r; k++) {
+        su_sparse_multiply(&K, packed + k * size, KU);
+        for (int64_t j = 0; j < r; j++)
+            for (int64_t a = 0; a < size; a++) stiffness[k * r + j] += packed[j * size + a] * KU[a];
+    }
+    su_sparse_free(&K);
+    free(x), free(rotation), free(U), free(packed), free(KU), free(materials);
+}
+
+/* Anchors at the example poses and every eighth of a radian up to a half turn either way. */
+static void make_anchors(reduced_scene *out)
+{
+    enum { MOST = 60 };
+    su_model *model = &out->model;
+    const su_fit *fit = &out->scene->fit;
+    int64_t r = model->r;
+    su_elastic body;
+    su_rotation_field *field;
+    if (su_elastic_create(&body, model->n, model->vertices, model->t, model->tets, model->fixed_count, model->fixed,
+                          SU_NEOHOOKEAN, fit->young, fit->poisson, fit->density, NULL) != SU_OK ||
+        su_rotation_field_create(model->n, model->vertices, model->t, model->tets, 0, NULL, &field, NULL) != SU_OK)
+        abort();
+    TAKE(out, model->anchor_params, MOST);
+    TAKE(out, model->anchor_rbf, MOST * MOST);
+    TAKE(out, model->anchor_stiffness, MOST * r * r);
+    for (int k = -24; k < 25 + model->m; k++) {
+        double angle = k <= 24 ? k / 8.0 : model->params[k - 25], nearest = INFINITY;
+        for (int64_t j = 0; j < model->m && k <= 24; j++) nearest = fmin(nearest, fabs(angle - model->params[j]));
+        if (nearest < 0.01) continue;
+        model->anchor_params[model->anchors] = angle;
+        stiffness_at(out, angle, field, &body, model->anchor_stiffness + model->anchors++ * r * r);
+    }
+    if (su_rbf_train(model->anchors, 1, model->anchor_params, model->param_scale, model->anchor_rbf, NULL) != SU_OK) abort();
+    su_rotation_field_free(field);
+    su_elastic_free(&body);
+}
+
 static void make_gram(reduced_scene *out, bool factor)
 {
     su_model *model = &out->model;
@@ -182,6 +250,7 @@ void reduced_create(reduced_scene *out, scene *s, const reduced_options *options
     make_blocks(out, options);
     make_cubature(out, options->stride);
     make_gram(out, options->factor);
+    if (options->anchored) make_anchors(out);
     make_sim(out);
     su_error err = {0};
     if (su_runtime_model_create(model, options->interpolation, &out->runtime, &err) != SU_OK) {

@@ -580,9 +580,49 @@ static void steps_agree_with_direct_evaluation(void **unused)
     scene_free(&s);
 }
 
+static void held_bent(double t, double *bend, double *root)
+{
+    double unused;
+    scene_swing(t, &unused, root);
+    for (int i = 0; i < 3; i++) root[4 * i + 3] *= 30;
+    *bend = poses3[1];
+}
+
+/* Where the rig stands in an example pose, its stiffness there and what tets have beyond theirs are the whole force again. */
+static void the_linear_part_from_anchors_is_that_of_the_tets(void **unused)
+{
+    (void)unused;
+    scene s;
+    scene_create(&s, 4, 1, 1, 3, poses3, FRAMES, 30, held_bent, 0, NULL);
+    paint(&s);
+    for (int inertia = 0; inertia < 2; inertia++)
+        for (int newton = 1; newton < 3; newton++) {
+            reduced_scene whole, split;
+            reduced_options options = {.r = 13, .regions = 2, .stride = 1};
+            reduced_create(&whole, &s, &options);
+            options.anchored = true;
+            reduced_create(&split, &s, &options);
+            su_sim_settings settings = su_sim_defaults();
+            su_step_settings step = {.alpha = 3, .beta = 0.02, .stiffness = 1.5, .newton = newton,
+                                     .inertia = inertia ? SU_INERTIA_PAPER : SU_INERTIA_CONSISTENT};
+            su_simulate_counts counts;
+            assert_int_equal(reduced_run(&whole, &settings, step, 1, &counts), SU_OK);
+            assert_int_equal(reduced_run(&split, &settings, step, 1, &counts), SU_OK);
+            double scale = largest(FRAMES * 13, whole.sim.q);
+            assert_true(scale > 0.01);
+            assert_near(difference(FRAMES * 13, whole.sim.q, split.sim.q) / scale, 0.0, 1e-5);
+            assert_near(difference(FRAMES * 3, whole.sim.energy, split.sim.energy) / largest(FRAMES * 3, whole.sim.energy), 0.0,
+                        1e-6);
+            reduced_free(&split);
+            reduced_free(&whole);
+        }
+    scene_free(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_linear_part_from_anchors_is_that_of_the_tets),
         cmocka_unit_test(a_basis_that_spans_everything_gives_the_full_simulation),
         cmocka_unit_test(steps_agree_with_direct_evaluation),
         cmocka_unit_test(linear_interpolation_of_everything_is_full_too),

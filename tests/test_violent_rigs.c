@@ -97,7 +97,7 @@ static void energy_stays_bounded(void **unused)
         scene s;
         reduced_scene r;
         scene_create(&s, 4, 1, 1, 3, poses3, FRAMES, 30, rig_violent, 0, NULL);
-        reduced_options options = {.r = 12, .regions = 1 + (int)(seed % 2), .stride = 1};
+        reduced_options options = {.r = 12, .regions = 1 + (int)(seed % 2), .stride = 1, .anchored = seed / 2 % 2};
         reduced_create(&r, &s, &options);
         json_object_set_new(r.model.file.meta, "material", json_string(seed % 3 == 0 ? "stvk" : seed % 3 == 1 ? "neohookean" : "corotational"));
         su_runtime_model_free(&r.runtime);

@@ -4,6 +4,7 @@
 #include "core/threads.h"
 #include "reduce/random.h"
 
+#include <cblas.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,12 +14,13 @@ enum { MOST_VERTICES = 24000, HISTORIES = 9 };
 
 su_cubature_settings su_cubature_defaults(void)
 {
-    return (su_cubature_settings){.error = 0.02, .amplitude = 0.05, .seed = 1, .memory = (int64_t)1 << 30};
+    return (su_cubature_settings){.error = 0.0125, .amplitude = 0.05, .seed = 1, .split = true, .memory = (int64_t)1 << 30};
 }
 
 void su_cubature_free(su_cubature *cubature)
 {
     free(cubature->tets), free(cubature->tet_weights), free(cubature->vertices), free(cubature->vertex_weights);
+    su_anchors_free(&cubature->anchors);
     free(cubature->tet_errors), free(cubature->vertex_errors);
     *cubature = (su_cubature){0};
 }
@@ -115,24 +117,47 @@ static int64_t sample_count(const su_pose_space *space, const su_training_places
     return wanted < 12 ? 12 : wanted;
 }
 
-static su_status tet_rows(su_pose_space *space, const su_training_places *places, const candidates *c, int64_t samples,
-                          int64_t between, double amplitude, bool mix, uint64_t seed, su_fit_problem *problem,
-                          su_progress *progress, su_error *err)
+static su_status training_rows(su_pose_space *space, const su_training_places *places, const candidates *c, int64_t samples,
+                               const su_cubature_settings *settings, su_fit_problem *problem, su_error *err)
 {
+    /* Small states are nearly linear and as much about high modes as about low ones; large ones are not. */
+    static const double mixed[] = {1, 0.5, 1, 1.4};
+    int64_t between = samples / 3 > 6 ? samples / 3 : 6;
     SU_TRY(problem_create(space, places, 4, c, problem, err));
     for (int64_t a = 0; a < places->count; a++) {
-        su_sampling sampling = {.samples = places->place[a].pose >= 0 ? samples : between, .amplitude = amplitude,
-                                .seed = seed, .stream = (uint64_t)a};
-        /* Small states are nearly linear and as much about high modes as about low ones; large ones are not. */
-        static const double mixed[] = {1, 0.5, 1, 1.4};
-        if (mix) sampling.soft = space->r < SOFT ? space->r : SOFT, sampling.soft_weight = SOFT_WEIGHT;
-        for (int k = 0; mix && k < 4; k++) sampling.factors[sampling.factor_count++] = mixed[k];
-        SU_TRY(su_elastic_rows(space, &places->place[a], &sampling, c->count, c->list, c->vertices, c->vertex,
-                               &problem->stations[a], err));
+        su_sampling sampling = {.samples = places->place[a].pose >= 0 ? samples : between, .amplitude = settings->amplitude,
+                                .seed = settings->seed, .stream = (uint64_t)a};
+        if (!settings->split) sampling.soft = space->r < SOFT ? space->r : SOFT, sampling.soft_weight = SOFT_WEIGHT;
+        for (int k = 0; k < 4; k++) sampling.factors[sampling.factor_count++] = mixed[k];
+        SU_TRY(su_elastic_rows(space, &places->place[a], &sampling, (su_force_part){.remainder = settings->split},
+                               c->count, c->list, c->vertices, c->vertex, &problem->stations[a], err));
         problem->stations[a].importance = 100.0 / (double)problem->stations[a].samples;   /* all places count alike */
-        SU_TRY(su_progress_update(progress, (double)(a + 1) / (double)places->count, err));
+        SU_TRY(su_progress_update(settings->progress, (double)(a + 1) / (double)places->count, err));
     }
     return SU_OK;
+}
+
+static su_status fresh_rows(su_pose_space *space, const su_training_places *places, const candidates *c, int64_t samples,
+                            double amplitude, uint64_t seed, const su_anchors *anchors, su_fit_problem *problem,
+                            su_error *err)
+{
+    double *stiffness = NULL, *weights = NULL;
+    su_status status;
+    SU_GO(problem_create(space, places, 4, c, problem, err));
+    if (anchors->count > 0) {
+        SU_GO(SU_ALLOC(&stiffness, space->r * space->r, "blended stiffness", err));
+        SU_GO(SU_ALLOC(&weights, 2 * anchors->count, "blended stiffness", err));
+    }
+    for (int64_t a = 0; a < places->count; a++) {
+        su_sampling sampling = {.samples = samples, .amplitude = amplitude, .seed = seed, .stream = (uint64_t)a};
+        if (stiffness) su_anchors_blend(space, anchors, places->place[a].p, weights, stiffness);
+        su_force_part part = {stiffness != NULL, stiffness};
+        SU_GO(su_elastic_rows(space, &places->place[a], &sampling, part, c->count, c->list, c->vertices, c->vertex,
+                              &problem->stations[a], err));
+    }
+done:
+    free(stiffness), free(weights);
+    return status;
 }
 
 static su_status vertex_rows(su_pose_space *space, const su_training_places *places, const candidates *c,
@@ -176,10 +201,8 @@ static su_status train_tets(su_pose_space *space, const su_training_places *plac
     SU_GO(make_candidates(space, 4, most < 1000 ? 1000 : most, settings->seed, &c, err));
     out->candidates = c.count;
     out->samples = sample_count(space, places, settings, c.count);
-    int64_t between = out->samples / 3 > 6 ? out->samples / 3 : 6;
     su_progress_stage(progress, 0.02, 0.3);
-    SU_GO(tet_rows(space, places, &c, out->samples, between, settings->amplitude, true, settings->seed, &problem, progress,
-                   err));
+    SU_GO(training_rows(space, places, &c, out->samples, settings, &problem, err));
     out->seconds_rows = su_seconds() - started;
     started = su_seconds();
     su_progress_stage(progress, 0.3, 0.7);
@@ -226,11 +249,14 @@ done:
     return status;
 }
 
-su_status su_cubature_train(su_pose_space *space, const su_training_places *places,
+su_status su_cubature_train(su_pose_space *space, const su_training_places *places, const su_training_places *anchors,
                             const su_cubature_settings *settings, su_cubature *out, su_error *err)
 {
     *out = (su_cubature){.places = places->count};
-    su_status status = train_tets(space, places, settings, out, err);
+    double started = su_seconds();
+    su_status status = settings->split ? su_anchors_create(space, anchors, &out->anchors, err) : SU_OK;
+    out->seconds_anchors = su_seconds() - started;
+    if (status == SU_OK) status = train_tets(space, places, settings, out, err);
     if (status == SU_OK) status = train_vertices(space, places, settings, out, err);
     if (status != SU_OK) su_cubature_free(out);
     return status;
@@ -269,7 +295,7 @@ static su_status check(su_pose_space *space, const su_training_places *places, c
     SU_GO(SU_ALLOC(&number, count, "cubature set", err));
     for (int64_t k = 0; k < count; k++) number[k] = (int32_t)k;
     if (corners == 4)
-        SU_GO(tet_rows(space, places, &c, samples, samples, amplitude, false, seed, &problem, NULL, err));
+        SU_GO(fresh_rows(space, places, &c, samples, amplitude, seed, &cubature->anchors, &problem, err));
     else
         SU_GO(vertex_rows(space, places, &c, samples, amplitude, seed, &problem, NULL, err));
     SU_GO(su_fit_errors(&problem, count, number, corners == 4 ? cubature->tet_weights : cubature->vertex_weights,

@@ -3,6 +3,7 @@
 #define SU_REDUCE_CUBATURE_H
 
 #include "core/progress.h"
+#include "reduce/anchors.h"
 #include "reduce/selection.h"
 #include "reduce/training_places.h"
 
@@ -13,17 +14,20 @@ typedef struct su_cubature_settings {
     int64_t samples;        /* a pose; 0: by the number of modes and the memory */
     double amplitude;       /* convention 13: 0.05 */
     uint64_t seed;
+    bool split;             /* the linear part of the elastic force comes from su_cubature.anchors, and tets only stand for
+                             * the rest; false: they stand for all of it, as in the paper */
     int64_t memory;         /* bytes that stored samples may take */
     su_progress *progress;
 } su_cubature_settings;
 
-/* Defaults: 2 %, both counts free, amplitude 0.05, seed 1, 1 GiB. */
+/* Defaults: 1.25 %, both counts free, amplitude 0.05, seed 1, split, 1 GiB. */
 su_cubature_settings su_cubature_defaults(void);
 
 typedef struct su_cubature {
     int64_t tet_count, vertex_count;
     int32_t *tets;               /* (tet_count) ascending, into the mesh */
     double *tet_weights;         /* (m, tet_count) */
+    su_anchors anchors;          /* none where the force is not split */
     int32_t *vertices;           /* (vertex_count) ascending */
     double *vertex_weights;      /* (vertex_count) */
     int64_t places;
@@ -33,10 +37,11 @@ typedef struct su_cubature {
     su_fit_curve_point curve[64];   /* of the tets, while growing */
     int curve_count;
     int64_t samples, candidates;    /* what was used */
-    double seconds_rows, seconds_tets, seconds_vertices;
+    double seconds_anchors, seconds_rows, seconds_tets, seconds_vertices;
 } su_cubature;
 
-su_status su_cubature_train(su_pose_space *space, const su_training_places *places,
+/* anchors: where reduced stiffness is taken, the training places among them; not read where the force is not split. */
+su_status su_cubature_train(su_pose_space *space, const su_training_places *places, const su_training_places *anchors,
                             const su_cubature_settings *settings, su_cubature *out, su_error *err);
 void su_cubature_free(su_cubature *cubature);
 

@@ -7,6 +7,7 @@
 
 #include <cblas.h>
 #include <lapacke.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -157,69 +158,123 @@ done:
     return status;
 }
 
-/* Internal force f (n,3) of all tets at y, tet after tet; forces on corners 1..3 of candidate tets into `kept`, whose
- * slot_of (t) is the candidate's number or -1. */
-static void sample_force(const su_pose_space *space, const double *y, const int32_t *slot_of, double *f, float *kept)
+/* Linearized stress at F = 1: P = mu (G + G') + lambda tr G, G = F - 1; every material's. */
+static void linear_stress(double mu, double lambda, const double F[9], double P[9])
+{
+    double pressure = lambda * (F[0] + F[4] + F[8] - 3);
+    for (int a = 0; a < 3; a++)
+        for (int b = 0; b < 3; b++)
+            P[3 * a + b] = a == b ? 2 * mu * (F[4 * a] - 1) + pressure : mu * (F[3 * a + b] + F[3 * b + a]);
+}
+
+/* Force of a stress on corners 1..3 of tet e, f (3,3). */
+static void corner_forces(const su_elastic *elastic, int64_t e, const double P[9], double f[9])
+{
+    const double *g = elastic->inverse + 9 * e;
+    for (int a = 0; a < 3; a++)
+        for (int i = 0; i < 3; i++)
+            f[3 * a + i] =
+                elastic->volume[e] * (P[3 * i] * g[3 * a] + P[3 * i + 1] * g[3 * a + 1] + P[3 * i + 2] * g[3 * a + 2]);
+}
+
+static void add_to_corners(const int32_t tet[4], const double f[9], double *sum)
+{
+    for (int a = 0; a < 3; a++)
+        for (int i = 0; i < 3; i++) {
+            sum[3 * (int64_t)tet[a + 1] + i] += f[3 * a + i];
+            sum[3 * (int64_t)tet[0] + i] -= f[3 * a + i];
+        }
+}
+
+/* Internal force f (n,3) of all tets at y, tet after tet, and its linear part; forces on corners 1..3 of candidate tets into
+ * `kept`, less their linear part where that is wanted. slot_of (t) is the candidate's number or -1. */
+static void sample_force(const su_pose_space *space, const double *y, bool remainder, const int32_t *slot_of, double *f,
+                         double *linear, float *kept)
 {
     const su_elastic *elastic = &space->elastic;
     memset(f, 0, (size_t)(3 * space->n) * sizeof *f);
+    memset(linear, 0, (size_t)(3 * space->n) * sizeof *linear);
     for (int64_t e = 0; e < space->t; e++) {
         const int32_t *tet = elastic->tets + 4 * e;
-        const double *g = elastic->inverse + 9 * e;
-        double F[9], P[9];
+        double F[9], P[9], own[9], straight[9] = {0};
         su_elastic_gradient(elastic, y, e, F);
         su_material_stress(elastic->material, elastic->mu[e], elastic->lambda[e], F, P);
-        for (int a = 0; a < 3; a++)
-            for (int i = 0; i < 3; i++) {
-                double value = elastic->volume[e] *
-                               (P[3 * i] * g[3 * a] + P[3 * i + 1] * g[3 * a + 1] + P[3 * i + 2] * g[3 * a + 2]);
-                f[3 * (int64_t)tet[a + 1] + i] += value;
-                f[3 * (int64_t)tet[0] + i] -= value;
-                if (slot_of[e] >= 0) kept[9 * (int64_t)slot_of[e] + 3 * a + i] = (float)value;
-            }
+        corner_forces(elastic, e, P, own);
+        add_to_corners(tet, own, f);
+        if (remainder) {
+            linear_stress(elastic->mu[e], elastic->lambda[e], F, P);
+            corner_forces(elastic, e, P, straight);
+            add_to_corners(tet, straight, linear);
+        }
+        for (int i = 0; slot_of[e] >= 0 && i < 9; i++)
+            kept[9 * (int64_t)slot_of[e] + i] = (float)(own[i] - straight[i]);
     }
+}
+
+/* Scales a sample so that the whole force has length 1 (PSSD eq. 18): targets are `whole` less `less`. */
+static void finish_sample(int64_t r, const double *whole, const double *less, int64_t size, double *target, float *force)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < r; i++) sum += whole[i] * whole[i];
+    double scale = sum > 0 ? 1 / sqrt(sum) : 0;
+    for (int64_t i = 0; i < r; i++) target[i] = scale * (whole[i] - less[i]);
+    for (int64_t i = 0; i < size; i++) force[i] *= (float)scale;
 }
 
 /* Forces of all samples and their reduced sums, unit by unit. */
 static su_status fill_forces(su_pose_space *space, const double *rest, const double *U, const double *q, int64_t samples,
-                             int64_t count, const int32_t *slot_of, su_station_rows *rows, su_error *err)
+                             su_force_part part, int64_t count, const int32_t *slot_of, su_station_rows *rows,
+                             su_error *err)
 {
     int64_t size = 3 * space->n, r = space->r;
-    double *y = NULL, *f = NULL;
+    double *y = NULL, *f = NULL, *linear = NULL, *whole = NULL, *less = NULL;
     su_status status;
     SU_GO(SU_ALLOC(&y, UNIT * size, "sample forces", err));
     SU_GO(SU_ALLOC(&f, UNIT * size, "sample forces", err));
+    SU_GO(SU_ALLOC(&linear, UNIT * size, "sample forces", err));
+    SU_GO(SU_ALLOC(&whole, UNIT * r, "sample forces", err));
+    SU_GO(SU_ALLOC(&less, UNIT * r, "sample forces", err));
     for (int64_t from = 0; from < samples; from += UNIT) {
         int64_t more = samples - from < UNIT ? samples - from : UNIT;
+        float *force = rows->force + 9 * from * count;
         expand(space, U, more, q + from * r, y);
 #pragma omp parallel for num_threads(space->threads) schedule(dynamic)
         for (int64_t k = 0; k < more; k++) {
             for (int64_t i = 0; i < size; i++) y[k * size + i] += rest[i];
-            sample_force(space, y + k * size, slot_of, f + k * size, rows->force + 9 * (from + k) * count);
+            sample_force(space, y + k * size, part.remainder, slot_of, f + k * size, linear + k * size, force + 9 * k * count);
         }
         cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)more, (int)r, (int)size, 1, f, (int)size, U, (int)size,
-                    0, rows->target + from * r, (int)r);
+                    0, whole, (int)r);
+        if (part.stiffness)
+            cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)more, (int)r, (int)r, 1, q + from * r, (int)r,
+                        part.stiffness, (int)r, 0, less, (int)r);
+        else if (part.remainder)
+            cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)more, (int)r, (int)size, 1, linear, (int)size, U,
+                        (int)size, 0, less, (int)r);
+        for (int64_t k = 0; k < more; k++)
+            finish_sample(r, whole + k * r, less + k * r, 9 * count, rows->target + (from + k) * r, force + 9 * k * count);
     }
 done:
-    free(y), free(f);
+    free(y), free(f), free(linear), free(whole), free(less);
     return status;
 }
 
-/* Each sample to a target of length 1 (PSSD eq. 18). */
-void su_rows_normalize(int64_t r, int64_t size, su_station_rows *rows)
+su_status su_place_stiffness(su_pose_space *space, const su_place *place, double *stiffness, su_error *err)
 {
-    for (int64_t k = 0; k < rows->samples; k++) {
-        double sum = 0;
-        for (int64_t i = 0; i < r; i++) sum += rows->target[k * r + i] * rows->target[k * r + i];
-        double scale = sum > 0 ? 1 / sqrt(sum) : 0;
-        for (int64_t i = 0; i < r; i++) rows->target[k * r + i] *= scale;
-        for (int64_t i = 0; i < size; i++) rows->force[k * size + i] *= (float)scale;
-    }
+    double *U = NULL, *rotation = NULL;
+    su_status status;
+    SU_GO(SU_ALLOC(&U, 3 * space->r * space->n, "basis", err));
+    SU_GO(SU_ALLOC(&rotation, 4 * space->n, "rotations", err));
+    SU_GO(su_pose_space_enter(space, place, U, rotation, err));
+    SU_GO(reduced_stiffness(space, place->rest, U, stiffness, err));
+done:
+    free(U), free(rotation);
+    return status;
 }
 
-su_status su_elastic_rows(su_pose_space *space, const su_place *place, const su_sampling *sampling, int64_t count,
-                          const int32_t *list, int64_t vertices, const int32_t *vertex, su_station_rows *rows,
-                          su_error *err)
+su_status su_elastic_rows(su_pose_space *space, const su_place *place, const su_sampling *sampling, su_force_part part,
+                          int64_t count, const int32_t *list, int64_t vertices, const int32_t *vertex,
+                          su_station_rows *rows, su_error *err)
 {
     int64_t r = space->r, samples = sampling->samples + sampling->soft;
     double *U = NULL, *rotation = NULL, *q = NULL;
@@ -237,8 +292,7 @@ su_status su_elastic_rows(su_pose_space *space, const su_place *place, const su_
     SU_GO(su_sample_states(space, U, place->rest, sampling, q, NULL, err));
     for (int64_t e = 0; e < space->t; e++) slot_of[e] = -1;
     for (int64_t k = 0; k < count; k++) slot_of[list[k]] = (int32_t)k;
-    SU_GO(fill_forces(space, place->rest, U, q, samples, count, slot_of, rows, err));
-    su_rows_normalize(r, 9 * count, rows);
+    SU_GO(fill_forces(space, place->rest, U, q, samples, part, count, slot_of, rows, err));
     for (int64_t i = sampling->samples * r; i < samples * r; i++) rows->target[i] *= sampling->soft_weight;
     for (int64_t i = sampling->samples * 9 * count; i < samples * 9 * count; i++) rows->force[i] *= (float)sampling->soft_weight;
     su_rows_basis(r, space->n, U, vertices, vertex, rows->basis);

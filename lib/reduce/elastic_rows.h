@@ -5,6 +5,8 @@
 #include "reduce/pose_space.h"
 #include "reduce/selection.h"
 
+#include <stdbool.h>
+
 /* Sample states at a place: q = V z with the generalized eigenpairs (l, V) of (U'KU, U'MU), z_k normal with deviation
  * a / l_k, a such that the rms over the samples of the largest vertex motion is `amplitude` of the flesh diagonal. */
 typedef struct su_sampling {
@@ -19,6 +21,12 @@ typedef struct su_sampling {
     double soft_weight;   /* their rows count this much more */
 } su_sampling;
 
+/* What the rows of a place are to meet; errors are relative to the whole force in each case. */
+typedef struct su_force_part {
+    bool remainder;           /* force less its linear part K_e u about the rest shape, of candidates and in the sum */
+    const double *stiffness;  /* (r,r) with remainder: what stands for U'KU in the sum; NULL: that itself */
+} su_force_part;
+
 /* U (r,n,3) as su_pose_space_enter left it at the shape `rest` (n,3); q (samples,r). eigenvalues (r), may be NULL: l
  * ascending. */
 su_status su_sample_states(su_pose_space *space, const double *U, const double *rest, const su_sampling *sampling,
@@ -26,12 +34,12 @@ su_status su_sample_states(su_pose_space *space, const double *U, const double *
 
 /* Enters the place and fills rows->basis, force, target for the candidate tets (list (count), corners numbered in
  * vertex (vertices)); blend and group are the caller's. Owned by rows, released by su_station_rows_free. */
-su_status su_elastic_rows(su_pose_space *space, const su_place *place, const su_sampling *sampling, int64_t count,
-                          const int32_t *list, int64_t vertices, const int32_t *vertex, su_station_rows *rows,
-                          su_error *err);
+su_status su_elastic_rows(su_pose_space *space, const su_place *place, const su_sampling *sampling, su_force_part part,
+                          int64_t count, const int32_t *list, int64_t vertices, const int32_t *vertex,
+                          su_station_rows *rows, su_error *err);
 
-/* Scales each sample so that its target has length 1; size: numbers of force a sample. */
-void su_rows_normalize(int64_t r, int64_t size, su_station_rows *rows);
+/* U'KU (r,r) at the rest shape of a place. */
+su_status su_place_stiffness(su_pose_space *space, const su_place *place, double *stiffness, su_error *err);
 
 void su_station_rows_free(su_station_rows *rows);
 

@@ -1,6 +1,7 @@
 #include "runtime/model_runtime.h"
 
 #include "geometry/mat3.h"
+#include "runtime/linear_force.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -359,6 +360,58 @@ static su_status pack_gram(su_runtime_model *model, su_error *err)
     return SU_OK;
 }
 
+static double distance2(const su_runtime_model *model, const double *a, const double *b)
+{
+    double sum = 0;
+    for (int64_t k = 0; k < model->s; k++) {
+        double d = (a[k] - b[k]) * model->param_scale[k];
+        sum += d * d;
+    }
+    return sum;
+}
+
+/* As far as the loneliest anchor is from the others, and at least half the mean distance between example poses. */
+static double anchor_reach(const su_runtime_model *model)
+{
+    int64_t m = model->m, s = model->s;
+    double mean = 0, lonely = 0;
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < i; j++) mean += sqrt(distance2(model, model->params + i * s, model->params + j * s));
+    if (m > 1) mean *= 2 / (double)(m * (m - 1));
+    for (int64_t i = 0; i < model->anchors; i++) {
+        double nearest = INFINITY;
+        for (int64_t j = 0; j < model->anchors; j++)
+            if (j != i) nearest = fmin(nearest, distance2(model, model->anchor_params + i * s, model->anchor_params + j * s));
+        lonely = fmax(lonely, nearest);
+    }
+    return fmax(sqrt(lonely), 0.5 * mean);
+}
+
+double su_anchor_trust(const su_runtime_model *model, const double *p)
+{
+    double nearest = INFINITY;
+    for (int64_t k = 0; k < model->anchors; k++)
+        nearest = fmin(nearest, distance2(model, model->anchor_params + k * model->s, p));
+    if (!(nearest > model->anchor_reach * model->anchor_reach)) return 1;
+    double x = fmax(2 - sqrt(nearest) / model->anchor_reach, 0);
+    return x * x * (3 - 2 * x);
+}
+
+static su_status pack_anchors(const su_model *source, su_runtime_model *model, su_error *err)
+{
+    int64_t r = model->r;
+    model->anchors = source->anchors;
+    model->anchor_params = source->anchor_params, model->anchor_rbf = source->anchor_rbf;
+    if (model->anchors == 0) return SU_OK;
+    model->linear_entries = su_linear_entries(model->size, model->lead);
+    model->anchor_stiffness = take(model, model->anchors * model->linear_entries, sizeof *model->anchor_stiffness, err);
+    if (!model->anchor_stiffness) return SU_AGAIN;
+    model->anchor_reach = anchor_reach(model);
+    for (int64_t k = 0; k < model->anchors; k++)
+        su_linear_pack(r, model->lead, source->anchor_stiffness + k * r * r, model->anchor_stiffness + k * model->linear_entries);
+    return SU_OK;
+}
+
 static double diagonal_of(const su_model *model)
 {
     double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
@@ -406,6 +459,7 @@ su_status su_runtime_model_create_with(const su_model *source, su_interpolation 
         if (padded(end) > out->lead) out->lead = padded(end);
     }
     SU_GO(pack_gram(out, err));
+    SU_GO(pack_anchors(source, out, err));
     SU_GO(SU_ALLOC(&of, source->n, "regions of vertices", err));
     SU_GO(SU_ALLOC(&point_of, source->n, "points", err));
     vertex_signatures(&out->basis, of);
@@ -431,6 +485,6 @@ done:
 int64_t su_runtime_model_bytes(const su_runtime_model *model)
 {
     int64_t m = model->m;
-    return m * model->row_entries * 4 + m * m * (model->pair_entries * 4 + model->r * 8) +
+    return m * model->row_entries * 4 + model->anchors * model->linear_entries * 4 + m * m * (model->pair_entries * 4 + model->r * 8) +
            model->tets * (4 * 4 + 10 * 8 + 3 * m * 8) + model->inertia * 12 + su_rest_lanes_bytes(&model->lanes);
 }

@@ -82,6 +82,12 @@ typedef struct su_runtime_model {
     int32_t *inertia_point;    /* (inertia) ascending */
     double *inertia_mass;      /* (inertia) weight times lumped mass, kg */
 
+    int64_t anchors;           /* 0: the tets stand for the whole elastic force */
+    const double *anchor_params, *anchor_rbf;   /* borrowed */
+    double anchor_reach;       /* scaled distance from the nearest anchor up to which the blend is trusted; none at twice that */
+    float *anchor_stiffness;   /* (anchors,linear_entries) packed as linear_force.h says */
+    int64_t linear_entries;
+
     int64_t extra;             /* further vertices asked for */
     int32_t *extra_point;      /* (extra) their points, -1: never moves */
 
@@ -98,6 +104,9 @@ su_status su_runtime_model_create(const su_model *model, su_interpolation interp
 su_status su_runtime_model_create_with(const su_model *model, su_interpolation interpolation, int64_t count,
                                        const int32_t *vertices, su_runtime_model *out, su_error *err);
 void su_runtime_model_free(su_runtime_model *model);
+
+/* How far the anchors are to be trusted at parameters p (s): 1 within their reach, falling to 0 at twice that. */
+double su_anchor_trust(const su_runtime_model *model, const double *p);
 
 /* Bytes that stepping and the pose part read. */
 int64_t su_runtime_model_bytes(const su_runtime_model *model);

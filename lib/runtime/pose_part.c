@@ -17,9 +17,10 @@ static void *take(su_arena *arena, int64_t count, su_error *err)
 
 su_status su_blend_create(const su_runtime_model *model, su_blend *blend, su_arena *arena, su_error *err)
 {
-    blend->serial = 0;
+    blend->serial = 0, blend->trust = 0;
     bool good = (blend->w = take(arena, model->m, err)) && (blend->b = take(arena, model->m, err)) &&
-                (blend->positive = take(arena, model->m, err)) && (blend->scale = take(arena, model->lead, err));
+                (blend->positive = take(arena, model->m, err)) && (blend->scale = take(arena, model->lead, err)) &&
+                (blend->anchor = take(arena, 2 * model->anchors, err));
     return good ? SU_OK : SU_AGAIN;
 }
 
@@ -30,7 +31,8 @@ void su_blend_copy(const su_runtime_model *model, const su_blend *from, su_blend
     memcpy(to->b, from->b, size);
     memcpy(to->positive, from->positive, size);
     memcpy(to->scale, from->scale, (size_t)model->lead * sizeof(double));
-    to->serial = from->serial;
+    memcpy(to->anchor, from->anchor, (size_t)model->anchors * sizeof(double));
+    to->serial = from->serial, to->trust = from->trust;
 }
 
 su_status su_pose_create(const su_runtime_model *model, su_pose *pose, su_error *err)
@@ -43,7 +45,7 @@ su_status su_pose_create(const su_runtime_model *model, su_pose *pose, su_error 
         !(pose->B = take(arena, (model->B_entries + 1) / 2, err)) || !(pose->gradient = take(arena, 12 * tets, err)) ||
         !(pose->volume = take(arena, tets, err)) || !(pose->mu = take(arena, tets, err)) ||
         !(pose->lambda = take(arena, tets, err)) || !(pose->turn = take(arena, 9 * inertia, err)) ||
-        !(pose->world = take(arena, 3 * inertia, err)) || !(pose->gram = take(arena, (model->pair_entries + 1) / 2, err)) ||
+        !(pose->world = take(arena, 3 * inertia, err)) || !(pose->linear = take(arena, (model->linear_entries + 1) / 2, err)) || !(pose->gram = take(arena, (model->pair_entries + 1) / 2, err)) ||
         !(pose->mixed[0] = take(arena, (model->pair_entries + 1) / 2, err)) ||
         !(pose->mixed[1] = take(arena, (model->pair_entries + 1) / 2, err))) {
         su_pose_free(pose);
@@ -73,10 +75,13 @@ su_status su_pose_work_create(const su_runtime_model *model, su_pose_work *work,
         (work->lambda = take(arena, tets, err)) && (work->turn = take(arena, 9 * inertia, err)) &&
         (work->world = take(arena, 3 * inertia, err)) && (work->w = take(arena, m, err)) &&
         (work->b = take(arena, m, err)) && (work->positive = take(arena, m, err)) &&
-        (work->older[0] = take(arena, m, err)) && (work->older[1] = take(arena, m, err)) &&
+        (work->anchor = take(arena, 4 * model->anchors, err)) &&
+        (work->ones = take(arena, (model->linear_entries + 1) / 2, err)) && (work->older[0] = take(arena, m, err)) && (work->older[1] = take(arena, m, err)) &&
         (work->scale = take(arena, 12 * strides, err)) && (work->blended = take(arena, model->points, err)) &&
-        (work->spread = take(arena, 6 * widest, err)) && (work->collapsed = take(arena, model->tets, err)))
+        (work->spread = take(arena, 6 * widest, err)) && (work->collapsed = take(arena, model->tets, err))) {
+        for (int64_t k = 0; k < model->linear_entries; k++) work->ones[k] = 1;
         return SU_OK;
+    }
     su_pose_work_free(work);
     return SU_AGAIN;
 }
@@ -117,6 +122,13 @@ void su_blend_evaluate(const su_runtime_model *model, const double *p, int64_t s
         su_basis_weights(model->m, model->s, model->params, model->param_scale, model->basis_rbf_columns,
                          model->basis_rbf, p, blend->w, blend->b);
     su_reduced_basis_scale(&model->basis, blend->b, blend->scale);
+    if (model->anchors > 0) {
+        double *w = blend->anchor + model->anchors;
+        su_rbf_weights(model->anchors, model->s, model->anchor_params, model->param_scale, model->anchor_rbf, p, w);
+        su_positive_weights(model->anchors, w, blend->anchor);
+        blend->trust = su_anchor_trust(model, p);
+        for (int64_t k = 0; k < model->anchors; k++) blend->anchor[k] *= blend->trust;
+    }
     blend->serial = serial;
 }
 
@@ -126,6 +138,7 @@ static void fill_lanes(const su_runtime_model *model, int64_t count, const su_bl
 {
     for (int64_t f = 0; f < SU_FRAMES; f++) {
         int64_t from = f < count ? f : count - 1;
+        for (int64_t i = 0; i < model->anchors; i++) work->anchor[8 * i + f] = (float)poses[from].blend.anchor[i];
         for (int64_t i = 0; i < model->m; i++) {
             work->w[8 * i + f] = poses[from].blend.w[i];
             work->b[8 * i + f] = (float)poses[from].blend.b[i];
@@ -288,6 +301,16 @@ static void blend_grams(const su_runtime_model *model, int64_t count, const su_b
     }
 }
 
+static void blend_stiffness(const su_runtime_model *model, int64_t count, su_pose *poses, const su_pose_work *work)
+{
+    const float *ones[SU_FRAMES];
+    float *out[SU_FRAMES] = {NULL};
+    for (int64_t f = 0; f < SU_FRAMES; f++) ones[f] = work->ones;
+    for (int64_t f = 0; f < count; f++) out[f] = poses[f].linear;
+    model->pose_kernels->blend_rows(count, model->anchors, model->linear_entries, model->anchor_stiffness, work->anchor, ones,
+                                    out);
+}
+
 void su_gram_blend(const su_runtime_model *model, const su_blend *left, const su_blend *right, float *lanes, float *blocks)
 {
     int64_t m = model->m;
@@ -352,5 +375,6 @@ void su_pose_evaluate(const su_runtime_model *model, int64_t count, const su_pos
         spread_scales(model, some, poses + first, &half);
         build_B(model, some, poses + first, &half);
         blend_grams(model, some, older + first, poses + first, &half);
+        if (model->anchors > 0) blend_stiffness(model, some, poses + first, &half);
     }
 }

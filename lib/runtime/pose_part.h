@@ -24,6 +24,8 @@ typedef struct su_blend {
     double *w, *b;       /* (m) */
     double *positive;    /* (m) w+ */
     double *scale;       /* (lead) Y, 0 from r on */
+    double *anchor;      /* (2 anchors) weights of the stiffness anchors times trust, and scratch */
+    double trust;        /* in the anchors; 0 without them */
     int64_t serial;      /* number of the instant, unique and not 0 */
 } su_blend;
 
@@ -40,6 +42,7 @@ typedef struct su_pose {
     double *turn;              /* (9,inertia_padded) P = Q R */
     double *world;             /* (3,inertia_padded) X = c + Q x */
     float *gram;               /* pair blocks of U' M U */
+    float *linear;             /* (linear_entries) U'KU at the rest shape, packed; NULL without anchors */
     float *mixed[2];          /* pair blocks of U' M U_k with rotations held still, k the instant `follows` */
     int64_t follows[2];        /* serials of the instants one and two before; 0: not evaluated */
     int64_t collapsed;         /* cubature tets below 0.1 of their neutral volume */
@@ -58,6 +61,8 @@ typedef struct su_pose_work {
     double *turn, *world;      /* (inertia,9,8), (inertia,3,8) */
     double *w, *positive;      /* (m,8) */
     float *b, *older[2];       /* (m,8) */
+    float *anchor;             /* (anchors,8) */
+    float *ones;               /* (linear_entries) */
     float *scale;              /* point panels: (8, 3, stride) */
     uint8_t *blended;          /* (points) */
     float *spread;             /* (4, 3, widest panel) */

@@ -42,8 +42,8 @@ su_status su_stepper_create(const su_runtime_model *model, const su_step_setting
     bool good = true;
     for (int k = 0; k < 3 && good; k++) good = create_record(s, s->records + k, err);
     s->now = s->records, s->before = s->records + 1, s->next = s->records + 2;
-    double **vectors[] = {&s->inverse, &s->load, &s->held, &s->older, &s->force, &s->direction, &s->trial};
-    for (int k = 0; k < 7 && good; k++) good = (*vectors[k] = take(s, lead, err)) != NULL;
+    double **vectors[] = {&s->inverse, &s->load, &s->held, &s->older, &s->force, &s->direction, &s->trial, &s->straight, &s->since};
+    for (int k = 0; k < 9 && good; k++) good = (*vectors[k] = take(s, lead, err)) != NULL;
     good = good && (s->A = take(s, lead * lead, err)) &&
            (s->gathered = take(s, widest, err)) && (s->padded = take(s, model->region_offset[model->basis.d], err)) &&
            (s->rows = take(s, rows + 8, err)) && (s->acceleration = take(s, 3 * model->inertia_padded, err)) &&
@@ -297,5 +297,6 @@ void su_stepper_energy(su_stepper *s, const su_pose *pose, const double gravity[
     s->kinetic = (0.5 * (own - 2 * (mixed + turned) + older) + coupling) / (now->h * now->h);
     s->weight = weight;
     su_step_strain(s, pose, now->q, s->strain);
-    s->elastic = su_step_elastic_energy(s, pose, s->strain, 0);
+    memset(s->force, 0, (size_t)model->lead * sizeof *s->force);
+    s->elastic = su_step_elastic_energy(s, pose, s->strain, 0) + su_step_linear_force(s, pose, now->q, 0, s->force);
 }

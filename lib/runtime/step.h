@@ -66,7 +66,7 @@ typedef struct su_stepper {
     double *A;               /* (lead,lead) upper triangle of the system */
     double *inverse;         /* (lead) of the factor's diagonal */
     double *load;            /* (lead) history, rig acceleration and gravity, on the left-hand side */
-    double *held, *older, *force, *direction, *trial;   /* (lead) */
+    double *held, *older, *force, *straight, *since, *direction, *trial;   /* (lead) */
     double *gathered, *padded, *rows;                            /* one panel's columns, regions padded, rows of a panel */
     double *acceleration, *z;         /* (3,inertia_padded) */
     double *moved;           /* (3,chosen_padded) */

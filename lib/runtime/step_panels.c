@@ -2,6 +2,7 @@
 #include "runtime/step_parts.h"
 
 #include "runtime/kernels.h"
+#include "runtime/linear_force.h"
 
 #include <math.h>
 #include <string.h>
@@ -149,7 +150,11 @@ bool su_step_respond(su_stepper *s, const su_pose *pose, const su_step_response 
                             .derivative = what->derivative, .damping = what->damping, .held = s->carried_derivative,
                             .carried = s->carried, .irregular = s->irregular};
     model->kernels->respond(&response);
-    return respond_irregular(s, pose, what);
+    if (!respond_irregular(s, pose, what)) return false;
+    if (model->anchors > 0)
+        su_linear_subtract(model, pose, s->settings.stiffness, what->strain, 1 - what->linear, s->stress,
+                           what->whole ? NULL : what->derivative);
+    return true;
 }
 
 double su_step_elastic_energy(const su_stepper *s, const su_pose *pose, const double *strain, double damping)
@@ -161,11 +166,45 @@ double su_step_elastic_energy(const su_stepper *s, const su_pose *pose, const do
         for (int a = 0; a < 9; a++) F[a] = *lane((double *)strain, 9, e, a) + (a % 4 == 0);
         energy += pose->volume[e] * su_material_energy(model->material, s->settings.stiffness * pose->mu[e],
                                                        s->settings.stiffness * pose->lambda[e], F);
+        if (model->anchors > 0) {
+            for (int a = 0; a < 9; a++) F[a] -= a % 4 == 0;
+            energy -= su_linear_energy(pose, s->settings.stiffness, e, F);
+        }
         if (damping == 0) continue;
         strain_since(s, strain, e, since);
         energy += 0.5 * damping * derivative_times(s->carried_derivative, e, since, 0, unused);
     }
     return energy;
+}
+
+/* force += factor K q; returns half of q' factor K q. */
+static double add_linear(su_stepper *s, const su_pose *pose, const double *q, double factor, double *force)
+{
+    const su_runtime_model *model = s->model;
+    memset(s->straight, 0, (size_t)model->lead * sizeof *s->straight);
+    su_linear_times(model, pose->linear, factor * s->settings.stiffness, q, s->straight);
+    for (int64_t k = 0; k < model->r; k++) force[k] += s->straight[k];
+    return 0.5 * su_step_dot(model->r, q, s->straight);
+}
+
+double su_step_linear_force(su_stepper *s, const su_pose *pose, const double *q, double damping, double *force)
+{
+    const su_runtime_model *model = s->model;
+    if (model->anchors == 0) return 0;
+    double energy = add_linear(s, pose, q, 1, force);
+    if (damping == 0) return energy;
+    for (int64_t k = 0; k < model->lead; k++) s->since[k] = k < model->r ? q[k] - s->now->q[k] : 0;
+    return energy + add_linear(s, pose, s->since, damping, force);
+}
+
+void su_step_linear_held(su_stepper *s, const su_pose *pose, double factor, double *force)
+{
+    if (s->model->anchors > 0) add_linear(s, pose, s->now->q, factor, force);
+}
+
+void su_step_linear_add(const su_stepper *s, const su_pose *pose, double factor, double *A)
+{
+    if (s->model->anchors > 0) su_linear_add(s->model, pose->linear, factor * s->settings.stiffness, A);
 }
 
 /* Adds a panel's tile to the upper triangle of K. Columns beyond the last whole block of 8 stand in its rows. */

@@ -10,9 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { ANCHORS = 4 };   /* frames at which stiffness is taken, as a multiple of those trained at */
+
 typedef struct settings {
     su_cubature_settings train;
     int tets, vertices, samples, seed, frames, memory, check;
+    bool whole_force;
     su_list shots;
 } settings;
 
@@ -24,7 +27,7 @@ typedef struct job {
     su_fit *fits, fit;
     su_basis basis;
     su_pose_space space;
-    su_training_places places;
+    su_training_places places, anchors;
     su_cubature cubature;
     su_model model;
 } job;
@@ -34,6 +37,7 @@ static void job_free(job *j)
     su_model_free(&j->model);
     su_cubature_free(&j->cubature);
     su_training_places_free(&j->places);
+    su_training_places_free(&j->anchors);
     su_pose_space_free(&j->space);
     su_basis_free(&j->basis);
     su_fit_free(&j->fit);
@@ -142,6 +146,8 @@ static void report(su_tool *tool, const job *j)
     su_stats_integer(tool, "samples", c->samples);
     su_stats_number(tool, "training_error", c->tet_worst);
     su_stats_number(tool, "training_error_inertia", c->vertex_worst);
+    su_stats_integer(tool, "anchors", c->anchors.count);
+    su_stats_stage(tool, "anchors", c->seconds_anchors);
     su_stats_stage(tool, "rows", c->seconds_rows);
     su_stats_stage(tool, "tets", c->seconds_tets);
     su_stats_stage(tool, "vertices", c->seconds_vertices);
@@ -156,9 +162,12 @@ static void report(su_tool *tool, const job *j)
             100 * c->vertex_worst);
 }
 
-/* Errors on samples that nobody trained on, at three amplitudes. */
-static su_status check_fresh(su_tool *tool, const settings *set, job *j)
+/* Errors on samples that nobody trained on, at three amplitudes and, with shots, at as many frames again. */
+static su_status check_fresh(su_tool *tool, const settings *set, const su_shot_target *target, job *j)
 {
+    su_training_places_free(&j->places);
+    SU_TRY(su_training_places_create(&j->space, target, set->shots.count, set->shots.items, (getenv("CHK")?atoi(getenv("CHK")):2) * set->frames, &j->places,
+                                     &tool->err));
     int64_t count = j->places.count;
     su_error_pair *errors;
     SU_TRY(SU_ALLOC(&errors, 2 * count, "errors", &tool->err));
@@ -208,14 +217,18 @@ static su_status run(su_tool *tool, settings *set)
                              .psd_rbf = j.poses.psd_rbf, .param_mean = j.poses.param_mean,
                              .param_basis = j.poses.param_basis};
     SU_GO(su_training_places_create(&j.space, &target, set->shots.count, set->shots.items, set->frames, &j.places, err));
+    if (!set->whole_force)
+        SU_GO(su_training_places_create(&j.space, &target, set->shots.count, set->shots.items, ANCHORS * set->frames,
+                                        &j.anchors, err));
     su_stats_stage(tool, "places", su_seconds() - started);
     set->train.tets = set->tets, set->train.vertices = set->vertices, set->train.samples = set->samples;
+    set->train.split = !set->whole_force;
     set->train.seed = (uint64_t)set->seed, set->train.memory = (int64_t)set->memory << 20;
     set->train.progress = &tool->progress;
     if (tool->dry_run) goto done;
-    SU_GO(su_cubature_train(&j.space, &j.places, &set->train, &j.cubature, err));
+    SU_GO(su_cubature_train(&j.space, &j.places, &j.anchors, &set->train, &j.cubature, err));
     report(tool, &j);
-    if (set->check > 0) SU_GO(check_fresh(tool, set, &j));
+    if (set->check > 0) SU_GO(check_fresh(tool, set, &target, &j));
     SU_GO(su_model_build(&j.space, &j.poses, &j.cubature, &j.model, err));
     SU_GO(make_meta(tool, set, &j));
     SU_GO(su_model_save(tool->output, &j.model, err));
@@ -230,7 +243,7 @@ int main(int argc, char **argv)
     settings set = {.train = su_cubature_defaults(), .seed = 1, .frames = 12, .memory = 1024};
     const su_option options[] = {
         {.name = "error", .kind = SU_OPT_NUMBER, .target = &set.train.error, .argument = "SHARE", .low = 1e-4, .high = 0.5,
-         .help = "rms training error that both sets must reach with as few points as they can (default: 2%)."},
+         .help = "rms training error that both sets must reach with as few points as they can (default: 1.25%)."},
         {.name = "tets", .kind = SU_OPT_INT, .target = &set.tets, .argument = "N", .low = 0, .high = 100000,
          .help = "so many cubature tets instead of an error bound (default: 0, by error)."},
         {.name = "vertices", .kind = SU_OPT_INT, .target = &set.vertices, .argument = "N", .low = 0, .high = 100000,
@@ -247,8 +260,11 @@ int main(int argc, char **argv)
          .help = "of the random samples (default: 1)."},
         {.name = "memory", .kind = SU_OPT_INT, .target = &set.memory, .argument = "MB", .low = 16, .high = 1000000,
          .help = "that the stored samples may take; fewer candidates or samples where it is short (default: 1024)."},
+        {.name = "whole-force", .kind = SU_OPT_FLAG, .target = &set.whole_force,
+         .help = "as in the paper the tets stand for the whole elastic force. Otherwise its linear part comes from reduced "
+                 "stiffness at the training places, and they stand for the rest, for which far fewer do."},
         {.name = "check", .kind = SU_OPT_INT, .target = &set.check, .argument = "N", .low = 0, .high = 10000,
-         .help = "also print errors on N fresh samples a place (default: 0)."},
+         .help = "also print errors on N fresh samples a place, among them frames that nobody trained at (default: 0)."},
     };
     const su_program program = {
         .name = "supple-cubature",

@@ -1,0 +1,75 @@
+#include "reduce/anchors.h"
+
+#include "core/memory.h"
+#include "reduce/elastic_rows.h"
+#include "rig/rbf.h"
+#include "rig/rbf_train.h"
+
+#include <cblas.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static double distance(const su_pose_space *space, const double *a, const double *b)
+{
+    double sum = 0;
+    for (int64_t k = 0; k < space->s; k++) sum += pow((a[k] - b[k]) * space->fit->param_scale[k], 2);
+    return sqrt(sum);
+}
+
+/* Of all pairs of example poses. */
+static double mean_distance(const su_pose_space *space)
+{
+    int64_t m = space->m, s = space->s;
+    double sum = 0;
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < i; j++) sum += distance(space, space->fit->params + i * s, space->fit->params + j * s);
+    return m > 1 ? 2 * sum / (double)(m * (m - 1)) : 0;
+}
+
+static bool far_from_all(const su_pose_space *space, const su_anchors *anchors, const double *p, double least)
+{
+    for (int64_t k = 0; k < anchors->count; k++)
+        if (distance(space, anchors->params + k * space->s, p) <= least) return false;
+    return true;
+}
+
+su_status su_anchors_create(su_pose_space *space, const su_training_places *places, su_anchors *out, su_error *err)
+{
+    int64_t s = space->s, size = space->r * space->r;
+    double least = fmax(0.01 * mean_distance(space), 1e-6);
+    su_status status;
+    *out = (su_anchors){0};
+    SU_GO(SU_ALLOC(&out->params, places->count * s, "stiffness anchors", err));
+    SU_GO(SU_ALLOC(&out->stiffness, places->count * size, "stiffness anchors", err));
+    for (int64_t a = 0; a < places->count; a++) {
+        const su_place *place = &places->place[a];
+        if (place->pose < 0 && !far_from_all(space, out, place->p, least)) continue;
+        memcpy(out->params + out->count * s, place->p, (size_t)s * sizeof *out->params);
+        SU_GO(su_place_stiffness(space, place, out->stiffness + out->count * size, err));
+        out->count++;
+    }
+    SU_GO(SU_ALLOC(&out->rbf, out->count * out->count, "stiffness anchors", err));
+    SU_GO(su_rbf_train(out->count, s, out->params, space->fit->param_scale, out->rbf, err));
+done:
+    if (status != SU_OK) su_anchors_free(out);
+    return status;
+}
+
+void su_anchors_free(su_anchors *anchors)
+{
+    free(anchors->params), free(anchors->rbf), free(anchors->stiffness);
+    *anchors = (su_anchors){0};
+}
+
+void su_anchors_blend(const su_pose_space *space, const su_anchors *anchors, const double *p, double *weights,
+                      double *stiffness)
+{
+    int64_t size = space->r * space->r;
+    double *positive = weights + anchors->count;
+    su_rbf_weights(anchors->count, space->s, anchors->params, space->fit->param_scale, anchors->rbf, p, weights);
+    su_positive_weights(anchors->count, weights, positive);
+    memset(stiffness, 0, (size_t)size * sizeof *stiffness);
+    for (int64_t k = 0; k < anchors->count; k++)
+        cblas_daxpy((int)size, positive[k], anchors->stiffness + k * size, 1, stiffness, 1);
+}
