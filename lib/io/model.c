@@ -15,7 +15,7 @@ static const size_t counts[] = {
 };
 static const char *const count_names[] = {
     "m", "r", "n", "t", "nbar", "s", "d", "c", "c'", "a", "fixed", "R", "m+1+s", "region_size", "d+1", "block_size",
-    "3nbar", "b", "ties", "k",
+    "3nbar", "b", "ties", "anchors",
 };
 
 static const su_field fields[] = {
