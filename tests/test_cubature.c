@@ -1,10 +1,13 @@
 #include "beam_space.h"
 #include "core/threads.h"
+#include "reduce/align.h"
 #include "reduce/cubature.h"
 #include "reduce/elastic_rows.h"
 #include "reduce/pose_space.h"
 #include "reduce/selection.h"
+#include "reduce/stiffening.h"
 
+#include <lapacke.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -183,11 +186,51 @@ static void both_sets_train_without_shots(void **state)
     assert_true(3 * both_sets_train(state, true) <= 2 * whole);
 }
 
+/* Generalized eigenvalues of K (R,R) and U'MU at a place, ascending. */
+static void eigenvalues_at(su_pose_space *space, const su_place *place, const double *K, double *values)
+{
+    double *U = calloc((size_t)(3 * R * space->n), sizeof *U), *rotation = calloc((size_t)(4 * space->n), sizeof *rotation);
+    double G[R * R], work[R * R];
+    assert_int_equal(su_pose_space_enter(space, place, U, rotation, NULL), SU_OK);
+    assert_int_equal(su_mass_product(space->n, space->elastic.mass, R, U, R, U, G, 1, NULL), SU_OK);
+    memcpy(work, K, sizeof work);
+    assert_int_equal(LAPACKE_dsygvd(LAPACK_COL_MAJOR, 1, 'N', 'L', R, work, R, G, R, values), 0);
+    free(U), free(rotation);
+}
+
+/* Between two poses the lowest motions get the frequencies that a full solve finds there, all others keep theirs. */
+static void unlocked_stiffness_has_the_eigenvalues_of_the_flesh(void **state)
+{
+    enum { MODES = 6 };
+    fixture *f = *state;
+    su_place place;
+    su_stiffness_probe *probe;
+    su_stiffening stiff;
+    double K[R * R], locked[R], unlocked[R], mean = 0, angle = 0.5 * (f->beam.fit.params[0] + f->beam.fit.params[1]);
+    double *x = calloc((size_t)(3 * f->space.n), sizeof *x);
+    beam_bend(&f->beam.shape, angle, x);
+    assert_int_equal(su_place_create(&f->space, -1, &angle, x, &place, NULL), SU_OK);
+    assert_int_equal(su_stiffness_probe_create(&f->space, MODES, &probe, NULL), SU_OK);
+    assert_int_equal(su_stiffness_measure(probe, &place, &stiff, NULL), SU_OK);
+    assert_true(stiff.mean > 1e-4);
+    assert_int_equal(su_place_stiffness(&f->space, &place, K, NULL), SU_OK);
+    eigenvalues_at(&f->space, &place, K, locked);
+    assert_int_equal(su_unlocked_stiffness(probe, &place, K, NULL), SU_OK);
+    eigenvalues_at(&f->space, &place, K, unlocked);
+    for (int k = 0; k < MODES; k++) mean += (locked[k] / unlocked[k] - 1) / MODES;
+    assert_true(fabs(mean / stiff.mean - 1) < 1e-6);
+    for (int k = MODES; k < R; k++) assert_true(fabs(locked[k] / unlocked[k] - 1) < 1e-9);
+    su_stiffness_probe_free(probe);
+    su_place_free(&place);
+    free(x);
+}
+
 int main(void)
 {
     openblas_set_num_threads(1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(all_tets_with_weight_one_are_exact, make_fixture, free_fixture),
+        cmocka_unit_test_setup_teardown(unlocked_stiffness_has_the_eigenvalues_of_the_flesh, make_fixture, free_fixture),
         cmocka_unit_test_setup_teardown(both_sets_train_without_shots, make_fixture, free_fixture),
         cmocka_unit_test_setup_teardown(few_tets_reach_two_per_cent, make_fixture, free_fixture),
     };

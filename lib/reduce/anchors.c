@@ -2,6 +2,7 @@
 
 #include "core/memory.h"
 #include "reduce/elastic_rows.h"
+#include "reduce/stiffening.h"
 #include "rig/rbf.h"
 #include "rig/rbf_train.h"
 
@@ -34,24 +35,29 @@ static bool far_from_all(const su_pose_space *space, const su_anchors *anchors, 
     return true;
 }
 
-su_status su_anchors_create(su_pose_space *space, const su_training_places *places, su_anchors *out, su_error *err)
+su_status su_anchors_create(su_pose_space *space, const su_training_places *places, int64_t unlock, su_anchors *out,
+                            su_error *err)
 {
     int64_t s = space->s, size = space->r * space->r;
     double least = fmax(0.01 * mean_distance(space), 1e-6);
+    su_stiffness_probe *probe = NULL;
     su_status status;
     *out = (su_anchors){0};
+    if (unlock > 0) SU_GO(su_stiffness_probe_create(space, unlock, &probe, err));
     SU_GO(SU_ALLOC(&out->params, places->count * s, "stiffness anchors", err));
     SU_GO(SU_ALLOC(&out->stiffness, places->count * size, "stiffness anchors", err));
     for (int64_t a = 0; a < places->count; a++) {
         const su_place *place = &places->place[a];
         if (place->pose < 0 && !far_from_all(space, out, place->p, least)) continue;
         memcpy(out->params + out->count * s, place->p, (size_t)s * sizeof *out->params);
-        SU_GO(su_place_stiffness(space, place, out->stiffness + out->count * size, err));
+        SU_GO(probe && place->pose < 0 ? su_unlocked_stiffness(probe, place, out->stiffness + out->count * size, err)
+                                       : su_place_stiffness(space, place, out->stiffness + out->count * size, err));
         out->count++;
     }
     SU_GO(SU_ALLOC(&out->rbf, out->count * out->count, "stiffness anchors", err));
     SU_GO(su_rbf_train(out->count, s, out->params, space->fit->param_scale, out->rbf, err));
 done:
+    su_stiffness_probe_free(probe);
     if (status != SU_OK) su_anchors_free(out);
     return status;
 }

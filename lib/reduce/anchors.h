@@ -12,9 +12,11 @@ typedef struct su_anchors {
     double *stiffness;    /* (count,r,r) U'KU at each anchor, 1/s^2 */
 } su_anchors;
 
-/* Anchors at all training places but those that are nearer to an earlier one than a hundredth of the mean distance between
+/* unlock: so many of the lowest motions are freed of locking (reduce/stiffening.h); 0: the stiffness as U(p) has it. Anchors at all
+ * training places but those that are nearer to an earlier one than a hundredth of the mean distance between
  * example poses. */
-su_status su_anchors_create(su_pose_space *space, const su_training_places *places, su_anchors *out, su_error *err);
+su_status su_anchors_create(su_pose_space *space, const su_training_places *places, int64_t unlock, su_anchors *out,
+                            su_error *err);
 void su_anchors_free(su_anchors *anchors);
 
 /* stiffness (r,r) at parameters p (s). weights (2 count): scratch. */

@@ -254,7 +254,7 @@ su_status su_cubature_train(su_pose_space *space, const su_training_places *plac
 {
     *out = (su_cubature){.places = places->count};
     double started = su_seconds();
-    su_status status = settings->split ? su_anchors_create(space, anchors, &out->anchors, err) : SU_OK;
+    su_status status = settings->split ? su_anchors_create(space, anchors, settings->unlock, &out->anchors, err) : SU_OK;
     out->seconds_anchors = su_seconds() - started;
     if (status == SU_OK) status = train_tets(space, places, settings, out, err);
     if (status == SU_OK) status = train_vertices(space, places, settings, out, err);

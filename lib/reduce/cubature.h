@@ -16,6 +16,7 @@ typedef struct su_cubature_settings {
     uint64_t seed;
     bool split;             /* the linear part of the elastic force comes from su_cubature.anchors, and tets only stand for
                              * the rest; false: they stand for all of it, as in the paper */
+    int64_t unlock;         /* lowest motions whose stiffness at the anchors is freed of locking; 0: none */
     int64_t memory;         /* bytes that stored samples may take */
     su_progress *progress;
 } su_cubature_settings;

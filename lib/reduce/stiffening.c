@@ -95,15 +95,16 @@ static void combine(const su_stiffness_probe *probe, int64_t count, int64_t of, 
                 (int)probe->size, 0, to, (int)probe->size);
 }
 
-su_status su_stiffness_measure(su_stiffness_probe *probe, const su_place *place, su_stiffening *out, su_error *err)
+/* Enters a place: Ritz values and vectors of U (r and (r,r), one a row), and of the subspace iterated from them the eigenvalues
+ * (block). probe->X then holds the iterated vectors. */
+static su_status compare_values(su_stiffness_probe *probe, const su_place *place, double *values, double *vectors,
+                                double *exact, su_error *err)
 {
     su_pose_space *space = probe->space;
     int64_t r = space->r, size = probe->size, block = probe->block;
-    double *values = NULL, *vectors = NULL, *exact = NULL;
+    double *turned = NULL;
     su_status status;
-    SU_GO(SU_ALLOC(&values, r, "Ritz values", err));
-    SU_GO(SU_ALLOC(&exact, r, "Ritz values", err));
-    SU_GO(SU_ALLOC(&vectors, r * r, "Ritz values", err));
+    SU_GO(SU_ALLOC(&turned, block * block, "Ritz values", err));
     SU_GO(su_pose_space_enter(space, place, probe->U, probe->rotation, err));
     su_elastic_stiffness(&space->elastic, place->rest, true, &probe->K, space->threads);
     SU_GO(su_cholesky_factorize(probe->factor, &probe->K, err));
@@ -118,10 +119,24 @@ su_status su_stiffness_measure(su_stiffness_probe *probe, const su_place *place,
         for (int64_t k = 0; k < block; k++)
             for (int64_t i = 0; i < size; i++) probe->Y[k * size + i] = probe->mass[i] * probe->X[k * size + i];
         SU_GO(su_cholesky_solve(probe->factor, block, probe->Y, probe->X, err));
-        SU_GO(ritz(probe, block, probe->X, probe->Y, exact, vectors, err));
+        SU_GO(ritz(probe, block, probe->X, probe->Y, exact, turned, err));
         memcpy(probe->Y, probe->X, (size_t)(block * size) * sizeof *probe->X);
-        combine(probe, block, block, vectors, probe->Y, probe->X);
+        combine(probe, block, block, turned, probe->Y, probe->X);
     }
+done:
+    free(turned);
+    return status;
+}
+
+su_status su_stiffness_measure(su_stiffness_probe *probe, const su_place *place, su_stiffening *out, su_error *err)
+{
+    int64_t r = probe->space->r;
+    double *values = NULL, *vectors = NULL, *exact = NULL;
+    su_status status;
+    SU_GO(SU_ALLOC(&values, r, "Ritz values", err));
+    SU_GO(SU_ALLOC(&exact, r, "Ritz values", err));
+    SU_GO(SU_ALLOC(&vectors, r * r, "Ritz values", err));
+    SU_GO(compare_values(probe, place, values, vectors, exact, err));
     *out = (su_stiffening){0, 0};
     for (int64_t k = 0; k < probe->modes; k++) {
         double s = values[k] / exact[k] - 1;
@@ -130,6 +145,36 @@ su_status su_stiffness_measure(su_stiffness_probe *probe, const su_place *place,
     }
 done:
     free(values), free(vectors), free(exact);
+    return status;
+}
+
+su_status su_unlocked_stiffness(su_stiffness_probe *probe, const su_place *place, double *stiffness, su_error *err)
+{
+    int64_t r = probe->space->r, size = probe->size;
+    double *values = NULL, *vectors = NULL, *exact = NULL, *moved = NULL, *seen = NULL;
+    su_status status;
+    SU_GO(SU_ALLOC(&values, r, "Ritz values", err));
+    SU_GO(SU_ALLOC(&exact, r, "Ritz values", err));
+    SU_GO(SU_ALLOC(&vectors, r * r, "Ritz values", err));
+    SU_GO(SU_ALLOC(&moved, size, "Ritz values", err));
+    SU_GO(SU_ALLOC(&seen, r, "Ritz values", err));
+    SU_GO(compare_values(probe, place, values, vectors, exact, err));
+    multiply(probe, r, probe->basis, probe->X);
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)r, (int)r, (int)size, 1, probe->basis, (int)size, probe->X,
+                (int)size, 0, stiffness, (int)r);
+    for (int64_t k = 0; k < probe->modes; k++) {
+        double excess = values[k] - exact[k];
+        if (!(excess > 0)) continue;
+        /* U'M phi of the Ritz vector phi = U v */
+        cblas_dgemv(CblasRowMajor, CblasTrans, (int)r, (int)size, 1, probe->basis, (int)size, vectors + k * r, 1, 0, moved, 1);
+        for (int64_t i = 0; i < size; i++) moved[i] *= probe->mass[i];
+        cblas_dgemv(CblasRowMajor, CblasNoTrans, (int)r, (int)size, 1, probe->basis, (int)size, moved, 1, 0, seen, 1);
+        cblas_dger(CblasRowMajor, (int)r, (int)r, -excess, seen, 1, seen, 1, stiffness, (int)r);
+    }
+    for (int64_t i = 0; i < r; i++)
+        for (int64_t j = 0; j < i; j++) stiffness[i * r + j] = stiffness[j * r + i] = 0.5 * (stiffness[i * r + j] + stiffness[j * r + i]);
+done:
+    free(values), free(vectors), free(exact), free(moved), free(seen);
     return status;
 }
 

@@ -18,7 +18,11 @@ void su_stiffness_probe_free(su_stiffness_probe *probe);
 /* Ritz values of U(p) against the eigenvalues of K(p) at a place, the latter by subspace iteration that starts from U. */
 su_status su_stiffness_measure(su_stiffness_probe *probe, const su_place *place, su_stiffening *out, su_error *err);
 
-/* The same, over what the bases themselves lack at the example poses: (1 + s) / (1 + sum w+_i s_i) - 1, at_pose (m). */
+/* U'KU (r,r) at a place, less what locking adds to its lowest motions: each of the compared Ritz values is brought down to the
+ * eigenvalue, its motion as it is. */
+su_status su_unlocked_stiffness(su_stiffness_probe *probe, const su_place *place, double *stiffness, su_error *err);
+
+/* Stiffening over what the bases themselves lack at the example poses: (1 + s) / (1 + sum w+_i s_i) - 1, at_pose (m). */
 su_stiffening su_stiffening_above(const su_pose_space *space, const su_place *place, const su_stiffening *measured,
                                   const su_stiffening *at_pose);
 

@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ANCHORS = 4 };   /* frames at which stiffness is taken, as a multiple of those trained at */
+/* Frames at which stiffness is taken, as a multiple of those trained at; motions freed of locking there. */
+enum { ANCHORS = 4, MOST_UNLOCKED = 12 };
 
 typedef struct settings {
     su_cubature_settings train;
@@ -166,7 +167,7 @@ static void report(su_tool *tool, const job *j)
 static su_status check_fresh(su_tool *tool, const settings *set, const su_shot_target *target, job *j)
 {
     su_training_places_free(&j->places);
-    SU_TRY(su_training_places_create(&j->space, target, set->shots.count, set->shots.items, (getenv("CHK")?atoi(getenv("CHK")):2) * set->frames, &j->places,
+    SU_TRY(su_training_places_create(&j->space, target, set->shots.count, set->shots.items, 2 * set->frames, &j->places,
                                      &tool->err));
     int64_t count = j->places.count;
     su_error_pair *errors;
@@ -223,6 +224,12 @@ static su_status run(su_tool *tool, settings *set)
     su_stats_stage(tool, "places", su_seconds() - started);
     set->train.tets = set->tets, set->train.vertices = set->vertices, set->train.samples = set->samples;
     set->train.split = !set->whole_force;
+    /* Beyond its linear modes a basis is not meant to hold eigenvectors. */
+    size_t region;
+    json_t *count;
+    json_array_foreach(json_object_get(j.basis.file.meta, "linear_modes"), region, count)
+        set->train.unlock += json_integer_value(count);
+    if (set->train.unlock > MOST_UNLOCKED) set->train.unlock = MOST_UNLOCKED;
     set->train.seed = (uint64_t)set->seed, set->train.memory = (int64_t)set->memory << 20;
     set->train.progress = &tool->progress;
     if (tool->dry_run) goto done;
