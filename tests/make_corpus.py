@@ -58,6 +58,8 @@ def main():
     frames = [TET, TET + np.float32([0.1, 0, 0]), TET * np.float32(1.1)]
     write(at("pc2", "tet.pc2"), b"POINTCACHE2\0" + struct.pack("<iiffi", 1, 4, 1001.0, 1.0, 3) + b"".join(f.astype("<f4").tobytes() for f in frames))
     write(at("pc2", "still.pc2"), b"POINTCACHE2\0" + struct.pack("<iiffi", 1, 4, 0.0, 0.5, 1) + TET.tobytes())
+    # positions at the end of single precision: once too large for the animation that import wrote
+    write(at("pc2", "huge.pc2"), b"POINTCACHE2\0" + struct.pack("<iiffi", 1, 4, 0.0, 1.0, 2) + (TET * np.float32(3e38)).astype("<f4").tobytes() * 2)
     write(at("mdd", "tet.mdd"), struct.pack(">ii3f", 3, 4, 0, 1 / 24, 2 / 24) + b"".join(f.astype(">f4").tobytes() for f in frames))
     write(at("mdd", "still.mdd"), struct.pack(">ii1f", 1, 4, 0) + TET.astype(">f4").tobytes())
     anim = dict(points=np.array(frames, "<f4"), root=np.tile(np.eye(4), (3, 1, 1)), neutral=TET.astype("<f8"), triangles=FACES,

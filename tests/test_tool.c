@@ -20,14 +20,14 @@ static const char *text;
 static su_list list, greedy;
 
 static const su_option options[] = {
-    {"flag", 'f', SU_OPT_FLAG, &flag, NULL, "A flag.", 0, 0, NULL, false},
-    {"count", 'c', SU_OPT_INT, &count, "N", "A count.", 1, 10, NULL, false},
-    {"number", 0, SU_OPT_NUMBER, &number, "X", "A number.", 0, INFINITY, NULL, false},
-    {"choice", 0, SU_OPT_CHOICE, &choice, "WHAT", "A choice.", 0, 0, "one|two|three", false},
-    {"vector", 0, SU_OPT_VECTOR, &vector, "X,Y,Z", "A vector.", 0, 0, NULL, false},
-    {"text", 0, SU_OPT_TEXT, &text, "WORD", "A text.", 0, 0, NULL, false},
-    {"list", 0, SU_OPT_LIST, &list, "FILE", "A list.", 0, 0, NULL, false},
-    {"shots", 0, SU_OPT_LIST, &greedy, "ANIM", "Shots.", 0, 0, NULL, true},
+    {"flag", 'f', SU_OPT_FLAG, &flag, NULL, "A flag.", 0, 0, NULL, false, false},
+    {"count", 'c', SU_OPT_INT, &count, "N", "A count.", 1, 10, NULL, false, false},
+    {"number", 0, SU_OPT_NUMBER, &number, "X", "A number.", 0, INFINITY, NULL, false, false},
+    {"choice", 0, SU_OPT_CHOICE, &choice, "WHAT", "A choice.", 0, 0, "one|two|three", false, false},
+    {"vector", 0, SU_OPT_VECTOR, &vector, "X,Y,Z", "A vector.", 0, 0, NULL, false, false},
+    {"text", 0, SU_OPT_TEXT, &text, "WORD", "A text.", 0, 0, NULL, false, false},
+    {"list", 0, SU_OPT_LIST, &list, "FILE", "A list.", 0, 0, NULL, false, false},
+    {"shots", 0, SU_OPT_LIST, &greedy, "ANIM", "Shots.", 0, 0, NULL, true, false},
 };
 
 static const su_program program = {
