@@ -98,7 +98,7 @@ static int set_up(void **state)
     write_poses("arm.poses.npz", skin_capsule(0.05, 0.4, 10), 4, 0.4, NULL);
     write_poses("scan.poses.npz", skin_scan(24), 0, 0, NULL);
     stand_in("dies", "kill -9 $$");
-    stand_in("hangs", "sleep 60");
+    stand_in("hangs", "sleep 61.0625");
     stand_in("silent", "exit 0");
     stand_in("lies", "printf '2 3 0 0\\n0 0 0 0\\n1 1 1 1\\n' >skin.1.node; printf '1 4 0\\n0 0 1 7 -1\\n' >skin.1.ele");
     stand_in("flat", "cp skin.smesh s; n=$(head -1 skin.smesh | cut -d' ' -f1); head -$((n+1)) skin.smesh >skin.1.node; printf '1 4 0\\n0 0 1 2 2\\n' >skin.1.ele");
@@ -262,7 +262,7 @@ static void test_misbehaving_tetgen(void **state)
     expect_no_litter("x.tet.npz");
     assert_int_equal(run("hangs", "cube.poses.npz --tetgen-seconds 0.3 --tets 2000 -o y.tet.npz"), 0);
     unlink("y.tet.npz");
-    assert_int_equal(system("! ps -o args | grep -q '[s]leep 60'"), 0);
+    assert_int_equal(system("! ps -o args | grep -q '[s]leep 61.0625'"), 0);
 }
 
 /* The real TetGen: killed again and again while it works, stopped by its limits of time and memory. */
