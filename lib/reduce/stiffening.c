@@ -59,13 +59,14 @@ done:
 }
 
 /* Rayleigh-Ritz of K on the span of `count` rows of Z; KZ: their products with K. Values ascending; vectors (count,count)
- * with the coefficients of each Ritz vector in a row. */
+ * with the coefficients of each Ritz vector in a row. K, M (count,count): the
+ * reduced matrices themselves, each NULL where not wanted. */
 static su_status ritz(const su_stiffness_probe *probe, int64_t count, const double *Z, const double *KZ, double *values,
-                      double *vectors, su_error *err)
+                      double *vectors, double *K, double *M, su_error *err)
 {
     int64_t size = probe->size;
-    double *M, *scaled = NULL;
-    SU_TRY(SU_ALLOC(&M, count * count, "Ritz values", err));
+    double *G, *scaled = NULL;
+    SU_TRY(SU_ALLOC(&G, count * count, "Ritz values", err));
     su_status status = SU_ALLOC(&scaled, count * size, "Ritz values", err);
     if (status != SU_OK) goto done;
     for (int64_t k = 0; k < count; k++)
@@ -73,11 +74,13 @@ static su_status ritz(const su_stiffness_probe *probe, int64_t count, const doub
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)count, (int)count, (int)size, 1, Z, (int)size, KZ, (int)size,
                 0, vectors, (int)count);
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)count, (int)count, (int)size, 1, Z, (int)size, scaled,
-                (int)size, 0, M, (int)count);
-    if (LAPACKE_dsygvd(LAPACK_COL_MAJOR, 1, 'V', 'L', (int)count, vectors, (int)count, M, (int)count, values) != 0)
+                (int)size, 0, G, (int)count);
+    if (K) memcpy(K, vectors, (size_t)(count * count) * sizeof *K);
+    if (M) memcpy(M, G, (size_t)(count * count) * sizeof *M);
+    if (LAPACKE_dsygvd(LAPACK_COL_MAJOR, 1, 'V', 'L', (int)count, vectors, (int)count, G, (int)count, values) != 0)
         status = su_fail(err, SU_NUMERICS, "the interpolated basis has dependent columns");
 done:
-    free(M), free(scaled);
+    free(G), free(scaled);
     return status;
 }
 
@@ -95,10 +98,10 @@ static void combine(const su_stiffness_probe *probe, int64_t count, int64_t of, 
                 (int)probe->size, 0, to, (int)probe->size);
 }
 
-/* Enters a place: Ritz values and vectors of U (r and (r,r), one a row), and of the subspace iterated from them the eigenvalues
+/* Enters a place: Ritz values and vectors of U (r and (r,r), one a row), U'KU and U'MU (r,r) where wanted, and of the subspace iterated from them the eigenvalues
  * (block). probe->X then holds the iterated vectors. */
 static su_status compare_values(su_stiffness_probe *probe, const su_place *place, double *values, double *vectors,
-                                double *exact, su_error *err)
+                                double *K, double *M, double *exact, su_error *err)
 {
     su_pose_space *space = probe->space;
     int64_t r = space->r, size = probe->size, block = probe->block;
@@ -112,14 +115,14 @@ static su_status compare_values(su_stiffness_probe *probe, const su_place *place
         for (int64_t i = 0; i < size; i++)
             probe->basis[k * size + i] = probe->U[3 * (k * space->n + space->elastic.free_vertex[i / 3]) + i % 3];
     multiply(probe, r, probe->basis, probe->X);
-    SU_GO(ritz(probe, r, probe->basis, probe->X, values, vectors, err));
+    SU_GO(ritz(probe, r, probe->basis, probe->X, values, vectors, K, M, err));
     combine(probe, block, r, vectors, probe->basis, probe->X);
     for (int turn = 0; turn < TURNS; turn++) {
         /* Z = K^-1 M X, so that K Z = M X needs no product. */
         for (int64_t k = 0; k < block; k++)
             for (int64_t i = 0; i < size; i++) probe->Y[k * size + i] = probe->mass[i] * probe->X[k * size + i];
         SU_GO(su_cholesky_solve(probe->factor, block, probe->Y, probe->X, err));
-        SU_GO(ritz(probe, block, probe->X, probe->Y, exact, turned, err));
+        SU_GO(ritz(probe, block, probe->X, probe->Y, exact, turned, NULL, NULL, err));
         memcpy(probe->Y, probe->X, (size_t)(block * size) * sizeof *probe->X);
         combine(probe, block, block, turned, probe->Y, probe->X);
     }
@@ -136,7 +139,7 @@ su_status su_stiffness_measure(su_stiffness_probe *probe, const su_place *place,
     SU_GO(SU_ALLOC(&values, r, "Ritz values", err));
     SU_GO(SU_ALLOC(&exact, r, "Ritz values", err));
     SU_GO(SU_ALLOC(&vectors, r * r, "Ritz values", err));
-    SU_GO(compare_values(probe, place, values, vectors, exact, err));
+    SU_GO(compare_values(probe, place, values, vectors, NULL, NULL, exact, err));
     *out = (su_stiffening){0, 0};
     for (int64_t k = 0; k < probe->modes; k++) {
         double s = values[k] / exact[k] - 1;
@@ -150,31 +153,27 @@ done:
 
 su_status su_unlocked_stiffness(su_stiffness_probe *probe, const su_place *place, double *stiffness, su_error *err)
 {
-    int64_t r = probe->space->r, size = probe->size;
-    double *values = NULL, *vectors = NULL, *exact = NULL, *moved = NULL, *seen = NULL;
+    int64_t r = probe->space->r;
+    double *values = NULL, *vectors = NULL, *exact = NULL, *M = NULL, *seen = NULL;
     su_status status;
     SU_GO(SU_ALLOC(&values, r, "Ritz values", err));
     SU_GO(SU_ALLOC(&exact, r, "Ritz values", err));
     SU_GO(SU_ALLOC(&vectors, r * r, "Ritz values", err));
-    SU_GO(SU_ALLOC(&moved, size, "Ritz values", err));
+    SU_GO(SU_ALLOC(&M, r * r, "Ritz values", err));
     SU_GO(SU_ALLOC(&seen, r, "Ritz values", err));
-    SU_GO(compare_values(probe, place, values, vectors, exact, err));
-    multiply(probe, r, probe->basis, probe->X);
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)r, (int)r, (int)size, 1, probe->basis, (int)size, probe->X,
-                (int)size, 0, stiffness, (int)r);
+    SU_GO(compare_values(probe, place, values, vectors, stiffness, M, exact, err));
     for (int64_t k = 0; k < probe->modes; k++) {
         double excess = values[k] - exact[k];
         if (!(excess > 0)) continue;
         /* U'M phi of the Ritz vector phi = U v */
-        cblas_dgemv(CblasRowMajor, CblasTrans, (int)r, (int)size, 1, probe->basis, (int)size, vectors + k * r, 1, 0, moved, 1);
-        for (int64_t i = 0; i < size; i++) moved[i] *= probe->mass[i];
-        cblas_dgemv(CblasRowMajor, CblasNoTrans, (int)r, (int)size, 1, probe->basis, (int)size, moved, 1, 0, seen, 1);
+        cblas_dgemv(CblasRowMajor, CblasNoTrans, (int)r, (int)r, 1, M, (int)r, vectors + k * r, 1, 0, seen, 1);
         cblas_dger(CblasRowMajor, (int)r, (int)r, -excess, seen, 1, seen, 1, stiffness, (int)r);
     }
     for (int64_t i = 0; i < r; i++)
-        for (int64_t j = 0; j < i; j++) stiffness[i * r + j] = stiffness[j * r + i] = 0.5 * (stiffness[i * r + j] + stiffness[j * r + i]);
+        for (int64_t j = 0; j < i; j++)
+            stiffness[i * r + j] = stiffness[j * r + i] = 0.5 * (stiffness[i * r + j] + stiffness[j * r + i]);
 done:
-    free(values), free(vectors), free(exact), free(moved), free(seen);
+    free(values), free(vectors), free(exact), free(M), free(seen);
     return status;
 }
 
