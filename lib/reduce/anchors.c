@@ -11,27 +11,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-static double distance(const su_pose_space *space, const double *a, const double *b)
-{
-    double sum = 0;
-    for (int64_t k = 0; k < space->s; k++) sum += pow((a[k] - b[k]) * space->fit->param_scale[k], 2);
-    return sqrt(sum);
-}
-
 /* Of all pairs of example poses. */
 static double mean_distance(const su_pose_space *space)
 {
     int64_t m = space->m, s = space->s;
     double sum = 0;
     for (int64_t i = 0; i < m; i++)
-        for (int64_t j = 0; j < i; j++) sum += distance(space, space->fit->params + i * s, space->fit->params + j * s);
+        for (int64_t j = 0; j < i; j++)
+            sum += su_param_distance(s, space->fit->params + i * s, space->fit->params + j * s, space->fit->param_scale);
     return m > 1 ? 2 * sum / (double)(m * (m - 1)) : 0;
 }
 
 static bool far_from_all(const su_pose_space *space, const su_anchors *anchors, const double *p, double least)
 {
     for (int64_t k = 0; k < anchors->count; k++)
-        if (distance(space, anchors->params + k * space->s, p) <= least) return false;
+        if (su_param_distance(space->s, anchors->params + k * space->s, p, space->fit->param_scale) <= least) return false;
     return true;
 }
 

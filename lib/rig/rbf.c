@@ -2,8 +2,7 @@
 
 #include <math.h>
 
-/* |(p - q) o scale| */
-static double scaled_distance(int64_t s, const double *p, const double *q, const double *scale)
+double su_param_distance(int64_t s, const double *p, const double *q, const double *scale)
 {
     double sum = 0.0;
     for (int64_t k = 0; k < s; k++) {
@@ -22,7 +21,7 @@ void su_rbf_weights(int64_t m, int64_t s, const double *params, const double *sc
     }
     for (int64_t i = 0; i < m; i++) w[i] = 0.0;
     for (int64_t j = 0; j < m; j++) {
-        double r = scaled_distance(s, p, params + j * s, scale);
+        double r = su_param_distance(s, p, params + j * s, scale);
         for (int64_t i = 0; i < m; i++) w[i] += rbf[i * m + j] * r;
     }
     double sum = 0.0;
@@ -55,7 +54,7 @@ void su_basis_weights(int64_t m, int64_t s, const double *params, const double *
         for (int64_t k = 0; k < s; k++) b[i] += row[m + 1 + k] * p[k];
     }
     for (int64_t j = 0; j < m; j++) {
-        double r = scaled_distance(s, p, params + j * s, scale), kernel = r * r * r;
+        double r = su_param_distance(s, p, params + j * s, scale), kernel = r * r * r;
         for (int64_t i = 0; i < m; i++) b[i] += basis_rbf[i * columns + j] * kernel;
     }
     /* Extrapolation with alternating signs would add up unrelated bases: draw back to w where sum |b| grows. */

@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 
+/* |(p - q) o scale|: how far apart two parameter vectors (s) are. */
+double su_param_distance(int64_t s, const double *p, const double *q, const double *scale);
 /* w (m): w_i = sum_j rbf[i,j] |(p - p_j) o scale|, divided by the sum; m = 1 gives 1. params (m,s), scale (s), rbf (m,m). */
 void su_rbf_weights(int64_t m, int64_t s, const double *params, const double *scale, const double *rbf,
                     const double *p, double *w);

@@ -1,6 +1,7 @@
 #include "runtime/model_runtime.h"
 
 #include "geometry/mat3.h"
+#include "rig/rbf.h"
 #include "runtime/linear_force.h"
 
 #include <math.h>
@@ -360,14 +361,9 @@ static su_status pack_gram(su_runtime_model *model, su_error *err)
     return SU_OK;
 }
 
-static double distance2(const su_runtime_model *model, const double *a, const double *b)
+static double distance(const su_runtime_model *model, const double *p, const double *q)
 {
-    double sum = 0;
-    for (int64_t k = 0; k < model->s; k++) {
-        double d = (a[k] - b[k]) * model->param_scale[k];
-        sum += d * d;
-    }
-    return sum;
+    return su_param_distance(model->s, p, q, model->param_scale);
 }
 
 /* As far as the loneliest anchor is from the others, and at least half the mean distance between example poses. */
@@ -376,24 +372,24 @@ static double anchor_reach(const su_runtime_model *model)
     int64_t m = model->m, s = model->s;
     double mean = 0, lonely = 0;
     for (int64_t i = 0; i < m; i++)
-        for (int64_t j = 0; j < i; j++) mean += sqrt(distance2(model, model->params + i * s, model->params + j * s));
+        for (int64_t j = 0; j < i; j++) mean += distance(model, model->params + i * s, model->params + j * s);
     if (m > 1) mean *= 2 / (double)(m * (m - 1));
     for (int64_t i = 0; i < model->anchors; i++) {
         double nearest = INFINITY;
         for (int64_t j = 0; j < model->anchors; j++)
-            if (j != i) nearest = fmin(nearest, distance2(model, model->anchor_params + i * s, model->anchor_params + j * s));
+            if (j != i) nearest = fmin(nearest, distance(model, model->anchor_params + i * s, model->anchor_params + j * s));
         lonely = fmax(lonely, nearest);
     }
-    return fmax(sqrt(lonely), 0.5 * mean);
+    return fmax(lonely, 0.5 * mean);
 }
 
 double su_anchor_trust(const su_runtime_model *model, const double *p)
 {
     double nearest = INFINITY;
     for (int64_t k = 0; k < model->anchors; k++)
-        nearest = fmin(nearest, distance2(model, model->anchor_params + k * model->s, p));
-    if (!(nearest > model->anchor_reach * model->anchor_reach)) return 1;
-    double x = fmax(2 - sqrt(nearest) / model->anchor_reach, 0);
+        nearest = fmin(nearest, distance(model, model->anchor_params + k * model->s, p));
+    if (!(nearest > model->anchor_reach)) return 1;
+    double x = fmax(2 - nearest / model->anchor_reach, 0);
     return x * x * (3 - 2 * x);
 }
 

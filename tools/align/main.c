@@ -12,6 +12,7 @@
 #include "reduce/parts.h"
 #include "reduce/stiffening.h"
 #include "reduce/training_places.h"
+#include "rig/rbf.h"
 #include "rig/rbf_train.h"
 
 #include <math.h>
@@ -246,13 +247,6 @@ static void place_name(const settings *set, const inputs *in, const su_basis *ba
     snprintf(name + used, size - used, ":%.10g", places->number[a]);
 }
 
-static double distance_of(const su_fit *fit, const double *a, const double *b)
-{
-    double sum = 0;
-    for (int64_t k = 0; k < fit->s; k++) sum += pow((a[k] - b[k]) * fit->param_scale[k], 2);
-    return sqrt(sum);
-}
-
 /* The stiffest places first, each at least half as far from those before as it is from the example poses: a pose there
  * would mend its surroundings. */
 static void suggest(su_tool *tool, const settings *set, const inputs *in, const su_basis *basis,
@@ -266,9 +260,10 @@ static void suggest(su_tool *tool, const settings *set, const inputs *in, const 
             bool clear = stiff[a].mean > set->bound && (set->shots.count == 0 || places->shot[a] >= 0);
             double nearest = HUGE_VAL;
             for (int64_t i = 0; i < in->fit.m; i++)
-                nearest = fmin(nearest, distance_of(&in->fit, places->place[a].p, in->fit.params + i * in->fit.s));
+                nearest = fmin(nearest, su_param_distance(in->fit.s, places->place[a].p, in->fit.params + i * in->fit.s, in->fit.param_scale));
             for (int64_t k = 0; k < count; k++)
-                clear = clear && distance_of(&in->fit, places->place[a].p, places->place[chosen[k]].p) > 0.5 * nearest;
+                clear = clear && su_param_distance(in->fit.s, places->place[a].p, places->place[chosen[k]].p,
+                                                   in->fit.param_scale) > 0.5 * nearest;
             if (clear && (best < 0 || stiff[a].mean > stiff[best].mean)) best = a;
         }
         if (best < 0) break;
