@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static bool flag;
@@ -208,7 +209,8 @@ static void test_stats(void **state)
     unlink(path);
 }
 
-/* A signal only sets the flag; the run ends through its ordinary error path, with 75. */
+/* A signal only sets the flag, and so does another right after it (timeout(1) sends two); the run ends through its ordinary error
+ * path, with 75. */
 static void test_stop(void **state)
 {
     (void)state;
@@ -217,9 +219,28 @@ static void test_stop(void **state)
     assert_true(BEGIN(&tool, &status, "in", "-q"));
     assert_int_equal(su_progress_update(&tool.progress, 0.1, &tool.err), SU_OK);
     raise(SIGTERM);
+    raise(SIGTERM);
     su_status stopped = su_progress_update(&tool.progress, 0.2, &tool.err);
     assert_int_equal(stopped, SU_AGAIN);
     assert_int_equal(su_tool_end(&tool, SU_NUMERICS), SU_AGAIN);
+}
+
+/* A signal more than a second after the first ends a process that did not get round to stopping. */
+static void test_second_signal(void **state)
+{
+    (void)state;
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0) {
+        su_tool tool;
+        if (!BEGIN(&tool, &status, "in", "-q")) _exit(1);
+        raise(SIGTERM);
+        usleep(1050000);
+        raise(SIGTERM);
+        _exit(2);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
 }
 
 int main(void)
@@ -228,7 +249,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_values),       cmocka_unit_test(test_lists), cmocka_unit_test(test_command_is_reproducible),
         cmocka_unit_test(test_usage_errors), cmocka_unit_test(test_help),  cmocka_unit_test(test_stats),
-        cmocka_unit_test(test_stop),
+        cmocka_unit_test(test_stop),         cmocka_unit_test(test_second_signal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,26 +11,40 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Present where OpenBLAS is linked; its results depend on its thread count, so it gets one. */
 extern void openblas_set_num_threads(int threads) __attribute__((weak));
 extern char *openblas_get_corename(void) __attribute__((weak));
 
-/* The only global of the project: a signal handler cannot reach anything else. */
+/* The only globals of the project: a signal handler cannot reach anything else. */
 static volatile sig_atomic_t stop_requested;
+static struct timespec stop_requested_at;
 
+/* A signal that follows a second or more after the first ends the process at once. One that follows sooner is the same wish told
+ * twice: timeout(1) signals its child and then the whole process group, a terminal and a queue manager may each send one. */
 static void request_stop(int number)
 {
-    (void)number;
-    stop_requested = 1;
+    enum { SAME_WISH_NS = 1000000000 };
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);   /* async-signal-safe, as are signal and raise */
+    if (!stop_requested) {
+        stop_requested_at = now;
+        stop_requested = 1;
+    } else if ((now.tv_sec - stop_requested_at.tv_sec) * 1000000000LL + now.tv_nsec - stop_requested_at.tv_nsec >= SAME_WISH_NS) {
+        signal(number, SIG_DFL);
+        raise(number);   /* delivered when the handler returns */
+    }
 }
 
-/* A second signal of the same kind ends the process at once. */
 static void install_handlers(void)
 {
-    struct sigaction action = {.sa_handler = request_stop, .sa_flags = SA_RESTART | (int)SA_RESETHAND};
+    struct sigaction action = {.sa_handler = request_stop, .sa_flags = SA_RESTART};
     sigemptyset(&action.sa_mask);
+    sigaddset(&action.sa_mask, SIGTERM);   /* the handler runs once at a time */
+    sigaddset(&action.sa_mask, SIGUSR1);
+    sigaddset(&action.sa_mask, SIGINT);
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGUSR1, &action, NULL);
     sigaction(SIGINT, &action, NULL);

@@ -71,8 +71,8 @@ typedef struct su_tool {
 } su_tool;
 
 /* Parses the command line. Returns false when the program must end at once with *status (--help, --version, a usage
- * error; everything was printed). Installs handlers for SIGTERM, SIGUSR1 and SIGINT that ask for a stop, and sets
- * OpenBLAS to one thread. */
+ * error; everything was printed). Installs handlers for SIGTERM, SIGUSR1 and SIGINT that ask for a stop (a
+ * signal a second or more after the first ends the process at once), and sets OpenBLAS to one thread. */
 bool su_tool_begin(su_tool *tool, const su_program *program, int argc, char **argv, int *status);
 /* Prints the message of a failed run, writes --stats, frees; returns the exit status for main. */
 int su_tool_end(su_tool *tool, su_status status);
