@@ -169,7 +169,7 @@ fuzz:
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include \
 	    $(DESTDIR)$(PREFIX)/share/supple $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/doc/supple
-	install -m 755 $(PROGRAMS) scripts/supple-bake $(DESTDIR)$(PREFIX)/bin
+	install -m 755 $(PROGRAMS) scripts/supple-bake scripts/supple-refine $(DESTDIR)$(PREFIX)/bin
 	install -m 644 $(RUNTIME) $(DESTDIR)$(PREFIX)/lib
 	install -m 644 $(wildcard lib/runtime/supple_runtime.h) $(DESTDIR)$(PREFIX)/include
 	install -m 644 scripts/pipeline.mk $(wildcard $(VIEWER)) $(DESTDIR)$(PREFIX)/share/supple
@@ -178,7 +178,7 @@ install: all
 	    $(BIN)/$$p --help=man > $(DESTDIR)$(PREFIX)/share/man/man1/$$p.1 || exit 1; done
 
 uninstall:
-	rm -f $(patsubst %,$(DESTDIR)$(PREFIX)/bin/%,$(notdir $(PROGRAMS)) supple-bake) \
+	rm -f $(patsubst %,$(DESTDIR)$(PREFIX)/bin/%,$(notdir $(PROGRAMS)) supple-bake supple-refine) \
 	    $(patsubst %,$(DESTDIR)$(PREFIX)/share/man/man1/%.1,$(notdir $(PROGRAMS))) \
 	    $(DESTDIR)$(PREFIX)/lib/libsupple-runtime.a $(DESTDIR)$(PREFIX)/include/supple_runtime.h
 	rm -rf $(DESTDIR)$(PREFIX)/share/supple $(DESTDIR)$(PREFIX)/share/doc/supple

@@ -14,6 +14,9 @@
 #   MODES_SHOTS  shots whose motion the modes are made for     (default: all of CLIPS; empty: linear modes and derivatives)
 #   FULLSIM_FLAGS                                              (default: SIM_FLAGS)
 #   COMMON_FLAGS options of every program                     (default: --progress none)
+#   POSES_BOUND  5%, say: poses are added until the interpolated bases are at most so much too stiff along the shots
+#                (supple refine); POSES_FLAGS says which to begin with  (default: poses as POSES_FLAGS has them, none added)
+#   REFINE_FLAGS options of supple refine
 #   POSES        example poses to prepare one at a time, "0 1 2 3", so that `make -j` or a farm spreads them
 #                (default: all in one job)
 #
@@ -31,7 +34,7 @@ supple-anims := $(CLIPS:%=%.anim.npz)
 # Textures have a .json that describes them, beside it the others.
 supple-formats := $(FORMATS:vat=vat.json)
 supple-outputs := $(foreach format,$(supple-formats),$(CLIPS:%=%.$(format)))
-supple-stages := IMPORT POSES MESH FIT MODES ALIGN CUBATURE SIM FULLSIM EXPORT REPORT
+supple-stages := IMPORT POSES MESH FIT MODES REFINE ALIGN CUBATURE SIM FULLSIM EXPORT REPORT
 FULLSIM_FLAGS ?= $(SIM_FLAGS)
 MODES_SHOTS ?= $(supple-anims)
 
@@ -42,7 +45,7 @@ all: $(supple-outputs)
 $(shell mkdir -p .flags stats)
 supple-differ = $(subst x$(1)x,,x$(2)x)$(subst x$(2)x,,x$(1)x)
 supple-keep = $(if $(call supple-differ,$(file <.flags/$(1)),$(strip $(2))),$(file >.flags/$(1),$(strip $(2))))
-$(foreach stage,$(supple-stages),$(call supple-keep,$(stage),$($(stage)_FLAGS) $(if $(filter $(stage),MODES FIT),$(POSES)) $(if $(filter $(stage),MODES),$(MODES_SHOTS))))
+$(foreach stage,$(supple-stages),$(call supple-keep,$(stage),$($(stage)_FLAGS) $(if $(filter $(stage),REFINE),$(POSES_BOUND)) $(if $(filter $(stage),MODES FIT),$(POSES)) $(if $(filter $(stage),MODES),$(MODES_SHOTS))))
 $(foreach clip,$(CLIPS),$(call supple-keep,CLIP.$(clip),$(CLIP_$(clip))))
 $(call supple-keep,CLIPS,$(CLIPS))
 
@@ -51,25 +54,28 @@ $(call supple-keep,CLIPS,$(CLIPS))
 supple-run = $(SUPPLE) $(1) $(2) -o $@ $(strip $(if $(THREADS),-j $(THREADS)) $(COMMON_FLAGS)) --stats stats/$(1).$@.json$(if \
     $(STATUS), || { code=$$?; echo $$code >$(STATUS); exit $$code; })
 supple-space := $(subst ,, )
+# Several words as one word of the shell.
+supple-word = '$(subst ','\'',$(strip $(1)))'
 supple-inputs = $(filter-out .flags/%,$^)
 
 # A shot is a frame sequence of the character.
 $(supple-anims): %.anim.npz: .flags/IMPORT .flags/CLIP.% $(subst $(supple-space),\$(supple-space),$(SOURCE))
 	$(call supple-run,import,'$(SOURCE)' $(if $(CLIP_$*),--clip '$(CLIP_$*)') $(IMPORT_FLAGS))
 
+supple-modes-flags = $(MODES_FLAGS) $(if $(strip $(MODES_SHOTS)),--shots $(MODES_SHOTS))
+# With POSES, each pose is a job of its own and align collects them.
+supple-modes = $(if $(POSES),$(POSES:%=$(CHARACTER).modes.%.npz),$(CHARACTER).modes.npz)
+
+ifeq ($(POSES_BOUND),)
 %.poses.npz: .flags/POSES .flags/CLIPS $(supple-anims)
 	$(call supple-run,poses,$(supple-inputs) $(POSES_FLAGS))
 
 %.tet.npz: %.poses.npz .flags/MESH
 	$(call supple-run,mesh,$(supple-inputs) $(MESH_FLAGS))
 
-# With POSES, each pose is a job of its own and align collects them.
-supple-modes = $(if $(POSES),$(POSES:%=$(CHARACTER).modes.%.npz),$(CHARACTER).modes.npz)
-
 %.fit.npz: %.tet.npz %.poses.npz .flags/FIT $(supple-anims)
 	$(call supple-run,fit,$*.tet.npz $*.poses.npz --shots $(supple-anims) $(FIT_FLAGS))
 
-supple-modes-flags = $(MODES_FLAGS) $(if $(strip $(MODES_SHOTS)),--shots $(MODES_SHOTS))
 %.modes.npz: %.tet.npz %.fit.npz .flags/MODES $(MODES_SHOTS)
 	$(call supple-run,modes,$*.tet.npz $*.fit.npz $(supple-modes-flags))
 
@@ -80,6 +86,25 @@ endif
 
 %.basis.npz: %.tet.npz %.fit.npz $(supple-modes) .flags/ALIGN $(supple-anims)
 	$(call supple-run,align,$*.tet.npz $*.fit.npz $(supple-modes) --shots $(supple-anims) $(ALIGN_FLAGS))
+else
+ifneq ($(POSES),)
+$(error POSES and POSES_BOUND exclude each other: jobs a pose need to know the poses)
+endif
+# The mesh follows the poses that there are before any is added, so that adding one leaves the others as they are.
+%.start.poses.npz: .flags/POSES .flags/CLIPS $(supple-anims)
+	$(call supple-run,poses,$(supple-inputs) $(POSES_FLAGS))
+
+%.tet.npz: %.start.poses.npz .flags/MESH
+	$(call supple-run,mesh,$(supple-inputs) $(MESH_FLAGS))
+
+# Four results of one run.
+supple-refined := $(foreach kind,poses fit modes basis,$(CHARACTER).$(kind).npz)
+$(supple-refined) &: $(CHARACTER).tet.npz $(foreach stage,POSES FIT MODES ALIGN REFINE,.flags/$(stage)) $(supple-anims)
+	$(subst -o $@,-o $(CHARACTER),$(subst refine.$@.json,refine.$(CHARACTER).basis.npz.json,$(call supple-run,refine,$< $(supple-anims) \
+	    --bound $(call supple-word,$(POSES_BOUND)) --poses $(call supple-word,$(POSES_FLAGS)) --fit $(call supple-word,$(FIT_FLAGS)) \
+	    --modes $(call supple-word,$(supple-modes-flags)) --align $(call supple-word,$(ALIGN_FLAGS)) \
+	    $(REFINE_FLAGS))))
+endif
 
 %.model.npz: %.tet.npz %.poses.npz %.fit.npz %.basis.npz .flags/CUBATURE $(supple-anims)
 	$(call supple-run,cubature,$*.tet.npz $*.poses.npz $*.fit.npz $*.basis.npz --shots $(supple-anims) $(CUBATURE_FLAGS))
@@ -120,7 +145,7 @@ clean:
 	rm -rf .flags stats $(supple-anims) $(CLIPS:%=%.sim.npz) $(supple-outputs) \
 	    $(foreach end,positions.exr normals.exr positions.png normals.png mesh.glb,$(CLIPS:%=%.vat.$(end))) \
 	    $(CLIPS:%=%.full.npz) $(CLIPS:%=%.compare.txt) $(CLIPS:%=%.compare.csv) \
-	    $(foreach kind,poses tet fit modes basis model,$(CHARACTER).$(kind).npz) $(POSES:%=$(CHARACTER).modes.%.npz)
+	    $(foreach kind,start.poses poses tet fit modes basis model,$(CHARACTER).$(kind).npz) $(POSES:%=$(CHARACTER).modes.%.npz)
 
 .PHONY: all clean
 .DELETE_ON_ERROR:

@@ -195,3 +195,13 @@ su_status su_modes_agree(int count, const su_modes *parts, const char *const *pa
     }
     return SU_OK;
 }
+
+int64_t su_pose_of_digest(const su_file *file, const char *digest)
+{
+    const json_t *digests = json_object_get(file->meta, "pose_digests");
+    for (size_t i = 0; i < json_array_size(digests); i++) {
+        const char *known = json_string_value(json_array_get(digests, i));
+        if (known && strcmp(known, digest) == 0) return (int64_t)i;
+    }
+    return -1;
+}

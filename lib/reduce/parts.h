@@ -21,6 +21,9 @@ su_status su_fit_sources(int count, const su_fit *parts, const char *const *path
 su_status su_modes_sources(int count, const su_modes *parts, const char *const *paths, int64_t m,
                            su_pose_source *sources, su_error *err);
 
+/* Row of the pose with that digest in a fit or modes file; -1 where there is none. */
+int64_t su_pose_of_digest(const su_file *file, const char *digest);
+
 /* One fit with all poses in order, in memory of its own; meta is that of the first part with the pose digests merged.
  * SU_INPUT where the parts disagree in mesh, parameters, weights, density or material. */
 su_status su_fit_merge(int count, const su_fit *parts, const char *const *paths, su_fit *out, su_error *err);

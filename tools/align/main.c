@@ -275,7 +275,8 @@ static void suggest(su_tool *tool, const settings *set, const inputs *in, const 
         json_array_append_new(list, json_pack("{s:s, s:f, s:o}", "pose", name, "stiffening", stiff[best].mean, "p", p));
         su_note(tool, "add a pose at %s (stiffening %.1f %%)", name, 100 * stiff[best].mean);
     }
-    if (count == 0) su_note(tool, "no pose to add: stiffening is below %.1f %% everywhere", 100 * set->bound);
+    if (count == 0) su_note(tool, "no pose to add: stiffening is below %.1f %% at all %s", 100 * set->bound,
+                            set->shots.count ? "frames measured" : "middles");
     json_object_set_new(tool->stats, "suggest", list);
 }
 
@@ -297,18 +298,21 @@ static su_status measure_places(su_tool *tool, const settings *set, const inputs
     su_stiffness_probe_free(probe);
     if (status != SU_OK) return status;
     int64_t worst = in->fit.m;
+    double in_shots = 0;
     for (int64_t a = in->fit.m; a < places->count; a++) {
         char name[300];
         stiff[a] = su_stiffening_above(space, &places->place[a], &stiff[a], stiff);
         if (stiff[a].mean > stiff[worst].mean) worst = a;
+        if (places->shot[a] >= 0) in_shots = fmax(in_shots, stiff[a].mean);
         place_name(set, in, basis, places, a, name, sizeof name);
         su_detail(tool, "%s: stiffening of the %lld lowest modes mean %.2f %%, largest %.2f %%", name, (long long)modes,
                   100 * stiff[a].mean, 100 * stiff[a].largest);
     }
     char name[300];
     place_name(set, in, basis, places, worst, name, sizeof name);
-    su_note(tool, "stiffening at %lld places between poses: at most %.2f %%, at %s", (long long)(places->count - in->fit.m),
-            100 * stiff[worst].mean, name);
+    su_note(tool, "stiffening at %lld places between poses: at most %.2f %%, at %s; at frames of the shots at most %.2f %%",
+            (long long)(places->count - in->fit.m), 100 * stiff[worst].mean, name, 100 * in_shots);
+    su_stats_number(tool, "stiffening_shots", in_shots);
     su_stats_number(tool, "stiffening", stiff[worst].mean);
     su_stats_text(tool, "stiffest", name);
     if (set->suggest == 0 && stiff[worst].mean > set->bound)

@@ -10,6 +10,7 @@
 #include "io/tet.h"
 #include "reduce/contact.h"
 #include "reduce/handles.h"
+#include "reduce/parts.h"
 #include "reduce/pose_modes.h"
 #include "reduce/regions.h"
 #include "reduce/shot_loads.h"
@@ -27,7 +28,7 @@ enum { CONTACT_NONE };   /* --contact: none, then the kinds of su_contact_kind i
 typedef struct settings {
     int r, linear, contact;
     double tolerance, depth, eta, kappa;
-    const char *handles, *regions, *bones, *region_modes, *matrices;
+    const char *handles, *regions, *bones, *region_modes, *matrices, *reuse;
     su_list poses, shots, planes, colliders;
     int responses;
     bool keep_rigid;
@@ -44,6 +45,7 @@ typedef struct job {
     su_contact *contacts;       /* (k) */
     double *done;               /* (k) share of the work of each pose */
     int64_t *converged;         /* (k) eigenvalues of its present region */
+    bool *reused;               /* (k) taken from --reuse */
     su_contact_settings touching;
     obstacle_file *obstacles;   /* (obstacle_count) */
     int64_t obstacle_count;
@@ -347,12 +349,37 @@ static void tell(void *context, int64_t pose, int64_t region, int64_t converged,
 static su_status solve_pose(job *j, int64_t i, int threads, su_error *err)
 {
     int64_t row = j->rows[i], n = j->tet.n, t = j->tet.t;
+    if (j->reused[i]) return SU_OK;
     su_pose_watch watch = {tell, j, i};
     su_status status = su_pose_modes(&j->setup, j->fit.shapes + 3 * row * n, j->fit.young + row * t, j->fit.poisson + row * t,
                                      j->contacts[i].rows ? &j->contacts[i] : NULL,
                                      j->modes.eigenvalues + i * j->modes.linear, j->modes.modes + 3 * i * j->modes.r * n,
                                      &j->reports[i], threads, &watch, &j->tool->progress, err);
     if (status != SU_OK) su_error_context(err, "pose %d: ", (int)j->modes.pose[i]);
+    return status;
+}
+
+/* --reuse: poses of an earlier run that depend on the same things. */
+static su_status take_reused(job *j)
+{
+    su_modes old = {0}, *modes = &j->modes;
+    su_status status;
+    int64_t taken = 0;
+    if (!j->set->reuse) return SU_OK;
+    SU_GO(su_modes_load(j->set->reuse, &old, &j->tool->err));
+    for (int64_t i = 0; i < modes->k; i++) {
+        char hex[33];
+        SU_GO(pose_digest(j, i, hex));
+        int64_t at = su_pose_of_digest(&old.file, hex), size = 3 * modes->r * modes->n;
+        if (at < 0 || at >= old.k || old.r != modes->r || old.n != modes->n || old.linear != modes->linear) continue;
+        memcpy(modes->modes + i * size, old.modes + at * size, (size_t)size * sizeof(double));
+        memcpy(modes->eigenvalues + i * modes->linear, old.eigenvalues + at * modes->linear, (size_t)modes->linear * sizeof(double));
+        j->reused[i] = true, taken++;
+    }
+    su_note(j->tool, "%lld of %lld poses are in %s", (long long)taken, (long long)modes->k, su_base_name(j->set->reuse));
+    su_stats_integer(j->tool, "reused_poses", taken);
+done:
+    su_modes_free(&old);
     return status;
 }
 
@@ -393,6 +420,7 @@ static void report(const job *j)
         factor += r->seconds_factor, eigen += r->seconds_eigen;
         shapes += r->seconds_shapes, derivatives += r->seconds_derivatives, pca += r->seconds_pca;
         residual = fmax(residual, r->residual);
+        if (j->reused[i]) continue;
         su_detail(tool, "pose %d: %.2f to %.2f Hz, residual %.1e, %lld constraints, %lld solves%s", (int)j->modes.pose[i],
                   sqrt(first) / (2 * M_PI), sqrt(last) / (2 * M_PI), r->residual, (long long)r->constraints,
                   (long long)r->applications, r->projected ? ", stiffness made definite" : "");
@@ -480,6 +508,7 @@ static su_status run(su_tool *tool, const settings *set)
     SU_GO(SU_ALLOC(&j.contacts, modes->k, "contacts", err));
     SU_GO(SU_ALLOC(&j.done, modes->k, "progress", err));
     SU_GO(SU_ALLOC(&j.converged, modes->k, "progress", err));
+    SU_GO(SU_ALLOC(&j.reused, modes->k, "progress", err));
     SU_GO(region_weights(&j));
     if (set->contact != CONTACT_NONE || j.obstacle_count) SU_GO(detect(&j));
     if (set->shots.count) SU_GO(shot_loads(&j));
@@ -489,6 +518,7 @@ static su_status run(su_tool *tool, const settings *set)
                               .d = j.setup.d, .weights = modes->region_weights, .linear = j.linear, .r = j.r,
                               .keep_rigid = set->keep_rigid, .loads = &j.loads, .responses = j.responses};
     if (set->matrices) SU_GO(matrices_write(tool, set->matrices, &j.tet, &j.fit, j.rows[0], (int)j.setup.material));
+    SU_GO(take_reused(&j));
     SU_GO(solve_all(&j));
     report(&j);
     SU_GO(make_meta(&j));
@@ -501,7 +531,7 @@ done:
     su_fit_free(&j.fit);
     for (int64_t i = 0; j.contacts && i < modes->k; i++) su_contact_free(&j.contacts[i]);
     su_modes_free(modes);
-    free(j.rows), free(j.reports), free(j.contacts), free(j.done), free(j.converged);
+    free(j.rows), free(j.reports), free(j.contacts), free(j.done), free(j.converged), free(j.reused);
     obstacles_free(j.obstacle_count, j.obstacles);
     free(j.handles), free(j.names), free(j.linear), free(j.r);
     free(j.responses);
@@ -525,6 +555,9 @@ int main(int argc, char **argv)
          .help = "with --shots, how many modes are such principal directions (default: -1, three tenths)."},
         {.name = "pose", .kind = SU_OPT_LIST, .target = &set.poses, .argument = "N", .greedy = true,
          .help = "only these poses, so that a farm can make one a job (default: all in FIT)."},
+        {.name = "reuse", .kind = SU_OPT_TEXT, .target = &set.reuse, .argument = "MODES", .transient = true,
+         .help = "poses that this file of an earlier run already has are taken from it, where nothing they depend on has changed; "
+                 "the result is the same."},
         {.name = "handles", .kind = SU_OPT_TEXT, .target = &set.handles, .argument = "FILE",
          .help = "regions, one around each handle: lines name,x,y,z (a point) or name,x,y,z,x,y,z (a segment) at the "
                  "neutral pose, m. Handles of one name are one region. Default: one region, the whole flesh."},

@@ -17,7 +17,7 @@ enum { MOST_AUTOMATIC = 8, MOST_POSES = 4096 };
 
 typedef struct options {
     int m, space;
-    su_list at, sculpt, params, rigged, shots, young, poisson;
+    su_list at, add, sculpt, params, rigged, shots, young, poisson;
     double young_range[2], poisson_range[2];
 } options;
 
@@ -45,6 +45,21 @@ static su_status list_frames(su_tool *tool, const options *o, clips *c, const sc
     return SU_OK;
 }
 
+/* Frames of --add behind those chosen already. */
+static su_status choose_more(su_tool *tool, const options *o, clips *c, selection *out)
+{
+    su_error *err = &tool->err;
+    int64_t most = out->m + o->add.count, given_count = 0;
+    int64_t *given = su_arena_alloc(&c->arena, most, sizeof *given), *picked = su_arena_alloc(&c->arena, most, sizeof *picked);
+    double *distance = su_arena_alloc(&c->arena, most, sizeof *distance);
+    if (!given || !picked || !distance) return su_fail(err, SU_AGAIN, "not enough memory");
+    for (int64_t i = 1; i < out->m; i++) given[given_count++] = out->picked[i];
+    for (int i = 0; i < o->add.count; i++)
+        SU_TRY(clips_find(c, &tool->inputs, "--add", o->add.items[i], &given[given_count++], err));
+    out->picked = picked, out->distance = distance;
+    return su_select_poses(c->frames, c->s, c->params, out->scale, given_count, given, most, 0.0, picked, distance, &out->m, err);
+}
+
 static su_status choose(su_tool *tool, const options *o, clips *c, const sculpts *sculpted, selection *out)
 {
     su_error *err = &tool->err;
@@ -65,8 +80,9 @@ static su_status choose(su_tool *tool, const options *o, clips *c, const sculpts
         for (int64_t k = 0; k < c->s; k++) out->scale[k] = 1.0 / (sqrt((double)c->anim[0].nbar) * diagonal_of(&c->anim[0]));
     else
         SU_TRY(su_parameter_scales(&c->anim[0], c->s, c->names, c->range, out->scale, err));
-    return su_select_poses(c->frames, c->s, c->params, out->scale, listed, given, most, o->m > 0 ? 0.0 : STOP,
-                           out->picked, out->distance, &out->m, err);
+    SU_TRY(su_select_poses(c->frames, c->s, c->params, out->scale, listed, given, most, o->m > 0 ? 0.0 : STOP,
+                           out->picked, out->distance, &out->m, err));
+    return o->add.count ? choose_more(tool, o, c, out) : SU_OK;
 }
 
 /* Copies of the parts of a frame; frame -1 is the neutral pose. */
@@ -158,6 +174,9 @@ int main(int argc, char **argv)
         {.name = "at", .kind = SU_OPT_LIST, .target = &o.at, .argument = "CLIP:FRAME", .greedy = true,
          .help = "Take this frame as a pose; CLIP is a clip's name or its file's, FRAME counts as the clip does. May be "
                  "repeated. With -m, farthest frames are added up to that number."},
+        {.name = "add", .kind = SU_OPT_LIST, .target = &o.add, .argument = "CLIP:FRAME", .greedy = true,
+         .help = "Take this frame as a pose too, on top of all that is chosen otherwise: what supple align --suggest names. May be "
+                 "repeated."},
         {.name = "sculpt", .kind = SU_OPT_LIST, .target = &o.sculpt, .argument = "CLIP:FRAME=MESH",
          .help = "A sculpted shape of the character at that frame (.obj or .ply), with the vertex order of its file. The frame becomes "
                  "a pose; the corrections are interpolated between all sculpts and the neutral pose. NAME=MESH is a sculpt at "

@@ -19,6 +19,7 @@ static const struct {
     {"fit", "fit the flesh to the example poses"},
     {"modes", "vibration modes at the example poses"},
     {"align", "align the modes of all poses"},
+    {"refine", "add example poses where the aligned modes are too stiff"},
     {"cubature", "choose where forces are evaluated; makes the model"},
     {"sim", "simulate a shot in the subspace"},
     {"fullsim", "simulate a shot without reduction"},

@@ -11,6 +11,7 @@
 #include "io/poses.h"
 #include "io/tet.h"
 #include "reduce/modes.h"
+#include "reduce/parts.h"
 #include "rig/rbf_train.h"
 #include "rig/rest_shape.h"
 #include "check_shots.h"
@@ -28,6 +29,7 @@ typedef struct settings {
     material_files files;
     su_list poses, shots;
     int suggest;
+    const char *reuse;
 } settings;
 
 typedef struct job {
@@ -41,6 +43,7 @@ typedef struct job {
     double diagonal;            /* of the skin, m */
     double young, lowest;       /* Pa, mean over the volume; rad^2/s^2; at the neutral pose */
     su_fit_report *reports;     /* (k) */
+    bool *reused;               /* (k) taken from --reuse */
 } job;
 
 static su_status choose_poses(job *j)
@@ -128,6 +131,7 @@ static su_status fit_pose(job *j, su_fit_solver *solver, int64_t k, int threads,
     int64_t n = j->tet.n, pose = j->fit.pose[k];
     double *x = j->fit.shapes + 3 * k * n, *correction = j->fit.corrections + 3 * k * n;
     const double *skin = j->poses.shapes + 3 * pose * j->poses.nbar;
+    if (j->reused[k]) return SU_OK;
     if (pose == 0) {   /* convention 3 */
         memcpy(x, j->tet.vertices, 3 * (size_t)n * sizeof *x);
         return SU_OK;
@@ -273,6 +277,7 @@ static su_status copy_poses(job *j)
     SU_TRY(su_rbf_train(fit->m, fit->s, fit->params, fit->param_scale, fit->rbf, err));
     SU_TRY(SU_FILE_ALLOC(&fit->file, &fit->shapes, 3 * fit->k * fit->n, err));
     SU_TRY(SU_FILE_ALLOC(&fit->file, &fit->corrections, 3 * fit->k * fit->n, err));
+    SU_TRY(SU_ALLOC(&j->reused, fit->k, "reports", err));
     return SU_ALLOC(&j->reports, fit->k, "reports", err);
 }
 
@@ -339,25 +344,70 @@ static su_status pose_digest(const job *j, int64_t k, char hex[33])
     return SU_OK;
 }
 
+/* Everything of a report that a later run with --reuse would print. */
+static json_t *pack_report(const su_fit_report *r)
+{
+    return json_pack("{s:f, s:f, s:f, s:f, s:I, s:I, s:i}", "residual", r->residual, "largest", r->largest, "gamma", r->gamma,
+                     "held_off", r->held_off, "collapsed", (json_int_t)r->collapsed, "inverted", (json_int_t)r->inverted,
+                     "newton_steps", r->iterations);
+}
+
+static su_fit_report unpack_report(const json_t *pack)
+{
+    return (su_fit_report){.residual = su_meta_number(pack, "residual", 0), .largest = su_meta_number(pack, "largest", 0),
+                           .gamma = su_meta_number(pack, "gamma", 0), .held_off = su_meta_number(pack, "held_off", 0),
+                           .collapsed = (int64_t)su_meta_number(pack, "collapsed", 0),
+                           .inverted = (int64_t)su_meta_number(pack, "inverted", 0),
+                           .iterations = (int)su_meta_number(pack, "newton_steps", 0)};
+}
+
+/* --reuse: poses of an earlier run that depend on the same things. */
+static su_status take_reused(job *j)
+{
+    su_fit old = {0}, *fit = &j->fit;
+    su_status status;
+    int64_t taken = 0, size = 3 * fit->n;
+    if (!j->set->reuse) return SU_OK;
+    SU_GO(su_fit_load(j->set->reuse, &old, &j->tool->err));
+    const json_t *reports = json_object_get(old.file.meta, "pose_reports");
+    for (int64_t k = 0; k < fit->k; k++) {
+        char hex[33];
+        SU_GO(pose_digest(j, k, hex));
+        int64_t at = su_pose_of_digest(&old.file, hex);
+        if (at < 0 || at >= old.k || old.n != fit->n || at >= (int64_t)json_array_size(reports)) continue;
+        memcpy(fit->shapes + k * size, old.shapes + at * size, (size_t)size * sizeof(double));
+        memcpy(fit->corrections + k * size, old.corrections + at * size, (size_t)size * sizeof(double));
+        j->reports[k] = unpack_report(json_array_get(reports, (size_t)at));
+        j->reused[k] = true, taken++;
+    }
+    su_note(j->tool, "%lld of %lld poses are in %s", (long long)taken, (long long)fit->k, su_base_name(j->set->reuse));
+    su_stats_integer(j->tool, "reused_poses", taken);
+done:
+    su_fit_free(&old);
+    return status;
+}
+
 static su_status make_meta(job *j)
 {
     su_tool *tool = j->tool;
     const settings *set = j->set;
-    json_t *meta = su_tool_meta(tool, "supple.fit", 1, tool->inputs.items, tool->inputs.count), *digests = json_array();
+    json_t *meta = su_tool_meta(tool, "supple.fit", 1, tool->inputs.items, tool->inputs.count), *digests = json_array(), *reports = json_array();
     j->fit.file.meta = meta;
-    if (!meta || !digests) {
-        json_decref(digests);
+    if (!meta || !digests || !reports) {
+        json_decref(digests), json_decref(reports);
         return meta ? su_fail(&tool->err, SU_AGAIN, "out of memory") : tool->err.status;
     }
     for (int64_t k = 0; k < j->fit.k; k++) {
         char hex[33];
         if (pose_digest(j, k, hex) != SU_OK) {
-            json_decref(digests);
+            json_decref(digests), json_decref(reports);
             return tool->err.status;
         }
         json_array_append_new(digests, json_string(hex));
+        json_array_append_new(reports, pack_report(&j->reports[k]));
     }
     json_object_set_new(meta, "pose_digests", digests);
+    json_object_set_new(meta, "pose_reports", reports);
     json_object_set_new(meta, "material", json_string(su_material_name((su_material)set->material)));
     json_object_set_new(meta, "gamma", json_real(set->gamma));
     json_object_set_new(meta, "residual", json_real(set->residual));
@@ -383,6 +433,7 @@ static su_status run(su_tool *tool, const settings *set)
     double started = su_seconds();
     SU_GO(set_materials(&j));
     su_stats_stage(tool, "calibrate", su_seconds() - started), started = su_seconds();
+    SU_GO(take_reused(&j));
     SU_GO(fit_all(&j));
     su_stats_stage(tool, "fit", su_seconds() - started), started = su_seconds();
     report(&j);
@@ -401,7 +452,7 @@ done:
     su_poses_free(&j.poses);
     su_fit_free(&j.fit);
     materials_free(&j.paint);
-    free(j.area), free(j.reports);
+    free(j.area), free(j.reports), free(j.reused);
     return status;
 }
 
@@ -437,6 +488,9 @@ int main(int argc, char **argv)
                  "1000 times, until it is met; 0 leaves --gamma alone (default: 0.2 %)."},
         {.name = "pose", .kind = SU_OPT_LIST, .target = &set.poses, .argument = "N", .greedy = true,
          .help = "only these poses, so that a farm can make one a job (default: all)."},
+        {.name = "reuse", .kind = SU_OPT_TEXT, .target = &set.reuse, .argument = "FIT", .transient = true,
+         .help = "poses that this file of an earlier run already has are taken from it, where nothing they depend on has changed; "
+                 "the result is the same."},
         {.name = "shots", .kind = SU_OPT_LIST, .target = &set.shots, .argument = "ANIM...", .greedy = true, .transient = true,
          .help = "shots along which collapsed tets are counted and the distance to the skin is measured, at every frame."},
         {.name = "suggest", .kind = SU_OPT_INT, .target = &set.suggest, .argument = "N", .low = 0, .high = 64, .transient = true,
