@@ -86,7 +86,7 @@ static void loaded_beam(void **state)
     assert_int_equal(su_cholesky_factorize(factor, &K, NULL), SU_OK);
     double *mass = malloc((size_t)size * sizeof *mass), *ones = box_constant(size, 1);
     for (int64_t i = 0; i < size; i++) mass[i] = elastic.mass[elastic.free_vertex[i / 3]];
-    assert_int_equal(su_constrained_inverse_create(&inverse, size, factor, NULL, 0, NULL, mass, NULL), SU_OK);
+    assert_int_equal(su_constrained_inverse_create(&inverse, size, factor, NULL, NULL, 0, NULL, mass, NULL), SU_OK);
     const su_loaded_problem problem = {&elastic, box.vertices, &inverse, ones, mass};
     double *loads = calloc((size_t)(6 * box.n), sizeof *loads), *out = malloc((size_t)(2 * size) * sizeof *out);
     for (int64_t v = 0; v < box.n; v++) loads[3 * v + 1] = -0.4, loads[3 * (box.n + v) + 1] = -0.4e-4;

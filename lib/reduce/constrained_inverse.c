@@ -12,22 +12,6 @@
 
 #define RANK_TOLERANCE 1e-8
 
-void su_constraint_rows_free(su_constraint_rows *C)
-{
-    if (!C) return;
-    free(C->start), free(C->column), free(C->value);
-    memset(C, 0, sizeof *C);
-}
-
-void su_constraint_multiply(const su_constraint_rows *C, const double *x, double *y)
-{
-    for (int64_t r = 0; r < C->rows; r++) {
-        double sum = 0;
-        for (int64_t k = C->start[r]; k < C->start[r + 1]; k++) sum += C->value[k] * x[C->column[k]];
-        y[r] = sum;
-    }
-}
-
 /* Which columns of C' (rows of C) are pivots of its QR factorization: in the staircase R a column is one where it reaches
  * a row that no column before it reached. */
 static su_status independent_rows(int64_t size, const su_constraint_rows *C, int32_t *keep, su_error *err)
@@ -142,7 +126,7 @@ static su_status pack_rows(int64_t size, int64_t count, const double *dense, int
 static su_status prepare_constraints(su_constrained_inverse *inverse, su_error *err)
 {
     su_constraint_rows *C = &inverse->C;
-    int64_t size = inverse->size;
+    int64_t size = inverse->reduced_size;
     int32_t *keep;
     SU_TRY(SU_ALLOC(&keep, C->rows, "constraints", err));
     su_status status = independent_rows(size, C, keep, err);
@@ -163,13 +147,19 @@ done:
     return status;
 }
 
-su_status su_constrained_inverse_create(su_constrained_inverse *inverse, int64_t size, su_cholesky *factor,
+su_status su_constrained_inverse_create(su_constrained_inverse *inverse, int64_t size, su_cholesky *factor, su_elimination *Z,
                                         su_constraint_rows *C, int64_t rigid_count, double *rigid, const double *mass,
                                         su_error *err)
 {
     su_status status;
     memset(inverse, 0, sizeof *inverse);
-    inverse->size = size, inverse->factor = factor, inverse->rigid_count = rigid_count, inverse->rigid = rigid;
+    inverse->size = inverse->reduced_size = size, inverse->factor = factor;
+    inverse->rigid_count = rigid_count, inverse->rigid = rigid;
+    if (Z) {
+        inverse->Z = *Z;
+        memset(Z, 0, sizeof *Z);
+        if (inverse->Z.start) inverse->reduced_size = 3 * inverse->Z.kept;
+    }
     if (C) {
         inverse->C = *C;
         memset(C, 0, sizeof *C);
@@ -179,6 +169,7 @@ su_status su_constrained_inverse_create(su_constrained_inverse *inverse, int64_t
         for (int64_t k = 0; k < rigid_count * size; k++) inverse->rigid_mass[k] = mass[k % size] * rigid[k];
     }
     if (inverse->C.rows) SU_GO(prepare_constraints(inverse, err));
+    inverse->constraints = size - inverse->reduced_size + inverse->C.rows;
     status = SU_OK;
 done:
     if (status != SU_OK) su_constrained_inverse_free(inverse);
@@ -189,6 +180,7 @@ void su_constrained_inverse_free(su_constrained_inverse *inverse)
 {
     if (!inverse) return;
     su_constraint_rows_free(&inverse->C);
+    su_elimination_free(&inverse->Z);
     free(inverse->touched), free(inverse->range), free(inverse->active), free(inverse->Q);
     free(inverse->rigid), free(inverse->rigid_mass);
     memset(inverse, 0, sizeof *inverse);
@@ -204,13 +196,14 @@ static void project_out(int64_t count, int64_t size, const double *in_vectors, c
     }
 }
 
-/* x = P' L^-T (I - Q Q') L^-1 P b */
+/* x = P' L^-T (I - Q Q') L^-1 P b, on the degrees of freedom left */
 static su_status projected_solve(su_constrained_inverse *inverse, int64_t columns, const double *b, double *x,
                                  su_error *err)
 {
-    int64_t size = inverse->size, rows = inverse->C.rows, count = inverse->active_count;
+    int64_t size = inverse->reduced_size, rows = inverse->C.rows, count = inverse->active_count;
     double *part = NULL, *inner = NULL;
     su_status status;
+    if (rows == 0) return su_cholesky_solve(inverse->factor, columns, b, x, err);
     SU_GO(SU_ALLOC(&part, count * columns, "constraints", err));
     SU_GO(SU_ALLOC(&inner, rows * columns, "constraints", err));
     SU_GO(su_cholesky_forward(inverse->factor, columns, b, x, err));
@@ -235,7 +228,7 @@ done:
 su_status su_constrained_inverse_apply(void *context, int64_t columns, const double *b, double *x, su_error *err)
 {
     su_constrained_inverse *inverse = context;
-    int64_t size = inverse->size, rows = inverse->C.rows;
+    int64_t size = inverse->size;
     const double *right = b;
     if (inverse->rigid_count) {
         if (x != b) memcpy(x, b, (size_t)(columns * size) * sizeof *x);
@@ -243,32 +236,45 @@ su_status su_constrained_inverse_apply(void *context, int64_t columns, const dou
             project_out(inverse->rigid_count, size, inverse->rigid, inverse->rigid_mass, x + c * size);
         right = x;
     }
-    if (rows == 0)
-        SU_TRY(su_cholesky_solve(inverse->factor, columns, right, x, err));
-    else
+    if (inverse->Z.start) {
+        double *y;
+        SU_TRY(SU_ALLOC(&y, inverse->reduced_size * columns, "constraints", err));
+        su_elimination_restrict(&inverse->Z, columns, right, y);
+        su_status status = projected_solve(inverse, columns, y, y, err);
+        if (status == SU_OK) su_elimination_expand(&inverse->Z, columns, y, x);
+        free(y);
+        if (status != SU_OK) return status;
+    } else {
         SU_TRY(projected_solve(inverse, columns, right, x, err));
+    }
     for (int64_t c = 0; c < columns && inverse->rigid_count; c++)
         project_out(inverse->rigid_count, size, inverse->rigid_mass, inverse->rigid, x + c * size);
     return SU_OK;
 }
 
-su_status su_constrained_residual(const su_constrained_inverse *inverse, double *r, su_error *err)
+su_status su_constrained_residual(const su_constrained_inverse *inverse, const double *r, double *norm, su_error *err)
 {
-    int64_t rows = inverse->C.rows, count = inverse->touched_count;
-    if (rows == 0) return SU_OK;
-    double *part = NULL, *inner = NULL;
+    int64_t size = inverse->reduced_size, rows = inverse->C.rows, count = inverse->touched_count;
+    double *left = NULL, *part = NULL, *inner = NULL, square = 0;
     int m = (int)count, n = (int)rows;
     su_status status;
-    SU_GO(SU_ALLOC(&part, count, "constraints", err));
-    SU_GO(SU_ALLOC(&inner, rows, "constraints", err));
-    for (int64_t i = 0; i < count; i++) part[i] = r[inverse->touched[i]];
-    for (int pass = 0; pass < 2; pass++) {   /* what is taken out is far larger than what is left */
-        cblas_dgemv(CblasColMajor, CblasTrans, m, n, 1, inverse->range, m, part, 1, 0, inner, 1);
-        cblas_dgemv(CblasColMajor, CblasNoTrans, m, n, -1, inverse->range, m, inner, 1, 1, part, 1);
+    SU_GO(SU_ALLOC(&left, size, "constraints", err));
+    if (inverse->Z.start) su_elimination_restrict(&inverse->Z, 1, r, left);
+    else memcpy(left, r, (size_t)size * sizeof *r);
+    if (rows) {
+        SU_GO(SU_ALLOC(&part, count, "constraints", err));
+        SU_GO(SU_ALLOC(&inner, rows, "constraints", err));
+        for (int64_t i = 0; i < count; i++) part[i] = left[inverse->touched[i]];
+        for (int pass = 0; pass < 2; pass++) {   /* what is taken out is far larger than what is left */
+            cblas_dgemv(CblasColMajor, CblasTrans, m, n, 1, inverse->range, m, part, 1, 0, inner, 1);
+            cblas_dgemv(CblasColMajor, CblasNoTrans, m, n, -1, inverse->range, m, inner, 1, 1, part, 1);
+        }
+        for (int64_t i = 0; i < count; i++) left[inverse->touched[i]] = part[i];
     }
-    for (int64_t i = 0; i < count; i++) r[inverse->touched[i]] = part[i];
+    for (int64_t i = 0; i < size; i++) square += left[i] * left[i];
+    *norm = sqrt(square);
     status = SU_OK;
 done:
-    free(part), free(inner);
+    free(left), free(part), free(inner);
     return status;
 }

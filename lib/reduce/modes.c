@@ -17,9 +17,9 @@ typedef struct solver {
     const su_mode_problem *problem;
     int64_t size;
     su_sparse K;
-    su_cholesky *factor;
+    su_cholesky *factor;   /* of K, or of Z'KZ */
     su_constrained_inverse inverse;
-    double shift;
+    double shift, shift_share;   /* of the stiffest dof's K/M */
     double *mass;      /* (size) lumped */
     double *weight;    /* (size) W' */
     double *effective; /* (size) W' M W' of eq. 32 */
@@ -88,7 +88,19 @@ done:
     return status;
 }
 
-static su_status factorize(solver *s, int threads, su_error *err)
+/* The factor of a matrix of K's pattern, or of Z' matrix Z. */
+static su_status factorize_reduced(solver *s, const su_elimination *Z, const su_sparse *matrix, int threads, su_error *err)
+{
+    su_sparse reduced = {0};
+    if (Z->start) SU_TRY(su_elimination_reduce(Z, matrix, &reduced, err));
+    const su_sparse *use = Z->start ? &reduced : matrix;
+    su_status status = s->factor ? SU_OK : su_cholesky_create(use, threads, &s->factor, err);
+    if (status == SU_OK) status = su_cholesky_factorize(s->factor, use, err);
+    su_sparse_free(&reduced);
+    return status;
+}
+
+static su_status factorize(solver *s, const su_elimination *Z, int threads, su_error *err)
 {
     const su_mode_problem *problem = s->problem;
     su_sparse shifted = s->K;
@@ -99,10 +111,10 @@ static su_status factorize(solver *s, int threads, su_error *err)
             double largest = 0;
             for (int64_t i = 0; i < s->size; i++)
                 largest = fmax(largest, s->K.value[s->K.start[i]] / s->effective[i]);
-            s->shift = 1e-10 * largest;   /* only rigid motions feel it, and those are projected out */
+            s->shift = s->shift_share * largest;   /* only rigid motions feel it, and those are projected out */
             for (int64_t i = 0; i < s->size; i++) shifted.value[s->K.start[i]] += s->shift * s->effective[i];
         }
-        status = su_cholesky_factorize(s->factor, &shifted, err);
+        status = factorize_reduced(s, Z, &shifted, threads, err);
         for (int64_t i = 0; i < s->size && s->shift > 0; i++) s->K.value[s->K.start[i]] -= s->shift * s->effective[i];
         s->report.projected = project;
         if (status != SU_NUMERICS) return status;
@@ -116,6 +128,7 @@ static su_status solver_create(solver *s, const su_mode_problem *problem, int th
     int64_t rigid_count = 0;
     double *rigid = NULL, started = su_seconds();
     su_constraint_rows C = {0};
+    su_elimination Z = {0};
     su_status status;
     memset(s, 0, sizeof *s);
     s->problem = problem, s->size = elastic->pattern.size;
@@ -135,22 +148,28 @@ static su_status solver_create(solver *s, const su_mode_problem *problem, int th
     SU_GO(su_rigid_motions(elastic, problem->x, s->effective, &rigid_count, &rigid, err));
     s->shift = rigid_count > 0;
     SU_GO(su_sparse_clone_pattern(&elastic->pattern, &s->K, err));
-    SU_GO(su_cholesky_create(&elastic->pattern, threads, &s->factor, err));
-    SU_GO(factorize(s, threads, err));
     if (problem->row_count) SU_GO(constraint_rows(s, &C, err));
+    int64_t all = rigid_count;
     if (rigid_count && C.rows) SU_GO(unconstrained(s, &C, &rigid_count, rigid, err));
+    /* Rigid motions that rows alone hold are in Q by the shift's inverse: more of it leaves digits for the others. */
+    s->shift_share = rigid_count < all ? 1e-8 : 1e-10;
+    if (C.rows) {
+        SU_GO(su_elimination_create(elastic->free_count, &C, &Z, err));
+        if (Z.kept == Z.vertices) su_elimination_free(&Z);
+    }
+    SU_GO(factorize(s, &Z, threads, err));
     s->report.rigid = rigid_count;
     if (rigid_count == 0) {
         free(rigid);
         rigid = NULL;
     }
-    status = su_constrained_inverse_create(&s->inverse, s->size, s->factor, problem->row_count ? &C : NULL,
-                                           rigid_count, rigid, s->effective, err);
-    rigid = NULL;   /* taken over in any case, as is C */
-    s->report.constraints = s->inverse.C.rows;
+    status = su_constrained_inverse_create(&s->inverse, s->size, s->factor, &Z, &C, rigid_count, rigid, s->effective, err);
+    rigid = NULL;   /* taken over in any case, as are C and Z */
+    s->report.constraints = s->inverse.constraints;
     s->report.seconds_factor = su_seconds() - started;
 done:
     su_constraint_rows_free(&C);
+    su_elimination_free(&Z);
     free(rigid);
     return status;
 }
@@ -176,9 +195,8 @@ static su_status largest_residual(solver *s, int64_t count, const double *values
         su_sparse_multiply(&s->K, y + k * size, product);
         for (int64_t i = 0; i < size; i++) scale += product[i] * product[i];
         for (int64_t i = 0; i < size; i++) product[i] -= values[k] * s->effective[i] * y[k * size + i];
-        SU_GO(su_constrained_residual(&s->inverse, product, err));
-        for (int64_t i = 0; i < size; i++) norm += product[i] * product[i];
-        if (values[k] > 0) largest = fmax(largest, sqrt(norm / scale));
+        SU_GO(su_constrained_residual(&s->inverse, product, &norm, err));
+        if (values[k] > 0) largest = fmax(largest, norm / sqrt(scale));
     }
     s->report.residual = largest;
     status = SU_OK;
@@ -346,7 +364,7 @@ static su_status solve(solver *s, int64_t linear, int64_t r, double *values, dou
         memset(values, 0, (size_t)rigid * sizeof *values);
     }
     if (linear > rigid)
-        SU_GO(su_eigen_lowest(size, size - s->inverse.C.rows - s->inverse.rigid_count, s->effective, &inverse, s->shift,
+        SU_GO(su_eigen_lowest(size, size - s->inverse.constraints - s->inverse.rigid_count, s->effective, &inverse, s->shift,
                               linear - rigid, values + rigid, y + rigid * size, &s->report.applications, s->problem->watch,
                               progress, err));
     SU_GO(largest_residual(s, linear - rigid, values + rigid, y + rigid * size, err));
