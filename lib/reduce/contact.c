@@ -251,6 +251,81 @@ static void append_touch(const detector *d, int32_t v, const touch *t, const uin
     }
 }
 
+/* Whether a contact binds anything that is not held. */
+static bool can_move(const detector *d, int64_t v, const touch *t, const uint8_t *held)
+{
+    bool moves = !held[v];
+    if (d->settings->kind == SU_CONTACT_PAIRS || d->settings->kind == SU_CONTACT_TIED)
+        for (int c = 0; c < 3; c++) moves |= t->bary[c] != 0 && !held[d->surface[3 * (int64_t)t->triangle + c]];
+    return moves;
+}
+
+/* A connected part of the surface that touches, by its vertices in `members`. */
+typedef struct patch {
+    int64_t first, count;
+} patch;
+
+static int larger_patch(const void *a, const void *b)
+{
+    const patch *x = a, *y = b;
+    if (x->count != y->count) return x->count < y->count ? 1 : -1;
+    return (x->first > y->first) - (x->first < y->first);
+}
+
+static int64_t find_patches(const detector *d, int64_t n, const touch *touches, int32_t *members, uint8_t *seen, patch *patches)
+{
+    int64_t count = 0, write = 0;
+    for (int64_t v = 0; v < n; v++) {
+        if (touches[v].triangle < 0 || seen[v]) continue;
+        int64_t first = write;
+        members[write++] = (int32_t)v, seen[v] = 1;
+        for (int64_t k = first; k < write; k++)
+            for (int64_t e = d->around[members[k]]; e < d->around[members[k] + 1]; e++) {
+                int32_t u = d->next[e];
+                if (touches[u].triangle < 0 || seen[u]) continue;
+                members[write++] = u, seen[u] = 1;
+            }
+        patches[count++] = (patch){first, write - first};
+    }
+    return count;
+}
+
+/* Which touches tie. Two faces that are tied to each other both ways can only move as one affine piece, because interpolation
+ * from one to the other and back must leave every motion as it is. One way is enough: of each contact the side with more vertices is
+ * tied to the triangles of the other. A vertex keeps its own tie only where no vertex is tied to it and not all corners
+ * of its triangle are tied, so that rims of unequal patches are tied too. Others get triangle -1. */
+static su_status choose_sides(const detector *d, int64_t n, touch *touches, su_error *err)
+{
+    int32_t *members = NULL;
+    uint8_t *seen = NULL, *tied = NULL, *master = NULL;
+    patch *patches = NULL;
+    su_status status;
+    SU_GO(SU_ALLOC(&members, n, "contact", err));
+    SU_GO(SU_ALLOC(&seen, n, "contact", err));
+    SU_GO(SU_ALLOC(&tied, n, "contact", err));
+    SU_GO(SU_ALLOC(&master, n, "contact", err));
+    SU_GO(SU_ALLOC(&patches, n, "contact", err));
+    int64_t count = find_patches(d, n, touches, members, seen, patches);
+    qsort(patches, (size_t)count, sizeof *patches, larger_patch);
+    for (int64_t p = 0; p < count; p++)
+        for (int64_t k = patches[p].first; k < patches[p].first + patches[p].count; k++) {
+            int32_t v = members[k];
+            const int32_t *corners = d->surface + 3 * (int64_t)touches[v].triangle;
+            bool all = true;
+            for (int c = 0; c < 3; c++) all &= touches[v].bary[c] < 1e-6 || tied[corners[c]];
+            if (master[v] || all) {
+                touches[v].triangle = -1;
+                continue;
+            }
+            tied[v] = 1;
+            for (int c = 0; c < 3; c++) master[corners[c]] |= touches[v].bary[c] >= 1e-6;
+        }
+    status = SU_OK;
+done:
+    free(members), free(seen), free(tied), free(master), free(patches);
+    return status;
+}
+
 su_status su_contact_detect(int64_t n, const double *neutral, const double *x, int64_t b, const int32_t *surface,
                             const uint8_t *held, const su_contact_settings *settings, int threads, su_contact *out,
                             su_error *err)
@@ -265,16 +340,17 @@ su_status su_contact_detect(int64_t n, const double *neutral, const double *x, i
     SU_GO(detector_create(&d, n, b, err));
     for (int64_t k = 0; k < 3 * b; k++) on_surface[surface[k]] = 1;
     SU_GO(find_touches(&d, n, on_surface, threads, touches, err));
+    for (int64_t v = 0; v < n; v++)
+        if (touches[v].triangle >= 0 && can_move(&d, v, &touches[v], held)) {
+            out->contacts++;
+            out->penetrating += touches[v].side < 0;
+        }
+    if (settings->kind == SU_CONTACT_TIED) SU_GO(choose_sides(&d, n, touches, err));
     int64_t count = 0;
     for (int64_t v = 0; v < n; v++) count += touches[v].triangle >= 0;
     SU_GO(su_contact_reserve(out, 3 * count, 12 * count, err));
-    for (int64_t v = 0; v < n; v++) {
-        if (touches[v].triangle < 0) continue;
-        int64_t before = out->rows;
-        append_touch(&d, (int32_t)v, &touches[v], held, out);
-        out->contacts += out->rows > before;
-        out->penetrating += out->rows > before && touches[v].side < 0;
-    }
+    for (int64_t v = 0; v < n; v++)
+        if (touches[v].triangle >= 0) append_touch(&d, (int32_t)v, &touches[v], held, out);
     status = SU_OK;
 done:
     if (status != SU_OK) su_contact_free(out);
