@@ -13,6 +13,19 @@ typedef struct block {
     double *row_coefficients;              /* (4 contacts,3) */
 } block;
 
+/* A block with a slot from a quarter of its length on, bent so that its two prongs lie on each other; their meshes do not match. */
+typedef struct prongs {
+    int64_t n, t, b, held_count, free_dofs;
+    double *neutral, *x, *young, *poisson, *density;   /* open, closed */
+    int32_t *tets, *surface, *held;
+    uint8_t *is_held;
+    double length;                         /* of a cell */
+} prongs;
+
+/* The prongs touch from the share `closed` of their length on. */
+prongs prongs_create(int nx, int ny, int nz, double closed);
+void prongs_free(prongs *f);
+
 /* nx x ny x nz cells of six tets; 3 nx (ny + 1) (nz + 1) free degrees of freedom. Aborts without memory. */
 block block_create(int nx, int ny, int nz, int contacts);
 void block_free(block *b);
