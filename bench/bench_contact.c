@@ -263,12 +263,17 @@ static double paper(const su_elastic *elastic, const block *b, bool gradients, d
     return seconds() - from;
 }
 
-static double ours(const su_elastic *elastic, const block *b, bool constrained, double *values)
+typedef enum rows { NONE, PAIRS, TIES } rows;
+
+static double ours(const su_elastic *elastic, const block *b, rows kind, double *values)
 {
     double from = seconds(), *modes = room(3 * MODES * b->n, sizeof *modes);
     su_error err = {0};
     su_mode_problem problem = {.elastic = elastic, .x = b->x};
-    if (constrained)
+    if (kind == TIES)
+        problem.row_count = 3 * b->contacts, problem.row_offsets = b->tie_offsets, problem.row_vertices = b->tie_vertices,
+        problem.row_coefficients = b->tie_coefficients;
+    if (kind == PAIRS)
         problem.row_count = b->contacts, problem.row_offsets = b->row_offsets, problem.row_vertices = b->row_vertices,
         problem.row_coefficients = b->row_coefficients;
     if (su_modes_solve(&problem, MODES, MODES, values, modes, NULL, 1, NULL, &err)) fail(err.text);
@@ -300,24 +305,27 @@ int main(void)
         block b = block_create(cases[c].nx, cases[c].ny, cases[c].nz, cases[c].contacts);
         su_elastic elastic;
         su_error err = {0};
-        double values[4][MODES], time[4][REPEATS], ratio[4][REPEATS], iterations = 0, none, apart = 0;
+        double values[5][MODES], time[5][REPEATS], ratio[5][REPEATS], iterations = 0, none, apart = 0;
         if (su_elastic_create(&elastic, b.n, b.x, b.t, b.tets, b.held_count, b.held, SU_NEOHOOKEAN, b.young, b.poisson, b.density,
                               &err))
             fail(err.text);
         for (int k = 0; k < REPEATS; k++) {
-            time[0][k] = ours(&elastic, &b, false, values[0]);
+            time[0][k] = ours(&elastic, &b, NONE, values[0]);
             time[1][k] = paper(&elastic, &b, false, values[1], &none);
             time[2][k] = paper(&elastic, &b, true, values[2], &iterations);
-            time[3][k] = ours(&elastic, &b, true, values[3]);
-            for (int i = 0; i < 4; i++) ratio[i][k] = time[i][k] / time[0][k];
+            time[3][k] = ours(&elastic, &b, PAIRS, values[3]);
+            time[4][k] = ours(&elastic, &b, TIES, values[4]);
+            for (int i = 0; i < 5; i++) ratio[i][k] = time[i][k] / time[0][k];
         }
         for (int i = 1; i < 3; i++)
             for (int k = 0; k < MODES; k++) apart = fmax(apart, fabs(values[i][k] / values[3][k] - 1));
         printf("%-10s %d dofs, %d contacts (%.0f): free %.3f (%.1f); null space thresholded %.3f = %.2f x (%.1f = %.1f x); with "
-               "gradients %.3f = %.2f x, %.1f a solve (%.1f = %.1f x); ours %.3f = %.2f x; eigenvalues within %.0e\n", cases[c].name,
+               "gradients %.3f = %.2f x, %.1f a solve (%.1f = %.1f x); ours %.3f = %.2f x; eigenvalues within %.0e; ours, tied "
+               "(%d rows) %.3f = %.2f x\n", cases[c].name,
                (int)elastic.pattern.size, b.contacts, cases[c].dofs, median(time[0]), cases[c].free, median(time[1]),
                median(ratio[1]), cases[c].thresholded, cases[c].thresholded / cases[c].free, median(time[2]), median(ratio[2]),
-               iterations, cases[c].gradients, cases[c].gradients / cases[c].free, median(time[3]), median(ratio[3]), apart);
+               iterations, cases[c].gradients, cases[c].gradients / cases[c].free, median(time[3]), median(ratio[3]), apart,
+               3 * b.contacts, median(time[4]), median(ratio[4]));
         su_elastic_free(&elastic);
         block_free(&b);
     }

@@ -87,27 +87,6 @@ static void contact_of_fork(int nx, int ny, int nz, double closed, int repeats)
     free(modes);
 }
 
-/* Ties of the block's contacts as they stand, in chains that no detection makes: three rows each, vertex and triangle move as one. */
-typedef struct tied {
-    int32_t offsets[3 * CONTACTS + 1], vertices[12 * CONTACTS];
-    double coefficients[36 * CONTACTS];
-} tied;
-
-static tied *tie(const block *b)
-{
-    tied *out = calloc(1, sizeof *out);
-    if (!out) fail("no memory");
-    for (int r = 0; r < 3 * CONTACTS; r++) {
-        for (int c = 0; c < 4; c++) {
-            const double *along = b->row_coefficients + 3 * (4 * (r / 3) + c);   /* weight times (0.6, 0.8, 0) */
-            out->vertices[4 * r + c] = b->row_vertices[4 * (r / 3) + c];
-            out->coefficients[3 * (4 * r + c) + r % 3] = along[0] / 0.6;
-        }
-        out->offsets[r + 1] = 4 * (r + 1);
-    }
-    return out;
-}
-
 int main(void)
 {
     enum { FREE, ALONG, TIED, KINDS };
@@ -127,7 +106,6 @@ int main(void)
            openblas_get_corename ? openblas_get_corename() : "unknown");
 
     su_mode_report report[KINDS];
-    tied *three = tie(&b);
     for (int k = 0; k < REPEATS; k++) {
         for (int kind = 0; kind < KINDS; kind++) {
             su_mode_problem problem = {.elastic = &elastic, .x = x};
@@ -135,15 +113,14 @@ int main(void)
                 problem.row_count = CONTACTS, problem.row_offsets = b.row_offsets, problem.row_vertices = b.row_vertices,
                 problem.row_coefficients = b.row_coefficients;
             if (kind == TIED)
-                problem.row_count = 3 * CONTACTS, problem.row_offsets = three->offsets, problem.row_vertices = three->vertices,
-                problem.row_coefficients = three->coefficients;
+                problem.row_count = 3 * CONTACTS, problem.row_offsets = b.tie_offsets, problem.row_vertices = b.tie_vertices,
+                problem.row_coefficients = b.tie_coefficients;
             double from = seconds();
             if (su_modes_solve(&problem, 20, 20, values, modes, &report[kind], 1, NULL, &err)) fail(err.text);
             times[kind][k] = seconds() - from;
             ratio[kind][k] = times[kind][k] / times[FREE][k];
         }
     }
-    free(three);
     contact_of_fork(26, 9, 13, 0.84, REPEATS);
     contact_of_fork(26, 9, 13, 0.6, REPEATS);
     contact_of_fork(39, 13, 20, 0.6, 3);

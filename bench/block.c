@@ -55,6 +55,11 @@ static void make_rows(block *b)
             b->row_coefficients[3 * (4 * r + c) + 1] = 0.8 * weight[c] / norm;
         }
         b->row_offsets[r + 1] = 4 * (r + 1);
+        for (int i = 3 * r; i < 3 * r + 3; i++) {
+            memcpy(b->tie_vertices + 4 * i, corners, sizeof corners);
+            for (int c = 0; c < 4; c++) b->tie_coefficients[3 * (4 * i + c) + i % 3] = weight[c] / norm;
+            b->tie_offsets[i + 1] = 4 * (i + 1);
+        }
     }
 }
 
@@ -75,6 +80,9 @@ block block_create(int nx, int ny, int nz, int contacts)
     b.row_offsets = room((size_t)contacts + 1, sizeof *b.row_offsets);
     b.row_vertices = room(4 * (size_t)contacts + 1, sizeof *b.row_vertices);
     b.row_coefficients = room(12 * (size_t)contacts + 1, sizeof *b.row_coefficients);
+    b.tie_offsets = room(3 * (size_t)contacts + 1, sizeof *b.tie_offsets);
+    b.tie_vertices = room(12 * (size_t)contacts + 1, sizeof *b.tie_vertices);
+    b.tie_coefficients = room(36 * (size_t)contacts + 1, sizeof *b.tie_coefficients);
     b.young = constant(b.t, 1e5), b.poisson = constant(b.t, 0.45), b.density = constant(b.t, 1000);
     make_mesh(&b);
     make_rows(&b);
@@ -84,7 +92,7 @@ block block_create(int nx, int ny, int nz, int contacts)
 void block_free(block *b)
 {
     free(b->x), free(b->tets), free(b->held), free(b->row_offsets), free(b->row_vertices), free(b->row_coefficients);
-    free(b->young), free(b->poisson), free(b->density);
+    free(b->tie_offsets), free(b->tie_vertices), free(b->tie_coefficients), free(b->young), free(b->poisson), free(b->density);
     memset(b, 0, sizeof *b);
 }
 

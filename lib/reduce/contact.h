@@ -10,7 +10,7 @@ typedef enum su_contact_kind {
     SU_CONTACT_PAIRS,      /* n . (u_v - sum w u_corner) = 0: vertex against triangle, no relative normal motion */
     SU_CONTACT_SLIDING,    /* n . u_v = 0: anchored, free to slide (the paper's N_i' S_i u = 0) */
     SU_CONTACT_FIXED,      /* u_v = 0: anchored, three rows (the paper's S_i u = 0) */
-    SU_CONTACT_TIED        /* u_v - sum w u_corner = 0: vertex and triangle move as one, three rows */
+    SU_CONTACT_TIED        /* u_v - sum w u_corner = 0: vertex and triangle move as one, three rows; of two sides one is tied */
 } su_contact_kind;
 
 typedef struct su_contact_settings {

@@ -574,9 +574,10 @@ int main(int argc, char **argv)
          .help = "how fast motion fades towards the border of a region; smaller is later (default: 0.5)."},
         {.name = "contact", .kind = SU_OPT_CHOICE, .target = &set.contact, .argument = "KIND",
          .choices = "none|pairs|sliding|fixed|tied",
-         .help = "self-contact at the poses constrains the modes: tied makes touching surfaces move as one, the kind for shots, "
-                 "which keeps them apart in motions of any size; pairs binds their motion along the normal only, so that they may slide, "
-                 "and in large motions turn and slip into each other; sliding and fixed anchor their vertices (default: none)."},
+         .help = "self-contact at the poses constrains the modes: tied, the kind to take, makes touching surfaces move as one, which keeps "
+                 "them apart in motions of any size and costs little more than free modes; pairs binds their motion along the normal only, so "
+                 "that they may slide, and in large motions turn and slip into each other; sliding and fixed anchor their vertices "
+                 "(default: none)."},
         {.name = "plane", .kind = SU_OPT_LIST, .target = &set.planes, .argument = "[POSE:]X,Y,Z,NX,NY,NZ",
          .help = "a ground plane through a point, m, with its normal towards the flesh, in the root frame of one pose or of all: "
                  "flesh that touches it keeps from moving along the normal (with --contact fixed or tied, from moving)."},
