@@ -2,6 +2,7 @@
  * them, on the same core, the dense product of a stacked basis, a step the dense way, and PSSD's own figures. Medians and
  * minima of batches: on a machine that others use the minimum says more. */
 #include "character.h"
+#include "trained.h"
 #include "fem/elastic.h"
 #include "fem/implicit.h"
 #include "runtime/model_runtime.h"
@@ -86,26 +87,24 @@ static figure dense_way(int r, int m)
 }
 
 /* The full step on the same flesh: assembly, factorization and one solve from the turned previous state, as fullsim does. */
-static figure full_step(const character_sizes *sizes, int64_t *dofs)
+static figure full_step(const su_tet *tet, const su_fit *fit, int64_t *dofs)
 {
-    character c;
-    character_create(&c, sizes);
-    int64_t n = c.tet.n;
+    int64_t n = tet->n;
     su_error err = {0};
     su_elastic body;
     su_implicit *implicit;
     double *carried = su_calloc(3 * n, 8), *inertial = su_calloc(3 * n, 8), *u = su_calloc(3 * n, 8), times[BATCHES];
-    if (su_elastic_create(&body, n, c.tet.vertices, c.tet.t, c.tet.tets, c.tet.fixed_count, c.tet.fixed, SU_NEOHOOKEAN,
-                          c.fit.young, c.fit.poisson, c.fit.density, &err) != SU_OK ||
+    if (su_elastic_create(&body, n, tet->vertices, tet->t, tet->tets, tet->fixed_count, tet->fixed, SU_NEOHOOKEAN, fit->young,
+                          fit->poisson, fit->density, &err) != SU_OK ||
         su_implicit_create(&body, 1, &implicit, &err) != SU_OK) {
         fprintf(stderr, "%s\n", err.text);
         abort();
     }
     for (int64_t f = 0; f < body.free_count; f++) {
         int64_t v = body.free_vertex[f];
-        carried[3 * v + 1] = 1e-3 * sin(9 * c.tet.vertices[3 * v]), inertial[3 * v + 1] = 1.2 * carried[3 * v + 1];
+        carried[3 * v + 1] = 1e-3 * sin(9 * tet->vertices[3 * v]), inertial[3 * v + 1] = 1.2 * carried[3 * v + 1];
     }
-    su_implicit_step step = {.h = 1 / 90.0, .beta = 0.008, .rest = c.tet.vertices, .inertial = inertial, .carried = carried,
+    su_implicit_step step = {.h = 1 / 90.0, .beta = 0.008, .rest = tet->vertices, .inertial = inertial, .carried = carried,
                              .tolerance = 1e-8, .max_iterations = 1, .accept_unconverged = true};
     su_implicit_result result;
     for (int b = 0; b < BATCHES; b++) {
@@ -117,31 +116,48 @@ static figure full_step(const character_sizes *sizes, int64_t *dofs)
     *dofs = 3 * body.free_count;
     su_implicit_free(implicit);
     su_elastic_free(&body);
-    character_free(&c);
     free(carried), free(inertial), free(u);
     return figure_of(times);
 }
 
-/* One row: r, m, material. Returns the step with one solve. */
-static figure measure(const character_sizes *sizes, const char *material, figure *pose_out)
+/* What is stepped: a model along a shot, `instants` of it forward and back again, h seconds apart. */
+typedef struct subject {
+    const su_model *model;
+    const su_shot *shot;
+    int64_t instants;
+    int substeps;
+    double h;
+} subject;
+
+static void sample(const subject *what, const su_runtime_model *model, int64_t at, su_pose_input *input)
 {
-    character c;
-    character_create(&c, sizes);
-    json_object_set_new(c.model.file.meta, "material", json_string(material));
+    at %= 2 * what->instants;
+    if (at > what->instants) at = 2 * what->instants - at;
+    int64_t frame = at / what->substeps, part = at % what->substeps;
+    if (at == what->instants) frame--, part = what->substeps;
+    su_shot_sample(what->shot, frame, (double)part / what->substeps, model->patch.skin_count, model->patch.skin, input->skin, input->p,
+                   input->Q, input->c);
+}
+
+/* One row: r, m, points, material. Returns the step with one solve. */
+static figure measure(const subject *what, const char *material, figure *pose_out)
+{
+    su_arena arena = {0};
     su_runtime_model model;
     su_error err = {0};
-    if (su_runtime_model_create(&c.model, SU_COROTATED, &model, &err) != SU_OK) abort();
+    json_object_set_new(what->model->file.meta, "material", json_string(material));
+    if (su_runtime_model_create(what->model, SU_COROTATED, &model, &err) != SU_OK) abort();
     su_pose poses[BLOCK];
     su_pose_input inputs[BLOCK];
     su_pose_work work;
     su_blend trail[2];
     figure steps[3], pose = {0};
-    double h = 1.0 / sizes->fps / 2, times[BATCHES], g[3] = {0, 0, 0};
+    double h = what->h, times[BATCHES], g[3] = {0, 0, 0};
     for (int k = 0; k < BLOCK; k++)
         if (su_pose_create(&model, poses + k, &err) != SU_OK || su_pose_input_create(&model, inputs + k, &err) != SU_OK) abort();
     if (su_pose_work_create(&model, &work, &err) != SU_OK) abort();
     for (int k = 0; k < 2; k++)
-        if (su_blend_create(&model, trail + k, &c.arena, &err) != SU_OK) abort();
+        if (su_blend_create(&model, trail + k, &arena, &err) != SU_OK) abort();
     double columns = 0, pads = 0;
     for (int64_t p = 0; p < model.tet_panels; p++) {
         columns += (double)(model.tet_panel[p].count * model.tet_panel[p].columns);
@@ -153,11 +169,7 @@ static figure measure(const character_sizes *sizes, const char *material, figure
         if (su_stepper_create(&model, &settings, &stepper, &err) != SU_OK) abort();
         double pose_times[BATCHES];
         for (int b = -1; b < BATCHES; b++) {
-            for (int k = 0; k < BLOCK; k++) {
-                int at = (b + 1) * BLOCK + k;
-                su_shot_sample(c.shot, at / 2, 0.5 * (at % 2), model.patch.skin_count, model.patch.skin, inputs[k].skin,
-                               inputs[k].p, inputs[k].Q, inputs[k].c);
-            }
+            for (int k = 0; k < BLOCK; k++) sample(what, &model, (b + 1) * BLOCK + k, inputs + k);
             double start = seconds();
             for (int k = 0; k < BLOCK; k++) su_blend_evaluate(&model, inputs[k].p, (b + 1) * BLOCK + k + 1, &poses[k].blend);
             const su_blend *older[BLOCK][2];
@@ -181,7 +193,9 @@ static figure measure(const character_sizes *sizes, const char *material, figure
         if (newton == 1 || this_pose.least < pose.least) pose = this_pose;
         su_stepper_free(&stepper);
     }
-    printf("  %4lld %3lld %-13s", (long long)model.r, (long long)model.m, material);
+    char points[40];
+    snprintf(points, sizeof points, "%lld+%lld", (long long)model.tets, (long long)model.inertia);
+    printf("  %4lld %3lld %-9s %-12s", (long long)model.r, (long long)model.m, points, material);
     for (int k = 0; k < 3; k++) printf(" %6.1f/%-6.1f", 1e6 * steps[k].median, 1e6 * steps[k].least);
     printf(" %6.1f/%-6.1f ±%2.0f %%   %5.1f /%3.0f  %5lld  %5.1f MB\n", 1e6 * pose.median, 1e6 * pose.least,
            100 * steps[0].spread, columns / (double)model.tets, pads / (double)model.tets, (long long)model.points,
@@ -190,54 +204,93 @@ static figure measure(const character_sizes *sizes, const char *material, figure
     for (int k = 0; k < BLOCK; k++) su_pose_free(poses + k), su_pose_input_free(inputs + k);
     su_pose_work_free(&work);
     su_runtime_model_free(&model);
-    character_free(&c);
+    su_arena_free(&arena);
     *pose_out = pose;
     return steps[0];
 }
 
-/* PSSD section 9: steps a second on one core at r modes, and how many times that we want, pose part included. */
-static void against_paper(int r, double fps, double times, const figure *step, const figure *pose)
+static figure measure_given(const character_sizes *sizes, const char *material, figure *pose)
 {
-    printf("  r = %3d: %6.0f steps a second with the pose part, %5.1f times PSSD's %4.0f (wanted: %2.0f)\n", r,
-           1 / (step->median + pose->median), 1 / (step->median + pose->median) / fps, fps, times);
+    character c;
+    character_create(&c, sizes);
+    subject what = {&c.model, c.shot, 2 * (sizes->frames - 1), 2, 0.5 / sizes->fps};
+    figure step = measure(&what, material, pose);
+    character_free(&c);
+    return step;
+}
+
+/* PSSD section 9: steps a second on one core at r modes, and how many times that we want, pose part included. */
+static const struct {
+    int r, regions;
+    double fps, times;
+} paper[] = {{100, 6, 240, 20}, {50, 6, 600, 15}, {25, 6, 1400, 10}, {10, 1, 2200, 10}};
+
+static void against_paper(size_t k, const figure *step, const figure *pose)
+{
+    printf("  r = %3d: %6.0f steps a second with the pose part, %5.1f times PSSD's %4.0f (wanted: %2.0f)\n", paper[k].r,
+           1 / (step->median + pose->median), 1 / (step->median + pose->median) / paper[k].fps, paper[k].fps, paper[k].times);
+}
+
+static void against_full(const su_tet *tet, const su_fit *fit, const figure *step, const figure *pose)
+{
+    int64_t dofs;
+    figure full = full_step(tet, fit, &dofs);
+    printf("  full step of the same flesh, one solve, %lld dofs: %.1f ms (least %.1f), %.0f times step and pose part (least: %.0f)\n",
+           (long long)dofs, 1e3 * full.median, 1e3 * full.least, full.median / (step->median + pose->median),
+           full.least / (step->least + pose->least));
+}
+
+/* With 144 tets and 119 vertices whatever r, in a made-up basis. */
+static void given_points(bool quick)
+{
+    character_sizes sizes = {.cells = 14, .skin = 16002, .r = 100, .regions = 6, .m = 4, .tets = 144, .points = 119,
+                             .frames = 200, .fps = 45};
+    figure pose, gemm = dense_product(), dense = dense_way(sizes.r, sizes.m), step = measure_given(&sizes, "neohookean", &pose);
+    printf("  step with one solve / 100 x 100 x 1296 dgemm (%.1f us, least %.1f): %.2f (least %.2f); the dense way of PSSD, "
+           "stress and inertia left out: %.0f us, %.1f times the step\n",
+           1e6 * gemm.median, 1e6 * gemm.least, step.median / gemm.median, step.least / gemm.least, 1e6 * dense.median,
+           dense.median / step.median);
+    against_paper(0, &step, &pose);
+    character c;
+    character_create(&c, &sizes);
+    against_full(&c.tet, &c.fit, &step, &pose);
+    character_free(&c);
+    if (quick) return;
+    measure_given(&sizes, "stvk", &pose);
+    measure_given(&sizes, "corotational", &pose);
+    sizes.r = 96;
+    measure_given(&sizes, "neohookean", &pose);
+    sizes.r = 100, sizes.m = 16;
+    measure_given(&sizes, "neohookean", &pose);
+    sizes.m = 4;
+    for (size_t k = 1; k < sizeof paper / sizeof *paper; k++) {
+        sizes.r = paper[k].r, sizes.regions = paper[k].regions;
+        step = measure_given(&sizes, "neohookean", &pose);
+        against_paper(k, &step, &pose);
+    }
+}
+
+/* The demo character, everything trained at each r, as PSSD's own were. */
+static void trained_points(void)
+{
+    printf("demo character: modes, tets and vertices as the programs make them for its shots, linear force from anchors\n");
+    for (size_t k = 0; k < sizeof paper / sizeof *paper; k++) {
+        trained t;
+        trained_load(&t, &(trained_sizes){16000, 16000, 4, paper[k].r, paper[k].regions});
+        subject what = {&t.model, t.shot, t.instants, t.substeps, t.h};
+        figure pose, step = measure(&what, "neohookean", &pose);
+        against_paper(k, &step, &pose);
+        if (k == 0) against_full(&t.tet, &t.fit, &step, &pose);
+        trained_free(&t);
+    }
 }
 
 int main(int argc, char **argv)
 {
-    bool quick = argc > 1 && strcmp(argv[1], "quick") == 0;
-    character_sizes sizes = {.cells = 14, .skin = 16002, .r = 100, .regions = 6, .m = 4, .tets = 144, .points = 119,
-                             .frames = 200, .fps = 45};
-    figure pose, gemm = dense_product(), dense = dense_way(sizes.r, sizes.m);
-    printf("one core; OpenBLAS core type %s; dense 100 x 100 x 1296 dgemm %.1f us (least %.1f)\n", openblas_get_corename(),
-           1e6 * gemm.median, 1e6 * gemm.least);
-    printf("times in us, median/least of %d batches\n", BATCHES);
-    printf("     r   m material      1 solve       2 solves      3 solves      pose part           columns/padded points  memory\n");
-    figure step = measure(&sizes, "neohookean", &pose);
-    printf("  step with one solve / dgemm: %.2f (least %.2f); the dense way of PSSD, stress and inertia left out: %.0f us, "
-           "%.1f times the step\n",
-           step.median / gemm.median, step.least / gemm.least, 1e6 * dense.median, dense.median / step.median);
-    against_paper(100, 240, 20, &step, &pose);
-    int64_t dofs;
-    figure full = full_step(&sizes, &dofs);
-    printf("  full step of the same flesh, one solve, %lld dofs: %.1f ms (least %.1f), %.0f times step and pose part (least: %.0f)\n",
-           (long long)dofs, 1e3 * full.median, 1e3 * full.least, full.median / (step.median + pose.median),
-           full.least / (step.least + pose.least));
-    if (quick) return 0;
-    measure(&sizes, "stvk", &pose);
-    measure(&sizes, "corotational", &pose);
-    sizes.r = 96;
-    measure(&sizes, "neohookean", &pose);
-    sizes.r = 100, sizes.m = 16;
-    measure(&sizes, "neohookean", &pose);
-    sizes.m = 4;
-    static const struct {
-        int r, regions;
-        double fps, times;
-    } smaller[] = {{50, 6, 600, 15}, {25, 6, 1400, 10}, {10, 1, 2200, 10}};
-    for (int k = 0; k < 3; k++) {
-        sizes.r = smaller[k].r, sizes.regions = smaller[k].regions;
-        step = measure(&sizes, "neohookean", &pose);
-        against_paper(smaller[k].r, smaller[k].fps, smaller[k].times, &step, &pose);
-    }
+    const char *part = argc > 1 ? argv[1] : "";
+    printf("one core; OpenBLAS core type %s; times in us, median/least of %d batches\n", openblas_get_corename(), BATCHES);
+    printf("     r   m tets+vert material     1 solve       2 solves      3 solves      pose part           columns/padded points  memory\n");
+    if (strcmp(part, "trained")) given_points(!strcmp(part, "quick"));
+    if (strcmp(part, "quick")) trained_points();
     return 0;
 }
