@@ -270,12 +270,13 @@ static void given_points(bool quick)
     }
 }
 
-/* The demo character, everything trained at each r, as PSSD's own were. */
-static void trained_points(void)
+/* The demo character, everything trained at each r, as PSSD's own were. only: this r, 0: all. */
+static void trained_points(int only)
 {
     printf("demo character: modes, tets and vertices as the programs make them for its shots, linear force from anchors\n");
     for (size_t k = 0; k < sizeof paper / sizeof *paper; k++) {
         trained t;
+        if (only && only != paper[k].r) continue;
         trained_load(&t, &(trained_sizes){16000, 16000, 4, paper[k].r, paper[k].regions});
         subject what = {&t.model, t.shot, t.instants, t.substeps, t.h};
         figure pose, step = measure(&what, "neohookean", &pose);
@@ -291,6 +292,6 @@ int main(int argc, char **argv)
     printf("one core; OpenBLAS core type %s; times in us, median/least of %d batches\n", openblas_get_corename(), BATCHES);
     printf("     r   m tets+vert material     1 solve       2 solves      3 solves      pose part           columns/padded points  memory\n");
     if (strcmp(part, "trained")) given_points(!strcmp(part, "quick"));
-    if (strcmp(part, "quick")) trained_points();
+    if (strcmp(part, "quick")) trained_points(argc > 2 ? atoi(argv[2]) : 0);
     return 0;
 }

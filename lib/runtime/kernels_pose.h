@@ -5,16 +5,26 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { SU_FRAMES = 8 };
+enum { SU_FRAMES = 8, SU_MIX = 32 };
 
-/* A tet around points whose rotation is wanted. */
-typedef struct su_ring_tet {
-    int32_t vertex[4];     /* patch vertices */
-    int32_t point[4];      /* points among the corners, -1: none; first: this is the point's lowest-numbered tet */
-    bool first[4];
-    float inverse[9];      /* inverse edge matrix of the neutral shape */
-    float volume;          /* neutral, any unit */
-} su_ring_tet;
+/* Mean deformation gradients (geometry/rotation_field.h) of the first patch vertices, as sums over their neighbours. */
+typedef struct su_ring {
+    int64_t points;
+    const int32_t *start;        /* (points + 1) */
+    const int32_t *neighbour;
+    const float *coefficient;    /* (.,3) 1/m */
+} su_ring;
+
+/* How vertices follow skin points: x = base + sum of weight * skin at index + sum over m of w * corrections. */
+typedef struct su_rest_ties {
+    int64_t count, m, ties;
+    const int32_t *order;        /* (count) in which they are evaluated: neighbours on the skin behind each other */
+    const int32_t *index;        /* (count,ties) */
+    const double *weight;        /* (count,ties) */
+    const double *base;          /* (count,3) m */
+    const double *corrections;   /* (count,m,3) m */
+    double centre[3];            /* floats are taken from there, m */
+} su_rest_ties;
 
 /* Where a run of 8 columns of a tet's panel finds its columns in the rows of a corner: row + offset, times mask (8). */
 typedef struct su_tap {
@@ -49,21 +59,17 @@ typedef struct su_gram_block {
 
 typedef struct su_pose_kernels {
     const char *name;
-    /* out[i][lane] = in[lane][i], i < count padded to 8; in: 8 arrays readable that far. */
-    void (*interleave)(int64_t count, const double *const in[SU_FRAMES], double *out);
     /* By component: out[lane][i * stride + k] = in (count,entries,8)[k][i][lane], for lanes < frames. */
     void (*scatter)(int64_t frames, int64_t count, int64_t entries, int64_t stride, const double *in,
                     double *const out[SU_FRAMES]);
-    /* x (kept,3,8), of the first of `count` vertices, = base (count,3) + sum of weights (count,ties) * skin (.,3,8) at index (count,ties) + sum over m of
-     * w (m,8) * corrections (count,m,3). near (count,3,16): x - centre in float, half 0 in all lanes, half 1 in the last eight;
-     * NULL: not wanted. */
-    void (*rest)(int64_t count, int64_t kept, int64_t m, int64_t ties, const double *base, const int32_t *index, const double *weight,
-                 const double *corrections, const double *skin, const double *w, const double centre[3], int half, double *x,
+    /* x (kept,3,8) of the first `kept` vertices in eight frames. skins: eight arrays (.,3), readable one number beyond the last
+     * point; w (m,8). near (count,3,16): x - centre of all in float, half 0 in all lanes, half 1 in the last eight; NULL: not
+     * wanted. */
+    void (*rest)(const su_rest_ties *ties, int64_t kept, const double *const skins[SU_FRAMES], const double *w, int half, double *x,
                  float *near);
     /* rotation (points,9,8) of twice eight frames from x (.,3,16) in float, exactly orthonormal, its axes good to 1e-6;
-     * rotation[1] may be NULL. sums (points,8,16) is scratch. */
-    void (*rotations)(int64_t tets, const su_ring_tet *tet, int64_t points, const float *x, float *sums,
-                      double *const rotation[2]);
+     * rotation[1] may be NULL. */
+    void (*rotations)(const su_ring *ring, const float *x, double *const rotation[2]);
     /* Rest shapes of tets with corners (count,4) in x: gradient (count,12,8) of the corners' shape functions, volume (count,8).
      * collapsed (count): bit set where a lane has less than 0.1 of the neutral volume; its numbers are left to the caller. */
     void (*shapes)(int64_t count, const int32_t *corner, const double *neutral_inverse, const double *x, double *gradient,
@@ -77,6 +83,9 @@ typedef struct su_pose_kernels {
     /* rows[f] (size = 3 stride) = scale[f] (size) * sum_i b (m,8)[i][f] * source (m,size). */
     void (*blend_rows)(int64_t frames, int64_t m, int64_t size, const float *source, const float *b,
                        const float *const scale[SU_FRAMES], float *const rows[SU_FRAMES]);
+    /* out[f] (size) = sum over count of weights (count,8)[i][f] * matrix i; source [size / SU_MIX][count][SU_MIX], size a multiple of
+     * SU_MIX. */
+    void (*mix)(int64_t frames, int64_t count, int64_t size, const float *source, const float *weights, float *const out[SU_FRAMES]);
     void (*build_B)(const su_tet_rows *what);
     void (*gram_block)(const su_gram_block *what);
 } su_pose_kernels;

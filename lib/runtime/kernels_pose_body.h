@@ -2,16 +2,6 @@
 
 #include "runtime/kernels_vector.h"
 
-static void interleave(int64_t count, const double *const in[SU_FRAMES], double *out)
-{
-    for (int64_t at = 0; at < count; at += 8, out += 64) {
-        v8 a[8], b[8];
-        UNROLL for (int k = 0; k < 8; k++) a[k] = *(const v8u *)(in[k] + at);
-        transpose(a, b);
-        UNROLL for (int k = 0; k < 8; k++) *(v8 *)(out + 8 * k) = b[k];
-    }
-}
-
 static void scatter(int64_t frames, int64_t count, int64_t entries, int64_t stride, const double *in,
                     double *const out[SU_FRAMES])
 {
@@ -29,25 +19,31 @@ static void scatter(int64_t frames, int64_t count, int64_t entries, int64_t stri
             for (int64_t f = 0; f < frames; f++) out[f][i * stride + k] = in[(k * entries + i) * 8 + f];
 }
 
-static void rest(int64_t count, int64_t kept, int64_t m, int64_t ties, const double *base, const int32_t *index, const double *weight,
-                 const double *corrections, const double *skin, const double *w, const double centre[3], int half, double *x,
+/* Whole points are loaded, four numbers of which the last is not used: they are read where they stand, eight frames beside
+ * each other only in registers. */
+static void rest(const su_rest_ties *ties, int64_t kept, const double *const skins[SU_FRAMES], const double *w, int half, double *x,
                  float *near)
 {
-    for (int64_t v = 0; v < count; v++, base += 3, index += ties, weight += ties) {
+    for (int64_t n = 0; n < ties->count; n++) {
+        int64_t v = ties->order[n];
+        const double *base = ties->base + 3 * v, *delta = ties->corrections + 3 * ties->m * v, *weight = ties->weight + ties->ties * v;
+        const int32_t *index = ties->index + ties->ties * v;
+        v4 point[8] = {{0}};
         v8 sum[3];
-        UNROLL for (int c = 0; c < 3; c++) sum[c] = SPLAT(base[c]);
-        for (int64_t k = 0; k < ties; k++) {
-            const double *at = skin + 24 * (int64_t)index[k];
-            UNROLL for (int c = 0; c < 3; c++) sum[c] += weight[k] * *(const v8 *)(at + 8 * c);
+        for (int64_t k = 0; k < ties->ties; k++) {
+            int64_t at = 3 * (int64_t)index[k];
+            UNROLL for (int f = 0; f < 8; f++) point[f] += weight[k] * *(const v4u *)(skins[f] + at);
         }
-        for (int64_t i = 0; i < m; i++, corrections += 3) {
+        three_in_lanes(point, sum);
+        UNROLL for (int c = 0; c < 3; c++) sum[c] += base[c];
+        for (int64_t i = 0; i < ties->m; i++) {
             v8 wi = *(const v8 *)(w + 8 * i);
-            UNROLL for (int c = 0; c < 3; c++) sum[c] += corrections[c] * wi;
+            UNROLL for (int c = 0; c < 3; c++) sum[c] += delta[3 * i + c] * wi;
         }
         if (v < kept) UNROLL for (int c = 0; c < 3; c++) *(v8 *)(x + 24 * v + 8 * c) = sum[c];
         if (near)
             UNROLL for (int c = 0; c < 3; c++) {
-                f8 small = NARROW(sum[c] - centre[c]);
+                f8 small = NARROW(sum[c] - ties->centre[c]);
                 *(f8 *)(near + 48 * v + 16 * c + 8) = small;
                 if (!half) *(f8 *)(near + 48 * v + 16 * c) = small;
             }
@@ -68,7 +64,7 @@ INLINE void inverse_root(const v8 *x, v8 *out)
     *out = y;
 }
 
-/* Sixteen frames of a tet in a vector; four tets side by side, as each is one long chain of dependent operations. */
+/* Sixteen frames of a point in a vector; four points side by side, as each is one long chain of dependent operations. */
 enum { BATCH = 4 };
 
 #define SPLAT_F(x) ((f16){0} + (float)(x))
@@ -175,37 +171,22 @@ static __attribute__((noinline)) void difficult_quaternion(const f16 F[9], const
     }
 }
 
-INLINE void deformation(const su_ring_tet *tet, const float *x, f16 F[9])
+INLINE void deformation(const su_ring *ring, int64_t point, const float *x, f16 F[9])
 {
-    const float *corner[4];
-    f16 edges[9];
-    UNROLL for (int c = 0; c < 4; c++) corner[c] = x + 48 * (int64_t)tet->vertex[c];
-    UNROLL for (int a = 0; a < 3; a++)
-        UNROLL for (int c = 0; c < 3; c++)
-            edges[3 * a + c] = *(const f16 *)(corner[c + 1] + 16 * a) - *(const f16 *)(corner[0] + 16 * a);
-    UNROLL for (int a = 0; a < 3; a++)
-        UNROLL for (int b = 0; b < 3; b++)
-            F[3 * a + b] = edges[3 * a] * tet->inverse[b] + edges[3 * a + 1] * tet->inverse[3 + b] +
-                           edges[3 * a + 2] * tet->inverse[6 + b];
-}
-
-/* Each point's sums: 4 numbers for the first quaternion, which sets the sign, then 4 for the sum. */
-INLINE void add_quaternion(const su_ring_tet *tet, const f16 q[4], float *sums)
-{
-    for (int c = 0; c < 4; c++) {
-        if (tet->point[c] < 0) continue;
-        f16 *sum = (f16 *)(sums + 128 * (int64_t)tet->point[c]), weight = SPLAT_F(tet->volume);
-        if (tet->first[c]) {
-            UNROLL for (int i = 0; i < 4; i++) sum[i] = q[i], sum[4 + i] = weight * q[i];
-            continue;
+    const float *own = x + 48 * point;
+    f16 at[3], sum[9] = {{0}};
+    UNROLL for (int a = 0; a < 3; a++) at[a] = *(const f16 *)(own + 16 * a);
+    for (int32_t j = ring->start[point]; j < ring->start[point + 1]; j++) {
+        const float *other = x + 48 * (int64_t)ring->neighbour[j], *g = ring->coefficient + 3 * (int64_t)j;
+        UNROLL for (int a = 0; a < 3; a++) {
+            f16 edge = *(const f16 *)(other + 16 * a) - at[a];
+            UNROLL for (int b = 0; b < 3; b++) sum[3 * a + b] += g[b] * edge;
         }
-        f16 dot = sum[0] * q[0] + sum[1] * q[1] + sum[2] * q[2] + sum[3] * q[3];
-        weight = (f16)((m16)weight ^ ((m16)dot & INT32_MIN));
-        UNROLL for (int i = 0; i < 4; i++) sum[4 + i] += weight * q[i];
     }
+    UNROLL for (int k = 0; k < 9; k++) F[k] = sum[k];
 }
 
-/* Rotation matrices of eight lanes from the sums of a point. */
+/* Rotation matrices of eight lanes from quaternions of any length. */
 INLINE void rotation_of(const f8 from[4], double *rotation)
 {
     v8 sum[4], norm;
@@ -218,13 +199,13 @@ INLINE void rotation_of(const f8 from[4], double *rotation)
     R[6] = 2 * (a * c - w * b), R[7] = 2 * (b * c + w * a), R[8] = 1 - 2 * (a * a + b * b);
 }
 
-static void rotations(int64_t tets, const su_ring_tet *tet, int64_t points, const float *x, float *sums, double *const rotation[2])
+static void rotations(const su_ring *ring, const float *x, double *const rotation[2])
 {
-    for (int64_t k = 0; k < tets; k += BATCH) {
+    for (int64_t k = 0; k < ring->points; k += BATCH) {
         f16 F[BATCH][9], square[BATCH], eight_det[BATCH], whole[BATCH], root[BATCH], q[BATCH][4];
         m16 flat[BATCH], far[BATCH], sideways[BATCH], any = {0};
-        UNROLL for (int n = 0; n < BATCH; n++) {   /* the last batch repeats its last tet */
-            deformation(tet + (k + n < tets ? k + n : tets - 1), x, F[n]);
+        UNROLL for (int n = 0; n < BATCH; n++) {   /* the last batch repeats its last point */
+            deformation(ring, k + n < ring->points ? k + n : ring->points - 1, x, F[n]);
             characteristic(F[n], square + n, eight_det + n, whole + n, flat + n);
         }
         largest_roots(square, eight_det, whole, root, far);
@@ -238,14 +219,12 @@ static void rotations(int64_t tets, const su_ring_tet *tet, int64_t points, cons
                 m16 difficult = sideways[n] | flat[n];
                 if (ANY_LANE(difficult)) difficult_quaternion(F[n], root + n, flat + n, q[n]);
             }
-        for (int n = 0; n < BATCH && k + n < tets; n++) add_quaternion(tet + k + n, q[n], sums);
-    }
-    for (int64_t k = 0; k < points; k++) {
-        const f16 *from = (const f16 *)(sums + 128 * k + 64);
-        f8 low[4], high[4];
-        UNROLL for (int i = 0; i < 4; i++) low[i] = LOW_FLOATS(from[i]), high[i] = HIGH_FLOATS(from[i]);
-        rotation_of(low, rotation[0] + 72 * k);
-        if (rotation[1]) rotation_of(high, rotation[1] + 72 * k);
+        for (int n = 0; n < BATCH && k + n < ring->points; n++) {
+            f8 low[4], high[4];
+            UNROLL for (int i = 0; i < 4; i++) low[i] = LOW_FLOATS(q[n][i]), high[i] = HIGH_FLOATS(q[n][i]);
+            rotation_of(low, rotation[0] + 72 * (k + n));
+            if (rotation[1]) rotation_of(high, rotation[1] + 72 * (k + n));
+        }
     }
 }
 
@@ -333,6 +312,19 @@ static void blend_rows(int64_t frames, int64_t m, int64_t size, const float *sou
     }
     UNROLL for (int f = 0; f < 8; f++)
         if (f < frames) *(f8 *)(rows[f] + at) = sum[f] * *(const f8 *)(scale[f] + at);
+}
+
+static void mix(int64_t frames, int64_t count, int64_t size, const float *source, const float *weights, float *const out[SU_FRAMES])
+{
+    for (int64_t at = 0; at < size; at += SU_MIX) {
+        f16 low[8] = {{0}}, high[8] = {{0}};
+        for (int64_t i = 0; i < count; i++, source += SU_MIX) {
+            f16 a = *(const f16 *)source, b = *(const f16 *)(source + 16);
+            UNROLL for (int f = 0; f < 8; f++) low[f] += weights[8 * i + f] * a, high[f] += weights[8 * i + f] * b;
+        }
+        UNROLL for (int f = 0; f < 8; f++)
+            if (f < frames) *(f16u *)(out[f] + at) = low[f], *(f16u *)(out[f] + at + 16) = high[f];
+    }
 }
 
 /* A corner's rows in the columns of its tet. */
@@ -424,5 +416,5 @@ static void gram_block(const su_gram_block *what)
             }
 }
 
-const su_pose_kernels SU_KERNELS = {SU_KERNELS_NAME, interleave, scatter, rest, rotations,
-                                     shapes, materials, world, blend_rows, build_B, gram_block};
+const su_pose_kernels SU_KERNELS = {SU_KERNELS_NAME, scatter, rest, rotations,
+                                     shapes, materials, world, blend_rows, mix, build_B, gram_block};

@@ -8,7 +8,7 @@
 #include "runtime/model_runtime.h"
 #include "runtime/pose_part.h"
 
-/* Entries of one packed matrix, with a gap of 8 rows that kernels may read. */
+/* Entries of one packed matrix, with a gap of 8 rows that kernels may read; a multiple of SU_MIX. */
 int64_t su_linear_entries(int64_t size, int64_t lead);
 /* K (r,r) symmetric into packed, which holds zeros. */
 void su_linear_pack(int64_t r, int64_t lead, const double *K, float *packed);

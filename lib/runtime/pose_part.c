@@ -68,20 +68,17 @@ su_status su_pose_work_create(const su_runtime_model *model, su_pose_work *work,
     for (int64_t p = 0; p < model->point_panels; p++) strides += model->point_panel[p].stride;
     for (int64_t p = 0; p < model->tet_panels; p++)
         if (model->tet_panel[p].stride > widest) widest = model->tet_panel[p].stride;
-    if ((work->skin = take(arena, su_rest_lanes_skin(&model->patch), err)) &&
-        (work->x = take(arena, 48 * model->chosen, err)) && (work->near = take(arena, 24 * model->patch.vertex_count, err)) &&
-        (work->sums = take(arena, 64 * model->points, err)) && (work->rotation = take(arena, 144 * model->chosen, err)) && (work->gradient = take(arena, 12 * tets, err)) &&
+    if ((work->x = take(arena, 48 * model->chosen, err)) && (work->near = take(arena, 24 * model->patch.vertex_count, err)) &&
+        (work->rotation = take(arena, 144 * model->chosen, err)) && (work->gradient = take(arena, 12 * tets, err)) &&
         (work->volume = take(arena, tets, err)) && (work->mu = take(arena, tets, err)) &&
         (work->lambda = take(arena, tets, err)) && (work->turn = take(arena, 9 * inertia, err)) &&
         (work->world = take(arena, 3 * inertia, err)) && (work->w = take(arena, m, err)) &&
         (work->b = take(arena, m, err)) && (work->positive = take(arena, m, err)) &&
         (work->anchor = take(arena, 4 * model->anchors, err)) &&
-        (work->ones = take(arena, (model->linear_entries + 1) / 2, err)) && (work->older[0] = take(arena, m, err)) && (work->older[1] = take(arena, m, err)) &&
+        (work->older[0] = take(arena, m, err)) && (work->older[1] = take(arena, m, err)) &&
         (work->scale = take(arena, 12 * strides, err)) && (work->blended = take(arena, model->points, err)) &&
-        (work->spread = take(arena, 6 * widest, err)) && (work->collapsed = take(arena, model->tets, err))) {
-        for (int64_t k = 0; k < model->linear_entries; k++) work->ones[k] = 1;
+        (work->spread = take(arena, 6 * widest, err)) && (work->collapsed = take(arena, model->tets, err)))
         return SU_OK;
-    }
     su_pose_work_free(work);
     return SU_AGAIN;
 }
@@ -303,12 +300,9 @@ static void blend_grams(const su_runtime_model *model, int64_t count, const su_b
 
 static void blend_stiffness(const su_runtime_model *model, int64_t count, su_pose *poses, const su_pose_work *work)
 {
-    const float *ones[SU_FRAMES];
     float *out[SU_FRAMES] = {NULL};
-    for (int64_t f = 0; f < SU_FRAMES; f++) ones[f] = work->ones;
     for (int64_t f = 0; f < count; f++) out[f] = poses[f].linear;
-    model->pose_kernels->blend_rows(count, model->anchors, model->linear_entries, model->anchor_stiffness, work->anchor, ones,
-                                    out);
+    model->pose_kernels->mix(count, model->anchors, model->linear_entries, model->anchor_stiffness, work->anchor, out);
 }
 
 void su_gram_blend(const su_runtime_model *model, const su_blend *left, const su_blend *right, float *lanes, float *blocks)
@@ -356,9 +350,9 @@ static void rest_and_rotations(const su_runtime_model *model, int64_t count, con
         int64_t first = SU_FRAMES * half;
         for (int64_t f = 0; f < SU_FRAMES; f++) skins[f] = inputs[first + f < count ? first + f : count - 1].skin;
         fill_lanes(model, count - first < SU_FRAMES ? count - first : SU_FRAMES, older + first, poses + first, work);
-        su_rest_lanes_positions(&model->lanes, skins, work->w, half, work->skin, work->x + half * 24 * model->chosen, work->near);
+        su_rest_lanes_positions(&model->lanes, skins, work->w, half, work->x + half * 24 * model->chosen, work->near);
     }
-    su_rest_lanes_rotations(&model->lanes, work->near, work->sums, rotation);
+    su_rest_lanes_rotations(&model->lanes, work->near, rotation);
 }
 
 void su_pose_evaluate(const su_runtime_model *model, int64_t count, const su_pose_input *inputs,

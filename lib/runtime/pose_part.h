@@ -51,10 +51,8 @@ typedef struct su_pose {
 
 /* Scratch of one thread; the last dimension is SU_FRAMES frames. */
 typedef struct su_pose_work {
-    double *skin;              /* (patch.skin_count,3,8) */
     double *x;                 /* (2,chosen,3,8): of each half of the instants */
     float *near;               /* (patch.vertex_count,3,16) from the patch's centre */
-    float *sums;               /* (points,8,16) */
     double *rotation;          /* (2,chosen,9,8) */
     double *gradient;          /* (tets,12,8) */
     double *volume, *mu, *lambda;     /* (tets,8) */
@@ -62,7 +60,6 @@ typedef struct su_pose_work {
     double *w, *positive;      /* (m,8) */
     float *b, *older[2];       /* (m,8) */
     float *anchor;             /* (anchors,8) */
-    float *ones;               /* (linear_entries) */
     float *scale;              /* point panels: (8, 3, stride) */
     uint8_t *blended;          /* (points) */
     float *spread;             /* (4, 3, widest panel) */

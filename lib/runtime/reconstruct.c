@@ -15,8 +15,8 @@ enum { GROUPS = SU_RECONSTRUCT_BLOCK / SU_WIDE_FRAMES };
 
 /* Scratch of a thread for GROUPS groups of frames. */
 typedef struct work {
-    double *skin, *rotation;              /* as in rest_lanes.h */
-    float *near, *sums;
+    double *rotation;                     /* as in rest_lanes.h */
+    float *near;
     double *w, *scale;          /* (m,8), (r) and (frames,r) */
     float *coefficients;        /* (groups, m * modes of a region,16) */
     float *u;                   /* (groups,flesh,3,16) m */
@@ -97,9 +97,7 @@ static su_status choose_flesh(su_reconstruct *rec, int64_t count, const int32_t 
 static su_status create_work(su_reconstruct *rec, work *w, su_error *err)
 {
     int64_t m = rec->basis.m, r = rec->basis.r, flesh = rec->flesh;
-    bool good = (w->skin = take(rec, su_rest_lanes_skin(&rec->patch), sizeof(double), err)) &&
-                (w->near = take(rec, 48 * rec->patch.vertex_count, sizeof(float), err)) &&
-                (w->sums = take(rec, 128 * flesh, sizeof(float), err)) &&
+    bool good = (w->near = take(rec, 48 * rec->patch.vertex_count, sizeof(float), err)) &&
                 (w->rotation = take(rec, 144 * flesh, sizeof(double), err)) &&
                 (w->w = take(rec, 8 * m, sizeof(double), err)) &&
                 (w->scale = take(rec, (1 + SU_RECONSTRUCT_BLOCK) * r, sizeof(double), err)) &&
@@ -192,9 +190,9 @@ static void turn(const su_reconstruct *rec, work *own, int64_t frames, const dou
             skins[f] = skin + from * needed;
             for (int64_t i = 0; i < m; i++) own->w[8 * i + f] = w[from * m + i];
         }
-        su_rest_lanes_positions(&rec->lanes, skins, own->w, (int)half, own->skin, NULL, own->near);
+        su_rest_lanes_positions(&rec->lanes, skins, own->w, (int)half, NULL, own->near);
     }
-    su_rest_lanes_rotations(&rec->lanes, own->near, own->sums, rotation);
+    su_rest_lanes_rotations(&rec->lanes, own->near, rotation);
     for (int half = 0; half < 2 && rotation[half]; half++) rec->kernels->turn(rec->flesh, rotation[half], half, u);
 }
 

@@ -1,6 +1,7 @@
 #include "runtime/rest_lanes.h"
 
-#include "geometry/mat3.h"
+#include "core/memory.h"
+#include "geometry/rotation_field.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,40 +15,51 @@ void su_rest_lanes_free(su_rest_lanes *lanes)
 int64_t su_rest_lanes_bytes(const su_rest_lanes *lanes)
 {
     int64_t count = lanes->patch->vertex_count;
-    return count * ((3 + 4 + 3 * lanes->patch->shape.m) * 8 + 16) + lanes->patch->skin_count * 4 +
-           lanes->ring_tets * (int64_t)sizeof *lanes->ring;
+    int64_t ties = lanes->ties.ties;
+    return count * ((3 + 3 * lanes->ties.m) * 8 + 4 + ties * 12) + lanes->patch->skin_count * 4 +
+           lanes->ring.points * 4 + (lanes->ring.points ? lanes->ring.start[lanes->ring.points] * 16 : 0);
 }
 
-static su_status take_rings(su_rest_lanes *lanes, su_error *err)
+/* order: vertices by the first skin point that each follows, so that what one has read is still near for the next. */
+static su_status sort_by_skin(const su_rest_lanes *lanes, int32_t *order, su_error *err)
 {
     const su_rest_patch *patch = lanes->patch;
-    const double *x = patch->shape.vertices;
-    uint8_t *seen = NULL;
-    double *volumes = NULL;
+    const su_rest_ties *ties = &lanes->ties;
+    int32_t *start;
+    SU_TRY(SU_ALLOC(&start, patch->skin_count + 1, "skin points", err));
+    for (int64_t v = 0; v < ties->count; v++) start[(ties->ties ? ties->index[ties->ties * v] : 0) + 1]++;
+    for (int64_t k = 0; k < patch->skin_count; k++) start[k + 1] += start[k];
+    for (int32_t v = 0; v < ties->count; v++) order[start[ties->ties ? ties->index[ties->ties * v] : 0]++] = v;
+    free(start);
+    return SU_OK;
+}
+
+static su_status take_ring(su_rest_lanes *lanes, su_error *err)
+{
+    const su_rest_patch *patch = lanes->patch;
     su_status status;
-    SU_GO(SU_ALLOC(&seen, patch->turned, "tets around vertices", err));
-    SU_GO(SU_ALLOC(&volumes, patch->tet_count, "tets around vertices", err));
-    double total = 0;
-    lanes->ring_tets = patch->tet_count;
-    for (int64_t k = 0; k < patch->tet_count; k++) {
-        su_ring_tet *tet = lanes->ring + k;
-        double edges[9], inverse[9] = {0};
-        for (int c = 0; c < 4; c++) {
-            int32_t v = tet->vertex[c] = patch->tets[4 * k + c];
-            tet->point[c] = v < patch->turned ? v : -1;
-            tet->first[c] = tet->point[c] >= 0 && !seen[v];
-            if (tet->point[c] >= 0) seen[v] = 1;
-        }
-        su_tet_edges(x + 3 * tet->vertex[0], x + 3 * tet->vertex[1], x + 3 * tet->vertex[2], x + 3 * tet->vertex[3], edges);
-        double volume = su_inverse3(edges, inverse);
-        for (int i = 0; i < 9; i++) tet->inverse[i] = (float)inverse[i];
-        volumes[k] = volume;
-        total += volume;
+    su_mean_gradients exact = {0};
+    int32_t *wanted = NULL;
+    if (patch->turned == 0) return SU_OK;
+    SU_GO(SU_ALLOC(&wanted, patch->turned, "tets around vertices", err));
+    for (int64_t v = 0; v < patch->turned; v++) wanted[v] = (int32_t)v;
+    SU_GO(su_mean_gradients_create(patch->vertex_count, patch->shape.vertices, patch->tet_count, patch->tets, patch->turned,
+                                   wanted, &exact, err));
+    int64_t count = exact.start[exact.count];
+    int32_t *start = su_arena_alloc(&lanes->arena, exact.count + 1, sizeof *start);
+    int32_t *neighbour = su_arena_alloc(&lanes->arena, count, sizeof *neighbour);
+    float *coefficient = su_arena_alloc(&lanes->arena, 3 * count, sizeof *coefficient);
+    if (!start || !neighbour || !coefficient) {
+        status = su_fail(err, SU_AGAIN, "not enough memory for the rest shape");
+        goto done;
     }
-    for (int64_t k = 0; k < patch->tet_count; k++) lanes->ring[k].volume = (float)(volumes[k] * (double)patch->tet_count / total);
+    for (int64_t k = 0; k <= exact.count; k++) start[k] = (int32_t)exact.start[k];
+    for (int64_t j = 0; j < count; j++) neighbour[j] = exact.neighbour[j];
+    for (int64_t j = 0; j < 3 * count; j++) coefficient[j] = (float)exact.coefficient[j];
+    lanes->ring = (su_ring){exact.count, start, neighbour, coefficient};
 done:
-    free(seen);
-    free(volumes);
+    free(wanted);
+    su_mean_gradients_free(&exact);
     return status;
 }
 
@@ -57,43 +69,42 @@ su_status su_rest_lanes_create(const su_rest_patch *patch, const su_pose_kernels
     *lanes = (su_rest_lanes){.patch = patch, .kernels = kernels};
     const su_rest_shape *shape = &patch->shape;
     int64_t count = patch->vertex_count, m = shape->m;
-    lanes->base = su_arena_alloc(&lanes->arena, 3 * count, sizeof(double));
-    lanes->corrections = su_arena_alloc(&lanes->arena, 3 * m * count, sizeof(double));
-    lanes->ring = su_arena_alloc(&lanes->arena, patch->tet_count, sizeof *lanes->ring);
-    if (!lanes->base || !lanes->corrections || !lanes->ring) {
+    double *base = su_arena_alloc(&lanes->arena, 3 * count, sizeof(double));
+    double *corrections = su_arena_alloc(&lanes->arena, 3 * m * count, sizeof(double));
+    int32_t *order = su_arena_alloc(&lanes->arena, count, sizeof *order);
+    if (!base || !corrections || !order) {
         su_rest_lanes_free(lanes);
         return su_fail(err, SU_AGAIN, "not enough memory for the rest shape");
     }
+    lanes->ties = (su_rest_ties){.count = count, .m = m, .ties = shape->ties, .order = order, .index = shape->shepard_index,
+                                 .weight = shape->shepard_weight, .base = base, .corrections = corrections};
     for (int64_t v = 0; v < count; v++)
         for (int c = 0; c < 3; c++) {
-            lanes->centre[c] += shape->vertices[3 * v + c] / (double)count;
-            double base = shape->vertices[3 * v + c];
+            lanes->ties.centre[c] += shape->vertices[3 * v + c] / (double)count;
+            base[3 * v + c] = shape->vertices[3 * v + c];
             for (int64_t k = shape->ties * v; k < shape->ties * (v + 1); k++)
-                base -= shape->shepard_weight[k] * shape->neutral[3 * (int64_t)shape->shepard_index[k] + c];
-            lanes->base[3 * v + c] = base;
+                base[3 * v + c] -= shape->shepard_weight[k] * shape->neutral[3 * (int64_t)shape->shepard_index[k] + c];
             for (int64_t i = 0; i < m; i++)
-                lanes->corrections[3 * (v * m + i) + c] = shape->corrections[3 * (i * count + v) + c];
+                corrections[3 * (v * m + i) + c] = shape->corrections[3 * (i * count + v) + c];
         }
-    su_status status = take_rings(lanes, err);
+    su_status status = sort_by_skin(lanes, order, err);
+    if (status == SU_OK) status = take_ring(lanes, err);
     if (status != SU_OK) su_rest_lanes_free(lanes);
     return status;
 }
 
 void su_rest_lanes_positions(const su_rest_lanes *lanes, const double *const skins[SU_FRAMES], const double *w, int half,
-                             double *skin, double *x, float *near)
+                             double *x, float *near)
 {
     const su_rest_patch *patch = lanes->patch;
-    lanes->kernels->interleave(3 * patch->skin_count, skins, skin);
-    lanes->kernels->rest(patch->vertex_count, x ? patch->wanted : 0, patch->shape.m, patch->shape.ties, lanes->base,
-                         patch->shape.shepard_index, patch->shape.shepard_weight, lanes->corrections, skin, w, lanes->centre, half, x,
-                         patch->turned > 0 ? near : NULL);
+    lanes->kernels->rest(&lanes->ties, x ? patch->wanted : 0, skins, w, half, x, patch->turned > 0 ? near : NULL);
 }
 
-void su_rest_lanes_rotations(const su_rest_lanes *lanes, const float *near, float *sums, double *const rotation[2])
+void su_rest_lanes_rotations(const su_rest_lanes *lanes, const float *near, double *const rotation[2])
 {
     const su_rest_patch *patch = lanes->patch;
     if (patch->turned > 0) {
-        lanes->kernels->rotations(lanes->ring_tets, lanes->ring, patch->turned, near, sums, rotation);
+        lanes->kernels->rotations(&lanes->ring, near, rotation);
         return;
     }
     for (int half = 0; half < 2 && rotation[half]; half++)

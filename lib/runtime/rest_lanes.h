@@ -10,11 +10,8 @@
 typedef struct su_rest_lanes {
     const su_rest_patch *patch;
     const su_pose_kernels *kernels;
-    double *base;              /* (vertex_count,3) what the rest position is without skin and corrections */
-    double *corrections;       /* (vertex_count,m,3) */
-    double centre[3];          /* of the neutral patch, m: floats are taken from there */
-    int64_t ring_tets;
-    su_ring_tet *ring;         /* tets around the turned vertices, ascending */
+    su_rest_ties ties;         /* of all patch vertices */
+    su_ring ring;              /* of the turned vertices */
     su_arena arena;
 } su_rest_lanes;
 
@@ -24,16 +21,12 @@ su_status su_rest_lanes_create(const su_rest_patch *patch, const su_pose_kernels
 void su_rest_lanes_free(su_rest_lanes *lanes);
 int64_t su_rest_lanes_bytes(const su_rest_lanes *lanes);
 
-/* Room for skin (skin_count,3,8), with padding, in doubles. */
-static inline int64_t su_rest_lanes_skin(const su_rest_patch *patch) { return 24 * patch->skin_count + 64; }
-
-/* Rest positions x (wanted,3,8; NULL: not needed) of eight frames. skins: eight arrays (skin_count,3), readable up to a multiple of 8; w
- * (m,8); skin: scratch. near (vertex_count,3,16): those of all in float for rotations, half 0 or half 1; half 0 comes first and
+/* Rest positions x (wanted,3,8; NULL: not needed) of eight frames. skins: eight arrays (skin_count,3), readable one number beyond
+ * the last; w (m,8). near (vertex_count,3,16): those of all in float for rotations, half 0 or half 1; half 0 comes first and
  * stands for both. */
 void su_rest_lanes_positions(const su_rest_lanes *lanes, const double *const skins[SU_FRAMES], const double *w, int half,
-                             double *skin, double *x, float *near);
-/* Rotations (turned,9,8) of both halves (the second may be NULL), the identity for patches without turned vertices. sums
- * (turned,8,16): scratch. */
-void su_rest_lanes_rotations(const su_rest_lanes *lanes, const float *near, float *sums, double *const rotation[2]);
+                             double *x, float *near);
+/* Rotations (turned,9,8) of both halves (the second may be NULL), the identity for patches without turned vertices. */
+void su_rest_lanes_rotations(const su_rest_lanes *lanes, const float *near, double *const rotation[2]);
 
 #endif
