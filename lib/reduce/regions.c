@@ -4,10 +4,17 @@
 #include "geometry/mat3.h"
 #include "linalg/cholesky.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define WRONG_PULL 5e-3      /* of the largest force: less may stay on a bound */
+#define JUST_OUTSIDE 1e-7    /* of a bound */
+#define NOT_SMALL 0.02
+
+enum { RINGS = 5 };
 
 /* All entries of a symmetric matrix by rows. */
 typedef struct rows {
@@ -133,15 +140,15 @@ static void apply_biharmonic(int64_t n, const rows *L, const double *volume, con
     }
 }
 
+/* The problem of one region on the vertices near it: 1/2 w'Qw + b'w, w in [0,1]. */
 typedef struct admm {
-    int64_t n, free_count;
-    const rows *L;
+    int64_t free_count;
     const double *volume;
     const int32_t *free_vertex;
     su_sparse Q;
     su_cholesky *factor;
     double rho;            /* of the factor: Q + rho M */
-    double *w, *z, *u, *right, *work;
+    double *w, *z, *u, *right;
     double *diagonal;      /* (free_count) of Q alone */
     int8_t *bound;         /* (free_count) 1: at 1, -1: at 0, 0: between */
 } admm;
@@ -154,21 +161,17 @@ static su_status set_rho(admm *a, double rho, su_error *err)
     return su_cholesky_factorize(a->factor, &a->Q, err);
 }
 
-/* The bounds that the present z touches are made equations, then corrected until none changes (primal-dual active sets,
- * Hintermueller, Ito, Kunisch 2003): a few factorizations instead of a thousand iterations. Equations are stiff springs, so that
- * one symbolic factor serves all. *settled: no weight is farther outside than 1e-5, no bound pulls the wrong way by more than 5e-3
- * of the largest force; then z is the solution. */
-static su_status active_sets(admm *a, const double *b, bool *settled, su_error *err)
+/* The bounds set in a->bound are made equations, then corrected until none changes (primal-dual active sets, Hintermueller, Ito,
+ * Kunisch 2003). Equations are stiff springs, so that one symbolic factor serves all. *settled: no weight is farther outside
+ * than 1e-5, no bound pulls the wrong way by more than WRONG_PULL of the largest force; then z is the solution. */
+static su_status active_sets(admm *a, const double *b, int *steps, bool *settled, su_error *err)
 {
     enum { LIMIT = 80 };
     int64_t count = a->free_count;
     double stiffest = 0, outside = INFINITY, wrong = INFINITY;
-    for (int64_t f = 0; f < count; f++) {
-        stiffest = fmax(stiffest, a->diagonal[f]);
-        a->bound[f] = a->z[f] >= 1 ? 1 : a->z[f] <= 0 ? -1 : 0;
-    }
+    for (int64_t f = 0; f < count; f++) stiffest = fmax(stiffest, a->diagonal[f]);
     double spring = 1e8 * stiffest;
-    for (int k = 0; k < LIMIT && (outside > 1e-5 || wrong > 5e-3); k++) {
+    for (int k = 0; k < LIMIT && (outside > 1e-5 || wrong > WRONG_PULL); k++, ++*steps) {
         for (int64_t f = 0; f < count; f++) {
             a->Q.value[a->Q.start[f]] = a->diagonal[f] + (a->bound[f] ? spring : 0);
             a->right[f] = -b[f] + (a->bound[f] > 0 ? spring : 0);
@@ -184,20 +187,20 @@ static su_status active_sets(admm *a, const double *b, bool *settled, su_error *
                 if (pull <= 0) a->bound[f] = 0;
             } else {
                 outside = fmax(outside, over);
-                if (over > 1e-7) a->bound[f] = w > 1 ? 1 : -1;
+                if (over > JUST_OUTSIDE) a->bound[f] = w > 1 ? 1 : -1;
             }
         }
         wrong /= fmax(force, 1e-300);
     }
-    *settled = outside <= 1e-5 && wrong <= 5e-3;
+    *settled = outside <= 1e-5 && wrong <= WRONG_PULL;
     for (int64_t f = 0; f < count && *settled; f++) a->z[f] = fmin(fmax(a->w[f], 0), 1);
     return SU_OK;
 }
 
-/* One region: minimize 1/2 w'Qw + b'w over w = z, z in [0,1] (Boyd et al. 2011, section 3, scaled form in the mass norm) until
- * the bounds that matter are known, which active_sets finishes; where that does not settle, to the end. rho follows the ratio
- * of the residuals. */
-static su_status solve_handle(admm *a, const double *b, int *iterations, double *residual, su_error *err)
+/* Where active sets do not settle: 1/2 w'Qw + b'w over w = z, z in [0,1] by ADMM (Boyd et al. 2011, section 3, scaled form in the
+ * mass norm) until the bounds that matter are known, which active sets finish, or to the end. rho follows the ratio of the
+ * residuals. */
+static su_status splitting(admm *a, const double *b, int *steps, double *residual, su_error *err)
 {
     enum { LIMIT = 2000 };
     int64_t count = a->free_count;
@@ -205,8 +208,8 @@ static su_status solve_handle(admm *a, const double *b, int *iterations, double 
     bool settled = false;
     memset(a->z, 0, (size_t)count * sizeof *a->z);
     memset(a->u, 0, (size_t)count * sizeof *a->u);
-    int k = 0;
-    for (; k < LIMIT; k++) {
+    SU_TRY(set_rho(a, a->rho, err));
+    for (int k = 0; k < LIMIT; k++) {
         double sum_primal = 0, sum_dual = 0;
         primal = dual = 0;
         for (int64_t f = 0; f < count; f++)
@@ -221,14 +224,11 @@ static su_status solve_handle(admm *a, const double *b, int *iterations, double 
         }
         if (primal < 1e-5 && dual < 1e-5) break;
         if (primal < near && dual < near) {
-            double rho = a->rho;
             near = 0;   /* once */
-            SU_TRY(active_sets(a, b, &settled, err));
-            SU_TRY(set_rho(a, rho, err));
-            if (settled) {
-                primal = 0;
-                break;
-            }
+            for (int64_t f = 0; f < count; f++) a->bound[f] = a->z[f] >= 1 ? 1 : a->z[f] <= 0 ? -1 : 0;
+            SU_TRY(active_sets(a, b, steps, &settled, err));
+            SU_TRY(set_rho(a, a->rho, err));
+            if (settled) return SU_OK;
         }
         if (k % 25 == 24) {   /* the residuals are both lengths in w here: keep them alike */
             double ratio = sqrt(sum_primal / fmax(sum_dual, 1e-300));
@@ -239,7 +239,6 @@ static su_status solve_handle(admm *a, const double *b, int *iterations, double 
             }
         }
     }
-    *iterations = k > *iterations ? k : *iterations;
     *residual = fmax(*residual, primal);
     return SU_OK;
 }
@@ -260,62 +259,211 @@ static void reach(int64_t n, int64_t t, const int32_t *tets, const int32_t *regi
     }
 }
 
-su_status su_bounded_biharmonic(int64_t n, const double *vertices, int64_t t, const int32_t *tets, int64_t count,
-                                const int32_t *region_of, double *W, int *iterations, double *residual, su_error *err)
+/* What all regions share. */
+typedef struct field {
+    int64_t n, free_count;     /* free: not held by a handle, and joined to one */
+    rows L;
+    double *volume;            /* (n) */
+    int32_t *number;           /* (n) among the free vertices, -1: held */
+    int32_t *free_vertex;
+    double rho;
+} field;
+
+static void field_free(field *f)
 {
-    rows L = {0};
-    double *volume = NULL, *known = NULL, *force = NULL, *b = NULL, cut = 0;
-    int32_t *number = NULL, *free_vertex = NULL;
+    rows_free(&f->L);
+    free(f->volume), free(f->number), free(f->free_vertex);
+}
+
+static su_status field_create(field *f, int64_t n, const double *vertices, int64_t t, const int32_t *tets, const int32_t *region_of,
+                              su_error *err)
+{
     uint8_t *reached = NULL;
-    int most = 0;
-    admm a = {.n = n, .L = &L};
+    double low[3], high[3];   /* rho: the biharmonic eigenvalue of a wave as long as the flesh */
     su_status status;
-    SU_GO(SU_ALLOC(&volume, n, "region weights", err));
-    SU_GO(SU_ALLOC(&known, n, "region weights", err));
-    SU_GO(SU_ALLOC(&force, n, "region weights", err));
-    SU_GO(SU_ALLOC(&number, n, "region weights", err));
-    SU_GO(SU_ALLOC(&free_vertex, n, "region weights", err));
+    f->n = n;
+    SU_GO(SU_ALLOC(&f->volume, n, "region weights", err));
+    SU_GO(SU_ALLOC(&f->number, n, "region weights", err));
+    SU_GO(SU_ALLOC(&f->free_vertex, n, "region weights", err));
     SU_GO(SU_ALLOC(&reached, n, "region weights", err));
-    SU_GO(SU_ALLOC(&a.work, n, "region weights", err));
-    SU_GO(laplacian(n, vertices, t, tets, &L, volume, err));
+    SU_GO(laplacian(n, vertices, t, tets, &f->L, f->volume, err));
     reach(n, t, tets, region_of, reached);
     for (int64_t v = 0; v < n; v++) {
-        number[v] = region_of[v] >= 0 || !reached[v] ? -1 : (int32_t)a.free_count;
-        if (number[v] >= 0) free_vertex[a.free_count++] = (int32_t)v;
+        f->number[v] = region_of[v] >= 0 || !reached[v] ? -1 : (int32_t)f->free_count;
+        if (f->number[v] >= 0) f->free_vertex[f->free_count++] = (int32_t)v;
     }
-    a.volume = volume, a.free_vertex = free_vertex;
-    SU_GO(SU_ALLOC(&b, a.free_count, "region weights", err));
-    SU_GO(SU_ALLOC(&a.w, a.free_count, "region weights", err));
-    SU_GO(SU_ALLOC(&a.z, a.free_count, "region weights", err));
-    SU_GO(SU_ALLOC(&a.u, a.free_count, "region weights", err));
-    SU_GO(SU_ALLOC(&a.right, a.free_count, "region weights", err));
-    SU_GO(SU_ALLOC(&a.diagonal, a.free_count, "region weights", err));
-    SU_GO(SU_ALLOC(&a.bound, a.free_count, "region weights", err));
-    if (a.free_count) {
-        SU_GO(biharmonic(n, &L, volume, number, a.free_count, &a.Q, err));
-        for (int64_t f = 0; f < a.free_count; f++) a.diagonal[f] = a.Q.value[a.Q.start[f]];
-        SU_GO(su_cholesky_create(&a.Q, 1, &a.factor, err));
-        double low[3], high[3];   /* rho: the biharmonic eigenvalue of a wave as long as the flesh */
-        for (int i = 0; i < 3; i++) low[i] = INFINITY, high[i] = -INFINITY;
-        for (int64_t k = 0; k < 3 * n; k++) low[k % 3] = fmin(low[k % 3], vertices[k]), high[k % 3] = fmax(high[k % 3], vertices[k]);
-        SU_GO(set_rho(&a, pow(2 * 3.14159265358979 / su_distance3(low, high), 4), err));
-    }
+    for (int i = 0; i < 3; i++) low[i] = INFINITY, high[i] = -INFINITY;
+    for (int64_t k = 0; k < 3 * n; k++) low[k % 3] = fmin(low[k % 3], vertices[k]), high[k % 3] = fmax(high[k % 3], vertices[k]);
+    f->rho = pow(2 * 3.14159265358979 / su_distance3(low, high), 4);
+    status = SU_OK;
+done:
+    free(reached);
+    return status;
+}
+
+/* W (count,n): without bounds, all regions at once. */
+static su_status unbounded(const field *f, int64_t count, const int32_t *region_of, double *W, su_error *err)
+{
+    su_sparse Q = {0};
+    su_cholesky *factor = NULL;
+    double *b = NULL, *work = NULL, *force = NULL;
+    su_status status;
+    for (int64_t h = 0; h < count; h++)
+        for (int64_t v = 0; v < f->n; v++) W[h * f->n + v] = region_of[v] == h;
+    if (f->free_count == 0) return SU_OK;
+    SU_GO(SU_ALLOC(&b, count * f->free_count, "region weights", err));
+    SU_GO(SU_ALLOC(&work, f->n, "region weights", err));
+    SU_GO(SU_ALLOC(&force, f->n, "region weights", err));
+    SU_GO(biharmonic(f->n, &f->L, f->volume, f->number, f->free_count, &Q, err));
+    SU_GO(su_cholesky_create(&Q, 1, &factor, err));
+    SU_GO(su_cholesky_factorize(factor, &Q, err));
     for (int64_t h = 0; h < count; h++) {
-        for (int64_t v = 0; v < n; v++) known[v] = region_of[v] == h;
-        apply_biharmonic(n, &L, volume, known, a.work, force);
-        for (int64_t f = 0; f < a.free_count; f++) b[f] = force[free_vertex[f]];
-        if (a.free_count) SU_GO(solve_handle(&a, b, &most, &cut, err));
-        for (int64_t v = 0; v < n; v++) W[h * n + v] = number[v] >= 0 ? a.z[number[v]] : known[v];
+        apply_biharmonic(f->n, &f->L, f->volume, W + h * f->n, work, force);
+        for (int64_t k = 0; k < f->free_count; k++) b[h * f->free_count + k] = -force[f->free_vertex[k]];
     }
+    SU_GO(su_cholesky_solve(factor, count, b, b, err));
+    for (int64_t h = 0; h < count; h++)
+        for (int64_t k = 0; k < f->free_count; k++) W[h * f->n + f->free_vertex[k]] = b[h * f->free_count + k];
+    status = SU_OK;
+done:
+    su_sparse_free(&Q);
+    su_cholesky_free(factor);
+    free(b), free(work), free(force);
+    return status;
+}
+
+/* inside |= neighbours of inside, RINGS times; free vertices only */
+static void dilate(const field *f, uint8_t *inside)
+{
+    for (int ring = 1; ring <= RINGS; ring++)
+        for (int64_t v = 0; v < f->n; v++) {
+            if (inside[v] == 0 || inside[v] > ring) continue;
+            for (int64_t k = f->L.start[v]; k < f->L.start[v + 1]; k++)
+                if (!inside[f->L.column[k]]) inside[f->L.column[k]] = (uint8_t)(ring + 1);
+        }
+    for (int64_t v = 0; v < f->n; v++) inside[v] = inside[v] && f->number[v] >= 0;
+}
+
+static su_status admm_create(const field *f, const uint8_t *inside, int32_t *number, int32_t *list, admm *a, su_error *err)
+{
+    memset(a, 0, sizeof *a);
+    a->volume = f->volume, a->free_vertex = list, a->rho = f->rho;
+    for (int64_t v = 0; v < f->n; v++) {
+        number[v] = inside[v] ? (int32_t)a->free_count : -1;
+        if (inside[v]) list[a->free_count++] = (int32_t)v;
+    }
+    SU_TRY(SU_ALLOC(&a->w, a->free_count, "region weights", err));
+    SU_TRY(SU_ALLOC(&a->z, a->free_count, "region weights", err));
+    SU_TRY(SU_ALLOC(&a->u, a->free_count, "region weights", err));
+    SU_TRY(SU_ALLOC(&a->right, a->free_count, "region weights", err));
+    SU_TRY(SU_ALLOC(&a->diagonal, a->free_count, "region weights", err));
+    SU_TRY(SU_ALLOC(&a->bound, a->free_count, "region weights", err));
+    SU_TRY(biharmonic(f->n, &f->L, f->volume, number, a->free_count, &a->Q, err));
+    for (int64_t k = 0; k < a->free_count; k++) a->diagonal[k] = a->Q.value[a->Q.start[k]];
+    return su_cholesky_create(&a->Q, 1, &a->factor, err);
+}
+
+static void admm_free(admm *a)
+{
+    su_sparse_free(&a->Q);
+    su_cholesky_free(a->factor);
+    free(a->w), free(a->z), free(a->u), free(a->right), free(a->diagonal), free(a->bound);
+    memset(a, 0, sizeof *a);
+}
+
+/* Marks free vertices that are not inside and want to leave 0: the gradient of the energy at w says so, by the measure of
+ * active_sets. Returns how many. */
+static int64_t reach_out(const field *f, const double *w, double *work, double *force, uint8_t *inside)
+{
+    double most = 0;
+    int64_t more = 0;
+    apply_biharmonic(f->n, &f->L, f->volume, w, work, force);
+    for (int64_t k = 0; k < f->free_count; k++) {
+        int32_t v = f->free_vertex[k];
+        if (w[v] <= 0 || w[v] >= 1) most = fmax(most, fabs(force[v]));
+    }
+    for (int64_t k = 0; k < f->free_count; k++) {
+        int32_t v = f->free_vertex[k];
+        if (inside[v] || force[v] >= -WRONG_PULL * most) continue;
+        inside[v] = 1, more++;
+    }
+    return more;
+}
+
+/* w (n): the function without bounds, becomes the one with them. Most of the flesh is far from a region and stays at 0, so the
+ * problem is solved where the function is not small and a few rings around that, and once more with more of the flesh as long as
+ * vertices outside would leave 0. */
+static su_status solve_region(const field *f, const int32_t *region_of, int64_t h, double *w, int *most, double *cut, su_error *err)
+{
+    int32_t *number = NULL, *list = NULL;
+    uint8_t *inside = NULL;
+    double *b = NULL, *work = NULL, *force = NULL;
+    admm a = {0};
+    int steps = 0;
+    su_status status;
+    SU_GO(SU_ALLOC(&number, f->n, "region weights", err));
+    SU_GO(SU_ALLOC(&list, f->n, "region weights", err));
+    SU_GO(SU_ALLOC(&inside, f->n, "region weights", err));
+    SU_GO(SU_ALLOC(&b, f->free_count, "region weights", err));
+    SU_GO(SU_ALLOC(&work, f->n, "region weights", err));
+    SU_GO(SU_ALLOC(&force, f->n, "region weights", err));
+    for (int64_t v = 0; v < f->n; v++) inside[v] = w[v] > NOT_SMALL;
+    for (bool first = true;; first = false) {
+        bool settled;
+        dilate(f, inside);
+        if (!memchr(inside, 1, (size_t)f->n)) break;   /* handles leave nothing to find */
+        SU_GO(admm_create(f, inside, number, list, &a, err));
+        double slack = first ? JUST_OUTSIDE : 0;   /* later, weights at their bounds are there exactly */
+        for (int64_t k = 0; k < a.free_count; k++) a.bound[k] = w[list[k]] >= 1 + slack ? 1 : w[list[k]] <= -slack ? -1 : 0;
+        for (int64_t v = 0; v < f->n; v++) w[v] = region_of[v] == h;
+        apply_biharmonic(f->n, &f->L, f->volume, w, work, force);
+        for (int64_t k = 0; k < a.free_count; k++) b[k] = force[list[k]];
+        SU_GO(active_sets(&a, b, &steps, &settled, err));
+        if (!settled) SU_GO(splitting(&a, b, &steps, cut, err));
+        for (int64_t k = 0; k < a.free_count; k++) w[list[k]] = a.z[k];
+        admm_free(&a);
+        if (reach_out(f, w, work, force, inside) == 0) break;
+    }
+    *most = steps > *most ? steps : *most;
+    status = SU_OK;
+done:
+    admm_free(&a);
+    free(number), free(list), free(inside), free(b), free(work), free(force);
+    return status;
+}
+
+su_status su_bounded_biharmonic(int64_t n, const double *vertices, int64_t t, const int32_t *tets, int64_t count,
+                                const int32_t *region_of, double *W, int *iterations, double *residual, int threads,
+                                su_error *err)
+{
+    field f = {0};
+    int most = 0;
+    double cut = 0;
+    su_status status;
+    SU_GO(field_create(&f, n, vertices, t, tets, region_of, err));
+    SU_GO(unbounded(&f, count, region_of, W, err));
+    int team = threads < count ? threads : (int)count;
+#pragma omp parallel for num_threads(team) schedule(dynamic) if (team > 1)
+    for (int64_t h = 0; h < count; h++) {
+        su_error mine = {0};
+        int steps = 0;
+        double left = 0;
+        su_status one = solve_region(&f, region_of, h, W + h * n, &steps, &left, &mine);
+#pragma omp critical(su_regions)
+        {
+            most = steps > most ? steps : most, cut = fmax(cut, left);
+            if (one != SU_OK && status == SU_OK) {
+                status = one;
+                if (err) *err = mine;
+            }
+        }
+    }
+    if (status != SU_OK) goto done;
     if (iterations) *iterations = most;
     if (residual) *residual = cut;
     status = SU_OK;
 done:
-    rows_free(&L);
-    su_sparse_free(&a.Q);
-    su_cholesky_free(a.factor);
-    free(a.w), free(a.z), free(a.u), free(a.right), free(a.work), free(a.diagonal), free(a.bound);
-    free(volume), free(known), free(force), free(number), free(free_vertex), free(b), free(reached);
+    field_free(&f);
     return status;
 }
 

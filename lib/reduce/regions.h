@@ -9,11 +9,13 @@
 /* W (count,n): for each region the function with least biharmonic energy W' L M^-1 L W within [0, 1] that is 1 at its own
  * handles and 0 at the others (Jacobson et al. 2011, without partition of unity; L the finite-element Laplacian, M lumped
  * volumes). region_of (n): the region whose handles hold a vertex (handles.h), -1: none. Vertices of parts without any
- * handle get 0. By ADMM until the weights are near, then by active sets (bounds kept to 1e-5, forces to 5e-3 of the largest).
- * *iterations: the most of ADMM that a region took; *residual: largest distance from the bounds that was cut off at the end.
- * Either may be NULL. */
+ * handle get 0. By active sets from the function without bounds, each region on its own surroundings (bounds kept to 1e-5,
+ * forces to 5e-3 of the largest); by ADMM where those cycle. *iterations: the most factorizations that active sets of a region took;
+ * *residual: how far the bounds were off where ADMM ended. Either may be NULL. Regions beside
+ * each other on the threads; the result does not depend on their number. */
 su_status su_bounded_biharmonic(int64_t n, const double *vertices, int64_t t, const int32_t *tets, int64_t count,
-                                const int32_t *region_of, double *W, int *iterations, double *residual, su_error *err);
+                                const int32_t *region_of, double *W, int *iterations, double *residual, int threads,
+                                su_error *err);
 
 /* In place: W' = ((W - eta)/(1 - eta))^kappa where W > eta, else 0. */
 void su_region_sharpen(int64_t count, double *W, double eta, double kappa);
