@@ -8,6 +8,7 @@
 #include "runtime/pose_part.h"
 #include "runtime/reconstruct.h"
 #include "runtime/step.h"
+#include "trained.h"
 
 #include <cblas.h>
 #include <math.h>
@@ -38,6 +39,18 @@ static void must(su_status status, const su_error *err)
     abort();
 }
 
+/* What is measured: a made-up character, or a trained one. */
+typedef struct subject {
+    const su_tet *tet;
+    const su_fit *fit;
+    const su_model *model;
+    const su_anim *anim;
+    const su_shot *shot;
+    int substeps;
+} subject;
+
+static subject made_up(const character *c) { return (subject){&c->tet, &c->fit, &c->model, &c->anim, c->shot, 2}; }
+
 /* ---- the run time ---- */
 
 typedef struct reduced_times {
@@ -45,21 +58,23 @@ typedef struct reduced_times {
 } reduced_times;
 
 /* Poses and steps along the character's shot, in blocks of instants as the simulator takes them. */
-static reduced_times measure_reduced(character *c, const su_runtime_model *model)
+static reduced_times measure_reduced(const subject *what, const su_runtime_model *model)
 {
+    su_arena arena = {0};
+    int64_t instants = what->substeps * (what->anim->F - 1);
     su_pose poses[BLOCK];
     su_pose_input inputs[BLOCK];
     su_pose_work work;
     su_blend trail[2];
     su_error err = {0};
     reduced_times out = {0};
-    double h = 0.5 / c->sizes.fps, g[3] = {0, 0, 0};
+    double h = (what->anim->times[1] - what->anim->times[0]) / what->substeps, g[3] = {0, 0, 0};
     for (int k = 0; k < BLOCK; k++) {
         must(su_pose_create(model, poses + k, &err), &err);
         must(su_pose_input_create(model, inputs + k, &err), &err);
     }
     must(su_pose_work_create(model, &work, &err), &err);
-    for (int k = 0; k < 2; k++) must(su_blend_create(model, trail + k, &c->arena, &err), &err);
+    for (int k = 0; k < 2; k++) must(su_blend_create(model, trail + k, &arena, &err), &err);
     for (int solves = 1; solves <= 2; solves++) {
         su_stepper stepper;
         su_step_settings settings = {.beta = 0.008, .stiffness = 1, .newton = solves};
@@ -68,8 +83,9 @@ static reduced_times measure_reduced(character *c, const su_runtime_model *model
         for (int b = -1; b < BATCHES; b++) {
             const su_blend *older[BLOCK][2];
             for (int k = 0; k < BLOCK; k++) {
-                int at = (b + 1) * BLOCK + k;
-                su_shot_sample(c->shot, at / 2, 0.5 * (at % 2), model->patch.skin_count, model->patch.skin, inputs[k].skin,
+                int64_t at = ((b + 1) * BLOCK + k) % (2 * instants);   /* there and back again */
+                if (at >= instants) at = 2 * instants - 1 - at;
+                su_shot_sample(what->shot, at / what->substeps, (double)(at % what->substeps) / what->substeps, model->patch.skin_count, model->patch.skin, inputs[k].skin,
                                inputs[k].p, inputs[k].Q, inputs[k].c);
                 older[k][0] = k > 0 ? &poses[k - 1].blend : &trail[0];
                 older[k][1] = k > 1 ? &poses[k - 2].blend : &trail[1 - k];
@@ -92,6 +108,7 @@ static reduced_times measure_reduced(character *c, const su_runtime_model *model
     }
     for (int k = 0; k < BLOCK; k++) su_pose_free(poses + k), su_pose_input_free(inputs + k);
     su_pose_work_free(&work);
+    su_arena_free(&arena);
     return out;
 }
 
@@ -141,16 +158,16 @@ static double measure_projection(const character *c, const su_elastic *body)
 }
 
 /* A step of fullsim with one solve, on the same shot: its rest shape and rotations, assembly, factorization, solve. */
-static double measure_full(const character *c)
+static double measure_full(const subject *what)
 {
     su_sim_settings settings = su_sim_defaults();
     su_fullsim_options options = {.tolerance = 1e-8, .newton = 1, .threads = 1};
     su_fullsim *sim;
     su_error err = {0};
     double times[BATCHES];
-    settings.substeps = 2;
-    must(su_sim_settings_resolve(&settings, 4.0, c->anim.F, c->anim.times, 0, &err), &err);
-    must(su_fullsim_create(&c->tet, &c->fit, c->shot, &settings, &options, &sim, &err), &err);
+    settings.substeps = what->substeps;
+    must(su_sim_settings_resolve(&settings, 4.0, what->anim->F, what->anim->times, 0, &err), &err);
+    must(su_fullsim_create(what->tet, what->fit, what->shot, &settings, &options, &sim, &err), &err);
     for (int b = 0; b < BATCHES; b++) {
         double start = seconds();
         must(su_fullsim_advance(sim, &err), &err);
@@ -219,44 +236,79 @@ static void by_part(character *c, const su_runtime_model *model, const reduced_t
     free(skin), free(w), free(p);
 }
 
+/* PSSD's four. */
+static const struct {
+    const char *name;
+    character_sizes sizes;
+    double factor, memory, projection;   /* PSSD: full step over its own; MB; assembly after Hahn over its own step, 0: not given */
+} table[] = {
+    {"arm", {11, 10525, 45, 3, 10, 192, 45, 200, 45}, 60, 11, 44},
+    {"X-shape", {12, 2362, 30, 1, 3, 144, 50, 200, 45}, 105, 4.2, 0},
+    {"polar bear", {13, 6876, 100, 6, 8, 336, 200, 200, 45}, 40, 7.3, 57},
+    {"gorilla", {14, 15774, 100, 6, 4, 144, 119, 200, 45}, 125, 7.9, 240},
+};
+
+/* One row up to the factor. */
+static reduced_times reduced_and_full(int k, const subject *what, const su_runtime_model *model)
+{
+    reduced_times t = measure_reduced(what, model);
+    double full = measure_full(what), ours = t.step[0] + t.pose;
+    printf("  %-10s %6lld %3lld  %7d %5lld  %3lld + %3lld  %6.3f    %6.3f      %6.1f    %6.0f (%3.0f)", table[k].name, (long long)what->tet->t,
+           (long long)model->r, (int)what->model->d, (long long)model->m, (long long)what->model->c, (long long)what->model->ci,
+           1e3 * t.step[0], 1e3 * t.pose, 1e3 * full, full / ours, 4 * table[k].factor);
+    return t;
+}
+
+static void given_row(int k)
+{
+    character c;
+    character_create(&c, &table[k].sizes);
+    subject what = made_up(&c);
+    su_runtime_model model;
+    su_elastic body;
+    su_error err = {0};
+    must(su_runtime_model_create(&c.model, SU_COROTATED, &model, &err), &err);
+    must(su_elastic_create(&body, c.tet.n, c.tet.vertices, c.tet.t, c.tet.tets, c.tet.fixed_count, c.tet.fixed, SU_NEOHOOKEAN,
+                           c.fit.young, c.fit.poisson, c.fit.density, &err), &err);
+    reduced_times t = reduced_and_full(k, &what, &model);
+    double projection = measure_projection(&c, &body);
+    printf("           %7.1f      %5.0f", 1e3 * projection, projection / (t.step[0] + t.pose));
+    if (table[k].projection > 0) printf(" (%3.0f)", table[k].projection);
+    else printf("  (-) ");
+    printf("      %5.1f (%4.1f)\n", 1e-6 * (double)su_runtime_model_bytes(&model), 2 * table[k].memory);
+    fflush(stdout);
+    if (k == 3) by_part(&c, &model, &t);
+    su_elastic_free(&body);
+    su_runtime_model_free(&model);
+    character_free(&c);
+}
+
+/* The demo character in the same sizes, with what the programs train for it. */
+static void trained_row(int k)
+{
+    const character_sizes *s = &table[k].sizes;
+    trained t;
+    su_runtime_model model;
+    su_error err = {0};
+    trained_load(&t, &(trained_sizes){s->skin, 6 * s->cells * s->cells * s->cells, s->m, s->r, s->regions});
+    subject what = {&t.tet, &t.fit, &t.model, &t.anim, t.shot, t.substeps};
+    must(su_runtime_model_create(&t.model, SU_COROTATED, &model, &err), &err);
+    reduced_and_full(k, &what, &model);
+    printf("                                         %5.1f (%4.1f)\n", 1e-6 * (double)su_runtime_model_bytes(&model), 2 * table[k].memory);
+    fflush(stdout);
+    su_runtime_model_free(&model);
+    trained_free(&t);
+}
+
 int main(int argc, char **argv)
 {
-    static const struct {
-        const char *name;
-        character_sizes sizes;
-        double factor, memory, projection;   /* PSSD: full step over its own; MB; assembly after Hahn over its own step, 0: not given */
-    } table[] = {
-        {"arm", {11, 10525, 45, 3, 10, 192, 45, 200, 45}, 60, 11, 44},
-        {"X-shape", {12, 2362, 30, 1, 3, 144, 50, 200, 45}, 105, 4.2, 0},
-        {"polar bear", {13, 6876, 100, 6, 8, 336, 200, 200, 45}, 40, 7.3, 57},
-        {"gorilla", {14, 15774, 100, 6, 4, 144, 119, 200, 45}, 125, 7.9, 240},
-    };
     printf("made-up characters of PSSD Table 3's sizes; one thread, one solve a step; ms\n");
     printf("              tets   r  regions poses cubature   step  pose part   full step    times (4 x PSSD)   re-projection   "
            "times (PSSD)    MB (2 x PSSD)\n");
-    for (int k = 0; k < 4; k++) {
-        if (argc > 1 && strcmp(argv[1], table[k].name)) continue;
-        character c;
-        character_create(&c, &table[k].sizes);
-        su_runtime_model model;
-        su_elastic body;
-        su_error err = {0};
-        must(su_runtime_model_create(&c.model, SU_COROTATED, &model, &err), &err);
-        must(su_elastic_create(&body, c.tet.n, c.tet.vertices, c.tet.t, c.tet.tets, c.tet.fixed_count, c.tet.fixed, SU_NEOHOOKEAN,
-                               c.fit.young, c.fit.poisson, c.fit.density, &err), &err);
-        reduced_times t = measure_reduced(&c, &model);
-        double full = measure_full(&c), projection = measure_projection(&c, &body), ours = t.step[0] + t.pose;
-        printf("  %-10s %6lld %3lld  %7d %5lld  %3d + %3d  %6.3f    %6.3f      %6.1f    %6.0f (%3.0f)           %7.1f      %5.0f", table[k].name,
-               (long long)c.tet.t, (long long)c.model.r, c.sizes.regions, (long long)c.model.m, c.sizes.tets, c.sizes.points,
-               1e3 * t.step[0], 1e3 * t.pose, 1e3 * full, full / ours, 4 * table[k].factor, 1e3 * projection, projection / ours);
-        if (table[k].projection > 0) printf(" (%3.0f)", table[k].projection);
-        else printf("  (-) ");
-        printf("      %5.1f (%4.1f)\n", 1e-6 * (double)su_runtime_model_bytes(&model), 2 * table[k].memory);
-        fflush(stdout);
-        if (k == 3) by_part(&c, &model, &t);
-        su_elastic_free(&body);
-        su_runtime_model_free(&model);
-        character_free(&c);
-    }
+    for (int k = 0; k < 4; k++)
+        if (argc < 2 || !strcmp(argv[1], table[k].name)) given_row(k);
+    printf("the demo character in these sizes: modes, tets and vertices as the programs make them, linear force from anchors\n");
+    for (int k = 0; k < 4; k++)
+        if (argc < 2 || !strcmp(argv[1], table[k].name)) trained_row(k);
     return 0;
 }
