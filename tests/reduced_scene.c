@@ -3,6 +3,7 @@
 #include "core/memory.h"
 #include "fem/elastic.h"
 #include "geometry/rotation_field.h"
+#include "reduce/anchors.h"
 #include "reduce/align.h"
 #include "reduce/interpolate.h"
 #include "rig/rbf.h"
@@ -175,13 +176,15 @@ static void make_anchors(reduced_scene *out)
         abort();
     TAKE(out, model->anchor_params, MOST);
     TAKE(out, model->anchor_rbf, MOST * MOST);
-    TAKE(out, model->anchor_stiffness, MOST * r * r);
+    TAKE(out, model->anchor_roots, MOST * r * r);
     for (int k = -24; k < 25 + model->m; k++) {
         double angle = k <= 24 ? k / 8.0 : model->params[k - 25], nearest = INFINITY;
         for (int64_t j = 0; j < model->m && k <= 24; j++) nearest = fmin(nearest, fabs(angle - model->params[j]));
         if (nearest < 0.01) continue;
         model->anchor_params[model->anchors] = angle;
-        stiffness_at(out, angle, field, &body, model->anchor_stiffness + model->anchors++ * r * r);
+        double *root = model->anchor_roots + model->anchors++ * r * r;
+        stiffness_at(out, angle, field, &body, root);
+        if (su_symmetric_root(r, root, NULL) != SU_OK) abort();
     }
     if (su_rbf_train(model->anchors, 1, model->anchor_params, model->param_scale, model->anchor_rbf, NULL) != SU_OK) abort();
     su_rotation_field_free(field);

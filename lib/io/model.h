@@ -64,7 +64,7 @@ typedef struct su_model {
     double *cubature_weights;       /* (m,c) */
     double *anchor_params;          /* (anchors,s) optional: where reduced stiffness is given */
     double *anchor_rbf;             /* (anchors,anchors) optional */
-    double *anchor_stiffness;       /* (anchors,r,r) optional: UᵀKU there; cubature tets then stand for the rest of the force */
+    double *anchor_roots;           /* (anchors,r,r) optional: (UᵀKU)^½ there; cubature tets then stand for the rest of the force */
     int32_t *inertia_vertices;      /* (ci) into vertices */
     double *inertia_weights;        /* (ci) multiply lumped masses; one set for all poses */
 } su_model;

@@ -146,7 +146,7 @@ static su_status fresh_rows(su_pose_space *space, const su_training_places *plac
     SU_GO(problem_create(space, places, 4, c, problem, err));
     if (anchors->count > 0) {
         SU_GO(SU_ALLOC(&stiffness, space->r * space->r, "blended stiffness", err));
-        SU_GO(SU_ALLOC(&weights, 2 * anchors->count, "blended stiffness", err));
+        SU_GO(SU_ALLOC(&weights, anchors->count + space->r * space->r, "blended stiffness", err));
     }
     for (int64_t a = 0; a < places->count; a++) {
         su_sampling sampling = {.samples = samples, .amplitude = amplitude, .seed = seed, .stream = (uint64_t)a};

@@ -97,7 +97,7 @@ static su_status copy_cubature(const su_fit *fit, const su_cubature *cubature, s
     model->anchors = anchors->count;
     COPY(&model->anchor_params, anchors->count * fit->s, anchors->params);
     COPY(&model->anchor_rbf, anchors->count * anchors->count, anchors->rbf);
-    COPY(&model->anchor_stiffness, anchors->count * model->r * model->r, anchors->stiffness);
+    COPY(&model->anchor_roots, anchors->count * model->r * model->r, anchors->roots);
     COPY(&model->inertia_vertices, model->ci, cubature->vertices);
     COPY(&model->inertia_weights, model->ci, cubature->vertex_weights);
     SU_TRY(SU_FILE_ALLOC(&model->file, &model->young, m * c, err));

@@ -21,6 +21,16 @@ void su_linear_pack(int64_t r, int64_t lead, const double *K, float *packed)
                 packed[(i - k) * (lead - k) + j - k] = (float)(i == j ? 0.5 * K[i * r + j] : K[i * r + j]);
 }
 
+void su_linear_unpack(int64_t size, int64_t lead, const float *packed, float *full)
+{
+    memset(full, 0, (size_t)(lead * lead) * sizeof *full);
+    for (int64_t k = 0; k < size; k += ROWS, packed += ROWS * (lead - k + ROWS))
+        for (int64_t i = k; i < k + ROWS; i++) {
+            const float *row = packed + (i - k) * (lead - k) - k;
+            for (int64_t j = k; j < lead; j++) full[i * lead + j] += row[j], full[j * lead + i] += row[j];
+        }
+}
+
 void su_linear_times(const su_runtime_model *model, const float *packed, double factor, const double *q, double *out)
 {
     int64_t lead = model->lead;
@@ -48,13 +58,13 @@ void su_linear_add(const su_runtime_model *model, const float *packed, double fa
 /* Entries (a,b), a <= b, of the upper triangle by rows of a 9 x 9 matrix. */
 static int entry(int a, int b) { return a * 9 - a * (a - 1) / 2 + b - a; }
 
-static void subtract_derivative(const su_runtime_model *model, const su_pose *pose, double stiffness, float *derivative)
+static void subtract_derivative(const su_runtime_model *model, const su_pose *pose, double trust, double stiffness, float *derivative)
 {
     enum { L = SU_DERIVATIVE_LANES };
     for (int64_t from = 0; from < model->tets_padded; from += L) {
         float shear[L] = {0}, across[L] = {0}, along[L] = {0}, *D = derivative + from * SU_DERIVATIVE_ENTRIES;
         for (int64_t k = 0; k < L && from + k < model->tets_padded; k++) {
-            double volume = pose->blend.trust * stiffness * pose->volume[from + k];
+            double volume = trust * stiffness * pose->volume[from + k];
             shear[k] = (float)(volume * pose->mu[from + k]);
             across[k] = (float)(volume * pose->lambda[from + k]);
             along[k] = (float)(volume * (2 * pose->mu[from + k] + pose->lambda[from + k]));
@@ -72,7 +82,7 @@ static void subtract_derivative(const su_runtime_model *model, const su_pose *po
     }
 }
 
-void su_linear_subtract(const su_runtime_model *model, const su_pose *pose, double stiffness, const double *strain,
+void su_linear_subtract(const su_runtime_model *model, const su_pose *pose, double trust, double stiffness, const double *strain,
                         double factor, double *stress, float *derivative)
 {
     enum { L = SU_LANES };
@@ -80,7 +90,7 @@ void su_linear_subtract(const su_runtime_model *model, const su_pose *pose, doub
         const double *G = strain + 9 * from;
         double mu[L], pressure[L], *P = stress + 9 * from;
         for (int k = 0; k < L; k++) {
-            double scale = pose->blend.trust * factor * stiffness * pose->volume[from + k];
+            double scale = trust * factor * stiffness * pose->volume[from + k];
             mu[k] = scale * pose->mu[from + k];
             pressure[k] = scale * pose->lambda[from + k] * (G[k] + G[4 * L + k] + G[8 * L + k]);
         }
@@ -92,13 +102,13 @@ void su_linear_subtract(const su_runtime_model *model, const su_pose *pose, doub
                 for (int k = 0; a == b && k < L; k++) to[k] -= pressure[k];
             }
     }
-    if (derivative) subtract_derivative(model, pose, stiffness, derivative);
+    if (derivative) subtract_derivative(model, pose, trust, stiffness, derivative);
 }
 
-double su_linear_energy(const su_pose *pose, double stiffness, int64_t e, const double G[9])
+double su_linear_energy(const su_pose *pose, double trust, double stiffness, int64_t e, const double G[9])
 {
     double trace = G[0] + G[4] + G[8], shear = 0;
     for (int a = 0; a < 3; a++)
         for (int b = 0; b < 3; b++) shear += 0.25 * (G[3 * a + b] + G[3 * b + a]) * (G[3 * a + b] + G[3 * b + a]);
-    return pose->blend.trust * stiffness * pose->volume[e] * (pose->mu[e] * shear + 0.5 * pose->lambda[e] * trace * trace);
+    return trust * stiffness * pose->volume[e] * (pose->mu[e] * shear + 0.5 * pose->lambda[e] * trace * trace);
 }

@@ -400,15 +400,15 @@ static su_status pack_anchors(const su_model *source, su_runtime_model *model, s
     model->anchor_params = source->anchor_params, model->anchor_rbf = source->anchor_rbf;
     if (model->anchors == 0) return SU_OK;
     model->linear_entries = su_linear_entries(model->size, model->lead);
-    model->anchor_stiffness = take(model, model->anchors * model->linear_entries, sizeof *model->anchor_stiffness, err);
-    if (!model->anchor_stiffness) return SU_AGAIN;
+    model->anchor_roots = take(model, model->anchors * model->linear_entries, sizeof *model->anchor_roots, err);
+    if (!model->anchor_roots) return SU_AGAIN;
     model->anchor_reach = anchor_reach(model);
     float *packed;
     SU_TRY(SU_ALLOC(&packed, model->linear_entries, "stiffness at anchors", err));
     for (int64_t k = 0; k < model->anchors; k++) {
-        su_linear_pack(r, model->lead, source->anchor_stiffness + k * r * r, packed);
+        su_linear_pack(r, model->lead, source->anchor_roots + k * r * r, packed);
         for (int64_t i = 0; i < model->linear_entries; i++)
-            model->anchor_stiffness[(i / SU_MIX * model->anchors + k) * SU_MIX + i % SU_MIX] = packed[i];
+            model->anchor_roots[(i / SU_MIX * model->anchors + k) * SU_MIX + i % SU_MIX] = packed[i];
     }
     free(packed);
     return SU_OK;

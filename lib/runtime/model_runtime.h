@@ -85,7 +85,7 @@ typedef struct su_runtime_model {
     int64_t anchors;           /* 0: the tets stand for the whole elastic force */
     const double *anchor_params, *anchor_rbf;   /* borrowed */
     double anchor_reach;       /* scaled distance from the nearest anchor up to which the blend is trusted; none at twice that */
-    float *anchor_stiffness;   /* [linear_entries / SU_MIX][anchors][SU_MIX]: matrices packed as linear_force.h says */
+    float *anchor_roots;       /* [linear_entries / SU_MIX][anchors][SU_MIX]: roots of stiffness, packed as linear_force.h says */
     int64_t linear_entries;
 
     int64_t extra;             /* further vertices asked for */

@@ -4,7 +4,9 @@
 #include "geometry/mat3.h"
 #include "geometry/rotation.h"
 #include "rig/rbf.h"
+#include "runtime/linear_force.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,6 +77,7 @@ su_status su_pose_work_create(const su_runtime_model *model, su_pose_work *work,
         (work->world = take(arena, 3 * inertia, err)) && (work->w = take(arena, m, err)) &&
         (work->b = take(arena, m, err)) && (work->positive = take(arena, m, err)) &&
         (work->anchor = take(arena, 4 * model->anchors, err)) &&
+        (work->root = take(arena, model->anchors ? (model->lead * (model->lead + 8) + 1) / 2 : 0, err)) &&
         (work->older[0] = take(arena, m, err)) && (work->older[1] = take(arena, m, err)) &&
         (work->scale = take(arena, 12 * strides, err)) && (work->blended = take(arena, model->points, err)) &&
         (work->spread = take(arena, 6 * widest, err)) && (work->collapsed = take(arena, model->tets, err)))
@@ -124,7 +127,7 @@ void su_blend_evaluate(const su_runtime_model *model, const double *p, int64_t s
         su_rbf_weights(model->anchors, model->s, model->anchor_params, model->param_scale, model->anchor_rbf, p, w);
         su_positive_weights(model->anchors, w, blend->anchor);
         blend->trust = su_anchor_trust(model, p);
-        for (int64_t k = 0; k < model->anchors; k++) blend->anchor[k] *= blend->trust;
+        for (int64_t k = 0; k < model->anchors; k++) blend->anchor[k] *= sqrt(blend->trust);
     }
     blend->serial = serial;
 }
@@ -298,11 +301,16 @@ static void blend_grams(const su_runtime_model *model, int64_t count, const su_b
     }
 }
 
+/* The roots of all frames, then their squares one by one. */
 static void blend_stiffness(const su_runtime_model *model, int64_t count, su_pose *poses, const su_pose_work *work)
 {
-    float *out[SU_FRAMES] = {NULL};
-    for (int64_t f = 0; f < count; f++) out[f] = poses[f].linear;
-    model->pose_kernels->mix(count, model->anchors, model->linear_entries, model->anchor_stiffness, work->anchor, out);
+    float *roots[SU_FRAMES] = {NULL};
+    for (int64_t f = 0; f < count; f++) roots[f] = poses[f].linear;
+    model->pose_kernels->mix(count, model->anchors, model->linear_entries, model->anchor_roots, work->anchor, roots);
+    for (int64_t f = 0; f < count; f++) {
+        su_linear_unpack(model->size, model->lead, poses[f].linear, work->root);
+        model->pose_kernels->square(model->size, model->lead, work->root, poses[f].linear);
+    }
 }
 
 void su_gram_blend(const su_runtime_model *model, const su_blend *left, const su_blend *right, float *lanes, float *blocks)

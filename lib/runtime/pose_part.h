@@ -24,7 +24,7 @@ typedef struct su_blend {
     double *w, *b;       /* (m) */
     double *positive;    /* (m) w+ */
     double *scale;       /* (lead) Y, 0 from r on */
-    double *anchor;      /* (2 anchors) weights of the stiffness anchors times trust, and scratch */
+    double *anchor;      /* (2 anchors) weights of the stiffness anchors times the root of trust, and scratch */
     double trust;        /* in the anchors; 0 without them */
     int64_t serial;      /* number of the instant, unique and not 0 */
 } su_blend;
@@ -60,6 +60,7 @@ typedef struct su_pose_work {
     double *w, *positive;      /* (m,8) */
     float *b, *older[2];       /* (m,8) */
     float *anchor;             /* (anchors,8) */
+    float *root;               /* (lead,lead) one instant's root of the stiffness */
     float *scale;              /* point panels: (8, 3, stride) */
     uint8_t *blended;          /* (points) */
     float *spread;             /* (4, 3, widest panel) */

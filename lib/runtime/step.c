@@ -5,6 +5,7 @@
 #include "runtime/step_loads.h"
 #include "runtime/step_parts.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- memory ---- */
@@ -42,12 +43,13 @@ su_status su_stepper_create(const su_runtime_model *model, const su_step_setting
     bool good = true;
     for (int k = 0; k < 3 && good; k++) good = create_record(s, s->records + k, err);
     s->now = s->records, s->before = s->records + 1, s->next = s->records + 2;
+    s->calm = 1;
     double **vectors[] = {&s->inverse, &s->load, &s->held, &s->older, &s->force, &s->direction, &s->trial, &s->straight, &s->since};
     for (int k = 0; k < 9 && good; k++) good = (*vectors[k] = take(s, lead, err)) != NULL;
     good = good && (s->A = take(s, lead * lead, err)) &&
            (s->gathered = take(s, widest, err)) && (s->padded = take(s, model->region_offset[model->basis.d], err)) &&
            (s->rows = take(s, rows + 8, err)) && (s->acceleration = take(s, 3 * model->inertia_padded, err)) &&
-           (s->z = take(s, 3 * model->inertia_padded, err)) && (s->moved = take(s, 3 * model->chosen_padded, err)) &&
+           (s->z = take(s, 3 * model->inertia_padded, err)) && (s->nowhere = take(s, 3 * model->chosen_padded, err)) && (s->moved = take(s, 3 * model->chosen_padded, err)) &&
            (s->carried = take(s, 9 * tets, err)) && (s->strain = take(s, 9 * tets, err)) &&
            (s->stress = take(s, 9 * tets, err)) && (s->derivative = take(s, SU_DERIVATIVE_ENTRIES * (tets + 8) / 2, err)) &&
            (s->carried_derivative = take(s, SU_DERIVATIVE_ENTRIES * (tets + 8) / 2, err)) &&
@@ -148,6 +150,20 @@ static void history_load(su_stepper *s, const su_pose *pose, double h, const dou
 
 /* ---- steps ---- */
 
+/* Largest displacement of a point from the rest shape, over the flesh's diagonal. */
+static double farthest(const su_stepper *s, const su_record *record)
+{
+    return sqrt(s->model->kernels->largest_square(s->model->chosen_padded, record->still, s->nowhere)) / s->model->diagonal;
+}
+
+/* Cubature tets that stand for what linear forces leave are trained on motions of a few per cent of the diagonal. Where flesh has
+ * moved a fifth of it they begin to stand for the whole force again, which is bounded whatever the motion; at two fifths they do. */
+static double calm_at(double far)
+{
+    double x = fmax(2 - 5 * far, 0);
+    return x >= 1 ? 1 : x * x * (3 - 2 * x);
+}
+
 static void rotate_records(su_stepper *s)
 {
     su_record *oldest = s->before;
@@ -159,6 +175,7 @@ su_step_end su_stepper_advance(su_stepper *s, const su_pose *pose, double h, con
     const su_runtime_model *model = s->model;
     const su_step_settings *settings = &s->settings;
     s->alpha = settings->alpha + extra;
+    s->calm = model->anchors > 0 ? calm_at(farthest(s, s->now)) : 1;
     double mass = 1 / (h * h) + s->alpha / h, damping = settings->beta / h, leap = NAN;
     s->iterations = 0;
     history_load(s, pose, h, gravity);
@@ -174,7 +191,7 @@ su_step_end su_stepper_advance(su_stepper *s, const su_pose *pose, double h, con
     if (end != SU_STEP_OK) return end;
     if (!su_step_all_finite(model->r, s->next->q)) return SU_STEP_NOT_FINITE;
     double limit = SU_LEAP * model->diagonal;
-    if (!(leap <= limit * limit)) return SU_STEP_TOO_FAR;
+    if (!(leap <= limit * limit) || !(farthest(s, s->next) <= SU_REACH)) return SU_STEP_TOO_FAR;
     take_pose(s, pose, s->next);
     su_step_keep_loads(s, pose, s->next);
     s->next->h = h;

@@ -30,14 +30,15 @@ typedef enum su_step_end {
     SU_STEP_OK,
     SU_STEP_NOT_DEFINITE,    /* the reduced matrix has no Cholesky factor */
     SU_STEP_NOT_FINITE,
-    SU_STEP_TOO_FAR,         /* a point moved by more than SU_LEAP of the flesh's diagonal against the rig */
+    SU_STEP_TOO_FAR,         /* a point moved by more than SU_LEAP of the flesh's diagonal against the rig, or is SU_REACH away */
     SU_STEP_NO_DESCENT       /* a step that the linearization led astray could not be minimized either */
 } su_step_end;
 
-/* Diagonals of the flesh that a point may move, against its rest position, in one step; and above which a step is looked at
- * closely: where its residual is large it is minimized with a line search. */
+/* Diagonals of the flesh that a point may move, against its rest position, in one step; above which a step is looked at
+ * closely: where its residual is large it is minimized with a line search; and that a point may be away from there. */
 #define SU_LEAP 0.25
 #define SU_STRIDE 0.01
+#define SU_REACH 1.0
 
 /* A state reached: what later steps need of it. Arrays by component as in su_pose. */
 typedef struct su_record {
@@ -63,6 +64,7 @@ typedef struct su_stepper {
                               * rig's own kinetic energy */
     double elastic, weight;  /* J: by cubature; -sum m g.u */
     double alpha;            /* mass damping of the step at hand */
+    double calm;             /* how far anchors are trusted in the state that the step starts from: 1, or less where flesh has moved far */
     double *A;               /* (lead,lead) upper triangle of the system */
     double *inverse;         /* (lead) of the factor's diagonal */
     double *load;            /* (lead) history, rig acceleration and gravity, on the left-hand side */
@@ -70,6 +72,7 @@ typedef struct su_stepper {
     double *gathered, *padded, *rows;                            /* one panel's columns, regions padded, rows of a panel */
     double *acceleration, *z;         /* (3,inertia_padded) */
     double *moved;           /* (3,chosen_padded) */
+    double *nowhere;         /* (3,chosen_padded) zeros */
     double *carried, *strain, *stress;    /* lanes of 9 entries: grad u*, grad u, weighted stress */
     float *carried_derivative, *derivative;   /* lanes of 45 entries: at u*, which damping takes, and at u */
     uint8_t *irregular;

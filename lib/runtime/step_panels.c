@@ -152,7 +152,7 @@ bool su_step_respond(su_stepper *s, const su_pose *pose, const su_step_response 
     model->kernels->respond(&response);
     if (!respond_irregular(s, pose, what)) return false;
     if (model->anchors > 0)
-        su_linear_subtract(model, pose, s->settings.stiffness, what->strain, 1 - what->linear, s->stress,
+        su_linear_subtract(model, pose, s->calm * pose->blend.trust, s->settings.stiffness, what->strain, 1 - what->linear, s->stress,
                            what->whole ? NULL : what->derivative);
     return true;
 }
@@ -168,7 +168,7 @@ double su_step_elastic_energy(const su_stepper *s, const su_pose *pose, const do
                                                        s->settings.stiffness * pose->lambda[e], F);
         if (model->anchors > 0) {
             for (int a = 0; a < 9; a++) F[a] -= a % 4 == 0;
-            energy -= su_linear_energy(pose, s->settings.stiffness, e, F);
+            energy -= su_linear_energy(pose, s->calm * pose->blend.trust, s->settings.stiffness, e, F);
         }
         if (damping == 0) continue;
         strain_since(s, strain, e, since);
@@ -182,7 +182,7 @@ static double add_linear(su_stepper *s, const su_pose *pose, const double *q, do
 {
     const su_runtime_model *model = s->model;
     memset(s->straight, 0, (size_t)model->lead * sizeof *s->straight);
-    su_linear_times(model, pose->linear, factor * s->settings.stiffness, q, s->straight);
+    su_linear_times(model, pose->linear, factor * s->calm * s->settings.stiffness, q, s->straight);
     for (int64_t k = 0; k < model->r; k++) force[k] += s->straight[k];
     return 0.5 * su_step_dot(model->r, q, s->straight);
 }
@@ -204,7 +204,7 @@ void su_step_linear_held(su_stepper *s, const su_pose *pose, double factor, doub
 
 void su_step_linear_add(const su_stepper *s, const su_pose *pose, double factor, double *A)
 {
-    if (s->model->anchors > 0) su_linear_add(s->model, pose->linear, factor * s->settings.stiffness, A);
+    if (s->model->anchors > 0) su_linear_add(s->model, pose->linear, factor * s->calm * s->settings.stiffness, A);
 }
 
 /* Adds a panel's tile to the upper triangle of K. Columns beyond the last whole block of 8 stand in its rows. */
