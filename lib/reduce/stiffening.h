@@ -18,8 +18,9 @@ void su_stiffness_probe_free(su_stiffness_probe *probe);
 /* Ritz values of U(p) against the eigenvalues of K(p) at a place, the latter by subspace iteration that starts from U. */
 su_status su_stiffness_measure(su_stiffness_probe *probe, const su_place *place, su_stiffening *out, su_error *err);
 
-/* U'KU (r,r) at a place, less what locking adds to its lowest motions: each of the compared Ritz values is brought down to the
- * eigenvalue, its motion as it is. */
+/* U'KU (r,r) at a place, freed of what locking adds to its lowest motions: the compared eigenvectors, projected on U in M, become eigenvectors
+ * of the pair (result, U'MU) with their own eigenvalues; what is M-orthogonal to them stays. Ritz values brought down one by one would keep
+ * the Ritz vectors, in which locking mixes motions that are close in frequency. Eigenvectors that U does not hold are left alone. */
 su_status su_unlocked_stiffness(su_stiffness_probe *probe, const su_place *place, double *stiffness, su_error *err);
 
 /* Stiffening over what the bases themselves lack at the example poses: (1 + s) / (1 + sum w+_i s_i) - 1, at_pose (m). */
