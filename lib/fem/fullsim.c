@@ -392,6 +392,18 @@ su_status su_fullsim_advance(su_fullsim *s, su_error *err)
     return SU_OK;
 }
 
+void su_fullsim_restart(su_fullsim *s, int64_t frame)
+{
+    bool last = frame > 0 && frame + 1 >= su_shot_frames(s->shot);
+    s->frame = last ? frame - 1 : frame;
+    evaluate_instant(s, s->frame, last ? 1.0 : 0.0, &s->now);
+    memset(s->u, 0, (size_t)(3 * s->body.n) * sizeof *s->u);
+    start_history(s, s->u);
+    s->frame = frame;
+    s->record.energy[1] = elastic_energy(s);
+    finish_record(s);
+}
+
 void su_fullsim_state(const su_fullsim *s, su_fullsim_frame *frame) { *frame = s->record; }
 const su_fullsim_counts *su_fullsim_totals(const su_fullsim *s) { return &s->counts; }
 

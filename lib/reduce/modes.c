@@ -3,7 +3,6 @@
 #include "core/memory.h"
 #include "core/threads.h"
 #include "reduce/derivatives.h"
-#include "reduce/loaded_shapes.h"
 #include "reduce/rigid_motions.h"
 
 #include <cblas.h>
@@ -267,6 +266,35 @@ static su_status answers(solver *s, double *z, su_error *err)
     return SU_OK;
 }
 
+/* z (shape_count,size): the shapes on the free dofs; in a region or in contact W y with K_c y = W K u, nearest to u in
+ * energy. */
+static su_status given_shapes(solver *s, double *z, su_error *err)
+{
+    const su_mode_problem *problem = s->problem;
+    const su_elastic *elastic = problem->elastic;
+    int64_t size = s->size, count = problem->shape_count;
+    bool whole = s->inverse.constraints == 0 && s->inverse.rigid_count == 0;
+    double *u;
+    for (int64_t i = 0; i < size && whole; i++) whole = s->weight[i] == 1;
+    SU_TRY(SU_ALLOC(&u, size, "shapes of the shots", err));
+    for (int64_t k = 0; k < count; k++) {
+        for (int64_t f = 0; f < elastic->free_count; f++)
+            memcpy(u + 3 * f, problem->shapes + 3 * (k * elastic->n + elastic->free_vertex[f]), 3 * sizeof *u);
+        if (whole) memcpy(z + k * size, u, (size_t)size * sizeof *u);
+        else su_sparse_multiply(&s->K, u, z + k * size);
+        for (int64_t i = 0; i < size && !whole; i++) z[k * size + i] *= s->weight[i];
+    }
+    free(u);
+    if (whole) return SU_OK;
+    for (int64_t from = 0; from < count; from += 32) {
+        int64_t columns = count - from < 32 ? count - from : 32;
+        SU_TRY(su_constrained_inverse_apply(&s->inverse, columns, z + from * size, z + from * size, err));
+    }
+    s->report.applications += count;
+    for (int64_t k = 0; k < count * size; k++) z[k] *= s->weight[k % size];
+    return SU_OK;
+}
+
 /* x -= V (V' x), twice; V (count,size) orthonormal */
 static void remove_span(int64_t size, int64_t count, const double *v, int64_t columns, double *x, double *coefficients)
 {
@@ -370,19 +398,18 @@ static su_status solve(solver *s, int64_t linear, int64_t r, double *values, dou
     SU_GO(largest_residual(s, linear - rigid, values + rigid, y + rigid * size, err));
     scale_modes(s, linear, y, phi);
     s->report.seconds_eigen = su_seconds() - started, started = su_seconds();
-    if (s->problem->load_count) {   /* shots that hardly move know few directions: derivatives take the places left */
-        int64_t loads = s->problem->load_count, extremes = s->problem->extreme_count, got;
-        SU_GO(SU_ALLOC(&z, size * (loads > extremes ? loads : extremes), "answers to loads", err));
-        SU_GO(answers(s, z, err));
-        SU_GO(su_mass_pca(size, s->mass, known, phi, loads, z, s->problem->responses, 0, &got, err));
-        known += got;
-        if (r > known && extremes) {
-            const su_loaded_problem loaded = {.elastic = s->problem->elastic, .x = s->problem->x, .inverse = &s->inverse,
-                                              .weight = s->weight, .mass = s->mass};
-            SU_GO(su_loaded_shapes(&loaded, extremes, s->problem->extremes, z, &s->report.applications, threads, progress,
-                                   err));
+    if (s->problem->load_count || s->problem->shape_count) {   /* shots that hardly move know few directions: derivatives take the places left */
+        int64_t loads = s->problem->load_count, shapes = s->problem->shape_count, got;
+        SU_GO(SU_ALLOC(&z, size * (loads > shapes ? loads : shapes), "answers to loads", err));
+        if (loads) {
+            SU_GO(answers(s, z, err));
+            SU_GO(su_mass_pca(size, s->mass, known, phi, loads, z, s->problem->responses, 0, &got, err));
+            known += got;
+        }
+        if (r > known && shapes) {
+            SU_GO(given_shapes(s, z, err));
             s->report.seconds_shapes = su_seconds() - started, started = su_seconds();
-            SU_GO(su_mass_pca(size, s->mass, known, phi, extremes, z, r - known, 1e-3, &got, err));
+            SU_GO(su_mass_pca(size, s->mass, known, phi, shapes, z, r - known, 1e-3, &got, err));
             known += got;
         }
     }

@@ -22,8 +22,8 @@ typedef struct su_mode_problem {
     bool keep_rigid;               /* rigid motions of parts without held vertices: count among the modes, else left out */
     int64_t load_count;            /* accelerations to be answered; 0: none */
     const double *loads;           /* (load_count,n,3) at this pose */
-    int64_t extreme_count;         /* further accelerations, whose shapes at full size the other modes are taken from */
-    const double *extremes;        /* (extreme_count,n,3) */
+    int64_t shape_count;           /* shapes that the other modes are taken from */
+    const double *shapes;          /* (shape_count,n,3) */
     int64_t responses;             /* how many of the modes answer them */
     const su_eigen_watch *watch;   /* NULL: nobody wants to know */
 } su_mode_problem;
@@ -41,8 +41,8 @@ typedef struct su_mode_report {
 int64_t su_modes_least_linear(int64_t r, int64_t linear);
 
 /* eigenvalues (linear), rad^2/s^2; modes (r,n,3): the linear modes W y, then, where there are loads a, the `responses`
- * leading mass-PCA directions of the static answers W K^-1 W M a that the linear modes leave, then those of the static
- * shapes at full size under the extreme loads (loaded_shapes.h); where there are none, or too few, the leading mass-PCA
+ * leading mass-PCA directions of the static answers W K^-1 W M a that the linear modes leave, then those of the
+ * shapes, as near to them in energy as regions and contact allow; where there are none, or too few, the leading mass-PCA
  * directions of the derivatives W z_ij scaled by lambda_1^2/(lambda_i lambda_j) after the linear span is removed
  * (convention 9). All are
  * orthonormal in M and exactly 0 at held vertices. Needs r <= linear + linear (linear + 1)/2 and as many free degrees of

@@ -202,44 +202,36 @@ static void loads_of(const rehearsal *r, int64_t n, int64_t count, const double 
         }
 }
 
-static su_status motion_loads(const su_tet *tet, rehearsal *r, int64_t keep, int64_t extremes, su_shot_loads *out,
-                              su_error *err)
+static su_status motion_loads(const su_tet *tet, rehearsal *r, int64_t keep, su_shot_loads *out, su_error *err)
 {
-    int64_t n = tet->n, most = keep > extremes ? keep : extremes;
+    int64_t n = tet->n;
     double *states = NULL;
     su_status status;
-    SU_GO(SU_ALLOC(&states, most * r->count, "rehearsal", err));
-    SU_GO(SU_ALLOC(&out->loads, 3 * n * (keep + extremes), "loads of the shots", err));
+    SU_GO(SU_ALLOC(&states, keep * r->count, "rehearsal", err));
+    SU_GO(SU_ALLOC(&out->loads, 3 * n * keep, "loads of the shots", err));
     SU_GO(su_linear_motion_principal(&r->motion, keep, states, &out->principal, err));
     loads_of(r, n, out->principal, states, out->loads);
-    SU_GO(su_linear_motion_extremes(&r->motion, extremes, states, &out->extreme, err));
-    loads_of(r, n, out->extreme, states, out->loads + 3 * n * out->principal);
 done:
     free(states);
     return status;
 }
 
-su_status su_shot_loads_create(const su_tet *tet, const su_fit *fit, su_material material, int shot_count,
-                               const char *const *shots, int64_t keep, int64_t extremes, su_shot_loads *out, int threads,
-                               su_error *err)
+/* The rehearsal; anims are loaded. */
+static su_status rehearse(const su_tet *tet, const su_fit *fit, su_material material, int shot_count,
+                          const char *const *shots, const su_anim *anims, int64_t keep, su_shot_loads *out, int threads,
+                          su_error *err)
 {
     enum { LINEAR = 24 };   /* linear modes of the rehearsal: they hold what resonates, static answers the rest */
     sampler s = {.tet = tet, .threads = threads};
     collected all = {.size = 3 * tet->n};
     rehearsal r = {0};
     su_elastic elastic = {0};
-    su_anim *anims = NULL;
     int64_t n = tet->n, frames = 0, phase = 0, most = 6 * keep;
     double squares = 0, *load = NULL;
-    int loaded = 0;
     su_status status;
     s.shape = (su_rest_shape){.n = n, .ties = tet->ties, .vertices = tet->vertices, .shepard_index = tet->shepard_index,
                               .shepard_weight = tet->shepard_weight};
-    SU_GO(SU_ALLOC(&anims, shot_count, "shots", err));
-    for (; loaded < shot_count; loaded++) {
-        SU_GO(su_anim_load(shots[loaded], &anims[loaded], err));
-        frames += anims[loaded].F > 2 ? anims[loaded].F - 2 : 0;
-    }
+    for (int k = 0; k < shot_count; k++) frames += anims[k].F > 2 ? anims[k].F - 2 : 0;
     int64_t stride = frames > most ? (frames + most - 1) / most : 1;
     SU_GO(su_rotation_field_create(n, tet->vertices, tet->t, tet->tets, n, NULL, &s.field, err));
     SU_GO(SU_ALLOC(&s.skin, 3 * tet->nbar, "shots", err));
@@ -262,19 +254,40 @@ su_status su_shot_loads_create(const su_tet *tet, const su_fit *fit, su_material
         su_linear_motion_start(&r.motion);
         SU_GO(each_load(&s, fit, shots[k], &anims[k], 1, &phase, load, play, &r, err));
     }
-    SU_GO(motion_loads(tet, &r, keep, extremes, out, err));
+    SU_GO(motion_loads(tet, &r, keep, out, err));
 done:
     sampler_free(&s);
     rehearsal_free(&r);
     su_elastic_free(&elastic);
+    free(all.loads), free(load);
+    return status;
+}
+
+su_status su_shot_loads_create(const su_tet *tet, const su_fit *fit, su_material material, int shot_count,
+                               const char *const *shots, int64_t keep, int64_t frames_played, su_shot_loads *out,
+                               int threads, const su_progress *progress, su_error *err)
+{
+    su_anim *anims;
+    int loaded = 0;
+    SU_TRY(SU_ALLOC(&anims, shot_count, "shots", err));
+    su_status status = SU_OK;
+    while (loaded < shot_count && status == SU_OK) {
+        status = su_anim_load(shots[loaded], &anims[loaded], err);
+        loaded += status == SU_OK;
+    }
+    if (status == SU_OK && keep > 0)
+        status = rehearse(tet, fit, material, shot_count, shots, anims, keep, out, threads, err);
+    if (status == SU_OK && frames_played > 0)
+        status = su_shots_play(tet, fit, shot_count, shots, anims, frames_played, &out->played, threads, progress, err);
     for (int k = 0; k < loaded; k++) su_anim_free(&anims[k]);
-    free(anims), free(all.loads), free(load);
+    free(anims);
     return status;
 }
 
 void su_shot_loads_free(su_shot_loads *loads)
 {
     free(loads->loads);
+    su_played_shots_free(&loads->played);
 }
 
 su_status su_shot_loads_turn(int64_t n, const double *vertices, int64_t t, const int32_t *tets, const double *x,
@@ -282,7 +295,6 @@ su_status su_shot_loads_turn(int64_t n, const double *vertices, int64_t t, const
 {
     su_rotation_field *field = NULL;
     double *rotation = NULL;
-    int64_t count = loads->principal + loads->extreme;
     su_status status;
     SU_GO(SU_ALLOC(&rotation, 4 * n, "rotations", err));
     SU_GO(su_rotation_field_create(n, vertices, t, tets, n, NULL, &field, err));
@@ -290,7 +302,12 @@ su_status su_shot_loads_turn(int64_t n, const double *vertices, int64_t t, const
     for (int64_t v = 0; v < n; v++) {
         double R[9];
         su_quaternion_matrix(rotation + 4 * v, R);
-        for (int64_t k = 0; k < count; k++) su_mulv3(R, loads->loads + 3 * (k * n + v), out + 3 * (k * n + v));
+        for (int64_t k = 0; k < loads->principal; k++) su_mulv3(R, loads->loads + 3 * (k * n + v), out + 3 * (k * n + v));
+        for (int64_t k = 0; k < loads->played.count; k++) {
+            double *to = out + 3 * ((loads->principal + k) * n + v);
+            su_mulv3(R, loads->played.shapes + 3 * (k * n + v), to);
+            for (int i = 0; i < 3; i++) to[i] *= loads->played.weights[k];
+        }
     }
 done:
     su_rotation_field_free(field);

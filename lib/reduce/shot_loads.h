@@ -7,27 +7,28 @@
 #include "fem/material.h"
 #include "io/fit.h"
 #include "io/tet.h"
+#include "reduce/played_shots.h"
 
 #include <stdint.h>
 
-/* Accelerations turned back to the neutral pose by the rotation of each vertex, m/s^2. */
+/* Fields turned back to the neutral pose by the rotation of each vertex. */
 typedef struct su_shot_loads {
-    int64_t principal, extreme;    /* how many of each */
-    double *loads;                 /* (principal + extreme,n,3), in this order */
+    int64_t principal;             /* how many loads */
+    double *loads;                 /* (principal,n,3) accelerations, m/s^2 */
+    su_played_shots played;        /* how the flesh moves in the shots */
 } su_shot_loads;
 
 /* The loads come from a rehearsal: a linear model of the flesh at the neutral pose, in the span of some linear modes and of
  * the static answers to the shots' accelerations, is led through the shots. Its own acceleration joins the rig's, so
- * that the static answers to `principal` are the principal directions of its motion (at most `keep`), as large as they
- * are in the root mean square, and those to `extreme` are the motion at frames far apart (at most `extremes`). The rest
- * shape along the shots is the Shepard interpolation of the rig's skin: fitted corrections change accelerations little,
- * and a fit need not hold all poses. */
+ * that the static answers to them are the principal directions of its motion (at most `keep`), as large as they
+ * are in the root mean square. The rest shape along the shots is here the Shepard interpolation of the rig's skin: fitted corrections
+ * change accelerations little. Then about frames_played frames are played in the full space (played_shots.h). */
 su_status su_shot_loads_create(const su_tet *tet, const su_fit *fit, su_material material, int shot_count,
-                               const char *const *shots, int64_t keep, int64_t extremes, su_shot_loads *out, int threads,
-                               su_error *err);
+                               const char *const *shots, int64_t keep, int64_t frames_played, su_shot_loads *out,
+                               int threads, const su_progress *progress, su_error *err);
 void su_shot_loads_free(su_shot_loads *loads);
 
-/* The loads at a pose with rest shape x (n,3): turned forward, out (principal + extreme,n,3). */
+/* Loads and weighted shapes at a pose with rest shape x (n,3): turned forward, out (principal + played.count,n,3). */
 su_status su_shot_loads_turn(int64_t n, const double *vertices, int64_t t, const int32_t *tets, const double *x,
                              const su_shot_loads *loads, double *out, int threads, su_error *err);
 

@@ -27,7 +27,7 @@ done:
 
 void su_linear_motion_free(su_linear_motion *motion)
 {
-    free(motion->q), free(motion->before), free(motion->force), free(motion->states);
+    free(motion->q), free(motion->before), free(motion->force), free(motion->states), free(motion->shot);
 }
 
 void su_linear_motion_start(su_linear_motion *motion)
@@ -35,6 +35,7 @@ void su_linear_motion_start(su_linear_motion *motion)
     memset(motion->q, 0, (size_t)motion->count * sizeof(double));
     memset(motion->before, 0, (size_t)motion->count * sizeof(double));
     motion->fresh = 1;
+    motion->shots++;
 }
 
 su_status su_linear_motion_frame(su_linear_motion *motion, const double *force, double dt, su_error *err)
@@ -43,7 +44,10 @@ su_status su_linear_motion_frame(su_linear_motion *motion, const double *force, 
         int64_t room = motion->room ? 2 * motion->room : 128;
         double *grown = realloc(motion->states, (size_t)(room * motion->count) * sizeof *grown);
         if (!grown) return su_fail(err, SU_AGAIN, "out of memory for the rehearsal");
-        motion->states = grown, motion->room = room;
+        motion->states = grown;
+        int64_t *numbers = realloc(motion->shot, (size_t)room * sizeof *numbers);
+        if (!numbers) return su_fail(err, SU_AGAIN, "out of memory for the rehearsal");
+        motion->shot = numbers, motion->room = room;
     }
     int substeps = (int)fmax(1, ceil(90 * dt - 1e-9));
     double h = dt / substeps;
@@ -57,21 +61,43 @@ su_status su_linear_motion_frame(su_linear_motion *motion, const double *force, 
         }
         motion->force[k] = force[k];
     }
+    motion->shot[motion->frames] = motion->shots;
     memcpy(motion->states + motion->frames++ * motion->count, motion->q, (size_t)motion->count * sizeof(double));
     motion->fresh = 0;
     return SU_OK;
+}
+
+su_status su_linear_motion_weights(const su_linear_motion *motion, double *weights, su_error *err)
+{
+    double *squares, *frames = NULL, largest = 0;
+    SU_TRY(SU_ALLOC(&squares, motion->shots + 1, "rehearsal", err));
+    su_status status = SU_ALLOC(&frames, motion->shots + 1, "rehearsal", err);
+    if (status != SU_OK) goto done;
+    for (int64_t f = 0; f < motion->frames; f++) {
+        const double *q = motion->states + f * motion->count;
+        squares[motion->shot[f]] += cblas_ddot((int)motion->count, q, 1, q, 1), frames[motion->shot[f]] += 1;
+    }
+    for (int64_t k = 0; k <= motion->shots; k++)
+        if (frames[k] > 0) squares[k] = sqrt(squares[k] / frames[k]), largest = fmax(largest, squares[k]);
+    for (int64_t f = 0; f < motion->frames; f++)
+        weights[f] = largest > 0 ? largest / fmax(squares[motion->shot[f]], largest / 20) : 1;
+done:
+    free(squares), free(frames);
+    return status;
 }
 
 su_status su_linear_motion_principal(const su_linear_motion *motion, int64_t keep, double *directions, int64_t *count,
                                      su_error *err)
 {
     int64_t c = motion->count;
-    double *vectors = NULL, *values = NULL;
+    double *vectors = NULL, *values = NULL, *weights = NULL;
     su_status status;
+    SU_GO(SU_ALLOC(&weights, motion->frames, "rehearsal", err));
+    SU_GO(su_linear_motion_weights(motion, weights, err));
     SU_GO(SU_ALLOC(&vectors, c * c, "rehearsal", err));
     SU_GO(SU_ALLOC(&values, c, "rehearsal", err));
     for (int64_t f = 0; f < motion->frames; f++)
-        cblas_dsyr(CblasColMajor, CblasLower, (int)c, 1.0 / (double)motion->frames, motion->states + f * c, 1, vectors, (int)c);
+        cblas_dsyr(CblasColMajor, CblasLower, (int)c, weights[f] * weights[f] / (double)motion->frames, motion->states + f * c, 1, vectors, (int)c);
     SU_GO(su_eigen_symmetric(c, vectors, values, err));
     *count = 0;
     while (*count < keep && *count < c && values[c - 1 - *count] > 1e-6 * values[c - 1]) {
@@ -80,34 +106,6 @@ su_status su_linear_motion_principal(const su_linear_motion *motion, int64_t kee
         ++*count;
     }
 done:
-    free(vectors), free(values);
-    return status;
-}
-
-su_status su_linear_motion_extremes(const su_linear_motion *motion, int64_t keep, double *states, int64_t *count,
-                                    su_error *err)
-{
-    int64_t c = motion->count, F = motion->frames;
-    double *nearest = NULL, first = 0;   /* squared distance to the nearest of those chosen, or to rest */
-    su_status status;
-    SU_GO(SU_ALLOC(&nearest, F, "rehearsal", err));
-    for (int64_t f = 0; f < F; f++) nearest[f] = cblas_ddot((int)c, motion->states + f * c, 1, motion->states + f * c, 1);
-    for (*count = 0; *count < keep && *count < F; ++*count) {
-        int64_t far = 0;
-        for (int64_t f = 1; f < F; f++)
-            if (nearest[f] > nearest[far]) far = f;
-        if (*count == 0) first = nearest[far];
-        if (!(nearest[far] > 4e-4 * first) || nearest[far] == 0) break;
-        const double *at = motion->states + far * c;
-        memcpy(states + *count * c, at, (size_t)c * sizeof *states);
-        for (int64_t f = 0; f < F; f++) {
-            double square = 0;
-            for (int64_t i = 0; i < c; i++) square += (motion->states[f * c + i] - at[i]) * (motion->states[f * c + i] - at[i]);
-            nearest[f] = fmin(nearest[f], square);
-        }
-    }
-    status = SU_OK;
-done:
-    free(nearest);
+    free(vectors), free(values), free(weights);
     return status;
 }

@@ -23,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { FRAMES_PLAYED = 4 };
 enum { CONTACT_NONE };   /* --contact: none, then the kinds of su_contact_kind in order */
 
 typedef struct settings {
@@ -134,9 +135,10 @@ static su_status pose_digest(const job *j, int64_t i, char hex[33])
         su_digest_add(digest, c->vertices, (size_t)c->entries * sizeof *c->vertices);
         su_digest_add(digest, c->coefficients, 3 * (size_t)c->entries * sizeof *c->coefficients);
     }
-    if (j->loads.principal) {
+    if (j->loads.principal + j->loads.played.count) {
         su_digest_add(digest, j->responses, (size_t)j->setup.d * sizeof *j->responses);
-        su_digest_add(digest, j->loads.loads, 3 * (size_t)((j->loads.principal + j->loads.extreme) * n) * sizeof(double));
+        su_digest_add(digest, j->loads.loads, 3 * (size_t)(j->loads.principal * n) * sizeof(double));
+        su_digest_add(digest, j->loads.played.shapes, 3 * (size_t)(j->loads.played.count * n) * sizeof(double));
     }
     su_digest_end(digest, hex);
     return SU_OK;
@@ -215,7 +217,7 @@ static su_status share_modes(job *j)
     return SU_OK;
 }
 
-/* As many loads as modes that answer them; shapes at full size for a third more than there are modes left. */
+/* As many loads as modes that answer them; several frames played for each mode that is left. */
 static su_status shot_loads(job *j)
 {
     int64_t most = 0, left = 0;
@@ -224,9 +226,9 @@ static su_status shot_loads(job *j)
         int64_t shapes = j->r[h] - j->linear[h] - j->responses[h];
         most = j->responses[h] > most ? j->responses[h] : most, left = shapes > left ? shapes : left;
     }
-    if (most == 0) return SU_OK;
+    if (j->set->shots.count == 0 || most + left == 0) return SU_OK;
     SU_TRY(su_shot_loads_create(&j->tet, &j->fit, j->setup.material, j->set->shots.count, j->set->shots.items, most,
-                                (4 * left + 2) / 3, &j->loads, j->tool->threads, &j->tool->err));
+                                FRAMES_PLAYED * left, &j->loads, j->tool->threads, &j->tool->progress, &j->tool->err));
     for (int64_t h = 0; h < j->setup.d; h++)   /* short shots know few directions */
         if (j->responses[h] > j->loads.principal) j->responses[h] = j->loads.principal;
     su_stats_stage(j->tool, "rehearsal", su_seconds() - started);
