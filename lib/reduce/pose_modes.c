@@ -40,9 +40,9 @@ su_status su_pose_modes(const su_mode_setup *setup, const double *x, const doubl
     SU_GO(SU_ALLOC(&held, setup->n, "held vertices", err));
     SU_GO(SU_ALLOC(&fixed, setup->n, "held vertices", err));
     for (int64_t k = 0; k < setup->held_count; k++) fixed[setup->held[k]] = 1;
-    int64_t principal = setup->loads ? setup->loads->principal : 0, extreme = setup->loads ? setup->loads->played.count : 0;
-    if (principal + extreme) {
-        SU_GO(SU_ALLOC(&loads, 3 * (principal + extreme) * setup->n, "loads of the shots", err));
+    int64_t principal = setup->loads ? setup->loads->principal : 0, played = setup->loads ? setup->loads->played.count : 0;
+    if (principal + played) {
+        SU_GO(SU_ALLOC(&loads, 3 * (principal + played) * setup->n, "loads of the shots", err));
         SU_GO(su_shot_loads_turn(setup->n, setup->vertices, setup->t, setup->tets, x, setup->loads, loads, threads, err));
     }
     for (int64_t region = 0; region < setup->d; region++) {
@@ -59,7 +59,7 @@ su_status su_pose_modes(const su_mode_setup *setup, const double *x, const doubl
         su_eigen_watch eigen = {tell, &here};
         if (watch) problem.watch = &eigen;
         if (loads)
-            problem.load_count = principal, problem.loads = loads, problem.shape_count = extreme,
+            problem.load_count = principal, problem.loads = loads, problem.shape_count = played,
             problem.shapes = loads + 3 * principal * setup->n, problem.responses = setup->responses[region];
         if (contact)
             problem.row_count = contact->rows, problem.row_offsets = contact->offsets,

@@ -553,7 +553,8 @@ int main(int argc, char **argv)
                  "(default: 0, a third, with --shots a fifth)."},
         {.name = "shots", .kind = SU_OPT_LIST, .target = &set.shots, .argument = "ANIM", .greedy = true,
          .help = "shots to be baked: modes that are not linear are made from how the flesh would swing in them: the "
-                 "principal directions of that, then shapes at full size, in place of derivatives."},
+                 "principal directions of that, then of shots played coarsely in the full space, in place of "
+                 "derivatives."},
         {.name = "responses", .kind = SU_OPT_INT, .target = &set.responses, .argument = "N", .low = -1, .high = 2000,
          .help = "with --shots, how many modes are such principal directions (default: -1, three tenths)."},
         {.name = "pose", .kind = SU_OPT_LIST, .target = &set.poses, .argument = "N", .greedy = true,
