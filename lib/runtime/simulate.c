@@ -43,8 +43,9 @@ struct su_simulation {
     int64_t serial;             /* of the last instant planned; probes count down from -1 */
     int64_t probe_serial;
     su_rest_patch whole;        /* all vertices, for the rig's own kinetic energy */
-    double *whole_work;         /* (threads) skin, two rest shapes */
-    int64_t whole_size;
+    su_rest_lanes whole_lanes;
+    double *whole_work;         /* (threads) room for rig_motion */
+    int64_t whole_size, whole_skin;     /* one thread's; one skin's */
     int64_t F, done;            /* frames finished */
     int64_t planned_frame;      /* next instant to plan */
     int planned_substep;
@@ -70,6 +71,7 @@ void su_simulation_free(su_simulation *s)
     free(s->inputs);
     free(s->whole_work);
     free(s->last_h);
+    su_rest_lanes_free(&s->whole_lanes);
     su_rest_patch_free(&s->whole);
     su_stepper_free(&s->stepper);
     su_loads_free(&s->loads);
@@ -101,7 +103,9 @@ su_status su_simulation_create(const su_runtime_model *model, const su_model *so
     for (int k = 0; k <= s->threads; k++) SU_GO(su_pose_work_create(model, s->works + k, err));
     for (int k = 0; k < 2; k++) SU_GO(su_blend_create(model, s->trail + k, &s->arena, err));
     SU_GO(su_rest_patch_create(source, source->n, NULL, 0, false, &s->whole, err));
-    s->whole_size = 3 * s->whole.skin_count + 6 * source->n + model->s + model->m + 8;
+    SU_GO(su_rest_lanes_create(&s->whole, model->pose_kernels, &s->whole_lanes, err));
+    s->whole_skin = (3 * s->whole.skin_count + 8) / 8 * 8;
+    s->whole_size = (24 * source->n + SU_FRAMES * (s->whole_skin + model->m) + model->m + model->s + 8) / 8 * 8;
     SU_GO(SU_ALLOC(&s->whole_work, s->threads * s->whole_size, "rest shapes", err));
     SU_GO(SU_ALLOC(&s->last_h, s->F, "frames", err));
     *out = s;
@@ -299,40 +303,56 @@ static void drain(su_simulation *s, const bank *from)
 
 /* ---- the rig's own kinetic energy, which no reduced quantity knows ---- */
 
-static double rig_kinetic(const su_simulation *s, int64_t frame, double *work)
+/* An end of the last step of a frame, or of the first where the flesh started there. */
+typedef struct rig_instant {
+    double *skin, Q[9], c[3];
+} rig_instant;
+
+/* Seconds of that step; 0: nothing moves there. */
+static double rig_span(const su_simulation *s, int64_t frame)
 {
-    const su_rest_patch *whole = &s->whole;
+    if (s->last_h[frame] > 0) return s->last_h[frame];
+    return s->settings.start == SU_START_STILL ? 0 : s->settings.step;
+}
+
+/* Frames from `first`, at most half of SU_FRAMES: the ends of their steps stand beside each other in lanes. */
+static void rig_motion(const su_simulation *s, int64_t first, int64_t count, double *work)
+{
     const su_runtime_model *model = s->model;
-    double h = s->last_h[frame], span = s->settings.frame_seconds;
-    double *skin = work, *x[2] = {skin + 3 * whole->skin_count, skin + 3 * whole->skin_count + 3 * whole->vertex_count};
-    double *p = x[1] + 3 * whole->vertex_count, *w = p + model->s, Q[2][9], c[2][3];
-    bool start = h == 0;
-    if (start && s->settings.start == SU_START_STILL) return 0;
-    if (start) h = s->settings.step;
-    for (int k = 0; k < 2; k++) {
-        int64_t segment = start ? frame : frame - 1;
-        double fraction = start ? k * fraction_of(s, 1) : k ? 1.0 : 1.0 - h / span;
-        su_shot_sample(s->shot, segment, fraction, whole->skin_count, whole->skin, skin, p, Q[k], c[k]);
-        su_rbf_weights(model->m, model->s, model->params, model->param_scale, model->rbf, p, w);
-        su_rest_patch_evaluate(whole, skin, w, x[k], NULL);
+    double *x = work, *w = x + 24 * s->whole.vertex_count, *skins = w + SU_FRAMES * model->m;
+    double *weights = skins + SU_FRAMES * s->whole_skin, *p = weights + model->m;
+    const double *lanes[SU_FRAMES];
+    rig_instant at[SU_FRAMES];
+    for (int k = 0; k < SU_FRAMES; k++) {
+        int64_t frame = first + (k / 2 < count ? k / 2 : count - 1);
+        bool start = s->last_h[frame] == 0;
+        double fraction = start ? k % 2 * fraction_of(s, 1) : k % 2 ? 1.0 : 1.0 - s->last_h[frame] / s->settings.frame_seconds;
+        lanes[k] = at[k].skin = skins + k * s->whole_skin;
+        su_shot_sample(s->shot, start ? frame : frame - 1, fraction, s->whole.skin_count, s->whole.skin, at[k].skin, p, at[k].Q, at[k].c);
+        su_rbf_weights(model->m, model->s, model->params, model->param_scale, model->rbf, p, weights);
+        for (int64_t i = 0; i < model->m; i++) w[8 * i + k] = weights[i];
     }
-    double sum = 0;
-    for (int64_t v = 0; v < whole->vertex_count; v++) {
-        double a[3], b[3];
-        su_mulv3(Q[0], x[0] + 3 * v, a);
-        su_mulv3(Q[1], x[1] + 3 * v, b);
-        for (int k = 0; k < 3; k++) b[k] += c[1][k] - c[0][k];
-        su_sub3(b, a, b);
-        sum += model->basis.mass[v] * su_dot3(b, b);
+    su_rest_lanes_positions(&s->whole_lanes, lanes, w, 0, x, NULL);
+    for (int k = 0; k < count; k++) {
+        const rig_instant *a = at + 2 * k, *b = a + 1;
+        double sum = 0, h = rig_span(s, first + k);
+        for (int64_t v = 0; v < s->whole.vertex_count; v++)
+            for (int i = 0; i < 3; i++) {
+                const double *y = x + 24 * v + 2 * k;
+                double d = b->c[i] - a->c[i];
+                for (int j = 0; j < 3; j++) d += b->Q[3 * i + j] * y[8 * j + 1] - a->Q[3 * i + j] * y[8 * j];
+                sum += model->basis.mass[v] * d * d;
+            }
+        if (h > 0) s->out->energy[3 * (first + k)] += 0.5 * sum / (h * h);
     }
-    return 0.5 * sum / (h * h);
 }
 
 static void add_rig_kinetic(su_simulation *s, int64_t from, int64_t to)
 {
-#pragma omp parallel for schedule(dynamic, 4) num_threads(s->threads)
-    for (int64_t k = from; k < to; k++)
-        s->out->energy[3 * k] += rig_kinetic(s, k, s->whole_work + omp_get_thread_num() * s->whole_size);
+    enum { STEP = SU_FRAMES / 2 };
+#pragma omp parallel for schedule(dynamic, 1) num_threads(s->threads)
+    for (int64_t k = from; k < to; k += STEP)
+        rig_motion(s, k, to - k < STEP ? to - k : STEP, s->whole_work + omp_get_thread_num() * s->whole_size);
 }
 
 /* ---- saving and restoring ---- */
