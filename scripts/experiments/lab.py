@@ -167,15 +167,16 @@ class Lab:
                      *align, "-o", f"{name}.basis.npz")
         return name
 
-    def model(self, key, r, interpolation="corotated", error="0.1%", modes=(), align=(), shot=None):
-        """Cubature is trained to 0.1 % here, so that it does not hide what is measured; the pipeline's default is 2 %."""
+    def model(self, key, r, interpolation="corotated", error="0.1%", modes=(), align=(), shot=None, whole=True):
+        """Tets stand for the whole force here and are trained to 0.1 %, so that they do not hide what is measured; in the pipeline
+        the linear part comes from stiffness at anchors, and they are trained to 1.25 % (whole=False)."""
         first = next(iter(self.character.shots))
         shot = shot or first
         basis = self.basis(key, r, interpolation, modes, align)
-        name = f"{basis}.{error.replace('%', '')}" + (f".{shot}" if shot != first else "")
+        name = f"{basis}.{error.replace('%', '')}" + (f".{shot}" if shot != first else "") + ("" if whole else ".split")
         if not self.has(f"{name}.model.npz"):
             self.run("cubature", f"{key}.tet.npz", f"{key}.poses.npz", f"{key}.fit.npz", f"{basis}.basis.npz", "--shots",
-                     f"{shot}.anim.npz", "--error", error, "-o", f"{name}.model.npz", "--stats", f"{name}.json")
+                     f"{shot}.anim.npz", "--error", error, *(["--whole-force"] if whole else []), "-o", f"{name}.model.npz", "--stats", f"{name}.json")
         return name
 
     def full(self, key, shot=None, *options, settings=SETTINGS):
