@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define OPPOSING (-0.5)   /* cosine: surfaces that face each other within 60 degrees */
+#define CARRIED 0.3        /* sum of weights in ties from which on a vertex follows the other side well enough */
 
 void su_contact_free(su_contact *contact)
 {
@@ -292,18 +293,18 @@ static int64_t find_patches(const detector *d, int64_t n, const touch *touches, 
 
 /* Which touches tie. Two faces that are tied to each other both ways can only move as one affine piece, because interpolation
  * from one to the other and back must leave every motion as it is. One way is enough: of each contact the side with more vertices is
- * tied to the triangles of the other. A vertex keeps its own tie only where no vertex is tied to it and not all corners
- * of its triangle are tied, so that rims of unequal patches are tied too. Others get triangle -1. */
+ * tied to the triangles of the other. A vertex of that keeps its own tie only where hardly any vertex is tied to it: at rims
+ * of unequal patches, and between vertices tied far from it. Others get triangle -1. */
 static su_status choose_sides(const detector *d, int64_t n, touch *touches, su_error *err)
 {
     int32_t *members = NULL;
-    uint8_t *seen = NULL, *tied = NULL, *master = NULL;
+    uint8_t *seen = NULL;
+    double *carries = NULL;   /* (n) sum of the weights that a vertex has in ties */
     patch *patches = NULL;
     su_status status;
     SU_GO(SU_ALLOC(&members, n, "contact", err));
     SU_GO(SU_ALLOC(&seen, n, "contact", err));
-    SU_GO(SU_ALLOC(&tied, n, "contact", err));
-    SU_GO(SU_ALLOC(&master, n, "contact", err));
+    SU_GO(SU_ALLOC(&carries, n, "contact", err));
     SU_GO(SU_ALLOC(&patches, n, "contact", err));
     int64_t count = find_patches(d, n, touches, members, seen, patches);
     qsort(patches, (size_t)count, sizeof *patches, larger_patch);
@@ -311,18 +312,15 @@ static su_status choose_sides(const detector *d, int64_t n, touch *touches, su_e
         for (int64_t k = patches[p].first; k < patches[p].first + patches[p].count; k++) {
             int32_t v = members[k];
             const int32_t *corners = d->surface + 3 * (int64_t)touches[v].triangle;
-            bool all = true;
-            for (int c = 0; c < 3; c++) all &= touches[v].bary[c] < 1e-6 || tied[corners[c]];
-            if (master[v] || all) {
+            if (carries[v] > CARRIED) {
                 touches[v].triangle = -1;
                 continue;
             }
-            tied[v] = 1;
-            for (int c = 0; c < 3; c++) master[corners[c]] |= touches[v].bary[c] >= 1e-6;
+            for (int c = 0; c < 3; c++) carries[corners[c]] += touches[v].bary[c];
         }
     status = SU_OK;
 done:
-    free(members), free(seen), free(tied), free(master), free(patches);
+    free(members), free(seen), free(carries), free(patches);
     return status;
 }
 
