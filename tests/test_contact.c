@@ -6,6 +6,7 @@
 #include "geometry/tetmesh.h"
 #include "reduce/contact.h"
 #include "reduce/modes.h"
+#include "reduce/pose_modes.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -485,10 +486,44 @@ static void test_unlike_sides(void **unused)
     }
 }
 
+/* Localized modes and their derivatives are tied like others (PSSD eq. 34-35): rows hold across a region's border, where some of their
+ * vertices have no weight, and modes stay 0 outside. */
+static void test_localized(void **unused)
+{
+    (void)unused;
+    fork_mesh f = make_unlike(2, -0.04, 0.3);
+    su_contact contact = detect(&f, f.x, SU_CONTACT_TIED, 1);
+    int64_t n = f.box.n, linear[2] = {6, 6}, r[2] = {18, 18}, outside = 0;
+    double *weights = malloc(2 * (size_t)n * sizeof *weights), *modes = malloc(3 * 36 * (size_t)n * sizeof *modes), values[12];
+    su_mode_report report;
+    su_error err = {0};
+    for (int64_t v = 0; v < n; v++) {   /* towards the tips, from the middle; the other side of that line, overlapping */
+        weights[v] = fmax(0, (f.box.vertices[3 * v] - 1.8) / 2.2), weights[n + v] = fmax(0, 1 - f.box.vertices[3 * v] / 3);
+        if (f.held[v]) weights[v] = weights[n + v] = 0;
+        outside += weights[v] == 0 && !f.held[v];
+    }
+    const su_mode_setup setup = {.n = n, .t = f.box.t, .b = f.b, .held_count = f.held_count, .vertices = f.box.vertices, .tets = f.box.tets,
+                                 .surface = f.surface, .held = f.held_list, .density = f.young, .material = SU_NEOHOOKEAN, .d = 2,
+                                 .weights = weights, .linear = linear, .r = r};
+    if (su_pose_modes(&setup, f.x, f.young, f.poisson, &contact, values, modes, &report, 1, NULL, NULL, &err) != SU_OK)
+        fail_msg("%s", err.text);
+    printf("# two regions: %d constraints of %d rows, residual %.0e\n", (int)report.constraints, (int)contact.rows, report.residual);
+    assert_true(outside > 100 && report.residual < 1e-8 && report.constraints > contact.rows);
+    check_rows(&f, &contact, 36, modes);
+    for (int64_t k = 0; k < 36; k++)
+        for (int64_t v = 0; v < n; v++)
+            if (weights[k / 18 * n + v] == 0)
+                for (int i = 0; i < 3; i++) assert_true(modes[3 * (k * n + v) + i] == 0);
+    free(weights), free(modes);
+    su_contact_free(&contact);
+    fork_free(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_detection), cmocka_unit_test(test_null_space_reference),
                                        cmocka_unit_test(test_redundant_rows),
-                                       cmocka_unit_test(test_figure_5), cmocka_unit_test(test_unlike_sides)};
+                                       cmocka_unit_test(test_figure_5), cmocka_unit_test(test_unlike_sides),
+                                       cmocka_unit_test(test_localized)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
