@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum { SOFT = 12, SOFT_WEIGHT = 4 };   /* lowest motions trained one by one, and how much more they count */
-enum { MOST_VERTICES = 24000, HISTORIES = 9 };
+enum { MOST_VERTICES = 24000, HISTORIES = 6, FRAME_HISTORIES = 2 };
 
 su_cubature_settings su_cubature_defaults(void)
 {
@@ -86,13 +86,14 @@ static void problem_free(su_fit_problem *problem)
     free(problem->stations);
 }
 
-static su_status problem_create(const su_pose_space *space, const su_training_places *places, int corners,
+/* Of the places the first `count`. */
+static su_status problem_create(const su_pose_space *space, const su_training_places *places, int64_t count, int corners,
                                 const candidates *c, su_fit_problem *problem, su_error *err)
 {
-    *problem = (su_fit_problem){.r = space->r, .groups = corners == 4 ? space->m : 1, .station_count = places->count,
+    *problem = (su_fit_problem){.r = space->r, .groups = corners == 4 ? space->m : 1, .station_count = count,
                                 .candidates = c->count, .vertices = c->vertices, .corners = corners, .corner = c->corner};
-    SU_TRY(SU_ALLOC(&problem->stations, places->count, "training places", err));
-    for (int64_t a = 0; a < places->count; a++) {
+    SU_TRY(SU_ALLOC(&problem->stations, count, "training places", err));
+    for (int64_t a = 0; a < count; a++) {
         su_station_rows *rows = &problem->stations[a];
         rows->group = (int)places->place[a].pose;
         SU_TRY(SU_ALLOC(&rows->blend, problem->groups, "training places", err));
@@ -123,7 +124,7 @@ static su_status training_rows(su_pose_space *space, const su_training_places *p
     /* Small states are nearly linear and as much about high modes as about low ones; large ones are not. */
     static const double mixed[] = {1, 0.5, 1, 1.4};
     int64_t between = samples / 3 > 6 ? samples / 3 : 6;
-    SU_TRY(problem_create(space, places, 4, c, problem, err));
+    SU_TRY(problem_create(space, places, places->count, 4, c, problem, err));
     for (int64_t a = 0; a < places->count; a++) {
         su_sampling sampling = {.samples = places->place[a].pose >= 0 ? samples : between, .amplitude = settings->amplitude,
                                 .seed = settings->seed, .stream = (uint64_t)a};
@@ -143,7 +144,7 @@ static su_status fresh_rows(su_pose_space *space, const su_training_places *plac
 {
     double *stiffness = NULL, *weights = NULL;
     su_status status;
-    SU_GO(problem_create(space, places, 4, c, problem, err));
+    SU_GO(problem_create(space, places, places->count, 4, c, problem, err));
     if (anchors->count > 0) {
         SU_GO(SU_ALLOC(&stiffness, space->r * space->r, "blended stiffness", err));
         SU_GO(SU_ALLOC(&weights, anchors->count + space->r * space->r, "blended stiffness", err));
@@ -160,19 +161,21 @@ done:
     return status;
 }
 
-static su_status vertex_rows(su_pose_space *space, const su_training_places *places, const candidates *c,
-                             int64_t histories, double amplitude, uint64_t seed, su_fit_problem *problem,
+/* histories[0] at poses and middles, where only the root turns, histories[1] at frames. Of the places the first `count`. */
+static su_status vertex_rows(su_pose_space *space, const su_training_places *places, int64_t count, const candidates *c,
+                             const int64_t histories[2], double amplitude, uint64_t seed, su_fit_problem *problem,
                              su_progress *progress, su_error *err)
 {
-    SU_TRY(problem_create(space, places, 1, c, problem, err));
-    for (int64_t a = 0; a < places->count; a++) {
+    SU_TRY(problem_create(space, places, count, 1, c, problem, err));
+    for (int64_t a = 0; a < count; a++) {
         su_inertia_sampling sampling = {
-            .states = {.samples = histories, .amplitude = amplitude, .seed = seed, .stream = (uint64_t)(places->count + a)},
+            .states = {.samples = histories[places->shot[a] >= 0], .amplitude = amplitude, .seed = seed,
+                       .stream = (uint64_t)(places->count + a)},
             .spin = places->spin};
         SU_TRY(su_inertia_rows(space, &places->place[a], &places->motion[a], &sampling, c->count, c->list,
                                &problem->stations[a], err));
         problem->stations[a].importance = 100.0 / (double)(problem->stations[a].samples + 1);
-        SU_TRY(su_progress_update(progress, (double)(a + 1) / (double)places->count, err));
+        SU_TRY(su_progress_update(progress, (double)(a + 1) / (double)count, err));
     }
     return SU_OK;
 }
@@ -222,18 +225,20 @@ done:
     return status;
 }
 
-static su_status train_vertices(su_pose_space *space, const su_training_places *places,
+/* places: of them the first `count`. */
+static su_status train_vertices(su_pose_space *space, const su_training_places *places, int64_t count,
                                 const su_cubature_settings *settings, su_cubature *out, su_error *err)
 {
     candidates c = {0};
     su_fit_problem problem = {0};
     su_selection set = {0};
+    static const int64_t histories[] = {HISTORIES, FRAME_HISTORIES};
     su_progress *progress = settings->progress;
     double started = su_seconds();
     su_status status;
     SU_GO(make_candidates(space, 1, MOST_VERTICES, settings->seed, &c, err));
     su_progress_stage(progress, 0.7, 0.8);
-    SU_GO(vertex_rows(space, places, &c, HISTORIES, settings->amplitude, settings->seed, &problem, progress, err));
+    SU_GO(vertex_rows(space, places, count, &c, histories, settings->amplitude, settings->seed, &problem, progress, err));
     su_progress_stage(progress, 0.8, 0.98);
     su_fit_settings fit = {settings->vertices > 0 ? 0 : settings->error, settings->vertices, space->threads, progress};
     SU_GO(su_select_points(&problem, &fit, &set, err));
@@ -257,7 +262,11 @@ su_status su_cubature_train(su_pose_space *space, const su_training_places *plac
     su_status status = settings->split ? su_anchors_create(space, anchors, settings->unlock, &out->anchors, err) : SU_OK;
     out->seconds_anchors = su_seconds() - started;
     if (status == SU_OK) status = train_tets(space, places, settings, out, err);
-    if (status == SU_OK) status = train_vertices(space, places, settings, out, err);
+    /* Turns and accelerations differ more from frame to frame than forces do, and their rows cost less: twice as many frames. */
+    const su_training_places *moving = settings->split ? anchors : places;   /* begins with the training places */
+    int64_t frames = places->count - space->m - places->edges, moments = places->count + frames;
+    if (moments > moving->count) moments = moving->count;
+    if (status == SU_OK) status = train_vertices(space, moving, moments, settings, out, err);
     if (status != SU_OK) su_cubature_free(out);
     return status;
 }
@@ -297,7 +306,7 @@ static su_status check(su_pose_space *space, const su_training_places *places, c
     if (corners == 4)
         SU_GO(fresh_rows(space, places, &c, samples, amplitude, seed, &cubature->anchors, &problem, err));
     else
-        SU_GO(vertex_rows(space, places, &c, samples, amplitude, seed, &problem, NULL, err));
+        SU_GO(vertex_rows(space, places, places->count, &c, (const int64_t[]){samples, samples}, amplitude, seed, &problem, NULL, err));
     SU_GO(su_fit_errors(&problem, count, number, corners == 4 ? cubature->tet_weights : cubature->vertex_weights,
                         space->threads, errors, err));
 done:

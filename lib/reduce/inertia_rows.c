@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAST_SHARE 0.05   /* of a field's mass norm that its target counts as, at least */
+#define LEAST_SHARE 0.05   /* of a field's mass norm, and of the strongest of its kind, that it counts as at least */
 
 void su_motion_free(su_motion *motion)
 {
-    free(motion->acceleration), free(motion->turn);
+    free(motion->acceleration), free(motion->turn), free(motion->turn_share);
     *motion = (su_motion){0};
 }
 
@@ -27,8 +27,8 @@ typedef struct maker {
     double *field;            /* (n,3) mass times acceleration */
 } maker;
 
-/* Takes over maker->field, which holds accelerations. */
-static void add_field(maker *make)
+/* Takes over maker->field, which holds accelerations; share: how strong the field is among its kind. */
+static void add_field(maker *make, double share)
 {
     const su_pose_space *space = make->space;
     const double *mass = space->elastic.mass;
@@ -43,7 +43,8 @@ static void add_field(maker *make)
     cblas_dgemv(CblasRowMajor, CblasNoTrans, (int)r, (int)(3 * n), 1, make->U, (int)(3 * n), make->field, 1, 0, target, 1);
     for (int64_t k = 0; k < r; k++) length += target[k] * target[k];
     length = fmax(sqrt(length), LEAST_SHARE * sqrt(norm2));
-    if (!(length > 1e-100)) return;
+    if (!(length * share > 1e-100)) return;
+    length *= fmax(1, LEAST_SHARE / share);
     for (int64_t k = 0; k < r; k++) target[k] /= length;
     for (int64_t k = 0; k < make->count; k++)
         for (int i = 0; i < 3; i++) force[3 * k + i] = (float)(make->field[3 * (int64_t)make->list[k] + i] / length);
@@ -57,13 +58,13 @@ static void add_rigid_fields(maker *make, const double *x, bool spins)
     int64_t n = make->space->n;
     for (int i = 0; i < 3; i++) {
         for (int64_t v = 0; v < n; v++) unit_axis(i, make->field + 3 * v);
-        add_field(make);
+        add_field(make, 1);
     }
     for (int i = 0; spins && i < 3; i++) {
         double a[3], b[3], one[3], two[3];
         unit_axis(i, a);
         for (int64_t v = 0; v < n; v++) su_cross3(a, x + 3 * v, make->field + 3 * v);
-        add_field(make);
+        add_field(make, 1);
         for (int j = i; j < 3; j++) {
             unit_axis(j, b);
             for (int64_t v = 0; v < n; v++) {
@@ -73,7 +74,7 @@ static void add_rigid_fields(maker *make, const double *x, bool spins)
                 su_cross3(b, two, two);
                 for (int c = 0; c < 3; c++) make->field[3 * v + c] = one[c] + two[c];
             }
-            add_field(make);
+            add_field(make, 1);
         }
     }
 }
@@ -97,7 +98,7 @@ static void add_history(maker *make, const double *u, const su_motion *motion, i
         su_quaternion_exp(v, q);
         su_quaternion_matrix(q, S);
         for (int64_t k = 0; k < n; k++) turned_less_itself(S, u + 3 * k, make->field + 3 * k);
-        add_field(make);
+        add_field(make, 1);
     }
     for (int64_t t = 0; motion && t < motion->turns; t++) {
         for (int64_t k = 0; k < n; k++) {
@@ -108,7 +109,7 @@ static void add_history(maker *make, const double *u, const su_motion *motion, i
             turned_less_itself(T, back, make->field + 3 * k);
             su_mulv3(R, make->field + 3 * k, make->field + 3 * k);
         }
-        add_field(make);
+        add_field(make, motion->turn_share[t]);
     }
 }
 
@@ -134,7 +135,7 @@ su_status su_inertia_rows(su_pose_space *space, const su_place *place, const su_
     add_rigid_fields(&make, place->rest, sampling->spin > 0);
     for (int64_t k = 0; motion && k < motion->accelerations; k++) {
         memcpy(field, motion->acceleration + 3 * k * n, (size_t)(3 * n) * sizeof *field);
-        add_field(&make);
+        add_field(&make, 1);
     }
     if (histories > 0) SU_GO(su_sample_states(space, U, place->rest, &sampling->states, q, NULL, err));
     for (int64_t k = 0; k < histories; k++) {

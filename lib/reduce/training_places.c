@@ -289,6 +289,33 @@ done:
     return status;
 }
 
+/* Where the character nearly stands, next to nothing turns. */
+static su_status weigh_turns(const su_pose_space *space, su_training_places *places, su_error *err)
+{
+    const double *mass = space->elastic.mass;
+    int64_t n = space->n;
+    double largest = 0, all = 0;
+    for (int64_t v = 0; v < n; v++) all += mass[v];
+    for (int64_t a = 0; a < places->count; a++) {
+        su_motion *motion = &places->motion[a];
+        SU_TRY(SU_ALLOC(&motion->turn_share, motion->turns, "rotations", err));
+        for (int64_t t = 0; t < motion->turns; t++) {
+            double sum = 0;
+            for (int64_t v = 0; v < n; v++) {
+                double turn[3];
+                su_quaternion_log(motion->turn + 4 * (t * n + v), turn);
+                sum += mass[v] * su_dot3(turn, turn);
+            }
+            motion->turn_share[t] = sqrt(sum / all);
+            largest = fmax(largest, motion->turn_share[t]);
+        }
+    }
+    for (int64_t a = 0; a < places->count; a++)
+        for (int64_t t = 0; t < places->motion[a].turns; t++)
+            places->motion[a].turn_share[t] = largest > 0 ? places->motion[a].turn_share[t] / largest : 1;
+    return SU_OK;
+}
+
 su_status su_training_places_create(su_pose_space *space, const su_shot_target *target, int shot_count,
                                     const char *const *shots_paths, int64_t wanted, su_training_places *out, su_error *err)
 {
@@ -313,6 +340,7 @@ su_status su_training_places_create(su_pose_space *space, const su_shot_target *
     /* A shot whose root stands still says nothing about the next take. */
     out->spin = fmax(out->spin, 0.1 * DEFAULT_SPIN);
 done:
+    if (status == SU_OK) status = weigh_turns(space, out, err);
     shots_free(&all);
     if (status != SU_OK) su_training_places_free(out);
     return status;

@@ -163,11 +163,12 @@ static void report(su_tool *tool, const job *j)
             100 * c->vertex_worst);
 }
 
-/* Errors on samples that nobody trained on, at three amplitudes and, with shots, at as many frames again. */
+/* Errors on samples that nobody trained on, at three amplitudes. With shots at three times as many frames: forces and inertia were
+ * trained at the first third, inertia alone at the second, nothing at the last. */
 static su_status check_fresh(su_tool *tool, const settings *set, const su_shot_target *target, job *j)
 {
     su_training_places_free(&j->places);
-    SU_TRY(su_training_places_create(&j->space, target, set->shots.count, set->shots.items, 2 * set->frames, &j->places,
+    SU_TRY(su_training_places_create(&j->space, target, set->shots.count, set->shots.items, 3 * set->frames, &j->places,
                                      &tool->err));
     int64_t count = j->places.count;
     su_error_pair *errors;
