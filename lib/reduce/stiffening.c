@@ -14,10 +14,13 @@
  * cent, the vectors below one. */
 enum { TURNS = 5, GUARD = 8 };
 #define HELD 0.8   /* least square of an eigenvector's projection on U that is meant to be in the basis */
+/* Where all columns are iterated, so that half of them are guards, vectors are wanted better. */
+enum { VECTOR_TURNS = 12 };
 
 struct su_stiffness_probe {
     su_pose_space *space;
     int64_t modes, block, size;   /* block: vectors iterated; size: free degrees of freedom */
+    int turns;
     su_sparse K;
     su_cholesky *factor;
     double *U, *rotation;         /* (r,n,3), (n,4) */
@@ -35,15 +38,15 @@ void su_stiffness_probe_free(su_stiffness_probe *probe)
     free(probe);
 }
 
-su_status su_stiffness_probe_create(su_pose_space *space, int64_t modes, su_stiffness_probe **out, su_error *err)
+static su_status create(su_pose_space *space, int64_t modes, int64_t guard, int turns, su_stiffness_probe **out, su_error *err)
 {
     su_stiffness_probe *probe = NULL;
     su_status status;
     int64_t r = space->r, size = 3 * space->elastic.free_count;
     SU_GO(SU_ALLOC(&probe, 1, "stiffness probe", err));
-    probe->space = space, probe->size = size;
+    probe->space = space, probe->size = size, probe->turns = turns;
     probe->modes = modes < r ? modes : r;
-    probe->block = probe->modes + GUARD < r ? probe->modes + GUARD : r;
+    probe->block = probe->modes + guard < r ? probe->modes + guard : r;
     SU_GO(su_sparse_clone_pattern(&space->elastic.pattern, &probe->K, err));
     SU_GO(su_cholesky_create(&probe->K, space->threads, &probe->factor, err));
     SU_GO(SU_ALLOC(&probe->U, 3 * r * space->n, "stiffness probe", err));
@@ -58,6 +61,16 @@ su_status su_stiffness_probe_create(su_pose_space *space, int64_t modes, su_stif
 done:
     su_stiffness_probe_free(probe);
     return status;
+}
+
+su_status su_stiffness_probe_create(su_pose_space *space, int64_t modes, su_stiffness_probe **out, su_error *err)
+{
+    return create(space, modes, GUARD, TURNS, out, err);
+}
+
+su_status su_subspace_probe_create(su_pose_space *space, int64_t modes, su_stiffness_probe **out, su_error *err)
+{
+    return create(space, modes, space->r, VECTOR_TURNS, out, err);
 }
 
 /* Rayleigh-Ritz of K on the span of `count` rows of Z; KZ: their products with K. Values ascending; vectors (count,count)
@@ -119,7 +132,7 @@ static su_status compare_values(su_stiffness_probe *probe, const su_place *place
     multiply(probe, r, probe->basis, probe->X);
     SU_GO(ritz(probe, r, probe->basis, probe->X, values, vectors, K, M, err));
     combine(probe, block, r, vectors, probe->basis, probe->X);
-    for (int turn = 0; turn < TURNS; turn++) {
+    for (int turn = 0; turn < probe->turns; turn++) {
         /* Z = K^-1 M X, so that K Z = M X needs no product. */
         for (int64_t k = 0; k < block; k++)
             for (int64_t i = 0; i < size; i++) probe->Y[k * size + i] = probe->mass[i] * probe->X[k * size + i];
@@ -182,6 +195,47 @@ static su_status replace_pairs(int64_t r, int64_t k, const double *G, double *Q,
     cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, R, R, C, 1, GQ, R, KQ, R, 1, K, R);
 done:
     free(GQ), free(KQ), free(B), free(A);
+    return status;
+}
+
+su_status su_subspace_measure(su_stiffness_probe *probe, const su_place *place, su_subspace_error *out, su_error *err)
+{
+    int64_t r = probe->space->r, count = probe->modes, size = probe->size;
+    double *values = NULL, *vectors = NULL, *exact = NULL, *orthonormal = NULL, *C = NULL, *sines = NULL;
+    double left = 0, all = 0;
+    su_status status;
+    SU_GO(SU_ALLOC(&values, r, "principal angles", err));
+    SU_GO(SU_ALLOC(&exact, r, "principal angles", err));
+    SU_GO(SU_ALLOC(&vectors, r * r, "principal angles", err));
+    SU_GO(SU_ALLOC(&orthonormal, r * size, "principal angles", err));
+    SU_GO(SU_ALLOC(&C, count * r, "principal angles", err));
+    SU_GO(SU_ALLOC(&sines, 2 * count, "principal angles", err));
+    SU_GO(compare_values(probe, place, values, vectors, NULL, NULL, exact, err));
+    /* Both are orthonormal in the mass: X, the recomputed modes, and W = V U, the Ritz vectors. X becomes X - X M W' W. */
+    combine(probe, r, r, vectors, probe->basis, orthonormal);
+    for (int64_t k = 0; k < count; k++)
+        for (int64_t i = 0; i < size; i++) probe->Y[k * size + i] = probe->mass[i] * probe->X[k * size + i];
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)count, (int)r, (int)size, 1, probe->Y, (int)size, orthonormal, (int)size, 0,
+                C, (int)r);
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)count, (int)size, (int)r, -1, C, (int)r, orthonormal, (int)size, 1,
+                probe->X, (int)size);
+    for (int64_t k = 0; k < count; k++) {
+        double rest = 0;
+        for (int64_t i = 0; i < size; i++) {
+            rest += probe->mass[i] * probe->X[k * size + i] * probe->X[k * size + i];
+            probe->X[k * size + i] *= sqrt(probe->mass[i]);
+        }
+        left += rest / exact[k], all += 1 / exact[k];
+    }
+    /* Sines, not cosines: small angles would drown in 1 - cos. */
+    if (LAPACKE_dgesvd(LAPACK_ROW_MAJOR, 'N', 'N', (int)count, (int)size, probe->X, (int)size, sines, NULL, 1, NULL, 1, sines + count)) {
+        status = su_fail(err, SU_NUMERICS, "the principal angles did not converge");
+        goto done;
+    }
+    *out = (su_subspace_error){.projection = sqrt(left / all)};
+    for (int64_t k = 0; k < count; k++) out->angle += asin(fmin(sines[k], 1)) / (double)count;
+done:
+    free(values), free(vectors), free(exact), free(orthonormal), free(C), free(sines);
     return status;
 }
 

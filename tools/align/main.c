@@ -24,7 +24,7 @@ enum { GRAM_AUTO, GRAM_FULL, GRAM_FACTOR };
 
 typedef struct settings {
     int interpolation, gram, frames, suggest, pca;
-    bool measure;
+    bool measure, recompute;
     double bound;
     su_list shots;
 } settings;
@@ -320,6 +320,38 @@ static su_status measure_places(su_tool *tool, const settings *set, const inputs
     return SU_OK;
 }
 
+/* --recompute: what the bases miss of the modes recomputed at every place between poses. */
+static su_status recompute_places(su_tool *tool, const settings *set, const inputs *in, const su_basis *basis,
+                                  su_pose_space *space, const su_training_places *places)
+{
+    su_stiffness_probe *probe;
+    int64_t modes = in->modes[0].linear / 2 > 0 ? in->modes[0].linear / 2 : 1, count = places->count - in->fit.m;
+    double sum[2] = {0, 0}, most[2] = {0, 0};
+    SU_TRY(su_subspace_probe_create(space, modes, &probe, &tool->err));
+    su_status status = SU_OK;
+    for (int64_t a = in->fit.m; a < places->count && status == SU_OK; a++) {
+        su_subspace_error e = {0, 0};
+        char name[300];
+        status = su_subspace_measure(probe, &places->place[a], &e, &tool->err);
+        if (status == SU_OK) status = su_progress_update(&tool->progress, 0.9 + 0.1 * (double)(a - in->fit.m) / (double)count, &tool->err);
+        sum[0] += e.projection, sum[1] += e.angle;
+        most[0] = fmax(most[0], e.projection), most[1] = fmax(most[1], e.angle);
+        place_name(set, in, basis, places, a, name, sizeof name);
+        su_detail(tool, "%s: the %lld lowest modes recomputed are off by %.3f %%, mean angle %.2f degrees", name, (long long)modes,
+                  100 * e.projection, 180 / M_PI * e.angle);
+    }
+    su_stiffness_probe_free(probe);
+    if (status != SU_OK) return status;
+    su_note(tool, "the %lld lowest modes recomputed at %lld places: off by %.3f %% (most %.3f %%), angles %.2f degrees (%.2f)",
+            (long long)modes, (long long)count, 100 * sum[0] / (double)count, 100 * most[0], 180 / M_PI * sum[1] / (double)count,
+            180 / M_PI * most[1]);
+    json_object_set_new(tool->stats, "recomputed",
+                        json_pack("{s:I, s:I, s:f, s:f, s:f, s:f}", "modes", (json_int_t)modes, "places", (json_int_t)count,
+                                  "projection", sum[0] / (double)count, "largest_projection", most[0], "angle_deg",
+                                  180 / M_PI * sum[1] / (double)count, "largest_angle_deg", 180 / M_PI * most[1]));
+    return SU_OK;
+}
+
 static su_status measure(su_tool *tool, const settings *set, const inputs *in, const su_basis *basis)
 {
     su_error *err = &tool->err;
@@ -343,6 +375,7 @@ static su_status measure(su_tool *tool, const settings *set, const inputs *in, c
     if (places.count > fit->m) {
         SU_GO(measure_places(tool, set, in, basis, &space, &places, stiff));
         if (set->suggest > 0) suggest(tool, set, in, basis, &places, stiff);
+        if (set->recompute) SU_GO(recompute_places(tool, set, in, basis, &space, &places));
     }
     su_stats_stage(tool, "stiffening", su_seconds() - started);
 done:
@@ -381,7 +414,7 @@ static su_status run(su_tool *tool, const settings *set)
     SU_GO(load_inputs(tool, &in));
     SU_GO(make_basis(tool, set, &in, &basis));
     report_angles(tool, &basis);
-    if (set->measure || set->suggest > 0) SU_GO(measure(tool, set, &in, &basis));
+    if (set->measure || set->recompute || set->suggest > 0) SU_GO(measure(tool, set, &in, &basis));
     if (tool->dry_run) goto done;
     SU_GO(make_meta(tool, set, &in, &basis));
     SU_GO(su_basis_save(tool->output, &basis, &tool->err));
@@ -410,6 +443,9 @@ int main(int argc, char **argv)
         {.name = "measure", .kind = SU_OPT_FLAG, .target = &set.measure,
          .help = "measure how much too stiff the interpolated bases are at the middles of the tree's edges and at frames of "
                  "the shots: the lowest 8 linear modes against those recomputed there."},
+        {.name = "recompute", .kind = SU_OPT_FLAG, .target = &set.recompute,
+         .help = "also how much of the lower half of the linear modes, recomputed there, the interpolated basis misses, weighted by "
+                 "compliance, and at what angles (implies --measure; takes longer)."},
         {.name = "suggest", .kind = SU_OPT_INT, .target = &set.suggest, .argument = "N", .low = 0, .high = 64,
          .help = "name up to N places where a further example pose would help most (implies --measure; default: 0)."},
         {.name = "bound", .kind = SU_OPT_NUMBER, .target = &set.bound, .argument = "SHARE", .low = 0, .high = 10,
