@@ -386,7 +386,7 @@ static double anchor_reach(const su_runtime_model *model)
 double su_anchor_trust(const su_runtime_model *model, const double *p)
 {
     double nearest = INFINITY;
-    for (int64_t k = 0; k < model->anchors; k++)
+    for (int64_t k = 0; k < model->anchors && nearest > model->anchor_reach; k++)
         nearest = fmin(nearest, distance(model, model->anchor_params + k * model->s, p));
     if (!(nearest > model->anchor_reach)) return 1;
     double x = fmax(2 - nearest / model->anchor_reach, 0);
