@@ -11,7 +11,8 @@
 #include <string.h>
 
 #define WRONG_PULL 5e-3      /* of the largest force: less may stay on a bound */
-#define JUST_OUTSIDE 1e-7    /* of a bound */
+#define OUTSIDE 1e-5         /* of a bound: nearer weights may stay free */
+#define JUST_OUTSIDE 1e-7
 #define NOT_SMALL 0.02
 
 enum { RINGS = 5 };
@@ -162,16 +163,17 @@ static su_status set_rho(admm *a, double rho, su_error *err)
 }
 
 /* The bounds set in a->bound are made equations, then corrected until none changes (primal-dual active sets, Hintermueller, Ito,
- * Kunisch 2003). Equations are stiff springs, so that one symbolic factor serves all. *settled: no weight is farther outside
+ * Kunisch 2003); after a few steps only those that miss the tolerances change, lest bounds of hardly any force come and go
+ * for ever. Equations are stiff springs, so that one symbolic factor serves all. *settled: no weight is farther outside
  * than 1e-5, no bound pulls the wrong way by more than WRONG_PULL of the largest force; then z is the solution. */
 static su_status active_sets(admm *a, const double *b, int *steps, bool *settled, su_error *err)
 {
-    enum { LIMIT = 80 };
+    enum { LIMIT = 80, FREELY = 10 };
     int64_t count = a->free_count;
-    double stiffest = 0, outside = INFINITY, wrong = INFINITY;
+    double stiffest = 0, outside = INFINITY, wrong = INFINITY, largest = 0;
     for (int64_t f = 0; f < count; f++) stiffest = fmax(stiffest, a->diagonal[f]);
     double spring = 1e8 * stiffest;
-    for (int k = 0; k < LIMIT && (outside > 1e-5 || wrong > WRONG_PULL); k++, ++*steps) {
+    for (int k = 0; k < LIMIT && (outside > OUTSIDE || wrong > WRONG_PULL); k++, ++*steps) {
         for (int64_t f = 0; f < count; f++) {
             a->Q.value[a->Q.start[f]] = a->diagonal[f] + (a->bound[f] ? spring : 0);
             a->right[f] = -b[f] + (a->bound[f] > 0 ? spring : 0);
@@ -179,20 +181,21 @@ static su_status active_sets(admm *a, const double *b, int *steps, bool *settled
         SU_TRY(su_cholesky_factorize(a->factor, &a->Q, err));
         SU_TRY(su_cholesky_solve(a->factor, 1, a->right, a->w, err));
         double force = 0;   /* of the springs: its sign says whether a bound is needed */
+        double let = k < FREELY ? 0 : 0.2 * WRONG_PULL * largest, hold = k < FREELY ? JUST_OUTSIDE : 0.2 * OUTSIDE;
         outside = wrong = 0;
         for (int64_t f = 0; f < count; f++) {
             double w = a->w[f], over = fmax(w - 1, -w), pull = a->bound[f] > 0 ? w - 1 : -w;
             if (a->bound[f]) {
                 force = fmax(force, fabs(pull)), wrong = fmax(wrong, -pull);
-                if (pull <= 0) a->bound[f] = 0;
+                if (pull <= -let) a->bound[f] = 0;
             } else {
                 outside = fmax(outside, over);
-                if (over > JUST_OUTSIDE) a->bound[f] = w > 1 ? 1 : -1;
+                if (over > hold) a->bound[f] = w > 1 ? 1 : -1;
             }
         }
-        wrong /= fmax(force, 1e-300);
+        largest = force, wrong /= fmax(force, 1e-300);
     }
-    *settled = outside <= 1e-5 && wrong <= WRONG_PULL;
+    *settled = outside <= OUTSIDE && wrong <= WRONG_PULL;
     for (int64_t f = 0; f < count && *settled; f++) a->z[f] = fmin(fmax(a->w[f], 0), 1);
     return SU_OK;
 }
@@ -341,7 +344,9 @@ static void dilate(const field *f, uint8_t *inside)
             for (int64_t k = f->L.start[v]; k < f->L.start[v + 1]; k++)
                 if (!inside[f->L.column[k]]) inside[f->L.column[k]] = (uint8_t)(ring + 1);
         }
-    for (int64_t v = 0; v < f->n; v++) inside[v] = inside[v] && f->number[v] >= 0;
+    int64_t count = 0;
+    for (int64_t v = 0; v < f->n; v++) count += inside[v] = inside[v] && f->number[v] >= 0;
+    for (int64_t v = 0; v < f->n && 10 * count > 9 * f->free_count; v++) inside[v] = f->number[v] >= 0;   /* nearly all: all */
 }
 
 static su_status admm_create(const field *f, const uint8_t *inside, int32_t *number, int32_t *list, admm *a, su_error *err)
