@@ -127,7 +127,8 @@ static su_status training_rows(su_pose_space *space, const su_training_places *p
     SU_TRY(problem_create(space, places, places->count, 4, c, problem, err));
     for (int64_t a = 0; a < places->count; a++) {
         su_sampling sampling = {.samples = places->place[a].pose >= 0 ? samples : between, .amplitude = settings->amplitude,
-                                .seed = settings->seed, .stream = (uint64_t)a};
+                                .seed = settings->seed, .stream = (uint64_t)a,
+                                .steep = settings->split};
         if (!settings->split) sampling.soft = space->r < SOFT ? space->r : SOFT, sampling.soft_weight = SOFT_WEIGHT;
         for (int k = 0; k < 4; k++) sampling.factors[sampling.factor_count++] = mixed[k];
         SU_TRY(su_elastic_rows(space, &places->place[a], &sampling, (su_force_part){.remainder = settings->split},

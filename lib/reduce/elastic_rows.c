@@ -147,7 +147,8 @@ su_status su_sample_states(su_pose_space *space, const double *U, const double *
     su_random random = su_random_seed(sampling->seed, sampling->stream);
     for (int64_t k = 0; k < sampling->samples; k++)
         for (int64_t i = 0; i < r; i++) {
-            double z = su_random_normal(&random) / fmax(l[i], 1e-9 * l[r - 1]);
+            double least = fmax(l[i], 1e-9 * l[r - 1]), z = su_random_normal(&random) / least;
+            if (sampling->steep && k % 2) z *= fmax(l[0], 1e-9 * l[r - 1]) / least;
             for (int64_t j = 0; j < r; j++) q[k * r + j] += z * K[i * r + j];
         }
     SU_GO(scale_states(space, U, sampling, q, err));

@@ -16,6 +16,7 @@ typedef struct su_sampling {
     uint64_t stream;
     int factor_count;     /* sample k is scaled by factors[k % factor_count] after that; 0: none */
     double factors[8];
+    bool steep;           /* every other sample has deviations a / l_k^2: in motion soft modes carry most of the force, not an equal share */
     int64_t soft;         /* further states: each of the `soft` lowest eigenvectors alone, half as large as the others,
                            * behind the samples: q then has samples + soft rows */
     double soft_weight;   /* their rows count this much more */
