@@ -325,3 +325,48 @@ su_status su_cubature_check(su_pose_space *space, const su_training_places *plac
     if (vertex_errors) SU_TRY(check(space, places, cubature, 1, samples, amplitude, seed, vertex_errors, err));
     return SU_OK;
 }
+
+/* One middle: the problem with a group of its own, then with the poses' groups. */
+static su_status retrain_one(su_pose_space *space, const su_training_places *place, const su_cubature *cubature, const candidates *c,
+                             const int32_t *number, int64_t training, int64_t samples, double amplitude, uint64_t seed,
+                             double errors[2], su_error *err)
+{
+    su_fit_problem problem = {0}, fresh = {0};
+    su_selection own = {0};
+    su_error_pair pair;
+    su_status status;
+    SU_GO(fresh_rows(space, place, c, training, amplitude, seed + 1, &cubature->anchors, &problem, err));
+    problem.groups = 1, problem.stations[0].group = 0, problem.stations[0].blend[0] = 1, problem.stations[0].importance = 1;
+    SU_GO(su_fit_weights(&problem, c->count, number, space->threads, &own, err));
+    SU_GO(fresh_rows(space, place, c, samples, amplitude, seed, &cubature->anchors, &fresh, err));
+    SU_GO(su_fit_errors(&fresh, c->count, number, cubature->tet_weights, space->threads, &pair, err));
+    errors[0] += pair.mean;
+    fresh.groups = 1, fresh.stations[0].group = 0, fresh.stations[0].blend[0] = 1;
+    SU_GO(su_fit_errors(&fresh, c->count, number, own.weights, space->threads, &pair, err));
+    errors[1] += pair.mean;
+done:
+    su_selection_free(&own);
+    problem_free(&problem), problem_free(&fresh);
+    return status;
+}
+
+su_status su_cubature_retrain(su_pose_space *space, const su_training_places *places, const su_cubature *cubature,
+                              int64_t training, int64_t samples, double amplitude, uint64_t seed, double errors[2], su_error *err)
+{
+    candidates c = {0};
+    int32_t *number = NULL;
+    su_status status;
+    errors[0] = errors[1] = 0;
+    SU_GO(chosen_candidates(space, 4, cubature->tet_count, cubature->tets, &c, err));
+    SU_GO(SU_ALLOC(&number, c.count, "cubature set", err));
+    for (int64_t k = 0; k < c.count; k++) number[k] = (int32_t)k;
+    for (int64_t a = space->m; a < space->m + places->edges; a++) {
+        su_training_places one = {.count = 1, .place = places->place + a};
+        SU_GO(retrain_one(space, &one, cubature, &c, number, training, samples, amplitude, seed + 2 * (uint64_t)a, errors, err));
+    }
+    for (int i = 0; i < 2 && places->edges > 0; i++) errors[i] /= (double)places->edges;
+done:
+    candidates_free(&c);
+    free(number);
+    return status;
+}

@@ -52,4 +52,9 @@ su_status su_cubature_check(su_pose_space *space, const su_training_places *plac
                             int64_t samples, double amplitude, uint64_t seed, su_error_pair *tet_errors,
                             su_error_pair *vertex_errors, su_error *err);
 
+/* What interpolating the weights costs: elastic errors on fresh samples, mean over the edge middles, errors[0] with the weights of the
+ * poses blended, errors[1] with weights fitted to `training` other samples at each middle alone. Zero where there is no middle. */
+su_status su_cubature_retrain(su_pose_space *space, const su_training_places *places, const su_cubature *cubature,
+                              int64_t training, int64_t samples, double amplitude, uint64_t seed, double errors[2], su_error *err);
+
 #endif

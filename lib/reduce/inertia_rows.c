@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAST_SHARE 0.05   /* of a field's mass norm, and of the strongest of its kind, that it counts as at least */
+#define LEAST_SHARE 0.05   /* of a field's mass norm that its target counts as, at least */
+#define LEAST_TURN 0.1     /* of the largest turn among the places that one counts as, at least */
 
 void su_motion_free(su_motion *motion)
 {
@@ -44,7 +45,7 @@ static void add_field(maker *make, double share)
     for (int64_t k = 0; k < r; k++) length += target[k] * target[k];
     length = fmax(sqrt(length), LEAST_SHARE * sqrt(norm2));
     if (!(length * share > 1e-100)) return;
-    length *= fmax(1, LEAST_SHARE / share);
+    length *= fmax(1, LEAST_TURN / share);
     for (int64_t k = 0; k < r; k++) target[k] /= length;
     for (int64_t k = 0; k < make->count; k++)
         for (int i = 0; i < 3; i++) force[3 * k + i] = (float)(make->field[3 * (int64_t)make->list[k] + i] / length);

@@ -32,7 +32,7 @@ typedef struct su_inertia_sampling {
  *   each turn T of the motion;
  *   the accelerations of the motion (NULL: none).
  * Each is scaled to unit target, or to 1/20 of its own mass norm where it is nearly orthogonal to the basis, and less where the turn T
- * is below 1/20 of the largest one: relative accuracy of next to nothing is not asked for. Fields that vanish are left out
+ * is below 1/10 of the largest one: relative accuracy of next to nothing is not asked for. Fields that vanish are left out
  * (rows->samples). */
 su_status su_inertia_rows(su_pose_space *space, const su_place *place, const su_motion *motion,
                           const su_inertia_sampling *sampling, int64_t count, const int32_t *list, su_station_rows *rows,

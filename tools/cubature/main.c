@@ -167,6 +167,11 @@ static void report(su_tool *tool, const job *j)
  * trained at the first third, inertia alone at the second, nothing at the last. */
 static su_status check_fresh(su_tool *tool, const settings *set, const su_shot_target *target, job *j)
 {
+    /* Sums over all tets know locking, so that points are held against them with stiffness that does. */
+    if (j->cubature.anchors.count > 0) {
+        su_anchors_free(&j->cubature.anchors);
+        SU_TRY(su_anchors_create(&j->space, &j->anchors, 0, &j->cubature.anchors, &tool->err));
+    }
     su_training_places_free(&j->places);
     SU_TRY(su_training_places_create(&j->space, target, set->shots.count, set->shots.items, 3 * set->frames, &j->places,
                                      &tool->err));
@@ -193,7 +198,14 @@ static su_status check_fresh(su_tool *tool, const settings *set, const su_shot_t
     }
     json_object_set_new(tool->stats, "fresh", list);
     free(errors);
-    return status;
+    if (status != SU_OK || j->places.edges == 0) return status;
+    double middles[2];
+    SU_TRY(su_cubature_retrain(&j->space, &j->places, &j->cubature, j->cubature.samples, set->check, set->train.amplitude,
+                               (uint64_t)set->seed + 0x5eed, middles, &tool->err));
+    su_note(tool, "at the %lld middles between poses: %.2f %% with interpolated weights, %.2f %% with weights fitted there",
+            (long long)j->places.edges, 100 * middles[0], 100 * middles[1]);
+    json_object_set_new(tool->stats, "middles", json_pack("{s:f, s:f}", "interpolated", middles[0], "retrained", middles[1]));
+    return SU_OK;
 }
 
 static su_status run(su_tool *tool, settings *set)
@@ -236,10 +248,10 @@ static su_status run(su_tool *tool, settings *set)
     if (tool->dry_run) goto done;
     SU_GO(su_cubature_train(&j.space, &j.places, &j.anchors, &set->train, &j.cubature, err));
     report(tool, &j);
-    if (set->check > 0) SU_GO(check_fresh(tool, set, &target, &j));
     SU_GO(su_model_build(&j.space, &j.poses, &j.cubature, &j.model, err));
     SU_GO(make_meta(tool, set, &j));
     SU_GO(su_model_save(tool->output, &j.model, err));
+    if (set->check > 0) SU_GO(check_fresh(tool, set, &target, &j));
     su_progress_finish(&tool->progress);
 done:
     job_free(&j);
