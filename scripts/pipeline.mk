@@ -102,7 +102,7 @@ supple-refined := $(foreach kind,poses fit modes basis,$(CHARACTER).$(kind).npz)
 $(supple-refined) &: $(CHARACTER).tet.npz $(foreach stage,POSES FIT MODES ALIGN REFINE,.flags/$(stage)) $(supple-anims)
 	$(subst -o $@,-o $(CHARACTER),$(subst refine.$@.json,refine.$(CHARACTER).basis.npz.json,$(call supple-run,refine,$< $(supple-anims) \
 	    --bound $(call supple-word,$(POSES_BOUND)) --poses $(call supple-word,$(POSES_FLAGS)) --fit $(call supple-word,$(FIT_FLAGS)) \
-	    --modes $(call supple-word,$(supple-modes-flags)) --align $(call supple-word,$(ALIGN_FLAGS)) \
+	    --modes $(call supple-word,$(MODES_FLAGS)) --final $(call supple-word,$(if $(strip $(MODES_SHOTS)),--shots $(MODES_SHOTS))) --align $(call supple-word,$(ALIGN_FLAGS)) \
 	    $(REFINE_FLAGS))))
 endif
 
