@@ -563,8 +563,9 @@ static void steps_agree_with_direct_evaluation(void **unused)
             su_elastic_set_material(&body, materials, materials + s.tet.t);
             direct_step(&r, &body, &settings, from, to, h, g, q);
             scale = fmax(scale, largest(13, q));
-            /* rows and Gram matrices are stored in float, the reduced matrix is summed in float: 1.8e-6 */
-            assert_near(difference(13, q, stepper.now->q) / scale, 0.0, kind == 2 ? 1e-4 : 4e-6);
+            /* rows and Gram matrices are stored in float, each vertex is turned by a quaternion in float: up to 4.3e-6, as the
+             * compiler rounds */
+            assert_near(difference(13, q, stepper.now->q) / scale, 0.0, kind == 2 ? 1e-4 : 6e-6);
         }
         assert_true(scale > 0.01);
         for (int k = 0; k < 2; k++) direct_release(&states[k]);
