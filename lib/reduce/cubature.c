@@ -263,9 +263,9 @@ su_status su_cubature_train(su_pose_space *space, const su_training_places *plac
     su_status status = settings->split ? su_anchors_create(space, anchors, settings->unlock, &out->anchors, err) : SU_OK;
     out->seconds_anchors = su_seconds() - started;
     if (status == SU_OK) status = train_tets(space, places, settings, out, err);
-    /* Turns and accelerations differ more from frame to frame than forces do, and their rows cost less: twice as many frames. */
+    /* Turns and accelerations differ more from frame to frame than forces do, and their rows cost less: more frames, more of them with few modes. */
     const su_training_places *moving = settings->split ? anchors : places;   /* begins with the training places */
-    int64_t frames = places->count - space->m - places->edges, moments = places->count + frames;
+    int64_t frames = places->count - space->m - places->edges, moments = places->count + (space->r <= 60 ? 2 : 1) * frames;
     if (moments > moving->count) moments = moving->count;
     if (status == SU_OK) status = train_vertices(space, moving, moments, settings, out, err);
     if (status != SU_OK) su_cubature_free(out);
@@ -337,12 +337,13 @@ static su_status retrain_one(su_pose_space *space, const su_training_places *pla
     su_status status;
     SU_GO(fresh_rows(space, place, c, training, amplitude, seed + 1, &cubature->anchors, &problem, err));
     problem.groups = 1, problem.stations[0].group = 0, problem.stations[0].blend[0] = 1, problem.stations[0].importance = 1;
-    SU_GO(su_fit_weights(&problem, c->count, number, space->threads, &own, err));
+    /* Selected anew among the chosen, because a tet that hardly strains here would be given an absurd weight. */
+    SU_GO(su_select_points(&problem, &(su_fit_settings){0, c->count, space->threads, NULL}, &own, err));
     SU_GO(fresh_rows(space, place, c, samples, amplitude, seed, &cubature->anchors, &fresh, err));
     SU_GO(su_fit_errors(&fresh, c->count, number, cubature->tet_weights, space->threads, &pair, err));
     errors[0] += pair.mean;
     fresh.groups = 1, fresh.stations[0].group = 0, fresh.stations[0].blend[0] = 1;
-    SU_GO(su_fit_errors(&fresh, c->count, number, own.weights, space->threads, &pair, err));
+    SU_GO(su_fit_errors(&fresh, own.count, own.chosen, own.weights, space->threads, &pair, err));
     errors[1] += pair.mean;
 done:
     su_selection_free(&own);

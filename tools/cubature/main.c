@@ -163,8 +163,8 @@ static void report(su_tool *tool, const job *j)
             100 * c->vertex_worst);
 }
 
-/* Errors on samples that nobody trained on, at three amplitudes. With shots at three times as many frames: forces and inertia were
- * trained at the first third, inertia alone at the second, nothing at the last. */
+/* Errors on samples that nobody trained on, at three amplitudes; with shots, at five times as many frames, most of which nothing was
+ * trained at. */
 static su_status check_fresh(su_tool *tool, const settings *set, const su_shot_target *target, job *j)
 {
     /* Sums over all tets know locking, so that points are held against them with stiffness that does. */
@@ -173,7 +173,7 @@ static su_status check_fresh(su_tool *tool, const settings *set, const su_shot_t
         SU_TRY(su_anchors_create(&j->space, &j->anchors, 0, &j->cubature.anchors, &tool->err));
     }
     su_training_places_free(&j->places);
-    SU_TRY(su_training_places_create(&j->space, target, set->shots.count, set->shots.items, 3 * set->frames, &j->places,
+    SU_TRY(su_training_places_create(&j->space, target, set->shots.count, set->shots.items, 5 * set->frames, &j->places,
                                      &tool->err));
     int64_t count = j->places.count;
     su_error_pair *errors;
