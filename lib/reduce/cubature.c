@@ -190,6 +190,18 @@ static su_status take_over(const candidates *c, const su_selection *set, int32_t
     return SU_OK;
 }
 
+/* Samples of moderate size are met by very few tets where modes are few and smooth, but a force that stands on fewer tets than motions goes
+ * astray beyond them: a beam with r = 20 and 15 tets was 24 % off the full simulation, with 25 tets 5 %. */
+static int64_t least_tets(const su_pose_space *space)
+{
+    int64_t most = 0, here = 0;
+    for (int64_t k = 0; k < space->r; k++) {
+        here = k > 0 && space->basis->mode_region[k] == space->basis->mode_region[k - 1] ? here + 1 : 1;
+        if (here > most) most = here;
+    }
+    return 3 * most / 2;
+}
+
 static su_status train_tets(su_pose_space *space, const su_training_places *places,
                             const su_cubature_settings *settings, su_cubature *out, su_error *err)
 {
@@ -212,6 +224,11 @@ static su_status train_tets(su_pose_space *space, const su_training_places *plac
     su_progress_stage(progress, 0.3, 0.7);
     su_fit_settings fit = {settings->tets > 0 ? 0 : settings->error, settings->tets, space->threads, progress};
     SU_GO(su_select_points(&problem, &fit, &set, err));
+    if (settings->tets == 0 && set.count < least_tets(space)) {
+        su_selection_free(&set);
+        fit.error = 0, fit.count = least_tets(space);
+        SU_GO(su_select_points(&problem, &fit, &set, err));
+    }
     SU_GO(take_over(&c, &set, &out->tets, err));
     out->tet_count = set.count;
     out->tet_weights = set.weights, out->tet_errors = set.errors, out->tet_worst = set.worst;
