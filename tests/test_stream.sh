@@ -7,6 +7,7 @@ ok() { n=$((n + 1)); if [ "$1" = 0 ]; then echo "ok $n - $2"; else echo "not ok 
 python=
 for p in python3 /usr/bin/python3; do [ -n "$python" ] || { "$p" -c 'import numpy' 2>/dev/null && python=$p; }; done
 [ -n "$python" ] || { echo "ok 1 - memory # skip no numpy"; echo "1..1"; exit 0; }
+case ${BUILD:-} in *san) echo "ok 1 - memory # skip the sanitizers keep their own account"; echo "1..1"; exit 0 ;; esac
 
 # 8,100 vertices: 97 kB a frame, 39 MB of 400 frames.
 cat >make.py <<'PY'
