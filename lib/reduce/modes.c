@@ -243,6 +243,19 @@ done:
     return status;
 }
 
+/* z (count,size) <- W K_c^-1 z, in blocks for the sake of the solver's work space. */
+static su_status weighted_inverse(solver *s, int64_t count, double *z, su_error *err)
+{
+    int64_t size = s->size;
+    for (int64_t from = 0; from < count; from += 32) {
+        int64_t columns = count - from < 32 ? count - from : 32;
+        SU_TRY(su_constrained_inverse_apply(&s->inverse, columns, z + from * size, z + from * size, err));
+    }
+    s->report.applications += count;
+    for (int64_t k = 0; k < count * size; k++) z[k] *= s->weight[k % size];
+    return SU_OK;
+}
+
 /* Static answers z (load_count,size): W y with K_c y = W M a, the part of a motion that no finite number of linear modes
  * catches. */
 static su_status answers(solver *s, double *z, su_error *err)
@@ -257,13 +270,7 @@ static su_status answers(solver *s, double *z, su_error *err)
                 z[k * size + dof] = s->weight[dof] * s->mass[dof] *
                                     problem->loads[3 * (k * elastic->n + elastic->free_vertex[f]) + i];
             }
-    for (int64_t from = 0; from < count; from += 32) {
-        int64_t columns = count - from < 32 ? count - from : 32;
-        SU_TRY(su_constrained_inverse_apply(&s->inverse, columns, z + from * size, z + from * size, err));
-    }
-    s->report.applications += count;
-    for (int64_t k = 0; k < count * size; k++) z[k] *= s->weight[k % size];
-    return SU_OK;
+    return weighted_inverse(s, count, z, err);
 }
 
 /* z (shape_count,size): the shapes on the free dofs; in a region or in contact W y with K_c y = W K u, nearest to u in
@@ -286,13 +293,7 @@ static su_status given_shapes(solver *s, double *z, su_error *err)
     }
     free(u);
     if (whole) return SU_OK;
-    for (int64_t from = 0; from < count; from += 32) {
-        int64_t columns = count - from < 32 ? count - from : 32;
-        SU_TRY(su_constrained_inverse_apply(&s->inverse, columns, z + from * size, z + from * size, err));
-    }
-    s->report.applications += count;
-    for (int64_t k = 0; k < count * size; k++) z[k] *= s->weight[k % size];
-    return SU_OK;
+    return weighted_inverse(s, count, z, err);
 }
 
 /* x -= V (V' x), twice; V (count,size) orthonormal */

@@ -372,24 +372,6 @@ done:
     return status;
 }
 
-su_status su_fit_weights(const su_fit_problem *problem, int64_t count, const int32_t *chosen, int threads,
-                         su_selection *out, su_error *err)
-{
-    search s;
-    su_fit_settings settings = {0, count, threads, NULL};
-    *out = (su_selection){0};
-    su_status status;
-    SU_GO(search_create(&s, problem, &settings, err));
-    SU_GO(su_pool_add(&s.pool, count, chosen, s.now.slot, err));
-    s.now.count = count;
-    SU_GO(refit(&s, 60, err));
-    SU_GO(hand_over(&s, out, err));
-done:
-    search_free(&s);
-    if (status != SU_OK) su_selection_free(out);
-    return status;
-}
-
 su_status su_fit_errors(const su_fit_problem *problem, int64_t count, const int32_t *chosen, const double *weights,
                         int threads, su_error_pair *errors, su_error *err)
 {

@@ -66,10 +66,6 @@ su_status su_select_points(const su_fit_problem *problem, const su_fit_settings 
                            su_error *err);
 void su_selection_free(su_selection *selection);
 
-/* Weights and errors for a given set (chosen, ascending): the last step of su_select_points alone. */
-su_status su_fit_weights(const su_fit_problem *problem, int64_t count, const int32_t *chosen, int threads,
-                         su_selection *out, su_error *err);
-
 /* Errors of given weights on a problem, for samples that nobody trained on. errors (stations). */
 su_status su_fit_errors(const su_fit_problem *problem, int64_t count, const int32_t *chosen, const double *weights,
                         int threads, su_error_pair *errors, su_error *err);

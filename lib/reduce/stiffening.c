@@ -73,9 +73,16 @@ su_status su_subspace_probe_create(su_pose_space *space, int64_t modes, su_stiff
     return create(space, modes, space->r, VECTOR_TURNS, out, err);
 }
 
+/* MZ = Z M, `count` rows each */
+static void times_mass(const su_stiffness_probe *probe, int64_t count, const double *Z, double *MZ)
+{
+    for (int64_t k = 0; k < count; k++)
+        for (int64_t i = 0; i < probe->size; i++) MZ[k * probe->size + i] = probe->mass[i] * Z[k * probe->size + i];
+}
+
 /* Rayleigh-Ritz of K on the span of `count` rows of Z; KZ: their products with K. Values ascending; vectors (count,count)
- * with the coefficients of each Ritz vector in a row. K, M (count,count): the
- * reduced matrices themselves, each NULL where not wanted. */
+ * with the coefficients of each Ritz vector in a row. K, M (count,count): the reduced matrices themselves, each NULL where
+ * not wanted. */
 static su_status ritz(const su_stiffness_probe *probe, int64_t count, const double *Z, const double *KZ, double *values,
                       double *vectors, double *K, double *M, su_error *err)
 {
@@ -84,8 +91,7 @@ static su_status ritz(const su_stiffness_probe *probe, int64_t count, const doub
     SU_TRY(SU_ALLOC(&G, count * count, "Ritz values", err));
     su_status status = SU_ALLOC(&scaled, count * size, "Ritz values", err);
     if (status != SU_OK) goto done;
-    for (int64_t k = 0; k < count; k++)
-        for (int64_t i = 0; i < size; i++) scaled[k * size + i] = probe->mass[i] * Z[k * size + i];
+    times_mass(probe, count, Z, scaled);
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)count, (int)count, (int)size, 1, Z, (int)size, KZ, (int)size,
                 0, vectors, (int)count);
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)count, (int)count, (int)size, 1, Z, (int)size, scaled,
@@ -113,8 +119,8 @@ static void combine(const su_stiffness_probe *probe, int64_t count, int64_t of, 
                 (int)probe->size, 0, to, (int)probe->size);
 }
 
-/* Enters a place: Ritz values and vectors of U (r and (r,r), one a row), U'KU and U'MU (r,r) where wanted, and of the subspace iterated from them the eigenvalues
- * (block). probe->X then holds the iterated vectors. */
+/* Enters a place: Ritz values and vectors of U (r and (r,r), one a row), U'KU and U'MU (r,r) where wanted, and of the
+ * subspace iterated from them the eigenvalues (block). probe->X then holds the iterated vectors. */
 static su_status compare_values(su_stiffness_probe *probe, const su_place *place, double *values, double *vectors,
                                 double *K, double *M, double *exact, su_error *err)
 {
@@ -134,8 +140,7 @@ static su_status compare_values(su_stiffness_probe *probe, const su_place *place
     combine(probe, block, r, vectors, probe->basis, probe->X);
     for (int turn = 0; turn < probe->turns; turn++) {
         /* Z = K^-1 M X, so that K Z = M X needs no product. */
-        for (int64_t k = 0; k < block; k++)
-            for (int64_t i = 0; i < size; i++) probe->Y[k * size + i] = probe->mass[i] * probe->X[k * size + i];
+        times_mass(probe, block, probe->X, probe->Y);
         SU_GO(su_cholesky_solve(probe->factor, block, probe->Y, probe->X, err));
         SU_GO(ritz(probe, block, probe->X, probe->Y, exact, turned, NULL, NULL, err));
         memcpy(probe->Y, probe->X, (size_t)(block * size) * sizeof *probe->X);
@@ -213,8 +218,7 @@ su_status su_subspace_measure(su_stiffness_probe *probe, const su_place *place, 
     SU_GO(compare_values(probe, place, values, vectors, NULL, NULL, exact, err));
     /* Both are orthonormal in the mass: X, the recomputed modes, and W = V U, the Ritz vectors. X becomes X - X M W' W. */
     combine(probe, r, r, vectors, probe->basis, orthonormal);
-    for (int64_t k = 0; k < count; k++)
-        for (int64_t i = 0; i < size; i++) probe->Y[k * size + i] = probe->mass[i] * probe->X[k * size + i];
+    times_mass(probe, count, probe->X, probe->Y);
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)count, (int)r, (int)size, 1, probe->Y, (int)size, orthonormal, (int)size, 0,
                 C, (int)r);
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)count, (int)size, (int)r, -1, C, (int)r, orthonormal, (int)size, 1,
@@ -251,8 +255,7 @@ su_status su_unlocked_stiffness(su_stiffness_probe *probe, const su_place *place
     SU_GO(SU_ALLOC(&factor, r * r, "Ritz values", err));
     SU_GO(SU_ALLOC(&Q, modes * r, "Ritz values", err));
     SU_GO(compare_values(probe, place, values, vectors, stiffness, M, exact, err));
-    for (int64_t k = 0; k < modes; k++)
-        for (int64_t i = 0; i < size; i++) probe->Y[k * size + i] = probe->mass[i] * probe->X[k * size + i];
+    times_mass(probe, modes, probe->X, probe->Y);
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)modes, (int)r, (int)size, 1, probe->Y, (int)size, probe->basis,
                 (int)size, 0, Q, (int)r);
     memcpy(factor, M, (size_t)(r * r) * sizeof *M);
