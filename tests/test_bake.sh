@@ -1,20 +1,6 @@
 #!/bin/sh
 # supple bake: the whole road on a small character, what a second run makes, and how failures come through.
-set -u
-folder=$(mktemp -d) || exit 1
-trap 'rm -rf "$folder"' EXIT
-cd "$folder" || exit 1
-count=0
-
-check() {   # NAME CONDITION-STATUS [DETAIL]
-    count=$((count + 1))
-    if [ "$2" = 0 ]; then echo "ok $count - $1"; else echo "not ok $count - $1"; echo "# ${3:-}"; fi
-}
-
-run() {
-    timeout 300 "$@" >out 2>err </dev/null
-    status=$?
-}
+. "$(dirname "$0")/tap.sh"
 
 small='--poses 2 --tets 2500 --modes 10 --linear 6 --substeps 1'
 

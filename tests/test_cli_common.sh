@@ -1,22 +1,8 @@
 #!/bin/sh
 # What every program shares: help, version, exit statuses, messages, and no output left behind. Programs are found in
 # $BIN, so that a new one is held to this from its first day.
-set -u
-folder=$(mktemp -d) || exit 1
-trap 'rm -rf "$folder"' EXIT
-cd "$folder" || exit 1
-count=0
-
-check() {   # NAME CONDITION-STATUS [DETAIL]
-    count=$((count + 1))
-    if [ "$2" = 0 ]; then echo "ok $count - $1"; else echo "not ok $count - $1"; echo "# ${3:-}"; fi
-}
-
-# Runs a command; status in $status, output in files out and err.
-run() {
-    timeout 60 "$@" >out 2>err </dev/null
-    status=$?
-}
+. "$(dirname "$0")/tap.sh"
+seconds=60
 
 one_line() {   # the message is one line that begins with the program's name, progress aside
     [ "$(grep -v '^Progress: ' err | grep -c '')" = 1 ] && grep -q "^$1: " err

@@ -1,18 +1,9 @@
 #!/bin/sh
 # supple align and supple cubature on a small character: files to the letter of DESIGN, merging of parts, bad input.
-set -u
-folder=$(mktemp -d) || exit 1
-trap 'rm -rf "$folder"' EXIT
-cd "$folder" || exit 1
-count=0
+. "$(dirname "$0")/tap.sh"
 python=
 for p in python3 /usr/bin/python3; do [ -n "$python" ] || { "$p" -c 'import numpy' 2>/dev/null && python=$p; }; done
 [ -n "$python" ] || { echo "ok 1 - align and cubature # skip no numpy"; exit 0; }
-
-check() {   # NAME CONDITION-STATUS [DETAIL]
-    count=$((count + 1))
-    if [ "$2" = 0 ]; then echo "ok $count - $1"; else echo "not ok $count - $1"; echo "# ${3:-}"; fi
-}
 
 run() {
     timeout 300 "$@" --progress none >out 2>err </dev/null

@@ -1,20 +1,6 @@
 #!/bin/sh
 # supple refine: poses are added until the bound holds, nothing is computed twice and the result is that of one go; bake --poses auto.
-set -u
-folder=$(mktemp -d) || exit 1
-trap 'rm -rf "$folder"' EXIT
-cd "$folder" || exit 1
-count=0
-
-check() {   # NAME CONDITION-STATUS [DETAIL]
-    count=$((count + 1))
-    if [ "$2" = 0 ]; then echo "ok $count - $1"; else echo "not ok $count - $1"; echo "# ${3:-}"; fi
-}
-
-run() {
-    timeout 300 "$@" >out 2>err </dev/null
-    status=$?
-}
+. "$(dirname "$0")/tap.sh"
 
 modes='-r 10 --linear 6'
 "$BIN/supple" creature --vertices 3000 -q -o pet.glb && "$BIN/supple" import pet.glb --clip Trot -q -o 'the trot.anim.npz' &&
