@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { SU_FRAMES = 8, SU_MIX = 32 };
+enum { SU_FRAMES = 8, SU_REST_FRAMES = 2 * SU_FRAMES, SU_MIX = 32 };
 
 /* Mean deformation gradients (geometry/rotation_field.h) of the first patch vertices, as sums over their neighbours. */
 typedef struct su_ring {
@@ -15,15 +15,16 @@ typedef struct su_ring {
     const float *coefficient;    /* (.,3) 1/m */
 } su_ring;
 
-/* How vertices follow skin points: x = base + sum of weight * skin at index + sum over m of w * corrections. */
+/* How vertices follow skin points: x = base + sum of weight * displacement of the point at index + sum over m of w * corrections.
+ * What is added to base is of the size of the motion, so that floats give x to 1e-7 of that. */
 typedef struct su_rest_ties {
     int64_t count, m, ties;
     const int32_t *order;        /* (count) in which they are evaluated: neighbours on the skin behind each other */
     const int32_t *index;        /* (count,ties) */
-    const double *weight;        /* (count,ties) */
-    const double *base;          /* (count,3) m */
-    const double *corrections;   /* (count,m,3) m */
-    double centre[3];            /* floats are taken from there, m */
+    const float *weight;         /* (count,ties) */
+    const double *base;          /* (count,3) where the neutral skin puts them, m */
+    const float *near;           /* (count,3) the same from the middle of all, m */
+    const float *corrections;    /* (count,m,3) m */
 } su_rest_ties;
 
 /* Where a run of 8 columns of a tet's panel finds its columns in the rows of a corner: row + offset, times mask (8). */
@@ -62,11 +63,11 @@ typedef struct su_pose_kernels {
     /* By component: out[lane][i * stride + k] = in (count,entries,8)[k][i][lane], for lanes < frames. */
     void (*scatter)(int64_t frames, int64_t count, int64_t entries, int64_t stride, const double *in,
                     double *const out[SU_FRAMES]);
-    /* x (kept,3,8) of the first `kept` vertices in eight frames. skins: eight arrays (.,3), readable one number beyond the last
-     * point; w (m,8). near (count,3,16): x - centre of all in float, half 0 in all lanes, half 1 in the last eight; NULL: not
-     * wanted. */
-    void (*rest)(const su_rest_ties *ties, int64_t kept, const double *const skins[SU_FRAMES], const double *w, int half, double *x,
-                 float *near);
+    /* moved (count,16) = skins (16 arrays of count numbers) - neutral (count), frames in lanes. */
+    void (*moved)(int64_t count, const double *neutral, const double *const skins[SU_REST_FRAMES], float *moved);
+    /* x[0], x[1] (kept,3,8): the first `kept` vertices in twice eight frames; each may be NULL. moved (.,3,16): displacements of
+     * skin points; w (m,16). near (count,3,16): all vertices, from their middle, in float; NULL: not wanted. */
+    void (*rest)(const su_rest_ties *ties, int64_t kept, const float *moved, const float *w, double *const x[2], float *near);
     /* rotation (points,9,8) of twice eight frames from x (.,3,16) in float, exactly orthonormal, its axes good to 1e-6;
      * rotation[1] may be NULL. */
     void (*rotations)(const su_ring *ring, const float *x, double *const rotation[2]);

@@ -19,34 +19,54 @@ static void scatter(int64_t frames, int64_t count, int64_t entries, int64_t stri
             for (int64_t f = 0; f < frames; f++) out[f][i * stride + k] = in[(k * entries + i) * 8 + f];
 }
 
-/* Whole points are loaded, four numbers of which the last is not used: they are read where they stand, eight frames beside
- * each other only in registers. */
-static void rest(const su_rest_ties *ties, int64_t kept, const double *const skins[SU_FRAMES], const double *w, int half, double *x,
-                 float *near)
+static void moved(int64_t count, const double *neutral, const double *const skins[SU_REST_FRAMES], float *out)
+{
+    int64_t at = 0;
+    for (; at + 8 <= count; at += 8)
+        for (int half = 0; half < 2; half++) {
+            v8 a[8], b[8], from = *(const v8u *)(neutral + at);
+            UNROLL for (int f = 0; f < 8; f++) a[f] = *(const v8u *)(skins[8 * half + f] + at) - from;
+            transpose(a, b);
+            UNROLL for (int n = 0; n < 8; n++) *(f8 *)(out + 16 * (at + n) + 8 * half) = NARROW(b[n]);
+        }
+    for (; at < count; at++)
+        for (int f = 0; f < SU_REST_FRAMES; f++) out[16 * at + f] = (float)(skins[f][at] - neutral[at]);
+}
+
+/* Sums over the even and the odd of what a vertex follows, as three sums alone would wait for themselves. */
+INLINE void follow(int64_t count, const int32_t *index, const float *weight, const float *moved, f16 sum[3])
+{
+    f16 odd[3] = {{0}};
+    int64_t k = 0;
+    for (; k + 2 <= count; k += 2) {
+        const float *one = moved + 48 * (int64_t)index[k], *other = moved + 48 * (int64_t)index[k + 1];
+        UNROLL for (int c = 0; c < 3; c++)
+            sum[c] += weight[k] * *(const f16 *)(one + 16 * c), odd[c] += weight[k + 1] * *(const f16 *)(other + 16 * c);
+    }
+    if (k < count)
+        UNROLL for (int c = 0; c < 3; c++) sum[c] += weight[k] * *(const f16 *)(moved + 48 * (int64_t)index[k] + 16 * c);
+    UNROLL for (int c = 0; c < 3; c++) sum[c] += odd[c];
+}
+
+static void rest(const su_rest_ties *ties, int64_t kept, const float *moved, const float *w, double *const x[2], float *near)
 {
     for (int64_t n = 0; n < ties->count; n++) {
         int64_t v = ties->order[n];
-        const double *base = ties->base + 3 * v, *delta = ties->corrections + 3 * ties->m * v, *weight = ties->weight + ties->ties * v;
-        const int32_t *index = ties->index + ties->ties * v;
-        v4 point[8] = {{0}};
-        v8 sum[3];
-        for (int64_t k = 0; k < ties->ties; k++) {
-            int64_t at = 3 * (int64_t)index[k];
-            UNROLL for (int f = 0; f < 8; f++) point[f] += weight[k] * *(const v4u *)(skins[f] + at);
-        }
-        three_in_lanes(point, sum);
-        UNROLL for (int c = 0; c < 3; c++) sum[c] += base[c];
+        const double *base = ties->base + 3 * v;
+        const float *delta = ties->corrections + 3 * ties->m * v;
+        f16 sum[3] = {{0}};
+        follow(ties->ties, ties->index + ties->ties * v, ties->weight + ties->ties * v, moved, sum);
         for (int64_t i = 0; i < ties->m; i++) {
-            v8 wi = *(const v8 *)(w + 8 * i);
+            f16 wi = *(const f16 *)(w + 16 * i);
             UNROLL for (int c = 0; c < 3; c++) sum[c] += delta[3 * i + c] * wi;
         }
-        if (v < kept) UNROLL for (int c = 0; c < 3; c++) *(v8 *)(x + 24 * v + 8 * c) = sum[c];
-        if (near)
+        if (v < kept)
             UNROLL for (int c = 0; c < 3; c++) {
-                f8 small = NARROW(sum[c] - ties->centre[c]);
-                *(f8 *)(near + 48 * v + 16 * c + 8) = small;
-                if (!half) *(f8 *)(near + 48 * v + 16 * c) = small;
+                if (x[0]) *(v8 *)(x[0] + 24 * v + 8 * c) = base[c] + WIDEN(LOW_FLOATS(sum[c]));
+                if (x[1]) *(v8 *)(x[1] + 24 * v + 8 * c) = base[c] + WIDEN(HIGH_FLOATS(sum[c]));
             }
+        if (near)
+            UNROLL for (int c = 0; c < 3; c++) *(f16 *)(near + 48 * v + 16 * c) = ties->near[3 * v + c] + sum[c];
     }
 }
 
@@ -441,5 +461,5 @@ static void gram_block(const su_gram_block *what)
             }
 }
 
-const su_pose_kernels SU_KERNELS = {SU_KERNELS_NAME, scatter, rest, rotations,
+const su_pose_kernels SU_KERNELS = {SU_KERNELS_NAME, scatter, moved, rest, rotations,
                                      shapes, materials, world, blend_rows, mix, square, build_B, gram_block};

@@ -71,10 +71,11 @@ su_status su_pose_work_create(const su_runtime_model *model, su_pose_work *work,
     for (int64_t p = 0; p < model->tet_panels; p++)
         if (model->tet_panel[p].stride > widest) widest = model->tet_panel[p].stride;
     if ((work->x = take(arena, 48 * model->chosen, err)) && (work->near = take(arena, 24 * model->patch.vertex_count, err)) &&
+        (work->moved = take(arena, 24 * model->patch.skin_count, err)) && (work->rest = take(arena, m, err)) &&
         (work->rotation = take(arena, 144 * model->chosen, err)) && (work->gradient = take(arena, 12 * tets, err)) &&
         (work->volume = take(arena, tets, err)) && (work->mu = take(arena, tets, err)) &&
         (work->lambda = take(arena, tets, err)) && (work->turn = take(arena, 9 * inertia, err)) &&
-        (work->world = take(arena, 3 * inertia, err)) && (work->w = take(arena, m, err)) &&
+        (work->world = take(arena, 3 * inertia, err)) &&
         (work->b = take(arena, m, err)) && (work->positive = take(arena, m, err)) &&
         (work->anchor = take(arena, 4 * model->anchors, err)) &&
         (work->root = take(arena, model->anchors ? (model->lead * (model->lead + 8) + 1) / 2 : 0, err)) &&
@@ -97,7 +98,7 @@ su_status su_pose_input_create(const su_runtime_model *model, su_pose_input *inp
     memset(input, 0, sizeof *input);
     su_status status;
     SU_GO(SU_ALLOC(&input->p, model->s, "rig parameters", err));
-    SU_GO(SU_ALLOC(&input->skin, 3 * model->patch.skin_count + 8, "skin points", err));
+    SU_GO(SU_ALLOC(&input->skin, 3 * model->patch.skin_count, "skin points", err));
 done:
     if (status != SU_OK) su_pose_input_free(input);
     return status;
@@ -140,7 +141,6 @@ static void fill_lanes(const su_runtime_model *model, int64_t count, const su_bl
         int64_t from = f < count ? f : count - 1;
         for (int64_t i = 0; i < model->anchors; i++) work->anchor[8 * i + f] = (float)poses[from].blend.anchor[i];
         for (int64_t i = 0; i < model->m; i++) {
-            work->w[8 * i + f] = poses[from].blend.w[i];
             work->b[8 * i + f] = (float)poses[from].blend.b[i];
             work->positive[8 * i + f] = poses[from].blend.positive[i];
             for (int k = 0; k < 2; k++) work->older[k][8 * i + f] = older[from][k] ? (float)older[from][k]->b[i] : 0;
@@ -349,24 +349,26 @@ void su_gram_times(const su_runtime_model *model, const float *blocks, const dou
 }
 
 /* Rest positions and rotations of all instants, into both halves of work->x and work->rotation. */
-static void rest_and_rotations(const su_runtime_model *model, int64_t count, const su_pose_input *inputs,
-                               const su_blend *(*older)[2], const su_pose *poses, su_pose_work *work)
+static void rest_and_rotations(const su_runtime_model *model, int64_t count, const su_pose_input *inputs, const su_pose *poses,
+                               su_pose_work *work)
 {
-    double *rotation[2] = {work->rotation, count > SU_FRAMES ? work->rotation + 72 * model->chosen : NULL};
-    for (int half = 0; half < 2 && rotation[half]; half++) {
-        const double *skins[SU_FRAMES];
-        int64_t first = SU_FRAMES * half;
-        for (int64_t f = 0; f < SU_FRAMES; f++) skins[f] = inputs[first + f < count ? first + f : count - 1].skin;
-        fill_lanes(model, count - first < SU_FRAMES ? count - first : SU_FRAMES, older + first, poses + first, work);
-        su_rest_lanes_positions(&model->lanes, skins, work->w, half, work->x + half * 24 * model->chosen, work->near);
+    bool both = count > SU_FRAMES;
+    double *rotation[2] = {work->rotation, both ? work->rotation + 72 * model->chosen : NULL};
+    double *x[2] = {work->x, both ? work->x + 24 * model->chosen : NULL};
+    const double *skins[SU_REST_FRAMES];
+    for (int64_t f = 0; f < SU_REST_FRAMES; f++) {
+        int64_t from = f < count ? f : count - 1;
+        skins[f] = inputs[from].skin;
+        for (int64_t i = 0; i < model->m; i++) work->rest[SU_REST_FRAMES * i + f] = (float)poses[from].blend.w[i];
     }
+    su_rest_lanes_positions(&model->lanes, skins, work->rest, work->moved, x, work->near);
     su_rest_lanes_rotations(&model->lanes, work->near, rotation);
 }
 
 void su_pose_evaluate(const su_runtime_model *model, int64_t count, const su_pose_input *inputs,
                       const su_blend *(*older)[2], su_pose_work *work, su_pose *poses)
 {
-    rest_and_rotations(model, count, inputs, older, poses, work);
+    rest_and_rotations(model, count, inputs, poses, work);
     for (int64_t first = 0; first < count; first += SU_FRAMES) {
         int64_t some = count - first < SU_FRAMES ? count - first : SU_FRAMES;
         su_pose_work half = *work;

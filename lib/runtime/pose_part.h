@@ -52,12 +52,14 @@ typedef struct su_pose {
 /* Scratch of one thread; the last dimension is SU_FRAMES frames. */
 typedef struct su_pose_work {
     double *x;                 /* (2,chosen,3,8): of each half of the instants */
-    float *near;               /* (patch.vertex_count,3,16) from the patch's centre */
+    float *near;               /* (patch.vertex_count,3,16) from the patch's middle */
+    float *moved;              /* (patch.skin_count,3,16) displacements of skin points */
+    float *rest;               /* (m,16) weights of the corrections */
     double *rotation;          /* (2,chosen,9,8) */
     double *gradient;          /* (tets,12,8) */
     double *volume, *mu, *lambda;     /* (tets,8) */
     double *turn, *world;      /* (inertia,9,8), (inertia,3,8) */
-    double *w, *positive;      /* (m,8) */
+    double *positive;          /* (m,8) */
     float *b, *older[2];       /* (m,8) */
     float *anchor;             /* (anchors,8) */
     float *root;               /* (lead,lead) one instant's root of the stiffness */

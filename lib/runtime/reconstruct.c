@@ -16,8 +16,9 @@ enum { GROUPS = SU_RECONSTRUCT_BLOCK / SU_WIDE_FRAMES };
 /* Scratch of a thread for GROUPS groups of frames. */
 typedef struct work {
     double *rotation;                     /* as in rest_lanes.h */
-    float *near;
-    double *w, *scale;          /* (m,8), (r) and (frames,r) */
+    float *near, *moved;
+    float *w;                   /* (m,16) */
+    double *scale;              /* (r) and (frames,r) */
     float *coefficients;        /* (groups, m * modes of a region,16) */
     float *u;                   /* (groups,flesh,3,16) m */
 } work;
@@ -99,7 +100,8 @@ static su_status create_work(su_reconstruct *rec, work *w, su_error *err)
     int64_t m = rec->basis.m, r = rec->basis.r, flesh = rec->flesh;
     bool good = (w->near = take(rec, 48 * rec->patch.vertex_count, sizeof(float), err)) &&
                 (w->rotation = take(rec, 144 * flesh, sizeof(double), err)) &&
-                (w->w = take(rec, 8 * m, sizeof(double), err)) &&
+                (w->moved = take(rec, 48 * rec->patch.skin_count, sizeof(float), err)) &&
+                (w->w = take(rec, SU_REST_FRAMES * m, sizeof(float), err)) &&
                 (w->scale = take(rec, (1 + SU_RECONSTRUCT_BLOCK) * r, sizeof(double), err)) &&
                 (w->coefficients = take(rec, SU_RECONSTRUCT_BLOCK * m * r, sizeof(float), err)) &&
                 (w->u = take(rec, 3 * SU_RECONSTRUCT_BLOCK * flesh, sizeof(float), err));
@@ -178,20 +180,18 @@ static void combine(const su_reconstruct *rec, int64_t frames, const double *b, 
     }
 }
 
-/* A group of frames: turned u (flesh,3,16). Rest positions eight frames at a time, rotations of all at once. */
+/* A group of frames: turned u (flesh,3,16). */
 static void turn(const su_reconstruct *rec, work *own, int64_t frames, const double *skin, const double *w, float *u)
 {
     int64_t m = rec->basis.m, needed = 3 * rec->patch.skin_count;
-    const double *skins[SU_FRAMES];
-    double *rotation[2] = {own->rotation, frames > SU_FRAMES ? own->rotation + 72 * rec->flesh : NULL};
-    for (int64_t half = 0; SU_FRAMES * half < frames; half++) {
-        for (int64_t f = 0; f < SU_FRAMES; f++) {
-            int64_t from = SU_FRAMES * half + f < frames ? SU_FRAMES * half + f : frames - 1;
-            skins[f] = skin + from * needed;
-            for (int64_t i = 0; i < m; i++) own->w[8 * i + f] = w[from * m + i];
-        }
-        su_rest_lanes_positions(&rec->lanes, skins, own->w, (int)half, NULL, own->near);
+    const double *skins[SU_REST_FRAMES];
+    double *rotation[2] = {own->rotation, frames > SU_FRAMES ? own->rotation + 72 * rec->flesh : NULL}, *nowhere[2] = {NULL, NULL};
+    for (int64_t f = 0; f < SU_REST_FRAMES; f++) {
+        int64_t from = f < frames ? f : frames - 1;
+        skins[f] = skin + from * needed;
+        for (int64_t i = 0; i < m; i++) own->w[SU_REST_FRAMES * i + f] = (float)w[from * m + i];
     }
+    su_rest_lanes_positions(&rec->lanes, skins, own->w, own->moved, nowhere, own->near);
     su_rest_lanes_rotations(&rec->lanes, own->near, rotation);
     for (int half = 0; half < 2 && rotation[half]; half++) rec->kernels->turn(rec->flesh, rotation[half], half, u);
 }
@@ -261,7 +261,7 @@ su_status su_reconstruct_shot(su_reconstruct *rec, const su_shot *shot, const su
         return su_fail(err, SU_USAGE, "displacements of a whole shot need every vertex");
     if (frames > SU_RECONSTRUCT_BLOCK) return su_fail(err, SU_USAGE, "at most %d frames at once", SU_RECONSTRUCT_BLOCK);
     if (!rec->skin_block) {
-        rec->skin_block = take(rec, SU_RECONSTRUCT_BLOCK * 3 * rec->patch.skin_count + 8, sizeof *rec->skin_block, err);
+        rec->skin_block = take(rec, SU_RECONSTRUCT_BLOCK * 3 * rec->patch.skin_count, sizeof *rec->skin_block, err);
         rec->u_block = take(rec, SU_RECONSTRUCT_BLOCK * 3 * nbar, sizeof *rec->u_block, err);
         if (!rec->skin_block || !rec->u_block) return SU_AGAIN;
     }

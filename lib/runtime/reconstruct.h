@@ -25,7 +25,7 @@ void su_reconstruct_free(su_reconstruct *reconstruct);
 int64_t su_reconstruct_skin_needed(const su_reconstruct *reconstruct, const int32_t **list);
 int64_t su_reconstruct_flesh(const su_reconstruct *reconstruct, const int32_t **list);
 
-/* Any number of frames: skin (frames,needed,3) corrected skin in the root frame, readable for 8 numbers more, w and b (frames,m), q (frames,r).
+/* Any number of frames: skin (frames,needed,3) corrected skin in the root frame, w and b (frames,m), q (frames,r).
  * u (frames,flesh,3) and displacement A u (frames,count,3; zero at rigid vertices), root frame, m; either may be NULL.
  * A frame's bytes depend neither on the block it came in nor on the threads. */
 su_status su_reconstruct_frames(su_reconstruct *reconstruct, int64_t frames, const double *skin, const double *w,

@@ -16,7 +16,7 @@ int64_t su_rest_lanes_bytes(const su_rest_lanes *lanes)
 {
     int64_t count = lanes->patch->vertex_count;
     int64_t ties = lanes->ties.ties;
-    return count * ((3 + 3 * lanes->ties.m) * 8 + 4 + ties * 12) + lanes->patch->skin_count * 4 +
+    return count * (3 * 12 + 3 * lanes->ties.m * 4 + 4 + ties * 8) + lanes->patch->skin_count * (4 + 24) +
            lanes->ring.points * 4 + (lanes->ring.points ? lanes->ring.start[lanes->ring.points] * 16 : 0);
 }
 
@@ -69,35 +69,35 @@ su_status su_rest_lanes_create(const su_rest_patch *patch, const su_pose_kernels
     *lanes = (su_rest_lanes){.patch = patch, .kernels = kernels};
     const su_rest_shape *shape = &patch->shape;
     int64_t count = patch->vertex_count, m = shape->m;
-    double *base = su_arena_alloc(&lanes->arena, 3 * count, sizeof(double));
-    double *corrections = su_arena_alloc(&lanes->arena, 3 * m * count, sizeof(double));
+    float *near = su_arena_alloc(&lanes->arena, 3 * count, sizeof *near);
+    float *weight = su_arena_alloc(&lanes->arena, shape->ties * count, sizeof *weight);
+    float *corrections = su_arena_alloc(&lanes->arena, 3 * m * count, sizeof *corrections);
     int32_t *order = su_arena_alloc(&lanes->arena, count, sizeof *order);
-    if (!base || !corrections || !order) {
+    if (!near || !weight || !corrections || !order) {
         su_rest_lanes_free(lanes);
         return su_fail(err, SU_AGAIN, "not enough memory for the rest shape");
     }
     lanes->ties = (su_rest_ties){.count = count, .m = m, .ties = shape->ties, .order = order, .index = shape->shepard_index,
-                                 .weight = shape->shepard_weight, .base = base, .corrections = corrections};
+                                 .weight = weight, .base = shape->vertices, .near = near, .corrections = corrections};
+    double centre[3] = {0};
+    for (int64_t k = 0; k < 3 * count; k++) centre[k % 3] += shape->vertices[k] / (double)count;
+    for (int64_t k = 0; k < 3 * count; k++) near[k] = (float)(shape->vertices[k] - centre[k % 3]);
+    for (int64_t k = 0; k < shape->ties * count; k++) weight[k] = (float)shape->shepard_weight[k];
     for (int64_t v = 0; v < count; v++)
-        for (int c = 0; c < 3; c++) {
-            lanes->ties.centre[c] += shape->vertices[3 * v + c] / (double)count;
-            base[3 * v + c] = shape->vertices[3 * v + c];
-            for (int64_t k = shape->ties * v; k < shape->ties * (v + 1); k++)
-                base[3 * v + c] -= shape->shepard_weight[k] * shape->neutral[3 * (int64_t)shape->shepard_index[k] + c];
-            for (int64_t i = 0; i < m; i++)
-                corrections[3 * (v * m + i) + c] = shape->corrections[3 * (i * count + v) + c];
-        }
+        for (int64_t k = 0; k < 3 * m; k++)
+            corrections[3 * v * m + k] = (float)shape->corrections[3 * (k / 3 * count + v) + k % 3];
     su_status status = sort_by_skin(lanes, order, err);
     if (status == SU_OK) status = take_ring(lanes, err);
     if (status != SU_OK) su_rest_lanes_free(lanes);
     return status;
 }
 
-void su_rest_lanes_positions(const su_rest_lanes *lanes, const double *const skins[SU_FRAMES], const double *w, int half,
-                             double *x, float *near)
+void su_rest_lanes_positions(const su_rest_lanes *lanes, const double *const skins[SU_REST_FRAMES], const float *w, float *moved,
+                             double *const x[2], float *near)
 {
     const su_rest_patch *patch = lanes->patch;
-    lanes->kernels->rest(&lanes->ties, x ? patch->wanted : 0, skins, w, half, x, patch->turned > 0 ? near : NULL);
+    lanes->kernels->moved(3 * patch->skin_count, patch->shape.neutral, skins, moved);
+    lanes->kernels->rest(&lanes->ties, patch->wanted, moved, w, x, patch->turned > 0 ? near : NULL);
 }
 
 void su_rest_lanes_rotations(const su_rest_lanes *lanes, const float *near, double *const rotation[2])

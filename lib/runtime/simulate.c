@@ -104,8 +104,8 @@ su_status su_simulation_create(const su_runtime_model *model, const su_model *so
     for (int k = 0; k < 2; k++) SU_GO(su_blend_create(model, s->trail + k, &s->arena, err));
     SU_GO(su_rest_patch_create(source, source->n, NULL, 0, false, &s->whole, err));
     SU_GO(su_rest_lanes_create(&s->whole, model->pose_kernels, &s->whole_lanes, err));
-    s->whole_skin = (3 * s->whole.skin_count + 8) / 8 * 8;
-    s->whole_size = (24 * source->n + SU_FRAMES * (s->whole_skin + model->m) + model->m + model->s + 8) / 8 * 8;
+    s->whole_skin = (3 * s->whole.skin_count + 7) / 8 * 8;
+    s->whole_size = (48 * source->n + SU_REST_FRAMES * (3 * s->whole_skin + model->m) / 2 + model->m + model->s + 8) / 8 * 8;
     SU_GO(SU_ALLOC(&s->whole_work, s->threads * s->whole_size, "rest shapes", err));
     SU_GO(SU_ALLOC(&s->last_h, s->F, "frames", err));
     *out = s;
@@ -315,30 +315,31 @@ static double rig_span(const su_simulation *s, int64_t frame)
     return s->settings.start == SU_START_STILL ? 0 : s->settings.step;
 }
 
-/* Frames from `first`, at most half of SU_FRAMES: the ends of their steps stand beside each other in lanes. */
+/* Frames from `first`, at most SU_FRAMES: the ends of their steps stand beside each other in lanes. */
 static void rig_motion(const su_simulation *s, int64_t first, int64_t count, double *work)
 {
     const su_runtime_model *model = s->model;
-    double *x = work, *w = x + 24 * s->whole.vertex_count, *skins = w + SU_FRAMES * model->m;
-    double *weights = skins + SU_FRAMES * s->whole_skin, *p = weights + model->m;
-    const double *lanes[SU_FRAMES];
-    rig_instant at[SU_FRAMES];
-    for (int k = 0; k < SU_FRAMES; k++) {
+    double *x[2] = {work, work + 24 * s->whole.vertex_count}, *skins = x[1] + 24 * s->whole.vertex_count;
+    float *moved = (float *)(skins + SU_REST_FRAMES * s->whole_skin), *w = moved + SU_REST_FRAMES * s->whole_skin;
+    double *weights = (double *)(w + SU_REST_FRAMES * model->m), *p = weights + model->m;
+    const double *lanes[SU_REST_FRAMES];
+    rig_instant at[SU_REST_FRAMES];
+    for (int k = 0; k < SU_REST_FRAMES; k++) {
         int64_t frame = first + (k / 2 < count ? k / 2 : count - 1);
         bool start = s->last_h[frame] == 0;
         double fraction = start ? k % 2 * fraction_of(s, 1) : k % 2 ? 1.0 : 1.0 - s->last_h[frame] / s->settings.frame_seconds;
         lanes[k] = at[k].skin = skins + k * s->whole_skin;
         su_shot_sample(s->shot, start ? frame : frame - 1, fraction, s->whole.skin_count, s->whole.skin, at[k].skin, p, at[k].Q, at[k].c);
         su_rbf_weights(model->m, model->s, model->params, model->param_scale, model->rbf, p, weights);
-        for (int64_t i = 0; i < model->m; i++) w[8 * i + k] = weights[i];
+        for (int64_t i = 0; i < model->m; i++) w[SU_REST_FRAMES * i + k] = (float)weights[i];
     }
-    su_rest_lanes_positions(&s->whole_lanes, lanes, w, 0, x, NULL);
+    su_rest_lanes_positions(&s->whole_lanes, lanes, w, moved, x, NULL);
     for (int k = 0; k < count; k++) {
         const rig_instant *a = at + 2 * k, *b = a + 1;
         double sum = 0, h = rig_span(s, first + k);
         for (int64_t v = 0; v < s->whole.vertex_count; v++)
             for (int i = 0; i < 3; i++) {
-                const double *y = x + 24 * v + 2 * k;
+                const double *y = x[2 * k / SU_FRAMES] + 24 * v + 2 * k % SU_FRAMES;
                 double d = b->c[i] - a->c[i];
                 for (int j = 0; j < 3; j++) d += b->Q[3 * i + j] * y[8 * j + 1] - a->Q[3 * i + j] * y[8 * j];
                 sum += model->basis.mass[v] * d * d;
@@ -349,7 +350,7 @@ static void rig_motion(const su_simulation *s, int64_t first, int64_t count, dou
 
 static void add_rig_kinetic(su_simulation *s, int64_t from, int64_t to)
 {
-    enum { STEP = SU_FRAMES / 2 };
+    enum { STEP = SU_FRAMES };
 #pragma omp parallel for schedule(dynamic, 1) num_threads(s->threads)
     for (int64_t k = from; k < to; k += STEP)
         rig_motion(s, k, to - k < STEP ? to - k : STEP, s->whole_work + omp_get_thread_num() * s->whole_size);

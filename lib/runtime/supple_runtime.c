@@ -99,7 +99,7 @@ static su_status gather_points(supple_runtime *r, su_error *err)
     SU_TRY(places(r, r->output_count, r->output_list, place, &r->output_at, err));
     SU_TRY(places(r, r->external.points, r->external.vertex, place, &r->load_at, err));
     r->points = take(r, 3 * r->needed, sizeof(double), err);
-    r->rebuild_skin = take(r, 3 * r->rebuild_count + 8, sizeof(double), err);
+    r->rebuild_skin = take(r, 3 * r->rebuild_count, sizeof(double), err);
     if (!r->points || !r->rebuild_skin) return SU_AGAIN;
     if (r->corrected || !r->file.psd_shapes) return SU_OK;
     r->sculpt_weights = take(r, r->file.a, sizeof(double), err);

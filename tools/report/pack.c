@@ -132,7 +132,7 @@ static su_status pack_modes(const report_data *d, su_page *page, json_t *info, s
     double *skin = NULL, *one = NULL, *q = NULL, *u = NULL;
     float *shapes = NULL, *out = NULL;
     su_status status;
-    SU_GO(SU_ALLOC(&skin, 3 * needed + 8, "modes", err));
+    SU_GO(SU_ALLOC(&skin, 3 * needed, "modes", err));
     SU_GO(SU_ALLOC(&one, model->m, "modes", err));
     SU_GO(SU_ALLOC(&q, model->r, "modes", err));
     SU_GO(SU_ALLOC(&u, 3 * nbar, "modes", err));
