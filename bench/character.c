@@ -4,6 +4,7 @@
 #include "geometry/rotation_field.h"
 #include "geometry/mat3.h"
 #include "reduce/align.h"
+#include "reduce/regions.h"
 #include "rig/rbf_train.h"
 
 #include <math.h>
@@ -176,7 +177,10 @@ static void make_basis(character *c)
     int64_t m = model->m, r = model->r, n = model->n, d = c->sizes.regions;
     uint64_t state = 11;
     TAKE(c, model->mode_region, r);
-    for (int64_t k = 0; k < r; k++) model->mode_region[k] = (int32_t)(k * d / r);
+    int64_t *share = take(c, d, sizeof *share), k0 = 0;
+    su_region_shares(r, d, share);
+    for (int32_t g = 0; g < d; k0 += share[g++])
+        for (int64_t k = k0; k < k0 + share[g]; k++) model->mode_region[k] = g;
     TAKE(c, c->basis, m * r * n * 3);
     bool *held = take(c, n, sizeof *held);
     for (int64_t k = 0; k < c->tet.fixed_count; k++) held[c->tet.fixed[k]] = true;

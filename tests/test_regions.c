@@ -168,6 +168,25 @@ static void test_sharpen(void **unused)
     assert_true(W[0] == 0 && W[1] == 0 && fabs(W[2] - sqrt(0.5)) < 1e-15 && W[3] == 1);
 }
 
+static void test_shares(void **unused)
+{
+    (void)unused;
+    static const struct {
+        int64_t r, d, share[6];
+    } cases[] = {{100, 6, {20, 16, 16, 16, 16, 16}}, {96, 6, {16, 16, 16, 16, 16, 16}}, {200, 6, {40, 32, 32, 32, 32, 32}},
+                 {60, 6, {10, 10, 10, 10, 10, 10}}, {25, 6, {5, 4, 4, 4, 4, 4}}, {60, 1, {60}}, {99, 2, {51, 48}}, {2, 3, {1, 1, 1}},
+                 {72, 2, {40, 32}}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        int64_t share[6], sum = 0;
+        su_region_shares(cases[k].r, cases[k].d, share);
+        for (int64_t g = 0; g < cases[k].d; g++) {
+            assert_int_equal(share[g], cases[k].share[g]);
+            sum += share[g];
+        }
+        if (cases[k].r >= cases[k].d) assert_int_equal(sum, cases[k].r);
+    }
+}
+
 static void test_handle_files(void **unused)
 {
     (void)unused;
@@ -287,7 +306,7 @@ static void test_localized_modes(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_optimal), cmocka_unit_test(test_all_held), cmocka_unit_test(test_single_handle),
-                                       cmocka_unit_test(test_sharpen), cmocka_unit_test(test_handle_files),
+                                       cmocka_unit_test(test_sharpen), cmocka_unit_test(test_shares), cmocka_unit_test(test_handle_files),
                                        cmocka_unit_test(test_bone_handles),
                                        cmocka_unit_test(test_localized_modes)};
     return cmocka_run_group_tests(tests, NULL, NULL);

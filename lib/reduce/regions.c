@@ -476,3 +476,14 @@ void su_region_sharpen(int64_t count, double *W, double eta, double kappa)
 {
     for (int64_t k = 0; k < count; k++) W[k] = W[k] > eta ? pow((W[k] - eta) / (1 - eta), kappa) : 0;
 }
+
+void su_region_shares(int64_t r, int64_t d, int64_t *share)
+{
+    int64_t least = r / d / 8 * 8, over = r - d * least, most = least + (over < 8 ? over : 8);
+    bool eights = least > 0 && 4 * most <= 5 * least;
+    for (int64_t g = 0; g < d; g++) {
+        int64_t more = over < 8 ? over : 8;
+        if (eights) share[g] = least + more, over -= more;
+        else share[g] = r < d ? 1 : r / d + (g < r % d);
+    }
+}

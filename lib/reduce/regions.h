@@ -20,4 +20,8 @@ su_status su_bounded_biharmonic(int64_t n, const double *vertices, int64_t t, co
 /* In place: W' = ((W - eta)/(1 - eta))^kappa where W > eta, else 0. */
 void su_region_sharpen(int64_t count, double *W, double eta, double kappa);
 
+/* share (d): r modes on d regions, at least one each: in eights, what is over to the first regions, where that gives no region over
+ * a quarter more than another, since kernels take eight columns at once and 17 cost as much as 24; else as evenly as can be. */
+void su_region_shares(int64_t r, int64_t d, int64_t *share);
+
 #endif

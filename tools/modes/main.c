@@ -180,14 +180,14 @@ static su_status read_handles(job *j)
     return SU_OK;
 }
 
-/* --region-modes belly=20,ear.L=8: modes of the regions named; the others share -r equally. */
+/* --region-modes belly=20,ear.L=8: modes of the regions named; the others have what would be theirs of -r. */
 static su_status share_modes(job *j)
 {
     su_error *err = &j->tool->err;
     int64_t d = j->setup.d;
     SU_TRY(SU_ALLOC(&j->r, d, "regions", err));
     SU_TRY(SU_ALLOC(&j->linear, d, "regions", err));
-    for (int64_t h = 0; h < d; h++) j->r[h] = (j->set->r + d - 1) / d;
+    su_region_shares(j->set->r, d, j->r);
     for (const char *at = j->set->region_modes; at && *at;) {
         size_t length = strcspn(at, "="), h = 0;
         while (h < (size_t)d && (strlen(j->names[h]) != length || strncmp(j->names[h], at, length))) h++;
@@ -571,7 +571,8 @@ int main(int argc, char **argv)
         {.name = "bones", .kind = SU_OPT_TEXT, .target = &set.bones, .argument = "POSES",
          .help = "the poses file that knows the bones of --regions."},
         {.name = "region-modes", .kind = SU_OPT_TEXT, .target = &set.region_modes, .argument = "LIST",
-         .help = "modes by region, as belly=20,ear.L=8; regions not named take an equal share of -r."},
+         .help = "modes by region, as belly=20,ear.L=8; regions not named take their share of -r: multiples of eight, which are the "
+                 "fastest, where these are nearly equal, else equal."},
         {.name = "eta", .kind = SU_OPT_NUMBER, .target = &set.eta, .argument = "W", .low = 0, .high = 0.99,
          .help = "weight at which a region ends (default: 0.1)."},
         {.name = "kappa", .kind = SU_OPT_NUMBER, .target = &set.kappa, .argument = "K", .low = 0.01, .high = 10,
