@@ -93,7 +93,7 @@ static reduced_times measure_reduced(const subject *what, const su_runtime_model
             double start = seconds();
             for (int k = 0; k < BLOCK; k++) su_blend_evaluate(model, inputs[k].p, (b + 1) * BLOCK + k + 1, &poses[k].blend);
             double weighed = seconds();
-            for (int k = 0; k < BLOCK; k += SU_FRAMES) su_pose_evaluate(model, SU_FRAMES, inputs + k, older + k, &work, poses + k);
+            for (int k = 0; k < BLOCK; k += SU_POSE_FRAMES) su_pose_evaluate(model, SU_POSE_FRAMES, inputs + k, older + k, &work, poses + k);
             for (int k = 0; k < 2; k++) su_blend_copy(model, &poses[BLOCK - 1 - k].blend, trail + k);
             double posed = seconds();
             if (b < 0) su_stepper_start(&stepper, poses, NULL, NULL, NULL, h);

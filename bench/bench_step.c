@@ -17,7 +17,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { BATCHES = 21, BLOCK = 16 };
+enum { BATCHES = 21, BLOCK = SU_POSE_FRAMES };
 
 extern char *openblas_get_corename(void);
 
@@ -147,14 +147,19 @@ static figure measure(const subject *what, const char *material, figure *pose_ou
     su_error err = {0};
     json_object_set_new(what->model->file.meta, "material", json_string(material));
     if (su_runtime_model_create(what->model, SU_COROTATED, &model, &err) != SU_OK) abort();
-    su_pose poses[BLOCK];
+    su_pose poses[SU_FRAMES];
     su_pose_input inputs[BLOCK];
     su_pose_work work;
-    su_blend trail[2];
+    su_blend trail[2], blends[BLOCK];
+    const su_blend *these[BLOCK];
     figure steps[3], pose = {0};
     double h = what->h, times[BATCHES], g[3] = {0, 0, 0};
-    for (int k = 0; k < BLOCK; k++)
-        if (su_pose_create(&model, poses + k, &err) != SU_OK || su_pose_input_create(&model, inputs + k, &err) != SU_OK) abort();
+    for (int k = 0; k < SU_FRAMES; k++)
+        if (su_pose_create(&model, poses + k, &err) != SU_OK) abort();
+    for (int k = 0; k < BLOCK; k++) {
+        these[k] = blends + k;
+        if (su_pose_input_create(&model, inputs + k, &err) != SU_OK || su_blend_create(&model, blends + k, &arena, &err) != SU_OK) abort();
+    }
     if (su_pose_work_create(&model, &work, &err) != SU_OK) abort();
     for (int k = 0; k < 2; k++)
         if (su_blend_create(&model, trail + k, &arena, &err) != SU_OK) abort();
@@ -171,22 +176,26 @@ static figure measure(const subject *what, const char *material, figure *pose_ou
         for (int b = -1; b < BATCHES; b++) {
             for (int k = 0; k < BLOCK; k++) sample(what, &model, (b + 1) * BLOCK + k, inputs + k);
             double start = seconds();
-            for (int k = 0; k < BLOCK; k++) su_blend_evaluate(&model, inputs[k].p, (b + 1) * BLOCK + k + 1, &poses[k].blend);
+            for (int k = 0; k < BLOCK; k++) su_blend_evaluate(&model, inputs[k].p, (b + 1) * BLOCK + k + 1, blends + k);
             const su_blend *older[BLOCK][2];
             for (int k = 0; k < BLOCK; k++) {
-                older[k][0] = k > 0 ? &poses[k - 1].blend : &trail[0];
-                older[k][1] = k > 1 ? &poses[k - 2].blend : &trail[1 - k];
+                older[k][0] = k > 0 ? &blends[k - 1] : &trail[0];
+                older[k][1] = k > 1 ? &blends[k - 2] : &trail[1 - k];
             }
-            for (int k = 0; k < BLOCK; k += SU_POSE_FRAMES)
-                su_pose_evaluate(&model, SU_POSE_FRAMES, inputs + k, older + k, &work, poses + k);
-            for (int k = 0; k < 2; k++) su_blend_copy(&model, &poses[BLOCK - 1 - k].blend, trail + k);
-            double middle = seconds();
-            if (b < 0) su_stepper_start(&stepper, poses, NULL, NULL, NULL, h);
-            for (int k = 0; k < BLOCK; k++)
-                if (su_stepper_advance(&stepper, poses + k, h, g, 0) != SU_STEP_OK) fprintf(stderr, "step failed\n");
+            su_pose_prepare(&model, BLOCK, inputs, these, older, &work);
+            double stepping = 0;
+            for (int k = 0; k < BLOCK; k += SU_FRAMES) {   /* as simulations on one thread do */
+                su_pose_finish(&model, k, inputs, these, older, &work, poses);
+                double middle = seconds();
+                if (b < 0 && k == 0) su_stepper_start(&stepper, poses, NULL, NULL, NULL, h);
+                for (int f = 0; f < SU_FRAMES; f++)
+                    if (su_stepper_advance(&stepper, poses + f, h, g, 0) != SU_STEP_OK) fprintf(stderr, "step failed\n");
+                stepping += seconds() - middle;
+            }
+            for (int k = 0; k < 2; k++) su_blend_copy(&model, blends + BLOCK - 1 - k, trail + k);
             if (b < 0) continue;
-            times[b] = (seconds() - middle) / BLOCK;
-            pose_times[b] = (middle - start) / BLOCK;
+            times[b] = stepping / BLOCK;
+            pose_times[b] = (seconds() - start - stepping) / BLOCK;
         }
         steps[newton - 1] = figure_of(times);
         figure this_pose = figure_of(pose_times);
@@ -201,7 +210,8 @@ static figure measure(const subject *what, const char *material, figure *pose_ou
            100 * steps[0].spread, columns / (double)model.tets, pads / (double)model.tets, (long long)model.points,
            (double)su_runtime_model_bytes(&model) / 1e6);
     fflush(stdout);
-    for (int k = 0; k < BLOCK; k++) su_pose_free(poses + k), su_pose_input_free(inputs + k);
+    for (int k = 0; k < SU_FRAMES; k++) su_pose_free(poses + k);
+    for (int k = 0; k < BLOCK; k++) su_pose_input_free(inputs + k);
     su_pose_work_free(&work);
     su_runtime_model_free(&model);
     su_arena_free(&arena);

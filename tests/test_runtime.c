@@ -294,7 +294,8 @@ static void a_rigid_transform_of_the_shot_changes_nothing(void **unused)
         scene_free(&s);
     }
     assert_true(largest(count, q[0]) > 1e-3);
-    assert_near(difference(count, q[0], q[1]) / largest(count, q[0]), 0.0, 1e-7);
+    /* Displacements of the skin are rounded to float, 6e-8 of a motion that is several times the flesh's. */
+    assert_near(difference(count, q[0], q[1]) / largest(count, q[0]), 0.0, 1e-6);
     free(q[0]), free(q[1]);
 }
 

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { SU_FRAMES = 8, SU_REST_FRAMES = 2 * SU_FRAMES, SU_MIX = 32 };
+enum { SU_FRAMES = 8, SU_REST_FRAMES = 2 * SU_FRAMES, SU_MIX = 32, SU_GRAM = 16 };
 
 /* Mean deformation gradients (geometry/rotation_field.h) of the first patch vertices, as sums over their neighbours. */
 typedef struct su_ring {
@@ -47,7 +47,7 @@ typedef struct su_tet_rows {
     float *B[SU_FRAMES];
 } su_tet_rows;
 
-/* Blends of one block (rows, stride) of the Gram matrices of pairs of poses, stored [entry / 8][j][i][8], for several
+/* Blends of one block (rows, stride) of the Gram matrices of pairs of poses, stored [entry / SU_GRAM][j][i][SU_GRAM], for several
  * frames f and three weights on the right (the frame's own, of one and of two instants before):
  *   out[k][f] = left_scale[f] (sum_ij left[i][f] right[k][j][f] block_ij) right_scale[k][f] */
 typedef struct su_gram_block {
@@ -55,7 +55,7 @@ typedef struct su_gram_block {
     const float *source;
     const float *left, *right[3];                               /* (m,8) */
     const double *left_scale[SU_FRAMES], *right_scale[3][SU_FRAMES];
-    float *out[3][SU_FRAMES];                                   /* NULL: not wanted */
+    float *out[3][SU_FRAMES];                                   /* NULL: not wanted; room up to a multiple of SU_GRAM */
 } su_gram_block;
 
 typedef struct su_pose_kernels {

@@ -375,18 +375,19 @@ static void square(int64_t size, int64_t lead, const float *B, float *packed)
 /* A corner's rows in the columns of its tet. */
 INLINE void spread_rows(const su_tet_rows *what, int c, const float *rows, float *out)
 {
-    int64_t apart = what->row_stride[c];
-    for (int64_t j = 0; j < what->stride; j += 8) {
-        const int32_t *tap = what->tap_start + j / 8 * 4 + c;
+    int64_t apart = what->row_stride[c], stride = what->stride;
+    const int32_t *tap = what->tap_start + c;
+    const su_tap *taps = what->taps;
+    for (int64_t j = 0; j < stride; j += 8, tap += 4) {
         f8 x = {0}, y = {0}, z = {0};
-        for (int32_t k = tap[0]; k < tap[1]; k++) {
-            const float *row = rows + what->taps[k].offset;
-            f8 mask = *(const f8 *)what->taps[k].mask;
+        for (int32_t k = tap[0], end = tap[1]; k < end; k++) {
+            const float *row = rows + taps[k].offset;
+            f8 mask = *(const f8 *)taps[k].mask;
             x += mask * *(const f8u *)row;
             y += mask * *(const f8u *)(row + apart);
             z += mask * *(const f8u *)(row + 2 * apart);
         }
-        *(f8 *)(out + j) = x, *(f8 *)(out + what->stride + j) = y, *(f8 *)(out + 2 * what->stride + j) = z;
+        *(f8 *)(out + j) = x, *(f8 *)(out + stride + j) = y, *(f8 *)(out + 2 * stride + j) = z;
     }
 }
 
@@ -403,7 +404,7 @@ INLINE void spread_rows(const su_tet_rows *what, int c, const float *rows, float
                 UNROLL for (int b = 0; b < 3; b++) sum[3 * a + b] += at[8 * b] * turned;                        \
             }                                                                                                   \
         }                                                                                                       \
-        UNROLL for (int a = 0; a < 9; a++) *(type##u *)(what->B[f] + a * what->stride + j) = sum[a];            \
+        UNROLL for (int a = 0; a < 9; a++) *(type##u *)(B + a * stride + j) = sum[a];                           \
     } while (0)
 
 static void build_B(const su_tet_rows *what)
@@ -414,51 +415,74 @@ static void build_B(const su_tet_rows *what)
         for (int k = 0; k < 9; k++) *(f8 *)turn[c][k] = NARROW(*(const v8 *)(what->R[c] + 8 * k));
         for (int k = 0; k < 3; k++) *(f8 *)gradient[c][k] = NARROW(*(const v8 *)(what->gradient + 24 * c + 8 * k));
     }
-    for (int64_t f = 0; f < what->frames; f++) {
+    const int64_t frames = what->frames, stride = what->stride;   /* stores might change what they are read from, for the compiler */
+    for (int64_t f = 0; f < frames; f++) {
         const float *rows[4], *R[4], *g[4];
+        float *B = what->B[f];
         int64_t apart[4], j = 0;
         int corners = 0;
         for (int c = 0; c < 4; c++) {
             if (!what->R[c]) continue;
             const float *own = what->rows[f] + what->offset[c];
-            float *out = what->spread + 3 * what->stride * c;
+            float *out = what->spread + 3 * stride * c;
             if (!what->same[c]) spread_rows(what, c, own, out);
             rows[corners] = what->same[c] ? own : out;
-            apart[corners] = what->same[c] ? what->row_stride[c] : what->stride;
+            apart[corners] = what->same[c] ? what->row_stride[c] : stride;
             R[corners] = &turn[c][0][f], g[corners++] = &gradient[c][0][f];
         }
-        for (; j + 16 <= what->stride; j += 16) COLUMNS_OF_B(f16);
-        for (; j < what->stride; j += 8) COLUMNS_OF_B(f8);
+        for (; j + 16 <= stride; j += 16) COLUMNS_OF_B(f16);
+        for (; j < stride; j += 8) COLUMNS_OF_B(f8);
     }
 }
 
-enum { GRAM_FRAMES = 8 };
+/* Sixteen entries of four frames at once, or twice eight where registers are narrower. */
+#if defined(SU_AVX512)
+typedef f16 gram_vector;
+#else
+typedef f8 gram_vector;
+#endif
+enum { GRAM_FRAMES = 4, GRAM_WIDE = sizeof(gram_vector) / sizeof(float) };
+
+/* sums[3][GRAM_FRAMES] (SU_GRAM wide) of one run of entries. */
+INLINE void gram_sums(int64_t m, const float *source, const float *left, const float *const right[3], float *sums)
+{
+    for (int part = 0; part < SU_GRAM; part += GRAM_WIDE) {
+        gram_vector sum[3][GRAM_FRAMES] = {{{0}}};
+        const float *s = source + part;
+        for (int64_t j = 0; j < m; j++) {
+            gram_vector T[GRAM_FRAMES] = {{0}};
+            for (int64_t i = 0; i < m; i++, s += SU_GRAM) {
+                gram_vector entry = *(const gram_vector *)s;
+                UNROLL for (int f = 0; f < GRAM_FRAMES; f++) T[f] += left[8 * i + f] * entry;
+            }
+            UNROLL for (int k = 0; k < 3; k++)
+                UNROLL for (int f = 0; f < GRAM_FRAMES; f++) sum[k][f] += right[k][8 * j + f] * T[f];
+        }
+        UNROLL for (int k = 0; k < 3; k++)
+            UNROLL for (int f = 0; f < GRAM_FRAMES; f++) *(gram_vector *)(sums + SU_GRAM * (GRAM_FRAMES * k + f) + part) = sum[k][f];
+    }
+}
+
 static void gram_block(const su_gram_block *what)
 {
-    int64_t m = what->m;
-    const float *source = what->source;
-    for (int64_t a = 0; a < what->rows; a++)
-        for (int64_t at = 0; at < what->stride; at += 8, source += 8 * m * m)
-            for (int64_t from = 0; from < what->frames; from += GRAM_FRAMES) {
-                f8 sum[3][GRAM_FRAMES] = {{{0}}};
-                const float *s = source;
-                for (int64_t j = 0; j < m; j++) {
-                    f8 T[GRAM_FRAMES] = {{0}};
-                    for (int64_t i = 0; i < m; i++, s += 8) {
-                        f8 entry = *(const f8 *)s;
-                        UNROLL for (int f = 0; f < GRAM_FRAMES; f++) T[f] += what->left[8 * i + from + f] * entry;
-                    }
-                    UNROLL for (int k = 0; k < 3; k++)
-                        UNROLL for (int f = 0; f < GRAM_FRAMES; f++) sum[k][f] += what->right[k][8 * j + from + f] * T[f];
-                }
-                UNROLL for (int k = 0; k < 3; k++)
-                    UNROLL for (int f = 0; f < GRAM_FRAMES; f++) {
+    const int64_t m = what->m, size = what->rows * what->stride, stride = what->stride;
+    float sums[3 * GRAM_FRAMES * SU_GRAM] __attribute__((aligned(64)));
+    for (int64_t from = 0; from < what->frames; from += GRAM_FRAMES) {
+        const float *right[3] = {what->right[0] + from, what->right[1] + from, what->right[2] + from};
+        for (int64_t entry = 0; entry < size; entry += SU_GRAM) {
+            gram_sums(m, what->source + entry * m * m, what->left + from, right, sums);
+            for (int64_t at = entry; at < entry + SU_GRAM && at < size; at += 8) {   /* half a run may be another row */
+                int64_t a = at / stride, column = at - a * stride;
+                for (int k = 0; k < 3; k++)
+                    for (int f = 0; f < GRAM_FRAMES; f++) {
                         float *out = what->out[k][from + f];
                         if (!out) continue;
-                        v8 scale = what->left_scale[from + f][a] * *(const v8u *)(what->right_scale[k][from + f] + at);
-                        *(f8 *)(out + a * what->stride + at) = sum[k][f] * NARROW(scale);
+                        v8 scale = what->left_scale[from + f][a] * *(const v8u *)(what->right_scale[k][from + f] + column);
+                        *(f8 *)(out + at) = *(const f8 *)(sums + SU_GRAM * (GRAM_FRAMES * k + f) + at - entry) * NARROW(scale);
                     }
             }
+        }
+    }
 }
 
 const su_pose_kernels SU_KERNELS = {SU_KERNELS_NAME, scatter, moved, rest, rotations,

@@ -337,7 +337,7 @@ static su_status pack_gram(su_runtime_model *model, su_error *err)
             su_gram_pair *pair = model->pair + model->pairs++;
             *pair = (su_gram_pair){g, h, basis->first_mode[g + 1] - basis->first_mode[g],
                                    model->region_offset[h + 1] - model->region_offset[h], model->pair_entries};
-            model->pair_entries += pair->rows * pair->stride;
+            model->pair_entries += (pair->rows * pair->stride + SU_GRAM - 1) / SU_GRAM * SU_GRAM;
         }
     int64_t widest = 0;
     for (int64_t k = 0; k < model->pairs; k++)
@@ -354,7 +354,7 @@ static su_status pack_gram(su_runtime_model *model, su_error *err)
                 int64_t entry = pair->offset + a * pair->stride + b;
                 for (int64_t i = 0; i < m; i++)
                     for (int64_t j = 0; j < m; j++)
-                        packed[(entry / 8 * m * m + j * m + i) * 8 + entry % 8] =
+                        packed[(entry / SU_GRAM * m * m + j * m + i) * SU_GRAM + entry % SU_GRAM] =
                             (float)basis->gram[((i * m + j) * r + a0 + a) * r + b0 + b];
             }
     }

@@ -33,7 +33,7 @@ typedef struct su_panel {
 typedef struct su_gram_pair {
     int32_t left, right;
     int64_t rows, stride;
-    int64_t offset;            /* of the block among all blocks */
+    int64_t offset;            /* of the block among all blocks, a multiple of SU_GRAM */
 } su_gram_pair;
 
 typedef struct su_runtime_model {
@@ -48,8 +48,8 @@ typedef struct su_runtime_model {
     int64_t *region_offset;    /* (d+1) of each region in a vector whose regions are padded to SU_PANEL */
     int64_t pairs;
     su_gram_pair *pair;        /* ordered pairs of overlapping regions, rising */
-    int64_t pair_entries;      /* sum of rows * stride, and a gap of 8 rows */
-    float *pair_gram;          /* [entry / 8][j][i][8]: U^_i' M U^_j */
+    int64_t pair_entries;      /* sum of rows * stride, each padded to SU_GRAM, and a gap of 8 rows */
+    float *pair_gram;          /* [entry / SU_GRAM][j][i][SU_GRAM]: U^_i' M U^_j */
     su_rest_patch patch;       /* its chosen vertices: the points, then corners of tets that never move */
     su_rest_lanes lanes;       /* of the patch */
 

@@ -72,16 +72,17 @@ su_status su_pose_work_create(const su_runtime_model *model, su_pose_work *work,
         if (model->tet_panel[p].stride > widest) widest = model->tet_panel[p].stride;
     if ((work->x = take(arena, 48 * model->chosen, err)) && (work->near = take(arena, 24 * model->patch.vertex_count, err)) &&
         (work->moved = take(arena, 24 * model->patch.skin_count, err)) && (work->rest = take(arena, m, err)) &&
-        (work->rotation = take(arena, 144 * model->chosen, err)) && (work->gradient = take(arena, 12 * tets, err)) &&
-        (work->volume = take(arena, tets, err)) && (work->mu = take(arena, tets, err)) &&
-        (work->lambda = take(arena, tets, err)) && (work->turn = take(arena, 9 * inertia, err)) &&
-        (work->world = take(arena, 3 * inertia, err)) &&
-        (work->b = take(arena, m, err)) && (work->positive = take(arena, m, err)) &&
-        (work->anchor = take(arena, 4 * model->anchors, err)) &&
-        (work->root = take(arena, model->anchors ? (model->lead * (model->lead + 8) + 1) / 2 : 0, err)) &&
+        (work->rotation = take(arena, 144 * model->chosen, err)) && (work->gradient = take(arena, 24 * tets, err)) &&
+        (work->volume = take(arena, 2 * tets, err)) && (work->mu = take(arena, 2 * tets, err)) &&
+        (work->lambda = take(arena, 2 * tets, err)) && (work->collapsed = take(arena, model->tets, err)) &&
+        (work->turn = take(arena, 18 * inertia, err)) && (work->world = take(arena, 6 * inertia, err)) &&
+        (work->positive = take(arena, m, err)) && (work->b = take(arena, m, err)) &&
         (work->older[0] = take(arena, m, err)) && (work->older[1] = take(arena, m, err)) &&
+        (work->anchor = take(arena, 4 * model->anchors, err)) &&
+        (work->roots = take(arena, model->anchors ? 8 * model->linear_entries : 0, err)) &&
+        (work->root = take(arena, model->anchors ? (model->lead * (model->lead + 8) + 1) / 2 : 0, err)) &&
         (work->scale = take(arena, 12 * strides, err)) && (work->blended = take(arena, model->points, err)) &&
-        (work->spread = take(arena, 6 * widest, err)) && (work->collapsed = take(arena, model->tets, err)))
+        (work->spread = take(arena, 6 * widest, err)))
         return SU_OK;
     su_pose_work_free(work);
     return SU_AGAIN;
@@ -133,48 +134,49 @@ void su_blend_evaluate(const su_runtime_model *model, const double *p, int64_t s
     blend->serial = serial;
 }
 
+/* The arrays of one half of the instants. */
+static su_pose_work half_of(const su_runtime_model *model, const su_pose_work *work, int half)
+{
+    su_pose_work h = *work;
+    if (half == 0) return h;
+    h.x += 24 * model->chosen, h.rotation += 72 * model->chosen, h.gradient += 96 * model->tets, h.volume += 8 * model->tets;
+    h.mu += 8 * model->tets, h.lambda += 8 * model->tets, h.collapsed += model->tets;
+    h.turn += 72 * model->inertia, h.world += 24 * model->inertia;
+    h.b += 8 * model->m, h.older[0] += 8 * model->m, h.older[1] += 8 * model->m, h.roots += 8 * model->linear_entries;
+    return h;
+}
+
 /* Frames into lanes; lanes beyond count repeat the last frame. */
-static void fill_lanes(const su_runtime_model *model, int64_t count, const su_blend *(*older)[2], const su_pose *poses,
+static void fill_lanes(const su_runtime_model *model, int64_t count, const su_blend *const *blends, const su_blend *(*older)[2],
                        su_pose_work *work)
 {
     for (int64_t f = 0; f < SU_FRAMES; f++) {
         int64_t from = f < count ? f : count - 1;
-        for (int64_t i = 0; i < model->anchors; i++) work->anchor[8 * i + f] = (float)poses[from].blend.anchor[i];
+        for (int64_t i = 0; i < model->anchors; i++) work->anchor[8 * i + f] = (float)blends[from]->anchor[i];
         for (int64_t i = 0; i < model->m; i++) {
-            work->b[8 * i + f] = (float)poses[from].blend.b[i];
-            work->positive[8 * i + f] = poses[from].blend.positive[i];
+            work->b[8 * i + f] = (float)blends[from]->b[i];
+            work->positive[8 * i + f] = blends[from]->positive[i];
             for (int k = 0; k < 2; k++) work->older[k][8 * i + f] = older[from][k] ? (float)older[from][k]->b[i] : 0;
         }
     }
 }
 
-static void place_points(const su_runtime_model *model, int64_t count, const su_pose_input *inputs, su_pose *poses,
-                               su_pose_work *work)
+static void turn_points(const su_runtime_model *model, int64_t count, const su_pose_input *inputs, su_pose_work *work)
 {
-    const su_pose_kernels *kernels = model->pose_kernels;
     double Q[72] __attribute__((aligned(64))), c[24] __attribute__((aligned(64)));
-    double *turn[SU_FRAMES], *world[SU_FRAMES], *rotation[SU_FRAMES];
     for (int64_t f = 0; f < SU_FRAMES; f++) {
         const su_pose_input *input = inputs + (f < count ? f : count - 1);
         for (int k = 0; k < 9; k++) Q[8 * k + f] = input->Q[k];
         for (int k = 0; k < 3; k++) c[8 * k + f] = input->c[k];
     }
-    kernels->world(model->inertia, model->inertia_point, work->rotation, work->x, Q, c, work->turn, work->world);
-    for (int64_t f = 0; f < count; f++) {
-        memcpy(poses[f].Q, inputs[f].Q, sizeof poses[f].Q);
-        memcpy(poses[f].c, inputs[f].c, sizeof poses[f].c);
-        turn[f] = poses[f].turn, world[f] = poses[f].world, rotation[f] = poses[f].rotation;
-    }
-    kernels->scatter(count, model->points, 9, model->chosen_padded, work->rotation, rotation);
-    kernels->scatter(count, model->inertia, 9, model->inertia_padded, work->turn, turn);
-    kernels->scatter(count, model->inertia, 3, model->inertia_padded, work->world, world);
+    model->pose_kernels->world(model->inertia, model->inertia_point, work->rotation, work->x, Q, c, work->turn, work->world);
 }
 
 /* Convention 8: where a rest tet has less than 0.1 of its neutral volume, its rest shape is R_e times the neutral one.
  * F = 1 + grad u, so that no force acts at u = 0 there either. */
 static void collapsed_tet(const su_runtime_model *model, int64_t k, int64_t lane, su_pose_work *work)
 {
-    double x[12], edges[9], F[9], R[9], inverse[9], *g = work->gradient + 96 * k + lane;
+    double x[12], edges[9], F[9], R[9], inverse[9], *g = work->gradient + 96 * k;
     for (int c = 0; c < 4; c++)
         for (int a = 0; a < 3; a++) x[3 * c + a] = work->x[24 * (int64_t)model->corner[4 * k + c] + 8 * a + lane];
     su_tet_edges(x, x + 3, x + 6, x + 9, edges);
@@ -188,28 +190,38 @@ static void collapsed_tet(const su_runtime_model *model, int64_t k, int64_t lane
     work->volume[8 * k + lane] = model->neutral_volume[k];
 }
 
-static void shape_tets(const su_runtime_model *model, int64_t count, su_pose *poses, su_pose_work *work)
+static void shape_tets(const su_runtime_model *model, int64_t count, su_pose_work *work)
 {
     const su_pose_kernels *kernels = model->pose_kernels;
-    double *gradient[SU_FRAMES], *volume[SU_FRAMES], *mu[SU_FRAMES], *lambda[SU_FRAMES];
     kernels->shapes(model->tets, model->corner, model->neutral_inverse, work->x, work->gradient, work->volume,
                     work->collapsed);
-    for (int64_t f = 0; f < count; f++) {
-        poses[f].collapsed = 0;
-        gradient[f] = poses[f].gradient, volume[f] = poses[f].volume, mu[f] = poses[f].mu, lambda[f] = poses[f].lambda;
-    }
     for (int64_t k = 0; k < model->tets; k++)
-        for (int64_t f = 0; f < count && work->collapsed[k]; f++) {
-            if (!(work->collapsed[k] >> f & 1)) continue;
-            collapsed_tet(model, k, f, work);
-            poses[f].collapsed++;
-        }
+        for (int64_t f = 0; f < count && work->collapsed[k]; f++)
+            if (work->collapsed[k] >> f & 1) collapsed_tet(model, k, f, work);
     kernels->materials(model->tets, model->m, model->tet_weight, model->young, model->poisson, work->positive, work->volume,
                        work->mu, work->lambda);
-    kernels->scatter(count, model->tets, 12, model->tets_padded, work->gradient, gradient);
-    kernels->scatter(count, model->tets, 1, model->tets_padded, work->volume, volume);
-    kernels->scatter(count, model->tets, 1, model->tets_padded, work->mu, mu);
-    kernels->scatter(count, model->tets, 1, model->tets_padded, work->lambda, lambda);
+}
+
+/* What was made in lanes, into the arrays of `count` instants. */
+static void scatter_lanes(const su_runtime_model *model, int64_t count, const su_pose_work *work, su_pose *poses)
+{
+    double *out[7][SU_FRAMES];
+    for (int64_t f = 0; f < count; f++) {
+        su_pose *p = poses + f;
+        double *arrays[7] = {p->rotation, p->turn, p->world, p->gradient, p->volume, p->mu, p->lambda};
+        for (int k = 0; k < 7; k++) out[k][f] = arrays[k];
+        p->collapsed = 0;
+        for (int64_t k = 0; k < model->tets; k++) p->collapsed += work->collapsed[k] >> f & 1;
+    }
+    const struct {
+        int64_t count, entries, stride;
+        const double *from;
+    } what[7] = {{model->points, 9, model->chosen_padded, work->rotation}, {model->inertia, 9, model->inertia_padded, work->turn},
+                 {model->inertia, 3, model->inertia_padded, work->world}, {model->tets, 12, model->tets_padded, work->gradient},
+                 {model->tets, 1, model->tets_padded, work->volume}, {model->tets, 1, model->tets_padded, work->mu},
+                 {model->tets, 1, model->tets_padded, work->lambda}};
+    for (int k = 0; k < 7; k++)
+        model->pose_kernels->scatter(count, what[k].count, what[k].entries, what[k].stride, what[k].from, out[k]);
 }
 
 static void spread_scales(const su_runtime_model *model, int64_t count, const su_pose *poses, su_pose_work *work)
@@ -229,7 +241,8 @@ static void spread_scales(const su_runtime_model *model, int64_t count, const su
 }
 
 /* The rows of one point in all frames, unless they are there. */
-static void blend_rows(const su_runtime_model *model, int64_t count, int64_t point, su_pose *poses, su_pose_work *work)
+static void blend_rows(const su_runtime_model *model, int64_t count, int64_t point, su_pose *poses,
+                       su_pose_work *work)
 {
     if (work->blended[point]) return;
     work->blended[point] = 1;
@@ -245,6 +258,16 @@ static void blend_rows(const su_runtime_model *model, int64_t count, int64_t poi
                                     work->b, scale, rows);
 }
 
+/* The poses' rows of a point, soon: points lie apart, and where the third cache holds them each costs as much as its blend. */
+static void fetch_rows(const su_runtime_model *model, int64_t point, const su_pose_work *work)
+{
+    if (point >= model->points || work->blended[point]) return;
+    const su_panel *panel = model->point_panel + model->panel_of_point[point];
+    int64_t size = 3 * panel->stride * model->m;
+    const float *rows = model->point_rows + 3 * model->m * panel->offset + (point - panel->first) * size;
+    for (int64_t at = 0; at < size; at += 16) __builtin_prefetch(rows + at);
+}
+
 /* Rows and B; a point's rows are made when the first tet asks for them, while they are near. */
 static void build_B(const su_runtime_model *model, int64_t count, su_pose *poses, su_pose_work *work)
 {
@@ -254,6 +277,7 @@ static void build_B(const su_runtime_model *model, int64_t count, su_pose *poses
         const su_panel *panel = model->tet_panel + p;
         what.stride = panel->stride;
         for (int64_t k = panel->first; k < panel->first + panel->count; k++) {
+            for (int c = 0; c < 4 && k + 1 < model->tets; c++) fetch_rows(model, model->corner[4 * (k + 1) + c], work);
             for (int c = 0; c < 4; c++) {
                 int64_t point = model->corner[4 * k + c];
                 what.R[c] = NULL;
@@ -301,14 +325,18 @@ static void blend_grams(const su_runtime_model *model, int64_t count, const su_b
     }
 }
 
-/* The roots of all frames, then their squares one by one. */
-static void blend_stiffness(const su_runtime_model *model, int64_t count, su_pose *poses, const su_pose_work *work)
+/* The roots of eight frames at once, as they are the largest thing that a pose part reads. */
+static void blend_roots(const su_runtime_model *model, int64_t count, const su_pose_work *work)
 {
     float *roots[SU_FRAMES] = {NULL};
-    for (int64_t f = 0; f < count; f++) roots[f] = poses[f].linear;
+    for (int64_t f = 0; f < count; f++) roots[f] = work->roots + f * model->linear_entries;
     model->pose_kernels->mix(count, model->anchors, model->linear_entries, model->anchor_roots, work->anchor, roots);
+}
+
+static void square_roots(const su_runtime_model *model, int64_t count, const su_pose_work *work, su_pose *poses)
+{
     for (int64_t f = 0; f < count; f++) {
-        su_linear_unpack(model->size, model->lead, poses[f].linear, work->root);
+        su_linear_unpack(model->size, model->lead, work->roots + f * model->linear_entries, work->root);
         model->pose_kernels->square(model->size, model->lead, work->root, poses[f].linear);
     }
 }
@@ -349,8 +377,8 @@ void su_gram_times(const su_runtime_model *model, const float *blocks, const dou
 }
 
 /* Rest positions and rotations of all instants, into both halves of work->x and work->rotation. */
-static void rest_and_rotations(const su_runtime_model *model, int64_t count, const su_pose_input *inputs, const su_pose *poses,
-                               su_pose_work *work)
+static void rest_and_rotations(const su_runtime_model *model, int64_t count, const su_pose_input *inputs,
+                               const su_blend *const *blends, su_pose_work *work)
 {
     bool both = count > SU_FRAMES;
     double *rotation[2] = {work->rotation, both ? work->rotation + 72 * model->chosen : NULL};
@@ -359,26 +387,49 @@ static void rest_and_rotations(const su_runtime_model *model, int64_t count, con
     for (int64_t f = 0; f < SU_REST_FRAMES; f++) {
         int64_t from = f < count ? f : count - 1;
         skins[f] = inputs[from].skin;
-        for (int64_t i = 0; i < model->m; i++) work->rest[SU_REST_FRAMES * i + f] = (float)poses[from].blend.w[i];
+        for (int64_t i = 0; i < model->m; i++) work->rest[SU_REST_FRAMES * i + f] = (float)blends[from]->w[i];
     }
     su_rest_lanes_positions(&model->lanes, skins, work->rest, work->moved, x, work->near);
     su_rest_lanes_rotations(&model->lanes, work->near, rotation);
 }
 
+void su_pose_prepare(const su_runtime_model *model, int64_t count, const su_pose_input *inputs, const su_blend *const *blends,
+                     const su_blend *(*older)[2], su_pose_work *work)
+{
+    work->count = count;
+    rest_and_rotations(model, count, inputs, blends, work);
+    for (int half = 0; SU_FRAMES * half < count; half++) {
+        int64_t first = SU_FRAMES * half, some = count - first < SU_FRAMES ? count - first : SU_FRAMES;
+        su_pose_work own = half_of(model, work, half);
+        fill_lanes(model, some, blends + first, older + first, &own);
+        turn_points(model, some, inputs + first, &own);
+        shape_tets(model, some, &own);
+        if (model->anchors > 0) blend_roots(model, some, &own);
+    }
+}
+
+void su_pose_finish(const su_runtime_model *model, int64_t first, const su_pose_input *inputs, const su_blend *const *blends,
+                    const su_blend *(*older)[2], su_pose_work *work, su_pose *poses)
+{
+    su_pose_work half = half_of(model, work, (int)(first / SU_FRAMES));
+    int64_t count = work->count - first < SU_FRAMES ? work->count - first : SU_FRAMES;
+    for (int64_t f = 0; f < count; f++) {
+        if (blends[first + f] != &poses[f].blend) su_blend_copy(model, blends[first + f], &poses[f].blend);
+        memcpy(poses[f].Q, inputs[first + f].Q, sizeof poses[f].Q);
+        memcpy(poses[f].c, inputs[first + f].c, sizeof poses[f].c);
+    }
+    scatter_lanes(model, count, &half, poses);
+    spread_scales(model, count, poses, &half);
+    build_B(model, count, poses, &half);
+    blend_grams(model, count, older + first, poses, &half);
+    if (model->anchors > 0) square_roots(model, count, &half, poses);
+}
+
 void su_pose_evaluate(const su_runtime_model *model, int64_t count, const su_pose_input *inputs,
                       const su_blend *(*older)[2], su_pose_work *work, su_pose *poses)
 {
-    rest_and_rotations(model, count, inputs, poses, work);
-    for (int64_t first = 0; first < count; first += SU_FRAMES) {
-        int64_t some = count - first < SU_FRAMES ? count - first : SU_FRAMES;
-        su_pose_work half = *work;
-        if (first) half.x += 24 * model->chosen, half.rotation += 72 * model->chosen;
-        fill_lanes(model, some, older + first, poses + first, &half);
-        place_points(model, some, inputs + first, poses + first, &half);
-        shape_tets(model, some, poses + first, &half);
-        spread_scales(model, some, poses + first, &half);
-        build_B(model, some, poses + first, &half);
-        blend_grams(model, some, older + first, poses + first, &half);
-        if (model->anchors > 0) blend_stiffness(model, some, poses + first, &half);
-    }
+    const su_blend *blends[SU_POSE_FRAMES] = {NULL};
+    for (int64_t f = 0; f < count; f++) blends[f] = &poses[f].blend;
+    su_pose_prepare(model, count, inputs, blends, older, work);
+    for (int64_t f = 0; f < count; f += SU_FRAMES) su_pose_finish(model, f, inputs, blends, older, work, poses + f);
 }

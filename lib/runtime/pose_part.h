@@ -9,8 +9,8 @@
 
 #include <stdint.h>
 
-/* Instants that are evaluated together: rotations take as many, the rest half of them. */
-enum { SU_POSE_FRAMES = 2 * SU_FRAMES };
+/* Instants that rest shapes and rotations are made for together. */
+enum { SU_POSE_FRAMES = SU_REST_FRAMES };
 
 /* The animation at an instant. */
 typedef struct su_pose_input {
@@ -49,24 +49,27 @@ typedef struct su_pose {
     su_arena arena;
 } su_pose;
 
-/* Scratch of one thread; the last dimension is SU_FRAMES frames. */
+/* What su_pose_prepare leaves of SU_POSE_FRAMES instants for su_pose_finish, and scratch of one thread. The first dimension of most is
+ * the half of the instants, the last are eight of them. */
 typedef struct su_pose_work {
-    double *x;                 /* (2,chosen,3,8): of each half of the instants */
+    int64_t count;             /* instants that are prepared */
+    double *x;                 /* (2,chosen,3,8) */
     float *near;               /* (patch.vertex_count,3,16) from the patch's middle */
     float *moved;              /* (patch.skin_count,3,16) displacements of skin points */
     float *rest;               /* (m,16) weights of the corrections */
     double *rotation;          /* (2,chosen,9,8) */
-    double *gradient;          /* (tets,12,8) */
-    double *volume, *mu, *lambda;     /* (tets,8) */
-    double *turn, *world;      /* (inertia,9,8), (inertia,3,8) */
+    double *gradient;          /* (2,tets,12,8) */
+    double *volume, *mu, *lambda;     /* (2,tets,8) */
+    uint8_t *collapsed;        /* (2,tets) a bit for each instant */
+    double *turn, *world;      /* (2,inertia,9,8), (2,inertia,3,8) */
     double *positive;          /* (m,8) */
-    float *b, *older[2];       /* (m,8) */
+    float *b, *older[2];       /* (2,m,8) */
     float *anchor;             /* (anchors,8) */
-    float *root;               /* (lead,lead) one instant's root of the stiffness */
+    float *roots;              /* (16,linear_entries) roots of the stiffness, packed */
+    float *root;               /* (lead,lead) one of them */
     float *scale;              /* point panels: (8, 3, stride) */
     uint8_t *blended;          /* (points) */
     float *spread;             /* (4, 3, widest panel) */
-    uint8_t *collapsed;        /* (tets) */
     su_arena arena;
 } su_pose_work;
 
@@ -82,8 +85,16 @@ void su_blend_copy(const su_runtime_model *model, const su_blend *from, su_blend
 
 /* First the weights, at p (s). */
 void su_blend_evaluate(const su_runtime_model *model, const double *p, int64_t serial, su_blend *blend);
-/* Then everything else, for count <= SU_POSE_FRAMES instants at once; their blends must be there. older[f]: blends of the
+/* Then rest shapes, rotations and what is small, of count <= SU_POSE_FRAMES instants at once. blends[f]: of each; older[f]: of the
  * instants one and two before, for the mixed blends (NULL: left out; the stepper then takes its slow road). */
+void su_pose_prepare(const su_runtime_model *model, int64_t count, const su_pose_input *inputs, const su_blend *const *blends,
+                     const su_blend *(*older)[2], su_pose_work *work);
+/* Then the rest, for prepared instants from `first`, a multiple of SU_FRAMES: at most SU_FRAMES of them, into poses[0], ... Their blends are
+ * copied where poses do not hold them already. What a few instants need stays in the second cache if they are stepped
+ * before the next are finished, into the same poses: at r = 100 that takes a sixth off pose part and step. The bytes are the same. */
+void su_pose_finish(const su_runtime_model *model, int64_t first, const su_pose_input *inputs, const su_blend *const *blends,
+                    const su_blend *(*older)[2], su_pose_work *work, su_pose *poses);
+/* Both for count <= SU_POSE_FRAMES instants whose blends poses hold. */
 void su_pose_evaluate(const su_runtime_model *model, int64_t count, const su_pose_input *inputs,
                       const su_blend *(*older)[2], su_pose_work *work, su_pose *poses);
 
