@@ -6,6 +6,7 @@
 #include "fem/fullsim.h"
 #include "runtime/model_runtime.h"
 #include "runtime/pose_part.h"
+#include "runtime/shot_lanes.h"
 #include "runtime/reconstruct.h"
 #include "runtime/step.h"
 #include "trained.h"
@@ -17,7 +18,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { BATCHES = 15, BLOCK = 16 };
+enum { BATCHES = 15, BLOCK = SU_POSE_FRAMES };
 
 static double seconds(void)
 {
@@ -57,21 +58,24 @@ typedef struct reduced_times {
     double blend, pose, step[2];   /* s: weights alone, pose part, steps with one and two solves */
 } reduced_times;
 
-/* Poses and steps along the character's shot, in blocks of instants as the simulator takes them. */
+/* Poses and steps along the character's shot, a few instants at a time as the simulator takes them on one thread. */
 static reduced_times measure_reduced(const subject *what, const su_runtime_model *model)
 {
     su_arena arena = {0};
     int64_t instants = what->substeps * (what->anim->F - 1);
-    su_pose poses[BLOCK];
+    su_pose poses[SU_FRAMES];
     su_pose_input inputs[BLOCK];
     su_pose_work work;
-    su_blend trail[2];
+    su_blend trail[2], blends[BLOCK];
+    const su_blend *these[BLOCK];
     su_error err = {0};
     reduced_times out = {0};
     double h = (what->anim->times[1] - what->anim->times[0]) / what->substeps, g[3] = {0, 0, 0};
+    for (int k = 0; k < SU_FRAMES; k++) must(su_pose_create(model, poses + k, &err), &err);
     for (int k = 0; k < BLOCK; k++) {
-        must(su_pose_create(model, poses + k, &err), &err);
-        must(su_pose_input_create(model, inputs + k, &err), &err);
+        these[k] = blends + k;
+        must(su_blend_create(model, blends + k, &arena, &err), &err);
+        must(su_pose_input_create(model, false, inputs + k, &err), &err);
     }
     must(su_pose_work_create(model, &work, &err), &err);
     for (int k = 0; k < 2; k++) must(su_blend_create(model, trail + k, &arena, &err), &err);
@@ -82,31 +86,38 @@ static reduced_times measure_reduced(const subject *what, const su_runtime_model
         must(su_stepper_create(model, &settings, &stepper, &err), &err);
         for (int b = -1; b < BATCHES; b++) {
             const su_blend *older[BLOCK][2];
+            su_shot_instant at[BLOCK];
             for (int k = 0; k < BLOCK; k++) {
-                int64_t at = ((b + 1) * BLOCK + k) % (2 * instants);   /* there and back again */
-                if (at >= instants) at = 2 * instants - 1 - at;
-                su_shot_sample(what->shot, at / what->substeps, (double)(at % what->substeps) / what->substeps, model->patch.skin_count, model->patch.skin, inputs[k].skin,
-                               inputs[k].p, inputs[k].Q, inputs[k].c);
-                older[k][0] = k > 0 ? &poses[k - 1].blend : &trail[0];
-                older[k][1] = k > 1 ? &poses[k - 2].blend : &trail[1 - k];
+                int64_t i = ((b + 1) * BLOCK + k) % (2 * instants);   /* there and back again */
+                if (i >= instants) i = 2 * instants - 1 - i;
+                at[k] = (su_shot_instant){i / what->substeps, (double)(i % what->substeps) / what->substeps, inputs[k].p};
+                su_shot_sample(what->shot, at[k].frame, at[k].fraction, 0, model->patch.skin, NULL, inputs[k].p, inputs[k].Q, inputs[k].c);
+                older[k][0] = k > 0 ? &blends[k - 1] : &trail[0];
+                older[k][1] = k > 1 ? &blends[k - 2] : &trail[1 - k];
             }
-            double start = seconds();
-            for (int k = 0; k < BLOCK; k++) su_blend_evaluate(model, inputs[k].p, (b + 1) * BLOCK + k + 1, &poses[k].blend);
+            su_shot_lanes(what->shot, &model->patch, model->pose_kernels, BLOCK, at, work.moved);
+            double start = seconds(), stepping = 0;
+            for (int k = 0; k < BLOCK; k++) su_blend_evaluate(model, inputs[k].p, (b + 1) * BLOCK + k + 1, blends + k);
             double weighed = seconds();
-            for (int k = 0; k < BLOCK; k += SU_POSE_FRAMES) su_pose_evaluate(model, SU_POSE_FRAMES, inputs + k, older + k, &work, poses + k);
-            for (int k = 0; k < 2; k++) su_blend_copy(model, &poses[BLOCK - 1 - k].blend, trail + k);
-            double posed = seconds();
-            if (b < 0) su_stepper_start(&stepper, poses, NULL, NULL, NULL, h);
-            for (int k = 0; k < BLOCK; k++)
-                if (su_stepper_advance(&stepper, poses + k, h, g, 0) != SU_STEP_OK) fprintf(stderr, "step failed\n");
+            su_pose_prepare(model, BLOCK, inputs, these, older, &work);
+            for (int k = 0; k < BLOCK; k += SU_FRAMES) {
+                su_pose_finish(model, k, inputs, these, older, &work, poses);
+                double posed = seconds();
+                if (b < 0 && k == 0) su_stepper_start(&stepper, poses, NULL, NULL, NULL, h);
+                for (int f = 0; f < SU_FRAMES; f++)
+                    if (su_stepper_advance(&stepper, poses + f, h, g, 0) != SU_STEP_OK) fprintf(stderr, "step failed\n");
+                stepping += seconds() - posed;
+            }
+            for (int k = 0; k < 2; k++) su_blend_copy(model, blends + BLOCK - 1 - k, trail + k);
             if (b < 0) continue;
-            blend[b] = (weighed - start) / BLOCK, pose[b] = (posed - start) / BLOCK, step[b] = (seconds() - posed) / BLOCK;
+            blend[b] = (weighed - start) / BLOCK, pose[b] = (seconds() - start - stepping) / BLOCK, step[b] = stepping / BLOCK;
         }
         out.step[solves - 1] = median(step);
         if (solves == 1) out.blend = median(blend), out.pose = median(pose);
         su_stepper_free(&stepper);
     }
-    for (int k = 0; k < BLOCK; k++) su_pose_free(poses + k), su_pose_input_free(inputs + k);
+    for (int k = 0; k < SU_FRAMES; k++) su_pose_free(poses + k);
+    for (int k = 0; k < BLOCK; k++) su_pose_input_free(inputs + k);
     su_pose_work_free(&work);
     su_arena_free(&arena);
     return out;

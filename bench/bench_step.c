@@ -7,6 +7,7 @@
 #include "fem/implicit.h"
 #include "runtime/model_runtime.h"
 #include "runtime/pose_part.h"
+#include "runtime/shot_lanes.h"
 #include "runtime/step.h"
 
 #include <cblas.h>
@@ -129,14 +130,15 @@ typedef struct subject {
     double h;
 } subject;
 
-static void sample(const subject *what, const su_runtime_model *model, int64_t at, su_pose_input *input)
+static su_shot_instant sample(const subject *what, const su_runtime_model *model, int64_t at, su_pose_input *input)
 {
     at %= 2 * what->instants;
     if (at > what->instants) at = 2 * what->instants - at;
     int64_t frame = at / what->substeps, part = at % what->substeps;
     if (at == what->instants) frame--, part = what->substeps;
-    su_shot_sample(what->shot, frame, (double)part / what->substeps, model->patch.skin_count, model->patch.skin, input->skin, input->p,
-                   input->Q, input->c);
+    double fraction = (double)part / what->substeps;
+    su_shot_sample(what->shot, frame, fraction, 0, model->patch.skin, NULL, input->p, input->Q, input->c);
+    return (su_shot_instant){frame, fraction, input->p};
 }
 
 /* One row: r, m, points, material. Returns the step with one solve. */
@@ -152,13 +154,13 @@ static figure measure(const subject *what, const char *material, figure *pose_ou
     su_pose_work work;
     su_blend trail[2], blends[BLOCK];
     const su_blend *these[BLOCK];
-    figure steps[3], pose = {0};
+    figure steps[3], pose = {0}, sampling = {0};
     double h = what->h, times[BATCHES], g[3] = {0, 0, 0};
     for (int k = 0; k < SU_FRAMES; k++)
         if (su_pose_create(&model, poses + k, &err) != SU_OK) abort();
     for (int k = 0; k < BLOCK; k++) {
         these[k] = blends + k;
-        if (su_pose_input_create(&model, inputs + k, &err) != SU_OK || su_blend_create(&model, blends + k, &arena, &err) != SU_OK) abort();
+        if (su_pose_input_create(&model, false, inputs + k, &err) != SU_OK || su_blend_create(&model, blends + k, &arena, &err) != SU_OK) abort();
     }
     if (su_pose_work_create(&model, &work, &err) != SU_OK) abort();
     for (int k = 0; k < 2; k++)
@@ -172,9 +174,12 @@ static figure measure(const subject *what, const char *material, figure *pose_ou
         su_stepper stepper;
         su_step_settings settings = {.beta = 0.008, .stiffness = 1, .newton = newton};
         if (su_stepper_create(&model, &settings, &stepper, &err) != SU_OK) abort();
-        double pose_times[BATCHES];
+        double pose_times[BATCHES], sample_times[BATCHES];
         for (int b = -1; b < BATCHES; b++) {
-            for (int k = 0; k < BLOCK; k++) sample(what, &model, (b + 1) * BLOCK + k, inputs + k);
+            su_shot_instant instants[BLOCK];
+            double before = seconds();
+            for (int k = 0; k < BLOCK; k++) instants[k] = sample(what, &model, (b + 1) * BLOCK + k, inputs + k);
+            su_shot_lanes(what->shot, &model.patch, model.pose_kernels, BLOCK, instants, work.moved);
             double start = seconds();
             for (int k = 0; k < BLOCK; k++) su_blend_evaluate(&model, inputs[k].p, (b + 1) * BLOCK + k + 1, blends + k);
             const su_blend *older[BLOCK][2];
@@ -196,18 +201,20 @@ static figure measure(const subject *what, const char *material, figure *pose_ou
             if (b < 0) continue;
             times[b] = stepping / BLOCK;
             pose_times[b] = (seconds() - start - stepping) / BLOCK;
+            sample_times[b] = (start - before) / BLOCK;
         }
         steps[newton - 1] = figure_of(times);
         figure this_pose = figure_of(pose_times);
         if (newton == 1 || this_pose.least < pose.least) pose = this_pose;
+        sampling = figure_of(sample_times);
         su_stepper_free(&stepper);
     }
     char points[40];
     snprintf(points, sizeof points, "%lld+%lld", (long long)model.tets, (long long)model.inertia);
     printf("  %4lld %3lld %-9s %-12s", (long long)model.r, (long long)model.m, points, material);
     for (int k = 0; k < 3; k++) printf(" %6.1f/%-6.1f", 1e6 * steps[k].median, 1e6 * steps[k].least);
-    printf(" %6.1f/%-6.1f ±%2.0f %%   %5.1f /%3.0f  %5lld  %5.1f MB\n", 1e6 * pose.median, 1e6 * pose.least,
-           100 * steps[0].spread, columns / (double)model.tets, pads / (double)model.tets, (long long)model.points,
+    printf(" %6.1f/%-6.1f ±%2.0f %%   %5.1f   %5.1f /%3.0f  %5lld  %5.1f MB\n", 1e6 * pose.median, 1e6 * pose.least,
+           100 * steps[0].spread, 1e6 * sampling.median, columns / (double)model.tets, pads / (double)model.tets, (long long)model.points,
            (double)su_runtime_model_bytes(&model) / 1e6);
     fflush(stdout);
     for (int k = 0; k < SU_FRAMES; k++) su_pose_free(poses + k);
@@ -300,7 +307,7 @@ int main(int argc, char **argv)
 {
     const char *part = argc > 1 ? argv[1] : "";
     printf("one core; OpenBLAS core type %s; times in us, median/least of %d batches\n", openblas_get_corename(), BATCHES);
-    printf("     r   m tets+vert material     1 solve       2 solves      3 solves      pose part           columns/padded points  memory\n");
+    printf("     r   m tets+vert material     1 solve       2 solves      3 solves      pose part           shot    columns/padded points  memory\n");
     if (strcmp(part, "trained")) given_points(!strcmp(part, "quick"));
     if (strcmp(part, "quick")) trained_points(argc > 2 ? atoi(argv[2]) : 0);
     return 0;

@@ -56,7 +56,8 @@ static double largest_difference(const su_rest_patch *patch, const char *set, do
         shape(b, f, noise, shapes + f * 3 * n);
         skins[f] = shapes + f * 3 * n, w[f] = 1;
     }
-    su_rest_lanes_positions(&lanes, skins, w, moved, x, near);
+    su_rest_lanes_moved(&lanes, skins, moved);
+    su_rest_lanes_positions(&lanes, moved, w, x, near);
     for (int f = 0; f < FRAMES; f++)   /* to the rounding of displacements, of up to 2 m */
         for (int64_t i = 0; i < 3 * n; i++) assert_float_equal(x[f / 8][8 * i + f % 8], skins[f][i], 1.2e-7);
     su_rest_lanes_rotations(&lanes, near, rotation);

@@ -531,7 +531,7 @@ static void steps_agree_with_direct_evaluation(void **unused)
         assert_int_equal(su_stepper_create(&r.runtime, &settings, &stepper, NULL), SU_OK);
         assert_int_equal(su_pose_create(&r.runtime, &pose, NULL), SU_OK);
         assert_int_equal(su_pose_work_create(&r.runtime, &work, NULL), SU_OK);
-        assert_int_equal(su_pose_input_create(&r.runtime, &input, NULL), SU_OK);
+        assert_int_equal(su_pose_input_create(&r.runtime, true, &input, NULL), SU_OK);
         for (int k = 0; k < 2; k++) direct_alloc(&r, &states[k]);
         double scale = 0;
         for (int k = 0; k <= STEPS; k++) {

@@ -1,7 +1,9 @@
 /* A shot between its frames: splines, cuts, root rotations, parameters by name, corrections. */
 #include "rig/shot.h"
 
+#include "core/memory.h"
 #include "geometry/rotation.h"
+#include "runtime/shot_lanes.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -245,6 +247,48 @@ static void corrections_are_added_once(void **unused)
     free(c);
 }
 
+/* Many instants at once, on both sides of a cut, past the end, in any order, with corrections, of chosen points. */
+static void lanes_hold_what_samples_say(void **unused)
+{
+    (void)unused;
+    static const char *const sets[] = {"base", "avx2", "avx512"};
+    static const double times[] = {0, 0.25, 0.5, 1, 3.75, 4, 4.5, 5, 5.25, 2.9, 10.5, 11, 11.5};
+    enum { TIMES = sizeof times / sizeof *times, LIST = 3 };
+    int cut = 5;
+    int32_t list[LIST] = {0, 17, NBAR - 1};
+    double neutral[3 * LIST], sculpts[4] = {0, 0, 4, 16}, rbf[4] = {0}, delta[2 * 3 * NBAR] = {0};
+    for (int i = 0; i < 3 * LIST; i++) neutral[i] = 0.1 * i - 0.3;
+    for (int i = 0; i < 3 * NBAR; i++) delta[3 * NBAR + i] = 0.5 + 0.01 * i;
+    rbf[1] = rbf[2] = 1 / sqrt(16.0 + 256.0);
+    for (int sculpted = 0; sculpted < 2; sculpted++) {
+        clip *c = make_clip(wave, 0.2);
+        if (sculpted) c->target.a = 2, c->target.psd_params = sculpts, c->target.psd_rbf = rbf, c->target.psd_shapes = delta;
+        su_shot *shot = open_clip(c, 1, &cut);
+        su_rest_patch patch = {.skin_count = LIST, .skin = list, .shape = {.neutral = neutral}};
+        su_shot_instant at[TIMES];
+        double p[TIMES][2], skin[3 * LIST];
+        float *moved = su_calloc(3 * LIST * SU_REST_FRAMES, sizeof *moved);
+        for (int k = 0; k < TIMES; k++) {
+            at[k] = (su_shot_instant){(int64_t)times[k], times[k] - floor(times[k]), p[k]};
+            su_shot_sample(shot, at[k].frame, at[k].fraction, 0, NULL, NULL, p[k], NULL, NULL);
+        }
+        for (int set = 0; set < 3; set++) {
+            const su_pose_kernels *kernels = su_pose_kernels_choose(sets[set]);
+            if (!kernels) continue;
+            su_shot_lanes(shot, &patch, kernels, TIMES, at, moved);
+            for (int k = 0; k < SU_REST_FRAMES; k++) {
+                int from = k < TIMES ? k : TIMES - 1;
+                su_shot_sample(shot, at[from].frame, at[from].fraction, LIST, list, skin, NULL, NULL, NULL);
+                for (int i = 0; i < 3 * LIST && (k < TIMES || !sculpted); i++)
+                    assert_near((double)moved[SU_REST_FRAMES * i + k], skin[i] - neutral[i], 1e-6);
+            }
+        }
+        free(moved);
+        su_shot_free(shot);
+        free(c);
+    }
+}
+
 static void other_topology_and_bad_cuts_are_refused(void **unused)
 {
     (void)unused;
@@ -291,6 +335,7 @@ int main(void)
         cmocka_unit_test(list_picks_the_same_points),
         cmocka_unit_test(parameters_match_by_name),
         cmocka_unit_test(corrections_are_added_once),
+        cmocka_unit_test(lanes_hold_what_samples_say),
         cmocka_unit_test(other_topology_and_bad_cuts_are_refused),
         cmocka_unit_test(clips_of_one_and_two_frames_work),
     };

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_PARAMS = 4096, MAX_SCULPTS = 4096, CHUNK = 256 };
+enum { MAX_PARAMS = 4096, CHUNK = 256 };
 
 struct su_shot {
     const su_anim *anim;
@@ -237,8 +237,8 @@ su_status su_shot_create(const su_anim *anim, const char *path, const su_shot_ta
     *out = NULL;
     if (unknown) *unknown = NULL;
     SU_TRY(check_skin(anim, path, target, err));
-    if (target->s > MAX_PARAMS || target->a > MAX_SCULPTS)
-        return su_fail(err, SU_INPUT, "%s: more than %d rig parameters or %d sculpted poses", path, MAX_PARAMS, MAX_SCULPTS);
+    if (target->s > MAX_PARAMS || target->a > SU_SHOT_SCULPTS)
+        return su_fail(err, SU_INPUT, "%s: more than %d rig parameters or %d sculpted poses", path, MAX_PARAMS, SU_SHOT_SCULPTS);
     su_shot *shot = calloc(1, sizeof *shot);
     json_t *names = json_array();
     su_status status = SU_OK;
@@ -271,51 +271,60 @@ void su_shot_free(su_shot *shot)
 /* ---- sampling ---- */
 
 int64_t su_shot_frames(const su_shot *shot) { return shot->F; }
+int64_t su_shot_skin(const su_shot *shot) { return shot->nbar; }
 double su_shot_time(const su_shot *shot, int64_t frame) { return shot->anim->times[frame]; }
 bool su_shot_cut(const su_shot *shot, int64_t frame) { return shot->cut[frame]; }
 
-/* The four coefficients of the spline on a segment; `next` is the frame they apply to besides `frame`. */
-typedef struct segment {
-    int64_t next;
-    double here, there, here_second, there_second;
-} segment;
-
 /* Past the end of a piece its last frame holds. */
-static segment segment_at(const su_shot *shot, int64_t frame, double t)
+su_shot_segment su_shot_segment_at(const su_shot *shot, int64_t frame, double t)
 {
     if (frame + 1 >= shot->F || shot->target.frames_only || (t > 0.0 && shot->cut[frame + 1]))
-        return (segment){frame, 1.0, 0.0, 0.0, 0.0};
+        return (su_shot_segment){frame, frame, 1.0, 0.0, 0.0, 0.0};
     double a = 1.0 - t;
-    return (segment){frame + 1, a, t, (a * a * a - a) / 6.0, (t * t * t - t) / 6.0};
+    return (su_shot_segment){frame, frame + 1, a, t, (a * a * a - a) / 6.0, (t * t * t - t) / 6.0};
 }
 
-static void blend_rows(segment at, int64_t frame, int64_t width, const double *f, const double *second, double *out)
+const float *su_shot_points(const su_shot *shot, int64_t frame) { return shot->anim->points + frame * 3 * shot->nbar; }
+
+const float *su_shot_points_second(const su_shot *shot, int64_t frame)
+{
+    return shot->target.frames_only ? NULL : shot->points_second + frame * 3 * shot->nbar;
+}
+
+int64_t su_shot_sculpts(const su_shot *shot, const double *p, double *weights, const double **shapes)
+{
+    const su_shot_target *target = &shot->target;
+    if (!shot->add_psd) return 0;
+    su_rbf_weights(target->a, shot->s, target->psd_params, target->param_scale, target->psd_rbf, p, weights);
+    *shapes = target->psd_shapes;
+    return target->a;
+}
+
+static void blend_rows(su_shot_segment at, int64_t width, const double *f, const double *second, double *out)
 {
     for (int64_t c = 0; c < width; c++)
-        out[c] = at.here * f[frame * width + c] + at.there * f[at.next * width + c] +
-                 at.here_second * second[frame * width + c] + at.there_second * second[at.next * width + c];
+        out[c] = at.here * f[at.frame * width + c] + at.there * f[at.next * width + c] +
+                 at.here_second * second[at.frame * width + c] + at.there_second * second[at.next * width + c];
 }
 
-static void sample_skin(const su_shot *shot, segment at, int64_t frame, int64_t count, const int32_t *list,
-                        const double *p, double *skin)
+static void sample_skin(const su_shot *shot, su_shot_segment at, int64_t count, const int32_t *list, const double *p, double *skin)
 {
     int64_t columns = 3 * shot->nbar;
-    const float *f0 = shot->anim->points + frame * columns, *f1 = shot->anim->points + at.next * columns;
+    const float *f0 = su_shot_points(shot, at.frame), *f1 = su_shot_points(shot, at.next);
     bool splined = !shot->target.frames_only;
-    const float *m0 = splined ? shot->points_second + frame * columns : f0, *m1 = splined ? shot->points_second + at.next * columns : f0;
+    const float *m0 = splined ? su_shot_points_second(shot, at.frame) : f0, *m1 = splined ? su_shot_points_second(shot, at.next) : f0;
     for (int64_t k = 0; k < count; k++) {
         int64_t from = 3 * (list ? (int64_t)list[k] : k);
         for (int64_t c = 0; c < 3; c++)
             skin[3 * k + c] = at.here * (double)f0[from + c] + at.there * (double)f1[from + c] +
                               at.here_second * (double)m0[from + c] + at.there_second * (double)m1[from + c];
     }
-    if (!shot->add_psd) return;
-    double weights[MAX_SCULPTS];
-    const su_shot_target *target = &shot->target;
-    su_rbf_weights(target->a, shot->s, target->psd_params, target->param_scale, target->psd_rbf, p, weights);
-    for (int64_t j = 0; j < target->a; j++) {
+    double weights[SU_SHOT_SCULPTS];
+    const double *shapes = NULL;
+    int64_t sculpts = su_shot_sculpts(shot, p, weights, &shapes);
+    for (int64_t j = 0; j < sculpts; j++) {
         if (weights[j] == 0.0) continue;
-        const double *shape = target->psd_shapes + j * columns;
+        const double *shape = shapes + j * columns;
         for (int64_t k = 0; k < count; k++) {
             int64_t from = 3 * (list ? (int64_t)list[k] : k);
             for (int64_t c = 0; c < 3; c++) skin[3 * k + c] += weights[j] * shape[from + c];
@@ -326,14 +335,14 @@ static void sample_skin(const su_shot *shot, segment at, int64_t frame, int64_t 
 void su_shot_sample(const su_shot *shot, int64_t frame, double fraction, int64_t count, const int32_t *list,
                     double *skin, double *p, double *rotation, double *translation)
 {
-    segment at = segment_at(shot, frame, fraction);
+    su_shot_segment at = su_shot_segment_at(shot, frame, fraction);
     double params[MAX_PARAMS];
-    if (p || (skin && shot->add_psd)) blend_rows(at, frame, shot->s, shot->params, shot->params_second, params);
+    if (p || (skin && shot->add_psd)) blend_rows(at, shot->s, shot->params, shot->params_second, params);
     if (p) memcpy(p, params, (size_t)shot->s * sizeof *p);
-    if (skin) sample_skin(shot, at, frame, list ? count : shot->nbar, list, params, skin);
+    if (skin) sample_skin(shot, at, list ? count : shot->nbar, list, params, skin);
     if (rotation) {
         double q[4], norm = 0.0;
-        blend_rows(at, frame, 4, shot->quaternion, shot->quaternion_second, q);
+        blend_rows(at, 4, shot->quaternion, shot->quaternion_second, q);
         for (int i = 0; i < 4; i++) norm += q[i] * q[i];
         norm = 1.0 / sqrt(norm);
         double w = q[0] * norm, x = q[1] * norm, y = q[2] * norm, z = q[3] * norm;
@@ -342,5 +351,5 @@ void su_shot_sample(const su_shot *shot, int64_t frame, double fraction, int64_t
                        2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)};
         memcpy(rotation, m, sizeof m);
     }
-    if (translation) blend_rows(at, frame, 3, shot->translation, shot->translation_second, translation);
+    if (translation) blend_rows(at, 3, shot->translation, shot->translation_second, translation);
 }

@@ -24,6 +24,9 @@ typedef struct su_shot_target {
 
 typedef struct su_shot su_shot;
 
+/* The most sculpted poses that a shot takes. */
+enum { SU_SHOT_SCULPTS = 4096 };
+
 /* anim is borrowed for the life of the shot. teleports: frame numbers k such that the spline is cut before frame k.
  * Fails with SU_INPUT on other topology. *unknown (may be NULL) receives a JSON array of names of parameters that move in
  * the shot and that the target does not know (new reference). */
@@ -32,9 +35,22 @@ su_status su_shot_create(const su_anim *anim, const char *path, const su_shot_ta
 void su_shot_free(su_shot *shot);
 
 int64_t su_shot_frames(const su_shot *shot);
+int64_t su_shot_skin(const su_shot *shot);   /* vertices */
 double su_shot_time(const su_shot *shot, int64_t frame);
 /* True where the spline is cut between the frame before and this one. */
 bool su_shot_cut(const su_shot *shot, int64_t frame);
+
+/* Where an instant lies: the spline there is here f(frame) + there f(next) + here_second f''(frame) + there_second f''(next). */
+typedef struct su_shot_segment {
+    int64_t frame, next;
+    double here, there, here_second, there_second;
+} su_shot_segment;
+su_shot_segment su_shot_segment_at(const su_shot *shot, int64_t frame, double fraction);
+/* Skin (nbar,3) of a frame before corrections, and its second derivatives (0 for shots sampled at frames only: NULL). */
+const float *su_shot_points(const su_shot *shot, int64_t frame);
+const float *su_shot_points_second(const su_shot *shot, int64_t frame);
+/* Corrections to be added at parameters p (s): their number, at most `a` of the target; weights (.), *shapes (.,nbar,3). */
+int64_t su_shot_sculpts(const su_shot *shot, const double *p, double *weights, const double **shapes);
 
 /* State at frame + fraction (0 <= fraction <= 1; on the segment that starts at `frame`). Outputs may be NULL.
  * skin (count,3) of the skin vertices `list` (NULL: all), corrected, root frame; p (s); rotation (9) row-major and

@@ -65,6 +65,10 @@ typedef struct su_pose_kernels {
                     double *const out[SU_FRAMES]);
     /* moved (count,16) = skins (16 arrays of count numbers) - neutral (count), frames in lanes. */
     void (*moved)(int64_t count, const double *neutral, const double *const skins[SU_REST_FRAMES], float *moved);
+    /* The same from a shot's frames: moved (points,3,16) = sum over frames of c (frames,2,16)[.][0] (positions - neutral) + c[.][1] seconds,
+     * both (.,3) at `list` (points); neutral (points,3). */
+    void (*sample)(int64_t points, const int32_t *list, const double *neutral, int64_t frames, const float *const *positions,
+                   const float *const *seconds, const float *c, float *moved);
     /* x[0], x[1] (kept,3,8): the first `kept` vertices in twice eight frames; each may be NULL. moved (.,3,16): displacements of
      * skin points; w (m,16). near (count,3,16): all vertices, from their middle, in float; NULL: not wanted. */
     void (*rest)(const su_rest_ties *ties, int64_t kept, const float *moved, const float *w, double *const x[2], float *near);

@@ -33,6 +33,21 @@ static void moved(int64_t count, const double *neutral, const double *const skin
         for (int f = 0; f < SU_REST_FRAMES; f++) out[16 * at + f] = (float)(skins[f][at] - neutral[at]);
 }
 
+static void sample(int64_t points, const int32_t *list, const double *neutral, int64_t frames, const float *const *positions,
+                   const float *const *seconds, const float *c, float *out)
+{
+    for (int64_t k = 0; k < points; k++, neutral += 3, out += 48) {
+        int64_t from = 3 * (int64_t)list[k];
+        f16 sum[3] = {{0}};
+        for (int64_t n = 0; n < frames; n++) {
+            const float *x = positions[n] + from, *second = seconds[n] + from;
+            f16 own = *(const f16 *)(c + 32 * n), bend = *(const f16 *)(c + 32 * n + 16);
+            UNROLL for (int i = 0; i < 3; i++) sum[i] += (float)((double)x[i] - neutral[i]) * own + second[i] * bend;
+        }
+        UNROLL for (int i = 0; i < 3; i++) *(f16 *)(out + 16 * i) = sum[i];
+    }
+}
+
 /* Sums over the even and the odd of what a vertex follows, as three sums alone would wait for themselves. */
 INLINE void follow(int64_t count, const int32_t *index, const float *weight, const float *moved, f16 sum[3])
 {
@@ -485,5 +500,5 @@ static void gram_block(const su_gram_block *what)
     }
 }
 
-const su_pose_kernels SU_KERNELS = {SU_KERNELS_NAME, scatter, moved, rest, rotations,
+const su_pose_kernels SU_KERNELS = {SU_KERNELS_NAME, scatter, moved, sample, rest, rotations,
                                      shapes, materials, world, blend_rows, mix, square, build_B, gram_block};

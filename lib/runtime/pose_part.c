@@ -94,12 +94,12 @@ void su_pose_work_free(su_pose_work *work)
     memset(work, 0, sizeof *work);
 }
 
-su_status su_pose_input_create(const su_runtime_model *model, su_pose_input *input, su_error *err)
+su_status su_pose_input_create(const su_runtime_model *model, bool skin, su_pose_input *input, su_error *err)
 {
     memset(input, 0, sizeof *input);
     su_status status;
     SU_GO(SU_ALLOC(&input->p, model->s, "rig parameters", err));
-    SU_GO(SU_ALLOC(&input->skin, 3 * model->patch.skin_count, "skin points", err));
+    if (skin) SU_GO(SU_ALLOC(&input->skin, 3 * model->patch.skin_count, "skin points", err));
 done:
     if (status != SU_OK) su_pose_input_free(input);
     return status;
@@ -389,7 +389,8 @@ static void rest_and_rotations(const su_runtime_model *model, int64_t count, con
         skins[f] = inputs[from].skin;
         for (int64_t i = 0; i < model->m; i++) work->rest[SU_REST_FRAMES * i + f] = (float)blends[from]->w[i];
     }
-    su_rest_lanes_positions(&model->lanes, skins, work->rest, work->moved, x, work->near);
+    if (skins[0]) su_rest_lanes_moved(&model->lanes, skins, work->moved);
+    su_rest_lanes_positions(&model->lanes, work->moved, work->rest, x, work->near);
     su_rest_lanes_rotations(&model->lanes, work->near, rotation);
 }
 

@@ -15,7 +15,8 @@ enum { SU_POSE_FRAMES = SU_REST_FRAMES };
 /* The animation at an instant. */
 typedef struct su_pose_input {
     double *p;           /* (s) */
-    double *skin;        /* (patch.skin_count,3) corrected skin at model->patch.skin, root frame, m */
+    double *skin;        /* (patch.skin_count,3) corrected skin at model->patch.skin, root frame, m; NULL: the work's `moved`
+                          * is filled instead (runtime/shot_lanes.h) */
     double Q[9], c[3];   /* root frame to world */
 } su_pose_input;
 
@@ -76,7 +77,7 @@ typedef struct su_pose_work {
 /* Room for one instant. */
 su_status su_pose_create(const su_runtime_model *model, su_pose *pose, su_error *err);
 void su_pose_free(su_pose *pose);
-su_status su_pose_input_create(const su_runtime_model *model, su_pose_input *input, su_error *err);
+su_status su_pose_input_create(const su_runtime_model *model, bool skin, su_pose_input *input, su_error *err);
 void su_pose_input_free(su_pose_input *input);
 su_status su_pose_work_create(const su_runtime_model *model, su_pose_work *work, su_error *err);
 void su_pose_work_free(su_pose_work *work);

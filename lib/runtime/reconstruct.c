@@ -191,7 +191,8 @@ static void turn(const su_reconstruct *rec, work *own, int64_t frames, const dou
         skins[f] = skin + from * needed;
         for (int64_t i = 0; i < m; i++) own->w[SU_REST_FRAMES * i + f] = (float)w[from * m + i];
     }
-    su_rest_lanes_positions(&rec->lanes, skins, own->w, own->moved, nowhere, own->near);
+    su_rest_lanes_moved(&rec->lanes, skins, own->moved);
+    su_rest_lanes_positions(&rec->lanes, own->moved, own->w, nowhere, own->near);
     su_rest_lanes_rotations(&rec->lanes, own->near, rotation);
     for (int half = 0; half < 2 && rotation[half]; half++) rec->kernels->turn(rec->flesh, rotation[half], half, u);
 }

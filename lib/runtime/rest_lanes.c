@@ -92,11 +92,14 @@ su_status su_rest_lanes_create(const su_rest_patch *patch, const su_pose_kernels
     return status;
 }
 
-void su_rest_lanes_positions(const su_rest_lanes *lanes, const double *const skins[SU_REST_FRAMES], const float *w, float *moved,
-                             double *const x[2], float *near)
+void su_rest_lanes_moved(const su_rest_lanes *lanes, const double *const skins[SU_REST_FRAMES], float *moved)
+{
+    lanes->kernels->moved(3 * lanes->patch->skin_count, lanes->patch->shape.neutral, skins, moved);
+}
+
+void su_rest_lanes_positions(const su_rest_lanes *lanes, const float *moved, const float *w, double *const x[2], float *near)
 {
     const su_rest_patch *patch = lanes->patch;
-    lanes->kernels->moved(3 * patch->skin_count, patch->shape.neutral, skins, moved);
     lanes->kernels->rest(&lanes->ties, patch->wanted, moved, w, x, patch->turned > 0 ? near : NULL);
 }
 

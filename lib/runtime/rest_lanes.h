@@ -20,11 +20,12 @@ su_status su_rest_lanes_create(const su_rest_patch *patch, const su_pose_kernels
 void su_rest_lanes_free(su_rest_lanes *lanes);
 int64_t su_rest_lanes_bytes(const su_rest_lanes *lanes);
 
-/* Rest positions x[0], x[1] (wanted,3,8; either may be NULL) of twice eight frames. skins: sixteen arrays (skin_count,3); w (m,16).
- * near (vertex_count,3,16): those of all in float, for rotations; left alone without turned vertices. moved (skin_count,3,16):
- * scratch. */
-void su_rest_lanes_positions(const su_rest_lanes *lanes, const double *const skins[SU_REST_FRAMES], const float *w, float *moved,
-                             double *const x[2], float *near);
+/* moved (skin_count,3,16): displacements of the patch's skin points from the neutral skin; skins: sixteen arrays (skin_count,3). See
+ * also runtime/shot_lanes.h. */
+void su_rest_lanes_moved(const su_rest_lanes *lanes, const double *const skins[SU_REST_FRAMES], float *moved);
+/* Rest positions x[0], x[1] (wanted,3,8; either may be NULL) of twice eight frames; w (m,16). near (vertex_count,3,16): those of
+ * all in float, for rotations; left alone without turned vertices. */
+void su_rest_lanes_positions(const su_rest_lanes *lanes, const float *moved, const float *w, double *const x[2], float *near);
 /* Rotations (turned,9,8) of both halves (the second may be NULL), the identity for patches without turned vertices. */
 void su_rest_lanes_rotations(const su_rest_lanes *lanes, const float *near, double *const rotation[2]);
 

@@ -5,6 +5,7 @@
 #include "geometry/mat3.h"
 #include "rig/rbf.h"
 #include "runtime/pose_part.h"
+#include "runtime/shot_lanes.h"
 
 #include <math.h>
 #include <omp.h>
@@ -24,7 +25,8 @@ typedef struct instant {
 typedef struct bank {
     instant plan[BLOCK];
     int64_t count;
-    su_pose poses[BLOCK];
+    su_blend blends[BLOCK];
+    su_pose poses[BLOCK];       /* with one thread only the first SU_FRAMES of the first bank, one after the other */
     double seconds[BLOCK];
 } bank;
 
@@ -37,7 +39,7 @@ struct su_simulation {
     su_loads loads;             /* where there are forces from outside */
     bank banks[2];
     su_pose probe, first;       /* instants off the plan; the start of a piece */
-    su_pose_input *inputs;      /* SU_POSE_FRAMES a thread, and one for the stepping thread's probes */
+    su_pose_input *inputs;      /* SU_POSE_FRAMES a thread, and one for the stepping thread's probes; without skin */
     su_pose_work *works;        /* one a thread, and one for probes */
     su_blend trail[2];          /* weights of the last two instants planned */
     int64_t serial;             /* of the last instant planned; probes count down from -1 */
@@ -45,7 +47,7 @@ struct su_simulation {
     su_rest_patch whole;        /* all vertices, for the rig's own kinetic energy */
     su_rest_lanes whole_lanes;
     double *whole_work;         /* (threads) room for rig_motion */
-    int64_t whole_size, whole_skin;     /* one thread's; one skin's */
+    int64_t whole_size;         /* one thread's */
     int64_t F, done;            /* frames finished */
     int64_t planned_frame;      /* next instant to plan */
     int planned_substep;
@@ -94,18 +96,20 @@ su_status su_simulation_create(const su_runtime_model *model, const su_model *so
         SU_GO(su_stepper_set_loads(&s->stepper, &s->loads, err));
     }
     for (int k = 0; k < 2; k++)
-        for (int64_t i = 0; i < BLOCK; i++) SU_GO(su_pose_create(model, s->banks[k].poses + i, err));
+        for (int64_t i = 0; i < BLOCK; i++) {
+            SU_GO(su_blend_create(model, s->banks[k].blends + i, &s->arena, err));
+            if (s->threads > 1 || (k == 0 && i < SU_FRAMES)) SU_GO(su_pose_create(model, s->banks[k].poses + i, err));
+        }
     SU_GO(su_pose_create(model, &s->probe, err));
     SU_GO(su_pose_create(model, &s->first, err));
     SU_GO(SU_ALLOC(&s->inputs, SU_POSE_FRAMES * s->threads + 1, "pose inputs", err));
     SU_GO(SU_ALLOC(&s->works, s->threads + 1, "pose parts", err));
-    for (int k = 0; k <= SU_POSE_FRAMES * s->threads; k++) SU_GO(su_pose_input_create(model, s->inputs + k, err));
+    for (int k = 0; k <= SU_POSE_FRAMES * s->threads; k++) SU_GO(su_pose_input_create(model, false, s->inputs + k, err));
     for (int k = 0; k <= s->threads; k++) SU_GO(su_pose_work_create(model, s->works + k, err));
     for (int k = 0; k < 2; k++) SU_GO(su_blend_create(model, s->trail + k, &s->arena, err));
     SU_GO(su_rest_patch_create(source, source->n, NULL, 0, false, &s->whole, err));
     SU_GO(su_rest_lanes_create(&s->whole, model->pose_kernels, &s->whole_lanes, err));
-    s->whole_skin = (3 * s->whole.skin_count + 7) / 8 * 8;
-    s->whole_size = (48 * source->n + SU_REST_FRAMES * (3 * s->whole_skin + model->m) / 2 + model->m + model->s + 8) / 8 * 8;
+    s->whole_size = (48 * source->n + SU_REST_FRAMES * (3 * s->whole.skin_count + model->m) / 2 + model->m + SU_REST_FRAMES * model->s + 8) / 8 * 8;
     SU_GO(SU_ALLOC(&s->whole_work, s->threads * s->whole_size, "rest shapes", err));
     SU_GO(SU_ALLOC(&s->last_h, s->F, "frames", err));
     *out = s;
@@ -122,8 +126,7 @@ const su_simulate_counts *su_simulation_counts(const su_simulation *s) { return 
 
 static void sample(const su_simulation *s, int64_t frame, double fraction, su_pose_input *input)
 {
-    su_shot_sample(s->shot, frame, fraction, s->model->patch.skin_count, s->model->patch.skin, input->skin, input->p,
-                   input->Q, input->c);
+    su_shot_sample(s->shot, frame, fraction, 0, s->model->patch.skin, NULL, input->p, input->Q, input->c);
 }
 
 /* By the stepping thread, off the plan. */
@@ -132,18 +135,20 @@ static void probe(su_simulation *s, int64_t frame, double fraction, su_pose *pos
     const su_blend *none[2] = {NULL, NULL};
     double start = su_seconds();
     su_pose_input *input = s->inputs + SU_POSE_FRAMES * s->threads;
+    su_pose_work *work = s->works + s->threads;
     sample(s, frame, fraction, input);
+    su_shot_lanes(s->shot, &s->model->patch, s->model->pose_kernels, 1, &(su_shot_instant){frame, fraction, input->p}, work->moved);
     su_blend_evaluate(s->model, input->p, --s->probe_serial, &pose->blend);
-    su_pose_evaluate(s->model, 1, input, &none, s->works + s->threads, pose);
+    su_pose_evaluate(s->model, 1, input, &none, work, pose);
     s->counts.pose_seconds += su_seconds() - start;
     s->counts.instants++;
 }
 
-/* The next instants of the plan, up to frame `until` - 1. */
-static void plan_block(su_simulation *s, int64_t until, bank *to)
+/* The next `most` instants of the plan, up to frame `until` - 1. */
+static void plan_block(su_simulation *s, int64_t until, int64_t most, bank *to)
 {
     to->count = 0;
-    while (to->count < BLOCK && s->planned_frame < until - 1) {
+    while (to->count < most && s->planned_frame < until - 1) {
         instant *at = to->plan + to->count++;
         if (s->planned_substep == 0 && su_shot_cut(s->shot, s->planned_frame + 1)) {
             *at = (instant){++s->planned_frame, 0, ++s->serial};
@@ -265,11 +270,9 @@ static su_status begin(su_simulation *s, su_error *err)
     return SU_OK;
 }
 
-/* Steps to instant i of a bank; true where that finishes a frame. */
-static bool step_instant(su_simulation *s, const bank *from, int64_t i)
+/* Steps to an instant; true where that finishes a frame. */
+static bool step_instant(su_simulation *s, const instant *at, const su_pose *pose)
 {
-    const instant *at = from->plan + i;
-    const su_pose *pose = from->poses + i;
     bool start = at->substep == 0;
     if (start) set_loads(s, at->frame, 0);
     if (start) su_stepper_jump(&s->stepper, pose, pose_after_start(s), s->settings.step);
@@ -282,7 +285,7 @@ static bool step_instant(su_simulation *s, const bank *from, int64_t i)
 static void step_block(su_simulation *s, const bank *from)
 {
     double started = su_seconds(), probes = s->counts.pose_seconds;
-    for (int64_t i = 0; i < from->count; i++) step_instant(s, from, i);
+    for (int64_t i = 0; i < from->count; i++) step_instant(s, from->plan + i, from->poses + i);
     s->counts.step_seconds += su_seconds() - started - (s->counts.pose_seconds - probes);
 }
 
@@ -290,7 +293,7 @@ static void step_block(su_simulation *s, const bank *from)
 static void drain(su_simulation *s, const bank *from)
 {
     for (int64_t i = 0; i < from->count; i++)
-        if (step_instant(s, from, i)) break;
+        if (step_instant(s, from->plan + i, from->poses + i)) break;
     s->planned_frame = s->done - 1;
     s->planned_substep = 0;
     s->serial = s->stepper.now->blend.serial;
@@ -305,7 +308,7 @@ static void drain(su_simulation *s, const bank *from)
 
 /* An end of the last step of a frame, or of the first where the flesh started there. */
 typedef struct rig_instant {
-    double *skin, Q[9], c[3];
+    double Q[9], c[3];
 } rig_instant;
 
 /* Seconds of that step; 0: nothing moves there. */
@@ -319,21 +322,22 @@ static double rig_span(const su_simulation *s, int64_t frame)
 static void rig_motion(const su_simulation *s, int64_t first, int64_t count, double *work)
 {
     const su_runtime_model *model = s->model;
-    double *x[2] = {work, work + 24 * s->whole.vertex_count}, *skins = x[1] + 24 * s->whole.vertex_count;
-    float *moved = (float *)(skins + SU_REST_FRAMES * s->whole_skin), *w = moved + SU_REST_FRAMES * s->whole_skin;
+    double *x[2] = {work, work + 24 * s->whole.vertex_count};
+    float *moved = (float *)(x[1] + 24 * s->whole.vertex_count), *w = moved + 3 * SU_REST_FRAMES * s->whole.skin_count;
     double *weights = (double *)(w + SU_REST_FRAMES * model->m), *p = weights + model->m;
-    const double *lanes[SU_REST_FRAMES];
+    su_shot_instant instants[SU_REST_FRAMES];
     rig_instant at[SU_REST_FRAMES];
-    for (int k = 0; k < SU_REST_FRAMES; k++) {
+    for (int k = 0; k < SU_REST_FRAMES; k++, p += model->s) {
         int64_t frame = first + (k / 2 < count ? k / 2 : count - 1);
         bool start = s->last_h[frame] == 0;
         double fraction = start ? k % 2 * fraction_of(s, 1) : k % 2 ? 1.0 : 1.0 - s->last_h[frame] / s->settings.frame_seconds;
-        lanes[k] = at[k].skin = skins + k * s->whole_skin;
-        su_shot_sample(s->shot, start ? frame : frame - 1, fraction, s->whole.skin_count, s->whole.skin, at[k].skin, p, at[k].Q, at[k].c);
+        instants[k] = (su_shot_instant){start ? frame : frame - 1, fraction, p};
+        su_shot_sample(s->shot, instants[k].frame, fraction, 0, s->whole.skin, NULL, p, at[k].Q, at[k].c);
         su_rbf_weights(model->m, model->s, model->params, model->param_scale, model->rbf, p, weights);
         for (int64_t i = 0; i < model->m; i++) w[SU_REST_FRAMES * i + k] = (float)weights[i];
     }
-    su_rest_lanes_positions(&s->whole_lanes, lanes, w, moved, x, NULL);
+    su_shot_lanes(s->shot, &s->whole, model->pose_kernels, SU_REST_FRAMES, instants, moved);
+    su_rest_lanes_positions(&s->whole_lanes, moved, w, x, NULL);
     for (int k = 0; k < count; k++) {
         const rig_instant *a = at + 2 * k, *b = a + 1;
         double sum = 0, h = rig_span(s, first + k);
@@ -432,38 +436,98 @@ su_status su_simulation_rewind(su_simulation *s, su_error *err)
 /* Weights of the instants one and two before. */
 static void older_blends(const su_simulation *s, const bank *of, int64_t i, const su_blend *older[2])
 {
-    for (int k = 0; k < 2; k++) older[k] = i - 1 - k >= 0 ? &of->poses[i - 1 - k].blend : &s->trail[k - i];
+    for (int k = 0; k < 2; k++) older[k] = i - 1 - k >= 0 ? &of->blends[i - 1 - k] : &s->trail[k - i];
+}
+
+/* What the pose parts of up to SU_POSE_FRAMES instants from `first` begin with; `finish` ends them, SU_FRAMES at a time. */
+typedef struct posing {
+    su_pose_input *inputs;
+    su_pose_work *work;
+    const su_blend *blends[SU_POSE_FRAMES], *older[SU_POSE_FRAMES][2];
+    int64_t count;
+} posing;
+
+static void prepare(su_simulation *s, const bank *coming, int64_t first, posing *p)
+{
+    su_shot_instant instants[SU_POSE_FRAMES];
+    int thread = omp_get_thread_num();
+    p->count = coming->count - first < SU_POSE_FRAMES ? coming->count - first : SU_POSE_FRAMES;
+    p->inputs = s->inputs + SU_POSE_FRAMES * thread, p->work = s->works + thread;
+    for (int64_t i = 0; i < p->count; i++) {
+        const instant *at = coming->plan + first + i;
+        sample(s, at->frame, fraction_of(s, at->substep), p->inputs + i);
+        instants[i] = (su_shot_instant){at->frame, fraction_of(s, at->substep), p->inputs[i].p};
+        p->blends[i] = coming->blends + first + i;
+        older_blends(s, coming, first + i, p->older[i]);
+    }
+    su_shot_lanes(s->shot, &s->model->patch, s->model->pose_kernels, p->count, instants, p->work->moved);
+    su_pose_prepare(s->model, p->count, p->inputs, p->blends, p->older, p->work);
+}
+
+static void finish(const su_simulation *s, posing *p, int64_t first, su_pose *poses)
+{
+    su_pose_finish(s->model, first, p->inputs, p->blends, p->older, p->work, poses);
 }
 
 /* The pose parts of up to SU_POSE_FRAMES instants from `first`. */
 static void make_poses(su_simulation *s, bank *coming, int64_t first)
 {
     double started = su_seconds();
-    int64_t count = coming->count - first < SU_POSE_FRAMES ? coming->count - first : SU_POSE_FRAMES;
-    int thread = omp_get_thread_num();
-    su_pose_input *inputs = s->inputs + SU_POSE_FRAMES * thread;
-    const su_blend *older[SU_POSE_FRAMES][2];
-    for (int64_t i = 0; i < count; i++) {
-        const instant *at = coming->plan + first + i;
-        sample(s, at->frame, fraction_of(s, at->substep), inputs + i);
-        older_blends(s, coming, first + i, older[i]);
-    }
-    su_pose_evaluate(s->model, count, inputs, older, s->works + thread, coming->poses + first);
+    posing p;
+    prepare(s, coming, first, &p);
+    for (int64_t k = 0; k < p.count; k += SU_FRAMES) finish(s, &p, k, coming->poses + first + k);
     coming->seconds[first] = su_seconds() - started;
+}
+
+static void make_blends(su_simulation *s, bank *coming)
+{
+    double started = su_seconds();
+    su_pose_input *input = s->inputs + SU_POSE_FRAMES * s->threads;
+    for (int64_t i = 0; i < coming->count; i++) {
+        const instant *at = coming->plan + i;
+        sample(s, at->frame, fraction_of(s, at->substep), input);
+        su_blend_evaluate(s->model, input->p, at->serial, &coming->blends[i]);
+        coming->seconds[i] = 0;
+    }
+    s->counts.pose_seconds += su_seconds() - started;
+}
+
+/* The weights of a bank are made; the next bank follows its last two. */
+static void leave_trail(su_simulation *s, const bank *coming)
+{
+    int64_t count = coming->count;
+    s->counts.instants += count;
+    if (count > 1) su_blend_copy(s->model, &coming->blends[count - 2], &s->trail[1]);
+    else if (count == 1) su_blend_copy(s->model, &s->trail[0], &s->trail[1]);
+    if (count > 0) su_blend_copy(s->model, &coming->blends[count - 1], &s->trail[0]);
+}
+
+/* One thread: poses are stepped while they are in its caches, and the same few are used again. */
+static void pose_and_step(su_simulation *s, bank *coming)
+{
+    su_pose *few = s->banks[0].poses;
+    make_blends(s, coming);
+    for (int64_t first = 0; first < coming->count; first += SU_POSE_FRAMES) {
+        double started = su_seconds();
+        posing p;
+        prepare(s, coming, first, &p);
+        for (int64_t k = 0; k < p.count; k += SU_FRAMES) {
+            finish(s, &p, k, few);
+            double stepping = su_seconds(), probes = s->counts.pose_seconds;
+            for (int64_t i = k; i < p.count && i < k + SU_FRAMES; i++) step_instant(s, coming->plan + first + i, few + i - k);
+            double end = su_seconds();
+            s->counts.step_seconds += end - stepping - (s->counts.pose_seconds - probes);
+            s->counts.pose_seconds += stepping - started;
+            started = end;
+        }
+    }
+    leave_trail(s, coming);
 }
 
 /* Steps through one bank while the other threads make the pose parts of the next. */
 static void overlap(su_simulation *s, bank *ready, bank *coming)
 {
-    double started = su_seconds();
-    for (int64_t i = 0; i < coming->count; i++) {
-        const instant *at = coming->plan + i;
-        double *p = s->inputs[SU_POSE_FRAMES * s->threads].p, Q[9], c[3];
-        su_shot_sample(s->shot, at->frame, fraction_of(s, at->substep), 0, s->model->patch.skin, NULL, p, Q, c);
-        su_blend_evaluate(s->model, p, at->serial, &coming->poses[i].blend);
-        coming->seconds[i] = 0;
-    }
-    s->counts.pose_seconds += su_seconds() - started;
+    make_blends(s, coming);
 #pragma omp parallel num_threads(s->threads)
 #pragma omp single
     {
@@ -477,10 +541,19 @@ static void overlap(su_simulation *s, bank *ready, bank *coming)
         }
     }
     for (int64_t i = 0; i < coming->count; i++) s->counts.pose_seconds += coming->seconds[i];
-    s->counts.instants += coming->count;
-    if (coming->count > 1) su_blend_copy(s->model, &coming->poses[coming->count - 2].blend, &s->trail[1]);
-    else if (coming->count == 1) su_blend_copy(s->model, &s->trail[0], &s->trail[1]);
-    if (coming->count > 0) su_blend_copy(s->model, &coming->poses[coming->count - 1].blend, &s->trail[0]);
+    leave_trail(s, coming);
+    ready->count = 0;
+}
+
+/* When told to stop, with one thread: what is left of the frame. */
+static void end_frame(su_simulation *s, int64_t until, bank *coming)
+{
+    while (s->planned_substep != 0) {
+        int64_t left = s->settings.substeps - s->planned_substep;
+        plan_block(s, until, left < BLOCK ? left : BLOCK, coming);
+        pose_and_step(s, coming);
+    }
+    coming->count = 0;
 }
 
 su_status su_simulation_run(su_simulation *s, int64_t until, su_sim *out, su_progress *progress, su_error *err)
@@ -492,11 +565,12 @@ su_status su_simulation_run(su_simulation *s, int64_t until, su_sim *out, su_pro
     if (s->done == 0 && until > 0) SU_TRY(begin(s, err));
     for (int turn = 0; s->done < until && status == SU_OK; turn ^= 1) {
         bank *coming = s->banks + turn, *ready = s->banks + (turn ^ 1);
-        plan_block(s, until, coming);
-        overlap(s, ready, coming);
-        ready->count = 0;
+        plan_block(s, until, BLOCK, coming);
+        if (s->threads == 1) pose_and_step(s, coming);
+        else overlap(s, ready, coming);
         status = su_progress_update(progress, (double)s->done / (double)s->F, err);
         if (status != SU_OK) {
+            if (s->threads == 1) end_frame(s, until, coming);
             drain(s, coming);
             coming->count = 0;
         }

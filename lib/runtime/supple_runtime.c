@@ -169,7 +169,7 @@ static su_status open_model(supple_runtime *r, const char *path, const supple_op
     for (int k = 0; k < 3; k++) SU_TRY(su_pose_create(&r->model, r->poses + k, err));
     r->pose = r->poses, r->last = r->poses + 1, r->older = r->poses + 2;
     SU_TRY(su_pose_work_create(&r->model, &r->work, err));
-    SU_TRY(su_pose_input_create(&r->model, &r->input, err));
+    SU_TRY(su_pose_input_create(&r->model, true, &r->input, err));
     SU_TRY(choose_output(r, options, err));
     SU_TRY(su_reconstruct_create(&r->file, interpolation, r->output_count, r->output_list, 1, &r->reconstruct, err));
     return gather_points(r, err);
