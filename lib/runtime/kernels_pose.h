@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { SU_FRAMES = 8, SU_REST_FRAMES = 2 * SU_FRAMES, SU_MIX = 32, SU_GRAM = 16 };
+enum { SU_FRAMES = 8, SU_REST_FRAMES = 2 * SU_FRAMES, SU_MIX = 32, SU_GRAM = 16, SU_SAMPLED = 2 * SU_REST_FRAMES };
 
 /* Mean deformation gradients (geometry/rotation_field.h) of the first patch vertices, as sums over their neighbours. */
 typedef struct su_ring {
@@ -65,8 +65,8 @@ typedef struct su_pose_kernels {
                     double *const out[SU_FRAMES]);
     /* moved (count,16) = skins (16 arrays of count numbers) - neutral (count), frames in lanes. */
     void (*moved)(int64_t count, const double *neutral, const double *const skins[SU_REST_FRAMES], float *moved);
-    /* The same from a shot's frames: moved (points,3,16) = sum over frames of c (frames,2,16)[.][0] (positions - neutral) + c[.][1] seconds,
-     * both (.,3) at `list` (points); neutral (points,3). */
+    /* The same from a shot's frames, at most SU_SAMPLED: moved (points,3,16) = sum over frames of c (frames,2,16)[.][0] (positions - neutral) +
+     * c[.][1] seconds, both (.,3) at `list` (points, ascending); the c[.][0] sum to 1 in every lane. neutral (points,3). */
     void (*sample)(int64_t points, const int32_t *list, const double *neutral, int64_t frames, const float *const *positions,
                    const float *const *seconds, const float *c, float *moved);
     /* x[0], x[1] (kept,3,8): the first `kept` vertices in twice eight frames; each may be NULL. moved (.,3,16): displacements of

@@ -33,18 +33,35 @@ static void moved(int64_t count, const double *neutral, const double *const skin
         for (int f = 0; f < SU_REST_FRAMES; f++) out[16 * at + f] = (float)(skins[f][at] - neutral[at]);
 }
 
+/* One point; `wide`: four floats can be read where it stands. Coefficients of positions sum to 1 in each lane, so that they stand for
+ * differences from the first frame, which floats hold, and the first frame's displacement. */
+INLINE void sample_point(int64_t frames, int64_t from, const double *neutral, const float *const *positions, const float *const *seconds,
+                         const float *c, bool wide, float *out)
+{
+    float since[SU_SAMPLED][4] __attribute__((aligned(16)));
+    const float *first = positions[0] + from;
+    f16 sum[3];
+    UNROLL for (int i = 0; i < 3; i++) sum[i] = ((f16){0} + (float)((double)first[i] - neutral[i])) + seconds[0][from + i] * *(const f16 *)(c + 16);
+    for (int64_t n = 1; n < frames; n++) {
+        const float *x = positions[n] + from;
+        if (wide) *(f4 *)since[n] = *(const f4u *)x - *(const f4u *)first;
+        else UNROLL for (int i = 0; i < 3; i++) since[n][i] = x[i] - first[i];
+    }
+    for (int64_t n = 1; n < frames; n++) {
+        const float *second = seconds[n] + from;
+        f16 own = *(const f16 *)(c + 32 * n), bend = *(const f16 *)(c + 32 * n + 16);
+        UNROLL for (int i = 0; i < 3; i++) sum[i] += since[n][i] * own + second[i] * bend;
+    }
+    UNROLL for (int i = 0; i < 3; i++) *(f16 *)(out + 16 * i) = sum[i];
+}
+
 static void sample(int64_t points, const int32_t *list, const double *neutral, int64_t frames, const float *const *positions,
                    const float *const *seconds, const float *c, float *out)
 {
-    for (int64_t k = 0; k < points; k++, neutral += 3, out += 48) {
+    for (int64_t k = 0; k < points; k++) {
         int64_t from = 3 * (int64_t)list[k];
-        f16 sum[3] = {{0}};
-        for (int64_t n = 0; n < frames; n++) {
-            const float *x = positions[n] + from, *second = seconds[n] + from;
-            f16 own = *(const f16 *)(c + 32 * n), bend = *(const f16 *)(c + 32 * n + 16);
-            UNROLL for (int i = 0; i < 3; i++) sum[i] += (float)((double)x[i] - neutral[i]) * own + second[i] * bend;
-        }
-        UNROLL for (int i = 0; i < 3; i++) *(f16 *)(out + 16 * i) = sum[i];
+        if (k + 1 < points) sample_point(frames, from, neutral + 3 * k, positions, seconds, c, true, out + 48 * k);
+        else sample_point(frames, from, neutral + 3 * k, positions, seconds, c, false, out + 48 * k);
     }
 }
 

@@ -9,6 +9,8 @@ typedef double v8u __attribute__((vector_size(64), aligned(8), may_alias));
 typedef double v4 __attribute__((vector_size(32), aligned(32), may_alias));
 typedef double v4u __attribute__((vector_size(32), aligned(8), may_alias));
 typedef int64_t m8 __attribute__((vector_size(64)));
+typedef float f4 __attribute__((vector_size(16), aligned(16), may_alias));
+typedef float f4u __attribute__((vector_size(16), aligned(4), may_alias));
 typedef float f8 __attribute__((vector_size(32), aligned(32), may_alias));
 typedef float f8u __attribute__((vector_size(32), aligned(4), may_alias));
 typedef float f16 __attribute__((vector_size(64), aligned(64), may_alias));

@@ -1,6 +1,6 @@
 #include "runtime/shot_lanes.h"
 
-enum { LANES = SU_REST_FRAMES, MOST = 2 * LANES };
+enum { LANES = SU_REST_FRAMES, MOST = SU_SAMPLED };
 
 /* Distinct frames beside the instants, and their coefficients in each lane. */
 typedef struct frame_list {
