@@ -46,7 +46,7 @@ static double largest_difference(const su_rest_patch *patch, const char *set, do
     int64_t n = b->n;
     su_arena arena = {0};
     double *x[2] = {su_arena_alloc(&arena, 24 * n, 8), su_arena_alloc(&arena, 24 * n, 8)}, most = 0;
-    double *rotation[2] = {su_arena_alloc(&arena, 72 * n, 8), frames > 8 ? su_arena_alloc(&arena, 72 * n, 8) : NULL};
+    float *rotation = su_arena_alloc(&arena, 144 * n, 4);
     float *near = su_arena_alloc(&arena, 48 * n, 4), *moved = su_arena_alloc(&arena, 48 * n, 4);
     float *w = su_arena_alloc(&arena, FRAMES, 4);
     double *shapes = su_arena_alloc(&arena, FRAMES * 3 * n, 8);
@@ -67,7 +67,7 @@ static double largest_difference(const su_rest_patch *patch, const char *set, do
             double R[9];
             su_quaternion_matrix(q + 4 * v, R);
             for (int k = 0; k < 9; k++) {
-                double d = fabs(rotation[f / 8][72 * v + 8 * k + f % 8] - R[k]);
+                double d = fabs((double)rotation[144 * v + 16 * k + f] - R[k]);
                 most = d <= most ? most : d;
             }
         }

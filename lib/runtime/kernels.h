@@ -39,7 +39,7 @@ typedef struct su_kernels {
     void (*rows_combine)(int64_t rows, int64_t stride, const float *A, const double *x, double *sum);
     /* strain (lanes) = sum over corners of (R u) g'; rotation (9,chosen), u (3,chosen), moved scratch (3,chosen); corner
      * (4,count) among the chosen, gradient (12,count). */
-    void (*turned_strain)(int64_t count, int64_t chosen, const int32_t *corner, const double *rotation, const double *u,
+    void (*turned_strain)(int64_t count, int64_t chosen, const int32_t *corner, const float *rotation, const double *u,
                           const double *gradient, double *moved, double *strain);
     void (*respond)(const su_response *what);
     /* One panel of `count` elements from element `first`: tile (stride,stride) += B' D B; force (stride) += B' t. Written

@@ -40,14 +40,14 @@ static void rows_combine(int64_t rows, int64_t stride, const float *A, const dou
     }
 }
 
-static void turned_strain(int64_t count, int64_t chosen, const int32_t *corner, const double *rotation, const double *u,
+static void turned_strain(int64_t count, int64_t chosen, const int32_t *corner, const float *rotation, const double *u,
                           const double *gradient, double *moved, double *strain)
 {
     for (int64_t k = 0; k < chosen; k += 8)
         for (int a = 0; a < 3; a++) {
             v8 sum = {0};
             for (int b = 0; b < 3; b++)
-                sum += *(const v8 *)(rotation + (3 * a + b) * chosen + k) * *(const v8 *)(u + b * chosen + k);
+                sum += LOAD_F(rotation + (3 * a + b) * chosen + k) * *(const v8 *)(u + b * chosen + k);
             *(v8 *)(moved + a * chosen + k) = sum;
         }
     for (int64_t e = 0; e < count; e += 8) {

@@ -14,8 +14,8 @@ typedef struct su_frame_kernels {
      * coefficients and u; all take their turn while a piece of the block is in the cache. */
     void (*combine)(int groups, int64_t rows, int64_t vertices, int64_t row_stride, const float *block,
                     const float *coefficients, const int32_t *slot, int64_t flesh, float *u);
-    /* u (count,3,16): lanes 8 half .. 8 half + 7 turned in place by rotation (count,9,8). */
-    void (*turn)(int64_t count, const double *rotation, int half, float *u);
+    /* u (count,3,16) turned in place by rotation (count,9,16). */
+    void (*turn)(int64_t count, const float *rotation, float *u);
     /* out[lane] (count,3) = u (count,3,16)[.][lane] for lanes < frames. */
     void (*separate)(int64_t frames, int64_t count, const float *u, double *const out[SU_WIDE_FRAMES]);
     /* out[lane] (count,3) = sum of 4 weights (count,4) * u at corner (count,4), for lanes < frames. */

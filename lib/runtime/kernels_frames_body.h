@@ -39,14 +39,12 @@ static void combine(int groups, int64_t rows, int64_t vertices, int64_t row_stri
     for (; v < vertices; v++) COMBINE(1)
 }
 
-static void turn(int64_t count, const double *rotation, int half, float *u)
+static void turn(int64_t count, const float *rotation, float *u)
 {
     for (int64_t k = 0; k < count; k++) {
-        const v8 *R = (const v8 *)(rotation + 72 * k);
-        float *at = u + 48 * k + 8 * half;
-        f8 x = *(const f8 *)at, y = *(const f8 *)(at + 16), z = *(const f8 *)(at + 32);
-        UNROLL for (int a = 0; a < 3; a++)
-            *(f8 *)(at + 16 * a) = NARROW(R[3 * a]) * x + NARROW(R[3 * a + 1]) * y + NARROW(R[3 * a + 2]) * z;
+        const f16 *R = (const f16 *)(rotation + 144 * k);
+        f16 *at = (f16 *)(u + 48 * k), x = at[0], y = at[1], z = at[2];
+        UNROLL for (int a = 0; a < 3; a++) at[a] = R[3 * a] * x + R[3 * a + 1] * y + R[3 * a + 2] * z;
     }
 }
 

@@ -41,7 +41,7 @@ typedef struct su_tet_rows {
     const float *rows[SU_FRAMES];        /* all points' rows; the corner's components stand at offset + k row_stride */
     int64_t offset[4], row_stride[4];
     bool same[4];                        /* the corner's columns are the tet's: no taps needed */
-    const double *R[4];                  /* (9,8); NULL: the corner does not move */
+    const float *R[4];                   /* (9,16), eight of the lanes; NULL: the corner does not move */
     const double *gradient;              /* (4,3,8) */
     float *spread;                       /* scratch (4,3,stride) */
     float *B[SU_FRAMES];
@@ -63,18 +63,20 @@ typedef struct su_pose_kernels {
     /* By component: out[lane][i * stride + k] = in (count,entries,8)[k][i][lane], for lanes < frames. */
     void (*scatter)(int64_t frames, int64_t count, int64_t entries, int64_t stride, const double *in,
                     double *const out[SU_FRAMES]);
+    /* The same from in (count,entries,16), of which eight lanes from `in` on are meant. */
+    void (*scatter_floats)(int64_t frames, int64_t count, int64_t entries, int64_t stride, const float *in,
+                           float *const out[SU_FRAMES]);
     /* moved (count,16) = skins (16 arrays of count numbers) - neutral (count), frames in lanes. */
     void (*moved)(int64_t count, const double *neutral, const double *const skins[SU_REST_FRAMES], float *moved);
     /* The same from a shot's frames, at most SU_SAMPLED: moved (points,3,16) = sum over frames of c (frames,2,16)[.][0] (positions - neutral) +
-     * c[.][1] seconds, both (.,3) at `list` (points, ascending); the c[.][0] sum to 1 in every lane. neutral (points,3). */
+     * c[.][1] seconds, both (.,3) at `list` (points, ascending); neutral (points,3). */
     void (*sample)(int64_t points, const int32_t *list, const double *neutral, int64_t frames, const float *const *positions,
                    const float *const *seconds, const float *c, float *moved);
     /* x[0], x[1] (kept,3,8): the first `kept` vertices in twice eight frames; each may be NULL. moved (.,3,16): displacements of
      * skin points; w (m,16). near (count,3,16): all vertices, from their middle, in float; NULL: not wanted. */
     void (*rest)(const su_rest_ties *ties, int64_t kept, const float *moved, const float *w, double *const x[2], float *near);
-    /* rotation (points,9,8) of twice eight frames from x (.,3,16) in float, exactly orthonormal, its axes good to 1e-6;
-     * rotation[1] may be NULL. */
-    void (*rotations)(const su_ring *ring, const float *x, double *const rotation[2]);
+    /* rotation (points,9,16) from x (.,3,16), orthonormal to rounding, its axes good to 1e-6. */
+    void (*rotations)(const su_ring *ring, const float *x, float *rotation);
     /* Rest shapes of tets with corners (count,4) in x: gradient (count,12,8) of the corners' shape functions, volume (count,8).
      * collapsed (count): bit set where a lane has less than 0.1 of the neutral volume; its numbers are left to the caller. */
     void (*shapes)(int64_t count, const int32_t *corner, const double *neutral_inverse, const double *x, double *gradient,
@@ -82,8 +84,8 @@ typedef struct su_pose_kernels {
     /* volume (count,8) *= blended weight; mu, lambda (count,8) of blended E and nu. weight, young, poisson (m,count). */
     void (*materials)(int64_t count, int64_t m, const double *weight, const double *young, const double *poisson,
                       const double *blend, double *volume, double *mu, double *lambda);
-    /* P = Q R (count,9,8) and X = c + Q x (count,3,8) at points (count); Q (9,8), c (3,8). */
-    void (*world)(int64_t count, const int32_t *point, const double *rotation, const double *x, const double *Q,
+    /* P = Q R (count,9,8) and X = c + Q x (count,3,8) at points (count); rotation (.,9,16), of which eight lanes are meant, Q (9,8), c (3,8). */
+    void (*world)(int64_t count, const int32_t *point, const float *rotation, const double *x, const double *Q,
                   const double *c, double *turn, double *world);
     /* rows[f] (size = 3 stride) = scale[f] (size) * sum_i b (m,8)[i][f] * source (m,size). */
     void (*blend_rows)(int64_t frames, int64_t m, int64_t size, const float *source, const float *b,

@@ -19,6 +19,23 @@ static void scatter(int64_t frames, int64_t count, int64_t entries, int64_t stri
             for (int64_t f = 0; f < frames; f++) out[f][i * stride + k] = in[(k * entries + i) * 8 + f];
 }
 
+static void scatter_floats(int64_t frames, int64_t count, int64_t entries, int64_t stride, const float *in,
+                           float *const out[SU_FRAMES])
+{
+    int64_t k = 0;
+    for (; k + 8 <= count; k += 8)
+        for (int64_t i = 0; i < entries; i++) {
+            v8 a[8], b[8];
+            UNROLL for (int n = 0; n < 8; n++) a[n] = WIDEN(*(const f8 *)(in + ((k + n) * entries + i) * 16));
+            transpose(a, b);
+            UNROLL for (int f = 0; f < 8; f++)
+                if (f < frames) *(f8u *)(out[f] + i * stride + k) = NARROW(b[f]);
+        }
+    for (; k < count; k++)
+        for (int64_t i = 0; i < entries; i++)
+            for (int64_t f = 0; f < frames; f++) out[f][i * stride + k] = in[(k * entries + i) * 16 + f];
+}
+
 static void moved(int64_t count, const double *neutral, const double *const skins[SU_REST_FRAMES], float *out)
 {
     int64_t at = 0;
@@ -33,24 +50,24 @@ static void moved(int64_t count, const double *neutral, const double *const skin
         for (int f = 0; f < SU_REST_FRAMES; f++) out[16 * at + f] = (float)(skins[f][at] - neutral[at]);
 }
 
-/* One point; `wide`: four floats can be read where it stands. Coefficients of positions sum to 1 in each lane, so that they stand for
- * differences from the first frame, which floats hold, and the first frame's displacement. */
+/* One point; `wide`: one number more can be read behind it. The neutral position is taken off in two floats, so that a difference is
+ * rounded as what it is. */
 INLINE void sample_point(int64_t frames, int64_t from, const double *neutral, const float *const *positions, const float *const *seconds,
                          const float *c, bool wide, float *out)
 {
-    float since[SU_SAMPLED][4] __attribute__((aligned(16)));
-    const float *first = positions[0] + from;
-    f16 sum[3];
-    UNROLL for (int i = 0; i < 3; i++) sum[i] = ((f16){0} + (float)((double)first[i] - neutral[i])) + seconds[0][from + i] * *(const f16 *)(c + 16);
-    for (int64_t n = 1; n < frames; n++) {
+    float moved[SU_SAMPLED][4] __attribute__((aligned(16)));
+    v4 at = {neutral[0], neutral[1], neutral[2], 0};
+    f4 high = NARROW4(at), low = NARROW4(at - WIDEN4(high));
+    f16 sum[3] = {{0}};
+    for (int64_t n = 0; n < frames; n++) {
         const float *x = positions[n] + from;
-        if (wide) *(f4 *)since[n] = *(const f4u *)x - *(const f4u *)first;
-        else UNROLL for (int i = 0; i < 3; i++) since[n][i] = x[i] - first[i];
+        f4 here = wide ? (f4)(*(const f4u *)x) : (f4){x[0], x[1], x[2], 0};
+        *(f4 *)moved[n] = (here - high) - low;
     }
-    for (int64_t n = 1; n < frames; n++) {
+    for (int64_t n = 0; n < frames; n++) {
         const float *second = seconds[n] + from;
         f16 own = *(const f16 *)(c + 32 * n), bend = *(const f16 *)(c + 32 * n + 16);
-        UNROLL for (int i = 0; i < 3; i++) sum[i] += since[n][i] * own + second[i] * bend;
+        UNROLL for (int i = 0; i < 3; i++) sum[i] += moved[n][i] * own + second[i] * bend;
     }
     UNROLL for (int i = 0; i < 3; i++) *(f16 *)(out + 16 * i) = sum[i];
 }
@@ -238,20 +255,17 @@ INLINE void deformation(const su_ring *ring, int64_t point, const float *x, f16 
     UNROLL for (int k = 0; k < 9; k++) F[k] = sum[k];
 }
 
-/* Rotation matrices of eight lanes from quaternions of any length. */
-INLINE void rotation_of(const f8 from[4], double *rotation)
+/* Rotation matrices from quaternions, made of unit length to the last bit. */
+INLINE void rotation_of(const f16 q[4], f16 *R)
 {
-    v8 sum[4], norm;
-    UNROLL for (int i = 0; i < 4; i++) sum[i] = WIDEN(from[i]);
-    v8 size = MAXIMUM(sum[0] * sum[0] + sum[1] * sum[1] + sum[2] * sum[2] + sum[3] * sum[3], SPLAT(1e-30));
-    inverse_root(&size, &norm);
-    v8 w = sum[0] * norm, a = sum[1] * norm, b = sum[2] * norm, c = sum[3] * norm, *R = (v8 *)rotation;
+    f16 size = q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3], norm = 1.5f - 0.5f * size;
+    f16 w = q[0] * norm, a = q[1] * norm, b = q[2] * norm, c = q[3] * norm;
     R[0] = 1 - 2 * (b * b + c * c), R[1] = 2 * (a * b - w * c), R[2] = 2 * (a * c + w * b);
     R[3] = 2 * (a * b + w * c), R[4] = 1 - 2 * (a * a + c * c), R[5] = 2 * (b * c - w * a);
     R[6] = 2 * (a * c - w * b), R[7] = 2 * (b * c + w * a), R[8] = 1 - 2 * (a * a + b * b);
 }
 
-static void rotations(const su_ring *ring, const float *x, double *const rotation[2])
+static void rotations(const su_ring *ring, const float *x, float *rotation)
 {
     for (int64_t k = 0; k < ring->points; k += BATCH) {
         f16 F[BATCH][9], square[BATCH], eight_det[BATCH], whole[BATCH], root[BATCH], q[BATCH][4];
@@ -271,12 +285,7 @@ static void rotations(const su_ring *ring, const float *x, double *const rotatio
                 m16 difficult = sideways[n] | flat[n];
                 if (ANY_LANE(difficult)) difficult_quaternion(F[n], root + n, flat + n, q[n]);
             }
-        for (int n = 0; n < BATCH && k + n < ring->points; n++) {
-            f8 low[4], high[4];
-            UNROLL for (int i = 0; i < 4; i++) low[i] = LOW_FLOATS(q[n][i]), high[i] = HIGH_FLOATS(q[n][i]);
-            rotation_of(low, rotation[0] + 72 * (k + n));
-            if (rotation[1]) rotation_of(high, rotation[1] + 72 * (k + n));
-        }
+        for (int n = 0; n < BATCH && k + n < ring->points; n++) rotation_of(q[n], (f16 *)(rotation + 144 * (k + n)));
     }
 }
 
@@ -326,12 +335,13 @@ static void materials(int64_t count, int64_t m, const double *weight, const doub
     }
 }
 
-static void world(int64_t count, const int32_t *point, const double *rotation, const double *x, const double *Q,
+static void world(int64_t count, const int32_t *point, const float *rotation, const double *x, const double *Q,
                   const double *c, double *turn, double *out)
 {
     for (int64_t k = 0; k < count; k++) {
-        const v8 *R = (const v8 *)(rotation + 72 * (int64_t)point[k]), *at = (const v8 *)(x + 24 * (int64_t)point[k]);
-        const v8 *q = (const v8 *)Q;
+        const v8 *at = (const v8 *)(x + 24 * (int64_t)point[k]), *q = (const v8 *)Q;
+        v8 R[9];
+        UNROLL for (int a = 0; a < 9; a++) R[a] = WIDEN(*(const f8 *)(rotation + 144 * (int64_t)point[k] + 16 * a));
         UNROLL for (int a = 0; a < 3; a++) {
             UNROLL for (int b = 0; b < 3; b++)
                 *(v8 *)(turn + 72 * k + 8 * (3 * a + b)) = q[3 * a] * R[b] + q[3 * a + 1] * R[3 + b] + q[3 * a + 2] * R[6 + b];
@@ -432,7 +442,7 @@ INLINE void spread_rows(const su_tet_rows *what, int c, const float *rows, float
             type x = *(const type##u *)row, y = *(const type##u *)(row + apart[c]);                             \
             type z = *(const type##u *)(row + 2 * apart[c]);                                                    \
             UNROLL for (int a = 0; a < 3; a++) {                                                                \
-                type turned = r[24 * a] * x + r[24 * a + 8] * y + r[24 * a + 16] * z;                           \
+                type turned = r[48 * a] * x + r[48 * a + 16] * y + r[48 * a + 32] * z;                          \
                 UNROLL for (int b = 0; b < 3; b++) sum[3 * a + b] += at[8 * b] * turned;                        \
             }                                                                                                   \
         }                                                                                                       \
@@ -441,12 +451,9 @@ INLINE void spread_rows(const su_tet_rows *what, int c, const float *rows, float
 
 static void build_B(const su_tet_rows *what)
 {
-    float turn[4][9][8] __attribute__((aligned(32))), gradient[4][3][8] __attribute__((aligned(32)));
-    for (int c = 0; c < 4; c++) {
-        if (!what->R[c]) continue;
-        for (int k = 0; k < 9; k++) *(f8 *)turn[c][k] = NARROW(*(const v8 *)(what->R[c] + 8 * k));
-        for (int k = 0; k < 3; k++) *(f8 *)gradient[c][k] = NARROW(*(const v8 *)(what->gradient + 24 * c + 8 * k));
-    }
+    float gradient[4][3][8] __attribute__((aligned(32)));
+    UNROLL for (int c = 0; c < 4; c++)
+        UNROLL for (int k = 0; k < 3; k++) *(f8 *)gradient[c][k] = NARROW(*(const v8 *)(what->gradient + 24 * c + 8 * k));
     const int64_t frames = what->frames, stride = what->stride;   /* stores might change what they are read from, for the compiler */
     for (int64_t f = 0; f < frames; f++) {
         const float *rows[4], *R[4], *g[4];
@@ -460,7 +467,7 @@ static void build_B(const su_tet_rows *what)
             if (!what->same[c]) spread_rows(what, c, own, out);
             rows[corners] = what->same[c] ? own : out;
             apart[corners] = what->same[c] ? what->row_stride[c] : stride;
-            R[corners] = &turn[c][0][f], g[corners++] = &gradient[c][0][f];
+            R[corners] = what->R[c] + f, g[corners++] = &gradient[c][0][f];
         }
         for (; j + 16 <= stride; j += 16) COLUMNS_OF_B(f16);
         for (; j < stride; j += 8) COLUMNS_OF_B(f8);
@@ -517,5 +524,5 @@ static void gram_block(const su_gram_block *what)
     }
 }
 
-const su_pose_kernels SU_KERNELS = {SU_KERNELS_NAME, scatter, moved, sample, rest, rotations,
+const su_pose_kernels SU_KERNELS = {SU_KERNELS_NAME, scatter, scatter_floats, moved, sample, rest, rotations,
                                      shapes, materials, world, blend_rows, mix, square, build_B, gram_block};

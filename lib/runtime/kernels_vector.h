@@ -21,9 +21,13 @@ typedef int32_t m16 __attribute__((vector_size(64)));
 #if defined(SU_AVX512)
 #define WIDEN(x) ((v8)_mm512_cvtps_pd((__m256)(x)))
 #define NARROW(x) ((f8)_mm512_cvtpd_ps((__m512d)(x)))
+#define WIDEN4(x) ((v4)_mm256_cvtps_pd((__m128)(x)))
+#define NARROW4(x) ((f4)_mm256_cvtpd_ps((__m256d)(x)))
 #else
 #define WIDEN(x) __builtin_convertvector(x, v8)
 #define NARROW(x) __builtin_convertvector(x, f8)
+#define WIDEN4(x) __builtin_convertvector(x, v4)
+#define NARROW4(x) __builtin_convertvector(x, f4)
 #endif
 
 #define INLINE static inline __attribute__((always_inline))

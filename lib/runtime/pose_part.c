@@ -43,7 +43,7 @@ su_status su_pose_create(const su_runtime_model *model, su_pose *pose, su_error 
     su_arena *arena = &pose->arena;
     int64_t chosen = model->chosen_padded, tets = model->tets_padded, inertia = model->inertia_padded;
     if (su_blend_create(model, &pose->blend, arena, err) != SU_OK ||
-        !(pose->rotation = take(arena, 9 * chosen, err)) || !(pose->rows = take(arena, (model->row_entries + 1) / 2, err)) ||
+        !(pose->rotation = take(arena, (9 * chosen + 1) / 2, err)) || !(pose->rows = take(arena, (model->row_entries + 1) / 2, err)) ||
         !(pose->B = take(arena, (model->B_entries + 1) / 2, err)) || !(pose->gradient = take(arena, 12 * tets, err)) ||
         !(pose->volume = take(arena, tets, err)) || !(pose->mu = take(arena, tets, err)) ||
         !(pose->lambda = take(arena, tets, err)) || !(pose->turn = take(arena, 9 * inertia, err)) ||
@@ -72,7 +72,7 @@ su_status su_pose_work_create(const su_runtime_model *model, su_pose_work *work,
         if (model->tet_panel[p].stride > widest) widest = model->tet_panel[p].stride;
     if ((work->x = take(arena, 48 * model->chosen, err)) && (work->near = take(arena, 24 * model->patch.vertex_count, err)) &&
         (work->moved = take(arena, 24 * model->patch.skin_count, err)) && (work->rest = take(arena, m, err)) &&
-        (work->rotation = take(arena, 144 * model->chosen, err)) && (work->gradient = take(arena, 24 * tets, err)) &&
+        (work->rotation = take(arena, 72 * model->chosen, err)) && (work->gradient = take(arena, 24 * tets, err)) &&
         (work->volume = take(arena, 2 * tets, err)) && (work->mu = take(arena, 2 * tets, err)) &&
         (work->lambda = take(arena, 2 * tets, err)) && (work->collapsed = take(arena, model->tets, err)) &&
         (work->turn = take(arena, 18 * inertia, err)) && (work->world = take(arena, 6 * inertia, err)) &&
@@ -139,7 +139,7 @@ static su_pose_work half_of(const su_runtime_model *model, const su_pose_work *w
 {
     su_pose_work h = *work;
     if (half == 0) return h;
-    h.x += 24 * model->chosen, h.rotation += 72 * model->chosen, h.gradient += 96 * model->tets, h.volume += 8 * model->tets;
+    h.x += 24 * model->chosen, h.rotation += SU_FRAMES, h.gradient += 96 * model->tets, h.volume += 8 * model->tets;
     h.mu += 8 * model->tets, h.lambda += 8 * model->tets, h.collapsed += model->tets;
     h.turn += 72 * model->inertia, h.world += 24 * model->inertia;
     h.b += 8 * model->m, h.older[0] += 8 * model->m, h.older[1] += 8 * model->m, h.roots += 8 * model->linear_entries;
@@ -205,22 +205,25 @@ static void shape_tets(const su_runtime_model *model, int64_t count, su_pose_wor
 /* What was made in lanes, into the arrays of `count` instants. */
 static void scatter_lanes(const su_runtime_model *model, int64_t count, const su_pose_work *work, su_pose *poses)
 {
-    double *out[7][SU_FRAMES];
+    double *out[6][SU_FRAMES];
+    float *rotation[SU_FRAMES];
     for (int64_t f = 0; f < count; f++) {
         su_pose *p = poses + f;
-        double *arrays[7] = {p->rotation, p->turn, p->world, p->gradient, p->volume, p->mu, p->lambda};
-        for (int k = 0; k < 7; k++) out[k][f] = arrays[k];
+        double *arrays[6] = {p->turn, p->world, p->gradient, p->volume, p->mu, p->lambda};
+        for (int k = 0; k < 6; k++) out[k][f] = arrays[k];
+        rotation[f] = p->rotation;
         p->collapsed = 0;
         for (int64_t k = 0; k < model->tets; k++) p->collapsed += work->collapsed[k] >> f & 1;
     }
     const struct {
         int64_t count, entries, stride;
         const double *from;
-    } what[7] = {{model->points, 9, model->chosen_padded, work->rotation}, {model->inertia, 9, model->inertia_padded, work->turn},
+    } what[6] = {{model->inertia, 9, model->inertia_padded, work->turn},
                  {model->inertia, 3, model->inertia_padded, work->world}, {model->tets, 12, model->tets_padded, work->gradient},
                  {model->tets, 1, model->tets_padded, work->volume}, {model->tets, 1, model->tets_padded, work->mu},
                  {model->tets, 1, model->tets_padded, work->lambda}};
-    for (int k = 0; k < 7; k++)
+    model->pose_kernels->scatter_floats(count, model->points, 9, model->chosen_padded, work->rotation, rotation);
+    for (int k = 0; k < 6; k++)
         model->pose_kernels->scatter(count, what[k].count, what[k].entries, what[k].stride, what[k].from, out[k]);
 }
 
@@ -284,7 +287,7 @@ static void build_B(const su_runtime_model *model, int64_t count, su_pose *poses
                 if (point >= model->points) continue;
                 blend_rows(model, count, point, poses, work);
                 const su_panel *own = model->point_panel + model->panel_of_point[point];
-                what.R[c] = work->rotation + 72 * point;
+                what.R[c] = work->rotation + 144 * point;
                 what.offset[c] = 3 * (own->offset + (point - own->first) * own->stride);
                 what.row_stride[c] = own->stride;
                 what.same[c] = own->region_count == panel->region_count;   /* a tet's regions are all of its corners' */
@@ -381,7 +384,6 @@ static void rest_and_rotations(const su_runtime_model *model, int64_t count, con
                                const su_blend *const *blends, su_pose_work *work)
 {
     bool both = count > SU_FRAMES;
-    double *rotation[2] = {work->rotation, both ? work->rotation + 72 * model->chosen : NULL};
     double *x[2] = {work->x, both ? work->x + 24 * model->chosen : NULL};
     const double *skins[SU_REST_FRAMES];
     for (int64_t f = 0; f < SU_REST_FRAMES; f++) {
@@ -391,7 +393,7 @@ static void rest_and_rotations(const su_runtime_model *model, int64_t count, con
     }
     if (skins[0]) su_rest_lanes_moved(&model->lanes, skins, work->moved);
     su_rest_lanes_positions(&model->lanes, work->moved, work->rest, x, work->near);
-    su_rest_lanes_rotations(&model->lanes, work->near, rotation);
+    su_rest_lanes_rotations(&model->lanes, work->near, work->rotation);
 }
 
 void su_pose_prepare(const su_runtime_model *model, int64_t count, const su_pose_input *inputs, const su_blend *const *blends,

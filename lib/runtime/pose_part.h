@@ -34,7 +34,7 @@ typedef struct su_blend {
 typedef struct su_pose {
     su_blend blend;
     double Q[9], c[3];
-    double *rotation;          /* (9,chosen_padded) R_v */
+    float *rotation;           /* (9,chosen_padded) R_v */
     float *rows;               /* point panels: (points of the panel, 3, stride): U^(p) Y(p), as exact as the model's U^ */
     float *B;                  /* tet panels: (tets of the panel, 9, stride) */
     double *gradient;          /* (12,tets_padded) shape gradient of each corner */
@@ -58,7 +58,7 @@ typedef struct su_pose_work {
     float *near;               /* (patch.vertex_count,3,16) from the patch's middle */
     float *moved;              /* (patch.skin_count,3,16) displacements of skin points */
     float *rest;               /* (m,16) weights of the corrections */
-    double *rotation;          /* (2,chosen,9,8) */
+    float *rotation;           /* (chosen,9,16) */
     double *gradient;          /* (2,tets,12,8) */
     double *volume, *mu, *lambda;     /* (2,tets,8) */
     uint8_t *collapsed;        /* (2,tets) a bit for each instant */

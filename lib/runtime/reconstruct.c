@@ -15,7 +15,7 @@ enum { GROUPS = SU_RECONSTRUCT_BLOCK / SU_WIDE_FRAMES };
 
 /* Scratch of a thread for GROUPS groups of frames. */
 typedef struct work {
-    double *rotation;                     /* as in rest_lanes.h */
+    float *rotation;                      /* as in rest_lanes.h */
     float *near, *moved;
     float *w;                   /* (m,16) */
     double *scale;              /* (r) and (frames,r) */
@@ -99,7 +99,7 @@ static su_status create_work(su_reconstruct *rec, work *w, su_error *err)
 {
     int64_t m = rec->basis.m, r = rec->basis.r, flesh = rec->flesh;
     bool good = (w->near = take(rec, 48 * rec->patch.vertex_count, sizeof(float), err)) &&
-                (w->rotation = take(rec, 144 * flesh, sizeof(double), err)) &&
+                (w->rotation = take(rec, 144 * flesh, sizeof(float), err)) &&
                 (w->moved = take(rec, 48 * rec->patch.skin_count, sizeof(float), err)) &&
                 (w->w = take(rec, SU_REST_FRAMES * m, sizeof(float), err)) &&
                 (w->scale = take(rec, (1 + SU_RECONSTRUCT_BLOCK) * r, sizeof(double), err)) &&
@@ -185,7 +185,7 @@ static void turn(const su_reconstruct *rec, work *own, int64_t frames, const dou
 {
     int64_t m = rec->basis.m, needed = 3 * rec->patch.skin_count;
     const double *skins[SU_REST_FRAMES];
-    double *rotation[2] = {own->rotation, frames > SU_FRAMES ? own->rotation + 72 * rec->flesh : NULL}, *nowhere[2] = {NULL, NULL};
+    double *nowhere[2] = {NULL, NULL};
     for (int64_t f = 0; f < SU_REST_FRAMES; f++) {
         int64_t from = f < frames ? f : frames - 1;
         skins[f] = skin + from * needed;
@@ -193,8 +193,8 @@ static void turn(const su_reconstruct *rec, work *own, int64_t frames, const dou
     }
     su_rest_lanes_moved(&rec->lanes, skins, own->moved);
     su_rest_lanes_positions(&rec->lanes, own->moved, own->w, nowhere, own->near);
-    su_rest_lanes_rotations(&rec->lanes, own->near, rotation);
-    for (int half = 0; half < 2 && rotation[half]; half++) rec->kernels->turn(rec->flesh, rotation[half], half, u);
+    su_rest_lanes_rotations(&rec->lanes, own->near, own->rotation);
+    rec->kernels->turn(rec->flesh, own->rotation, u);
 }
 
 /* Up to SU_RECONSTRUCT_BLOCK frames: sums of modes in float. */

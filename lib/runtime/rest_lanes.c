@@ -103,13 +103,10 @@ void su_rest_lanes_positions(const su_rest_lanes *lanes, const float *moved, con
     lanes->kernels->rest(&lanes->ties, patch->wanted, moved, w, x, patch->turned > 0 ? near : NULL);
 }
 
-void su_rest_lanes_rotations(const su_rest_lanes *lanes, const float *near, double *const rotation[2])
+void su_rest_lanes_rotations(const su_rest_lanes *lanes, const float *near, float *rotation)
 {
     const su_rest_patch *patch = lanes->patch;
-    if (patch->turned > 0) {
-        lanes->kernels->rotations(&lanes->ring, near, rotation);
-        return;
-    }
-    for (int half = 0; half < 2 && rotation[half]; half++)
-        for (int64_t k = 0; k < 72 * patch->wanted; k++) rotation[half][k] = k / 8 % 9 % 4 == 0;
+    if (patch->turned > 0) lanes->kernels->rotations(&lanes->ring, near, rotation);
+    else
+        for (int64_t k = 0; k < 144 * patch->wanted; k++) rotation[k] = k / 16 % 9 % 4 == 0;
 }

@@ -26,7 +26,7 @@ void su_rest_lanes_moved(const su_rest_lanes *lanes, const double *const skins[S
 /* Rest positions x[0], x[1] (wanted,3,8; either may be NULL) of twice eight frames; w (m,16). near (vertex_count,3,16): those of
  * all in float, for rotations; left alone without turned vertices. */
 void su_rest_lanes_positions(const su_rest_lanes *lanes, const float *moved, const float *w, double *const x[2], float *near);
-/* Rotations (turned,9,8) of both halves (the second may be NULL), the identity for patches without turned vertices. */
-void su_rest_lanes_rotations(const su_rest_lanes *lanes, const float *near, double *const rotation[2]);
+/* rotation (turned,9,16), for patches without turned vertices (wanted,9,16) identities. */
+void su_rest_lanes_rotations(const su_rest_lanes *lanes, const float *near, float *rotation);
 
 #endif
