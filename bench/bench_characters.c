@@ -301,7 +301,7 @@ static void trained_row(int k)
     trained t;
     su_runtime_model model;
     su_error err = {0};
-    trained_load(&t, &(trained_sizes){s->skin > 3000 ? s->skin : 3000, 6 * s->cells * s->cells * s->cells, s->m, s->r, s->regions});
+    trained_load(&t, &(trained_sizes){s->skin > 3000 ? s->skin : 3000, 6 * s->cells * s->cells * s->cells, s->m, s->r, s->regions, 0});
     subject what = {&t.tet, &t.fit, &t.model, &t.anim, t.shot, t.substeps};
     must(su_runtime_model_create(&t.model, SU_COROTATED, &model, &err), &err);
     reduced_and_full(k, &what, &model);

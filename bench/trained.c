@@ -16,7 +16,7 @@ static void must(su_status status, const su_error *err)
 static void train(const trained_sizes *s, char *folder, int room)
 {
     char command[200], line[600];
-    snprintf(command, sizeof command, "bench/train %d %d %d %d %d", s->skin, s->tets, s->m, s->r, s->regions);
+    snprintf(command, sizeof command, "bench/train %d %d %d %d %d %d", s->skin, s->tets, s->m, s->r, s->regions, s->per_cent);
     FILE *pipe = popen(command, "r");
     if (!pipe) abort();
     folder[0] = 0;
@@ -39,7 +39,7 @@ void trained_load(trained *t, const trained_sizes *sizes)
     must(su_tet_load(path, &t->tet, &err), &err);
     snprintf(path, sizeof path, "%s/flesh.fit.npz", folder);
     must(su_fit_load(path, &t->fit, &err), &err);
-    snprintf(path, sizeof path, "%s/%d-%d.model.npz", folder, sizes->r, sizes->regions);
+    snprintf(path, sizeof path, "%s/%d-%d-%d.model.npz", folder, sizes->r, sizes->regions, sizes->per_cent);
     must(su_model_load(path, &t->model, &err), &err);
     snprintf(path, sizeof path, "%s/Stop.anim.npz", folder);
     must(su_anim_load(path, &t->anim, &err), &err);

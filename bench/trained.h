@@ -11,6 +11,7 @@
 
 typedef struct trained_sizes {
     int skin, tets, m, r, regions;   /* vertices and tets as asked for */
+    int per_cent;                    /* 0: cubature by its defaults; else for the whole force, as PSSD, to this training error */
 } trained_sizes;
 
 typedef struct trained {
