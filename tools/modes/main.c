@@ -1,21 +1,11 @@
 /* supple modes: the motions that the flesh has at each example pose. */
+#include "modes.h"
+
 #include "core/file.h"
 #include "core/memory.h"
 #include "core/threads.h"
-#include "core/tool.h"
-#include "io/fit.h"
-#include "io/modes.h"
-#include "io/poses.h"
-#include "geometry/mat3.h"
-#include "io/tet.h"
-#include "reduce/contact.h"
-#include "reduce/handles.h"
-#include "reduce/parts.h"
-#include "reduce/pose_modes.h"
-#include "reduce/regions.h"
-#include "reduce/shot_loads.h"
 #include "matrices.h"
-#include "obstacle_files.h"
+#include "reduce/parts.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -23,41 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Frames played for each mode made of them. */
 enum { FRAMES_PLAYED = 4 };
-enum { CONTACT_NONE };   /* --contact: none, then the kinds of su_contact_kind in order */
-
-typedef struct settings {
-    int r, linear, contact;
-    double tolerance, depth, eta, kappa;
-    const char *handles, *regions, *bones, *region_modes, *matrices, *reuse;
-    su_list poses, shots, planes, colliders;
-    int responses;
-    bool keep_rigid;
-} settings;
-
-typedef struct job {
-    su_tool *tool;
-    const settings *set;
-    su_tet tet;
-    su_fit fit;
-    su_modes modes;
-    int64_t *rows;              /* (k) row of each pose in the fit */
-    su_mode_report *reports;    /* (k) */
-    su_contact *contacts;       /* (k) */
-    double *done;               /* (k) share of the work of each pose */
-    int64_t *converged;         /* (k) eigenvalues of its present region */
-    bool *reused;               /* (k) taken from --reuse */
-    su_contact_settings touching;
-    obstacle_file *obstacles;   /* (obstacle_count) */
-    int64_t obstacle_count;
-    su_mode_setup setup;
-    su_handle *handles;         /* (handle_count) or NULL: no regions */
-    int64_t handle_count;
-    const char **names;         /* (d) of regions */
-    int64_t *linear, *r;        /* (d) */
-    int64_t *responses;         /* (d) modes that answer the shots' loads */
-    su_shot_loads loads;        /* none without shots */
-} job;
 
 /* Which of the fit's poses are wanted: all, or those that --pose names. */
 static su_status choose_poses(job *j)
@@ -144,79 +101,6 @@ static su_status pose_digest(const job *j, int64_t i, char hex[33])
     return SU_OK;
 }
 
-/* ---- regions ---- */
-
-/* --handles FILE, or --regions of the bones that --bones POSES knows. */
-static su_status read_handles(job *j)
-{
-    const settings *set = j->set;
-    su_error *err = &j->tool->err;
-    if (set->handles && set->regions) return su_fail(err, SU_USAGE, "--handles and --regions cannot both be given");
-    if (!set->regions != !set->bones) return su_fail(err, SU_USAGE, "--regions and --bones are given together");
-    if (set->region_modes && !set->handles && !set->regions)
-        return su_fail(err, SU_USAGE, "--region-modes needs --handles or --regions");
-    j->setup.d = 1;
-    if (set->handles) SU_TRY(su_handles_read(set->handles, &j->handle_count, &j->handles, err));
-    if (set->regions) {
-        su_poses poses;
-        const char **names = NULL;
-        SU_TRY(su_poses_load(set->bones, &poses, err));
-        su_status status = SU_ALLOC(&names, poses.B, "bones", err);
-        if (status == SU_OK && !poses.bone_segments) status = su_fail(err, SU_INPUT, "%s: has no bones", set->bones);
-        for (int64_t b = 0; status == SU_OK && b < poses.B; b++) names[b] = su_file_name(&poses.file, "bone_names", b);
-        if (status == SU_OK)
-            status = su_handles_of_bones(set->regions, "--regions", poses.B, names, poses.bone_segments, &j->handle_count,
-                                         &j->handles, err);
-        free(names);
-        su_poses_free(&poses);
-        if (status != SU_OK) return status;
-    }
-    if (!j->handles) return SU_OK;
-    int32_t *region;
-    SU_TRY(SU_FILE_ALLOC(&j->modes.file, &region, j->handle_count, err));
-    j->setup.d = su_handle_regions(j->handle_count, j->handles, region);
-    SU_TRY(SU_ALLOC(&j->names, j->setup.d, "regions", err));
-    for (int64_t h = 0; h < j->handle_count; h++) j->names[region[h]] = j->handles[h].name;
-    return SU_OK;
-}
-
-/* --region-modes belly=20,ear.L=8: modes of the regions named; the others have what would be theirs of -r. */
-static su_status share_modes(job *j)
-{
-    su_error *err = &j->tool->err;
-    int64_t d = j->setup.d;
-    SU_TRY(SU_ALLOC(&j->r, d, "regions", err));
-    SU_TRY(SU_ALLOC(&j->linear, d, "regions", err));
-    su_region_shares(j->set->r, d, j->r);
-    for (const char *at = j->set->region_modes; at && *at;) {
-        size_t length = strcspn(at, "="), h = 0;
-        while (h < (size_t)d && (strlen(j->names[h]) != length || strncmp(j->names[h], at, length))) h++;
-        if (h == (size_t)d) return su_fail(err, SU_USAGE, "--region-modes: '%.*s' is not a region", (int)length, at);
-        char *end;
-        long count = at[length] == '=' ? strtol(at + length + 1, &end, 10) : 0;
-        if (count < 1 || count > 2000 || (*end != ',' && *end != '\0'))
-            return su_fail(err, SU_USAGE, "--region-modes: '%s' is not name=count,name=count", at);
-        j->r[h] = count;
-        at = *end ? end + 1 : end;
-    }
-    j->modes.r = j->modes.linear = 0;
-    for (int64_t h = 0; h < d; h++) {
-        double share = j->set->linear ? (double)j->set->linear / j->set->r : j->set->shots.count ? 1.0 / 5 : 1.0 / 3;
-        j->linear[h] = su_modes_least_linear(j->r[h], (int64_t)ceil(share * (double)j->r[h] - 1e-9));
-        if (j->set->linear && d == 1 && j->linear[h] != j->set->linear)
-            return su_fail(err, SU_USAGE, "--linear %d: %d modes need at least %lld linear ones and at most %d",
-                           j->set->linear, j->set->r, (long long)su_modes_least_linear(j->set->r, 1), j->set->r);
-        j->modes.r += j->r[h], j->modes.linear += j->linear[h];
-    }
-    SU_TRY(SU_ALLOC(&j->responses, d, "regions", err));
-    for (int64_t h = 0; h < d && j->set->shots.count; h++) {
-        int64_t room = j->r[h] - j->linear[h];
-        int64_t wanted = j->set->responses < 0 ? 3 * j->r[h] / 10 : (j->set->responses + d - 1) / d;
-        j->responses[h] = wanted < room ? wanted : room;
-    }
-    return SU_OK;
-}
-
 /* As many loads as modes that answer them; several frames played for each mode that is left. */
 static su_status shot_loads(job *j)
 {
@@ -232,99 +116,6 @@ static su_status shot_loads(job *j)
     for (int64_t h = 0; h < j->setup.d; h++)   /* short shots know few directions */
         if (j->responses[h] > j->loads.principal) j->responses[h] = j->loads.principal;
     su_stats_stage(j->tool, "rehearsal", su_seconds() - started);
-    return SU_OK;
-}
-
-static su_status region_weights(job *j)
-{
-    su_error *err = &j->tool->err;
-    int64_t n = j->tet.n, d = j->setup.d;
-    double *W, started = su_seconds(), mass_in = 0, mass = 0;
-    int32_t *region_of;
-    SU_TRY(SU_FILE_ALLOC(&j->modes.file, &j->modes.region_weights, d * n, err));
-    W = j->modes.region_weights;
-    if (j->handles) {
-        SU_TRY(SU_FILE_ALLOC(&j->modes.file, &region_of, n, err));
-        SU_TRY(su_handle_vertices(n, j->tet.vertices, j->tet.t, j->tet.tets, j->handle_count, j->handles, region_of, err));
-        int iterations;
-        SU_TRY(su_bounded_biharmonic(n, j->tet.vertices, j->tet.t, j->tet.tets, d, region_of, W, &iterations, NULL,
-                                     j->tool->threads, err));
-        su_region_sharpen(d * n, W, j->set->eta, j->set->kappa);
-        su_stats_stage(j->tool, "regions", su_seconds() - started);
-        su_stats_integer(j->tool, "region_iterations", iterations);
-    } else {
-        for (int64_t v = 0; v < n; v++) W[v] = 1;
-        for (int64_t k = 0; k < j->tet.fixed_count; k++) W[j->tet.fixed[k]] = 0;
-    }
-    j->setup.weights = W;
-    if (!j->handles) return SU_OK;
-    for (int64_t e = 0; e < j->tet.t; e++)
-        for (int a = 0; a < 4; a++) {
-            double edges[9], most = 0;
-            const int32_t *v = j->tet.tets + 4 * e;
-            const double *X = j->tet.vertices;
-            su_tet_edges(X + 3 * (int64_t)v[0], X + 3 * (int64_t)v[1], X + 3 * (int64_t)v[2], X + 3 * (int64_t)v[3], edges);
-            for (int64_t h = 0; h < d; h++) most = fmax(most, W[h * n + v[a]]);
-            mass += su_det3(edges), mass_in += most > 0 ? su_det3(edges) : 0;
-        }
-    double bare = 1 - mass_in / mass;
-    su_note(j->tool, "%lld regions; %.1f %% of the flesh is in none", (long long)d, 100 * bare);
-    su_stats_number(j->tool, "uncovered_share", bare);
-    if (bare > 0.05) su_warn(j->tool, "%.1f %% of the flesh is in no region and will not move; add handles", 100 * bare);
-    for (int64_t h = 0, at = 0; h < d; at += j->r[h++])
-        for (int64_t k = 0; k < j->r[h]; k++) j->modes.mode_region[at + k] = (int32_t)h;
-    return SU_OK;
-}
-
-/* ---- contact ---- */
-
-static su_status detect(job *j)
-{
-    su_error *err = &j->tool->err;
-    int64_t n = j->tet.n, rows = 0, entries = 0;
-    double low[3], high[3], edge = su_contact_edge_length(j->tet.vertices, j->tet.b, j->tet.surface);
-    uint8_t *held;
-    for (int i = 0; i < 3; i++) low[i] = INFINITY, high[i] = -INFINITY;
-    for (int64_t k = 0; k < 3 * n; k++)
-        low[k % 3] = fmin(low[k % 3], j->tet.vertices[k]), high[k % 3] = fmax(high[k % 3], j->tet.vertices[k]);
-    bool itself = j->set->contact != CONTACT_NONE;
-    j->touching.kind = itself ? (su_contact_kind)(j->set->contact - 1) : SU_CONTACT_SLIDING;
-    j->touching.tolerance = j->set->tolerance * su_distance3(low, high);
-    j->touching.depth = j->set->depth > 0 ? j->set->depth * su_distance3(low, high) : edge;
-    j->touching.apart = 4 * (j->touching.tolerance + j->touching.depth);
-    SU_TRY(SU_FILE_ALLOC(&j->modes.file, &held, n, err));
-    for (int64_t k = 0; k < j->tet.fixed_count; k++) held[j->tet.fixed[k]] = 1;
-    for (int64_t i = 0; i < j->modes.k; i++) {
-        su_contact *c = &j->contacts[i];
-        const double *x = j->fit.shapes + 3 * j->rows[i] * n;
-        if (itself)
-            SU_TRY(su_contact_detect(n, j->tet.vertices, x, j->tet.b, j->tet.surface, held, &j->touching, j->tool->threads, c,
-                                     err));
-        else
-            SU_TRY(su_contact_reserve(c, 0, 0, err));
-        for (int64_t o = 0; o < j->obstacle_count; o++)
-            if (j->obstacles[o].pose < 0 || j->obstacles[o].pose == j->modes.pose[i])
-                SU_TRY(su_contact_obstacle(n, x, j->tet.b, j->tet.surface, held, &j->obstacles[o].obstacle, &j->touching, c,
-                                           err));
-        su_detail(j->tool, "pose %d: %lld vertices in contact, %lld of them inside the other side", (int)j->modes.pose[i],
-                  (long long)c->contacts, (long long)c->penetrating);
-        rows += c->rows, entries += c->entries;
-    }
-    su_stats_integer(j->tool, "contact_rows", rows);
-    su_modes *modes = &j->modes;
-    modes->offset_count = modes->k + 1, modes->row_offset_count = rows + 1, modes->z = entries;
-    SU_TRY(SU_FILE_ALLOC(&modes->file, &modes->contact_offsets, modes->k + 1, err));
-    SU_TRY(SU_FILE_ALLOC(&modes->file, &modes->contact_row_offsets, rows + 1, err));
-    SU_TRY(SU_FILE_ALLOC(&modes->file, &modes->contact_vertices, entries, err));
-    SU_TRY(SU_FILE_ALLOC(&modes->file, &modes->contact_coefficients, 3 * entries, err));
-    for (int64_t i = 0, row = 0, at = 0; i < modes->k; i++) {
-        const su_contact *c = &j->contacts[i];
-        for (int64_t r = 0; r < c->rows; r++) modes->contact_row_offsets[++row] = (int32_t)(at + c->offsets[r + 1]);
-        memcpy(modes->contact_vertices + at, c->vertices, (size_t)c->entries * sizeof(int32_t));
-        memcpy(modes->contact_coefficients + 3 * at, c->coefficients, 3 * (size_t)c->entries * sizeof(double));
-        at += c->entries;
-        modes->contact_offsets[i + 1] = (int32_t)row;
-    }
     return SU_OK;
 }
 
@@ -513,7 +304,7 @@ static su_status run(su_tool *tool, const settings *set)
     SU_GO(SU_ALLOC(&j.converged, modes->k, "progress", err));
     SU_GO(SU_ALLOC(&j.reused, modes->k, "progress", err));
     SU_GO(region_weights(&j));
-    if (set->contact != CONTACT_NONE || j.obstacle_count) SU_GO(detect(&j));
+    if (set->contact != CONTACT_NONE || j.obstacle_count) SU_GO(detect_contacts(&j));
     if (set->shots.count) SU_GO(shot_loads(&j));
     j.setup = (su_mode_setup){.n = j.tet.n, .t = j.tet.t, .b = j.tet.b, .held_count = j.tet.fixed_count,
                               .vertices = j.tet.vertices, .tets = j.tet.tets, .surface = j.tet.surface,
