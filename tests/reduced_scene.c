@@ -102,7 +102,8 @@ static void make_blocks(reduced_scene *out, const reduced_options *options)
     model->block_size = model->basis_block_offsets[d];
 }
 
-static void make_cubature(reduced_scene *out, int stride)
+/* weights (t): of tets, in place of 1; may be NULL. */
+static void make_cubature(reduced_scene *out, int stride, const double *weights)
 {
     su_model *model = &out->model;
     const su_fit *fit = &out->scene->fit;
@@ -116,15 +117,16 @@ static void make_cubature(reduced_scene *out, int stride)
     TAKE(out, model->inertia_weights, model->ci);
     for (int64_t i = 0; i < model->m; i++)
         for (int64_t k = 0; k < model->c; k++) {
-            model->cubature_weights[i * model->c + k] = stride;
+            model->cubature_weights[i * model->c + k] = stride * (weights ? weights[model->cubature_tets[k]] : 1);
             model->young[i * model->c + k] = fit->young[i * model->t + model->cubature_tets[k]];
             model->poisson[i * model->c + k] = fit->poisson[i * model->t + model->cubature_tets[k]];
         }
     for (int64_t k = 0; k < model->ci; k++) model->inertia_weights[k] = stride;
 }
 
-/* U(p)'K U(p) at one bend angle, (r,r). */
-static void stiffness_at(reduced_scene *out, double angle, su_rotation_field *field, su_elastic *body, double *stiffness)
+/* stiffness (r,r) += factor U(p)'K U(p) at one bend angle; shares (t): factors on Young's modulus, may be NULL. */
+static void add_stiffness_at(reduced_scene *out, double angle, const double *shares, double factor, su_rotation_field *field,
+                             su_elastic *body, double *stiffness)
 {
     su_model *model = &out->model;
     const su_fit *fit = &out->scene->fit;
@@ -140,7 +142,7 @@ static void stiffness_at(reduced_scene *out, double angle, su_rotation_field *fi
     su_basis_weights(m, 1, model->params, model->param_scale, model->columns, model->basis_rbf, &angle, w, weights);
     for (int64_t i = 0; i < m; i++)
         for (int64_t e = 0; e < model->t; e++) {
-            materials[e] += positive[i] * fit->young[i * model->t + e];
+            materials[e] += positive[i] * fit->young[i * model->t + e] * (shares ? shares[e] : 1);
             materials[model->t + e] += positive[i] * fit->poisson[i * model->t + e];
         }
     beam_bend(&out->scene->mesh, angle, x);
@@ -155,14 +157,14 @@ static void stiffness_at(reduced_scene *out, double angle, su_rotation_field *fi
     for (int64_t k = 0; k < r; k++) {
         su_sparse_multiply(&K, packed + k * size, KU);
         for (int64_t j = 0; j < r; j++)
-            for (int64_t a = 0; a < size; a++) stiffness[k * r + j] += packed[j * size + a] * KU[a];
+            for (int64_t a = 0; a < size; a++) stiffness[k * r + j] += factor * packed[j * size + a] * KU[a];
     }
     su_sparse_free(&K);
     free(x), free(rotation), free(U), free(packed), free(KU), free(materials);
 }
 
 /* Anchors at the example poses and every eighth of a radian up to a half turn either way. */
-static void make_anchors(reduced_scene *out)
+static void make_anchors(reduced_scene *out, const double *weights)
 {
     enum { MOST = 60 };
     su_model *model = &out->model;
@@ -176,15 +178,15 @@ static void make_anchors(reduced_scene *out)
         abort();
     TAKE(out, model->anchor_params, MOST);
     TAKE(out, model->anchor_rbf, MOST * MOST);
-    TAKE(out, model->anchor_roots, MOST * r * r);
+    TAKE(out, model->anchor_stiffness, MOST * r * r);
     for (int k = -24; k < 25 + model->m; k++) {
         double angle = k <= 24 ? k / 8.0 : model->params[k - 25], nearest = INFINITY;
         for (int64_t j = 0; j < model->m && k <= 24; j++) nearest = fmin(nearest, fabs(angle - model->params[j]));
         if (nearest < 0.01) continue;
         model->anchor_params[model->anchors] = angle;
-        double *root = model->anchor_roots + model->anchors++ * r * r;
-        stiffness_at(out, angle, field, &body, root);
-        if (su_symmetric_root(r, root, NULL) != SU_OK) abort();
+        double *lack = model->anchor_stiffness + model->anchors++ * r * r;
+        add_stiffness_at(out, angle, NULL, 1, field, &body, lack);
+        add_stiffness_at(out, angle, weights, -1, field, &body, lack);
     }
     if (su_rbf_train(model->anchors, 1, model->anchor_params, model->param_scale, model->anchor_rbf, NULL) != SU_OK) abort();
     su_rotation_field_free(field);
@@ -251,9 +253,20 @@ void reduced_create(reduced_scene *out, scene *s, const reduced_options *options
     }
     make_basis(out, options);
     make_blocks(out, options);
-    make_cubature(out, options->stride);
+    /* Tets that are not the flesh: from 0.6 to 1.4 of what they should weigh, so that anchors have something to make good, of either sign. */
+    double *weights = NULL;
+    if (options->anchored) {
+        TAKE(out, weights, model->t);
+        for (int64_t e = 0; e < model->t; e++) weights[e] = 0.6 + 0.8 * fmod(0.618034 * (double)e, 1);
+    }
+    make_cubature(out, options->stride, weights);
+    for (int64_t k = 0; options->anchored && k < model->c; k += 5) {   /* and of some the anchors have all that is linear */
+        if (!model->cubature_apart) TAKE(out, model->cubature_apart, model->c);
+        model->cubature_apart[k] = 1;
+        weights[model->cubature_tets[k]] = 1e-9;
+    }
     make_gram(out, options->factor);
-    if (options->anchored) make_anchors(out);
+    if (options->anchored) make_anchors(out, weights);
     make_sim(out);
     su_error err = {0};
     if (su_runtime_model_create(model, options->interpolation, &out->runtime, &err) != SU_OK) {

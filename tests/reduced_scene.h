@@ -23,7 +23,7 @@ typedef struct reduced_options {
     int r;                  /* modes; 0: every free degree of freedom, a basis that spans everything */
     int regions;            /* 1 or 2 (overlapping halves along the beam) */
     int stride;             /* every stride-th tet and free vertex is a cubature point, with its weight; 1: all */
-    bool anchored;          /* the linear part of the force comes from the stiffness at anchors */
+    bool anchored;          /* tets have other weights, and anchors the stiffness that they lack, also a negative one */
     bool factor;            /* store gram_factor instead of gram */
     su_interpolation interpolation;
 } reduced_options;

@@ -67,13 +67,14 @@ static const su_field fields[] = {
          "rotation neutral to example pose of each vertex, quaternion w x y z; for linear interpolation", DIM(m), DIM(n), 4),
     INDEX(cubature_tets, SU_I32, 0, 0, DIM(t), 0, "tets at which elastic forces are evaluated", DIM(c)),
     REAL(cubature_weights, SU_F64, 0, "1", "their weights at each example pose", DIM(m), DIM(c)),
+    INDEX(cubature_apart, SU_U8, SU_FIELD_OPTIONAL, 0, 2, 0,
+          "1 where the linear part of a tet's force is left out, for the anchors to have", DIM(c)),
     REAL(anchor_params, SU_F64, SU_FIELD_OPTIONAL, "rig",
-         "rig parameters of the places whose reduced stiffness is given", DIM(anchors), DIM(s)),
+         "rig parameters of the places whose reduced stiffness is known", DIM(anchors), DIM(s)),
     REAL(anchor_rbf, SU_F64, SU_FIELD_OPTIONAL, "1",
-         "coefficients of the biharmonic weights that blend its roots", DIM(anchors), DIM(anchors)),
-    REAL(anchor_roots, SU_F64, SU_FIELD_OPTIONAL, "1/s",
-         "symmetric square root of the reduced stiffness there; the cubature tets stand for the rest of the force", DIM(anchors), DIM(r),
-         DIM(r)),
+         "coefficients of the biharmonic weights that blend it", DIM(anchors), DIM(anchors)),
+    REAL(anchor_stiffness, SU_F64, SU_FIELD_OPTIONAL, "1/s^2",
+         "what the cubature tets lack there of the reduced stiffness, symmetric", DIM(anchors), DIM(r), DIM(r)),
     INDEX(inertia_vertices, SU_I32, 0, 0, DIM(n), 0, "vertices at which inertia is evaluated", DIM(ci)),
     REAL(inertia_weights, SU_F64, 0, "1", "their weights: factors on lumped masses", DIM(ci)),
 };
@@ -107,8 +108,8 @@ static su_status check_model(const void *object, const char *path, su_error *err
     SU_TRY(su_check_at_least(model->r, 1, "modes", path, err));
     SU_TRY(su_check_at_least(model->t, 1, "tets", path, err));
     SU_TRY(su_check_at_least(model->d1, 2, "offsets of regions", path, err));
-    if (model->anchors > 0 && (!model->anchor_params || !model->anchor_rbf || !model->anchor_roots))
-        return su_fail(err, SU_INPUT, "%s: of 'anchor_params', 'anchor_rbf' and 'anchor_roots' one is missing", path);
+    if (model->anchors > 0 && (!model->anchor_params || !model->anchor_rbf || !model->anchor_stiffness))
+        return su_fail(err, SU_INPUT, "%s: of 'anchor_params', 'anchor_rbf' and 'anchor_stiffness' one is missing", path);
     SU_TRY(su_check_tets(model->vertices, model->tets, model->t, path, err));
     SU_TRY(su_check_ascending(model->fixed, model->fixed_count, 1, "fixed", path, err));
     SU_TRY(su_check_row_sums(model->embed_bary, model->nbar, 4, 1, "embed_bary", path, err));

@@ -22,7 +22,7 @@ typedef struct su_model {
     int64_t fixed_count;        /* held vertices */
     int64_t factor;             /* rows R of the common factor */
     int64_t columns;            /* columns of basis_rbf */
-    int64_t anchors;            /* places where the reduced stiffness is given, 0: nowhere */
+    int64_t anchors;            /* places where the reduced stiffness is known, 0: nowhere */
     int64_t region_size;        /* entries of region_vertices */
     int64_t d1;                 /* d + 1 */
     int64_t block_size;         /* entries of basis_blocks */
@@ -62,9 +62,10 @@ typedef struct su_model {
                                      * interpolation of the paper, U(p) = sum w_i R_i U_i, needs them */
     int32_t *cubature_tets;         /* (c) into tets */
     double *cubature_weights;       /* (m,c) */
-    double *anchor_params;          /* (anchors,s) optional: where reduced stiffness is given */
+    uint8_t *cubature_apart;        /* (c) optional: 1 where the linear part of a tet's force is left to the anchors */
+    double *anchor_params;          /* (anchors,s) optional: where reduced stiffness is known */
     double *anchor_rbf;             /* (anchors,anchors) optional */
-    double *anchor_roots;           /* (anchors,r,r) optional: (UᵀKU)^½ there; cubature tets then stand for the rest of the force */
+    double *anchor_stiffness;       /* (anchors,r,r) optional: what the cubature tets lack of UᵀKU there */
     int32_t *inertia_vertices;      /* (ci) into vertices */
     double *inertia_weights;        /* (ci) multiply lumped masses; one set for all poses */
 } su_model;

@@ -7,7 +7,6 @@
 #include "rig/rbf_train.h"
 
 #include <cblas.h>
-#include <lapacke.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,62 +29,132 @@ static bool far_from_all(const su_pose_space *space, const su_anchors *anchors, 
     return true;
 }
 
-su_status su_symmetric_root(int64_t r, double *matrix, su_error *err)
+/* Where the basis is a few per cent too stiff it stays so: freed of it, motions leave out what they would take with them, and what tets
+ * answer to that in large rotations is more than a few per cent. */
+static double share_unlocked(const su_stiffening *found)
 {
-    double *vectors, *values;
-    SU_TRY(SU_ALLOC(&vectors, r * r + r, "a matrix's root", err));
-    values = vectors + r * r;
-    memcpy(vectors, matrix, (size_t)(r * r) * sizeof *matrix);
-    lapack_int info = LAPACKE_dsyevd(LAPACK_ROW_MAJOR, 'V', 'U', (lapack_int)r, vectors, (lapack_int)r, values);
-    for (int64_t i = 0; i < r && info == 0; i++)   /* V diag(l^(1/4)), whose square by rows is the root */
-        for (int64_t k = 0; k < r; k++) vectors[i * r + k] *= sqrt(sqrt(fmax(values[k], 0)));
-    if (info == 0) cblas_dsyrk(CblasRowMajor, CblasUpper, CblasNoTrans, (int)r, (int)r, 1, vectors, (int)r, 0, matrix, (int)r);
-    for (int64_t i = 0; i < r; i++)
-        for (int64_t k = 0; k < i; k++) matrix[i * r + k] = matrix[k * r + i];
-    free(vectors);
-    return info == 0 ? SU_OK : su_fail(err, SU_NUMERICS, "the stiffness at an anchor has no eigenvalues (LAPACK %d)", (int)info);
+    const double none = 0.05, all = 0.15;
+    double x = fmin(fmax((found->largest - none) / (all - none), 0), 1);
+    return x * x * (3 - 2 * x);
+}
+
+static su_status stiffness_at(su_pose_space *space, su_stiffness_probe *probe, const su_place *place, double *stiffness,
+                              double *work, su_error *err)
+{
+    su_stiffening found = {0, 0};
+    int64_t size = space->r * space->r;
+    SU_TRY(su_place_stiffness(space, place, stiffness, err));
+    if (!probe || place->pose >= 0) return SU_OK;
+    SU_TRY(su_unlocked_stiffness(probe, place, work, &found, err));
+    double share = share_unlocked(&found);
+    for (int64_t i = 0; i < size; i++) stiffness[i] += share * (work[i] - stiffness[i]);
+    return SU_OK;
 }
 
 su_status su_anchors_create(su_pose_space *space, const su_training_places *places, int64_t unlock, su_anchors *out,
                             su_error *err)
 {
     int64_t s = space->s, size = space->r * space->r;
-    double least = fmax(0.01 * mean_distance(space), 1e-6);
+    double least = fmax(0.01 * mean_distance(space), 1e-6), *work = NULL;
     su_stiffness_probe *probe = NULL;
     su_status status;
     *out = (su_anchors){0};
     if (unlock > 0) SU_GO(su_stiffness_probe_create(space, unlock, &probe, err));
     SU_GO(SU_ALLOC(&out->params, places->count * s, "stiffness anchors", err));
-    SU_GO(SU_ALLOC(&out->roots, places->count * size, "stiffness anchors", err));
+    SU_GO(SU_ALLOC(&out->stiffness, places->count * size, "stiffness anchors", err));
+    SU_GO(SU_ALLOC(&out->place, places->count, "stiffness anchors", err));
+    SU_GO(SU_ALLOC(&work, size, "stiffness anchors", err));
     for (int64_t a = 0; a < places->count; a++) {
         const su_place *place = &places->place[a];
         if (place->pose < 0 && !far_from_all(space, out, place->p, least)) continue;
         memcpy(out->params + out->count * s, place->p, (size_t)s * sizeof *out->params);
-        SU_GO(probe && place->pose < 0 ? su_unlocked_stiffness(probe, place, out->roots + out->count * size, err)
-                                       : su_place_stiffness(space, place, out->roots + out->count * size, err));
-        SU_GO(su_symmetric_root(space->r, out->roots + out->count * size, err));
-        out->count++;
+        SU_GO(stiffness_at(space, probe, place, out->stiffness + out->count * size, work, err));
+        out->place[out->count++] = a;
     }
     SU_GO(SU_ALLOC(&out->rbf, out->count * out->count, "stiffness anchors", err));
     SU_GO(su_rbf_train(out->count, s, out->params, space->fit->param_scale, out->rbf, err));
 done:
     su_stiffness_probe_free(probe);
+    free(work);
     if (status != SU_OK) su_anchors_free(out);
     return status;
 }
 
 void su_anchors_free(su_anchors *anchors)
 {
-    free(anchors->params), free(anchors->rbf), free(anchors->roots);
+    free(anchors->params), free(anchors->rbf), free(anchors->stiffness), free(anchors->place);
     *anchors = (su_anchors){0};
+}
+
+/* B (9,r): what each mode makes of the deformation gradient of tet e; P (9,r): the stress that answers it, times the volume. */
+static void strain_and_stress(const su_pose_space *space, const double *U, int64_t e, double weight, double *B, double *P)
+{
+    const su_elastic *elastic = &space->elastic;
+    const int32_t *tet = elastic->tets + 4 * e;
+    const double *g = elastic->inverse + 9 * e;
+    int64_t r = space->r, n = space->n;
+    double mu = weight * elastic->volume[e] * elastic->mu[e], lambda = weight * elastic->volume[e] * elastic->lambda[e];
+    memset(B, 0, (size_t)(9 * r) * sizeof *B);
+    for (int64_t k = 0; k < r; k++) {
+        for (int c = 0; c < 3; c++)
+            for (int a = 0; a < 3; a++) {
+                double d = U[3 * (k * n + tet[c + 1]) + a] - U[3 * (k * n + tet[0]) + a];
+                for (int b = 0; b < 3; b++) B[(3 * a + b) * r + k] += d * g[3 * c + b];
+            }
+        double pressure = lambda * (B[k] + B[4 * r + k] + B[8 * r + k]);
+        for (int a = 0; a < 3; a++)
+            for (int b = 0; b < 3; b++)
+                P[(3 * a + b) * r + k] = mu * (B[(3 * a + b) * r + k] + B[(3 * b + a) * r + k]) + (a == b ? pressure : 0);
+    }
+}
+
+su_status su_tets_stiffness(su_pose_space *space, const su_place *place, int64_t count, const int32_t *tets, const double *weights,
+                            const uint8_t *apart, double *stiffness, su_error *err)
+{
+    int64_t r = space->r;
+    double *U = NULL, *rotation = NULL, *B = NULL;
+    su_status status;
+    SU_GO(SU_ALLOC(&U, 3 * r * space->n, "basis", err));
+    SU_GO(SU_ALLOC(&rotation, 4 * space->n, "rotations", err));
+    SU_GO(SU_ALLOC(&B, 18 * r, "stiffness of tets", err));
+    SU_GO(su_pose_space_enter(space, place, U, rotation, err));
+    memset(stiffness, 0, (size_t)(r * r) * sizeof *stiffness);
+    for (int64_t k = 0; k < count; k++) {
+        double weight = 0;
+        if (apart && apart[k]) continue;
+        for (int64_t i = 0; i < space->m; i++) weight += place->positive[i] * weights[i * count + k];
+        strain_and_stress(space, U, tets[k], weight, B, B + 9 * r);
+        cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)r, (int)r, 9, 1, B, (int)r, B + 9 * r, (int)r, 1, stiffness, (int)r);
+    }
+done:
+    free(U), free(rotation), free(B);
+    return status;
+}
+
+su_status su_anchors_subtract(su_pose_space *space, const su_training_places *places, int64_t count, const int32_t *tets,
+                              const double *weights, const uint8_t *apart, su_anchors *anchors, su_error *err)
+{
+    int64_t r = space->r;
+    double *own;
+    SU_TRY(SU_ALLOC(&own, r * r, "stiffness of tets", err));
+    su_status status = SU_OK;
+    for (int64_t a = 0; a < anchors->count && status == SU_OK; a++) {
+        double *lack = anchors->stiffness + a * r * r;
+        status = su_tets_stiffness(space, &places->place[anchors->place[a]], count, tets, weights, apart, own, err);
+        for (int64_t i = 0; i < r; i++)   /* symmetric bit by bit */
+            for (int64_t j = 0; j <= i; j++) lack[i * r + j] = lack[j * r + i] = lack[i * r + j] - 0.5 * (own[i * r + j] + own[j * r + i]);
+    }
+    free(own);
+    return status;
 }
 
 void su_anchors_blend(const su_pose_space *space, const su_anchors *anchors, const double *p, double *work, double *stiffness)
 {
-    int64_t r = space->r, size = r * r;
-    double *weights = work, *root = work + anchors->count;
-    su_rbf_weights(anchors->count, space->s, anchors->params, space->fit->param_scale, anchors->rbf, p, weights);
-    memset(root, 0, (size_t)size * sizeof *root);
-    for (int64_t k = 0; k < anchors->count; k++) cblas_daxpy((int)size, weights[k], anchors->roots + k * size, 1, root, 1);
-    cblas_dsymm(CblasRowMajor, CblasLeft, CblasUpper, (int)r, (int)r, 1, root, (int)r, root, (int)r, 0, stiffness, (int)r);
+    int64_t size = space->r * space->r, count = anchors->count;
+    double *weights = work, *positive = work + count;
+    su_rbf_weights(count, space->s, anchors->params, space->fit->param_scale, anchors->rbf, p, weights);
+    su_positive_weights(count, weights, positive);
+    su_drawn_back_weights(count, positive, weights);
+    memset(stiffness, 0, (size_t)size * sizeof *stiffness);
+    for (int64_t k = 0; k < count; k++) cblas_daxpy((int)size, weights[k], anchors->stiffness + k * size, 1, stiffness, 1);
 }

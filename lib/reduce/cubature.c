@@ -2,14 +2,22 @@
 
 #include "core/memory.h"
 #include "core/threads.h"
+#include "geometry/mat3.h"
 #include "reduce/random.h"
+#include "rig/rbf.h"
 
 #include <cblas.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { SOFT = 12, SOFT_WEIGHT = 4 };   /* lowest motions trained one by one, and how much more they count */
+enum { GUIDES = 12 };            /* linear forces a pose */
+#define GUIDE_SHARE 0.02         /* how much an error counts in them */
+#define STATE_SHARE 0.5          /* states of the shots together against all other samples */
+#define LARGER 1.5
+#define LEAST_VOLUME 0.3         /* of a cubature tet's rest shape over its neutral one */
 enum { MOST_VERTICES = 24000, HISTORIES = 6, FRAME_HISTORIES = 2 };
 
 su_cubature_settings su_cubature_defaults(void)
@@ -19,7 +27,7 @@ su_cubature_settings su_cubature_defaults(void)
 
 void su_cubature_free(su_cubature *cubature)
 {
-    free(cubature->tets), free(cubature->tet_weights), free(cubature->vertices), free(cubature->vertex_weights);
+    free(cubature->tets), free(cubature->tet_weights), free(cubature->apart), free(cubature->vertices), free(cubature->vertex_weights);
     su_anchors_free(&cubature->anchors);
     free(cubature->tet_errors), free(cubature->vertex_errors);
     *cubature = (su_cubature){0};
@@ -46,6 +54,24 @@ static int64_t thin(int64_t count, int32_t *list, int64_t most, uint64_t seed)
     for (int64_t k = 0; k < count; k++)   /* selection sampling: Knuth, TAOCP 2, algorithm 3.4.2 S */
         if ((double)(count - k) * su_random_uniform(&random) < (double)(most - kept)) list[kept++] = list[k];
     return kept;
+}
+
+/* Marks tets (t) whose rest shape falls below a part of its neutral volume, or inverts, at one of the places: their stiffness changes faster
+ * from frame to frame than anchors tell, and at 0.1 it jumps (convention 8). Their linear part is left to the anchors altogether. */
+static void mark_shrunk(const su_pose_space *space, const su_training_places *places, unsigned char *shrunk)
+{
+    for (int64_t e = 0; e < space->t; e++) {
+        const int32_t *tet = space->tet->tets + 4 * e;
+        const double *X = space->tet->vertices;
+        double edges[9], neutral;
+        su_tet_edges(X + 3 * tet[0], X + 3 * tet[1], X + 3 * tet[2], X + 3 * tet[3], edges);
+        neutral = su_det3(edges);
+        for (int64_t a = 0; a < places->count && !shrunk[e]; a++) {
+            const double *x = places->place[a].rest;
+            su_tet_edges(x + 3 * tet[0], x + 3 * tet[1], x + 3 * tet[2], x + 3 * tet[3], edges);
+            shrunk[e] = !(su_det3(edges) >= LEAST_VOLUME * neutral);
+        }
+    }
 }
 
 /* corners = 4: tets with a free vertex; 1: free vertices. */
@@ -86,19 +112,24 @@ static void problem_free(su_fit_problem *problem)
     free(problem->stations);
 }
 
-/* Of the places the first `count`. */
-static su_status problem_create(const su_pose_space *space, const su_training_places *places, int64_t count, int corners,
+/* A station at a place, behind those that are there. */
+static su_status add_station(const su_place *place, su_fit_problem *problem, su_error *err)
+{
+    su_station_rows *rows = &problem->stations[problem->station_count++];
+    rows->group = (int)place->pose;
+    SU_TRY(SU_ALLOC(&rows->blend, problem->groups, "training places", err));
+    for (int64_t i = 0; i < problem->groups; i++) rows->blend[i] = problem->corners == 4 ? place->positive[i] : 1;
+    return SU_OK;
+}
+
+/* Of the places the first `count`; room for `more` stations. */
+static su_status problem_create(const su_pose_space *space, const su_training_places *places, int64_t count, int64_t more, int corners,
                                 const candidates *c, su_fit_problem *problem, su_error *err)
 {
-    *problem = (su_fit_problem){.r = space->r, .groups = corners == 4 ? space->m : 1, .station_count = count,
-                                .candidates = c->count, .vertices = c->vertices, .corners = corners, .corner = c->corner};
-    SU_TRY(SU_ALLOC(&problem->stations, count, "training places", err));
-    for (int64_t a = 0; a < count; a++) {
-        su_station_rows *rows = &problem->stations[a];
-        rows->group = (int)places->place[a].pose;
-        SU_TRY(SU_ALLOC(&rows->blend, problem->groups, "training places", err));
-        for (int64_t i = 0; i < problem->groups; i++) rows->blend[i] = corners == 4 ? places->place[a].positive[i] : 1;
-    }
+    *problem = (su_fit_problem){.r = space->r, .groups = corners == 4 ? space->m : 1, .candidates = c->count,
+                                .vertices = c->vertices, .corners = corners, .corner = c->corner};
+    SU_TRY(SU_ALLOC(&problem->stations, count + more, "training places", err));
+    for (int64_t a = 0; a < count; a++) SU_TRY(add_station(&places->place[a], problem, err));
     return SU_OK;
 }
 
@@ -118,42 +149,121 @@ static int64_t sample_count(const su_pose_space *space, const su_training_places
     return wanted < 12 ? 12 : wanted;
 }
 
-static su_status training_rows(su_pose_space *space, const su_training_places *places, const candidates *c, int64_t samples,
+/* Linear forces at the poses, as a guide: tets that only know remainders may be many times as stiff as the flesh in motions that these hardly
+ * show, and what takes that off again at the anchors is negative in others once the flesh has turned. */
+static su_status guide_rows(su_pose_space *space, const su_training_places *places, const candidates *c,
+                            const unsigned char *shrunk, const su_cubature_settings *settings, su_fit_problem *problem, su_error *err)
+{
+    for (int64_t a = 0; a < space->m; a++) {
+        su_sampling sampling = {.samples = GUIDES, .amplitude = settings->amplitude, .seed = settings->seed,
+                                .stream = (uint64_t)(2 * places->count + a)};
+        SU_TRY(add_station(&places->place[a], problem, err));
+        su_station_rows *rows = &problem->stations[problem->station_count - 1];
+        rows->guide = true;
+        SU_TRY(su_elastic_rows(space, &places->place[a], &sampling, (su_force_part){SU_FORCE_LINEAR, NULL}, c->count, c->list,
+                               c->vertices, c->vertex, rows, err));
+        rows->importance = GUIDE_SHARE * GUIDE_SHARE * 100.0 / GUIDES;
+        for (int64_t k = 0; k < GUIDES * c->count; k++)
+            if (shrunk[c->list[k % c->count]]) memset(rows->force + 9 * k, 0, 9 * sizeof *rows->force);
+    }
+    return SU_OK;
+}
+
+static int64_t nearest_place(const su_pose_space *space, const su_training_places *places, const double *p)
+{
+    int64_t best = 0;
+    double least = HUGE_VAL;
+    for (int64_t a = 0; a < places->count; a++) {
+        double d = su_param_distance(space->s, places->place[a].p, p, space->fit->param_scale);
+        if (d < least) least = d, best = a;
+    }
+    return best;
+}
+
+/* States of the shots, each at the place that is nearest to its frame in pose space, every other one larger: shots are played coarsely, which
+ * takes a quarter of the motion. They are guides, too: in far turned flesh the remainder is many times the force, and no few tets meet it to a
+ * given error. */
+static su_status state_rows(su_pose_space *space, const su_training_places *places, const candidates *c, const su_shot_states *states,
+                            su_fit_problem *problem, su_error *err)
+{
+    int64_t total = states->played.count;
+    const double **shapes = NULL;
+    double *factors = NULL;
+    int64_t *near = NULL;
+    su_status status;
+    SU_GO(SU_ALLOC(&shapes, total, "states of the shots", err));
+    SU_GO(SU_ALLOC(&factors, total, "states of the shots", err));
+    SU_GO(SU_ALLOC(&near, total, "states of the shots", err));
+    for (int64_t k = 0; k < total; k++) near[k] = nearest_place(space, places, states->params + k * space->s);
+    for (int64_t a = 0; a < places->count; a++) {
+        int64_t count = 0;
+        for (int64_t k = 0; k < total; k++) {
+            if (near[k] != a) continue;
+            factors[count] = count % 2 ? 1 : LARGER;
+            shapes[count++] = states->played.shapes + 3 * space->n * k;
+        }
+        if (count == 0) continue;
+        SU_GO(add_station(&places->place[a], problem, err));
+        su_station_rows *rows = &problem->stations[problem->station_count - 1];
+        rows->group = -1, rows->guide = true;
+        SU_GO(su_state_rows(space, &places->place[a], count, shapes, factors, (su_force_part){SU_FORCE_REMAINDER, NULL}, c->count, c->list,
+                            c->vertices, c->vertex, rows, err));
+        rows->importance = STATE_SHARE * 100.0 * (double)places->count / (double)total;
+    }
+done:
+    free(shapes), free(factors), free(near);
+    return status;
+}
+
+static su_status training_rows(su_pose_space *space, const su_training_places *places, const candidates *c,
+                               const unsigned char *shrunk, int64_t samples,
                                const su_cubature_settings *settings, su_fit_problem *problem, su_error *err)
 {
     /* Small states are nearly linear and as much about high modes as about low ones; large ones are not. */
     static const double mixed[] = {1, 0.5, 1, 1.4};
     int64_t between = samples / 3 > 6 ? samples / 3 : 6;
-    SU_TRY(problem_create(space, places, places->count, 4, c, problem, err));
+    SU_TRY(problem_create(space, places, places->count, settings->split ? space->m + places->count : 0, 4, c, problem, err));
     for (int64_t a = 0; a < places->count; a++) {
         su_sampling sampling = {.samples = places->place[a].pose >= 0 ? samples : between, .amplitude = settings->amplitude,
                                 .seed = settings->seed, .stream = (uint64_t)a,
                                 .steep = settings->split};
         if (!settings->split) sampling.soft = space->r < SOFT ? space->r : SOFT, sampling.soft_weight = SOFT_WEIGHT;
         for (int k = 0; k < 4; k++) sampling.factors[sampling.factor_count++] = mixed[k];
-        SU_TRY(su_elastic_rows(space, &places->place[a], &sampling, (su_force_part){.remainder = settings->split},
+        SU_TRY(su_elastic_rows(space, &places->place[a], &sampling, (su_force_part){settings->split ? SU_FORCE_REMAINDER : SU_FORCE_WHOLE, NULL},
                                c->count, c->list, c->vertices, c->vertex, &problem->stations[a], err));
         problem->stations[a].importance = 100.0 / (double)problem->stations[a].samples;   /* all places count alike */
         SU_TRY(su_progress_update(settings->progress, (double)(a + 1) / (double)places->count, err));
     }
+    if (settings->split) SU_TRY(guide_rows(space, places, c, shrunk, settings, problem, err));
+    return settings->split && settings->states ? state_rows(space, places, c, settings->states, problem, err) : SU_OK;
+}
+
+/* Held against all tets is what the chosen ones and the anchors make of a state together. */
+static su_status stand_in(su_pose_space *space, const su_place *place, const su_cubature *cubature, double *stiffness, double *work, su_error *err)
+{
+    int64_t size = space->r * space->r;
+    double *own = work + 2 * cubature->anchors.count;
+    su_anchors_blend(space, &cubature->anchors, place->p, work, stiffness);
+    SU_TRY(su_tets_stiffness(space, place, cubature->tet_count, cubature->tets, cubature->tet_weights, cubature->apart, own, err));
+    for (int64_t i = 0; i < size; i++) stiffness[i] += own[i];
     return SU_OK;
 }
 
 static su_status fresh_rows(su_pose_space *space, const su_training_places *places, const candidates *c, int64_t samples,
-                            double amplitude, uint64_t seed, const su_anchors *anchors, su_fit_problem *problem,
+                            double amplitude, uint64_t seed, const su_cubature *cubature, su_fit_problem *problem,
                             su_error *err)
 {
     double *stiffness = NULL, *weights = NULL;
     su_status status;
-    SU_GO(problem_create(space, places, places->count, 4, c, problem, err));
-    if (anchors->count > 0) {
+    SU_GO(problem_create(space, places, places->count, 0, 4, c, problem, err));
+    if (cubature->anchors.count > 0) {
         SU_GO(SU_ALLOC(&stiffness, space->r * space->r, "blended stiffness", err));
-        SU_GO(SU_ALLOC(&weights, anchors->count + space->r * space->r, "blended stiffness", err));
+        SU_GO(SU_ALLOC(&weights, 2 * cubature->anchors.count + space->r * space->r, "blended stiffness", err));
     }
     for (int64_t a = 0; a < places->count; a++) {
         su_sampling sampling = {.samples = samples, .amplitude = amplitude, .seed = seed, .stream = (uint64_t)a};
-        if (stiffness) su_anchors_blend(space, anchors, places->place[a].p, weights, stiffness);
-        su_force_part part = {stiffness != NULL, stiffness};
+        if (stiffness) SU_GO(stand_in(space, &places->place[a], cubature, stiffness, weights, err));
+        su_force_part part = {stiffness ? SU_FORCE_REMAINDER : SU_FORCE_WHOLE, stiffness};
         SU_GO(su_elastic_rows(space, &places->place[a], &sampling, part, c->count, c->list, c->vertices, c->vertex,
                               &problem->stations[a], err));
     }
@@ -167,7 +277,7 @@ static su_status vertex_rows(su_pose_space *space, const su_training_places *pla
                              const int64_t histories[2], double amplitude, uint64_t seed, su_fit_problem *problem,
                              su_progress *progress, su_error *err)
 {
-    SU_TRY(problem_create(space, places, count, 1, c, problem, err));
+    SU_TRY(problem_create(space, places, count, 0, 1, c, problem, err));
     for (int64_t a = 0; a < count; a++) {
         su_inertia_sampling sampling = {
             .states = {.samples = histories[places->shot[a] >= 0], .amplitude = amplitude, .seed = seed,
@@ -202,9 +312,11 @@ static int64_t least_tets(const su_pose_space *space)
     return 3 * most / 2;
 }
 
-static su_status train_tets(su_pose_space *space, const su_training_places *places,
+/* anchors: where the force is split, else not read. */
+static su_status train_tets(su_pose_space *space, const su_training_places *places, const su_training_places *anchors,
                             const su_cubature_settings *settings, su_cubature *out, su_error *err)
 {
+    unsigned char *shrunk = NULL;
     candidates c = {0};
     su_fit_problem problem = {0};
     su_selection set = {0};
@@ -214,11 +326,15 @@ static su_status train_tets(su_pose_space *space, const su_training_places *plac
     int64_t most = (int64_t)((double)settings->memory / (weight * 24 * 36));
     double started = su_seconds();
     su_status status;
+    if (settings->split) {
+        SU_GO(SU_ALLOC(&shrunk, space->t, "cubature candidates", err));
+        mark_shrunk(space, anchors, shrunk);
+    }
     SU_GO(make_candidates(space, 4, most < 1000 ? 1000 : most, settings->seed, &c, err));
     out->candidates = c.count;
     out->samples = sample_count(space, places, settings, c.count);
     su_progress_stage(progress, 0.02, 0.3);
-    SU_GO(training_rows(space, places, &c, out->samples, settings, &problem, err));
+    SU_GO(training_rows(space, places, &c, shrunk, out->samples, settings, &problem, err));
     out->seconds_rows = su_seconds() - started;
     started = su_seconds();
     su_progress_stage(progress, 0.3, 0.7);
@@ -231,6 +347,10 @@ static su_status train_tets(su_pose_space *space, const su_training_places *plac
     }
     SU_GO(take_over(&c, &set, &out->tets, err));
     out->tet_count = set.count;
+    if (shrunk) {
+        SU_GO(SU_ALLOC(&out->apart, set.count, "cubature set", err));
+        for (int64_t k = 0; k < set.count; k++) out->apart[k] = shrunk[out->tets[k]];
+    }
     out->tet_weights = set.weights, out->tet_errors = set.errors, out->tet_worst = set.worst;
     set.weights = NULL, set.errors = NULL;
     memcpy(out->curve, set.curve, sizeof out->curve);
@@ -240,6 +360,7 @@ done:
     su_selection_free(&set);
     problem_free(&problem);
     candidates_free(&c);
+    free(shrunk);
     return status;
 }
 
@@ -279,7 +400,8 @@ su_status su_cubature_train(su_pose_space *space, const su_training_places *plac
     double started = su_seconds();
     su_status status = settings->split ? su_anchors_create(space, anchors, settings->unlock, &out->anchors, err) : SU_OK;
     out->seconds_anchors = su_seconds() - started;
-    if (status == SU_OK) status = train_tets(space, places, settings, out, err);
+    if (status == SU_OK) status = train_tets(space, places, anchors, settings, out, err);
+    if (status == SU_OK) status = su_anchors_subtract(space, anchors, out->tet_count, out->tets, out->tet_weights, out->apart, &out->anchors, err);
     /* Turns and accelerations differ more from frame to frame than forces do, and their rows cost less: more frames, more of them with few modes. */
     const su_training_places *moving = settings->split ? anchors : places;   /* begins with the training places */
     int64_t frames = places->count - space->m - places->edges, moments = places->count + (space->r <= 60 ? 2 : 1) * frames;
@@ -322,7 +444,7 @@ static su_status check(su_pose_space *space, const su_training_places *places, c
     SU_GO(SU_ALLOC(&number, count, "cubature set", err));
     for (int64_t k = 0; k < count; k++) number[k] = (int32_t)k;
     if (corners == 4)
-        SU_GO(fresh_rows(space, places, &c, samples, amplitude, seed, &cubature->anchors, &problem, err));
+        SU_GO(fresh_rows(space, places, &c, samples, amplitude, seed, cubature, &problem, err));
     else
         SU_GO(vertex_rows(space, places, places->count, &c, (const int64_t[]){samples, samples}, amplitude, seed, &problem, NULL, err));
     SU_GO(su_fit_errors(&problem, count, number, corners == 4 ? cubature->tet_weights : cubature->vertex_weights,
@@ -352,11 +474,11 @@ static su_status retrain_one(su_pose_space *space, const su_training_places *pla
     su_selection own = {0};
     su_error_pair pair;
     su_status status;
-    SU_GO(fresh_rows(space, place, c, training, amplitude, seed + 1, &cubature->anchors, &problem, err));
+    SU_GO(fresh_rows(space, place, c, training, amplitude, seed + 1, cubature, &problem, err));
     problem.groups = 1, problem.stations[0].group = 0, problem.stations[0].blend[0] = 1, problem.stations[0].importance = 1;
     /* Selected anew among the chosen, because a tet that hardly strains here would be given an absurd weight. */
     SU_GO(su_select_points(&problem, &(su_fit_settings){0, c->count, space->threads, NULL}, &own, err));
-    SU_GO(fresh_rows(space, place, c, samples, amplitude, seed, &cubature->anchors, &fresh, err));
+    SU_GO(fresh_rows(space, place, c, samples, amplitude, seed, cubature, &fresh, err));
     SU_GO(su_fit_errors(&fresh, c->count, number, cubature->tet_weights, space->threads, &pair, err));
     errors[0] += pair.mean;
     fresh.groups = 1, fresh.stations[0].group = 0, fresh.stations[0].blend[0] = 1;

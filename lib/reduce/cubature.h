@@ -5,6 +5,7 @@
 #include "core/progress.h"
 #include "reduce/anchors.h"
 #include "reduce/selection.h"
+#include "reduce/shot_states.h"
 #include "reduce/training_places.h"
 
 typedef struct su_cubature_settings {
@@ -14,9 +15,10 @@ typedef struct su_cubature_settings {
     int64_t samples;        /* a pose; 0: by the number of modes and the memory */
     double amplitude;       /* convention 13: 0.05 */
     uint64_t seed;
-    bool split;             /* the linear part of the elastic force comes from su_cubature.anchors, and tets only stand for
-                             * the rest; false: they stand for all of it, as in the paper */
+    bool split;             /* tets are trained for what is not linear in the elastic force, and su_cubature.anchors have what they
+                             * lack of the linear part; false: they stand for all of it, as in the paper */
     int64_t unlock;         /* lowest motions whose stiffness at the anchors is freed of locking; 0: none */
+    const su_shot_states *states;   /* that the tets are trained on as well, where the force is split; NULL: none */
     int64_t memory;         /* bytes that stored samples may take */
     su_progress *progress;
 } su_cubature_settings;
@@ -28,6 +30,7 @@ typedef struct su_cubature {
     int64_t tet_count, vertex_count;
     int32_t *tets;               /* (tet_count) ascending, into the mesh */
     double *tet_weights;         /* (m, tet_count) */
+    uint8_t *apart;              /* (tet_count) 1: the linear part of its force is not among what it stands for; NULL where the force is not split */
     su_anchors anchors;          /* none where the force is not split */
     int32_t *vertices;           /* (vertex_count) ascending */
     double *vertex_weights;      /* (vertex_count) */

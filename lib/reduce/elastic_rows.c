@@ -2,6 +2,7 @@
 
 #include "core/memory.h"
 #include "geometry/mat3.h"
+#include "geometry/rotation.h"
 #include "reduce/align.h"
 #include "reduce/random.h"
 
@@ -123,39 +124,52 @@ static su_status soft_states(const su_pose_space *space, const double *U, const 
     return SU_OK;
 }
 
-su_status su_sample_states(su_pose_space *space, const double *U, const double *rest, const su_sampling *sampling,
-                           double *q, double *eigenvalues, su_error *err)
+/* Eigenpairs of (U'KU, U'MU): V (r,r) one a row, l (r) ascending. M (r,r), may be NULL: U'MU. */
+static su_status ritz_pairs(su_pose_space *space, const double *U, const double *rest, double *V, double *l, double *M, su_error *err)
 {
     int64_t r = space->r;
-    double *K = NULL, *M = NULL, *l = NULL;
+    double *G;
+    SU_TRY(SU_ALLOC(&G, r * r, "sample states", err));
     su_status status;
-    SU_GO(SU_ALLOC(&K, r * r, "sample states", err));
-    SU_GO(SU_ALLOC(&M, r * r, "sample states", err));
-    SU_GO(SU_ALLOC(&l, r, "sample states", err));
-    SU_GO(reduced_stiffness(space, rest, U, K, err));
-    SU_GO(su_mass_product(space->n, space->elastic.mass, r, U, r, U, M, space->threads, err));
+    SU_GO(reduced_stiffness(space, rest, U, V, err));
+    SU_GO(su_mass_product(space->n, space->elastic.mass, r, U, r, U, G, space->threads, err));
+    if (M) memcpy(M, G, (size_t)(r * r) * sizeof *M);
     /* Symmetric, so row-major is column-major; eigenvectors come out as rows here. */
-    int info = LAPACKE_dsygvd(LAPACK_COL_MAJOR, 1, 'V', 'L', (int)r, K, (int)r, M, (int)r, l);
+    int info = LAPACKE_dsygvd(LAPACK_COL_MAJOR, 1, 'V', 'L', (int)r, V, (int)r, G, (int)r, l);
     if (info != 0) {
         status = su_fail(err, SU_NUMERICS, info > r ? "the basis has dependent columns (column %d of %d)"
                                                     : "reduced eigenvalues do not converge (%d of %d)",
                          info > r ? (int)(info - r) : info, (int)r);
         goto done;
     }
-    fix_signs(r, K);
+    fix_signs(r, V);
+done:
+    free(G);
+    return status;
+}
+
+su_status su_sample_states(su_pose_space *space, const double *U, const double *rest, const su_sampling *sampling,
+                           double *q, double *eigenvalues, su_error *err)
+{
+    int64_t r = space->r;
+    double *V = NULL, *l = NULL;
+    su_status status;
+    SU_GO(SU_ALLOC(&V, r * r, "sample states", err));
+    SU_GO(SU_ALLOC(&l, r, "sample states", err));
+    SU_GO(ritz_pairs(space, U, rest, V, l, NULL, err));
     memset(q, 0, (size_t)(sampling->samples * r) * sizeof *q);
     su_random random = su_random_seed(sampling->seed, sampling->stream);
     for (int64_t k = 0; k < sampling->samples; k++)
         for (int64_t i = 0; i < r; i++) {
             double least = fmax(l[i], 1e-9 * l[r - 1]), z = su_random_normal(&random) / least;
             if (sampling->steep && k % 2) z *= fmax(l[0], 1e-9 * l[r - 1]) / least;
-            for (int64_t j = 0; j < r; j++) q[k * r + j] += z * K[i * r + j];
+            for (int64_t j = 0; j < r; j++) q[k * r + j] += z * V[i * r + j];
         }
     SU_GO(scale_states(space, U, sampling, q, err));
     if (eigenvalues) memcpy(eigenvalues, l, (size_t)r * sizeof *l);
-    if (sampling->soft) SU_GO(soft_states(space, U, sampling, K, q + sampling->samples * r, err));
+    if (sampling->soft) SU_GO(soft_states(space, U, sampling, V, q + sampling->samples * r, err));
 done:
-    free(K), free(M), free(l);
+    free(V), free(l);
     return status;
 }
 
@@ -187,9 +201,9 @@ static void add_to_corners(const int32_t tet[4], const double f[9], double *sum)
         }
 }
 
-/* Internal force f (n,3) of all tets at y, tet after tet, and its linear part; forces on corners 1..3 of candidate tets into
- * `kept`, less their linear part where that is wanted. slot_of (t) is the candidate's number or -1. */
-static void sample_force(const su_pose_space *space, const double *y, bool remainder, const int32_t *slot_of, double *f,
+/* Internal force f (n,3) of all tets at y (or its linear part, if that alone is wanted), tet after tet, and with the remainder its linear
+ * part; forces on corners 1..3 of candidate tets into `kept`. slot_of (t) is the candidate's number or -1. */
+static void sample_force(const su_pose_space *space, const double *y, su_force_kind kind, const int32_t *slot_of, double *f,
                          double *linear, float *kept)
 {
     const su_elastic *elastic = &space->elastic;
@@ -199,10 +213,13 @@ static void sample_force(const su_pose_space *space, const double *y, bool remai
         const int32_t *tet = elastic->tets + 4 * e;
         double F[9], P[9], own[9], straight[9] = {0};
         su_elastic_gradient(elastic, y, e, F);
-        su_material_stress(elastic->material, elastic->mu[e], elastic->lambda[e], F, P);
+        if (kind == SU_FORCE_LINEAR)
+            linear_stress(elastic->mu[e], elastic->lambda[e], F, P);
+        else
+            su_material_stress(elastic->material, elastic->mu[e], elastic->lambda[e], F, P);
         corner_forces(elastic, e, P, own);
         add_to_corners(tet, own, f);
-        if (remainder) {
+        if (kind == SU_FORCE_REMAINDER) {
             linear_stress(elastic->mu[e], elastic->lambda[e], F, P);
             corner_forces(elastic, e, P, straight);
             add_to_corners(tet, straight, linear);
@@ -212,19 +229,28 @@ static void sample_force(const su_pose_space *space, const double *y, bool remai
     }
 }
 
-/* Scales a sample so that the whole force has length 1 (PSSD eq. 18): targets are `whole` less `less`. */
-static void finish_sample(int64_t r, const double *whole, const double *less, int64_t size, double *target, float *force)
+/* Scales a sample so that the whole force has length 1 (PSSD eq. 18), or where `larger` is set the larger of it and `less`, which in turned
+ * flesh may be many times as large: targets are `whole` less `less`. */
+static void finish_sample(int64_t r, const double *whole, const double *less, bool larger, int64_t size, double *target, float *force)
 {
-    double sum = 0;
-    for (int64_t i = 0; i < r; i++) sum += whole[i] * whole[i];
+    double sum = 0, other = 0;
+    for (int64_t i = 0; i < r; i++) sum += whole[i] * whole[i], other += less[i] * less[i];
+    if (larger) sum = fmax(sum, other);
     double scale = sum > 0 ? 1 / sqrt(sum) : 0;
     for (int64_t i = 0; i < r; i++) target[i] = scale * (whole[i] - less[i]);
     for (int64_t i = 0; i < size; i++) force[i] *= (float)scale;
 }
 
-/* Forces of all samples and their reduced sums, unit by unit. */
+/* rows <- rows metric', `count` rows of r; work (count,r) */
+static void change_metric(int64_t count, int64_t r, const double *metric, double *rows, double *work)
+{
+    memcpy(work, rows, (size_t)(count * r) * sizeof *rows);
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)count, (int)r, (int)r, 1, work, (int)r, metric, (int)r, 0, rows, (int)r);
+}
+
+/* Forces of all samples and their reduced sums, unit by unit. metric (r,r), NULL: how they are measured, |metric f|. */
 static su_status fill_forces(su_pose_space *space, const double *rest, const double *U, const double *q, int64_t samples,
-                             su_force_part part, int64_t count, const int32_t *slot_of, su_station_rows *rows,
+                             su_force_part part, const double *metric, int64_t count, const int32_t *slot_of, su_station_rows *rows,
                              su_error *err)
 {
     int64_t size = 3 * space->n, r = space->r;
@@ -242,18 +268,19 @@ static su_status fill_forces(su_pose_space *space, const double *rest, const dou
 #pragma omp parallel for num_threads(space->threads) schedule(dynamic)
         for (int64_t k = 0; k < more; k++) {
             for (int64_t i = 0; i < size; i++) y[k * size + i] += rest[i];
-            sample_force(space, y + k * size, part.remainder, slot_of, f + k * size, linear + k * size, force + 9 * k * count);
+            sample_force(space, y + k * size, part.kind, slot_of, f + k * size, linear + k * size, force + 9 * k * count);
         }
         cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)more, (int)r, (int)size, 1, f, (int)size, U, (int)size,
                     0, whole, (int)r);
         if (part.stiffness)
             cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)more, (int)r, (int)r, 1, q + from * r, (int)r,
                         part.stiffness, (int)r, 0, less, (int)r);
-        else if (part.remainder)
+        else if (part.kind == SU_FORCE_REMAINDER)
             cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)more, (int)r, (int)size, 1, linear, (int)size, U,
                         (int)size, 0, less, (int)r);
+        if (metric) change_metric(more, r, metric, whole, y), change_metric(more, r, metric, less, y);
         for (int64_t k = 0; k < more; k++)
-            finish_sample(r, whole + k * r, less + k * r, 9 * count, rows->target + (from + k) * r, force + 9 * k * count);
+            finish_sample(r, whole + k * r, less + k * r, metric != NULL, 9 * count, rows->target + (from + k) * r, force + 9 * k * count);
     }
 done:
     free(y), free(f), free(linear), free(whole), free(less);
@@ -293,12 +320,74 @@ su_status su_elastic_rows(su_pose_space *space, const su_place *place, const su_
     SU_GO(su_sample_states(space, U, place->rest, sampling, q, NULL, err));
     for (int64_t e = 0; e < space->t; e++) slot_of[e] = -1;
     for (int64_t k = 0; k < count; k++) slot_of[list[k]] = (int32_t)k;
-    SU_GO(fill_forces(space, place->rest, U, q, samples, part, count, slot_of, rows, err));
+    SU_GO(fill_forces(space, place->rest, U, q, samples, part, NULL, count, slot_of, rows, err));
     for (int64_t i = sampling->samples * r; i < samples * r; i++) rows->target[i] *= sampling->soft_weight;
     for (int64_t i = sampling->samples * 9 * count; i < samples * 9 * count; i++) rows->force[i] *= (float)sampling->soft_weight;
     su_rows_basis(r, space->n, U, vertices, vertex, rows->basis);
 done:
     if (status != SU_OK) su_station_rows_free(rows);
     free(U), free(rotation), free(q), free(slot_of);
+    return status;
+}
+
+/* q (samples,r): what U holds of displacements that are turned back. M (r,r) = U'MU, overwritten. */
+static su_status project_states(const su_pose_space *space, const double *U, const double *rotation, int64_t samples,
+                                const double *const *shapes, const double *factors, double *M, double *q, su_error *err)
+{
+    int64_t r = space->r, n = space->n;
+    double *u;
+    SU_TRY(SU_ALLOC(&u, 3 * n, "sample states", err));
+    for (int64_t k = 0; k < samples; k++) {
+        for (int64_t v = 0; v < n; v++) {
+            double R[9];
+            su_quaternion_matrix(rotation + 4 * v, R);
+            su_mulv3(R, shapes[k] + 3 * v, u + 3 * v);
+            for (int i = 0; i < 3; i++) u[3 * v + i] *= factors[k] * space->elastic.mass[v];
+        }
+        cblas_dgemv(CblasRowMajor, CblasNoTrans, (int)r, (int)(3 * n), 1, U, (int)(3 * n), u, 1, 0, q + k * r, 1);
+    }
+    free(u);
+    int info = LAPACKE_dposv(LAPACK_COL_MAJOR, 'L', (int)r, (int)samples, M, (int)r, q, (int)r);
+    return info == 0 ? SU_OK : su_fail(err, SU_NUMERICS, "the basis has dependent columns (column %d of %d)", info, (int)r);
+}
+
+su_status su_state_rows(su_pose_space *space, const su_place *place, int64_t samples, const double *const *shapes,
+                        const double *factors, su_force_part part, int64_t count, const int32_t *list, int64_t vertices,
+                        const int32_t *vertex, su_station_rows *rows, su_error *err)
+{
+    int64_t r = space->r;
+    double *U = NULL, *rotation = NULL, *q = NULL, *V = NULL, *l = NULL, *M = NULL;
+    float *plain = NULL, *metric = NULL;
+    int32_t *slot_of = NULL;
+    su_status status;
+    rows->samples = samples;
+    SU_GO(SU_ALLOC(&U, 3 * r * space->n, "basis", err));
+    SU_GO(SU_ALLOC(&rotation, 4 * space->n, "rotations", err));
+    SU_GO(SU_ALLOC(&q, samples * r, "sample states", err));
+    SU_GO(SU_ALLOC(&V, r * r, "sample states", err));
+    SU_GO(SU_ALLOC(&M, r * r, "sample states", err));
+    SU_GO(SU_ALLOC(&l, r, "sample states", err));
+    SU_GO(SU_ALLOC(&slot_of, space->t, "candidates", err));
+    SU_GO(SU_ALLOC(&plain, 3 * r * vertices, "basis", err));
+    SU_GO(SU_ALLOC(&metric, r * r, "basis", err));
+    SU_GO(SU_ALLOC(&rows->basis, 3 * r * vertices, "basis", err));
+    SU_GO(SU_ALLOC(&rows->force, samples * count * 9, "sample forces", err));
+    SU_GO(SU_ALLOC(&rows->target, samples * r, "sample forces", err));
+    SU_GO(su_pose_space_enter(space, place, U, rotation, err));
+    SU_GO(ritz_pairs(space, U, place->rest, V, l, M, err));
+    SU_GO(project_states(space, U, rotation, samples, shapes, factors, M, q, err));
+    /* With V'MV = 1, K^-1 f has the length of L^-1 V' f in M. */
+    for (int64_t k = 0; k < r; k++)
+        for (int64_t i = 0; i < r; i++) V[k * r + i] *= l[0] / fmax(l[k], 1e-9 * l[r - 1]);
+    for (int64_t e = 0; e < space->t; e++) slot_of[e] = -1;
+    for (int64_t k = 0; k < count; k++) slot_of[list[k]] = (int32_t)k;
+    SU_GO(fill_forces(space, place->rest, U, q, samples, part, V, count, slot_of, rows, err));
+    su_rows_basis(r, space->n, U, vertices, vertex, plain);
+    for (int64_t i = 0; i < r * r; i++) metric[i] = (float)V[i];
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)(3 * vertices), (int)r, (int)r, 1, plain, (int)r, metric, (int)r, 0, rows->basis,
+                (int)r);
+done:
+    if (status != SU_OK) su_station_rows_free(rows);
+    free(U), free(rotation), free(q), free(V), free(M), free(l), free(slot_of), free(plain), free(metric);
     return status;
 }

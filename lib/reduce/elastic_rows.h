@@ -22,10 +22,16 @@ typedef struct su_sampling {
     double soft_weight;   /* their rows count this much more */
 } su_sampling;
 
-/* What the rows of a place are to meet; errors are relative to the whole force in each case. */
+/* What the rows of a place are to meet. */
+typedef enum su_force_kind {
+    SU_FORCE_WHOLE,
+    SU_FORCE_REMAINDER,       /* less its linear part K_e u about the rest shape; errors are relative to the whole force all the same */
+    SU_FORCE_LINEAR           /* that part alone, and relative to it */
+} su_force_kind;
+
 typedef struct su_force_part {
-    bool remainder;           /* force less its linear part K_e u about the rest shape, of candidates and in the sum */
-    const double *stiffness;  /* (r,r) with remainder: what stands for U'KU in the sum; NULL: that itself */
+    su_force_kind kind;
+    const double *stiffness;  /* (r,r) with the remainder: what stands for U'KU in the sum; NULL: that itself */
 } su_force_part;
 
 /* U (r,n,3) as su_pose_space_enter left it at the shape `rest` (n,3); q (samples,r). eigenvalues (r), may be NULL: l
@@ -38,6 +44,13 @@ su_status su_sample_states(su_pose_space *space, const double *U, const double *
 su_status su_elastic_rows(su_pose_space *space, const su_place *place, const su_sampling *sampling, su_force_part part,
                           int64_t count, const int32_t *list, int64_t vertices, const int32_t *vertex,
                           su_station_rows *rows, su_error *err);
+
+/* The same for given states: shapes (samples of (n,3)), displacements turned back to the neutral pose, of which U(p) holds what is
+ * nearest in M, each `factors[k]` times as large. Forces are measured by the displacement that they make, K^-1 f in M (to a common
+ * factor), and errors are relative to the larger of the whole force and its linear part. */
+su_status su_state_rows(su_pose_space *space, const su_place *place, int64_t samples, const double *const *shapes,
+                        const double *factors, su_force_part part, int64_t count, const int32_t *list, int64_t vertices,
+                        const int32_t *vertex, su_station_rows *rows, su_error *err);
 
 /* U'KU (r,r) at the rest shape of a place. */
 su_status su_place_stiffness(su_pose_space *space, const su_place *place, double *stiffness, su_error *err);

@@ -94,10 +94,11 @@ static su_status copy_cubature(const su_fit *fit, const su_cubature *cubature, s
     COPY(&model->cubature_tets, c, cubature->tets);
     COPY(&model->cubature_weights, m * c, cubature->tet_weights);
     const su_anchors *anchors = &cubature->anchors;
+    if (anchors->count > 0) COPY(&model->cubature_apart, c, cubature->apart);
     model->anchors = anchors->count;
     COPY(&model->anchor_params, anchors->count * fit->s, anchors->params);
     COPY(&model->anchor_rbf, anchors->count * anchors->count, anchors->rbf);
-    COPY(&model->anchor_roots, anchors->count * model->r * model->r, anchors->roots);
+    COPY(&model->anchor_stiffness, anchors->count * model->r * model->r, anchors->stiffness);
     COPY(&model->inertia_vertices, model->ci, cubature->vertices);
     COPY(&model->inertia_weights, model->ci, cubature->vertex_weights);
     SU_TRY(SU_FILE_ALLOC(&model->file, &model->young, m * c, err));

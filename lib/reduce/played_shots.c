@@ -24,7 +24,7 @@ typedef struct stage {
     su_rotation_field *field;
     su_rest_shape rest;
     double *skin, *x, *rotation;
-    int threads;
+    int threads, number;
 } stage;
 
 static void stage_free(stage *s)
@@ -99,7 +99,9 @@ static su_status play_stretch(stage *s, int64_t first, int64_t before, int64_t c
     for (int64_t f = start + 1; f < first + count; f++) {
         if (su_progress_stopped(progress)) return su_fail(err, SU_AGAIN, "stopped");
         SU_TRY(su_fullsim_advance(s->sim, err));
-        if (f >= first && out->count < most) turn_back(s, f, out->shapes + 3 * s->tet->n * out->count++);
+        if (f < first || out->count >= most) continue;
+        out->shot[out->count] = s->number, out->frame[out->count] = f;
+        turn_back(s, f, out->shapes + 3 * s->tet->n * out->count++);
     }
     return SU_OK;
 }
@@ -145,10 +147,12 @@ su_status su_shots_play(const su_tet *tet, const su_fit *fit, int shot_count, co
     SU_GO(whole_fit(fit, &whole, &corrections, err));
     SU_GO(SU_ALLOC(&out->shapes, 3 * n * room, "shapes of the shots", err));
     SU_GO(SU_ALLOC(&out->weights, room, "shapes of the shots", err));
+    SU_GO(SU_ALLOC(&out->shot, room, "shapes of the shots", err));
+    SU_GO(SU_ALLOC(&out->frame, room, "shapes of the shots", err));
     for (int k = 0; k < shot_count; k++) {
         int64_t F = anims[k].F, share = frames > most ? (most * (F - 1) + frames - 1) / frames : F - 1;
         if (F < 2) continue;
-        stage s = {.tet = tet, .fit = &whole, .anim = &anims[k], .threads = threads,
+        stage s = {.tet = tet, .fit = &whole, .anim = &anims[k], .threads = threads, .number = k,
                    .rest = {n, whole.m, tet->ties, tet->vertices, anims[k].neutral, tet->shepard_index,
                             tet->shepard_weight, whole.corrections}};
         status = stage_open(&s, paths[k], err);
@@ -169,6 +173,6 @@ done:
 
 void su_played_shots_free(su_played_shots *played)
 {
-    free(played->shapes), free(played->weights);
+    free(played->shapes), free(played->shot), free(played->frame), free(played->weights);
     *played = (su_played_shots){0};
 }

@@ -16,6 +16,8 @@
 typedef struct su_played_shots {
     int64_t count;
     double *shapes;       /* (count,n,3) m */
+    int *shot;            /* (count) number of the shot */
+    int64_t *frame;       /* (count) its frame, from 0 */
     double *weights;      /* (count) what makes shots equally large in the root mean square, at most 20 times */
 } su_played_shots;
 

@@ -83,16 +83,18 @@ static su_status search_create(search *s, const su_fit_problem *problem, const s
 
 /* ---- fitting the weights ---- */
 
-/* What must come below the bound: the rms error at each example pose, and over all stations together. */
+/* What must come below the bound: the rms error at each example pose, and over all stations together that are no guides. */
 static double worst_error(const search *s)
 {
     double worst = 0, sum = 0;
+    int64_t count = 0;
     for (int64_t a = 0; a < s->problem->station_count; a++) {
         const su_station_rows *station = &s->problem->stations[a];
+        if (station->guide) continue;
         if (station->group >= 0) worst = fmax(worst, s->errors[a].rms);
-        sum += s->errors[a].rms * s->errors[a].rms / (double)s->problem->station_count;
+        sum += s->errors[a].rms * s->errors[a].rms, count++;
     }
-    return fmax(worst, sqrt(sum));
+    return fmax(worst, sqrt(sum / (double)(count > 0 ? count : 1)));
 }
 
 /* Weights of s->now by NNLS from where they stand, then its error; members without weight at any pose leave. */

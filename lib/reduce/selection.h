@@ -25,6 +25,7 @@ typedef struct su_station_rows {
     double *blend;     /* (groups) */
     double importance; /* factor on the squared residuals of this station */
     int group;         /* >= 0: this is example pose `group`; -1: a place between */
+    bool guide;        /* fitted as far as the others allow; its error is not held below the bound */
 } su_station_rows;
 
 typedef struct su_fit_problem {

@@ -404,6 +404,25 @@ su_status su_pool_residual(su_pool *pool, int64_t count, const int64_t *slot, in
     return failed ? su_fail(err, SU_AGAIN, "no memory for cubature rows") : SU_OK;
 }
 
+/* n->G: rows and columns of a group's normal matrix that belong to members with weight there, with a part of the diagonal added;
+ * returns how many. */
+static int64_t gather_used(su_pool_normal *n, int64_t group, int64_t count, const double *weights, double ridge)
+{
+    int64_t used = 0;
+    double largest = 0;
+    for (int64_t k = 0; k < count; k++) {
+        const double *row = n->group + (group * count + k) * count;
+        int64_t column = 0;
+        if (!(weights[k] > 0)) continue;
+        for (int64_t l = 0; l < count; l++)
+            if (weights[l] > 0) n->G[used * count + column++] = row[l];
+        largest = fmax(largest, n->G[used * count + used]);
+        used++;
+    }
+    for (int64_t k = 0; k < used; k++) n->G[k * count + k] += 1e-8 * largest + ridge * n->G[k * count + k];
+    return used;
+}
+
 su_status su_pool_losses(su_pool *pool, int64_t count, const int64_t *slot, int64_t stride, const double *weights,
                          double *loss, su_error *err)
 {
@@ -413,22 +432,14 @@ su_status su_pool_losses(su_pool *pool, int64_t count, const int64_t *slot, int6
     su_pool_normal *n = &pool->normal;
     for (int64_t i = 0; i < pool->problem->groups; i++) {
         int64_t used = 0, a = 0;
-        double largest = 0;
-        /* Rows and columns of members that have weight here. */
-        for (int64_t k = 0; k < count; k++) {
-            const double *row = n->group + (i * count + k) * count;
-            int64_t column = 0;
-            if (!(weights[i * stride + k] > 0)) continue;
-            for (int64_t l = 0; l < count; l++)
-                if (weights[i * stride + l] > 0) n->G[used * count + column++] = row[l];
-            largest = fmax(largest, n->G[used * count + used]);
-            used++;
+        bool good = false;
+        /* Columns are in single precision: where a few samples stand out, what is added to the diagonal has to cover their rounding. */
+        for (double ridge = 1e-6; !good && ridge < 0.1; ridge *= 10) {
+            used = gather_used(n, i, count, weights + i * stride, ridge);
+            good = used == 0 || (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'U', (int)used, n->G, (int)count) == 0 &&
+                                 LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'U', (int)used, n->G, (int)count) == 0);
         }
-        if (used == 0) continue;
-        for (int64_t k = 0; k < used; k++) n->G[k * count + k] += 1e-8 * largest + 1e-6 * n->G[k * count + k];
-        if (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'U', (int)used, n->G, (int)count) != 0 ||
-            LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'U', (int)used, n->G, (int)count) != 0)
-            return su_fail(err, SU_NUMERICS, "the normal matrix of the cubature weights is not positive definite");
+        if (!good) return su_fail(err, SU_NUMERICS, "the normal matrix of the cubature weights is not positive definite");
         for (int64_t k = 0; k < count; k++) {
             double v = weights[i * stride + k];
             if (v > 0) loss[k] += v * v / n->G[a * count + a], a++;

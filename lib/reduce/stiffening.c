@@ -151,6 +151,17 @@ done:
     return status;
 }
 
+static su_stiffening stiffening_of(int64_t modes, const double *values, const double *exact)
+{
+    su_stiffening found = {0, 0};
+    for (int64_t k = 0; k < modes; k++) {
+        double s = values[k] / exact[k] - 1;
+        found.mean += s / (double)modes;
+        found.largest = fmax(found.largest, s);
+    }
+    return found;
+}
+
 su_status su_stiffness_measure(su_stiffness_probe *probe, const su_place *place, su_stiffening *out, su_error *err)
 {
     int64_t r = probe->space->r;
@@ -160,12 +171,7 @@ su_status su_stiffness_measure(su_stiffness_probe *probe, const su_place *place,
     SU_GO(SU_ALLOC(&exact, r, "Ritz values", err));
     SU_GO(SU_ALLOC(&vectors, r * r, "Ritz values", err));
     SU_GO(compare_values(probe, place, values, vectors, NULL, NULL, exact, err));
-    *out = (su_stiffening){0, 0};
-    for (int64_t k = 0; k < probe->modes; k++) {
-        double s = values[k] / exact[k] - 1;
-        out->mean += s / (double)probe->modes;
-        out->largest = fmax(out->largest, s);
-    }
+    *out = stiffening_of(probe->modes, values, exact);
 done:
     free(values), free(vectors), free(exact);
     return status;
@@ -243,7 +249,8 @@ done:
     return status;
 }
 
-su_status su_unlocked_stiffness(su_stiffness_probe *probe, const su_place *place, double *stiffness, su_error *err)
+su_status su_unlocked_stiffness(su_stiffness_probe *probe, const su_place *place, double *stiffness, su_stiffening *found,
+                                su_error *err)
 {
     int64_t r = probe->space->r, modes = probe->modes, size = probe->size;
     double *values = NULL, *vectors = NULL, *exact = NULL, *M = NULL, *factor = NULL, *Q = NULL;
@@ -255,6 +262,7 @@ su_status su_unlocked_stiffness(su_stiffness_probe *probe, const su_place *place
     SU_GO(SU_ALLOC(&factor, r * r, "Ritz values", err));
     SU_GO(SU_ALLOC(&Q, modes * r, "Ritz values", err));
     SU_GO(compare_values(probe, place, values, vectors, stiffness, M, exact, err));
+    if (found) *found = stiffening_of(modes, values, exact);
     times_mass(probe, modes, probe->X, probe->Y);
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)modes, (int)r, (int)size, 1, probe->Y, (int)size, probe->basis,
                 (int)size, 0, Q, (int)r);

@@ -41,6 +41,24 @@ void su_positive_weights(int64_t m, const double *w, double *positive)
     for (int64_t i = 0; i < m; i++) positive[i] = w[i] > 0.0 ? w[i] / sum : 0.0;
 }
 
+void su_drawn_back_weights(int64_t m, const double *w, double *b)
+{
+    /* Extrapolation with alternating signs would add up unrelated bases: draw back to w where sum |b| grows. */
+    double a = 0.0;
+    for (int64_t i = 0; i < m; i++) a += fabs(b[i]);
+    double tau = 0.0;
+    if (a <= 1.5) {
+        tau = 1.0;
+    } else if (a < 3.0) {
+        double z = (a - 1.5) / 1.5;
+        tau = 1.0 - z * z * (3.0 - 2.0 * z);
+    }
+    if (tau == 0.0)   /* also where b overflowed */
+        for (int64_t i = 0; i < m; i++) b[i] = w[i];
+    else
+        for (int64_t i = 0; i < m; i++) b[i] = w[i] + tau * (b[i] - w[i]);
+}
+
 void su_basis_weights(int64_t m, int64_t s, const double *params, const double *scale, int64_t columns,
                       const double *basis_rbf, const double *p, const double *w, double *b)
 {
@@ -57,18 +75,5 @@ void su_basis_weights(int64_t m, int64_t s, const double *params, const double *
         double r = su_param_distance(s, p, params + j * s, scale), kernel = r * r * r;
         for (int64_t i = 0; i < m; i++) b[i] += basis_rbf[i * columns + j] * kernel;
     }
-    /* Extrapolation with alternating signs would add up unrelated bases: draw back to w where sum |b| grows. */
-    double a = 0.0;
-    for (int64_t i = 0; i < m; i++) a += fabs(b[i]);
-    double tau = 0.0;
-    if (a <= 1.5) {
-        tau = 1.0;
-    } else if (a < 3.0) {
-        double z = (a - 1.5) / 1.5;
-        tau = 1.0 - z * z * (3.0 - 2.0 * z);
-    }
-    if (tau == 0.0)   /* also where b overflowed */
-        for (int64_t i = 0; i < m; i++) b[i] = w[i];
-    else
-        for (int64_t i = 0; i < m; i++) b[i] = w[i] + tau * (b[i] - w[i]);
+    su_drawn_back_weights(m, w, b);
 }

@@ -93,8 +93,6 @@ typedef struct su_pose_kernels {
     /* out[f] (size) = sum over count of weights (count,8)[i][f] * matrix i; source [size / SU_MIX][count][SU_MIX], size a multiple of
      * SU_MIX. */
     void (*mix)(int64_t frames, int64_t count, int64_t size, const float *source, const float *weights, float *const out[SU_FRAMES]);
-    /* packed = B B of a symmetric matrix B (lead,lead), of whose rows the first `size` are not 0; as linear_force.h packs. */
-    void (*square)(int64_t size, int64_t lead, const float *B, float *packed);
     void (*build_B)(const su_tet_rows *what);
     void (*gram_block)(const su_gram_block *what);
 } su_pose_kernels;

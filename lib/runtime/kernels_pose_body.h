@@ -389,31 +389,6 @@ static void mix(int64_t frames, int64_t count, int64_t size, const float *source
     }
 }
 
-/* `type` wide columns from j of eight rows from k: rows of the square are sums of rows of B. */
-#define COLUMNS_OF_SQUARE(type)                                                                                  \
-    do {                                                                                                         \
-        type sum[8] = {{0}};                                                                                     \
-        for (int64_t i = 0; i < size; i++) {                                                                     \
-            type row = *(const type##u *)(B + i * lead + j);                                                     \
-            UNROLL for (int a = 0; a < 8; a++) sum[a] += B[i * lead + k + a] * row;                              \
-        }                                                                                                        \
-        UNROLL for (int a = 0; a < 8; a++) *(type##u *)(packed + a * (lead - k) + j - k) = sum[a];               \
-    } while (0)
-
-static void square(int64_t size, int64_t lead, const float *B, float *packed)
-{
-    for (int64_t k = 0; k < size; k += 8) {
-        int64_t j = k;
-        for (; j + 16 <= lead; j += 16) COLUMNS_OF_SQUARE(f16);
-        for (; j < lead; j += 8) COLUMNS_OF_SQUARE(f8);
-        for (int a = 0; a < 8; a++) {
-            for (int b = 0; b < a; b++) packed[a * (lead - k) + b] = 0;
-            packed[a * (lead - k) + a] *= 0.5f;
-        }
-        packed += 8 * (lead - k);
-    }
-}
-
 /* A corner's rows in the columns of its tet. */
 INLINE void spread_rows(const su_tet_rows *what, int c, const float *rows, float *out)
 {
@@ -525,4 +500,4 @@ static void gram_block(const su_gram_block *what)
 }
 
 const su_pose_kernels SU_KERNELS = {SU_KERNELS_NAME, scatter, scatter_floats, moved, sample, rest, rotations,
-                                     shapes, materials, world, blend_rows, mix, square, build_B, gram_block};
+                                     shapes, materials, world, blend_rows, mix, build_B, gram_block};

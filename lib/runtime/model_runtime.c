@@ -261,7 +261,8 @@ static su_status choose_tets(const su_model *source, su_runtime_model *model, co
         !(model->neutral_volume = take(model, count, sizeof *model->neutral_volume, err)) ||
         !(model->tet_weight = take(model, model->m * count, sizeof *model->tet_weight, err)) ||
         !(model->young = take(model, model->m * count, sizeof *model->young, err)) ||
-        !(model->poisson = take(model, model->m * count, sizeof *model->poisson, err)))
+        !(model->poisson = take(model, model->m * count, sizeof *model->poisson, err)) ||
+        !(model->apart = take(model, count, sizeof *model->apart, err)))
         goto done;
     for (int64_t k = 0; k < count; k++) {
         int64_t e = sorted[k].item;
@@ -271,6 +272,8 @@ static su_status choose_tets(const su_model *source, su_runtime_model *model, co
         su_tet_edges(source->vertices + 3 * (int64_t)tet[0], source->vertices + 3 * (int64_t)tet[1],
                      source->vertices + 3 * (int64_t)tet[2], source->vertices + 3 * (int64_t)tet[3], edges);
         model->neutral_volume[k] = su_inverse3(edges, model->neutral_inverse + 9 * k) / 6;
+        if (source->anchors > 0 && source->cubature_apart && source->cubature_apart[e])
+            model->apart[model->apart_count++] = (int32_t)k;
         for (int64_t i = 0; i < model->m; i++) {
             model->tet_weight[i * count + k] = source->cubature_weights[i * source->c + e];
             model->young[i * count + k] = source->young[i * source->c + e];
@@ -400,15 +403,15 @@ static su_status pack_anchors(const su_model *source, su_runtime_model *model, s
     model->anchor_params = source->anchor_params, model->anchor_rbf = source->anchor_rbf;
     if (model->anchors == 0) return SU_OK;
     model->linear_entries = su_linear_entries(model->size, model->lead);
-    model->anchor_roots = take(model, model->anchors * model->linear_entries, sizeof *model->anchor_roots, err);
-    if (!model->anchor_roots) return SU_AGAIN;
+    model->anchor_stiffness = take(model, model->anchors * model->linear_entries, sizeof *model->anchor_stiffness, err);
+    if (!model->anchor_stiffness) return SU_AGAIN;
     model->anchor_reach = anchor_reach(model);
     float *packed;
     SU_TRY(SU_ALLOC(&packed, model->linear_entries, "stiffness at anchors", err));
     for (int64_t k = 0; k < model->anchors; k++) {
-        su_linear_pack(r, model->lead, source->anchor_roots + k * r * r, packed);
+        su_linear_pack(r, model->lead, source->anchor_stiffness + k * r * r, packed);
         for (int64_t i = 0; i < model->linear_entries; i++)
-            model->anchor_roots[(i / SU_MIX * model->anchors + k) * SU_MIX + i % SU_MIX] = packed[i];
+            model->anchor_stiffness[(i / SU_MIX * model->anchors + k) * SU_MIX + i % SU_MIX] = packed[i];
     }
     free(packed);
     return SU_OK;

@@ -77,6 +77,8 @@ typedef struct su_runtime_model {
     double *neutral_volume;    /* (tets) m^3 */
     double *tet_weight;        /* (m,tets) cubature weights */
     double *young, *poisson;   /* (m,tets) */
+    int64_t apart_count;
+    int32_t *apart;            /* (apart_count) tets, ascending, whose linear part the anchors have */
 
     int64_t inertia;           /* inertia vertices */
     int32_t *inertia_point;    /* (inertia) ascending */
@@ -85,7 +87,7 @@ typedef struct su_runtime_model {
     int64_t anchors;           /* 0: the tets stand for the whole elastic force */
     const double *anchor_params, *anchor_rbf;   /* borrowed */
     double anchor_reach;       /* scaled distance from the nearest anchor up to which the blend is trusted; none at twice that */
-    float *anchor_roots;       /* [linear_entries / SU_MIX][anchors][SU_MIX]: roots of stiffness, packed as linear_force.h says */
+    float *anchor_stiffness;   /* [linear_entries / SU_MIX][anchors][SU_MIX]: what tets lack of it, packed as linear_force.h says */
     int64_t linear_entries;
 
     int64_t extra;             /* further vertices asked for */

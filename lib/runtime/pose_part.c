@@ -79,8 +79,7 @@ su_status su_pose_work_create(const su_runtime_model *model, su_pose_work *work,
         (work->positive = take(arena, m, err)) && (work->b = take(arena, m, err)) &&
         (work->older[0] = take(arena, m, err)) && (work->older[1] = take(arena, m, err)) &&
         (work->anchor = take(arena, 4 * model->anchors, err)) &&
-        (work->roots = take(arena, model->anchors ? 8 * model->linear_entries : 0, err)) &&
-        (work->root = take(arena, model->anchors ? (model->lead * (model->lead + 8) + 1) / 2 : 0, err)) &&
+        (work->linear = take(arena, model->anchors ? 8 * model->linear_entries : 0, err)) &&
         (work->scale = take(arena, 12 * strides, err)) && (work->blended = take(arena, model->points, err)) &&
         (work->spread = take(arena, 6 * widest, err)))
         return SU_OK;
@@ -128,8 +127,9 @@ void su_blend_evaluate(const su_runtime_model *model, const double *p, int64_t s
         double *w = blend->anchor + model->anchors;
         su_rbf_weights(model->anchors, model->s, model->anchor_params, model->param_scale, model->anchor_rbf, p, w);
         su_positive_weights(model->anchors, w, blend->anchor);
+        su_drawn_back_weights(model->anchors, blend->anchor, w);
         blend->trust = su_anchor_trust(model, p);
-        for (int64_t k = 0; k < model->anchors; k++) blend->anchor[k] *= sqrt(blend->trust);
+        for (int64_t k = 0; k < model->anchors; k++) blend->anchor[k] = blend->trust * w[k];
     }
     blend->serial = serial;
 }
@@ -142,7 +142,7 @@ static su_pose_work half_of(const su_runtime_model *model, const su_pose_work *w
     h.x += 24 * model->chosen, h.rotation += SU_FRAMES, h.gradient += 96 * model->tets, h.volume += 8 * model->tets;
     h.mu += 8 * model->tets, h.lambda += 8 * model->tets, h.collapsed += model->tets;
     h.turn += 72 * model->inertia, h.world += 24 * model->inertia;
-    h.b += 8 * model->m, h.older[0] += 8 * model->m, h.older[1] += 8 * model->m, h.roots += 8 * model->linear_entries;
+    h.b += 8 * model->m, h.older[0] += 8 * model->m, h.older[1] += 8 * model->m, h.linear += 8 * model->linear_entries;
     return h;
 }
 
@@ -328,20 +328,12 @@ static void blend_grams(const su_runtime_model *model, int64_t count, const su_b
     }
 }
 
-/* The roots of eight frames at once, as they are the largest thing that a pose part reads. */
-static void blend_roots(const su_runtime_model *model, int64_t count, const su_pose_work *work)
+/* Stiffness of eight frames at once, as the anchors' is the largest thing that a pose part reads. */
+static void blend_stiffness(const su_runtime_model *model, int64_t count, const su_pose_work *work)
 {
-    float *roots[SU_FRAMES] = {NULL};
-    for (int64_t f = 0; f < count; f++) roots[f] = work->roots + f * model->linear_entries;
-    model->pose_kernels->mix(count, model->anchors, model->linear_entries, model->anchor_roots, work->anchor, roots);
-}
-
-static void square_roots(const su_runtime_model *model, int64_t count, const su_pose_work *work, su_pose *poses)
-{
-    for (int64_t f = 0; f < count; f++) {
-        su_linear_unpack(model->size, model->lead, work->roots + f * model->linear_entries, work->root);
-        model->pose_kernels->square(model->size, model->lead, work->root, poses[f].linear);
-    }
+    float *out[SU_FRAMES] = {NULL};
+    for (int64_t f = 0; f < count; f++) out[f] = work->linear + f * model->linear_entries;
+    model->pose_kernels->mix(count, model->anchors, model->linear_entries, model->anchor_stiffness, work->anchor, out);
 }
 
 void su_gram_blend(const su_runtime_model *model, const su_blend *left, const su_blend *right, float *lanes, float *blocks)
@@ -407,7 +399,7 @@ void su_pose_prepare(const su_runtime_model *model, int64_t count, const su_pose
         fill_lanes(model, some, blends + first, older + first, &own);
         turn_points(model, some, inputs + first, &own);
         shape_tets(model, some, &own);
-        if (model->anchors > 0) blend_roots(model, some, &own);
+        if (model->anchors > 0) blend_stiffness(model, some, &own);
     }
 }
 
@@ -425,7 +417,8 @@ void su_pose_finish(const su_runtime_model *model, int64_t first, const su_pose_
     spread_scales(model, count, poses, &half);
     build_B(model, count, poses, &half);
     blend_grams(model, count, older + first, poses, &half);
-    if (model->anchors > 0) square_roots(model, count, &half, poses);
+    for (int64_t f = 0; f < count && model->anchors > 0; f++)
+        memcpy(poses[f].linear, half.linear + f * model->linear_entries, (size_t)model->linear_entries * sizeof(float));
 }
 
 void su_pose_evaluate(const su_runtime_model *model, int64_t count, const su_pose_input *inputs,

@@ -25,7 +25,7 @@ typedef struct su_blend {
     double *w, *b;       /* (m) */
     double *positive;    /* (m) w+ */
     double *scale;       /* (lead) Y, 0 from r on */
-    double *anchor;      /* (2 anchors) weights of the stiffness anchors times the root of trust, and scratch */
+    double *anchor;      /* (2 anchors) weights of the stiffness anchors times the trust in them, and scratch */
     double trust;        /* in the anchors; 0 without them */
     int64_t serial;      /* number of the instant, unique and not 0 */
 } su_blend;
@@ -43,7 +43,7 @@ typedef struct su_pose {
     double *turn;              /* (9,inertia_padded) P = Q R */
     double *world;             /* (3,inertia_padded) X = c + Q x */
     float *gram;               /* pair blocks of U' M U */
-    float *linear;             /* (linear_entries) U'KU at the rest shape, packed; NULL without anchors */
+    float *linear;             /* (linear_entries) what tets lack of U'KU, packed; NULL without anchors */
     float *mixed[2];          /* pair blocks of U' M U_k with rotations held still, k the instant `follows` */
     int64_t follows[2];        /* serials of the instants one and two before; 0: not evaluated */
     int64_t collapsed;         /* cubature tets below 0.1 of their neutral volume */
@@ -66,8 +66,7 @@ typedef struct su_pose_work {
     double *positive;          /* (m,8) */
     float *b, *older[2];       /* (2,m,8) */
     float *anchor;             /* (anchors,8) */
-    float *roots;              /* (16,linear_entries) roots of the stiffness, packed */
-    float *root;               /* (lead,lead) one of them */
+    float *linear;             /* (16,linear_entries) */
     float *scale;              /* point panels: (8, 3, stride) */
     uint8_t *blended;          /* (points) */
     float *spread;             /* (4, 3, widest panel) */

@@ -156,8 +156,8 @@ static double farthest(const su_stepper *s, const su_record *record)
     return sqrt(s->model->kernels->largest_square(s->model->chosen_padded, record->still, s->nowhere)) / s->model->diagonal;
 }
 
-/* Cubature tets that stand for what linear forces leave are trained on motions of a few per cent of the diagonal. Where flesh has
- * moved a fifth of it they begin to stand for the whole force again, which is bounded whatever the motion; at two fifths they do. */
+/* What tets lack of the linear force may be negative, and is right for motions that they were trained on, some per cent of the diagonal.
+ * Where flesh has moved a fifth of it they begin to stand for the whole force alone, which is bounded whatever the motion; at two fifths they do. */
 static double calm_at(double far)
 {
     double x = fmax(2 - 5 * far, 0);

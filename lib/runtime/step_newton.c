@@ -10,13 +10,12 @@
 
 static double norm(int64_t count, const double *a) { return sqrt(su_step_dot(count, a, a)); }
 
-/* Strain at q into s->strain, the response to it into s->stress and, wanted as it is, projected, or projected with the linear
- * part that anchors otherwise stand for, s->derivative. */
-enum { STRESS, EXACT, PROJECTED, WHOLE };
+/* Strain at q into s->strain, the response to it into s->stress and, wanted as it is or projected, s->derivative. */
+enum { STRESS, EXACT, PROJECTED, ALONE };
 static bool respond_at(su_stepper *s, const su_pose *pose, const double *q, double damping, int wanted)
 {
     su_step_response what = {.strain = s->strain, .derivative = wanted == STRESS ? NULL : s->derivative,
-                             .project = wanted >= PROJECTED, .whole = wanted == WHOLE, .damping = damping};
+                             .project = wanted >= PROJECTED, .whole = wanted == ALONE, .damping = damping};
     if (q) su_step_strain(s, pose, q, s->strain);
     return su_step_respond(s, pose, &what);
 }
@@ -71,18 +70,18 @@ static double residual_at(su_stepper *s, const su_pose *pose, const double *q, d
 }
 
 /* s->A = mass * U'MU + (K + damping K*)(q), factored; exact, from s->derivative, where that is wanted and definite, else
- * projected; where the linear part is apart, what is left after projection may still be indefinite, and the tets' own whole
- * derivative takes its place. s->strain and s->stress are at q. force: leaves the residual at q in s->force, too. Spoils s->held. */
+ * projected; with what the tets lack it may still be indefinite, and their own alone takes its
+ * place. s->strain and s->stress are at q. force: leaves the residual at q in s->force, too. Spoils s->held. */
 static bool factor_tangent(su_stepper *s, const su_pose *pose, const double *q, double mass, double damping, bool exact, bool force)
 {
     const su_runtime_model *model = s->model;
     if (force) memset(s->force, 0, (size_t)model->lead * sizeof *s->force);
-    int last = model->anchors > 0 ? WHOLE : PROJECTED;
+    int last = model->anchors > 0 ? ALONE : PROJECTED;
     for (int way = exact ? EXACT : PROJECTED; way <= last; way++, force = false) {
         if (way != EXACT && !respond_at(s, pose, NULL, damping, way)) return false;
         su_step_start_system(s, pose, mass, s->A);
         su_step_assemble(s, pose, s->derivative, 1, s->A, force ? s->force : NULL);
-        if (way != WHOLE) su_step_linear_add(s, pose, 1 + damping, s->A);
+        if (way != ALONE) su_step_linear_add(s, pose, 1 + damping, s->A);
         if (force) su_step_linear_force(s, pose, q, damping, s->force);
         if (force) add_inertia_force(s, pose, q, mass, NULL);
         su_step_near_loads(s, q, force ? s->force : s->held, s->A);

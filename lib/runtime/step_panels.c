@@ -141,6 +141,36 @@ static bool respond_irregular(su_stepper *s, const su_pose *pose, const su_step_
     return true;
 }
 
+/* Linear stress P (9) of one tet at strain G (9) about the rest shape, times its volume and as far as the anchors have it. */
+static void linear_stress(const su_stepper *s, const su_pose *pose, int64_t e, const double G[9], double P[9])
+{
+    double volume = s->calm * pose->blend.trust * s->settings.stiffness * pose->volume[e];
+    for (int a = 0; a < 3; a++)
+        for (int b = 0; b < 3; b++) {
+            P[3 * a + b] = volume * pose->mu[e] * (G[3 * a + b] + G[3 * b + a]);
+            if (a == b) P[4 * a] += volume * pose->lambda[e] * (G[0] + G[4] + G[8]);
+        }
+}
+
+/* Of tets whose linear part the anchors have: stress and derivative less that. */
+static void take_linear_off(su_stepper *s, const su_pose *pose, const su_step_response *what)
+{
+    const su_runtime_model *model = s->model;
+    for (int64_t i = 0; i < model->apart_count; i++) {
+        int64_t e = model->apart[i];
+        double G[9], P[9];
+        for (int a = 0; a < 9; a++) G[a] = *lane((double *)what->strain, 9, e, a);
+        linear_stress(s, pose, e, G, P);
+        for (int a = 0; a < 9; a++) *lane(s->stress, 9, e, a) -= (1 - what->linear) * P[a];
+        for (int a = 0, at = 0; a < 9 && what->derivative && !what->whole; a++) {
+            double unit[9] = {0};
+            unit[a] = 1;
+            linear_stress(s, pose, e, unit, P);
+            for (int b = a; b < 9; b++) *derivative_lane(what->derivative, e, at++) -= (float)P[b];
+        }
+    }
+}
+
 bool su_step_respond(su_stepper *s, const su_pose *pose, const su_step_response *what)
 {
     const su_runtime_model *model = s->model;
@@ -151,9 +181,7 @@ bool su_step_respond(su_stepper *s, const su_pose *pose, const su_step_response 
                             .carried = s->carried, .irregular = s->irregular};
     model->kernels->respond(&response);
     if (!respond_irregular(s, pose, what)) return false;
-    if (model->anchors > 0)
-        su_linear_subtract(model, pose, s->calm * pose->blend.trust, s->settings.stiffness, what->strain, 1 - what->linear, s->stress,
-                           what->whole ? NULL : what->derivative);
+    take_linear_off(s, pose, what);
     return true;
 }
 
@@ -166,18 +194,20 @@ double su_step_elastic_energy(const su_stepper *s, const su_pose *pose, const do
         for (int a = 0; a < 9; a++) F[a] = *lane((double *)strain, 9, e, a) + (a % 4 == 0);
         energy += pose->volume[e] * su_material_energy(model->material, s->settings.stiffness * pose->mu[e],
                                                        s->settings.stiffness * pose->lambda[e], F);
-        if (model->anchors > 0) {
-            for (int a = 0; a < 9; a++) F[a] -= a % 4 == 0;
-            energy -= su_linear_energy(pose, s->calm * pose->blend.trust, s->settings.stiffness, e, F);
-        }
         if (damping == 0) continue;
         strain_since(s, strain, e, since);
         energy += 0.5 * damping * derivative_times(s->carried_derivative, e, since, 0, unused);
     }
+    for (int64_t i = 0; i < model->apart_count; i++) {
+        double G[9], P[9];
+        for (int a = 0; a < 9; a++) G[a] = *lane((double *)strain, 9, model->apart[i], a);
+        linear_stress(s, pose, model->apart[i], G, P);
+        for (int a = 0; a < 9; a++) energy -= 0.5 * G[a] * P[a];
+    }
     return energy;
 }
 
-/* force += factor K q; returns half of q' factor K q. */
+/* force += factor D q; returns half of q' factor D q. */
 static double add_linear(su_stepper *s, const su_pose *pose, const double *q, double factor, double *force)
 {
     const su_runtime_model *model = s->model;

@@ -24,7 +24,7 @@ typedef struct su_step_response {
     float *derivative;       /* lanes of 45; NULL: not wanted */
     bool project;            /* clip negative eigenvalues */
     double linear;           /* stress less linear * D strain */
-    bool whole;              /* the derivative with its linear part, where anchors stand for that */
+    bool whole;              /* the derivative with its linear part, where the anchors have that */
     double damping;          /* adds beta / h times s->held (strain - s->carried), and its derivative */
 } su_step_response;
 
@@ -32,10 +32,10 @@ typedef struct su_step_response {
 bool su_step_respond(su_stepper *s, const su_pose *pose, const su_step_response *what);
 /* Energy of a strain (lanes of 9), with 1/2 damping (strain - carried)' held (strain - carried). */
 double su_step_elastic_energy(const su_stepper *s, const su_pose *pose, const double *strain, double damping);
-/* The linear part that anchors stand for (nothing without them): force (lead) += K q + damping K (q - the present q); A +=
- * factor * K. Returns the energy of that force. */
+/* What the tets lack of the linear force, D q (nothing without anchors): force (lead) += D q + damping D (q - the present q); A +=
+ * factor * D. Returns the energy of that force. */
 double su_step_linear_force(su_stepper *s, const su_pose *pose, const double *q, double damping, double *force);
-/* force += factor * K (the present q). */
+/* force += factor * D (the present q). */
 void su_step_linear_held(su_stepper *s, const su_pose *pose, double factor, double *force);
 void su_step_linear_add(const su_stepper *s, const su_pose *pose, double factor, double *A);
 /* A = mass * U'MU, upper triangle; 1 on the padding's diagonal. */

@@ -5,6 +5,7 @@
 #include "reduce/cubature.h"
 #include "reduce/model_build.h"
 #include "reduce/parts.h"
+#include "reduce/shot_states.h"
 #include "reduce/training_places.h"
 
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 
 /* Frames at which stiffness is taken, as a multiple of those trained at; motions freed of locking there. */
 enum { ANCHORS = 4, MOST_UNLOCKED = 12 };
+enum { STATES = 128 };   /* frames of the shots that are played */
 /* With fewer modes the whole force needs few tets too, and what a remainder leaves to so few goes astray in large motions: a beam with r = 10
  * was lost altogether, and is 10 to 27 % off with tets for the whole force. */
 enum { FEWEST_SPLIT = 24 };
@@ -32,6 +34,7 @@ typedef struct job {
     su_basis basis;
     su_pose_space space;
     su_training_places places, anchors;
+    su_shot_states states;
     su_cubature cubature;
     su_model model;
 } job;
@@ -42,6 +45,7 @@ static void job_free(job *j)
     su_cubature_free(&j->cubature);
     su_training_places_free(&j->places);
     su_training_places_free(&j->anchors);
+    su_shot_states_free(&j->states);
     su_pose_space_free(&j->space);
     su_basis_free(&j->basis);
     su_fit_free(&j->fit);
@@ -174,6 +178,8 @@ static su_status check_fresh(su_tool *tool, const settings *set, const su_shot_t
     if (j->cubature.anchors.count > 0) {
         su_anchors_free(&j->cubature.anchors);
         SU_TRY(su_anchors_create(&j->space, &j->anchors, 0, &j->cubature.anchors, &tool->err));
+        SU_TRY(su_anchors_subtract(&j->space, &j->anchors, j->cubature.tet_count, j->cubature.tets, j->cubature.tet_weights,
+                                   j->cubature.apart, &j->cubature.anchors, &tool->err));
     }
     su_training_places_free(&j->places);
     SU_TRY(su_training_places_create(&j->space, target, set->shots.count, set->shots.items, 5 * set->frames, &j->places,
@@ -239,6 +245,13 @@ static su_status run(su_tool *tool, settings *set)
         SU_GO(su_training_places_create(&j.space, &target, set->shots.count, set->shots.items, ANCHORS * set->frames,
                                         &j.anchors, err));
     su_stats_stage(tool, "places", su_seconds() - started);
+    if (!set->whole_force && set->shots.count > 0 && !tool->dry_run) {
+        double begun = su_seconds();
+        SU_GO(su_shot_states_create(&j.tet, &j.fit, &target, set->shots.count, set->shots.items, STATES, tool->threads, &tool->progress,
+                                    &j.states, err));
+        set->train.states = &j.states;
+        su_stats_stage(tool, "states", su_seconds() - begun);
+    }
     set->train.tets = set->tets, set->train.vertices = set->vertices, set->train.samples = set->samples;
     set->train.split = !set->whole_force;
     /* Beyond its linear modes a basis is not meant to hold eigenvectors. */
