@@ -14,7 +14,8 @@
 
 enum { SOFT = 12, SOFT_WEIGHT = 4 };   /* lowest motions trained one by one, and how much more they count */
 enum { GUIDES = 12 };            /* linear forces a pose */
-#define GUIDE_SHARE 0.02         /* how much an error counts in them */
+#define GUIDE_SHARE 0.02         /* how much an error counts in them; with regions, whose modes few tets see, */
+#define GUIDE_SHARE_LOCAL 0.05
 #define STATE_SHARE 0.5          /* states of the shots together against all other samples */
 #define LARGER 1.5
 #define LEAST_VOLUME 0.3         /* of a cubature tet's rest shape over its neutral one */
@@ -154,6 +155,7 @@ static int64_t sample_count(const su_pose_space *space, const su_training_places
 static su_status guide_rows(su_pose_space *space, const su_training_places *places, const candidates *c,
                             const unsigned char *shrunk, const su_cubature_settings *settings, su_fit_problem *problem, su_error *err)
 {
+    double share = space->basis->d > 1 ? GUIDE_SHARE_LOCAL : GUIDE_SHARE;
     for (int64_t a = 0; a < space->m; a++) {
         su_sampling sampling = {.samples = GUIDES, .amplitude = settings->amplitude, .seed = settings->seed,
                                 .stream = (uint64_t)(2 * places->count + a)};
@@ -162,7 +164,7 @@ static su_status guide_rows(su_pose_space *space, const su_training_places *plac
         rows->guide = true;
         SU_TRY(su_elastic_rows(space, &places->place[a], &sampling, (su_force_part){SU_FORCE_LINEAR, NULL}, c->count, c->list,
                                c->vertices, c->vertex, rows, err));
-        rows->importance = GUIDE_SHARE * GUIDE_SHARE * 100.0 / GUIDES;
+        rows->importance = share * share * 100.0 / GUIDES;
         for (int64_t k = 0; k < GUIDES * c->count; k++)
             if (shrunk[c->list[k % c->count]]) memset(rows->force + 9 * k, 0, 9 * sizeof *rows->force);
     }
