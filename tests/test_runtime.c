@@ -501,6 +501,54 @@ static void direct_step(const reduced_scene *r, su_elastic *body, const su_step_
     free(carried), free(load), free(force), free(packed), free(product), free(W), free(A);
 }
 
+/* Instants that share lanes do not touch each other, flesh that collapses in some of them included. */
+static void poses_are_what_each_alone_is(void **unused)
+{
+    (void)unused;
+    enum { COUNT = FRAMES };   /* more than one half of the lanes, less than both */
+    scene s;
+    scene_create(&s, 4, 1, 1, 3, poses3, FRAMES, 30, scene_swing, 0, NULL);
+    reduced_scene r;
+    reduced_options options = {.r = 13, .regions = 2, .stride = 1, .anchored = true};
+    reduced_create(&r, &s, &options);
+    const su_runtime_model *model = &r.runtime;
+    su_pose together[COUNT], alone;
+    su_pose_input inputs[COUNT];
+    su_pose_work work;
+    const su_blend *older[COUNT][2] = {{NULL}};
+    assert_int_equal(su_pose_work_create(model, &work, NULL), SU_OK);
+    assert_int_equal(su_pose_create(model, &alone, NULL), SU_OK);
+    for (int k = 0; k < COUNT; k++) {
+        assert_int_equal(su_pose_create(model, &together[k], NULL), SU_OK);
+        assert_int_equal(su_pose_input_create(model, true, &inputs[k], NULL), SU_OK);
+        su_shot_sample(s.shot, k, 0.3, model->patch.skin_count, model->patch.skin, inputs[k].skin, inputs[k].p, inputs[k].Q, inputs[k].c);
+        for (int64_t i = 0; i < model->patch.skin_count && k % 3 == 1; i++) inputs[k].skin[3 * i + 1] *= 0.005 * k;
+        su_blend_evaluate(model, inputs[k].p, k + 1, &together[k].blend);
+    }
+    su_pose_evaluate(model, COUNT, inputs, older, &work, together);
+    for (int k = 0; k < COUNT; k++) {
+        su_blend_evaluate(model, inputs[k].p, k + 1, &alone.blend);
+        su_pose_evaluate(model, 1, inputs + k, older, &work, &alone);
+        const su_pose *one = &together[k];
+        const struct {
+            const void *a, *b;
+            size_t bytes;
+        } same[] = {{one->rotation, alone.rotation, 36 * (size_t)model->chosen_padded}, {one->rows, alone.rows, 4 * (size_t)model->row_entries},
+                    {one->B, alone.B, 4 * (size_t)model->B_entries}, {one->gradient, alone.gradient, 96 * (size_t)model->tets_padded},
+                    {one->volume, alone.volume, 8 * (size_t)model->tets_padded}, {one->mu, alone.mu, 8 * (size_t)model->tets_padded},
+                    {one->turn, alone.turn, 72 * (size_t)model->inertia_padded}, {one->world, alone.world, 24 * (size_t)model->inertia_padded},
+                    {one->gram, alone.gram, 4 * (size_t)model->pair_entries}, {one->linear, alone.linear, 4 * (size_t)model->linear_entries}};
+        for (size_t i = 0; i < sizeof same / sizeof *same; i++) assert_memory_equal(same[i].a, same[i].b, same[i].bytes);
+        assert_int_equal(one->collapsed, alone.collapsed);
+        assert_true(k % 3 == 1 ? one->collapsed > 0 : one->collapsed == 0);
+    }
+    for (int k = 0; k < COUNT; k++) su_pose_free(&together[k]), su_pose_input_free(&inputs[k]);
+    su_pose_free(&alone);
+    su_pose_work_free(&work);
+    reduced_free(&r);
+    scene_free(&s);
+}
+
 /* Steps of unequal length along the swing, alpha and beta large enough to matter: history, damping, elastic force and rig
  * acceleration all enter. A term that is wrong in any of them shows at once. */
 static void steps_agree_with_direct_evaluation(void **unused)
@@ -637,6 +685,7 @@ int main(void)
         cmocka_unit_test(a_resumed_run_ends_with_the_same_bytes),
         cmocka_unit_test(frame_rates_agree),
         cmocka_unit_test(threads_do_not_change_a_bit),
+        cmocka_unit_test(poses_are_what_each_alone_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -283,7 +283,10 @@ static void rotations(const su_ring *ring, const float *x, float *rotation)
         if (ANY_LANE(any))
             for (int n = 0; n < BATCH; n++) {
                 m16 difficult = sideways[n] | flat[n];
-                if (ANY_LANE(difficult)) difficult_quaternion(F[n], root + n, flat + n, q[n]);
+                f16 own[4];
+                if (!ANY_LANE(difficult)) continue;
+                difficult_quaternion(F[n], root + n, flat + n, own);
+                UNROLL for (int i = 0; i < 4; i++) q[n][i] = WHERE_F(difficult, own[i], q[n][i]);   /* a lane does not feel the others */
             }
         for (int n = 0; n < BATCH && k + n < ring->points; n++) rotation_of(q[n], (f16 *)(rotation + 144 * (k + n)));
     }

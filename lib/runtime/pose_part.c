@@ -176,7 +176,7 @@ static void turn_points(const su_runtime_model *model, int64_t count, const su_p
  * F = 1 + grad u, so that no force acts at u = 0 there either. */
 static void collapsed_tet(const su_runtime_model *model, int64_t k, int64_t lane, su_pose_work *work)
 {
-    double x[12], edges[9], F[9], R[9], inverse[9], *g = work->gradient + 96 * k;
+    double x[12], edges[9], F[9], R[9], inverse[9], *g = work->gradient + 96 * k + lane;
     for (int c = 0; c < 4; c++)
         for (int a = 0; a < 3; a++) x[3 * c + a] = work->x[24 * (int64_t)model->corner[4 * k + c] + 8 * a + lane];
     su_tet_edges(x, x + 3, x + 6, x + 9, edges);
