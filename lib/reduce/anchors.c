@@ -141,7 +141,7 @@ su_status su_anchors_subtract(su_pose_space *space, const su_training_places *pl
     for (int64_t a = 0; a < anchors->count && status == SU_OK; a++) {
         double *lack = anchors->stiffness + a * r * r;
         status = su_tets_stiffness(space, &places->place[anchors->place[a]], count, tets, weights, apart, own, err);
-        for (int64_t i = 0; i < r; i++)   /* symmetric bit by bit */
+        for (int64_t i = 0; i < r && status == SU_OK; i++)   /* symmetric bit by bit */
             for (int64_t j = 0; j <= i; j++) lack[i * r + j] = lack[j * r + i] = lack[i * r + j] - 0.5 * (own[i * r + j] + own[j * r + i]);
     }
     free(own);

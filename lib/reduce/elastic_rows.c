@@ -287,6 +287,13 @@ done:
     return status;
 }
 
+/* slot_of (t): a candidate's number, -1 for other tets. */
+static void number_candidates(const su_pose_space *space, int64_t count, const int32_t *list, int32_t *slot_of)
+{
+    for (int64_t e = 0; e < space->t; e++) slot_of[e] = -1;
+    for (int64_t k = 0; k < count; k++) slot_of[list[k]] = (int32_t)k;
+}
+
 su_status su_place_stiffness(su_pose_space *space, const su_place *place, double *stiffness, su_error *err)
 {
     double *U = NULL, *rotation = NULL;
@@ -318,8 +325,7 @@ su_status su_elastic_rows(su_pose_space *space, const su_place *place, const su_
     SU_GO(SU_ALLOC(&rows->target, samples * r, "sample forces", err));
     SU_GO(su_pose_space_enter(space, place, U, rotation, err));
     SU_GO(su_sample_states(space, U, place->rest, sampling, q, NULL, err));
-    for (int64_t e = 0; e < space->t; e++) slot_of[e] = -1;
-    for (int64_t k = 0; k < count; k++) slot_of[list[k]] = (int32_t)k;
+    number_candidates(space, count, list, slot_of);
     SU_GO(fill_forces(space, place->rest, U, q, samples, part, NULL, count, slot_of, rows, err));
     for (int64_t i = sampling->samples * r; i < samples * r; i++) rows->target[i] *= sampling->soft_weight;
     for (int64_t i = sampling->samples * 9 * count; i < samples * 9 * count; i++) rows->force[i] *= (float)sampling->soft_weight;
@@ -379,8 +385,7 @@ su_status su_state_rows(su_pose_space *space, const su_place *place, int64_t sam
     /* With V'MV = 1, K^-1 f has the length of L^-1 V' f in M. */
     for (int64_t k = 0; k < r; k++)
         for (int64_t i = 0; i < r; i++) V[k * r + i] *= l[0] / fmax(l[k], 1e-9 * l[r - 1]);
-    for (int64_t e = 0; e < space->t; e++) slot_of[e] = -1;
-    for (int64_t k = 0; k < count; k++) slot_of[list[k]] = (int32_t)k;
+    number_candidates(space, count, list, slot_of);
     SU_GO(fill_forces(space, place->rest, U, q, samples, part, V, count, slot_of, rows, err));
     su_rows_basis(r, space->n, U, vertices, vertex, plain);
     for (int64_t i = 0; i < r * r; i++) metric[i] = (float)V[i];

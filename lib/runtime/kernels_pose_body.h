@@ -2,38 +2,33 @@
 
 #include "runtime/kernels_vector.h"
 
+/* Of eight lanes at `in`, `apart` numbers from entry to entry, `vector` eight of them; `widen` and `narrow`: to doubles and back. */
+#define SCATTER(vector, apart, widen, narrow)                                                             \
+    do {                                                                                                        \
+        int64_t k = 0;                                                                                          \
+        for (; k + 8 <= count; k += 8)                                                                          \
+            for (int64_t i = 0; i < entries; i++) {                                                             \
+                v8 a[8], b[8];                                                                                  \
+                UNROLL for (int n = 0; n < 8; n++) a[n] = widen(*(const vector *)(in + ((k + n) * entries + i) * apart)); \
+                transpose(a, b);                                                                                \
+                UNROLL for (int f = 0; f < 8; f++)                                                              \
+                    if (f < frames) *(vector##u *)(out[f] + i * stride + k) = narrow(b[f]);                     \
+            }                                                                                                   \
+        for (; k < count; k++)                                                                                  \
+            for (int64_t i = 0; i < entries; i++)                                                               \
+                for (int64_t f = 0; f < frames; f++) out[f][i * stride + k] = in[(k * entries + i) * apart + f]; \
+    } while (0)
+
 static void scatter(int64_t frames, int64_t count, int64_t entries, int64_t stride, const double *in,
                     double *const out[SU_FRAMES])
 {
-    int64_t k = 0;
-    for (; k + 8 <= count; k += 8)
-        for (int64_t i = 0; i < entries; i++) {
-            v8 a[8], b[8];
-            UNROLL for (int n = 0; n < 8; n++) a[n] = *(const v8 *)(in + ((k + n) * entries + i) * 8);
-            transpose(a, b);
-            UNROLL for (int f = 0; f < 8; f++)
-                if (f < frames) *(v8u *)(out[f] + i * stride + k) = b[f];
-        }
-    for (; k < count; k++)
-        for (int64_t i = 0; i < entries; i++)
-            for (int64_t f = 0; f < frames; f++) out[f][i * stride + k] = in[(k * entries + i) * 8 + f];
+    SCATTER(v8, 8, , );
 }
 
 static void scatter_floats(int64_t frames, int64_t count, int64_t entries, int64_t stride, const float *in,
                            float *const out[SU_FRAMES])
 {
-    int64_t k = 0;
-    for (; k + 8 <= count; k += 8)
-        for (int64_t i = 0; i < entries; i++) {
-            v8 a[8], b[8];
-            UNROLL for (int n = 0; n < 8; n++) a[n] = WIDEN(*(const f8 *)(in + ((k + n) * entries + i) * 16));
-            transpose(a, b);
-            UNROLL for (int f = 0; f < 8; f++)
-                if (f < frames) *(f8u *)(out[f] + i * stride + k) = NARROW(b[f]);
-        }
-    for (; k < count; k++)
-        for (int64_t i = 0; i < entries; i++)
-            for (int64_t f = 0; f < frames; f++) out[f][i * stride + k] = in[(k * entries + i) * 16 + f];
+    SCATTER(f8, 16, WIDEN, NARROW);
 }
 
 static void moved(int64_t count, const double *neutral, const double *const skins[SU_REST_FRAMES], float *out)

@@ -7,7 +7,6 @@
 typedef double v8 __attribute__((vector_size(64), aligned(64), may_alias));
 typedef double v8u __attribute__((vector_size(64), aligned(8), may_alias));
 typedef double v4 __attribute__((vector_size(32), aligned(32), may_alias));
-typedef double v4u __attribute__((vector_size(32), aligned(8), may_alias));
 typedef int64_t m8 __attribute__((vector_size(64)));
 typedef float f4 __attribute__((vector_size(16), aligned(16), may_alias));
 typedef float f4u __attribute__((vector_size(16), aligned(4), may_alias));
@@ -59,17 +58,6 @@ static const m8 low1 = {0, 8, 2, 10, 4, 12, 6, 14}, high1 = {1, 9, 3, 11, 5, 13,
 
 #define LOW_HALVES(a, b) PICK(a, b, ((m8){0, 1, 2, 3, 8, 9, 10, 11}), 0, 1, 2, 3, 8, 9, 10, 11)
 #define HIGH_HALVES(a, b) PICK(a, b, ((m8){4, 5, 6, 7, 12, 13, 14, 15}), 4, 5, 6, 7, 12, 13, 14, 15)
-
-/* Eight doubles from twice four. */
-#if defined(SU_AVX512)
-#define TOGETHER4(a, b) ((v8)_mm512_insertf64x4(_mm512_castpd256_pd512((__m256d)(a)), (__m256d)(b), 1))
-#else
-typedef union v4_pair {
-    v4 half[2];
-    v8 both;
-} v4_pair;
-#define TOGETHER4(a, b) (((v4_pair){.half = {a, b}}).both)
-#endif
 
 /* Sixteen floats from twice eight, and back. */
 #if defined(SU_AVX512)
@@ -126,15 +114,6 @@ INLINE void sum_lanes(const v8 a[8], v8 *out)
     UNROLL for (int k = 0; k < 4; k++) b[k] = LOW4(a[k], a[k + 4]) + SWAP4(a[k], a[k + 4]);
     UNROLL for (int k = 0; k < 2; k++) c[k] = LOW2(b[k], b[k + 2]) + HIGH2(b[k], b[k + 2]);
     *out = LOW1(c[0], c[1]) + HIGH1(c[0], c[1]);
-}
-
-/* The first three entries of eight vectors of four, in lanes. */
-INLINE void three_in_lanes(const v4 a[8], v8 out[3])
-{
-    v8 b[4], low[2], high[2];
-    UNROLL for (int k = 0; k < 4; k++) b[k] = TOGETHER4(a[k], a[k + 4]);
-    UNROLL for (int k = 0; k < 2; k++) low[k] = LOW1(b[2 * k], b[2 * k + 1]), high[k] = HIGH1(b[2 * k], b[2 * k + 1]);
-    out[0] = LOW2(low[0], low[1]), out[1] = LOW2(high[0], high[1]), out[2] = HIGH2(low[0], low[1]);
 }
 
 /* Eight vectors of eight as a matrix. */

@@ -261,16 +261,6 @@ static void blend_rows(const su_runtime_model *model, int64_t count, int64_t poi
                                     work->b, scale, rows);
 }
 
-/* The poses' rows of a point, soon: points lie apart, and where the third cache holds them each costs as much as its blend. */
-static void fetch_rows(const su_runtime_model *model, int64_t point, const su_pose_work *work)
-{
-    if (point >= model->points || work->blended[point]) return;
-    const su_panel *panel = model->point_panel + model->panel_of_point[point];
-    int64_t size = 3 * panel->stride * model->m;
-    const float *rows = model->point_rows + 3 * model->m * panel->offset + (point - panel->first) * size;
-    for (int64_t at = 0; at < size; at += 16) __builtin_prefetch(rows + at);
-}
-
 /* Rows and B; a point's rows are made when the first tet asks for them, while they are near. */
 static void build_B(const su_runtime_model *model, int64_t count, su_pose *poses, su_pose_work *work)
 {
@@ -280,7 +270,6 @@ static void build_B(const su_runtime_model *model, int64_t count, su_pose *poses
         const su_panel *panel = model->tet_panel + p;
         what.stride = panel->stride;
         for (int64_t k = panel->first; k < panel->first + panel->count; k++) {
-            for (int c = 0; c < 4 && k + 1 < model->tets; c++) fetch_rows(model, model->corner[4 * (k + 1) + c], work);
             for (int c = 0; c < 4; c++) {
                 int64_t point = model->corner[4 * k + c];
                 what.R[c] = NULL;
