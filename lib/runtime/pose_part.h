@@ -90,8 +90,8 @@ void su_blend_evaluate(const su_runtime_model *model, const double *p, int64_t s
 void su_pose_prepare(const su_runtime_model *model, int64_t count, const su_pose_input *inputs, const su_blend *const *blends,
                      const su_blend *(*older)[2], su_pose_work *work);
 /* Then the rest, for prepared instants from `first`, a multiple of SU_FRAMES: at most SU_FRAMES of them, into poses[0], ... Their blends are
- * copied where poses do not hold them already. What a few instants need stays in the second cache if they are stepped
- * before the next are finished, into the same poses: at r = 100 that takes a sixth off pose part and step. The bytes are the same. */
+ * copied where poses do not hold them already. What a few instants need stays near if they are stepped before the next are
+ * finished into the same poses. */
 void su_pose_finish(const su_runtime_model *model, int64_t first, const su_pose_input *inputs, const su_blend *const *blends,
                     const su_blend *(*older)[2], su_pose_work *work, su_pose *poses);
 /* Both for count <= SU_POSE_FRAMES instants whose blends poses hold. */
