@@ -42,9 +42,9 @@ typedef struct su_kernels {
     void (*turned_strain)(int64_t count, int64_t chosen, const int32_t *corner, const float *rotation, const double *u,
                           const double *gradient, double *moved, double *strain);
     void (*respond)(const su_response *what);
-    /* One panel of `count` elements from element `first`: tile (stride,stride) += B' D B; force (stride) += B' t. Written
-     * are the upper triangle of the first f = columns / 8 * 8 columns by 8 x 8 blocks, and whole rows from f on. The products of
-     * eight elements are summed in float, their sums in double. t NULL: no force. work: 72 * stride entries. */
+    /* One panel of `count` elements from element `first`: tile (columns,stride) += B' D B; force (stride) += B' t. The upper triangle is
+     * meant; left of it up to fifteen entries of a row are written as well. The products of eight elements are summed in float, their sums
+     * in double. t NULL: no force. work: 72 * stride + 8 entries. */
     void (*tangent)(int64_t first, int64_t count, int64_t columns, int64_t stride, const float *B, const float *derivative,
                     const double *t, float *work, double *tile, double *force);
     /* A = U'U in place, upper triangle by rows, size padded, lead padded; inverse (size): 1 / diagonal. False where A is not

@@ -99,68 +99,101 @@ INLINE void product_row(int64_t depth, int64_t stride, const double *A, const do
     }
 }
 
-/* The same in float: C (TILE_I rows, one vector of `type`, lead) += sum_k A[k][0..TILE_I) W[k][0..], C in double. */
-#define PRODUCT_TILE_F(type, store)                                                                             \
-    do {                                                                                                        \
-        type sum[TILE_I] = {{0}};                                                                               \
-        const float *a = A + i, *w = W + j;                                                                     \
-        for (int64_t k = 0; k < depth; k++, a += stride, w += stride) {                                         \
-            type at = *(const type##u *)w;                                                                      \
-            UNROLL for (int n = 0; n < TILE_I; n++) sum[n] += a[n] * at;                                        \
-        }                                                                                                       \
-        UNROLL for (int n = 0; n < TILE_I; n++) store(C + (i + n) * stride + j, sum[n]);                        \
-    } while (0)
+/* ---- the reduced tangent ----
+ * In float, by the widest vectors there are: while those are under way, half as wide ones go through one port alone on processors
+ * that have both, so that eight columns cost as much as sixteen. */
+#if defined(SU_AVX512)
+typedef f16 wide;
+typedef f16u wide_u;
 #define ADD_EIGHT(to, from) (*(v8 *)(to) += WIDEN(from))
-#define ADD_SIXTEEN(to, from) (ADD_EIGHT(to, LOW_FLOATS(from)), ADD_EIGHT((to) + 8, HIGH_FLOATS(from)))
+#define ADD_WIDE(to, from) (ADD_EIGHT(to, LOW_FLOATS(from)), ADD_EIGHT((to) + 8, HIGH_FLOATS(from)))
+#define ADD_LOW(to, from) ADD_EIGHT(to, LOW_FLOATS(from))
+#else
+typedef f8 wide;
+typedef f8u wide_u;
+#define ADD_WIDE(to, from) (*(v8 *)(to) += WIDEN(from))
+#define ADD_LOW(to, from) ADD_WIDE(to, from)
+#endif
+enum { WIDE = sizeof(wide) / sizeof(float) };
 
-/* Two vectors of sixteen at once, as one alone leaves the multipliers waiting. */
-INLINE void product_tile_wide(int64_t depth, int64_t stride, const float *A, const float *W, double *C)
+/* C (rows, `vectors` wide, stride) += sum_k A[k][0..rows) W[k][0..], both of `depth` rows; rows and vectors are constants for the
+ * compiler. low: only the first eight columns. Few sums would wait for themselves: they take two strands of the depth. */
+INLINE void product_block(int rows, int vectors, bool low, int64_t depth, int64_t stride, const float *A, const float *W, double *C)
 {
-    f16 sum[TILE_I][2] = {{{0}}};
-    for (int64_t k = 0; k < depth; k++, A += stride, W += stride) {
-        f16 x = *(const f16u *)W, y = *(const f16u *)(W + 16);
-        UNROLL for (int n = 0; n < TILE_I; n++) sum[n][0] += A[n] * x, sum[n][1] += A[n] * y;
-    }
-    UNROLL for (int n = 0; n < TILE_I; n++) {
-        ADD_SIXTEEN(C + n * stride, sum[n][0]);
-        ADD_SIXTEEN(C + n * stride + 16, sum[n][1]);
-    }
+    const int strands = rows * vectors <= TILE_I ? 2 : 1;
+    wide sum[2][8][TILE_J] = {{{{0}}}};
+    int64_t k = 0;
+    for (; k + strands <= depth; k += strands, A += strands * stride, W += strands * stride)
+        UNROLL for (int s = 0; s < strands; s++) {
+            wide w[TILE_J];
+            UNROLL for (int j = 0; j < vectors; j++) w[j] = *(const wide_u *)(W + s * stride + WIDE * j);
+            UNROLL for (int i = 0; i < rows; i++)
+                UNROLL for (int j = 0; j < vectors; j++) sum[s][i][j] += A[s * stride + i] * w[j];
+        }
+    if (k < depth)
+        UNROLL for (int i = 0; i < rows; i++)
+            UNROLL for (int j = 0; j < vectors; j++) sum[0][i][j] += A[i] * *(const wide_u *)(W + WIDE * j);
+    UNROLL for (int i = 0; i < rows; i++)
+        UNROLL for (int j = 0; j < vectors; j++) {
+            wide all = sum[0][i][j];
+            if (strands == 2) all += sum[1][i][j];
+            if (low) ADD_LOW(C + i * stride + WIDE * j, all);
+            else ADD_WIDE(C + i * stride + WIDE * j, all);
+        }
 }
 
-/* 8 rows from row `row` of the upper triangle of A' W, columns from `row` to full. */
-INLINE void product_row_f(int64_t depth, int64_t stride, const float *A, const float *W, int64_t row, int64_t full, double *C)
+/* Rows from `row` of the upper triangle of A' W, `rows` of them (a constant), with eight columns more on the left where that
+ * fills the vectors; W is read up to eight entries beyond its end. */
+INLINE void product_rows(int rows, int64_t row, int64_t depth, int64_t stride, const float *A, const float *W, double *C)
 {
-    for (int64_t i = row; i < row + 8; i += TILE_I) {
-        int64_t j = row;
-        for (; TILE_J >= 2 && j + 32 <= full; j += 32) product_tile_wide(depth, stride, A + i, W + j, C + i * stride + j);
-        for (; j + 16 <= full; j += 16) PRODUCT_TILE_F(f16, ADD_SIXTEEN);
-        for (; j < full; j += 8) PRODUCT_TILE_F(f8, ADD_EIGHT);
+    int64_t j = row / 8 * 8;
+    A += row, C += row * stride;
+    if (WIDE == 16 && (stride - j) % 16 != 0) {
+        if (j == 0) product_block(rows, 1, true, depth, stride, A, W, C);
+        j += j == 0 ? 8 : -8;
     }
+    for (; TILE_J >= 3 && j + 3 * WIDE <= stride; j += 3 * WIDE) product_block(rows, 3, false, depth, stride, A, W + j, C + j);
+    for (; TILE_J >= 2 && j + 2 * WIDE <= stride; j += 2 * WIDE) product_block(rows, 2, false, depth, stride, A, W + j, C + j);
+    for (; j < stride; j += WIDE) product_block(rows, 1, false, depth, stride, A, W + j, C + j);
+}
+
+/* The last rows, fewer than TILE_I: at most eight columns are theirs. */
+INLINE void product_rest(int rows, int64_t row, int64_t depth, int64_t stride, const float *A, const float *W, double *C)
+{
+    int64_t j = row / 8 * 8;
+    bool low = WIDE == 16 && j == 0;
+    if (WIDE == 16 && j > 0) j -= 8;
+    A += row, C += row * stride + j;
+    if (low) product_block(rows, 1, true, depth, stride, A, W + j, C);
+    else product_block(rows, 1, false, depth, stride, A, W + j, C);
 }
 
 /* `vectors` (a constant) of `type` of W (9,stride) = D B of one element, D[45] at stride 16. */
 #define ELEMENT_PRODUCT(type, vectors)                                                                          \
     do {                                                                                                        \
         type b[9][vectors];                                                                                     \
-        enum { WIDE = sizeof(type) / sizeof(float) };                                                           \
+        enum { LONG = sizeof(type) / sizeof(float) };                                                           \
         UNROLL for (int i = 0; i < 9; i++)                                                                      \
-            UNROLL for (int n = 0; n < vectors; n++) b[i][n] = *(const type##u *)(B + i * stride + j + n * WIDE); \
-        UNROLL for (int i = 0; i < 9; i++) {                                                                    \
-            type w[vectors];                                                                                    \
-            UNROLL for (int n = 0; n < vectors; n++) w[n] = D[16 * UPPER(i, 0)] * b[0][n];                      \
-            UNROLL for (int k = 1; k < 9; k++)                                                                  \
-                UNROLL for (int n = 0; n < vectors; n++) w[n] += D[16 * UPPER(i, k)] * b[k][n];                 \
-            UNROLL for (int n = 0; n < vectors; n++) *(type##u *)(W + i * stride + j + n * WIDE) = w[n];        \
+            UNROLL for (int n = 0; n < vectors; n++) b[i][n] = *(const type##u *)(B + i * stride + j + n * LONG); \
+        UNROLL for (int i = 0; i < 9; i += 3) {   /* three rows side by side, as each sum is one long chain */          \
+            type w[3][vectors];                                                                                 \
+            UNROLL for (int k = 0; k < 9; k++)                                                                  \
+                UNROLL for (int a = 0; a < 3; a++)                                                              \
+                    UNROLL for (int n = 0; n < vectors; n++)                                                    \
+                        w[a][n] = k == 0 ? D[16 * UPPER(i + a, k)] * b[k][n] : w[a][n] + D[16 * UPPER(i + a, k)] * b[k][n]; \
+            UNROLL for (int a = 0; a < 3; a++)                                                                  \
+                UNROLL for (int n = 0; n < vectors; n++) *(type##u *)(W + (i + a) * stride + j + n * LONG) = w[a][n]; \
         }                                                                                                       \
     } while (0)
 
 INLINE void element_product(int64_t stride, const float *B, const float *D, float *W)
 {
     int64_t j = 0;
-    for (; TILE_J >= 2 && j + 32 <= stride; j += 32) {
+    for (; TILE_J >= 3 && j + 32 <= stride; j += 32) {
         __asm__("" : "+r"(D));   /* entries are read where they are used; kept over the loop they would fill the stack */
         ELEMENT_PRODUCT(f16, 2);
     }
+    if (WIDE == 16 && stride > 8 && j < stride) j = j + 16 < stride && j + 32 > stride ? j : stride - 16;
     for (; j + 16 <= stride; j += 16) {
         __asm__("" : "+r"(D));
         ELEMENT_PRODUCT(f16, 1);
@@ -168,67 +201,47 @@ INLINE void element_product(int64_t stride, const float *B, const float *D, floa
     if (j < stride) ELEMENT_PRODUCT(f8, 1);
 }
 
-/* force (stride) += B' t of one element, in double; t[9] at stride 8. */
-INLINE void element_force(int64_t stride, const float *B, const double *t, double *force)
+/* force (`vectors` of 8, a constant) += B' t of `count` elements from element `first`, in double; rows `stride` apart. */
+INLINE void force_columns(int vectors, int64_t first, int64_t count, int64_t stride, const float *B, const double *t, double *force)
 {
-    for (int64_t j = 0; j < stride; j += 8) {
-        v8 even = *(v8 *)(force + j), odd = t[8] * LOAD_F(B + stride + j);
-        even += t[0] * LOAD_F(B + j);
-        UNROLL for (int i = 2; i < 8; i += 2)
-            even += t[8 * i] * LOAD_F(B + i * stride + j), odd += t[8 * i + 8] * LOAD_F(B + (i + 1) * stride + j);
-        even += t[64] * LOAD_F(B + 8 * stride + j);
-        *(v8 *)(force + j) = even + odd;
+    v8 even[4], odd[4] = {{0}};
+    UNROLL for (int j = 0; j < vectors; j++) even[j] = *(const v8 *)(force + 8 * j);
+    for (int64_t e = first; e < first + count; e++, B += 9 * stride) {
+        const double *at = t + 9 * (e / 8 * 8) + e % 8;
+        UNROLL for (int i = 0; i < 9; i++)
+            UNROLL for (int j = 0; j < vectors; j++) {
+                v8 b = LOAD_F(B + i * stride + 8 * j);
+                if (i % 2 == 0) even[j] += at[8 * i] * b;
+                else odd[j] += at[8 * i] * b;
+            }
     }
-}
-
-/* `count` rows (a constant for the compiler) of C: C += A' W over the whole stride. Depth in two strands, as few rows alone
- * would wait for their own sums. */
-#define PRODUCT_FEW(type, store)                                                                                \
-    do {                                                                                                        \
-        type even[3] = {{0}}, odd[3] = {{0}};                                                                   \
-        const float *a = A, *w = W + j;                                                                         \
-        int64_t k = 0;                                                                                          \
-        for (; k + 2 <= depth; k += 2, a += 2 * stride, w += 2 * stride) {                                      \
-            type x = *(const type##u *)w, y = *(const type##u *)(w + stride);                                   \
-            UNROLL for (int i = 0; i < count; i++) even[i] += a[i] * x, odd[i] += a[stride + i] * y;            \
-        }                                                                                                       \
-        if (k < depth) UNROLL for (int i = 0; i < count; i++) even[i] += a[i] * *(const type##u *)w;            \
-        UNROLL for (int i = 0; i < count; i++) {                                                                \
-            type sum = even[i] + odd[i];                                                                        \
-            store(C + i * stride + j, sum);                                                                     \
-        }                                                                                                       \
-    } while (0)
-
-INLINE void product_few(int count, int64_t depth, int64_t stride, const float *A, const float *W, double *C)
-{
-    int64_t j = 0;
-    for (; j + 16 <= stride; j += 16) PRODUCT_FEW(f16, ADD_SIXTEEN);
-    if (j < stride) PRODUCT_FEW(f8, ADD_EIGHT);
+    UNROLL for (int j = 0; j < vectors; j++) *(v8 *)(force + 8 * j) = even[j] + odd[j];
 }
 
 static void tangent(int64_t first, int64_t count, int64_t columns, int64_t stride, const float *B, const float *derivative,
                     const double *t, float *work, double *tile, double *force)
 {
-    int64_t full = columns / 8 * 8;
+    int64_t full = columns / TILE_I * TILE_I;
     for (int64_t at = 0; at < count; at += 8) {
-        int64_t chunk = count - at < 8 ? count - at : 8, depth = 9 * chunk;
+        int64_t chunk = count - at < 8 ? count - at : 8, depth = 9 * chunk, j = 0;
         const float *here = B + 9 * at * stride;
         for (int64_t k = 0; k < chunk; k++) {
             int64_t e = first + at + k;
-            if (t) element_force(stride, here + 9 * k * stride, t + 9 * (e / 8 * 8) + e % 8, force);
             element_product(stride, here + 9 * k * stride, derivative + SU_DERIVATIVE_ENTRIES * (e / 16 * 16) + e % 16,
                             work + 9 * k * stride);
         }
-        for (int64_t i = 0; i < full; i += 8) product_row_f(depth, stride, here, work, i, full, tile);
-        /* Columns beyond the last whole block: as rows, which are as many as they are. */
-        for (int64_t i = full; i < columns;) {
-            int64_t rows = columns - i < 3 ? columns - i : 3;
-            const float *a = here + i;
-            double *c = tile + i * stride;
-            if (rows == 3) product_few(3, depth, stride, a, work, c);
-            else if (rows == 2) product_few(2, depth, stride, a, work, c);
-            else product_few(1, depth, stride, a, work, c);
-            i += rows;
+        for (; t && TILE_J >= 3 && j + 32 <= stride; j += 32) force_columns(4, first + at, chunk, stride, here + j, t, force + j);
+        for (; t && j + 16 <= stride; j += 16) force_columns(2, first + at, chunk, stride, here + j, t, force + j);
+        for (; t && j < stride; j += 8) force_columns(1, first + at, chunk, stride, here + j, t, force + j);
+        for (int64_t i = 0; i < full; i += TILE_I) product_rows(TILE_I, i, depth, stride, here, work, tile);
+        switch (columns - full) {
+        case 1: product_rest(1, full, depth, stride, here, work, tile); break;
+        case 2: product_rest(2, full, depth, stride, here, work, tile); break;
+        case 3: product_rest(3, full, depth, stride, here, work, tile); break;
+        case 4: product_rest(4, full, depth, stride, here, work, tile); break;
+        case 5: product_rest(5, full, depth, stride, here, work, tile); break;
+        case 6: product_rest(6, full, depth, stride, here, work, tile); break;
+        case 7: product_rest(7, full, depth, stride, here, work, tile); break;
         }
     }
 }

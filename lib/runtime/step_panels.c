@@ -237,10 +237,10 @@ void su_step_linear_add(const su_stepper *s, const su_pose *pose, double factor,
     if (s->model->anchors > 0) su_linear_add(s->model, pose->linear, factor * s->calm * s->settings.stiffness, A);
 }
 
-/* Adds a panel's tile to the upper triangle of K. Columns beyond the last whole block of 8 stand in its rows. */
+/* Adds a panel's tile to the upper triangle of K. */
 static void scatter_tile(const su_runtime_model *model, const su_panel *panel, const double *tile, double scale, double *K)
 {
-    const int64_t *first = model->basis.first_mode, full = panel->columns / 8 * 8, stride = panel->stride;
+    const int64_t *first = model->basis.first_mode, stride = panel->stride;
     for (int64_t a = 0, i0 = 0; a < panel->region_count; a++) {
         int64_t rows = first[panel->regions[a] + 1] - first[panel->regions[a]];
         for (int64_t b = a, j0 = i0; b < panel->region_count; b++) {
@@ -248,9 +248,7 @@ static void scatter_tile(const su_runtime_model *model, const su_panel *panel, c
             for (int64_t i = 0; i < rows; i++) {
                 double *to = K + (first[panel->regions[a]] + i) * model->lead + first[panel->regions[b]];
                 const double *from = tile + (i0 + i) * stride + j0;
-                int64_t j = a == b ? i : 0, upper = i0 + i < full && full - j0 < columns ? full - j0 : columns;
-                for (; j < upper; j++) to[j] += scale * from[j];
-                for (; j < columns; j++) to[j] += scale * tile[(j0 + j) * stride + i0 + i];
+                for (int64_t j = a == b ? i : 0; j < columns; j++) to[j] += scale * from[j];
             }
             j0 += columns;
         }

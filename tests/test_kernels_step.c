@@ -1,0 +1,111 @@
+/* Kernels of the step in every instruction set this processor has, against plain loops. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "core/memory.h"
+#include "near.h"
+#include "runtime/kernels.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static double noise(uint64_t *state)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return (double)(*state >> 40) / (double)(1 << 23) - 1.0;
+}
+
+static int derivative_entry(int a, int b) { return a <= b ? a * (17 - a) / 2 + b : b * (17 - b) / 2 + a; }
+
+/* One panel of `count` elements that begin at element `first`: B' D B, the upper triangle, and B' t. What stands beyond is left alone. */
+static void check_tangent(const su_kernels *k, int first, int count, int columns, uint64_t *state)
+{
+    int stride = (columns + 7) / 8 * 8, elements = (first + count + 15) / 16 * 16;
+    float *B = su_calloc(9 * count * stride + 64, sizeof *B), *D = su_calloc(45 * elements, sizeof *D);
+    float *work = su_calloc(72 * stride + 8, sizeof *work);
+    double *t = su_calloc(9 * elements, sizeof *t), *tile = su_calloc(columns * stride + 8, sizeof *tile);
+    double *force = su_calloc(stride, sizeof *force), *K = su_calloc(columns * columns, sizeof *K), *f = su_calloc(columns, sizeof *f);
+    for (int i = 0; i < 9 * count * stride; i++) B[i] = i % stride < columns ? (float)noise(state) : 0;
+    for (int i = 0; i < 45 * elements; i++) D[i] = (float)noise(state);
+    for (int i = 0; i < 9 * elements; i++) t[i] = noise(state);
+    tile[0] = 3, force[columns - 1] = 2;   /* it adds */
+    for (int i = 0; i < 8; i++) tile[columns * stride + i] = 7;
+    k->tangent(first, count, columns, stride, B, D, t, work, tile, force);
+    K[0] = 3, f[columns - 1] = 2;
+    for (int e = 0; e < count; e++) {
+        int at = first + e;
+        for (int a = 0; a < 9; a++) {
+            const float *row = B + (9 * e + a) * stride;
+            for (int i = 0; i < columns; i++) f[i] += (double)row[i] * t[9 * (at / 8 * 8) + at % 8 + 8 * a];
+            for (int b = 0; b < 9; b++) {
+                double d = (double)D[45 * (at / 16 * 16) + at % 16 + 16 * derivative_entry(a, b)];
+                for (int i = 0; i < columns; i++)
+                    for (int j = i; j < columns; j++) K[i * columns + j] += (double)row[i] * d * (double)B[(9 * e + b) * stride + j];
+            }
+        }
+    }
+    for (int i = 0; i < columns; i++) {
+        assert_near(force[i], f[i], 1e-12 * count);
+        for (int j = i; j < columns; j++) assert_near(tile[i * stride + j], K[i * columns + j], 2e-5 * sqrt(count));
+    }
+    for (int i = 0; i < 8; i++) assert_true(tile[columns * stride + i] == 7);
+    free(B), free(D), free(work), free(t), free(tile), free(force), free(K), free(f);
+}
+
+static void tangents_of_any_width(void **unused)
+{
+    (void)unused;
+    static const char *names[3] = {"base", "avx2", "avx512"};
+    for (int n = 0; n < 3; n++) {
+        const su_kernels *k = su_kernels_choose(names[n]);
+        uint64_t state = 5;
+        if (!k) continue;
+        for (int columns = 1; columns <= 58; columns++) check_tangent(k, columns % 8, 1 + columns % 19, columns, &state);
+    }
+}
+
+/* Rows times a vector and back, to the precision of double. */
+static void check_rows(const su_kernels *k, int rows, int stride, uint64_t *state)
+{
+    float *A = su_calloc((rows + 7) * stride, sizeof *A);
+    double *x = su_calloc(stride, sizeof *x), *y = su_calloc(rows + 8, sizeof *y), *back = su_calloc(stride, sizeof *back);
+    for (int i = 0; i < rows * stride; i++) A[i] = (float)noise(state);
+    for (int i = 0; i < stride; i++) x[i] = noise(state);
+    y[rows] = 11;
+    k->rows_times(rows, stride, A, x, y);
+    assert_true(y[rows] == 11);
+    for (int i = 0; i < rows; i++) {
+        double sum = 0;
+        for (int j = 0; j < stride; j++) sum += (double)A[i * stride + j] * x[j];
+        assert_near(y[i], sum, 1e-14 * stride);
+    }
+    k->rows_combine(rows, stride, A, y, back);
+    for (int j = 0; j < stride; j++) {
+        double sum = 0;
+        for (int i = 0; i < rows; i++) sum += (double)A[i * stride + j] * y[i];
+        assert_near(back[j], sum, 1e-13 * rows);
+    }
+    free(A), free(x), free(y), free(back);
+}
+
+static void rows_times_vectors(void **unused)
+{
+    (void)unused;
+    static const char *names[3] = {"base", "avx2", "avx512"};
+    for (int n = 0; n < 3; n++) {
+        const su_kernels *k = su_kernels_choose(names[n]);
+        uint64_t state = 9;
+        if (!k) continue;
+        for (int stride = 8; stride <= 56; stride += 8)
+            for (int rows = 1; rows <= 36; rows += stride == 16 ? 1 : 5) check_rows(k, rows, stride, &state);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(tangents_of_any_width), cmocka_unit_test(rows_times_vectors)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
