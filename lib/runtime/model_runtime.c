@@ -12,6 +12,7 @@
 enum { WORDS = 4, MAX_REGIONS = 64 * WORDS };
 typedef struct signature {
     uint64_t bits[WORDS];
+    int32_t use;         /* of a vertex: the first tet, in their sorted order, that it is a corner of, or past the last */
     int32_t item;        /* what it belongs to: flesh vertex or index into cubature_tets */
 } signature;
 
@@ -20,6 +21,7 @@ static int compare_signatures(const void *a, const void *b)
     const signature *x = a, *y = b;
     for (int w = 0; w < WORDS; w++)
         if (x->bits[w] != y->bits[w]) return x->bits[w] < y->bits[w] ? -1 : 1;
+    if (x->use != y->use) return x->use < y->use ? -1 : 1;
     return (x->item > y->item) - (x->item < y->item);
 }
 
@@ -101,15 +103,33 @@ static bool empty(const signature *s)
     return any == 0;
 }
 
-/* Points: corners of moving cubature tets and moving inertia vertices, each once, sorted by regions. */
-static su_status choose_points(const su_model *source, su_runtime_model *model, const signature *of, const int32_t *extra,
+/* Cubature tets that move, sorted by regions: *sorted (source->c, of which model->tets) is freed by the caller. */
+static su_status sort_tets(const su_model *source, su_runtime_model *model, const signature *of, signature **sorted, su_error *err)
+{
+    SU_TRY(SU_ALLOC(sorted, source->c, "cubature tets", err));
+    for (int64_t e = 0; e < source->c; e++) {
+        signature s = {.item = (int32_t)e};
+        for (int c = 0; c < 4; c++)
+            for (int w = 0; w < WORDS; w++)
+                s.bits[w] |= of[source->tets[4 * (int64_t)source->cubature_tets[e] + c]].bits[w];
+        if (!empty(&s)) (*sorted)[model->tets++] = s;
+    }
+    qsort(*sorted, (size_t)model->tets, sizeof **sorted, compare_signatures);
+    return SU_OK;
+}
+
+/* Points: corners of moving cubature tets and moving inertia vertices, each once, sorted by regions, then as the tets (in their
+ * order) first ask for them, so that their rows are read one behind the other. */
+static su_status choose_points(const su_model *source, su_runtime_model *model, signature *of, const signature *tets, const int32_t *extra,
                                int32_t *point_of, int32_t **vertices, su_error *err)
 {
     signature *sorted = NULL;
     su_status status;
     int64_t count = 0;
     SU_GO(SU_ALLOC(&sorted, source->n, "points", err));
-    for (int64_t v = 0; v < source->n; v++) point_of[v] = -1;
+    for (int64_t v = 0; v < source->n; v++) point_of[v] = -1, of[v].use = (int32_t)model->tets;
+    for (int64_t k = model->tets - 1; k >= 0; k--)
+        for (int c = 0; c < 4; c++) of[source->tets[4 * (int64_t)source->cubature_tets[tets[k].item] + c]].use = (int32_t)k;
     for (int64_t e = 0; e < source->c; e++)
         for (int c = 0; c < 4; c++) point_of[source->tets[4 * (int64_t)source->cubature_tets[e] + c]] = 0;
     for (int64_t k = 0; k < source->ci; k++) point_of[source->inertia_vertices[k]] = 0;
@@ -238,24 +258,12 @@ static su_status make_taps(su_runtime_model *model, su_error *err)
     return SU_OK;
 }
 
-static su_status choose_tets(const su_model *source, su_runtime_model *model, const signature *of,
+static su_status choose_tets(const su_model *source, su_runtime_model *model, const signature *sorted,
                              const int32_t *point_of, su_error *err)
 {
-    signature *sorted = NULL;
-    su_status status;
-    SU_GO(SU_ALLOC(&sorted, source->c, "cubature tets", err));
-    for (int64_t e = 0; e < source->c; e++) {
-        signature s = {.item = (int32_t)e};
-        for (int c = 0; c < 4; c++)
-            for (int w = 0; w < WORDS; w++)
-                s.bits[w] |= of[source->tets[4 * (int64_t)source->cubature_tets[e] + c]].bits[w];
-        if (!empty(&s)) sorted[model->tets++] = s;
-    }
-    qsort(sorted, (size_t)model->tets, sizeof *sorted, compare_signatures);
     int64_t entries, count = model->tets;
-    SU_GO(make_panels(model, count, sorted, &model->tet_panel, &model->tet_panels, &entries, err));
+    SU_TRY(make_panels(model, count, sorted, &model->tet_panel, &model->tet_panels, &entries, err));
     model->B_entries = 9 * entries;
-    status = SU_AGAIN;
     if (!(model->corner = take(model, 4 * count, sizeof *model->corner, err)) ||
         !(model->neutral_inverse = take(model, 9 * count, sizeof *model->neutral_inverse, err)) ||
         !(model->neutral_volume = take(model, count, sizeof *model->neutral_volume, err)) ||
@@ -263,7 +271,7 @@ static su_status choose_tets(const su_model *source, su_runtime_model *model, co
         !(model->young = take(model, model->m * count, sizeof *model->young, err)) ||
         !(model->poisson = take(model, model->m * count, sizeof *model->poisson, err)) ||
         !(model->apart = take(model, count, sizeof *model->apart, err)))
-        goto done;
+        return SU_AGAIN;
     for (int64_t k = 0; k < count; k++) {
         int64_t e = sorted[k].item;
         const int32_t *tet = source->tets + 4 * (int64_t)source->cubature_tets[e];
@@ -280,10 +288,7 @@ static su_status choose_tets(const su_model *source, su_runtime_model *model, co
             model->poisson[i * count + k] = source->poisson[i * source->c + e];
         }
     }
-    status = make_taps(model, err);
-done:
-    free(sorted);
-    return status;
+    return make_taps(model, err);
 }
 
 static int compare_int32(const void *a, const void *b)
@@ -440,7 +445,7 @@ su_status su_runtime_model_create_with(const su_model *source, su_interpolation 
     memset(out, 0, sizeof *out);
     out->extra = count;
     su_status status;
-    signature *of = NULL;
+    signature *of = NULL, *tets = NULL;
     int32_t *point_of = NULL, *vertices = NULL;
     const char *material = json_string_value(json_object_get(source->file.meta, "material"));
     int number = su_material_from_name(material ? material : "neohookean");
@@ -468,12 +473,13 @@ su_status su_runtime_model_create_with(const su_model *source, su_interpolation 
     SU_GO(SU_ALLOC(&of, source->n, "regions of vertices", err));
     SU_GO(SU_ALLOC(&point_of, source->n, "points", err));
     vertex_signatures(&out->basis, of);
-    SU_GO(choose_points(source, out, of, extra, point_of, &vertices, err));
+    SU_GO(sort_tets(source, out, of, &tets, err));
+    SU_GO(choose_points(source, out, of, tets, extra, point_of, &vertices, err));
     SU_GO(pack_rows(out, point_of, err));
     SU_GO(su_rest_patch_create(source, out->chosen, vertices, interpolation == SU_COROTATED ? out->points : 0, false,
                                &out->patch, err));
     SU_GO(su_rest_lanes_create(&out->patch, out->pose_kernels, &out->lanes, err));
-    SU_GO(choose_tets(source, out, of, point_of, err));
+    SU_GO(choose_tets(source, out, tets, point_of, err));
     SU_GO(choose_inertia(source, out, point_of, err));
     out->chosen_padded = padded(out->chosen), out->tets_padded = padded(out->tets);
     out->inertia_padded = padded(out->inertia);
@@ -482,6 +488,7 @@ su_status su_runtime_model_create_with(const su_model *source, su_interpolation 
     for (int64_t k = 0; k < 4 * out->tets; k++) out->corner_lanes[k % 4 * out->tets_padded + k / 4] = out->corner[k];
 done:
     free(of);
+    free(tets);
     free(point_of);
     if (status != SU_OK) su_runtime_model_free(out);
     return status;
