@@ -9,9 +9,9 @@
 
 static const size_t counts[] = {
     offsetof(su_basis, m), offsetof(su_basis, r), offsetof(su_basis, n), offsetof(su_basis, d),
-    offsetof(su_basis, factor), offsetof(su_basis, columns), offsetof(su_basis, s),
+    offsetof(su_basis, factor), offsetof(su_basis, columns), offsetof(su_basis, s), offsetof(su_basis, f),
 };
-static const char *const count_names[] = {"m", "r", "n", "d", "R", "m+1+s", "s"};
+static const char *const count_names[] = {"m", "r", "n", "d", "R", "m+1+s", "s", "f"};
 
 static const su_field fields[] = {
     REAL(basis, SU_F64, 0, "kg^-1/2",
@@ -29,6 +29,10 @@ static const su_field fields[] = {
     REAL(param_scale, SU_F64, 0, "1/rig", "factor on each rig parameter in distances between poses", DIM(s)),
     INDEX(mode_region, SU_I32, 0, 0, DIM(d), 0, "region of each mode, ascending", DIM(r)),
     REAL(region_weights, SU_F64, 0, "1", "weight of each vertex in each region", DIM(d), DIM(n)),
+    REAL(played_shapes, SU_F32, SU_FIELD_OPTIONAL, "m",
+         "displacements in the shots, played coarsely in the full space, turned back to the neutral pose", DIM(f), DIM(n), 3),
+    INDEX(played_shot, SU_I32, SU_FIELD_OPTIONAL, 0, 0, 0, "shot of each, counted as given", DIM(f)),
+    INDEX(played_frame, SU_I32, SU_FIELD_OPTIONAL, 0, 0, 0, "frame of each in its shot, from 0", DIM(f)),
 };
 
 static su_status check_basis(const void *object, const char *path, su_error *err)
@@ -46,6 +50,8 @@ static su_status check_basis(const void *object, const char *path, su_error *err
         if (fabs(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3] - 1) > 1e-6)
             return su_fail(err, SU_INPUT, "%s: quaternion %lld of 'rotations' is not of length 1", path, (long long)i);
     }
+    SU_TRY(su_check_together(!!basis->played_shapes + !!basis->played_shot + !!basis->played_frame, 3, "the three arrays of played shots",
+                             path, err));
     if (!basis->gram && !basis->gram_factor)
         return su_fail(err, SU_INPUT, "%s: neither 'gram' nor 'gram_factor' is there", path);
     if (basis->basis_rbf && basis->columns < basis->m + 1)

@@ -15,6 +15,7 @@ typedef struct su_basis {
     int64_t factor;             /* rows R of the common factor */
     int64_t columns;            /* m + 1 + s columns of basis_rbf */
     int64_t s;                  /* rig parameters */
+    int64_t f;                  /* frames of shots played in the full space */
     double *basis;                  /* (m,r,n,3) Û_i */
     double *rotations;              /* (m,n,4) quaternions w,x,y,z neutral to pose */
     double *gram;                   /* (m,m,r,r) optional: Û_iᵀ M Û_j */
@@ -25,6 +26,9 @@ typedef struct su_basis {
     double *param_scale;            /* (s) */
     int32_t *mode_region;           /* (r) */
     double *region_weights;         /* (d,n) */
+    float *played_shapes;           /* (f,n,3) optional, m: as in the modes file */
+    int32_t *played_shot;           /* (f) optional */
+    int32_t *played_frame;          /* (f) optional */
 } su_basis;
 
 extern const su_schema su_basis_schema;

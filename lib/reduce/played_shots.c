@@ -1,5 +1,6 @@
 #include "reduce/played_shots.h"
 
+#include "core/file.h"
 #include "core/memory.h"
 #include "fem/fullsim.h"
 #include "geometry/mat3.h"
@@ -24,7 +25,7 @@ typedef struct stage {
     su_rotation_field *field;
     su_rest_shape rest;
     double *skin, *x, *rotation;
-    int threads, number;
+    int threads;
 } stage;
 
 static void stage_free(stage *s)
@@ -90,85 +91,225 @@ static void turn_back(stage *s, int64_t frame, double *shape)
     }
 }
 
-/* Frames first + 1 .. first + count - 1 of those that `before` frames lead up to. */
-static su_status play_stretch(stage *s, int64_t first, int64_t before, int64_t count, su_played_shots *out, int64_t most,
-                              const su_progress *progress, su_error *err)
+/* ---- which frames ---- */
+
+/* Frames on end, played from rest `before` frames earlier (or from the shot's beginning), and where their shapes go. */
+typedef struct stretch {
+    int shot;
+    int64_t first, count, before, at;
+} stretch;
+
+/* Of one shot: all frames after the first where so many are wanted, else stretches evenly apart. */
+static int64_t stretches_of(int64_t F, int64_t wanted)
 {
-    int64_t start = first > before ? first - before : 0;
+    return wanted >= F - 1 ? 1 : wanted / STRETCH > 1 ? wanted / STRETCH : 1;
+}
+
+static int64_t plan_shot(int shot, int64_t F, int64_t wanted, int64_t at, stretch *out)
+{
+    int64_t number = stretches_of(F, wanted), length = wanted < STRETCH ? wanted : STRETCH;
+    if (wanted >= F - 1) {
+        *out = (stretch){shot, 1, F - 1, 1, at};
+        return 1;
+    }
+    for (int64_t k = 0; k < number; k++) {
+        int64_t first = number > 1 ? k * (F - length) / (number - 1) : (F - length) / 2;
+        out[k] = (stretch){shot, first, length, RUN_IN, at + k * length};
+        if (first == 0) out[k].first = 1, out[k].count--, out[k].at++;   /* nothing has moved at frame 0 */
+    }
+    return number;
+}
+
+/* Frees `*out` with free(). frames: how many shapes there will be, one after the other. */
+static su_status plan(int shot_count, const su_anim *anims, int64_t most, int64_t *count, stretch **out, int64_t *frames, su_error *err)
+{
+    int64_t all = 0, room = 0;
+    for (int k = 0; k < shot_count; k++) all += anims[k].F - 1;
+    for (int pass = 0; pass < 2; pass++) {
+        *count = *frames = 0;
+        for (int k = 0; k < shot_count; k++) {
+            int64_t F = anims[k].F, wanted = all > most ? (most * (F - 1) + all - 1) / all : F - 1;
+            if (F < 2 || wanted < 1) continue;
+            if (pass == 0) {
+                room += stretches_of(F, wanted);
+                continue;
+            }
+            int64_t made = plan_shot(k, F, wanted, 0, *out + *count);
+            for (int64_t i = *count; i < *count + made; i++) (*out)[i].at = *frames, *frames += (*out)[i].count;
+            *count += made;
+        }
+        if (pass == 0) SU_TRY(SU_ALLOC(out, room, "stretches of the shots", err));
+    }
+    return SU_OK;
+}
+
+/* ---- playing ---- */
+
+static su_status play_stretch(stage *s, const stretch *which, su_played_shots *out, const su_progress *progress, su_error *err)
+{
+    int64_t start = which->first > which->before ? which->first - which->before : 0, k = which->at;
     su_fullsim_restart(s->sim, start);
-    for (int64_t f = start + 1; f < first + count; f++) {
+    for (int64_t f = start + 1; f < which->first + which->count; f++) {
         if (su_progress_stopped(progress)) return su_fail(err, SU_AGAIN, "stopped");
         SU_TRY(su_fullsim_advance(s->sim, err));
-        if (f < first || out->count >= most) continue;
-        out->shot[out->count] = s->number, out->frame[out->count] = f;
-        turn_back(s, f, out->shapes + 3 * s->tet->n * out->count++);
+        if (f < which->first) continue;
+        out->shot[k] = which->shot, out->frame[k] = f;
+        turn_back(s, f, out->shapes + 3 * s->tet->n * k++);
     }
     return SU_OK;
 }
 
-static su_status play_shot(stage *s, int64_t wanted, su_played_shots *out, int64_t room, const su_progress *progress,
-                           su_error *err)
+typedef struct theatre {
+    const su_tet *tet;
+    const su_fit *fit;   /* with all poses */
+    const char *const *paths;
+    const su_anim *anims;
+    int threads;         /* of each stage */
+    const su_progress *progress;
+} theatre;
+
+/* Stretches of one shot, on a stage of their own. */
+static su_status play_some(const theatre *t, int64_t count, const stretch *which, su_played_shots *out, su_error *err)
 {
-    int64_t F = s->anim->F, from = out->count, size = 3 * s->tet->n;
-    if (wanted >= F - 1) {
-        SU_TRY(play_stretch(s, 0, 0, F, out, room, progress, err));
-    } else {
-        int64_t stretches = wanted / STRETCH > 1 ? wanted / STRETCH : 1, length = wanted < STRETCH ? wanted : STRETCH;
-        for (int64_t k = 0; k < stretches; k++)
-            SU_TRY(play_stretch(s, stretches > 1 ? k * (F - length) / (stretches - 1) : (F - length) / 2, RUN_IN, length, out,
-                                room, progress, err));
-    }
-    double squares = 0;
-    for (int64_t i = from * size; i < out->count * size; i++) squares += out->shapes[i] * out->shapes[i];
-    for (int64_t k = from; k < out->count; k++) out->weights[k] = sqrt(squares / (double)(out->count - from));
-    return SU_OK;
+    const su_anim *anim = &t->anims[which->shot];
+    int64_t n = t->tet->n;
+    stage s = {.tet = t->tet, .fit = t->fit, .anim = anim, .threads = t->threads,
+               .rest = {n, t->fit->m, t->tet->ties, t->tet->vertices, anim->neutral, t->tet->shepard_index,
+                        t->tet->shepard_weight, t->fit->corrections}};
+    su_status status;
+    SU_GO(stage_open(&s, t->paths[which->shot], err));
+    SU_GO(su_rotation_field_create(n, t->tet->vertices, t->tet->t, t->tet->tets, n, NULL, &s.field, err));
+    SU_GO(SU_ALLOC(&s.skin, 3 * t->tet->nbar, "shots", err));
+    SU_GO(SU_ALLOC(&s.x, 3 * n, "shots", err));
+    SU_GO(SU_ALLOC(&s.rotation, 4 * n, "rotations", err));
+    for (int64_t k = 0; k < count; k++) SU_GO(play_stretch(&s, &which[k], out, t->progress, err));
+done:
+    stage_free(&s);
+    return status;
 }
 
-/* From root mean squares of their shots to weights. */
-static void balance(su_played_shots *out)
+/* [first, end) of the parts that stretches are played in: of each shot as many as there are threads, where it has so many. */
+static int64_t divide(int64_t count, const stretch *stretches, int team, int64_t *first)
+{
+    int64_t parts = 0;
+    for (int64_t k = 0, end; k < count; k = end) {
+        for (end = k + 1; end < count && stretches[end].shot == stretches[k].shot;) end++;
+        int64_t pieces = end - k < team ? end - k : team;
+        for (int64_t i = 0; i < pieces; i++) first[parts++] = k + i * (end - k) / pieces;
+    }
+    first[parts] = count;
+    return parts;
+}
+
+/* A stretch depends on no other, so they are spread over the threads: the factorizations within one are sequential. */
+static su_status play_all(theatre *t, int64_t count, const stretch *stretches, int threads, su_played_shots *out, su_error *err)
+{
+    enum { LARGE = 200000 };   /* tets whose factor is not kept twice */
+    int team = t->tet->t > LARGE ? 1 : threads < count ? threads : (int)count;
+    int64_t *part;
+    su_status first = SU_OK;
+    SU_TRY(SU_ALLOC(&part, count + 1, "stretches of the shots", err));
+    int64_t parts = divide(count, stretches, team, part);
+    t->threads = threads / team > 1 ? threads / team : 1;
+#pragma omp parallel for num_threads(team) schedule(dynamic) if (team > 1)
+    for (int64_t p = 0; p < parts; p++) {
+        su_error own = {0};
+        su_status status = play_some(t, part[p + 1] - part[p], &stretches[part[p]], out, &own);
+        if (status == SU_OK) continue;
+#pragma omp critical(su_shots_play)
+        if (first == SU_OK) {
+            first = status;
+            if (err) *err = own;
+        }
+    }
+    free(part);
+    return first;
+}
+
+/* What makes shots equally large in the root mean square. */
+static void balance(int shot_count, int64_t size, double *squares, su_played_shots *out)
 {
     double largest = 0;
-    for (int64_t k = 0; k < out->count; k++) largest = fmax(largest, out->weights[k]);
+    for (int shot = 0; shot < shot_count; shot++) {
+        double square = 0;
+        int64_t frames = 0;
+        for (int64_t k = 0; k < out->count; k++) {
+            if (out->shot[k] != shot) continue;
+            for (int64_t i = k * size; i < (k + 1) * size; i++) square += out->shapes[i] * out->shapes[i];
+            frames++;
+        }
+        squares[shot] = frames > 0 ? sqrt(square / (double)frames) : 0;
+        largest = fmax(largest, squares[shot]);
+    }
     for (int64_t k = 0; k < out->count; k++)
-        out->weights[k] = largest > 0 ? largest / fmax(out->weights[k], largest / 20) : 1;
+        out->weights[k] = largest > 0 ? largest / fmax(squares[out->shot[k]], largest / 20) : 1;
 }
 
 su_status su_shots_play(const su_tet *tet, const su_fit *fit, int shot_count, const char *const *paths,
                         const su_anim *anims, int64_t most, su_played_shots *out, int threads, const su_progress *progress,
                         su_error *err)
 {
-    int64_t frames = 0, room = 0, n = tet->n;
-    double *corrections = NULL;
+    int64_t count = 0, frames = 0, n = tet->n;
+    double *corrections = NULL, *squares = NULL;
+    stretch *stretches = NULL;
     su_fit whole;
     su_status status;
     *out = (su_played_shots){0};
-    for (int k = 0; k < shot_count; k++) frames += anims[k].F - 1;
-    for (int k = 0; k < shot_count; k++) room += anims[k].F - 1 < most ? anims[k].F - 1 : most;
     SU_GO(whole_fit(fit, &whole, &corrections, err));
-    SU_GO(SU_ALLOC(&out->shapes, 3 * n * room, "shapes of the shots", err));
-    SU_GO(SU_ALLOC(&out->weights, room, "shapes of the shots", err));
-    SU_GO(SU_ALLOC(&out->shot, room, "shapes of the shots", err));
-    SU_GO(SU_ALLOC(&out->frame, room, "shapes of the shots", err));
-    for (int k = 0; k < shot_count; k++) {
-        int64_t F = anims[k].F, share = frames > most ? (most * (F - 1) + frames - 1) / frames : F - 1;
-        if (F < 2) continue;
-        stage s = {.tet = tet, .fit = &whole, .anim = &anims[k], .threads = threads, .number = k,
-                   .rest = {n, whole.m, tet->ties, tet->vertices, anims[k].neutral, tet->shepard_index,
-                            tet->shepard_weight, whole.corrections}};
-        status = stage_open(&s, paths[k], err);
-        if (status == SU_OK) status = su_rotation_field_create(n, tet->vertices, tet->t, tet->tets, n, NULL, &s.field, err);
-        if (status == SU_OK) status = SU_ALLOC(&s.skin, 3 * tet->nbar, "shots", err);
-        if (status == SU_OK) status = SU_ALLOC(&s.x, 3 * n, "shots", err);
-        if (status == SU_OK) status = SU_ALLOC(&s.rotation, 4 * n, "rotations", err);
-        if (status == SU_OK) status = play_shot(&s, share, out, room, progress, err);
-        stage_free(&s);
-        SU_GO(status);
-    }
-    balance(out);
+    SU_GO(plan(shot_count, anims, most, &count, &stretches, &frames, err));
+    SU_GO(SU_ALLOC(&squares, shot_count, "shots", err));
+    SU_GO(SU_ALLOC(&out->shapes, 3 * n * frames, "shapes of the shots", err));
+    SU_GO(SU_ALLOC(&out->weights, frames, "shapes of the shots", err));
+    SU_GO(SU_ALLOC(&out->shot, frames, "shapes of the shots", err));
+    SU_GO(SU_ALLOC(&out->frame, frames, "shapes of the shots", err));
+    theatre t = {.tet = tet, .fit = &whole, .paths = paths, .anims = anims, .progress = progress};
+    if (count > 0) SU_GO(play_all(&t, count, stretches, threads, out, err));
+    out->count = frames;
+    balance(shot_count, 3 * n, squares, out);
 done:
-    free(corrections);
+    free(corrections), free(stretches), free(squares);
     if (status != SU_OK) su_played_shots_free(out);
     return status;
+}
+
+/* Numbers that every reader of a digest must share: raise the first when playing comes to mean something else. */
+static const int64_t recipe[] = {1, STRETCH, RUN_IN, SOLVES};
+
+static void add_meta(su_digest *digest, const json_t *meta, const char *key)
+{
+    json_t *value = key ? json_object_get(meta, key) : (json_t *)(uintptr_t)meta;
+    char *text = value ? json_dumps(value, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY) : NULL;
+    su_digest_add(digest, text ? text : "-", text ? strlen(text) : 1);
+    free(text);
+}
+
+su_status su_shots_digest(const su_tet *tet, const su_fit *fit, int shot_count, const su_anim *anims, int64_t most, char hex[33],
+                          su_error *err)
+{
+    static const char *const keys[] = {"material", "frequency", "param_names"};
+    int64_t count, frames;
+    stretch *stretches = NULL;
+    SU_TRY(plan(shot_count, anims, most, &count, &stretches, &frames, err));
+    su_digest *digest = su_digest_begin();
+    if (!digest) {
+        free(stretches);
+        return su_fail(err, SU_AGAIN, "out of memory");
+    }
+    su_digest_add(digest, recipe, sizeof recipe);
+    for (int64_t k = 0; k < count; k++) {
+        int64_t numbers[] = {stretches[k].shot, stretches[k].first, stretches[k].count, stretches[k].before};
+        su_digest_add(digest, numbers, sizeof numbers);
+    }
+    su_schema_digest(&su_tet_schema, tet, digest);
+    su_schema_digest(&su_fit_schema, fit, digest);
+    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) add_meta(digest, fit->file.meta, keys[k]);
+    for (int k = 0; k < shot_count; k++) {
+        su_schema_digest(&su_anim_schema, &anims[k], digest);
+        add_meta(digest, anims[k].file.meta, NULL);
+    }
+    su_digest_end(digest, hex);
+    free(stretches);
+    return SU_OK;
 }
 
 void su_played_shots_free(su_played_shots *played)

@@ -12,6 +12,8 @@
 
 #include <stdint.h>
 
+enum { SU_PLAYED_FRAMES = 128 };   /* what modes play at least and cubature by default, so that one run does for both */
+
 /* Displacements of the flesh turned back to the neutral pose by the rotation of each vertex. */
 typedef struct su_played_shots {
     int64_t count;
@@ -26,6 +28,10 @@ typedef struct su_played_shots {
 su_status su_shots_play(const su_tet *tet, const su_fit *fit, int shot_count, const char *const *paths,
                         const su_anim *anims, int64_t most, su_played_shots *out, int threads, const su_progress *progress,
                         su_error *err);
+
+/* Of all that these shapes depend on. */
+su_status su_shots_digest(const su_tet *tet, const su_fit *fit, int shot_count, const su_anim *anims, int64_t most, char hex[33],
+                          su_error *err);
 void su_played_shots_free(su_played_shots *played);
 
 #endif

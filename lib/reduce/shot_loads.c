@@ -278,6 +278,8 @@ su_status su_shot_loads_create(const su_tet *tet, const su_fit *fit, su_material
     if (status == SU_OK && keep > 0)
         status = rehearse(tet, fit, material, shot_count, shots, anims, keep, out, threads, err);
     if (status == SU_OK && frames_played > 0)
+        status = su_shots_digest(tet, fit, shot_count, anims, frames_played, out->played_digest, err);
+    if (status == SU_OK && frames_played > 0)
         status = su_shots_play(tet, fit, shot_count, shots, anims, frames_played, &out->played, threads, progress, err);
     for (int k = 0; k < loaded; k++) su_anim_free(&anims[k]);
     free(anims);

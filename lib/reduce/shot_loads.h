@@ -16,6 +16,7 @@ typedef struct su_shot_loads {
     int64_t principal;             /* how many loads */
     double *loads;                 /* (principal,n,3) accelerations, m/s^2 */
     su_played_shots played;        /* how the flesh moves in the shots */
+    char played_digest[33];        /* su_shots_digest() of them */
 } su_shot_loads;
 
 /* The loads come from a rehearsal: a linear model of the flesh at the neutral pose, in the span of some linear modes and of

@@ -165,6 +165,29 @@ done:
     return status;
 }
 
+/* The first of the modes files that has the shots played; cubature looks whether they are the ones it needs. */
+static const su_modes *with_played_shots(const inputs *in)
+{
+    for (int p = 0; p < in->modes_count; p++)
+        if (in->modes[p].played_shapes) return &in->modes[p];
+    return NULL;
+}
+
+static su_status carry_played_shots(const inputs *in, su_basis *basis, su_error *err)
+{
+    const su_modes *from = with_played_shots(in);
+    if (!from) return SU_OK;
+    int64_t size = 3 * from->n * from->f;
+    basis->f = from->f;
+    SU_TRY(SU_FILE_ALLOC(&basis->file, &basis->played_shapes, size, err));
+    SU_TRY(SU_FILE_ALLOC(&basis->file, &basis->played_shot, from->f, err));
+    SU_TRY(SU_FILE_ALLOC(&basis->file, &basis->played_frame, from->f, err));
+    memcpy(basis->played_shapes, from->played_shapes, (size_t)size * sizeof *basis->played_shapes);
+    memcpy(basis->played_shot, from->played_shot, (size_t)from->f * sizeof *basis->played_shot);
+    memcpy(basis->played_frame, from->played_frame, (size_t)from->f * sizeof *basis->played_frame);
+    return SU_OK;
+}
+
 static su_status make_basis(su_tool *tool, const settings *set, const inputs *in, su_basis *basis)
 {
     su_error *err = &tool->err;
@@ -203,6 +226,7 @@ static su_status make_basis(su_tool *tool, const settings *set, const inputs *in
     started = su_seconds();
     SU_TRY(make_gram(tool, set, mass, basis));
     su_stats_stage(tool, "gram", su_seconds() - started);
+    SU_TRY(carry_played_shots(in, basis, err));
     if (m > 2) {
         SU_TRY(SU_FILE_ALLOC(file, &basis->basis_rbf, m * (m + 1 + fit->s), err));
         SU_TRY(su_basis_rbf_train(m, fit->s, fit->params, fit->param_scale, &basis->columns, basis->basis_rbf, err));
@@ -401,6 +425,8 @@ static su_status make_meta(su_tool *tool, const settings *set, const inputs *in,
     json_t *names = json_object_get(in->fit.file.meta, "param_names");
     json_t *linear_modes = json_object_get(in->modes[0].file.meta, "linear_modes");
     if (names) json_object_set(meta, "param_names", names);
+    json_t *played = with_played_shots(in) ? json_object_get(with_played_shots(in)->file.meta, "played_digest") : NULL;
+    if (played) json_object_set(meta, "played_digest", played);
     if (set->pca > 0) json_object_set_new(meta, "pca", json_integer(set->pca));
     else if (linear_modes) json_object_set(meta, "linear_modes", linear_modes);
     return SU_OK;

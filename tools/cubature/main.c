@@ -246,8 +246,12 @@ static su_status run(su_tool *tool, settings *set)
     su_stats_stage(tool, "places", su_seconds() - started);
     if (!set->whole_force && set->shots.count > 0 && set->states > 0 && !tool->dry_run) {
         double begun = su_seconds();
-        SU_GO(su_shot_states_create(&j.tet, &j.fit, &target, set->shots.count, set->shots.items, set->states, tool->threads, &tool->progress,
-                                    &j.states, err));
+        const su_handed_shapes handed = {j.basis.f, j.basis.played_shapes, j.basis.played_shot, j.basis.played_frame,
+                                         su_meta_text(j.basis.file.meta, "played_digest", NULL)};
+        SU_GO(su_shot_states_create(&j.tet, &j.fit, &target, set->shots.count, set->shots.items, set->states, &handed, tool->threads,
+                                    &tool->progress, &j.states, err));
+        su_stats_integer(tool, "states", j.states.played.count);
+        su_stats_integer(tool, "states_handed_on", j.states.handed_on);
         set->train.states = &j.states;
         su_stats_stage(tool, "states", su_seconds() - begun);
     }
@@ -276,7 +280,7 @@ done:
 
 int main(int argc, char **argv)
 {
-    settings set = {.train = su_cubature_defaults(), .seed = 1, .frames = 12, .states = 128, .memory = 1024};
+    settings set = {.train = su_cubature_defaults(), .seed = 1, .frames = 12, .states = SU_PLAYED_FRAMES, .memory = 1024};
     const su_option options[] = {
         {.name = "error", .kind = SU_OPT_NUMBER, .target = &set.train.error, .argument = "SHARE", .low = 1e-4, .high = 0.5,
          .help = "rms training error that both sets must reach with as few points as they can (default: 1.25%)."},
@@ -291,8 +295,8 @@ int main(int argc, char **argv)
         {.name = "samples", .kind = SU_OPT_INT, .target = &set.samples, .argument = "N", .low = 0, .high = 10000,
          .help = "sample states at each example pose (default: 0, by the number of modes and the memory)."},
         {.name = "states", .kind = SU_OPT_INT, .target = &set.states, .argument = "N", .low = 0, .high = 10000,
-         .help = "frames of the shots to play in the full space and train at, too (default: 128). 0 is a third faster, but what swings far "
-                 "is met worse."},
+         .help = "frames of the shots to play in the full space and train at, too (default: 128). They are taken from BASIS where modes played the "
+                 "same for it, which gives the same result. 0: none; what swings far is met worse."},
         {.name = "amplitude", .kind = SU_OPT_NUMBER, .target = &set.train.amplitude, .argument = "SHARE", .low = 1e-4,
          .high = 1, .help = "largest motion of the samples over the flesh diagonal (default: 0.05)."},
         {.name = "seed", .kind = SU_OPT_INT, .target = &set.seed, .argument = "N", .low = 0, .high = 2147483647,

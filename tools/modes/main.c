@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Frames played for each mode made of them. */
+/* Frames played for each mode made of them, at least. */
 enum { FRAMES_PLAYED = 4 };
 
 /* Which of the fit's poses are wanted: all, or those that --pose names. */
@@ -101,6 +101,12 @@ static su_status pose_digest(const job *j, int64_t i, char hex[33])
     return SU_OK;
 }
 
+/* Enough for cubature, too, which then need not play them again. */
+static int64_t frames_played(int64_t modes)
+{
+    return modes == 0 ? 0 : FRAMES_PLAYED * modes > SU_PLAYED_FRAMES ? FRAMES_PLAYED * modes : SU_PLAYED_FRAMES;
+}
+
 /* As many loads as modes that answer them; several frames played for each mode that is left. */
 static su_status shot_loads(job *j)
 {
@@ -112,10 +118,28 @@ static su_status shot_loads(job *j)
     }
     if (j->set->shots.count == 0 || most + left == 0) return SU_OK;
     SU_TRY(su_shot_loads_create(&j->tet, &j->fit, j->setup.material, j->set->shots.count, j->set->shots.items, most,
-                                FRAMES_PLAYED * left, &j->loads, j->tool->threads, &j->tool->progress, &j->tool->err));
+                                frames_played(left), &j->loads, j->tool->threads, &j->tool->progress, &j->tool->err));
     for (int64_t h = 0; h < j->setup.d; h++)   /* short shots know few directions */
         if (j->responses[h] > j->loads.principal) j->responses[h] = j->loads.principal;
     su_stats_stage(j->tool, "rehearsal", su_seconds() - started);
+    return SU_OK;
+}
+
+/* Into the modes file, for cubature. */
+static su_status hand_on(job *j)
+{
+    const su_played_shots *played = &j->loads.played;
+    su_modes *modes = &j->modes;
+    su_error *err = &j->tool->err;
+    int64_t size = 3 * j->tet.n * played->count;
+    if (played->count == 0) return SU_OK;
+    modes->f = played->count;
+    SU_TRY(SU_FILE_ALLOC(&modes->file, &modes->played_shapes, size, err));
+    SU_TRY(SU_FILE_ALLOC(&modes->file, &modes->played_shot, played->count, err));
+    SU_TRY(SU_FILE_ALLOC(&modes->file, &modes->played_frame, played->count, err));
+    for (int64_t i = 0; i < size; i++) modes->played_shapes[i] = (float)played->shapes[i];
+    for (int64_t k = 0; k < played->count; k++)
+        modes->played_shot[k] = played->shot[k], modes->played_frame[k] = (int32_t)played->frame[k];
     return SU_OK;
 }
 
@@ -272,6 +296,7 @@ static su_status make_meta(job *j)
     }
     json_decref(names);
     json_object_set_new(meta, "material", json_string(su_material_name(j->setup.material)));
+    if (j->modes.f > 0) json_object_set_new(meta, "played_digest", json_string(j->loads.played_digest));
     return SU_OK;
 }
 
@@ -306,6 +331,7 @@ static su_status run(su_tool *tool, const settings *set)
     SU_GO(region_weights(&j));
     if (set->contact != CONTACT_NONE || j.obstacle_count) SU_GO(detect_contacts(&j));
     if (set->shots.count) SU_GO(shot_loads(&j));
+    SU_GO(hand_on(&j));
     j.setup = (su_mode_setup){.n = j.tet.n, .t = j.tet.t, .b = j.tet.b, .held_count = j.tet.fixed_count,
                               .vertices = j.tet.vertices, .tets = j.tet.tets, .surface = j.tet.surface,
                               .held = j.tet.fixed, .density = j.fit.density, .material = j.setup.material,

@@ -1,0 +1,225 @@
+/* Shots played coarsely in the full space: what is known of their shapes, which frames they are, and what they depend on. */
+#include "reduce/played_shots.h"
+
+#include "fem/elastic.h"
+#include "linalg/cholesky.h"
+#include "scene.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "near.h"
+
+static const double two_poses[] = {0.0, 1.0};
+static const char *const names[] = {"one", "two"};
+
+#define ACCELERATION 0.05
+
+static void rig_drift(double t, double *bend, double *root)
+{
+    *bend = 0.0;
+    root[3] = 3.0 * t, root[7] = -2.0 * t;
+}
+
+static void rig_accelerate(double t, double *bend, double *root)
+{
+    *bend = 0.0;
+    root[7] = 0.5 * ACCELERATION * t * t;
+}
+
+static void describe(scene *s)
+{
+    s->fit.file.meta = json_pack("{s:s, s:f}", "material", "neohookean", "frequency", 4.0);
+    s->anim.file.meta = json_pack("{s:f}", "fps", 30.0);
+}
+
+static void play(scene *s, int count, const su_anim *anims, int64_t most, int threads, su_played_shots *out)
+{
+    su_error err = {0};
+    su_status status = su_shots_play(&s->tet, &s->fit, count, names, anims, most, out, threads, NULL, &err);
+    if (status != SU_OK) fail_msg("%s", err.text);
+}
+
+static void finish(scene *s)
+{
+    json_decref(s->fit.file.meta), json_decref(s->anim.file.meta);
+    scene_free(s);
+}
+
+static void constant_velocity_moves_nothing(void **unused)
+{
+    (void)unused;
+    scene s;
+    su_played_shots played;
+    scene_create(&s, 4, 1, 1, 2, two_poses, 20, 30, rig_drift, 0, NULL);
+    describe(&s);
+    play(&s, 1, &s.anim, 100, 1, &played);
+    assert_int_equal(played.count, 19);
+    assert_true(largest(3 * s.tet.n * played.count, played.shapes) < 1e-8);
+    su_played_shots_free(&played);
+    finish(&s);
+}
+
+/* K u = -M a at the neutral shape. */
+static double *static_answer(const scene *s)
+{
+    su_elastic body;
+    su_sparse K;
+    su_cholesky *factor;
+    assert_int_equal(su_elastic_create(&body, s->tet.n, s->tet.vertices, s->tet.t, s->tet.tets, s->tet.fixed_count, s->tet.fixed,
+                                       SU_NEOHOOKEAN, s->fit.young, s->fit.poisson, s->fit.density, NULL), SU_OK);
+    assert_int_equal(su_sparse_clone_pattern(&body.pattern, &K, NULL), SU_OK);
+    su_elastic_stiffness(&body, s->tet.vertices, false, &K, 1);
+    assert_int_equal(su_cholesky_create(&body.pattern, 1, &factor, NULL), SU_OK);
+    assert_int_equal(su_cholesky_factorize(factor, &K, NULL), SU_OK);
+    double *u = calloc((size_t)(3 * s->tet.n), sizeof *u), *x = calloc((size_t)(3 * body.free_count), sizeof *x);
+    for (int64_t f = 0; f < body.free_count; f++) x[3 * f + 1] = -body.mass[body.free_vertex[f]] * ACCELERATION;
+    assert_int_equal(su_cholesky_solve(factor, 1, x, x, NULL), SU_OK);
+    for (int64_t f = 0; f < body.free_count; f++) memcpy(u + 3 * (int64_t)body.free_vertex[f], x + 3 * f, 3 * sizeof *x);
+    free(x);
+    su_cholesky_free(factor);
+    su_sparse_free(&K);
+    su_elastic_free(&body);
+    return u;
+}
+
+static void a_steady_push_ends_in_the_static_answer(void **unused)
+{
+    (void)unused;
+    enum { LONG = 90 };
+    scene s;
+    su_played_shots played;
+    scene_create(&s, 6, 1, 1, 2, two_poses, LONG, 30, rig_accelerate, 0, NULL);
+    describe(&s);
+    play(&s, 1, &s.anim, 1000, 1, &played);
+    double *u = static_answer(&s);
+    int64_t size = 3 * s.tet.n;
+    assert_int_equal(played.count, LONG - 1);
+    assert_true(largest(size, u) > 1e-5);
+    assert_near(difference(size, u, played.shapes + (LONG - 2) * size) / largest(size, u), 0.0, 0.01);
+    /* on the way there it swung beyond */
+    assert_true(largest(size * 20, played.shapes) > 1.1 * largest(size, u));
+    free(u);
+    su_played_shots_free(&played);
+    finish(&s);
+}
+
+/* Turning back changes no length, and frames are those that they say. */
+static void shapes_are_the_full_simulation_turned_back(void **unused)
+{
+    (void)unused;
+    scene s;
+    su_played_shots played;
+    scene_create(&s, 6, 1, 1, 2, two_poses, 30, 30, scene_swing, 0, NULL);
+    describe(&s);
+    play(&s, 1, &s.anim, 1000, 1, &played);
+    su_sim_settings settings = su_sim_defaults();
+    su_fullsim_options options = {.tolerance = 1e-8, .newton = 2, .threads = 1};
+    su_fullsim *sim;
+    settings.substeps = 1;
+    assert_int_equal(su_sim_settings_resolve(&settings, 4.0, s.anim.F, s.anim.times, 30, NULL), SU_OK);
+    assert_int_equal(su_fullsim_create(&s.tet, &s.fit, s.shot, &settings, &options, &sim, NULL), SU_OK);
+    su_fullsim_restart(sim, 0);
+    double turned = 0;
+    for (int64_t k = 0; k < played.count; k++) {
+        su_fullsim_frame frame;
+        assert_int_equal(su_fullsim_advance(sim, NULL), SU_OK);
+        su_fullsim_state(sim, &frame);
+        assert_int_equal(played.frame[k], k + 1);
+        const double *shape = played.shapes + 3 * s.tet.n * k;
+        for (int64_t v = 0; v < s.tet.n; v++) {
+            double a[2] = {0, 0};
+            for (int c = 0; c < 3; c++) a[0] += frame.u[3 * v + c] * frame.u[3 * v + c], a[1] += shape[3 * v + c] * shape[3 * v + c];
+            assert_near(sqrt(a[0]), sqrt(a[1]), 1e-9);
+        }
+        turned = fmax(turned, difference(3 * s.tet.n, frame.u, shape));
+    }
+    assert_true(turned > 1e-3);
+    su_fullsim_free(sim);
+    su_sim_settings_free(&settings);
+    su_played_shots_free(&played);
+    finish(&s);
+}
+
+static void frames_and_shapes_do_not_depend_on_threads(void **unused)
+{
+    (void)unused;
+    scene s;
+    scene_create(&s, 4, 1, 1, 2, two_poses, 150, 30, scene_swing, 0, NULL);
+    describe(&s);
+    su_anim both[] = {s.anim, s.anim};
+    both[1].F = 50;
+    static const int64_t most[] = {1000, 100, 20};
+    for (int i = 0; i < 3; i++) {
+        su_played_shots one, three;
+        play(&s, 2, both, most[i], 1, &one);
+        play(&s, 2, both, most[i], 3, &three);
+        assert_int_equal(one.count, three.count);
+        assert_true(one.count <= (i == 0 ? 149 + 49 : most[i] + 2) && one.count >= (i == 0 ? 149 + 49 : most[i] * 3 / 4));
+        assert_memory_equal(one.shapes, three.shapes, (size_t)(3 * s.tet.n * one.count) * sizeof(double));
+        assert_memory_equal(one.weights, three.weights, (size_t)one.count * sizeof(double));
+        assert_memory_equal(one.shot, three.shot, (size_t)one.count * sizeof *one.shot);
+        for (int64_t k = 0; k < one.count; k++) {
+            assert_int_equal(one.frame[k], three.frame[k]);
+            assert_in_range(one.frame[k], 1, both[one.shot[k]].F - 1);
+            if (k > 0) assert_true(one.shot[k] > one.shot[k - 1] || one.frame[k] > one.frame[k - 1]);
+        }
+        /* stretches reach the end of the long shot */
+        if (i < 2) {
+            bool reached = false;
+            for (int64_t k = 0; k < one.count; k++) reached = reached || (one.shot[k] == 0 && one.frame[k] == 149);
+            assert_true(reached);
+        }
+        su_played_shots_free(&one), su_played_shots_free(&three);
+    }
+    finish(&s);
+}
+
+static void digest(const scene *s, int64_t most, char hex[33])
+{
+    assert_int_equal(su_shots_digest(&s->tet, &s->fit, 1, &s->anim, most, hex, NULL), SU_OK);
+}
+
+static void the_digest_knows_what_shapes_depend_on(void **unused)
+{
+    (void)unused;
+    scene s;
+    char hex[33], other[33];
+    scene_create(&s, 4, 1, 1, 2, two_poses, 60, 30, scene_swing, 0, NULL);
+    describe(&s);
+    digest(&s, 59, hex);
+    digest(&s, 1000, other);
+    assert_string_equal(hex, other);   /* all frames either way */
+    digest(&s, 40, other);
+    assert_string_not_equal(hex, other);
+    s.fit.young[3] *= 1.001;
+    digest(&s, 59, other);
+    assert_string_not_equal(hex, other);
+    s.fit.young[3] /= 1.001;
+    s.anim.points[100] += 0.01f;
+    digest(&s, 59, other);
+    assert_string_not_equal(hex, other);
+    s.anim.points[100] -= 0.01f;
+    json_object_set_new(s.fit.file.meta, "frequency", json_real(5));
+    digest(&s, 59, other);
+    assert_string_not_equal(hex, other);
+    finish(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(constant_velocity_moves_nothing),
+        cmocka_unit_test(a_steady_push_ends_in_the_static_answer),
+        cmocka_unit_test(shapes_are_the_full_simulation_turned_back),
+        cmocka_unit_test(frames_and_shapes_do_not_depend_on_threads),
+        cmocka_unit_test(the_digest_knows_what_shapes_depend_on),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
