@@ -6,6 +6,8 @@
 #include <cmocka.h>
 
 #include "core/memory.h"
+#include "geometry/mat3.h"
+#include "geometry/rotation.h"
 #include "near.h"
 #include "runtime/kernels.h"
 
@@ -82,6 +84,14 @@ static void check_rows(const su_kernels *k, int rows, int stride, uint64_t *stat
         for (int j = 0; j < stride; j++) sum += (double)A[i * stride + j] * x[j];
         assert_near(y[i], sum, 1e-14 * stride);
     }
+    float *few = su_calloc(stride, sizeof *few);
+    double *rough = su_calloc(rows + 8, sizeof *rough);
+    for (int i = 0; i < stride; i++) few[i] = (float)x[i];
+    rough[rows] = 11;
+    k->rows_times_float(rows, stride, A, few, rough);
+    assert_true(rough[rows] == 11);
+    for (int i = 0; i < rows; i++) assert_near(rough[i], y[i], 1e-6 * sqrt(stride));
+    free(few), free(rough);
     k->rows_combine(rows, stride, A, y, back);
     for (int j = 0; j < stride; j++) {
         double sum = 0;
@@ -104,8 +114,59 @@ static void rows_times_vectors(void **unused)
     }
 }
 
+/* Displacements at the corners of tets give strains, which with those at the first corners give the others back. */
+static void strains_lead_to_corners(void **unused)
+{
+    (void)unused;
+    enum { TETS = 19, PADDED = 24, KEPT = 16 };
+    static const char *names[3] = {"base", "avx2", "avx512"};
+    float rotation[36 * PADDED] __attribute__((aligned(64))) = {0};
+    double gradient[12 * PADDED] __attribute__((aligned(64))) = {0}, u[12 * PADDED] __attribute__((aligned(64))) = {0};
+    double strain[9 * PADDED] __attribute__((aligned(64))), again[12 * PADDED] __attribute__((aligned(64))), still[3 * KEPT];
+    int32_t base[PADDED];
+    uint64_t state = 3;
+    for (int k = 0; k < 3 * KEPT; k++) still[k] = k % KEPT < 11 ? noise(&state) : 0;
+    for (int e = 0; e < PADDED; e++) {
+        double edges[9], inverse[9];
+        base[e] = e < TETS ? e % 12 : 11;   /* the twelfth never moves */
+        if (e >= TETS) continue;
+        for (int i = 0; i < 9; i++) edges[i] = (i % 4 == 0) + 0.3 * noise(&state);
+        su_inverse3(edges, inverse);
+        for (int b = 0; b < 3; b++)
+            for (int c = 0; c < 3; c++) {
+                gradient[(3 * (c + 1) + b) * PADDED + e] = inverse[3 * c + b];
+                gradient[b * PADDED + e] -= inverse[3 * c + b];
+            }
+        for (int c = 0; c < 4; c++) {
+            double q[4], R[9], size = 0;
+            for (int i = 0; i < 4; i++) q[i] = noise(&state), size += q[i] * q[i];
+            for (int i = 0; i < 4; i++) q[i] /= sqrt(size);
+            su_quaternion_matrix(q, R);
+            for (int i = 0; i < 9; i++) rotation[(9 * c + i) * PADDED + e] = (float)R[i];
+            for (int a = 0; a < 3; a++) u[(3 * c + a) * PADDED + e] = c == 0 ? still[a * KEPT + base[e]] : noise(&state);
+        }
+    }
+    for (int n = 0; n < 3; n++) {
+        const su_kernels *k = su_kernels_choose(names[n]);
+        if (!k) continue;
+        k->turned_strain(PADDED, rotation, u, gradient, strain);
+        k->corners(PADDED, KEPT, base, still, rotation, gradient, strain, again);
+        for (int i = 0; i < 12 * PADDED; i++) assert_near(again[i], u[i], 1e-6);   /* rotations are floats */
+        for (int e = 0; e < TETS; e++)
+            for (int a = 0; a < 9; a++) {
+                double sum = 0;
+                for (int c = 0; c < 4; c++)
+                    for (int b = 0; b < 3; b++)
+                        sum += (double)rotation[(9 * c + 3 * (a / 3) + b) * PADDED + e] * u[(3 * c + b) * PADDED + e] *
+                               gradient[(3 * c + a % 3) * PADDED + e];
+                assert_near(strain[e / 8 * 72 + 8 * a + e % 8], sum, 1e-12);
+            }
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(tangents_of_any_width), cmocka_unit_test(rows_times_vectors)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(tangents_of_any_width), cmocka_unit_test(rows_times_vectors),
+                                       cmocka_unit_test(strains_lead_to_corners)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

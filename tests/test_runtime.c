@@ -533,7 +533,8 @@ static void poses_are_what_each_alone_is(void **unused)
         const struct {
             const void *a, *b;
             size_t bytes;
-        } same[] = {{one->rotation, alone.rotation, 36 * (size_t)model->chosen_padded}, {one->rows, alone.rows, 4 * (size_t)model->row_entries},
+        } same[] = {{one->rotation, alone.rotation, 36 * (size_t)model->kept_padded}, {one->rows, alone.rows, 4 * (size_t)model->kept_entries},
+                    {one->corner_rotation, alone.corner_rotation, 144 * (size_t)model->tets_padded},
                     {one->B, alone.B, 4 * (size_t)model->B_entries}, {one->gradient, alone.gradient, 96 * (size_t)model->tets_padded},
                     {one->volume, alone.volume, 8 * (size_t)model->tets_padded}, {one->mu, alone.mu, 8 * (size_t)model->tets_padded},
                     {one->turn, alone.turn, 72 * (size_t)model->inertia_padded}, {one->world, alone.world, 24 * (size_t)model->inertia_padded},

@@ -35,12 +35,17 @@ typedef struct su_kernels {
     const char *name;
     /* out[k] = row k of A (rows, stride padded) times x (stride). Reads up to 7 rows beyond the last. */
     void (*rows_times)(int64_t rows, int64_t stride, const float *A, const double *x, double *out);
+    /* The same in float. */
+    void (*rows_times_float)(int64_t rows, int64_t stride, const float *A, const float *x, double *out);
     /* sum (stride) += A' x, x (rows) */
     void (*rows_combine)(int64_t rows, int64_t stride, const float *A, const double *x, double *sum);
-    /* strain (lanes) = sum over corners of (R u) g'; rotation (9,chosen), u (3,chosen), moved scratch (3,chosen); corner
-     * (4,count) among the chosen, gradient (12,count). */
-    void (*turned_strain)(int64_t count, int64_t chosen, const int32_t *corner, const float *rotation, const double *u,
-                          const double *gradient, double *moved, double *strain);
+    /* u (4,3,count), displacements turned back to the neutral pose, at the corners of tets: from that of the first corner, at base (count)
+     * in still (3,kept), and the tet's strain (lanes): R u_c = R u_0 + strain (x_c - x_0). rotation (4,9,count); gradient (12,count) of
+     * shape functions, which knows the edges; 0 in the padding. */
+    void (*corners)(int64_t count, int64_t kept, const int32_t *base, const double *still, const float *rotation, const double *gradient,
+                    const double *strain, double *u);
+    /* The way back at another instant: strain (lanes) = sum over corners of (R u) g'. */
+    void (*turned_strain)(int64_t count, const float *rotation, const double *u, const double *gradient, double *strain);
     void (*respond)(const su_response *what);
     /* One panel of `count` elements from element `first`: tile (columns,stride) += B' D B; force (stride) += B' t. The upper triangle is
      * meant; left of it up to fifteen entries of a row are written as well. The products of eight elements are summed in float, their sums

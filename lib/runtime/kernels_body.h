@@ -21,6 +21,29 @@ static void rows_times(int64_t rows, int64_t stride, const float *A, const doubl
     }
 }
 
+static void rows_times_float(int64_t rows, int64_t stride, const float *A, const float *x, double *out)
+{
+    for (int64_t k = 0; k < rows; k += 8, A += 8 * stride) {
+        f16 sum[8] = {{0}};
+        f8 result, rest[8];
+        int64_t j = 0;
+        for (; j + 16 <= stride; j += 16) {
+            f16 at = *(const f16u *)(x + j);
+            UNROLL for (int i = 0; i < 8; i++) sum[i] += *(const f16u *)(A + i * stride + j) * at;
+        }
+        if (j < stride)
+            UNROLL for (int i = 0; i < 8; i++) {
+                rest[i] = *(const f8 *)(A + i * stride + j) * *(const f8 *)(x + j);
+                f8 none = {0};
+                sum[i] += TOGETHER(rest[i], none);
+            }
+        sum_lanes_f(sum, &result);
+        v8 all = WIDEN(result);
+        if (rows - k >= 8) *(v8u *)(out + k) = all;
+        else memcpy(out + k, &all, (size_t)(rows - k) * sizeof *out);
+    }
+}
+
 static void rows_combine(int64_t rows, int64_t stride, const float *A, const double *x, double *sum)
 {
     int64_t j = 0;
@@ -40,29 +63,54 @@ static void rows_combine(int64_t rows, int64_t stride, const float *A, const dou
     }
 }
 
-static void turned_strain(int64_t count, int64_t chosen, const int32_t *corner, const float *rotation, const double *u,
-                          const double *gradient, double *moved, double *strain)
+/* out = R x, or R' x, R (9,count) of floats at a tet's lane. */
+INLINE void turn(const float *R, int64_t count, bool back, const v8 x[3], v8 out[3])
 {
-    for (int64_t k = 0; k < chosen; k += 8)
-        for (int a = 0; a < 3; a++) {
-            v8 sum = {0};
-            for (int b = 0; b < 3; b++)
-                sum += LOAD_F(rotation + (3 * a + b) * chosen + k) * *(const v8 *)(u + b * chosen + k);
-            *(v8 *)(moved + a * chosen + k) = sum;
+    UNROLL for (int a = 0; a < 3; a++) {
+        out[a] = (v8){0};
+        UNROLL for (int b = 0; b < 3; b++) out[a] += LOAD_F(R + (back ? 3 * b + a : 3 * a + b) * count) * x[b];
+    }
+}
+
+static void corners(int64_t count, int64_t kept, const int32_t *base, const double *still, const float *rotation, const double *gradient,
+                    const double *strain, double *u)
+{
+    for (int64_t e = 0; e < count; e += 8) {
+        const int32_t *at = base + e;
+        const v8 *G = (const v8 *)(strain + 9 * e);
+        v8 g[9], first[3], own[3], moved[3];
+        UNROLL for (int i = 0; i < 9; i++) g[i] = *(const v8 *)(gradient + (3 + i) * count + e);
+        UNROLL for (int a = 0; a < 3; a++) {
+            const double *s = still + a * kept;
+            own[a] = (v8){s[at[0]], s[at[1]], s[at[2]], s[at[3]], s[at[4]], s[at[5]], s[at[6]], s[at[7]]};
+            *(v8 *)(u + a * count + e) = own[a];
         }
+        turn(rotation + e, count, false, own, first);
+        v8 det = g[0] * (g[4] * g[8] - g[5] * g[7]) + g[1] * (g[5] * g[6] - g[3] * g[8]) + g[2] * (g[3] * g[7] - g[4] * g[6]);
+        v8 inverse = 1 / WHERE(det == 0, SPLAT(1.0), det);
+        UNROLL for (int c = 0; c < 3; c++) {   /* edges: the inverse of the gradients, whose columns are cross products of the two others */
+            const v8 *x = g + 3 * ((c + 1) % 3), *y = g + 3 * ((c + 2) % 3);
+            v8 edge[3];
+            UNROLL for (int a = 0; a < 3; a++) edge[a] = (x[(a + 1) % 3] * y[(a + 2) % 3] - x[(a + 2) % 3] * y[(a + 1) % 3]) * inverse;
+            UNROLL for (int a = 0; a < 3; a++) moved[a] = first[a] + G[3 * a] * edge[0] + G[3 * a + 1] * edge[1] + G[3 * a + 2] * edge[2];
+            turn(rotation + 9 * (c + 1) * count + e, count, true, moved, own);
+            UNROLL for (int a = 0; a < 3; a++) *(v8 *)(u + (3 * (c + 1) + a) * count + e) = own[a];
+        }
+    }
+}
+
+static void turned_strain(int64_t count, const float *rotation, const double *u, const double *gradient, double *strain)
+{
     for (int64_t e = 0; e < count; e += 8) {
         v8 out[9] = {{0}};
-        for (int c = 0; c < 4; c++) {
-            const int32_t *at = corner + c * count + e;
-            v8 x[3];
-            for (int a = 0; a < 3; a++) {
-                const double *m = moved + a * chosen;
-                x[a] = (v8){m[at[0]], m[at[1]], m[at[2]], m[at[3]], m[at[4]], m[at[5]], m[at[6]], m[at[7]]};
-            }
-            for (int a = 0; a < 3; a++)
-                for (int b = 0; b < 3; b++) out[3 * a + b] += x[a] * *(const v8 *)(gradient + (3 * c + b) * count + e);
+        UNROLL for (int c = 0; c < 4; c++) {
+            v8 x[3], moved[3];
+            UNROLL for (int a = 0; a < 3; a++) x[a] = *(const v8 *)(u + (3 * c + a) * count + e);
+            turn(rotation + 9 * c * count + e, count, false, x, moved);
+            UNROLL for (int a = 0; a < 3; a++)
+                UNROLL for (int b = 0; b < 3; b++) out[3 * a + b] += moved[a] * *(const v8 *)(gradient + (3 * c + b) * count + e);
         }
-        for (int a = 0; a < 9; a++) *(v8 *)(strain + 9 * e + 8 * a) = out[a];
+        UNROLL for (int a = 0; a < 9; a++) *(v8 *)(strain + 9 * e + 8 * a) = out[a];
     }
 }
 
@@ -376,5 +424,5 @@ static void inertia(int64_t count, const double *acceleration, const double *tur
     }
 }
 
-const su_kernels SU_KERNELS = {SU_KERNELS_NAME, rows_times, rows_combine, turned_strain, respond, tangent,
+const su_kernels SU_KERNELS = {SU_KERNELS_NAME, rows_times, rows_times_float, rows_combine, corners, turned_strain, respond, tangent,
                                cholesky, solve, symmetric_times, largest_square, inertia};

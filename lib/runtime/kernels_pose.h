@@ -38,8 +38,8 @@ typedef struct su_tet_rows {
     int64_t frames, stride;
     const int32_t *tap_start;            /* for each 8 columns, for each corner, its taps; + 1 */
     const su_tap *taps;
-    const float *rows[SU_FRAMES];        /* all points' rows; the corner's components stand at offset + k row_stride */
-    int64_t offset[4], row_stride[4];
+    float *rows[4][SU_FRAMES];           /* of each corner, its components row_stride apart */
+    int64_t row_stride[4];
     bool same[4];                        /* the corner's columns are the tet's: no taps needed */
     const float *R[4];                   /* (9,16), eight of the lanes; NULL: the corner does not move */
     const double *gradient;              /* (4,3,8) */
@@ -66,6 +66,10 @@ typedef struct su_pose_kernels {
     /* The same from in (count,entries,16), of which eight lanes from `in` on are meant. */
     void (*scatter_floats)(int64_t frames, int64_t count, int64_t entries, int64_t stride, const float *in,
                            float *const out[SU_FRAMES]);
+    /* The same to the corners of tets: out[lane][(9 c + i) stride + k] = in (.,9,16)[corner (count,4)[k][c]][i][lane], 0 where the corner
+     * is not below `points`. */
+    void (*scatter_corners)(int64_t frames, int64_t count, const int32_t *corner, int64_t points, int64_t stride, const float *in,
+                            float *const out[SU_FRAMES]);
     /* moved (count,16) = skins (16 arrays of count numbers) - neutral (count), frames in lanes. */
     void (*moved)(int64_t count, const double *neutral, const double *const skins[SU_REST_FRAMES], float *moved);
     /* The same from a shot's frames, at most SU_SAMPLED: moved (points,3,16) = sum over frames of c (frames,2,16)[.][0] (positions - neutral) +

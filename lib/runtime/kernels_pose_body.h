@@ -31,6 +31,27 @@ static void scatter_floats(int64_t frames, int64_t count, int64_t entries, int64
     SCATTER(f8, 16, WIDEN, NARROW);
 }
 
+static void scatter_corners(int64_t frames, int64_t count, const int32_t *corner, int64_t points, int64_t stride, const float *in,
+                            float *const out[SU_FRAMES])
+{
+    static const float still[144] __attribute__((aligned(64)));
+    for (int64_t k = 0; k < count; k += 8)
+        for (int c = 0; c < 4; c++) {
+            const float *from[8];   /* the last eight repeat the last tet in the padding */
+            for (int64_t n = 0; n < 8; n++) {
+                int64_t point = corner[4 * (k + n < count ? k + n : count - 1) + c];
+                from[n] = point < points ? in + 144 * point : still;
+            }
+            for (int i = 0; i < 9; i++) {
+                f8 a[8], b[8];
+                UNROLL for (int n = 0; n < 8; n++) a[n] = *(const f8u *)(from[n] + 16 * i);
+                transpose_f(a, b);
+                UNROLL for (int f = 0; f < 8; f++)
+                    if (f < frames) *(f8 *)(out[f] + (9 * c + i) * stride + k) = b[f];
+            }
+        }
+}
+
 static void moved(int64_t count, const double *neutral, const double *const skins[SU_REST_FRAMES], float *out)
 {
     int64_t at = 0;
@@ -435,7 +456,7 @@ static void build_B(const su_tet_rows *what)
         int corners = 0;
         for (int c = 0; c < 4; c++) {
             if (!what->R[c]) continue;
-            const float *own = what->rows[f] + what->offset[c];
+            const float *own = what->rows[c][f];
             float *out = what->spread + 3 * stride * c;
             if (!what->same[c]) spread_rows(what, c, own, out);
             rows[corners] = what->same[c] ? own : out;
@@ -497,5 +518,5 @@ static void gram_block(const su_gram_block *what)
     }
 }
 
-const su_pose_kernels SU_KERNELS = {SU_KERNELS_NAME, scatter, scatter_floats, moved, sample, rest, rotations,
+const su_pose_kernels SU_KERNELS = {SU_KERNELS_NAME, scatter, scatter_floats, scatter_corners, moved, sample, rest, rotations,
                                      shapes, materials, world, blend_rows, mix, build_B, gram_block};

@@ -116,6 +116,39 @@ INLINE void sum_lanes(const v8 a[8], v8 *out)
     *out = LOW1(c[0], c[1]) + HIGH1(c[0], c[1]);
 }
 
+/* The same of floats below. */
+typedef int32_t m8f __attribute__((vector_size(32)));
+#define PICK_F(a, b, ...) PICK(a, b, ((m8f){__VA_ARGS__}), __VA_ARGS__)
+INLINE void transpose_f(const f8 a[8], f8 out[8])
+{
+    f8 b[8], c[8];
+    UNROLL for (int k = 0; k < 8; k += 2) {
+        b[k] = PICK_F(a[k], a[k + 1], 0, 8, 2, 10, 4, 12, 6, 14);
+        b[k + 1] = PICK_F(a[k], a[k + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+    }
+    UNROLL for (int k = 0; k < 8; k += 4)
+        UNROLL for (int n = 0; n < 2; n++) {
+            c[k + n] = PICK_F(b[k + n], b[k + n + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+            c[k + n + 2] = PICK_F(b[k + n], b[k + n + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+        }
+    UNROLL for (int k = 0; k < 4; k++) {
+        out[k] = PICK_F(c[k], c[k + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+        out[k + 4] = PICK_F(c[k], c[k + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+    }
+}
+
+/* *out = the sums over lanes of a[0..7] in float. */
+INLINE void sum_lanes_f(const f16 a[8], f8 *out)
+{
+    f8 half[8], b[4], c[2];
+    UNROLL for (int k = 0; k < 8; k++) half[k] = LOW_FLOATS(a[k]) + HIGH_FLOATS(a[k]);
+    UNROLL for (int k = 0; k < 4; k++)
+        b[k] = PICK_F(half[k], half[k + 4], 0, 1, 2, 3, 12, 13, 14, 15) + PICK_F(half[k], half[k + 4], 4, 5, 6, 7, 8, 9, 10, 11);
+    UNROLL for (int k = 0; k < 2; k++)
+        c[k] = PICK_F(b[k], b[k + 2], 0, 1, 8, 9, 4, 5, 12, 13) + PICK_F(b[k], b[k + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+    *out = PICK_F(c[0], c[1], 0, 8, 2, 10, 4, 12, 6, 14) + PICK_F(c[0], c[1], 1, 9, 3, 11, 5, 13, 7, 15);
+}
+
 /* Eight vectors of eight as a matrix. */
 INLINE void transpose(const v8 a[8], v8 out[8])
 {

@@ -12,6 +12,7 @@
 enum { WORDS = 4, MAX_REGIONS = 64 * WORDS };
 typedef struct signature {
     uint64_t bits[WORDS];
+    int32_t loose;       /* 1: a point that need not be kept */
     int32_t use;         /* of a vertex: the first tet, in their sorted order, that it is a corner of, or past the last */
     int32_t item;        /* what it belongs to: flesh vertex or index into cubature_tets */
 } signature;
@@ -19,13 +20,17 @@ typedef struct signature {
 static int compare_signatures(const void *a, const void *b)
 {
     const signature *x = a, *y = b;
+    if (x->loose != y->loose) return x->loose - y->loose;
     for (int w = 0; w < WORDS; w++)
         if (x->bits[w] != y->bits[w]) return x->bits[w] < y->bits[w] ? -1 : 1;
     if (x->use != y->use) return x->use < y->use ? -1 : 1;
     return (x->item > y->item) - (x->item < y->item);
 }
 
-static bool same_regions(const signature *a, const signature *b) { return memcmp(a->bits, b->bits, sizeof a->bits) == 0; }
+static bool same_panel(const signature *a, const signature *b)
+{
+    return a->loose == b->loose && memcmp(a->bits, b->bits, sizeof a->bits) == 0;
+}
 
 void su_runtime_model_free(su_runtime_model *model)
 {
@@ -50,14 +55,14 @@ static su_status make_panels(su_runtime_model *model, int64_t count, const signa
                              int64_t *panels, int64_t *entries, su_error *err)
 {
     *panels = 0;
-    for (int64_t k = 0; k < count; k++) *panels += k == 0 || !same_regions(sorted + k, sorted + k - 1);
+    for (int64_t k = 0; k < count; k++) *panels += k == 0 || !same_panel(sorted + k, sorted + k - 1);
     su_panel *list = take(model, *panels, sizeof *list, err);
     if (!list) return SU_AGAIN;
     *out = list;
     *entries = 8;   /* taps may read a little before a row */
     int64_t at = -1;
     for (int64_t k = 0; k < count; k++) {
-        if (k > 0 && same_regions(sorted + k, sorted + k - 1)) {
+        if (k > 0 && same_panel(sorted + k, sorted + k - 1)) {
             list[at].count++;
             continue;
         }
@@ -118,7 +123,39 @@ static su_status sort_tets(const su_model *source, su_runtime_model *model, cons
     return SU_OK;
 }
 
-/* Points: corners of moving cubature tets and moving inertia vertices, each once, sorted by regions, then as the tets (in their
+/* mark (n): 2 where rows are kept, 1 at other corners of cubature tets, 0 elsewhere. A tet needs one kept corner unless one never
+ * moves: those that most of the others share are taken first. */
+static su_status mark_points(const su_model *source, const su_runtime_model *model, const signature *of, const signature *tets,
+                             const int32_t *extra, int32_t *mark, su_error *err)
+{
+    int32_t *shared;
+    bool *served;
+    su_status status;
+    for (int64_t v = 0; v < source->n; v++) mark[v] = 0;
+    for (int64_t e = 0; e < 4 * source->c; e++) mark[source->tets[4 * (int64_t)source->cubature_tets[e / 4] + e % 4]] = 1;
+    for (int64_t k = 0; k < source->ci; k++) mark[source->inertia_vertices[k]] = 2;
+    for (int64_t k = 0; k < model->extra; k++) mark[extra[k]] = 2;
+    served = NULL;
+    SU_TRY(SU_ALLOC(&shared, source->n, "points", err));
+    SU_GO(SU_ALLOC(&served, model->tets, "points", err));
+    for (;;) {
+        const int32_t *best = NULL;
+        memset(shared, 0, (size_t)source->n * sizeof *shared);
+        for (int64_t k = 0; k < model->tets; k++) {
+            const int32_t *tet = source->tets + 4 * (int64_t)source->cubature_tets[tets[k].item];
+            for (int c = 0; c < 4; c++) served[k] |= mark[tet[c]] == 2 || empty(of + tet[c]);
+            for (int c = 0; c < 4 && !served[k]; c++)
+                if (++shared[tet[c]] > (best ? shared[*best] : 0)) best = tet + c;
+        }
+        if (!best) break;
+        mark[*best] = 2;
+    }
+done:
+    free(shared), free(served);
+    return status;
+}
+
+/* Points: corners of moving cubature tets and moving inertia vertices, each once, those kept first, sorted by regions, then as the tets (in their
  * order) first ask for them, so that their rows are read one behind the other. */
 static su_status choose_points(const su_model *source, su_runtime_model *model, signature *of, const signature *tets, const int32_t *extra,
                                int32_t *point_of, int32_t **vertices, su_error *err)
@@ -127,26 +164,26 @@ static su_status choose_points(const su_model *source, su_runtime_model *model, 
     su_status status;
     int64_t count = 0;
     SU_GO(SU_ALLOC(&sorted, source->n, "points", err));
-    for (int64_t v = 0; v < source->n; v++) point_of[v] = -1, of[v].use = (int32_t)model->tets;
+    SU_GO(mark_points(source, model, of, tets, extra, point_of, err));
+    for (int64_t v = 0; v < source->n; v++) of[v].use = (int32_t)model->tets;
     for (int64_t k = model->tets - 1; k >= 0; k--)
         for (int c = 0; c < 4; c++) of[source->tets[4 * (int64_t)source->cubature_tets[tets[k].item] + c]].use = (int32_t)k;
-    for (int64_t e = 0; e < source->c; e++)
-        for (int c = 0; c < 4; c++) point_of[source->tets[4 * (int64_t)source->cubature_tets[e] + c]] = 0;
-    for (int64_t k = 0; k < source->ci; k++) point_of[source->inertia_vertices[k]] = 0;
-    for (int64_t k = 0; k < model->extra; k++) point_of[extra[k]] = 0;
     for (int64_t v = 0; v < source->n; v++) {
-        if (point_of[v] < 0 || empty(of + v)) {
-            point_of[v] = -1;
-            continue;
-        }
+        int32_t mark = point_of[v];
+        point_of[v] = -1;
+        if (mark == 0 || empty(of + v)) continue;
         sorted[count] = of[v];
+        sorted[count].loose = mark == 1;
         sorted[count++].item = (int32_t)v;
+        model->kept += mark == 2;
     }
     qsort(sorted, (size_t)count, sizeof *sorted, compare_signatures);
     model->points = count;
     int64_t entries;
     SU_GO(make_panels(model, count, sorted, &model->point_panel, &model->point_panels, &entries, err));
-    model->row_entries = 3 * entries;
+    model->row_entries = model->kept_entries = 3 * entries;
+    while (model->kept_panels < model->point_panels && model->point_panel[model->kept_panels].first < model->kept) model->kept_panels++;
+    if (model->kept_panels < model->point_panels) model->kept_entries = 3 * model->point_panel[model->kept_panels].offset;
     *vertices = take(model, source->n, sizeof **vertices, err);
     if (!*vertices) { status = SU_AGAIN; goto done; }
     for (int64_t k = 0; k < count; k++) {
@@ -258,6 +295,47 @@ static su_status make_taps(su_runtime_model *model, su_error *err)
     return SU_OK;
 }
 
+/* Rooms for the rows of loose points, taken over from those that no later tet needs. */
+static su_status assign_slots(su_runtime_model *model, su_error *err)
+{
+    int64_t loose = model->points - model->kept, free_slots = 0;
+    int32_t *last = NULL, *spare = NULL;
+    su_status status;
+    for (int64_t p = model->kept_panels; p < model->point_panels; p++)
+        if (3 * model->point_panel[p].stride > model->slot_size) model->slot_size = 3 * model->point_panel[p].stride;
+    if (!(model->slot = take(model, model->points, sizeof *model->slot, err))) return SU_AGAIN;
+    SU_GO(SU_ALLOC(&last, model->points, "points", err));
+    SU_GO(SU_ALLOC(&spare, loose, "points", err));
+    for (int64_t k = 0; k < model->points; k++) model->slot[k] = -1;
+    for (int64_t k = 0; k < 4 * model->tets; k++)
+        if (model->corner[k] < model->points) last[model->corner[k]] = (int32_t)(k / 4);
+    for (int64_t k = 0; k < model->tets; k++) {
+        for (int c = 0; c < 4; c++) {
+            int32_t point = model->corner[4 * k + c];
+            if (point < model->kept || point >= model->points || model->slot[point] >= 0) continue;
+            model->slot[point] = free_slots > 0 ? spare[--free_slots] : (int32_t)model->slots++;
+        }
+        for (int c = 0; c < 4; c++) {
+            int32_t point = model->corner[4 * k + c];
+            if (point >= model->kept && point < model->points && last[point] == k) spare[free_slots++] = model->slot[point];
+        }
+    }
+done:
+    free(last), free(spare);
+    return status;
+}
+
+/* Corners of one tet, by their numbers among the chosen: the first becomes one that is kept or never moves, by an even permutation. */
+static void base_first(const su_runtime_model *model, const int32_t *point_of, const int32_t *from, int32_t tet[4])
+{
+    int base = 0;
+    for (int c = 3; c >= 0; c--)
+        if (point_of[from[c]] < model->kept) base = c;
+    for (int c = 3; c >= 0; c--)
+        if (point_of[from[c]] >= model->points) base = c;
+    for (int c = 0; c < 4; c++) tet[c] = from[c ^ base];
+}
+
 static su_status choose_tets(const su_model *source, su_runtime_model *model, const signature *sorted,
                              const int32_t *point_of, su_error *err)
 {
@@ -274,8 +352,9 @@ static su_status choose_tets(const su_model *source, su_runtime_model *model, co
         return SU_AGAIN;
     for (int64_t k = 0; k < count; k++) {
         int64_t e = sorted[k].item;
-        const int32_t *tet = source->tets + 4 * (int64_t)source->cubature_tets[e];
+        int32_t tet[4];
         double edges[9];
+        base_first(model, point_of, source->tets + 4 * (int64_t)source->cubature_tets[e], tet);
         for (int c = 0; c < 4; c++) model->corner[4 * k + c] = point_of[tet[c]];
         su_tet_edges(source->vertices + 3 * (int64_t)tet[0], source->vertices + 3 * (int64_t)tet[1],
                      source->vertices + 3 * (int64_t)tet[2], source->vertices + 3 * (int64_t)tet[3], edges);
@@ -288,6 +367,11 @@ static su_status choose_tets(const su_model *source, su_runtime_model *model, co
             model->poisson[i * count + k] = source->poisson[i * source->c + e];
         }
     }
+    model->tets_padded = padded(count);
+    if (!(model->base = take(model, model->tets_padded, sizeof *model->base, err))) return SU_AGAIN;
+    for (int64_t k = 0; k < model->tets_padded; k++)
+        model->base[k] = k < count && model->corner[4 * k] < model->kept ? model->corner[4 * k] : (int32_t)model->kept;
+    SU_TRY(assign_slots(model, err));
     return make_taps(model, err);
 }
 
@@ -481,11 +565,8 @@ su_status su_runtime_model_create_with(const su_model *source, su_interpolation 
     SU_GO(su_rest_lanes_create(&out->patch, out->pose_kernels, &out->lanes, err));
     SU_GO(choose_tets(source, out, tets, point_of, err));
     SU_GO(choose_inertia(source, out, point_of, err));
-    out->chosen_padded = padded(out->chosen), out->tets_padded = padded(out->tets);
+    out->kept_padded = padded(out->kept + 1);
     out->inertia_padded = padded(out->inertia);
-    out->corner_lanes = take(out, 4 * out->tets_padded, sizeof *out->corner_lanes, err);
-    if (!out->corner_lanes) { status = SU_AGAIN; goto done; }
-    for (int64_t k = 0; k < 4 * out->tets; k++) out->corner_lanes[k % 4 * out->tets_padded + k / 4] = out->corner[k];
 done:
     free(of);
     free(tets);

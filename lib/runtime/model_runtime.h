@@ -1,5 +1,6 @@
 /* What stepping reads of a model, packed once: rows of the bases at the corners of cubature tets and at inertia vertices
- * ("points"), points and tets sorted by the set of regions that they lie in, Gram matrices, materials. */
+ * ("points"), points and tets sorted by the set of regions that they lie in, Gram matrices, materials. Instants keep rows of the points
+ * that the step asks for: inertia vertices, and one corner of each tet, from which its strain leads to the others. */
 #ifndef SU_RUNTIME_MODEL_RUNTIME_H
 #define SU_RUNTIME_MODEL_RUNTIME_H
 
@@ -50,25 +51,29 @@ typedef struct su_runtime_model {
     su_gram_pair *pair;        /* ordered pairs of overlapping regions, rising */
     int64_t pair_entries;      /* sum of rows * stride, each padded to SU_GRAM, and a gap of 8 rows */
     float *pair_gram;          /* [entry / SU_GRAM][j][i][SU_GRAM]: U^_i' M U^_j */
-    su_rest_patch patch;       /* its chosen vertices: the points, then corners of tets that never move */
+    su_rest_patch patch;       /* its chosen vertices: the points, those kept first, then corners of tets that never move */
     su_rest_lanes lanes;       /* of the patch */
 
-    int64_t points;
+    int64_t points, kept;      /* the first `kept` keep their rows; those of others last while B is made */
     int64_t chosen;            /* points and unmoving corners */
-    int64_t point_panels;
-    su_panel *point_panel;
+    int64_t point_panels, kept_panels;
+    su_panel *point_panel;     /* those of kept points first */
     int32_t *panel_of_point;   /* (points) */
     float *point_rows;         /* all panels: (points of the panel, m, 3, stride) */
-    int64_t row_entries;       /* entries of one instant's rows: sum of count * 3 * stride */
+    int64_t row_entries;       /* of one pose: sum of count * 3 * stride */
+    int64_t kept_entries;      /* the same of kept points: entries of one instant's rows */
+    int64_t slots;             /* rooms for rows of points that are not kept */
+    int64_t slot_size;         /* entries of one */
+    int32_t *slot;             /* (points) room of each that is not kept, from the first tet that needs it to the last */
 
-    int64_t chosen_padded;     /* chosen, points, tets, inertia: padded to SU_PANEL */
+    int64_t kept_padded;       /* kept + 1, tets, inertia: padded to SU_PANEL */
     int64_t tets_padded, inertia_padded;
     int64_t tets;              /* cubature tets that move at all */
     int64_t tet_panels;
     su_panel *tet_panel;
     int64_t B_entries;         /* sum of count * 9 * stride */
-    int32_t *corner;           /* (tets,4) among the chosen vertices */
-    int32_t *corner_lanes;     /* (4,tets_padded) the same, corner by corner; 0 in the padding */
+    int32_t *corner;           /* (tets,4) among the chosen vertices, first one that is kept or never moves */
+    int32_t *base;             /* (tets_padded) that one among the kept points; `kept` where it never moves and in the padding */
     int32_t *tap_start;        /* into taps: tet after tet, for each 8 columns of its panel, for each corner; + 1 */
     int64_t *tap_first;        /* (tets) where each tet starts in tap_start */
     su_tap *taps;

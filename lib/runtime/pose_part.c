@@ -10,6 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Floats before and behind rows that taps may read and masks clear. */
+enum { LOOSE_GAP = 16 };
+
 static void *take(su_arena *arena, int64_t count, su_error *err)
 {
     void *block = su_arena_alloc(arena, count, sizeof(double));
@@ -41,9 +44,10 @@ su_status su_pose_create(const su_runtime_model *model, su_pose *pose, su_error 
 {
     memset(pose, 0, sizeof *pose);
     su_arena *arena = &pose->arena;
-    int64_t chosen = model->chosen_padded, tets = model->tets_padded, inertia = model->inertia_padded;
+    int64_t kept = model->kept_padded, tets = model->tets_padded, inertia = model->inertia_padded;
     if (su_blend_create(model, &pose->blend, arena, err) != SU_OK ||
-        !(pose->rotation = take(arena, (9 * chosen + 1) / 2, err)) || !(pose->rows = take(arena, (model->row_entries + 1) / 2, err)) ||
+        !(pose->rotation = take(arena, (9 * kept + 1) / 2, err)) || !(pose->corner_rotation = take(arena, 18 * tets, err)) ||
+        !(pose->rows = take(arena, (model->kept_entries + 1) / 2, err)) ||
         !(pose->B = take(arena, (model->B_entries + 1) / 2, err)) || !(pose->gradient = take(arena, 12 * tets, err)) ||
         !(pose->volume = take(arena, tets, err)) || !(pose->mu = take(arena, tets, err)) ||
         !(pose->lambda = take(arena, tets, err)) || !(pose->turn = take(arena, 9 * inertia, err)) ||
@@ -81,8 +85,11 @@ su_status su_pose_work_create(const su_runtime_model *model, su_pose_work *work,
         (work->anchor = take(arena, 4 * model->anchors, err)) &&
         (work->linear = take(arena, model->anchors ? 8 * model->linear_entries : 0, err)) &&
         (work->scale = take(arena, 12 * strides, err)) && (work->blended = take(arena, model->points, err)) &&
-        (work->spread = take(arena, 6 * widest, err)))
+        (work->spread = take(arena, 6 * widest, err)) &&
+        (work->loose = take(arena, SU_FRAMES * model->slots * model->slot_size / 2 + 2 * LOOSE_GAP, err))) {
+        work->loose += LOOSE_GAP;
         return SU_OK;
+    }
     su_pose_work_free(work);
     return SU_AGAIN;
 }
@@ -206,12 +213,12 @@ static void shape_tets(const su_runtime_model *model, int64_t count, su_pose_wor
 static void scatter_lanes(const su_runtime_model *model, int64_t count, const su_pose_work *work, su_pose *poses)
 {
     double *out[6][SU_FRAMES];
-    float *rotation[SU_FRAMES];
+    float *rotation[SU_FRAMES], *corners[SU_FRAMES];
     for (int64_t f = 0; f < count; f++) {
         su_pose *p = poses + f;
         double *arrays[6] = {p->turn, p->world, p->gradient, p->volume, p->mu, p->lambda};
         for (int k = 0; k < 6; k++) out[k][f] = arrays[k];
-        rotation[f] = p->rotation;
+        rotation[f] = p->rotation, corners[f] = p->corner_rotation;
         p->collapsed = 0;
         for (int64_t k = 0; k < model->tets; k++) p->collapsed += work->collapsed[k] >> f & 1;
     }
@@ -222,7 +229,8 @@ static void scatter_lanes(const su_runtime_model *model, int64_t count, const su
                  {model->inertia, 3, model->inertia_padded, work->world}, {model->tets, 12, model->tets_padded, work->gradient},
                  {model->tets, 1, model->tets_padded, work->volume}, {model->tets, 1, model->tets_padded, work->mu},
                  {model->tets, 1, model->tets_padded, work->lambda}};
-    model->pose_kernels->scatter_floats(count, model->points, 9, model->chosen_padded, work->rotation, rotation);
+    if (model->extra > 0) model->pose_kernels->scatter_floats(count, model->kept, 9, model->kept_padded, work->rotation, rotation);
+    model->pose_kernels->scatter_corners(count, model->tets, model->corner, model->points, model->tets_padded, work->rotation, corners);
     for (int k = 0; k < 6; k++)
         model->pose_kernels->scatter(count, what[k].count, what[k].entries, what[k].stride, what[k].from, out[k]);
 }
@@ -243,19 +251,19 @@ static void spread_scales(const su_runtime_model *model, int64_t count, const su
     memset(work->blended, 0, (size_t)model->points);
 }
 
-/* The rows of one point in all frames, unless they are there. */
+/* The rows of one point in all frames, made unless they are there. */
 static void blend_rows(const su_runtime_model *model, int64_t count, int64_t point, su_pose *poses,
-                       su_pose_work *work)
+                       su_pose_work *work, float *rows[SU_FRAMES])
 {
-    if (work->blended[point]) return;
-    work->blended[point] = 1;
     const su_panel *panel = model->point_panel + model->panel_of_point[point];
     int64_t size = 3 * panel->stride, offset = 3 * panel->offset + (point - panel->first) * size, before = 0;
+    for (int64_t f = 0; f < count; f++)
+        rows[f] = point < model->kept ? poses[f].rows + offset : work->loose + (SU_FRAMES * model->slot[point] + f) * model->slot_size;
+    if (work->blended[point]) return;
+    work->blended[point] = 1;
     for (const su_panel *p = model->point_panel; p < panel; p++) before += p->stride;
     const float *scale[SU_FRAMES];
-    float *rows[SU_FRAMES];
-    for (int64_t f = 0; f < count; f++)
-        scale[f] = work->scale + 3 * (SU_FRAMES * before) + f * size, rows[f] = poses[f].rows + offset;
+    for (int64_t f = 0; f < count; f++) scale[f] = work->scale + 3 * (SU_FRAMES * before) + f * size;
     model->pose_kernels->blend_rows(count, model->m, size,
                                     model->point_rows + 3 * model->m * panel->offset + (point - panel->first) * model->m * size,
                                     work->b, scale, rows);
@@ -265,7 +273,7 @@ static void blend_rows(const su_runtime_model *model, int64_t count, int64_t poi
 static void build_B(const su_runtime_model *model, int64_t count, su_pose *poses, su_pose_work *work)
 {
     su_tet_rows what = {.frames = count, .taps = model->taps, .spread = work->spread};
-    for (int64_t f = 0; f < count; f++) what.rows[f] = poses[f].rows;
+    float *unused[SU_FRAMES];
     for (int64_t p = 0; p < model->tet_panels; p++) {
         const su_panel *panel = model->tet_panel + p;
         what.stride = panel->stride;
@@ -274,10 +282,9 @@ static void build_B(const su_runtime_model *model, int64_t count, su_pose *poses
                 int64_t point = model->corner[4 * k + c];
                 what.R[c] = NULL;
                 if (point >= model->points) continue;
-                blend_rows(model, count, point, poses, work);
+                blend_rows(model, count, point, poses, work, what.rows[c]);
                 const su_panel *own = model->point_panel + model->panel_of_point[point];
                 what.R[c] = work->rotation + 144 * point;
-                what.offset[c] = 3 * (own->offset + (point - own->first) * own->stride);
                 what.row_stride[c] = own->stride;
                 what.same[c] = own->region_count == panel->region_count;   /* a tet's regions are all of its corners' */
             }
@@ -288,7 +295,7 @@ static void build_B(const su_runtime_model *model, int64_t count, su_pose *poses
             model->pose_kernels->build_B(&what);
         }
     }
-    for (int64_t point = 0; point < model->points; point++) blend_rows(model, count, point, poses, work);
+    for (int64_t point = 0; point < model->kept; point++) blend_rows(model, count, point, poses, work, unused);
 }
 
 static void blend_grams(const su_runtime_model *model, int64_t count, const su_blend *(*older)[2], su_pose *poses,

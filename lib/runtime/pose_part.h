@@ -30,12 +30,13 @@ typedef struct su_blend {
     int64_t serial;      /* number of the instant, unique and not 0 */
 } su_blend;
 
-/* Arrays by component hold all first components, then all second ones: (9,chosen_padded), (3,inertia_padded), ... */
+/* Arrays by component hold all first components, then all second ones: (9,kept_padded), (3,inertia_padded), ... */
 typedef struct su_pose {
     su_blend blend;
     double Q[9], c[3];
-    float *rotation;           /* (9,chosen_padded) R_v */
-    float *rows;               /* point panels: (points of the panel, 3, stride): U^(p) Y(p), as exact as the model's U^ */
+    float *rotation;           /* (9,kept_padded) R_v, where the model has extra vertices */
+    float *corner_rotation;    /* (4,9,tets_padded) R_v of each tet's corners; 0 where they never move */
+    float *rows;               /* panels of kept points: (points of the panel, 3, stride): U^(p) Y(p), as exact as the model's U^ */
     float *B;                  /* tet panels: (tets of the panel, 9, stride) */
     double *gradient;          /* (12,tets_padded) shape gradient of each corner */
     double *volume;            /* (tets_padded) cubature weight times rest volume, m^3 */
@@ -69,6 +70,7 @@ typedef struct su_pose_work {
     float *linear;             /* (16,linear_entries) */
     float *scale;              /* point panels: (8, 3, stride) */
     uint8_t *blended;          /* (points) */
+    float *loose;              /* (slots,8,slot_size) rows of points that are not kept */
     float *spread;             /* (4, 3, widest panel) */
     su_arena arena;
 } su_pose_work;

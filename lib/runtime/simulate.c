@@ -398,7 +398,8 @@ static int64_t walk_state(su_simulation *s, double *at, bool save)
         walk_blend(model, &at, save, &record->blend, &total);
         walk(&at, save, record->turn, 9 * model->inertia_padded, &total);
         walk(&at, save, record->world, 3 * model->inertia_padded, &total);
-        walk(&at, save, record->still, 3 * model->chosen_padded, &total);
+        walk(&at, save, record->still, 3 * model->kept_padded, &total);
+        walk(&at, save, record->corners, 12 * model->tets_padded, &total);
         walk(&at, save, record->inertia, 3 * model->inertia_padded, &total);
         walk(&at, save, record->Q, 9, &total);
         walk(&at, save, &record->h, 1, &total);

@@ -24,7 +24,7 @@ static bool create_record(su_stepper *s, su_record *record, su_error *err)
            su_blend_create(model, &record->blend, &s->arena, err) == SU_OK &&
            (record->turn = take(s, 9 * model->inertia_padded, err)) &&
            (record->world = take(s, 3 * model->inertia_padded, err)) &&
-           (record->still = take(s, 3 * model->chosen_padded, err)) &&
+           (record->still = take(s, 3 * model->kept_padded, err)) && (record->corners = take(s, 12 * model->tets_padded, err)) &&
            (record->inertia = take(s, 3 * model->inertia_padded, err));
 }
 
@@ -49,7 +49,8 @@ su_status su_stepper_create(const su_runtime_model *model, const su_step_setting
     good = good && (s->A = take(s, lead * lead, err)) &&
            (s->gathered = take(s, widest, err)) && (s->padded = take(s, model->region_offset[model->basis.d], err)) &&
            (s->rows = take(s, rows + 8, err)) && (s->acceleration = take(s, 3 * model->inertia_padded, err)) &&
-           (s->z = take(s, 3 * model->inertia_padded, err)) && (s->nowhere = take(s, 3 * model->chosen_padded, err)) && (s->moved = take(s, 3 * model->chosen_padded, err)) &&
+           (s->z = take(s, 3 * model->inertia_padded, err)) &&
+           (s->nowhere = take(s, 3 * (model->kept_padded > tets ? model->kept_padded : tets), err)) &&
            (s->carried = take(s, 9 * tets, err)) && (s->strain = take(s, 9 * tets, err)) &&
            (s->stress = take(s, 9 * tets, err)) && (s->derivative = take(s, SU_DERIVATIVE_ENTRIES * (tets + 8) / 2, err)) &&
            (s->carried_derivative = take(s, SU_DERIVATIVE_ENTRIES * (tets + 8) / 2, err)) &&
@@ -153,7 +154,7 @@ static void history_load(su_stepper *s, const su_pose *pose, double h, const dou
 /* Largest displacement of a point from the rest shape, over the flesh's diagonal. */
 static double farthest(const su_stepper *s, const su_record *record)
 {
-    return sqrt(s->model->kernels->largest_square(s->model->chosen_padded, record->still, s->nowhere)) / s->model->diagonal;
+    return sqrt(su_step_largest_square(s, record, NULL)) / s->model->diagonal;
 }
 
 /* What tets lack of the linear force may be negative, and is right for motions that they were trained on, some per cent of the diagonal.
@@ -183,8 +184,7 @@ su_step_end su_stepper_advance(su_stepper *s, const su_pose *pose, double h, con
     if (settings->inertia == SU_INERTIA_PAPER)
         su_step_strain(s, pose, s->now->q, s->carried);
     else
-        model->kernels->turned_strain(model->tets_padded, model->chosen_padded, model->corner_lanes, pose->rotation,
-                                      s->now->still, pose->gradient, s->moved, s->carried);
+        model->kernels->turned_strain(model->tets_padded, pose->corner_rotation, s->now->corners, pose->gradient, s->carried);
     su_step_end end = su_step_first_solve(s, pose, mass, 1 + damping);
     if (end == SU_STEP_OK && settings->newton > 1) end = su_step_iterate(s, pose, mass, damping, settings->newton);
     if (end == SU_STEP_OK) end = su_step_check(s, pose, mass, damping, &leap);

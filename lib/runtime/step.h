@@ -46,7 +46,8 @@ typedef struct su_record {
     su_blend blend;
     double *turn;            /* (9,inertia_padded) P */
     double *world;           /* (3,inertia_padded) X */
-    double *still;           /* (3,chosen_padded) U^ q, rotations not yet applied */
+    double *still;           /* (3,kept_padded) U^ q, rotations not yet applied */
+    double *corners;         /* (4,3,tets_padded) the same at the corners of tets */
     double *inertia;         /* (3,inertia_padded) the same at the inertia vertices */
     double Q[9];
     double h;                /* s, of the step that led here */
@@ -71,8 +72,7 @@ typedef struct su_stepper {
     double *held, *older, *force, *straight, *since, *direction, *trial;   /* (lead) */
     double *gathered, *padded, *rows;                            /* one panel's columns, regions padded, rows of a panel */
     double *acceleration, *z;         /* (3,inertia_padded) */
-    double *moved;           /* (3,chosen_padded) */
-    double *nowhere;         /* (3,chosen_padded) zeros */
+    double *nowhere;         /* (3, kept_padded or tets_padded) zeros */
     double *carried, *strain, *stress;    /* lanes of 9 entries: grad u*, grad u, weighted stress */
     float *carried_derivative, *derivative;   /* lanes of 45 entries: at u*, which damping takes, and at u */
     uint8_t *irregular;

@@ -29,14 +29,14 @@ su_status su_stepper_set_loads(su_stepper *s, su_loads *loads, su_error *err)
 static void load_displacement(const su_stepper *s, const su_pose *pose, const double *still, int64_t k, double a[3])
 {
     const su_runtime_model *model = s->model;
-    int64_t chosen = model->chosen_padded;
+    int64_t kept = model->kept_padded;
     memset(a, 0, 3 * sizeof *a);
     for (int i = 0; i < 4; i++) {
         int64_t point = model->extra_point[4 * k + i];
         if (point < 0) continue;
         for (int c = 0; c < 3; c++)
             for (int b = 0; b < 3; b++)
-                a[c] += s->loads->bary[4 * k + i] * pose->rotation[(3 * c + b) * chosen + point] * still[b * chosen + point];
+                a[c] += s->loads->bary[4 * k + i] * pose->rotation[(3 * c + b) * kept + point] * still[b * kept + point];
     }
 }
 
@@ -44,13 +44,13 @@ static void load_displacement(const su_stepper *s, const su_pose *pose, const do
 static void add_load(const su_stepper *s, const su_pose *pose, int64_t k, const double f[3], double *out)
 {
     const su_runtime_model *model = s->model;
-    int64_t chosen = model->chosen_padded;
+    int64_t kept = model->kept_padded;
     for (int i = 0; i < 4; i++) {
         int64_t point = model->extra_point[4 * k + i];
         if (point < 0) continue;
         double z[3] = {0};
         for (int c = 0; c < 3; c++)
-            for (int b = 0; b < 3; b++) z[b] += s->loads->bary[4 * k + i] * pose->rotation[(3 * c + b) * chosen + point] * f[c];
+            for (int b = 0; b < 3; b++) z[b] += s->loads->bary[4 * k + i] * pose->rotation[(3 * c + b) * kept + point] * f[c];
         const su_panel *panel = model->point_panel + model->panel_of_point[point];
         memset(s->gathered, 0, (size_t)panel->stride * sizeof *s->gathered);
         model->kernels->rows_combine(3, panel->stride, pose->rows + 3 * (panel->offset + (point - panel->first) * panel->stride),

@@ -154,12 +154,6 @@ su_step_end su_step_first_solve(su_stepper *s, const su_pose *pose, double mass,
     return SU_STEP_OK;
 }
 
-/* Square of the largest motion of a point against the rig. */
-static double largest_leap(const su_stepper *s)
-{
-    return s->model->kernels->largest_square(s->model->chosen_padded, s->next->still, s->now->still);
-}
-
 /* Minimizes the potential by Newton with projected matrices and a line search, for steps that a linearization leads astray:
  * converged implicit Euler does not blow up. From s->next->q or from the q before, whichever is lower. */
 static su_step_end minimize(su_stepper *s, const su_pose *pose, double mass, double damping)
@@ -201,12 +195,12 @@ su_step_end su_step_check(su_stepper *s, const su_pose *pose, double mass, doubl
     const su_runtime_model *model = s->model;
     double far = SU_STRIDE * model->diagonal;
     su_step_displace(s, pose, s->next);
-    *leap = largest_leap(s);
+    *leap = su_step_largest_square(s, s->next, s->now);
     if (*leap <= far * far) return SU_STEP_OK;
     s->residual = residual_at(s, pose, s->next->q, mass, damping, NULL, false);
     if (s->residual <= 0.1) return SU_STEP_OK;
     su_step_end end = minimize(s, pose, mass, damping);
     su_step_displace(s, pose, s->next);
-    *leap = largest_leap(s);
+    *leap = su_step_largest_square(s, s->next, s->now);
     return end;
 }

@@ -37,21 +37,53 @@ void su_step_scatter(const su_panel *panel, const double *from, double *q)
     for (int64_t j = 0; j < panel->columns; j++) q[panel->modes[j]] += from[j];
 }
 
+static void put_strain(const su_stepper *s, const su_panel *panel, double *gradient)
+{
+    for (int64_t k = 0; k < panel->count; k++)
+        for (int a = 0; a < 9; a++) *lane(gradient, 9, panel->first + k, a) = s->rows[9 * k + a];
+}
+
+/* The strain in float, from which the next step starts: no more than B itself is rounded. */
+static void rough_strain(const su_stepper *s, const su_pose *pose, const double *q, double *gradient)
+{
+    const su_runtime_model *model = s->model;
+    float *few = (float *)s->gathered;
+    for (int64_t p = 0; p < model->tet_panels; p++) {
+        const su_panel *panel = model->tet_panel + p;
+        for (int64_t j = 0; j < panel->stride; j++) few[j] = (float)q[panel->modes[j]];
+        model->kernels->rows_times_float(9 * panel->count, panel->stride, pose->B + 9 * panel->offset, few, s->rows);
+        put_strain(s, panel, gradient);
+    }
+}
+
 void su_step_displace(const su_stepper *s, const su_pose *pose, su_record *record)
 {
     const su_runtime_model *model = s->model;
-    int64_t chosen = model->chosen_padded;
-    for (int64_t p = 0; p < model->point_panels; p++) {
+    int64_t kept = model->kept_padded;
+    for (int64_t p = 0; p < model->kept_panels; p++) {
         const su_panel *panel = model->point_panel + p;
         gather(panel, record->q, s->gathered);
         model->kernels->rows_times(3 * panel->count, panel->stride, pose->rows + 3 * panel->offset, s->gathered, s->rows);
-        double *x = record->still + panel->first, *y = x + chosen, *z = y + chosen;
+        double *x = record->still + panel->first, *y = x + kept, *z = y + kept;
         for (int64_t k = 0; k < panel->count; k++)
             x[k] = s->rows[3 * k], y[k] = s->rows[3 * k + 1], z[k] = s->rows[3 * k + 2];
     }
     for (int c = 0; c < 3; c++)
         for (int64_t k = 0; k < model->inertia; k++)
-            record->inertia[c * model->inertia_padded + k] = record->still[c * chosen + model->inertia_point[k]];
+            record->inertia[c * model->inertia_padded + k] = record->still[c * kept + model->inertia_point[k]];
+    rough_strain(s, pose, record->q, s->strain);
+    model->kernels->corners(model->tets_padded, kept, model->base, record->still, pose->corner_rotation, pose->gradient, s->strain,
+                            record->corners);
+}
+
+double su_step_largest_square(const su_stepper *s, const su_record *a, const su_record *b)
+{
+    const su_runtime_model *model = s->model;
+    int64_t tets = model->tets_padded;
+    double most = model->kernels->largest_square(model->kept_padded, a->still, b ? b->still : s->nowhere);
+    for (int c = 0; c < 4; c++)
+        most = fmax(most, model->kernels->largest_square(tets, a->corners + 3 * c * tets, b ? b->corners + 3 * c * tets : s->nowhere));
+    return most;
 }
 
 void su_step_strain(const su_stepper *s, const su_pose *pose, const double *q, double *gradient)
@@ -61,8 +93,7 @@ void su_step_strain(const su_stepper *s, const su_pose *pose, const double *q, d
         const su_panel *panel = model->tet_panel + p;
         gather(panel, q, s->gathered);
         model->kernels->rows_times(9 * panel->count, panel->stride, pose->B + 9 * panel->offset, s->gathered, s->rows);
-        for (int64_t k = 0; k < panel->count; k++)
-            for (int a = 0; a < 9; a++) *lane(gradient, 9, panel->first + k, a) = s->rows[9 * k + a];
+        put_strain(s, panel, gradient);
     }
 }
 

@@ -11,8 +11,10 @@ bool su_step_all_finite(int64_t count, const double *a);
 
 /* q (lead) += a panel's columns */
 void su_step_scatter(const su_panel *panel, const double *from, double *q);
-/* record->still (3,chosen_padded) = U^ q, and the same at the inertia vertices. */
+/* The record's displacements at its q: of kept points, inertia vertices and tets' corners. Leaves the strain in s->strain. */
 void su_step_displace(const su_stepper *s, const su_pose *pose, su_record *record);
+/* Largest square of the difference of two records' displacements (b NULL: of a's) among all points. */
+double su_step_largest_square(const su_stepper *s, const su_record *a, const su_record *b);
 /* gradient (lanes of 9) = B q */
 void su_step_strain(const su_stepper *s, const su_pose *pose, const double *q, double *gradient);
 /* out (lead) += B' s->stress */
