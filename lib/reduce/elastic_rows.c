@@ -39,13 +39,11 @@ static su_status reduced_stiffness(su_pose_space *space, const double *rest, con
     SU_GO(SU_ALLOC(&columns, r * size, "reduced stiffness", err));
     SU_GO(SU_ALLOC(&products, r * size, "reduced stiffness", err));
     su_elastic_stiffness(&space->elastic, rest, true, &K, space->threads);
-#pragma omp parallel for num_threads(space->threads) schedule(static)
-    for (int64_t k = 0; k < r; k++) {
+    for (int64_t k = 0; k < r; k++)
         for (int64_t f = 0; f < count; f++)
             for (int i = 0; i < 3; i++)
                 columns[k * size + 3 * f + i] = U[3 * (k * n + space->elastic.free_vertex[f]) + i];
-        su_sparse_multiply(&K, columns + k * size, products + k * size);
-    }
+    SU_GO(su_sparse_multiply_many(&K, r, columns, products, space->threads, err));
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)r, (int)r, (int)size, 1, columns, (int)size, products,
                 (int)size, 0, out, (int)r);
     for (int64_t i = 0; i < r; i++)

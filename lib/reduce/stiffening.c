@@ -105,12 +105,6 @@ done:
     return status;
 }
 
-static void multiply(const su_stiffness_probe *probe, int64_t count, const double *Z, double *KZ)
-{
-#pragma omp parallel for num_threads(probe->space->threads) schedule(static)
-    for (int64_t k = 0; k < count; k++) su_sparse_multiply(&probe->K, Z + k * probe->size, KZ + k * probe->size);
-}
-
 /* to = the first `count` Ritz vectors */
 static void combine(const su_stiffness_probe *probe, int64_t count, int64_t of, const double *vectors, const double *Z,
                     double *to)
@@ -135,7 +129,7 @@ static su_status compare_values(su_stiffness_probe *probe, const su_place *place
     for (int64_t k = 0; k < r; k++)
         for (int64_t i = 0; i < size; i++)
             probe->basis[k * size + i] = probe->U[3 * (k * space->n + space->elastic.free_vertex[i / 3]) + i % 3];
-    multiply(probe, r, probe->basis, probe->X);
+    SU_GO(su_sparse_multiply_many(&probe->K, r, probe->basis, probe->X, space->threads, err));
     SU_GO(ritz(probe, r, probe->basis, probe->X, values, vectors, K, M, err));
     combine(probe, block, r, vectors, probe->basis, probe->X);
     for (int turn = 0; turn < probe->turns; turn++) {
