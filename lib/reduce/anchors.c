@@ -38,44 +38,56 @@ static double share_unlocked(const su_stiffening *found)
     return x * x * (3 - 2 * x);
 }
 
-static su_status stiffness_at(su_pose_space *space, su_stiffness_probe *probe, const su_place *place, double *stiffness,
-                              double *work, su_error *err)
+/* Stiffness at the places of out->place, each by itself. */
+typedef struct factory {
+    const su_training_places *places;
+    int64_t unlock;
+    su_stiffness_probe **probes;   /* (workers) made when first needed */
+    su_anchors *out;
+} factory;
+
+static su_status stiffness_at(void *context, su_pose_space *space, int worker, int64_t anchor, su_error *err)
 {
-    su_stiffening found = {0, 0};
+    factory *f = context;
+    const su_place *place = &f->places->place[f->out->place[anchor]];
     int64_t size = space->r * space->r;
-    SU_TRY(su_place_stiffness(space, place, stiffness, err));
-    if (!probe || place->pose >= 0) return SU_OK;
-    SU_TRY(su_unlocked_stiffness(probe, place, work, &found, err));
+    double *stiffness = f->out->stiffness + anchor * size, *free_of_locking;
+    su_stiffening found = {0, 0};
+    if (f->unlock == 0 || place->pose >= 0) return su_place_stiffness(space, place, stiffness, err);
+    if (!f->probes[worker]) SU_TRY(su_stiffness_probe_create(space, f->unlock, &f->probes[worker], err));
+    SU_TRY(SU_ALLOC(&free_of_locking, size, "stiffness anchors", err));
+    su_status status = su_unlocked_stiffness(f->probes[worker], place, stiffness, free_of_locking, &found, err);
     double share = share_unlocked(&found);
-    for (int64_t i = 0; i < size; i++) stiffness[i] += share * (work[i] - stiffness[i]);
-    return SU_OK;
+    for (int64_t i = 0; i < size && status == SU_OK; i++) stiffness[i] += share * (free_of_locking[i] - stiffness[i]);
+    free(free_of_locking);
+    return status;
 }
 
 su_status su_anchors_create(su_pose_space *space, const su_training_places *places, int64_t unlock, su_anchors *out,
                             su_error *err)
 {
     int64_t s = space->s, size = space->r * space->r;
-    double least = fmax(0.01 * mean_distance(space), 1e-6), *work = NULL;
-    su_stiffness_probe *probe = NULL;
+    double least = fmax(0.01 * mean_distance(space), 1e-6);
+    int workers = su_pose_space_workers(space, places->count);
+    factory f = {.places = places, .unlock = unlock, .out = out};
     su_status status;
     *out = (su_anchors){0};
-    if (unlock > 0) SU_GO(su_stiffness_probe_create(space, unlock, &probe, err));
+    SU_GO(SU_ALLOC(&f.probes, workers, "stiffness anchors", err));
     SU_GO(SU_ALLOC(&out->params, places->count * s, "stiffness anchors", err));
     SU_GO(SU_ALLOC(&out->stiffness, places->count * size, "stiffness anchors", err));
     SU_GO(SU_ALLOC(&out->place, places->count, "stiffness anchors", err));
-    SU_GO(SU_ALLOC(&work, size, "stiffness anchors", err));
     for (int64_t a = 0; a < places->count; a++) {
         const su_place *place = &places->place[a];
         if (place->pose < 0 && !far_from_all(space, out, place->p, least)) continue;
         memcpy(out->params + out->count * s, place->p, (size_t)s * sizeof *out->params);
-        SU_GO(stiffness_at(space, probe, place, out->stiffness + out->count * size, work, err));
         out->place[out->count++] = a;
     }
+    SU_GO(su_pose_space_each(space, out->count, stiffness_at, &f, NULL, err));
     SU_GO(SU_ALLOC(&out->rbf, out->count * out->count, "stiffness anchors", err));
     SU_GO(su_rbf_train(out->count, s, out->params, space->fit->param_scale, out->rbf, err));
 done:
-    su_stiffness_probe_free(probe);
-    free(work);
+    for (int k = 0; f.probes && k < workers; k++) su_stiffness_probe_free(f.probes[k]);
+    free(f.probes);
     if (status != SU_OK) su_anchors_free(out);
     return status;
 }
@@ -131,21 +143,34 @@ done:
     return status;
 }
 
+typedef struct chosen_tets {
+    const su_training_places *places;
+    int64_t count;
+    const int32_t *tets;
+    const double *weights;
+    const uint8_t *apart;
+    su_anchors *anchors;
+} chosen_tets;
+
+static su_status subtract_at(void *context, su_pose_space *space, int worker, int64_t anchor, su_error *err)
+{
+    const chosen_tets *c = context;
+    int64_t r = space->r;
+    double *own, *lack = c->anchors->stiffness + anchor * r * r;
+    (void)worker;
+    SU_TRY(SU_ALLOC(&own, r * r, "stiffness of tets", err));
+    su_status status = su_tets_stiffness(space, &c->places->place[c->anchors->place[anchor]], c->count, c->tets, c->weights, c->apart, own, err);
+    for (int64_t i = 0; i < r && status == SU_OK; i++)   /* symmetric bit by bit */
+        for (int64_t j = 0; j <= i; j++) lack[i * r + j] = lack[j * r + i] = lack[i * r + j] - 0.5 * (own[i * r + j] + own[j * r + i]);
+    free(own);
+    return status;
+}
+
 su_status su_anchors_subtract(su_pose_space *space, const su_training_places *places, int64_t count, const int32_t *tets,
                               const double *weights, const uint8_t *apart, su_anchors *anchors, su_error *err)
 {
-    int64_t r = space->r;
-    double *own;
-    SU_TRY(SU_ALLOC(&own, r * r, "stiffness of tets", err));
-    su_status status = SU_OK;
-    for (int64_t a = 0; a < anchors->count && status == SU_OK; a++) {
-        double *lack = anchors->stiffness + a * r * r;
-        status = su_tets_stiffness(space, &places->place[anchors->place[a]], count, tets, weights, apart, own, err);
-        for (int64_t i = 0; i < r && status == SU_OK; i++)   /* symmetric bit by bit */
-            for (int64_t j = 0; j <= i; j++) lack[i * r + j] = lack[j * r + i] = lack[i * r + j] - 0.5 * (own[i * r + j] + own[j * r + i]);
-    }
-    free(own);
-    return status;
+    chosen_tets chosen = {places, count, tets, weights, apart, anchors};
+    return su_pose_space_each(space, anchors->count, subtract_at, &chosen, NULL, err);
 }
 
 void su_anchors_blend(const su_pose_space *space, const su_anchors *anchors, const double *p, double *work, double *stiffness)

@@ -274,23 +274,38 @@ done:
     return status;
 }
 
+typedef struct vertex_sampling {
+    const su_training_places *places;
+    const candidates *c;
+    const int64_t *histories;
+    double amplitude;
+    uint64_t seed;
+    su_fit_problem *problem;
+} vertex_sampling;
+
+static su_status vertex_rows_at(void *context, su_pose_space *space, int worker, int64_t a, su_error *err)
+{
+    const vertex_sampling *v = context;
+    const su_training_places *places = v->places;
+    su_station_rows *rows = &v->problem->stations[a];
+    su_inertia_sampling sampling = {
+        .states = {.samples = v->histories[places->shot[a] >= 0], .amplitude = v->amplitude, .seed = v->seed,
+                   .stream = (uint64_t)(places->count + a)},
+        .spin = places->spin};
+    (void)worker;
+    SU_TRY(su_inertia_rows(space, &places->place[a], &places->motion[a], &sampling, v->c->count, v->c->list, rows, err));
+    rows->importance = 100.0 / (double)(rows->samples + 1);
+    return SU_OK;
+}
+
 /* histories[0] at poses and middles, where only the root turns, histories[1] at frames. Of the places the first `count`. */
 static su_status vertex_rows(su_pose_space *space, const su_training_places *places, int64_t count, const candidates *c,
                              const int64_t histories[2], double amplitude, uint64_t seed, su_fit_problem *problem,
                              su_progress *progress, su_error *err)
 {
+    vertex_sampling sampling = {places, c, histories, amplitude, seed, problem};
     SU_TRY(problem_create(space, places, count, 0, 1, c, problem, err));
-    for (int64_t a = 0; a < count; a++) {
-        su_inertia_sampling sampling = {
-            .states = {.samples = histories[places->shot[a] >= 0], .amplitude = amplitude, .seed = seed,
-                       .stream = (uint64_t)(places->count + a)},
-            .spin = places->spin};
-        SU_TRY(su_inertia_rows(space, &places->place[a], &places->motion[a], &sampling, c->count, c->list,
-                               &problem->stations[a], err));
-        problem->stations[a].importance = 100.0 / (double)(problem->stations[a].samples + 1);
-        SU_TRY(su_progress_update(progress, (double)(a + 1) / (double)count, err));
-    }
-    return SU_OK;
+    return su_pose_space_each(space, count, vertex_rows_at, &sampling, progress, err);
 }
 
 /* ---- training ---- */

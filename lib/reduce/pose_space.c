@@ -4,6 +4,8 @@
 #include "rig/rbf.h"
 
 #include <math.h>
+#include <omp.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,6 +35,7 @@ su_status su_pose_space_create(su_pose_space *space, const su_tet *tet, const su
     SU_GO(su_elastic_create(&space->elastic, tet->n, tet->vertices, tet->t, tet->tets, tet->fixed_count, tet->fixed,
                             material, fit->young, fit->poisson, fit->density, err));
     SU_GO(su_rotation_field_create(tet->n, tet->vertices, tet->t, tet->tets, 0, NULL, &space->field, err));
+    space->material = material, space->interpolation = interpolation;
     space->bases = (su_pose_bases){space->m, space->r, space->n, basis->basis, basis->rotations, space->elastic.mass,
                                    interpolation};
 done:
@@ -114,4 +117,76 @@ su_status su_pose_space_enter(su_pose_space *space, const su_place *place, doubl
         for (int64_t f = 0; f < space->tet->fixed_count; f++)
             for (int i = 0; i < 3; i++) U[3 * (k * space->n + space->tet->fixed[f]) + i] = 0;
     return SU_OK;
+}
+
+int su_pose_space_workers(const su_pose_space *space, int64_t count)
+{
+    enum { LARGE = 100000 };   /* tets */
+    if (space->t > LARGE || count < 2) return 1;
+    return space->threads < count ? space->threads : (int)count;
+}
+
+typedef struct crew {
+    su_place_work *work;
+    void *context;
+    su_progress *progress;
+    int64_t count, next, done, failed;   /* failed: first place that did, or count */
+    su_status status;
+    su_error error;
+} crew;
+
+static void note(crew *c, int64_t place, su_status status, const su_error *error)
+{
+    if (status == SU_OK || place >= c->failed) return;
+    c->failed = place, c->status = status, c->error = *error;
+}
+
+/* One worker, until all places are taken. */
+static void serve(crew *c, su_pose_space *own, int worker)
+{
+    for (;;) {
+        int64_t place;
+        su_error error = {0};
+#pragma omp atomic capture
+        place = c->next++;
+        bool over;
+#pragma omp critical(su_pose_space_each)
+        over = place >= c->count || c->failed < c->count;
+        if (over) return;
+        su_status status = c->work(c->context, own, worker, place, &error);
+#pragma omp critical(su_pose_space_each)
+        {
+            note(c, place, status, &error);
+            c->done++;
+            error = (su_error){0};
+            if (c->progress) note(c, place, su_progress_update(c->progress, (double)c->done / (double)c->count, &error), &error);
+        }
+    }
+}
+
+su_status su_pose_space_each(su_pose_space *space, int64_t count, su_place_work *work, void *context, su_progress *progress,
+                             su_error *err)
+{
+    int team = su_pose_space_workers(space, count);
+    crew c = {.work = work, .context = context, .progress = progress, .count = count, .failed = count, .status = SU_OK};
+    if (team == 1) {
+        serve(&c, space, 0);
+    } else {
+#pragma omp parallel num_threads(team)
+        {
+            su_pose_space own;
+            su_error error = {0};
+            su_status status = su_pose_space_create(&own, space->tet, space->fit, space->basis, space->material, space->interpolation, 1,
+                                                    &error);
+            if (status == SU_OK) {
+                serve(&c, &own, omp_get_thread_num());
+            } else {
+#pragma omp critical(su_pose_space_each)
+                note(&c, -1, status, &error);
+            }
+            su_pose_space_free(&own);
+        }
+    }
+    if (c.status != SU_OK && err) *err = c.error;
+    return c.status;
 }

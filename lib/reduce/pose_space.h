@@ -3,6 +3,7 @@
 #define SU_REDUCE_POSE_SPACE_H
 
 #include "core/error.h"
+#include "core/progress.h"
 #include "fem/elastic.h"
 #include "geometry/rotation_field.h"
 #include "io/basis.h"
@@ -21,6 +22,8 @@ typedef struct su_pose_space {
     su_rotation_field *field;
     su_pose_bases bases;
     double diagonal;          /* of the neutral flesh's bounding box, m */
+    su_material material;
+    su_interpolation interpolation;
     int threads;
 } su_pose_space;
 
@@ -47,5 +50,16 @@ void su_place_free(su_place *place);
 /* Sets rest shape and blended materials (with w+) in space->elastic; U (r,n,3) in pose coordinates, rotation (n,4) the
  * field at the place. Held vertices of U are exactly 0. */
 su_status su_pose_space_enter(su_pose_space *space, const su_place *place, double *U, double *rotation, su_error *err);
+
+/* Work at one of many places, in a pose space of the calling thread's own (which may be entered); worker: which of them, from 0. */
+typedef su_status su_place_work(void *context, su_pose_space *own, int worker, int64_t place, su_error *err);
+
+/* How many threads su_pose_space_each() will spread `count` places over: one where the flesh is so large that its factors and bases are not
+ * wanted several times. */
+int su_pose_space_workers(const su_pose_space *space, int64_t count);
+/* Calls `work` for places 0 .. count - 1, in no order. The first failure, by number of the place, is returned; later ones need not begin.
+ * progress, may be NULL, goes from 0 to 1. */
+su_status su_pose_space_each(su_pose_space *space, int64_t count, su_place_work *work, void *context, su_progress *progress,
+                             su_error *err);
 
 #endif

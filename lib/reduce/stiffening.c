@@ -243,8 +243,14 @@ done:
     return status;
 }
 
-su_status su_unlocked_stiffness(su_stiffness_probe *probe, const su_place *place, double *stiffness, su_stiffening *found,
-                                su_error *err)
+static void make_symmetric(int64_t r, double *A)
+{
+    for (int64_t i = 0; i < r; i++)
+        for (int64_t j = 0; j < i; j++) A[i * r + j] = A[j * r + i] = 0.5 * (A[i * r + j] + A[j * r + i]);
+}
+
+su_status su_unlocked_stiffness(su_stiffness_probe *probe, const su_place *place, double *plain, double *stiffness,
+                                su_stiffening *found, su_error *err)
 {
     int64_t r = probe->space->r, modes = probe->modes, size = probe->size;
     double *values = NULL, *vectors = NULL, *exact = NULL, *M = NULL, *factor = NULL, *Q = NULL;
@@ -256,6 +262,10 @@ su_status su_unlocked_stiffness(su_stiffness_probe *probe, const su_place *place
     SU_GO(SU_ALLOC(&factor, r * r, "Ritz values", err));
     SU_GO(SU_ALLOC(&Q, modes * r, "Ritz values", err));
     SU_GO(compare_values(probe, place, values, vectors, stiffness, M, exact, err));
+    if (plain) {
+        memcpy(plain, stiffness, (size_t)(r * r) * sizeof *plain);
+        make_symmetric(r, plain);
+    }
     if (found) *found = stiffening_of(modes, values, exact);
     times_mass(probe, modes, probe->X, probe->Y);
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)modes, (int)r, (int)size, 1, probe->Y, (int)size, probe->basis,
@@ -273,9 +283,7 @@ su_status su_unlocked_stiffness(su_stiffness_probe *probe, const su_place *place
         exact[held++] = exact[k];
     }
     if (held > 0) SU_GO(replace_pairs(r, held, M, Q, exact, stiffness, err));
-    for (int64_t i = 0; i < r; i++)
-        for (int64_t j = 0; j < i; j++)
-            stiffness[i * r + j] = stiffness[j * r + i] = 0.5 * (stiffness[i * r + j] + stiffness[j * r + i]);
+    make_symmetric(r, stiffness);
 done:
     free(values), free(vectors), free(exact), free(M), free(factor), free(Q);
     return status;
