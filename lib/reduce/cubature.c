@@ -182,60 +182,101 @@ static int64_t nearest_place(const su_pose_space *space, const su_training_place
     return best;
 }
 
+typedef struct state_sampling {
+    const su_training_places *places;
+    const candidates *c;
+    const su_shot_states *states;
+    const int64_t *near;       /* (states) place of each */
+    const int64_t *place;      /* (stations) of each station */
+    su_station_rows *rows;     /* (stations) */
+} state_sampling;
+
+static su_status state_rows_at(void *context, su_pose_space *space, int worker, int64_t station, su_error *err)
+{
+    const state_sampling *s = context;
+    int64_t total = s->states->played.count, count = 0;
+    const double **shapes = NULL;
+    double *factors = NULL;
+    su_status status;
+    (void)worker;
+    SU_GO(SU_ALLOC(&shapes, total, "states of the shots", err));
+    SU_GO(SU_ALLOC(&factors, total, "states of the shots", err));
+    for (int64_t k = 0; k < total; k++) {
+        if (s->near[k] != s->place[station]) continue;
+        factors[count] = count % 2 ? 1 : LARGER;
+        shapes[count++] = s->states->played.shapes + 3 * space->n * k;
+    }
+    SU_GO(su_state_rows(space, &s->places->place[s->place[station]], count, shapes, factors, (su_force_part){SU_FORCE_REMAINDER, NULL},
+                        s->c->count, s->c->list, s->c->vertices, s->c->vertex, &s->rows[station], err));
+done:
+    free(shapes), free(factors);
+    return status;
+}
+
 /* States of the shots, each at the place that is nearest to its frame in pose space, every other one larger: shots are played coarsely, which
  * takes a quarter of the motion. They are guides, too: in far turned flesh the remainder is many times the force, and no few tets meet it to a
  * given error. */
 static su_status state_rows(su_pose_space *space, const su_training_places *places, const candidates *c, const su_shot_states *states,
                             su_fit_problem *problem, su_error *err)
 {
-    int64_t total = states->played.count;
-    const double **shapes = NULL;
-    double *factors = NULL;
-    int64_t *near = NULL;
+    int64_t total = states->played.count, stations = 0, *near = NULL, *place = NULL;
+    su_station_rows *first = &problem->stations[problem->station_count];
     su_status status;
-    SU_GO(SU_ALLOC(&shapes, total, "states of the shots", err));
-    SU_GO(SU_ALLOC(&factors, total, "states of the shots", err));
     SU_GO(SU_ALLOC(&near, total, "states of the shots", err));
+    SU_GO(SU_ALLOC(&place, places->count, "states of the shots", err));
     for (int64_t k = 0; k < total; k++) near[k] = nearest_place(space, places, states->params + k * space->s);
     for (int64_t a = 0; a < places->count; a++) {
-        int64_t count = 0;
-        for (int64_t k = 0; k < total; k++) {
-            if (near[k] != a) continue;
-            factors[count] = count % 2 ? 1 : LARGER;
-            shapes[count++] = states->played.shapes + 3 * space->n * k;
-        }
-        if (count == 0) continue;
+        bool any = false;
+        for (int64_t k = 0; k < total && !any; k++) any = near[k] == a;
+        if (!any) continue;
         SU_GO(add_station(&places->place[a], problem, err));
-        su_station_rows *rows = &problem->stations[problem->station_count - 1];
+        su_station_rows *rows = &first[stations];
         rows->group = -1, rows->guide = true;
-        SU_GO(su_state_rows(space, &places->place[a], count, shapes, factors, (su_force_part){SU_FORCE_REMAINDER, NULL}, c->count, c->list,
-                            c->vertices, c->vertex, rows, err));
         rows->importance = STATE_SHARE * 100.0 * (double)places->count / (double)total;
+        place[stations++] = a;
     }
+    state_sampling sampling = {places, c, states, near, place, first};
+    SU_GO(su_pose_space_each(space, stations, state_rows_at, &sampling, NULL, err));
 done:
-    free(shapes), free(factors), free(near);
+    free(near), free(place);
     return status;
+}
+
+typedef struct tet_sampling {
+    const su_training_places *places;
+    const candidates *c;
+    const su_cubature_settings *settings;
+    int64_t samples;
+    su_fit_problem *problem;
+} tet_sampling;
+
+static su_status training_rows_at(void *context, su_pose_space *space, int worker, int64_t a, su_error *err)
+{
+    /* Small states are nearly linear and as much about high modes as about low ones; large ones are not. */
+    static const double mixed[] = {1, 0.5, 1, 1.4};
+    const tet_sampling *t = context;
+    const su_cubature_settings *settings = t->settings;
+    const su_place *place = &t->places->place[a];
+    su_station_rows *rows = &t->problem->stations[a];
+    int64_t between = t->samples / 3 > 6 ? t->samples / 3 : 6;
+    su_sampling sampling = {.samples = place->pose >= 0 ? t->samples : between, .amplitude = settings->amplitude, .seed = settings->seed,
+                            .stream = (uint64_t)a, .steep = settings->split};
+    (void)worker;
+    if (!settings->split) sampling.soft = space->r < SOFT ? space->r : SOFT, sampling.soft_weight = SOFT_WEIGHT;
+    for (int k = 0; k < 4; k++) sampling.factors[sampling.factor_count++] = mixed[k];
+    SU_TRY(su_elastic_rows(space, place, &sampling, (su_force_part){settings->split ? SU_FORCE_REMAINDER : SU_FORCE_WHOLE, NULL}, t->c->count,
+                           t->c->list, t->c->vertices, t->c->vertex, rows, err));
+    rows->importance = 100.0 / (double)rows->samples;   /* all places count alike */
+    return SU_OK;
 }
 
 static su_status training_rows(su_pose_space *space, const su_training_places *places, const candidates *c,
                                const unsigned char *shrunk, int64_t samples,
                                const su_cubature_settings *settings, su_fit_problem *problem, su_error *err)
 {
-    /* Small states are nearly linear and as much about high modes as about low ones; large ones are not. */
-    static const double mixed[] = {1, 0.5, 1, 1.4};
-    int64_t between = samples / 3 > 6 ? samples / 3 : 6;
+    tet_sampling sampling = {places, c, settings, samples, problem};
     SU_TRY(problem_create(space, places, places->count, settings->split ? space->m + places->count : 0, 4, c, problem, err));
-    for (int64_t a = 0; a < places->count; a++) {
-        su_sampling sampling = {.samples = places->place[a].pose >= 0 ? samples : between, .amplitude = settings->amplitude,
-                                .seed = settings->seed, .stream = (uint64_t)a,
-                                .steep = settings->split};
-        if (!settings->split) sampling.soft = space->r < SOFT ? space->r : SOFT, sampling.soft_weight = SOFT_WEIGHT;
-        for (int k = 0; k < 4; k++) sampling.factors[sampling.factor_count++] = mixed[k];
-        SU_TRY(su_elastic_rows(space, &places->place[a], &sampling, (su_force_part){settings->split ? SU_FORCE_REMAINDER : SU_FORCE_WHOLE, NULL},
-                               c->count, c->list, c->vertices, c->vertex, &problem->stations[a], err));
-        problem->stations[a].importance = 100.0 / (double)problem->stations[a].samples;   /* all places count alike */
-        SU_TRY(su_progress_update(settings->progress, (double)(a + 1) / (double)places->count, err));
-    }
+    SU_TRY(su_pose_space_each(space, places->count, training_rows_at, &sampling, settings->progress, err));
     if (settings->split) SU_TRY(guide_rows(space, places, c, shrunk, settings, problem, err));
     return settings->split && settings->states ? state_rows(space, places, c, settings->states, problem, err) : SU_OK;
 }
