@@ -140,7 +140,8 @@ static su_status mark_points(const su_model *source, const su_runtime_model *mod
     SU_GO(SU_ALLOC(&served, model->tets, "points", err));
     for (;;) {
         const int32_t *best = NULL;
-        memset(shared, 0, (size_t)source->n * sizeof *shared);
+        for (int64_t k = 0; k < 4 * model->tets; k++)
+            shared[source->tets[4 * (int64_t)source->cubature_tets[tets[k / 4].item] + k % 4]] = 0;
         for (int64_t k = 0; k < model->tets; k++) {
             const int32_t *tet = source->tets + 4 * (int64_t)source->cubature_tets[tets[k].item];
             for (int c = 0; c < 4; c++) served[k] |= mark[tet[c]] == 2 || empty(of + tet[c]);
