@@ -278,7 +278,9 @@ static su_status training_rows(su_pose_space *space, const su_training_places *p
     SU_TRY(problem_create(space, places, places->count, settings->split ? space->m + places->count : 0, 4, c, problem, err));
     SU_TRY(su_pose_space_each(space, places->count, training_rows_at, &sampling, settings->progress, err));
     if (settings->split) SU_TRY(guide_rows(space, places, c, shrunk, settings, problem, err));
-    return settings->split && settings->states ? state_rows(space, places, c, settings->states, problem, err) : SU_OK;
+    if (!settings->split || !settings->states) return SU_OK;
+    if (settings->await) SU_TRY(settings->await(settings->await_context, err));
+    return state_rows(space, places, c, settings->states, problem, err);
 }
 
 /* Held against all tets is what the chosen ones and the anchors make of a state together. */

@@ -19,6 +19,9 @@ typedef struct su_cubature_settings {
                              * lack of the linear part; false: they stand for all of it, as in the paper */
     int64_t unlock;         /* lowest motions whose stiffness at the anchors is freed of locking; 0: none */
     const su_shot_states *states;   /* that the tets are trained on as well, where the force is split; NULL: none */
+    su_status (*await)(void *context, su_error *err);   /* called before states are read, for they may come while anchors are made; NULL: they
+                                                         * are there */
+    void *await_context;
     int64_t memory;         /* bytes that stored samples may take */
     su_progress *progress;
 } su_cubature_settings;

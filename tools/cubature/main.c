@@ -5,8 +5,8 @@
 #include "reduce/cubature.h"
 #include "reduce/model_build.h"
 #include "reduce/parts.h"
-#include "reduce/shot_states.h"
 #include "reduce/training_places.h"
+#include "states.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +16,9 @@ enum { ANCHORS = 4, MOST_UNLOCKED = 12 };
 /* With fewer modes the whole force needs few tets too, and what a remainder leaves to so few goes astray in large motions: a beam with r = 10
  * was lost altogether, and is 10 to 27 % off with tets for the whole force. */
 enum { FEWEST_SPLIT = 24 };
+
+/* Tets of flesh whose shots are played while the anchors are made: beyond, factors and bases of both would stand in memory. */
+enum { MOST_BESIDE = 100000 };
 
 typedef struct settings {
     su_cubature_settings train;
@@ -33,18 +36,18 @@ typedef struct job {
     su_basis basis;
     su_pose_space space;
     su_training_places places, anchors;
-    su_shot_states states;
+    states_job states;
     su_cubature cubature;
     su_model model;
 } job;
 
 static void job_free(job *j)
 {
+    states_free(&j->states);   /* borrows the others */
     su_model_free(&j->model);
     su_cubature_free(&j->cubature);
     su_training_places_free(&j->places);
     su_training_places_free(&j->anchors);
-    su_shot_states_free(&j->states);
     su_pose_space_free(&j->space);
     su_basis_free(&j->basis);
     su_fit_free(&j->fit);
@@ -245,15 +248,12 @@ static su_status run(su_tool *tool, settings *set)
                                         &j.anchors, err));
     su_stats_stage(tool, "places", su_seconds() - started);
     if (!set->whole_force && set->shots.count > 0 && set->states > 0 && !tool->dry_run) {
-        double begun = su_seconds();
-        const su_handed_shapes handed = {j.basis.f, j.basis.played_shapes, j.basis.played_shot, j.basis.played_frame,
-                                         su_meta_text(j.basis.file.meta, "played_digest", NULL)};
-        SU_GO(su_shot_states_create(&j.tet, &j.fit, &target, set->shots.count, set->shots.items, set->states, &handed, tool->threads,
-                                    &tool->progress, &j.states, err));
-        su_stats_integer(tool, "states", j.states.played.count);
-        su_stats_integer(tool, "states_handed_on", j.states.handed_on);
-        set->train.states = &j.states;
-        su_stats_stage(tool, "states", su_seconds() - begun);
+        j.states = (states_job){.tet = &j.tet, .fit = &j.fit, .target = &target, .shot_count = set->shots.count, .shots = set->shots.items,
+                                .most = set->states, .threads = tool->threads, .progress = &tool->progress};
+        j.states.handed = (su_handed_shapes){j.basis.f, j.basis.played_shapes, j.basis.played_shot, j.basis.played_frame,
+                                             su_meta_text(j.basis.file.meta, "played_digest", NULL)};
+        states_begin(&j.states, tool->threads > 1 && j.tet.t <= MOST_BESIDE);
+        set->train.states = &j.states.states, set->train.await = states_wait, set->train.await_context = &j.states;
     }
     set->train.tets = set->tets, set->train.vertices = set->vertices, set->train.samples = set->samples;
     set->train.split = !set->whole_force;
@@ -267,6 +267,11 @@ static su_status run(su_tool *tool, settings *set)
     set->train.progress = &tool->progress;
     if (tool->dry_run) goto done;
     SU_GO(su_cubature_train(&j.space, &j.places, &j.anchors, &set->train, &j.cubature, err));
+    if (set->train.states) {
+        su_stats_integer(tool, "states", j.states.states.played.count);
+        su_stats_integer(tool, "states_handed_on", j.states.states.handed_on);
+        su_stats_stage(tool, "states", j.states.seconds);
+    }
     report(tool, &j);
     SU_GO(su_model_build(&j.space, &j.poses, &j.cubature, &j.model, err));
     SU_GO(make_meta(tool, set, &j));
