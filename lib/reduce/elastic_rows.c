@@ -61,7 +61,8 @@ static void fix_signs(int64_t r, double *V)
         int64_t largest = 0;
         for (int64_t i = 1; i < r; i++)
             if (fabs(V[k * r + i]) > fabs(V[k * r + largest]) * (1 + 1e-9)) largest = i;
-        for (int64_t i = 0; V[k * r + largest] < 0 && i < r; i++) V[k * r + i] = -V[k * r + i];
+        bool turn = V[k * r + largest] < 0;
+        for (int64_t i = 0; turn && i < r; i++) V[k * r + i] = -V[k * r + i];
     }
 }
 
