@@ -229,12 +229,90 @@ static void unlocked_stiffness_has_the_eigenvalues_of_the_flesh(void **state)
     free(x);
 }
 
+/* Reduced force f (R) and projected tangent K (R,R) at positions y, tet after tet. */
+static void reduced_at(const su_pose_space *space, const double *U, const double *y, double *f, double *K)
+{
+    const su_elastic *elastic = &space->elastic;
+    memset(f, 0, R * sizeof *f);
+    memset(K, 0, R * R * sizeof *K);
+    for (int64_t e = 0; e < space->t; e++) {
+        double corners[12], force[12], tangent[144], energy;
+        for (int c = 0; c < 4; c++) memcpy(corners + 3 * c, y + 3 * (int64_t)elastic->tets[4 * e + c], 3 * sizeof *y);
+        su_tet_elastic(elastic->material, elastic->mu[e], elastic->lambda[e], elastic->inverse + 9 * e, elastic->volume[e], corners, true,
+                       force, tangent, &energy);
+        for (int i = 0; i < R; i++)
+            for (int a = 0; a < 12; a++) {
+                double row = U[3 * (i * space->n + elastic->tets[4 * e + a / 3]) + a % 3];
+                f[i] += row * force[a];
+                for (int j = 0; j < R; j++)
+                    for (int b = 0; b < 12; b++)
+                        K[R * i + j] += row * tangent[12 * a + b] * U[3 * (j * space->n + elastic->tets[4 * e + b / 3]) + b % 3];
+            }
+    }
+}
+
+/* Errors at given states are how far the missing force would move the flesh from there, over how far it has moved; turned flesh has its own
+ * soft directions. */
+static void errors_at_states_are_displacements(void **state)
+{
+    enum { STATES = 2 };
+    fixture *f = *state;
+    su_pose_space *space = &f->space;
+    su_place place;
+    int64_t n = space->n, size = 3 * n;
+    double *U = calloc((size_t)(R * size), sizeof *U), *rotation = calloc((size_t)(4 * n), sizeof *rotation);
+    double *shape = calloc((size_t)size, sizeof *shape), *y = calloc((size_t)size, sizeof *y);
+    double *ones = calloc((size_t)(M * space->t), sizeof *ones), K0[R * R], G[R * R], expected = 0;
+    assert_int_equal(su_place_at_pose(space, 0, &place, NULL), SU_OK);
+    assert_int_equal(su_place_stiffness(space, &place, K0, NULL), SU_OK);
+    assert_int_equal(su_pose_space_enter(space, &place, U, rotation, NULL), SU_OK);
+    assert_int_equal(su_mass_product(n, space->elastic.mass, R, U, R, U, G, 1, NULL), SU_OK);
+    /* Held in the neutral pose, where nothing is turned back; the lowest mode bends the tip by a fifth of the length. */
+    double q[R] = {0}, most = 0;
+    for (int64_t v = 0; v < n; v++) most = fmax(most, sqrt(U[3 * v] * U[3 * v] + U[3 * v + 1] * U[3 * v + 1] + U[3 * v + 2] * U[3 * v + 2]));
+    q[0] = 0.2 / most;
+    for (int64_t i = 0; i < size; i++) shape[i] = q[0] * U[i];
+    const double *shapes[STATES] = {shape, shape}, factors[STATES] = {1, 0.5};
+    for (int k = 0; k < STATES; k++) {
+        double force[R], K[R * R], d[R], moved = 0, there = factors[k] * factors[k] * q[0] * q[0] * G[0];
+        for (int64_t i = 0; i < size; i++) y[i] = place.rest[i] + factors[k] * shape[i];
+        reduced_at(space, U, y, force, K);
+        for (int i = 0; i < R; i++) d[i] = force[i] - factors[k] * q[0] * K0[R * i];
+        assert_int_equal(LAPACKE_dposv(LAPACK_ROW_MAJOR, 'L', R, 1, K, R, d, 1), 0);
+        for (int i = 0; i < R; i++)
+            for (int j = 0; j < R; j++) moved += d[i] * G[R * i + j] * d[j];
+        expected += moved / there / STATES;
+    }
+    su_station_rows rows = {.blend = calloc(M, sizeof(double)), .group = 0, .importance = 1};
+    memcpy(rows.blend, place.positive, M * sizeof(double));
+    assert_int_equal(su_state_rows(space, &place, STATES, shapes, factors, (su_force_part){SU_FORCE_REMAINDER, NULL}, space->t, f->all_tets, n,
+                                   f->all_vertices, &rows, NULL), SU_OK);
+    su_fit_problem p = {.r = R, .groups = M, .station_count = 1, .candidates = space->t, .vertices = n, .corners = 4,
+                        .corner = f->beam.shape.tets, .stations = &rows};
+    su_error_pair error;
+    assert_int_equal(su_fit_errors(&p, 0, f->all_tets, ones, 2, &error, NULL), SU_OK);
+    printf("# without tets %.4f, by a solve %.4f\n", error.rms, sqrt(expected));
+    assert_true(fabs(error.rms / sqrt(expected) - 1) < 1e-4 && error.rms > 0.1);
+    for (int64_t k = 0; k < M * space->t; k++) ones[k] = 1;
+    assert_int_equal(su_fit_errors(&p, space->t, f->all_tets, ones, 2, &error, NULL), SU_OK);
+    assert_true(error.rms < 1e-4);
+    su_selection set;
+    assert_int_equal(su_select_points(&p, &(su_fit_settings){.error = 0.001, .threads = 2}, &set, NULL), SU_OK);
+    printf("# %lld tets for %.3f %%\n", (long long)set.count, 100 * set.worst);
+    assert_true(set.worst <= 0.001 && set.count <= STATES * R);
+    su_selection_free(&set);
+    su_station_rows_free(&rows);
+    su_place_free(&place);
+    free(U), free(rotation), free(shape), free(y), free(ones);
+}
+
 int main(void)
 {
     openblas_set_num_threads(1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(all_tets_with_weight_one_are_exact, make_fixture, free_fixture),
         cmocka_unit_test_setup_teardown(unlocked_stiffness_has_the_eigenvalues_of_the_flesh, make_fixture, free_fixture),
+        cmocka_unit_test_setup_teardown(errors_at_states_are_displacements, make_fixture, free_fixture),
         cmocka_unit_test_setup_teardown(both_sets_train_without_shots, make_fixture, free_fixture),
         cmocka_unit_test_setup_teardown(few_tets_reach_two_per_cent, make_fixture, free_fixture),
     };

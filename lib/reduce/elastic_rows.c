@@ -16,7 +16,7 @@ enum { UNIT = 8 };   /* samples held in the full space at a time, each thread on
 
 void su_station_rows_free(su_station_rows *rows)
 {
-    free(rows->basis), free(rows->force), free(rows->target), free(rows->blend);
+    free(rows->basis), free(rows->force), free(rows->target), free(rows->metric), free(rows->blend);
     *rows = (su_station_rows){0};
 }
 
@@ -228,28 +228,30 @@ static void sample_force(const su_pose_space *space, const double *y, su_force_k
     }
 }
 
-/* Scales a sample so that the whole force has length 1 (PSSD eq. 18), or where `larger` is set the larger of it and `less`, which in turned
- * flesh may be many times as large: targets are `whole` less `less`. */
-static void finish_sample(int64_t r, const double *whole, const double *less, bool larger, int64_t size, double *target, float *force)
+/* Scales a sample so that the whole force has length 1 (PSSD eq. 18), or where it is given `length`: targets are `whole` less `less`. */
+static void finish_sample(int64_t r, const double *whole, const double *less, double length, int64_t size, double *target, float *force)
 {
-    double sum = 0, other = 0;
-    for (int64_t i = 0; i < r; i++) sum += whole[i] * whole[i], other += less[i] * less[i];
-    if (larger) sum = fmax(sum, other);
+    double sum = length * length;
+    for (int64_t i = 0; i < r && length == 0; i++) sum += whole[i] * whole[i];
     double scale = sum > 0 ? 1 / sqrt(sum) : 0;
     for (int64_t i = 0; i < r; i++) target[i] = scale * (whole[i] - less[i]);
     for (int64_t i = 0; i < size; i++) force[i] *= (float)scale;
 }
 
-/* rows <- rows metric', `count` rows of r; work (count,r) */
-static void change_metric(int64_t count, int64_t r, const double *metric, double *rows, double *work)
+/* in (r) <- metric in */
+static void change_metric(int64_t r, const float *metric, double *in, double *work)
 {
-    memcpy(work, rows, (size_t)(count * r) * sizeof *rows);
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)count, (int)r, (int)r, 1, work, (int)r, metric, (int)r, 0, rows, (int)r);
+    memcpy(work, in, (size_t)r * sizeof *in);
+    for (int64_t i = 0; i < r; i++) {
+        in[i] = 0;
+        for (int64_t j = 0; j < r; j++) in[i] += metric[i * r + j] * work[j];
+    }
 }
 
-/* Forces of all samples and their reduced sums, unit by unit. metric (r,r), NULL: how they are measured, |metric f|. */
+/* Forces of all samples and their reduced sums, unit by unit, in the metrics of the rows. lengths (samples), NULL: what they are relative to,
+ * instead of the whole force. */
 static su_status fill_forces(su_pose_space *space, const double *rest, const double *U, const double *q, int64_t samples,
-                             su_force_part part, const double *metric, int64_t count, const int32_t *slot_of, su_station_rows *rows,
+                             su_force_part part, const double *lengths, int64_t count, const int32_t *slot_of, su_station_rows *rows,
                              su_error *err)
 {
     int64_t size = 3 * space->n, r = space->r;
@@ -277,9 +279,12 @@ static su_status fill_forces(su_pose_space *space, const double *rest, const dou
         else if (part.kind == SU_FORCE_REMAINDER)
             cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)more, (int)r, (int)size, 1, linear, (int)size, U,
                         (int)size, 0, less, (int)r);
-        if (metric) change_metric(more, r, metric, whole, y), change_metric(more, r, metric, less, y);
+        for (int64_t k = 0; k < more && rows->metric; k++) {
+            change_metric(r, rows->metric + (from + k) * r * r, whole + k * r, y);
+            change_metric(r, rows->metric + (from + k) * r * r, less + k * r, y);
+        }
         for (int64_t k = 0; k < more; k++)
-            finish_sample(r, whole + k * r, less + k * r, metric != NULL, 9 * count, rows->target + (from + k) * r, force + 9 * k * count);
+            finish_sample(r, whole + k * r, less + k * r, lengths ? lengths[from + k] : 0, 9 * count, rows->target + (from + k) * r, force + 9 * k * count);
     }
 done:
     free(y), free(f), free(linear), free(whole), free(less);
@@ -356,42 +361,61 @@ static su_status project_states(const su_pose_space *space, const double *U, con
     return info == 0 ? SU_OK : su_fail(err, SU_NUMERICS, "the basis has dependent columns (column %d of %d)", info, (int)r);
 }
 
+/* metrics (samples,r,r): V'/l of the eigenpairs of the projected tangent and M at each state, so that |metric f| is how far in M a force would
+ * move the flesh from there; *l[0] times that, to stay in range. lengths (samples): l[0] times the displacement itself. */
+static su_status state_metrics(su_pose_space *space, const double *rest, const double *U, int64_t samples, const double *q, float *metrics,
+                               double *lengths, su_error *err)
+{
+    int64_t r = space->r, size = 3 * space->n;
+    double *y = NULL, *V = NULL, *l = NULL, *M = NULL;
+    su_status status;
+    SU_GO(SU_ALLOC(&y, size, "sample states", err));
+    SU_GO(SU_ALLOC(&V, r * r, "sample states", err));
+    SU_GO(SU_ALLOC(&M, r * r, "sample states", err));
+    SU_GO(SU_ALLOC(&l, r, "sample states", err));
+    for (int64_t k = 0; k < samples; k++) {
+        memcpy(y, rest, (size_t)size * sizeof *y);
+        cblas_dgemv(CblasRowMajor, CblasTrans, (int)r, (int)size, 1, U, (int)size, q + k * r, 1, 1, y, 1);
+        SU_GO(ritz_pairs(space, U, y, V, l, M, err));
+        cblas_dsymv(CblasRowMajor, CblasUpper, (int)r, 1, M, (int)r, q + k * r, 1, 0, y, 1);
+        lengths[k] = l[0] * sqrt(fmax(cblas_ddot((int)r, q + k * r, 1, y, 1), 0));
+        for (int64_t i = 0; i < r; i++)
+            for (int64_t j = 0; j < r; j++)
+                metrics[(k * r + i) * r + j] = (float)(V[i * r + j] * l[0] / fmax(l[i], 1e-9 * l[r - 1]));
+    }
+done:
+    free(y), free(V), free(l), free(M);
+    return status;
+}
+
 su_status su_state_rows(su_pose_space *space, const su_place *place, int64_t samples, const double *const *shapes,
                         const double *factors, su_force_part part, int64_t count, const int32_t *list, int64_t vertices,
                         const int32_t *vertex, su_station_rows *rows, su_error *err)
 {
     int64_t r = space->r;
-    double *U = NULL, *rotation = NULL, *q = NULL, *V = NULL, *l = NULL, *M = NULL;
-    float *plain = NULL, *metric = NULL;
+    double *U = NULL, *rotation = NULL, *q = NULL, *M = NULL, *lengths = NULL;
     int32_t *slot_of = NULL;
     su_status status;
     rows->samples = samples;
     SU_GO(SU_ALLOC(&U, 3 * r * space->n, "basis", err));
     SU_GO(SU_ALLOC(&rotation, 4 * space->n, "rotations", err));
     SU_GO(SU_ALLOC(&q, samples * r, "sample states", err));
-    SU_GO(SU_ALLOC(&V, r * r, "sample states", err));
     SU_GO(SU_ALLOC(&M, r * r, "sample states", err));
-    SU_GO(SU_ALLOC(&l, r, "sample states", err));
+    SU_GO(SU_ALLOC(&lengths, samples, "sample states", err));
     SU_GO(SU_ALLOC(&slot_of, space->t, "candidates", err));
-    SU_GO(SU_ALLOC(&plain, 3 * r * vertices, "basis", err));
-    SU_GO(SU_ALLOC(&metric, r * r, "basis", err));
     SU_GO(SU_ALLOC(&rows->basis, 3 * r * vertices, "basis", err));
+    SU_GO(SU_ALLOC(&rows->metric, samples * r * r, "basis", err));
     SU_GO(SU_ALLOC(&rows->force, samples * count * 9, "sample forces", err));
     SU_GO(SU_ALLOC(&rows->target, samples * r, "sample forces", err));
     SU_GO(su_pose_space_enter(space, place, U, rotation, err));
-    SU_GO(ritz_pairs(space, U, place->rest, V, l, M, err));
+    SU_GO(su_mass_product(space->n, space->elastic.mass, r, U, r, U, M, space->threads, err));
     SU_GO(project_states(space, U, rotation, samples, shapes, factors, M, q, err));
-    /* With V'MV = 1, K^-1 f has the length of L^-1 V' f in M. */
-    for (int64_t k = 0; k < r; k++)
-        for (int64_t i = 0; i < r; i++) V[k * r + i] *= l[0] / fmax(l[k], 1e-9 * l[r - 1]);
+    SU_GO(state_metrics(space, place->rest, U, samples, q, rows->metric, lengths, err));
     number_candidates(space, count, list, slot_of);
-    SU_GO(fill_forces(space, place->rest, U, q, samples, part, V, count, slot_of, rows, err));
-    su_rows_basis(r, space->n, U, vertices, vertex, plain);
-    for (int64_t i = 0; i < r * r; i++) metric[i] = (float)V[i];
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)(3 * vertices), (int)r, (int)r, 1, plain, (int)r, metric, (int)r, 0, rows->basis,
-                (int)r);
+    SU_GO(fill_forces(space, place->rest, U, q, samples, part, lengths, count, slot_of, rows, err));
+    su_rows_basis(r, space->n, U, vertices, vertex, rows->basis);
 done:
     if (status != SU_OK) su_station_rows_free(rows);
-    free(U), free(rotation), free(q), free(V), free(M), free(l), free(slot_of), free(plain), free(metric);
+    free(U), free(rotation), free(q), free(M), free(lengths), free(slot_of);
     return status;
 }

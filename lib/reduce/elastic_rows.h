@@ -46,8 +46,8 @@ su_status su_elastic_rows(su_pose_space *space, const su_place *place, const su_
                           su_station_rows *rows, su_error *err);
 
 /* The same for given states: shapes (samples of (n,3)), displacements turned back to the neutral pose, of which U(p) holds what is
- * nearest in M, each `factors[k]` times as large. Forces are measured by the displacement that they make, K^-1 f in M (to a common
- * factor), and errors are relative to the larger of the whole force and its linear part. */
+ * nearest in M, each `factors[k]` times as large. Errors of the force are measured by the displacement that they make from there, K(u)^-1 f in M with
+ * the projected tangent at the state, relative to the displacement u: in turned flesh what was stiff at rest is soft. */
 su_status su_state_rows(su_pose_space *space, const su_place *place, int64_t samples, const double *const *shapes,
                         const double *factors, su_force_part part, int64_t count, const int32_t *list, int64_t vertices,
                         const int32_t *vertex, su_station_rows *rows, su_error *err);

@@ -68,6 +68,59 @@ static int gather_rows(const su_fit_problem *p, const float *basis, int64_t e, f
     return 9;
 }
 
+/* in (count,r) times the transpose of a sample's metric: rows of `out`, `stride` from row to row. */
+static void measure(const su_station_rows *station, int64_t r, int64_t sample, int64_t count, const float *in, float *out, int64_t stride)
+{
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)count, (int)r, (int)r, 1, in, (int)r, station->metric + sample * r * r,
+                (int)r, 0, out, (int)stride);
+}
+
+/* sum (count): squared lengths of columns from candidate `first` on, at a station with metrics. work (count, 11 r). */
+static void measured_norms(const su_fit_problem *p, const su_station_rows *station, int64_t first, int64_t count, float *work, double *sum)
+{
+    int64_t r = p->r;
+    float *B = work, *row = work + 9 * r * count, *measured = row + r * count;
+    int width = 0;
+    memset(sum, 0, (size_t)count * sizeof *sum);
+    for (int64_t e = 0; e < count; e++) width = gather_rows(p, station->basis, first + e, B + 9 * r * e);
+    for (int64_t k = 0; k < station->samples; k++) {
+        for (int64_t e = 0; e < count; e++)
+            cblas_sgemv(CblasRowMajor, CblasTrans, width, (int)r, 1, B + 9 * r * e, (int)r,
+                        station->force + (k * p->candidates + first + e) * width, 1, 0, row + r * e, 1);
+        measure(station, r, k, count, row, measured, r);
+        for (int64_t e = 0; e < count; e++)
+            for (int64_t i = 0; i < r; i++) sum[e] += (double)measured[r * e + i] * measured[r * e + i];
+    }
+}
+
+static su_status add_measured_norms(su_pool *pool, su_error *err)
+{
+    enum { CHUNK = 32 };
+    const su_fit_problem *p = pool->problem;
+    int failed = 0;
+#pragma omp parallel num_threads(pool->threads)
+    {
+        float *work = malloc((size_t)(11 * p->r * CHUNK) * sizeof *work);
+        if (!work) {
+#pragma omp atomic write
+            failed = 1;
+        }
+        for (int64_t a = 0; a < p->station_count; a++) {
+            const su_station_rows *station = &p->stations[a];
+            if (!station->metric) continue;
+#pragma omp for schedule(dynamic)
+            for (int64_t first = 0; first < p->candidates; first += CHUNK) {
+                double sum[CHUNK];
+                int64_t count = p->candidates - first < CHUNK ? p->candidates - first : CHUNK;
+                if (work) measured_norms(p, station, first, count, work, sum);
+                for (int64_t e = 0; e < count && work; e++) pool->norm2[a * p->candidates + first + e] = station->importance * sum[e];
+            }
+        }
+        free(work);
+    }
+    return failed ? su_fail(err, SU_AGAIN, "no memory for cubature columns") : SU_OK;
+}
+
 su_status su_pool_norms(su_pool *pool, su_error *err)
 {
     const su_fit_problem *p = pool->problem;
@@ -83,6 +136,7 @@ su_status su_pool_norms(su_pool *pool, su_error *err)
         }
         for (int64_t a = 0; a < p->station_count; a++) {
             const su_station_rows *station = &p->stations[a];
+            if (station->metric) continue;
 #pragma omp for schedule(static)
             for (int64_t e = 0; e < count; e++) {
                 if (!B) continue;
@@ -105,7 +159,7 @@ su_status su_pool_norms(su_pool *pool, su_error *err)
         }
         free(B);
     }
-    return failed ? su_fail(err, SU_AGAIN, "no memory for cubature columns") : SU_OK;
+    return failed ? su_fail(err, SU_AGAIN, "no memory for cubature columns") : add_measured_norms(pool, err);
 }
 
 static su_status make_columns(su_pool *pool, int64_t count, const int32_t *candidate, int64_t a, float *out)
@@ -114,13 +168,17 @@ static su_status make_columns(su_pool *pool, int64_t count, const int32_t *candi
     const su_station_rows *station = &p->stations[a];
     int64_t r = p->r, rows = rows_of(pool, a);
     int width = p->corners == 1 ? 3 : 9;
-    float *B = malloc((size_t)(9 * r) * sizeof *B);
+    float *B = malloc((size_t)(9 * r + count * r) * sizeof *B), *plain = B + 9 * r;
     if (!B) return SU_AGAIN;
     for (int64_t k = 0; k < count; k++) {
         gather_rows(p, station->basis, candidate[k], B);
         cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)station->samples, (int)r, width, 1,
                     station->force + (int64_t)candidate[k] * width, (int)(p->candidates * width), B, (int)r, 0,
                     out + k * rows, (int)r);
+    }
+    for (int64_t s = 0; station->metric && s < station->samples; s++) {
+        for (int64_t k = 0; k < count; k++) memcpy(plain + k * r, out + k * rows + s * r, (size_t)r * sizeof *plain);
+        measure(station, r, s, count, plain, out + s * r, rows);
     }
     free(B);
     return SU_OK;
@@ -396,7 +454,13 @@ su_status su_pool_residual(su_pool *pool, int64_t count, const int64_t *slot, in
             for (int64_t i = 0; i < r; i++) sum += residual[k * r + i] * residual[k * r + i];
             mean += sqrt(sum), square += sum;
         }
-        for (int64_t i = 0; i < rows; i++) pool->residual[a][i] = (float)residual[i];
+        for (int64_t i = 0; i < rows && !station->metric; i++) pool->residual[a][i] = (float)residual[i];
+        for (int64_t k = 0; k < station->samples && station->metric; k++) {   /* turned back, as the gradient meets plain forces */
+            float *back = pool->residual[a] + k * r;
+            memset(back, 0, (size_t)r * sizeof *back);
+            for (int64_t i = 0; i < r; i++)
+                for (int64_t j = 0; j < r; j++) back[j] += (float)residual[k * r + i] * station->metric[(k * r + i) * r + j];
+        }
         double samples = station->samples > 0 ? (double)station->samples : 1;
         errors[a] = (su_error_pair){mean / samples, sqrt(square / samples)};
         free(residual);

@@ -26,7 +26,7 @@ typedef struct su_pool {
     float **columns;        /* [station] (capacity, samples r) */
     double **gram;          /* [station] (capacity, capacity) */
     double **dot;           /* [station] (capacity) column . target */
-    float **residual;       /* [station] (samples, r), set by su_pool_residual */
+    float **residual;       /* [station] (samples, r), set by su_pool_residual, times the metric where there is one */
     double *target2;        /* [station] squared length of all targets */
     su_pool_normal normal;  /* of the set last fitted */
     double *norm2;          /* (stations, candidates), set by su_pool_norms */
