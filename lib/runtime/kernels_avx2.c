@@ -4,6 +4,8 @@
 #include <string.h>
 
 #if defined(__x86_64__)
+#include <immintrin.h>
+#define SU_AVX2
 #if defined(__clang__)
 #pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
 #else
@@ -14,7 +16,7 @@
 
 #define SU_KERNELS su_kernels_avx2
 #define SU_KERNELS_NAME "avx2"
-enum { TILE_I = 4, TILE_J = 1, GROUPS = 1 };
+enum { TILE_I = 4, TILE_J = 3, GROUPS = 1 };
 #include "runtime/kernels_body.h"
 
 #if defined(__x86_64__)

@@ -5,7 +5,7 @@
 
 #define SU_KERNELS su_kernels_base
 #define SU_KERNELS_NAME "base"
-enum { TILE_I = 4, TILE_J = 1, GROUPS = 1 };
+enum { TILE_I = 4, TILE_J = 2, GROUPS = 1 };
 #include "runtime/kernels_body.h"
 
 #if defined(__x86_64__)

@@ -116,77 +116,76 @@ static void turned_strain(int64_t count, const float *rotation, const double *u,
 
 /* ---- products ---- */
 
-/* C (TILE_I rows from C, `vectors` v8 wide, lead) += sign * sum_k A[k][0..TILE_I) W[k][0..], both with row stride. */
+/* C (TILE_I rows from C, `vectors` of doubles wide, lead) += sign * sum_k A[k][0..TILE_I) W[k][0..], both with row stride. */
 INLINE void product_tile(int64_t depth, int64_t stride, const double *A, const double *W, int64_t lead, double *C,
                          int vectors, double sign)
 {
-    v8 sum[TILE_I][3] = {{{0}}};
+    doubles sum[TILE_I][TILE_J] = {{{0}}};
     for (int64_t k = 0; k < depth; k++, A += stride, W += stride) {
-        v8 w[3];
-        UNROLL for (int j = 0; j < vectors; j++) w[j] = *(const v8 *)(W + 8 * j);
-        UNROLL for (int i = 0; i < TILE_I; i++) {
-            v8 a = SPLAT(A[i]);
-            UNROLL for (int j = 0; j < vectors; j++) sum[i][j] += a * w[j];
-        }
+        doubles w[TILE_J];
+        UNROLL for (int j = 0; j < vectors; j++) w[j] = *(const doubles *)(W + DOUBLES * j);
+        UNROLL for (int i = 0; i < TILE_I; i++)
+            UNROLL for (int j = 0; j < vectors; j++) sum[i][j] += A[i] * w[j];
     }
     UNROLL for (int i = 0; i < TILE_I; i++)
-        UNROLL for (int j = 0; j < vectors; j++) *(v8 *)(C + i * lead + 8 * j) += sign * sum[i][j];
+        UNROLL for (int j = 0; j < vectors; j++) *(doubles *)(C + i * lead + DOUBLES * j) += sign * sum[i][j];
 }
 
 /* 8 rows of C from block row ib, columns from block jb to the end (blocks of 8). */
 INLINE void product_row(int64_t depth, int64_t stride, const double *A, const double *W, int64_t jb, int64_t blocks,
                         int64_t lead, double *C, double sign)
 {
+    const int64_t end = 8 * blocks;
     for (int i = 0; i < 8; i += TILE_I) {
-        int64_t j = jb;
-        for (; TILE_J >= 3 && j + 3 <= blocks; j += 3)
-            product_tile(depth, stride, A + i, W + 8 * j, lead, C + i * lead + 8 * j, 3, sign);
-        for (; TILE_J >= 2 && j + 2 <= blocks; j += 2)
-            product_tile(depth, stride, A + i, W + 8 * j, lead, C + i * lead + 8 * j, 2, sign);
-        for (; j < blocks; j++) product_tile(depth, stride, A + i, W + 8 * j, lead, C + i * lead + 8 * j, 1, sign);
+        int64_t j = 8 * jb;
+        for (; TILE_J >= 3 && j + 3 * DOUBLES <= end; j += 3 * DOUBLES) product_tile(depth, stride, A + i, W + j, lead, C + i * lead + j, 3, sign);
+        for (; TILE_J >= 2 && j + 2 * DOUBLES <= end; j += 2 * DOUBLES) product_tile(depth, stride, A + i, W + j, lead, C + i * lead + j, 2, sign);
+        for (; j < end; j += DOUBLES) product_tile(depth, stride, A + i, W + j, lead, C + i * lead + j, 1, sign);
     }
 }
 
 /* ---- the reduced tangent ----
  * In float, by the widest vectors there are: while those are under way, half as wide ones go through one port alone on processors
  * that have both, so that eight columns cost as much as sixteen. */
-#if defined(SU_AVX512)
-typedef f16 wide;
-typedef f16u wide_u;
 #define ADD_EIGHT(to, from) (*(v8 *)(to) += WIDEN(from))
-#define ADD_WIDE(to, from) (ADD_EIGHT(to, LOW_FLOATS(from)), ADD_EIGHT((to) + 8, HIGH_FLOATS(from)))
+#if defined(SU_AVX512)
+#define ADD_FLOATS(to, from) (ADD_EIGHT(to, LOW_FLOATS(from)), ADD_EIGHT((to) + 8, HIGH_FLOATS(from)))
 #define ADD_LOW(to, from) ADD_EIGHT(to, LOW_FLOATS(from))
 #else
-typedef f8 wide;
-typedef f8u wide_u;
-#define ADD_WIDE(to, from) (*(v8 *)(to) += WIDEN(from))
-#define ADD_LOW(to, from) ADD_WIDE(to, from)
+#define ADD_FLOATS(to, from)                                                                                    \
+    do {                                                                                                        \
+        union {                                                                                                 \
+            floats whole;                                                                                       \
+            few half[2];                                                                                        \
+        } parts_ = {from};                                                                                      \
+        *(doubles *)(to) += WIDEN_FEW(parts_.half[0]), *(doubles *)((to) + DOUBLES) += WIDEN_FEW(parts_.half[1]); \
+    } while (0)
+#define ADD_LOW(to, from) ADD_FLOATS(to, from)
 #endif
-enum { WIDE = sizeof(wide) / sizeof(float) };
 
 /* C (rows, `vectors` wide, stride) += sum_k A[k][0..rows) W[k][0..], both of `depth` rows; rows and vectors are constants for the
  * compiler. low: only the first eight columns. Few sums would wait for themselves: they take two strands of the depth. */
 INLINE void product_block(int rows, int vectors, bool low, int64_t depth, int64_t stride, const float *A, const float *W, double *C)
 {
     const int strands = rows * vectors <= TILE_I ? 2 : 1;
-    wide sum[2][8][TILE_J] = {{{{0}}}};
+    floats sum[2][8][TILE_J] = {{{{0}}}};
     int64_t k = 0;
     for (; k + strands <= depth; k += strands, A += strands * stride, W += strands * stride)
         UNROLL for (int s = 0; s < strands; s++) {
-            wide w[TILE_J];
-            UNROLL for (int j = 0; j < vectors; j++) w[j] = *(const wide_u *)(W + s * stride + WIDE * j);
+            floats w[TILE_J];
+            UNROLL for (int j = 0; j < vectors; j++) w[j] = *(const floats_u *)(W + s * stride + FLOATS * j);
             UNROLL for (int i = 0; i < rows; i++)
                 UNROLL for (int j = 0; j < vectors; j++) sum[s][i][j] += A[s * stride + i] * w[j];
         }
     if (k < depth)
         UNROLL for (int i = 0; i < rows; i++)
-            UNROLL for (int j = 0; j < vectors; j++) sum[0][i][j] += A[i] * *(const wide_u *)(W + WIDE * j);
+            UNROLL for (int j = 0; j < vectors; j++) sum[0][i][j] += A[i] * *(const floats_u *)(W + FLOATS * j);
     UNROLL for (int i = 0; i < rows; i++)
         UNROLL for (int j = 0; j < vectors; j++) {
-            wide all = sum[0][i][j];
+            floats all = sum[0][i][j];
             if (strands == 2) all += sum[1][i][j];
-            if (low) ADD_LOW(C + i * stride + WIDE * j, all);
-            else ADD_WIDE(C + i * stride + WIDE * j, all);
+            if (low) ADD_LOW(C + i * stride + FLOATS * j, all);
+            else ADD_FLOATS(C + i * stride + FLOATS * j, all);
         }
 }
 
@@ -196,74 +195,76 @@ INLINE void product_rows(int rows, int64_t row, int64_t depth, int64_t stride, c
 {
     int64_t j = row / 8 * 8;
     A += row, C += row * stride;
-    if (WIDE == 16 && (stride - j) % 16 != 0) {
+    if (FLOATS == 16 && (stride - j) % 16 != 0) {
         if (j == 0) product_block(rows, 1, true, depth, stride, A, W, C);
         j += j == 0 ? 8 : -8;
     }
-    for (; TILE_J >= 3 && j + 3 * WIDE <= stride; j += 3 * WIDE) product_block(rows, 3, false, depth, stride, A, W + j, C + j);
-    for (; TILE_J >= 2 && j + 2 * WIDE <= stride; j += 2 * WIDE) product_block(rows, 2, false, depth, stride, A, W + j, C + j);
-    for (; j < stride; j += WIDE) product_block(rows, 1, false, depth, stride, A, W + j, C + j);
+    for (; TILE_J >= 3 && j + 3 * FLOATS <= stride; j += 3 * FLOATS) product_block(rows, 3, false, depth, stride, A, W + j, C + j);
+    for (; TILE_J >= 2 && j + 2 * FLOATS <= stride; j += 2 * FLOATS) product_block(rows, 2, false, depth, stride, A, W + j, C + j);
+    for (; j < stride; j += FLOATS) product_block(rows, 1, false, depth, stride, A, W + j, C + j);
 }
 
 /* The last rows, fewer than TILE_I: at most eight columns are theirs. */
 INLINE void product_rest(int rows, int64_t row, int64_t depth, int64_t stride, const float *A, const float *W, double *C)
 {
     int64_t j = row / 8 * 8;
-    bool low = WIDE == 16 && j == 0;
-    if (WIDE == 16 && j > 0) j -= 8;
-    A += row, C += row * stride + j;
-    if (low) product_block(rows, 1, true, depth, stride, A, W + j, C);
-    else product_block(rows, 1, false, depth, stride, A, W + j, C);
+    bool low = FLOATS == 16 && j == 0;
+    if (FLOATS == 16 && j > 0) j -= 8;
+    A += row, C += row * stride;
+    if (low) product_block(rows, 1, true, depth, stride, A, W + j, C + j);
+    else
+        for (; j < stride; j += FLOATS) product_block(rows, 1, false, depth, stride, A, W + j, C + j);
 }
 
-/* `vectors` (a constant) of `type` of W (9,stride) = D B of one element, D[45] at stride 16. */
-#define ELEMENT_PRODUCT(type, vectors)                                                                          \
-    do {                                                                                                        \
-        type b[9][vectors];                                                                                     \
-        enum { LONG = sizeof(type) / sizeof(float) };                                                           \
-        UNROLL for (int i = 0; i < 9; i++)                                                                      \
-            UNROLL for (int n = 0; n < vectors; n++) b[i][n] = *(const type##u *)(B + i * stride + j + n * LONG); \
-        UNROLL for (int i = 0; i < 9; i += 3) {   /* three rows side by side, as each sum is one long chain */          \
-            type w[3][vectors];                                                                                 \
-            UNROLL for (int k = 0; k < 9; k++)                                                                  \
-                UNROLL for (int a = 0; a < 3; a++)                                                              \
-                    UNROLL for (int n = 0; n < vectors; n++)                                                    \
-                        w[a][n] = k == 0 ? D[16 * UPPER(i + a, k)] * b[k][n] : w[a][n] + D[16 * UPPER(i + a, k)] * b[k][n]; \
-            UNROLL for (int a = 0; a < 3; a++)                                                                  \
-                UNROLL for (int n = 0; n < vectors; n++) *(type##u *)(W + (i + a) * stride + j + n * LONG) = w[a][n]; \
-        }                                                                                                       \
-    } while (0)
+/* `vectors` (a constant) from column j of W (9,stride) = D B of one element, D[45] at stride 16. Three rows side by side, as each sum is
+ * one long chain. */
+INLINE void product_columns(int vectors, int64_t stride, int64_t j, const float *B, const float *D, float *W)
+{
+    floats b[9][2];
+    __asm__("" : "+r"(D));   /* entries are read where they are used; kept over a loop they would fill the stack */
+    UNROLL for (int i = 0; i < 9; i++)
+        UNROLL for (int n = 0; n < vectors; n++) b[i][n] = *(const floats_u *)(B + i * stride + j + n * FLOATS);
+    UNROLL for (int i = 0; i < 9; i += 3) {
+        floats w[3][2];
+        UNROLL for (int k = 0; k < 9; k++)
+            UNROLL for (int a = 0; a < 3; a++)
+                UNROLL for (int n = 0; n < vectors; n++)
+                    w[a][n] = k == 0 ? D[16 * UPPER(i + a, k)] * b[k][n] : w[a][n] + D[16 * UPPER(i + a, k)] * b[k][n];
+        UNROLL for (int a = 0; a < 3; a++)
+            UNROLL for (int n = 0; n < vectors; n++) *(floats_u *)(W + (i + a) * stride + j + n * FLOATS) = w[a][n];
+    }
+}
 
 INLINE void element_product(int64_t stride, const float *B, const float *D, float *W)
 {
     int64_t j = 0;
-    for (; TILE_J >= 3 && j + 32 <= stride; j += 32) {
-        __asm__("" : "+r"(D));   /* entries are read where they are used; kept over the loop they would fill the stack */
-        ELEMENT_PRODUCT(f16, 2);
-    }
-    if (WIDE == 16 && stride > 8 && j < stride) j = j + 16 < stride && j + 32 > stride ? j : stride - 16;
-    for (; j + 16 <= stride; j += 16) {
-        __asm__("" : "+r"(D));
-        ELEMENT_PRODUCT(f16, 1);
-    }
-    if (j < stride) ELEMENT_PRODUCT(f8, 1);
+    for (; FLOATS == 16 && j + 32 <= stride; j += 32) product_columns(2, stride, j, B, D, W);
+    for (; j + FLOATS <= stride; j += FLOATS) product_columns(1, stride, j, B, D, W);
+    if (j == stride) return;
+    if (stride > 8) product_columns(1, stride, stride - 16, B, D, W);   /* eight alone would cost as much */
+    else
+        for (int64_t i = 0; i < 9; i++) {
+            f8 sum = {0};
+            UNROLL for (int k = 0; k < 9; k++) sum += D[16 * (i <= k ? UPPER(i, k) : UPPER(k, i))] * *(const f8 *)(B + k * stride);
+            *(f8 *)(W + i * stride) = sum;
+        }
 }
 
-/* force (`vectors` of 8, a constant) += B' t of `count` elements from element `first`, in double; rows `stride` apart. */
+/* force (`vectors`, a constant) += B' t of `count` elements from element `first`, in double; rows `stride` apart. */
 INLINE void force_columns(int vectors, int64_t first, int64_t count, int64_t stride, const float *B, const double *t, double *force)
 {
-    v8 even[4], odd[4] = {{0}};
-    UNROLL for (int j = 0; j < vectors; j++) even[j] = *(const v8 *)(force + 8 * j);
+    doubles even[4], odd[4] = {{0}};
+    UNROLL for (int j = 0; j < vectors; j++) even[j] = *(const doubles *)(force + DOUBLES * j);
     for (int64_t e = first; e < first + count; e++, B += 9 * stride) {
         const double *at = t + 9 * (e / 8 * 8) + e % 8;
         UNROLL for (int i = 0; i < 9; i++)
             UNROLL for (int j = 0; j < vectors; j++) {
-                v8 b = LOAD_F(B + i * stride + 8 * j);
+                doubles b = WIDEN_FEW(*(const few *)(B + i * stride + DOUBLES * j));
                 if (i % 2 == 0) even[j] += at[8 * i] * b;
                 else odd[j] += at[8 * i] * b;
             }
     }
-    UNROLL for (int j = 0; j < vectors; j++) *(v8 *)(force + 8 * j) = even[j] + odd[j];
+    UNROLL for (int j = 0; j < vectors; j++) *(doubles *)(force + DOUBLES * j) = even[j] + odd[j];
 }
 
 static void tangent(int64_t first, int64_t count, int64_t columns, int64_t stride, const float *B, const float *derivative,
@@ -278,9 +279,9 @@ static void tangent(int64_t first, int64_t count, int64_t columns, int64_t strid
             element_product(stride, here + 9 * k * stride, derivative + SU_DERIVATIVE_ENTRIES * (e / 16 * 16) + e % 16,
                             work + 9 * k * stride);
         }
-        for (; t && TILE_J >= 3 && j + 32 <= stride; j += 32) force_columns(4, first + at, chunk, stride, here + j, t, force + j);
-        for (; t && j + 16 <= stride; j += 16) force_columns(2, first + at, chunk, stride, here + j, t, force + j);
-        for (; t && j < stride; j += 8) force_columns(1, first + at, chunk, stride, here + j, t, force + j);
+        for (; t && j + 4 * DOUBLES <= stride; j += 4 * DOUBLES) force_columns(4, first + at, chunk, stride, here + j, t, force + j);
+        for (; t && j + 2 * DOUBLES <= stride; j += 2 * DOUBLES) force_columns(2, first + at, chunk, stride, here + j, t, force + j);
+        for (; t && j < stride; j += DOUBLES) force_columns(1, first + at, chunk, stride, here + j, t, force + j);
         for (int64_t i = 0; i < full; i += TILE_I) product_rows(TILE_I, i, depth, stride, here, work, tile);
         switch (columns - full) {
         case 1: product_rest(1, full, depth, stride, here, work, tile); break;
@@ -302,24 +303,29 @@ static bool cholesky(int64_t size, int64_t lead, double *A, double *inverse)
     for (int64_t ib = 0; ib < blocks; ib++) {
         double *rows = A + 8 * ib * lead;
         product_row(8 * ib, lead, A + 8 * ib, A, ib, blocks, lead, rows, -1.0);
-        v8 diagonal[8];
-        UNROLL for (int i = 0; i < 8; i++) diagonal[i] = *(v8 *)(rows + i * lead + 8 * ib);
+        doubles diagonal[8][PARTS];
+        UNROLL for (int i = 0; i < 8; i++)
+            UNROLL for (int p = 0; p < PARTS; p++) diagonal[i][p] = *(doubles *)(rows + i * lead + 8 * ib + DOUBLES * p);
         UNROLL for (int i = 0; i < 8; i++) {
-            double pivot = diagonal[i][i];
+            double pivot = diagonal[i][i / DOUBLES][i % DOUBLES];
             if (!(pivot > 0 && pivot < INFINITY)) return false;
             double scale = 1 / sqrt(pivot);
             inverse[8 * ib + i] = scale;
-            diagonal[i] *= scale;
-            UNROLL for (int k = i + 1; k < 8; k++) diagonal[k] -= diagonal[i][k] * diagonal[i];
+            UNROLL for (int p = 0; p < PARTS; p++) diagonal[i][p] *= scale;
+            UNROLL for (int k = i + 1; k < 8; k++) {
+                double factor = diagonal[i][k / DOUBLES][k % DOUBLES];
+                UNROLL for (int p = 0; p < PARTS; p++) diagonal[k][p] -= factor * diagonal[i][p];
+            }
         }
-        UNROLL for (int i = 0; i < 8; i++) *(v8 *)(rows + i * lead + 8 * ib) = diagonal[i];
-        for (int64_t jb = ib + 1; jb < blocks; jb++) {
-            v8 x[8];
-            UNROLL for (int i = 0; i < 8; i++) x[i] = *(v8 *)(rows + i * lead + 8 * jb);
+        UNROLL for (int i = 0; i < 8; i++)
+            UNROLL for (int p = 0; p < PARTS; p++) *(doubles *)(rows + i * lead + 8 * ib + DOUBLES * p) = diagonal[i][p];
+        for (int64_t j = 8 * (ib + 1); j < 8 * blocks; j += DOUBLES) {
+            doubles x[8];
+            UNROLL for (int i = 0; i < 8; i++) x[i] = *(doubles *)(rows + i * lead + j);
             UNROLL for (int i = 0; i < 8; i++) {
                 x[i] *= inverse[8 * ib + i];
                 UNROLL for (int k = i + 1; k < 8; k++) x[k] -= rows[i * lead + 8 * ib + k] * x[i];
-                *(v8 *)(rows + i * lead + 8 * jb) = x[i];
+                *(doubles *)(rows + i * lead + j) = x[i];
             }
         }
     }
@@ -336,10 +342,10 @@ static void solve(int64_t size, int64_t lead, const double *U, const double *inv
             y[i] *= inverse[8 * ib + i];
             for (int k = i + 1; k < 8; k++) y[k] -= rows[i * lead + 8 * ib + k] * y[i];
         }
-        for (int64_t jb = ib + 1; jb < blocks; jb++) {
-            v8 sum = *(v8 *)(x + 8 * jb);
-            UNROLL for (int i = 0; i < 8; i++) sum -= y[i] * *(const v8 *)(rows + i * lead + 8 * jb);
-            *(v8 *)(x + 8 * jb) = sum;
+        for (int64_t j = 8 * (ib + 1); j < 8 * blocks; j += DOUBLES) {
+            doubles sum = *(doubles *)(x + j);
+            UNROLL for (int i = 0; i < 8; i++) sum -= y[i] * *(const doubles *)(rows + i * lead + j);
+            *(doubles *)(x + j) = sum;
         }
     }
     for (int64_t ib = blocks - 1; ib >= 0; ib--) {   /* U x = y */
@@ -388,10 +394,10 @@ static double largest_square(int64_t count, const double *a, const double *b)
             v8 d = *(const v8 *)(a + c * count + k) - *(const v8 *)(b + c * count + k);
             square += d * d;
         }
-        most = WHERE(square <= most, most, square);   /* keeps what is not a number */
+        most = WHERE((most < square) | (square != square), square, most);   /* keeps what is not a number */
     }
     double result = most[0];
-    for (int k = 1; k < 8; k++) result = most[k] <= result ? result : most[k];
+    for (int k = 1; k < 8; k++) result = result < most[k] || isnan(most[k]) ? most[k] : result;
     return result;
 }
 

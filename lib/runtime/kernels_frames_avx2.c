@@ -3,6 +3,8 @@
 #include <math.h>
 
 #if defined(__x86_64__)
+#include <immintrin.h>
+#define SU_AVX2
 #if defined(__clang__)
 #pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
 #else

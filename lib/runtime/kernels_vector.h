@@ -29,6 +29,29 @@ typedef int32_t m16 __attribute__((vector_size(64)));
 #define NARROW4(x) __builtin_convertvector(x, f4)
 #endif
 
+/* The processor's own vectors. gcc keeps wider ones in memory, at several times the price, so what takes most of the time is written in these;
+ * `few`: as many floats as doubles fit in one. */
+#if defined(SU_AVX512)
+typedef f16 floats;
+typedef f16u floats_u;
+typedef v8 doubles;
+typedef f8 few;
+#define WIDEN_FEW(x) WIDEN(x)
+#elif defined(SU_AVX2)
+typedef f8 floats;
+typedef f8u floats_u;
+typedef v4 doubles;
+typedef f4 few;
+#define WIDEN_FEW(x) ((v4)_mm256_cvtps_pd((__m128)(x)))
+#else
+typedef f4 floats;
+typedef f4u floats_u;
+typedef double doubles __attribute__((vector_size(16), aligned(16), may_alias));
+typedef float few __attribute__((vector_size(8), aligned(8), may_alias));
+#define WIDEN_FEW(x) __builtin_convertvector(x, doubles)
+#endif
+enum { FLOATS = sizeof(floats) / sizeof(float), DOUBLES = sizeof(doubles) / sizeof(double), PARTS = 8 / DOUBLES };
+
 #define INLINE static inline __attribute__((always_inline))
 /* Fully unrolled: the arrays indexed inside live in registers. */
 #if defined(__clang__)

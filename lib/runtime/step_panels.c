@@ -81,8 +81,10 @@ double su_step_largest_square(const su_stepper *s, const su_record *a, const su_
     const su_runtime_model *model = s->model;
     int64_t tets = model->tets_padded;
     double most = model->kernels->largest_square(model->kept_padded, a->still, b ? b->still : s->nowhere);
-    for (int c = 0; c < 4; c++)
-        most = fmax(most, model->kernels->largest_square(tets, a->corners + 3 * c * tets, b ? b->corners + 3 * c * tets : s->nowhere));
+    for (int c = 0; c < 4; c++) {
+        double here = model->kernels->largest_square(tets, a->corners + 3 * c * tets, b ? b->corners + 3 * c * tets : s->nowhere);
+        if (most < here || isnan(here)) most = here;
+    }
     return most;
 }
 
