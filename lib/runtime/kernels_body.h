@@ -147,21 +147,8 @@ INLINE void product_row(int64_t depth, int64_t stride, const double *A, const do
 /* ---- the reduced tangent ----
  * In float, by the widest vectors there are: while those are under way, half as wide ones go through one port alone on processors
  * that have both, so that eight columns cost as much as sixteen. */
-#define ADD_EIGHT(to, from) (*(v8 *)(to) += WIDEN(from))
-#if defined(SU_AVX512)
-#define ADD_FLOATS(to, from) (ADD_EIGHT(to, LOW_FLOATS(from)), ADD_EIGHT((to) + 8, HIGH_FLOATS(from)))
-#define ADD_LOW(to, from) ADD_EIGHT(to, LOW_FLOATS(from))
-#else
-#define ADD_FLOATS(to, from)                                                                                    \
-    do {                                                                                                        \
-        union {                                                                                                 \
-            floats whole;                                                                                       \
-            few half[2];                                                                                        \
-        } parts_ = {from};                                                                                      \
-        *(doubles *)(to) += WIDEN_FEW(parts_.half[0]), *(doubles *)((to) + DOUBLES) += WIDEN_FEW(parts_.half[1]); \
-    } while (0)
-#define ADD_LOW(to, from) ADD_FLOATS(to, from)
-#endif
+#define ADD_LOW(to, from) (*(doubles *)(to) += WIDEN_FEW(HALF(from, 0)))
+#define ADD_FLOATS(to, from) (ADD_LOW(to, from), *(doubles *)((to) + DOUBLES) += WIDEN_FEW(HALF(from, 1)))
 
 /* C (rows, `vectors` wide, stride) += sum_k A[k][0..rows) W[k][0..], both of `depth` rows; rows and vectors are constants for the
  * compiler. low: only the first eight columns. Few sums would wait for themselves: they take two strands of the depth. */

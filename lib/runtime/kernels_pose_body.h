@@ -74,18 +74,20 @@ INLINE void sample_point(int64_t frames, int64_t from, const double *neutral, co
     float moved[SU_SAMPLED][4] __attribute__((aligned(16)));
     v4 at = {neutral[0], neutral[1], neutral[2], 0};
     f4 high = NARROW4(at), low = NARROW4(at - WIDEN4(high));
-    f16 sum[3] = {{0}};
     for (int64_t n = 0; n < frames; n++) {
         const float *x = positions[n] + from;
         f4 here = wide ? (f4)(*(const f4u *)x) : (f4){x[0], x[1], x[2], 0};
         *(f4 *)moved[n] = (here - high) - low;
     }
-    for (int64_t n = 0; n < frames; n++) {
-        const float *second = seconds[n] + from;
-        f16 own = *(const f16 *)(c + 32 * n), bend = *(const f16 *)(c + 32 * n + 16);
-        UNROLL for (int i = 0; i < 3; i++) sum[i] += moved[n][i] * own + second[i] * bend;
+    for (int part = 0; part < 16; part += FLOATS) {
+        floats sum[3] = {{0}};
+        for (int64_t n = 0; n < frames; n++) {
+            const float *second = seconds[n] + from;
+            floats own = *(const floats *)(c + 32 * n + part), bend = *(const floats *)(c + 32 * n + 16 + part);
+            UNROLL for (int i = 0; i < 3; i++) sum[i] += moved[n][i] * own + second[i] * bend;
+        }
+        UNROLL for (int i = 0; i < 3; i++) *(floats *)(out + 16 * i + part) = sum[i];
     }
-    UNROLL for (int i = 0; i < 3; i++) *(f16 *)(out + 16 * i) = sum[i];
 }
 
 static void sample(int64_t points, const int32_t *list, const double *neutral, int64_t frames, const float *const *positions,
@@ -99,17 +101,17 @@ static void sample(int64_t points, const int32_t *list, const double *neutral, i
 }
 
 /* Sums over the even and the odd of what a vertex follows, as three sums alone would wait for themselves. */
-INLINE void follow(int64_t count, const int32_t *index, const float *weight, const float *moved, f16 sum[3])
+INLINE void follow(int64_t count, const int32_t *index, const float *weight, const float *moved, floats sum[3])
 {
-    f16 odd[3] = {{0}};
+    floats odd[3] = {{0}};
     int64_t k = 0;
     for (; k + 2 <= count; k += 2) {
         const float *one = moved + 48 * (int64_t)index[k], *other = moved + 48 * (int64_t)index[k + 1];
         UNROLL for (int c = 0; c < 3; c++)
-            sum[c] += weight[k] * *(const f16 *)(one + 16 * c), odd[c] += weight[k + 1] * *(const f16 *)(other + 16 * c);
+            sum[c] += weight[k] * *(const floats *)(one + 16 * c), odd[c] += weight[k + 1] * *(const floats *)(other + 16 * c);
     }
     if (k < count)
-        UNROLL for (int c = 0; c < 3; c++) sum[c] += weight[k] * *(const f16 *)(moved + 48 * (int64_t)index[k] + 16 * c);
+        UNROLL for (int c = 0; c < 3; c++) sum[c] += weight[k] * *(const floats *)(moved + 48 * (int64_t)index[k] + 16 * c);
     UNROLL for (int c = 0; c < 3; c++) sum[c] += odd[c];
 }
 
@@ -119,19 +121,23 @@ static void rest(const su_rest_ties *ties, int64_t kept, const float *moved, con
         int64_t v = ties->order[n];
         const double *base = ties->base + 3 * v;
         const float *delta = ties->corrections + 3 * ties->m * v;
-        f16 sum[3] = {{0}};
-        follow(ties->ties, ties->index + ties->ties * v, ties->weight + ties->ties * v, moved, sum);
-        for (int64_t i = 0; i < ties->m; i++) {
-            f16 wi = *(const f16 *)(w + 16 * i);
-            UNROLL for (int c = 0; c < 3; c++) sum[c] += delta[3 * i + c] * wi;
-        }
-        if (v < kept)
-            UNROLL for (int c = 0; c < 3; c++) {
-                if (x[0]) *(v8 *)(x[0] + 24 * v + 8 * c) = base[c] + WIDEN(LOW_FLOATS(sum[c]));
-                if (x[1]) *(v8 *)(x[1] + 24 * v + 8 * c) = base[c] + WIDEN(HIGH_FLOATS(sum[c]));
+        for (int part = 0; part < 16; part += FLOATS) {
+            floats sum[3] = {{0}};
+            follow(ties->ties, ties->index + ties->ties * v, ties->weight + ties->ties * v, moved + part, sum);
+            for (int64_t i = 0; i < ties->m; i++) {
+                floats wi = *(const floats *)(w + 16 * i + part);
+                UNROLL for (int c = 0; c < 3; c++) sum[c] += delta[3 * i + c] * wi;
             }
-        if (near)
-            UNROLL for (int c = 0; c < 3; c++) *(f16 *)(near + 48 * v + 16 * c) = ties->near[3 * v + c] + sum[c];
+            if (v < kept)
+                UNROLL for (int c = 0; c < 3; c++)
+                    UNROLL for (int half = 0; half < 2; half++) {
+                        int lane = part + half * DOUBLES;
+                        double *to = x[lane / 8];
+                        if (to) *(doubles *)(to + 24 * v + 8 * c + lane % 8) = base[c] + WIDEN_FEW(HALF(sum[c], half));
+                    }
+            if (near)
+                UNROLL for (int c = 0; c < 3; c++) *(floats *)(near + 48 * v + 16 * c + part) = ties->near[3 * v + c] + sum[c];
+        }
     }
 }
 
@@ -376,14 +382,14 @@ static void blend_rows(int64_t frames, int64_t m, int64_t size, const float *sou
                        const float *const scale[SU_FRAMES], float *const rows[SU_FRAMES])
 {
     int64_t at = 0;
-    for (; at + 16 <= size; at += 16) {
-        f16 sum[8] = {{0}};
+    for (; at + FLOATS <= size; at += FLOATS) {
+        floats sum[8] = {{0}};
         for (int64_t i = 0; i < m; i++) {
-            f16 s = *(const f16u *)(source + i * size + at);
+            floats s = *(const floats_u *)(source + i * size + at);
             UNROLL for (int f = 0; f < 8; f++) sum[f] += b[8 * i + f] * s;
         }
         UNROLL for (int f = 0; f < 8; f++)   /* unrolled, so that sums live in registers */
-            if (f < frames) *(f16u *)(rows[f] + at) = sum[f] * *(const f16u *)(scale[f] + at);
+            if (f < frames) *(floats_u *)(rows[f] + at) = sum[f] * *(const floats_u *)(scale[f] + at);
     }
     if (at == size) return;
     f8 sum[8] = {{0}};
@@ -397,15 +403,19 @@ static void blend_rows(int64_t frames, int64_t m, int64_t size, const float *sou
 
 static void mix(int64_t frames, int64_t count, int64_t size, const float *source, const float *weights, float *const out[SU_FRAMES])
 {
-    for (int64_t at = 0; at < size; at += SU_MIX) {
-        f16 low[8] = {{0}}, high[8] = {{0}};
-        for (int64_t i = 0; i < count; i++, source += SU_MIX) {
-            f16 a = *(const f16 *)source, b = *(const f16 *)(source + 16);
-            UNROLL for (int f = 0; f < 8; f++) low[f] += weights[8 * i + f] * a, high[f] += weights[8 * i + f] * b;
+    enum { TWO = FLOATS == 16 ? 2 : 1 };   /* vectors at once, as far as there are registers */
+    for (int64_t at = 0; at < size; at += SU_MIX, source += count * SU_MIX)
+        for (int part = 0; part < SU_MIX; part += TWO * FLOATS) {
+            floats sum[8][TWO] = {{{0}}};
+            for (int64_t i = 0; i < count; i++)
+                UNROLL for (int n = 0; n < TWO; n++) {
+                    floats a = *(const floats *)(source + i * SU_MIX + part + n * FLOATS);
+                    UNROLL for (int f = 0; f < 8; f++) sum[f][n] += weights[8 * i + f] * a;
+                }
+            UNROLL for (int f = 0; f < 8; f++)
+                UNROLL for (int n = 0; n < TWO; n++)
+                    if (f < frames) *(floats_u *)(out[f] + at + part + n * FLOATS) = sum[f][n];
         }
-        UNROLL for (int f = 0; f < 8; f++)
-            if (f < frames) *(f16u *)(out[f] + at) = low[f], *(f16u *)(out[f] + at + 16) = high[f];
-    }
 }
 
 /* A corner's rows in the columns of its tet. */
@@ -433,14 +443,14 @@ INLINE void spread_rows(const su_tet_rows *what, int c, const float *rows, float
         type sum[9] = {{0}};                                                                                    \
         for (int c = 0; c < corners; c++) {                                                                     \
             const float *row = rows[c] + j, *r = R[c], *at = g[c];                                              \
-            type x = *(const type##u *)row, y = *(const type##u *)(row + apart[c]);                             \
-            type z = *(const type##u *)(row + 2 * apart[c]);                                                    \
+            type x = *(const type##_u *)row, y = *(const type##_u *)(row + apart[c]);                           \
+            type z = *(const type##_u *)(row + 2 * apart[c]);                                                   \
             UNROLL for (int a = 0; a < 3; a++) {                                                                \
                 type turned = r[48 * a] * x + r[48 * a + 16] * y + r[48 * a + 32] * z;                          \
                 UNROLL for (int b = 0; b < 3; b++) sum[3 * a + b] += at[8 * b] * turned;                        \
             }                                                                                                   \
         }                                                                                                       \
-        UNROLL for (int a = 0; a < 9; a++) *(type##u *)(B + a * stride + j) = sum[a];                           \
+        UNROLL for (int a = 0; a < 9; a++) *(type##_u *)(B + a * stride + j) = sum[a];                          \
     } while (0)
 
 static void build_B(const su_tet_rows *what)
@@ -463,36 +473,30 @@ static void build_B(const su_tet_rows *what)
             apart[corners] = what->same[c] ? what->row_stride[c] : stride;
             R[corners] = what->R[c] + f, g[corners++] = &gradient[c][0][f];
         }
-        for (; j + 16 <= stride; j += 16) COLUMNS_OF_B(f16);
+        for (; j + FLOATS <= stride; j += FLOATS) COLUMNS_OF_B(floats);
         for (; j < stride; j += 8) COLUMNS_OF_B(f8);
     }
 }
 
-/* Sixteen entries of four frames at once, or twice eight where registers are narrower. */
-#if defined(SU_AVX512)
-typedef f16 gram_vector;
-#else
-typedef f8 gram_vector;
-#endif
-enum { GRAM_FRAMES = 4, GRAM_WIDE = sizeof(gram_vector) / sizeof(float) };
+enum { GRAM_FRAMES = 4 };
 
 /* sums[3][GRAM_FRAMES] (SU_GRAM wide) of one run of entries. */
 INLINE void gram_sums(int64_t m, const float *source, const float *left, const float *const right[3], float *sums)
 {
-    for (int part = 0; part < SU_GRAM; part += GRAM_WIDE) {
-        gram_vector sum[3][GRAM_FRAMES] = {{{0}}};
+    for (int part = 0; part < SU_GRAM; part += FLOATS) {
+        floats sum[3][GRAM_FRAMES] = {{{0}}};
         const float *s = source + part;
         for (int64_t j = 0; j < m; j++) {
-            gram_vector T[GRAM_FRAMES] = {{0}};
+            floats T[GRAM_FRAMES] = {{0}};
             for (int64_t i = 0; i < m; i++, s += SU_GRAM) {
-                gram_vector entry = *(const gram_vector *)s;
+                floats entry = *(const floats *)s;
                 UNROLL for (int f = 0; f < GRAM_FRAMES; f++) T[f] += left[8 * i + f] * entry;
             }
             UNROLL for (int k = 0; k < 3; k++)
                 UNROLL for (int f = 0; f < GRAM_FRAMES; f++) sum[k][f] += right[k][8 * j + f] * T[f];
         }
         UNROLL for (int k = 0; k < 3; k++)
-            UNROLL for (int f = 0; f < GRAM_FRAMES; f++) *(gram_vector *)(sums + SU_GRAM * (GRAM_FRAMES * k + f) + part) = sum[k][f];
+            UNROLL for (int f = 0; f < GRAM_FRAMES; f++) *(floats *)(sums + SU_GRAM * (GRAM_FRAMES * k + f) + part) = sum[k][f];
     }
 }
 

@@ -50,6 +50,19 @@ typedef double doubles __attribute__((vector_size(16), aligned(16), may_alias));
 typedef float few __attribute__((vector_size(8), aligned(8), may_alias));
 #define WIDEN_FEW(x) __builtin_convertvector(x, doubles)
 #endif
+typedef f8u f8_u;
+/* Half of a vector of floats. */
+#if defined(SU_AVX512)
+#define HALF(x, high) ((few)((high) ? _mm512_extractf32x8_ps((__m512)(x), 1) : _mm512_castps512_ps256((__m512)(x))))
+#elif defined(SU_AVX2)
+#define HALF(x, high) ((few)((high) ? _mm256_extractf128_ps((__m256)(x), 1) : _mm256_castps256_ps128((__m256)(x))))
+#else
+typedef union halves {
+    floats whole;
+    few half[2];
+} halves;
+#define HALF(x, high) (((halves){.whole = (x)}).half[high])
+#endif
 enum { FLOATS = sizeof(floats) / sizeof(float), DOUBLES = sizeof(doubles) / sizeof(double), PARTS = 8 / DOUBLES };
 
 #define INLINE static inline __attribute__((always_inline))
