@@ -155,21 +155,19 @@ INLINE void inverse_root(const v8 *x, v8 *out)
     *out = y;
 }
 
-/* Sixteen frames of a point in a vector; four points side by side, as each is one long chain of dependent operations. */
-enum { BATCH = 4 };
-
-#define SPLAT_F(x) ((f16){0} + (float)(x))
+/* Frames of a point in a vector; four points side by side where there are registers, as each is one long chain of dependent operations. */
+enum { BATCH = FLOATS == 16 ? 4 : 1 };
 
 /* The coefficients of Davenport's characteristic polynomial of F, l^4 - 2 square l^2 - 8 det l + whole: square = |F|^2,
  * whole = square^2 - 4 |cofactors|^2. flat: lanes where F is too flat, or inverted, for the largest root to be simple. */
-INLINE void characteristic(const f16 F[9], f16 *square, f16 *eight_det, f16 *whole, m16 *flat)
+INLINE void characteristic(const floats F[9], floats *square, floats *eight_det, floats *whole, masks *flat)
 {
-    f16 C[9], t = {0}, c = {0};
+    floats C[9], t = {0}, c = {0};
     C[0] = F[4] * F[8] - F[5] * F[7], C[1] = F[5] * F[6] - F[3] * F[8], C[2] = F[3] * F[7] - F[4] * F[6];
     C[3] = F[2] * F[7] - F[1] * F[8], C[4] = F[0] * F[8] - F[2] * F[6], C[5] = F[1] * F[6] - F[0] * F[7];
     C[6] = F[1] * F[5] - F[2] * F[4], C[7] = F[2] * F[3] - F[0] * F[5], C[8] = F[0] * F[4] - F[1] * F[3];
     UNROLL for (int k = 0; k < 9; k++) t += F[k] * F[k], c += C[k] * C[k];
-    f16 det = F[0] * C[0] + F[1] * C[1] + F[2] * C[2];
+    floats det = F[0] * C[0] + F[1] * C[1] + F[2] * C[2];
     *flat = ~((det > 0) & (det * det > 1e-4f * t * t * t));
     *square = t;
     *eight_det = 8 * det;
@@ -178,18 +176,18 @@ INLINE void characteristic(const f16 F[9], f16 *square, f16 *eight_det, f16 *who
 
 /* The largest root, s0 + s1 + s2, by Newton from above: it is at most sqrt(3) |F| <= (|F|^2 + 3) / 2, with equality at
  * rotations. The derivative's inverse follows it by Newton, too. far: lanes that three steps did not bring close. */
-INLINE void largest_roots(const f16 square[BATCH], const f16 eight_det[BATCH], const f16 whole[BATCH], f16 root[BATCH],
-                          m16 far[BATCH])
+INLINE void largest_roots(const floats square[BATCH], const floats eight_det[BATCH], const floats whole[BATCH], floats root[BATCH],
+                          masks far[BATCH])
 {
-    f16 inverse[BATCH], step[BATCH];
+    floats inverse[BATCH], step[BATCH];
     UNROLL for (int k = 0; k < 3; k++)
         UNROLL for (int n = 0; n < BATCH; n++) {
             if (k == 0) root[n] = 0.5f * square[n] + 1.5f;
-            f16 l = root[n], twice = 2 * square[n];
-            f16 value = ((l * l - twice) * l - eight_det[n]) * l + whole[n];
-            f16 slope = (4 * l * l - 2 * twice) * l - eight_det[n];
+            floats l = root[n], twice = 2 * square[n];
+            floats value = ((l * l - twice) * l - eight_det[n]) * l + whole[n];
+            floats slope = (4 * l * l - 2 * twice) * l - eight_det[n];
             if (k == 0) {
-                inverse[n] = (f16)(0x7ef311c7 - (m16)slope);   /* good to 12 %, if positive */
+                inverse[n] = (floats)(0x7ef311c7 - (masks)slope);   /* good to 12 %, if positive */
                 inverse[n] *= 2 - slope * inverse[n];
                 inverse[n] *= 2 - slope * inverse[n];
             }
@@ -198,7 +196,7 @@ INLINE void largest_roots(const f16 square[BATCH], const f16 eight_det[BATCH], c
             root[n] = l - step[n];
         }
     UNROLL for (int n = 0; n < BATCH; n++) {
-        f16 size = step[n] * step[n];
+        floats size = step[n] * step[n];
         far[n] = ~(size <= 1e-7f * root[n] * root[n]);
     }
 }
@@ -206,53 +204,53 @@ INLINE void largest_roots(const f16 square[BATCH], const f16 eight_det[BATCH], c
 /* Davenport's matrix of F is K = [tr F, z'; z, F + F' - tr F], z the axial part. q, not yet of unit length: the first column of
  * the adjugate of K - root, which is rank one, +- q q'. sideways: lanes where that column is small (turned by 134 degrees or
  * more). */
-INLINE void first_column(const f16 F[9], const f16 *root, f16 q[4], m16 *sideways)
+INLINE void first_column(const floats F[9], const floats *root, floats q[4], masks *sideways)
 {
-    f16 sum = F[0] + F[4] + F[8] + *root, a = sum - 2 * F[0], b = sum - 2 * F[4], c = sum - 2 * F[8];
-    f16 x = F[7] - F[5], y = F[2] - F[6], z = F[3] - F[1], e = F[1] + F[3], f = F[2] + F[6], g = F[5] + F[7];
-    f16 A00 = b * c - g * g, A01 = e * c + f * g, A02 = e * g + f * b, A11 = a * c - f * f, A12 = g * a + e * f, A22 = a * b - e * e;
+    floats sum = F[0] + F[4] + F[8] + *root, a = sum - 2 * F[0], b = sum - 2 * F[4], c = sum - 2 * F[8];
+    floats x = F[7] - F[5], y = F[2] - F[6], z = F[3] - F[1], e = F[1] + F[3], f = F[2] + F[6], g = F[5] + F[7];
+    floats A00 = b * c - g * g, A01 = e * c + f * g, A02 = e * g + f * b, A11 = a * c - f * f, A12 = g * a + e * f, A22 = a * b - e * e;
     q[0] = a * A00 - e * A01 - f * A02;
     q[1] = A00 * x + A01 * y + A02 * z, q[2] = A01 * x + A11 * y + A12 * z, q[3] = A02 * x + A12 * y + A22 * z;
-    f16 size = q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3], inverse;
+    floats size = q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3], inverse;
     *sideways = ~(q[0] * q[0] > 0.15f * size);
-    inverse_root_f(&size, &inverse);
+    inverse_root_v(&size, &inverse);
     UNROLL for (int i = 0; i < 4; i++) q[i] *= inverse;
 }
 
 /* The column with the largest diagonal, for any rotation. */
-INLINE void largest_column(const f16 F[9], const f16 *root, f16 q[4])
+INLINE void largest_column(const floats F[9], const floats *root, floats q[4])
 {
-    f16 a = F[0] + F[4] + F[8] - *root, b = F[0] - F[4] - F[8] - *root, c = F[4] - F[0] - F[8] - *root;
-    f16 d = F[8] - F[0] - F[4] - *root;
-    f16 x = F[7] - F[5], y = F[2] - F[6], z = F[3] - F[1], e = F[1] + F[3], f = F[2] + F[6], g = F[5] + F[7];
-    f16 n01 = a * b - x * x, n02 = a * e - x * y, n03 = a * f - x * z, n12 = x * e - b * y, n13 = x * f - b * z, n23 = y * f - e * z;
-    f16 m02 = y * g - c * z, m03 = y * d - g * z, m12 = e * g - c * f, m13 = e * d - g * f, m23 = c * d - g * g;
-    f16 A00 = b * m23 - e * m13 + f * m12, A11 = a * m23 - y * m03 + z * m02;
-    f16 A22 = d * n01 - f * n03 + z * n13, A33 = c * n01 - e * n02 + y * n12;
-    f16 A01 = y * m13 - x * m23 - z * m12, A02 = d * n12 - g * n13 + f * n23, A03 = c * n13 - g * n12 - e * n23;
-    f16 A12 = g * n03 - d * n02 - z * n23, A13 = g * n02 - c * n03 + y * n23, A23 = e * n03 - g * n01 - y * n13;
+    floats a = F[0] + F[4] + F[8] - *root, b = F[0] - F[4] - F[8] - *root, c = F[4] - F[0] - F[8] - *root;
+    floats d = F[8] - F[0] - F[4] - *root;
+    floats x = F[7] - F[5], y = F[2] - F[6], z = F[3] - F[1], e = F[1] + F[3], f = F[2] + F[6], g = F[5] + F[7];
+    floats n01 = a * b - x * x, n02 = a * e - x * y, n03 = a * f - x * z, n12 = x * e - b * y, n13 = x * f - b * z, n23 = y * f - e * z;
+    floats m02 = y * g - c * z, m03 = y * d - g * z, m12 = e * g - c * f, m13 = e * d - g * f, m23 = c * d - g * g;
+    floats A00 = b * m23 - e * m13 + f * m12, A11 = a * m23 - y * m03 + z * m02;
+    floats A22 = d * n01 - f * n03 + z * n13, A33 = c * n01 - e * n02 + y * n12;
+    floats A01 = y * m13 - x * m23 - z * m12, A02 = d * n12 - g * n13 + f * n23, A03 = c * n13 - g * n12 - e * n23;
+    floats A12 = g * n03 - d * n02 - z * n23, A13 = g * n02 - c * n03 + y * n23, A23 = e * n03 - g * n01 - y * n13;
     /* all diagonal entries have one sign: squares compare their sizes */
-    f16 best = A00 * A00, value = A11 * A11;
-    m16 better = value > best;
-    q[0] = WHERE_F(better, A01, A00), q[1] = WHERE_F(better, A11, A01), q[2] = WHERE_F(better, A12, A02);
-    q[3] = WHERE_F(better, A13, A03);
-    best = WHERE_F(better, value, best), value = A22 * A22, better = value > best;
-    q[0] = WHERE_F(better, A02, q[0]), q[1] = WHERE_F(better, A12, q[1]), q[2] = WHERE_F(better, A22, q[2]);
-    q[3] = WHERE_F(better, A23, q[3]);
-    best = WHERE_F(better, value, best), value = A33 * A33, better = value > best;
-    q[0] = WHERE_F(better, A03, q[0]), q[1] = WHERE_F(better, A13, q[1]), q[2] = WHERE_F(better, A23, q[2]);
-    q[3] = WHERE_F(better, A33, q[3]);
-    f16 size = q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3], inverse;
-    size = WHERE_F(size > 1e-30f, size, SPLAT_F(1e-30f));
-    inverse_root_f(&size, &inverse);
+    floats best = A00 * A00, value = A11 * A11;
+    masks better = value > best;
+    q[0] = WHERE_V(better, A01, A00), q[1] = WHERE_V(better, A11, A01), q[2] = WHERE_V(better, A12, A02);
+    q[3] = WHERE_V(better, A13, A03);
+    best = WHERE_V(better, value, best), value = A22 * A22, better = value > best;
+    q[0] = WHERE_V(better, A02, q[0]), q[1] = WHERE_V(better, A12, q[1]), q[2] = WHERE_V(better, A22, q[2]);
+    q[3] = WHERE_V(better, A23, q[3]);
+    best = WHERE_V(better, value, best), value = A33 * A33, better = value > best;
+    q[0] = WHERE_V(better, A03, q[0]), q[1] = WHERE_V(better, A13, q[1]), q[2] = WHERE_V(better, A23, q[2]);
+    q[3] = WHERE_V(better, A33, q[3]);
+    floats size = q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3], inverse;
+    size = WHERE_V(size > 1e-30f, size, SPLAT_V(1e-30f));
+    inverse_root_v(&size, &inverse);
     UNROLL for (int i = 0; i < 4; i++) q[i] *= inverse;
 }
 
 /* The lanes that need it in full. odd: those for scalar code, flat or far from a rotation. */
-static __attribute__((noinline)) void difficult_quaternion(const f16 F[9], const f16 *root, const m16 *odd, f16 q[4])
+static __attribute__((noinline)) void difficult_quaternion(const floats F[9], const floats *root, const masks *odd, floats q[4])
 {
     largest_column(F, root, q);
-    for (int lane = 0; lane < 16; lane++) {
+    for (int lane = 0; lane < FLOATS; lane++) {
         if (!(*odd)[lane]) continue;
         double one[9], R[9], value[4];
         for (int k = 0; k < 9; k++) one[k] = F[k][lane];
@@ -262,36 +260,37 @@ static __attribute__((noinline)) void difficult_quaternion(const f16 F[9], const
     }
 }
 
-INLINE void deformation(const su_ring *ring, int64_t point, const float *x, f16 F[9])
+INLINE void deformation(const su_ring *ring, int64_t point, const float *x, floats F[9])
 {
     const float *own = x + 48 * point;
-    f16 at[3], sum[9] = {{0}};
-    UNROLL for (int a = 0; a < 3; a++) at[a] = *(const f16 *)(own + 16 * a);
+    floats at[3], sum[9] = {{0}};
+    UNROLL for (int a = 0; a < 3; a++) at[a] = *(const floats *)(own + 16 * a);
     for (int32_t j = ring->start[point]; j < ring->start[point + 1]; j++) {
         const float *other = x + 48 * (int64_t)ring->neighbour[j], *g = ring->coefficient + 3 * (int64_t)j;
         UNROLL for (int a = 0; a < 3; a++) {
-            f16 edge = *(const f16 *)(other + 16 * a) - at[a];
+            floats edge = *(const floats *)(other + 16 * a) - at[a];
             UNROLL for (int b = 0; b < 3; b++) sum[3 * a + b] += g[b] * edge;
         }
     }
     UNROLL for (int k = 0; k < 9; k++) F[k] = sum[k];
 }
 
-/* Rotation matrices from quaternions, made of unit length to the last bit. */
-INLINE void rotation_of(const f16 q[4], f16 *R)
+/* Rotation matrices from quaternions, made of unit length to the last bit; entries of R are sixteen apart. */
+INLINE void rotation_of(const floats q[4], float *R)
 {
-    f16 size = q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3], norm = 1.5f - 0.5f * size;
-    f16 w = q[0] * norm, a = q[1] * norm, b = q[2] * norm, c = q[3] * norm;
-    R[0] = 1 - 2 * (b * b + c * c), R[1] = 2 * (a * b - w * c), R[2] = 2 * (a * c + w * b);
-    R[3] = 2 * (a * b + w * c), R[4] = 1 - 2 * (a * a + c * c), R[5] = 2 * (b * c - w * a);
-    R[6] = 2 * (a * c - w * b), R[7] = 2 * (b * c + w * a), R[8] = 1 - 2 * (a * a + b * b);
+    floats size = q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3], norm = 1.5f - 0.5f * size, out[9];
+    floats w = q[0] * norm, a = q[1] * norm, b = q[2] * norm, c = q[3] * norm;
+    out[0] = 1 - 2 * (b * b + c * c), out[1] = 2 * (a * b - w * c), out[2] = 2 * (a * c + w * b);
+    out[3] = 2 * (a * b + w * c), out[4] = 1 - 2 * (a * a + c * c), out[5] = 2 * (b * c - w * a);
+    out[6] = 2 * (a * c - w * b), out[7] = 2 * (b * c + w * a), out[8] = 1 - 2 * (a * a + b * b);
+    UNROLL for (int i = 0; i < 9; i++) *(floats *)(R + 16 * i) = out[i];
 }
 
-static void rotations(const su_ring *ring, const float *x, float *rotation)
+static void rotations_part(const su_ring *ring, const float *x, float *rotation)
 {
     for (int64_t k = 0; k < ring->points; k += BATCH) {
-        f16 F[BATCH][9], square[BATCH], eight_det[BATCH], whole[BATCH], root[BATCH], q[BATCH][4];
-        m16 flat[BATCH], far[BATCH], sideways[BATCH], any = {0};
+        floats F[BATCH][9], square[BATCH], eight_det[BATCH], whole[BATCH], root[BATCH], q[BATCH][4];
+        masks flat[BATCH], far[BATCH], sideways[BATCH], any = {0};
         UNROLL for (int n = 0; n < BATCH; n++) {   /* the last batch repeats its last point */
             deformation(ring, k + n < ring->points ? k + n : ring->points - 1, x, F[n]);
             characteristic(F[n], square + n, eight_det + n, whole + n, flat + n);
@@ -302,16 +301,21 @@ static void rotations(const su_ring *ring, const float *x, float *rotation)
             flat[n] |= far[n];
             any |= sideways[n] | flat[n];
         }
-        if (ANY_LANE(any))
+        if (ANY_V(any))
             for (int n = 0; n < BATCH; n++) {
-                m16 difficult = sideways[n] | flat[n];
-                f16 own[4];
-                if (!ANY_LANE(difficult)) continue;
+                masks difficult = sideways[n] | flat[n];
+                floats own[4];
+                if (!ANY_V(difficult)) continue;
                 difficult_quaternion(F[n], root + n, flat + n, own);
-                UNROLL for (int i = 0; i < 4; i++) q[n][i] = WHERE_F(difficult, own[i], q[n][i]);   /* a lane does not feel the others */
+                UNROLL for (int i = 0; i < 4; i++) q[n][i] = WHERE_V(difficult, own[i], q[n][i]);   /* a lane does not feel the others */
             }
-        for (int n = 0; n < BATCH && k + n < ring->points; n++) rotation_of(q[n], (f16 *)(rotation + 144 * (k + n)));
+        for (int n = 0; n < BATCH && k + n < ring->points; n++) rotation_of(q[n], rotation + 144 * (k + n));
     }
+}
+
+static void rotations(const su_ring *ring, const float *x, float *rotation)
+{
+    for (int part = 0; part < 16; part += FLOATS) rotations_part(ring, x + part, rotation + part);
 }
 
 /* ---- rest shapes of tets ---- */

@@ -143,6 +143,31 @@ INLINE void inverse_root_f(const f16 *x, f16 *out)
     *out = y + 0.5f * rest * y;
 }
 
+/* The same for the processor's own vectors. */
+typedef int32_t masks __attribute__((vector_size(sizeof(floats))));
+#define SPLAT_V(x) ((floats){0} + (float)(x))
+#define WHERE_V(mask, a, b) ((floats)(((masks)(a) & (mask)) | ((masks)(b) & ~(mask))))
+#if defined(SU_AVX512)
+#define ANY_V(mask) ANY_LANE(mask)
+#elif defined(SU_AVX2)
+#define ANY_V(mask) (_mm256_movemask_ps((__m256)(mask)) != 0)
+#else
+INLINE int32_t any_v(const masks *mask)
+{
+    int32_t some = 0;
+    UNROLL for (int lane = 0; lane < FLOATS; lane++) some |= (*mask)[lane];
+    return some;
+}
+#define ANY_V(mask) any_v(&(mask))
+#endif
+INLINE void inverse_root_v(const floats *x, floats *out)
+{
+    floats y = (floats)(0x5f375a86 - ((masks)*x >> 1)), rest = 1 - *x * y * y;
+    y *= 1 + rest * (0.5f + 0.375f * rest);
+    rest = 1 - *x * y * y;
+    *out = y + 0.5f * rest * y;
+}
+
 /* *out = the sums over lanes of a[0..7], in that order. */
 INLINE void sum_lanes(const v8 a[8], v8 *out)
 {
