@@ -10,12 +10,13 @@
 static void rows_times(int64_t rows, int64_t stride, const float *A, const double *x, double *out)
 {
     for (int64_t k = 0; k < rows; k += 8, A += 8 * stride) {
-        v8 sum[8] = {{0}}, result;
-        for (int64_t j = 0; j < stride; j += 8) {
-            v8 at = *(const v8 *)(x + j);
-            UNROLL for (int i = 0; i < 8; i++) sum[i] += LOAD_F(A + i * stride + j) * at;
+        doubles sum[8] = {{0}};
+        v8 result;
+        for (int64_t j = 0; j < stride; j += DOUBLES) {
+            doubles at = *(const doubles *)(x + j);
+            UNROLL for (int i = 0; i < 8; i++) sum[i] += WIDEN_FEW(*(const few *)(A + i * stride + j)) * at;
         }
-        sum_lanes(sum, &result);
+        sum_doubles(sum, &result);
         if (rows - k >= 8) *(v8u *)(out + k) = result;
         else memcpy(out + k, &result, (size_t)(rows - k) * sizeof *out);
     }
@@ -24,43 +25,41 @@ static void rows_times(int64_t rows, int64_t stride, const float *A, const doubl
 static void rows_times_float(int64_t rows, int64_t stride, const float *A, const float *x, double *out)
 {
     for (int64_t k = 0; k < rows; k += 8, A += 8 * stride) {
-        f16 sum[8] = {{0}};
-        f8 result, rest[8];
+        floats sum[8] = {{0}};
+        f8 result;
         int64_t j = 0;
-        for (; j + 16 <= stride; j += 16) {
-            f16 at = *(const f16u *)(x + j);
-            UNROLL for (int i = 0; i < 8; i++) sum[i] += *(const f16u *)(A + i * stride + j) * at;
+        for (; j + FLOATS <= stride; j += FLOATS) {
+            floats at = *(const floats_u *)(x + j);
+            UNROLL for (int i = 0; i < 8; i++) sum[i] += *(const floats_u *)(A + i * stride + j) * at;
         }
+#if defined(SU_AVX512)
         if (j < stride)
             UNROLL for (int i = 0; i < 8; i++) {
-                rest[i] = *(const f8 *)(A + i * stride + j) * *(const f8 *)(x + j);
-                f8 none = {0};
-                sum[i] += TOGETHER(rest[i], none);
+                f8 none = {0}, rest = *(const f8 *)(A + i * stride + j) * *(const f8 *)(x + j);
+                sum[i] += TOGETHER(rest, none);
             }
-        sum_lanes_f(sum, &result);
+#endif
+        sum_floats(sum, &result);
         v8 all = WIDEN(result);
         if (rows - k >= 8) *(v8u *)(out + k) = all;
         else memcpy(out + k, &all, (size_t)(rows - k) * sizeof *out);
     }
 }
 
+INLINE void combine_columns(int vectors, int64_t rows, int64_t stride, const float *A, const double *x, double *sum)
+{
+    doubles all[3];
+    UNROLL for (int n = 0; n < vectors; n++) all[n] = *(const doubles *)(sum + DOUBLES * n);
+    for (int64_t k = 0; k < rows; k++, A += stride)
+        UNROLL for (int n = 0; n < vectors; n++) all[n] += x[k] * WIDEN_FEW(*(const few *)(A + DOUBLES * n));
+    UNROLL for (int n = 0; n < vectors; n++) *(doubles *)(sum + DOUBLES * n) = all[n];
+}
+
 static void rows_combine(int64_t rows, int64_t stride, const float *A, const double *x, double *sum)
 {
     int64_t j = 0;
-    for (; j + 24 <= stride; j += 24) {
-        v8 a = *(v8 *)(sum + j), b = *(v8 *)(sum + j + 8), c = *(v8 *)(sum + j + 16);
-        for (int64_t k = 0; k < rows; k++) {
-            const float *row = A + k * stride + j;
-            v8 factor = SPLAT(x[k]);
-            a += factor * LOAD_F(row), b += factor * LOAD_F(row + 8), c += factor * LOAD_F(row + 16);
-        }
-        *(v8 *)(sum + j) = a, *(v8 *)(sum + j + 8) = b, *(v8 *)(sum + j + 16) = c;
-    }
-    for (; j < stride; j += 8) {
-        v8 a = *(v8 *)(sum + j);
-        for (int64_t k = 0; k < rows; k++) a += SPLAT(x[k]) * LOAD_F(A + k * stride + j);
-        *(v8 *)(sum + j) = a;
-    }
+    for (; j + 3 * DOUBLES <= stride; j += 3 * DOUBLES) combine_columns(3, rows, stride, A + j, x, sum + j);
+    for (; j < stride; j += DOUBLES) combine_columns(1, rows, stride, A + j, x, sum + j);
 }
 
 /* out = R x, or R' x, R (9,count) of floats at a tet's lane. */

@@ -198,16 +198,43 @@ INLINE void transpose_f(const f8 a[8], f8 out[8])
     }
 }
 
-/* *out = the sums over lanes of a[0..7] in float. */
-INLINE void sum_lanes_f(const f16 a[8], f8 *out)
+/* out[0..7] = the sums over lanes of a[0..7]. */
+INLINE void sum_doubles(const doubles a[8], v8 *out)
 {
+#if defined(SU_AVX512)
+    sum_lanes(a, out);
+#elif defined(SU_AVX2)
+    typedef int64_t m4 __attribute__((vector_size(32)));
+    UNROLL for (int k = 0; k < 8; k += 4) {
+        v4 x = PICK(a[k], a[k + 1], ((m4){0, 4, 2, 6}), 0, 4, 2, 6) + PICK(a[k], a[k + 1], ((m4){1, 5, 3, 7}), 1, 5, 3, 7);
+        v4 y = PICK(a[k + 2], a[k + 3], ((m4){0, 4, 2, 6}), 0, 4, 2, 6) + PICK(a[k + 2], a[k + 3], ((m4){1, 5, 3, 7}), 1, 5, 3, 7);
+        *(v4 *)((double *)out + k) = PICK(x, y, ((m4){0, 1, 4, 5}), 0, 1, 4, 5) + PICK(x, y, ((m4){2, 3, 6, 7}), 2, 3, 6, 7);
+    }
+#else
+    UNROLL for (int k = 0; k < 8; k++) ((double *)out)[k] = a[k][0] + a[k][1];
+#endif
+}
+
+/* The same in float. */
+INLINE void sum_floats(const floats a[8], f8 *out)
+{
+#if defined(SU_AVX512) || defined(SU_AVX2)
     f8 half[8], b[4], c[2];
-    UNROLL for (int k = 0; k < 8; k++) half[k] = LOW_FLOATS(a[k]) + HIGH_FLOATS(a[k]);
+    UNROLL for (int k = 0; k < 8; k++) {
+#if defined(SU_AVX512)
+        half[k] = LOW_FLOATS(a[k]) + HIGH_FLOATS(a[k]);
+#else
+        half[k] = a[k];
+#endif
+    }
     UNROLL for (int k = 0; k < 4; k++)
         b[k] = PICK_F(half[k], half[k + 4], 0, 1, 2, 3, 12, 13, 14, 15) + PICK_F(half[k], half[k + 4], 4, 5, 6, 7, 8, 9, 10, 11);
     UNROLL for (int k = 0; k < 2; k++)
         c[k] = PICK_F(b[k], b[k + 2], 0, 1, 8, 9, 4, 5, 12, 13) + PICK_F(b[k], b[k + 2], 2, 3, 10, 11, 6, 7, 14, 15);
     *out = PICK_F(c[0], c[1], 0, 8, 2, 10, 4, 12, 6, 14) + PICK_F(c[0], c[1], 1, 9, 3, 11, 5, 13, 7, 15);
+#else
+    UNROLL for (int k = 0; k < 8; k++) ((float *)out)[k] = (a[k][0] + a[k][1]) + (a[k][2] + a[k][3]);
+#endif
 }
 
 /* Eight vectors of eight as a matrix. */
