@@ -311,6 +311,15 @@ done:
     return status;
 }
 
+/* What is owned is released by su_station_rows_free, after errors too. */
+static su_status rows_create(int64_t r, int64_t samples, int64_t count, int64_t vertices, su_station_rows *rows, su_error *err)
+{
+    rows->samples = samples;
+    SU_TRY(SU_ALLOC(&rows->basis, 3 * r * vertices, "basis", err));
+    SU_TRY(SU_ALLOC(&rows->force, samples * count * 9, "sample forces", err));
+    return SU_ALLOC(&rows->target, samples * r, "sample forces", err);
+}
+
 su_status su_elastic_rows(su_pose_space *space, const su_place *place, const su_sampling *sampling, su_force_part part,
                           int64_t count, const int32_t *list, int64_t vertices, const int32_t *vertex,
                           su_station_rows *rows, su_error *err)
@@ -319,14 +328,11 @@ su_status su_elastic_rows(su_pose_space *space, const su_place *place, const su_
     double *U = NULL, *rotation = NULL, *q = NULL;
     int32_t *slot_of = NULL;
     su_status status;
-    rows->samples = samples;
     SU_GO(SU_ALLOC(&U, 3 * r * space->n, "basis", err));
     SU_GO(SU_ALLOC(&rotation, 4 * space->n, "rotations", err));
     SU_GO(SU_ALLOC(&q, samples * r, "sample states", err));
     SU_GO(SU_ALLOC(&slot_of, space->t, "candidates", err));
-    SU_GO(SU_ALLOC(&rows->basis, 3 * r * vertices, "basis", err));
-    SU_GO(SU_ALLOC(&rows->force, samples * count * 9, "sample forces", err));
-    SU_GO(SU_ALLOC(&rows->target, samples * r, "sample forces", err));
+    SU_GO(rows_create(r, samples, count, vertices, rows, err));
     SU_GO(su_pose_space_enter(space, place, U, rotation, err));
     SU_GO(su_sample_states(space, U, place->rest, sampling, q, NULL, err));
     number_candidates(space, count, list, slot_of);
@@ -396,17 +402,14 @@ su_status su_state_rows(su_pose_space *space, const su_place *place, int64_t sam
     double *U = NULL, *rotation = NULL, *q = NULL, *M = NULL, *lengths = NULL;
     int32_t *slot_of = NULL;
     su_status status;
-    rows->samples = samples;
     SU_GO(SU_ALLOC(&U, 3 * r * space->n, "basis", err));
     SU_GO(SU_ALLOC(&rotation, 4 * space->n, "rotations", err));
     SU_GO(SU_ALLOC(&q, samples * r, "sample states", err));
     SU_GO(SU_ALLOC(&M, r * r, "sample states", err));
     SU_GO(SU_ALLOC(&lengths, samples, "sample states", err));
     SU_GO(SU_ALLOC(&slot_of, space->t, "candidates", err));
-    SU_GO(SU_ALLOC(&rows->basis, 3 * r * vertices, "basis", err));
+    SU_GO(rows_create(r, samples, count, vertices, rows, err));
     SU_GO(SU_ALLOC(&rows->metric, samples * r * r, "basis", err));
-    SU_GO(SU_ALLOC(&rows->force, samples * count * 9, "sample forces", err));
-    SU_GO(SU_ALLOC(&rows->target, samples * r, "sample forces", err));
     SU_GO(su_pose_space_enter(space, place, U, rotation, err));
     SU_GO(su_mass_product(space->n, space->elastic.mass, r, U, r, U, M, space->threads, err));
     SU_GO(project_states(space, U, rotation, samples, shapes, factors, M, q, err));

@@ -190,18 +190,6 @@ INLINE void product_rows(int rows, int64_t row, int64_t depth, int64_t stride, c
     for (; j < stride; j += FLOATS) product_block(rows, 1, false, depth, stride, A, W + j, C + j);
 }
 
-/* The last rows, fewer than TILE_I: at most eight columns are theirs. */
-INLINE void product_rest(int rows, int64_t row, int64_t depth, int64_t stride, const float *A, const float *W, double *C)
-{
-    int64_t j = row / 8 * 8;
-    bool low = FLOATS == 16 && j == 0;
-    if (FLOATS == 16 && j > 0) j -= 8;
-    A += row, C += row * stride;
-    if (low) product_block(rows, 1, true, depth, stride, A, W + j, C + j);
-    else
-        for (; j < stride; j += FLOATS) product_block(rows, 1, false, depth, stride, A, W + j, C + j);
-}
-
 /* `vectors` (a constant) from column j of W (9,stride) = D B of one element, D[45] at stride 16. Three rows side by side, as each sum is
  * one long chain. */
 INLINE void product_columns(int vectors, int64_t stride, int64_t j, const float *B, const float *D, float *W)
@@ -270,13 +258,13 @@ static void tangent(int64_t first, int64_t count, int64_t columns, int64_t strid
         for (; t && j < stride; j += DOUBLES) force_columns(1, first + at, chunk, stride, here + j, t, force + j);
         for (int64_t i = 0; i < full; i += TILE_I) product_rows(TILE_I, i, depth, stride, here, work, tile);
         switch (columns - full) {
-        case 1: product_rest(1, full, depth, stride, here, work, tile); break;
-        case 2: product_rest(2, full, depth, stride, here, work, tile); break;
-        case 3: product_rest(3, full, depth, stride, here, work, tile); break;
-        case 4: product_rest(4, full, depth, stride, here, work, tile); break;
-        case 5: product_rest(5, full, depth, stride, here, work, tile); break;
-        case 6: product_rest(6, full, depth, stride, here, work, tile); break;
-        case 7: product_rest(7, full, depth, stride, here, work, tile); break;
+        case 1: product_rows(1, full, depth, stride, here, work, tile); break;
+        case 2: product_rows(2, full, depth, stride, here, work, tile); break;
+        case 3: product_rows(3, full, depth, stride, here, work, tile); break;
+        case 4: product_rows(4, full, depth, stride, here, work, tile); break;
+        case 5: product_rows(5, full, depth, stride, here, work, tile); break;
+        case 6: product_rows(6, full, depth, stride, here, work, tile); break;
+        case 7: product_rows(7, full, depth, stride, here, work, tile); break;
         }
     }
 }

@@ -2,17 +2,17 @@
 
 #include "runtime/kernels_vector.h"
 
-/* Of eight lanes at `in`, `apart` numbers from entry to entry, `vector` eight of them; `widen` and `narrow`: to doubles and back. */
-#define SCATTER(vector, apart, widen, narrow)                                                             \
+/* Of eight lanes at `in`, `apart` numbers from entry to entry, `vector` eight of them. */
+#define SCATTER(vector, apart, transposed)                                                                      \
     do {                                                                                                        \
         int64_t k = 0;                                                                                          \
         for (; k + 8 <= count; k += 8)                                                                          \
             for (int64_t i = 0; i < entries; i++) {                                                             \
-                v8 a[8], b[8];                                                                                  \
-                UNROLL for (int n = 0; n < 8; n++) a[n] = widen(*(const vector *)(in + ((k + n) * entries + i) * apart)); \
-                transpose(a, b);                                                                                \
+                vector a[8], b[8];                                                                              \
+                UNROLL for (int n = 0; n < 8; n++) a[n] = *(const vector *)(in + ((k + n) * entries + i) * apart); \
+                transposed(a, b);                                                                               \
                 UNROLL for (int f = 0; f < 8; f++)                                                              \
-                    if (f < frames) *(vector##u *)(out[f] + i * stride + k) = narrow(b[f]);                     \
+                    if (f < frames) *(vector##u *)(out[f] + i * stride + k) = b[f];                             \
             }                                                                                                   \
         for (; k < count; k++)                                                                                  \
             for (int64_t i = 0; i < entries; i++)                                                               \
@@ -22,13 +22,13 @@
 static void scatter(int64_t frames, int64_t count, int64_t entries, int64_t stride, const double *in,
                     double *const out[SU_FRAMES])
 {
-    SCATTER(v8, 8, , );
+    SCATTER(v8, 8, transpose);
 }
 
 static void scatter_floats(int64_t frames, int64_t count, int64_t entries, int64_t stride, const float *in,
                            float *const out[SU_FRAMES])
 {
-    SCATTER(f8, 16, WIDEN, NARROW);
+    SCATTER(f8, 16, transpose_f);
 }
 
 static void scatter_corners(int64_t frames, int64_t count, const int32_t *corner, int64_t points, int64_t stride, const float *in,
@@ -143,18 +143,6 @@ static void rest(const su_rest_ties *ties, int64_t kept, const float *moved, con
 
 /* ---- rotations ---- */
 
-/* 1 / sqrt(x), x > 0 and within the range of float: a float estimate and two Newton steps. */
-INLINE void inverse_root(const v8 *x, v8 *out)
-{
-    f8 seed = NARROW(*x);
-    UNROLL for (int lane = 0; lane < 8; lane++) seed[lane] = sqrtf(seed[lane]);
-    seed = 1.0f / seed;
-    v8 y = WIDEN(seed), half = 0.5 * *x;
-    y *= 1.5 - half * y * y;
-    y *= 1.5 - half * y * y;
-    *out = y;
-}
-
 /* Frames of a point in a vector; four points side by side where there are registers, as each is one long chain of dependent operations. */
 enum { BATCH = FLOATS == 16 ? 4 : 1 };
 
@@ -213,7 +201,7 @@ INLINE void first_column(const floats F[9], const floats *root, floats q[4], mas
     q[1] = A00 * x + A01 * y + A02 * z, q[2] = A01 * x + A11 * y + A12 * z, q[3] = A02 * x + A12 * y + A22 * z;
     floats size = q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3], inverse;
     *sideways = ~(q[0] * q[0] > 0.15f * size);
-    inverse_root_v(&size, &inverse);
+    INVERSE_ROOT(floats, masks, size, inverse);
     UNROLL for (int i = 0; i < 4; i++) q[i] *= inverse;
 }
 
@@ -232,17 +220,17 @@ INLINE void largest_column(const floats F[9], const floats *root, floats q[4])
     /* all diagonal entries have one sign: squares compare their sizes */
     floats best = A00 * A00, value = A11 * A11;
     masks better = value > best;
-    q[0] = WHERE_V(better, A01, A00), q[1] = WHERE_V(better, A11, A01), q[2] = WHERE_V(better, A12, A02);
-    q[3] = WHERE_V(better, A13, A03);
-    best = WHERE_V(better, value, best), value = A22 * A22, better = value > best;
-    q[0] = WHERE_V(better, A02, q[0]), q[1] = WHERE_V(better, A12, q[1]), q[2] = WHERE_V(better, A22, q[2]);
-    q[3] = WHERE_V(better, A23, q[3]);
-    best = WHERE_V(better, value, best), value = A33 * A33, better = value > best;
-    q[0] = WHERE_V(better, A03, q[0]), q[1] = WHERE_V(better, A13, q[1]), q[2] = WHERE_V(better, A23, q[2]);
-    q[3] = WHERE_V(better, A33, q[3]);
+    q[0] = WHERE(better, A01, A00), q[1] = WHERE(better, A11, A01), q[2] = WHERE(better, A12, A02);
+    q[3] = WHERE(better, A13, A03);
+    best = WHERE(better, value, best), value = A22 * A22, better = value > best;
+    q[0] = WHERE(better, A02, q[0]), q[1] = WHERE(better, A12, q[1]), q[2] = WHERE(better, A22, q[2]);
+    q[3] = WHERE(better, A23, q[3]);
+    best = WHERE(better, value, best), value = A33 * A33, better = value > best;
+    q[0] = WHERE(better, A03, q[0]), q[1] = WHERE(better, A13, q[1]), q[2] = WHERE(better, A23, q[2]);
+    q[3] = WHERE(better, A33, q[3]);
     floats size = q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3], inverse;
-    size = WHERE_V(size > 1e-30f, size, SPLAT_V(1e-30f));
-    inverse_root_v(&size, &inverse);
+    size = WHERE(size > 1e-30f, size, (floats){0} + 1e-30f);
+    INVERSE_ROOT(floats, masks, size, inverse);
     UNROLL for (int i = 0; i < 4; i++) q[i] *= inverse;
 }
 
@@ -301,13 +289,13 @@ static void rotations_part(const su_ring *ring, const float *x, float *rotation)
             flat[n] |= far[n];
             any |= sideways[n] | flat[n];
         }
-        if (ANY_V(any))
+        if (ANY_LANE(any))
             for (int n = 0; n < BATCH; n++) {
                 masks difficult = sideways[n] | flat[n];
                 floats own[4];
-                if (!ANY_V(difficult)) continue;
+                if (!ANY_LANE(difficult)) continue;
                 difficult_quaternion(F[n], root + n, flat + n, own);
-                UNROLL for (int i = 0; i < 4; i++) q[n][i] = WHERE_V(difficult, own[i], q[n][i]);   /* a lane does not feel the others */
+                UNROLL for (int i = 0; i < 4; i++) q[n][i] = WHERE(difficult, own[i], q[n][i]);   /* a lane does not feel the others */
             }
         for (int n = 0; n < BATCH && k + n < ring->points; n++) rotation_of(q[n], rotation + 144 * (k + n));
     }

@@ -16,18 +16,18 @@ INLINE void rotate_plane(f16 s[GROUPS][9], f16 q[GROUPS][9], int p, int r)
     UNROLL for (int n = 0; n < GROUPS; n++) {
         half[n] = 0.5f * (s[n][4 * r] - s[n][4 * p]);
         off[n] = s[n][3 * p + r];
-        off[n] = WHERE_F((off[n] < 1e-12f) & (off[n] > -1e-12f), zero, off[n]);   /* its square would be a slow denormal number */
+        off[n] = WHERE((off[n] < 1e-12f) & (off[n] > -1e-12f), zero, off[n]);   /* its square would be a slow denormal number */
         square[n] = half[n] * half[n] + off[n] * off[n];
     }
-    UNROLL for (int n = 0; n < GROUPS; n++) inverse_root_f(square + n, inverse + n);   /* finite, about 3e19, for 0 */
+    UNROLL for (int n = 0; n < GROUPS; n++) INVERSE_ROOT(f16, m16, square[n], inverse[n]);   /* finite, about 3e19, for 0 */
     UNROLL for (int n = 0; n < GROUPS; n++) {
-        f16 larger = WHERE_F(half[n] < 0, -half[n], half[n]);
+        f16 larger = WHERE(half[n] < 0, -half[n], half[n]);
         square[n] = 0.5f + 0.5f * larger * inverse[n];   /* of the cosine, at least 1/2; tan 2t = off / half */
     }
-    UNROLL for (int n = 0; n < GROUPS; n++) inverse_root_f(square + n, turned + n);
+    UNROLL for (int n = 0; n < GROUPS; n++) INVERSE_ROOT(f16, m16, square[n], turned[n]);
     UNROLL for (int n = 0; n < GROUPS; n++) {
         f16 c = square[n] * turned[n], sine = 0.5f * off[n] * inverse[n] * turned[n], x, y;
-        sine = WHERE_F(half[n] < 0, -sine, sine);
+        sine = WHERE(half[n] < 0, -sine, sine);
         f16 t = sine * turned[n];
         x = s[n][3 * p + k], y = s[n][3 * r + k];
         s[n][3 * p + k] = s[n][3 * k + p] = c * x - sine * y;
@@ -69,7 +69,7 @@ INLINE void decompose_f(const f16 F[9], const f16 v[9], f16 u[9], f16 s[3])
             x[i] = F[3 * i] * v[k] + F[3 * i + 1] * v[3 + k] + F[3 * i + 2] * v[6 + k];
             size += x[i] * x[i];
         }
-        inverse_root_f(&size, &inverse);
+        INVERSE_ROOT(f16, m16, size, inverse);
         s[k] = size * inverse;
         UNROLL for (int i = 0; i < 3; i++) u[3 * i + k] = x[i] * inverse;
     }
@@ -220,11 +220,11 @@ INLINE void neohookean_derivative(const f16 F[9], const f16 v[9], const f16 *c_o
     UNROLL for (int k = 0; k < 9; k++) x[0][k] = F[k], wx[0][k] = d * F[k], wx[1][k] = lambda * C[k];
     if (project) {
         f16 u[9], s[3], weight[3], diagonal[3], off[3], zero = {0};
-        f16 size = WHERE_F(p < 0, -p, p), sign = WHERE_F(p < 0, zero - 1.0f, zero + 1.0f);
+        f16 size = WHERE(p < 0, -p, p), sign = WHERE(p < 0, zero - 1.0f, zero + 1.0f);
         decompose_f(F, v, u, s);
         UNROLL for (int k = 0; k < 3; k++) {
             f16 area = s[(k + 1) % 3] * s[(k + 2) % 3], excess = size * s[k] - c;
-            weight[k] = 0.5f * WHERE_F(excess > 0, excess, zero);
+            weight[k] = 0.5f * WHERE(excess > 0, excess, zero);
             diagonal[k] = c + d * s[k] * s[k] + lambda * area * area;
             off[k] = d * area + lambda * s[k] * s[k] * area + p * s[k];
         }
@@ -263,7 +263,7 @@ INLINE void stvk_derivative(const f16 F[9], const f16 G[9], const f16 v[9], cons
         UNROLL for (int k = 0; k < 3; k++) {
             int a = (k + 1) % 3, b = (k + 2) % 3;
             f16 sum = s[a] * s[a] + s[b] * s[b] - 1, area = s[a] * s[b], twist = mu * (sum - area) + trace;
-            weight[k] = -0.5f * WHERE_F(twist < 0, twist, zero);
+            weight[k] = -0.5f * WHERE(twist < 0, twist, zero);
             diagonal[k] = mu * (3 * s[k] * s[k] - 1) + trace + lambda * s[k] * s[k];
             off[k] = lambda * area;
             crushed |= mu * (sum + area) + trace < 0;
@@ -296,8 +296,8 @@ INLINE void corotational_derivative(const f16 u[9], const f16 s[3], const f16 v[
     }
     UNROLL for (int k = 0; k < 3; k++) {
         f16 sum = s[(k + 1) % 3] + s[(k + 2) % 3];
-        f16 twist = twice + (2 * *pressure_of - 4 * mu) / WHERE_F(sum > 1e-6f, sum, zero + 1e-6f);
-        if (project) twist = WHERE_F(twist < 0, zero, twist);
+        f16 twist = twice + (2 * *pressure_of - 4 * mu) / WHERE(sum > 1e-6f, sum, zero + 1e-6f);
+        if (project) twist = WHERE(twist < 0, zero, twist);
         weight[k] = 0.5f * (twist - twice);
     }
     pair_vectors(u, v, &sign, weight, x + 1, wx + 1);

@@ -110,63 +110,35 @@ typedef union f8_pair {
 #define HIGH_FLOATS(x) (((f8_pair){.both = x}).half[1])
 #endif
 
-/* Is one of sixteen lanes set? */
+/* a where the mask is set, else b; vectors of any one type, the mask integers of its size. */
+#define WHERE(mask, a, b) \
+    ((__typeof__(b))(((__typeof__(mask))(a) & (mask)) | ((__typeof__(mask))(b) & ~(mask))))
+
+/* Is a lane of the processor's own vectors set? */
+typedef int32_t masks __attribute__((vector_size(sizeof(floats))));
 #if defined(SU_AVX512)
 #define ANY_LANE(mask) (_mm512_test_epi32_mask((__m512i)(mask), (__m512i)(mask)) != 0)
-#else
-INLINE int32_t any_lane(const m16 *mask)
-{
-    int32_t some = 0;
-    UNROLL for (int lane = 0; lane < 16; lane++) some |= (*mask)[lane];
-    return some;
-}
-#define ANY_LANE(mask) any_lane(&(mask))
-#endif
-
-#define WHERE_F(mask, a, b) ((f16)(((m16)(a) & (mask)) | ((m16)(b) & ~(mask))))
-#define WHERE(mask, a, b) ((v8)(((m8)(a) & (mask)) | ((m8)(b) & ~(mask))))
-#define MAXIMUM(a, b) WHERE((a) > (b), a, b)
-
-/* Square root by lanes; compilers turn the loops into one instruction. */
-INLINE void square_root_f(f16 *x)
-{
-    UNROLL for (int lane = 0; lane < 16; lane++) (*x)[lane] = sqrtf((*x)[lane]);
-}
-
-/* *out = 1 / sqrt(x) to the precision of float, x >= 0 normal (about 3e19 at 0): an estimate from the bits, a step of third and
- * one of second order. No division, and the same on every processor. */
-INLINE void inverse_root_f(const f16 *x, f16 *out)
-{
-    f16 y = (f16)(0x5f375a86 - ((m16)*x >> 1)), rest = 1 - *x * y * y;
-    y *= 1 + rest * (0.5f + 0.375f * rest);
-    rest = 1 - *x * y * y;
-    *out = y + 0.5f * rest * y;
-}
-
-/* The same for the processor's own vectors. */
-typedef int32_t masks __attribute__((vector_size(sizeof(floats))));
-#define SPLAT_V(x) ((floats){0} + (float)(x))
-#define WHERE_V(mask, a, b) ((floats)(((masks)(a) & (mask)) | ((masks)(b) & ~(mask))))
-#if defined(SU_AVX512)
-#define ANY_V(mask) ANY_LANE(mask)
 #elif defined(SU_AVX2)
-#define ANY_V(mask) (_mm256_movemask_ps((__m256)(mask)) != 0)
+#define ANY_LANE(mask) (_mm256_movemask_ps((__m256)(mask)) != 0)
 #else
-INLINE int32_t any_v(const masks *mask)
+INLINE int32_t any_lane(const masks *mask)
 {
     int32_t some = 0;
     UNROLL for (int lane = 0; lane < FLOATS; lane++) some |= (*mask)[lane];
     return some;
 }
-#define ANY_V(mask) any_v(&(mask))
+#define ANY_LANE(mask) any_lane(&(mask))
 #endif
-INLINE void inverse_root_v(const floats *x, floats *out)
-{
-    floats y = (floats)(0x5f375a86 - ((masks)*x >> 1)), rest = 1 - *x * y * y;
-    y *= 1 + rest * (0.5f + 0.375f * rest);
-    rest = 1 - *x * y * y;
-    *out = y + 0.5f * rest * y;
-}
+
+/* *out = 1 / sqrt(x) to the precision of float, x >= 0 normal (about 3e19 at 0): an estimate from the bits, a step of third and
+ * one of second order. No division, and the same on every processor. */
+#define INVERSE_ROOT(type, integers, x, out)                                                                    \
+    do {                                                                                                        \
+        type y_ = (type)(0x5f375a86 - ((integers)(x) >> 1)), rest_ = 1 - (x) * y_ * y_;                         \
+        y_ *= 1 + rest_ * (0.5f + 0.375f * rest_);                                                              \
+        rest_ = 1 - (x) * y_ * y_;                                                                              \
+        (out) = y_ + 0.5f * rest_ * y_;                                                                         \
+    } while (0)
 
 /* *out = the sums over lanes of a[0..7], in that order. */
 INLINE void sum_lanes(const v8 a[8], v8 *out)
