@@ -69,6 +69,63 @@ static void tangents_of_any_width(void **unused)
     }
 }
 
+/* Sixteens of tets abreast, which begin at element `first`: B' D B, its upper triangle, B' t and B q. */
+static void check_abreast(const su_kernels *k, int first, int count, int columns, uint64_t *state)
+{
+    int stride = (columns + 7) / 8 * 8, entries = columns * (columns + 1) / 2;
+    float *B = su_calloc(9 * count * columns, sizeof *B), *D = su_calloc(45 * (first + count), sizeof *D);
+    float *work = su_calloc(16 * (entries + 7) + 16, sizeof *work), *few = su_calloc(columns, sizeof *few);
+    double *t = su_calloc(9 * (first + count), sizeof *t), *tile = su_calloc(columns * stride, sizeof *tile);
+    double *force = su_calloc(columns, sizeof *force), *K = su_calloc(columns * columns, sizeof *K), *f = su_calloc(columns, sizeof *f);
+    double *q = su_calloc(columns, sizeof *q), *strain = su_calloc(9 * (first + count), sizeof *strain), *rough = su_calloc(9 * count, sizeof *rough);
+    for (int i = 0; i < 9 * count * columns; i++) B[i] = (float)noise(state);
+    for (int i = 0; i < 45 * (first + count); i++) D[i] = (float)noise(state);
+    for (int i = 0; i < 9 * (first + count); i++) t[i] = noise(state), strain[i] = 4;
+    for (int i = 0; i < columns; i++) q[i] = noise(state), few[i] = (float)q[i];
+    tile[0] = K[0] = 3, force[columns - 1] = f[columns - 1] = 2;   /* it adds */
+    for (int i = 0; i < 16; i++) work[16 * (entries + 7) + i] = 7;
+    k->tangent_abreast(count, columns, stride, B, D + 45 * first, work, tile);
+    k->force_abreast(count, columns, B, t + 9 * first, force);
+    k->strain_abreast(count, columns, B, q, strain + 9 * first);
+    k->strain_abreast_float(count, columns, B, few, rough);
+    for (int i = 0; i < 16; i++) assert_true(work[16 * (entries + 7) + i] == 7);
+    for (int i = 0; i < 9 * first; i++) assert_true(strain[i] == 4);
+    for (int e = 0; e < count; e++) {
+        int at = first + e, lane = 9 * (e / 8 * 8) + e % 8;
+        const float *own = B + 9 * columns * (e / 16 * 16) + e % 16;
+        for (int a = 0; a < 9; a++) {
+            double sum = 0;
+            for (int i = 0; i < columns; i++) {
+                double b = (double)own[144 * i + 16 * a];
+                f[i] += b * t[9 * first + lane + 8 * a], sum += b * q[i];
+                for (int c = 0; c < 9; c++)
+                    for (int j = i; j < columns; j++)
+                        K[i * columns + j] += b * (double)D[45 * (at / 16 * 16) + at % 16 + 16 * derivative_entry(a, c)] * (double)own[144 * j + 16 * c];
+            }
+            assert_near(strain[9 * first + lane + 8 * a], sum, 1e-14 * columns);
+            assert_near(rough[lane + 8 * a], sum, 1e-6 * sqrt(columns));
+        }
+    }
+    for (int i = 0; i < columns; i++) {
+        assert_near(force[i], f[i], 1e-12 * count);
+        for (int j = i; j < stride; j++)
+            assert_near(tile[i * stride + j], j < columns ? K[i * columns + j] : 0, 2e-5 * sqrt(count));
+    }
+    free(B), free(D), free(work), free(few), free(t), free(tile), free(force), free(K), free(f), free(q), free(strain), free(rough);
+}
+
+static void tets_abreast(void **unused)
+{
+    (void)unused;
+    static const char *names[3] = {"base", "avx2", "avx512"};
+    for (int n = 0; n < 3; n++) {
+        const su_kernels *k = su_kernels_choose(names[n]);
+        uint64_t state = 11;
+        if (!k) continue;
+        for (int columns = 1; columns <= 33; columns++) check_abreast(k, columns % 3 * 16, 16 + columns % 4 * 48, columns, &state);
+    }
+}
+
 /* Rows times a vector and back, to the precision of double. */
 static void check_rows(const su_kernels *k, int rows, int stride, uint64_t *state)
 {
@@ -166,7 +223,7 @@ static void strains_lead_to_corners(void **unused)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(tangents_of_any_width), cmocka_unit_test(rows_times_vectors),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(tangents_of_any_width), cmocka_unit_test(tets_abreast), cmocka_unit_test(rows_times_vectors),
                                        cmocka_unit_test(strains_lead_to_corners)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,6 +52,15 @@ typedef struct su_kernels {
      * in double. t NULL: no force. work: 72 * stride + 8 entries. */
     void (*tangent)(int64_t first, int64_t count, int64_t columns, int64_t stride, const float *B, const float *derivative,
                     const double *t, float *work, double *tile, double *force);
+    /* Panels whose tets stand abreast: B [count / 16][columns][9][16], count a multiple of 16 and the first tet one of sixteens. The same
+     * tangent, its upper triangle alone; lanes sum products of eight elements in float. work: columns (columns + 1) / 2 + 7 times 16
+     * entries. */
+    void (*tangent_abreast)(int64_t count, int64_t columns, int64_t stride, const float *B, const float *derivative, float *work,
+                            double *tile);
+    /* force (columns) += B' t; strain (lanes) = B q, and in float. t, strain and derivative start at the panel's first tet. */
+    void (*force_abreast)(int64_t count, int64_t columns, const float *B, const double *t, double *force);
+    void (*strain_abreast)(int64_t count, int64_t columns, const float *B, const double *q, double *strain);
+    void (*strain_abreast_float)(int64_t count, int64_t columns, const float *B, const float *q, double *strain);
     /* A = U'U in place, upper triangle by rows, size padded, lead padded; inverse (size): 1 / diagonal. False where A is not
      * positive definite or not finite. */
     bool (*cholesky)(int64_t size, int64_t lead, double *A, double *inverse);

@@ -269,6 +269,8 @@ static void tangent(int64_t first, int64_t count, int64_t columns, int64_t strid
     }
 }
 
+#include "runtime/kernels_abreast_body.h"
+
 /* ---- Cholesky: A = U'U, block rows of 8, left-looking ---- */
 
 static bool cholesky(int64_t size, int64_t lead, double *A, double *inverse)
@@ -405,4 +407,4 @@ static void inertia(int64_t count, const double *acceleration, const double *tur
 }
 
 const su_kernels SU_KERNELS = {SU_KERNELS_NAME, rows_times, rows_times_float, rows_combine, corners, turned_strain, respond, tangent,
-                               cholesky, solve, symmetric_times, largest_square, inertia};
+                               tangent_abreast, force_abreast, strain_abreast, strain_abreast_float, cholesky, solve, symmetric_times, largest_square, inertia};
