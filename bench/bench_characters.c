@@ -237,7 +237,7 @@ static void by_part(character *c, const su_runtime_model *model, const reduced_t
            1e6 * rest, MB * (double)patch->vertex_count * (double)(ties * 12 + model->m * 24));
     printf("  pose part: weights, rest shape,\n");
     printf("    rotations, rows, Gram blends            %7.1f us   %5.2f MB  basis rows; %.2f MB Gram matrices\n", 1e6 * t->pose,
-           MB * 4 * (double)(model->m * model->row_entries), MB * 4 * (double)(model->m * model->m * model->pair_entries));
+           MB * 4 * (double)(model->m * (model->row_entries + 12 * model->abreast_entries)), MB * 4 * (double)(model->m * model->m * model->pair_entries));
     printf("  step, one solve: history, inertia,\n");
     printf("    forces, stiffness, Cholesky             %7.1f us   %5.2f MB  cubature weights and materials\n", 1e6 * t->step[0],
            MB * 8 * (double)(3 * model->m * model->tets));

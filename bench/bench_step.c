@@ -210,7 +210,7 @@ static figure measure(const subject *what, const char *material, figure *pose_ou
         su_stepper_free(&stepper);
     }
     char points[40];
-    snprintf(points, sizeof points, "%lld+%lld", (long long)model.tets, (long long)model.inertia);
+    snprintf(points, sizeof points, "%lld+%lld", (long long)what->model->c, (long long)model.inertia);
     printf("  %4lld %3lld %-9s %-12s", (long long)model.r, (long long)model.m, points, material);
     for (int k = 0; k < 3; k++) printf(" %6.1f/%-6.1f", 1e6 * steps[k].median, 1e6 * steps[k].least);
     printf(" %6.1f/%-6.1f ±%2.0f %%   %5.1f   %5.1f /%3.0f  %5lld  %5.1f MB\n", 1e6 * pose.median, 1e6 * pose.least,

@@ -565,6 +565,10 @@ static void steps_agree_with_direct_evaluation(void **unused)
         reduced_scene r;
         reduced_options options = {.r = 13, .regions = 1 + (kind > 0), .stride = 1, .factor = kind == 2};
         reduced_create(&r, &s, &options);
+        /* sixteen abreast, fillers among them where regions overlap, and others by rows */
+        assert_int_equal(r.runtime.abreast, 16);
+        assert_int_equal(r.runtime.tets, kind == 0 ? 24 : 28);
+        for (int k = 12; k < 16; k++) assert_int_equal(r.runtime.filler[k], kind > 0);
         su_step_settings settings = {.alpha = 3, .beta = 0.02, .stiffness = 1, .newton = 1};
         su_elastic body;
         su_rotation_field *field;

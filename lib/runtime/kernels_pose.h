@@ -47,6 +47,18 @@ typedef struct su_tet_rows {
     float *B[SU_FRAMES];
 } su_tet_rows;
 
+/* What makes the matrices B (columns,9,16) of sixteen tets abreast in several frames. */
+typedef struct su_abreast_rows {
+    int64_t frames, m, columns;
+    const float *source;                 /* (columns,4,m,3,16) rows of the corners, 0 of those that do not move */
+    const float *b;                      /* (m,8) */
+    const float *scale[SU_FRAMES];       /* (columns) */
+    const float *rotation[SU_FRAMES];    /* (4,9,stride) of the corners, from the first of the sixteen on */
+    const double *gradient[SU_FRAMES];   /* (4,3,stride) */
+    int64_t stride;
+    float *B[SU_FRAMES];
+} su_abreast_rows;
+
 /* Blends of one block (rows, stride) of the Gram matrices of pairs of poses, stored [entry / SU_GRAM][j][i][SU_GRAM], for several
  * frames f and three weights on the right (the frame's own, of one and of two instants before):
  *   out[k][f] = left_scale[f] (sum_ij left[i][f] right[k][j][f] block_ij) right_scale[k][f] */
@@ -98,6 +110,7 @@ typedef struct su_pose_kernels {
      * SU_MIX. */
     void (*mix)(int64_t frames, int64_t count, int64_t size, const float *source, const float *weights, float *const out[SU_FRAMES]);
     void (*build_B)(const su_tet_rows *what);
+    void (*build_abreast)(const su_abreast_rows *what);
     void (*gram_block)(const su_gram_block *what);
 } su_pose_kernels;
 

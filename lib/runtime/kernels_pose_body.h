@@ -470,6 +470,8 @@ static void build_B(const su_tet_rows *what)
     }
 }
 
+#include "runtime/kernels_pose_abreast_body.h"
+
 enum { GRAM_FRAMES = 4 };
 
 /* sums[3][GRAM_FRAMES] (SU_GRAM wide) of one run of entries. */
@@ -515,4 +517,4 @@ static void gram_block(const su_gram_block *what)
 }
 
 const su_pose_kernels SU_KERNELS = {SU_KERNELS_NAME, scatter, scatter_floats, scatter_corners, moved, sample, rest, rotations,
-                                     shapes, materials, world, blend_rows, mix, build_B, gram_block};
+                                     shapes, materials, world, blend_rows, mix, build_B, build_abreast, gram_block};

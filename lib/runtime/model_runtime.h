@@ -17,6 +17,8 @@
 
 /* Panels are padded to this many columns, so that vector loops have no remainders. */
 enum { SU_PANEL = 8 };
+/* Tets that stand abreast, as derivatives of stresses have lanes. */
+enum { SU_ABREAST = SU_DERIVATIVE_LANES };
 
 /* Points or tets that lie in the same regions: their matrices have the same columns of U. */
 typedef struct su_panel {
@@ -25,7 +27,8 @@ typedef struct su_panel {
     int64_t stride;          /* columns, padded to SU_PANEL */
     int32_t *modes;          /* (stride) columns of U; padding repeats r, one past the last */
     int64_t offset;          /* of the first row among all panels of the kind, in entries for one row a member; a multiple
-                              * of SU_PANEL, with a gap of 8 rows behind the panel that kernels may read */
+                              * of SU_PANEL, with a gap of 8 rows behind the panel that kernels may read. Panels abreast have
+                              * `columns` entries a member and no gap, multiples of SU_ABREAST */
     int32_t *regions;        /* region_count */
     int64_t region_count;
 } su_panel;
@@ -56,11 +59,13 @@ typedef struct su_runtime_model {
 
     int64_t points, kept;      /* the first `kept` keep their rows; those of others last while B is made */
     int64_t chosen;            /* points and unmoving corners */
-    int64_t point_panels, kept_panels;
+    int64_t rowed;             /* the first points, whose rows are made: those kept, and corners of tets that do not stand abreast */
+    int64_t point_panels, kept_panels, row_panels;
     su_panel *point_panel;     /* those of kept points first */
     int32_t *panel_of_point;   /* (points) */
-    float *point_rows;         /* all panels: (points of the panel, m, 3, stride) */
+    float *point_rows;         /* the first row_panels: (points of the panel, m, 3, stride) */
     int64_t row_entries;       /* of one pose: sum of count * 3 * stride */
+    int64_t all_row_entries;   /* the same of all panels */
     int64_t kept_entries;      /* the same of kept points: entries of one instant's rows */
     int64_t slots;             /* rooms for rows of points that are not kept */
     int64_t slot_size;         /* entries of one */
@@ -68,10 +73,14 @@ typedef struct su_runtime_model {
 
     int64_t kept_padded;       /* kept + 1, tets, inertia: padded to SU_PANEL */
     int64_t tets_padded, inertia_padded;
-    int64_t tets;              /* cubature tets that move at all */
-    int64_t tet_panels;
-    su_panel *tet_panel;
-    int64_t B_entries;         /* sum of count * 9 * stride */
+    int64_t tets;              /* cubature tets that move at all, and fillers */
+    int64_t abreast;           /* the first of them stand abreast, sixteen in the lanes of vectors, filled by fillers panel by panel */
+    uint8_t *filler;           /* (tets) 1: repeats the tet before it, with no weight */
+    int64_t tet_panels, panels_abreast;
+    su_panel *tet_panel;       /* those abreast first */
+    int64_t B_entries;         /* sum of count * 9 * stride; of columns abreast */
+    float *abreast_rows;       /* panels abreast, at 12 m times their offset: basis rows of corners, [sixteen][column][corner][m][3][16] */
+    int64_t abreast_entries;   /* of one corner, component and pose */
     int32_t *corner;           /* (tets,4) among the chosen vertices, first one that is kept or never moves */
     int32_t *base;             /* (tets_padded) that one among the kept points; `kept` where it never moves and in the padding */
     int32_t *tap_start;        /* into taps: tet after tet, for each 8 columns of its panel, for each corner; + 1 */

@@ -71,7 +71,7 @@ su_status su_pose_work_create(const su_runtime_model *model, su_pose_work *work,
     memset(work, 0, sizeof *work);
     su_arena *arena = &work->arena;
     int64_t m = 8 * model->m, tets = 8 * model->tets, inertia = 8 * model->inertia, widest = SU_PANEL, strides = 0;
-    for (int64_t p = 0; p < model->point_panels; p++) strides += model->point_panel[p].stride;
+    for (int64_t p = 0; p < model->row_panels; p++) strides += model->point_panel[p].stride;
     for (int64_t p = 0; p < model->tet_panels; p++)
         if (model->tet_panel[p].stride > widest) widest = model->tet_panel[p].stride;
     if ((work->x = take(arena, 48 * model->chosen, err)) && (work->near = take(arena, 24 * model->patch.vertex_count, err)) &&
@@ -85,7 +85,7 @@ su_status su_pose_work_create(const su_runtime_model *model, su_pose_work *work,
         (work->anchor = take(arena, 4 * model->anchors, err)) &&
         (work->linear = take(arena, model->anchors ? 8 * model->linear_entries : 0, err)) &&
         (work->scale = take(arena, 12 * strides, err)) && (work->blended = take(arena, model->points, err)) &&
-        (work->spread = take(arena, 6 * widest, err)) &&
+        (work->spread = take(arena, 6 * widest, err)) && (work->column_scale = take(arena, SU_FRAMES * widest / 2, err)) &&
         (work->loose = take(arena, SU_FRAMES * model->slots * model->slot_size / 2 + 2 * LOOSE_GAP, err))) {
         work->loose += LOOSE_GAP;
         return SU_OK;
@@ -220,7 +220,7 @@ static void scatter_lanes(const su_runtime_model *model, int64_t count, const su
         for (int k = 0; k < 6; k++) out[k][f] = arrays[k];
         rotation[f] = p->rotation, corners[f] = p->corner_rotation;
         p->collapsed = 0;
-        for (int64_t k = 0; k < model->tets; k++) p->collapsed += work->collapsed[k] >> f & 1;
+        for (int64_t k = 0; k < model->tets; k++) p->collapsed += !model->filler[k] && work->collapsed[k] >> f & 1;
     }
     const struct {
         int64_t count, entries, stride;
@@ -238,7 +238,7 @@ static void scatter_lanes(const su_runtime_model *model, int64_t count, const su
 static void spread_scales(const su_runtime_model *model, int64_t count, const su_pose *poses, su_pose_work *work)
 {
     float *own = work->scale;
-    for (int64_t p = 0; p < model->point_panels; p++) {
+    for (int64_t p = 0; p < model->row_panels; p++) {
         const su_panel *panel = model->point_panel + p;
         for (int64_t f = 0; f < SU_FRAMES; f++, own += 3 * panel->stride) {
             if (f >= count) continue;
@@ -269,12 +269,37 @@ static void blend_rows(const su_runtime_model *model, int64_t count, int64_t poi
                                     work->b, scale, rows);
 }
 
-/* Rows and B; a point's rows are made when the first tet asks for them, while they are near. */
+/* B of tets that stand abreast; their corners' rotations and gradients are in the poses. */
+static void build_abreast(const su_runtime_model *model, int64_t count, su_pose *poses, su_pose_work *work)
+{
+    su_abreast_rows what = {.frames = count, .m = model->m, .b = work->b, .stride = model->tets_padded};
+    for (int64_t p = 0; p < model->panels_abreast; p++) {
+        const su_panel *panel = model->tet_panel + p;
+        what.columns = panel->columns;
+        for (int64_t f = 0; f < count; f++) {
+            float *scale = work->column_scale + f * panel->stride;
+            for (int64_t j = 0; j < panel->columns; j++) scale[j] = (float)poses[f].blend.scale[panel->modes[j]];
+            what.scale[f] = scale;
+        }
+        for (int64_t k = 0; k < panel->count; k += SU_ABREAST) {
+            int64_t e = panel->first + k, at = panel->offset + k * panel->columns;
+            what.source = model->abreast_rows + 12 * model->m * at;
+            for (int64_t f = 0; f < count; f++) {
+                what.rotation[f] = poses[f].corner_rotation + e;
+                what.gradient[f] = poses[f].gradient + e;
+                what.B[f] = poses[f].B + 9 * at;
+            }
+            model->pose_kernels->build_abreast(&what);
+        }
+    }
+}
+
+/* Rows and B of the other tets; a point's rows are made when the first tet asks for them, while they are near. */
 static void build_B(const su_runtime_model *model, int64_t count, su_pose *poses, su_pose_work *work)
 {
     su_tet_rows what = {.frames = count, .taps = model->taps, .spread = work->spread};
     float *unused[SU_FRAMES];
-    for (int64_t p = 0; p < model->tet_panels; p++) {
+    for (int64_t p = model->panels_abreast; p < model->tet_panels; p++) {
         const su_panel *panel = model->tet_panel + p;
         what.stride = panel->stride;
         for (int64_t k = panel->first; k < panel->first + panel->count; k++) {
@@ -411,6 +436,7 @@ void su_pose_finish(const su_runtime_model *model, int64_t first, const su_pose_
     }
     scatter_lanes(model, count, &half, poses);
     spread_scales(model, count, poses, &half);
+    build_abreast(model, count, poses, &half);
     build_B(model, count, poses, &half);
     blend_grams(model, count, older + first, poses, &half);
     for (int64_t f = 0; f < count && model->anchors > 0; f++)

@@ -37,7 +37,7 @@ typedef struct su_pose {
     float *rotation;           /* (9,kept_padded) R_v, where the model has extra vertices */
     float *corner_rotation;    /* (4,9,tets_padded) R_v of each tet's corners; 0 where they never move */
     float *rows;               /* panels of kept points: (points of the panel, 3, stride): U^(p) Y(p), as exact as the model's U^ */
-    float *B;                  /* tet panels: (tets of the panel, 9, stride) */
+    float *B;                  /* tet panels: abreast [sixteen][column][9][16], others (tets of the panel, 9, stride) */
     double *gradient;          /* (12,tets_padded) shape gradient of each corner */
     double *volume;            /* (tets_padded) cubature weight times rest volume, m^3 */
     double *mu, *lambda;       /* (tets_padded) Pa, without the stiffness factor */
@@ -68,10 +68,11 @@ typedef struct su_pose_work {
     float *b, *older[2];       /* (2,m,8) */
     float *anchor;             /* (anchors,8) */
     float *linear;             /* (16,linear_entries) */
-    float *scale;              /* point panels: (8, 3, stride) */
+    float *scale;              /* point panels with rows: (8, 3, stride) */
     uint8_t *blended;          /* (points) */
     float *loose;              /* (slots,8,slot_size) rows of points that are not kept */
     float *spread;             /* (4, 3, widest panel) */
+    float *column_scale;       /* (8, widest panel) */
     su_arena arena;
 } su_pose_work;
 

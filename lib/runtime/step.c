@@ -54,7 +54,7 @@ su_status su_stepper_create(const su_runtime_model *model, const su_step_setting
            (s->carried = take(s, 9 * tets, err)) && (s->strain = take(s, 9 * tets, err)) &&
            (s->stress = take(s, 9 * tets, err)) && (s->derivative = take(s, SU_DERIVATIVE_ENTRIES * (tets + 8) / 2, err)) &&
            (s->carried_derivative = take(s, SU_DERIVATIVE_ENTRIES * (tets + 8) / 2, err)) &&
-           (s->irregular = take(s, tets / 8 + 1, err)) && (s->work = take(s, 36 * widest + 4, err)) &&
+           (s->irregular = take(s, tets / 8 + 1, err)) && (s->work = take(s, 36 * widest + 4 + 8 * (widest * (widest + 1) / 2 + 7), err)) &&
            (s->tile = take(s, widest * widest, err)) && (s->blocks = take(s, (model->pair_entries + 1) / 2, err)) &&
            (s->blend_lanes = take(s, 8 * model->m, err));
     if (!good) su_stepper_free(s);

@@ -51,6 +51,10 @@ static void rough_strain(const su_stepper *s, const su_pose *pose, const double 
     for (int64_t p = 0; p < model->tet_panels; p++) {
         const su_panel *panel = model->tet_panel + p;
         for (int64_t j = 0; j < panel->stride; j++) few[j] = (float)q[panel->modes[j]];
+        if (p < model->panels_abreast) {
+            model->kernels->strain_abreast_float(panel->count, panel->columns, pose->B + 9 * panel->offset, few, gradient + 9 * panel->first);
+            continue;
+        }
         model->kernels->rows_times_float(9 * panel->count, panel->stride, pose->B + 9 * panel->offset, few, s->rows);
         put_strain(s, panel, gradient);
     }
@@ -94,6 +98,10 @@ void su_step_strain(const su_stepper *s, const su_pose *pose, const double *q, d
     for (int64_t p = 0; p < model->tet_panels; p++) {
         const su_panel *panel = model->tet_panel + p;
         gather(panel, q, s->gathered);
+        if (p < model->panels_abreast) {
+            model->kernels->strain_abreast(panel->count, panel->columns, pose->B + 9 * panel->offset, s->gathered, gradient + 9 * panel->first);
+            continue;
+        }
         model->kernels->rows_times(9 * panel->count, panel->stride, pose->B + 9 * panel->offset, s->gathered, s->rows);
         put_strain(s, panel, gradient);
     }
@@ -104,10 +112,15 @@ void su_step_add_forces(const su_stepper *s, const su_pose *pose, double *out)
     const su_runtime_model *model = s->model;
     for (int64_t p = 0; p < model->tet_panels; p++) {
         const su_panel *panel = model->tet_panel + p;
-        for (int64_t k = 0; k < panel->count; k++)
-            for (int a = 0; a < 9; a++) s->rows[9 * k + a] = *lane(s->stress, 9, panel->first + k, a);
+        const float *B = pose->B + 9 * panel->offset;
         memset(s->gathered, 0, (size_t)panel->stride * sizeof *s->gathered);
-        model->kernels->rows_combine(9 * panel->count, panel->stride, pose->B + 9 * panel->offset, s->rows, s->gathered);
+        if (p < model->panels_abreast) {
+            model->kernels->force_abreast(panel->count, panel->columns, B, s->stress + 9 * panel->first, s->gathered);
+        } else {
+            for (int64_t k = 0; k < panel->count; k++)
+                for (int a = 0; a < 9; a++) s->rows[9 * k + a] = *lane(s->stress, 9, panel->first + k, a);
+            model->kernels->rows_combine(9 * panel->count, panel->stride, B, s->rows, s->gathered);
+        }
         su_step_scatter(panel, s->gathered, out);
     }
 }
@@ -296,8 +309,15 @@ void su_step_assemble(su_stepper *s, const su_pose *pose, const float *derivativ
         const su_panel *panel = model->tet_panel + p;
         memset(s->tile, 0, (size_t)(panel->columns * panel->stride) * sizeof *s->tile);
         memset(s->gathered, 0, (size_t)panel->stride * sizeof *s->gathered);
-        model->kernels->tangent(panel->first, panel->count, panel->columns, panel->stride, pose->B + 9 * panel->offset,
-                                derivative, force ? s->stress : NULL, s->work, s->tile, s->gathered);
+        const float *B = pose->B + 9 * panel->offset;
+        if (p < model->panels_abreast) {
+            model->kernels->tangent_abreast(panel->count, panel->columns, panel->stride, B, derivative + SU_DERIVATIVE_ENTRIES * panel->first,
+                                            s->work, s->tile);
+            if (force) model->kernels->force_abreast(panel->count, panel->columns, B, s->stress + 9 * panel->first, s->gathered);
+        } else {
+            model->kernels->tangent(panel->first, panel->count, panel->columns, panel->stride, B, derivative, force ? s->stress : NULL,
+                                    s->work, s->tile, s->gathered);
+        }
         scatter_tile(model, panel, s->tile, scale, A);
         if (force) su_step_scatter(panel, s->gathered, force);
     }

@@ -1,0 +1,254 @@
+#include "runtime/model_points.h"
+
+#include "core/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int compare_members(const void *a, const void *b)
+{
+    const su_member *x = a, *y = b;
+    if (x->rank != y->rank) return x->rank - y->rank;
+    for (int w = 0; w < SU_REGION_WORDS; w++)
+        if (x->bits[w] != y->bits[w]) return x->bits[w] < y->bits[w] ? -1 : 1;
+    if (x->use != y->use) return x->use < y->use ? -1 : 1;
+    return (x->item > y->item) - (x->item < y->item);
+}
+
+static bool same_panel(const su_member *a, const su_member *b)
+{
+    return a->rank == b->rank && memcmp(a->bits, b->bits, sizeof a->bits) == 0;
+}
+
+void *su_model_take(su_runtime_model *model, int64_t count, size_t size, su_error *err)
+{
+    void *block = su_arena_alloc(&model->arena, count, size);
+    if (!block) su_fail(err, SU_AGAIN, "not enough memory for the run-time model");
+    return block;
+}
+
+int64_t su_model_padded(int64_t count) { return (count + SU_PANEL - 1) / SU_PANEL * SU_PANEL; }
+
+static int64_t columns_of(const su_reduced_basis *basis, const su_member *member)
+{
+    int64_t columns = 0;
+    for (int64_t g = 0; g < basis->d; g++)
+        if (member->bits[g / 64] >> (g % 64) & 1) columns += basis->first_mode[g + 1] - basis->first_mode[g];
+    return columns;
+}
+
+/* Splits sorted members into panels. *entries: entries of all panels together, for one row a member. */
+static su_status make_panels(su_runtime_model *model, int64_t count, int64_t abreast, const su_member *sorted, su_panel **out,
+                             int64_t *panels, int64_t *entries, su_error *err)
+{
+    *panels = 0;
+    for (int64_t k = 0; k < count; k++) *panels += k == 0 || !same_panel(sorted + k, sorted + k - 1);
+    su_panel *list = su_model_take(model, *panels, sizeof *list, err);
+    if (!list) return SU_AGAIN;
+    *out = list;
+    *entries = 16;   /* taps may read a little before a row */
+    int64_t at = -1;
+    for (int64_t k = 0; k < count; k++) {
+        if (k > 0 && same_panel(sorted + k, sorted + k - 1)) {
+            list[at].count++;
+            continue;
+        }
+        su_panel *panel = list + ++at;
+        *panel = (su_panel){.first = k, .count = 1};
+        panel->regions = su_model_take(model, model->basis.d, sizeof *panel->regions, err);
+        if (!panel->regions) return SU_AGAIN;
+        for (int32_t g = 0; g < model->basis.d; g++)
+            if (sorted[k].bits[g / 64] >> (g % 64) & 1) panel->regions[panel->region_count++] = g;
+        panel->columns = columns_of(&model->basis, sorted + k);
+        panel->stride = su_model_padded(panel->columns);
+        panel->modes = su_model_take(model, panel->stride, sizeof *panel->modes, err);
+        if (!panel->modes) return SU_AGAIN;
+        int64_t column = 0;
+        for (int64_t i = 0; i < panel->region_count; i++)
+            for (int64_t k2 = model->basis.first_mode[panel->regions[i]];
+                 k2 < model->basis.first_mode[panel->regions[i] + 1]; k2++)
+                panel->modes[column++] = (int32_t)k2;
+        while (column < panel->stride) panel->modes[column++] = (int32_t)model->r;
+    }
+    for (int64_t p = 0; p < *panels; p++) {
+        list[p].offset = *entries;
+        *entries += list[p].first < abreast ? list[p].count * list[p].columns : (list[p].count + 8) * list[p].stride;
+    }
+    return SU_OK;
+}
+
+/* Region sets of all flesh vertices. */
+void su_vertex_regions(const su_reduced_basis *basis, su_member *of)
+{
+    for (int64_t g = 0; g < basis->d; g++)
+        for (int64_t v = 0; v < basis->vertex_count[g]; v++)
+            of[basis->vertices[g][v]].bits[g / 64] |= (uint64_t)1 << (g % 64);
+}
+
+static bool empty(const su_member *s)
+{
+    uint64_t any = 0;
+    for (int w = 0; w < SU_REGION_WORDS; w++) any |= s->bits[w];
+    return any == 0;
+}
+
+/* Wider panels are as fast by rows, which fill their vectors then. */
+enum { WIDEST_ABREAST = 24 };
+
+/* Are `count` tets, fewer than SU_ABREAST, worth as many lanes? Fillers cost what does not depend on the columns (docs/design.md, section 6). */
+static bool worth_lanes(int64_t count, int64_t columns) { return count >= (columns <= 8 ? 9 : 11); }
+
+/* Ranks of tets sorted by regions: of each set of regions as many stand abreast as fill sixteen lanes, or nearly so. Returns the fillers. */
+static int64_t rank_tets(const su_runtime_model *model, int64_t count, su_member *tets)
+{
+    int64_t fillers = 0;
+    for (int64_t first = 0, end; first < count; first = end) {
+        for (end = first + 1; end < count && same_panel(tets + end, tets + first);) end++;
+        int64_t columns = columns_of(&model->basis, tets + first), abreast = (end - first) / SU_ABREAST * SU_ABREAST;
+        if (columns > WIDEST_ABREAST) abreast = 0;
+        else if (worth_lanes(end - first - abreast, columns)) {
+            fillers += abreast + SU_ABREAST - (end - first);
+            abreast = end - first;
+        }
+        for (int64_t k = first + abreast; k < end; k++) tets[k].rank = 1;
+    }
+    return fillers;
+}
+
+su_status su_choose_tets(const su_model *source, su_runtime_model *model, const su_member *of, su_member **sorted, su_error *err)
+{
+    su_member *tets;
+    int64_t count = 0, entries;
+    SU_TRY(SU_ALLOC(&tets, source->c, "cubature tets", err));
+    for (int64_t e = 0; e < source->c; e++) {
+        su_member s = {.item = (int32_t)e};
+        for (int c = 0; c < 4; c++)
+            for (int w = 0; w < SU_REGION_WORDS; w++)
+                s.bits[w] |= of[source->tets[4 * (int64_t)source->cubature_tets[e] + c]].bits[w];
+        if (!empty(&s)) tets[count++] = s;
+    }
+    qsort(tets, (size_t)count, sizeof *tets, compare_members);
+    model->tets = count + rank_tets(model, count, tets);
+    qsort(tets, (size_t)count, sizeof *tets, compare_members);
+    su_status status;
+    SU_GO(SU_ALLOC(sorted, model->tets, "cubature tets", err));
+    int64_t at = 0;
+    for (int64_t k = 0; k < count; k++) {
+        (*sorted)[at++] = tets[k];
+        if (tets[k].rank > 0) continue;
+        for (bool last = k + 1 == count || !same_panel(tets + k, tets + k + 1); last && at % SU_ABREAST != 0; at++) {
+            (*sorted)[at] = tets[k];
+            (*sorted)[at].filler = true;
+        }
+        model->abreast = at;
+    }
+    SU_GO(make_panels(model, model->tets, model->abreast, *sorted, &model->tet_panel, &model->tet_panels, &entries, err));
+    model->B_entries = 9 * entries;
+    while (model->panels_abreast < model->tet_panels && model->tet_panel[model->panels_abreast].first < model->abreast) model->panels_abreast++;
+done:
+    free(tets);
+    return status;
+}
+
+/* mark (n): 2 where rows are kept, 1 at other corners of cubature tets, 0 elsewhere. A tet needs one kept corner unless one never
+ * moves: those that most of the others share are taken first. */
+static su_status mark_points(const su_model *source, const su_runtime_model *model, const su_member *of, const su_member *tets,
+                             const int32_t *extra, int32_t *mark, su_error *err)
+{
+    int32_t *shared;
+    bool *served;
+    su_status status;
+    for (int64_t v = 0; v < source->n; v++) mark[v] = 0;
+    for (int64_t e = 0; e < 4 * source->c; e++) mark[source->tets[4 * (int64_t)source->cubature_tets[e / 4] + e % 4]] = 1;
+    for (int64_t k = 0; k < source->ci; k++) mark[source->inertia_vertices[k]] = 2;
+    for (int64_t k = 0; k < model->extra; k++) mark[extra[k]] = 2;
+    served = NULL;
+    SU_TRY(SU_ALLOC(&shared, source->n, "points", err));
+    SU_GO(SU_ALLOC(&served, model->tets, "points", err));
+    for (;;) {
+        const int32_t *best = NULL;
+        for (int64_t k = 0; k < 4 * model->tets; k++)
+            shared[source->tets[4 * (int64_t)source->cubature_tets[tets[k / 4].item] + k % 4]] = 0;
+        for (int64_t k = 0; k < model->tets; k++) {
+            const int32_t *tet = source->tets + 4 * (int64_t)source->cubature_tets[tets[k].item];
+            for (int c = 0; c < 4; c++) served[k] |= mark[tet[c]] == 2 || empty(of + tet[c]) || tets[k].filler;
+            for (int c = 0; c < 4 && !served[k]; c++)
+                if (++shared[tet[c]] > (best ? shared[*best] : 0)) best = tet + c;
+        }
+        if (!best) break;
+        mark[*best] = 2;
+    }
+done:
+    free(shared), free(served);
+    return status;
+}
+
+/* Panels of the first `points` points; *entries: of their rows. */
+static int64_t panels_before(const su_runtime_model *model, int64_t points, int64_t *entries)
+{
+    int64_t p = 0;
+    while (p < model->point_panels && model->point_panel[p].first < points) p++;
+    *entries = p < model->point_panels ? 3 * model->point_panel[p].offset : model->all_row_entries;
+    return p;
+}
+
+su_status su_choose_points(const su_model *source, su_runtime_model *model, su_member *of, const su_member *tets, const int32_t *extra,
+                           int32_t *point_of, int32_t **vertices, su_error *err)
+{
+    su_member *sorted = NULL;
+    su_status status;
+    int64_t count = 0;
+    SU_GO(SU_ALLOC(&sorted, source->n, "points", err));
+    SU_GO(mark_points(source, model, of, tets, extra, point_of, err));
+    for (int64_t v = 0; v < source->n; v++) of[v].use = (int32_t)model->tets, of[v].rank = 2;
+    for (int64_t k = model->tets - 1; k >= 0; k--)
+        for (int c = 0; c < 4; c++) {
+            su_member *corner = of + source->tets[4 * (int64_t)source->cubature_tets[tets[k].item] + c];
+            corner->use = (int32_t)k;
+            if (k >= model->abreast) corner->rank = 1;
+        }
+    for (int64_t v = 0; v < source->n; v++) {
+        int32_t mark = point_of[v];
+        point_of[v] = -1;
+        if (mark == 0 || empty(of + v)) continue;
+        sorted[count] = of[v];
+        if (mark == 2) sorted[count].rank = 0;
+        model->kept += sorted[count].rank == 0;
+        model->rowed += sorted[count].rank < 2;
+        sorted[count++].item = (int32_t)v;
+    }
+    qsort(sorted, (size_t)count, sizeof *sorted, compare_members);
+    model->points = count;
+    int64_t entries;
+    SU_GO(make_panels(model, count, 0, sorted, &model->point_panel, &model->point_panels, &entries, err));
+    model->all_row_entries = 3 * entries;
+    model->kept_panels = panels_before(model, model->kept, &model->kept_entries);
+    model->row_panels = panels_before(model, model->rowed, &model->row_entries);
+    *vertices = su_model_take(model, source->n, sizeof **vertices, err);
+    if (!*vertices) { status = SU_AGAIN; goto done; }
+    for (int64_t k = 0; k < count; k++) {
+        (*vertices)[k] = sorted[k].item;
+        point_of[sorted[k].item] = (int32_t)k;
+    }
+    model->panel_of_point = su_model_take(model, count, sizeof *model->panel_of_point, err);
+    if (!model->panel_of_point) { status = SU_AGAIN; goto done; }
+    for (int64_t p = 0; p < model->point_panels; p++)
+        for (int64_t k = 0; k < model->point_panel[p].count; k++)
+            model->panel_of_point[model->point_panel[p].first + k] = (int32_t)p;
+    model->extra_point = su_model_take(model, model->extra, sizeof *model->extra_point, err);
+    if (!model->extra_point) { status = SU_AGAIN; goto done; }
+    for (int64_t k = 0; k < model->extra; k++) model->extra_point[k] = point_of[extra[k]];
+    /* Corners that never move still shape their tets: they follow the points, without rows. */
+    model->chosen = count;
+    for (int64_t e = 0; e < source->c; e++)
+        for (int c = 0; c < 4; c++) {
+            int32_t v = source->tets[4 * (int64_t)source->cubature_tets[e] + c];
+            if (point_of[v] >= 0) continue;
+            point_of[v] = (int32_t)model->chosen;
+            (*vertices)[model->chosen++] = v;
+        }
+done:
+    free(sorted);
+    return status;
+}
+
