@@ -2,6 +2,7 @@
 
 #include "core/memory.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -95,24 +96,58 @@ static bool empty(const su_member *s)
 /* Wider panels are as fast by rows, which fill their vectors then. */
 enum { WIDEST_ABREAST = 24 };
 
-/* Are `count` tets, fewer than SU_ABREAST, worth as many lanes? Fillers cost what does not depend on the columns (docs/design.md, section 6). */
-static bool worth_lanes(int64_t count, int64_t columns) { return count >= (columns <= 8 ? 9 : 11); }
-
-/* Ranks of tets sorted by regions: of each set of regions as many stand abreast as fill sixteen lanes, or nearly so. Returns the fillers. */
-static int64_t rank_tets(const su_runtime_model *model, int64_t count, su_member *tets)
+/* Nanoseconds a tet and instant that lanes save, or cost where negative, with `fillers` to each sixteen (docs/runtime.md, "Tets abreast"): their
+ * strain, forces and tangent; B; and the example poses' rows, read from memory, of four corners instead of those of the `freed` points a
+ * tet whose rows nobody else wants. Fitted to measurements; only ratios count. */
+static double lanes_save(const su_runtime_model *model, int64_t columns, double freed, int64_t fillers)
 {
-    int64_t fillers = 0;
+    const double entry = 0.04, filler = 40;
+    double c = (double)columns, m = (double)model->m, share = (double)(SU_ABREAST - fillers) / SU_ABREAST;
+    double by_rows = (columns <= 16 ? 77 : 133) + entry * freed * 3 * m * (double)su_model_padded(columns);
+    double abreast = 1.9 * c + 0.08 * c * c + entry * 12 * m * c;
+    return share * by_rows - abreast - (1 - share) * filler;
+}
+
+/* Points that only tets of one set of regions want, and no inertia: owner (n) the first tet of the set, -1 none, -2 several. */
+static void find_owners(const su_model *source, int64_t count, const su_member *tets, const su_member *of, int32_t *owner)
+{
+    for (int64_t v = 0; v < source->n; v++) owner[v] = -1;
+    for (int64_t first = 0, end; first < count; first = end)
+        for (end = first; end < count && same_panel(tets + end, tets + first); end++)
+            for (int c = 0; c < 4; c++) {
+                int32_t *own = owner + source->tets[4 * (int64_t)source->cubature_tets[tets[end].item] + c];
+                *own = *own == -1 || *own == first ? (int32_t)first : -2;
+            }
+    for (int64_t k = 0; k < source->ci; k++) owner[source->inertia_vertices[k]] = -2;
+    for (int64_t v = 0; v < source->n; v++)
+        if (empty(of + v)) owner[v] = -2;
+}
+
+/* Ranks of tets sorted by regions: of each set of regions as many stand abreast as fill sixteen lanes, or nearly so. */
+static su_status rank_tets(const su_model *source, su_runtime_model *model, int64_t count, const su_member *of, su_member *tets, su_error *err)
+{
+    int32_t *owner, *owned = NULL;
+    su_status status;
+    model->tets = count;
+    SU_TRY(SU_ALLOC(&owner, source->n, "points", err));
+    SU_GO(SU_ALLOC(&owned, count, "points", err));
+    find_owners(source, count, tets, of, owner);
+    for (int64_t v = 0; v < source->n; v++)
+        if (owner[v] >= 0) owned[owner[v]]++;
     for (int64_t first = 0, end; first < count; first = end) {
         for (end = first + 1; end < count && same_panel(tets + end, tets + first);) end++;
-        int64_t columns = columns_of(&model->basis, tets + first), abreast = (end - first) / SU_ABREAST * SU_ABREAST;
-        if (columns > WIDEST_ABREAST) abreast = 0;
-        else if (worth_lanes(end - first - abreast, columns)) {
-            fillers += abreast + SU_ABREAST - (end - first);
-            abreast = end - first;
+        int64_t columns = columns_of(&model->basis, tets + first), abreast = 0, some = end - first, rest = some % SU_ABREAST;
+        double freed = fmax((double)owned[first] / (double)some - 1, 0);   /* one a tet is kept in any case */
+        if (columns <= WIDEST_ABREAST && lanes_save(model, columns, freed, 0) > 0) abreast = some - rest;
+        if (columns <= WIDEST_ABREAST && rest > 0 && lanes_save(model, columns, freed, SU_ABREAST - rest) > 0) {
+            abreast = some;
+            model->tets += SU_ABREAST - rest;
         }
         for (int64_t k = first + abreast; k < end; k++) tets[k].rank = 1;
     }
-    return fillers;
+done:
+    free(owner), free(owned);
+    return status;
 }
 
 su_status su_choose_tets(const su_model *source, su_runtime_model *model, const su_member *of, su_member **sorted, su_error *err)
@@ -128,9 +163,9 @@ su_status su_choose_tets(const su_model *source, su_runtime_model *model, const 
         if (!empty(&s)) tets[count++] = s;
     }
     qsort(tets, (size_t)count, sizeof *tets, compare_members);
-    model->tets = count + rank_tets(model, count, tets);
-    qsort(tets, (size_t)count, sizeof *tets, compare_members);
     su_status status;
+    SU_GO(rank_tets(source, model, count, of, tets, err));
+    qsort(tets, (size_t)count, sizeof *tets, compare_members);
     SU_GO(SU_ALLOC(sorted, model->tets, "cubature tets", err));
     int64_t at = 0;
     for (int64_t k = 0; k < count; k++) {
