@@ -16,7 +16,7 @@
 
 #define SU_KERNELS su_kernels_avx2
 #define SU_KERNELS_NAME "avx2"
-enum { TILE_I = 4, TILE_J = 3, GROUPS = 1 };
+enum { TILE_I = 4, TILE_J = 3, GROUPS = 2 };
 #include "runtime/kernels_body.h"
 
 #if defined(__x86_64__)

@@ -1,5 +1,5 @@
 /* Body of kernels_*.c: included once for each instruction set, after SU_KERNELS, SU_KERNELS_NAME, TILE_I and TILE_J (how
- * many rows times vectors of a product are held in registers) and GROUPS (sixteens of elements whose axes are sought side by
+ * many rows times vectors of a product are held in registers) and GROUPS (vectors of elements whose axes are sought side by
  * side, as each is one long chain of dependent operations) are set. */
 
 #include "runtime/kernels_vector.h"

@@ -51,17 +51,23 @@ typedef float few __attribute__((vector_size(8), aligned(8), may_alias));
 #define WIDEN_FEW(x) __builtin_convertvector(x, doubles)
 #endif
 typedef f8u f8_u;
-/* Half of a vector of floats. */
+/* Half of a vector of floats, and a vector of floats from two of doubles. */
 #if defined(SU_AVX512)
 #define HALF(x, high) ((few)((high) ? _mm512_extractf32x8_ps((__m512)(x), 1) : _mm512_castps512_ps256((__m512)(x))))
+#define BOTH(a, b) TOGETHER(NARROW(a), NARROW(b))
+typedef m8 longs;
 #elif defined(SU_AVX2)
 #define HALF(x, high) ((few)((high) ? _mm256_extractf128_ps((__m256)(x), 1) : _mm256_castps256_ps128((__m256)(x))))
+#define BOTH(a, b) ((floats)_mm256_insertf128_ps(_mm256_castps128_ps256(_mm256_cvtpd_ps((__m256d)(a))), _mm256_cvtpd_ps((__m256d)(b)), 1))
+typedef int64_t longs __attribute__((vector_size(32)));
 #else
 typedef union halves {
-    floats whole;
     few half[2];
+    floats whole;
 } halves;
 #define HALF(x, high) (((halves){.whole = (x)}).half[high])
+#define BOTH(a, b) (((halves){.half = {__builtin_convertvector(a, few), __builtin_convertvector(b, few)}}).whole)
+typedef int64_t longs __attribute__((vector_size(16)));
 #endif
 enum { FLOATS = sizeof(floats) / sizeof(float), DOUBLES = sizeof(doubles) / sizeof(double), PARTS = 8 / DOUBLES };
 
@@ -176,7 +182,7 @@ INLINE void sum_doubles(const doubles a[8], v8 *out)
 #if defined(SU_AVX512)
     sum_lanes(a, out);
 #elif defined(SU_AVX2)
-    typedef int64_t m4 __attribute__((vector_size(32)));
+    typedef int64_t m4 __attribute__((vector_size(32), unused));
     UNROLL for (int k = 0; k < 8; k += 4) {
         v4 x = PICK(a[k], a[k + 1], ((m4){0, 4, 2, 6}), 0, 4, 2, 6) + PICK(a[k], a[k + 1], ((m4){1, 5, 3, 7}), 1, 5, 3, 7);
         v4 y = PICK(a[k + 2], a[k + 3], ((m4){0, 4, 2, 6}), 0, 4, 2, 6) + PICK(a[k + 2], a[k + 3], ((m4){1, 5, 3, 7}), 1, 5, 3, 7);
