@@ -99,5 +99,7 @@ def characters(lab: Lab):
                 ax.semilogy(rows[1:, 0], rows[1:, names.index("error_rms_mm")], label=style)
             ax.semilogy(rows[1:, 0], rows[1:, names.index("u_rms_mm")], color="gray", lw=0.8, label="u")
             ax.set_title(label, fontsize=9), ax.set_xlabel("frame"), ax.grid(alpha=0.3)
-            ax.set_ylabel("RMS, mm") if k == 0 else ax.legend(fontsize=7)
+            if k == 0:
+                ax.set_ylabel("RMS, mm")
+        ax.legend(fontsize=7)
     figure(lab, "characters", draw, (3 * max(1, len(curves)), 3.2), False)

@@ -256,6 +256,14 @@ def figure(lab, name, draw, size=(6, 3.4), plots=None):
     lab.say()
 
 
+def plain_ticks(axis):
+    """Numbers as they are said, at 1, 2 and 5 of each decade, on a logarithmic axis."""
+    from matplotlib.ticker import FormatStrFormatter, LogLocator, NullFormatter
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter(FormatStrFormatter("%g"))
+    axis.set_minor_formatter(NullFormatter())
+
+
 def draw_skin(ax, points, quads, color):
     """Faces shaded by their normal, seen along z, the nearest last."""
     from matplotlib.collections import PolyCollection
