@@ -556,14 +556,14 @@ static void steps_agree_with_direct_evaluation(void **unused)
 {
     (void)unused;
     static const double lengths[] = {0.4, 0.4, 0.2, 0.7, 1.0, 0.3, 0.5};
-    enum { STEPS = 7 };
+    enum { STEPS = 7, R = 10 };
     scene s;
     scene_create(&s, 4, 1, 1, 3, poses3, FRAMES, 30, scene_swing, 0, NULL);
     paint(&s);
     double *materials = calloc((size_t)(2 * s.tet.t), sizeof *materials);
     for (int kind = 0; kind < 3; kind++) {
         reduced_scene r;
-        reduced_options options = {.r = 13, .regions = 1 + (kind > 0), .stride = 1, .factor = kind == 2};
+        reduced_options options = {.r = R, .regions = 1 + (kind > 0), .stride = 1, .factor = kind == 2};
         reduced_create(&r, &s, &options);
         /* sixteen abreast, fillers among them where regions overlap, and others by rows */
         assert_int_equal(r.runtime.abreast, 16);
@@ -577,7 +577,7 @@ static void steps_agree_with_direct_evaluation(void **unused)
         su_pose_input input;
         su_pose_work work;
         direct states[2];
-        double q[13], g[3] = {1, -9.81, 2}, time = 0;
+        double q[R], g[3] = {1, -9.81, 2}, time = 0;
         assert_int_equal(su_elastic_create(&body, s.tet.n, s.tet.vertices, s.tet.t, s.tet.tets, s.tet.fixed_count, s.tet.fixed,
                                            SU_NEOHOOKEAN, s.fit.young, s.fit.poisson, s.fit.density, NULL), SU_OK);
         assert_int_equal(su_rotation_field_create(s.tet.n, s.tet.vertices, s.tet.t, s.tet.tets, 0, NULL, &field, NULL), SU_OK);
@@ -616,12 +616,12 @@ static void steps_agree_with_direct_evaluation(void **unused)
             blended(&s, pose.blend.w, materials, materials + s.tet.t);
             su_elastic_set_material(&body, materials, materials + s.tet.t);
             direct_step(&r, &body, &settings, from, to, h, g, q);
-            scale = fmax(scale, largest(13, q));
+            scale = fmax(scale, largest(R, q));
             /* rows and Gram matrices are stored in float, each vertex is turned by a quaternion in float: up to 4.3e-6, as the
              * compiler rounds */
-            assert_near(difference(13, q, stepper.now->q) / scale, 0.0, kind == 2 ? 1e-4 : 6e-6);
+            assert_near(difference(R, q, stepper.now->q) / scale, 0.0, kind == 2 ? 1e-4 : 6e-6);
         }
-        assert_true(scale > 0.01);
+        assert_true(scale > 0.005);
         for (int k = 0; k < 2; k++) direct_release(&states[k]);
         su_pose_input_free(&input);
         su_pose_free(&pose);
