@@ -371,8 +371,8 @@ static int64_t most_modes_of_a_region(const su_pose_space *space)
     return most;
 }
 
-/* As many tets as the bound asks for, but at least twice the modes of a region: samples of moderate size are met by very few where modes are few
- * and smooth, but a force that stands on fewer tets than motions goes astray beyond them. A remainder gets three times the modes where that brings
+/* As many tets as the bound asks for, but twice the modes of a region where these are no worse: samples of moderate size are met by very few where
+ * modes are few and smooth, but a force that stands on fewer tets than motions goes astray beyond them. A remainder gets three times the modes where that brings
  * its error well below the bound, as it then does with the error of the motion: a beam, r = 50, 0.4 to 0.5 % off the full simulation in a slow
  * swing and 1.0 to 2.2 % in a fast one with twice the modes, 0.21 to 0.23 and 0.3 to 0.5 % with three times. On characters a third more
  * tets lower either error by a tenth or nothing. */
@@ -382,19 +382,21 @@ static su_status select_tets(const su_pose_space *space, const su_fit_problem *p
     int64_t modes = most_modes_of_a_region(space);
     su_fit_settings fit = {settings->tets > 0 ? 0 : settings->error, settings->tets, space->threads, settings->progress};
     SU_TRY(su_select_points(problem, &fit, set, err));
-    fit.error = 0;
-    if (settings->tets == 0 && settings->split && set->count < 3 * modes) {
+    if (settings->tets > 0) return SU_OK;
+    const struct {
+        int64_t count;
+        double enough;
+    } larger[] = {{settings->split ? 3 * modes : 0, WORTH_MORE * settings->error}, {2 * modes, set->worst}};
+    for (int k = 0; k < 2; k++) {
         su_selection more;
-        fit.count = 3 * modes;
+        if (set->count >= larger[k].count) continue;
+        fit.error = 0, fit.count = larger[k].count;
         SU_TRY(su_select_points(problem, &fit, &more, err));
-        bool pays = more.worst <= WORTH_MORE * settings->error;
-        su_selection_free(pays ? set : &more);
-        if (pays) *set = more;
+        bool better = more.worst <= larger[k].enough;   /* grown by themselves, they may even be worse than what met the bound */
+        su_selection_free(better ? set : &more);
+        if (better) *set = more;
     }
-    if (settings->tets > 0 || set->count >= 2 * modes) return SU_OK;
-    su_selection_free(set);
-    fit.count = 2 * modes;
-    return su_select_points(problem, &fit, set, err);
+    return SU_OK;
 }
 
 /* anchors: where the force is split, else not read. */
