@@ -294,7 +294,7 @@ static void trained_points(int only)
     for (size_t k = 0; k < sizeof paper / sizeof *paper; k++) {
         trained t;
         if (only && only != paper[k].r) continue;
-        for (int whole = 0; whole <= (k > 0); whole++) {   /* so few modes a region are trained for the whole force in any case */
+        for (int whole = 0; whole <= (k > 0); whole++) {   /* few modes for the whole force, too, as the paper has it */
             if (whole) printf("  the same, points trained to PSSD's error of 3 %%\n");
             trained_load(&t, &(trained_sizes){16000, 16000, 4, paper[k].r, paper[k].regions, whole ? 3 : 0});
             subject what = {&t.model, t.shot, t.instants, t.substeps, t.h};
