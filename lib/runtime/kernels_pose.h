@@ -38,7 +38,8 @@ typedef struct su_tet_rows {
     int64_t frames, stride;
     const int32_t *tap_start;            /* for each 8 columns, for each corner, its taps; + 1 */
     const su_tap *taps;
-    float *rows[4][SU_FRAMES];           /* of each corner, its components row_stride apart */
+    float *const *rows[4];               /* (8) of each corner from `at` on, its components row_stride apart */
+    int64_t at[4];
     int64_t row_stride[4];
     bool same[4];                        /* the corner's columns are the tet's: no taps needed */
     const float *R[4];                   /* (9,16), eight of the lanes; NULL: the corner does not move */
@@ -103,9 +104,9 @@ typedef struct su_pose_kernels {
     /* P = Q R (count,9,8) and X = c + Q x (count,3,8) at points (count); rotation (.,9,16), of which eight lanes are meant, Q (9,8), c (3,8). */
     void (*world)(int64_t count, const int32_t *point, const float *rotation, const double *x, const double *Q,
                   const double *c, double *turn, double *world);
-    /* rows[f] (size = 3 stride) = scale[f] (size) * sum_i b (m,8)[i][f] * source (m,size). */
-    void (*blend_rows)(int64_t frames, int64_t m, int64_t size, const float *source, const float *b,
-                       const float *const scale[SU_FRAMES], float *const rows[SU_FRAMES]);
+    /* size = 3 stride numbers from rows[f] + at = scale (8,size)[f] * sum_i b (m,8)[i][f] * source (m,size). */
+    void (*blend_rows)(int64_t frames, int64_t m, int64_t size, const float *source, const float *b, const float *scale,
+                       float *const rows[SU_FRAMES], int64_t at);
     /* out[f] (size) = sum over count of weights (count,8)[i][f] * matrix i; source [size / SU_MIX][count][SU_MIX], size a multiple of
      * SU_MIX. */
     void (*mix)(int64_t frames, int64_t count, int64_t size, const float *source, const float *weights, float *const out[SU_FRAMES]);

@@ -370,27 +370,27 @@ static void world(int64_t count, const int32_t *point, const float *rotation, co
 
 /* ---- rows ---- */
 
-static void blend_rows(int64_t frames, int64_t m, int64_t size, const float *source, const float *b,
-                       const float *const scale[SU_FRAMES], float *const rows[SU_FRAMES])
+static void blend_rows(int64_t frames, int64_t m, int64_t size, const float *source, const float *b, const float *scale,
+                       float *const rows[SU_FRAMES], int64_t at)
 {
-    int64_t at = 0;
-    for (; at + FLOATS <= size; at += FLOATS) {
+    int64_t j = 0;
+    for (; j + FLOATS <= size; j += FLOATS) {
         floats sum[8] = {{0}};
         for (int64_t i = 0; i < m; i++) {
-            floats s = *(const floats_u *)(source + i * size + at);
+            floats s = *(const floats_u *)(source + i * size + j);
             UNROLL for (int f = 0; f < 8; f++) sum[f] += b[8 * i + f] * s;
         }
         UNROLL for (int f = 0; f < 8; f++)   /* unrolled, so that sums live in registers */
-            if (f < frames) *(floats_u *)(rows[f] + at) = sum[f] * *(const floats_u *)(scale[f] + at);
+            if (f < frames) *(floats_u *)(rows[f] + at + j) = sum[f] * *(const floats_u *)(scale + f * size + j);
     }
-    if (at == size) return;
+    if (j == size) return;
     f8 sum[8] = {{0}};
     for (int64_t i = 0; i < m; i++) {
-        f8 s = *(const f8 *)(source + i * size + at);
+        f8 s = *(const f8 *)(source + i * size + j);
         UNROLL for (int f = 0; f < 8; f++) sum[f] += b[8 * i + f] * s;
     }
     UNROLL for (int f = 0; f < 8; f++)
-        if (f < frames) *(f8 *)(rows[f] + at) = sum[f] * *(const f8 *)(scale[f] + at);
+        if (f < frames) *(f8 *)(rows[f] + at + j) = sum[f] * *(const f8 *)(scale + f * size + j);
 }
 
 static void mix(int64_t frames, int64_t count, int64_t size, const float *source, const float *weights, float *const out[SU_FRAMES])
@@ -458,7 +458,7 @@ static void build_B(const su_tet_rows *what)
         int corners = 0;
         for (int c = 0; c < 4; c++) {
             if (!what->R[c]) continue;
-            const float *own = what->rows[c][f];
+            const float *own = what->rows[c][f] + what->at[c];
             float *out = what->spread + 3 * stride * c;
             if (!what->same[c]) spread_rows(what, c, own, out);
             rows[corners] = what->same[c] ? own : out;

@@ -73,6 +73,7 @@ static su_status make_panels(su_runtime_model *model, int64_t count, int64_t abr
     }
     for (int64_t p = 0; p < *panels; p++) {
         list[p].offset = *entries;
+        list[p].before = p > 0 ? list[p - 1].before + list[p - 1].stride : 0;
         *entries += list[p].first < abreast ? list[p].count * list[p].columns : (list[p].count + 8) * list[p].stride;
     }
     return SU_OK;

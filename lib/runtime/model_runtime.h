@@ -29,6 +29,7 @@ typedef struct su_panel {
     int64_t offset;          /* of the first row among all panels of the kind, in entries for one row a member; a multiple
                               * of SU_PANEL, with a gap of 8 rows behind the panel that kernels may read. Panels abreast have
                               * `columns` entries a member and no gap, multiples of SU_ABREAST */
+    int64_t before;          /* strides of the panels before it */
     int32_t *regions;        /* region_count */
     int64_t region_count;
 } su_panel;

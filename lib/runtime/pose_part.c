@@ -251,22 +251,24 @@ static void spread_scales(const su_runtime_model *model, int64_t count, const su
     memset(work->blended, 0, (size_t)model->points);
 }
 
-/* The rows of one point in all frames, made unless they are there. */
-static void blend_rows(const su_runtime_model *model, int64_t count, int64_t point, su_pose *poses,
-                       su_pose_work *work, float *rows[SU_FRAMES])
+/* Where the rows of points are, in the instants and, of points that are not kept, in the rooms. */
+typedef struct row_places {
+    float *kept[SU_FRAMES], *loose[SU_FRAMES];
+} row_places;
+
+/* The rows of one point in all frames, made unless they are there: from *at in what is returned. */
+static float *const *blend_rows(const su_runtime_model *model, int64_t count, int64_t point, const row_places *places, su_pose_work *work,
+                                int64_t *at)
 {
     const su_panel *panel = model->point_panel + model->panel_of_point[point];
-    int64_t size = 3 * panel->stride, offset = 3 * panel->offset + (point - panel->first) * size, before = 0;
-    for (int64_t f = 0; f < count; f++)
-        rows[f] = point < model->kept ? poses[f].rows + offset : work->loose + (SU_FRAMES * model->slot[point] + f) * model->slot_size;
-    if (work->blended[point]) return;
+    int64_t size = 3 * panel->stride, nth = point - panel->first;
+    float *const *rows = point < model->kept ? places->kept : places->loose;
+    *at = point < model->kept ? 3 * panel->offset + nth * size : SU_FRAMES * model->slot[point] * model->slot_size;
+    if (work->blended[point]) return rows;
     work->blended[point] = 1;
-    for (const su_panel *p = model->point_panel; p < panel; p++) before += p->stride;
-    const float *scale[SU_FRAMES];
-    for (int64_t f = 0; f < count; f++) scale[f] = work->scale + 3 * (SU_FRAMES * before) + f * size;
-    model->pose_kernels->blend_rows(count, model->m, size,
-                                    model->point_rows + 3 * model->m * panel->offset + (point - panel->first) * model->m * size,
-                                    work->b, scale, rows);
+    model->pose_kernels->blend_rows(count, model->m, size, model->point_rows + model->m * (3 * panel->offset + nth * size), work->b,
+                                    work->scale + 3 * SU_FRAMES * panel->before, rows, *at);
+    return rows;
 }
 
 /* B of tets that stand abreast; their corners' rotations and gradients are in the poses. */
@@ -298,7 +300,9 @@ static void build_abreast(const su_runtime_model *model, int64_t count, su_pose 
 static void build_B(const su_runtime_model *model, int64_t count, su_pose *poses, su_pose_work *work)
 {
     su_tet_rows what = {.frames = count, .taps = model->taps, .spread = work->spread};
-    float *unused[SU_FRAMES];
+    row_places places = {{NULL}, {NULL}};
+    int64_t unused;
+    for (int64_t f = 0; f < count; f++) places.kept[f] = poses[f].rows, places.loose[f] = work->loose + f * model->slot_size;
     for (int64_t p = model->panels_abreast; p < model->tet_panels; p++) {
         const su_panel *panel = model->tet_panel + p;
         what.stride = panel->stride;
@@ -307,7 +311,7 @@ static void build_B(const su_runtime_model *model, int64_t count, su_pose *poses
                 int64_t point = model->corner[4 * k + c];
                 what.R[c] = NULL;
                 if (point >= model->points) continue;
-                blend_rows(model, count, point, poses, work, what.rows[c]);
+                what.rows[c] = blend_rows(model, count, point, &places, work, &what.at[c]);
                 const su_panel *own = model->point_panel + model->panel_of_point[point];
                 what.R[c] = work->rotation + 144 * point;
                 what.row_stride[c] = own->stride;
@@ -320,7 +324,7 @@ static void build_B(const su_runtime_model *model, int64_t count, su_pose *poses
             model->pose_kernels->build_B(&what);
         }
     }
-    for (int64_t point = 0; point < model->kept; point++) blend_rows(model, count, point, poses, work, unused);
+    for (int64_t point = 0; point < model->kept; point++) blend_rows(model, count, point, &places, work, &unused);
 }
 
 static void blend_grams(const su_runtime_model *model, int64_t count, const su_blend *(*older)[2], su_pose *poses,

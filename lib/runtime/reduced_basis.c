@@ -152,8 +152,8 @@ void su_reduced_basis_scale(const su_reduced_basis *basis, const double *b, doub
     int64_t m = basis->m, r = basis->r;
     memset(scale, 0, (size_t)r * sizeof *scale);
     for (int64_t i = 0; i < m; i++)
-        for (int64_t j = 0; j < m; j++) {
-            double bb = b[i] * b[j];
+        for (int64_t j = i; j < m; j++) {   /* the norms of i and j are those of j and i */
+            double bb = (j > i ? 2 : 1) * b[i] * b[j];
             if (bb == 0.0) continue;
             const double *norms = basis->norms + (i * m + j) * r;
             for (int64_t k = 0; k < r; k++) scale[k] += bb * norms[k];
