@@ -4,9 +4,8 @@
 /* Tets of which the products are summed in float, in each lane, before they are summed in double. */
 enum { ABREAST_FLOATS = 8 };
 
-/* What of B and D the lanes from `part` on hold. */
+/* What of B the lanes from `part` on hold; of the derivative: ENTRY(D, i, k). */
 #define B_AT(j, k) (*(const floats *)(B + 144 * (j) + 16 * (k)))
-#define D_AT(i, k) (*(const floats *)(D + 16 * UPPER(i, k)))
 
 /* w = D b of column j. */
 INLINE void abreast_column(int64_t j, const float *B, const float *D, floats w[9])
@@ -14,18 +13,18 @@ INLINE void abreast_column(int64_t j, const float *B, const float *D, floats w[9
     floats b[9];
     UNROLL for (int k = 0; k < 9; k++) b[k] = B_AT(j, k);
     if (FLOATS == 16) {   /* each entry is read once where there are registers for that */
-        UNROLL for (int k = 0; k < 9; k++) w[k] = D_AT(0, k) * b[0];
-        UNROLL for (int k = 1; k < 9; k++) w[0] += D_AT(0, k) * b[k];
+        UNROLL for (int k = 0; k < 9; k++) w[k] = ENTRY(D, 0, k) * b[0];
+        UNROLL for (int k = 1; k < 9; k++) w[0] += ENTRY(D, 0, k) * b[k];
         UNROLL for (int i = 1; i < 9; i++)
             UNROLL for (int k = i; k < 9; k++) {
-                floats d = D_AT(i, k);
+                floats d = ENTRY(D, i, k);
                 w[k] += d * b[i];
                 if (k > i) w[i] += d * b[k];
             }
     } else {
         UNROLL for (int i = 0; i < 9; i++) {
-            w[i] = D_AT(i, 0) * b[0];
-            UNROLL for (int k = 1; k < 9; k++) w[i] += D_AT(i, k) * b[k];
+            w[i] = ENTRY(D, i, 0) * b[0];
+            UNROLL for (int k = 1; k < 9; k++) w[i] += ENTRY(D, i, k) * b[k];
         }
     }
 }
@@ -73,7 +72,7 @@ static void tangent_abreast(int64_t count, int64_t columns, int64_t stride, cons
     for (int64_t e = 0; e < count; e += 16) {
         if (e % (16 * ABREAST_FLOATS) == 0) memset(sums, 0, (size_t)(columns * (columns + 1) / 2 + 7) * sizeof *sums);
         for (int part = 0; part < 16; part += FLOATS) {
-            const float *own = B + 9 * columns * e + part, *D = derivative + SU_DERIVATIVE_ENTRIES * e + part;
+            const float *own = B + 9 * columns * e + part, *D = derivative + su_derivative_at(e + part);
             int64_t j = 0;
             for (; FLOATS == 16 && j + 2 <= columns; j += 2) abreast_columns(2, j, own, D, sums);
             for (; j < columns; j++) abreast_columns(1, j, own, D, sums);
@@ -113,7 +112,7 @@ static void strain_abreast(int64_t count, int64_t columns, const float *B, const
             doubles sum[9] = {{0}};
             for (int64_t j = 0; j < columns; j++, b += 144)
                 UNROLL for (int k = 0; k < 9; k++) sum[k] += q[j] * WIDEN_FEW(*(const few *)(b + 16 * k));
-            UNROLL for (int k = 0; k < 9; k++) *(doubles *)(strain + 9 * (e + part / 8 * 8) + 8 * k + part % 8) = sum[k];
+            UNROLL for (int k = 0; k < 9; k++) *(doubles *)(strain + su_strain_at(e + part) + SU_LANES * k) = sum[k];
         }
 }
 
@@ -126,12 +125,9 @@ static void strain_abreast_float(int64_t count, int64_t columns, const float *B,
             for (int64_t j = 0; j < columns; j++, b += 144)
                 UNROLL for (int k = 0; k < 9; k++) sum[k] += q[j] * *(const floats *)(b + 16 * k);
             UNROLL for (int k = 0; k < 9; k++)
-                UNROLL for (int half = 0; half < 2; half++) {
-                    int lane = part + half * DOUBLES;
-                    *(doubles *)(strain + 9 * (e + lane / 8 * 8) + 8 * k + lane % 8) = WIDEN_FEW(HALF(sum[k], half));
-                }
+                UNROLL for (int half = 0; half < 2; half++)
+                    *(doubles *)(strain + su_strain_at(e + part + half * DOUBLES) + SU_LANES * k) = WIDEN_FEW(HALF(sum[k], half));
         }
 }
 
 #undef B_AT
-#undef D_AT

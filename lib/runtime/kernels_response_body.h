@@ -117,7 +117,7 @@ typedef struct coefficients {
     doubles c, d, pressure;
 } coefficients;
 
-/* P of eight elements; exact zero at strain 0. G = F - 1; v: principal axes, for corotational alone, which also leaves u and
+/* P of a vector of elements; exact zero at strain 0. G = F - 1; v: principal axes, for corotational alone, which also leaves u and
  * s there. mu and lambda are Smith's for neo-Hookean. */
 INLINE void stress_of(su_material material, const doubles *mu_of, const doubles *lambda_of, const doubles F[9], const doubles G[9], doubles v[9], doubles u[9],
                       doubles s[3], doubles P[9], coefficients *out)
@@ -306,18 +306,11 @@ INLINE void corotational_derivative(const floats u[9], const floats s[3], const 
 
 /* ---- both ---- */
 
-/* Where element e stands in an array of doubles, `entries` an element, or of derivatives. */
-INLINE int64_t lane_of(int entries, int64_t e) { return e / SU_LANES * SU_LANES * entries + e % SU_LANES; }
-INLINE int64_t derivative_of(int64_t e)
-{
-    return e / SU_DERIVATIVE_LANES * SU_DERIVATIVE_LANES * SU_DERIVATIVE_ENTRIES + e % SU_DERIVATIVE_LANES;
-}
-
 /* G = strain, F = 1 + G of the elements from e on; bad: lanes too flat for singular vectors from F'F alone, or not finite, which
  * the scalar code takes; they get F = 1 here. */
 INLINE void load_strain(const su_response *what, int64_t e, doubles G[9], doubles F[9], longs *bad)
 {
-    const double *strain = what->strain + lane_of(9, e);
+    const double *strain = what->strain + su_strain_at(e);
     doubles zero = {0};
     UNROLL for (int k = 0; k < 9; k++) G[k] = *(const doubles *)(strain + SU_LANES * k), F[k] = G[k] + (k % 4 == 0 ? 1.0 : 0.0);
     doubles det = F[0] * (F[4] * F[8] - F[5] * F[7]) - F[1] * (F[3] * F[8] - F[5] * F[6]) + F[2] * (F[3] * F[7] - F[4] * F[6]);
@@ -369,8 +362,8 @@ INLINE void respond_group(const su_response *what, su_material material, bool de
         UNROLL for (int k = 0; k < 9; k++) P[n][k] *= volume[n];
     }
     masks indefinite = {0};
-    float *D = derivative ? what->derivative + derivative_of(e) : NULL;
-    const float *held = what->damping != 0 ? what->held + derivative_of(e) : NULL;
+    float *D = derivative ? what->derivative + su_derivative_at(e) : NULL;
+    const float *held = what->damping != 0 ? what->held + su_derivative_at(e) : NULL;
     if (derivative) {
         floats m = BOTH(volume[0] * mu[0], volume[1] * mu[1]), l = BOTH(volume[0] * lambda[0], volume[1] * lambda[1]);
         floats p = {0}, c, d;
@@ -396,7 +389,7 @@ INLINE void respond_group(const su_response *what, su_material material, bool de
             UNROLL for (int j = 1; j < 9; j++) linear[i] += ENTRY(D, i, j) * Gf[j];
         }
     for (int n = 0; n < 2 && e + DOUBLES * n < what->count; n++) {
-        int64_t from = e + DOUBLES * n, lane = lane_of(9, from);
+        int64_t from = e + DOUBLES * n, lane = su_strain_at(from);
         if (derivative && what->linear != 0)
             UNROLL for (int k = 0; k < 9; k++) P[n][k] -= what->linear * WIDEN_FEW(HALF(linear[k], n));
         if (what->damping != 0) {
@@ -449,5 +442,3 @@ static void respond(const su_response *what)
         else respond_to(what, SU_COROTATIONAL, false);
     }
 }
-
-#undef ENTRY

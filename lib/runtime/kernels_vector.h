@@ -14,7 +14,6 @@ typedef float f8 __attribute__((vector_size(32), aligned(32), may_alias));
 typedef float f8u __attribute__((vector_size(32), aligned(4), may_alias));
 typedef float f16 __attribute__((vector_size(64), aligned(64), may_alias));
 typedef float f16u __attribute__((vector_size(64), aligned(4), may_alias));
-typedef int32_t m16 __attribute__((vector_size(64)));
 
 /* Between eight floats and eight doubles: one instruction where there is one, which gcc 12 does not find by itself. */
 #if defined(SU_AVX512)
@@ -101,7 +100,7 @@ static const m8 low1 = {0, 8, 2, 10, 4, 12, 6, 14}, high1 = {1, 9, 3, 11, 5, 13,
 #define LOW_HALVES(a, b) PICK(a, b, ((m8){0, 1, 2, 3, 8, 9, 10, 11}), 0, 1, 2, 3, 8, 9, 10, 11)
 #define HIGH_HALVES(a, b) PICK(a, b, ((m8){4, 5, 6, 7, 12, 13, 14, 15}), 4, 5, 6, 7, 12, 13, 14, 15)
 
-/* Sixteen floats from twice eight, and back. */
+/* The eights of sixteen floats; from twice eight, which AVX-512 alone needs. */
 #if defined(SU_AVX512)
 #define TOGETHER(a, b) ((f16)_mm512_insertf32x8(_mm512_castps256_ps512((__m256)(a)), (__m256)(b), 1))
 #define LOW_FLOATS(x) ((f8)_mm512_castps512_ps256((__m512)(x)))
@@ -111,7 +110,6 @@ typedef union f8_pair {
     f8 half[2];
     f16 both;
 } f8_pair;
-#define TOGETHER(a, b) (((f8_pair){.half = {a, b}}).both)
 #define LOW_FLOATS(x) (((f8_pair){.both = x}).half[0])
 #define HIGH_FLOATS(x) (((f8_pair){.both = x}).half[1])
 #endif

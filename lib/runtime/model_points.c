@@ -79,7 +79,15 @@ static su_status make_panels(su_runtime_model *model, int64_t count, int64_t abr
     return SU_OK;
 }
 
-/* Region sets of all flesh vertices. */
+/* How many panels the first `members` fill; *entries: where the next begins, `end` after the last. */
+static int64_t panels_before(int64_t panels, const su_panel *panel, int64_t members, int64_t end, int64_t *entries)
+{
+    int64_t p = 0;
+    while (p < panels && panel[p].first < members) p++;
+    *entries = p < panels ? panel[p].offset : end;
+    return p;
+}
+
 void su_vertex_regions(const su_reduced_basis *basis, su_member *of)
 {
     for (int64_t g = 0; g < basis->d; g++)
@@ -180,7 +188,8 @@ su_status su_choose_tets(const su_model *source, su_runtime_model *model, const 
     }
     SU_GO(make_panels(model, model->tets, model->abreast, *sorted, &model->tet_panel, &model->tet_panels, &entries, err));
     model->B_entries = 9 * entries;
-    while (model->panels_abreast < model->tet_panels && model->tet_panel[model->panels_abreast].first < model->abreast) model->panels_abreast++;
+    model->panels_abreast = panels_before(model->tet_panels, model->tet_panel, model->abreast, entries, &model->abreast_entries);
+    if (model->panels_abreast == 0) model->abreast_entries = 0;
 done:
     free(tets);
     return status;
@@ -219,15 +228,6 @@ done:
     return status;
 }
 
-/* Panels of the first `points` points; *entries: of their rows. */
-static int64_t panels_before(const su_runtime_model *model, int64_t points, int64_t *entries)
-{
-    int64_t p = 0;
-    while (p < model->point_panels && model->point_panel[p].first < points) p++;
-    *entries = p < model->point_panels ? 3 * model->point_panel[p].offset : model->all_row_entries;
-    return p;
-}
-
 su_status su_choose_points(const su_model *source, su_runtime_model *model, su_member *of, const su_member *tets, const int32_t *extra,
                            int32_t *point_of, int32_t **vertices, su_error *err)
 {
@@ -258,8 +258,9 @@ su_status su_choose_points(const su_model *source, su_runtime_model *model, su_m
     int64_t entries;
     SU_GO(make_panels(model, count, 0, sorted, &model->point_panel, &model->point_panels, &entries, err));
     model->all_row_entries = 3 * entries;
-    model->kept_panels = panels_before(model, model->kept, &model->kept_entries);
-    model->row_panels = panels_before(model, model->rowed, &model->row_entries);
+    model->kept_panels = panels_before(model->point_panels, model->point_panel, model->kept, entries, &model->kept_entries);
+    model->row_panels = panels_before(model->point_panels, model->point_panel, model->rowed, entries, &model->row_entries);
+    model->kept_entries *= 3, model->row_entries *= 3;
     *vertices = su_model_take(model, source->n, sizeof **vertices, err);
     if (!*vertices) { status = SU_AGAIN; goto done; }
     for (int64_t k = 0; k < count; k++) {

@@ -33,7 +33,7 @@ static void pack_points(const su_runtime_model *model, const int32_t *point_of, 
                 for (int64_t i = 0; i < model->m; i++)
                     for (int64_t mode = 0; mode < modes; mode++)
                         for (int c = 0; c < 3; c++)
-                                rows[3 * model->m * panel->offset + ((k * model->m + i) * 3 + c) * panel->stride + column + mode] =
+                            rows[3 * model->m * panel->offset + ((k * model->m + i) * 3 + c) * panel->stride + column + mode] =
                                 basis->blocks[g][((i * modes + mode) * basis->vertex_count[g] + v) * 3 + c];
             }
             column += modes;
@@ -65,16 +65,13 @@ static void pack_abreast(su_runtime_model *model, const float *rows)
 static su_status pack_rows(su_runtime_model *model, const int32_t *point_of, su_error *err)
 {
     float *rows;
-    int64_t abreast = model->panels_abreast ? model->tet_panel[model->panels_abreast - 1].offset +
-                      model->tet_panel[model->panels_abreast - 1].count * model->tet_panel[model->panels_abreast - 1].columns : 0;
     model->point_rows = su_model_take(model, model->m * model->row_entries, sizeof *model->point_rows, err);
-    model->abreast_rows = su_model_take(model, 12 * model->m * abreast, sizeof *model->abreast_rows, err);
+    model->abreast_rows = su_model_take(model, 12 * model->m * model->abreast_entries, sizeof *model->abreast_rows, err);
     if (!model->point_rows || !model->abreast_rows) return SU_AGAIN;
     SU_TRY(SU_ALLOC(&rows, model->m * model->all_row_entries, "rows of points", err));
     pack_points(model, point_of, rows);
     memcpy(model->point_rows, rows, (size_t)(model->m * model->row_entries) * sizeof *rows);
     pack_abreast(model, rows);
-    model->abreast_entries = abreast;
     free(rows);
     return SU_OK;
 }

@@ -21,10 +21,7 @@ bool su_step_all_finite(int64_t count, const double *a)
     return sum == 0.0;
 }
 
-static double *lane(double *base, int entries, int64_t element, int entry)
-{
-    return base + (element / 8 * entries + entry) * 8 + element % 8;
-}
+static double *lane(double *base, int64_t element, int entry) { return base + su_strain_at(element) + SU_LANES * entry; }
 
 /* Padding columns read q[r] = 0. */
 static void gather(const su_panel *panel, const double *q, double *out)
@@ -40,7 +37,7 @@ void su_step_scatter(const su_panel *panel, const double *from, double *q)
 static void put_strain(const su_stepper *s, const su_panel *panel, double *gradient)
 {
     for (int64_t k = 0; k < panel->count; k++)
-        for (int a = 0; a < 9; a++) *lane(gradient, 9, panel->first + k, a) = s->rows[9 * k + a];
+        for (int a = 0; a < 9; a++) *lane(gradient, panel->first + k, a) = s->rows[9 * k + a];
 }
 
 /* The strain in float, from which the next step starts: no more than B itself is rounded. */
@@ -118,7 +115,7 @@ void su_step_add_forces(const su_stepper *s, const su_pose *pose, double *out)
             model->kernels->force_abreast(panel->count, panel->columns, B, s->stress + 9 * panel->first, s->gathered);
         } else {
             for (int64_t k = 0; k < panel->count; k++)
-                for (int a = 0; a < 9; a++) s->rows[9 * k + a] = *lane(s->stress, 9, panel->first + k, a);
+                for (int a = 0; a < 9; a++) s->rows[9 * k + a] = *lane(s->stress, panel->first + k, a);
             model->kernels->rows_combine(9 * panel->count, panel->stride, B, s->rows, s->gathered);
         }
         su_step_scatter(panel, s->gathered, out);
@@ -128,8 +125,7 @@ void su_step_add_forces(const su_stepper *s, const su_pose *pose, double *out)
 /* Entry of a derivative (lanes of 45, in float). */
 static float *derivative_lane(float *base, int64_t element, int entry)
 {
-    return base + (element / SU_DERIVATIVE_LANES * SU_DERIVATIVE_ENTRIES + entry) * SU_DERIVATIVE_LANES +
-           element % SU_DERIVATIVE_LANES;
+    return base + su_derivative_at(element) + SU_DERIVATIVE_LANES * entry;
 }
 
 /* out[9] += factor * D x of one element; returns x' D x. */
@@ -149,7 +145,7 @@ static double derivative_times(float *D, int64_t e, const double x[9], double fa
 /* Strain less that of the turned previous state. */
 static void strain_since(const su_stepper *s, const double *strain, int64_t e, double out[9])
 {
-    for (int a = 0; a < 9; a++) out[a] = *lane((double *)strain, 9, e, a) - *lane(s->carried, 9, e, a);
+    for (int a = 0; a < 9; a++) out[a] = *lane((double *)strain, e, a) - *lane(s->carried, e, a);
 }
 
 /* Tets that the vector code left: inverted or nearly flat ones. False where a strain is not finite. */
@@ -161,7 +157,7 @@ static bool respond_irregular(su_stepper *s, const su_pose *pose, const su_step_
         double F[9], P[9], H[81], since[9], sum = 0, volume = pose->volume[e];
         double mu = s->settings.stiffness * pose->mu[e], lambda = s->settings.stiffness * pose->lambda[e];
         for (int a = 0; a < 9; a++) {
-            F[a] = *lane((double *)what->strain, 9, e, a) + (a % 4 == 0);
+            F[a] = *lane((double *)what->strain, e, a) + (a % 4 == 0);
             sum += F[a] * F[a];
         }
         if (!(sum < 1e100)) return false;
@@ -182,7 +178,7 @@ static bool respond_irregular(su_stepper *s, const su_pose *pose, const su_step_
                 *derivative_lane(what->derivative, e, at) +=
                     (float)what->damping * *derivative_lane(s->carried_derivative, e, at);
         }
-        for (int a = 0; a < 9; a++) *lane(s->stress, 9, e, a) = P[a];
+        for (int a = 0; a < 9; a++) *lane(s->stress, e, a) = P[a];
     }
     return true;
 }
@@ -205,9 +201,9 @@ static void take_linear_off(su_stepper *s, const su_pose *pose, const su_step_re
     for (int64_t i = 0; i < model->apart_count; i++) {
         int64_t e = model->apart[i];
         double G[9], P[9];
-        for (int a = 0; a < 9; a++) G[a] = *lane((double *)what->strain, 9, e, a);
+        for (int a = 0; a < 9; a++) G[a] = *lane((double *)what->strain, e, a);
         linear_stress(s, pose, e, G, P);
-        for (int a = 0; a < 9; a++) *lane(s->stress, 9, e, a) -= (1 - what->linear) * P[a];
+        for (int a = 0; a < 9; a++) *lane(s->stress, e, a) -= (1 - what->linear) * P[a];
         for (int a = 0, at = 0; a < 9 && what->derivative && !what->whole; a++) {
             double unit[9] = {0};
             unit[a] = 1;
@@ -237,7 +233,7 @@ double su_step_elastic_energy(const su_stepper *s, const su_pose *pose, const do
     double energy = 0;
     for (int64_t e = 0; e < model->tets; e++) {
         double F[9], since[9], unused[9] = {0};
-        for (int a = 0; a < 9; a++) F[a] = *lane((double *)strain, 9, e, a) + (a % 4 == 0);
+        for (int a = 0; a < 9; a++) F[a] = *lane((double *)strain, e, a) + (a % 4 == 0);
         energy += pose->volume[e] * su_material_energy(model->material, s->settings.stiffness * pose->mu[e],
                                                        s->settings.stiffness * pose->lambda[e], F);
         if (damping == 0) continue;
@@ -246,7 +242,7 @@ double su_step_elastic_energy(const su_stepper *s, const su_pose *pose, const do
     }
     for (int64_t i = 0; i < model->apart_count; i++) {
         double G[9], P[9];
-        for (int a = 0; a < 9; a++) G[a] = *lane((double *)strain, 9, model->apart[i], a);
+        for (int a = 0; a < 9; a++) G[a] = *lane((double *)strain, model->apart[i], a);
         linear_stress(s, pose, model->apart[i], G, P);
         for (int a = 0; a < 9; a++) energy -= 0.5 * G[a] * P[a];
     }

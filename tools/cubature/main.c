@@ -263,8 +263,9 @@ static su_status run(su_tool *tool, settings *set)
     /* Beyond its linear modes a basis is not meant to hold eigenvectors. */
     size_t region;
     json_t *count;
-    json_array_foreach(json_object_get(j.basis.file.meta, "linear_modes"), region, count)
-        set->train.unlock += knows_shots ? 0 : json_integer_value(count);
+    if (!knows_shots)
+        json_array_foreach(json_object_get(j.basis.file.meta, "linear_modes"), region, count)
+            set->train.unlock += json_integer_value(count);
     if (set->train.unlock > MOST_UNLOCKED) set->train.unlock = MOST_UNLOCKED;
     set->train.seed = (uint64_t)set->seed, set->train.memory = (int64_t)set->memory << 20;
     set->train.progress = &tool->progress;
@@ -313,7 +314,8 @@ int main(int argc, char **argv)
          .help = "that the stored samples may take; fewer candidates or samples where it is short (default: 1024)."},
         {.name = "whole-force", .kind = SU_OPT_FLAG, .target = &set.whole_force,
          .help = "as in the paper the tets stand for the whole elastic force. Otherwise its linear part comes from reduced "
-                 "stiffness at the training places, and they stand for the rest, for which far fewer do (without shots in the modes: with 24 modes and more, and 16 a region)."},
+                 "stiffness at the training places, and they stand for the rest, for which far fewer do (without shots in the modes: with "
+                 "24 modes and more, and 16 a region)."},
         {.name = "check", .kind = SU_OPT_INT, .target = &set.check, .argument = "N", .low = 0, .high = 10000,
          .help = "also print errors on N fresh samples a place, among them frames that nobody trained at (default: 0)."},
     };
