@@ -12,22 +12,19 @@ from lab import Lab, beam  # noqa: E402
 lab, r = Lab(sys.argv[1], sys.argv[2]), int(sys.argv[3])
 lab.use(beam())
 lab.flesh("seven", [-90, -60, -30, 30, 60, 90], tets=1000)
-shots = ["beam", "fast"]
-anims = [f"{shot}.anim.npz" for shot in shots]
+shots = list(lab.character.shots)
 
 
-def ours(r, name, *options):
-    if not lab.has(f"basis{r}.npz"):
-        lab.run("modes", "seven.tet.npz", "seven.fit.npz", "-r", r, "--shots", *anims, "-o", "modes.npz")
-        lab.run("align", "seven.tet.npz", "seven.fit.npz", "modes.npz", "-o", f"basis{r}.npz")
-    lab.run("cubature", "seven.tet.npz", "seven.poses.npz", "seven.fit.npz", f"basis{r}.npz", "--shots", *anims, *options, "-o", f"{name}.model.npz")
+def ours(r, *cubature):
+    """Errors by shot, and the number of tets."""
+    name = lab.baked("seven", r, *cubature)
     return [lab.error("seven", name, "--newton", 2, shot=shot)[0]["error"] for shot in shots], len(lab.load(f"{name}.model.npz")["cubature_tets"])
 
 
-errors, tets = ours(r, "ours")
+errors, tets = ours(r)
 for shot, error in zip(shots, errors):
     paper = lab.error("seven", lab.model("seven", r, "linear", error="2%", shot=shot), "--newton", 2, "--inertia", "paper", shot=shot)[0]["error"]
     print(f"{shot} {error:.5f} {paper:.5f} {tets}")
-few, tets = ours(10, "few")
-whole, more = ours(10, "whole", "--whole-force")
+few, tets = ours(10)
+whole, more = ours(10, "--whole-force")
 print(f"few {max(few):.5f} {max(whole):.5f} {tets} {more}")

@@ -167,6 +167,18 @@ class Lab:
                      *align, "-o", f"{name}.basis.npz")
         return name
 
+    def baked(self, key, r, *cubature):
+        """A model as `supple bake` makes it: modes from the character's shots, the pipeline's cubature, with these options. Its name without .model.npz."""
+        shots = [f"{shot}.anim.npz" for shot in self.character.shots]
+        name, basis = ".".join([f"{key}.{r}.baked", *cubature]).replace("-", ""), f"{key}.{r}.baked.basis.npz"
+        if not self.has(basis):
+            self.run("modes", f"{key}.tet.npz", f"{key}.fit.npz", "-r", r, "--shots", *shots, "-o", "baked.modes.npz")
+            self.run("align", f"{key}.tet.npz", f"{key}.fit.npz", "baked.modes.npz", "-o", basis)
+        if not self.has(f"{name}.model.npz"):
+            self.run("cubature", f"{key}.tet.npz", f"{key}.poses.npz", f"{key}.fit.npz", basis, "--shots", *shots, *cubature, "-o",
+                     f"{name}.model.npz")
+        return name
+
     def model(self, key, r, interpolation="corotated", error="0.1%", modes=(), align=(), shot=None, whole=True):
         """Tets stand for the whole force here and are trained to 0.1 %, so that they do not hide what is measured; in the pipeline
         the linear part comes from stiffness at anchors, and they are trained to 1.25 % (whole=False)."""
