@@ -317,14 +317,33 @@ void su_elastic_set_material(su_elastic *elastic, const double *young, const dou
     for (int64_t e = 0; e < elastic->t; e++) su_lame(young[e], poisson[e], &elastic->mu[e], &elastic->lambda[e]);
 }
 
-void su_elastic_set_rest(su_elastic *elastic, const double *rest, int threads)
+/* The neutral shape turned: D = R D_X, D^-1 = D_X^-1 R'. offset: what it has more than the edges of the rest shape. */
+static void turned_tet(const double neutral_inverse[9], const double R[9], const double edges[9], double inverse[9], double offset[9])
+{
+    double neutral[9];
+    su_inverse3(neutral_inverse, neutral);
+    su_mult33(neutral_inverse, R, inverse);
+    su_mul33(R, neutral, offset);
+    for (int i = 0; i < 9; i++) offset[i] -= edges[i];
+}
+
+void su_elastic_set_rest(su_elastic *elastic, const double *rest, const double *turn, int threads)
 {
     int64_t collapsed = 0;
 #pragma omp parallel for num_threads(threads) schedule(static) reduction(+ : collapsed)
     for (int64_t e = 0; e < elastic->t; e++) {
-        double edges[9];
-        tet_edges(rest, elastic->tets + 4 * e, edges);
-        double *offset = elastic->offset + 9 * e;
+        const int32_t *tet = elastic->tets + 4 * e;
+        double edges[9], *offset = elastic->offset + 9 * e;
+        tet_edges(rest, tet, edges);
+        if (turn) {
+            const double *corners[4] = {turn + 4 * (int64_t)tet[0], turn + 4 * (int64_t)tet[1], turn + 4 * (int64_t)tet[2],
+                                        turn + 4 * (int64_t)tet[3]};
+            double R[9];
+            su_mean_rotation(corners, R);
+            turned_tet(elastic->neutral_inverse + 9 * e, R, edges, elastic->inverse + 9 * e, offset);
+            elastic->volume[e] = elastic->neutral_volume[e];
+            continue;
+        }
         bool stand_in = rest_tet(elastic->neutral_inverse + 9 * e, elastic->neutral_volume[e], edges,
                                  elastic->inverse + 9 * e, elastic->volume + e);
         if (stand_in) su_inverse3(elastic->inverse + 9 * e, offset);

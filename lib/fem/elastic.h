@@ -17,9 +17,9 @@ typedef struct su_elastic {
     su_material material;
     double *neutral_inverse;   /* (t,9) inverse edge matrix of the neutral shape */
     double *neutral_volume;    /* (t) m^3 */
-    double *inverse;           /* (t,9) inverse edge matrix D_m^-1 of the rest shape now set */
-    double *volume;            /* (t) its volume, m^3 */
-    double *offset;            /* (t,9) what the edges of a collapsed tet's stand-in have more than its own, else 0 */
+    double *inverse;           /* (t,9) inverse edge matrix D_m^-1 of the stress-free shapes now set */
+    double *volume;            /* (t) their volumes, m^3 */
+    double *offset;            /* (t,9) what the edges of a tet's stress-free shape have more than those of the rest shape */
     double *mu, *lambda;       /* (t) Pa */
     double *mass;              /* (n) lumped, kg: density * neutral volume / 4 a corner (convention 4) */
     int64_t collapsed;         /* tets of the rest shape below 0.1 of their neutral volume (convention 8) */
@@ -35,11 +35,14 @@ su_status su_elastic_create(su_elastic *elastic, int64_t n, const double *vertic
                             const double *poisson, const double *density, su_error *err);
 void su_elastic_free(su_elastic *elastic);
 void su_elastic_set_material(su_elastic *elastic, const double *young, const double *poisson);
-/* rest (n,3). Where a tet has less than 0.1 of its neutral volume, R_e times its neutral shape is used (convention 8). */
-void su_elastic_set_rest(su_elastic *elastic, const double *rest, int threads);
+/* The rest shape x, rest (n,3), and what is free of stress there.
+ * turn (n,4): rotations of the vertices (geometry/rotation_field.h). Stress is measured from each tet's neutral shape, turned by R_e, the
+ * mean rotation of its corners: F = 1 + edges(y - x) D_X^-1 R_e' over its neutral volume (docs/design.md, "Rest shape and rotations").
+ * turn NULL: from x itself, as in PSSD; where a tet has less than 0.1 of its neutral volume, R_e times its neutral shape is used, R_e from
+ * its own gradient (convention 8). */
+void su_elastic_set_rest(su_elastic *elastic, const double *rest, const double *turn, int threads);
 
-/* F of tet e at positions y (n,3): the identity at the rest shape, for collapsed tets too, whose displacement acts on the
- * stand-in. */
+/* F of tet e at positions y (n,3): the identity at the rest shape; the displacement from it acts on the stress-free shape. */
 void su_elastic_gradient(const su_elastic *elastic, const double *y, int64_t e, double F[9]);
 
 /* y (n,3) deformed positions. Energy in J; force (n,3) is the INTERNAL force f_int = dE/dy (N), zero at the rest shape.

@@ -32,6 +32,7 @@ struct su_fullsim {
     su_fullsim_options options;
     su_elastic body;
     su_implicit *implicit;
+    su_smoothing smoothing;         /* with nodes: stress-free shapes are turned by the field, else they are x(p) */
     su_rotation_field *field;
     su_rest_shape rest;
     su_arena arena;
@@ -93,7 +94,7 @@ static void set_body(su_fullsim *s, const instant *at)
         }
         su_elastic_set_material(&s->body, s->young, s->poisson);
     }
-    su_elastic_set_rest(&s->body, at->x, s->options.threads);
+    su_elastic_set_rest(&s->body, at->x, s->smoothing.nodes > 0 ? at->turn : NULL, s->options.threads);
     if (s->body.collapsed > s->counts.collapsed) s->counts.collapsed = s->body.collapsed;
     s->counts.pose_seconds += su_seconds() - start;
 }
@@ -491,7 +492,8 @@ su_status su_fullsim_create(const su_tet *tet, const su_fit *fit, const su_shot 
                             (su_material)material, fit->young, fit->poisson, fit->density, err));
     SU_GO(allocate(s, tet->nbar, err));
     SU_GO(su_implicit_create(&s->body, options->threads, &s->implicit, err));
-    SU_GO(su_rotation_field_create(tet->n, tet->vertices, tet->t, tet->tets, 0, NULL, &s->field, err));
+    s->smoothing = su_fit_smoothing(fit);
+    SU_GO(su_rotation_field_create(tet->n, tet->vertices, tet->t, tet->tets, &s->smoothing, 0, NULL, &s->field, err));
     s->rest = (su_rest_shape){tet->n, fit->m, tet->ties, tet->vertices, s->neutral, tet->shepard_index, tet->shepard_weight,
                               fit->corrections};
     su_embedded_neutral(tet, s->neutral);

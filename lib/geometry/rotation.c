@@ -135,6 +135,36 @@ void su_quaternion_matrix(const double q[4], double r[9])
     r[6] = 2 * (x * z - w * y), r[7] = 2 * (y * z + w * x), r[8] = 1 - 2 * (x * x + y * y);
 }
 
+/* Newton and Schulz's iteration X (3 - X'X) / 2 for the polar factor: it converges from singular values in (0, sqrt 3), quadratically at
+ * the end. A mean of rotations has none above 1; where one is small the rotations contradict each other, and the SVD decides. */
+void su_mean_rotation(const double *const quaternions[4], double r[9])
+{
+    enum { STEPS = 8 };
+    double mean[9] = {0};
+    for (int c = 0; c < 4; c++) {
+        double own[9];
+        su_quaternion_matrix(quaternions[c], own);
+        for (int i = 0; i < 9; i++) mean[i] += 0.25 * own[i];
+    }
+    memcpy(r, mean, sizeof mean);
+    for (int step = 0; step < STEPS; step++) {
+        double square[9], next[9], away = 0;
+        su_tmul33(r, r, square);
+        for (int i = 0; i < 9; i++) {
+            away = fmax(away, fabs(square[i] - (i % 4 == 0)));
+            square[i] = 0.5 * ((i % 4 == 0 ? 3 : 0) - square[i]);
+        }
+        if (away < 4 * DBL_EPSILON) return;
+        if (away > 0.9) break;
+        su_mul33(r, square, next);
+        memcpy(r, next, sizeof next);
+    }
+    double square[9], away = 0;
+    su_tmul33(r, r, square);
+    for (int i = 0; i < 9; i++) away = fmax(away, fabs(square[i] - (i % 4 == 0)));
+    if (!(away < 16 * DBL_EPSILON)) su_nearest_rotation(mean, r);
+}
+
 void su_quaternion_multiply(const double a[4], const double b[4], double out[4])
 {
     double w = a[0] * b[0] - a[1] * b[1] - a[2] * b[2] - a[3] * b[3];

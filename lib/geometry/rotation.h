@@ -8,6 +8,9 @@ void su_svd3(const double m[9], double u[9], double s[3], double v[9]);
 /* The proper rotation nearest to m in the Frobenius norm (for det <= 0 as well); the identity for m = 0. */
 void su_nearest_rotation(const double m[9], double r[9]);
 
+/* The same for the mean of four rotations given as quaternions, to rounding: cheap where they are near each other. */
+void su_mean_rotation(const double *const quaternions[4], double r[9]);
+
 /* Unit quaternion with w >= 0 of a rotation matrix, and back. */
 void su_quaternion_of(const double r[9], double q[4]);
 void su_quaternion_matrix(const double q[4], double r[9]);

@@ -108,46 +108,197 @@ done:
     return status;
 }
 
+/* ---- nodes of a smoothing ---- */
+
+/* The rows of a smoothing the other way round: of each node its vertices and phi. */
+typedef struct supports {
+    int64_t *start;    /* (nodes + 1) */
+    int32_t *vertex;
+    double *weight;
+} supports;
+
+static su_status turn_round(int64_t n, const su_smoothing *smoothing, supports *out, su_error *err)
+{
+    int64_t entries = smoothing->start[n];
+    SU_TRY(SU_ALLOC(&out->start, smoothing->nodes + 2, "rotation field", err));
+    SU_TRY(SU_ALLOC(&out->vertex, entries, "rotation field", err));
+    SU_TRY(SU_ALLOC(&out->weight, entries, "rotation field", err));
+    for (int64_t k = 0; k < entries; k++) out->start[smoothing->node[k] + 2]++;
+    for (int64_t k = 0; k < smoothing->nodes; k++) out->start[k + 2] += out->start[k + 1];
+    for (int32_t v = 0; v < n; v++)
+        for (int64_t k = smoothing->start[v]; k < smoothing->start[v + 1]; k++) {
+            int64_t at = out->start[smoothing->node[k] + 1]++;
+            out->vertex[at] = v, out->weight[at] = smoothing->weight[k];
+        }
+    return SU_OK;
+}
+
+/* Scratch of su_node_gradients_create: phi of the node at hand, its tets, and where vertices stand among its neighbours. */
+typedef struct node_work {
+    double *phi;         /* (n) */
+    int32_t *place;      /* (n) -1 */
+    int32_t *seen;       /* (t) the last node that has met the tet */
+} node_work;
+
+/* Room for `more` neighbours behind `used`, at least doubled. */
+static su_status make_room(su_mean_gradients *g, int64_t used, int64_t more, int64_t *room, su_error *err)
+{
+    int32_t *neighbour = NULL;
+    double *coefficient = NULL;
+    su_status status;
+    if (used + more <= *room) return SU_OK;
+    int64_t wanted = 2 * *room + more;
+    SU_GO(SU_ALLOC(&neighbour, wanted, "rotation field", err));
+    SU_GO(SU_ALLOC(&coefficient, 3 * wanted, "rotation field", err));
+    for (int64_t k = 0; k < used; k++) neighbour[k] = g->neighbour[k];
+    for (int64_t k = 0; k < 3 * used; k++) coefficient[k] = g->coefficient[k];
+    free(g->neighbour), free(g->coefficient);
+    g->neighbour = neighbour, g->coefficient = coefficient, *room = wanted;
+    return SU_OK;
+done:
+    free(neighbour);
+    return status;
+}
+
+static su_status add_node(const double *vertices, const int32_t *tets, int32_t node, const supports *all, const int64_t *start,
+                          const int32_t *around, node_work *work, su_mean_gradients *g, int64_t *at, int64_t *room, su_error *err)
+{
+    int64_t first = *at;
+    double total = 0, gradient[12];
+    for (int64_t k = all->start[node]; k < all->start[node + 1]; k++) work->phi[all->vertex[k]] = all->weight[k];
+    for (int64_t k = all->start[node]; k < all->start[node + 1]; k++)
+        for (int64_t a = start[all->vertex[k]]; a < start[all->vertex[k] + 1]; a++) {
+            const int32_t *tet = tets + 4 * (int64_t)around[a];
+            if (work->seen[around[a]] == node + 1) continue;
+            work->seen[around[a]] = node + 1;
+            double volume = corner_gradients(vertices, tet, gradient);
+            if (!(volume > 0)) return su_fail(err, SU_INPUT, "tet %d has no positive volume", around[a]);
+            volume *= 0.25 * (work->phi[tet[0]] + work->phi[tet[1]] + work->phi[tet[2]] + work->phi[tet[3]]);
+            total += volume;
+            SU_TRY(make_room(g, *at, 4, room, err));
+            for (int c = 0; c < 4; c++) {
+                if (work->place[tet[c]] < 0) {
+                    work->place[tet[c]] = (int32_t)(*at - first), g->neighbour[*at] = tet[c];
+                    for (int b = 0; b < 3; b++) g->coefficient[3 * *at + b] = 0;
+                    ++*at;
+                }
+                double *to = g->coefficient + 3 * (first + work->place[tet[c]]);
+                for (int b = 0; b < 3; b++) to[b] += volume * gradient[3 * c + b];
+            }
+        }
+    for (int64_t j = first; j < *at; j++) {
+        work->place[g->neighbour[j]] = -1;
+        for (int b = 0; b < 3; b++) g->coefficient[3 * j + b] /= total;
+    }
+    for (int64_t k = all->start[node]; k < all->start[node + 1]; k++) work->phi[all->vertex[k]] = 0;
+    return SU_OK;
+}
+
+su_status su_node_gradients_create(int64_t n, const double *vertices, int64_t t, const int32_t *tets, const su_smoothing *smoothing,
+                                   su_mean_gradients *out, su_error *err)
+{
+    su_status status;
+    supports all = {0};
+    slots every = {0};
+    node_work work = {0};
+    int64_t *start = NULL, used = 0, room = 0;
+    int32_t *around = NULL;
+    *out = (su_mean_gradients){.count = smoothing->nodes};
+    SU_GO(turn_round(n, smoothing, &all, err));
+    SU_GO(SU_ALLOC(&start, n + 1, "rotation field", err));
+    SU_GO(SU_ALLOC(&every.first, n, "rotation field", err));
+    SU_GO(SU_ALLOC(&every.next, n, "rotation field", err));
+    SU_GO(SU_ALLOC(&work.phi, n, "rotation field", err));
+    SU_GO(SU_ALLOC(&work.place, n, "rotation field", err));
+    SU_GO(SU_ALLOC(&work.seen, t, "rotation field", err));
+    for (int32_t v = 0; v < n; v++) every.first[v] = v, every.next[v] = work.place[v] = -1;
+    SU_GO(tets_around(t, tets, n, &every, start, &around, err));
+    SU_GO(SU_ALLOC(&out->start, out->count + 1, "rotation field", err));
+    for (int32_t k = 0; k < out->count; k++) {
+        SU_GO(add_node(vertices, tets, k, &all, start, around, &work, out, &used, &room, err));
+        out->start[k + 1] = used;
+    }
+done:
+    free(all.start), free(all.vertex), free(all.weight);
+    free(start), free(around), free(every.first), free(every.next), free(work.phi), free(work.place), free(work.seen);
+    if (status != SU_OK) su_mean_gradients_free(out);
+    return status;
+}
+
 /* ---- the field ---- */
 
 struct su_rotation_field {
-    su_mean_gradients gradients;
+    su_mean_gradients gradients;   /* of the wanted vertices, or of the nodes */
+    su_smoothing smoothing;
+    int64_t count;                 /* wanted vertices */
+    int32_t *wanted;               /* (count) with a smoothing */
+    double *node;                  /* (nodes,9) with a smoothing */
 };
 
 void su_rotation_field_free(su_rotation_field *field)
 {
     if (!field) return;
     su_mean_gradients_free(&field->gradients);
+    free(field->wanted), free(field->node);
     free(field);
 }
 
-su_status su_rotation_field_create(int64_t n, const double *vertices, int64_t t, const int32_t *tets,
+static su_status smooth_field(int64_t n, const double *vertices, int64_t t, const int32_t *tets, const su_smoothing *smoothing,
+                              int64_t wanted_count, const int32_t *wanted, su_rotation_field *field, su_error *err)
+{
+    field->smoothing = *smoothing, field->count = wanted ? wanted_count : n;
+    SU_TRY(SU_ALLOC(&field->wanted, field->count, "rotation field", err));
+    for (int64_t k = 0; k < field->count; k++) field->wanted[k] = wanted ? wanted[k] : (int32_t)k;
+    SU_TRY(SU_ALLOC(&field->node, 9 * smoothing->nodes, "rotation field", err));
+    return su_node_gradients_create(n, vertices, t, tets, smoothing, &field->gradients, err);
+}
+
+su_status su_rotation_field_create(int64_t n, const double *vertices, int64_t t, const int32_t *tets, const su_smoothing *smoothing,
                                    int64_t wanted_count, const int32_t *wanted, su_rotation_field **out, su_error *err)
 {
     su_rotation_field *field;
+    su_status status;
     SU_TRY(SU_ALLOC(&field, 1, "rotation field", err));
-    su_status status = su_mean_gradients_create(n, vertices, t, tets, wanted_count, wanted, &field->gradients, err);
+    if (smoothing && smoothing->nodes > 0) {
+        status = smooth_field(n, vertices, t, tets, smoothing, wanted_count, wanted, field, err);
+    } else {
+        status = su_mean_gradients_create(n, vertices, t, tets, wanted_count, wanted, &field->gradients, err);
+        field->count = field->gradients.count;
+    }
     if (status == SU_OK) *out = field;
-    else free(field);
+    else su_rotation_field_free(field);
     return status;
 }
 
-static void vertex_quaternion(const su_mean_gradients *g, int64_t k, const double *x, double out[4])
+static void mean_gradient(const su_mean_gradients *g, int64_t k, const double *x, double F[9])
 {
-    const double *own = x + 3 * (int64_t)g->vertex[k];
-    double F[9] = {0}, R[9];
+    static const double origin[3];
+    const double *own = g->vertex ? x + 3 * (int64_t)g->vertex[k] : origin;
+    for (int i = 0; i < 9; i++) F[i] = 0;
     for (int64_t j = g->start[k]; j < g->start[k + 1]; j++) {
         const double *at = x + 3 * (int64_t)g->neighbour[j], *c = g->coefficient + 3 * j;
         for (int a = 0; a < 3; a++)
             for (int b = 0; b < 3; b++) F[3 * a + b] += (at[a] - own[a]) * c[b];
     }
-    su_nearest_rotation(F, R);   /* the identity where there is no tet */
-    su_quaternion_of(R, out);
 }
 
-void su_rotation_field_evaluate(const su_rotation_field *field, const double *x, double *quaternions, int threads)
+void su_rotation_field_evaluate(su_rotation_field *field, const double *x, double *quaternions, int threads)
 {
     const su_mean_gradients *g = &field->gradients;
-#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
-    for (int64_t k = 0; k < g->count; k++) vertex_quaternion(g, k, x, quaternions + 4 * k);
+    const su_smoothing *smooth = &field->smoothing;
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+#pragma omp for schedule(static)
+        for (int64_t k = 0; k < smooth->nodes; k++) mean_gradient(g, k, x, field->node + 9 * k);
+#pragma omp for schedule(static)
+        for (int64_t k = 0; k < field->count; k++) {
+            double F[9] = {0}, R[9];
+            if (smooth->nodes == 0) mean_gradient(g, k, x, F);
+            else
+                for (int64_t j = smooth->start[field->wanted[k]]; j < smooth->start[field->wanted[k] + 1]; j++)
+                    for (int i = 0; i < 9; i++) F[i] += smooth->weight[j] * field->node[9 * smooth->node[j] + i];
+            su_nearest_rotation(F, R);   /* the identity where there is no tet */
+            su_quaternion_of(R, quaternions + 4 * k);
+        }
+    }
 }

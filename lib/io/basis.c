@@ -29,10 +29,10 @@ static const su_field fields[] = {
     REAL(param_scale, SU_F64, 0, "1/rig", "factor on each rig parameter in distances between poses", DIM(s)),
     INDEX(mode_region, SU_I32, 0, 0, DIM(d), 0, "region of each mode, ascending", DIM(r)),
     REAL(region_weights, SU_F64, 0, "1", "weight of each vertex in each region", DIM(d), DIM(n)),
-    REAL(played_shapes, SU_F32, SU_FIELD_OPTIONAL, "m",
-         "displacements in the shots, played coarsely in the full space, turned back to the neutral pose", DIM(f), DIM(n), 3),
-    INDEX(played_shot, SU_I32, SU_FIELD_OPTIONAL, 0, 0, 0, "shot of each, counted as given", DIM(f)),
-    INDEX(played_frame, SU_I32, SU_FIELD_OPTIONAL, 0, 0, 0, "frame of each in its shot, from 0", DIM(f)),
+    REAL(state_q, SU_F64, SU_FIELD_OPTIONAL, "kg^1/2 m",
+         "reduced coordinates of the states that one basis for all poses was made from", DIM(f), DIM(r)),
+    INDEX(state_shot, SU_I32, SU_FIELD_OPTIONAL, 0, 0, 0, "shot of each state, counted as meta `shots` lists them", DIM(f)),
+    INDEX(state_frame, SU_I32, SU_FIELD_OPTIONAL, 0, 0, 0, "frame of each state in its shot, from 0", DIM(f)),
 };
 
 static su_status check_basis(const void *object, const char *path, su_error *err)
@@ -50,8 +50,8 @@ static su_status check_basis(const void *object, const char *path, su_error *err
         if (fabs(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3] - 1) > 1e-6)
             return su_fail(err, SU_INPUT, "%s: quaternion %lld of 'rotations' is not of length 1", path, (long long)i);
     }
-    SU_TRY(su_check_together(!!basis->played_shapes + !!basis->played_shot + !!basis->played_frame, 3, "the three arrays of played shots",
-                             path, err));
+    SU_TRY(su_check_together(!!basis->state_q + !!basis->state_shot + !!basis->state_frame, 3, "state_q, state_shot and state_frame", path,
+                             err));
     if (!basis->gram && !basis->gram_factor)
         return su_fail(err, SU_INPUT, "%s: neither 'gram' nor 'gram_factor' is there", path);
     if (basis->basis_rbf && basis->columns < basis->m + 1)
@@ -61,7 +61,7 @@ static su_status check_basis(const void *object, const char *path, su_error *err
 }
 
 const su_schema su_basis_schema = {
-    "supple.basis", 1, sizeof(su_basis), fields, SU_COUNT_OF(fields),
+    "supple.basis", 2, sizeof(su_basis), fields, SU_COUNT_OF(fields),
     counts, count_names, SU_COUNT_OF(counts), check_basis,
 };
 

@@ -8,14 +8,14 @@
 
 typedef struct su_basis {
     su_file file;
-    int64_t m;                  /* example poses */
+    int64_t m;                  /* bases: one a pose, or one for all */
     int64_t r;                  /* modes */
     int64_t n;                  /* flesh vertices */
     int64_t d;                  /* regions */
     int64_t factor;             /* rows R of the common factor */
     int64_t columns;            /* m + 1 + s columns of basis_rbf */
     int64_t s;                  /* rig parameters */
-    int64_t f;                  /* frames of shots played in the full space */
+    int64_t f;                  /* states that one basis for all poses was made from */
     double *basis;                  /* (m,r,n,3) Û_i */
     double *rotations;              /* (m,n,4) quaternions w,x,y,z neutral to pose */
     double *gram;                   /* (m,m,r,r) optional: Û_iᵀ M Û_j */
@@ -26,9 +26,9 @@ typedef struct su_basis {
     double *param_scale;            /* (s) */
     int32_t *mode_region;           /* (r) */
     double *region_weights;         /* (d,n) */
-    float *played_shapes;           /* (f,n,3) optional, m: as in the modes file */
-    int32_t *played_shot;           /* (f) optional */
-    int32_t *played_frame;          /* (f) optional */
+    double *state_q;                /* (f,r) optional: reduced coordinates of those states */
+    int32_t *state_shot;            /* (f) optional: shot of each, as listed in meta `shots` */
+    int32_t *state_frame;           /* (f) optional: its frame, from 0 */
 } su_basis;
 
 extern const su_schema su_basis_schema;

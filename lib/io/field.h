@@ -2,6 +2,7 @@
 #ifndef SU_IO_FIELD_H
 #define SU_IO_FIELD_H
 
+#include "geometry/rotation_field.h"
 #include "io/schema.h"
 
 #include <stdint.h>
@@ -38,6 +39,11 @@ su_status su_check_forest(const int32_t *parent, int64_t count, const char *name
 /* No two rows nearer than 1e-6 after scaling. */
 su_status su_check_apart(const double *params, const double *scale, int64_t m, int64_t s, const char *path,
                          su_error *err);
+/* Rows of n vertices into nodes, each of positive weights that sum to 1, every node reached; absent: fine. */
+su_status su_check_smoothing(int64_t n, int64_t n1, int64_t entries, const int32_t *start, const int32_t *node, const double *weight,
+                             const char *path, su_error *err);
+/* The same as the rotation field takes them; without nodes where they are absent. */
+su_smoothing su_smoothing_of(int64_t n, const int32_t *start, const int32_t *node, const double *weight);
 /* Positive volume of every tet: det[b-a, c-a, d-a] > 0. */
 su_status su_check_tets(const double *vertices, const int32_t *tets, int64_t t, const char *path, su_error *err);
 

@@ -8,8 +8,9 @@
 static const size_t counts[] = {
     offsetof(su_fit, k), offsetof(su_fit, n), offsetof(su_fit, t), offsetof(su_fit, m), offsetof(su_fit, s),
     offsetof(su_fit, a), offsetof(su_fit, nbar), offsetof(su_fit, mean_size),
+    offsetof(su_fit, n1), offsetof(su_fit, z),
 };
-static const char *const count_names[] = {"k", "n", "t", "m", "s", "a", "nbar", "3nbar"};
+static const char *const count_names[] = {"k", "n", "t", "m", "s", "a", "nbar", "3nbar", "n+1", "z"};
 
 static const su_field fields[] = {
     INDEX(pose, SU_I32, 0, 0, DIM(m), 0, "example poses inside, ascending", DIM(k)),
@@ -21,6 +22,9 @@ static const su_field fields[] = {
     REAL(young, SU_F64, 0, "Pa", "Young's modulus of each tet at each pose", DIM(k), DIM(t)),
     REAL(poisson, SU_F64, 0, "1", "Poisson's ratio of each tet at each pose", DIM(k), DIM(t)),
     REAL(density, SU_F64, 0, "kg/m^3", "density of each tet", DIM(t)),
+    INDEX(turn_start, SU_I32, SU_FIELD_OPTIONAL, 0, DIM(z), 1, "first entry of each vertex in turn_node and turn_weight", DIM(n1)),
+    INDEX(turn_node, SU_I32, SU_FIELD_OPTIONAL, 0, DIM(n), 0, "nodes of the smoothing of rotations that reach each vertex", DIM(z)),
+    REAL(turn_weight, SU_F64, SU_FIELD_OPTIONAL, "1", "their weights phi; those of a vertex sum to 1", DIM(z)),
     REAL(psd_params, SU_F64, SU_FIELD_OPTIONAL, "rig",
          "rig parameters of the sculpted poses, the neutral pose among them", DIM(a), DIM(s)),
     REAL(psd_shapes, SU_F64, SU_FIELD_OPTIONAL, "m",
@@ -42,6 +46,7 @@ static su_status check_fit(const void *object, const char *path, su_error *err)
     SU_TRY(su_check_range(fit->young, fit->k * fit->t, 0, 1e300, "young", path, err));
     SU_TRY(su_check_range(fit->poisson, fit->k * fit->t, -1, 0.5, "poisson", path, err));
     SU_TRY(su_check_range(fit->density, fit->t, 0, 1e300, "density", path, err));
+    SU_TRY(su_check_smoothing(fit->n, fit->n1, fit->z, fit->turn_start, fit->turn_node, fit->turn_weight, path, err));
     SU_TRY(su_check_together(!!fit->psd_params + !!fit->psd_shapes + !!fit->psd_rbf, 3,
                              "psd_params, psd_shapes and psd_rbf", path, err));
     SU_TRY(su_check_together(!!fit->param_mean + !!fit->param_basis, 2, "param_mean and param_basis", path, err));
@@ -49,7 +54,7 @@ static su_status check_fit(const void *object, const char *path, su_error *err)
 }
 
 const su_schema su_fit_schema = {
-    "supple.fit", 1, sizeof(su_fit), fields, SU_COUNT_OF(fields),
+    "supple.fit", 2, sizeof(su_fit), fields, SU_COUNT_OF(fields),
     counts, count_names, SU_COUNT_OF(counts), check_fit,
 };
 
@@ -64,3 +69,8 @@ su_status su_fit_save(const char *path, const su_fit *fit, su_error *err)
 }
 
 void su_fit_free(su_fit *fit) { su_schema_free(&su_fit_schema, fit); }
+
+su_smoothing su_fit_smoothing(const su_fit *fit)
+{
+    return su_smoothing_of(fit->n, fit->turn_start, fit->turn_node, fit->turn_weight);
+}

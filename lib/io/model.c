@@ -11,11 +11,12 @@ static const size_t counts[] = {
     offsetof(su_model, ci), offsetof(su_model, a), offsetof(su_model, fixed_count), offsetof(su_model, factor),
     offsetof(su_model, columns), offsetof(su_model, region_size), offsetof(su_model, d1),
     offsetof(su_model, block_size), offsetof(su_model, mean_size), offsetof(su_model, b),
-    offsetof(su_model, ties), offsetof(su_model, anchors),
+    offsetof(su_model, ties), offsetof(su_model, bases),
+    offsetof(su_model, n1), offsetof(su_model, z),
 };
 static const char *const count_names[] = {
     "m", "r", "n", "t", "nbar", "s", "d", "c", "c'", "a", "fixed", "R", "m+1+s", "region_size", "d+1", "block_size",
-    "3nbar", "b", "ties", "anchors",
+    "3nbar", "b", "ties", "bases", "n+1", "z",
 };
 
 static const su_field fields[] = {
@@ -38,6 +39,9 @@ static const su_field fields[] = {
     REAL(young, SU_F64, 0, "Pa", "Young's modulus of each cubature tet at each pose", DIM(m), DIM(c)),
     REAL(poisson, SU_F64, 0, "1", "Poisson's ratio of each cubature tet at each pose", DIM(m), DIM(c)),
     REAL(density, SU_F64, 0, "kg/m^3", "density of each tet", DIM(t)),
+    INDEX(turn_start, SU_I32, SU_FIELD_OPTIONAL, 0, DIM(z), 1, "first entry of each vertex in turn_node and turn_weight", DIM(n1)),
+    INDEX(turn_node, SU_I32, SU_FIELD_OPTIONAL, 0, DIM(n), 0, "nodes of the smoothing of rotations that reach each vertex", DIM(z)),
+    REAL(turn_weight, SU_F64, SU_FIELD_OPTIONAL, "1", "their weights phi; those of a vertex sum to 1", DIM(z)),
     REAL(psd_params, SU_F64, SU_FIELD_OPTIONAL, "rig",
          "rig parameters of the sculpted poses, the neutral pose among them", DIM(a), DIM(s)),
     REAL(psd_shapes, SU_F64, SU_FIELD_OPTIONAL, "m",
@@ -53,28 +57,22 @@ static const su_field fields[] = {
     INDEX(region_vertex_offsets, SU_I32, 0, 0, DIM(region_size), 1,
          "first entry of region_vertices of each region", DIM(d1)),
     REAL(basis_blocks, SU_F32, 0, "kg^-1/2",
-         "turned-back bases: per region a block (m, modes of the region, vertices, 3)", DIM(block_size)),
+         "turned-back bases: per region a block (bases, modes of the region, vertices, 3)", DIM(block_size)),
     INDEX(basis_block_offsets, SU_I64, 0, 0, DIM(block_size), 1,
          "first entry of basis_blocks of each region", DIM(d1)),
     INDEX(mode_region, SU_I32, 0, 0, DIM(d1), -1, "region of each mode, ascending", DIM(r)),
     REAL(gram, SU_F64, SU_FIELD_OPTIONAL, "1",
-         "mass products of the bases of two poses", DIM(m), DIM(m), DIM(r), DIM(r)),
+         "mass products of two bases", DIM(bases), DIM(bases), DIM(r), DIM(r)),
     REAL(gram_factor, SU_F64, SU_FIELD_OPTIONAL, "1",
-         "factors whose products give gram", DIM(m), DIM(factor), DIM(r)),
+         "factors whose products give gram", DIM(bases), DIM(factor), DIM(r)),
     REAL(basis_rbf, SU_F64, SU_FIELD_OPTIONAL, "1",
          "coefficients of the weights b that blend bases; without it b = w", DIM(m), DIM(columns)),
     REAL(rotations, SU_F64, SU_FIELD_OPTIONAL, "1",
          "rotation neutral to example pose of each vertex, quaternion w x y z; for linear interpolation", DIM(m), DIM(n), 4),
     INDEX(cubature_tets, SU_I32, 0, 0, DIM(t), 0, "tets at which elastic forces are evaluated", DIM(c)),
     REAL(cubature_weights, SU_F64, 0, "1", "their weights at each example pose", DIM(m), DIM(c)),
-    INDEX(cubature_apart, SU_U8, SU_FIELD_OPTIONAL, 0, 2, 0,
-          "1 where the linear part of a tet's force is left out, for the anchors to have", DIM(c)),
-    REAL(anchor_params, SU_F64, SU_FIELD_OPTIONAL, "rig",
-         "rig parameters of the places whose reduced stiffness is known", DIM(anchors), DIM(s)),
-    REAL(anchor_rbf, SU_F64, SU_FIELD_OPTIONAL, "1",
-         "coefficients of the biharmonic weights that blend it", DIM(anchors), DIM(anchors)),
-    REAL(anchor_stiffness, SU_F64, SU_FIELD_OPTIONAL, "1/s^2",
-         "what the cubature tets lack there of the reduced stiffness, symmetric", DIM(anchors), DIM(r), DIM(r)),
+    REAL(linear_stiffness, SU_F64, SU_FIELD_OPTIONAL, "1/s^2",
+         "D: what the cubature tets lack of the reduced stiffness, symmetric, positive semidefinite", DIM(r), DIM(r)),
     INDEX(inertia_vertices, SU_I32, 0, 0, DIM(n), 0, "vertices at which inertia is evaluated", DIM(ci)),
     REAL(inertia_weights, SU_F64, 0, "1", "their weights: factors on lumped masses", DIM(ci)),
 };
@@ -92,7 +90,7 @@ static su_status check_blocks(const su_model *model, const char *path, su_error 
         int64_t first = mode, begin = model->region_vertex_offsets[i];
         int64_t vertices = model->region_vertex_offsets[i + 1] - begin, wanted;
         while (mode < model->r && model->mode_region[mode] == i) mode++;
-        if (__builtin_mul_overflow(model->m * 3 * (mode - first), vertices, &wanted) ||
+        if (__builtin_mul_overflow(model->bases * 3 * (mode - first), vertices, &wanted) ||
             model->basis_block_offsets[i + 1] - model->basis_block_offsets[i] != wanted)
             return su_fail(err, SU_INPUT, "%s: the block of region %lld in 'basis_blocks' has a wrong size", path,
                            (long long)i);
@@ -108,8 +106,9 @@ static su_status check_model(const void *object, const char *path, su_error *err
     SU_TRY(su_check_at_least(model->r, 1, "modes", path, err));
     SU_TRY(su_check_at_least(model->t, 1, "tets", path, err));
     SU_TRY(su_check_at_least(model->d1, 2, "offsets of regions", path, err));
-    if (model->anchors > 0 && (!model->anchor_params || !model->anchor_rbf || !model->anchor_stiffness))
-        return su_fail(err, SU_INPUT, "%s: of 'anchor_params', 'anchor_rbf' and 'anchor_stiffness' one is missing", path);
+    if (model->bases != 1 && model->bases != model->m)
+        return su_fail(err, SU_INPUT, "%s: has %lld bases for %lld example poses", path, (long long)model->bases, (long long)model->m);
+    SU_TRY(su_check_smoothing(model->n, model->n1, model->z, model->turn_start, model->turn_node, model->turn_weight, path, err));
     SU_TRY(su_check_tets(model->vertices, model->tets, model->t, path, err));
     SU_TRY(su_check_ascending(model->fixed, model->fixed_count, 1, "fixed", path, err));
     SU_TRY(su_check_row_sums(model->embed_bary, model->nbar, 4, 1, "embed_bary", path, err));
@@ -129,7 +128,7 @@ static su_status check_model(const void *object, const char *path, su_error *err
 }
 
 const su_schema su_model_schema = {
-    "supple.model", 1, sizeof(su_model), fields, SU_COUNT_OF(fields),
+    "supple.model", 2, sizeof(su_model), fields, SU_COUNT_OF(fields),
     counts, count_names, SU_COUNT_OF(counts), check_model,
 };
 
@@ -146,3 +145,8 @@ su_status su_model_save(const char *path, const su_model *model, su_error *err)
 }
 
 void su_model_free(su_model *model) { su_schema_free(&su_model_schema, model); }
+
+su_smoothing su_model_smoothing(const su_model *model)
+{
+    return su_smoothing_of(model->n, model->turn_start, model->turn_node, model->turn_weight);
+}

@@ -2,6 +2,7 @@
 #ifndef SU_IO_MODEL_H
 #define SU_IO_MODEL_H
 
+#include "geometry/rotation_field.h"
 #include "io/schema.h"
 
 #include <stdint.h>
@@ -22,7 +23,9 @@ typedef struct su_model {
     int64_t fixed_count;        /* held vertices */
     int64_t factor;             /* rows R of the common factor */
     int64_t columns;            /* columns of basis_rbf */
-    int64_t anchors;            /* places where the reduced stiffness is known, 0: nowhere */
+    int64_t bases;              /* bases Û: one for all poses, or m */
+    int64_t n1;                 /* n + 1 where rotations are smoothed */
+    int64_t z;                  /* entries of the smoothing */
     int64_t region_size;        /* entries of region_vertices */
     int64_t d1;                 /* d + 1 */
     int64_t block_size;         /* entries of basis_blocks */
@@ -42,6 +45,9 @@ typedef struct su_model {
     double *param_scale;            /* (s) */
     double *rbf;                    /* (m,m) */
     double *corrections;            /* (m,n,3) δ_i, m */
+    int32_t *turn_start;            /* (n1) optional: smoothing of the rotations, as in supple.fit */
+    int32_t *turn_node;             /* (z) optional */
+    double *turn_weight;            /* (z) optional */
     double *young;                  /* (m,c) Pa, of the cubature tets */
     double *poisson;                /* (m,c) */
     double *density;                /* (t) kg/m³ */
@@ -52,20 +58,17 @@ typedef struct su_model {
     double *param_basis;            /* (s,mean_size) optional */
     int32_t *region_vertices;       /* (region_size) vertices of each region, ascending within it */
     int32_t *region_vertex_offsets; /* (d1) */
-    float *basis_blocks;            /* (block_size) Û: per region a block (m, r_region, vertices, 3) */
+    float *basis_blocks;            /* (block_size) Û: per region a block (bases, r_region, vertices, 3) */
     int64_t *basis_block_offsets;   /* (d1) */
     int32_t *mode_region;           /* (r) */
-    double *gram;                   /* (m,m,r,r) optional */
-    double *gram_factor;            /* (m,factor,r) optional */
+    double *gram;                   /* (bases,bases,r,r) optional */
+    double *gram_factor;            /* (bases,factor,r) optional */
     double *basis_rbf;              /* (m,columns) optional */
     double *rotations;              /* (m,n,4) optional: quaternions w,x,y,z neutral to example pose; only the linear
                                      * interpolation of the paper, U(p) = sum w_i R_i U_i, needs them */
     int32_t *cubature_tets;         /* (c) into tets */
     double *cubature_weights;       /* (m,c) */
-    uint8_t *cubature_apart;        /* (c) optional: 1 where the linear part of a tet's force is left to the anchors */
-    double *anchor_params;          /* (anchors,s) optional: where reduced stiffness is known */
-    double *anchor_rbf;             /* (anchors,anchors) optional */
-    double *anchor_stiffness;       /* (anchors,r,r) optional: what the cubature tets lack of UᵀKU there */
+    double *linear_stiffness;       /* (r,r) optional: D, what the tets lack of the linear force, the same at all poses */
     int32_t *inertia_vertices;      /* (ci) into vertices */
     double *inertia_weights;        /* (ci) multiply lumped masses; one set for all poses */
 } su_model;
@@ -76,5 +79,8 @@ extern const su_schema su_model_schema;
 su_status su_model_load(const char *path, su_model *model, su_error *err);
 su_status su_model_save(const char *path, const su_model *model, su_error *err);
 void su_model_free(su_model *model);
+
+/* The smoothing of the rotations, borrowed; without nodes where the rest shape is that of the pose. */
+su_smoothing su_model_smoothing(const su_model *model);
 
 #endif

@@ -8,9 +8,9 @@
 static const size_t counts[] = {
     offsetof(su_modes, k), offsetof(su_modes, r), offsetof(su_modes, n), offsetof(su_modes, linear),
     offsetof(su_modes, d), offsetof(su_modes, offset_count), offsetof(su_modes, row_offset_count),
-    offsetof(su_modes, z), offsetof(su_modes, f),
+    offsetof(su_modes, z),
 };
-static const char *const count_names[] = {"k", "r", "n", "linear", "d", "k+1", "R+1", "z", "f"};
+static const char *const count_names[] = {"k", "r", "n", "linear", "d", "k+1", "R+1", "z"};
 
 static const su_field fields[] = {
     INDEX(pose, SU_I32, 0, 0, 0, 0, "example poses inside, ascending", DIM(k)),
@@ -28,10 +28,6 @@ static const su_field fields[] = {
          "flesh vertex of each contact coefficient", DIM(z)),
     REAL(contact_coefficients, SU_F64, SU_FIELD_OPTIONAL, "1",
          "contact rows: the sum of c . u over a row is 0; rows have norm 1", DIM(z), 3),
-    REAL(played_shapes, SU_F32, SU_FIELD_OPTIONAL, "m",
-         "displacements in the shots, played coarsely in the full space, turned back to the neutral pose", DIM(f), DIM(n), 3),
-    INDEX(played_shot, SU_I32, SU_FIELD_OPTIONAL, 0, 0, 0, "shot of each, counted as given", DIM(f)),
-    INDEX(played_frame, SU_I32, SU_FIELD_OPTIONAL, 0, 0, 0, "frame of each in its shot, from 0", DIM(f)),
 };
 
 static su_status check_modes(const void *object, const char *path, su_error *err)
@@ -44,8 +40,6 @@ static su_status check_modes(const void *object, const char *path, su_error *err
     SU_TRY(su_check_range(modes->eigenvalues, modes->k * modes->linear, -1e-300, 1e300, "eigenvalues", path, err));
     SU_TRY(su_check_together(!!modes->contact_offsets + !!modes->contact_row_offsets + !!modes->contact_vertices +
                                  !!modes->contact_coefficients, 4, "the four contact arrays", path, err));
-    SU_TRY(su_check_together(!!modes->played_shapes + !!modes->played_shot + !!modes->played_frame, 3, "the three arrays of played shots",
-                             path, err));
     if (!modes->contact_offsets) return SU_OK;
     if (modes->offset_count != modes->k + 1)
         return su_fail(err, SU_INPUT, "%s: 'contact_offsets' has %lld elements, %lld are wanted", path,

@@ -16,7 +16,6 @@ typedef struct su_modes {
     int64_t offset_count;       /* k + 1 */
     int64_t row_offset_count;   /* R + 1 contact rows */
     int64_t z;                  /* contact coefficients */
-    int64_t f;                  /* frames of shots played in the full space */
     int32_t *pose;                  /* (k) */
     double *modes;                  /* (k,r,n,3) orthonormal in M within a region, 1/sqrt(kg) */
     double *eigenvalues;            /* (k,linear) rad²/s² */
@@ -26,9 +25,6 @@ typedef struct su_modes {
     int32_t *contact_row_offsets;   /* (row_offset_count) optional */
     int32_t *contact_vertices;      /* (z) optional */
     double *contact_coefficients;   /* (z,3) optional */
-    float *played_shapes;           /* (f,n,3) optional, m: their displacements, turned back to the neutral pose */
-    int32_t *played_shot;           /* (f) optional: of --shots */
-    int32_t *played_frame;          /* (f) optional, from 0 */
 } su_modes;
 
 extern const su_schema su_modes_schema;

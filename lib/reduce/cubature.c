@@ -7,30 +7,26 @@
 #include "rig/rbf.h"
 
 #include <cblas.h>
+#include <lapacke.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { SOFT = 12, SOFT_WEIGHT = 4 };   /* lowest motions trained one by one, and how much more they count */
-enum { GUIDES = 12 };            /* linear forces a pose */
-#define GUIDE_SHARE 0.02         /* how much an error counts in them; with regions, whose modes few tets see, */
-#define GUIDE_SHARE_LOCAL 0.05
-#define STATE_SHARE 0.5          /* states of the shots together against all other samples */
-#define LARGER 1.5
-#define WORTH_MORE 0.75         /* of the bound, at which more tets are worth it */
-#define LEAST_VOLUME 0.3         /* of a cubature tet's rest shape over its neutral one */
+enum { GUIDES = 24 };            /* linear forces at the neutral pose, beside the states */
+#define GUIDE_SHARE 0.2          /* how much an error counts in them, against one in the states */
+enum { TETS_A_MODE = 3 };        /* with one basis for all poses, by default */
 enum { MOST_VERTICES = 24000, HISTORIES = 6, FRAME_HISTORIES = 2 };
 
 su_cubature_settings su_cubature_defaults(void)
 {
-    return (su_cubature_settings){.error = 0.0125, .amplitude = 0.05, .seed = 1, .split = true, .memory = (int64_t)1 << 30};
+    return (su_cubature_settings){.error = 0.0125, .amplitude = 0.05, .seed = 1, .memory = (int64_t)1 << 30};
 }
 
 void su_cubature_free(su_cubature *cubature)
 {
-    free(cubature->tets), free(cubature->tet_weights), free(cubature->apart), free(cubature->vertices), free(cubature->vertex_weights);
-    su_anchors_free(&cubature->anchors);
+    free(cubature->tets), free(cubature->tet_weights), free(cubature->linear), free(cubature->vertices), free(cubature->vertex_weights);
     free(cubature->tet_errors), free(cubature->vertex_errors);
     *cubature = (su_cubature){0};
 }
@@ -56,24 +52,6 @@ static int64_t thin(int64_t count, int32_t *list, int64_t most, uint64_t seed)
     for (int64_t k = 0; k < count; k++)   /* selection sampling: Knuth, TAOCP 2, algorithm 3.4.2 S */
         if ((double)(count - k) * su_random_uniform(&random) < (double)(most - kept)) list[kept++] = list[k];
     return kept;
-}
-
-/* Marks tets (t) whose rest shape falls below a part of its neutral volume, or inverts, at one of the places: their stiffness changes faster
- * from frame to frame than anchors tell, and at 0.1 it jumps (convention 8). Their linear part is left to the anchors altogether. */
-static void mark_shrunk(const su_pose_space *space, const su_training_places *places, unsigned char *shrunk)
-{
-    for (int64_t e = 0; e < space->t; e++) {
-        const int32_t *tet = space->tet->tets + 4 * e;
-        const double *X = space->tet->vertices;
-        double edges[9], neutral;
-        su_tet_edges(X + 3 * tet[0], X + 3 * tet[1], X + 3 * tet[2], X + 3 * tet[3], edges);
-        neutral = su_det3(edges);
-        for (int64_t a = 0; a < places->count && !shrunk[e]; a++) {
-            const double *x = places->place[a].rest;
-            su_tet_edges(x + 3 * tet[0], x + 3 * tet[1], x + 3 * tet[2], x + 3 * tet[3], edges);
-            shrunk[e] = !(su_det3(edges) >= LEAST_VOLUME * neutral);
-        }
-    }
 }
 
 /* corners = 4: tets with a free vertex; 1: free vertices. */
@@ -120,7 +98,7 @@ static su_status add_station(const su_place *place, su_fit_problem *problem, su_
     su_station_rows *rows = &problem->stations[problem->station_count++];
     rows->group = (int)place->pose;
     SU_TRY(SU_ALLOC(&rows->blend, problem->groups, "training places", err));
-    for (int64_t i = 0; i < problem->groups; i++) rows->blend[i] = problem->corners == 4 ? place->positive[i] : 1;
+    for (int64_t i = 0; i < problem->groups; i++) rows->blend[i] = problem->groups > 1 ? place->positive[i] : 1;
     return SU_OK;
 }
 
@@ -128,7 +106,7 @@ static su_status add_station(const su_place *place, su_fit_problem *problem, su_
 static su_status problem_create(const su_pose_space *space, const su_training_places *places, int64_t count, int64_t more, int corners,
                                 const candidates *c, su_fit_problem *problem, su_error *err)
 {
-    *problem = (su_fit_problem){.r = space->r, .groups = corners == 4 ? space->m : 1, .candidates = c->count,
+    *problem = (su_fit_problem){.r = space->r, .groups = corners == 4 && space->bases.m > 1 ? space->m : 1, .candidates = c->count,
                                 .vertices = c->vertices, .corners = corners, .corner = c->corner};
     SU_TRY(SU_ALLOC(&problem->stations, count + more, "training places", err));
     for (int64_t a = 0; a < count; a++) SU_TRY(add_station(&places->place[a], problem, err));
@@ -151,95 +129,66 @@ static int64_t sample_count(const su_pose_space *space, const su_training_places
     return wanted < 12 ? 12 : wanted;
 }
 
-/* Linear forces at the poses, as a guide: tets that only know remainders may be many times as stiff as the flesh in motions that these hardly
- * show, and what takes that off again at the anchors is negative in others once the flesh has turned. */
-static su_status guide_rows(su_pose_space *space, const su_training_places *places, const candidates *c,
-                            const unsigned char *shrunk, const su_cubature_settings *settings, su_fit_problem *problem, su_error *err)
+/* Linear forces of random states at the neutral pose, as a guide: tets that only know remainders may be many times as stiff as the flesh in
+ * motions that these hardly show, and D can only add what is missing. */
+static su_status guide_rows(su_pose_space *space, const candidates *c, const su_cubature_settings *settings, su_fit_problem *problem,
+                            su_error *err)
 {
-    double share = space->basis->d > 1 ? GUIDE_SHARE_LOCAL : GUIDE_SHARE;
-    for (int64_t a = 0; a < space->m; a++) {
-        su_sampling sampling = {.samples = GUIDES, .amplitude = settings->amplitude, .seed = settings->seed,
-                                .stream = (uint64_t)(2 * places->count + a)};
-        SU_TRY(add_station(&places->place[a], problem, err));
-        su_station_rows *rows = &problem->stations[problem->station_count - 1];
-        rows->guide = true;
-        SU_TRY(su_elastic_rows(space, &places->place[a], &sampling, (su_force_part){SU_FORCE_LINEAR, NULL}, c->count, c->list,
-                               c->vertices, c->vertex, rows, err));
-        rows->importance = share * share * 100.0 / GUIDES;
-        for (int64_t k = 0; k < GUIDES * c->count; k++)
-            if (shrunk[c->list[k % c->count]]) memset(rows->force + 9 * k, 0, 9 * sizeof *rows->force);
-    }
-    return SU_OK;
-}
-
-static int64_t nearest_place(const su_pose_space *space, const su_training_places *places, const double *p)
-{
-    int64_t best = 0;
-    double least = HUGE_VAL;
-    for (int64_t a = 0; a < places->count; a++) {
-        double d = su_param_distance(space->s, places->place[a].p, p, space->fit->param_scale);
-        if (d < least) least = d, best = a;
-    }
-    return best;
+    su_place neutral = {0};
+    su_sampling sampling = {.samples = GUIDES, .amplitude = settings->amplitude, .seed = settings->seed, .stream = 1, .steep = true};
+    su_status status;
+    SU_GO(su_place_at_pose(space, 0, &neutral, err));
+    SU_GO(add_station(&neutral, problem, err));
+    su_station_rows *rows = &problem->stations[problem->station_count - 1];
+    rows->group = -1, rows->guide = true;
+    SU_GO(su_elastic_rows(space, &neutral, &sampling, (su_force_part){SU_FORCE_LINEAR, NULL}, c->count, c->list, c->vertices, c->vertex, rows,
+                          err));
+    rows->importance = GUIDE_SHARE * GUIDE_SHARE * 100.0 / GUIDES;
+done:
+    su_place_free(&neutral);
+    return status;
 }
 
 typedef struct state_sampling {
     const su_training_places *places;
     const candidates *c;
-    const su_shot_states *states;
-    const int64_t *near;       /* (states) place of each */
-    const int64_t *place;      /* (stations) of each station */
+    const su_training_states *states;
+    const int64_t *first;      /* (stations + 1) states of each station */
     su_station_rows *rows;     /* (stations) */
 } state_sampling;
 
 static su_status state_rows_at(void *context, su_pose_space *space, int worker, int64_t station, su_error *err)
 {
     const state_sampling *s = context;
-    int64_t total = s->states->played.count, count = 0;
-    const double **shapes = NULL;
-    double *factors = NULL;
-    su_status status;
+    int64_t first = s->first[station], count = s->first[station + 1] - first;
     (void)worker;
-    SU_GO(SU_ALLOC(&shapes, total, "states of the shots", err));
-    SU_GO(SU_ALLOC(&factors, total, "states of the shots", err));
-    for (int64_t k = 0; k < total; k++) {
-        if (s->near[k] != s->place[station]) continue;
-        factors[count] = count % 2 ? 1 : LARGER;
-        shapes[count++] = s->states->played.shapes + 3 * space->n * k;
-    }
-    SU_GO(su_state_rows(space, &s->places->place[s->place[station]], count, shapes, factors, (su_force_part){SU_FORCE_REMAINDER, NULL},
-                        s->c->count, s->c->list, s->c->vertices, s->c->vertex, &s->rows[station], err));
-done:
-    free(shapes), free(factors);
-    return status;
+    return su_state_rows(space, &s->places->place[s->states->place[first]], count, s->states->q + first * space->r,
+                         (su_force_part){SU_FORCE_REMAINDER, NULL}, s->c->count, s->c->list, s->c->vertices, s->c->vertex, &s->rows[station],
+                         err);
 }
 
-/* States of the shots, each at the place that is nearest to its frame in pose space, every other one larger: shots are played coarsely, which
- * takes a quarter of the motion. They are guides, too: in far turned flesh the remainder is many times the force, and no few tets meet it to a
- * given error. */
-static su_status state_rows(su_pose_space *space, const su_training_places *places, const candidates *c, const su_shot_states *states,
+/* A station for each place that has states. */
+static su_status state_rows(su_pose_space *space, const su_training_places *places, const candidates *c, const su_cubature_settings *settings,
                             su_fit_problem *problem, su_error *err)
 {
-    int64_t total = states->played.count, stations = 0, *near = NULL, *place = NULL;
-    su_station_rows *first = &problem->stations[problem->station_count];
+    const su_training_states *states = settings->states;
+    int64_t stations = 0, *first = NULL;
     su_status status;
-    SU_GO(SU_ALLOC(&near, total, "states of the shots", err));
-    SU_GO(SU_ALLOC(&place, places->count, "states of the shots", err));
-    for (int64_t k = 0; k < total; k++) near[k] = nearest_place(space, places, states->params + k * space->s);
-    for (int64_t a = 0; a < places->count; a++) {
-        bool any = false;
-        for (int64_t k = 0; k < total && !any; k++) any = near[k] == a;
-        if (!any) continue;
-        SU_GO(add_station(&places->place[a], problem, err));
-        su_station_rows *rows = &first[stations];
-        rows->group = -1, rows->guide = true;
-        rows->importance = STATE_SHARE * 100.0 * (double)places->count / (double)total;
-        place[stations++] = a;
+    SU_TRY(problem_create(space, places, 0, states->count + 1, 4, c, problem, err));
+    SU_GO(SU_ALLOC(&first, states->count + 1, "states", err));
+    for (int64_t k = 0; k < states->count; k++) {
+        if (k > 0 && states->place[k] == states->place[k - 1]) continue;
+        first[stations++] = k;
+        SU_GO(add_station(&places->place[states->place[k]], problem, err));
+        problem->stations[problem->station_count - 1].group = -1;
     }
-    state_sampling sampling = {places, c, states, near, place, first};
-    SU_GO(su_pose_space_each(space, stations, state_rows_at, &sampling, NULL, err));
+    first[stations] = states->count;
+    for (int64_t a = 0; a < stations; a++) problem->stations[a].importance = 100.0 / (double)states->count;
+    state_sampling sampling = {places, c, states, first, problem->stations};
+    SU_GO(su_pose_space_each(space, stations, state_rows_at, &sampling, settings->progress, err));
+    SU_GO(guide_rows(space, c, settings, problem, err));
 done:
-    free(near), free(place);
+    free(first);
     return status;
 }
 
@@ -261,37 +210,30 @@ static su_status training_rows_at(void *context, su_pose_space *space, int worke
     su_station_rows *rows = &t->problem->stations[a];
     int64_t between = t->samples / 3 > 6 ? t->samples / 3 : 6;
     su_sampling sampling = {.samples = place->pose >= 0 ? t->samples : between, .amplitude = settings->amplitude, .seed = settings->seed,
-                            .stream = (uint64_t)a, .steep = settings->split};
+                            .stream = (uint64_t)a, .soft = space->r < SOFT ? space->r : SOFT,
+                            .soft_weight = SOFT_WEIGHT};
     (void)worker;
-    if (!settings->split) sampling.soft = space->r < SOFT ? space->r : SOFT, sampling.soft_weight = SOFT_WEIGHT;
     for (int k = 0; k < 4; k++) sampling.factors[sampling.factor_count++] = mixed[k];
-    SU_TRY(su_elastic_rows(space, place, &sampling, (su_force_part){settings->split ? SU_FORCE_REMAINDER : SU_FORCE_WHOLE, NULL}, t->c->count,
+    SU_TRY(su_elastic_rows(space, place, &sampling, (su_force_part){SU_FORCE_WHOLE, NULL}, t->c->count,
                            t->c->list, t->c->vertices, t->c->vertex, rows, err));
     rows->importance = 100.0 / (double)rows->samples;   /* all places count alike */
     return SU_OK;
 }
 
-static su_status training_rows(su_pose_space *space, const su_training_places *places, const candidates *c,
-                               const unsigned char *shrunk, int64_t samples,
+static su_status training_rows(su_pose_space *space, const su_training_places *places, const candidates *c, int64_t samples,
                                const su_cubature_settings *settings, su_fit_problem *problem, su_error *err)
 {
     tet_sampling sampling = {places, c, settings, samples, problem};
-    SU_TRY(problem_create(space, places, places->count, settings->split ? space->m + places->count : 0, 4, c, problem, err));
-    SU_TRY(su_pose_space_each(space, places->count, training_rows_at, &sampling, settings->progress, err));
-    if (settings->split) SU_TRY(guide_rows(space, places, c, shrunk, settings, problem, err));
-    if (!settings->split || !settings->states) return SU_OK;
-    if (settings->await) SU_TRY(settings->await(settings->await_context, err));
-    return state_rows(space, places, c, settings->states, problem, err);
+    if (settings->states) return state_rows(space, places, c, settings, problem, err);
+    SU_TRY(problem_create(space, places, places->count, 0, 4, c, problem, err));
+    return su_pose_space_each(space, places->count, training_rows_at, &sampling, settings->progress, err);
 }
 
-/* Held against all tets is what the chosen ones and the anchors make of a state together. */
-static su_status stand_in(su_pose_space *space, const su_place *place, const su_cubature *cubature, double *stiffness, double *work, su_error *err)
+/* Held against all tets is what the chosen ones and D make of a state together: the linear part of that, U'KU as they have it. */
+static su_status stand_in(su_pose_space *space, const su_place *place, const su_cubature *cubature, double *stiffness, su_error *err)
 {
-    int64_t size = space->r * space->r;
-    double *own = work + 2 * cubature->anchors.count;
-    su_anchors_blend(space, &cubature->anchors, place->p, work, stiffness);
-    SU_TRY(su_tets_stiffness(space, place, cubature->tet_count, cubature->tets, cubature->tet_weights, cubature->apart, own, err));
-    for (int64_t i = 0; i < size; i++) stiffness[i] += own[i];
+    SU_TRY(su_tets_stiffness(space, place, cubature->tet_count, cubature->tets, cubature->tet_weights, stiffness, err));
+    for (int64_t i = 0; i < space->r * space->r; i++) stiffness[i] += cubature->linear[i];
     return SU_OK;
 }
 
@@ -299,22 +241,19 @@ static su_status fresh_rows(su_pose_space *space, const su_training_places *plac
                             double amplitude, uint64_t seed, const su_cubature *cubature, su_fit_problem *problem,
                             su_error *err)
 {
-    double *stiffness = NULL, *weights = NULL;
+    double *stiffness = NULL;
     su_status status;
     SU_GO(problem_create(space, places, places->count, 0, 4, c, problem, err));
-    if (cubature->anchors.count > 0) {
-        SU_GO(SU_ALLOC(&stiffness, space->r * space->r, "blended stiffness", err));
-        SU_GO(SU_ALLOC(&weights, 2 * cubature->anchors.count + space->r * space->r, "blended stiffness", err));
-    }
+    if (cubature->linear) SU_GO(SU_ALLOC(&stiffness, space->r * space->r, "stiffness", err));
     for (int64_t a = 0; a < places->count; a++) {
         su_sampling sampling = {.samples = samples, .amplitude = amplitude, .seed = seed, .stream = (uint64_t)a};
-        if (stiffness) SU_GO(stand_in(space, &places->place[a], cubature, stiffness, weights, err));
+        if (stiffness) SU_GO(stand_in(space, &places->place[a], cubature, stiffness, err));
         su_force_part part = {stiffness ? SU_FORCE_REMAINDER : SU_FORCE_WHOLE, stiffness};
         SU_GO(su_elastic_rows(space, &places->place[a], &sampling, part, c->count, c->list, c->vertices, c->vertex,
                               &problem->stations[a], err));
     }
 done:
-    free(stiffness), free(weights);
+    free(stiffness);
     return status;
 }
 
@@ -372,76 +311,109 @@ static int64_t most_modes_of_a_region(const su_pose_space *space)
 }
 
 /* As many tets as the bound asks for, but twice the modes of a region where these are no worse: samples of moderate size are met by very few where
- * modes are few and smooth, but a force that stands on fewer tets than motions goes astray beyond them. A remainder gets three times the modes where that brings
- * its error well below the bound, as it then does with the error of the motion: a beam, r = 50, 0.4 to 0.5 % off the full simulation in a slow
- * swing and 1.0 to 2.2 % in a fast one with twice the modes, 0.21 to 0.23 and 0.3 to 0.5 % with three times. On characters a third more
- * tets lower either error by a tenth or nothing. */
+ * modes are few and smooth, but a force that stands on fewer tets than motions goes astray beyond them. With states: so many a mode. */
 static su_status select_tets(const su_pose_space *space, const su_fit_problem *problem, const su_cubature_settings *settings, su_selection *set,
                              su_error *err)
 {
-    int64_t modes = most_modes_of_a_region(space);
-    su_fit_settings fit = {settings->tets > 0 ? 0 : settings->error, settings->tets, space->threads, settings->progress};
+    int64_t modes = most_modes_of_a_region(space), count = settings->tets > 0 ? settings->tets : settings->states ? TETS_A_MODE * modes : 0;
+    su_fit_settings fit = {count > 0 ? 0 : settings->error, count, space->threads, settings->progress};
     SU_TRY(su_select_points(problem, &fit, set, err));
-    if (settings->tets > 0) return SU_OK;
-    const struct {
-        int64_t count;
-        double enough;
-    } larger[] = {{settings->split ? 3 * modes : 0, WORTH_MORE * settings->error}, {2 * modes, set->worst}};
-    for (int k = 0; k < 2; k++) {
-        su_selection more;
-        if (set->count >= larger[k].count) continue;
-        fit.error = 0, fit.count = larger[k].count;
-        SU_TRY(su_select_points(problem, &fit, &more, err));
-        bool better = more.worst <= larger[k].enough;   /* grown by themselves, they may even be worse than what met the bound */
-        su_selection_free(better ? set : &more);
-        if (better) *set = more;
-    }
+    if (count > 0 || set->count >= 2 * modes) return SU_OK;
+    su_selection more;
+    fit.error = 0, fit.count = 2 * modes;
+    SU_TRY(su_select_points(problem, &fit, &more, err));
+    bool better = more.worst <= set->worst;   /* grown by themselves, they may even be worse than what met the bound */
+    su_selection_free(better ? set : &more);
+    if (better) *set = more;
     return SU_OK;
 }
 
-/* anchors: where the force is split, else not read. */
-static su_status train_tets(su_pose_space *space, const su_training_places *places, const su_training_places *anchors,
-                            const su_cubature_settings *settings, su_cubature *out, su_error *err)
+/* One set of weights for all poses, as files have one a pose. */
+static su_status repeat_weights(int64_t m, su_cubature *cubature, su_error *err)
 {
-    unsigned char *shrunk = NULL;
+    double *all;
+    SU_TRY(SU_ALLOC(&all, m * cubature->tet_count, "cubature set", err));
+    for (int64_t i = 0; i < m; i++)
+        memcpy(all + i * cubature->tet_count, cubature->tet_weights, (size_t)cubature->tet_count * sizeof *all);
+    free(cubature->tet_weights);
+    cubature->tet_weights = all;
+    return SU_OK;
+}
+
+/* D = U'KU less the tets' own at the neutral pose, as far as that is positive: in the eigenvectors of (tets', U'KU) what they lack is added and
+ * what they have too much of stays. So the energy is a sum of positive terms, whatever the state. */
+static su_status lacking_stiffness(su_pose_space *space, su_cubature *out, su_error *err)
+{
+    int64_t r = space->r;
+    su_place neutral = {0};
+    double *whole = NULL, *own = NULL, *V = NULL, *l = NULL;
+    su_status status;
+    SU_GO(su_place_at_pose(space, 0, &neutral, err));
+    SU_GO(SU_ALLOC(&whole, r * r, "stiffness", err));
+    SU_GO(SU_ALLOC(&own, r * r, "stiffness", err));
+    SU_GO(SU_ALLOC(&V, r * r, "stiffness", err));
+    SU_GO(SU_ALLOC(&l, r, "stiffness", err));
+    SU_GO(SU_ALLOC(&out->linear, r * r, "stiffness", err));
+    SU_GO(su_place_stiffness(space, &neutral, whole, err));
+    SU_GO(su_tets_stiffness(space, &neutral, out->tet_count, out->tets, out->tet_weights, own, err));
+    memcpy(V, own, (size_t)(r * r) * sizeof *V);
+    memcpy(out->linear, whole, (size_t)(r * r) * sizeof *whole);   /* scratch */
+    int info = LAPACKE_dsygvd(LAPACK_COL_MAJOR, 1, 'V', 'L', (int)r, V, (int)r, out->linear, (int)r, l);
+    if (info != 0) {
+        status = su_fail(err, SU_NUMERICS, "the reduced stiffness at the neutral pose is not definite (%d of %d)", info, (int)r);
+        goto done;
+    }
+    out->stiffest = l[r - 1];
+    /* rows of V: V K V' = 1; D = K V' diag(max(0, 1 - l)) V K */
+    double *KV = own;
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)r, (int)r, (int)r, 1, V, (int)r, whole, (int)r, 0, KV, (int)r);
+    for (int64_t k = 0; k < r; k++) cblas_dscal((int)r, sqrt(fmax(0, 1 - l[k])), KV + k * r, 1);
+    cblas_dsyrk(CblasRowMajor, CblasLower, CblasTrans, (int)r, (int)r, 1, KV, (int)r, 0, out->linear, (int)r);
+    for (int64_t i = 0; i < r; i++)
+        for (int64_t j = 0; j < i; j++) out->linear[j * r + i] = out->linear[i * r + j];
+done:
+    su_place_free(&neutral);
+    free(whole), free(own), free(V), free(l);
+    return status;
+}
+
+static su_status train_tets(su_pose_space *space, const su_training_places *places, const su_cubature_settings *settings, su_cubature *out,
+                            su_error *err)
+{
     candidates c = {0};
     su_fit_problem problem = {0};
     su_selection set = {0};
     su_progress *progress = settings->progress;
     /* Half the memory suffices for 24 samples a pose of the candidates that are kept. */
     double weight = (double)space->m + (double)(places->count - space->m) / 3;
-    int64_t most = (int64_t)((double)settings->memory / (weight * 24 * 36));
+    int64_t most = settings->states ? (int64_t)((double)settings->memory / (36.0 * (double)settings->states->count))
+                                    : (int64_t)((double)settings->memory / (weight * 24 * 36));
     double started = su_seconds();
     su_status status;
-    if (settings->split) {
-        SU_GO(SU_ALLOC(&shrunk, space->t, "cubature candidates", err));
-        mark_shrunk(space, anchors, shrunk);
-    }
     SU_GO(make_candidates(space, 4, most < 1000 ? 1000 : most, settings->seed, &c, err));
     out->candidates = c.count;
-    out->samples = sample_count(space, places, settings, c.count);
+    out->samples = settings->states ? settings->states->count : sample_count(space, places, settings, c.count);
     su_progress_stage(progress, 0.02, 0.3);
-    SU_GO(training_rows(space, places, &c, shrunk, out->samples, settings, &problem, err));
+    SU_GO(training_rows(space, places, &c, out->samples, settings, &problem, err));
     out->seconds_rows = su_seconds() - started;
     started = su_seconds();
     su_progress_stage(progress, 0.3, 0.7);
     SU_GO(select_tets(space, &problem, settings, &set, err));
     SU_GO(take_over(&c, &set, &out->tets, err));
     out->tet_count = set.count;
-    if (shrunk) {
-        SU_GO(SU_ALLOC(&out->apart, set.count, "cubature set", err));
-        for (int64_t k = 0; k < set.count; k++) out->apart[k] = shrunk[out->tets[k]];
-    }
     out->tet_weights = set.weights, out->tet_errors = set.errors, out->tet_worst = set.worst;
     set.weights = NULL, set.errors = NULL;
     memcpy(out->curve, set.curve, sizeof out->curve);
     out->curve_count = set.curve_count;
+    if (settings->states) {
+        SU_GO(lacking_stiffness(space, out, err));
+        SU_GO(repeat_weights(space->m, out, err));
+    }
     out->seconds_tets = su_seconds() - started;
 done:
     su_selection_free(&set);
     problem_free(&problem);
     candidates_free(&c);
-    free(shrunk);
     return status;
 }
 
@@ -474,20 +446,12 @@ done:
     return status;
 }
 
-su_status su_cubature_train(su_pose_space *space, const su_training_places *places, const su_training_places *anchors,
+su_status su_cubature_train(su_pose_space *space, const su_training_places *places, const su_training_places *moving,
                             const su_cubature_settings *settings, su_cubature *out, su_error *err)
 {
-    *out = (su_cubature){.places = places->count};
-    double started = su_seconds();
-    su_status status = settings->split ? su_anchors_create(space, anchors, settings->unlock, &out->anchors, err) : SU_OK;
-    out->seconds_anchors = su_seconds() - started;
-    if (status == SU_OK) status = train_tets(space, places, anchors, settings, out, err);
-    if (status == SU_OK) status = su_anchors_subtract(space, anchors, out->tet_count, out->tets, out->tet_weights, out->apart, &out->anchors, err);
-    /* Turns and accelerations differ more from frame to frame than forces do, and their rows cost less: more frames, more of them with few modes. */
-    const su_training_places *moving = settings->split ? anchors : places;   /* begins with the training places */
-    int64_t frames = places->count - space->m - places->edges, moments = places->count + (space->r <= 60 ? 2 : 1) * frames;
-    if (moments > moving->count) moments = moving->count;
-    if (status == SU_OK) status = train_vertices(space, moving, moments, settings, out, err);
+    *out = (su_cubature){.places = settings->states ? 0 : places->count};
+    su_status status = train_tets(space, places, settings, out, err);
+    if (status == SU_OK) status = train_vertices(space, moving, moving->count, settings, out, err);
     if (status != SU_OK) su_cubature_free(out);
     return status;
 }

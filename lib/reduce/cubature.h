@@ -3,38 +3,37 @@
 #define SU_REDUCE_CUBATURE_H
 
 #include "core/progress.h"
-#include "reduce/anchors.h"
 #include "reduce/selection.h"
-#include "reduce/shot_states.h"
 #include "reduce/training_places.h"
+
+/* States that the flesh visits, each at a training place. Borrowed. */
+typedef struct su_training_states {
+    int64_t count;
+    const int64_t *place;   /* (count) ascending */
+    const double *q;        /* (count,r) */
+} su_training_states;
 
 typedef struct su_cubature_settings {
     double error;           /* bound on the rms training error, where no count is given */
-    int64_t tets;           /* wanted elements; 0: as many as the error needs */
+    int64_t tets;           /* wanted elements; 0: as many as the error needs, with states three a mode */
     int64_t vertices;       /* wanted inertia vertices; 0: as many as the error needs */
     int64_t samples;        /* a pose; 0: by the number of modes and the memory */
     double amplitude;       /* convention 13: 0.05 */
     uint64_t seed;
-    bool split;             /* tets are trained for what is not linear in the elastic force, and su_cubature.anchors have what they
-                             * lack of the linear part; false: they stand for all of it, as in the paper */
-    int64_t unlock;         /* lowest motions whose stiffness at the anchors is freed of locking; 0: none */
-    const su_shot_states *states;   /* that the tets are trained on as well, where the force is split; NULL: none */
-    su_status (*await)(void *context, su_error *err);   /* called before states are read, for they may come while anchors are made; NULL: they
-                                                         * are there */
-    void *await_context;
+    const su_training_states *states;   /* with one basis for all poses: what tets are trained on; NULL: random states */
     int64_t memory;         /* bytes that stored samples may take */
     su_progress *progress;
 } su_cubature_settings;
 
-/* Defaults: 1.25 %, both counts free, amplitude 0.05, seed 1, split, 1 GiB. */
+/* Defaults: 1.25 %, both counts free, amplitude 0.05, seed 1, 1 GiB. */
 su_cubature_settings su_cubature_defaults(void);
 
 typedef struct su_cubature {
     int64_t tet_count, vertex_count;
     int32_t *tets;               /* (tet_count) ascending, into the mesh */
     double *tet_weights;         /* (m, tet_count) */
-    uint8_t *apart;              /* (tet_count) 1: the linear part of its force is not among what it stands for; NULL where the force is not split */
-    su_anchors anchors;          /* none where the force is not split */
+    double *linear;              /* (r,r) D, what the tets lack of the linear force; NULL where they stand for all of it */
+    double stiffest;             /* largest eigenvalue of the tets' own stiffness against the flesh's, where there is D */
     int32_t *vertices;           /* (vertex_count) ascending */
     double *vertex_weights;      /* (vertex_count) */
     int64_t places;
@@ -44,11 +43,13 @@ typedef struct su_cubature {
     su_fit_curve_point curve[64];   /* of the tets, while growing */
     int curve_count;
     int64_t samples, candidates;    /* what was used */
-    double seconds_anchors, seconds_rows, seconds_tets, seconds_vertices;
+    double seconds_rows, seconds_tets, seconds_vertices;
 } su_cubature;
 
-/* anchors: where reduced stiffness is taken, the training places among them; not read where the force is not split. */
-su_status su_cubature_train(su_pose_space *space, const su_training_places *places, const su_training_places *anchors,
+/* With a basis a pose the tets stand for the whole elastic force, with weights a pose (PSSD section 5.3). With one basis (settings->states)
+ * they are trained for what is not linear in it, their weights do not depend on the pose, and D is added (docs/reduction.md). moving: places
+ * that inertia vertices are trained at; it begins with `places`. */
+su_status su_cubature_train(su_pose_space *space, const su_training_places *places, const su_training_places *moving,
                             const su_cubature_settings *settings, su_cubature *out, su_error *err);
 void su_cubature_free(su_cubature *cubature);
 

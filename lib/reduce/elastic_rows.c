@@ -346,27 +346,6 @@ done:
     return status;
 }
 
-/* q (samples,r): what U holds of displacements that are turned back. M (r,r) = U'MU, overwritten. */
-static su_status project_states(const su_pose_space *space, const double *U, const double *rotation, int64_t samples,
-                                const double *const *shapes, const double *factors, double *M, double *q, su_error *err)
-{
-    int64_t r = space->r, n = space->n;
-    double *u;
-    SU_TRY(SU_ALLOC(&u, 3 * n, "sample states", err));
-    for (int64_t k = 0; k < samples; k++) {
-        for (int64_t v = 0; v < n; v++) {
-            double R[9];
-            su_quaternion_matrix(rotation + 4 * v, R);
-            su_mulv3(R, shapes[k] + 3 * v, u + 3 * v);
-            for (int i = 0; i < 3; i++) u[3 * v + i] *= factors[k] * space->elastic.mass[v];
-        }
-        cblas_dgemv(CblasRowMajor, CblasNoTrans, (int)r, (int)(3 * n), 1, U, (int)(3 * n), u, 1, 0, q + k * r, 1);
-    }
-    free(u);
-    int info = LAPACKE_dposv(LAPACK_COL_MAJOR, 'L', (int)r, (int)samples, M, (int)r, q, (int)r);
-    return info == 0 ? SU_OK : su_fail(err, SU_NUMERICS, "the basis has dependent columns (column %d of %d)", info, (int)r);
-}
-
 /* metrics (samples,r,r): V'/l of the eigenpairs of the projected tangent and M at each state, so that |metric f| is how far in M a force would
  * move the flesh from there; *l[0] times that, to stay in range. lengths (samples): l[0] times the displacement itself. */
 static su_status state_metrics(su_pose_space *space, const double *rest, const double *U, int64_t samples, const double *q, float *metrics,
@@ -394,31 +373,68 @@ done:
     return status;
 }
 
-su_status su_state_rows(su_pose_space *space, const su_place *place, int64_t samples, const double *const *shapes,
-                        const double *factors, su_force_part part, int64_t count, const int32_t *list, int64_t vertices,
-                        const int32_t *vertex, su_station_rows *rows, su_error *err)
+su_status su_state_rows(su_pose_space *space, const su_place *place, int64_t samples, const double *q, su_force_part part, int64_t count,
+                        const int32_t *list, int64_t vertices, const int32_t *vertex, su_station_rows *rows, su_error *err)
 {
     int64_t r = space->r;
-    double *U = NULL, *rotation = NULL, *q = NULL, *M = NULL, *lengths = NULL;
+    double *U = NULL, *rotation = NULL, *lengths = NULL;
     int32_t *slot_of = NULL;
     su_status status;
     SU_GO(SU_ALLOC(&U, 3 * r * space->n, "basis", err));
     SU_GO(SU_ALLOC(&rotation, 4 * space->n, "rotations", err));
-    SU_GO(SU_ALLOC(&q, samples * r, "sample states", err));
-    SU_GO(SU_ALLOC(&M, r * r, "sample states", err));
     SU_GO(SU_ALLOC(&lengths, samples, "sample states", err));
     SU_GO(SU_ALLOC(&slot_of, space->t, "candidates", err));
     SU_GO(rows_create(r, samples, count, vertices, rows, err));
     SU_GO(SU_ALLOC(&rows->metric, samples * r * r, "basis", err));
     SU_GO(su_pose_space_enter(space, place, U, rotation, err));
-    SU_GO(su_mass_product(space->n, space->elastic.mass, r, U, r, U, M, space->threads, err));
-    SU_GO(project_states(space, U, rotation, samples, shapes, factors, M, q, err));
     SU_GO(state_metrics(space, place->rest, U, samples, q, rows->metric, lengths, err));
     number_candidates(space, count, list, slot_of);
     SU_GO(fill_forces(space, place->rest, U, q, samples, part, lengths, count, slot_of, rows, err));
     su_rows_basis(r, space->n, U, vertices, vertex, rows->basis);
 done:
     if (status != SU_OK) su_station_rows_free(rows);
-    free(U), free(rotation), free(q), free(M), free(lengths), free(slot_of);
+    free(U), free(rotation), free(lengths), free(slot_of);
+    return status;
+}
+
+/* B (9,r): what each mode makes of the deformation gradient of tet e; P (9,r): the stress that answers it, times the volume. */
+static void strain_and_stress(const su_pose_space *space, const double *U, int64_t e, double weight, double *B, double *P)
+{
+    const su_elastic *elastic = &space->elastic;
+    const int32_t *tet = elastic->tets + 4 * e;
+    const double *g = elastic->inverse + 9 * e;
+    int64_t r = space->r, n = space->n;
+    double mu = weight * elastic->volume[e] * elastic->mu[e], lambda = weight * elastic->volume[e] * elastic->lambda[e];
+    memset(B, 0, (size_t)(9 * r) * sizeof *B);
+    for (int64_t k = 0; k < r; k++) {
+        for (int c = 0; c < 3; c++)
+            for (int a = 0; a < 3; a++) {
+                double d = U[3 * (k * n + tet[c + 1]) + a] - U[3 * (k * n + tet[0]) + a];
+                for (int b = 0; b < 3; b++) B[(3 * a + b) * r + k] += d * g[3 * c + b];
+            }
+        double pressure = lambda * (B[k] + B[4 * r + k] + B[8 * r + k]);
+        for (int a = 0; a < 3; a++)
+            for (int b = 0; b < 3; b++)
+                P[(3 * a + b) * r + k] = mu * (B[(3 * a + b) * r + k] + B[(3 * b + a) * r + k]) + (a == b ? pressure : 0);
+    }
+}
+
+su_status su_tets_stiffness(su_pose_space *space, const su_place *place, int64_t count, const int32_t *tets, const double *weights,
+                            double *stiffness, su_error *err)
+{
+    int64_t r = space->r;
+    double *U = NULL, *rotation = NULL, *B = NULL;
+    su_status status;
+    SU_GO(SU_ALLOC(&U, 3 * r * space->n, "basis", err));
+    SU_GO(SU_ALLOC(&rotation, 4 * space->n, "rotations", err));
+    SU_GO(SU_ALLOC(&B, 18 * r, "stiffness of tets", err));
+    SU_GO(su_pose_space_enter(space, place, U, rotation, err));
+    memset(stiffness, 0, (size_t)(r * r) * sizeof *stiffness);
+    for (int64_t k = 0; k < count; k++) {
+        strain_and_stress(space, U, tets[k], weights[k], B, B + 9 * r);
+        cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)r, (int)r, 9, 1, B, (int)r, B + 9 * r, (int)r, 1, stiffness, (int)r);
+    }
+done:
+    free(U), free(rotation), free(B);
     return status;
 }

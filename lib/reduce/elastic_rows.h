@@ -45,12 +45,14 @@ su_status su_elastic_rows(su_pose_space *space, const su_place *place, const su_
                           int64_t count, const int32_t *list, int64_t vertices, const int32_t *vertex,
                           su_station_rows *rows, su_error *err);
 
-/* The same for given states: shapes (samples of (n,3)), displacements turned back to the neutral pose, of which U(p) holds what is
- * nearest in M, each `factors[k]` times as large. Errors of the force are measured by the displacement that they make from there, K(u)^-1 f in M with
+/* The same for given states q (samples,r). Errors of the force are measured by the displacement that they make from there, K(u)^-1 f in M with
  * the projected tangent at the state, relative to the displacement u: in turned flesh what was stiff at rest is soft. */
-su_status su_state_rows(su_pose_space *space, const su_place *place, int64_t samples, const double *const *shapes,
-                        const double *factors, su_force_part part, int64_t count, const int32_t *list, int64_t vertices,
-                        const int32_t *vertex, su_station_rows *rows, su_error *err);
+su_status su_state_rows(su_pose_space *space, const su_place *place, int64_t samples, const double *q, su_force_part part, int64_t count,
+                        const int32_t *list, int64_t vertices, const int32_t *vertex, su_station_rows *rows, su_error *err);
+
+/* U'K_e U (r,r) at the rest shape of a place, summed over tets (count) times weights (count). */
+su_status su_tets_stiffness(su_pose_space *space, const su_place *place, int64_t count, const int32_t *tets, const double *weights,
+                            double *stiffness, su_error *err);
 
 /* U'KU (r,r) at the rest shape of a place. */
 su_status su_place_stiffness(su_pose_space *space, const su_place *place, double *stiffness, su_error *err);

@@ -46,10 +46,15 @@ static su_status copy_poses(const su_fit *fit, const su_basis *basis, su_model *
     COPY(&model->param_mean, fit->mean_size, fit->param_mean);
     COPY(&model->param_basis, fit->s * fit->mean_size, fit->param_basis);
     COPY(&model->mode_region, r, basis->mode_region);
-    COPY(&model->gram, m * m * r * r, basis->gram);
-    COPY(&model->gram_factor, m * basis->factor * r, basis->gram_factor);
-    COPY(&model->basis_rbf, m * basis->columns, basis->basis_rbf);
-    COPY(&model->rotations, 4 * m * fit->n, basis->rotations);
+    model->bases = basis->m;
+    COPY(&model->gram, basis->m * basis->m * r * r, basis->gram);
+    COPY(&model->gram_factor, basis->m * basis->factor * r, basis->gram_factor);
+    COPY(&model->basis_rbf, basis->m * basis->columns, basis->basis_rbf);
+    if (basis->m == m) COPY(&model->rotations, 4 * m * fit->n, basis->rotations);
+    model->n1 = fit->n1, model->z = fit->z;
+    COPY(&model->turn_start, fit->n1, fit->turn_start);
+    COPY(&model->turn_node, fit->z, fit->turn_node);
+    COPY(&model->turn_weight, fit->z, fit->turn_weight);
     return SU_OK;
 }
 
@@ -93,12 +98,7 @@ static su_status copy_cubature(const su_fit *fit, const su_cubature *cubature, s
     model->c = c, model->ci = cubature->vertex_count;
     COPY(&model->cubature_tets, c, cubature->tets);
     COPY(&model->cubature_weights, m * c, cubature->tet_weights);
-    const su_anchors *anchors = &cubature->anchors;
-    if (anchors->count > 0) COPY(&model->cubature_apart, c, cubature->apart);
-    model->anchors = anchors->count;
-    COPY(&model->anchor_params, anchors->count * fit->s, anchors->params);
-    COPY(&model->anchor_rbf, anchors->count * anchors->count, anchors->rbf);
-    COPY(&model->anchor_stiffness, anchors->count * model->r * model->r, anchors->stiffness);
+    COPY(&model->linear_stiffness, model->r * model->r, cubature->linear);
     COPY(&model->inertia_vertices, model->ci, cubature->vertices);
     COPY(&model->inertia_weights, model->ci, cubature->vertex_weights);
     SU_TRY(SU_FILE_ALLOC(&model->file, &model->young, m * c, err));

@@ -229,13 +229,9 @@ static su_status derivatives(solver *s, int64_t linear, const double *values, co
         if (values[i] > 0) first = values[i];
     if (first == 0) first = 1;
     for (p = 0; p < pairs; p++) {
-        double norm = 0, li = fmax(values[pair[2 * p]], first), lj = fmax(values[pair[2 * p + 1]], first);
-        for (int64_t i = 0; i < size; i++) {
-            psi[p * size + i] *= -s->weight[i];
-            norm += psi[p * size + i] * psi[p * size + i] * s->mass[i];
-        }
-        double scale = norm > 0 ? first * first / (li * lj * sqrt(norm)) : 0;
-        for (int64_t i = 0; i < size; i++) psi[p * size + i] *= scale;
+        /* By this factor and not to this size: derivatives of limbs that do not feel each other are rounding, and stay so. */
+        double li = fmax(values[pair[2 * p]], first), lj = fmax(values[pair[2 * p + 1]], first), scale = first * first / (li * lj);
+        for (int64_t i = 0; i < size; i++) psi[p * size + i] *= -s->weight[i] * scale;
     }
     status = SU_OK;
 done:

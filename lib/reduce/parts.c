@@ -104,6 +104,7 @@ static su_status fits_agree(int count, const su_fit *parts, const char *const *p
         if (a->m != b->m || a->s != b->s || !same(a->m * a->s, a->params, b->params) ||
             !same(a->s, a->param_scale, b->param_scale) || !same(a->m * a->m, a->rbf, b->rbf))
             return differ(paths[p], paths[0], "the list of poses", err);
+        if (a->z != b->z || !same(a->z, a->turn_weight, b->turn_weight)) return differ(paths[p], paths[0], "the smoothing of rotations", err);
         if (!same(a->t, a->density, b->density)) return differ(paths[p], paths[0], "density", err);
         if ((material ? 1 : 0) != (other ? 1 : 0) || (material && strcmp(material, other) != 0))
             return differ(paths[p], paths[0], "the material", err);
@@ -143,6 +144,14 @@ static su_status merge_fit(const su_fit *parts, const su_pose_source *sources, s
     SU_TRY(copy(file, &out->param_scale, a->s, a->param_scale, err));
     SU_TRY(copy(file, &out->rbf, m * m, a->rbf, err));
     SU_TRY(copy(file, &out->density, t, a->density, err));
+    if (a->turn_start) {
+        out->n1 = a->n1, out->z = a->z;
+        SU_TRY(SU_FILE_ALLOC(file, &out->turn_start, a->n1, err));
+        SU_TRY(SU_FILE_ALLOC(file, &out->turn_node, a->z, err));
+        memcpy(out->turn_start, a->turn_start, (size_t)a->n1 * sizeof *a->turn_start);
+        memcpy(out->turn_node, a->turn_node, (size_t)a->z * sizeof *a->turn_node);
+        SU_TRY(copy(file, &out->turn_weight, a->z, a->turn_weight, err));
+    }
     SU_TRY(copy(file, &out->psd_params, a->a * a->s, a->psd_params, err));
     SU_TRY(copy(file, &out->psd_shapes, a->a * a->nbar * 3, a->psd_shapes, err));
     SU_TRY(copy(file, &out->psd_rbf, a->a * a->a, a->psd_rbf, err));

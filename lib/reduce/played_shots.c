@@ -1,6 +1,5 @@
 #include "reduce/played_shots.h"
 
-#include "core/file.h"
 #include "core/memory.h"
 #include "fem/fullsim.h"
 #include "geometry/mat3.h"
@@ -13,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STRETCH = 16, RUN_IN = 4, SOLVES = 2 };   /* frames, solves a step */
+enum { SOLVES = 2 };   /* a step */
 
 /* One shot on its way through the full space. */
 typedef struct stage {
@@ -99,42 +98,48 @@ typedef struct stretch {
     int64_t first, count, before, at;
 } stretch;
 
+static bool wants_all(int64_t F, int64_t wanted) { return wanted >= F - 1; }
+
 /* Of one shot: all frames after the first where so many are wanted, else stretches evenly apart. */
-static int64_t stretches_of(int64_t F, int64_t wanted)
+static int64_t stretches_of(const su_play_plan *plan, int64_t F, int64_t wanted)
 {
-    return wanted >= F - 1 ? 1 : wanted / STRETCH > 1 ? wanted / STRETCH : 1;
+    if (wants_all(F, wanted)) return plan->longest > 0 ? (F - 2) / plan->longest + 1 : 1;
+    return wanted / plan->stretch > 1 ? wanted / plan->stretch : 1;
 }
 
-static int64_t plan_shot(int shot, int64_t F, int64_t wanted, int64_t at, stretch *out)
+static int64_t plan_shot(const su_play_plan *plan, int shot, int64_t F, int64_t wanted, stretch *out)
 {
-    int64_t number = stretches_of(F, wanted), length = wanted < STRETCH ? wanted : STRETCH;
-    if (wanted >= F - 1) {
-        *out = (stretch){shot, 1, F - 1, 1, at};
-        return 1;
-    }
+    int64_t number = stretches_of(plan, F, wanted), length = wanted < plan->stretch ? wanted : plan->stretch;
     for (int64_t k = 0; k < number; k++) {
+        if (wants_all(F, wanted)) {
+            int64_t from = 1 + k * (F - 1) / number, to = 1 + (k + 1) * (F - 1) / number;
+            out[k] = (stretch){shot, from, to - from, plan->run_in, 0};
+            continue;
+        }
         int64_t first = number > 1 ? k * (F - length) / (number - 1) : (F - length) / 2;
-        out[k] = (stretch){shot, first, length, RUN_IN, at + k * length};
-        if (first == 0) out[k].first = 1, out[k].count--, out[k].at++;   /* nothing has moved at frame 0 */
+        out[k] = (stretch){shot, first, length, plan->run_in, 0};
+        if (first == 0) out[k].first = 1, out[k].count--;   /* nothing has moved at frame 0 */
     }
     return number;
 }
 
 /* Frees `*out` with free(). frames: how many shapes there will be, one after the other. */
-static su_status plan(int shot_count, const su_anim *anims, int64_t most, int64_t *count, stretch **out, int64_t *frames, su_error *err)
+static su_status make_plan(const su_play_plan *plan, int shot_count, const su_anim *anims, int64_t *count, stretch **out, int64_t *frames,
+                           su_error *err)
 {
     int64_t all = 0, room = 0;
     for (int k = 0; k < shot_count; k++) all += anims[k].F - 1;
+    int64_t most = plan->most > 0 ? plan->most : all;
     for (int pass = 0; pass < 2; pass++) {
         *count = *frames = 0;
         for (int k = 0; k < shot_count; k++) {
             int64_t F = anims[k].F, wanted = all > most ? (most * (F - 1) + all - 1) / all : F - 1;
             if (F < 2 || wanted < 1) continue;
             if (pass == 0) {
-                room += stretches_of(F, wanted);
+                room += stretches_of(plan, F, wanted);
                 continue;
             }
-            int64_t made = plan_shot(k, F, wanted, 0, *out + *count);
+            int64_t made = plan_shot(plan, k, F, wanted, *out + *count);
             for (int64_t i = *count; i < *count + made; i++) (*out)[i].at = *frames, *frames += (*out)[i].count;
             *count += made;
         }
@@ -153,7 +158,9 @@ static su_status play_stretch(stage *s, const stretch *which, su_played_shots *o
         if (su_progress_stopped(progress)) return su_fail(err, SU_AGAIN, "stopped");
         SU_TRY(su_fullsim_advance(s->sim, err));
         if (f < which->first) continue;
-        out->shot[k] = which->shot, out->frame[k] = f;
+        su_fullsim_frame state;
+        su_fullsim_state(s->sim, &state);
+        out->shot[k] = which->shot, out->frame[k] = state.status >= SU_STATUS_DAMPED ? -1 : f;
         turn_back(s, f, out->shapes + 3 * s->tet->n * k++);
     }
     return SU_OK;
@@ -178,7 +185,8 @@ static su_status play_some(const theatre *t, int64_t count, const stretch *which
                         t->tet->shepard_weight, t->fit->corrections}};
     su_status status;
     SU_GO(stage_open(&s, t->paths[which->shot], err));
-    SU_GO(su_rotation_field_create(n, t->tet->vertices, t->tet->t, t->tet->tets, n, NULL, &s.field, err));
+    su_smoothing smoothing = su_fit_smoothing(t->fit);
+    SU_GO(su_rotation_field_create(n, t->tet->vertices, t->tet->t, t->tet->tets, &smoothing, n, NULL, &s.field, err));
     SU_GO(SU_ALLOC(&s.skin, 3 * t->tet->nbar, "shots", err));
     SU_GO(SU_ALLOC(&s.x, 3 * n, "shots", err));
     SU_GO(SU_ALLOC(&s.rotation, 4 * n, "rotations", err));
@@ -226,6 +234,18 @@ static su_status play_all(theatre *t, int64_t count, const stretch *stretches, i
     return first;
 }
 
+/* Leaves out what play_stretch marked. */
+static void drop_failed(int64_t size, su_played_shots *out)
+{
+    int64_t kept = 0;
+    for (int64_t k = 0; k < out->count; k++) {
+        if (out->frame[k] < 0) continue;
+        memmove(out->shapes + kept * size, out->shapes + k * size, (size_t)size * sizeof *out->shapes);
+        out->shot[kept] = out->shot[k], out->frame[kept++] = out->frame[k];
+    }
+    out->count = kept;
+}
+
 /* What makes shots equally large in the root mean square. */
 static void balance(int shot_count, int64_t size, double *squares, su_played_shots *out)
 {
@@ -246,7 +266,7 @@ static void balance(int shot_count, int64_t size, double *squares, su_played_sho
 }
 
 su_status su_shots_play(const su_tet *tet, const su_fit *fit, int shot_count, const char *const *paths,
-                        const su_anim *anims, int64_t most, su_played_shots *out, int threads, const su_progress *progress,
+                        const su_anim *anims, const su_play_plan *plan, su_played_shots *out, int threads, const su_progress *progress,
                         su_error *err)
 {
     int64_t count = 0, frames = 0, n = tet->n;
@@ -256,7 +276,7 @@ su_status su_shots_play(const su_tet *tet, const su_fit *fit, int shot_count, co
     su_status status;
     *out = (su_played_shots){0};
     SU_GO(whole_fit(fit, &whole, &corrections, err));
-    SU_GO(plan(shot_count, anims, most, &count, &stretches, &frames, err));
+    SU_GO(make_plan(plan, shot_count, anims, &count, &stretches, &frames, err));
     SU_GO(SU_ALLOC(&squares, shot_count, "shots", err));
     SU_GO(SU_ALLOC(&out->shapes, 3 * n * frames, "shapes of the shots", err));
     SU_GO(SU_ALLOC(&out->weights, frames, "shapes of the shots", err));
@@ -265,51 +285,12 @@ su_status su_shots_play(const su_tet *tet, const su_fit *fit, int shot_count, co
     theatre t = {.tet = tet, .fit = &whole, .paths = paths, .anims = anims, .progress = progress};
     if (count > 0) SU_GO(play_all(&t, count, stretches, threads, out, err));
     out->count = frames;
+    drop_failed(3 * n, out);
     balance(shot_count, 3 * n, squares, out);
 done:
     free(corrections), free(stretches), free(squares);
     if (status != SU_OK) su_played_shots_free(out);
     return status;
-}
-
-/* Numbers that every reader of a digest must share: raise the first when playing comes to mean something else. */
-static const int64_t recipe[] = {1, STRETCH, RUN_IN, SOLVES};
-
-static void add_meta(su_digest *digest, const json_t *meta, const char *key)
-{
-    json_t *value = key ? json_object_get(meta, key) : (json_t *)(uintptr_t)meta;
-    char *text = value ? json_dumps(value, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY) : NULL;
-    su_digest_add(digest, text ? text : "-", text ? strlen(text) : 1);
-    free(text);
-}
-
-su_status su_shots_digest(const su_tet *tet, const su_fit *fit, int shot_count, const su_anim *anims, int64_t most, char hex[33],
-                          su_error *err)
-{
-    static const char *const keys[] = {"material", "frequency", "param_names"};
-    int64_t count, frames;
-    stretch *stretches = NULL;
-    SU_TRY(plan(shot_count, anims, most, &count, &stretches, &frames, err));
-    su_digest *digest = su_digest_begin();
-    if (!digest) {
-        free(stretches);
-        return su_fail(err, SU_AGAIN, "out of memory");
-    }
-    su_digest_add(digest, recipe, sizeof recipe);
-    for (int64_t k = 0; k < count; k++) {
-        int64_t numbers[] = {stretches[k].shot, stretches[k].first, stretches[k].count, stretches[k].before};
-        su_digest_add(digest, numbers, sizeof numbers);
-    }
-    su_schema_digest(&su_tet_schema, tet, digest);
-    su_schema_digest(&su_fit_schema, fit, digest);
-    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) add_meta(digest, fit->file.meta, keys[k]);
-    for (int k = 0; k < shot_count; k++) {
-        su_schema_digest(&su_anim_schema, &anims[k], digest);
-        add_meta(digest, anims[k].file.meta, NULL);
-    }
-    su_digest_end(digest, hex);
-    free(stretches);
-    return SU_OK;
 }
 
 void su_played_shots_free(su_played_shots *played)

@@ -12,7 +12,15 @@
 
 #include <stdint.h>
 
-enum { SU_PLAYED_FRAMES = 128 };   /* what modes play at least and cubature by default, so that one run does for both */
+/* How shots are played. */
+typedef struct su_play_plan {
+    int64_t most;       /* frames in all, about; 0: all */
+    int64_t stretch;    /* frames on end, where not all are played */
+    int64_t longest;    /* frames on end, where all are; 0: a shot at one go */
+    int64_t run_in;     /* frames before the first that counts, from the rig's motion */
+} su_play_plan;
+
+enum { SU_PLAYED_FRAMES = 128 };   /* of shots whose shapes the modes of poses answer, at least */
 
 /* Displacements of the flesh turned back to the neutral pose by the rotation of each vertex. */
 typedef struct su_played_shots {
@@ -23,15 +31,13 @@ typedef struct su_played_shots {
     double *weights;      /* (count) what makes shots equally large in the root mean square, at most 20 times */
 } su_played_shots;
 
-/* At most about `most` frames in all: where the shots have more, stretches of them evenly apart, each begun at rest in the rig's motion some
- * frames before the first that counts. Gravity as sim has it by default. Poses that the fit lacks: rest shapes without corrections. */
+/* Where the shots have more frames than the plan wants, stretches of them evenly apart are played, each begun at rest in the rig's motion some
+ * frames before the first that counts. Frames whose step had to be damped or failed are left out. Gravity as sim has it by default. Poses that
+ * the fit lacks: rest shapes without corrections. */
 su_status su_shots_play(const su_tet *tet, const su_fit *fit, int shot_count, const char *const *paths,
-                        const su_anim *anims, int64_t most, su_played_shots *out, int threads, const su_progress *progress,
+                        const su_anim *anims, const su_play_plan *plan, su_played_shots *out, int threads, const su_progress *progress,
                         su_error *err);
 
-/* Of all that these shapes depend on. */
-su_status su_shots_digest(const su_tet *tet, const su_fit *fit, int shot_count, const su_anim *anims, int64_t most, char hex[33],
-                          su_error *err);
 void su_played_shots_free(su_played_shots *played);
 
 #endif

@@ -35,15 +35,19 @@ su_status su_pose_modes(const su_mode_setup *setup, const double *x, const doubl
     su_mode_report sum = {0}, one;
     int32_t *held = NULL;
     uint8_t *fixed = NULL;
-    double *loads = NULL;
+    double *loads = NULL, *rotation = NULL;
+    su_rotation_field *field = NULL;
     su_status status;
     SU_GO(SU_ALLOC(&held, setup->n, "held vertices", err));
     SU_GO(SU_ALLOC(&fixed, setup->n, "held vertices", err));
     for (int64_t k = 0; k < setup->held_count; k++) fixed[setup->held[k]] = 1;
     int64_t principal = setup->loads ? setup->loads->principal : 0, played = setup->loads ? setup->loads->played.count : 0;
+    SU_GO(SU_ALLOC(&rotation, 4 * setup->n, "rotations", err));
+    SU_GO(su_rotation_field_create(setup->n, setup->vertices, setup->t, setup->tets, &setup->smoothing, 0, NULL, &field, err));
+    su_rotation_field_evaluate(field, x, rotation, threads);
     if (principal + played) {
         SU_GO(SU_ALLOC(&loads, 3 * (principal + played) * setup->n, "loads of the shots", err));
-        SU_GO(su_shot_loads_turn(setup->n, setup->vertices, setup->t, setup->tets, x, setup->loads, loads, threads, err));
+        su_shot_loads_turn(setup->n, rotation, setup->loads, loads);
     }
     for (int64_t region = 0; region < setup->d; region++) {
         const double *weights = setup->weights + region * setup->n;
@@ -53,7 +57,7 @@ su_status su_pose_modes(const su_mode_setup *setup, const double *x, const doubl
             if (fixed[v] || weights[v] == 0) held[count++] = (int32_t)v;   /* to the rig, or outside the region */
         SU_GO(su_elastic_create(&elastic, setup->n, setup->vertices, setup->t, setup->tets, count, held, setup->material,
                                 young, poisson, setup->density, err));
-        su_elastic_set_rest(&elastic, x, threads);
+        su_elastic_set_rest(&elastic, x, setup->smoothing.nodes > 0 ? rotation : NULL, threads);
         su_mode_problem problem = {.elastic = &elastic, .x = x, .weights = weights, .keep_rigid = setup->keep_rigid};
         region_watch here = {watch, region};
         su_eigen_watch eigen = {tell, &here};
@@ -79,6 +83,7 @@ su_status su_pose_modes(const su_mode_setup *setup, const double *x, const doubl
 done:
     free(held);
     free(fixed);
-    free(loads);
+    free(loads), free(rotation);
+    su_rotation_field_free(field);
     return status;
 }

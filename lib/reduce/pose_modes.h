@@ -4,6 +4,7 @@
 
 #include "core/progress.h"
 #include "fem/material.h"
+#include "geometry/rotation_field.h"
 #include "reduce/contact.h"
 #include "reduce/modes.h"
 #include "reduce/shot_loads.h"
@@ -20,6 +21,7 @@ typedef struct su_mode_setup {
     const int32_t *held;         /* (held_count) */
     const double *density;       /* (t) */
     su_material material;
+    su_smoothing smoothing;      /* of the rotations; with nodes the rest is turned by them */
     int64_t d;                   /* regions */
     const double *weights;       /* (d,n) W'; all ones on free vertices where d = 1 stands for no regions */
     const int64_t *linear, *r;   /* (d) linear modes, and all modes, of each region */

@@ -25,7 +25,7 @@ su_status su_pose_space_create(su_pose_space *space, const su_tet *tet, const su
     if (fit->n != tet->n || fit->t != tet->t || basis->n != tet->n)
         return su_fail(err, SU_INPUT, "tet has %lld vertices, fit %lld and basis %lld; they must come from the same mesh",
                        (long long)tet->n, (long long)fit->n, (long long)basis->n);
-    if (fit->k != fit->m || basis->m != fit->m || basis->s != fit->s)
+    if (fit->k != fit->m || (basis->m != fit->m && basis->m != 1) || basis->s != fit->s)
         return su_fail(err, SU_INPUT, "fit has %lld of %lld poses and basis %lld; they must hold the same poses",
                        (long long)fit->k, (long long)fit->m, (long long)basis->m);
     space->tet = tet, space->fit = fit, space->basis = basis, space->threads = threads;
@@ -34,9 +34,10 @@ su_status su_pose_space_create(su_pose_space *space, const su_tet *tet, const su
     su_status status;
     SU_GO(su_elastic_create(&space->elastic, tet->n, tet->vertices, tet->t, tet->tets, tet->fixed_count, tet->fixed,
                             material, fit->young, fit->poisson, fit->density, err));
-    SU_GO(su_rotation_field_create(tet->n, tet->vertices, tet->t, tet->tets, 0, NULL, &space->field, err));
+    space->smoothing = su_fit_smoothing(fit);
+    SU_GO(su_rotation_field_create(tet->n, tet->vertices, tet->t, tet->tets, &space->smoothing, 0, NULL, &space->field, err));
     space->material = material, space->interpolation = interpolation;
-    space->bases = (su_pose_bases){space->m, space->r, space->n, basis->basis, basis->rotations, space->elastic.mass,
+    space->bases = (su_pose_bases){basis->m, space->r, space->n, basis->basis, basis->rotations, space->elastic.mass,
                                    interpolation};
 done:
     if (status != SU_OK) su_pose_space_free(space);
@@ -71,13 +72,16 @@ su_status su_place_create(const su_pose_space *space, int64_t pose, const double
     memcpy(place->p, p, (size_t)s * sizeof *p);
     memcpy(place->rest, rest, (size_t)(3 * space->n) * sizeof *rest);
     if (pose >= 0) {
-        place->w[pose] = place->positive[pose] = place->b[pose] = 1;
+        place->w[pose] = place->positive[pose] = 1;
+        if (space->bases.m > 1) place->b[pose] = 1;
     } else {
         su_rbf_weights(m, s, fit->params, fit->param_scale, fit->rbf, p, place->w);
         su_positive_weights(m, place->w, place->positive);
-        su_basis_weights(m, s, fit->params, fit->param_scale, space->basis->columns, space->basis->basis_rbf, p, place->w,
-                         place->b);
+        if (space->bases.m > 1)
+            su_basis_weights(m, s, fit->params, fit->param_scale, space->basis->columns, space->basis->basis_rbf, p, place->w,
+                             place->b);
     }
+    if (space->bases.m == 1) place->b[0] = 1;
 done:
     if (status != SU_OK) su_place_free(place);
     return status;
@@ -109,8 +113,8 @@ static su_status blend_materials(su_pose_space *space, const su_place *place, su
 su_status su_pose_space_enter(su_pose_space *space, const su_place *place, double *U, double *rotation, su_error *err)
 {
     SU_TRY(blend_materials(space, place, err));
-    su_elastic_set_rest(&space->elastic, place->rest, space->threads);
     su_rotation_field_evaluate(space->field, place->rest, rotation, space->threads);
+    su_elastic_set_rest(&space->elastic, place->rest, space->smoothing.nodes > 0 ? rotation : NULL, space->threads);
     bool linear = space->bases.mode == SU_LINEAR;
     su_interpolate_basis(&space->bases, linear ? place->w : place->b, rotation, U, space->threads);
     for (int64_t k = 0; k < space->r; k++)

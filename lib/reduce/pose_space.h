@@ -19,6 +19,7 @@ typedef struct su_pose_space {
     const su_fit *fit;
     const su_basis *basis;
     su_elastic elastic;       /* rest shape and materials of the place last entered */
+    su_smoothing smoothing;   /* of the field; with nodes the rest is turned */
     su_rotation_field *field;
     su_pose_bases bases;
     double diagonal;          /* of the neutral flesh's bounding box, m */
@@ -31,7 +32,8 @@ typedef struct su_pose_space {
 typedef struct su_place {
     int64_t pose;                /* >= 0: this is an example pose */
     double *p;                   /* (s) */
-    double *w, *positive, *b;    /* (m) */
+    double *w, *positive;        /* (m) */
+    double *b;                   /* (m) of the bases; with one basis b[0] = 1 and no other is read */
     double *rest;                /* (n,3) x(p) */
 } su_place;
 

@@ -233,7 +233,8 @@ static su_status rehearse(const su_tet *tet, const su_fit *fit, su_material mate
                               .shepard_weight = tet->shepard_weight};
     for (int k = 0; k < shot_count; k++) frames += anims[k].F > 2 ? anims[k].F - 2 : 0;
     int64_t stride = frames > most ? (frames + most - 1) / most : 1;
-    SU_GO(su_rotation_field_create(n, tet->vertices, tet->t, tet->tets, n, NULL, &s.field, err));
+    su_smoothing smoothing = su_fit_smoothing(fit);
+    SU_GO(su_rotation_field_create(n, tet->vertices, tet->t, tet->tets, &smoothing, n, NULL, &s.field, err));
     SU_GO(SU_ALLOC(&s.skin, 3 * tet->nbar, "shots", err));
     SU_GO(SU_ALLOC(&s.rotation, 4 * n, "shots", err));
     for (int k = 0; k < 3; k++) SU_GO(SU_ALLOC(&s.x[k], 3 * n, "shots", err));
@@ -263,6 +264,8 @@ done:
     return status;
 }
 
+enum { STRETCH = 16, RUN_IN = 4 };   /* frames played on end of long shots, and before them */
+
 su_status su_shot_loads_create(const su_tet *tet, const su_fit *fit, su_material material, int shot_count,
                                const char *const *shots, int64_t keep, int64_t frames_played, su_shot_loads *out,
                                int threads, const su_progress *progress, su_error *err)
@@ -278,9 +281,7 @@ su_status su_shot_loads_create(const su_tet *tet, const su_fit *fit, su_material
     if (status == SU_OK && keep > 0)
         status = rehearse(tet, fit, material, shot_count, shots, anims, keep, out, threads, err);
     if (status == SU_OK && frames_played > 0)
-        status = su_shots_digest(tet, fit, shot_count, anims, frames_played, out->played_digest, err);
-    if (status == SU_OK && frames_played > 0)
-        status = su_shots_play(tet, fit, shot_count, shots, anims, frames_played, &out->played, threads, progress, err);
+        status = su_shots_play(tet, fit, shot_count, shots, anims, &(su_play_plan){.most = frames_played, .stretch = STRETCH, .run_in = RUN_IN}, &out->played, threads, progress, err);
     for (int k = 0; k < loaded; k++) su_anim_free(&anims[k]);
     free(anims);
     return status;
@@ -292,15 +293,8 @@ void su_shot_loads_free(su_shot_loads *loads)
     su_played_shots_free(&loads->played);
 }
 
-su_status su_shot_loads_turn(int64_t n, const double *vertices, int64_t t, const int32_t *tets, const double *x,
-                             const su_shot_loads *loads, double *out, int threads, su_error *err)
+void su_shot_loads_turn(int64_t n, const double *rotation, const su_shot_loads *loads, double *out)
 {
-    su_rotation_field *field = NULL;
-    double *rotation = NULL;
-    su_status status;
-    SU_GO(SU_ALLOC(&rotation, 4 * n, "rotations", err));
-    SU_GO(su_rotation_field_create(n, vertices, t, tets, n, NULL, &field, err));
-    su_rotation_field_evaluate(field, x, rotation, threads);
     for (int64_t v = 0; v < n; v++) {
         double R[9];
         su_quaternion_matrix(rotation + 4 * v, R);
@@ -311,8 +305,4 @@ su_status su_shot_loads_turn(int64_t n, const double *vertices, int64_t t, const
             for (int i = 0; i < 3; i++) to[i] *= loads->played.weights[k];
         }
     }
-done:
-    su_rotation_field_free(field);
-    free(rotation);
-    return status;
 }

@@ -16,7 +16,6 @@ typedef struct su_shot_loads {
     int64_t principal;             /* how many loads */
     double *loads;                 /* (principal,n,3) accelerations, m/s^2 */
     su_played_shots played;        /* how the flesh moves in the shots */
-    char played_digest[33];        /* su_shots_digest() of them */
 } su_shot_loads;
 
 /* The loads come from a rehearsal: a linear model of the flesh at the neutral pose, in the span of some linear modes and of
@@ -29,8 +28,7 @@ su_status su_shot_loads_create(const su_tet *tet, const su_fit *fit, su_material
                                int threads, const su_progress *progress, su_error *err);
 void su_shot_loads_free(su_shot_loads *loads);
 
-/* Loads and weighted shapes at a pose with rest shape x (n,3): turned forward, out (principal + played.count,n,3). */
-su_status su_shot_loads_turn(int64_t n, const double *vertices, int64_t t, const int32_t *tets, const double *x,
-                             const su_shot_loads *loads, double *out, int threads, su_error *err);
+/* Loads and weighted shapes at a pose with rotations `rotation` (n,4): turned forward, out (principal + played.count,n,3). */
+void su_shot_loads_turn(int64_t n, const double *rotation, const su_shot_loads *loads, double *out);
 
 #endif

@@ -13,7 +13,6 @@
  * fall by (lambda_k / lambda_guard)^2 a turn and those of vectors by the root of that: five turns leave the values far below a tenth of a per
  * cent, the vectors below one. */
 enum { TURNS = 5, GUARD = 8 };
-#define HELD 0.8   /* least square of an eigenvector's projection on U that is meant to be in the basis */
 /* Where all columns are iterated, so that half of them are guards, vectors are wanted better. */
 enum { VECTOR_TURNS = 12 };
 
@@ -171,38 +170,6 @@ done:
     return status;
 }
 
-/* K <- P'KP + G Q B^-1/2 L B^-1/2 Q'G with P = 1 - Q B^-1 Q'G, B = Q'GQ: the k rows of Q, made orthonormal in G in their order,
- * become eigenvectors of (K, G) with values L. Q is overwritten. */
-static su_status replace_pairs(int64_t r, int64_t k, const double *G, double *Q, const double *L, double *K, su_error *err)
-{
-    double *GQ = NULL, *B = NULL, *KQ = NULL, *A = NULL;
-    su_status status;
-    int R = (int)r, C = (int)k;
-    SU_GO(SU_ALLOC(&GQ, k * r, "unlocked stiffness", err));
-    SU_GO(SU_ALLOC(&KQ, k * r, "unlocked stiffness", err));
-    SU_GO(SU_ALLOC(&B, k * k, "unlocked stiffness", err));
-    SU_GO(SU_ALLOC(&A, k * k, "unlocked stiffness", err));
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, C, R, R, 1, Q, R, G, R, 0, GQ, R);
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, C, C, R, 1, Q, R, GQ, R, 0, B, C);
-    if (LAPACKE_dpotrf(LAPACK_ROW_MAJOR, 'L', C, B, C) != 0) {
-        status = su_fail(err, SU_NUMERICS, "the basis does not hold its lowest modes");
-        goto done;
-    }
-    cblas_dtrsm(CblasRowMajor, CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, C, R, 1, B, C, Q, R);
-    cblas_dtrsm(CblasRowMajor, CblasLeft, CblasLower, CblasNoTrans, CblasNonUnit, C, R, 1, B, C, GQ, R);
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, C, R, R, 1, Q, R, K, R, 0, KQ, R);
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, C, C, R, 1, Q, R, KQ, R, 0, A, C);
-    /* K - GQ (KQ)' - KQ (GQ)' + GQ (Q'KQ + L) (GQ)' */
-    for (int64_t i = 0; i < k; i++) A[i * k + i] += L[i];
-    cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, R, R, C, -1, GQ, R, KQ, R, 1, K, R);
-    cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, R, R, C, -1, KQ, R, GQ, R, 1, K, R);
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, C, R, C, 1, A, C, GQ, R, 0, KQ, R);
-    cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, R, R, C, 1, GQ, R, KQ, R, 1, K, R);
-done:
-    free(GQ), free(KQ), free(B), free(A);
-    return status;
-}
-
 su_status su_subspace_measure(su_stiffness_probe *probe, const su_place *place, su_subspace_error *out, su_error *err)
 {
     int64_t r = probe->space->r, count = probe->modes, size = probe->size;
@@ -240,52 +207,6 @@ su_status su_subspace_measure(su_stiffness_probe *probe, const su_place *place, 
     for (int64_t k = 0; k < count; k++) out->angle += asin(fmin(sines[k], 1)) / (double)count;
 done:
     free(values), free(vectors), free(exact), free(orthonormal), free(C), free(sines);
-    return status;
-}
-
-static void make_symmetric(int64_t r, double *A)
-{
-    for (int64_t i = 0; i < r; i++)
-        for (int64_t j = 0; j < i; j++) A[i * r + j] = A[j * r + i] = 0.5 * (A[i * r + j] + A[j * r + i]);
-}
-
-su_status su_unlocked_stiffness(su_stiffness_probe *probe, const su_place *place, double *plain, double *stiffness,
-                                su_stiffening *found, su_error *err)
-{
-    int64_t r = probe->space->r, modes = probe->modes, size = probe->size;
-    double *values = NULL, *vectors = NULL, *exact = NULL, *M = NULL, *factor = NULL, *Q = NULL;
-    su_status status;
-    SU_GO(SU_ALLOC(&values, r, "Ritz values", err));
-    SU_GO(SU_ALLOC(&exact, r, "Ritz values", err));
-    SU_GO(SU_ALLOC(&vectors, r * r, "Ritz values", err));
-    SU_GO(SU_ALLOC(&M, r * r, "Ritz values", err));
-    SU_GO(SU_ALLOC(&factor, r * r, "Ritz values", err));
-    SU_GO(SU_ALLOC(&Q, modes * r, "Ritz values", err));
-    SU_GO(compare_values(probe, place, values, vectors, stiffness, M, exact, err));
-    if (plain) {
-        memcpy(plain, stiffness, (size_t)(r * r) * sizeof *plain);
-        make_symmetric(r, plain);
-    }
-    if (found) *found = stiffening_of(modes, values, exact);
-    times_mass(probe, modes, probe->X, probe->Y);
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)modes, (int)r, (int)size, 1, probe->Y, (int)size, probe->basis,
-                (int)size, 0, Q, (int)r);
-    memcpy(factor, M, (size_t)(r * r) * sizeof *M);
-    if (LAPACKE_dposv(LAPACK_COL_MAJOR, 'L', (int)r, (int)modes, factor, (int)r, Q, (int)r) != 0) {
-        status = su_fail(err, SU_NUMERICS, "the interpolated basis has dependent columns");
-        goto done;
-    }
-    int64_t held = 0;
-    for (int64_t k = 0; k < modes; k++) {   /* the square of a projection is q'Gq = q'(U'MX) */
-        cblas_dgemv(CblasRowMajor, CblasNoTrans, (int)r, (int)r, 1, M, (int)r, Q + k * r, 1, 0, vectors, 1);
-        if (cblas_ddot((int)r, Q + k * r, 1, vectors, 1) < HELD) continue;
-        memmove(Q + held * r, Q + k * r, (size_t)r * sizeof *Q);
-        exact[held++] = exact[k];
-    }
-    if (held > 0) SU_GO(replace_pairs(r, held, M, Q, exact, stiffness, err));
-    make_symmetric(r, stiffness);
-done:
-    free(values), free(vectors), free(exact), free(M), free(factor), free(Q);
     return status;
 }
 

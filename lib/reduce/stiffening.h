@@ -30,13 +30,6 @@ su_status su_subspace_measure(su_stiffness_probe *probe, const su_place *place, 
 /* Ritz values of U(p) against the eigenvalues of K(p) at a place, the latter by subspace iteration that starts from U. */
 su_status su_stiffness_measure(su_stiffness_probe *probe, const su_place *place, su_stiffening *out, su_error *err);
 
-/* U'KU (r,r) at a place, freed of what locking adds to its lowest motions: the compared eigenvectors, projected on U in M, become eigenvectors
- * of the pair (result, U'MU) with their own eigenvalues; what is M-orthogonal to them stays. Ritz values brought down one by one would keep
- * the Ritz vectors, in which locking mixes motions that are close in frequency. Eigenvectors that U does not hold are left alone.
- * plain (r,r): U'KU as it is. found: how stiff the basis is, as su_stiffness_measure says it. Each may be NULL. */
-su_status su_unlocked_stiffness(su_stiffness_probe *probe, const su_place *place, double *plain, double *stiffness,
-                                su_stiffening *found, su_error *err);
-
 /* Stiffening over what the bases themselves lack at the example poses: (1 + s) / (1 + sum w+_i s_i) - 1, at_pose (m). */
 su_stiffening su_stiffening_above(const su_pose_space *space, const su_place *place, const su_stiffening *measured,
                                   const su_stiffening *at_pose);

@@ -254,17 +254,15 @@ static double root_turn(const double Q1[9], const double Q0[9])
     return su_norm3(v);
 }
 
-static su_status add_frames(su_pose_space *space, const su_shot_target *target, const shots *all, int64_t wanted,
+/* chosen (count): frames, counted through all shots. */
+static su_status add_frames(su_pose_space *space, const su_shot_target *target, const shots *all, int64_t count, const int64_t *chosen,
                             su_training_places *out, su_error *err)
 {
     su_rest_shape shape = {space->n, space->m, space->tet->ties, space->tet->vertices, target->neutral, space->tet->shepard_index,
                            space->tet->shepard_weight, space->fit->corrections};
     instant at[3] = {0};
-    int64_t *chosen, count;
-    SU_TRY(SU_ALLOC(&chosen, wanted, "shots", err));
     su_status status;
     SU_GO(instants_create(space, target->nbar, at, err));
-    SU_GO(choose_frames(space, all, wanted, chosen, &count, err));
     for (int64_t k = 0; k < count; k++) {
         int number = all->of[chosen[k]];
         const su_shot *shot = all->shot[number];
@@ -285,7 +283,6 @@ static su_status add_frames(su_pose_space *space, const su_shot_target *target, 
     }
 done:
     instants_free(at);
-    free(chosen);
     return status;
 }
 
@@ -316,19 +313,51 @@ static su_status weigh_turns(const su_pose_space *space, su_training_places *pla
     return SU_OK;
 }
 
+static su_status make_room(int64_t most, su_training_places *out, su_error *err)
+{
+    *out = (su_training_places){0};
+    SU_TRY(SU_ALLOC(&out->place, most, "training places", err));
+    SU_TRY(SU_ALLOC(&out->motion, most, "training places", err));
+    SU_TRY(SU_ALLOC(&out->shot, most, "training places", err));
+    SU_TRY(SU_ALLOC(&out->frame, most, "training places", err));
+    SU_TRY(SU_ALLOC(&out->number, most, "training places", err));
+    for (int64_t a = 0; a < most; a++) out->shot[a] = -1, out->frame[a] = -1;
+    return SU_OK;
+}
+
+su_status su_training_places_at(su_pose_space *space, const su_shot_target *target, int shot_count, const char *const *shots_paths,
+                                int64_t count, const int *shot, const int64_t *frame, su_training_places *out, su_error *err)
+{
+    shots all = {0};
+    int64_t *chosen = NULL;
+    su_status status;
+    SU_GO(make_room(count, out, err));
+    SU_GO(SU_ALLOC(&chosen, count, "training places", err));
+    SU_GO(shots_open(space, target, shot_count, shots_paths, &all, err));
+    for (int64_t k = 0; k < count; k++) {
+        while (chosen[k] < all.frames && (all.of[chosen[k]] != shot[k] || all.number[chosen[k]] != frame[k])) chosen[k]++;
+        if (chosen[k] == all.frames) {
+            status = su_fail(err, SU_INPUT, "%s: has no frame %lld", shots_paths[shot[k]], (long long)frame[k]);
+            goto done;
+        }
+    }
+    SU_GO(add_frames(space, target, &all, count, chosen, out, err));
+    out->spin = fmax(out->spin, 0.1 * DEFAULT_SPIN);
+done:
+    if (status == SU_OK) status = weigh_turns(space, out, err);
+    shots_free(&all);
+    free(chosen);
+    if (status != SU_OK) su_training_places_free(out);
+    return status;
+}
+
 su_status su_training_places_create(su_pose_space *space, const su_shot_target *target, int shot_count,
                                     const char *const *shots_paths, int64_t wanted, su_training_places *out, su_error *err)
 {
-    int64_t most = 2 * space->m + (shot_count > 0 ? wanted : 0);
+    int64_t most = 2 * space->m + (shot_count > 0 ? wanted : 0), count, *chosen = NULL;
     shots all = {0};
     su_status status;
-    *out = (su_training_places){0};
-    SU_GO(SU_ALLOC(&out->place, most, "training places", err));
-    SU_GO(SU_ALLOC(&out->motion, most, "training places", err));
-    SU_GO(SU_ALLOC(&out->shot, most, "training places", err));
-    SU_GO(SU_ALLOC(&out->frame, most, "training places", err));
-    SU_GO(SU_ALLOC(&out->number, most, "training places", err));
-    for (int64_t a = 0; a < most; a++) out->shot[a] = -1, out->frame[a] = -1;
+    SU_GO(make_room(most, out, err));
     for (int64_t i = 0; i < space->m; i++, out->count++) SU_GO(su_place_at_pose(space, i, &out->place[i], err));
     SU_GO(add_edges(space, shot_count == 0, out, err));
     if (shot_count == 0) {
@@ -336,12 +365,15 @@ su_status su_training_places_create(su_pose_space *space, const su_shot_target *
         goto done;
     }
     SU_GO(shots_open(space, target, shot_count, shots_paths, &all, err));
-    SU_GO(add_frames(space, target, &all, wanted, out, err));
+    SU_GO(SU_ALLOC(&chosen, wanted, "shots", err));
+    SU_GO(choose_frames(space, &all, wanted, chosen, &count, err));
+    SU_GO(add_frames(space, target, &all, count, chosen, out, err));
     /* A shot whose root stands still says nothing about the next take. */
     out->spin = fmax(out->spin, 0.1 * DEFAULT_SPIN);
 done:
     if (status == SU_OK) status = weigh_turns(space, out, err);
     shots_free(&all);
+    free(chosen);
     if (status != SU_OK) su_training_places_free(out);
     return status;
 }

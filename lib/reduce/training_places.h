@@ -22,6 +22,9 @@ typedef struct su_training_places {
  * one along the edge, and the root spins by 0.1 rad a substep. */
 su_status su_training_places_create(su_pose_space *space, const su_shot_target *target, int shot_count,
                                     const char *const *shots, int64_t wanted, su_training_places *out, su_error *err);
+/* The same at given frames (shot, frame; counted from 0) and nowhere else. */
+su_status su_training_places_at(su_pose_space *space, const su_shot_target *target, int shot_count, const char *const *shots, int64_t count,
+                                const int *shot, const int64_t *frame, su_training_places *out, su_error *err);
 void su_training_places_free(su_training_places *places);
 
 #endif

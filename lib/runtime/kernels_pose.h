@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { SU_FRAMES = 8, SU_REST_FRAMES = 2 * SU_FRAMES, SU_MIX = 32, SU_GRAM = 16, SU_SAMPLED = 2 * SU_REST_FRAMES };
+enum { SU_FRAMES = 8, SU_REST_FRAMES = 2 * SU_FRAMES, SU_GRAM = 16, SU_SAMPLED = 2 * SU_REST_FRAMES };
 
 /* Mean deformation gradients (geometry/rotation_field.h) of the first patch vertices, as sums over their neighbours. */
 typedef struct su_ring {
@@ -14,6 +14,14 @@ typedef struct su_ring {
     const int32_t *neighbour;
     const float *coefficient;    /* (.,3) 1/m */
 } su_ring;
+
+/* Which node gradients make that of a point: rows of a partition of unity (su_smoothing). */
+typedef struct su_node_rows {
+    int64_t points;
+    const int32_t *start;        /* (points + 1) */
+    const int32_t *node;
+    const float *weight;
+} su_node_rows;
 
 /* How vertices follow skin points: x = base + sum of weight * displacement of the point at index + sum over m of w * corrections.
  * What is added to base is of the size of the motion, so that floats give x to 1e-7 of that. */
@@ -94,6 +102,15 @@ typedef struct su_pose_kernels {
     void (*rest)(const su_rest_ties *ties, int64_t kept, const float *moved, const float *w, double *const x[2], float *near);
     /* rotation (points,9,16) from x (.,3,16), orthonormal to rounding, its axes good to 1e-6. */
     void (*rotations)(const su_ring *ring, const float *x, float *rotation);
+    /* G (points,9,16) = sum x g' of the nodes of a smoothing: a ring without middles. */
+    void (*gradients)(const su_ring *nodes, const float *x, float *G);
+    /* As rotations, from gradients G of nodes. */
+    void (*node_rotations)(const su_node_rows *rows, const float *G, float *rotation);
+    /* Neutral shapes of tets (count) turned by the mean rotation of their corners (count,4) in rotation (.,9,16), of which eight lanes are
+     * meant: gradient (count,12,8) of the corners' shape functions, volume (count,8). contradicting (count): bit set where the corners'
+     * rotations are too far apart for the mean; its gradient is left to the caller. */
+    void (*turned_shapes)(int64_t count, const int32_t *corner, const double *neutral_inverse, const double *neutral_volume,
+                          const float *rotation, double *gradient, double *volume, uint8_t *contradicting);
     /* Rest shapes of tets with corners (count,4) in x: gradient (count,12,8) of the corners' shape functions, volume (count,8).
      * collapsed (count): bit set where a lane has less than 0.1 of the neutral volume; its numbers are left to the caller. */
     void (*shapes)(int64_t count, const int32_t *corner, const double *neutral_inverse, const double *x, double *gradient,
@@ -107,9 +124,6 @@ typedef struct su_pose_kernels {
     /* size = 3 stride numbers from rows[f] + at = scale (8,size)[f] * sum_i b (m,8)[i][f] * source (m,size). */
     void (*blend_rows)(int64_t frames, int64_t m, int64_t size, const float *source, const float *b, const float *scale,
                        float *const rows[SU_FRAMES], int64_t at);
-    /* out[f] (size) = sum over count of weights (count,8)[i][f] * matrix i; source [size / SU_MIX][count][SU_MIX], size a multiple of
-     * SU_MIX. */
-    void (*mix)(int64_t frames, int64_t count, int64_t size, const float *source, const float *weights, float *const out[SU_FRAMES]);
     void (*build_B)(const su_tet_rows *what);
     void (*build_abreast)(const su_abreast_rows *what);
     void (*gram_block)(const su_gram_block *what);

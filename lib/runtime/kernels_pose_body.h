@@ -274,13 +274,27 @@ INLINE void rotation_of(const floats q[4], float *R)
     UNROLL for (int i = 0; i < 9; i++) *(floats *)(R + 16 * i) = out[i];
 }
 
-static void rotations_part(const su_ring *ring, const float *x, float *rotation)
+/* The mean of the nodes' gradients at a point. */
+INLINE void node_mean(const su_node_rows *rows, int64_t point, const float *G, floats F[9])
 {
-    for (int64_t k = 0; k < ring->points; k += BATCH) {
+    floats sum[9] = {{0}};
+    for (int32_t j = rows->start[point]; j < rows->start[point + 1]; j++) {
+        const float *node = G + 144 * (int64_t)rows->node[j];
+        UNROLL for (int k = 0; k < 9; k++) sum[k] += rows->weight[j] * *(const floats *)(node + 16 * k);
+    }
+    UNROLL for (int k = 0; k < 9; k++) F[k] = sum[k];
+}
+
+/* Of a ring's points, or where rows are given of theirs. */
+INLINE void rotations_part(int64_t points, const su_ring *ring, const su_node_rows *rows, const float *x, float *rotation)
+{
+    for (int64_t k = 0; k < points; k += BATCH) {
         floats F[BATCH][9], square[BATCH], eight_det[BATCH], whole[BATCH], root[BATCH], q[BATCH][4];
         masks flat[BATCH], far[BATCH], sideways[BATCH], any = {0};
         UNROLL for (int n = 0; n < BATCH; n++) {   /* the last batch repeats its last point */
-            deformation(ring, k + n < ring->points ? k + n : ring->points - 1, x, F[n]);
+            int64_t point = k + n < points ? k + n : points - 1;
+            if (rows) node_mean(rows, point, x, F[n]);
+            else deformation(ring, point, x, F[n]);
             characteristic(F[n], square + n, eight_det + n, whole + n, flat + n);
         }
         largest_roots(square, eight_det, whole, root, far);
@@ -297,13 +311,34 @@ static void rotations_part(const su_ring *ring, const float *x, float *rotation)
                 difficult_quaternion(F[n], root + n, flat + n, own);
                 UNROLL for (int i = 0; i < 4; i++) q[n][i] = WHERE(difficult, own[i], q[n][i]);   /* a lane does not feel the others */
             }
-        for (int n = 0; n < BATCH && k + n < ring->points; n++) rotation_of(q[n], rotation + 144 * (k + n));
+        for (int n = 0; n < BATCH && k + n < points; n++) rotation_of(q[n], rotation + 144 * (k + n));
     }
 }
 
 static void rotations(const su_ring *ring, const float *x, float *rotation)
 {
-    for (int part = 0; part < 16; part += FLOATS) rotations_part(ring, x + part, rotation + part);
+    for (int part = 0; part < 16; part += FLOATS) rotations_part(ring->points, ring, NULL, x + part, rotation + part);
+}
+
+static void node_rotations(const su_node_rows *rows, const float *G, float *rotation)
+{
+    for (int part = 0; part < 16; part += FLOATS) rotations_part(rows->points, NULL, rows, G + part, rotation + part);
+}
+
+static void gradients(const su_ring *nodes, const float *x, float *G)
+{
+    for (int64_t k = 0; k < nodes->points; k++)
+        for (int part = 0; part < 16; part += FLOATS) {
+            floats sum[9] = {{0}};
+            for (int32_t j = nodes->start[k]; j < nodes->start[k + 1]; j++) {
+                const float *at = x + 48 * (int64_t)nodes->neighbour[j] + part, *g = nodes->coefficient + 3 * (int64_t)j;
+                UNROLL for (int a = 0; a < 3; a++) {
+                    floats here = *(const floats *)(at + 16 * a);
+                    UNROLL for (int b = 0; b < 3; b++) sum[3 * a + b] += g[b] * here;
+                }
+            }
+            UNROLL for (int i = 0; i < 9; i++) *(floats *)(G + 144 * k + 16 * i + part) = sum[i];
+        }
 }
 
 /* ---- rest shapes of tets ---- */
@@ -334,6 +369,50 @@ static void shapes(int64_t count, const int32_t *corner, const double *neutral_i
         uint8_t mask = 0;
         for (int lane = 0; lane < 8; lane++) mask |= (uint8_t)((flat[lane] != 0) << lane);
         collapsed[k] = mask;
+    }
+}
+
+/* Newton and Schulz's iteration for the polar factor, as su_mean_rotation() has it; singular values of a mean of rotations are at most 1, and
+ * from 0.5 on these steps end at rounding. */
+enum { POLAR_STEPS = 5 };
+
+static void turned_shapes(int64_t count, const int32_t *corner, const double *neutral_inverse, const double *neutral_volume,
+                          const float *rotation, double *gradient, double *volume, uint8_t *contradicting)
+{
+    for (int64_t k = 0; k < count; k++, corner += 4, neutral_inverse += 9, gradient += 96) {
+        f8 R[9], S[6], away = {0};
+        v8 *g = (v8 *)gradient;
+        UNROLL for (int i = 0; i < 9; i++) {
+            R[i] = *(const f8u *)(rotation + 144 * (int64_t)corner[0] + 16 * i) + *(const f8u *)(rotation + 144 * (int64_t)corner[1] + 16 * i) +
+                   *(const f8u *)(rotation + 144 * (int64_t)corner[2] + 16 * i) + *(const f8u *)(rotation + 144 * (int64_t)corner[3] + 16 * i);
+            R[i] *= 0.25f;
+        }
+        for (int step = 0; step <= POLAR_STEPS; step++) {
+            S[0] = R[0] * R[0] + R[3] * R[3] + R[6] * R[6], S[1] = R[1] * R[1] + R[4] * R[4] + R[7] * R[7];
+            S[2] = R[2] * R[2] + R[5] * R[5] + R[8] * R[8], S[3] = R[0] * R[1] + R[3] * R[4] + R[6] * R[7];
+            S[4] = R[0] * R[2] + R[3] * R[5] + R[6] * R[8], S[5] = R[1] * R[2] + R[4] * R[5] + R[7] * R[8];
+            if (step == POLAR_STEPS) break;
+            UNROLL for (int a = 0; a < 3; a++) {
+                f8 x = R[3 * a], y = R[3 * a + 1], z = R[3 * a + 2];
+                R[3 * a] = 0.5f * (x * (3 - S[0]) - y * S[3] - z * S[4]);
+                R[3 * a + 1] = 0.5f * (y * (3 - S[1]) - x * S[3] - z * S[5]);
+                R[3 * a + 2] = 0.5f * (z * (3 - S[2]) - x * S[4] - y * S[5]);
+            }
+        }
+        UNROLL for (int i = 0; i < 6; i++) {
+            f8 off = S[i] - (i < 3 ? 1.0f : 0.0f);
+            away += off * off;
+        }
+        uint8_t mask = 0;
+        for (int lane = 0; lane < 8; lane++) mask |= (uint8_t)(!(away[lane] < 1e-10f) << lane);
+        contradicting[k] = mask;
+        UNROLL for (int b = 0; b < 3; b++) {
+            v8 x = WIDEN(R[3 * b]), y = WIDEN(R[3 * b + 1]), z = WIDEN(R[3 * b + 2]);
+            UNROLL for (int c = 0; c < 3; c++)
+                g[3 * (c + 1) + b] = neutral_inverse[3 * c] * x + neutral_inverse[3 * c + 1] * y + neutral_inverse[3 * c + 2] * z;
+            g[b] = -g[3 + b] - g[6 + b] - g[9 + b];
+        }
+        *(v8 *)(volume + 8 * k) = SPLAT(neutral_volume[k]);
     }
 }
 
@@ -391,23 +470,6 @@ static void blend_rows(int64_t frames, int64_t m, int64_t size, const float *sou
     }
     UNROLL for (int f = 0; f < 8; f++)
         if (f < frames) *(f8 *)(rows[f] + at + j) = sum[f] * *(const f8 *)(scale + f * size + j);
-}
-
-static void mix(int64_t frames, int64_t count, int64_t size, const float *source, const float *weights, float *const out[SU_FRAMES])
-{
-    enum { TWO = FLOATS == 16 ? 2 : 1 };   /* vectors at once, as far as there are registers */
-    for (int64_t at = 0; at < size; at += SU_MIX, source += count * SU_MIX)
-        for (int part = 0; part < SU_MIX; part += TWO * FLOATS) {
-            floats sum[8][TWO] = {{{0}}};
-            for (int64_t i = 0; i < count; i++)
-                UNROLL for (int n = 0; n < TWO; n++) {
-                    floats a = *(const floats *)(source + i * SU_MIX + part + n * FLOATS);
-                    UNROLL for (int f = 0; f < 8; f++) sum[f][n] += weights[8 * i + f] * a;
-                }
-            UNROLL for (int f = 0; f < 8; f++)
-                UNROLL for (int n = 0; n < TWO; n++)
-                    if (f < frames) *(floats_u *)(out[f] + at + part + n * FLOATS) = sum[f][n];
-        }
 }
 
 /* A corner's rows in the columns of its tet. */
@@ -517,4 +579,5 @@ static void gram_block(const su_gram_block *what)
 }
 
 const su_pose_kernels SU_KERNELS = {SU_KERNELS_NAME, scatter, scatter_floats, scatter_corners, moved, sample, rest, rotations,
-                                     shapes, materials, world, blend_rows, mix, build_B, build_abreast, gram_block};
+                                     gradients, node_rotations, turned_shapes, shapes, materials, world, blend_rows, build_B, build_abreast,
+                                     gram_block};

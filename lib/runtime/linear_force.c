@@ -10,7 +10,7 @@ int64_t su_linear_entries(int64_t size, int64_t lead)
 {
     int64_t entries = ROWS * lead;
     for (int64_t k = 0; k < size; k += ROWS) entries += ROWS * (lead - k);
-    return (entries + SU_MIX - 1) / SU_MIX * SU_MIX;
+    return entries;
 }
 
 void su_linear_pack(int64_t r, int64_t lead, const double *D, float *packed)

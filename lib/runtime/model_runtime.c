@@ -30,10 +30,10 @@ static void pack_points(const su_runtime_model *model, const int32_t *point_of, 
             for (int64_t v = 0; v < basis->vertex_count[g]; v++) {
                 int64_t k = point_of[basis->vertices[g][v]] - panel->first;
                 if (k < 0 || k >= panel->count) continue;
-                for (int64_t i = 0; i < model->m; i++)
+                for (int64_t i = 0; i < model->bases; i++)
                     for (int64_t mode = 0; mode < modes; mode++)
                         for (int c = 0; c < 3; c++)
-                            rows[3 * model->m * panel->offset + ((k * model->m + i) * 3 + c) * panel->stride + column + mode] =
+                            rows[3 * model->bases * panel->offset + ((k * model->bases + i) * 3 + c) * panel->stride + column + mode] =
                                 basis->blocks[g][((i * modes + mode) * basis->vertex_count[g] + v) * 3 + c];
             }
             column += modes;
@@ -44,7 +44,7 @@ static void pack_points(const su_runtime_model *model, const int32_t *point_of, 
 /* The same at the corners of tets that stand abreast. */
 static void pack_abreast(su_runtime_model *model, const float *rows)
 {
-    int64_t m = model->m;
+    int64_t m = model->bases;
     for (int64_t p = 0; p < model->panels_abreast; p++) {
         const su_panel *panel = model->tet_panel + p;
         for (int64_t k = 0; k < 4 * panel->count; k++) {
@@ -65,12 +65,12 @@ static void pack_abreast(su_runtime_model *model, const float *rows)
 static su_status pack_rows(su_runtime_model *model, const int32_t *point_of, su_error *err)
 {
     float *rows;
-    model->point_rows = su_model_take(model, model->m * model->row_entries, sizeof *model->point_rows, err);
-    model->abreast_rows = su_model_take(model, 12 * model->m * model->abreast_entries, sizeof *model->abreast_rows, err);
+    model->point_rows = su_model_take(model, model->bases * model->row_entries, sizeof *model->point_rows, err);
+    model->abreast_rows = su_model_take(model, 12 * model->bases * model->abreast_entries, sizeof *model->abreast_rows, err);
     if (!model->point_rows || !model->abreast_rows) return SU_AGAIN;
-    SU_TRY(SU_ALLOC(&rows, model->m * model->all_row_entries, "rows of points", err));
+    SU_TRY(SU_ALLOC(&rows, model->bases * model->all_row_entries, "rows of points", err));
     pack_points(model, point_of, rows);
-    memcpy(model->point_rows, rows, (size_t)(model->m * model->row_entries) * sizeof *rows);
+    memcpy(model->point_rows, rows, (size_t)(model->bases * model->row_entries) * sizeof *rows);
     pack_abreast(model, rows);
     free(rows);
     return SU_OK;
@@ -182,8 +182,7 @@ static su_status pack_tets(const su_model *source, su_runtime_model *model, cons
         !(model->tet_weight = su_model_take(model, model->m * count, sizeof *model->tet_weight, err)) ||
         !(model->young = su_model_take(model, model->m * count, sizeof *model->young, err)) ||
         !(model->poisson = su_model_take(model, model->m * count, sizeof *model->poisson, err)) ||
-        !(model->filler = su_model_take(model, count, sizeof *model->filler, err)) ||
-        !(model->apart = su_model_take(model, count, sizeof *model->apart, err)))
+        !(model->filler = su_model_take(model, count, sizeof *model->filler, err)))
         return SU_AGAIN;
     for (int64_t k = 0; k < count; k++) {
         int64_t e = sorted[k].item;
@@ -195,8 +194,6 @@ static su_status pack_tets(const su_model *source, su_runtime_model *model, cons
                      source->vertices + 3 * (int64_t)tet[2], source->vertices + 3 * (int64_t)tet[3], edges);
         model->neutral_volume[k] = su_inverse3(edges, model->neutral_inverse + 9 * k) / 6;
         model->filler[k] = sorted[k].filler;
-        if (!sorted[k].filler && source->anchors > 0 && source->cubature_apart && source->cubature_apart[e])
-            model->apart[model->apart_count++] = (int32_t)k;
         for (int64_t i = 0; i < model->m; i++) {
             model->tet_weight[i * count + k] = sorted[k].filler ? 0 : source->cubature_weights[i * source->c + e];
             model->young[i * count + k] = source->young[i * source->c + e];
@@ -239,7 +236,7 @@ static su_status choose_inertia(const su_model *source, su_runtime_model *model,
 static double largest_entry(const su_runtime_model *model, int32_t left, int32_t right)
 {
     const su_reduced_basis *basis = &model->basis;
-    int64_t m = model->m, r = model->r;
+    int64_t m = model->bases, r = model->r;
     double most = 0;
     for (int64_t k = 0; k < m * m; k++)
         for (int64_t a = basis->first_mode[left]; a < basis->first_mode[left + 1]; a++)
@@ -248,11 +245,31 @@ static double largest_entry(const su_runtime_model *model, int32_t left, int32_t
     return most;
 }
 
+/* With one basis nothing of it depends on the instant: the blocks as a pose would hold them. */
+static su_status fix_gram(su_runtime_model *model, su_error *err)
+{
+    const su_reduced_basis *basis = &model->basis;
+    double *scale;
+    if (!(model->gram = su_model_take(model, model->pair_entries, sizeof *model->gram, err))) return SU_AGAIN;
+    SU_TRY(SU_ALLOC(&scale, model->r, "scales", err));
+    su_reduced_basis_scale(basis, NULL, scale);
+    for (int64_t k = 0; k < model->pairs; k++) {
+        const su_gram_pair *pair = model->pair + k;
+        int64_t a0 = basis->first_mode[pair->left], b0 = basis->first_mode[pair->right], columns = basis->first_mode[pair->right + 1] - b0;
+        for (int64_t a = 0; a < pair->rows; a++)
+            for (int64_t b = 0; b < columns; b++)
+                model->gram[pair->offset + a * pair->stride + b] =
+                    (float)(scale[a0 + a] * basis->gram[(a0 + a) * model->r + b0 + b] * scale[b0 + b]);
+    }
+    free(scale);
+    return SU_OK;
+}
+
 /* Regions without a common vertex have a block of zeros; a factor brings its rounding. */
 static su_status pack_gram(su_runtime_model *model, su_error *err)
 {
     const su_reduced_basis *basis = &model->basis;
-    int64_t m = model->m, r = model->r, d = basis->d;
+    int64_t m = model->bases, r = model->r, d = basis->d;
     double none = basis->gram_is_expanded ? 4e-6 : 0;
     model->pair = su_model_take(model, d * d, sizeof *model->pair, err);
     model->region_offset = su_model_take(model, d + 1, sizeof *model->region_offset, err);
@@ -286,59 +303,15 @@ static su_status pack_gram(su_runtime_model *model, su_error *err)
                             (float)basis->gram[((i * m + j) * r + a0 + a) * r + b0 + b];
             }
     }
-    return SU_OK;
+    return m == 1 ? fix_gram(model, err) : SU_OK;
 }
 
-static double distance(const su_runtime_model *model, const double *p, const double *q)
+static su_status pack_linear(const su_model *source, su_runtime_model *model, su_error *err)
 {
-    return su_param_distance(model->s, p, q, model->param_scale);
-}
-
-/* As far as the loneliest anchor is from the others, and at least half the mean distance between example poses. */
-static double anchor_reach(const su_runtime_model *model)
-{
-    int64_t m = model->m, s = model->s;
-    double mean = 0, lonely = 0;
-    for (int64_t i = 0; i < m; i++)
-        for (int64_t j = 0; j < i; j++) mean += distance(model, model->params + i * s, model->params + j * s);
-    if (m > 1) mean *= 2 / (double)(m * (m - 1));
-    for (int64_t i = 0; i < model->anchors; i++) {
-        double nearest = INFINITY;
-        for (int64_t j = 0; j < model->anchors; j++)
-            if (j != i) nearest = fmin(nearest, distance(model, model->anchor_params + i * s, model->anchor_params + j * s));
-        lonely = fmax(lonely, nearest);
-    }
-    return fmax(lonely, 0.5 * mean);
-}
-
-double su_anchor_trust(const su_runtime_model *model, const double *p)
-{
-    double nearest = INFINITY;
-    for (int64_t k = 0; k < model->anchors && nearest > model->anchor_reach; k++)
-        nearest = fmin(nearest, distance(model, model->anchor_params + k * model->s, p));
-    if (!(nearest > model->anchor_reach)) return 1;
-    double x = fmax(2 - nearest / model->anchor_reach, 0);
-    return x * x * (3 - 2 * x);
-}
-
-static su_status pack_anchors(const su_model *source, su_runtime_model *model, su_error *err)
-{
-    int64_t r = model->r;
-    model->anchors = source->anchors;
-    model->anchor_params = source->anchor_params, model->anchor_rbf = source->anchor_rbf;
-    if (model->anchors == 0) return SU_OK;
-    model->linear_entries = su_linear_entries(model->size, model->lead);
-    model->anchor_stiffness = su_model_take(model, model->anchors * model->linear_entries, sizeof *model->anchor_stiffness, err);
-    if (!model->anchor_stiffness) return SU_AGAIN;
-    model->anchor_reach = anchor_reach(model);
-    float *packed;
-    SU_TRY(SU_ALLOC(&packed, model->linear_entries, "stiffness at anchors", err));
-    for (int64_t k = 0; k < model->anchors; k++) {
-        su_linear_pack(r, model->lead, source->anchor_stiffness + k * r * r, packed);
-        for (int64_t i = 0; i < model->linear_entries; i++)
-            model->anchor_stiffness[(i / SU_MIX * model->anchors + k) * SU_MIX + i % SU_MIX] = packed[i];
-    }
-    free(packed);
+    if (!source->linear_stiffness) return SU_OK;
+    model->linear = su_model_take(model, su_linear_entries(model->size, model->lead), sizeof *model->linear, err);
+    if (!model->linear) return SU_AGAIN;
+    su_linear_pack(model->r, model->lead, source->linear_stiffness, model->linear);
     return SU_OK;
 }
 
@@ -374,7 +347,7 @@ su_status su_runtime_model_create_with(const su_model *source, su_interpolation 
         return su_fail(err, SU_INPUT, "the model has %lld regions, at most %d are possible", (long long)source->d,
                        SU_MOST_REGIONS);
     out->material = (su_material)number;
-    out->m = source->m, out->s = source->s, out->r = source->r;
+    out->m = source->m, out->bases = source->bases, out->s = source->s, out->r = source->r;
     out->kernels = su_kernels_choose(NULL);
     out->pose_kernels = su_pose_kernels_choose(NULL);
     out->size = su_model_padded(source->r);
@@ -389,13 +362,19 @@ su_status su_runtime_model_create_with(const su_model *source, su_interpolation 
         if (su_model_padded(end) > out->lead) out->lead = su_model_padded(end);
     }
     SU_GO(pack_gram(out, err));
-    SU_GO(pack_anchors(source, out, err));
+    SU_GO(pack_linear(source, out, err));
     SU_GO(SU_ALLOC(&of, source->n, "regions of vertices", err));
     SU_GO(SU_ALLOC(&point_of, source->n, "points", err));
     su_vertex_regions(&out->basis, of);
     SU_GO(su_choose_tets(source, out, of, &tets, err));
     SU_GO(su_choose_points(source, out, of, tets, extra, point_of, &vertices, err));
-    SU_GO(su_rest_patch_create(source, out->chosen, vertices, interpolation == SU_COROTATED ? out->points : 0, false,
+    /* A turned tet reads the rotations of all its corners, those that never move too. */
+    bool turned = su_model_smoothing(source).nodes > 0;
+    if (turned && interpolation == SU_LINEAR) {
+        status = su_fail(err, SU_INPUT, "linear interpolation goes with the posed rest shape only (supple fit --rest posed)");
+        goto done;
+    }
+    SU_GO(su_rest_patch_create(source, out->chosen, vertices, interpolation == SU_COROTATED ? turned ? out->chosen : out->points : 0, false,
                                &out->patch, err));
     SU_GO(su_rest_lanes_create(&out->patch, out->pose_kernels, &out->lanes, err));
     SU_GO(pack_tets(source, out, tets, point_of, err));
@@ -413,7 +392,7 @@ done:
 
 int64_t su_runtime_model_bytes(const su_runtime_model *model)
 {
-    int64_t m = model->m;
-    return m * (model->row_entries + 12 * model->abreast_entries) * 4 + model->anchors * model->linear_entries * 4 + m * m * (model->pair_entries * 4 + model->r * 8) +
+    int64_t m = model->m, bases = model->bases, linear = model->linear ? su_linear_entries(model->size, model->lead) : 0;
+    return bases * (model->row_entries + 12 * model->abreast_entries) * 4 + linear * 4 + bases * bases * (model->pair_entries * 4 + model->r * 8) +
            model->tets * (4 * 4 + 10 * 8 + 3 * m * 8) + model->inertia * 12 + su_rest_lanes_bytes(&model->lanes);
 }

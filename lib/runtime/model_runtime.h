@@ -47,6 +47,7 @@ typedef struct su_runtime_model {
     su_reduced_basis basis;
     su_material material;
     int64_t m, s, r;
+    int64_t bases;             /* m, or 1 */
     int64_t size;              /* r padded to SU_PANEL: the system that is factored */
     int64_t lead;              /* of its rows and of all vectors q; entries from r on are 0. Blocks of the last region may
                                 * reach beyond `size` */
@@ -55,6 +56,7 @@ typedef struct su_runtime_model {
     su_gram_pair *pair;        /* ordered pairs of overlapping regions, rising */
     int64_t pair_entries;      /* sum of rows * stride, each padded to SU_GRAM, and a gap of 8 rows */
     float *pair_gram;          /* [entry / SU_GRAM][j][i][SU_GRAM]: U^_i' M U^_j */
+    float *gram;               /* (pair_entries) the same at all instants, where there is one basis; else NULL */
     su_rest_patch patch;       /* its chosen vertices: the points, those kept first, then corners of tets that never move */
     su_rest_lanes lanes;       /* of the patch */
 
@@ -64,7 +66,7 @@ typedef struct su_runtime_model {
     int64_t point_panels, kept_panels, row_panels;
     su_panel *point_panel;     /* those of kept points first */
     int32_t *panel_of_point;   /* (points) */
-    float *point_rows;         /* the first row_panels: (points of the panel, m, 3, stride) */
+    float *point_rows;         /* the first row_panels: (points of the panel, bases, 3, stride) */
     int64_t row_entries;       /* of one pose: sum of count * 3 * stride */
     int64_t all_row_entries;   /* the same of all panels */
     int64_t kept_entries;      /* the same of kept points: entries of one instant's rows */
@@ -80,7 +82,7 @@ typedef struct su_runtime_model {
     int64_t tet_panels, panels_abreast;
     su_panel *tet_panel;       /* those abreast first */
     int64_t B_entries;         /* sum of count * 9 * stride; of columns abreast */
-    float *abreast_rows;       /* panels abreast, at 12 m times their offset: basis rows of corners, [sixteen][column][corner][m][3][16] */
+    float *abreast_rows;       /* panels abreast, at 12 bases times their offset: basis rows of corners, [sixteen][column][corner][bases][3][16] */
     int64_t abreast_entries;   /* of one corner, component and pose */
     int32_t *corner;           /* (tets,4) among the chosen vertices, first one that is kept or never moves */
     int32_t *base;             /* (tets_padded) that one among the kept points; `kept` where it never moves and in the padding */
@@ -92,18 +94,12 @@ typedef struct su_runtime_model {
     double *neutral_volume;    /* (tets) m^3 */
     double *tet_weight;        /* (m,tets) cubature weights */
     double *young, *poisson;   /* (m,tets) */
-    int64_t apart_count;
-    int32_t *apart;            /* (apart_count) tets, ascending, whose linear part the anchors have */
 
     int64_t inertia;           /* inertia vertices */
     int32_t *inertia_point;    /* (inertia) ascending */
     double *inertia_mass;      /* (inertia) weight times lumped mass, kg */
 
-    int64_t anchors;           /* 0: the tets stand for the whole elastic force */
-    const double *anchor_params, *anchor_rbf;   /* borrowed */
-    double anchor_reach;       /* scaled distance from the nearest anchor up to which the blend is trusted; none at twice that */
-    float *anchor_stiffness;   /* [linear_entries / SU_MIX][anchors][SU_MIX]: what tets lack of it, packed as linear_force.h says */
-    int64_t linear_entries;
+    float *linear;             /* D, what tets lack of the linear force, packed as linear_force.h says; NULL: nothing */
 
     int64_t extra;             /* further vertices asked for */
     int32_t *extra_point;      /* (extra) their points, -1: never moves */
@@ -121,9 +117,6 @@ su_status su_runtime_model_create(const su_model *model, su_interpolation interp
 su_status su_runtime_model_create_with(const su_model *model, su_interpolation interpolation, int64_t count,
                                        const int32_t *vertices, su_runtime_model *out, su_error *err);
 void su_runtime_model_free(su_runtime_model *model);
-
-/* How far the anchors are to be trusted at parameters p (s): 1 within their reach, falling to 0 at twice that. */
-double su_anchor_trust(const su_runtime_model *model, const double *p);
 
 /* Bytes that stepping and the pose part read. */
 int64_t su_runtime_model_bytes(const su_runtime_model *model);

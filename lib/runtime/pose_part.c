@@ -4,7 +4,6 @@
 #include "geometry/mat3.h"
 #include "geometry/rotation.h"
 #include "rig/rbf.h"
-#include "runtime/linear_force.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -22,10 +21,9 @@ static void *take(su_arena *arena, int64_t count, su_error *err)
 
 su_status su_blend_create(const su_runtime_model *model, su_blend *blend, su_arena *arena, su_error *err)
 {
-    blend->serial = 0, blend->trust = 0;
+    blend->serial = 0;
     bool good = (blend->w = take(arena, model->m, err)) && (blend->b = take(arena, model->m, err)) &&
-                (blend->positive = take(arena, model->m, err)) && (blend->scale = take(arena, model->lead, err)) &&
-                (blend->anchor = take(arena, 2 * model->anchors, err));
+                (blend->positive = take(arena, model->m, err)) && (blend->scale = take(arena, model->lead, err));
     return good ? SU_OK : SU_AGAIN;
 }
 
@@ -36,8 +34,7 @@ void su_blend_copy(const su_runtime_model *model, const su_blend *from, su_blend
     memcpy(to->b, from->b, size);
     memcpy(to->positive, from->positive, size);
     memcpy(to->scale, from->scale, (size_t)model->lead * sizeof(double));
-    memcpy(to->anchor, from->anchor, (size_t)model->anchors * sizeof(double));
-    to->serial = from->serial, to->trust = from->trust;
+    to->serial = from->serial;
 }
 
 su_status su_pose_create(const su_runtime_model *model, su_pose *pose, su_error *err)
@@ -51,9 +48,14 @@ su_status su_pose_create(const su_runtime_model *model, su_pose *pose, su_error 
         !(pose->B = take(arena, (model->B_entries + 1) / 2, err)) || !(pose->gradient = take(arena, 12 * tets, err)) ||
         !(pose->volume = take(arena, tets, err)) || !(pose->mu = take(arena, tets, err)) ||
         !(pose->lambda = take(arena, tets, err)) || !(pose->turn = take(arena, 9 * inertia, err)) ||
-        !(pose->world = take(arena, 3 * inertia, err)) || !(pose->linear = take(arena, (model->linear_entries + 1) / 2, err)) || !(pose->gram = take(arena, (model->pair_entries + 1) / 2, err)) ||
-        !(pose->mixed[0] = take(arena, (model->pair_entries + 1) / 2, err)) ||
-        !(pose->mixed[1] = take(arena, (model->pair_entries + 1) / 2, err))) {
+        !(pose->world = take(arena, 3 * inertia, err))) {
+        su_pose_free(pose);
+        return SU_AGAIN;
+    }
+    float **blocks[] = {&pose->gram, &pose->mixed[0], &pose->mixed[1]};
+    for (int k = 0; k < 3; k++) {
+        if ((*blocks[k] = model->gram)) continue;
+        if ((*blocks[k] = take(arena, (model->pair_entries + 1) / 2, err))) continue;
         su_pose_free(pose);
         return SU_AGAIN;
     }
@@ -82,8 +84,7 @@ su_status su_pose_work_create(const su_runtime_model *model, su_pose_work *work,
         (work->turn = take(arena, 18 * inertia, err)) && (work->world = take(arena, 6 * inertia, err)) &&
         (work->positive = take(arena, m, err)) && (work->b = take(arena, m, err)) &&
         (work->older[0] = take(arena, m, err)) && (work->older[1] = take(arena, m, err)) &&
-        (work->anchor = take(arena, 4 * model->anchors, err)) &&
-        (work->linear = take(arena, model->anchors ? 8 * model->linear_entries : 0, err)) &&
+        (work->nodes = take(arena, 72 * model->patch.nodes, err)) &&
         (work->scale = take(arena, 12 * strides, err)) && (work->blended = take(arena, model->points, err)) &&
         (work->spread = take(arena, 6 * widest, err)) && (work->column_scale = take(arena, SU_FRAMES * widest / 2, err)) &&
         (work->loose = take(arena, SU_FRAMES * model->slots * model->slot_size / 2 + 2 * LOOSE_GAP, err))) {
@@ -124,19 +125,16 @@ void su_blend_evaluate(const su_runtime_model *model, const double *p, int64_t s
 {
     su_rbf_weights(model->m, model->s, model->params, model->param_scale, model->rbf, p, blend->w);
     su_positive_weights(model->m, blend->w, blend->positive);
-    if (model->basis.interpolation == SU_LINEAR)
-        memcpy(blend->b, blend->w, (size_t)model->m * sizeof *blend->b);
-    else
-        su_basis_weights(model->m, model->s, model->params, model->param_scale, model->basis_rbf_columns,
-                         model->basis_rbf, p, blend->w, blend->b);
-    su_reduced_basis_scale(&model->basis, blend->b, blend->scale);
-    if (model->anchors > 0) {
-        double *w = blend->anchor + model->anchors;
-        su_rbf_weights(model->anchors, model->s, model->anchor_params, model->param_scale, model->anchor_rbf, p, w);
-        su_positive_weights(model->anchors, w, blend->anchor);
-        su_drawn_back_weights(model->anchors, blend->anchor, w);
-        blend->trust = su_anchor_trust(model, p);
-        for (int64_t k = 0; k < model->anchors; k++) blend->anchor[k] = blend->trust * w[k];
+    if (model->bases == 1) {
+        blend->b[0] = 1;
+        su_reduced_basis_scale(&model->basis, NULL, blend->scale);
+    } else {
+        if (model->basis.interpolation == SU_LINEAR)
+            memcpy(blend->b, blend->w, (size_t)model->m * sizeof *blend->b);
+        else
+            su_basis_weights(model->m, model->s, model->params, model->param_scale, model->basis_rbf_columns,
+                             model->basis_rbf, p, blend->w, blend->b);
+        su_reduced_basis_scale(&model->basis, blend->b, blend->scale);
     }
     blend->serial = serial;
 }
@@ -149,7 +147,7 @@ static su_pose_work half_of(const su_runtime_model *model, const su_pose_work *w
     h.x += 24 * model->chosen, h.rotation += SU_FRAMES, h.gradient += 96 * model->tets, h.volume += 8 * model->tets;
     h.mu += 8 * model->tets, h.lambda += 8 * model->tets, h.collapsed += model->tets;
     h.turn += 72 * model->inertia, h.world += 24 * model->inertia;
-    h.b += 8 * model->m, h.older[0] += 8 * model->m, h.older[1] += 8 * model->m, h.linear += 8 * model->linear_entries;
+    h.b += 8 * model->bases, h.older[0] += 8 * model->bases, h.older[1] += 8 * model->bases;
     return h;
 }
 
@@ -159,10 +157,9 @@ static void fill_lanes(const su_runtime_model *model, int64_t count, const su_bl
 {
     for (int64_t f = 0; f < SU_FRAMES; f++) {
         int64_t from = f < count ? f : count - 1;
-        for (int64_t i = 0; i < model->anchors; i++) work->anchor[8 * i + f] = (float)blends[from]->anchor[i];
-        for (int64_t i = 0; i < model->m; i++) {
+        for (int64_t i = 0; i < model->m; i++) work->positive[8 * i + f] = blends[from]->positive[i];
+        for (int64_t i = 0; i < model->bases; i++) {
             work->b[8 * i + f] = (float)blends[from]->b[i];
-            work->positive[8 * i + f] = blends[from]->positive[i];
             for (int k = 0; k < 2; k++) work->older[k][8 * i + f] = older[from][k] ? (float)older[from][k]->b[i] : 0;
         }
     }
@@ -179,16 +176,21 @@ static void turn_points(const su_runtime_model *model, int64_t count, const su_p
     model->pose_kernels->world(model->inertia, model->inertia_point, work->rotation, work->x, Q, c, work->turn, work->world);
 }
 
-/* Convention 8: where a rest tet has less than 0.1 of its neutral volume, its rest shape is R_e times the neutral one.
- * F = 1 + grad u, so that no force acts at u = 0 there either. */
-static void collapsed_tet(const su_runtime_model *model, int64_t k, int64_t lane, su_pose_work *work)
+/* The rotation of a tet's own gradient. */
+static void rotation_of_tet(const su_runtime_model *model, int64_t k, int64_t lane, const su_pose_work *work, double R[9])
 {
-    double x[12], edges[9], F[9], R[9], inverse[9], *g = work->gradient + 96 * k + lane;
+    double x[12], edges[9], F[9];
     for (int c = 0; c < 4; c++)
         for (int a = 0; a < 3; a++) x[3 * c + a] = work->x[24 * (int64_t)model->corner[4 * k + c] + 8 * a + lane];
     su_tet_edges(x, x + 3, x + 6, x + 9, edges);
     su_mul33(edges, model->neutral_inverse + 9 * k, F);
     su_nearest_rotation(F, R);
+}
+
+/* The neutral shape of a tet, turned. */
+static void neutral_tet(const su_runtime_model *model, int64_t k, int64_t lane, const double R[9], su_pose_work *work)
+{
+    double inverse[9], *g = work->gradient + 96 * k + lane;
     su_mult33(model->neutral_inverse + 9 * k, R, inverse);   /* (R D)^-1 = D^-1 R' */
     for (int b = 0; b < 3; b++) {
         g[8 * b] = -inverse[b] - inverse[3 + b] - inverse[6 + b];
@@ -197,14 +199,32 @@ static void collapsed_tet(const su_runtime_model *model, int64_t k, int64_t lane
     work->volume[8 * k + lane] = model->neutral_volume[k];
 }
 
+/* The rotation of a tet whose corners' contradict each other: nearest to their mean all the same. */
+static void mean_of_corners(const su_runtime_model *model, int64_t k, int64_t lane, const su_pose_work *work, double R[9])
+{
+    double mean[9] = {0};
+    for (int c = 0; c < 4; c++)
+        for (int i = 0; i < 9; i++) mean[i] += 0.25 * work->rotation[144 * (int64_t)model->corner[4 * k + c] + 16 * i + lane];
+    su_nearest_rotation(mean, R);
+}
+
 static void shape_tets(const su_runtime_model *model, int64_t count, su_pose_work *work)
 {
     const su_pose_kernels *kernels = model->pose_kernels;
-    kernels->shapes(model->tets, model->corner, model->neutral_inverse, work->x, work->gradient, work->volume,
-                    work->collapsed);
+    bool turned = model->patch.nodes > 0;
+    if (turned)
+        kernels->turned_shapes(model->tets, model->corner, model->neutral_inverse, model->neutral_volume, work->rotation, work->gradient,
+                               work->volume, work->collapsed);
+    else
+        kernels->shapes(model->tets, model->corner, model->neutral_inverse, work->x, work->gradient, work->volume, work->collapsed);
     for (int64_t k = 0; k < model->tets; k++)
-        for (int64_t f = 0; f < count && work->collapsed[k]; f++)
-            if (work->collapsed[k] >> f & 1) collapsed_tet(model, k, f, work);
+        for (int64_t f = 0; f < count && work->collapsed[k]; f++) {
+            double R[9];
+            if (!(work->collapsed[k] >> f & 1)) continue;
+            if (turned) mean_of_corners(model, k, f, work, R);
+            else rotation_of_tet(model, k, f, work, R);
+            neutral_tet(model, k, f, R, work);
+        }
     kernels->materials(model->tets, model->m, model->tet_weight, model->young, model->poisson, work->positive, work->volume,
                        work->mu, work->lambda);
 }
@@ -266,7 +286,7 @@ static float *const *blend_rows(const su_runtime_model *model, int64_t count, in
     *at = point < model->kept ? 3 * panel->offset + nth * size : SU_FRAMES * model->slot[point] * model->slot_size;
     if (work->blended[point]) return rows;
     work->blended[point] = 1;
-    model->pose_kernels->blend_rows(count, model->m, size, model->point_rows + model->m * (3 * panel->offset + nth * size), work->b,
+    model->pose_kernels->blend_rows(count, model->bases, size, model->point_rows + model->bases * (3 * panel->offset + nth * size), work->b,
                                     work->scale + 3 * SU_FRAMES * panel->before, rows, *at);
     return rows;
 }
@@ -274,7 +294,7 @@ static float *const *blend_rows(const su_runtime_model *model, int64_t count, in
 /* B of tets that stand abreast; their corners' rotations and gradients are in the poses. */
 static void build_abreast(const su_runtime_model *model, int64_t count, su_pose *poses, su_pose_work *work)
 {
-    su_abreast_rows what = {.frames = count, .m = model->m, .b = work->b, .stride = model->tets_padded};
+    su_abreast_rows what = {.frames = count, .m = model->bases, .b = work->b, .stride = model->tets_padded};
     for (int64_t p = 0; p < model->panels_abreast; p++) {
         const su_panel *panel = model->tet_panel + p;
         what.columns = panel->columns;
@@ -285,7 +305,7 @@ static void build_abreast(const su_runtime_model *model, int64_t count, su_pose 
         }
         for (int64_t k = 0; k < panel->count; k += SU_ABREAST) {
             int64_t e = panel->first + k, at = panel->offset + k * panel->columns;
-            what.source = model->abreast_rows + 12 * model->m * at;
+            what.source = model->abreast_rows + 12 * model->bases * at;
             for (int64_t f = 0; f < count; f++) {
                 what.rotation[f] = poses[f].corner_rotation + e;
                 what.gradient[f] = poses[f].gradient + e;
@@ -330,15 +350,15 @@ static void build_B(const su_runtime_model *model, int64_t count, su_pose *poses
 static void blend_grams(const su_runtime_model *model, int64_t count, const su_blend *(*older)[2], su_pose *poses,
                         const su_pose_work *work)
 {
-    su_gram_block block = {.frames = count, .m = model->m, .left = work->b,
+    su_gram_block block = {.frames = count, .m = model->bases, .left = work->b,
                            .right = {work->b, work->older[0], work->older[1]}};
     for (int64_t f = 0; f < count; f++)
         for (int k = 0; k < 2; k++) poses[f].follows[k] = older[f][k] ? older[f][k]->serial : 0;
-    for (int64_t p = 0; p < model->pairs; p++) {
+    for (int64_t p = 0; p < model->pairs && !model->gram; p++) {
         const su_gram_pair *pair = model->pair + p;
         int64_t left = model->basis.first_mode[pair->left], right = model->basis.first_mode[pair->right];
         block.rows = pair->rows, block.stride = pair->stride;
-        block.source = model->pair_gram + pair->offset * model->m * model->m;
+        block.source = model->pair_gram + pair->offset * model->bases * model->bases;
         for (int64_t f = 0; f < SU_FRAMES; f++) {
             int64_t at = f < count ? f : count - 1;
             block.left_scale[f] = poses[at].blend.scale + left;
@@ -353,17 +373,13 @@ static void blend_grams(const su_runtime_model *model, int64_t count, const su_b
     }
 }
 
-/* Stiffness of eight frames at once, as the anchors' is the largest thing that a pose part reads. */
-static void blend_stiffness(const su_runtime_model *model, int64_t count, const su_pose_work *work)
-{
-    float *out[SU_FRAMES] = {NULL};
-    for (int64_t f = 0; f < count; f++) out[f] = work->linear + f * model->linear_entries;
-    model->pose_kernels->mix(count, model->anchors, model->linear_entries, model->anchor_stiffness, work->anchor, out);
-}
-
 void su_gram_blend(const su_runtime_model *model, const su_blend *left, const su_blend *right, float *lanes, float *blocks)
 {
-    int64_t m = model->m;
+    int64_t m = model->bases;
+    if (model->gram) {
+        memcpy(blocks, model->gram, (size_t)model->pair_entries * sizeof *blocks);
+        return;
+    }
     su_gram_block block = {.frames = 1, .m = m, .left = lanes, .right = {lanes + 8 * m, lanes + 8 * m, lanes + 8 * m}};
     for (int64_t i = 0; i < 8 * m; i++) lanes[i] = (float)left->b[i / 8], lanes[8 * m + i] = (float)right->b[i / 8];
     for (int64_t k = 0; k < model->pairs; k++) {
@@ -410,7 +426,7 @@ static void rest_and_rotations(const su_runtime_model *model, int64_t count, con
     }
     if (skins[0]) su_rest_lanes_moved(&model->lanes, skins, work->moved);
     su_rest_lanes_positions(&model->lanes, work->moved, work->rest, x, work->near);
-    su_rest_lanes_rotations(&model->lanes, work->near, work->rotation);
+    su_rest_lanes_rotations(&model->lanes, work->near, work->nodes, work->rotation);
 }
 
 void su_pose_prepare(const su_runtime_model *model, int64_t count, const su_pose_input *inputs, const su_blend *const *blends,
@@ -424,7 +440,6 @@ void su_pose_prepare(const su_runtime_model *model, int64_t count, const su_pose
         fill_lanes(model, some, blends + first, older + first, &own);
         turn_points(model, some, inputs + first, &own);
         shape_tets(model, some, &own);
-        if (model->anchors > 0) blend_stiffness(model, some, &own);
     }
 }
 
@@ -443,8 +458,6 @@ void su_pose_finish(const su_runtime_model *model, int64_t first, const su_pose_
     build_abreast(model, count, poses, &half);
     build_B(model, count, poses, &half);
     blend_grams(model, count, older + first, poses, &half);
-    for (int64_t f = 0; f < count && model->anchors > 0; f++)
-        memcpy(poses[f].linear, half.linear + f * model->linear_entries, (size_t)model->linear_entries * sizeof(float));
 }
 
 void su_pose_evaluate(const su_runtime_model *model, int64_t count, const su_pose_input *inputs,

@@ -22,11 +22,9 @@ typedef struct su_pose_input {
 
 /* Weights at an instant. */
 typedef struct su_blend {
-    double *w, *b;       /* (m) */
+    double *w, *b;       /* (m); of b only the model's `bases` are read */
     double *positive;    /* (m) w+ */
     double *scale;       /* (lead) Y, 0 from r on */
-    double *anchor;      /* (2 anchors) weights of the stiffness anchors times the trust in them, and scratch */
-    double trust;        /* in the anchors; 0 without them */
     int64_t serial;      /* number of the instant, unique and not 0 */
 } su_blend;
 
@@ -43,11 +41,10 @@ typedef struct su_pose {
     double *mu, *lambda;       /* (tets_padded) Pa, without the stiffness factor */
     double *turn;              /* (9,inertia_padded) P = Q R */
     double *world;             /* (3,inertia_padded) X = c + Q x */
-    float *gram;               /* pair blocks of U' M U */
-    float *linear;             /* (linear_entries) what tets lack of U'KU, packed; NULL without anchors */
+    float *gram;               /* pair blocks of U' M U; the model's own where it has one basis */
     float *mixed[2];          /* pair blocks of U' M U_k with rotations held still, k the instant `follows` */
     int64_t follows[2];        /* serials of the instants one and two before; 0: not evaluated */
-    int64_t collapsed;         /* cubature tets below 0.1 of their neutral volume */
+    int64_t collapsed;         /* cubature tets below 0.1 of their neutral volume, or whose corners' rotations contradict each other */
     su_arena arena;
 } su_pose;
 
@@ -60,14 +57,13 @@ typedef struct su_pose_work {
     float *moved;              /* (patch.skin_count,3,16) displacements of skin points */
     float *rest;               /* (m,16) weights of the corrections */
     float *rotation;           /* (chosen,9,16) */
+    float *nodes;              /* (patch.nodes,9,16) mean gradients */
     double *gradient;          /* (2,tets,12,8) */
     double *volume, *mu, *lambda;     /* (2,tets,8) */
     uint8_t *collapsed;        /* (2,tets) a bit for each instant */
     double *turn, *world;      /* (2,inertia,9,8), (2,inertia,3,8) */
     double *positive;          /* (m,8) */
-    float *b, *older[2];       /* (2,m,8) */
-    float *anchor;             /* (anchors,8) */
-    float *linear;             /* (16,linear_entries) */
+    float *b, *older[2];       /* (2,bases,8) */
     float *scale;              /* point panels with rows: (8, 3, stride) */
     uint8_t *blended;          /* (points) */
     float *loose;              /* (slots,8,slot_size) rows of points that are not kept */

@@ -16,7 +16,7 @@ enum { GROUPS = SU_RECONSTRUCT_BLOCK / SU_WIDE_FRAMES };
 /* Scratch of a thread for GROUPS groups of frames. */
 typedef struct work {
     float *rotation;                      /* as in rest_lanes.h */
-    float *near, *moved;
+    float *near, *moved, *nodes;
     float *w;                   /* (m,16) */
     double *scale;              /* (r) and (frames,r) */
     float *coefficients;        /* (groups, m * modes of a region,16) */
@@ -98,10 +98,12 @@ static su_status choose_flesh(su_reconstruct *rec, int64_t count, const int32_t 
 static su_status create_work(su_reconstruct *rec, work *w, su_error *err)
 {
     int64_t m = rec->basis.m, r = rec->basis.r, flesh = rec->flesh;
+    int64_t poses = rec->model->m;
     bool good = (w->near = take(rec, 48 * rec->patch.vertex_count, sizeof(float), err)) &&
                 (w->rotation = take(rec, 144 * flesh, sizeof(float), err)) &&
+                (w->nodes = take(rec, 144 * rec->patch.nodes, sizeof(float), err)) &&
                 (w->moved = take(rec, 48 * rec->patch.skin_count, sizeof(float), err)) &&
-                (w->w = take(rec, SU_REST_FRAMES * m, sizeof(float), err)) &&
+                (w->w = take(rec, SU_REST_FRAMES * poses, sizeof(float), err)) &&
                 (w->scale = take(rec, (1 + SU_RECONSTRUCT_BLOCK) * r, sizeof(double), err)) &&
                 (w->coefficients = take(rec, SU_RECONSTRUCT_BLOCK * m * r, sizeof(float), err)) &&
                 (w->u = take(rec, 3 * SU_RECONSTRUCT_BLOCK * flesh, sizeof(float), err));
@@ -158,11 +160,11 @@ static void combine(const su_reconstruct *rec, int64_t frames, const double *b, 
 {
     const su_reduced_basis *basis = &rec->basis;
     int groups = (int)((frames + SU_WIDE_FRAMES - 1) / SU_WIDE_FRAMES);
-    int64_t m = basis->m, r = basis->r;
+    int64_t m = basis->m, r = basis->r, poses = rec->model->m;
     double *scaled = own->scale + r;
     memset(own->u, 0, (size_t)(3 * SU_WIDE_FRAMES * groups * rec->flesh) * sizeof *own->u);
     for (int64_t f = 0; f < frames; f++) {
-        su_reduced_basis_scale(basis, b + f * m, own->scale);
+        su_reduced_basis_scale(basis, b + f * poses, own->scale);
         for (int64_t k = 0; k < r; k++) scaled[f * r + k] = own->scale[k] * q[f * r + k];
     }
     for (int64_t g = 0; g < basis->d; g++) {
@@ -173,7 +175,7 @@ static void combine(const su_reconstruct *rec, int64_t frames, const double *b, 
                 for (int64_t k = 0; k < modes; k++)
                     for (int64_t lane = 0; lane < SU_WIDE_FRAMES; lane++) {
                         int64_t at = SU_WIDE_FRAMES * group + lane, f = at < frames ? at : frames - 1;
-                        *c++ = (float)(b[f * m + i] * scaled[f * r + first + k]);
+                        *c++ = (float)((m == 1 ? 1 : b[f * poses + i]) * scaled[f * r + first + k]);
                     }
         rec->kernels->combine(groups, m * modes, vertices, 3 * vertices, basis->blocks[g], own->coefficients, rec->slots[g],
                               rec->flesh, own->u);
@@ -183,7 +185,7 @@ static void combine(const su_reconstruct *rec, int64_t frames, const double *b, 
 /* A group of frames: turned u (flesh,3,16). */
 static void turn(const su_reconstruct *rec, work *own, int64_t frames, const double *skin, const double *w, float *u)
 {
-    int64_t m = rec->basis.m, needed = 3 * rec->patch.skin_count;
+    int64_t m = rec->model->m, needed = 3 * rec->patch.skin_count;
     const double *skins[SU_REST_FRAMES];
     double *nowhere[2] = {NULL, NULL};
     for (int64_t f = 0; f < SU_REST_FRAMES; f++) {
@@ -193,7 +195,7 @@ static void turn(const su_reconstruct *rec, work *own, int64_t frames, const dou
     }
     su_rest_lanes_moved(&rec->lanes, skins, own->moved);
     su_rest_lanes_positions(&rec->lanes, own->moved, own->w, nowhere, own->near);
-    su_rest_lanes_rotations(&rec->lanes, own->near, own->rotation);
+    su_rest_lanes_rotations(&rec->lanes, own->near, own->nodes, own->rotation);
     rec->kernels->turn(rec->flesh, own->rotation, u);
 }
 
@@ -207,7 +209,7 @@ static void some_frames(const su_reconstruct *rec, work *own, int64_t frames, co
     for (int64_t at = 0; at < frames; at += SU_WIDE_FRAMES) {
         int64_t count = frames - at < SU_WIDE_FRAMES ? frames - at : SU_WIDE_FRAMES;
         float *lanes = own->u + 3 * at * rec->flesh;
-        if (corotated) turn(rec, own, count, skin + at * 3 * rec->patch.skin_count, w + at * rec->basis.m, lanes);
+        if (corotated) turn(rec, own, count, skin + at * 3 * rec->patch.skin_count, w + at * rec->model->m, lanes);
         for (int64_t f = 0; u && f < count; f++) out[f] = u + (at + f) * 3 * rec->flesh;
         if (u) rec->kernels->separate(count, rec->flesh, lanes, out);
         for (int64_t f = 0; displacement && f < count; f++) out[f] = displacement + (at + f) * 3 * rec->skin_count;
@@ -218,7 +220,7 @@ static void some_frames(const su_reconstruct *rec, work *own, int64_t frames, co
 su_status su_reconstruct_frames(su_reconstruct *rec, int64_t frames, const double *skin, const double *w,
                                 const double *b, const double *q, double *u, double *displacement, su_error *err)
 {
-    int64_t m = rec->basis.m, r = rec->basis.r;
+    int64_t m = rec->model->m, r = rec->basis.r;
     int64_t groups = (frames + SU_WIDE_FRAMES - 1) / SU_WIDE_FRAMES, each = (groups + rec->threads - 1) / rec->threads;
     int64_t block = SU_WIDE_FRAMES * (each < 1 ? 1 : each > GROUPS ? GROUPS : each);
     (void)err;

@@ -116,7 +116,9 @@ static su_status expand_factor(const su_model *model, su_reduced_basis *basis, s
 su_status su_reduced_basis_create(const su_model *model, su_interpolation interpolation, su_reduced_basis *basis,
                                   su_error *err)
 {
-    *basis = (su_reduced_basis){.m = model->m, .r = model->r, .d = model->d, .n = model->n,
+    if (interpolation == SU_LINEAR && model->bases != model->m)
+        return su_fail(err, SU_INPUT, "linear interpolation needs a basis for each pose; the model has one for all");
+    *basis = (su_reduced_basis){.m = model->bases, .r = model->r, .d = model->d, .n = model->n,
                                 .interpolation = interpolation};
     su_status status = SU_AGAIN;
     if (!(basis->first_mode = take(basis, model->d + 1, sizeof *basis->first_mode, err)) ||
@@ -124,7 +126,7 @@ su_status su_reduced_basis_create(const su_model *model, su_interpolation interp
         !(basis->vertex_count = take(basis, model->d, sizeof *basis->vertex_count, err)) ||
         !(basis->blocks = take(basis, model->d, sizeof *basis->blocks, err)) ||
         !(basis->mass = take(basis, model->n, sizeof *basis->mass, err)) ||
-        !(basis->norms = take(basis, model->m * model->m * model->r, sizeof *basis->norms, err)))
+        !(basis->norms = take(basis, basis->m * basis->m * model->r, sizeof *basis->norms, err)))
         goto done;
     status = SU_OK;
     for (int64_t k = 0; k < model->r; k++) basis->first_mode[model->mode_region[k] + 1]++;
@@ -139,7 +141,7 @@ su_status su_reduced_basis_create(const su_model *model, su_interpolation interp
     if (interpolation == SU_LINEAR || (!model->gram && !model->gram_factor)) SU_GO(compute_gram(basis, err));
     else if (model->gram) basis->gram = model->gram;
     else SU_GO(expand_factor(model, basis, err));
-    for (int64_t k = 0; k < model->m * model->m; k++)
+    for (int64_t k = 0; k < basis->m * basis->m; k++)
         for (int64_t a = 0; a < model->r; a++)
             basis->norms[k * model->r + a] = basis->gram[(k * model->r + a) * model->r + a];
 done:
@@ -153,7 +155,7 @@ void su_reduced_basis_scale(const su_reduced_basis *basis, const double *b, doub
     memset(scale, 0, (size_t)r * sizeof *scale);
     for (int64_t i = 0; i < m; i++)
         for (int64_t j = i; j < m; j++) {   /* the norms of i and j are those of j and i */
-            double bb = (j > i ? 2 : 1) * b[i] * b[j];
+            double bb = m == 1 ? 1 : (j > i ? 2 : 1) * b[i] * b[j];
             if (bb == 0.0) continue;
             const double *norms = basis->norms + (i * m + j) * r;
             for (int64_t k = 0; k < r; k++) scale[k] += bb * norms[k];

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Columns of U are ordered by region. Blocks are borrowed from the model, or owned copies when linear. */
+/* m is the number of bases: that of the example poses, or 1 for all of them; then b is not read and counts as 1. Columns of U are ordered by region. Blocks are borrowed from the model, or owned copies when linear. */
 typedef struct su_reduced_basis {
     int64_t m, r, d, n;
     su_interpolation interpolation;
@@ -32,7 +32,7 @@ su_status su_reduced_basis_create(const su_model *model, su_interpolation interp
                                   su_error *err);
 void su_reduced_basis_free(su_reduced_basis *basis);
 
-/* Y (r): 1 / max(norm of each blended column, 0.1) for blend weights b (m). */
+/* Y (r): 1 / max(norm of each blended column, 0.1) for blend weights b (m; not read where m = 1). */
 void su_reduced_basis_scale(const su_reduced_basis *basis, const double *b, double *scale);
 
 #endif

@@ -10,7 +10,8 @@ typedef struct su_rest_lanes {
     const su_rest_patch *patch;
     const su_pose_kernels *kernels;
     su_rest_ties ties;         /* of all patch vertices */
-    su_ring ring;              /* of the turned vertices */
+    su_ring ring;              /* of the turned vertices, or of the nodes of the smoothing */
+    su_node_rows rows;         /* of the turned vertices into the nodes; no points without a smoothing */
     su_arena arena;
 } su_rest_lanes;
 
@@ -26,7 +27,7 @@ void su_rest_lanes_moved(const su_rest_lanes *lanes, const double *const skins[S
 /* Rest positions x[0], x[1] (wanted,3,8; either may be NULL) of twice eight frames; w (m,16). near (vertex_count,3,16): those of
  * all in float, for rotations; left alone without turned vertices. */
 void su_rest_lanes_positions(const su_rest_lanes *lanes, const float *moved, const float *w, double *const x[2], float *near);
-/* rotation (turned,9,16), for patches without turned vertices (wanted,9,16) identities. */
-void su_rest_lanes_rotations(const su_rest_lanes *lanes, const float *near, float *rotation);
+/* rotation (turned,9,16), for patches without turned vertices (wanted,9,16) identities. nodes (patch.nodes,9,16): scratch. */
+void su_rest_lanes_rotations(const su_rest_lanes *lanes, const float *near, float *nodes, float *rotation);
 
 #endif

@@ -6,6 +6,7 @@
 void su_rest_patch_free(su_rest_patch *patch)
 {
     su_rotation_field_free(patch->field);
+    su_mean_gradients_free(&patch->gradients);
     su_arena_free(&patch->arena);
     memset(patch, 0, sizeof *patch);
 }
@@ -24,7 +25,10 @@ static su_status number_vertices(const su_model *model, int64_t count, const int
     for (int64_t v = 0; v < model->n; v++) local[v] = -1;
     for (int64_t v = 0; v < count; v++) local[vertices ? vertices[v] : v] = (int32_t)v;
     int64_t total = count;
-    for (int64_t e = 0; turned > 0 && e < model->t; e++) {
+    bool around = turned > 0 && patch->nodes == 0;
+    for (int64_t j = 0; patch->nodes > 0 && j < patch->gradients.start[patch->nodes]; j++)
+        if (local[patch->gradients.neighbour[j]] < 0) local[patch->gradients.neighbour[j]] = (int32_t)total++;
+    for (int64_t e = 0; around && e < model->t; e++) {
         const int32_t *tet = model->tets + 4 * e;
         bool touched = false;
         for (int c = 0; c < 4; c++) touched |= local[tet[c]] >= 0 && local[tet[c]] < turned;
@@ -42,7 +46,7 @@ static su_status number_vertices(const su_model *model, int64_t count, const int
     for (int64_t v = 0; v < model->n; v++)
         if (local[v] >= 0) patch->vertices[local[v]] = (int32_t)v;
     int64_t kept = 0;
-    for (int64_t e = 0; turned > 0 && e < model->t; e++) {
+    for (int64_t e = 0; around && e < model->t; e++) {
         const int32_t *tet = model->tets + 4 * e;
         bool touched = false;
         for (int c = 0; c < 4; c++) touched |= local[tet[c]] >= 0 && local[tet[c]] < turned;
@@ -51,6 +55,51 @@ static su_status number_vertices(const su_model *model, int64_t count, const int
         kept++;
     }
     return SU_OK;
+}
+
+/* The smoothing's nodes that `turned` vertices read, and their gradients, still in the numbering of the flesh. */
+static su_status take_nodes(const su_model *model, const int32_t *vertices, int64_t turned, su_rest_patch *patch, su_error *err)
+{
+    const su_smoothing all = su_model_smoothing(model);
+    su_mean_gradients whole = {0}, *own = &patch->gradients;
+    int32_t *number = NULL;
+    int64_t entries = 0, used = 0;
+    su_status status = SU_OK;
+    if (all.nodes == 0 || turned == 0) return SU_OK;
+    for (int64_t k = 0; k < turned; k++) entries += all.start[(vertices ? vertices[k] : k) + 1] - all.start[vertices ? vertices[k] : k];
+    if (!(patch->node_start = take(patch, turned + 1, sizeof *patch->node_start, err)) ||
+        !(patch->node = take(patch, entries, sizeof *patch->node, err)) ||
+        !(patch->node_weight = take(patch, entries, sizeof *patch->node_weight, err)))
+        return SU_AGAIN;
+    SU_GO(SU_ALLOC(&number, all.nodes, "nodes", err));
+    SU_GO(su_node_gradients_create(model->n, model->vertices, model->t, model->tets, &all, &whole, err));
+    for (int64_t k = 0; k < turned; k++)
+        for (int64_t v = vertices ? vertices[k] : k, j = all.start[v]; j < all.start[v + 1]; j++) number[all.node[j]] = 1;
+    for (int64_t k = 0; k < all.nodes; k++) {
+        number[k] = number[k] ? (int32_t)patch->nodes++ : -1;
+        if (number[k] >= 0) used += whole.start[k + 1] - whole.start[k];
+    }
+    for (int64_t k = 0, at = 0; k < turned; k++) {
+        for (int64_t v = vertices ? vertices[k] : k, j = all.start[v]; j < all.start[v + 1]; j++, at++)
+            patch->node[at] = number[all.node[j]], patch->node_weight[at] = all.weight[j];
+        patch->node_start[k + 1] = (int32_t)at;
+    }
+    own->count = patch->nodes;
+    SU_GO(SU_ALLOC(&own->start, patch->nodes + 1, "nodes", err));
+    SU_GO(SU_ALLOC(&own->neighbour, used, "nodes", err));
+    SU_GO(SU_ALLOC(&own->coefficient, 3 * used, "nodes", err));
+    for (int64_t k = 0; k < all.nodes; k++) {
+        int64_t count = whole.start[k + 1] - whole.start[k];
+        if (number[k] < 0) continue;
+        int64_t at = own->start[number[k]];
+        memcpy(own->neighbour + at, whole.neighbour + whole.start[k], (size_t)count * sizeof *own->neighbour);
+        memcpy(own->coefficient + 3 * at, whole.coefficient + 3 * whole.start[k], (size_t)(3 * count) * sizeof *own->coefficient);
+        own->start[number[k] + 1] = at + count;
+    }
+done:
+    su_mean_gradients_free(&whole);
+    free(number);
+    return status;
 }
 
 /* The rest-shape arrays of the patch's vertices, on renumbered skin vertices. */
@@ -95,13 +144,16 @@ su_status su_rest_patch_create(const su_model *model, int64_t count, const int32
     su_status status;
     int32_t *local = NULL;
     SU_GO(SU_ALLOC(&local, model->n, "vertex numbers", err));
+    SU_GO(take_nodes(model, vertices, turned, patch, err));
     SU_GO(number_vertices(model, count, vertices, turned, patch, local, err));
+    for (int64_t j = 0; patch->nodes > 0 && j < patch->gradients.start[patch->nodes]; j++)
+        patch->gradients.neighbour[j] = local[patch->gradients.neighbour[j]];
     SU_GO(gather_shape(model, patch, err));
-    if (field) {
+    if (field && patch->nodes == 0) {
         int32_t *wanted = take(patch, turned, sizeof *wanted, err);
         if (!wanted) { status = SU_AGAIN; goto done; }
         for (int64_t v = 0; v < turned; v++) wanted[v] = (int32_t)v;
-        SU_GO(su_rotation_field_create(patch->vertex_count, patch->shape.vertices, patch->tet_count, patch->tets, turned,
+        SU_GO(su_rotation_field_create(patch->vertex_count, patch->shape.vertices, patch->tet_count, patch->tets, NULL, turned,
                                        wanted, &patch->field, err));
     }
 done:

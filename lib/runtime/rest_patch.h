@@ -1,5 +1,5 @@
-/* Rest positions and rotations of chosen flesh vertices, from as few skin points as that takes: the chosen vertices, the
- * tets around them, and the skin vertices that Shepard's interpolation of those tets reads, all renumbered. */
+/* Rest positions and rotations of chosen flesh vertices, from as few skin points as that takes: the chosen vertices, those that the means of
+ * gradients around them read (the tets around them, or the nodes of the smoothing), and the skin vertices that all these follow, renumbered. */
 #ifndef SU_RUNTIME_REST_PATCH_H
 #define SU_RUNTIME_REST_PATCH_H
 
@@ -19,9 +19,13 @@ typedef struct su_rest_patch {
     int64_t skin_count;
     int32_t *skin;              /* (skin_count) skin vertices that must be known, ascending */
     int64_t tet_count;
-    int32_t *tets;              /* (tet_count,4) in patch numbering, in the order of the mesh */
+    int32_t *tets;              /* (tet_count,4) in patch numbering, in the order of the mesh; without a smoothing */
+    int64_t nodes;              /* of the smoothing, that the turned vertices read; 0: there is none */
+    su_mean_gradients gradients;    /* (nodes) in patch numbering */
+    int32_t *node_start, *node;     /* (turned + 1), (.) rows of the turned vertices into the nodes */
+    double *node_weight;
     su_rest_shape shape;        /* on patch numbering */
-    su_rotation_field *field;   /* of the turned vertices; NULL when created without */
+    su_rotation_field *field;   /* of the turned vertices; NULL when created without, and with a smoothing */
     su_arena arena;
 } su_rest_patch;
 

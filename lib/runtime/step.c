@@ -43,7 +43,6 @@ su_status su_stepper_create(const su_runtime_model *model, const su_step_setting
     bool good = true;
     for (int k = 0; k < 3 && good; k++) good = create_record(s, s->records + k, err);
     s->now = s->records, s->before = s->records + 1, s->next = s->records + 2;
-    s->calm = 1;
     double **vectors[] = {&s->inverse, &s->load, &s->held, &s->older, &s->force, &s->direction, &s->trial, &s->straight, &s->since};
     for (int k = 0; k < 9 && good; k++) good = (*vectors[k] = take(s, lead, err)) != NULL;
     good = good && (s->A = take(s, lead * lead, err)) &&
@@ -157,14 +156,6 @@ static double farthest(const su_stepper *s, const su_record *record)
     return sqrt(su_step_largest_square(s, record, NULL)) / s->model->diagonal;
 }
 
-/* What tets lack of the linear force may be negative, and is right for motions that they were trained on, some per cent of the diagonal.
- * Where flesh has moved a fifth of it they begin to stand for the whole force alone, which is bounded whatever the motion; at two fifths they do. */
-static double calm_at(double far)
-{
-    double x = fmax(2 - 5 * far, 0);
-    return x >= 1 ? 1 : x * x * (3 - 2 * x);
-}
-
 static void rotate_records(su_stepper *s)
 {
     su_record *oldest = s->before;
@@ -176,7 +167,6 @@ su_step_end su_stepper_advance(su_stepper *s, const su_pose *pose, double h, con
     const su_runtime_model *model = s->model;
     const su_step_settings *settings = &s->settings;
     s->alpha = settings->alpha + extra;
-    s->calm = model->anchors > 0 ? calm_at(farthest(s, s->now)) : 1;
     double mass = 1 / (h * h) + s->alpha / h, damping = settings->beta / h, leap = NAN;
     s->iterations = 0;
     history_load(s, pose, h, gravity);
@@ -315,5 +305,5 @@ void su_stepper_energy(su_stepper *s, const su_pose *pose, const double gravity[
     s->weight = weight;
     su_step_strain(s, pose, now->q, s->strain);
     memset(s->force, 0, (size_t)model->lead * sizeof *s->force);
-    s->elastic = su_step_elastic_energy(s, pose, s->strain, 0) + su_step_linear_force(s, pose, now->q, 0, s->force);
+    s->elastic = su_step_elastic_energy(s, pose, s->strain, 0) + su_step_linear_force(s, now->q, 0, s->force);
 }

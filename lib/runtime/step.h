@@ -65,7 +65,6 @@ typedef struct su_stepper {
                               * rig's own kinetic energy */
     double elastic, weight;  /* J: by cubature; -sum m g.u */
     double alpha;            /* mass damping of the step at hand */
-    double calm;             /* how far anchors are trusted in the state that the step starts from: 1, or less where flesh has moved far */
     double *A;               /* (lead,lead) upper triangle of the system */
     double *inverse;         /* (lead) of the factor's diagonal */
     double *load;            /* (lead) history, rig acceleration and gravity, on the left-hand side */

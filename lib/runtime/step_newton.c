@@ -11,11 +11,11 @@
 static double norm(int64_t count, const double *a) { return sqrt(su_step_dot(count, a, a)); }
 
 /* Strain at q into s->strain, the response to it into s->stress and, wanted as it is or projected, s->derivative. */
-enum { STRESS, EXACT, PROJECTED, ALONE };
+enum { STRESS, EXACT, PROJECTED };
 static bool respond_at(su_stepper *s, const su_pose *pose, const double *q, double damping, int wanted)
 {
     su_step_response what = {.strain = s->strain, .derivative = wanted == STRESS ? NULL : s->derivative,
-                             .project = wanted >= PROJECTED, .whole = wanted == ALONE, .damping = damping};
+                             .project = wanted == PROJECTED, .damping = damping};
     if (q) su_step_strain(s, pose, q, s->strain);
     return su_step_respond(s, pose, &what);
 }
@@ -46,13 +46,13 @@ static double residual_at(su_stepper *s, const su_pose *pose, const double *q, d
         if (!respond_at(s, pose, NULL, 0, STRESS)) return NAN;
         memset(s->force, 0, (size_t)lead * sizeof *s->force);
         su_step_add_forces(s, pose, s->force);
-        su_step_linear_force(s, pose, q, 0, s->force);
+        su_step_linear_force(s, q, 0, s->force);
         size = norm(r, s->force);
     }
     if (!respond_at(s, pose, NULL, damping, derivative ? EXACT : STRESS)) return NAN;
     memset(s->force, 0, (size_t)lead * sizeof *s->force);
     su_step_add_forces(s, pose, s->force);
-    double linear = su_step_linear_force(s, pose, q, damping, s->force);
+    double linear = su_step_linear_force(s, q, damping, s->force);
     if (size == 0) size = norm(r, s->force);
     add_inertia_force(s, pose, q, mass, &inertia);
     if (potential)
@@ -70,19 +70,17 @@ static double residual_at(su_stepper *s, const su_pose *pose, const double *q, d
 }
 
 /* s->A = mass * U'MU + (K + damping K*)(q), factored; exact, from s->derivative, where that is wanted and definite, else
- * projected; with what the tets lack it may still be indefinite, and their own alone takes its
- * place. s->strain and s->stress are at q. force: leaves the residual at q in s->force, too. Spoils s->held. */
+ * projected: definite, for weights are positive and D is semidefinite. s->strain and s->stress are at q. force: leaves the residual at q in s->force, too. Spoils s->held. */
 static bool factor_tangent(su_stepper *s, const su_pose *pose, const double *q, double mass, double damping, bool exact, bool force)
 {
     const su_runtime_model *model = s->model;
     if (force) memset(s->force, 0, (size_t)model->lead * sizeof *s->force);
-    int last = model->anchors > 0 ? ALONE : PROJECTED;
-    for (int way = exact ? EXACT : PROJECTED; way <= last; way++, force = false) {
+    for (int way = exact ? EXACT : PROJECTED; way <= PROJECTED; way++, force = false) {
         if (way != EXACT && !respond_at(s, pose, NULL, damping, way)) return false;
         su_step_start_system(s, pose, mass, s->A);
         su_step_assemble(s, pose, s->derivative, 1, s->A, force ? s->force : NULL);
-        if (way != ALONE) su_step_linear_add(s, pose, 1 + damping, s->A);
-        if (force) su_step_linear_force(s, pose, q, damping, s->force);
+        su_step_linear_add(s, 1 + damping, s->A);
+        if (force) su_step_linear_force(s, q, damping, s->force);
         if (force) add_inertia_force(s, pose, q, mass, NULL);
         su_step_near_loads(s, q, force ? s->force : s->held, s->A);
         if (model->kernels->cholesky(model->size, model->lead, s->A, s->inverse)) return true;
@@ -143,8 +141,8 @@ su_step_end su_step_first_solve(su_stepper *s, const su_pose *pose, double mass,
     memcpy(s->force, s->load, (size_t)model->lead * sizeof(double));
     su_step_start_system(s, pose, mass, s->A);
     su_step_assemble(s, pose, s->carried_derivative, stiffness, s->A, s->force);
-    su_step_linear_add(s, pose, stiffness, s->A);
-    su_step_linear_held(s, pose, 1 - stiffness, s->force);
+    su_step_linear_add(s, stiffness, s->A);
+    su_step_linear_held(s, 1 - stiffness, s->force);
     su_step_near_loads(s, NULL, s->force, s->A);
     for (int64_t k = 0; k < model->lead; k++) q[k] = k < model->r ? -s->force[k] : 0;
     if (!su_step_all_finite(model->r, q)) return SU_STEP_NOT_FINITE;

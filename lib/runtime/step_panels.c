@@ -183,36 +183,6 @@ static bool respond_irregular(su_stepper *s, const su_pose *pose, const su_step_
     return true;
 }
 
-/* Linear stress P (9) of one tet at strain G (9) about the rest shape, times its volume and as far as the anchors have it. */
-static void linear_stress(const su_stepper *s, const su_pose *pose, int64_t e, const double G[9], double P[9])
-{
-    double volume = s->calm * pose->blend.trust * s->settings.stiffness * pose->volume[e];
-    for (int a = 0; a < 3; a++)
-        for (int b = 0; b < 3; b++) {
-            P[3 * a + b] = volume * pose->mu[e] * (G[3 * a + b] + G[3 * b + a]);
-            if (a == b) P[4 * a] += volume * pose->lambda[e] * (G[0] + G[4] + G[8]);
-        }
-}
-
-/* Of tets whose linear part the anchors have: stress and derivative less that. */
-static void take_linear_off(su_stepper *s, const su_pose *pose, const su_step_response *what)
-{
-    const su_runtime_model *model = s->model;
-    for (int64_t i = 0; i < model->apart_count; i++) {
-        int64_t e = model->apart[i];
-        double G[9], P[9];
-        for (int a = 0; a < 9; a++) G[a] = *lane((double *)what->strain, e, a);
-        linear_stress(s, pose, e, G, P);
-        for (int a = 0; a < 9; a++) *lane(s->stress, e, a) -= (1 - what->linear) * P[a];
-        for (int a = 0, at = 0; a < 9 && what->derivative && !what->whole; a++) {
-            double unit[9] = {0};
-            unit[a] = 1;
-            linear_stress(s, pose, e, unit, P);
-            for (int b = a; b < 9; b++) *derivative_lane(what->derivative, e, at++) -= (float)P[b];
-        }
-    }
-}
-
 bool su_step_respond(su_stepper *s, const su_pose *pose, const su_step_response *what)
 {
     const su_runtime_model *model = s->model;
@@ -223,7 +193,6 @@ bool su_step_respond(su_stepper *s, const su_pose *pose, const su_step_response 
                             .carried = s->carried, .irregular = s->irregular};
     model->kernels->respond(&response);
     if (!respond_irregular(s, pose, what)) return false;
-    take_linear_off(s, pose, what);
     return true;
 }
 
@@ -240,43 +209,37 @@ double su_step_elastic_energy(const su_stepper *s, const su_pose *pose, const do
         strain_since(s, strain, e, since);
         energy += 0.5 * damping * derivative_times(s->carried_derivative, e, since, 0, unused);
     }
-    for (int64_t i = 0; i < model->apart_count; i++) {
-        double G[9], P[9];
-        for (int a = 0; a < 9; a++) G[a] = *lane((double *)strain, model->apart[i], a);
-        linear_stress(s, pose, model->apart[i], G, P);
-        for (int a = 0; a < 9; a++) energy -= 0.5 * G[a] * P[a];
-    }
     return energy;
 }
 
 /* force += factor D q; returns half of q' factor D q. */
-static double add_linear(su_stepper *s, const su_pose *pose, const double *q, double factor, double *force)
+static double add_linear(su_stepper *s, const double *q, double factor, double *force)
 {
     const su_runtime_model *model = s->model;
     memset(s->straight, 0, (size_t)model->lead * sizeof *s->straight);
-    su_linear_times(model, pose->linear, factor * s->calm * s->settings.stiffness, q, s->straight);
+    su_linear_times(model, model->linear, factor * s->settings.stiffness, q, s->straight);
     for (int64_t k = 0; k < model->r; k++) force[k] += s->straight[k];
     return 0.5 * su_step_dot(model->r, q, s->straight);
 }
 
-double su_step_linear_force(su_stepper *s, const su_pose *pose, const double *q, double damping, double *force)
+double su_step_linear_force(su_stepper *s, const double *q, double damping, double *force)
 {
     const su_runtime_model *model = s->model;
-    if (model->anchors == 0) return 0;
-    double energy = add_linear(s, pose, q, 1, force);
+    if (!model->linear) return 0;
+    double energy = add_linear(s, q, 1, force);
     if (damping == 0) return energy;
     for (int64_t k = 0; k < model->lead; k++) s->since[k] = k < model->r ? q[k] - s->now->q[k] : 0;
-    return energy + add_linear(s, pose, s->since, damping, force);
+    return energy + add_linear(s, s->since, damping, force);
 }
 
-void su_step_linear_held(su_stepper *s, const su_pose *pose, double factor, double *force)
+void su_step_linear_held(su_stepper *s, double factor, double *force)
 {
-    if (s->model->anchors > 0) add_linear(s, pose, s->now->q, factor, force);
+    if (s->model->linear) add_linear(s, s->now->q, factor, force);
 }
 
-void su_step_linear_add(const su_stepper *s, const su_pose *pose, double factor, double *A)
+void su_step_linear_add(const su_stepper *s, double factor, double *A)
 {
-    if (s->model->anchors > 0) su_linear_add(s->model, pose->linear, factor * s->calm * s->settings.stiffness, A);
+    if (s->model->linear) su_linear_add(s->model, s->model->linear, factor * s->settings.stiffness, A);
 }
 
 /* Adds a panel's tile to the upper triangle of K. */

@@ -26,7 +26,6 @@ typedef struct su_step_response {
     float *derivative;       /* lanes of 45; NULL: not wanted */
     bool project;            /* clip negative eigenvalues */
     double linear;           /* stress less linear * D strain */
-    bool whole;              /* the derivative with its linear part, where the anchors have that */
     double damping;          /* adds beta / h times s->held (strain - s->carried), and its derivative */
 } su_step_response;
 
@@ -34,12 +33,12 @@ typedef struct su_step_response {
 bool su_step_respond(su_stepper *s, const su_pose *pose, const su_step_response *what);
 /* Energy of a strain (lanes of 9), with 1/2 damping (strain - carried)' held (strain - carried). */
 double su_step_elastic_energy(const su_stepper *s, const su_pose *pose, const double *strain, double damping);
-/* What the tets lack of the linear force, D q (nothing without anchors): force (lead) += D q + damping D (q - the present q); A +=
- * factor * D. Returns the energy of that force. */
-double su_step_linear_force(su_stepper *s, const su_pose *pose, const double *q, double damping, double *force);
+/* What the tets lack of the linear force, D q (nothing where they stand for all of it): force (lead) += D q + damping D (q - the present q);
+ * A += factor * D. Returns the energy of that force. */
+double su_step_linear_force(su_stepper *s, const double *q, double damping, double *force);
 /* force += factor * D (the present q). */
-void su_step_linear_held(su_stepper *s, const su_pose *pose, double factor, double *force);
-void su_step_linear_add(const su_stepper *s, const su_pose *pose, double factor, double *A);
+void su_step_linear_held(su_stepper *s, double factor, double *force);
+void su_step_linear_add(const su_stepper *s, double factor, double *A);
 /* A = mass * U'MU, upper triangle; 1 on the padding's diagonal. */
 void su_step_start_system(const su_stepper *s, const su_pose *pose, double mass, double *A);
 /* A += scale * B' D B (upper triangle), D = derivative; force += B' s->stress where that is not NULL. */

@@ -108,7 +108,8 @@ static su_status load_inputs(su_tool *tool, inputs *in)
 static su_status rotations_of(const inputs *in, double *rotations, int threads, su_error *err)
 {
     su_rotation_field *field;
-    SU_TRY(su_rotation_field_create(in->tet.n, in->tet.vertices, in->tet.t, in->tet.tets, 0, NULL, &field, err));
+    su_smoothing smoothing = su_fit_smoothing(&in->fit);
+    SU_TRY(su_rotation_field_create(in->tet.n, in->tet.vertices, in->tet.t, in->tet.tets, &smoothing, 0, NULL, &field, err));
     for (int64_t i = 0; i < in->fit.m; i++)
         su_rotation_field_evaluate(field, in->fit.shapes + 3 * i * in->tet.n, rotations + 4 * i * in->tet.n, threads);
     su_rotation_field_free(field);
@@ -165,29 +166,6 @@ done:
     return status;
 }
 
-/* The first of the modes files that has the shots played; cubature looks whether they are the ones it needs. */
-static const su_modes *with_played_shots(const inputs *in)
-{
-    for (int p = 0; p < in->modes_count; p++)
-        if (in->modes[p].played_shapes) return &in->modes[p];
-    return NULL;
-}
-
-static su_status carry_played_shots(const inputs *in, su_basis *basis, su_error *err)
-{
-    const su_modes *from = with_played_shots(in);
-    if (!from) return SU_OK;
-    int64_t size = 3 * from->n * from->f;
-    basis->f = from->f;
-    SU_TRY(SU_FILE_ALLOC(&basis->file, &basis->played_shapes, size, err));
-    SU_TRY(SU_FILE_ALLOC(&basis->file, &basis->played_shot, from->f, err));
-    SU_TRY(SU_FILE_ALLOC(&basis->file, &basis->played_frame, from->f, err));
-    memcpy(basis->played_shapes, from->played_shapes, (size_t)size * sizeof *basis->played_shapes);
-    memcpy(basis->played_shot, from->played_shot, (size_t)from->f * sizeof *basis->played_shot);
-    memcpy(basis->played_frame, from->played_frame, (size_t)from->f * sizeof *basis->played_frame);
-    return SU_OK;
-}
-
 static su_status make_basis(su_tool *tool, const settings *set, const inputs *in, su_basis *basis)
 {
     su_error *err = &tool->err;
@@ -226,7 +204,6 @@ static su_status make_basis(su_tool *tool, const settings *set, const inputs *in
     started = su_seconds();
     SU_TRY(make_gram(tool, set, mass, basis));
     su_stats_stage(tool, "gram", su_seconds() - started);
-    SU_TRY(carry_played_shots(in, basis, err));
     if (m > 2) {
         SU_TRY(SU_FILE_ALLOC(file, &basis->basis_rbf, m * (m + 1 + fit->s), err));
         SU_TRY(su_basis_rbf_train(m, fit->s, fit->params, fit->param_scale, &basis->columns, basis->basis_rbf, err));
@@ -417,7 +394,7 @@ static su_status make_meta(su_tool *tool, const settings *set, const inputs *in,
     paths[0] = in->tet_path;
     for (int p = 0; p < in->fit_count; p++) paths[1 + p] = in->fit_paths[p];
     for (int p = 0; p < in->modes_count; p++) paths[1 + in->fit_count + p] = in->modes_paths[p];
-    json_t *meta = su_tool_meta(tool, "supple.basis", 1, paths, count);
+    json_t *meta = su_tool_meta(tool, "supple.basis", 2, paths, count);
     free(paths);
     if (!meta) return tool->err.status;
     basis->file.meta = meta;
@@ -425,8 +402,6 @@ static su_status make_meta(su_tool *tool, const settings *set, const inputs *in,
     json_t *names = json_object_get(in->fit.file.meta, "param_names");
     json_t *linear_modes = json_object_get(in->modes[0].file.meta, "linear_modes");
     if (names) json_object_set(meta, "param_names", names);
-    json_t *played = with_played_shots(in) ? json_object_get(with_played_shots(in)->file.meta, "played_digest") : NULL;
-    if (played) json_object_set(meta, "played_digest", played);
     if (set->pca > 0) json_object_set_new(meta, "pca", json_integer(set->pca));
     else if (linear_modes) json_object_set(meta, "linear_modes", linear_modes);
     return SU_OK;

@@ -1,4 +1,5 @@
 /* supple cubature: few tets and vertices that stand for all, and the model that the run time needs (PSSD 5.3, 5.4). */
+#include "core/file.h"
 #include "core/memory.h"
 #include "core/threads.h"
 #include "core/tool.h"
@@ -6,26 +7,17 @@
 #include "reduce/model_build.h"
 #include "reduce/parts.h"
 #include "reduce/training_places.h"
-#include "states.h"
+#include "reduce/training_states.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Frames at which stiffness is taken, as a multiple of those trained at; motions freed of locking there, where modes know no shots. Those that do
- * lock little along them, and freed motions no longer take along what the flesh needs when it turns far: the demo's Stop was 34 % off with 30
- * modes instead of 12, and with 25 or 50 in six regions came to rest far from its rest shape. */
-enum { ANCHORS = 4, MOST_UNLOCKED = 12 };
-/* With fewer modes that know no shots the whole force needs few tets too, and what a remainder leaves to so few goes astray in large motions: a
- * beam with r = 10, 20 and 24 is 5 to 22 % off with the remainder, 2 to 16 % with the whole force. */
-enum { FEWEST_SPLIT = 24, FEWEST_OF_REGION = 16 };
-
-/* Tets of flesh whose shots are played while the anchors are made: beyond, factors and bases of both would stand in memory. */
-enum { MOST_BESIDE = 100000 };
+/* Frames of the motion that one basis for all poses is trained at, elastic forces and inertia. */
+enum { STATE_PLACES = 48 };
 
 typedef struct settings {
     su_cubature_settings train;
     int tets, vertices, samples, states, seed, frames, memory, check;
-    bool whole_force;
     su_list shots;
 } settings;
 
@@ -37,19 +29,19 @@ typedef struct job {
     su_fit *fits, fit;
     su_basis basis;
     su_pose_space space;
-    su_training_places places, anchors;
-    states_job states;
+    su_training_places places, more;   /* more: beyond the places, where vertices alone are trained */
+    su_chosen_states states;
     su_cubature cubature;
     su_model model;
 } job;
 
 static void job_free(job *j)
 {
-    states_free(&j->states);   /* borrows the others */
+    su_chosen_states_free(&j->states);
     su_model_free(&j->model);
     su_cubature_free(&j->cubature);
     su_training_places_free(&j->places);
-    su_training_places_free(&j->anchors);
+    su_training_places_free(&j->more);
     su_pose_space_free(&j->space);
     su_basis_free(&j->basis);
     su_fit_free(&j->fit);
@@ -121,16 +113,16 @@ static su_status make_meta(su_tool *tool, const settings *set, job *j)
     paths[0] = j->tet_path, paths[1] = j->poses_path, paths[2] = j->basis_path;
     for (int p = 0; p < j->fit_count; p++) paths[3 + p] = j->fit_paths[p];
     for (int p = 0; p < set->shots.count; p++) paths[3 + j->fit_count + p] = set->shots.items[p];
-    json_t *meta = su_tool_meta(tool, "supple.model", 1, paths, count);
+    json_t *meta = su_tool_meta(tool, "supple.model", 2, paths, count);
     free(paths);
     if (!meta) return tool->err.status;
     j->model.file.meta = meta;
-    static const char *const carried[] = {"material", "frequency", "young", "poisson", "density", "param_names"};
+    static const char *const carried[] = {"material", "rest", "frequency", "young", "poisson", "density", "param_names"};
     for (size_t k = 0; k < sizeof carried / sizeof *carried; k++) {
         json_t *value = json_object_get(j->fit.file.meta, carried[k]);
         if (value) json_object_set(meta, carried[k], value);
     }
-    static const char *const of_basis[] = {"interpolation", "linear_modes"};
+    static const char *const of_basis[] = {"interpolation", "subspace", "linear_modes"};
     for (size_t k = 0; k < sizeof of_basis / sizeof *of_basis; k++) {
         json_t *value = json_object_get(j->basis.file.meta, of_basis[k]);
         if (value) json_object_set(meta, of_basis[k], value);
@@ -138,8 +130,13 @@ static su_status make_meta(su_tool *tool, const settings *set, job *j)
     json_object_set_new(meta, "sample_amplitude", json_real(set->train.amplitude));
     json_object_set_new(meta, "samples", json_integer(j->cubature.samples));
     json_object_set_new(meta, "seed", json_integer(set->seed));
-    json_object_set_new(meta, "training_error", error_list(j->fit.m, j->cubature.tet_errors));
-    json_object_set_new(meta, "training_error_inertia", error_list(j->fit.m, j->cubature.vertex_errors));
+    if (j->cubature.linear) {
+        json_object_set_new(meta, "training_error", json_real(j->cubature.tet_worst));
+        json_object_set_new(meta, "training_error_inertia", json_real(j->cubature.vertex_worst));
+    } else {
+        json_object_set_new(meta, "training_error", error_list(j->fit.m, j->cubature.tet_errors));
+        json_object_set_new(meta, "training_error_inertia", error_list(j->fit.m, j->cubature.vertex_errors));
+    }
     return SU_OK;
 }
 
@@ -158,8 +155,7 @@ static void report(su_tool *tool, const job *j)
     su_stats_integer(tool, "samples", c->samples);
     su_stats_number(tool, "training_error", c->tet_worst);
     su_stats_number(tool, "training_error_inertia", c->vertex_worst);
-    su_stats_integer(tool, "anchors", c->anchors.count);
-    su_stats_stage(tool, "anchors", c->seconds_anchors);
+    if (c->linear) su_stats_number(tool, "stiffest", c->stiffest);
     su_stats_stage(tool, "rows", c->seconds_rows);
     su_stats_stage(tool, "tets", c->seconds_tets);
     su_stats_stage(tool, "vertices", c->seconds_vertices);
@@ -178,13 +174,6 @@ static void report(su_tool *tool, const job *j)
  * trained at. */
 static su_status check_fresh(su_tool *tool, const settings *set, const su_shot_target *target, job *j)
 {
-    /* Sums over all tets know locking, so that points are held against them with stiffness that does. */
-    if (j->cubature.anchors.count > 0) {
-        su_anchors_free(&j->cubature.anchors);
-        SU_TRY(su_anchors_create(&j->space, &j->anchors, 0, &j->cubature.anchors, &tool->err));
-        SU_TRY(su_anchors_subtract(&j->space, &j->anchors, j->cubature.tet_count, j->cubature.tets, j->cubature.tet_weights,
-                                   j->cubature.apart, &j->cubature.anchors, &tool->err));
-    }
     su_training_places_free(&j->places);
     SU_TRY(su_training_places_create(&j->space, target, set->shots.count, set->shots.items, 5 * set->frames, &j->places,
                                      &tool->err));
@@ -221,6 +210,37 @@ static su_status check_fresh(su_tool *tool, const settings *set, const su_shot_t
     return SU_OK;
 }
 
+/* Frames of the shots; inertia differs more from frame to frame than forces do, and its rows cost less: more frames for it, more of them
+ * with few modes. */
+static su_status place_shots(const settings *set, const su_shot_target *target, job *j, su_error *err)
+{
+    int frames = set->frames * (j->basis.r <= 60 ? 3 : 2);
+    SU_TRY(su_training_places_create(&j->space, target, set->shots.count, set->shots.items, set->frames, &j->places, err));
+    return su_training_places_create(&j->space, target, set->shots.count, set->shots.items, frames, &j->more, err);
+}
+
+/* Frames of the states that one basis was made from; its shots must be those given. */
+static su_status place_states(settings *set, const su_shot_target *target, job *j, su_error *err)
+{
+    const json_t *names = json_object_get(j->basis.file.meta, "shots");
+    int count = (int)json_array_size(names);
+    if (count != set->shots.count)
+        return su_fail(err, SU_USAGE, "%s: was made from %d shots, --shots names %d; give the same, the motion first", j->basis_path, count,
+                       set->shots.count);
+    for (int k = 0; k < count; k++) {
+        const char *wanted = json_string_value(json_array_get(names, (size_t)k));
+        if (!wanted || strcmp(wanted, su_base_name(set->shots.items[k])) != 0)
+            return su_fail(err, SU_USAGE, "%s: shot %d of the basis is '%s'; --shots must name the same in the same order", set->shots.items[k],
+                           k + 1, wanted ? wanted : "");
+    }
+    SU_TRY(su_choose_states(&j->basis, set->states, &j->states, err));
+    set->train.states = &j->states.states;
+    for (int64_t a = 0; a < j->states.places; a++)
+        if (j->states.shot[a] < 0 || j->states.shot[a] >= count) return su_fail(err, SU_INPUT, "%s: a state of shot %d", j->basis_path, j->states.shot[a]);
+    SU_TRY(su_training_places_at(&j->space, target, count, set->shots.items, j->states.places, j->states.shot, j->states.frame, &j->places, err));
+    return su_training_places_at(&j->space, target, count, set->shots.items, j->states.places, j->states.shot, j->states.frame, &j->more, err);
+}
+
 static su_status run(su_tool *tool, settings *set)
 {
     su_status status;
@@ -243,39 +263,14 @@ static su_status run(su_tool *tool, settings *set)
                              .psd_params = j.poses.psd_params, .psd_shapes = j.poses.psd_shapes,
                              .psd_rbf = j.poses.psd_rbf, .param_mean = j.poses.param_mean,
                              .param_basis = j.poses.param_basis};
-    SU_GO(su_training_places_create(&j.space, &target, set->shots.count, set->shots.items, set->frames, &j.places, err));
-    const bool knows_shots = su_meta_text(j.basis.file.meta, "played_digest", NULL) != NULL;
-    if (!knows_shots && (j.basis.r < FEWEST_SPLIT || j.basis.r < FEWEST_OF_REGION * j.basis.d)) set->whole_force = true;
-    if (!set->whole_force)
-        SU_GO(su_training_places_create(&j.space, &target, set->shots.count, set->shots.items, ANCHORS * set->frames,
-                                        &j.anchors, err));
+    const bool one = strcmp(su_meta_text(j.basis.file.meta, "subspace", "poses"), "one") == 0;
+    SU_GO(one ? place_states(set, &target, &j, err) : place_shots(set, &target, &j, err));
     su_stats_stage(tool, "places", su_seconds() - started);
-    if (!set->whole_force && set->shots.count > 0 && set->states > 0 && !tool->dry_run) {
-        j.states = (states_job){.tet = &j.tet, .fit = &j.fit, .target = &target, .shot_count = set->shots.count, .shots = set->shots.items,
-                                .most = set->states, .threads = tool->threads, .progress = &tool->progress};
-        j.states.handed = (su_handed_shapes){j.basis.f, j.basis.played_shapes, j.basis.played_shot, j.basis.played_frame,
-                                             su_meta_text(j.basis.file.meta, "played_digest", NULL)};
-        states_begin(&j.states, tool->threads > 1 && j.tet.t <= MOST_BESIDE);
-        set->train.states = &j.states.states, set->train.await = states_wait, set->train.await_context = &j.states;
-    }
     set->train.tets = set->tets, set->train.vertices = set->vertices, set->train.samples = set->samples;
-    set->train.split = !set->whole_force;
-    /* Beyond its linear modes a basis is not meant to hold eigenvectors. */
-    size_t region;
-    json_t *count;
-    if (!knows_shots)
-        json_array_foreach(json_object_get(j.basis.file.meta, "linear_modes"), region, count)
-            set->train.unlock += json_integer_value(count);
-    if (set->train.unlock > MOST_UNLOCKED) set->train.unlock = MOST_UNLOCKED;
     set->train.seed = (uint64_t)set->seed, set->train.memory = (int64_t)set->memory << 20;
     set->train.progress = &tool->progress;
     if (tool->dry_run) goto done;
-    SU_GO(su_cubature_train(&j.space, &j.places, &j.anchors, &set->train, &j.cubature, err));
-    if (set->train.states) {
-        su_stats_integer(tool, "states", j.states.states.played.count);
-        su_stats_integer(tool, "states_handed_on", j.states.states.handed_on);
-        su_stats_stage(tool, "states", j.states.seconds);
-    }
+    SU_GO(su_cubature_train(&j.space, &j.places, &j.more, &set->train, &j.cubature, err));
     report(tool, &j);
     SU_GO(su_model_build(&j.space, &j.poses, &j.cubature, &j.model, err));
     SU_GO(make_meta(tool, set, &j));
@@ -289,7 +284,7 @@ done:
 
 int main(int argc, char **argv)
 {
-    settings set = {.train = su_cubature_defaults(), .seed = 1, .frames = 12, .states = SU_PLAYED_FRAMES, .memory = 1024};
+    settings set = {.train = su_cubature_defaults(), .seed = 1, .frames = 12, .states = STATE_PLACES, .memory = 1024};
     const su_option options[] = {
         {.name = "error", .kind = SU_OPT_NUMBER, .target = &set.train.error, .argument = "SHARE", .low = 1e-4, .high = 0.5,
          .help = "rms training error that both sets must reach with as few points as they can (default: 1.25%)."},
@@ -303,19 +298,14 @@ int main(int argc, char **argv)
          .help = "frames of the shots to train at (default: 12)."},
         {.name = "samples", .kind = SU_OPT_INT, .target = &set.samples, .argument = "N", .low = 0, .high = 10000,
          .help = "sample states at each example pose (default: 0, by the number of modes and the memory)."},
-        {.name = "states", .kind = SU_OPT_INT, .target = &set.states, .argument = "N", .low = 0, .high = 10000,
-         .help = "frames of the shots to play in the full space and train at, too (default: 128). They are taken from BASIS where modes played the "
-                 "same for it, which gives the same result. 0: none; what swings far is met worse."},
+        {.name = "states", .kind = SU_OPT_INT, .target = &set.states, .argument = "N", .low = 1, .high = 10000,
+         .help = "with one basis for all poses, frames of its motion to train at (default: 48)."},
         {.name = "amplitude", .kind = SU_OPT_NUMBER, .target = &set.train.amplitude, .argument = "SHARE", .low = 1e-4,
          .high = 1, .help = "largest motion of the samples over the flesh diagonal (default: 0.05)."},
         {.name = "seed", .kind = SU_OPT_INT, .target = &set.seed, .argument = "N", .low = 0, .high = 2147483647,
          .help = "of the random samples (default: 1)."},
         {.name = "memory", .kind = SU_OPT_INT, .target = &set.memory, .argument = "MB", .low = 16, .high = 1000000,
          .help = "that the stored samples may take; fewer candidates or samples where it is short (default: 1024)."},
-        {.name = "whole-force", .kind = SU_OPT_FLAG, .target = &set.whole_force,
-         .help = "as in the paper the tets stand for the whole elastic force. Otherwise its linear part comes from reduced "
-                 "stiffness at the training places, and they stand for the rest, for which far fewer do (without shots in the modes: with "
-                 "24 modes and more, and 16 a region)."},
         {.name = "check", .kind = SU_OPT_INT, .target = &set.check, .argument = "N", .low = 0, .high = 10000,
          .help = "also print errors on N fresh samples a place, among them frames that nobody trained at (default: 0)."},
     };

@@ -101,7 +101,6 @@ static su_status pose_digest(const job *j, int64_t i, char hex[33])
     return SU_OK;
 }
 
-/* Enough for cubature, too, which then need not play them again. */
 static int64_t frames_played(int64_t modes)
 {
     return modes == 0 ? 0 : FRAMES_PLAYED * modes > SU_PLAYED_FRAMES ? FRAMES_PLAYED * modes : SU_PLAYED_FRAMES;
@@ -122,24 +121,6 @@ static su_status shot_loads(job *j)
     for (int64_t h = 0; h < j->setup.d; h++)   /* short shots know few directions */
         if (j->responses[h] > j->loads.principal) j->responses[h] = j->loads.principal;
     su_stats_stage(j->tool, "rehearsal", su_seconds() - started);
-    return SU_OK;
-}
-
-/* Into the modes file, for cubature. */
-static su_status hand_on(job *j)
-{
-    const su_played_shots *played = &j->loads.played;
-    su_modes *modes = &j->modes;
-    su_error *err = &j->tool->err;
-    int64_t size = 3 * j->tet.n * played->count;
-    if (played->count == 0) return SU_OK;
-    modes->f = played->count;
-    SU_TRY(SU_FILE_ALLOC(&modes->file, &modes->played_shapes, size, err));
-    SU_TRY(SU_FILE_ALLOC(&modes->file, &modes->played_shot, played->count, err));
-    SU_TRY(SU_FILE_ALLOC(&modes->file, &modes->played_frame, played->count, err));
-    for (int64_t i = 0; i < size; i++) modes->played_shapes[i] = (float)played->shapes[i];
-    for (int64_t k = 0; k < played->count; k++)
-        modes->played_shot[k] = played->shot[k], modes->played_frame[k] = (int32_t)played->frame[k];
     return SU_OK;
 }
 
@@ -296,7 +277,6 @@ static su_status make_meta(job *j)
     }
     json_decref(names);
     json_object_set_new(meta, "material", json_string(su_material_name(j->setup.material)));
-    if (j->modes.f > 0) json_object_set_new(meta, "played_digest", json_string(j->loads.played_digest));
     return SU_OK;
 }
 
@@ -308,6 +288,13 @@ static su_status run(su_tool *tool, const settings *set)
     su_status status;
     SU_GO(load(&j));
     int64_t free_dofs = 3 * (j.tet.n - j.tet.fixed_count);
+    if (set->motion.count) {
+        bool other = set->contact != CONTACT_NONE || set->handles || set->regions || set->planes.count || set->colliders.count ||
+                     set->poses.count || set->reuse || set->linear || set->responses >= 0 || set->matrices || set->keep_rigid;
+        status = other ? su_fail(err, SU_USAGE, "--motion makes one basis for all poses: --shots, -r and nothing else go with it")
+                       : motion_run(&j);
+        goto done;
+    }
     SU_GO(read_handles(&j));
     SU_GO(obstacles_read(&set->planes, &set->colliders, &j.obstacle_count, &j.obstacles, err));
     SU_GO(share_modes(&j));
@@ -331,10 +318,10 @@ static su_status run(su_tool *tool, const settings *set)
     SU_GO(region_weights(&j));
     if (set->contact != CONTACT_NONE || j.obstacle_count) SU_GO(detect_contacts(&j));
     if (set->shots.count) SU_GO(shot_loads(&j));
-    SU_GO(hand_on(&j));
     j.setup = (su_mode_setup){.n = j.tet.n, .t = j.tet.t, .b = j.tet.b, .held_count = j.tet.fixed_count,
                               .vertices = j.tet.vertices, .tets = j.tet.tets, .surface = j.tet.surface,
                               .held = j.tet.fixed, .density = j.fit.density, .material = j.setup.material,
+                              .smoothing = su_fit_smoothing(&j.fit),
                               .d = j.setup.d, .weights = modes->region_weights, .linear = j.linear, .r = j.r,
                               .keep_rigid = set->keep_rigid, .loads = &j.loads, .responses = j.responses};
     if (set->matrices) SU_GO(matrices_write(tool, set->matrices, &j.tet, &j.fit, j.rows[0], (int)j.setup.material));
@@ -368,6 +355,9 @@ int main(int argc, char **argv)
         {.name = "linear", .kind = SU_OPT_INT, .target = &set.linear, .argument = "N", .low = 0, .high = 2000,
          .help = "how many of them are linear modes; the others are the principal directions of their derivatives "
                  "(default: 0, a third, with --shots a fifth)."},
+        {.name = "motion", .kind = SU_OPT_LIST, .target = &set.motion, .argument = "ANIM", .greedy = true,
+         .help = "make one basis for all poses instead, from this motion (supple motion makes one) and from --shots, played in the full space; "
+                 "the result is a BASIS file as supple align writes it."},
         {.name = "shots", .kind = SU_OPT_LIST, .target = &set.shots, .argument = "ANIM", .greedy = true,
          .help = "shots to be baked: modes that are not linear are made from how the flesh would swing in them: the "
                  "principal directions of that, then of shots played coarsely in the full space, in place of "

@@ -20,12 +20,17 @@ su_status matrices_write(su_tool *tool, const char *path, const su_tet *tet, con
     su_sparse K = {0};
     su_npz_writer *writer = NULL;
     int32_t *indices = NULL;
-    double *mass = NULL;
+    double *mass = NULL, *rotation = NULL;
+    su_rotation_field *field = NULL;
     json_t *meta = NULL;
     su_status status;
     SU_GO(su_elastic_create(&body, tet->n, tet->vertices, t, tet->tets, tet->fixed_count, tet->fixed, (su_material)material,
                             fit->young + row * t, fit->poisson + row * t, fit->density, err));
-    su_elastic_set_rest(&body, x, tool->threads);
+    su_smoothing smoothing = su_fit_smoothing(fit);
+    SU_GO(SU_ALLOC(&rotation, 4 * tet->n, "rotations", err));
+    SU_GO(su_rotation_field_create(tet->n, tet->vertices, t, tet->tets, &smoothing, 0, NULL, &field, err));
+    su_rotation_field_evaluate(field, x, rotation, tool->threads);
+    su_elastic_set_rest(&body, x, smoothing.nodes > 0 ? rotation : NULL, tool->threads);
     SU_GO(su_sparse_clone_pattern(&body.pattern, &K, err));
     su_elastic_stiffness(&body, x, false, &K, tool->threads);
     SU_GO(SU_ALLOC(&indices, K.entries, "matrices", err));
@@ -48,6 +53,7 @@ su_status matrices_write(su_tool *tool, const char *path, const su_tet *tet, con
     writer = NULL;   /* committing frees it in every case */
     SU_GO(su_npz_commit(whole, meta, err));
 done:
+    su_rotation_field_free(field), free(rotation);
     su_npz_abandon(writer);
     json_decref(meta);
     su_elastic_free(&body);

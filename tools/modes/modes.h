@@ -18,7 +18,7 @@ typedef struct settings {
     int r, linear, contact;
     double tolerance, depth, eta, kappa;
     const char *handles, *regions, *bones, *region_modes, *matrices, *reuse;
-    su_list poses, shots, planes, colliders;
+    su_list poses, shots, motion, planes, colliders;
     int responses;
     bool keep_rigid;
 } settings;
@@ -54,6 +54,9 @@ su_status read_handles(job *j);
 su_status share_modes(job *j);
 /* Weights of the regions into the modes file, and the region of each mode. */
 su_status region_weights(job *j);
+
+/* motion.c: one basis for all poses from --motion and --shots, written as a BASIS file. */
+su_status motion_run(job *j);
 
 /* contacts.c: what touches at each pose, into the modes file. */
 su_status detect_contacts(job *j);

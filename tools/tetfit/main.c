@@ -5,6 +5,7 @@
 #include "core/tool.h"
 #include "fem/elastic.h"
 #include "fem/fit.h"
+#include "fem/smooth_weights.h"
 #include "geometry/mat3.h"
 #include "geometry/tetmesh.h"
 #include "io/fit.h"
@@ -22,9 +23,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum rest_kind { REST_TURNED, REST_POSED };
+static const char *const rest_names[] = {"turned", "posed"};
+
 typedef struct settings {
     int material;
     int paint;                  /* paint_kind */
+    int rest;                   /* rest_kind */
+    double smoothing;           /* length, as a part of the flesh's diagonal */
     double gamma, residual, frequency, young, poisson, density;
     material_files files;
     su_list poses, shots;
@@ -250,6 +256,34 @@ static su_status set_materials(job *j)
     return SU_OK;
 }
 
+/* The smoothing of the rotations, where the rest shape is turned by them. */
+static su_status set_smoothing(job *j)
+{
+    su_fit *fit = &j->fit;
+    su_error *err = &j->tool->err;
+    su_smooth_weights made = {0};
+    su_status status;
+    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
+    if (j->set->rest == REST_POSED) return SU_OK;
+    for (int64_t i = 0; i < 3 * j->tet.n; i++) {
+        low[i % 3] = fmin(low[i % 3], j->tet.vertices[i]);
+        high[i % 3] = fmax(high[i % 3], j->tet.vertices[i]);
+    }
+    double length = j->set->smoothing * su_distance3(low, high);
+    SU_GO(su_smooth_weights_create(j->tet.n, j->tet.vertices, j->tet.t, j->tet.tets, length, length, j->tool->threads, &made, err));
+    fit->n1 = j->tet.n + 1, fit->z = made.entries;
+    SU_GO(SU_FILE_ALLOC(&fit->file, &fit->turn_start, fit->n1, err));
+    SU_GO(SU_FILE_ALLOC(&fit->file, &fit->turn_node, fit->z, err));
+    SU_GO(SU_FILE_ALLOC(&fit->file, &fit->turn_weight, fit->z, err));
+    memcpy(fit->turn_start, made.start, (size_t)fit->n1 * sizeof *made.start);
+    memcpy(fit->turn_node, made.node, (size_t)fit->z * sizeof *made.node);
+    memcpy(fit->turn_weight, made.weight, (size_t)fit->z * sizeof *made.weight);
+    su_stats_integer(j->tool, "rotation_nodes", made.nodes);
+done:
+    su_smooth_weights_free(&made);
+    return status;
+}
+
 /* What the later stages need of the poses. */
 static su_status copy_poses(job *j)
 {
@@ -391,7 +425,7 @@ static su_status make_meta(job *j)
 {
     su_tool *tool = j->tool;
     const settings *set = j->set;
-    json_t *meta = su_tool_meta(tool, "supple.fit", 1, tool->inputs.items, tool->inputs.count), *digests = json_array(), *reports = json_array();
+    json_t *meta = su_tool_meta(tool, "supple.fit", 2, tool->inputs.items, tool->inputs.count), *digests = json_array(), *reports = json_array();
     j->fit.file.meta = meta;
     if (!meta || !digests || !reports) {
         json_decref(digests), json_decref(reports);
@@ -409,6 +443,8 @@ static su_status make_meta(job *j)
     json_object_set_new(meta, "pose_digests", digests);
     json_object_set_new(meta, "pose_reports", reports);
     json_object_set_new(meta, "material", json_string(su_material_name((su_material)set->material)));
+    json_object_set_new(meta, "rest", json_string(rest_names[set->rest]));
+    if (set->rest == REST_TURNED) json_object_set_new(meta, "smoothing", json_real(set->smoothing));
     json_object_set_new(meta, "gamma", json_real(set->gamma));
     json_object_set_new(meta, "residual", json_real(set->residual));
     json_object_set_new(meta, "young", json_real(j->young));
@@ -432,6 +468,7 @@ static su_status run(su_tool *tool, const settings *set)
     if (tool->dry_run) goto done;
     double started = su_seconds();
     SU_GO(set_materials(&j));
+    SU_GO(set_smoothing(&j));
     su_stats_stage(tool, "calibrate", su_seconds() - started), started = su_seconds();
     SU_GO(take_reused(&j));
     SU_GO(fit_all(&j));
@@ -458,7 +495,7 @@ done:
 
 int main(int argc, char **argv)
 {
-    settings set = {.material = SU_NEOHOOKEAN, .gamma = 1e-3, .residual = 0.2, .frequency = 4, .poisson = 0.45, .density = 1000};
+    settings set = {.material = SU_NEOHOOKEAN, .smoothing = SU_SMOOTHING_LENGTH, .gamma = 1e-3, .residual = 0.2, .frequency = 4, .poisson = 0.45, .density = 1000};
     const su_option options[] = {
         {.name = "frequency", .kind = SU_OPT_NUMBER, .target = &set.frequency, .argument = "HZ", .low = 1e-3, .high = 1e4,
          .help = "lowest frequency of the flesh at the neutral pose; the stiffness follows from it (default: 4 Hz)."},
@@ -481,6 +518,11 @@ int main(int argc, char **argv)
          .help = "density of each tet, (t)."},
         {.name = "material", .kind = SU_OPT_CHOICE, .target = &set.material, .argument = "NAME",
          .choices = "stvk|neohookean|corotational", .help = "material of the flesh (default: neohookean)."},
+        {.name = "rest", .kind = SU_OPT_CHOICE, .target = &set.rest, .argument = "SHAPE", .choices = "turned|posed",
+         .help = "what is free of stress at a pose: each tet's neutral shape, turned by a smooth field of rotations, or the posed shape "
+                 "itself, folds and all, as in the paper (default: turned)."},
+        {.name = "smoothing", .kind = SU_OPT_NUMBER, .target = &set.smoothing, .argument = "SHARE", .low = 1e-3, .high = 1,
+         .help = "length over which those rotations are smoothed, as a part of the flesh's diagonal (default: 4%)."},
         {.name = "gamma", .kind = SU_OPT_NUMBER, .target = &set.gamma, .argument = "G", .low = 1e-9, .high = 1e3,
          .help = "weight of the strain energy against the distance to the skin, dimensionless (default: 1e-3)."},
         {.name = "residual", .kind = SU_OPT_NUMBER, .target = &set.residual, .argument = "PERCENT", .low = 0, .high = 100,

@@ -1,0 +1,156 @@
+/* supple modes --motion: one basis for all poses. */
+#include "modes.h"
+
+#include "core/file.h"
+#include "core/memory.h"
+#include "core/threads.h"
+#include "io/anim.h"
+#include "io/basis.h"
+#include "reduce/align.h"
+#include "reduce/motion_basis.h"
+#include "reduce/played_shots.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Frames played on end: runs are spread over the threads, but the same whatever their number. Each begins with the rig's motion, and what the
+ * flesh has to swing into is run in for a third of a second. */
+enum { LONGEST = 150, RUN_IN = 10 };
+
+typedef struct motions {
+    int count, known;       /* known: from here on shots that will be baked */
+    const char **paths;
+    su_anim *anims;
+} motions;
+
+static su_status load_motions(job *j, motions *m)
+{
+    const settings *set = j->set;
+    su_error *err = &j->tool->err;
+    int total = set->motion.count + set->shots.count;
+    SU_TRY(SU_ALLOC(&m->paths, total, "shots", err));
+    SU_TRY(SU_ALLOC(&m->anims, total, "shots", err));
+    m->known = set->motion.count;
+    for (; m->count < total; m->count++) {
+        int k = m->count;
+        m->paths[k] = k < m->known ? set->motion.items[k] : set->shots.items[k - m->known];
+        SU_TRY(su_anim_load(m->paths[k], &m->anims[k], err));
+        if (m->anims[k].nbar != j->tet.nbar)
+            return su_fail(err, SU_INPUT, "%s: has %lld skin vertices, the flesh carries %lld", m->paths[k], (long long)m->anims[k].nbar,
+                           (long long)j->tet.nbar);
+    }
+    return SU_OK;
+}
+
+static void free_motions(motions *m)
+{
+    for (int k = 0; k < m->count; k++) su_anim_free(&m->anims[k]);
+    free(m->anims), free(m->paths);
+}
+
+/* All that does not depend on the motion. */
+static su_status prepare(job *j, su_basis *basis, int64_t r)
+{
+    su_error *err = &j->tool->err;
+    su_file *file = &basis->file;
+    int64_t n = j->tet.n;
+    basis->m = 1, basis->r = r, basis->n = n, basis->d = 1, basis->s = j->fit.s;
+    SU_TRY(SU_FILE_ALLOC(file, &basis->basis, 3 * r * n, err));
+    SU_TRY(SU_FILE_ALLOC(file, &basis->rotations, 4 * n, err));
+    SU_TRY(SU_FILE_ALLOC(file, &basis->gram, r * r, err));
+    SU_TRY(SU_FILE_ALLOC(file, &basis->parent, 1, err));
+    SU_TRY(SU_FILE_ALLOC(file, &basis->angles, r, err));
+    SU_TRY(SU_FILE_ALLOC(file, &basis->param_scale, basis->s, err));
+    SU_TRY(SU_FILE_ALLOC(file, &basis->mode_region, r, err));
+    SU_TRY(SU_FILE_ALLOC(file, &basis->region_weights, n, err));
+    for (int64_t v = 0; v < n; v++) basis->rotations[4 * v] = 1, basis->region_weights[v] = 1;
+    for (int64_t k = 0; k < j->tet.fixed_count; k++) basis->region_weights[j->tet.fixed[k]] = 0;
+    basis->parent[0] = -1;
+    memcpy(basis->param_scale, j->fit.param_scale, (size_t)basis->s * sizeof *basis->param_scale);
+    return SU_OK;
+}
+
+static su_status make_meta(job *j, const motions *m, su_basis *basis)
+{
+    su_tool *tool = j->tool;
+    const char **paths;
+    SU_TRY(SU_ALLOC(&paths, 2 + m->count, "file names", &tool->err));
+    for (int k = 0; k < 2; k++) paths[k] = tool->inputs.items[k];
+    for (int k = 0; k < m->count; k++) paths[2 + k] = m->paths[k];
+    json_t *meta = su_tool_meta(tool, "supple.basis", 2, paths, 2 + m->count), *shots = json_array();
+    free(paths);
+    basis->file.meta = meta;
+    if (!meta || !shots) {
+        json_decref(shots);
+        return meta ? su_fail(&tool->err, SU_AGAIN, "out of memory") : tool->err.status;
+    }
+    for (int k = 0; k < m->count; k++) json_array_append_new(shots, json_string(su_base_name(m->paths[k])));
+    json_object_set_new(meta, "shots", shots);
+    json_object_set_new(meta, "interpolation", json_string("corotated"));
+    json_object_set_new(meta, "subspace", json_string("one"));
+    json_object_set_new(meta, "material", json_string(su_material_name(j->setup.material)));
+    return SU_OK;
+}
+
+/* The basis of what was played, and the states it was made from. */
+static su_status make_basis(job *j, const motions *m, const su_played_shots *played, su_basis *basis)
+{
+    su_tool *tool = j->tool;
+    su_error *err = &tool->err;
+    int64_t n = j->tet.n, r = j->set->r, got = 0;
+    double *mass = NULL;
+    su_status status;
+    SU_GO(SU_ALLOC(&mass, n, "masses", err));
+    su_lumped_mass(n, j->tet.vertices, j->tet.t, j->tet.tets, j->fit.density, mass);
+    if (r > played->count) r = played->count;
+    SU_GO(prepare(j, basis, r));
+    basis->f = played->count;
+    SU_GO(SU_FILE_ALLOC(&basis->file, &basis->state_q, basis->f * r, err));
+    SU_GO(SU_FILE_ALLOC(&basis->file, &basis->state_shot, basis->f, err));
+    SU_GO(SU_FILE_ALLOC(&basis->file, &basis->state_frame, basis->f, err));
+    SU_GO(su_motion_basis_create(&j->tet, mass, played, m->count, m->known, r, basis->basis, basis->state_q, &got, err));
+    if (got < r) {
+        status = su_fail(err, SU_INPUT, "the motion has %lld directions; %lld modes cannot be made of it: give more motion, or ask for fewer by -r",
+                         (long long)got, (long long)r);
+        goto done;
+    }
+    for (int64_t k = 0; k < basis->f; k++)
+        basis->state_shot[k] = played->shot[k], basis->state_frame[k] = (int32_t)played->frame[k];
+    SU_GO(su_gram(1, r, n, mass, basis->basis, basis->gram, tool->threads, err));
+done:
+    free(mass);
+    return status;
+}
+
+su_status motion_run(job *j)
+{
+    su_tool *tool = j->tool;
+    motions m = {0};
+    su_played_shots played = {0};
+    su_basis basis = {0};
+    const su_play_plan plan = {.longest = LONGEST, .run_in = RUN_IN, .stretch = LONGEST};
+    su_status status;
+    double started = su_seconds();
+    SU_GO(load_motions(j, &m));
+    if (tool->dry_run) goto done;
+    SU_GO(su_shots_play(&j->tet, &j->fit, m.count, m.paths, m.anims, &plan, &played, tool->threads, &tool->progress, &tool->err));
+    su_stats_stage(tool, "play", su_seconds() - started), started = su_seconds();
+    if (played.count == 0) {
+        status = su_fail(&tool->err, SU_INPUT, "nothing could be played: every frame of the motion failed or there is only one");
+        goto done;
+    }
+    SU_GO(make_basis(j, &m, &played, &basis));
+    su_stats_stage(tool, "pca", su_seconds() - started);
+    su_stats_integer(tool, "modes", basis.r);
+    su_stats_integer(tool, "states", basis.f);
+    su_note(tool, "one basis of %lld modes from %lld frames, %.0f MB at most", (long long)basis.r, (long long)basis.f,
+            (double)su_peak_memory() / 1e6);
+    SU_GO(make_meta(j, &m, &basis));
+    SU_GO(su_basis_save(tool->output, &basis, &tool->err));
+    su_progress_finish(&tool->progress);
+done:
+    su_basis_free(&basis);
+    su_played_shots_free(&played);
+    free_motions(&m);
+    return status;
+}
