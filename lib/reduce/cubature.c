@@ -1,9 +1,9 @@
 #include "reduce/cubature.h"
 
 #include "core/memory.h"
+#include "core/random.h"
 #include "core/threads.h"
 #include "geometry/mat3.h"
-#include "reduce/random.h"
 #include "rig/rbf.h"
 
 #include <cblas.h>

@@ -1,10 +1,10 @@
 #include "reduce/elastic_rows.h"
 
 #include "core/memory.h"
+#include "core/random.h"
 #include "geometry/mat3.h"
 #include "geometry/rotation.h"
 #include "reduce/align.h"
-#include "reduce/random.h"
 
 #include <cblas.h>
 #include <lapacke.h>

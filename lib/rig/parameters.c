@@ -27,8 +27,7 @@ static void local_parts(const double *bone, const double *above, double r[9], do
     }
 }
 
-/* The turn of v nearest to the one before: v + 2 pi k along its axis. */
-static void unwrap(double v[3], const double before[3])
+void su_unwrap_rotation(double v[3], const double before[3])
 {
     double angle = su_norm3(v), axis[3];
     if (angle < 1e-9) {   /* the axis is lost: keep that of the frame before */
@@ -55,7 +54,7 @@ static void joint_columns(const su_character *c, int64_t joint, int64_t above, i
         su_tmul33(rest_r, r, turn);
         su_quaternion_of(turn, q);
         su_quaternion_log(q, to);
-        if (f > 0) unwrap(to, to - PER_JOINT);
+        if (f > 0) su_unwrap_rotation(to, to - PER_JOINT);
         for (int i = 0; i < 3; i++) {
             to[3 + i] = (t[i] - rest_t[i]) / c->diagonal;
             to[6 + i] = log(scale[i] / rest_s[i]);

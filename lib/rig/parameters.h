@@ -20,6 +20,8 @@ typedef struct su_parameters {
  * clip is held still: keys are 32-bit, and noise must not count as a pose. */
 su_status su_rig_parameters(const su_character *character, int64_t frames, const double *bones,
                             const double *shape_weights, su_parameters *out, su_error *err);
+/* v becomes the rotation vector of the same rotation nearest to the one before: v + 2 pi k along its axis. */
+void su_unwrap_rotation(double v[3], const double before[3]);
 void su_parameters_free(su_parameters *parameters);
 
 #endif

@@ -15,6 +15,7 @@ static const struct {
     {"bake", "run the whole pipeline on a character"},
     {"import", "read a character and a clip from glTF or FBX"},
     {"poses", "choose example poses"},
+    {"motion", "make a motion of the rig's own, to train a model on"},
     {"mesh", "fill the skin with tets"},
     {"fit", "fit the flesh to the example poses"},
     {"modes", "vibration modes at the example poses"},

@@ -1,6 +1,6 @@
 /* Reproducible random numbers: xoshiro256** (Blackman and Vigna 2018), seeded by splitmix64. Inline, state by value. */
-#ifndef SU_REDUCE_RANDOM_H
-#define SU_REDUCE_RANDOM_H
+#ifndef SU_CORE_RANDOM_H
+#define SU_CORE_RANDOM_H
 
 #include <math.h>
 #include <stdint.h>
