@@ -14,8 +14,7 @@
 #include <string.h>
 
 enum { SOFT = 12, SOFT_WEIGHT = 4 };   /* lowest motions trained one by one, and how much more they count */
-enum { GUIDES = 24 };            /* linear forces at the neutral pose, beside the states */
-#define GUIDE_SHARE 0.2          /* how much an error counts in them, against one in the states */
+static double guide_share(void){ const char *e=getenv("SU_G"); return e?atof(e):1; }
 enum { TETS_A_MODE = 3 };        /* with one basis for all poses, by default */
 enum { MOST_VERTICES = 24000, HISTORIES = 6, FRAME_HISTORIES = 2 };
 
@@ -129,21 +128,21 @@ static int64_t sample_count(const su_pose_space *space, const su_training_places
     return wanted < 12 ? 12 : wanted;
 }
 
-/* Linear forces of random states at the neutral pose, as a guide: tets that only know remainders may be many times as stiff as the flesh in
+/* Linear forces of the same states at the neutral pose, as a guide: tets that only know remainders may be many times as stiff as the flesh in
  * motions that these hardly show, and D can only add what is missing. */
 static su_status guide_rows(su_pose_space *space, const candidates *c, const su_cubature_settings *settings, su_fit_problem *problem,
                             su_error *err)
 {
+    const su_training_states *states = settings->states;
     su_place neutral = {0};
-    su_sampling sampling = {.samples = GUIDES, .amplitude = settings->amplitude, .seed = settings->seed, .stream = 1, .steep = true};
     su_status status;
     SU_GO(su_place_at_pose(space, 0, &neutral, err));
     SU_GO(add_station(&neutral, problem, err));
     su_station_rows *rows = &problem->stations[problem->station_count - 1];
     rows->group = -1, rows->guide = true;
-    SU_GO(su_elastic_rows(space, &neutral, &sampling, (su_force_part){SU_FORCE_LINEAR, NULL}, c->count, c->list, c->vertices, c->vertex, rows,
-                          err));
-    rows->importance = GUIDE_SHARE * GUIDE_SHARE * 100.0 / GUIDES;
+    SU_GO(su_state_rows(space, &neutral, states->count, states->q, (su_force_part){SU_FORCE_LINEAR, NULL}, c->count, c->list, c->vertices,
+                        c->vertex, rows, err));
+    rows->importance = guide_share() * 100.0 / (double)states->count;
 done:
     su_place_free(&neutral);
     return status;

@@ -346,10 +346,10 @@ done:
     return status;
 }
 
-/* metrics (samples,r,r): V'/l of the eigenpairs of the projected tangent and M at each state, so that |metric f| is how far in M a force would
+/* still: of the tangent at rest instead. metrics (samples,r,r): V'/l of the eigenpairs of the projected tangent and M at each state, so that |metric f| is how far in M a force would
  * move the flesh from there; *l[0] times that, to stay in range. lengths (samples): l[0] times the displacement itself. */
-static su_status state_metrics(su_pose_space *space, const double *rest, const double *U, int64_t samples, const double *q, float *metrics,
-                               double *lengths, su_error *err)
+static su_status state_metrics(su_pose_space *space, const double *rest, const double *U, int64_t samples, const double *q, bool still,
+                               float *metrics, double *lengths, su_error *err)
 {
     int64_t r = space->r, size = 3 * space->n;
     double *y = NULL, *V = NULL, *l = NULL, *M = NULL;
@@ -360,8 +360,8 @@ static su_status state_metrics(su_pose_space *space, const double *rest, const d
     SU_GO(SU_ALLOC(&l, r, "sample states", err));
     for (int64_t k = 0; k < samples; k++) {
         memcpy(y, rest, (size_t)size * sizeof *y);
-        cblas_dgemv(CblasRowMajor, CblasTrans, (int)r, (int)size, 1, U, (int)size, q + k * r, 1, 1, y, 1);
-        SU_GO(ritz_pairs(space, U, y, V, l, M, err));
+        if (!still) cblas_dgemv(CblasRowMajor, CblasTrans, (int)r, (int)size, 1, U, (int)size, q + k * r, 1, 1, y, 1);
+        if (!still || k == 0) SU_GO(ritz_pairs(space, U, y, V, l, M, err));
         cblas_dsymv(CblasRowMajor, CblasUpper, (int)r, 1, M, (int)r, q + k * r, 1, 0, y, 1);
         lengths[k] = l[0] * sqrt(fmax(cblas_ddot((int)r, q + k * r, 1, y, 1), 0));
         for (int64_t i = 0; i < r; i++)
@@ -387,7 +387,7 @@ su_status su_state_rows(su_pose_space *space, const su_place *place, int64_t sam
     SU_GO(rows_create(r, samples, count, vertices, rows, err));
     SU_GO(SU_ALLOC(&rows->metric, samples * r * r, "basis", err));
     SU_GO(su_pose_space_enter(space, place, U, rotation, err));
-    SU_GO(state_metrics(space, place->rest, U, samples, q, rows->metric, lengths, err));
+    SU_GO(state_metrics(space, place->rest, U, samples, q, part.kind == SU_FORCE_LINEAR, rows->metric, lengths, err));
     number_candidates(space, count, list, slot_of);
     SU_GO(fill_forces(space, place->rest, U, q, samples, part, lengths, count, slot_of, rows, err));
     su_rows_basis(r, space->n, U, vertices, vertex, rows->basis);

@@ -46,7 +46,8 @@ su_status su_elastic_rows(su_pose_space *space, const su_place *place, const su_
                           su_station_rows *rows, su_error *err);
 
 /* The same for given states q (samples,r). Errors of the force are measured by the displacement that they make from there, K(u)^-1 f in M with
- * the projected tangent at the state, relative to the displacement u: in turned flesh what was stiff at rest is soft. */
+ * the projected tangent at the state, relative to the displacement u: in turned flesh what was stiff at rest is soft. For linear forces the
+ * tangent is that of the rest shape. */
 su_status su_state_rows(su_pose_space *space, const su_place *place, int64_t samples, const double *q, su_force_part part, int64_t count,
                         const int32_t *list, int64_t vertices, const int32_t *vertex, su_station_rows *rows, su_error *err);
 

@@ -24,6 +24,7 @@ typedef struct stage {
     su_rotation_field *field;
     su_rest_shape rest;
     double *skin, *x, *rotation;
+    double softness;
     int threads;
 } stage;
 
@@ -92,8 +93,9 @@ static void turn_back(stage *s, int64_t frame, double *shape)
 
 /* ---- which frames ---- */
 
-/* Frames on end, played from rest `before` frames earlier (or from the shot's beginning), and where their shapes go. */
+/* Frames on end (soft: of softer flesh), played from rest `before` frames earlier (or from the shot's beginning), and where their shapes go. */
 typedef struct stretch {
+    bool soft;
     int shot;
     int64_t first, count, before, at;
 } stretch;
@@ -113,11 +115,11 @@ static int64_t plan_shot(const su_play_plan *plan, int shot, int64_t F, int64_t 
     for (int64_t k = 0; k < number; k++) {
         if (wants_all(F, wanted)) {
             int64_t from = 1 + k * (F - 1) / number, to = 1 + (k + 1) * (F - 1) / number;
-            out[k] = (stretch){shot, from, to - from, plan->run_in, 0};
+            out[k] = (stretch){shot < plan->soft_shots && k % 2, shot, from, to - from, plan->run_in, 0};
             continue;
         }
         int64_t first = number > 1 ? k * (F - length) / (number - 1) : (F - length) / 2;
-        out[k] = (stretch){shot, first, length, plan->run_in, 0};
+        out[k] = (stretch){shot < plan->soft_shots && k % 2, shot, first, length, plan->run_in, 0};
         if (first == 0) out[k].first = 1, out[k].count--;   /* nothing has moved at frame 0 */
     }
     return number;
@@ -153,6 +155,7 @@ static su_status make_plan(const su_play_plan *plan, int shot_count, const su_an
 static su_status play_stretch(stage *s, const stretch *which, su_played_shots *out, const su_progress *progress, su_error *err)
 {
     int64_t start = which->first > which->before ? which->first - which->before : 0, k = which->at;
+    su_fullsim_set_stiffness(s->sim, which->soft ? 1 / s->softness : 1);
     su_fullsim_restart(s->sim, start);
     for (int64_t f = start + 1; f < which->first + which->count; f++) {
         if (su_progress_stopped(progress)) return su_fail(err, SU_AGAIN, "stopped");
@@ -171,6 +174,7 @@ typedef struct theatre {
     const su_fit *fit;   /* with all poses */
     const char *const *paths;
     const su_anim *anims;
+    double softness;
     int threads;         /* of each stage */
     const su_progress *progress;
 } theatre;
@@ -180,7 +184,7 @@ static su_status play_some(const theatre *t, int64_t count, const stretch *which
 {
     const su_anim *anim = &t->anims[which->shot];
     int64_t n = t->tet->n;
-    stage s = {.tet = t->tet, .fit = t->fit, .anim = anim, .threads = t->threads,
+    stage s = {.tet = t->tet, .fit = t->fit, .anim = anim, .softness = t->softness, .threads = t->threads,
                .rest = {n, t->fit->m, t->tet->ties, t->tet->vertices, anim->neutral, t->tet->shepard_index,
                         t->tet->shepard_weight, t->fit->corrections}};
     su_status status;
@@ -282,7 +286,7 @@ su_status su_shots_play(const su_tet *tet, const su_fit *fit, int shot_count, co
     SU_GO(SU_ALLOC(&out->weights, frames, "shapes of the shots", err));
     SU_GO(SU_ALLOC(&out->shot, frames, "shapes of the shots", err));
     SU_GO(SU_ALLOC(&out->frame, frames, "shapes of the shots", err));
-    theatre t = {.tet = tet, .fit = &whole, .paths = paths, .anims = anims, .progress = progress};
+    theatre t = {.tet = tet, .fit = &whole, .paths = paths, .anims = anims, .softness = plan->softness, .progress = progress};
     if (count > 0) SU_GO(play_all(&t, count, stretches, threads, out, err));
     out->count = frames;
     drop_failed(3 * n, out);

@@ -2,10 +2,35 @@
 
 #include "core/memory.h"
 
+#include <math.h>
 #include <stdlib.h>
 
-/* Played one step a frame, motions lose about a quarter of their size; this gives it back and something beyond. */
-#define LARGER 1.5
+/* What a shot that nobody has seen does to the flesh may be many times as large as what trained it: states are enlarged, in this many steps of
+ * equal ratio from their own size to where their farthest vertex moves by this part of the flesh's diagonal. */
+enum { SIZES = 4 };
+static double far_share(void){ const char *e=getenv("SU_F"); return e?atof(e):0.12; }
+
+/* Largest motion of a vertex in state q, m. */
+static double farthest(const su_basis *basis, const double *q)
+{
+    double most = 0;
+    for (int64_t v = 0; v < basis->n; v++) {
+        double u[3] = {0};
+        for (int64_t k = 0; k < basis->r; k++)
+            for (int i = 0; i < 3; i++) u[i] += q[k] * basis->basis[3 * (k * basis->n + v) + i];
+        most = fmax(most, u[0] * u[0] + u[1] * u[1] + u[2] * u[2]);
+    }
+    return sqrt(most);
+}
+
+/* State `from` of the basis, enlarged by `step` of SIZES - 1. */
+static void take_state(const su_basis *basis, int64_t from, int64_t step, double far, double *q)
+{
+    const double *own = basis->state_q + from * basis->r;
+    double size = farthest(basis, own);
+    double factor = size > 0 ? pow(fmax(far / size, 1), (double)step / (SIZES - 1)) : 1;
+    for (int64_t k = 0; k < basis->r; k++) q[k] = factor * own[k];
+}
 
 void su_chosen_states_free(su_chosen_states *chosen)
 {
@@ -13,8 +38,9 @@ void su_chosen_states_free(su_chosen_states *chosen)
     *chosen = (su_chosen_states){0};
 }
 
-su_status su_choose_states(const su_basis *basis, int64_t wanted, su_chosen_states *out, su_error *err)
+su_status su_choose_states(const su_basis *basis, double diagonal, int64_t wanted, su_chosen_states *out, su_error *err)
 {
+    double far = far_share() * diagonal;
     int64_t r = basis->r, f = basis->f, places = wanted < f ? wanted : f;
     su_status status;
     *out = (su_chosen_states){.places = places};
@@ -27,10 +53,8 @@ su_status su_choose_states(const su_basis *basis, int64_t wanted, su_chosen_stat
         int64_t own = (2 * a + 1) * f / (2 * places), other = (own + f / 2 + a % 7) % f;
         out->shot[a] = basis->state_shot[own], out->frame[a] = basis->state_frame[own];
         out->place[2 * a] = out->place[2 * a + 1] = a;
-        for (int64_t k = 0; k < r; k++) {
-            out->q[2 * a * r + k] = (a % 2 ? 1 : LARGER) * basis->state_q[own * r + k];
-            out->q[(2 * a + 1) * r + k] = (a % 2 ? LARGER : 1) * basis->state_q[other * r + k];
-        }
+        take_state(basis, own, a % SIZES, far, out->q + 2 * a * r);
+        take_state(basis, other, (a + SIZES / 2) % SIZES, far, out->q + (2 * a + 1) * r);
     }
     out->states = (su_training_states){.count = 2 * places, .place = out->place, .q = out->q};
 done:

@@ -15,9 +15,9 @@ typedef struct su_chosen_states {
     double *q;
 } su_chosen_states;
 
-/* Up to `wanted` frames evenly apart through all states of the basis, each with its own state, every other one larger, and with one of a frame
- * far away, so that no pair of pose and motion is taken for a rule. SU_INPUT where the basis has no states. */
-su_status su_choose_states(const su_basis *basis, int64_t wanted, su_chosen_states *out, su_error *err);
+/* Up to `wanted` frames evenly apart through all states of the basis, each with its own state and with one of a frame far away, so that no pair
+ * of pose and motion is taken for a rule; most are enlarged. diagonal: of the flesh, m. SU_INPUT where the basis has no states. */
+su_status su_choose_states(const su_basis *basis, double diagonal, int64_t wanted, su_chosen_states *out, su_error *err);
 void su_chosen_states_free(su_chosen_states *chosen);
 
 #endif
