@@ -22,6 +22,7 @@
 #define SAME_PARAMS 1e-3
 /* A clip whose first and last frames differ by less than this part of the diagonal can be played on and on. */
 #define CLOSED 1e-3
+#define CLOSED_TURN 0.1   /* rad, and its joints by less than this */
 /* A bone that keeps its place to another of the same name to this (rotation, or parts of the diagonal) is one node with it. */
 #define TWIN 1e-6
 /* Playing, times the clip's own speed: with joints about natural; without, slower and faster are all the variety there is. */
@@ -33,6 +34,8 @@
 #define FADE 0.3
 /* Fades are no faster than skins move in the clips, but at least this, diagonals a second. */
 #define LEAST_SKIN_SPEED 0.1
+#define LEAN_SPEED 1.5        /* rad/s: bending down and getting up */
+#define LIFT_SPEED 0.5        /* diagonals a second: a hop */
 #define PEAK 1.875   /* peak speed of the fade's polynomial, times its mean */
 
 /* Root motion on top of that of the clips, each axis. Leaning, turning: rad rms in the bands of the joints' noise. */
@@ -66,6 +69,7 @@ struct su_synthetic {
 
     int32_t sources;             /* clips, then example poses */
     su_path_source *source;
+    int64_t *near;               /* (sources) of poses: the frame that they are most like; poses stand in the world as it does */
     int64_t frames;              /* of all sources */
     float *features;             /* (frames,3 FEATURES) */
     double skin_speed;           /* of features in the clips, diagonals a second */
@@ -349,11 +353,44 @@ static double skin_distance(const void *context, int64_t a, int64_t b)
     return sqrt(sum / FEATURES);
 }
 
+static const double *root_of(const su_synthetic *m, int64_t frame)
+{
+    int32_t s = 0;
+    while (frame >= m->source[s].first + m->source[s].frames) s++;
+    return m->source[s].root + 16 * (frame - m->source[s].first);
+}
+
+/* How far two roots lie apart but for turns about the vertical and ways along the ground, in their two parts: angle between
+ * the characters' verticals (rad), and height of the centre (m). */
+static void root_distance(const su_synthetic *m, int64_t a, int64_t b, double *lean, double *height)
+{
+    const double *x = root_of(m, a), *y = root_of(m, b);
+    double p[3], q[3];
+    su_affine_point(x, m->centre, p);
+    su_affine_point(y, m->centre, q);
+    *lean = acos(fmax(-1.0, fmin(1.0, su_dot3(x + 4, y + 4)))), *height = fabs(p[1] - q[1]);
+}
+
 static double fade_duration(const void *context, int64_t a, int64_t b)
 {
     const su_synthetic *m = context;
+    double lean, height, root;
+    root_distance(m, a, b, &lean, &height);
+    root = PEAK * fmax(lean / LEAN_SPEED, height / (LIFT_SPEED * m->diagonal));
     double skin = PEAK * skin_distance(m, a, b) / fmax(m->skin_speed, LEAST_SKIN_SPEED);
-    return m->why ? skin : fmax(skin, su_joint_fade(&m->joints, a, b));
+    return fmax(root, m->why ? skin : fmax(skin, su_joint_fade(&m->joints, a, b)));
+}
+
+/* The clips' frame that is most like an example pose, most often the very one that it was taken from. */
+static int64_t nearest_frame(const su_synthetic *m, int64_t pose)
+{
+    int64_t best = 0;
+    double nearest = INFINITY;
+    for (int64_t f = 0; f < m->source[m->clips - 1].first + m->source[m->clips - 1].frames; f++) {
+        double d = skin_distance(m, f, pose);
+        if (d < nearest) nearest = d, best = f;
+    }
+    return best;
 }
 
 static double frame_rate(const su_anim *a)
@@ -365,11 +402,17 @@ static double frame_rate(const su_anim *a)
 
 static su_status make_sources(su_synthetic *m, su_error *err)
 {
-    int64_t poses = !m->why && poses_have_bones(m) ? m->poses->m : 0;
+    int64_t poses = !m->why && poses_have_bones(m) ? m->poses->m : 0, played = 0;
+    for (int i = 0; i < m->clips; i++) played += m->clip[i].anim->F;
+    if (played < 2 && poses < 2)
+        return su_fail(err, SU_INPUT, "%s: has a single frame: there is no motion to learn ranges and speeds from; give a clip that moves",
+                       m->clip[0].path);
     m->sources = (int32_t)(m->clips + poses);
     TAKE(m, m->source, m->sources);
+    TAKE(m, m->near, m->sources);
     for (int i = 0; i < m->clips; i++) {
         const su_anim *a = m->clip[i].anim;
+        m->near[i] = -1;
         m->source[i] = (su_path_source){.first = m->frames, .frames = a->F, .fps = frame_rate(a), .root = a->root};
         m->frames += a->F;
     }
@@ -381,12 +424,13 @@ static su_status make_sources(su_synthetic *m, su_error *err)
             take_features(m, s->first + f, m->clip[i].anim->points + 3 * m->anim.nbar * f, NULL);
             if (f > 0) m->skin_speed = fmax(m->skin_speed, s->fps * skin_distance(m, s->first + f - 1, s->first + f));
         }
-        if (s->frames > 3 && skin_distance(m, s->first, s->first + s->frames - 1) < CLOSED) su_path_close(s, m->centre);
     }
-    for (int64_t i = 0; i < poses; i++) take_features(m, m->source[m->clips + i].first, NULL, m->poses->rigged + 3 * m->anim.nbar * i);
-    if (m->frames < 2 || (m->frames == m->clips + poses && m->clips == 1 && poses < 2 && m->clip[0].anim->F < 2))
-        return su_fail(err, SU_INPUT, "%s: has a single frame: there is no motion to learn ranges and speeds from; give a clip that moves",
-                       m->clip[0].path);
+    for (int64_t i = 0; i < poses; i++) {
+        su_path_source *s = &m->source[m->clips + i];
+        take_features(m, s->first, NULL, m->poses->rigged + 3 * m->anim.nbar * i);
+        m->near[m->clips + i] = nearest_frame(m, s->first);
+        s->root = root_of(m, m->near[m->clips + i]);
+    }
     return SU_OK;
 }
 
@@ -408,10 +452,21 @@ static su_status make_joints(su_synthetic *m, const int32_t *twin, su_error *err
     for (int32_t i = m->clips; i < m->sources; i++) bones[i] = m->poses->bones + 16 * a->B * (i - m->clips);
     /* without joints each bone is blended for itself, as the skin is */
     SU_GO(su_joint_frames_create(a->B, a->bone_rest, m->why ? none : a->bone_parent, m->why ? none : twin, m->sources, m->source, bones,
-                                 &m->joints, err));
+                                 m->near, &m->joints, err));
 done:
     su_arena_free(&scratch);
     return status;
+}
+
+/* Clips that end as they begin can go on; not where a joint has made whole turns meanwhile. */
+static void close_cycles(su_synthetic *m)
+{
+    for (int i = 0; i < m->clips; i++) {
+        su_path_source *s = &m->source[i];
+        int64_t last = s->first + s->frames - 1;
+        if (s->frames > 3 && skin_distance(m, s->first, last) < CLOSED && !(su_joint_distance(&m->joints, s->first, last) > CLOSED_TURN))
+            su_path_close(s, m->centre);
+    }
 }
 
 static su_status make_path(su_synthetic *m, su_error *err)
@@ -501,31 +556,25 @@ static void add_names(const su_file *file, int64_t s, const char **names, int64_
     }
 }
 
-/* Parameters of the bones, as import finds them; what only the poses or clips know stays at the neutral pose. */
+/* Parameters of the bones, as import finds them; those that no clip and no pose has are rounding. What only poses or clips
+ * know stays at the neutral pose. */
 static su_status params_of_joints(su_synthetic *m, su_error *err)
 {
     su_parameters p;
-    int64_t most = m->poses->s, s;
-    SU_TRY(su_rig_parameters(&m->character, m->anim.F, m->anim.bones, m->shape_weights, &p, err));
-    most += p.s;
+    int64_t most = m->poses->s, s = 0;
     for (int i = 0; i < m->clips; i++) most += m->clip[i].anim->s;
-    m->names = su_arena_alloc(&m->arena, most, sizeof *m->names);
-    su_status status = m->names ? SU_OK : su_fail(err, SU_AGAIN, "not enough memory for a motion");
-    for (s = 0; s < p.s && status == SU_OK; s++) {
-        char *name = su_arena_alloc(&m->arena, (int64_t)strlen(p.names[s]) + 1, 1);
-        if (!name) status = su_fail(err, SU_AGAIN, "not enough memory for a motion");
-        else m->names[s] = strcpy(name, p.names[s]);
-    }
-    if (status == SU_OK) {
-        add_names(&m->poses->file, m->poses->s, m->names, &s);
-        m->anim.params = su_arena_alloc(&m->arena, m->anim.F * s, sizeof(double));
-        if (!m->anim.params) status = su_fail(err, SU_AGAIN, "not enough memory for a motion");
-    }
-    for (int64_t f = 0; f < m->anim.F && status == SU_OK; f++)
-        memcpy(m->anim.params + s * f, p.values + p.s * f, (size_t)p.s * sizeof(double));
+    TAKE(m, m->names, most);
+    for (int i = 0; i < m->clips; i++) add_names(&m->clip[i].anim->file, m->clip[i].anim->s, m->names, &s);
+    add_names(&m->poses->file, m->poses->s, m->names, &s);
+    TAKE(m, m->anim.params, m->anim.F * s);
     m->anim.s = s;
+    SU_TRY(su_rig_parameters(&m->character, m->anim.F, m->anim.bones, m->shape_weights, &p, err));
+    for (int64_t k = 0; k < p.s; k++) {
+        int64_t to = name_at(m->names, s, p.names[k]);
+        for (int64_t f = 0; f < m->anim.F && to >= 0; f++) m->anim.params[s * f + to] = p.values[p.s * f + k];
+    }
     su_parameters_free(&p);
-    return status;
+    return SU_OK;
 }
 
 /* Without joints they are blended as the skins are. */
@@ -574,6 +623,7 @@ static su_status create(su_synthetic *m, const char *poses_path, su_error *err)
     SU_TRY(make_sources(m, err));
     bool bones = !m->why || (same_skeletons(m) == NULL);
     if (bones) SU_TRY(make_joints(m, twin, err));
+    close_cycles(m);
     SU_TRY(make_path(m, err));
     TAKE(m, m->anim.times, m->anim.F);
     TAKE(m, m->anim.root, 16 * m->anim.F);
