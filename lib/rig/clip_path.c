@@ -22,6 +22,8 @@
 #define LEAD 0.3
 /* A clip is begun where at least so much of it is left, s. */
 #define LEFT 1.0
+/* And may be left by so much before its time, s, where it is like the one that follows. */
+#define LEAVE 0.7
 /* Over so much of its end a clip comes to rest, s: a joint's shortest ordinary acceleration. */
 #define SETTLE 0.1
 
@@ -317,29 +319,37 @@ static su_status walk_on(maker *m, double begin, su_error *err)
     return join(m, &e, WALK_LEAST, WALK_FADE, err);
 }
 
-/* Plays a clip from a frame near to where the path is; *end: when it should be left, at most at `stop`. */
-static su_status play_on(maker *m, double begin, double stop, double *end, su_error *err)
+/* A random frame of a clip from which enough of it is left. */
+static double random_origin(maker *m, const su_path_source *s, double speed)
+{
+    double last = (double)(s->frames - 1), pace = fabs(speed), low = -LEAD * pace, high = fmax(low, last - LEFT * pace), origin;
+    if (s->cyclic) return last * su_random_uniform(&m->random);
+    origin = between(&m->random, low, high);
+    return speed < 0.0 ? last - origin : origin;
+}
+
+/* Plays a clip from a random frame; of some such frames, and of some times to leave the clip before, those that are most alike.
+ * *time: when that clip must be left at the latest; then the same of the new one, at most `stop`. */
+static su_status play_on(maker *m, double stop, double *time, su_error *err)
 {
     const su_path_options *o = m->o;
-    su_path_entry best = {.begin = begin};
-    double nearest = INFINITY;
-    int64_t from = frame_at(m->path, m->path->count - 1, begin);
-    int32_t clip = deal(&m->clips, &m->random);
-    const su_path_source *s = &m->path->sources[clip];
+    su_path *path = m->path;
+    su_path_entry best = {.source = deal(&m->clips, &m->random)};
+    const su_path_source *s = &path->sources[best.source];
+    const su_path_entry *before = &path->entry[path->count - 1];
+    double earliest = before->speed == 0.0 ? *time : fmin(*time, fmax(before->begin + before->fade, *time - LEAVE)), nearest = INFINITY;
     double last = (double)(s->frames - 1), sense = o->backwards && su_random_uniform(&m->random) < 0.5 ? -1.0 : 1.0;
-    best.source = clip, best.speed = sense * s->fps * between(&m->random, o->slowest, o->fastest);
+    best.speed = sense * s->fps * between(&m->random, o->slowest, o->fastest);
     for (int k = 0; k < o->candidates; k++) {
-        double pace = fabs(best.speed), low = -LEAD * pace, high = fmax(low, last - LEFT * pace), origin;
-        origin = s->cyclic ? last * su_random_uniform(&m->random) : between(&m->random, low, high);
-        if (sense < 0.0 && !s->cyclic) origin = last - origin;
-        int64_t frame = (int64_t)round(fmax(0.0, fmin(last, origin)));
-        double d = o->distance(o->context, from, s->first + frame);
-        if (d < nearest) nearest = d, best.origin = origin;
+        double begin = between(&m->random, earliest, *time), origin = random_origin(m, s, best.speed);
+        int64_t from = frame_at(path, path->count - 1, begin), to = (int64_t)round(fmax(0.0, fmin(last, origin)));
+        double d = o->distance(o->context, from, s->first + to);
+        if (d < nearest) nearest = d, best.begin = begin, best.origin = origin;
     }
     SU_TRY(join(m, &best, o->fade, PLAY_FADE, err));
-    double left = s->cyclic || best.speed == 0.0 ? INFINITY : (sense > 0.0 ? last - best.origin : best.origin) / fabs(best.speed);
-    *end = fmin(fmin(stop, begin + m->entry_most), begin + left);
-    *end = fmax(*end, begin + m->path->entry[m->path->count - 1].fade);
+    double left = s->cyclic ? INFINITY : (sense > 0.0 ? last - best.origin : best.origin) / fabs(best.speed);
+    *time = fmin(fmin(stop, best.begin + m->entry_most), best.begin + left);
+    *time = fmax(*time, best.begin + path->entry[path->count - 1].fade);
     return SU_OK;
 }
 
@@ -358,7 +368,7 @@ static su_status make(maker *m, int32_t start, su_error *err)
                 const su_path_entry *e = &m->path->entry[m->path->count - 1];
                 time = e->begin + e->fade;
             } else {
-                SU_TRY(play_on(m, time, stop, &time, err));
+                SU_TRY(play_on(m, stop, &time, err));
             }
         }
     }

@@ -39,7 +39,7 @@ typedef struct su_path_options {
     bool walk;                      /* stretches of a walk over held frames alternate with played ones */
     double slowest, fastest;        /* of playing, times the clip's own speed */
     bool backwards;                 /* clips may be played backwards */
-    int candidates;                 /* of so many random frames a played clip begins at the one nearest to where it comes from */
+    int candidates;                 /* of so many random places to join a clip to the one before, the most alike is taken */
     double fade;                    /* s: shortest fade */
     double centre[3];               /* m: the point that keeps its place on the ground where entries meet */
     /* How far two frames lie apart, and how long a fade between them takes (s) at an ordinary speed. */

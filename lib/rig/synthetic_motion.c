@@ -52,7 +52,7 @@ enum {
     CHECKED = 5,          /* frames of each clip on which the bones are tried */
     FEATURES = 128,       /* vertices that stand for the skin where frames are compared */
     JOINT_CANDIDATES = 4,   /* begin a clip near to where the motion is, but not always at the same frame */
-    FRAME_CANDIDATES = 32,   /* whole skins are blended: only near ones blend well */
+    FRAME_CANDIDATES = 64,   /* whole skins are blended: only near ones blend well */
     STREAM_ROOT = 10, STREAM_MORPHS = 100,   /* of random numbers; paths have 0, joints those from 1000 on */
 };
 
