@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define SU_PATH_PEAK 1.875   /* largest speed of a fade, times its mean speed (a polynomial of degree 5) */
+
 typedef struct su_path_source {
     int64_t first, frames;   /* numbers of its frames among those of all sources */
     double fps;              /* Hz */

@@ -34,14 +34,13 @@
 #define LEAST_TURN 0.15
 /* A joint drawn out of its place by more would be seen, of the diagonal: ranges of translation are cut to it. */
 #define MOST_SHIFT 0.02
-/* What moves less is still: rad, parts of the diagonal, log of scale (the limit of import's parameters). */
-#define STILL 1e-4
+/* What moves over less is still: rad, parts of the diagonal, log of scale. Twice the limit below which import holds a parameter and poses
+ * forgets it, so that nothing moves that no pose knows. */
+#define STILL 2e-4
 /* Joints that hardly turn in the clips may turn so fast from pose to pose, rad/s. */
 #define LEAST_SPEED 1.0
 /* A joint whose volume falls below this (a part hidden by scale) has no frame that others can be relative to. */
 #define COLLAPSED 1e-9
-/* Peak speed of the fade's polynomial, times its mean. */
-#define PEAK 1.875
 
 /* ---- joints and states ---- */
 
@@ -172,7 +171,7 @@ double su_joint_fade(const su_joint_frames *o, int64_t a, int64_t b)
     double most = 0.0;
     for (int64_t j = 0; j < o->B; j++) {
         double angle = su_distance3(o->state + SU_JOINT_STATE * (o->B * a + j), o->state + SU_JOINT_STATE * (o->B * b + j));
-        most = fmax(most, PEAK * angle / fmax(o->speed[j], LEAST_SPEED));
+        most = fmax(most, SU_PATH_PEAK * angle / fmax(o->speed[j], LEAST_SPEED));
     }
     return most;
 }
@@ -229,7 +228,7 @@ static void widen(const su_joint_frames *o, double diagonal, double *low, double
     for (int64_t k = 0; k < o->B * SU_JOINT_AXES; k++) {
         int kind = (int)(k % SU_JOINT_AXES) / 3;
         double middle = 0.5 * (o->low[k] + o->high[k]), half = 0.5 * (o->high[k] - o->low[k]);
-        bool still = half < 0.5 * STILL * (kind == 1 ? diagonal : 1.0);
+        bool still = 2.0 * half < STILL * (kind == 1 ? diagonal : 1.0);
         half *= WIDER;
         if (kind == 0) half = fmax(half, LEAST_TURN);
         low[k] = still ? middle : middle - half;

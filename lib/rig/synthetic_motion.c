@@ -36,7 +36,6 @@
 #define LEAST_SKIN_SPEED 0.1
 #define LEAN_SPEED 1.5        /* rad/s: bending down and getting up */
 #define LIFT_SPEED 0.5        /* diagonals a second: a hop */
-#define PEAK 1.875   /* peak speed of the fade's polynomial, times its mean */
 
 /* Root motion on top of that of the clips, each axis. Leaning, turning: rad rms in the bands of the joints' noise. */
 #define LEAN 0.25
@@ -163,7 +162,7 @@ static const char *same_skeletons(const su_synthetic *m)
         if (b->B != a->B || b->K != a->K || !same_names(&a->file, &b->file, "bone_names", a->B) ||
             !same_names(&a->file, &b->file, "morph_names", a->K) || !same_matrices(a->B, a->bone_rest, b->bone_rest, m->diagonal) ||
             memcmp(a->bone_parent, b->bone_parent, (size_t)a->B * sizeof *a->bone_parent) != 0)
-            return "the clips have different skeletons";
+            return "the clips have different skeletons, or bones without names";
         if (strcmp(text_of(a, "skinning", "lbs"), text_of(b, "skinning", "lbs")) != 0) return "the clips are skinned in different ways";
     }
     for (int64_t b = 0; b < a->B; b++)
@@ -376,8 +375,8 @@ static double fade_duration(const void *context, int64_t a, int64_t b)
     const su_synthetic *m = context;
     double lean, height, root;
     root_distance(m, a, b, &lean, &height);
-    root = PEAK * fmax(lean / LEAN_SPEED, height / (LIFT_SPEED * m->diagonal));
-    double skin = PEAK * skin_distance(m, a, b) / fmax(m->skin_speed, LEAST_SKIN_SPEED);
+    root = SU_PATH_PEAK * fmax(lean / LEAN_SPEED, height / (LIFT_SPEED * m->diagonal));
+    double skin = SU_PATH_PEAK * skin_distance(m, a, b) / fmax(m->skin_speed, LEAST_SKIN_SPEED);
     return fmax(root, m->why ? skin : fmax(skin, su_joint_fade(&m->joints, a, b)));
 }
 
