@@ -102,12 +102,13 @@ static void make_arm(arm *a, int frames, void (*pose)(double time, double *p, do
         su_affine_identity(a->root + 16 * f);
         for (int i = 0; i < 3; i++) a->root[16 * f + 4 * i + 3] = place[i];
     }
-    a->anim = (su_anim){.F = frames, .nbar = V, .T = T, .P = T, .corners = 3 * T, .N = V, .s = S, .K = 1, .B = B, .points = a->points,
-                        .root = a->root, .neutral = a->neutral, .triangles = a->triangles, .face_counts = a->counts,
-                        .face_indices = a->corners, .source_vertex = a->source, .times = a->times, .params = a->params,
-                        .morphs = a->morphs, .weights = a->weights, .bones = a->bones, .bone_rest = a->rest, .bone_parent = a->parent};
-    a->anim.file.meta = json_pack("{s:s, s:f, s:o, s:o, s:o}", "clip", "arm", "fps", 25.0, "param_names", list(S, param_names), "bone_names",
-                                  list(B, bone_names), "morph_names", list(1, morph));
+    a->anim = (su_anim){.F = frames, .nbar = V, .T = T, .P = T, .corners = 3 * T, .N = V, .s = S, .K = 1, .B = B,
+                        .points = a->points, .root = a->root, .neutral = a->neutral, .triangles = a->triangles,
+                        .face_counts = a->counts, .face_indices = a->corners, .source_vertex = a->source, .times = a->times,
+                        .params = a->params, .morphs = a->morphs, .weights = a->weights, .bones = a->bones, .bone_rest = a->rest,
+                        .bone_parent = a->parent};
+    a->anim.file.meta = json_pack("{s:s, s:f, s:o, s:o, s:o}", "clip", "arm", "fps", 25.0, "param_names", list(S, param_names),
+                                  "bone_names", list(B, bone_names), "morph_names", list(1, morph));
 }
 
 /* One beat of 1.2 s, walking 1 m/s along x, that ends as it begins. */
@@ -278,7 +279,7 @@ static void test_ranges_are_kept_and_covered(void **state)
         range_of(a->params + param(m, param_names[k]), a->F, a->s, &low, &high);
         range_of(s->arms[0].params + k, 31, S, &seen_low, &seen_high);
         range_of(s->arms[1].params + k, 26, S, &other_low, &other_high);
-        seen_low = fmin(0.0, fmin(seen_low, other_low)), seen_high = fmax(0.0, fmax(seen_high, other_high));   /* pose 0 is seen too */
+        seen_low = fmin(0.0, fmin(seen_low, other_low)), seen_high = fmax(0.0, fmax(seen_high, other_high));   /* 0: pose 0 */
         if (seen_high == seen_low) {   /* what never moves stays */
             assert_true(low == 0.0 && high == 0.0);
             continue;
@@ -286,7 +287,8 @@ static void test_ranges_are_kept_and_covered(void **state)
         double spread = seen_high - seen_low, more = k == BULGE ? 0.0 : 0.1 * spread;   /* 0.05 wider, and a little of the noise */
         if (low < seen_low - more || high > seen_high + more)
             fail_msg("%s: %.3f to %.3f, seen %.3f to %.3f", param_names[k], low, high, seen_low, seen_high);
-        if (high - low < 0.8 * spread) fail_msg("%s: %.3f to %.3f covers too little of %.3f to %.3f", param_names[k], low, high, seen_low, seen_high);
+        if (high - low < 0.8 * spread)
+            fail_msg("%s: %.3f to %.3f covers too little of %.3f to %.3f", param_names[k], low, high, seen_low, seen_high);
     }
     su_synthetic_report report;
     su_error err;
@@ -333,14 +335,17 @@ static void test_speeds_are_those_of_the_clips(void **state)
         for (int b = 1; b <= 2; b++) {
             double fastest = 0.0, *speed = calloc((size_t)a->F, sizeof *speed);
             for (int i = 0; i < 2; i++)
-                for (int f = 1; f < s->arms[i].anim.F; f++)
-                    fastest = fmax(fastest, 25.0 * su_distance3(s->arms[i].params + S * f + 3 * b, s->arms[i].params + S * (f - 1) + 3 * b));
+                for (int f = 1; f < s->arms[i].anim.F; f++) {
+                    const double *v = s->arms[i].params + S * f + 3 * b;
+                    fastest = fmax(fastest, 25.0 * su_distance3(v, v - S));
+                }
             int first = param(m, b == 1 ? "upper.rx" : "lower.rx");
             for (int64_t f = 1; f < a->F; f++)
                 speed[f - 1] = 30.0 * su_distance3(a->params + a->s * f + first, a->params + a->s * (f - 1) + first);
             qsort(speed, (size_t)a->F - 1, sizeof *speed, upwards);
             double high = speed[(int)(0.99 * (double)(a->F - 2))];
-            if (high > 2.0 * fastest || high < 0.5 * fastest) fail_msg("seed %d, %s: %.2f rad/s, in the clips %.2f", (int)seed, bone_names[b], high, fastest);
+            if (high > 2.0 * fastest || high < 0.5 * fastest)
+                fail_msg("seed %d, %s: %.2f rad/s, in the clips %.2f", (int)seed, bone_names[b], high, fastest);
             free(speed);
         }
         su_synthetic_free(m);
@@ -453,14 +458,16 @@ static void test_sequences_are_walked_through(void **state)
 static void test_black_boxes_are_walked_through(void **state)
 {
     scene *s = *state;
-    for (int i = 0; i < 2; i++)
-        for (int64_t f = 0; f < s->arms[i].anim.F; f++) s->arms[i].points[3 * V * f + 1] += 0.1f * (float)s->arms[i].params[S * f + LOWER_Z];
+    for (int i = 0; i < 2; i++) {
+        arm *a = &s->arms[i];
+        for (int64_t f = 0; f < a->anim.F; f++) a->points[3 * V * f + 1] += 0.1f * (float)a->params[S * f + LOWER_Z];
+    }
     check_blend(s, "carry");
     su_error err;
     su_synthetic *m = make(s, 2, &usual);
     const su_anim *a = su_synthetic_anim(m);
     int lower = param(m, "lower.rz"), bulge = param(m, "bulge");
-    for (int64_t f = 0; f < a->F; f += 5) {   /* vertex 0 rides on the base: its height is linear in two parameters, and so in any blend */
+    for (int64_t f = 0; f < a->F; f += 5) {   /* vertex 0 rides on the base: its height is linear in two parameters */
         double points[3 * V], w = a->params[a->s * f + bulge], angle = a->params[a->s * f + lower];
         assert_int_equal(su_synthetic_points(m, f, points, &err), SU_OK);
         assert_true(fabs(points[1] - (0.1 + 0.05 * w + 0.1 * angle)) < 1e-5);

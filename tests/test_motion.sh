@@ -8,7 +8,8 @@ check "a creature with two clips" $?
 
 run supple motion c.poses.npz trot.anim.npz stop.anim.npz -o a.anim.npz -j 1 --stats stats.json --progress none
 check "a motion of the creature" $status "$(cat err)"
-check "it says how it compares with the clips" "$(grep -q 'of the clips. ranges are covered' err && grep -q '"motion": "joints"' stats.json; echo $?)" "$(cat err stats.json)"
+check "it says how it compares with the clips" \
+    "$(grep -q 'of the clips. ranges are covered' err && grep -q '"motion": "joints"' stats.json; echo $?)" "$(cat err stats.json)"
 run supple motion c.poses.npz trot.anim.npz stop.anim.npz -o b.anim.npz -j 3 -q
 check "the same bytes on any number of threads" "$(cmp a.anim.npz b.anim.npz; echo $?)"
 run supple motion c.poses.npz trot.anim.npz stop.anim.npz -o b.anim.npz --seed 2 -q
@@ -16,9 +17,10 @@ check "another seed, another motion" "$([ $status = 0 ] && ! cmp -s a.anim.npz b
 run supple motion c.poses.npz trot.anim.npz stop.anim.npz -o none.anim.npz -n
 check "a dry run writes nothing" "$([ $status = 0 ] && [ ! -e none.anim.npz ]; echo $?)"
 run supple motion c.poses.npz trot.anim.npz -o short.anim.npz --seconds 2 --fps 24 -q
-check "49 frames are two seconds at 24 fps" "$(supple info short.anim.npz | grep -q 'points .* f32 49 x' || supple info short.anim.npz | grep -q 'points *f32 49 x'; echo $?)"
+check "49 frames are two seconds at 24 fps" "$(supple info short.anim.npz | grep -q 'points *f32 49 x'; echo $?)"
 run supple info a.anim.npz
-check "its meta says what made it" "$(grep -q '^  seed  *1$' out && grep -q '^  seconds  *20' out && grep -q '^  range  *0.25' out && grep -q '^  clip  *"motion"' out; echo $?)"
+check "its meta says what made it" \
+    "$(for line in 'seed  *1$' 'seconds  *20' 'range  *0.25' 'clip  *"motion"'; do grep -q "^  $line" out || exit; done; echo 0)"
 run supple poses trot.anim.npz --shots a.anim.npz -n
 check "poses takes it as a shot of the same character" "$([ $status = 0 ] && ! grep -q 'no pose knows' err; echo $?)" "$(cat err)"
 run supple poses trot.anim.npz a.anim.npz -m 5 -o d.poses.npz
@@ -48,7 +50,8 @@ check "and has no parameters of its own" $status "$(cat err)"
 run supple import frames/00.obj --rate 12 -o still.anim.npz -q
 run supple poses still.anim.npz -o still.poses.npz -q
 run supple motion still.poses.npz still.anim.npz -o none.anim.npz
-check "a single frame is an error with a sentence" "$([ $status = 3 ] && grep -q 'single frame' err && [ ! -e none.anim.npz ]; echo $?)" "$status $(cat err)"
+check "a single frame is an error with a sentence" \
+    "$([ $status = 3 ] && grep -q 'single frame' err && [ ! -e none.anim.npz ]; echo $?)" "$status $(cat err)"
 run supple motion c.poses.npz bar.anim.npz -o none.anim.npz
 check "another character is an error" "$([ $status = 3 ] && grep -q 'bar.anim.npz' err; echo $?)" "$status $(cat err)"
 

@@ -337,8 +337,9 @@ static su_status play_on(maker *m, double stop, double *time, su_error *err)
     su_path_entry best = {.source = deal(&m->clips, &m->random)};
     const su_path_source *s = &path->sources[best.source];
     const su_path_entry *before = &path->entry[path->count - 1];
-    double earliest = before->speed == 0.0 ? *time : fmin(*time, fmax(before->begin + before->fade, *time - LEAVE)), nearest = INFINITY;
-    double last = (double)(s->frames - 1), sense = o->backwards && su_random_uniform(&m->random) < 0.5 ? -1.0 : 1.0;
+    double earliest = before->speed == 0.0 ? *time : fmin(*time, fmax(before->begin + before->fade, *time - LEAVE));
+    double nearest = INFINITY, last = (double)(s->frames - 1), sense = 1.0;
+    if (o->backwards && su_random_uniform(&m->random) < 0.5) sense = -1.0;
     best.speed = sense * s->fps * between(&m->random, o->slowest, o->fastest);
     for (int k = 0; k < o->candidates; k++) {
         double begin = between(&m->random, earliest, *time), origin = random_origin(m, s, best.speed);

@@ -37,7 +37,7 @@ typedef struct su_path_entry {
 typedef struct su_path_options {
     uint64_t seed;
     double seconds;
-    int32_t clips;                  /* at least one: the first so many sources are clips to be played; the others are single poses */
+    int32_t clips;                  /* the first so many sources are clips to be played (at least one); the others are poses */
     bool walk;                      /* stretches of a walk over held frames alternate with played ones */
     double slowest, fastest;        /* of playing, times the clip's own speed */
     bool backwards;                 /* clips may be played backwards */

@@ -34,8 +34,8 @@
 #define LEAST_TURN 0.15
 /* A joint drawn out of its place by more would be seen, of the diagonal: ranges of translation are cut to it. */
 #define MOST_SHIFT 0.02
-/* What moves over less is still: rad, parts of the diagonal, log of scale. Twice the limit below which import holds a parameter and poses
- * forgets it, so that nothing moves that no pose knows. */
+/* What moves over less is still: rad, parts of the diagonal, log of scale. Twice the limit below which import holds a parameter
+ * and poses forgets it, so that nothing moves that no pose knows. */
 #define STILL 2e-4
 /* Joints that hardly turn in the clips may turn so fast from pose to pose, rad/s. */
 #define LEAST_SPEED 1.0
@@ -57,7 +57,8 @@ static void split(const double *bone, const double *above, double q[4], double *
     su_tmul33(r, linear, stretch);
 }
 
-static void state_of(const double *bone, const double *above, const double neutral[4], const double before[3], double state[SU_JOINT_STATE])
+static void state_of(const double *bone, const double *above, const double neutral[4], const double *before,
+                     double state[SU_JOINT_STATE])
 {
     const double back[4] = {neutral[0], -neutral[1], -neutral[2], -neutral[3]};
     double q[4], turn[4];
@@ -97,7 +98,8 @@ static void measure(su_joint_frames *o, int32_t sources, const su_path_source *s
             const double *state = o->state + SU_JOINT_STATE * (o->B * f + b);
             axes_of(state, v);
             for (int i = 0; i < SU_JOINT_AXES; i++) low[i] = fmin(low[i], v[i]), high[i] = fmax(high[i], v[i]);
-            if (f > source[s].first) o->speed[b] = fmax(o->speed[b], source[s].fps * su_distance3(state, state - SU_JOINT_STATE * o->B));
+            if (f == source[s].first) continue;
+            o->speed[b] = fmax(o->speed[b], source[s].fps * su_distance3(state, state - SU_JOINT_STATE * o->B));
         }
 }
 
@@ -111,8 +113,8 @@ static bool collapses(int64_t B, int32_t sources, const su_path_source *source, 
 }
 
 su_status su_joint_frames_create(int64_t B, const double *bone_rest, const int32_t *parent, const int32_t *twin, int32_t sources,
-                                 const su_path_source *source, const double *const *bones, const int64_t *near, su_joint_frames *out,
-                                 su_error *err)
+                                 const su_path_source *source, const double *const *bones, const int64_t *near,
+                                 su_joint_frames *out, su_error *err)
 {
     su_joint_frames o = {.B = B};
     su_arena scratch = {0};
@@ -236,8 +238,8 @@ static void widen(const su_joint_frames *o, double diagonal, double *low, double
     }
 }
 
-static void add_noise(int64_t b, const su_axis_noise *noise, const su_joint_noise *n, double time, const double *low, const double *high,
-                      double *state)
+static void add_noise(int64_t b, const su_axis_noise *noise, const su_joint_noise *n, double time, const double *low,
+                      const double *high, double *state)
 {
     double v[SU_JOINT_AXES], delta[SU_JOINT_AXES];
     axes_of(state, v);
@@ -252,13 +254,14 @@ static void add_noise(int64_t b, const su_axis_noise *noise, const su_joint_nois
     for (int i = 0; i < 9; i++) state[6 + i] *= exp(delta[6 + i % 3]);
 }
 
-su_status su_joint_motion(const su_joint_frames *o, const su_path *path, const su_joint_noise *n, int64_t F, double fps, double *bones,
-                          su_error *err)
+su_status su_joint_motion(const su_joint_frames *o, const su_path *path, const su_joint_noise *n, int64_t F, double fps,
+                          double *bones, su_error *err)
 {
     enum { STREAM = 1000 };   /* of the joints' random numbers */
     su_arena arena = {0};
     double *state = su_arena_alloc(&arena, o->B * SU_JOINT_STATE, sizeof *state);
-    double *low = su_arena_alloc(&arena, o->B * SU_JOINT_AXES, sizeof *low), *high = su_arena_alloc(&arena, o->B * SU_JOINT_AXES, sizeof *high);
+    double *low = su_arena_alloc(&arena, o->B * SU_JOINT_AXES, sizeof *low);
+    double *high = su_arena_alloc(&arena, o->B * SU_JOINT_AXES, sizeof *high);
     su_axis_noise *noise = su_axis_noise_make(&arena, n->seed, STREAM, o->B * SU_JOINT_AXES);
     if (!state || !low || !high || !noise) {
         su_arena_free(&arena);
