@@ -29,9 +29,12 @@
 #define AXIS_SPREAD 0.4
 #define ENVELOPE_LEAST 0.1
 #define ENVELOPE_MOST 2.5
-/* A range is taken so much wider than what was seen, and at least so wide (rad, each side) where an axis moves at all. */
+/* A range is taken so much wider than what was seen. Turns have at least so much to each side (rad), but no more than so many times
+ * what was seen: pose space measures parameters by their ranges, and a hinge that trembles by 1e-4 rad in the clips would be
+ * far from every pose if it turned by 0.04 (Fox's spine: 0.6 diagonals away instead of 0.1). */
 #define WIDER 1.1
 #define LEAST_TURN 0.15
+#define MOST_TIMES 3.0
 /* A joint drawn out of its place by more would be seen, of the diagonal: ranges of translation are cut to it. */
 #define MOST_SHIFT 0.02
 /* What moves over less is still: rad, parts of the diagonal, log of scale. Twice the limit below which import holds a parameter
@@ -231,8 +234,7 @@ static void widen(const su_joint_frames *o, double diagonal, double *low, double
         int kind = (int)(k % SU_JOINT_AXES) / 3;
         double middle = 0.5 * (o->low[k] + o->high[k]), half = 0.5 * (o->high[k] - o->low[k]);
         bool still = 2.0 * half < STILL * (kind == 1 ? diagonal : 1.0);
-        half *= WIDER;
-        if (kind == 0) half = fmax(half, LEAST_TURN);
+        half = fmax(WIDER * half, kind == 0 ? fmin(LEAST_TURN, MOST_TIMES * half) : 0.0);
         low[k] = still ? middle : middle - half;
         high[k] = still ? middle : middle + half;
     }

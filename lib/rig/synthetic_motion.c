@@ -63,7 +63,8 @@ static su_status check_same(const su_synthetic *m, const char *poses_path, su_er
         double worst = 0.0;
         if (a->nbar != p->nbar || a->T != p->T)
             return su_fail(err, SU_INPUT, "%s: %lld vertices and %lld triangles, but %s has %lld and %lld: another character or "
-                                          "topology", path, (long long)a->nbar, (long long)a->T, poses_path, (long long)p->nbar, (long long)p->T);
+                                          "topology", path, (long long)a->nbar, (long long)a->T, poses_path, (long long)p->nbar,
+                           (long long)p->T);
         if (memcmp(a->triangles, p->triangles, (size_t)(3 * a->T) * sizeof *a->triangles) != 0)
             return su_fail(err, SU_INPUT, "%s: its triangles differ from those of %s: another character or topology", path,
                            poses_path);

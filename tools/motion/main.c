@@ -63,8 +63,8 @@ int main(int argc, char **argv)
         .summary = "make a motion of the rig's own, to train a model on",
         .usage = "POSES ANIM... -o ANIM",
         .description = "Walks from example pose to example pose and frame to frame, plays the clips from random frames at about "
-                       "their own speed, turn by turn, and adds smooth noise to every joint within its own range and to the root. Ranges "
-                       "and speeds are those of the clips and poses.\n\n"
+                       "their own speed, turn by turn, and adds smooth noise to every joint within its own range and to the root. "
+                       "Ranges and speeds are those of the clips and poses.\n\n"
                        "Where the bones do not carry the skin (mesh sequences, rigs with parameters of their own) it walks through "
                        "the clips' frames instead, forwards and backwards, faster and slower.\n\n"
                        "The result is an animation as any other.",
