@@ -115,7 +115,8 @@ static void make_arm(arm *a, int frames, void (*pose)(double time, double *p, do
 static void wave(double time, double *p, double *place)
 {
     double phase = 2.0 * M_PI * time / 1.2;
-    p[UPPER_X] = 5e-4 * sin(phase), p[UPPER_Z] = 0.8 * sin(phase), p[LOWER_Z] = 1.0 + 0.7 * cos(phase), p[BULGE] = 0.5 - 0.4 * cos(phase);
+    p[UPPER_X] = 5e-4 * sin(phase), p[UPPER_Z] = 0.8 * sin(phase), p[LOWER_Z] = 1.0 + 0.7 * cos(phase);
+    p[BULGE] = 0.5 - 0.4 * cos(phase);
     place[0] = time;
 }
 
