@@ -14,7 +14,7 @@
 /* Longest fade, s: a walk goes slowly from pose to pose; between played clips half a stride would be lost. */
 #define WALK_FADE 2.5
 #define PLAY_FADE 0.8
-/* Shortest way from pose to pose in the walk, s: hardly anything stops and goes faster (Rose and Black gait tables: a step). */
+/* Shortest way from pose to pose in the walk, s: about a step; what is faster is for the played clips. */
 #define WALK_LEAST 0.6
 /* A held frame stays so long, at most, s. */
 #define HOLD 0.3
@@ -22,8 +22,12 @@
 #define LEAD 0.3
 /* A clip is begun where at least so much of it is left, s. */
 #define LEFT 1.0
+/* And may be left by so much before its time, s, where it is like the one that follows. */
+#define LEAVE 0.7
 /* Over so much of its end a clip comes to rest, s: a joint's shortest ordinary acceleration. */
 #define SETTLE 0.1
+
+enum { WALK_CANDIDATES = 8 };   /* random frames of which a walk goes to the farthest */
 
 /* ---- places ---- */
 
@@ -44,11 +48,7 @@ static void align_on_ground(const double from[16], const double to[16], const do
     su_affine_set(turn, shift, out);
 }
 
-static const double *source_root(const su_path_source *s, int64_t frame)
-{
-    static const double identity[16] = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1};
-    return s->root ? s->root + 16 * (frame - s->first) : identity;
-}
+static const double *source_root(const su_path_source *s, int64_t frame) { return s->root + 16 * (frame - s->first); }
 
 void su_path_close(su_path_source *s, const double centre[3])
 {
@@ -104,30 +104,29 @@ static void root_of(const su_path *path, const double q[4], const double place[3
     su_affine_set(linear, shift, root);
 }
 
+/* a to b, unit quaternions, on the shorter arc. */
+static void slerp(const double a[4], const double b[4], double share, double out[4])
+{
+    double dot = 0.0, norm = 0.0;
+    for (int i = 0; i < 4; i++) dot += a[i] * b[i];
+    double angle = acos(fmin(1.0, fabs(dot))), s = sin(angle), side = dot < 0.0 ? -1.0 : 1.0;
+    double wa = s > 1e-6 ? sin((1.0 - share) * angle) / s : 1.0 - share, wb = s > 1e-6 ? sin(share * angle) / s : share, c[4];
+    for (int i = 0; i < 4; i++) c[i] = wa * a[i] + side * wb * b[i], norm += c[i] * c[i];
+    for (int i = 0; i < 4; i++) out[i] = norm > 1e-12 ? c[i] / sqrt(norm) : a[i];
+}
+
 void su_path_root(const su_path *path, double time, double root[16])
 {
     double q[4], place[3], share;
     int64_t next, entry = su_path_at(path, time, &next, &share);
     entry_root(path, entry, time, q, place);
     if (next >= 0) {
-        double other[4], there[3], dot = 0.0;
+        double other[4], there[3];
         entry_root(path, next, time, other, there);
-        for (int i = 0; i < 4; i++) dot += q[i] * other[i];
-        for (int i = 0; i < 4; i++) other[i] = dot < 0.0 ? -other[i] : other[i];
-        su_slerp(q, other, share, q);
+        slerp(q, other, share, q);
         for (int i = 0; i < 3; i++) place[i] += share * (there[i] - place[i]);
     }
     root_of(path, q, place, root);
-}
-
-void su_slerp(const double a[4], const double b[4], double share, double out[4])
-{
-    double dot = 0.0, norm = 0.0;
-    for (int i = 0; i < 4; i++) dot += a[i] * b[i];
-    double angle = acos(fmax(-1.0, fmin(1.0, dot))), s = sin(angle);
-    double wa = s > 1e-6 ? sin((1.0 - share) * angle) / s : 1.0 - share, wb = s > 1e-6 ? sin(share * angle) / s : share, c[4];
-    for (int i = 0; i < 4; i++) c[i] = wa * a[i] + wb * b[i], norm += c[i] * c[i];
-    for (int i = 0; i < 4; i++) out[i] = norm > 1e-12 ? c[i] / sqrt(norm) : a[i];
 }
 
 /* ---- sampling ---- */
@@ -214,14 +213,17 @@ void su_path_blend(const su_path *path, double time, int64_t width, const double
 
 /* ---- making ---- */
 
+typedef struct deck {
+    int32_t *card;
+    int32_t count, dealt;
+} deck;
+
 typedef struct maker {
     su_path *path;
     const su_path_options *o;
-    int32_t sources;
     su_random random;
     int64_t room;
-    int32_t *deck;       /* clips not played lately come first */
-    int dealt;
+    deck clips, stills, poses;   /* sources to play, clips to take frames of, and poses, each as it comes */
     double entry_most;   /* s: no clip is played longer at a time, so that all have their turn */
 } maker;
 
@@ -271,56 +273,84 @@ static su_status join(maker *m, su_path_entry *e, double least, double most, su_
     return SU_OK;
 }
 
-/* A frame to hold: one of the example poses or any of the clips' frames, evenly. */
+/* One of a shuffled deck; when all have been dealt it is shuffled again. */
+static int32_t deal(deck *d, su_random *random)
+{
+    if (d->dealt == 0)
+        for (int32_t i = d->count - 1; i > 0; i--) {
+            int32_t k = (int32_t)below(random, i + 1), other = d->card[i];
+            d->card[i] = d->card[k], d->card[k] = other;
+        }
+    int32_t card = d->card[d->dealt];
+    d->dealt = (d->dealt + 1) % d->count;
+    return card;
+}
+
+/* Of some random frames of a clip the one farthest from all that were held (Mitchell's best candidate), so that a short walk sees
+ * the whole of the clips. */
+static int64_t far_frame(maker *m, const su_path_source *s)
+{
+    int64_t best = 0;
+    double farthest = -1.0;
+    for (int k = 0; k < WALK_CANDIDATES; k++) {
+        int64_t frame = below(&m->random, s->frames);
+        double nearest = INFINITY;
+        for (int64_t e = 0; e < m->path->count; e++) {
+            const su_path_entry *entry = &m->path->entry[e];
+            if (entry->speed != 0.0) continue;
+            int64_t held = m->path->sources[entry->source].first + (int64_t)entry->origin;
+            nearest = fmin(nearest, m->o->distance(m->o->context, held, s->first + frame));
+        }
+        if (nearest > farthest) farthest = nearest, best = frame;
+    }
+    return best;
+}
+
+/* A frame to hold: one of the example poses or one of the clips' frames. */
 static su_status walk_on(maker *m, double begin, su_error *err)
 {
-    const su_path_source *s = m->path->sources;
     su_path_entry e = {.begin = begin + HOLD * su_random_uniform(&m->random)};
-    int32_t poses = m->sources - m->o->clips;
-    if (poses > 0 && (m->o->clips == 0 || su_random_uniform(&m->random) < 0.5))
-        e.source = m->o->clips + (int32_t)below(&m->random, poses);
-    else
-        e.source = (int32_t)below(&m->random, m->o->clips);
-    e.origin = (double)below(&m->random, s[e.source].frames);
+    if (m->poses.count > 0 && su_random_uniform(&m->random) < 0.5) {
+        e.source = deal(&m->poses, &m->random);
+    } else {
+        e.source = deal(&m->stills, &m->random);
+        e.origin = (double)far_frame(m, &m->path->sources[e.source]);
+    }
     return join(m, &e, WALK_LEAST, WALK_FADE, err);
 }
 
-static int32_t deal(maker *m)
+/* A random frame of a clip from which enough of it is left. */
+static double random_origin(maker *m, const su_path_source *s, double speed)
 {
-    if (m->dealt == 0)
-        for (int i = m->o->clips - 1; i > 0; i--) {
-            int k = (int)below(&m->random, i + 1);
-            int32_t other = m->deck[i];
-            m->deck[i] = m->deck[k], m->deck[k] = other;
-        }
-    int32_t clip = m->deck[m->dealt];
-    m->dealt = (m->dealt + 1) % m->o->clips;
-    return clip;
+    double last = (double)(s->frames - 1), pace = fabs(speed), low = -LEAD * pace, high = fmax(low, last - LEFT * pace), origin;
+    if (s->cyclic) return last * su_random_uniform(&m->random);
+    origin = between(&m->random, low, high);
+    return speed < 0.0 ? last - origin : origin;
 }
 
-/* Plays a clip from a frame near to where the path is; *end: when it should be left, at most at `stop`. */
-static su_status play_on(maker *m, double begin, double stop, double *end, su_error *err)
+/* Plays a clip from a random frame; of some such frames, and of some times to leave the clip before, those that are most alike.
+ * *time: when that clip must be left at the latest; then the same of the new one, at most `stop`. */
+static su_status play_on(maker *m, double stop, double *time, su_error *err)
 {
     const su_path_options *o = m->o;
-    su_path_entry best = {.begin = begin};
-    double nearest = INFINITY;
-    int64_t from = frame_at(m->path, m->path->count - 1, begin);
-    int32_t clip = deal(m);
-    const su_path_source *s = &m->path->sources[clip];
-    double last = (double)(s->frames - 1), sense = o->backwards && su_random_uniform(&m->random) < 0.5 ? -1.0 : 1.0;
-    best.source = clip, best.speed = sense * s->fps * between(&m->random, o->slowest, o->fastest);
+    su_path *path = m->path;
+    su_path_entry best = {.source = deal(&m->clips, &m->random)};
+    const su_path_source *s = &path->sources[best.source];
+    const su_path_entry *before = &path->entry[path->count - 1];
+    double earliest = before->speed == 0.0 ? *time : fmin(*time, fmax(before->begin + before->fade, *time - LEAVE));
+    double nearest = INFINITY, last = (double)(s->frames - 1), sense = 1.0;
+    if (o->backwards && su_random_uniform(&m->random) < 0.5) sense = -1.0;
+    best.speed = sense * s->fps * between(&m->random, o->slowest, o->fastest);
     for (int k = 0; k < o->candidates; k++) {
-        double pace = fabs(best.speed), low = -LEAD * pace, high = fmax(low, last - LEFT * pace), origin;
-        origin = s->cyclic ? last * su_random_uniform(&m->random) : between(&m->random, low, high);
-        if (sense < 0.0 && !s->cyclic) origin = last - origin;
-        int64_t frame = (int64_t)round(fmax(0.0, fmin(last, origin)));
-        double d = o->distance(o->context, from, s->first + frame);
-        if (d < nearest) nearest = d, best.origin = origin;
+        double begin = between(&m->random, earliest, *time), origin = random_origin(m, s, best.speed);
+        int64_t from = frame_at(path, path->count - 1, begin), to = (int64_t)round(fmax(0.0, fmin(last, origin)));
+        double d = o->distance(o->context, from, s->first + to);
+        if (d < nearest) nearest = d, best.begin = begin, best.origin = origin;
     }
     SU_TRY(join(m, &best, o->fade, PLAY_FADE, err));
-    double left = s->cyclic || best.speed == 0.0 ? INFINITY : (sense > 0.0 ? last - best.origin : best.origin) / fabs(best.speed);
-    *end = fmin(fmin(stop, begin + m->entry_most), begin + left);
-    *end = fmax(*end, begin + m->path->entry[m->path->count - 1].fade);
+    double left = s->cyclic ? INFINITY : (sense > 0.0 ? last - best.origin : best.origin) / fabs(best.speed);
+    *time = fmin(fmin(stop, best.begin + m->entry_most), best.begin + left);
+    *time = fmax(*time, best.begin + path->entry[path->count - 1].fade);
     return SU_OK;
 }
 
@@ -339,26 +369,35 @@ static su_status make(maker *m, int32_t start, su_error *err)
                 const su_path_entry *e = &m->path->entry[m->path->count - 1];
                 time = e->begin + e->fade;
             } else {
-                SU_TRY(play_on(m, time, stop, &time, err));
+                SU_TRY(play_on(m, stop, &time, err));
             }
         }
     }
     return SU_OK;
 }
 
+static su_status fill_deck(deck *d, int32_t first, int32_t count, su_arena *arena, su_error *err)
+{
+    if (!(d->card = su_arena_alloc(arena, count, sizeof *d->card))) return su_fail(err, SU_AGAIN, "not enough memory");
+    for (int32_t i = 0; i < count; i++) d->card[i] = first + i;
+    d->count = count;
+    return SU_OK;
+}
+
 su_status su_path_create(int32_t sources, const su_path_source *source, int32_t start, const su_path_options *options, su_path *out,
                          su_error *err)
 {
-    maker m = {.path = out, .o = options, .sources = sources, .random = su_random_seed(options->seed, 0)};
+    maker m = {.path = out, .o = options, .random = su_random_seed(options->seed, 0)};
     su_status status = SU_OK;
     memset(out, 0, sizeof *out);
     out->sources = source;
     memcpy(out->centre, options->centre, sizeof out->centre);
-    m.deck = su_arena_alloc(&out->arena, options->clips, sizeof *m.deck);
-    if (!m.deck) status = su_fail(err, SU_AGAIN, "not enough memory");
-    for (int i = 0; m.deck && i < options->clips; i++) m.deck[i] = i;
-    m.entry_most = options->clips ? fmax(LEFT, (options->walk ? 0.5 : 1.0) * options->seconds / options->clips) : LEFT;
-    if (status == SU_OK) status = make(&m, start, err);
+    m.entry_most = fmax(LEFT, (options->walk ? 0.5 : 1.0) * options->seconds / options->clips);
+    SU_GO(fill_deck(&m.clips, 0, options->clips, &out->arena, err));
+    SU_GO(fill_deck(&m.stills, 0, options->clips, &out->arena, err));
+    SU_GO(fill_deck(&m.poses, options->clips, sources - options->clips, &out->arena, err));
+    SU_GO(make(&m, start, err));
+done:
     if (status != SU_OK) su_path_free(out);
     return status;
 }

@@ -9,10 +9,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define SU_PATH_PEAK 1.875   /* largest speed of a fade, times its mean speed (a polynomial of degree 5) */
+
 typedef struct su_path_source {
     int64_t first, frames;   /* numbers of its frames among those of all sources */
     double fps;              /* Hz */
-    const double *root;      /* (frames,16) root frame to world; NULL: the identity */
+    const double *root;      /* (frames,16) root frame to world */
     bool cyclic;             /* its last frame is its first: it may go on */
     double turn[16];         /* cyclic: root motion of one cycle, about the vertical and along the ground */
 } su_path_source;
@@ -35,11 +37,11 @@ typedef struct su_path_entry {
 typedef struct su_path_options {
     uint64_t seed;
     double seconds;
-    int clips;                      /* the first so many sources are clips to be played; the others are single poses */
+    int32_t clips;                  /* the first so many sources are clips to be played (at least one); the others are poses */
     bool walk;                      /* stretches of a walk over held frames alternate with played ones */
     double slowest, fastest;        /* of playing, times the clip's own speed */
     bool backwards;                 /* clips may be played backwards */
-    int candidates;                 /* of so many random frames a played clip begins at the one nearest to where it comes from */
+    int candidates;                 /* of so many random places to join a clip to the one before, the most alike is taken */
     double fade;                    /* s: shortest fade */
     double centre[3];               /* m: the point that keeps its place on the ground where entries meet */
     /* How far two frames lie apart, and how long a fade between them takes (s) at an ordinary speed. */
@@ -72,8 +74,5 @@ int su_path_terms(const su_path *path, double time, int64_t frame[8], double wei
 void su_path_blend(const su_path *path, double time, int64_t width, const double *rows, double *out);
 /* Root frame to world (16) of the path at a time, rigid. */
 void su_path_root(const su_path *path, double time, double root[16]);
-
-/* a (4) to b (4), unit quaternions, at share 0 to 1, on the arc between them as their signs are. */
-void su_slerp(const double a[4], const double b[4], double share, double out[4]);
 
 #endif

@@ -29,85 +29,80 @@
 #define AXIS_SPREAD 0.4
 #define ENVELOPE_LEAST 0.1
 #define ENVELOPE_MOST 2.5
-/* A range is taken so much wider than what was seen, and at least so wide (rad, each side) where an axis moves at all. */
+/* A range is taken so much wider than what was seen. Turns have at least so much to each side (rad), but no more than so many times
+ * what was seen: pose space measures parameters by their ranges, and a hinge that trembles by 1e-4 rad in the clips would be
+ * far from every pose if it turned by 0.04 (Fox's spine: 0.6 diagonals away instead of 0.1). */
 #define WIDER 1.1
 #define LEAST_TURN 0.15
+#define MOST_TIMES 3.0
 /* A joint drawn out of its place by more would be seen, of the diagonal: ranges of translation are cut to it. */
 #define MOST_SHIFT 0.02
-/* What moves less is still: rad, parts of the diagonal, log of scale (the limit of import's parameters). */
-#define STILL 1e-4
+/* What moves over less is still: rad, parts of the diagonal, log of scale. Twice the limit below which import holds a parameter
+ * and poses forgets it, so that nothing moves that no pose knows. */
+#define STILL 2e-4
 /* Joints that hardly turn in the clips may turn so fast from pose to pose, rad/s. */
 #define LEAST_SPEED 1.0
 /* A joint whose volume falls below this (a part hidden by scale) has no frame that others can be relative to. */
 #define COLLAPSED 1e-9
-/* Peak speed of the fade's polynomial, times its mean. */
-#define PEAK 1.875
 
 /* ---- joints and states ---- */
 
-static void split(const double *bone, const double *above, double state[SU_JOINT_STATE])
+/* Bone relative to the one above: rotation (quaternion), translation (3), stretch (9). */
+static void split(const double *bone, const double *above, double q[4], double *translation, double *stretch)
 {
     double m[16], inverse[16], linear[9], r[9];
     memcpy(m, bone, sizeof m);
     if (above && su_affine_inverse(above, inverse) != 0.0) su_affine_multiply(inverse, bone, m);
     su_affine_linear(m, linear);
     su_nearest_rotation(linear, r);
-    su_quaternion_of(r, state);
-    su_affine_translation(m, state + 4);
-    su_tmul33(r, linear, state + 7);
+    su_quaternion_of(r, q);
+    su_affine_translation(m, translation);
+    su_tmul33(r, linear, stretch);
 }
 
-static void join(const double state[SU_JOINT_STATE], const double *above, double *bone)
+static void state_of(const double *bone, const double *above, const double neutral[4], const double *before,
+                     double state[SU_JOINT_STATE])
 {
-    double r[9], linear[9];
-    su_quaternion_matrix(state, r);
-    su_mul33(r, state + 7, linear);
-    su_affine_set(linear, state + 4, bone);
+    const double back[4] = {neutral[0], -neutral[1], -neutral[2], -neutral[3]};
+    double q[4], turn[4];
+    split(bone, above, q, state + 3, state + 6);
+    su_quaternion_multiply(back, q, turn);
+    for (int i = 0, flip = turn[0] < 0.0; i < 4; i++) turn[i] = flip ? -turn[i] : turn[i];
+    su_quaternion_log(turn, state);
+    if (before) su_unwrap_rotation(state, before);
+}
+
+static void join(const double state[SU_JOINT_STATE], const double neutral[4], const double *above, double *bone)
+{
+    double q[4], r[9], linear[9];
+    su_quaternion_exp(state, q);
+    su_quaternion_multiply(neutral, q, q);
+    su_quaternion_matrix(q, r);
+    su_mul33(r, state + 6, linear);
+    su_affine_set(linear, state + 3, bone);
     if (above) su_affine_multiply(above, bone, bone);
 }
 
-/* Rotation vector against the neutral pose. */
-static void turn_of(const double q[4], const double neutral[4], double v[3])
+static void axes_of(const double *state, double v[SU_JOINT_AXES])
 {
-    const double back[4] = {neutral[0], -neutral[1], -neutral[2], -neutral[3]};
-    double turn[4];
-    su_quaternion_multiply(back, q, turn);
-    if (turn[0] < 0.0)
-        for (int i = 0; i < 4; i++) turn[i] = -turn[i];
-    su_quaternion_log(turn, v);
-}
-
-static double angle_between(const double a[4], const double b[4])
-{
-    double dot = 0.0;
-    for (int i = 0; i < 4; i++) dot += a[i] * b[i];
-    return 2.0 * acos(fmin(1.0, fabs(dot)));
-}
-
-static void axes_of(const double *state, const double *neutral, const double *before, double v[SU_JOINT_AXES])
-{
-    turn_of(state, neutral, v);
-    su_unwrap_rotation(v, before);
     for (int i = 0; i < 3; i++) {
-        double column[3] = {state[7 + i], state[10 + i], state[13 + i]};
-        v[3 + i] = state[4 + i], v[6 + i] = log(fmax(su_norm3(column), 1e-3));   /* the least scale of import's parameters */
+        double column[3] = {state[6 + i], state[9 + i], state[12 + i]};
+        v[i] = state[i], v[3 + i] = state[3 + i];
+        v[6 + i] = log(fmax(su_norm3(column), 1e-3));   /* the least scale of import's parameters */
     }
 }
 
 static void measure(su_joint_frames *o, int32_t sources, const su_path_source *source, int64_t b)
 {
-    double before[3] = {0, 0, 0}, v[SU_JOINT_AXES], *low = o->low + SU_JOINT_AXES * b, *high = o->high + SU_JOINT_AXES * b;
-    const double *neutral = o->neutral + SU_JOINT_STATE * b;
-    axes_of(neutral, neutral, before, low);
+    double v[SU_JOINT_AXES], *low = o->low + SU_JOINT_AXES * b, *high = o->high + SU_JOINT_AXES * b;
     for (int i = 0; i < SU_JOINT_AXES; i++) low[i] = INFINITY, high[i] = -INFINITY;
     for (int32_t s = 0; s < sources; s++)
         for (int64_t f = source[s].first; f < source[s].first + source[s].frames; f++) {
             const double *state = o->state + SU_JOINT_STATE * (o->B * f + b);
-            axes_of(state, neutral, before, v);
-            memcpy(before, v, sizeof before);
+            axes_of(state, v);
             for (int i = 0; i < SU_JOINT_AXES; i++) low[i] = fmin(low[i], v[i]), high[i] = fmax(high[i], v[i]);
-            if (f > source[s].first)
-                o->speed[b] = fmax(o->speed[b], source[s].fps * angle_between(state, state - SU_JOINT_STATE * o->B));
+            if (f == source[s].first) continue;
+            o->speed[b] = fmax(o->speed[b], source[s].fps * su_distance3(state, state - SU_JOINT_STATE * o->B));
         }
 }
 
@@ -121,14 +116,15 @@ static bool collapses(int64_t B, int32_t sources, const su_path_source *source, 
 }
 
 su_status su_joint_frames_create(int64_t B, const double *bone_rest, const int32_t *parent, const int32_t *twin, int32_t sources,
-                                 const su_path_source *source, const double *const *bones, su_joint_frames *out, su_error *err)
+                                 const su_path_source *source, const double *const *bones, const int64_t *near,
+                                 su_joint_frames *out, su_error *err)
 {
     su_joint_frames o = {.B = B};
     su_arena scratch = {0};
     for (int32_t s = 0; s < sources; s++) o.frames += source[s].frames;
     o.above = su_arena_alloc(&o.arena, B, sizeof *o.above);
     o.state = su_arena_alloc(&o.arena, o.frames * B, SU_JOINT_STATE * sizeof *o.state);
-    o.neutral = su_arena_alloc(&o.arena, B, SU_JOINT_STATE * sizeof *o.neutral);
+    o.neutral = su_arena_alloc(&o.arena, B, 4 * sizeof *o.neutral);
     o.low = su_arena_alloc(&o.arena, B, SU_JOINT_AXES * sizeof *o.low);
     o.high = su_arena_alloc(&o.arena, B, SU_JOINT_AXES * sizeof *o.high);
     o.speed = su_arena_alloc(&o.arena, B, sizeof *o.speed);
@@ -143,12 +139,17 @@ su_status su_joint_frames_create(int64_t B, const double *bone_rest, const int32
         while (above >= 0 && gone[above]) above = parent[above];
         o.above[b] = above;
         gone[b] = collapses(B, sources, source, bones, b);
-        split(bone_rest + 16 * b, above >= 0 ? bone_rest + 16 * above : NULL, o.neutral + SU_JOINT_STATE * b);
-        for (int32_t s = 0; s < sources; s++)
+        double translation[3], stretch[9];
+        split(bone_rest + 16 * b, above >= 0 ? bone_rest + 16 * above : NULL, o.neutral + 4 * b, translation, stretch);
+        for (int32_t s = 0; s < sources; s++) {
+            const double *before = near[s] >= 0 ? o.state + SU_JOINT_STATE * (B * near[s] + b) : NULL;
             for (int64_t f = 0; f < source[s].frames; f++) {
                 const double *frame = bones[s] + 16 * B * f;
-                split(frame + 16 * b, above >= 0 ? frame + 16 * above : NULL, o.state + SU_JOINT_STATE * (B * (source[s].first + f) + b));
+                double *state = o.state + SU_JOINT_STATE * (B * (source[s].first + f) + b);
+                state_of(frame + 16 * b, above >= 0 ? frame + 16 * above : NULL, o.neutral + 4 * b, before, state);
+                before = state;
             }
+        }
         measure(&o, sources, source, b);
     }
     su_arena_free(&scratch);
@@ -162,12 +163,20 @@ void su_joint_frames_free(su_joint_frames *frames)
     memset(frames, 0, sizeof *frames);
 }
 
+double su_joint_distance(const su_joint_frames *o, int64_t a, int64_t b)
+{
+    double most = 0.0;
+    for (int64_t j = 0; j < o->B; j++)
+        most = fmax(most, su_distance3(o->state + SU_JOINT_STATE * (o->B * a + j), o->state + SU_JOINT_STATE * (o->B * b + j)));
+    return most;
+}
+
 double su_joint_fade(const su_joint_frames *o, int64_t a, int64_t b)
 {
     double most = 0.0;
     for (int64_t j = 0; j < o->B; j++) {
-        double angle = angle_between(o->state + SU_JOINT_STATE * (o->B * a + j), o->state + SU_JOINT_STATE * (o->B * b + j));
-        most = fmax(most, PEAK * angle / fmax(o->speed[j], LEAST_SPEED));
+        double angle = su_distance3(o->state + SU_JOINT_STATE * (o->B * a + j), o->state + SU_JOINT_STATE * (o->B * b + j));
+        most = fmax(most, SU_PATH_PEAK * angle / fmax(o->speed[j], LEAST_SPEED));
     }
     return most;
 }
@@ -218,133 +227,57 @@ double su_axis_noise_at(const su_axis_noise *noise, int64_t k, double time, doub
 
 /* ---- motion ---- */
 
-/* Joints at a time within one entry; quaternions near to those of the frame before now. */
-static void entry_state(const su_joint_frames *o, const su_path *path, int64_t entry, double time, double *out)
-{
-    su_path_taps taps;
-    su_path_taps_at(path, entry, time, &taps);
-    memset(out, 0, (size_t)(o->B * SU_JOINT_STATE) * sizeof *out);
-    const double *now = o->state + SU_JOINT_STATE * o->B * taps.frame[1];
-    for (int k = 0; k < 4; k++) {
-        const double *from = o->state + SU_JOINT_STATE * o->B * taps.frame[k];
-        if (taps.weight[k] == 0.0) continue;
-        for (int64_t b = 0; b < o->B; b++, from += SU_JOINT_STATE) {
-            double dot = 0.0, *to = out + SU_JOINT_STATE * b;
-            for (int i = 0; i < 4; i++) dot += from[i] * now[SU_JOINT_STATE * b + i];
-            double turn = dot < 0.0 ? -taps.weight[k] : taps.weight[k];
-            for (int i = 0; i < SU_JOINT_STATE; i++) to[i] += (i < 4 ? turn : taps.weight[k]) * from[i];
-        }
-    }
-    for (int64_t b = 0; b < o->B; b++) {
-        double *q = out + SU_JOINT_STATE * b, norm = 0.0;
-        for (int i = 0; i < 4; i++) norm += q[i] * q[i];
-        for (int i = 0; i < 4; i++) q[i] = norm > 1e-12 ? q[i] / sqrt(norm) : now[SU_JOINT_STATE * b + i];
-    }
-}
-
-/* Quaternions of `state` on the side of those of `like`. */
-static void same_side(int64_t B, const double *like, double *state)
-{
-    for (int64_t b = 0; b < B; b++, like += SU_JOINT_STATE, state += SU_JOINT_STATE) {
-        double dot = 0.0;
-        for (int i = 0; i < 4; i++) dot += like[i] * state[i];
-        for (int i = 0; i < 4 && dot < 0.0; i++) state[i] = -state[i];
-    }
-}
-
-/* Two entries as they were at the frame before: signs go on from there, so that no fade changes its way round. */
-typedef struct walker {
-    int64_t entry[2];
-    double *state[2], *fresh;
-} walker;
-
-static const double *walk(walker *w, const su_joint_frames *o, const su_path *path, int64_t entry, double time, const double *beside)
-{
-    int slot = (int)(entry % 2);
-    bool known = w->entry[slot] == entry;
-    entry_state(o, path, entry, time, w->fresh);
-    if (known || beside) same_side(o->B, known ? w->state[slot] : beside, w->fresh);
-    memcpy(w->state[slot], w->fresh, (size_t)(o->B * SU_JOINT_STATE) * sizeof(double));
-    w->entry[slot] = entry;
-    return w->state[slot];
-}
-
-static void centre_at(walker *w, const su_joint_frames *o, const su_path *path, double time, double *out)
-{
-    double share;
-    int64_t next, entry = su_path_at(path, time, &next, &share);
-    const double *a = walk(w, o, path, entry, time, NULL);
-    memcpy(out, a, (size_t)(o->B * SU_JOINT_STATE) * sizeof *out);
-    if (next < 0) return;
-    const double *b = walk(w, o, path, next, time, a);
-    for (int64_t j = 0; j < o->B; j++, a += SU_JOINT_STATE, b += SU_JOINT_STATE, out += SU_JOINT_STATE) {
-        su_slerp(a, b, share, out);
-        for (int i = 4; i < SU_JOINT_STATE; i++) out[i] = a[i] + share * (b[i] - a[i]);
-    }
-}
-
 /* Ranges of the noise: wider than what was seen; empty where nothing moves. */
 static void widen(const su_joint_frames *o, double diagonal, double *low, double *high)
 {
     for (int64_t k = 0; k < o->B * SU_JOINT_AXES; k++) {
         int kind = (int)(k % SU_JOINT_AXES) / 3;
         double middle = 0.5 * (o->low[k] + o->high[k]), half = 0.5 * (o->high[k] - o->low[k]);
-        bool still = half < 0.5 * STILL * (kind == 1 ? diagonal : 1.0);
-        half *= WIDER;
-        if (kind == 0) half = fmax(half, LEAST_TURN);
+        bool still = 2.0 * half < STILL * (kind == 1 ? diagonal : 1.0);
+        half = fmax(WIDER * half, kind == 0 ? fmin(LEAST_TURN, MOST_TIMES * half) : 0.0);
         low[k] = still ? middle : middle - half;
         high[k] = still ? middle : middle + half;
     }
 }
 
-static void add_noise(const su_joint_frames *o, int64_t b, const su_axis_noise *noise, const su_joint_noise *n, double time,
-                      const double *low, const double *high, double before[3], double *state)
+static void add_noise(int64_t b, const su_axis_noise *noise, const su_joint_noise *n, double time, const double *low,
+                      const double *high, double *state)
 {
-    double v[SU_JOINT_AXES], delta[SU_JOINT_AXES], q[4], moved = 0.0;
-    const double *neutral = o->neutral + SU_JOINT_STATE * b;
-    axes_of(state, neutral, before, v);
-    memcpy(before, v, 3 * sizeof *before);
+    double v[SU_JOINT_AXES], delta[SU_JOINT_AXES];
+    axes_of(state, v);
     for (int i = 0; i < SU_JOINT_AXES; i++) {
         double l = low[i], h = high[i];
         delta[i] = 0.0;
         if (!(h > l)) continue;
         double share = i / 3 == 1 ? fmin(n->share, 2.0 * n->share * MOST_SHIFT * n->diagonal / (h - l)) : n->share;
         delta[i] = su_axis_noise_at(noise, SU_JOINT_AXES * b + i, time, v[i], l, h, share);
-        moved = fmax(moved, fabs(delta[i]));
     }
-    if (moved == 0.0) return;
-    for (int i = 0; i < 3; i++) v[i] += delta[i];
-    su_quaternion_exp(v, q);
-    su_quaternion_multiply(neutral, q, state);
-    for (int i = 0; i < 3; i++) {
-        state[4 + i] += delta[3 + i];
-        for (int row = 0; row < 3; row++) state[7 + 3 * row + i] *= exp(delta[6 + i]);
-    }
+    for (int i = 0; i < 6; i++) state[i] += delta[i];
+    for (int i = 0; i < 9; i++) state[6 + i] *= exp(delta[6 + i % 3]);
 }
 
-su_status su_joint_motion(const su_joint_frames *o, const su_path *path, const su_joint_noise *n, int64_t F, double fps, double *bones,
-                          su_error *err)
+su_status su_joint_motion(const su_joint_frames *o, const su_path *path, const su_joint_noise *n, int64_t F, double fps,
+                          double *bones, su_error *err)
 {
     enum { STREAM = 1000 };   /* of the joints' random numbers */
     su_arena arena = {0};
-    int64_t size = o->B * SU_JOINT_STATE;
-    walker w = {{-1, -1}, {su_arena_alloc(&arena, size, sizeof(double)), su_arena_alloc(&arena, size, sizeof(double))},
-                su_arena_alloc(&arena, size, sizeof(double))};
-    double *state = su_arena_alloc(&arena, size, sizeof *state), *before = su_arena_alloc(&arena, 3 * o->B, sizeof *before);
-    double *low = su_arena_alloc(&arena, o->B * SU_JOINT_AXES, sizeof *low), *high = su_arena_alloc(&arena, o->B * SU_JOINT_AXES, sizeof *high);
+    double *state = su_arena_alloc(&arena, o->B * SU_JOINT_STATE, sizeof *state);
+    double *low = su_arena_alloc(&arena, o->B * SU_JOINT_AXES, sizeof *low);
+    double *high = su_arena_alloc(&arena, o->B * SU_JOINT_AXES, sizeof *high);
     su_axis_noise *noise = su_axis_noise_make(&arena, n->seed, STREAM, o->B * SU_JOINT_AXES);
-    if (!w.state[0] || !w.state[1] || !w.fresh || !state || !before || !low || !high || !noise) {
+    if (!state || !low || !high || !noise) {
         su_arena_free(&arena);
         return su_fail(err, SU_AGAIN, "not enough memory for the motion of %lld bones", (long long)o->B);
     }
     widen(o, n->diagonal, low, high);
     for (int64_t f = 0; f < F; f++) {
         double time = (double)f / fps, *frame = bones + 16 * o->B * f;
-        centre_at(&w, o, path, time, state);
+        su_path_blend(path, time, o->B * SU_JOINT_STATE, o->state, state);
         for (int64_t b = 0; b < o->B; b++) {
             int64_t above = o->above[b];
-            add_noise(o, b, noise, n, time, low + SU_JOINT_AXES * b, high + SU_JOINT_AXES * b, before + 3 * b, state + SU_JOINT_STATE * b);
-            join(state + SU_JOINT_STATE * b, above >= 0 ? frame + 16 * above : NULL, frame + 16 * b);
+            if (n->share > 0.0)
+                add_noise(b, noise, n, time, low + SU_JOINT_AXES * b, high + SU_JOINT_AXES * b, state + SU_JOINT_STATE * b);
+            join(state + SU_JOINT_STATE * b, o->neutral + 4 * b, above >= 0 ? frame + 16 * above : NULL, frame + 16 * b);
         }
     }
     su_arena_free(&arena);

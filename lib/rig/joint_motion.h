@@ -8,8 +8,10 @@
 
 #include <stdint.h>
 
-/* Numbers of a joint's state: rotation (w,x,y,z), translation (m), stretch (3x3): bone = above . [R S | t]. */
-enum { SU_JOINT_STATE = 16, SU_JOINT_AXES = 9 /* rotation vector, translation, log of scale: three each */ };
+/* Numbers of a joint's state: rotation vector against the neutral pose (rad), translation (m), stretch (3x3):
+ * bone = above . [R_neutral exp(v) S | t]. Frames are blended in these numbers, as the rig parameters are: what lies between two
+ * poses then lies between them in the parameters too, whatever way round is shorter. */
+enum { SU_JOINT_STATE = 15, SU_JOINT_AXES = 9 /* rotation vector, translation, log of scale: three each */ };
 
 /* The frames that there are, joint by joint, and what they say of each joint's range. */
 typedef struct su_joint_frames {
@@ -17,17 +19,21 @@ typedef struct su_joint_frames {
     int64_t B, frames;
     int32_t *above;     /* (B) joint that each is relative to, -1: the root frame; above[b] < b */
     double *state;      /* (frames,B,SU_JOINT_STATE) */
-    double *neutral;    /* (B,SU_JOINT_STATE) */
-    double *low, *high; /* (B,SU_JOINT_AXES) over all frames: rad against the neutral pose, m, 1 */
+    double *neutral;    /* (B,4) rotation at the neutral pose, quaternion */
+    double *low, *high; /* (B,SU_JOINT_AXES) over all frames */
     double *speed;      /* (B) largest angular speed within a clip, rad/s */
 } su_joint_frames;
 
 /* bone_rest (B,16); parent (B), each less than its own index; twin (B): an earlier joint that each is fixed to (a node that two
- * meshes bind), or -1; bones of each source (frames,B,16). */
+ * meshes bind), or -1; bones of each source (frames,B,16). Rotation vectors are unwrapped over the frames of a source, the first
+ * against frame near[source] (among all, of an earlier source; -1: at most half a turn). */
 su_status su_joint_frames_create(int64_t B, const double *bone_rest, const int32_t *parent, const int32_t *twin, int32_t sources,
-                                 const su_path_source *source, const double *const *bones, su_joint_frames *out, su_error *err);
+                                 const su_path_source *source, const double *const *bones, const int64_t *near,
+                                 su_joint_frames *out, su_error *err);
 void su_joint_frames_free(su_joint_frames *frames);
 
+/* Largest difference of the rotation vectors of two frames, rad. */
+double su_joint_distance(const su_joint_frames *frames, int64_t a, int64_t b);
 /* How long a fade between two frames takes for no joint to turn faster than in the clips, s. */
 double su_joint_fade(const su_joint_frames *frames, int64_t a, int64_t b);
 

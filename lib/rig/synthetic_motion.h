@@ -27,7 +27,7 @@ typedef struct su_synthetic su_synthetic;
 /* poses and clips are borrowed for the life of the motion; poses_path is for messages. SU_INPUT where they are not one character,
  * or where there is one frame in all. */
 su_status su_synthetic_create(const su_poses *poses, const char *poses_path, int clips, const su_synthetic_clip *clip,
-                           const su_synthetic_options *options, su_synthetic **out, su_error *err);
+                              const su_synthetic_options *options, su_synthetic **out, su_error *err);
 void su_synthetic_free(su_synthetic *motion);
 
 /* All but points: owned by the motion, or borrowed from the first clip. meta is NULL. */
