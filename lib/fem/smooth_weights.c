@@ -240,6 +240,7 @@ static su_status keep_entries(int64_t n, int64_t first, int64_t count, const dou
 static su_status make_rows(int64_t n, const int32_t *nearest, const entries *list, su_smooth_weights *out, su_error *err)
 {
     int64_t *fill;
+    int32_t *number = NULL;
     double *sum = NULL;
     su_status status;
     SU_TRY(SU_ALLOC(&fill, n, "smoothing", err));
@@ -259,8 +260,15 @@ static su_status make_rows(int64_t n, const int32_t *nearest, const entries *lis
     }
     for (int64_t v = 0; v < n; v++)
         if (sum[v] == 0) out->node[out->start[v]] = nearest[v], out->weight[out->start[v]] = 1;
+    /* A node of a corner so small that diffusion empties it reaches no vertex: the others close up. */
+    SU_GO(SU_ALLOC(&number, out->nodes, "nodes", err));
+    for (int64_t k = 0; k < out->entries; k++) number[out->node[k]] = 1;
+    int32_t left = 0;
+    for (int64_t k = 0; k < out->nodes; k++) number[k] = number[k] ? left++ : -1;
+    for (int64_t k = 0; k < out->entries; k++) out->node[k] = number[out->node[k]];
+    out->nodes = left;
 done:
-    free(fill), free(sum);
+    free(fill), free(sum), free(number);
     return status;
 }
 

@@ -14,7 +14,11 @@
 #include <string.h>
 
 enum { SOFT = 12, SOFT_WEIGHT = 4 };   /* lowest motions trained one by one, and how much more they count */
-static double guide_share(void){ const char *e=getenv("SU_G"); return e?atof(e):1; }
+/* Tets aim at this part of the linear stiffness, and D, which has the rest, may take off this part of it where they have too much. Without the
+ * first they have too much in half of all directions; without the second all that stays, and soft motions are too fast. Both are small enough
+ * for the tets' own energy to outweigh what D takes off in motions of any size that trained them (docs/reduction.md). */
+#define AIM 0.95
+#define MOST_TAKEN 0.05
 enum { TETS_A_MODE = 3 };        /* with one basis for all poses, by default */
 enum { MOST_VERTICES = 24000, HISTORIES = 6, FRAME_HISTORIES = 2 };
 
@@ -142,7 +146,8 @@ static su_status guide_rows(su_pose_space *space, const candidates *c, const su_
     rows->group = -1, rows->guide = true;
     SU_GO(su_state_rows(space, &neutral, states->count, states->q, (su_force_part){SU_FORCE_LINEAR, NULL}, c->count, c->list, c->vertices,
                         c->vertex, rows, err));
-    rows->importance = guide_share() * 100.0 / (double)states->count;
+    rows->importance = 100.0 / (double)states->count;   /* all together count like the states */
+    for (int64_t k = 0; k < rows->samples * space->r; k++) rows->target[k] *= AIM;
 done:
     su_place_free(&neutral);
     return status;
@@ -363,11 +368,12 @@ static su_status lacking_stiffness(su_pose_space *space, su_cubature *out, su_er
         goto done;
     }
     out->stiffest = l[r - 1];
-    /* rows of V: V K V' = 1; D = K V' diag(max(0, 1 - l)) V K */
+    /* rows of V: V K V' = 1; D = K V' diag(max(1 - l, -MOST_TAKEN)) V K */
     double *KV = own;
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)r, (int)r, (int)r, 1, V, (int)r, whole, (int)r, 0, KV, (int)r);
-    for (int64_t k = 0; k < r; k++) cblas_dscal((int)r, sqrt(fmax(0, 1 - l[k])), KV + k * r, 1);
-    cblas_dsyrk(CblasRowMajor, CblasLower, CblasTrans, (int)r, (int)r, 1, KV, (int)r, 0, out->linear, (int)r);
+    memset(out->linear, 0, (size_t)(r * r) * sizeof *out->linear);
+    for (int64_t k = 0; k < r; k++)
+        cblas_dsyr(CblasRowMajor, CblasLower, (int)r, fmax(1 - l[k], -MOST_TAKEN), KV + k * r, 1, out->linear, (int)r);
     for (int64_t i = 0; i < r; i++)
         for (int64_t j = 0; j < i; j++) out->linear[j * r + i] = out->linear[i * r + j];
 done:

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SOLVES = 2 };   /* a step */
+enum { SOLVES = 1 };   /* a step */
 
 /* One shot on its way through the full space. */
 typedef struct stage {
@@ -163,7 +163,7 @@ static su_status play_stretch(stage *s, const stretch *which, su_played_shots *o
         if (f < which->first) continue;
         su_fullsim_frame state;
         su_fullsim_state(s->sim, &state);
-        out->shot[k] = which->shot, out->frame[k] = state.status >= SU_STATUS_DAMPED ? -1 : f;
+        out->soft[k] = which->soft, out->shot[k] = which->shot, out->frame[k] = state.status >= SU_STATUS_DAMPED ? -1 : f;
         turn_back(s, f, out->shapes + 3 * s->tet->n * k++);
     }
     return SU_OK;
@@ -245,7 +245,7 @@ static void drop_failed(int64_t size, su_played_shots *out)
     for (int64_t k = 0; k < out->count; k++) {
         if (out->frame[k] < 0) continue;
         memmove(out->shapes + kept * size, out->shapes + k * size, (size_t)size * sizeof *out->shapes);
-        out->shot[kept] = out->shot[k], out->frame[kept++] = out->frame[k];
+        out->soft[kept] = out->soft[k], out->shot[kept] = out->shot[k], out->frame[kept++] = out->frame[k];
     }
     out->count = kept;
 }
@@ -286,6 +286,7 @@ su_status su_shots_play(const su_tet *tet, const su_fit *fit, int shot_count, co
     SU_GO(SU_ALLOC(&out->weights, frames, "shapes of the shots", err));
     SU_GO(SU_ALLOC(&out->shot, frames, "shapes of the shots", err));
     SU_GO(SU_ALLOC(&out->frame, frames, "shapes of the shots", err));
+    SU_GO(SU_ALLOC(&out->soft, frames, "shapes of the shots", err));
     theatre t = {.tet = tet, .fit = &whole, .paths = paths, .anims = anims, .softness = plan->softness, .progress = progress};
     if (count > 0) SU_GO(play_all(&t, count, stretches, threads, out, err));
     out->count = frames;
@@ -299,6 +300,6 @@ done:
 
 void su_played_shots_free(su_played_shots *played)
 {
-    free(played->shapes), free(played->shot), free(played->frame), free(played->weights);
+    free(played->shapes), free(played->soft), free(played->shot), free(played->frame), free(played->weights);
     *played = (su_played_shots){0};
 }

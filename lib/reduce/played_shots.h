@@ -10,6 +10,7 @@
 #include "io/fit.h"
 #include "io/tet.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* How shots are played. */
@@ -30,6 +31,7 @@ typedef struct su_played_shots {
     double *shapes;       /* (count,n,3) m */
     int *shot;            /* (count) number of the shot */
     int64_t *frame;       /* (count) its frame, from 0 */
+    bool *soft;           /* (count) of softer flesh */
     double *weights;      /* (count) what makes shots equally large in the root mean square, at most 20 times */
 } su_played_shots;
 

@@ -8,7 +8,7 @@
 /* What a shot that nobody has seen does to the flesh may be many times as large as what trained it: states are enlarged, in this many steps of
  * equal ratio from their own size to where their farthest vertex moves by this part of the flesh's diagonal. */
 enum { SIZES = 4 };
-static double far_share(void){ const char *e=getenv("SU_F"); return e?atof(e):0.12; }
+#define FAR 0.12
 
 /* Largest motion of a vertex in state q, m. */
 static double farthest(const su_basis *basis, const double *q)
@@ -40,7 +40,7 @@ void su_chosen_states_free(su_chosen_states *chosen)
 
 su_status su_choose_states(const su_basis *basis, double diagonal, int64_t wanted, su_chosen_states *out, su_error *err)
 {
-    double far = far_share() * diagonal;
+    double far = FAR * diagonal;
     int64_t r = basis->r, f = basis->f, places = wanted < f ? wanted : f;
     su_status status;
     *out = (su_chosen_states){.places = places};

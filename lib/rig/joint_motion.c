@@ -29,12 +29,10 @@
 #define AXIS_SPREAD 0.4
 #define ENVELOPE_LEAST 0.1
 #define ENVELOPE_MOST 2.5
-/* A range is taken so much wider than what was seen. Turns have at least so much to each side (rad), but no more than so many times
- * what was seen: pose space measures parameters by their ranges, and a hinge that trembles by 1e-4 rad in the clips would be
- * far from every pose if it turned by 0.04 (Fox's spine: 0.6 diagonals away instead of 0.1). */
+/* A range is taken so much wider than what was seen. Every joint trembles by so much at least (rad; its range is twice that to each side),
+ * whether it moves in the clips or not: in the next shot it may. */
 #define WIDER 1.1
 #define LEAST_TURN 0.15
-#define MOST_TIMES 3.0
 /* A joint drawn out of its place by more would be seen, of the diagonal: ranges of translation are cut to it. */
 #define MOST_SHIFT 0.02
 /* What moves over less is still: rad, parts of the diagonal, log of scale. Twice the limit below which import holds a parameter
@@ -215,13 +213,13 @@ static double within(double a, double room)
 }
 
 /* Towards a limit of the range there is less room than away from it: an outstretched knee bends but does not bend over. */
-double su_axis_noise_at(const su_axis_noise *noise, int64_t k, double time, double centre, double low, double high, double share)
+double su_axis_noise_at(const su_axis_noise *noise, int64_t k, double time, double centre, double low, double high, double share, double least)
 {
     const su_axis_noise *n = noise + k;
     double e = envelope(BODY_SPREAD * su_noise_value(&n->body, time) + AXIS_SPREAD * su_noise_value(&n->envelope, time));
     double g = SLOW * su_noise_value(&n->slow, time) +
                e * (MEDIUM * su_noise_value(&n->medium, time) + FAST * su_noise_value(&n->fast, time));
-    double a = share * 0.5 * (high - low), up = within(a, high - centre), down = within(a, centre - low);
+    double a = fmax(share * 0.5 * (high - low), least), up = within(a, high - centre), down = within(a, centre - low);
     return BEND * tanh(g / BEND) * (0.5 * (up + down) + 0.5 * (up - down) * tanh(2.0 * g));
 }
 
@@ -233,8 +231,8 @@ static void widen(const su_joint_frames *o, double diagonal, double *low, double
     for (int64_t k = 0; k < o->B * SU_JOINT_AXES; k++) {
         int kind = (int)(k % SU_JOINT_AXES) / 3;
         double middle = 0.5 * (o->low[k] + o->high[k]), half = 0.5 * (o->high[k] - o->low[k]);
-        bool still = 2.0 * half < STILL * (kind == 1 ? diagonal : 1.0);
-        half = fmax(WIDER * half, kind == 0 ? fmin(LEAST_TURN, MOST_TIMES * half) : 0.0);
+        bool still = kind != 0 && 2.0 * half < STILL * (kind == 1 ? diagonal : 1.0);
+        half = fmax(WIDER * half, kind == 0 ? 2.0 * LEAST_TURN : 0.0);
         low[k] = still ? middle : middle - half;
         high[k] = still ? middle : middle + half;
     }
@@ -250,7 +248,7 @@ static void add_noise(int64_t b, const su_axis_noise *noise, const su_joint_nois
         delta[i] = 0.0;
         if (!(h > l)) continue;
         double share = i / 3 == 1 ? fmin(n->share, 2.0 * n->share * MOST_SHIFT * n->diagonal / (h - l)) : n->share;
-        delta[i] = su_axis_noise_at(noise, SU_JOINT_AXES * b + i, time, v[i], l, h, share);
+        delta[i] = su_axis_noise_at(noise, SU_JOINT_AXES * b + i, time, v[i], l, h, share, i < 3 ? LEAST_TURN : 0);
     }
     for (int i = 0; i < 6; i++) state[i] += delta[i];
     for (int i = 0; i < 9; i++) state[6 + i] *= exp(delta[6 + i % 3]);

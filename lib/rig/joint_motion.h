@@ -53,6 +53,6 @@ typedef struct su_axis_noise su_axis_noise;
 su_axis_noise *su_axis_noise_make(su_arena *arena, uint64_t seed, uint64_t stream, int64_t count);
 /* What is added to parameter k at a time: within share of half the range [low, high] about the value `centre`, and never
  * far out of the range. */
-double su_axis_noise_at(const su_axis_noise *noise, int64_t k, double time, double centre, double low, double high, double share);
+double su_axis_noise_at(const su_axis_noise *noise, int64_t k, double time, double centre, double low, double high, double share, double least);
 
 #endif

@@ -289,7 +289,7 @@ static void move_morph(su_synthetic *m, const su_axis_noise *noise, int64_t k, c
     for (int64_t f = 0; f < m->frames; f++) low = fmin(low, rows[f * K + k]), high = fmax(high, rows[f * K + k]);
     for (int64_t f = 0; f < m->anim.F && high > low; f++) {
         double *w = m->shape_weights + K * f + k, centre = fmax(low, fmin(high, *w));
-        double more = su_axis_noise_at(noise, k, (double)f / m->options.fps, centre, low, high, m->options.share);
+        double more = su_axis_noise_at(noise, k, (double)f / m->options.fps, centre, low, high, m->options.share, 0);
         *w = fmax(low, fmin(high, centre + more));
     }
 }

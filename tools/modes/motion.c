@@ -15,8 +15,8 @@
 
 /* Frames played on end: runs are spread over the threads, but the same whatever their number. Each begins with the rig's motion, and what the
  * flesh has to swing into is run in for a third of a second. */
-#define LONGEST (getenv("SU_L")?atoi(getenv("SU_L")):75)
-#define RUN_IN 10
+enum { LONGEST = 75, RUN_IN = 10 };
+#define SOFTNESS (getenv("SU_S")?atof(getenv("SU_S")):4)
 
 
 typedef struct motions {
@@ -94,33 +94,37 @@ static su_status make_meta(job *j, const motions *m, su_basis *basis)
     return SU_OK;
 }
 
-/* The basis of what was played, and the states it was made from. */
+/* The basis of what was played, and the states it was made from; fewer modes than wanted where the motion has fewer directions. */
 static su_status make_basis(job *j, const motions *m, const su_played_shots *played, su_basis *basis)
 {
     su_tool *tool = j->tool;
     su_error *err = &tool->err;
-    int64_t n = j->tet.n, r = j->set->r, got = 0;
-    double *mass = NULL;
+    int64_t n = j->tet.n, f = played->count, r = j->set->r < f ? j->set->r : f, got = 0;
+    double *mass = NULL, *modes = NULL, *q = NULL;
     su_status status;
     SU_GO(SU_ALLOC(&mass, n, "masses", err));
+    SU_GO(SU_ALLOC(&modes, 3 * r * n, "modes", err));
+    SU_GO(SU_ALLOC(&q, f * r, "states", err));
     su_lumped_mass(n, j->tet.vertices, j->tet.t, j->tet.tets, j->fit.density, mass);
-    if (r > played->count) r = played->count;
-    SU_GO(prepare(j, basis, r));
-    basis->f = played->count;
-    SU_GO(SU_FILE_ALLOC(&basis->file, &basis->state_q, basis->f * r, err));
-    SU_GO(SU_FILE_ALLOC(&basis->file, &basis->state_shot, basis->f, err));
-    SU_GO(SU_FILE_ALLOC(&basis->file, &basis->state_frame, basis->f, err));
-    SU_GO(su_motion_basis_create(&j->tet, mass, played, m->count, m->known, r, basis->basis, basis->state_q, &got, err));
-    if (got < r) {
-        status = su_fail(err, SU_INPUT, "the motion has %lld directions; %lld modes cannot be made of it: give more motion, or ask for fewer by -r",
-                         (long long)got, (long long)r);
+    SU_GO(su_motion_basis_create(&j->tet, mass, played, m->count, m->known, r, modes, q, &got, err));
+    if (got == 0) {
+        status = su_fail(err, SU_INPUT, "the flesh does not move in the motion");
         goto done;
     }
-    for (int64_t k = 0; k < basis->f; k++)
+    if (got < j->set->r) su_warn(tool, "the motion has %lld directions: so many modes are made instead of %d", (long long)got, j->set->r);
+    SU_GO(prepare(j, basis, got));
+    memcpy(basis->basis, modes, (size_t)(3 * got * n) * sizeof *modes);
+    basis->f = f;
+    SU_GO(SU_FILE_ALLOC(&basis->file, &basis->state_q, f * got, err));
+    SU_GO(SU_FILE_ALLOC(&basis->file, &basis->state_shot, f, err));
+    SU_GO(SU_FILE_ALLOC(&basis->file, &basis->state_frame, f, err));
+    for (int64_t k = 0; k < f; k++) {
+        memcpy(basis->state_q + k * got, q + k * r, (size_t)got * sizeof *q);
         basis->state_shot[k] = played->shot[k], basis->state_frame[k] = (int32_t)played->frame[k];
-    SU_GO(su_gram(1, r, n, mass, basis->basis, basis->gram, tool->threads, err));
+    }
+    SU_GO(su_gram(1, got, n, mass, basis->basis, basis->gram, tool->threads, err));
 done:
-    free(mass);
+    free(mass), free(modes), free(q);
     return status;
 }
 
@@ -130,8 +134,7 @@ su_status motion_run(job *j)
     motions m = {0};
     su_played_shots played = {0};
     su_basis basis = {0};
-    const su_play_plan plan = {.longest = LONGEST, .run_in = RUN_IN, .stretch = LONGEST, .soft_shots = j->set->motion.count,
-                               .softness = getenv("SU_S")?atof(getenv("SU_S")):4};
+    const su_play_plan plan = {.longest = LONGEST, .run_in = RUN_IN, .stretch = LONGEST, .soft_shots = j->set->motion.count, .softness = SOFTNESS};
     su_status status;
     double started = su_seconds();
     SU_GO(load_motions(j, &m));
