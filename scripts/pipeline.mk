@@ -9,9 +9,12 @@
 #                (default: abc)
 #   SUPPLE       the front end                                (default: supple)
 #   THREADS      threads of each program                      (default: each decides)
-#   IMPORT_FLAGS POSES_FLAGS MESH_FLAGS FIT_FLAGS MODES_FLAGS ALIGN_FLAGS CUBATURE_FLAGS SIM_FLAGS EXPORT_FLAGS
+#   BASIS        one: one basis for all poses, from a motion of the rig's own and the shots; poses: bases a pose, aligned
+#                (default: one; poses where POSES or POSES_BOUND is set)
+#   IMPORT_FLAGS POSES_FLAGS MOTION_FLAGS MESH_FLAGS FIT_FLAGS MODES_FLAGS ALIGN_FLAGS CUBATURE_FLAGS SIM_FLAGS EXPORT_FLAGS
 #   REPORT_FLAGS options of one stage; changing one makes that stage and all that depends on it again
-#   MODES_SHOTS  shots whose motion the modes are made for     (default: all of CLIPS; empty: linear modes and derivatives)
+#   MODES_SHOTS  shots whose motion the modes are made for     (default: all of CLIPS; empty: none, and with BASIS=poses linear modes
+#                and derivatives)
 #   FULLSIM_FLAGS                                              (default: SIM_FLAGS)
 #   COMMON_FLAGS options of every program                     (default: --progress none)
 #   POSES_BOUND  5%, say: poses are added until the interpolated bases are at most so much too stiff along the shots
@@ -34,9 +37,14 @@ supple-anims := $(CLIPS:%=%.anim.npz)
 # Textures have a .json that describes them, beside it the others.
 supple-formats := $(FORMATS:vat=vat.json)
 supple-outputs := $(foreach format,$(supple-formats),$(CLIPS:%=%.$(format)))
-supple-stages := IMPORT POSES MESH FIT MODES REFINE ALIGN CUBATURE SIM FULLSIM EXPORT REPORT
+supple-stages := IMPORT POSES MOTION MESH FIT MODES REFINE ALIGN CUBATURE SIM FULLSIM EXPORT REPORT
 FULLSIM_FLAGS ?= $(SIM_FLAGS)
 MODES_SHOTS ?= $(supple-anims)
+BASIS ?= $(if $(strip $(POSES) $(POSES_BOUND)),poses,one)
+ifeq ($(filter one poses,$(BASIS)),)
+$(error BASIS is one or poses, not '$(BASIS)')
+endif
+supple-motion := $(CHARACTER).motion.anim.npz
 
 all: $(supple-outputs)
 
@@ -45,7 +53,7 @@ all: $(supple-outputs)
 $(shell mkdir -p .flags stats)
 supple-differ = $(subst x$(1)x,,x$(2)x)$(subst x$(2)x,,x$(1)x)
 supple-keep = $(if $(call supple-differ,$(file <.flags/$(1)),$(strip $(2))),$(file >.flags/$(1),$(strip $(2))))
-$(foreach stage,$(supple-stages),$(call supple-keep,$(stage),$($(stage)_FLAGS) $(if $(filter $(stage),REFINE),$(POSES_BOUND)) $(if $(filter $(stage),MODES FIT),$(POSES)) $(if $(filter $(stage),MODES),$(MODES_SHOTS))))
+$(foreach stage,$(supple-stages),$(call supple-keep,$(stage),$($(stage)_FLAGS) $(if $(filter $(stage),REFINE),$(POSES_BOUND)) $(if $(filter $(stage),MODES FIT),$(POSES)) $(if $(filter $(stage),MODES),$(BASIS) $(MODES_SHOTS))))
 $(foreach clip,$(CLIPS),$(call supple-keep,CLIP.$(clip),$(CLIP_$(clip))))
 $(call supple-keep,CLIPS,$(CLIPS))
 
@@ -76,6 +84,13 @@ ifeq ($(POSES_BOUND),)
 %.fit.npz: %.tet.npz %.poses.npz .flags/FIT $(supple-anims)
 	$(call supple-run,fit,$*.tet.npz $*.poses.npz --shots $(supple-anims) $(FIT_FLAGS))
 
+ifeq ($(BASIS),one)
+$(supple-motion): $(CHARACTER).poses.npz .flags/MOTION $(supple-anims)
+	$(call supple-run,motion,$(supple-inputs) $(MOTION_FLAGS))
+
+%.basis.npz: %.tet.npz %.fit.npz $(supple-motion) .flags/MODES $(MODES_SHOTS)
+	$(call supple-run,modes,$*.tet.npz $*.fit.npz --motion $(supple-motion) $(supple-modes-flags))
+else
 %.modes.npz: %.tet.npz %.fit.npz .flags/MODES $(MODES_SHOTS)
 	$(call supple-run,modes,$*.tet.npz $*.fit.npz $(supple-modes-flags))
 
@@ -86,7 +101,11 @@ endif
 
 %.basis.npz: %.tet.npz %.fit.npz $(supple-modes) .flags/ALIGN $(supple-anims)
 	$(call supple-run,align,$*.tet.npz $*.fit.npz $(supple-modes) --shots $(supple-anims) $(ALIGN_FLAGS))
+endif
 else
+ifeq ($(BASIS),one)
+$(error POSES_BOUND adds poses for bases a pose: BASIS=poses goes with it)
+endif
 ifneq ($(POSES),)
 $(error POSES and POSES_BOUND exclude each other: jobs a pose need to know the poses)
 endif
@@ -106,8 +125,10 @@ $(supple-refined) &: $(CHARACTER).tet.npz $(foreach stage,POSES FIT MODES ALIGN 
 	    $(REFINE_FLAGS))))
 endif
 
-%.model.npz: %.tet.npz %.poses.npz %.fit.npz %.basis.npz .flags/CUBATURE $(supple-anims)
-	$(call supple-run,cubature,$*.tet.npz $*.poses.npz $*.fit.npz $*.basis.npz --shots $(supple-anims) $(CUBATURE_FLAGS))
+# One basis is trained on the states that it was made from: the same shots in the same order.
+supple-trained := $(if $(filter one,$(BASIS)),$(supple-motion) $(MODES_SHOTS),$(supple-anims))
+%.model.npz: %.tet.npz %.poses.npz %.fit.npz %.basis.npz .flags/CUBATURE $(supple-trained)
+	$(call supple-run,cubature,$*.tet.npz $*.poses.npz $*.fit.npz $*.basis.npz --shots $(supple-trained) $(CUBATURE_FLAGS))
 
 $(CLIPS:%=%.sim.npz): %.sim.npz: $(CHARACTER).model.npz %.anim.npz .flags/SIM
 	$(call supple-run,sim,$(supple-inputs) $(SIM_FLAGS))
@@ -131,13 +152,13 @@ $(CLIPS:%=%.obj): %.obj: $(CHARACTER).model.npz %.anim.npz %.sim.npz .flags/EXPO
 	cp "$$(ls '$*'.[0-9]*.obj | head -n 1)" $@
 
 # The report of a shot, with what the stages behind it said; one modes file is needed for frequencies and contacts.
-supple-report-modes := $(if $(POSES),,$(CHARACTER).modes.npz)
+supple-report-modes := $(if $(POSES)$(filter one,$(BASIS)),,$(CHARACTER).modes.npz)
 $(CLIPS:%=%.html): %.html: $(CHARACTER).model.npz %.anim.npz %.sim.npz $(CHARACTER).poses.npz $(CHARACTER).basis.npz $(supple-report-modes) .flags/REPORT
 	$(call supple-run,report,$(CHARACTER).model.npz $*.anim.npz $*.sim.npz --poses $(CHARACTER).poses.npz --basis $(CHARACTER).basis.npz \
 	    $(supple-report-modes:%=--modes %) $(REPORT_FLAGS) --stage stats/import.$*.anim.npz.json \
 	    $(foreach stage,poses.poses mesh.tet fit.fit,stats/$(basename $(stage)).$(CHARACTER)$(suffix $(stage)).npz.json) \
-	    $(foreach file,$(supple-modes),stats/modes.$(file).json) \
-	    $(foreach stage,align.basis cubature.model,stats/$(basename $(stage)).$(CHARACTER)$(suffix $(stage)).npz.json) stats/sim.$*.sim.npz.json)
+	    $(if $(filter one,$(BASIS)),stats/modes.$(CHARACTER).basis.npz.json,$(foreach file,$(supple-modes),stats/modes.$(file).json)) \
+	    $(foreach stage,$(if $(filter poses,$(BASIS)),align.basis) cubature.model,stats/$(basename $(stage)).$(CHARACTER)$(suffix $(stage)).npz.json) stats/sim.$*.sim.npz.json)
 
 .flags/%: ;
 
@@ -145,7 +166,7 @@ clean:
 	rm -rf .flags stats $(supple-anims) $(CLIPS:%=%.sim.npz) $(supple-outputs) \
 	    $(foreach end,positions.exr normals.exr positions.png normals.png mesh.glb,$(CLIPS:%=%.vat.$(end))) \
 	    $(CLIPS:%=%.full.npz) $(CLIPS:%=%.compare.txt) $(CLIPS:%=%.compare.csv) \
-	    $(foreach kind,start.poses poses tet fit modes basis model,$(CHARACTER).$(kind).npz) $(POSES:%=$(CHARACTER).modes.%.npz)
+	    $(foreach kind,start.poses poses motion.anim tet fit modes basis model,$(CHARACTER).$(kind).npz) $(POSES:%=$(CHARACTER).modes.%.npz)
 
 .PHONY: all clean
 .DELETE_ON_ERROR:
