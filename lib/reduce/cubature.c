@@ -19,7 +19,7 @@ enum { SOFT = 12, SOFT_WEIGHT = 4 };   /* lowest motions trained one by one, and
  * for the tets' own energy to outweigh what D takes off in motions of any size that trained them (docs/reduction.md). */
 #define AIM 0.95
 #define MOST_TAKEN 0.05
-enum { TETS_A_MODE = 3 };        /* with one basis for all poses, by default */
+enum { TETS_A_MODE = 3, VERTICES_A_MODE = 3 };   /* with one basis for all poses, by default */
 enum { MOST_VERTICES = 24000, HISTORIES = 6, FRAME_HISTORIES = 2 };
 
 su_cubature_settings su_cubature_defaults(void)
@@ -262,6 +262,7 @@ done:
 }
 
 typedef struct vertex_sampling {
+    const su_training_states *given;   /* histories, FRAME_HISTORIES a place; NULL: drawn */
     const su_training_places *places;
     const candidates *c;
     const int64_t *histories;
@@ -279,6 +280,7 @@ static su_status vertex_rows_at(void *context, su_pose_space *space, int worker,
         .states = {.samples = v->histories[places->shot[a] >= 0], .amplitude = v->amplitude, .seed = v->seed,
                    .stream = (uint64_t)(places->count + a)},
         .spin = places->spin};
+    if (v->given) sampling.given = v->given->q + FRAME_HISTORIES * a * space->r, sampling.states.samples = FRAME_HISTORIES;
     (void)worker;
     SU_TRY(su_inertia_rows(space, &places->place[a], &places->motion[a], &sampling, v->c->count, v->c->list, rows, err));
     rows->importance = 100.0 / (double)(rows->samples + 1);
@@ -287,10 +289,10 @@ static su_status vertex_rows_at(void *context, su_pose_space *space, int worker,
 
 /* histories[0] at poses and middles, where only the root turns, histories[1] at frames. Of the places the first `count`. */
 static su_status vertex_rows(su_pose_space *space, const su_training_places *places, int64_t count, const candidates *c,
-                             const int64_t histories[2], double amplitude, uint64_t seed, su_fit_problem *problem,
-                             su_progress *progress, su_error *err)
+                             const int64_t histories[2], const su_training_states *given, double amplitude, uint64_t seed,
+                             su_fit_problem *problem, su_progress *progress, su_error *err)
 {
-    vertex_sampling sampling = {places, c, histories, amplitude, seed, problem};
+    vertex_sampling sampling = {given, places, c, histories, amplitude, seed, problem};
     SU_TRY(problem_create(space, places, count, 0, 1, c, problem, err));
     return su_pose_space_each(space, count, vertex_rows_at, &sampling, progress, err);
 }
@@ -435,9 +437,11 @@ static su_status train_vertices(su_pose_space *space, const su_training_places *
     su_status status;
     SU_GO(make_candidates(space, 1, MOST_VERTICES, settings->seed, &c, err));
     su_progress_stage(progress, 0.7, 0.8);
-    SU_GO(vertex_rows(space, places, count, &c, histories, settings->amplitude, settings->seed, &problem, progress, err));
+    SU_GO(vertex_rows(space, places, count, &c, histories, settings->states, settings->amplitude, settings->seed, &problem, progress, err));
     su_progress_stage(progress, 0.8, 0.98);
-    su_fit_settings fit = {settings->vertices > 0 ? 0 : settings->error, settings->vertices, space->threads, progress};
+    out->seconds_vertex_rows = su_seconds() - started;
+    int64_t wanted = settings->vertices > 0 ? settings->vertices : settings->states ? VERTICES_A_MODE * space->r : 0;
+    su_fit_settings fit = {wanted > 0 ? 0 : settings->error, wanted, space->threads, progress};
     SU_GO(su_select_points(&problem, &fit, &set, err));
     SU_GO(take_over(&c, &set, &out->vertices, err));
     out->vertex_count = set.count;
@@ -459,6 +463,27 @@ su_status su_cubature_train(su_pose_space *space, const su_training_places *plac
     if (status == SU_OK) status = train_vertices(space, moving, moving->count, settings, out, err);
     if (status != SU_OK) su_cubature_free(out);
     return status;
+}
+
+su_status su_cubature_train_tets(su_pose_space *space, const su_training_places *places, const su_cubature_settings *settings, int64_t tets,
+                                 su_cubature *cubature, su_error *err)
+{
+    su_cubature fresh = {.places = cubature->places};
+    su_cubature_settings more = *settings;
+    more.tets = tets;
+    su_status status = train_tets(space, places, &more, &fresh, err);
+    if (status != SU_OK) {
+        su_cubature_free(&fresh);
+        return status;
+    }
+    fresh.vertices = cubature->vertices, fresh.vertex_weights = cubature->vertex_weights, fresh.vertex_errors = cubature->vertex_errors;
+    fresh.vertex_count = cubature->vertex_count, fresh.vertex_worst = cubature->vertex_worst;
+    fresh.seconds_vertex_rows = cubature->seconds_vertex_rows, fresh.seconds_vertices = cubature->seconds_vertices;
+    fresh.seconds_rows += cubature->seconds_rows, fresh.seconds_tets += cubature->seconds_tets;
+    cubature->vertices = NULL, cubature->vertex_weights = NULL, cubature->vertex_errors = NULL;
+    su_cubature_free(cubature);
+    *cubature = fresh;
+    return SU_OK;
 }
 
 /* ---- fresh samples ---- */
@@ -496,7 +521,7 @@ static su_status check(su_pose_space *space, const su_training_places *places, c
     if (corners == 4)
         SU_GO(fresh_rows(space, places, &c, samples, amplitude, seed, cubature, &problem, err));
     else
-        SU_GO(vertex_rows(space, places, places->count, &c, (const int64_t[]){samples, samples}, amplitude, seed, &problem, NULL, err));
+        SU_GO(vertex_rows(space, places, places->count, &c, (const int64_t[]){samples, samples}, NULL, amplitude, seed, &problem, NULL, err));
     SU_GO(su_fit_errors(&problem, count, number, corners == 4 ? cubature->tet_weights : cubature->vertex_weights,
                         space->threads, errors, err));
 done:

@@ -43,7 +43,7 @@ typedef struct su_cubature {
     su_fit_curve_point curve[64];   /* of the tets, while growing */
     int curve_count;
     int64_t samples, candidates;    /* what was used */
-    double seconds_rows, seconds_tets, seconds_vertices;
+    double seconds_vertex_rows, seconds_rows, seconds_tets, seconds_vertices;
 } su_cubature;
 
 /* With a basis a pose the tets stand for the whole elastic force, with weights a pose (PSSD section 5.3). With one basis (settings->states)
@@ -51,6 +51,9 @@ typedef struct su_cubature {
  * that inertia vertices are trained at; it begins with `places`. */
 su_status su_cubature_train(su_pose_space *space, const su_training_places *places, const su_training_places *moving,
                             const su_cubature_settings *settings, su_cubature *out, su_error *err);
+/* Trains the tets alone anew, `tets` of them (with states); the vertices stay. Where that fails the old ones stay, too. */
+su_status su_cubature_train_tets(su_pose_space *space, const su_training_places *places, const su_cubature_settings *settings, int64_t tets,
+                                 su_cubature *cubature, su_error *err);
 void su_cubature_free(su_cubature *cubature);
 
 /* Errors of trained sets on fresh samples: states drawn with another seed, scaled by `factor`, at the given places.

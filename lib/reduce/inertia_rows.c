@@ -138,7 +138,8 @@ su_status su_inertia_rows(su_pose_space *space, const su_place *place, const su_
         memcpy(field, motion->acceleration + 3 * k * n, (size_t)(3 * n) * sizeof *field);
         add_field(&make, 1);
     }
-    if (histories > 0) SU_GO(su_sample_states(space, U, place->rest, &sampling->states, q, NULL, err));
+    if (sampling->given) memcpy(q, sampling->given, (size_t)(histories * r) * sizeof *q);
+    else if (histories > 0) SU_GO(su_sample_states(space, U, place->rest, &sampling->states, q, NULL, err));
     for (int64_t k = 0; k < histories; k++) {
         cblas_dgemv(CblasRowMajor, CblasTrans, (int)r, (int)(3 * n), 1, U, (int)(3 * n), q + k * r, 1, 0, u, 1);
         add_history(&make, u, motion, (int)(k % 3), sampling->spin);

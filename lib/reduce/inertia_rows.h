@@ -22,6 +22,7 @@ void su_motion_free(su_motion *motion);
 
 typedef struct su_inertia_sampling {
     su_sampling states;   /* states.samples histories q */
+    const double *given;  /* (states.samples,r) these instead; NULL: drawn as elastic samples are */
     double spin;          /* rad by which the root turns in a substep; 0: no spins */
 } su_inertia_sampling;
 

@@ -10,7 +10,6 @@
 
 /* Errors are relative to the size of a frame's own motion: frames are divided by it and this part of the median size, below which motion is
  * too small to be seen. */
-#define SOFT_SHARE (getenv("SU_W")?atof(getenv("SU_W")):0.3)
 #define MEDIAN_SHARE 0.1
 /* Directions shorter than this part of the longest frame are rounding. */
 #define SHORTEST 1e-6
@@ -32,14 +31,13 @@ static su_status weigh_frames(const su_played_shots *shapes, int shot_count, int
     qsort(sorted, (size_t)shapes->count, sizeof *sorted, compare_doubles);
     double least = MEDIAN_SHARE * sorted[shapes->count / 2];
     for (int64_t k = 0; k < shapes->count; k++) {
-        factor[k] = sizes[k] > 0 ? 1 / pow(sizes[k] + least, getenv("SU_E")?atof(getenv("SU_E")):0.5) : 0;
+        factor[k] = sizes[k] > 0 ? 1 / (sizes[k] + least) : 0;
         energy[shapes->shot[k]] += factor[k] * factor[k] * sizes[k] * sizes[k];
     }
     for (int64_t k = 0; k < shapes->count; k++) {
         int shot = shapes->shot[k];
         double share = shot < known ? known : shot_count - known;
         if (energy[shot] > 0) factor[k] /= sqrt(energy[shot] * share);
-        if (shapes->soft[k]) factor[k] *= SOFT_SHARE;
     }
 done:
     free(sorted), free(energy);

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SOLVES = 1 };   /* a step */
+enum { SOLVES = 1 };   /* a step: a second changes what the shapes span by a tenth (docs/reduction.md) */
 
 /* One shot on its way through the full space. */
 typedef struct stage {
@@ -24,7 +24,6 @@ typedef struct stage {
     su_rotation_field *field;
     su_rest_shape rest;
     double *skin, *x, *rotation;
-    double softness;
     int threads;
 } stage;
 
@@ -93,9 +92,8 @@ static void turn_back(stage *s, int64_t frame, double *shape)
 
 /* ---- which frames ---- */
 
-/* Frames on end (soft: of softer flesh), played from rest `before` frames earlier (or from the shot's beginning), and where their shapes go. */
+/* Frames on end, played from rest `before` frames earlier (or from the shot's beginning), and where their shapes go. */
 typedef struct stretch {
-    bool soft;
     int shot;
     int64_t first, count, before, at;
 } stretch;
@@ -115,11 +113,11 @@ static int64_t plan_shot(const su_play_plan *plan, int shot, int64_t F, int64_t 
     for (int64_t k = 0; k < number; k++) {
         if (wants_all(F, wanted)) {
             int64_t from = 1 + k * (F - 1) / number, to = 1 + (k + 1) * (F - 1) / number;
-            out[k] = (stretch){shot < plan->soft_shots && k % 2, shot, from, to - from, plan->run_in, 0};
+            out[k] = (stretch){shot, from, to - from, plan->run_in, 0};
             continue;
         }
         int64_t first = number > 1 ? k * (F - length) / (number - 1) : (F - length) / 2;
-        out[k] = (stretch){shot < plan->soft_shots && k % 2, shot, first, length, plan->run_in, 0};
+        out[k] = (stretch){shot, first, length, plan->run_in, 0};
         if (first == 0) out[k].first = 1, out[k].count--;   /* nothing has moved at frame 0 */
     }
     return number;
@@ -155,7 +153,6 @@ static su_status make_plan(const su_play_plan *plan, int shot_count, const su_an
 static su_status play_stretch(stage *s, const stretch *which, su_played_shots *out, const su_progress *progress, su_error *err)
 {
     int64_t start = which->first > which->before ? which->first - which->before : 0, k = which->at;
-    su_fullsim_set_stiffness(s->sim, which->soft ? 1 / s->softness : 1);
     su_fullsim_restart(s->sim, start);
     for (int64_t f = start + 1; f < which->first + which->count; f++) {
         if (su_progress_stopped(progress)) return su_fail(err, SU_AGAIN, "stopped");
@@ -163,7 +160,7 @@ static su_status play_stretch(stage *s, const stretch *which, su_played_shots *o
         if (f < which->first) continue;
         su_fullsim_frame state;
         su_fullsim_state(s->sim, &state);
-        out->soft[k] = which->soft, out->shot[k] = which->shot, out->frame[k] = state.status >= SU_STATUS_DAMPED ? -1 : f;
+        out->shot[k] = which->shot, out->frame[k] = state.status >= SU_STATUS_DAMPED ? -1 : f;
         turn_back(s, f, out->shapes + 3 * s->tet->n * k++);
     }
     return SU_OK;
@@ -174,7 +171,6 @@ typedef struct theatre {
     const su_fit *fit;   /* with all poses */
     const char *const *paths;
     const su_anim *anims;
-    double softness;
     int threads;         /* of each stage */
     const su_progress *progress;
 } theatre;
@@ -184,7 +180,7 @@ static su_status play_some(const theatre *t, int64_t count, const stretch *which
 {
     const su_anim *anim = &t->anims[which->shot];
     int64_t n = t->tet->n;
-    stage s = {.tet = t->tet, .fit = t->fit, .anim = anim, .softness = t->softness, .threads = t->threads,
+    stage s = {.tet = t->tet, .fit = t->fit, .anim = anim, .threads = t->threads,
                .rest = {n, t->fit->m, t->tet->ties, t->tet->vertices, anim->neutral, t->tet->shepard_index,
                         t->tet->shepard_weight, t->fit->corrections}};
     su_status status;
@@ -245,7 +241,7 @@ static void drop_failed(int64_t size, su_played_shots *out)
     for (int64_t k = 0; k < out->count; k++) {
         if (out->frame[k] < 0) continue;
         memmove(out->shapes + kept * size, out->shapes + k * size, (size_t)size * sizeof *out->shapes);
-        out->soft[kept] = out->soft[k], out->shot[kept] = out->shot[k], out->frame[kept++] = out->frame[k];
+        out->shot[kept] = out->shot[k], out->frame[kept++] = out->frame[k];
     }
     out->count = kept;
 }
@@ -286,8 +282,7 @@ su_status su_shots_play(const su_tet *tet, const su_fit *fit, int shot_count, co
     SU_GO(SU_ALLOC(&out->weights, frames, "shapes of the shots", err));
     SU_GO(SU_ALLOC(&out->shot, frames, "shapes of the shots", err));
     SU_GO(SU_ALLOC(&out->frame, frames, "shapes of the shots", err));
-    SU_GO(SU_ALLOC(&out->soft, frames, "shapes of the shots", err));
-    theatre t = {.tet = tet, .fit = &whole, .paths = paths, .anims = anims, .softness = plan->softness, .progress = progress};
+    theatre t = {.tet = tet, .fit = &whole, .paths = paths, .anims = anims, .progress = progress};
     if (count > 0) SU_GO(play_all(&t, count, stretches, threads, out, err));
     out->count = frames;
     drop_failed(3 * n, out);
@@ -300,6 +295,6 @@ done:
 
 void su_played_shots_free(su_played_shots *played)
 {
-    free(played->shapes), free(played->soft), free(played->shot), free(played->frame), free(played->weights);
+    free(played->shapes), free(played->shot), free(played->frame), free(played->weights);
     *played = (su_played_shots){0};
 }

@@ -10,7 +10,6 @@
 #include "io/fit.h"
 #include "io/tet.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 
 /* How shots are played. */
@@ -19,8 +18,6 @@ typedef struct su_play_plan {
     int64_t stretch;    /* frames on end, where not all are played */
     int64_t longest;    /* frames on end, where all are; 0: a shot at one go */
     int64_t run_in;     /* frames before the first that counts, from the rig's motion */
-    int soft_shots;     /* of the first so many shots every other stretch is played with flesh `softness` times as soft: what moves it moves it */
-    double softness;    /* farther, as fiercer shots will */
 } su_play_plan;
 
 enum { SU_PLAYED_FRAMES = 128 };   /* of shots whose shapes the modes of poses answer, at least */
@@ -31,7 +28,6 @@ typedef struct su_played_shots {
     double *shapes;       /* (count,n,3) m */
     int *shot;            /* (count) number of the shot */
     int64_t *frame;       /* (count) its frame, from 0 */
-    bool *soft;           /* (count) of softer flesh */
     double *weights;      /* (count) what makes shots equally large in the root mean square, at most 20 times */
 } su_played_shots;
 

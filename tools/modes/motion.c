@@ -16,7 +16,6 @@
 /* Frames played on end: runs are spread over the threads, but the same whatever their number. Each begins with the rig's motion, and what the
  * flesh has to swing into is run in for a third of a second. */
 enum { LONGEST = 75, RUN_IN = 10 };
-#define SOFTNESS (getenv("SU_S")?atof(getenv("SU_S")):4)
 
 
 typedef struct motions {
@@ -134,7 +133,7 @@ su_status motion_run(job *j)
     motions m = {0};
     su_played_shots played = {0};
     su_basis basis = {0};
-    const su_play_plan plan = {.longest = LONGEST, .run_in = RUN_IN, .stretch = LONGEST, .soft_shots = j->set->motion.count, .softness = SOFTNESS};
+    const su_play_plan plan = {.longest = LONGEST, .run_in = RUN_IN, .stretch = LONGEST};
     su_status status;
     double started = su_seconds();
     SU_GO(load_motions(j, &m));
