@@ -1,15 +1,13 @@
 #include "reduce/motion_check.h"
 
 #include "core/memory.h"
+#include "reduce/played_shots.h"
 #include "rig/shot.h"
 #include "runtime/simulate.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Frames since a run began, here or there, that are not compared: what was left out of its past is damped by then. */
-enum { SWUNG_IN = 20 };
 
 static su_status allocate(const su_anim *anim, int64_t r, int64_t m, su_sim *sim, su_error *err)
 {
@@ -26,23 +24,38 @@ static su_status allocate(const su_anim *anim, int64_t r, int64_t m, su_sim *sim
     return SU_OK;
 }
 
-static void compare(const su_basis *basis, int shot, const su_sim *sim, su_motion_error *out)
+static int compare_doubles(const void *a, const void *b)
 {
-    double sum = 0, size = 0;
-    int64_t r = basis->r, run = 0;
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double size_of(int64_t r, const double *q, const double *other)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < r; i++) sum += (q[i] - (other ? other[i] : 0)) * (q[i] - (other ? other[i] : 0));
+    return sqrt(sum);
+}
+
+static su_status compare(const su_basis *basis, int shot, const su_sim *sim, su_motion_error *out, su_error *err)
+{
+    double *errors, square = 0;
+    int64_t r = basis->r, count = 0;
+    SU_TRY(SU_ALLOC(&errors, basis->f, "errors", err));
+    for (int64_t k = 0; k < basis->f; k++)
+        if (basis->state_shot[k] == shot) square += pow(size_of(r, basis->state_q + k * r, NULL), 2), count++;
+    double least = 0.1 * sqrt(square / fmax((double)count, 1));
+    count = 0;
     for (int64_t k = 0; k < basis->f; k++) {
-        if (basis->state_shot[k] != shot) continue;
-        bool follows = k > 0 && basis->state_shot[k - 1] == shot && basis->state_frame[k] == basis->state_frame[k - 1] + 1;
-        run = follows ? run + 1 : 0;
-        if (run < SWUNG_IN || basis->state_frame[k] >= sim->F) continue;
-        const double *there = basis->state_q + k * r, *here = sim->q + basis->state_frame[k] * r;
-        for (int64_t i = 0; i < r; i++) {
-            sum += (here[i] - there[i]) * (here[i] - there[i]);
-            size += there[i] * there[i];
-        }
-        out->frames++;
+        const double *there = basis->state_q + k * r;
+        if (basis->state_shot[k] != shot || basis->state_frame[k] >= sim->F) continue;
+        errors[count++] = size_of(r, sim->q + basis->state_frame[k] * r, there) / fmax(size_of(r, there, NULL) + least, 1e-300);
     }
-    out->error = size > 0 ? sqrt(sum / size) : 0;
+    qsort(errors, (size_t)count, sizeof *errors, compare_doubles);
+    out->frames = count;
+    out->error = count > 0 ? errors[3 * count / 4] : 0;
+    free(errors);
+    return SU_OK;
 }
 
 su_status su_motion_check(const su_model *model, const su_basis *basis, int shot, const su_anim *anim, const char *path, int threads,
@@ -62,7 +75,7 @@ su_status su_motion_check(const su_model *model, const su_basis *basis, int shot
     su_status status;
     *out = (su_motion_error){0};
     SU_GO(su_shot_create(anim, path, &target, 0, NULL, &played, NULL, err));
-    settings.substeps = 1;
+    settings.substeps = SU_PLAYED_SUBSTEPS;
     SU_GO(su_sim_settings_resolve(&settings, json_is_number(frequency) ? json_number_value(frequency) : 0, anim->F, anim->times,
                                   json_is_number(fps) ? json_number_value(fps) : 24, err));
     step.alpha = settings.alpha, step.beta = settings.beta;
@@ -78,7 +91,7 @@ su_status su_motion_check(const su_model *model, const su_basis *basis, int shot
         out->error = INFINITY;
         goto done;
     }
-    if (status == SU_OK) compare(basis, shot, &sim, out);
+    if (status == SU_OK) status = compare(basis, shot, &sim, out, err);
 done:
     su_simulation_free(simulation);
     su_runtime_model_free(&runtime);

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SOLVES = 1 };   /* a step: a second changes what the shapes span by a tenth (docs/reduction.md) */
+enum { SOLVES = 1 };   /* a step: twice the steps are worth more than a second solve, which takes as long */
 
 /* One shot on its way through the full space. */
 typedef struct stage {
@@ -65,7 +65,7 @@ static su_status stage_open(stage *s, const char *path, su_error *err)
     su_fullsim_options options = {.tolerance = 1e-8, .newton = SOLVES, .threads = s->threads};
     su_status status;
     SU_GO(su_shot_create(s->anim, path, &target, 0, NULL, &s->shot, NULL, err));
-    settings.substeps = 1;
+    settings.substeps = SU_PLAYED_SUBSTEPS;
     SU_GO(su_sim_settings_resolve(&settings, number_in(fit->file.meta, "frequency", 0), s->anim->F, s->anim->times,
                                   number_in(s->anim->file.meta, "fps", 24), err));
     SU_GO(su_fullsim_create(s->tet, fit, s->shot, &settings, &options, &s->sim, err));

@@ -1,4 +1,4 @@
-/* Shots played in the full space, coarsely: one implicit step a frame, two solves a step. What the flesh does in them, folds and all,
+/* Shots played in the full space, coarsely: two implicit steps a frame, one solve a step. What the flesh does in them, folds and all,
  * is what the modes have to hold; an accurate run would show the same shapes at other sizes. */
 #ifndef SU_REDUCE_PLAYED_SHOTS_H
 #define SU_REDUCE_PLAYED_SHOTS_H
@@ -20,7 +20,10 @@ typedef struct su_play_plan {
     int64_t run_in;     /* frames before the first that counts, from the rig's motion */
 } su_play_plan;
 
-enum { SU_PLAYED_FRAMES = 128 };   /* of shots whose shapes the modes of poses answer, at least */
+enum {
+    SU_PLAYED_FRAMES = 128,    /* of shots whose shapes the modes of poses answer, at least */
+    SU_PLAYED_SUBSTEPS = 2     /* steps a frame */
+};
 
 /* Displacements of the flesh turned back to the neutral pose by the rotation of each vertex. */
 typedef struct su_played_shots {
