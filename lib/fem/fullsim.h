@@ -50,10 +50,10 @@ void su_fullsim_free(su_fullsim *sim);
 void su_fullsim_state(const su_fullsim *sim, su_fullsim_frame *frame);
 su_status su_fullsim_advance(su_fullsim *sim, su_error *err);
 
-/* At rest in the rig's motion at a frame, as if the shot began there. */
 /* Another factor on Young's modulus from the next step on. */
 void su_fullsim_set_stiffness(su_fullsim *sim, double factor);
 
+/* At rest in the rig's motion at a frame, as if the shot began there. */
 void su_fullsim_restart(su_fullsim *sim, int64_t frame);
 
 /* What a run needs to go on from the frame it stands at, and to stand there again: the same bytes follow. */

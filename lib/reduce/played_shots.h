@@ -1,4 +1,4 @@
-/* Shots played in the full space, coarsely: one implicit step a frame, two solves a step. What the flesh does in them, folds and all,
+/* Shots played in the full space, coarsely: one implicit step a frame, one solve a step. What the flesh does in them, folds and all,
  * is what the modes have to hold; an accurate run would show the same shapes at other sizes. */
 #ifndef SU_REDUCE_PLAYED_SHOTS_H
 #define SU_REDUCE_PLAYED_SHOTS_H
