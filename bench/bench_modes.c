@@ -57,7 +57,7 @@ static void contact_of_fork(int nx, int ny, int nz, double closed, int repeats)
     if (!modes) fail("no memory");
     if (su_elastic_create(&elastic, f.n, f.neutral, f.t, f.tets, f.held_count, f.held, SU_NEOHOOKEAN, f.young, f.poisson, f.density, &err))
         fail(err.text);
-    su_elastic_set_rest(&elastic, f.x, 1);
+    su_elastic_set_rest(&elastic, f.x, NULL, 1);
     for (int k = 0; k < repeats; k++)
         for (int kind = 0; kind < 3; kind++) {
             su_contact contact = {0};

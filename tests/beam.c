@@ -99,7 +99,7 @@ void beam_modes(const beam *b, const double *rest, int r, double *modes, double 
                           b->poisson, b->density, NULL) != SU_OK ||
         su_sparse_clone_pattern(&elastic.pattern, &K, NULL) != SU_OK)
         abort();
-    su_elastic_set_rest(&elastic, rest, 1);
+    su_elastic_set_rest(&elastic, rest, NULL, 1);
     su_elastic_stiffness(&elastic, rest, false, &K, 1);
     /* M^-1/2 K M^-1/2 y = lambda y */
     int size = (int)K.size, found = 0;

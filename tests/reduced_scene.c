@@ -3,10 +3,7 @@
 #include "core/memory.h"
 #include "fem/elastic.h"
 #include "geometry/rotation_field.h"
-#include "reduce/anchors.h"
 #include "reduce/align.h"
-#include "reduce/interpolate.h"
-#include "rig/rbf.h"
 #include "rig/rbf_train.h"
 
 #include <math.h>
@@ -44,9 +41,9 @@ static bool reaches(const reduced_scene *out, int region, int regions, int64_t v
 static void make_basis(reduced_scene *out, const reduced_options *options)
 {
     su_model *model = &out->model;
-    int64_t m = model->m, r = model->r, n = model->n;
+    int64_t bases = model->bases, r = model->r, n = model->n;
     uint64_t state = 7;
-    TAKE(out, out->basis, m * r * n * 3);
+    TAKE(out, out->basis, bases * r * n * 3);
     /* free degrees of freedom in order, for the basis that spans everything */
     int64_t *dofs = calloc((size_t)(3 * n), sizeof *dofs), free_dofs = 0;
     if (!dofs) abort();
@@ -56,7 +53,7 @@ static void make_basis(reduced_scene *out, const reduced_options *options)
     for (int64_t k = 0; k < r; k++) {
         double wave[9], phase[9];
         for (int i = 0; i < 9; i++) wave[i] = 5 * noise(&state), phase[i] = 6 * noise(&state);
-        for (int64_t i = 0; i < m; i++) {
+        for (int64_t i = 0; i < bases; i++) {
             double *u = out->basis + (i * r + k) * n * 3;
             for (int64_t v = 0; v < n; v++) {
                 if (!reaches(out, model->mode_region[k], options->regions, v)) continue;
@@ -78,11 +75,11 @@ static void make_basis(reduced_scene *out, const reduced_options *options)
 static void make_blocks(reduced_scene *out, const reduced_options *options)
 {
     su_model *model = &out->model;
-    int64_t m = model->m, r = model->r, n = model->n, d = options->regions;
+    int64_t bases = model->bases, r = model->r, n = model->n, d = options->regions;
     model->d = d, model->d1 = d + 1;
     TAKE(out, model->region_vertices, d * n);
     TAKE(out, model->region_vertex_offsets, d + 1);
-    TAKE(out, model->basis_blocks, m * r * n * 3);
+    TAKE(out, model->basis_blocks, bases * r * n * 3);
     TAKE(out, model->basis_block_offsets, d + 1);
     for (int g = 0; g < d; g++) {
         int32_t *list = model->region_vertices + model->region_vertex_offsets[g];
@@ -91,7 +88,7 @@ static void make_blocks(reduced_scene *out, const reduced_options *options)
             if (reaches(out, g, (int)d, v)) list[count++] = v;
         model->region_vertex_offsets[g + 1] = model->region_vertex_offsets[g] + count;
         float *block = model->basis_blocks + model->basis_block_offsets[g];
-        for (int64_t i = 0; i < m; i++)
+        for (int64_t i = 0; i < bases; i++)
             for (int64_t k = 0; k < r; k++)
                 if (model->mode_region[k] == g)
                     for (int32_t v = 0; v < count; v++)
@@ -124,85 +121,47 @@ static void make_cubature(reduced_scene *out, int stride, const double *weights)
     for (int64_t k = 0; k < model->ci; k++) model->inertia_weights[k] = stride;
 }
 
-/* stiffness (r,r) += factor U(p)'K U(p) at one bend angle; shares (t): factors on Young's modulus, may be NULL. */
-static void add_stiffness_at(reduced_scene *out, double angle, const double *shares, double factor, su_rotation_field *field,
-                             su_elastic *body, double *stiffness)
+/* stiffness (r,r) += factor U'KU at the neutral pose; weights (t) of the tets, may be NULL. */
+static void add_neutral_stiffness(reduced_scene *out, const double *weights, double factor, double *stiffness)
 {
-    su_model *model = &out->model;
+    const su_model *model = &out->model;
     const su_fit *fit = &out->scene->fit;
-    int64_t m = model->m, r = model->r, n = model->n, size = 3 * body->free_count;
-    double *x = calloc((size_t)(3 * n), sizeof *x), *rotation = calloc((size_t)(4 * n), sizeof *rotation);
-    double *U = calloc((size_t)(3 * r * n), sizeof *U), *packed = calloc((size_t)(r * size), sizeof *packed);
-    double *KU = calloc((size_t)size, sizeof *KU), *materials = calloc((size_t)(2 * model->t), sizeof *materials);
-    double w[8], positive[8], weights[8];
+    int64_t r = model->r, n = model->n;
+    su_elastic body;
     su_sparse K;
-    if (m > 8 || su_sparse_clone_pattern(&body->pattern, &K, NULL) != SU_OK) abort();
-    su_rbf_weights(m, 1, model->params, model->param_scale, model->rbf, &angle, w);
-    su_positive_weights(m, w, positive);
-    su_basis_weights(m, 1, model->params, model->param_scale, model->columns, model->basis_rbf, &angle, w, weights);
-    for (int64_t i = 0; i < m; i++)
-        for (int64_t e = 0; e < model->t; e++) {
-            materials[e] += positive[i] * fit->young[i * model->t + e] * (shares ? shares[e] : 1);
-            materials[model->t + e] += positive[i] * fit->poisson[i * model->t + e];
-        }
-    beam_bend(&out->scene->mesh, angle, x);
-    su_rotation_field_evaluate(field, x, rotation, 1);
-    su_pose_bases bases = {m, r, n, out->basis, out->rotations, out->mass, SU_COROTATED};
-    su_interpolate_basis(&bases, weights, rotation, U, 1);
-    su_elastic_set_material(body, materials, materials + model->t);
-    su_elastic_set_rest(body, x, 1);
-    su_elastic_stiffness(body, x, true, &K, 1);
+    double *young = calloc((size_t)model->t, sizeof *young);
+    if (!young) abort();
+    for (int64_t e = 0; e < model->t; e++) young[e] = fit->young[e] * (weights ? weights[e] : 1);
+    if (su_elastic_create(&body, n, model->vertices, model->t, model->tets, model->fixed_count, model->fixed, SU_NEOHOOKEAN, young,
+                          fit->poisson, fit->density, NULL) != SU_OK ||
+        su_sparse_clone_pattern(&body.pattern, &K, NULL) != SU_OK)
+        abort();
+    int64_t size = 3 * body.free_count;
+    double *packed = calloc((size_t)(r * size), sizeof *packed), *KU = calloc((size_t)size, sizeof *KU);
+    if (!packed || !KU) abort();
+    su_elastic_stiffness(&body, model->vertices, false, &K, 1);
     for (int64_t k = 0; k < r; k++)
-        for (int64_t a = 0; a < size; a++) packed[k * size + a] = U[3 * (k * n + body->free_vertex[a / 3]) + a % 3];
+        for (int64_t a = 0; a < size; a++) packed[k * size + a] = out->basis[3 * (k * n + body.free_vertex[a / 3]) + a % 3];
     for (int64_t k = 0; k < r; k++) {
         su_sparse_multiply(&K, packed + k * size, KU);
         for (int64_t j = 0; j < r; j++)
             for (int64_t a = 0; a < size; a++) stiffness[k * r + j] += factor * packed[j * size + a] * KU[a];
     }
     su_sparse_free(&K);
-    free(x), free(rotation), free(U), free(packed), free(KU), free(materials);
-}
-
-/* Anchors at the example poses and every eighth of a radian up to a half turn either way. */
-static void make_anchors(reduced_scene *out, const double *weights)
-{
-    enum { MOST = 60 };
-    su_model *model = &out->model;
-    const su_fit *fit = &out->scene->fit;
-    int64_t r = model->r;
-    su_elastic body;
-    su_rotation_field *field;
-    if (su_elastic_create(&body, model->n, model->vertices, model->t, model->tets, model->fixed_count, model->fixed,
-                          SU_NEOHOOKEAN, fit->young, fit->poisson, fit->density, NULL) != SU_OK ||
-        su_rotation_field_create(model->n, model->vertices, model->t, model->tets, 0, NULL, &field, NULL) != SU_OK)
-        abort();
-    TAKE(out, model->anchor_params, MOST);
-    TAKE(out, model->anchor_rbf, MOST * MOST);
-    TAKE(out, model->anchor_stiffness, MOST * r * r);
-    for (int k = -24; k < 25 + model->m; k++) {
-        double angle = k <= 24 ? k / 8.0 : model->params[k - 25], nearest = INFINITY;
-        for (int64_t j = 0; j < model->m && k <= 24; j++) nearest = fmin(nearest, fabs(angle - model->params[j]));
-        if (nearest < 0.01) continue;
-        model->anchor_params[model->anchors] = angle;
-        double *lack = model->anchor_stiffness + model->anchors++ * r * r;
-        add_stiffness_at(out, angle, NULL, 1, field, &body, lack);
-        add_stiffness_at(out, angle, weights, -1, field, &body, lack);
-    }
-    if (su_rbf_train(model->anchors, 1, model->anchor_params, model->param_scale, model->anchor_rbf, NULL) != SU_OK) abort();
-    su_rotation_field_free(field);
     su_elastic_free(&body);
+    free(young), free(packed), free(KU);
 }
 
 static void make_gram(reduced_scene *out, bool factor)
 {
     su_model *model = &out->model;
-    TAKE(out, model->gram, model->m * model->m * model->r * model->r);
-    if (su_gram(model->m, model->r, model->n, out->mass, out->basis, model->gram, 1, NULL) != SU_OK) abort();
+    TAKE(out, model->gram, model->bases * model->bases * model->r * model->r);
+    if (su_gram(model->bases, model->r, model->n, out->mass, out->basis, model->gram, 1, NULL) != SU_OK) abort();
     if (!factor) return;
     double *rows = NULL;
-    if (su_gram_factorize(model->m, model->r, model->gram, &model->factor, &rows, NULL) != SU_OK) abort();
-    TAKE(out, model->gram_factor, model->m * model->factor * model->r);
-    memcpy(model->gram_factor, rows, (size_t)(model->m * model->factor * model->r) * sizeof *rows);
+    if (su_gram_factorize(model->bases, model->r, model->gram, &model->factor, &rows, NULL) != SU_OK) abort();
+    TAKE(out, model->gram_factor, model->bases * model->factor * model->r);
+    memcpy(model->gram_factor, rows, (size_t)(model->bases * model->factor * model->r) * sizeof *rows);
     free(rows);
     model->gram = NULL;
 }
@@ -233,7 +192,8 @@ void reduced_create(reduced_scene *out, scene *s, const reduced_options *options
                         .fixed = tet->fixed, .neutral = tet->vertices, .embed_tet = tet->embed_tet,
                         .embed_bary = tet->embed_bary, .ties = tet->ties, .shepard_index = tet->shepard_index,
                         .shepard_weight = tet->shepard_weight, .params = fit->params, .param_scale = fit->param_scale,
-                        .rbf = fit->rbf, .corrections = fit->corrections, .density = fit->density};
+                        .rbf = fit->rbf, .corrections = fit->corrections, .density = fit->density, .bases = options->one ? 1 : fit->m, .n1 = fit->n1,
+                        .z = fit->z, .turn_start = fit->turn_start, .turn_node = fit->turn_node, .turn_weight = fit->turn_weight};
     model->file.meta = json_object();
     TAKE(out, model->mode_region, r);
     for (int k = 0; k < r; k++) model->mode_region[k] = region_of_mode(k, r, options->regions);
@@ -241,32 +201,30 @@ void reduced_create(reduced_scene *out, scene *s, const reduced_options *options
     su_lumped_mass(model->n, model->vertices, model->t, model->tets, model->density, out->mass);
     TAKE(out, out->rotations, model->m * model->n * 4);
     su_rotation_field *field;
-    if (su_rotation_field_create(model->n, model->vertices, model->t, model->tets, 0, NULL, &field, NULL) != SU_OK) abort();
+    const su_smoothing smoothing = su_fit_smoothing(fit);
+    if (su_rotation_field_create(model->n, model->vertices, model->t, model->tets, &smoothing, 0, NULL, &field, NULL) != SU_OK) abort();
     for (int64_t i = 0; i < model->m; i++)
         su_rotation_field_evaluate(field, fit->shapes + 3 * i * model->n, out->rotations + 4 * i * model->n, 1);
     su_rotation_field_free(field);
-    model->rotations = out->rotations;
-    if (model->m > 2) {
+    if (!options->one) model->rotations = out->rotations;
+    if (model->bases > 2) {
         TAKE(out, model->basis_rbf, model->m * (model->m + 2));
         if (su_basis_rbf_train(model->m, 1, model->params, model->param_scale, &model->columns, model->basis_rbf, NULL) != SU_OK)
             abort();
     }
     make_basis(out, options);
     make_blocks(out, options);
-    /* Tets that are not the flesh: from 0.6 to 1.4 of what they should weigh, so that anchors have something to make good, of either sign. */
-    double *weights = NULL;
-    if (options->anchored) {
-        TAKE(out, weights, model->t);
-        for (int64_t e = 0; e < model->t; e++) weights[e] = 0.6 + 0.8 * fmod(0.618034 * (double)e, 1);
+    /* Tets that are not the flesh: from 0.6 to 1.05 of what they should weigh, so that D has something to make good, of either sign but no
+     * more negative than cubature makes it: D >= -0.05 U'KU. */
+    if (options->lacking) {
+        TAKE(out, out->tet_weights, model->t);
+        for (int64_t e = 0; e < model->t; e++) out->tet_weights[e] = 0.6 + 0.45 * fmod(0.618034 * (double)e, 1);
+        TAKE(out, model->linear_stiffness, r * r);
+        add_neutral_stiffness(out, NULL, 1, model->linear_stiffness);
+        add_neutral_stiffness(out, out->tet_weights, -1, model->linear_stiffness);
     }
-    make_cubature(out, options->stride, weights);
-    for (int64_t k = 0; options->anchored && k < model->c; k += 5) {   /* and of some the anchors have all that is linear */
-        if (!model->cubature_apart) TAKE(out, model->cubature_apart, model->c);
-        model->cubature_apart[k] = 1;
-        weights[model->cubature_tets[k]] = 1e-9;
-    }
+    make_cubature(out, options->stride, out->tet_weights);
     make_gram(out, options->factor);
-    if (options->anchored) make_anchors(out, weights);
     make_sim(out);
     su_error err = {0};
     if (su_runtime_model_create(model, options->interpolation, &out->runtime, &err) != SU_OK) {

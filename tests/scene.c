@@ -103,9 +103,19 @@ void scene_create(scene *s, int nx, int ny, int nz, int m, const double *angles,
 void scene_free(scene *s)
 {
     su_shot_free(s->shot);
+    su_smooth_weights_free(&s->smooth);
     su_arena_free(&s->arena);
     beam_free(&s->mesh);
     *s = (scene){0};
+}
+
+void scene_turn_rest(scene *s, double length)
+{
+    su_smooth_weights *w = &s->smooth;
+    su_fit *fit = &s->fit;
+    if (su_smooth_weights_create(fit->n, s->mesh.vertices, fit->t, s->mesh.tets, length, length, 1, w, NULL) != SU_OK) abort();
+    fit->n1 = fit->n + 1, fit->z = w->entries;
+    fit->turn_start = w->start, fit->turn_node = w->node, fit->turn_weight = w->weight;
 }
 
 /* ---- rigs ---- */

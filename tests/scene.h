@@ -5,6 +5,7 @@
 
 #include "beam.h"
 #include "fem/fullsim.h"
+#include "fem/smooth_weights.h"
 #include "io/anim.h"
 #include "io/fit.h"
 #include "io/tet.h"
@@ -16,6 +17,7 @@ typedef struct scene {
     su_fit fit;
     su_anim anim;
     su_shot *shot;
+    su_smooth_weights smooth;
     su_arena arena;     /* owns the arrays of tet, fit and anim */
 } scene;
 
@@ -27,6 +29,9 @@ typedef void scene_rig(double t, double *bend, double *root);
 void scene_create(scene *s, int nx, int ny, int nz, int m, const double *angles, int F, double fps, scene_rig *rig,
                    int teleport_count, const int *teleports);
 void scene_free(scene *s);
+
+/* From here on the fit's rest is the turned one, with rotations smoothed over `length` (m); before it is used. */
+void scene_turn_rest(scene *s, double length);
 
 /* Root turned about z by angle (rad), its translation as it was. */
 void scene_turn(double angle, double *root);

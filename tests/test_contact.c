@@ -80,7 +80,7 @@ static fork_mesh make_unlike(int scale, double gap, double shuffled)
     f.young = box_constant(f.box.t, 1e4), f.poisson = box_constant(f.box.t, 0.4);
     assert_int_equal(su_elastic_create(&f.elastic, n, f.box.vertices, f.box.t, f.box.tets, f.held_count, f.held_list,
                                        SU_NEOHOOKEAN, f.young, f.poisson, f.young, NULL), SU_OK);
-    su_elastic_set_rest(&f.elastic, f.x, 1);
+    su_elastic_set_rest(&f.elastic, f.x, NULL, 1);
     assert_int_equal(f.elastic.collapsed, 0);
     return f;
 }

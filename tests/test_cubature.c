@@ -5,7 +5,6 @@
 #include "reduce/elastic_rows.h"
 #include "reduce/pose_space.h"
 #include "reduce/selection.h"
-#include "reduce/stiffening.h"
 
 #include <lapacke.h>
 #include <math.h>
@@ -137,8 +136,7 @@ static void few_tets_reach_two_per_cent(void **state)
     free_problem(&p);
 }
 
-/* split: the linear part of the force from anchors, or all of it from the tets. */
-static int64_t both_sets_train(void **state, bool split)
+static void both_sets_train_without_shots(void **state)
 {
     fixture *f = *state;
     su_training_places places;
@@ -146,14 +144,13 @@ static int64_t both_sets_train(void **state, bool split)
     assert_int_equal(su_training_places_create(&f->space, &target, 0, NULL, 0, &places, NULL), SU_OK);
     assert_int_equal(places.count, 2 * M - 1);
     su_cubature_settings settings = su_cubature_defaults();
-    settings.split = split;
     su_cubature set, again;
     assert_int_equal(su_cubature_train(&f->space, &places, &places, &settings, &set, NULL), SU_OK);
     printf("# %lld tets %.2f %%, %lld vertices %.2f %%; rows %.2f s, tets %.2f s, vertices %.2f s\n",
            (long long)set.tet_count, 100 * set.tet_worst, (long long)set.vertex_count, 100 * set.vertex_worst,
            set.seconds_rows, set.seconds_tets, set.seconds_vertices);
     assert_true(set.tet_worst <= settings.error && set.vertex_worst <= settings.error);
-    int64_t count = set.tet_count;
+    assert_null(set.linear);
     for (int64_t k = 0; k < M * set.tet_count; k++) assert_true(set.tet_weights[k] >= 0);
     for (int64_t k = 0; k < set.vertex_count; k++) assert_true(set.vertex_weights[k] >= 0);
     su_error_pair tets[2 * M], vertices[2 * M];
@@ -177,58 +174,6 @@ static int64_t both_sets_train(void **state, bool split)
     su_cubature_free(&set);
     su_cubature_free(&again);
     su_training_places_free(&places);
-    return count;
-}
-
-static void both_sets_train_without_shots(void **state)
-{
-    int64_t whole = both_sets_train(state, false);
-    int64_t remainder = both_sets_train(state, true);
-    assert_true(3 * remainder <= 2 * whole);
-    assert_true(remainder >= 2 * R);   /* however few the bound takes: large motions need them */
-}
-
-/* Generalized eigenvalues of K (R,R) and U'MU at a place, ascending. */
-static void eigenvalues_at(su_pose_space *space, const su_place *place, const double *K, double *values)
-{
-    double *U = calloc((size_t)(3 * R * space->n), sizeof *U), *rotation = calloc((size_t)(4 * space->n), sizeof *rotation);
-    double G[R * R], work[R * R];
-    assert_int_equal(su_pose_space_enter(space, place, U, rotation, NULL), SU_OK);
-    assert_int_equal(su_mass_product(space->n, space->elastic.mass, R, U, R, U, G, 1, NULL), SU_OK);
-    memcpy(work, K, sizeof work);
-    assert_int_equal(LAPACKE_dsygvd(LAPACK_COL_MAJOR, 1, 'N', 'L', R, work, R, G, R, values), 0);
-    free(U), free(rotation);
-}
-
-/* Between two poses the lowest motions get the frequencies that a full solve finds there, all others nearly keep theirs. */
-static void unlocked_stiffness_has_the_eigenvalues_of_the_flesh(void **state)
-{
-    enum { MODES = 6 };
-    fixture *f = *state;
-    su_place place;
-    su_stiffness_probe *probe;
-    su_stiffening stiff, found;
-    double K[R * R], locked[R], unlocked[R], mean = 0, angle = 0.5 * (f->beam.fit.params[0] + f->beam.fit.params[1]);
-    double *x = calloc((size_t)(3 * f->space.n), sizeof *x);
-    beam_bend(&f->beam.shape, angle, x);
-    assert_int_equal(su_place_create(&f->space, -1, &angle, x, &place, NULL), SU_OK);
-    assert_int_equal(su_stiffness_probe_create(&f->space, MODES, &probe, NULL), SU_OK);
-    assert_int_equal(su_stiffness_measure(probe, &place, &stiff, NULL), SU_OK);
-    assert_true(stiff.mean > 1e-4);
-    assert_int_equal(su_place_stiffness(&f->space, &place, K, NULL), SU_OK);
-    eigenvalues_at(&f->space, &place, K, locked);
-    assert_int_equal(su_unlocked_stiffness(probe, &place, NULL, K, &found, NULL), SU_OK);
-    assert_true(found.mean == stiff.mean && found.largest == stiff.largest);
-    eigenvalues_at(&f->space, &place, K, unlocked);
-    for (int k = 0; k < MODES; k++) mean += (locked[k] / unlocked[k] - 1) / MODES;
-    assert_true(fabs(mean / stiff.mean - 1) < 1e-6);
-    double others = 0;   /* no longer mixed with the lowest: what locking hid in them comes out */
-    for (int k = MODES; k < R; k++) others = fmax(others, fabs(locked[k] / unlocked[k] - 1));
-    printf("# mean stiffening %.3f %%, the others moved by at most %.4f %%\n", 100 * mean, 100 * others);
-    assert_true(others < 0.01);
-    su_stiffness_probe_free(probe);
-    su_place_free(&place);
-    free(x);
 }
 
 /* Reduced force f (R) and projected tangent K (R,R) at positions y, tet after tet. */
@@ -263,7 +208,7 @@ static void errors_at_states_are_displacements(void **state)
     su_place place;
     int64_t n = space->n, size = 3 * n;
     double *U = calloc((size_t)(R * size), sizeof *U), *rotation = calloc((size_t)(4 * n), sizeof *rotation);
-    double *shape = calloc((size_t)size, sizeof *shape), *y = calloc((size_t)size, sizeof *y);
+    double *y = calloc((size_t)size, sizeof *y);
     double *ones = calloc((size_t)(M * space->t), sizeof *ones), K0[R * R], G[R * R], expected = 0;
     assert_int_equal(su_place_at_pose(space, 0, &place, NULL), SU_OK);
     assert_int_equal(su_place_stiffness(space, &place, K0, NULL), SU_OK);
@@ -273,11 +218,12 @@ static void errors_at_states_are_displacements(void **state)
     double q[R] = {0}, most = 0;
     for (int64_t v = 0; v < n; v++) most = fmax(most, sqrt(U[3 * v] * U[3 * v] + U[3 * v + 1] * U[3 * v + 1] + U[3 * v + 2] * U[3 * v + 2]));
     q[0] = 0.2 / most;
-    for (int64_t i = 0; i < size; i++) shape[i] = q[0] * U[i];
-    const double *shapes[STATES] = {shape, shape}, factors[STATES] = {1, 0.5};
+    const double factors[STATES] = {1, 0.5};
+    double states[STATES * R] = {0};
+    for (int k = 0; k < STATES; k++) states[R * k] = factors[k] * q[0];
     for (int k = 0; k < STATES; k++) {
         double force[R], K[R * R], d[R], moved = 0, there = factors[k] * factors[k] * q[0] * q[0] * G[0];
-        for (int64_t i = 0; i < size; i++) y[i] = place.rest[i] + factors[k] * shape[i];
+        for (int64_t i = 0; i < size; i++) y[i] = place.rest[i] + states[R * k] * U[i];
         reduced_at(space, U, y, force, K);
         for (int i = 0; i < R; i++) d[i] = force[i] - factors[k] * q[0] * K0[R * i];
         assert_int_equal(LAPACKE_dposv(LAPACK_ROW_MAJOR, 'L', R, 1, K, R, d, 1), 0);
@@ -287,7 +233,7 @@ static void errors_at_states_are_displacements(void **state)
     }
     su_station_rows rows = {.blend = calloc(M, sizeof(double)), .group = 0, .importance = 1};
     memcpy(rows.blend, place.positive, M * sizeof(double));
-    assert_int_equal(su_state_rows(space, &place, STATES, shapes, factors, (su_force_part){SU_FORCE_REMAINDER, NULL}, space->t, f->all_tets, n,
+    assert_int_equal(su_state_rows(space, &place, STATES, states, (su_force_part){SU_FORCE_REMAINDER, NULL}, space->t, f->all_tets, n,
                                    f->all_vertices, &rows, NULL), SU_OK);
     su_fit_problem p = {.r = R, .groups = M, .station_count = 1, .candidates = space->t, .vertices = n, .corners = 4,
                         .corner = f->beam.shape.tets, .stations = &rows};
@@ -305,7 +251,7 @@ static void errors_at_states_are_displacements(void **state)
     su_selection_free(&set);
     su_station_rows_free(&rows);
     su_place_free(&place);
-    free(U), free(rotation), free(shape), free(y), free(ones);
+    free(U), free(rotation), free(y), free(ones);
 }
 
 int main(void)
@@ -313,7 +259,6 @@ int main(void)
     openblas_set_num_threads(1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(all_tets_with_weight_one_are_exact, make_fixture, free_fixture),
-        cmocka_unit_test_setup_teardown(unlocked_stiffness_has_the_eigenvalues_of_the_flesh, make_fixture, free_fixture),
         cmocka_unit_test_setup_teardown(errors_at_states_are_displacements, make_fixture, free_fixture),
         cmocka_unit_test_setup_teardown(both_sets_train_without_shots, make_fixture, free_fixture),
         cmocka_unit_test_setup_teardown(few_tets_reach_two_per_cent, make_fixture, free_fixture),

@@ -71,7 +71,7 @@ static void test_stiffness_derivative(void **unused)
         memcpy(rest, box.vertices, 3 * (size_t)box.n * sizeof *rest);
         for (int64_t v = 0; v < box.n; v++) rest[3 * v] += 0.3 * rest[3 * v + 2] * rest[3 * v + 2];
         for (int i = 0; i < 3; i++) rest[3 * 30 + i] += 0.25;   /* pushed through its neighbours */
-        su_elastic_set_rest(&elastic, rest, 1);
+        su_elastic_set_rest(&elastic, rest, NULL, 1);
         assert_true(elastic.collapsed > 0 && elastic.collapsed < box.t / 4);
         int64_t size = elastic.pattern.size;
         enum { COUNT = 3, PAIRS = 4 };

@@ -129,7 +129,7 @@ static void test_rigid_motion_is_free(void **unused)
         double *force = malloc(3 * (size_t)n * sizeof *y), scale;
         su_elastic_force(&b.elastic, rest, force, 1);
         scale = norm(3 * n, force);
-        su_elastic_set_rest(&b.elastic, rest, 1);
+        su_elastic_set_rest(&b.elastic, rest, NULL, 1);
         assert_int_equal(b.elastic.collapsed, 0);
         su_quaternion_exp(turn, q);
         su_quaternion_matrix(q, r);
@@ -250,7 +250,7 @@ static void test_collapsed_tets(void **unused)
     body_create(&b, 2, SU_STVK, 0, NULL);
     double *y = malloc(3 * (size_t)b.box.n * sizeof *y);
     for (int64_t i = 0; i < 3 * b.box.n; i++) y[i] = b.box.vertices[i] * (i % 3 == 1 ? 0.05 : 1);
-    su_elastic_set_rest(&b.elastic, y, 1);
+    su_elastic_set_rest(&b.elastic, y, NULL, 1);
     assert_int_equal(b.elastic.collapsed, b.box.t);
     free(y);
     body_free(&b);
@@ -300,7 +300,7 @@ static void collapsed_tets_are_at_rest(void **unused)
                                        b.poisson, b.density, NULL), SU_OK);
     double *x = calloc((size_t)(3 * b.n), sizeof *x), *f = calloc((size_t)(3 * b.n), sizeof *f);
     for (int64_t i = 0; i < 3 * b.n; i++) x[i] = b.vertices[i] * (i % 3 == 1 ? 0.02 : 1.0);
-    su_elastic_set_rest(&flesh, x, 1);
+    su_elastic_set_rest(&flesh, x, NULL, 1);
     assert_int_equal(flesh.collapsed, b.t);
     su_elastic_force(&flesh, x, f, 1);
     double most = 0;

@@ -48,7 +48,7 @@ static double largest_difference(const su_rest_patch *patch, const char *set, do
     double *x[2] = {su_arena_alloc(&arena, 24 * n, 8), su_arena_alloc(&arena, 24 * n, 8)}, most = 0;
     float *rotation = su_arena_alloc(&arena, 144 * n, 4);
     float *near = su_arena_alloc(&arena, 48 * n, 4), *moved = su_arena_alloc(&arena, 48 * n, 4);
-    float *w = su_arena_alloc(&arena, FRAMES, 4);
+    float *w = su_arena_alloc(&arena, FRAMES, 4), *nodes = su_arena_alloc(&arena, 144 * patch->nodes, 4);
     double *shapes = su_arena_alloc(&arena, FRAMES * 3 * n, 8);
     double *q = su_arena_alloc(&arena, 4 * n, 8), *rest = su_arena_alloc(&arena, 3 * n, 8), one = 1;
     const double *skins[FRAMES];
@@ -60,7 +60,7 @@ static double largest_difference(const su_rest_patch *patch, const char *set, do
     su_rest_lanes_positions(&lanes, moved, w, x, near);
     for (int f = 0; f < FRAMES; f++)   /* to the rounding of displacements, of up to 2 m */
         for (int64_t i = 0; i < 3 * n; i++) assert_float_equal(x[f / 8][8 * i + f % 8], skins[f][i], 1.2e-7);
-    su_rest_lanes_rotations(&lanes, near, rotation);
+    su_rest_lanes_rotations(&lanes, near, nodes, rotation);
     for (int f = 0; f < frames; f++) {
         su_rest_patch_evaluate(patch, shapes + f * 3 * n, &one, rest, q);
         for (int64_t v = 0; v < n; v++) {
