@@ -222,6 +222,50 @@ static void test_basis(void **unused)
     }
 }
 
+/* Two bars that do not feel each other: derivatives of a mode of one by a mode of the other are rounding, which is no direction to keep. So
+ * the modes of both together are those of each alone, and there are no more. */
+static void test_uncoupled_limbs(void **unused)
+{
+    (void)unused;
+    enum { LINEAR = 2, DERIVATIVES = LINEAR * (LINEAR + 1) / 2, ALONE = LINEAR + DERIVATIVES, BOTH = 2 * ALONE };
+    box_mesh box = box_mesh_create(8, 3, 3, 4, 1, 1.2);
+    int64_t n = box.n, t = box.t;
+    double *x = malloc(6 * (size_t)n * sizeof *x), *young = box_constant(2 * t, 1e6), *poisson = box_constant(2 * t, 0.3);
+    double *density = box_constant(2 * t, 1000), values[2 * LINEAR], *both = malloc(6 * (size_t)((BOTH + 1) * n) * sizeof *both);
+    double *alone = malloc(3 * (size_t)(ALONE * n) * sizeof *alone), found[BOTH] = {0};
+    int32_t *tets = malloc(8 * (size_t)t * sizeof *tets), held[32];
+    for (int64_t i = 0; i < 3 * n; i++) x[i] = box.vertices[i], x[3 * n + i] = box.vertices[i] + 10;
+    for (int64_t i = 0; i < 4 * t; i++) tets[i] = box.tets[i], tets[4 * t + i] = box.tets[i] + (int32_t)n;
+    for (int64_t e = t; e < 2 * t; e++) young[e] *= 1.1;   /* its frequencies lie between those of the other */
+    for (int i = 0; i < 16; i++) held[i] = i, held[16 + i] = (int32_t)n + i;
+    su_elastic elastic;
+    su_error err = {0};
+    assert_int_equal(su_elastic_create(&elastic, 2 * n, x, 2 * t, tets, 32, held, SU_NEOHOOKEAN, young, poisson, density, &err), SU_OK);
+    su_mode_problem problem = {.elastic = &elastic, .x = x};
+    assert_int_equal(su_modes_solve(&problem, 2 * LINEAR, BOTH + 1, values, both, NULL, 1, NULL, &err), SU_INPUT);
+    assert_non_null(strstr(err.text, "6 directions"));
+    if (su_modes_solve(&problem, 2 * LINEAR, BOTH, values, both, NULL, 1, NULL, &err) != SU_OK) fail_msg("%s", err.text);
+    for (int bar = 0; bar < 2; bar++) {
+        su_elastic one;
+        double own[LINEAR];
+        assert_int_equal(su_elastic_create(&one, n, x + 3 * n * bar, t, tets, 16, held, SU_NEOHOOKEAN, young + t * bar, poisson, density, &err), SU_OK);
+        su_mode_problem half = {.elastic = &one, .x = x + 3 * n * bar};
+        assert_int_equal(su_modes_solve(&half, LINEAR, ALONE, own, alone, NULL, 1, NULL, &err), SU_OK);
+        for (int k = 0; k < LINEAR; k++) assert_true(fabs(own[k] / values[2 * k + bar] - 1) < 1e-8);
+        for (int i = 0; i < BOTH; i++)
+            for (int j = 0; j < ALONE; j++) {
+                double product = 0;
+                for (int64_t a = 0; a < 3 * n; a++) product += both[6 * i * n + 3 * n * bar + a] * one.mass[a / 3] * alone[3 * j * n + a];
+                found[i] += product * product;
+            }
+        su_elastic_free(&one);
+    }
+    for (int i = 0; i < BOTH; i++) assert_true(fabs(found[i] - 1) < 1e-8);
+    su_elastic_free(&elastic);
+    free(x), free(young), free(poisson), free(density), free(both), free(alone), free(tets);
+    box_mesh_free(&box);
+}
+
 /* The span holds the modal derivatives: with all principal directions kept, psi_11 lies in it; psi_11 is the second
  * derivative of the equilibrium under the load K phi_1 s. */
 static void test_derivatives_in_span(void **unused)
@@ -386,7 +430,7 @@ static void test_counts(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_cantilever), cmocka_unit_test(test_free_bar), cmocka_unit_test(test_partly_held),
-                                       cmocka_unit_test(test_basis), cmocka_unit_test(test_derivatives_in_span),
+                                       cmocka_unit_test(test_basis), cmocka_unit_test(test_uncoupled_limbs), cmocka_unit_test(test_derivatives_in_span),
                                        cmocka_unit_test(test_mass_pca), cmocka_unit_test(test_responses),
                                        cmocka_unit_test(test_counts)};
     return cmocka_run_group_tests(tests, NULL, NULL);
