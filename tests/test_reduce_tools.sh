@@ -168,42 +168,6 @@ check "given counts, another seed, fresh samples, no shots" "$([ $status = 0 ] &
 import numpy as np
 m = np.load('n.model.npz')
 assert len(m['cubature_tets']) <= 12 and 15 <= len(m['inertia_vertices']) <= 20"; echo $?)" "$(cat err)"
-# ---- shots played once, by modes, and handed on ----
-for i in 0 1 2; do must "$BIN/supple-modes" c.tet.npz c.fit.npz -r 24 --shots t.anim.npz --pose $i -q -j 2 -o shots$i.npz; done
-must "$BIN/supple-align" c.tet.npz c.fit.npz shots0.npz shots1.npz shots2.npz -q -o shots.basis.npz
-"$python" - <<'PY'
-import zipfile
-with zipfile.ZipFile('shots.basis.npz') as a, zipfile.ZipFile('without.basis.npz', 'w') as b:
-    for name in a.namelist():
-        if not name.startswith('played_'): b.writestr(name, a.read(name))
-PY
-must "$BIN/supple-cubature" c.tet.npz c.poses.npz c.fit.npz shots.basis.npz --shots t.anim.npz --frames 3 -j 1 -q -o shots.model.npz --stats shots.json
-must "$BIN/supple-cubature" c.tet.npz c.poses.npz c.fit.npz without.basis.npz --shots t.anim.npz --frames 3 -j 2 -q -o without.model.npz --stats without.json
-must "$BIN/supple-cubature" c.tet.npz c.poses.npz c.fit.npz shots.basis.npz --shots t.anim.npz --frames 3 --states 5 -q -o few.model.npz --stats few.json
-check "what modes played is handed on by align, and taken where it is what cubature would play" "$(grep -q '"states_handed_on": 1' shots.json &&
-    grep -q '"states_handed_on": 0' without.json && grep -q '"states_handed_on": 0' few.json; echo $?)" "$(grep -h handed ./*.json)"
-check "with it the model is the same, bit by bit, and with one thread" "$("$python" - <<'PY' 2>why
-import numpy as np
-a, b = np.load('shots.model.npz'), np.load('without.model.npz')
-assert a.files == b.files and 'anchor_stiffness' in a.files
-for name in a.files:
-    assert name.endswith('.json') or a[name].tobytes() == b[name].tobytes(), name
-PY
-echo $?)" "$(tail -3 why)"
-"$python" - <<'PY'
-import io, zipfile, numpy as np
-with zipfile.ZipFile('shots.basis.npz') as a, zipfile.ZipFile('odd.basis.npz', 'w') as b:
-    for name in a.namelist():
-        data = a.read(name)
-        if name == 'played_frame.npy':
-            out = io.BytesIO()
-            np.save(out, np.load(io.BytesIO(data)) + np.int32(1000))
-            data = out.getvalue()
-        b.writestr(name, data)
-PY
-run "$BIN/supple-cubature" c.tet.npz c.poses.npz c.fit.npz odd.basis.npz --shots t.anim.npz --frames 3 -o odd.model.npz --stats odd.json
-check "frames that there are not are not taken" "$([ $status = 0 ] && grep -q '"states_handed_on": 0' odd.json; echo $?)" "$(cat err)"
-
 run "$BIN/supple-info" c.model.npz
 check "info accepts the model" "$status" "$(cat err)"
 
