@@ -60,6 +60,27 @@ static double *deformed(const body *b, double amount, uint64_t seed)
     return y;
 }
 
+/* turn (n,4): rotations that differ from vertex to vertex by up to about a radian over the body. */
+static double *turns(const body *b, uint64_t seed)
+{
+    double *turn = malloc(4 * (size_t)b->box.n * sizeof *turn);
+    for (int64_t v = 0; v < b->box.n; v++) {
+        const double *x = b->box.vertices + 3 * v;
+        double w[3] = {0.7 + 0.5 * x[0], -0.4 * x[2], 0.9 * x[1] - 0.3};
+        for (int i = 0; i < 3; i++) w[i] += 0.1 * box_random(&seed);
+        su_quaternion_exp(w, turn + 4 * v);
+    }
+    return turn;
+}
+
+/* A rest shape and, where turned is set, rotations for it. */
+static void set_odd_rest(body *b, bool turned)
+{
+    double *rest = deformed(b, 0.3, 2), *turn = turned ? turns(b, 9) : NULL;
+    su_elastic_set_rest(&b->elastic, rest, turn, 1);
+    free(rest), free(turn);
+}
+
 static double norm(int64_t count, const double *a)
 {
     double sum = 0;
@@ -68,9 +89,8 @@ static double norm(int64_t count, const double *a)
 }
 
 /* Directional derivatives by central differences; errors must fall as the square of the step. */
-static void test_force_and_stiffness(void **unused)
+static void differentiate(bool odd, bool turned)
 {
-    (void)unused;
     const int32_t held[] = {0, 3, 7, 11};
     for (int material = 0; material < 3; material++) {
         body b;
@@ -78,7 +98,8 @@ static void test_force_and_stiffness(void **unused)
         uint64_t seed = 3;
         body_create(&b, 2, (su_material)material, 4, held);
         int64_t n = b.box.n, size = b.elastic.pattern.size;
-        double *y = deformed(&b, 0.2, 1), *moved = malloc(3 * (size_t)n * sizeof *y);
+        if (odd) set_odd_rest(&b, turned);
+        double *y = deformed(&b, odd ? 0.4 : 0.2, 1), *moved = malloc(3 * (size_t)n * sizeof *y);
         double *force = malloc(3 * (size_t)n * sizeof *y), *up = malloc(3 * (size_t)n * sizeof *y);
         double *down = malloc(3 * (size_t)n * sizeof *y), *direction = calloc(3 * (size_t)n, sizeof *y);
         double *reduced = malloc((size_t)size * sizeof *y), *product = malloc((size_t)size * sizeof *y);
@@ -117,6 +138,14 @@ static void test_force_and_stiffness(void **unused)
     }
 }
 
+static void test_force_and_stiffness(void **unused)
+{
+    (void)unused;
+    differentiate(false, false);
+    differentiate(true, false);
+    differentiate(true, true);
+}
+
 /* A rigid motion of a deformed rest shape gives no force; energy and force are about the rest shape that was set. */
 static void test_rigid_motion_is_free(void **unused)
 {
@@ -141,6 +170,130 @@ static void test_rigid_motion_is_free(void **unused)
         assert_true(scale > 1 && norm(3 * n, force) < 1e-12 * scale);
         assert_true(fabs(su_elastic_energy(&b.elastic, y, 1)) < 1e-12 * scale);
         free(rest), free(y), free(force);
+        body_free(&b);
+    }
+}
+
+/* Each tet's neutral shape, turned by the mean rotation of its corners, is free of stress where the flesh is: the rest shape itself may
+ * be squashed flat or turned inside out, so that nothing counts as collapsed. */
+static void test_turned_rest_is_free_of_stress(void **unused)
+{
+    (void)unused;
+    for (int material = 0; material < 3; material++)
+        for (int flat = 0; flat < 2; flat++) {
+            body b;
+            body_create(&b, 3, (su_material)material, 0, NULL);
+            int64_t n = b.box.n;
+            double *rest = deformed(&b, 0.3, 2), *turn = turns(&b, 9), *force = malloc(3 * (size_t)n * sizeof *force);
+            double *y = deformed(&b, 0.4, 3), worst = 0;
+            if (flat)
+                for (int64_t v = 0; v < n; v++) rest[3 * v + 1] *= v % 5 == 0 ? -0.5 : 0.01;
+            su_elastic_set_rest(&b.elastic, rest, turn, 2);
+            assert_int_equal(b.elastic.collapsed, 0);
+            su_elastic_force(&b.elastic, y, force, 1);
+            double scale = norm(3 * n, force);
+            su_elastic_force(&b.elastic, rest, force, 1);
+            assert_true(scale > 1 && norm(3 * n, force) < 1e-12 * scale);
+            assert_true(fabs(su_elastic_energy(&b.elastic, rest, 1)) < 1e-12 * scale);
+            /* F = 1 + edges(y - x) D_X^-1 R', as it is defined */
+            for (int64_t e = 0; e < b.box.t; e++) {
+                const int32_t *tet = b.box.tets + 4 * e;
+                double mean[9] = {0}, R[9], own[9], D[9], at[9], from[9], DR[9], inverse[9], F[9], G[9];
+                for (int c = 0; c < 4; c++) {
+                    su_quaternion_matrix(turn + 4 * tet[c], own);
+                    for (int i = 0; i < 9; i++) mean[i] += 0.25 * own[i];
+                }
+                su_nearest_rotation(mean, R);
+                const double *X = b.box.vertices;
+                su_tet_edges(X + 3 * tet[0], X + 3 * tet[1], X + 3 * tet[2], X + 3 * tet[3], D);
+                su_tet_edges(y + 3 * tet[0], y + 3 * tet[1], y + 3 * tet[2], y + 3 * tet[3], at);
+                su_tet_edges(rest + 3 * tet[0], rest + 3 * tet[1], rest + 3 * tet[2], rest + 3 * tet[3], from);
+                for (int i = 0; i < 9; i++) at[i] -= from[i];
+                su_mul33(R, D, DR);
+                su_inverse3(DR, inverse);
+                su_mul33(at, inverse, F);
+                su_elastic_gradient(&b.elastic, y, e, G);
+                for (int i = 0; i < 9; i++) worst = fmax(worst, fabs(F[i] + (i % 4 == 0) - G[i]));
+                assert_true(fabs(b.elastic.volume[e] / b.elastic.neutral_volume[e] - 1) < 1e-15);
+            }
+            assert_true(worst < 1e-11);
+            free(rest), free(turn), free(force), free(y);
+            body_free(&b);
+        }
+}
+
+/* Rest shape, rotations and flesh moved as one: the same energy, the same forces, turned. */
+static void test_turned_rest_moves_rigidly(void **unused)
+{
+    (void)unused;
+    for (int material = 0; material < 3; material++) {
+        body b;
+        body_create(&b, 3, (su_material)material, 0, NULL);
+        int64_t n = b.box.n;
+        double *rest = deformed(&b, 0.3, 2), *turn = turns(&b, 9), *y = deformed(&b, 0.4, 3), *force[2], energy[2];
+        const double w[3] = {1.1, -2, 0.5}, shift[3] = {4, -1, 2};
+        double q[4], Q[9], difference = 0;
+        su_quaternion_exp(w, q);
+        su_quaternion_matrix(q, Q);
+        for (int moved = 0; moved < 2; moved++) {
+            for (int64_t v = 0; v < n && moved; v++) {
+                double own[4];
+                su_mulv3(Q, rest + 3 * v, rest + 3 * v), su_mulv3(Q, y + 3 * v, y + 3 * v);
+                for (int i = 0; i < 3; i++) rest[3 * v + i] += shift[i], y[3 * v + i] += shift[i];
+                su_quaternion_multiply(q, turn + 4 * v, own);
+                memcpy(turn + 4 * v, own, sizeof own);
+            }
+            force[moved] = malloc(3 * (size_t)n * sizeof *y);
+            su_elastic_set_rest(&b.elastic, rest, turn, 1);
+            energy[moved] = su_elastic_energy(&b.elastic, y, 1);
+            su_elastic_force(&b.elastic, y, force[moved], 1);
+        }
+        assert_true(energy[0] > 0.1 && fabs(energy[1] / energy[0] - 1) < 1e-11);
+        for (int64_t v = 0; v < n; v++) {
+            double expected[3];
+            su_mulv3(Q, force[0] + 3 * v, expected);
+            for (int i = 0; i < 3; i++) difference = fmax(difference, fabs(expected[i] - force[1][3 * v + i]));
+        }
+        assert_true(difference < 1e-11 * norm(3 * n, force[0]));
+        free(rest), free(turn), free(y), free(force[0]), free(force[1]);
+        body_free(&b);
+    }
+}
+
+/* Where all turn alike the stiffness at rest is that of the neutral flesh, turned, whatever the rest shape: K = R K_X R'. */
+static void test_stiffness_of_equal_turns(void **unused)
+{
+    (void)unused;
+    const int32_t held[] = {0, 5, 11};
+    for (int material = 0; material < 3; material++) {
+        body b;
+        su_sparse neutral, K;
+        body_create(&b, 2, (su_material)material, 3, held);
+        int64_t n = b.box.n, size = b.elastic.pattern.size;
+        double *rest = deformed(&b, 0.3, 2), *turn = malloc(4 * (size_t)n * sizeof *turn);
+        double *a = malloc((size_t)size * sizeof *a), *turned = malloc((size_t)size * sizeof *a);
+        double *one = malloc((size_t)size * sizeof *a), *two = malloc((size_t)size * sizeof *a), q[4], R[9];
+        uint64_t seed = 21;
+        su_quaternion_exp((double[]){0.8, -1.7, 0.6}, q);
+        su_quaternion_matrix(q, R);
+        for (int64_t v = 0; v < n; v++) memcpy(turn + 4 * v, q, sizeof q);
+        assert_int_equal(su_sparse_clone_pattern(&b.elastic.pattern, &neutral, NULL), SU_OK);
+        assert_int_equal(su_sparse_clone_pattern(&b.elastic.pattern, &K, NULL), SU_OK);
+        su_elastic_stiffness(&b.elastic, b.box.vertices, false, &neutral, 1);
+        su_elastic_set_rest(&b.elastic, rest, turn, 1);
+        su_elastic_stiffness(&b.elastic, rest, false, &K, 1);
+        for (int round = 0; round < 5; round++) {
+            double difference = 0;
+            for (int64_t i = 0; i < size; i++) a[i] = box_random(&seed);
+            for (int64_t i = 0; i < size; i += 3) su_tmulv3(R, a + i, turned + i);
+            su_sparse_multiply(&K, a, one);
+            su_sparse_multiply(&neutral, turned, two);
+            for (int64_t i = 0; i < size; i += 3) su_mulv3(R, two + i, two + i);
+            for (int64_t i = 0; i < size; i++) difference = fmax(difference, fabs(one[i] - two[i]));
+            assert_true(difference < 1e-11 * norm(size, one));
+        }
+        su_sparse_free(&neutral), su_sparse_free(&K);
+        free(rest), free(turn), free(a), free(turned), free(one), free(two);
         body_free(&b);
     }
 }
@@ -206,10 +359,12 @@ static void test_threads(void **unused)
     body_create(&b, 8, SU_NEOHOOKEAN, 3, held);
     assert_true(b.box.t > 3000);
     int64_t n = b.box.n;
+    double *rest = deformed(&b, 0.3, 2), *turn = turns(&b, 9);
     double *y = deformed(&b, 0.2, 4), *force[3], energy[3];
     for (int k = 0; k < 3; k++) {
         assert_int_equal(su_sparse_clone_pattern(&b.elastic.pattern, &K[k], NULL), SU_OK);
         force[k] = malloc(3 * (size_t)n * sizeof *y);
+        su_elastic_set_rest(&b.elastic, rest, turn, k + 1);
         energy[k] = su_elastic_energy(&b.elastic, y, k + 1);
         su_elastic_force(&b.elastic, y, force[k], k + 1);
         su_elastic_stiffness(&b.elastic, y, true, &K[k], k + 1);
@@ -218,7 +373,7 @@ static void test_threads(void **unused)
         assert_memory_equal(K[k].value, K[0].value, (size_t)K[0].entries * sizeof(double));
     }
     for (int k = 0; k < 3; k++) su_sparse_free(&K[k]), free(force[k]);
-    free(y);
+    free(y), free(rest), free(turn);
     body_free(&b);
 }
 
@@ -324,6 +479,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(collapsed_tets_are_at_rest),
+        cmocka_unit_test(test_turned_rest_is_free_of_stress), cmocka_unit_test(test_turned_rest_moves_rigidly),
+        cmocka_unit_test(test_stiffness_of_equal_turns),
         cmocka_unit_test(test_force_and_stiffness), cmocka_unit_test(test_rigid_motion_is_free),
         cmocka_unit_test(test_null_space),          cmocka_unit_test(test_patch),
         cmocka_unit_test(test_threads),             cmocka_unit_test(test_collapsed_tets),

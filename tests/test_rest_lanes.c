@@ -1,5 +1,6 @@
 /* Rest positions and rotations of sixteen frames in lanes against the field that evaluates one vertex after the other. */
 #include "beam.h"
+#include "fem/smooth_weights.h"
 #include "geometry/rotation.h"
 #include "runtime/rest_lanes.h"
 
@@ -13,16 +14,22 @@
 
 enum { FRAMES = 16 };
 
-/* A flesh whose vertices are its skin. */
-static void patch_of(const beam *b, su_rest_patch *patch)
+/* A flesh whose vertices are its skin. smooth: of its rotations; NULL: of the tets around a vertex. turned: vertices, from the last to the
+ * first, that are asked for. */
+static void patch_of(const beam *b, const su_smooth_weights *smooth, int64_t turned, su_rest_patch *patch)
 {
     int32_t *index = calloc((size_t)b->n, sizeof *index);
     double *one = calloc((size_t)b->n, sizeof *one), *none = calloc((size_t)(3 * b->n), sizeof *none);
     for (int64_t v = 0; v < b->n; v++) index[v] = (int32_t)v, one[v] = 1;
     su_model model = {.m = 1, .n = b->n, .t = b->t, .nbar = b->n, .vertices = b->vertices, .tets = b->tets,
                       .neutral = b->vertices, .ties = 1, .shepard_index = index, .shepard_weight = one, .corrections = none};
-    assert_int_equal(su_rest_patch_create(&model, b->n, NULL, b->n, true, patch, NULL), SU_OK);
-    free(index), free(one), free(none);
+    if (smooth)
+        model.n1 = b->n + 1, model.z = smooth->entries, model.turn_start = smooth->start, model.turn_node = smooth->node,
+        model.turn_weight = smooth->weight;
+    int32_t *last = calloc((size_t)b->n, sizeof *last);
+    for (int64_t k = 0; k < b->n; k++) last[k] = (int32_t)(b->n - 1 - k);
+    assert_int_equal(su_rest_patch_create(&model, turned, turned < b->n ? last : NULL, turned, false, patch, NULL), SU_OK);
+    free(index), free(one), free(none), free(last);
 }
 
 /* Frame f: bent, turned by f times 0.2 (so up to half a turn) and shaken by noise, in the last frames enough to invert tets. */
@@ -38,34 +45,38 @@ static void shape(const beam *b, int f, double noise, double *x)
     }
 }
 
-static double largest_difference(const su_rest_patch *patch, const char *set, double noise, const beam *b, int frames)
+/* Largest entry of the lanes' rotations less the field's, at the vertices that the patch wants. */
+static double largest_difference(const su_rest_patch *patch, su_rotation_field *field, const char *set, double noise, const beam *b, int frames)
 {
     const su_pose_kernels *kernels = su_pose_kernels_choose(set);
     su_rest_lanes lanes;
     assert_int_equal(su_rest_lanes_create(patch, kernels, &lanes, NULL), SU_OK);
-    int64_t n = b->n;
+    int64_t n = b->n, wanted = patch->wanted, count = patch->vertex_count;
     su_arena arena = {0};
-    double *x[2] = {su_arena_alloc(&arena, 24 * n, 8), su_arena_alloc(&arena, 24 * n, 8)}, most = 0;
-    float *rotation = su_arena_alloc(&arena, 144 * n, 4);
-    float *near = su_arena_alloc(&arena, 48 * n, 4), *moved = su_arena_alloc(&arena, 48 * n, 4);
-    float *w = su_arena_alloc(&arena, FRAMES, 4), *nodes = su_arena_alloc(&arena, 144 * patch->nodes, 4);
-    double *shapes = su_arena_alloc(&arena, FRAMES * 3 * n, 8);
-    double *q = su_arena_alloc(&arena, 4 * n, 8), *rest = su_arena_alloc(&arena, 3 * n, 8), one = 1;
+    double *x[2] = {su_arena_alloc(&arena, 24 * wanted, 8), su_arena_alloc(&arena, 24 * wanted, 8)}, most = 0;
+    float *rotation = su_arena_alloc(&arena, 144 * wanted, 4), *nodes = su_arena_alloc(&arena, 144 * patch->nodes, 4);
+    float *near = su_arena_alloc(&arena, 48 * count, 4), *moved = su_arena_alloc(&arena, 48 * patch->skin_count, 4);
+    float *w = su_arena_alloc(&arena, FRAMES, 4);
+    double *shapes = su_arena_alloc(&arena, FRAMES * 3 * n, 8), *skin = su_arena_alloc(&arena, FRAMES * 3 * n, 8);
+    double *q = su_arena_alloc(&arena, 4 * n, 8);
     const double *skins[FRAMES];
     for (int f = 0; f < FRAMES; f++) {
         shape(b, f, noise, shapes + f * 3 * n);
-        skins[f] = shapes + f * 3 * n, w[f] = 1;
+        for (int64_t i = 0; i < patch->skin_count; i++)
+            memcpy(skin + 3 * (f * n + i), shapes + 3 * (f * n + patch->skin[i]), 3 * sizeof *skin);
+        skins[f] = skin + f * 3 * n, w[f] = 1;
     }
     su_rest_lanes_moved(&lanes, skins, moved);
     su_rest_lanes_positions(&lanes, moved, w, x, near);
     for (int f = 0; f < FRAMES; f++)   /* to the rounding of displacements, of up to 2 m */
-        for (int64_t i = 0; i < 3 * n; i++) assert_float_equal(x[f / 8][8 * i + f % 8], skins[f][i], 1.2e-7);
+        for (int64_t i = 0; i < 3 * wanted; i++)
+            assert_float_equal(x[f / 8][8 * i + f % 8], shapes[3 * (f * n + patch->vertices[i / 3]) + i % 3], 1.2e-7);
     su_rest_lanes_rotations(&lanes, near, nodes, rotation);
     for (int f = 0; f < frames; f++) {
-        su_rest_patch_evaluate(patch, shapes + f * 3 * n, &one, rest, q);
-        for (int64_t v = 0; v < n; v++) {
+        su_rotation_field_evaluate(field, shapes + f * 3 * n, q, 1);
+        for (int64_t v = 0; v < wanted; v++) {
             double R[9];
-            su_quaternion_matrix(q + 4 * v, R);
+            su_quaternion_matrix(q + 4 * (int64_t)patch->vertices[v], R);
             for (int k = 0; k < 9; k++) {
                 double d = fabs((double)rotation[144 * v + 16 * k + f] - R[k]);
                 most = d <= most ? most : d;
@@ -77,28 +88,59 @@ static double largest_difference(const su_rest_patch *patch, const char *set, do
     return most;
 }
 
-static void lanes_agree_with_the_field(void **state)
+/* length: over which rotations are smoothed, m; 0: not. few: rotations of the last vertices alone. */
+static void compare_with_the_field(double length, bool few)
 {
-    (void)state;
     beam b = beam_create(8, 3, 3, 1.0, 0.3, 0.3);
+    su_smooth_weights smooth = {0};
+    su_smoothing smoothing = {0};
+    su_rotation_field *field;
     su_rest_patch patch;
-    patch_of(&b, &patch);
+    if (length > 0) {
+        assert_int_equal(su_smooth_weights_create(b.n, b.vertices, b.t, b.tets, length, length, 1, &smooth, NULL), SU_OK);
+        smoothing = (su_smoothing){smooth.nodes, smooth.start, smooth.node, smooth.weight};
+        assert_true(smooth.nodes > 2);
+    }
+    patch_of(&b, length > 0 ? &smooth : NULL, few ? b.n / 8 : b.n, &patch);
+    if (few) assert_true(patch.vertex_count < b.n && patch.skin_count < b.n);   /* no more is read than that takes */
+    if (few && length > 0) assert_true(patch.nodes > 0 && patch.nodes < smooth.nodes);
+    assert_int_equal(su_rotation_field_create(b.n, b.vertices, b.t, b.tets, &smoothing, 0, NULL, &field, NULL), SU_OK);
     const char *sets[] = {"base", "avx2", "avx512"};
     for (int k = 0; k < 3; k++) {
         if (!su_pose_kernels_choose(sets[k])) continue;
-        double smooth = largest_difference(&patch, sets[k], 0, &b, FRAMES), rough = largest_difference(&patch, sets[k], 0.02, &b, FRAMES);
-        double wild = largest_difference(&patch, sets[k], 0.06, &b, 8);
-        printf("# %s: %.1e smooth, %.1e rough, %.1e with inverted tets\n", sets[k], smooth, rough, wild);
-        assert_true(smooth < 3e-6);
+        double plain = largest_difference(&patch, field, sets[k], 0, &b, FRAMES);
+        double rough = largest_difference(&patch, field, sets[k], 0.02, &b, FRAMES);
+        double wild = largest_difference(&patch, field, sets[k], 0.06, &b, 8);
+        printf("# %s, smoothed over %.2f m%s: %.1e smooth, %.1e rough, %.1e with inverted tets\n", sets[k], length,
+               few ? ", some vertices" : "", plain, rough, wild);
+        assert_true(plain < 3e-6);
         assert_true(rough < 3e-5);
         assert_true(wild < 3e-5);
     }
+    su_rotation_field_free(field);
     su_rest_patch_free(&patch);
+    su_smooth_weights_free(&smooth);
     beam_free(&b);
+}
+
+static void lanes_agree_with_the_field(void **state)
+{
+    (void)state;
+    compare_with_the_field(0, false);
+    compare_with_the_field(0, true);
+}
+
+static void lanes_agree_with_the_smoothed_field(void **state)
+{
+    (void)state;
+    compare_with_the_field(0.1, false);
+    compare_with_the_field(0.1, true);
+    compare_with_the_field(0.4, false);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(lanes_agree_with_the_field)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(lanes_agree_with_the_field),
+                                       cmocka_unit_test(lanes_agree_with_the_smoothed_field)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

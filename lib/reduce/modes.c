@@ -11,6 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Derivatives shorter than this part of the longest one are rounding: their squares in the Gram matrix, from which directions come, drown. */
+#define SHORTEST_DERIVATIVE 3e-7
+
 /* K on the free dofs, its factor and inverse, the masses, for one problem. */
 typedef struct solver {
     const su_mode_problem *problem;
@@ -393,6 +396,29 @@ static void scale_modes(const solver *s, int64_t linear, const double *y, double
         for (int64_t i = 0; i < s->size; i++) phi[k * s->size + i] = s->weight[i] * y[k * s->size + i];
 }
 
+/* What derivatives leave of r is filled with further linear modes: those of parts that do not feel each other know few directions. */
+static su_status fill(solver *s, int64_t linear, int64_t known, int64_t r, double *phi, const su_progress *progress, su_error *err)
+{
+    int64_t size = s->size, extra = r - known, rigid = s->problem->keep_rigid ? s->inverse.rigid_count : 0, got = 0;
+    int64_t count = linear + extra > rigid ? linear + extra - rigid : 0;
+    double *y = NULL, *values = NULL;
+    su_inverse inverse = {su_constrained_inverse_apply, &s->inverse};
+    su_status status;
+    SU_GO(SU_ALLOC(&y, size * (linear + extra), "modes", err));
+    SU_GO(SU_ALLOC(&values, linear + extra, "modes", err));
+    SU_GO(su_eigen_lowest(size, size - s->inverse.constraints - s->inverse.rigid_count, s->effective, &inverse, s->shift, count, values, y,
+                          &s->report.applications, NULL, progress, err));
+    for (int64_t k = 0; k < count; k++)
+        for (int64_t i = 0; i < size; i++) y[k * size + i] *= s->weight[i];
+    SU_GO(su_mass_pca(size, s->mass, known, phi, count, y, extra, 1e-3, &got, err));
+    if (got < extra)
+        status = su_fail(err, SU_INPUT, "modes and derivatives give %lld directions, %lld are needed: ask for fewer modes", (long long)(known + got),
+                         (long long)r);
+done:
+    free(y), free(values);
+    return status;
+}
+
 static su_status solve(solver *s, int64_t linear, int64_t r, double *values, double *modes, int threads,
                        const su_progress *progress, su_error *err)
 {
@@ -435,8 +461,11 @@ static su_status solve(solver *s, int64_t linear, int64_t r, double *values, dou
         SU_GO(SU_ALLOC(&psi, size * pairs, "modal derivatives", err));
         SU_GO(derivatives(s, linear, values, phi, y, psi, threads, progress, err));
         s->report.seconds_derivatives = su_seconds() - started, started = su_seconds();
-        SU_GO(su_mass_pca(size, s->mass, known, phi, pairs, psi, r - known, 0, NULL, err));
+        int64_t got;
+        SU_GO(su_mass_pca(size, s->mass, known, phi, pairs, psi, r - known, SHORTEST_DERIVATIVE, &got, err));
+        known += got;
         s->report.seconds_pca = su_seconds() - started;
+        if (r > known) SU_GO(fill(s, linear, known, r, phi, progress, err));
     }
     const su_elastic *elastic = s->problem->elastic;
     memset(modes, 0, 3 * (size_t)(r * elastic->n) * sizeof *modes);
