@@ -126,7 +126,8 @@ static void a_steady_push_ends_in_the_static_answer(void **unused)
     int64_t size = 3 * s.tet.n;
     assert_int_equal(played.count, LONG - 1);
     assert_true(largest(size, u) > 1e-5);
-    assert_near(difference(size, u, played.shapes + (LONG - 2) * size) / largest(size, u), 0.0, 0.01);
+    /* not the last frames: natural splines lay no acceleration there */
+    assert_near(difference(size, u, played.shapes + (LONG - 12) * size) / largest(size, u), 0.0, 0.01);
     /* on the way there it swung beyond */
     assert_true(largest(size * 20, played.shapes) > 1.1 * largest(size, u));
     free(u);
