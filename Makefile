@@ -174,6 +174,8 @@ install: all
 	install -m 644 $(wildcard lib/runtime/supple_runtime.h) $(DESTDIR)$(PREFIX)/include
 	install -m 644 scripts/pipeline.mk $(wildcard $(VIEWER)) $(DESTDIR)$(PREFIX)/share/supple
 	install -m 644 README.md LICENSE CHANGELOG.md $(wildcard docs/*.md) $(DESTDIR)$(PREFIX)/share/doc/supple
+	install -d $(DESTDIR)$(PREFIX)/share/doc/supple/notes
+	install -m 644 $(wildcard docs/notes/*.md) $(DESTDIR)$(PREFIX)/share/doc/supple/notes
 	$(Q)for p in $(notdir $(PROGRAMS)); do \
 	    $(BIN)/$$p --help=man > $(DESTDIR)$(PREFIX)/share/man/man1/$$p.1 || exit 1; done
 

@@ -346,8 +346,8 @@ static su_status repeat_weights(int64_t m, su_cubature *cubature, su_error *err)
     return SU_OK;
 }
 
-/* D = U'KU less the tets' own at the neutral pose, as far as that is positive: in the eigenvectors of (tets', U'KU) what they lack is added and
- * what they have too much of stays. So the energy is a sum of positive terms, whatever the state. */
+/* D = U'KU less the tets' own at the neutral pose: in the eigenvectors of (tets', U'KU) what they lack is added; of what they have too much
+ * of no more than MOST_TAKEN is taken off, the rest stays. */
 static su_status lacking_stiffness(su_pose_space *space, su_cubature *out, su_error *err)
 {
     int64_t r = space->r;

@@ -11,6 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Derivatives shorter than this part of the longest one are rounding: their squares in the Gram matrix, from which directions come, drown. */
+#define SHORTEST_DERIVATIVE 3e-7
+
 /* K on the free dofs, its factor and inverse, the masses, for one problem. */
 typedef struct solver {
     const su_mode_problem *problem;
@@ -204,7 +207,27 @@ done:
     return status;
 }
 
-/* psi_ij = W z_ij, K_c z_ij = -(H : phi_i) y_j (eq. 35), all i <= j, each scaled to mass norm lambda_1^2/(l_i l_j). */
+/* y <- y - K_c^-1 (K y - lambda W M W y): one step of inverse iteration, written as a correction. Rounding of the Krylov vectors leaves traces of
+ * stiff motion in y, of the size of the machine's epsilon, which K magnifies by the ratio of the stiffest to the softest eigenvalue (1e8 in
+ * slender bodies); how much depends on the kernels that the BLAS picks. The correction takes them out up to the rounding of y itself. */
+static su_status refine(solver *s, int64_t count, const double *values, double *y, su_error *err)
+{
+    int64_t size = s->size;
+    double *residual;
+    if (s->shift > 0) return SU_OK;   /* the inverse is that of K + shift M then */
+    SU_TRY(SU_ALLOC(&residual, size, "residuals", err));
+    su_status status = SU_OK;
+    for (int64_t k = 0; k < count && status == SU_OK; k++) {
+        su_sparse_multiply(&s->K, y + k * size, residual);
+        for (int64_t i = 0; i < size; i++) residual[i] -= values[k] * s->effective[i] * y[k * size + i];
+        status = su_constrained_inverse_apply(&s->inverse, 1, residual, residual, err);
+        for (int64_t i = 0; i < size; i++) y[k * size + i] -= residual[i];
+    }
+    free(residual);
+    return status;
+}
+
+/* psi_ij = W z_ij, K_c z_ij = -(H : phi_i) y_j (eq. 35), all i <= j, each scaled by lambda_1^2/(l_i l_j). */
 static su_status derivatives(solver *s, int64_t linear, const double *values, const double *phi, const double *y,
                              double *psi, int threads, const su_progress *progress, su_error *err)
 {
@@ -373,6 +396,29 @@ static void scale_modes(const solver *s, int64_t linear, const double *y, double
         for (int64_t i = 0; i < s->size; i++) phi[k * s->size + i] = s->weight[i] * y[k * s->size + i];
 }
 
+/* What derivatives leave of r is filled with further linear modes: those of parts that do not feel each other know few directions. */
+static su_status fill(solver *s, int64_t linear, int64_t known, int64_t r, double *phi, const su_progress *progress, su_error *err)
+{
+    int64_t size = s->size, extra = r - known, rigid = s->problem->keep_rigid ? s->inverse.rigid_count : 0, got = 0;
+    int64_t count = linear + extra > rigid ? linear + extra - rigid : 0;
+    double *y = NULL, *values = NULL;
+    su_inverse inverse = {su_constrained_inverse_apply, &s->inverse};
+    su_status status;
+    SU_GO(SU_ALLOC(&y, size * (linear + extra), "modes", err));
+    SU_GO(SU_ALLOC(&values, linear + extra, "modes", err));
+    SU_GO(su_eigen_lowest(size, size - s->inverse.constraints - s->inverse.rigid_count, s->effective, &inverse, s->shift, count, values, y,
+                          &s->report.applications, NULL, progress, err));
+    for (int64_t k = 0; k < count; k++)
+        for (int64_t i = 0; i < size; i++) y[k * size + i] *= s->weight[i];
+    SU_GO(su_mass_pca(size, s->mass, known, phi, count, y, extra, 1e-3, &got, err));
+    if (got < extra)
+        status = su_fail(err, SU_INPUT, "modes and derivatives give %lld directions, %lld are needed: ask for fewer modes", (long long)(known + got),
+                         (long long)r);
+done:
+    free(y), free(values);
+    return status;
+}
+
 static su_status solve(solver *s, int64_t linear, int64_t r, double *values, double *modes, int threads,
                        const su_progress *progress, su_error *err)
 {
@@ -392,6 +438,7 @@ static su_status solve(solver *s, int64_t linear, int64_t r, double *values, dou
         SU_GO(su_eigen_lowest(size, size - s->inverse.constraints - s->inverse.rigid_count, s->effective, &inverse, s->shift,
                               linear - rigid, values + rigid, y + rigid * size, &s->report.applications, s->problem->watch,
                               progress, err));
+    SU_GO(refine(s, linear - rigid, values + rigid, y + rigid * size, err));
     SU_GO(largest_residual(s, linear - rigid, values + rigid, y + rigid * size, err));
     scale_modes(s, linear, y, phi);
     s->report.seconds_eigen = su_seconds() - started, started = su_seconds();
@@ -414,8 +461,11 @@ static su_status solve(solver *s, int64_t linear, int64_t r, double *values, dou
         SU_GO(SU_ALLOC(&psi, size * pairs, "modal derivatives", err));
         SU_GO(derivatives(s, linear, values, phi, y, psi, threads, progress, err));
         s->report.seconds_derivatives = su_seconds() - started, started = su_seconds();
-        SU_GO(su_mass_pca(size, s->mass, known, phi, pairs, psi, r - known, 0, NULL, err));
+        int64_t got;
+        SU_GO(su_mass_pca(size, s->mass, known, phi, pairs, psi, r - known, SHORTEST_DERIVATIVE, &got, err));
+        known += got;
         s->report.seconds_pca = su_seconds() - started;
+        if (r > known) SU_GO(fill(s, linear, known, r, phi, progress, err));
     }
     const su_elastic *elastic = s->problem->elastic;
     memset(modes, 0, 3 * (size_t)(r * elastic->n) * sizeof *modes);

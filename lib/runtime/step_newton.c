@@ -70,7 +70,7 @@ static double residual_at(su_stepper *s, const su_pose *pose, const double *q, d
 }
 
 /* s->A = mass * U'MU + (K + damping K*)(q), factored; exact, from s->derivative, where that is wanted and definite, else
- * projected: definite, for weights are positive and D is semidefinite. s->strain and s->stress are at q. force: leaves the residual at q in s->force, too. Spoils s->held. */
+ * projected, which is definite but for what little D may take off. s->strain and s->stress are at q. force: leaves the residual at q in s->force, too. Spoils s->held. */
 static bool factor_tangent(su_stepper *s, const su_pose *pose, const double *q, double mass, double damping, bool exact, bool force)
 {
     const su_runtime_model *model = s->model;

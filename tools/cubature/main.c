@@ -342,11 +342,12 @@ int main(int argc, char **argv)
         {.name = "error", .kind = SU_OPT_NUMBER, .target = &set.train.error, .argument = "SHARE", .low = 1e-4, .high = 0.5,
          .help = "rms training error that both sets must reach with as few points as they can (default: 1.25%)."},
         {.name = "tets", .kind = SU_OPT_INT, .target = &set.tets, .argument = "N", .low = 0, .high = 100000,
-         .help = "so many cubature tets instead of an error bound (default: 0, by error)."},
+         .help = "so many cubature tets (default: 0, with one basis three a mode, and more where the motion asks for it; else by error)."},
         {.name = "vertices", .kind = SU_OPT_INT, .target = &set.vertices, .argument = "N", .low = 0, .high = 100000,
-         .help = "so many inertia vertices instead of an error bound (default: 0, by error)."},
+         .help = "so many inertia vertices (default: 0, with one basis three a mode, else by error)."},
         {.name = "shots", .kind = SU_OPT_LIST, .target = &set.shots, .argument = "ANIM", .greedy = true,
-         .help = "shots to be baked: their motion and poses enter the training."},
+         .help = "shots to be baked: their motion and poses enter the training. With one basis: those that it was made from, in the same "
+                 "order, the motion first."},
         {.name = "frames", .kind = SU_OPT_INT, .target = &set.frames, .argument = "N", .low = 1, .high = 1000,
          .help = "frames of the shots to train at (default: 12)."},
         {.name = "samples", .kind = SU_OPT_INT, .target = &set.samples, .argument = "N", .low = 0, .high = 10000,
@@ -366,9 +367,10 @@ int main(int argc, char **argv)
         .name = "supple-cubature",
         .summary = "train the few tets and vertices that stand for all, and write the model",
         .usage = "TET POSES FIT... BASIS [--shots ANIM...] -o MODEL",
-        .description = "Chooses one set of tets and, for each example pose, weights so that the reduced elastic force of "
-                       "random states is met, at the poses and between them; chooses vertices that reproduce inertial "
-                       "forces. The model holds all that sim and export need.",
+        .description = "Chooses one set of tets whose weighted forces stand for those of all, and vertices that reproduce inertial forces. "
+                       "With one basis for all poses the tets are trained on the states that it was made from (--shots then names the "
+                       "same shots, the motion first), for what is not linear in the force; with bases a pose on random states at the poses "
+                       "and between them, with weights for each. The model holds all that sim and export need.",
         .example = "supple cubature fox.tet.npz fox.poses.npz fox.fit.npz fox.basis.npz --shots *.anim.npz -o fox.model.npz",
         .options = options,
         .option_count = sizeof options / sizeof *options,

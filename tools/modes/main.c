@@ -86,6 +86,11 @@ static su_status pose_digest(const job *j, int64_t i, char hex[33])
     su_digest_add(digest, j->fit.young + row * t, (size_t)t * sizeof(double));
     su_digest_add(digest, j->fit.poisson + row * t, (size_t)t * sizeof(double));
     su_digest_add(digest, j->fit.density, (size_t)t * sizeof(double));
+    if (j->fit.turn_start) {
+        su_digest_add(digest, j->fit.turn_start, (size_t)j->fit.n1 * sizeof *j->fit.turn_start);
+        su_digest_add(digest, j->fit.turn_node, (size_t)j->fit.z * sizeof *j->fit.turn_node);
+        su_digest_add(digest, j->fit.turn_weight, (size_t)j->fit.z * sizeof *j->fit.turn_weight);
+    }
     if (j->obstacle_count && j->contacts[i].rows) {   /* poses that touch nothing stay what they were */
         const su_contact *c = &j->contacts[i];
         su_digest_add(digest, c->offsets, (size_t)(c->rows + 1) * sizeof *c->offsets);
@@ -408,12 +413,13 @@ int main(int argc, char **argv)
     };
     const su_program program = {
         .name = "supple-modes",
-        .summary = "linear modes and modal derivatives of the flesh at each example pose",
-        .usage = "TET FIT -o MODES",
+        .summary = "linear modes and modal derivatives of the flesh at each example pose, or one basis for all poses",
+        .usage = "TET FIT -o MODES | TET FIT --motion ANIM [--shots ANIM...] -o BASIS",
         .description = "Solves K u = lambda M u at the rest shape of each pose, with that pose's materials, and adds the "
                        "leading directions of the modal derivatives, so that large motions stay in the subspace. Handles split the "
                        "flesh into overlapping regions with modes of their own; contact keeps modes from pushing parts into each "
-                       "other.",
+                       "other. With --motion: the principal directions of what the flesh does in a motion, turned back to the neutral "
+                       "pose; one basis then serves all poses.",
         .example = "supple modes fox.tet.npz fox.fit.npz --pose 3 -o fox.modes.3.npz",
         .options = options,
         .option_count = sizeof options / sizeof *options,
