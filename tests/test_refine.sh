@@ -3,11 +3,13 @@
 . "$(dirname "$0")/tap.sh"
 
 modes='-r 10 --linear 6'
+# On the posed rest bases lock between poses; on the turned one two poses are enough here.
+fit='--rest posed'
 "$BIN/supple" creature --vertices 3000 -q -o pet.glb && "$BIN/supple" import pet.glb --clip Trot -q -o 'the trot.anim.npz' &&
     "$BIN/supple" poses 'the trot.anim.npz' -m 2 -q -o start.poses.npz && "$BIN/supple" mesh start.poses.npz --tets 2500 -q -o pet.tet.npz
 check "a small character" $?
 
-run "$BIN/supple" refine pet.tet.npz 'the trot.anim.npz' -o pet --poses '-m 2' --modes "$modes" --bound 0.2% --frames 12 --stats refine.json
+run "$BIN/supple" refine pet.tet.npz 'the trot.anim.npz' -o pet --poses '-m 2' --fit "$fit" --modes "$modes" --bound 0.2% --frames 12 --stats refine.json
 check "poses are added until the bound holds" "$([ $status = 0 ] && python3 -c "
 import json
 s = json.load(open('refine.json'))
@@ -19,7 +21,7 @@ assert r[-1] == {'poses': s['poses'], 'stiffening': s['stiffening']} and s['stif
 check "only its results stay" "$([ "$(ls pet.* | tr '\n' ' ')" = 'pet.basis.npz pet.fit.npz pet.glb pet.modes.npz pet.poses.npz pet.tet.npz ' ]; echo $?)" "$(ls)"
 
 # What was put together round by round is what one go makes of the same poses.
-run "$BIN/supple" fit pet.tet.npz pet.poses.npz --shots 'the trot.anim.npz' -q -o once.fit.npz
+run "$BIN/supple" fit pet.tet.npz pet.poses.npz --shots 'the trot.anim.npz' $fit -q -o once.fit.npz
 check "the fit is that of one go" "$([ $status = 0 ] && cmp -s pet.fit.npz once.fit.npz; echo $?)" "$status $(cat err)"
 mkdir one && cp pet.fit.npz one
 run "$BIN/supple" modes pet.tet.npz one/pet.fit.npz $modes -q -o once.modes.npz
@@ -27,14 +29,14 @@ check "and so are the modes" "$([ $status = 0 ] && cmp -s pet.modes.npz once.mod
 
 run "$BIN/supple" modes pet.tet.npz pet.fit.npz -r 11 --linear 6 --reuse pet.modes.npz --stats reuse.json -o other.modes.npz
 check "modes of another number are not reused" "$([ $status = 0 ] && grep -q '"reused_poses": 0' reuse.json; echo $?)" "$status $(cat err)"
-run "$BIN/supple" fit pet.tet.npz pet.poses.npz --reuse pet.fit.npz --stats reuse.json -o other.fit.npz
+run "$BIN/supple" fit pet.tet.npz pet.poses.npz $fit --reuse pet.fit.npz --stats reuse.json -o other.fit.npz
 check "a fit of the same settings is, pose by pose" "$([ $status = 0 ] && [ "$(sed -n 's/.*"reused_poses": \([0-9]*\).*/\1/p' reuse.json)" = "$(sed -n 's/^ "poses": \([0-9]*\).*/\1/p' refine.json)" ] && cmp -s pet.fit.npz other.fit.npz; echo $?)" "$status $(cat err)"
-run "$BIN/supple" fit pet.tet.npz pet.poses.npz --gamma 1e-4 --reuse pet.fit.npz --stats reuse.json -o other.fit.npz
+run "$BIN/supple" fit pet.tet.npz pet.poses.npz $fit --gamma 1e-4 --reuse pet.fit.npz --stats reuse.json -o other.fit.npz
 check "one of others is not" "$([ $status = 0 ] && grep -q '"reused_poses": 0' reuse.json; echo $?)" "$status $(cat err)"
 run "$BIN/supple" fit pet.tet.npz pet.poses.npz --reuse pet.modes.npz -o other.fit.npz
 check "another kind of file cannot be reused" "$([ $status = 3 ]; echo $?)" "$status $(cat err)"
 
-run "$BIN/supple" refine pet.tet.npz 'the trot.anim.npz' -o few --poses '-m 2' --modes "$modes" --bound 0.01% --frames 12 --most 3
+run "$BIN/supple" refine pet.tet.npz 'the trot.anim.npz' -o few --poses '-m 2' --fit "$fit" --modes "$modes" --bound 0.01% --frames 12 --most 3
 check "a bound out of reach ends at --most, with a warning" "$([ $status = 0 ] && grep -q 'warning: 3 poses are the most' err; echo $?)" "$status $(cat err)"
 run "$BIN/supple" refine pet.tet.npz 'the trot.anim.npz' -o bad --poses '-m -2'
 check "a stage's usage error comes through as 2" "$([ $status = 2 ] && grep -q '^supple-poses: ' err && [ -z "$(ls bad* 2>/dev/null)" ]; echo $?)" "$status $(cat err)"
@@ -43,7 +45,7 @@ check "a missing shot ends with 3" "$([ $status = 3 ] && grep -q 'none.anim.npz'
 run "$BIN/supple" refine pet.tet.npz -o bad
 check "a missing argument ends with 2" "$([ $status = 2 ]; echo $?)" "$status $(cat err)"
 
-"$BIN/supple" refine pet.tet.npz 'the trot.anim.npz' -o stop --poses '-m 2' --modes "$modes" --bound 0.001% --frames 12 >out 2>err </dev/null &
+"$BIN/supple" refine pet.tet.npz 'the trot.anim.npz' -o stop --poses '-m 2' --fit "$fit" --modes "$modes" --bound 0.001% --frames 12 >out 2>err </dev/null &
 job=$!
 tries=0
 while [ ! -e stop.modes.npz ] && [ $tries -lt 300 ]; do sleep 0.1; tries=$((tries + 1)); done
@@ -53,7 +55,7 @@ check "SIGTERM ends with 75" "$([ $? = 75 ] && [ -z "$(ls stop.*.tmp.* stop.*.ro
 
 # The whole road; the bound is loose, for what counts here is how the stages go together.
 small='--tets 2500 --modes 10 --linear 6 --substeps 1 --clip Trot'
-run "$BIN/supple" bake pet.glb -o 'the pet' --poses auto:0.2% $small --set 'POSES_FLAGS=-m 2'
+run "$BIN/supple" bake pet.glb -o 'the pet' --poses auto:0.2% $small --set 'POSES_FLAGS=-m 2' --set "FIT_FLAGS=$fit"
 check "bake --poses auto" "$([ $status = 0 ] && [ -s 'the pet/Trot.abc' ] && python3 -c "
 import json
 s = json.load(open('the pet/stats.json'))
@@ -62,7 +64,7 @@ assert r['rounds'][-2]['stiffening'] <= 0.002 and r['poses'] > 2, r   # the last
 assert sorted(s['stage_seconds']) == sorted('import poses mesh refine cubature sim export'.split()), s['stage_seconds']
 "; echo $?)" "$status $(cat err)"
 touch mark
-run "$BIN/supple" bake pet.glb -o 'the pet' --poses auto:0.2% $small --set 'POSES_FLAGS=-m 2'
+run "$BIN/supple" bake pet.glb -o 'the pet' --poses auto:0.2% $small --set 'POSES_FLAGS=-m 2' --set "FIT_FLAGS=$fit"
 check "a second run makes nothing" "$([ $status = 0 ] && [ -z "$(find 'the pet' -name '*.npz' -newer mark)" ]; echo $?)" "$status $(cat err)"
 run "$BIN/supple" bake pet.glb -o 'the pet' --poses auto:much $small
 check "a bound that is none is a usage error" "$([ $status = 2 ]; echo $?)" "$status $(cat err)"
