@@ -81,7 +81,7 @@ def characters(lab: Lab):
             continue
         shots = flesh(lab, cast)
         ours = model(lab, cast, shots, "ours", ("--shots", *shots))
-        paper = model(lab, cast, shots, "paper", (), ("--interpolation", "linear"), ("--whole-force", "--error", "2%"))
+        paper = model(lab, cast, shots, "paper", (), ("--interpolation", "linear"), ("--error", "2%"))
         size = lab.stats(f"{ours}.json")
         for shot in shots:
             c, _ = error(lab, ours, shot, "--inertia", "paper", "--interpolation", "linear")

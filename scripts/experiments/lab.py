@@ -146,8 +146,9 @@ class Lab:
         with open(f"{self.work}/{character.name}.bones.txt", "w") as o:
             o.writelines(" ".join("%.4f" % c for c in line) + "\n" for line in character.bones)
 
-    def flesh(self, key, poses, tets=TETS, fit=("--frequency", 4), shot=None):
-        """poses, tet and fit with example poses at these values of the catalogue (its first is always one)."""
+    def flesh(self, key, poses, tets=TETS, fit=("--frequency", 4, "--rest", "posed"), shot=None):
+        """poses, tet and fit with example poses at these values of the catalogue (its first is always one); the rest shape is the paper's
+        unless `fit` says otherwise."""
         character = self.character
         shot = shot or next(iter(character.shots))
         if self.has(f"{key}.fit.npz"):
@@ -168,27 +169,29 @@ class Lab:
         return name
 
     def baked(self, key, r, *cubature):
-        """A model as `supple bake` makes it: modes from the character's shots, the pipeline's cubature, with these options. Its name without .model.npz."""
-        shots = [f"{shot}.anim.npz" for shot in self.character.shots]
+        """A model as `supple bake` makes it: one basis from a motion of the rig's own and the character's shots, the pipeline's cubature, with
+        these options. Its name without .model.npz."""
+        shots, motion = [f"{shot}.anim.npz" for shot in self.character.shots], f"{key}.motion.anim.npz"
         name, basis = ".".join([f"{key}.{r}.baked", *cubature]).replace("-", ""), f"{key}.{r}.baked.basis.npz"
+        if not self.has(motion):
+            self.run("motion", f"{key}.poses.npz", *shots, "-o", motion)
         if not self.has(basis):
-            self.run("modes", f"{key}.tet.npz", f"{key}.fit.npz", "-r", r, "--shots", *shots, "-o", "baked.modes.npz")
-            self.run("align", f"{key}.tet.npz", f"{key}.fit.npz", "baked.modes.npz", "-o", basis)
+            self.run("modes", f"{key}.tet.npz", f"{key}.fit.npz", "-r", r, "--motion", motion, "--shots", *shots, "-o", basis)
         if not self.has(f"{name}.model.npz"):
-            self.run("cubature", f"{key}.tet.npz", f"{key}.poses.npz", f"{key}.fit.npz", basis, "--shots", *shots, *cubature, "-o",
+            self.run("cubature", f"{key}.tet.npz", f"{key}.poses.npz", f"{key}.fit.npz", basis, "--shots", motion, *shots, *cubature, "-o",
                      f"{name}.model.npz")
         return name
 
-    def model(self, key, r, interpolation="corotated", error="0.1%", modes=(), align=(), shot=None, whole=True):
-        """Tets stand for the whole force here and are trained to 0.1 %, so that they do not hide what is measured; in the pipeline
-        the linear part comes from stiffness at anchors, and they are trained to 1.25 % (whole=False)."""
+    def model(self, key, r, interpolation="corotated", error="0.1%", modes=(), align=(), shot=None):
+        """Tets stand for the whole force here, as always with bases a pose, and are trained to 0.1 %, so that they do not hide what is
+        measured."""
         first = next(iter(self.character.shots))
         shot = shot or first
         basis = self.basis(key, r, interpolation, modes, align)
-        name = f"{basis}.{error.replace('%', '')}" + (f".{shot}" if shot != first else "") + ("" if whole else ".split")
+        name = f"{basis}.{error.replace('%', '')}" + (f".{shot}" if shot != first else "")
         if not self.has(f"{name}.model.npz"):
             self.run("cubature", f"{key}.tet.npz", f"{key}.poses.npz", f"{key}.fit.npz", f"{basis}.basis.npz", "--shots",
-                     f"{shot}.anim.npz", "--error", error, *(["--whole-force"] if whole else []), "-o", f"{name}.model.npz", "--stats", f"{name}.json")
+                     f"{shot}.anim.npz", "--error", error, "-o", f"{name}.model.npz", "--stats", f"{name}.json")
         return name
 
     def full(self, key, shot=None, *options, settings=SETTINGS):
