@@ -43,6 +43,7 @@ struct su_fullsim {
     double *y, *y_before;           /* (n,3) world, at the state and one step earlier */
     double h_before;                /* s between them */
     int64_t frame;
+    int substep;                    /* it stands so many behind the frame (su_fullsim_place) */
     double time;                    /* s, of the instant `next` on the clip's clock */
     su_loads loads;                 /* where there are forces from outside */
     su_fullsim_frame record;
@@ -346,8 +347,8 @@ static su_status begin(su_fullsim *s, su_error *err)
 {
     s->time = s->settings.first_time;
     evaluate_instant(s, 0, 0.0, &s->now);
-    if (s->settings.settle) SU_TRY(settle(s, err));
-    if (s->settings.preroll_steps > 0) {
+    if (s->settings.settle && !s->options.placed) SU_TRY(settle(s, err));
+    if (s->settings.preroll_steps > 0 && !s->options.placed) {
         SU_TRY(preroll(s, err));
         /* After pre-roll the last two states stand in y and y_before, both at the first frame's rest shape. */
         for (int64_t v = 0; v < s->body.n; v++) {
@@ -404,6 +405,78 @@ void su_fullsim_restart(su_fullsim *s, int64_t frame)
     s->record.energy[1] = elastic_energy(s);
     finish_record(s);
 }
+
+/* ---- beside another simulation ---- */
+
+/* R_v back, or R_v' u. */
+static void turn(const su_fullsim *s, const instant *at, bool forth, const double *from, double *to)
+{
+    for (int64_t v = 0; v < s->body.n; v++) {
+        double R[9];
+        su_quaternion_matrix(at->turn + 4 * v, R);
+        if (forth) su_mulv3(R, from + 3 * v, to + 3 * v);
+        else su_tmulv3(R, from + 3 * v, to + 3 * v);
+    }
+}
+
+static void world_positions(const su_fullsim *s, const instant *at, const double *u, double *y)
+{
+    for (int64_t v = 0; v < s->body.n; v++) {
+        double point[3];
+        for (int c = 0; c < 3; c++) point[c] = at->x[3 * v + c] + u[3 * v + c];
+        world_position(at, point, y + 3 * v);
+    }
+}
+
+static void set_time(su_fullsim *s, int64_t frame, int substep)
+{
+    s->time = s->settings.first_time + ((double)frame + (double)substep / s->settings.substeps) * s->settings.frame_seconds;
+}
+
+void su_fullsim_place(su_fullsim *s, int64_t frame, int substep, const double *back, const double *before)
+{
+    int substeps = s->settings.substeps;
+    bool start = substep == 0 && (frame == 0 || su_shot_cut(s->shot, frame));
+    s->frame = frame, s->substep = substep;
+    if (!start) {
+        int64_t from = substep > 0 ? frame : frame - 1;
+        evaluate_instant(s, from, (double)((substep > 0 ? substep : substeps) - 1) / substeps, &s->next);
+        turn(s, &s->next, true, before, s->u_next);
+        world_positions(s, &s->next, s->u_next, s->y_before);
+    }
+    evaluate_instant(s, frame, (double)substep / substeps, &s->now);
+    turn(s, &s->now, true, back, s->u);
+    set_time(s, frame, substep);
+    if (start) {
+        start_history(s, s->u);
+        return;
+    }
+    world_positions(s, &s->now, s->u, s->y);
+    s->h_before = s->settings.step;
+    if (!s->loads.external) return;
+    set_loads(s, &s->now, s->settings.step);
+    keep_loads(s, s->u);
+}
+
+void su_fullsim_residual(su_fullsim *s, const double *back, double *residual, su_fullsim_instant *at)
+{
+    double h = s->settings.step;
+    set_time(s, s->frame, s->substep + 1);
+    evaluate_instant(s, s->frame, (double)(s->substep + 1) / s->settings.substeps, &s->next);
+    set_body(s, &s->next);
+    su_implicit_step step = base_step(s, &s->next);
+    step.h = h, step.alpha = s->settings.alpha, step.beta = s->settings.beta;
+    inertial_guess(s, &s->next, h, s->inertial);
+    turn_along(s, &s->now, &s->next, s->u, s->carried);
+    step.inertial = s->inertial, step.carried = s->carried;
+    prepare_loads(s, &s->next, h, s->carried, &step);
+    turn(s, &s->next, true, back, s->u_next);
+    su_implicit_residual(s->implicit, &step, s->u_next, residual);
+    turn(s, &s->next, false, residual, residual);
+    *at = (su_fullsim_instant){&s->body, s->next.x, s->next.turn, s->next.w, s->u_next};
+}
+
+void su_fullsim_turned_back(const su_fullsim *s, double *back) { turn(s, &s->now, false, s->u, back); }
 
 void su_fullsim_state(const su_fullsim *s, su_fullsim_frame *frame) { *frame = s->record; }
 const su_fullsim_counts *su_fullsim_totals(const su_fullsim *s) { return &s->counts; }

@@ -4,17 +4,20 @@
 #define SU_FEM_FULLSIM_H
 
 #include "core/error.h"
+#include "fem/elastic.h"
 #include "io/fit.h"
 #include "io/tet.h"
 #include "rig/shot.h"
 #include "runtime/settings.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef struct su_fullsim_options {
     double tolerance;        /* of Newton, relative residual */
     int newton;              /* > 0: at most so many solves a step, taken as they are; 0: to the tolerance */
     int threads;
+    bool placed;             /* nothing is settled or held before frame 0: su_fullsim_place says where the flesh stands */
 } su_fullsim_options;
 
 /* Totals over the run, for --stats. */
@@ -52,6 +55,26 @@ su_status su_fullsim_advance(su_fullsim *sim, su_error *err);
 
 /* At rest in the rig's motion at a frame, as if the shot began there. */
 void su_fullsim_restart(su_fullsim *sim, int64_t frame);
+
+/* Stands at the instant `substep` (0 .. substeps) of the segment that begins at `frame`, with the displacements that another
+ * simulation has there and one substep earlier. Both (n,3) are turned back to the neutral pose, R_v' u, m; `before` is not read where
+ * the instant begins a piece: motion starts there as it does at frame 0. The frame's record follows with the next step. */
+void su_fullsim_place(su_fullsim *sim, int64_t frame, int substep, const double *back, const double *before);
+/* What holds at an instant; borrowed until the simulation goes on. */
+typedef struct su_fullsim_instant {
+    const su_elastic *body;  /* rest shape and materials set */
+    const double *rest;      /* (n,3) x, root frame, m */
+    const double *turn;      /* (n,4) R_v */
+    const double *w;         /* (m) */
+    const double *u;         /* (n,3) root frame, m */
+} su_fullsim_instant;
+
+/* From where it stands, one substep on in that segment: the residual of the equation of motion (docs/design.md, eq. 7) at a displacement
+ * given as above. back (n,3) m; residual (n,3) N, turned back to the neutral pose, zero at held vertices; *at: that instant. The state
+ * stays as it was. */
+void su_fullsim_residual(su_fullsim *sim, const double *back, double *residual, su_fullsim_instant *at);
+/* The displacement of the frame the simulation stands at, turned back: back (n,3) m. */
+void su_fullsim_turned_back(const su_fullsim *sim, double *back);
 
 /* What a run needs to go on from the frame it stands at, and to stand there again: the same bytes follow. */
 int64_t su_fullsim_state_size(const su_fullsim *sim);

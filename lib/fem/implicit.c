@@ -44,7 +44,6 @@ su_status su_implicit_create(su_elastic *body, int threads, su_implicit **out, s
     }
     SU_GO(su_sparse_clone_pattern(&body->pattern, &s->damping, err));
     SU_GO(su_sparse_clone_pattern(&body->pattern, &s->matrix, err));
-    if (dofs > 0) SU_GO(su_cholesky_create(&body->pattern, threads, &s->factor, err));
     *out = s;
 done:
     if (status != SU_OK) su_implicit_free(s);
@@ -227,6 +226,7 @@ static su_status factorize(su_implicit *s, const su_implicit_step *step, su_impl
         }
     }
     add_load_matrix(s, step->loads);
+    if (!s->factor) SU_TRY(su_cholesky_create(&body->pattern, s->threads, &s->factor, err));
     result->factorizations++;
     return su_cholesky_factorize(s->factor, &s->matrix, err);
 }
@@ -285,6 +285,22 @@ static bool line_search(su_implicit *s, const su_implicit_step *step, double *re
     return false;
 }
 
+/* K_d, projected, at the state carried along. */
+static void set_damping(su_implicit *s, const su_implicit_step *step)
+{
+    place(s, step, step->carried);
+    su_elastic_stiffness(s->body, s->y, true, &s->damping, s->threads);
+}
+
+void su_implicit_residual(su_implicit *s, const su_implicit_step *step, const double *u, double *residual)
+{
+    if (step->h > 0.0 && step->beta > 0.0) set_damping(s, step);
+    evaluate_residual(s, step, u);
+    memset(residual, 0, (size_t)(3 * s->body->n) * sizeof *residual);
+    for (int64_t f = 0; f < s->body->free_count; f++)
+        memcpy(residual + 3 * (int64_t)s->body->free_vertex[f], s->residual + 3 * f, 3 * sizeof *residual);
+}
+
 su_status su_implicit_solve(su_implicit *s, const su_implicit_step *step, double *u, su_implicit_result *result,
                             su_error *err)
 {
@@ -294,10 +310,7 @@ su_status su_implicit_solve(su_implicit *s, const su_implicit_step *step, double
     memcpy(s->u, u, (size_t)n3 * sizeof *u);
     bool at_carried = step->h > 0.0 && memcmp(u, step->carried, (size_t)n3 * sizeof *u) == 0;
     bool need_damping = step->h > 0.0 && step->beta > 0.0;
-    if (need_damping || at_carried) {
-        place(s, step, step->carried);
-        su_elastic_stiffness(s->body, s->y, true, &s->damping, s->threads);
-    }
+    if (need_damping || at_carried) set_damping(s, step);
     double scale = evaluate_residual(s, step, s->u), now = norm(dofs, s->residual);
     bool moved = true;
     int pause = 0;   /* solves until the exact tangent is tried again */

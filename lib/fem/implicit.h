@@ -34,7 +34,7 @@ typedef struct su_implicit_result {
 
 typedef struct su_implicit su_implicit;
 
-/* body is borrowed. One symbolic analysis; all memory is taken here. */
+/* body is borrowed. Memory is taken here; the symbolic analysis, one for all solves, with the first of them. */
 su_status su_implicit_create(su_elastic *body, int threads, su_implicit **out, su_error *err);
 void su_implicit_free(su_implicit *implicit);
 
@@ -42,4 +42,6 @@ void su_implicit_free(su_implicit *implicit);
 su_status su_implicit_solve(su_implicit *implicit, const su_implicit_step *step, double *u, su_implicit_result *result,
                             su_error *err);
 
+/* d phi / du at u (n,3): what the forces of the step lack of balance there, N. residual (n,3), zero at held vertices. */
+void su_implicit_residual(su_implicit *implicit, const su_implicit_step *step, const double *u, double *residual);
 #endif

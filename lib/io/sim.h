@@ -15,11 +15,13 @@ typedef struct su_sim {
     double *times;                  /* (F) s */
     double *q;                      /* (F,r) optional: reduced */
     double *qdot;                   /* (F,r) optional: over the last substep, 1/s */
+    double *qddot;                  /* (F,r) optional: change of that rate over the last substep, 1/s^2 */
     double *weights;                /* (F,m) w */
     double *basis_weights;          /* (F,m) optional: b */
     double *energy;                 /* (F,3) kinetic, elastic, gravity, J */
     int32_t *iterations;            /* (F) */
     int32_t *status;                /* (F) 0 ok, 1 halved, 2 damped, 3 failed */
+    double *error_estimate;         /* (F) optional: RMS error of u that is to be expected, m */
     double *u;                      /* (F,n,3) optional: full space, root frame, m */
 } su_sim;
 

@@ -17,13 +17,14 @@ typedef struct column {
     void *data;
 } column;
 
-enum { COLUMNS = 8 };
+enum { COLUMNS = 9 };
 
 /* Those that this sim has; returns how many. */
 static int list_columns(const su_sim *sim, column out[COLUMNS])
 {
     const column list[COLUMNS] = {{"q", SU_F64, sim->r, sim->q},
                                   {"qdot", SU_F64, sim->r, sim->qdot},
+                                  {"qddot", SU_F64, sim->r, sim->qddot},
                                   {"weights", SU_F64, sim->m, sim->weights},
                                   {"basis_weights", SU_F64, sim->m, sim->basis_weights},
                                   {"energy", SU_F64, 3, sim->energy},

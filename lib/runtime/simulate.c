@@ -226,6 +226,11 @@ static void finish_frame(su_simulation *s, const su_pose *pose, bool start)
     memcpy(out->q + k * r, stepper->now->q, (size_t)r * sizeof(double));
     for (int64_t i = 0; i < r; i++)
         out->qdot[k * r + i] = k == 0 ? 0 : (stepper->now->q[i] - stepper->before->q[i]) / stepper->now->h;
+    for (int64_t i = 0; out->qddot && i < r; i++) {   /* the record to be overwritten next is that of two steps ago */
+        double rate = (stepper->now->q[i] - stepper->before->q[i]) / stepper->now->h;
+        double older = (stepper->before->q[i] - stepper->next->q[i]) / stepper->before->h;
+        out->qddot[k * r + i] = start ? 0 : (rate - older) / stepper->now->h;
+    }
     memcpy(out->weights + k * m, pose->blend.w, (size_t)m * sizeof(double));
     memcpy(out->basis_weights + k * m, pose->blend.b, (size_t)m * sizeof(double));
     su_sim_gravity(&s->settings, pose->Q, gravity);

@@ -3,6 +3,7 @@
 #include "core/memory.h"
 #include "core/threads.h"
 #include "core/tool.h"
+#include "estimate/error_estimate.h"
 #include "io/anim.h"
 #include "io/model.h"
 #include "io/sim.h"
@@ -22,6 +23,9 @@
 
 enum { MAX_CYCLES = 50 };
 
+/* Estimated error of a shot, relative, above which there is a warning: beyond it one sees it. */
+static const double WARN_ERROR = 0.1;
+
 typedef struct settings {
     su_sim_settings sim;
     su_step_settings step;
@@ -30,6 +34,7 @@ typedef struct settings {
     int inertia, interpolation;
     int checkpoint;
     bool resume, loop;
+    su_list estimate;    /* TET FIT */
 } settings;
 
 static const char *const inertia_names[] = {"consistent", "paper"};
@@ -40,6 +45,8 @@ typedef struct job {
     settings set;
     su_interpolation interpolation;
     su_model model;
+    su_tet tet;          /* with an estimate of the error, both */
+    su_fit fit;
     su_runtime_model runtime;
     su_external external;
 } job;
@@ -71,6 +78,8 @@ static void job_free(job *j)
 {
     su_runtime_model_free(&j->runtime);
     su_model_free(&j->model);
+    su_fit_free(&j->fit);
+    su_tet_free(&j->tet);
     su_sim_settings_free(&j->set.sim);
     su_external_free(&j->external);
 }
@@ -104,6 +113,10 @@ static su_status allocate_sim(su_tool *tool, take *t)
     SU_TRY(SU_FILE_ALLOC(head, &sim->times, sim->F, err));
     SU_TRY(SU_FILE_ALLOC(head, &sim->q, sim->F * sim->r, err));
     SU_TRY(SU_FILE_ALLOC(head, &sim->qdot, sim->F * sim->r, err));
+    if (t->j->set.estimate.count > 0) {
+        SU_TRY(SU_FILE_ALLOC(head, &sim->qddot, sim->F * sim->r, err));
+        SU_TRY(SU_FILE_ALLOC(head, &sim->error_estimate, sim->F, err));
+    }
     SU_TRY(SU_FILE_ALLOC(head, &sim->weights, sim->F * sim->m, err));
     SU_TRY(SU_FILE_ALLOC(head, &sim->basis_weights, sim->F * sim->m, err));
     SU_TRY(SU_FILE_ALLOC(head, &sim->energy, sim->F * 3, err));
@@ -116,8 +129,9 @@ static su_status allocate_sim(su_tool *tool, take *t)
 static su_status describe(su_tool *tool, take *t)
 {
     const settings *set = &t->j->set;
-    const char *paths[] = {tool->inputs.items[0], t->path};
-    json_t *meta = su_tool_meta(tool, su_sim_schema.kind, su_sim_schema.version, paths, 2);
+    bool estimated = set->estimate.count > 0;
+    const char *paths[] = {tool->inputs.items[0], t->path, estimated ? set->estimate.items[0] : NULL, estimated ? set->estimate.items[1] : NULL};
+    json_t *meta = su_tool_meta(tool, su_sim_schema.kind, su_sim_schema.version, paths, estimated ? 4 : 2);
     if (!meta) return tool->err.status ? tool->err.status : su_fail(&tool->err, SU_AGAIN, "not enough memory");
     t->sim.file.meta = meta;
     SU_TRY(su_sim_settings_meta(&t->settings, meta, &tool->err));
@@ -187,6 +201,46 @@ static su_status run_frames(su_tool *tool, take *t)
     return status;
 }
 
+/* Frames off by more than the limit, "12-40, 55": as many as fit. */
+static void name_frames(const su_sim *sim, double limit, char *text, size_t room)
+{
+    size_t length = 0;
+    for (int64_t k = 0; k < sim->F; k++) {
+        if (sim->error_estimate[k] <= limit) continue;
+        int64_t last = k;
+        while (last + 1 < sim->F && sim->error_estimate[last + 1] > limit) last++;
+        if (length + 64 > room) {
+            snprintf(text + length, room - length, ", ...");
+            return;
+        }
+        length += (size_t)snprintf(text + length, room - length, last > k ? "%s%lld-%lld" : "%s%lld", length ? ", " : "", (long long)k,
+                                   (long long)last);
+        k = last;
+    }
+}
+
+/* How far the shot is from the full space, into the result, the statistics, and said. */
+static su_status estimate_error(su_tool *tool, take *t)
+{
+    const job *j = t->j;
+    char frames[256] = "";
+    if (j->set.estimate.count == 0) return SU_OK;
+    const su_estimate_inputs inputs = {&j->model, &j->tet, &j->fit, t->shot, &t->settings, &t->sim};
+    su_estimate_total total;
+    if (su_error_estimate(&inputs, tool->threads, t->sim.error_estimate, &total, NULL, &tool->err) != SU_OK)
+        return su_error_context(&tool->err, "%s: ", t->path);
+    json_object_set_new(t->sim.file.meta, "error_estimate", json_real(total.relative));
+    su_stats_number(tool, "error_estimate", total.relative);
+    su_stats_stage(tool, "error estimate, factor", total.factor_seconds);
+    su_stats_stage(tool, "error estimate, residuals", total.residual_seconds);
+    su_note(tool, "%s: about %.2g %% off the full simulation", t->path, 100 * total.relative);
+    if (total.relative <= WARN_ERROR) return SU_OK;
+    name_frames(&t->sim, WARN_ERROR * total.motion, frames, sizeof frames);
+    su_warn(tool, "%s: the result is about %.0f %% off the full simulation, most at frames %s; more modes (supple modes -r), this shot among "
+            "those that the model is trained on, or --bound help", t->path, 100 * total.relative, frames);
+    return SU_OK;
+}
+
 /* Repeats a cycle until its last frame repeats. */
 static su_status run_cycles(su_tool *tool, take *t)
 {
@@ -247,6 +301,7 @@ static su_status one_take(su_tool *tool, take *t)
     if (tool->dry_run) return SU_OK;
     SU_TRY(set->loop ? run_cycles(tool, t) : run_frames(tool, t));
     report(tool, t);
+    SU_TRY(estimate_error(tool, t));
     SU_TRY(su_sim_save(t->output, &t->sim, err));
     if (set->checkpoint || set->resume) unlink(t->checkpoint);
     return SU_OK;
@@ -273,6 +328,11 @@ static su_status run(su_tool *tool, job *j)
     su_error *err = &tool->err;
     SU_TRY(su_sim_set_teleports(&j->set.sim, j->set.teleports.count, j->set.teleports.items, err));
     SU_TRY(su_model_load(tool->inputs.items[0], &j->model, err));
+    if (j->set.estimate.count > 0) {
+        if (j->set.estimate.count != 2) return su_fail(err, SU_USAGE, "--estimate wants two files, TET and FIT");
+        SU_TRY(su_tet_load(j->set.estimate.items[0], &j->tet, err));
+        SU_TRY(su_fit_load(j->set.estimate.items[1], &j->fit, err));
+    }
     bool linear = strcmp(su_meta_text(j->model.file.meta, "interpolation", "corotated"), "linear") == 0;
     j->interpolation = j->set.interpolation ? (su_interpolation)(j->set.interpolation - 1) : linear ? SU_LINEAR : SU_COROTATED;
     SU_TRY(load_forces(tool, j));
@@ -313,6 +373,8 @@ int main(int argc, char **argv)
          .choices = "model|corotated|linear",
          .help = "model (default): as the model was trained; corotated: bases blended in the neutral pose and turned; "
                  "linear: PSSD eq. 14, for comparison."},
+        {.name = "estimate", .kind = SU_OPT_LIST, .target = &set->estimate, .argument = "TET FIT", .greedy = true,
+         .help = "Estimate how far the result is from the full simulation, from the flesh and the fit that the model was made from."},
         {.name = "loop", .kind = SU_OPT_FLAG, .target = &set->loop,
          .help = "The clip is a cycle: repeat it until the flesh repeats too, and write the last cycle. Keeps no checkpoints."},
         {.name = "checkpoint", .transient = true, .kind = SU_OPT_INT, .target = &set->checkpoint, .argument = "N", .low = 0, .high = 100000000,

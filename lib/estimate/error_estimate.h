@@ -1,0 +1,40 @@
+/* How far a reduced shot is from the full space, estimated without playing it there (docs/reduction.md, "The error of a bake"):
+ * the equation of motion of the full space is evaluated at the reduced state, and the neutral stiffness says which displacement
+ * what it lacks of balance stands for. */
+#ifndef SU_ESTIMATE_ERROR_ESTIMATE_H
+#define SU_ESTIMATE_ERROR_ESTIMATE_H
+
+#include "core/error.h"
+#include "core/progress.h"
+#include "io/fit.h"
+#include "io/model.h"
+#include "io/sim.h"
+#include "io/tet.h"
+#include "rig/shot.h"
+#include "runtime/settings.h"
+
+#include <stdint.h>
+
+/* All borrowed. Model, tet and fit are of one character; settings are those of the shot, resolved; sim has q, qdot and qddot. */
+typedef struct su_estimate_inputs {
+    const su_model *model;
+    const su_tet *tet;
+    const su_fit *fit;
+    const su_shot *shot;
+    const su_sim_settings *settings;
+    const su_sim *sim;
+} su_estimate_inputs;
+
+typedef struct su_estimate_total {
+    double relative;          /* estimated relative L2 error of u over the shot, the largest of four as in fem/compare.h */
+    double motion;            /* m: estimates of frames over this have the relative error as their RMS; 0 where nothing moves */
+    int64_t frames;           /* at which the residual was formed; the others lie between these */
+    double factor_seconds, residual_seconds;   /* the neutral stiffness; all else */
+} su_estimate_total;
+
+/* estimate (F): RMS over the flesh vertices of the error of u to be expected at each frame, m. The same for any number of threads.
+ * SU_INPUT where the files are of different characters, SU_USAGE for the paper's linear interpolation. progress may be NULL. */
+su_status su_error_estimate(const su_estimate_inputs *inputs, int threads, double *estimate, su_estimate_total *total,
+                            su_progress *progress, su_error *err);
+
+#endif
