@@ -2,6 +2,7 @@
 
 #include "core/memory.h"
 #include "core/threads.h"
+#include "estimate/error_motion.h"
 #include "estimate/reduced_motion.h"
 #include "fem/compare.h"
 #include "fem/elastic.h"
@@ -16,19 +17,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Frames from one at which the residual is formed to the next; right-hand sides of one solve; tets from which on one residual at a
- * time is formed, by all threads. */
-enum { STRIDE = 2, BLOCK = 16, LARGE = 100000 };
+/* Right-hand sides of one solve; tets from which on one residual at a time is formed, by all threads. */
+enum { BLOCK = 16, LARGE = 100000 };
 
-/* Truth over the static answer to the residual, in the median: measured on six shots (docs/reduction.md). */
-static const double AMPLIFICATION = 1.4;
+/* s between residuals, at most: film's 24 frames a second, at which flesh of a few Hz is still followed (docs/reduction.md). */
+static const double SPACING = 1.0 / 24;
 
 /* What one thread forms residuals with. */
 typedef struct worker {
     su_fullsim *sim;
-    double *scratch, *q;              /* q (r) */
+    su_motion_basis_at basis;
+    double *q;                        /* (r) */
     double *before, *older, *residual;   /* (n,3) */
 } worker;
+
+/* What is known of a frame before its error is; displacements turned back. */
+typedef struct row {
+    double *back, *turn;              /* (n,3) of the reduced state, (n,4) */
+    double *force, *mass;             /* (r) -U^' residual, (r,r) */
+    double *stiffness, *resting;      /* (r,r) at the state, and free of stress */
+} row;
 
 typedef struct estimator {
     const su_estimate_inputs *in;
@@ -39,15 +47,23 @@ typedef struct estimator {
     worker *workers;                  /* (team) */
     int64_t count, *frames;           /* where residuals are formed */
     double *columns;                  /* (BLOCK, 3 free) */
-    double *back, *turn;              /* (BLOCK,n,3) of the reduced state, (BLOCK,n,4) */
-    double *e, *u;                    /* (n,3) */
+    row rows[BLOCK];
+    su_error_motion error;
+    su_motion_basis_at basis;
+    double *e, *u, *x;                /* (n,3) twice, (r) */
+    int64_t at;                       /* frame that the error's motion stands at */
     su_compare *compare;
     su_arena arena;
 } estimator;
 
 static void estimator_free(estimator *s)
 {
-    for (int k = 0; s->workers && k < s->team; k++) su_fullsim_free(s->workers[k].sim);
+    for (int k = 0; s->workers && k < s->team; k++) {
+        su_fullsim_free(s->workers[k].sim);
+        su_motion_basis_free(&s->workers[k].basis);
+    }
+    su_error_motion_free(&s->error);
+    su_motion_basis_free(&s->basis);
     su_compare_free(s->compare);
     su_cholesky_free(s->factor);
     su_elastic_free(&s->body);
@@ -57,6 +73,7 @@ static void estimator_free(estimator *s)
 
 static void *take(estimator *s, int64_t count, size_t size) { return su_arena_alloc(&s->arena, count, size); }
 
+/* The files belong together, and there is an estimate for them. */
 static su_status check(const su_estimate_inputs *in, su_error *err)
 {
     const su_model *model = in->model;
@@ -67,15 +84,13 @@ static su_status check(const su_estimate_inputs *in, su_error *err)
     return SU_OK;
 }
 
-/* Every second frame, the last one, none where motion starts: there the state is given, not found. */
+/* Frames at most SPACING apart, and the last; none where motion starts: there the state is given, not found. */
 static su_status choose_frames(estimator *s, su_error *err)
 {
-    int64_t F = su_shot_frames(s->in->shot);
+    int64_t F = su_shot_frames(s->in->shot), stride = (int64_t)(SPACING / s->in->settings->frame_seconds + 1e-6);
     if (!(s->frames = take(s, F, sizeof *s->frames))) return su_fail(err, SU_AGAIN, "no memory for %lld frames", (long long)F);
-    for (int64_t k = 1; k < F; k++) {
-        bool wanted = (k % STRIDE == 0 || k + 1 == F || su_shot_cut(s->in->shot, k - 1)) && !su_shot_cut(s->in->shot, k);
-        if (wanted) s->frames[s->count++] = k;
-    }
+    for (int64_t k = 1; k < F; k++)
+        if ((k % (stride > 1 ? stride : 1) == 0 || k + 1 == F) && !su_shot_cut(s->in->shot, k)) s->frames[s->count++] = k;
     return SU_OK;
 }
 
@@ -90,8 +105,8 @@ static su_status create_workers(estimator *s, int threads, su_error *err)
         worker *w = s->workers + k;
         su_fullsim_options options = {.tolerance = 1e-8, .threads = s->each, .placed = true};
         SU_TRY(su_fullsim_create(in->tet, in->fit, in->shot, in->settings, &options, &w->sim, err));
-        if (!(w->scratch = take(s, su_reduced_motion_scratch(&s->motion), sizeof(double))) || !(w->q = take(s, in->model->r, sizeof(double))) ||
-            !(w->before = take(s, n3, sizeof(double))) || !(w->older = take(s, n3, sizeof(double))) ||
+        SU_TRY(su_motion_basis_create(&s->motion, &w->basis, err));
+        if (!(w->q = take(s, in->model->r, sizeof(double))) || !(w->before = take(s, n3, sizeof(double))) || !(w->older = take(s, n3, sizeof(double))) ||
             !(w->residual = take(s, n3, sizeof(double))))
             return su_fail(err, SU_AGAIN, "no memory for the residual");
     }
@@ -122,67 +137,111 @@ done:
     return status;
 }
 
-/* Residual and reduced displacement of a frame, both turned back, into row i of the block. */
-static void form_residual(estimator *s, worker *w, int64_t frame, int64_t i)
+static void displacement(const estimator *s, worker *w, int64_t frame, int substep, const double *q, double *back)
 {
-    const su_sim *sim = s->in->sim;
-    int64_t r = sim->r, n = s->in->model->n, cut_at = frame - 1;
     int substeps = s->in->settings->substeps;
-    double h = s->in->settings->step, *back = s->back + 3 * n * i, *column = s->columns + 3 * s->body.free_count * i;
-    const double *q = sim->q + frame * r, *rate = sim->qdot + frame * r, *change = sim->qddot + frame * r;
-    su_reduced_motion_at(&s->motion, frame - 1, 1, q, back, w->scratch);
-    for (int64_t k = 0; k < r; k++) w->q[k] = q[k] - h * rate[k];
-    su_reduced_motion_at(&s->motion, frame - 1, (double)(substeps - 1) / substeps, w->q, w->before, w->scratch);
-    for (int64_t k = 0; k < r; k++) w->q[k] = q[k] - 2 * h * rate[k] + h * h * change[k];
-    if (substeps > 1) su_reduced_motion_at(&s->motion, cut_at, (double)(substeps - 2) / substeps, w->q, w->older, w->scratch);
-    else if (frame > 1) su_reduced_motion_at(&s->motion, frame - 2, 0, w->q, w->older, w->scratch);
-    su_fullsim_place(w->sim, frame - 1, substeps - 1, w->before, w->older);
-    su_fullsim_residual(w->sim, back, w->residual, s->turn + 4 * n * i);
-    for (int64_t f = 0; f < s->body.free_count; f++)
-        memcpy(column + 3 * f, w->residual + 3 * (int64_t)s->body.free_vertex[f], 3 * sizeof *column);
+    while (substep < 0) frame--, substep += substeps;
+    memset(back, 0, (size_t)(3 * s->in->model->n) * sizeof *back);
+    if (frame < 0) return;   /* before the shot: not read */
+    su_reduced_motion_enter(&s->motion, frame, (double)substep / substeps, &w->basis);
+    su_reduced_motion_add(&s->motion, &w->basis, q, back);
 }
 
-/* RMS over the vertices of the error that row i of the block stands for; also into the comparison. */
-static double measure(estimator *s, int64_t frame, int64_t i)
+/* All that is known of a frame, into row i of the block. */
+static void form_row(estimator *s, worker *w, int64_t frame, int64_t i)
+{
+    const su_sim *sim = s->in->sim;
+    int64_t r = sim->r, n = s->in->model->n;
+    int substeps = s->in->settings->substeps;
+    row *out = s->rows + i;
+    double h = s->in->settings->step, *column = s->columns + 3 * s->body.free_count * i;
+    const double *q = sim->q + frame * r, *rate = sim->qdot + frame * r, *change = sim->qddot + frame * r;
+    for (int64_t k = 0; k < r; k++) w->q[k] = q[k] - 2 * h * rate[k] + h * h * change[k];
+    displacement(s, w, frame - 1, substeps - 2, w->q, w->older);
+    for (int64_t k = 0; k < r; k++) w->q[k] = q[k] - h * rate[k];
+    displacement(s, w, frame - 1, substeps - 1, w->q, w->before);
+    displacement(s, w, frame - 1, substeps, q, out->back);
+    su_fullsim_instant at;
+    su_fullsim_place(w->sim, frame - 1, substeps - 1, w->before, w->older);
+    su_fullsim_residual(w->sim, out->back, w->residual, &at);
+    memcpy(out->turn, at.turn, (size_t)(4 * n) * sizeof *out->turn);
+    su_reduced_motion_project(&s->motion, &w->basis, w->residual, out->force);
+    for (int64_t k = 0; k < r; k++) out->force[k] = -out->force[k];
+    su_reduced_motion_mass(&s->motion, &w->basis, out->mass);
+    su_reduced_motion_tangent(&s->motion, &w->basis, &at, false, out->stiffness);
+    su_reduced_motion_tangent(&s->motion, &w->basis, &at, true, out->resting);
+    for (int64_t f = 0; f < s->body.free_count; f++)
+        for (int c = 0; c < 3; c++) column[3 * f + c] = -w->residual[3 * (int64_t)s->body.free_vertex[f] + c];
+}
+
+/* The error in the span of the basis moves on to a frame; s->x: how far it is from the static answer then. */
+static su_status move_error(estimator *s, int64_t frame, const row *at, su_error *err)
+{
+    int64_t r = s->motion.basis.r;
+    for (int64_t k = s->at + 1; k <= frame; k++)
+        if (su_shot_cut(s->in->shot, k)) su_error_motion_restart(&s->error), s->at = k;
+    int64_t steps = (frame - s->at) * s->in->settings->substeps;
+    SU_TRY(su_error_motion_advance(&s->error, steps, at->mass, at->stiffness, at->force, err));
+    s->at = frame;
+    SU_TRY(su_reduced_answer(r, at->resting, at->force, s->x, s->error.A, s->error.values, err));
+    for (int64_t k = 0; k < r; k++) s->x[k] = s->error.x[k] - s->x[k];
+    return SU_OK;
+}
+
+/* RMS over the vertices of the error at a frame, whose static answer is row i of the block; also into the comparison. */
+static su_status measure(estimator *s, int64_t frame, int64_t i, double *rms, su_error *err)
 {
     int64_t n = s->in->model->n;
-    const double *column = s->columns + 3 * s->body.free_count * i, *back = s->back + 3 * n * i;
+    const double *column = s->columns + 3 * s->body.free_count * i;
+    const row *at = s->rows + i;
     double square = 0;
+    SU_TRY(move_error(s, frame, at, err));
     memset(s->e, 0, (size_t)(3 * n) * sizeof *s->e);
-    for (int64_t f = 0; f < s->body.free_count; f++)
-        for (int c = 0; c < 3; c++) s->e[3 * (int64_t)s->body.free_vertex[f] + c] = -AMPLIFICATION * column[3 * f + c];
+    for (int64_t f = 0; f < s->body.free_count; f++) memcpy(s->e + 3 * (int64_t)s->body.free_vertex[f], column + 3 * f, 3 * sizeof *s->e);
+    su_reduced_motion_enter(&s->motion, frame - 1, 1, &s->basis);
+    su_reduced_motion_add(&s->motion, &s->basis, s->x, s->e);
     for (int64_t v = 0; v < n; v++) {
         double R[9];
-        su_quaternion_matrix(s->turn + 4 * (n * i + v), R);
+        su_quaternion_matrix(at->turn + 4 * v, R);
         su_mulv3(R, s->e + 3 * v, s->e + 3 * v);
-        su_mulv3(R, back + 3 * v, s->u + 3 * v);
+        su_mulv3(R, at->back + 3 * v, s->u + 3 * v);
         for (int c = 0; c < 3; c++) square += s->e[3 * v + c] * s->e[3 * v + c], s->e[3 * v + c] += s->u[3 * v + c];
     }
-    su_compare_add(s->compare, s->in->sim->times[frame], s->e, NULL, s->u, NULL);
-    return sqrt(square / (double)(n > 0 ? n : 1));
+    su_compare_add(s->compare, s->in->sim->times[frame], s->u, NULL, s->e, NULL);
+    *rms = sqrt(square / (double)(n > 0 ? n : 1));
+    return isfinite(*rms) ? SU_OK : su_fail(err, SU_NUMERICS, "frame %lld: the estimate of the error is not finite", (long long)frame);
 }
 
 static su_status all_frames(estimator *s, double *estimate, su_progress *progress, su_error *err)
 {
-    FILE *dump = getenv("SU_DUMP") ? fopen(getenv("SU_DUMP"), "wb") : NULL;
-    int64_t n = s->in->model->n;
     for (int64_t first = 0; first < s->count; first += BLOCK) {
         int64_t count = s->count - first < BLOCK ? s->count - first : BLOCK;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(s->team) if (s->team > 1)
-        for (int64_t i = 0; i < count; i++) form_residual(s, s->workers + omp_get_thread_num(), s->frames[first + i], i);
-        for (int64_t i = 0; dump && i < count; i++) {
-            double f = (double)s->frames[first + i];
-            fwrite(&f, 8, 1, dump);
-            fwrite(s->columns + 3 * s->body.free_count * i, 8, 3 * s->body.free_count, dump);
-            fwrite(s->back + 3 * n * i, 8, 3 * n, dump);
-            fwrite(s->turn + 4 * n * i, 8, 4 * n, dump);
-        }
+        for (int64_t i = 0; i < count; i++) form_row(s, s->workers + omp_get_thread_num(), s->frames[first + i], i);
         SU_TRY(su_cholesky_solve(s->factor, count, s->columns, s->columns, err));
-        for (int64_t i = 0; i < count; i++) estimate[s->frames[first + i]] = measure(s, s->frames[first + i], i);
+        for (int64_t i = 0; i < count; i++) SU_TRY(measure(s, s->frames[first + i], i, estimate + s->frames[first + i], err));
         SU_TRY(su_progress_update(progress, (double)(first + count) / (double)s->count, err));
     }
-    if (dump) fclose(dump);
     return SU_OK;
+}
+
+static su_status allocate(estimator *s, su_error *err)
+{
+    int64_t n = s->in->model->n, r = s->in->model->r;
+    bool good = (s->columns = take(s, BLOCK * 3 * s->body.free_count, sizeof(double))) != NULL;
+    double **vectors[] = {&s->e, &s->u, &s->x};
+    int64_t sizes[] = {3 * n, 3 * n, r};
+    for (int k = 0; k < 3; k++) good &= (*vectors[k] = take(s, sizes[k], sizeof(double))) != NULL;
+    for (int64_t i = 0; i < BLOCK && i < s->count; i++) {
+        row *at = s->rows + i;
+        double **arrays[] = {&at->back, &at->turn, &at->force, &at->mass, &at->stiffness, &at->resting};
+        int64_t room[] = {3 * n, 4 * n, r, r * r, r * r, r * r};
+        for (int k = 0; k < 6; k++) good &= (*arrays[k] = take(s, room[k], sizeof(double))) != NULL;
+    }
+    if (!good) return su_fail(err, SU_AGAIN, "no memory for residuals of %lld flesh vertices", (long long)n);
+    SU_TRY(su_motion_basis_create(&s->motion, &s->basis, err));
+    SU_TRY(su_error_motion_create(r, s->in->settings->alpha, s->in->settings->beta, s->in->settings->step, &s->error, err));
+    return su_compare_create(n, s->body.mass, 0, s->count, &s->compare, err);
 }
 
 /* Frames between two estimates lie between them; those before the first and behind the last of a piece are like it. */
@@ -204,24 +263,20 @@ su_status su_error_estimate(const su_estimate_inputs *inputs, int threads, doubl
                             su_progress *progress, su_error *err)
 {
     estimator s = {.in = inputs};
-    int64_t F = su_shot_frames(inputs->shot), n = inputs->model->n;
+    int64_t F = su_shot_frames(inputs->shot);
     double start = su_seconds();
     su_status status;
     *total = (su_estimate_total){0};
     memset(estimate, 0, (size_t)F * sizeof *estimate);
     SU_GO(check(inputs, err));
-    SU_GO(su_reduced_motion_create(inputs->model, inputs->shot, &s.motion, err));
+    SU_GO(su_reduced_motion_create(inputs->model, inputs->shot, inputs->settings->stiffness, &s.motion, err));
     SU_GO(choose_frames(&s, err));
     if (s.count == 0) goto done;
     SU_GO(factorize(&s, err));
     total->factor_seconds = su_seconds() - start;
     start = su_seconds();
     SU_GO(create_workers(&s, threads > 0 ? threads : 1, err));
-    s.columns = take(&s, BLOCK * 3 * s.body.free_count, sizeof(double));
-    s.back = take(&s, BLOCK * 3 * n, sizeof(double)), s.turn = take(&s, BLOCK * 4 * n, sizeof(double));
-    s.e = take(&s, 3 * n, sizeof(double)), s.u = take(&s, 3 * n, sizeof(double));
-    SU_GO(s.columns && s.back && s.turn && s.e && s.u ? SU_OK : su_fail(err, SU_AGAIN, "no memory for residuals"));
-    SU_GO(su_compare_create(n, s.body.mass, 0, s.count, &s.compare, err));
+    SU_GO(allocate(&s, err));
     SU_GO(all_frames(&s, estimate, progress, err));
     fill(&s, F, estimate);
     su_compare_total sum = su_compare_result(s.compare);

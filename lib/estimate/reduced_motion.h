@@ -1,9 +1,11 @@
-/* Displacements of the whole flesh at any instant of a reduced shot, turned back to the neutral pose: U^(p) q with the basis of that
- * instant, in double. What the full space is placed at, and what is compared with it. */
+/* A reduced shot at any instant, in double: displacements of the whole flesh, turned back to the neutral pose, and the reduced mass and
+ * stiffness there. What the full space is placed at, and what carries the error of a bake. */
 #ifndef SU_ESTIMATE_REDUCED_MOTION_H
 #define SU_ESTIMATE_REDUCED_MOTION_H
 
 #include "core/error.h"
+#include "core/memory.h"
+#include "fem/fullsim.h"
 #include "io/model.h"
 #include "rig/shot.h"
 #include "runtime/reduced_basis.h"
@@ -14,18 +16,38 @@ typedef struct su_reduced_motion {
     const su_model *model;    /* borrowed, both */
     const su_shot *shot;
     su_reduced_basis basis;
+    double stiffness;         /* factor on Young's modulus */
+    int64_t corners;          /* vertices of cubature tets */
+    int32_t *corner;          /* (corners) */
+    int32_t *tet_corner;      /* (c,4) into these */
+    float *rows;              /* (bases,corners,3,r) U^ there */
+    su_arena arena;
 } su_reduced_motion;
 
-/* For corotated bases. */
-su_status su_reduced_motion_create(const su_model *model, const su_shot *shot, su_reduced_motion *motion, su_error *err);
-void su_reduced_motion_free(su_reduced_motion *motion);
+/* One basis, turned back, at an instant: U^ = sum_i b_i U^_i Y. Owned by the caller, one a thread. */
+typedef struct su_motion_basis_at {
+    double *b, *scale;        /* (m), (r) */
+    double *scratch;          /* of su_reduced_motion_tangent */
+    su_arena arena;
+} su_motion_basis_at;
 
-/* Doubles that a caller brings as scratch. */
-int64_t su_reduced_motion_scratch(const su_reduced_motion *motion);
-/* back (n,3) m = U^ q at fraction of the segment at `frame`; q (r). Thread-safe with scratch of one's own. */
-void su_reduced_motion_at(const su_reduced_motion *motion, int64_t frame, double fraction, const double *q, double *back,
-                          double *scratch);
-/* coordinates (r) = U^' back of one basis for all poses; weight (n): factors on the vertices (masses; NULL: 1). */
-void su_reduced_motion_project(const su_reduced_motion *motion, const double *weight, const double *back, double *coordinates);
+/* For corotated bases. */
+su_status su_reduced_motion_create(const su_model *model, const su_shot *shot, double stiffness, su_reduced_motion *motion, su_error *err);
+void su_reduced_motion_free(su_reduced_motion *motion);
+su_status su_motion_basis_create(const su_reduced_motion *motion, su_motion_basis_at *at, su_error *err);
+void su_motion_basis_free(su_motion_basis_at *at);
+
+/* The basis at fraction of the segment at `frame`. */
+void su_reduced_motion_enter(const su_reduced_motion *motion, int64_t frame, double fraction, su_motion_basis_at *at);
+/* back (n,3) m += U^ q, q (r). */
+void su_reduced_motion_add(const su_reduced_motion *motion, const su_motion_basis_at *at, const double *q, double *back);
+/* out (r) = U^' x of a field x (n,3), turned back. */
+void su_reduced_motion_project(const su_reduced_motion *motion, const su_motion_basis_at *at, const double *x, double *out);
+/* M (r,r) = U^' M U^. */
+void su_reduced_motion_mass(const su_reduced_motion *motion, const su_motion_basis_at *at, double *M);
+/* K (r,r): the reduced stiffness at an instant of the full space by the cubature tets and D, exact, not made semidefinite; at
+ * displacement instant->u, or where the flesh is free of stress (`resting`). */
+void su_reduced_motion_tangent(const su_reduced_motion *motion, su_motion_basis_at *at, const su_fullsim_instant *instant, bool resting,
+                               double *K);
 
 #endif
