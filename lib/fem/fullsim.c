@@ -476,7 +476,7 @@ void su_fullsim_residual(su_fullsim *s, const double *back, double *residual, su
     *at = (su_fullsim_instant){&s->body, s->next.x, s->next.turn, s->next.w, s->u_next};
 }
 
-void su_fullsim_turned_back(const su_fullsim *s, double *back) { turn(s, &s->now, false, s->u, back); }
+const double *su_fullsim_turn(const su_fullsim *s) { return s->now.turn; }
 
 void su_fullsim_state(const su_fullsim *s, su_fullsim_frame *frame) { *frame = s->record; }
 const su_fullsim_counts *su_fullsim_totals(const su_fullsim *s) { return &s->counts; }

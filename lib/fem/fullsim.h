@@ -73,8 +73,8 @@ typedef struct su_fullsim_instant {
  * given as above. back (n,3) m; residual (n,3) N, turned back to the neutral pose, zero at held vertices; *at: that instant. The state
  * stays as it was. */
 void su_fullsim_residual(su_fullsim *sim, const double *back, double *residual, su_fullsim_instant *at);
-/* The displacement of the frame the simulation stands at, turned back: back (n,3) m. */
-void su_fullsim_turned_back(const su_fullsim *sim, double *back);
+/* R_v (n,4) at the frame the simulation stands at; borrowed until it goes on. */
+const double *su_fullsim_turn(const su_fullsim *sim);
 
 /* What a run needs to go on from the frame it stands at, and to stand there again: the same bytes follow. */
 int64_t su_fullsim_state_size(const su_fullsim *sim);

@@ -12,6 +12,7 @@ typedef struct su_sim {
     int64_t r;                  /* modes */
     int64_t m;                  /* example poses */
     int64_t n;                  /* flesh vertices (full space only) */
+    int64_t full;               /* frames K of a reduced shot that were played in the full space */
     double *times;                  /* (F) s */
     double *q;                      /* (F,r) optional: reduced */
     double *qdot;                   /* (F,r) optional: over the last substep, 1/s */
@@ -23,6 +24,8 @@ typedef struct su_sim {
     int32_t *status;                /* (F) 0 ok, 1 halved, 2 damped, 3 failed */
     double *error_estimate;         /* (F) optional: RMS error of u that is to be expected, m */
     double *u;                      /* (F,n,3) optional: full space, root frame, m */
+    int32_t *full_frame;            /* (full) optional: ascending */
+    double *full_u;                 /* (full,n,3) optional: their displacement, in place of U q */
 } su_sim;
 
 extern const su_schema su_sim_schema;

@@ -277,6 +277,13 @@ su_status su_reconstruct_shot(su_reconstruct *rec, const su_shot *shot, const su
         SU_TRY(su_reconstruct_frames(rec, frames, rec->skin_block, sim->weights + first * sim->m,
                                      sim->basis_weights ? sim->basis_weights + first * sim->m : NULL,
                                      sim->q + first * sim->r, u, displacement, err));
+        for (int64_t k = 0; k < sim->full; k++) {   /* played in the full space */
+            int64_t f = sim->full_frame[k] - first;
+            if (f < 0 || f >= frames) continue;
+            const double *source = sim->full_u + k * 3 * sim->n;
+            if (u) memcpy(u + f * 3 * sim->n, source, (size_t)(3 * sim->n) * sizeof *u);
+            if (displacement) su_embed(model, 1, source, displacement + f * 3 * nbar, rec->threads);
+        }
     } else {
         const double *source = sim->u + first * 3 * sim->n;
         if (u) memcpy(u, source, (size_t)(frames * 3 * sim->n) * sizeof *u);

@@ -68,7 +68,7 @@ static su_status open_side(su_tool *tool, job *j, side *s, const char *path)
         return su_fail(err, SU_INPUT, "%s: %lld frames from %.6g s, the shot has %lld from %.6g s: not a run of this shot",
                        path, (long long)sim->F, sim->times[0], (long long)j->anim.F, j->anim.times[0]);
     if (!sim->q == !sim->u) return su_fail(err, SU_INPUT, "%s: holds neither or both of q and u", path);
-    if ((sim->q && (sim->r != model->r || sim->m != model->m)) || (sim->u && sim->n != model->n))
+    if ((sim->q && (sim->r != model->r || sim->m != model->m)) || ((sim->u || sim->full_u) && sim->n != model->n))
         return su_fail(err, SU_INPUT, "%s: made with another model (%lld modes, %lld poses, %lld vertices)", path,
                        (long long)sim->r, (long long)sim->m, (long long)sim->n);
     SU_TRY(SU_ALLOC(&s->u, BLOCK * 3 * model->n, "displacements", err));

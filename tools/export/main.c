@@ -58,7 +58,7 @@ static su_status load_sim(su_tool *tool, job *j, const char *path)
         return su_fail(err, SU_INPUT, "%s: runs from %.6g to %.6g s, %s from %.6g to %.6g s: not a run of this shot", path,
                        sim->times[0], sim->times[sim->F - 1], j->anim_path, j->anim.times[0], j->anim.times[sim->F - 1]);
     if (!sim->q == !sim->u) return su_fail(err, SU_INPUT, "%s: holds neither or both of q and u", path);
-    if ((sim->q && (sim->r != model->r || sim->m != model->m)) || (sim->u && sim->n != model->n))
+    if ((sim->q && (sim->r != model->r || sim->m != model->m)) || ((sim->u || sim->full_u) && sim->n != model->n))
         return su_fail(err, SU_INPUT, "%s: made with another model: %lld modes, %lld poses, %lld flesh vertices, not %lld, %lld, %lld",
                        path, (long long)sim->r, (long long)sim->m, (long long)sim->n, (long long)model->r, (long long)model->m,
                        (long long)model->n);

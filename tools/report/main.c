@@ -50,7 +50,7 @@ static su_status load(su_tool *tool, job *j)
     if (sim->F != j->anim.F || sim->F < 1)
         return su_fail(err, SU_INPUT, "%s: has %lld frames, %s has %lld: not a run of this shot", inputs[2], (long long)sim->F, inputs[1],
                        (long long)j->anim.F);
-    if (!sim->q == !sim->u || (sim->q && (sim->r != model->r || sim->m != model->m)) || (sim->u && sim->n != model->n))
+    if (!sim->q == !sim->u || (sim->q && (sim->r != model->r || sim->m != model->m)) || ((sim->u || sim->full_u) && sim->n != model->n))
         return su_fail(err, SU_INPUT, "%s: made with another model", inputs[2]);
     if (j->poses_path) SU_TRY(su_poses_load(j->poses_path, &j->poses, err));
     if (j->basis_path) SU_TRY(su_basis_load(j->basis_path, &j->basis, err));
