@@ -3,6 +3,7 @@
 #include "core/memory.h"
 #include "core/threads.h"
 #include "estimate/error_motion.h"
+#include "estimate/full_answer.h"
 #include "estimate/reduced_motion.h"
 #include "fem/compare.h"
 #include "fem/elastic.h"
@@ -20,6 +21,9 @@
 /* Right-hand sides of one solve; tets from which on one residual at a time is formed, by all threads. */
 enum { BLOCK = 16, LARGE = 100000 };
 
+/* Of conjugate gradients: three read 0.9 to 1 times what many do, in the median (docs/reduction.md). */
+enum { STEPS = 6 };
+
 /* s between residuals, at most: film's 24 frames a second, at which flesh of a few Hz is still followed (docs/reduction.md). */
 static const double SPACING = 1.0 / 24;
 
@@ -27,15 +31,17 @@ static const double SPACING = 1.0 / 24;
 typedef struct worker {
     su_fullsim *sim;
     su_motion_basis_at basis;
-    double *q;                        /* (r) */
+    double *q, *matrix;               /* (r), (r,r) */
     double *before, *older, *residual;   /* (n,3) */
+    double *moved, *force;            /* (3 free) */
 } worker;
 
 /* What is known of a frame before its error is; displacements turned back. */
 typedef struct row {
     double *back, *turn;              /* (n,3) of the reduced state, (n,4) */
     double *force, *mass;             /* (r) -U^' residual, (r,r) */
-    double *stiffness, *resting;      /* (r,r) at the state, and free of stress */
+    double *stiffness, *projected;    /* (r,r) exact, and of elements made semidefinite */
+    su_sparse K;                      /* of the full space */
 } row;
 
 typedef struct estimator {
@@ -46,11 +52,15 @@ typedef struct estimator {
     int team, each;                   /* threads side by side, threads of one residual */
     worker *workers;                  /* (team) */
     int64_t count, *frames;           /* where residuals are formed */
-    double *columns;                  /* (BLOCK, 3 free) */
+    int64_t block;                    /* rows of a block */
+    double *columns, *answers;        /* (block, 3 free) N, m */
+    su_full_answer full;
     row rows[BLOCK];
     su_error_motion error;
     su_motion_basis_at basis;
-    double *e, *u, *x;                /* (n,3) twice, (r) */
+    const su_sparse *K[BLOCK];        /* of the rows */
+    const double *turns[BLOCK];
+    double *e, *u;                    /* (n,3) */
     int64_t at;                       /* frame that the error's motion stands at */
     su_compare *compare;
     su_arena arena;
@@ -106,7 +116,8 @@ static su_status create_workers(estimator *s, int threads, su_error *err)
         su_fullsim_options options = {.tolerance = 1e-8, .threads = s->each, .placed = true};
         SU_TRY(su_fullsim_create(in->tet, in->fit, in->shot, in->settings, &options, &w->sim, err));
         SU_TRY(su_motion_basis_create(&s->motion, &w->basis, err));
-        if (!(w->q = take(s, in->model->r, sizeof(double))) || !(w->before = take(s, n3, sizeof(double))) || !(w->older = take(s, n3, sizeof(double))) ||
+        if (!(w->q = take(s, 2 * in->model->r, sizeof(double))) || !(w->matrix = take(s, in->model->r * in->model->r, sizeof(double))) ||
+            !(w->moved = take(s, n3, sizeof(double))) || !(w->force = take(s, n3, sizeof(double))) || !(w->before = take(s, n3, sizeof(double))) || !(w->older = take(s, n3, sizeof(double))) ||
             !(w->residual = take(s, n3, sizeof(double))))
             return su_fail(err, SU_AGAIN, "no memory for the residual");
     }
@@ -147,8 +158,28 @@ static void displacement(const estimator *s, worker *w, int64_t frame, int subst
     su_reduced_motion_add(&s->motion, &w->basis, q, back);
 }
 
+/* column = -residual - K (its static answer in the span of the basis), root frame: what is left for the full space to answer. */
+static su_status leave_span(const estimator *s, worker *w, const row *at, double *column, su_error *err)
+{
+    int64_t r = s->motion.basis.r, n = s->in->model->n;
+    double *answer = w->q;
+    SU_TRY(su_reduced_answer(r, at->projected, at->force, answer, w->matrix, w->q + r, err));
+    memset(w->older, 0, (size_t)(3 * n) * sizeof *w->older);
+    su_reduced_motion_add(&s->motion, &w->basis, answer, w->older);
+    for (int64_t f = 0; f < s->body.free_count; f++) {
+        int64_t v = s->body.free_vertex[f];
+        double R[9];
+        su_quaternion_matrix(at->turn + 4 * v, R);
+        su_mulv3(R, w->older + 3 * v, w->moved + 3 * f);
+        su_mulv3(R, w->residual + 3 * v, column + 3 * f);
+    }
+    su_sparse_multiply(&at->K, w->moved, w->force);
+    for (int64_t k = 0; k < 3 * s->body.free_count; k++) column[k] = -column[k] - w->force[k];
+    return SU_OK;
+}
+
 /* All that is known of a frame, into row i of the block. */
-static void form_row(estimator *s, worker *w, int64_t frame, int64_t i)
+static su_status form_row(estimator *s, worker *w, int64_t frame, int64_t i, su_error *err)
 {
     const su_sim *sim = s->in->sim;
     int64_t r = sim->r, n = s->in->model->n;
@@ -169,42 +200,39 @@ static void form_row(estimator *s, worker *w, int64_t frame, int64_t i)
     for (int64_t k = 0; k < r; k++) out->force[k] = -out->force[k];
     su_reduced_motion_mass(&s->motion, &w->basis, out->mass);
     su_reduced_motion_tangent(&s->motion, &w->basis, &at, false, out->stiffness);
-    su_reduced_motion_tangent(&s->motion, &w->basis, &at, true, out->resting);
-    for (int64_t f = 0; f < s->body.free_count; f++)
-        for (int c = 0; c < 3; c++) column[3 * f + c] = -w->residual[3 * (int64_t)s->body.free_vertex[f] + c];
+    su_reduced_motion_tangent(&s->motion, &w->basis, &at, true, out->projected);
+    memcpy(out->K.value, at.K->value, (size_t)at.K->entries * sizeof *at.K->value);
+    return leave_span(s, w, out, column, err);
 }
 
-/* The error in the span of the basis moves on to a frame; s->x: how far it is from the static answer then. */
+/* The error in the span of the basis moves on to a frame. */
 static su_status move_error(estimator *s, int64_t frame, const row *at, su_error *err)
 {
-    int64_t r = s->motion.basis.r;
     for (int64_t k = s->at + 1; k <= frame; k++)
         if (su_shot_cut(s->in->shot, k)) su_error_motion_restart(&s->error), s->at = k;
     int64_t steps = (frame - s->at) * s->in->settings->substeps;
-    SU_TRY(su_error_motion_advance(&s->error, steps, at->mass, at->stiffness, at->force, err));
     s->at = frame;
-    SU_TRY(su_reduced_answer(r, at->resting, at->force, s->x, s->error.A, s->error.values, err));
-    for (int64_t k = 0; k < r; k++) s->x[k] = s->error.x[k] - s->x[k];
-    return SU_OK;
+    return su_error_motion_advance(&s->error, steps, at->mass, at->stiffness, at->force, err);
 }
 
-/* RMS over the vertices of the error at a frame, whose static answer is row i of the block; also into the comparison. */
+/* RMS over the vertices of the error at a frame, row i of the block; also into the comparison. */
 static su_status measure(estimator *s, int64_t frame, int64_t i, double *rms, su_error *err)
 {
     int64_t n = s->in->model->n;
-    const double *column = s->columns + 3 * s->body.free_count * i;
+    const double *answer = s->answers + 3 * s->body.free_count * i;
     const row *at = s->rows + i;
     double square = 0;
     SU_TRY(move_error(s, frame, at, err));
     memset(s->e, 0, (size_t)(3 * n) * sizeof *s->e);
-    for (int64_t f = 0; f < s->body.free_count; f++) memcpy(s->e + 3 * (int64_t)s->body.free_vertex[f], column + 3 * f, 3 * sizeof *s->e);
     su_reduced_motion_enter(&s->motion, frame - 1, 1, &s->basis);
-    su_reduced_motion_add(&s->motion, &s->basis, s->x, s->e);
+    su_reduced_motion_add(&s->motion, &s->basis, s->error.x, s->e);
     for (int64_t v = 0; v < n; v++) {
         double R[9];
         su_quaternion_matrix(at->turn + 4 * v, R);
         su_mulv3(R, s->e + 3 * v, s->e + 3 * v);
         su_mulv3(R, at->back + 3 * v, s->u + 3 * v);
+        int64_t f = s->body.free_index[v];
+        for (int c = 0; c < 3 && f >= 0; c++) s->e[3 * v + c] += answer[3 * f + c];
         for (int c = 0; c < 3; c++) square += s->e[3 * v + c] * s->e[3 * v + c], s->e[3 * v + c] += s->u[3 * v + c];
     }
     su_compare_add(s->compare, s->in->sim->times[frame], s->u, NULL, s->e, NULL);
@@ -214,11 +242,21 @@ static su_status measure(estimator *s, int64_t frame, int64_t i, double *rms, su
 
 static su_status all_frames(estimator *s, double *estimate, su_progress *progress, su_error *err)
 {
-    for (int64_t first = 0; first < s->count; first += BLOCK) {
-        int64_t count = s->count - first < BLOCK ? s->count - first : BLOCK;
+    for (int64_t first = 0; first < s->count; first += s->block) {
+        int64_t count = s->count - first < s->block ? s->count - first : s->block;
+        su_status formed = SU_OK;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(s->team) if (s->team > 1)
-        for (int64_t i = 0; i < count; i++) form_row(s, s->workers + omp_get_thread_num(), s->frames[first + i], i);
-        SU_TRY(su_cholesky_solve(s->factor, count, s->columns, s->columns, err));
+        for (int64_t i = 0; i < count; i++) {
+            su_error own = {0};
+            su_status status = form_row(s, s->workers + omp_get_thread_num(), s->frames[first + i], i, &own);
+#pragma omp critical(su_error_estimate)
+            if (status != SU_OK && formed == SU_OK) {
+                formed = status;
+                if (err) *err = own;
+            }
+        }
+        SU_TRY(formed);
+        SU_TRY(su_full_answer_solve(&s->full, count, STEPS, s->columns, s->answers, s->team * s->each, err));
         for (int64_t i = 0; i < count; i++) SU_TRY(measure(s, s->frames[first + i], i, estimate + s->frames[first + i], err));
         SU_TRY(su_progress_update(progress, (double)(first + count) / (double)s->count, err));
     }
@@ -228,15 +266,20 @@ static su_status all_frames(estimator *s, double *estimate, su_progress *progres
 static su_status allocate(estimator *s, su_error *err)
 {
     int64_t n = s->in->model->n, r = s->in->model->r;
-    bool good = (s->columns = take(s, BLOCK * 3 * s->body.free_count, sizeof(double))) != NULL;
-    double **vectors[] = {&s->e, &s->u, &s->x};
-    int64_t sizes[] = {3 * n, 3 * n, r};
-    for (int k = 0; k < 3; k++) good &= (*vectors[k] = take(s, sizes[k], sizeof(double))) != NULL;
-    for (int64_t i = 0; i < BLOCK && i < s->count; i++) {
+    int64_t dofs = 3 * s->body.free_count;
+    bool good = true;
+    s->block = s->in->model->t > LARGE ? 1 : s->count < BLOCK ? s->count : BLOCK;
+    s->full = (su_full_answer){s->factor, s->body.free_count, s->body.free_vertex, s->K, s->turns, NULL};
+    double **vectors[] = {&s->columns, &s->answers, &s->full.work, &s->e, &s->u};
+    int64_t sizes[] = {s->block * dofs, s->block * dofs, 3 * s->block * dofs, 3 * n, 3 * n};
+    for (int k = 0; k < 5; k++) good &= (*vectors[k] = take(s, sizes[k], sizeof(double))) != NULL;
+    for (int64_t i = 0; i < s->block; i++) {
         row *at = s->rows + i;
-        double **arrays[] = {&at->back, &at->turn, &at->force, &at->mass, &at->stiffness, &at->resting};
-        int64_t room[] = {3 * n, 4 * n, r, r * r, r * r, r * r};
-        for (int k = 0; k < 6; k++) good &= (*arrays[k] = take(s, room[k], sizeof(double))) != NULL;
+        at->K = s->body.pattern, at->K.owns_pattern = 0;
+        double **arrays[] = {&at->back, &at->turn, &at->force, &at->mass, &at->stiffness, &at->projected, &at->K.value};
+        int64_t room[] = {3 * n, 4 * n, r, r * r, r * r, r * r, at->K.entries};
+        for (int k = 0; k < 7; k++) good &= (*arrays[k] = take(s, room[k], sizeof(double))) != NULL;
+        s->K[i] = &at->K, s->turns[i] = at->turn;
     }
     if (!good) return su_fail(err, SU_AGAIN, "no memory for residuals of %lld flesh vertices", (long long)n);
     SU_TRY(su_motion_basis_create(&s->motion, &s->basis, err));

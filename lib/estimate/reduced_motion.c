@@ -151,7 +151,7 @@ static void turned_rows(const su_reduced_motion *s, const su_motion_basis_at *at
 }
 
 /* K_e (144) of cubature tet number c. */
-static void tet_tangent(const su_reduced_motion *s, const su_fullsim_instant *at, int64_t c, bool resting, double K[144])
+static void tet_tangent(const su_reduced_motion *s, const su_fullsim_instant *at, int64_t c, bool project, double K[144])
 {
     const su_elastic *body = at->body;
     int64_t e = s->model->cubature_tets[c];
@@ -160,12 +160,12 @@ static void tet_tangent(const su_reduced_motion *s, const su_fullsim_instant *at
     for (int a = 1; a < 4; a++)
         for (int i = 0; i < 3; i++) {
             y[3 * a + i] = at->rest[3 * (int64_t)tet[a] + i] - at->rest[3 * (int64_t)tet[0] + i] + body->offset[9 * e + 3 * i + a - 1];
-            if (!resting) y[3 * a + i] += at->u[3 * (int64_t)tet[a] + i] - at->u[3 * (int64_t)tet[0] + i];
+            y[3 * a + i] += at->u[3 * (int64_t)tet[a] + i] - at->u[3 * (int64_t)tet[0] + i];
         }
-    su_tet_elastic(body->material, body->mu[e], body->lambda[e], body->inverse + 9 * e, body->volume[e], y, false, NULL, K, NULL);
+    su_tet_elastic(body->material, body->mu[e], body->lambda[e], body->inverse + 9 * e, body->volume[e], y, project, NULL, K, NULL);
 }
 
-void su_reduced_motion_tangent(const su_reduced_motion *s, su_motion_basis_at *at, const su_fullsim_instant *instant, bool resting, double *K)
+void su_reduced_motion_tangent(const su_reduced_motion *s, su_motion_basis_at *at, const su_fullsim_instant *instant, bool project, double *K)
 {
     const su_model *model = s->model;
     int64_t r = s->basis.r, c = model->c;
@@ -176,7 +176,7 @@ void su_reduced_motion_tangent(const su_reduced_motion *s, su_motion_basis_at *a
     for (int64_t e = 0; e < c; e++) {
         double Ke[144], weight = 0;
         for (int64_t i = 0; i < model->m; i++) weight += positive[i] * model->cubature_weights[i * c + e];
-        tet_tangent(s, instant, e, resting, Ke);
+        tet_tangent(s, instant, e, project, Ke);
         for (int a = 0; a < 12; a++) memcpy(left + (12 * e + a) * r, rows + (3 * (int64_t)s->tet_corner[4 * e + a / 3] + a % 3) * r, (size_t)r * sizeof *left);
         for (int64_t a = 0; a < 12; a++)
             for (int64_t b = 0; b < 12; b++)

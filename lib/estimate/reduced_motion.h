@@ -45,9 +45,8 @@ void su_reduced_motion_add(const su_reduced_motion *motion, const su_motion_basi
 void su_reduced_motion_project(const su_reduced_motion *motion, const su_motion_basis_at *at, const double *x, double *out);
 /* M (r,r) = U^' M U^. */
 void su_reduced_motion_mass(const su_reduced_motion *motion, const su_motion_basis_at *at, double *M);
-/* K (r,r): the reduced stiffness at an instant of the full space by the cubature tets and D, exact, not made semidefinite; at
- * displacement instant->u, or where the flesh is free of stress (`resting`). */
-void su_reduced_motion_tangent(const su_reduced_motion *motion, su_motion_basis_at *at, const su_fullsim_instant *instant, bool resting,
+/* K (r,r): the reduced stiffness at an instant of the full space by the cubature tets and D; project: of each tet's made semidefinite. */
+void su_reduced_motion_tangent(const su_reduced_motion *motion, su_motion_basis_at *at, const su_fullsim_instant *instant, bool project,
                                double *K);
 
 #endif

@@ -471,9 +471,9 @@ void su_fullsim_residual(su_fullsim *s, const double *back, double *residual, su
     step.inertial = s->inertial, step.carried = s->carried;
     prepare_loads(s, &s->next, h, s->carried, &step);
     turn(s, &s->next, true, back, s->u_next);
-    su_implicit_residual(s->implicit, &step, s->u_next, residual);
+    const su_sparse *K = su_implicit_residual(s->implicit, &step, s->u_next, residual);
     turn(s, &s->next, false, residual, residual);
-    *at = (su_fullsim_instant){&s->body, s->next.x, s->next.turn, s->next.w, s->u_next};
+    *at = (su_fullsim_instant){&s->body, s->next.x, s->next.turn, s->next.w, s->u_next, K};
 }
 
 const double *su_fullsim_turn(const su_fullsim *s) { return s->now.turn; }

@@ -67,6 +67,7 @@ typedef struct su_fullsim_instant {
     const double *turn;      /* (n,4) R_v */
     const double *w;         /* (m) */
     const double *u;         /* (n,3) root frame, m */
+    const su_sparse *K;      /* stiffness at the state before, turned along, elements semidefinite; dofs of free vertices */
 } su_fullsim_instant;
 
 /* From where it stands, one substep on in that segment: the residual of the equation of motion (docs/design.md, eq. 7) at a displacement

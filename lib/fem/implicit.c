@@ -292,13 +292,14 @@ static void set_damping(su_implicit *s, const su_implicit_step *step)
     su_elastic_stiffness(s->body, s->y, true, &s->damping, s->threads);
 }
 
-void su_implicit_residual(su_implicit *s, const su_implicit_step *step, const double *u, double *residual)
+const su_sparse *su_implicit_residual(su_implicit *s, const su_implicit_step *step, const double *u, double *residual)
 {
-    if (step->h > 0.0 && step->beta > 0.0) set_damping(s, step);
+    set_damping(s, step);
     evaluate_residual(s, step, u);
     memset(residual, 0, (size_t)(3 * s->body->n) * sizeof *residual);
     for (int64_t f = 0; f < s->body->free_count; f++)
         memcpy(residual + 3 * (int64_t)s->body->free_vertex[f], s->residual + 3 * f, 3 * sizeof *residual);
+    return &s->damping;
 }
 
 su_status su_implicit_solve(su_implicit *s, const su_implicit_step *step, double *u, su_implicit_result *result,
