@@ -156,7 +156,7 @@ static void bridge(const su_full_stretch *s, int64_t F, double *estimate)
 su_status su_full_stretches_play(const su_estimate_inputs *inputs, su_full_stretches *stretches, int threads, int32_t *frame, double *u,
                                  int32_t *status, double *estimate, su_progress *progress, su_error *err)
 {
-    int64_t n3 = 3 * inputs->model->n, count = stretches->count, *at;
+    int64_t n3 = 3 * inputs->model->n, count = stretches->count, done = 0, *at;
     int team = inputs->model->t > LARGE ? 1 : threads < count ? threads : (int)count, each = team > 0 ? threads / team : 1;
     su_status first = SU_OK;
     double began = su_seconds();
@@ -171,9 +171,13 @@ su_status su_full_stretches_play(const su_estimate_inputs *inputs, su_full_stret
             ended = play(&p, stretches->stretch + i, each > 1 ? each : 1, frame + at[i], u + at[i] * n3, status, stretches, progress, &own);
         player_free(&p);
 #pragma omp critical(su_full_stretches)
-        if (ended != SU_OK && first == SU_OK) {
-            first = ended;
-            if (err) *err = own;
+        {
+            done += at[i + 1] - at[i];
+            if (ended == SU_OK) ended = su_progress_update(progress, (double)done / (double)stretches->frames, &own);
+            if (ended != SU_OK && first == SU_OK) {
+                first = ended;
+                if (err) *err = own;
+            }
         }
     }
     free(at);

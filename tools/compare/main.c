@@ -25,6 +25,13 @@ typedef struct side {
     double *u, *skin;    /* (BLOCK,n,3), (BLOCK,nbar,3) */
 } side;
 
+/* How the run's estimate of its error does: ratios to the truth, frame by frame. */
+typedef struct estimate_check {
+    int64_t frames;                  /* 0: there is no estimate */
+    double low, median, high;        /* quantiles at 10, 50 and 90 % */
+    double within;                   /* share of the frames within a factor of two */
+} estimate_check;
+
 typedef struct job {
     const char *csv;
     bool projection;
@@ -35,6 +42,7 @@ typedef struct job {
     double *mass;
     su_compare *compare;
     double projection_error, projection_mass_error;
+    estimate_check estimate;
 } job;
 
 static void side_free(side *s)
@@ -142,6 +150,49 @@ static su_status compare(su_tool *tool, job *j)
     return SU_OK;
 }
 
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double quantile(int64_t count, const double *sorted, double share)
+{
+    double at = share * (double)(count - 1);
+    int64_t k = (int64_t)at;
+    return k + 1 < count ? sorted[k] + (at - (double)k) * (sorted[k + 1] - sorted[k]) : sorted[count - 1];
+}
+
+/* The run's estimate against the truth, frames aside that were played in the full space or are not off at all. */
+static su_status check_estimate(su_tool *tool, job *j)
+{
+    const su_sim *sim = &j->run.sim;
+    const su_compare_frame *frame;
+    estimate_check *check = &j->estimate;
+    int64_t frames, full = 0, within = 0;
+    double *ratio;
+    if (!sim->error_estimate) return SU_OK;
+    SU_TRY(SU_ALLOC(&ratio, sim->F, "ratios", &tool->err));
+    frame = su_compare_frames(j->compare, &frames);
+    for (int64_t k = 0; k < frames; k++) {
+        while (full < sim->full && sim->full_frame[full] < k) full++;
+        if ((full < sim->full && sim->full_frame[full] == k) || frame[k].u_error == 0) continue;
+        ratio[check->frames++] = sim->error_estimate[k] / frame[k].u_error;
+    }
+    qsort(ratio, (size_t)check->frames, sizeof *ratio, ascending);
+    for (int64_t k = 0; k < check->frames; k++) within += ratio[k] >= 0.5 && ratio[k] <= 2;
+    if (check->frames > 0) {
+        check->low = quantile(check->frames, ratio, 0.1), check->median = quantile(check->frames, ratio, 0.5);
+        check->high = quantile(check->frames, ratio, 0.9), check->within = (double)within / (double)check->frames;
+        su_stats_number(tool, "estimate_ratio_median", check->median);
+        su_stats_number(tool, "estimate_ratio_low", check->low);
+        su_stats_number(tool, "estimate_ratio_high", check->high);
+        su_stats_number(tool, "estimate_within_two", check->within);
+    }
+    free(ratio);
+    return SU_OK;
+}
+
 /* ---- what the basis could do at best ---- */
 
 typedef struct projection {
@@ -236,6 +287,9 @@ static void print_result(FILE *out, const job *j, const su_compare_total *total)
         fprintf(out, "  plain                        %9.4f %%\n", 100.0 * j->projection_error);
         fprintf(out, "  mass-weighted                %9.4f %%\n", 100.0 * j->projection_mass_error);
     }
+    if (j->estimate.frames > 0)
+        fprintf(out, "error estimated / true         %9.4f     median of the frames; %.2f and %.2f at 10 and 90 %%, %.0f %% within a factor of two\n",
+                j->estimate.median, j->estimate.low, j->estimate.high, 100 * j->estimate.within);
     fprintf(out, "relative L2 error of velocity  %9.4f %%\n", 100.0 * total->velocity);
     fprintf(out, "skin error, RMS                %9.4f mm\n", 1e3 * total->skin_error);
     fprintf(out, "skin error, largest            %9.4f mm   frame %lld, vertex %lld\n", 1e3 * total->skin_largest,
@@ -264,6 +318,7 @@ static su_status run(su_tool *tool, job *j)
     if (tool->dry_run) return SU_OK;
     if (j->projection) SU_TRY(project(tool, j));
     SU_TRY(compare(tool, j));
+    SU_TRY(check_estimate(tool, j));
     su_compare_total total = su_compare_result(j->compare);
     su_stats_number(tool, "error", total.error);
     su_stats_number(tool, "error_plain", total.plain);

@@ -27,6 +27,9 @@ enum { MAX_CYCLES = 50 };
 /* Estimated error of a shot, relative, above which there is a warning: beyond it one sees it. */
 static const double WARN_ERROR = 0.1;
 
+/* Where the reduced run and the estimate of its error end in the progress of a shot; of no consequence. */
+static const double SIM_SHARE = 0.2, FULL_SHARE = 0.4;
+
 typedef struct settings {
     su_sim_settings sim;
     su_step_settings step;
@@ -59,6 +62,7 @@ typedef struct take {
     const job *j;
     const char *path;
     char *output, *checkpoint;
+    double from, to;              /* of the run's progress */
     su_sim_settings settings;     /* resolved for this shot; teleports are the job's */
     su_anim anim;
     su_shot *shot;
@@ -204,6 +208,12 @@ static su_status run_frames(su_tool *tool, take *t)
     return status;
 }
 
+/* What follows is this part of a shot's progress. */
+static void enter(su_tool *tool, const take *t, double from, double to)
+{
+    su_progress_stage(&tool->progress, t->from + from * (t->to - t->from), t->from + to * (t->to - t->from));
+}
+
 /* Frames off by more than the limit, "12-40, 55": as many as fit. */
 static void name_frames(const su_sim *sim, double limit, char *text, size_t room)
 {
@@ -236,6 +246,7 @@ static su_status bound_error(su_tool *tool, take *t, const su_estimate_inputs *i
         int64_t n = t->j->model.n;
         SU_GO(SU_FILE_ALLOC(&sim->file, &sim->full_frame, stretches.frames, err));
         SU_GO(SU_FILE_ALLOC(&sim->file, &sim->full_u, stretches.frames * 3 * n, err));
+        enter(tool, t, FULL_SHARE, 1);
         SU_GO(su_full_stretches_play(inputs, &stretches, tool->threads, sim->full_frame, sim->full_u, sim->status, sim->error_estimate,
                                      &tool->progress, err));
         sim->n = n, sim->full = stretches.frames;
@@ -266,7 +277,8 @@ static su_status estimate_error(su_tool *tool, take *t)
     if (!sim->error_estimate) return SU_OK;
     const su_estimate_inputs inputs = {&j->model, &j->tet, &j->fit, t->shot, &t->settings, sim};
     su_estimate_total total;
-    if (su_error_estimate(&inputs, tool->threads, sim->error_estimate, &total, NULL, &tool->err) != SU_OK)
+    enter(tool, t, SIM_SHARE, j->set.bound > 0 ? FULL_SHARE : 1);
+    if (su_error_estimate(&inputs, tool->threads, sim->error_estimate, &total, &tool->progress, &tool->err) != SU_OK)
         return su_error_context(&tool->err, "%s: ", t->path);
     su_stats_number(tool, "error_estimate_reduced", total.relative);
     su_stats_stage(tool, "error estimate, factor", total.factor_seconds);
@@ -342,6 +354,7 @@ static su_status one_take(su_tool *tool, take *t)
     SU_TRY(allocate_sim(tool, t));
     SU_TRY(describe(tool, t));
     if (tool->dry_run) return SU_OK;
+    enter(tool, t, 0, t->sim.error_estimate ? SIM_SHARE : 1);
     SU_TRY(set->loop ? run_cycles(tool, t) : run_frames(tool, t));
     report(tool, t);
     SU_TRY(estimate_error(tool, t));
@@ -406,7 +419,7 @@ static su_status run(su_tool *tool, job *j)
         return su_fail(err, SU_FAILED, "%s: the folder for %d shots cannot be made: %s", tool->output, shots, strerror(errno));
     for (int k = 0; k < shots; k++) {
         take t = {.j = j, .path = tool->inputs.items[k + 1], .settings = j->set.sim};
-        su_progress_stage(&tool->progress, (double)k / shots, (double)(k + 1) / shots);
+        t.from = (double)k / shots, t.to = (double)(k + 1) / shots;
         su_status status = one_take(tool, &t);
         take_free(&t);
         SU_TRY(status);

@@ -41,6 +41,12 @@ export function charts(data, parent, tables, goto) {
 
     overTime('Displacement of the skin', [{ label: 'largest', values: Array.from(data.largest, (v) => 100 * v) }, { label: 'RMS', values: Array.from(data.rms, (v) => 100 * v) }], { y: 'cm' });
     overTime('Energy', ['kinetic', 'elastic', 'gravity'].map((label, i) => ({ label, values: strided(data.energy, count, 3, i) })), { y: 'J' });
+    if (data.error_estimate) {
+        const share = info.sim?.error_estimate, full = new Set(data.full_frame ?? []);
+        const series = [{ label: 'estimate', values: Array.from(data.error_estimate, (v) => 1000 * v) }];
+        if (full.size) series.push({ label: 'played in the full space', values: Array.from(data.error_estimate, (v, i) => full.has(i) ? 1000 * v : null) });
+        overTime(`Error to be expected${share == null ? '' : `: about ${(100 * share).toPrecision(2)} % of the motion`}`, series, { y: 'mm, RMS' });
+    }
     const m = data.weights.length / count;
     overTime('Weights of the example poses', Array.from({ length: Math.min(m, 8) }, (_, i) => ({ label: `pose ${i}`, values: strided(data.weights, count, m, i) })));
     if (data.status.some((s) => s) || data.iterations.slice(1).some((v) => v !== data.iterations[1]))
