@@ -1,0 +1,306 @@
+/* The error that a bake is estimated to have, and the stretches that are played in the full space for it. */
+#include "estimate/error_estimate.h"
+#include "estimate/error_motion.h"
+#include "estimate/full_answer.h"
+#include "estimate/full_stretches.h"
+#include "fem/elastic.h"
+#include "reduced_scene.h"
+#include "runtime/reconstruct.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "near.h"
+
+enum { FRAMES = 24 };
+
+static const double poses3[] = {0.0, 0.8, -0.8};
+static const double fps = 30;
+static const su_step_settings exact = {.newton = 60, .tolerance = 1e-11};
+
+/* A reduced run of the swinging beam with what an estimate needs. */
+typedef struct run {
+    scene s;
+    reduced_scene r;
+    su_sim_settings settings;
+    double *qddot, *estimate;
+    su_estimate_inputs inputs;
+} run;
+
+static void run_create(run *t, bool turned, reduced_options options, int teleport)
+{
+    su_error err = {0};
+    *t = (run){.settings = su_sim_defaults()};
+    scene_create(&t->s, 4, 1, 1, 3, poses3, FRAMES, fps, scene_swing, teleport > 0, &teleport);
+    if (turned) scene_turn_rest(&t->s, 0.3);
+    reduced_create(&t->r, &t->s, &options);
+    t->qddot = calloc((size_t)(FRAMES * t->r.model.r), sizeof *t->qddot);
+    t->estimate = calloc(FRAMES, sizeof *t->estimate);
+    t->r.sim.qddot = t->qddot;
+    assert_int_equal(reduced_run(&t->r, &t->settings, exact, 1, NULL), SU_OK);
+    assert_int_equal(su_sim_settings_resolve(&t->settings, 4.0, FRAMES, t->s.anim.times, 0.0, &err), SU_OK);
+    t->inputs = (su_estimate_inputs){&t->r.model, &t->s.tet, &t->s.fit, t->s.shot, &t->settings, &t->r.sim};
+}
+
+static void run_free(run *t)
+{
+    reduced_free(&t->r);
+    scene_free(&t->s);
+    free(t->qddot), free(t->estimate);
+}
+
+static su_estimate_total estimate(run *t, int threads)
+{
+    su_estimate_total total;
+    su_error err = {0};
+    if (su_error_estimate(&t->inputs, threads, t->estimate, &total, NULL, &err) != SU_OK) fail_msg("%s", err.text);
+    return total;
+}
+
+/* RMS over the vertices of the error of u at each frame, and the relative error over the shot. */
+static double truth(run *t, double error[FRAMES])
+{
+    su_sim_settings settings = su_sim_defaults();
+    su_reconstruct *rec;
+    su_error err = {0};
+    int64_t n3 = 3 * t->s.tet.n;
+    double *full = scene_full_run(&t->s, &settings, 1e-10, NULL, NULL, NULL), *u = calloc((size_t)(FRAMES * n3), sizeof *u), off = 0, size = 0;
+    assert_int_equal(su_reconstruct_create(&t->r.model, SU_COROTATED, 0, NULL, 1, &rec, &err), SU_OK);
+    assert_int_equal(su_reconstruct_shot(rec, t->s.shot, &t->r.sim, 0, FRAMES, u, NULL, NULL, &err), SU_OK);
+    for (int64_t k = 0; k < FRAMES; k++) {
+        double sum = 0;
+        for (int64_t i = k * n3; i < (k + 1) * n3; i++) sum += (u[i] - full[i]) * (u[i] - full[i]), size += full[i] * full[i];
+        error[k] = sqrt(3 * sum / (double)n3), off += sum;
+    }
+    su_reconstruct_free(rec);
+    free(full), free(u);
+    return sqrt(off / size);
+}
+
+static void a_basis_that_spans_everything_is_not_off(void **unused)
+{
+    (void)unused;
+    for (int turned = 0; turned < 2; turned++)
+        for (int one = 0; one < 2; one++)
+            for (int teleport = 0; teleport < 12; teleport += 11) {
+                run t;
+                run_create(&t, turned, (reduced_options){.regions = 1, .stride = 1, .one = one}, teleport);
+                su_estimate_total total = estimate(&t, 1);
+                printf("# %s rest, %s, teleport %d: %.1e\n", turned ? "turned" : "posed", one ? "one basis" : "a basis a pose", teleport, total.relative);
+                assert_true(total.frames == FRAMES - 1 - (teleport > 0) && total.relative < 1e-4);
+                run_free(&t);
+            }
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void few_modes_are_as_far_off_as_estimated(void **unused)
+{
+    (void)unused;
+    for (int stride = 1; stride <= 2; stride++) {
+        run t;
+        double error[FRAMES], ratio[FRAMES];
+        run_create(&t, true, (reduced_options){.r = 36, .regions = 1, .stride = stride, .one = true, .lacking = stride > 1}, 0);
+        su_estimate_total total = estimate(&t, 1);
+        double off = truth(&t, error);
+        int within = 0;
+        for (int k = 1; k < FRAMES; k++) ratio[k] = t.estimate[k] / error[k], within += ratio[k] > 0.5 && ratio[k] < 2;
+        qsort(ratio + 1, FRAMES - 1, sizeof *ratio, ascending);
+        printf("# stride %d: %.3f estimated, %.3f true; by frame %.2f, %d of %d within a factor of two\n", stride, total.relative, off, ratio[FRAMES / 2],
+               within, FRAMES - 1);
+        assert_true(off > 0.005 && total.relative > 0.67 * off && total.relative < 1.5 * off);
+        assert_true(within >= (9 * (FRAMES - 1) + 5) / 10);
+        assert_true(t.estimate[0] == 0);   /* nothing has moved */
+        run_free(&t);
+    }
+}
+
+static void threads_do_not_change_a_bit(void **unused)
+{
+    (void)unused;
+    run t;
+    double one[FRAMES];
+    run_create(&t, true, (reduced_options){.r = 20, .regions = 1, .stride = 1, .one = true}, 0);
+    su_estimate_total first = estimate(&t, 1);
+    memcpy(one, t.estimate, sizeof one);
+    su_estimate_total second = estimate(&t, 3);
+    assert_memory_equal(one, t.estimate, sizeof one);
+    assert_true(first.relative == second.relative && first.motion == second.motion);
+    run_free(&t);
+}
+
+static void files_of_another_character_are_refused(void **unused)
+{
+    (void)unused;
+    run t;
+    scene other;
+    su_estimate_total total;
+    su_error err = {0};
+    run_create(&t, true, (reduced_options){.r = 20, .regions = 1, .stride = 1, .one = true}, 0);
+    scene_create(&other, 5, 1, 1, 3, poses3, FRAMES, fps, scene_swing, 0, NULL);
+    t.inputs.tet = &other.tet;
+    assert_int_equal(su_error_estimate(&t.inputs, 1, t.estimate, &total, NULL, &err), SU_INPUT);
+    scene_free(&other);
+    run_free(&t);
+}
+
+/* One mode under a force that grows evenly and then stays, against the closed solution. */
+static void errors_swing_like_an_oscillator(void **unused)
+{
+    (void)unused;
+    const double mass = 1, stiffness = 400, beta = 2e-3, h = 1e-5, rise = 0.02, force = 3;
+    su_error_motion motion;
+    su_error err = {0};
+    assert_int_equal(su_error_motion_create(1, 0, beta, h, &motion, &err), SU_OK);
+    double omega = sqrt(stiffness), zeta = 0.5 * beta * omega, damped = omega * sqrt(1 - zeta * zeta);
+    assert_int_equal(su_error_motion_advance(&motion, (int64_t)(rise / h + 0.5), &mass, &stiffness, &force, &err), SU_OK);
+    for (int k = 1; k <= 20; k++) {
+        assert_int_equal(su_error_motion_advance(&motion, 1000, &mass, &stiffness, &force, &err), SU_OK);
+        double sum = 0, t = rise + 1000 * h * k;
+        for (int i = 0; i < 2; i++) {   /* a ramp from 0 less one from `rise` on */
+            double s = t - i * rise, lag = 2 * zeta / omega, e = exp(-zeta * omega * s);
+            double ramp = s - lag + e * (lag * cos(damped * s) + (zeta * omega * lag - 1) / damped * sin(damped * s));
+            sum += (i ? -1 : 1) * force / (rise * stiffness) * ramp;
+        }
+        assert_near(motion.x[0], sum, 2e-3 * force / stiffness);
+    }
+    const double soft = -100;   /* what pushes away counts as no stiffness */
+    assert_int_equal(su_error_motion_advance(&motion, 100, &mass, &soft, &force, &err), SU_OK);
+    assert_true(isfinite(motion.x[0]));
+    su_error_motion_free(&motion);
+}
+
+static void the_full_space_answers(void **unused)
+{
+    (void)unused;
+    enum { STATES = 3 };
+    scene s;
+    su_error err = {0};
+    su_elastic body;
+    su_sparse K0 = {0}, K[STATES] = {{0}};
+    su_cholesky *factor;
+    const su_sparse *list[STATES];
+    const double *turns[STATES];
+    scene_create(&s, 4, 2, 2, 3, poses3, 2, fps, scene_swing, 0, NULL);
+    assert_int_equal(su_elastic_create(&body, s.tet.n, s.tet.vertices, s.tet.t, s.tet.tets, s.tet.fixed_count, s.tet.fixed, SU_NEOHOOKEAN, s.fit.young,
+                                       s.fit.poisson, s.fit.density, &err), SU_OK);
+    int64_t n = s.tet.n, dofs = 3 * body.free_count;
+    double *turn = calloc((size_t)(4 * n), sizeof *turn), *y = calloc((size_t)(3 * n), sizeof *y), *b = calloc((size_t)(STATES * dofs), sizeof *b);
+    double *x = calloc((size_t)(STATES * dofs), sizeof *x), *wanted = calloc((size_t)(STATES * dofs), sizeof *wanted);
+    double *work = calloc((size_t)(3 * STATES * dofs), sizeof *work);
+    assert_int_equal(su_sparse_clone_pattern(&body.pattern, &K0, &err), SU_OK);
+    su_elastic_stiffness(&body, s.tet.vertices, true, &K0, 1);
+    assert_int_equal(su_cholesky_create(&body.pattern, 1, &factor, &err), SU_OK);
+    assert_int_equal(su_cholesky_factorize(factor, &K0, &err), SU_OK);
+    for (int64_t v = 0; v < n; v++) turn[4 * v] = 1;
+    for (int i = 0; i < STATES; i++) {   /* stretched by 0, 10 and 20 % */
+        for (int64_t k = 0; k < 3 * n; k++) y[k] = s.tet.vertices[k] * (k % 3 == 0 ? 1 + 0.1 * i : 1);
+        assert_int_equal(su_sparse_clone_pattern(&body.pattern, &K[i], &err), SU_OK);
+        su_elastic_stiffness(&body, y, true, &K[i], 1);
+        list[i] = &K[i], turns[i] = turn;
+        for (int64_t k = 0; k < dofs; k++) wanted[i * dofs + k] = sin((double)(k + 7 * i));
+        su_sparse_multiply(&K[i], wanted + i * dofs, b + i * dofs);
+    }
+    const su_full_answer answer = {factor, body.free_count, body.free_vertex, list, turns, work};
+    assert_int_equal(su_full_answer_solve(&answer, STATES, 12, b, x, 2, &err), SU_OK);
+    assert_near(difference(dofs, x, wanted), 0, 1e-9);                                      /* its own factor: at once */
+    for (int i = 1; i < STATES; i++) assert_near(difference(dofs, x + i * dofs, wanted + i * dofs), 0, 1e-3);
+    for (int i = 0; i < STATES; i++) su_sparse_free(&K[i]);
+    su_sparse_free(&K0);
+    su_cholesky_free(factor);
+    su_elastic_free(&body);
+    free(turn), free(y), free(b), free(x), free(wanted), free(work);
+    scene_free(&s);
+}
+
+static void stretches_join_and_end_with_the_shot(void **unused)
+{
+    (void)unused;
+    enum { F = 100 };
+    double estimate[F] = {0};
+    su_full_stretches stretches;
+    su_error err = {0};
+    assert_int_equal(su_full_stretches_choose(F, estimate, 1, 1.0 / 25, &stretches, &err), SU_OK);
+    assert_true(stretches.count == 0 && stretches.frames == 0);
+    su_full_stretches_free(&stretches);
+    estimate[2] = estimate[30] = estimate[35] = estimate[97] = 2, estimate[60] = 1;   /* at the limit is not above it */
+    assert_int_equal(su_full_stretches_choose(F, estimate, 1, 1.0 / 25, &stretches, &err), SU_OK);
+    assert_int_equal(stretches.count, 3);   /* 5 frames before and behind, 4 to fade */
+    const int64_t wanted[3][3] = {{0, 8, 11}, {25, 41, 44}, {92, F, F - 1}};
+    int64_t frames = 0;
+    for (int i = 0; i < 3; i++) {
+        const su_full_stretch *s = stretches.stretch + i;
+        assert_true(s->first == wanted[i][0] && s->fade == wanted[i][1] && s->last == wanted[i][2]);
+        frames += s->last - s->first + 1;
+    }
+    assert_int_equal(stretches.frames, frames);
+    su_full_stretches_free(&stretches);
+}
+
+/* The whole shot in the full space is the full simulation; stretches of it come near, and do not depend on the threads. */
+static void stretches_are_the_full_simulation(void **unused)
+{
+    (void)unused;
+    run t;
+    su_full_stretches stretches;
+    su_sim_settings settings = su_sim_defaults();
+    su_error err = {0};
+    run_create(&t, true, (reduced_options){.r = 36, .regions = 1, .stride = 1, .one = true}, 0);
+    int64_t n3 = 3 * t.s.tet.n;
+    double *full = scene_full_run(&t.s, &settings, 1e-10, NULL, NULL, NULL), *u = calloc((size_t)(FRAMES * n3), sizeof *u);
+    double *again = calloc((size_t)(FRAMES * n3), sizeof *again), kept[FRAMES] = {0};
+    int32_t frame[FRAMES], status[FRAMES] = {0};
+    kept[1] = kept[10] = kept[20] = 1;
+    assert_int_equal(su_full_stretches_choose(FRAMES, kept, 0.5, 1 / fps, &stretches, &err), SU_OK);
+    assert_true(stretches.count == 1 && stretches.frames == FRAMES);
+    assert_int_equal(su_full_stretches_play(&t.inputs, &stretches, 1, frame, u, status, kept, NULL, &err), SU_OK);
+    assert_near(difference(FRAMES * n3, u, full), 0, 1e-6 * largest(FRAMES * n3, full));
+    assert_true(frame[0] == 0 && frame[FRAMES - 1] == FRAMES - 1 && kept[10] <= kept[1]);
+    su_full_stretches_free(&stretches);
+
+    double error[FRAMES], part[FRAMES] = {0};
+    truth(&t, error);
+    part[16] = 1;   /* frames 10 to the end */
+    assert_int_equal(su_full_stretches_choose(FRAMES, part, 0.5, 1 / fps, &stretches, &err), SU_OK);
+    int64_t first = stretches.stretch[0].first;
+    assert_int_equal(su_full_stretches_play(&t.inputs, &stretches, 2, frame, u, status, part, NULL, &err), SU_OK);
+    assert_int_equal(su_full_stretches_play(&t.inputs, &stretches, 1, frame, again, status, part, NULL, &err), SU_OK);
+    assert_memory_equal(u, again, (size_t)(stretches.frames * n3) * sizeof *u);
+    for (int k = 0; k < 2; k++) {   /* it begins as far off as the reduced run, and loses half of that */
+        double sum = 0;
+        int64_t at = k ? 16 : first;
+        for (int64_t i = 0; i < n3; i++) sum += pow(u[(at - first) * n3 + i] - full[at * n3 + i], 2);
+        printf("# frame %lld: %.2e off, the reduced run %.2e\n", (long long)at, sqrt(3 * sum / (double)n3), error[at]);
+        if (k == 0) assert_near(sqrt(3 * sum / (double)n3), error[at], 1e-5 * error[at]);
+        else assert_true(sqrt(3 * sum / (double)n3) < 0.5 * fmax(error[at], error[first]));
+    }
+    su_full_stretches_free(&stretches);
+    free(full), free(u), free(again);
+    run_free(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_basis_that_spans_everything_is_not_off),
+        cmocka_unit_test(few_modes_are_as_far_off_as_estimated),
+        cmocka_unit_test(threads_do_not_change_a_bit),
+        cmocka_unit_test(files_of_another_character_are_refused),
+        cmocka_unit_test(errors_swing_like_an_oscillator),
+        cmocka_unit_test(the_full_space_answers),
+        cmocka_unit_test(stretches_join_and_end_with_the_shot),
+        cmocka_unit_test(stretches_are_the_full_simulation),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
