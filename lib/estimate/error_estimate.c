@@ -30,7 +30,7 @@ static const double SPACING = 1.0 / 24;
 /* What one thread forms residuals with. */
 typedef struct worker {
     su_fullsim *sim;
-    su_motion_basis_at basis;
+    su_instant_basis basis;
     double *q, *matrix;               /* (r), (r,r) */
     double *before, *older, *residual;   /* (n,3) */
     double *moved, *force;            /* (3 free) */
@@ -57,7 +57,7 @@ typedef struct estimator {
     su_full_answer full;
     row rows[BLOCK];
     su_error_motion error;
-    su_motion_basis_at basis;
+    su_instant_basis basis;
     const su_sparse *K[BLOCK];        /* of the rows */
     const double *turns[BLOCK];
     double *e, *u;                    /* (n,3) */
@@ -70,10 +70,10 @@ static void estimator_free(estimator *s)
 {
     for (int k = 0; s->workers && k < s->team; k++) {
         su_fullsim_free(s->workers[k].sim);
-        su_motion_basis_free(&s->workers[k].basis);
+        su_instant_basis_free(&s->workers[k].basis);
     }
     su_error_motion_free(&s->error);
-    su_motion_basis_free(&s->basis);
+    su_instant_basis_free(&s->basis);
     su_compare_free(s->compare);
     su_cholesky_free(s->factor);
     su_elastic_free(&s->body);
@@ -115,7 +115,7 @@ static su_status create_workers(estimator *s, int threads, su_error *err)
         worker *w = s->workers + k;
         su_fullsim_options options = {.tolerance = 1e-8, .threads = s->each, .placed = true};
         SU_TRY(su_fullsim_create(in->tet, in->fit, in->shot, in->settings, &options, &w->sim, err));
-        SU_TRY(su_motion_basis_create(&s->motion, &w->basis, err));
+        SU_TRY(su_instant_basis_create(&s->motion, &w->basis, err));
         if (!(w->q = take(s, 2 * in->model->r, sizeof(double))) || !(w->matrix = take(s, in->model->r * in->model->r, sizeof(double))) ||
             !(w->moved = take(s, n3, sizeof(double))) || !(w->force = take(s, n3, sizeof(double))) || !(w->before = take(s, n3, sizeof(double))) || !(w->older = take(s, n3, sizeof(double))) ||
             !(w->residual = take(s, n3, sizeof(double))))
@@ -282,7 +282,7 @@ static su_status allocate(estimator *s, su_error *err)
         s->K[i] = &at->K, s->turns[i] = at->turn;
     }
     if (!good) return su_fail(err, SU_AGAIN, "no memory for residuals of %lld flesh vertices", (long long)n);
-    SU_TRY(su_motion_basis_create(&s->motion, &s->basis, err));
+    SU_TRY(su_instant_basis_create(&s->motion, &s->basis, err));
     SU_TRY(su_error_motion_create(r, s->in->settings->alpha, s->in->settings->beta, s->in->settings->step, &s->error, err));
     return su_compare_create(n, s->body.mass, 0, s->count, &s->compare, err);
 }

@@ -53,7 +53,7 @@ su_status su_full_stretches_choose(int64_t F, const double *estimate, double lim
 typedef struct player {
     const su_estimate_inputs *in;
     su_reduced_motion motion;
-    su_motion_basis_at basis;
+    su_instant_basis basis;
     su_fullsim *sim;
     double *q, *back, *before;   /* (r), (n,3) twice */
     su_arena arena;
@@ -62,7 +62,7 @@ typedef struct player {
 static void player_free(player *p)
 {
     su_fullsim_free(p->sim);
-    su_motion_basis_free(&p->basis);
+    su_instant_basis_free(&p->basis);
     su_reduced_motion_free(&p->motion);
     su_arena_free(&p->arena);
 }
@@ -72,7 +72,7 @@ static su_status player_create(const su_estimate_inputs *in, player *p, su_error
     int64_t n3 = 3 * in->model->n, r = in->model->r;
     *p = (player){.in = in};
     SU_TRY(su_reduced_motion_create(in->model, in->shot, in->settings->stiffness, &p->motion, err));
-    SU_TRY(su_motion_basis_create(&p->motion, &p->basis, err));
+    SU_TRY(su_instant_basis_create(&p->motion, &p->basis, err));
     p->q = su_arena_alloc(&p->arena, r, sizeof *p->q);
     p->back = su_arena_alloc(&p->arena, n3, sizeof *p->back), p->before = su_arena_alloc(&p->arena, n3, sizeof *p->before);
     return p->q && p->back && p->before ? SU_OK : su_fail(err, SU_AGAIN, "no memory for the full space");

@@ -63,19 +63,19 @@ void su_reduced_motion_free(su_reduced_motion *motion)
     *motion = (su_reduced_motion){0};
 }
 
-su_status su_motion_basis_create(const su_reduced_motion *s, su_motion_basis_at *at, su_error *err)
+su_status su_instant_basis_create(const su_reduced_motion *s, su_instant_basis *at, su_error *err)
 {
     int64_t m = s->model->m, r = s->model->r;
-    *at = (su_motion_basis_at){0};
+    *at = (su_instant_basis){0};
     at->b = take(&at->arena, m, sizeof(double), err);
     at->scale = take(&at->arena, r, sizeof(double), err);
     at->scratch = take(&at->arena, s->model->s + m + r * (3 * s->corners + 24 * s->model->c), sizeof(double), err);
     return at->b && at->scale && at->scratch ? SU_OK : SU_AGAIN;
 }
 
-void su_motion_basis_free(su_motion_basis_at *at) { su_arena_free(&at->arena); }
+void su_instant_basis_free(su_instant_basis *at) { su_arena_free(&at->arena); }
 
-void su_reduced_motion_enter(const su_reduced_motion *s, int64_t frame, double fraction, su_motion_basis_at *at)
+void su_reduced_motion_enter(const su_reduced_motion *s, int64_t frame, double fraction, su_instant_basis *at)
 {
     const su_model *model = s->model;
     double *p = at->scratch, *w = p + model->s;
@@ -89,7 +89,7 @@ void su_reduced_motion_enter(const su_reduced_motion *s, int64_t frame, double f
     su_reduced_basis_scale(&s->basis, at->b, at->scale);
 }
 
-void su_reduced_motion_add(const su_reduced_motion *s, const su_motion_basis_at *at, const double *q, double *back)
+void su_reduced_motion_add(const su_reduced_motion *s, const su_instant_basis *at, const double *q, double *back)
 {
     const su_reduced_basis *basis = &s->basis;
     for (int64_t g = 0; g < basis->d; g++) {
@@ -104,7 +104,7 @@ void su_reduced_motion_add(const su_reduced_motion *s, const su_motion_basis_at 
     }
 }
 
-void su_reduced_motion_project(const su_reduced_motion *s, const su_motion_basis_at *at, const double *x, double *out)
+void su_reduced_motion_project(const su_reduced_motion *s, const su_instant_basis *at, const double *x, double *out)
 {
     const su_reduced_basis *basis = &s->basis;
     memset(out, 0, (size_t)basis->r * sizeof *out);
@@ -121,7 +121,7 @@ void su_reduced_motion_project(const su_reduced_motion *s, const su_motion_basis
     }
 }
 
-void su_reduced_motion_mass(const su_reduced_motion *s, const su_motion_basis_at *at, double *M)
+void su_reduced_motion_mass(const su_reduced_motion *s, const su_instant_basis *at, double *M)
 {
     int64_t m = s->basis.m, r = s->basis.r;
     memset(M, 0, (size_t)(r * r) * sizeof *M);
@@ -131,7 +131,7 @@ void su_reduced_motion_mass(const su_reduced_motion *s, const su_motion_basis_at
 }
 
 /* Rows of U(p) at the corners, (corners,3,r). */
-static void turned_rows(const su_reduced_motion *s, const su_motion_basis_at *at, const double *turn, double *rows)
+static void turned_rows(const su_reduced_motion *s, const su_instant_basis *at, const double *turn, double *rows)
 {
     int64_t r = s->basis.r;
     for (int64_t c = 0; c < s->corners; c++) {
@@ -165,7 +165,7 @@ static void tet_tangent(const su_reduced_motion *s, const su_fullsim_instant *at
     su_tet_elastic(body->material, body->mu[e], body->lambda[e], body->inverse + 9 * e, body->volume[e], y, project, NULL, K, NULL);
 }
 
-void su_reduced_motion_tangent(const su_reduced_motion *s, su_motion_basis_at *at, const su_fullsim_instant *instant, bool project, double *K)
+void su_reduced_motion_tangent(const su_reduced_motion *s, su_instant_basis *at, const su_fullsim_instant *instant, bool project, double *K)
 {
     const su_model *model = s->model;
     int64_t r = s->basis.r, c = model->c;

@@ -25,28 +25,28 @@ typedef struct su_reduced_motion {
 } su_reduced_motion;
 
 /* One basis, turned back, at an instant: U^ = sum_i b_i U^_i Y. Owned by the caller, one a thread. */
-typedef struct su_motion_basis_at {
+typedef struct su_instant_basis {
     double *b, *scale;        /* (m), (r) */
     double *scratch;          /* of su_reduced_motion_tangent */
     su_arena arena;
-} su_motion_basis_at;
+} su_instant_basis;
 
 /* For corotated bases. */
 su_status su_reduced_motion_create(const su_model *model, const su_shot *shot, double stiffness, su_reduced_motion *motion, su_error *err);
 void su_reduced_motion_free(su_reduced_motion *motion);
-su_status su_motion_basis_create(const su_reduced_motion *motion, su_motion_basis_at *at, su_error *err);
-void su_motion_basis_free(su_motion_basis_at *at);
+su_status su_instant_basis_create(const su_reduced_motion *motion, su_instant_basis *at, su_error *err);
+void su_instant_basis_free(su_instant_basis *at);
 
 /* The basis at fraction of the segment at `frame`. */
-void su_reduced_motion_enter(const su_reduced_motion *motion, int64_t frame, double fraction, su_motion_basis_at *at);
+void su_reduced_motion_enter(const su_reduced_motion *motion, int64_t frame, double fraction, su_instant_basis *at);
 /* back (n,3) m += U^ q, q (r). */
-void su_reduced_motion_add(const su_reduced_motion *motion, const su_motion_basis_at *at, const double *q, double *back);
+void su_reduced_motion_add(const su_reduced_motion *motion, const su_instant_basis *at, const double *q, double *back);
 /* out (r) = U^' x of a field x (n,3), turned back. */
-void su_reduced_motion_project(const su_reduced_motion *motion, const su_motion_basis_at *at, const double *x, double *out);
+void su_reduced_motion_project(const su_reduced_motion *motion, const su_instant_basis *at, const double *x, double *out);
 /* M (r,r) = U^' M U^. */
-void su_reduced_motion_mass(const su_reduced_motion *motion, const su_motion_basis_at *at, double *M);
+void su_reduced_motion_mass(const su_reduced_motion *motion, const su_instant_basis *at, double *M);
 /* K (r,r): the reduced stiffness at an instant of the full space by the cubature tets and D; project: of each tet's made semidefinite. */
-void su_reduced_motion_tangent(const su_reduced_motion *motion, su_motion_basis_at *at, const su_fullsim_instant *instant, bool project,
+void su_reduced_motion_tangent(const su_reduced_motion *motion, su_instant_basis *at, const su_fullsim_instant *instant, bool project,
                                double *K);
 
 #endif
