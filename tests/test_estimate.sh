@@ -24,12 +24,15 @@ compare() { "$BIN/supple-compare" c.model.npz "$1.anim.npz" "$2" "$1.full.npz" -
 must "$BIN/supple-creature" --vertices 3000 -q -o c.glb
 must "$BIN/supple-import" c.glb --clip Trot -q -o t.anim.npz
 must "$BIN/supple-import" c.glb --clip Stop -q -o s.anim.npz
-must "$BIN/supple-poses" t.anim.npz s.anim.npz -m 3 -q -o c.poses.npz
+# Painted as the demo is, so that not all of the flesh wobbles.
+must "$BIN/supple-poses" t.anim.npz s.anim.npz -m 3 --young color.a --young-low 1 --young-high 12 -q -o c.poses.npz
 must "$BIN/supple-mesh" c.poses.npz --tets 1500 -q -o c.tet.npz
-must "$BIN/supple-fit" c.tet.npz c.poses.npz -q -o c.fit.npz
+must "$BIN/supple-fit" c.tet.npz c.poses.npz --frequency 6.5 -q -o c.fit.npz
 must "$BIN/supple-motion" c.poses.npz t.anim.npz s.anim.npz --seconds 8 -q -o m.anim.npz
-must "$BIN/supple-modes" c.tet.npz c.fit.npz --motion m.anim.npz -r 20 -q -o c.basis.npz
+must "$BIN/supple-modes" c.tet.npz c.fit.npz --motion m.anim.npz -r 30 -q -o c.basis.npz
 must "$BIN/supple-cubature" c.tet.npz c.poses.npz c.fit.npz c.basis.npz --shots m.anim.npz -q -o c.model.npz
+must "$BIN/supple-modes" c.tet.npz c.fit.npz --motion m.anim.npz -r 6 -q -o poor.basis.npz
+must "$BIN/supple-cubature" c.tet.npz c.poses.npz c.fit.npz poor.basis.npz --shots m.anim.npz -q -o poor.model.npz
 for k in t s; do must "$BIN/supple-fullsim" c.tet.npz c.fit.npz $k.anim.npz -q -o $k.full.npz; done
 estimate="--estimate c.tet.npz c.fit.npz"
 
@@ -55,10 +58,14 @@ a, b = np.load('t.sim.npz'), np.load('plain.sim.npz')
 assert all(np.array_equal(a[k], b[k]) for k in b.files if k != 'meta.json') and 'error_estimate' not in b.files and 'qddot' not in b.files
 e, v, d = a['error_estimate'], a['qdot'], a['qddot']
 assert e.shape == (len(a['times']),) and e[0] == 0 and e[1:].min() > 0 and np.isfinite(d).all()" 2>why; echo $?)" "$(tail -3 why)"
-check "above 10 % a warning names frames and what helps" "$(awk -v b="$(stat s.json error_estimate)" 'BEGIN { exit !(b > 0.1) }' &&
-    { run "$BIN/supple-sim" c.model.npz s.anim.npz $estimate -q -o x.sim.npz; grep -q 'warning: .* frames [0-9]*-*[0-9].*supple modes.*trained.*--bound' err; }; echo $?)" "$(cat err s.json)"
+run "$BIN/supple-sim" poor.model.npz s.anim.npz $estimate -q -o x.sim.npz --stats x.json
+check "above 10 % a warning names frames and what helps" "$([ $status = 0 ] && awk -v b="$(stat x.json error_estimate)" 'BEGIN { exit !(b > 0.1) }' &&
+    grep -q 'warning: .* frames [0-9]*-*[0-9].*supple modes.*trained.*--bound' err; echo $?)" "$(cat err x.json)"
 run "$BIN/supple-sim" c.model.npz t.anim.npz s.anim.npz $estimate -q -o both
-check "several shots" "$([ $status = 0 ] && cmp both/t.sim.npz t.sim.npz; echo $?)" "$(cat err)"
+check "several shots" "$([ $status = 0 ] && "$python" -c "
+import numpy as np
+a, b = np.load('both/t.sim.npz'), np.load('t.sim.npz')
+assert all(np.array_equal(a[k], b[k]) for k in b.files if k != 'meta.json')" 2>why; echo $?)" "$(cat err why)"
 run "$BIN/supple-sim" c.model.npz t.anim.npz $estimate --checkpoint 7 --resume -q -o kept.sim.npz
 check "with checkpoints" "$([ $status = 0 ] && cmp kept.sim.npz t.sim.npz; echo $?)" "$(cat err)"
 
@@ -72,7 +79,7 @@ for bound in 10 4; do
 done
 run "$BIN/supple-sim" c.model.npz s.anim.npz $estimate --bound 4% -j 1 -q -o one.sim.npz
 check "the same bytes with one thread" "$(cmp b.sim.npz one.sim.npz >&2; echo $?)" "$(cat err)"
-run "$BIN/supple-sim" c.model.npz t.anim.npz $estimate --bound 30% -q -o idle.sim.npz
+run "$BIN/supple-sim" c.model.npz t.anim.npz $estimate --bound 1000% -q -o idle.sim.npz
 check "a bound that nothing exceeds plays nothing" "$([ $status = 0 ] && "$python" -c "
 import numpy as np
 a, b = np.load('idle.sim.npz'), np.load('t.sim.npz')
