@@ -27,11 +27,14 @@ enum { STEPS = 6 };
 /* s between residuals, at most: film's 24 frames a second, at which flesh of a few Hz is still followed (docs/reduction.md). */
 static const double SPACING = 1.0 / 24;
 
+/* 1/s^2, of mass that stands in for what does not hold the flesh: as if by springs of 1 Hz, softer than flesh that is seen to move. */
+static const double LOOSE = 4 * M_PI * M_PI;
+
 /* What one thread forms residuals with. */
 typedef struct worker {
     su_fullsim *sim;
     su_instant_basis basis;
-    double *q, *matrix;               /* (r), (r,r) */
+    double *q, *matrix;               /* (2r), (r,r) */
     double *before, *older, *residual;   /* (n,3) */
     double *moved, *force;            /* (3 free) */
 } worker;
@@ -49,6 +52,7 @@ typedef struct estimator {
     su_reduced_motion motion;
     su_elastic body;                  /* neutral */
     su_cholesky *factor;
+    double shift;                     /* 1/s^2: mass in all stiffness where nothing holds the flesh; else 0 */
     int team, each;                   /* threads side by side, threads of one residual */
     worker *workers;                  /* (team) */
     int64_t count, *frames;           /* where residuals are formed */
@@ -90,7 +94,8 @@ static su_status check(const su_estimate_inputs *in, su_error *err)
     if (in->tet->n != model->n || in->tet->t != model->t || in->fit->n != model->n || in->fit->t != model->t || in->fit->k != model->m ||
         memcmp(in->tet->tets, model->tets, (size_t)(4 * model->t) * sizeof *model->tets) != 0)
         return su_fail(err, SU_INPUT, "an estimate of the error needs the flesh and the fit that the model was made from");
-    if (su_sim_interpolation(in->sim) != SU_COROTATED) return su_fail(err, SU_USAGE, "there is no estimate of the error for linear interpolation");
+    if (su_sim_interpolation(in->sim) != SU_COROTATED)
+        return su_fail(err, SU_USAGE, "there is no estimate of the error for linear interpolation");
     return SU_OK;
 }
 
@@ -107,7 +112,7 @@ static su_status choose_frames(estimator *s, su_error *err)
 static su_status create_workers(estimator *s, int threads, su_error *err)
 {
     const su_estimate_inputs *in = s->in;
-    int64_t n3 = 3 * in->model->n;
+    int64_t n3 = 3 * in->model->n, r = in->model->r;
     s->team = in->model->t > LARGE ? 1 : threads;
     s->each = in->model->t > LARGE ? threads : 1;
     if (!(s->workers = take(s, s->team, sizeof *s->workers))) return su_fail(err, SU_AGAIN, "no memory");
@@ -116,12 +121,18 @@ static su_status create_workers(estimator *s, int threads, su_error *err)
         su_fullsim_options options = {.tolerance = 1e-8, .threads = s->each, .placed = true};
         SU_TRY(su_fullsim_create(in->tet, in->fit, in->shot, in->settings, &options, &w->sim, err));
         SU_TRY(su_instant_basis_create(&s->motion, &w->basis, err));
-        if (!(w->q = take(s, 2 * in->model->r, sizeof(double))) || !(w->matrix = take(s, in->model->r * in->model->r, sizeof(double))) ||
-            !(w->moved = take(s, n3, sizeof(double))) || !(w->force = take(s, n3, sizeof(double))) || !(w->before = take(s, n3, sizeof(double))) || !(w->older = take(s, n3, sizeof(double))) ||
-            !(w->residual = take(s, n3, sizeof(double))))
-            return su_fail(err, SU_AGAIN, "no memory for the residual");
+        double **arrays[] = {&w->q, &w->matrix, &w->before, &w->older, &w->residual, &w->moved, &w->force};
+        int64_t sizes[] = {2 * r, r * r, n3, n3, n3, n3, n3};
+        for (int i = 0; i < 7; i++)
+            if (!(*arrays[i] = take(s, sizes[i], sizeof(double)))) return su_fail(err, SU_AGAIN, "no memory for the residual");
     }
     return SU_OK;
+}
+
+static void add_mass(const estimator *s, double shift, su_sparse *K)
+{
+    for (int64_t f = 0; f < s->body.free_count; f++)
+        for (int c = 0; c < 3; c++) K->value[K->start[3 * f + c]] += shift * s->body.mass[s->body.free_vertex[f]];   /* diagonal first */
 }
 
 /* K of the neutral flesh, as stiff as the shot has it. */
@@ -141,7 +152,11 @@ static su_status factorize(estimator *s, su_error *err)
     SU_GO(su_sparse_clone_pattern(&s->body.pattern, &K, err));
     su_elastic_stiffness(&s->body, tet->vertices, true, &K, 1);
     SU_GO(su_cholesky_create(&s->body.pattern, 1, &s->factor, err));
-    SU_GO(su_cholesky_factorize(s->factor, &K, err));
+    if (su_cholesky_factorize(s->factor, &K, NULL) != SU_OK) {
+        s->shift = LOOSE;
+        add_mass(s, s->shift, &K);
+        SU_GO(su_cholesky_factorize(s->factor, &K, err));
+    }
 done:
     su_sparse_free(&K);
     free(young);
@@ -202,6 +217,8 @@ static su_status form_row(estimator *s, worker *w, int64_t frame, int64_t i, su_
     su_reduced_motion_tangent(&s->motion, &w->basis, &at, false, out->stiffness);
     su_reduced_motion_tangent(&s->motion, &w->basis, &at, true, out->projected);
     memcpy(out->K.value, at.K->value, (size_t)at.K->entries * sizeof *at.K->value);
+    for (int64_t k = 0; k < r * r; k++) out->projected[k] += s->shift * out->mass[k];
+    add_mass(s, s->shift, &out->K);
     return leave_span(s, w, out, column, err);
 }
 

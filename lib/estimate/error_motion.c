@@ -4,7 +4,11 @@
 
 #include <cblas.h>
 #include <lapacke.h>
+#include <math.h>
 #include <string.h>
+
+/* Of the largest eigenvalue: below it there is no stiffness to speak of, and no static answer. */
+static const double LACKING = 1e-8;
 
 su_status su_error_motion_create(int64_t r, double alpha, double beta, double h, su_error_motion *s, su_error *err)
 {
@@ -72,12 +76,22 @@ su_status su_error_motion_advance(su_error_motion *s, int64_t steps, const doubl
     return SU_OK;
 }
 
+/* Is a Cholesky factor of a matrix that has no eigenvalue near 0, by its diagonal? */
+static bool well_conditioned(int64_t r, const double *factor)
+{
+    double low = INFINITY, high = 0;
+    for (int64_t k = 0; k < r; k++) low = fmin(low, factor[k * (r + 1)]), high = fmax(high, factor[k * (r + 1)]);
+    return low * low > LACKING * high * high;
+}
+
 su_status su_reduced_answer(int64_t r, const double *K, const double *f, double *x, double *scratch, double *values, su_error *err)
 {
-    static const double LACKING = 1e-6;   /* of the largest eigenvalue: below it there is no stiffness */
     memcpy(scratch, K, (size_t)(r * r) * sizeof *K);
     memcpy(x, f, (size_t)r * sizeof *f);
-    if (LAPACKE_dposv(LAPACK_COL_MAJOR, 'L', (lapack_int)r, 1, scratch, (lapack_int)r, x, (lapack_int)r) == 0) return SU_OK;
+    if (LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'L', (lapack_int)r, scratch, (lapack_int)r) == 0 && well_conditioned(r, scratch)) {
+        LAPACKE_dpotrs(LAPACK_COL_MAJOR, 'L', (lapack_int)r, 1, scratch, (lapack_int)r, x, (lapack_int)r);
+        return SU_OK;
+    }
     memcpy(scratch, K, (size_t)(r * r) * sizeof *K);
     SU_TRY(su_eigen_symmetric(r, scratch, values, err));
     memset(x, 0, (size_t)r * sizeof *x);

@@ -35,12 +35,16 @@ su_status su_full_stretches_choose(int64_t F, const double *estimate, double lim
 {
     int64_t run_in = frames_in(RUN_IN, frame_seconds), fade = frames_in(FADE, frame_seconds);
     *out = (su_full_stretches){0};
-    if (!(out->stretch = su_arena_alloc(&out->arena, F, sizeof *out->stretch))) return su_fail(err, SU_AGAIN, "no memory for %lld frames", (long long)F);
+    if (!(out->stretch = su_arena_alloc(&out->arena, F, sizeof *out->stretch)))
+        return su_fail(err, SU_AGAIN, "no memory for %lld frames", (long long)F);
     for (int64_t k = 0; k < F; k++) {
         if (!(estimate[k] > limit)) continue;
         int64_t first = k > run_in ? k - run_in : 0, behind = k + run_in + 1;
         su_full_stretch *before = out->count > 0 ? out->stretch + out->count - 1 : NULL;
-        if (!before || before->last + 1 < first) out->stretch[out->count] = (su_full_stretch){.first = first}, before = out->stretch + out->count++;
+        if (!before || before->last + 1 < first) {
+            before = out->stretch + out->count++;
+            *before = (su_full_stretch){.first = first};
+        }
         before->fade = behind < F ? behind : F;
         before->last = behind + fade - 1 < F ? behind + fade - 1 : F - 1;
         if (before->last == F - 1) before->fade = F;

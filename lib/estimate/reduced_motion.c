@@ -177,7 +177,8 @@ void su_reduced_motion_tangent(const su_reduced_motion *s, su_instant_basis *at,
         double Ke[144], weight = 0;
         for (int64_t i = 0; i < model->m; i++) weight += positive[i] * model->cubature_weights[i * c + e];
         tet_tangent(s, instant, e, project, Ke);
-        for (int a = 0; a < 12; a++) memcpy(left + (12 * e + a) * r, rows + (3 * (int64_t)s->tet_corner[4 * e + a / 3] + a % 3) * r, (size_t)r * sizeof *left);
+        for (int a = 0; a < 12; a++)
+            memcpy(left + (12 * e + a) * r, rows + (3 * (int64_t)s->tet_corner[4 * e + a / 3] + a % 3) * r, (size_t)r * sizeof *left);
         for (int64_t a = 0; a < 12; a++)
             for (int64_t b = 0; b < 12; b++)
                 cblas_daxpy((int)r, weight * Ke[12 * a + b], left + (12 * e + b) * r, 1, right + (12 * e + a) * r, 1);

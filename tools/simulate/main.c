@@ -259,7 +259,8 @@ static su_status bound_error(su_tool *tool, take *t, const su_estimate_inputs *i
     su_stats_text(tool, "full_stretches", frames);
     su_stats_stage(tool, "full space", stretches.seconds);
     if (stretches.frames > 0)
-        su_note(tool, "%s: frames %s played in the full space, %.0f %% of the shot", t->path, frames, 100.0 * (double)stretches.frames / (double)sim->F);
+        su_note(tool, "%s: frames %s played in the full space, %.0f %% of the shot", t->path, frames,
+                100.0 * (double)stretches.frames / (double)sim->F);
     if (stretches.damped > 0)
         su_warn(tool, "%s: in the full space %lld steps were damped, %lld failed", t->path, (long long)stretches.damped, (long long)stretches.failed);
 done:
