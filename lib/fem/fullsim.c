@@ -394,6 +394,8 @@ su_status su_fullsim_advance(su_fullsim *s, su_error *err)
     return SU_OK;
 }
 
+void su_fullsim_set_solves(su_fullsim *s, int newton) { s->options.newton = newton; }
+
 void su_fullsim_restart(su_fullsim *s, int64_t frame)
 {
     bool last = frame > 0 && frame + 1 >= su_shot_frames(s->shot);

@@ -53,6 +53,9 @@ void su_fullsim_free(su_fullsim *sim);
 void su_fullsim_state(const su_fullsim *sim, su_fullsim_frame *frame);
 su_status su_fullsim_advance(su_fullsim *sim, su_error *err);
 
+/* As options.newton, from the next step on. */
+void su_fullsim_set_solves(su_fullsim *sim, int newton);
+
 /* At rest in the rig's motion at a frame, as if the shot began there. */
 void su_fullsim_restart(su_fullsim *sim, int64_t frame);
 

@@ -33,6 +33,8 @@ static const su_field fields[] = {
          "reduced coordinates of the states that one basis for all poses was made from", DIM(f), DIM(r)),
     INDEX(state_shot, SU_I32, SU_FIELD_OPTIONAL, 0, 0, 0, "shot of each state, counted as meta `shots` lists them", DIM(f)),
     INDEX(state_frame, SU_I32, SU_FIELD_OPTIONAL, 0, 0, 0, "frame of each state in its shot, from 0", DIM(f)),
+    INDEX(state_start, SU_I32, SU_FIELD_OPTIONAL, -1, 0, 0,
+          "frame from which each state was played, at rest there; −1: in steps too coarse to say where the flesh is at that frame", DIM(f)),
 };
 
 static su_status check_basis(const void *object, const char *path, su_error *err)
@@ -50,7 +52,8 @@ static su_status check_basis(const void *object, const char *path, su_error *err
         if (fabs(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3] - 1) > 1e-6)
             return su_fail(err, SU_INPUT, "%s: quaternion %lld of 'rotations' is not of length 1", path, (long long)i);
     }
-    SU_TRY(su_check_together(!!basis->state_q + !!basis->state_shot + !!basis->state_frame, 3, "state_q, state_shot and state_frame", path,
+    SU_TRY(su_check_together(!!basis->state_q + !!basis->state_shot + !!basis->state_frame + !!basis->state_start, 4,
+                             "state_q, state_shot, state_frame and state_start", path,
                              err));
     if (!basis->gram && !basis->gram_factor)
         return su_fail(err, SU_INPUT, "%s: neither 'gram' nor 'gram_factor' is there", path);

@@ -29,6 +29,7 @@ typedef struct su_basis {
     double *state_q;                /* (f,r) optional: reduced coordinates of those states */
     int32_t *state_shot;            /* (f) optional: shot of each, as listed in meta `shots` */
     int32_t *state_frame;           /* (f) optional: its frame, from 0 */
+    int32_t *state_start;           /* (f) optional: frame from which it was played, at rest there; -1: coarsely */
 } su_basis;
 
 extern const su_schema su_basis_schema;

@@ -157,6 +157,7 @@ typedef struct state_sampling {
     const su_training_places *places;
     const candidates *c;
     const su_training_states *states;
+    const double *stiffness;   /* (r,r) U'KU of the neutral pose */
     const int64_t *first;      /* (stations + 1) states of each station */
     su_station_rows *rows;     /* (stations) */
 } state_sampling;
@@ -167,13 +168,13 @@ static su_status state_rows_at(void *context, su_pose_space *space, int worker, 
     int64_t first = s->first[station], count = s->first[station + 1] - first;
     (void)worker;
     return su_state_rows(space, &s->places->place[s->states->place[first]], count, s->states->q + first * space->r,
-                         (su_force_part){SU_FORCE_REMAINDER, NULL}, s->c->count, s->c->list, s->c->vertices, s->c->vertex, &s->rows[station],
+                         (su_force_part){SU_FORCE_REMAINDER, s->stiffness}, s->c->count, s->c->list, s->c->vertices, s->c->vertex, &s->rows[station],
                          err);
 }
 
 /* A station for each place that has states. */
 static su_status state_rows(su_pose_space *space, const su_training_places *places, const candidates *c, const su_cubature_settings *settings,
-                            su_fit_problem *problem, su_error *err)
+                            const double *stiffness, su_fit_problem *problem, su_error *err)
 {
     const su_training_states *states = settings->states;
     int64_t stations = 0, *first = NULL;
@@ -188,7 +189,7 @@ static su_status state_rows(su_pose_space *space, const su_training_places *plac
     }
     first[stations] = states->count;
     for (int64_t a = 0; a < stations; a++) problem->stations[a].importance = 100.0 / (double)states->count;
-    state_sampling sampling = {places, c, states, first, problem->stations};
+    state_sampling sampling = {places, c, states, stiffness, first, problem->stations};
     SU_GO(su_pose_space_each(space, stations, state_rows_at, &sampling, settings->progress, err));
     SU_GO(guide_rows(space, c, settings, problem, err));
 done:
@@ -225,18 +226,29 @@ static su_status training_rows_at(void *context, su_pose_space *space, int worke
 }
 
 static su_status training_rows(su_pose_space *space, const su_training_places *places, const candidates *c, int64_t samples,
-                               const su_cubature_settings *settings, su_fit_problem *problem, su_error *err)
+                               const su_cubature_settings *settings, const double *stiffness, su_fit_problem *problem, su_error *err)
 {
     tet_sampling sampling = {places, c, settings, samples, problem};
-    if (settings->states) return state_rows(space, places, c, settings, problem, err);
+    if (settings->states) return state_rows(space, places, c, settings, stiffness, problem, err);
     SU_TRY(problem_create(space, places, places->count, 0, 4, c, problem, err));
     return su_pose_space_each(space, places->count, training_rows_at, &sampling, settings->progress, err);
 }
 
-/* Held against all tets is what the chosen ones and D make of a state together: the linear part of that, U'KU as they have it. */
-static su_status stand_in(su_pose_space *space, const su_place *place, const su_cubature *cubature, double *stiffness, su_error *err)
+/* Sums of U'K_e U (r,r) at the neutral pose: over all tets, or over the chosen ones times their weights. */
+static su_status neutral_stiffness(su_pose_space *space, const su_cubature *chosen, double *stiffness, su_error *err)
 {
-    SU_TRY(su_tets_stiffness(space, place, cubature->tet_count, cubature->tets, cubature->tet_weights, stiffness, err));
+    su_place neutral = {0};
+    SU_TRY(su_place_at_pose(space, 0, &neutral, err));
+    su_status status = chosen ? su_tets_stiffness(space, &neutral, chosen->tet_count, chosen->tets, chosen->tet_weights, stiffness, err)
+                              : su_place_stiffness(space, &neutral, stiffness, err);
+    su_place_free(&neutral);
+    return status;
+}
+
+/* What stands for U'KU of the neutral pose: the chosen tets' and D. */
+static su_status stand_in(su_pose_space *space, const su_cubature *cubature, double *stiffness, su_error *err)
+{
+    SU_TRY(neutral_stiffness(space, cubature, stiffness, err));
     for (int64_t i = 0; i < space->r * space->r; i++) stiffness[i] += cubature->linear[i];
     return SU_OK;
 }
@@ -248,10 +260,12 @@ static su_status fresh_rows(su_pose_space *space, const su_training_places *plac
     double *stiffness = NULL;
     su_status status;
     SU_GO(problem_create(space, places, places->count, 0, 4, c, problem, err));
-    if (cubature->linear) SU_GO(SU_ALLOC(&stiffness, space->r * space->r, "stiffness", err));
+    if (cubature->linear) {
+        SU_GO(SU_ALLOC(&stiffness, space->r * space->r, "stiffness", err));
+        SU_GO(stand_in(space, cubature, stiffness, err));
+    }
     for (int64_t a = 0; a < places->count; a++) {
         su_sampling sampling = {.samples = samples, .amplitude = amplitude, .seed = seed, .stream = (uint64_t)a};
-        if (stiffness) SU_GO(stand_in(space, &places->place[a], cubature, stiffness, err));
         su_force_part part = {stiffness ? SU_FORCE_REMAINDER : SU_FORCE_WHOLE, stiffness};
         SU_GO(su_elastic_rows(space, &places->place[a], &sampling, part, c->count, c->list, c->vertices, c->vertex,
                               &problem->stations[a], err));
@@ -346,22 +360,18 @@ static su_status repeat_weights(int64_t m, su_cubature *cubature, su_error *err)
     return SU_OK;
 }
 
-/* D = U'KU less the tets' own at the neutral pose: in the eigenvectors of (tets', U'KU) what they lack is added; of what they have too much
+/* D = U'KU less the tets' own at the neutral pose, whole (r,r): in the eigenvectors of (tets', U'KU) what they lack is added; of what they have too much
  * of no more than MOST_TAKEN is taken off, the rest stays. */
-static su_status lacking_stiffness(su_pose_space *space, su_cubature *out, su_error *err)
+static su_status lacking_stiffness(su_pose_space *space, const double *whole, su_cubature *out, su_error *err)
 {
     int64_t r = space->r;
-    su_place neutral = {0};
-    double *whole = NULL, *own = NULL, *V = NULL, *l = NULL;
+    double *own = NULL, *V = NULL, *l = NULL;
     su_status status;
-    SU_GO(su_place_at_pose(space, 0, &neutral, err));
-    SU_GO(SU_ALLOC(&whole, r * r, "stiffness", err));
     SU_GO(SU_ALLOC(&own, r * r, "stiffness", err));
     SU_GO(SU_ALLOC(&V, r * r, "stiffness", err));
     SU_GO(SU_ALLOC(&l, r, "stiffness", err));
     SU_GO(SU_ALLOC(&out->linear, r * r, "stiffness", err));
-    SU_GO(su_place_stiffness(space, &neutral, whole, err));
-    SU_GO(su_tets_stiffness(space, &neutral, out->tet_count, out->tets, out->tet_weights, own, err));
+    SU_GO(neutral_stiffness(space, out, own, err));
     memcpy(V, own, (size_t)(r * r) * sizeof *V);
     memcpy(out->linear, whole, (size_t)(r * r) * sizeof *whole);   /* scratch */
     int info = LAPACKE_dsygvd(LAPACK_COL_MAJOR, 1, 'V', 'L', (int)r, V, (int)r, out->linear, (int)r, l);
@@ -379,8 +389,7 @@ static su_status lacking_stiffness(su_pose_space *space, su_cubature *out, su_er
     for (int64_t i = 0; i < r; i++)
         for (int64_t j = 0; j < i; j++) out->linear[j * r + i] = out->linear[i * r + j];
 done:
-    su_place_free(&neutral);
-    free(whole), free(own), free(V), free(l);
+    free(own), free(V), free(l);
     return status;
 }
 
@@ -395,13 +404,17 @@ static su_status train_tets(su_pose_space *space, const su_training_places *plac
     double weight = (double)space->m + (double)(places->count - space->m) / 3;
     int64_t most = settings->states ? (int64_t)((double)settings->memory / (36.0 * (double)settings->states->count))
                                     : (int64_t)((double)settings->memory / (weight * 24 * 36));
-    double started = su_seconds();
+    double started = su_seconds(), *stiffness = NULL;
     su_status status;
+    if (settings->states) {
+        SU_GO(SU_ALLOC(&stiffness, space->r * space->r, "stiffness", err));
+        SU_GO(neutral_stiffness(space, NULL, stiffness, err));
+    }
     SU_GO(make_candidates(space, 4, most < 1000 ? 1000 : most, settings->seed, &c, err));
     out->candidates = c.count;
     out->samples = settings->states ? settings->states->count : sample_count(space, places, settings, c.count);
     su_progress_stage(progress, 0.02, 0.3);
-    SU_GO(training_rows(space, places, &c, out->samples, settings, &problem, err));
+    SU_GO(training_rows(space, places, &c, out->samples, settings, stiffness, &problem, err));
     out->seconds_rows = su_seconds() - started;
     started = su_seconds();
     su_progress_stage(progress, 0.3, 0.7);
@@ -413,7 +426,7 @@ static su_status train_tets(su_pose_space *space, const su_training_places *plac
     memcpy(out->curve, set.curve, sizeof out->curve);
     out->curve_count = set.curve_count;
     if (settings->states) {
-        SU_GO(lacking_stiffness(space, out, err));
+        SU_GO(lacking_stiffness(space, stiffness, out, err));
         SU_GO(repeat_weights(space->m, out, err));
     }
     out->seconds_tets = su_seconds() - started;
@@ -421,6 +434,7 @@ done:
     su_selection_free(&set);
     problem_free(&problem);
     candidates_free(&c);
+    free(stiffness);
     return status;
 }
 

@@ -13,6 +13,7 @@
 #include <string.h>
 
 enum { UNIT = 8 };   /* samples held in the full space at a time, each thread one of them */
+enum { CORNERS = 12 };   /* numbers of the forces on the corners of a tet */
 
 void su_station_rows_free(su_station_rows *rows)
 {
@@ -181,51 +182,82 @@ static void linear_stress(double mu, double lambda, const double F[9], double P[
             P[3 * a + b] = a == b ? 2 * mu * (F[4 * a] - 1) + pressure : mu * (F[3 * a + b] + F[3 * b + a]);
 }
 
-/* Force of a stress on corners 1..3 of tet e, f (3,3). */
-static void corner_forces(const su_elastic *elastic, int64_t e, const double P[9], double f[9])
+/* Force of a stress on the corners of tet e, f (4,3). */
+static void corner_forces(const su_elastic *elastic, int64_t e, const double P[9], double f[12])
 {
     const double *g = elastic->inverse + 9 * e;
-    for (int a = 0; a < 3; a++)
-        for (int i = 0; i < 3; i++)
-            f[3 * a + i] =
-                elastic->volume[e] * (P[3 * i] * g[3 * a] + P[3 * i + 1] * g[3 * a + 1] + P[3 * i + 2] * g[3 * a + 2]);
-}
-
-static void add_to_corners(const int32_t tet[4], const double f[9], double *sum)
-{
+    f[0] = f[1] = f[2] = 0;
     for (int a = 0; a < 3; a++)
         for (int i = 0; i < 3; i++) {
-            sum[3 * (int64_t)tet[a + 1] + i] += f[3 * a + i];
-            sum[3 * (int64_t)tet[0] + i] -= f[3 * a + i];
+            double force = elastic->volume[e] * (P[3 * i] * g[3 * a] + P[3 * i + 1] * g[3 * a + 1] + P[3 * i + 2] * g[3 * a + 2]);
+            f[3 * (a + 1) + i] = force, f[i] -= force;
         }
 }
 
-/* Internal force f (n,3) of all tets at y (or its linear part, if that alone is wanted), tet after tet, and with the remainder its linear
- * part; forces on corners 1..3 of candidate tets into `kept`. slot_of (t) is the candidate's number or -1. */
-static void sample_force(const su_pose_space *space, const double *y, su_force_kind kind, const int32_t *slot_of, double *f,
-                         double *linear, float *kept)
+/* Internal force f (n,3) of all tets at y (or its linear part, if that alone is wanted), tet after tet; forces on the corners of candidate
+ * tets into `kept`. slot_of (t) is the candidate's number or -1. turn (n,4), NULL: nothing: what `kept` holds already, turned so vertex by
+ * vertex, is taken off there. */
+static void sample_force(const su_pose_space *space, const double *y, su_force_kind kind, const int32_t *slot_of, const double *turn,
+                         double *f, float *kept)
 {
     const su_elastic *elastic = &space->elastic;
     memset(f, 0, (size_t)(3 * space->n) * sizeof *f);
-    memset(linear, 0, (size_t)(3 * space->n) * sizeof *linear);
     for (int64_t e = 0; e < space->t; e++) {
         const int32_t *tet = elastic->tets + 4 * e;
-        double F[9], P[9], own[9], straight[9] = {0};
+        double F[9], P[9], own[12];
+        float *out = kept + CORNERS * (int64_t)slot_of[e];
         su_elastic_gradient(elastic, y, e, F);
         if (kind == SU_FORCE_LINEAR)
             linear_stress(elastic->mu[e], elastic->lambda[e], F, P);
         else
             su_material_stress(elastic->material, elastic->mu[e], elastic->lambda[e], F, P);
         corner_forces(elastic, e, P, own);
-        add_to_corners(tet, own, f);
-        if (kind == SU_FORCE_REMAINDER) {
-            linear_stress(elastic->mu[e], elastic->lambda[e], F, P);
-            corner_forces(elastic, e, P, straight);
-            add_to_corners(tet, straight, linear);
+        for (int c = 0; c < 4; c++) {
+            for (int i = 0; i < 3; i++) f[3 * (int64_t)tet[c] + i] += own[3 * c + i];
+            if (slot_of[e] < 0) continue;
+            double R[9], less[3] = {0};
+            if (turn) {
+                su_quaternion_matrix(turn + 4 * (int64_t)tet[c], R);
+                su_mulv3(R, (const double[]){out[3 * c], out[3 * c + 1], out[3 * c + 2]}, less);
+            }
+            for (int i = 0; i < 3; i++) out[3 * c + i] = (float)(own[3 * c + i] - less[i]);
         }
-        for (int i = 0; slot_of[e] >= 0 && i < 9; i++)
-            kept[9 * (int64_t)slot_of[e] + i] = (float)(own[i] - straight[i]);
     }
+}
+
+/* The linear part K_e U q of all candidates' forces at the neutral pose, force (samples,count,4,3). Leaves the space there. */
+static su_status neutral_forces(su_pose_space *space, const double *q, int64_t samples, int64_t count, const int32_t *list, float *force,
+                                su_error *err)
+{
+    int64_t size = 3 * space->n;
+    su_place neutral = {0};
+    double *U = NULL, *rotation = NULL, *y = NULL;
+    su_status status;
+    SU_GO(su_place_at_pose(space, 0, &neutral, err));
+    SU_GO(SU_ALLOC(&U, space->r * size, "basis", err));
+    SU_GO(SU_ALLOC(&rotation, 4 * space->n, "rotations", err));
+    SU_GO(SU_ALLOC(&y, UNIT * size, "sample forces", err));
+    SU_GO(su_pose_space_enter(space, &neutral, U, rotation, err));
+    for (int64_t from = 0; from < samples; from += UNIT) {
+        int64_t more = samples - from < UNIT ? samples - from : UNIT;
+        expand(space, U, more, q + from * space->r, y);
+#pragma omp parallel for num_threads(space->threads) schedule(dynamic)
+        for (int64_t k = 0; k < more; k++) {
+            for (int64_t i = 0; i < size; i++) y[k * size + i] += neutral.rest[i];
+            for (int64_t c = 0; c < count; c++) {
+                const su_elastic *elastic = &space->elastic;
+                double F[9], P[9], f[CORNERS];
+                su_elastic_gradient(elastic, y + k * size, list[c], F);
+                linear_stress(elastic->mu[list[c]], elastic->lambda[list[c]], F, P);
+                corner_forces(elastic, list[c], P, f);
+                for (int i = 0; i < CORNERS; i++) force[CORNERS * ((from + k) * count + c) + i] = (float)f[i];
+            }
+        }
+    }
+done:
+    su_place_free(&neutral);
+    free(U), free(rotation), free(y);
+    return status;
 }
 
 /* Scales a sample so that the whole force has length 1 (PSSD eq. 18), or where it is given `length`: targets are `whole` less `less`. */
@@ -250,44 +282,42 @@ static void change_metric(int64_t r, const float *metric, double *in, double *wo
 
 /* Forces of all samples and their reduced sums, unit by unit, in the metrics of the rows. lengths (samples), NULL: what they are relative to,
  * instead of the whole force. */
-static su_status fill_forces(su_pose_space *space, const double *rest, const double *U, const double *q, int64_t samples,
-                             su_force_part part, const double *lengths, int64_t count, const int32_t *slot_of, su_station_rows *rows,
-                             su_error *err)
+static su_status fill_forces(su_pose_space *space, const double *rest, const double *U, const double *rotation, const double *q,
+                             int64_t samples, su_force_part part, const double *lengths, int64_t count, const int32_t *slot_of,
+                             su_station_rows *rows, su_error *err)
 {
     int64_t size = 3 * space->n, r = space->r;
-    double *y = NULL, *f = NULL, *linear = NULL, *whole = NULL, *less = NULL;
+    const double *turn = part.kind == SU_FORCE_REMAINDER ? rotation : NULL;
+    double *y = NULL, *f = NULL, *whole = NULL, *less = NULL;
     su_status status;
     SU_GO(SU_ALLOC(&y, UNIT * size, "sample forces", err));
     SU_GO(SU_ALLOC(&f, UNIT * size, "sample forces", err));
-    SU_GO(SU_ALLOC(&linear, UNIT * size, "sample forces", err));
     SU_GO(SU_ALLOC(&whole, UNIT * r, "sample forces", err));
     SU_GO(SU_ALLOC(&less, UNIT * r, "sample forces", err));
     for (int64_t from = 0; from < samples; from += UNIT) {
         int64_t more = samples - from < UNIT ? samples - from : UNIT;
-        float *force = rows->force + 9 * from * count;
+        float *force = rows->force + CORNERS * from * count;
         expand(space, U, more, q + from * r, y);
 #pragma omp parallel for num_threads(space->threads) schedule(dynamic)
         for (int64_t k = 0; k < more; k++) {
             for (int64_t i = 0; i < size; i++) y[k * size + i] += rest[i];
-            sample_force(space, y + k * size, part.kind, slot_of, f + k * size, linear + k * size, force + 9 * k * count);
+            sample_force(space, y + k * size, part.kind, slot_of, turn, f + k * size, force + CORNERS * k * count);
         }
         cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)more, (int)r, (int)size, 1, f, (int)size, U, (int)size,
                     0, whole, (int)r);
-        if (part.stiffness)
+        if (turn)
             cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)more, (int)r, (int)r, 1, q + from * r, (int)r,
                         part.stiffness, (int)r, 0, less, (int)r);
-        else if (part.kind == SU_FORCE_REMAINDER)
-            cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)more, (int)r, (int)size, 1, linear, (int)size, U,
-                        (int)size, 0, less, (int)r);
         for (int64_t k = 0; k < more && rows->metric; k++) {
             change_metric(r, rows->metric + (from + k) * r * r, whole + k * r, y);
             change_metric(r, rows->metric + (from + k) * r * r, less + k * r, y);
         }
         for (int64_t k = 0; k < more; k++)
-            finish_sample(r, whole + k * r, less + k * r, lengths ? lengths[from + k] : 0, 9 * count, rows->target + (from + k) * r, force + 9 * k * count);
+            finish_sample(r, whole + k * r, less + k * r, lengths ? lengths[from + k] : 0, CORNERS * count,
+                          rows->target + (from + k) * r, force + CORNERS * k * count);
     }
 done:
-    free(y), free(f), free(linear), free(whole), free(less);
+    free(y), free(f), free(whole), free(less);
     return status;
 }
 
@@ -316,7 +346,7 @@ static su_status rows_create(int64_t r, int64_t samples, int64_t count, int64_t 
 {
     rows->samples = samples;
     SU_TRY(SU_ALLOC(&rows->basis, 3 * r * vertices, "basis", err));
-    SU_TRY(SU_ALLOC(&rows->force, samples * count * 9, "sample forces", err));
+    SU_TRY(SU_ALLOC(&rows->force, samples * count * CORNERS, "sample forces", err));
     return SU_ALLOC(&rows->target, samples * r, "sample forces", err);
 }
 
@@ -336,9 +366,13 @@ su_status su_elastic_rows(su_pose_space *space, const su_place *place, const su_
     SU_GO(su_pose_space_enter(space, place, U, rotation, err));
     SU_GO(su_sample_states(space, U, place->rest, sampling, q, NULL, err));
     number_candidates(space, count, list, slot_of);
-    SU_GO(fill_forces(space, place->rest, U, q, samples, part, NULL, count, slot_of, rows, err));
+    if (part.kind == SU_FORCE_REMAINDER) {
+        SU_GO(neutral_forces(space, q, samples, count, list, rows->force, err));
+        SU_GO(su_pose_space_enter(space, place, U, rotation, err));
+    }
+    SU_GO(fill_forces(space, place->rest, U, rotation, q, samples, part, NULL, count, slot_of, rows, err));
     for (int64_t i = sampling->samples * r; i < samples * r; i++) rows->target[i] *= sampling->soft_weight;
-    for (int64_t i = sampling->samples * 9 * count; i < samples * 9 * count; i++) rows->force[i] *= (float)sampling->soft_weight;
+    for (int64_t i = sampling->samples * CORNERS * count; i < samples * CORNERS * count; i++) rows->force[i] *= (float)sampling->soft_weight;
     su_rows_basis(r, space->n, U, vertices, vertex, rows->basis);
 done:
     if (status != SU_OK) su_station_rows_free(rows);
@@ -386,10 +420,11 @@ su_status su_state_rows(su_pose_space *space, const su_place *place, int64_t sam
     SU_GO(SU_ALLOC(&slot_of, space->t, "candidates", err));
     SU_GO(rows_create(r, samples, count, vertices, rows, err));
     SU_GO(SU_ALLOC(&rows->metric, samples * r * r, "basis", err));
+    if (part.kind == SU_FORCE_REMAINDER) SU_GO(neutral_forces(space, q, samples, count, list, rows->force, err));
     SU_GO(su_pose_space_enter(space, place, U, rotation, err));
     SU_GO(state_metrics(space, place->rest, U, samples, q, part.kind == SU_FORCE_LINEAR, rows->metric, lengths, err));
     number_candidates(space, count, list, slot_of);
-    SU_GO(fill_forces(space, place->rest, U, q, samples, part, lengths, count, slot_of, rows, err));
+    SU_GO(fill_forces(space, place->rest, U, rotation, q, samples, part, lengths, count, slot_of, rows, err));
     su_rows_basis(r, space->n, U, vertices, vertex, rows->basis);
 done:
     if (status != SU_OK) su_station_rows_free(rows);

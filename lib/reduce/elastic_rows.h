@@ -25,13 +25,14 @@ typedef struct su_sampling {
 /* What the rows of a place are to meet. */
 typedef enum su_force_kind {
     SU_FORCE_WHOLE,
-    SU_FORCE_REMAINDER,       /* less its linear part K_e u about the rest shape; errors are relative to the whole force all the same */
+    SU_FORCE_REMAINDER,       /* less K_e U q of the neutral pose, which does not follow the pose, as in the model; errors are relative to the
+                               * whole force all the same */
     SU_FORCE_LINEAR           /* that part alone, and relative to it */
 } su_force_kind;
 
 typedef struct su_force_part {
     su_force_kind kind;
-    const double *stiffness;  /* (r,r) with the remainder: what stands for U'KU in the sum; NULL: that itself */
+    const double *stiffness;  /* (r,r) with the remainder: the sum of U'K_e U over all tets there, or what stands for it */
 } su_force_part;
 
 /* U (r,n,3) as su_pose_space_enter left it at the shape `rest` (n,3); q (samples,r). eigenvalues (r), may be NULL: l

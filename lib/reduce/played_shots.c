@@ -12,7 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SOLVES = 1 };   /* a step: twice the steps are worth more than a second solve, which takes as long */
+/* Solves a step: for shapes twice the steps are worth more than a second solve, which takes as long. But where the flesh moves far a step of one
+ * solve leads it elsewhere, so every EXACT_STRETCH-th stretch is solved twice, for motions that a model can be held against. */
+enum { SOLVES = 1, EXACT_STRETCH = 4 };
 
 /* One shot on its way through the full space. */
 typedef struct stage {
@@ -96,6 +98,7 @@ static void turn_back(stage *s, int64_t frame, double *shape)
 typedef struct stretch {
     int shot;
     int64_t first, count, before, at;
+    bool exact;
 } stretch;
 
 static bool wants_all(int64_t F, int64_t wanted) { return wanted >= F - 1; }
@@ -113,11 +116,11 @@ static int64_t plan_shot(const su_play_plan *plan, int shot, int64_t F, int64_t 
     for (int64_t k = 0; k < number; k++) {
         if (wants_all(F, wanted)) {
             int64_t from = 1 + k * (F - 1) / number, to = 1 + (k + 1) * (F - 1) / number;
-            out[k] = (stretch){shot, from, to - from, plan->run_in, 0};
+            out[k] = (stretch){.shot = shot, .first = from, .count = to - from, .before = plan->run_in};
             continue;
         }
         int64_t first = number > 1 ? k * (F - length) / (number - 1) : (F - length) / 2;
-        out[k] = (stretch){shot, first, length, plan->run_in, 0};
+        out[k] = (stretch){.shot = shot, .first = first, .count = length, .before = plan->run_in};
         if (first == 0) out[k].first = 1, out[k].count--;   /* nothing has moved at frame 0 */
     }
     return number;
@@ -140,7 +143,11 @@ static su_status make_plan(const su_play_plan *plan, int shot_count, const su_an
                 continue;
             }
             int64_t made = plan_shot(plan, k, F, wanted, *out + *count);
-            for (int64_t i = *count; i < *count + made; i++) (*out)[i].at = *frames, *frames += (*out)[i].count;
+            for (int64_t i = 0; i < made; i++) {
+                stretch *one = *out + *count + i;
+                one->exact = i % EXACT_STRETCH == EXACT_STRETCH / 2 || made == 1;
+                one->at = *frames, *frames += one->count;
+            }
             *count += made;
         }
         if (pass == 0) SU_TRY(SU_ALLOC(out, room, "stretches of the shots", err));
@@ -153,6 +160,7 @@ static su_status make_plan(const su_play_plan *plan, int shot_count, const su_an
 static su_status play_stretch(stage *s, const stretch *which, su_played_shots *out, const su_progress *progress, su_error *err)
 {
     int64_t start = which->first > which->before ? which->first - which->before : 0, k = which->at;
+    su_fullsim_set_solves(s->sim, which->exact ? SU_EXACT_SOLVES : SOLVES);
     su_fullsim_restart(s->sim, start);
     for (int64_t f = start + 1; f < which->first + which->count; f++) {
         if (su_progress_stopped(progress)) return su_fail(err, SU_AGAIN, "stopped");
@@ -160,7 +168,7 @@ static su_status play_stretch(stage *s, const stretch *which, su_played_shots *o
         if (f < which->first) continue;
         su_fullsim_frame state;
         su_fullsim_state(s->sim, &state);
-        out->shot[k] = which->shot, out->frame[k] = state.status >= SU_STATUS_DAMPED ? -1 : f;
+        out->shot[k] = which->shot, out->start[k] = which->exact ? start : -1, out->frame[k] = state.status >= SU_STATUS_DAMPED ? -1 : f;
         turn_back(s, f, out->shapes + 3 * s->tet->n * k++);
     }
     return SU_OK;
@@ -241,7 +249,7 @@ static void drop_failed(int64_t size, su_played_shots *out)
     for (int64_t k = 0; k < out->count; k++) {
         if (out->frame[k] < 0) continue;
         memmove(out->shapes + kept * size, out->shapes + k * size, (size_t)size * sizeof *out->shapes);
-        out->shot[kept] = out->shot[k], out->frame[kept++] = out->frame[k];
+        out->shot[kept] = out->shot[k], out->start[kept] = out->start[k], out->frame[kept++] = out->frame[k];
     }
     out->count = kept;
 }
@@ -282,6 +290,7 @@ su_status su_shots_play(const su_tet *tet, const su_fit *fit, int shot_count, co
     SU_GO(SU_ALLOC(&out->weights, frames, "shapes of the shots", err));
     SU_GO(SU_ALLOC(&out->shot, frames, "shapes of the shots", err));
     SU_GO(SU_ALLOC(&out->frame, frames, "shapes of the shots", err));
+    SU_GO(SU_ALLOC(&out->start, frames, "shapes of the shots", err));
     theatre t = {.tet = tet, .fit = &whole, .paths = paths, .anims = anims, .progress = progress};
     if (count > 0) SU_GO(play_all(&t, count, stretches, threads, out, err));
     out->count = frames;
@@ -295,6 +304,6 @@ done:
 
 void su_played_shots_free(su_played_shots *played)
 {
-    free(played->shapes), free(played->shot), free(played->frame), free(played->weights);
+    free(played->shapes), free(played->shot), free(played->frame), free(played->start), free(played->weights);
     *played = (su_played_shots){0};
 }

@@ -1,4 +1,4 @@
-/* Shots played in the full space, coarsely: two implicit steps a frame, one solve a step. What the flesh does in them, folds and all,
+/* Shots played in the full space, coarsely: two implicit steps a frame, one solve a step, two in some stretches. What the flesh does in them, folds and all,
  * is what the modes have to hold; an accurate run would show the same shapes at other sizes. */
 #ifndef SU_REDUCE_PLAYED_SHOTS_H
 #define SU_REDUCE_PLAYED_SHOTS_H
@@ -22,7 +22,8 @@ typedef struct su_play_plan {
 
 enum {
     SU_PLAYED_FRAMES = 128,    /* of shots whose shapes the modes of poses answer, at least */
-    SU_PLAYED_SUBSTEPS = 2     /* steps a frame */
+    SU_PLAYED_SUBSTEPS = 2,    /* steps a frame */
+    SU_EXACT_SOLVES = 2        /* of a step in stretches that motions can be held against */
 };
 
 /* Displacements of the flesh turned back to the neutral pose by the rotation of each vertex. */
@@ -31,6 +32,8 @@ typedef struct su_played_shots {
     double *shapes;       /* (count,n,3) m */
     int *shot;            /* (count) number of the shot */
     int64_t *frame;       /* (count) its frame, from 0 */
+    int64_t *start;       /* (count) the frame from which it was played, at rest there, in steps of SU_EXACT_SOLVES; -1: in steps of one
+                           * solve: a shape that the flesh takes, not where it is at that frame */
     double *weights;      /* (count) what makes shots equally large in the root mean square, at most 20 times */
 } su_played_shots;
 

@@ -20,7 +20,7 @@
 typedef struct su_station_rows {
     int64_t samples;
     float *basis;      /* (vertices, 3, r) U in pose coordinates at the candidates' vertices */
-    float *force;      /* (samples, candidates, width): corners = 4: forces on corners 1..3 (width 9); else width 3 */
+    float *force;      /* (samples, candidates, corners, 3) */
     double *target;    /* (samples, r) */
     float *metric;     /* (samples, r, r) what a sample's reduced forces are multiplied by before they are compared, as the target is already;
                         * NULL: nothing */

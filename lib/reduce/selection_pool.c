@@ -51,21 +51,15 @@ su_status su_pool_create(su_pool *pool, const su_fit_problem *problem, int threa
 
 /* ---- columns ---- */
 
-/* B (width,r): the rows that the candidate's stored force meets: U at corners 1..3 minus U at corner 0, or U. */
-static int gather_rows(const su_fit_problem *p, const float *basis, int64_t e, float *B)
+enum { WIDEST = 12 };   /* numbers of a stored force: of a tet's four corners */
+
+static int width_of(const su_fit_problem *p) { return 3 * p->corners; }
+
+/* B (width,r): the rows that the candidate's stored force meets, U at its corners. */
+static void gather_rows(const su_fit_problem *p, const float *basis, int64_t e, float *B)
 {
     const int32_t *corner = p->corner + e * p->corners;
-    int64_t r = p->r;
-    if (p->corners == 1) {
-        memcpy(B, basis + 3 * r * corner[0], (size_t)(3 * r) * sizeof *B);
-        return 3;
-    }
-    const float *first = basis + 3 * r * corner[0];
-    for (int c = 1; c < 4; c++) {
-        const float *other = basis + 3 * r * corner[c];
-        for (int64_t k = 0; k < 3 * r; k++) B[3 * r * (c - 1) + k] = other[k] - first[k];
-    }
-    return 9;
+    for (int c = 0; c < p->corners; c++) memcpy(B + 3 * p->r * c, basis + 3 * p->r * corner[c], (size_t)(3 * p->r) * sizeof *B);
 }
 
 /* in (count,r) times the transpose of a sample's metric: rows of `out`, `stride` from row to row. */
@@ -75,17 +69,17 @@ static void measure(const su_station_rows *station, int64_t r, int64_t sample, i
                 (int)r, 0, out, (int)stride);
 }
 
-/* sum (count): squared lengths of columns from candidate `first` on, at a station with metrics. work (count, 11 r). */
+/* sum (count): squared lengths of columns from candidate `first` on, at a station with metrics. work (count, 14 r). */
 static void measured_norms(const su_fit_problem *p, const su_station_rows *station, int64_t first, int64_t count, float *work, double *sum)
 {
     int64_t r = p->r;
-    float *B = work, *row = work + 9 * r * count, *measured = row + r * count;
-    int width = 0;
+    int width = width_of(p);
+    float *B = work, *row = work + width * r * count, *measured = row + r * count;
     memset(sum, 0, (size_t)count * sizeof *sum);
-    for (int64_t e = 0; e < count; e++) width = gather_rows(p, station->basis, first + e, B + 9 * r * e);
+    for (int64_t e = 0; e < count; e++) gather_rows(p, station->basis, first + e, B + width * r * e);
     for (int64_t k = 0; k < station->samples; k++) {
         for (int64_t e = 0; e < count; e++)
-            cblas_sgemv(CblasRowMajor, CblasTrans, width, (int)r, 1, B + 9 * r * e, (int)r,
+            cblas_sgemv(CblasRowMajor, CblasTrans, width, (int)r, 1, B + width * r * e, (int)r,
                         station->force + (k * p->candidates + first + e) * width, 1, 0, row + r * e, 1);
         measure(station, r, k, count, row, measured, r);
         for (int64_t e = 0; e < count; e++)
@@ -100,7 +94,7 @@ static su_status add_measured_norms(su_pool *pool, su_error *err)
     int failed = 0;
 #pragma omp parallel num_threads(pool->threads)
     {
-        float *work = malloc((size_t)(11 * p->r * CHUNK) * sizeof *work);
+        float *work = malloc((size_t)((WIDEST + 2) * p->r * CHUNK) * sizeof *work);
         if (!work) {
 #pragma omp atomic write
             failed = 1;
@@ -129,7 +123,7 @@ su_status su_pool_norms(su_pool *pool, su_error *err)
     SU_TRY(SU_ALLOC(&pool->norm2, p->station_count * count, "cubature columns", err));
 #pragma omp parallel num_threads(pool->threads)
     {
-        float *B = malloc((size_t)(9 * r) * sizeof *B);
+        float *B = malloc((size_t)(WIDEST * r) * sizeof *B);
         if (!B) {
 #pragma omp atomic write
             failed = 1;
@@ -140,8 +134,9 @@ su_status su_pool_norms(su_pool *pool, su_error *err)
 #pragma omp for schedule(static)
             for (int64_t e = 0; e < count; e++) {
                 if (!B) continue;
-                float W[81];
-                int width = gather_rows(p, station->basis, e, B);
+                float W[WIDEST * WIDEST];
+                int width = width_of(p);
+                gather_rows(p, station->basis, e, B);
                 cblas_ssyrk(CblasRowMajor, CblasUpper, CblasNoTrans, width, (int)r, 1, B, (int)r, 0, W, width);
                 double sum = 0;
                 for (int64_t k = 0; k < station->samples; k++) {
@@ -167,8 +162,8 @@ static su_status make_columns(su_pool *pool, int64_t count, const int32_t *candi
     const su_fit_problem *p = pool->problem;
     const su_station_rows *station = &p->stations[a];
     int64_t r = p->r, rows = rows_of(pool, a);
-    int width = p->corners == 1 ? 3 : 9;
-    float *B = malloc((size_t)(9 * r + count * r) * sizeof *B), *plain = B + 9 * r;
+    int width = width_of(p);
+    float *B = malloc((size_t)((WIDEST + count) * r) * sizeof *B), *plain = B + WIDEST * r;
     if (!B) return SU_AGAIN;
     for (int64_t k = 0; k < count; k++) {
         gather_rows(p, station->basis, candidate[k], B);
@@ -519,7 +514,7 @@ static void unit_gradient(const su_pool *pool, int64_t a, int64_t from, int64_t 
 {
     const su_fit_problem *p = pool->problem;
     const su_station_rows *station = &p->stations[a];
-    int64_t width = p->corners == 1 ? 3 : 9, size = 3 * p->vertices;
+    int64_t width = width_of(p), size = 3 * p->vertices;
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)count, (int)size, (int)p->r, 1,
                 pool->residual[a] + from * p->r, (int)p->r, station->basis, (int)p->r, 0, z, (int)size);
     memset(out, 0, (size_t)p->candidates * sizeof *out);
@@ -527,15 +522,10 @@ static void unit_gradient(const su_pool *pool, int64_t a, int64_t from, int64_t 
         const float *x = z + k * size, *f = station->force + (from + k) * p->candidates * width;
         for (int64_t e = 0; e < p->candidates; e++, f += width) {
             const int32_t *corner = p->corner + e * p->corners;
-            const float *x0 = x + 3 * (int64_t)corner[0];
-            if (p->corners == 1) {
-                out[e] += f[0] * x0[0] + f[1] * x0[1] + f[2] * x0[2];
-                continue;
-            }
             float sum = 0;
-            for (int c = 0; c < 3; c++) {
-                const float *y = x + 3 * (int64_t)corner[c + 1];
-                sum += f[3 * c] * (y[0] - x0[0]) + f[3 * c + 1] * (y[1] - x0[1]) + f[3 * c + 2] * (y[2] - x0[2]);
+            for (int c = 0; c < p->corners; c++) {
+                const float *y = x + 3 * (int64_t)corner[c];
+                sum += f[3 * c] * y[0] + f[3 * c + 1] * y[1] + f[3 * c + 2] * y[2];
             }
             out[e] += sum;
         }

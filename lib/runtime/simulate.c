@@ -453,10 +453,10 @@ typedef struct posing {
     int64_t count;
 } posing;
 
-static void prepare(su_simulation *s, const bank *coming, int64_t first, posing *p)
+/* thread: of the simulation's own, whose buffers are used. */
+static void prepare(su_simulation *s, const bank *coming, int64_t first, int thread, posing *p)
 {
     su_shot_instant instants[SU_POSE_FRAMES];
-    int thread = omp_get_thread_num();
     p->count = coming->count - first < SU_POSE_FRAMES ? coming->count - first : SU_POSE_FRAMES;
     p->inputs = s->inputs + SU_POSE_FRAMES * thread, p->work = s->works + thread;
     for (int64_t i = 0; i < p->count; i++) {
@@ -480,7 +480,7 @@ static void make_poses(su_simulation *s, bank *coming, int64_t first)
 {
     double started = su_seconds();
     posing p;
-    prepare(s, coming, first, &p);
+    prepare(s, coming, first, omp_get_thread_num(), &p);
     for (int64_t k = 0; k < p.count; k += SU_FRAMES) finish(s, &p, k, coming->poses + first + k);
     coming->seconds[first] = su_seconds() - started;
 }
@@ -516,7 +516,7 @@ static void pose_and_step(su_simulation *s, bank *coming)
     for (int64_t first = 0; first < coming->count; first += SU_POSE_FRAMES) {
         double started = su_seconds();
         posing p;
-        prepare(s, coming, first, &p);
+        prepare(s, coming, first, 0, &p);   /* the caller may be one of many threads */
         for (int64_t k = 0; k < p.count; k += SU_FRAMES) {
             finish(s, &p, k, few);
             double stepping = su_seconds(), probes = s->counts.pose_seconds;

@@ -117,9 +117,10 @@ static su_status make_basis(job *j, const motions *m, const su_played_shots *pla
     SU_GO(SU_FILE_ALLOC(&basis->file, &basis->state_q, f * got, err));
     SU_GO(SU_FILE_ALLOC(&basis->file, &basis->state_shot, f, err));
     SU_GO(SU_FILE_ALLOC(&basis->file, &basis->state_frame, f, err));
+    SU_GO(SU_FILE_ALLOC(&basis->file, &basis->state_start, f, err));
     for (int64_t k = 0; k < f; k++) {
         memcpy(basis->state_q + k * got, q + k * r, (size_t)got * sizeof *q);
-        basis->state_shot[k] = played->shot[k], basis->state_frame[k] = (int32_t)played->frame[k];
+        basis->state_shot[k] = played->shot[k], basis->state_frame[k] = (int32_t)played->frame[k], basis->state_start[k] = (int32_t)played->start[k];
     }
     SU_GO(su_gram(1, got, n, mass, basis->basis, basis->gram, tool->threads, err));
 done:
