@@ -70,7 +70,8 @@ su_status su_instant_basis_create(const su_reduced_motion *s, su_instant_basis *
     at->b = take(&at->arena, m, sizeof(double), err);
     at->scale = take(&at->arena, r, sizeof(double), err);
     at->scratch = take(&at->arena, s->model->s + m + r * (3 * s->corners + 24 * s->model->c), sizeof(double), err);
-    return at->b && at->scale && at->scratch ? SU_OK : SU_AGAIN;
+    at->sum = take(&at->arena, 3 * s->model->n, sizeof(double), err);
+    return at->b && at->scale && at->scratch && at->sum ? SU_OK : SU_AGAIN;
 }
 
 void su_instant_basis_free(su_instant_basis *at) { su_arena_free(&at->arena); }
@@ -89,18 +90,21 @@ void su_reduced_motion_enter(const su_reduced_motion *s, int64_t frame, double f
     su_reduced_basis_scale(&s->basis, at->b, at->scale);
 }
 
-void su_reduced_motion_add(const su_reduced_motion *s, const su_instant_basis *at, const double *q, double *back)
+void su_reduced_motion_add(const su_reduced_motion *s, su_instant_basis *at, const double *q, double *back)
 {
     const su_reduced_basis *basis = &s->basis;
+    double *sum = at->sum;
     for (int64_t g = 0; g < basis->d; g++) {
         int64_t first = basis->first_mode[g], modes = basis->first_mode[g + 1] - first, count = basis->vertex_count[g];
         const float *block = basis->blocks[g];
+        memset(sum, 0, (size_t)(3 * count) * sizeof *sum);
         for (int64_t i = 0; i < basis->m; i++)
             for (int64_t k = 0; k < modes; k++, block += 3 * count) {
                 double c = at->b[i] * at->scale[first + k] * q[first + k];
-                for (int64_t v = 0; v < count; v++)
-                    for (int a = 0; a < 3; a++) back[3 * (int64_t)basis->vertices[g][v] + a] += c * block[3 * v + a];
+                for (int64_t v = 0; v < 3 * count; v++) sum[v] += c * block[v];
             }
+        for (int64_t v = 0; v < count; v++)
+            for (int a = 0; a < 3; a++) back[3 * (int64_t)basis->vertices[g][v] + a] += sum[3 * v + a];
     }
 }
 

@@ -27,7 +27,7 @@ typedef struct su_reduced_motion {
 /* One basis, turned back, at an instant: U^ = sum_i b_i U^_i Y. Owned by the caller, one a thread. */
 typedef struct su_instant_basis {
     double *b, *scale;        /* (m), (r) */
-    double *scratch;          /* of su_reduced_motion_tangent */
+    double *scratch, *sum;    /* of su_reduced_motion_tangent; (n,3) */
     su_arena arena;
 } su_instant_basis;
 
@@ -40,7 +40,7 @@ void su_instant_basis_free(su_instant_basis *at);
 /* The basis at fraction of the segment at `frame`. */
 void su_reduced_motion_enter(const su_reduced_motion *motion, int64_t frame, double fraction, su_instant_basis *at);
 /* back (n,3) m += U^ q, q (r). */
-void su_reduced_motion_add(const su_reduced_motion *motion, const su_instant_basis *at, const double *q, double *back);
+void su_reduced_motion_add(const su_reduced_motion *motion, su_instant_basis *at, const double *q, double *back);
 /* out (r) = U^' x of a field x (n,3), turned back. */
 void su_reduced_motion_project(const su_reduced_motion *motion, const su_instant_basis *at, const double *x, double *out);
 /* M (r,r) = U^' M U^. */
