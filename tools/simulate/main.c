@@ -279,8 +279,14 @@ static su_status estimate_error(su_tool *tool, take *t)
     const su_estimate_inputs inputs = {&j->model, &j->tet, &j->fit, t->shot, &t->settings, sim};
     su_estimate_total total;
     enter(tool, t, SIM_SHARE, j->set.bound > 0 ? FULL_SHARE : 1);
-    if (su_error_estimate(&inputs, tool->threads, sim->error_estimate, &total, &tool->progress, &tool->err) != SU_OK)
-        return su_error_context(&tool->err, "%s: ", t->path);
+    su_status status = su_error_estimate(&inputs, tool->threads, sim->error_estimate, &total, &tool->progress, &tool->err);
+    if (status == SU_NUMERICS && j->set.bound == 0) {   /* a run that went astray is a result all the same */
+        su_warn(tool, "%s: no estimate of the error: %s", t->path, tool->err.text);
+        tool->err = (su_error){0};
+        sim->error_estimate = sim->qddot = NULL;   /* the file's arena owns them */
+        return SU_OK;
+    }
+    if (status != SU_OK) return su_error_context(&tool->err, "%s: ", t->path);
     su_stats_number(tool, "error_estimate_reduced", total.relative);
     su_stats_stage(tool, "error estimate, factor", total.factor_seconds);
     su_stats_stage(tool, "error estimate, residuals", total.residual_seconds);
