@@ -312,6 +312,37 @@ static void stretches_are_the_full_simulation(void **unused)
     run_free(&t);
 }
 
+/* A stretch over a jump of the rig, with a basis a pose that spans everything, is the reduced run again. */
+static void stretches_go_over_teleports(void **unused)
+{
+    (void)unused;
+    run t;
+    su_full_stretches stretches;
+    su_reconstruct *rec;
+    su_error err = {0};
+    double kept[FRAMES] = {0};
+    int32_t frame[FRAMES], status[FRAMES] = {0};
+    for (int begins = 11; begins < 14; begins++) {   /* behind the jump, at it, before it */
+        run_create(&t, true, (reduced_options){.regions = 1, .stride = 1}, 11);
+        int64_t n3 = 3 * t.s.tet.n;
+        double *u = calloc((size_t)(FRAMES * n3), sizeof *u), *reduced = calloc((size_t)(FRAMES * n3), sizeof *u);
+        memset(kept, 0, sizeof kept);
+        kept[begins + 5] = 1;   /* six frames are added before */
+        assert_int_equal(su_full_stretches_choose(FRAMES, kept, 0.5, 1 / fps, &stretches, &err), SU_OK);
+        assert_int_equal(stretches.stretch[0].first, begins - 1);
+        assert_int_equal(su_full_stretches_play(&t.inputs, &stretches, 1, frame, u, status, kept, NULL, &err), SU_OK);
+        assert_int_equal(su_reconstruct_create(&t.r.model, SU_COROTATED, 0, NULL, 1, &rec, &err), SU_OK);
+        assert_int_equal(su_reconstruct_shot(rec, t.s.shot, &t.r.sim, 0, FRAMES, reduced, NULL, NULL, &err), SU_OK);
+        double off = difference(stretches.frames * n3, u, reduced + frame[0] * n3) / largest(FRAMES * n3, reduced);
+        printf("# from frame %d, the rig jumps before 11: off by %.1e\n", frame[0], off);
+        assert_true(off < 1e-4);
+        su_reconstruct_free(rec);
+        su_full_stretches_free(&stretches);
+        free(u), free(reduced);
+        run_free(&t);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -324,6 +355,7 @@ int main(void)
         cmocka_unit_test(the_full_space_answers),
         cmocka_unit_test(stretches_join_and_end_with_the_shot),
         cmocka_unit_test(stretches_are_the_full_simulation),
+        cmocka_unit_test(stretches_go_over_teleports),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -100,7 +100,7 @@ static su_status start(player *p, int64_t first, int threads, su_error *err)
     if (first == 0) return SU_OK;
     for (int64_t k = 0; k < r; k++) p->q[k] = sim->q[first * r + k] - in->settings->step * sim->qdot[first * r + k];
     reduced(p, first - 1, in->settings->substeps - 1, p->q, p->before);
-    reduced(p, first - 1, in->settings->substeps, sim->q + first * r, p->back);
+    reduced(p, first, 0, sim->q + first * r, p->back);
     su_fullsim_place(p->sim, first, 0, p->back, p->before);
     return SU_OK;
 }
@@ -112,7 +112,7 @@ static void mix(player *p, int64_t k, double share, const double *full, double *
     const double *turn = su_fullsim_turn(p->sim);
     memcpy(u, full, (size_t)(3 * n) * sizeof *u);
     if (share == 1) return;
-    reduced(p, k - 1, p->in->settings->substeps, p->in->sim->q + k * p->in->sim->r, p->back);
+    reduced(p, k, 0, p->in->sim->q + k * p->in->sim->r, p->back);
     for (int64_t v = 0; v < n; v++) {
         double R[9], other[3];
         su_quaternion_matrix(turn + 4 * v, R);
