@@ -233,7 +233,7 @@ static void errors_at_states_are_displacements(void **state)
     }
     su_station_rows rows = {.blend = calloc(M, sizeof(double)), .group = 0, .importance = 1};
     memcpy(rows.blend, place.positive, M * sizeof(double));
-    assert_int_equal(su_state_rows(space, &place, STATES, states, (su_force_part){SU_FORCE_REMAINDER, NULL}, space->t, f->all_tets, n,
+    assert_int_equal(su_state_rows(space, &place, STATES, states, (su_force_part){SU_FORCE_REMAINDER, K0}, space->t, f->all_tets, n,
                                    f->all_vertices, &rows, NULL), SU_OK);
     su_fit_problem p = {.r = R, .groups = M, .station_count = 1, .candidates = space->t, .vertices = n, .corners = 4,
                         .corner = f->beam.shape.tets, .stations = &rows};

@@ -396,6 +396,13 @@ su_status su_fullsim_advance(su_fullsim *s, su_error *err)
 
 void su_fullsim_set_solves(su_fullsim *s, int newton) { s->options.newton = newton; }
 
+void su_fullsim_set_stiffness(su_fullsim *s, double stiffness)
+{
+    s->settings.stiffness = stiffness;
+    for (int64_t e = 0; e < s->fit->t; e++) s->young[e] = stiffness * s->fit->young[e];
+    su_elastic_set_material(&s->body, s->young, s->fit->poisson);
+}
+
 void su_fullsim_restart(su_fullsim *s, int64_t frame)
 {
     bool last = frame > 0 && frame + 1 >= su_shot_frames(s->shot);

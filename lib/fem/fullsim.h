@@ -55,6 +55,8 @@ su_status su_fullsim_advance(su_fullsim *sim, su_error *err);
 
 /* As options.newton, from the next step on. */
 void su_fullsim_set_solves(su_fullsim *sim, int newton);
+/* As settings.stiffness, from the next step on; beta stays. */
+void su_fullsim_set_stiffness(su_fullsim *sim, double stiffness);
 
 /* At rest in the rig's motion at a frame, as if the shot began there. */
 void su_fullsim_restart(su_fullsim *sim, int64_t frame);

@@ -18,7 +18,7 @@ enum { SOFT = 12, SOFT_WEIGHT = 4 };   /* lowest motions trained one by one, and
  * first they have too much in half of all directions; without the second all that stays, and soft motions are too fast. Both are small enough
  * for the tets' own energy to outweigh what D takes off in motions of any size that trained them (docs/reduction.md). */
 #define AIM 0.95
-#define MOST_TAKEN 0.05
+#define MOST_TAKEN 0.2
 enum { TETS_A_MODE = 3, VERTICES_A_MODE = 3 };   /* with one basis for all poses, by default */
 enum { MOST_VERTICES = 24000, HISTORIES = 6, FRAME_HISTORIES = 2 };
 

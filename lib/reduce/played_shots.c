@@ -13,8 +13,10 @@
 #include <string.h>
 
 /* Solves a step: for shapes twice the steps are worth more than a second solve, which takes as long. But where the flesh moves far a step of one
- * solve leads it elsewhere, so every EXACT_STRETCH-th stretch is solved twice, for motions that a model can be held against. */
-enum { SOLVES = 1, EXACT_STRETCH = 4 };
+ * solve leads it elsewhere, so in exact stretches, which a model is held against, there are two. */
+enum { SOLVES = 1 };
+/* Young's modulus of soft flesh over its own: it moves as far as fiercer shots than any at hand would move it (docs/reduction.md). */
+#define SOFT 0.4
 
 /* One shot on its way through the full space. */
 typedef struct stage {
@@ -98,7 +100,7 @@ static void turn_back(stage *s, int64_t frame, double *shape)
 typedef struct stretch {
     int shot;
     int64_t first, count, before, at;
-    bool exact;
+    bool exact, soft;
 } stretch;
 
 static bool wants_all(int64_t F, int64_t wanted) { return wanted >= F - 1; }
@@ -145,7 +147,8 @@ static su_status make_plan(const su_play_plan *plan, int shot_count, const su_an
             int64_t made = plan_shot(plan, k, F, wanted, *out + *count);
             for (int64_t i = 0; i < made; i++) {
                 stretch *one = *out + *count + i;
-                one->exact = i % EXACT_STRETCH == EXACT_STRETCH / 2 || made == 1;
+                one->exact = k < plan->motions && plan->exact > 0 && (i % plan->exact == plan->exact / 2 || made == 1);
+                one->soft = k < plan->motions && plan->soft > 0 && i % plan->soft == 0 && made > 1;
                 one->at = *frames, *frames += one->count;
             }
             *count += made;
@@ -161,6 +164,7 @@ static su_status play_stretch(stage *s, const stretch *which, su_played_shots *o
 {
     int64_t start = which->first > which->before ? which->first - which->before : 0, k = which->at;
     su_fullsim_set_solves(s->sim, which->exact ? SU_EXACT_SOLVES : SOLVES);
+    su_fullsim_set_stiffness(s->sim, which->soft ? SOFT : 1);
     su_fullsim_restart(s->sim, start);
     for (int64_t f = start + 1; f < which->first + which->count; f++) {
         if (su_progress_stopped(progress)) return su_fail(err, SU_AGAIN, "stopped");

@@ -18,6 +18,9 @@ typedef struct su_play_plan {
     int64_t stretch;    /* frames on end, where not all are played */
     int64_t longest;    /* frames on end, where all are; 0: a shot at one go */
     int64_t run_in;     /* frames before the first that counts, from the rig's motion */
+    int motions;        /* so many of the first shots are motions of the rig's own. Of their stretches ... */
+    int64_t exact;      /* every so many, from the middle one of them, is solved twice a step; 0: none */
+    int64_t soft;       /* every so many, from the first, is played with soft flesh; 0: none */
 } su_play_plan;
 
 enum {

@@ -3,6 +3,7 @@
 #include "core/memory.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 /* What a shot that nobody has seen does to the flesh may be many times as large as what trained it: states are enlarged, in this many steps of
@@ -38,24 +39,37 @@ void su_chosen_states_free(su_chosen_states *chosen)
     *chosen = (su_chosen_states){0};
 }
 
-su_status su_choose_states(const su_basis *basis, double diagonal, int64_t wanted, su_chosen_states *out, su_error *err)
+/* Places `at` and on: `count` of the states [first, first + f). */
+static void choose_from(const su_basis *basis, bool known, int64_t first, int64_t f, int64_t count, double far, int64_t at,
+                        su_chosen_states *out)
+{
+    int64_t r = basis->r;
+    for (int64_t a = 0; a < count; a++, at++) {
+        int64_t own = (2 * a + 1) * f / (2 * count), other = (own + f / 2 + a % 7) % f;
+        out->shot[at] = basis->state_shot[first + own], out->frame[at] = basis->state_frame[first + own];
+        out->place[2 * at] = out->place[2 * at + 1] = at;
+        take_state(basis, first + own, known ? 0 : a % SIZES, far, out->q + 2 * at * r);
+        take_state(basis, first + other, (a + SIZES / 2) % SIZES, far, out->q + (2 * at + 1) * r);
+    }
+}
+
+su_status su_choose_states(const su_basis *basis, int motions, double diagonal, int64_t wanted, su_chosen_states *out, su_error *err)
 {
     double far = FAR * diagonal;
-    int64_t r = basis->r, f = basis->f, places = wanted < f ? wanted : f;
+    int64_t r = basis->r, f = basis->f, places = wanted < f ? wanted : f, own = 0;
     su_status status;
     *out = (su_chosen_states){.places = places};
     if (!basis->state_q || f == 0) return su_fail(err, SU_INPUT, "the basis holds no states to train on");
+    while (own < f && basis->state_shot[own] < motions) own++;   /* states go shot by shot */
+    int64_t known = own == 0 ? places : own == f ? 0 : places / 2;
+    if (known > f - own) known = f - own;
+    if (places - known > own) places = out->places = known + own;
     SU_GO(SU_ALLOC(&out->shot, places, "states", err));
     SU_GO(SU_ALLOC(&out->frame, places, "states", err));
     SU_GO(SU_ALLOC(&out->place, 2 * places, "states", err));
     SU_GO(SU_ALLOC(&out->q, 2 * places * r, "states", err));
-    for (int64_t a = 0; a < places; a++) {
-        int64_t own = (2 * a + 1) * f / (2 * places), other = (own + f / 2 + a % 7) % f;
-        out->shot[a] = basis->state_shot[own], out->frame[a] = basis->state_frame[own];
-        out->place[2 * a] = out->place[2 * a + 1] = a;
-        take_state(basis, own, a % SIZES, far, out->q + 2 * a * r);
-        take_state(basis, other, (a + SIZES / 2) % SIZES, far, out->q + (2 * a + 1) * r);
-    }
+    choose_from(basis, false, 0, own, places - known, far, 0, out);
+    choose_from(basis, true, own, f - own, known, far, places - known, out);
     out->states = (su_training_states){.count = 2 * places, .place = out->place, .q = out->q};
 done:
     if (status != SU_OK) su_chosen_states_free(out);

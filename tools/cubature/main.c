@@ -244,7 +244,7 @@ static su_status place_states(settings *set, const su_shot_target *target, job *
             return su_fail(err, SU_USAGE, "%s: shot %d of the basis is '%s'; --shots must name the same in the same order", set->shots.items[k],
                            k + 1, wanted ? wanted : "");
     }
-    SU_TRY(su_choose_states(&j->basis, j->space.diagonal, set->states, &j->states, err));
+    SU_TRY(su_choose_states(&j->basis, (int)su_meta_number(j->basis.file.meta, "motions", count), j->space.diagonal, set->states, &j->states, err));
     set->train.states = &j->states.states;
     for (int64_t a = 0; a < j->states.places; a++)
         if (j->states.shot[a] < 0 || j->states.shot[a] >= count) return su_fail(err, SU_INPUT, "%s: a state of shot %d", j->basis_path, j->states.shot[a]);

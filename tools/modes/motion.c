@@ -14,8 +14,9 @@
 #include <string.h>
 
 /* Frames played on end: runs are spread over the threads, but the same whatever their number. Each begins with the rig's motion, and what the
- * flesh has to swing into is run in for a third of a second. */
-enum { LONGEST = 75, RUN_IN = 10 };
+ * flesh has to swing into is run in for a third of a second. Of the motion's stretches one in four is exact enough for cubature to judge a model
+ * by, and one in four is played softly. */
+enum { LONGEST = 75, RUN_IN = 10, EXACT = 4, SOFT = 4 };
 
 
 typedef struct motions {
@@ -87,6 +88,7 @@ static su_status make_meta(job *j, const motions *m, su_basis *basis)
     }
     for (int k = 0; k < m->count; k++) json_array_append_new(shots, json_string(su_base_name(m->paths[k])));
     json_object_set_new(meta, "shots", shots);
+    json_object_set_new(meta, "motions", json_integer(m->known));
     json_object_set_new(meta, "interpolation", json_string("corotated"));
     json_object_set_new(meta, "subspace", json_string("one"));
     json_object_set_new(meta, "material", json_string(su_material_name(j->setup.material)));
@@ -134,10 +136,11 @@ su_status motion_run(job *j)
     motions m = {0};
     su_played_shots played = {0};
     su_basis basis = {0};
-    const su_play_plan plan = {.longest = LONGEST, .run_in = RUN_IN, .stretch = LONGEST};
+    su_play_plan plan = {.longest = LONGEST, .run_in = RUN_IN, .stretch = LONGEST, .exact = EXACT, .soft = SOFT};
     su_status status;
     double started = su_seconds();
     SU_GO(load_motions(j, &m));
+    plan.motions = m.known;
     if (tool->dry_run) goto done;
     SU_GO(su_shots_play(&j->tet, &j->fit, m.count, m.paths, m.anims, &plan, &played, tool->threads, &tool->progress, &tool->err));
     su_stats_stage(tool, "play", su_seconds() - started), started = su_seconds();
