@@ -19,13 +19,17 @@
 #include <string.h>
 
 /* Right-hand sides of one solve; tets from which on one residual at a time is formed, by all threads. */
-enum { BLOCK = 16, LARGE = 100000 };
+enum { BLOCK = 32, LARGE = 100000 };
 
 /* Of conjugate gradients: three read 0.9 to 1 times what many do, in the median (docs/reduction.md). */
 enum { STEPS = 6 };
 
-/* s between residuals, at most: film's 24 frames a second, at which flesh of a few Hz is still followed (docs/reduction.md). */
-static const double SPACING = 1.0 / 24;
+/* s between residuals, at most, and how many of a frame: forces between them are lost, and what is left is read low (docs/reduction.md). */
+static const double SPACING = 1.0 / 96;
+enum { MOST = 4 };
+
+/* An estimate is right to this factor at nine frames of ten; a correction that leaves more than so many times the error it had is none. */
+static const double TRUST = 2;
 
 /* 1/s^2, of mass that stands in for what does not hold the flesh: as if by springs of 1 Hz, softer than flesh that is seen to move. */
 static const double LOOSE = 4 * M_PI * M_PI;
@@ -34,39 +38,53 @@ static const double LOOSE = 4 * M_PI * M_PI;
 typedef struct worker {
     su_fullsim *sim;
     su_instant_basis basis;
-    double *q, *matrix;               /* (2r), (r,r) */
+    double *answer, *matrix;          /* (2r), (r,r) */
     double *before, *older, *residual;   /* (n,3) */
+    int64_t at;                       /* instant that sim stands at */
     double *moved, *force;            /* (3 free) */
 } worker;
 
 /* What is known of a frame before its error is; displacements turned back. */
 typedef struct row {
-    double *back, *turn;              /* (n,3) of the reduced state, (n,4) */
+    double *back, *turn;              /* (n,3), (n,4) */
     double *force, *mass;             /* (r) -U^' residual, (r,r) */
     double *stiffness, *projected;    /* (r,r) exact, and of elements made semidefinite */
+    const struct row *frame;          /* whose mass and stiffness hold: that of the frame's own instant */
     su_sparse K;                      /* of the full space */
 } row;
 
+/* The error of the reduced run, or what is left of it: the same estimate at other displacements. */
+typedef struct pass {
+    su_displacements from;
+    su_error_motion error;
+    double *z, *rate, *answer;        /* (n,3) turned back: what is beyond the span there, m/s, the static answer to the force, m */
+    int64_t at;                       /* instant that the error's motion stands at: substeps from frame 0 */
+    su_compare *compare;
+    double *estimate;                 /* (F) m */
+    bool lost;                        /* it was not finite */
+    double seconds;
+} pass;
+
 typedef struct estimator {
     const su_estimate_inputs *in;
+    su_corrected *corrected;          /* NULL: one pass */
     su_reduced_motion motion;
     su_elastic body;                  /* neutral */
     su_cholesky *factor;
     double shift;                     /* 1/s^2: mass in all stiffness where nothing holds the flesh; else 0 */
     int team, each;                   /* threads side by side, threads of one residual */
     worker *workers;                  /* (team) */
-    int64_t count, *frames;           /* where residuals are formed */
-    int64_t block;                    /* rows of a block */
+    int64_t count, *frames;           /* at which residuals are formed, */
+    int each_frame;                   /* and at so many instants of the segment before each, evenly spread, its end the last */
+    int64_t block;                    /* frames of a block */
     double *columns, *answers;        /* (block, 3 free) N, m */
     su_full_answer full;
-    row rows[BLOCK];
-    su_error_motion error;
+    row rows[BLOCK];                  /* instants of a block */
+    pass passes[2];
     su_instant_basis basis;
-    const su_sparse *K[BLOCK];        /* of the rows */
+    const su_sparse *K[BLOCK];        /* of a block's rows */
     const double *turns[BLOCK];
     double *e, *u;                    /* (n,3) */
-    int64_t at;                       /* frame that the error's motion stands at */
-    su_compare *compare;
     su_arena arena;
 } estimator;
 
@@ -76,9 +94,11 @@ static void estimator_free(estimator *s)
         su_fullsim_free(s->workers[k].sim);
         su_instant_basis_free(&s->workers[k].basis);
     }
-    su_error_motion_free(&s->error);
+    for (int k = 0; k < 2; k++) {
+        su_error_motion_free(&s->passes[k].error);
+        su_compare_free(s->passes[k].compare);
+    }
     su_instant_basis_free(&s->basis);
-    su_compare_free(s->compare);
     su_cholesky_free(s->factor);
     su_elastic_free(&s->body);
     su_reduced_motion_free(&s->motion);
@@ -99,13 +119,19 @@ static su_status check(const su_estimate_inputs *in, su_error *err)
     return SU_OK;
 }
 
-/* Frames at most SPACING apart, and the last; none where motion starts: there the state is given, not found. */
+/* Frames at most SPACING apart, and the last of each piece; none where motion starts: there the state is given, not found. */
 static su_status choose_frames(estimator *s, su_error *err)
 {
     int64_t F = su_shot_frames(s->in->shot), stride = (int64_t)(SPACING / s->in->settings->frame_seconds + 1e-6);
+    double spaces = s->in->settings->frame_seconds / SPACING - 1e-6;
+    s->each_frame = spaces < MOST ? (int)ceil(spaces) : MOST;
+    if (s->each_frame > s->in->settings->substeps) s->each_frame = s->in->settings->substeps;
+    if (s->each_frame < 1) s->each_frame = 1;
     if (!(s->frames = take(s, F, sizeof *s->frames))) return su_fail(err, SU_AGAIN, "no memory for %lld frames", (long long)F);
-    for (int64_t k = 1; k < F; k++)
-        if ((k % (stride > 1 ? stride : 1) == 0 || k + 1 == F) && !su_shot_cut(s->in->shot, k)) s->frames[s->count++] = k;
+    for (int64_t k = 1; k < F; k++) {
+        bool last = k + 1 == F || su_shot_cut(s->in->shot, k + 1);
+        if ((k % (stride > 1 ? stride : 1) == 0 || last) && !su_shot_cut(s->in->shot, k)) s->frames[s->count++] = k;
+    }
     return SU_OK;
 }
 
@@ -121,7 +147,7 @@ static su_status create_workers(estimator *s, int threads, su_error *err)
         su_fullsim_options options = {.tolerance = 1e-8, .threads = s->each, .placed = true};
         SU_TRY(su_fullsim_create(in->tet, in->fit, in->shot, in->settings, &options, &w->sim, err));
         SU_TRY(su_instant_basis_create(&s->motion, &w->basis, err));
-        double **arrays[] = {&w->q, &w->matrix, &w->before, &w->older, &w->residual, &w->moved, &w->force};
+        double **arrays[] = {&w->answer, &w->matrix, &w->before, &w->older, &w->residual, &w->moved, &w->force};
         int64_t sizes[] = {2 * r, r * r, n3, n3, n3, n3, n3};
         for (int i = 0; i < 7; i++)
             if (!(*arrays[i] = take(s, sizes[i], sizeof(double)))) return su_fail(err, SU_AGAIN, "no memory for the residual");
@@ -163,145 +189,301 @@ done:
     return status;
 }
 
-static void displacement(const estimator *s, worker *w, int64_t frame, int substep, const double *q, double *back)
+/* column (3 free), a residual that is turned back, becomes -residual - K (its static answer in the span of the basis), root frame: what is
+ * left for the full space to answer. */
+static su_status leave_span(const estimator *s, worker *w, int64_t instant, const row *at, double *column, su_error *err)
 {
-    int substeps = s->in->settings->substeps;
-    while (substep < 0) frame--, substep += substeps;
-    memset(back, 0, (size_t)(3 * s->in->model->n) * sizeof *back);
-    if (frame < 0) return;   /* before the shot: not read */
-    su_reduced_motion_enter(&s->motion, frame, (double)substep / substeps, &w->basis);
-    su_reduced_motion_add(&s->motion, &w->basis, q, back);
-}
-
-/* column = -residual - K (its static answer in the span of the basis), root frame: what is left for the full space to answer. */
-static su_status leave_span(const estimator *s, worker *w, const row *at, double *column, su_error *err)
-{
-    int64_t r = s->motion.basis.r, n = s->in->model->n;
-    double *answer = w->q;
-    SU_TRY(su_reduced_answer(r, at->projected, at->force, answer, w->matrix, w->q + r, err));
+    int64_t r = s->motion.basis.r, n = s->in->model->n, substeps = s->in->settings->substeps;
+    SU_TRY(su_reduced_answer(r, at->frame->projected, at->force, w->answer, w->matrix, w->answer + r, err));
     memset(w->older, 0, (size_t)(3 * n) * sizeof *w->older);
-    su_reduced_motion_add(&s->motion, &w->basis, answer, w->older);
+    su_reduced_motion_enter(&s->motion, (instant - 1) / substeps, (double)((instant - 1) % substeps + 1) / (double)substeps, &w->basis);
+    su_reduced_motion_add(&s->motion, &w->basis, w->answer, w->older);
     for (int64_t f = 0; f < s->body.free_count; f++) {
         int64_t v = s->body.free_vertex[f];
         double R[9];
         su_quaternion_matrix(at->turn + 4 * v, R);
         su_mulv3(R, w->older + 3 * v, w->moved + 3 * f);
-        su_mulv3(R, w->residual + 3 * v, column + 3 * f);
+        su_mulv3(R, column + 3 * f, column + 3 * f);
     }
     su_sparse_multiply(&at->K, w->moved, w->force);
     for (int64_t k = 0; k < 3 * s->body.free_count; k++) column[k] = -column[k] - w->force[k];
     return SU_OK;
 }
 
-/* All that is known of a frame, into row i of the block. */
-static su_status form_row(estimator *s, worker *w, int64_t frame, int64_t i, su_error *err)
+/* Instant j of those of a frame. */
+static int64_t instant_of(const estimator *s, int64_t frame, int j)
 {
-    const su_sim *sim = s->in->sim;
-    int64_t r = sim->r, n = s->in->model->n;
     int substeps = s->in->settings->substeps;
-    row *out = s->rows + i;
-    double h = s->in->settings->step, *column = s->columns + 3 * s->body.free_count * i;
-    const double *q = sim->q + frame * r, *rate = sim->qdot + frame * r, *change = sim->qddot + frame * r;
-    for (int64_t k = 0; k < r; k++) w->q[k] = q[k] - 2 * h * rate[k] + h * h * change[k];
-    displacement(s, w, frame - 1, substeps - 2, w->q, w->older);
-    for (int64_t k = 0; k < r; k++) w->q[k] = q[k] - h * rate[k];
-    displacement(s, w, frame - 1, substeps - 1, w->q, w->before);
-    displacement(s, w, frame - 1, substeps, q, out->back);
+    return (frame - 1) * substeps + (j + 1) * substeps / s->each_frame;
+}
+
+/* All that a pass knows of an instant into its row, and the residual there, turned back. Mass and stiffness of the reduced error are formed
+ * at frames, in the first pass. */
+static void form_row(estimator *s, pass *p, worker *w, int64_t instant, row *out, double *column)
+{
+    int64_t r = s->motion.basis.r, n = s->in->model->n;
+    int substeps = s->in->settings->substeps;
     su_fullsim_instant at;
-    su_fullsim_place(w->sim, frame - 1, substeps - 1, w->before, w->older);
+    if (w->at == instant - 1) {
+        su_fullsim_follow(w->sim);
+    } else {
+        su_displacement(&p->from, &w->basis, instant - 2, w->older);
+        su_displacement(&p->from, &w->basis, instant - 1, w->before);
+        su_fullsim_place(w->sim, (instant - 1) / substeps, (int)((instant - 1) % substeps), w->before, w->older);
+    }
+    w->at = instant % substeps == 0 ? -1 : instant;   /* it does not follow into the next segment */
+    su_displacement(&p->from, &w->basis, instant, out->back);
     su_fullsim_residual(w->sim, out->back, w->residual, &at);
-    memcpy(out->turn, at.turn, (size_t)(4 * n) * sizeof *out->turn);
     su_reduced_motion_project(&s->motion, &w->basis, w->residual, out->force);
     for (int64_t k = 0; k < r; k++) out->force[k] = -out->force[k];
+    for (int64_t f = 0; f < s->body.free_count; f++)
+        memcpy(column + 3 * f, w->residual + 3 * (int64_t)s->body.free_vertex[f], 3 * sizeof *column);
+    memcpy(out->K.value, at.K->value, (size_t)at.K->entries * sizeof *at.K->value);
+    add_mass(s, s->shift, &out->K);
+    memcpy(out->turn, at.turn, (size_t)(4 * n) * sizeof *out->turn);
+    if (p != s->passes || out->frame != out) return;
     su_reduced_motion_mass(&s->motion, &w->basis, out->mass);
     su_reduced_motion_tangent(&s->motion, &w->basis, &at, false, out->stiffness);
     su_reduced_motion_tangent(&s->motion, &w->basis, &at, true, out->projected);
-    memcpy(out->K.value, at.K->value, (size_t)at.K->entries * sizeof *at.K->value);
     for (int64_t k = 0; k < r * r; k++) out->projected[k] += s->shift * out->mass[k];
-    add_mass(s, s->shift, &out->K);
-    return leave_span(s, w, out, column, err);
 }
 
-/* The error in the span of the basis moves on to a frame. */
-static su_status move_error(estimator *s, int64_t frame, const row *at, su_error *err)
+/* All instants of a frame, and what the full space is to answer. */
+static su_status form_frame(estimator *s, pass *p, worker *w, int64_t i, int64_t frame, su_error *err)
 {
-    for (int64_t k = s->at + 1; k <= frame; k++)
-        if (su_shot_cut(s->in->shot, k)) su_error_motion_restart(&s->error), s->at = k;
-    int64_t steps = (frame - s->at) * s->in->settings->substeps;
-    s->at = frame;
-    return su_error_motion_advance(&s->error, steps, at->mass, at->stiffness, at->force, err);
+    int64_t dofs = 3 * s->body.free_count, first = i * s->each_frame;
+    w->at = -1;
+    for (int j = 0; j < s->each_frame; j++) {
+        s->rows[first + j].frame = s->rows + first + s->each_frame - 1;
+        form_row(s, p, w, instant_of(s, frame, j), s->rows + first + j, s->columns + (first + j) * dofs);
+    }
+    for (int j = 0; j < s->each_frame; j++)
+        SU_TRY(leave_span(s, w, instant_of(s, frame, j), s->rows + first + j, s->columns + (first + j) * dofs, err));
+    return SU_OK;
 }
 
-/* RMS over the vertices of the error at a frame, row i of the block; also into the comparison. */
-static su_status measure(estimator *s, int64_t frame, int64_t i, double *rms, su_error *err)
+/* Where the first pass leaves its error, if anywhere. */
+static su_correction *kept_error(const estimator *s, const pass *p) { return s->corrected && p == s->passes ? &s->corrected->error : NULL; }
+
+/* z at an instant into what is kept. */
+static void keep_rest(const estimator *s, const pass *p, int64_t instant)
+{
+    const su_correction *kept = kept_error(s, p);
+    int64_t n3 = 3 * s->in->model->n;
+    for (int64_t k = 0; k < n3 && kept; k++) kept->z[instant * n3 + k] = (float)p->z[k];
+}
+
+/* Over the cuts up to an instant: the error stays as it is, its motion begins anew. */
+static void pass_cuts(estimator *s, pass *p, int64_t instant)
+{
+    const su_correction *kept = kept_error(s, p);
+    int64_t r = s->motion.basis.r, n3 = 3 * s->in->model->n, substeps = s->in->settings->substeps;
+    for (int64_t k = p->at / substeps + 1; k * substeps <= instant; k++) {
+        if (!su_shot_cut(s->in->shot, k)) continue;
+        su_error_motion_restart(&p->error);
+        memset(p->rate, 0, (size_t)n3 * sizeof *p->rate);
+        memset(p->answer, 0, (size_t)n3 * sizeof *p->answer);
+        while (p->at < k * substeps) {
+            p->at++;
+            if (kept) memcpy(kept->x + p->at * r, p->error.x, (size_t)r * sizeof(double));
+            keep_rest(s, p, p->at);
+        }
+    }
+}
+
+/* omega^2 of what moves like the static answer x (3 free): x' K x / x' M x; infinite where there is no answer. */
+static double answer_frequency(const estimator *s, const row *at, const double *x)
+{
+    double stiff = 0, heavy = 0, *Kx = s->full.work;
+    su_sparse_multiply(&at->K, x, Kx);
+    for (int64_t i = 0; i < 3 * s->body.free_count; i++) {
+        stiff += x[i] * Kx[i];
+        heavy += s->body.mass[s->body.free_vertex[i / 3]] * x[i] * x[i];
+    }
+    return heavy > 0 && stiff > 0 ? stiff / heavy : INFINITY;
+}
+
+/* z moves on by steps, as one oscillator that the static answer draws along; the answer changes evenly on the way. */
+static void move_rest(estimator *s, pass *p, int64_t steps, const row *at, const double *answer)
+{
+    const su_sim_settings *settings = s->in->settings;
+    int64_t n = s->in->model->n;
+    double h = settings->step, soft = 1 / answer_frequency(s, at, answer);
+    double inertia = soft / (h * h), drag = (settings->beta + settings->alpha * soft) / h, *next = s->e;
+    for (int64_t v = 0; v < n; v++) {
+        int64_t f = s->body.free_index[v];
+        double R[9];
+        su_quaternion_matrix(at->turn + 4 * v, R);
+        if (f >= 0) su_tmulv3(R, answer + 3 * f, next + 3 * v);
+        else memset(next + 3 * v, 0, 3 * sizeof *next);
+    }
+    for (int64_t step = 1; step <= steps; step++) {
+        double along = (double)step / (double)steps;
+        for (int64_t k = 0; k < 3 * n; k++) {
+            double before = p->z[k], load = (1 - along) * p->answer[k] + along * next[k];
+            p->z[k] = (load + inertia * (before + h * p->rate[k]) + drag * before) / (1 + inertia + drag);
+            p->rate[k] = (p->z[k] - before) / h;
+        }
+        keep_rest(s, p, p->at + step);
+    }
+    memcpy(p->answer, next, (size_t)(3 * n) * sizeof *next);
+}
+
+/* The error moves on to an instant of which the full space has answered. */
+static su_status move_error(estimator *s, pass *p, int64_t instant, const row *at, const double *answer, su_error *err)
+{
+    const su_correction *kept = kept_error(s, p);
+    const row *frame = at->frame;
+    pass_cuts(s, p, instant);
+    int64_t steps = instant - p->at;
+    double *path = kept ? kept->x + (p->at + 1) * kept->r : NULL;
+    SU_TRY(su_error_motion_advance(&p->error, steps, frame->mass, frame->stiffness, at->force, path, err));
+    move_rest(s, p, steps, at, answer);
+    p->at = instant;
+    return SU_OK;
+}
+
+/* RMS over the vertices of the error at the frame it has come to; also into the comparison, and the corrected run. */
+static su_status measure(estimator *s, pass *p, int64_t frame, const row *at, su_error *err)
 {
     int64_t n = s->in->model->n;
-    const double *answer = s->answers + 3 * s->body.free_count * i;
-    const row *at = s->rows + i;
-    double square = 0;
-    SU_TRY(move_error(s, frame, at, err));
-    memset(s->e, 0, (size_t)(3 * n) * sizeof *s->e);
+    double square = 0, *rms = p->estimate + frame;
+    memcpy(s->e, p->z, (size_t)(3 * n) * sizeof *s->e);
     su_reduced_motion_enter(&s->motion, frame - 1, 1, &s->basis);
-    su_reduced_motion_add(&s->motion, &s->basis, s->error.x, s->e);
+    su_reduced_motion_add(&s->motion, &s->basis, p->error.x, s->e);
+    float *u = kept_error(s, p) ? s->corrected->u + frame * 3 * n : NULL;
     for (int64_t v = 0; v < n; v++) {
         double R[9];
         su_quaternion_matrix(at->turn + 4 * v, R);
         su_mulv3(R, s->e + 3 * v, s->e + 3 * v);
         su_mulv3(R, at->back + 3 * v, s->u + 3 * v);
-        int64_t f = s->body.free_index[v];
-        for (int c = 0; c < 3 && f >= 0; c++) s->e[3 * v + c] += answer[3 * f + c];
         for (int c = 0; c < 3; c++) square += s->e[3 * v + c] * s->e[3 * v + c], s->e[3 * v + c] += s->u[3 * v + c];
+        for (int c = 0; c < 3 && u; c++) u[3 * v + c] = (float)s->e[3 * v + c];
     }
-    su_compare_add(s->compare, s->in->sim->times[frame], s->u, NULL, s->e, NULL);
+    su_compare_add(p->compare, s->in->sim->times[frame], s->u, NULL, s->e, NULL);
     *rms = sqrt(square / (double)(n > 0 ? n : 1));
     return isfinite(*rms) ? SU_OK : su_fail(err, SU_NUMERICS, "frame %lld: the estimate of the error is not finite", (long long)frame);
 }
 
-static su_status all_frames(estimator *s, double *estimate, su_progress *progress, su_error *err)
+/* A pass through the frames of block number b. */
+static su_status one_block(estimator *s, pass *p, int64_t b, su_error *err)
 {
-    for (int64_t first = 0; first < s->count; first += s->block) {
-        int64_t count = s->count - first < s->block ? s->count - first : s->block;
-        su_status formed = SU_OK;
+    int64_t first = b * s->block, count = s->count - first < s->block ? s->count - first : s->block, dofs = 3 * s->body.free_count;
+    int64_t rows = count * s->each_frame;
+    su_status formed = SU_OK;
+    double start = su_seconds();
 #pragma omp parallel for schedule(dynamic, 1) num_threads(s->team) if (s->team > 1)
-        for (int64_t i = 0; i < count; i++) {
-            su_error own = {0};
-            su_status status = form_row(s, s->workers + omp_get_thread_num(), s->frames[first + i], i, &own);
+    for (int64_t i = 0; i < count; i++) {
+        su_error own = {0};
+        su_status status = form_frame(s, p, s->workers + omp_get_thread_num(), i, s->frames[first + i], &own);
 #pragma omp critical(su_error_estimate)
-            if (status != SU_OK && formed == SU_OK) {
-                formed = status;
-                if (err) *err = own;
-            }
+        if (status != SU_OK && formed == SU_OK) {
+            formed = status;
+            if (err) *err = own;
         }
-        SU_TRY(formed);
-        SU_TRY(su_full_answer_solve(&s->full, count, STEPS, s->columns, s->answers, s->team * s->each, err));
-        for (int64_t i = 0; i < count; i++) SU_TRY(measure(s, s->frames[first + i], i, estimate + s->frames[first + i], err));
-        SU_TRY(su_progress_update(progress, (double)(first + count) / (double)s->count, err));
     }
+    SU_TRY(formed);
+    SU_TRY(su_full_answer_solve(&s->full, rows, STEPS, s->columns, s->answers, s->team * s->each, err));
+    for (int64_t k = 0; k < rows; k++) {
+        int64_t frame = s->frames[first + k / s->each_frame];
+        int j = (int)(k % s->each_frame);
+        SU_TRY(move_error(s, p, instant_of(s, frame, j), s->rows + k, s->answers + k * dofs, err));
+        if (j + 1 == s->each_frame) SU_TRY(measure(s, p, frame, s->rows + k, err));
+    }
+    p->seconds += su_seconds() - start;
     return SU_OK;
+}
+
+/* What is left. */
+static su_status block_left(estimator *s, int64_t b, su_error *err)
+{
+    pass *p = s->passes + 1;
+    su_error own = {0};
+    if (p->lost || !s->corrected || s->count == 0) return SU_OK;
+    su_status status = one_block(s, p, b, &own);
+    p->lost = status == SU_NUMERICS;
+    if (p->lost) return SU_OK;
+    if (status != SU_OK && err) *err = own;
+    return status;
+}
+
+static su_status all_frames(estimator *s, su_progress *progress, su_error *err)
+{
+    int64_t blocks = (s->count + s->block - 1) / s->block;
+    for (int64_t b = 0; b < blocks; b++) {
+        SU_TRY(one_block(s, s->passes, b, err));
+        SU_TRY(block_left(s, b, err));
+        SU_TRY(su_progress_update(progress, (double)(b + 1) / (double)blocks, err));
+    }
+    pass_cuts(s, s->passes, (su_shot_frames(s->in->shot) - 1) * s->in->settings->substeps);
+    return SU_OK;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The corrected run at frames without an estimate of their own. */
+static void correct_others(estimator *s)
+{
+    int64_t n = s->in->model->n, F = su_shot_frames(s->in->shot);
+#pragma omp parallel for schedule(dynamic, 1) num_threads(s->team) if (s->team > 1)
+    for (int64_t k = 0; k < F; k++) {
+        worker *w = s->workers + omp_get_thread_num();
+        if (bsearch(&k, s->frames, (size_t)s->count, sizeof k, by_number)) continue;
+        su_displacement(&s->passes[1].from, &w->basis, k * s->in->settings->substeps, w->older);
+        su_fullsim_place(w->sim, k, 0, w->older, w->older);
+        const double *turn = su_fullsim_turn(w->sim);
+        float *u = s->corrected->u + k * 3 * n;
+        for (int64_t v = 0; v < n; v++) {
+            double R[9], moved[3];
+            su_quaternion_matrix(turn + 4 * v, R);
+            su_mulv3(R, w->older + 3 * v, moved);
+            for (int c = 0; c < 3; c++) u[3 * v + c] = (float)moved[c];
+        }
+    }
+}
+
+static su_status create_pass(estimator *s, pass *p, su_error *err)
+{
+    const su_sim_settings *settings = s->in->settings;
+    p->from = (su_displacements){&s->motion, s->in->sim, settings, p == s->passes ? NULL : &s->corrected->error};
+    if (!(p->estimate = take(s, su_shot_frames(s->in->shot), sizeof *p->estimate))) return su_fail(err, SU_AGAIN, "no memory");
+    int64_t n3 = 3 * s->in->model->n;
+    p->z = take(s, n3, sizeof *p->z), p->rate = take(s, n3, sizeof *p->rate), p->answer = take(s, n3, sizeof *p->answer);
+    if (!p->z || !p->rate || !p->answer) return su_fail(err, SU_AGAIN, "no memory");
+    SU_TRY(su_error_motion_create(s->in->model->r, settings->alpha, settings->beta, settings->step, &p->error, err));
+    return su_compare_create(s->in->model->n, s->body.mass, 0, s->count, &p->compare, err);
 }
 
 static su_status allocate(estimator *s, su_error *err)
 {
-    int64_t n = s->in->model->n, r = s->in->model->r;
+    int64_t n = s->in->model->n, r = s->in->model->r, passes = s->corrected ? 2 : 1;
     int64_t dofs = 3 * s->body.free_count;
     bool good = true;
-    s->block = s->in->model->t > LARGE ? 1 : s->count < BLOCK ? s->count : BLOCK;
+    int64_t most = BLOCK / s->each_frame;
+    s->block = s->in->model->t > LARGE ? 1 : s->count < most ? s->count : most;
+    int64_t rows = s->block * s->each_frame;
     s->full = (su_full_answer){s->factor, s->body.free_count, s->body.free_vertex, s->K, s->turns, NULL};
     double **vectors[] = {&s->columns, &s->answers, &s->full.work, &s->e, &s->u};
-    int64_t sizes[] = {s->block * dofs, s->block * dofs, 3 * s->block * dofs, 3 * n, 3 * n};
+    int64_t sizes[] = {rows * dofs, rows * dofs, 3 * rows * dofs, 3 * n, 3 * n};
     for (int k = 0; k < 5; k++) good &= (*vectors[k] = take(s, sizes[k], sizeof(double))) != NULL;
-    for (int64_t i = 0; i < s->block; i++) {
+    for (int64_t i = 0; i < rows; i++) {
         row *at = s->rows + i;
         at->K = s->body.pattern, at->K.owns_pattern = 0;
         double **arrays[] = {&at->back, &at->turn, &at->force, &at->mass, &at->stiffness, &at->projected, &at->K.value};
-        int64_t room[] = {3 * n, 4 * n, r, r * r, r * r, r * r, at->K.entries};
+        int64_t own = (i + 1) % s->each_frame == 0 ? r * r : 0;   /* of a frame's own instant */
+        int64_t room[] = {3 * n, 4 * n, r, own, own, own, at->K.entries};
         for (int k = 0; k < 7; k++) good &= (*arrays[k] = take(s, room[k], sizeof(double))) != NULL;
         s->K[i] = &at->K, s->turns[i] = at->turn;
     }
     if (!good) return su_fail(err, SU_AGAIN, "no memory for residuals of %lld flesh vertices", (long long)n);
-    SU_TRY(su_instant_basis_create(&s->motion, &s->basis, err));
-    SU_TRY(su_error_motion_create(r, s->in->settings->alpha, s->in->settings->beta, s->in->settings->step, &s->error, err));
-    return su_compare_create(n, s->body.mass, 0, s->count, &s->compare, err);
+    if (s->corrected)
+        SU_TRY(su_correction_create((su_shot_frames(s->in->shot) - 1) * s->in->settings->substeps + 1, n, r, &s->corrected->error, err));
+    for (int k = 0; k < passes; k++) SU_TRY(create_pass(s, s->passes + k, err));
+    return su_instant_basis_create(&s->motion, &s->basis, err);
 }
 
 /* Frames between two estimates lie between them; those before the first and behind the last of a piece are like it. */
@@ -319,14 +501,26 @@ static void fill(const estimator *s, int64_t F, double *estimate)
     for (int64_t k = s->frames[s->count - 1] + 1; k < F; k++) estimate[k] = estimate[s->frames[s->count - 1]];
 }
 
-su_status su_error_estimate(const su_estimate_inputs *inputs, int threads, double *estimate, su_estimate_total *total,
-                            su_progress *progress, su_error *err)
+/* The estimate of a pass is that of the shot. */
+static void conclude(const estimator *s, const pass *p, int64_t F, double *estimate, su_estimate_total *total)
 {
-    estimator s = {.in = inputs};
+    double squares = 0, relative = su_compare_result(p->compare).error;
+    memcpy(estimate, p->estimate, (size_t)F * sizeof *estimate);
+    fill(s, F, estimate);
+    for (int64_t i = 0; i < s->count; i++) squares += estimate[s->frames[i]] * estimate[s->frames[i]];
+    total->relative = relative, total->frames = s->count;
+    total->motion = relative > 0 ? sqrt(squares / (double)s->count) / relative : 0;
+}
+
+su_status su_error_estimate(const su_estimate_inputs *inputs, int threads, double *estimate, su_corrected *corrected,
+                            su_estimate_total *total, su_progress *progress, su_error *err)
+{
+    estimator s = {.in = inputs, .corrected = corrected};
     int64_t F = su_shot_frames(inputs->shot);
     double start = su_seconds();
     su_status status;
     *total = (su_estimate_total){0};
+    if (corrected) corrected->kept = false, corrected->error = (su_correction){0};
     memset(estimate, 0, (size_t)F * sizeof *estimate);
     SU_GO(check(inputs, err));
     SU_GO(su_reduced_motion_create(inputs->model, inputs->shot, inputs->settings->stiffness, &s.motion, err));
@@ -337,15 +531,18 @@ su_status su_error_estimate(const su_estimate_inputs *inputs, int threads, doubl
     start = su_seconds();
     SU_GO(create_workers(&s, threads > 0 ? threads : 1, err));
     SU_GO(allocate(&s, err));
-    SU_GO(all_frames(&s, estimate, progress, err));
-    fill(&s, F, estimate);
-    su_compare_total sum = su_compare_result(s.compare);
-    double squares = 0;
-    for (int64_t i = 0; i < s.count; i++) squares += estimate[s.frames[i]] * estimate[s.frames[i]];
-    total->relative = sum.error, total->frames = s.count;
-    total->motion = sum.error > 0 ? sqrt(squares / (double)s.count) / sum.error : 0;
-    total->residual_seconds = su_seconds() - start;
+    SU_GO(all_frames(&s, progress, err));
+    conclude(&s, s.passes, F, estimate, total);
+    total->reduced = total->relative;
+    if (corrected) {
+        corrected->kept = !s.passes[1].lost && su_compare_result(s.passes[1].compare).error <= TRUST * total->reduced;
+        if (corrected->kept) conclude(&s, s.passes + 1, F, estimate, total);
+        if (corrected->kept) correct_others(&s);
+    }
+    total->residual_seconds = su_seconds() - start - s.passes[1].seconds;
+    total->correction_seconds = s.passes[1].seconds;
 done:
+    if (status != SU_OK && corrected) su_correction_free(&corrected->error);
     estimator_free(&s);
     return status;
 }

@@ -57,9 +57,10 @@ su_status su_full_stretches_choose(int64_t F, const double *estimate, double lim
 typedef struct player {
     const su_estimate_inputs *in;
     su_reduced_motion motion;
+    su_displacements from;       /* beside which it plays */
     su_instant_basis basis;
     su_fullsim *sim;
-    double *q, *back, *before;   /* (r), (n,3) twice */
+    double *back, *before;       /* (n,3) */
     su_arena arena;
 } player;
 
@@ -71,57 +72,46 @@ static void player_free(player *p)
     su_arena_free(&p->arena);
 }
 
-static su_status player_create(const su_estimate_inputs *in, player *p, su_error *err)
+static su_status player_create(const su_estimate_inputs *in, const su_correction *correction, player *p, su_error *err)
 {
-    int64_t n3 = 3 * in->model->n, r = in->model->r;
+    int64_t n3 = 3 * in->model->n;
     *p = (player){.in = in};
     SU_TRY(su_reduced_motion_create(in->model, in->shot, in->settings->stiffness, &p->motion, err));
+    p->from = (su_displacements){&p->motion, in->sim, in->settings, correction};
     SU_TRY(su_instant_basis_create(&p->motion, &p->basis, err));
-    p->q = su_arena_alloc(&p->arena, r, sizeof *p->q);
     p->back = su_arena_alloc(&p->arena, n3, sizeof *p->back), p->before = su_arena_alloc(&p->arena, n3, sizeof *p->before);
-    return p->q && p->back && p->before ? SU_OK : su_fail(err, SU_AGAIN, "no memory for the full space");
+    return p->back && p->before ? SU_OK : su_fail(err, SU_AGAIN, "no memory for the full space");
 }
 
-static void reduced(player *p, int64_t frame, int substep, const double *q, double *back)
-{
-    memset(back, 0, (size_t)(3 * p->in->model->n) * sizeof *back);
-    su_reduced_motion_enter(&p->motion, frame, (double)substep / p->in->settings->substeps, &p->basis);
-    su_reduced_motion_add(&p->motion, &p->basis, q, back);
-}
-
-/* The simulation at the first frame of a stretch: the shot's own beginning, or the reduced state. */
+/* The simulation at the first frame of a stretch: the shot's own beginning, or the state beside it. */
 static su_status start(player *p, int64_t first, int threads, su_error *err)
 {
     const su_estimate_inputs *in = p->in;
-    const su_sim *sim = in->sim;
-    int64_t r = sim->r;
     su_fullsim_options options = {.tolerance = TOLERANCE, .threads = threads, .placed = first > 0};
     SU_TRY(su_fullsim_create(in->tet, in->fit, in->shot, in->settings, &options, &p->sim, err));
     if (first == 0) return SU_OK;
-    for (int64_t k = 0; k < r; k++) p->q[k] = sim->q[first * r + k] - in->settings->step * sim->qdot[first * r + k];
-    reduced(p, first - 1, in->settings->substeps - 1, p->q, p->before);
-    reduced(p, first, 0, sim->q + first * r, p->back);
+    su_displacement(&p->from, &p->basis, first * in->settings->substeps - 1, p->before);
+    su_displacement(&p->from, &p->basis, first * in->settings->substeps, p->back);
     su_fullsim_place(p->sim, first, 0, p->back, p->before);
     return SU_OK;
 }
 
-/* The frame the simulation stands at: `share` of it and the rest of the reduced motion, root frame. */
-static void mix(player *p, int64_t k, double share, const double *full, double *u)
+/* The frame the simulation stands at: `share` of it and the rest of the motion beside it, root frame. */
+static void mix(player *p, int64_t k, double share, const double *full, float *u)
 {
     int64_t n = p->in->model->n;
     const double *turn = su_fullsim_turn(p->sim);
-    memcpy(u, full, (size_t)(3 * n) * sizeof *u);
-    if (share == 1) return;
-    reduced(p, k, 0, p->in->sim->q + k * p->in->sim->r, p->back);
-    for (int64_t v = 0; v < n; v++) {
+    if (share < 1) su_displacement(&p->from, &p->basis, k * p->in->settings->substeps, p->back);
+    for (int64_t i = 0; i < 3 * n && share == 1; i++) u[i] = (float)full[i];
+    for (int64_t v = 0; v < n && share < 1; v++) {
         double R[9], other[3];
         su_quaternion_matrix(turn + 4 * v, R);
         su_mulv3(R, p->back + 3 * v, other);
-        for (int c = 0; c < 3; c++) u[3 * v + c] = share * full[3 * v + c] + (1 - share) * other[c];
+        for (int c = 0; c < 3; c++) u[3 * v + c] = (float)(share * full[3 * v + c] + (1 - share) * other[c]);
     }
 }
 
-static su_status play(player *p, const su_full_stretch *s, int threads, int32_t *frame, double *u, int32_t *worst, su_full_stretches *total,
+static su_status play(player *p, const su_full_stretch *s, int threads, float *u, int32_t *worst, su_full_stretches *total,
                       const su_progress *progress, su_error *err)
 {
     int64_t n3 = 3 * p->in->model->n;
@@ -133,13 +123,13 @@ static su_status play(player *p, const su_full_stretch *s, int threads, int32_t 
         if (k > s->first) SU_TRY(su_fullsim_advance(p->sim, err));
         su_fullsim_frame state;
         su_fullsim_state(p->sim, &state);
-        if (k == s->first && k > 0) {   /* as it was placed: the reduced state */
+        if (k == s->first && k > 0) {   /* as it was placed */
             mix(p, k, 0, p->before, u);
         } else {
             mix(p, k, share, state.u, u);
             if (state.status > worst[k]) worst[k] = state.status;
         }
-        *frame++ = (int32_t)k, u += n3;
+        u += n3;
     }
     const su_fullsim_counts *counts = su_fullsim_totals(p->sim);
 #pragma omp critical(su_full_stretches)
@@ -157,8 +147,8 @@ static void bridge(const su_full_stretch *s, int64_t F, double *estimate)
     }
 }
 
-su_status su_full_stretches_play(const su_estimate_inputs *inputs, su_full_stretches *stretches, int threads, int32_t *frame, double *u,
-                                 int32_t *status, double *estimate, su_progress *progress, su_error *err)
+su_status su_full_stretches_play(const su_estimate_inputs *inputs, const su_correction *correction, su_full_stretches *stretches, int threads,
+                                 float *u, int32_t *status, double *estimate, su_progress *progress, su_error *err)
 {
     int64_t n3 = 3 * inputs->model->n, count = stretches->count, done = 0, *at;
     int team = inputs->model->t > LARGE ? 1 : threads < count ? threads : (int)count, each = team > 0 ? threads / team : 1;
@@ -170,9 +160,9 @@ su_status su_full_stretches_play(const su_estimate_inputs *inputs, su_full_stret
     for (int64_t i = 0; i < count; i++) {
         player p;
         su_error own = {0};
-        su_status ended = player_create(inputs, &p, &own);
-        if (ended == SU_OK)
-            ended = play(&p, stretches->stretch + i, each > 1 ? each : 1, frame + at[i], u + at[i] * n3, status, stretches, progress, &own);
+        int64_t row = correction ? stretches->stretch[i].first : at[i];
+        su_status ended = player_create(inputs, correction, &p, &own);
+        if (ended == SU_OK) ended = play(&p, stretches->stretch + i, each > 1 ? each : 1, u + row * n3, status, stretches, progress, &own);
         player_free(&p);
 #pragma omp critical(su_full_stretches)
         {

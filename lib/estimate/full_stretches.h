@@ -1,5 +1,5 @@
 /* Stretches of a reduced shot that are played in the full space: which frames, and their displacements (docs/reduction.md, "The error of
- * a bake"). Each begins in the reduced state, displacement and velocity, and fades back into the reduced motion at its end. */
+ * a bake"). Each begins in the reduced or corrected state, displacement and velocity, and fades back into that motion at its end. */
 #ifndef SU_ESTIMATE_FULL_STRETCHES_H
 #define SU_ESTIMATE_FULL_STRETCHES_H
 
@@ -28,9 +28,10 @@ su_status su_full_stretches_choose(int64_t F, const double *estimate, double lim
                                    su_error *err);
 void su_full_stretches_free(su_full_stretches *stretches);
 
-/* Plays them. frame (frames) and u (frames,n,3) root frame, m: the displacements of the shot there, ascending, as supple.sim has them;
- * status (F): the worst of a frame is kept. estimate (F): goes from what it is just before a stretch to what it is just behind. */
-su_status su_full_stretches_play(const su_estimate_inputs *inputs, su_full_stretches *stretches, int threads, int32_t *frame, double *u,
-                                 int32_t *status, double *estimate, su_progress *progress, su_error *err);
+/* Plays them beside the reduced run, or with a correction beside the corrected run; NULL: none. u m, root frame: displacements of the
+ * frames of stretches (frames,n,3), or with a correction those of all frames (F,n,3), of which the stretches are replaced. status (F): the
+ * worst of a frame is kept. estimate (F): goes from what it is just before a stretch to what it is just behind. */
+su_status su_full_stretches_play(const su_estimate_inputs *inputs, const su_correction *correction, su_full_stretches *stretches, int threads,
+                                 float *u, int32_t *status, double *estimate, su_progress *progress, su_error *err);
 
 #endif

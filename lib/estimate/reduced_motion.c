@@ -69,9 +69,10 @@ su_status su_instant_basis_create(const su_reduced_motion *s, su_instant_basis *
     *at = (su_instant_basis){0};
     at->b = take(&at->arena, m, sizeof(double), err);
     at->scale = take(&at->arena, r, sizeof(double), err);
+    at->q = take(&at->arena, r, sizeof(double), err);
     at->scratch = take(&at->arena, s->model->s + m + r * (3 * s->corners + 24 * s->model->c), sizeof(double), err);
     at->sum = take(&at->arena, 3 * s->model->n, sizeof(double), err);
-    return at->b && at->scale && at->scratch && at->sum ? SU_OK : SU_AGAIN;
+    return at->b && at->scale && at->q && at->scratch && at->sum ? SU_OK : SU_AGAIN;
 }
 
 void su_instant_basis_free(su_instant_basis *at) { su_arena_free(&at->arena); }

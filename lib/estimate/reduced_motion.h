@@ -26,7 +26,7 @@ typedef struct su_reduced_motion {
 
 /* One basis, turned back, at an instant: U^ = sum_i b_i U^_i Y. Owned by the caller, one a thread. */
 typedef struct su_instant_basis {
-    double *b, *scale;        /* (m), (r) */
+    double *b, *scale, *q;    /* (m), (r), (r) of the caller */
     double *scratch, *sum;    /* of su_reduced_motion_tangent; (n,3) */
     su_arena arena;
 } su_instant_basis;

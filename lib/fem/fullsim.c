@@ -485,6 +485,12 @@ void su_fullsim_residual(su_fullsim *s, const double *back, double *residual, su
     *at = (su_fullsim_instant){&s->body, s->next.x, s->next.turn, s->next.w, s->u_next, K};
 }
 
+void su_fullsim_follow(su_fullsim *s)
+{
+    commit(s, &s->next, s->settings.step);
+    s->substep++;
+}
+
 const double *su_fullsim_turn(const su_fullsim *s) { return s->now.turn; }
 
 void su_fullsim_state(const su_fullsim *s, su_fullsim_frame *frame) { *frame = s->record; }

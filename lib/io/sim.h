@@ -12,7 +12,7 @@ typedef struct su_sim {
     int64_t r;                  /* modes */
     int64_t m;                  /* example poses */
     int64_t n;                  /* flesh vertices (full space only) */
-    int64_t full;               /* frames K of a reduced shot that were played in the full space */
+    int64_t full;               /* frames K of a reduced shot whose displacement is not U q */
     double *times;                  /* (F) s */
     double *q;                      /* (F,r) optional: reduced */
     double *qdot;                   /* (F,r) optional: over the last substep, 1/s */
@@ -25,7 +25,8 @@ typedef struct su_sim {
     double *error_estimate;         /* (F) optional: RMS error of u that is to be expected, m */
     double *u;                      /* (F,n,3) optional: full space, root frame, m */
     int32_t *full_frame;            /* (full) optional: ascending */
-    double *full_u;                 /* (full,n,3) optional: their displacement, in place of U q */
+    int32_t *full_played;           /* (full) optional: 0 corrected, 1 played in the full space */
+    float *full_u;                  /* (full,n,3) optional: their displacement, in place of U q */
 } su_sim;
 
 extern const su_schema su_sim_schema;

@@ -37,7 +37,7 @@ struct su_reconstruct {
     float *bary;                /* (skin_count,4) */
     int threads;
     work *works;                /* (threads) */
-    double *skin_block, *u_block;   /* for su_reconstruct_shot */
+    double *skin_block, *u_block, *full;   /* for su_reconstruct_shot; full (n,3) */
     su_arena arena;
 };
 
@@ -277,12 +277,13 @@ su_status su_reconstruct_shot(su_reconstruct *rec, const su_shot *shot, const su
         SU_TRY(su_reconstruct_frames(rec, frames, rec->skin_block, sim->weights + first * sim->m,
                                      sim->basis_weights ? sim->basis_weights + first * sim->m : NULL,
                                      sim->q + first * sim->r, u, displacement, err));
-        for (int64_t k = 0; k < sim->full; k++) {   /* played in the full space */
+        if (sim->full > 0 && !rec->full && !(rec->full = take(rec, 3 * model->n, sizeof *rec->full, err))) return SU_AGAIN;
+        for (int64_t k = 0; k < sim->full; k++) {   /* corrected, or played in the full space */
             int64_t f = sim->full_frame[k] - first;
             if (f < 0 || f >= frames) continue;
-            const double *source = sim->full_u + k * 3 * sim->n;
-            if (u) memcpy(u + f * 3 * sim->n, source, (size_t)(3 * sim->n) * sizeof *u);
-            if (displacement) su_embed(model, 1, source, displacement + f * 3 * nbar, rec->threads);
+            for (int64_t i = 0; i < 3 * sim->n; i++) rec->full[i] = (double)sim->full_u[k * 3 * sim->n + i];
+            if (u) memcpy(u + f * 3 * sim->n, rec->full, (size_t)(3 * sim->n) * sizeof *u);
+            if (displacement) su_embed(model, 1, rec->full, displacement + f * 3 * nbar, rec->threads);
         }
     } else {
         const double *source = sim->u + first * 3 * sim->n;

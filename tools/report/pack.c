@@ -206,8 +206,10 @@ static su_status pack_series(const report_data *d, su_page *page, su_error *err)
     SU_GO(su_page_add_doubles(page, "weights", sim->F * sim->m, sim->weights, err));
     SU_GO(SU_ALLOC(&integers, sim->F, "series", err));
     if (sim->error_estimate) SU_GO(su_page_add_doubles(page, "error_estimate", sim->F, sim->error_estimate, err));
-    for (int64_t k = 0; k < sim->full; k++) integers[k] = sim->full_frame[k];
-    if (sim->full > 0) SU_GO(su_page_add_doubles(page, "full_frame", sim->full, integers, err));
+    int64_t played = 0;
+    for (int64_t k = 0; k < sim->full; k++)
+        if (sim->full_played[k]) integers[played++] = sim->full_frame[k];
+    if (played > 0) SU_GO(su_page_add_doubles(page, "full_frame", played, integers, err));
     for (int64_t k = 0; k < sim->F; k++) integers[k] = sim->status[k];
     SU_GO(su_page_add_doubles(page, "status", sim->F, integers, err));
     for (int64_t k = 0; k < sim->F; k++) integers[k] = sim->iterations[k];

@@ -39,6 +39,7 @@ typedef struct settings {
     int checkpoint;
     bool resume, loop;
     su_list estimate;    /* TET FIT */
+    bool correct;
     double bound;        /* relative; 0: none */
 } settings;
 
@@ -232,8 +233,21 @@ static void name_frames(const su_sim *sim, double limit, char *text, size_t room
     }
 }
 
+/* Room for frames whose displacement is not U q: all, or those of stretches. */
+static su_status allocate_full(su_tool *tool, take *t, int64_t count, const su_full_stretches *stretches)
+{
+    su_sim *sim = &t->sim;
+    sim->n = t->j->model.n, sim->full = count;
+    SU_TRY(SU_FILE_ALLOC(&sim->file, &sim->full_frame, count, &tool->err));
+    SU_TRY(SU_FILE_ALLOC(&sim->file, &sim->full_played, count, &tool->err));
+    SU_TRY(SU_FILE_ALLOC(&sim->file, &sim->full_u, count * 3 * sim->n, &tool->err));
+    for (int64_t i = 0; i < count && !stretches; i++) sim->full_frame[i] = (int32_t)i;
+    return SU_OK;
+}
+
 /* Where the estimate exceeds the bound the shot is played in the full space; what there is to tell of it. */
-static su_status bound_error(su_tool *tool, take *t, const su_estimate_inputs *inputs, const su_estimate_total *total)
+static su_status bound_error(su_tool *tool, take *t, const su_estimate_inputs *inputs, const su_corrected *corrected,
+                             const su_estimate_total *total)
 {
     su_error *err = &tool->err;
     su_sim *sim = &t->sim;
@@ -243,13 +257,17 @@ static su_status bound_error(su_tool *tool, take *t, const su_estimate_inputs *i
     su_status status;
     SU_GO(su_full_stretches_choose(sim->F, sim->error_estimate, t->j->set.bound * total->motion, t->settings.frame_seconds, &stretches, err));
     if (stretches.frames > 0) {
-        int64_t n = t->j->model.n;
-        SU_GO(SU_FILE_ALLOC(&sim->file, &sim->full_frame, stretches.frames, err));
-        SU_GO(SU_FILE_ALLOC(&sim->file, &sim->full_u, stretches.frames * 3 * n, err));
+        const su_correction *correction = corrected->kept ? &corrected->error : NULL;
+        int64_t row = 0;
+        if (!correction) SU_GO(allocate_full(tool, t, stretches.frames, &stretches));
+        for (int64_t i = 0; i < stretches.count; i++)
+            for (int64_t k = stretches.stretch[i].first; k <= stretches.stretch[i].last; k++) {
+                if (correction) row = k;
+                sim->full_frame[row] = (int32_t)k, sim->full_played[row] = 1, row++;
+            }
         enter(tool, t, FULL_SHARE, 1);
-        SU_GO(su_full_stretches_play(inputs, &stretches, tool->threads, sim->full_frame, sim->full_u, sim->status, sim->error_estimate,
+        SU_GO(su_full_stretches_play(inputs, correction, &stretches, tool->threads, sim->full_u, sim->status, sim->error_estimate,
                                      &tool->progress, err));
-        sim->n = n, sim->full = stretches.frames;
     }
     for (int64_t i = 0; i < stretches.count && length < (int)sizeof frames - 64; i++)
         length += snprintf(frames + length, sizeof frames - (size_t)length, "%s%lld-%lld", i ? ", " : "", (long long)stretches.stretch[i].first,
@@ -268,39 +286,60 @@ done:
     return status;
 }
 
-/* How far the shot is from the full space, into the result, the statistics, and said. */
-static su_status estimate_error(su_tool *tool, take *t)
+/* What was estimated into the result and the statistics, and said. */
+static void tell_error(su_tool *tool, take *t, const su_estimate_total *total)
 {
-    const job *j = t->j;
-    char frames[256] = "";
     su_sim *sim = &t->sim;
+    char frames[256] = "";
+    bool bound = t->j->set.bound > 0;
     double squares = 0, error;
-    if (!sim->error_estimate) return SU_OK;
-    const su_estimate_inputs inputs = {&j->model, &j->tet, &j->fit, t->shot, &t->settings, sim};
-    su_estimate_total total;
-    enter(tool, t, SIM_SHARE, j->set.bound > 0 ? FULL_SHARE : 1);
-    su_status status = su_error_estimate(&inputs, tool->threads, sim->error_estimate, &total, &tool->progress, &tool->err);
-    if (status == SU_NUMERICS && j->set.bound == 0) {   /* a run that went astray is a result all the same */
-        su_warn(tool, "%s: no estimate of the error: %s", t->path, tool->err.text);
-        tool->err = (su_error){0};
-        sim->error_estimate = sim->qddot = NULL;   /* the file's arena owns them */
-        return SU_OK;
-    }
-    if (status != SU_OK) return su_error_context(&tool->err, "%s: ", t->path);
-    su_stats_number(tool, "error_estimate_reduced", total.relative);
-    su_stats_stage(tool, "error estimate, factor", total.factor_seconds);
-    su_stats_stage(tool, "error estimate, residuals", total.residual_seconds);
-    if (j->set.bound > 0) SU_TRY(bound_error(tool, t, &inputs, &total));
     for (int64_t k = 0; k < sim->F; k++) squares += sim->error_estimate[k] * sim->error_estimate[k];
-    error = j->set.bound > 0 && total.motion > 0 ? sqrt(squares / (double)sim->F) / total.motion : total.relative;
+    error = bound && total->motion > 0 ? sqrt(squares / (double)sim->F) / total->motion : total->relative;
     json_object_set_new(sim->file.meta, "error_estimate", json_real(error));
     su_stats_number(tool, "error_estimate", error);
     su_note(tool, "%s: about %.2g %% off the full simulation", t->path, 100 * error);
-    if (error <= WARN_ERROR || j->set.bound > 0) return SU_OK;
-    name_frames(sim, WARN_ERROR * total.motion, frames, sizeof frames);
+    if (error <= WARN_ERROR || bound) return;
+    name_frames(sim, WARN_ERROR * total->motion, frames, sizeof frames);
     su_warn(tool, "%s: about %.0f %% off the full simulation, most at frames %s; more modes (-r of supple modes), this shot among those that the "
             "model is trained on, or --bound help", t->path, 100 * error, frames);
-    return SU_OK;
+}
+
+/* How far the shot is from the full space; corrected by that, and by the full space where it is wanted. */
+static su_status estimate_error(su_tool *tool, take *t)
+{
+    const job *j = t->j;
+    su_sim *sim = &t->sim;
+    bool correct = j->set.correct && !j->set.loop;
+    if (!sim->error_estimate) return SU_OK;
+    const su_estimate_inputs inputs = {&j->model, &j->tet, &j->fit, t->shot, &t->settings, sim};
+    su_estimate_total total;
+    su_corrected corrected = {0};
+    su_status status;
+    if (j->set.correct && j->set.loop) su_note(tool, "%s: a cycle is not corrected, it would not close", t->path);
+    if (correct) SU_TRY(allocate_full(tool, t, sim->F, NULL));
+    corrected.u = sim->full_u;
+    enter(tool, t, SIM_SHARE, j->set.bound > 0 ? FULL_SHARE : 1);
+    status = su_error_estimate(&inputs, tool->threads, sim->error_estimate, correct ? &corrected : NULL, &total, &tool->progress, &tool->err);
+    if (!corrected.kept) sim->full_frame = sim->full_played = NULL, sim->full_u = NULL, sim->full = sim->n = 0;   /* the file's arena owns them */
+    if (status == SU_NUMERICS && j->set.bound == 0) {   /* a run that went astray is a result all the same */
+        su_warn(tool, "%s: no estimate of the error: %s", t->path, tool->err.text);
+        tool->err = (su_error){0};
+        sim->error_estimate = sim->qddot = NULL;
+        return SU_OK;
+    }
+    if (status != SU_OK) return su_error_context(&tool->err, "%s: ", t->path);
+    if (correct && !corrected.kept && total.frames > 0)
+        su_warn(tool, "%s: not corrected, for more error would be left than there is", t->path);
+    json_object_set_new(sim->file.meta, "corrected", json_boolean(corrected.kept));
+    su_stats_number(tool, "error_estimate_reduced", total.reduced);
+    su_stats_integer(tool, "corrected", corrected.kept);
+    su_stats_stage(tool, "error estimate, factor", total.factor_seconds);
+    su_stats_stage(tool, "error estimate, residuals", total.residual_seconds);
+    if (correct) su_stats_stage(tool, "error estimate, correction", total.correction_seconds);
+    if (j->set.bound > 0) status = bound_error(tool, t, &inputs, &corrected, &total);
+    su_correction_free(&corrected.error);
+    if (status == SU_OK) tell_error(tool, t, &total);
+    return status;
 }
 
 /* Repeats a cycle until its last frame repeats. */
@@ -377,6 +416,7 @@ static su_status load_full(su_tool *tool, job *j)
     const settings *set = &j->set;
     if (set->bound > 0 && set->estimate.count == 0) return su_fail(err, SU_USAGE, "--bound goes with --estimate TET FIT");
     if (set->bound > 0 && set->loop) return su_fail(err, SU_USAGE, "--bound and --loop exclude each other");
+    if (set->correct && set->estimate.count == 0) return su_fail(err, SU_USAGE, "--correct goes with --estimate TET FIT");
     if (set->estimate.count == 0) return SU_OK;
     if (set->estimate.count != 2) return su_fail(err, SU_USAGE, "--estimate wants two files, TET and FIT");
     if (j->interpolation == SU_LINEAR) {
@@ -452,6 +492,8 @@ int main(int argc, char **argv)
                  "linear: PSSD eq. 14, for comparison."},
         {.name = "estimate", .kind = SU_OPT_LIST, .target = &set->estimate, .argument = "TET FIT", .greedy = true,
          .help = "Estimate how far the result is from the full simulation, from the flesh and the fit that the model was made from."},
+        {.name = "correct", .kind = SU_OPT_FLAG, .target = &set->correct,
+         .help = "With --estimate: add the estimated error to the result, and estimate what is left."},
         {.name = "bound", .kind = SU_OPT_NUMBER, .target = &set->bound, .argument = "SHARE", .low = 0, .high = 10,
          .help = "With --estimate: where the error is estimated to exceed this share of the shot's motion (5%) the full simulation is played "
                  "instead (default 0: nowhere)."},
