@@ -15,7 +15,7 @@
 #   REPORT_FLAGS options of one stage; changing one makes that stage and all that depends on it again
 #   MODES_SHOTS  shots whose motion the modes are made for     (default: all of CLIPS; empty: none, and with BASIS=poses linear modes
 #                and derivatives)
-#   CORRECT      1: shots are corrected by their estimated error; empty: the reduced run as it is  (default: 1)
+#   CORRECT      shots are corrected by their estimated error where it is above this; empty: never  (default: 2%)
 #   BOUND        5%, say: stretches of a shot whose error is estimated above it are played in the full space  (default: none)
 #   FULLSIM_FLAGS                                              (default: SIM_FLAGS)
 #   COMMON_FLAGS options of every program                     (default: --progress none)
@@ -41,7 +41,7 @@ supple-formats := $(FORMATS:vat=vat.json)
 supple-outputs := $(foreach format,$(supple-formats),$(CLIPS:%=%.$(format)))
 supple-stages := IMPORT POSES MOTION MESH FIT MODES REFINE ALIGN CUBATURE SIM FULLSIM EXPORT REPORT
 FULLSIM_FLAGS ?= $(SIM_FLAGS)
-CORRECT ?= 1
+CORRECT ?= 2%
 MODES_SHOTS ?= $(supple-anims)
 BASIS ?= $(if $(strip $(POSES) $(POSES_BOUND)),poses,one)
 ifeq ($(filter one poses,$(BASIS)),)
@@ -56,7 +56,7 @@ all: $(supple-outputs)
 $(shell mkdir -p .flags stats)
 supple-differ = $(subst x$(1)x,,x$(2)x)$(subst x$(2)x,,x$(1)x)
 supple-keep = $(if $(call supple-differ,$(file <.flags/$(1)),$(strip $(2))),$(file >.flags/$(1),$(strip $(2))))
-$(foreach stage,$(supple-stages),$(call supple-keep,$(stage),$($(stage)_FLAGS) $(if $(filter $(stage),REFINE),$(POSES_BOUND)) $(if $(filter $(stage),SIM),$(BOUND) $(if $(strip $(CORRECT)),correct)) $(if $(filter $(stage),MODES FIT),$(POSES)) $(if $(filter $(stage),MODES),$(BASIS) $(MODES_SHOTS))))
+$(foreach stage,$(supple-stages),$(call supple-keep,$(stage),$($(stage)_FLAGS) $(if $(filter $(stage),REFINE),$(POSES_BOUND)) $(if $(filter $(stage),SIM),$(BOUND) $(if $(strip $(CORRECT)),correct $(CORRECT))) $(if $(filter $(stage),MODES FIT),$(POSES)) $(if $(filter $(stage),MODES),$(BASIS) $(MODES_SHOTS))))
 $(foreach clip,$(CLIPS),$(call supple-keep,CLIP.$(clip),$(CLIP_$(clip))))
 $(call supple-keep,CLIPS,$(CLIPS))
 
@@ -136,7 +136,7 @@ supple-trained := $(if $(filter one,$(BASIS)),$(supple-motion) $(MODES_SHOTS),$(
 # Every shot with an estimate of its error, corrected by it; with BOUND the stretches above it are played in the full space.
 supple-bound := $(strip $(BOUND))
 $(CLIPS:%=%.sim.npz): %.sim.npz: $(CHARACTER).model.npz %.anim.npz $(CHARACTER).tet.npz $(CHARACTER).fit.npz .flags/SIM
-	$(call supple-run,sim,$(CHARACTER).model.npz $*.anim.npz $(SIM_FLAGS) $(if $(strip $(CORRECT)),--correct) $(supple-bound:%=--bound %) --estimate $(CHARACTER).tet.npz $(CHARACTER).fit.npz)
+	$(call supple-run,sim,$(CHARACTER).model.npz $*.anim.npz $(SIM_FLAGS) $(if $(strip $(CORRECT)),--correct $(CORRECT)) $(supple-bound:%=--bound %) --estimate $(CHARACTER).tet.npz $(CHARACTER).fit.npz)
 
 # Ground truth and its distance to what was baked; not among `all`, for it takes long.
 $(CLIPS:%=%.full.npz): %.full.npz: $(CHARACTER).tet.npz $(CHARACTER).fit.npz %.anim.npz .flags/FULLSIM

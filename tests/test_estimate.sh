@@ -107,7 +107,7 @@ check "info accepts it" "$([ $status = 0 ] && grep -q full_u out; echo $?)" "$(c
 
 # ---- the correction ----
 for k in t s; do
-    run "$BIN/supple-sim" c.model.npz $k.anim.npz $estimate --correct -j 2 -o $k.corrected.npz --stats corrected.json
+    run "$BIN/supple-sim" c.model.npz $k.anim.npz $estimate --correct 0 -j 2 -o $k.corrected.npz --stats corrected.json
     check "sim with a correction" "$([ $status = 0 ] && [ "$(stat corrected.json corrected)" = 1 ]; echo $?)" "$(cat err)"
     compare $k $k.sim.npz
     off=$(stat compare.json error)
@@ -118,7 +118,7 @@ for k in t s; do
     check "what is left is estimated within a factor of two at nine frames of ten" \
         "$(awk -v a="$(stat compare.json estimate_within_two)" 'BEGIN { exit !(a >= 0.9) }'; echo $?)" "$(cat compared)"
 done
-run "$BIN/supple-sim" c.model.npz s.anim.npz $estimate --correct -j 1 -q -o one.sim.npz
+run "$BIN/supple-sim" c.model.npz s.anim.npz $estimate --correct 0 -j 1 -q -o one.sim.npz
 check "the same bytes with one thread" "$(cmp s.corrected.npz one.sim.npz >&2; echo $?)" "$(cat err)"
 run "$BIN/supple-info" s.corrected.npz
 check "info shows it" "$([ $status = 0 ] && grep -q full_played out; echo $?)" "$(cat out err)"
@@ -137,7 +137,7 @@ PY
 echo $?)" "$(tail -3 why)"
 compare s s.corrected.npz
 left=$(stat compare.json error)
-run "$BIN/supple-sim" c.model.npz s.anim.npz $estimate --correct --bound 2% -j 2 -o x.sim.npz --stats x.json
+run "$BIN/supple-sim" c.model.npz s.anim.npz $estimate --correct 0 --bound 2% -j 2 -o x.sim.npz --stats x.json
 compare s x.sim.npz
 echo "# with --bound 2%: frames $(stat x.json full_stretches) played, off by $(stat compare.json error)"
 check "with a bound stretches of it are played" "$([ $status = 0 ] && awk -v a="$(stat compare.json error)" -v b="$left" 'BEGIN { exit !(a < b) }' &&
@@ -148,7 +148,7 @@ played = b['full_played'] == 1
 assert 0 < played.sum() < len(played)
 assert np.array_equal(b['full_u'][~played], c['full_u'][~played]) and not np.array_equal(b['full_u'][played], c['full_u'][played])" 2>why; echo $?)" \
     "$(cat err why compared)"
-run "$BIN/supple-sim" c.model.npz t.anim.npz $estimate --correct --loop -o x.sim.npz
+run "$BIN/supple-sim" c.model.npz t.anim.npz $estimate --correct 0 --loop -o x.sim.npz
 check "a cycle stays as it is, and it says so" "$([ $status = 0 ] && grep -q 'not corrected' err; echo $?)" "$(cat err)"
 
 # ---- a basis a pose ----
@@ -168,7 +168,7 @@ check "for the paper's interpolation there is none, and it says so" "$([ $status
 sim() { run "$BIN/supple-sim" c.model.npz t.anim.npz "$@" -o bad.npz; }
 sim --bound 5%
 refused "a bound without the files" 2 estimate
-sim --correct
+sim --correct 0
 refused "a correction without the files" 2 estimate
 sim --estimate c.tet.npz
 refused "one file" 2 'TET and FIT'

@@ -39,7 +39,7 @@ typedef struct settings {
     int checkpoint;
     bool resume, loop;
     su_list estimate;    /* TET FIT */
-    bool correct;
+    double correct;      /* relative, an error above which a shot is corrected; < 0: none is */
     double bound;        /* relative; 0: none */
 } settings;
 
@@ -304,18 +304,31 @@ static void tell_error(su_tool *tool, take *t, const su_estimate_total *total)
             "model is trained on, or --bound help", t->path, 100 * error, frames);
 }
 
+/* Is the shot's error above the bound from which it is corrected? A run that went astray cannot be. */
+static bool wants_correction(su_tool *tool, take *t, const su_estimate_inputs *inputs)
+{
+    su_estimate_total total;
+    su_error err = {0};
+    double bound = t->j->set.correct;
+    if (bound < 0 || t->j->set.loop) return false;
+    if (bound == 0) return true;
+    su_status status = su_error_estimate(inputs, tool->threads, t->sim.error_estimate, NULL, &total, NULL, &err);
+    if (status == SU_OK) su_stats_stage(tool, "error estimate, before", total.factor_seconds + total.residual_seconds);
+    return status == SU_OK && total.relative > bound;
+}
+
 /* How far the shot is from the full space; corrected by that, and by the full space where it is wanted. */
 static su_status estimate_error(su_tool *tool, take *t)
 {
     const job *j = t->j;
     su_sim *sim = &t->sim;
-    bool correct = j->set.correct && !j->set.loop;
     if (!sim->error_estimate) return SU_OK;
     const su_estimate_inputs inputs = {&j->model, &j->tet, &j->fit, t->shot, &t->settings, sim};
     su_estimate_total total;
     su_corrected corrected = {0};
     su_status status;
-    if (j->set.correct && j->set.loop) su_note(tool, "%s: a cycle is not corrected, it would not close", t->path);
+    bool correct = wants_correction(tool, t, &inputs);
+    if (j->set.correct >= 0 && j->set.loop) su_note(tool, "%s: a cycle is not corrected, it would not close", t->path);
     if (correct) SU_TRY(allocate_full(tool, t, sim->F, NULL));
     corrected.u = sim->full_u;
     enter(tool, t, SIM_SHARE, j->set.bound > 0 ? FULL_SHARE : 1);
@@ -416,7 +429,7 @@ static su_status load_full(su_tool *tool, job *j)
     const settings *set = &j->set;
     if (set->bound > 0 && set->estimate.count == 0) return su_fail(err, SU_USAGE, "--bound goes with --estimate TET FIT");
     if (set->bound > 0 && set->loop) return su_fail(err, SU_USAGE, "--bound and --loop exclude each other");
-    if (set->correct && set->estimate.count == 0) return su_fail(err, SU_USAGE, "--correct goes with --estimate TET FIT");
+    if (set->correct >= 0 && set->estimate.count == 0) return su_fail(err, SU_USAGE, "--correct goes with --estimate TET FIT");
     if (set->estimate.count == 0) return SU_OK;
     if (set->estimate.count != 2) return su_fail(err, SU_USAGE, "--estimate wants two files, TET and FIT");
     if (j->interpolation == SU_LINEAR) {
@@ -476,7 +489,7 @@ static su_status run(su_tool *tool, job *j)
 
 int main(int argc, char **argv)
 {
-    job j = {.set = {.sim = su_sim_defaults(), .step = {.newton = 2, .tolerance = 1e-8}}};
+    job j = {.set = {.sim = su_sim_defaults(), .step = {.newton = 2, .tolerance = 1e-8}, .correct = -1}};
     settings *set = &j.set;
     const su_option options[] = {
         SU_SIM_OPTIONS(set->sim, set->teleports, set->forces),
@@ -492,8 +505,9 @@ int main(int argc, char **argv)
                  "linear: PSSD eq. 14, for comparison."},
         {.name = "estimate", .kind = SU_OPT_LIST, .target = &set->estimate, .argument = "TET FIT", .greedy = true,
          .help = "Estimate how far the result is from the full simulation, from the flesh and the fit that the model was made from."},
-        {.name = "correct", .kind = SU_OPT_FLAG, .target = &set->correct,
-         .help = "With --estimate: add the estimated error to the result, and estimate what is left."},
+        {.name = "correct", .kind = SU_OPT_NUMBER, .target = &set->correct, .argument = "SHARE", .low = -1, .high = 10,
+         .help = "With --estimate: where the error of the shot is estimated above this share of its motion (2%), add it to the result and "
+                 "estimate what is left, which takes a few times as long as the estimate (0: always; default -1: never)."},
         {.name = "bound", .kind = SU_OPT_NUMBER, .target = &set->bound, .argument = "SHARE", .low = 0, .high = 10,
          .help = "With --estimate: where the error is estimated to exceed this share of the shot's motion (5%) the full simulation is played "
                  "instead (default 0: nowhere)."},
