@@ -15,7 +15,7 @@
 #   REPORT_FLAGS options of one stage; changing one makes that stage and all that depends on it again
 #   MODES_SHOTS  shots whose motion the modes are made for     (default: all of CLIPS; empty: none, and with BASIS=poses linear modes
 #                and derivatives)
-#   CORRECT      shots are corrected by their estimated error where it is above this; empty: never  (default: 2%)
+#   CORRECT      shots are corrected by their estimated error where it is above this; empty: never  (default: 1.5%)
 #   BOUND        5%, say: stretches of a shot whose error is estimated above it are played in the full space  (default: none)
 #   FULLSIM_FLAGS                                              (default: SIM_FLAGS)
 #   COMMON_FLAGS options of every program                     (default: --progress none)
@@ -41,7 +41,7 @@ supple-formats := $(FORMATS:vat=vat.json)
 supple-outputs := $(foreach format,$(supple-formats),$(CLIPS:%=%.$(format)))
 supple-stages := IMPORT POSES MOTION MESH FIT MODES REFINE ALIGN CUBATURE SIM FULLSIM EXPORT REPORT
 FULLSIM_FLAGS ?= $(SIM_FLAGS)
-CORRECT ?= 2%
+CORRECT ?= 1.5%
 MODES_SHOTS ?= $(supple-anims)
 BASIS ?= $(if $(strip $(POSES) $(POSES_BOUND)),poses,one)
 ifeq ($(filter one poses,$(BASIS)),)

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Reduced against full on a beam that bends by 75 degrees, slowly and fast: at most 3 %, and at most a fifth of what the scheme of PSSD leaves at
-# the same r (its inertia, linear interpolation, modes and cubature).
+# Reduced against full on a beam that bends by 75 degrees, slowly and fast: at most 1 %, and at most a fifth (fast) or half (slowly) of what the
+# scheme of PSSD leaves at the same r (its inertia, linear interpolation, modes and cubature). Its modes and tets are of the one shot alone that it
+# is measured on; ours are of a motion, too. Trained on the shots alone they left a fifth of the slow one as well.
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/tap.sh"
 python=
@@ -10,10 +11,11 @@ for p in python3 /usr/bin/python3; do [ -n "$python" ] || { "$p" -c 'import nump
 export OMP_NUM_THREADS=1   # tests run two at a time
 "$python" "$here/beam_error.py" "$BIN" "$PWD/beam" 50 >errors 2>&1
 sed 's/^/# shot, ours, the paper'\''s scheme, tets: /' errors
-for shot in beam fast; do
-    awk -v shot=$shot '$1 == shot { found = $2 <= 0.03 && 5 * $2 <= $3 } END { exit !found }' errors
-    check "shot $shot: within 3 % of the full simulation, and a fifth of the paper's scheme" $?
+for part in "beam 2 half" "fast 5 a.fifth"; do
+    set -- $part
+    awk -v shot=$1 -v part=$2 '$1 == shot { found = $2 <= 0.01 && part * $2 <= $3 } END { exit !found }' errors
+    check "shot $1: within 1 % of the full simulation, and $(echo $3 | tr . ' ') of the paper's scheme" $?
 done
-# Ten modes hold the motion of the rig's own, too, and have 0.4 % of these shots out of reach; what they do with the rest is 6.7 %.
+# Ten modes hold the motion of the rig's own, too, and have 0.4 % of these shots out of reach; what they do with the rest is 7.4 %.
 awk '$1 == "few" { found = $2 <= 0.08 } END { exit !found }' errors
 check "ten modes: within 8 %" $?

@@ -4,7 +4,7 @@
 
 su_status su_correction_create(int64_t instants, int64_t n, int64_t r, su_correction *s, su_error *err)
 {
-    *s = (su_correction){.instants = instants, .n = n, .r = r};
+    *s = (su_correction){.n = n, .r = r};
     s->x = su_arena_alloc(&s->arena, instants * r, sizeof *s->x);
     s->z = su_arena_alloc(&s->arena, instants * 3 * n, sizeof *s->z);
     if (s->x && s->z) return SU_OK;
@@ -16,12 +16,6 @@ void su_correction_free(su_correction *s)
 {
     su_arena_free(&s->arena);
     *s = (su_correction){0};
-}
-
-void su_correction_add(const su_correction *more, su_correction *to)
-{
-    for (int64_t k = 0; k < to->instants * to->r; k++) to->x[k] += more->x[k];
-    for (int64_t k = 0; k < to->instants * 3 * to->n; k++) to->z[k] += more->z[k];
 }
 
 static bool starts(const su_displacements *from, int64_t frame) { return frame == 0 || su_shot_cut(from->motion->shot, frame); }

@@ -15,7 +15,6 @@
 /* The error e = R_v (U^ x + z) of a shot. An instant is a number of substeps from frame 0. */
 typedef struct su_correction {
     int64_t n, r;
-    int64_t instants;
     double *x;                /* (instants,r) */
     float *z;                 /* (instants,n,3) m */
     su_arena arena;
@@ -24,9 +23,6 @@ typedef struct su_correction {
 /* Zero. Owned by the caller, who frees it. */
 su_status su_correction_create(int64_t instants, int64_t n, int64_t r, su_correction *correction, su_error *err);
 void su_correction_free(su_correction *correction);
-/* to += more, of the same instants, vertices and modes. */
-void su_correction_add(const su_correction *more, su_correction *to);
-
 /* All borrowed. sim has q, qdot and qddot; settings are the shot's, resolved. */
 typedef struct su_displacements {
     const su_reduced_motion *motion;

@@ -31,9 +31,6 @@ enum { MOST = 4 };
 
 /* An estimate is right to this factor at nine frames of ten; a correction that leaves more than so many times the error it had is none. */
 static const double TRUST = 2;
-/* Where what is left is estimated at no more than this part of the error that there was, it is added, too: of a row of corrections that
- * shrink so, the next would be smaller again by as much, which is what is then left (docs/reduction.md). */
-static const double SHRINKING = 0.75;
 
 /* 1/s^2, of mass that stands in for what does not hold the flesh: as if by springs of 1 Hz, softer than flesh that is seen to move. */
 static const double LOOSE = 4 * M_PI * M_PI;
@@ -72,7 +69,6 @@ typedef struct pass {
 typedef struct estimator {
     const su_estimate_inputs *in;
     su_corrected *corrected;          /* NULL: one pass */
-    su_correction left;               /* error that the second pass finds */
     su_reduced_motion motion;
     su_elastic body;                  /* neutral */
     su_cholesky *factor;
@@ -95,7 +91,6 @@ typedef struct estimator {
 
 static void estimator_free(estimator *s)
 {
-    su_correction_free(&s->left);
     for (int k = 0; s->workers && k < s->team; k++) {
         su_fullsim_free(s->workers[k].sim);
         su_instant_basis_free(&s->workers[k].basis);
@@ -268,14 +263,11 @@ static su_status form_frame(estimator *s, pass *p, worker *w, int64_t i, int64_t
     return SU_OK;
 }
 
-/* Where a pass leaves its error, if anywhere. */
-static su_correction *kept_error(estimator *s, const pass *p)
-{
-    return !s->corrected ? NULL : p == s->passes ? &s->corrected->error : &s->left;
-}
+/* Where the first pass leaves its error, if anywhere. */
+static su_correction *kept_error(const estimator *s, const pass *p) { return s->corrected && p == s->passes ? &s->corrected->error : NULL; }
 
 /* z at an instant into what is kept. */
-static void keep_rest(estimator *s, const pass *p, int64_t instant)
+static void keep_rest(const estimator *s, const pass *p, int64_t instant)
 {
     const su_correction *kept = kept_error(s, p);
     int64_t n3 = 3 * s->in->model->n;
@@ -360,7 +352,7 @@ static su_status measure(estimator *s, pass *p, int64_t frame, const row *at, su
     memcpy(s->e, p->z, (size_t)(3 * n) * sizeof *s->e);
     su_reduced_motion_enter(&s->motion, frame - 1, 1, &s->basis);
     su_reduced_motion_add(&s->motion, &s->basis, p->error.x, s->e);
-    float *u = s->corrected && p == s->passes ? s->corrected->u + frame * 3 * n : NULL;
+    float *u = kept_error(s, p) ? s->corrected->u + frame * 3 * n : NULL;
     for (int64_t v = 0; v < n; v++) {
         double R[9];
         su_quaternion_matrix(at->turn + 4 * v, R);
@@ -424,8 +416,7 @@ static su_status all_frames(estimator *s, su_progress *progress, su_error *err)
         SU_TRY(block_left(s, b, err));
         SU_TRY(su_progress_update(progress, (double)(b + 1) / (double)blocks, err));
     }
-    for (int k = 0; k < (s->corrected ? 2 : 1); k++)
-        pass_cuts(s, s->passes + k, (su_shot_frames(s->in->shot) - 1) * s->in->settings->substeps);
+    pass_cuts(s, s->passes, (su_shot_frames(s->in->shot) - 1) * s->in->settings->substeps);
     return SU_OK;
 }
 
@@ -435,14 +426,14 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The corrected run at all frames, or at those without an estimate of their own. */
-static void correct_frames(estimator *s, bool all)
+/* The corrected run at frames without an estimate of their own. */
+static void correct_others(estimator *s)
 {
     int64_t n = s->in->model->n, F = su_shot_frames(s->in->shot);
 #pragma omp parallel for schedule(dynamic, 1) num_threads(s->team) if (s->team > 1)
     for (int64_t k = 0; k < F; k++) {
         worker *w = s->workers + omp_get_thread_num();
-        if (!all && bsearch(&k, s->frames, (size_t)s->count, sizeof k, by_number)) continue;
+        if (bsearch(&k, s->frames, (size_t)s->count, sizeof k, by_number)) continue;
         su_displacement(&s->passes[1].from, &w->basis, k * s->in->settings->substeps, w->older);
         su_fullsim_place(w->sim, k, 0, w->older, w->older);
         const double *turn = su_fullsim_turn(w->sim);
@@ -490,9 +481,8 @@ static su_status allocate(estimator *s, su_error *err)
         s->K[i] = &at->K, s->turns[i] = at->turn;
     }
     if (!good) return su_fail(err, SU_AGAIN, "no memory for residuals of %lld flesh vertices", (long long)n);
-    int64_t instants = (su_shot_frames(s->in->shot) - 1) * s->in->settings->substeps + 1;
-    if (s->corrected) SU_TRY(su_correction_create(instants, n, r, &s->corrected->error, err));
-    if (s->corrected) SU_TRY(su_correction_create(instants, n, r, &s->left, err));
+    if (s->corrected)
+        SU_TRY(su_correction_create((su_shot_frames(s->in->shot) - 1) * s->in->settings->substeps + 1, n, r, &s->corrected->error, err));
     for (int k = 0; k < passes; k++) SU_TRY(create_pass(s, s->passes + k, err));
     return su_instant_basis_create(&s->motion, &s->basis, err);
 }
@@ -523,14 +513,6 @@ static void conclude(const estimator *s, const pass *p, int64_t F, double *estim
     total->motion = relative > 0 ? sqrt(squares / (double)s->count) / relative : 0;
 }
 
-/* What is left is added to the correction, and will be smaller by `ratio`. */
-static void add_left(estimator *s, double ratio, int64_t F, double *estimate, su_estimate_total *total)
-{
-    su_correction_add(&s->left, &s->corrected->error);
-    for (int64_t k = 0; k < F; k++) estimate[k] *= ratio;
-    total->relative *= ratio;
-}
-
 su_status su_error_estimate(const su_estimate_inputs *inputs, int threads, double *estimate, su_corrected *corrected,
                             su_estimate_total *total, su_progress *progress, su_error *err)
 {
@@ -554,12 +536,9 @@ su_status su_error_estimate(const su_estimate_inputs *inputs, int threads, doubl
     conclude(&s, s.passes, F, estimate, total);
     total->reduced = total->relative;
     if (corrected) {
-        double left = s.passes[1].lost ? INFINITY : su_compare_result(s.passes[1].compare).error;
-        corrected->kept = left <= TRUST * total->reduced;
+        corrected->kept = !s.passes[1].lost && su_compare_result(s.passes[1].compare).error <= TRUST * total->reduced;
         if (corrected->kept) conclude(&s, s.passes + 1, F, estimate, total);
-        bool twice = left <= SHRINKING * total->reduced && left > 0;
-        if (twice) add_left(&s, left / total->reduced, F, estimate, total);
-        if (corrected->kept) correct_frames(&s, twice);
+        if (corrected->kept) correct_others(&s);
     }
     total->residual_seconds = su_seconds() - start - s.passes[1].seconds;
     total->correction_seconds = s.passes[1].seconds;

@@ -506,7 +506,7 @@ int main(int argc, char **argv)
         {.name = "estimate", .kind = SU_OPT_LIST, .target = &set->estimate, .argument = "TET FIT", .greedy = true,
          .help = "Estimate how far the result is from the full simulation, from the flesh and the fit that the model was made from."},
         {.name = "correct", .kind = SU_OPT_NUMBER, .target = &set->correct, .argument = "SHARE", .low = -1, .high = 10,
-         .help = "With --estimate: where the error of the shot is estimated above this share of its motion (2%), add it to the result and "
+         .help = "With --estimate: where the error of the shot is estimated above this share of its motion (1.5%), add it to the result and "
                  "estimate what is left, which takes a few times as long as the estimate (0: always; default -1: never)."},
         {.name = "bound", .kind = SU_OPT_NUMBER, .target = &set->bound, .argument = "SHARE", .low = 0, .high = 10,
          .help = "With --estimate: where the error is estimated to exceed this share of the shot's motion (5%) the full simulation is played "
