@@ -133,7 +133,7 @@ supple-trained := $(if $(filter one,$(BASIS)),$(supple-motion) $(MODES_SHOTS),$(
 %.model.npz: %.tet.npz %.poses.npz %.fit.npz %.basis.npz .flags/CUBATURE $(supple-trained)
 	$(call supple-run,cubature,$*.tet.npz $*.poses.npz $*.fit.npz $*.basis.npz --shots $(supple-trained) $(CUBATURE_FLAGS))
 
-# Every shot with an estimate of its error, corrected by it; with BOUND the stretches above it are played in the full space.
+# Every shot with an estimate of its error, corrected by it where that is above CORRECT; with BOUND the stretches above it are played in the full space.
 supple-bound := $(strip $(BOUND))
 $(CLIPS:%=%.sim.npz): %.sim.npz: $(CHARACTER).model.npz %.anim.npz $(CHARACTER).tet.npz $(CHARACTER).fit.npz .flags/SIM
 	$(call supple-run,sim,$(CHARACTER).model.npz $*.anim.npz $(SIM_FLAGS) $(if $(strip $(CORRECT)),--correct $(CORRECT)) $(supple-bound:%=--bound %) --estimate $(CHARACTER).tet.npz $(CHARACTER).fit.npz)

@@ -1,22 +1,8 @@
 #!/bin/sh
 # Bakes that know their error, through the programs: sim --estimate against compare, --bound against fullsim, what the file holds and who
 # reads it, bad input.
-. "$(dirname "$0")/tap.sh"
-python=
-for p in python3 /usr/bin/python3; do [ -n "$python" ] || { "$p" -c 'import numpy' 2>/dev/null && python=$p; }; done
-[ -n "$python" ] || { echo "ok 1 - estimates # skip no numpy"; exit 0; }
-
-run() {
-    timeout 300 "$@" --progress none >out 2>err </dev/null
-    status=$?
-}
-
-must() { run "$@"; [ $status = 0 ] || { echo "not ok 1 - set up: $*"; sed 's/^/# /' err; exit 1; }; }
-
-refused() {   # NAME STATUS WORD: what ran last ended so, said so in one line, and left no output
-    check "$1" "$([ $status = "$2" ] && grep -q -e "$3" err && [ "$(grep -c . err)" = 1 ] && [ ! -e bad.npz ]; echo $?)" \
-        "status $status: $(cat err) $(ls bad.npz 2>/dev/null)"
-}
+what='estimates'
+. "$(dirname "$0")/programs.sh"
 
 stat() { sed -n "s/^ \"$2\": \"\{0,1\}\([^\",]*\).*/\1/p" "$1"; }   # FILE KEY
 compare() { "$BIN/supple-compare" c.model.npz "$1.anim.npz" "$2" "$1.full.npz" --stats compare.json -q --progress none >compared 2>err; }

@@ -1,21 +1,7 @@
 #!/bin/sh
 # supple align and supple cubature on a small character: files to the letter of DESIGN, merging of parts, bad input.
-. "$(dirname "$0")/tap.sh"
-python=
-for p in python3 /usr/bin/python3; do [ -n "$python" ] || { "$p" -c 'import numpy' 2>/dev/null && python=$p; }; done
-[ -n "$python" ] || { echo "ok 1 - align and cubature # skip no numpy"; exit 0; }
-
-run() {
-    timeout 300 "$@" --progress none >out 2>err </dev/null
-    status=$?
-}
-
-must() { run "$@"; [ $status = 0 ] || { echo "not ok 1 - set up: $*"; sed 's/^/# /' err; exit 1; }; }
-
-refused() {   # NAME STATUS WORD: what ran last ended so, said so in one line, and left no output
-    check "$1" "$([ $status = "$2" ] && grep -q -e "$3" err && [ "$(grep -c . err)" = 1 ] && [ ! -e bad.npz ]; echo $?)" \
-        "status $status: $(cat err) $(ls bad.npz 2>/dev/null)"
-}
+what='align and cubature'
+. "$(dirname "$0")/programs.sh"
 
 must "$BIN/supple-creature" --vertices 3000 -q -o c.glb
 must "$BIN/supple-import" c.glb --clip Trot -q -o t.anim.npz

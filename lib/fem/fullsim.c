@@ -185,15 +185,20 @@ static su_implicit_step base_step(const su_fullsim *s, const instant *at)
     return step;
 }
 
+static void world_positions(const su_fullsim *s, const instant *at, const double *u, double *y)
+{
+    for (int64_t v = 0; v < s->body.n; v++) {
+        double point[3];
+        for (int c = 0; c < 3; c++) point[c] = at->x[3 * v + c] + u[3 * v + c];
+        world_position(at, point, y + 3 * v);
+    }
+}
+
 /* Takes u_next at instant `to` as the new state. */
 static void commit(su_fullsim *s, instant *to, double h)
 {
-    for (int64_t v = 0; v < s->body.n; v++) {
-        double at[3];
-        for (int c = 0; c < 3; c++) at[c] = to->x[3 * v + c] + s->u_next[3 * v + c];
-        for (int c = 0; c < 3; c++) s->y_before[3 * v + c] = s->y[3 * v + c];
-        world_position(to, at, s->y + 3 * v);
-    }
+    memcpy(s->y_before, s->y, (size_t)(3 * s->body.n) * sizeof *s->y);
+    world_positions(s, to, s->u_next, s->y);
     s->h_before = h;
     keep_loads(s, s->u_next);
     double *u = s->u;
@@ -202,17 +207,24 @@ static void commit(su_fullsim *s, instant *to, double h)
     s->now = *to, *to = old;
 }
 
-/* From the state to instant s->next, h later. extra: mass damping added, 1/s. */
-static su_status solve_step(su_fullsim *s, double h, double extra, su_error *err)
+/* What is to be solved for the instant s->next, h after the state. extra: mass damping added, 1/s. */
+static su_implicit_step next_step(su_fullsim *s, double h, double extra)
 {
-    set_body(s, &s->next);
-    double start = su_seconds();
     su_implicit_step step = base_step(s, &s->next);
     step.h = h, step.alpha = s->settings.alpha + extra, step.beta = s->settings.beta;
     inertial_guess(s, &s->next, h, s->inertial);
     turn_along(s, &s->now, &s->next, s->u, s->carried);
     step.inertial = s->inertial, step.carried = s->carried;
     prepare_loads(s, &s->next, h, s->carried, &step);
+    return step;
+}
+
+/* From the state to instant s->next, as next_step. */
+static su_status solve_step(su_fullsim *s, double h, double extra, su_error *err)
+{
+    set_body(s, &s->next);
+    double start = su_seconds();
+    su_implicit_step step = next_step(s, h, extra);
     memcpy(s->u_next, s->carried, (size_t)(3 * s->body.n) * sizeof(double));
     su_implicit_result result;
     su_status status = su_implicit_solve(s->implicit, &step, s->u_next, &result, err);
@@ -428,15 +440,6 @@ static void turn(const su_fullsim *s, const instant *at, bool forth, const doubl
     }
 }
 
-static void world_positions(const su_fullsim *s, const instant *at, const double *u, double *y)
-{
-    for (int64_t v = 0; v < s->body.n; v++) {
-        double point[3];
-        for (int c = 0; c < 3; c++) point[c] = at->x[3 * v + c] + u[3 * v + c];
-        world_position(at, point, y + 3 * v);
-    }
-}
-
 static void set_time(su_fullsim *s, int64_t frame, int substep)
 {
     s->time = s->settings.first_time + ((double)frame + (double)substep / s->settings.substeps) * s->settings.frame_seconds;
@@ -469,16 +472,10 @@ void su_fullsim_place(su_fullsim *s, int64_t frame, int substep, const double *b
 
 void su_fullsim_residual(su_fullsim *s, const double *back, double *residual, su_fullsim_instant *at)
 {
-    double h = s->settings.step;
     set_time(s, s->frame, s->substep + 1);
     evaluate_instant(s, s->frame, (double)(s->substep + 1) / s->settings.substeps, &s->next);
     set_body(s, &s->next);
-    su_implicit_step step = base_step(s, &s->next);
-    step.h = h, step.alpha = s->settings.alpha, step.beta = s->settings.beta;
-    inertial_guess(s, &s->next, h, s->inertial);
-    turn_along(s, &s->now, &s->next, s->u, s->carried);
-    step.inertial = s->inertial, step.carried = s->carried;
-    prepare_loads(s, &s->next, h, s->carried, &step);
+    su_implicit_step step = next_step(s, s->settings.step, 0.0);
     turn(s, &s->next, true, back, s->u_next);
     const su_sparse *K = su_implicit_residual(s->implicit, &step, s->u_next, residual);
     turn(s, &s->next, false, residual, residual);
@@ -587,8 +584,7 @@ su_status su_fullsim_create(const su_tet *tet, const su_fit *fit, const su_shot 
     su_embedded_neutral(tet, s->neutral);
     for (int64_t e = fit->t; e < fit->m * fit->t && !s->blend_materials; e++)
         s->blend_materials = fit->young[e] != fit->young[e - fit->t] || fit->poisson[e] != fit->poisson[e - fit->t];
-    for (int64_t e = 0; e < fit->t; e++) s->young[e] = s->settings.stiffness * fit->young[e];
-    su_elastic_set_material(&s->body, s->young, fit->poisson);
+    su_fullsim_set_stiffness(s, settings->stiffness);
     if (settings->external)
         SU_GO(su_loads_create(settings->external, tet->embed_tet, tet->embed_bary, tet->tets, &s->loads, err));
     SU_GO(begin(s, err));

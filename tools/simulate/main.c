@@ -304,17 +304,24 @@ static void tell_error(su_tool *tool, take *t, const su_estimate_total *total)
             "model is trained on, or --bound help", t->path, 100 * error, frames);
 }
 
-/* Is the shot's error above the bound from which it is corrected? A run that went astray cannot be. */
-static bool wants_correction(su_tool *tool, take *t, const su_estimate_inputs *inputs)
+/* The estimate, and where the shot's error is above the bound the corrected run and the estimate of what is left. */
+static su_status estimate_and_correct(su_tool *tool, take *t, const su_estimate_inputs *inputs, bool *correct, su_corrected *corrected,
+                                      su_estimate_total *total)
 {
-    su_estimate_total total;
-    su_error err = {0};
-    double bound = t->j->set.correct;
-    if (bound < 0 || t->j->set.loop) return false;
-    if (bound == 0) return true;
-    su_status status = su_error_estimate(inputs, tool->threads, t->sim.error_estimate, NULL, &total, NULL, &err);
-    if (status == SU_OK) su_stats_stage(tool, "error estimate, before", total.factor_seconds + total.residual_seconds);
-    return status == SU_OK && total.relative > bound;
+    su_sim *sim = &t->sim;
+    double bound = t->j->set.loop ? -1 : t->j->set.correct;
+    *correct = bound == 0;
+    if (!*correct) {
+        SU_TRY(su_error_estimate(inputs, tool->threads, sim->error_estimate, NULL, total, &tool->progress, &tool->err));
+        *correct = bound > 0 && total->relative > bound;
+        if (!*correct) return SU_OK;
+        su_stats_stage(tool, "error estimate, before", total->factor_seconds + total->residual_seconds);
+    }
+    SU_TRY(allocate_full(tool, t, sim->F, NULL));
+    corrected->u = sim->full_u;
+    su_status status = su_error_estimate(inputs, tool->threads, sim->error_estimate, corrected, total, &tool->progress, &tool->err);
+    if (!corrected->kept) sim->full_frame = sim->full_played = NULL, sim->full_u = NULL, sim->full = sim->n = 0;   /* the file's arena owns them */
+    return status;
 }
 
 /* How far the shot is from the full space; corrected by that, and by the full space where it is wanted. */
@@ -326,14 +333,10 @@ static su_status estimate_error(su_tool *tool, take *t)
     const su_estimate_inputs inputs = {&j->model, &j->tet, &j->fit, t->shot, &t->settings, sim};
     su_estimate_total total;
     su_corrected corrected = {0};
-    su_status status;
-    bool correct = wants_correction(tool, t, &inputs);
+    bool correct;
     if (j->set.correct >= 0 && j->set.loop) su_note(tool, "%s: a cycle is not corrected, it would not close", t->path);
-    if (correct) SU_TRY(allocate_full(tool, t, sim->F, NULL));
-    corrected.u = sim->full_u;
     enter(tool, t, SIM_SHARE, j->set.bound > 0 ? FULL_SHARE : 1);
-    status = su_error_estimate(&inputs, tool->threads, sim->error_estimate, correct ? &corrected : NULL, &total, &tool->progress, &tool->err);
-    if (!corrected.kept) sim->full_frame = sim->full_played = NULL, sim->full_u = NULL, sim->full = sim->n = 0;   /* the file's arena owns them */
+    su_status status = estimate_and_correct(tool, t, &inputs, &correct, &corrected, &total);
     if (status == SU_NUMERICS && j->set.bound == 0) {   /* a run that went astray is a result all the same */
         su_warn(tool, "%s: no estimate of the error: %s", t->path, tool->err.text);
         tool->err = (su_error){0};
