@@ -158,12 +158,17 @@ static void must(su_status status, const su_error *err)
 double *scene_full_run(scene *s, const su_sim_settings *settings, double tolerance, double *energy, int *status,
                        su_fullsim_counts *counts)
 {
+    return scene_full_run_with(s, settings, &(su_fullsim_options){.tolerance = tolerance, .threads = 1}, energy, status, counts);
+}
+
+double *scene_full_run_with(scene *s, const su_sim_settings *settings, const su_fullsim_options *options, double *energy, int *status,
+                            su_fullsim_counts *counts)
+{
     su_sim_settings resolved = *settings;
-    su_fullsim_options options = {.tolerance = tolerance, .threads = 1};
     su_fullsim *sim;
     su_error err = {0};
     must(su_sim_settings_resolve(&resolved, 4.0, s->anim.F, s->anim.times, 0.0, &err), &err);
-    must(su_fullsim_create(&s->tet, &s->fit, s->shot, &resolved, &options, &sim, &err), &err);
+    must(su_fullsim_create(&s->tet, &s->fit, s->shot, &resolved, options, &sim, &err), &err);
     int64_t n3 = 3 * s->tet.n;
     double *u = calloc((size_t)(s->anim.F * n3), sizeof *u);
     if (!u) abort();

@@ -1,7 +1,7 @@
 /* Sparse Cholesky: solves, orderings, refusal of indefinite and broken matrices. */
 #include "fem/elastic.h"
 #include "box.h"
-#include "linalg/cholesky.h"
+#include "linalg/cholesky_single.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -73,6 +73,33 @@ static void test_solves(void **unused)
     }
 }
 
+static void test_single_precision(void **unused)
+{
+    (void)unused;
+    const int cells[] = {1, 7};   /* with and without nested dissection */
+    for (int k = 0; k < 2; k++) {
+        su_sparse K;
+        su_cholesky *factor;
+        su_cholesky_single *single;
+        uint64_t seed = 3;
+        stiffness(cells[k], &K);
+        assert_int_equal(su_cholesky_create(&K, 1, &factor, NULL), SU_OK);
+        assert_int_equal(su_cholesky_single_create(factor, &single, NULL), SU_NUMERICS);   /* nothing to copy */
+        assert_int_equal(su_cholesky_factorize(factor, &K, NULL), SU_OK);
+        assert_int_equal(su_cholesky_single_create(factor, &single, NULL), SU_OK);
+        double *b = malloc((size_t)K.size * sizeof *b), *x = malloc((size_t)K.size * sizeof *x), error = 0, size = 0;
+        float *work = malloc(2 * (size_t)K.size * sizeof *work);
+        for (int64_t i = 0; i < K.size; i++) b[i] = x[i] = box_random(&seed);
+        su_cholesky_single_solve(single, x, x, work);   /* in place */
+        assert_int_equal(su_cholesky_solve(factor, 1, b, b, NULL), SU_OK);
+        for (int64_t i = 0; i < K.size; i++) error += (x[i] - b[i]) * (x[i] - b[i]), size += b[i] * b[i];
+        assert_true(sqrt(error / size) < 1e-5);
+        free(b), free(x), free(work);
+        su_cholesky_single_free(single), su_cholesky_free(factor);
+        su_sparse_free(&K);
+    }
+}
+
 static void test_refusals(void **unused)
 {
     (void)unused;
@@ -99,6 +126,6 @@ static void test_refusals(void **unused)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_solves), cmocka_unit_test(test_refusals)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_solves), cmocka_unit_test(test_single_precision), cmocka_unit_test(test_refusals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

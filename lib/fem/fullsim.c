@@ -37,6 +37,7 @@ struct su_fullsim {
     su_rest_shape rest;
     su_arena arena;
     bool blend_materials;           /* do the poses differ in E or nu? */
+    bool preconditioned;            /* the factor of the neutral pose is that of the stiffness now */
     double *neutral, *skin, *p, *positive, *young, *poisson;
     instant now, next;
     double *u, *u_next, *carried, *inertial;    /* (n,3) */
@@ -214,14 +215,23 @@ static su_implicit_step next_step(su_fullsim *s, double h, double extra)
     step.h = h, step.alpha = s->settings.alpha + extra, step.beta = s->settings.beta;
     inertial_guess(s, &s->next, h, s->inertial);
     turn_along(s, &s->now, &s->next, s->u, s->carried);
-    step.inertial = s->inertial, step.carried = s->carried;
+    step.inertial = s->inertial, step.carried = s->carried, step.turn = s->next.turn;
     prepare_loads(s, &s->next, h, s->carried, &step);
     return step;
+}
+
+static su_status precondition(su_fullsim *s, su_error *err)
+{
+    su_elastic_set_rest(&s->body, s->tet->vertices, NULL, s->options.threads);
+    SU_TRY(su_implicit_precondition(s->implicit, s->tet->vertices, s->settings.step, s->settings.alpha, s->settings.beta, err));
+    s->preconditioned = true;
+    return SU_OK;
 }
 
 /* From the state to instant s->next, as next_step. */
 static su_status solve_step(su_fullsim *s, double h, double extra, su_error *err)
 {
+    if (s->options.iterative && !s->preconditioned) SU_TRY(precondition(s, err));
     set_body(s, &s->next);
     double start = su_seconds();
     su_implicit_step step = next_step(s, h, extra);
@@ -413,6 +423,7 @@ void su_fullsim_set_stiffness(su_fullsim *s, double stiffness)
     s->settings.stiffness = stiffness;
     for (int64_t e = 0; e < s->fit->t; e++) s->young[e] = stiffness * s->fit->young[e];
     su_elastic_set_material(&s->body, s->young, s->fit->poisson);
+    s->preconditioned = false;
 }
 
 void su_fullsim_restart(su_fullsim *s, int64_t frame)

@@ -4,6 +4,7 @@
 #include "fem/implicit.h"
 
 #include "core/memory.h"
+#include "fem/turned_solver.h"
 #include "geometry/mat3.h"
 #include "linalg/cholesky.h"
 
@@ -15,6 +16,7 @@
 struct su_implicit {
     su_elastic *body;
     su_cholesky *factor;
+    su_turned_solver *turned;    /* NULL: every system has its own factor */
     su_sparse damping;      /* K_d */
     su_sparse matrix;
     su_arena arena;
@@ -54,6 +56,7 @@ void su_implicit_free(su_implicit *s)
 {
     if (!s) return;
     su_cholesky_free(s->factor);
+    su_turned_solver_free(s->turned);
     su_sparse_free(&s->damping);
     su_sparse_free(&s->matrix);
     su_arena_free(&s->arena);
@@ -211,41 +214,64 @@ static double evaluate_energy(su_implicit *s, const su_implicit_step *step, cons
     return phi + loads_energy(step->loads, u) + su_elastic_energy(body, s->y, s->threads);
 }
 
-/* Adds mass and damping to the stiffness now in s->matrix and factorizes. */
-static su_status factorize(su_implicit *s, const su_implicit_step *step, su_implicit_result *result, su_error *err)
+/* Adds mass and damping to the stiffness now in s->matrix. */
+static void add_inertia(su_implicit *s, double h, double alpha, double beta)
 {
     const su_elastic *body = s->body;
-    double h = step->h;
-    if (h > 0.0) {
-        if (step->beta > 0.0)
-            for (int64_t e = 0; e < s->matrix.entries; e++)
-                s->matrix.value[e] += step->beta / h * s->damping.value[e];
-        for (int64_t f = 0; f < body->free_count; f++) {
-            double add = body->mass[body->free_vertex[f]] * (1.0 / (h * h) + step->alpha / h);
-            for (int c = 0; c < 3; c++) s->matrix.value[s->matrix.start[3 * f + c]] += add;   /* diagonal first */
-        }
+    if (h == 0.0) return;
+    if (beta > 0.0)
+        for (int64_t e = 0; e < s->matrix.entries; e++) s->matrix.value[e] += beta / h * s->damping.value[e];
+    for (int64_t f = 0; f < body->free_count; f++) {
+        double add = body->mass[body->free_vertex[f]] * (1.0 / (h * h) + alpha / h);
+        for (int c = 0; c < 3; c++) s->matrix.value[s->matrix.start[3 * f + c]] += add;   /* diagonal first */
     }
-    add_load_matrix(s, step->loads);
-    if (!s->factor) SU_TRY(su_cholesky_create(&body->pattern, s->threads, &s->factor, err));
-    result->factorizations++;
+}
+
+static su_status factorize(su_implicit *s, su_error *err)
+{
+    if (!s->factor) SU_TRY(su_cholesky_create(&s->body->pattern, s->threads, &s->factor, err));
     return su_cholesky_factorize(s->factor, &s->matrix, err);
 }
 
-/* K at u, exact where asked and where Cholesky accepts it; after a refusal *exact is false. */
-static su_status prepare_matrix(su_implicit *s, const su_implicit_step *step, const double *u, bool have_damping,
+su_status su_implicit_precondition(su_implicit *s, const double *y, double h, double alpha, double beta, su_error *err)
+{
+    su_turned_solver_free(s->turned);
+    s->turned = NULL;
+    su_elastic_stiffness(s->body, y, true, &s->damping, s->threads);
+    memcpy(s->matrix.value, s->damping.value, (size_t)s->matrix.entries * sizeof(double));
+    add_inertia(s, h, alpha, beta);
+    SU_TRY(factorize(s, err));
+    return su_turned_solver_create(s->body, s->factor, &s->turned, err);
+}
+
+/* direction = A^-1 residual for the stiffness now in s->matrix. */
+static su_status solve_linear(su_implicit *s, const su_implicit_step *step, su_implicit_result *result, su_error *err)
+{
+    enum { MOST = 40 };   /* iterations take as long as a factor and its solve */
+    add_inertia(s, step->h, step->alpha, step->beta);
+    add_load_matrix(s, step->loads);
+    if (s->turned && su_turned_solver_solve(s->turned, &s->matrix, step->turn, SU_LINEAR_TOLERANCE, MOST, s->residual, s->direction))
+        return SU_OK;
+    result->factorizations++;
+    SU_TRY(factorize(s, err));
+    return su_cholesky_solve(s->factor, 1, s->residual, s->direction, err);
+}
+
+/* The direction of a Newton step at u, K exact where asked and where it is definite; after a refusal *exact is false. */
+static su_status find_direction(su_implicit *s, const su_implicit_step *step, const double *u, bool have_damping,
                                 bool *exact, su_implicit_result *result, su_error *err)
 {
     if (have_damping) {
         memcpy(s->matrix.value, s->damping.value, (size_t)s->matrix.entries * sizeof(double));
-        return factorize(s, step, result, err);
+        return solve_linear(s, step, result, err);
     }
     place(s, step, u);
     su_elastic_stiffness(s->body, s->y, !*exact, &s->matrix, s->threads);
-    if (!*exact) return factorize(s, step, result, err);
-    if (factorize(s, step, result, NULL) == SU_OK) return SU_OK;
+    if (!*exact) return solve_linear(s, step, result, err);
+    if (solve_linear(s, step, result, NULL) == SU_OK) return SU_OK;
     *exact = false;
     su_elastic_stiffness(s->body, s->y, true, &s->matrix, s->threads);
-    return factorize(s, step, result, err);
+    return solve_linear(s, step, result, err);
 }
 
 static void move(const su_implicit *s, const double *u, double length, double *out)
@@ -331,9 +357,8 @@ su_status su_implicit_solve(su_implicit *s, const su_implicit_step *step, double
         bool first = result->iterations == 0, exact = !first && pause == 0;
         if (pause > 0) pause--;
         bool tried = exact;
-        SU_TRY(prepare_matrix(s, step, s->u, first && at_carried, &exact, result, err));
+        SU_TRY(find_direction(s, step, s->u, first && at_carried, &exact, result, err));
         if (tried && !exact) pause = 1;
-        SU_TRY(su_cholesky_solve(s->factor, 1, s->residual, s->direction, err));
         result->iterations++;
         moved = line_search(s, step, &now, &scale);
     }

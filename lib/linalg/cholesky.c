@@ -266,6 +266,8 @@ su_status su_cholesky_backward(su_cholesky *factor, int64_t columns, const doubl
     return SU_OK;
 }
 
+const cholmod_factor *su_cholesky_supernodes(const su_cholesky *factor) { return factor->ready ? factor->factor : NULL; }
+
 void su_cholesky_free(su_cholesky *factor)
 {
     if (!factor) return;

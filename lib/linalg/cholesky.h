@@ -17,4 +17,7 @@ su_status su_cholesky_forward(su_cholesky *factor, int64_t columns, const double
 su_status su_cholesky_backward(su_cholesky *factor, int64_t columns, const double *z, double *x, su_error *err);
 void su_cholesky_free(su_cholesky *factor);
 
+/* CHOLMOD's supernodal factor L L', borrowed; NULL where nothing is factorized. For linalg's own use. */
+const struct cholmod_factor_struct *su_cholesky_supernodes(const su_cholesky *factor);
+
 #endif

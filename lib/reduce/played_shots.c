@@ -66,7 +66,7 @@ static su_status stage_open(stage *s, const char *path, su_error *err)
                                    .psd_params = fit->psd_params, .psd_shapes = fit->psd_shapes, .psd_rbf = fit->psd_rbf,
                                    .param_mean = fit->param_mean, .param_basis = fit->param_basis};
     su_sim_settings settings = su_sim_defaults();
-    su_fullsim_options options = {.tolerance = 1e-8, .newton = SOLVES, .threads = s->threads};
+    su_fullsim_options options = {.tolerance = 1e-8, .newton = SOLVES, .threads = s->threads, .iterative = true};
     su_status status;
     SU_GO(su_shot_create(s->anim, path, &target, 0, NULL, &s->shot, NULL, err));
     settings.substeps = SU_PLAYED_SUBSTEPS;

@@ -46,12 +46,12 @@ static su_status tell(su_tool *tool, const su_synthetic *motion)
 
 int main(int argc, char **argv)
 {
-    options o = {.seconds = 20.0, .fps = 30.0, .range = 0.25, .seed = 1};
+    options o = {.seconds = 20.0, .fps = 24.0, .range = 0.25, .seed = 1};
     const su_option table[] = {
         {.name = "seconds", .kind = SU_OPT_NUMBER, .target = &o.seconds, .argument = "S", .low = 0.1, .high = 3600.0,
          .help = "Length of the motion, s. Default 20."},
         {.name = "fps", .kind = SU_OPT_NUMBER, .target = &o.fps, .argument = "HZ", .low = 10.0, .high = 1000.0,
-         .help = "Frames per second. Default 30."},
+         .help = "Frames per second. Default 24."},
         {.name = "range", .kind = SU_OPT_NUMBER, .target = &o.range, .argument = "X", .low = 0.0, .high = 1.0,
          .help = "Noise of every joint axis and blend shape about the clips' own motion, as a part of half its range. "
                  "Default 0.25."},
