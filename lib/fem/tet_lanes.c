@@ -71,20 +71,29 @@ INLINE void exchange(lanes *m, int p, int q, mask swap)
     }
 }
 
+/* Cosine below which two columns stand at right angles: what one more rotation leaves of it is rounding. */
+#define STRAIGHT 1e-9
+
 /* B in: F; out: F V. Columns of U, V proper; s descending in size, the sign on the last. Lanes that have lost two
  * dimensions get some rotation of the right kind. */
 INLINE void singular_values(lanes B[9], lanes U[9], lanes s[3], lanes V[9])
 {
     lanes zero = {0}, one = zero + 1.0;
     for (int i = 0; i < 9; i++) V[i] = i % 4 == 0 ? one : zero;
-    for (int sweep = 0; sweep < 5; sweep++)
+    enum { MOST = 5 };   /* sweeps; near the identity three */
+    bool turning = true;
+    for (int sweep = 0; sweep < MOST && turning; sweep++) {
+        mask turned = {0};
         for (int p = 0; p < 2; p++)
             for (int q = p + 1; q < 3; q++) {
-                lanes c, t;
-                jacobi(column_dot(B, p, p), column_dot(B, q, q), column_dot(B, p, q), &c, &t);
+                lanes c, t, pp = column_dot(B, p, p), qq = column_dot(B, q, q), off = column_dot(B, p, q);
+                turned |= off * off > STRAIGHT * STRAIGHT * (pp * qq);
+                jacobi(pp, qq, off, &c, &t);
                 rotate_columns(B, p, q, c, t);
                 rotate_columns(V, p, q, c, t);
             }
+        turning = any(turned);
+    }
     lanes size[3];
     for (int k = 0; k < 3; k++) size[k] = column_dot(B, k, k);
     static const int order[3][2] = {{0, 1}, {0, 2}, {1, 2}};

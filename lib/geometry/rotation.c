@@ -137,32 +137,45 @@ void su_quaternion_matrix(const double q[4], double r[9])
 
 /* Newton and Schulz's iteration X (3 - X'X) / 2 for the polar factor: it converges from singular values in (0, sqrt 3), quadratically at
  * the end. A mean of rotations has none above 1; where one is small the rotations contradict each other, and the SVD decides. */
+/* The rotation nearest to the mean of the matrices is the quaternion v that maximizes sum (q_c . v)^2 (Markley et al. 2007, eq. 12): the
+ * leading eigenvector, here by the power method, whose error shrinks with the square of the angles between the four. */
 void su_mean_rotation(const double *const quaternions[4], double r[9])
 {
-    enum { STEPS = 8 };
+    enum { STEPS = 24 };
+    double v[4] = {0};
+    for (int c = 0; c < 4; c++) {
+        const double *q = quaternions[c], *first = quaternions[0];
+        double sign = q[0] * first[0] + q[1] * first[1] + q[2] * first[2] + q[3] * first[3] < 0 ? -1 : 1;
+        for (int i = 0; i < 4; i++) v[i] += sign * q[i];
+    }
+    double length = sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2] + v[3] * v[3]);
+    for (int i = 0; i < 4; i++) v[i] /= length;
+    for (int step = 0; step < STEPS; step++) {
+        double next[4] = {0}, change = 0;
+        for (int c = 0; c < 4; c++) {
+            const double *q = quaternions[c];
+            double along = q[0] * v[0] + q[1] * v[1] + q[2] * v[2] + q[3] * v[3];
+            for (int i = 0; i < 4; i++) next[i] += along * q[i];
+        }
+        length = sqrt(next[0] * next[0] + next[1] * next[1] + next[2] * next[2] + next[3] * next[3]);
+        for (int i = 0; i < 4; i++) {
+            next[i] /= length;
+            double moved = fabs(next[i] - v[i]);
+            change = moved > change ? moved : change;
+            v[i] = next[i];
+        }
+        if (change < 2 * DBL_EPSILON) {
+            su_quaternion_matrix(v, r);
+            return;
+        }
+    }
     double mean[9] = {0};
     for (int c = 0; c < 4; c++) {
         double own[9];
         su_quaternion_matrix(quaternions[c], own);
         for (int i = 0; i < 9; i++) mean[i] += 0.25 * own[i];
     }
-    memcpy(r, mean, sizeof mean);
-    for (int step = 0; step < STEPS; step++) {
-        double square[9], next[9], away = 0;
-        su_tmul33(r, r, square);
-        for (int i = 0; i < 9; i++) {
-            away = fmax(away, fabs(square[i] - (i % 4 == 0)));
-            square[i] = 0.5 * ((i % 4 == 0 ? 3 : 0) - square[i]);
-        }
-        if (away < 4 * DBL_EPSILON) return;
-        if (away > 0.9) break;
-        su_mul33(r, square, next);
-        memcpy(r, next, sizeof next);
-    }
-    double square[9], away = 0;
-    su_tmul33(r, r, square);
-    for (int i = 0; i < 9; i++) away = fmax(away, fabs(square[i] - (i % 4 == 0)));
-    if (!(away < 16 * DBL_EPSILON)) su_nearest_rotation(mean, r);
+    su_nearest_rotation(mean, r);
 }
 
 void su_quaternion_multiply(const double a[4], const double b[4], double out[4])
