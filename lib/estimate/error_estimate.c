@@ -3,11 +3,11 @@
 #include "core/memory.h"
 #include "core/threads.h"
 #include "estimate/error_motion.h"
-#include "estimate/full_answer.h"
 #include "estimate/reduced_motion.h"
 #include "fem/compare.h"
 #include "fem/elastic.h"
 #include "fem/fullsim.h"
+#include "fem/turned_solver.h"
 #include "geometry/mat3.h"
 #include "geometry/rotation.h"
 #include "linalg/cholesky.h"
@@ -38,6 +38,7 @@ static const double LOOSE = 4 * M_PI * M_PI;
 /* What one thread forms residuals with. */
 typedef struct worker {
     su_fullsim *sim;
+    su_turned_solver *solver;
     su_instant_basis basis;
     double *answer, *matrix;          /* (2r), (r,r) */
     double *before, *older, *residual;   /* (n,3) */
@@ -71,7 +72,7 @@ typedef struct estimator {
     su_corrected *corrected;          /* NULL: one pass */
     su_reduced_motion motion;
     su_elastic body;                  /* neutral */
-    su_cholesky *factor;
+    su_cholesky_single *factor;
     double shift;                     /* 1/s^2: mass in all stiffness where nothing holds the flesh; else 0 */
     int team, each;                   /* threads side by side, threads of one residual */
     worker *workers;                  /* (team) */
@@ -79,12 +80,10 @@ typedef struct estimator {
     int each_frame;                   /* and at so many instants of the segment before each, evenly spread, its end the last */
     int64_t block;                    /* frames of a block */
     double *columns, *answers;        /* (block, 3 free) N, m */
-    su_full_answer full;
+    double *work;                     /* (3 free) */
     row rows[BLOCK];                  /* instants of a block */
     pass passes[2];
     su_instant_basis basis;
-    const su_sparse *K[BLOCK];        /* of a block's rows */
-    const double *turns[BLOCK];
     double *e, *u;                    /* (n,3) */
     su_arena arena;
 } estimator;
@@ -93,6 +92,7 @@ static void estimator_free(estimator *s)
 {
     for (int k = 0; s->workers && k < s->team; k++) {
         su_fullsim_free(s->workers[k].sim);
+        su_turned_solver_free(s->workers[k].solver);
         su_instant_basis_free(&s->workers[k].basis);
     }
     for (int k = 0; k < 2; k++) {
@@ -100,7 +100,7 @@ static void estimator_free(estimator *s)
         su_compare_free(s->passes[k].compare);
     }
     su_instant_basis_free(&s->basis);
-    su_cholesky_free(s->factor);
+    su_cholesky_single_free(s->factor);
     su_elastic_free(&s->body);
     su_reduced_motion_free(&s->motion);
     su_arena_free(&s->arena);
@@ -147,6 +147,7 @@ static su_status create_workers(estimator *s, int threads, su_error *err)
         worker *w = s->workers + k;
         su_fullsim_options options = {.tolerance = 1e-8, .threads = s->each, .placed = true};
         SU_TRY(su_fullsim_create(in->tet, in->fit, in->shot, in->settings, &options, &w->sim, err));
+        SU_TRY(su_turned_solver_create(&s->body, s->factor, &w->solver, err));
         SU_TRY(su_instant_basis_create(&s->motion, &w->basis, err));
         double **arrays[] = {&w->answer, &w->matrix, &w->before, &w->older, &w->residual, &w->moved, &w->force};
         int64_t sizes[] = {2 * r, r * r, n3, n3, n3, n3, n3};
@@ -170,6 +171,7 @@ static su_status factorize(estimator *s, su_error *err)
     const char *name = json_string_value(json_object_get(fit->file.meta, "material"));
     int material = name ? su_material_from_name(name) : SU_NEOHOOKEAN;
     su_sparse K = {0};
+    su_cholesky *factor = NULL;
     double *young = NULL;
     su_status status;
     SU_GO(SU_ALLOC(&young, tet->t, "materials", err));
@@ -178,21 +180,23 @@ static su_status factorize(estimator *s, su_error *err)
                             (su_material)(material < 0 ? SU_NEOHOOKEAN : material), young, fit->poisson, fit->density, err));
     SU_GO(su_sparse_clone_pattern(&s->body.pattern, &K, err));
     su_elastic_stiffness(&s->body, tet->vertices, true, &K, 1);
-    SU_GO(su_cholesky_create(&s->body.pattern, 1, &s->factor, err));
-    if (su_cholesky_factorize(s->factor, &K, NULL) != SU_OK) {
+    SU_GO(su_cholesky_create(&s->body.pattern, 1, &factor, err));
+    if (su_cholesky_factorize(factor, &K, NULL) != SU_OK) {
         s->shift = LOOSE;
         add_mass(s, s->shift, &K);
-        SU_GO(su_cholesky_factorize(s->factor, &K, err));
+        SU_GO(su_cholesky_factorize(factor, &K, err));
     }
+    SU_GO(su_cholesky_single_create(factor, &s->factor, err));
 done:
+    su_cholesky_free(factor);
     su_sparse_free(&K);
     free(young);
     return status;
 }
 
-/* column (3 free), a residual that is turned back, becomes -residual - K (its static answer in the span of the basis), root frame: what is
- * left for the full space to answer. */
-static su_status leave_span(const estimator *s, worker *w, int64_t instant, const row *at, double *column, su_error *err)
+/* column (3 free), a residual that is turned back, becomes -residual - K (its static answer in the span of the basis), root frame; answer:
+ * what the full space answers to that. */
+static su_status answer_rest(const estimator *s, worker *w, int64_t instant, const row *at, double *column, double *answer, su_error *err)
 {
     int64_t r = s->motion.basis.r, n = s->in->model->n, substeps = s->in->settings->substeps;
     SU_TRY(su_reduced_answer(r, at->frame->projected, at->force, w->answer, w->matrix, w->answer + r, err));
@@ -208,6 +212,7 @@ static su_status leave_span(const estimator *s, worker *w, int64_t instant, cons
     }
     su_sparse_multiply(&at->K, w->moved, w->force);
     for (int64_t k = 0; k < 3 * s->body.free_count; k++) column[k] = -column[k] - w->force[k];
+    su_turned_solver_solve(w->solver, &at->K, at->turn, 0, STEPS, column, answer);
     return SU_OK;
 }
 
@@ -259,7 +264,8 @@ static su_status form_frame(estimator *s, pass *p, worker *w, int64_t i, int64_t
         form_row(s, p, w, instant_of(s, frame, j), s->rows + first + j, s->columns + (first + j) * dofs);
     }
     for (int j = 0; j < s->each_frame; j++)
-        SU_TRY(leave_span(s, w, instant_of(s, frame, j), s->rows + first + j, s->columns + (first + j) * dofs, err));
+        SU_TRY(answer_rest(s, w, instant_of(s, frame, j), s->rows + first + j, s->columns + (first + j) * dofs,
+                           s->answers + (first + j) * dofs, err));
     return SU_OK;
 }
 
@@ -295,7 +301,7 @@ static void pass_cuts(estimator *s, pass *p, int64_t instant)
 /* omega^2 of what moves like the static answer x (3 free): x' K x / x' M x; infinite where there is no answer. */
 static double answer_frequency(const estimator *s, const row *at, const double *x)
 {
-    double stiff = 0, heavy = 0, *Kx = s->full.work;
+    double stiff = 0, heavy = 0, *Kx = s->work;
     su_sparse_multiply(&at->K, x, Kx);
     for (int64_t i = 0; i < 3 * s->body.free_count; i++) {
         stiff += x[i] * Kx[i];
@@ -370,7 +376,6 @@ static su_status measure(estimator *s, pass *p, int64_t frame, const row *at, su
 static su_status one_block(estimator *s, pass *p, int64_t b, su_error *err)
 {
     int64_t first = b * s->block, count = s->count - first < s->block ? s->count - first : s->block, dofs = 3 * s->body.free_count;
-    int64_t rows = count * s->each_frame;
     su_status formed = SU_OK;
     double start = su_seconds();
 #pragma omp parallel for schedule(dynamic, 1) num_threads(s->team) if (s->team > 1)
@@ -384,8 +389,7 @@ static su_status one_block(estimator *s, pass *p, int64_t b, su_error *err)
         }
     }
     SU_TRY(formed);
-    SU_TRY(su_full_answer_solve(&s->full, rows, STEPS, s->columns, s->answers, s->team * s->each, err));
-    for (int64_t k = 0; k < rows; k++) {
+    for (int64_t k = 0; k < count * s->each_frame; k++) {
         int64_t frame = s->frames[first + k / s->each_frame];
         int j = (int)(k % s->each_frame);
         SU_TRY(move_error(s, p, instant_of(s, frame, j), s->rows + k, s->answers + k * dofs, err));
@@ -467,9 +471,8 @@ static su_status allocate(estimator *s, su_error *err)
     int64_t most = BLOCK / s->each_frame;
     s->block = s->in->model->t > LARGE ? 1 : s->count < most ? s->count : most;
     int64_t rows = s->block * s->each_frame;
-    s->full = (su_full_answer){s->factor, s->body.free_count, s->body.free_vertex, s->K, s->turns, NULL};
-    double **vectors[] = {&s->columns, &s->answers, &s->full.work, &s->e, &s->u};
-    int64_t sizes[] = {rows * dofs, rows * dofs, 3 * rows * dofs, 3 * n, 3 * n};
+    double **vectors[] = {&s->columns, &s->answers, &s->work, &s->e, &s->u};
+    int64_t sizes[] = {rows * dofs, rows * dofs, dofs + 1, 3 * n, 3 * n};
     for (int k = 0; k < 5; k++) good &= (*vectors[k] = take(s, sizes[k], sizeof(double))) != NULL;
     for (int64_t i = 0; i < rows; i++) {
         row *at = s->rows + i;
@@ -478,7 +481,6 @@ static su_status allocate(estimator *s, su_error *err)
         int64_t own = (i + 1) % s->each_frame == 0 ? r * r : 0;   /* of a frame's own instant */
         int64_t room[] = {3 * n, 4 * n, r, own, own, own, at->K.entries};
         for (int k = 0; k < 7; k++) good &= (*arrays[k] = take(s, room[k], sizeof(double))) != NULL;
-        s->K[i] = &at->K, s->turns[i] = at->turn;
     }
     if (!good) return su_fail(err, SU_AGAIN, "no memory for residuals of %lld flesh vertices", (long long)n);
     if (s->corrected)

@@ -16,7 +16,8 @@
 struct su_implicit {
     su_elastic *body;
     su_cholesky *factor;
-    su_turned_solver *turned;    /* NULL: every system has its own factor */
+    su_cholesky_single *neutral;
+    su_turned_solver *turned;    /* with that factor; NULL: every system has its own */
     su_sparse damping;      /* K_d */
     su_sparse matrix;
     su_arena arena;
@@ -56,7 +57,7 @@ void su_implicit_free(su_implicit *s)
 {
     if (!s) return;
     su_cholesky_free(s->factor);
-    su_turned_solver_free(s->turned);
+    su_turned_solver_free(s->turned), su_cholesky_single_free(s->neutral);
     su_sparse_free(&s->damping);
     su_sparse_free(&s->matrix);
     su_arena_free(&s->arena);
@@ -235,13 +236,14 @@ static su_status factorize(su_implicit *s, su_error *err)
 
 su_status su_implicit_precondition(su_implicit *s, const double *y, double h, double alpha, double beta, su_error *err)
 {
-    su_turned_solver_free(s->turned);
-    s->turned = NULL;
+    su_turned_solver_free(s->turned), su_cholesky_single_free(s->neutral);
+    s->turned = NULL, s->neutral = NULL;
     su_elastic_stiffness(s->body, y, true, &s->damping, s->threads);
     memcpy(s->matrix.value, s->damping.value, (size_t)s->matrix.entries * sizeof(double));
     add_inertia(s, h, alpha, beta);
     SU_TRY(factorize(s, err));
-    return su_turned_solver_create(s->body, s->factor, &s->turned, err);
+    SU_TRY(su_cholesky_single_create(s->factor, &s->neutral, err));
+    return su_turned_solver_create(s->body, s->neutral, &s->turned, err);
 }
 
 /* direction = A^-1 residual for the stiffness now in s->matrix. */

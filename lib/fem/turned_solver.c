@@ -3,28 +3,27 @@
 #include "core/memory.h"
 #include "geometry/mat3.h"
 #include "geometry/rotation.h"
-#include "linalg/cholesky_single.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 struct su_turned_solver {
     const su_elastic *body;
-    su_cholesky_single *neutral;
+    const su_cholesky_single *neutral;
     su_arena arena;
     double *R;                /* (free,9) R_v */
     double *r, *z, *p, *Ap;   /* (3 free) */
     float *work;
 };
 
-su_status su_turned_solver_create(const su_elastic *body, const su_cholesky *neutral, su_turned_solver **out, su_error *err)
+su_status su_turned_solver_create(const su_elastic *body, const su_cholesky_single *neutral, su_turned_solver **out, su_error *err)
 {
     int64_t dofs = 3 * body->free_count;
     su_turned_solver *s = NULL;
     su_status status;
     *out = NULL;
     SU_GO(SU_ALLOC(&s, 1, "the linear solver", err));
-    s->body = body;
+    s->body = body, s->neutral = neutral;
     double **vectors[] = {&s->r, &s->z, &s->p, &s->Ap};
     bool good = (s->R = su_arena_alloc(&s->arena, 3 * dofs, sizeof(double))) && (s->work = su_arena_alloc(&s->arena, 2 * dofs, sizeof(float)));
     for (int k = 0; k < 4; k++) good = (*vectors[k] = su_arena_alloc(&s->arena, dofs, sizeof(double))) && good;
@@ -32,9 +31,9 @@ su_status su_turned_solver_create(const su_elastic *body, const su_cholesky *neu
         status = su_fail(err, SU_AGAIN, "no memory for %lld degrees of freedom", (long long)dofs);
         goto done;
     }
-    SU_GO(su_cholesky_single_create(neutral, &s->neutral, err));
     *out = s;
     s = NULL;
+    status = SU_OK;
 done:
     su_turned_solver_free(s);
     return status;
@@ -43,7 +42,6 @@ done:
 void su_turned_solver_free(su_turned_solver *s)
 {
     if (!s) return;
-    su_cholesky_single_free(s->neutral);
     su_arena_free(&s->arena);
     free(s);
 }

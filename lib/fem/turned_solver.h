@@ -5,16 +5,17 @@
 #define SU_FEM_TURNED_SOLVER_H
 
 #include "fem/elastic.h"
-#include "linalg/cholesky.h"
+#include "linalg/cholesky_single.h"
 
 typedef struct su_turned_solver su_turned_solver;
 
-/* neutral: a factor of the neutral pose's matrix on the free dofs of `body`; it is copied, body borrowed. */
-su_status su_turned_solver_create(const su_elastic *body, const su_cholesky *neutral, su_turned_solver **out, su_error *err);
+/* neutral: a factor of the neutral pose's matrix on the free dofs of `body`, or of one like it; both are borrowed, and several solvers may
+ * share them. */
+su_status su_turned_solver_create(const su_elastic *body, const su_cholesky_single *neutral, su_turned_solver **out, su_error *err);
 void su_turned_solver_free(su_turned_solver *solver);
 
 /* x = A^-1 b, (3 free) each, to `tolerance` times the first error in the preconditioner's norm. turn (n,4): R_v of the pose that A belongs
- * to. False where that takes more than `most` iterations or where A is not positive along a direction: x is of no use then. */
+ * to. False where `most` iterations do not reach that, or A is not positive along a direction: x is as far as it came. */
 bool su_turned_solver_solve(su_turned_solver *solver, const su_sparse *A, const double *turn, double tolerance, int most, const double *b,
                             double *x);
 
