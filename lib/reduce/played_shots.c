@@ -4,8 +4,6 @@
 #include "fem/fullsim.h"
 #include "geometry/mat3.h"
 #include "geometry/rotation.h"
-#include "geometry/rotation_field.h"
-#include "rig/rest_shape.h"
 #include "rig/shot.h"
 
 #include <math.h>
@@ -25,9 +23,6 @@ typedef struct stage {
     const su_anim *anim;
     su_shot *shot;
     su_fullsim *sim;
-    su_rotation_field *field;
-    su_rest_shape rest;
-    double *skin, *x, *rotation;
     int threads;
 } stage;
 
@@ -35,8 +30,6 @@ static void stage_free(stage *s)
 {
     su_fullsim_free(s->sim);
     su_shot_free(s->shot);
-    su_rotation_field_free(s->field);
-    free(s->skin), free(s->x), free(s->rotation);
 }
 
 /* The fit as fullsim wants it, with all poses: `own` stands in where some are missing, with one pose and no correction. */
@@ -79,17 +72,14 @@ done:
 }
 
 /* The displacement at the frame that the simulation stands at, turned back. */
-static void turn_back(stage *s, int64_t frame, double *shape)
+static void turn_back(const stage *s, double *shape)
 {
+    const double *turn = su_fullsim_turn(s->sim);
     su_fullsim_frame state;
-    bool last = frame + 1 == su_shot_frames(s->shot) && frame > 0;
     su_fullsim_state(s->sim, &state);
-    su_shot_sample(s->shot, last ? frame - 1 : frame, last ? 1 : 0, 0, NULL, s->skin, NULL, NULL, NULL);
-    su_rest_shape_evaluate(&s->rest, s->tet->n, NULL, s->skin, state.w, s->x);
-    su_rotation_field_evaluate(s->field, s->x, s->rotation, s->threads);
     for (int64_t v = 0; v < s->tet->n; v++) {
         double R[9];
-        su_quaternion_matrix(s->rotation + 4 * v, R);
+        su_quaternion_matrix(turn + 4 * v, R);
         su_tmulv3(R, state.u + 3 * v, shape + 3 * v);
     }
 }
@@ -173,7 +163,7 @@ static su_status play_stretch(stage *s, const stretch *which, su_played_shots *o
         su_fullsim_frame state;
         su_fullsim_state(s->sim, &state);
         out->shot[k] = which->shot, out->start[k] = which->exact ? start : -1, out->frame[k] = state.status >= SU_STATUS_DAMPED ? -1 : f;
-        turn_back(s, f, out->shapes + 3 * s->tet->n * k++);
+        turn_back(s, out->shapes + 3 * s->tet->n * k++);
     }
     return SU_OK;
 }
@@ -190,18 +180,9 @@ typedef struct theatre {
 /* Stretches of one shot, on a stage of their own. */
 static su_status play_some(const theatre *t, int64_t count, const stretch *which, su_played_shots *out, su_error *err)
 {
-    const su_anim *anim = &t->anims[which->shot];
-    int64_t n = t->tet->n;
-    stage s = {.tet = t->tet, .fit = t->fit, .anim = anim, .threads = t->threads,
-               .rest = {n, t->fit->m, t->tet->ties, t->tet->vertices, anim->neutral, t->tet->shepard_index,
-                        t->tet->shepard_weight, t->fit->corrections}};
+    stage s = {.tet = t->tet, .fit = t->fit, .anim = &t->anims[which->shot], .threads = t->threads};
     su_status status;
     SU_GO(stage_open(&s, t->paths[which->shot], err));
-    su_smoothing smoothing = su_fit_smoothing(t->fit);
-    SU_GO(su_rotation_field_create(n, t->tet->vertices, t->tet->t, t->tet->tets, &smoothing, n, NULL, &s.field, err));
-    SU_GO(SU_ALLOC(&s.skin, 3 * t->tet->nbar, "shots", err));
-    SU_GO(SU_ALLOC(&s.x, 3 * n, "shots", err));
-    SU_GO(SU_ALLOC(&s.rotation, 4 * n, "rotations", err));
     for (int64_t k = 0; k < count; k++) SU_GO(play_stretch(&s, &which[k], out, t->progress, err));
 done:
     stage_free(&s);
