@@ -139,13 +139,16 @@ static su_status choose_frames(estimator *s, su_error *err)
 static su_status create_workers(estimator *s, int threads, su_error *err)
 {
     const su_estimate_inputs *in = s->in;
-    int64_t n3 = 3 * in->model->n, r = in->model->r;
+    int64_t n3 = 3 * in->model->n, r = in->model->r, most = BLOCK / s->each_frame;
+    s->block = s->in->model->t > LARGE ? 1 : s->count < most ? s->count : most;
     s->team = in->model->t > LARGE ? 1 : threads;
     s->each = in->model->t > LARGE ? threads : 1;
     if (!(s->workers = take(s, s->team, sizeof *s->workers))) return su_fail(err, SU_AGAIN, "no memory");
     for (int k = 0; k < s->team; k++) {
         worker *w = s->workers + k;
-        su_fullsim_options options = {.tolerance = 1e-8, .threads = s->each, .placed = true};
+        /* Both passes come to the instants of a block, and to the two before each frame's first. */
+        int kept = (int)((s->block + s->team - 1) / s->team) * (s->each_frame + 2);
+        su_fullsim_options options = {.tolerance = 1e-8, .threads = s->each, .kept = s->corrected ? kept : 0, .placed = true};
         SU_TRY(su_fullsim_create(in->tet, in->fit, in->shot, in->settings, &options, &w->sim, err));
         SU_TRY(su_turned_solver_create(&s->body, s->factor, &w->solver, err));
         SU_TRY(su_instant_basis_create(&s->motion, &w->basis, err));
@@ -223,8 +226,8 @@ static int64_t instant_of(const estimator *s, int64_t frame, int j)
     return (frame - 1) * substeps + (j + 1) * substeps / s->each_frame;
 }
 
-/* All that a pass knows of an instant into its row, and the residual there, turned back. Mass and stiffness of the reduced error are formed
- * at frames, in the first pass. */
+/* All that a pass knows of an instant into its row, and the residual there, turned back. Stiffness is that of the first pass, in which mass and
+ * stiffness of the reduced error are formed, too, at frames. */
 static void form_row(estimator *s, pass *p, worker *w, int64_t instant, row *out, double *column)
 {
     int64_t r = s->motion.basis.r, n = s->in->model->n;
@@ -239,15 +242,17 @@ static void form_row(estimator *s, pass *p, worker *w, int64_t instant, row *out
     }
     w->at = instant % substeps == 0 ? -1 : instant;   /* it does not follow into the next segment */
     su_displacement(&p->from, &w->basis, instant, out->back);
-    su_fullsim_residual(w->sim, out->back, w->residual, &at);
+    bool first = p == s->passes;
+    su_fullsim_residual(w->sim, out->back, first || s->shift > 0 ? NULL : &out->K, w->residual, &at);
     su_reduced_motion_project(&s->motion, &w->basis, w->residual, out->force);
     for (int64_t k = 0; k < r; k++) out->force[k] = -out->force[k];
     for (int64_t f = 0; f < s->body.free_count; f++)
         memcpy(column + 3 * f, w->residual + 3 * (int64_t)s->body.free_vertex[f], 3 * sizeof *column);
+    if (!first) return;
     memcpy(out->K.value, at.K->value, (size_t)at.K->entries * sizeof *at.K->value);
     add_mass(s, s->shift, &out->K);
     memcpy(out->turn, at.turn, (size_t)(4 * n) * sizeof *out->turn);
-    if (p != s->passes || out->frame != out) return;
+    if (out->frame != out) return;
     su_reduced_motion_mass(&s->motion, &w->basis, out->mass);
     su_reduced_motion_tangent(&s->motion, &w->basis, &at, false, out->stiffness);
     su_reduced_motion_tangent(&s->motion, &w->basis, &at, true, out->projected);
@@ -378,7 +383,7 @@ static su_status one_block(estimator *s, pass *p, int64_t b, su_error *err)
     int64_t first = b * s->block, count = s->count - first < s->block ? s->count - first : s->block, dofs = 3 * s->body.free_count;
     su_status formed = SU_OK;
     double start = su_seconds();
-#pragma omp parallel for schedule(dynamic, 1) num_threads(s->team) if (s->team > 1)
+#pragma omp parallel for schedule(static, 1) num_threads(s->team) if (s->team > 1)   /* the same thread in both passes: it keeps instants */
     for (int64_t i = 0; i < count; i++) {
         su_error own = {0};
         su_status status = form_frame(s, p, s->workers + omp_get_thread_num(), i, s->frames[first + i], &own);
@@ -468,8 +473,6 @@ static su_status allocate(estimator *s, su_error *err)
     int64_t n = s->in->model->n, r = s->in->model->r, passes = s->corrected ? 2 : 1;
     int64_t dofs = 3 * s->body.free_count;
     bool good = true;
-    int64_t most = BLOCK / s->each_frame;
-    s->block = s->in->model->t > LARGE ? 1 : s->count < most ? s->count : most;
     int64_t rows = s->block * s->each_frame;
     double **vectors[] = {&s->columns, &s->answers, &s->work, &s->e, &s->u};
     int64_t sizes[] = {rows * dofs, rows * dofs, dofs + 1, 3 * n, 3 * n};

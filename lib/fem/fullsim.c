@@ -24,6 +24,12 @@ typedef struct instant {
     double Q[9], c[3];    /* root frame to world */
 } instant;
 
+typedef struct kept_instant {
+    int64_t frame;
+    double fraction;      /* negative: there is none */
+    instant at;
+} kept_instant;
+
 struct su_fullsim {
     const su_tet *tet;
     const su_fit *fit;
@@ -40,6 +46,8 @@ struct su_fullsim {
     bool preconditioned;            /* the factor of the neutral pose is that of the stiffness now */
     double *neutral, *skin, *p, *positive, *young, *poisson;
     instant now, next;
+    kept_instant *kept;             /* (options.kept) the last that were evaluated */
+    int64_t evaluated;
     double *u, *u_next, *carried, *inertial;    /* (n,3) */
     double *y, *y_before;           /* (n,3) world, at the state and one step earlier */
     double h_before;                /* s between them */
@@ -61,14 +69,36 @@ static bool allocate_instant(su_fullsim *s, instant *at)
     return at->x && at->turn && at->w;
 }
 
+static void copy_instant(const su_fullsim *s, const instant *from, instant *to)
+{
+    memcpy(to->x, from->x, (size_t)(3 * s->body.n) * sizeof *to->x);
+    memcpy(to->turn, from->turn, (size_t)(4 * s->body.n) * sizeof *to->turn);
+    memcpy(to->w, from->w, (size_t)s->fit->m * sizeof *to->w);
+    memcpy(to->Q, from->Q, sizeof to->Q);
+    memcpy(to->c, from->c, sizeof to->c);
+}
+
+/* Leaves the skin there in s->skin where forces from outside ask for it. */
 static void evaluate_instant(su_fullsim *s, int64_t frame, double fraction, instant *at)
 {
     const su_fit *fit = s->fit;
     double start = su_seconds();
-    su_shot_sample(s->shot, frame, fraction, 0, NULL, s->skin, s->p, at->Q, at->c);
-    su_rbf_weights(fit->m, fit->s, fit->params, fit->param_scale, fit->rbf, s->p, at->w);
-    su_rest_shape_evaluate(&s->rest, s->body.n, NULL, s->skin, at->w, at->x);
-    su_rotation_field_evaluate(s->field, at->x, at->turn, s->options.threads);
+    kept_instant *kept = NULL;
+    for (int k = 0; k < s->options.kept && !kept; k++)
+        if (s->kept[k].frame == frame && s->kept[k].fraction == fraction) kept = s->kept + k;
+    if (!kept || s->loads.external) su_shot_sample(s->shot, frame, fraction, 0, NULL, s->skin, s->p, at->Q, at->c);
+    if (kept) {
+        copy_instant(s, &kept->at, at);
+    } else {
+        su_rbf_weights(fit->m, fit->s, fit->params, fit->param_scale, fit->rbf, s->p, at->w);
+        su_rest_shape_evaluate(&s->rest, s->body.n, NULL, s->skin, at->w, at->x);
+        su_rotation_field_evaluate(s->field, at->x, at->turn, s->options.threads);
+    }
+    if (!kept && s->options.kept > 0) {
+        kept = s->kept + s->evaluated++ % s->options.kept;
+        kept->frame = frame, kept->fraction = fraction;
+        copy_instant(s, at, &kept->at);
+    }
     s->counts.pose_seconds += su_seconds() - start;
 }
 
@@ -481,14 +511,14 @@ void su_fullsim_place(su_fullsim *s, int64_t frame, int substep, const double *b
     keep_loads(s, s->u);
 }
 
-void su_fullsim_residual(su_fullsim *s, const double *back, double *residual, su_fullsim_instant *at)
+void su_fullsim_residual(su_fullsim *s, const double *back, const su_sparse *stiffness, double *residual, su_fullsim_instant *at)
 {
     set_time(s, s->frame, s->substep + 1);
     evaluate_instant(s, s->frame, (double)(s->substep + 1) / s->settings.substeps, &s->next);
     set_body(s, &s->next);
     su_implicit_step step = next_step(s, s->settings.step, 0.0);
     turn(s, &s->next, true, back, s->u_next);
-    const su_sparse *K = su_implicit_residual(s->implicit, &step, s->u_next, residual);
+    const su_sparse *K = su_implicit_residual(s->implicit, &step, s->u_next, stiffness, residual);
     turn(s, &s->next, false, residual, residual);
     *at = (su_fullsim_instant){&s->body, s->next.x, s->next.turn, s->next.w, s->u_next, K};
 }
@@ -561,6 +591,9 @@ static su_status allocate(su_fullsim *s, int64_t nbar, su_error *err)
     int64_t n3 = 3 * s->body.n;
     double **arrays[] = {&s->u, &s->u_next, &s->carried, &s->inertial, &s->y, &s->y_before};
     bool good = allocate_instant(s, &s->now) && allocate_instant(s, &s->next);
+    if (s->options.kept > 0 && !(s->kept = su_arena_alloc(&s->arena, s->options.kept, sizeof *s->kept)))
+        return su_fail(err, SU_AGAIN, "no memory for %lld flesh vertices", (long long)s->body.n);
+    for (int k = 0; k < s->options.kept; k++) good &= allocate_instant(s, &s->kept[k].at), s->kept[k].fraction = -1;
     for (int i = 0; i < 6; i++) good &= (*arrays[i] = su_arena_alloc(&s->arena, n3, sizeof(double))) != NULL;
     good &= (s->neutral = su_arena_alloc(&s->arena, 3 * nbar, sizeof(double))) != NULL;
     good &= (s->skin = su_arena_alloc(&s->arena, 3 * nbar, sizeof(double))) != NULL;

@@ -49,7 +49,8 @@ su_status su_implicit_precondition(su_implicit *implicit, const double *y, doubl
 su_status su_implicit_solve(su_implicit *implicit, const su_implicit_step *step, double *u, su_implicit_result *result,
                             su_error *err);
 
-/* d phi / du at u (n,3): what the forces of the step lack of balance there, N. residual (n,3), zero at held vertices. Returns K_d, on the
- * free dofs, borrowed until the next call. */
-const su_sparse *su_implicit_residual(su_implicit *implicit, const su_implicit_step *step, const double *u, double *residual);
+/* d phi / du at u (n,3): what the forces of the step lack of balance there, N. residual (n,3), zero at held vertices. stiffness: K_d of a
+ * state nearby, on the free dofs, taken instead of that of `carried`; NULL: none. Returns K_d, borrowed until the next call. */
+const su_sparse *su_implicit_residual(su_implicit *implicit, const su_implicit_step *step, const double *u, const su_sparse *stiffness,
+                                      double *residual);
 #endif
