@@ -44,8 +44,8 @@ done:
     return status;
 }
 
-su_status su_motion_basis_create(const su_tet *tet, const double *mass, const su_played_shots *shapes, int shot_count, int known, int64_t r,
-                                 double *basis, double *q, int64_t *got, su_error *err)
+su_status su_motion_basis_create(const su_tet *tet, const double *mass, const su_played_shots *shapes, int shot_count, int known, int64_t linear,
+                                 int64_t r, double *basis, double *q, int64_t *got, su_error *err)
 {
     int64_t n = tet->n, held = 0, size, count = shapes->count;
     double *free_mass = NULL, *columns = NULL, *modes = NULL, *sizes = NULL, *factor = NULL, *weighted = NULL;
@@ -72,9 +72,12 @@ su_status su_motion_basis_create(const su_tet *tet, const double *mass, const su
     SU_GO(weigh_frames(shapes, shot_count, known, sizes, factor, err));
     for (int64_t k = 0; k < count; k++)
         for (int64_t i = 0; i < size; i++) columns[k * size + i] *= factor[k];
-    SU_GO(su_mass_pca(size, free_mass, 0, modes, count, columns, r, SHORTEST, got, err));
-    memset(basis, 0, (size_t)(3 * r * n) * sizeof *basis);
-    for (int64_t k = 0; k < *got; k++)
+    for (int64_t k = 0; k < linear; k++)
+        for (int64_t i = 0; i < size; i++) modes[k * size + i] = basis[3 * (k * n + vertex[i / 3]) + i % 3];
+    SU_GO(su_mass_pca(size, free_mass, linear, modes, count, columns, r - linear, SHORTEST, got, err));
+    *got += linear;
+    memset(basis + 3 * linear * n, 0, (size_t)(3 * (r - linear) * n) * sizeof *basis);
+    for (int64_t k = linear; k < *got; k++)
         for (int64_t i = 0; i < size; i++) basis[3 * (k * n + vertex[i / 3]) + i % 3] = modes[k * size + i];
     SU_GO(SU_ALLOC(&weighted, 3 * n * count, "states", err));
     for (int64_t i = 0; i < 3 * n * count; i++) weighted[i] = shapes->shapes[i] * mass[i / 3 % n];

@@ -11,9 +11,10 @@
 #include <stdint.h>
 
 /* shapes: what was played; shots before `known` are motions of the rig's own, the others known shots (each counts like the others, all of them
- * together like the motions). basis (r,n,3), orthonormal in M, 0 at held vertices; q (shapes.count,r) = basis' M shapes. *got: how many
- * directions there are, at most r; what is beyond stays 0. mass (n) lumped. */
-su_status su_motion_basis_create(const su_tet *tet, const double *mass, const su_played_shots *shapes, int shot_count, int known, int64_t r,
-                                 double *basis, double *q, int64_t *got, su_error *err);
+ * together like the motions). basis (r,n,3), orthonormal in M, 0 at held vertices; its first `linear` modes are given, the others are
+ * principal directions of what these leave of the shapes. q (shapes.count,r) = basis' M shapes. *got: how many modes there are, at most r;
+ * what is beyond stays 0. mass (n) lumped. */
+su_status su_motion_basis_create(const su_tet *tet, const double *mass, const su_played_shots *shapes, int shot_count, int known, int64_t linear,
+                                 int64_t r, double *basis, double *q, int64_t *got, su_error *err);
 
 #endif

@@ -295,8 +295,8 @@ static su_status run(su_tool *tool, const settings *set)
     int64_t free_dofs = 3 * (j.tet.n - j.tet.fixed_count);
     if (set->motion.count) {
         bool other = set->contact != CONTACT_NONE || set->handles || set->regions || set->planes.count || set->colliders.count ||
-                     set->poses.count || set->reuse || set->linear || set->responses >= 0 || set->matrices || set->keep_rigid;
-        status = other ? su_fail(err, SU_USAGE, "--motion makes one basis for all poses: --shots, -r and nothing else go with it")
+                     set->poses.count || set->reuse || set->responses >= 0 || set->matrices || set->keep_rigid;
+        status = other ? su_fail(err, SU_USAGE, "--motion makes one basis for all poses: --shots, -r, --linear and nothing else go with it")
                        : motion_run(&j);
         goto done;
     }
@@ -359,7 +359,7 @@ int main(int argc, char **argv)
          .help = "modes of each pose, linear ones and derivatives together (default: 60)."},
         {.name = "linear", .kind = SU_OPT_INT, .target = &set.linear, .argument = "N", .low = 0, .high = 2000,
          .help = "how many of them are linear modes; the others are the principal directions of their derivatives "
-                 "(default: 0, a third, with --shots a fifth)."},
+                 "(default: 0, a third; with --shots and without --motion a fifth)."},
         {.name = "motion", .kind = SU_OPT_LIST, .target = &set.motion, .argument = "ANIM", .greedy = true,
          .help = "make one basis for all poses instead, from this motion (supple motion makes one) and from --shots, played in the full space; "
                  "the result is a BASIS file as supple align writes it."},

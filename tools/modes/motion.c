@@ -7,6 +7,7 @@
 #include "io/anim.h"
 #include "io/basis.h"
 #include "reduce/align.h"
+#include "reduce/modes.h"
 #include "reduce/motion_basis.h"
 #include "reduce/played_shots.h"
 
@@ -17,7 +18,6 @@
  * flesh has to swing into is run in for a third of a second. Of the motion's stretches one in four is exact enough for cubature to judge a model
  * by, and one in four is played softly. */
 enum { LONGEST = 75, RUN_IN = 10, EXACT = 4, SOFT = 4 };
-
 
 typedef struct motions {
     int count, known;       /* known: from here on shots that will be baked */
@@ -95,20 +95,51 @@ static su_status make_meta(job *j, const motions *m, su_basis *basis)
     return SU_OK;
 }
 
+/* Of the modes, this part is the lowest linear ones of the neutral pose, unless --linear says otherwise: small swings about the rig's motion are
+ * theirs, whatever trained the others, which lock them where they know folds only (docs/reduction.md). */
+enum { LINEAR_PART = 3 };
+
+/* modes (linear,n,3), of the neutral pose with its materials. */
+static su_status linear_modes(job *j, int64_t linear, double *modes)
+{
+    const su_tet *tet = &j->tet;
+    su_error *err = &j->tool->err;
+    su_elastic elastic = {0};
+    double *values = NULL;
+    su_status status;
+    SU_GO(su_elastic_create(&elastic, tet->n, tet->vertices, tet->t, tet->tets, tet->fixed_count, tet->fixed, j->setup.material,
+                            j->fit.young, j->fit.poisson, j->fit.density, err));
+    SU_GO(SU_ALLOC(&values, linear, "modes", err));
+    su_mode_problem problem = {.elastic = &elastic, .x = tet->vertices};
+    SU_GO(su_modes_solve(&problem, linear, linear, values, modes, NULL, j->tool->threads, &j->tool->progress, err));
+done:
+    free(values);
+    su_elastic_free(&elastic);
+    return status;
+}
+
+static int64_t linear_count(const job *j, int64_t r)
+{
+    int64_t most = 3 * (j->tet.n - j->tet.fixed_count) / 4, wanted = j->set->linear > 0 ? j->set->linear : r / LINEAR_PART;
+    if (wanted > r) wanted = r;
+    return wanted < most ? wanted : most;
+}
+
 /* The basis of what was played, and the states it was made from; fewer modes than wanted where the motion has fewer directions. */
 static su_status make_basis(job *j, const motions *m, const su_played_shots *played, su_basis *basis)
 {
     su_tool *tool = j->tool;
     su_error *err = &tool->err;
-    int64_t n = j->tet.n, f = played->count, r = j->set->r < f ? j->set->r : f, got = 0;
+    int64_t n = j->tet.n, f = played->count, r = j->set->r < f ? j->set->r : f, linear = linear_count(j, r), got = 0;
     double *mass = NULL, *modes = NULL, *q = NULL;
     su_status status;
     SU_GO(SU_ALLOC(&mass, n, "masses", err));
     SU_GO(SU_ALLOC(&modes, 3 * r * n, "modes", err));
     SU_GO(SU_ALLOC(&q, f * r, "states", err));
     su_lumped_mass(n, j->tet.vertices, j->tet.t, j->tet.tets, j->fit.density, mass);
-    SU_GO(su_motion_basis_create(&j->tet, mass, played, m->count, m->known, r, modes, q, &got, err));
-    if (got == 0) {
+    if (linear > 0) SU_GO(linear_modes(j, linear, modes));
+    SU_GO(su_motion_basis_create(&j->tet, mass, played, m->count, m->known, linear, r, modes, q, &got, err));
+    if (got == linear) {
         status = su_fail(err, SU_INPUT, "the flesh does not move in the motion");
         goto done;
     }
