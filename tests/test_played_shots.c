@@ -51,11 +51,11 @@ static void play(scene *s, int count, const su_anim *anims, int64_t most, int th
     play_plan(s, count, anims, &plan, threads, out);
 }
 
-/* The full simulation as shots are played: one implicit step a frame, one solve a step. */
-static su_fullsim *coarse_simulation(scene *s)
+/* The full simulation as shots are played: one solve a step; iterative, or with a factor of its own. */
+static su_fullsim *coarse_simulation(scene *s, bool iterative)
 {
     su_sim_settings settings = su_sim_defaults();
-    su_fullsim_options options = {.tolerance = 1e-8, .newton = 1, .threads = 1};
+    su_fullsim_options options = {.tolerance = 1e-8, .newton = 1, .threads = 1, .iterative = iterative};
     su_fullsim *sim;
     settings.substeps = SU_PLAYED_SUBSTEPS;
     assert_int_equal(su_sim_settings_resolve(&settings, 4.0, s->anim.F, s->anim.times, 30, NULL), SU_OK);
@@ -145,20 +145,25 @@ static void play_and_compare(bool turned)
     describe(&s);
     play(&s, 1, &s.anim, 1000, 1, &played);
     assert_int_equal(played.count, 29);
-    su_fullsim *sim = coarse_simulation(&s);
-    su_fullsim_restart(sim, 0);
-    double turn = 0;
+    su_fullsim *sim = coarse_simulation(&s, true), *direct = coarse_simulation(&s, false);
+    su_fullsim_restart(sim, 0), su_fullsim_restart(direct, 0);
+    double turn = 0, away = 0, size = 0;
     for (int64_t k = 0; k < played.count; k++) {
         su_fullsim_frame frame;
         assert_int_equal(su_fullsim_advance(sim, NULL), SU_OK);
+        assert_int_equal(su_fullsim_advance(direct, NULL), SU_OK);
+        su_fullsim_state(direct, &frame);
+        const double *exact = frame.u;
         su_fullsim_state(sim, &frame);
+        away = fmax(away, difference(3 * s.tet.n, frame.u, exact)), size = fmax(size, largest(3 * s.tet.n, exact));
         assert_int_equal(played.frame[k], k + 1);
         const double *shape = played.shapes + 3 * s.tet.n * k;
         for (int64_t v = 0; v < s.tet.n; v++) assert_near(length_at(frame.u, v), length_at(shape, v), 1e-9);
         turn = fmax(turn, difference(3 * s.tet.n, frame.u, shape));
     }
     assert_true(turn > 1e-3);
-    su_fullsim_free(sim);
+    assert_true(away < 0.02 * size);   /* linear systems are solved to a hundredth */
+    su_fullsim_free(sim), su_fullsim_free(direct);
     su_played_shots_free(&played);
     finish(&s);
 }
@@ -191,7 +196,7 @@ static void long_shots_are_played_in_pieces(void **unused)
     }
     /* the second piece is what the full simulation makes of flesh that begins five frames before it */
     int64_t first = 31 / 4;
-    su_fullsim *sim = coarse_simulation(&s);
+    su_fullsim *sim = coarse_simulation(&s, true);
     su_fullsim_frame frame;
     su_fullsim_restart(sim, played.frame[first] - plan.run_in);
     for (int k = 0; k < plan.run_in; k++) assert_int_equal(su_fullsim_advance(sim, NULL), SU_OK);
