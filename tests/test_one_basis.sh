@@ -57,6 +57,15 @@ for s in (0, 1):
 assert np.abs(q).max() > 0 and np.all(np.isfinite(q))
 PY
 echo $?)" "$(tail -3 why)"
+check "a third of its modes are the lowest linear ones" "$("$python" - <<PY 2>why
+from common import *
+K, k = stiffness(np.ones(len(tets))), r // 3
+low = np.diag(K)[:k]
+assert np.all(np.diff(low) > 0) and np.abs(K[:k, :k] - np.diag(low)).max() < 1e-5 * low[-1]
+assert np.abs(K[:k, k:]).max() < 1e-4 * np.sqrt(low[-1] * np.diag(K).max())           # K y is along M y, and the others are not
+assert np.all(low <= np.linalg.eigvalsh(K)[:k] * (1 + 1e-6))                          # none is lower in the span
+PY
+echo $?)" "$(tail -3 why)"
 
 # ---- cubature and the model ----
 run "$BIN/supple-cubature" c.tet.npz c.poses.npz c.fit.npz c.basis.npz --shots m.anim.npz t.anim.npz -j 2 -o c.model.npz --stats c.json
@@ -153,8 +162,8 @@ run "$BIN/supple-modes" c.tet.npz c.fit.npz --motion none.anim.npz -r $modes -o 
 refused "modes without the motion's file" 3 'none.anim.npz'
 run "$BIN/supple-modes" c.tet.npz c.fit.npz --motion c.tet.npz -r $modes -o bad.npz
 refused "a motion of another kind" 3 'c.tet.npz'
-run "$BIN/supple-modes" c.tet.npz c.fit.npz --motion m.anim.npz -r $modes --linear 5 -o bad.npz
-refused "linear modes have no place in it" 2 'motion'
+run "$BIN/supple-modes" c.tet.npz c.fit.npz --motion m.anim.npz -r $modes --keep-rigid -o bad.npz
+refused "rigid motions have no place in it" 2 'motion'
 "$python" - <<'PY'
 import zipfile
 with zipfile.ZipFile('c.basis.npz') as a, zipfile.ZipFile('stateless.npz', 'w') as b:
