@@ -211,7 +211,8 @@ static su_implicit_step base_step(const su_fullsim *s, const instant *at)
     su_implicit_step step = {.rest = at->x,
                              .tolerance = s->options.tolerance,
                              .max_iterations = s->options.newton > 0 ? s->options.newton : MAX_NEWTON,
-                             .accept_unconverged = s->options.newton > 0};
+                             .accept_unconverged = s->options.newton > 0,
+                             .no_energy = s->options.iterative};
     su_sim_gravity(&s->settings, at->Q, step.acceleration);
     return step;
 }

@@ -23,6 +23,7 @@ typedef struct su_implicit_step {
     const su_loads *loads;       /* forces from outside, prepared; NULL: none */
     double tolerance;            /* on the residual, relative to the largest of the forces in it */
     int max_iterations;          /* Newton iterations */
+    bool no_energy;              /* result->elastic is not wanted: it stays 0 */
     bool accept_unconverged;     /* take what max_iterations give (a fixed number of linearized solves) */
 } su_implicit_step;
 
