@@ -72,7 +72,7 @@ static const su_field fields[] = {
     INDEX(cubature_tets, SU_I32, 0, 0, DIM(t), 0, "tets at which elastic forces are evaluated", DIM(c)),
     REAL(cubature_weights, SU_F64, 0, "1", "their weights at each example pose", DIM(m), DIM(c)),
     REAL(linear_stiffness, SU_F64, SU_FIELD_OPTIONAL, "1/s^2",
-         "D: what the cubature tets lack of the reduced stiffness, symmetric; at least -0.05 of it", DIM(r), DIM(r)),
+         "D: what the cubature tets lack of the reduced stiffness, symmetric; at least -0.2 of it", DIM(r), DIM(r)),
     INDEX(inertia_vertices, SU_I32, 0, 0, DIM(n), 0, "vertices at which inertia is evaluated", DIM(ci)),
     REAL(inertia_weights, SU_F64, 0, "1", "their weights: factors on lumped masses", DIM(ci)),
 };

@@ -139,7 +139,7 @@ static su_status make_basis(job *j, const motions *m, const su_played_shots *pla
     su_lumped_mass(n, j->tet.vertices, j->tet.t, j->tet.tets, j->fit.density, mass);
     if (linear > 0) SU_GO(linear_modes(j, linear, modes));
     SU_GO(su_motion_basis_create(&j->tet, mass, played, m->count, m->known, linear, r, modes, q, &got, err));
-    if (got == linear) {
+    if (got == linear && linear < r) {
         status = su_fail(err, SU_INPUT, "the flesh does not move in the motion");
         goto done;
     }
