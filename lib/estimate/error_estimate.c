@@ -136,19 +136,25 @@ static su_status choose_frames(estimator *s, su_error *err)
     return SU_OK;
 }
 
-static su_status create_workers(estimator *s, int threads, su_error *err)
+/* Threads side by side, one residual each, or for large flesh one after the other by all threads; frames of a block. */
+static void divide(estimator *s, int threads)
+{
+    bool large = s->in->model->t > LARGE;
+    int64_t most = large ? 1 : BLOCK / s->each_frame;
+    s->team = large ? 1 : threads, s->each = large ? threads : 1;
+    s->block = s->count < most ? s->count : most;
+}
+
+static su_status create_workers(estimator *s, su_error *err)
 {
     const su_estimate_inputs *in = s->in;
-    int64_t n3 = 3 * in->model->n, r = in->model->r, most = BLOCK / s->each_frame;
-    s->block = s->in->model->t > LARGE ? 1 : s->count < most ? s->count : most;
-    s->team = in->model->t > LARGE ? 1 : threads;
-    s->each = in->model->t > LARGE ? threads : 1;
+    int64_t n3 = 3 * in->model->n, r = in->model->r;
+    /* Both passes come to the instants of a block, and to the two before each frame's first. */
+    int kept = s->corrected ? (int)((s->block + s->team - 1) / s->team) * (s->each_frame + 2) : 0;
     if (!(s->workers = take(s, s->team, sizeof *s->workers))) return su_fail(err, SU_AGAIN, "no memory");
     for (int k = 0; k < s->team; k++) {
         worker *w = s->workers + k;
-        /* Both passes come to the instants of a block, and to the two before each frame's first. */
-        int kept = (int)((s->block + s->team - 1) / s->team) * (s->each_frame + 2);
-        su_fullsim_options options = {.tolerance = 1e-8, .threads = s->each, .kept = s->corrected ? kept : 0, .placed = true};
+        su_fullsim_options options = {.tolerance = 1e-8, .threads = s->each, .kept = kept, .placed = true};
         SU_TRY(su_fullsim_create(in->tet, in->fit, in->shot, in->settings, &options, &w->sim, err));
         SU_TRY(su_turned_solver_create(&s->body, s->factor, &w->solver, err));
         SU_TRY(su_instant_basis_create(&s->motion, &w->basis, err));
@@ -535,7 +541,8 @@ su_status su_error_estimate(const su_estimate_inputs *inputs, int threads, doubl
     SU_GO(factorize(&s, err));
     total->factor_seconds = su_seconds() - start;
     start = su_seconds();
-    SU_GO(create_workers(&s, threads > 0 ? threads : 1, err));
+    divide(&s, threads > 0 ? threads : 1);
+    SU_GO(create_workers(&s, err));
     SU_GO(allocate(&s, err));
     SU_GO(all_frames(&s, progress, err));
     conclude(&s, s.passes, F, estimate, total);

@@ -78,26 +78,35 @@ static void copy_instant(const su_fullsim *s, const instant *from, instant *to)
     memcpy(to->c, from->c, sizeof to->c);
 }
 
+static const instant *find_kept(const su_fullsim *s, int64_t frame, double fraction)
+{
+    for (int k = 0; k < s->options.kept; k++)
+        if (s->kept[k].frame == frame && s->kept[k].fraction == fraction) return &s->kept[k].at;
+    return NULL;
+}
+
+static void keep_instant(su_fullsim *s, int64_t frame, double fraction, const instant *at)
+{
+    if (s->options.kept == 0) return;
+    kept_instant *kept = s->kept + s->evaluated++ % s->options.kept;
+    kept->frame = frame, kept->fraction = fraction;
+    copy_instant(s, at, &kept->at);
+}
+
 /* Leaves the skin there in s->skin where forces from outside ask for it. */
 static void evaluate_instant(su_fullsim *s, int64_t frame, double fraction, instant *at)
 {
     const su_fit *fit = s->fit;
     double start = su_seconds();
-    kept_instant *kept = NULL;
-    for (int k = 0; k < s->options.kept && !kept; k++)
-        if (s->kept[k].frame == frame && s->kept[k].fraction == fraction) kept = s->kept + k;
+    const instant *kept = find_kept(s, frame, fraction);
     if (!kept || s->loads.external) su_shot_sample(s->shot, frame, fraction, 0, NULL, s->skin, s->p, at->Q, at->c);
     if (kept) {
-        copy_instant(s, &kept->at, at);
+        copy_instant(s, kept, at);
     } else {
         su_rbf_weights(fit->m, fit->s, fit->params, fit->param_scale, fit->rbf, s->p, at->w);
         su_rest_shape_evaluate(&s->rest, s->body.n, NULL, s->skin, at->w, at->x);
         su_rotation_field_evaluate(s->field, at->x, at->turn, s->options.threads);
-    }
-    if (!kept && s->options.kept > 0) {
-        kept = s->kept + s->evaluated++ % s->options.kept;
-        kept->frame = frame, kept->fraction = fraction;
-        copy_instant(s, at, &kept->at);
+        keep_instant(s, frame, fraction, at);
     }
     s->counts.pose_seconds += su_seconds() - start;
 }
