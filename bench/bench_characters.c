@@ -1,6 +1,6 @@
 /* Four made-up characters of PSSD Table 3's sizes: step and pose part against the full step and against re-projecting
- * full-space matrices at every step (Hahn et al. 2014; PSSD section 9), memory, and for the gorilla cost and storage by part
- * (Table 2). Processor time of one thread, medians of batches. */
+ * full-space matrices at every step (Hahn et al. 2014; PSSD section 9), memory, and for the gorilla cost and storage by
+ * part (Table 2). Processor time of one thread, medians of batches. */
 #include "character.h"
 #include "fem/elastic.h"
 #include "fem/fullsim.h"
@@ -55,7 +55,7 @@ static subject made_up(const character *c) { return (subject){&c->tet, &c->fit, 
 /* ---- the run time ---- */
 
 typedef struct reduced_times {
-    double blend, pose, step[2];   /* s: weights alone, pose part, steps with one and two solves */
+    double blend, pose, step[2]; /* s: weights alone, pose part, steps with one and two solves */
 } reduced_times;
 
 /* Poses and steps along the character's shot, a few instants at a time as the simulator takes them on one thread. */
@@ -88,10 +88,12 @@ static reduced_times measure_reduced(const subject *what, const su_runtime_model
             const su_blend *older[BLOCK][2];
             su_shot_instant at[BLOCK];
             for (int k = 0; k < BLOCK; k++) {
-                int64_t i = ((b + 1) * BLOCK + k) % (2 * instants);   /* there and back again */
+                int64_t i = ((b + 1) * BLOCK + k) % (2 * instants); /* there and back again */
                 if (i >= instants) i = 2 * instants - 1 - i;
-                at[k] = (su_shot_instant){i / what->substeps, (double)(i % what->substeps) / what->substeps, inputs[k].p};
-                su_shot_sample(what->shot, at[k].frame, at[k].fraction, 0, model->patch.skin, NULL, inputs[k].p, inputs[k].Q, inputs[k].c);
+                at[k] =
+                    (su_shot_instant){i / what->substeps, (double)(i % what->substeps) / what->substeps, inputs[k].p};
+                su_shot_sample(what->shot, at[k].frame, at[k].fraction, 0, model->patch.skin, NULL, inputs[k].p,
+                               inputs[k].Q, inputs[k].c);
                 older[k][0] = k > 0 ? &blends[k - 1] : &trail[0];
                 older[k][1] = k > 1 ? &blends[k - 2] : &trail[1 - k];
             }
@@ -105,12 +107,14 @@ static reduced_times measure_reduced(const subject *what, const su_runtime_model
                 double posed = seconds();
                 if (b < 0 && k == 0) su_stepper_start(&stepper, poses, NULL, NULL, NULL, h);
                 for (int f = 0; f < SU_FRAMES; f++)
-                    if (su_stepper_advance(&stepper, poses + f, h, g, 0) != SU_STEP_OK) fprintf(stderr, "step failed\n");
+                    if (su_stepper_advance(&stepper, poses + f, h, g, 0) != SU_STEP_OK)
+                        fprintf(stderr, "step failed\n");
                 stepping += seconds() - posed;
             }
             for (int k = 0; k < 2; k++) su_blend_copy(model, blends + BLOCK - 1 - k, trail + k);
             if (b < 0) continue;
-            blend[b] = (weighed - start) / BLOCK, pose[b] = (seconds() - start - stepping) / BLOCK, step[b] = stepping / BLOCK;
+            blend[b] = (weighed - start) / BLOCK, pose[b] = (seconds() - start - stepping) / BLOCK,
+            step[b] = stepping / BLOCK;
         }
         out.step[solves - 1] = median(step);
         if (solves == 1) out.blend = median(blend), out.pose = median(pose);
@@ -138,8 +142,8 @@ static void sparse_times(const su_sparse *K, int64_t r, const double *U, double 
         }
 }
 
-/* What a method pays that reassembles the reduced system from full matrices at a step: f and K of all tets, U'KU, U'MU, U'f. The
- * new basis itself and the solve come on top. */
+/* What a method pays that reassembles the reduced system from full matrices at a step: f and K of all tets, U'KU, U'MU,
+ * U'f. The new basis itself and the solve come on top. */
 static double measure_projection(const character *c, const su_elastic *body)
 {
     int64_t size = 3 * body->free_count, r = c->model.r, n = body->n;
@@ -155,10 +159,12 @@ static double measure_projection(const character *c, const su_elastic *body)
         su_elastic_force(body, c->tet.vertices, f, 1);
         su_elastic_stiffness(body, c->tet.vertices, true, &K, 1);
         sparse_times(&K, r, U, W);
-        cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)r, (int)r, (int)size, 1, U, (int)r, W, (int)r, 0, A, (int)r);
+        cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)r, (int)r, (int)size, 1, U, (int)r, W, (int)r, 0, A,
+                    (int)r);
         for (int64_t i = 0; i < size; i++)
             for (int64_t k = 0; k < r; k++) W[i * r + k] = body->mass[body->free_vertex[i / 3]] * U[i * r + k];
-        cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)r, (int)r, (int)size, 1, U, (int)r, W, (int)r, 0, M, (int)r);
+        cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)r, (int)r, (int)size, 1, U, (int)r, W, (int)r, 0, M,
+                    (int)r);
         for (int64_t i = 0; i < size; i++) packed[i] = f[3 * (int64_t)body->free_vertex[i / 3] + i % 3];
         cblas_dgemv(CblasRowMajor, CblasTrans, (int)size, (int)r, 1, U, (int)r, packed, 1, 0, q, 1);
         times[b] = seconds() - start;
@@ -209,9 +215,11 @@ static double measure_skin(character *c)
     su_reconstruct *rec;
     su_error err = {0};
     su_sim sim = {.F = FRAMES, .r = c->model.r, .m = c->model.m};
-    sim.q = su_calloc(FRAMES * sim.r, 8), sim.weights = su_calloc(FRAMES * sim.m, 8), sim.basis_weights = su_calloc(FRAMES * sim.m, 8);
+    sim.q = su_calloc(FRAMES * sim.r, 8), sim.weights = su_calloc(FRAMES * sim.m, 8),
+    sim.basis_weights = su_calloc(FRAMES * sim.m, 8);
     double *out = su_calloc(FRAMES * 3 * nbar, 8), times[BATCHES];
-    for (int64_t k = 0; k < FRAMES; k++) sim.weights[k * sim.m] = sim.basis_weights[k * sim.m] = 1, sim.q[k * sim.r] = 0.01;
+    for (int64_t k = 0; k < FRAMES; k++)
+        sim.weights[k * sim.m] = sim.basis_weights[k * sim.m] = 1, sim.q[k * sim.r] = 0.01;
     must(su_reconstruct_create(&c->model, SU_COROTATED, 0, NULL, 1, &rec, &err), &err);
     for (int b = 0; b < BATCHES; b++) {
         double start = seconds();
@@ -226,24 +234,27 @@ static double measure_skin(character *c)
 static void by_part(character *c, const su_runtime_model *model, const reduced_times *t)
 {
     const su_rest_patch *patch = &model->patch;
-    double *skin = su_calloc(3 * patch->skin_count + 8, 8), *w = su_calloc(model->m, 8), *p = su_calloc(model->s, 8), Q[9], at[3];
+    double *skin = su_calloc(3 * patch->skin_count + 8, 8), *w = su_calloc(model->m, 8), *p = su_calloc(model->s, 8),
+           Q[9], at[3];
     su_shot_sample(c->shot, 5, 0, patch->skin_count, patch->skin, skin, p, Q, at);
     w[0] = 1;
     double MB = 1e-6, rest = measure_rest(model, skin, w);
     int64_t ties = c->tet.ties;
     printf("\ncost and storage by part, as PSSD Table 2 (gorilla's sizes)\n");
     printf("  weights w, b and normalization            %7.1f us\n", 1e6 * t->blend);
-    printf("  rest shape, plain code, one frame         %7.1f us   %5.2f MB  Shepard's ties and corrections (in the pose part it is done eight frames at a time)\n",
+    printf("  rest shape, plain code, one frame         %7.1f us   %5.2f MB  Shepard's ties and corrections (in the "
+           "pose part it is done eight frames at a time)\n",
            1e6 * rest, MB * (double)patch->vertex_count * (double)(ties * 12 + model->m * 24));
     printf("  pose part: weights, rest shape,\n");
-    printf("    rotations, rows, Gram blends            %7.1f us   %5.2f MB  basis rows; %.2f MB Gram matrices\n", 1e6 * t->pose,
-           MB * 4 * (double)(model->m * (model->row_entries + 12 * model->abreast_entries)), MB * 4 * (double)(model->m * model->m * model->pair_entries));
+    printf("    rotations, rows, Gram blends            %7.1f us   %5.2f MB  basis rows; %.2f MB Gram matrices\n",
+           1e6 * t->pose, MB * 4 * (double)(model->m * (model->row_entries + 12 * model->abreast_entries)),
+           MB * 4 * (double)(model->m * model->m * model->pair_entries));
     printf("  step, one solve: history, inertia,\n");
-    printf("    forces, stiffness, Cholesky             %7.1f us   %5.2f MB  cubature weights and materials\n", 1e6 * t->step[0],
-           MB * 8 * (double)(3 * model->m * model->tets));
+    printf("    forces, stiffness, Cholesky             %7.1f us   %5.2f MB  cubature weights and materials\n",
+           1e6 * t->step[0], MB * 8 * (double)(3 * model->m * model->tets));
     printf("  a further solve                           %7.1f us\n", 1e6 * (t->step[1] - t->step[0]));
-    printf("  A U q, all vertices, a frame              %7.1f us   %5.2f MB  A; %.2f MB basis of all vertices\n", 1e6 * measure_skin(c),
-           MB * 36 * (double)c->model.nbar, MB * 4 * (double)c->model.block_size);
+    printf("  A U q, all vertices, a frame              %7.1f us   %5.2f MB  A; %.2f MB basis of all vertices\n",
+           1e6 * measure_skin(c), MB * 36 * (double)c->model.nbar, MB * 4 * (double)c->model.block_size);
     free(skin), free(w), free(p);
 }
 
@@ -251,7 +262,8 @@ static void by_part(character *c, const su_runtime_model *model, const reduced_t
 static const struct {
     const char *name;
     character_sizes sizes;
-    double factor, memory, projection;   /* PSSD: full step over its own; MB; assembly after Hahn over its own step, 0: not given */
+    double factor, memory,
+        projection; /* PSSD: full step over its own; MB; assembly after Hahn over its own step, 0: not given */
 } table[] = {
     {"arm", {11, 10525, 45, 3, 10, 192, 45, 200, 45}, 60, 11, 44},
     {"X-shape", {12, 2362, 30, 1, 3, 144, 50, 200, 45}, 105, 4.2, 0},
@@ -264,9 +276,10 @@ static reduced_times reduced_and_full(int k, const subject *what, const su_runti
 {
     reduced_times t = measure_reduced(what, model);
     double full = measure_full(what), ours = t.step[0] + t.pose;
-    printf("  %-10s %6lld %3lld  %7d %5lld  %3lld + %3lld  %6.3f    %6.3f      %6.1f    %6.0f (%3.0f)", table[k].name, (long long)what->tet->t,
-           (long long)model->r, (int)what->model->d, (long long)model->m, (long long)what->model->c, (long long)what->model->ci,
-           1e3 * t.step[0], 1e3 * t.pose, 1e3 * full, full / ours, 4 * table[k].factor);
+    printf("  %-10s %6lld %3lld  %7d %5lld  %3lld + %3lld  %6.3f    %6.3f      %6.1f    %6.0f (%3.0f)", table[k].name,
+           (long long)what->tet->t, (long long)model->r, (int)what->model->d, (long long)model->m,
+           (long long)what->model->c, (long long)what->model->ci, 1e3 * t.step[0], 1e3 * t.pose, 1e3 * full,
+           full / ours, 4 * table[k].factor);
     return t;
 }
 
@@ -279,13 +292,16 @@ static void given_row(int k)
     su_elastic body;
     su_error err = {0};
     must(su_runtime_model_create(&c.model, SU_COROTATED, &model, &err), &err);
-    must(su_elastic_create(&body, c.tet.n, c.tet.vertices, c.tet.t, c.tet.tets, c.tet.fixed_count, c.tet.fixed, SU_NEOHOOKEAN,
-                           c.fit.young, c.fit.poisson, c.fit.density, &err), &err);
+    must(su_elastic_create(&body, c.tet.n, c.tet.vertices, c.tet.t, c.tet.tets, c.tet.fixed_count, c.tet.fixed,
+                           SU_NEOHOOKEAN, c.fit.young, c.fit.poisson, c.fit.density, &err),
+         &err);
     reduced_times t = reduced_and_full(k, &what, &model);
     double projection = measure_projection(&c, &body);
     printf("           %7.1f      %5.0f", 1e3 * projection, projection / (t.step[0] + t.pose));
-    if (table[k].projection > 0) printf(" (%3.0f)", table[k].projection);
-    else printf("  (-) ");
+    if (table[k].projection > 0)
+        printf(" (%3.0f)", table[k].projection);
+    else
+        printf("  (-) ");
     printf("      %5.1f (%4.1f)\n", 1e-6 * (double)su_runtime_model_bytes(&model), 2 * table[k].memory);
     fflush(stdout);
     if (k == 3) by_part(&c, &model, &t);
@@ -301,11 +317,13 @@ static void trained_row(int k)
     trained t;
     su_runtime_model model;
     su_error err = {0};
-    trained_load(&t, &(trained_sizes){s->skin > 3000 ? s->skin : 3000, 6 * s->cells * s->cells * s->cells, s->m, s->r, s->regions, 0});
+    trained_load(&t, &(trained_sizes){s->skin > 3000 ? s->skin : 3000, 6 * s->cells * s->cells * s->cells, s->m, s->r,
+                                      s->regions, 0});
     subject what = {&t.tet, &t.fit, &t.model, &t.anim, t.shot, t.substeps};
     must(su_runtime_model_create(&t.model, SU_COROTATED, &model, &err), &err);
     reduced_and_full(k, &what, &model);
-    printf("                                         %5.1f (%4.1f)\n", 1e-6 * (double)su_runtime_model_bytes(&model), 2 * table[k].memory);
+    printf("                                         %5.1f (%4.1f)\n", 1e-6 * (double)su_runtime_model_bytes(&model),
+           2 * table[k].memory);
     fflush(stdout);
     su_runtime_model_free(&model);
     trained_free(&t);
@@ -314,11 +332,13 @@ static void trained_row(int k)
 int main(int argc, char **argv)
 {
     printf("made-up characters of PSSD Table 3's sizes; one thread, one solve a step; ms\n");
-    printf("              tets   r  regions poses cubature   step  pose part   full step    times (4 x PSSD)   re-projection   "
+    printf("              tets   r  regions poses cubature   step  pose part   full step    times (4 x PSSD)   "
+           "re-projection   "
            "times (PSSD)    MB (2 x PSSD)\n");
     for (int k = 0; k < 4; k++)
         if (argc < 2 || !strcmp(argv[1], table[k].name)) given_row(k);
-    printf("the demo character in these sizes: modes, tets and vertices as the programs make them, linear force from anchors\n");
+    printf("the demo character in these sizes: modes, tets and vertices as the programs make them, linear force from "
+           "anchors\n");
     for (int k = 0; k < 4; k++)
         if (argc < 2 || !strcmp(argv[1], table[k].name)) trained_row(k);
     return 0;

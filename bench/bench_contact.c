@@ -1,8 +1,8 @@
-/* PSSD Table 1 again: 20 modes of meshes of its sizes with as many contacts, free and constrained, by the paper's own road and
- * by ours. The paper's road: a null-space basis Z of C by LU with column pivoting (eq. 29-30), then Z'KZ z = lambda Z'MZ z
- * (eq. 26) in ARPACK's shift-invert mode, whose inverse is a direct solver of the thresholded matrix (`thresholded`) or
- * conjugate gradients with that as their preconditioner. Kept as a reference: slow, and only here. Processor time of one thread,
- * assembly included. */
+/* PSSD Table 1 again: 20 modes of meshes of its sizes with as many contacts, free and constrained, by the paper's own
+ * road and by ours. The paper's road: a null-space basis Z of C by LU with column pivoting (eq. 29-30), then Z'KZ z =
+ * lambda Z'MZ z (eq. 26) in ARPACK's shift-invert mode, whose inverse is a direct solver of the thresholded matrix
+ * (`thresholded`) or conjugate gradients with that as their preconditioner. Kept as a reference: slow, and only here.
+ * Processor time of one thread, assembly included. */
 #include "block.h"
 #include "fem/elastic.h"
 #include "linalg/cholesky.h"
@@ -41,13 +41,13 @@ static void *room(int64_t count, size_t size)
     return p;
 }
 
-/* Z = P [-Cp^-1 Cn; I] (eq. 29): a dof is a pivot, or free with a column of its own. Only free dofs that C touches have entries
- * among the pivots. */
+/* Z = P [-Cp^-1 Cn; I] (eq. 29): a dof is a pivot, or free with a column of its own. Only free dofs that C touches have
+ * entries among the pivots. */
 typedef struct null_space {
-    int64_t size, rows, count;      /* dofs; constraints = pivots; columns of Z */
-    int64_t *column;                /* (size) of a free dof; -1 - row: pivot of a row */
-    int64_t touched_count, *touched;   /* columns with entries at pivots */
-    double *top;                    /* (touched_count,rows) = -Cp^-1 Cn */
+    int64_t size, rows, count;       /* dofs; constraints = pivots; columns of Z */
+    int64_t *column;                 /* (size) of a free dof; -1 - row: pivot of a row */
+    int64_t touched_count, *touched; /* columns with entries at pivots */
+    double *top;                     /* (touched_count,rows) = -Cp^-1 Cn */
 } null_space;
 
 static null_space null_space_create(const su_elastic *elastic, const block *b)
@@ -60,7 +60,7 @@ static null_space null_space_create(const su_elastic *elastic, const block *b)
             int64_t f = elastic->free_index[b->row_vertices[e]];
             if (f >= 0 && place[3 * f + i] < 0) place[3 * f + i] = k, dofs[k++] = 3 * f + i;
         }
-    double *Ct = room(k * c, sizeof *Ct);   /* (c,k): C' by columns, dofs in the order they were met */
+    double *Ct = room(k * c, sizeof *Ct); /* (c,k): C' by columns, dofs in the order they were met */
     for (int64_t r = 0; r < c; r++)
         for (int e = 4 * (int)r; e < 4 * (int)r + 4; e++)
             for (int i = 0; i < 3; i++) {
@@ -69,7 +69,7 @@ static null_space null_space_create(const su_elastic *elastic, const block *b)
             }
     lapack_int *swaps = room(c, sizeof *swaps);
     if (LAPACKE_dgetrf(LAPACK_COL_MAJOR, (int)k, (int)c, Ct, (int)k, swaps) != 0) fail("the contacts are dependent");
-    for (int64_t i = 0; i < c; i++) {   /* C' = P' L U: row pivoting of C' is column pivoting of C */
+    for (int64_t i = 0; i < c; i++) { /* C' = P' L U: row pivoting of C' is column pivoting of C */
         int64_t other = swaps[i] - 1, swap = dofs[i];
         dofs[i] = dofs[other], dofs[other] = swap;
     }
@@ -83,7 +83,7 @@ static null_space null_space_create(const su_elastic *elastic, const block *b)
     double *L2 = room((k - c) * c, sizeof *L2);
     for (int64_t r = 0; r < c; r++)
         for (int64_t i = c; i < k; i++) L2[r * (k - c) + i - c] = Ct[r * k + i];
-    for (int64_t r = c - 1; r >= 0; r--)   /* X L1 = L2, column by column from the last */
+    for (int64_t r = c - 1; r >= 0; r--) /* X L1 = L2, column by column from the last */
         for (int64_t s = r + 1; s < c; s++)
             for (int64_t i = 0; i < k - c; i++) L2[r * (k - c) + i] -= L2[s * (k - c) + i] * Ct[r * k + s];
     for (int64_t i = 0; i < k - c; i++) {
@@ -111,8 +111,10 @@ static void restrict_to(const null_space *z, const double *u, double *x)
 {
     double *pivot = room(z->rows, sizeof *pivot);
     for (int64_t i = 0; i < z->size; i++)
-        if (z->column[i] >= 0) x[z->column[i]] = u[i];
-        else pivot[-1 - z->column[i]] = u[i];
+        if (z->column[i] >= 0)
+            x[z->column[i]] = u[i];
+        else
+            pivot[-1 - z->column[i]] = u[i];
     for (int64_t i = 0; i < z->touched_count; i++)
         for (int64_t r = 0; r < z->rows; r++) x[z->touched[i]] += z->top[i * z->rows + r] * pivot[r];
     free(pivot);
@@ -121,10 +123,10 @@ static void restrict_to(const null_space *z, const double *u, double *x)
 typedef struct road {
     null_space z;
     const su_elastic *elastic;
-    su_sparse K, reduced;           /* K; Z'KZ with entries of Z below 1e-10 cut */
+    su_sparse K, reduced; /* K; Z'KZ with entries of Z below 1e-10 cut */
     su_cholesky *factor;
-    bool gradients;                 /* conjugate gradients, else the thresholded matrix alone */
-    double *full[2];                /* (size) */
+    bool gradients;  /* conjugate gradients, else the thresholded matrix alone */
+    double *full[2]; /* (size) */
     int64_t iterations, solves;
 } road;
 
@@ -134,21 +136,31 @@ static void make_reduced(road *p)
     cholmod_common common;
     cholmod_l_start(&common);
     const null_space *z = &p->z;
-    cholmod_triplet *t = cholmod_l_allocate_triplet((size_t)z->size, (size_t)z->count,
-                                                    (size_t)(z->count + z->touched_count * z->rows), 0, CHOLMOD_REAL, &common);
+    cholmod_triplet *t = cholmod_l_allocate_triplet(
+        (size_t)z->size, (size_t)z->count, (size_t)(z->count + z->touched_count * z->rows), 0, CHOLMOD_REAL, &common);
     SuiteSparse_long *ti = t->i, *tj = t->j;
     double *tx = t->x;
     int64_t *pivot = room(z->rows, sizeof *pivot);
     for (int64_t i = 0; i < z->size; i++)
-        if (z->column[i] >= 0) ti[t->nnz] = i, tj[t->nnz] = z->column[i], tx[t->nnz++] = 1;
-        else pivot[-1 - z->column[i]] = i;
+        if (z->column[i] >= 0)
+            ti[t->nnz] = i, tj[t->nnz] = z->column[i], tx[t->nnz++] = 1;
+        else
+            pivot[-1 - z->column[i]] = i;
     for (int64_t i = 0; i < z->touched_count; i++)
         for (int64_t r = 0; r < z->rows; r++)
             if (fabs(z->top[i * z->rows + r]) > 1e-10)
                 ti[t->nnz] = pivot[r], tj[t->nnz] = z->touched[i], tx[t->nnz++] = z->top[i * z->rows + r];
-    cholmod_sparse lower = {.nrow = (size_t)z->size, .ncol = (size_t)z->size, .nzmax = (size_t)p->K.entries, .p = p->K.start,
-                            .i = p->K.row, .x = p->K.value, .stype = -1, .itype = CHOLMOD_LONG, .xtype = CHOLMOD_REAL,
-                            .sorted = 1, .packed = 1};
+    cholmod_sparse lower = {.nrow = (size_t)z->size,
+                            .ncol = (size_t)z->size,
+                            .nzmax = (size_t)p->K.entries,
+                            .p = p->K.start,
+                            .i = p->K.row,
+                            .x = p->K.value,
+                            .stype = -1,
+                            .itype = CHOLMOD_LONG,
+                            .xtype = CHOLMOD_REAL,
+                            .sorted = 1,
+                            .packed = 1};
     cholmod_sparse *Z = cholmod_l_triplet_to_sparse(t, 0, &common), *K = cholmod_l_copy(&lower, 0, 1, &common);
     cholmod_sparse *KZ = cholmod_l_ssmult(K, Z, 0, 1, 1, &common), *Zt = cholmod_l_transpose(Z, 1, &common);
     cholmod_sparse *ZKZ = cholmod_l_ssmult(Zt, KZ, 0, 1, 1, &common), *half = cholmod_l_copy(ZKZ, -1, 1, &common);
@@ -216,7 +228,8 @@ static void arpack(road *p, double *values)
 {
     a_int n = (a_int)p->z.count, ncv = 2 * MODES + 20, ido = 0, info = 0, iparam[11] = {0}, ipntr[14] = {0};
     a_int lworkl = ncv * (ncv + 8), select[2 * MODES + 20];
-    double *residual = room(n, 8), *basis = room((int64_t)ncv * n, 8), *workd = room(3 * (int64_t)n, 8), *workl = room(lworkl, 8);
+    double *residual = room(n, 8), *basis = room((int64_t)ncv * n, 8), *workd = room(3 * (int64_t)n, 8),
+           *workl = room(lworkl, 8);
     iparam[0] = 1, iparam[2] = 300, iparam[3] = 1, iparam[6] = 3;
     for (;;) {
         dsaupd_c(&ido, "G", n, "LM", MODES, 1e-10, residual, ncv, basis, n, iparam, ipntr, workd, workl, lworkl, &info);
@@ -236,8 +249,8 @@ static void arpack(road *p, double *values)
         }
     }
     if (info) fail("ARPACK does not converge");
-    dseupd_c(1, "A", select, values, basis, n, 0.0, "G", n, "LM", MODES, 1e-10, residual, ncv, basis, n, iparam, ipntr, workd,
-             workl, lworkl, &info);
+    dseupd_c(1, "A", select, values, basis, n, 0.0, "G", n, "LM", MODES, 1e-10, residual, ncv, basis, n, iparam, ipntr,
+             workd, workl, lworkl, &info);
     if (info) fail("ARPACK gives no vectors");
     free(residual), free(basis), free(workd), free(workl);
 }
@@ -252,7 +265,8 @@ static double paper(const su_elastic *elastic, const block *b, bool gradients, d
     if (su_sparse_clone_pattern(&elastic->pattern, &p.K, &err)) fail(err.text);
     su_elastic_stiffness(elastic, b->x, false, &p.K, 1);
     make_reduced(&p);
-    if (su_cholesky_create(&p.reduced, 1, &p.factor, &err) || su_cholesky_factorize(p.factor, &p.reduced, &err)) fail(err.text);
+    if (su_cholesky_create(&p.reduced, 1, &p.factor, &err) || su_cholesky_factorize(p.factor, &p.reduced, &err))
+        fail(err.text);
     for (int k = 0; k < 2; k++) p.full[k] = room(p.z.size, sizeof(double));
     arpack(&p, values);
     *iterations = (double)p.iterations / (double)p.solves;
@@ -271,8 +285,8 @@ static double ours(const su_elastic *elastic, const block *b, rows kind, double 
     su_error err = {0};
     su_mode_problem problem = {.elastic = elastic, .x = b->x};
     if (kind == TIES)
-        problem.row_count = 3 * b->contacts, problem.row_offsets = b->tie_offsets, problem.row_vertices = b->tie_vertices,
-        problem.row_coefficients = b->tie_coefficients;
+        problem.row_count = 3 * b->contacts, problem.row_offsets = b->tie_offsets,
+        problem.row_vertices = b->tie_vertices, problem.row_coefficients = b->tie_coefficients;
     if (kind == PAIRS)
         problem.row_count = b->contacts, problem.row_offsets = b->row_offsets, problem.row_vertices = b->row_vertices,
         problem.row_coefficients = b->row_coefficients;
@@ -295,19 +309,23 @@ static double median(double *v)
 
 int main(void)
 {
-    static const struct { const char *name; int nx, ny, nz, contacts; double dofs, free, thresholded, gradients; } cases[] = {
-        {"human arm", 14, 12, 12, 54, 7092, 0.9, 1.2, 2.6},
-        {"polar bear", 18, 14, 14, 73, 12054, 1.9, 2.2, 7.3},
-        {"gorilla", 18, 15, 12, 114, 11313, 1.7, 2.4, 6.2}};
+    static const struct {
+        const char *name;
+        int nx, ny, nz, contacts;
+        double dofs, free, thresholded, gradients;
+    } cases[] = {{"human arm", 14, 12, 12, 54, 7092, 0.9, 1.2, 2.6},
+                 {"polar bear", 18, 14, 14, 73, 12054, 1.9, 2.2, 7.3},
+                 {"gorilla", 18, 15, 12, 114, 11313, 1.7, 2.4, 6.2}};
     if (openblas_set_num_threads) openblas_set_num_threads(1);
-    printf("20 modes, seconds, and times the free ones. PSSD Table 1 in brackets: its character of that size, its machine.\n");
+    printf("20 modes, seconds, and times the free ones. PSSD Table 1 in brackets: its character of that size, its "
+           "machine.\n");
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         block b = block_create(cases[c].nx, cases[c].ny, cases[c].nz, cases[c].contacts);
         su_elastic elastic;
         su_error err = {0};
         double values[5][MODES], time[5][REPEATS], ratio[5][REPEATS], iterations = 0, none, apart = 0;
-        if (su_elastic_create(&elastic, b.n, b.x, b.t, b.tets, b.held_count, b.held, SU_NEOHOOKEAN, b.young, b.poisson, b.density,
-                              &err))
+        if (su_elastic_create(&elastic, b.n, b.x, b.t, b.tets, b.held_count, b.held, SU_NEOHOOKEAN, b.young, b.poisson,
+                              b.density, &err))
             fail(err.text);
         for (int k = 0; k < REPEATS; k++) {
             time[0][k] = ours(&elastic, &b, NONE, values[0]);
@@ -319,13 +337,15 @@ int main(void)
         }
         for (int i = 1; i < 3; i++)
             for (int k = 0; k < MODES; k++) apart = fmax(apart, fabs(values[i][k] / values[3][k] - 1));
-        printf("%-10s %d dofs, %d contacts (%.0f): free %.3f (%.1f); null space thresholded %.3f = %.2f x (%.1f = %.1f x); with "
-               "gradients %.3f = %.2f x, %.1f a solve (%.1f = %.1f x); ours %.3f = %.2f x; eigenvalues within %.0e; ours, tied "
-               "(%d rows) %.3f = %.2f x\n", cases[c].name,
-               (int)elastic.pattern.size, b.contacts, cases[c].dofs, median(time[0]), cases[c].free, median(time[1]),
-               median(ratio[1]), cases[c].thresholded, cases[c].thresholded / cases[c].free, median(time[2]), median(ratio[2]),
-               iterations, cases[c].gradients, cases[c].gradients / cases[c].free, median(time[3]), median(ratio[3]), apart,
-               3 * b.contacts, median(time[4]), median(ratio[4]));
+        printf("%-10s %d dofs, %d contacts (%.0f): free %.3f (%.1f); null space thresholded %.3f = %.2f x (%.1f = %.1f "
+               "x); with "
+               "gradients %.3f = %.2f x, %.1f a solve (%.1f = %.1f x); ours %.3f = %.2f x; eigenvalues within %.0e; "
+               "ours, tied "
+               "(%d rows) %.3f = %.2f x\n",
+               cases[c].name, (int)elastic.pattern.size, b.contacts, cases[c].dofs, median(time[0]), cases[c].free,
+               median(time[1]), median(ratio[1]), cases[c].thresholded, cases[c].thresholded / cases[c].free,
+               median(time[2]), median(ratio[2]), iterations, cases[c].gradients, cases[c].gradients / cases[c].free,
+               median(time[3]), median(ratio[3]), apart, 3 * b.contacts, median(time[4]), median(ratio[4]));
         su_elastic_free(&elastic);
         block_free(&b);
     }

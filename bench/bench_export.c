@@ -24,8 +24,10 @@ static double measure(const character *c, bool all, int64_t *carrying, double *s
     const int32_t *list;
     *carrying = su_reconstruct_flesh(rec, &list);
     int64_t needed = su_reconstruct_skin_needed(rec, &list), nbar = c->model.nbar, m = c->sizes.m;
-    double *skin = su_calloc(FRAMES * 3 * needed + 8, 8), *w = su_calloc(FRAMES * m, 8), *q = su_calloc(FRAMES * 100, 8);
-    double *out = su_calloc(FRAMES * 3 * nbar, 8), *u = all ? su_calloc(FRAMES * 3 * c->model.n, 8) : NULL, times[BATCHES];
+    double *skin = su_calloc(FRAMES * 3 * needed + 8, 8), *w = su_calloc(FRAMES * m, 8),
+           *q = su_calloc(FRAMES * 100, 8);
+    double *out = su_calloc(FRAMES * 3 * nbar, 8), *u = all ? su_calloc(FRAMES * 3 * c->model.n, 8) : NULL,
+           times[BATCHES];
     for (int f = 0; f < FRAMES; f++) {
         su_shot_sample(c->shot, f, 0, needed, list, skin + 3 * f * needed, NULL, NULL, NULL);
         for (int i = 0; i < m; i++) w[f * m + i] = 1.0 / (double)m;
@@ -46,17 +48,26 @@ int main(void)
     const int poses[] = {4, 16};
     printf("one thread, r = 100, 6 regions, 16,464 tets, 16,002 skin vertices\n");
     for (int k = 0; k < 2; k++) {
-        character_sizes sizes = {.cells = 14, .skin = 16002, .r = 100, .regions = 6, .m = poses[k], .tets = 10, .points = 10,
-                                 .frames = FRAMES, .fps = 30};
+        character_sizes sizes = {.cells = 14,
+                                 .skin = 16002,
+                                 .r = 100,
+                                 .regions = 6,
+                                 .m = poses[k],
+                                 .tets = 10,
+                                 .points = 10,
+                                 .frames = FRAMES,
+                                 .fps = 30};
         character c;
         character_create(&c, &sizes);
         for (int all = 0; all < 2; all++) {
             double spread;
             int64_t carrying;
             double median = measure(&c, all, &carrying, &spread);
-            printf("  m = %2d: %6.1f us a frame, %5.0f frames a second (±%.0f %%)   %s\n", sizes.m, 1e6 * median, 1 / median,
-                   100 * spread, all ? "skin, and u of all the flesh" : "skin");
-            if (!all && k == 0) printf("          (%lld of %lld flesh vertices carry the skin)\n", (long long)carrying, (long long)c.model.n);
+            printf("  m = %2d: %6.1f us a frame, %5.0f frames a second (±%.0f %%)   %s\n", sizes.m, 1e6 * median,
+                   1 / median, 100 * spread, all ? "skin, and u of all the flesh" : "skin");
+            if (!all && k == 0)
+                printf("          (%lld of %lld flesh vertices carry the skin)\n", (long long)carrying,
+                       (long long)c.model.n);
         }
         character_free(&c);
     }

@@ -102,7 +102,8 @@ int main(void)
     su_implicit *implicit;
     su_cholesky *factor;
     su_sparse K;
-    check(su_elastic_create(&body, n, x, t, tets, hold_core(n, x, held), held, SU_NEOHOOKEAN, young, poisson, density, &err),
+    check(su_elastic_create(&body, n, x, t, tets, hold_core(n, x, held), held, SU_NEOHOOKEAN, young, poisson, density,
+                            &err),
           &err);
     double start = seconds();
     check(su_implicit_create(&body, 1, &implicit, &err), &err);
@@ -118,8 +119,14 @@ int main(void)
     for (int64_t i = 0; i < 3 * n; i++) y[i] = x[i] + carried[i];
 
     double assembly[REPEATS], force[REPEATS], factorization[REPEATS], solve[REPEATS], one[REPEATS], converged[REPEATS];
-    su_implicit_step step = {.h = 1 / 90.0, .beta = 0.008, .acceleration = {0, -9.81, 0}, .rest = x, .inertial = inertial,
-                             .carried = carried, .tolerance = 1e-8, .max_iterations = 60};
+    su_implicit_step step = {.h = 1 / 90.0,
+                             .beta = 0.008,
+                             .acceleration = {0, -9.81, 0},
+                             .rest = x,
+                             .inertial = inertial,
+                             .carried = carried,
+                             .tolerance = 1e-8,
+                             .max_iterations = 60};
     su_implicit_result result = {0};
     for (int k = 0; k < REPEATS; k++) {
         start = seconds();
@@ -128,7 +135,8 @@ int main(void)
         start = seconds();
         su_elastic_force(&body, y, u, 1);
         force[k] = seconds() - start;
-        for (int64_t f = 0; f < 3 * body.free_count; f++) K.value[K.start[f]] += 8100 * body.mass[body.free_vertex[f / 3]];
+        for (int64_t f = 0; f < 3 * body.free_count; f++)
+            K.value[K.start[f]] += 8100 * body.mass[body.free_vertex[f / 3]];
         start = seconds();
         check(su_cholesky_factorize(factor, &K, &err), &err);
         factorization[k] = seconds() - start;

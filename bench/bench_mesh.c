@@ -16,8 +16,8 @@ static double seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* A bumpy, slightly rough ball of 4 rings^2 triangles, about 0.6 m across. As a soup its triangles share nothing and gape by
- * a hundredth of an edge. */
+/* A bumpy, slightly rough ball of 4 rings^2 triangles, about 0.6 m across. As a soup its triangles share nothing and
+ * gape by a hundredth of an edge. */
 static su_surface ball(int rings, int soup)
 {
     int across = 2 * rings, width = across + 1;
@@ -28,7 +28,8 @@ static su_surface ball(int rings, int soup)
         double a = M_PI * (double)(v / width) / rings, b = 2.0 * M_PI * (double)(v % width % across) / across;
         double d[3] = {sin(a) * cos(b), cos(a), -sin(a) * sin(b)};
         if (v / width == 0 || v / width == rings) d[0] = d[2] = 0.0, d[1] = v / width ? -1.0 : 1.0;
-        double r = 0.3 * (1.0 + 0.2 * sin(5.0 * d[0] + 1.0) * cos(4.0 * d[1]) + 0.15 * sin(9.0 * d[2]) + 0.05 / rings * sin(1e4 * (d[0] + 2 * d[1])));
+        double r = 0.3 * (1.0 + 0.2 * sin(5.0 * d[0] + 1.0) * cos(4.0 * d[1]) + 0.15 * sin(9.0 * d[2]) +
+                          0.05 / rings * sin(1e4 * (d[0] + 2 * d[1])));
         for (int i = 0; i < 3; i++) x[3 * v + i] = r * d[i];
     }
     for (int i = 0; i < rings; i++)
@@ -59,8 +60,8 @@ int main(int argc, char **argv)
     su_signed_grid grid;
     double start = seconds();
     if (su_signed_grid_create(&soup, 128, 3.0, 1, &grid, &err)) return puts(err.text), 1;
-    printf("signed distance: %lld triangles on %lld x %lld x %lld nodes: %.2f s\n", (long long)soup.t, (long long)grid.size[0],
-           (long long)grid.size[1], (long long)grid.size[2], seconds() - start);
+    printf("signed distance: %lld triangles on %lld x %lld x %lld nodes: %.2f s\n", (long long)soup.t,
+           (long long)grid.size[0], (long long)grid.size[1], (long long)grid.size[2], seconds() - start);
     su_signed_grid_free(&grid);
     su_surface_free(&soup);
     static const int64_t wanted[] = {15000, 50000, 100000, 250000, 500000, 1000000};
@@ -71,8 +72,9 @@ int main(int argc, char **argv)
         start = seconds();
         if (su_flesh_build(&scan, &settings, &flesh, &err)) return puts(err.text), 1;
         double t = seconds() - start;
-        printf("flesh: %lld triangles to %7lld tets: %6.2f s, %5.1f us a tet, dihedral angles from %.1f, volume %.3f\n", (long long)scan.t,
-               (long long)flesh.mesh.t, t, 1e6 * t / (double)flesh.mesh.t, flesh.quality.dihedral_min, flesh.quality.volume / scan.volume);
+        printf("flesh: %lld triangles to %7lld tets: %6.2f s, %5.1f us a tet, dihedral angles from %.1f, volume %.3f\n",
+               (long long)scan.t, (long long)flesh.mesh.t, t, 1e6 * t / (double)flesh.mesh.t,
+               flesh.quality.dihedral_min, flesh.quality.volume / scan.volume);
         su_flesh_free(&flesh);
     }
     su_surface_free(&scan);

@@ -55,32 +55,36 @@ static void contact_of_fork(int nx, int ny, int nz, double closed, int repeats)
     su_mode_report report[3];
     int64_t contacts = 0;
     if (!modes) fail("no memory");
-    if (su_elastic_create(&elastic, f.n, f.neutral, f.t, f.tets, f.held_count, f.held, SU_NEOHOOKEAN, f.young, f.poisson, f.density, &err))
+    if (su_elastic_create(&elastic, f.n, f.neutral, f.t, f.tets, f.held_count, f.held, SU_NEOHOOKEAN, f.young,
+                          f.poisson, f.density, &err))
         fail(err.text);
     su_elastic_set_rest(&elastic, f.x, NULL, 1);
     for (int k = 0; k < repeats; k++)
         for (int kind = 0; kind < 3; kind++) {
             su_contact contact = {0};
             su_mode_problem problem = {.elastic = &elastic, .x = f.x};
-            su_contact_settings settings = {.kind = kind == 1 ? SU_CONTACT_PAIRS : SU_CONTACT_TIED, .tolerance = 0.001 * diagonal,
+            su_contact_settings settings = {.kind = kind == 1 ? SU_CONTACT_PAIRS : SU_CONTACT_TIED,
+                                            .tolerance = 0.001 * diagonal,
                                             .depth = f.length};
             settings.apart = 4 * (settings.tolerance + settings.depth);
             double from = seconds();
-            if (kind && su_contact_detect(f.n, f.neutral, f.x, f.b, f.surface, f.is_held, &settings, 1, &contact, &err)) fail(err.text);
-            problem.row_count = contact.rows, problem.row_offsets = contact.offsets, problem.row_vertices = contact.vertices,
-            problem.row_coefficients = contact.coefficients;
+            if (kind && su_contact_detect(f.n, f.neutral, f.x, f.b, f.surface, f.is_held, &settings, 1, &contact, &err))
+                fail(err.text);
+            problem.row_count = contact.rows, problem.row_offsets = contact.offsets,
+            problem.row_vertices = contact.vertices, problem.row_coefficients = contact.coefficients;
             if (su_modes_solve(&problem, 20, 20, values, modes, &report[kind], 1, NULL, &err)) fail(err.text);
             times[kind][k] = seconds() - from;
             ratio[kind][k] = times[kind][k] / times[0][k];
             contacts = contact.contacts;
             su_contact_free(&contact);
         }
-    printf("fork: %lld tets, %lld dofs, %lld contacts; 20 modes: free %.3f s (%lld solves)", (long long)f.t, (long long)elastic.pattern.size,
-           (long long)contacts, median(times[0], repeats), (long long)report[0].applications);
+    printf("fork: %lld tets, %lld dofs, %lld contacts; 20 modes: free %.3f s (%lld solves)", (long long)f.t,
+           (long long)elastic.pattern.size, (long long)contacts, median(times[0], repeats),
+           (long long)report[0].applications);
     for (int kind = 1; kind < 3; kind++)
-        printf("; %s %.3f s (%lld solves, %lld constraints), ratio %.2f, residual %.0e", names[kind], median(times[kind], repeats),
-               (long long)report[kind].applications, (long long)report[kind].constraints, median(ratio[kind], repeats),
-               report[kind].residual);
+        printf("; %s %.3f s (%lld solves, %lld constraints), ratio %.2f, residual %.0e", names[kind],
+               median(times[kind], repeats), (long long)report[kind].applications, (long long)report[kind].constraints,
+               median(ratio[kind], repeats), report[kind].residual);
     printf("\n");
     su_elastic_free(&elastic);
     prongs_free(&f);
@@ -97,7 +101,8 @@ int main(void)
     block b = block_create(NX, NY, NZ, CONTACTS);
     const int64_t n = b.n, t = b.t;
     const double *x = b.x;
-    if (su_elastic_create(&elastic, n, x, t, b.tets, b.held_count, b.held, SU_NEOHOOKEAN, b.young, b.poisson, b.density, &err))
+    if (su_elastic_create(&elastic, n, x, t, b.tets, b.held_count, b.held, SU_NEOHOOKEAN, b.young, b.poisson, b.density,
+                          &err))
         fail(err.text);
     int64_t size = elastic.pattern.size;
     double *modes = malloc(3 * 60 * (size_t)n * sizeof *modes);
@@ -110,11 +115,11 @@ int main(void)
         for (int kind = 0; kind < KINDS; kind++) {
             su_mode_problem problem = {.elastic = &elastic, .x = x};
             if (kind == ALONG)
-                problem.row_count = CONTACTS, problem.row_offsets = b.row_offsets, problem.row_vertices = b.row_vertices,
-                problem.row_coefficients = b.row_coefficients;
+                problem.row_count = CONTACTS, problem.row_offsets = b.row_offsets,
+                problem.row_vertices = b.row_vertices, problem.row_coefficients = b.row_coefficients;
             if (kind == TIED)
-                problem.row_count = 3 * CONTACTS, problem.row_offsets = b.tie_offsets, problem.row_vertices = b.tie_vertices,
-                problem.row_coefficients = b.tie_coefficients;
+                problem.row_count = 3 * CONTACTS, problem.row_offsets = b.tie_offsets,
+                problem.row_vertices = b.tie_vertices, problem.row_coefficients = b.tie_coefficients;
             double from = seconds();
             if (su_modes_solve(&problem, 20, 20, values, modes, &report[kind], 1, NULL, &err)) fail(err.text);
             times[kind][k] = seconds() - from;
@@ -126,21 +131,23 @@ int main(void)
     contact_of_fork(39, 13, 20, 0.6, 3);
     printf("20 modes: free %.3f s (%lld solves)\n", median(times[FREE], REPEATS), (long long)report[FREE].applications);
     for (int kind = ALONG; kind < KINDS; kind++)
-        printf("20 modes, %s: %.3f s (%lld solves, %lld constraints), ratio %.2f (bar 1.25); PSSD Table 1 (gorilla): 1.7 s, 6.2 s, 3.6\n",
+        printf("20 modes, %s: %.3f s (%lld solves, %lld constraints), ratio %.2f (bar 1.25); PSSD Table 1 (gorilla): "
+               "1.7 s, 6.2 s, 3.6\n",
                kind == TIED ? "tied" : "pairs", median(times[kind], REPEATS), (long long)report[kind].applications,
                (long long)report[kind].constraints, median(ratio[kind], REPEATS));
 
-    for (int k = 0; k < REPEATS; k++) {   /* r = 60: linear modes, 210 derivatives, principal directions */
+    for (int k = 0; k < REPEATS; k++) { /* r = 60: linear modes, 210 derivatives, principal directions */
         su_mode_problem problem = {.elastic = &elastic, .x = x};
         double from = seconds();
         if (su_modes_solve(&problem, 20, 60, values, modes, report, 1, NULL, &err)) fail(err.text);
         stage[0][k] = seconds() - from;
-        stage[1][k] = report->seconds_factor, stage[2][k] = report->seconds_derivatives, stage[3][k] = report->seconds_pca;
+        stage[1][k] = report->seconds_factor, stage[2][k] = report->seconds_derivatives,
+        stage[3][k] = report->seconds_pca;
     }
     printf("r = 60: %.3f s; of it (wall) factor %.3f, 210 derivatives %.3f, principal directions %.3f s\n",
            median(stage[0], REPEATS), median(stage[1], REPEATS), median(stage[2], REPEATS), median(stage[3], REPEATS));
 
-    enum { LINEAR = 14, PAIRS = LINEAR * (LINEAR + 1) / 2 };   /* 105 derivatives */
+    enum { LINEAR = 14, PAIRS = LINEAR * (LINEAR + 1) / 2 }; /* 105 derivatives */
     int32_t pair[2 * PAIRS];
     for (int i = 0, p = 0; i < LINEAR; i++)
         for (int j = i; j < LINEAR; j++, p++) pair[2 * p] = i, pair[2 * p + 1] = j;

@@ -1,6 +1,6 @@
-/* The step and the pose part, as DESIGN section 6 defines them, on a made-up character of PSSD's gorilla's sizes; beside
- * them, on the same core, the dense product of a stacked basis, a step the dense way, and PSSD's own figures. Medians and
- * minima of batches: on a machine that others use the minimum says more. */
+/* The step and the pose part, as DESIGN section 6 defines them, on a made-up character of PSSD's gorilla's sizes;
+ * beside them, on the same core, the dense product of a stacked basis, a step the dense way, and PSSD's own figures.
+ * Medians and minima of batches: on a machine that others use the minimum says more. */
 #include "character.h"
 #include "trained.h"
 #include "fem/elastic.h"
@@ -57,8 +57,8 @@ static figure dense_product(void)
     return figure_of(times);
 }
 
-/* What PSSD does at every step, without regions and with BLAS: the m poses' rows at the corners of 144 cubature tets blended,
- * D B of each tet, one stacked product, one Cholesky solve. Stress and inertia are left out, in its favour. */
+/* What PSSD does at every step, without regions and with BLAS: the m poses' rows at the corners of 144 cubature tets
+ * blended, D B of each tet, one stacked product, one Cholesky solve. Stress and inertia are left out, in its favour. */
 static figure dense_way(int r, int m)
 {
     enum { TETS = 144, ROWS = 12 * TETS, K = 9 * TETS };
@@ -75,7 +75,8 @@ static figure dense_way(int r, int m)
             for (int e = 0; e < TETS; e++) {
                 cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, 9, r, 12, 1, G, 12, U + 12 * e * r, r, 0,
                             B + 9 * e * r, r);
-                cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, 9, r, 9, 1, D, 9, B + 9 * e * r, r, 0, W + 9 * e * r, r);
+                cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, 9, r, 9, 1, D, 9, B + 9 * e * r, r, 0,
+                            W + 9 * e * r, r);
             }
             cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, r, r, K, 1, B, r, W, r, 0, A, r);
             for (int i = 0; i < r; i++) A[i * r + i] += 1e3, q[i] = 1;
@@ -87,7 +88,8 @@ static figure dense_way(int r, int m)
     return figure_of(times);
 }
 
-/* The full step on the same flesh: assembly, factorization and one solve from the turned previous state, as fullsim does. */
+/* The full step on the same flesh: assembly, factorization and one solve from the turned previous state, as fullsim
+ * does. */
 static figure full_step(const su_tet *tet, const su_fit *fit, int64_t *dofs)
 {
     int64_t n = tet->n;
@@ -95,8 +97,8 @@ static figure full_step(const su_tet *tet, const su_fit *fit, int64_t *dofs)
     su_elastic body;
     su_implicit *implicit;
     double *carried = su_calloc(3 * n, 8), *inertial = su_calloc(3 * n, 8), *u = su_calloc(3 * n, 8), times[BATCHES];
-    if (su_elastic_create(&body, n, tet->vertices, tet->t, tet->tets, tet->fixed_count, tet->fixed, SU_NEOHOOKEAN, fit->young,
-                          fit->poisson, fit->density, &err) != SU_OK ||
+    if (su_elastic_create(&body, n, tet->vertices, tet->t, tet->tets, tet->fixed_count, tet->fixed, SU_NEOHOOKEAN,
+                          fit->young, fit->poisson, fit->density, &err) != SU_OK ||
         su_implicit_create(&body, 1, &implicit, &err) != SU_OK) {
         fprintf(stderr, "%s\n", err.text);
         abort();
@@ -105,8 +107,14 @@ static figure full_step(const su_tet *tet, const su_fit *fit, int64_t *dofs)
         int64_t v = body.free_vertex[f];
         carried[3 * v + 1] = 1e-3 * sin(9 * tet->vertices[3 * v]), inertial[3 * v + 1] = 1.2 * carried[3 * v + 1];
     }
-    su_implicit_step step = {.h = 1 / 90.0, .beta = 0.008, .rest = tet->vertices, .inertial = inertial, .carried = carried,
-                             .tolerance = 1e-8, .max_iterations = 1, .accept_unconverged = true};
+    su_implicit_step step = {.h = 1 / 90.0,
+                             .beta = 0.008,
+                             .rest = tet->vertices,
+                             .inertial = inertial,
+                             .carried = carried,
+                             .tolerance = 1e-8,
+                             .max_iterations = 1,
+                             .accept_unconverged = true};
     su_implicit_result result;
     for (int b = 0; b < BATCHES; b++) {
         memcpy(u, carried, (size_t)(3 * n) * sizeof *u);
@@ -160,7 +168,9 @@ static figure measure(const subject *what, const char *material, figure *pose_ou
         if (su_pose_create(&model, poses + k, &err) != SU_OK) abort();
     for (int k = 0; k < BLOCK; k++) {
         these[k] = blends + k;
-        if (su_pose_input_create(&model, false, inputs + k, &err) != SU_OK || su_blend_create(&model, blends + k, &arena, &err) != SU_OK) abort();
+        if (su_pose_input_create(&model, false, inputs + k, &err) != SU_OK ||
+            su_blend_create(&model, blends + k, &arena, &err) != SU_OK)
+            abort();
     }
     if (su_pose_work_create(&model, &work, &err) != SU_OK) abort();
     for (int k = 0; k < 2; k++)
@@ -189,12 +199,13 @@ static figure measure(const subject *what, const char *material, figure *pose_ou
             }
             su_pose_prepare(&model, BLOCK, inputs, these, older, &work);
             double stepping = 0;
-            for (int k = 0; k < BLOCK; k += SU_FRAMES) {   /* as simulations on one thread do */
+            for (int k = 0; k < BLOCK; k += SU_FRAMES) { /* as simulations on one thread do */
                 su_pose_finish(&model, k, inputs, these, older, &work, poses);
                 double middle = seconds();
                 if (b < 0 && k == 0) su_stepper_start(&stepper, poses, NULL, NULL, NULL, h);
                 for (int f = 0; f < SU_FRAMES; f++)
-                    if (su_stepper_advance(&stepper, poses + f, h, g, 0) != SU_STEP_OK) fprintf(stderr, "step failed\n");
+                    if (su_stepper_advance(&stepper, poses + f, h, g, 0) != SU_STEP_OK)
+                        fprintf(stderr, "step failed\n");
                 stepping += seconds() - middle;
             }
             for (int k = 0; k < 2; k++) su_blend_copy(&model, blends + BLOCK - 1 - k, trail + k);
@@ -214,8 +225,8 @@ static figure measure(const subject *what, const char *material, figure *pose_ou
     printf("  %4lld %3lld %-9s %-12s", (long long)model.r, (long long)model.m, points, material);
     for (int k = 0; k < 3; k++) printf(" %6.1f/%-6.1f", 1e6 * steps[k].median, 1e6 * steps[k].least);
     printf(" %6.1f/%-6.1f ±%2.0f %%   %5.1f   %5.1f /%3.0f  %5lld  %5.1f MB\n", 1e6 * pose.median, 1e6 * pose.least,
-           100 * steps[0].spread, 1e6 * sampling.median, columns / (double)model.tets, pads / (double)model.tets, (long long)model.points,
-           (double)su_runtime_model_bytes(&model) / 1e6);
+           100 * steps[0].spread, 1e6 * sampling.median, columns / (double)model.tets, pads / (double)model.tets,
+           (long long)model.points, (double)su_runtime_model_bytes(&model) / 1e6);
     fflush(stdout);
     for (int k = 0; k < SU_FRAMES; k++) su_pose_free(poses + k);
     for (int k = 0; k < BLOCK; k++) su_pose_input_free(inputs + k);
@@ -245,14 +256,16 @@ static const struct {
 static void against_paper(size_t k, const figure *step, const figure *pose)
 {
     printf("  r = %3d: %6.0f steps a second with the pose part, %5.1f times PSSD's %4.0f (wanted: %2.0f)\n", paper[k].r,
-           1 / (step->median + pose->median), 1 / (step->median + pose->median) / paper[k].fps, paper[k].fps, paper[k].times);
+           1 / (step->median + pose->median), 1 / (step->median + pose->median) / paper[k].fps, paper[k].fps,
+           paper[k].times);
 }
 
 static void against_full(const su_tet *tet, const su_fit *fit, const figure *step, const figure *pose)
 {
     int64_t dofs;
     figure full = full_step(tet, fit, &dofs);
-    printf("  full step of the same flesh, one solve, %lld dofs: %.1f ms (least %.1f), %.0f times step and pose part (least: %.0f)\n",
+    printf("  full step of the same flesh, one solve, %lld dofs: %.1f ms (least %.1f), %.0f times step and pose part "
+           "(least: %.0f)\n",
            (long long)dofs, 1e3 * full.median, 1e3 * full.least, full.median / (step->median + pose->median),
            full.least / (step->least + pose->least));
 }
@@ -260,10 +273,19 @@ static void against_full(const su_tet *tet, const su_fit *fit, const figure *ste
 /* With 144 tets and 119 vertices whatever r, in a made-up basis. */
 static void given_points(bool quick)
 {
-    character_sizes sizes = {.cells = 14, .skin = 16002, .r = 100, .regions = 6, .m = 4, .tets = 144, .points = 119,
-                             .frames = 200, .fps = 45};
-    figure pose, gemm = dense_product(), dense = dense_way(sizes.r, sizes.m), step = measure_given(&sizes, "neohookean", &pose);
-    printf("  step with one solve / 100 x 100 x 1296 dgemm (%.1f us, least %.1f): %.2f (least %.2f); the dense way of PSSD, "
+    character_sizes sizes = {.cells = 14,
+                             .skin = 16002,
+                             .r = 100,
+                             .regions = 6,
+                             .m = 4,
+                             .tets = 144,
+                             .points = 119,
+                             .frames = 200,
+                             .fps = 45};
+    figure pose, gemm = dense_product(), dense = dense_way(sizes.r, sizes.m),
+                 step = measure_given(&sizes, "neohookean", &pose);
+    printf("  step with one solve / 100 x 100 x 1296 dgemm (%.1f us, least %.1f): %.2f (least %.2f); the dense way of "
+           "PSSD, "
            "stress and inertia left out: %.0f us, %.1f times the step\n",
            1e6 * gemm.median, 1e6 * gemm.least, step.median / gemm.median, step.least / gemm.least, 1e6 * dense.median,
            dense.median / step.median);
@@ -290,11 +312,12 @@ static void given_points(bool quick)
 /* The demo character, everything trained at each r, as PSSD's own were. only: this r, 0: all. */
 static void trained_points(int only)
 {
-    printf("demo character: modes, tets and vertices as the programs make them for its shots, linear force from anchors\n");
+    printf("demo character: modes, tets and vertices as the programs make them for its shots, linear force from "
+           "anchors\n");
     for (size_t k = 0; k < sizeof paper / sizeof *paper; k++) {
         trained t;
         if (only && only != paper[k].r) continue;
-        for (int whole = 0; whole <= (k > 0); whole++) {   /* few modes for the whole force, too, as the paper has it */
+        for (int whole = 0; whole <= (k > 0); whole++) { /* few modes for the whole force, too, as the paper has it */
             if (whole) printf("  the same, points trained to PSSD's error of 3 %%\n");
             trained_load(&t, &(trained_sizes){16000, 16000, 4, paper[k].r, paper[k].regions, whole ? 3 : 0});
             subject what = {&t.model, t.shot, t.instants, t.substeps, t.h};
@@ -309,8 +332,10 @@ static void trained_points(int only)
 int main(int argc, char **argv)
 {
     const char *part = argc > 1 ? argv[1] : "";
-    printf("one core; OpenBLAS core type %s; times in us, median/least of %d batches\n", openblas_get_corename(), BATCHES);
-    printf("     r   m tets+vert material     1 solve       2 solves      3 solves      pose part           shot    columns/padded points  memory\n");
+    printf("one core; OpenBLAS core type %s; times in us, median/least of %d batches\n", openblas_get_corename(),
+           BATCHES);
+    printf("     r   m tets+vert material     1 solve       2 solves      3 solves      pose part           shot    "
+           "columns/padded points  memory\n");
     if (strcmp(part, "trained")) given_points(!strcmp(part, "quick"));
     if (strcmp(part, "quick")) trained_points(argc > 2 ? atoi(argv[2]) : 0);
     return 0;

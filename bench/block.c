@@ -32,7 +32,7 @@ static void make_mesh(block *b)
                 for (int p = 0; p < 6; p++, tet += 4) {
                     tet[0] = i * step[0] + j * step[1] + k * step[2];
                     for (int c = 0; c < 3; c++) tet[c + 1] = tet[c] + step[paths[p][c]];
-                    if (!odd[p]) {   /* radius falls with j: the axes are left-handed */
+                    if (!odd[p]) { /* radius falls with j: the axes are left-handed */
                         int32_t swap = tet[1];
                         tet[1] = tet[2], tet[2] = swap;
                     }
@@ -73,7 +73,8 @@ static double *constant(int64_t count, double value)
 block block_create(int nx, int ny, int nz, int contacts)
 {
     block b = {.nx = nx, .ny = ny, .nz = nz, .contacts = contacts};
-    b.n = (int64_t)(nx + 1) * (ny + 1) * (nz + 1), b.t = 6LL * nx * ny * nz, b.held_count = (int64_t)(ny + 1) * (nz + 1);
+    b.n = (int64_t)(nx + 1) * (ny + 1) * (nz + 1), b.t = 6LL * nx * ny * nz,
+    b.held_count = (int64_t)(ny + 1) * (nz + 1);
     b.x = room(3 * (size_t)b.n, sizeof *b.x), b.tets = room(4 * (size_t)b.t, sizeof *b.tets);
     b.held = room((size_t)b.held_count, sizeof *b.held);
     for (int i = 0; i < b.held_count; i++) b.held[i] = i;
@@ -92,7 +93,8 @@ block block_create(int nx, int ny, int nz, int contacts)
 void block_free(block *b)
 {
     free(b->x), free(b->tets), free(b->held), free(b->row_offsets), free(b->row_vertices), free(b->row_coefficients);
-    free(b->tie_offsets), free(b->tie_vertices), free(b->tie_coefficients), free(b->young), free(b->poisson), free(b->density);
+    free(b->tie_offsets), free(b->tie_vertices), free(b->tie_coefficients), free(b->young), free(b->poisson),
+        free(b->density);
     memset(b, 0, sizeof *b);
 }
 
@@ -103,7 +105,7 @@ static void fork_vertex(const int cells[3], const int at[3], double closed, doub
     bool upper = at[1] > cells[1] / 2;
     for (int i = 0; i < 3; i++) X[i] = size[i] * at[i] / cells[i];
     double s = fmax((X[0] - 1) / 3, 0);
-    if (upper) X[0] += 0.2 * s * (1 - s), X[2] += 0.1 * s * X[2] * (size[2] - X[2]);   /* vertices do not meet vertices */
+    if (upper) X[0] += 0.2 * s * (1 - s), X[2] += 0.1 * s * X[2] * (size[2] - X[2]); /* vertices do not meet vertices */
     s = fmin(fmax((X[0] - 1) / 3, 0) / closed, 1);
     memcpy(x, X, 3 * sizeof *x);
     x[1] += (upper ? -0.5 : 0.5) * slot * s * s * (3 - 2 * s);
@@ -114,13 +116,14 @@ prongs prongs_create(int nx, int ny, int nz, double closed)
     static const int paths[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
     static const int odd[6] = {0, 1, 1, 0, 0, 1};
     const int cells[3] = {nx, ny, nz}, step[3] = {(ny + 1) * (nz + 1), nz + 1, 1};
-    prongs f = {.n = (int64_t)(nx + 1) * (ny + 1) * (nz + 1), .held_count = (int64_t)(ny + 1) * (nz + 1), .length = 4.0 / nx};
+    prongs f = {
+        .n = (int64_t)(nx + 1) * (ny + 1) * (nz + 1), .held_count = (int64_t)(ny + 1) * (nz + 1), .length = 4.0 / nx};
     f.neutral = room(3 * (size_t)f.n, sizeof *f.neutral), f.x = room(3 * (size_t)f.n, sizeof *f.x);
     f.tets = room(24 * (size_t)nx * (size_t)ny * (size_t)nz, sizeof *f.tets);
     f.held = room((size_t)f.held_count, sizeof *f.held), f.is_held = room((size_t)f.n, 1);
     for (int64_t v = 0; v < f.n; v++)
-        fork_vertex(cells, (const int[3]){(int)(v / step[0]), (int)(v / step[1] % (ny + 1)), (int)(v % (nz + 1))}, closed,
-                    f.neutral + 3 * v, f.x + 3 * v);
+        fork_vertex(cells, (const int[3]){(int)(v / step[0]), (int)(v / step[1] % (ny + 1)), (int)(v % (nz + 1))},
+                    closed, f.neutral + 3 * v, f.x + 3 * v);
     for (int i = 0; i < f.held_count; i++) f.held[i] = i, f.is_held[i] = 1;
     f.free_dofs = 3 * (f.n - f.held_count);
     for (int i = 0; i < nx; i++)

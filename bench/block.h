@@ -9,19 +9,21 @@ typedef struct block {
     int64_t n, t, held_count;
     double *x, *young, *poisson, *density;
     int32_t *tets, *held;
-    int32_t *row_offsets, *row_vertices;   /* (contacts + 1), (4 contacts) */
-    double *row_coefficients;              /* (4 contacts,3) */
-    int32_t *tie_offsets, *tie_vertices;   /* (3 contacts + 1), (12 contacts): the same contacts, vertex and triangle moving as one */
-    double *tie_coefficients;              /* (12 contacts,3), in chains that no detection makes */
+    int32_t *row_offsets, *row_vertices; /* (contacts + 1), (4 contacts) */
+    double *row_coefficients;            /* (4 contacts,3) */
+    int32_t *tie_offsets,
+        *tie_vertices; /* (3 contacts + 1), (12 contacts): the same contacts, vertex and triangle moving as one */
+    double *tie_coefficients; /* (12 contacts,3), in chains that no detection makes */
 } block;
 
-/* A block with a slot from a quarter of its length on, bent so that its two prongs lie on each other; their meshes do not match. */
+/* A block with a slot from a quarter of its length on, bent so that its two prongs lie on each other; their meshes do
+ * not match. */
 typedef struct prongs {
     int64_t n, t, b, held_count, free_dofs;
-    double *neutral, *x, *young, *poisson, *density;   /* open, closed */
+    double *neutral, *x, *young, *poisson, *density; /* open, closed */
     int32_t *tets, *surface, *held;
     uint8_t *is_held;
-    double length;                         /* of a cell */
+    double length; /* of a cell */
 } prongs;
 
 /* The prongs touch from the share `closed` of their length on. */

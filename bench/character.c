@@ -63,7 +63,7 @@ static void make_mesh(character *c)
         for (int b = 0; b <= k; b++)
             for (int d = 0; d <= k; d++, x += 3) {
                 x[0] = 2.0 * a / k - 1, x[1] = 2.0 * b / k - 1, x[2] = 2.0 * d / k - 1;
-                if (fabs(x[0]) < 0.8 && fabs(x[1]) < 0.2 && fabs(x[2]) < 0.2)   /* a bone along the axis */
+                if (fabs(x[0]) < 0.8 && fabs(x[1]) < 0.2 && fabs(x[2]) < 0.2) /* a bone along the axis */
                     tet->fixed[tet->fixed_count++] = (int32_t)((x - tet->vertices) / 3);
                 cube_to_ellipsoid(x);
             }
@@ -193,8 +193,8 @@ static void make_basis(character *c)
                 if (held[v] || !reaches(c, model->mode_region[k], v)) continue;
                 const double *x = model->vertices + 3 * v;
                 for (int a = 0; a < 3; a++) {
-                    u[3 * v + a] = sin(wave[3 * a] * x[0] + wave[3 * a + 1] * x[1] + wave[3 * a + 2] * x[2] + phase[3 * a] +
-                                       0.1 * (double)i);
+                    u[3 * v + a] = sin(wave[3 * a] * x[0] + wave[3 * a + 1] * x[1] + wave[3 * a + 2] * x[2] +
+                                       phase[3 * a] + 0.1 * (double)i);
                     size += c->mass[v] * u[3 * v + a] * u[3 * v + a];
                 }
             }
@@ -265,7 +265,8 @@ static void make_anim(character *c, double *neutral)
     TAKE(c, anim->params, 2 * F);
     for (int64_t f = 0; f < F; f++) {
         double t = anim->times[f] = (double)f / c->sizes.fps, *root = anim->root + 16 * f, turn = 0.3 * sin(4 * t);
-        double bend = anim->params[2 * f] = 0.45 - 0.4 * cos(5 * t), twist = anim->params[2 * f + 1] = 0.3 - 0.25 * cos(3 * t);
+        double bend = anim->params[2 * f] = 0.45 - 0.4 * cos(5 * t),
+               twist = anim->params[2 * f + 1] = 0.3 - 0.25 * cos(3 * t);
         root[0] = root[5] = cos(turn), root[1] = -sin(turn), root[4] = sin(turn), root[10] = root[15] = 1;
         root[7] = 0.1 * sin(7 * t);
         for (int64_t v = 0; v < nbar; v++) {
@@ -287,12 +288,27 @@ void character_create(character *c, const character_sizes *sizes)
     make_skin(c, neutral);
     make_fit(c, neutral);
     const su_fit *fit = &c->fit;
-    *model = (su_model){.m = sizes->m, .r = sizes->r, .n = tet->n, .t = tet->t, .nbar = tet->nbar, .s = 2,
-                        .fixed_count = tet->fixed_count, .vertices = tet->vertices, .tets = tet->tets,
-                        .fixed = tet->fixed, .neutral = neutral, .embed_tet = tet->embed_tet,
-                        .embed_bary = tet->embed_bary, .ties = tet->ties, .shepard_index = tet->shepard_index,
-                        .shepard_weight = tet->shepard_weight, .params = fit->params, .param_scale = fit->param_scale,
-                        .rbf = fit->rbf, .corrections = fit->corrections, .density = fit->density};
+    *model = (su_model){.m = sizes->m,
+                        .r = sizes->r,
+                        .n = tet->n,
+                        .t = tet->t,
+                        .nbar = tet->nbar,
+                        .s = 2,
+                        .fixed_count = tet->fixed_count,
+                        .vertices = tet->vertices,
+                        .tets = tet->tets,
+                        .fixed = tet->fixed,
+                        .neutral = neutral,
+                        .embed_tet = tet->embed_tet,
+                        .embed_bary = tet->embed_bary,
+                        .ties = tet->ties,
+                        .shepard_index = tet->shepard_index,
+                        .shepard_weight = tet->shepard_weight,
+                        .params = fit->params,
+                        .param_scale = fit->param_scale,
+                        .rbf = fit->rbf,
+                        .corrections = fit->corrections,
+                        .density = fit->density};
     model->file.meta = json_object();
     TAKE(c, c->mass, tet->n);
     su_lumped_mass(tet->n, tet->vertices, tet->t, tet->tets, fit->density, c->mass);
@@ -300,12 +316,13 @@ void character_create(character *c, const character_sizes *sizes)
     make_cubature(c);
     if (model->m > 2) {
         TAKE(c, model->basis_rbf, model->m * (model->m + 3));
-        if (su_basis_rbf_train(model->m, 2, model->params, model->param_scale, &model->columns, model->basis_rbf, NULL) != SU_OK)
+        if (su_basis_rbf_train(model->m, 2, model->params, model->param_scale, &model->columns, model->basis_rbf,
+                               NULL) != SU_OK)
             abort();
     }
     make_anim(c, neutral);
-    su_shot_target target = {.nbar = tet->nbar, .s = 2, .neutral = neutral, .params = fit->params,
-                             .param_scale = fit->param_scale};
+    su_shot_target target = {
+        .nbar = tet->nbar, .s = 2, .neutral = neutral, .params = fit->params, .param_scale = fit->param_scale};
     su_error err = {0};
     if (su_shot_create(&c->anim, "character", &target, 0, NULL, &c->shot, NULL, &err) != SU_OK) {
         fprintf(stderr, "%s\n", err.text);

@@ -1,5 +1,5 @@
-/* A made-up character for measurements: a bending ellipsoid of about 16,000 tets with overlapping regions along its axis
- * and a random smooth basis, in the sizes of PSSD Table 3. */
+/* A made-up character for measurements: a bending ellipsoid of about 16,000 tets with overlapping regions along its
+ * axis and a random smooth basis, in the sizes of PSSD Table 3. */
 #ifndef BENCH_CHARACTER_H
 #define BENCH_CHARACTER_H
 
@@ -10,8 +10,8 @@
 #include "rig/shot.h"
 
 typedef struct character_sizes {
-    int cells;        /* along each axis: 6 cells^3 tets; 14 gives 16,464 */
-    int skin;         /* skin vertices */
+    int cells; /* along each axis: 6 cells^3 tets; 14 gives 16,464 */
+    int skin;  /* skin vertices */
     int r, regions, m;
     int tets, points; /* cubature */
     int frames;
@@ -25,8 +25,8 @@ typedef struct character {
     su_model model;
     su_anim anim;
     su_shot *shot;
-    double *basis;    /* (m,r,n,3) */
-    double *mass;     /* (n) */
+    double *basis; /* (m,r,n,3) */
+    double *mass;  /* (n) */
     su_arena arena;
 } character;
 

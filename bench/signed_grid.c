@@ -29,7 +29,8 @@ static void mark_band(su_signed_grid *g, const su_surface *s)
             const int32_t *c = s->triangles + 3 * t;
             double a = s->x[3 * (int64_t)c[0] + i], b = s->x[3 * (int64_t)c[1] + i], d = s->x[3 * (int64_t)c[2] + i];
             low[i] = (int64_t)fmax(0.0, ceil((fmin(a, fmin(b, d)) - g->band - g->origin[i]) / g->spacing));
-            high[i] = (int64_t)fmin((double)g->size[i] - 1.0, floor((fmax(a, fmax(b, d)) + g->band - g->origin[i]) / g->spacing));
+            high[i] = (int64_t)fmin((double)g->size[i] - 1.0,
+                                    floor((fmax(a, fmax(b, d)) + g->band - g->origin[i]) / g->spacing));
         }
         for (int64_t i = low[0]; i <= high[0]; i++)
             for (int64_t j = low[1]; j <= high[1]; j++)
@@ -44,11 +45,15 @@ static void measure_band(su_signed_grid *g, const su_surface *s, const su_boxtre
     for (int64_t row = 0; row < g->size[0] * g->size[1]; row++) {
         double last = INFINITY;
         for (int64_t k = row * g->size[2]; k < (row + 1) * g->size[2]; k++) {
-            if (g->value[k] != 0.0f) { last = INFINITY; continue; }
+            if (g->value[k] != 0.0f) {
+                last = INFINITY;
+                continue;
+            }
             double p[3];
             int32_t triangle;
             node_at(g, k, p);
-            last = su_closest_point(tree, s->x, s->triangles, p, fmin(g->band, last + 1.0001 * g->spacing), &triangle, NULL);
+            last = su_closest_point(tree, s->x, s->triangles, p, fmin(g->band, last + 1.0001 * g->spacing), &triangle,
+                                    NULL);
             g->value[k] = (float)last;
         }
     }

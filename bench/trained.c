@@ -16,7 +16,8 @@ static void must(su_status status, const su_error *err)
 static void train(const trained_sizes *s, char *folder, int room)
 {
     char command[200], line[600];
-    snprintf(command, sizeof command, "bench/train %d %d %d %d %d %d", s->skin, s->tets, s->m, s->r, s->regions, s->per_cent);
+    snprintf(command, sizeof command, "bench/train %d %d %d %d %d %d", s->skin, s->tets, s->m, s->r, s->regions,
+             s->per_cent);
     FILE *pipe = popen(command, "r");
     if (!pipe) abort();
     folder[0] = 0;
@@ -44,7 +45,11 @@ void trained_load(trained *t, const trained_sizes *sizes)
     snprintf(path, sizeof path, "%s/Stop.anim.npz", folder);
     must(su_anim_load(path, &t->anim, &err), &err);
     const su_model *m = &t->model;
-    su_shot_target target = {.nbar = m->nbar, .s = m->s, .neutral = m->neutral, .params = m->params, .param_scale = m->param_scale,
+    su_shot_target target = {.nbar = m->nbar,
+                             .s = m->s,
+                             .neutral = m->neutral,
+                             .params = m->params,
+                             .param_scale = m->param_scale,
                              .param_names = json_object_get(m->file.meta, "param_names")};
     must(su_shot_create(&t->anim, path, &target, 0, NULL, &t->shot, NULL, &err), &err);
     double frame = t->anim.times[1] - t->anim.times[0];

@@ -29,18 +29,21 @@ static int64_t column_of(const su_anim *anim, const char *name, int64_t index)
 }
 
 /* The rig at time t, linear between frames: parameters, needed points, root (the nearest frame's). */
-static void pose_rig(const su_anim *anim, double t, const int64_t *columns, int64_t s, int64_t count, const int32_t *needed,
-                     double *p, double *points, double root[16])
+static void pose_rig(const su_anim *anim, double t, const int64_t *columns, int64_t s, int64_t count,
+                     const int32_t *needed, double *p, double *points, double root[16])
 {
     double at = fmin(fmax((t - anim->times[0]) / (anim->times[1] - anim->times[0]), 0), (double)(anim->F - 1) - 1e-9);
     int64_t f = (int64_t)at;
     double b = at - (double)f, a = 1 - b;
     for (int64_t k = 0; k < s; k++)
-        p[k] = columns[k] < 0 ? 0 : a * anim->params[f * anim->s + columns[k]] + b * anim->params[(f + 1) * anim->s + columns[k]];
+        p[k] = columns[k] < 0
+                   ? 0
+                   : a * anim->params[f * anim->s + columns[k]] + b * anim->params[(f + 1) * anim->s + columns[k]];
     for (int64_t k = 0; k < count; k++)
         for (int c = 0; c < 3; c++) {
             int64_t i = 3 * (int64_t)needed[k] + c;
-            points[3 * k + c] = a * anim->points[3 * f * anim->nbar + i] + b * anim->points[3 * (f + 1) * anim->nbar + i];
+            points[3 * k + c] =
+                a * anim->points[3 * f * anim->nbar + i] + b * anim->points[3 * (f + 1) * anim->nbar + i];
         }
     memcpy(root, anim->root + 16 * (b < 0.5 ? f : f + 1), 16 * sizeof *root);
 }
@@ -68,11 +71,12 @@ int main(int argc, char **argv)
     }
     if (argc > 4) {
         supple_collider ground = {.shape = SUPPLE_PLANE, .a = {0, atof(argv[4]), 0}, .b = {0, 1, 0}, .friction = 0.5};
-        supple_set_colliders(flesh, 1, &ground);   /* it stands: set once */
+        supple_set_colliders(flesh, 1, &ground); /* it stands: set once */
         supple_set_wind(flesh, (const double[]){2, 0, 0}, 1.2);
     }
     const int32_t *needed, *shown;
-    int64_t count = supple_needed(flesh, &needed), out = supple_output_vertices(flesh, &shown), s = supple_parameters(flesh);
+    int64_t count = supple_needed(flesh, &needed), out = supple_output_vertices(flesh, &shown),
+            s = supple_parameters(flesh);
     double *p = calloc((size_t)s + 1, sizeof *p), *points = calloc((size_t)(3 * count), sizeof *points);
     double *positions = calloc((size_t)(3 * out), sizeof *positions), root[16];
     int64_t *columns = calloc((size_t)s + 1, sizeof *columns);
@@ -97,8 +101,10 @@ int main(int argc, char **argv)
         }
     }
     double n = steps > 0 ? 1e3 / (double)steps : 0;
-    printf("%lld steps at %g a second: pose %.3f ms, step %.3f ms, %lld positions %.3f ms; %lld steps in trouble, largest "
-           "displacement %.4f m\n", (long long)steps, rate, pose * n, step * n, (long long)out, read * n, (long long)troubled, largest);
+    printf(
+        "%lld steps at %g a second: pose %.3f ms, step %.3f ms, %lld positions %.3f ms; %lld steps in trouble, largest "
+        "displacement %.4f m\n",
+        (long long)steps, rate, pose * n, step * n, (long long)out, read * n, (long long)troubled, largest);
     free(p), free(points), free(positions), free(columns);
     supple_close(flesh);
     su_anim_free(&anim);

@@ -111,7 +111,8 @@ void beam_modes(const beam *b, const double *rest, int r, double *modes, double 
         for (int64_t e = K.start[c]; e < K.start[c + 1]; e++)
             A[c * size + K.row[e]] = K.value[e] * scale[c] * scale[K.row[e]];
     if (LAPACKE_dsyevr(LAPACK_COL_MAJOR, 'V', 'I', 'L', size, A, size, 0, 0, 1, r, 0, &found, values, vectors, size,
-                       support) != 0 || found != r)
+                       support) != 0 ||
+        found != r)
         abort();
     for (int64_t k = 0; k < r; k++) {
         for (int64_t i = 0; i < 3 * b->n; i++) modes[3 * k * b->n + i] = 0;

@@ -7,10 +7,10 @@
 typedef struct beam {
     int64_t n, t, held_count;
     double length, width, height;
-    double *vertices;    /* (n,3) */
-    int32_t *tets;       /* (t,4) positive volume */
-    int32_t *held;       /* vertices at x = 0, ascending */
-    double *young, *poisson, *density;   /* (t) 1e5 Pa, 0.4, 1000 kg/m^3 */
+    double *vertices;                  /* (n,3) */
+    int32_t *tets;                     /* (t,4) positive volume */
+    int32_t *held;                     /* vertices at x = 0, ascending */
+    double *young, *poisson, *density; /* (t) 1e5 Pa, 0.4, 1000 kg/m^3 */
 } beam;
 
 /* nx, ny, nz cells over length (x) by height (y) by width (z), centred on the x axis. Aborts without memory. */

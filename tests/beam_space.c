@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MUST(call)                            \
-    do {                                      \
-        if ((call) != SU_OK) abort();         \
+#define MUST(call)                                                                                                     \
+    do {                                                                                                               \
+        if ((call) != SU_OK) abort();                                                                                  \
     } while (0)
 
 static void make_fit(beam_space *s, int m, const double *angles)

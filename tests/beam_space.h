@@ -9,9 +9,9 @@
 
 typedef struct beam_space {
     beam shape;
-    su_tet tet;       /* no skin: nbar = 0 */
-    su_fit fit;       /* one parameter, the angle; no corrections */
-    su_basis basis;   /* r lowest linear modes at each pose, aligned */
+    su_tet tet;     /* no skin: nbar = 0 */
+    su_fit fit;     /* one parameter, the angle; no corrections */
+    su_basis basis; /* r lowest linear modes at each pose, aligned */
 } beam_space;
 
 /* angles[0] = 0. Aborts on failure. */

@@ -67,7 +67,7 @@ void box_mesh_jitter(box_mesh *box, double amount)
             if (box->vertices[3 * v + i] < low[i]) low[i] = box->vertices[3 * v + i];
             if (box->vertices[3 * v + i] > high[i]) high[i] = box->vertices[3 * v + i];
         }
-    double cell[3];   /* from the first cell's far corner: the last vertex of the first tet's path is it or its mirror */
+    double cell[3]; /* from the first cell's far corner: the last vertex of the first tet's path is it or its mirror */
     for (int i = 0; i < 3; i++) {
         cell[i] = 0;
         for (int c = 1; c < 4; c++) {

@@ -6,11 +6,11 @@
 #include <stdint.h>
 
 /* |value - expected| <= tolerance; NaN fails. Include cmocka.h before. */
-#define assert_near(value, expected, tolerance)                                                                      \
-    do {                                                                                                             \
-        double near_value = (value), near_expected = (expected), near_tolerance = (tolerance);                       \
-        if (!(fabs(near_value - near_expected) <= near_tolerance))                                                   \
-            fail_msg("%s = %.12g, expected %.12g within %.3g", #value, near_value, near_expected, near_tolerance);   \
+#define assert_near(value, expected, tolerance)                                                                        \
+    do {                                                                                                               \
+        double near_value = (value), near_expected = (expected), near_tolerance = (tolerance);                         \
+        if (!(fabs(near_value - near_expected) <= near_tolerance))                                                     \
+            fail_msg("%s = %.12g, expected %.12g within %.3g", #value, near_value, near_expected, near_tolerance);     \
     } while (0)
 
 /* Largest |a_i|. */

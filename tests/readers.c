@@ -26,7 +26,7 @@ static void load_again(const char *path)
 {
     su_anim anim = {0};
     su_error err;
-    if (su_anim_load(path, &anim, &err) != SU_OK) {   /* what import writes, every other program must accept */
+    if (su_anim_load(path, &anim, &err) != SU_OK) { /* what import writes, every other program must accept */
         fprintf(stderr, "the written animation is refused: %s\n", err.text);
         abort();
     }
@@ -52,7 +52,9 @@ static su_status scene_here(const char *path, const char *folder, su_scene *scen
     char message[800] = "", crossing[500];
     su_scene parsed = {0};
     snprintf(crossing, sizeof crossing, "%s/scene", folder);
-    int fd = su_scene_parse(path, &parsed, message, sizeof message) == 0 ? open(crossing, O_RDWR | O_CREAT | O_TRUNC, 0600) : -1;
+    int fd = su_scene_parse(path, &parsed, message, sizeof message) == 0
+                 ? open(crossing, O_RDWR | O_CREAT | O_TRUNC, 0600)
+                 : -1;
     int failed = fd < 0 || su_scene_encode(&parsed, fd) != 0;
     su_scene_free(&parsed);
     if (fd >= 0) close(fd);
@@ -64,8 +66,8 @@ static su_status scene_here(const char *path, const char *folder, su_scene *scen
     return status == SU_OK ? su_scene_check(scene, err) : status;
 }
 
-static void sample_clip(const su_scene *scene, const su_character *character, const su_scene_clip *clip, const char *out,
-                        bool dual)
+static void sample_clip(const su_scene *scene, const su_character *character, const su_scene_clip *clip,
+                        const char *out, bool dual)
 {
     su_take_range range;
     su_take take = {0};
@@ -93,7 +95,8 @@ static void read_rigged(const char *path, const char *folder, bool here)
     if (status == SU_OK) {
         su_character character = {0};
         const su_character_options wanted = {.up = -1};
-        if (su_character_create(&scene, &wanted, &character, &err) == SU_OK && character.nbar * (character.B + 3 * character.K) < MOST_VALUES)
+        if (su_character_create(&scene, &wanted, &character, &err) == SU_OK &&
+            character.nbar * (character.B + 3 * character.K) < MOST_VALUES)
             for (int64_t i = 0; i < scene.clips && i < MOST_CLIPS; i++)
                 sample_clip(&scene, &character, &scene.clip[i], out, i % 2);
         su_character_free(&character);
@@ -110,9 +113,11 @@ static void read_sequence(const char *path, const char *neutral, const char *fol
     su_error err;
     char out[500];
     snprintf(out, sizeof out, "%s/out.npz", folder);
-    const su_sequence_options wanted = {.scale = 1.0, .up = 1, .neutral_frame = -1, .first = NAN, .last = NAN, .number = NAN};
+    const su_sequence_options wanted = {
+        .scale = 1.0, .up = 1, .neutral_frame = -1, .first = NAN, .last = NAN, .number = NAN};
     if (su_sequence_open(path, neutral, &sequence, &err) != SU_OK) return;
-    if (su_sequence_take_create(sequence, path, &wanted, NULL, &take, &err) == SU_OK && take.anim.F * take.anim.nbar < MOST_POINTS) {
+    if (su_sequence_take_create(sequence, path, &wanted, NULL, &take, &err) == SU_OK &&
+        take.anim.F * take.anim.nbar < MOST_POINTS) {
         json_t *meta = json_pack("{s:s, s:i}", "kind", "supple.anim", "version", 1);
         if (su_sequence_take_save(&take, out, "clip", meta, NULL, &err) == SU_OK) load_again(out);
         json_decref(meta);
@@ -149,7 +154,7 @@ static void read_obj(const char *path, const char *folder, bool here)
     su_error err;
     char out[500];
     snprintf(out, sizeof out, "%s/out.obj", folder);
-    if (su_obj_load(path, &obj, &err) == SU_OK) {   /* as a sculpt, and written again */
+    if (su_obj_load(path, &obj, &err) == SU_OK) { /* as a sculpt, and written again */
         float *points = malloc((size_t)(3 * obj.vertices + 1) * sizeof *points);
         for (int64_t i = 0; points && i < 3 * obj.vertices; i++)
             points[i] = (float)fmax(fmin(obj.points[i], 1e30), -1e30);

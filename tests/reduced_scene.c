@@ -132,8 +132,8 @@ static void add_neutral_stiffness(reduced_scene *out, const double *weights, dou
     double *young = calloc((size_t)model->t, sizeof *young);
     if (!young) abort();
     for (int64_t e = 0; e < model->t; e++) young[e] = fit->young[e] * (weights ? weights[e] : 1);
-    if (su_elastic_create(&body, n, model->vertices, model->t, model->tets, model->fixed_count, model->fixed, SU_NEOHOOKEAN, young,
-                          fit->poisson, fit->density, NULL) != SU_OK ||
+    if (su_elastic_create(&body, n, model->vertices, model->t, model->tets, model->fixed_count, model->fixed,
+                          SU_NEOHOOKEAN, young, fit->poisson, fit->density, NULL) != SU_OK ||
         su_sparse_clone_pattern(&body.pattern, &K, NULL) != SU_OK)
         abort();
     int64_t size = 3 * body.free_count;
@@ -141,7 +141,8 @@ static void add_neutral_stiffness(reduced_scene *out, const double *weights, dou
     if (!packed || !KU) abort();
     su_elastic_stiffness(&body, model->vertices, false, &K, 1);
     for (int64_t k = 0; k < r; k++)
-        for (int64_t a = 0; a < size; a++) packed[k * size + a] = out->basis[3 * (k * n + body.free_vertex[a / 3]) + a % 3];
+        for (int64_t a = 0; a < size; a++)
+            packed[k * size + a] = out->basis[3 * (k * n + body.free_vertex[a / 3]) + a % 3];
     for (int64_t k = 0; k < r; k++) {
         su_sparse_multiply(&K, packed + k * size, KU);
         for (int64_t j = 0; j < r; j++)
@@ -187,13 +188,33 @@ void reduced_create(reduced_scene *out, scene *s, const reduced_options *options
     *out = (reduced_scene){.scene = s};
     su_model *model = &out->model;
     int r = options->r ? options->r : (int)(3 * (tet->n - tet->fixed_count));
-    *model = (su_model){.m = fit->m, .r = r, .n = tet->n, .t = tet->t, .nbar = tet->nbar, .s = 1,
-                        .fixed_count = tet->fixed_count, .vertices = tet->vertices, .tets = tet->tets,
-                        .fixed = tet->fixed, .neutral = tet->vertices, .embed_tet = tet->embed_tet,
-                        .embed_bary = tet->embed_bary, .ties = tet->ties, .shepard_index = tet->shepard_index,
-                        .shepard_weight = tet->shepard_weight, .params = fit->params, .param_scale = fit->param_scale,
-                        .rbf = fit->rbf, .corrections = fit->corrections, .density = fit->density, .bases = options->one ? 1 : fit->m, .n1 = fit->n1,
-                        .z = fit->z, .turn_start = fit->turn_start, .turn_node = fit->turn_node, .turn_weight = fit->turn_weight};
+    *model = (su_model){.m = fit->m,
+                        .r = r,
+                        .n = tet->n,
+                        .t = tet->t,
+                        .nbar = tet->nbar,
+                        .s = 1,
+                        .fixed_count = tet->fixed_count,
+                        .vertices = tet->vertices,
+                        .tets = tet->tets,
+                        .fixed = tet->fixed,
+                        .neutral = tet->vertices,
+                        .embed_tet = tet->embed_tet,
+                        .embed_bary = tet->embed_bary,
+                        .ties = tet->ties,
+                        .shepard_index = tet->shepard_index,
+                        .shepard_weight = tet->shepard_weight,
+                        .params = fit->params,
+                        .param_scale = fit->param_scale,
+                        .rbf = fit->rbf,
+                        .corrections = fit->corrections,
+                        .density = fit->density,
+                        .bases = options->one ? 1 : fit->m,
+                        .n1 = fit->n1,
+                        .z = fit->z,
+                        .turn_start = fit->turn_start,
+                        .turn_node = fit->turn_node,
+                        .turn_weight = fit->turn_weight};
     model->file.meta = json_object();
     TAKE(out, model->mode_region, r);
     for (int k = 0; k < r; k++) model->mode_region[k] = region_of_mode(k, r, options->regions);
@@ -202,20 +223,23 @@ void reduced_create(reduced_scene *out, scene *s, const reduced_options *options
     TAKE(out, out->rotations, model->m * model->n * 4);
     su_rotation_field *field;
     const su_smoothing smoothing = su_fit_smoothing(fit);
-    if (su_rotation_field_create(model->n, model->vertices, model->t, model->tets, &smoothing, 0, NULL, &field, NULL) != SU_OK) abort();
+    if (su_rotation_field_create(model->n, model->vertices, model->t, model->tets, &smoothing, 0, NULL, &field, NULL) !=
+        SU_OK)
+        abort();
     for (int64_t i = 0; i < model->m; i++)
         su_rotation_field_evaluate(field, fit->shapes + 3 * i * model->n, out->rotations + 4 * i * model->n, 1);
     su_rotation_field_free(field);
     if (!options->one) model->rotations = out->rotations;
     if (model->bases > 2) {
         TAKE(out, model->basis_rbf, model->m * (model->m + 2));
-        if (su_basis_rbf_train(model->m, 1, model->params, model->param_scale, &model->columns, model->basis_rbf, NULL) != SU_OK)
+        if (su_basis_rbf_train(model->m, 1, model->params, model->param_scale, &model->columns, model->basis_rbf,
+                               NULL) != SU_OK)
             abort();
     }
     make_basis(out, options);
     make_blocks(out, options);
-    /* Tets that are not the flesh: from 0.6 to 1.05 of what they should weigh, so that D has something to make good, of either sign but no
-     * more negative than cubature makes it: D >= -0.05 U'KU. */
+    /* Tets that are not the flesh: from 0.6 to 1.05 of what they should weigh, so that D has something to make good, of
+     * either sign but no more negative than cubature makes it: D >= -0.05 U'KU. */
     if (options->lacking) {
         TAKE(out, out->tet_weights, model->t);
         for (int64_t e = 0; e < model->t; e++) out->tet_weights[e] = 0.6 + 0.45 * fmod(0.618034 * (double)e, 1);

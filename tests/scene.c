@@ -84,14 +84,17 @@ static void make_anim(scene *s, int F, double fps, scene_rig *rig)
 }
 
 void scene_create(scene *s, int nx, int ny, int nz, int m, const double *angles, int F, double fps, scene_rig *rig,
-                   int teleport_count, const int *teleports)
+                  int teleport_count, const int *teleports)
 {
     *s = (scene){.mesh = beam_create(nx, ny, nz, 1.0, 0.25, 0.25)};
-    for (int64_t e = 0; e < s->mesh.t; e++) s->mesh.young[e] = 4e6;   /* bends at a few Hz */
+    for (int64_t e = 0; e < s->mesh.t; e++) s->mesh.young[e] = 4e6; /* bends at a few Hz */
     make_tet(s);
     make_fit(s, m, angles);
     make_anim(s, F, fps, rig);
-    su_shot_target target = {.nbar = s->tet.nbar, .s = 1, .neutral = s->mesh.vertices, .params = s->fit.params,
+    su_shot_target target = {.nbar = s->tet.nbar,
+                             .s = 1,
+                             .neutral = s->mesh.vertices,
+                             .params = s->fit.params,
                              .param_scale = s->fit.param_scale};
     su_error err = {0};
     if (su_shot_create(&s->anim, "scene", &target, teleport_count, teleports, &s->shot, NULL, &err) != SU_OK) {
@@ -113,7 +116,8 @@ void scene_turn_rest(scene *s, double length)
 {
     su_smooth_weights *w = &s->smooth;
     su_fit *fit = &s->fit;
-    if (su_smooth_weights_create(fit->n, s->mesh.vertices, fit->t, s->mesh.tets, length, length, 1, w, NULL) != SU_OK) abort();
+    if (su_smooth_weights_create(fit->n, s->mesh.vertices, fit->t, s->mesh.tets, length, length, 1, w, NULL) != SU_OK)
+        abort();
     fit->n1 = fit->n + 1, fit->z = w->entries;
     fit->turn_start = w->start, fit->turn_node = w->node, fit->turn_weight = w->weight;
 }
@@ -158,11 +162,12 @@ static void must(su_status status, const su_error *err)
 double *scene_full_run(scene *s, const su_sim_settings *settings, double tolerance, double *energy, int *status,
                        su_fullsim_counts *counts)
 {
-    return scene_full_run_with(s, settings, &(su_fullsim_options){.tolerance = tolerance, .threads = 1}, energy, status, counts);
+    return scene_full_run_with(s, settings, &(su_fullsim_options){.tolerance = tolerance, .threads = 1}, energy, status,
+                               counts);
 }
 
-double *scene_full_run_with(scene *s, const su_sim_settings *settings, const su_fullsim_options *options, double *energy, int *status,
-                            su_fullsim_counts *counts)
+double *scene_full_run_with(scene *s, const su_sim_settings *settings, const su_fullsim_options *options,
+                            double *energy, int *status, su_fullsim_counts *counts)
 {
     su_sim_settings resolved = *settings;
     su_fullsim *sim;
@@ -225,7 +230,8 @@ void scene_save(scene *s, const char *folder)
     for (int64_t k = 0; k < anim->P; k++) anim->face_counts[k] = 3;
     for (int32_t v = 0; v < anim->N; v++) anim->source_vertex[v] = v;
     anim->file.meta = json_pack("{s:s, s:f, s:[s]}", "clip", "scene", "fps", 1 / anim->times[1], "param_names", "bend");
-    s->fit.file.meta = json_pack("{s:s, s:f, s:[s]}", "material", "neohookean", "frequency", 4.0, "param_names", "bend");
+    s->fit.file.meta =
+        json_pack("{s:s, s:f, s:[s]}", "material", "neohookean", "frequency", 4.0, "param_names", "bend");
     snprintf(path, sizeof path, "%s/s.tet.npz", folder);
     must(su_tet_save(path, &s->tet, &err), &err);
     snprintf(path, sizeof path, "%s/s.fit.npz", folder);

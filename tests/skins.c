@@ -14,7 +14,8 @@ void skin_free(skin *s)
 
 static skin make(const char *name, int64_t n, int64_t t)
 {
-    return (skin){name, n, t, calloc((size_t)(3 * n + 1), sizeof(double)), calloc((size_t)(3 * t + 1), sizeof(int32_t))};
+    return (skin){name, n, t, calloc((size_t)(3 * n + 1), sizeof(double)),
+                  calloc((size_t)(3 * t + 1), sizeof(int32_t))};
 }
 
 static void put(skin *s, int64_t k, int64_t a, int64_t b, int64_t c)
@@ -31,7 +32,8 @@ static skin round_body(const char *name, double radius, double stretch, int ring
     for (int i = 1; i < rings; i++)
         for (int j = 0; j < around; j++) {
             double *x = s.x + 3 * ((int64_t)(i - 1) * around + j), a = M_PI * i / rings, b = 2.0 * M_PI * j / around;
-            x[0] = radius * sin(a) * cos(b), x[1] = radius * cos(a) + (2 * i < rings ? stretch : 0.0), x[2] = -radius * sin(a) * sin(b);
+            x[0] = radius * sin(a) * cos(b), x[1] = radius * cos(a) + (2 * i < rings ? stretch : 0.0),
+            x[2] = -radius * sin(a) * sin(b);
         }
     s.x[3 * (last - 1) + 1] = radius + stretch;
     s.x[3 * last + 1] = -radius;
@@ -92,7 +94,7 @@ skin skin_half_ear(void)
         for (int i = 0; i < 3; i++) z += s.x[3 * (int64_t)s.triangles[3 * k + i] + 2];
         if (z < 0.0) memmove(s.triangles + 3 * kept++, s.triangles + 3 * k, 3 * sizeof *s.triangles);
     }
-    s.t = kept;      /* the other half's vertices stay, without triangles */
+    s.t = kept; /* the other half's vertices stay, without triangles */
     return s;
 }
 
@@ -142,7 +144,7 @@ skin skin_degenerate(void)
     memcpy(d.triangles, s.triangles, (size_t)(3 * s.t) * sizeof *d.triangles);
     for (int i = 0; i < 3; i++) d.x[3 * s.n + i] = 0.5 * (s.x[3 * 10 + i] + s.x[3 * 11 + i]);
     for (int k = 0; k < 20; k++) put(&d, s.t + k, 5 * k, k % 2 ? 5 * k : 5 * k + 1, 5 * k + 1);
-    put(&d, s.t, 10, 11, s.n);       /* a needle: its corners lie on one line */
+    put(&d, s.t, 10, 11, s.n); /* a needle: its corners lie on one line */
     skin_free(&s);
     return d;
 }
@@ -178,7 +180,8 @@ skin skin_scan(int rings)
         double *x = s.x + 3 * v;
         seed = seed * 6364136223846793005u + 1442695040888963407u;
         double noise = (double)(seed >> 40) / (1 << 24) - 0.5;
-        double r = 0.3 * (1.0 + 0.2 * sin(5.0 * x[0] + 1.0) * cos(4.0 * x[1]) + 0.15 * sin(9.0 * x[2]) + 0.2 / rings * noise);
+        double r =
+            0.3 * (1.0 + 0.2 * sin(5.0 * x[0] + 1.0) * cos(4.0 * x[1]) + 0.15 * sin(9.0 * x[2]) + 0.2 / rings * noise);
         for (int i = 0; i < 3; i++) x[i] *= r;
     }
     return s;

@@ -21,7 +21,8 @@
 static char path[64];
 
 enum { POINTS = 5, FACES = 2, CORNERS = 7, FRAMES = 6 };
-static const int32_t counts[FACES] = {4, 3}, corners[CORNERS] = {0, 1, 2, 3, 3, 2, 4}, uv_indices[CORNERS] = {0, 1, 2, 3, 3, 2, 1};
+static const int32_t counts[FACES] = {4, 3}, corners[CORNERS] = {0, 1, 2, 3, 3, 2, 4},
+                     uv_indices[CORNERS] = {0, 1, 2, 3, 3, 2, 1};
 static const float uv[8] = {0, 0, 1, 0, 1, 1, 0, 1};
 static const double turn[16] = {0, -2, 0, 5, 2, 0, 0, 6, 0, 0, 2, 7, 0, 0, 0, 1};
 
@@ -39,12 +40,21 @@ static su_status write_cache(const char *to, su_error *err)
     su_status status = su_alembic_create(to, 1, (const double[]){11.0 / 30.0}, 1.0 / 30.0, &writer, err);
     if (status != SU_OK) return status;
     int index;
-    su_alembic_mesh_in mesh = {.name = "body", .points = POINTS, .faces = FACES, .corners = CORNERS, .face_counts = counts,
-                               .face_indices = corners, .uvs = 4, .uv = uv, .uv_indices = uv_indices, .xform = turn,
-                               .velocities = true, .normals = true};
+    su_alembic_mesh_in mesh = {.name = "body",
+                               .points = POINTS,
+                               .faces = FACES,
+                               .corners = CORNERS,
+                               .face_counts = counts,
+                               .face_indices = corners,
+                               .uvs = 4,
+                               .uv = uv,
+                               .uv_indices = uv_indices,
+                               .xform = turn,
+                               .velocities = true,
+                               .normals = true};
     assert_int_equal(su_alembic_add_mesh(writer, &mesh, &index, err), SU_OK);
-    mesh = (su_alembic_mesh_in){.name = "body", .points = POINTS, .faces = 1, .corners = 4, .face_counts = counts,
-                                .face_indices = corners};
+    mesh = (su_alembic_mesh_in){
+        .name = "body", .points = POINTS, .faces = 1, .corners = 4, .face_counts = counts, .face_indices = corners};
     assert_int_equal(su_alembic_add_mesh(writer, &mesh, &index, err), SU_OK);
     assert_int_equal(index, 1);
     for (int k = 0; k < FRAMES; k++) {
@@ -64,9 +74,13 @@ static void samples_around_frames_keep_their_times(void **state)
     su_alembic_writer *writer;
     su_alembic *file;
     int index;
-    assert_int_equal(su_alembic_create(path, 2, early, 1.0 / 24, &writer, &err), SU_USAGE);   /* touches the next frame */
+    assert_int_equal(su_alembic_create(path, 2, early, 1.0 / 24, &writer, &err), SU_USAGE); /* touches the next frame */
     assert_int_equal(su_alembic_create(path, 3, times, 1.0 / 24, &writer, &err), SU_OK);
-    su_alembic_mesh_in mesh = {.name = "body", .points = POINTS, .faces = FACES, .corners = CORNERS, .face_counts = counts,
+    su_alembic_mesh_in mesh = {.name = "body",
+                               .points = POINTS,
+                               .faces = FACES,
+                               .corners = CORNERS,
+                               .face_counts = counts,
                                .face_indices = corners};
     assert_int_equal(su_alembic_add_mesh(writer, &mesh, &index, &err), SU_OK);
     for (int k = 0; k < 6; k++) {
@@ -127,7 +141,7 @@ static void cache_comes_back(void **state)
     for (int i = 0; i < 16; i++) assert_true(fabs(xform[i] - (i % 5 == 0)) <= 0.0);
     char text[64];
     assert_true(su_alembic_metadata(file, "_ai_Application", text, sizeof text));
-    assert_string_equal(text, "supple, test:1");   /* what would break the metadata is replaced */
+    assert_string_equal(text, "supple, test:1"); /* what would break the metadata is replaced */
     assert_false(su_alembic_metadata(file, "_ai_Nothing", text, sizeof text));
     su_alembic_close(file);
     unlink(path);
@@ -154,20 +168,29 @@ static void library_hashes_are_reproduced(void **state)
     su_abc_archive *archive;
     assert_int_equal(su_abc_archive_create(path, &archive, &err), SU_OK);
     int time = su_abc_time_sampling(archive, 1, (const double[]){1.0 / 24.0}, 1.0 / 24.0);
-    static const char xform_schema[] = "schema=AbcGeom_Xform_v3", mesh_schema[] = "schema=AbcGeom_PolyMesh_v1;schemaBaseType=AbcGeom_GeomBase_v1";
-    su_abc_object *xf = su_abc_add_object(archive, NULL, "xf", "schema=AbcGeom_Xform_v3;schemaObjTitle=AbcGeom_Xform_v3:.xform");
-    su_abc_object *tri = su_abc_add_object(archive, xf, "tri",
+    static const char xform_schema[] = "schema=AbcGeom_Xform_v3",
+                      mesh_schema[] = "schema=AbcGeom_PolyMesh_v1;schemaBaseType=AbcGeom_GeomBase_v1";
+    su_abc_object *xf =
+        su_abc_add_object(archive, NULL, "xf", "schema=AbcGeom_Xform_v3;schemaObjTitle=AbcGeom_Xform_v3:.xform");
+    su_abc_object *tri = su_abc_add_object(
+        archive, xf, "tri",
         "schema=AbcGeom_PolyMesh_v1;schemaBaseType=AbcGeom_GeomBase_v1;schemaObjTitle=AbcGeom_PolyMesh_v1:.geom");
     su_abc_property *geom = su_abc_add_compound(archive, tri, NULL, ".geom", mesh_schema);
-    su_abc_property *box = su_abc_add_property(archive, tri, geom, ".selfBnds", "interpretation=box", SU_ABC_SCALAR, SU_ABC_F64, 6, time);
-    su_abc_property *p = su_abc_add_property(archive, tri, geom, "P", "geoScope=vtx;interpretation=point", SU_ABC_ARRAY, SU_ABC_F32, 3, time);
-    su_abc_property *faces = su_abc_add_property(archive, tri, geom, ".faceIndices", "", SU_ABC_ARRAY, SU_ABC_I32, 1, time);
-    su_abc_property *sizes = su_abc_add_property(archive, tri, geom, ".faceCounts", "", SU_ABC_ARRAY, SU_ABC_I32, 1, time);
+    su_abc_property *box =
+        su_abc_add_property(archive, tri, geom, ".selfBnds", "interpretation=box", SU_ABC_SCALAR, SU_ABC_F64, 6, time);
+    su_abc_property *p = su_abc_add_property(archive, tri, geom, "P", "geoScope=vtx;interpretation=point", SU_ABC_ARRAY,
+                                             SU_ABC_F32, 3, time);
+    su_abc_property *faces =
+        su_abc_add_property(archive, tri, geom, ".faceIndices", "", SU_ABC_ARRAY, SU_ABC_I32, 1, time);
+    su_abc_property *sizes =
+        su_abc_add_property(archive, tri, geom, ".faceCounts", "", SU_ABC_ARRAY, SU_ABC_I32, 1, time);
     su_abc_property *xform = su_abc_add_compound(archive, xf, NULL, ".xform", xform_schema);
-    su_abc_property *inherits = su_abc_add_property(archive, xf, xform, ".inherits", "", SU_ABC_SCALAR, SU_ABC_BOOL, 1, time);
+    su_abc_property *inherits =
+        su_abc_add_property(archive, xf, xform, ".inherits", "", SU_ABC_SCALAR, SU_ABC_BOOL, 1, time);
     su_abc_property *ops = su_abc_add_property(archive, xf, xform, ".ops", "", SU_ABC_SCALAR, SU_ABC_U8, 1, 0);
     su_abc_property *values = su_abc_add_property(archive, xf, xform, ".vals", "", SU_ABC_SCALAR, SU_ABC_F64, 3, time);
-    su_abc_property *moves = su_abc_add_property(archive, xf, xform, "isNotConstantIdentity", "", SU_ABC_SCALAR, SU_ABC_BOOL, 1, 0);
+    su_abc_property *moves =
+        su_abc_add_property(archive, xf, xform, "isNotConstantIdentity", "", SU_ABC_SCALAR, SU_ABC_BOOL, 1, 0);
     const double boxes[2][6] = {{0, 0, 0, 1, 1, 0}, {0, 0, 0, 1, 1, 1}}, offset[3] = {1, 2, 3};
     const float points[2][9] = {{0, 0, 0, 1, 0, 0, 0, 1, 0}, {0, 0, 0, 1, 0, 0, 0, 1, 1}};
     const int32_t triangle[3] = {0, 1, 2}, three = 3;
@@ -185,10 +208,12 @@ static void library_hashes_are_reproduced(void **state)
     assert_int_equal(su_abc_archive_commit(archive, "", &err), SU_OK);
 
     /* hashes that the library wrote for the same content (format page, section 14, at 03ea and 0464) */
-    static const uint8_t of_xf[32] = {0x18, 0x4f, 0x6d, 0x7c, 0xbf, 0xfc, 0xf6, 0xe4, 0x34, 0x7b, 0x69, 0x69, 0x4b, 0xde, 0x45, 0x1b,
-                                      0x94, 0xc1, 0x79, 0x1f, 0x15, 0x02, 0x37, 0xed, 0x6c, 0x00, 0xb8, 0xab, 0x21, 0xb7, 0x19, 0x9e};
-    static const uint8_t of_top[32] = {0x19, 0x09, 0xf5, 0x6b, 0xfc, 0x06, 0x27, 0x23, 0xc7, 0x51, 0xe8, 0xb4, 0x65, 0xee, 0x72, 0x8b,
-                                       0x00, 0xe7, 0xee, 0x62, 0x61, 0xe5, 0xb5, 0x59, 0x39, 0xd8, 0x43, 0xe8, 0x53, 0xc3, 0x2e, 0xe3};
+    static const uint8_t of_xf[32] = {0x18, 0x4f, 0x6d, 0x7c, 0xbf, 0xfc, 0xf6, 0xe4, 0x34, 0x7b, 0x69,
+                                      0x69, 0x4b, 0xde, 0x45, 0x1b, 0x94, 0xc1, 0x79, 0x1f, 0x15, 0x02,
+                                      0x37, 0xed, 0x6c, 0x00, 0xb8, 0xab, 0x21, 0xb7, 0x19, 0x9e};
+    static const uint8_t of_top[32] = {0x19, 0x09, 0xf5, 0x6b, 0xfc, 0x06, 0x27, 0x23, 0xc7, 0x51, 0xe8,
+                                       0xb4, 0x65, 0xee, 0x72, 0x8b, 0x00, 0xe7, 0xee, 0x62, 0x61, 0xe5,
+                                       0xb5, 0x59, 0x39, 0xd8, 0x43, 0xe8, 0x53, 0xc3, 0x2e, 0xe3};
     uint8_t bytes[4096], hashes[32];
     FILE *stream = fopen(path, "rb");
     size_t size = fread(bytes, 1, sizeof bytes, stream);
@@ -208,7 +233,7 @@ static void equal_samples_are_folded(void **state)
     static const struct {
         const char *samples;
         int first, last, stored;
-    } rows[] = {{"A", 0, 0, 1},     {"AAA", 0, 0, 1},   {"AB", 1, 1, 2},    {"ABC", 1, 2, 3},
+    } rows[] = {{"A", 0, 0, 1},     {"AAA", 0, 0, 1},   {"AB", 1, 1, 2},   {"ABC", 1, 2, 3},
                 {"AABCC", 2, 3, 3}, {"ABBAA", 1, 3, 4}, {"AAAB", 3, 3, 2}, {"ABBBBC", 1, 5, 6}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         su_error err;
@@ -218,7 +243,8 @@ static void equal_samples_are_folded(void **state)
         int n = (int)strlen(rows[i].samples), count;
         assert_int_equal(su_abc_archive_create(path, &archive, &err), SU_OK);
         su_abc_property *property = su_abc_add_property(archive, NULL, NULL, "x", "", SU_ABC_ARRAY, SU_ABC_U8, 1, 0);
-        for (int k = 0; k < n; k++) assert_int_equal(su_abc_sample(archive, property, rows[i].samples + k, 1, &err), SU_OK);
+        for (int k = 0; k < n; k++)
+            assert_int_equal(su_abc_sample(archive, property, rows[i].samples + k, 1, &err), SU_OK);
         assert_int_equal(su_abc_archive_commit(archive, "", &err), SU_OK);
         assert_int_equal(su_abc_tree_open(path, &tree, &err), SU_OK);
         su_abc_entry *entries;
@@ -252,11 +278,15 @@ static void add_square(su_abc_archive *archive, int time, const char *name, bool
     static const float corner[4][3] = {{0, 0, 0}, {1, 0, 0}, {1, 1, 0}, {0, 1, 0}};
     static const int32_t square[4] = {0, 1, 2, 3}, triangles[6] = {0, 1, 2, 0, 2, 3}, four = 4, threes[2] = {3, 3};
     su_error err;
-    su_abc_object *object = su_abc_add_object(archive, NULL, name, "schema=AbcGeom_PolyMesh_v1;schemaObjTitle=AbcGeom_PolyMesh_v1:.geom");
+    su_abc_object *object =
+        su_abc_add_object(archive, NULL, name, "schema=AbcGeom_PolyMesh_v1;schemaObjTitle=AbcGeom_PolyMesh_v1:.geom");
     su_abc_property *geom = su_abc_add_compound(archive, object, NULL, ".geom", "schema=AbcGeom_PolyMesh_v1");
-    su_abc_property *p = su_abc_add_property(archive, object, geom, "P", "geoScope=vtx;interpretation=point", SU_ABC_ARRAY, SU_ABC_F32, 3, time);
-    su_abc_property *faces = su_abc_add_property(archive, object, geom, ".faceIndices", "", SU_ABC_ARRAY, SU_ABC_I32, 1, time);
-    su_abc_property *sizes = su_abc_add_property(archive, object, geom, ".faceCounts", "", SU_ABC_ARRAY, SU_ABC_I32, 1, time);
+    su_abc_property *p = su_abc_add_property(archive, object, geom, "P", "geoScope=vtx;interpretation=point",
+                                             SU_ABC_ARRAY, SU_ABC_F32, 3, time);
+    su_abc_property *faces =
+        su_abc_add_property(archive, object, geom, ".faceIndices", "", SU_ABC_ARRAY, SU_ABC_I32, 1, time);
+    su_abc_property *sizes =
+        su_abc_add_property(archive, object, geom, ".faceCounts", "", SU_ABC_ARRAY, SU_ABC_I32, 1, time);
     for (int k = 0; k < 3; k++) {
         bool apart = falls_apart && k > 0;
         assert_int_equal(su_abc_sample(archive, p, corner, 4, &err), SU_OK);
@@ -335,7 +365,7 @@ static void maya_cache_matches_its_obj_frames(void **state)
                 }
                 v++;
             } else if (sscanf(line, "f %d %d %d %d", &f[0], &f[1], &f[2], &f[3]) == 4) {
-                int start = 0;   /* the same cycle of corners, wherever it starts */
+                int start = 0; /* the same cycle of corners, wherever it starts */
                 while (start < 4 && faces[corner + start] != f[0] - 1) start++;
                 for (int i = 0; i < 4; i++) assert_int_equal(faces[corner + (start + i) % 4], f[i] - 1);
                 corner += 4;
@@ -393,7 +423,7 @@ static void damage_never_crashes(void **state)
         fwrite(bytes, 1, cut, stream);
         fclose(stream);
         su_alembic *file;
-        assert_int_equal(su_alembic_open(path, &file, &err), SU_INPUT);   /* the root group stands last */
+        assert_int_equal(su_alembic_open(path, &file, &err), SU_INPUT); /* the root group stands last */
     }
     uint64_t random = 1;
     for (int round = 0; round < 6000; round++) {

@@ -175,7 +175,8 @@ static void permuted_modes_of_near_identical_beams(void **state)
     su_pose_bases blend = {2, R, a.n, bases, q, mass, SU_COROTATED};
     su_interpolate_basis(&blend, half, q, U, 1);
     double angle = largest_angle(&a, mass, R, U, exact);
-    printf("# near-identical beams: naive columns %.6f parallel, aligned subspace %.2e rad off\n", fabs(naive[1]), angle);
+    printf("# near-identical beams: naive columns %.6f parallel, aligned subspace %.2e rad off\n", fabs(naive[1]),
+           angle);
     assert_true(fabs(naive[1]) > 0.999);
     assert_true(angle < 1e-3);
     beam_free(&a), beam_free(&c);
@@ -190,7 +191,8 @@ static void a_turned_pose_has_the_same_modes(void **state)
     beam b = beam_create(10, 2, 3, 1, 0.12, 0.1);
     const double axis[3] = {0, 0, 1}, none[3] = {0, 0, 0};
     int64_t size = 3 * b.n * R;
-    double *x = take(3 * b.n), *mid = take(3 * b.n), *mass = take(b.n), *bases = take(2 * size), *plain = take(2 * size);
+    double *x = take(3 * b.n), *mid = take(3 * b.n), *mass = take(b.n), *bases = take(2 * size),
+           *plain = take(2 * size);
     double *q = take(8 * b.n), *at = take(4 * b.n), *one = take(8 * b.n), *U = take(size), *exact = take(size);
     double angles[2 * R];
     const double params[] = {0, 1}, scale[] = {1}, half[] = {0.5, 0.5};
@@ -214,13 +216,13 @@ static void a_turned_pose_has_the_same_modes(void **state)
     su_interpolate_basis(&blend, half, at, U, 1);
     double ours = largest_angle(&b, mass, R, U, exact);
 
-    what.rotations = one;   /* Procrustes alone, without turning back */
+    what.rotations = one; /* Procrustes alone, without turning back */
     assert_int_equal(su_align(&what, plain, parent, angles, 1, NULL), SU_OK);
     su_pose_bases still = {2, R, b.n, plain, one, mass, SU_LINEAR};
     su_interpolate_basis(&still, half, one, U, 1);
     double only = largest_angle(&b, mass, R, U, exact);
-    printf("# pose turned by 90 degrees: largest angle half way %.4f with Procrustes alone, %.2e rad turned back\n", only,
-           ours);
+    printf("# pose turned by 90 degrees: largest angle half way %.4f with Procrustes alone, %.2e rad turned back\n",
+           only, ours);
     assert_true(ours < 1e-6);
     assert_true(only > 0.1);
     beam_free(&b);
@@ -255,7 +257,8 @@ static void gram_is_exact_and_its_factor_close(void **state)
                 for (int l = 0; l < R; l++) {
                     double sum = 0;
                     for (int64_t v = 0; v < b.n; v++)
-                        sum += mass[v] * su_dot3(bases + i * size + 3 * (k * b.n + v), bases + j * size + 3 * (l * b.n + v));
+                        sum += mass[v] *
+                               su_dot3(bases + i * size + 3 * (k * b.n + v), bases + j * size + 3 * (l * b.n + v));
                     assert_float_equal(gram[((i * M + j) * R + k) * R + l], sum, 1e-12);
                     assert_true(gram[((i * M + j) * R + k) * R + l] == gram[((j * M + i) * R + l) * R + k]);
                     if (i == j) assert_float_equal(sum, k == l, 1e-9);
@@ -321,12 +324,9 @@ int main(void)
 {
     openblas_set_num_threads(1);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(procrustes_recovers_a_known_rotation),
-        cmocka_unit_test(the_tree_is_greedy),
-        cmocka_unit_test(permuted_modes_of_near_identical_beams),
-        cmocka_unit_test(a_turned_pose_has_the_same_modes),
-        cmocka_unit_test(gram_is_exact_and_its_factor_close),
-        cmocka_unit_test(example_poses_are_reproduced),
+        cmocka_unit_test(procrustes_recovers_a_known_rotation),   cmocka_unit_test(the_tree_is_greedy),
+        cmocka_unit_test(permuted_modes_of_near_identical_beams), cmocka_unit_test(a_turned_pose_has_the_same_modes),
+        cmocka_unit_test(gram_is_exact_and_its_factor_close),     cmocka_unit_test(example_poses_are_reproduced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

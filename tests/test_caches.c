@@ -48,8 +48,14 @@ static void pc2_bytes_are_as_specified(void **state)
     FILE *stream = fopen(path, "rb");
     assert_int_equal(fread(bytes, 1, sizeof bytes, stream), 32 + 2 * 24);
     fclose(stream);
-    static const uint8_t head[32] = {'P', 'O', 'I', 'N', 'T', 'C', 'A', 'C', 'H', 'E', '2', 0, 1, 0, 0, 0, 2, 0, 0, 0,
-                                     0x00, 0x40, 0x7a, 0x44 /* 1001 */, 0, 0, 0x80, 0x3f /* 1 */, 2, 0, 0, 0};
+    static const uint8_t head[32] = {'P',  'O',  'I',  'N',
+                                     'T',  'C',  'A',  'C',
+                                     'H',  'E',  '2',  0,
+                                     1,    0,    0,    0,
+                                     2,    0,    0,    0,
+                                     0x00, 0x40, 0x7a, 0x44 /* 1001 */,
+                                     0,    0,    0x80, 0x3f /* 1 */,
+                                     2,    0,    0,    0};
     assert_memory_equal(bytes, head, sizeof head);
     assert_memory_equal(bytes + 32, frames, sizeof frames);
 
@@ -70,7 +76,7 @@ static void pc2_bytes_are_as_specified(void **state)
 
     assert_int_equal(su_pc2_create(&writer, in_folder("b.pc2"), 2, 2, 1, 1, &err), SU_OK);
     assert_int_equal(su_pc2_frame(&writer, frames[0], &err), SU_OK);
-    assert_int_equal(su_pc2_commit(&writer, &err), SU_FAILED);   /* a sample is missing */
+    assert_int_equal(su_pc2_commit(&writer, &err), SU_FAILED); /* a sample is missing */
     assert_int_not_equal(access(path, F_OK), 0);
 }
 
@@ -87,8 +93,8 @@ static void mdd_bytes_are_as_specified(void **state)
     FILE *stream = fopen(path, "rb");
     assert_int_equal(fread(bytes, 1, sizeof bytes, stream), 16 + 2 * 24);
     fclose(stream);
-    static const uint8_t head[28] = {0, 0, 0, 2, 0, 0, 0, 2, 0x3f, 0, 0, 0, 0x3f, 0x80, 0, 0,
-                                     0, 0, 0, 0, 0x3f, 0x80, 0, 0, 0x40, 0, 0, 0};   /* 0 1 2 */
+    static const uint8_t head[28] = {0, 0, 0, 2, 0, 0, 0,    2,    0x3f, 0, 0,    0, 0x3f, 0x80,
+                                     0, 0, 0, 0, 0, 0, 0x3f, 0x80, 0,    0, 0x40, 0, 0,    0}; /* 0 1 2 */
     assert_memory_equal(bytes, head, sizeof head);
 
     su_mdd file;
@@ -122,7 +128,8 @@ static void obj_keeps_order_polygons_and_names(void **state)
     write_text("two.obj", two_objects);
     assert_int_equal(su_obj_load(path, &obj, &err), SU_OK);
     assert_true(obj.vertices == 7 && obj.faces == 2 && obj.corners == 7 && obj.uvs == 4 && obj.objects == 2);
-    static const int32_t indices[7] = {0, 1, 2, 3, 4, 5, 6}, uvs[7] = {0, 1, 2, 3, 0, 1, 2}, ids[7] = {0, 0, 0, 0, 1, 1, 1};
+    static const int32_t indices[7] = {0, 1, 2, 3, 4, 5, 6}, uvs[7] = {0, 1, 2, 3, 0, 1, 2},
+                         ids[7] = {0, 0, 0, 0, 1, 1, 1};
     assert_memory_equal(obj.face_indices, indices, sizeof indices);
     assert_memory_equal(obj.uv_indices, uvs, sizeof uvs);
     assert_memory_equal(obj.object_ids, ids, sizeof ids);
@@ -130,11 +137,11 @@ static void obj_keeps_order_polygons_and_names(void **state)
     float points[21];
     for (int i = 0; i < 21; i++) points[i] = 0.1f * (float)i - 1.0f / 3.0f;
     for (int mixed = 0; mixed < 2; mixed++) {
-        if (mixed) obj.object_ids[0] = 1, obj.object_ids[4] = 0;   /* vertices no longer stand together */
+        if (mixed) obj.object_ids[0] = 1, obj.object_ids[4] = 0; /* vertices no longer stand together */
         assert_int_equal(su_obj_save(in_folder("again.obj"), &obj, points, "made by a test", &err), SU_OK);
         assert_int_equal(su_obj_load(path, &again, &err), SU_OK);
         assert_true(again.vertices == 7 && again.faces == 2 && again.objects == 2);
-        for (int i = 0; i < 21; i++) assert_true((float)again.points[i] == points[i]);   /* nine digits are exact */
+        for (int i = 0; i < 21; i++) assert_true((float)again.points[i] == points[i]); /* nine digits are exact */
         assert_memory_equal(again.face_indices, indices, sizeof indices);
         assert_memory_equal(again.uv_indices, uvs, sizeof uvs);
         assert_memory_equal(again.uv, obj.uv, 8 * sizeof(float));
@@ -192,7 +199,7 @@ static void numbered_files_make_a_sequence(void **state)
     write_text("walk.0011.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 5 5 5\nf 1 2 3\n");
     double points[9];
     assert_int_equal(su_sequence_open(in_folder("walk.%04d.obj"), NULL, &sequence, &err), SU_OK);
-    assert_int_equal(su_sequence_read(sequence, 2, points, &err), SU_INPUT);   /* another topology */
+    assert_int_equal(su_sequence_read(sequence, 2, points, &err), SU_INPUT); /* another topology */
     assert_non_null(strstr(err.text, "4 vertices, 3"));
     su_sequence_close(sequence);
     unlink(in_folder("walk.0011.obj"));
@@ -235,7 +242,8 @@ static void point_caches_take_the_topology_of_their_neutral(void **state)
         snprintf(cache, sizeof cache, "%s", in_folder(i ? "c.mdd" : "c.pc2"));
         double read[9];
         assert_int_equal(su_sequence_open(cache, neutral, &sequence, &err), SU_OK);
-        assert_true(sequence->frames == 3 && sequence->faces == 1 && sequence->neutral && sequence->frame_start == 10.0);
+        assert_true(sequence->frames == 3 && sequence->faces == 1 && sequence->neutral &&
+                    sequence->frame_start == 10.0);
         if (i) assert_true(sequence->timed && sequence->fps == 24.0);
         assert_int_equal(su_sequence_read(sequence, 2, read, &err), SU_OK);
         assert_true(read[0] == 2.0 && read[8] == 8.0);
@@ -261,7 +269,8 @@ static void alembic_and_obj_sequences_agree(void **state)
     su_sequence *abc, *obj;
     assert_int_equal(su_sequence_open(cache, NULL, &abc, &err), SU_OK);
     assert_int_equal(su_sequence_open(files, NULL, &obj, &err), SU_OK);
-    assert_true(abc->frames == 400 && obj->frames == 48 && abc->vertices == obj->vertices && abc->corners == obj->corners);
+    assert_true(abc->frames == 400 && obj->frames == 48 && abc->vertices == obj->vertices &&
+                abc->corners == obj->corners);
     assert_true(abc->fps == 24.0 && abc->frame_start == 1.0);
     double *a = malloc((size_t)abc->vertices * 24), *b = malloc((size_t)abc->vertices * 24), worst = 0.0;
     for (int k = 0; k < 48; k += 5) {

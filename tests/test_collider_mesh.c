@@ -1,5 +1,5 @@
-/* Mesh colliders: signed distance against shapes whose distance is known, and the motion they make against the same body
- * as a sphere. */
+/* Mesh colliders: signed distance against shapes whose distance is known, and the motion they make against the same
+ * body as a sphere. */
 #include "fem/forces.h"
 #include "reduced_scene.h"
 #include "runtime/collider_mesh.h"
@@ -31,7 +31,8 @@ typedef struct body {
 static void make_ball(body *b, int cuts)
 {
     static const double corners[6][3] = {{1, 0, 0}, {-1, 0, 0}, {0, 1, 0}, {0, -1, 0}, {0, 0, 1}, {0, 0, -1}};
-    static const int32_t faces[8][3] = {{0, 2, 4}, {2, 1, 4}, {1, 3, 4}, {3, 0, 4}, {2, 0, 5}, {1, 2, 5}, {3, 1, 5}, {0, 3, 5}};
+    static const int32_t faces[8][3] = {{0, 2, 4}, {2, 1, 4}, {1, 3, 4}, {3, 0, 4},
+                                        {2, 0, 5}, {1, 2, 5}, {3, 1, 5}, {0, 3, 5}};
     *b = (body){.vertices = 6, .triangles = 8};
     memcpy(b->x, corners, sizeof corners);
     memcpy(b->t, faces, sizeof faces);
@@ -42,7 +43,8 @@ static void make_ball(body *b, int cuts)
             memcpy(c, b->t + 3 * k, sizeof c);
             for (int i = 0; i < 3; i++) {
                 double mid[3], size = 0;
-                for (int a = 0; a < 3; a++) mid[a] = b->x[3 * c[i] + a] + b->x[3 * c[(i + 1) % 3] + a], size += mid[a] * mid[a];
+                for (int a = 0; a < 3; a++)
+                    mid[a] = b->x[3 * c[i] + a] + b->x[3 * c[(i + 1) % 3] + a], size += mid[a] * mid[a];
                 for (int a = 0; a < 3; a++) mid[a] /= sqrt(size);
                 int64_t v = first;
                 while (v < b->vertices && difference(3, mid, b->x + 3 * v) > 1e-9) v++;
@@ -60,7 +62,8 @@ static void make_ball(body *b, int cuts)
 /* A box of half extents 1, 1, 1 whose faces are two triangles each. */
 static void make_box(body *b)
 {
-    static const int32_t quads[6][4] = {{0, 2, 3, 1}, {4, 5, 7, 6}, {0, 1, 5, 4}, {2, 6, 7, 3}, {0, 4, 6, 2}, {1, 3, 7, 5}};
+    static const int32_t quads[6][4] = {{0, 2, 3, 1}, {4, 5, 7, 6}, {0, 1, 5, 4},
+                                        {2, 6, 7, 3}, {0, 4, 6, 2}, {1, 3, 7, 5}};
     *b = (body){.vertices = 8, .triangles = 12};
     for (int v = 0; v < 8; v++)
         for (int c = 0; c < 3; c++) b->x[3 * v + c] = v >> c & 1 ? 1 : -1;
@@ -80,8 +83,12 @@ typedef struct still {
 
 static void hold(still *s, const body *b)
 {
-    *s = (still){.mesh = {.frames = 1, .vertices = b->vertices, .triangles = b->triangles, .points = (double *)b->x,
-                          .triangle = (int32_t *)b->t, .thickness = INFINITY}};
+    *s = (still){.mesh = {.frames = 1,
+                          .vertices = b->vertices,
+                          .triangles = b->triangles,
+                          .points = (double *)b->x,
+                          .triangle = (int32_t *)b->t,
+                          .thickness = INFINITY}};
     s->mesh.times = s->times;
     su_error err = {0};
     if (su_collider_mesh_finish(&s->mesh, &s->arena, &err) != SU_OK) fail_msg("%s", err.text);
@@ -150,7 +157,7 @@ static void a_ball_has_its_distance(void **unused)
         double y[3], n[3];
         for (int c = 0; c < 3; c++) y[c] = 3 * uniform(&seed);
         double r = sqrt(y[0] * y[0] + y[1] * y[1] + y[2] * y[2]);
-        assert_near(depth_at(&s, y, n), 1 - r, 4e-3);   /* the faces lie within 1 - cos of the sphere */
+        assert_near(depth_at(&s, y, n), 1 - r, 4e-3); /* the faces lie within 1 - cos of the sphere */
         for (int c = 0; c < 3 && r > 0.5; c++) assert_near(n[c], y[c] / r, 0.1);
     }
     let_go(&s);
@@ -188,12 +195,17 @@ static void bad_meshes_are_refused(void **unused)
     for (int i = 0; i < 5; i++) {
         make_box(&b);
         double times[2] = {0, 0};
-        su_collider_mesh mesh = {.frames = 1, .vertices = 8, .triangles = 12, .times = times, .points = b.x, .triangle = b.t,
+        su_collider_mesh mesh = {.frames = 1,
+                                 .vertices = 8,
+                                 .triangles = 12,
+                                 .times = times,
+                                 .points = b.x,
+                                 .triangle = b.t,
                                  .thickness = INFINITY};
         if (i == 0) b.t[4] = 8;
         if (i == 1) b.x[5] = NAN;
         if (i == 2) mesh.frames = 2;
-        if (i == 3) b.t[0] = b.t[1], b.t[1] = 0;   /* one triangle turned over */
+        if (i == 3) b.t[0] = b.t[1], b.t[1] = 0; /* one triangle turned over */
         if (i == 4) mesh.triangles = 0;
         su_error err = {0};
         su_arena arena = {0};
@@ -246,13 +258,15 @@ static void load(const scene *s, const char *name, su_external *out)
     char path[200];
     su_error err = {0};
     snprintf(path, sizeof path, "%s/%s", folder, name);
-    if (su_forces_load(path, 0, NULL, s->tet.n, s->tet.vertices, s->tet.b, s->tet.surface, out, &err) != SU_OK) fail_msg("%s", err.text);
+    if (su_forces_load(path, 0, NULL, s->tet.n, s->tet.vertices, s->tet.b, s->tet.surface, out, &err) != SU_OK)
+        fail_msg("%s", err.text);
 }
 
 #define HEAD "{\"points\": 10000, \"stiffness\": 1e6, \"colliders\": [{\"friction\": 0.8, "
 
-/* One ball as a sphere with a motion and as an OBJ sequence in centimetres: the full simulation and the reduced one agree
- * between the two up to the ball's facets, and with each other (a basis that spans everything) as without a mesh. */
+/* One ball as a sphere with a motion and as an OBJ sequence in centimetres: the full simulation and the reduced one
+ * agree between the two up to the ball's facets, and with each other (a basis that spans everything) as without a mesh.
+ */
 static void a_ball_pushes_as_a_sphere(void **unused)
 {
     (void)unused;
@@ -266,7 +280,7 @@ static void a_ball_pushes_as_a_sphere(void **unused)
     write_text("mesh.json", HEAD "\"shape\": \"mesh\", \"file\": \"ball.%04d.obj\", \"rate\": 30, \"scale\": 0.01}]}");
     scene s;
     scene_create(&s, 4, 2, 1, 3, poses3, FRAMES, 30, rig_swing, 0, NULL);
-    scene_save(&s, folder);   /* makes the surface */
+    scene_save(&s, folder); /* makes the surface */
     int64_t count = 3 * s.tet.n * FRAMES;
     su_sim_settings settings = su_sim_defaults();
     double *none = scene_full_run(&s, &settings, 1e-10, NULL, NULL, NULL), *full[2];
@@ -285,7 +299,9 @@ static void a_ball_pushes_as_a_sphere(void **unused)
         int32_t *carriers = calloc((size_t)(4 * external.points), sizeof *carriers);
         for (int64_t k = 0; k < 4 * external.points; k++)
             carriers[k] = s.tet.tets[4 * (int64_t)s.tet.embed_tet[external.vertex[k / 4]] + k % 4];
-        assert_int_equal(su_runtime_model_create_with(&r.model, SU_COROTATED, 4 * external.points, carriers, &r.runtime, NULL), SU_OK);
+        assert_int_equal(
+            su_runtime_model_create_with(&r.model, SU_COROTATED, 4 * external.points, carriers, &r.runtime, NULL),
+            SU_OK);
         su_step_settings exact = {.newton = 60, .tolerance = 1e-10};
         assert_int_equal(reduced_run(&r, &settings, exact, 1, NULL), SU_OK);
         double *u = calloc((size_t)count, sizeof *u);
@@ -312,10 +328,8 @@ static void a_ball_pushes_as_a_sphere(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_box_has_its_distance),
-        cmocka_unit_test(a_ball_has_its_distance),
-        cmocka_unit_test(a_sheet_is_solid_below_only),
-        cmocka_unit_test(bad_meshes_are_refused),
+        cmocka_unit_test(a_box_has_its_distance),      cmocka_unit_test(a_ball_has_its_distance),
+        cmocka_unit_test(a_sheet_is_solid_below_only), cmocka_unit_test(bad_meshes_are_refused),
         cmocka_unit_test(a_ball_pushes_as_a_sphere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
-/* Self-contact: detection on a fork whose prongs close, constrained modes against a dense null-space reference, and PSSD
- * Figure 5: motions in the constrained basis deepen no contact. */
+/* Self-contact: detection on a fork whose prongs close, constrained modes against a dense null-space reference, and
+ * PSSD Figure 5: motions in the constrained basis deepen no contact. */
 #include "box.h"
 #include "geometry/distance.h"
 #include "geometry/mat3.h"
@@ -24,25 +24,27 @@ typedef struct fork {
     int64_t b, held_count;
     int32_t *surface, *held_list;
     uint8_t *held;
-    double *x;                 /* the prongs closed */
+    double *x; /* the prongs closed */
     double *young, *poisson;
     su_elastic elastic;
 } fork_mesh;
 
-/* Moves the upper prong's vertices about in the planes of its faces, by up to a share of a cell, so that the prongs do not match. */
+/* Moves the upper prong's vertices about in the planes of its faces, by up to a share of a cell, so that the prongs do
+ * not match. */
 static void shuffle(box_mesh *box, const int cells[3], double share)
 {
     uint64_t seed = 77;
     for (int64_t v = 0; v < box->n; v++) {
-        double *X = box->vertices + 3 * v, along = share * box_random(&seed) * 4 / cells[0], across = share * box_random(&seed) * 1.5 / cells[2];
+        double *X = box->vertices + 3 * v, along = share * box_random(&seed) * 4 / cells[0],
+               across = share * box_random(&seed) * 1.5 / cells[2];
         if (X[1] < 1.5 - 1e-9 || X[0] < 1 + 1e-9) continue;
         if (X[0] < 4 - 1e-9) X[0] += along;
         if (X[2] > 1e-9 && X[2] < 1.5 - 1e-9) X[2] += across;
     }
 }
 
-/* A box along x with a slot of a fifth of its height from a quarter of its length on; held at x = 0. The prongs close to
- * `gap` (negative: they overlap). shuffled: see shuffle; 0: vertices lie on vertices. */
+/* A box along x with a slot of a fifth of its height from a quarter of its length on; held at x = 0. The prongs close
+ * to `gap` (negative: they overlap). shuffled: see shuffle; 0: vertices lie on vertices. */
 static fork_mesh make_unlike(int scale, double gap, double shuffled)
 {
     fork_mesh f = {0};
@@ -79,7 +81,8 @@ static fork_mesh make_unlike(int scale, double gap, double shuffled)
     assert_int_equal(su_tet_boundary(f.box.t, f.box.tets, &f.b, &f.surface, NULL, NULL), SU_OK);
     f.young = box_constant(f.box.t, 1e4), f.poisson = box_constant(f.box.t, 0.4);
     assert_int_equal(su_elastic_create(&f.elastic, n, f.box.vertices, f.box.t, f.box.tets, f.held_count, f.held_list,
-                                       SU_NEOHOOKEAN, f.young, f.poisson, f.young, NULL), SU_OK);
+                                       SU_NEOHOOKEAN, f.young, f.poisson, f.young, NULL),
+                     SU_OK);
     su_elastic_set_rest(&f.elastic, f.x, NULL, 1);
     assert_int_equal(f.elastic.collapsed, 0);
     return f;
@@ -98,8 +101,9 @@ static su_contact detect(const fork_mesh *f, const double *x, su_contact_kind ki
 {
     su_contact contact;
     su_contact_settings settings = {.kind = kind, .tolerance = 0.02, .depth = 0.1, .apart = 0.6};
-    assert_int_equal(su_contact_detect(f->box.n, f->box.vertices, x, f->b, f->surface, f->held, &settings, threads,
-                                       &contact, NULL), SU_OK);
+    assert_int_equal(
+        su_contact_detect(f->box.n, f->box.vertices, x, f->b, f->surface, f->held, &settings, threads, &contact, NULL),
+        SU_OK);
     return contact;
 }
 
@@ -121,7 +125,7 @@ static void test_detection(void **unused)
         printf("# gap %+.2f: %d contacts, %d inside, %d vertices closed\n", gaps[g], (int)found.contacts,
                (int)found.penetrating, (int)expected);
         if (g == 2) {
-            assert_int_equal(found.rows, 0);   /* wider than the tolerance */
+            assert_int_equal(found.rows, 0); /* wider than the tolerance */
         } else {
             assert_true(found.contacts >= expected * 6 / 10 && found.contacts <= expected + 40);
             assert_true((found.penetrating > 0) == (gaps[g] < 0));
@@ -173,7 +177,8 @@ static void check_rows(const fork_mesh *f, const su_contact *contact, int64_t r,
     }
 }
 
-/* Eigenvalues of (Z'KZ, Z'MZ) with Z from a dense QR factorization of C', for all kinds of rows; redundant rows added. */
+/* Eigenvalues of (Z'KZ, Z'MZ) with Z from a dense QR factorization of C', for all kinds of rows; redundant rows added.
+ */
 static void test_null_space_reference(void **unused)
 {
     (void)unused;
@@ -191,14 +196,16 @@ static void test_null_space_reference(void **unused)
         for (int64_t j = 0; j < size; j++)
             for (int64_t e = K.start[j]; e < K.start[j + 1]; e++) {
                 /* in the variables M^1/2 u */
-                double scale = sqrt(f.elastic.mass[f.elastic.free_vertex[j / 3]] * f.elastic.mass[f.elastic.free_vertex[K.row[e] / 3]]);
+                double scale = sqrt(f.elastic.mass[f.elastic.free_vertex[j / 3]] *
+                                    f.elastic.mass[f.elastic.free_vertex[K.row[e] / 3]]);
                 dense[j * size + K.row[e]] = dense[K.row[e] * size + j] = K.value[e] / scale;
             }
         for (int64_t r = 0; r < rows; r++)
             for (int64_t e = contact.offsets[r]; e < contact.offsets[r + 1]; e++)
                 for (int i = 0; i < 3; i++) {
                     int64_t v = contact.vertices[e];
-                    C[r * size + 3 * f.elastic.free_index[v] + i] += contact.coefficients[3 * e + i] / sqrt(f.elastic.mass[v]);
+                    C[r * size + 3 * f.elastic.free_index[v] + i] +=
+                        contact.coefficients[3 * e + i] / sqrt(f.elastic.mass[v]);
                 }
         /* projector on the null space: I - Q Q' over the columns of full rank (column-pivoted QR) */
         lapack_int *pivot = calloc((size_t)rows, sizeof *pivot);
@@ -207,14 +214,18 @@ static void test_null_space_reference(void **unused)
         while (rank < rows && fabs(C[rank * size + rank]) > 1e-8 * fabs(C[0])) rank++;
         /* S = (I - QQ') K (I - QQ') + huge QQ' */
         memcpy(S, dense, (size_t)(size * size) * sizeof *S);
-        assert_int_equal(LAPACKE_dormqr(LAPACK_COL_MAJOR, 'L', 'T', (int)size, (int)size, rank, C, (int)size, tau, S, (int)size), 0);
-        assert_int_equal(LAPACKE_dormqr(LAPACK_COL_MAJOR, 'R', 'N', (int)size, (int)size, rank, C, (int)size, tau, S, (int)size), 0);
+        assert_int_equal(
+            LAPACKE_dormqr(LAPACK_COL_MAJOR, 'L', 'T', (int)size, (int)size, rank, C, (int)size, tau, S, (int)size), 0);
+        assert_int_equal(
+            LAPACKE_dormqr(LAPACK_COL_MAJOR, 'R', 'N', (int)size, (int)size, rank, C, (int)size, tau, S, (int)size), 0);
         int64_t rest = size - rank;
-        for (int64_t j = 0; j < rest; j++) memmove(dense + j * rest, S + (j + rank) * size + rank, (size_t)rest * sizeof *S);
+        for (int64_t j = 0; j < rest; j++)
+            memmove(dense + j * rest, S + (j + rank) * size + rank, (size_t)rest * sizeof *S);
         assert_int_equal(LAPACKE_dsyev(LAPACK_COL_MAJOR, 'N', 'L', (int)rest, dense, (int)rest, w), 0);
         double values[10], free_values[10];
         su_mode_report report;
-        double *modes = solve(&f, &contact, 10, 24, values, &report), *unconstrained = solve(&f, NULL, 10, 10, free_values, NULL);
+        double *modes = solve(&f, &contact, 10, 24, values, &report),
+               *unconstrained = solve(&f, NULL, 10, 10, free_values, NULL);
         assert_int_equal(report.constraints, rank);
         assert_true(report.residual < 1e-8);
         for (int k = 0; k < 10; k++) assert_true(fabs(values[k] / w[k] - 1) < 1e-8);
@@ -227,8 +238,8 @@ static void test_null_space_reference(void **unused)
     }
 }
 
-/* Rows given twice, and rows that differ from others by 1e-6 or 1e-11 of their norm: SPQR's rank at 1e-8 keeps the second and
- * drops the third, modes obey all that are kept, and dropping loses nothing that can be seen. */
+/* Rows given twice, and rows that differ from others by 1e-6 or 1e-11 of their norm: SPQR's rank at 1e-8 keeps the
+ * second and drops the third, modes obey all that are kept, and dropping loses nothing that can be seen. */
 static void test_redundant_rows(void **unused)
 {
     (void)unused;
@@ -253,7 +264,8 @@ static void test_redundant_rows(void **unused)
     modes = solve(&f, &contact, 6, 6, values[1], &report[1]);
     assert_int_equal(report[1].constraints, report[0].constraints + 1);
     assert_true(report[0].residual < 1e-8 && report[1].residual < 1e-8);
-    printf("# %d rows, %d of them independent; three more: %d\n", (int)rows, (int)report[0].constraints, (int)report[1].constraints);
+    printf("# %d rows, %d of them independent; three more: %d\n", (int)rows, (int)report[0].constraints,
+           (int)report[1].constraints);
     for (int k = 0; k < 6; k++) assert_true(values[1][k] > values[0][k] * (1 - 1e-9));
     check_rows(&f, &contact, 6, modes);
     free(modes);
@@ -267,7 +279,7 @@ typedef struct prongs {
     int32_t *tets[2], *faces[2];
 } prongs;
 
-static int side_of(const fork_mesh *f, int32_t v)   /* -1: the root, which belongs to both */
+static int side_of(const fork_mesh *f, int32_t v) /* -1: the root, which belongs to both */
 {
     const double *X = f->box.vertices + 3 * v;
     return X[0] < 1 + 1e-9 ? -1 : X[1] > 1.25;
@@ -277,14 +289,15 @@ static prongs split(const fork_mesh *f)
 {
     prongs p = {0};
     for (int s = 0; s < 2; s++) {
-        p.tets[s] = malloc(4 * (size_t)f->box.t * sizeof(int32_t)), p.faces[s] = malloc(3 * (size_t)f->b * sizeof(int32_t));
+        p.tets[s] = malloc(4 * (size_t)f->box.t * sizeof(int32_t)),
+        p.faces[s] = malloc(3 * (size_t)f->b * sizeof(int32_t));
         for (int64_t e = 0; e < f->box.t; e++) {
             bool out = false;
             for (int a = 0; a < 4; a++) out |= side_of(f, f->box.tets[4 * e + a]) == !s;
             if (!out) memcpy(p.tets[s] + 4 * p.tet_count[s]++, f->box.tets + 4 * e, 4 * sizeof(int32_t));
         }
         for (int64_t k = 0; k < f->b; k++) {
-            bool out = false;   /* inner faces only: the contact is between them */
+            bool out = false; /* inner faces only: the contact is between them */
             for (int a = 0; a < 3; a++) {
                 int32_t v = f->surface[3 * k + a];
                 out |= side_of(f, v) != s || fabs(f->box.vertices[3 * v + 1] - (s ? 1.5 : 1)) > 1e-9;
@@ -306,11 +319,12 @@ static bool look_inside(void *context, int32_t item)
     probe *p = context;
     double bary[4];
     su_tet_barycentric(p->y, p->tets + 4 * (int64_t)item, p->at, bary);
-    p->inside = bary[0] > -1e-9 && bary[1] > -1e-9 && bary[2] > -1e-9 && bary[3] > -1e-9;   /* rims count */
+    p->inside = bary[0] > -1e-9 && bary[1] > -1e-9 && bary[2] > -1e-9 && bary[3] > -1e-9; /* rims count */
     return !p->inside;
 }
 
-/* depth (n): how far each vertex of a prong's inner face lies inside the other prong, by its distance from that one's face. */
+/* depth (n): how far each vertex of a prong's inner face lies inside the other prong, by its distance from that one's
+ * face. */
 static void depths(const fork_mesh *f, const prongs *p, const double *y, double *depth)
 {
     for (int64_t v = 0; v < f->box.n; v++) depth[v] = 0;
@@ -329,15 +343,16 @@ static void depths(const fork_mesh *f, const prongs *p, const double *y, double 
     }
 }
 
-/* Random coordinates q (count,20) as in cubature sampling (convention 13): with (l, V) of (U'KU, U'MU), q = V z, z_k normal
- * with deviation a/l_k, a so that the root mean square of the largest vertex motion is 0.05 of the diagonal. motion (count):
- * that of each sample. */
+/* Random coordinates q (count,20) as in cubature sampling (convention 13): with (l, V) of (U'KU, U'MU), q = V z, z_k
+ * normal with deviation a/l_k, a so that the root mean square of the largest vertex motion is 0.05 of the diagonal.
+ * motion (count): that of each sample. */
 static void sample(const fork_mesh *f, const double *modes, int count, double *q, double *motion)
 {
     enum { R = 20 };
     const su_elastic *e = &f->elastic;
     int64_t n = f->box.n, size = e->pattern.size;
-    double *U = malloc(R * (size_t)size * sizeof *U), *KU = malloc(R * (size_t)size * sizeof *KU), A[R * R], B[R * R], l[R];
+    double *U = malloc(R * (size_t)size * sizeof *U), *KU = malloc(R * (size_t)size * sizeof *KU), A[R * R], B[R * R],
+           l[R];
     double square = 0;
     uint64_t seed = 5;
     su_sparse K;
@@ -361,7 +376,7 @@ static void sample(const fork_mesh *f, const double *modes, int count, double *q
         for (int j = 0; j < R; j++) q[R * s + j] = 0;
         for (int k = 0; k < R; k++) {
             double normal = 0;
-            for (int i = 0; i < 12; i++) normal += box_random(&seed) / 2;   /* nearly */
+            for (int i = 0; i < 12; i++) normal += box_random(&seed) / 2; /* nearly */
             for (int j = 0; j < R; j++) q[R * s + j] += A[R * k + j] * normal / l[k];
         }
         for (int64_t v = 0; v < n; v++) {
@@ -379,8 +394,8 @@ static void sample(const fork_mesh *f, const double *modes, int count, double *q
     free(U), free(KU);
 }
 
-/* The most that a vertex goes deeper into the other prong, over the motion, in so many samples whose amplitude is `part` of convention
- * 13's. */
+/* The most that a vertex goes deeper into the other prong, over the motion, in so many samples whose amplitude is
+ * `part` of convention 13's. */
 static double deepening(const fork_mesh *f, const prongs *sides, const double *modes, int samples, double part)
 {
     double *q = malloc(20 * (size_t)samples * sizeof *q), *motion = malloc((size_t)samples * sizeof *motion), worst = 0;
@@ -408,22 +423,23 @@ static double slipping(const fork_mesh *f, const su_contact *tied, const double 
     for (int k = 0; k < SAMPLES; k++)
         for (int64_t r = 0; r + 2 < tied->rows; r += 3) {
             double apart[3] = {0};
-            for (int i = 0; i < 3; i++) {   /* vertex less triangle: the row over its first coefficient */
+            for (int i = 0; i < 3; i++) { /* vertex less triangle: the row over its first coefficient */
                 double weight = tied->coefficients[3 * tied->offsets[r + i] + i];
                 for (int64_t e = tied->offsets[r + i]; e < tied->offsets[r + i + 1]; e++)
                     for (int j = 0; j < 20; j++)
-                        apart[i] += q[20 * k + j] * tied->coefficients[3 * e + i] / weight * modes[3 * (j * f->box.n + tied->vertices[e]) + i];
+                        apart[i] += q[20 * k + j] * tied->coefficients[3 * e + i] / weight *
+                                    modes[3 * (j * f->box.n + tied->vertices[e]) + i];
             }
-            apart[1] = 0;   /* the prongs touch along y */
+            apart[1] = 0; /* the prongs touch along y */
             worst = fmax(worst, su_norm3(apart) / motion[k]);
         }
     return worst;
 }
 
-/* PSSD Fig. 5: random motions of the basis, amplitudes as in cubature sampling, judged by the geometry of the moved surfaces.
- * Tied surfaces stay together in any motion. Pairs hold to first order: where they slip by s and turn by theta they meet by
- * s theta, whatever is asked of the normal motion; the share falls with the motion. Anchors hold their vertices, and what moves
- * around them may fold. */
+/* PSSD Fig. 5: random motions of the basis, amplitudes as in cubature sampling, judged by the geometry of the moved
+ * surfaces. Tied surfaces stay together in any motion. Pairs hold to first order: where they slip by s and turn by
+ * theta they meet by s theta, whatever is asked of the normal motion; the share falls with the motion. Anchors hold
+ * their vertices, and what moves around them may fold. */
 static void test_figure_5(void **unused)
 {
     (void)unused;
@@ -432,17 +448,21 @@ static void test_figure_5(void **unused)
     for (int g = 0; g < 2; g++) {
         fork_mesh f = make(2, gaps[g]);
         prongs sides = split(&f);
-        double values[8], free_values[8], *modes = solve(&f, NULL, 8, 20, free_values, NULL), free_ratio = deepening(&f, &sides, modes, 40, 1);
+        double values[8], free_values[8], *modes = solve(&f, NULL, 8, 20, free_values, NULL),
+                                          free_ratio = deepening(&f, &sides, modes, 40, 1);
         su_contact three = detect(&f, f.x, SU_CONTACT_TIED, 1);
-        printf("# gap %+.2f: deepest new penetration, over the motion: %.4f without contact (slip %.2f)", gaps[g], free_ratio, slipping(&f, &three, modes));
+        printf("# gap %+.2f: deepest new penetration, over the motion: %.4f without contact (slip %.2f)", gaps[g],
+               free_ratio, slipping(&f, &three, modes));
         assert_true(free_ratio > 0.1);
         free(modes);
         for (int kind = 0; kind < 4; kind++) {
             su_contact contact = detect(&f, f.x, (su_contact_kind)kind, 2);
             modes = solve(&f, &contact, 8, 20, values, NULL);
-            double ratio = deepening(&f, &sides, modes, 40, 1), tenth = deepening(&f, &sides, modes, 40, 0.1), slip = slipping(&f, &three, modes);
-            printf(", %s %.4f (a tenth of the motion: %.4f; slip %.2f; frequencies 1 to 3 times %.2f %.2f %.2f)", names[kind], ratio, tenth, slip,
-                   sqrt(values[0] / free_values[0]), sqrt(values[1] / free_values[1]), sqrt(values[2] / free_values[2]));
+            double ratio = deepening(&f, &sides, modes, 40, 1), tenth = deepening(&f, &sides, modes, 40, 0.1),
+                   slip = slipping(&f, &three, modes);
+            printf(", %s %.4f (a tenth of the motion: %.4f; slip %.2f; frequencies 1 to 3 times %.2f %.2f %.2f)",
+                   names[kind], ratio, tenth, slip, sqrt(values[0] / free_values[0]), sqrt(values[1] / free_values[1]),
+                   sqrt(values[2] / free_values[2]));
             assert_true(ratio < 0.5 * free_ratio);
             if (kind == SU_CONTACT_TIED) assert_true(ratio < 0.01 && tenth < 0.01 && slip < 1e-6);
             if (kind == SU_CONTACT_PAIRS) assert_true(ratio < 0.15 * free_ratio && tenth < 0.15 * ratio && slip > 0.05);
@@ -456,8 +476,9 @@ static void test_figure_5(void **unused)
     }
 }
 
-/* The same with prongs whose meshes do not match, where vertices of the side that is not tied may bulge between the tied ones, by the
- * square of the cells' size. Tying changes frequencies no more than where they match, and takes one side's vertices. */
+/* The same with prongs whose meshes do not match, where vertices of the side that is not tied may bulge between the
+ * tied ones, by the square of the cells' size. Tying changes frequencies no more than where they match, and takes one
+ * side's vertices. */
 static void test_unlike_sides(void **unused)
 {
     (void)unused;
@@ -474,7 +495,8 @@ static void test_unlike_sides(void **unused)
         su_contact other = detect(&like, like.x, SU_CONTACT_TIED, 1);
         double *others = solve(&like, &other, 8, 20, values[1], NULL), stiffer = 0;
         for (int k = 0; k < 3; k++) stiffer = fmax(stiffer, fabs(sqrt(values[0][k] / values[1][k]) - 1));
-        printf("# gap %+.2f: %d contacts, %d rows, deepest new penetration %.4f of the motion, residual %.0e, first three frequencies within %.3f\n",
+        printf("# gap %+.2f: %d contacts, %d rows, deepest new penetration %.4f of the motion, residual %.0e, first "
+               "three frequencies within %.3f\n",
                gaps[g], (int)contact.contacts, (int)contact.rows, ratio, report.residual, stiffer);
         assert_true(ratio < 0.01);
         assert_true(contact.rows < 3 * contact.contacts * 6 / 10 && report.constraints == contact.rows);
@@ -486,28 +508,42 @@ static void test_unlike_sides(void **unused)
     }
 }
 
-/* Localized modes and their derivatives are tied like others (PSSD eq. 34-35): rows hold across a region's border, where some of their
- * vertices have no weight, and modes stay 0 outside. */
+/* Localized modes and their derivatives are tied like others (PSSD eq. 34-35): rows hold across a region's border,
+ * where some of their vertices have no weight, and modes stay 0 outside. */
 static void test_localized(void **unused)
 {
     (void)unused;
     fork_mesh f = make_unlike(2, -0.04, 0.3);
     su_contact contact = detect(&f, f.x, SU_CONTACT_TIED, 1);
     int64_t n = f.box.n, linear[2] = {6, 6}, r[2] = {18, 18}, outside = 0;
-    double *weights = malloc(2 * (size_t)n * sizeof *weights), *modes = malloc(3 * 36 * (size_t)n * sizeof *modes), values[12];
+    double *weights = malloc(2 * (size_t)n * sizeof *weights), *modes = malloc(3 * 36 * (size_t)n * sizeof *modes),
+           values[12];
     su_mode_report report;
     su_error err = {0};
-    for (int64_t v = 0; v < n; v++) {   /* towards the tips, from the middle; the other side of that line, overlapping */
-        weights[v] = fmax(0, (f.box.vertices[3 * v] - 1.8) / 2.2), weights[n + v] = fmax(0, 1 - f.box.vertices[3 * v] / 3);
+    for (int64_t v = 0; v < n; v++) { /* towards the tips, from the middle; the other side of that line, overlapping */
+        weights[v] = fmax(0, (f.box.vertices[3 * v] - 1.8) / 2.2),
+        weights[n + v] = fmax(0, 1 - f.box.vertices[3 * v] / 3);
         if (f.held[v]) weights[v] = weights[n + v] = 0;
         outside += weights[v] == 0 && !f.held[v];
     }
-    const su_mode_setup setup = {.n = n, .t = f.box.t, .b = f.b, .held_count = f.held_count, .vertices = f.box.vertices, .tets = f.box.tets,
-                                 .surface = f.surface, .held = f.held_list, .density = f.young, .material = SU_NEOHOOKEAN, .d = 2,
-                                 .weights = weights, .linear = linear, .r = r};
+    const su_mode_setup setup = {.n = n,
+                                 .t = f.box.t,
+                                 .b = f.b,
+                                 .held_count = f.held_count,
+                                 .vertices = f.box.vertices,
+                                 .tets = f.box.tets,
+                                 .surface = f.surface,
+                                 .held = f.held_list,
+                                 .density = f.young,
+                                 .material = SU_NEOHOOKEAN,
+                                 .d = 2,
+                                 .weights = weights,
+                                 .linear = linear,
+                                 .r = r};
     if (su_pose_modes(&setup, f.x, f.young, f.poisson, &contact, values, modes, &report, 1, NULL, NULL, &err) != SU_OK)
         fail_msg("%s", err.text);
-    printf("# two regions: %d constraints of %d rows, residual %.0e\n", (int)report.constraints, (int)contact.rows, report.residual);
+    printf("# two regions: %d constraints of %d rows, residual %.0e\n", (int)report.constraints, (int)contact.rows,
+           report.residual);
     assert_true(outside > 100 && report.residual < 1e-8 && report.constraints > contact.rows);
     check_rows(&f, &contact, 36, modes);
     for (int64_t k = 0; k < 36; k++)
@@ -521,9 +557,9 @@ static void test_localized(void **unused)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_detection), cmocka_unit_test(test_null_space_reference),
-                                       cmocka_unit_test(test_redundant_rows),
-                                       cmocka_unit_test(test_figure_5), cmocka_unit_test(test_unlike_sides),
-                                       cmocka_unit_test(test_localized)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_detection),      cmocka_unit_test(test_null_space_reference),
+        cmocka_unit_test(test_redundant_rows), cmocka_unit_test(test_figure_5),
+        cmocka_unit_test(test_unlike_sides),   cmocka_unit_test(test_localized)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

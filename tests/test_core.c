@@ -28,7 +28,7 @@ static int make_folder(void **state)
 static int remove_folder(void **state)
 {
     (void)state;
-    return rmdir(folder);   /* fails where a test left a file behind */
+    return rmdir(folder); /* fails where a test left a file behind */
 }
 
 static const char *in_folder(const char *name)
@@ -94,7 +94,7 @@ static void test_arena(void **state)
     assert_int_equal(su_arena_adopt(&arena, malloc(7), 7, count_release, NULL), SU_OK);
     su_arena_free(&arena);
     assert_int_equal(releases, 1);
-    su_arena_free(&arena);   /* empty now */
+    su_arena_free(&arena); /* empty now */
     assert_int_equal(releases, 1);
 }
 
@@ -164,7 +164,7 @@ static void test_output_refused(void **state)
     assert_int_equal(su_output_open(&out, in_folder("missing/result"), &err), SU_FAILED);
     assert_non_null(strstr(err.text, "missing/result"));
     assert_int_equal(su_output_open(&out, folder, &err), SU_FAILED);
-    assert_int_equal(su_output_open(&out, "/dev/null", &err), SU_FAILED);   /* a rename would replace the device */
+    assert_int_equal(su_output_open(&out, "/dev/null", &err), SU_FAILED); /* a rename would replace the device */
     assert_int_equal(su_output_open(&out, "", &err), SU_FAILED);
     su_output_abandon(&out);
 
@@ -194,7 +194,7 @@ static void test_digest(void **state)
     su_digest_end(digest, parts);
     assert_string_equal(whole, parts);
     su_digest_end(su_digest_begin(), empty);
-    assert_string_equal(empty, "99aa06d3014798d86001c324468d497f");   /* XXH3-128 of nothing, as xxhsum prints it */
+    assert_string_equal(empty, "99aa06d3014798d86001c324468d497f"); /* XXH3-128 of nothing, as xxhsum prints it */
     unlink(path);
     assert_int_equal(su_file_digest(path, whole, &err), SU_INPUT);
     assert_int_equal(su_file_digest(folder, whole, &err), SU_INPUT);
@@ -213,8 +213,8 @@ static void test_progress(void **state)
     su_progress progress = {.mode = SU_PROGRESS_LINES, .stream = stream, .span = 1, .last = -1, .stop = &stop};
     su_progress_stage(&progress, 0.5, 1);
     for (int i = 0; i <= 8; i++) assert_int_equal(su_progress_update(&progress, i / 8.0, &err), SU_OK);
-    assert_int_equal(su_progress_update(&progress, 0.1, &err), SU_OK);   /* never backwards */
-    assert_int_equal(su_progress_update(&progress, 7, &err), SU_OK);     /* never beyond 100 */
+    assert_int_equal(su_progress_update(&progress, 0.1, &err), SU_OK); /* never backwards */
+    assert_int_equal(su_progress_update(&progress, 7, &err), SU_OK);   /* never beyond 100 */
     progress.mode = SU_PROGRESS_ALF;
     progress.last = -1;
     assert_int_equal(su_progress_update(&progress, 0, &err), SU_OK);
@@ -223,8 +223,9 @@ static void test_progress(void **state)
     assert_int_equal(su_progress_update(&progress, 0, &err), SU_OK);
     su_progress_finish(&progress);
     fclose(stream);
-    assert_string_equal(text, "Progress: 50%\nProgress: 56%\nProgress: 62%\nProgress: 68%\nProgress: 75%\nProgress: 81%\n"
-                              "Progress: 87%\nProgress: 93%\nProgress: 100%\nALF_PROGRESS 50%\nopenjd_progress: 50\n");
+    assert_string_equal(text,
+                        "Progress: 50%\nProgress: 56%\nProgress: 62%\nProgress: 68%\nProgress: 75%\nProgress: 81%\n"
+                        "Progress: 87%\nProgress: 93%\nProgress: 100%\nALF_PROGRESS 50%\nopenjd_progress: 50\n");
     free(text);
 
     stop = 1;
@@ -367,9 +368,9 @@ static void test_child_call(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_error),      cmocka_unit_test(test_memory),         cmocka_unit_test(test_arena),
-        cmocka_unit_test(test_output),     cmocka_unit_test(test_output_refused), cmocka_unit_test(test_digest),
-        cmocka_unit_test(test_progress),   cmocka_unit_test(test_threads),        cmocka_unit_test(test_child_run),
+        cmocka_unit_test(test_error),        cmocka_unit_test(test_memory),         cmocka_unit_test(test_arena),
+        cmocka_unit_test(test_output),       cmocka_unit_test(test_output_refused), cmocka_unit_test(test_digest),
+        cmocka_unit_test(test_progress),     cmocka_unit_test(test_threads),        cmocka_unit_test(test_child_run),
         cmocka_unit_test(test_child_limits), cmocka_unit_test(test_child_call),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

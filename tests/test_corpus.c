@@ -1,5 +1,5 @@
-/* Every file of tests/corpus/ is read to the end: small files of each format and what fuzzing found. A crash here is the
- * finding; `make check SAN=1` looks closest. */
+/* Every file of tests/corpus/ is read to the end: small files of each format and what fuzzing found. A crash here is
+ * the finding; `make check SAN=1` looks closest. */
 #include "readers.h"
 
 #include <dirent.h>
@@ -17,7 +17,7 @@ static void test_reader(void **state)
     char folder[] = "/tmp/supple-corpus.XXXXXX", path[600], command[100];
     struct dirent **entries;
     assert_non_null(mkdtemp(folder));
-    snprintf(path, sizeof path, "tests/corpus/%s", reader->name);   /* tests run in the project's folder */
+    snprintf(path, sizeof path, "tests/corpus/%s", reader->name); /* tests run in the project's folder */
     int count = scandir(path, &entries, NULL, alphasort), read = 0;
     for (int i = 0; i < count; i++) {
         if (entries[i]->d_name[0] != '.') {

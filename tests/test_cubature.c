@@ -56,8 +56,8 @@ static int free_fixture(void **state)
 static su_fit_problem make_problem(fixture *f, int samples, uint64_t seed, double amplitude, int between)
 {
     su_pose_space *space = &f->space;
-    su_fit_problem p = {.r = R, .groups = M, .candidates = space->t, .vertices = space->n, .corners = 4,
-                        .corner = f->beam.shape.tets};
+    su_fit_problem p = {
+        .r = R, .groups = M, .candidates = space->t, .vertices = space->n, .corners = 4, .corner = f->beam.shape.tets};
     p.station_count = M + (between ? M - 1 : 0);
     p.stations = calloc((size_t)p.station_count, sizeof *p.stations);
     double *x = calloc((size_t)(3 * space->n), sizeof *x);
@@ -72,8 +72,9 @@ static su_fit_problem make_problem(fixture *f, int samples, uint64_t seed, doubl
         }
         su_sampling sampling = {.samples = samples, .amplitude = amplitude, .seed = seed, .stream = (uint64_t)a};
         su_station_rows *rows = &p.stations[a];
-        assert_int_equal(su_elastic_rows(space, &place, &sampling, (su_force_part){0}, space->t, f->all_tets, space->n, f->all_vertices,
-                                         rows, NULL), SU_OK);
+        assert_int_equal(su_elastic_rows(space, &place, &sampling, (su_force_part){0}, space->t, f->all_tets, space->n,
+                                         f->all_vertices, rows, NULL),
+                         SU_OK);
         rows->blend = calloc(M, sizeof(double));
         memcpy(rows->blend, place.positive, M * sizeof(double));
         rows->group = (int)place.pose;
@@ -161,7 +162,7 @@ static void both_sets_train_without_shots(void **state)
         printf(" %%\n");
         for (int64_t a = 0; a < places.count; a++) assert_true(tets[a].mean < 0.03 && vertices[a].mean < 0.03);
     }
-    settings.tets = set.tet_count, settings.vertices = set.vertex_count;   /* by count, which takes less time */
+    settings.tets = set.tet_count, settings.vertices = set.vertex_count; /* by count, which takes less time */
     su_cubature_free(&set);
     assert_int_equal(su_cubature_train(&f->space, &places, &places, &settings, &set, NULL), SU_OK);
     f->space.threads = 1;
@@ -185,21 +186,22 @@ static void reduced_at(const su_pose_space *space, const double *U, const double
     for (int64_t e = 0; e < space->t; e++) {
         double corners[12], force[12], tangent[144], energy;
         for (int c = 0; c < 4; c++) memcpy(corners + 3 * c, y + 3 * (int64_t)elastic->tets[4 * e + c], 3 * sizeof *y);
-        su_tet_elastic(elastic->material, elastic->mu[e], elastic->lambda[e], elastic->inverse + 9 * e, elastic->volume[e], corners, true,
-                       force, tangent, &energy);
+        su_tet_elastic(elastic->material, elastic->mu[e], elastic->lambda[e], elastic->inverse + 9 * e,
+                       elastic->volume[e], corners, true, force, tangent, &energy);
         for (int i = 0; i < R; i++)
             for (int a = 0; a < 12; a++) {
                 double row = U[3 * (i * space->n + elastic->tets[4 * e + a / 3]) + a % 3];
                 f[i] += row * force[a];
                 for (int j = 0; j < R; j++)
                     for (int b = 0; b < 12; b++)
-                        K[R * i + j] += row * tangent[12 * a + b] * U[3 * (j * space->n + elastic->tets[4 * e + b / 3]) + b % 3];
+                        K[R * i + j] +=
+                            row * tangent[12 * a + b] * U[3 * (j * space->n + elastic->tets[4 * e + b / 3]) + b % 3];
             }
     }
 }
 
-/* Errors at given states are how far the missing force would move the flesh from there, over how far it has moved; turned flesh has its own
- * soft directions. */
+/* Errors at given states are how far the missing force would move the flesh from there, over how far it has moved;
+ * turned flesh has its own soft directions. */
 static void errors_at_states_are_displacements(void **state)
 {
     enum { STATES = 2 };
@@ -214,9 +216,11 @@ static void errors_at_states_are_displacements(void **state)
     assert_int_equal(su_place_stiffness(space, &place, K0, NULL), SU_OK);
     assert_int_equal(su_pose_space_enter(space, &place, U, rotation, NULL), SU_OK);
     assert_int_equal(su_mass_product(n, space->elastic.mass, R, U, R, U, G, 1, NULL), SU_OK);
-    /* Held in the neutral pose, where nothing is turned back; the lowest mode bends the tip by a fifth of the length. */
+    /* Held in the neutral pose, where nothing is turned back; the lowest mode bends the tip by a fifth of the length.
+     */
     double q[R] = {0}, most = 0;
-    for (int64_t v = 0; v < n; v++) most = fmax(most, sqrt(U[3 * v] * U[3 * v] + U[3 * v + 1] * U[3 * v + 1] + U[3 * v + 2] * U[3 * v + 2]));
+    for (int64_t v = 0; v < n; v++)
+        most = fmax(most, sqrt(U[3 * v] * U[3 * v] + U[3 * v + 1] * U[3 * v + 1] + U[3 * v + 2] * U[3 * v + 2]));
     q[0] = 0.2 / most;
     const double factors[STATES] = {1, 0.5};
     double states[STATES * R] = {0};
@@ -233,10 +237,17 @@ static void errors_at_states_are_displacements(void **state)
     }
     su_station_rows rows = {.blend = calloc(M, sizeof(double)), .group = 0, .importance = 1};
     memcpy(rows.blend, place.positive, M * sizeof(double));
-    assert_int_equal(su_state_rows(space, &place, STATES, states, (su_force_part){SU_FORCE_REMAINDER, K0}, space->t, f->all_tets, n,
-                                   f->all_vertices, &rows, NULL), SU_OK);
-    su_fit_problem p = {.r = R, .groups = M, .station_count = 1, .candidates = space->t, .vertices = n, .corners = 4,
-                        .corner = f->beam.shape.tets, .stations = &rows};
+    assert_int_equal(su_state_rows(space, &place, STATES, states, (su_force_part){SU_FORCE_REMAINDER, K0}, space->t,
+                                   f->all_tets, n, f->all_vertices, &rows, NULL),
+                     SU_OK);
+    su_fit_problem p = {.r = R,
+                        .groups = M,
+                        .station_count = 1,
+                        .candidates = space->t,
+                        .vertices = n,
+                        .corners = 4,
+                        .corner = f->beam.shape.tets,
+                        .stations = &rows};
     su_error_pair error;
     assert_int_equal(su_fit_errors(&p, 0, f->all_tets, ones, 2, &error, NULL), SU_OK);
     printf("# without tets %.4f, by a solve %.4f\n", error.rms, sqrt(expected));

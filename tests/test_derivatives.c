@@ -24,9 +24,9 @@ static void test_second_derivative(void **unused)
             double F[9], A[3 * 9], B[3 * 9], Q[9 * 9], scale = 0, error[2] = {0, 0};
             double *scratch = malloc((size_t)su_second_derivative_scratch(3, 9) * sizeof *scratch);
             int32_t pair[18];
-            double amount = round == 0 ? 0 : round < 15 ? 0.25 : 0.1;   /* round 0: F = I */
+            double amount = round == 0 ? 0 : round < 15 ? 0.25 : 0.1; /* round 0: F = I */
             for (int i = 0; i < 9; i++) F[i] = (i % 4 == 0) + amount * box_random(&seed);
-            if (round >= 25) {   /* inverted */
+            if (round >= 25) { /* inverted */
                 for (int i = 0; i < 3; i++) F[3 * i] *= -0.5;
             }
             for (int i = 0; i < 27; i++) A[i] = box_random(&seed), B[i] = box_random(&seed);
@@ -54,7 +54,8 @@ static void test_second_derivative(void **unused)
         }
 }
 
-/* The assembled derivative on a mesh with held vertices, at a rest shape that has collapsed tets; unlike fields phi, y. */
+/* The assembled derivative on a mesh with held vertices, at a rest shape that has collapsed tets; unlike fields phi, y.
+ */
 static void test_stiffness_derivative(void **unused)
 {
     (void)unused;
@@ -66,11 +67,12 @@ static void test_stiffness_derivative(void **unused)
         su_elastic elastic;
         su_sparse up, down;
         assert_int_equal(su_elastic_create(&elastic, box.n, box.vertices, box.t, box.tets, 5, held,
-                                           (su_material)material, young, poisson, young, NULL), SU_OK);
+                                           (su_material)material, young, poisson, young, NULL),
+                         SU_OK);
         double *rest = malloc(3 * (size_t)box.n * sizeof *rest), *moved = malloc(3 * (size_t)box.n * sizeof *rest);
         memcpy(rest, box.vertices, 3 * (size_t)box.n * sizeof *rest);
         for (int64_t v = 0; v < box.n; v++) rest[3 * v] += 0.3 * rest[3 * v + 2] * rest[3 * v + 2];
-        for (int i = 0; i < 3; i++) rest[3 * 30 + i] += 0.25;   /* pushed through its neighbours */
+        for (int i = 0; i < 3; i++) rest[3 * 30 + i] += 0.25; /* pushed through its neighbours */
         su_elastic_set_rest(&elastic, rest, NULL, 1);
         assert_true(elastic.collapsed > 0 && elastic.collapsed < box.t / 4);
         int64_t size = elastic.pattern.size;
@@ -94,7 +96,8 @@ static void test_stiffness_derivative(void **unused)
                     memcpy(moved, rest, 3 * (size_t)box.n * sizeof *rest);
                     for (int64_t f = 0; f < elastic.free_count; f++)
                         for (int i = 0; i < 3; i++)
-                            moved[3 * elastic.free_vertex[f] + i] += (side ? -h : h) * phi[pair[2 * p] * size + 3 * f + i];
+                            moved[3 * elastic.free_vertex[f] + i] +=
+                                (side ? -h : h) * phi[pair[2 * p] * size + 3 * f + i];
                     su_elastic_stiffness(&elastic, moved, false, side ? &down : &up, 1);
                 }
                 su_sparse_multiply(&up, y + pair[2 * p + 1] * size, a);

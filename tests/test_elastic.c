@@ -36,7 +36,8 @@ static void body_create(body *b, int cells, su_material material, int64_t held_c
     }
     su_error err;
     assert_int_equal(su_elastic_create(&b->elastic, b->box.n, b->box.vertices, b->box.t, b->box.tets, held_count, held,
-                                       material, b->young, b->poisson, b->density, &err), SU_OK);
+                                       material, b->young, b->poisson, b->density, &err),
+                     SU_OK);
 }
 
 static void body_free(body *b)
@@ -174,8 +175,8 @@ static void test_rigid_motion_is_free(void **unused)
     }
 }
 
-/* Each tet's neutral shape, turned by the mean rotation of its corners, is free of stress where the flesh is: the rest shape itself may
- * be squashed flat or turned inside out, so that nothing counts as collapsed. */
+/* Each tet's neutral shape, turned by the mean rotation of its corners, is free of stress where the flesh is: the rest
+ * shape itself may be squashed flat or turned inside out, so that nothing counts as collapsed. */
 static void test_turned_rest_is_free_of_stress(void **unused)
 {
     (void)unused;
@@ -260,7 +261,8 @@ static void test_turned_rest_moves_rigidly(void **unused)
     }
 }
 
-/* Where all turn alike the stiffness at rest is that of the neutral flesh, turned, whatever the rest shape: K = R K_X R'. */
+/* Where all turn alike the stiffness at rest is that of the neutral flesh, turned, whatever the rest shape: K = R K_X
+ * R'. */
 static void test_stiffness_of_equal_turns(void **unused)
 {
     (void)unused;
@@ -337,8 +339,8 @@ static void test_patch(void **unused)
         su_elastic_force(&b.elastic, y, force, 1);
         for (int64_t v = 0; v < n; v++) {
             const double *x = b.box.vertices + 3 * v;
-            bool interior = x[0] > 1e-9 && x[0] < 1 - 1e-9 && x[1] > 1e-9 && x[1] < 0.8 - 1e-9 && x[2] > 1e-9 &&
-                            x[2] < 1.3 - 1e-9;
+            bool interior =
+                x[0] > 1e-9 && x[0] < 1 - 1e-9 && x[1] > 1e-9 && x[1] < 0.8 - 1e-9 && x[2] > 1e-9 && x[2] < 1.3 - 1e-9;
             double size = su_norm3(force + 3 * v);
             if (interior) worst = fmax(worst, size), inside++;
             most = fmax(most, size);
@@ -394,7 +396,7 @@ static void test_collapsed_tets(void **unused)
         assert_int_equal(applied, k > 0);
         assert_true(fabs(volume - (k ? 1 : heights[k]) / 6) < 1e-15);
         su_tet_edges(neutral, neutral + 3, neutral + 6, neutral + 9, D);
-        if (applied) {   /* the neutral shape turned by R is free of strain */
+        if (applied) { /* the neutral shape turned by R is free of strain */
             double RD[9];
             su_mul33(R, D, RD);
             su_mul33(RD, inverse, F);
@@ -451,8 +453,9 @@ static void collapsed_tets_are_at_rest(void **unused)
     (void)unused;
     beam b = beam_create(3, 1, 1, 3.0, 1.0, 1.0);
     su_elastic flesh;
-    assert_int_equal(su_elastic_create(&flesh, b.n, b.vertices, b.t, b.tets, b.held_count, b.held, SU_NEOHOOKEAN, b.young,
-                                       b.poisson, b.density, NULL), SU_OK);
+    assert_int_equal(su_elastic_create(&flesh, b.n, b.vertices, b.t, b.tets, b.held_count, b.held, SU_NEOHOOKEAN,
+                                       b.young, b.poisson, b.density, NULL),
+                     SU_OK);
     double *x = calloc((size_t)(3 * b.n), sizeof *x), *f = calloc((size_t)(3 * b.n), sizeof *f);
     for (int64_t i = 0; i < 3 * b.n; i++) x[i] = b.vertices[i] * (i % 3 == 1 ? 0.02 : 1.0);
     su_elastic_set_rest(&flesh, x, NULL, 1);
@@ -460,7 +463,7 @@ static void collapsed_tets_are_at_rest(void **unused)
     su_elastic_force(&flesh, x, f, 1);
     double most = 0;
     for (int64_t i = 0; i < 3 * b.n; i++) most = fmax(most, fabs(f[i]));
-    assert_true(most < 1e-6);   /* of 1e5 Pa over 1 m^2 */
+    assert_true(most < 1e-6); /* of 1e5 Pa over 1 m^2 */
     assert_true(su_elastic_energy(&flesh, x, 1) < 1e-9);
     su_sparse K;
     su_cholesky *factor;
@@ -477,13 +480,17 @@ static void collapsed_tets_are_at_rest(void **unused)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(collapsed_tets_are_at_rest),
-        cmocka_unit_test(test_turned_rest_is_free_of_stress), cmocka_unit_test(test_turned_rest_moves_rigidly),
-        cmocka_unit_test(test_stiffness_of_equal_turns),
-        cmocka_unit_test(test_force_and_stiffness), cmocka_unit_test(test_rigid_motion_is_free),
-        cmocka_unit_test(test_null_space),          cmocka_unit_test(test_patch),
-        cmocka_unit_test(test_threads),             cmocka_unit_test(test_collapsed_tets),
-        cmocka_unit_test(test_mass),                cmocka_unit_test(test_bad_input)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(collapsed_tets_are_at_rest),
+                                       cmocka_unit_test(test_turned_rest_is_free_of_stress),
+                                       cmocka_unit_test(test_turned_rest_moves_rigidly),
+                                       cmocka_unit_test(test_stiffness_of_equal_turns),
+                                       cmocka_unit_test(test_force_and_stiffness),
+                                       cmocka_unit_test(test_rigid_motion_is_free),
+                                       cmocka_unit_test(test_null_space),
+                                       cmocka_unit_test(test_patch),
+                                       cmocka_unit_test(test_threads),
+                                       cmocka_unit_test(test_collapsed_tets),
+                                       cmocka_unit_test(test_mass),
+                                       cmocka_unit_test(test_bad_input)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

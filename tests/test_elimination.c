@@ -1,5 +1,5 @@
-/* Constraints solved for vertices: Z against the rows it came from, Z'KZ against dense products, and modes by elimination against
- * modes by projection, which take any rows. */
+/* Constraints solved for vertices: Z against the rows it came from, Z'KZ against dense products, and modes by
+ * elimination against modes by projection, which take any rows. */
 #include "box.h"
 #include "geometry/tetmesh.h"
 #include "reduce/elimination.h"
@@ -19,8 +19,8 @@
 
 enum { TIES = 14, ROWS = 3 * TIES + 4, R = 16 };
 
-/* A beam whose surface is tied to itself here and there: vertices to triangles, vertices tied twice, to corners of triangles that
- * are tied themselves, both ways, and the same way once more; and four rows of other forms. */
+/* A beam whose surface is tied to itself here and there: vertices to triangles, vertices tied twice, to corners of
+ * triangles that are tied themselves, both ways, and the same way once more; and four rows of other forms. */
 typedef struct tied_beam {
     box_mesh box;
     int64_t b;
@@ -51,22 +51,22 @@ static void make_rows(tied_beam *s, bool apart)
         memcpy(tie[k] + 1, triangle, 3 * sizeof *triangle);
         weight[k][0] = 1, weight[k][1] = -0.6, weight[k][2] = -0.3, weight[k][3] = -0.1;
     }
-    tie[1][0] = tie[0][2];                                   /* a corner of the first */
-    tie[2][1] = tie[3][0];                                   /* to a vertex that is tied later */
-    tie[4][0] = tie[5][1], tie[4][1] = tie[5][0];            /* both ways */
-    memcpy(tie[6], tie[7], sizeof tie[6]);                   /* twice the same */
-    tie[8][0] = tie[9][0];                                   /* one vertex twice */
+    tie[1][0] = tie[0][2];                        /* a corner of the first */
+    tie[2][1] = tie[3][0];                        /* to a vertex that is tied later */
+    tie[4][0] = tie[5][1], tie[4][1] = tie[5][0]; /* both ways */
+    memcpy(tie[6], tie[7], sizeof tie[6]);        /* twice the same */
+    tie[8][0] = tie[9][0];                        /* one vertex twice */
     for (int row = 0; row < 3 * TIES; row++) {
         int k = apart ? row % TIES : row / 3, i = apart ? row / TIES : row % 3;
         double unit[12] = {0};
         for (int c = 0; c < 4; c++) unit[3 * c + i] = weight[k][c] / sqrt(1.46);
         append(s, row, 4, tie[k], unit);
     }
-    for (int row = 3 * TIES; row < ROWS; row++) {            /* along a normal, at vertices that are tied too */
+    for (int row = 3 * TIES; row < ROWS; row++) { /* along a normal, at vertices that are tied too */
         double normal[12];
         int32_t other[4];
         memcpy(other, tie[row - 3 * TIES + 8], sizeof other);
-        if (row > 3 * TIES) other[1] = tie[row - 3 * TIES][0];   /* the first says what a tie says too */
+        if (row > 3 * TIES) other[1] = tie[row - 3 * TIES][0]; /* the first says what a tie says too */
         for (int c = 0; c < 4; c++)
             for (int i = 0; i < 3; i++) normal[3 * c + i] = weight[0][c] * (i == 0 ? 0.6 : i == 1 ? 0.8 : 0);
         append(s, row, 4, other, normal);
@@ -84,8 +84,9 @@ static tied_beam make(double held, bool weighted)
         if (s.box.vertices[3 * v] <= held) s.held[s.held_count++] = (int32_t)v;
         if (weighted) s.weights[v] = 0.02 + s.box.vertices[3 * v] / 4;
     }
-    assert_int_equal(su_elastic_create(&s.elastic, n, s.box.vertices, s.box.t, s.box.tets, s.held_count, s.held, SU_NEOHOOKEAN,
-                                       s.young, s.poisson, s.young, NULL), SU_OK);
+    assert_int_equal(su_elastic_create(&s.elastic, n, s.box.vertices, s.box.t, s.box.tets, s.held_count, s.held,
+                                       SU_NEOHOOKEAN, s.young, s.poisson, s.young, NULL),
+                     SU_OK);
     make_rows(&s, false);
     return s;
 }
@@ -100,7 +101,8 @@ static void beam_free(tied_beam *s)
 /* The rows as the solver hands them over. */
 static su_constraint_rows rows_of(const tied_beam *s)
 {
-    su_constraint_rows C = {.start = calloc(ROWS + 1, sizeof(int64_t)), .column = calloc(12 * ROWS, sizeof(int64_t)),
+    su_constraint_rows C = {.start = calloc(ROWS + 1, sizeof(int64_t)),
+                            .column = calloc(12 * ROWS, sizeof(int64_t)),
                             .value = calloc(12 * ROWS, sizeof(double))};
     int64_t write = 0;
     for (int r = 0; r < ROWS; r++) {
@@ -115,8 +117,8 @@ static su_constraint_rows rows_of(const tied_beam *s)
     return C;
 }
 
-/* Z y obeys every row that elimination took out, whatever y; Z has full rank, as its kept rows are the identity; and Z' is its
- * transpose. */
+/* Z y obeys every row that elimination took out, whatever y; Z has full rank, as its kept rows are the identity; and Z'
+ * is its transpose. */
 static void test_null_space(void **unused)
 {
     (void)unused;
@@ -127,9 +129,10 @@ static void test_null_space(void **unused)
     assert_int_equal(su_elimination_create(s.elastic.free_count, &C, &Z, NULL), SU_OK);
     int64_t size = s.elastic.pattern.size, left = 3 * Z.kept;
     printf("# %d ties bind %d vertices, %d rows are left\n", TIES, (int)(Z.vertices - Z.kept), (int)C.rows);
-    assert_int_equal(Z.vertices - Z.kept, TIES - 1);   /* one is given twice */
+    assert_int_equal(Z.vertices - Z.kept, TIES - 1); /* one is given twice */
     assert_int_equal(C.rows, 3);
-    double *y = malloc((size_t)left * sizeof *y), *u = malloc((size_t)size * sizeof *u), *back = malloc((size_t)left * sizeof *back);
+    double *y = malloc((size_t)left * sizeof *y), *u = malloc((size_t)size * sizeof *u),
+           *back = malloc((size_t)left * sizeof *back);
     double *f = malloc((size_t)size * sizeof *f), values[2][ROWS], uf = 0, yb = 0;
     for (int64_t i = 0; i < left; i++) y[i] = box_random(&seed);
     for (int64_t i = 0; i < size; i++) f[i] = box_random(&seed);
@@ -143,7 +146,8 @@ static void test_null_space(void **unused)
     for (int64_t i = 0; i < left; i++) yb += y[i] * back[i];
     assert_true(fabs(uf - yb) < 1e-12 * (double)size);
     int64_t alone = 0;
-    for (int64_t v = 0; v < Z.vertices; v++) alone += Z.start[v + 1] - Z.start[v] == 1 && Z.column[Z.start[v]] == alone && Z.weight[Z.start[v]] == 1;
+    for (int64_t v = 0; v < Z.vertices; v++)
+        alone += Z.start[v + 1] - Z.start[v] == 1 && Z.column[Z.start[v]] == alone && Z.weight[Z.start[v]] == 1;
     assert_int_equal(alone, Z.kept);
     free(y), free(u), free(back), free(f);
     su_constraint_rows_free(&C), su_constraint_rows_free(&all);
@@ -168,9 +172,11 @@ static void test_reduced_matrix(void **unused)
     assert_int_equal(left, 3 * Z.kept);
     for (int64_t j = 0; j < left; j++) {
         assert_int_equal(reduced.row[reduced.start[j]], j);
-        for (int64_t e = reduced.start[j] + 1; e < reduced.start[j + 1]; e++) assert_true(reduced.row[e] > reduced.row[e - 1]);
+        for (int64_t e = reduced.start[j] + 1; e < reduced.start[j + 1]; e++)
+            assert_true(reduced.row[e] > reduced.row[e - 1]);
     }
-    double *u = malloc((size_t)size * sizeof *u), *Ku = malloc((size_t)size * sizeof *Ku), *y = malloc((size_t)left * sizeof *y);
+    double *u = malloc((size_t)size * sizeof *u), *Ku = malloc((size_t)size * sizeof *Ku),
+           *y = malloc((size_t)left * sizeof *y);
     double *Ky = malloc((size_t)left * sizeof *Ky), *expected = malloc((size_t)left * sizeof *expected), largest = 0;
     for (int k = 0; k < 5; k++) {
         for (int64_t i = 0; i < left; i++) y[i] = box_random(&seed);
@@ -190,15 +196,21 @@ static void test_reduced_matrix(void **unused)
 
 static double *solve(const tied_beam *s, int64_t linear, double *values, su_mode_report *report)
 {
-    const su_mode_problem problem = {.elastic = &s->elastic, .x = s->box.vertices, .weights = s->weights, .row_count = ROWS,
-                                     .row_offsets = s->offsets, .row_vertices = s->vertices, .row_coefficients = s->coefficients};
+    const su_mode_problem problem = {.elastic = &s->elastic,
+                                     .x = s->box.vertices,
+                                     .weights = s->weights,
+                                     .row_count = ROWS,
+                                     .row_offsets = s->offsets,
+                                     .row_vertices = s->vertices,
+                                     .row_coefficients = s->coefficients};
     double *modes = malloc(3 * R * (size_t)s->box.n * sizeof *modes);
     su_error err = {0};
     if (su_modes_solve(&problem, linear, R, values, modes, report, 1, NULL, &err) != SU_OK) fail_msg("%s", err.text);
     return modes;
 }
 
-/* The largest distance in M of a unit vector in the span of `a` from the span of `b`, both M-orthonormal: sine of the largest angle. */
+/* The largest distance in M of a unit vector in the span of `a` from the span of `b`, both M-orthonormal: sine of the
+ * largest angle. */
 static double span_distance(const tied_beam *s, const double *a, const double *b)
 {
     int64_t n = s->box.n;
@@ -218,22 +230,28 @@ static double span_distance(const tied_beam *s, const double *a, const double *b
     return worst;
 }
 
-/* By elimination and by projection: the same eigenvalues, the same span of modes and derivatives, as many constraints; held at one
- * end, held as outside a region, where ties lose vertices, and floating; with and without a region's weights. */
+/* By elimination and by projection: the same eigenvalues, the same span of modes and derivatives, as many constraints;
+ * held at one end, held as outside a region, where ties lose vertices, and floating; with and without a region's
+ * weights. */
 static void test_both_roads(void **unused)
 {
     (void)unused;
-    static const struct { const char *name; double held; } ends[] = {{"held", 0}, {"a third held", 1.6}, {"floating", -1}};
+    static const struct {
+        const char *name;
+        double held;
+    } ends[] = {{"held", 0}, {"a third held", 1.6}, {"floating", -1}};
     for (int kind = 0; kind < 6; kind++) {
         tied_beam s = make(ends[kind % 3].held, kind / 3);
         double values[2][6];
         su_mode_report report[2];
         double *eliminated = solve(&s, 6, values[0], &report[0]);
         make_rows(&s, true);
-        double *projected = solve(&s, 6, values[1], &report[1]), apart = 0, span = span_distance(&s, eliminated, projected);
+        double *projected = solve(&s, 6, values[1], &report[1]), apart = 0,
+               span = span_distance(&s, eliminated, projected);
         for (int k = 0; k < 6; k++) apart = fmax(apart, fabs(values[0][k] / values[1][k] - 1));
-        printf("# %s%s: %d constraints, eigenvalues within %.0e, span within %.0e, residuals %.0e and %.0e\n", ends[kind % 3].name,
-               kind / 3 ? ", weighted" : "", (int)report[0].constraints, apart, span, report[0].residual, report[1].residual);
+        printf("# %s%s: %d constraints, eigenvalues within %.0e, span within %.0e, residuals %.0e and %.0e\n",
+               ends[kind % 3].name, kind / 3 ? ", weighted" : "", (int)report[0].constraints, apart, span,
+               report[0].residual, report[1].residual);
         assert_int_equal(report[0].constraints, report[1].constraints);
         assert_int_equal(report[0].rigid, report[1].rigid);
         assert_true(apart < 1e-9 && span < 1e-6);
@@ -243,19 +261,21 @@ static void test_both_roads(void **unused)
     }
 }
 
-/* Ties without end: every vertex of a row to the two before it. Substitution stops where sums get long; what is left is projected. */
+/* Ties without end: every vertex of a row to the two before it. Substitution stops where sums get long; what is left is
+ * projected. */
 static void test_chains(void **unused)
 {
     (void)unused;
     enum { LONG = 40 };
-    su_constraint_rows C = {.start = calloc(3 * LONG + 1, sizeof(int64_t)), .column = calloc(15 * LONG, sizeof(int64_t)),
+    su_constraint_rows C = {.start = calloc(3 * LONG + 1, sizeof(int64_t)),
+                            .column = calloc(15 * LONG, sizeof(int64_t)),
                             .value = calloc(15 * LONG, sizeof(double))};
     su_elimination Z;
     int64_t write = 0, most = 0;
     for (int r = 0; r < LONG; r++)
         for (int i = 0; i < 3; i++) {
             for (int c = 0; c < 5; c++) {
-                C.column[write] = 3 * (c == 0 ? r + 60 : (7 * r + 13 * c) % (r + 60)) + i;   /* vertices before it */
+                C.column[write] = 3 * (c == 0 ? r + 60 : (7 * r + 13 * c) % (r + 60)) + i; /* vertices before it */
                 C.value[write++] = c ? -0.25 : 1;
             }
             C.start[++C.rows] = write;

@@ -66,7 +66,8 @@ static su_estimate_total estimate(run *t, int threads)
 {
     su_estimate_total total;
     su_error err = {0};
-    if (su_error_estimate(&t->inputs, threads, t->estimate, NULL, &total, NULL, &err) != SU_OK) fail_msg("%s", err.text);
+    if (su_error_estimate(&t->inputs, threads, t->estimate, NULL, &total, NULL, &err) != SU_OK)
+        fail_msg("%s", err.text);
     return total;
 }
 
@@ -76,7 +77,8 @@ static su_estimate_total correct(run *t, int threads, su_corrected *corrected)
     su_estimate_total total;
     su_error err = {0};
     *corrected = (su_corrected){.u = calloc((size_t)(FRAMES * 3 * t->s.tet.n), sizeof(float))};
-    if (su_error_estimate(&t->inputs, threads, t->estimate, corrected, &total, NULL, &err) != SU_OK) fail_msg("%s", err.text);
+    if (su_error_estimate(&t->inputs, threads, t->estimate, corrected, &total, NULL, &err) != SU_OK)
+        fail_msg("%s", err.text);
     return total;
 }
 
@@ -86,21 +88,24 @@ static void corrected_free(su_corrected *corrected)
     free(corrected->u);
 }
 
-/* RMS over the vertices of the error of u at each frame, and the relative error over the shot: of the reduced run, or of what corrects it. */
+/* RMS over the vertices of the error of u at each frame, and the relative error over the shot: of the reduced run, or
+ * of what corrects it. */
 static double truth_of(run *t, const su_corrected *corrected, double error[FRAMES])
 {
     su_sim_settings settings = su_sim_defaults();
     su_reconstruct *rec;
     su_error err = {0};
     int64_t n3 = 3 * t->s.tet.n;
-    double *full = scene_full_run(&t->s, &settings, 1e-10, NULL, NULL, NULL), *u = calloc((size_t)(FRAMES * n3), sizeof *u);
+    double *full = scene_full_run(&t->s, &settings, 1e-10, NULL, NULL, NULL),
+           *u = calloc((size_t)(FRAMES * n3), sizeof *u);
     double off = 0, size = 0;
     assert_int_equal(su_reconstruct_create(&t->r.model, SU_COROTATED, 0, NULL, 1, &rec, &err), SU_OK);
     assert_int_equal(su_reconstruct_shot(rec, t->s.shot, &t->r.sim, 0, FRAMES, u, NULL, NULL, &err), SU_OK);
     for (int64_t i = 0; i < FRAMES * n3 && corrected; i++) u[i] = (double)corrected->u[i];
     for (int64_t k = 0; k < FRAMES; k++) {
         double sum = 0;
-        for (int64_t i = k * n3; i < (k + 1) * n3; i++) sum += (u[i] - full[i]) * (u[i] - full[i]), size += full[i] * full[i];
+        for (int64_t i = k * n3; i < (k + 1) * n3; i++)
+            sum += (u[i] - full[i]) * (u[i] - full[i]), size += full[i] * full[i];
         error[k] = sqrt(3 * sum / (double)n3), off += sum;
     }
     su_reconstruct_free(rec);
@@ -119,8 +124,8 @@ static void a_basis_that_spans_everything_is_not_off(void **unused)
                 run t;
                 run_create(&t, turned, (reduced_options){.regions = 1, .stride = 1, .one = one}, teleport);
                 su_estimate_total total = estimate(&t, 1);
-                printf("# %s rest, %s, teleport %d: %.1e\n", turned ? "turned" : "posed", one ? "one basis" : "a basis a pose", teleport,
-                       total.relative);
+                printf("# %s rest, %s, teleport %d: %.1e\n", turned ? "turned" : "posed",
+                       one ? "one basis" : "a basis a pose", teleport, total.relative);
                 assert_true(total.frames == FRAMES - 1 - (teleport > 0) && total.relative < 1e-4);
                 run_free(&t);
             }
@@ -135,7 +140,8 @@ static void flesh_may_be_held_by_nothing(void **unused)
     run_create_held(&t, true, false, (reduced_options){.regions = 1, .stride = 1, .one = true}, 0);
     estimate(&t, 1);
     truth(&t, error);
-    for (int k = 0; k < FRAMES; k++) assert_true(isfinite(t.estimate[k]) && (k > 11 || (error[k] < 1e-6 && t.estimate[k] < 1e-5)));
+    for (int k = 0; k < FRAMES; k++)
+        assert_true(isfinite(t.estimate[k]) && (k > 11 || (error[k] < 1e-6 && t.estimate[k] < 1e-5)));
     printf("# floating: at the end %.2f m estimated, %.2f true\n", t.estimate[FRAMES - 1], error[FRAMES - 1]);
     run_free(&t);
 }
@@ -152,30 +158,34 @@ static void few_modes_are_as_far_off_as_estimated(void **unused)
     for (int stride = 1; stride <= 2; stride++) {
         run t;
         double error[FRAMES], ratio[FRAMES];
-        run_create(&t, true, (reduced_options){.r = 36, .regions = 1, .stride = stride, .one = true, .lacking = stride > 1}, 0);
+        run_create(&t, true,
+                   (reduced_options){.r = 36, .regions = 1, .stride = stride, .one = true, .lacking = stride > 1}, 0);
         su_estimate_total total = estimate(&t, 1);
         double off = truth(&t, error);
         int within = 0;
         for (int k = 1; k < FRAMES; k++) ratio[k] = t.estimate[k] / error[k], within += ratio[k] > 0.5 && ratio[k] < 2;
         qsort(ratio + 1, FRAMES - 1, sizeof *ratio, ascending);
-        printf("# stride %d: %.3f estimated, %.3f true; by frame %.2f, %d of %d within a factor of two\n", stride, total.relative, off,
-               ratio[FRAMES / 2], within, FRAMES - 1);
+        printf("# stride %d: %.3f estimated, %.3f true; by frame %.2f, %d of %d within a factor of two\n", stride,
+               total.relative, off, ratio[FRAMES / 2], within, FRAMES - 1);
         assert_true(off > 0.005 && total.relative > 0.67 * off && total.relative < 1.5 * off);
         assert_true(within >= (9 * (FRAMES - 1) + 5) / 10);
-        assert_true(t.estimate[0] == 0);   /* nothing has moved */
+        assert_true(t.estimate[0] == 0); /* nothing has moved */
         run_free(&t);
     }
 }
 
 /* u (rows,n,3) of the rows that the run has: those of the stretches, or of all frames. */
-static void play(run *t, const su_correction *correction, su_full_stretches *stretches, int threads, int64_t rows, double *u, double *estimate)
+static void play(run *t, const su_correction *correction, su_full_stretches *stretches, int threads, int64_t rows,
+                 double *u, double *estimate)
 {
     int64_t count = rows * 3 * t->s.tet.n;
     int32_t status[FRAMES] = {0};
     su_error err = {0};
     float *played = calloc((size_t)count, sizeof *played);
     for (int64_t i = 0; i < count; i++) played[i] = (float)u[i];
-    if (su_full_stretches_play(&t->inputs, correction, stretches, threads, played, status, estimate, NULL, &err) != SU_OK) fail_msg("%s", err.text);
+    if (su_full_stretches_play(&t->inputs, correction, stretches, threads, played, status, estimate, NULL, &err) !=
+        SU_OK)
+        fail_msg("%s", err.text);
     for (int64_t i = 0; i < count; i++) u[i] = (double)played[i];
     free(played);
 }
@@ -189,16 +199,18 @@ static void corrections_are_as_far_off_as_estimated(void **unused)
         su_corrected corrected;
         double error[FRAMES], ratio[FRAMES], left;
         int within = 0;
-        run_create(&t, true, (reduced_options){.r = 36, .regions = 1, .stride = stride, .one = true, .lacking = stride > 1}, 0);
+        run_create(&t, true,
+                   (reduced_options){.r = 36, .regions = 1, .stride = stride, .one = true, .lacking = stride > 1}, 0);
         double off = truth(&t, error);
         su_estimate_total total = correct(&t, 1, &corrected);
         left = truth_of(&t, &corrected, error);
         for (int k = 1; k < FRAMES; k++) ratio[k] = t.estimate[k] / error[k], within += ratio[k] > 0.5 && ratio[k] < 2;
         qsort(ratio + 1, FRAMES - 1, sizeof *ratio, ascending);
-        printf("# stride %d: %.4f to %.4f, estimated %.4f to %.4f; by frame %.2f, %d of %d within a factor of two\n", stride, off, left,
-               total.reduced, total.relative, ratio[FRAMES / 2], within, FRAMES - 1);
+        printf("# stride %d: %.4f to %.4f, estimated %.4f to %.4f; by frame %.2f, %d of %d within a factor of two\n",
+               stride, off, left, total.reduced, total.relative, ratio[FRAMES / 2], within, FRAMES - 1);
         assert_true(corrected.kept && left < 0.67 * off && total.relative > 0.5 * left);
-        assert_true(stride > 1 || within >= (9 * (FRAMES - 1) + 5) / 10);   /* with half of the motion off it is read high */
+        assert_true(stride > 1 ||
+                    within >= (9 * (FRAMES - 1) + 5) / 10); /* with half of the motion off it is read high */
         assert_true(t.estimate[0] == 0);
         corrected_free(&corrected);
         run_free(&t);
@@ -218,7 +230,8 @@ static void what_is_exact_stays_exact(void **unused)
             double off = truth(&t, error);
             su_estimate_total total = correct(&t, 1, &corrected);
             double left = corrected.kept ? truth_of(&t, &corrected, error) : off;
-            printf("# %s, teleport %d: %.1e to %.1e, estimated %.1e\n", one ? "one basis" : "a basis a pose", teleport, off, left, total.relative);
+            printf("# %s, teleport %d: %.1e to %.1e, estimated %.1e\n", one ? "one basis" : "a basis a pose", teleport,
+                   off, left, total.relative);
             assert_true(left < 1e-4 && total.relative < 1e-4);
             corrected_free(&corrected);
             run_free(&t);
@@ -244,7 +257,8 @@ static void stretches_of_corrected_runs(void **unused)
     assert_int_equal(su_full_stretches_choose(FRAMES, part, 0.5, 1 / fps, &stretches, &err), SU_OK);
     int64_t first = stretches.stretch[0].first;
     play(&t, &corrected.error, &stretches, 1, FRAMES, u, part);
-    for (int64_t i = 0; i < (first + 1) * n3; i++) assert_near(u[i], (double)corrected.u[i], 1e-6 * largest(FRAMES * n3, u));
+    for (int64_t i = 0; i < (first + 1) * n3; i++)
+        assert_near(u[i], (double)corrected.u[i], 1e-6 * largest(FRAMES * n3, u));
     for (int64_t i = 0; i < FRAMES * n3; i++) corrected.u[i] = (float)u[i];
     truth_of(&t, &corrected, error);
     printf("# frame 16: corrected %.2e off, played %.2e\n", before[16], error[16]);
@@ -300,18 +314,19 @@ static void errors_swing_like_an_oscillator(void **unused)
     su_error err = {0};
     assert_int_equal(su_error_motion_create(1, 0, beta, h, &motion, &err), SU_OK);
     double omega = sqrt(stiffness), zeta = 0.5 * beta * omega, damped = omega * sqrt(1 - zeta * zeta);
-    assert_int_equal(su_error_motion_advance(&motion, (int64_t)(rise / h + 0.5), &mass, &stiffness, &force, NULL, &err), SU_OK);
+    assert_int_equal(su_error_motion_advance(&motion, (int64_t)(rise / h + 0.5), &mass, &stiffness, &force, NULL, &err),
+                     SU_OK);
     for (int k = 1; k <= 20; k++) {
         assert_int_equal(su_error_motion_advance(&motion, 1000, &mass, &stiffness, &force, NULL, &err), SU_OK);
         double sum = 0, t = rise + 1000 * h * k;
-        for (int i = 0; i < 2; i++) {   /* a ramp from 0 less one from `rise` on */
+        for (int i = 0; i < 2; i++) { /* a ramp from 0 less one from `rise` on */
             double s = t - i * rise, lag = 2 * zeta / omega, e = exp(-zeta * omega * s);
             double ramp = s - lag + e * (lag * cos(damped * s) + (zeta * omega * lag - 1) / damped * sin(damped * s));
             sum += (i ? -1 : 1) * force / (rise * stiffness) * ramp;
         }
         assert_near(motion.x[0], sum, 2e-3 * force / stiffness);
     }
-    const double soft = -100;   /* what pushes away counts as no stiffness */
+    const double soft = -100; /* what pushes away counts as no stiffness */
     assert_int_equal(su_error_motion_advance(&motion, 100, &mass, &soft, &force, NULL, &err), SU_OK);
     assert_true(isfinite(motion.x[0]));
     su_error_motion_free(&motion);
@@ -329,10 +344,12 @@ static void the_full_space_answers(void **unused)
     su_cholesky_single *single;
     su_turned_solver *solver;
     scene_create(&s, 4, 2, 2, 3, poses3, 2, fps, scene_swing, 0, NULL);
-    assert_int_equal(su_elastic_create(&body, s.tet.n, s.tet.vertices, s.tet.t, s.tet.tets, s.tet.fixed_count, s.tet.fixed, SU_NEOHOOKEAN,
-                                       s.fit.young, s.fit.poisson, s.fit.density, &err), SU_OK);
+    assert_int_equal(su_elastic_create(&body, s.tet.n, s.tet.vertices, s.tet.t, s.tet.tets, s.tet.fixed_count,
+                                       s.tet.fixed, SU_NEOHOOKEAN, s.fit.young, s.fit.poisson, s.fit.density, &err),
+                     SU_OK);
     int64_t n = s.tet.n, dofs = 3 * body.free_count;
-    double *turn = calloc((size_t)(4 * n), sizeof *turn), *y = calloc((size_t)(3 * n), sizeof *y), *b = calloc((size_t)(STATES * dofs), sizeof *b);
+    double *turn = calloc((size_t)(4 * n), sizeof *turn), *y = calloc((size_t)(3 * n), sizeof *y),
+           *b = calloc((size_t)(STATES * dofs), sizeof *b);
     double *x = calloc((size_t)(STATES * dofs), sizeof *x), *wanted = calloc((size_t)(STATES * dofs), sizeof *wanted);
     assert_int_equal(su_sparse_clone_pattern(&body.pattern, &K0, &err), SU_OK);
     su_elastic_stiffness(&body, s.tet.vertices, true, &K0, 1);
@@ -341,13 +358,14 @@ static void the_full_space_answers(void **unused)
     assert_int_equal(su_cholesky_single_create(factor, &single, &err), SU_OK);
     assert_int_equal(su_turned_solver_create(&body, single, &solver, &err), SU_OK);
     for (int64_t v = 0; v < n; v++) turn[4 * v] = 1;
-    for (int i = 0; i < STATES; i++) {   /* stretched by 0, 10 and 20 % */
+    for (int i = 0; i < STATES; i++) { /* stretched by 0, 10 and 20 % */
         for (int64_t k = 0; k < 3 * n; k++) y[k] = s.tet.vertices[k] * (k % 3 == 0 ? 1 + 0.1 * i : 1);
         assert_int_equal(su_sparse_clone_pattern(&body.pattern, &K[i], &err), SU_OK);
         su_elastic_stiffness(&body, y, true, &K[i], 1);
         for (int64_t k = 0; k < dofs; k++) wanted[i * dofs + k] = sin((double)(k + 7 * i));
         su_sparse_multiply(&K[i], wanted + i * dofs, b + i * dofs);
-        assert_true(su_turned_solver_solve(solver, &K[i], turn, 1e-5, i == 0 ? 2 : 16, b + i * dofs, x + i * dofs));   /* its own factor: at once */
+        assert_true(su_turned_solver_solve(solver, &K[i], turn, 1e-5, i == 0 ? 2 : 16, b + i * dofs,
+                                           x + i * dofs)); /* its own factor: at once */
         assert_near(difference(dofs, x + i * dofs, wanted + i * dofs), 0, 1e-3);
     }
     assert_false(su_turned_solver_solve(solver, &K[2], turn, 1e-12, 3, b, x));
@@ -369,9 +387,9 @@ static void stretches_join_and_end_with_the_shot(void **unused)
     assert_int_equal(su_full_stretches_choose(F, estimate, 1, 1.0 / 25, &stretches, &err), SU_OK);
     assert_true(stretches.count == 0 && stretches.frames == 0);
     su_full_stretches_free(&stretches);
-    estimate[2] = estimate[30] = estimate[35] = estimate[97] = 2, estimate[60] = 1;   /* at the limit is not above it */
+    estimate[2] = estimate[30] = estimate[35] = estimate[97] = 2, estimate[60] = 1; /* at the limit is not above it */
     assert_int_equal(su_full_stretches_choose(F, estimate, 1, 1.0 / 25, &stretches, &err), SU_OK);
-    assert_int_equal(stretches.count, 3);   /* 5 frames before and behind, 4 to fade */
+    assert_int_equal(stretches.count, 3); /* 5 frames before and behind, 4 to fade */
     const int64_t wanted[3][3] = {{0, 8, 11}, {25, 41, 44}, {92, F, F - 1}};
     int64_t frames = 0;
     for (int i = 0; i < 3; i++) {
@@ -383,7 +401,8 @@ static void stretches_join_and_end_with_the_shot(void **unused)
     su_full_stretches_free(&stretches);
 }
 
-/* The whole shot in the full space is the full simulation; stretches of it come near, and do not depend on the threads. */
+/* The whole shot in the full space is the full simulation; stretches of it come near, and do not depend on the threads.
+ */
 static void stretches_are_the_full_simulation(void **unused)
 {
     (void)unused;
@@ -393,7 +412,8 @@ static void stretches_are_the_full_simulation(void **unused)
     su_error err = {0};
     run_create(&t, true, (reduced_options){.r = 36, .regions = 1, .stride = 1, .one = true}, 0);
     int64_t n3 = 3 * t.s.tet.n;
-    double *full = scene_full_run(&t.s, &settings, 1e-10, NULL, NULL, NULL), *u = calloc((size_t)(FRAMES * n3), sizeof *u);
+    double *full = scene_full_run(&t.s, &settings, 1e-10, NULL, NULL, NULL),
+           *u = calloc((size_t)(FRAMES * n3), sizeof *u);
     double *again = calloc((size_t)(FRAMES * n3), sizeof *again), kept[FRAMES] = {0};
     kept[1] = kept[10] = kept[20] = 1;
     assert_int_equal(su_full_stretches_choose(FRAMES, kept, 0.5, 1 / fps, &stretches, &err), SU_OK);
@@ -405,19 +425,21 @@ static void stretches_are_the_full_simulation(void **unused)
 
     double error[FRAMES], part[FRAMES] = {0};
     truth(&t, error);
-    part[16] = 1;   /* frames 10 to the end */
+    part[16] = 1; /* frames 10 to the end */
     assert_int_equal(su_full_stretches_choose(FRAMES, part, 0.5, 1 / fps, &stretches, &err), SU_OK);
     int64_t first = stretches.stretch[0].first;
     play(&t, NULL, &stretches, 2, stretches.frames, u, part);
     play(&t, NULL, &stretches, 1, stretches.frames, again, part);
     assert_memory_equal(u, again, (size_t)(stretches.frames * n3) * sizeof *u);
-    for (int k = 0; k < 2; k++) {   /* it begins as far off as the reduced run, and loses half of that */
+    for (int k = 0; k < 2; k++) { /* it begins as far off as the reduced run, and loses half of that */
         double sum = 0;
         int64_t at = k ? 16 : first;
         for (int64_t i = 0; i < n3; i++) sum += pow(u[(at - first) * n3 + i] - full[at * n3 + i], 2);
         printf("# frame %lld: %.2e off, the reduced run %.2e\n", (long long)at, sqrt(3 * sum / (double)n3), error[at]);
-        if (k == 0) assert_near(sqrt(3 * sum / (double)n3), error[at], 1e-5 * error[at]);
-        else assert_true(sqrt(3 * sum / (double)n3) < 0.5 * fmax(error[at], error[first]));
+        if (k == 0)
+            assert_near(sqrt(3 * sum / (double)n3), error[at], 1e-5 * error[at]);
+        else
+            assert_true(sqrt(3 * sum / (double)n3) < 0.5 * fmax(error[at], error[first]));
     }
     su_full_stretches_free(&stretches);
     free(full), free(u), free(again);
@@ -433,12 +455,12 @@ static void stretches_go_over_teleports(void **unused)
     su_reconstruct *rec;
     su_error err = {0};
     double kept[FRAMES] = {0};
-    for (int begins = 11; begins < 14; begins++) {   /* behind the jump, at it, before it */
+    for (int begins = 11; begins < 14; begins++) { /* behind the jump, at it, before it */
         run_create(&t, true, (reduced_options){.regions = 1, .stride = 1}, 11);
         int64_t n3 = 3 * t.s.tet.n;
         double *u = calloc((size_t)(FRAMES * n3), sizeof *u), *reduced = calloc((size_t)(FRAMES * n3), sizeof *u);
         memset(kept, 0, sizeof kept);
-        kept[begins + 5] = 1;   /* six frames are added before */
+        kept[begins + 5] = 1; /* six frames are added before */
         assert_int_equal(su_full_stretches_choose(FRAMES, kept, 0.5, 1 / fps, &stretches, &err), SU_OK);
         assert_int_equal(stretches.stretch[0].first, begins - 1);
         play(&t, NULL, &stretches, 1, stretches.frames, u, kept);

@@ -31,12 +31,13 @@ static bar make(int cells)
     int64_t held = 0, skin = 0;
     b.held = malloc((size_t)b.box.n * sizeof *b.held);
     for (int64_t v = 0; v < b.box.n; v++)
-        if (fabs(b.box.vertices[3 * v + 1]) < 1e-9 && fabs(b.box.vertices[3 * v + 2]) < 1e-9) b.held[held++] = (int32_t)v;
+        if (fabs(b.box.vertices[3 * v + 1]) < 1e-9 && fabs(b.box.vertices[3 * v + 2]) < 1e-9)
+            b.held[held++] = (int32_t)v;
     b.skin = malloc(3 * (size_t)b.box.t * sizeof *b.skin);
     b.area = malloc((size_t)b.box.t * sizeof *b.area);
     b.embed_tet = malloc((size_t)b.box.t * sizeof *b.embed_tet);
     b.embed_bary = malloc(4 * (size_t)b.box.t * sizeof *b.embed_bary);
-    for (int64_t e = 0; e < b.box.t; e++) {   /* tets with three corners on the surface carry a skin point */
+    for (int64_t e = 0; e < b.box.t; e++) { /* tets with three corners on the surface carry a skin point */
         const int32_t *tet = b.box.tets + 4 * e;
         double bary[4], sum = 0, at[3] = {0, 0, 0};
         int outside = 0;
@@ -54,10 +55,19 @@ static bar make(int cells)
         memcpy(b.skin + 3 * skin++, at, sizeof at);
     }
     for (int64_t v = 0; v < skin; v++) b.area[v] = 1.0 / (double)skin;
-    b.problem = (su_fit_problem){.n = b.box.n, .t = b.box.t, .nbar = skin, .held_count = held,
-                                 .vertices = b.box.vertices, .tets = b.box.tets, .held = b.held,
-                                 .embed_tet = b.embed_tet, .embed_bary = b.embed_bary, .area = b.area,
-                                 .diagonal = sqrt(36 + 4 + 4), .gamma = 1e-3, .poisson = 0.45};
+    b.problem = (su_fit_problem){.n = b.box.n,
+                                 .t = b.box.t,
+                                 .nbar = skin,
+                                 .held_count = held,
+                                 .vertices = b.box.vertices,
+                                 .tets = b.box.tets,
+                                 .held = b.held,
+                                 .embed_tet = b.embed_tet,
+                                 .embed_bary = b.embed_bary,
+                                 .area = b.area,
+                                 .diagonal = sqrt(36 + 4 + 4),
+                                 .gamma = 1e-3,
+                                 .poisson = 0.45};
     return b;
 }
 
@@ -113,8 +123,8 @@ static double farthest_held(const bar *b, const double *x, const double *where)
     return far / b->problem.diagonal;
 }
 
-/* Bends up to 120 degrees: within the bar of 0.2 % of the diagonal, all tets open, held vertices where they belong, the same
- * bits from a used and a fresh solver; smaller gamma follows the skin more closely. */
+/* Bends up to 120 degrees: within the bar of 0.2 % of the diagonal, all tets open, held vertices where they belong, the
+ * same bits from a used and a fresh solver; smaller gamma follows the skin more closely. */
 static void test_bend(void **unused)
 {
     (void)unused;
@@ -131,8 +141,10 @@ static void test_bend(void **unused)
         bend(b.box.n, b.box.vertices, angle, start);
         memcpy(x, start, 3 * (size_t)b.box.n * sizeof *x);
         for (int64_t v = 0, k = 0; v < b.box.n; v++)
-            if (k < b.problem.held_count && b.held[k] == v) k++;
-            else for (int i = 0; i < 3; i++) x[3 * v + i] += 0.05 * box_random(&seed);
+            if (k < b.problem.held_count && b.held[k] == v)
+                k++;
+            else
+                for (int i = 0; i < 3; i++) x[3 * v + i] += 0.05 * box_random(&seed);
         assert_int_equal(su_fit_pose(solver, skin, x, &report, 2, NULL, NULL), SU_OK);
         printf("# bend %.1f rad: residual %.4f %%, largest %.3f %%, %d steps\n", angle, 100 * report.residual,
                100 * report.largest, report.iterations);
@@ -165,8 +177,10 @@ static void test_untangles(void **unused)
     uint64_t seed = 6;
     memcpy(x, b.box.vertices, 3 * (size_t)b.box.n * sizeof *x);
     for (int64_t v = 0, k = 0; v < b.box.n; v++)
-        if (k < b.problem.held_count && b.held[k] == v) k++;
-        else for (int i = 0; i < 3; i++) x[3 * v + i] += 0.6 * box_random(&seed);
+        if (k < b.problem.held_count && b.held[k] == v)
+            k++;
+        else
+            for (int i = 0; i < 3; i++) x[3 * v + i] += 0.6 * box_random(&seed);
     assert_int_equal(su_fit_solver_create(&b.problem, &solver, NULL), SU_OK);
     assert_int_equal(su_fit_pose(solver, b.skin, x, &report, 1, NULL, NULL), SU_OK);
     assert_int_equal(report.inverted, 0);
@@ -182,9 +196,9 @@ static void test_untangles(void **unused)
     bar_free(&b);
 }
 
-/* An elbow at 150 degrees whose skin folds on the inside, as linear blend skinning makes it: the two halves turn rigidly about
- * the middle, blended over half the thickness. The wanted residual is met by a smaller gamma, and no tet collapses; no larger
- * gamma than needed is left. */
+/* An elbow at 150 degrees whose skin folds on the inside, as linear blend skinning makes it: the two halves turn
+ * rigidly about the middle, blended over half the thickness. The wanted residual is met by a smaller gamma, and no tet
+ * collapses; no larger gamma than needed is left. */
 static void test_elbow(void **unused)
 {
     (void)unused;
@@ -208,8 +222,9 @@ static void test_elbow(void **unused)
         assert_int_equal(su_fit_pose(solver, skin, x, pass ? &report : &stiff, 1, NULL, NULL), SU_OK);
         su_fit_solver_free(solver);
     }
-    printf("# elbow: residual %.4f %% at gamma %.1e, %.4f %% at %.1e; %d steps, held vertices %.3f %% off\n", 100 * stiff.residual,
-           stiff.gamma, 100 * report.residual, report.gamma, report.iterations, 100 * report.held_off);
+    printf("# elbow: residual %.4f %% at gamma %.1e, %.4f %% at %.1e; %d steps, held vertices %.3f %% off\n",
+           100 * stiff.residual, stiff.gamma, 100 * report.residual, report.gamma, report.iterations,
+           100 * report.held_off);
     assert_true(stiff.residual > 0.002 && stiff.gamma == b.problem.gamma);
     assert_true(report.residual <= 0.002 && report.gamma < stiff.gamma);
     assert_true(stiff.collapsed == 0 && report.collapsed == 0 && report.inverted == 0);

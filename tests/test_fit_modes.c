@@ -76,7 +76,8 @@ static int set_up(void **unused)
     tet.nbar = poses.nbar;
     tet.fixed = malloc((size_t)tet.fixed_count * sizeof *tet.fixed);
     for (int64_t k = 0; k < tet.fixed_count; k++) tet.fixed[k] = (int32_t)k;
-    tet.embed_tet = calloc((size_t)tet.nbar, sizeof(int32_t)), tet.embed_bary = calloc(4 * (size_t)tet.nbar, sizeof(double));
+    tet.embed_tet = calloc((size_t)tet.nbar, sizeof(int32_t)),
+    tet.embed_bary = calloc(4 * (size_t)tet.nbar, sizeof(double));
     poses.neutral = malloc(3 * (size_t)poses.nbar * sizeof(double));
     poses.triangles = malloc(12 * (size_t)box.t * sizeof(int32_t));
     for (int64_t e = 0; e < box.t; e++)
@@ -114,7 +115,8 @@ static int set_up(void **unused)
     tet.ties = SU_TIES;
     tet.shepard_index = malloc(SU_TIES * (size_t)tet.n * sizeof(int32_t));
     tet.shepard_weight = malloc(SU_TIES * (size_t)tet.n * sizeof(double));
-    su_status status = su_ties(tet.n, tet.vertices, tet.nbar, poses.neutral, 0, NULL, 1, tet.shepard_index, tet.shepard_weight, &err);
+    su_status status =
+        su_ties(tet.n, tet.vertices, tet.nbar, poses.neutral, 0, NULL, 1, tet.shepard_index, tet.shepard_weight, &err);
     double params[3] = {0, 0.8, -0.8}, scale = 1;
     poses.params = params, poses.param_scale = &scale;
     poses.shapes = malloc(9 * (size_t)poses.nbar * sizeof(double));
@@ -151,7 +153,7 @@ static void test_fit_conventions(void **unused)
     assert_int_equal(su_fit_load(in_folder("bar.fit.npz"), &fit, NULL), SU_OK);
     assert_int_equal(su_poses_load(in_folder("bar.poses.npz"), &poses, NULL), SU_OK);
     assert_true(fit.k == 3 && fit.m == 3 && fit.pose[2] == 2);
-    assert_memory_equal(fit.shapes, tet.vertices, 3 * (size_t)tet.n * sizeof(double));   /* convention 3 */
+    assert_memory_equal(fit.shapes, tet.vertices, 3 * (size_t)tet.n * sizeof(double)); /* convention 3 */
     for (int64_t i = 0; i < 3 * tet.n; i++) assert_true(fit.corrections[i] == 0);
     /* corrections are what remains against the ties, held vertices included */
     for (int pose = 1; pose < 3; pose++)
@@ -160,7 +162,8 @@ static void test_fit_conventions(void **unused)
                 double x = tet.vertices[3 * v + i] + fit.corrections[3 * (pose * tet.n + v) + i];
                 for (int64_t k = tet.ties * v; k < tet.ties * (v + 1); k++) {
                     int64_t s = tet.shepard_index[k];
-                    x += tet.shepard_weight[k] * (poses.shapes[3 * (pose * tet.nbar + s) + i] - poses.neutral[3 * s + i]);
+                    x += tet.shepard_weight[k] *
+                         (poses.shapes[3 * (pose * tet.nbar + s) + i] - poses.neutral[3 * s + i]);
                 }
                 assert_true(fabs(x - fit.shapes[3 * (pose * tet.n + v) + i]) < 1e-12);
             }
@@ -210,10 +213,11 @@ static void test_single_poses(void **unused)
     assert_int_equal(run("supple-fit -j 2 bar.tet.npz bar.poses.npz -o two.fit.npz && cmp two.fit.npz bar.fit.npz"), 0);
     assert_int_equal(run("supple-fit -j 1 bar.tet.npz bar.poses.npz -o two.fit.npz && cmp two.fit.npz bar.fit.npz"), 0);
     assert_int_equal(run("supple-fit bar.tet.npz bar.poses.npz --pose 2 -o one.fit.npz"), 0);
-    assert_int_equal(run("supple-fit bar.tet.npz bar.poses.npz --suggest 2 -o bad.fit.npz"), 2);   /* of which shots? */
+    assert_int_equal(run("supple-fit bar.tet.npz bar.poses.npz --suggest 2 -o bad.fit.npz"), 2); /* of which shots? */
     assert_false(exists("bad.fit.npz"));
     assert_int_equal(run("supple-modes -r 24 -j 1 bar.tet.npz bar.fit.npz -o two.modes.npz && "
-                         "cmp two.modes.npz bar.modes.npz"), 0);
+                         "cmp two.modes.npz bar.modes.npz"),
+                     0);
     assert_int_equal(run("supple-modes -r 24 bar.tet.npz one.fit.npz --pose 2 -o one.modes.npz"), 0);
     assert_int_equal(su_fit_load(in_folder("bar.fit.npz"), &all, NULL), SU_OK);
     assert_int_equal(su_fit_load(in_folder("one.fit.npz"), &one, NULL), SU_OK);
@@ -237,19 +241,23 @@ static void test_young(void **unused)
     (void)unused;
     su_fit fit;
     assert_int_equal(run("supple-fit bar.tet.npz bar.poses.npz --young 5e4 --poisson 0.3 --density 900 --material stvk "
-                         "-o young.fit.npz"), 0);
+                         "-o young.fit.npz"),
+                     0);
     assert_int_equal(su_fit_load(in_folder("young.fit.npz"), &fit, NULL), SU_OK);
-    assert_true(fit.young[0] == 5e4 && fit.young[3 * fit.t - 1] == 5e4 && fit.poisson[7] == 0.3 && fit.density[9] == 900);
+    assert_true(fit.young[0] == 5e4 && fit.young[3 * fit.t - 1] == 5e4 && fit.poisson[7] == 0.3 &&
+                fit.density[9] == 900);
     assert_string_equal(json_string_value(json_object_get(fit.file.meta, "material")), "stvk");
     su_fit_free(&fit);
 }
 
-/* Paints the skin of the bar: E twice as stiff for x > 3 at the poses below `from`, `muscle` times for x > 2 at and after. */
+/* Paints the skin of the bar: E twice as stiff for x > 3 at the poses below `from`, `muscle` times for x > 2 at and
+ * after. */
 static void paint(double muscle, int from, double stiff, const char *name)
 {
     su_poses poses;
     assert_int_equal(su_poses_load(in_folder("bar.poses.npz"), &poses, NULL), SU_OK);
-    double *young = malloc((size_t)(3 * poses.nbar) * sizeof *young), *poisson = malloc((size_t)(3 * poses.nbar) * sizeof *poisson);
+    double *young = malloc((size_t)(3 * poses.nbar) * sizeof *young),
+           *poisson = malloc((size_t)(3 * poses.nbar) * sizeof *poisson);
     for (int64_t i = 0; i < 3 * poses.nbar; i++) {
         double x = poses.neutral[3 * (i % poses.nbar)];
         young[i] = stiff * (x > 2 && i / poses.nbar >= from ? muscle : 1);
@@ -287,18 +295,21 @@ static void test_painted_muscle(void **unused)
         change += pow(before.modes[i] - after.modes[i], 2), all += pow(before.modes[i], 2);
     printf("# stiffened muscle: the pose's basis changes by %.2f of its norm, its lowest frequency %.3f times\n",
            sqrt(change / all), sqrt(after.eigenvalues[2 * before.linear] / before.eigenvalues[2 * before.linear]));
-    assert_true(change > 1e-4 * all && after.eigenvalues[2 * before.linear] > 1.005 * before.eigenvalues[2 * before.linear]);
-    for (int i = 0; i < 3; i++) {   /* and so do the keys by which align reuses poses */
+    assert_true(change > 1e-4 * all &&
+                after.eigenvalues[2 * before.linear] > 1.005 * before.eigenvalues[2 * before.linear]);
+    for (int i = 0; i < 3; i++) { /* and so do the keys by which align reuses poses */
         const char *a = json_string_value(json_array_get(json_object_get(before.file.meta, "pose_digests"), i));
         const char *b = json_string_value(json_array_get(json_object_get(after.file.meta, "pose_digests"), i));
         assert_true((strcmp(a, b) == 0) == (i < 2));
     }
-    /* Poisson's ratio is itself, stiffness a factor: 8 in the muscle, 1 far from it; the neutral frequency as asked for */
+    /* Poisson's ratio is itself, stiffness a factor: 8 in the muscle, 1 far from it; the neutral frequency as asked for
+     */
     double least = 1, most = 0, E = stiff.young[0];
     for (int64_t e = 0; e < stiff.t; e++) {
         least = fmin(least, stiff.poisson[e]), most = fmax(most, stiff.poisson[e]);
         assert_true(fabs(stiff.young[e] / E - 1) < 1e-12);
-        assert_true(stiff.young[2 * stiff.t + e] > E * (1 - 1e-12) && stiff.young[2 * stiff.t + e] < 8 * E * (1 + 1e-12));
+        assert_true(stiff.young[2 * stiff.t + e] > E * (1 - 1e-12) &&
+                    stiff.young[2 * stiff.t + e] < 8 * E * (1 + 1e-12));
     }
     assert_true(least >= 0.3 && least < 0.301 && most <= 0.4 && most > 0.399);
     assert_true(fabs(sqrt(after.eigenvalues[0]) / (8 * acos(-1.0)) - 1) < 1e-6);
@@ -318,26 +329,32 @@ static void test_material_options(void **unused)
     su_fit_free(&fit);
     assert_int_equal(run("supple-fit bar.tet.npz pascal.poses.npz --paint absolute --young 1e5 -o bad.npz"), 2);
     /* (t): heavy tip; (m,t): pose 1 alone stiffer */
-    assert_int_equal(run("awk 'BEGIN { for (e = 0; e < %lld; e++) print 1 + 2 * (e > %lld) }' >tip.csv; true", (long long)t,
-                         (long long)t * 3 / 4), 0);
+    assert_int_equal(run("awk 'BEGIN { for (e = 0; e < %lld; e++) print 1 + 2 * (e > %lld) }' >tip.csv; true",
+                         (long long)t, (long long)t * 3 / 4),
+                     0);
     assert_int_equal(run("awk 'BEGIN { for (p = 0; p < 3; p++) for (e = 0; e < %lld; e++) "
-                         "printf \"%%g%%s\", p == 1 ? 3 : 1, e == %lld - 1 ? \"\\n\" : \",\" }' >each.csv; true", (long long)t,
-                         (long long)t), 0);
-    assert_int_equal(run("supple-fit bar.tet.npz pascal.poses.npz --young 1e5 --young-tets each.csv --density-tets tip.csv "
-                         "-o m.fit.npz"), 0);
+                         "printf \"%%g%%s\", p == 1 ? 3 : 1, e == %lld - 1 ? \"\\n\" : \",\" }' >each.csv; true",
+                         (long long)t, (long long)t),
+                     0);
+    assert_int_equal(
+        run("supple-fit bar.tet.npz pascal.poses.npz --young 1e5 --young-tets each.csv --density-tets tip.csv "
+            "-o m.fit.npz"),
+        0);
     assert_int_equal(su_fit_load(in_folder("m.fit.npz"), &fit, NULL), SU_OK);
     assert_true(fit.young[0] == 1e5 && fit.young[t] == 3e5 && fit.young[3 * t - 1] == 1e5);
     assert_true(fit.density[0] == 1000 && fit.density[t - 1] == 3000 && fit.poisson[0] > 0.39);
     su_fit_free(&fit);
     assert_int_equal(run("supple-fit bar.tet.npz bar.poses.npz --frequency 4 --density-tets tip.csv -o m.fit.npz && "
-                         "supple-modes -r 10 bar.tet.npz m.fit.npz -o m.modes.npz"), 0);
+                         "supple-modes -r 10 bar.tet.npz m.fit.npz -o m.modes.npz"),
+                     0);
     su_modes modes;
     assert_int_equal(su_modes_load(in_folder("m.modes.npz"), &modes, NULL), SU_OK);
-    assert_true(fabs(sqrt(modes.eigenvalues[0]) / (8 * acos(-1.0)) - 1) < 1e-6);   /* the heavy tip counts */
+    assert_true(fabs(sqrt(modes.eigenvalues[0]) / (8 * acos(-1.0)) - 1) < 1e-6); /* the heavy tip counts */
     su_modes_free(&modes);
     /* one pose a job gives the same bits */
     assert_int_equal(run("supple-fit bar.tet.npz pascal.poses.npz --paint absolute -o m.fit.npz && "
-                         "supple-fit bar.tet.npz pascal.poses.npz --paint absolute --pose 2 -o one.fit.npz"), 0);
+                         "supple-fit bar.tet.npz pascal.poses.npz --paint absolute --pose 2 -o one.fit.npz"),
+                     0);
     su_fit one;
     assert_int_equal(su_fit_load(in_folder("m.fit.npz"), &fit, NULL), SU_OK);
     assert_int_equal(su_fit_load(in_folder("one.fit.npz"), &one, NULL), SU_OK);
@@ -345,8 +362,12 @@ static void test_material_options(void **unused)
     assert_string_equal(json_string_value(json_array_get(json_object_get(fit.file.meta, "pose_digests"), 2)),
                         json_string_value(json_array_get(json_object_get(one.file.meta, "pose_digests"), 0)));
     su_fit_free(&fit), su_fit_free(&one);
-    assert_int_equal(run("head -n 10 tip.csv >short.csv; supple-fit bar.tet.npz bar.poses.npz --young-tets short.csv -o bad.npz"), 3);
-    assert_int_equal(run("sed 's/3/-3/' tip.csv >minus.csv; supple-fit bar.tet.npz bar.poses.npz --young-tets minus.csv -o bad.npz"), 3);
+    assert_int_equal(
+        run("head -n 10 tip.csv >short.csv; supple-fit bar.tet.npz bar.poses.npz --young-tets short.csv -o bad.npz"),
+        3);
+    assert_int_equal(
+        run("sed 's/3/-3/' tip.csv >minus.csv; supple-fit bar.tet.npz bar.poses.npz --young-tets minus.csv -o bad.npz"),
+        3);
     assert_int_equal(run("supple-fit bar.tet.npz bar.poses.npz --poisson-tets tip.csv -o bad.npz"), 3);
     assert_int_equal(run("supple-fit bar.tet.npz bar.poses.npz --density-tets absent.npy -o bad.npz"), 3);
     paint(0, 1, 1, "zero.poses.npz");
@@ -361,11 +382,14 @@ static void test_regions(void **unused)
     su_tet tet;
     su_modes modes;
     assert_int_equal(run("printf 'near,1,0.5,0.5\\nfar,3.4,0.5,0.5\\n' >two.csv; true"), 0);
-    assert_int_equal(run("supple-modes bar.tet.npz bar.fit.npz --handles two.csv --region-modes far=12 -r 20 --pose 1 0 "
-                         "--contact pairs --contact-tolerance 0.2 -o two.modes.npz"), 0);
+    assert_int_equal(
+        run("supple-modes bar.tet.npz bar.fit.npz --handles two.csv --region-modes far=12 -r 20 --pose 1 0 "
+            "--contact pairs --contact-tolerance 0.2 -o two.modes.npz"),
+        0);
     assert_int_equal(su_tet_load(in_folder("bar.tet.npz"), &tet, NULL), SU_OK);
     assert_int_equal(su_modes_load(in_folder("two.modes.npz"), &modes, NULL), SU_OK);
-    assert_true(modes.d == 2 && modes.r == 22 && modes.linear == 8 && modes.k == 2 && modes.pose[0] == 0 && modes.pose[1] == 1);
+    assert_true(modes.d == 2 && modes.r == 22 && modes.linear == 8 && modes.k == 2 && modes.pose[0] == 0 &&
+                modes.pose[1] == 1);
     for (int64_t k = 0; k < 22; k++) assert_int_equal(modes.mode_region[k], k >= 10);
     int64_t zero[2] = {0, 0};
     for (int64_t p = 0; p < 2; p++)
@@ -378,22 +402,31 @@ static void test_regions(void **unused)
             }
     assert_true(zero[0] > 1000 && zero[1] > 1000);
     json_t *counts = json_object_get(modes.file.meta, "linear_modes");
-    assert_true(json_integer_value(json_array_get(counts, 0)) == 4 && json_integer_value(json_array_get(counts, 1)) == 4);
+    assert_true(json_integer_value(json_array_get(counts, 0)) == 4 &&
+                json_integer_value(json_array_get(counts, 1)) == 4);
     assert_string_equal(json_string_value(json_array_get(json_object_get(modes.file.meta, "region_names"), 1)), "far");
-    assert_true(modes.contact_offsets && modes.contact_offsets[0] == 0 && modes.row_offset_count == modes.contact_offsets[2] + 1);
+    assert_true(modes.contact_offsets && modes.contact_offsets[0] == 0 &&
+                modes.row_offset_count == modes.contact_offsets[2] + 1);
     su_tet_free(&tet), su_modes_free(&modes);
     assert_int_equal(run("supple-modes bar.tet.npz bar.fit.npz --handles two.csv --region-modes ear=12 -o bad.npz"), 2);
     assert_int_equal(run("supple-modes bar.tet.npz bar.fit.npz --region-modes far=12 -o bad.npz"), 2);
     assert_int_equal(run("supple-modes bar.tet.npz bar.fit.npz --handles absent.csv -o bad.npz"), 3);
     /* flesh that no region covers is told of, above 5 % in a warning */
-    assert_int_equal(run("supple-modes bar.tet.npz bar.fit.npz --handles two.csv -r 20 --pose 0 --eta 0.02 -o two.modes.npz "
-                         "--stats s.json && grep -q '\"warnings\": \\[\\]' s.json && grep -q '\"uncovered_share\": [0-9.e-]*' s.json"), 0);
-    assert_int_equal(run("supple-modes bar.tet.npz bar.fit.npz --handles two.csv -r 20 --pose 0 --eta 0.9 -o two.modes.npz "
-                         "--stats s.json && grep -q 'is in no region' s.json"), 0);
+    assert_int_equal(
+        run("supple-modes bar.tet.npz bar.fit.npz --handles two.csv -r 20 --pose 0 --eta 0.02 -o two.modes.npz "
+            "--stats s.json && grep -q '\"warnings\": \\[\\]' s.json && grep -q '\"uncovered_share\": [0-9.e-]*' "
+            "s.json"),
+        0);
+    assert_int_equal(
+        run("supple-modes bar.tet.npz bar.fit.npz --handles two.csv -r 20 --pose 0 --eta 0.9 -o two.modes.npz "
+            "--stats s.json && grep -q 'is in no region' s.json"),
+        0);
     assert_int_equal(run("supple-modes bar.tet.npz bar.fit.npz --regions hips --bones bar.poses.npz -o bad.npz"), 3);
     assert_int_equal(run("supple-modes bar.tet.npz bar.fit.npz --regions hips -o bad.npz"), 2);
     assert_int_equal(run("supple-modes bar.tet.npz bar.fit.npz --bones bar.poses.npz -o bad.npz"), 2);
-    assert_int_equal(run("supple-modes bar.tet.npz bar.fit.npz --handles two.csv --regions hips --bones bar.poses.npz -o bad.npz"), 2);
+    assert_int_equal(
+        run("supple-modes bar.tet.npz bar.fit.npz --handles two.csv --regions hips --bones bar.poses.npz -o bad.npz"),
+        2);
     assert_int_equal(run("echo hello >bad.csv; supple-modes bar.tet.npz bar.fit.npz --handles bad.csv -o bad.npz"), 3);
 }
 
@@ -414,7 +447,8 @@ static void test_matrices(void **unused)
     su_modes modes;
     su_npz *file;
     int64_t size;
-    assert_int_equal(run("supple-modes -r 24 --pose 2 --dump-matrices k.npz bar.tet.npz bar.fit.npz -o k.modes.npz"), 0);
+    assert_int_equal(run("supple-modes -r 24 --pose 2 --dump-matrices k.npz bar.tet.npz bar.fit.npz -o k.modes.npz"),
+                     0);
     assert_int_equal(su_modes_load(in_folder("k.modes.npz"), &modes, NULL), SU_OK);
     assert_int_equal(su_npz_open(in_folder("k.npz"), &file, NULL), SU_OK);
     const int64_t *start = array_of(file, "indptr", NULL);
@@ -452,22 +486,26 @@ static void test_ground(void **unused)
     const double *x = fit.shapes + 6 * n;
     double floor = INFINITY;
     for (int64_t v = 0; v < n; v++) floor = fmin(floor, x[3 * v + 1]);
-    FILE *obj = fopen(in_folder("floor.obj"), "w");   /* the flesh is a little below it */
-    fprintf(obj, "v -9 %.9f 9\nv 9 %.9f 9\nv 9 %.9f -9\nv -9 %.9f -9\nf 1 2 3 4\n", floor + 0.01, floor + 0.01, floor + 0.01, floor + 0.01);
+    FILE *obj = fopen(in_folder("floor.obj"), "w"); /* the flesh is a little below it */
+    fprintf(obj, "v -9 %.9f 9\nv 9 %.9f 9\nv 9 %.9f -9\nv -9 %.9f -9\nf 1 2 3 4\n", floor + 0.01, floor + 0.01,
+            floor + 0.01, floor + 0.01);
     fclose(obj);
     for (int kind = 0; kind < 3; kind++) {
         const char *contact = kind == 2 ? "--contact fixed" : "";
         if (kind == 1)
             assert_int_equal(run("supple-modes -r 24 --collider 2:floor.obj bar.tet.npz bar.fit.npz -o ground.npz"), 0);
         else
-            assert_int_equal(run("supple-modes -r 24 %s --plane 2:0,%.9f,0,0,1,0 bar.tet.npz bar.fit.npz -o ground.npz", contact, floor), 0);
+            assert_int_equal(run("supple-modes -r 24 %s --plane 2:0,%.9f,0,0,1,0 bar.tet.npz bar.fit.npz -o ground.npz",
+                                 contact, floor),
+                             0);
         assert_int_equal(su_modes_load(in_folder("ground.npz"), &ground, NULL), SU_OK);
         assert_memory_equal(ground.modes, plain.modes, 2 * (size_t)size * sizeof(double));
         assert_true(ground.contact_offsets[2] == 0 && ground.contact_offsets[3] >= (kind == 2 ? 9 : 3));
         double sum[2] = {0, 0};
         for (int k = 0; k < 8; k++) {
-            const double *with = ground.eigenvalues + 2 * ground.linear, *without = plain.eigenvalues + 2 * plain.linear;
-            assert_true(with[k] > (1 - 1e-9) * without[k]);   /* constraints raise every one (Courant, Fischer) */
+            const double *with = ground.eigenvalues + 2 * ground.linear,
+                         *without = plain.eigenvalues + 2 * plain.linear;
+            assert_true(with[k] > (1 - 1e-9) * without[k]); /* constraints raise every one (Courant, Fischer) */
             sum[0] += with[k], sum[1] += without[k];
         }
         assert_true(sum[0] > 1.1 * sum[1]);
@@ -492,7 +530,8 @@ static void test_ground(void **unused)
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++)
         assert_int_equal(run("supple-modes --plane %s bar.tet.npz bar.fit.npz -o bad.npz", bad[k]), 2);
     assert_int_equal(run("supple-modes --collider absent.obj bar.tet.npz bar.fit.npz -o bad.npz"), 3);
-    assert_int_equal(run("echo v 0 0 0 >none.obj; supple-modes --collider none.obj bar.tet.npz bar.fit.npz -o bad.npz"), 3);
+    assert_int_equal(run("echo v 0 0 0 >none.obj; supple-modes --collider none.obj bar.tet.npz bar.fit.npz -o bad.npz"),
+                     3);
     assert_false(exists("bad.npz"));
 }
 
@@ -513,10 +552,13 @@ static void test_unheld(void **unused)
     for (int p = 0; p < 3; p++)
         for (int k = 0; k < 12; k++) {
             double value = with.eigenvalues[12 * p + k];
-            if (k < 6) assert_true(value == 0);
-            else assert_true(fabs(value / without.eigenvalues[6 * p + k - 6] - 1) < 1e-6);
+            if (k < 6)
+                assert_true(value == 0);
+            else
+                assert_true(fabs(value / without.eigenvalues[6 * p + k - 6] - 1) < 1e-6);
         }
-    assert_true(fabs(sqrt(without.eigenvalues[0]) / (8 * acos(-1.0)) - 1) < 1e-6);   /* --frequency means the elastic one */
+    assert_true(fabs(sqrt(without.eigenvalues[0]) / (8 * acos(-1.0)) - 1) <
+                1e-6); /* --frequency means the elastic one */
     su_tet_free(&tet), su_modes_free(&without), su_modes_free(&with);
 }
 
@@ -545,8 +587,10 @@ static void test_bad_input(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_fit_conventions), cmocka_unit_test(test_modes_conventions),
-                                       cmocka_unit_test(test_single_poses), cmocka_unit_test(test_young),
-                                       cmocka_unit_test(test_painted_muscle), cmocka_unit_test(test_material_options), cmocka_unit_test(test_regions), cmocka_unit_test(test_matrices), cmocka_unit_test(test_ground), cmocka_unit_test(test_unheld),
+                                       cmocka_unit_test(test_single_poses),    cmocka_unit_test(test_young),
+                                       cmocka_unit_test(test_painted_muscle),  cmocka_unit_test(test_material_options),
+                                       cmocka_unit_test(test_regions),         cmocka_unit_test(test_matrices),
+                                       cmocka_unit_test(test_ground),          cmocka_unit_test(test_unheld),
                                        cmocka_unit_test(test_bad_input)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -50,7 +50,8 @@ static void check_no_hinge(const char *name, const su_tets *m)
     for (int64_t v = 0; v < m->n; v++) parent[v] = (int32_t)v;
     for (int64_t k = 0; k < 4 * m->t; k++) parent[root_of(parent, m->tets[k])] = root_of(parent, m->tets[k - k % 4]);
     for (int64_t v = 0; v < m->n; v++) by_vertex += parent[v] == v;
-    if (by_face != by_vertex) fail_msg("%s: %lld parts by faces, %lld by vertices", name, (long long)by_face, (long long)by_vertex);
+    if (by_face != by_vertex)
+        fail_msg("%s: %lld parts by faces, %lld by vertices", name, (long long)by_face, (long long)by_vertex);
     free(part);
     free(parent);
 }
@@ -61,7 +62,8 @@ static void check_flesh(const char *name, const su_surface *surface, const su_fl
     const su_tets *m = &flesh->mesh;
     su_error err = {0};
     double smallest = 180.0;
-    if (llabs(m->t - wanted) > wanted / 5) fail_msg("%s: %lld tets, %lld wanted", name, (long long)m->t, (long long)wanted);
+    if (llabs(m->t - wanted) > wanted / 5)
+        fail_msg("%s: %lld tets, %lld wanted", name, (long long)m->t, (long long)wanted);
     for (int64_t e = 0; e < m->t; e++) {
         const int32_t *t = m->tets + 4 * e;
         assert_true(su_tet_volume(m->x, t) > 0.0);
@@ -75,7 +77,8 @@ static void check_flesh(const char *name, const su_surface *surface, const su_fl
         su_tet_barycentric(m->x, m->tets + 4 * (int64_t)flesh->holder[v], surface->x + 3 * v, bary);
         for (int i = 0; i < 4; i++) {
             if (bary[i] < -1e-9) fail_msg("%s: vertex %lld is outside by %g", name, (long long)v, bary[i]);
-            for (int j = 0; j < 3; j++) back[j] += bary[i] * m->x[3 * (int64_t)m->tets[4 * (int64_t)flesh->holder[v] + i] + j];
+            for (int j = 0; j < 3; j++)
+                back[j] += bary[i] * m->x[3 * (int64_t)m->tets[4 * (int64_t)flesh->holder[v] + i] + j];
         }
         assert_true(su_distance3(back, surface->x + 3 * v) < 1e-12 + 1e-9 * surface->diagonal);
     }
@@ -83,9 +86,10 @@ static void check_flesh(const char *name, const su_surface *surface, const su_fl
     int32_t *faces;
     double volume = 0.0;
     if (su_tet_boundary(m->t, m->tets, &b, &faces, NULL, &err)) fail_msg("%s: %s", name, err.text);
-    for (int64_t k = 0; k < b; k++) {       /* divergence theorem: the boundary is outward and whole */
+    for (int64_t k = 0; k < b; k++) { /* divergence theorem: the boundary is outward and whole */
         double h[3];
-        const double *p = m->x + 3 * (int64_t)faces[3 * k], *q = m->x + 3 * (int64_t)faces[3 * k + 1], *r = m->x + 3 * (int64_t)faces[3 * k + 2];
+        const double *p = m->x + 3 * (int64_t)faces[3 * k], *q = m->x + 3 * (int64_t)faces[3 * k + 1],
+                     *r = m->x + 3 * (int64_t)faces[3 * k + 2];
         su_cross3(p, q, h);
         volume += su_dot3(h, r) / 6.0;
     }
@@ -99,9 +103,10 @@ static void check_skin(skin s, int64_t tets)
     su_surface surface = surface_of(&s);
     double start = su_seconds();
     su_flesh flesh = build(&s, &surface, SU_MESH_AUTO, tets);
-    print_message("# %-30s %7lld tets, %s, dihedral %4.1f / %4.1f, volume %.3f of the skin's, %.2f s\n", s.name, (long long)flesh.mesh.t,
-                  flesh.method == SU_MESH_DIRECT ? "direct" : "sdf", flesh.quality.dihedral_min, flesh.quality.dihedral_percentile,
-                  flesh.quality.volume / surface.volume, su_seconds() - start);
+    print_message("# %-30s %7lld tets, %s, dihedral %4.1f / %4.1f, volume %.3f of the skin's, %.2f s\n", s.name,
+                  (long long)flesh.mesh.t, flesh.method == SU_MESH_DIRECT ? "direct" : "sdf",
+                  flesh.quality.dihedral_min, flesh.quality.dihedral_percentile, flesh.quality.volume / surface.volume,
+                  su_seconds() - start);
     check_flesh(s.name, &surface, &flesh, tets);
     su_flesh_free(&flesh);
     su_surface_free(&surface);
@@ -131,7 +136,7 @@ static void test_hard_skins(void **state)
 static void test_scan_like_surface(void **state)
 {
     (void)state;
-    check_skin(skin_scan(158), 50000);      /* 100 k triangles */
+    check_skin(skin_scan(158), 50000); /* 100 k triangles */
 }
 
 /* Both methods on a skin that TetGen likes: one keeps it as it is, the other stays close around it. */
@@ -200,7 +205,8 @@ static void test_fingers_stay_apart(void **state)
         su_surface surface = surface_of(&s);
         su_flesh flesh = build(&s, &surface, SU_MESH_SDF, counts[k]);
         check_flesh(s.name, &surface, &flesh, counts[k]);
-        /* inner edges of the two tips, face to face across the gap; the way over the skin is down to the palm and up again */
+        /* inner edges of the two tips, face to face across the gap; the way over the skin is down to the palm and up
+         * again */
         int64_t left = -1, right = -1;
         for (int64_t v = 0; v < surface.n; v++) {
             const double *x = surface.x + 3 * v;
@@ -210,8 +216,8 @@ static void test_fingers_stay_apart(void **state)
         }
         assert_true(left >= 0 && right >= 0);
         double way = way_through(&flesh.mesh, flesh.holder[left], flesh.holder[right]), geodesic = 2 * 0.06 + 0.001;
-        print_message("# fingers: %lld tets, cell %.1f mm, way through tets %.1f mm, over the skin %.1f mm\n", (long long)flesh.mesh.t,
-                      1e3 * flesh.cell, 1e3 * way, 1e3 * geodesic);
+        print_message("# fingers: %lld tets, cell %.1f mm, way through tets %.1f mm, over the skin %.1f mm\n",
+                      (long long)flesh.mesh.t, 1e3 * flesh.cell, 1e3 * way, 1e3 * geodesic);
         assert_true(way >= 0.5 * geodesic);
         su_flesh_free(&flesh);
         su_surface_free(&surface);
@@ -219,8 +225,8 @@ static void test_fingers_stay_apart(void **state)
     }
 }
 
-/* The check that names places where flesh bridges a gap: a plain box of tets around two fingers does, the mesher does not; a
- * thin sheet, whose two sides are far apart along the skin, is no gap. */
+/* The check that names places where flesh bridges a gap: a plain box of tets around two fingers does, the mesher does
+ * not; a thin sheet, whose two sides are far apart along the skin, is no gap. */
 static void test_bridges(void **state)
 {
     (void)state;
@@ -239,7 +245,7 @@ static void test_bridges(void **state)
     assert_int_equal(su_bridges_find(&surface, &mesh, holder, &found, &err), SU_OK);
     print_message("# a box around the fingers bridges them at %lld vertices\n", (long long)found.count);
     assert_true(found.count > 5 && found.places >= 1);
-    for (int k = 0; k < found.places; k++) {       /* in the slit, not in the palm */
+    for (int k = 0; k < found.places; k++) { /* in the slit, not in the palm */
         assert_true(fabs(found.place[k][0] - 0.0105) < 0.011 && found.place[k][1] > 0.02);
     }
     su_flesh flesh = build(&s, &surface, SU_MESH_SDF, 400);
@@ -266,7 +272,7 @@ static void test_grading(void **state)
 {
     (void)state;
     skin s = skin_sphere(0.2, 24);
-    for (int64_t v = 0; v < s.n; v++) {       /* two long thin spikes up and down */
+    for (int64_t v = 0; v < s.n; v++) { /* two long thin spikes up and down */
         double *x = s.x + 3 * v, r = hypot(x[0], x[2]);
         if (r < 0.06) x[1] *= 1.0 + 2.0 * (0.06 - r) / 0.06;
     }
@@ -288,7 +294,8 @@ static void test_grading(void **state)
         for (int i = 0; i < 2; i++) edge[k][i] /= (double)count[i];
         su_flesh_free(&flesh);
     }
-    print_message("# grading: mean size of thin over thick %.2f, uniform %.2f\n", edge[1][1] / edge[1][0], edge[0][1] / edge[0][0]);
+    print_message("# grading: mean size of thin over thick %.2f, uniform %.2f\n", edge[1][1] / edge[1][0],
+                  edge[0][1] / edge[0][0]);
     assert_true(edge[1][1] / edge[1][0] < 0.75 * edge[0][1] / edge[0][0]);
     su_surface_free(&surface);
     skin_free(&s);
@@ -311,7 +318,8 @@ static void test_edge_length(void **state)
         for (int64_t k = 0; k < 6 * flesh.mesh.t; k++) {
             static const int edge[6][2] = {{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}};
             const int32_t *tet = flesh.mesh.tets + 4 * (k / 6);
-            sum += su_distance3(flesh.mesh.x + 3 * (int64_t)tet[edge[k % 6][0]], flesh.mesh.x + 3 * (int64_t)tet[edge[k % 6][1]]);
+            sum += su_distance3(flesh.mesh.x + 3 * (int64_t)tet[edge[k % 6][0]],
+                                flesh.mesh.x + 3 * (int64_t)tet[edge[k % 6][1]]);
         }
         double mean = sum / (6.0 * (double)flesh.mesh.t);
         print_message("# edge length %.4f wanted, mean %.4f\n", wanted, mean);

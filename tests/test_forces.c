@@ -1,4 +1,5 @@
-/* Forces from outside, by physics: weight, free fall, Coulomb's cone; and the reduced simulator against the full one. */
+/* Forces from outside, by physics: weight, free fall, Coulomb's cone; and the reduced simulator against the full one.
+ */
 #include "core/memory.h"
 #include "fem/elastic.h"
 #include "geometry/tetmesh.h"
@@ -38,7 +39,8 @@ static void parse(const scene *s, const char *text, su_external *out)
     int32_t *surface;
     assert_non_null(root);
     assert_int_equal(su_tet_boundary(s->tet.t, s->tet.tets, &count, &surface, NULL, &err), SU_OK);
-    if (su_external_parse(root, s->tet.n, s->tet.vertices, count, surface, out, &err) != SU_OK) fail_msg("%s", err.text);
+    if (su_external_parse(root, s->tet.n, s->tet.vertices, count, surface, out, &err) != SU_OK)
+        fail_msg("%s", err.text);
     free(surface);
     json_decref(root);
 }
@@ -65,8 +67,9 @@ static double total_mass(const scene *s, double *mass)
     double sum = 0;
     su_error err = {0};
     su_elastic body;
-    assert_int_equal(su_elastic_create(&body, s->tet.n, s->tet.vertices, s->tet.t, s->tet.tets, 0, NULL, SU_NEOHOOKEAN, s->fit.young,
-                                       s->fit.poisson, s->fit.density, &err), SU_OK);
+    assert_int_equal(su_elastic_create(&body, s->tet.n, s->tet.vertices, s->tet.t, s->tet.tets, 0, NULL, SU_NEOHOOKEAN,
+                                       s->fit.young, s->fit.poisson, s->fit.density, &err),
+                     SU_OK);
     for (int64_t v = 0; v < s->tet.n; v++) sum += mass[v] = body.mass[v];
     su_elastic_free(&body);
     return sum;
@@ -85,11 +88,13 @@ static void a_body_at_rest_is_carried(void **unused)
     enum { FRAMES = 90 };
     scene s;
     scene_create(&s, 4, 2, 2, 1, straight, FRAMES, 30, rig_still, 0, NULL);
-    s.tet.fixed_count = 0;   /* free flesh */
+    s.tet.fixed_count = 0; /* free flesh */
     char text[200];
     double low = lowest(&s), *mass = calloc((size_t)s.tet.n, sizeof *mass), total = total_mass(&s, mass);
-    snprintf(text, sizeof text, "{\"points\": 10000, \"colliders\": [{\"shape\": \"plane\", \"point\": [0, %.17g, 0], \"normal\": [0, 2, 0]}]}",
-             low - 0.05);
+    snprintf(
+        text, sizeof text,
+        "{\"points\": 10000, \"colliders\": [{\"shape\": \"plane\", \"point\": [0, %.17g, 0], \"normal\": [0, 2, 0]}]}",
+        low - 0.05);
     su_external external;
     parse(&s, text, &external);
     su_sim_settings settings = su_sim_defaults();
@@ -101,7 +106,8 @@ static void a_body_at_rest_is_carried(void **unused)
     const double *last = u + (FRAMES - 1) * 3 * s.tet.n;
     for (int64_t k = 0; k < external.points; k++) {
         int64_t v = external.vertex[k];
-        force += external.stiffness * external.area[k] * fmax(0, low - 0.05 - s.tet.vertices[3 * v + 1] - last[3 * v + 1]);
+        force +=
+            external.stiffness * external.area[k] * fmax(0, low - 0.05 - s.tet.vertices[3 * v + 1] - last[3 * v + 1]);
     }
     assert_near(force / (9.81 * total), 1.0, 0.01);
     for (int c = 0; c < 3; c += 2) assert_near(centre(&s, mass, last, c), 0.0, 1e-3);
@@ -123,8 +129,10 @@ static void friction_keeps_to_its_cone(void **unused)
         double angle = (i ? 40 : 20) * M_PI / 180, low = lowest(&s), *mass = calloc((size_t)s.tet.n, sizeof *mass);
         total_mass(&s, mass);
         snprintf(text, sizeof text,
-                 "{\"points\": 10000, \"colliders\": [{\"shape\": \"plane\", \"point\": [0, %.17g, 0], \"normal\": [0, 1, 0], "
-                 "\"friction\": 0.5}]}", low);
+                 "{\"points\": 10000, \"colliders\": [{\"shape\": \"plane\", \"point\": [0, %.17g, 0], \"normal\": [0, "
+                 "1, 0], "
+                 "\"friction\": 0.5}]}",
+                 low);
         su_external external;
         parse(&s, text, &external);
         su_sim_settings settings = su_sim_defaults();
@@ -135,8 +143,10 @@ static void friction_keeps_to_its_cone(void **unused)
         double half = centre(&s, mass, u + (FRAMES - 1) / 2 * n3, 0), end = centre(&s, mass, u + (FRAMES - 1) * n3, 0);
         /* second difference over two halves of a second: a (1/2)^2 */
         double slide = end - 2 * half, expected = 9.81 * (sin(angle) - 0.5 * cos(angle)) / 4;
-        if (i == 0) assert_true(fabs(end - half) < 0.5 * 0.006);   /* creep below the speed that counts as sticking */
-        else assert_near(slide / expected, 1.0, 0.1);
+        if (i == 0)
+            assert_true(fabs(end - half) < 0.5 * 0.006); /* creep below the speed that counts as sticking */
+        else
+            assert_near(slide / expected, 1.0, 0.1);
         free(u), free(mass);
         su_external_free(&external);
         scene_free(&s);
@@ -144,10 +154,12 @@ static void friction_keeps_to_its_cone(void **unused)
 }
 
 static const char everything[] =
-    "{\"points\": 10000, \"stiffness\": 1e5, \"wind\": {\"velocity\": [0, 0, 6], \"gust\": 0.5, \"rate\": 3, \"drag\": 30},"
+    "{\"points\": 10000, \"stiffness\": 1e5, \"wind\": {\"velocity\": [0, 0, 6], \"gust\": 0.5, \"rate\": 3, \"drag\": "
+    "30},"
     " \"forces\": [{\"vertex\": 5, \"force\": [0, 0, 30], \"from\": 0.1, \"to\": 0.2}],"
     " \"colliders\": [{\"shape\": \"plane\", \"point\": [0, -0.12, 0], \"normal\": [0.1, 1, 0], \"friction\": 0.4},"
-    " {\"shape\": \"sphere\", \"centre\": [0.9, 0.4, 0.3], \"radius\": 0.3, \"motion\": [[0, 0, 0, 0], [0.3, 0, -0.2, 0]]},"
+    " {\"shape\": \"sphere\", \"centre\": [0.9, 0.4, 0.3], \"radius\": 0.3, \"motion\": [[0, 0, 0, 0], [0.3, 0, -0.2, "
+    "0]]},"
     " {\"shape\": \"capsule\", \"from\": [0.5, 0.3, -1], \"to\": [0.5, 0.3, 1], \"radius\": 0.1, \"friction\": 0}]}";
 
 static void a_basis_that_spans_everything_feels_the_same_forces(void **unused)
@@ -165,7 +177,8 @@ static void a_basis_that_spans_everything_feels_the_same_forces(void **unused)
     int32_t *carriers = calloc((size_t)(4 * external.points), sizeof *carriers);
     for (int64_t i = 0; i < 4 * external.points; i++)
         carriers[i] = s.tet.tets[4 * (int64_t)s.tet.embed_tet[external.vertex[i / 4]] + i % 4];
-    assert_int_equal(su_runtime_model_create_with(&r.model, SU_COROTATED, 4 * external.points, carriers, &r.runtime, NULL), SU_OK);
+    assert_int_equal(
+        su_runtime_model_create_with(&r.model, SU_COROTATED, 4 * external.points, carriers, &r.runtime, NULL), SU_OK);
     double size[2] = {0}, apart[2] = {0};
     int64_t n3 = 3 * s.tet.n;
     double *without = NULL;
@@ -183,11 +196,12 @@ static void a_basis_that_spans_everything_feels_the_same_forces(void **unused)
             size[i] = fmax(size[i], fabs(full[k]));
             apart[i] = fmax(apart[i], fabs(full[k] - u[k]));
         }
-        if (i == 0) without = full;
+        if (i == 0)
+            without = full;
         else {
             double effect = 0;
             for (int64_t k = 0; k < FRAMES * n3; k++) effect = fmax(effect, fabs(full[k] - without[k]));
-            assert_true(effect > 0.1 * size[1]);   /* the forces matter */
+            assert_true(effect > 0.1 * size[1]); /* the forces matter */
             free(full);
         }
         assert_near(apart[i] / size[i], 0.0, 1e-5);
@@ -199,7 +213,8 @@ static void a_basis_that_spans_everything_feels_the_same_forces(void **unused)
     scene_free(&s);
 }
 
-/* force = -d energy / dy at fixed lagged contact, steady forces included; H is its derivative where the normal is fixed. */
+/* force = -d energy / dy at fixed lagged contact, steady forces included; H is its derivative where the normal is
+ * fixed. */
 static void force_is_the_gradient_of_the_energy(void **unused)
 {
     (void)unused;
@@ -237,14 +252,22 @@ static void force_is_the_gradient_of_the_energy(void **unused)
 static void bad_files_are_refused(void **unused)
 {
     (void)unused;
-    static const char *const texts[] = {"[]", "{\"winds\": {}}", "{\"wind\": {\"velocity\": [1, 2]}}", "{\"colliders\": {}}",
-                                        "{\"colliders\": [{\"shape\": \"cube\"}]}", "{\"colliders\": [{\"shape\": \"mesh\"}]}",
-                                        "{\"colliders\": [{\"shape\": \"mesh\", \"file\": \"a.obj\", \"rate\": 0}]}",
-                                        "{\"colliders\": [{\"shape\": \"plane\", \"point\": [0,0,0], \"normal\": [0,0,0]}]}",
-                                        "{\"colliders\": [{\"shape\": \"sphere\", \"centre\": [0,0,0]}]}",
-                                        "{\"colliders\": [{\"shape\": \"sphere\", \"centre\": [0,0,0], \"radius\": 1, \"motion\": [[0,0,0,0],[0,0,0,0]]}]}",
-                                        "{\"forces\": [{\"vertex\": 99, \"force\": [0,0,0]}]}", "{\"forces\": [{\"vertex\": -1}]}",
-                                        "{\"points\": -3}", "{\"stiffness\": \"much\"}"};
+    static const char *const texts[] = {
+        "[]",
+        "{\"winds\": {}}",
+        "{\"wind\": {\"velocity\": [1, 2]}}",
+        "{\"colliders\": {}}",
+        "{\"colliders\": [{\"shape\": \"cube\"}]}",
+        "{\"colliders\": [{\"shape\": \"mesh\"}]}",
+        "{\"colliders\": [{\"shape\": \"mesh\", \"file\": \"a.obj\", \"rate\": 0}]}",
+        "{\"colliders\": [{\"shape\": \"plane\", \"point\": [0,0,0], \"normal\": [0,0,0]}]}",
+        "{\"colliders\": [{\"shape\": \"sphere\", \"centre\": [0,0,0]}]}",
+        "{\"colliders\": [{\"shape\": \"sphere\", \"centre\": [0,0,0], \"radius\": 1, \"motion\": "
+        "[[0,0,0,0],[0,0,0,0]]}]}",
+        "{\"forces\": [{\"vertex\": 99, \"force\": [0,0,0]}]}",
+        "{\"forces\": [{\"vertex\": -1}]}",
+        "{\"points\": -3}",
+        "{\"stiffness\": \"much\"}"};
     static const double x[] = {0, 0, 0, 1, 0, 0, 0, 1, 0};
     static const int32_t triangle[] = {0, 1, 2};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {

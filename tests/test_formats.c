@@ -14,7 +14,7 @@ static char *page;
 static int read_page(void **state)
 {
     (void)state;
-    FILE *file = fopen("docs/formats.md", "rb");   /* tests run in the project's folder */
+    FILE *file = fopen("docs/formats.md", "rb"); /* tests run in the project's folder */
     if (!file) return -1;
     fseek(file, 0, SEEK_END);
     long size = ftell(file);
@@ -55,7 +55,8 @@ static void test_every_array_has_its_row(void **state)
             const char *found = strstr(section, row);
             if (!found || (end && found > end)) fail_msg("docs/formats.md, %s, lacks this row:\n%s", (*at)->kind, row);
         }
-        for (const char *line = strstr(section, "\n| `"); line && (!end || line < end); line = strstr(line + 1, "\n| `"))
+        for (const char *line = strstr(section, "\n| `"); line && (!end || line < end);
+             line = strstr(line + 1, "\n| `"))
             rows++;
         if (rows != (*at)->count)
             fail_msg("docs/formats.md, %s, has %d rows for %d arrays", (*at)->kind, rows, (*at)->count);

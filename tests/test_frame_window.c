@@ -46,8 +46,10 @@ static void check(const su_frame_window *w, int frame, int low, int high, double
             const double *s = slope[k];
             bool outside = (f < 0 && frame == low) || (f > 0 && frame == high);
             double want = outside ? at(frame, k) + f * s[frame]
-                          : f < 0 ? hermite(s, frame - 1, 1 + f, k) : f > 0 ? hermite(s, frame, f, k) : at(frame, k);
-            assert_near(position[k], want, f == 0.0 ? 0.0 : 2e-3);   /* 0.27^6 of slopes up to 3 */
+                          : f < 0 ? hermite(s, frame - 1, 1 + f, k)
+                          : f > 0 ? hermite(s, frame, f, k)
+                                  : at(frame, k);
+            assert_near(position[k], want, f == 0.0 ? 0.0 : 2e-3); /* 0.27^6 of slopes up to 3 */
             double h = 1e-4, rate = s[frame];
             if (f != 0.0 && !outside) {
                 int i = f < 0 ? frame - 1 : frame;
@@ -114,7 +116,8 @@ static void short_shots_are_straight(void **unused)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(follows_the_natural_spline), cmocka_unit_test(reach_of_one_is_central_differences),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(follows_the_natural_spline),
+                                       cmocka_unit_test(reach_of_one_is_central_differences),
                                        cmocka_unit_test(short_shots_are_straight)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,7 +59,7 @@ static void a_rig_at_rest_or_at_constant_velocity_moves_nothing(void **unused)
         scene_create(&s, 4, 1, 1, 2, two_poses, FRAMES, 30, rigs[i], 0, NULL);
         su_sim_settings settings = su_sim_defaults();
         double *u = scene_full_run(&s, &settings, 1e-10, NULL, NULL, NULL);
-        assert_true(largest(3 * s.tet.n * FRAMES, u) < 1e-8);   /* 10 km away: y has 2e-12 m of rounding */
+        assert_true(largest(3 * s.tet.n * FRAMES, u) < 1e-8); /* 10 km away: y has 2e-12 m of rounding */
         free(u);
         scene_free(&s);
     }
@@ -75,7 +75,8 @@ static void a_rigid_transform_of_the_shot_changes_nothing(void **unused)
     su_sim_settings a = su_sim_defaults(), b = su_sim_defaults();
     a.gravity_mode = b.gravity_mode = SU_GRAVITY_ABSOLUTE;
     su_mulv3(scene_other_axis, a.gravity, b.gravity);
-    double *u = scene_full_run(&here, &a, 1e-10, NULL, NULL, NULL), *v = scene_full_run(&there, &b, 1e-10, NULL, NULL, NULL);
+    double *u = scene_full_run(&here, &a, 1e-10, NULL, NULL, NULL),
+           *v = scene_full_run(&there, &b, 1e-10, NULL, NULL, NULL);
     int64_t count = 3 * here.tet.n * FRAMES;
     assert_true(largest(count, u) > 0.02);
     assert_near(difference(count, u, v), 0.0, 1e-8);
@@ -100,7 +101,8 @@ static void a_rigid_spin_is_not_damped(void **unused)
         double *u = scene_full_run(&s, &settings, 1e-10, NULL, NULL, NULL);
         end[strong] = calloc((size_t)n3, sizeof(double));
         memcpy(end[strong], u + (LONG - 1) * n3, (size_t)n3 * sizeof(double));
-        assert_near(difference(n3, u + (LONG - 1) * n3, u + (LONG - 4) * n3) / largest(n3, u + (LONG - 1) * n3), 0.0, 0.02);
+        assert_near(difference(n3, u + (LONG - 1) * n3, u + (LONG - 4) * n3) / largest(n3, u + (LONG - 1) * n3), 0.0,
+                    0.02);
         free(u);
     }
     double size = largest(n3, end[0]);
@@ -127,7 +129,7 @@ static double lowest_frequency(const scene *s)
     assert_int_equal(su_cholesky_factorize(factor, &K, NULL), SU_OK);
     int64_t dofs = 3 * body.free_count;
     double *x = calloc((size_t)dofs, sizeof *x), value = 0.0;
-    for (int64_t i = 0; i < dofs; i++) x[i] = i % 3 != 0;   /* bending in y + z, a plane of symmetry */
+    for (int64_t i = 0; i < dofs; i++) x[i] = i % 3 != 0; /* bending in y + z, a plane of symmetry */
     for (int pass = 0; pass < 40; pass++) {
         double size = 0.0;
         for (int64_t i = 0; i < dofs; i++) size += body.mass[body.free_vertex[i / 3]] * x[i] * x[i];
@@ -148,7 +150,8 @@ static double lowest_frequency(const scene *s)
     return sqrt(value) / (2.0 * M_PI);
 }
 
-/* Weak gravity switched on at time 0, in a plane of symmetry of the mesh so that one mode answers: the tip swings about its sag as 1 - cos(2 pi f t). */
+/* Weak gravity switched on at time 0, in a plane of symmetry of the mesh so that one mode answers: the tip swings about
+ * its sag as 1 - cos(2 pi f t). */
 static void free_vibration_has_the_frequency_of_the_lowest_mode(void **unused)
 {
     (void)unused;
@@ -254,7 +257,7 @@ static void the_start_is_moving_or_still(void **unused)
     settings.start = SU_START_STILL;
     double *u = scene_full_run(&s, &settings, 1e-10, NULL, NULL, NULL);
     int64_t n3 = 3 * s.tet.n;
-    assert_true(u[n3 + n3 - 3] < -0.002 && u[n3 + n3 - 2] > 0.002);   /* tip, against (3, -2, 1) m/s */
+    assert_true(u[n3 + n3 - 3] < -0.002 && u[n3 + n3 - 2] > 0.002); /* tip, against (3, -2, 1) m/s */
     free(u);
     scene_free(&s);
 }
@@ -317,11 +320,12 @@ static void newton_converges_quadratically(void **unused)
     free(scene_full_run(&s, &settings, 1e-10, NULL, status, &counts));
     for (int k = 0; k < FRAMES; k++) assert_int_equal(status[k], SU_STATUS_OK);
     assert_int_equal(counts.steps, 3 * (FRAMES - 1));
-    assert_true(counts.solves <= 5 * counts.steps);   /* to 1e-10 */
+    assert_true(counts.solves <= 5 * counts.steps); /* to 1e-10 */
     scene_free(&s);
 }
 
-/* Systems solved to a thousandth, by one factor turned along, lead Newton to the same place, here through a bend of a quarter turn. */
+/* Systems solved to a thousandth, by one factor turned along, lead Newton to the same place, here through a bend of a
+ * quarter turn. */
 static void one_factor_turned_along_serves_all_poses(void **unused)
 {
     (void)unused;

@@ -25,7 +25,7 @@
 
 static uint64_t seed = 1;
 
-static double uniform(void)     /* in [-1, 1) */
+static double uniform(void) /* in [-1, 1) */
 {
     seed = seed * 6364136223846793005u + 1442695040888963407u;
     return (double)(seed >> 11) / (double)(1ull << 52) - 1.0;
@@ -108,7 +108,8 @@ static void test_closest_point(void **state)
         int32_t triangle;
         random_point(0.6, p);
         double d = su_closest_point(&tree, surface.x, surface.triangles, p, INFINITY, &triangle, bary);
-        for (int i = 0; i < 9; i++) back[i % 3] += bary[i / 3] * surface.x[3 * surface.triangles[3 * triangle + i / 3] + i % 3];
+        for (int i = 0; i < 9; i++)
+            back[i % 3] += bary[i / 3] * surface.x[3 * surface.triangles[3 * triangle + i / 3] + i % 3];
         assert_near(su_distance3(back, p), d, 1e-14);
         for (int64_t t = 0; t < surface.t; t++) {
             /* dense samples can only be farther, the corners are exact */
@@ -117,12 +118,17 @@ static void test_closest_point(void **state)
                 for (int j = 0; i + j <= 8; j++) {
                     double q[3];
                     for (int m = 0; m < 3; m++)
-                        q[m] = (i * surface.x[3 * c[0] + m] + j * surface.x[3 * c[1] + m] + (8 - i - j) * surface.x[3 * c[2] + m]) / 8.0;
+                        q[m] = (i * surface.x[3 * c[0] + m] + j * surface.x[3 * c[1] + m] +
+                                (8 - i - j) * surface.x[3 * c[2] + m]) /
+                               8.0;
                     best = fmin(best, su_distance3(p, q));
                 }
         }
         assert_true(d <= best + 1e-14 && d >= best - 0.02);
-        if (d > 0.01) assert_true(su_closest_point(&tree, surface.x, surface.triangles, p, 0.99 * d, &triangle, NULL) == 0.99 * d && triangle == -1);
+        if (d > 0.01)
+            assert_true(su_closest_point(&tree, surface.x, surface.triangles, p, 0.99 * d, &triangle, NULL) ==
+                            0.99 * d &&
+                        triangle == -1);
     }
     su_boxtree_free(&tree);
     su_surface_free(&surface);
@@ -156,7 +162,7 @@ static void test_nearest_points(void **state)
     enum { N = 700 };
     double points[3 * N];
     for (int v = 0; v < N; v++) random_point(1.0, points + 3 * v);
-    memcpy(points + 3 * 5, points + 3 * 4, 3 * sizeof *points);    /* a tie */
+    memcpy(points + 3 * 5, points + 3 * 4, 3 * sizeof *points); /* a tie */
     su_kdtree *tree;
     su_error err = {0};
     assert_int_equal(su_kdtree_create(N, points, &tree, &err), SU_OK);
@@ -178,8 +184,9 @@ static void test_nearest_points(void **state)
     su_kdtree_free(tree);
 }
 
-/* Points inside a cloud of skin points: rows sum to 1, affine motion is followed to a few thousandths of the size (the nearest
- * four by inverse distance miss it by a tenth); a point on the skin takes that vertex alone; other bones' vertices do not pull. */
+/* Points inside a cloud of skin points: rows sum to 1, affine motion is followed to a few thousandths of the size (the
+ * nearest four by inverse distance miss it by a tenth); a point on the skin takes that vertex alone; other bones'
+ * vertices do not pull. */
 static void test_ties(void **state)
 {
     (void)state;
@@ -188,7 +195,7 @@ static void test_ties(void **state)
     static int32_t index[SU_TIES * FLESH];
     static double weight[SU_TIES * FLESH];
     su_error err = {0};
-    for (int k = 0; k < SKIN; k++) {   /* a sphere, by the golden angle */
+    for (int k = 0; k < SKIN; k++) { /* a sphere, by the golden angle */
         double z = 1 - (2 * k + 1.0) / SKIN, r = sqrt(1 - z * z), a = 2.399963229728653 * k;
         cloud[3 * k] = r * cos(a), cloud[3 * k + 1] = r * sin(a), cloud[3 * k + 2] = z;
     }
@@ -211,7 +218,7 @@ static void test_ties(void **state)
         worst = fmax(worst, su_distance3(d, want));
     }
     assert_true(worst < 0.02);
-    static float skinning[2 * SKIN];   /* the upper half of the sphere belongs to another bone */
+    static float skinning[2 * SKIN]; /* the upper half of the sphere belongs to another bone */
     for (int k = 0; k < SKIN; k++) skinning[2 * k + (cloud[3 * k + 2] > 0)] = 1;
     assert_int_equal(su_ties(FLESH, flesh, SKIN, cloud, 2, skinning, 2, index, weight, &err), SU_OK);
     for (int v = 1; v < FLESH; v++)
@@ -276,7 +283,10 @@ static void test_bones_hold_what_they_pass_through(void **state)
         for (int i = 0; i < 4; i++) assert_true(held.fixed[flesh.mesh.tets[4 * (int64_t)holder[k] + i]]);
     for (int64_t v = 0; v < flesh.mesh.n; v++) {
         const double *x = flesh.mesh.x + 3 * v;
-        if (!held.fixed[v]) { assert_int_equal(held.bone[v], -1); continue; }
+        if (!held.fixed[v]) {
+            assert_int_equal(held.bone[v], -1);
+            continue;
+        }
         assert_true(hypot(x[0], x[2]) < 2.0 * flesh.cell);
         assert_true(held.bone[v] == 0 || held.bone[v] == 1);
         if (x[1] < 0.2 - flesh.cell) assert_int_equal(held.bone[v], 0);
@@ -286,11 +296,12 @@ static void test_bones_hold_what_they_pass_through(void **state)
     assert_true(seen[0] > 0 && seen[1] > 0);
     int64_t all = held.count;
     su_held_free(&held);
-    uint8_t holds[] = {1, 0};       /* the upper bone wobbles */
+    uint8_t holds[] = {1, 0}; /* the upper bone wobbles */
     bones.holds = holds;
     assert_int_equal(su_held_find(&flesh.mesh, &bones, NULL, 2, &held, &err), SU_OK);
     assert_true(held.count < all && held.count > 0);
-    for (int64_t v = 0; v < flesh.mesh.n; v++) assert_true(!held.fixed[v] || flesh.mesh.x[3 * v + 1] < 0.2 + 1.5 * flesh.cell);
+    for (int64_t v = 0; v < flesh.mesh.n; v++)
+        assert_true(!held.fixed[v] || flesh.mesh.x[3 * v + 1] < 0.2 + 1.5 * flesh.cell);
     su_held_free(&held);
     su_flesh_free(&flesh);
 }
@@ -309,7 +320,7 @@ static void test_core_where_no_bone_passes(void **state)
     for (int64_t v = 0; v < flesh.mesh.n; v++) {
         const double *x = flesh.mesh.x + 3 * v;
         assert_int_equal(held.bone[v], -1);
-        if (held.fixed[v]) assert_true(hypot(x[0], x[2]) < 0.03);     /* deeper than 0.6 of about 0.05 */
+        if (held.fixed[v]) assert_true(hypot(x[0], x[2]) < 0.03); /* deeper than 0.6 of about 0.05 */
     }
     su_held_free(&held);
     su_flesh_free(&flesh);

@@ -35,14 +35,16 @@ static void bend(const skin *s, double angle, double *out)
     int along = 0;
     for (int i = 0; i < 3; i++) {
         low[i] = INFINITY, high[i] = -INFINITY;
-        for (int64_t v = 0; v < s->n; v++) low[i] = fmin(low[i], s->x[3 * v + i]), high[i] = fmax(high[i], s->x[3 * v + i]);
+        for (int64_t v = 0; v < s->n; v++)
+            low[i] = fmin(low[i], s->x[3 * v + i]), high[i] = fmax(high[i], s->x[3 * v + i]);
         if (high[i] - low[i] > high[along] - low[along]) along = i;
     }
     int side = (along + 1) % 3, rest = (along + 2) % 3;
     double radius = (high[along] - low[along]) / angle;
     for (int64_t v = 0; v < s->n; v++) {
         const double *x = s->x + 3 * v;
-        double a = angle * (x[along] - low[along]) / (high[along] - low[along]), r = radius - (x[side] - 0.5 * (low[side] + high[side]));
+        double a = angle * (x[along] - low[along]) / (high[along] - low[along]),
+               r = radius - (x[side] - 0.5 * (low[side] + high[side]));
         out[3 * v + along] = r * sin(a), out[3 * v + side] = radius - r * cos(a), out[3 * v + rest] = x[rest];
     }
 }
@@ -56,8 +58,8 @@ static void write_poses(const skin *s)
     memcpy(p.shapes, s->x, 3 * (size_t)s->n * sizeof *p.shapes);
     bend(s, 0.8, p.shapes + 3 * s->n);
     p.neutral = s->x, p.rigged = p.shapes, p.triangles = s->triangles, p.params = params, p.param_scale = &one;
-    p.file.meta = json_pack("{ss,si,ss,ss,s[],s[s]}", "kind", "supple.poses", "version", 1, "tool", "test", "command", "", "inputs",
-                            "param_names", "bend");
+    p.file.meta = json_pack("{ss,si,ss,ss,s[],s[s]}", "kind", "supple.poses", "version", 1, "tool", "test", "command",
+                            "", "inputs", "param_names", "bend");
     if (su_poses_save("skin.poses.npz", &p, &err)) fail_msg("%s: %s", s->name, err.text);
     json_decref(p.file.meta);
     free(p.shapes);
@@ -73,16 +75,19 @@ static void check_with(skin s, int tets, int linear)
     write_poses(&s);
     snprintf(line, sizeof line, "supple-mesh skin.poses.npz --tets %d -o skin.tet.npz --progress none", tets);
     if (run(line)) fail_msg("%s: supple-mesh fails", s.name);
-    if (run("supple-fit skin.tet.npz skin.poses.npz -o skin.fit.npz --stats fit.json --progress none")) fail_msg("%s: supple-fit fails", s.name);
-    snprintf(line, sizeof line, "supple-modes -r 9 --linear %d skin.tet.npz skin.fit.npz -o skin.modes.npz --progress none", linear);
+    if (run("supple-fit skin.tet.npz skin.poses.npz -o skin.fit.npz --stats fit.json --progress none"))
+        fail_msg("%s: supple-fit fails", s.name);
+    snprintf(line, sizeof line,
+             "supple-modes -r 9 --linear %d skin.tet.npz skin.fit.npz -o skin.modes.npz --progress none", linear);
     if (run(line)) fail_msg("%s: supple-modes fails", s.name);
     json_t *stats = json_load_file("fit.json", 0, NULL);
     double residual = json_number_value(json_object_get(stats, "residual"));
     int64_t collapsed = json_integer_value(json_object_get(stats, "collapsed"));
     json_decref(stats);
-    if (su_fit_load("skin.fit.npz", &fit, &err) || su_modes_load("skin.modes.npz", &modes, &err)) fail_msg("%s: %s", s.name, err.text);
-    print_message("# %-30s %5lld tets, residual %.3f %%, %lld collapsed, lowest %.2f Hz, bent %.2f Hz\n", s.name, (long long)fit.t,
-                  100 * residual, (long long)collapsed, sqrt(modes.eigenvalues[0]) / (2 * M_PI),
+    if (su_fit_load("skin.fit.npz", &fit, &err) || su_modes_load("skin.modes.npz", &modes, &err))
+        fail_msg("%s: %s", s.name, err.text);
+    print_message("# %-30s %5lld tets, residual %.3f %%, %lld collapsed, lowest %.2f Hz, bent %.2f Hz\n", s.name,
+                  (long long)fit.t, 100 * residual, (long long)collapsed, sqrt(modes.eigenvalues[0]) / (2 * M_PI),
                   sqrt(modes.eigenvalues[modes.linear]) / (2 * M_PI));
     assert_true(residual <= 0.002);
     assert_int_equal(collapsed, 0);
@@ -104,7 +109,8 @@ static void test_all(void **unused)
     check(skin_half_ear(), WANTED);
     check(skin_fin(), WANTED);
     check(skin_crossing_limbs(), WANTED);
-    check_with(skin_components(40), 4000, 5);   /* parts have no derivatives in common: more linear modes for as many directions */
+    check_with(skin_components(40), 4000,
+               5); /* parts have no derivatives in common: more linear modes for as many directions */
     check(skin_degenerate(), WANTED);
     check(skin_repeated(), WANTED);
     check(skin_membrane(), WANTED);

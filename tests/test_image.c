@@ -14,7 +14,9 @@
 static double value_of(uint16_t half)
 {
     int exponent = half >> 10 & 31, fraction = half & 1023;
-    double size = exponent == 31 ? (fraction ? NAN : INFINITY) : exponent ? ldexp(1024 + fraction, exponent - 25) : ldexp(fraction, -24);
+    double size = exponent == 31 ? (fraction ? NAN : INFINITY)
+                  : exponent     ? ldexp(1024 + fraction, exponent - 25)
+                                 : ldexp(fraction, -24);
     return half & 0x8000 ? -size : size;
 }
 
@@ -23,7 +25,8 @@ static void halves_are_the_nearest(void **unused)
 {
     (void)unused;
     for (uint32_t h = 0; h < 0x7c00; h++) {
-        double value = value_of((uint16_t)h), next = h + 1 < 0x7c00 ? value_of((uint16_t)(h + 1)) : 65536.0, middle = 0.5 * (value + next);
+        double value = value_of((uint16_t)h), next = h + 1 < 0x7c00 ? value_of((uint16_t)(h + 1)) : 65536.0,
+               middle = 0.5 * (value + next);
         assert_int_equal(su_half_of((float)value), h);
         assert_int_equal(su_half_of(-(float)value), h | 0x8000);
         assert_int_equal(su_half_of((float)middle), h + (h & 1));
@@ -54,7 +57,7 @@ static void incomplete_images_do_not_appear(void **unused)
         assert_int_equal(su_image_create(path, (su_image_kind)kind, 2, 2, &image, &err), SU_OK);
         assert_int_equal(su_image_row(image, row, &err), SU_OK);
         assert_int_equal(su_image_row(image, row, &err), SU_OK);
-        assert_int_equal(su_image_row(image, row, &err), SU_FAILED);   /* one too many: it stays complete */
+        assert_int_equal(su_image_row(image, row, &err), SU_FAILED); /* one too many: it stays complete */
         assert_int_equal(su_image_commit(image, &err), SU_OK);
         assert_int_equal(access(path, F_OK), 0);
         unlink(path);
@@ -63,6 +66,7 @@ static void incomplete_images_do_not_appear(void **unused)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(halves_are_the_nearest), cmocka_unit_test(incomplete_images_do_not_appear)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(halves_are_the_nearest),
+                                       cmocka_unit_test(incomplete_images_do_not_appear)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

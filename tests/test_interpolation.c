@@ -21,8 +21,8 @@ void openblas_set_num_threads(int);
 enum { R = 20 };
 
 typedef struct quality {
-    double error;      /* compliance-weighted projection error of the first R / 2 exact modes */
-    double angle;      /* their mean angle to the span, degrees */
+    double error; /* compliance-weighted projection error of the first R / 2 exact modes */
+    double angle; /* their mean angle to the span, degrees */
     su_stiffening stiff;
 } quality;
 
@@ -53,7 +53,8 @@ static quality measure(const beam_space *s, su_interpolation mode, double angle)
 {
     int64_t n = s->shape.n;
     double *x = calloc(3 * (size_t)n, sizeof *x), *U = calloc(3 * R * (size_t)n, sizeof *U);
-    double *exact = calloc(3 * R * (size_t)n, sizeof *exact), *rotation = calloc(4 * (size_t)n, sizeof *rotation), lambda[R];
+    double *exact = calloc(3 * R * (size_t)n, sizeof *exact), *rotation = calloc(4 * (size_t)n, sizeof *rotation),
+           lambda[R];
     su_pose_space space;
     su_place place;
     su_stiffness_probe *probe;
@@ -87,10 +88,12 @@ static void corotated_beats_linear_between_bends(void **state)
     for (int k = 0; k < 3; k++) {
         const double angles[] = {0, degrees[k] * M_PI / 180};
         beam_space s = beam_space_create(beam_create(20, 3, 3, 1, 0.12, 0.15), 2, angles, R);
-        quality corotated = measure(&s, SU_COROTATED, 0.5 * angles[1]), linear = measure(&s, SU_LINEAR, 0.5 * angles[1]);
+        quality corotated = measure(&s, SU_COROTATED, 0.5 * angles[1]),
+                linear = measure(&s, SU_LINEAR, 0.5 * angles[1]);
         printf("# %3.0f degrees apart: projection error corotated %.4f linear %.4f; mean angle %.2f and %.2f degrees; "
-               "stiffening %.2f and %.2f %%\n", degrees[k], corotated.error, linear.error, corotated.angle, linear.angle,
-               100 * corotated.stiff.mean, 100 * linear.stiff.mean);
+               "stiffening %.2f and %.2f %%\n",
+               degrees[k], corotated.error, linear.error, corotated.angle, linear.angle, 100 * corotated.stiff.mean,
+               100 * linear.stiff.mean);
         assert_true(corotated.error < linear.error / 3);
         assert_true(corotated.stiff.mean < linear.stiff.mean);
         /* At a pose nothing is lost. */

@@ -32,7 +32,8 @@ static void check_combine(const su_frame_kernels *k, uint64_t *state)
     float *block = random_floats(ROWS * 3 * VERTICES, state), *c = random_floats(GROUPS * ROWS * 16, state);
     float *u = random_floats(GROUPS * FLESH * 48, state), *before = su_calloc(GROUPS * FLESH * 48, sizeof *before);
     int32_t slot[VERTICES];
-    for (int v = 0; v < VERTICES; v++) slot[v] = v < 9 || v % 5 == 0 ? -1 : v % FLESH;   /* a run of eight that nobody wants */
+    for (int v = 0; v < VERTICES; v++)
+        slot[v] = v < 9 || v % 5 == 0 ? -1 : v % FLESH; /* a run of eight that nobody wants */
     memcpy(before, u, GROUPS * FLESH * 48 * sizeof *u);
     k->combine(GROUPS, ROWS, VERTICES, 3 * VERTICES, block, c, slot, FLESH, u);
     for (int g = 0; g < GROUPS; g++)
@@ -58,7 +59,8 @@ static void check_turn(const su_frame_kernels *k, uint64_t *state)
         for (int a = 0; a < 3; a++)
             for (int f = 0; f < 16; f++) {
                 double sum = 0.0;
-                for (int b = 0; b < 3; b++) sum += (double)R[144 * v + 16 * (3 * a + b) + f] * (double)before[48 * v + 16 * b + f];
+                for (int b = 0; b < 3; b++)
+                    sum += (double)R[144 * v + 16 * (3 * a + b) + f] * (double)before[48 * v + 16 * b + f];
                 assert_near(u[48 * v + 16 * a + f], sum, 1e-6);
             }
     free(u), free(before), free(R);
@@ -75,14 +77,17 @@ static void check_output(const su_frame_kernels *k, uint64_t *state)
             int count = skin ? SKIN : FLESH;
             for (int f = 0; f < 16; f++) out[f] = rows + f * (3 * count + 1);
             for (int i = 0; i < 16 * (3 * count + 1); i++) rows[i] = -7.0;
-            if (skin) k->embed(frames, SKIN, corner, weight, u, out);
-            else k->separate(frames, FLESH, u, out);
+            if (skin)
+                k->embed(frames, SKIN, corner, weight, u, out);
+            else
+                k->separate(frames, FLESH, u, out);
             for (int f = 0; f < 16; f++) {
-                assert_true(out[f][3 * count] == -7.0);              /* nothing behind the end */
+                assert_true(out[f][3 * count] == -7.0); /* nothing behind the end */
                 for (int i = 0; i < 3 * count; i++) {
                     double want = skin ? 0.0 : (double)u[16 * i + f];
                     for (int c = 0; skin && c < 4; c++)
-                        want += (double)weight[4 * (i / 3) + c] * (double)u[48 * corner[4 * (i / 3) + c] + 16 * (i % 3) + f];
+                        want += (double)weight[4 * (i / 3) + c] *
+                                (double)u[48 * corner[4 * (i / 3) + c] + 16 * (i % 3) + f];
                     assert_near(out[f][i], f < frames ? want : -7.0, skin ? 1e-6 : 0.0);
                 }
             }

@@ -30,13 +30,16 @@ static bool inside(const double c[3])
 {
     bool trunk = c[0] < 5 && c[1] < 3 && c[2] > 0.5 && c[2] < 3.5;
     bool head = c[0] > 4 && c[1] > 1.5 && c[1] < 4 && c[2] > 0.5 && c[2] < 3.5;
-    bool ear = c[0] > 4.5 && c[0] < 5.25 && c[1] > 3.5 && c[1] < 4.75 && (c[2] < 1.25 || c[2] > 2.75) && c[2] > 0.5 && c[2] < 3.5;
+    bool ear = c[0] > 4.5 && c[0] < 5.25 && c[1] > 3.5 && c[1] < 4.75 && (c[2] < 1.25 || c[2] > 2.75) && c[2] > 0.5 &&
+               c[2] < 3.5;
     return trunk || head || ear;
 }
 
-static const su_handle handles[] = {
-    {"head", {5.25, 2.5, 2, 5.25, 2.5, 2}}, {"ear.L", {4.75, 4.5, 0.75, 4.75, 4.5, 0.75}}, {"ear.R", {4.75, 4.5, 3.25, 4.75, 4.5, 3.25}},
-    {"front", {3.25, 1.5, 2, 3.75, 1.5, 2}}, {"back", {0.75, 1.5, 2, 1.25, 1.5, 2}}};
+static const su_handle handles[] = {{"head", {5.25, 2.5, 2, 5.25, 2.5, 2}},
+                                    {"ear.L", {4.75, 4.5, 0.75, 4.75, 4.5, 0.75}},
+                                    {"ear.R", {4.75, 4.5, 3.25, 4.75, 4.5, 3.25}},
+                                    {"front", {3.25, 1.5, 2, 3.75, 1.5, 2}},
+                                    {"back", {0.75, 1.5, 2, 1.25, 1.5, 2}}};
 enum { REGIONS = 5 };
 
 typedef struct body {
@@ -61,12 +64,13 @@ static body make(int cells)
         if (!inside(centre)) continue;
         for (int64_t k = 24 * cube; k < 24 * cube + 24; k++) {
             int32_t v = box.tets[k];
-            if (number[v] < 0) number[v] = (int32_t)b.n, memcpy(b.x + 3 * b.n++, box.vertices + 3 * v, 3 * sizeof(double));
+            if (number[v] < 0)
+                number[v] = (int32_t)b.n, memcpy(b.x + 3 * b.n++, box.vertices + 3 * v, 3 * sizeof(double));
             b.tets[4 * b.t + k - 24 * cube] = number[v];
         }
         b.t += 6;
     }
-    for (int64_t v = 0; v < b.n; v++) {   /* a spine and a skull */
+    for (int64_t v = 0; v < b.n; v++) { /* a spine and a skull */
         const double *x = b.x + 3 * v;
         bool spine = fabs(x[1] - 1.5) < 0.3 && x[0] < 5, skull = fabs(x[0] - 5) < 0.3 && x[1] > 1.4 && x[1] < 3.1;
         if ((spine || skull) && fabs(x[2] - 2) < 0.3) b.held[b.held_count++] = (int32_t)v;
@@ -76,7 +80,8 @@ static body make(int cells)
     assert_true(b.n < 20000);
     su_error err = {0};
     assert_int_equal(su_handle_vertices(b.n, b.x, b.t, b.tets, REGIONS, handles, region_of, &err), SU_OK);
-    assert_int_equal(su_bounded_biharmonic(b.n, b.x, b.t, b.tets, REGIONS, region_of, b.weights, NULL, NULL, 1, &err), SU_OK);
+    assert_int_equal(su_bounded_biharmonic(b.n, b.x, b.t, b.tets, REGIONS, region_of, b.weights, NULL, NULL, 1, &err),
+                     SU_OK);
     su_region_sharpen(REGIONS * b.n, b.weights, 0.1, 0.5);
     free(number);
     box_mesh_free(&box);
@@ -93,12 +98,22 @@ static double *modes_of(const body *b)
 {
     const int64_t r[REGIONS] = {6, 6, 6, 6, 6};
     double values[6 * REGIONS], *modes = malloc(18 * REGIONS * (size_t)b->n * sizeof *modes);
-    su_mode_setup setup = {.n = b->n, .t = b->t, .held_count = b->held_count, .vertices = b->x, .tets = b->tets,
-                           .held = b->held, .density = b->density, .material = SU_NEOHOOKEAN, .d = REGIONS,
-                           .weights = b->weights, .linear = r, .r = r};
+    su_mode_setup setup = {.n = b->n,
+                           .t = b->t,
+                           .held_count = b->held_count,
+                           .vertices = b->x,
+                           .tets = b->tets,
+                           .held = b->held,
+                           .density = b->density,
+                           .material = SU_NEOHOOKEAN,
+                           .d = REGIONS,
+                           .weights = b->weights,
+                           .linear = r,
+                           .r = r};
     su_error err = {0};
     su_mode_report report;
-    su_status status = su_pose_modes(&setup, b->x, b->young, b->poisson, NULL, values, modes, &report, 2, NULL, NULL, &err);
+    su_status status =
+        su_pose_modes(&setup, b->x, b->young, b->poisson, NULL, values, modes, &report, 2, NULL, NULL, &err);
     if (status != SU_OK) printf("# %s\n", err.text);
     assert_int_equal(status, SU_OK);
     assert_true(report.residual < 1e-8);
@@ -133,23 +148,24 @@ static void test_border(void **unused)
         free(modes);
         body_free(&b);
     }
-    assert_true(jump[1] < 0.75 * jump[0]);   /* sqrt(1/2) for kappa = 1/2 */
+    assert_true(jump[1] < 0.75 * jump[0]); /* sqrt(1/2) for kappa = 1/2 */
 }
 
 /* || u - U q || / || u || in M, q the static solution in the basis (count). */
-static double static_error(const su_elastic *elastic, const su_sparse *K, int64_t count, const double *modes, const double *f,
-                           const double *u)
+static double static_error(const su_elastic *elastic, const su_sparse *K, int64_t count, const double *modes,
+                           const double *f, const double *u)
 {
     int64_t size = K->size;
     double *U = malloc((size_t)(count * size) * sizeof *U), *KU = malloc((size_t)(count * size) * sizeof *KU);
     double *A = malloc((size_t)(count * count) * sizeof *A), *q = malloc((size_t)count * sizeof *q), error = 0, all = 0;
     for (int64_t k = 0; k < count; k++) {
-        for (int64_t i = 0; i < size; i++) U[k * size + i] = modes[3 * (k * elastic->n + elastic->free_vertex[i / 3]) + i % 3];
+        for (int64_t i = 0; i < size; i++)
+            U[k * size + i] = modes[3 * (k * elastic->n + elastic->free_vertex[i / 3]) + i % 3];
         su_sparse_multiply(K, U + k * size, KU + k * size);
         q[k] = cblas_ddot((int)size, U + k * size, 1, f, 1);
     }
-    cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, (int)count, (int)count, (int)size, 1, U, (int)size, KU, (int)size, 0, A,
-                (int)count);
+    cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, (int)count, (int)count, (int)size, 1, U, (int)size, KU,
+                (int)size, 0, A, (int)count);
     assert_int_equal(LAPACKE_dposv(LAPACK_COL_MAJOR, 'L', (int)count, 1, A, (int)count, q, (int)count), 0);
     for (int64_t i = 0; i < size; i++) {
         double left = u[i], mass = elastic->mass[elastic->free_vertex[i / 3]];
@@ -181,8 +197,11 @@ static const char *in(const char *folder, const char *name)
 static void make_character(const char *folder)
 {
     static const char *const lines[] = {
-        "supple-creature -o c.glb", "supple-import c.glb --clip Stop -o c.anim.npz", "supple-poses c.anim.npz -m 1 -o c.poses.npz",
-        "supple-mesh c.poses.npz --tets 8000 -o c.tet.npz", "supple-fit c.tet.npz c.poses.npz -o c.fit.npz",
+        "supple-creature -o c.glb",
+        "supple-import c.glb --clip Stop -o c.anim.npz",
+        "supple-poses c.anim.npz -m 1 -o c.poses.npz",
+        "supple-mesh c.poses.npz --tets 8000 -o c.tet.npz",
+        "supple-fit c.tet.npz c.poses.npz -o c.fit.npz",
         "supple-modes c.tet.npz c.fit.npz -r 180 --linear 180 -o global.npz",
         "supple-modes c.tet.npz c.fit.npz -r 100 --linear 100 --bones c.poses.npz --regions "
         "'head=head+jaw,ear.L=ear*.L,ear.R=ear*.R,front=neck+chest,back=hips+spine,tail=tail*' "
@@ -194,7 +213,8 @@ static void make_character(const char *folder)
     }
 }
 
-/* A load spread over the skin's vertices within 8 cm of the surface point nearest to `at`, along an axis; by free dofs. */
+/* A load spread over the skin's vertices within 8 cm of the surface point nearest to `at`, along an axis; by free dofs.
+ */
 static void local_load(const su_tet *tet, const su_elastic *elastic, const double *at, int axis, double *f)
 {
     double best = 1e9;
@@ -212,7 +232,8 @@ static void local_load(const su_tet *tet, const su_elastic *elastic, const doubl
     }
 }
 
-/* 100 localized modes follow a local load at least as well as 180 global ones. All are linear modes, as is the load's answer. */
+/* 100 localized modes follow a local load at least as well as 180 global ones. All are linear modes, as is the load's
+ * answer. */
 static void test_local_load(void **unused)
 {
     (void)unused;
@@ -233,8 +254,9 @@ static void test_local_load(void **unused)
     assert_int_equal(su_modes_load(in(folder, "local.npz"), &localized, NULL), SU_OK);
     assert_int_equal(su_modes_load(in(folder, "global.npz"), &whole, NULL), SU_OK);
     assert_true(localized.r == 100 && localized.d == 6 && whole.r == 180);
-    assert_int_equal(su_elastic_create(&elastic, tet.n, tet.vertices, tet.t, tet.tets, tet.fixed_count, tet.fixed, SU_NEOHOOKEAN,
-                                       fit.young, fit.poisson, fit.density, &err), SU_OK);
+    assert_int_equal(su_elastic_create(&elastic, tet.n, tet.vertices, tet.t, tet.tets, tet.fixed_count, tet.fixed,
+                                       SU_NEOHOOKEAN, fit.young, fit.poisson, fit.density, &err),
+                     SU_OK);
     assert_int_equal(su_sparse_clone_pattern(&elastic.pattern, &K, &err), SU_OK);
     su_elastic_stiffness(&elastic, tet.vertices, false, &K, 1);
     assert_int_equal(su_cholesky_create(&K, 1, &factor, &err), SU_OK);
@@ -245,7 +267,7 @@ static void test_local_load(void **unused)
         int64_t bone = 0;
         while (strcmp(su_file_name(&poses.file, "bone_names", bone), bones[l])) bone++;
         double at[3];
-        for (int i = 0; i < 3; i++) {   /* the tips of the ears; on the cheek, beside the middle of the head */
+        for (int i = 0; i < 3; i++) { /* the tips of the ears; on the cheek, beside the middle of the head */
             const double *ends = poses.bone_segments + 6 * bone;
             at[i] = l < 2 ? ends[3 + i] : 0.5 * (ends[i] + ends[3 + i]) + (i == 0 ? 0.15 : 0);
         }
@@ -254,8 +276,8 @@ static void test_local_load(void **unused)
             assert_int_equal(su_cholesky_solve(factor, 1, f, u, &err), SU_OK);
             double ours = static_error(&elastic, &K, 100, localized.modes, f, u);
             double theirs = static_error(&elastic, &K, 180, whole.modes, f, u);
-            printf("# %s pulled along %c: 100 localized modes off by %.3f, 180 global ones by %.3f\n", names[l], "xyz"[axis],
-                   ours, theirs);
+            printf("# %s pulled along %c: 100 localized modes off by %.3f, 180 global ones by %.3f\n", names[l],
+                   "xyz"[axis], ours, theirs);
             assert_true(ours <= theirs);
         }
     }

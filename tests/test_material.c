@@ -17,7 +17,7 @@
 
 static uint64_t state;
 
-static double uniform(void)   /* in [-1, 1] */
+static double uniform(void) /* in [-1, 1] */
 {
     state = state * 6364136223846793005u + 1442695040888963407u;
     return (double)(int64_t)(state >> 11) / (double)(1ull << 52) - 1.0;
@@ -73,7 +73,7 @@ static void test_stress_is_energy_gradient(void **unused)
                 }
             }
             assert_true(error[1] < 1e-6 * (MU + LAMBDA));
-            assert_true(error[1] < error[0] / 8 + 1e-9);   /* 16 expected */
+            assert_true(error[1] < error[0] / 8 + 1e-9); /* 16 expected */
         }
     }
 }
@@ -167,8 +167,8 @@ static void test_small_strain_is_linear_elasticity(void **unused)
         su_material_derivative((su_material)material, mu, lambda, identity, false, H);
         for (int i = 0; i < 9; i++)
             for (int j = 0; j < 9; j++) {
-                double expected = (i == j ? mu : 0) + (3 * (i % 3) + i / 3 == j ? mu : 0) +
-                                  (i % 4 == 0 && j % 4 == 0 ? lambda : 0);
+                double expected =
+                    (i == j ? mu : 0) + (3 * (i % 3) + i / 3 == j ? mu : 0) + (i % 4 == 0 && j % 4 == 0 ? lambda : 0);
                 assert_true(fabs(H[9 * i + j] - expected) < 1e-10 * lambda);
             }
     }
@@ -220,16 +220,16 @@ static void test_projection(void **unused)
             check_projection((su_material)material, F);
         }
     }
-    assert_true(cut > 30);   /* the cases above do contain indefinite states */
+    assert_true(cut > 30); /* the cases above do contain indefinite states */
 }
 
 /* Flat, collapsed and inverted states give finite numbers. */
 static void test_degenerate_states_are_finite(void **unused)
 {
     (void)unused;
-    const double states[][9] = {
-        {0, 0, 0, 0, 0, 0, 0, 0, 0}, {1, 0, 0, 0, 1, 0, 0, 0, 0}, {1, 0, 0, 0, 0, 0, 0, 0, 0},
-        {-1, 0, 0, 0, -1, 0, 0, 0, -1}, {1, 0, 0, 0, 1, 0, 0, 0, -1}, {1e3, 0, 0, 0, 1e-3, 0, 0, 0, -1e-9}};
+    const double states[][9] = {{0, 0, 0, 0, 0, 0, 0, 0, 0},  {1, 0, 0, 0, 1, 0, 0, 0, 0},
+                                {1, 0, 0, 0, 0, 0, 0, 0, 0},  {-1, 0, 0, 0, -1, 0, 0, 0, -1},
+                                {1, 0, 0, 0, 1, 0, 0, 0, -1}, {1e3, 0, 0, 0, 1e-3, 0, 0, 0, -1e-9}};
     for (int material = 0; material < 3; material++)
         for (size_t k = 0; k < sizeof states / sizeof *states; k++)
             for (int project = 0; project < 2; project++) {
@@ -252,10 +252,13 @@ static void test_names(void **unused)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_stress_is_energy_gradient), cmocka_unit_test(test_derivative_is_stress_gradient),
-        cmocka_unit_test(test_rotation_invariance),       cmocka_unit_test(test_rest_state),
-        cmocka_unit_test(test_small_strain_is_linear_elasticity), cmocka_unit_test(test_projection),
-        cmocka_unit_test(test_degenerate_states_are_finite), cmocka_unit_test(test_names)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_stress_is_energy_gradient),
+                                       cmocka_unit_test(test_derivative_is_stress_gradient),
+                                       cmocka_unit_test(test_rotation_invariance),
+                                       cmocka_unit_test(test_rest_state),
+                                       cmocka_unit_test(test_small_strain_is_linear_elasticity),
+                                       cmocka_unit_test(test_projection),
+                                       cmocka_unit_test(test_degenerate_states_are_finite),
+                                       cmocka_unit_test(test_names)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

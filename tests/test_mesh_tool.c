@@ -1,4 +1,5 @@
-/* supple mesh from the outside: what it writes, what it says, how it ends; TetGen replaced by programs that misbehave. */
+/* supple mesh from the outside: what it writes, what it says, how it ends; TetGen replaced by programs that misbehave.
+ */
 #include "io/poses.h"
 #include "io/tet.h"
 #include "geometry/mat3.h"
@@ -19,9 +20,13 @@
 
 static char folder[] = "/tmp/supple-test-mesh-XXXXXX";
 
-static void put_string(json_t *meta, const char *key, const char *value) { json_object_set_new(meta, key, json_string(value)); }
+static void put_string(json_t *meta, const char *key, const char *value)
+{
+    json_object_set_new(meta, key, json_string(value));
+}
 
-/* A poses file with one pose and, where bones > 0, a chain of bones along y from 0 to `top`, all vertices on the first. */
+/* A poses file with one pose and, where bones > 0, a chain of bones along y from 0 to `top`, all vertices on the first.
+ */
 static void write_poses(const char *name, skin s, int bones, double top, const uint8_t *rigid)
 {
     su_poses p = {.m = 1, .nbar = s.n, .T = s.t, .s = 1, .B = bones};
@@ -40,7 +45,8 @@ static void write_poses(const char *name, skin s, int bones, double top, const u
         for (int64_t v = 0; v < s.n; v++) weights[v * bones + b] = 1.0f / (float)bones;
     }
     p.neutral = p.shapes = p.rigged = s.x, p.triangles = s.triangles, p.params = zero, p.param_scale = one;
-    if (bones) p.bone_segments = segments, p.bone_rest = rest, p.bones = poses, p.bone_parent = parent, p.weights = weights;
+    if (bones)
+        p.bone_segments = segments, p.bone_rest = rest, p.bones = poses, p.bone_parent = parent, p.weights = weights;
     p.rigid = (uint8_t *)rigid;
     p.file.meta = json_object();
     put_string(p.file.meta, "kind", "supple.poses"), json_object_set_new(p.file.meta, "version", json_integer(1));
@@ -55,12 +61,13 @@ static void write_poses(const char *name, skin s, int bones, double top, const u
     skin_free(&s);
 }
 
-/* Runs a shell line with the stand-in folder `with` first in PATH; returns the exit status; what it said is in log.txt. */
+/* Runs a shell line with the stand-in folder `with` first in PATH; returns the exit status; what it said is in log.txt.
+ */
 static int run(const char *with, const char *line)
 {
     char command[1000];
-    snprintf(command, sizeof command, "%s%s%s supple-mesh --progress none %s >log.txt 2>&1", with ? "PATH=$PWD/" : "", with ? with : "",
-             with ? ":$PATH" : "", line);
+    snprintf(command, sizeof command, "%s%s%s supple-mesh --progress none %s >log.txt 2>&1", with ? "PATH=$PWD/" : "",
+             with ? with : "", with ? ":$PATH" : "", line);
     int status = system(command);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
@@ -100,8 +107,10 @@ static int set_up(void **state)
     stand_in("dies", "kill -9 $$");
     stand_in("hangs", "sleep 61.0625");
     stand_in("silent", "exit 0");
-    stand_in("lies", "printf '2 3 0 0\\n0 0 0 0\\n1 1 1 1\\n' >skin.1.node; printf '1 4 0\\n0 0 1 7 -1\\n' >skin.1.ele");
-    stand_in("flat", "cp skin.smesh s; n=$(head -1 skin.smesh | cut -d' ' -f1); head -$((n+1)) skin.smesh >skin.1.node; printf '1 4 0\\n0 0 1 2 2\\n' >skin.1.ele");
+    stand_in("lies",
+             "printf '2 3 0 0\\n0 0 0 0\\n1 1 1 1\\n' >skin.1.node; printf '1 4 0\\n0 0 1 7 -1\\n' >skin.1.ele");
+    stand_in("flat", "cp skin.smesh s; n=$(head -1 skin.smesh | cut -d' ' -f1); head -$((n+1)) skin.smesh "
+                     ">skin.1.node; printf '1 4 0\\n0 0 1 2 2\\n' >skin.1.ele");
     return 0;
 }
 
@@ -134,8 +143,10 @@ static void test_cube_file(void **state)
     for (int64_t e = 0; e < tet.t; e++) volume += su_tet_volume(tet.vertices, tet.tets + 4 * e);
     assert_true(volume > 0.999e-3 && volume < 1.001e-3);
     json_t *stats = json_load_file("s.json", 0, NULL);
-    static const char *const keys[] = {"tets", "vertices", "dihedral_min", "dihedral_percentile_1", "volume", "volume_ratio", "held_share", "attempts"};
-    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) assert_true(json_is_number(json_object_get(stats, keys[k])));
+    static const char *const keys[] = {"tets",   "vertices",     "dihedral_min", "dihedral_percentile_1",
+                                       "volume", "volume_ratio", "held_share",   "attempts"};
+    for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
+        assert_true(json_is_number(json_object_get(stats, keys[k])));
     assert_string_equal(json_string_value(json_object_get(stats, "method")), "direct");
     assert_true(json_integer_value(json_object_get(stats, "tets")) == tet.t);
     json_decref(stats);
@@ -152,7 +163,7 @@ static void test_bones_and_free(void **state)
     if (su_tet_load("arm.tet.npz", &all, &err) || su_tet_load("free.tet.npz", &some, &err)) fail_msg("%s", err.text);
     assert_true(all.fixed_bone && some.fixed_bone);
     for (int64_t k = 0; k < all.fixed_count; k++) assert_in_range(all.fixed_bone[k], 0, 3);
-    for (int64_t k = 0; k < some.fixed_count; k++) assert_in_range(some.fixed_bone[k], 0, 1);      /* bone3 hangs on bone2 */
+    for (int64_t k = 0; k < some.fixed_count; k++) assert_in_range(some.fixed_bone[k], 0, 1); /* bone3 hangs on bone2 */
     assert_true(some.fixed_count > 0 && some.fixed_count < all.fixed_count);
     su_tet_free(&all);
     su_tet_free(&some);
@@ -234,7 +245,7 @@ static void test_parts_are_named(void **state)
         assert_true(share > 0 && share < 0.5);
     }
     json_decref(stats);
-    FILE *f = fopen("all.txt", "w");    /* every skin vertex of the second ball */
+    FILE *f = fopen("all.txt", "w"); /* every skin vertex of the second ball */
     skin s = skin_components(2);
     for (int64_t v = s.n / 2; v < s.n; v++) fprintf(f, "%d\n", (int)v);
     fclose(f);
@@ -273,8 +284,10 @@ static void test_stopped_tetgen(void **state)
     char line[400];
     snprintf(line, sizeof line,
              "supple-mesh --progress none %s >log.txt 2>&1 & parent=$!; while kill -0 $parent 2>/dev/null; do "
-             "for child in $(ps -o pid= --ppid $parent); do [ \"$(ps -o comm= -p $child)\" = tetgen ] && kill -9 $child; done; sleep 0.05; "
-             "done; wait $parent", work);
+             "for child in $(ps -o pid= --ppid $parent); do [ \"$(ps -o comm= -p $child)\" = tetgen ] && kill -9 "
+             "$child; done; sleep 0.05; "
+             "done; wait $parent",
+             work);
     int status = system(line);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 75);
@@ -299,8 +312,10 @@ static int run_beside_full(const char *line)
     mkdir("full", 0755);
     if (system("unshare -rm sh -c 'mount -t tmpfs -o size=64k none full' 2>/dev/null")) return -1;
     /* the last words tell what was left behind */
-    snprintf(command, sizeof command, "unshare -rm sh -c 'mount -t tmpfs -o size=64k none full; %s >log.txt 2>&1; status=$?; "
-             "ls -A full >left.txt; exit $status'", line);
+    snprintf(command, sizeof command,
+             "unshare -rm sh -c 'mount -t tmpfs -o size=64k none full; %s >log.txt 2>&1; status=$?; "
+             "ls -A full >left.txt; exit $status'",
+             line);
     int status = system(command);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -2;
 }
@@ -314,9 +329,14 @@ static void test_full_disk(void **state)
         print_message("# no permission to mount a small file system\n");
         skip();
     }
-    static const struct { const char *folder, *arguments, *message; int status; } cases[] = {
-        {"full", "scan.poses.npz --method direct --tets 30000 -o x.tet.npz", "the disk is full", 75},       /* no room for the skin */
-        {"full", "cube.poses.npz --method direct --tets 6000 -o x.tet.npz", "the disk is full", 75},        /* nor for TetGen's result */
+    static const struct {
+        const char *folder, *arguments, *message;
+        int status;
+    } cases[] = {
+        {"full", "scan.poses.npz --method direct --tets 30000 -o x.tet.npz", "the disk is full",
+         75}, /* no room for the skin */
+        {"full", "cube.poses.npz --method direct --tets 6000 -o x.tet.npz", "the disk is full",
+         75}, /* nor for TetGen's result */
         {"full", "cube.poses.npz --tets 6000 -o y.tet.npz", "meshing around the skin", 0},
         {"tmp", "cube.poses.npz --tets 6000 -o full/x.tet.npz", "No space left", 75},
     };
@@ -350,7 +370,8 @@ static void test_bad_input(void **state)
 static void test_stop_signal(void **state)
 {
     (void)state;
-    int status = system("timeout --preserve-status -s TERM 1 supple-mesh -q --progress none --tets 3000000 scan.poses.npz -o x.tet.npz >log.txt 2>&1");
+    int status = system("timeout --preserve-status -s TERM 1 supple-mesh -q --progress none --tets 3000000 "
+                        "scan.poses.npz -o x.tet.npz >log.txt 2>&1");
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 75);
     expect_no_litter("x.tet.npz");
@@ -367,11 +388,17 @@ static void test_same_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cube_file),      cmocka_unit_test(test_bones_and_free), cmocka_unit_test(test_bones_and_fixed_files),
-        cmocka_unit_test(test_rigid_vertices), cmocka_unit_test(test_parts_are_named),
-        cmocka_unit_test(test_misbehaving_tetgen), cmocka_unit_test(test_stopped_tetgen),
-        cmocka_unit_test(test_full_disk),      cmocka_unit_test(test_bad_input),
-        cmocka_unit_test(test_stop_signal),    cmocka_unit_test(test_same_bytes),
+        cmocka_unit_test(test_cube_file),
+        cmocka_unit_test(test_bones_and_free),
+        cmocka_unit_test(test_bones_and_fixed_files),
+        cmocka_unit_test(test_rigid_vertices),
+        cmocka_unit_test(test_parts_are_named),
+        cmocka_unit_test(test_misbehaving_tetgen),
+        cmocka_unit_test(test_stopped_tetgen),
+        cmocka_unit_test(test_full_disk),
+        cmocka_unit_test(test_bad_input),
+        cmocka_unit_test(test_stop_signal),
+        cmocka_unit_test(test_same_bytes),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

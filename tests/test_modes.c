@@ -31,9 +31,10 @@ static body make(int nx, int ny, int nz, double lx, double ly, double lz, double
     b.density = box_constant(b.box.t, 1000);
     int64_t count = clamp ? (ny + 1) * (nz + 1) : 0;
     int32_t *held = malloc((size_t)(count + 1) * sizeof *held);
-    for (int64_t i = 0; i < count; i++) held[i] = (int32_t)i;   /* the numbering starts with x = 0 */
+    for (int64_t i = 0; i < count; i++) held[i] = (int32_t)i; /* the numbering starts with x = 0 */
     assert_int_equal(su_elastic_create(&b.elastic, b.box.n, b.box.vertices, b.box.t, b.box.tets, count, held, material,
-                                       b.young, b.poisson, b.density, NULL), SU_OK);
+                                       b.young, b.poisson, b.density, NULL),
+                     SU_OK);
     free(held);
     return b;
 }
@@ -103,14 +104,16 @@ static void test_cantilever(void **unused)
     assert_true(last[0] < 0.03 && last[1] < 0.03);
 }
 
-/* A free-free bar: six rigid motions at zero, kept or left out, then bending, twice on a square section, as Spinner and Tefft
- * have it with shear and rotary inertia (ASTM E1876, eq. for T1, Poisson's ratio 0), and the axial mode at pi c / L. */
+/* A free-free bar: six rigid motions at zero, kept or left out, then bending, twice on a square section, as Spinner and
+ * Tefft have it with shear and rotary inertia (ASTM E1876, eq. for T1, Poisson's ratio 0), and the axial mode at pi c /
+ * L. */
 static void test_free_bar(void **unused)
 {
     (void)unused;
-    const double thin = 0.01;   /* (t / L)^2 */
+    const double thin = 0.01; /* (t / L)^2 */
     const double T1 = 1 + 6.585 * thin - 0.868 * thin * thin - 8.340 * thin * thin / (1 + 6.338 * thin);
-    const double bending = pow(4.7300407449 / 10, 2) * sqrt(1e6 / 12 / 1000 / T1), axial = acos(-1.0) / 10 * sqrt(1e6 / 1000);
+    const double bending = pow(4.7300407449 / 10, 2) * sqrt(1e6 / 12 / 1000 / T1),
+                 axial = acos(-1.0) / 10 * sqrt(1e6 / 1000);
     double last = 0;
     for (int cells = 2; cells <= 6; cells += 2) {
         body b = make(10 * cells, cells, cells, 10, 1, 1, 0.0, SU_STVK, false);
@@ -122,11 +125,11 @@ static void test_free_bar(void **unused)
         assert_true(report.residual < 1e-8 && kept.residual < 1e-8);
         for (int k = 0; k < 6; k++) assert_true(with_rigid[k] == 0);
         for (int k = 0; k < 12; k++) assert_true(fabs(with_rigid[k + 6] / values[k] - 1) < 1e-6);
-        for (int k = 0; k < 4; k += 2) assert_true(fabs(values[k + 1] / values[k] - 1) < 0.01);   /* pairs */
+        for (int k = 0; k < 4; k += 2) assert_true(fabs(values[k + 1] / values[k] - 1) < 0.01); /* pairs */
         for (int k = 0; k < 12; k++) nearest = fmin(nearest, fabs(sqrt(values[k]) / axial - 1));
         double error = sqrt(values[0]) / bending - 1;
-        printf("# free bar, %d cells across: bending %+.2f %%, axial %.3f %% off, residual %.1e\n", cells, 100 * error, 100 * nearest,
-               report.residual);
+        printf("# free bar, %d cells across: bending %+.2f %%, axial %.3f %% off, residual %.1e\n", cells, 100 * error,
+               100 * nearest, report.residual);
         assert_true(nearest < 0.05 / (cells * cells));
         if (cells > 2) assert_true(fabs(error) < 1.25 * pow((cells - 2.0) / cells, 2) * last);
         last = fabs(error);
@@ -143,30 +146,36 @@ static void test_partly_held(void **unused)
     (void)unused;
     box_mesh box = box_mesh_create(8, 3, 3, 4, 1, 1.2), far = box_mesh_create(8, 3, 3, 4, 1, 1.2);
     int64_t n = box.n, t = box.t;
-    double *x = malloc(6 * (size_t)n * sizeof *x), *young = box_constant(2 * t, 1e6), *poisson = box_constant(2 * t, 0.3);
+    double *x = malloc(6 * (size_t)n * sizeof *x), *young = box_constant(2 * t, 1e6),
+           *poisson = box_constant(2 * t, 0.3);
     double *density = box_constant(2 * t, 1000), values[2][10], *modes = malloc(60 * (size_t)n * sizeof *modes);
     int32_t *tets = malloc(8 * (size_t)t * sizeof *tets), line[9], plane[16];
     for (int64_t i = 0; i < 3 * n; i++) x[i] = box.vertices[i], x[3 * n + i] = box.vertices[i] + 10;
     for (int64_t i = 0; i < 4 * t; i++) tets[i] = box.tets[i], tets[4 * t + i] = box.tets[i] + (int32_t)n;
-    for (int i = 0; i < 9; i++) line[i] = 16 * i + 5;   /* along x, inside */
+    for (int i = 0; i < 9; i++) line[i] = 16 * i + 5; /* along x, inside */
     for (int i = 0; i < 16; i++) plane[i] = i;
-    const struct { int64_t n, t, held_count; const int32_t *held; int64_t rigid; } cases[] = {
-        {n, t, 9, line, 1}, {n, t, 1, line, 3}, {n, t, 2, line, 1}, {n, t, 16, plane, 0}, {2 * n, 2 * t, 16, plane, 6},
-        {2 * n, 2 * t, 0, NULL, 12}};
+    const struct {
+        int64_t n, t, held_count;
+        const int32_t *held;
+        int64_t rigid;
+    } cases[] = {{n, t, 9, line, 1},   {n, t, 1, line, 3},           {n, t, 2, line, 1},
+                 {n, t, 16, plane, 0}, {2 * n, 2 * t, 16, plane, 6}, {2 * n, 2 * t, 0, NULL, 12}};
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         su_elastic elastic;
         su_error err = {0};
-        assert_int_equal(su_elastic_create(&elastic, cases[c].n, x, cases[c].t, tets, cases[c].held_count, cases[c].held,
-                                           SU_NEOHOOKEAN, young, poisson, density, &err), SU_OK);
+        assert_int_equal(su_elastic_create(&elastic, cases[c].n, x, cases[c].t, tets, cases[c].held_count,
+                                           cases[c].held, SU_NEOHOOKEAN, young, poisson, density, &err),
+                         SU_OK);
         for (int keep = 0; keep < 2; keep++) {
             su_mode_problem problem = {.elastic = &elastic, .x = x, .keep_rigid = keep};
             su_mode_report report;
             int64_t rigid = keep ? cases[c].rigid : 0;
             if (rigid > 6) continue;
-            assert_int_equal(su_modes_solve(&problem, 4 + rigid, 4 + rigid, values[keep], modes, &report, 1, NULL, &err), SU_OK);
+            assert_int_equal(
+                su_modes_solve(&problem, 4 + rigid, 4 + rigid, values[keep], modes, &report, 1, NULL, &err), SU_OK);
             assert_int_equal(report.rigid, cases[c].rigid);
-            printf("# %d held of %d vertices: %d rigid motions, residual %.1e\n", (int)cases[c].held_count, (int)cases[c].n,
-                   (int)report.rigid, report.residual);
+            printf("# %d held of %d vertices: %d rigid motions, residual %.1e\n", (int)cases[c].held_count,
+                   (int)cases[c].n, (int)report.rigid, report.residual);
             assert_true(report.residual < 1e-8);
             for (int64_t k = 0; k < rigid; k++) assert_true(values[1][k] == 0);
             for (int k = 0; k < 4 && keep; k++) assert_true(fabs(values[1][k + rigid] / values[0][k] - 1) < 1e-6);
@@ -182,16 +191,22 @@ static void test_partly_held(void **unused)
     su_mode_report report;
     for (int r = 0; r <= 48; r++) offsets[r] = r;
     for (int r = 0; r < 48; r++) rows[r] = r / 3, unit[3 * r + r % 3] = 1;
-    assert_int_equal(su_elastic_create(&elastic, n, x, t, tets, 16, plane, SU_NEOHOOKEAN, young, poisson, density, &err), SU_OK);
+    assert_int_equal(
+        su_elastic_create(&elastic, n, x, t, tets, 16, plane, SU_NEOHOOKEAN, young, poisson, density, &err), SU_OK);
     su_mode_problem held = {.elastic = &elastic, .x = x};
     assert_int_equal(su_modes_solve(&held, 6, 6, values[0], modes, NULL, 1, NULL, &err), SU_OK);
     su_elastic_free(&elastic);
-    assert_int_equal(su_elastic_create(&elastic, n, x, t, tets, 0, NULL, SU_NEOHOOKEAN, young, poisson, density, &err), SU_OK);
-    su_mode_problem anchored = {.elastic = &elastic, .x = x, .row_count = 48, .row_offsets = offsets, .row_vertices = rows,
+    assert_int_equal(su_elastic_create(&elastic, n, x, t, tets, 0, NULL, SU_NEOHOOKEAN, young, poisson, density, &err),
+                     SU_OK);
+    su_mode_problem anchored = {.elastic = &elastic,
+                                .x = x,
+                                .row_count = 48,
+                                .row_offsets = offsets,
+                                .row_vertices = rows,
                                 .row_coefficients = unit};
     assert_int_equal(su_modes_solve(&anchored, 6, 6, values[1], modes, &report, 1, NULL, &err), SU_OK);
-    printf("# anchored instead of held: %d rigid motions left, residual %.1e, lowest %+.1e\n", (int)report.rigid, report.residual,
-           values[1][0] / values[0][0] - 1);
+    printf("# anchored instead of held: %d rigid motions left, residual %.1e, lowest %+.1e\n", (int)report.rigid,
+           report.residual, values[1][0] / values[0][0] - 1);
     assert_int_equal(report.rigid, 0);
     assert_true(report.residual < 1e-8);
     for (int k = 0; k < 6; k++) assert_true(fabs(values[1][k] / values[0][k] - 1) < 1e-6);
@@ -223,48 +238,58 @@ static void test_basis(void **unused)
     }
 }
 
-/* Two bars that do not feel each other: derivatives of a mode of one by a mode of the other are rounding, which is no direction to keep. So
- * the modes of both together are those of each alone, and there are no more. */
+/* Two bars that do not feel each other: derivatives of a mode of one by a mode of the other are rounding, which is no
+ * direction to keep. So the modes of both together are those of each alone, and there are no more. */
 static void test_uncoupled_limbs(void **unused)
 {
     (void)unused;
     enum { LINEAR = 2, DERIVATIVES = LINEAR * (LINEAR + 1) / 2, ALONE = LINEAR + DERIVATIVES, BOTH = 2 * ALONE };
     box_mesh box = box_mesh_create(8, 3, 3, 4, 1, 1.2);
     int64_t n = box.n, t = box.t;
-    double *x = malloc(6 * (size_t)n * sizeof *x), *young = box_constant(2 * t, 1e6), *poisson = box_constant(2 * t, 0.3);
-    double *density = box_constant(2 * t, 1000), values[2 * LINEAR], *both = malloc(6 * (size_t)((BOTH + 1) * n) * sizeof *both);
+    double *x = malloc(6 * (size_t)n * sizeof *x), *young = box_constant(2 * t, 1e6),
+           *poisson = box_constant(2 * t, 0.3);
+    double *density = box_constant(2 * t, 1000), values[2 * LINEAR],
+           *both = malloc(6 * (size_t)((BOTH + 1) * n) * sizeof *both);
     double *alone = malloc(3 * (size_t)(ALONE * n) * sizeof *alone), found[BOTH] = {0};
     int32_t *tets = malloc(8 * (size_t)t * sizeof *tets), held[32];
     for (int64_t i = 0; i < 3 * n; i++) x[i] = box.vertices[i], x[3 * n + i] = box.vertices[i] + 10;
     for (int64_t i = 0; i < 4 * t; i++) tets[i] = box.tets[i], tets[4 * t + i] = box.tets[i] + (int32_t)n;
-    for (int64_t e = t; e < 2 * t; e++) young[e] *= 1.1;   /* its frequencies lie between those of the other */
+    for (int64_t e = t; e < 2 * t; e++) young[e] *= 1.1; /* its frequencies lie between those of the other */
     for (int i = 0; i < 16; i++) held[i] = i, held[16 + i] = (int32_t)n + i;
     su_elastic elastic;
     su_error err = {0};
-    assert_int_equal(su_elastic_create(&elastic, 2 * n, x, 2 * t, tets, 32, held, SU_NEOHOOKEAN, young, poisson, density, &err), SU_OK);
+    assert_int_equal(
+        su_elastic_create(&elastic, 2 * n, x, 2 * t, tets, 32, held, SU_NEOHOOKEAN, young, poisson, density, &err),
+        SU_OK);
     su_mode_problem problem = {.elastic = &elastic, .x = x};
     /* where more are wanted, a further linear mode takes the place */
-    if (su_modes_solve(&problem, 2 * LINEAR, BOTH + 1, values, both, NULL, 1, NULL, &err) != SU_OK) fail_msg("%s", err.text);
+    if (su_modes_solve(&problem, 2 * LINEAR, BOTH + 1, values, both, NULL, 1, NULL, &err) != SU_OK)
+        fail_msg("%s", err.text);
     double added = 0, inside = 0;
     for (int i = 0; i < BOTH; i++) {
         double product = 0;
-        for (int64_t a = 0; a < 6 * n; a++) product += both[6 * BOTH * n + a] * elastic.mass[a / 3] * both[6 * i * n + a];
+        for (int64_t a = 0; a < 6 * n; a++)
+            product += both[6 * BOTH * n + a] * elastic.mass[a / 3] * both[6 * i * n + a];
         inside = fmax(inside, fabs(product));
     }
     for (int64_t a = 0; a < 6 * n; a++) added += both[6 * BOTH * n + a] * elastic.mass[a / 3] * both[6 * BOTH * n + a];
     assert_true(fabs(added - 1) < 1e-10 && inside < 1e-10);
-    if (su_modes_solve(&problem, 2 * LINEAR, BOTH, values, both, NULL, 1, NULL, &err) != SU_OK) fail_msg("%s", err.text);
+    if (su_modes_solve(&problem, 2 * LINEAR, BOTH, values, both, NULL, 1, NULL, &err) != SU_OK)
+        fail_msg("%s", err.text);
     for (int bar = 0; bar < 2; bar++) {
         su_elastic one;
         double own[LINEAR];
-        assert_int_equal(su_elastic_create(&one, n, x + 3 * n * bar, t, tets, 16, held, SU_NEOHOOKEAN, young + t * bar, poisson, density, &err), SU_OK);
+        assert_int_equal(su_elastic_create(&one, n, x + 3 * n * bar, t, tets, 16, held, SU_NEOHOOKEAN, young + t * bar,
+                                           poisson, density, &err),
+                         SU_OK);
         su_mode_problem half = {.elastic = &one, .x = x + 3 * n * bar};
         assert_int_equal(su_modes_solve(&half, LINEAR, ALONE, own, alone, NULL, 1, NULL, &err), SU_OK);
         for (int k = 0; k < LINEAR; k++) assert_true(fabs(own[k] / values[2 * k + bar] - 1) < 1e-8);
         for (int i = 0; i < BOTH; i++)
             for (int j = 0; j < ALONE; j++) {
                 double product = 0;
-                for (int64_t a = 0; a < 3 * n; a++) product += both[6 * i * n + 3 * n * bar + a] * one.mass[a / 3] * alone[3 * j * n + a];
+                for (int64_t a = 0; a < 3 * n; a++)
+                    product += both[6 * i * n + 3 * n * bar + a] * one.mass[a / 3] * alone[3 * j * n + a];
                 found[i] += product * product;
             }
         su_elastic_free(&one);
@@ -300,12 +325,12 @@ static void test_derivatives_in_span(void **unused)
             amplitude = fmax(amplitude, fabs(phi[3 * f + i]));
         }
     su_sparse_multiply(&K, phi, load);
-    double s = 0.02 / amplitude;   /* small: third order must not show */
+    double s = 0.02 / amplitude; /* small: third order must not show */
     for (int side = 0; side < 2; side++) {
         double sign = side ? -1 : 1;
         u[side] = malloc((size_t)size * sizeof **u);
         for (int64_t i = 0; i < size; i++) u[side][i] = sign * s * phi[i];
-        for (int iteration = 0; iteration < 60; iteration++) {   /* modified Newton for f_int(x + u) = s K phi */
+        for (int iteration = 0; iteration < 60; iteration++) { /* modified Newton for f_int(x + u) = s K phi */
             memcpy(y, b.box.vertices, 3 * (size_t)n * sizeof *y);
             for (int64_t f = 0; f < b.elastic.free_count; f++)
                 for (int i = 0; i < 3; i++) y[3 * b.elastic.free_vertex[f] + i] += u[side][3 * f + i];
@@ -351,7 +376,7 @@ static void test_mass_pca(void **unused)
     double more[16] = {1, 0, 0, 0}, noisy[8] = {0, 1, 0, 0, 0, 0, 1e-4, 0};
     int64_t got;
     assert_int_equal(su_mass_pca(4, mass, 1, more, 2, noisy, 2, 1e-3, &got, &err), SU_OK);
-    assert_int_equal(got, 1);   /* the other is shorter than a thousandth */
+    assert_int_equal(got, 1); /* the other is shorter than a thousandth */
     assert_int_equal(su_mass_pca(4, mass, 1, w, 2, flat, 2, 0, NULL, &err), SU_INPUT);
 }
 
@@ -363,7 +388,8 @@ static double static_residual(const body *b, int64_t r, const double *modes, con
     su_error err = {0};
     su_sparse K;
     double *phi = calloc((size_t)(r * size), sizeof *phi), *product = calloc((size_t)(r * size), sizeof *product);
-    double *f = calloc((size_t)size, sizeof *f), *u = calloc((size_t)size, sizeof *u), gram[400], q[20], square = 0, all = 0;
+    double *f = calloc((size_t)size, sizeof *f), *u = calloc((size_t)size, sizeof *u), gram[400], q[20], square = 0,
+           all = 0;
     assert_int_equal(su_sparse_clone_pattern(&e->pattern, &K, &err), SU_OK);
     su_elastic_stiffness(e, b->box.vertices, 0, &K, 1);
     for (int64_t d = 0; d < size; d++) {
@@ -374,7 +400,8 @@ static double static_residual(const body *b, int64_t r, const double *modes, con
     for (int64_t k = 0; k < r; k++) su_sparse_multiply(&K, phi + k * size, product + k * size);
     for (int64_t i = 0; i < r; i++) {
         q[i] = cblas_ddot((int)size, phi + i * size, 1, f, 1);
-        for (int64_t j = 0; j < r; j++) gram[i * r + j] = cblas_ddot((int)size, phi + i * size, 1, product + j * size, 1);
+        for (int64_t j = 0; j < r; j++)
+            gram[i * r + j] = cblas_ddot((int)size, phi + i * size, 1, product + j * size, 1);
     }
     assert_int_equal(LAPACKE_dposv(LAPACK_COL_MAJOR, 'L', (int)r, 1, gram, (int)r, q, (int)r), 0);
     for (int64_t k = 0; k < r; k++) cblas_daxpy((int)size, q[k], product + k * size, 1, u, 1);
@@ -391,13 +418,15 @@ static void test_responses(void **unused)
     body b = make(8, 2, 2, 1, 0.25, 0.25, 0.3, SU_NEOHOOKEAN, true);
     enum { LINEAR = 4, R = 10 };
     int64_t n = b.box.n;
-    double *loads = calloc(6 * (size_t)n, sizeof *loads), *modes = malloc(3 * R * (size_t)n * sizeof *modes), values[LINEAR];
+    double *loads = calloc(6 * (size_t)n, sizeof *loads), *modes = malloc(3 * R * (size_t)n * sizeof *modes),
+           values[LINEAR];
     for (int64_t v = 0; v < n; v++) {
         loads[3 * v + 2] = 9.81;
         for (int i = 0; i < 3; i++) loads[3 * (n + v) + i] = sin(3.0 * (double)v + i);
     }
     su_error err = {0};
-    su_mode_problem problem = {.elastic = &b.elastic, .x = b.box.vertices, .load_count = 2, .loads = loads, .responses = 2};
+    su_mode_problem problem = {
+        .elastic = &b.elastic, .x = b.box.vertices, .load_count = 2, .loads = loads, .responses = 2};
     su_mode_report report;
     assert_int_equal(su_modes_solve(&problem, LINEAR, R, values, modes, &report, 2, NULL, &err), SU_OK);
     check_orthonormal(&b, R, modes, 1e-10);
@@ -423,7 +452,7 @@ static void test_counts(void **unused)
 {
     (void)unused;
     assert_int_equal(su_modes_least_linear(60, 20), 20);
-    assert_int_equal(su_modes_least_linear(60, 5), 10);   /* 10 + 55 >= 60, 9 + 45 < 60 */
+    assert_int_equal(su_modes_least_linear(60, 5), 10); /* 10 + 55 >= 60, 9 + 45 < 60 */
     assert_int_equal(su_modes_least_linear(3, 1), 2);
     assert_int_equal(su_modes_least_linear(1, 1), 1);
     body b = make(1, 1, 1, 1, 1, 1, 0.3, SU_STVK, true);
@@ -438,9 +467,11 @@ static void test_counts(void **unused)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cantilever), cmocka_unit_test(test_free_bar), cmocka_unit_test(test_partly_held),
-                                       cmocka_unit_test(test_basis), cmocka_unit_test(test_uncoupled_limbs), cmocka_unit_test(test_derivatives_in_span),
-                                       cmocka_unit_test(test_mass_pca), cmocka_unit_test(test_responses),
-                                       cmocka_unit_test(test_counts)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cantilever),      cmocka_unit_test(test_free_bar),
+        cmocka_unit_test(test_partly_held),     cmocka_unit_test(test_basis),
+        cmocka_unit_test(test_uncoupled_limbs), cmocka_unit_test(test_derivatives_in_span),
+        cmocka_unit_test(test_mass_pca),        cmocka_unit_test(test_responses),
+        cmocka_unit_test(test_counts)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

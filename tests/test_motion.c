@@ -1,4 +1,5 @@
-/* supple motion: noise, paths through clips, and the motion of an arm made in memory: ranges, speeds, skin, parameters. */
+/* supple motion: noise, paths through clips, and the motion of an arm made in memory: ranges, speeds, skin, parameters.
+ */
 #include "geometry/affine.h"
 #include "geometry/rotation.h"
 #include "rig/clip_path.h"
@@ -21,15 +22,17 @@ enum { B = 4, RINGS = 9, V = 4 * RINGS, T = 8 * (RINGS - 1), MOST = 64, S = 13 }
 static const char *const bone_names[B] = {"base", "upper", "lower", "finger"};
 static const int32_t parents[B] = {-1, 0, 1, 2};
 static const double heads[B] = {0.0, 0.5, 1.0, 1.5};
-static const char *const param_names[S] = {"base.rx", "base.ry", "base.rz", "upper.rx", "upper.ry", "upper.rz", "lower.rx",
-                                           "lower.ry", "lower.rz", "finger.rx", "finger.ry", "finger.rz", "bulge"};
+static const char *const param_names[S] = {"base.rx",   "base.ry",   "base.rz",  "upper.rx", "upper.ry",
+                                           "upper.rz",  "lower.rx",  "lower.ry", "lower.rz", "finger.rx",
+                                           "finger.ry", "finger.rz", "bulge"};
 /* Every joint may turn by so much to either side, rad, whether it moves in the clips or not (rig/joint_motion.c). */
 #define TREMBLE 0.33
 enum { UPPER_X = 3, UPPER_Y = 4, UPPER_Z = 5, LOWER_Z = 8, BULGE = 12 };
 
 typedef struct arm {
     su_anim anim;
-    double neutral[3 * V], morphs[3 * V], rest[16 * B], times[MOST], root[16 * MOST], params[S * MOST], bones[16 * B * MOST];
+    double neutral[3 * V], morphs[3 * V], rest[16 * B], times[MOST], root[16 * MOST], params[S * MOST],
+        bones[16 * B * MOST];
     float points[3 * V * MOST], weights[V * B];
     int32_t triangles[3 * T], parent[B], counts[T], corners[3 * T], source[V];
 } arm;
@@ -41,8 +44,10 @@ static void pose_arm(const arm *a, const double *p, double *bones)
         su_quaternion_exp(p + 3 * b, q);
         su_quaternion_matrix(q, r);
         su_affine_set(r, at, local);
-        if (b == 0) memcpy(bones, local, sizeof local);
-        else su_affine_multiply(bones + 16 * (b - 1), local, bones + 16 * b);
+        if (b == 0)
+            memcpy(bones, local, sizeof local);
+        else
+            su_affine_multiply(bones + 16 * (b - 1), local, bones + 16 * b);
     }
     (void)a;
 }
@@ -53,7 +58,7 @@ static void skin_arm(const arm *a, const double *bones, double bulge, double *po
         double shape[3], sum[3] = {0, 0, 0};
         for (int i = 0; i < 3; i++) shape[i] = a->neutral[3 * v + i] + bulge * a->morphs[3 * v + i];
         for (int b = 0; b < B; b++) {
-            double at[3] = {shape[0] - heads[b], shape[1], shape[2]};   /* rest bones only shift */
+            double at[3] = {shape[0] - heads[b], shape[1], shape[2]}; /* rest bones only shift */
             su_affine_point(bones + 16 * b, at, at);
             for (int i = 0; i < 3; i++) sum[i] += (double)a->weights[B * v + b] * at[i];
         }
@@ -79,7 +84,7 @@ static void make_arm(arm *a, int frames, void (*pose)(double time, double *p, do
         a->morphs[3 * v + 1] = 0.5 * a->neutral[3 * v + 1];
         a->source[v] = v;
         int b = x < 0.5 ? 0 : x < 1.0 ? 1 : x < 1.5 ? 2 : 3;
-        double share = x >= 2.0 ? 0.0 : (x - heads[b]) / 0.5;   /* straight from joint to joint */
+        double share = x >= 2.0 ? 0.0 : (x - heads[b]) / 0.5; /* straight from joint to joint */
         a->weights[B * v + b] += (float)(1.0 - share);
         a->weights[B * v + (b < B - 1 ? b + 1 : b)] += (float)share;
     }
@@ -104,13 +109,32 @@ static void make_arm(arm *a, int frames, void (*pose)(double time, double *p, do
         su_affine_identity(a->root + 16 * f);
         for (int i = 0; i < 3; i++) a->root[16 * f + 4 * i + 3] = place[i];
     }
-    a->anim = (su_anim){.F = frames, .nbar = V, .T = T, .P = T, .corners = 3 * T, .N = V, .s = S, .K = 1, .B = B,
-                        .points = a->points, .root = a->root, .neutral = a->neutral, .triangles = a->triangles,
-                        .face_counts = a->counts, .face_indices = a->corners, .source_vertex = a->source, .times = a->times,
-                        .params = a->params, .morphs = a->morphs, .weights = a->weights, .bones = a->bones, .bone_rest = a->rest,
+    a->anim = (su_anim){.F = frames,
+                        .nbar = V,
+                        .T = T,
+                        .P = T,
+                        .corners = 3 * T,
+                        .N = V,
+                        .s = S,
+                        .K = 1,
+                        .B = B,
+                        .points = a->points,
+                        .root = a->root,
+                        .neutral = a->neutral,
+                        .triangles = a->triangles,
+                        .face_counts = a->counts,
+                        .face_indices = a->corners,
+                        .source_vertex = a->source,
+                        .times = a->times,
+                        .params = a->params,
+                        .morphs = a->morphs,
+                        .weights = a->weights,
+                        .bones = a->bones,
+                        .bone_rest = a->rest,
                         .bone_parent = a->parent};
-    a->anim.file.meta = json_pack("{s:s, s:f, s:o, s:o, s:o}", "clip", "arm", "fps", 25.0, "param_names", list(S, param_names),
-                                  "bone_names", list(B, bone_names), "morph_names", list(1, morph));
+    a->anim.file.meta =
+        json_pack("{s:s, s:f, s:o, s:o, s:o}", "clip", "arm", "fps", 25.0, "param_names", list(S, param_names),
+                  "bone_names", list(B, bone_names), "morph_names", list(1, morph));
 }
 
 /* One beat of 1.2 s, walking 1 m/s along x, that ends as it begins. */
@@ -133,13 +157,10 @@ static void reach(double time, double *p, double *place)
 static void over(double time, double *p, double *place)
 {
     (void)place;
-    p[UPPER_Z] = 3.0 * time;   /* to 3.6 rad */
+    p[UPPER_Z] = 3.0 * time; /* to 3.6 rad */
 }
 
-static void stand(double time, double *p, double *place)
-{
-    (void)time, (void)p, (void)place;
-}
+static void stand(double time, double *p, double *place) { (void)time, (void)p, (void)place; }
 
 typedef struct scene {
     arm arms[2];
@@ -155,16 +176,28 @@ static int make_scene(void **state)
     if (!s) return -1;
     make_arm(&s->arms[0], 31, wave);
     make_arm(&s->arms[1], 26, reach);
-    for (int i = 0; i < 2; i++) s->clip[i] = (su_synthetic_clip){&s->arms[i].anim, i ? "reach.anim.npz" : "wave.anim.npz"};
+    for (int i = 0; i < 2; i++)
+        s->clip[i] = (su_synthetic_clip){&s->arms[i].anim, i ? "reach.anim.npz" : "wave.anim.npz"};
     arm *a = &s->arms[0];
     memcpy(s->params + S, a->params + S * 7, S * sizeof *s->params);
     memcpy(s->bones, a->rest, sizeof a->rest);
     memcpy(s->bones + 16 * B, a->bones + 16 * B * 7, 16 * B * sizeof *s->bones);
-    for (int i = 0; i < 3 * V; i++) s->shapes[i] = a->neutral[i], s->shapes[3 * V + i] = (double)a->points[3 * V * 7 + i];
-    s->poses = (su_poses){.m = 2, .nbar = V, .T = T, .s = S, .B = B, .K = 1, .neutral = a->neutral, .triangles = a->triangles,
-                          .params = s->params, .shapes = s->shapes, .rigged = s->shapes, .bones = s->bones};
-    s->poses.file.meta = json_pack("{s:O, s:O}", "param_names", json_object_get(a->anim.file.meta, "param_names"), "bone_names",
-                                   json_object_get(a->anim.file.meta, "bone_names"));
+    for (int i = 0; i < 3 * V; i++)
+        s->shapes[i] = a->neutral[i], s->shapes[3 * V + i] = (double)a->points[3 * V * 7 + i];
+    s->poses = (su_poses){.m = 2,
+                          .nbar = V,
+                          .T = T,
+                          .s = S,
+                          .B = B,
+                          .K = 1,
+                          .neutral = a->neutral,
+                          .triangles = a->triangles,
+                          .params = s->params,
+                          .shapes = s->shapes,
+                          .rigged = s->shapes,
+                          .bones = s->bones};
+    s->poses.file.meta = json_pack("{s:O, s:O}", "param_names", json_object_get(a->anim.file.meta, "param_names"),
+                                   "bone_names", json_object_get(a->anim.file.meta, "bone_names"));
     *state = s;
     return 0;
 }
@@ -184,7 +217,8 @@ static su_synthetic *make(const scene *s, int clips, const su_synthetic_options 
 {
     su_error err = {0};
     su_synthetic *m = NULL;
-    if (su_synthetic_create(&s->poses, "arm.poses.npz", clips, s->clip, options, &m, &err) != SU_OK) fail_msg("%s", err.text);
+    if (su_synthetic_create(&s->poses, "arm.poses.npz", clips, s->clip, options, &m, &err) != SU_OK)
+        fail_msg("%s", err.text);
     return m;
 }
 
@@ -194,7 +228,7 @@ static void test_noise_has_its_rms_and_its_band(void **state)
 {
     (void)state;
     enum { COUNT = 40000 };
-    const double step = 0.005;   /* s */
+    const double step = 0.005; /* s */
     su_random random = su_random_seed(5, 0);
     su_noise noise;
     su_noise_make(&random, 0.6, 1.8, &noise);
@@ -204,11 +238,13 @@ static void test_noise_has_its_rms_and_its_band(void **state)
         sum += value * value, rate += (value - before) * (value - before);
         before = value;
         double second = (su_noise_integrated_twice(&noise, t + 1e-3) - 2.0 * su_noise_integrated_twice(&noise, t) +
-                         su_noise_integrated_twice(&noise, t - 1e-3)) / 1e-6;
+                         su_noise_integrated_twice(&noise, t - 1e-3)) /
+                        1e-6;
         assert_true(fabs(second - value) < 1e-3);
     }
     assert_true(fabs(sqrt(sum / COUNT) - 1.0) < 0.03);
-    double hertz = sqrt(rate / sum) / step / (2.0 * M_PI);   /* rms frequency: of a flat band sqrt((l^2 + l h + h^2) / 3) */
+    double hertz =
+        sqrt(rate / sum) / step / (2.0 * M_PI); /* rms frequency: of a flat band sqrt((l^2 + l h + h^2) / 3) */
     assert_true(fabs(hertz - sqrt((0.36 + 1.08 + 3.24) / 3.0)) < 0.05);
     for (int i = 0; i < SU_NOISE_TONES; i++)
         assert_true(noise.frequency[i] >= 2.0 * M_PI * 0.6 && noise.frequency[i] <= 2.0 * M_PI * 1.8);
@@ -224,8 +260,15 @@ static void test_a_cycle_goes_on(void **state)
 {
     scene *s = *state;
     su_path_source source = {.first = 0, .frames = 31, .fps = 25.0, .root = s->arms[0].root};
-    const su_path_options o = {.seed = 2, .seconds = 20.0, .clips = 1, .slowest = 1.0, .fastest = 1.0, .candidates = 3, .fade = 0.3,
-                               .distance = no_distance, .duration = half_second};
+    const su_path_options o = {.seed = 2,
+                               .seconds = 20.0,
+                               .clips = 1,
+                               .slowest = 1.0,
+                               .fastest = 1.0,
+                               .candidates = 3,
+                               .fade = 0.3,
+                               .distance = no_distance,
+                               .duration = half_second};
     const double centre[3] = {0.2, 0.3, 0.1};
     su_path path;
     su_error err;
@@ -241,11 +284,12 @@ static void test_a_cycle_goes_on(void **state)
         assert_true(fabs(now[7]) < 1e-9 && fabs(now[0] - 1.0) < 1e-9);
         memcpy(before, now, sizeof before);
     }
-    for (int f = 0; f < 200; f++) {   /* weights add up, and none is far outside */
+    for (int f = 0; f < 200; f++) { /* weights add up, and none is far outside */
         int64_t frame[8];
         double weight[8], sum = 0.0;
         int count = su_path_terms(&path, 0.1 * f, frame, weight);
-        for (int k = 0; k < count; k++) sum += weight[k], assert_true(frame[k] >= 0 && frame[k] < 31 && fabs(weight[k]) < 1.2);
+        for (int k = 0; k < count; k++)
+            sum += weight[k], assert_true(frame[k] >= 0 && frame[k] < 31 && fabs(weight[k]) < 1.2);
         assert_true(fabs(sum - 1.0) < 1e-12);
     }
     su_path_free(&path);
@@ -282,13 +326,15 @@ static void test_ranges_are_kept_and_covered(void **state)
         range_of(a->params + param(m, param_names[k]), a->F, a->s, &low, &high);
         range_of(s->arms[0].params + k, 31, S, &seen_low, &seen_high);
         range_of(s->arms[1].params + k, 26, S, &other_low, &other_high);
-        seen_low = fmin(0.0, fmin(seen_low, other_low)), seen_high = fmax(0.0, fmax(seen_high, other_high));   /* 0: pose 0 */
+        seen_low = fmin(0.0, fmin(seen_low, other_low)),
+        seen_high = fmax(0.0, fmax(seen_high, other_high)); /* 0: pose 0 */
         /* 0.05 wider, and some noise; joints that hardly turn tremble all the same */
         double spread = seen_high - seen_low, more = k == BULGE ? 0.0 : fmax(0.1 * spread, TREMBLE - 0.5 * spread);
         if (low < seen_low - more || high > seen_high + more)
             fail_msg("%s: %.3f to %.3f, seen %.3f to %.3f", param_names[k], low, high, seen_low, seen_high);
         if (high - low < 0.8 * spread)
-            fail_msg("%s: %.3f to %.3f covers too little of %.3f to %.3f", param_names[k], low, high, seen_low, seen_high);
+            fail_msg("%s: %.3f to %.3f covers too little of %.3f to %.3f", param_names[k], low, high, seen_low,
+                     seen_high);
     }
     su_synthetic_report report;
     su_error err;
@@ -394,7 +440,7 @@ static void test_root_moves_as_much_as_it_should(void **state)
         for (int i = 0; i < 3 && f > 1; i++)
             sum += pow(900.0 * (place[f % 3][i] - 2.0 * place[(f + 2) % 3][i] + place[(f + 1) % 3][i]), 2);
     }
-    double acceleration = sqrt(sum / (3.0 * (double)(a->F - 2))), wanted = 2.5 * sqrt(2.0) * size / 2.0;   /* two bands */
+    double acceleration = sqrt(sum / (3.0 * (double)(a->F - 2))), wanted = 2.5 * sqrt(2.0) * size / 2.0; /* two bands */
     assert_true(fabs(acceleration / wanted - 1.0) < 0.1);
     assert_true(fabs(sqrt(lean / (3.0 * (double)a->F)) - 0.25) < 0.03);
     su_synthetic_free(m);
@@ -468,7 +514,7 @@ static void test_black_boxes_are_walked_through(void **state)
     su_synthetic *m = make(s, 2, &usual);
     const su_anim *a = su_synthetic_anim(m);
     int lower = param(m, "lower.rz"), bulge = param(m, "bulge");
-    for (int64_t f = 0; f < a->F; f += 5) {   /* vertex 0 rides on the base: its height is linear in two parameters */
+    for (int64_t f = 0; f < a->F; f += 5) { /* vertex 0 rides on the base: its height is linear in two parameters */
         double points[3 * V], w = a->params[a->s * f + bulge], angle = a->params[a->s * f + lower];
         assert_int_equal(su_synthetic_points(m, f, points, &err), SU_OK);
         assert_true(fabs(points[1] - (0.1 + 0.05 * w + 0.1 * angle)) < 1e-5);

@@ -96,8 +96,7 @@ static void dependent_and_empty_columns(void **state)
     enum { ROWS = 20, N = 60 };
     double *A = take(ROWS * N), *b = take(ROWS), *G = take(N * N), *h = take(N), *x = take(N);
     for (int i = 0; i < ROWS; i++)
-        for (int j = 0; j < N; j++)
-            A[i * N + j] = j == 33 ? 0 : j % 10 == 9 ? A[i * N + j - 1] : uniform();
+        for (int j = 0; j < N; j++) A[i * N + j] = j == 33 ? 0 : j % 10 == 9 ? A[i * N + j - 1] : uniform();
     for (int i = 0; i < ROWS; i++) b[i] = uniform() + (i % 3 ? 1 : -1);
     normal(ROWS, N, A, b, G, h);
     assert_int_equal(su_nnls(N, G, h, x, NULL), SU_OK);
@@ -117,7 +116,7 @@ static void next_to_nothing_is_left_out(void **state)
         b[i] = uniform();
     }
     normal(ROWS, N, A, b, G, h);
-    for (int j = 3; j < N; j += 4) G[j * N + j] *= 1e-20;   /* as after underflow: no longer semidefinite */
+    for (int j = 3; j < N; j += 4) G[j * N + j] *= 1e-20; /* as after underflow: no longer semidefinite */
     assert_int_equal(su_nnls(N, G, h, x, NULL), SU_OK);
     for (int j = 0; j < N; j++) assert_true(j % 4 == 3 ? x[j] == 0 : x[j] >= 0 && x[j] < 10);
     free(A), free(b), free(G), free(h), free(x);
@@ -147,12 +146,9 @@ int main(void)
 {
     openblas_set_num_threads(1);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(optimality_of_random_problems),
-        cmocka_unit_test(a_known_solution_is_found),
-        cmocka_unit_test(dependent_and_empty_columns),
-        cmocka_unit_test(next_to_nothing_is_left_out),
-        cmocka_unit_test(nothing_to_gain_gives_zero),
-        cmocka_unit_test(not_finite_is_refused),
+        cmocka_unit_test(optimality_of_random_problems), cmocka_unit_test(a_known_solution_is_found),
+        cmocka_unit_test(dependent_and_empty_columns),   cmocka_unit_test(next_to_nothing_is_left_out),
+        cmocka_unit_test(nothing_to_gain_gives_zero),    cmocka_unit_test(not_finite_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -151,7 +151,7 @@ static void test_writer_misuse(void **state)
     assert_int_equal(su_npz_append(writer, doubles, 3, &err), SU_FAILED);
     assert_int_equal(su_npz_append(writer, doubles, 1, &err), SU_OK);
     assert_int_equal(su_npz_end(writer, &err), SU_FAILED);
-    assert_int_equal(su_npz_commit(writer, meta, &err), SU_FAILED);   /* frees, writes nothing */
+    assert_int_equal(su_npz_commit(writer, meta, &err), SU_FAILED); /* frees, writes nothing */
     assert_int_equal(access(path_of("misuse.npz"), F_OK), -1);
     su_npz_abandon(NULL);
     json_decref(meta);
@@ -201,18 +201,19 @@ static void test_numpy_reads(void **state)
 static void test_numpy_writes(void **state)
 {
     (void)state;
-    if (!python("import sys, numpy as np\n"
-                "p = sys.argv[1] + '/'\n"
-                "d = np.arange(24.).reshape(2, 3, 4)\n"
-                "a = dict(c=d, f=np.asfortranarray(d), i=np.arange(-2, 4), h=np.arange(5, dtype='i4'),\n"
-                "         flags=np.array([True, False]), small=np.array([0, 127], 'i1'), big=np.arange(3, dtype='>f8'),\n"
-                "         text=np.array(['x']), record=np.zeros(2, [('a', 'f4'), ('b', 'i4', (2,))]),\n"
-                "         seven=np.zeros((1,) * 7), negative=np.array([-1], 'i1'), empty=np.zeros((0, 3)))\n"
-                "np.savez(p + 'stored.npz', **a)\n"
-                "np.savez_compressed(p + 'deflated.npz', **a)\n"
-                "np.save(p + 'f.npy', np.asfortranarray(d))\n"
-                "np.save(p + 'text.npy', np.array(['x']))\n"
-                "with open(p + 'v2.npy', 'wb') as f: np.lib.format.write_array(f, d.astype('f4'), version=(2, 0))\n"))
+    if (!python(
+            "import sys, numpy as np\n"
+            "p = sys.argv[1] + '/'\n"
+            "d = np.arange(24.).reshape(2, 3, 4)\n"
+            "a = dict(c=d, f=np.asfortranarray(d), i=np.arange(-2, 4), h=np.arange(5, dtype='i4'),\n"
+            "         flags=np.array([True, False]), small=np.array([0, 127], 'i1'), big=np.arange(3, dtype='>f8'),\n"
+            "         text=np.array(['x']), record=np.zeros(2, [('a', 'f4'), ('b', 'i4', (2,))]),\n"
+            "         seven=np.zeros((1,) * 7), negative=np.array([-1], 'i1'), empty=np.zeros((0, 3)))\n"
+            "np.savez(p + 'stored.npz', **a)\n"
+            "np.savez_compressed(p + 'deflated.npz', **a)\n"
+            "np.save(p + 'f.npy', np.asfortranarray(d))\n"
+            "np.save(p + 'text.npy', np.array(['x']))\n"
+            "with open(p + 'v2.npy', 'wb') as f: np.lib.format.write_array(f, d.astype('f4'), version=(2, 0))\n"))
         skip();
     su_error err = {0};
     for (int k = 0; k < 2; k++) {
@@ -279,7 +280,7 @@ static void test_npy(void **state)
     assert_int_equal(shape[0], 3);
     assert_memory_equal(data, doubles, sizeof doubles);
     free(data);
-    assert_int_equal(su_npy_load(path_of("one.npy"), SU_F32, &dimensions, shape, &data, &err), SU_INPUT);   /* 1e300 */
+    assert_int_equal(su_npy_load(path_of("one.npy"), SU_F32, &dimensions, shape, &data, &err), SU_INPUT); /* 1e300 */
     size_t count;
     char *content = slurp(path_of("one.npy"), &count);
     for (size_t cut = 0; cut < count; cut++) {
@@ -384,9 +385,12 @@ static void put(char *at, uint64_t value, int count)
 static void test_lies(void **state)
 {
     (void)state;
-    static const struct { int field, bytes; uint64_t value; } lies[] = {
-        {20, 4, 0xfffffffe}, {24, 4, 0xfffffffe}, {20, 4, 0xffffffff}, {42, 4, 0xfffffff0}, {42, 4, 0}, {28, 2, 0xffff},
-        {30, 2, 0xffff}, {10, 2, 12}, {8, 2, 1}, {24, 4, 0x7fffffff},
+    static const struct {
+        int field, bytes;
+        uint64_t value;
+    } lies[] = {
+        {20, 4, 0xfffffffe}, {24, 4, 0xfffffffe}, {20, 4, 0xffffffff}, {42, 4, 0xfffffff0}, {42, 4, 0},
+        {28, 2, 0xffff},     {30, 2, 0xffff},     {10, 2, 12},         {8, 2, 1},           {24, 4, 0x7fffffff},
     };
     for (int deflated = 0; deflated < 2; deflated++) {
         size_t count;

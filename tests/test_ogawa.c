@@ -40,7 +40,7 @@ static void hashes_match_published_values(void **state)
         {300, "116e53684c44b3016f376da8137c4634", "fa61cc33373b867ccfe7295f8a750acc"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        uint8_t *message = malloc(rows[i].length + 1);   /* exact size: the sanitizer sees reads beyond */
+        uint8_t *message = malloc(rows[i].length + 1); /* exact size: the sanitizer sees reads beyond */
         uint64_t digest[2];
         char text[33];
         for (size_t k = 0; k < rows[i].length; k++) message[k] = (uint8_t)k;
@@ -67,7 +67,7 @@ static void write_sample(void)
     twice[0] = twice[1] = children[0];
     assert_int_equal(su_ogawa_put_group(writer, 2, twice, &children[3], &err), SU_OK);
     assert_int_equal(su_ogawa_put_group(writer, 4, children, &root, &err), SU_OK);
-    assert_int_not_equal(access(path, F_OK), 0);   /* no file under the final name before the commit */
+    assert_int_not_equal(access(path, F_OK), 0); /* no file under the final name before the commit */
     assert_int_equal(su_ogawa_commit(writer, root, &err), SU_OK);
 }
 
@@ -127,7 +127,7 @@ static void damaged_files_are_refused(void **state)
         assert_int_equal(su_ogawa_open(path, &file, &err), SU_INPUT);
         assert_non_null(strstr(err.text, path));
     }
-    for (size_t cut = 0; cut < size; cut++) {   /* the root group stands last: every cut reaches it */
+    for (size_t cut = 0; cut < size; cut++) { /* the root group stands last: every cut reaches it */
         uint64_t count;
         su_ogawa_ref *children;
         stream = fopen(path, "wb");

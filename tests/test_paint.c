@@ -89,8 +89,10 @@ static void test_linear(void **unused)
             double *out = spread(&s, NULL, 1, values);
             for (int64_t e = 0; e < s.box.t; e++) worst = fmax(worst, fabs(out[e] - 1 - centre(&s.box, e, 0) / size));
             printf("# linear paint, %d cells, size %g m: off by %.4f at most\n", level ? 10 : 5, size, worst);
-            if (scale) assert_true(fabs(worst - last) < 1e-9);   /* the scale does not show */
-            else if (level) assert_true(worst < 0.6 * last);
+            if (scale)
+                assert_true(fabs(worst - last) < 1e-9); /* the scale does not show */
+            else if (level)
+                assert_true(worst < 0.6 * last);
             last = worst;
             free(values), free(out);
             skinned_free(&s);
@@ -132,16 +134,19 @@ static void test_halves(void **unused)
     for (int64_t i = 0; i < 3 * n; i++) x[3 * n + i] = x[i] + 5;
     for (int64_t i = 0; i < 4 * t; i++) tets[4 * t + i] = tets[i] + (int32_t)n;
     out = malloc(2 * (size_t)t * sizeof *out);
-    assert_int_equal(su_paint_spread(2 * n, x, 2 * t, tets, s.nbar, s.embed, silent, SU_PAINT_ZETA, 1, values, out, NULL), SU_OK);
+    assert_int_equal(
+        su_paint_spread(2 * n, x, 2 * t, tets, s.nbar, s.embed, silent, SU_PAINT_ZETA, 1, values, out, NULL), SU_OK);
     for (int64_t e = t; e < 2 * t; e++) assert_true(fabs(out[e] - out[t]) < 1e-9 && out[e] > 1.5 && out[e] < 4.5);
     memset(silent, 1, (size_t)s.nbar);
-    assert_int_equal(su_paint_spread(2 * n, x, 2 * t, tets, s.nbar, s.embed, silent, SU_PAINT_ZETA, 1, values, out, NULL), SU_INPUT);
+    assert_int_equal(
+        su_paint_spread(2 * n, x, 2 * t, tets, s.nbar, s.embed, silent, SU_PAINT_ZETA, 1, values, out, NULL), SU_INPUT);
     free(out), free(x), free(tets), free(values), free(silent);
     skinned_free(&s);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_constant), cmocka_unit_test(test_linear), cmocka_unit_test(test_halves)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_constant), cmocka_unit_test(test_linear),
+                                       cmocka_unit_test(test_halves)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* Shots played coarsely in the full space: what is known of their shapes, which frames they are, and what they depend on. */
+/* Shots played coarsely in the full space: what is known of their shapes, which frames they are, and what they depend
+ * on. */
 #include "reduce/played_shots.h"
 
 #include "fem/elastic.h"
@@ -39,10 +40,12 @@ static void describe(scene *s)
     s->anim.file.meta = json_pack("{s:f}", "fps", 30.0);
 }
 
-static void play_plan(scene *s, int count, const su_anim *anims, const su_play_plan *plan, int threads, su_played_shots *out)
+static void play_plan(scene *s, int count, const su_anim *anims, const su_play_plan *plan, int threads,
+                      su_played_shots *out)
 {
     su_error err = {0};
-    if (su_shots_play(&s->tet, &s->fit, count, names, anims, plan, out, threads, NULL, &err) != SU_OK) fail_msg("%s", err.text);
+    if (su_shots_play(&s->tet, &s->fit, count, names, anims, plan, out, threads, NULL, &err) != SU_OK)
+        fail_msg("%s", err.text);
 }
 
 static void play(scene *s, int count, const su_anim *anims, int64_t most, int threads, su_played_shots *out)
@@ -96,8 +99,9 @@ static double *static_answer(const scene *s)
     su_elastic body;
     su_sparse K;
     su_cholesky *factor;
-    assert_int_equal(su_elastic_create(&body, s->tet.n, s->tet.vertices, s->tet.t, s->tet.tets, s->tet.fixed_count, s->tet.fixed,
-                                       SU_NEOHOOKEAN, s->fit.young, s->fit.poisson, s->fit.density, NULL), SU_OK);
+    assert_int_equal(su_elastic_create(&body, s->tet.n, s->tet.vertices, s->tet.t, s->tet.tets, s->tet.fixed_count,
+                                       s->tet.fixed, SU_NEOHOOKEAN, s->fit.young, s->fit.poisson, s->fit.density, NULL),
+                     SU_OK);
     assert_int_equal(su_sparse_clone_pattern(&body.pattern, &K, NULL), SU_OK);
     su_elastic_stiffness(&body, s->tet.vertices, false, &K, 1);
     assert_int_equal(su_cholesky_create(&body.pattern, 1, &factor, NULL), SU_OK);
@@ -105,7 +109,8 @@ static double *static_answer(const scene *s)
     double *u = calloc((size_t)(3 * s->tet.n), sizeof *u), *x = calloc((size_t)(3 * body.free_count), sizeof *x);
     for (int64_t f = 0; f < body.free_count; f++) x[3 * f + 1] = -body.mass[body.free_vertex[f]] * ACCELERATION;
     assert_int_equal(su_cholesky_solve(factor, 1, x, x, NULL), SU_OK);
-    for (int64_t f = 0; f < body.free_count; f++) memcpy(u + 3 * (int64_t)body.free_vertex[f], x + 3 * f, 3 * sizeof *x);
+    for (int64_t f = 0; f < body.free_count; f++)
+        memcpy(u + 3 * (int64_t)body.free_vertex[f], x + 3 * f, 3 * sizeof *x);
     free(x);
     su_cholesky_free(factor);
     su_sparse_free(&K);
@@ -162,7 +167,7 @@ static void play_and_compare(bool turned)
         turn = fmax(turn, difference(3 * s.tet.n, frame.u, shape));
     }
     assert_true(turn > 1e-3);
-    assert_true(away < 0.02 * size);   /* linear systems are solved to a hundredth */
+    assert_true(away < 0.02 * size); /* linear systems are solved to a hundredth */
     su_fullsim_free(sim), su_fullsim_free(direct);
     su_played_shots_free(&played);
     finish(&s);
@@ -202,7 +207,8 @@ static void long_shots_are_played_in_pieces(void **unused)
     for (int k = 0; k < plan.run_in; k++) assert_int_equal(su_fullsim_advance(sim, NULL), SU_OK);
     for (int64_t k = first; k < 2 * 31 / 4; k++) {
         su_fullsim_state(sim, &frame);
-        for (int64_t v = 0; v < s.tet.n; v++) assert_near(length_at(frame.u, v), length_at(played.shapes + 3 * s.tet.n * k, v), 1e-9);
+        for (int64_t v = 0; v < s.tet.n; v++)
+            assert_near(length_at(frame.u, v), length_at(played.shapes + 3 * s.tet.n * k, v), 1e-9);
         assert_int_equal(su_fullsim_advance(sim, NULL), SU_OK);
     }
     su_fullsim_free(sim);
@@ -224,7 +230,8 @@ static void frames_and_shapes_do_not_depend_on_threads(void **unused)
         play(&s, 2, both, most[i], 1, &one);
         play(&s, 2, both, most[i], 3, &three);
         assert_int_equal(one.count, three.count);
-        assert_true(one.count <= (i == 0 ? 149 + 49 : most[i] + 2) && one.count >= (i == 0 ? 149 + 49 : most[i] * 3 / 4));
+        assert_true(one.count <= (i == 0 ? 149 + 49 : most[i] + 2) &&
+                    one.count >= (i == 0 ? 149 + 49 : most[i] * 3 / 4));
         assert_memory_equal(one.shapes, three.shapes, (size_t)(3 * s.tet.n * one.count) * sizeof(double));
         assert_memory_equal(one.weights, three.weights, (size_t)one.count * sizeof(double));
         assert_memory_equal(one.shot, three.shot, (size_t)one.count * sizeof *one.shot);

@@ -69,8 +69,8 @@ static void weights_sum_to_one_everywhere(void **unused)
     }
 }
 
-/* Within sum |b| <= 1.5, b is not damped: a function that is linear in the parameters comes out exactly, as the rank (2)
- * is below m - 2. */
+/* Within sum |b| <= 1.5, b is not damped: a function that is linear in the parameters comes out exactly, as the rank
+ * (2) is below m - 2. */
 static void basis_weights_reproduce_linear_functions(void **unused)
 {
     (void)unused;
@@ -109,8 +109,8 @@ static void damping_draws_back_to_w(void **unused)
     assert_int_equal(su_basis_rbf_train(3, 1, params, scale, &columns, basis, NULL), 0);
     int seen[3] = {0};
     for (double x = 0.05; x < 6.0; x += 0.1) {
-        /* Natural cubic spline through (0,0), (1,1), (2,0): second derivative -3 in the middle; its neighbours follow from
-         * the linear part. Beyond the ends it goes on as a line. */
+        /* Natural cubic spline through (0,0), (1,1), (2,0): second derivative -3 in the middle; its neighbours follow
+         * from the linear part. Beyond the ends it goes on as a line. */
         double t = x <= 1 ? x : 2 - x, middle = x <= 2 ? 1.5 * t - 0.5 * t * t * t : -1.5 * (x - 2);
         double undamped[3] = {1 - 0.5 * x - 0.5 * middle, middle, 0.5 * x - 0.5 * middle};
         double a = fabs(undamped[0]) + fabs(undamped[1]) + fabs(undamped[2]);
@@ -135,7 +135,7 @@ static void one_and_two_poses(void **unused)
     assert_int_equal(su_rbf_train(2, 2, params, scale, rbf, NULL), 0);
     assert_int_equal(su_basis_rbf_train(2, 2, params, scale, &columns, basis, NULL), 0);
     assert_int_equal(columns, 0);
-    su_rbf_weights(2, 2, params, scale, rbf, p, w);   /* distances 1 and 4 of 5: w = (4, 1) / 5 */
+    su_rbf_weights(2, 2, params, scale, rbf, p, w); /* distances 1 and 4 of 5: w = (4, 1) / 5 */
     assert_true(fabs(w[0] - 0.8) < 1e-12 && fabs(w[1] - 0.2) < 1e-12);
     su_basis_weights(2, 2, params, scale, columns, basis, p, w, b);
     assert_memory_equal(b, w, sizeof w);

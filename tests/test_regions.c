@@ -21,12 +21,16 @@ static double *weights_of(const box_mesh *box, int64_t count, const su_handle *h
     double *W = malloc((size_t)(count * box->n) * sizeof *W), residual;
     int iterations;
     su_error err = {0};
-    assert_int_equal(su_handle_vertices(box->n, box->vertices, box->t, box->tets, count, handles, handle_of, &err), SU_OK);
+    assert_int_equal(su_handle_vertices(box->n, box->vertices, box->t, box->tets, count, handles, handle_of, &err),
+                     SU_OK);
     assert_int_equal(su_bounded_biharmonic(box->n, box->vertices, box->t, box->tets, count, handle_of, W, &iterations,
-                                           &residual, 2, &err), SU_OK);
-    if (box->n < 2000) {   /* the same bytes on any number of threads */
+                                           &residual, 2, &err),
+                     SU_OK);
+    if (box->n < 2000) { /* the same bytes on any number of threads */
         double *again = malloc((size_t)(count * box->n) * sizeof *again);
-        assert_int_equal(su_bounded_biharmonic(box->n, box->vertices, box->t, box->tets, count, handle_of, again, NULL, NULL, 1, &err), SU_OK);
+        assert_int_equal(su_bounded_biharmonic(box->n, box->vertices, box->t, box->tets, count, handle_of, again, NULL,
+                                               NULL, 1, &err),
+                         SU_OK);
         assert_memory_equal(W, again, (size_t)(count * box->n) * sizeof *again);
         free(again);
     }
@@ -77,7 +81,8 @@ static void check_optimal(int finer)
 {
     box_mesh box = box_mesh_create(16 * finer, 6 * finer, 5 * finer, 4, 1.5, 1.2);
     box_mesh_jitter(&box, 0.15);
-    const su_handle handles[3] = {{"left", {0.5, 0.7, 0.6, 0.5, 0.7, 0.6}}, {"middle", {1.6, 0.2, 0.6, 2.2, 1.3, 0.6}},
+    const su_handle handles[3] = {{"left", {0.5, 0.7, 0.6, 0.5, 0.7, 0.6}},
+                                  {"middle", {1.6, 0.2, 0.6, 2.2, 1.3, 0.6}},
                                   {"right", {3.5, 0.7, 0.6, 3.5, 0.7, 0.6}}};
     int32_t *handle_of = malloc((size_t)box.n * sizeof *handle_of);
     double *W = weights_of(&box, 3, handles, handle_of), *gradient = malloc((size_t)box.n * sizeof *gradient);
@@ -90,7 +95,8 @@ static void check_optimal(int finer)
         int64_t lower = 0;
         double best = energy(&box, w, gradient);
         for (int64_t v = 0; v < box.n; v++)
-            if (handle_of[v] >= 0) scale = fmax(scale, fabs(gradient[v]));   /* forces at the handles carry the solution */
+            if (handle_of[v] >= 0)
+                scale = fmax(scale, fabs(gradient[v])); /* forces at the handles carry the solution */
         for (int64_t v = 0; v < box.n; v++) {
             assert_true(w[v] >= 0 && w[v] <= 1);
             if (handle_of[v] >= 0) {
@@ -126,7 +132,7 @@ static void test_optimal(void **unused)
 {
     (void)unused;
     check_optimal(1);
-    check_optimal(2);   /* eight times the tets, about as many factorizations */
+    check_optimal(2); /* eight times the tets, about as many factorizations */
 }
 
 /* Handles that hold every vertex leave nothing to find. */
@@ -137,7 +143,8 @@ static void test_all_held(void **unused)
     int32_t *region_of = malloc((size_t)box.n * sizeof *region_of);
     double *W = malloc(2 * (size_t)box.n * sizeof *W);
     for (int64_t v = 0; v < box.n; v++) region_of[v] = box.vertices[3 * v] > 0.9;
-    assert_int_equal(su_bounded_biharmonic(box.n, box.vertices, box.t, box.tets, 2, region_of, W, NULL, NULL, 1, NULL), SU_OK);
+    assert_int_equal(su_bounded_biharmonic(box.n, box.vertices, box.t, box.tets, 2, region_of, W, NULL, NULL, 1, NULL),
+                     SU_OK);
     for (int64_t v = 0; v < box.n; v++) assert_true(W[v] == !region_of[v] && W[box.n + v] == region_of[v]);
     free(W), free(region_of);
     box_mesh_free(&box);
@@ -173,8 +180,14 @@ static void test_shares(void **unused)
     (void)unused;
     static const struct {
         int64_t r, d, share[6];
-    } cases[] = {{100, 6, {20, 16, 16, 16, 16, 16}}, {96, 6, {16, 16, 16, 16, 16, 16}}, {200, 6, {40, 32, 32, 32, 32, 32}},
-                 {60, 6, {10, 10, 10, 10, 10, 10}}, {25, 6, {5, 4, 4, 4, 4, 4}}, {60, 1, {60}}, {99, 2, {51, 48}}, {2, 3, {1, 1, 1}},
+    } cases[] = {{100, 6, {20, 16, 16, 16, 16, 16}},
+                 {96, 6, {16, 16, 16, 16, 16, 16}},
+                 {200, 6, {40, 32, 32, 32, 32, 32}},
+                 {60, 6, {10, 10, 10, 10, 10, 10}},
+                 {25, 6, {5, 4, 4, 4, 4, 4}},
+                 {60, 1, {60}},
+                 {99, 2, {51, 48}},
+                 {2, 3, {1, 1, 1}},
                  {72, 2, {40, 32}}};
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         int64_t share[6], sum = 0;
@@ -194,8 +207,8 @@ static void test_handle_files(void **unused)
     int fd = mkstemp(path);
     assert_true(fd >= 0);
     const char *good = "# name, ends\n\nbelly, 1, 2, 3\n tail ,0,0,0,1e1,-2,.5\n";
-    const char *bad[] = {"belly,1,2\n", "belly,1,2,3,4\n", ",1,2,3\n", "a,1,2,x\n", "", "a,1,2,nan\n",
-                         "a,1,2,3,4,5,6,7\n"};
+    const char *bad[] = {"belly,1,2\n", "belly,1,2,3,4\n",  ",1,2,3\n", "a,1,2,x\n", "",
+                         "a,1,2,nan\n", "a,1,2,3,4,5,6,7\n"};
     assert_int_equal(write(fd, good, strlen(good)), (ssize_t)strlen(good));
     su_handle *handles;
     int64_t count;
@@ -222,14 +235,15 @@ static void test_bone_handles(void **unused)
 {
     (void)unused;
     const char *const names[] = {"hips", "spine", NULL, "ear1.L", "ear2.L", "ear1.R"};
-    const double segments[36] = {0, .5, .5, 1, .5, .5,  1, .5, .5, 2, .5, .5,  0, 0, 0, 1, 1, 1,
-                                 3, .5, .5, 3.5, .5, .5,  3.5, .5, .5, 4, .5, .5,  2.5, 1, 1, 2.5, 0, 0};
+    const double segments[36] = {0, .5, .5, 1,   .5, .5, 1,   .5, .5, 2, .5, .5, 0,   0, 0, 1,   1, 1,
+                                 3, .5, .5, 3.5, .5, .5, 3.5, .5, .5, 4, .5, .5, 2.5, 1, 1, 2.5, 0, 0};
     su_handle *handles;
     int64_t count;
     int32_t region[5];
     su_error err = {0};
-    assert_int_equal(su_handles_of_bones("hips,mid=spine,ear=ear*.L+ear1.R", "--regions", 6, names, segments, &count, &handles,
-                                         &err), SU_OK);
+    assert_int_equal(su_handles_of_bones("hips,mid=spine,ear=ear*.L+ear1.R", "--regions", 6, names, segments, &count,
+                                         &handles, &err),
+                     SU_OK);
     assert_int_equal(count, 5);
     assert_int_equal(su_handle_regions(count, handles, region), 3);
     const int expected[5] = {0, 1, 2, 2, 2};
@@ -244,17 +258,20 @@ static void test_bone_handles(void **unused)
     for (int64_t v = 0; v < box.n; v++) {
         if (region_of[v] < 0) continue;
         members[region_of[v]]++;
-        double x = box.vertices[3 * v];   /* the nearer segment has it, at the joint the first */
+        double x = box.vertices[3 * v]; /* the nearer segment has it, at the joint the first */
         if (fabs(x - 2.25) > 0.1) assert_int_equal(region_of[v], x <= 1 ? 0 : x < 2.25 ? 1 : 2);
     }
     assert_true(members[0] > 4 && members[1] > 4 && members[2] > 8);
     free(handles), free(region_of);
     box_mesh_free(&box);
-    const char *bad[] = {"", "hips,", "=hips", "mid=", "hips,,spine"}, *missing[] = {"tail", "mid=hips+tail", "mid=hips++spine"};
+    const char *bad[] = {"", "hips,", "=hips", "mid=", "hips,,spine"},
+               *missing[] = {"tail", "mid=hips+tail", "mid=hips++spine"};
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++)
-        assert_int_equal(su_handles_of_bones(bad[k], "--regions", 6, names, segments, &count, &handles, &err), SU_USAGE);
+        assert_int_equal(su_handles_of_bones(bad[k], "--regions", 6, names, segments, &count, &handles, &err),
+                         SU_USAGE);
     for (size_t k = 0; k < sizeof missing / sizeof *missing; k++)
-        assert_int_equal(su_handles_of_bones(missing[k], "--regions", 6, names, segments, &count, &handles, &err), SU_INPUT);
+        assert_int_equal(su_handles_of_bones(missing[k], "--regions", 6, names, segments, &count, &handles, &err),
+                         SU_INPUT);
     assert_non_null(strstr(err.text, "--regions"));
 }
 
@@ -275,8 +292,9 @@ static void test_localized_modes(void **unused)
     assert_true(count > box.n / 5 && count < box.n * 4 / 5);
     su_elastic elastic;
     su_mode_report report;
-    assert_int_equal(su_elastic_create(&elastic, box.n, box.vertices, box.t, box.tets, count, held, SU_STVK, young, poisson,
-                                       young, NULL), SU_OK);
+    assert_int_equal(su_elastic_create(&elastic, box.n, box.vertices, box.t, box.tets, count, held, SU_STVK, young,
+                                       poisson, young, NULL),
+                     SU_OK);
     su_mode_problem problem = {.elastic = &elastic, .x = box.vertices, .weights = weights};
     modes = malloc(3 * (size_t)(r * box.n) * sizeof *modes);
     assert_int_equal(su_modes_solve(&problem, 8, r, values, modes, &report, 1, NULL, NULL), SU_OK);
@@ -297,7 +315,7 @@ static void test_localized_modes(void **unused)
             assert_true(fabs(product - (k == l)) < 1e-9);
         }
     }
-    assert_true(border < 3 * inside);   /* phi = W y with y bounded: continuous at the border */
+    assert_true(border < 3 * inside); /* phi = W y with y bounded: continuous at the border */
     free(handle_of), free(held), free(W), free(young), free(poisson), free(modes);
     su_elastic_free(&elastic);
     box_mesh_free(&box);
@@ -305,9 +323,9 @@ static void test_localized_modes(void **unused)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_optimal), cmocka_unit_test(test_all_held), cmocka_unit_test(test_single_handle),
-                                       cmocka_unit_test(test_sharpen), cmocka_unit_test(test_shares), cmocka_unit_test(test_handle_files),
-                                       cmocka_unit_test(test_bone_handles),
-                                       cmocka_unit_test(test_localized_modes)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_optimal),       cmocka_unit_test(test_all_held),
+                                       cmocka_unit_test(test_single_handle), cmocka_unit_test(test_sharpen),
+                                       cmocka_unit_test(test_shares),        cmocka_unit_test(test_handle_files),
+                                       cmocka_unit_test(test_bone_handles),  cmocka_unit_test(test_localized_modes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
-/* Rest positions and rotations of sixteen frames in lanes against the field that evaluates one vertex after the other. */
+/* Rest positions and rotations of sixteen frames in lanes against the field that evaluates one vertex after the other.
+ */
 #include "beam.h"
 #include "fem/smooth_weights.h"
 #include "geometry/rotation.h"
@@ -14,28 +15,40 @@
 
 enum { FRAMES = 16 };
 
-/* A flesh whose vertices are its skin. smooth: of its rotations; NULL: of the tets around a vertex. turned: vertices, from the last to the
- * first, that are asked for. */
+/* A flesh whose vertices are its skin. smooth: of its rotations; NULL: of the tets around a vertex. turned: vertices,
+ * from the last to the first, that are asked for. */
 static void patch_of(const beam *b, const su_smooth_weights *smooth, int64_t turned, su_rest_patch *patch)
 {
     int32_t *index = calloc((size_t)b->n, sizeof *index);
     double *one = calloc((size_t)b->n, sizeof *one), *none = calloc((size_t)(3 * b->n), sizeof *none);
     for (int64_t v = 0; v < b->n; v++) index[v] = (int32_t)v, one[v] = 1;
-    su_model model = {.m = 1, .n = b->n, .t = b->t, .nbar = b->n, .vertices = b->vertices, .tets = b->tets,
-                      .neutral = b->vertices, .ties = 1, .shepard_index = index, .shepard_weight = one, .corrections = none};
+    su_model model = {.m = 1,
+                      .n = b->n,
+                      .t = b->t,
+                      .nbar = b->n,
+                      .vertices = b->vertices,
+                      .tets = b->tets,
+                      .neutral = b->vertices,
+                      .ties = 1,
+                      .shepard_index = index,
+                      .shepard_weight = one,
+                      .corrections = none};
     if (smooth)
-        model.n1 = b->n + 1, model.z = smooth->entries, model.turn_start = smooth->start, model.turn_node = smooth->node,
-        model.turn_weight = smooth->weight;
+        model.n1 = b->n + 1, model.z = smooth->entries, model.turn_start = smooth->start,
+        model.turn_node = smooth->node, model.turn_weight = smooth->weight;
     int32_t *last = calloc((size_t)b->n, sizeof *last);
     for (int64_t k = 0; k < b->n; k++) last[k] = (int32_t)(b->n - 1 - k);
-    assert_int_equal(su_rest_patch_create(&model, turned, turned < b->n ? last : NULL, turned, false, patch, NULL), SU_OK);
+    assert_int_equal(su_rest_patch_create(&model, turned, turned < b->n ? last : NULL, turned, false, patch, NULL),
+                     SU_OK);
     free(index), free(one), free(none), free(last);
 }
 
-/* Frame f: bent, turned by f times 0.2 (so up to half a turn) and shaken by noise, in the last frames enough to invert tets. */
+/* Frame f: bent, turned by f times 0.2 (so up to half a turn) and shaken by noise, in the last frames enough to invert
+ * tets. */
 static void shape(const beam *b, int f, double noise, double *x)
 {
-    double axis[3] = {0.6, 0, 0.8}, half = 0.5 * 0.2 * f, q[4] = {cos(half), sin(half) * axis[0], 0, sin(half) * axis[2]}, R[9];
+    double axis[3] = {0.6, 0, 0.8}, half = 0.5 * 0.2 * f,
+           q[4] = {cos(half), sin(half) * axis[0], 0, sin(half) * axis[2]}, R[9];
     su_quaternion_matrix(q, R);
     beam_bend(b, 0.12 * f, x);
     for (int64_t v = 0; v < b->n; v++) {
@@ -46,7 +59,8 @@ static void shape(const beam *b, int f, double noise, double *x)
 }
 
 /* Largest entry of the lanes' rotations less the field's, at the vertices that the patch wants. */
-static double largest_difference(const su_rest_patch *patch, su_rotation_field *field, const char *set, double noise, const beam *b, int frames)
+static double largest_difference(const su_rest_patch *patch, su_rotation_field *field, const char *set, double noise,
+                                 const beam *b, int frames)
 {
     const su_pose_kernels *kernels = su_pose_kernels_choose(set);
     su_rest_lanes lanes;
@@ -68,7 +82,7 @@ static double largest_difference(const su_rest_patch *patch, su_rotation_field *
     }
     su_rest_lanes_moved(&lanes, skins, moved);
     su_rest_lanes_positions(&lanes, moved, w, x, near);
-    for (int f = 0; f < FRAMES; f++)   /* to the rounding of displacements, of up to 2 m */
+    for (int f = 0; f < FRAMES; f++) /* to the rounding of displacements, of up to 2 m */
         for (int64_t i = 0; i < 3 * wanted; i++)
             assert_float_equal(x[f / 8][8 * i + f % 8], shapes[3 * (f * n + patch->vertices[i / 3]) + i % 3], 1.2e-7);
     su_rest_lanes_rotations(&lanes, near, nodes, rotation);
@@ -97,12 +111,13 @@ static void compare_with_the_field(double length, bool few)
     su_rotation_field *field;
     su_rest_patch patch;
     if (length > 0) {
-        assert_int_equal(su_smooth_weights_create(b.n, b.vertices, b.t, b.tets, length, length, 1, &smooth, NULL), SU_OK);
+        assert_int_equal(su_smooth_weights_create(b.n, b.vertices, b.t, b.tets, length, length, 1, &smooth, NULL),
+                         SU_OK);
         smoothing = (su_smoothing){smooth.nodes, smooth.start, smooth.node, smooth.weight};
         assert_true(smooth.nodes > 2);
     }
     patch_of(&b, length > 0 ? &smooth : NULL, few ? b.n / 8 : b.n, &patch);
-    if (few) assert_true(patch.vertex_count < b.n && patch.skin_count < b.n);   /* no more is read than that takes */
+    if (few) assert_true(patch.vertex_count < b.n && patch.skin_count < b.n); /* no more is read than that takes */
     if (few && length > 0) assert_true(patch.nodes > 0 && patch.nodes < smooth.nodes);
     assert_int_equal(su_rotation_field_create(b.n, b.vertices, b.t, b.tets, &smoothing, 0, NULL, &field, NULL), SU_OK);
     const char *sets[] = {"base", "avx2", "avx512"};

@@ -1,4 +1,5 @@
-/* From a scene to a shot: welding, polygons, bind pose, parameters, root frame, on a bar with two joints made in memory. */
+/* From a scene to a shot: welding, polygons, bind pose, parameters, root frame, on a bar with two joints made in
+ * memory. */
 #include "geometry/affine.h"
 #include "geometry/polygon.h"
 #include "geometry/rotation.h"
@@ -64,8 +65,14 @@ static void make_bar(bar *b)
     set_translation(b->node[2].local, 0, 0, 2);
     b->instance = (su_scene_instance){3, 0};
 
-    b->mesh = (su_scene_mesh){.name = "bar", .vertices = V, .positions = b->positions, .face_counts = b->counts,
-                              .face_indices = b->corners, .bones = 2, .bone = b->bone, .influence_vertex = b->vertex,
+    b->mesh = (su_scene_mesh){.name = "bar",
+                              .vertices = V,
+                              .positions = b->positions,
+                              .face_counts = b->counts,
+                              .face_indices = b->corners,
+                              .bones = 2,
+                              .bone = b->bone,
+                              .influence_vertex = b->vertex,
                               .influence_weight = b->weight};
     for (int v = 0; v < V; v++) {
         int ring = v / 4 % RINGS, at = v % 4;
@@ -73,7 +80,8 @@ static void make_bar(bar *b)
         b->positions[3 * v + 1] = at < 2 ? -0.5 : 0.5;
         b->positions[3 * v + 2] = ring;
         double tip = fmin(fmax(0.5 * (ring - 1), 0.0), 1.0);
-        if (tip < 1.0) b->vertex[b->mesh.influences] = v, b->weight[b->mesh.influences++] = 3.0 * (1.0 - tip);   /* not normal */
+        if (tip < 1.0)
+            b->vertex[b->mesh.influences] = v, b->weight[b->mesh.influences++] = 3.0 * (1.0 - tip); /* not normal */
     }
     b->bone[0] = (su_scene_bone){.node = 1, .first = 0, .count = b->mesh.influences};
     for (int v = 0; v < V; v++) {
@@ -96,18 +104,29 @@ static void make_bar(bar *b)
     }
     b->mesh.corners = c - b->corners;
 
-    b->clip = (su_scene_clip){.name = "bend", .start = 0.0, .end = 1.0, .key_rate = KEYS - 1, .channels = 2, .channel = b->channel};
+    b->clip = (su_scene_clip){
+        .name = "bend", .start = 0.0, .end = 1.0, .key_rate = KEYS - 1, .channels = 2, .channel = b->channel};
     for (int k = 0; k < KEYS; k++) {
         b->times[k] = (double)k / (KEYS - 1);
         turn_about(1, 0.3 + 0.1 * k, b->base_turn + 4 * k);
-        turn_about(0, -0.2 + 0.7 * k, b->tip_turn + 4 * k);   /* beyond half a turn */
+        turn_about(0, -0.2 + 0.7 * k, b->tip_turn + 4 * k); /* beyond half a turn */
         b->base_place[3 * k] = 5.0 * k;
         for (int i = 0; i < 3; i++) b->tip_scale[3 * k + i] = i == 2 ? 1.0 + 0.1 * k : 1.0;
     }
-    b->channel[0] = (su_scene_channel){.node = 1, .translations = KEYS, .translation_times = b->times, .translation = b->base_place,
-                                       .rotations = KEYS, .rotation_times = b->times, .rotation = b->base_turn};
-    b->channel[1] = (su_scene_channel){.node = 2, .rotations = KEYS, .rotation_times = b->times, .rotation = b->tip_turn,
-                                       .scales = KEYS, .scale_times = b->times, .scale = b->tip_scale};
+    b->channel[0] = (su_scene_channel){.node = 1,
+                                       .translations = KEYS,
+                                       .translation_times = b->times,
+                                       .translation = b->base_place,
+                                       .rotations = KEYS,
+                                       .rotation_times = b->times,
+                                       .rotation = b->base_turn};
+    b->channel[1] = (su_scene_channel){.node = 2,
+                                       .rotations = KEYS,
+                                       .rotation_times = b->times,
+                                       .rotation = b->tip_turn,
+                                       .scales = KEYS,
+                                       .scale_times = b->times,
+                                       .scale = b->tip_scale};
 }
 
 static const su_character_options plain = {.up = -1};
@@ -136,7 +155,7 @@ static void neutral_is_the_bind_pose_upright(void **unused)
     su_character c;
     for (int posed = 0; posed < 2; posed++) {
         make_bar(&b);
-        if (posed) {   /* the node pose is not the bind pose: the neutral shape must not change */
+        if (posed) { /* the node pose is not the bind pose: the neutral shape must not change */
             const double t[3] = {0, 0, 2};
             double q[4], r[9];
             turn_about(0, 0.9, q);
@@ -147,7 +166,7 @@ static void neutral_is_the_bind_pose_upright(void **unused)
         assert_int_equal(c.nbar, V - 1);
         assert_int_equal(c.N, V);
         assert_int_equal(c.source_vertex[V - 1], 0);
-        for (int v = 0; v < V - 1; v++) {   /* mesh (x, y, z) stands in the world as (x, z, -y) */
+        for (int v = 0; v < V - 1; v++) { /* mesh (x, y, z) stands in the world as (x, z, -y) */
             const double want[3] = {b.positions[3 * v], b.positions[3 * v + 2], -b.positions[3 * v + 1]};
             assert_true(su_distance3(c.neutral + 3 * v, want) < 1e-12);
         }
@@ -169,7 +188,7 @@ static void bones_carry_names_parents_and_segments(void **unused)
     assert_true(c.bone_parent[0] == -1 && c.bone_parent[1] == 0);
     const double joint[3] = {0, 2, 0};
     assert_true(su_distance3(c.bone_segments + 3, joint) < 1e-12 && su_distance3(c.bone_segments + 6, joint) < 1e-12);
-    assert_true(c.bone_segments[6 + 4] > 2.0 && c.bone_segments[6 + 4] < 4.0);   /* the tip ends inside the flesh */
+    assert_true(c.bone_segments[6 + 4] > 2.0 && c.bone_segments[6 + 4] < 4.0); /* the tip ends inside the flesh */
     su_character_free(&c);
 }
 
@@ -226,11 +245,11 @@ static void parameters_are_angles_that_go_on(void **unused)
         assert_true(fabs(p[rx] - (-0.2 + 0.7 * k)) < 1e-9);
         assert_true(fabs(p[sz] - log(1.0 + 0.1 * k)) < 1e-12);
         assert_true(fabs(p[column(&take, "tip.ry")]) < 1e-9);
-        assert_true(fabs(p[column(&take, "base.ry")]) < 1e-9);   /* it is the root */
+        assert_true(fabs(p[column(&take, "base.ry")]) < 1e-9); /* it is the root */
     }
     su_take_free(&take);
 
-    for (int k = 0; k < KEYS; k++) {   /* all keys in the bind pose: everything 0 */
+    for (int k = 0; k < KEYS; k++) { /* all keys in the bind pose: everything 0 */
         turn_about(0, 0.0, b.tip_turn + 4 * k);
         b.tip_scale[3 * k + 2] = 1.0;
     }
@@ -259,7 +278,7 @@ static void far_characters_keep_their_digits(void **unused)
     bar b;
     su_character c;
     make_bar(&b);
-    b.node[0].local[3] = 10000.0;   /* 10 km away */
+    b.node[0].local[3] = 10000.0; /* 10 km away */
     build(&b, &c, NULL);
     for (int v = 0; v < V - 1; v++) assert_true(fabs(c.neutral[3 * v]) < 10.0);
     su_take take;
@@ -300,7 +319,7 @@ static void dual_quaternions_keep_the_radius(void **unused)
     const double weight[4] = {1, 1, 0.5, 0.5};
     su_skin skin = {3, start, bone, weight};
     su_affine_identity(transforms);
-    turn_about(2, 3.0, q);   /* a twist that makes linear blending collapse */
+    turn_about(2, 3.0, q); /* a twist that makes linear blending collapse */
     su_quaternion_matrix(q, r);
     su_affine_set(r, zero, transforms + 16);
     su_skin_points_dual(&skin, 2, points, transforms, 1, room, got);
@@ -331,7 +350,7 @@ static void welding_joins_what_moves_together(void **unused)
     int32_t source[6], first[6];
     int64_t count;
     assert_int_equal(su_weld(&in, source, first, &count, NULL), SU_OK);
-    const int32_t want[6] = {0, 1, 0, 2, 3, 4};   /* other object, other weights, too far */
+    const int32_t want[6] = {0, 1, 0, 2, 3, 4}; /* other object, other weights, too far */
     assert_int_equal(count, 5);
     assert_memory_equal(source, want, sizeof want);
 }
@@ -340,11 +359,13 @@ static void polygons_keep_area_and_orientation(void **unused)
 {
     (void)unused;
     /* An L of six corners, a dart (concave quad), and a quad with a repeated vertex, in the plane z = 0. */
-    const double points[] = {0, 0, 0, 2, 0, 0, 2, 1, 0, 1, 1, 0, 1, 2, 0, 0, 2, 0, 0, 5, 0, 1, 4, 0, 2, 5, 0, 1, 4.5, 0};
+    const double points[] = {0, 0, 0, 2, 0, 0, 2, 1, 0, 1, 1, 0, 1, 2,   0,
+                             0, 2, 0, 0, 5, 0, 1, 4, 0, 2, 5, 0, 1, 4.5, 0};
     const int32_t counts[] = {6, 4, 4}, corners[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 1, 1, 2};
     int32_t triangles[3 * 8];
     int64_t count, dropped;
-    assert_int_equal(su_polygons_triangulate(3, counts, corners, NULL, points, triangles, &count, &dropped, NULL), SU_OK);
+    assert_int_equal(su_polygons_triangulate(3, counts, corners, NULL, points, triangles, &count, &dropped, NULL),
+                     SU_OK);
     assert_int_equal(count, 7);
     assert_int_equal(dropped, 1);
     double area = 0.0;

@@ -61,10 +61,16 @@ static void test_svd(void **unused)
         for (int i = 0; i < 9; i++) m[i] = uniform();
         check_svd(m);
     }
-    const double special[][9] = {
-        {0}, {1, 0, 0, 0, 1, 0, 0, 0, 1}, {-1, 0, 0, 0, -1, 0, 0, 0, -1}, {1, 0, 0, 0, 1, 0, 0, 0, -1},
-        {0, 0, 0, 0, 2, 0, 0, 0, 0}, {1, 1, 1, 1, 1, 1, 1, 1, 1}, {1, 2, 3, 2, 4, 6, 1, 0, 1},
-        {1, 0, 0, 0, 1e-9, 0, 0, 0, 1e-18}, {1e150, 0, 0, 0, 1e150, 3e149, 0, 0, 1e140}, {1e-200, 0, 2e-200, 0, 1e-201, 0, 0, 0, 1e-200}};
+    const double special[][9] = {{0},
+                                 {1, 0, 0, 0, 1, 0, 0, 0, 1},
+                                 {-1, 0, 0, 0, -1, 0, 0, 0, -1},
+                                 {1, 0, 0, 0, 1, 0, 0, 0, -1},
+                                 {0, 0, 0, 0, 2, 0, 0, 0, 0},
+                                 {1, 1, 1, 1, 1, 1, 1, 1, 1},
+                                 {1, 2, 3, 2, 4, 6, 1, 0, 1},
+                                 {1, 0, 0, 0, 1e-9, 0, 0, 0, 1e-18},
+                                 {1e150, 0, 0, 0, 1e150, 3e149, 0, 0, 1e140},
+                                 {1e-200, 0, 2e-200, 0, 1e-201, 0, 0, 0, 1e-200}};
     for (size_t k = 0; k < sizeof special / sizeof *special; k++) check_svd(special[k]);
 }
 
@@ -77,7 +83,7 @@ static void test_svd_keeps_small_values(void **unused)
         const double exact[3] = {1, 1e-6, 1e-12};
         random_rotation(v);
         for (int i = 0; i < 3; i++)
-            for (int j = 0; j < 3; j++) m[3 * i + j] = exact[i] * v[3 * i + j];   /* diag(exact) V */
+            for (int j = 0; j < 3; j++) m[3 * i + j] = exact[i] * v[3 * i + j]; /* diag(exact) V */
         su_svd3(m, u, s, w);
         for (int i = 0; i < 3; i++) assert_true(fabs(s[i] / exact[i] - 1) < 1e-13);
     }
@@ -114,7 +120,9 @@ static void test_quaternions(void **unused)
     (void)unused;
     for (int round = 0; round < 300; round++) {
         double v[3] = {uniform(), uniform(), uniform()}, q[4], r[9], back[4], w[3];
-        double norm = su_norm3(v), angle = round % 3 == 0 ? 3.14159265 * fabs(uniform()) : round % 3 == 1 ? 1e-9 : 3.1415926535;
+        double norm = su_norm3(v), angle = round % 3 == 0   ? 3.14159265 * fabs(uniform())
+                                           : round % 3 == 1 ? 1e-9
+                                                            : 3.1415926535;
         for (int i = 0; i < 3; i++) v[i] *= angle / norm;
         su_quaternion_exp(v, q);
         su_quaternion_matrix(q, r);
@@ -147,7 +155,7 @@ static void test_rigid_fit(void **unused)
     (void)unused;
     for (int round = 0; round < 100; round++) {
         double a[30], b[30], w[10], r[9], c[3], got[9], shift[3];
-        int flat = round % 2;   /* coplanar points have a unique proper rotation too */
+        int flat = round % 2; /* coplanar points have a unique proper rotation too */
         random_rotation(r);
         for (int i = 0; i < 3; i++) c[i] = 10 * uniform();
         for (int k = 0; k < 10; k++) {
@@ -164,9 +172,8 @@ static void test_rigid_fit(void **unused)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_svd), cmocka_unit_test(test_svd_keeps_small_values),
-        cmocka_unit_test(test_nearest_rotation_is_nearest), cmocka_unit_test(test_quaternions),
-        cmocka_unit_test(test_rigid_fit)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_svd), cmocka_unit_test(test_svd_keeps_small_values),
+                                       cmocka_unit_test(test_nearest_rotation_is_nearest),
+                                       cmocka_unit_test(test_quaternions), cmocka_unit_test(test_rigid_fit)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

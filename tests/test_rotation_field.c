@@ -15,7 +15,8 @@ static su_rotation_field *field_of(const beam *b, int64_t count, const int32_t *
 {
     su_rotation_field *field = NULL;
     su_error err;
-    assert_int_equal(su_rotation_field_create(b->n, b->vertices, b->t, b->tets, NULL, count, list, &field, &err), SU_OK);
+    assert_int_equal(su_rotation_field_create(b->n, b->vertices, b->t, b->tets, NULL, count, list, &field, &err),
+                     SU_OK);
     return field;
 }
 
@@ -56,7 +57,7 @@ static void bending_turns_each_section(void **state)
     su_rotation_field_evaluate(field, x, q, 1);
     for (int64_t v = 0; v < b.n; v++) {
         double at = b.vertices[3 * v];
-        if (at < 0.03 || at > 0.97) continue;   /* one-sided rings at the ends */
+        if (at < 0.03 || at > 0.97) continue; /* one-sided rings at the ends */
         double log[3];
         su_quaternion_log(q + 4 * v, log);
         assert_float_equal(log[2], 2.0 * at, 0.02);
@@ -107,7 +108,8 @@ static void twisting_turns_each_section(void **state)
     beam b = beam_create(24, 4, 4, 1.0, 0.2, 0.2);
     double *x = calloc(3 * (size_t)b.n, sizeof *x), *q = calloc(4 * (size_t)b.n, sizeof *q);
     su_rotation_field *field = field_of(&b, 0, NULL);
-    for (int k = 1; k <= 2; k++) {   /* half a turn, and a whole one, where w changes sign on the way; off the axis there is shear */
+    for (int k = 1; k <= 2;
+         k++) { /* half a turn, and a whole one, where w changes sign on the way; off the axis there is shear */
         twist(&b, k * M_PI, x);
         su_rotation_field_evaluate(field, x, q, 1);
         for (int64_t v = 0; v < b.n; v++) {
@@ -122,12 +124,13 @@ static void twisting_turns_each_section(void **state)
     beam_free(&b);
 }
 
-/* The definition, written out tet by tet: the rotation nearest to sum V F / sum V. noise: of positions, by the size of a cell;
- * returns how many tets it turned inside out. */
+/* The definition, written out tet by tet: the rotation nearest to sum V F / sum V. noise: of positions, by the size of
+ * a cell; returns how many tets it turned inside out. */
 static int64_t is_the_rotation_of_the_mean(double noise)
 {
     beam b = beam_create(6, 3, 3, 1.0, 0.5, 0.5);
-    double *x = calloc(3 * (size_t)b.n, sizeof *x), *q = calloc(4 * (size_t)b.n, sizeof *q), *sum = calloc(9 * (size_t)b.n, sizeof *sum);
+    double *x = calloc(3 * (size_t)b.n, sizeof *x), *q = calloc(4 * (size_t)b.n, sizeof *q),
+           *sum = calloc(9 * (size_t)b.n, sizeof *sum);
     double *volume = calloc((size_t)b.n, sizeof *volume);
     int64_t inverted = 0;
     su_rotation_field *field = field_of(&b, 0, NULL);
@@ -191,7 +194,8 @@ static void an_inverted_tet_turns_little(void **state)
     for (int64_t v = 0; v < b.n; v++) far = fmax(far, 2 * acos(fmin(q[4 * v], 1)));
     print_message("# %lld inverted tets turn their neighbours by %.2f\n", (long long)inverted, far);
     assert_true(far < 0.4);
-    for (int i = 1; i < 4; i++) assert_float_equal(q[4 * middle + i], 0, 1e-9);   /* its own mean gradient does not see it */
+    for (int i = 1; i < 4; i++)
+        assert_float_equal(q[4 * middle + i], 0, 1e-9); /* its own mean gradient does not see it */
     su_rotation_field_free(field);
     free(x), free(q);
     beam_free(&b);

@@ -56,7 +56,8 @@ typedef struct variant {
 static const variant variants[] = {{false, false, false}, {false, true, false}, {false, true, true},
                                    {true, false, false},  {true, true, false},  {true, true, true}};
 enum { VARIANTS = sizeof variants / sizeof *variants, PAPER = 0, DEFAULT = VARIANTS - 1 };
-/* Length over which rotations are smoothed, m: several nodes along the beam of 1 m, some of which all vertices of a section share. */
+/* Length over which rotations are smoothed, m: several nodes along the beam of 1 m, some of which all vertices of a
+ * section share. */
 #define SMOOTHING 0.3
 
 static void set_rest(scene *s, const variant *v)
@@ -129,12 +130,13 @@ static void spans_everything(const variant *v)
         settings.gravity_mode = cases[i].gravity, settings.start = cases[i].start, settings.settle = cases[i].settle;
         settings.preroll = cases[i].preroll, settings.alpha = cases[i].alpha;
         assert_int_equal(reduced_run(&r, &settings, exact, 1, NULL), SU_OK);
-        double energy[3 * FRAMES], *u = displacements(&r, SU_COROTATED), *full = scene_full_run(&s, &settings, 1e-12, energy, NULL, NULL);
+        double energy[3 * FRAMES], *u = displacements(&r, SU_COROTATED),
+                                   *full = scene_full_run(&s, &settings, 1e-12, energy, NULL, NULL);
         int64_t count = FRAMES * 3 * s.tet.n;
         double size = largest(count, full);
         assert_true(size > 0.01);
-        printf("# %s rest, %s, case %zu: off by %.1e\n", v->turned ? "turned" : "posed", v->one ? "one basis" : "a basis a pose", i,
-               difference(count, u, full) / size);
+        printf("# %s rest, %s, case %zu: off by %.1e\n", v->turned ? "turned" : "posed",
+               v->one ? "one basis" : "a basis a pose", i, difference(count, u, full) / size);
         /* what a pose part hands to the step is stored in float, a factor is good to 1e-6 only */
         assert_near(difference(count, u, full) / size, 0.0, cases[i].factor ? 1e-5 : 1e-6);
         for (int e = 0; e < 3; e++)
@@ -176,8 +178,8 @@ static void the_turned_rest_is_another(void **unused)
     free(u[0]), free(u[1]);
 }
 
-/* The paper's linear interpolation with the consistent inertia: R = 1 there, which only the damping notices; without it a
- * basis that spans everything is the full simulation again. */
+/* The paper's linear interpolation with the consistent inertia: R = 1 there, which only the damping notices; without it
+ * a basis that spans everything is the full simulation again. */
 static void linear_interpolation_of_everything_is_full_too(void **unused)
 {
     (void)unused;
@@ -189,7 +191,8 @@ static void linear_interpolation_of_everything_is_full_too(void **unused)
     su_sim_settings settings = su_sim_defaults();
     settings.beta = 0, settings.gravity_mode = SU_GRAVITY_ABSOLUTE;
     assert_int_equal(reduced_run(&r, &settings, exact, 1, NULL), SU_OK);
-    double energy[3 * FRAMES], *u = displacements(&r, SU_LINEAR), *full = scene_full_run(&s, &settings, 1e-12, energy, NULL, NULL);
+    double energy[3 * FRAMES], *u = displacements(&r, SU_LINEAR),
+                               *full = scene_full_run(&s, &settings, 1e-12, energy, NULL, NULL);
     int64_t count = FRAMES * 3 * s.tet.n;
     /* blocks turned to their poses are rounded to float again */
     assert_near(difference(count, u, full) / largest(count, full), 0.0, 1e-5);
@@ -222,8 +225,10 @@ static void rebuild_displacements(const variant *v)
     double *turn = calloc((size_t)(4 * n), sizeof *turn);
     su_rotation_field *field;
     const su_smoothing smoothing = su_fit_smoothing(&s.fit);
-    assert_int_equal(su_rotation_field_create(n, s.tet.vertices, s.tet.t, s.tet.tets, &smoothing, 0, NULL, &field, NULL), SU_OK);
-    su_rest_shape shape = {n, 3, 4, s.tet.vertices, s.tet.vertices, s.tet.shepard_index, s.tet.shepard_weight, s.fit.corrections};
+    assert_int_equal(
+        su_rotation_field_create(n, s.tet.vertices, s.tet.t, s.tet.tets, &smoothing, 0, NULL, &field, NULL), SU_OK);
+    su_rest_shape shape = {
+        n, 3, 4, s.tet.vertices, s.tet.vertices, s.tet.shepard_index, s.tet.shepard_weight, s.fit.corrections};
     su_pose_bases bases = {r.model.bases, 13, n, r.basis, r.rotations, r.mass, SU_COROTATED};
     double size = largest(FRAMES * n3, u);
     assert_true(size > 1e-3);
@@ -235,7 +240,7 @@ static void rebuild_displacements(const variant *v)
         for (int64_t i = 0; i < n3; i++) {
             double sum = 0;
             for (int64_t j = 0; j < 13; j++) sum += U[j * n3 + i] * r.sim.q[13 * k + j];
-            assert_near(u[k * n3 + i] / size, sum / size, 1e-6);   /* rotations are found in float */
+            assert_near(u[k * n3 + i] / size, sum / size, 1e-6); /* rotations are found in float */
         }
     }
     const int32_t list[] = {13, 12, 17};
@@ -243,14 +248,15 @@ static void rebuild_displacements(const variant *v)
     const int32_t *needed;
     assert_int_equal(su_reconstruct_create(&r.model, SU_COROTATED, 3, list, 1, &rec, NULL), SU_OK);
     int64_t count = su_reconstruct_skin_needed(rec, &needed);
-    assert_true(v->turned ? count <= n : count < n);   /* smoothed rotations read farther than one ring of tets */
+    assert_true(v->turned ? count <= n : count < n); /* smoothed rotations read farther than one ring of tets */
     double *some = calloc((size_t)(FRAMES * 3 * count + 8), sizeof *some), *out = calloc(FRAMES * 9, sizeof *out);
     for (int64_t k = 0; k < FRAMES; k++)
         su_shot_sample(s.shot, k, 0, count, needed, some + 3 * k * count, NULL, NULL, NULL);
     for (int64_t k = 0; k < FRAMES; k += 5) {
         int64_t frames = FRAMES - k < 5 ? FRAMES - k : 5;
         assert_int_equal(su_reconstruct_frames(rec, frames, some + 3 * k * count, r.sim.weights + 3 * k,
-                                               r.sim.basis_weights + 3 * k, r.sim.q + 13 * k, NULL, out + 9 * k, NULL), SU_OK);
+                                               r.sim.basis_weights + 3 * k, r.sim.q + 13 * k, NULL, out + 9 * k, NULL),
+                         SU_OK);
     }
     /* skin vertices are flesh vertices here */
     for (int64_t k = 0; k < FRAMES; k++)
@@ -268,8 +274,7 @@ static void rebuild_displacements(const variant *v)
     assert_true(su_reconstruct_flesh(rec, &carrying) < n);
     assert_int_equal(su_reconstruct_shot(rec, s.shot, &r.sim, 0, FRAMES, NULL, all, NULL, NULL), SU_OK);
     assert_int_equal(su_reconstruct_shot(rec, s.shot, &r.sim, 0, FRAMES, all, NULL, NULL, NULL), SU_USAGE);
-    for (int64_t k = 0; k < FRAMES * n3; k++)
-        assert_near(all[k] / size, rigid[k % n3 / 3] ? 0.0 : u[k] / size, 1e-6);
+    for (int64_t k = 0; k < FRAMES * n3; k++) assert_near(all[k] / size, rigid[k % n3 / 3] ? 0.0 : u[k] / size, 1e-6);
     su_reconstruct_free(rec);
     for (int64_t i = 0; i < n; i++) rigid[i] = 1;
     assert_int_equal(su_reconstruct_create(&r.model, SU_COROTATED, n, NULL, 1, &rec, NULL), SU_OK);
@@ -299,7 +304,8 @@ static void a_rig_at_rest_moves_nothing(void **unused)
         scene_create(&s, 4, 1, 1, 3, poses3, FRAMES, 30, rig_still, 0, NULL);
         set_rest(&s, &variants[k]);
         reduced_scene r;
-        reduced_options options = {.r = 12, .regions = 2, .stride = 2, .one = variants[k].one, .lacking = variants[k].lacking};
+        reduced_options options = {
+            .r = 12, .regions = 2, .stride = 2, .one = variants[k].one, .lacking = variants[k].lacking};
         reduced_create(&r, &s, &options);
         su_sim_settings settings = su_sim_defaults();
         assert_int_equal(reduced_run(&r, &settings, one_solve, 1, NULL), SU_OK);
@@ -317,7 +323,8 @@ static void a_constant_velocity_moves_nothing(void **unused)
         scene_create(&s, 4, 1, 1, 3, poses3, FRAMES, 30, rig_drift, 0, NULL);
         set_rest(&s, &variants[k]);
         reduced_scene r;
-        reduced_options options = {.r = 12, .regions = 2, .stride = 2, .one = variants[k].one, .lacking = variants[k].lacking};
+        reduced_options options = {
+            .r = 12, .regions = 2, .stride = 2, .one = variants[k].one, .lacking = variants[k].lacking};
         reduced_create(&r, &s, &options);
         su_sim_settings settings = su_sim_defaults();
         assert_int_equal(reduced_run(&r, &settings, one_solve, 1, NULL), SU_OK);
@@ -399,7 +406,9 @@ static void resume(const variant *v)
         su_simulation *simulation;
         bool found;
         su_error err = {0};
-        assert_int_equal(su_simulation_create(&r.runtime, &r.model, s.shot, &settings, &step, 1 + runs % 2, &simulation, &err), SU_OK);
+        assert_int_equal(
+            su_simulation_create(&r.runtime, &r.model, s.shot, &settings, &step, 1 + runs % 2, &simulation, &err),
+            SU_OK);
         if (su_checkpoint_load(path, "key", simulation, &r.sim, &found, &err) != SU_OK) fail_msg("%s", err.text);
         assert_int_equal(found, runs > 0);
         status = su_simulation_run(simulation, 30, &r.sim, &progress, &err);
@@ -446,7 +455,8 @@ static void frame_rates_agree(void **unused)
         double *all = displacements(&r, SU_COROTATED);
         int64_t n3 = 3 * s.tet.n;
         u[i] = calloc((size_t)(7 * n3), sizeof(double));
-        for (int k = 0; k < 7; k++) memcpy(u[i] + k * n3, all + k * (int64_t)fps[i] / 6 * n3, (size_t)n3 * sizeof(double));
+        for (int k = 0; k < 7; k++)
+            memcpy(u[i] + k * n3, all + k * (int64_t)fps[i] / 6 * n3, (size_t)n3 * sizeof(double));
         size = fmax(size, largest((int64_t)(fps[i] + 1) * n3, all));
         if (i > 0) assert_near(difference(7 * n3, u[0], u[i]) / size, 0.0, 0.02);
         free(all);
@@ -491,17 +501,23 @@ static void threads_do_not_change_a_bit(void **unused)
 /* ---- a slow direct projection of the same equation ---- */
 
 typedef struct direct {
-    double *x, *turn, *U, *u, *y, *before;   /* (n,3), (n,4), (r,n,3), ... of the instant reached; y one step earlier */
-    double *q;                               /* (r) */
+    double *x, *turn, *U, *u, *y, *before; /* (n,3), (n,4), (r,n,3), ... of the instant reached; y one step earlier */
+    double *q;                             /* (r) */
     double Q[9], c[3], h;
 } direct;
 
-static void direct_pose(const reduced_scene *r, const su_pose_input *input, const su_pose *pose, su_rotation_field *field,
-                        direct *d)
+static void direct_pose(const reduced_scene *r, const su_pose_input *input, const su_pose *pose,
+                        su_rotation_field *field, direct *d)
 {
     int64_t n = r->model.n;
-    su_rest_shape shape = {n, r->model.m, r->model.ties, r->model.vertices, r->model.neutral, r->model.shepard_index,
-                           r->model.shepard_weight, r->model.corrections};
+    su_rest_shape shape = {n,
+                           r->model.m,
+                           r->model.ties,
+                           r->model.vertices,
+                           r->model.neutral,
+                           r->model.shepard_index,
+                           r->model.shepard_weight,
+                           r->model.corrections};
     su_rest_shape_evaluate(&shape, n, NULL, input->skin, pose->blend.w, d->x);
     su_rotation_field_evaluate(field, d->x, d->turn, 1);
     su_pose_bases bases = {r->model.bases, r->model.r, n, r->basis, r->rotations, r->mass, SU_COROTATED};
@@ -514,7 +530,8 @@ static void direct_alloc(const reduced_scene *r, direct *d)
 {
     int64_t n = r->model.n;
     d->x = calloc((size_t)(3 * n), 8), d->turn = calloc((size_t)(4 * n), 8), d->u = calloc((size_t)(3 * n), 8);
-    d->U = calloc((size_t)(3 * n * r->model.r), 8), d->y = calloc((size_t)(3 * n), 8), d->before = calloc((size_t)(3 * n), 8);
+    d->U = calloc((size_t)(3 * n * r->model.r), 8), d->y = calloc((size_t)(3 * n), 8),
+    d->before = calloc((size_t)(3 * n), 8);
     d->q = calloc((size_t)r->model.r, 8);
 }
 
@@ -523,7 +540,8 @@ static void direct_release(direct *d)
     free(d->x), free(d->turn), free(d->U), free(d->u), free(d->y), free(d->before), free(d->q);
 }
 
-/* One linearized step from `from` to `to` (pose set), written out in the full space; D adds its force D q to the projection. */
+/* One linearized step from `from` to `to` (pose set), written out in the full space; D adds its force D q to the
+ * projection. */
 static void direct_step(const reduced_scene *r, su_elastic *body, const su_step_settings *settings, const direct *from,
                         direct *to, double h, const double g[3])
 {
@@ -554,8 +572,10 @@ static void direct_step(const reduced_scene *r, su_elastic *body, const su_step_
         su_sparse_multiply(&K, packed, product);
         for (int64_t i = 0; i < dofs; i++) {
             int64_t at = 3 * body->free_vertex[i / 3] + i % 3;
-            if (k < 0) load[at] -= stiff * product[i] + settings->alpha / h * r->mass[at / 3] * carried[at];
-            else W[k * n3 + at] = stiff * product[i] + mass * r->mass[at / 3] * u[at];
+            if (k < 0)
+                load[at] -= stiff * product[i] + settings->alpha / h * r->mass[at / 3] * carried[at];
+            else
+                W[k * n3 + at] = stiff * product[i] + mass * r->mass[at / 3] * u[at];
         }
     }
     for (int64_t v = 0; v < n; v++) {
@@ -596,7 +616,7 @@ static void direct_step(const reduced_scene *r, su_elastic *body, const su_step_
 /* Instants that share lanes do not touch each other, flesh that collapses in some of them included. */
 static void evaluate_poses(const variant *v)
 {
-    enum { COUNT = FRAMES };   /* more than one half of the lanes, less than both */
+    enum { COUNT = FRAMES }; /* more than one half of the lanes, less than both */
     scene s;
     scene_create(&s, 4, 1, 1, 3, poses3, FRAMES, 30, scene_swing, 0, NULL);
     set_rest(&s, v);
@@ -613,7 +633,8 @@ static void evaluate_poses(const variant *v)
     for (int k = 0; k < COUNT; k++) {
         assert_int_equal(su_pose_create(model, &together[k], NULL), SU_OK);
         assert_int_equal(su_pose_input_create(model, true, &inputs[k], NULL), SU_OK);
-        su_shot_sample(s.shot, k, 0.3, model->patch.skin_count, model->patch.skin, inputs[k].skin, inputs[k].p, inputs[k].Q, inputs[k].c);
+        su_shot_sample(s.shot, k, 0.3, model->patch.skin_count, model->patch.skin, inputs[k].skin, inputs[k].p,
+                       inputs[k].Q, inputs[k].c);
         for (int64_t i = 0; i < model->patch.skin_count && k % 3 == 1; i++) inputs[k].skin[3 * i + 1] *= 0.005 * k;
         su_blend_evaluate(model, inputs[k].p, k + 1, &together[k].blend);
     }
@@ -625,13 +646,18 @@ static void evaluate_poses(const variant *v)
         const struct {
             const void *a, *b;
             size_t bytes;
-        } same[] = {{one->rotation, alone.rotation, 36 * (size_t)model->kept_padded}, {one->rows, alone.rows, 4 * (size_t)model->kept_entries},
+        } same[] = {{one->rotation, alone.rotation, 36 * (size_t)model->kept_padded},
+                    {one->rows, alone.rows, 4 * (size_t)model->kept_entries},
                     {one->corner_rotation, alone.corner_rotation, 144 * (size_t)model->tets_padded},
-                    {one->B, alone.B, 4 * (size_t)model->B_entries}, {one->gradient, alone.gradient, 96 * (size_t)model->tets_padded},
-                    {one->volume, alone.volume, 8 * (size_t)model->tets_padded}, {one->mu, alone.mu, 8 * (size_t)model->tets_padded},
-                    {one->turn, alone.turn, 72 * (size_t)model->inertia_padded}, {one->world, alone.world, 24 * (size_t)model->inertia_padded},
+                    {one->B, alone.B, 4 * (size_t)model->B_entries},
+                    {one->gradient, alone.gradient, 96 * (size_t)model->tets_padded},
+                    {one->volume, alone.volume, 8 * (size_t)model->tets_padded},
+                    {one->mu, alone.mu, 8 * (size_t)model->tets_padded},
+                    {one->turn, alone.turn, 72 * (size_t)model->inertia_padded},
+                    {one->world, alone.world, 24 * (size_t)model->inertia_padded},
                     {one->gram, alone.gram, 4 * (size_t)model->pair_entries}};
-        for (size_t i = 0; i < sizeof same / sizeof *same; i++) assert_memory_equal(same[i].a, same[i].b, same[i].bytes);
+        for (size_t i = 0; i < sizeof same / sizeof *same; i++)
+            assert_memory_equal(same[i].a, same[i].b, same[i].bytes);
         assert_int_equal(one->collapsed, alone.collapsed);
         if (!v->turned) assert_true(k % 3 == 1 ? one->collapsed > 0 : one->collapsed == 0);
     }
@@ -649,8 +675,8 @@ static void poses_are_what_each_alone_is(void **unused)
     evaluate_poses(&variants[DEFAULT]);
 }
 
-/* Steps of unequal length along the swing, alpha and beta large enough to matter: history, damping, elastic force and rig
- * acceleration all enter. A term that is wrong in any of them shows at once. */
+/* Steps of unequal length along the swing, alpha and beta large enough to matter: history, damping, elastic force and
+ * rig acceleration all enter. A term that is wrong in any of them shows at once. */
 static void step_directly(const variant *v)
 {
     static const double lengths[] = {0.4, 0.4, 0.2, 0.7, 1.0, 0.3, 0.5};
@@ -662,7 +688,8 @@ static void step_directly(const variant *v)
     double *materials = calloc((size_t)(2 * s.tet.t), sizeof *materials);
     for (int kind = 0; kind < 3; kind++) {
         reduced_scene r;
-        reduced_options options = {.r = R, .regions = 1 + (kind > 0), .stride = 1, .factor = kind == 2, .one = v->one, .lacking = v->lacking};
+        reduced_options options = {
+            .r = R, .regions = 1 + (kind > 0), .stride = 1, .factor = kind == 2, .one = v->one, .lacking = v->lacking};
         reduced_create(&r, &s, &options);
         /* sixteen abreast, fillers among them where regions overlap, and others by rows */
         assert_int_equal(r.runtime.abreast, 16);
@@ -678,9 +705,12 @@ static void step_directly(const variant *v)
         su_pose_work work;
         direct states[2];
         double g[3] = {1, -9.81, 2}, time = 0;
-        assert_int_equal(su_elastic_create(&body, s.tet.n, s.tet.vertices, s.tet.t, s.tet.tets, s.tet.fixed_count, s.tet.fixed,
-                                           SU_NEOHOOKEAN, s.fit.young, s.fit.poisson, s.fit.density, NULL), SU_OK);
-        assert_int_equal(su_rotation_field_create(s.tet.n, s.tet.vertices, s.tet.t, s.tet.tets, &smoothing, 0, NULL, &field, NULL), SU_OK);
+        assert_int_equal(su_elastic_create(&body, s.tet.n, s.tet.vertices, s.tet.t, s.tet.tets, s.tet.fixed_count,
+                                           s.tet.fixed, SU_NEOHOOKEAN, s.fit.young, s.fit.poisson, s.fit.density, NULL),
+                         SU_OK);
+        assert_int_equal(
+            su_rotation_field_create(s.tet.n, s.tet.vertices, s.tet.t, s.tet.tets, &smoothing, 0, NULL, &field, NULL),
+            SU_OK);
         assert_int_equal(su_stepper_create(&r.runtime, &settings, &stepper, NULL), SU_OK);
         assert_int_equal(su_pose_create(&r.runtime, &pose, NULL), SU_OK);
         assert_int_equal(su_pose_work_create(&r.runtime, &work, NULL), SU_OK);
@@ -718,14 +748,14 @@ static void step_directly(const variant *v)
             su_elastic_set_material(&body, materials, materials + s.tet.t);
             direct_step(&r, &body, &settings, from, to, h, g);
             scale = fmax(scale, largest(R, to->q));
-            /* rows and Gram matrices are stored in float, each vertex is turned by a quaternion in float: up to 4.3e-6, as the
-             * compiler rounds */
+            /* rows and Gram matrices are stored in float, each vertex is turned by a quaternion in float: up to 4.3e-6,
+             * as the compiler rounds */
             off = fmax(off, difference(R, to->q, stepper.now->q) / scale);
             assert_near(difference(R, to->q, stepper.now->q) / scale, 0.0, kind == 2 ? 1e-4 : 6e-6);
         }
         assert_true(scale > 0.005);
-        printf("# %s rest, %s%s, kind %d: off by %.1e\n", v->turned ? "turned" : "posed", v->one ? "one basis" : "a basis a pose",
-               v->lacking ? " and D" : "", kind, off);
+        printf("# %s rest, %s%s, kind %d: off by %.1e\n", v->turned ? "turned" : "posed",
+               v->one ? "one basis" : "a basis a pose", v->lacking ? " and D" : "", kind, off);
         for (int k = 0; k < 2; k++) direct_release(&states[k]);
         su_pose_input_free(&input);
         su_pose_free(&pose);
@@ -752,7 +782,8 @@ static void held_straight(double t, double *bend, double *root)
     *bend = 0;
 }
 
-/* Where the rig stands in the neutral pose and the flesh moves little, tets and what D says that they lack are the flesh. */
+/* Where the rig stands in the neutral pose and the flesh moves little, tets and what D says that they lack are the
+ * flesh. */
 static void linear_stiffness_makes_good_what_tets_lack(void **unused)
 {
     (void)unused;
@@ -773,7 +804,8 @@ static void linear_stiffness_makes_good_what_tets_lack(void **unused)
         assert_int_equal(reduced_run(&split, &settings, step, 1, &counts), SU_OK);
         double scale = largest(FRAMES * 13, whole.sim.q);
         double off = difference(FRAMES * 13, whole.sim.q, split.sim.q) / scale;
-        double energy = difference(FRAMES * 3, whole.sim.energy, split.sim.energy) / largest(FRAMES * 3, whole.sim.energy);
+        double energy =
+            difference(FRAMES * 3, whole.sim.energy, split.sim.energy) / largest(FRAMES * 3, whole.sim.energy);
         printf("# motion %.1e: apart by %.1e, in energy by %.1e\n", scale, off, energy);
         assert_true(scale > 1e-5);
         assert_near(off, 0.0, 1e-3);

@@ -71,7 +71,7 @@ static void the_live_flesh_moves_as_the_baked_one(void **unused)
     fixture_create(&f);
     su_sim_settings settings = su_sim_defaults();
     settings.start = SU_START_STILL;
-    su_step_settings usual = {.newton = 2, .tolerance = 1e-8};   /* what supple_open takes */
+    su_step_settings usual = {.newton = 2, .tolerance = 1e-8}; /* what supple_open takes */
     assert_int_equal(reduced_run(&f.r, &settings, usual, 1, NULL), SU_OK);
     su_reconstruct *rec;
     int64_t n3 = 3 * f.s.tet.n;
@@ -133,7 +133,8 @@ static void violence_leaves_finite_numbers(void **unused)
     const int32_t *needed;
     supple_runtime *flesh = supple_open(f.path, NULL, NULL, 0);
     int64_t count = supple_needed(flesh, &needed);
-    double *points = calloc((size_t)(3 * count), sizeof *points), *out = calloc((size_t)(3 * f.s.tet.n), sizeof *out), p[1];
+    double *points = calloc((size_t)(3 * count), sizeof *points), *out = calloc((size_t)(3 * f.s.tet.n), sizeof *out),
+           p[1];
     uint64_t state = 5;
     int troubled = 0;
     for (int k = 0; k < 10000; k++) {
@@ -166,16 +167,18 @@ static void violence_leaves_finite_numbers(void **unused)
     fixture_free(&f);
 }
 
-/* The same forces as a file gives them: a sphere that moves along a line with the steps, wind, and a force for a while. Areas
- * are taken from the flesh's surface, which is the skin here. */
+/* The same forces as a file gives them: a sphere that moves along a line with the steps, wind, and a force for a while.
+ * Areas are taken from the flesh's surface, which is the skin here. */
 static void forces_act_as_in_a_bake(void **unused)
 {
     (void)unused;
     enum { POINTS = 12 };
-    static const char text[] = "{\"points\": [16, 17, 18, 19, 12, 13, 14, 15, 8, 9, 10, 11], \"stiffness\": 1e5, "
-                               "\"wind\": {\"velocity\": [0, 0, 6], \"drag\": 20}, "
-                               "\"forces\": [{\"vertex\": 19, \"force\": [0, 0, 9]}], \"colliders\": [{\"shape\": \"sphere\", "
-                               "\"centre\": [0.6, 0.5, 0.1], \"radius\": 0.35, \"friction\": 0.6, \"motion\": [[0, 0, 0, 0], [1, 0.3, -1, 0]]}]}";
+    static const char text[] =
+        "{\"points\": [16, 17, 18, 19, 12, 13, 14, 15, 8, 9, 10, 11], \"stiffness\": 1e5, "
+        "\"wind\": {\"velocity\": [0, 0, 6], \"drag\": 20}, "
+        "\"forces\": [{\"vertex\": 19, \"force\": [0, 0, 9]}], \"colliders\": [{\"shape\": \"sphere\", "
+        "\"centre\": [0.6, 0.5, 0.1], \"radius\": 0.35, \"friction\": 0.6, \"motion\": [[0, 0, 0, 0], [1, 0.3, -1, "
+        "0]]}]}";
     fixture f;
     fixture_create(&f);
     su_error err = {0};
@@ -193,7 +196,8 @@ static void forces_act_as_in_a_bake(void **unused)
     if (su_external_parse(root, f.s.tet.n, f.s.tet.vertices, f.s.tet.b, f.s.tet.surface, &external, &err) != SU_OK)
         fail_msg("%s", err.text);
     json_decref(root);
-    supple_options options = {.contacts = external.vertex, .contact_count = POINTS, .collider_count = 1, .contact_stiffness = 1e5};
+    supple_options options = {
+        .contacts = external.vertex, .contact_count = POINTS, .collider_count = 1, .contact_stiffness = 1e5};
     char message[200];
     supple_runtime *flesh = supple_open(f.path, &options, message, sizeof message);
     if (!flesh) fail_msg("%s", message);
@@ -208,7 +212,8 @@ static void forces_act_as_in_a_bake(void **unused)
     int32_t carriers[4 * POINTS];
     for (int k = 0; k < 4 * POINTS; k++)
         carriers[k] = f.s.tet.tets[4 * (int64_t)f.s.tet.embed_tet[external.vertex[k / 4]] + k % 4];
-    assert_int_equal(su_runtime_model_create_with(&f.r.model, SU_COROTATED, 4 * POINTS, carriers, &f.r.runtime, NULL), SU_OK);
+    assert_int_equal(su_runtime_model_create_with(&f.r.model, SU_COROTATED, 4 * POINTS, carriers, &f.r.runtime, NULL),
+                     SU_OK);
     su_step_settings usual = {.newton = 2, .tolerance = 1e-8};
     double q[13 * FRAMES];
     settings.external = NULL;
@@ -216,13 +221,14 @@ static void forces_act_as_in_a_bake(void **unused)
     memcpy(q, f.r.sim.q, sizeof q);
     settings.external = &external;
     assert_int_equal(reduced_run(&f.r, &settings, usual, 1, NULL), SU_OK);
-    assert_true(difference(13 * FRAMES, q, f.r.sim.q) > 0.2 * largest(13 * FRAMES, q));   /* the forces matter */
+    assert_true(difference(13 * FRAMES, q, f.r.sim.q) > 0.2 * largest(13 * FRAMES, q)); /* the forces matter */
     su_reconstruct *rec;
     int64_t n3 = 3 * f.s.tet.n;
     double *baked = calloc((size_t)(FRAMES * n3), sizeof *baked), *points = calloc((size_t)n3, sizeof *points);
     assert_int_equal(su_reconstruct_create(&f.r.model, SU_COROTATED, 0, NULL, 1, &rec, NULL), SU_OK);
     assert_int_equal(su_reconstruct_shot(rec, f.s.shot, &f.r.sim, 0, FRAMES, NULL, NULL, baked, NULL), SU_OK);
-    supple_collider ball = {.shape = SUPPLE_SPHERE, .a = {0.6, 0.5, 0.1}, .radius = 0.35, .friction = 0.6}, wrong = {.shape = 7};
+    supple_collider ball = {.shape = SUPPLE_SPHERE, .a = {0.6, 0.5, 0.1}, .radius = 0.35, .friction = 0.6},
+                    wrong = {.shape = 7};
     assert_int_equal(supple_set_colliders(flesh, 1, &wrong), 1);
     assert_int_equal(supple_set_colliders(flesh, 2, &ball), 1);
     assert_int_equal(supple_set_colliders(flesh, 1, &ball), 0);
@@ -268,10 +274,8 @@ static void bad_files_are_refused_with_a_sentence(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_live_flesh_moves_as_the_baked_one),
-        cmocka_unit_test(chosen_vertices_need_fewer_points),
-        cmocka_unit_test(violence_leaves_finite_numbers),
-        cmocka_unit_test(forces_act_as_in_a_bake),
+        cmocka_unit_test(the_live_flesh_moves_as_the_baked_one), cmocka_unit_test(chosen_vertices_need_fewer_points),
+        cmocka_unit_test(violence_leaves_finite_numbers),        cmocka_unit_test(forces_act_as_in_a_bake),
         cmocka_unit_test(bad_files_are_refused_with_a_sentence),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

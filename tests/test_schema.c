@@ -50,9 +50,20 @@ static double shepard_weight[16];
 static su_tet sample_tet(void)
 {
     for (int i = 0; i < 4; i++) shepard_weight[4 * i] = 1;
-    return (su_tet){.n = 4, .t = 1, .b = 4, .fixed_count = 1, .nbar = 1, .vertices = vertices, .tets = tets,
-                    .surface = surface, .fixed = fixed, .embed_tet = embed_tet, .embed_bary = bary,
-                    .ties = 4, .shepard_index = shepard_index, .shepard_weight = shepard_weight};
+    return (su_tet){.n = 4,
+                    .t = 1,
+                    .b = 4,
+                    .fixed_count = 1,
+                    .nbar = 1,
+                    .vertices = vertices,
+                    .tets = tets,
+                    .surface = surface,
+                    .fixed = fixed,
+                    .embed_tet = embed_tet,
+                    .embed_bary = bary,
+                    .ties = 4,
+                    .shepard_index = shepard_index,
+                    .shepard_weight = shepard_weight};
 }
 
 static void test_round_trip(void **state)
@@ -117,7 +128,7 @@ static void test_save_refuses(void **state)
     tets[3] = -1;
     refused_save(&tet, SU_NUMERICS, "'tets'");
     tets[3] = 3;
-    tets[0] = 1, tets[1] = 0;   /* inside out */
+    tets[0] = 1, tets[1] = 0; /* inside out */
     refused_save(&tet, SU_NUMERICS, "tet 0");
     tets[0] = 0, tets[1] = 1;
 
@@ -146,10 +157,14 @@ static const int64_t wide_surface[12] = {0, 2, 1, 0, 1, 3, 0, 3, 2, 1, 2, 3};
 static su_status load_with(const one_array *changes, int count, json_t *meta, su_error *err)
 {
     const one_array standard[] = {
-        {"vertices", SU_F64, 2, {4, 3}, vertices},      {"tets", SU_I32, 2, {1, 4}, tets},
-        {"surface", SU_I32, 2, {4, 3}, surface},        {"fixed", SU_I32, 1, {1}, fixed},
-        {"embed_tet", SU_I32, 1, {1}, embed_tet},       {"embed_bary", SU_F64, 2, {1, 4}, bary},
-        {"shepard_index", SU_I32, 2, {4, 4}, shepard_index}, {"shepard_weight", SU_F64, 2, {4, 4}, shepard_weight},
+        {"vertices", SU_F64, 2, {4, 3}, vertices},
+        {"tets", SU_I32, 2, {1, 4}, tets},
+        {"surface", SU_I32, 2, {4, 3}, surface},
+        {"fixed", SU_I32, 1, {1}, fixed},
+        {"embed_tet", SU_I32, 1, {1}, embed_tet},
+        {"embed_bary", SU_F64, 2, {1, 4}, bary},
+        {"shepard_index", SU_I32, 2, {4, 4}, shepard_index},
+        {"shepard_weight", SU_F64, 2, {4, 4}, shepard_weight},
         {"stranger", SU_F64, 1, {3}, vertices},
     };
     su_npz_writer *writer = NULL;
@@ -161,8 +176,8 @@ static su_status load_with(const one_array *changes, int count, json_t *meta, su
         for (int k = 0; k < count; k++)
             if (strcmp(changes[k].name, array->name) == 0) array = &changes[k];
         if (!array->data) continue;
-        assert_int_equal(su_npz_add(writer, array->name, array->type, array->dimensions, array->shape, array->data,
-                                    err), SU_OK);
+        assert_int_equal(
+            su_npz_add(writer, array->name, array->type, array->dimensions, array->shape, array->data, err), SU_OK);
     }
     assert_int_equal(su_npz_commit(writer, meta, err), SU_OK);
     json_decref(meta);
@@ -261,8 +276,16 @@ static void test_sim(void **state)
     su_error err = {0};
     double times[3] = {0, 0.5, 1}, q[6] = {1, 2, 3, 4, 5, 6}, weights[3] = {1, 1, 1}, energy[9] = {0};
     int32_t iterations[3] = {1, 2, 3}, status[3] = {0, 1, 3};
-    su_sim sim = {.F = 3, .r = 2, .m = 1, .times = times, .q = q, .weights = weights, .energy = energy,
-                  .iterations = iterations, .status = status}, back;
+    su_sim sim = {.F = 3,
+                  .r = 2,
+                  .m = 1,
+                  .times = times,
+                  .q = q,
+                  .weights = weights,
+                  .energy = energy,
+                  .iterations = iterations,
+                  .status = status},
+           back;
     if (su_sim_save(path_of("a.sim.npz"), &sim, &err) != SU_OK) fail_msg("%s", err.text);
     assert_int_equal(su_sim_load(path_of("a.sim.npz"), &back, &err), SU_OK);
     assert_memory_equal(back.q, q, sizeof q);
@@ -286,8 +309,8 @@ static void test_sim(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),    cmocka_unit_test(test_save_refuses), cmocka_unit_test(test_conversions),
-        cmocka_unit_test(test_load_refuses),  cmocka_unit_test(test_kinds_refused), cmocka_unit_test(test_tables),
+        cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_save_refuses),  cmocka_unit_test(test_conversions),
+        cmocka_unit_test(test_load_refuses), cmocka_unit_test(test_kinds_refused), cmocka_unit_test(test_tables),
         cmocka_unit_test(test_sim),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -23,8 +23,7 @@ static void pin(const beam *b, double *x, const double *y)
 {
     double shift[3] = {0, 0, 0};
     for (int64_t k = 0; k < b->held_count; k++)
-        for (int i = 0; i < 3; i++)
-            shift[i] += (y[3 * b->held[k] + i] - x[3 * b->held[k] + i]) / (double)b->held_count;
+        for (int i = 0; i < 3; i++) shift[i] += (y[3 * b->held[k] + i] - x[3 * b->held[k] + i]) / (double)b->held_count;
     for (int64_t v = 0; v < b->n; v++)
         for (int i = 0; i < 3; i++) x[3 * v + i] += shift[i];
 }
@@ -50,7 +49,8 @@ static void ends_are_kept_and_bends_stay_arcs(void **state)
         beam_bend(&b, 0.5 * (pairs[k][0] + pairs[k][1]), mid);
         pin(&b, x, mid);
         double off = largest_distance(&b, x, mid);
-        printf("# bends %.1f and %.1f: blend is %.4f of the length off the arc half way\n", pairs[k][0], pairs[k][1], off);
+        printf("# bends %.1f and %.1f: blend is %.4f of the length off the arc half way\n", pairs[k][0], pairs[k][1],
+               off);
         assert_true(off < 0.01);
     }
     su_shape_blend_free(blend);

@@ -64,8 +64,10 @@ static void test_tets_follow_turns_and_stretches(void **state)
     assert_int_equal(su_shape_change(s.n, s.x, 2, shapes, 0.05, 2, misfit, &err), SU_OK);
     double far = 0, near = 0;
     for (int64_t v = 0; v < s.n; v++)
-        if (fabs(s.x[3 * v + 1]) > 0.08) far = fmax(far, misfit[v]);
-        else near = fmax(near, misfit[v]);
+        if (fabs(s.x[3 * v + 1]) > 0.08)
+            far = fmax(far, misfit[v]);
+        else
+            near = fmax(near, misfit[v]);
     print_message("# a hinge: %.4f of the radius at the fold, %.1e away from it\n", near / 0.05, far / 0.05);
     assert_true(near > 0.1 * 0.05 && far < 5e-3 * 0.05);
     free(shapes), free(misfit), skin_free(&s);
@@ -106,7 +108,8 @@ static su_flesh build(const su_surface *surface, const double *shape, double fol
     su_flesh_settings settings = su_flesh_defaults();
     su_flesh flesh;
     su_error err = {0};
-    settings.method = SU_MESH_SDF, settings.tets = 4000, settings.threads = 2, settings.poses = shape != NULL, settings.shapes = shape;
+    settings.method = SU_MESH_SDF, settings.tets = 4000, settings.threads = 2, settings.poses = shape != NULL,
+    settings.shapes = shape;
     settings.follow = follow;
     if (su_flesh_build(surface, &settings, &flesh, &err)) fail_msg("%s", err.text);
     assert_true(llabs(flesh.mesh.t - 4000) <= 800 && flesh.quality.dihedral_min > 5);
@@ -137,7 +140,7 @@ static void test_flesh_is_finer_at_folds(void **state)
     double *shape = malloc(3 * (size_t)s.n * sizeof *shape);
     assert_int_equal(su_surface_create(s.n, s.x, s.t, s.triangles, NULL, &surface, &err), SU_OK);
     su_flesh plain = build(&surface, NULL, 3);
-    hinge(&s, 0, 0.03, shape);          /* gentle: uniform tets follow it, and stay as they are */
+    hinge(&s, 0, 0.03, shape); /* gentle: uniform tets follow it, and stay as they are */
     su_flesh gentle = build(&surface, shape, 3);
     assert_false(gentle.followed);
     assert_int_equal(gentle.mesh.n, plain.mesh.n);
@@ -146,7 +149,8 @@ static void test_flesh_is_finer_at_folds(void **state)
     su_flesh off = build(&surface, shape, 1), folded = build(&surface, shape, 3);
     assert_true(folded.followed && !off.followed);
     assert_memory_equal(off.mesh.x, plain.mesh.x, 3 * (size_t)plain.mesh.n * sizeof(double));
-    print_message("# size of tets at the fold over that elsewhere: %.2f, uniform %.2f\n", fineness(&folded), fineness(&plain));
+    print_message("# size of tets at the fold over that elsewhere: %.2f, uniform %.2f\n", fineness(&folded),
+                  fineness(&plain));
     assert_true(fineness(&folded) < 0.75 * fineness(&plain));
     su_flesh_free(&plain), su_flesh_free(&gentle), su_flesh_free(&off), su_flesh_free(&folded);
     su_surface_free(&surface);

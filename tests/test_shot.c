@@ -16,7 +16,7 @@
 
 #include "near.h"
 
-enum { F = 12, NBAR = 100 };   /* 300 columns: more than one block of the spline solver */
+enum { F = 12, NBAR = 100 }; /* 300 columns: more than one block of the spline solver */
 
 typedef struct clip {
     su_anim anim;
@@ -30,8 +30,8 @@ typedef struct clip {
 static clip *make_clip(double (*f)(double), double rate)
 {
     clip *c = calloc(1, sizeof *c);
-    c->anim = (su_anim){.F = F, .nbar = NBAR, .s = 2, .points = c->points, .root = c->root, .times = c->times,
-                        .params = c->params};
+    c->anim = (su_anim){
+        .F = F, .nbar = NBAR, .s = 2, .points = c->points, .root = c->root, .times = c->times, .params = c->params};
     c->target = (su_shot_target){.nbar = NBAR, .s = 2, .params = c->rest, .param_scale = c->scale};
     c->scale[0] = c->scale[1] = 1.0;
     for (int k = 0; k < F; k++) {
@@ -84,7 +84,7 @@ static void straight_motion_stays_straight(void **unused)
     for (int k = 0; k + 1 < F; k++)
         for (double a = 0.1; a < 1.0; a += 0.2) {
             su_shot_sample(shot, k, a, 0, NULL, skin, p, NULL, t);
-            for (int i = 0; i < 3 * NBAR; i++) assert_near(skin[i], line(k + a + 0.01 * i), 2e-6);   /* float */
+            for (int i = 0; i < 3 * NBAR; i++) assert_near(skin[i], line(k + a + 0.01 * i), 2e-6); /* float */
             assert_near(t[0], 2.0 * (k + a), 1e-13);
             assert_near(p[0], k + a, 1e-13);
         }
@@ -130,7 +130,8 @@ static void spline_is_twice_differentiable_and_natural(void **unused)
     free(c);
 }
 
-/* Inside a long clip natural ends are forgotten: the error against a smooth curve falls as the fourth power of the step. */
+/* Inside a long clip natural ends are forgotten: the error against a smooth curve falls as the fourth power of the
+ * step. */
 static void spline_is_fourth_order(void **unused)
 {
     (void)unused;
@@ -163,7 +164,7 @@ static void a_cut_separates_what_comes_before_and_after(void **unused)
     double skin[3 * NBAR], t[3];
     for (int k = 0; k + 1 < F; k++) {
         su_shot_sample(shot, k, 0.5, 0, NULL, skin, NULL, NULL, t);
-        double jump = k >= 6 ? 100.0 : 0.0, at = k == 5 ? 5.0 : k + 0.5;   /* before the cut the last frame holds */
+        double jump = k >= 6 ? 100.0 : 0.0, at = k == 5 ? 5.0 : k + 0.5; /* before the cut the last frame holds */
         assert_near(skin[0], line(at) + jump, 2e-5);
         assert_near(t[0], 2.0 * at + 0.5 * jump, 1e-12);
     }
@@ -230,7 +231,7 @@ static void corrections_are_added_once(void **unused)
     clip *c = make_clip(wave, 0.0);
     double sculpts[4] = {0, 0, 4, 16}, rbf[4], delta[2 * 3 * NBAR] = {0};
     double distance = sqrt(16.0 + 256.0);
-    rbf[0] = rbf[3] = 0.0, rbf[1] = rbf[2] = 1.0 / distance;   /* inverse of the 2 x 2 distance matrix */
+    rbf[0] = rbf[3] = 0.0, rbf[1] = rbf[2] = 1.0 / distance; /* inverse of the 2 x 2 distance matrix */
     for (int i = 0; i < 3 * NBAR; i++) delta[3 * NBAR + i] = 0.5;
     c->target.a = 2, c->target.psd_params = sculpts, c->target.psd_rbf = rbf, c->target.psd_shapes = delta;
     for (int corrected = 0; corrected < 2; corrected++) {
@@ -262,7 +263,8 @@ static void lanes_hold_what_samples_say(void **unused)
     rbf[1] = rbf[2] = 1 / sqrt(16.0 + 256.0);
     for (int sculpted = 0; sculpted < 2; sculpted++) {
         clip *c = make_clip(wave, 0.2);
-        if (sculpted) c->target.a = 2, c->target.psd_params = sculpts, c->target.psd_rbf = rbf, c->target.psd_shapes = delta;
+        if (sculpted)
+            c->target.a = 2, c->target.psd_params = sculpts, c->target.psd_rbf = rbf, c->target.psd_shapes = delta;
         su_shot *shot = open_clip(c, 1, &cut);
         su_rest_patch patch = {.skin_count = LIST, .skin = list, .shape = {.neutral = neutral}};
         su_shot_instant at[TIMES];

@@ -18,7 +18,7 @@
 static void one_mode(void **state)
 {
     (void)state;
-    const double square = pow(2 * M_PI * 2, 2), force = 3;   /* 2 Hz */
+    const double square = pow(2 * M_PI * 2, 2), force = 3; /* 2 Hz */
     double most = 0;
     su_linear_motion motion;
     assert_int_equal(su_linear_motion_create(1, &square, &motion, NULL), SU_OK);
@@ -26,10 +26,11 @@ static void one_mode(void **state)
         assert_int_equal(su_linear_motion_frame(&motion, &force, 1.0 / 240, NULL), SU_OK);
         most = fmax(most, motion.q[0]);
     }
-    double rest = force / square, overshoot = exp(-M_PI * 0.1 / sqrt(1 - 0.01));   /* damping ratio 0.1 */
+    double rest = force / square, overshoot = exp(-M_PI * 0.1 / sqrt(1 - 0.01)); /* damping ratio 0.1 */
     printf("# overshoot %.3f, analytic %.3f\n", most / rest - 1, overshoot);
-    assert_near(most / rest - 1, overshoot, 0.06);   /* implicit Euler at 240 Hz damps a little more */
-    for (int frame = 0; frame < 2400; frame++) assert_int_equal(su_linear_motion_frame(&motion, &force, 1.0 / 240, NULL), SU_OK);
+    assert_near(most / rest - 1, overshoot, 0.06); /* implicit Euler at 240 Hz damps a little more */
+    for (int frame = 0; frame < 2400; frame++)
+        assert_int_equal(su_linear_motion_frame(&motion, &force, 1.0 / 240, NULL), SU_OK);
     assert_near(motion.q[0], rest, 1e-9 * rest);
     su_linear_motion_start(&motion);
     assert_true(motion.q[0] == 0);
@@ -47,16 +48,17 @@ static void principal_directions(void **state)
     assert_int_equal(su_linear_motion_create(3, squares, &motion, NULL), SU_OK);
     for (int frame = 0; frame < 400; frame++) {
         double phase = 2 * M_PI * frame / 400, force[3] = {3e10 * cos(phase), 1e10 * sin(phase), 0};
-        assert_int_equal(su_linear_motion_frame(&motion, force, 100.0, NULL), SU_OK);   /* long frames: no inertia */
+        assert_int_equal(su_linear_motion_frame(&motion, force, 100.0, NULL), SU_OK); /* long frames: no inertia */
     }
     assert_int_equal(su_linear_motion_principal(&motion, 3, directions, &count, NULL), SU_OK);
-    assert_int_equal(count, 2);   /* the third never moves */
+    assert_int_equal(count, 2); /* the third never moves */
     assert_near(fabs(directions[0]), 3 / sqrt(2), 0.02);
     assert_near(fabs(directions[4]), 1 / sqrt(2), 0.02);
     su_linear_motion_free(&motion);
 }
 
-/* A second shot moves the third mode a hundredth as far as the first shot moves the first one; errors count shot by shot. */
+/* A second shot moves the third mode a hundredth as far as the first shot moves the first one; errors count shot by
+ * shot. */
 static void quiet_shot(void **state)
 {
     (void)state;

@@ -86,7 +86,8 @@ static int make_files(void **unused)
     anim.T = anim.P = 1, anim.corners = anim.N = 3;
     anim.triangles = anim.face_indices = anim.source_vertex = corners, anim.face_counts = three;
     anim.file.meta = json_object();
-    if (su_model_save(at("c.model.npz"), &r.model, &err) != SU_OK || su_anim_save(at("swing.anim.npz"), &anim, &err) != SU_OK ||
+    if (su_model_save(at("c.model.npz"), &r.model, &err) != SU_OK ||
+        su_anim_save(at("swing.anim.npz"), &anim, &err) != SU_OK ||
         su_anim_save(at("again.anim.npz"), &anim, &err) != SU_OK) {
         fprintf(stderr, "%s\n", err.text);
         return 1;
@@ -104,7 +105,7 @@ static int make_files(void **unused)
     }
     json_decref(anim.file.meta);
     reduced_free(&r);
-    scene_save(&s, folder);   /* s.anim.npz: with the whole skin */
+    scene_save(&s, folder); /* s.anim.npz: with the whole skin */
     scene_free(&s);
     return 0;
 }
@@ -122,7 +123,8 @@ static void bytes_do_not_depend_on_threads_or_checkpoints(void **unused)
     (void)unused;
     assert_int_equal(SIM(NULL, at("c.model.npz"), at("swing.anim.npz"), "-o", at("a.sim.npz"), "-j", "1"), 0);
     assert_int_equal(SIM(NULL, at("c.model.npz"), at("swing.anim.npz"), "-o", at("b.sim.npz"), "-j", "2"), 0);
-    assert_int_equal(SIM(NULL, at("c.model.npz"), at("swing.anim.npz"), "-o", at("c.sim.npz"), "--checkpoint", "7", "--resume"), 0);
+    assert_int_equal(
+        SIM(NULL, at("c.model.npz"), at("swing.anim.npz"), "-o", at("c.sim.npz"), "--checkpoint", "7", "--resume"), 0);
     same_bytes(at("a.sim.npz"), at("b.sim.npz"));
     same_bytes(at("a.sim.npz"), at("c.sim.npz"));
     assert_int_not_equal(access(at("c.sim.npz.checkpoint"), F_OK), 0);
@@ -152,9 +154,12 @@ static void the_model_says_how_to_interpolate(void **unused)
 {
     (void)unused;
     assert_int_equal(SIM(NULL, at("linear.model.npz"), at("swing.anim.npz"), "-o", at("own.sim.npz")), 0);
-    assert_int_equal(SIM(NULL, at("linear.model.npz"), at("swing.anim.npz"), "-o", at("same.sim.npz"), "--interpolation", "linear"), 0);
-    assert_int_equal(SIM(NULL, at("linear.model.npz"), at("swing.anim.npz"), "-o", at("other.sim.npz"), "--interpolation",
-                         "corotated"), 0);
+    assert_int_equal(
+        SIM(NULL, at("linear.model.npz"), at("swing.anim.npz"), "-o", at("same.sim.npz"), "--interpolation", "linear"),
+        0);
+    assert_int_equal(SIM(NULL, at("linear.model.npz"), at("swing.anim.npz"), "-o", at("other.sim.npz"),
+                         "--interpolation", "corotated"),
+                     0);
     su_sim own, same, other;
     assert_int_equal(su_sim_load(at("own.sim.npz"), &own, NULL), SU_OK);
     assert_int_equal(su_sim_load(at("same.sim.npz"), &same, NULL), SU_OK);
@@ -172,11 +177,14 @@ static void forces_act_and_survive_interruption(void **unused)
     FILE *file = fopen(at("forces.json"), "w");
     fputs("{\"points\": 20, \"stiffness\": 1e5, \"wind\": {\"velocity\": [0, 0, 8], \"drag\": 30},\n"
           " \"forces\": [{\"vertex\": 19, \"force\": [0, 0, 5]}],\n"
-          " \"colliders\": [{\"shape\": \"plane\", \"point\": [0, -0.1, 0], \"normal\": [0, 1, 0]}]}\n", file);
+          " \"colliders\": [{\"shape\": \"plane\", \"point\": [0, -0.1, 0], \"normal\": [0, 1, 0]}]}\n",
+          file);
     fclose(file);
-    assert_int_equal(SIM(NULL, at("c.model.npz"), at("swing.anim.npz"), "-o", at("f.sim.npz"), "--forces", at("forces.json")), 0);
-    assert_int_equal(SIM(NULL, at("c.model.npz"), at("swing.anim.npz"), "-o", at("g.sim.npz"), "--forces", at("forces.json"),
-                         "--checkpoint", "7", "--resume", "-j", "2"), 0);
+    assert_int_equal(
+        SIM(NULL, at("c.model.npz"), at("swing.anim.npz"), "-o", at("f.sim.npz"), "--forces", at("forces.json")), 0);
+    assert_int_equal(SIM(NULL, at("c.model.npz"), at("swing.anim.npz"), "-o", at("g.sim.npz"), "--forces",
+                         at("forces.json"), "--checkpoint", "7", "--resume", "-j", "2"),
+                     0);
     assert_int_equal(SIM(NULL, at("c.model.npz"), at("swing.anim.npz"), "-o", at("h.sim.npz")), 0);
     same_bytes(at("f.sim.npz"), at("g.sim.npz"));
     su_sim with, without;
@@ -187,9 +195,11 @@ static void forces_act_and_survive_interruption(void **unused)
     file = fopen(at("forces.json"), "w");
     fputs("{\"colliders\": [{\"shape\": \"cube\"}]}", file);
     fclose(file);
-    assert_int_equal(SIM(tail, at("c.model.npz"), at("swing.anim.npz"), "-o", at("x.sim.npz"), "--forces", at("forces.json")), 3);
+    assert_int_equal(
+        SIM(tail, at("c.model.npz"), at("swing.anim.npz"), "-o", at("x.sim.npz"), "--forces", at("forces.json")), 3);
     assert_non_null(strstr(tail, "forces.json"));
-    assert_int_equal(SIM(tail, at("c.model.npz"), at("swing.anim.npz"), "-o", at("x.sim.npz"), "--forces", at("none.json")), 3);
+    assert_int_equal(
+        SIM(tail, at("c.model.npz"), at("swing.anim.npz"), "-o", at("x.sim.npz"), "--forces", at("none.json")), 3);
 }
 
 /* A floor that rises, as OBJ files on the command line, and named by a forces file in the same folder. */
@@ -208,10 +218,13 @@ static void meshes_push(void **unused)
     FILE *file = fopen(at("floor.json"), "w");
     fputs("{\"colliders\": [{\"shape\": \"mesh\", \"file\": \"floor.%d.obj\"}]}", file);
     fclose(file);
-    assert_int_equal(SIM(tail, at("c.model.npz"), at("s.anim.npz"), "-o", at("f.sim.npz"), "--collider", at("floor.%d.obj")), 0);
-    assert_int_equal(SIM(NULL, at("c.model.npz"), at("s.anim.npz"), "-o", at("g.sim.npz"), "--collider", at("floor.%d.obj"),
-                         "--checkpoint", "7", "--resume", "-j", "2"), 0);
-    assert_int_equal(SIM(NULL, at("c.model.npz"), at("s.anim.npz"), "-o", at("h.sim.npz"), "--forces", at("floor.json")), 0);
+    assert_int_equal(
+        SIM(tail, at("c.model.npz"), at("s.anim.npz"), "-o", at("f.sim.npz"), "--collider", at("floor.%d.obj")), 0);
+    assert_int_equal(SIM(NULL, at("c.model.npz"), at("s.anim.npz"), "-o", at("g.sim.npz"), "--collider",
+                         at("floor.%d.obj"), "--checkpoint", "7", "--resume", "-j", "2"),
+                     0);
+    assert_int_equal(
+        SIM(NULL, at("c.model.npz"), at("s.anim.npz"), "-o", at("h.sim.npz"), "--forces", at("floor.json")), 0);
     assert_int_equal(SIM(NULL, at("c.model.npz"), at("s.anim.npz"), "-o", at("i.sim.npz")), 0);
     same_bytes(at("f.sim.npz"), at("g.sim.npz"));
     su_sim on, named, without;
@@ -222,9 +235,11 @@ static void meshes_push(void **unused)
     assert_memory_not_equal(on.q + 13 * (FRAMES - 1), without.q + 13 * (FRAMES - 1), 13 * sizeof(double));
     assert_int_equal(json_array_size(json_object_get(on.file.meta, "colliders")), 1);
     su_sim_free(&on), su_sim_free(&named), su_sim_free(&without);
-    assert_int_equal(SIM(tail, at("c.model.npz"), at("s.anim.npz"), "-o", at("x.sim.npz"), "--collider", at("none.%d.obj")), 3);
+    assert_int_equal(
+        SIM(tail, at("c.model.npz"), at("s.anim.npz"), "-o", at("x.sim.npz"), "--collider", at("none.%d.obj")), 3);
     assert_non_null(strstr(tail, "none.%d.obj"));
-    assert_int_equal(SIM(tail, at("c.model.npz"), at("s.anim.npz"), "-o", at("x.sim.npz"), "--collider", at("c.model.npz")), 3);
+    assert_int_equal(
+        SIM(tail, at("c.model.npz"), at("s.anim.npz"), "-o", at("x.sim.npz"), "--collider", at("c.model.npz")), 3);
 }
 
 static void a_cycle_repeats(void **unused)
@@ -237,7 +252,8 @@ static void a_cycle_repeats(void **unused)
     assert_int_equal(su_sim_load(at("cycle.sim.npz"), &cycle, NULL), SU_OK);
     const double *last = cycle.q + (FRAMES - 1) * 13;
     double gap = 0, start = 0, size = 0;
-    for (int k = 0; k < 13; k++) gap += pow(cycle.q[k] - last[k], 2), start += pow(once.q[k], 2), size += pow(last[k], 2);
+    for (int k = 0; k < 13; k++)
+        gap += pow(cycle.q[k] - last[k], 2), start += pow(once.q[k], 2), size += pow(last[k], 2);
     assert_true(start == 0);
     assert_true(gap < 1e-4 * size);
     su_sim_free(&once), su_sim_free(&cycle);

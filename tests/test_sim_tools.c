@@ -111,7 +111,7 @@ static void a_spanning_basis_compares_as_equal(void **unused)
     assert_int_equal(shell("supple-sim s.model.npz s.anim.npz -o sim.npz --newton 50 --tolerance 1e-10"), 0);
     assert_int_equal(shell("supple-compare s.model.npz s.anim.npz sim.npz full.npz --csv frames.csv"), 0);
     assert_true(figure("error of u") < 1e-3);
-    assert_true(figure("largest skin displacement") > 1.0);   /* mm */
+    assert_true(figure("largest skin displacement") > 1.0); /* mm */
     int lines = 0;
     for (const char *at = output("frames.csv"); *at; at++) lines += *at == '\n';
     assert_int_equal(lines, FRAMES + 1);
@@ -119,7 +119,7 @@ static void a_spanning_basis_compares_as_equal(void **unused)
     assert_int_equal(shell("supple-fullsim s.tet.npz s.fit.npz s.anim.npz -o full1.npz --newton 1"), 0);
     assert_int_equal(shell("supple-sim s.model.npz s.anim.npz -o sim1.npz --newton 1"), 0);
     assert_int_equal(shell("supple-compare s.model.npz s.anim.npz sim1.npz full1.npz -o -"), 0);
-    assert_true(figure("error of u") < 5e-3);   /* per cent; the only solve's matrix is summed in float: 1.6e-3 here */
+    assert_true(figure("error of u") < 5e-3); /* per cent; the only solve's matrix is summed in float: 1.6e-3 here */
     assert_int_equal(shell("supple-compare s.model.npz s.anim.npz full1.npz full.npz -o report.txt"), 0);
     assert_non_null(strstr(output("report.txt"), "full1.npz against full.npz"));
 }
@@ -129,10 +129,13 @@ static void both_programs_feel_a_mesh(void **unused)
 {
     (void)unused;
     assert_int_equal(shell("for k in 0 1 2; do for v in \"-3 3\" \"3 3\" \"-3 -3\" \"3 -3\"; do set -- $v; "
-                           "echo v $1 0.0$((3 * k)) $2; done >floor.$k.obj; echo f 1 2 4 3 >>floor.$k.obj; done"), 0);
-    assert_int_equal(shell("supple-fullsim s.tet.npz s.fit.npz s.anim.npz -o on.npz --collider floor.%d.obj --tolerance 1e-10"), 0);
+                           "echo v $1 0.0$((3 * k)) $2; done >floor.$k.obj; echo f 1 2 4 3 >>floor.$k.obj; done"),
+                     0);
+    assert_int_equal(
+        shell("supple-fullsim s.tet.npz s.fit.npz s.anim.npz -o on.npz --collider floor.%d.obj --tolerance 1e-10"), 0);
     assert_int_equal(shell("supple-fullsim s.tet.npz s.fit.npz s.anim.npz -o off.npz"), 0);
-    assert_int_equal(shell("supple-sim s.model.npz s.anim.npz -o sim.npz --collider floor.%d.obj --newton 50 --tolerance 1e-10"), 0);
+    assert_int_equal(
+        shell("supple-sim s.model.npz s.anim.npz -o sim.npz --collider floor.%d.obj --newton 50 --tolerance 1e-10"), 0);
     assert_int_equal(shell("supple-compare s.model.npz s.anim.npz sim.npz on.npz"), 0);
     assert_true(figure("error of u") < 1e-2);
     assert_int_equal(shell("supple-compare s.model.npz s.anim.npz off.npz on.npz"), 0);
@@ -151,18 +154,21 @@ static void an_interrupted_run_ends_with_the_same_bytes(void **unused)
 {
     (void)unused;
     assert_int_equal(shell("supple-fullsim s.tet.npz s.fit.npz s.anim.npz -o whole.npz -q"), 0);
-    assert_int_equal(shell("supple-fullsim s.tet.npz s.fit.npz s.anim.npz -o part.npz -q --checkpoint 1 & pid=$!; "
-                           "while ! [ -e part.npz.checkpoint ] && kill -0 $pid; do :; done; kill -TERM $pid; wait $pid; "
-                           "code=$?; [ $code = 75 ] || [ $code = 0 ]"),
-                     0);
-    assert_int_equal(shell("supple-fullsim s.tet.npz s.fit.npz s.anim.npz -o part.npz --resume && cmp whole.npz part.npz"), 0);
+    assert_int_equal(
+        shell("supple-fullsim s.tet.npz s.fit.npz s.anim.npz -o part.npz -q --checkpoint 1 & pid=$!; "
+              "while ! [ -e part.npz.checkpoint ] && kill -0 $pid; do :; done; kill -TERM $pid; wait $pid; "
+              "code=$?; [ $code = 75 ] || [ $code = 0 ]"),
+        0);
+    assert_int_equal(
+        shell("supple-fullsim s.tet.npz s.fit.npz s.anim.npz -o part.npz --resume && cmp whole.npz part.npz"), 0);
     assert_false(exists("part.npz.checkpoint"));
     /* another setting, another run */
-    assert_int_equal(shell("supple-fullsim s.tet.npz s.fit.npz s.anim.npz -o other.npz -q --checkpoint 1 & pid=$!; "
-                           "while ! [ -e other.npz.checkpoint ] && kill -0 $pid; do :; done; kill -KILL $pid; wait $pid; "
-                           "rm -f *.tmp.*; [ -e other.npz.checkpoint ] || exit 0; "
-                           "supple-fullsim s.tet.npz s.fit.npz s.anim.npz -o other.npz --resume --stiffness 2; [ $? = 3 ]"),
-                     0);
+    assert_int_equal(
+        shell("supple-fullsim s.tet.npz s.fit.npz s.anim.npz -o other.npz -q --checkpoint 1 & pid=$!; "
+              "while ! [ -e other.npz.checkpoint ] && kill -0 $pid; do :; done; kill -KILL $pid; wait $pid; "
+              "rm -f *.tmp.*; [ -e other.npz.checkpoint ] || exit 0; "
+              "supple-fullsim s.tet.npz s.fit.npz s.anim.npz -o other.npz --resume --stiffness 2; [ $? = 3 ]"),
+        0);
 }
 
 static void compare_warns_of_other_equations(void **unused)

@@ -1,4 +1,5 @@
-/* The partition of unity that smooths rotations, and the smoothed field: sums, exactness, parts, limbs, spacing, width. */
+/* The partition of unity that smooths rotations, and the smoothed field: sums, exactness, parts, limbs, spacing, width.
+ */
 #include "beam.h"
 #include "box.h"
 #include "fem/smooth_weights.h"
@@ -19,15 +20,20 @@
 
 #include "near.h"
 
-static su_smooth_weights weights_of(int64_t n, const double *vertices, int64_t t, const int32_t *tets, double spacing, double length)
+static su_smooth_weights weights_of(int64_t n, const double *vertices, int64_t t, const int32_t *tets, double spacing,
+                                    double length)
 {
     su_smooth_weights out;
     su_error err = {0};
-    if (su_smooth_weights_create(n, vertices, t, tets, spacing, length, 1, &out, &err) != SU_OK) fail_msg("%s", err.text);
+    if (su_smooth_weights_create(n, vertices, t, tets, spacing, length, 1, &out, &err) != SU_OK)
+        fail_msg("%s", err.text);
     return out;
 }
 
-static su_smoothing smoothing_of(const su_smooth_weights *w) { return (su_smoothing){w->nodes, w->start, w->node, w->weight}; }
+static su_smoothing smoothing_of(const su_smooth_weights *w)
+{
+    return (su_smoothing){w->nodes, w->start, w->node, w->weight};
+}
 
 /* Rows as su_smoothing promises them; every node reaches something. */
 static void check_rows(int64_t n, const su_smooth_weights *w)
@@ -61,7 +67,9 @@ static void rows_sum_to_one(void **unused)
         check_rows(box.n, &w);
         printf("# spacing %g, length %g: %lld nodes, %.1f a vertex\n", sizes[k][0], sizes[k][1], (long long)w.nodes,
                (double)w.entries / (double)box.n);
-        assert_int_equal(su_smooth_weights_create(box.n, box.vertices, box.t, box.tets, sizes[k][0], sizes[k][1], 3, &again, NULL), SU_OK);
+        assert_int_equal(
+            su_smooth_weights_create(box.n, box.vertices, box.t, box.tets, sizes[k][0], sizes[k][1], 3, &again, NULL),
+            SU_OK);
         assert_int_equal(again.entries, w.entries);
         assert_memory_equal(again.node, w.node, (size_t)w.entries * sizeof *w.node);
         assert_memory_equal(again.weight, w.weight, (size_t)w.entries * sizeof *w.weight);
@@ -70,7 +78,8 @@ static void rows_sum_to_one(void **unused)
     box_mesh_free(&box);
 }
 
-/* Where the whole flesh is deformed alike every mean is that deformation: its rotation comes out exactly, at every vertex. */
+/* Where the whole flesh is deformed alike every mean is that deformation: its rotation comes out exactly, at every
+ * vertex. */
 static void affine_motion_gives_its_rotation(void **unused)
 {
     (void)unused;
@@ -79,7 +88,8 @@ static void affine_motion_gives_its_rotation(void **unused)
     su_smooth_weights w = weights_of(box.n, box.vertices, box.t, box.tets, 0.3, 0.3);
     su_smoothing smoothing = smoothing_of(&w);
     su_rotation_field *field;
-    assert_int_equal(su_rotation_field_create(box.n, box.vertices, box.t, box.tets, &smoothing, 0, NULL, &field, NULL), SU_OK);
+    assert_int_equal(su_rotation_field_create(box.n, box.vertices, box.t, box.tets, &smoothing, 0, NULL, &field, NULL),
+                     SU_OK);
     double *x = malloc((size_t)(3 * box.n) * sizeof *x), *q = malloc((size_t)(4 * box.n) * sizeof *q);
     for (int round = 0; round < 6; round++) {
         uint64_t seed = (uint64_t)round;
@@ -107,7 +117,8 @@ static void affine_motion_gives_its_rotation(void **unused)
     box_mesh_free(&box);
 }
 
-/* The definition, written out tet by tet: of each node the mean gradient by V phi, of each vertex the mean of the nodes'. */
+/* The definition, written out tet by tet: of each node the mean gradient by V phi, of each vertex the mean of the
+ * nodes'. */
 static void smoothed_field_is_the_definition(void **unused)
 {
     (void)unused;
@@ -117,7 +128,7 @@ static void smoothed_field_is_the_definition(void **unused)
     su_rotation_field *field, *some;
     double *x = malloc((size_t)(3 * b.n) * sizeof *x), *q = malloc((size_t)(4 * b.n) * sizeof *q), part[4 * 4];
     double *sum = calloc((size_t)(9 * w.nodes), sizeof *sum), *volume = calloc((size_t)w.nodes, sizeof *volume);
-    const int32_t list[] = {77, 3, 50, 3};   /* out of order, one of them twice */
+    const int32_t list[] = {77, 3, 50, 3}; /* out of order, one of them twice */
     assert_true(w.nodes > 4);
     beam_bend(&b, 1.5, x);
     for (int64_t i = 0; i < 3 * b.n; i++) x[i] += 0.04 * sin(12.9898 * (double)(i + 1) * 78.233);
@@ -161,13 +172,15 @@ static void folds_are_smoothed_away(void **unused)
     su_smooth_weights w = weights_of(b.n, b.vertices, b.t, b.tets, 0.1, 0.1);
     su_smoothing smoothing = smoothing_of(&w), none = {0};
     double *x = malloc((size_t)(3 * b.n) * sizeof *x), *q = malloc((size_t)(4 * b.n) * sizeof *q), most[2] = {0, 0};
-    for (int64_t v = 0; v < b.n; v++) {   /* a ripple from section to section */
+    for (int64_t v = 0; v < b.n; v++) { /* a ripple from section to section */
         memcpy(x + 3 * v, b.vertices + 3 * v, 3 * sizeof *x);
         x[3 * v + 1] += (v / 25 % 4 < 2 ? 0.02 : -0.02);
     }
     for (int smooth = 0; smooth < 2; smooth++) {
         su_rotation_field *field;
-        assert_int_equal(su_rotation_field_create(b.n, b.vertices, b.t, b.tets, smooth ? &smoothing : &none, 0, NULL, &field, NULL), SU_OK);
+        assert_int_equal(
+            su_rotation_field_create(b.n, b.vertices, b.t, b.tets, smooth ? &smoothing : &none, 0, NULL, &field, NULL),
+            SU_OK);
         su_rotation_field_evaluate(field, x, q, 1);
         for (int64_t v = 0; v < b.n; v++) most[smooth] = fmax(most[smooth], 2 * acos(fmin(q[4 * v], 1)));
         su_rotation_field_free(field);
@@ -179,7 +192,8 @@ static void folds_are_smoothed_away(void **unused)
     beam_free(&b);
 }
 
-/* Two bodies that touch nowhere, one within a hair of the other: each has nodes of its own, however far apart nodes may be. */
+/* Two bodies that touch nowhere, one within a hair of the other: each has nodes of its own, however far apart nodes may
+ * be. */
 static void parts_have_nodes_of_their_own(void **unused)
 {
     (void)unused;
@@ -187,7 +201,8 @@ static void parts_have_nodes_of_their_own(void **unused)
     int64_t n = box.n, t = box.t;
     double *x = malloc((size_t)(6 * n) * sizeof *x);
     int32_t *tets = malloc((size_t)(8 * t) * sizeof *tets);
-    for (int64_t i = 0; i < 3 * n; i++) x[i] = box.vertices[i], x[3 * n + i] = box.vertices[i] + (i % 3 == 1 ? 0.601 : 0);
+    for (int64_t i = 0; i < 3 * n; i++)
+        x[i] = box.vertices[i], x[3 * n + i] = box.vertices[i] + (i % 3 == 1 ? 0.601 : 0);
     for (int64_t i = 0; i < 4 * t; i++) tets[i] = box.tets[i], tets[4 * t + i] = box.tets[i] + (int32_t)n;
     static const double spacings[] = {100, 0.3};
     for (int s = 0; s < 2; s++) {
@@ -212,7 +227,7 @@ static void limbs_beside_each_other_do_not_mix(void **unused)
     (void)unused;
     box_mesh box = box_mesh_create(ALONG, ACROSS, 1, ALONG, ACROSS, 1);
     int64_t t = 0;
-    for (int64_t e = 0; e < box.t; e++) {   /* the middle row of cells ends behind the base */
+    for (int64_t e = 0; e < box.t; e++) { /* the middle row of cells ends behind the base */
         int64_t cell = e / 6, i = cell / ACROSS, j = cell % ACROSS;
         if (j == 1 && i >= BASE) continue;
         memmove(box.tets + 4 * t++, box.tets + 4 * e, 4 * sizeof *box.tets);
@@ -226,7 +241,7 @@ static void limbs_beside_each_other_do_not_mix(void **unused)
     check_rows(box.n, &w);
     for (int64_t v = 0; v < box.n; v++) {
         const double *x = box.vertices + 3 * v;
-        if (x[0] < ALONG / 2) continue;   /* through the base the way from one to the other is as long as 10 there */
+        if (x[0] < ALONG / 2) continue; /* through the base the way from one to the other is as long as 10 there */
         for (int64_t k = w.start[v]; k < w.start[v + 1]; k++) side[w.node[k]] |= x[1] < 1.005 ? 1 : 2;
     }
     int sides[4] = {0};
@@ -255,12 +270,12 @@ static void distances(int64_t n, const double *vertices, int64_t t, const int32_
     }
 }
 
-/* Without diffusion the weights are which node is nearest. Each such cell has a vertex, its node, from which no other of it is farther
- * than the spacing, along edges; and nodes lie no closer to each other than that. */
+/* Without diffusion the weights are which node is nearest. Each such cell has a vertex, its node, from which no other
+ * of it is farther than the spacing, along edges; and nodes lie no closer to each other than that. */
 static void spacing_is_kept(void **unused)
 {
     (void)unused;
-    const double shortest = 1e-7;   /* a length over which nothing is spread */
+    const double shortest = 1e-7; /* a length over which nothing is spread */
     box_mesh box = box_mesh_create(6, 4, 3, 1.8, 1.0, 0.8);
     box_mesh_jitter(&box, 0.3);
     double *all = malloc((size_t)(box.n * box.n) * sizeof *all);
@@ -285,7 +300,8 @@ static void spacing_is_kept(void **unused)
         printf("# spacing %g: %lld nodes of %lld vertices\n", spacings[s], (long long)w.nodes, (long long)box.n);
         assert_true(w.nodes < before);
         /* nodes farther than the spacing from each other: no more than a ball of half that fits in */
-        double ball = 4.0 / 3 * M_PI * pow(0.5 * spacings[s], 3), body = (1.8 + spacings[s]) * (1.0 + spacings[s]) * (0.8 + spacings[s]);
+        double ball = 4.0 / 3 * M_PI * pow(0.5 * spacings[s], 3),
+               body = (1.8 + spacings[s]) * (1.0 + spacings[s]) * (0.8 + spacings[s]);
         if (s > 0) assert_true((double)w.nodes < 8 * body / ball);
         before = w.nodes;
         su_smooth_weights_free(&w);
@@ -320,12 +336,12 @@ static void length_is_the_deviation(void **unused)
             double variance[2], middle = moments[0][1] / moments[0][0];
             for (int own = 0; own < 2; own++)
                 variance[own] = moments[own][2] / moments[own][0] - pow(moments[own][1] / moments[own][0], 2);
-            if (middle < 6 || middle > 14) continue;   /* ends reflect */
+            if (middle < 6 || middle > 14) continue; /* ends reflect */
             squares += variance[0] - variance[1], count++;
         }
         printf("# length %g: deviation %.3f over %d nodes\n", lengths[s], sqrt(squares / count), count);
         assert_true(count > 5);
-        assert_near(sqrt(squares / count) / lengths[s], 1, 0.1);   /* tails below a hundredth are cut off */
+        assert_near(sqrt(squares / count) / lengths[s], 1, 0.1); /* tails below a hundredth are cut off */
         su_smooth_weights_free(&w), su_smooth_weights_free(&cell);
     }
     free(mass);

@@ -16,7 +16,7 @@
 #include "near.h"
 
 static const double rest[12] = {0.1, 0.2, 0, 1.1, 0.1, 0.2, 0.2, 1.2, -0.1, 0.1, 0.3, 1.3};
-static const int32_t corners[32] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
+static const int32_t corners[32] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,
                                     16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31};
 
 /* Kinds of deformation: none, small, large, flat, inverted, squashed in two directions, turned, stretched. */
@@ -49,7 +49,8 @@ static void lanes_agree_with_single_tets(void **unused)
     for (int material = SU_STVK; material <= SU_COROTATIONAL; material++)
         for (int project = 0; project < 2; project++)
             for (int count = SU_TET_LANES; count > 0; count -= 5) {
-                double y[12 * SU_TET_LANES], inverse[9 * SU_TET_LANES], volume[SU_TET_LANES], mu[SU_TET_LANES], lambda[SU_TET_LANES];
+                double y[12 * SU_TET_LANES], inverse[9 * SU_TET_LANES], volume[SU_TET_LANES], mu[SU_TET_LANES],
+                    lambda[SU_TET_LANES];
                 for (int l = 0; l < SU_TET_LANES; l++) {
                     deform(l, &state, y + 12 * l);
                     su_tet_rest(rest, rest, inverse + 9 * l, volume + l);
@@ -58,8 +59,8 @@ static void lanes_agree_with_single_tets(void **unused)
                 su_tet_stiffness_lanes(material, project, count, corners, y, no_offset, inverse, volume, mu, lambda, K);
                 for (int l = 0; l < count; l++) {
                     double one[144], size = 0;
-                    su_tet_elastic(material, mu[l], lambda[l], inverse + 9 * l, volume[l], y + 12 * l, project, NULL, one,
-                                   NULL);
+                    su_tet_elastic(material, mu[l], lambda[l], inverse + 9 * l, volume[l], y + 12 * l, project, NULL,
+                                   one, NULL);
                     for (int i = 0; i < 144; i++) size = fmax(size, fabs(one[i]));
                     int block = 0;
                     for (int a = 0; a < 4; a++)
@@ -79,7 +80,7 @@ static void a_collapsed_tet_stays_finite(void **unused)
     (void)unused;
     double *K = aligned_alloc(64, SU_LANE_STIFFNESS * sizeof *K), y[24] = {0}, inverse[18], volume[2];
     double mu[2] = {1, 1}, lambda[2] = {3, 3};
-    for (int v = 0; v < 4; v++) y[3 * v] = rest[3 * v];   /* onto a line; the other onto a point */
+    for (int v = 0; v < 4; v++) y[3 * v] = rest[3 * v]; /* onto a line; the other onto a point */
     for (int l = 0; l < 2; l++) su_tet_rest(rest, rest, inverse + 9 * l, volume + l);
     for (int material = SU_STVK; material <= SU_COROTATIONAL; material++) {
         su_tet_stiffness_lanes(material, true, 2, corners, y, no_offset, inverse, volume, mu, lambda, K);

@@ -32,8 +32,14 @@ static const su_option options[] = {
 };
 
 static const su_program program = {
-    .name = "supple-test", .summary = "nothing", .usage = "A B -o C", .example = "supple test", .options = options,
-    .option_count = 8, .min_inputs = 1, .max_inputs = 3,
+    .name = "supple-test",
+    .summary = "nothing",
+    .usage = "A B -o C",
+    .example = "supple test",
+    .options = options,
+    .option_count = 8,
+    .min_inputs = 1,
+    .max_inputs = 3,
 };
 
 /* Runs su_tool_begin with stderr and stdout caught in said. */
@@ -42,7 +48,7 @@ static bool begin(su_tool *tool, int *status, const char *const *words)
 {
     static char *argv[40];
     int argc = 0;
-    argv[argc++] = (char *)(uintptr_t)"supple-test";
+    argv[argc++] = (char *)(uintptr_t) "supple-test";
     for (; *words; words++) argv[argc++] = (char *)(uintptr_t)*words;
     argv[argc] = NULL;
     flag = false;
@@ -96,8 +102,8 @@ static void test_lists(void **state)
     (void)state;
     su_tool tool;
     int status = -1;
-    assert_true(BEGIN(&tool, &status, "x.npz", "--shots", "p/a.npz", "q/b.npz", "--list", "/home/me/one", "y.npz", "--list",
-                      "two", "--shots", "c.npz", "--", "-z.npz"));
+    assert_true(BEGIN(&tool, &status, "x.npz", "--shots", "p/a.npz", "q/b.npz", "--list", "/home/me/one", "y.npz",
+                      "--list", "two", "--shots", "c.npz", "--", "-z.npz"));
     assert_int_equal(greedy.count, 3);
     assert_string_equal(greedy.items[1], "q/b.npz");
     assert_string_equal(greedy.items[2], "c.npz");
@@ -131,8 +137,8 @@ static void test_command_is_reproducible(void **state)
     json_decref(meta);
     su_tool_end(&tool, SU_OK);
 
-    assert_true(BEGIN(&tool, &status, "-v", "--threads", "2", "/there/in.npz", "--count=3", "--progress", "alf", "--stats",
-                      "/tmp/supple-test-stats.json", "--text", "it's so", "-o", "/tmp/elsewhere"));
+    assert_true(BEGIN(&tool, &status, "-v", "--threads", "2", "/there/in.npz", "--count=3", "--progress", "alf",
+                      "--stats", "/tmp/supple-test-stats.json", "--text", "it's so", "-o", "/tmp/elsewhere"));
     meta = su_tool_meta(&tool, "supple.test", 1, NULL, 0);
     assert_string_equal(su_meta_text(meta, "command", ""), first);
     json_decref(meta);
@@ -143,16 +149,27 @@ static void test_command_is_reproducible(void **state)
 static void test_usage_errors(void **state)
 {
     (void)state;
-    static const struct { const char *words[4], *wanted; } cases[] = {
-        {{"in", "--count", "11"}, "1 to 10"},      {{"in", "--count", "2.5"}, "whole number"},
-        {{"in", "--count", "99999999999"}, "usual"}, {{"in", "--number", "-1"}, "at least 0"},
-        {{"in", "--number", "nan"}, "number"},     {{"in", "--number", "3x"}, "number"},
-        {{"in", "--choice", "tw"}, "one|two|three"}, {{"in", "--vector", "1,2"}, "x,y,z"},
-        {{"in", "--nonsense"}, "--nonsense"},      {{"in", "-z"}, "-z"},
-        {{"in", "--text"}, "--text"},              {{"in", "--flag=yes"}, "--flag"},
-        {{NULL}, "usage"},                         {{"a", "b", "c", "d"}, "too many"},
-        {{"in", "-o", "-"}, "text"},               {{"in", "-j", "0"}, "1 to 256"},
-        {{"in", "--progress", "often"}, "none|tty"}, {{"--help=html"}, "man"},
+    static const struct {
+        const char *words[4], *wanted;
+    } cases[] = {
+        {{"in", "--count", "11"}, "1 to 10"},
+        {{"in", "--count", "2.5"}, "whole number"},
+        {{"in", "--count", "99999999999"}, "usual"},
+        {{"in", "--number", "-1"}, "at least 0"},
+        {{"in", "--number", "nan"}, "number"},
+        {{"in", "--number", "3x"}, "number"},
+        {{"in", "--choice", "tw"}, "one|two|three"},
+        {{"in", "--vector", "1,2"}, "x,y,z"},
+        {{"in", "--nonsense"}, "--nonsense"},
+        {{"in", "-z"}, "-z"},
+        {{"in", "--text"}, "--text"},
+        {{"in", "--flag=yes"}, "--flag"},
+        {{NULL}, "usage"},
+        {{"a", "b", "c", "d"}, "too many"},
+        {{"in", "-o", "-"}, "text"},
+        {{"in", "-j", "0"}, "1 to 256"},
+        {{"in", "--progress", "often"}, "none|tty"},
+        {{"--help=html"}, "man"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         su_tool tool;
@@ -209,8 +226,8 @@ static void test_stats(void **state)
     unlink(path);
 }
 
-/* A signal only sets the flag, and so does another right after it (timeout(1) sends two); the run ends through its ordinary error
- * path, with 75. */
+/* A signal only sets the flag, and so does another right after it (timeout(1) sends two); the run ends through its
+ * ordinary error path, with 75. */
 static void test_stop(void **state)
 {
     (void)state;
@@ -245,11 +262,16 @@ static void test_second_signal(void **state)
 
 int main(void)
 {
-    setenv("OPENBLAS_CORETYPE", "Haswell", 0);   /* or the first su_tool_begin starts the program anew */
+    setenv("OPENBLAS_CORETYPE", "Haswell", 0); /* or the first su_tool_begin starts the program anew */
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),       cmocka_unit_test(test_lists), cmocka_unit_test(test_command_is_reproducible),
-        cmocka_unit_test(test_usage_errors), cmocka_unit_test(test_help),  cmocka_unit_test(test_stats),
-        cmocka_unit_test(test_stop),         cmocka_unit_test(test_second_signal),
+        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_lists),
+        cmocka_unit_test(test_command_is_reproducible),
+        cmocka_unit_test(test_usage_errors),
+        cmocka_unit_test(test_help),
+        cmocka_unit_test(test_stats),
+        cmocka_unit_test(test_stop),
+        cmocka_unit_test(test_second_signal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,7 +17,8 @@ static su_elastic create(const beam *b)
     su_elastic elastic;
     su_error err = {0};
     assert_int_equal(su_elastic_create(&elastic, b->n, b->vertices, b->t, b->tets, b->held_count, b->held, SU_STVK,
-                                       b->young, b->poisson, b->density, &err), SU_OK);
+                                       b->young, b->poisson, b->density, &err),
+                     SU_OK);
     return elastic;
 }
 
@@ -36,8 +37,8 @@ static double smallest_ratio(const beam *b, const su_elastic *elastic, const dou
 static su_status untangle(const beam *b, const su_elastic *elastic, double *x)
 {
     su_error err = {0};
-    return su_untangle(b->n, b->t, b->tets, elastic->neutral_inverse, elastic->neutral_volume, elastic->free_index, 0.15,
-                       x, &err);
+    return su_untangle(b->n, b->t, b->tets, elastic->neutral_inverse, elastic->neutral_volume, elastic->free_index,
+                       0.15, x, &err);
 }
 
 /* A vertex pulled through its neighbours comes back; vertices far from it and held ones keep every bit. */
@@ -50,7 +51,8 @@ static void test_pulled_vertex(void **unused)
     beam_bend(&b, 1.0, x);
     int64_t inner = -1;
     for (int64_t v = 0; v < b.n; v++)
-        if (b.vertices[3 * v] > 1.9 && fabs(b.vertices[3 * v + 1]) < 0.3 && fabs(b.vertices[3 * v + 2]) < 0.3) inner = v;
+        if (b.vertices[3 * v] > 1.9 && fabs(b.vertices[3 * v + 1]) < 0.3 && fabs(b.vertices[3 * v + 2]) < 0.3)
+            inner = v;
     assert_true(inner >= 0);
     x[3 * inner] += 0.7, x[3 * inner + 1] -= 0.5;
     memcpy(start, x, 3 * (size_t)b.n * sizeof *x);

@@ -1,6 +1,6 @@
-/* Robustness as a property: 10,000 frames of rigs that leap, spin, tremble and fold far beyond the examples, fixed seeds.
- * Nothing may become NaN, and the flesh may never hold more than ten times the largest work that its rig has put in within
- * a frame until then. */
+/* Robustness as a property: 10,000 frames of rigs that leap, spin, tremble and fold far beyond the examples, fixed
+ * seeds. Nothing may become NaN, and the flesh may never hold more than ten times the largest work that its rig has put
+ * in within a frame until then. */
 #include "geometry/mat3.h"
 #include "reduced_scene.h"
 
@@ -16,7 +16,7 @@
 
 #include "near.h"
 
-enum { SEEDS = 20, FRAMES = 500, PART = 40 };   /* another kind of motion every PART frames */
+enum { SEEDS = 20, FRAMES = 500, PART = 40 }; /* another kind of motion every PART frames */
 
 /* Length over which the rotations of turned rests are smoothed, m: several nodes along the beam of 1 m. */
 #define SMOOTHING 0.3
@@ -43,35 +43,36 @@ static void rig_violent(double t, double *bend, double *root)
     uint64_t frame = (uint64_t)floor(t * 30 + 0.5), part = frame / PART;
     double local = t - (double)(part * PART) / 30, size = 0.5 + fabs(chance(part, 1));
     switch ((int)(5 * (chance(part, 0) + 1) / 2 * 0.9999)) {
-    case 0:   /* swings, far outside the example poses */
+    case 0: /* swings, far outside the example poses */
         *bend = 3 * size * sin((6 + 20 * size) * local);
         turn(size * sin(25 * local), root);
         break;
-    case 1:   /* teleports that nobody declared */
+    case 1: /* teleports that nobody declared */
         *bend = chance(part, 2);
         for (int c = 0; c < 3; c++) root[4 * c + 3] = frame % 7 == 3 ? 30 * size * chance(frame, (uint64_t)c) : 0;
         break;
-    case 2:   /* trembles: another pose and place every frame */
+    case 2: /* trembles: another pose and place every frame */
         *bend = 2.5 * chance(frame, 3);
         for (int c = 0; c < 3; c++) root[4 * c + 3] = 0.5 * size * chance(frame, 4 + (uint64_t)c);
         turn(size * chance(frame, 8), root);
         break;
-    case 3:   /* spins, and is shot away */
+    case 3: /* spins, and is shot away */
         *bend = 0.5 * chance(part, 2);
         turn(40 * size * local, root);
         root[3] = 100 * size * local * local;
         break;
-    default:  /* stands still, so that what was put in must come to rest */
+    default: /* stands still, so that what was put in must come to rest */
         *bend = 0.3 * chance(part, 2);
     }
 }
 
-/* put_in (F): what the rig has put in at most within one frame so far. A step that carries flesh along at once takes its
- * kinetic energy, sum m d^2 / 2h^2; a frame puts in the sum of its steps. */
+/* put_in (F): what the rig has put in at most within one frame so far. A step that carries flesh along at once takes
+ * its kinetic energy, sum m d^2 / 2h^2; a frame puts in the sum of its steps. */
 static void rig_energy(const scene *s, const double *mass, int substeps, double *put_in)
 {
     int64_t n = s->tet.n;
-    double *x[2] = {calloc((size_t)(3 * n), 8), calloc((size_t)(3 * n), 8)}, p[1], Q[9], c[3], most = 0, frame_sum = 0, h = 1.0 / 30 / substeps;
+    double *x[2] = {calloc((size_t)(3 * n), 8), calloc((size_t)(3 * n), 8)}, p[1], Q[9], c[3], most = 0, frame_sum = 0,
+           h = 1.0 / 30 / substeps;
     for (int64_t k = 0; k < (s->anim.F - 1) * substeps + 1; k++) {
         int64_t frame = k == (s->anim.F - 1) * substeps ? s->anim.F - 2 : k / substeps;
         double sum = 0, fraction = (double)(k - frame * substeps) / substeps;
@@ -88,7 +89,7 @@ static void rig_energy(const scene *s, const double *mass, int substeps, double 
         most = fmax(most, frame_sum), frame_sum = 0;
         put_in[k / substeps] = most;
     }
-    put_in[0] = put_in[1];   /* the flesh starts with the rig's first velocity */
+    put_in[0] = put_in[1]; /* the flesh starts with the rig's first velocity */
     free(x[0]), free(x[1]);
 }
 
@@ -104,20 +105,23 @@ static void energy_stays_bounded(void **unused)
         if (seed / 4 % 2 == one) scene_turn_rest(&s, SMOOTHING);
         reduced_options options = {.r = 12, .regions = 1 + (int)(seed % 2), .stride = 1, .one = one, .lacking = one};
         reduced_create(&r, &s, &options);
-        json_object_set_new(r.model.file.meta, "material", json_string(seed % 3 == 0 ? "stvk" : seed % 3 == 1 ? "neohookean" : "corotational"));
+        json_object_set_new(r.model.file.meta, "material",
+                            json_string(seed % 3 == 0   ? "stvk"
+                                        : seed % 3 == 1 ? "neohookean"
+                                                        : "corotational"));
         su_runtime_model_free(&r.runtime);
         assert_int_equal(su_runtime_model_create(&r.model, SU_COROTATED, &r.runtime, NULL), SU_OK);
         double *mass = calloc((size_t)s.tet.n, sizeof *mass);
         beam_mass(&s.mesh, mass);
         su_sim_settings settings = su_sim_defaults();
         if (seed % 4 == 0) settings.gravity_mode = SU_GRAVITY_ABSOLUTE, settings.settle = true, settings.preroll = 0.1;
-        if (seed % 5 == 0) settings.substeps = 1;   /* three times too long a step */
+        if (seed % 5 == 0) settings.substeps = 1; /* three times too long a step */
         su_step_settings step = {.newton = 1 + (int)(seed % 7 == 0)};
         su_simulate_counts counts;
         assert_int_equal(reduced_run(&r, &settings, step, 1, &counts), SU_OK);
         double put_in[FRAMES], closest = 0, own = 0;
         rig_energy(&s, mass, settings.substeps ? settings.substeps : 3, put_in);
-        for (int64_t v = 0; v < s.tet.n; v++) own += 9.81 * mass[v] * s.mesh.length;   /* where only gravity works */
+        for (int64_t v = 0; v < s.tet.n; v++) own += 9.81 * mass[v] * s.mesh.length; /* where only gravity works */
         for (int64_t k = 0; k < FRAMES; k++) {
             for (int64_t i = 0; i < r.sim.r; i++) assert_true(isfinite(r.sim.q[k * r.sim.r + i]));
             for (int e = 0; e < 3; e++) assert_true(isfinite(r.sim.energy[3 * k + e]));
@@ -125,15 +129,15 @@ static void energy_stays_bounded(void **unused)
             troubled += r.sim.status[k] != SU_STATUS_OK;
             assert_in_range(r.sim.status[k], SU_STATUS_OK, SU_STATUS_FAILED);
         }
-        printf("# seed %d: energy at most %.2g of what was put in; %lld halved, %lld damped, %lld failed\n", (int)seed, closest,
-               (long long)counts.halved, (long long)counts.damped, (long long)counts.failed);
+        printf("# seed %d: energy at most %.2g of what was put in; %lld halved, %lld damped, %lld failed\n", (int)seed,
+               closest, (long long)counts.halved, (long long)counts.damped, (long long)counts.failed);
         assert_true(closest <= 10);
         if (counts.halved > 0) assert_true(counts.first_bad_frame >= 0);
         free(mass);
         reduced_free(&r);
         scene_free(&s);
     }
-    assert_true(troubled > 0);   /* or the rigs were not violent */
+    assert_true(troubled > 0); /* or the rigs were not violent */
 }
 
 int main(void)

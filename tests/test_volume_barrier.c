@@ -32,8 +32,9 @@ static scene make(double ratio)
     s.x = malloc(3 * (size_t)s.box.n * sizeof *s.x);
     for (int64_t v = 0; v < 3 * s.box.n; v++)
         s.x[v] = s.box.vertices[v] * (v % 3 == 1 ? ratio : 1) + 0.01 * box_random(&seed);
-    assert_int_equal(su_elastic_create(&s.elastic, s.box.n, s.box.vertices, s.box.t, s.box.tets, 0, NULL, SU_NEOHOOKEAN, one, poisson,
-                                       one, NULL), SU_OK);
+    assert_int_equal(su_elastic_create(&s.elastic, s.box.n, s.box.vertices, s.box.t, s.box.tets, 0, NULL, SU_NEOHOOKEAN,
+                                       one, poisson, one, NULL),
+                     SU_OK);
     s.barrier = (su_volume_barrier){.near = 0.12, .far = 0.35, .weight = 3, .guarded = s.guarded};
     free(one), free(poisson);
     return s;
@@ -69,7 +70,8 @@ static void test_derivatives(void **unused)
     }
     for (int64_t j = 0; j < K.size; j++)
         for (int64_t k = K.start[j]; k < K.start[j + 1]; k++)
-            curve += (K.row[k] == j ? 1 : 2) * K.value[k] * along[j] * along[K.row[k]];   /* no held vertices: dofs as vertices */
+            curve += (K.row[k] == j ? 1 : 2) * K.value[k] * along[j] *
+                     along[K.row[k]]; /* no held vertices: dofs as vertices */
     for (int64_t i = 0; i < size; i++) by_force += force[i] * along[i];
     assert_true(fabs(by_force) > 1e-3);
     assert_true(fabs(by_force - by_energy) < 1e-6 * fabs(by_force));

@@ -12,42 +12,96 @@ typedef struct su_forces_files {
     su_list colliders;
 } su_forces_files;
 
-/* Rows of a su_option table. `settings` is a su_sim_settings with the defaults, `teleport` a su_list that the tool hands
- * to su_sim_set_teleports, `files` a su_forces_files for su_sim_load_forces. */
-#define SU_SIM_OPTIONS(settings, teleport, files)                                                                    \
-    {.name = "forces", .kind = SU_OPT_TEXT, .target = &(files).path, .argument = "FILE",                             \
-     .help = "Colliders, wind and point forces (JSON, see docs/runtime.md)."},                                       \
-    {.name = "collider", .kind = SU_OPT_LIST, .target = &(files).colliders, .argument = "MESH",                      \
-     .help = "An animated mesh in the world (m, y up) that pushes the skin away: an ANIM file, OBJ or PLY files "    \
-             "(ball.%04d.obj), Alembic; --forces has more settings. Repeat for several."},                           \
-    {.name = "gravity", .kind = SU_OPT_VECTOR, .target = (settings).gravity, .argument = "X,Y,Z",                    \
-     .help = "Gravity in the world, m/s^2 (default 0,-9.81,0)."},                                                    \
-    {.name = "gravity-mode", .kind = SU_OPT_CHOICE, .target = &(settings).gravity_mode, .argument = "MODE",          \
-     .choices = "relative|absolute|none",                                                                            \
-     .help = "relative (default): the given shape carries its own weight, only the change of gravity in the root "   \
-             "frame acts; absolute: all of it acts; none."},                                                         \
-    {.name = "damping", .kind = SU_OPT_NUMBER, .target = &(settings).damping, .argument = "RATIO", .low = 0,         \
-     .high = 100, .help = "Damping ratio at the lowest frequency, by beta alone (default 0.1)."},                    \
-    {.name = "decay", .kind = SU_OPT_NUMBER, .target = &(settings).decay, .argument = "S", .low = 0, .high = 1e6,    \
-     .help = "Seconds in which the lowest mode falls to 1/e, in place of --damping."},                               \
-    {.name = "alpha", .kind = SU_OPT_NUMBER, .target = &(settings).alpha, .argument = "A", .low = 0, .high = 1e9,    \
-     .help = "Mass-proportional Rayleigh damping, 1/s (default 0)."},                                                \
-    {.name = "beta", .kind = SU_OPT_NUMBER, .target = &(settings).beta, .argument = "B", .low = 0, .high = 1e9,      \
-     .help = "Stiffness-proportional Rayleigh damping, s (default: from --damping or --decay)."},                    \
-    {.name = "stiffness", .kind = SU_OPT_NUMBER, .target = &(settings).stiffness, .argument = "FACTOR",              \
-     .low = 1e-9, .high = 1e9, .help = "Multiplies Young's modulus everywhere (default 1)."},                        \
-    {.name = "substeps", .kind = SU_OPT_INT, .target = &(settings).substeps, .argument = "N", .low = 0,              \
-     .high = 100000, .help = "Steps a frame (default 0: ceil(90 / fps))."},                                          \
-    {.name = "start", .kind = SU_OPT_CHOICE, .target = &(settings).start, .argument = "HOW",                         \
-     .choices = "moving|still",                                                                                      \
-     .help = "moving (default): the flesh starts with the velocity of the rig; still: at rest in the world."},       \
-    {.name = "settle", .kind = SU_OPT_FLAG, .target = &(settings).settle,                                            \
-     .help = "Start from the static equilibrium under gravity instead of the given shape."},                         \
-    {.name = "preroll", .kind = SU_OPT_NUMBER, .target = &(settings).preroll, .argument = "S", .low = 0,             \
-     .high = 1e4, .help = "Hold the first frame for S seconds before the shot begins (default 0)."},                 \
-    {.name = "teleport", .kind = SU_OPT_LIST, .target = &(teleport), .argument = "FRAME",                            \
-     .help = "The rig jumps before this frame (the first frame is 0; repeat, or separate by commas): motion "        \
-             "restarts there."}
+/* Rows of a su_option table. `settings` is a su_sim_settings with the defaults, `teleport` a su_list that the tool
+ * hands to su_sim_set_teleports, `files` a su_forces_files for su_sim_load_forces. */
+#define SU_SIM_OPTIONS(settings, teleport, files)                                                                      \
+    {.name = "forces",                                                                                                 \
+     .kind = SU_OPT_TEXT,                                                                                              \
+     .target = &(files).path,                                                                                          \
+     .argument = "FILE",                                                                                               \
+     .help = "Colliders, wind and point forces (JSON, see docs/runtime.md)."},                                         \
+        {.name = "collider",                                                                                           \
+         .kind = SU_OPT_LIST,                                                                                          \
+         .target = &(files).colliders,                                                                                 \
+         .argument = "MESH",                                                                                           \
+         .help = "An animated mesh in the world (m, y up) that pushes the skin away: an ANIM file, OBJ or PLY files "  \
+                 "(ball.%04d.obj), Alembic; --forces has more settings. Repeat for several."},                         \
+        {.name = "gravity",                                                                                            \
+         .kind = SU_OPT_VECTOR,                                                                                        \
+         .target = (settings).gravity,                                                                                 \
+         .argument = "X,Y,Z",                                                                                          \
+         .help = "Gravity in the world, m/s^2 (default 0,-9.81,0)."},                                                  \
+        {.name = "gravity-mode",                                                                                       \
+         .kind = SU_OPT_CHOICE,                                                                                        \
+         .target = &(settings).gravity_mode,                                                                           \
+         .argument = "MODE",                                                                                           \
+         .choices = "relative|absolute|none",                                                                          \
+         .help = "relative (default): the given shape carries its own weight, only the change of gravity in the root " \
+                 "frame acts; absolute: all of it acts; none."},                                                       \
+        {.name = "damping",                                                                                            \
+         .kind = SU_OPT_NUMBER,                                                                                        \
+         .target = &(settings).damping,                                                                                \
+         .argument = "RATIO",                                                                                          \
+         .low = 0,                                                                                                     \
+         .high = 100,                                                                                                  \
+         .help = "Damping ratio at the lowest frequency, by beta alone (default 0.1)."},                               \
+        {.name = "decay",                                                                                              \
+         .kind = SU_OPT_NUMBER,                                                                                        \
+         .target = &(settings).decay,                                                                                  \
+         .argument = "S",                                                                                              \
+         .low = 0,                                                                                                     \
+         .high = 1e6,                                                                                                  \
+         .help = "Seconds in which the lowest mode falls to 1/e, in place of --damping."},                             \
+        {.name = "alpha",                                                                                              \
+         .kind = SU_OPT_NUMBER,                                                                                        \
+         .target = &(settings).alpha,                                                                                  \
+         .argument = "A",                                                                                              \
+         .low = 0,                                                                                                     \
+         .high = 1e9,                                                                                                  \
+         .help = "Mass-proportional Rayleigh damping, 1/s (default 0)."},                                              \
+        {.name = "beta",                                                                                               \
+         .kind = SU_OPT_NUMBER,                                                                                        \
+         .target = &(settings).beta,                                                                                   \
+         .argument = "B",                                                                                              \
+         .low = 0,                                                                                                     \
+         .high = 1e9,                                                                                                  \
+         .help = "Stiffness-proportional Rayleigh damping, s (default: from --damping or --decay)."},                  \
+        {.name = "stiffness",                                                                                          \
+         .kind = SU_OPT_NUMBER,                                                                                        \
+         .target = &(settings).stiffness,                                                                              \
+         .argument = "FACTOR",                                                                                         \
+         .low = 1e-9,                                                                                                  \
+         .high = 1e9,                                                                                                  \
+         .help = "Multiplies Young's modulus everywhere (default 1)."},                                                \
+        {.name = "substeps",                                                                                           \
+         .kind = SU_OPT_INT,                                                                                           \
+         .target = &(settings).substeps,                                                                               \
+         .argument = "N",                                                                                              \
+         .low = 0,                                                                                                     \
+         .high = 100000,                                                                                               \
+         .help = "Steps a frame (default 0: ceil(90 / fps))."},                                                        \
+        {.name = "start",                                                                                              \
+         .kind = SU_OPT_CHOICE,                                                                                        \
+         .target = &(settings).start,                                                                                  \
+         .argument = "HOW",                                                                                            \
+         .choices = "moving|still",                                                                                    \
+         .help = "moving (default): the flesh starts with the velocity of the rig; still: at rest in the world."},     \
+        {.name = "settle",                                                                                             \
+         .kind = SU_OPT_FLAG,                                                                                          \
+         .target = &(settings).settle,                                                                                 \
+         .help = "Start from the static equilibrium under gravity instead of the given shape."},                       \
+        {.name = "preroll",                                                                                            \
+         .kind = SU_OPT_NUMBER,                                                                                        \
+         .target = &(settings).preroll,                                                                                \
+         .argument = "S",                                                                                              \
+         .low = 0,                                                                                                     \
+         .high = 1e4,                                                                                                  \
+         .help = "Hold the first frame for S seconds before the shot begins (default 0)."},                            \
+    {                                                                                                                  \
+        .name = "teleport", .kind = SU_OPT_LIST, .target = &(teleport), .argument = "FRAME",                           \
+        .help = "The rig jumps before this frame (the first frame is 0; repeat, or separate by commas): motion "       \
+                "restarts there."                                                                                      \
+    }
 
 /* The files of --forces and --collider into *external, referred to by settings; nothing where there are none. */
 static inline su_status su_sim_load_forces(const su_forces_files *files, int64_t nbar, const double *neutral, int64_t T,
@@ -55,8 +109,8 @@ static inline su_status su_sim_load_forces(const su_forces_files *files, int64_t
                                            su_error *err)
 {
     if (!files->path && files->colliders.count == 0) return SU_OK;
-    SU_TRY(su_forces_load(files->path, files->colliders.count, files->colliders.items, nbar, neutral, T, triangles, external,
-                          err));
+    SU_TRY(su_forces_load(files->path, files->colliders.count, files->colliders.items, nbar, neutral, T, triangles,
+                          external, err));
     settings->external = external;
     return SU_OK;
 }

@@ -16,7 +16,7 @@
 /* Address sanitizer reserves terabytes of address space, so that RLIMIT_AS cannot hold under it. */
 #if defined(__SANITIZE_ADDRESS__)
 #define LIMIT_MEMORY 0
-#elif defined(__has_feature)   /* clang's way to say it */
+#elif defined(__has_feature) /* clang's way to say it */
 #if __has_feature(address_sanitizer)
 #define LIMIT_MEMORY 0
 #endif
@@ -27,11 +27,11 @@
 
 /* What the parent reads from one pipe: everything, or only the last bytes. */
 typedef struct reader {
-    int fd;            /* -1: closed */
+    int fd; /* -1: closed */
     char *data;
     size_t count, room;
     int everything;
-    int failed;        /* no memory */
+    int failed; /* no memory */
 } reader;
 
 static void close_fd(int *fd)
@@ -45,7 +45,7 @@ static void enter_child(pid_t parent, const su_child_limits *limits, int output)
 {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(126);   /* the parent died before the line above */
+    if (getppid() != parent) _exit(126); /* the parent died before the line above */
     struct rlimit none = {0, 0};
     setrlimit(RLIMIT_CORE, &none);
     if (LIMIT_MEMORY && limits && limits->memory_bytes > 0) {
@@ -99,8 +99,10 @@ static void drain(reader *in)
     while (in->fd >= 0) {
         ssize_t got = read(in->fd, block, sizeof block);
         if (got > 0) {
-            if (in->everything) keep_all(in, block, (size_t)got);
-            else keep_tail(in, block, (size_t)got);
+            if (in->everything)
+                keep_all(in, block, (size_t)got);
+            else
+                keep_tail(in, block, (size_t)got);
         } else if (got < 0 && errno == EINTR) {
             continue;
         } else if (got < 0 && errno == EAGAIN) {
@@ -143,7 +145,7 @@ static void watch(pid_t pid, const su_child_limits *limits, reader *readers, int
         }
     }
     result->peak_bytes = 1024 * (int64_t)used_up.ru_maxrss;
-    kill(-pid, SIGKILL);   /* grandchildren that stayed behind */
+    kill(-pid, SIGKILL); /* grandchildren that stayed behind */
     for (int i = 0; i < count; i++) drain(&readers[i]);
     if (WIFSIGNALED(wait_status)) {
         result->code = WTERMSIG(wait_status);
@@ -213,8 +215,8 @@ done:
     return status;
 }
 
-su_status su_child_call(int (*body)(void *context, int fd), void *context, const su_child_limits *limits,
-                        void **data, size_t *count, su_child_result *result, su_error *err)
+su_status su_child_call(int (*body)(void *context, int fd), void *context, const su_child_limits *limits, void **data,
+                        size_t *count, su_child_result *result, su_error *err)
 {
     su_status status = SU_OK;
     int output[2] = {-1, -1}, channel[2] = {-1, -1};
@@ -223,7 +225,7 @@ su_status su_child_call(int (*body)(void *context, int fd), void *context, const
         status = su_fail(err, SU_AGAIN, "cannot start a child process: %s", strerror(errno));
         goto done;
     }
-    fflush(NULL);   /* or the child would print buffered text a second time */
+    fflush(NULL); /* or the child would print buffered text a second time */
     pid_t parent = getpid(), pid = fork();
     if (pid < 0) {
         status = su_fail(err, SU_AGAIN, "cannot start a child process: %s", strerror(errno));

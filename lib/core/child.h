@@ -9,18 +9,18 @@
 #include <stdint.h>
 
 typedef struct su_child_limits {
-    double seconds;            /* wall time; 0: none */
-    int64_t memory_bytes;      /* RLIMIT_AS; 0: none */
-    const su_progress *progress;   /* a stop request kills the child; NULL: none */
+    double seconds;              /* wall time; 0: none */
+    int64_t memory_bytes;        /* RLIMIT_AS; 0: none */
+    const su_progress *progress; /* a stop request kills the child; NULL: none */
 } su_child_limits;
 
 typedef enum su_child_end { SU_CHILD_EXITED, SU_CHILD_KILLED, SU_CHILD_TIMEOUT, SU_CHILD_STOPPED } su_child_end;
 
 typedef struct su_child_result {
     su_child_end end;
-    int code;              /* exit code, or signal number when killed */
-    int64_t peak_bytes;    /* most memory that was resident */
-    char tail[2000];       /* last output of the child (stdout and stderr), NUL-terminated */
+    int code;           /* exit code, or signal number when killed */
+    int64_t peak_bytes; /* most memory that was resident */
+    char tail[2000];    /* last output of the child (stdout and stderr), NUL-terminated */
 } su_child_result;
 
 /* Runs argv[0] (searched in PATH) in folder (NULL: here); stdin is /dev/null. The child dies with its parent. Status is
@@ -30,7 +30,7 @@ su_status su_child_run(const char *const *argv, const char *folder, const su_chi
 
 /* Runs body(context, fd) in a forked child; what it writes to fd comes back in *data (caller frees), *count bytes. The
  * body returns 0 for success. A crash, a limit or a non-zero return is described in result. */
-su_status su_child_call(int (*body)(void *context, int fd), void *context, const su_child_limits *limits,
-                        void **data, size_t *count, su_child_result *result, su_error *err);
+su_status su_child_call(int (*body)(void *context, int fd), void *context, const su_child_limits *limits, void **data,
+                        size_t *count, su_child_result *result, su_error *err);
 
 #endif

@@ -18,9 +18,20 @@ const char *su_base_name(const char *path)
 static su_status status_of(int error)
 {
     switch (error) {
-    case ENOSPC: case EDQUOT: case EIO: case EFBIG: case ENOMEM: case EMFILE: case ENFILE: case EINTR: case EAGAIN:
-    case ESTALE: case ETIMEDOUT: return SU_AGAIN;
-    default: return SU_FAILED;
+    case ENOSPC:
+    case EDQUOT:
+    case EIO:
+    case EFBIG:
+    case ENOMEM:
+    case EMFILE:
+    case ENFILE:
+    case EINTR:
+    case EAGAIN:
+    case ESTALE:
+    case ETIMEDOUT:
+        return SU_AGAIN;
+    default:
+        return SU_FAILED;
     }
 }
 
@@ -93,7 +104,8 @@ su_status su_output_flush(su_output *out, su_error *err)
 {
     if (!out->stream) return su_fail(err, SU_FAILED, "nothing to write");
     errno = 0;
-    if (ferror(out->stream) || fflush(out->stream) != 0 || fsync(fileno(out->stream)) != 0) return write_error(out, errno, err);
+    if (ferror(out->stream) || fflush(out->stream) != 0 || fsync(fileno(out->stream)) != 0)
+        return write_error(out, errno, err);
     return SU_OK;
 }
 
@@ -126,8 +138,8 @@ su_status su_output_commit(su_output *out, su_error *err)
         error = errno;
     }
     if (!bad && rename(out->temporary, out->path) != 0) {
-        status = su_fail(err, status_of(errno), "%s: cannot put the finished file in place: %s", out->path,
-                         strerror(errno));
+        status =
+            su_fail(err, status_of(errno), "%s: cannot put the finished file in place: %s", out->path, strerror(errno));
         bad = 1;
     } else if (bad) {
         status = write_error(out, error, err);

@@ -11,9 +11,9 @@
 /* A file being written beside its final place: `<path>.tmp.<pid>.<n>`; committed by fsync and rename. Every write is
  * checked; the first failure sticks and is returned again by later calls. */
 typedef struct su_output {
-    FILE *stream;      /* positioned writes by fseeko are allowed */
-    char *path;        /* final name */
-    char *temporary;   /* where bytes go until commit */
+    FILE *stream;    /* positioned writes by fseeko are allowed */
+    char *path;      /* final name */
+    char *temporary; /* where bytes go until commit */
 } su_output;
 
 /* Opens the temporary in the folder of path. Fails with SU_FAILED where the folder is missing or not writable. */
@@ -21,7 +21,8 @@ su_status su_output_open(su_output *out, const char *path, su_error *err);
 su_status su_output_write(su_output *out, const void *bytes, size_t count, su_error *err);
 /* Flushes and fsyncs what has been written: where several files belong together, before the first is committed. */
 su_status su_output_flush(su_output *out, su_error *err);
-/* Flushes, fsyncs, closes, renames, fsyncs the folder. On failure the temporary is removed (SU_AGAIN: disk full, I/O). */
+/* Flushes, fsyncs, closes, renames, fsyncs the folder. On failure the temporary is removed (SU_AGAIN: disk full, I/O).
+ */
 su_status su_output_commit(su_output *out, su_error *err);
 /* Closes and removes the temporary. Safe after commit and on a zeroed struct. */
 void su_output_abandon(su_output *out);
@@ -34,7 +35,7 @@ su_status su_file_digest(const char *path, char hex[33], su_error *err);
 
 /* XXH3-128 accumulated over blocks: begin, add any number of blocks, end (frees). */
 typedef struct su_digest su_digest;
-su_digest *su_digest_begin(void);   /* NULL: no memory */
+su_digest *su_digest_begin(void); /* NULL: no memory */
 void su_digest_add(su_digest *digest, const void *bytes, size_t count);
 void su_digest_end(su_digest *digest, char hex[33]);
 

@@ -74,5 +74,5 @@ int64_t su_peak_memory(void)
     int64_t peak = 0;
     if (getrusage(RUSAGE_SELF, &self) == 0) peak = self.ru_maxrss;
     if (getrusage(RUSAGE_CHILDREN, &children) == 0 && children.ru_maxrss > peak) peak = children.ru_maxrss;
-    return peak * 1024;   /* Linux counts kilobytes */
+    return peak * 1024; /* Linux counts kilobytes */
 }

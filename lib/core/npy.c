@@ -131,8 +131,8 @@ static void set_type(su_npy_header *header, const char *descr)
     } else if (descr[0] == '>') {
         snprintf(header->refused, sizeof header->refused, "is big-endian ('%s'); store it little-endian", descr);
     } else {
-        snprintf(header->refused, sizeof header->refused,
-                 "has the type '%s'; only f8, f4, i8, i4 and u1 are read", descr);
+        snprintf(header->refused, sizeof header->refused, "has the type '%s'; only f8, f4, i8, i4 and u1 are read",
+                 descr);
     }
 }
 
@@ -209,10 +209,18 @@ static bool to_double(su_dtype type, const void *in, int64_t i, double *value)
 {
     int64_t integer;
     switch (type) {
-    case SU_F64: *value = ((const double *)in)[i]; return true;
-    case SU_F32: *value = ((const float *)in)[i]; return true;
-    case SU_I32: *value = ((const int32_t *)in)[i]; return true;
-    case SU_U8: *value = ((const uint8_t *)in)[i]; return true;
+    case SU_F64:
+        *value = ((const double *)in)[i];
+        return true;
+    case SU_F32:
+        *value = ((const float *)in)[i];
+        return true;
+    case SU_I32:
+        *value = ((const int32_t *)in)[i];
+        return true;
+    case SU_U8:
+        *value = ((const uint8_t *)in)[i];
+        return true;
     case SU_I64:
         integer = ((const int64_t *)in)[i];
         *value = (double)integer;
@@ -252,7 +260,8 @@ static bool convert_one(su_dtype from, const void *in, su_dtype to, void *out, i
         if (!to_integer(from, in, i, &integer) || integer < INT32_MIN || integer > INT32_MAX) return false;
         ((int32_t *)out)[i] = (int32_t)integer;
         return true;
-    case SU_I64: return to_integer(from, in, i, (int64_t *)out + i);
+    case SU_I64:
+        return to_integer(from, in, i, (int64_t *)out + i);
     case SU_U8:
         if (!to_integer(from, in, i, &integer) || integer < 0 || integer > 255) return false;
         ((uint8_t *)out)[i] = (uint8_t)integer;
@@ -339,8 +348,10 @@ su_status su_npy_load(const char *path, su_dtype type, int *dimensions, int64_t 
         status = su_fail(err, SU_AGAIN, "%s: out of memory", path);
         goto done;
     }
-    if (header.fortran) su_npy_to_c_order(&header, map + length, ordered);
-    else memcpy(ordered, map + length, bytes);
+    if (header.fortran)
+        su_npy_to_c_order(&header, map + length, ordered);
+    else
+        memcpy(ordered, map + length, bytes);
     int64_t where = 0;
     bool fits = su_npy_convert(header.type, ordered, type, converted, header.elements, &where);
     for (int64_t i = 0; fits && header.is_signed && i < header.elements; i++) {
@@ -348,8 +359,8 @@ su_status su_npy_load(const char *path, su_dtype type, int *dimensions, int64_t 
         fits = ((const int8_t *)ordered)[i] >= 0;
     }
     if (!fits) {
-        status = su_fail(err, SU_INPUT, "%s: element %lld does not fit %s", path, (long long)where,
-                         su_dtype_name(type));
+        status =
+            su_fail(err, SU_INPUT, "%s: element %lld does not fit %s", path, (long long)where, su_dtype_name(type));
         goto done;
     }
     *dimensions = header.dimensions;

@@ -8,14 +8,14 @@ enum { SU_NPY_HEADER_MAX = 1024, SU_NPY_ALIGN = 64 };
 
 /* What a .npy header says. Elements are stored as `type`; SU_U8 with `is_signed` is numpy's int8. */
 typedef struct su_npy_header {
-    size_t bytes;                    /* header length: data starts here */
+    size_t bytes; /* header length: data starts here */
     su_dtype type;
     bool is_signed;
     bool fortran;
     int dimensions;
     int64_t shape[SU_MAX_DIMENSIONS];
     int64_t elements;
-    char refused[120];               /* why this array cannot be used (type, dimensions); "" where it can */
+    char refused[120]; /* why this array cannot be used (type, dimensions); "" where it can */
 } su_npy_header;
 
 /* Length of the whole header from its first 12 bytes; 0 where these do not begin a .npy of a known version or where

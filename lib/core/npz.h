@@ -16,7 +16,7 @@
 typedef enum su_dtype { SU_F64, SU_F32, SU_I32, SU_I64, SU_U8 } su_dtype;
 
 size_t su_dtype_size(su_dtype type);
-const char *su_dtype_name(su_dtype type);   /* "f64", ... */
+const char *su_dtype_name(su_dtype type); /* "f64", ... */
 
 /* ---- writing ---- */
 
@@ -44,7 +44,7 @@ void su_npz_force_zip64(su_npz_writer *writer);
 typedef struct su_npz su_npz;
 
 typedef struct su_npz_entry {
-    const char *name;             /* array name without ".npy" */
+    const char *name; /* array name without ".npy" */
     su_dtype type;
     int dimensions;
     int64_t shape[SU_MAX_DIMENSIONS];
@@ -56,10 +56,10 @@ typedef struct su_npz_entry {
 su_status su_npz_open(const char *path, su_npz **out, su_error *err);
 void su_npz_close(su_npz *file);
 const char *su_npz_path(const su_npz *file);
-const json_t *su_npz_meta(const su_npz *file);   /* borrowed; an empty object where there is no meta.json */
+const json_t *su_npz_meta(const su_npz *file); /* borrowed; an empty object where there is no meta.json */
 int su_npz_count(const su_npz *file);
 const su_npz_entry *su_npz_entry_at(const su_npz *file, int index);
-const su_npz_entry *su_npz_find(const su_npz *file, const char *name);   /* NULL: absent */
+const su_npz_entry *su_npz_find(const su_npz *file, const char *name); /* NULL: absent */
 /* Arrays that are there but of no use (big-endian, structured, too many dimensions) are not listed; this says why
  * ("is big-endian ..."). NULL: no such array. */
 const char *su_npz_refused(const su_npz *file, const char *name);

@@ -22,20 +22,20 @@ typedef struct member {
     su_npy_header header;
     int method;
     uint32_t crc;
-    uint64_t packed, size;       /* bytes in the archive, bytes of the content */
-    uint64_t offset;             /* of the local header */
-    const unsigned char *content;/* in the map */
-    const void *data;            /* cached by su_npz_data */
+    uint64_t packed, size;        /* bytes in the archive, bytes of the content */
+    uint64_t offset;              /* of the local header */
+    const unsigned char *content; /* in the map */
+    const void *data;             /* cached by su_npz_data */
 } member;
 
 struct su_npz {
     char *path;
     unsigned char *map;
     uint64_t size;
-    member *members;             /* usable arrays first: [0, usable), then refused ones */
+    member *members; /* usable arrays first: [0, usable), then refused ones */
     int count, usable;
     json_t *meta;
-    su_arena arena;              /* decompressed and reordered arrays */
+    su_arena arena; /* decompressed and reordered arrays */
 };
 
 static unsigned get16(const unsigned char *p) { return (unsigned)p[0] | (unsigned)p[1] << 8; }
@@ -58,7 +58,7 @@ static bool inflate_prefix(const member *m, unsigned char *out, uint64_t wanted)
     if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) return false;
     while (code == Z_OK && made < wanted) {
         uint64_t in = m->packed - read, room = wanted - made;
-        stream.next_in = (unsigned char *)(uintptr_t)(m->content + read);   /* zlib's field is not const */
+        stream.next_in = (unsigned char *)(uintptr_t)(m->content + read); /* zlib's field is not const */
         stream.avail_in = (uInt)(in < 1u << 30 ? in : 1u << 30);
         stream.next_out = out + made;
         stream.avail_out = (uInt)(room < 1u << 30 ? room : 1u << 30);
@@ -248,8 +248,8 @@ static su_status read_header(const su_npz *file, member *m, su_error *err)
     if (!header->refused[0] && (uint64_t)header->elements * su_dtype_size(header->type) != m->size - length)
         return su_fail(err, SU_INPUT, "%s: array '%s' holds another number of elements than its header says",
                        file->path, m->name);
-    m->entry = (su_npz_entry){.name = m->name, .type = header->type, .dimensions = header->dimensions,
-                              .elements = header->elements};
+    m->entry = (su_npz_entry){
+        .name = m->name, .type = header->type, .dimensions = header->dimensions, .elements = header->elements};
     memcpy(m->entry.shape, header->shape, sizeof header->shape);
     return SU_OK;
 bad:
@@ -298,8 +298,10 @@ static su_status read_directory(su_npz *file, su_error *err)
         if (length <= 4 || strcmp(m->name + length - 4, ".npy") != 0) continue;
         m->name[length - 4] = '\0';
         if (status == SU_OK) status = read_header(file, m, err);
-        if (m->header.refused[0]) arrays[--refused] = *m;
-        else arrays[file->usable++] = *m;
+        if (m->header.refused[0])
+            arrays[--refused] = *m;
+        else
+            arrays[file->usable++] = *m;
         m->name = NULL;
     }
     for (int i = 0; i < file->count; i++) free(file->members[i].name);
@@ -323,7 +325,7 @@ su_status su_npz_open(const char *path, su_npz **out, su_error *err)
         goto done;
     }
     file->map = MAP_FAILED;
-    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);   /* a FIFO must not hang us */
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO must not hang us */
     if (fd < 0 || fstat(fd, &info) != 0) {
         status = su_fail(err, SU_INPUT, "%s: cannot read: %s", path, strerror(errno));
         goto done;
@@ -424,8 +426,10 @@ su_status su_npz_data(su_npz *file, const su_npz_entry *entry, const void **data
         free(owned);
         return su_fail(err, SU_AGAIN, "%s: out of memory for array '%s'", file->path, m->name);
     }
-    if (transposed) su_npy_to_c_order(header, start, copy);
-    else if (count) memcpy(copy, start, count);
+    if (transposed)
+        su_npy_to_c_order(header, start, copy);
+    else if (count)
+        memcpy(copy, start, count);
     free(owned);
     *data = m->data = copy;
     return SU_OK;

@@ -9,10 +9,14 @@
 #include <zlib.h>
 
 enum {
-    LOCAL_SIZE = 30, CENTRAL_SIZE = 46, END_SIZE = 22, END64_SIZE = 56, LOCATOR_SIZE = 20,
-    DOS_DATE = 0x21,              /* 1980-01-01, the same for every file */
+    LOCAL_SIZE = 30,
+    CENTRAL_SIZE = 46,
+    END_SIZE = 22,
+    END64_SIZE = 56,
+    LOCATOR_SIZE = 20,
+    DOS_DATE = 0x21, /* 1980-01-01, the same for every file */
     EXTRA_ZIP64 = 0x0001,
-    EXTRA_ALIGN = 0xd935,         /* the padding field that zipalign introduced */
+    EXTRA_ALIGN = 0xd935, /* the padding field that zipalign introduced */
     NAME_MAX_BYTES = 200
 };
 #define LIMIT32 0xffffffffu
@@ -21,7 +25,7 @@ typedef struct written {
     char name[NAME_MAX_BYTES + 8];
     uint32_t crc;
     uint64_t size, offset;
-    bool zip64;                   /* the local header has 64-bit sizes */
+    bool zip64; /* the local header has 64-bit sizes */
 } written;
 
 struct su_npz_writer {
@@ -88,7 +92,7 @@ static su_status emit(su_npz_writer *writer, const void *bytes, size_t count, su
 static su_status emit_content(su_npz_writer *writer, const void *bytes, size_t count, su_error *err)
 {
     written *member = &writer->members[writer->count - 1];
-    if (count == 0) return SU_OK;   /* zlib would start the sum anew at a NULL pointer */
+    if (count == 0) return SU_OK; /* zlib would start the sum anew at a NULL pointer */
     member->crc = (uint32_t)crc32_z(member->crc, bytes, count);
     return emit(writer, bytes, count, err);
 }
@@ -115,12 +119,12 @@ static su_status member_begin(su_npz_writer *writer, const char *name, uint64_t 
     size_t padding = (size_t)(-(writer->position + LOCAL_SIZE + length + extra)) % SU_NPY_ALIGN;
     unsigned char header[LOCAL_SIZE + NAME_MAX_BYTES + 24 + SU_NPY_ALIGN] = {0}, *at = header;
     put32(&at, 0x04034b50);
-    put16(&at, member->zip64 ? 45 : 20);   /* version needed */
-    put16(&at, 0);                         /* flags */
-    put16(&at, 0);                         /* stored */
-    put16(&at, 0);                         /* time */
+    put16(&at, member->zip64 ? 45 : 20); /* version needed */
+    put16(&at, 0);                       /* flags */
+    put16(&at, 0);                       /* stored */
+    put16(&at, 0);                       /* time */
     put16(&at, DOS_DATE);
-    put32(&at, 0);                         /* CRC, patched in member_end */
+    put32(&at, 0); /* CRC, patched in member_end */
     put32(&at, member->zip64 ? LIMIT32 : (uint32_t)size);
     put32(&at, member->zip64 ? LIMIT32 : (uint32_t)size);
     put16(&at, (unsigned)length);
@@ -220,7 +224,7 @@ static su_status write_central(su_npz_writer *writer, const written *member, su_
     bool far = member->offset >= LIMIT32 || writer->force_zip64;
     unsigned extra = (member->zip64 ? 16u : 0u) + (far ? 8u : 0u);
     put32(&at, 0x02014b50);
-    put16(&at, 3 << 8 | 45);               /* made on Unix: external attributes are a file mode */
+    put16(&at, 3 << 8 | 45); /* made on Unix: external attributes are a file mode */
     put16(&at, extra ? 45 : 20);
     put16(&at, 0);
     put16(&at, 0);
@@ -231,9 +235,9 @@ static su_status write_central(su_npz_writer *writer, const written *member, su_
     put32(&at, member->zip64 ? LIMIT32 : (uint32_t)member->size);
     put16(&at, (unsigned)length);
     put16(&at, extra ? extra + 4 : 0);
-    put16(&at, 0);                         /* comment */
-    put16(&at, 0);                         /* disk */
-    put16(&at, 0);                         /* internal attributes */
+    put16(&at, 0); /* comment */
+    put16(&at, 0); /* disk */
+    put16(&at, 0); /* internal attributes */
     put32(&at, 0100644u << 16);
     put32(&at, far ? LIMIT32 : (uint32_t)member->offset);
     memcpy(at, member->name, length);
@@ -269,7 +273,7 @@ static su_status write_directory(su_npz_writer *writer, su_error *err)
         put64(&at, count);
         put64(&at, size);
         put64(&at, start);
-        put32(&at, 0x07064b50);            /* locator */
+        put32(&at, 0x07064b50); /* locator */
         put32(&at, 0);
         put64(&at, end64);
         put32(&at, 1);

@@ -20,13 +20,20 @@ static void draw(const su_progress *progress, int percent)
     memset(bar, '#', (size_t)filled);
     bar[BAR_WIDTH] = '\0';
     switch (progress->mode) {
-    case SU_PROGRESS_NONE: return;
+    case SU_PROGRESS_NONE:
+        return;
     case SU_PROGRESS_TTY:
         fprintf(progress->stream, "\r%s [%s] %3d%%", progress->label ? progress->label : "", bar, percent);
         break;
-    case SU_PROGRESS_LINES: fprintf(progress->stream, "Progress: %d%%\n", percent); break;
-    case SU_PROGRESS_ALF: fprintf(progress->stream, "ALF_PROGRESS %d%%\n", percent); break;
-    case SU_PROGRESS_OPENJD: fprintf(progress->stream, "openjd_progress: %d\n", percent); break;
+    case SU_PROGRESS_LINES:
+        fprintf(progress->stream, "Progress: %d%%\n", percent);
+        break;
+    case SU_PROGRESS_ALF:
+        fprintf(progress->stream, "ALF_PROGRESS %d%%\n", percent);
+        break;
+    case SU_PROGRESS_OPENJD:
+        fprintf(progress->stream, "openjd_progress: %d\n", percent);
+        break;
     }
     fflush(progress->stream);
 }

@@ -9,19 +9,19 @@
 
 typedef enum su_progress_mode {
     SU_PROGRESS_NONE,
-    SU_PROGRESS_TTY,     /* one line redrawn */
-    SU_PROGRESS_LINES,   /* "Progress: 45%" */
-    SU_PROGRESS_ALF,     /* "ALF_PROGRESS 45%" */
-    SU_PROGRESS_OPENJD   /* "openjd_progress: 45" */
+    SU_PROGRESS_TTY,   /* one line redrawn */
+    SU_PROGRESS_LINES, /* "Progress: 45%" */
+    SU_PROGRESS_ALF,   /* "ALF_PROGRESS 45%" */
+    SU_PROGRESS_OPENJD /* "openjd_progress: 45" */
 } su_progress_mode;
 
 typedef struct su_progress {
     su_progress_mode mode;
     FILE *stream;
-    const char *label;                    /* the tool's name; tty only */
-    double base, span;                    /* this stage covers [base, base + span] of the whole */
-    int last;                             /* last percentage printed, -1 before the first */
-    const volatile sig_atomic_t *stop;    /* set by a signal handler; NULL: never */
+    const char *label;                 /* the tool's name; tty only */
+    double base, span;                 /* this stage covers [base, base + span] of the whole */
+    int last;                          /* last percentage printed, -1 before the first */
+    const volatile sig_atomic_t *stop; /* set by a signal handler; NULL: never */
 } su_progress;
 
 /* Later updates of 0..1 fill [from, to] of the whole. NULL progress is fine here and below. */

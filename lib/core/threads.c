@@ -14,7 +14,7 @@ static int from_environment(const char *name)
     const char *text = getenv(name);
     char *end;
     if (!text) return 0;
-    long value = strtol(text, &end, 10);   /* OMP_NUM_THREADS may be a list "4,2": the outermost level counts */
+    long value = strtol(text, &end, 10); /* OMP_NUM_THREADS may be a list "4,2": the outermost level counts */
     return end != text && (*end == '\0' || *end == ',') && value > 0 && value <= MAX_THREADS ? (int)value : 0;
 }
 

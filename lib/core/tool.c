@@ -22,19 +22,21 @@ extern char *openblas_get_corename(void) __attribute__((weak));
 static volatile sig_atomic_t stop_requested;
 static struct timespec stop_requested_at;
 
-/* A signal that follows a second or more after the first ends the process at once. One that follows sooner is the same wish told
- * twice: timeout(1) signals its child and then the whole process group, a terminal and a queue manager may each send one. */
+/* A signal that follows a second or more after the first ends the process at once. One that follows sooner is the same
+ * wish told twice: timeout(1) signals its child and then the whole process group, a terminal and a queue manager may
+ * each send one. */
 static void request_stop(int number)
 {
     enum { SAME_WISH_NS = 1000000000 };
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);   /* async-signal-safe, as are signal and raise */
+    clock_gettime(CLOCK_MONOTONIC, &now); /* async-signal-safe, as are signal and raise */
     if (!stop_requested) {
         stop_requested_at = now;
         stop_requested = 1;
-    } else if ((now.tv_sec - stop_requested_at.tv_sec) * 1000000000LL + now.tv_nsec - stop_requested_at.tv_nsec >= SAME_WISH_NS) {
+    } else if ((now.tv_sec - stop_requested_at.tv_sec) * 1000000000LL + now.tv_nsec - stop_requested_at.tv_nsec >=
+               SAME_WISH_NS) {
         signal(number, SIG_DFL);
-        raise(number);   /* delivered when the handler returns */
+        raise(number); /* delivered when the handler returns */
     }
 }
 
@@ -42,7 +44,7 @@ static void install_handlers(void)
 {
     struct sigaction action = {.sa_handler = request_stop, .sa_flags = SA_RESTART};
     sigemptyset(&action.sa_mask);
-    sigaddset(&action.sa_mask, SIGTERM);   /* the handler runs once at a time */
+    sigaddset(&action.sa_mask, SIGTERM); /* the handler runs once at a time */
     sigaddset(&action.sa_mask, SIGUSR1);
     sigaddset(&action.sa_mask, SIGINT);
     sigaction(SIGTERM, &action, NULL);
@@ -146,16 +148,20 @@ static su_status begin(su_tool *tool, su_common *common, int argc, char **argv)
     tool->threads = su_thread_count(common->threads);
     tool->verbosity = common->quiet ? -1 : common->verbose;
     tool->dry_run = common->dry_run;
-    tool->progress = (su_progress){.mode = progress_mode(common), .stream = stderr, .label = tool->program->name,
-                                   .span = 1, .last = -1, .stop = &stop_requested};
+    tool->progress = (su_progress){.mode = progress_mode(common),
+                                   .stream = stderr,
+                                   .label = tool->program->name,
+                                   .span = 1,
+                                   .last = -1,
+                                   .stop = &stop_requested};
     if (common->help || common->man || common->version) return SU_OK;
     if (tool->output && !tool->output_is_stdout) SU_TRY(check_output(tool, tool->output));
     return tool->stats_path ? check_output(tool, tool->stats_path) : SU_OK;
 }
 
-/* OpenBLAS 0.3.21 takes processors it does not know for old ones: "Prescott" on Emerald Rapids runs dgemm at a quarter of
- * the speed, "Haswell" on Zen 4 at half. It decides before main, so the program starts itself again with the kernels that
- * the processor can run; OPENBLAS_CORETYPE, where set, is left alone. */
+/* OpenBLAS 0.3.21 takes processors it does not know for old ones: "Prescott" on Emerald Rapids runs dgemm at a quarter
+ * of the speed, "Haswell" on Zen 4 at half. It decides before main, so the program starts itself again with the kernels
+ * that the processor can run; OPENBLAS_CORETYPE, where set, is left alone. */
 static void choose_blas_kernels(char **argv)
 {
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -183,9 +189,12 @@ bool su_tool_begin(su_tool *tool, const su_program *program, int argc, char **ar
     if (began != SU_OK || common.help || common.man || common.version) {
         if (began == SU_OK) {
             tool->stats_path = NULL;
-            if (common.help) su_print_help(program, stdout);
-            else if (common.man) su_print_man(program, stdout);
-            else printf("%s %s\n", program->name, SU_VERSION);
+            if (common.help)
+                su_print_help(program, stdout);
+            else if (common.man)
+                su_print_man(program, stdout);
+            else
+                printf("%s %s\n", program->name, SU_VERSION);
         }
         *status = su_tool_end(tool, began);
         return false;
@@ -250,7 +259,7 @@ int su_tool_end(su_tool *tool, su_status status)
 
 void su_stats_number(su_tool *tool, const char *key, double value)
 {
-    json_t *number = json_real(value);   /* NULL for NaN and infinity, which JSON cannot hold */
+    json_t *number = json_real(value); /* NULL for NaN and infinity, which JSON cannot hold */
     json_object_set_new(tool->stats, key, number ? number : json_null());
 }
 
@@ -283,8 +292,10 @@ static int append_word(char *out, const char *word)
     }
     *at++ = '\'';
     for (; *word; word++) {
-        if (*word == '\'') at += sprintf(at, "'\\''");
-        else *at++ = *word;
+        if (*word == '\'')
+            at += sprintf(at, "'\\''");
+        else
+            *at++ = *word;
     }
     *at++ = '\'';
     *at = '\0';

@@ -31,8 +31,10 @@ static void wrap(FILE *stream, const char *text, int indent, int column)
             fputc('\n', stream);
             column = 0;
         }
-        if (column == 0) column = fprintf(stream, "%*s", indent, "");
-        else if (column > indent) column += fprintf(stream, " ");
+        if (column == 0)
+            column = fprintf(stream, "%*s", indent, "");
+        else if (column > indent)
+            column += fprintf(stream, " ");
         column += fprintf(stream, "%.*s", length, text);
         text += length;
         while (*text == ' ') text++;
@@ -107,7 +109,9 @@ static void man_option(FILE *stream, const su_option *option)
     if (option->letter) fprintf(stream, "\\-%c\\fR, \\fB", option->letter);
     fputs("\\-\\-", stream);
     for (const char *at = option->name; *at; at++) fprintf(stream, *at == '-' ? "\\-" : "%c", *at);
-    if (option->argument) fprintf(stream, " \\fI%s\\fR%s", option->argument, option->greedy && !strchr(option->argument, '.') ? "..." : "");
+    if (option->argument)
+        fprintf(stream, " \\fI%s\\fR%s", option->argument,
+                option->greedy && !strchr(option->argument, '.') ? "..." : "");
     fputc('\n', stream);
     roff(stream, option->help ? option->help : "");
     if (option->kind == SU_OPT_CHOICE) fprintf(stream, "One of: %s\n", option->choices);

@@ -17,14 +17,17 @@ void su_common_table(su_common *common, su_option table[SU_COMMON_OPTIONS])
         {"threads", 'j', SU_OPT_INT, &common->threads, "N",
          "Threads (default: OMP_NUM_THREADS, SLURM_CPUS_PER_TASK, CUE_THREADS, else what this machine allows).", 1, 256,
          NULL, false, false},
-        {"quiet", 'q', SU_OPT_FLAG, &common->quiet, NULL, "Say nothing but warnings and errors.", 0, 0, NULL, false, false},
+        {"quiet", 'q', SU_OPT_FLAG, &common->quiet, NULL, "Say nothing but warnings and errors.", 0, 0, NULL, false,
+         false},
         {"verbose", 'v', SU_OPT_FLAG, &common->verbose, NULL, "Say more.", 0, 0, NULL, false, false},
         {"progress", 0, SU_OPT_CHOICE, &common->progress, "HOW",
          "Progress on stderr: a bar on a terminal (tty), whole-number lines for farm managers (lines, alf, openjd), or "
-         "none. Default: auto, tty on a terminal, else lines.", 0, 0, "none|tty|lines|alf|openjd|auto", false, false},
+         "none. Default: auto, tty on a terminal, else lines.",
+         0, 0, "none|tty|lines|alf|openjd|auto", false, false},
         {"stats", 0, SU_OPT_TEXT, &common->stats, "FILE",
          "Write timings, sizes, warnings and peak memory as JSON, also where the run fails.", 0, 0, NULL, false, false},
-        {"dry-run", 'n', SU_OPT_FLAG, &common->dry_run, NULL, "Check everything, write nothing.", 0, 0, NULL, false, false},
+        {"dry-run", 'n', SU_OPT_FLAG, &common->dry_run, NULL, "Check everything, write nothing.", 0, 0, NULL, false,
+         false},
         {NULL, 0, SU_OPT_FLAG, NULL, NULL, NULL, 0, 0, NULL, false, false},
     };
     memcpy(table, rows, sizeof rows);
@@ -115,13 +118,22 @@ static su_status list_add(su_tool *tool, su_list *list, const char *text)
 static su_status set_option(su_tool *tool, const su_option *option, const char *text)
 {
     switch (option->kind) {
-    case SU_OPT_FLAG: *(bool *)option->target = true; return SU_OK;
-    case SU_OPT_INT: return set_integer(tool, option, text);
-    case SU_OPT_NUMBER: return set_number(tool, option, text);
-    case SU_OPT_TEXT: *(const char **)option->target = text; return SU_OK;
-    case SU_OPT_LIST: return list_add(tool, option->target, text);
-    case SU_OPT_CHOICE: return set_choice(tool, option, text);
-    case SU_OPT_VECTOR: return set_vector(tool, option, text);
+    case SU_OPT_FLAG:
+        *(bool *)option->target = true;
+        return SU_OK;
+    case SU_OPT_INT:
+        return set_integer(tool, option, text);
+    case SU_OPT_NUMBER:
+        return set_number(tool, option, text);
+    case SU_OPT_TEXT:
+        *(const char **)option->target = text;
+        return SU_OK;
+    case SU_OPT_LIST:
+        return list_add(tool, option->target, text);
+    case SU_OPT_CHOICE:
+        return set_choice(tool, option, text);
+    case SU_OPT_VECTOR:
+        return set_vector(tool, option, text);
     }
     return SU_OK;
 }
@@ -164,7 +176,7 @@ static su_status remember(su_tool *tool, const su_option *option, const char *te
 /* ---- parsing ---- */
 
 typedef struct table {
-    const su_option *options;   /* the program's, then the common ones */
+    const su_option *options; /* the program's, then the common ones */
     int count, own;
     struct option *longs;
     char *shorts;
@@ -190,7 +202,7 @@ static su_status table_make(su_tool *tool, su_common *common, table *t)
     if (t->own) memcpy(options, program->options, (size_t)t->own * sizeof *options);
     su_common_table(common, options + t->own);
     char *at = t->shorts;
-    *at++ = '-';   /* keep the order of words, for lists that take all words up to the next option */
+    *at++ = '-'; /* keep the order of words, for lists that take all words up to the next option */
     for (int i = 0; i < t->count; i++) {
         bool flag = options[i].kind == SU_OPT_FLAG;
         t->longs[i] = (struct option){options[i].name, flag ? no_argument : required_argument, NULL, FIRST_LONG + i};
@@ -259,7 +271,7 @@ static su_status parse_words(su_tool *tool, su_common *common, const table *t, i
         if (option - t->options < t->own) SU_TRY(remember(tool, option, optarg, true));
         if (option->kind == SU_OPT_LIST && option->greedy) greedy = option;
     }
-    for (; optind < argc; optind++) {   /* after "--" */
+    for (; optind < argc; optind++) { /* after "--" */
         SU_TRY(list_add(tool, &tool->inputs, argv[optind]));
         SU_TRY(command_add(tool, "", su_base_name(argv[optind])));
     }

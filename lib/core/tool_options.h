@@ -10,7 +10,7 @@ enum { SU_COMMON_OPTIONS = 8, SU_PROGRESS_AUTO = 5 };
 typedef struct su_common {
     bool help, man, version, quiet, verbose, dry_run;
     const char *output, *stats;
-    int threads, progress;   /* progress: a su_progress_mode or SU_PROGRESS_AUTO */
+    int threads, progress; /* progress: a su_progress_mode or SU_PROGRESS_AUTO */
 } su_common;
 
 void su_common_table(su_common *common, su_option table[SU_COMMON_OPTIONS]);

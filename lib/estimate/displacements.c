@@ -18,15 +18,20 @@ void su_correction_free(su_correction *s)
     *s = (su_correction){0};
 }
 
-static bool starts(const su_displacements *from, int64_t frame) { return frame == 0 || su_shot_cut(from->motion->shot, frame); }
+static bool starts(const su_displacements *from, int64_t frame)
+{
+    return frame == 0 || su_shot_cut(from->motion->shot, frame);
+}
 
 /* q += weight * coordinates `before` (0, 1 or 2) substeps before a frame. */
 static void add_known(const su_displacements *from, int64_t frame, int before, double weight, double *q)
 {
     const su_sim *sim = from->sim;
-    const double *at = sim->q + frame * sim->r, *rate = sim->qdot + frame * sim->r, *change = sim->qddot + frame * sim->r;
+    const double *at = sim->q + frame * sim->r, *rate = sim->qdot + frame * sim->r,
+                 *change = sim->qddot + frame * sim->r;
     double h = from->settings->step;
-    for (int64_t k = 0; k < sim->r; k++) q[k] += weight * (at[k] - before * h * rate[k] + (before > 1 ? h * h * change[k] : 0));
+    for (int64_t k = 0; k < sim->r; k++)
+        q[k] += weight * (at[k] - before * h * rate[k] + (before > 1 ? h * h * change[k] : 0));
 }
 
 static void coordinates(const su_displacements *from, int64_t instant, double *q)
@@ -63,7 +68,7 @@ void su_displacement(const su_displacements *from, su_instant_basis *basis, int6
         for (int64_t k = 0; k < 3 * error->n; k++) back[k] = (double)z[k];
     }
     int64_t segment = instant / substeps, substep = instant % substeps;
-    if (substep == 0 && !starts(from, segment)) segment--, substep = substeps;   /* the end of the one before */
+    if (substep == 0 && !starts(from, segment)) segment--, substep = substeps; /* the end of the one before */
     su_reduced_motion_enter(from->motion, segment, (double)substep / substeps, basis);
     su_reduced_motion_add(from->motion, basis, basis->q, back);
 }

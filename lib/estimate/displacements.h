@@ -15,8 +15,8 @@
 /* The error e = R_v (U^ x + z) of a shot. An instant is a number of substeps from frame 0. */
 typedef struct su_correction {
     int64_t n, r;
-    double *x;                /* (instants,r) */
-    float *z;                 /* (instants,n,3) m */
+    double *x; /* (instants,r) */
+    float *z;  /* (instants,n,3) m */
     su_arena arena;
 } su_correction;
 
@@ -28,11 +28,11 @@ typedef struct su_displacements {
     const su_reduced_motion *motion;
     const su_sim *sim;
     const su_sim_settings *settings;
-    const su_correction *correction;   /* NULL: none */
+    const su_correction *correction; /* NULL: none */
 } su_displacements;
 
-/* back (n,3) m at an instant, 0 before the shot; basis comes to stand there. A run knows its coordinates at the last three instants of
- * each frame; at others they lie on the polynomial through the three before and the three behind. */
+/* back (n,3) m at an instant, 0 before the shot; basis comes to stand there. A run knows its coordinates at the last
+ * three instants of each frame; at others they lie on the polynomial through the three before and the three behind. */
 void su_displacement(const su_displacements *from, su_instant_basis *basis, int64_t instant, double *back);
 
 #endif

@@ -24,15 +24,17 @@ enum { BLOCK = 32, LARGE = 100000 };
 /* Of conjugate gradients: three read 0.9 to 1 times what many do, in the median (docs/reduction.md). */
 enum { STEPS = 6 };
 
-/* s between residuals, at most, and how many of a frame: forces between them are lost. A correction needs most of them, or what is left is
- * read low; for the size of the error those of a film's frames do (docs/reduction.md). */
+/* s between residuals, at most, and how many of a frame: forces between them are lost. A correction needs most of them,
+ * or what is left is read low; for the size of the error those of a film's frames do (docs/reduction.md). */
 static const double SPACING = 1.0 / 24, CORRECTED_SPACING = 1.0 / 96;
 enum { MOST = 4 };
 
-/* An estimate is right to this factor at nine frames of ten; a correction that leaves more than so many times the error it had is none. */
+/* An estimate is right to this factor at nine frames of ten; a correction that leaves more than so many times the error
+ * it had is none. */
 static const double TRUST = 2;
 
-/* 1/s^2, of mass that stands in for what does not hold the flesh: as if by springs of 1 Hz, softer than flesh that is seen to move. */
+/* 1/s^2, of mass that stands in for what does not hold the flesh: as if by springs of 1 Hz, softer than flesh that is
+ * seen to move. */
 static const double LOOSE = 4 * M_PI * M_PI;
 
 /* What one thread forms residuals with. */
@@ -40,51 +42,52 @@ typedef struct worker {
     su_fullsim *sim;
     su_turned_solver *solver;
     su_instant_basis basis;
-    double *answer, *matrix;          /* (2r), (r,r) */
-    double *before, *older, *residual;   /* (n,3) */
-    int64_t at;                       /* instant that sim stands at */
-    double *moved, *force;            /* (3 free) */
+    double *answer, *matrix;           /* (2r), (r,r) */
+    double *before, *older, *residual; /* (n,3) */
+    int64_t at;                        /* instant that sim stands at */
+    double *moved, *force;             /* (3 free) */
 } worker;
 
 /* What is known of a frame before its error is; displacements turned back. */
 typedef struct row {
-    double *back, *turn;              /* (n,3), (n,4) */
-    double *force, *mass;             /* (r) -U^' residual, (r,r) */
-    double *stiffness, *projected;    /* (r,r) exact, and of elements made semidefinite */
-    const struct row *frame;          /* whose mass and stiffness hold: that of the frame's own instant */
-    su_sparse K;                      /* of the full space */
+    double *back, *turn;           /* (n,3), (n,4) */
+    double *force, *mass;          /* (r) -U^' residual, (r,r) */
+    double *stiffness, *projected; /* (r,r) exact, and of elements made semidefinite */
+    const struct row *frame;       /* whose mass and stiffness hold: that of the frame's own instant */
+    su_sparse K;                   /* of the full space */
 } row;
 
 /* The error of the reduced run, or what is left of it: the same estimate at other displacements. */
 typedef struct pass {
     su_displacements from;
     su_error_motion error;
-    double *z, *rate, *answer;        /* (n,3) turned back: what is beyond the span there, m/s, the static answer to the force, m */
-    int64_t at;                       /* instant that the error's motion stands at: substeps from frame 0 */
+    double *z, *rate,
+        *answer; /* (n,3) turned back: what is beyond the span there, m/s, the static answer to the force, m */
+    int64_t at;  /* instant that the error's motion stands at: substeps from frame 0 */
     su_compare *compare;
-    double *estimate;                 /* (F) m */
-    bool lost;                        /* it was not finite */
+    double *estimate; /* (F) m */
+    bool lost;        /* it was not finite */
     double seconds;
 } pass;
 
 typedef struct estimator {
     const su_estimate_inputs *in;
-    su_corrected *corrected;          /* NULL: one pass */
+    su_corrected *corrected; /* NULL: one pass */
     su_reduced_motion motion;
-    su_elastic body;                  /* neutral */
+    su_elastic body; /* neutral */
     su_cholesky_single *factor;
-    double shift;                     /* 1/s^2: mass in all stiffness where nothing holds the flesh; else 0 */
-    int team, each;                   /* threads side by side, threads of one residual */
-    worker *workers;                  /* (team) */
-    int64_t count, *frames;           /* at which residuals are formed, */
-    int each_frame;                   /* and at so many instants of the segment before each, evenly spread, its end the last */
-    int64_t block;                    /* frames of a block */
-    double *columns, *answers;        /* (block, 3 free) N, m */
-    double *work;                     /* (3 free) */
-    row rows[BLOCK];                  /* instants of a block */
+    double shift;              /* 1/s^2: mass in all stiffness where nothing holds the flesh; else 0 */
+    int team, each;            /* threads side by side, threads of one residual */
+    worker *workers;           /* (team) */
+    int64_t count, *frames;    /* at which residuals are formed, */
+    int each_frame;            /* and at so many instants of the segment before each, evenly spread, its end the last */
+    int64_t block;             /* frames of a block */
+    double *columns, *answers; /* (block, 3 free) N, m */
+    double *work;              /* (3 free) */
+    row rows[BLOCK];           /* instants of a block */
     pass passes[2];
     su_instant_basis basis;
-    double *e, *u;                    /* (n,3) */
+    double *e, *u; /* (n,3) */
     su_arena arena;
 } estimator;
 
@@ -112,23 +115,27 @@ static void *take(estimator *s, int64_t count, size_t size) { return su_arena_al
 static su_status check(const su_estimate_inputs *in, su_error *err)
 {
     const su_model *model = in->model;
-    if (in->tet->n != model->n || in->tet->t != model->t || in->fit->n != model->n || in->fit->t != model->t || in->fit->k != model->m ||
-        memcmp(in->tet->tets, model->tets, (size_t)(4 * model->t) * sizeof *model->tets) != 0)
-        return su_fail(err, SU_INPUT, "an estimate of the error needs the flesh and the fit that the model was made from");
+    if (in->tet->n != model->n || in->tet->t != model->t || in->fit->n != model->n || in->fit->t != model->t ||
+        in->fit->k != model->m || memcmp(in->tet->tets, model->tets, (size_t)(4 * model->t) * sizeof *model->tets) != 0)
+        return su_fail(err, SU_INPUT,
+                       "an estimate of the error needs the flesh and the fit that the model was made from");
     if (su_sim_interpolation(in->sim) != SU_COROTATED)
         return su_fail(err, SU_USAGE, "there is no estimate of the error for linear interpolation");
     return SU_OK;
 }
 
-/* Frames at most the spacing apart, and the last of each piece; none where motion starts: there the state is given, not found. */
+/* Frames at most the spacing apart, and the last of each piece; none where motion starts: there the state is given, not
+ * found. */
 static su_status choose_frames(estimator *s, su_error *err)
 {
-    double spacing = s->corrected ? CORRECTED_SPACING : SPACING, spaces = s->in->settings->frame_seconds / spacing - 1e-6;
+    double spacing = s->corrected ? CORRECTED_SPACING : SPACING,
+           spaces = s->in->settings->frame_seconds / spacing - 1e-6;
     int64_t F = su_shot_frames(s->in->shot), stride = (int64_t)(spacing / s->in->settings->frame_seconds + 1e-6);
     s->each_frame = spaces < MOST ? (int)ceil(spaces) : MOST;
     if (s->each_frame > s->in->settings->substeps) s->each_frame = s->in->settings->substeps;
     if (s->each_frame < 1) s->each_frame = 1;
-    if (!(s->frames = take(s, F, sizeof *s->frames))) return su_fail(err, SU_AGAIN, "no memory for %lld frames", (long long)F);
+    if (!(s->frames = take(s, F, sizeof *s->frames)))
+        return su_fail(err, SU_AGAIN, "no memory for %lld frames", (long long)F);
     for (int64_t k = 1; k < F; k++) {
         bool last = k + 1 == F || su_shot_cut(s->in->shot, k + 1);
         if ((k % (stride > 1 ? stride : 1) == 0 || last) && !su_shot_cut(s->in->shot, k)) s->frames[s->count++] = k;
@@ -161,7 +168,8 @@ static su_status create_workers(estimator *s, su_error *err)
         double **arrays[] = {&w->answer, &w->matrix, &w->before, &w->older, &w->residual, &w->moved, &w->force};
         int64_t sizes[] = {2 * r, r * r, n3, n3, n3, n3, n3};
         for (int i = 0; i < 7; i++)
-            if (!(*arrays[i] = take(s, sizes[i], sizeof(double)))) return su_fail(err, SU_AGAIN, "no memory for the residual");
+            if (!(*arrays[i] = take(s, sizes[i], sizeof(double))))
+                return su_fail(err, SU_AGAIN, "no memory for the residual");
     }
     return SU_OK;
 }
@@ -169,7 +177,8 @@ static su_status create_workers(estimator *s, su_error *err)
 static void add_mass(const estimator *s, double shift, su_sparse *K)
 {
     for (int64_t f = 0; f < s->body.free_count; f++)
-        for (int c = 0; c < 3; c++) K->value[K->start[3 * f + c]] += shift * s->body.mass[s->body.free_vertex[f]];   /* diagonal first */
+        for (int c = 0; c < 3; c++)
+            K->value[K->start[3 * f + c]] += shift * s->body.mass[s->body.free_vertex[f]]; /* diagonal first */
 }
 
 /* K of the neutral flesh, as stiff as the shot has it. */
@@ -186,7 +195,8 @@ static su_status factorize(estimator *s, su_error *err)
     SU_GO(SU_ALLOC(&young, tet->t, "materials", err));
     for (int64_t e = 0; e < tet->t; e++) young[e] = s->in->settings->stiffness * fit->young[e];
     SU_GO(su_elastic_create(&s->body, tet->n, tet->vertices, tet->t, tet->tets, tet->fixed_count, tet->fixed,
-                            (su_material)(material < 0 ? SU_NEOHOOKEAN : material), young, fit->poisson, fit->density, err));
+                            (su_material)(material < 0 ? SU_NEOHOOKEAN : material), young, fit->poisson, fit->density,
+                            err));
     SU_GO(su_sparse_clone_pattern(&s->body.pattern, &K, err));
     su_elastic_stiffness(&s->body, tet->vertices, true, &K, 1);
     SU_GO(su_cholesky_create(&s->body.pattern, 1, &factor, err));
@@ -203,14 +213,16 @@ done:
     return status;
 }
 
-/* column (3 free), a residual that is turned back, becomes -residual - K (its static answer in the span of the basis), root frame; answer:
- * what the full space answers to that. */
-static su_status answer_rest(const estimator *s, worker *w, int64_t instant, const row *at, double *column, double *answer, su_error *err)
+/* column (3 free), a residual that is turned back, becomes -residual - K (its static answer in the span of the basis),
+ * root frame; answer: what the full space answers to that. */
+static su_status answer_rest(const estimator *s, worker *w, int64_t instant, const row *at, double *column,
+                             double *answer, su_error *err)
 {
     int64_t r = s->motion.basis.r, n = s->in->model->n, substeps = s->in->settings->substeps;
     SU_TRY(su_reduced_answer(r, at->frame->projected, at->force, w->answer, w->matrix, w->answer + r, err));
     memset(w->older, 0, (size_t)(3 * n) * sizeof *w->older);
-    su_reduced_motion_enter(&s->motion, (instant - 1) / substeps, (double)((instant - 1) % substeps + 1) / (double)substeps, &w->basis);
+    su_reduced_motion_enter(&s->motion, (instant - 1) / substeps,
+                            (double)((instant - 1) % substeps + 1) / (double)substeps, &w->basis);
     su_reduced_motion_add(&s->motion, &w->basis, w->answer, w->older);
     for (int64_t f = 0; f < s->body.free_count; f++) {
         int64_t v = s->body.free_vertex[f];
@@ -232,8 +244,8 @@ static int64_t instant_of(const estimator *s, int64_t frame, int j)
     return (frame - 1) * substeps + (j + 1) * substeps / s->each_frame;
 }
 
-/* All that a pass knows of an instant into its row, and the residual there, turned back. Stiffness is that of the first pass, in which mass and
- * stiffness of the reduced error are formed, too, at frames. */
+/* All that a pass knows of an instant into its row, and the residual there, turned back. Stiffness is that of the first
+ * pass, in which mass and stiffness of the reduced error are formed, too, at frames. */
 static void form_row(estimator *s, pass *p, worker *w, int64_t instant, row *out, double *column)
 {
     int64_t r = s->motion.basis.r, n = s->in->model->n;
@@ -246,7 +258,7 @@ static void form_row(estimator *s, pass *p, worker *w, int64_t instant, row *out
         su_displacement(&p->from, &w->basis, instant - 1, w->before);
         su_fullsim_place(w->sim, (instant - 1) / substeps, (int)((instant - 1) % substeps), w->before, w->older);
     }
-    w->at = instant % substeps == 0 ? -1 : instant;   /* it does not follow into the next segment */
+    w->at = instant % substeps == 0 ? -1 : instant; /* it does not follow into the next segment */
     su_displacement(&p->from, &w->basis, instant, out->back);
     bool first = p == s->passes;
     su_fullsim_residual(w->sim, out->back, first || s->shift > 0 ? NULL : &out->K, w->residual, &at);
@@ -281,7 +293,10 @@ static su_status form_frame(estimator *s, pass *p, worker *w, int64_t i, int64_t
 }
 
 /* Where the first pass leaves its error, if anywhere. */
-static su_correction *kept_error(const estimator *s, const pass *p) { return s->corrected && p == s->passes ? &s->corrected->error : NULL; }
+static su_correction *kept_error(const estimator *s, const pass *p)
+{
+    return s->corrected && p == s->passes ? &s->corrected->error : NULL;
+}
 
 /* z at an instant into what is kept. */
 static void keep_rest(const estimator *s, const pass *p, int64_t instant)
@@ -332,8 +347,10 @@ static void move_rest(estimator *s, pass *p, int64_t steps, const row *at, const
         int64_t f = s->body.free_index[v];
         double R[9];
         su_quaternion_matrix(at->turn + 4 * v, R);
-        if (f >= 0) su_tmulv3(R, answer + 3 * f, next + 3 * v);
-        else memset(next + 3 * v, 0, 3 * sizeof *next);
+        if (f >= 0)
+            su_tmulv3(R, answer + 3 * f, next + 3 * v);
+        else
+            memset(next + 3 * v, 0, 3 * sizeof *next);
     }
     for (int64_t step = 1; step <= steps; step++) {
         double along = (double)step / (double)steps;
@@ -380,16 +397,20 @@ static su_status measure(estimator *s, pass *p, int64_t frame, const row *at, su
     }
     su_compare_add(p->compare, s->in->sim->times[frame], s->u, NULL, s->e, NULL);
     *rms = sqrt(square / (double)(n > 0 ? n : 1));
-    return isfinite(*rms) ? SU_OK : su_fail(err, SU_NUMERICS, "frame %lld: the estimate of the error is not finite", (long long)frame);
+    return isfinite(*rms)
+               ? SU_OK
+               : su_fail(err, SU_NUMERICS, "frame %lld: the estimate of the error is not finite", (long long)frame);
 }
 
 /* A pass through the frames of block number b. */
 static su_status one_block(estimator *s, pass *p, int64_t b, su_error *err)
 {
-    int64_t first = b * s->block, count = s->count - first < s->block ? s->count - first : s->block, dofs = 3 * s->body.free_count;
+    int64_t first = b * s->block, count = s->count - first < s->block ? s->count - first : s->block,
+            dofs = 3 * s->body.free_count;
     su_status formed = SU_OK;
     double start = su_seconds();
-#pragma omp parallel for schedule(static, 1) num_threads(s->team) if (s->team > 1)   /* the same thread in both passes: it keeps instants */
+#pragma omp parallel for schedule(static, 1)                                                                           \
+    num_threads(s->team) if (s->team > 1) /* the same thread in both passes: it keeps instants */
     for (int64_t i = 0; i < count; i++) {
         su_error own = {0};
         su_status status = form_frame(s, p, s->workers + omp_get_thread_num(), i, s->frames[first + i], &own);
@@ -466,9 +487,11 @@ static su_status create_pass(estimator *s, pass *p, su_error *err)
 {
     const su_sim_settings *settings = s->in->settings;
     p->from = (su_displacements){&s->motion, s->in->sim, settings, p == s->passes ? NULL : &s->corrected->error};
-    if (!(p->estimate = take(s, su_shot_frames(s->in->shot), sizeof *p->estimate))) return su_fail(err, SU_AGAIN, "no memory");
+    if (!(p->estimate = take(s, su_shot_frames(s->in->shot), sizeof *p->estimate)))
+        return su_fail(err, SU_AGAIN, "no memory");
     int64_t n3 = 3 * s->in->model->n;
-    p->z = take(s, n3, sizeof *p->z), p->rate = take(s, n3, sizeof *p->rate), p->answer = take(s, n3, sizeof *p->answer);
+    p->z = take(s, n3, sizeof *p->z), p->rate = take(s, n3, sizeof *p->rate),
+    p->answer = take(s, n3, sizeof *p->answer);
     if (!p->z || !p->rate || !p->answer) return su_fail(err, SU_AGAIN, "no memory");
     SU_TRY(su_error_motion_create(s->in->model->r, settings->alpha, settings->beta, settings->step, &p->error, err));
     return su_compare_create(s->in->model->n, s->body.mass, 0, s->count, &p->compare, err);
@@ -487,13 +510,14 @@ static su_status allocate(estimator *s, su_error *err)
         row *at = s->rows + i;
         at->K = s->body.pattern, at->K.owns_pattern = 0;
         double **arrays[] = {&at->back, &at->turn, &at->force, &at->mass, &at->stiffness, &at->projected, &at->K.value};
-        int64_t own = (i + 1) % s->each_frame == 0 ? r * r : 0;   /* of a frame's own instant */
+        int64_t own = (i + 1) % s->each_frame == 0 ? r * r : 0; /* of a frame's own instant */
         int64_t room[] = {3 * n, 4 * n, r, own, own, own, at->K.entries};
         for (int k = 0; k < 7; k++) good &= (*arrays[k] = take(s, room[k], sizeof(double))) != NULL;
     }
     if (!good) return su_fail(err, SU_AGAIN, "no memory for residuals of %lld flesh vertices", (long long)n);
     if (s->corrected)
-        SU_TRY(su_correction_create((su_shot_frames(s->in->shot) - 1) * s->in->settings->substeps + 1, n, r, &s->corrected->error, err));
+        SU_TRY(su_correction_create((su_shot_frames(s->in->shot) - 1) * s->in->settings->substeps + 1, n, r,
+                                    &s->corrected->error, err));
     for (int k = 0; k < passes; k++) SU_TRY(create_pass(s, s->passes + k, err));
     return su_instant_basis_create(&s->motion, &s->basis, err);
 }

@@ -50,8 +50,8 @@ static su_status make_semidefinite(int64_t r, double *K, double *scratch, double
     return SU_OK;
 }
 
-su_status su_error_motion_advance(su_error_motion *s, int64_t steps, const double *M, const double *K, const double *f, double *path,
-                                  su_error *err)
+su_status su_error_motion_advance(su_error_motion *s, int64_t steps, const double *M, const double *K, const double *f,
+                                  double *path, su_error *err)
 {
     int64_t r = s->r;
     double h = s->h, inertia = (1 / h + s->alpha) / h, stiff = 1 + s->beta / h;
@@ -86,11 +86,13 @@ static bool well_conditioned(int64_t r, const double *factor)
     return low * low > LACKING * high * high;
 }
 
-su_status su_reduced_answer(int64_t r, const double *K, const double *f, double *x, double *scratch, double *values, su_error *err)
+su_status su_reduced_answer(int64_t r, const double *K, const double *f, double *x, double *scratch, double *values,
+                            su_error *err)
 {
     memcpy(scratch, K, (size_t)(r * r) * sizeof *K);
     memcpy(x, f, (size_t)r * sizeof *f);
-    if (LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'L', (lapack_int)r, scratch, (lapack_int)r) == 0 && well_conditioned(r, scratch)) {
+    if (LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'L', (lapack_int)r, scratch, (lapack_int)r) == 0 &&
+        well_conditioned(r, scratch)) {
         LAPACKE_dpotrs(LAPACK_COL_MAJOR, 'L', (lapack_int)r, 1, scratch, (lapack_int)r, x, (lapack_int)r);
         return SU_OK;
     }

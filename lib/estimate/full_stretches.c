@@ -11,8 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* s: before the first frame over the limit, in which what the basis lacks comes to rest, and behind the last; and in which the full
- * motion fades into the reduced one. At 4 Hz and a tenth of critical damping an error falls to 0.6 in RUN_IN. */
+/* s: before the first frame over the limit, in which what the basis lacks comes to rest, and behind the last; and in
+ * which the full motion fades into the reduced one. At 4 Hz and a tenth of critical damping an error falls to 0.6 in
+ * RUN_IN. */
 static const double RUN_IN = 0.2, FADE = 0.15;
 /* Newton's tolerance, as fullsim has it, and tets from which on no two factors are kept. */
 static const double TOLERANCE = 1e-8;
@@ -30,8 +31,8 @@ static int64_t frames_in(double seconds, double frame_seconds)
     return frames > 1 ? frames : 1;
 }
 
-su_status su_full_stretches_choose(int64_t F, const double *estimate, double limit, double frame_seconds, su_full_stretches *out,
-                                   su_error *err)
+su_status su_full_stretches_choose(int64_t F, const double *estimate, double limit, double frame_seconds,
+                                   su_full_stretches *out, su_error *err)
 {
     int64_t run_in = frames_in(RUN_IN, frame_seconds), fade = frames_in(FADE, frame_seconds);
     *out = (su_full_stretches){0};
@@ -57,10 +58,10 @@ su_status su_full_stretches_choose(int64_t F, const double *estimate, double lim
 typedef struct player {
     const su_estimate_inputs *in;
     su_reduced_motion motion;
-    su_displacements from;       /* beside which it plays */
+    su_displacements from; /* beside which it plays */
     su_instant_basis basis;
     su_fullsim *sim;
-    double *back, *before;       /* (n,3) */
+    double *back, *before; /* (n,3) */
     su_arena arena;
 } player;
 
@@ -79,7 +80,8 @@ static su_status player_create(const su_estimate_inputs *in, const su_correction
     SU_TRY(su_reduced_motion_create(in->model, in->shot, in->settings->stiffness, &p->motion, err));
     p->from = (su_displacements){&p->motion, in->sim, in->settings, correction};
     SU_TRY(su_instant_basis_create(&p->motion, &p->basis, err));
-    p->back = su_arena_alloc(&p->arena, n3, sizeof *p->back), p->before = su_arena_alloc(&p->arena, n3, sizeof *p->before);
+    p->back = su_arena_alloc(&p->arena, n3, sizeof *p->back),
+    p->before = su_arena_alloc(&p->arena, n3, sizeof *p->before);
     return p->back && p->before ? SU_OK : su_fail(err, SU_AGAIN, "no memory for the full space");
 }
 
@@ -111,8 +113,8 @@ static void mix(player *p, int64_t k, double share, const double *full, float *u
     }
 }
 
-static su_status play(player *p, const su_full_stretch *s, int threads, float *u, int32_t *worst, su_full_stretches *total,
-                      const su_progress *progress, su_error *err)
+static su_status play(player *p, const su_full_stretch *s, int threads, float *u, int32_t *worst,
+                      su_full_stretches *total, const su_progress *progress, su_error *err)
 {
     int64_t n3 = 3 * p->in->model->n;
     SU_TRY(start(p, s->first, threads, err));
@@ -123,7 +125,7 @@ static su_status play(player *p, const su_full_stretch *s, int threads, float *u
         if (k > s->first) SU_TRY(su_fullsim_advance(p->sim, err));
         su_fullsim_frame state;
         su_fullsim_state(p->sim, &state);
-        if (k == s->first && k > 0) {   /* as it was placed */
+        if (k == s->first && k > 0) { /* as it was placed */
             mix(p, k, 0, p->before, u);
         } else {
             mix(p, k, share, state.u, u);
@@ -147,22 +149,29 @@ static void bridge(const su_full_stretch *s, int64_t F, double *estimate)
     }
 }
 
-su_status su_full_stretches_play(const su_estimate_inputs *inputs, const su_correction *correction, su_full_stretches *stretches, int threads,
-                                 float *u, int32_t *status, double *estimate, su_progress *progress, su_error *err)
+su_status su_full_stretches_play(const su_estimate_inputs *inputs, const su_correction *correction,
+                                 su_full_stretches *stretches, int threads, float *u, int32_t *status, double *estimate,
+                                 su_progress *progress, su_error *err)
 {
     int64_t n3 = 3 * inputs->model->n, count = stretches->count, done = 0, *at;
-    int team = inputs->model->t > LARGE ? 1 : threads < count ? threads : (int)count, each = team > 0 ? threads / team : 1;
+    int team = inputs->model->t > LARGE ? 1
+               : threads < count        ? threads
+                                        : (int)count,
+        each = team > 0 ? threads / team : 1;
     su_status first = SU_OK;
     double began = su_seconds();
     SU_TRY(SU_ALLOC(&at, count + 1, "stretches", err));
-    for (int64_t i = 0; i < count; i++) at[i + 1] = at[i] + stretches->stretch[i].last - stretches->stretch[i].first + 1;
+    for (int64_t i = 0; i < count; i++)
+        at[i + 1] = at[i] + stretches->stretch[i].last - stretches->stretch[i].first + 1;
 #pragma omp parallel for num_threads(team) schedule(dynamic) if (team > 1)
     for (int64_t i = 0; i < count; i++) {
         player p;
         su_error own = {0};
         int64_t row = correction ? stretches->stretch[i].first : at[i];
         su_status ended = player_create(inputs, correction, &p, &own);
-        if (ended == SU_OK) ended = play(&p, stretches->stretch + i, each > 1 ? each : 1, u + row * n3, status, stretches, progress, &own);
+        if (ended == SU_OK)
+            ended =
+                play(&p, stretches->stretch + i, each > 1 ? each : 1, u + row * n3, status, stretches, progress, &own);
         player_free(&p);
 #pragma omp critical(su_full_stretches)
         {

@@ -1,5 +1,6 @@
-/* Stretches of a reduced shot that are played in the full space: which frames, and their displacements (docs/reduction.md, "The error of
- * a bake"). Each begins in the reduced or corrected state, displacement and velocity, and fades back into that motion at its end. */
+/* Stretches of a reduced shot that are played in the full space: which frames, and their displacements
+ * (docs/reduction.md, "The error of a bake"). Each begins in the reduced or corrected state, displacement and velocity,
+ * and fades back into that motion at its end. */
 #ifndef SU_ESTIMATE_FULL_STRETCHES_H
 #define SU_ESTIMATE_FULL_STRETCHES_H
 
@@ -8,30 +9,32 @@
 
 #include <stdint.h>
 
-/* Frames first .. last are full, those from `fade` on with a falling share: 1 just before, 0 behind the last. A stretch that the shot
- * ends with does not fade: fade = last + 1. */
+/* Frames first .. last are full, those from `fade` on with a falling share: 1 just before, 0 behind the last. A stretch
+ * that the shot ends with does not fade: fade = last + 1. */
 typedef struct su_full_stretch {
     int64_t first, fade, last;
 } su_full_stretch;
 
 typedef struct su_full_stretches {
     int64_t count;
-    su_full_stretch *stretch;   /* (count) ascending, apart */
-    int64_t frames;             /* of all stretches */
-    double seconds;             /* that playing took */
-    int64_t damped, failed;     /* steps of the full simulation */
+    su_full_stretch *stretch; /* (count) ascending, apart */
+    int64_t frames;           /* of all stretches */
+    double seconds;           /* that playing took */
+    int64_t damped, failed;   /* steps of the full simulation */
     su_arena arena;
 } su_full_stretches;
 
 /* Stretches around all frames whose estimate (F) m exceeds the limit. frame_seconds: of one frame. */
-su_status su_full_stretches_choose(int64_t F, const double *estimate, double limit, double frame_seconds, su_full_stretches *out,
-                                   su_error *err);
+su_status su_full_stretches_choose(int64_t F, const double *estimate, double limit, double frame_seconds,
+                                   su_full_stretches *out, su_error *err);
 void su_full_stretches_free(su_full_stretches *stretches);
 
-/* Plays them beside the reduced run, or with a correction beside the corrected run; NULL: none. u m, root frame: displacements of the
- * frames of stretches (frames,n,3), or with a correction those of all frames (F,n,3), of which the stretches are replaced. status (F): the
- * worst of a frame is kept. estimate (F): goes from what it is just before a stretch to what it is just behind. */
-su_status su_full_stretches_play(const su_estimate_inputs *inputs, const su_correction *correction, su_full_stretches *stretches, int threads,
-                                 float *u, int32_t *status, double *estimate, su_progress *progress, su_error *err);
+/* Plays them beside the reduced run, or with a correction beside the corrected run; NULL: none. u m, root frame:
+ * displacements of the frames of stretches (frames,n,3), or with a correction those of all frames (F,n,3), of which the
+ * stretches are replaced. status (F): the worst of a frame is kept. estimate (F): goes from what it is just before a
+ * stretch to what it is just behind. */
+su_status su_full_stretches_play(const su_estimate_inputs *inputs, const su_correction *correction,
+                                 su_full_stretches *stretches, int threads, float *u, int32_t *status, double *estimate,
+                                 su_progress *progress, su_error *err);
 
 #endif

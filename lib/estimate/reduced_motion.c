@@ -39,13 +39,15 @@ static su_status gather_rows(su_reduced_motion *s, su_error *err)
                 for (int64_t v = 0; v < count; v++) {
                     int32_t at = slot[basis->vertices[g][v]];
                     const float *from = basis->blocks[g] + 3 * ((i * modes + k) * count + v);
-                    for (int a = 0; a < 3 && at >= 0; a++) s->rows[((i * s->corners + at) * 3 + a) * r + first + k] = from[a];
+                    for (int a = 0; a < 3 && at >= 0; a++)
+                        s->rows[((i * s->corners + at) * 3 + a) * r + first + k] = from[a];
                 }
     }
     return SU_OK;
 }
 
-su_status su_reduced_motion_create(const su_model *model, const su_shot *shot, double stiffness, su_reduced_motion *motion, su_error *err)
+su_status su_reduced_motion_create(const su_model *model, const su_shot *shot, double stiffness,
+                                   su_reduced_motion *motion, su_error *err)
 {
     *motion = (su_reduced_motion){.model = model, .shot = shot, .stiffness = stiffness};
     su_status status;
@@ -84,7 +86,8 @@ void su_reduced_motion_enter(const su_reduced_motion *s, int64_t frame, double f
     if (s->basis.m > 1) {
         su_shot_sample(s->shot, frame, fraction, 0, NULL, NULL, p, NULL, NULL);
         su_rbf_weights(model->m, model->s, model->params, model->param_scale, model->rbf, p, w);
-        su_basis_weights(model->m, model->s, model->params, model->param_scale, model->columns, model->basis_rbf, p, w, at->b);
+        su_basis_weights(model->m, model->s, model->params, model->param_scale, model->columns, model->basis_rbf, p, w,
+                         at->b);
     } else {
         at->b[0] = 1;
     }
@@ -156,25 +159,30 @@ static void turned_rows(const su_reduced_motion *s, const su_instant_basis *at, 
 }
 
 /* K_e (144) of cubature tet number c. */
-static void tet_tangent(const su_reduced_motion *s, const su_fullsim_instant *at, int64_t c, bool project, double K[144])
+static void tet_tangent(const su_reduced_motion *s, const su_fullsim_instant *at, int64_t c, bool project,
+                        double K[144])
 {
     const su_elastic *body = at->body;
     int64_t e = s->model->cubature_tets[c];
     const int32_t *tet = body->tets + 4 * e;
-    double y[12] = {0};   /* edges of the stress-free shape, and what the displacement adds */
+    double y[12] = {0}; /* edges of the stress-free shape, and what the displacement adds */
     for (int a = 1; a < 4; a++)
         for (int i = 0; i < 3; i++) {
-            y[3 * a + i] = at->rest[3 * (int64_t)tet[a] + i] - at->rest[3 * (int64_t)tet[0] + i] + body->offset[9 * e + 3 * i + a - 1];
+            y[3 * a + i] = at->rest[3 * (int64_t)tet[a] + i] - at->rest[3 * (int64_t)tet[0] + i] +
+                           body->offset[9 * e + 3 * i + a - 1];
             y[3 * a + i] += at->u[3 * (int64_t)tet[a] + i] - at->u[3 * (int64_t)tet[0] + i];
         }
-    su_tet_elastic(body->material, body->mu[e], body->lambda[e], body->inverse + 9 * e, body->volume[e], y, project, NULL, K, NULL);
+    su_tet_elastic(body->material, body->mu[e], body->lambda[e], body->inverse + 9 * e, body->volume[e], y, project,
+                   NULL, K, NULL);
 }
 
-void su_reduced_motion_tangent(const su_reduced_motion *s, su_instant_basis *at, const su_fullsim_instant *instant, bool project, double *K)
+void su_reduced_motion_tangent(const su_reduced_motion *s, su_instant_basis *at, const su_fullsim_instant *instant,
+                               bool project, double *K)
 {
     const su_model *model = s->model;
     int64_t r = s->basis.r, c = model->c;
-    double *positive = at->scratch, *rows = positive + model->m, *left = rows + 3 * r * s->corners, *right = left + 12 * r * c;
+    double *positive = at->scratch, *rows = positive + model->m, *left = rows + 3 * r * s->corners,
+           *right = left + 12 * r * c;
     su_positive_weights(model->m, instant->w, positive);
     turned_rows(s, at, instant->turn, rows);
     memset(right, 0, (size_t)(12 * r * c) * sizeof *right);
@@ -183,11 +191,13 @@ void su_reduced_motion_tangent(const su_reduced_motion *s, su_instant_basis *at,
         for (int64_t i = 0; i < model->m; i++) weight += positive[i] * model->cubature_weights[i * c + e];
         tet_tangent(s, instant, e, project, Ke);
         for (int a = 0; a < 12; a++)
-            memcpy(left + (12 * e + a) * r, rows + (3 * (int64_t)s->tet_corner[4 * e + a / 3] + a % 3) * r, (size_t)r * sizeof *left);
+            memcpy(left + (12 * e + a) * r, rows + (3 * (int64_t)s->tet_corner[4 * e + a / 3] + a % 3) * r,
+                   (size_t)r * sizeof *left);
         for (int64_t a = 0; a < 12; a++)
             for (int64_t b = 0; b < 12; b++)
                 cblas_daxpy((int)r, weight * Ke[12 * a + b], left + (12 * e + b) * r, 1, right + (12 * e + a) * r, 1);
     }
     for (int64_t k = 0; k < r * r; k++) K[k] = model->linear_stiffness ? s->stiffness * model->linear_stiffness[k] : 0;
-    cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)r, (int)r, (int)(12 * c), 1, left, (int)r, right, (int)r, 1, K, (int)r);
+    cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)r, (int)r, (int)(12 * c), 1, left, (int)r, right, (int)r,
+                1, K, (int)r);
 }

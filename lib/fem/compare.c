@@ -12,14 +12,15 @@ struct su_compare {
     const double *mass;
     su_arena arena;
     su_compare_frame *frame;
-    double *sum_error, *sum_reference;         /* (n,3) over the frames: for the frame means */
-    double *before_error, *before_reference;   /* (n,3) of the frame before */
-    double error, reference, mass_error, mass_reference;           /* sums of squares */
+    double *sum_error, *sum_reference;                   /* (n,3) over the frames: for the frame means */
+    double *before_error, *before_reference;             /* (n,3) of the frame before */
+    double error, reference, mass_error, mass_reference; /* sums of squares */
     double velocity_error, velocity_reference, skin_squares;
     su_compare_total total;
 };
 
-su_status su_compare_create(int64_t n, const double *mass, int64_t nbar, int64_t frames, su_compare **out, su_error *err)
+su_status su_compare_create(int64_t n, const double *mass, int64_t nbar, int64_t frames, su_compare **out,
+                            su_error *err)
 {
     *out = NULL;
     su_compare *c = calloc(1, sizeof *c);
@@ -114,7 +115,7 @@ su_compare_total su_compare_result(const su_compare *c)
     }
     total.plain = ratio(c->error, c->reference);
     total.mass = ratio(c->mass_error, c->mass_reference);
-    if (c->count > 1) {   /* one frame is its own mean */
+    if (c->count > 1) { /* one frame is its own mean */
         total.mean_removed = ratio(fmax(error, 0.0), fmax(size, 0.0));
         total.mass_mean_removed = ratio(fmax(mass_error, 0.0), fmax(mass_size, 0.0));
     }
@@ -132,8 +133,9 @@ const su_compare_frame *su_compare_frames(const su_compare *c, int64_t *count)
 
 int su_compare_csv(const su_compare *c, FILE *stream)
 {
-    fprintf(stream, "frame,time_s,u_rms_mm,error_rms_mm,relative,relative_mass,velocity_rms_mm_s,velocity_error_rms_mm_s,"
-                    "skin_error_rms_mm,skin_error_max_mm\n");
+    fprintf(stream,
+            "frame,time_s,u_rms_mm,error_rms_mm,relative,relative_mass,velocity_rms_mm_s,velocity_error_rms_mm_s,"
+            "skin_error_rms_mm,skin_error_max_mm\n");
     for (int64_t k = 0; k < c->count; k++) {
         const su_compare_frame *f = c->frame + k;
         fprintf(stream, "%lld,%.6f,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g\n", (long long)k, f->time, 1e3 * f->u,

@@ -13,7 +13,7 @@
 #include <string.h>
 
 enum { BATCH = 2048 };
-#define COLLAPSED 0.1   /* convention 8: least volume of a rest tet, over its neutral volume */
+#define COLLAPSED 0.1 /* convention 8: least volume of a rest tet, over its neutral volume */
 
 /* ---- one tet ---- */
 
@@ -35,7 +35,7 @@ static bool rest_tet(const double neutral_inverse[9], double neutral_volume, con
         return false;
     }
     su_nearest_rotation(F, R);
-    su_mult33(neutral_inverse, R, inverse);   /* (R D)^-1 = D^-1 R' */
+    su_mult33(neutral_inverse, R, inverse); /* (R D)^-1 = D^-1 R' */
     *volume = neutral_volume;
     return true;
 }
@@ -63,11 +63,11 @@ static void tet_force(const double inverse[9], double volume, const double P[9],
     }
 }
 
-/* K (12,12) from H (9,9): K_(ai)(bk) = volume sum_jl g_aj H_(ij)(kl) g_bl, g_a the gradient of corner a's shape function,
- * row a - 1 of D_m^-1. Rows and columns of corner 0 follow from the sums being zero. */
+/* K (12,12) from H (9,9): K_(ai)(bk) = volume sum_jl g_aj H_(ij)(kl) g_bl, g_a the gradient of corner a's shape
+ * function, row a - 1 of D_m^-1. Rows and columns of corner 0 follow from the sums being zero. */
 static void tet_stiffness(const double g[9], double volume, const double H[81], double K[144])
 {
-    double T[81];   /* T_(ij)(bk) = volume sum_l H_(ij)(kl) g_bl */
+    double T[81]; /* T_(ij)(bk) = volume sum_l H_(ij)(kl) g_bl */
     for (int r = 0; r < 9; r++)
         for (int b = 0; b < 3; b++)
             for (int k = 0; k < 3; k++)
@@ -77,8 +77,7 @@ static void tet_stiffness(const double g[9], double volume, const double H[81], 
         for (int i = 0; i < 3; i++) {
             const double *t = T + 27 * i;
             double *row = K + 12 * (3 * (a + 1) + i) + 3;
-            for (int c = 0; c < 9; c++)
-                row[c] = g[3 * a] * t[c] + g[3 * a + 1] * t[9 + c] + g[3 * a + 2] * t[18 + c];
+            for (int c = 0; c < 9; c++) row[c] = g[3 * a] * t[c] + g[3 * a + 1] * t[9 + c] + g[3 * a + 2] * t[18 + c];
         }
     for (int r = 3; r < 12; r++)
         for (int k = 0; k < 3; k++)
@@ -176,8 +175,8 @@ done:
     return status;
 }
 
-/* Pattern of the lower triangle and scatter map. Column 3f + c holds rows 3f + c..3f + 2, then three rows for each higher
- * neighbour in order; scatter is the place of the neighbour in that order, -1: block not stored. */
+/* Pattern of the lower triangle and scatter map. Column 3f + c holds rows 3f + c..3f + 2, then three rows for each
+ * higher neighbour in order; scatter is the place of the neighbour in that order, -1: block not stored. */
 static su_status build_pattern(su_elastic *elastic, su_error *err)
 {
     int64_t *start = NULL, count = elastic->free_count;
@@ -210,8 +209,8 @@ static su_status build_pattern(su_elastic *elastic, su_error *err)
                 if (f < 0 || g < f) continue;
                 *place = 0;
                 if (g == f) continue;
-                const int32_t *found = bsearch(&g, list + start[f], (size_t)(start[f + 1] - start[f]), sizeof g,
-                                               compare_int32);
+                const int32_t *found =
+                    bsearch(&g, list + start[f], (size_t)(start[f + 1] - start[f]), sizeof g, compare_int32);
                 *place = (int32_t)(found - (list + start[f]));
             }
     status = SU_OK;
@@ -285,8 +284,10 @@ su_status su_elastic_create(su_elastic *elastic, int64_t n, const double *vertic
     SU_GO(SU_ALLOC(&elastic->lambda, t, "materials", err));
     for (int64_t e = 0; e < t; e++)
         if (!(young[e] > 0) || !isfinite(young[e]) || !(poisson[e] > -1 && poisson[e] < 0.5)) {
-            status = su_fail(err, SU_INPUT, "tet %lld has Young's modulus %.3g Pa and Poisson's ratio %.3g, "
-                             "they must be positive and below 0.5", (long long)e, young[e], poisson[e]);
+            status = su_fail(err, SU_INPUT,
+                             "tet %lld has Young's modulus %.3g Pa and Poisson's ratio %.3g, "
+                             "they must be positive and below 0.5",
+                             (long long)e, young[e], poisson[e]);
             goto done;
         }
     su_elastic_set_material(elastic, young, poisson);
@@ -318,7 +319,8 @@ void su_elastic_set_material(su_elastic *elastic, const double *young, const dou
 }
 
 /* The neutral shape turned: D = R D_X, D^-1 = D_X^-1 R'. offset: what it has more than the edges of the rest shape. */
-static void turned_tet(const double neutral_inverse[9], const double R[9], const double edges[9], double inverse[9], double offset[9])
+static void turned_tet(const double neutral_inverse[9], const double R[9], const double edges[9], double inverse[9],
+                       double offset[9])
 {
     double neutral[9];
     su_inverse3(neutral_inverse, neutral);
@@ -336,8 +338,8 @@ void su_elastic_set_rest(su_elastic *elastic, const double *rest, const double *
         double edges[9], *offset = elastic->offset + 9 * e;
         tet_edges(rest, tet, edges);
         if (turn) {
-            const double *corners[4] = {turn + 4 * (int64_t)tet[0], turn + 4 * (int64_t)tet[1], turn + 4 * (int64_t)tet[2],
-                                        turn + 4 * (int64_t)tet[3]};
+            const double *corners[4] = {turn + 4 * (int64_t)tet[0], turn + 4 * (int64_t)tet[1],
+                                        turn + 4 * (int64_t)tet[2], turn + 4 * (int64_t)tet[3]};
             double R[9];
             su_mean_rotation(corners, R);
             turned_tet(elastic->neutral_inverse + 9 * e, R, edges, elastic->inverse + 9 * e, offset);
@@ -364,8 +366,8 @@ double su_elastic_energy(const su_elastic *elastic, const double *y, int threads
         for (int64_t e = from; e < to; e++) {
             double F[9];
             su_elastic_gradient(elastic, y, e, F);
-            part[e - from] = elastic->volume[e] *
-                             su_material_energy(elastic->material, elastic->mu[e], elastic->lambda[e], F);
+            part[e - from] =
+                elastic->volume[e] * su_material_energy(elastic->material, elastic->mu[e], elastic->lambda[e], F);
         }
         for (int64_t e = from; e < to; e++) sum += part[e - from];
     }
@@ -400,9 +402,10 @@ void su_elastic_force(const su_elastic *elastic, const double *y, double *force,
     }
 }
 
-/* Adds the blocks of one tet's matrix that lie in block columns [first, last). K as su_tet_stiffness_lanes leaves it, from
- * the tet's lane on. */
-static void scatter_tet(const su_elastic *elastic, int64_t e, const double *K, int64_t first, int64_t last, su_sparse *out)
+/* Adds the blocks of one tet's matrix that lie in block columns [first, last). K as su_tet_stiffness_lanes leaves it,
+ * from the tet's lane on. */
+static void scatter_tet(const su_elastic *elastic, int64_t e, const double *K, int64_t first, int64_t last,
+                        su_sparse *out)
 {
     const int32_t *tet = elastic->tets + 4 * e;
     for (int a = 0; a < 4; a++)
@@ -434,8 +437,7 @@ void su_elastic_stiffness(const su_elastic *elastic, const double *y, bool proje
             for (int64_t e = from; e < to; e += SU_TET_LANES)
                 su_tet_stiffness_lanes(elastic->material, project, (int)(to - e < SU_TET_LANES ? to - e : SU_TET_LANES),
                                        elastic->tets + 4 * e, y, elastic->offset + 9 * e, elastic->inverse + 9 * e,
-                                       elastic->volume + e,
-                                       elastic->mu + e, elastic->lambda + e,
+                                       elastic->volume + e, elastic->mu + e, elastic->lambda + e,
                                        part + (e - from) / SU_TET_LANES * SU_LANE_STIFFNESS);
             for (int64_t e = from; e < to; e++) {
                 int64_t group = (e - from) / SU_TET_LANES, lane = (e - from) % SU_TET_LANES;
@@ -448,7 +450,7 @@ void su_elastic_stiffness(const su_elastic *elastic, const double *y, bool proje
 
 void su_elastic_add_couplings(const su_elastic *elastic, int64_t e, const double c[16], su_sparse *K)
 {
-    double block[SU_LANE_STIFFNESS] = {0}, *at = block;   /* one lane of it */
+    double block[SU_LANE_STIFFNESS] = {0}, *at = block; /* one lane of it */
     for (int a = 0; a < 4; a++)
         for (int b = a; b < 4; b++, at += 9 * SU_TET_LANES)
             for (int i = 0; i < 3; i++) at[4 * i * SU_TET_LANES] = c[4 * a + b];
@@ -465,7 +467,7 @@ void su_elastic_add_stress(const su_elastic *elastic, int64_t e, const double P[
 
 void su_elastic_add_derivative(const su_elastic *elastic, int64_t e, const double H[81], su_sparse *K)
 {
-    double whole[144], block[SU_LANE_STIFFNESS] = {0}, *at = block;   /* one lane of it */
+    double whole[144], block[SU_LANE_STIFFNESS] = {0}, *at = block; /* one lane of it */
     tet_stiffness(elastic->inverse + 9 * e, elastic->volume[e], H, whole);
     for (int a = 0; a < 4; a++)
         for (int b = a; b < 4; b++, at += 9 * SU_TET_LANES)

@@ -1,4 +1,5 @@
-/* Elasticity of a whole tet mesh about a rest shape: energy, force, tangent stiffness on the free degrees of freedom. */
+/* Elasticity of a whole tet mesh about a rest shape: energy, force, tangent stiffness on the free degrees of freedom.
+ */
 #ifndef SU_FEM_ELASTIC_H
 #define SU_FEM_ELASTIC_H
 
@@ -11,20 +12,20 @@
 /* Mesh, rest shape and materials. Held vertices have no degrees of freedom; free vertex f has dofs 3f..3f+2. */
 typedef struct su_elastic {
     int64_t n, t, free_count;
-    const int32_t *tets;       /* (t,4) borrowed */
-    int32_t *free_index;       /* (n) number among the free vertices, -1: held */
-    int32_t *free_vertex;      /* (free_count) */
+    const int32_t *tets;  /* (t,4) borrowed */
+    int32_t *free_index;  /* (n) number among the free vertices, -1: held */
+    int32_t *free_vertex; /* (free_count) */
     su_material material;
-    double *neutral_inverse;   /* (t,9) inverse edge matrix of the neutral shape */
-    double *neutral_volume;    /* (t) m^3 */
-    double *inverse;           /* (t,9) inverse edge matrix D_m^-1 of the stress-free shapes now set */
-    double *volume;            /* (t) their volumes, m^3 */
-    double *offset;            /* (t,9) what the edges of a tet's stress-free shape have more than those of the rest shape */
-    double *mu, *lambda;       /* (t) Pa */
-    double *mass;              /* (n) lumped, kg: density * neutral volume / 4 a corner (convention 4) */
-    int64_t collapsed;         /* tets of the rest shape below 0.1 of their neutral volume (convention 8) */
-    su_sparse pattern;         /* lower triangle of K on the free dofs, values unset */
-    int32_t *scatter;          /* (t,16) where each 3x3 block of a tet goes in the pattern; layout private to elastic.c */
+    double *neutral_inverse; /* (t,9) inverse edge matrix of the neutral shape */
+    double *neutral_volume;  /* (t) m^3 */
+    double *inverse;         /* (t,9) inverse edge matrix D_m^-1 of the stress-free shapes now set */
+    double *volume;          /* (t) their volumes, m^3 */
+    double *offset;      /* (t,9) what the edges of a tet's stress-free shape have more than those of the rest shape */
+    double *mu, *lambda; /* (t) Pa */
+    double *mass;        /* (n) lumped, kg: density * neutral volume / 4 a corner (convention 4) */
+    int64_t collapsed;   /* tets of the rest shape below 0.1 of their neutral volume (convention 8) */
+    su_sparse pattern;   /* lower triangle of K on the free dofs, values unset */
+    int32_t *scatter;    /* (t,16) where each 3x3 block of a tet goes in the pattern; layout private to elastic.c */
     void *scratch;
 } su_elastic;
 
@@ -36,13 +37,14 @@ su_status su_elastic_create(su_elastic *elastic, int64_t n, const double *vertic
 void su_elastic_free(su_elastic *elastic);
 void su_elastic_set_material(su_elastic *elastic, const double *young, const double *poisson);
 /* The rest shape x, rest (n,3), and what is free of stress there.
- * turn (n,4): rotations of the vertices (geometry/rotation_field.h). Stress is measured from each tet's neutral shape, turned by R_e, the
- * mean rotation of its corners: F = 1 + edges(y - x) D_X^-1 R_e' over its neutral volume (docs/design.md, "Rest shape and rotations").
- * turn NULL: from x itself, as in PSSD; where a tet has less than 0.1 of its neutral volume, R_e times its neutral shape is used, R_e from
- * its own gradient (convention 8). */
+ * turn (n,4): rotations of the vertices (geometry/rotation_field.h). Stress is measured from each tet's neutral shape,
+ * turned by R_e, the mean rotation of its corners: F = 1 + edges(y - x) D_X^-1 R_e' over its neutral volume
+ * (docs/design.md, "Rest shape and rotations"). turn NULL: from x itself, as in PSSD; where a tet has less than 0.1 of
+ * its neutral volume, R_e times its neutral shape is used, R_e from its own gradient (convention 8). */
 void su_elastic_set_rest(su_elastic *elastic, const double *rest, const double *turn, int threads);
 
-/* F of tet e at positions y (n,3): the identity at the rest shape; the displacement from it acts on the stress-free shape. */
+/* F of tet e at positions y (n,3): the identity at the rest shape; the displacement from it acts on the stress-free
+ * shape. */
 void su_elastic_gradient(const su_elastic *elastic, const double *y, int64_t e, double F[9]);
 
 /* y (n,3) deformed positions. Energy in J; force (n,3) is the INTERNAL force f_int = dE/dy (N), zero at the rest shape.
@@ -55,8 +57,8 @@ void su_elastic_stiffness(const su_elastic *elastic, const double *y, bool proje
 
 /* K += c_ab I for the corners a, b of tet e: couplings that treat x, y and z alike, c (4,4) symmetric. */
 void su_elastic_add_couplings(const su_elastic *elastic, int64_t e, const double c[16], su_sparse *K);
-/* What a further energy density of tet e, a function of its F, adds: P (9) its stress to force (n,3), H (81) the derivative of
- * that to K. */
+/* What a further energy density of tet e, a function of its F, adds: P (9) its stress to force (n,3), H (81) the
+ * derivative of that to K. */
 void su_elastic_add_stress(const su_elastic *elastic, int64_t e, const double P[9], double *force);
 void su_elastic_add_derivative(const su_elastic *elastic, int64_t e, const double H[81], su_sparse *K);
 

@@ -14,45 +14,46 @@
 #include <string.h>
 
 enum { MAX_ITERATIONS = 30, START_ROUNDS = 20, STAGES = 7 };
-#define OPEN 0.1          /* least volume ratio wanted at the end, where convention 8 begins to replace a rest shape */
-#define HOLD 10           /* weight of the held vertices' distance to their bones against that of the skin; at 1 they leave the
-                             bones 2 to 3 times as far, at 100 the fingers of a fist are as stiff as when held exactly */
-#define SOFTER_HOLD 0.31622776601683794   /* the hold on the bones, likewise from stage to stage, */
-#define HOLD_SOFTENS 2    /* after so many stages */
-#define STUBBORN 10       /* stiffness of tets that are still closed, over that of the first stage */
-#define STEP_END 1e-6     /* Newton has converged when no vertex moves by more than this share of the diagonal, */
-#define GAIN_END 1e-4     /* or when a step lowers the objective by less than this share */
+#define OPEN 0.1 /* least volume ratio wanted at the end, where convention 8 begins to replace a rest shape */
+#define HOLD                                                                                                           \
+    10 /* weight of the held vertices' distance to their bones against that of the skin; at 1 they leave the           \
+          bones 2 to 3 times as far, at 100 the fingers of a fist are as stiff as when held exactly */
+#define SOFTER_HOLD 0.31622776601683794 /* the hold on the bones, likewise from stage to stage, */
+#define HOLD_SOFTENS 2                  /* after so many stages */
+#define STUBBORN 10                     /* stiffness of tets that are still closed, over that of the first stage */
+#define STEP_END 1e-6 /* Newton has converged when no vertex moves by more than this share of the diagonal, */
+#define GAIN_END 1e-4 /* or when a step lowers the objective by less than this share */
 
 /* How a fit is led to its end. */
 typedef struct way {
-    double near;          /* the barrier keeps open tets above this volume ratio */
-    double far;           /* and is not felt above this one */
-    double untangled;     /* least volume ratio that untangling aims at */
-    double softer;        /* gamma of a stage over that of the one before */
+    double near;      /* the barrier keeps open tets above this volume ratio */
+    double far;       /* and is not felt above this one */
+    double untangled; /* least volume ratio that untangling aims at */
+    double softer;    /* gamma of a stage over that of the one before */
 } way;
 
-/* The second is for poses that the first leaves too far off: a barrier that is felt as soon as a tet shrinks lets folds form
- * without jamming (fist 0.25 to 0.21 %, mannequiny's dash 0.22 to 0.19), but changes shapes everywhere. */
+/* The second is for poses that the first leaves too far off: a barrier that is felt as soon as a tet shrinks lets folds
+ * form without jamming (fist 0.25 to 0.21 %, mannequiny's dash 0.22 to 0.19), but changes shapes everywhere. */
 static const way ways[] = {{.near = 0.12, .far = 0.35, .untangled = 0.15, .softer = 0.31622776601683794},
                            {.near = 0.105, .far = 1.0, .untangled = 0.13, .softer = 0.25}};
 
 struct su_fit_solver {
-    const way *way;           /* in use */
+    const way *way; /* in use */
     su_fit_problem problem;
-    su_elastic elastic;       /* modulus gamma/V, so that its energy is the second term of eq. 3 */
-    su_sparse K, data;        /* data: Hessian of the skin's term */
+    su_elastic elastic; /* modulus gamma/V, so that its energy is the second term of eq. 3 */
+    su_sparse K, data;  /* data: Hessian of the skin's term */
     su_cholesky *factor;
-    double *young, *poisson;  /* (t) */
-    double *gradient;         /* (n,3) */
-    double *step;             /* (n,3) */
-    double *trial;            /* (n,3) */
-    double *ratio;            /* (t) det F of the shape looked at */
-    uint8_t *guarded;         /* (t) open tets, which the barrier keeps open */
+    double *young, *poisson; /* (t) */
+    double *gradient;        /* (n,3) */
+    double *step;            /* (n,3) */
+    double *trial;           /* (n,3) */
+    double *ratio;           /* (t) det F of the shape looked at */
+    uint8_t *guarded;        /* (t) open tets, which the barrier keeps open */
     su_volume_barrier barrier;
-    double *share;            /* (held_count) volume around each held vertex over that of the flesh */
-    double *home;             /* (held_count,3) where held vertices belong */
-    double hold;              /* weight of their distance from there, over D^2, 1/m^2 */
-    double volume;            /* neutral, m^3 */
+    double *share; /* (held_count) volume around each held vertex over that of the flesh */
+    double *home;  /* (held_count,3) where held vertices belong */
+    double hold;   /* weight of their distance from there, over D^2, 1/m^2 */
+    double volume; /* neutral, m^3 */
 };
 
 su_status su_skin_area_weights(int64_t nbar, const double *skin, int64_t triangles, const int32_t *triangle,
@@ -82,7 +83,8 @@ int64_t su_fit_firm(int64_t n, int64_t t, const int32_t *tets, int64_t held_coun
     int32_t *bone = NULL;
     uint8_t *mixed = NULL;
     int64_t count = -1;
-    if (SU_ALLOC(&bone, n, "held vertices", err) != SU_OK || SU_ALLOC(&mixed, n, "held vertices", err) != SU_OK) goto done;
+    if (SU_ALLOC(&bone, n, "held vertices", err) != SU_OK || SU_ALLOC(&mixed, n, "held vertices", err) != SU_OK)
+        goto done;
     for (int64_t v = 0; v < n; v++) bone[v] = FREE;
     for (int64_t k = 0; k < held_count; k++) bone[held[k]] = held_bone ? held_bone[k] : -1;
     for (int64_t e = 0; e < t; e++) {
@@ -132,12 +134,11 @@ su_status su_fit_solver_create(const su_fit_problem *problem, su_fit_solver **ou
     for (int64_t e = 0; e < problem->t; e++) {
         density[e] = 1, solver->young[e] = 1, solver->poisson[e] = problem->poisson;
     }
-    SU_GO(su_elastic_create(&solver->elastic, problem->n, problem->vertices, problem->t, problem->tets,
-                            0, NULL, SU_NEOHOOKEAN, solver->young, solver->poisson, density,
-                            err));
+    SU_GO(su_elastic_create(&solver->elastic, problem->n, problem->vertices, problem->t, problem->tets, 0, NULL,
+                            SU_NEOHOOKEAN, solver->young, solver->poisson, density, err));
     for (int64_t e = 0; e < problem->t; e++) solver->volume += solver->elastic.neutral_volume[e];
     for (int64_t k = 0; k < problem->held_count; k++)
-        solver->share[k] = solver->elastic.mass[problem->held[k]] / solver->volume;   /* density 1 */
+        solver->share[k] = solver->elastic.mass[problem->held[k]] / solver->volume; /* density 1 */
     SU_GO(SU_ALLOC(&solver->step, solver->elastic.pattern.size, "fit", err));
     SU_GO(su_sparse_clone_pattern(&solver->elastic.pattern, &solver->K, err));
     SU_GO(su_sparse_clone_pattern(&solver->elastic.pattern, &solver->data, err));
@@ -240,8 +241,8 @@ static void volume_ratios(const su_fit_solver *solver, const double *x, double *
     }
 }
 
-/* Tets that are open now join those that must not collapse any more; untangling may have closed some of these again. Returns
- * how many are not among them. */
+/* Tets that are open now join those that must not collapse any more; untangling may have closed some of these again.
+ * Returns how many are not among them. */
 static int64_t guard_open(su_fit_solver *solver, const double *x)
 {
     int64_t closed = 0;
@@ -261,7 +262,10 @@ static void soften(su_fit_solver *solver, double gamma, double hold)
         solver->young[e] = (solver->guarded[e] ? gamma : stubborn) / solver->volume;
     su_elastic_set_material(&solver->elastic, solver->young, solver->poisson);
     solver->hold = hold / (solver->problem.diagonal * solver->problem.diagonal);
-    solver->barrier = (su_volume_barrier){.near = solver->way->near, .far = solver->way->far, .weight = gamma / solver->volume, .guarded = solver->guarded};
+    solver->barrier = (su_volume_barrier){.near = solver->way->near,
+                                          .far = solver->way->far,
+                                          .weight = gamma / solver->volume,
+                                          .guarded = solver->guarded};
 }
 
 /* K += Hessian of the terms that pull at skin and held vertices. */
@@ -271,7 +275,8 @@ static void add_data_hessian(su_fit_solver *solver)
     for (int64_t k = 0; k < K->entries; k++) K->value[k] += solver->data.value[k];
     for (int64_t k = 0; k < solver->problem.held_count; k++)
         for (int i = 0; i < 3; i++)
-            K->value[K->start[3 * solver->elastic.free_index[solver->problem.held[k]] + i]] += 2 * solver->hold * solver->share[k];
+            K->value[K->start[3 * solver->elastic.free_index[solver->problem.held[k]] + i]] +=
+                2 * solver->hold * solver->share[k];
 }
 
 /* step = -K^-1 gradient on the free vertices */
@@ -292,9 +297,9 @@ static void move(const su_fit_solver *solver, const double *x, double length, do
         for (int i = 0; i < 3; i++) out[3 * (int64_t)elastic->free_vertex[f] + i] += length * solver->step[3 * f + i];
 }
 
-/* As-rigid-as-possible start: the nearest rotation of every tet (local) and one linear solve with a fixed factor (global)
- * in turn. The rotation of an inverted tet is proper, so this opens most of what Shepard's interpolation folds, where
- * Newton on the elastic energy would be caught. */
+/* As-rigid-as-possible start: the nearest rotation of every tet (local) and one linear solve with a fixed factor
+ * (global) in turn. The rotation of an inverted tet is proper, so this opens most of what Shepard's interpolation
+ * folds, where Newton on the elastic energy would be caught. */
 static su_status lay_out(su_fit_solver *solver, const double *skin, double *x, double scale, su_error *err)
 {
     const su_fit_problem *p = &solver->problem;
@@ -330,7 +335,8 @@ static su_status lay_out(su_fit_solver *solver, const double *skin, double *x, d
     return SU_OK;
 }
 
-static su_status newton_direction(su_fit_solver *solver, const double *skin, const double *x, int threads, su_error *err)
+static su_status newton_direction(su_fit_solver *solver, const double *skin, const double *x, int threads,
+                                  su_error *err)
 {
     const su_elastic *elastic = &solver->elastic;
     su_elastic_force(elastic, x, solver->gradient, threads);
@@ -340,7 +346,7 @@ static su_status newton_direction(su_fit_solver *solver, const double *skin, con
     su_volume_barrier_add(&solver->barrier, elastic, x, solver->gradient, &solver->K);
     double largest = 0;
     for (int64_t j = 0; j < solver->K.size; j++) largest = fmax(largest, solver->K.value[solver->K.start[j]]);
-    for (double lift = 1e-12; ; lift *= 1e3) {   /* projected Hessians may leave a vertex without any stiffness */
+    for (double lift = 1e-12;; lift *= 1e3) { /* projected Hessians may leave a vertex without any stiffness */
         for (int64_t j = 0; j < solver->K.size; j++) solver->K.value[solver->K.start[j]] += lift * largest;
         su_status status = su_cholesky_factorize(solver->factor, &solver->K, err);
         if (status == SU_OK) break;
@@ -396,7 +402,8 @@ static void measure(su_fit_solver *solver, const double *skin, const double *x, 
     }
     report->residual = sqrt(sum) / p->diagonal;
     for (int64_t k = 0; k < p->held_count; k++)
-        report->held_off = fmax(report->held_off, su_distance3(x + 3 * (int64_t)p->held[k], solver->home + 3 * k) / p->diagonal);
+        report->held_off =
+            fmax(report->held_off, su_distance3(x + 3 * (int64_t)p->held[k], solver->home + 3 * k) / p->diagonal);
     volume_ratios(solver, x, solver->ratio);
     for (int64_t e = 0; e < p->t; e++) {
         report->collapsed += solver->ratio[e] < OPEN;
@@ -418,7 +425,8 @@ static su_status follow(su_fit_solver *solver, const double *skin, double *x, su
     su_fit_report result = {.gamma = p->gamma};
     double hold = HOLD;
     memset(solver->guarded, 0, (size_t)p->t);
-    for (int64_t k = 0; k < p->held_count; k++) memcpy(solver->home + 3 * k, x + 3 * (int64_t)p->held[k], 3 * sizeof *x);
+    for (int64_t k = 0; k < p->held_count; k++)
+        memcpy(solver->home + 3 * k, x + 3 * (int64_t)p->held[k], 3 * sizeof *x);
     soften(solver, p->gamma, hold);
     SU_TRY(lay_out(solver, skin, x, 10 * p->gamma / solver->volume, err));
     for (int stage = 0;; stage++) {

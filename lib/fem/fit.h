@@ -2,8 +2,8 @@
  *
  *     sum_v a_v |(A x - skin)_v|^2 / D^2 + gamma E(x) / (E V)
  *
- * with skin area weights a_v that sum to 1, D the diagonal, V the volume and E(x) the stable neo-Hookean energy about the
- * neutral shape, which stays finite where the start has inverted tets. */
+ * with skin area weights a_v that sum to 1, D the diagonal, V the volume and E(x) the stable neo-Hookean energy about
+ * the neutral shape, which stays finite where the start has inverted tets. */
 #ifndef SU_FEM_FIT_H
 #define SU_FEM_FIT_H
 
@@ -15,26 +15,26 @@
 /* All arrays borrowed. */
 typedef struct su_fit_problem {
     int64_t n, t, nbar, held_count;
-    const double *vertices;       /* (n,3) neutral flesh */
-    const int32_t *tets;          /* (t,4) */
-    const int32_t *held;          /* vertices tied to the place they have in the start */
-    const int32_t *embed_tet;     /* (nbar) */
-    const double *embed_bary;     /* (nbar,4) A */
-    const double *area;           /* (nbar) a_v, sum 1; 0 leaves a skin vertex out */
-    double diagonal;              /* D, m */
-    double gamma;                 /* dimensionless */
-    double residual;              /* wanted, over D: gamma is made smaller until it is met; 0: gamma as it is */
+    const double *vertices;   /* (n,3) neutral flesh */
+    const int32_t *tets;      /* (t,4) */
+    const int32_t *held;      /* vertices tied to the place they have in the start */
+    const int32_t *embed_tet; /* (nbar) */
+    const double *embed_bary; /* (nbar,4) A */
+    const double *area;       /* (nbar) a_v, sum 1; 0 leaves a skin vertex out */
+    double diagonal;          /* D, m */
+    double gamma;             /* dimensionless */
+    double residual;          /* wanted, over D: gamma is made smaller until it is met; 0: gamma as it is */
     double poisson;
 } su_fit_problem;
 
 typedef struct su_fit_report {
-    int iterations;               /* Newton steps */
-    double residual;              /* sqrt(sum a_v |A x - skin|^2) / D */
-    double largest;               /* largest |A x - skin| / D over the vertices with weight */
-    int64_t collapsed;            /* tets below 0.1 of their neutral volume at the end (convention 8) */
-    int64_t inverted;             /* tets without positive volume at the end */
-    double gamma;                 /* the one it ended with */
-    double held_off;              /* largest distance of a held vertex from where it belongs, over D */
+    int iterations;    /* Newton steps */
+    double residual;   /* sqrt(sum a_v |A x - skin|^2) / D */
+    double largest;    /* largest |A x - skin| / D over the vertices with weight */
+    int64_t collapsed; /* tets below 0.1 of their neutral volume at the end (convention 8) */
+    int64_t inverted;  /* tets without positive volume at the end */
+    double gamma;      /* the one it ended with */
+    double held_off;   /* largest distance of a held vertex from where it belongs, over D */
 } su_fit_report;
 
 typedef struct su_fit_solver su_fit_solver;
@@ -43,11 +43,12 @@ typedef struct su_fit_solver su_fit_solver;
 su_status su_fit_solver_create(const su_fit_problem *problem, su_fit_solver **out, su_error *err);
 void su_fit_solver_free(su_fit_solver *solver);
 
-/* x (n,3): in, the start, with held vertices where they belong; out, the fitted shape. skin (nbar,3). An as-rigid-as-possible
- * layout, su_untangle on what that leaves closed, then Newton with projected element Hessians, su_volume_barrier keeping
- * open tets open. Repeated with gamma/sqrt(10), at most down to gamma/1000, until the residual is as wanted; from the third
- * time on the hold on held vertices softens as well. Where that does not meet the residual, once more from the start with a barrier that
- * is felt earlier and gamma/4 at most down to gamma/4096; the better result stays. */
+/* x (n,3): in, the start, with held vertices where they belong; out, the fitted shape. skin (nbar,3). An
+ * as-rigid-as-possible layout, su_untangle on what that leaves closed, then Newton with projected element Hessians,
+ * su_volume_barrier keeping open tets open. Repeated with gamma/sqrt(10), at most down to gamma/1000, until the
+ * residual is as wanted; from the third time on the hold on held vertices softens as well. Where that does not meet the
+ * residual, once more from the start with a barrier that is felt earlier and gamma/4 at most down to gamma/4096; the
+ * better result stays. */
 su_status su_fit_pose(su_fit_solver *solver, const double *skin, double *x, su_fit_report *report, int threads,
                       const su_progress *progress, su_error *err);
 
@@ -57,7 +58,8 @@ su_status su_fit_pose(su_fit_solver *solver, const double *skin, double *x, su_f
 int64_t su_fit_firm(int64_t n, int64_t t, const int32_t *tets, int64_t held_count, const int32_t *held,
                     const int32_t *held_bone, int32_t *firm, su_error *err);
 
-/* area (nbar): a third of the area of each triangle around a skin vertex, over the sum; 0 where skip (NULL: none) is set. */
+/* area (nbar): a third of the area of each triangle around a skin vertex, over the sum; 0 where skip (NULL: none) is
+ * set. */
 su_status su_skin_area_weights(int64_t nbar, const double *skin, int64_t triangles, const int32_t *triangle,
                                const uint8_t *skip, double *area, su_error *err);
 

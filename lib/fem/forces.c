@@ -15,7 +15,8 @@ static su_status room(su_collider_mesh *mesh, su_arena *arena, int64_t triangles
     mesh->times = su_arena_alloc(arena, mesh->frames, sizeof *mesh->times);
     mesh->points = su_arena_alloc(arena, 3 * mesh->frames * mesh->vertices, sizeof *mesh->points);
     mesh->triangle = su_arena_alloc(arena, 3 * triangles, sizeof *mesh->triangle);
-    return mesh->times && mesh->points && mesh->triangle ? SU_OK : su_fail(err, SU_AGAIN, "not enough memory for a collider");
+    return mesh->times && mesh->points && mesh->triangle ? SU_OK
+                                                         : su_fail(err, SU_AGAIN, "not enough memory for a collider");
 }
 
 static su_status read_anim(const char *path, double scale, su_collider_mesh *mesh, su_arena *arena, su_error *err)
@@ -39,13 +40,14 @@ static su_status read_anim(const char *path, double scale, su_collider_mesh *mes
     return status;
 }
 
-static su_status read_sequence(const char *path, const char *neutral, const su_mesh_source *source, su_collider_mesh *mesh,
-                               su_arena *arena, su_error *err)
+static su_status read_sequence(const char *path, const char *neutral, const su_mesh_source *source,
+                               su_collider_mesh *mesh, su_arena *arena, su_error *err)
 {
     su_sequence *from;
     SU_TRY(su_sequence_open(path, neutral, &from, err));
     mesh->frames = from->frames, mesh->vertices = from->vertices;
-    su_status status = from->faces > 0 && from->frames > 0 ? SU_OK : su_fail(err, SU_INPUT, "%s: no faces or no frames", path);
+    su_status status =
+        from->faces > 0 && from->frames > 0 ? SU_OK : su_fail(err, SU_INPUT, "%s: no faces or no frames", path);
     SU_GO(room(mesh, arena, from->corners, err));
     for (int64_t k = 0; k < from->frames; k++) {
         double *points = mesh->points + 3 * k * from->vertices;
@@ -53,8 +55,8 @@ static su_status read_sequence(const char *path, const char *neutral, const su_m
         for (int64_t i = 0; i < 3 * from->vertices; i++) points[i] *= source->scale;
         mesh->times[k] = from->timed ? from->times[k] : source->start + (double)k / source->rate;
     }
-    SU_GO(su_polygons_triangulate(from->faces, from->face_counts, from->face_indices, NULL, mesh->points, mesh->triangle,
-                                  &mesh->triangles, NULL, err));
+    SU_GO(su_polygons_triangulate(from->faces, from->face_counts, from->face_indices, NULL, mesh->points,
+                                  mesh->triangle, &mesh->triangles, NULL, err));
 done:
     su_sequence_close(from);
     return status;
@@ -79,9 +81,12 @@ static su_status read_mesh(const char *beside, su_collider *collider, su_arena *
     const su_mesh_source *source = &collider->source;
     char *path = resolve(beside, source->file), *neutral = source->neutral ? resolve(beside, source->neutral) : NULL;
     su_status status;
-    if (!path || (source->neutral && !neutral)) status = su_fail(err, SU_AGAIN, "not enough memory for a collider");
-    else if (ends_with(path, ".npz")) status = read_anim(path, source->scale, collider->mesh, arena, err);
-    else status = read_sequence(path, neutral, source, collider->mesh, arena, err);
+    if (!path || (source->neutral && !neutral))
+        status = su_fail(err, SU_AGAIN, "not enough memory for a collider");
+    else if (ends_with(path, ".npz"))
+        status = read_anim(path, source->scale, collider->mesh, arena, err);
+    else
+        status = read_sequence(path, neutral, source, collider->mesh, arena, err);
     if (status == SU_OK && su_collider_mesh_finish(collider->mesh, arena, err) != SU_OK)
         status = su_error_context(err, "%s: ", path);
     free(path), free(neutral);
@@ -89,14 +94,16 @@ static su_status read_mesh(const char *beside, su_collider *collider, su_arena *
 }
 
 /* The file's JSON with the colliders of the command line behind its own. */
-static su_status gather(const char *path, int count, const char *const *paths, int64_t *own, json_t **out, su_error *err)
+static su_status gather(const char *path, int count, const char *const *paths, int64_t *own, json_t **out,
+                        su_error *err)
 {
     json_error_t at;
     json_t *root = path ? json_load_file(path, JSON_REJECT_DUPLICATES, &at) : json_object();
     if (!root && path) return su_fail(err, SU_INPUT, "%s: line %d: %s", path, at.line, at.text);
     json_t *list = json_object_get(root, "colliders");
     *own = json_is_array(list) ? (int64_t)json_array_size(list) : 0;
-    if (count > 0 && !list && json_object_set_new(root, "colliders", json_array()) == 0) list = json_object_get(root, "colliders");
+    if (count > 0 && !list && json_object_set_new(root, "colliders", json_array()) == 0)
+        list = json_object_get(root, "colliders");
     for (int k = 0; k < count && json_is_array(list); k++)
         json_array_append_new(list, json_pack("{s:s, s:s}", "shape", "mesh", "file", paths[k]));
     *out = root;
@@ -114,7 +121,8 @@ su_status su_forces_load(const char *path, int colliders, const char *const *col
     json_decref(root);
     if (status != SU_OK) return path ? su_error_context(err, "%s: ", path) : status;
     for (int64_t k = 0; k < out->colliders && status == SU_OK; k++)
-        if (out->collider[k].shape == SU_MESH) status = read_mesh(k < own ? path : NULL, out->collider + k, &out->arena, err);
+        if (out->collider[k].shape == SU_MESH)
+            status = read_mesh(k < own ? path : NULL, out->collider + k, &out->arena, err);
     if (status != SU_OK) su_external_free(out);
     return status;
 }
@@ -138,7 +146,9 @@ su_status su_forces_describe(const char *path, const su_external *external, json
         json_array_append_new(list, json_string(hex));
     }
     if (!list) return su_fail(err, SU_AGAIN, "not enough memory");
-    if (json_array_size(list) > 0) json_object_set_new(meta, "colliders", list);
-    else json_decref(list);
+    if (json_array_size(list) > 0)
+        json_object_set_new(meta, "colliders", list);
+    else
+        json_decref(list);
     return SU_OK;
 }

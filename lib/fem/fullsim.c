@@ -18,15 +18,15 @@ enum { MAX_HALVINGS = 4, MAX_NEWTON = 60 };
 
 /* What the animation alone gives at one instant. */
 typedef struct instant {
-    double *x;            /* (n,3) rest shape, root frame */
-    double *turn;         /* (n,4) R_v, neutral to rest shape */
-    double *w;            /* (m) */
-    double Q[9], c[3];    /* root frame to world */
+    double *x;         /* (n,3) rest shape, root frame */
+    double *turn;      /* (n,4) R_v, neutral to rest shape */
+    double *w;         /* (m) */
+    double Q[9], c[3]; /* root frame to world */
 } instant;
 
 typedef struct kept_instant {
     int64_t frame;
-    double fraction;      /* negative: there is none */
+    double fraction; /* negative: there is none */
     instant at;
 } kept_instant;
 
@@ -38,23 +38,23 @@ struct su_fullsim {
     su_fullsim_options options;
     su_elastic body;
     su_implicit *implicit;
-    su_smoothing smoothing;         /* with nodes: stress-free shapes are turned by the field, else they are x(p) */
+    su_smoothing smoothing; /* with nodes: stress-free shapes are turned by the field, else they are x(p) */
     su_rotation_field *field;
     su_rest_shape rest;
     su_arena arena;
-    bool blend_materials;           /* do the poses differ in E or nu? */
-    bool preconditioned;            /* the factor of the neutral pose is that of the stiffness now */
+    bool blend_materials; /* do the poses differ in E or nu? */
+    bool preconditioned;  /* the factor of the neutral pose is that of the stiffness now */
     double *neutral, *skin, *p, *positive, *young, *poisson;
     instant now, next;
-    kept_instant *kept;             /* (options.kept) the last that were evaluated */
+    kept_instant *kept; /* (options.kept) the last that were evaluated */
     int64_t evaluated;
-    double *u, *u_next, *carried, *inertial;    /* (n,3) */
-    double *y, *y_before;           /* (n,3) world, at the state and one step earlier */
-    double h_before;                /* s between them */
+    double *u, *u_next, *carried, *inertial; /* (n,3) */
+    double *y, *y_before;                    /* (n,3) world, at the state and one step earlier */
+    double h_before;                         /* s between them */
     int64_t frame;
-    int substep;                    /* it stands so many behind the frame (su_fullsim_place) */
-    double time;                    /* s, of the instant `next` on the clip's clock */
-    su_loads loads;                 /* where there are forces from outside */
+    int substep;    /* it stands so many behind the frame (su_fullsim_place) */
+    double time;    /* s, of the instant `next` on the clip's clock */
+    su_loads loads; /* where there are forces from outside */
     su_fullsim_frame record;
     su_fullsim_counts counts;
 };
@@ -263,7 +263,8 @@ static su_implicit_step next_step(su_fullsim *s, double h, double extra)
 static su_status precondition(su_fullsim *s, su_error *err)
 {
     su_elastic_set_rest(&s->body, s->tet->vertices, NULL, s->options.threads);
-    SU_TRY(su_implicit_precondition(s->implicit, s->tet->vertices, s->settings.step, s->settings.alpha, s->settings.beta, err));
+    SU_TRY(su_implicit_precondition(s->implicit, s->tet->vertices, s->settings.step, s->settings.alpha,
+                                    s->settings.beta, err));
     s->preconditioned = true;
     return SU_OK;
 }
@@ -302,7 +303,8 @@ static double elastic_energy(su_fullsim *s)
     return su_elastic_energy(&s->body, s->inertial, s->options.threads);
 }
 
-/* Between fractions a and b of the segment at `frame`: whole, else in halves, else damped, else the flesh just follows. */
+/* Between fractions a and b of the segment at `frame`: whole, else in halves, else damped, else the flesh just follows.
+ */
 static su_status advance_between(su_fullsim *s, int64_t frame, double a, double b, int halvings, su_error *err)
 {
     double h = (b - a) * s->settings.frame_seconds;
@@ -343,7 +345,7 @@ static void start_history(su_fullsim *s, const double *u_before)
 {
     double h = s->settings.step;
     bool moving = s->settings.start == SU_START_MOVING;
-    if (s->loads.external) {   /* s->skin is that of s->now here */
+    if (s->loads.external) { /* s->skin is that of s->now here */
         set_loads(s, &s->now, h);
         keep_loads(s, s->u);
     }
@@ -486,14 +488,17 @@ static void turn(const su_fullsim *s, const instant *at, bool forth, const doubl
     for (int64_t v = 0; v < s->body.n; v++) {
         double R[9];
         su_quaternion_matrix(at->turn + 4 * v, R);
-        if (forth) su_mulv3(R, from + 3 * v, to + 3 * v);
-        else su_tmulv3(R, from + 3 * v, to + 3 * v);
+        if (forth)
+            su_mulv3(R, from + 3 * v, to + 3 * v);
+        else
+            su_tmulv3(R, from + 3 * v, to + 3 * v);
     }
 }
 
 static void set_time(su_fullsim *s, int64_t frame, int substep)
 {
-    s->time = s->settings.first_time + ((double)frame + (double)substep / s->settings.substeps) * s->settings.frame_seconds;
+    s->time =
+        s->settings.first_time + ((double)frame + (double)substep / s->settings.substeps) * s->settings.frame_seconds;
 }
 
 void su_fullsim_place(su_fullsim *s, int64_t frame, int substep, const double *back, const double *before)
@@ -521,7 +526,8 @@ void su_fullsim_place(su_fullsim *s, int64_t frame, int substep, const double *b
     keep_loads(s, s->u);
 }
 
-void su_fullsim_residual(su_fullsim *s, const double *back, const su_sparse *stiffness, double *residual, su_fullsim_instant *at)
+void su_fullsim_residual(su_fullsim *s, const double *back, const su_sparse *stiffness, double *residual,
+                         su_fullsim_instant *at)
 {
     set_time(s, s->frame, s->substep + 1);
     evaluate_instant(s, s->frame, (double)(s->substep + 1) / s->settings.substeps, &s->next);
@@ -567,7 +573,7 @@ void su_fullsim_set_state(su_fullsim *s, const double *state, int64_t frame)
     s->h_before = state[3 * n3];
     if (load_count(s)) memcpy(s->loads.now, state + 3 * n3 + 1, (size_t)load_count(s) * sizeof *state);
     s->frame = frame;
-    evaluate_instant(s, frame, 0.0, &s->now);   /* what the end of the segment before gave: splines hit the frames */
+    evaluate_instant(s, frame, 0.0, &s->now); /* what the end of the segment before gave: splines hit the frames */
 }
 
 /* ---- creation ---- */
@@ -578,19 +584,20 @@ void su_embedded_neutral(const su_tet *tet, double *neutral)
         for (int c = 0; c < 3; c++) {
             neutral[3 * k + c] = 0.0;
             for (int j = 0; j < 4; j++)
-                neutral[3 * k + c] +=
-                    tet->embed_bary[4 * k + j] * tet->vertices[3 * (int64_t)tet->tets[4 * (int64_t)tet->embed_tet[k] + j] + c];
+                neutral[3 * k + c] += tet->embed_bary[4 * k + j] *
+                                      tet->vertices[3 * (int64_t)tet->tets[4 * (int64_t)tet->embed_tet[k] + j] + c];
         }
 }
 
 static su_status check_inputs(const su_tet *tet, const su_fit *fit, su_error *err)
 {
     if (fit->n != tet->n || fit->t != tet->t)
-        return su_fail(err, SU_INPUT, "the fit has %lld vertices and %lld tets, the flesh %lld and %lld: made for another mesh",
+        return su_fail(err, SU_INPUT,
+                       "the fit has %lld vertices and %lld tets, the flesh %lld and %lld: made for another mesh",
                        (long long)fit->n, (long long)fit->t, (long long)tet->n, (long long)tet->t);
     if (fit->k != fit->m)
-        return su_fail(err, SU_INPUT, "the fit holds %lld of %lld example poses: fit the others first", (long long)fit->k,
-                       (long long)fit->m);
+        return su_fail(err, SU_INPUT, "the fit holds %lld of %lld example poses: fit the others first",
+                       (long long)fit->k, (long long)fit->m);
     for (int64_t i = 0; i < fit->k; i++)
         if (fit->pose[i] != i) return su_fail(err, SU_INPUT, "the poses of the fit are not in order");
     return SU_OK;
@@ -633,8 +640,9 @@ su_status su_fullsim_create(const su_tet *tet, const su_fit *fit, const su_shot 
     SU_GO(su_implicit_create(&s->body, options->threads, &s->implicit, err));
     s->smoothing = su_fit_smoothing(fit);
     SU_GO(su_rotation_field_create(tet->n, tet->vertices, tet->t, tet->tets, &s->smoothing, 0, NULL, &s->field, err));
-    s->rest = (su_rest_shape){tet->n, fit->m, tet->ties, tet->vertices, s->neutral, tet->shepard_index, tet->shepard_weight,
-                              fit->corrections};
+    s->rest = (su_rest_shape){
+        tet->n,          fit->m, tet->ties, tet->vertices, s->neutral, tet->shepard_index, tet->shepard_weight,
+        fit->corrections};
     su_embedded_neutral(tet, s->neutral);
     for (int64_t e = fit->t; e < fit->m * fit->t && !s->blend_materials; e++)
         s->blend_materials = fit->young[e] != fit->young[e - fit->t] || fit->poisson[e] != fit->poisson[e - fit->t];

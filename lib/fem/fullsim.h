@@ -14,30 +14,30 @@
 #include <stdint.h>
 
 typedef struct su_fullsim_options {
-    double tolerance;        /* of Newton, relative residual */
-    int newton;              /* > 0: at most so many solves a step, taken as they are; 0: to the tolerance */
+    double tolerance; /* of Newton, relative residual */
+    int newton;       /* > 0: at most so many solves a step, taken as they are; 0: to the tolerance */
     int threads;
-    bool iterative;          /* linear systems by conjugate gradients (su_implicit_precondition): shapes to learn from, not results;
-                              * the elastic energy of frames is not evaluated */
-    int kept;                /* instants of the rig whose rest shapes are kept, for callers that come back to them */
-    bool placed;             /* nothing is settled or held before frame 0: su_fullsim_place says where the flesh stands */
+    bool iterative; /* linear systems by conjugate gradients (su_implicit_precondition): shapes to learn from, not
+                     * results; the elastic energy of frames is not evaluated */
+    int kept;       /* instants of the rig whose rest shapes are kept, for callers that come back to them */
+    bool placed;    /* nothing is settled or held before frame 0: su_fullsim_place says where the flesh stands */
 } su_fullsim_options;
 
 /* Totals over the run, for --stats. */
 typedef struct su_fullsim_counts {
     int64_t steps, solves, factorizations;
-    int64_t halved, damped, failed;      /* steps */
-    int64_t collapsed;                   /* largest number of collapsed rest tets in a step (convention 8) */
-    double pose_seconds, step_seconds;   /* rest shape, rotations, materials; the solves and their set-up */
+    int64_t halved, damped, failed;    /* steps */
+    int64_t collapsed;                 /* largest number of collapsed rest tets in a step (convention 8) */
+    double pose_seconds, step_seconds; /* rest shape, rotations, materials; the solves and their set-up */
 } su_fullsim_counts;
 
 /* The state at a frame; arrays belong to the simulation and change with the next frame. */
 typedef struct su_fullsim_frame {
-    const double *u;         /* (n,3) root frame, m */
-    const double *w;         /* (m) */
-    double energy[3];        /* J: kinetic, elastic, gravity */
-    int iterations;          /* linear solves since the frame before */
-    int status;              /* SU_STATUS_*: the worst of its steps */
+    const double *u;  /* (n,3) root frame, m */
+    const double *w;  /* (m) */
+    double energy[3]; /* J: kinetic, elastic, gravity */
+    int iterations;   /* linear solves since the frame before */
+    int status;       /* SU_STATUS_*: the worst of its steps */
 } su_fullsim_frame;
 
 typedef struct su_fullsim su_fullsim;
@@ -64,25 +64,28 @@ void su_fullsim_set_stiffness(su_fullsim *sim, double stiffness);
 /* At rest in the rig's motion at a frame, as if the shot began there. */
 void su_fullsim_restart(su_fullsim *sim, int64_t frame);
 
-/* Stands at the instant `substep` (0 .. substeps) of the segment that begins at `frame`, with the displacements that another
- * simulation has there and one substep earlier. Both (n,3) are turned back to the neutral pose, R_v' u, m; `before` is not read where
- * the instant begins a piece: motion starts there as it does at frame 0. The frame's record follows with the next step. */
+/* Stands at the instant `substep` (0 .. substeps) of the segment that begins at `frame`, with the displacements that
+ * another simulation has there and one substep earlier. Both (n,3) are turned back to the neutral pose, R_v' u, m;
+ * `before` is not read where the instant begins a piece: motion starts there as it does at frame 0. The frame's record
+ * follows with the next step. */
 void su_fullsim_place(su_fullsim *sim, int64_t frame, int substep, const double *back, const double *before);
 /* What holds at an instant; borrowed until the simulation goes on. */
 typedef struct su_fullsim_instant {
-    const su_elastic *body;  /* rest shape and materials set */
-    const double *rest;      /* (n,3) x, root frame, m */
-    const double *turn;      /* (n,4) R_v */
-    const double *w;         /* (m) */
-    const double *u;         /* (n,3) root frame, m */
-    const su_sparse *K;      /* stiffness at the state before, turned along, elements semidefinite; dofs of free vertices */
+    const su_elastic *body; /* rest shape and materials set */
+    const double *rest;     /* (n,3) x, root frame, m */
+    const double *turn;     /* (n,4) R_v */
+    const double *w;        /* (m) */
+    const double *u;        /* (n,3) root frame, m */
+    const su_sparse *K; /* stiffness at the state before, turned along, elements semidefinite; dofs of free vertices */
 } su_fullsim_instant;
 
-/* From where it stands, one substep on in that segment: the residual of the equation of motion (docs/design.md, eq. 7) at a displacement
- * given as above. back (n,3) m; residual (n,3) N, turned back to the neutral pose, zero at held vertices; *at: that instant. The state
- * stays as it was. stiffness: as su_implicit_residual. */
-void su_fullsim_residual(su_fullsim *sim, const double *back, const su_sparse *stiffness, double *residual, su_fullsim_instant *at);
-/* On to the instant and the displacement of the last residual, as if placed there; not behind the end of the segment. */
+/* From where it stands, one substep on in that segment: the residual of the equation of motion (docs/design.md, eq. 7)
+ * at a displacement given as above. back (n,3) m; residual (n,3) N, turned back to the neutral pose, zero at held
+ * vertices; *at: that instant. The state stays as it was. stiffness: as su_implicit_residual. */
+void su_fullsim_residual(su_fullsim *sim, const double *back, const su_sparse *stiffness, double *residual,
+                         su_fullsim_instant *at);
+/* On to the instant and the displacement of the last residual, as if placed there; not behind the end of the segment.
+ */
 void su_fullsim_follow(su_fullsim *sim);
 /* R_v (n,4) at the frame the simulation stands at; borrowed until it goes on. */
 const double *su_fullsim_turn(const su_fullsim *sim);

@@ -17,13 +17,13 @@ struct su_implicit {
     su_elastic *body;
     su_cholesky *factor;
     su_cholesky_single *neutral;
-    su_turned_solver *turned;    /* with that factor; NULL: every system has its own */
-    su_sparse damping;      /* K_d */
+    su_turned_solver *turned; /* with that factor; NULL: every system has its own */
+    su_sparse damping;        /* K_d */
     su_sparse matrix;
     su_arena arena;
-    double *y, *force;      /* (n,3) */
-    double *residual, *direction, *offset, *damped;   /* (3 free) */
-    double *u, *trial;      /* (n,3) */
+    double *y, *force;                              /* (n,3) */
+    double *residual, *direction, *offset, *damped; /* (3 free) */
+    double *u, *trial;                              /* (n,3) */
     int threads;
 };
 
@@ -138,10 +138,12 @@ static void add_entry(su_sparse *K, int64_t row, int64_t column, double value)
     int64_t low = K->start[column], high = K->start[column + 1] - 1;
     while (low < high) {
         int64_t middle = (low + high) / 2;
-        if (K->row[middle] < row) low = middle + 1;
-        else high = middle;
+        if (K->row[middle] < row)
+            low = middle + 1;
+        else
+            high = middle;
     }
-    K->value[low] += value;   /* corners of one tet: the entry is there */
+    K->value[low] += value; /* corners of one tet: the entry is there */
 }
 
 /* K += A' H A at s->u. */
@@ -155,7 +157,8 @@ static void add_load_matrix(su_implicit *s, const su_loads *loads)
         if (size == 0.0) continue;
         for (int i = 0; i < 4; i++)
             for (int j = 0; j < 4; j++) {
-                int64_t row = s->body->free_index[loads->corner[4 * k + i]], column = s->body->free_index[loads->corner[4 * k + j]];
+                int64_t row = s->body->free_index[loads->corner[4 * k + i]],
+                        column = s->body->free_index[loads->corner[4 * k + j]];
                 double share = loads->bary[4 * k + i] * loads->bary[4 * k + j];
                 for (int c = 0; c < 9 && row >= 0 && column >= 0; c++)
                     if (3 * row + c / 3 >= 3 * column + c % 3)
@@ -224,7 +227,7 @@ static void add_inertia(su_implicit *s, double h, double alpha, double beta)
         for (int64_t e = 0; e < s->matrix.entries; e++) s->matrix.value[e] += beta / h * s->damping.value[e];
     for (int64_t f = 0; f < body->free_count; f++) {
         double add = body->mass[body->free_vertex[f]] * (1.0 / (h * h) + alpha / h);
-        for (int c = 0; c < 3; c++) s->matrix.value[s->matrix.start[3 * f + c]] += add;   /* diagonal first */
+        for (int c = 0; c < 3; c++) s->matrix.value[s->matrix.start[3 * f + c]] += add; /* diagonal first */
     }
 }
 
@@ -249,17 +252,19 @@ su_status su_implicit_precondition(su_implicit *s, const double *y, double h, do
 /* direction = A^-1 residual for the stiffness now in s->matrix. */
 static su_status solve_linear(su_implicit *s, const su_implicit_step *step, su_implicit_result *result, su_error *err)
 {
-    enum { MOST = 40 };   /* iterations take as long as a factor and its solve */
+    enum { MOST = 40 }; /* iterations take as long as a factor and its solve */
     add_inertia(s, step->h, step->alpha, step->beta);
     add_load_matrix(s, step->loads);
-    if (s->turned && su_turned_solver_solve(s->turned, &s->matrix, step->turn, SU_LINEAR_TOLERANCE, MOST, s->residual, s->direction))
+    if (s->turned &&
+        su_turned_solver_solve(s->turned, &s->matrix, step->turn, SU_LINEAR_TOLERANCE, MOST, s->residual, s->direction))
         return SU_OK;
     result->factorizations++;
     SU_TRY(factorize(s, err));
     return su_cholesky_solve(s->factor, 1, s->residual, s->direction, err);
 }
 
-/* The direction of a Newton step at u, K exact where asked and where it is definite; after a refusal *exact is false. */
+/* The direction of a Newton step at u, K exact where asked and where it is definite; after a refusal *exact is false.
+ */
 static su_status find_direction(su_implicit *s, const su_implicit_step *step, const double *u, bool have_damping,
                                 bool *exact, su_implicit_result *result, su_error *err)
 {
@@ -280,8 +285,7 @@ static void move(const su_implicit *s, const double *u, double length, double *o
 {
     memcpy(out, u, (size_t)(3 * s->body->n) * sizeof *u);
     for (int64_t f = 0; f < s->body->free_count; f++)
-        for (int c = 0; c < 3; c++)
-            out[3 * (int64_t)s->body->free_vertex[f] + c] -= length * s->direction[3 * f + c];
+        for (int c = 0; c < 3; c++) out[3 * (int64_t)s->body->free_vertex[f] + c] -= length * s->direction[3 * f + c];
 }
 
 /* Moves s->u along -direction. residual_norm: |r| at s->u in, at the new s->u out (its vector in s->residual).
@@ -320,11 +324,13 @@ static void set_damping(su_implicit *s, const su_implicit_step *step)
     su_elastic_stiffness(s->body, s->y, true, &s->damping, s->threads);
 }
 
-const su_sparse *su_implicit_residual(su_implicit *s, const su_implicit_step *step, const double *u, const su_sparse *stiffness,
-                                      double *residual)
+const su_sparse *su_implicit_residual(su_implicit *s, const su_implicit_step *step, const double *u,
+                                      const su_sparse *stiffness, double *residual)
 {
-    if (stiffness) memcpy(s->damping.value, stiffness->value, (size_t)s->damping.entries * sizeof *s->damping.value);
-    else set_damping(s, step);
+    if (stiffness)
+        memcpy(s->damping.value, stiffness->value, (size_t)s->damping.entries * sizeof *s->damping.value);
+    else
+        set_damping(s, step);
     evaluate_residual(s, step, u);
     memset(residual, 0, (size_t)(3 * s->body->n) * sizeof *residual);
     for (int64_t f = 0; f < s->body->free_count; f++)
@@ -344,7 +350,7 @@ su_status su_implicit_solve(su_implicit *s, const su_implicit_step *step, double
     if (need_damping || at_carried) set_damping(s, step);
     double scale = evaluate_residual(s, step, s->u), now = norm(dofs, s->residual);
     bool moved = true;
-    int pause = 0;   /* solves until the exact tangent is tried again */
+    int pause = 0; /* solves until the exact tangent is tried again */
     for (;;) {
         result->residual = now / scale;
         if (!isfinite(now)) return su_fail(err, SU_NUMERICS, "forces are not finite");
@@ -356,7 +362,8 @@ su_status su_implicit_solve(su_implicit *s, const su_implicit_step *step, double
         }
         if (result->iterations == step->max_iterations) {
             if (step->accept_unconverged) break;
-            return su_fail(err, SU_NUMERICS, "Newton: residual %.2g after %d iterations", now / scale, result->iterations);
+            return su_fail(err, SU_NUMERICS, "Newton: residual %.2g after %d iterations", now / scale,
+                           result->iterations);
         }
         bool first = result->iterations == 0, exact = !first && pause == 0;
         if (pause > 0) pause--;

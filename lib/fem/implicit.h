@@ -13,25 +13,25 @@
 #include <stdint.h>
 
 typedef struct su_implicit_step {
-    double h;                    /* s; 0: static */
-    double alpha, beta;          /* Rayleigh damping of u - u*, 1/s and s */
-    double acceleration[3];      /* g in the root frame, m/s^2 */
-    const double *rest;          /* (n,3) x; also set in the elastic body */
-    const double *inertial;      /* (n,3) u^: where inertia alone takes u; unused where h = 0 */
-    const double *carried;       /* (n,3) u*: the state before, turned along; K_d is taken here, projected */
-    const double *turn;          /* (n,4) R_v of the rest shape; read only after su_implicit_precondition */
-    const su_loads *loads;       /* forces from outside, prepared; NULL: none */
-    double tolerance;            /* on the residual, relative to the largest of the forces in it */
-    int max_iterations;          /* Newton iterations */
-    bool no_energy;              /* result->elastic is not wanted: it stays 0 */
-    bool accept_unconverged;     /* take what max_iterations give (a fixed number of linearized solves) */
+    double h;                /* s; 0: static */
+    double alpha, beta;      /* Rayleigh damping of u - u*, 1/s and s */
+    double acceleration[3];  /* g in the root frame, m/s^2 */
+    const double *rest;      /* (n,3) x; also set in the elastic body */
+    const double *inertial;  /* (n,3) u^: where inertia alone takes u; unused where h = 0 */
+    const double *carried;   /* (n,3) u*: the state before, turned along; K_d is taken here, projected */
+    const double *turn;      /* (n,4) R_v of the rest shape; read only after su_implicit_precondition */
+    const su_loads *loads;   /* forces from outside, prepared; NULL: none */
+    double tolerance;        /* on the residual, relative to the largest of the forces in it */
+    int max_iterations;      /* Newton iterations */
+    bool no_energy;          /* result->elastic is not wanted: it stays 0 */
+    bool accept_unconverged; /* take what max_iterations give (a fixed number of linearized solves) */
 } su_implicit_step;
 
 typedef struct su_implicit_result {
-    int iterations;              /* linear solves */
-    int factorizations;          /* of them with a factor of their own */
-    double residual;             /* |r| relative to the forces, at the end */
-    double elastic;              /* J, at the end */
+    int iterations;     /* linear solves */
+    int factorizations; /* of them with a factor of their own */
+    double residual;    /* |r| relative to the forces, at the end */
+    double elastic;     /* J, at the end */
 } su_implicit_result;
 
 typedef struct su_implicit su_implicit;
@@ -40,18 +40,20 @@ typedef struct su_implicit su_implicit;
 su_status su_implicit_create(su_elastic *body, int threads, su_implicit **out, su_error *err);
 void su_implicit_free(su_implicit *implicit);
 
-/* From now on linear systems are solved by conjugate gradients to SU_LINEAR_TOLERANCE (fem/turned_solver.h), with a factor of the matrix
- * that a step of h, alpha and beta has on the shape now set in the body, y (n,3) its vertices: the neutral one. A factor of their own is
- * made where that fails. For shapes to learn from, not for results. */
+/* From now on linear systems are solved by conjugate gradients to SU_LINEAR_TOLERANCE (fem/turned_solver.h), with a
+ * factor of the matrix that a step of h, alpha and beta has on the shape now set in the body, y (n,3) its vertices: the
+ * neutral one. A factor of their own is made where that fails. For shapes to learn from, not for results. */
 #define SU_LINEAR_TOLERANCE 1e-2
-su_status su_implicit_precondition(su_implicit *implicit, const double *y, double h, double alpha, double beta, su_error *err);
+su_status su_implicit_precondition(su_implicit *implicit, const double *y, double h, double alpha, double beta,
+                                   su_error *err);
 
 /* u (n,3): start guess in, solution out; zero at held vertices. On SU_NUMERICS u is as before. */
 su_status su_implicit_solve(su_implicit *implicit, const su_implicit_step *step, double *u, su_implicit_result *result,
                             su_error *err);
 
-/* d phi / du at u (n,3): what the forces of the step lack of balance there, N. residual (n,3), zero at held vertices. stiffness: K_d of a
- * state nearby, on the free dofs, taken instead of that of `carried`; NULL: none. Returns K_d, borrowed until the next call. */
-const su_sparse *su_implicit_residual(su_implicit *implicit, const su_implicit_step *step, const double *u, const su_sparse *stiffness,
-                                      double *residual);
+/* d phi / du at u (n,3): what the forces of the step lack of balance there, N. residual (n,3), zero at held vertices.
+ * stiffness: K_d of a state nearby, on the free dofs, taken instead of that of `carried`; NULL: none. Returns K_d,
+ * borrowed until the next call. */
+const su_sparse *su_implicit_residual(su_implicit *implicit, const su_implicit_step *step, const double *u,
+                                      const su_sparse *stiffness, double *residual);
 #endif

@@ -1,6 +1,6 @@
 /* All three materials are isotropic, so with F = U diag(s) V' (U, V proper rotations) the 9 x 9 derivative has a known
- * eigen-structure (Smith, de Goes, Kim 2018, section 4; Kim and Eberle 2020, chapter 7): three twists, three flips and a
- * 3 x 3 block of stretches. The projection clips those eigenvalues; no 9 x 9 eigenproblem is solved. Energies and
+ * eigen-structure (Smith, de Goes, Kim 2018, section 4; Kim and Eberle 2020, chapter 7): three twists, three flips and
+ * a 3 x 3 block of stretches. The projection clips those eigenvalues; no 9 x 9 eigenproblem is solved. Energies and
  * stresses are written in G = F - I where that saves the digits of small strains. */
 #include "fem/material.h"
 
@@ -81,8 +81,8 @@ static double neohookean_energy(double mu, double lambda, const double F[9])
     minus_identity(F, G);
     jacobian_parts(G, &second, &third);
     double trace = G[0] + G[4] + G[8], norm = square_norm(G);
-    double j = trace + second + third;          /* J - 1 */
-    double x = 0.25 * (2 * trace + norm);       /* (I_C - 3)/4 */
+    double j = trace + second + third;    /* J - 1 */
+    double x = 0.25 * (2 * trace + norm); /* (I_C - 3)/4 */
     return mu * (0.375 * norm - 0.75 * (second + third) + 0.5 * x_minus_log1p(x)) + 0.5 * lambda * j * j;
 }
 
@@ -133,7 +133,7 @@ void su_material_stress(su_material material, double mu, double lambda, const do
         jacobian_parts(G, &second, &third);
         cofactors(F, C);
         double factor = mu * (1 - 1 / (square_norm(F) + 1));
-        double pressure = lambda * (G[0] + G[4] + G[8] + second + third) - 0.75 * mu;   /* lambda (J - alpha) */
+        double pressure = lambda * (G[0] + G[4] + G[8] + second + third) - 0.75 * mu; /* lambda (J - alpha) */
         for (int i = 0; i < 9; i++) P[i] = factor * F[i] + pressure * C[i];
         return;
     }
@@ -239,8 +239,7 @@ void su_isotropic_derivative(const double u[9], const double v[9], const double 
     for (int k = 0; k < 3; k++) {
         double pair[9];
         if (!project || w[k] > 0) {
-            for (int i = 0; i < 9; i++)
-                pair[i] = q[k] * W[0][0][i] + q[3 + k] * W[1][1][i] + q[6 + k] * W[2][2][i];
+            for (int i = 0; i < 9; i++) pair[i] = q[k] * W[0][0][i] + q[3 + k] * W[1][1][i] + q[6 + k] * W[2][2][i];
             add_outer(w[k], pair, H);
         }
         int a = (k + 1) % 3, b = (k + 2) % 3;

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 
 /* Couplings across faces, (t,4), 0 at the boundary. */
-static void face_couplings(const double *vertices, int64_t t, const int32_t *tets, const int32_t *neighbour, double zeta,
-                           double *coupling)
+static void face_couplings(const double *vertices, int64_t t, const int32_t *tets, const int32_t *neighbour,
+                           double zeta, double *coupling)
 {
     double volume = 0;
     for (int64_t e = 0; e < t; e++) volume += su_tet_volume(vertices, tets + 4 * e);
@@ -28,14 +28,14 @@ static void face_couplings(const double *vertices, int64_t t, const int32_t *tet
             su_sub3(vertices + 3 * (int64_t)tets[4 * e + su_tet_face[f][1]], a, ab);
             su_sub3(vertices + 3 * (int64_t)tets[4 * e + su_tet_face[f][2]], a, ac);
             su_cross3(ab, ac, cross);
-            double distance = fmax(su_norm3(between), 1e-3 * size);   /* of two slivers it may vanish */
+            double distance = fmax(su_norm3(between), 1e-3 * size); /* of two slivers it may vanish */
             coupling[4 * e + f] = 0.5 * zeta * 0.5 * su_norm3(cross) / (distance * size);
         }
 }
 
 /* Rows of tets in ascending order, the lower triangle. weight (t): of the data term. */
-static su_status assemble(int64_t t, const int32_t *neighbour, const double *coupling, const double *weight, su_sparse *A,
-                          su_error *err)
+static su_status assemble(int64_t t, const int32_t *neighbour, const double *coupling, const double *weight,
+                          su_sparse *A, su_error *err)
 {
     SU_TRY(SU_ALLOC(&A->start, t + 1, "paint", err));
     A->owns_pattern = 1, A->size = t;
@@ -113,7 +113,7 @@ su_status su_paint_spread(int64_t n, const double *vertices, int64_t t, const in
         }
         for (int64_t e = 0; e < t; e++) E[e] = holds[e] ? E[e] / holds[e] : weight[e] * mean / (double)count;
         SU_GO(su_cholesky_solve(factor, 1, E, E, err));
-        for (int64_t e = 0; e < t; e++) E[e] = fmin(fmax(E[e], low), high);   /* but for rounding they are inside */
+        for (int64_t e = 0; e < t; e++) E[e] = fmin(fmax(E[e], low), high); /* but for rounding they are inside */
     }
 done:
     su_cholesky_free(factor);

@@ -16,7 +16,7 @@ static void spread(int64_t components, int64_t count, const double *in, int64_t 
         for (int64_t p = 0; p < pairs; p++) out[c * pairs + p] = in[c * count + pair[2 * p + side]];
 }
 
-#define AT(m, c) m[(c) * pairs + p]
+#define AT(m, c) m[(c)*pairs + p]
 
 /* dS[B] = mu (F'B + B'F) + lambda tr(F'B) I for each of `count` directions */
 static void stvk_first(double mu, double lambda, const double F[9], int64_t count, const double *B, double *dS)
@@ -73,8 +73,8 @@ static inline void polar_cofactors(const double X[9], const double Y[9], double 
     for (int i = 0; i < 3; i++)
         for (int j = 0; j < 3; j++) {
             int k = (i + 1) % 3, m = (i + 2) % 3, l = (j + 1) % 3, n = (j + 2) % 3;
-            out[3 * i + j] = X[3 * k + l] * Y[3 * m + n] + X[3 * m + n] * Y[3 * k + l] -
-                             X[3 * k + n] * Y[3 * m + l] - X[3 * m + l] * Y[3 * k + n];
+            out[3 * i + j] = X[3 * k + l] * Y[3 * m + n] + X[3 * m + n] * Y[3 * k + l] - X[3 * k + n] * Y[3 * m + l] -
+                             X[3 * m + l] * Y[3 * k + n];
         }
 }
 
@@ -94,14 +94,14 @@ static void neohookean_first(const double F[9], const double C[9], int64_t count
 static void neohookean(double mu, double lambda, const double F[9], int64_t count, const double *A, const double *B,
                        int64_t pairs, const int32_t *pair, double *Q, double *scratch)
 {
-    lambda += 5.0 / 6.0 * mu, mu *= 4.0 / 3.0;   /* Smith's parameters, convention 8 */
+    lambda += 5.0 / 6.0 * mu, mu *= 4.0 / 3.0; /* Smith's parameters, convention 8 */
     double *firstA = scratch, *firstB = firstA + 11 * count, *a = scratch + 24 * count, *b = a + 9 * pairs;
     double *xa = b + 9 * pairs, *xb = xa + 11 * pairs;
     double C[9], half[9], ic = 1;
     polar_cofactors(F, F, half);
     for (int i = 0; i < 9; i++) C[i] = 0.5 * half[i], ic += F[i] * F[i];
     double q = lambda * (su_det3(F) - 1) - 0.75 * mu;
-    double d1 = 2 * mu / (ic * ic), d2 = 8 * mu / (ic * ic * ic);   /* dc[A] = d1 F:A; d2c = d1 A:B - d2 (F:A)(F:B) */
+    double d1 = 2 * mu / (ic * ic), d2 = 8 * mu / (ic * ic * ic); /* dc[A] = d1 F:A; d2c = d1 A:B - d2 (F:A)(F:B) */
     neohookean_first(F, C, count, A, firstA);
     neohookean_first(F, C, count, B, firstB);
     spread(9, count, A, pairs, pair, 0, a);
@@ -113,7 +113,7 @@ static void neohookean(double mu, double lambda, const double F[9], int64_t coun
         double va[9], vb[9], cross[9], ab = 0, second = 0;
         for (int c = 0; c < 9; c++) va[c] = AT(a, c), vb[c] = AT(b, c), ab += va[c] * vb[c];
         polar_cofactors(va, vb, cross);
-        for (int c = 0; c < 9; c++) second += F[c] * cross[c];   /* d2J[A, B] = F : (A x B) */
+        for (int c = 0; c < 9; c++) second += F[c] * cross[c]; /* d2J[A, B] = F : (A x B) */
         double fa = AT(xa, 9), fb = AT(xb, 9), ja = lambda * AT(xa, 10), jb = lambda * AT(xb, 10);
         double c2 = d1 * ab - d2 * fa * fb;
         for (int c = 0; c < 9; c++)
@@ -122,8 +122,8 @@ static void neohookean(double mu, double lambda, const double F[9], int64_t coun
     }
 }
 
-/* Per direction in the frame of R: A' = R'A, the axial vector x of X with dR[A] = R X (X S + S X = A' - A'^T), and tr A'.
- * N = V diag(1/(s_j + s_k)) V' solves the skew Sylvester equation for axial vectors. */
+/* Per direction in the frame of R: A' = R'A, the axial vector x of X with dR[A] = R X (X S + S X = A' - A'^T), and tr
+ * A'. N = V diag(1/(s_j + s_k)) V' solves the skew Sylvester equation for axial vectors. */
 static void corotational_first(const double R[9], const double N[9], int64_t count, const double *A, double *out)
 {
     for (int64_t k = 0; k < count; k++) {
@@ -152,7 +152,7 @@ static void corotational(double mu, double lambda, const double F[9], int64_t co
         for (int j = 0; j < 3; j++) {
             N[3 * i + j] = 0;
             for (int k = 0; k < 3; k++) {
-                double sum = fmax(s[(k + 1) % 3] + s[(k + 2) % 3], 1e-6);   /* bound as in material.c */
+                double sum = fmax(s[(k + 1) % 3] + s[(k + 2) % 3], 1e-6); /* bound as in material.c */
                 N[3 * i + j] += V[3 * i + k] * V[3 * j + k] / sum;
             }
         }
@@ -170,15 +170,15 @@ static void corotational(double mu, double lambda, const double F[9], int64_t co
         /* X M + M' X has the axial vector tr(M) x - M x */
         for (int i = 0; i < 3; i++) sx[i] = S[3 * i] * xa[0] + S[3 * i + 1] * xa[1] + S[3 * i + 2] * xa[2];
         for (int i = 0; i < 3; i++)
-            w[i] = a[3 * i] * xb[0] + a[3 * i + 1] * xb[1] + a[3 * i + 2] * xb[2] - ta * xb[i] +
-                   b[3 * i] * xa[0] + b[3 * i + 1] * xa[1] + b[3 * i + 2] * xa[2] - tb * xa[i];
+            w[i] = a[3 * i] * xb[0] + a[3 * i + 1] * xb[1] + a[3 * i + 2] * xb[2] - ta * xb[i] + b[3 * i] * xa[0] +
+                   b[3 * i + 1] * xa[1] + b[3 * i + 2] * xa[2] - tb * xa[i];
         w[0] -= xb[1] * sx[2] - xb[2] * sx[1];
         w[1] -= xb[2] * sx[0] - xb[0] * sx[2];
         w[2] -= xb[0] * sx[1] - xb[1] * sx[0];
         for (int i = 0; i < 3; i++) x[i] = N[3 * i] * w[0] + N[3 * i + 1] * w[1] + N[3 * i + 2] * w[2];
         double dot = xa[0] * xb[0] + xa[1] * xb[1] + xa[2] * xb[2];
-        double work = xb[0] * (a[7] - a[5]) + xb[1] * (a[2] - a[6]) + xb[2] * (a[3] - a[1]);   /* X_B : A' */
-        for (int i = 0; i < 3; i++)   /* [x_b][x_a] = x_a x_b' - (x_a . x_b) I */
+        double work = xb[0] * (a[7] - a[5]) + xb[1] * (a[2] - a[6]) + xb[2] * (a[3] - a[1]); /* X_B : A' */
+        for (int i = 0; i < 3; i++) /* [x_b][x_a] = x_a x_b' - (x_a . x_b) I */
             for (int j = 0; j < 3; j++) q[3 * i + j] = factor * xa[i] * xb[j];
         for (int i = 0; i < 3; i++) q[4 * i] += -factor * dot + lambda * work;
         for (int i = 0; i < 3; i++) x[i] = factor * x[i] + lambda * (ta * xb[i] + tb * xa[i]);
@@ -194,8 +194,13 @@ void su_material_second_derivative(su_material material, double mu, double lambd
                                    double *scratch)
 {
     switch (material) {
-    case SU_STVK: stvk(mu, lambda, F, count, A, B, pairs, pair, Q, scratch); return;
-    case SU_NEOHOOKEAN: neohookean(mu, lambda, F, count, A, B, pairs, pair, Q, scratch); return;
-    default: corotational(mu, lambda, F, count, A, B, pairs, pair, Q, scratch);
+    case SU_STVK:
+        stvk(mu, lambda, F, count, A, B, pairs, pair, Q, scratch);
+        return;
+    case SU_NEOHOOKEAN:
+        neohookean(mu, lambda, F, count, A, B, pairs, pair, Q, scratch);
+        return;
+    default:
+        corotational(mu, lambda, F, count, A, B, pairs, pair, Q, scratch);
     }
 }

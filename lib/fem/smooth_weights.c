@@ -25,10 +25,10 @@ void su_smooth_weights_free(su_smooth_weights *weights)
 
 /* Both directions of every edge, sorted; rows ascending. */
 typedef struct graph {
-    int64_t *start;       /* (n + 1) */
+    int64_t *start; /* (n + 1) */
     int32_t *to;
-    double *length;       /* m */
-    double *stiffness;    /* entries of the Laplacian off the diagonal, <= 0 (m) */
+    double *length;    /* m */
+    double *stiffness; /* entries of the Laplacian off the diagonal, <= 0 (m) */
 } graph;
 
 static void graph_free(graph *g) { free(g->start), free(g->to), free(g->length), free(g->stiffness); }
@@ -39,7 +39,8 @@ static int compare_int32(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Linear elements' Laplacian. Entries that obtuse angles make positive count as 0: then no phi leaves [0, 1] (maximum principle). */
+/* Linear elements' Laplacian. Entries that obtuse angles make positive count as 0: then no phi leaves [0, 1] (maximum
+ * principle). */
 static void add_laplacian(const double *vertices, int64_t t, const int32_t *tets, graph *g)
 {
     for (int64_t e = 0; e < t; e++) {
@@ -59,7 +60,8 @@ static void add_laplacian(const double *vertices, int64_t t, const int32_t *tets
     }
 }
 
-static su_status graph_create(int64_t n, const double *vertices, int64_t t, const int32_t *tets, graph *g, su_error *err)
+static su_status graph_create(int64_t n, const double *vertices, int64_t t, const int32_t *tets, graph *g,
+                              su_error *err)
 {
     int64_t *fill = NULL, write = 0;
     su_status status;
@@ -95,9 +97,9 @@ done:
 /* A binary heap of vertices by distance, each at most once. */
 typedef struct heap {
     int64_t count;
-    int32_t *item;       /* (n) */
-    int32_t *place;      /* (n) in `item`, -1 */
-    const double *key;   /* (n) */
+    int32_t *item;     /* (n) */
+    int32_t *place;    /* (n) in `item`, -1 */
+    const double *key; /* (n) */
 } heap;
 
 static void swap_items(heap *h, int64_t a, int64_t b)
@@ -128,7 +130,8 @@ static int32_t heap_take(heap *h)
 }
 
 /* Farthest-point sampling along the edges: nearest (n) is the node of each vertex. */
-static su_status choose_nodes(int64_t n, const graph *g, double spacing, int32_t *nearest, int64_t *nodes, su_error *err)
+static su_status choose_nodes(int64_t n, const graph *g, double spacing, int32_t *nearest, int64_t *nodes,
+                              su_error *err)
 {
     double *distance = NULL;
     heap h = {0};
@@ -164,7 +167,8 @@ done:
 /* ---- diffusion ---- */
 
 /* M + tau L, lower triangle; mass (n) lumped volumes. */
-static su_status diffusion_matrix(int64_t n, const graph *g, const double *mass, double tau, su_sparse *A, su_error *err)
+static su_status diffusion_matrix(int64_t n, const graph *g, const double *mass, double tau, su_sparse *A,
+                                  su_error *err)
 {
     int64_t write = 0;
     A->size = n, A->owns_pattern = 1, A->entries = n + g->start[n] / 2;
@@ -185,8 +189,8 @@ static su_status diffusion_matrix(int64_t n, const graph *g, const double *mass,
 }
 
 /* phi (count,n) of nodes first, first + 1, ... from their indicators. */
-static su_status diffuse(int64_t n, su_cholesky *factor, const double *mass, const int32_t *nearest, int64_t first, int64_t count,
-                         double *phi, su_error *err)
+static su_status diffuse(int64_t n, su_cholesky *factor, const double *mass, const int32_t *nearest, int64_t first,
+                         int64_t count, double *phi, su_error *err)
 {
     for (int64_t k = 0; k < count; k++)
         for (int64_t v = 0; v < n; v++) phi[k * n + v] = nearest[v] == first + k;
@@ -237,7 +241,8 @@ static su_status keep_entries(int64_t n, int64_t first, int64_t count, const dou
 }
 
 /* Rows of vertices, nodes ascending, each summing to 1. A vertex below all bounds keeps its own node. */
-static su_status make_rows(int64_t n, const int32_t *nearest, const entries *list, su_smooth_weights *out, su_error *err)
+static su_status make_rows(int64_t n, const int32_t *nearest, const entries *list, su_smooth_weights *out,
+                           su_error *err)
 {
     int64_t *fill;
     int32_t *number = NULL;
@@ -246,7 +251,8 @@ static su_status make_rows(int64_t n, const int32_t *nearest, const entries *lis
     SU_TRY(SU_ALLOC(&fill, n, "smoothing", err));
     SU_GO(SU_ALLOC(&sum, n, "smoothing", err));
     SU_GO(SU_ALLOC(&out->start, n + 1, "smoothing", err));
-    for (int64_t k = 0; k < list->count; k++) out->start[list->vertex[k] + 1]++, sum[list->vertex[k]] += list->weight[k];
+    for (int64_t k = 0; k < list->count; k++)
+        out->start[list->vertex[k] + 1]++, sum[list->vertex[k]] += list->weight[k];
     for (int64_t v = 0; v < n; v++) {
         if (out->start[v + 1] == 0) out->start[v + 1] = 1;
         out->start[v + 1] += out->start[v], fill[v] = out->start[v];
@@ -272,8 +278,8 @@ done:
     return status;
 }
 
-su_status su_smooth_weights_create(int64_t n, const double *vertices, int64_t t, const int32_t *tets, double spacing, double length,
-                                   int threads, su_smooth_weights *out, su_error *err)
+su_status su_smooth_weights_create(int64_t n, const double *vertices, int64_t t, const int32_t *tets, double spacing,
+                                   double length, int threads, su_smooth_weights *out, su_error *err)
 {
     graph g = {0};
     su_sparse A = {0};

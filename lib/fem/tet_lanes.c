@@ -1,8 +1,8 @@
-/* With F = U diag(s) V' and a variation of corner b, u_b g_b', in the frame of U and V (g' = V'g) the derivative couples
- * only the stretches with each other and the entries (i,j), (j,i) (material.c, spectrum):
- *   K'_ab[i][i] = A_ii g'_a[i] g'_b[i] + sum_{j != i} (twist + flip)/2 g'_a[j] g'_b[j]
- *   K'_ab[i][k] = A_ik g'_a[i] g'_b[k] + (flip - twist)/2 g'_a[k] g'_b[i],      K_ab = U K'_ab U'.
- * Singular values by one-sided Jacobi, which is accurate for flat and inverted tets too. */
+/* With F = U diag(s) V' and a variation of corner b, u_b g_b', in the frame of U and V (g' = V'g) the derivative
+ * couples only the stretches with each other and the entries (i,j), (j,i) (material.c, spectrum): K'_ab[i][i] = A_ii
+ * g'_a[i] g'_b[i] + sum_{j != i} (twist + flip)/2 g'_a[j] g'_b[j] K'_ab[i][k] = A_ik g'_a[i] g'_b[k] + (flip - twist)/2
+ * g'_a[k] g'_b[i],      K_ab = U K'_ab U'. Singular values by one-sided Jacobi, which is accurate for flat and inverted
+ * tets too. */
 #include "fem/tet_lanes.h"
 
 #include <math.h>
@@ -80,7 +80,7 @@ INLINE void singular_values(lanes B[9], lanes U[9], lanes s[3], lanes V[9])
 {
     lanes zero = {0}, one = zero + 1.0;
     for (int i = 0; i < 9; i++) V[i] = i % 4 == 0 ? one : zero;
-    enum { MOST = 5 };   /* sweeps; near the identity three */
+    enum { MOST = 5 }; /* sweeps; near the identity three */
     bool turning = true;
     for (int sweep = 0; sweep < MOST && turning; sweep++) {
         mask turned = {0};
@@ -126,7 +126,8 @@ INLINE void singular_values(lanes B[9], lanes U[9], lanes s[3], lanes V[9])
 }
 
 /* As spectrum() in material.c. */
-INLINE void spectrum(su_material material, lanes mu, lanes lambda, const lanes s[3], lanes A[9], lanes twist[3], lanes flip[3])
+INLINE void spectrum(su_material material, lanes mu, lanes lambda, const lanes s[3], lanes A[9], lanes twist[3],
+                     lanes flip[3])
 {
     lanes square = s[0] * s[0] + s[1] * s[1] + s[2] * s[2];
     if (material == SU_NEOHOOKEAN) lambda += 5.0 / 6.0 * mu, mu *= 4.0 / 3.0;
@@ -162,7 +163,7 @@ INLINE void clip_stretches(lanes A[9])
     lanes zero = {0}, one = zero + 1.0, q[9];
     lanes second = A[0] * A[4] - A[1] * A[1];
     lanes third = A[8] * second - A[0] * A[5] * A[5] - A[4] * A[2] * A[2] + 2.0 * A[1] * A[2] * A[5];
-    if (!any(~((A[0] > 0.0) & (second > 0.0) & (third > 0.0)))) return;   /* definite in all lanes, as mostly */
+    if (!any(~((A[0] > 0.0) & (second > 0.0) & (third > 0.0)))) return; /* definite in all lanes, as mostly */
     for (int i = 0; i < 9; i++) q[i] = i % 4 == 0 ? one : zero;
     for (int sweep = 0; sweep < 5; sweep++)
         for (int p = 0; p < 2; p++)
@@ -179,7 +180,8 @@ INLINE void clip_stretches(lanes A[9])
     lanes w[3] = {larger(A[0], zero), larger(A[4], zero), larger(A[8], zero)};
     for (int i = 0; i < 3; i++)
         for (int j = 0; j < 3; j++)
-            A[3 * i + j] = w[0] * q[3 * i] * q[3 * j] + w[1] * q[3 * i + 1] * q[3 * j + 1] + w[2] * q[3 * i + 2] * q[3 * j + 2];
+            A[3 * i + j] =
+                w[0] * q[3 * i] * q[3 * j] + w[1] * q[3 * i + 1] * q[3 * j + 1] + w[2] * q[3 * i + 2] * q[3 * j + 2];
 }
 
 /* One block: K = U K' U', g and h the gradients of the two corners in the frame of V. */
@@ -189,14 +191,15 @@ INLINE void block(const lanes A[9], const lanes even[3], const lanes odd[3], con
     lanes inner[9], half[9], product[3];
     for (int k = 0; k < 3; k++) product[k] = g[k] * h[k];
     for (int i = 0; i < 3; i++) {
-        int j = (i + 1) % 3, k = (i + 2) % 3;   /* even, odd: numbered by the index that the pair lacks */
+        int j = (i + 1) % 3, k = (i + 2) % 3; /* even, odd: numbered by the index that the pair lacks */
         inner[4 * i] = A[4 * i] * product[i] + even[k] * product[j] + even[j] * product[k];
         inner[3 * j + k] = A[3 * j + k] * g[j] * h[k] + odd[i] * g[k] * h[j];
         inner[3 * k + j] = A[3 * j + k] * g[k] * h[j] + odd[i] * g[j] * h[k];
     }
     for (int i = 0; i < 3; i++)
         for (int j = 0; j < 3; j++)
-            half[3 * i + j] = inner[3 * i] * U[3 * j] + inner[3 * i + 1] * U[3 * j + 1] + inner[3 * i + 2] * U[3 * j + 2];
+            half[3 * i + j] =
+                inner[3 * i] * U[3 * j] + inner[3 * i + 1] * U[3 * j + 1] + inner[3 * i + 2] * U[3 * j + 2];
     for (int i = 0; i < 3; i++)
         for (int j = 0; j < 3; j++)
             out[3 * i + j] = U[3 * i] * half[j] + U[3 * i + 1] * half[3 + j] + U[3 * i + 2] * half[6 + j];
@@ -231,10 +234,15 @@ CLONES void su_tet_stiffness_lanes(su_material material, bool project, int count
         for (int j = 0; j < 3; j++)
             F[3 * i + j] = edges[3 * i] * inv[j] + edges[3 * i + 1] * inv[3 + j] + edges[3 * i + 2] * inv[6 + j];
     singular_values(F, U, s, V);
-    switch (material) {   /* constant in each call, so that the branches inside fold */
-    case SU_STVK: spectrum(SU_STVK, m, l, s, A, twist, flip); break;
-    case SU_NEOHOOKEAN: spectrum(SU_NEOHOOKEAN, m, l, s, A, twist, flip); break;
-    default: spectrum(SU_COROTATIONAL, m, l, s, A, twist, flip);
+    switch (material) { /* constant in each call, so that the branches inside fold */
+    case SU_STVK:
+        spectrum(SU_STVK, m, l, s, A, twist, flip);
+        break;
+    case SU_NEOHOOKEAN:
+        spectrum(SU_NEOHOOKEAN, m, l, s, A, twist, flip);
+        break;
+    default:
+        spectrum(SU_COROTATIONAL, m, l, s, A, twist, flip);
     }
     if (project) {
         clip_stretches(A);
@@ -261,6 +269,5 @@ CLONES void su_tet_stiffness_lanes(su_material material, bool project, int count
                 out[9 * slot[0][b] + 3 * i + j] = -sum;
             }
     for (int i = 0; i < 3; i++)
-        for (int j = 0; j < 3; j++)
-            out[3 * i + j] = -(out[9 + 3 * i + j] + out[18 + 3 * i + j] + out[27 + 3 * i + j]);
+        for (int j = 0; j < 3; j++) out[3 * i + j] = -(out[9 + 3 * i + j] + out[18 + 3 * i + j] + out[27 + 3 * i + j]);
 }

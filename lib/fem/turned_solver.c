@@ -11,12 +11,13 @@ struct su_turned_solver {
     const su_elastic *body;
     const su_cholesky_single *neutral;
     su_arena arena;
-    double *R;                /* (free,9) R_v */
-    double *r, *z, *p, *Ap;   /* (3 free) */
+    double *R;              /* (free,9) R_v */
+    double *r, *z, *p, *Ap; /* (3 free) */
     float *work;
 };
 
-su_status su_turned_solver_create(const su_elastic *body, const su_cholesky_single *neutral, su_turned_solver **out, su_error *err)
+su_status su_turned_solver_create(const su_elastic *body, const su_cholesky_single *neutral, su_turned_solver **out,
+                                  su_error *err)
 {
     int64_t dofs = 3 * body->free_count;
     su_turned_solver *s = NULL;
@@ -25,7 +26,8 @@ su_status su_turned_solver_create(const su_elastic *body, const su_cholesky_sing
     SU_GO(SU_ALLOC(&s, 1, "the linear solver", err));
     s->body = body, s->neutral = neutral;
     double **vectors[] = {&s->r, &s->z, &s->p, &s->Ap};
-    bool good = (s->R = su_arena_alloc(&s->arena, 3 * dofs, sizeof(double))) && (s->work = su_arena_alloc(&s->arena, 2 * dofs, sizeof(float)));
+    bool good = (s->R = su_arena_alloc(&s->arena, 3 * dofs, sizeof(double))) &&
+                (s->work = su_arena_alloc(&s->arena, 2 * dofs, sizeof(float)));
     for (int k = 0; k < 4; k++) good = (*vectors[k] = su_arena_alloc(&s->arena, dofs, sizeof(double))) && good;
     if (!good) {
         status = su_fail(err, SU_AGAIN, "no memory for %lld degrees of freedom", (long long)dofs);
@@ -64,11 +66,12 @@ static void precondition(su_turned_solver *s)
     }
 }
 
-bool su_turned_solver_solve(su_turned_solver *s, const su_sparse *A, const double *turn, double tolerance, int most, const double *b,
-                            double *x)
+bool su_turned_solver_solve(su_turned_solver *s, const su_sparse *A, const double *turn, double tolerance, int most,
+                            const double *b, double *x)
 {
     int64_t dofs = A->size;
-    for (int64_t f = 0; f < s->body->free_count; f++) su_quaternion_matrix(turn + 4 * (int64_t)s->body->free_vertex[f], s->R + 9 * f);
+    for (int64_t f = 0; f < s->body->free_count; f++)
+        su_quaternion_matrix(turn + 4 * (int64_t)s->body->free_vertex[f], s->R + 9 * f);
     memcpy(s->r, b, (size_t)dofs * sizeof *b);
     memset(x, 0, (size_t)dofs * sizeof *x);
     precondition(s);

@@ -1,6 +1,6 @@
-/* Linear systems of a step by conjugate gradients. On rest shapes that turn (geometry/rotation_field.h) the matrix at a pose is nearly
- * that of the neutral pose turned by R_v (docs/design.md, eq. 7), so one factor, turned along, is a preconditioner for all poses: a
- * thousandth of the first error is left after 6 to 14 of its solves. */
+/* Linear systems of a step by conjugate gradients. On rest shapes that turn (geometry/rotation_field.h) the matrix at a
+ * pose is nearly that of the neutral pose turned by R_v (docs/design.md, eq. 7), so one factor, turned along, is a
+ * preconditioner for all poses: a thousandth of the first error is left after 6 to 14 of its solves. */
 #ifndef SU_FEM_TURNED_SOLVER_H
 #define SU_FEM_TURNED_SOLVER_H
 
@@ -9,14 +9,16 @@
 
 typedef struct su_turned_solver su_turned_solver;
 
-/* neutral: a factor of the neutral pose's matrix on the free dofs of `body`, or of one like it; both are borrowed, and several solvers may
- * share them. */
-su_status su_turned_solver_create(const su_elastic *body, const su_cholesky_single *neutral, su_turned_solver **out, su_error *err);
+/* neutral: a factor of the neutral pose's matrix on the free dofs of `body`, or of one like it; both are borrowed, and
+ * several solvers may share them. */
+su_status su_turned_solver_create(const su_elastic *body, const su_cholesky_single *neutral, su_turned_solver **out,
+                                  su_error *err);
 void su_turned_solver_free(su_turned_solver *solver);
 
-/* x = A^-1 b, (3 free) each, to `tolerance` times the first error in the preconditioner's norm. turn (n,4): R_v of the pose that A belongs
- * to. False where `most` iterations do not reach that, or A is not positive along a direction: x is as far as it came. */
-bool su_turned_solver_solve(su_turned_solver *solver, const su_sparse *A, const double *turn, double tolerance, int most, const double *b,
-                            double *x);
+/* x = A^-1 b, (3 free) each, to `tolerance` times the first error in the preconditioner's norm. turn (n,4): R_v of the
+ * pose that A belongs to. False where `most` iterations do not reach that, or A is not positive along a direction: x is
+ * as far as it came. */
+bool su_turned_solver_solve(su_turned_solver *solver, const su_sparse *A, const double *turn, double tolerance,
+                            int most, const double *b, double *x);
 
 #endif

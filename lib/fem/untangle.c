@@ -9,21 +9,23 @@
 #include <string.h>
 
 enum { RINGS_FIRST = 2, RINGS_LAST = 6, OUTER = 30, INNER = 60, PAIRS = 10 };
-#define THETA 0.5    /* weight of volume against shape */
-#define TETHER 3.0   /* how firmly vertices stay where the fit put them: 0.1 opens the same tets but leaves twice the distance to the skin */
+#define THETA 0.5 /* weight of volume against shape */
+#define TETHER                                                                                                         \
+    3.0 /* how firmly vertices stay where the fit put them: 0.1 opens the same tets but leaves twice the distance to   \
+           the skin */
 
 typedef struct patch {
     const int32_t *tets;
     const double *inverse, *volume;
-    int64_t tet_count, size;      /* tets at moving vertices; unknowns, 3 a vertex */
-    int32_t *tet;                 /* (tet_count) */
-    int32_t *number;              /* (n) number of a moving vertex, -1: stays */
-    int32_t *vertex;              /* (size / 3) */
-    uint8_t *ring;                /* (n) */
-    double *x;                    /* (n,3) borrowed */
-    double *home, *tether;        /* (size), (size / 3): where the fit put the vertices, how firmly they stay there */
-    double *gradient, *previous, *direction, *start;   /* (size) */
-    double *s, *y, rho[PAIRS];    /* (PAIRS, size) last steps and gradient changes of L-BFGS */
+    int64_t tet_count, size; /* tets at moving vertices; unknowns, 3 a vertex */
+    int32_t *tet;            /* (tet_count) */
+    int32_t *number;         /* (n) number of a moving vertex, -1: stays */
+    int32_t *vertex;         /* (size / 3) */
+    uint8_t *ring;           /* (n) */
+    double *x;               /* (n,3) borrowed */
+    double *home, *tether;   /* (size), (size / 3): where the fit put the vertices, how firmly they stay there */
+    double *gradient, *previous, *direction, *start; /* (size) */
+    double *s, *y, rho[PAIRS];                       /* (PAIRS, size) last steps and gradient changes of L-BFGS */
 } patch;
 
 static void gradient_of(const patch *p, int64_t e, double F[9])
@@ -220,7 +222,7 @@ static su_status open_patch(patch *p, double least, su_error *err)
         int64_t e = p->tet[k];
         for (int a = 0; a < 4; a++) {
             int32_t v = p->number[p->tets[4 * e + a]];
-            if (v >= 0) p->tether[v] += TETHER * cbrt(p->volume[e]);   /* volume over edge length squared */
+            if (v >= 0) p->tether[v] += TETHER * cbrt(p->volume[e]); /* volume over edge length squared */
         }
     }
     for (int outer = 0; outer < OUTER; outer++) {
@@ -228,7 +230,7 @@ static su_status open_patch(patch *p, double least, su_error *err)
         if (worst >= least) break;
         /* eps of the paper's first variant: in step with the worst tet, never zero */
         descend(p, sqrt(1e-6 + 0.04 * fmin(worst, 0) * fmin(worst, 0)));
-        if (worst > 0 && smallest(p) < worst + 1e-3) break;   /* open, and as open as it gets */
+        if (worst > 0 && smallest(p) < worst + 1e-3) break; /* open, and as open as it gets */
     }
     free(work);
     return SU_OK;

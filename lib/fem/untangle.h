@@ -13,8 +13,8 @@
  *     sum V (tr F'F / chi^(2/3) + theta (J^2 + 1) / chi),   chi = (J + sqrt(J^2 + eps^2)) / 2
  *
  * over the free vertices near them, with eps going to zero: a barrier that is finite on inverted tets (Garanzha et al.,
- * Foldover-free maps in 50 lines of code, ACM TOG 40(4), 2021). The neighbourhood grows where that is not enough. Leaves
- * what cannot be opened; deterministic. SU_AGAIN: no memory. */
+ * Foldover-free maps in 50 lines of code, ACM TOG 40(4), 2021). The neighbourhood grows where that is not enough.
+ * Leaves what cannot be opened; deterministic. SU_AGAIN: no memory. */
 su_status su_untangle(int64_t n, int64_t t, const int32_t *tets, const double *inverse, const double *volume,
                       const int32_t *free_index, double least, double *x, su_error *err);
 

@@ -43,7 +43,7 @@ void su_volume_barrier_add(const su_volume_barrier *barrier, const su_elastic *e
         barrier_at(barrier, J, b);
         for (int i = 0; i < 3; i++) b[i] *= barrier->weight;
         su_svd3(F, u, s, v);
-        for (int k = 0; k < 3; k++) g[k] = s[(k + 1) % 3] * s[(k + 2) % 3];   /* dJ/ds */
+        for (int k = 0; k < 3; k++) g[k] = s[(k + 1) % 3] * s[(k + 2) % 3]; /* dJ/ds */
         for (int k = 0; k < 3; k++)
             for (int i = 0; i < 3; i++)
                 for (int j = 0; j < 3; j++) P[3 * i + j] += b[1] * g[k] * u[3 * i + k] * v[3 * j + k];

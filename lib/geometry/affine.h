@@ -38,7 +38,8 @@ static inline void su_affine_multiply(const double a[16], const double b[16], do
     double c[16];
     for (int i = 0; i < 3; i++)
         for (int j = 0; j < 4; j++)
-            c[4 * i + j] = a[4 * i] * b[j] + a[4 * i + 1] * b[4 + j] + a[4 * i + 2] * b[8 + j] + (j == 3 ? a[4 * i + 3] : 0.0);
+            c[4 * i + j] =
+                a[4 * i] * b[j] + a[4 * i + 1] * b[4 + j] + a[4 * i + 2] * b[8 + j] + (j == 3 ? a[4 * i + 3] : 0.0);
     c[12] = c[13] = c[14] = 0.0, c[15] = 1.0;
     memcpy(out, c, sizeof c);
 }

@@ -45,10 +45,10 @@ static void frame_of(const su_bind *b, const double *x, int64_t point, double fo
     su_sub3(x + 3 * (int64_t)v[1], x + 3 * (int64_t)v[0], e);
     su_sub3(x + 3 * (int64_t)v[2], x + 3 * (int64_t)v[0], f);
     su_cross3(e, f, flat);
-    if (normalize(n) == 0.0) memcpy(n, flat, sizeof flat), normalize(n);   /* normals that cancel: the triangle's own */
+    if (normalize(n) == 0.0) memcpy(n, flat, sizeof flat), normalize(n); /* normals that cancel: the triangle's own */
     double along = su_dot3(e, n);
     for (int i = 0; i < 3; i++) e[i] -= along * n[i];
-    if (normalize(e) == 0.0) {   /* no triangle any more: any frame will do, as long as it is one */
+    if (normalize(e) == 0.0) { /* no triangle any more: any frame will do, as long as it is one */
         e[0] = n[0] * n[0] < 0.5, e[1] = 1.0 - e[0], e[2] = 0.0;
         along = su_dot3(e, n);
         for (int i = 0; i < 3; i++) e[i] -= along * n[i];
@@ -74,7 +74,8 @@ su_status su_bind_create(int64_t count, const double *points, int64_t vertices, 
     vertex_normals(b, x);
     for (int64_t k = 0; k < count; k++) {
         double foot[3], frame[9], d[3];
-        double distance = su_closest_point(&tree, x, triangles, points + 3 * k, INFINITY, &b->triangle[k], b->bary + 3 * k);
+        double distance =
+            su_closest_point(&tree, x, triangles, points + 3 * k, INFINITY, &b->triangle[k], b->bary + 3 * k);
         if (distance > b->farthest) b->farthest = distance;
         frame_of(b, x, k, foot, frame);
         su_sub3(points + 3 * k, foot, d);

@@ -1,5 +1,5 @@
-/* Points that ride on a triangle mesh: each keeps its place against the nearest triangle, in a frame of the interpolated
- * vertex normal, so that a denser mesh follows a coarser one without creases at its edges. */
+/* Points that ride on a triangle mesh: each keeps its place against the nearest triangle, in a frame of the
+ * interpolated vertex normal, so that a denser mesh follows a coarser one without creases at its edges. */
 #ifndef SU_GEOMETRY_BIND_H
 #define SU_GEOMETRY_BIND_H
 
@@ -9,12 +9,12 @@
 
 typedef struct su_bind {
     int64_t count, vertices, triangle_count;
-    const int32_t *triangles;   /* borrowed */
-    int32_t *triangle;          /* (count) */
-    double *bary;               /* (count,3) */
-    double *offset;             /* (count,3) along tangent, normal x tangent, normal */
-    double *normals;            /* (vertices,3) of the frame at hand */
-    double farthest;            /* distance of the point that lies farthest off */
+    const int32_t *triangles; /* borrowed */
+    int32_t *triangle;        /* (count) */
+    double *bary;             /* (count,3) */
+    double *offset;           /* (count,3) along tangent, normal x tangent, normal */
+    double *normals;          /* (vertices,3) of the frame at hand */
+    double farthest;          /* distance of the point that lies farthest off */
 } su_bind;
 
 /* points (count,3) at the rest positions x (vertices,3) of the mesh. SU_INPUT where the mesh has no triangle. */

@@ -16,7 +16,10 @@ void su_boxtree_free(su_boxtree *tree)
     memset(tree, 0, sizeof *tree);
 }
 
-static double centre(const double *boxes, int32_t item, int axis) { return boxes[6 * item + axis] + boxes[6 * item + 3 + axis]; }
+static double centre(const double *boxes, int32_t item, int axis)
+{
+    return boxes[6 * item + axis] + boxes[6 * item + 3 + axis];
+}
 
 static bool before(const double *boxes, int axis, int32_t a, int32_t b)
 {
@@ -24,7 +27,8 @@ static bool before(const double *boxes, int axis, int32_t a, int32_t b)
     return x < y || (x == y && a < b);
 }
 
-/* Quickselect: the k smallest by centre come first. Ties are broken by index, so the tree does not depend on anything else. */
+/* Quickselect: the k smallest by centre come first. Ties are broken by index, so the tree does not depend on anything
+ * else. */
 static void select_median(const double *boxes, int axis, int32_t *items, int64_t count, int64_t k)
 {
     int64_t low = 0, high = count - 1;
@@ -38,9 +42,12 @@ static void select_median(const double *boxes, int axis, int32_t *items, int64_t
             int32_t swap = items[i];
             items[i++] = items[j], items[j--] = swap;
         }
-        if (k <= j) high = j;
-        else if (k >= i) low = i;
-        else return;
+        if (k <= j)
+            high = j;
+        else if (k >= i)
+            low = i;
+        else
+            return;
     }
 }
 
@@ -62,7 +69,10 @@ static void build(su_boxtree *tree, const double *boxes, int64_t first, int64_t 
     }
     node->first = (int32_t)first;
     node->right = -1;
-    if (count <= LEAF) { node->count = (int32_t)count; return; }
+    if (count <= LEAF) {
+        node->count = (int32_t)count;
+        return;
+    }
     node->count = 0;
     int axis = 0;
     for (int i = 1; i < 3; i++)
@@ -78,7 +88,8 @@ su_status su_boxtree_create(int64_t count, const double *boxes, su_boxtree *out,
 {
     su_status status = SU_OK;
     su_boxtree tree = {.count = count};
-    if (count > INT32_MAX / 2) return su_fail(err, SU_FAILED, "%lld boxes are more than the tree holds", (long long)count);
+    if (count > INT32_MAX / 2)
+        return su_fail(err, SU_FAILED, "%lld boxes are more than the tree holds", (long long)count);
     SU_GO(SU_ALLOC(&tree.items, count, "box tree", err));
     SU_GO(SU_ALLOC(&tree.nodes, 2 * count + 1, "box tree", err));
     for (int64_t k = 0; k < count; k++) tree.items[k] = (int32_t)k;
@@ -90,7 +101,8 @@ done:
     return status;
 }
 
-static su_status of_simplices(const double *x, int64_t t, const int32_t *corners, int width, su_boxtree *out, su_error *err)
+static su_status of_simplices(const double *x, int64_t t, const int32_t *corners, int width, su_boxtree *out,
+                              su_error *err)
 {
     su_status status = SU_OK;
     double *boxes = NULL;
@@ -117,7 +129,7 @@ su_status su_boxtree_of_triangles(const double *x, int64_t t, const int32_t *tri
 
 void su_boxtree_refit_triangles(su_boxtree *tree, const double *x, const int32_t *triangles)
 {
-    for (int64_t k = tree->node_count - 1; k >= 0; k--) {   /* children come after their parent */
+    for (int64_t k = tree->node_count - 1; k >= 0; k--) { /* children come after their parent */
         su_boxnode *node = &tree->nodes[k];
         const su_boxnode *left = node + 1, *right = &tree->nodes[node->count ? k : node->right];
         for (int i = 0; i < 3; i++) {

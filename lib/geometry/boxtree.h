@@ -11,14 +11,14 @@
 
 typedef struct su_boxnode {
     double low[3], high[3];
-    int32_t first, count;      /* leaf: items[first .. first + count); inner: count 0 */
-    int32_t right;             /* inner: the left child follows its parent, this is the other */
+    int32_t first, count; /* leaf: items[first .. first + count); inner: count 0 */
+    int32_t right;        /* inner: the left child follows its parent, this is the other */
 } su_boxnode;
 
 typedef struct su_boxtree {
-    su_boxnode *nodes;         /* parents before children */
+    su_boxnode *nodes; /* parents before children */
     int64_t node_count;
-    int32_t *items;            /* permutation */
+    int32_t *items; /* permutation */
     int64_t count;
 } su_boxtree;
 
@@ -32,7 +32,8 @@ void su_boxtree_refit_triangles(su_boxtree *tree, const double *x, const int32_t
 su_status su_boxtree_of_tets(const double *x, int64_t t, const int32_t *tets, su_boxtree *out, su_error *err);
 void su_boxtree_free(su_boxtree *tree);
 
-/* Calls visit for every item whose leaf's box touches [low, high]; visit returns false to stop. The caller tests the item. */
+/* Calls visit for every item whose leaf's box touches [low, high]; visit returns false to stop. The caller tests the
+ * item. */
 void su_boxtree_overlap(const su_boxtree *tree, const double low[3], const double high[3],
                         bool (*visit)(void *context, int32_t item), void *context);
 

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 64 };      /* tets around a flesh vertex that are looked at */
-#define REACH 4.0        /* of the longest edge around */
-#define APART 0.1        /* of the diagonal, between places that are named */
+enum { MOST = 64 }; /* tets around a flesh vertex that are looked at */
+#define REACH 4.0   /* of the longest edge around */
+#define APART 0.1   /* of the diagonal, between places that are named */
 
 typedef struct entry {
     double distance;
@@ -21,18 +21,18 @@ typedef struct entry {
 typedef struct search {
     const su_surface *surface;
     const su_winding *winding;
-    int64_t *link_start;      /* (n + 1) neighbours of each skin vertex along edges; repeated ones do no harm */
+    int64_t *link_start; /* (n + 1) neighbours of each skin vertex along edges; repeated ones do no harm */
     int32_t *link;
-    double *distance;         /* (n) of the search at hand, INFINITY: not reached */
-    int32_t *touched;         /* (n) vertices with a distance */
+    double *distance; /* (n) of the search at hand, INFINITY: not reached */
+    int32_t *touched; /* (n) vertices with a distance */
     int64_t touched_count;
-    entry *heap;              /* room for all links */
+    entry *heap; /* room for all links */
     int64_t heap_count;
 } search;
 
 /* rows (count + 1) and list of `pairs` pairs (key, value), by key. */
-static su_status make_rows(int64_t count, int64_t pairs, const int32_t *key, const int32_t *value, int64_t **rows, int32_t **list,
-                           su_error *err)
+static su_status make_rows(int64_t count, int64_t pairs, const int32_t *key, const int32_t *value, int64_t **rows,
+                           int32_t **list, su_error *err)
 {
     SU_TRY(SU_ALLOC(rows, count + 2, "skin graph", err));
     SU_TRY(SU_ALLOC(list, pairs, "skin graph", err));
@@ -77,7 +77,8 @@ static void spread(search *s, int32_t from, double reach, int count, const int32
         if (at.distance > s->distance[at.vertex]) continue;
         for (int k = 0; k < count; k++) missing -= wanted[k] == at.vertex;
         for (int64_t k = s->link_start[at.vertex]; k < s->link_start[at.vertex + 1]; k++) {
-            double next = at.distance + su_distance3(s->surface->x + 3 * (int64_t)at.vertex, s->surface->x + 3 * (int64_t)s->link[k]);
+            double next = at.distance +
+                          su_distance3(s->surface->x + 3 * (int64_t)at.vertex, s->surface->x + 3 * (int64_t)s->link[k]);
             if (next <= reach) push(s, s->link[k], next);
         }
     }
@@ -86,7 +87,8 @@ static void spread(search *s, int32_t from, double reach, int count, const int32
 static bool gap_between(const search *s, int32_t a, int32_t b)
 {
     double middle[3];
-    for (int i = 0; i < 3; i++) middle[i] = 0.5 * (s->surface->x[3 * (int64_t)a + i] + s->surface->x[3 * (int64_t)b + i]);
+    for (int i = 0; i < 3; i++)
+        middle[i] = 0.5 * (s->surface->x[3 * (int64_t)a + i] + s->surface->x[3 * (int64_t)b + i]);
     return su_winding_at(s->winding, middle) < 0.5;
 }
 
@@ -98,8 +100,9 @@ static bool bridged(search *s, double reach, int count, const int32_t *near)
         int nearest = 0;
         if (!isinf(s->distance[near[k]])) continue;
         for (int j = 1; j < count; j++)
-            if (!isinf(s->distance[near[j]]) && su_distance3(s->surface->x + 3 * (int64_t)near[j], s->surface->x + 3 * (int64_t)near[k]) <
-                                                    su_distance3(s->surface->x + 3 * (int64_t)near[nearest], s->surface->x + 3 * (int64_t)near[k]))
+            if (!isinf(s->distance[near[j]]) &&
+                su_distance3(s->surface->x + 3 * (int64_t)near[j], s->surface->x + 3 * (int64_t)near[k]) <
+                    su_distance3(s->surface->x + 3 * (int64_t)near[nearest], s->surface->x + 3 * (int64_t)near[k]))
                 nearest = j;
         if (gap_between(s, near[nearest], near[k])) return true;
     }
@@ -139,7 +142,8 @@ done:
     return status;
 }
 
-su_status su_bridges_find(const su_surface *surface, const su_tets *mesh, const int32_t *holder, su_bridges *out, su_error *err)
+su_status su_bridges_find(const su_surface *surface, const su_tets *mesh, const int32_t *holder, su_bridges *out,
+                          su_error *err)
 {
     search s = {.surface = surface};
     su_boxtree tree = {0};
@@ -156,7 +160,8 @@ su_status su_bridges_find(const su_surface *surface, const su_tets *mesh, const 
     SU_GO(SU_ALLOC(&skin_in, mesh->t, "skin vertices of tets", err));
     for (int64_t e = 0; e < mesh->t; e++) skin_in[e] = -1;
     for (int64_t v = surface->n - 1; v >= 0; v--)
-        if (s.link_start[v] < s.link_start[v + 1]) skin_in[holder[v]] = (int32_t)v;   /* loose points have no way along edges */
+        if (s.link_start[v] < s.link_start[v + 1])
+            skin_in[holder[v]] = (int32_t)v; /* loose points have no way along edges */
     SU_GO(SU_ALLOC(&corner_tet, 4 * mesh->t, "flesh stars", err));
     for (int64_t k = 0; k < 4 * mesh->t; k++) corner_tet[k] = (int32_t)(k / 4);
     SU_GO(make_rows(mesh->n, 4 * mesh->t, mesh->tets, corner_tet, &around_start, &around, err));
@@ -168,9 +173,11 @@ su_status su_bridges_find(const su_surface *surface, const su_tets *mesh, const 
             const int32_t *tet = mesh->tets + 4 * (int64_t)around[k];
             if (skin_in[around[k]] < 0) continue;
             near[count++] = skin_in[around[k]];
-            for (int i = 0; i < 4; i++) longest = fmax(longest, su_distance3(mesh->x + 3 * v, mesh->x + 3 * (int64_t)tet[i]));
+            for (int i = 0; i < 4; i++)
+                longest = fmax(longest, su_distance3(mesh->x + 3 * v, mesh->x + 3 * (int64_t)tet[i]));
         }
-        if (count > 1 && bridged(&s, REACH * longest, count, near)) name_place(mesh->x + 3 * v, APART * surface->diagonal, out);
+        if (count > 1 && bridged(&s, REACH * longest, count, near))
+            name_place(mesh->x + 3 * v, APART * surface->diagonal, out);
     }
 done:
     free(s.link_start), free(s.link), free(s.distance), free(s.touched), free(s.heap);

@@ -8,14 +8,15 @@
 enum { SU_BRIDGE_PLACES = 8 };
 
 typedef struct su_bridges {
-    int64_t count;                         /* flesh vertices whose tets hold skin from both sides of a gap */
+    int64_t count; /* flesh vertices whose tets hold skin from both sides of a gap */
     int places;
-    double place[SU_BRIDGE_PLACES][3];     /* some of them, a tenth of the diagonal or more apart, m */
+    double place[SU_BRIDGE_PLACES][3]; /* some of them, a tenth of the diagonal or more apart, m */
 } su_bridges;
 
-/* Compares geodesic with Euclidean neighbours: skin vertices held by tets around one flesh vertex are near; where the way along
- * the skin's edges from one to the other is longer than four of those tets' longest edges, and the middle between them lies
- * outside the skin, the flesh bridges a gap. holder (surface n): tet that holds each vertex. */
-su_status su_bridges_find(const su_surface *surface, const su_tets *mesh, const int32_t *holder, su_bridges *out, su_error *err);
+/* Compares geodesic with Euclidean neighbours: skin vertices held by tets around one flesh vertex are near; where the
+ * way along the skin's edges from one to the other is longer than four of those tets' longest edges, and the middle
+ * between them lies outside the skin, the flesh bridges a gap. holder (surface n): tet that holds each vertex. */
+su_status su_bridges_find(const su_surface *surface, const su_tets *mesh, const int32_t *holder, su_bridges *out,
+                          su_error *err);
 
 #endif

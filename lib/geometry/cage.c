@@ -11,9 +11,9 @@
 
 /* A piece at one side of a face that continues in a piece at the other side. */
 typedef struct bond {
-    int32_t a, b;          /* pieces */
-    int32_t strength;      /* nodes inside count for much, triangles across the face for one */
-    int32_t corner[2][3];  /* local corners of the face in either tet, in the same order */
+    int32_t a, b;         /* pieces */
+    int32_t strength;     /* nodes inside count for much, triangles across the face for one */
+    int32_t corner[2][3]; /* local corners of the face in either tet, in the same order */
 } bond;
 
 typedef struct work {
@@ -21,9 +21,9 @@ typedef struct work {
     const su_lattice_items *items;
     const su_lattice *lattice;
     su_pieces pieces;
-    int32_t *tet_of;           /* (pieces) */
-    int32_t *parent;           /* (4 pieces) virtual nodes */
-    bond *set_aside;           /* bonds that did not find their own partner */
+    int32_t *tet_of; /* (pieces) */
+    int32_t *parent; /* (4 pieces) virtual nodes */
+    bond *set_aside; /* bonds that did not find their own partner */
     int64_t aside_count, aside_room;
 } work;
 
@@ -45,7 +45,8 @@ static bool item_crosses(const work *w, int32_t item, const int32_t *nodes)
     const su_lattice *l = w->lattice;
     for (int i = 0; i < 9; i++) {
         int c = i / 3, axis = i % 3;
-        p[c][axis] = (w->surface->x[3 * (int64_t)w->items->corners[3 * (int64_t)item + c] + axis] - l->origin[axis]) / l->cell;
+        p[c][axis] =
+            (w->surface->x[3 * (int64_t)w->items->corners[3 * (int64_t)item + c] + axis] - l->origin[axis]) / l->cell;
         q[c][axis] = (l->x[3 * (int64_t)nodes[c] + axis] - l->origin[axis]) / l->cell;
     }
     return su_triangle_meets_triangle((const double(*)[3])p, (const double(*)[3])q);
@@ -72,8 +73,8 @@ static bool put_aside(work *w, const bond *l)
     return true;
 }
 
-/* Joins what continues across the face between tets e and f. Each piece has at most one partner there, the strongest, so that
- * no face ever has three tets. */
+/* Joins what continues across the face between tets e and f. Each piece has at most one partner there, the strongest,
+ * so that no face ever has three tets. */
 static bool link_face(work *w, int64_t e, int face, int64_t f)
 {
     enum { MOST = 64 };
@@ -94,11 +95,14 @@ static bool link_face(work *w, int64_t e, int face, int64_t f)
         int64_t i = l->item_start[e], j = l->item_start[f];
         while (i < l->item_start[e + 1] && j < l->item_start[f + 1]) {
             if (l->items[i] == l->items[j]) {
-                if (item_crosses(w, l->items[i], nodes)) strengthen(bonds, &count, MOST, w->pieces.of_item[i], w->pieces.of_item[j], 1);
+                if (item_crosses(w, l->items[i], nodes))
+                    strengthen(bonds, &count, MOST, w->pieces.of_item[i], w->pieces.of_item[j], 1);
                 if (single && count) break;
                 i++, j++;
-            } else if (l->items[i] < l->items[j]) i++;
-            else j++;
+            } else if (l->items[i] < l->items[j])
+                i++;
+            else
+                j++;
         }
     }
     for (int k = 0; k < count; k++) memcpy(bonds[k].corner, corner, sizeof corner);
@@ -106,13 +110,15 @@ static bool link_face(work *w, int64_t e, int face, int64_t f)
         int best = taken;
         for (int k = taken + 1; k < count; k++)
             if (bonds[k].strength > bonds[best].strength ||
-                (bonds[k].strength == bonds[best].strength && (bonds[k].a < bonds[best].a || (bonds[k].a == bonds[best].a && bonds[k].b < bonds[best].b))))
+                (bonds[k].strength == bonds[best].strength &&
+                 (bonds[k].a < bonds[best].a || (bonds[k].a == bonds[best].a && bonds[k].b < bonds[best].b))))
                 best = k;
         bond swap = bonds[taken];
         bonds[taken] = bonds[best], bonds[best] = swap;
         bool free_pair = true;
         for (int k = 0; k < taken; k++)
-            if (bonds[k].strength > 0 && (bonds[k].a == bonds[taken].a || bonds[k].b == bonds[taken].b)) free_pair = false;
+            if (bonds[k].strength > 0 && (bonds[k].a == bonds[taken].a || bonds[k].b == bonds[taken].b))
+                free_pair = false;
         if (!free_pair) {
             if (!put_aside(w, &bonds[taken])) return false;
             bonds[taken].strength = 0;
@@ -123,8 +129,8 @@ static bool link_face(work *w, int64_t e, int face, int64_t f)
     return true;
 }
 
-/* Material that lost its only connection by the one-partner rule is joined all the same; the fold this makes is looked after
- * below. */
+/* Material that lost its only connection by the one-partner rule is joined all the same; the fold this makes is looked
+ * after below. */
 static su_status hang_loose_parts(work *w, su_error *err)
 {
     su_status status = SU_OK;
@@ -133,12 +139,14 @@ static su_status hang_loose_parts(work *w, su_error *err)
     SU_GO(SU_ALLOC(&part, 4 * w->pieces.count, "flesh parts", err));
     for (int64_t k = 0; k < 4 * w->pieces.count; k++) part[k] = (int32_t)k;
     for (int64_t k = 0; k < 4 * w->pieces.count; k++) {
-        int32_t a = find_root(part, find_root(w->parent, (int32_t)k)), b = find_root(part, find_root(w->parent, (int32_t)(k - k % 4)));
+        int32_t a = find_root(part, find_root(w->parent, (int32_t)k)),
+                b = find_root(part, find_root(w->parent, (int32_t)(k - k % 4)));
         if (a != b) part[a > b ? a : b] = a > b ? b : a;
     }
     for (int64_t k = 0; k < w->aside_count; k++) {
         const bond *l = &w->set_aside[k];
-        int32_t a = find_root(part, find_root(w->parent, 4 * l->a)), b = find_root(part, find_root(w->parent, 4 * l->b));
+        int32_t a = find_root(part, find_root(w->parent, 4 * l->a)),
+                b = find_root(part, find_root(w->parent, 4 * l->b));
         if (a == b) continue;
         part[a > b ? a : b] = a > b ? b : a;
         for (int i = 0; i < 3; i++) join(w, 4 * l->a + l->corner[0][i], 4 * l->b + l->corner[1][i]);
@@ -180,11 +188,11 @@ static int same_corners(const int32_t *corner, int32_t a, int32_t b)
 
 /* The pieces with names for their corners. */
 typedef struct naming {
-    int32_t *corner;           /* (pieces,4) vertex */
-    int32_t *tet;              /* (pieces) cage tet; pieces with the same corners are one */
-    int32_t *tets;             /* (tet_count,4) */
+    int32_t *corner; /* (pieces,4) vertex */
+    int32_t *tet;    /* (pieces) cage tet; pieces with the same corners are one */
+    int32_t *tets;   /* (tet_count,4) */
     int64_t vertices, tet_count, copies;
-    int32_t (*torn)[2];        /* (torn_count) pairs of pieces of one tet */
+    int32_t (*torn)[2]; /* (torn_count) pairs of pieces of one tet */
     int64_t torn_count, torn_room;
 } naming;
 
@@ -194,8 +202,8 @@ static void naming_free(naming *m)
     memset(m, 0, sizeof *m);
 }
 
-/* Where a slit of the skin ends, two copies of a tet can come to stand on the same face. One of them then gets a corner of
- * its own there, rather than both becoming one, which would close the slit step by step over its whole length. */
+/* Where a slit of the skin ends, two copies of a tet can come to stand on the same face. One of them then gets a corner
+ * of its own there, rather than both becoming one, which would close the slit step by step over its whole length. */
 static su_status tear_folds(const work *w, naming *m, su_error *err)
 {
     for (int64_t e = 0; e < w->lattice->cut; e++)
@@ -205,8 +213,10 @@ static su_status tear_folds(const work *w, naming *m, su_error *err)
                 int64_t best = -1;
                 for (int i = 0; i < 4; i++) {
                     if (m->corner[4 * (int64_t)a + i] != m->corner[4 * (int64_t)b + i]) continue;
-                    if (w->pieces.of_node[4 * e + i] != b) best = 4 * (int64_t)b + i;
-                    else if (best < 0) best = 4 * (int64_t)a + i;      /* b owns this node, so a does not */
+                    if (w->pieces.of_node[4 * e + i] != b)
+                        best = 4 * (int64_t)b + i;
+                    else if (best < 0)
+                        best = 4 * (int64_t)a + i; /* b owns this node, so a does not */
                 }
                 m->corner[best] = (int32_t)m->vertices++;
                 if (m->torn_count == m->torn_room) {
@@ -310,7 +320,7 @@ typedef struct locate {
     const work *w;
     const double *p;
     int32_t item;
-    int32_t vertex;        /* >= 0: any item at this vertex will do */
+    int32_t vertex; /* >= 0: any item at this vertex will do */
     double best;
     int32_t piece;
 } locate;
@@ -325,7 +335,8 @@ static bool try_tet(void *context, int32_t e)
     if (smallest <= q->best) return true;
     for (int64_t k = l->item_start[e]; k < l->item_start[e + 1]; k++) {
         const int32_t *c = q->w->items->corners + 3 * (int64_t)l->items[k];
-        if (q->vertex >= 0 ? c[0] != q->vertex && c[1] != q->vertex && c[2] != q->vertex : l->items[k] != q->item) continue;
+        if (q->vertex >= 0 ? c[0] != q->vertex && c[1] != q->vertex && c[2] != q->vertex : l->items[k] != q->item)
+            continue;
         q->best = smallest, q->piece = q->w->pieces.of_item[k], q->item = l->items[k];
         break;
     }
@@ -354,7 +365,8 @@ static bool sample_triangle(su_cage *cage, int64_t *room, const su_surface *s, i
         double d = su_distance3(s->x + 3 * (int64_t)c[i], s->x + 3 * (int64_t)c[(i + 1) % 3]);
         if (d > length) length = d, longest = i;
     }
-    const double *a = s->x + 3 * (int64_t)c[longest], *b = s->x + 3 * (int64_t)c[(longest + 1) % 3], *top = s->x + 3 * (int64_t)c[(longest + 2) % 3];
+    const double *a = s->x + 3 * (int64_t)c[longest], *b = s->x + 3 * (int64_t)c[(longest + 1) % 3],
+                 *top = s->x + 3 * (int64_t)c[(longest + 2) % 3];
     su_sub3(b, a, u), su_sub3(top, a, v), su_cross3(u, v, n);
     int64_t rows = (int64_t)ceil(su_norm3(n) / length / spacing);
     for (int64_t j = 0; j < rows; j++) {
@@ -388,14 +400,18 @@ static su_status place_points(work *w, const int32_t *piece_tet, double spacing,
     SU_GO(su_boxtree_of_tets(w->lattice->x, w->lattice->cut, w->lattice->tets, &tree, err));
     for (int64_t v = 0; v < s->n && fits; v++) fits = add_point(out, &room, s->x + 3 * v, -1);
     for (int64_t k = 0; k < s->t && fits; k++) fits = sample_triangle(out, &room, s, (int32_t)k, spacing * cell[k]);
-    if (!fits) { status = su_fail(err, SU_AGAIN, "out of memory for %lld skin points", (long long)out->point_count); goto done; }
+    if (!fits) {
+        status = su_fail(err, SU_AGAIN, "out of memory for %lld skin points", (long long)out->point_count);
+        goto done;
+    }
     int64_t kept = 0;
     for (int64_t k = 0; k < out->point_count; k++) {
         su_cage_point *point = &out->points[k];
         locate q = {w, point->p, point->item, k < s->n ? (int32_t)k : -1, -1e-7, -1};
         su_boxtree_overlap(&tree, point->p, point->p, try_tet, &q);
         if (q.piece < 0 && k < s->n) {
-            status = su_fail(err, SU_NUMERICS, "skin vertex at (%g, %g, %g) fell between the lattice's tets", point->p[0], point->p[1], point->p[2]);
+            status = su_fail(err, SU_NUMERICS, "skin vertex at (%g, %g, %g) fell between the lattice's tets",
+                             point->p[0], point->p[1], point->p[2]);
             goto done;
         }
         if (q.piece < 0) continue;
@@ -409,15 +425,18 @@ done:
     return status;
 }
 
-su_status su_cage_create(const su_surface *surface, const su_lattice_items *items, const su_lattice *lattice, double spacing,
-                         const su_progress *progress, su_cage *out, su_error *err)
+su_status su_cage_create(const su_surface *surface, const su_lattice_items *items, const su_lattice *lattice,
+                         double spacing, const su_progress *progress, su_cage *out, su_error *err)
 {
     su_status status = SU_OK;
     su_cage cage = {0};
     naming names = {0};
     work w = {.surface = surface, .items = items, .lattice = lattice};
     SU_GO(su_pieces_create(surface, items, lattice, progress, &w.pieces, err));
-    if (w.pieces.count > INT32_MAX / 8) { status = su_fail(err, SU_FAILED, "%lld tets are too many", (long long)w.pieces.count); goto done; }
+    if (w.pieces.count > INT32_MAX / 8) {
+        status = su_fail(err, SU_FAILED, "%lld tets are too many", (long long)w.pieces.count);
+        goto done;
+    }
     SU_GO(join_pieces(&w, err));
     SU_GO(number(&w, &names, &cage, err));
     SU_GO(place_points(&w, names.tet, spacing, &cage, err));

@@ -1,7 +1,7 @@
 /* Two triangles in a tet belong to one piece of material when they share an edge there, when they intersect, or when a
- * straight probe inside the tet runs from one to the other through the inside of the skin. Probes are the tet's edges, and
- * where those leave several pieces, lines between the pieces and the nodes. Along a probe the winding number falls by one
- * where it leaves through a triangle and rises where it enters. */
+ * straight probe inside the tet runs from one to the other through the inside of the skin. Probes are the tet's edges,
+ * and where those leave several pieces, lines between the pieces and the nodes. Along a probe the winding number falls
+ * by one where it leaves through a triangle and rises where it enters. */
 #include "geometry/cage_pieces.h"
 
 #include "core/memory.h"
@@ -27,12 +27,12 @@ typedef struct scene {
     const su_surface *surface;
     const su_lattice_items *items;
     const su_lattice *lattice;
-    const int64_t *meet_start;     /* (items + 1) intersecting triangles of each triangle */
+    const int64_t *meet_start; /* (items + 1) intersecting triangles of each triangle */
     const int32_t *meet;
     int64_t tet;
-    const int32_t *list;           /* items of this tet */
+    const int32_t *list; /* items of this tet */
     int32_t count;
-    int32_t *parent;               /* (4 + count) */
+    int32_t *parent; /* (4 + count) */
     crossing *crossings;
     corner_pair *pairs;
     int64_t room;
@@ -56,7 +56,10 @@ static const double *corner(const scene *s, int32_t item, int i)
     return s->surface->x + 3 * (int64_t)s->items->corners[3 * (int64_t)item + i];
 }
 
-static const double *node(const scene *s, int i) { return s->lattice->x + 3 * (int64_t)s->lattice->tets[4 * s->tet + i]; }
+static const double *node(const scene *s, int i)
+{
+    return s->lattice->x + 3 * (int64_t)s->lattice->tets[4 * s->tet + i];
+}
 
 static double node_winding(const scene *s, int i) { return s->lattice->winding[s->lattice->tets[4 * s->tet + i]]; }
 
@@ -75,8 +78,8 @@ static int compare_pairs(const void *a, const void *b)
     return (p->local > q->local) - (p->local < q->local);
 }
 
-/* Runs from a (element at, -1: none) to b (element to) with winding number w at a, joining what inside stretches connect.
- * Crossings with `skip` do not count. Returns the winding number at b. */
+/* Runs from a (element at, -1: none) to b (element to) with winding number w at a, joining what inside stretches
+ * connect. Crossings with `skip` do not count. Returns the winding number at b. */
 static double probe(scene *s, const double *a, int32_t at, const double *b, int32_t to, double w, int32_t skip)
 {
     int32_t found = 0;
@@ -130,18 +133,25 @@ static void join_neighbours(scene *s)
     }
     qsort(s->pairs, (size_t)count, sizeof *s->pairs, compare_pairs);
     for (int32_t k = 0, run; k < count; k += run) {
-        for (run = 1; k + run < count && s->pairs[k + run].low == s->pairs[k].low && s->pairs[k + run].high == s->pairs[k].high;) run++;
+        for (run = 1;
+             k + run < count && s->pairs[k + run].low == s->pairs[k].low && s->pairs[k + run].high == s->pairs[k].high;)
+            run++;
         if (run > 1 && edge_meets_tet(s, s->pairs[k].low, s->pairs[k].high))
             for (int32_t j = 1; j < run; j++) join(s, s->pairs[k].local, s->pairs[k + j].local);
     }
     for (int32_t k = 0; k < s->count; k++) {
         if (s->list[k] >= s->surface->t) continue;
         for (int64_t m = s->meet_start[s->list[k]]; m < s->meet_start[s->list[k] + 1]; m++)
-            for (int32_t low = k + 1, high = s->count; low < high;) {     /* both lists are ascending */
+            for (int32_t low = k + 1, high = s->count; low < high;) { /* both lists are ascending */
                 int32_t middle = low + (high - low) / 2;
-                if (s->list[middle] == s->meet[m]) { join(s, 4 + k, 4 + middle); break; }
-                if (s->list[middle] < s->meet[m]) low = middle + 1;
-                else high = middle;
+                if (s->list[middle] == s->meet[m]) {
+                    join(s, 4 + k, 4 + middle);
+                    break;
+                }
+                if (s->list[middle] < s->meet[m])
+                    low = middle + 1;
+                else
+                    high = middle;
             }
     }
 }
@@ -162,7 +172,8 @@ static bool point_within(const scene *s, int32_t item, double out[3])
             double a = bary[k][face] + 1e-9, b = bary[m][face] + 1e-9;
             if (a >= 0.0) memcpy(next[kept++], polygon[k], sizeof next[0]);
             if ((a < 0.0) != (b < 0.0)) {
-                for (int i = 0; i < 3; i++) next[kept][i] = polygon[k][i] + a / (a - b) * (polygon[m][i] - polygon[k][i]);
+                for (int i = 0; i < 3; i++)
+                    next[kept][i] = polygon[k][i] + a / (a - b) * (polygon[m][i] - polygon[k][i]);
                 kept++;
             }
         }
@@ -176,7 +187,8 @@ static bool point_within(const scene *s, int32_t item, double out[3])
     return true;
 }
 
-/* More probes where the tet's edges left several pieces: from its nodes to a point of each piece, and between such points. */
+/* More probes where the tet's edges left several pieces: from its nodes to a point of each piece, and between such
+ * points. */
 static void probe_between(scene *s)
 {
     enum { MOST = 8 };
@@ -189,7 +201,8 @@ static void probe_between(scene *s)
         if (!seen && point_within(s, s->list[k], point[count])) element[count++] = 4 + k;
     }
     for (int k = 0; k < count; k++)
-        for (int i = 3; i >= 0; i--) w[k] = probe(s, node(s, i), i, point[k], element[k], node_winding(s, i), element[k]);
+        for (int i = 3; i >= 0; i--)
+            w[k] = probe(s, node(s, i), i, point[k], element[k], node_winding(s, i), element[k]);
     for (int k = 0; k < count; k++)
         for (int j = k + 1; j < count; j++) {
             int32_t item = s->list[element[k] - 4];
@@ -210,8 +223,11 @@ static int32_t pieces_left(const scene *s)
     int32_t count = 0;
     for (int32_t k = 0; k < 4 + s->count; k++) {
         if (s->parent[k] != k) continue;
-        if (k >= 4 || node_winding(s, k) > 0.5) { count++; continue; }
-        bool used = false;     /* an outside node joined by nothing is no piece */
+        if (k >= 4 || node_winding(s, k) > 0.5) {
+            count++;
+            continue;
+        }
+        bool used = false; /* an outside node joined by nothing is no piece */
         for (int32_t j = k + 1; j < 4 + s->count && !used; j++) used = find_root(s->parent, j) == k;
         count += used;
     }
@@ -280,10 +296,14 @@ su_status su_pieces_create(const su_surface *surface, const su_lattice_items *it
     SU_GO(SU_ALLOC(&p.of_item, lattice->item_start[lattice->cut], "lattice pieces", err));
     SU_GO(SU_ALLOC(&p.of_node, 4 * lattice->t, "lattice pieces", err));
     for (int64_t e = 0; e < lattice->t; e++) {
-        if (su_progress_stopped(progress)) { status = su_fail(err, SU_AGAIN, "stopped while meshing"); goto done; }
+        if (su_progress_stopped(progress)) {
+            status = su_fail(err, SU_AGAIN, "stopped while meshing");
+            goto done;
+        }
         p.first[e] = (int32_t)p.count;
         if (e >= lattice->cut) {
-            for (int i = 0; i < 4; i++) p.of_node[4 * e + i] = lattice->winding[lattice->tets[4 * e + i]] > 0.5 ? (int32_t)p.count : -1;
+            for (int i = 0; i < 4; i++)
+                p.of_node[4 * e + i] = lattice->winding[lattice->tets[4 * e + i]] > 0.5 ? (int32_t)p.count : -1;
             p.count++;
             continue;
         }
@@ -292,15 +312,20 @@ su_status su_pieces_create(const su_surface *surface, const su_lattice_items *it
         SU_GO(make_room(&s, err));
         find_pieces(&s);
         int32_t *named = realloc(name, (size_t)s.room * sizeof *named);
-        if (!named) { status = su_fail(err, SU_AGAIN, "out of memory for lattice pieces"); goto done; }
+        if (!named) {
+            status = su_fail(err, SU_AGAIN, "out of memory for lattice pieces");
+            goto done;
+        }
         name = named;
         for (int32_t k = 0; k < 4 + s.count; k++) name[k] = -1;
         for (int32_t k = 0; k < 4 + s.count; k++) {
             bool counts = k >= 4 || node_winding(&s, k) > 0.5;
             int32_t root = find_root(s.parent, k);
             if (counts && name[root] < 0) name[root] = (int32_t)p.count++;
-            if (k < 4) p.of_node[4 * e + k] = counts ? name[root] : -1;
-            else p.of_item[lattice->item_start[e] + k - 4] = name[root];
+            if (k < 4)
+                p.of_node[4 * e + k] = counts ? name[root] : -1;
+            else
+                p.of_item[lattice->item_start[e] + k - 4] = name[root];
         }
     }
     p.first[lattice->t] = (int32_t)p.count;

@@ -14,13 +14,20 @@ double su_closest_on_triangle(const double p[3], const double *a, const double *
     double d5 = su_dot3(ab, cp), d6 = su_dot3(ac, cp);
     double va = d3 * d6 - d5 * d4, vb = d5 * d2 - d1 * d6, vc = d1 * d4 - d3 * d2, s;
     double w[3] = {0, 0, 0};
-    if (d1 <= 0 && d2 <= 0) w[0] = 1;
-    else if (d3 >= 0 && d4 <= d3) w[1] = 1;
-    else if (d6 >= 0 && d5 <= d6) w[2] = 1;
-    else if (vc <= 0 && d1 >= 0 && d3 <= 0) s = d1 / (d1 - d3), w[0] = 1 - s, w[1] = s;
-    else if (vb <= 0 && d2 >= 0 && d6 <= 0) s = d2 / (d2 - d6), w[0] = 1 - s, w[2] = s;
-    else if (va <= 0 && d4 >= d3 && d5 >= d6) s = (d4 - d3) / ((d4 - d3) + (d5 - d6)), w[1] = 1 - s, w[2] = s;
-    else w[1] = vb / (va + vb + vc), w[2] = vc / (va + vb + vc), w[0] = 1 - w[1] - w[2];
+    if (d1 <= 0 && d2 <= 0)
+        w[0] = 1;
+    else if (d3 >= 0 && d4 <= d3)
+        w[1] = 1;
+    else if (d6 >= 0 && d5 <= d6)
+        w[2] = 1;
+    else if (vc <= 0 && d1 >= 0 && d3 <= 0)
+        s = d1 / (d1 - d3), w[0] = 1 - s, w[1] = s;
+    else if (vb <= 0 && d2 >= 0 && d6 <= 0)
+        s = d2 / (d2 - d6), w[0] = 1 - s, w[2] = s;
+    else if (va <= 0 && d4 >= d3 && d5 >= d6)
+        s = (d4 - d3) / ((d4 - d3) + (d5 - d6)), w[1] = 1 - s, w[2] = s;
+    else
+        w[1] = vb / (va + vb + vc), w[2] = vc / (va + vb + vc), w[0] = 1 - w[1] - w[2];
     double squared = 0;
     for (int i = 0; i < 3; i++) {
         double d = p[i] - (w[0] * a[i] + w[1] * b[i] + w[2] * c[i]);
@@ -40,10 +47,13 @@ static double squared_to_box(const su_boxnode *node, const double p[3])
     return sum;
 }
 
-double su_closest_point(const su_boxtree *tree, const double *x, const int32_t *triangles, const double p[3], double limit,
-                        int32_t *triangle, double bary[3])
+double su_closest_point(const su_boxtree *tree, const double *x, const int32_t *triangles, const double p[3],
+                        double limit, int32_t *triangle, double bary[3])
 {
-    struct { int32_t node; double squared; } stack[64];
+    struct {
+        int32_t node;
+        double squared;
+    } stack[64];
     int depth = 0;
     double best = limit * limit, w[3];
     *triangle = -1;
@@ -56,7 +66,8 @@ double su_closest_point(const su_boxtree *tree, const double *x, const int32_t *
         for (int32_t k = 0; k < node->count; k++) {
             int32_t item = tree->items[node->first + k];
             const int32_t *t = triangles + 3 * (int64_t)item;
-            double squared = su_closest_on_triangle(p, x + 3 * (int64_t)t[0], x + 3 * (int64_t)t[1], x + 3 * (int64_t)t[2], w);
+            double squared =
+                su_closest_on_triangle(p, x + 3 * (int64_t)t[0], x + 3 * (int64_t)t[1], x + 3 * (int64_t)t[2], w);
             if (squared > best || (squared == best && *triangle >= 0)) continue;
             best = squared, *triangle = item;
             if (bary) memcpy(bary, w, sizeof w);
@@ -89,8 +100,8 @@ static bool ray_meets_box(const su_boxnode *node, const double p[3], const doubl
     return start <= end;
 }
 
-double su_first_hit(const su_boxtree *tree, const double *x, const int32_t *triangles, const double p[3], const double d[3],
-                    double start)
+double su_first_hit(const su_boxtree *tree, const double *x, const int32_t *triangles, const double p[3],
+                    const double d[3], double start)
 {
     int32_t stack[64];
     int depth = 0;
@@ -103,7 +114,8 @@ double su_first_hit(const su_boxtree *tree, const double *x, const int32_t *tria
         for (int32_t k = 0; k < node->count; k++) {
             const int32_t *t = triangles + 3 * (int64_t)tree->items[node->first + k];
             double u[3], v[3], r[3], h[3], g[3];
-            su_sub3(x + 3 * (int64_t)t[1], x + 3 * (int64_t)t[0], u), su_sub3(x + 3 * (int64_t)t[2], x + 3 * (int64_t)t[0], v);
+            su_sub3(x + 3 * (int64_t)t[1], x + 3 * (int64_t)t[0], u),
+                su_sub3(x + 3 * (int64_t)t[2], x + 3 * (int64_t)t[0], v);
             su_cross3(d, v, h);
             double det = su_dot3(u, h);
             if (det == 0.0) continue;

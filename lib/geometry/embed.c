@@ -30,7 +30,7 @@ static bool try_tet(void *context, int32_t item)
 }
 
 su_status su_embed_points(const su_tets *mesh, int64_t count, const double *points, const uint8_t *skip, int threads,
-                   int32_t *tet, double *bary, int64_t *outside, su_error *err)
+                          int32_t *tet, double *bary, int64_t *outside, su_error *err)
 {
     su_status status = SU_OK;
     su_boxtree tets = {0}, faces = {0};

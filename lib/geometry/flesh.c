@@ -17,8 +17,14 @@
 
 su_flesh_settings su_flesh_defaults(void)
 {
-    return (su_flesh_settings){.method = SU_MESH_AUTO, .tets = 15000, .grade = 1.0, .follow = 3.0, .dihedral_bound = 5.0, .child_seconds = 120.0,
-                               .child_memory = (int64_t)4 << 30, .threads = 1};
+    return (su_flesh_settings){.method = SU_MESH_AUTO,
+                               .tets = 15000,
+                               .grade = 1.0,
+                               .follow = 3.0,
+                               .dihedral_bound = 5.0,
+                               .child_seconds = 120.0,
+                               .child_memory = (int64_t)4 << 30,
+                               .threads = 1};
 }
 
 void su_flesh_free(su_flesh *flesh)
@@ -33,15 +39,16 @@ static bool near_enough(int64_t count, int64_t wanted, double tolerance)
     return fabs((double)count - (double)wanted) <= tolerance * (double)wanted;
 }
 
-/* Volume of a regular tet of that edge, halved: TetGen's bound is the largest tet, its average is about half of that. */
+/* Volume of a regular tet of that edge, halved: TetGen's bound is the largest tet, its average is about half of that.
+ */
 static double bound_of_edge(double edge) { return edge * edge * edge / (6.0 * sqrt(2.0)) * 2.0; }
 
 /* One quality setting: the volume bound is iterated until the count fits. Keeps the nearest result in out. */
-static su_status direct_counted(const su_surface *surface, const su_flesh_settings *settings, su_tetgen_settings *tetgen,
-                                su_flesh *out, su_error *err)
+static su_status direct_counted(const su_surface *surface, const su_flesh_settings *settings,
+                                su_tetgen_settings *tetgen, su_flesh *out, su_error *err)
 {
     enum { TRIES = 6 };
-    double low = 0.0, high = INFINITY;   /* bounds known to give too many, too few */
+    double low = 0.0, high = INFINITY; /* bounds known to give too many, too few */
     tetgen->volume_bound = settings->edge_length > 0.0 ? bound_of_edge(settings->edge_length)
                                                        : 2.0 * surface->volume / (double)settings->tets;
     for (int k = 0; k < TRIES; k++) {
@@ -58,8 +65,10 @@ static su_status direct_counted(const su_surface *surface, const su_flesh_settin
             su_tets_free(&mesh);
         }
         if (settings->edge_length > 0.0 || near_enough(count, settings->tets, 0.1)) return SU_OK;
-        if (count > settings->tets) low = tetgen->volume_bound;
-        else high = tetgen->volume_bound;
+        if (count > settings->tets)
+            low = tetgen->volume_bound;
+        else
+            high = tetgen->volume_bound;
         double next = tetgen->volume_bound * (double)count / (double)settings->tets;
         if (next <= low || next >= high) next = sqrt(low * fmin(high, 1e6 * surface->volume));
         /* tets beyond the size of the body change nothing any more: the skin's own triangles set the count */
@@ -96,9 +105,12 @@ static bool preferred(const su_flesh *a, const su_flesh *b, const su_flesh_setti
 
 /* From strict to lenient bounds: under strict ones TetGen's refinement may not end, or needs far more tets than wanted.
  * Fails where no result has both the count and the angle; *out then holds the best-shaped one, if any. */
-static su_status build_direct(const su_surface *surface, const su_flesh_settings *settings, su_flesh *out, su_error *err)
+static su_status build_direct(const su_surface *surface, const su_flesh_settings *settings, su_flesh *out,
+                              su_error *err)
 {
-    static const struct { double radius_edge, dihedral; } ladder[] = {{1.4, 14.0}, {2.0, 7.0}, {4.0, 12.0}};
+    static const struct {
+        double radius_edge, dihedral;
+    } ladder[] = {{1.4, 14.0}, {2.0, 7.0}, {4.0, 12.0}};
     su_status status = SU_OK;
     su_boxtree tree = {0};
     int64_t meeting = 0;
@@ -113,11 +125,18 @@ static su_status build_direct(const su_surface *surface, const su_flesh_settings
     }
     for (size_t k = 0; k < sizeof ladder / sizeof *ladder; k++) {
         su_flesh tried = {.method = SU_MESH_DIRECT};
-        su_tetgen_settings tetgen = {
-            .program = settings->tetgen, .folder = settings->folder, .radius_edge = ladder[k].radius_edge, .dihedral = ladder[k].dihedral,
-            .limits = {.seconds = settings->child_seconds, .memory_bytes = settings->child_memory, .progress = settings->progress}};
+        su_tetgen_settings tetgen = {.program = settings->tetgen,
+                                     .folder = settings->folder,
+                                     .radius_edge = ladder[k].radius_edge,
+                                     .dihedral = ladder[k].dihedral,
+                                     .limits = {.seconds = settings->child_seconds,
+                                                .memory_bytes = settings->child_memory,
+                                                .progress = settings->progress}};
         status = direct_counted(surface, settings, &tetgen, &tried, err);
-        if (su_progress_stopped(settings->progress)) { su_flesh_free(&tried); goto done; }
+        if (su_progress_stopped(settings->progress)) {
+            su_flesh_free(&tried);
+            goto done;
+        }
         out->attempts += tried.attempts;
         if (tried.mesh.t && su_tet_measure(&tried.mesh, &tried.quality, err) == SU_OK) {
             if (!out->mesh.t || preferred(&tried, out, settings)) {
@@ -129,42 +148,54 @@ static su_status build_direct(const su_surface *surface, const su_flesh_settings
         su_flesh_free(&tried);
         if (status == SU_OK && good(out, settings)) goto done;
         if (status == SU_OK)
-            status = su_fail(err, SU_FAILED, "smallest dihedral angle %.2f degrees, %g wanted", out->quality.dihedral_min,
-                             settings->dihedral_bound);
-        if (k + 1 < sizeof ladder / sizeof *ladder) tell(settings, "TetGen with strict bounds: %s; trying easier ones", err->text);
+            status = su_fail(err, SU_FAILED, "smallest dihedral angle %.2f degrees, %g wanted",
+                             out->quality.dihedral_min, settings->dihedral_bound);
+        if (k + 1 < sizeof ladder / sizeof *ladder)
+            tell(settings, "TetGen with strict bounds: %s; trying easier ones", err->text);
     }
 done:
     su_boxtree_free(&tree);
     return status;
 }
 
-/* In auto mode TetGen gets one look, without a bound on volumes: a skin whose own triangles ask for too many tets, or force
- * slivers, is better meshed around than through. */
-static su_status worth_direct(const su_surface *surface, const su_flesh_settings *settings, su_flesh *out, su_error *err)
+/* In auto mode TetGen gets one look, without a bound on volumes: a skin whose own triangles ask for too many tets, or
+ * force slivers, is better meshed around than through. */
+static su_status worth_direct(const su_surface *surface, const su_flesh_settings *settings, su_flesh *out,
+                              su_error *err)
 {
     su_status status = SU_OK;
     su_tets mesh = {0};
     su_tet_quality quality;
-    su_tetgen_settings tetgen = {
-        .program = settings->tetgen, .folder = settings->folder, .radius_edge = 2.0, .dihedral = 7.0,
-        .limits = {.seconds = settings->child_seconds, .memory_bytes = settings->child_memory, .progress = settings->progress}};
-    if (!surface->closed) return su_fail(err, SU_FAILED, "the skin is not closed (%lld open, %lld non-manifold edges)",
-                                         (long long)surface->boundary_edges, (long long)surface->nonmanifold_edges);
+    su_tetgen_settings tetgen = {.program = settings->tetgen,
+                                 .folder = settings->folder,
+                                 .radius_edge = 2.0,
+                                 .dihedral = 7.0,
+                                 .limits = {.seconds = settings->child_seconds,
+                                            .memory_bytes = settings->child_memory,
+                                            .progress = settings->progress}};
+    if (!surface->closed)
+        return su_fail(err, SU_FAILED, "the skin is not closed (%lld open, %lld non-manifold edges)",
+                       (long long)surface->boundary_edges, (long long)surface->nonmanifold_edges);
     /* no mesh with bounded angles has fewer tets than about three a boundary triangle */
     if (settings->edge_length <= 0.0 && 3.0 * (double)surface->t > 1.2 * (double)settings->tets)
-        return su_fail(err, SU_FAILED, "the skin's %lld triangles are too many for %lld tets", (long long)surface->t, (long long)settings->tets);
+        return su_fail(err, SU_FAILED, "the skin's %lld triangles are too many for %lld tets", (long long)surface->t,
+                       (long long)settings->tets);
     su_boxtree tree = {0};
     int64_t meeting = 0;
     SU_GO(su_boxtree_of_triangles(surface->x, surface->t, surface->triangles, &tree, err));
     SU_GO(su_surface_intersections(surface, &tree, 1, &meeting, NULL, err));
-    if (meeting) { status = su_fail(err, SU_FAILED, "the skin meets itself"); goto done; }
+    if (meeting) {
+        status = su_fail(err, SU_FAILED, "the skin meets itself");
+        goto done;
+    }
     out->attempts++;
     SU_GO(su_tetgen_run(surface, &tetgen, &mesh, err));
     SU_GO(su_tet_measure(&mesh, &quality, err));
     if (settings->edge_length <= 0.0 && (double)mesh.t > 1.2 * (double)settings->tets)
         status = su_fail(err, SU_FAILED, "the skin's own triangles lead to %lld tets or more", (long long)mesh.t);
     else if (quality.dihedral_min < settings->dihedral_bound)
-        status = su_fail(err, SU_FAILED, "the skin's own triangles force dihedral angles of %.1f degrees", quality.dihedral_min);
+        status = su_fail(err, SU_FAILED, "the skin's own triangles force dihedral angles of %.1f degrees",
+                         quality.dihedral_min);
 done:
     su_boxtree_free(&tree);
     su_tets_free(&mesh);
@@ -177,7 +208,8 @@ typedef struct around {
     const su_surface *surface;
     const su_flesh_settings *settings;
     su_lattice_items items;
-    double *thickness, *wanted, *size;   /* (items) thickness and wanted size, m, NULL: not graded by it; size of the lattice at work */
+    double *thickness, *wanted,
+        *size; /* (items) thickness and wanted size, m, NULL: not graded by it; size of the lattice at work */
 } around;
 
 static bool graded(const around *a) { return a->thickness || a->wanted; }
@@ -224,7 +256,9 @@ done:
 static su_status count_tets(around *a, double cell, int64_t *count, int64_t *cut, su_error *err)
 {
     su_lattice lattice;
-    if (!graded(a)) return su_lattice_count(a->surface, &a->items, cell, a->settings->threads, a->settings->progress, count, cut, err);
+    if (!graded(a))
+        return su_lattice_count(a->surface, &a->items, cell, a->settings->threads, a->settings->progress, count, cut,
+                                err);
     SU_TRY(graded_lattice(a, cell, &lattice, err));
     *count = lattice.t, *cut = lattice.cut;
     su_lattice_free(&lattice);
@@ -241,8 +275,8 @@ static void keep_cage(su_cage *cage, double cell, su_flesh *out)
 /* Smallest cell over the skin's diagonal: a few loose points never reach the wanted count, however small the cells. */
 static const double FINEST = 1e-5;
 
-/* Cell size that leads to about `wanted` tets. Counting is much cheaper than meshing, and wrapping takes away some 0.43 of
- * the tets that meet the skin (0.33 to 0.46 on the shared characters). */
+/* Cell size that leads to about `wanted` tets. Counting is much cheaper than meshing, and wrapping takes away some 0.43
+ * of the tets that meet the skin (0.33 to 0.46 on the shared characters). */
 static su_status find_cell(around *a, double *cell, su_error *err)
 {
     double wanted = (double)a->settings->tets;
@@ -259,10 +293,12 @@ static su_status find_cell(around *a, double *cell, su_error *err)
     return SU_OK;
 }
 
-/* Finest wanted: the skin's distance from what a tet can follow, over its diagonal. supple fit aims at the same figure. */
+/* Finest wanted: the skin's distance from what a tet can follow, over its diagonal. supple fit aims at the same figure.
+ */
 static const double TOLERANCE = 0.002;
-/* RMS of that distance, over the diagonal, above which uniform tets will not do. Mean over the skin: demo 0.05 %, cesium_man 0.06,
- * fox 0.09, which all fit to 0.2 % as they are; hand_left as a fist 0.14, mannequiny 0.24, which do not. */
+/* RMS of that distance, over the diagonal, above which uniform tets will not do. Mean over the skin: demo 0.05 %,
+ * cesium_man 0.06, fox 0.09, which all fit to 0.2 % as they are; hand_left as a fist 0.14, mannequiny 0.24, which do
+ * not. */
 static const double BAD = 0.0012;
 /* Of the neighbourhoods that are looked at, over the cell: tets of the lattice lie within balls of this size. */
 static const double RADIUS = 0.56;
@@ -295,7 +331,8 @@ static su_status follow_shapes(around *a, double cell, su_error *err)
     for (int64_t pose = 0; pose < poses; pose++)
         for (int64_t v = 0; v < s->source_count; v++)
             if (s->vertex[v] >= 0)
-                memcpy(shapes + 3 * (pose * s->n + s->vertex[v]), a->settings->shapes + 3 * (pose * s->source_count + v), 3 * sizeof *shapes);
+                memcpy(shapes + 3 * (pose * s->n + s->vertex[v]),
+                       a->settings->shapes + 3 * (pose * s->source_count + v), 3 * sizeof *shapes);
     SU_GO(su_shape_change(s->n, s->x, poses, shapes, RADIUS * cell, a->settings->threads, misfit, err));
     if (!(mean_misfit(s, misfit) > BAD * s->diagonal)) goto done;
     SU_GO(SU_ALLOC(&a->wanted, a->items.count, "skin shapes", err));
@@ -310,10 +347,11 @@ done:
     return status;
 }
 
-static su_status build_around(const su_surface *surface, const su_flesh_settings *settings, su_flesh *out, su_error *err)
+static su_status build_around(const su_surface *surface, const su_flesh_settings *settings, su_flesh *out,
+                              su_error *err)
 {
     enum { TRIES = 6 };
-    static const double MEAN_EDGE = 0.923;      /* of the lattice, over its cell */
+    static const double MEAN_EDGE = 0.923; /* of the lattice, over its cell */
     su_status status = SU_OK;
     around a = {.surface = surface, .settings = settings};
     su_cage cage = {0};
@@ -327,7 +365,8 @@ static su_status build_around(const su_surface *surface, const su_flesh_settings
     }
     if (counted) SU_GO(find_cell(&a, &cell, err));
     if (settings->poses > 0 && settings->follow > 1.0) {
-        /* Fewer tets than usual miss the skin anyhow, and spending them on folds makes it worse (fox, 4,000: 0.18 % for 0.14). */
+        /* Fewer tets than usual miss the skin anyhow, and spending them on folds makes it worse (fox, 4,000: 0.18 % for
+         * 0.14). */
         double few = counted ? fmin(1.0, (double)settings->tets / (double)su_flesh_defaults().tets) : 1.0;
         SU_GO(follow_shapes(&a, cell * cbrt(few), err));
         out->followed = a.wanted != NULL;
@@ -351,7 +390,8 @@ static su_status build_around(const su_surface *surface, const su_flesh_settings
     }
     if (counted && !near_enough(out->mesh.t, settings->tets, 0.2)) {
         char text[200];
-        snprintf(text, sizeof text, "%lld tets were wanted, the nearest mesh for this skin has %lld", (long long)settings->tets, (long long)out->mesh.t);
+        snprintf(text, sizeof text, "%lld tets were wanted, the nearest mesh for this skin has %lld",
+                 (long long)settings->tets, (long long)out->mesh.t);
         tell(settings, "%s", text);
     }
 done:

@@ -28,7 +28,8 @@ su_status su_skin_thickness(const su_surface *surface, const su_lattice_items *i
         thickness[k] = INFINITY;
         if (k >= surface->t) continue;
         const int32_t *c = surface->triangles + 3 * k;
-        const double *p = surface->x + 3 * (int64_t)c[0], *q = surface->x + 3 * (int64_t)c[1], *r = surface->x + 3 * (int64_t)c[2];
+        const double *p = surface->x + 3 * (int64_t)c[0], *q = surface->x + 3 * (int64_t)c[1],
+                     *r = surface->x + 3 * (int64_t)c[2];
         double u[3], v[3], n[3], across[3], middle[3], hit[5];
         su_sub3(q, p, u), su_sub3(r, p, v), su_cross3(u, v, n), su_cross3(n, u, across);
         double ln = su_norm3(n), lu = su_norm3(u), la = su_norm3(across);
@@ -54,18 +55,18 @@ typedef struct grade {
     const double *size;
     double origin[3], cell;
     int64_t n, n_room, t, t_room, pool_count, pool_room;
-    double *x;             /* (n,3) */
-    double *winding;       /* (n) NAN: still to be found */
-    int32_t *tets;         /* (t,4) */
-    int64_t *item_first;   /* (t) into pool */
-    int32_t *item_count;   /* (t) */
+    double *x;           /* (n,3) */
+    double *winding;     /* (n) NAN: still to be found */
+    int32_t *tets;       /* (t,4) */
+    int64_t *item_first; /* (t) into pool */
+    int32_t *item_count; /* (t) */
     int32_t *pool;
-    int64_t *star_start;   /* (n + 2) */
+    int64_t *star_start; /* (n + 2) */
     int32_t *star;
-    uint8_t *longest;      /* (t) which of the six edges */
-    uint8_t *wanted;       /* (t) */
-    uint8_t *halved;       /* (t) bisected in this round: its corners are no longer those the stars were made from */
-    int32_t *stack;        /* (t) */
+    uint8_t *longest; /* (t) which of the six edges */
+    uint8_t *wanted;  /* (t) */
+    uint8_t *halved;  /* (t) bisected in this round: its corners are no longer those the stars were made from */
+    int32_t *stack;   /* (t) */
 } grade;
 
 static const int edges[6][2] = {{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}};
@@ -89,8 +90,8 @@ static su_status grow(void *pointer, int64_t *room, int64_t wanted, size_t size,
     return SU_OK;
 }
 
-/* A strict order of all edges: by length, then by their ends. Lengths of a lattice's edges are exact in double up to rounding
- * of the origin, hence the tolerance. */
+/* A strict order of all edges: by length, then by their ends. Lengths of a lattice's edges are exact in double up to
+ * rounding of the origin, hence the tolerance. */
 static bool longer(const grade *g, int32_t a, int32_t b, double length, int32_t c, int32_t d, double than)
 {
     if (fabs(length - than) > 1e-6 * g->cell * g->cell) return length > than;
@@ -112,7 +113,9 @@ static void find_longest(grade *g, int64_t e)
     double best_length = squared(g, tet[0], tet[1]);
     for (int k = 1; k < 6; k++) {
         double length = squared(g, tet[edges[k][0]], tet[edges[k][1]]);
-        if (!longer(g, tet[edges[k][0]], tet[edges[k][1]], length, tet[edges[best][0]], tet[edges[best][1]], best_length)) continue;
+        if (!longer(g, tet[edges[k][0]], tet[edges[k][1]], length, tet[edges[best][0]], tet[edges[best][1]],
+                    best_length))
+            continue;
         best = k, best_length = length;
     }
     g->longest[e] = (uint8_t)best;
@@ -186,14 +189,17 @@ static bool terminal(const grade *g, int32_t a, int32_t b)
 static su_status inherit_items(grade *g, int64_t child, int64_t first, int32_t count, su_error *err)
 {
     double q[4][3];
-    for (int i = 0; i < 12; i++) q[i / 3][i % 3] = (g->x[3 * (int64_t)g->tets[4 * child + i / 3] + i % 3] - g->origin[i % 3]) / g->cell;
+    for (int i = 0; i < 12; i++)
+        q[i / 3][i % 3] = (g->x[3 * (int64_t)g->tets[4 * child + i / 3] + i % 3] - g->origin[i % 3]) / g->cell;
     SU_TRY(grow(&g->pool, &g->pool_room, g->pool_count + count, sizeof *g->pool, err));
     g->item_first[child] = g->pool_count;
     for (int32_t k = 0; k < count; k++) {
         int32_t item = g->pool[first + k];
         double p[3][3];
         for (int i = 0; i < 9; i++)
-            p[i / 3][i % 3] = (g->surface->x[3 * (int64_t)g->items->corners[3 * (int64_t)item + i / 3] + i % 3] - g->origin[i % 3]) / g->cell;
+            p[i / 3][i % 3] =
+                (g->surface->x[3 * (int64_t)g->items->corners[3 * (int64_t)item + i / 3] + i % 3] - g->origin[i % 3]) /
+                g->cell;
         if (su_triangle_meets_tet((const double(*)[3])p, (const double(*)[3])q)) g->pool[g->pool_count++] = item;
     }
     g->item_count[child] = (int32_t)(g->pool_count - g->item_first[child]);
@@ -267,7 +273,8 @@ static su_status pass(grade *g, bool *changed, su_error *err)
         int32_t a = tet[edges[g->longest[e]][0]], b = tet[edges[g->longest[e]][1]];
         if (!terminal(g, a, b)) continue;
         for (int64_t k = g->star_start[a]; k < g->star_start[a + 1]; k++)
-            if (corner_of(g->tets + 4 * (int64_t)g->star[k], b) >= 0) g->wanted[g->star[k]] = 0, g->halved[g->star[k]] = 1;
+            if (corner_of(g->tets + 4 * (int64_t)g->star[k], b) >= 0)
+                g->wanted[g->star[k]] = 0, g->halved[g->star[k]] = 1;
         SU_TRY(bisect_edge(g, a, b, err));
     }
     return SU_OK;

@@ -78,7 +78,8 @@ static su_status hold_by_bones(const su_tets *mesh, const su_held_bones *bones, 
         if (bones->holds && !bones->holds[k]) continue;
         bone_query q = {mesh, bones->segments + 6 * k, (int32_t)k, distance, held};
         double low[3], high[3];
-        for (int i = 0; i < 3; i++) low[i] = fmin(q.segment[i], q.segment[3 + i]), high[i] = fmax(q.segment[i], q.segment[3 + i]);
+        for (int i = 0; i < 3; i++)
+            low[i] = fmin(q.segment[i], q.segment[3 + i]), high[i] = fmax(q.segment[i], q.segment[3 + i]);
         su_boxtree_overlap(&tree, low, high, hold_tet, &q);
     }
 done:
@@ -123,7 +124,8 @@ static su_status hold_parts(const su_tets *mesh, int threads, su_held *held, su_
             if (held->part_core[q]) hold_core(mesh, depth, half, q, held);
     }
     memset(fixed, 0, (size_t)held->parts * sizeof *fixed);
-    for (int64_t v = 0; v < mesh->n; v++) total[vertex_part[v]]++, fixed[vertex_part[v]] += held->fixed[v], held->count += held->fixed[v];
+    for (int64_t v = 0; v < mesh->n; v++)
+        total[vertex_part[v]]++, fixed[vertex_part[v]] += held->fixed[v], held->count += held->fixed[v];
     for (int64_t q = 0; q < held->parts; q++) held->part_share[q] = (double)fixed[q] / (double)total[q];
 done:
     free(depth);
@@ -134,8 +136,8 @@ done:
     return status;
 }
 
-su_status su_held_find(const su_tets *mesh, const su_held_bones *bones, const uint8_t *wanted, int threads, su_held *out,
-                       su_error *err)
+su_status su_held_find(const su_tets *mesh, const su_held_bones *bones, const uint8_t *wanted, int threads,
+                       su_held *out, su_error *err)
 {
     su_status status = SU_OK;
     su_held held = {0};

@@ -8,25 +8,26 @@
 
 typedef struct su_held_bones {
     int64_t count;
-    const double *segments;     /* (count,2,3) head and tail at the neutral pose; a point where both are equal */
-    const uint8_t *holds;       /* (count) 0: this bone lets its flesh go; NULL: all hold */
+    const double *segments; /* (count,2,3) head and tail at the neutral pose; a point where both are equal */
+    const uint8_t *holds;   /* (count) 0: this bone lets its flesh go; NULL: all hold */
 } su_held_bones;
 
 typedef struct su_held {
-    uint8_t *fixed;             /* (n) 1: held */
-    int32_t *bone;              /* (n) bone that carries a held vertex, -1: follows the skin around it */
-    int32_t *part;              /* (t) connected parts of the flesh */
+    uint8_t *fixed; /* (n) 1: held */
+    int32_t *bone;  /* (n) bone that carries a held vertex, -1: follows the skin around it */
+    int32_t *part;  /* (t) connected parts of the flesh */
     int64_t parts;
-    uint8_t *part_core;         /* (parts) 1: no bone passes through, a core is held instead */
-    double *part_share;         /* (parts) held vertices over all */
+    uint8_t *part_core; /* (parts) 1: no bone passes through, a core is held instead */
+    double *part_share; /* (parts) held vertices over all */
     int64_t count;
 } su_held;
 
-/* Holds the vertices of tets that a bone's segment passes through, each carried by the nearest holding bone that crosses
- * one of its tets. wanted (n) or NULL: vertices to hold as well (bone -1). A part that is held nowhere gets a core: its vertices
- * deeper than 0.6 of the local half-thickness, at least the deepest one and enough to stop every rigid motion. */
-su_status su_held_find(const su_tets *mesh, const su_held_bones *bones, const uint8_t *wanted, int threads, su_held *out,
-                       su_error *err);
+/* Holds the vertices of tets that a bone's segment passes through, each carried by the nearest holding bone that
+ * crosses one of its tets. wanted (n) or NULL: vertices to hold as well (bone -1). A part that is held nowhere gets a
+ * core: its vertices deeper than 0.6 of the local half-thickness, at least the deepest one and enough to stop every
+ * rigid motion. */
+su_status su_held_find(const su_tets *mesh, const su_held_bones *bones, const uint8_t *wanted, int threads,
+                       su_held *out, su_error *err);
 void su_held_free(su_held *held);
 
 #endif

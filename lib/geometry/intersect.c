@@ -13,7 +13,8 @@ static double orient(const double *a, const double *b, const double *c, const do
     return su_det3(m);
 }
 
-bool su_segment_meets_triangle(const double *p, const double *q, const double *a, const double *b, const double *c, double *s)
+bool su_segment_meets_triangle(const double *p, const double *q, const double *a, const double *b, const double *c,
+                               double *s)
 {
     double dp = orient(a, b, c, p), dq = orient(a, b, c, q);
     if ((dp > 0 && dq > 0) || (dp < 0 && dq < 0) || dp == dq) return false;
@@ -48,7 +49,8 @@ static bool add_pair(void *context, int32_t other)
 {
     pair_list *list = context;
     if (other <= list->self) return true;
-    const int32_t *a = list->surface->triangles + 3 * (int64_t)list->self, *b = list->surface->triangles + 3 * (int64_t)other;
+    const int32_t *a = list->surface->triangles + 3 * (int64_t)list->self,
+                  *b = list->surface->triangles + 3 * (int64_t)other;
     for (int i = 0; i < 9; i++)
         if (a[i / 3] == b[i % 3]) return true;
     if (!su_triangles_meet(list->surface->x, a, b)) return true;
@@ -73,7 +75,8 @@ su_status su_surface_intersections(const su_surface *surface, const su_boxtree *
         const int32_t *t = surface->triangles + 3 * k;
         double low[3], high[3];
         for (int i = 0; i < 3; i++) {
-            double a = surface->x[3 * (int64_t)t[0] + i], b = surface->x[3 * (int64_t)t[1] + i], c = surface->x[3 * (int64_t)t[2] + i];
+            double a = surface->x[3 * (int64_t)t[0] + i], b = surface->x[3 * (int64_t)t[1] + i],
+                   c = surface->x[3 * (int64_t)t[2] + i];
             low[i] = fmin(a, fmin(b, c)), high[i] = fmax(a, fmax(b, c));
         }
         list.self = (int32_t)k;

@@ -54,7 +54,10 @@ int su_kdtree_nearest(const su_kdtree *tree, const double p[3], int k, int32_t *
     enum { MOST = 64 };
     candidate best[MOST];
     int found = 0;
-    struct { int32_t node; double squared; } stack[64];
+    struct {
+        int32_t node;
+        double squared;
+    } stack[64];
     int depth = 0;
     if (k > MOST) k = MOST;
     if (tree->boxes.node_count) stack[depth].node = 0, stack[depth++].squared = 0.0;

@@ -1,6 +1,6 @@
-/* The lattice of isosurface stuffing (Labelle and Shewchuk 2007): nodes at the corners and centres of cubes, a tet for every
- * pair of neighbouring centres and edge of the face between them. Its dihedral angles are 60 and 90 degrees. It is kept
- * sparse: only what the skin meets, and what a flood from there finds inside. */
+/* The lattice of isosurface stuffing (Labelle and Shewchuk 2007): nodes at the corners and centres of cubes, a tet for
+ * every pair of neighbouring centres and edge of the face between them. Its dihedral angles are 60 and 90 degrees. It
+ * is kept sparse: only what the skin meets, and what a flood from there finds inside. */
 #include "geometry/lattice.h"
 
 #include "core/memory.h"
@@ -87,7 +87,7 @@ bool su_triangle_meets_triangle(const double p[3][3], const double q[3][3])
 
 typedef struct frame {
     double cell, origin[3];
-    int64_t size[3];           /* cubes along each axis, with a margin */
+    int64_t size[3]; /* cubes along each axis, with a margin */
 } frame;
 
 /* Origin at an odd fraction of a cell, so that skins modelled on round numbers do not run along lattice planes. */
@@ -100,7 +100,8 @@ static su_status make_frame(const su_surface *s, double cell, frame *out, su_err
         out->origin[i] = s->low[i] - (2.0 + shift[i]) * cell;
         double size = ceil((s->high[i] - out->origin[i]) / cell) + 3.0;
         total *= size;
-        if (!(size < 2e6) || !(total < 1e17)) return su_fail(err, SU_FAILED, "cells of %g m are too small for a skin of %g m", cell, s->diagonal);
+        if (!(size < 2e6) || !(total < 1e17))
+            return su_fail(err, SU_FAILED, "cells of %g m are too small for a skin of %g m", cell, s->diagonal);
         out->size[i] = (int64_t)size;
     }
     return SU_OK;
@@ -113,7 +114,8 @@ static void unlinear(const frame *f, int64_t k, int64_t c[3])
     c[2] = k % f->size[2], c[1] = k / f->size[2] % f->size[1], c[0] = k / f->size[2] / f->size[1];
 }
 
-/* Tet key: 12 * cube + 4 * axis + quarter. Node key: 2 * cube for the low corner of a cube, 2 * cube + 1 for its centre. */
+/* Tet key: 12 * cube + 4 * axis + quarter. Node key: 2 * cube for the low corner of a cube, 2 * cube + 1 for its
+ * centre. */
 static void nodes_of_tet(const frame *f, int64_t key, int64_t node[4])
 {
     static const int corner[4][2] = {{0, 0}, {1, 0}, {1, 1}, {0, 1}};
@@ -174,8 +176,8 @@ static void tets_of_node(const frame *f, int64_t node, int64_t key[24])
 /* ---- a set of keys, numbered in order of arrival ---- */
 
 typedef struct key_set {
-    int64_t *keys;         /* (count) */
-    int32_t *slots;        /* (capacity) index + 1; 0: free */
+    int64_t *keys;  /* (count) */
+    int32_t *slots; /* (capacity) index + 1; 0: free */
     int64_t count, capacity, room;
 } key_set;
 
@@ -223,7 +225,8 @@ static su_status set_add(key_set *s, int64_t key, int64_t *index, su_error *err)
     int64_t found = set_find(s, key);
     if (found < 0) {
         if (2 * s->count >= s->capacity) SU_TRY(set_grow(s, err));
-        if (s->count >= INT32_MAX / 8) return su_fail(err, SU_FAILED, "the flesh would have more than %d tets", INT32_MAX / 8);
+        if (s->count >= INT32_MAX / 8)
+            return su_fail(err, SU_FAILED, "the flesh would have more than %d tets", INT32_MAX / 8);
         found = s->count++;
         s->keys[found] = key;
         uint64_t at = mix(key) & (uint64_t)(s->capacity - 1);
@@ -263,7 +266,8 @@ static bool meet_item(const frame *f, const double p[3][3], int32_t item, meetin
     int64_t low[3], high[3], c[3];
     double box_low[3], box_high[3], normal[3], centre[3];
     for (int i = 0; i < 3; i++) {
-        box_low[i] = fmin(p[0][i], fmin(p[1][i], p[2][i])) - TOUCH, box_high[i] = fmax(p[0][i], fmax(p[1][i], p[2][i])) + TOUCH;
+        box_low[i] = fmin(p[0][i], fmin(p[1][i], p[2][i])) - TOUCH,
+        box_high[i] = fmax(p[0][i], fmax(p[1][i], p[2][i])) + TOUCH;
         low[i] = (int64_t)floor(box_low[i]) - 1, high[i] = (int64_t)floor(box_high[i]);
     }
     normal_of(p, whole, normal);
@@ -279,13 +283,15 @@ static bool meet_item(const frame *f, const double p[3][3], int32_t item, meetin
                         apart |= start > box_high[i] || start + 1.0 < box_low[i];
                         centre[i] = start + 0.5 - p[0][i];
                     }
-                    if (apart || fabs(su_dot3(normal, centre)) > 0.8 * length + TOUCH) continue;   /* circumradius sqrt(1/2) */
+                    if (apart || fabs(su_dot3(normal, centre)) > 0.8 * length + TOUCH)
+                        continue; /* circumradius sqrt(1/2) */
                     for (int quarter = 0; quarter < 4; quarter++) {
                         int64_t key = 12 * linear(f, c) + 4 * axis + quarter, node[4];
                         double q[4][3];
                         nodes_of_tet(f, key, node);
                         for (int k = 0; k < 4; k++) node_position(f, node[k], q[k]);
-                        if (su_triangle_meets_tet(p, (const double(*)[3])q) && !add_meeting(out, key, item)) return false;
+                        if (su_triangle_meets_tet(p, (const double(*)[3])q) && !add_meeting(out, key, item))
+                            return false;
                     }
                 }
     return true;
@@ -298,7 +304,8 @@ static int compare_meetings(const void *a, const void *b)
     return (p->item > q->item) - (p->item < q->item);
 }
 
-static su_status find_meetings(const frame *f, const su_surface *s, const su_lattice_items *items, int threads, meetings *out, su_error *err)
+static su_status find_meetings(const frame *f, const su_surface *s, const su_lattice_items *items, int threads,
+                               meetings *out, su_error *err)
 {
     bool failed = false;
     meetings all = {0};
@@ -310,12 +317,14 @@ static su_status find_meetings(const frame *f, const su_surface *s, const su_lat
         for (int64_t k = 0; k < items->count; k++) {
             double p[3][3];
             for (int i = 0; i < 9; i++)
-                p[i / 3][i % 3] = (s->x[3 * (int64_t)items->corners[3 * k + i / 3] + i % 3] - f->origin[i % 3]) / f->cell;
+                p[i / 3][i % 3] =
+                    (s->x[3 * (int64_t)items->corners[3 * k + i / 3] + i % 3] - f->origin[i % 3]) / f->cell;
             if (!lost) lost = !meet_item(f, (const double(*)[3])p, (int32_t)k, &own);
         }
 #pragma omp critical
         {
-            for (int64_t k = 0; k < own.count && !lost; k++) lost = !add_meeting(&all, own.list[k].key, own.list[k].item);
+            for (int64_t k = 0; k < own.count && !lost; k++)
+                lost = !add_meeting(&all, own.list[k].key, own.list[k].item);
             failed |= lost;
         }
         free(own.list);
@@ -336,7 +345,7 @@ typedef struct builder {
     meetings meetings;
     key_set tets, nodes;
     int64_t cut;
-    double *winding;       /* (nodes.count) */
+    double *winding; /* (nodes.count) */
 } builder;
 
 static void builder_free(builder *b)
@@ -363,8 +372,8 @@ static su_status wind(builder *b, const su_winding *winding, int64_t first, int 
     return SU_OK;
 }
 
-/* Winding numbers at the nodes of cut tets, then a flood through uncut tets from the nodes inside. What the flood reaches of
- * a closed skin is inside; an open skin can leak, so there every node is asked. */
+/* Winding numbers at the nodes of cut tets, then a flood through uncut tets from the nodes inside. What the flood
+ * reaches of a closed skin is inside; an open skin can leak, so there every node is asked. */
 static su_status fill(builder *b, const su_surface *s, int threads, const su_progress *progress, su_error *err)
 {
     su_status status = SU_OK;
@@ -372,7 +381,8 @@ static su_status fill(builder *b, const su_surface *s, int threads, const su_pro
     su_winding *winding = NULL;
     int64_t node[4], key[24], index;
     for (int64_t k = 0; k < b->meetings.count; k++)
-        if (!k || b->meetings.list[k].key != b->meetings.list[k - 1].key) SU_GO(set_add(&b->tets, b->meetings.list[k].key, &index, err));
+        if (!k || b->meetings.list[k].key != b->meetings.list[k - 1].key)
+            SU_GO(set_add(&b->tets, b->meetings.list[k].key, &index, err));
     b->cut = b->tets.count;
     for (int64_t e = 0; e < b->cut; e++) {
         nodes_of_tet(&b->frame, b->tets.keys[e], node);
@@ -382,7 +392,10 @@ static su_status fill(builder *b, const su_surface *s, int threads, const su_pro
     SU_GO(su_winding_create(&tree, s->x, s->triangles, &winding, err));
     SU_GO(wind(b, winding, 0, threads, err));
     for (int64_t first = 0, last; (last = b->nodes.count) > first; first = last) {
-        if (su_progress_stopped(progress)) { status = su_fail(err, SU_AGAIN, "stopped while meshing"); goto done; }
+        if (su_progress_stopped(progress)) {
+            status = su_fail(err, SU_AGAIN, "stopped while meshing");
+            goto done;
+        }
         for (int64_t v = first; v < last; v++) {
             if (b->winding[v] <= 0.5) continue;
             tets_of_node(&b->frame, b->nodes.keys[v], key);
@@ -402,8 +415,8 @@ done:
     return status;
 }
 
-static su_status begin(const su_surface *s, const su_lattice_items *items, double cell, int threads, const su_progress *progress,
-                       builder *b, su_error *err)
+static su_status begin(const su_surface *s, const su_lattice_items *items, double cell, int threads,
+                       const su_progress *progress, builder *b, su_error *err)
 {
     SU_TRY(make_frame(s, cell, &b->frame, err));
     SU_TRY(find_meetings(&b->frame, s, items, threads, &b->meetings, err));
@@ -444,7 +457,8 @@ su_status su_lattice_create(const su_surface *surface, const su_lattice_items *i
         int32_t *tet = l.tets + 4 * e;
         nodes_of_tet(&b.frame, b.tets.keys[e], node);
         for (int i = 0; i < 4; i++) tet[i] = (int32_t)set_find(&b.nodes, node[i]);
-        su_tet_edges(l.x + 3 * (int64_t)tet[0], l.x + 3 * (int64_t)tet[1], l.x + 3 * (int64_t)tet[2], l.x + 3 * (int64_t)tet[3], m);
+        su_tet_edges(l.x + 3 * (int64_t)tet[0], l.x + 3 * (int64_t)tet[1], l.x + 3 * (int64_t)tet[2],
+                     l.x + 3 * (int64_t)tet[3], m);
         if (su_det3(m) > 0.0) continue;
         int32_t swap = tet[2];
         tet[2] = tet[3], tet[3] = swap;

@@ -5,29 +5,30 @@
 #include "core/progress.h"
 #include "geometry/surface.h"
 
-/* What the lattice is cut by: the surface's triangles first, then each vertex without a triangle as a triangle shrunk to a
- * point. */
+/* What the lattice is cut by: the surface's triangles first, then each vertex without a triangle as a triangle shrunk
+ * to a point. */
 typedef struct su_lattice_items {
     int64_t count;
-    int32_t *corners;          /* (count,3) */
+    int32_t *corners; /* (count,3) */
 } su_lattice_items;
 
 typedef struct su_lattice {
-    double cell;               /* edge of a cube, m; the tets' edges are cell and cell sqrt(3)/2 */
+    double cell; /* edge of a cube, m; the tets' edges are cell and cell sqrt(3)/2 */
     double origin[3];
     int64_t n, t;
-    double *x;                 /* (n,3) nodes, m */
-    double *winding;           /* (n) winding number of the skin at each node */
-    int32_t *tets;             /* (t,4) positively oriented; tets that meet the skin first */
-    int64_t cut;               /* how many meet the skin */
-    int64_t *item_start;       /* (cut + 1) */
-    int32_t *items;            /* items that meet each of these tets, ascending */
+    double *x;           /* (n,3) nodes, m */
+    double *winding;     /* (n) winding number of the skin at each node */
+    int32_t *tets;       /* (t,4) positively oriented; tets that meet the skin first */
+    int64_t cut;         /* how many meet the skin */
+    int64_t *item_start; /* (cut + 1) */
+    int32_t *items;      /* items that meet each of these tets, ascending */
 } su_lattice;
 
 su_status su_lattice_items_create(const su_surface *surface, su_lattice_items *out, su_error *err);
 void su_lattice_items_free(su_lattice_items *items);
 
-/* Only how many tets there would be, and how many of them meet the skin: cheap. progress may stop it, here and below. */
+/* Only how many tets there would be, and how many of them meet the skin: cheap. progress may stop it, here and below.
+ */
 su_status su_lattice_count(const su_surface *surface, const su_lattice_items *items, double cell, int threads,
                            const su_progress *progress, int64_t *count, int64_t *cut, su_error *err);
 /* A point counts as inside where the winding number is above 1/2. */

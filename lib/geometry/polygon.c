@@ -40,8 +40,8 @@ static int ear_is_free(const double *points, const int32_t *ring, int count, int
     return 1;
 }
 
-/* The corner to cut off next: free ears first, the one with the shortest cut among them (fewer slivers); else the largest
- * corner, so that broken polygons come to an end too. */
+/* The corner to cut off next: free ears first, the one with the shortest cut among them (fewer slivers); else the
+ * largest corner, so that broken polygons come to an end too. */
 static int choose_ear(const double *points, const int32_t *ring, int count, const double normal[3])
 {
     int best = -1, largest = 0;
@@ -69,7 +69,7 @@ su_status su_polygons_triangulate(int64_t polygons, const int32_t *face_counts, 
         int left = face_counts[f];
         double normal[3] = {0, 0, 0};
         for (int i = 0; i < left; i++) ring[i] = remap ? remap[face_indices[i]] : face_indices[i];
-        for (int i = 1; i + 1 < left; i++) {   /* twice the area vector, whichever way the polygon is cut */
+        for (int i = 1; i + 1 < left; i++) { /* twice the area vector, whichever way the polygon is cut */
             double n[3];
             area_vector(points, ring[0], ring[i], ring[i + 1], n);
             for (int k = 0; k < 3; k++) normal[k] += n[k];

@@ -50,8 +50,8 @@ static void perpendicular(const double u[3], double out[3])
     for (int i = 0; i < 3; i++) out[i] /= length;
 }
 
-/* One-sided Jacobi (Hestenes): right rotations make the columns of m orthogonal. Unlike the eigenvectors of m'm it keeps
- * the small singular values to full relative precision, which near-flat tets need. */
+/* One-sided Jacobi (Hestenes): right rotations make the columns of m orthogonal. Unlike the eigenvectors of m'm it
+ * keeps the small singular values to full relative precision, which near-flat tets need. */
 void su_svd3(const double m[9], double u[9], double s[3], double v[9])
 {
     static const double identity[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
@@ -87,7 +87,7 @@ void su_svd3(const double m[9], double u[9], double s[3], double v[9])
     for (int i = 0; i < 3; i++) along += u0[i] * a[3 * i + 1];
     for (int i = 0; i < 3; i++) u1[i] = a[3 * i + 1] - along * u0[i];
     s[1] = su_norm3(u1);
-    if (s[1] > 1e-150)   /* squares below underflow; scale is 1 here */
+    if (s[1] > 1e-150) /* squares below underflow; scale is 1 here */
         for (int i = 0; i < 3; i++) u1[i] /= s[1];
     else
         perpendicular(u0, u1);
@@ -124,7 +124,7 @@ void su_quaternion_of(const double r[9], double q[4])
     double norm = sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
     if (q[0] < 0) norm = -norm;
     for (int i = 0; i < 4; i++) q[i] /= norm;
-    if (q[0] == 0) q[0] = 0;   /* no negative zero */
+    if (q[0] == 0) q[0] = 0; /* no negative zero */
 }
 
 void su_quaternion_matrix(const double q[4], double r[9])
@@ -135,10 +135,12 @@ void su_quaternion_matrix(const double q[4], double r[9])
     r[6] = 2 * (x * z - w * y), r[7] = 2 * (y * z + w * x), r[8] = 1 - 2 * (x * x + y * y);
 }
 
-/* Newton and Schulz's iteration X (3 - X'X) / 2 for the polar factor: it converges from singular values in (0, sqrt 3), quadratically at
- * the end. A mean of rotations has none above 1; where one is small the rotations contradict each other, and the SVD decides. */
-/* The rotation nearest to the mean of the matrices is the quaternion v that maximizes sum (q_c . v)^2 (Markley et al. 2007, eq. 12): the
- * leading eigenvector, here by the power method, whose error shrinks with the square of the angles between the four. */
+/* Newton and Schulz's iteration X (3 - X'X) / 2 for the polar factor: it converges from singular values in (0, sqrt 3),
+ * quadratically at the end. A mean of rotations has none above 1; where one is small the rotations contradict each
+ * other, and the SVD decides. */
+/* The rotation nearest to the mean of the matrices is the quaternion v that maximizes sum (q_c . v)^2 (Markley et al.
+ * 2007, eq. 12): the leading eigenvector, here by the power method, whose error shrinks with the square of the angles
+ * between the four. */
 void su_mean_rotation(const double *const quaternions[4], double r[9])
 {
     enum { STEPS = 24 };
@@ -190,7 +192,7 @@ void su_quaternion_multiply(const double a[4], const double b[4], double out[4])
 void su_quaternion_log(const double q[4], double v[3])
 {
     double sine = su_norm3(q + 1), cosine = q[0];
-    double sign = cosine < 0 ? -1.0 : 1.0;   /* q and -q are the same rotation; the shorter way round */
+    double sign = cosine < 0 ? -1.0 : 1.0; /* q and -q are the same rotation; the shorter way round */
     double factor = sine > 0 ? 2 * atan2(sine, sign * cosine) / sine : 2.0;
     for (int i = 0; i < 3; i++) v[i] = sign * factor * q[1 + i];
 }

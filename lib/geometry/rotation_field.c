@@ -23,8 +23,8 @@ typedef struct slots {
 } slots;
 
 /* For each slot the tets around its vertex, ascending: start (wanted + 1) into around. */
-static su_status tets_around(int64_t t, const int32_t *tets, int64_t wanted, const slots *at, int64_t *start, int32_t **around,
-                             su_error *err)
+static su_status tets_around(int64_t t, const int32_t *tets, int64_t wanted, const slots *at, int64_t *start,
+                             int32_t **around, su_error *err)
 {
     int64_t *fill;
     for (int64_t c = 0; c < 4 * t; c++)
@@ -33,12 +33,14 @@ static su_status tets_around(int64_t t, const int32_t *tets, int64_t wanted, con
     SU_TRY(SU_ALLOC(around, start[wanted], "tets around vertices", err));
     SU_TRY(SU_ALLOC(&fill, wanted, "tets around vertices", err));
     for (int64_t c = 0; c < 4 * t; c++)
-        for (int32_t k = at->first[tets[c]]; k >= 0; k = at->next[k]) (*around)[start[k] + fill[k]++] = (int32_t)(c / 4);
+        for (int32_t k = at->first[tets[c]]; k >= 0; k = at->next[k])
+            (*around)[start[k] + fill[k]++] = (int32_t)(c / 4);
     free(fill);
     return SU_OK;
 }
 
-/* Rows of the inverse edge matrix are the gradients of the shape functions of corners 1 to 3. Returns 6 times the volume. */
+/* Rows of the inverse edge matrix are the gradients of the shape functions of corners 1 to 3. Returns 6 times the
+ * volume. */
 static double corner_gradients(const double *vertices, const int32_t *tet, double g[12])
 {
     double edges[9];
@@ -61,7 +63,7 @@ static su_status add_ring(const double *vertices, const int32_t *tets, const int
         if (!(volume > 0)) return su_fail(err, SU_INPUT, "tet %d has no positive volume", ring[a]);
         total += volume;
         for (int c = 0; c < 4; c++) {
-            if (tet[c] == own) continue;   /* positions are taken from there */
+            if (tet[c] == own) continue; /* positions are taken from there */
             if (place[tet[c]] < 0) place[tet[c]] = (int32_t)(*at - first), g->neighbour[(*at)++] = tet[c];
             double *to = g->coefficient + 3 * (first + place[tet[c]]);
             for (int b = 0; b < 3; b++) to[b] += volume * gradient[3 * c + b];
@@ -99,7 +101,8 @@ su_status su_mean_gradients_create(int64_t n, const double *vertices, int64_t t,
     SU_GO(SU_ALLOC(&out->coefficient, 9 * start[count], "rotation field", err));
     for (int64_t k = 0; k < count; k++) {
         out->vertex[k] = wanted ? wanted[k] : (int32_t)k;
-        SU_GO(add_ring(vertices, tets, around + start[k], start[k + 1] - start[k], out->vertex[k], place, out, &used, err));
+        SU_GO(add_ring(vertices, tets, around + start[k], start[k + 1] - start[k], out->vertex[k], place, out, &used,
+                       err));
         out->start[k + 1] = used;
     }
 done:
@@ -112,7 +115,7 @@ done:
 
 /* The rows of a smoothing the other way round: of each node its vertices and phi. */
 typedef struct supports {
-    int64_t *start;    /* (nodes + 1) */
+    int64_t *start; /* (nodes + 1) */
     int32_t *vertex;
     double *weight;
 } supports;
@@ -133,11 +136,12 @@ static su_status turn_round(int64_t n, const su_smoothing *smoothing, supports *
     return SU_OK;
 }
 
-/* Scratch of su_node_gradients_create: phi of the node at hand, its tets, and where vertices stand among its neighbours. */
+/* Scratch of su_node_gradients_create: phi of the node at hand, its tets, and where vertices stand among its
+ * neighbours. */
 typedef struct node_work {
-    double *phi;         /* (n) */
-    int32_t *place;      /* (n) -1 */
-    int32_t *seen;       /* (t) the last node that has met the tet */
+    double *phi;    /* (n) */
+    int32_t *place; /* (n) -1 */
+    int32_t *seen;  /* (t) the last node that has met the tet */
 } node_work;
 
 /* Room for `more` neighbours behind `used`, at least doubled. */
@@ -160,8 +164,9 @@ done:
     return status;
 }
 
-static su_status add_node(const double *vertices, const int32_t *tets, int32_t node, const supports *all, const int64_t *start,
-                          const int32_t *around, node_work *work, su_mean_gradients *g, int64_t *at, int64_t *room, su_error *err)
+static su_status add_node(const double *vertices, const int32_t *tets, int32_t node, const supports *all,
+                          const int64_t *start, const int32_t *around, node_work *work, su_mean_gradients *g,
+                          int64_t *at, int64_t *room, su_error *err)
 {
     int64_t first = *at;
     double total = 0, gradient[12];
@@ -194,8 +199,8 @@ static su_status add_node(const double *vertices, const int32_t *tets, int32_t n
     return SU_OK;
 }
 
-su_status su_node_gradients_create(int64_t n, const double *vertices, int64_t t, const int32_t *tets, const su_smoothing *smoothing,
-                                   su_mean_gradients *out, su_error *err)
+su_status su_node_gradients_create(int64_t n, const double *vertices, int64_t t, const int32_t *tets,
+                                   const su_smoothing *smoothing, su_mean_gradients *out, su_error *err)
 {
     su_status status;
     supports all = {0};
@@ -228,11 +233,11 @@ done:
 /* ---- the field ---- */
 
 struct su_rotation_field {
-    su_mean_gradients gradients;   /* of the wanted vertices, or of the nodes */
+    su_mean_gradients gradients; /* of the wanted vertices, or of the nodes */
     su_smoothing smoothing;
-    int64_t count;                 /* wanted vertices */
-    int32_t *wanted;               /* (count) with a smoothing */
-    double *node;                  /* (nodes,9) with a smoothing */
+    int64_t count;   /* wanted vertices */
+    int32_t *wanted; /* (count) with a smoothing */
+    double *node;    /* (nodes,9) with a smoothing */
 };
 
 void su_rotation_field_free(su_rotation_field *field)
@@ -243,8 +248,9 @@ void su_rotation_field_free(su_rotation_field *field)
     free(field);
 }
 
-static su_status smooth_field(int64_t n, const double *vertices, int64_t t, const int32_t *tets, const su_smoothing *smoothing,
-                              int64_t wanted_count, const int32_t *wanted, su_rotation_field *field, su_error *err)
+static su_status smooth_field(int64_t n, const double *vertices, int64_t t, const int32_t *tets,
+                              const su_smoothing *smoothing, int64_t wanted_count, const int32_t *wanted,
+                              su_rotation_field *field, su_error *err)
 {
     field->smoothing = *smoothing, field->count = wanted ? wanted_count : n;
     SU_TRY(SU_ALLOC(&field->wanted, field->count, "rotation field", err));
@@ -253,8 +259,9 @@ static su_status smooth_field(int64_t n, const double *vertices, int64_t t, cons
     return su_node_gradients_create(n, vertices, t, tets, smoothing, &field->gradients, err);
 }
 
-su_status su_rotation_field_create(int64_t n, const double *vertices, int64_t t, const int32_t *tets, const su_smoothing *smoothing,
-                                   int64_t wanted_count, const int32_t *wanted, su_rotation_field **out, su_error *err)
+su_status su_rotation_field_create(int64_t n, const double *vertices, int64_t t, const int32_t *tets,
+                                   const su_smoothing *smoothing, int64_t wanted_count, const int32_t *wanted,
+                                   su_rotation_field **out, su_error *err)
 {
     su_rotation_field *field;
     su_status status;
@@ -265,8 +272,10 @@ su_status su_rotation_field_create(int64_t n, const double *vertices, int64_t t,
         status = su_mean_gradients_create(n, vertices, t, tets, wanted_count, wanted, &field->gradients, err);
         field->count = field->gradients.count;
     }
-    if (status == SU_OK) *out = field;
-    else su_rotation_field_free(field);
+    if (status == SU_OK)
+        *out = field;
+    else
+        su_rotation_field_free(field);
     return status;
 }
 
@@ -293,11 +302,12 @@ void su_rotation_field_evaluate(su_rotation_field *field, const double *x, doubl
 #pragma omp for schedule(static)
         for (int64_t k = 0; k < field->count; k++) {
             double F[9] = {0}, R[9];
-            if (smooth->nodes == 0) mean_gradient(g, k, x, F);
+            if (smooth->nodes == 0)
+                mean_gradient(g, k, x, F);
             else
                 for (int64_t j = smooth->start[field->wanted[k]]; j < smooth->start[field->wanted[k] + 1]; j++)
                     for (int i = 0; i < 9; i++) F[i] += smooth->weight[j] * field->node[9 * smooth->node[j] + i];
-            su_nearest_rotation(F, R);   /* the identity where there is no tet */
+            su_nearest_rotation(F, R); /* the identity where there is no tet */
             su_quaternion_of(R, quaternions + 4 * k);
         }
     }

@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 96, LEAST = 10 };   /* neighbours looked at; fewer say nothing */
-#define STRETCH 1.3        /* a tet that is longer or shorter by more than this has little room left to give */
-#define SAMPLES 3.0        /* per radius: a dense skin is thinned out to that */
+enum { MOST = 96, LEAST = 10 }; /* neighbours looked at; fewer say nothing */
+#define STRETCH 1.3             /* a tet that is longer or shorter by more than this has little room left to give */
+#define SAMPLES 3.0             /* per radius: a dense skin is thinned out to that */
 
 typedef struct sample {
     int64_t cube[3];
-    uint32_t order;            /* by chance, so that of shells that lie on each other all are among the samples */
+    uint32_t order; /* by chance, so that of shells that lie on each other all are among the samples */
     int32_t vertex;
 } sample;
 
@@ -24,7 +24,8 @@ static int compare(const void *a, const void *b)
     const sample *p = a, *q = b;
     for (int i = 0; i < 3; i++)
         if (p->cube[i] != q->cube[i]) return p->cube[i] < q->cube[i] ? -1 : 1;
-    return p->order != q->order ? (p->order > q->order) - (p->order < q->order) : (p->vertex > q->vertex) - (p->vertex < q->vertex);
+    return p->order != q->order ? (p->order > q->order) - (p->order < q->order)
+                                : (p->vertex > q->vertex) - (p->vertex < q->vertex);
 }
 
 /* Mean of the neighbours' positions, and the positions about it. */
@@ -50,8 +51,8 @@ static double squared_distance(int count, const double F[9], double a[][3], doub
     return sum / count;
 }
 
-/* Mean squared distance of b from the best rotation of a, or from the best linear map with its stretches bounded, which is
- * better where the skin stretches and worse where it is torn apart. */
+/* Mean squared distance of b from the best rotation of a, or from the best linear map with its stretches bounded, which
+ * is better where the skin stretches and worse where it is torn apart. */
 static double misfit_of(int count, double a[][3], double b[][3])
 {
     double P[9] = {0}, Q[9] = {0}, R[9], inverse[9], F[9], u[9], s[3], v[9];
@@ -70,7 +71,9 @@ static double misfit_of(int count, double a[][3], double b[][3])
     su_svd3(F, u, s, v);
     for (int i = 0; i < 3; i++) s[i] = fmin(fmax(s[i], 1 / STRETCH), STRETCH);
     for (int i = 0; i < 3; i++)
-        for (int j = 0; j < 3; j++) F[3 * i + j] = u[3 * i] * s[0] * v[3 * j] + u[3 * i + 1] * s[1] * v[3 * j + 1] + u[3 * i + 2] * s[2] * v[3 * j + 2];
+        for (int j = 0; j < 3; j++)
+            F[3 * i + j] =
+                u[3 * i] * s[0] * v[3 * j] + u[3 * i + 1] * s[1] * v[3 * j + 1] + u[3 * i + 2] * s[2] * v[3 * j + 2];
     return fmin(turned, squared_distance(count, F, a, b));
 }
 
@@ -88,9 +91,10 @@ su_status su_shape_change(int64_t n, const double *x, int64_t poses, const doubl
     SU_GO(SU_ALLOC(&first, n + 1, "skin samples", err));
     SU_GO(SU_ALLOC(&points, 3 * n, "skin samples", err));
     for (int64_t v = 0; v < n; v++) {
-        uint32_t mixed = (uint32_t)v * 2654435761u;   /* Knuth's multiplicative hash, then folded */
+        uint32_t mixed = (uint32_t)v * 2654435761u; /* Knuth's multiplicative hash, then folded */
         samples[v].vertex = (int32_t)v, samples[v].order = (mixed ^ mixed >> 15) * 2246822519u;
-        for (int i = 0; i < 3; i++) samples[v].cube[i] = (int64_t)floor(fmax(-1e15, fmin(1e15, x[3 * v + i] * SAMPLES / radius)));
+        for (int i = 0; i < 3; i++)
+            samples[v].cube[i] = (int64_t)floor(fmax(-1e15, fmin(1e15, x[3 * v + i] * SAMPLES / radius)));
     }
     qsort(samples, (size_t)n, sizeof *samples, compare);
     for (int64_t k = 0; k < n; k++)

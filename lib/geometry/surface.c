@@ -42,7 +42,7 @@ static su_status weld(int64_t n, const double *x, const uint8_t *rigid, su_surfa
     SU_GO(SU_ALLOC(&first, n, "welded points", err));
     for (int64_t v = 0; v < n; v++) {
         if (rigid && rigid[v]) continue;
-        for (int i = 0; i < 3; i++) keys[count].x[i] = x[3 * v + i] + 0.0;   /* -0 becomes 0 */
+        for (int i = 0; i < 3; i++) keys[count].x[i] = x[3 * v + i] + 0.0; /* -0 becomes 0 */
         keys[count++].index = (int32_t)v;
     }
     qsort(keys, (size_t)count, sizeof *keys, compare_points);
@@ -51,7 +51,10 @@ static su_status weld(int64_t n, const double *x, const uint8_t *rigid, su_surfa
         first[keys[k].index] = keys[head].index;
     }
     for (int64_t v = 0; v < n; v++) {
-        if (rigid && rigid[v]) { out->vertex[v] = -1; continue; }
+        if (rigid && rigid[v]) {
+            out->vertex[v] = -1;
+            continue;
+        }
         if (first[v] == v) {
             memcpy(out->x + 3 * out->n, x + 3 * v, 3 * sizeof *x);
             out->vertex[v] = (int32_t)out->n++;
@@ -123,7 +126,10 @@ static su_status keep_triangles(int64_t t, const int32_t *triangles, su_surface 
     for (int64_t k = 1; k < kept; k++)
         if (!memcmp(keys[k].sorted, keys[k - 1].sorted, sizeof keys[k].sorted)) repeated[keys[k].index] = 1;
     for (int64_t k = 0; k < kept; k++) {
-        if (repeated[k]) { out->dropped_repeated++; continue; }
+        if (repeated[k]) {
+            out->dropped_repeated++;
+            continue;
+        }
         memmove(out->triangles + 3 * out->t++, out->triangles + 3 * k, 3 * sizeof *out->triangles);
     }
 done:
@@ -137,7 +143,7 @@ done:
 typedef struct half_edge {
     int32_t low, high;
     int32_t triangle;
-    int32_t forward;    /* 1: the triangle runs from low to high */
+    int32_t forward; /* 1: the triangle runs from low to high */
 } half_edge;
 
 static int compare_edges(const void *a, const void *b)
@@ -199,9 +205,13 @@ static su_status orient_patches(su_surface *s, const half_edge *edges, su_error 
         if (run != 2) continue;
         uint8_t disagree = edges[e].forward == edges[e + 1].forward, pa, pb;
         s->flipped_edges += disagree;
-        int32_t a = find_root(parent, flip, edges[e].triangle, &pa), b = find_root(parent, flip, edges[e + 1].triangle, &pb);
-        if (a == b) continue;   /* a Moebius band keeps its seam */
-        if (a > b) { int32_t swap = a; a = b, b = swap; }
+        int32_t a = find_root(parent, flip, edges[e].triangle, &pa),
+                b = find_root(parent, flip, edges[e + 1].triangle, &pb);
+        if (a == b) continue; /* a Moebius band keeps its seam */
+        if (a > b) {
+            int32_t swap = a;
+            a = b, b = swap;
+        }
         parent[b] = a, flip[b] = pa ^ pb ^ disagree;
     }
     for (int64_t k = 0; k < s->t; k++) {
@@ -271,8 +281,8 @@ static int crossings_from(const su_surface *s, const double p[3], int32_t own)
         double u = su_dot3(h, d);
         su_cross3(c, a, h);
         double v = su_dot3(h, d);
-        if (u > 0 && v > 0 && w > 0 && volume > 0) count++;        /* leaves */
-        if (u < 0 && v < 0 && w < 0 && volume < 0) count--;        /* enters */
+        if (u > 0 && v > 0 && w > 0 && volume > 0) count++; /* leaves */
+        if (u < 0 && v < 0 && w < 0 && volume < 0) count--; /* enters */
     }
     return count;
 }
@@ -342,7 +352,8 @@ su_status su_surface_create(int64_t n, const double *x, int64_t t, const int32_t
     SU_GO(weld(n, x, rigid, &s, err));
     SU_GO(keep_triangles(t, triangles, &s, err));
     if (s.n < 4) {
-        status = su_fail(err, SU_INPUT, "the skin has %lld distinct vertices that can move, flesh needs at least 4", (long long)s.n);
+        status = su_fail(err, SU_INPUT, "the skin has %lld distinct vertices that can move, flesh needs at least 4",
+                         (long long)s.n);
         goto done;
     }
     measure(&s);

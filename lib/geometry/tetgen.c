@@ -14,7 +14,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-/* TetGen works on the skin moved to the origin and scaled to this diagonal: its bounds are printed in plain decimals. */
+/* TetGen works on the skin moved to the origin and scaled to this diagonal: its bounds are printed in plain decimals.
+ */
 static const double WORK_DIAGONAL = 100.0;
 
 static su_status write_smesh(const su_surface *s, const char *path, su_error *err)
@@ -125,15 +126,18 @@ static bool disk_full(const char *folder)
     return statvfs(folder, &disk) == 0 && (disk.f_bavail == 0 || (disk.f_files > 0 && disk.f_favail == 0));
 }
 
-/* What to call a failure, from how the child ended. Signals from outside, no memory and a full disk are worth another try.
- * TetGen does not say that memory was short: it throws a number, or follows a null pointer. */
-static su_status explain(const su_child_limits *limits, su_child_result *end, const char *folder, su_status status, su_error *err)
+/* What to call a failure, from how the child ended. Signals from outside, no memory and a full disk are worth another
+ * try. TetGen does not say that memory was short: it throws a number, or follows a null pointer. */
+static su_status explain(const su_child_limits *limits, su_child_result *end, const char *folder, su_status status,
+                         su_error *err)
 {
     bool killed = end->end == SU_CHILD_KILLED;
     if (disk_full(folder)) return su_fail(err, SU_AGAIN, "%s: the disk is full, TetGen's files do not fit", folder);
     if (killed && limits->memory_bytes > 0 && 2 * end->peak_bytes > limits->memory_bytes)
-        return su_fail(err, SU_AGAIN, "TetGen ran out of memory (limit %.3g GiB)", (double)limits->memory_bytes / 1073741824.0);
-    if (killed && (end->code == SIGKILL || end->code == SIGTERM || end->code == SIGINT || end->code == SIGXCPU || end->code == SIGHUP))
+        return su_fail(err, SU_AGAIN, "TetGen ran out of memory (limit %.3g GiB)",
+                       (double)limits->memory_bytes / 1073741824.0);
+    if (killed && (end->code == SIGKILL || end->code == SIGTERM || end->code == SIGINT || end->code == SIGXCPU ||
+                   end->code == SIGHUP))
         return su_fail(err, SU_AGAIN, "TetGen was killed (signal %d)", end->code);
     if (killed) return su_fail(err, SU_FAILED, "TetGen died of signal %d (%s)", end->code, last_line(end->tail));
     return status;
@@ -157,28 +161,37 @@ su_status su_tetgen_run(const su_surface *surface, const su_tetgen_settings *set
     double scale = WORK_DIAGONAL / surface->diagonal;
     char folder[400], path[460], nodes[460], elements[460], flags[100], volume[40] = "";
     snprintf(folder, sizeof folder, "%s/supple-tetgen-XXXXXX", base);
-    if (!mkdtemp(folder)) return su_fail(err, SU_AGAIN, "%s: cannot make a temporary folder (%s)", folder, strerror(errno));
+    if (!mkdtemp(folder))
+        return su_fail(err, SU_AGAIN, "%s: cannot make a temporary folder (%s)", folder, strerror(errno));
     snprintf(path, sizeof path, "%s/skin.smesh", folder);
     snprintf(nodes, sizeof nodes, "%s/skin.1.node", folder);
     snprintf(elements, sizeof elements, "%s/skin.1.ele", folder);
     status = write_smesh(surface, path, err);
     if (status) {
-        if (disk_full(folder)) status = su_fail(err, SU_AGAIN, "%s: the disk is full, the skin does not fit for TetGen", folder);
+        if (disk_full(folder))
+            status = su_fail(err, SU_AGAIN, "%s: the disk is full, the skin does not fit for TetGen", folder);
         goto done;
     }
-    if (settings->volume_bound > 0.0) snprintf(volume, sizeof volume, "a%.12f", settings->volume_bound * scale * scale * scale);
+    if (settings->volume_bound > 0.0)
+        snprintf(volume, sizeof volume, "a%.12f", settings->volume_bound * scale * scale * scale);
     /* -B -F: no boundary files */
     snprintf(flags, sizeof flags, "-pq%.4f/%.2f%sBFQ", settings->radius_edge, settings->dihedral, volume);
     const char *argv[] = {settings->program ? settings->program : "tetgen", flags, "skin.smesh", NULL};
     SU_GO(su_child_run(argv, folder, &settings->limits, &end, err));
-    if (end.end == SU_CHILD_STOPPED) { status = su_fail(err, SU_AGAIN, "stopped while TetGen ran"); goto done; }
+    if (end.end == SU_CHILD_STOPPED) {
+        status = su_fail(err, SU_AGAIN, "stopped while TetGen ran");
+        goto done;
+    }
     if (end.end == SU_CHILD_TIMEOUT) {
         status = su_fail(err, SU_AGAIN, "TetGen did not end within %g s", settings->limits.seconds);
         goto done;
     }
     status = read_result(nodes, elements, &mesh, err);
     if (!status) status = settle_result(surface, &mesh, err);
-    if (status) { status = explain(&settings->limits, &end, folder, status, err); goto done; }
+    if (status) {
+        status = explain(&settings->limits, &end, folder, status, err);
+        goto done;
+    }
     *out = mesh;
     memset(&mesh, 0, sizeof mesh);
 done:

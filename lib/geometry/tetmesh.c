@@ -72,8 +72,8 @@ void su_tet_barycentric(const double *x, const int32_t *tet, const double p[3], 
 }
 
 typedef struct face_key {
-    int32_t v[3];      /* ascending */
-    int32_t side;      /* 4 * tet + face */
+    int32_t v[3]; /* ascending */
+    int32_t side; /* 4 * tet + face */
 } face_key;
 
 static int compare_faces(const void *a, const void *b)
@@ -91,7 +91,8 @@ su_status su_tet_neighbours(int64_t t, const int32_t *tets, int32_t *neighbour, 
     SU_GO(SU_ALLOC(&keys, 4 * t, "tet faces", err));
     for (int64_t e = 0; e < t; e++)
         for (int f = 0; f < 4; f++) {
-            int32_t a = tets[4 * e + su_tet_face[f][0]], b = tets[4 * e + su_tet_face[f][1]], c = tets[4 * e + su_tet_face[f][2]], swap;
+            int32_t a = tets[4 * e + su_tet_face[f][0]], b = tets[4 * e + su_tet_face[f][1]],
+                    c = tets[4 * e + su_tet_face[f][2]], swap;
             if (a > b) swap = a, a = b, b = swap;
             if (b > c) swap = b, b = c, c = swap;
             if (a > b) swap = a, a = b, b = swap;
@@ -105,7 +106,8 @@ su_status su_tet_neighbours(int64_t t, const int32_t *tets, int32_t *neighbour, 
         neighbour[keys[k + 1].side] = keys[k].side / 4;
         k++;
         if (k + 1 < 4 * t && !memcmp(keys[k].v, keys[k + 1].v, sizeof keys[k].v)) {
-            status = su_fail(err, SU_FAILED, "tets %d, %d and %d share a face", keys[k - 1].side / 4, keys[k].side / 4, keys[k + 1].side / 4);
+            status = su_fail(err, SU_FAILED, "tets %d, %d and %d share a face", keys[k - 1].side / 4, keys[k].side / 4,
+                             keys[k + 1].side / 4);
             goto done;
         }
     }
@@ -160,7 +162,7 @@ su_status su_tet_parts(int64_t t, const int32_t *tets, int32_t *part, int64_t *p
         if (a != b) parent[a > b ? a : b] = a > b ? b : a;
     }
     *parts = 0;
-    for (int64_t e = 0; e < t; e++) {      /* a root is the first tet of its part */
+    for (int64_t e = 0; e < t; e++) { /* a root is the first tet of its part */
         int32_t root = find_root(parent, (int32_t)e);
         part[e] = root == e ? (int32_t)(*parts)++ : part[root];
     }

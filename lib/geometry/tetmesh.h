@@ -9,8 +9,8 @@
 /* A mesh under construction. Owned arrays. */
 typedef struct su_tets {
     int64_t n, t;
-    double *x;        /* (n,3) */
-    int32_t *tets;    /* (t,4) det[b-a, c-a, d-a] > 0 */
+    double *x;     /* (n,3) */
+    int32_t *tets; /* (t,4) det[b-a, c-a, d-a] > 0 */
 } su_tets;
 
 void su_tets_free(su_tets *mesh);
@@ -28,16 +28,17 @@ void su_tet_barycentric(const double *x, const int32_t *tet, const double p[3], 
 /* neighbour (t,4): the tet across face i, -1 at the boundary. SU_FAILED where three tets share a face. */
 su_status su_tet_neighbours(int64_t t, const int32_t *tets, int32_t *neighbour, su_error *err);
 /* Boundary triangles, outward, in order of tets; owner (b) is the tet of each (NULL: not wanted). Caller frees both. */
-su_status su_tet_boundary(int64_t t, const int32_t *tets, int64_t *b, int32_t **surface, int32_t **owner, su_error *err);
-/* part (t): tets joined through shared faces, numbered by their first tet; returns the count in *parts. Parts that only share
- * an edge or a vertex hang together by a hinge, which carries no torque. */
+su_status su_tet_boundary(int64_t t, const int32_t *tets, int64_t *b, int32_t **surface, int32_t **owner,
+                          su_error *err);
+/* part (t): tets joined through shared faces, numbered by their first tet; returns the count in *parts. Parts that only
+ * share an edge or a vertex hang together by a hinge, which carries no torque. */
 su_status su_tet_parts(int64_t t, const int32_t *tets, int32_t *part, int64_t *parts, su_error *err);
 
 typedef struct su_tet_quality {
-    double volume;                 /* m^3, sum */
+    double volume; /* m^3, sum */
     double smallest_volume;
-    double dihedral_min;           /* degrees */
-    double dihedral_percentile;    /* first percentile over all dihedral angles, degrees */
+    double dihedral_min;        /* degrees */
+    double dihedral_percentile; /* first percentile over all dihedral angles, degrees */
 } su_tet_quality;
 
 su_status su_tet_measure(const su_tets *mesh, su_tet_quality *out, su_error *err);

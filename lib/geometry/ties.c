@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#define RIDGE 1e-4       /* on the linear part, over the sum of weights */
-#define LARGEST_SUM 3.0  /* of |w|: deep vertices extrapolate from one side and would fold tets between the poses */
+#define RIDGE 1e-4      /* on the linear part, over the sum of weights */
+#define LARGEST_SUM 3.0 /* of |w|: deep vertices extrapolate from one side and would fold tets between the poses */
 
 /* Sum over bones of the smaller weight: 1 where the same bones move both, 0 where none is common. */
 static double overlap(int64_t B, const float *a, const float *b)
@@ -92,7 +92,7 @@ su_status su_ties(int64_t n, const double *flesh, int64_t nbar, const double *sk
             }
             for (int i = 0; i < 3; i++) P[3 * k + i] = skin[3 * (int64_t)at[k] + i] - flesh[3 * v + i];
         }
-        if (!(importance[0] > 0)) importance[0] = radius / distance[0];   /* a skin vertex without any bone */
+        if (!(importance[0] > 0)) importance[0] = radius / distance[0]; /* a skin vertex without any bone */
         affine_weights(found, P, radius, importance, w);
     }
     su_kdtree_free(tree);

@@ -1,6 +1,6 @@
 /* How flesh vertices follow the skin between the example poses: an interpolation of its displacement that is exact for
- * affine motion. Shepard's weights (PSSD section 4.1) are not, and the noise that they leave in the rest shape makes thin
- * parts look several times too stiff to the interpolated basis (docs/design.md section 5). */
+ * affine motion. Shepard's weights (PSSD section 4.1) are not, and the noise that they leave in the rest shape makes
+ * thin parts look several times too stiff to the interpolated basis (docs/design.md section 5). */
 #ifndef SU_GEOMETRY_TIES_H
 #define SU_GEOMETRY_TIES_H
 
@@ -8,13 +8,13 @@
 
 #include <stdint.h>
 
-enum { SU_TIES = 32 };   /* skin vertices that each flesh vertex follows */
+enum { SU_TIES = 32 }; /* skin vertices that each flesh vertex follows */
 
-/* index, weight (n,SU_TIES): for each flesh vertex (n,3) the nearest skin vertices (nbar,3) in the neutral pose and weights
- * of a moving least-squares fit of an affine map to their displacements, by 1/d, regularized so that deep vertices
- * extrapolate little (sum of |w| at most 3). Rows sum to 1, weights have any sign. Skin vertices that other bones move than the nearest one count
- * less: skinning (nbar,B), NULL: not known. A flesh vertex on a skin vertex takes that one alone; where the skin has fewer
- * vertices the rest has weight 0. */
+/* index, weight (n,SU_TIES): for each flesh vertex (n,3) the nearest skin vertices (nbar,3) in the neutral pose and
+ * weights of a moving least-squares fit of an affine map to their displacements, by 1/d, regularized so that deep
+ * vertices extrapolate little (sum of |w| at most 3). Rows sum to 1, weights have any sign. Skin vertices that other
+ * bones move than the nearest one count less: skinning (nbar,B), NULL: not known. A flesh vertex on a skin vertex takes
+ * that one alone; where the skin has fewer vertices the rest has weight 0. */
 su_status su_ties(int64_t n, const double *flesh, int64_t nbar, const double *skin, int64_t B, const float *skinning,
                   int threads, int32_t *index, double *weight, su_error *err);
 

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 
 typedef struct dipole {
-    double centre[3];      /* area-weighted */
-    double moment[3];      /* sum of area times normal */
+    double centre[3]; /* area-weighted */
+    double moment[3]; /* sum of area times normal */
     double area;
-    double radius;         /* of the node's box around centre */
+    double radius; /* of the node's box around centre */
 } dipole;
 
 struct su_winding {
@@ -24,7 +24,8 @@ struct su_winding {
 static const double FAR = 2.5;
 
 /* Children follow their parents, so one backward sweep sums up. */
-su_status su_winding_create(const su_boxtree *tree, const double *x, const int32_t *triangles, su_winding **out, su_error *err)
+su_status su_winding_create(const su_boxtree *tree, const double *x, const int32_t *triangles, su_winding **out,
+                            su_error *err)
 {
     su_status status = SU_OK;
     su_winding *w = NULL;
@@ -42,7 +43,8 @@ su_status su_winding_create(const su_boxtree *tree, const double *x, const int32
             su_sub3(p[1], p[0], u), su_sub3(p[2], p[0], v), su_cross3(u, v, n);
             double area = 0.5 * su_norm3(n);
             d->area += area;
-            for (int i = 0; i < 3; i++) d->moment[i] += 0.5 * n[i], weighted[i] += area * (p[0][i] + p[1][i] + p[2][i]) / 3.0;
+            for (int i = 0; i < 3; i++)
+                d->moment[i] += 0.5 * n[i], weighted[i] += area * (p[0][i] + p[1][i] + p[2][i]) / 3.0;
         }
         for (int c = 0; c < 2 && !node->count; c++) {
             const dipole *child = &w->dipoles[c ? node->right : k + 1];

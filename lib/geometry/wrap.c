@@ -8,10 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-su_wrap_settings su_wrap_defaults(void)
-{
-    return (su_wrap_settings){.angle = 15.0, .offset = 0.02, .passes = 8};
-}
+su_wrap_settings su_wrap_defaults(void) { return (su_wrap_settings){.angle = 15.0, .offset = 0.02, .passes = 8}; }
 
 /* A point may leave its tet by this much before it counts as outside. */
 static const double LOOSE = -1e-12;
@@ -21,23 +18,24 @@ typedef struct wrap {
     const su_lattice_items *items;
     const su_wrap_settings *settings;
     su_cage *cage;
-    double *cell;              /* (n) size of the lattice around each vertex: edge of the cube that has 12 such tets */
-    int64_t *star_start;       /* (n + 1) */
-    int32_t *star;             /* tets around each vertex, dead ones too */
-    int32_t *neighbour;        /* (t,4) live neighbours */
-    uint8_t *dead;             /* (t) */
-    uint8_t *touched;          /* (n) moved, or next to what moved or went, since the last smoothing */
-    int32_t *open_faces;       /* (n) boundary faces at each vertex */
-    int32_t *head, *next;      /* points of each tet */
-    int32_t exempt;            /* tets at this vertex may get any shape (they are about to go); -1: none */
-    int32_t *moved;            /* new tets of the points around the vertex at work */
-    int32_t *around;           /* those points */
+    double *cell;         /* (n) size of the lattice around each vertex: edge of the cube that has 12 such tets */
+    int64_t *star_start;  /* (n + 1) */
+    int32_t *star;        /* tets around each vertex, dead ones too */
+    int32_t *neighbour;   /* (t,4) live neighbours */
+    uint8_t *dead;        /* (t) */
+    uint8_t *touched;     /* (n) moved, or next to what moved or went, since the last smoothing */
+    int32_t *open_faces;  /* (n) boundary faces at each vertex */
+    int32_t *head, *next; /* points of each tet */
+    int32_t exempt;       /* tets at this vertex may get any shape (they are about to go); -1: none */
+    int32_t *moved;       /* new tets of the points around the vertex at work */
+    int32_t *around;      /* those points */
     int64_t room;
 } wrap;
 
 static void wrap_free(wrap *w)
 {
-    free(w->cell), free(w->star_start), free(w->star), free(w->neighbour), free(w->dead), free(w->touched), free(w->open_faces);
+    free(w->cell), free(w->star_start), free(w->star), free(w->neighbour), free(w->dead), free(w->touched),
+        free(w->open_faces);
     free(w->head), free(w->next), free(w->moved), free(w->around);
 }
 
@@ -63,7 +61,8 @@ static su_status wrap_init(wrap *w, su_error *err)
     for (int64_t k = 0; k < 4 * m->t; k++)
         for (int i = 0; i < 3 && w->neighbour[k] < 0; i++) w->open_faces[m->tets[k - k % 4 + su_tet_face[k % 4][i]]]++;
     for (int64_t k = 0; k < 4 * m->t; k++) w->cell[m->tets[k]] += 12.0 * su_tet_volume(m->x, m->tets + k - k % 4);
-    for (int64_t v = 0; v < m->n; v++) w->cell[v] = cbrt(w->cell[v] / (double)(w->star_start[v + 1] - w->star_start[v]));
+    for (int64_t v = 0; v < m->n; v++)
+        w->cell[v] = cbrt(w->cell[v] / (double)(w->star_start[v + 1] - w->star_start[v]));
     memset(w->head, -1, (size_t)m->t * sizeof *w->head);
     for (int64_t k = points - 1; k >= 0; k--) {
         int32_t tet = w->cage->points[k].tet;
@@ -76,7 +75,8 @@ static su_status wrap_init(wrap *w, su_error *err)
 static double badness(const su_tets *m, int32_t e)
 {
     const int32_t *tet = m->tets + 4 * (int64_t)e;
-    const double *p[4] = {m->x + 3 * (int64_t)tet[0], m->x + 3 * (int64_t)tet[1], m->x + 3 * (int64_t)tet[2], m->x + 3 * (int64_t)tet[3]};
+    const double *p[4] = {m->x + 3 * (int64_t)tet[0], m->x + 3 * (int64_t)tet[1], m->x + 3 * (int64_t)tet[2],
+                          m->x + 3 * (int64_t)tet[3]};
     double normal[4][3], length[4], worst = 0.0;
     if (su_tet_volume(m->x, tet) <= 0.0) return 2.0;
     for (int f = 0; f < 4; f++) {
@@ -86,7 +86,8 @@ static double badness(const su_tets *m, int32_t e)
         length[f] = su_norm3(normal[f]);
     }
     for (int i = 0; i < 4; i++)
-        for (int j = i + 1; j < 4; j++) worst = fmax(worst, fabs(su_dot3(normal[i], normal[j])) / (length[i] * length[j]));
+        for (int j = i + 1; j < 4; j++)
+            worst = fmax(worst, fabs(su_dot3(normal[i], normal[j])) / (length[i] * length[j]));
     return worst;
 }
 
@@ -189,15 +190,22 @@ static bool removable(const wrap *w, int32_t e)
     const int32_t *tet = w->cage->mesh.tets + 4 * (int64_t)e;
     int open[4], closed[4], opens = 0, closes = 0;
     for (int f = 0; f < 4; f++) {
-        if (w->neighbour[4 * (int64_t)e + f] < 0) open[opens++] = f;
-        else closed[closes++] = f;
+        if (w->neighbour[4 * (int64_t)e + f] < 0)
+            open[opens++] = f;
+        else
+            closed[closes++] = f;
     }
     switch (opens) {
-    case 1: return w->open_faces[tet[open[0]]] == 0;                       /* the corner opposite comes to light */
-    case 2: return !edge_on_boundary(w, tet[open[0]], tet[open[1]]);       /* the edge opposite the shared one */
-    case 3: return live_tets(w, tet[closed[0]]) == 1;                      /* the tip goes with its tet */
-    case 4: return true;
-    default: return false;
+    case 1:
+        return w->open_faces[tet[open[0]]] == 0; /* the corner opposite comes to light */
+    case 2:
+        return !edge_on_boundary(w, tet[open[0]], tet[open[1]]); /* the edge opposite the shared one */
+    case 3:
+        return live_tets(w, tet[closed[0]]) == 1; /* the tip goes with its tet */
+    case 4:
+        return true;
+    default:
+        return false;
     }
 }
 
@@ -283,7 +291,9 @@ static void push_shallow(wrap *w, double reach, double limit)
         double offset = w->settings->offset * w->cell[v];
         double closest[3], normal[3], distance, target[3], d[3];
         const double *x = w->cage->mesh.x + 3 * v;
-        if (!w->cage->inside[v] || !skin_near(w, (int32_t)v, closest, &distance, normal) || distance > reach * w->cell[v]) continue;
+        if (!w->cage->inside[v] || !skin_near(w, (int32_t)v, closest, &distance, normal) ||
+            distance > reach * w->cell[v])
+            continue;
         su_sub3(closest, x, d);
         if (distance < 1e-3 * w->cell[v]) memcpy(d, normal, sizeof d);
         double length = su_norm3(d);
@@ -307,7 +317,8 @@ static void pull(wrap *w, double rate, double limit)
     }
 }
 
-/* Towards the middle of the neighbours, boundary vertices within the boundary's tangent plane; only where angles improve. */
+/* Towards the middle of the neighbours, boundary vertices within the boundary's tangent plane; only where angles
+ * improve. */
 static void smooth(wrap *w)
 {
     const su_tets *m = &w->cage->mesh;
@@ -358,7 +369,7 @@ static bool tip_removable(const wrap *w, int32_t v)
         for (int f = 0; f < 4; f++) {
             int32_t c = tets[4 * e + f];
             if (c == v) {
-                if (w->neighbour[4 * e + f] < 0) return false;      /* a sheet one tet thick */
+                if (w->neighbour[4 * e + f] < 0) return false; /* a sheet one tet thick */
                 continue;
             }
             if (w->open_faces[c] && !edge_on_boundary(w, v, c)) return false;
@@ -380,8 +391,8 @@ static bool star_empty(const wrap *w, int32_t v)
     return true;
 }
 
-/* A tip that could not come nearer to the skin: its neighbours go towards it until the tets below hold all points, then its
- * own tets go. Where that does not work out everything is put back. */
+/* A tip that could not come nearer to the skin: its neighbours go towards it until the tets below hold all points, then
+ * its own tets go. Where that does not work out everything is put back. */
 static bool remove_tip(wrap *w, int32_t v, double limit)
 {
     enum { MOST = 40, ROUNDS = 3 };
@@ -461,8 +472,8 @@ done:
     return status;
 }
 
-su_status su_wrap(const su_surface *surface, const su_lattice_items *items, const su_wrap_settings *settings, su_cage *cage,
-                  su_error *err)
+su_status su_wrap(const su_surface *surface, const su_lattice_items *items, const su_wrap_settings *settings,
+                  su_cage *cage, su_error *err)
 {
     su_status status = SU_OK;
     wrap w = {.surface = surface, .items = items, .settings = settings, .cage = cage, .exempt = -1};
@@ -474,7 +485,7 @@ su_status su_wrap(const su_surface *surface, const su_lattice_items *items, cons
     for (int pass = 0; pass < settings->passes; pass++) {
         SU_GO(su_progress_update(settings->progress, (double)pass / settings->passes, err));
         pull(&w, pass < settings->passes / 2 ? 0.4 : 1.0, limit);
-        if (su_progress_stopped(settings->progress)) continue;   /* the next update ends it */
+        if (su_progress_stopped(settings->progress)) continue; /* the next update ends it */
         smooth(&w);
         if (pass >= 2) remove_tips(&w, 0.12, limit);
         peel(&w);

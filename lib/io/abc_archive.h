@@ -1,5 +1,5 @@
-/* Alembic archives: objects, properties, samples, time samplings and metadata on top of the Ogawa container. What a mesh
- * or a transform is made of stands in io/alembic.h. */
+/* Alembic archives: objects, properties, samples, time samplings and metadata on top of the Ogawa container. What a
+ * mesh or a transform is made of stands in io/alembic.h. */
 #ifndef SU_IO_ABC_ARCHIVE_H
 #define SU_IO_ABC_ARCHIVE_H
 
@@ -8,12 +8,27 @@
 #include <stdbool.h>
 
 typedef enum su_abc_type {
-    SU_ABC_BOOL, SU_ABC_U8, SU_ABC_I8, SU_ABC_U16, SU_ABC_I16, SU_ABC_U32, SU_ABC_I32,
-    SU_ABC_U64, SU_ABC_I64, SU_ABC_F16, SU_ABC_F32, SU_ABC_F64, SU_ABC_STRING, SU_ABC_WSTRING
+    SU_ABC_BOOL,
+    SU_ABC_U8,
+    SU_ABC_I8,
+    SU_ABC_U16,
+    SU_ABC_I16,
+    SU_ABC_U32,
+    SU_ABC_I32,
+    SU_ABC_U64,
+    SU_ABC_I64,
+    SU_ABC_F16,
+    SU_ABC_F32,
+    SU_ABC_F64,
+    SU_ABC_STRING,
+    SU_ABC_WSTRING
 } su_abc_type;
 
 typedef enum su_abc_kind {
-    SU_ABC_COMPOUND, SU_ABC_SCALAR, SU_ABC_ARRAY, SU_ABC_SINGLE /* array whose samples all have one element */
+    SU_ABC_COMPOUND,
+    SU_ABC_SCALAR,
+    SU_ABC_ARRAY,
+    SU_ABC_SINGLE /* array whose samples all have one element */
 } su_abc_kind;
 
 /* Bytes of one value; 0 for strings. */
@@ -21,7 +36,8 @@ size_t su_abc_type_size(su_abc_type type);
 
 /* ---- writing ----
  * Samples go to the file as they come; 8 bytes a stored sample stay in memory. Objects and properties belong to the
- * archive; a NULL from an add function (no memory) may be passed on, the failure comes out of su_abc_sample or commit. */
+ * archive; a NULL from an add function (no memory) may be passed on, the failure comes out of su_abc_sample or commit.
+ */
 
 typedef struct su_abc_archive su_abc_archive;
 typedef struct su_abc_object su_abc_object;
@@ -53,43 +69,43 @@ void su_abc_archive_abandon(su_abc_archive *archive);
 /* ---- reading ---- */
 
 typedef struct su_abc_time {
-    uint32_t samples;       /* of the property with most samples */
-    double cycle;           /* s; SU_ABC_ACYCLIC where every time is stored */
-    uint32_t count;         /* stored times */
-    double *times;          /* (count) s */
+    uint32_t samples; /* of the property with most samples */
+    double cycle;     /* s; SU_ABC_ACYCLIC where every time is stored */
+    uint32_t count;   /* stored times */
+    double *times;    /* (count) s */
 } su_abc_time;
 #define SU_ABC_ACYCLIC (0x1.fffffffffffffp+1023 / 32)
 
 /* Time of sample i, s. */
 double su_abc_time_of(const su_abc_time *time, int64_t i);
 
-typedef struct su_abc_entry {   /* one property as its header describes it */
+typedef struct su_abc_entry { /* one property as its header describes it */
     char *name, *metadata;
     su_abc_kind kind;
     su_abc_type type;
     int extent;
-    int64_t samples, first, last;   /* first = last = 0: constant */
+    int64_t samples, first, last; /* first = last = 0: constant */
     int time_sampling;
     su_ogawa_ref group;
 } su_abc_entry;
 
-typedef struct su_abc_node {    /* one object */
+typedef struct su_abc_node { /* one object */
     char *name, *metadata;
-    struct su_abc_node *parent;     /* NULL: the top object */
-    su_ogawa_ref properties;        /* its compound; empty group: none */
-    int index;                      /* of itself in the tree's nodes */
+    struct su_abc_node *parent; /* NULL: the top object */
+    su_ogawa_ref properties;    /* its compound; empty group: none */
+    int index;                  /* of itself in the tree's nodes */
 } su_abc_node;
 
 typedef struct su_abc_tree {
     su_ogawa *file;
-    int version;                    /* of the library that is claimed, major 10000 + minor 100 + patch */
-    char *metadata;                 /* of the archive */
+    int version;    /* of the library that is claimed, major 10000 + minor 100 + patch */
+    char *metadata; /* of the archive */
     int time_count;
     su_abc_time *times;
-    int string_count;               /* table of metadata */
+    int string_count; /* table of metadata */
     char **strings;
     int node_count;
-    su_abc_node **nodes;            /* depth first, parents before children; [0] is the top object */
+    su_abc_node **nodes; /* depth first, parents before children; [0] is the top object */
 } su_abc_tree;
 
 /* Reads all object headers. Every count, offset and index is checked; SU_INPUT names what is wrong. */
@@ -100,7 +116,7 @@ void su_abc_tree_close(su_abc_tree *tree);
 su_status su_abc_entries(const su_abc_tree *tree, su_ogawa_ref compound, int *count, su_abc_entry **entries,
                          su_error *err);
 void su_abc_entries_free(int count, su_abc_entry *entries);
-const su_abc_entry *su_abc_find(int count, const su_abc_entry *entries, const char *name);   /* NULL: absent */
+const su_abc_entry *su_abc_find(int count, const su_abc_entry *entries, const char *name); /* NULL: absent */
 
 /* Numeric samples of one property, ready to be read in any order. Zeroed: closed. */
 typedef struct su_abc_samples {

@@ -13,9 +13,9 @@ enum { OLDEST_LIBRARY = 9999, DEPTH_LIMIT = 64, NODE_LIMIT = 1 << 20, INLINE_IND
 
 typedef struct cursor {
     const su_ogawa *file;
-    uint8_t *data;      /* owned */
+    uint8_t *data; /* owned */
     uint64_t size, at;
-    bool failed;        /* a field reached beyond the block */
+    bool failed; /* a field reached beyond the block */
 } cursor;
 
 static su_status load(const su_ogawa *file, su_ogawa_ref ref, cursor *c, su_error *err)
@@ -138,7 +138,7 @@ static su_status add_node(su_abc_tree *tree, su_abc_node *parent, char *name, ch
     su_abc_node *node = calloc(1, sizeof *node);
     su_abc_node **grown = NULL;
     if (node && tree->node_count < NODE_LIMIT) {
-        bool full = (tree->node_count & (tree->node_count - 1)) == 0;   /* capacity is the next power of two */
+        bool full = (tree->node_count & (tree->node_count - 1)) == 0; /* capacity is the next power of two */
         grown = full ? realloc(tree->nodes, (size_t)(tree->node_count ? 2 * tree->node_count : 1) * sizeof *grown)
                      : tree->nodes;
     }
@@ -292,8 +292,8 @@ static su_status read_entry(const su_abc_tree *tree, cursor *c, su_abc_entry *en
         if (info & 0x200) first = take_number(c, width), last = take_number(c, width);
         if (info & 0x800 || n < 2) first = last = 0;
         if (info & 0x100) entry->time_sampling = (int)(take_number(c, width) & INT32_MAX);
-        if (first > last || (n && last >= n) || (n && !first && last) || entry->type > SU_ABC_WSTRING || entry->extent < 1 ||
-            entry->time_sampling >= tree->time_count)
+        if (first > last || (n && last >= n) || (n && !first && last) || entry->type > SU_ABC_WSTRING ||
+            entry->extent < 1 || entry->time_sampling >= tree->time_count)
             return damaged(tree->file, err, "a property header");
         entry->samples = (int64_t)n, entry->first = (int64_t)first, entry->last = (int64_t)last;
     }
@@ -316,7 +316,7 @@ su_status su_abc_entries(const su_abc_tree *tree, su_ogawa_ref compound, int *co
     int read = 0;
     if (n < 2) goto done;
     SU_GO(load(tree->file, refs[n - 1], &c, err));
-    if (n - 1 > c.size / 5) {   /* a header has at least 5 bytes */
+    if (n - 1 > c.size / 5) { /* a header has at least 5 bytes */
         status = damaged(tree->file, err, "property headers");
         goto done;
     }
@@ -325,7 +325,7 @@ su_status su_abc_entries(const su_abc_tree *tree, su_ogawa_ref compound, int *co
         list[read].group = refs[read];
         status = read_entry(tree, &c, &list[read], err);
         if (status != SU_OK) {
-            read++;   /* its strings, too, are released */
+            read++; /* its strings, too, are released */
             goto done;
         }
     }
@@ -360,8 +360,13 @@ const su_abc_entry *su_abc_find(int count, const su_abc_entry *entries, const ch
 
 su_status su_abc_samples_open(const su_abc_tree *tree, const su_abc_entry *entry, su_abc_samples *out, su_error *err)
 {
-    *out = (su_abc_samples){.kind = entry->kind, .type = entry->type, .extent = entry->extent, .samples = entry->samples,
-                            .first = entry->first, .last = entry->last, .time_sampling = entry->time_sampling};
+    *out = (su_abc_samples){.kind = entry->kind,
+                            .type = entry->type,
+                            .extent = entry->extent,
+                            .samples = entry->samples,
+                            .first = entry->first,
+                            .last = entry->last,
+                            .time_sampling = entry->time_sampling};
     if (entry->kind == SU_ABC_COMPOUND || su_abc_type_size(entry->type) == 0)
         return su_fail(err, SU_INPUT, "%s: property %s does not hold numbers", su_ogawa_path(tree->file), entry->name);
     SU_TRY(su_ogawa_group(tree->file, entry->group, &out->ref_count, &out->refs, err));
@@ -369,8 +374,8 @@ su_status su_abc_samples_open(const su_abc_tree *tree, const su_abc_entry *entry
     if (entry->kind != SU_ABC_SCALAR) stored *= 2;
     if (out->ref_count < stored) {
         su_abc_samples_close(out);
-        return su_fail(err, SU_INPUT, "%s: damaged: property %s has fewer samples than it says", su_ogawa_path(tree->file),
-                       entry->name);
+        return su_fail(err, SU_INPUT, "%s: damaged: property %s has fewer samples than it says",
+                       su_ogawa_path(tree->file), entry->name);
     }
     return SU_OK;
 }

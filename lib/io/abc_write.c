@@ -1,5 +1,5 @@
-/* Alembic archives, the writing half. Blocks may stand in any order, so samples are written as they come and all headers
- * at the end, from the leaves up. */
+/* Alembic archives, the writing half. Blocks may stand in any order, so samples are written as they come and all
+ * headers at the end, from the leaves up. */
 #include "io/abc_archive.h"
 
 #include "core/memory.h"
@@ -16,25 +16,25 @@ typedef struct sampling {
 } sampling;
 
 struct su_abc_property {
-    su_abc_property *next, *children, *last_child;   /* siblings; members of a compound */
+    su_abc_property *next, *children, *last_child; /* siblings; members of a compound */
     const char *name, *metadata;
     su_abc_kind kind;
     su_abc_type type;
     int extent, time_sampling;
     int64_t samples, first, last;
     bool varies_in_size, not_single;
-    uint64_t key[2];             /* of the last sample */
-    int64_t elements;            /* of the last sample */
-    uint64_t digest[2];          /* of the last sample */
-    uint64_t hash[2];            /* over all samples */
+    uint64_t key[2];    /* of the last sample */
+    int64_t elements;   /* of the last sample */
+    uint64_t digest[2]; /* of the last sample */
+    uint64_t hash[2];   /* over all samples */
     int64_t ref_count, ref_capacity;
-    su_ogawa_ref *refs;          /* values of the stored samples */
+    su_ogawa_ref *refs; /* values of the stored samples */
 };
 
 struct su_abc_object {
     su_abc_object *next, *children, *last_child;
     const char *name, *metadata;
-    su_abc_property root;        /* the object's own compound */
+    su_abc_property root; /* the object's own compound */
 };
 
 struct su_abc_archive {
@@ -45,7 +45,7 @@ struct su_abc_archive {
     sampling *samplings;
     int string_count;
     const char *strings[TABLE_LIMIT];
-    bool failed;                 /* an allocation in a function without status */
+    bool failed; /* an allocation in a function without status */
 };
 
 size_t su_abc_type_size(su_abc_type type)
@@ -79,7 +79,7 @@ su_status su_abc_archive_create(const char *path, su_abc_archive **out, su_error
         return status;
     }
     static const double start = 0.0;
-    if (su_abc_time_sampling(archive, 1, &start, 1.0) != 0) archive->failed = true;   /* the default, always number 0 */
+    if (su_abc_time_sampling(archive, 1, &start, 1.0) != 0) archive->failed = true; /* the default, always number 0 */
     *out = archive;
     return SU_OK;
 }
@@ -102,8 +102,7 @@ int su_abc_time_sampling(su_abc_archive *archive, int count, const double *times
     return archive->sampling_count++;
 }
 
-su_abc_object *su_abc_add_object(su_abc_archive *archive, su_abc_object *parent, const char *name,
-                                 const char *metadata)
+su_abc_object *su_abc_add_object(su_abc_archive *archive, su_abc_object *parent, const char *name, const char *metadata)
 {
     su_abc_object *object = su_arena_alloc(&archive->arena, 1, sizeof *object);
     if (!object) {
@@ -114,8 +113,10 @@ su_abc_object *su_abc_add_object(su_abc_archive *archive, su_abc_object *parent,
     object->name = keep(archive, name);
     object->metadata = keep(archive, metadata);
     object->root.name = object->root.metadata = "";
-    if (parent->last_child) parent->last_child->next = object;
-    else parent->children = object;
+    if (parent->last_child)
+        parent->last_child->next = object;
+    else
+        parent->children = object;
     parent->last_child = object;
     return object;
 }
@@ -136,8 +137,10 @@ su_abc_property *su_abc_add_property(su_abc_archive *archive, su_abc_object *own
     property->type = type;
     property->extent = extent;
     property->time_sampling = time_sampling;
-    if (parent->last_child) parent->last_child->next = property;
-    else parent->children = property;
+    if (parent->last_child)
+        parent->last_child->next = property;
+    else
+        parent->children = property;
     parent->last_child = property;
     return property;
 }
@@ -164,8 +167,10 @@ static su_status store_ref(su_abc_property *property, su_ogawa_ref ref, su_error
 
 static void add_digest(su_abc_property *property)
 {
-    if (property->samples == 0) memcpy(property->hash, property->digest, sizeof property->hash);
-    else su_spooky_mix(property->hash, property->digest);
+    if (property->samples == 0)
+        memcpy(property->hash, property->digest, sizeof property->hash);
+    else
+        su_spooky_mix(property->hash, property->digest);
 }
 
 su_status su_abc_sample(su_abc_archive *archive, su_abc_property *property, const void *values, int64_t elements,
@@ -194,7 +199,7 @@ su_status su_abc_sample(su_abc_archive *archive, su_abc_property *property, cons
         memcpy(property->key, key, sizeof key);
         if (property->kind == SU_ABC_SCALAR) {
             memcpy(property->digest, key, sizeof key);
-        } else {   /* S(dims + key) */
+        } else { /* S(dims + key) */
             uint64_t text[3] = {(uint64_t)elements, key[0], key[1]};
             su_spooky(text, sizeof text, property->digest);
         }
@@ -240,8 +245,9 @@ static void append_text(bytes *b, const char *text) { append(b, text, strlen(tex
 
 static su_status put_bytes(su_abc_archive *archive, bytes *b, su_ogawa_ref *ref, su_error *err)
 {
-    su_status status = b->failed || archive->failed ? su_fail(err, SU_AGAIN, "out of memory for an Alembic file")
-                                                    : su_ogawa_put_data(archive->writer, b->data, b->count, NULL, 0, ref, err);
+    su_status status = b->failed || archive->failed
+                           ? su_fail(err, SU_AGAIN, "out of memory for an Alembic file")
+                           : su_ogawa_put_data(archive->writer, b->data, b->count, NULL, 0, ref, err);
     free(b->data);
     *b = (bytes){0};
     return status;
@@ -344,8 +350,10 @@ static su_status put_compound(su_abc_archive *archive, su_abc_property *compound
             status = put_compound(archive, p, &inner, &child, err);
             append_text(&inner, p->name);
             append_text(&inner, p->metadata);
-            if (inner.failed) hashes->failed = true;
-            else su_spooky(inner.data, inner.count, hash);
+            if (inner.failed)
+                hashes->failed = true;
+            else
+                su_spooky(inner.data, inner.count, hash);
             free(inner.data);
         } else {
             status = put_samples(archive, p, &child, err);
@@ -377,7 +385,7 @@ static su_status put_object(su_abc_archive *archive, su_abc_object *object, uint
 {
     bytes group = {0}, headers = {0}, property_hashes = {0}, child_hashes = {0};
     su_ogawa_ref child;
-    uint64_t hashes[4] = {0, 0, 0, 0};   /* of the properties, of the children */
+    uint64_t hashes[4] = {0, 0, 0, 0}; /* of the properties, of the children */
     su_status status = put_compound(archive, &object->root, &property_hashes, &child, err);
     append(&group, &child, sizeof child);
     for (su_abc_object *o = object->children; o && status == SU_OK; o = o->next) {
@@ -390,7 +398,8 @@ static su_status put_object(su_abc_archive *archive, su_abc_object *object, uint
         append_u32(&headers, (uint32_t)strlen(o->name));
         append_text(&headers, o->name);
         append(&headers, &index, 1);
-        if (index == INLINE_INDEX) append_u32(&headers, (uint32_t)strlen(o->metadata)), append_text(&headers, o->metadata);
+        if (index == INLINE_INDEX)
+            append_u32(&headers, (uint32_t)strlen(o->metadata)), append_text(&headers, o->metadata);
     }
     if (status == SU_OK) {
         su_spooky(property_hashes.data, property_hashes.count, hashes);
@@ -464,7 +473,7 @@ su_status su_abc_archive_commit(su_abc_archive *archive, const char *metadata, s
                                        : put_archive(archive, metadata, &root, err);
     if (status == SU_OK) {
         su_ogawa_writer *writer = archive->writer;
-        archive->writer = NULL;   /* freed by the commit in every case */
+        archive->writer = NULL; /* freed by the commit in every case */
         status = su_ogawa_commit(writer, root, err);
     }
     su_abc_archive_abandon(archive);

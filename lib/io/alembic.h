@@ -12,22 +12,23 @@
 
 typedef struct su_alembic_writer su_alembic_writer;
 
-typedef struct su_alembic_mesh_in {   /* borrowed for the call */
-    const char *name;                 /* of the transform; the mesh below it is called <name>Shape */
+typedef struct su_alembic_mesh_in { /* borrowed for the call */
+    const char *name;               /* of the transform; the mesh below it is called <name>Shape */
     int64_t points, faces, corners;
-    const int32_t *face_counts;       /* (faces) */
-    const int32_t *face_indices;      /* (corners) */
-    int64_t uvs;                      /* 0: none */
-    const float *uv;                  /* (uvs,2) */
-    const int32_t *uv_indices;        /* (corners) */
-    const double *xform;              /* (4,4) row-major, p_world = X p on columns; NULL: identity */
-    bool velocities, normals;         /* every frame will bring them */
+    const int32_t *face_counts;  /* (faces) */
+    const int32_t *face_indices; /* (corners) */
+    int64_t uvs;                 /* 0: none */
+    const float *uv;             /* (uvs,2) */
+    const int32_t *uv_indices;   /* (corners) */
+    const double *xform;         /* (4,4) row-major, p_world = X p on columns; NULL: identity */
+    bool velocities, normals;    /* every frame will bring them */
 } su_alembic_mesh_in;
 
 /* Sample i is at times[i mod count] + cycle * (i / count), s: one time for even steps, several where every frame brings
  * samples around it (at most SU_ALEMBIC_TIMES_MAX, increasing within a cycle). */
 enum { SU_ALEMBIC_TIMES_MAX = 64 };
-su_status su_alembic_create(const char *path, int count, const double *times, double cycle, su_alembic_writer **out, su_error *err);
+su_status su_alembic_create(const char *path, int count, const double *times, double cycle, su_alembic_writer **out,
+                            su_error *err);
 /* Before the first frame. Names are made valid and unique. *index numbers the meshes from 0. */
 su_status su_alembic_add_mesh(su_alembic_writer *writer, const su_alembic_mesh_in *mesh, int *index, su_error *err);
 /* Next sample of one mesh: points (points,3) in the space of its transform; velocities (points,3) in units per second
@@ -44,11 +45,11 @@ void su_alembic_abandon(su_alembic_writer *writer);
 typedef struct su_alembic su_alembic;
 
 typedef struct su_alembic_mesh {
-    const char *name;               /* of the transform above it, where it is the only mesh there; else its own */
-    int64_t samples;                /* of the positions */
+    const char *name; /* of the transform above it, where it is the only mesh there; else its own */
+    int64_t samples;  /* of the positions */
     int64_t points, faces, corners;
     bool constant_topology;
-    int64_t uvs;                    /* 0: none */
+    int64_t uvs; /* 0: none */
 } su_alembic_mesh;
 
 /* Opens a cache and checks all PolyMesh objects: their headers, and the topology of the first sample. */

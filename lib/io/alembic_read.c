@@ -13,22 +13,22 @@ typedef struct xform {
     int op_count;
     uint8_t *ops;
     bool inherits;
-    su_abc_samples values;   /* scalar of all channels, or array of single ones; no refs: identity */
+    su_abc_samples values; /* scalar of all channels, or array of single ones; no refs: identity */
     int channels;
 } xform;
 
 typedef struct mesh_in {
     su_alembic_mesh mesh;
     su_abc_samples p, face_counts, face_indices, uv, uv_indices;
-    char uv_scope;          /* 'f' a value per corner, 'v' per point */
+    char uv_scope; /* 'f' a value per corner, 'v' per point */
     bool uv_indexed;
     int xform_count;
-    xform **xforms;         /* from the mesh up to the root; owned by the file */
+    xform **xforms; /* from the mesh up to the root; owned by the file */
 } mesh_in;
 
 struct su_alembic {
     su_abc_tree tree;
-    xform **node_xforms;    /* (nodes) NULL where a node is no transform */
+    xform **node_xforms; /* (nodes) NULL where a node is no transform */
     int mesh_count;
     mesh_in *meshes;
 };
@@ -36,8 +36,9 @@ struct su_alembic {
 static bool is_schema(const char *metadata, const char *wanted)
 {
     char title[128] = "";
-    return su_abc_metadata_value(metadata, "schemaObjTitle", title, sizeof title) ? strncmp(title, wanted, strlen(wanted)) == 0
-           : su_abc_metadata_value(metadata, "schema", title, sizeof title) && strcmp(title, wanted) == 0;
+    return su_abc_metadata_value(metadata, "schemaObjTitle", title, sizeof title)
+               ? strncmp(title, wanted, strlen(wanted)) == 0
+               : su_abc_metadata_value(metadata, "schema", title, sizeof title) && strcmp(title, wanted) == 0;
 }
 
 /* Members of the one compound of a schema object. */
@@ -57,7 +58,7 @@ static su_status schema_entries(const su_abc_tree *tree, const su_abc_node *node
 
 /* ---- transforms ---- */
 
-static const int op_channels[7] = {3, 3, 4, 16, 1, 1, 1};   /* scale, translate, rotate, matrix, x, y, z */
+static const int op_channels[7] = {3, 3, 4, 16, 1, 1, 1}; /* scale, translate, rotate, matrix, x, y, z */
 
 static void xform_free(xform *x)
 {
@@ -67,7 +68,8 @@ static void xform_free(xform *x)
     free(x);
 }
 
-static su_status read_ops(const su_abc_tree *tree, const su_abc_node *node, const su_abc_entry *entry, xform *x, su_error *err)
+static su_status read_ops(const su_abc_tree *tree, const su_abc_node *node, const su_abc_entry *entry, xform *x,
+                          su_error *err)
 {
     su_abc_samples ops;
     int64_t elements;
@@ -76,7 +78,8 @@ static su_status read_ops(const su_abc_tree *tree, const su_abc_node *node, cons
     SU_GO(su_abc_samples_count(tree, &ops, 0, &elements, err));
     int64_t bytes = elements * ops.extent;
     if (ops.type != SU_ABC_U8 || bytes > 4096) {
-        status = su_fail(err, SU_INPUT, "%s: transform %s has no valid operations", su_ogawa_path(tree->file), node->name);
+        status =
+            su_fail(err, SU_INPUT, "%s: transform %s has no valid operations", su_ogawa_path(tree->file), node->name);
         goto done;
     }
     SU_GO(SU_ALLOC(&x->ops, bytes, "operations", err));
@@ -85,8 +88,8 @@ static su_status read_ops(const su_abc_tree *tree, const su_abc_node *node, cons
     for (int i = 0; i < x->op_count; i++) {
         int type = x->ops[i] >> 4;
         if (type > 6) {
-            status = su_fail(err, SU_INPUT, "%s: transform %s has an unknown operation %d", su_ogawa_path(tree->file), node->name,
-                             type);
+            status = su_fail(err, SU_INPUT, "%s: transform %s has an unknown operation %d", su_ogawa_path(tree->file),
+                             node->name, type);
             goto done;
         }
         x->channels += op_channels[type];
@@ -123,8 +126,8 @@ static su_status read_xform(const su_abc_tree *tree, const su_abc_node *node, xf
         int64_t elements;
         SU_GO(su_abc_samples_count(tree, &x->values, 0, &elements, err));
         if (x->values.type != SU_ABC_F64 || elements * x->values.extent != x->channels) {
-            status = su_fail(err, SU_INPUT, "%s: transform %s: operations and values disagree", su_ogawa_path(tree->file),
-                             node->name);
+            status = su_fail(err, SU_INPUT, "%s: transform %s: operations and values disagree",
+                             su_ogawa_path(tree->file), node->name);
             goto done;
         }
         x->samples = x->values.samples;
@@ -185,10 +188,12 @@ static su_status xform_at(const su_abc_tree *tree, const xform *x, double time, 
     if (!x->op_count) return SU_OK;
     const su_abc_time *sampling = &tree->times[x->values.time_sampling];
     int64_t low = 0, high = x->samples - 1;
-    while (low < high) {   /* last sample not after time */
+    while (low < high) { /* last sample not after time */
         int64_t middle = low + (high - low + 1) / 2;
-        if (su_abc_time_of(sampling, middle) <= time + 1e-9) low = middle;
-        else high = middle - 1;
+        if (su_abc_time_of(sampling, middle) <= time + 1e-9)
+            low = middle;
+        else
+            high = middle - 1;
     }
     double *values = NULL, fraction = 0.0;
     SU_TRY(SU_ALLOC(&values, 2 * x->channels, "a transform", err));
@@ -197,20 +202,22 @@ static su_status xform_at(const su_abc_tree *tree, const xform *x, double time, 
     if (next > low) {
         double a = su_abc_time_of(sampling, low), b = su_abc_time_of(sampling, next);
         if (b > a && time > a) fraction = (time - a) / (b - a);
-        if (fraction < 1e-6) fraction = 0.0;   /* rounding of a shared sampling */
+        if (fraction < 1e-6) fraction = 0.0; /* rounding of a shared sampling */
     }
     int64_t count;
     for (int k = 0; k < 2; k++) {
         SU_GO(su_abc_samples_count(tree, &x->values, k ? next : low, &count, err));
         if (count != elements) {
-            status = su_fail(err, SU_INPUT, "%s: damaged: a transform whose values change in number", su_ogawa_path(tree->file));
+            status = su_fail(err, SU_INPUT, "%s: damaged: a transform whose values change in number",
+                             su_ogawa_path(tree->file));
             goto done;
         }
         SU_GO(su_abc_samples_read(tree, &x->values, k ? next : low, elements, values + k * x->channels, err));
     }
     for (int i = 0; i < x->channels; i++) {
         if (!isfinite(values[i]) || !isfinite(values[x->channels + i])) {
-            status = su_fail(err, SU_INPUT, "%s: a transform holds a number that is not finite", su_ogawa_path(tree->file));
+            status =
+                su_fail(err, SU_INPUT, "%s: a transform holds a number that is not finite", su_ogawa_path(tree->file));
             goto done;
         }
         values[i] += fraction * (values[x->channels + i] - values[i]);
@@ -219,7 +226,7 @@ static su_status xform_at(const su_abc_tree *tree, const xform *x, double time, 
     for (int i = 0; i < x->op_count; v += op_channels[x->ops[i] >> 4], i++) {
         double one[16];
         operation(x->ops[i] >> 4, v, one);
-        multiply(m, one, m);   /* the operation written first is applied to the point last */
+        multiply(m, one, m); /* the operation written first is applied to the point last */
     }
 done:
     free(values);
@@ -246,8 +253,8 @@ static su_status no_mesh(const su_alembic *file, const su_abc_node *node, su_err
     return su_fail(err, SU_INPUT, "%s: mesh %s: %s", su_ogawa_path(file->tree.file), node->name, what);
 }
 
-static su_status open_array(const su_alembic *file, const su_abc_node *node, const su_abc_entry *entry, su_abc_type type,
-                            int extent, su_abc_samples *out, su_error *err)
+static su_status open_array(const su_alembic *file, const su_abc_node *node, const su_abc_entry *entry,
+                            su_abc_type type, int extent, su_abc_samples *out, su_error *err)
 {
     if (!entry || entry->kind == SU_ABC_COMPOUND || entry->kind == SU_ABC_SCALAR || entry->type != type ||
         entry->extent != extent || entry->samples < 1)
@@ -256,7 +263,8 @@ static su_status open_array(const su_alembic *file, const su_abc_node *node, con
 }
 
 /* UVs where they are there and of a known layout; others are left out. */
-static su_status open_uv(su_alembic *file, const su_abc_node *node, const su_abc_entry *entry, mesh_in *mesh, su_error *err)
+static su_status open_uv(su_alembic *file, const su_abc_node *node, const su_abc_entry *entry, mesh_in *mesh,
+                         su_error *err)
 {
     char scope[8] = "";
     if (!entry || !su_abc_metadata_value(entry->metadata, "geoScope", scope, sizeof scope)) return SU_OK;
@@ -270,7 +278,9 @@ static su_status open_uv(su_alembic *file, const su_abc_node *node, const su_abc
         SU_TRY(su_abc_entries(&file->tree, entry->group, &count, &inner, err));
         values = su_abc_find(count, inner, ".vals"), indices = su_abc_find(count, inner, ".indices");
     }
-    if (!values || values->kind < SU_ABC_ARRAY || values->samples == 0 || values->type != SU_ABC_F32 || values->extent != 2) goto done;
+    if (!values || values->kind < SU_ABC_ARRAY || values->samples == 0 || values->type != SU_ABC_F32 ||
+        values->extent != 2)
+        goto done;
     SU_GO(su_abc_samples_open(&file->tree, values, &mesh->uv, err));
     int64_t places = corner ? mesh->mesh.corners : mesh->mesh.points, elements;
     if (indices && indices->kind >= SU_ABC_ARRAY && indices->samples > 0) {
@@ -405,7 +415,8 @@ bool su_alembic_metadata(const su_alembic *file, const char *key, char *text, in
 
 /* ---- contents ---- */
 
-su_status su_alembic_topology(const su_alembic *file, int index, int32_t *face_counts, int32_t *face_indices, su_error *err)
+su_status su_alembic_topology(const su_alembic *file, int index, int32_t *face_counts, int32_t *face_indices,
+                              su_error *err)
 {
     const mesh_in *mesh = &file->meshes[index];
     const su_alembic_mesh *m = &mesh->mesh;
@@ -416,9 +427,9 @@ su_status su_alembic_topology(const su_alembic *file, int index, int32_t *face_c
     for (int64_t f = 0; f < m->faces; f++) {
         int32_t n = face_counts[f];
         if (n < 0 || n > m->corners - at)
-            return su_fail(err, SU_INPUT, "%s: mesh %s: face %lld has %d corners, %lld are left", path, m->name, (long long)f, n,
-                           (long long)(m->corners - at));
-        for (int32_t k = 0; k < n / 2; k++) {   /* to counter-clockwise */
+            return su_fail(err, SU_INPUT, "%s: mesh %s: face %lld has %d corners, %lld are left", path, m->name,
+                           (long long)f, n, (long long)(m->corners - at));
+        for (int32_t k = 0; k < n / 2; k++) { /* to counter-clockwise */
             int32_t swap = face_indices[at + k];
             face_indices[at + k] = face_indices[at + n - 1 - k];
             face_indices[at + n - 1 - k] = swap;
@@ -430,8 +441,8 @@ su_status su_alembic_topology(const su_alembic *file, int index, int32_t *face_c
                        (long long)m->corners);
     for (int64_t i = 0; i < m->corners; i++)
         if (face_indices[i] < 0 || face_indices[i] >= m->points)
-            return su_fail(err, SU_INPUT, "%s: mesh %s: corner %lld names point %d of %lld", path, m->name, (long long)i,
-                           face_indices[i], (long long)m->points);
+            return su_fail(err, SU_INPUT, "%s: mesh %s: corner %lld names point %d of %lld", path, m->name,
+                           (long long)i, face_indices[i], (long long)m->points);
     return SU_OK;
 }
 
@@ -447,11 +458,14 @@ su_status su_alembic_uv(const su_alembic *file, int index, float *uv, int32_t *u
     SU_GO(SU_ALLOC(&stored, places, "UV indices", err));
     SU_GO(su_alembic_topology(file, index, counts, points, err));
     SU_GO(su_abc_samples_read(&file->tree, &mesh->uv, 0, m->uvs, uv, err));
-    if (mesh->uv_indexed) SU_GO(su_abc_samples_read(&file->tree, &mesh->uv_indices, 0, places, stored, err));
-    else for (int64_t i = 0; i < places; i++) stored[i] = (int32_t)i;
+    if (mesh->uv_indexed)
+        SU_GO(su_abc_samples_read(&file->tree, &mesh->uv_indices, 0, places, stored, err));
+    else
+        for (int64_t i = 0; i < places; i++) stored[i] = (int32_t)i;
     for (int64_t i = 0; i < places; i++)
         if (stored[i] < 0 || stored[i] >= m->uvs) {
-            status = su_fail(err, SU_INPUT, "%s: mesh %s: a UV index is out of range", su_ogawa_path(file->tree.file), m->name);
+            status = su_fail(err, SU_INPUT, "%s: mesh %s: a UV index is out of range", su_ogawa_path(file->tree.file),
+                             m->name);
             goto done;
         }
     for (int64_t f = 0, at = 0; f < m->faces; at += counts[f], f++)
@@ -470,7 +484,8 @@ su_status su_alembic_points(const su_alembic *file, int index, int64_t sample, f
     int64_t count;
     SU_TRY(su_abc_samples_count(&file->tree, &mesh->p, sample, &count, err));
     if (count != mesh->mesh.points)
-        return su_fail(err, SU_INPUT, "%s: mesh %s: %lld points in sample %lld, %lld in the first: topology must not change",
+        return su_fail(err, SU_INPUT,
+                       "%s: mesh %s: %lld points in sample %lld, %lld in the first: topology must not change",
                        su_ogawa_path(file->tree.file), mesh->mesh.name, (long long)count, (long long)sample,
                        (long long)mesh->mesh.points);
     return su_abc_samples_read(&file->tree, &mesh->p, sample, count, points, err);

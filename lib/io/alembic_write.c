@@ -14,8 +14,8 @@
 #define MESH_SCHEMA "schema=AbcGeom_PolyMesh_v1;schemaBaseType=AbcGeom_GeomBase_v1"
 #define MESH_OBJECT MESH_SCHEMA ";schemaObjTitle=AbcGeom_PolyMesh_v1:.geom"
 #define BOX "interpretation=box"
-#define GEOM_PARAM(scope, meaning, extent)                                                                           \
-    "arrayExtent=1;geoScope=" scope ";interpretation=" meaning ";isGeomParam=true;podExtent=" extent                  \
+#define GEOM_PARAM(scope, meaning, extent)                                                                             \
+    "arrayExtent=1;geoScope=" scope ";interpretation=" meaning ";isGeomParam=true;podExtent=" extent                   \
     ";podName=float32_t"
 
 typedef struct mesh_out {
@@ -31,8 +31,8 @@ struct su_alembic_writer {
     su_abc_property *scene_bounds;
     int mesh_count;
     mesh_out *meshes;
-    int64_t frame;         /* of the scene box being gathered */
-    double box[6];         /* min, max in world space */
+    int64_t frame; /* of the scene box being gathered */
+    double box[6]; /* min, max in world space */
 };
 
 static void empty_box(double box[6])
@@ -48,7 +48,8 @@ static void grow_box(double box[6], const double p[3])
     }
 }
 
-su_status su_alembic_create(const char *path, int count, const double *times, double cycle, su_alembic_writer **out, su_error *err)
+su_status su_alembic_create(const char *path, int count, const double *times, double cycle, su_alembic_writer **out,
+                            su_error *err)
 {
     for (int i = 0; i < count; i++)
         if (count > SU_ABC_TIMES_MAX || (i > 0 && !(times[i] > times[i - 1])) || !(times[i] - times[0] < cycle))
@@ -61,8 +62,8 @@ su_status su_alembic_create(const char *path, int count, const double *times, do
         return status;
     }
     writer->time_sampling = su_abc_time_sampling(writer->archive, count, times, cycle);
-    writer->scene_bounds = su_abc_add_property(writer->archive, NULL, NULL, ".childBnds", BOX, SU_ABC_SCALAR, SU_ABC_F64, 6,
-                                               writer->time_sampling);
+    writer->scene_bounds = su_abc_add_property(writer->archive, NULL, NULL, ".childBnds", BOX, SU_ABC_SCALAR,
+                                               SU_ABC_F64, 6, writer->time_sampling);
     empty_box(writer->box);
     *out = writer;
     return SU_OK;
@@ -83,7 +84,7 @@ static char *valid_name(const su_alembic_writer *writer, const char *wanted)
     for (int number = 1, i = 0; i < writer->mesh_count; i++) {
         if (strcmp(writer->meshes[i].name, name) != 0) continue;
         snprintf(name + length, size - length, "_%d", number++);
-        i = -1;   /* the new one may be taken as well */
+        i = -1; /* the new one may be taken as well */
     }
     return name;
 }
@@ -97,7 +98,7 @@ static su_status add_xform(su_alembic_writer *writer, su_abc_object *object, con
     su_abc_property *xform = su_abc_add_compound(archive, object, NULL, ".xform", XFORM_SCHEMA);
     static const uint8_t one = 1, matrix = 0x30;
     bool identity = true;
-    double rows[16];   /* points are row vectors: p' = p M, translation in the last row */
+    double rows[16]; /* points are row vectors: p' = p M, translation in the last row */
     for (int i = 0; i < 4; i++)
         for (int j = 0; j < 4; j++) {
             rows[4 * i + j] = m[4 * j + i];
@@ -105,15 +106,17 @@ static su_status add_xform(su_alembic_writer *writer, su_abc_object *object, con
         }
     *bounds = su_abc_add_property(archive, object, xform, ".childBnds", BOX, SU_ABC_SCALAR, SU_ABC_F64, 6,
                                   writer->time_sampling);
-    su_abc_property *inherits = su_abc_add_property(archive, object, xform, ".inherits", "", SU_ABC_SCALAR, SU_ABC_BOOL, 1, 0);
+    su_abc_property *inherits =
+        su_abc_add_property(archive, object, xform, ".inherits", "", SU_ABC_SCALAR, SU_ABC_BOOL, 1, 0);
     su_abc_property *ops = su_abc_add_property(archive, object, xform, ".ops", "", SU_ABC_SCALAR, SU_ABC_U8, 1, 0);
-    su_abc_property *values = su_abc_add_property(archive, object, xform, ".vals", "", SU_ABC_SCALAR, SU_ABC_F64, 16, 0);
+    su_abc_property *values =
+        su_abc_add_property(archive, object, xform, ".vals", "", SU_ABC_SCALAR, SU_ABC_F64, 16, 0);
     SU_TRY(su_abc_sample(archive, inherits, &one, 1, err));
     SU_TRY(su_abc_sample(archive, ops, &matrix, 1, err));
     SU_TRY(su_abc_sample(archive, values, rows, 1, err));
     if (identity) return SU_OK;
-    su_abc_property *moves = su_abc_add_property(archive, object, xform, "isNotConstantIdentity", "", SU_ABC_SCALAR,
-                                                 SU_ABC_BOOL, 1, 0);
+    su_abc_property *moves =
+        su_abc_add_property(archive, object, xform, "isNotConstantIdentity", "", SU_ABC_SCALAR, SU_ABC_BOOL, 1, 0);
     return su_abc_sample(archive, moves, &one, 1, err);
 }
 
@@ -132,8 +135,10 @@ static su_status add_topology(su_alembic_writer *writer, su_abc_object *object, 
     int32_t *reversed = NULL;
     SU_TRY(SU_ALLOC(&reversed, in->corners, "faces", err));
     su_status status;
-    mesh->face_indices = su_abc_add_property(archive, object, geometry, ".faceIndices", "", SU_ABC_ARRAY, SU_ABC_I32, 1, time);
-    mesh->face_counts = su_abc_add_property(archive, object, geometry, ".faceCounts", "", SU_ABC_ARRAY, SU_ABC_I32, 1, time);
+    mesh->face_indices =
+        su_abc_add_property(archive, object, geometry, ".faceIndices", "", SU_ABC_ARRAY, SU_ABC_I32, 1, time);
+    mesh->face_counts =
+        su_abc_add_property(archive, object, geometry, ".faceCounts", "", SU_ABC_ARRAY, SU_ABC_I32, 1, time);
     if (in->velocities)
         mesh->velocities = su_abc_add_property(archive, object, geometry, ".velocities", "interpretation=vector",
                                                SU_ABC_ARRAY, SU_ABC_F32, 3, time);
@@ -150,8 +155,8 @@ static su_status add_topology(su_alembic_writer *writer, su_abc_object *object, 
         SU_GO(su_abc_sample(archive, mesh->uv_indices, reversed, in->corners, err));
     }
     if (in->normals)
-        mesh->normals = su_abc_add_property(archive, object, geometry, "N", GEOM_PARAM("vtx", "normal", "3"), SU_ABC_ARRAY,
-                                            SU_ABC_F32, 3, time);
+        mesh->normals = su_abc_add_property(archive, object, geometry, "N", GEOM_PARAM("vtx", "normal", "3"),
+                                            SU_ABC_ARRAY, SU_ABC_F32, 3, time);
 done:
     free(reversed);
     return status;
@@ -188,7 +193,8 @@ su_status su_alembic_add_mesh(su_alembic_writer *writer, const su_alembic_mesh_i
 
 /* ---- frames ---- */
 
-/* Adds the box of one mesh to the scene's by its corners; hands the scene's out when the first mesh starts a new frame. */
+/* Adds the box of one mesh to the scene's by its corners; hands the scene's out when the first mesh starts a new frame.
+ */
 static su_status scene_box(su_alembic_writer *writer, const mesh_out *mesh, const double box[6], su_error *err)
 {
     if (mesh->frames != writer->frame) {
@@ -250,7 +256,8 @@ static char *join_metadata(int count, const char *const (*pairs)[2])
         if (!*pairs[i][1]) continue;
         if (p != text) *p++ = ';';
         for (int k = 0; k < 2; k++) {
-            for (const char *c = pairs[i][k]; *c; c++) *p++ = *c == ';' ? ',' : *c == '=' ? ':' : (unsigned char)*c < 32 ? ' ' : *c;
+            for (const char *c = pairs[i][k]; *c; c++)
+                *p++ = *c == ';' ? ',' : *c == '=' ? ':' : (unsigned char)*c < 32 ? ' ' : *c;
             if (k == 0) *p++ = '=';
         }
     }
@@ -264,7 +271,7 @@ su_status su_alembic_commit(su_alembic_writer *writer, int count, const char *co
     su_status status = text ? finish_meshes(writer, err) : su_fail(err, SU_AGAIN, "out of memory for an Alembic cache");
     if (status == SU_OK) {
         su_abc_archive *archive = writer->archive;
-        writer->archive = NULL;   /* freed by the commit in every case */
+        writer->archive = NULL; /* freed by the commit in every case */
         status = su_abc_archive_commit(archive, text, err);
     }
     free(text);

@@ -25,7 +25,8 @@
 typedef struct cache_kind {
     const char *extension;
     su_status (*create)(su_cache_writer *w, su_error *err);
-    su_status (*frame)(su_cache_writer *w, const float *points, const float *velocities, const float *normals, su_error *err);
+    su_status (*frame)(su_cache_writer *w, const float *points, const float *velocities, const float *normals,
+                       su_error *err);
     su_status (*commit)(su_cache_writer *w, su_error *err);
     void (*abandon)(su_cache_writer *w);
 } cache_kind;
@@ -36,14 +37,14 @@ struct su_cache_writer {
     su_cache_layout layout;
     int64_t written;
     su_cache_parts parts;
-    float *gathered[3];       /* points, velocities, normals of one part */
+    float *gathered[3]; /* points, velocities, normals of one part */
     su_alembic_writer *alembic;
     su_usda_writer *usda;
     su_vat_writer *vat;
     su_pc2_writer pc2;
     su_mdd_writer mdd;
     su_output npy;
-    su_output spool;          /* glb: all frames, mapped at the end, never committed */
+    su_output spool; /* glb: all frames, mapped at the end, never committed */
     su_cache_report report;
 };
 
@@ -56,14 +57,23 @@ static su_status abc_create(su_cache_writer *w, su_error *err)
     for (int i = 0; i < 3; i++) SU_TRY(SU_ALLOC(&w->gathered[i], 3 * w->parts.largest, "a frame", err));
     double times[SU_ALEMBIC_TIMES_MAX];
     int samples = l->samples ? l->samples : 1;
-    if (samples > SU_ALEMBIC_TIMES_MAX) return su_fail(err, SU_USAGE, "%s: at most %d samples a frame", w->path, SU_ALEMBIC_TIMES_MAX);
+    if (samples > SU_ALEMBIC_TIMES_MAX)
+        return su_fail(err, SU_USAGE, "%s: at most %d samples a frame", w->path, SU_ALEMBIC_TIMES_MAX);
     for (int i = 0; i < samples; i++) times[i] = su_cache_frame_number(l, i) / l->fps;
     SU_TRY(su_alembic_create(w->path, samples, times, l->frame_step / l->fps, &w->alembic, err));
     for (int i = 0; i < w->parts.count; i++) {
         const su_cache_part *p = &w->parts.part[i];
-        su_alembic_mesh_in mesh = {.name = p->name, .points = p->vertices, .faces = p->faces, .corners = p->corners,
-                                   .face_counts = p->face_counts, .face_indices = p->face_indices, .uvs = p->uvs, .uv = p->uv,
-                                   .uv_indices = p->uv_indices, .xform = p->xform, .velocities = l->velocities,
+        su_alembic_mesh_in mesh = {.name = p->name,
+                                   .points = p->vertices,
+                                   .faces = p->faces,
+                                   .corners = p->corners,
+                                   .face_counts = p->face_counts,
+                                   .face_indices = p->face_indices,
+                                   .uvs = p->uvs,
+                                   .uv = p->uv,
+                                   .uv_indices = p->uv_indices,
+                                   .xform = p->xform,
+                                   .velocities = l->velocities,
                                    .normals = l->normals};
         int index;
         SU_TRY(su_alembic_add_mesh(w->alembic, &mesh, &index, err));
@@ -71,7 +81,8 @@ static su_status abc_create(su_cache_writer *w, su_error *err)
     return SU_OK;
 }
 
-static su_status abc_frame(su_cache_writer *w, const float *points, const float *velocities, const float *normals, su_error *err)
+static su_status abc_frame(su_cache_writer *w, const float *points, const float *velocities, const float *normals,
+                           su_error *err)
 {
     for (int i = 0; i < w->parts.count; i++) {
         const su_cache_part *p = &w->parts.part[i];
@@ -105,7 +116,8 @@ static su_status usda_create(su_cache_writer *w, su_error *err)
     return su_usda_create(w->path, &w->layout, &w->parts, &w->usda, err);
 }
 
-static su_status usda_frame(su_cache_writer *w, const float *points, const float *velocities, const float *normals, su_error *err)
+static su_status usda_frame(su_cache_writer *w, const float *points, const float *velocities, const float *normals,
+                            su_error *err)
 {
     return su_usda_frame(w->usda, points, velocities, normals, err);
 }
@@ -123,10 +135,12 @@ static void usda_abandon(su_cache_writer *w) { su_usda_abandon(w->usda); }
 
 static su_status pc2_create(su_cache_writer *w, su_error *err)
 {
-    return su_pc2_create(&w->pc2, w->path, w->layout.vertices, w->layout.frames, w->layout.frame_start, w->layout.frame_step, err);
+    return su_pc2_create(&w->pc2, w->path, w->layout.vertices, w->layout.frames, w->layout.frame_start,
+                         w->layout.frame_step, err);
 }
 
-static su_status pc2_frame(su_cache_writer *w, const float *points, const float *velocities, const float *normals, su_error *err)
+static su_status pc2_frame(su_cache_writer *w, const float *points, const float *velocities, const float *normals,
+                           su_error *err)
 {
     (void)velocities, (void)normals;
     return su_pc2_frame(&w->pc2, points, err);
@@ -145,7 +159,8 @@ static su_status mdd_create(su_cache_writer *w, su_error *err)
     return status;
 }
 
-static su_status mdd_frame(su_cache_writer *w, const float *points, const float *velocities, const float *normals, su_error *err)
+static su_status mdd_frame(su_cache_writer *w, const float *points, const float *velocities, const float *normals,
+                           su_error *err)
 {
     (void)velocities, (void)normals;
     return su_mdd_frame(&w->mdd, points, err);
@@ -165,23 +180,32 @@ static su_status obj_path(const su_cache_writer *w, int64_t k, char **path, su_e
 static su_status obj_create(su_cache_writer *w, su_error *err)
 {
     char *path;
-    if (w->layout.frames == 1 && !su_is_pattern(w->path)) return SU_OK;   /* one frame, one file */
+    if (w->layout.frames == 1 && !su_is_pattern(w->path)) return SU_OK; /* one frame, one file */
     SU_TRY(obj_path(w, 0, &path, err));
     free(path);
     return SU_OK;
 }
 
-static su_status obj_frame(su_cache_writer *w, const float *points, const float *velocities, const float *normals, su_error *err)
+static su_status obj_frame(su_cache_writer *w, const float *points, const float *velocities, const float *normals,
+                           su_error *err)
 {
     (void)velocities, (void)normals;
     const su_cache_layout *l = &w->layout;
-    su_obj obj = {.vertices = l->vertices, .faces = l->faces, .corners = l->corners, .uvs = l->uv ? l->uvs : 0,
-                  .objects = l->object_names ? l->objects : 0, .face_counts = (int32_t *)l->face_counts,
-                  .face_indices = (int32_t *)l->face_indices, .uv = (float *)l->uv, .uv_indices = (int32_t *)l->uv_indices,
-                  .object_ids = (int32_t *)l->object_ids, .object_names = (char **)l->object_names};
+    su_obj obj = {.vertices = l->vertices,
+                  .faces = l->faces,
+                  .corners = l->corners,
+                  .uvs = l->uv ? l->uvs : 0,
+                  .objects = l->object_names ? l->objects : 0,
+                  .face_counts = (int32_t *)l->face_counts,
+                  .face_indices = (int32_t *)l->face_indices,
+                  .uv = (float *)l->uv,
+                  .uv_indices = (int32_t *)l->uv_indices,
+                  .object_ids = (int32_t *)l->object_ids,
+                  .object_names = (char **)l->object_names};
     char *path = NULL, comment[256];
     if (su_is_pattern(w->path)) SU_TRY(obj_path(w, w->written, &path, err));
-    snprintf(comment, sizeof comment, "%s, frame %.9g", l->application ? l->application : "", su_cache_frame_number(l, w->written));
+    snprintf(comment, sizeof comment, "%s, frame %.9g", l->application ? l->application : "",
+             su_cache_frame_number(l, w->written));
     su_status status = su_obj_save(path ? path : w->path, &obj, points, comment, err);
     free(path);
     return status;
@@ -215,7 +239,8 @@ static su_status npy_create(su_cache_writer *w, su_error *err)
     return su_output_write(&w->npy, head, size, err);
 }
 
-static su_status npy_frame(su_cache_writer *w, const float *points, const float *velocities, const float *normals, su_error *err)
+static su_status npy_frame(su_cache_writer *w, const float *points, const float *velocities, const float *normals,
+                           su_error *err)
 {
     (void)velocities, (void)normals;
     return su_output_write(&w->npy, points, (size_t)w->layout.vertices * 3 * sizeof *points, err);
@@ -234,7 +259,8 @@ static su_status glb_create(su_cache_writer *w, su_error *err)
     return SU_OK;
 }
 
-static su_status glb_frame(su_cache_writer *w, const float *points, const float *velocities, const float *normals, su_error *err)
+static su_status glb_frame(su_cache_writer *w, const float *points, const float *velocities, const float *normals,
+                           su_error *err)
 {
     (void)velocities, (void)normals;
     return su_output_write(&w->spool, points, (size_t)w->layout.vertices * 3 * sizeof *points, err);
@@ -251,10 +277,18 @@ static su_status glb_commit(su_cache_writer *w, su_error *err)
     su_status status = su_principal_shapes(l->frames, 3 * l->vertices, map, l->morphs, &principal, err);
     munmap(map, bytes);
     if (status == SU_OK) {
-        const su_glb_morphs morphs = {.frames = l->frames, .vertices = l->vertices, .shapes = principal.count,
-                                      .fps = l->fps / l->frame_step, .base = principal.mean, .shape = principal.shapes,
-                                      .weights = principal.weights, .root = l->root, .name = l->clip, .application = l->application,
-                                      .provenance = l->provenance, .frame_start = l->frame_start};
+        const su_glb_morphs morphs = {.frames = l->frames,
+                                      .vertices = l->vertices,
+                                      .shapes = principal.count,
+                                      .fps = l->fps / l->frame_step,
+                                      .base = principal.mean,
+                                      .shape = principal.shapes,
+                                      .weights = principal.weights,
+                                      .root = l->root,
+                                      .name = l->clip,
+                                      .application = l->application,
+                                      .provenance = l->provenance,
+                                      .frame_start = l->frame_start};
         status = su_glb_save(w->path, &morphs, &w->parts, err);
         w->report = (su_cache_report){principal.count, principal.rms, principal.largest, principal.motion};
     }
@@ -273,7 +307,8 @@ static su_status vat_create(su_cache_writer *w, su_error *err)
     return su_vat_create(w->path, &w->layout, &w->parts, &w->vat, err);
 }
 
-static su_status vat_frame(su_cache_writer *w, const float *points, const float *velocities, const float *normals, su_error *err)
+static su_status vat_frame(su_cache_writer *w, const float *points, const float *velocities, const float *normals,
+                           su_error *err)
 {
     (void)velocities;
     return su_vat_frame(w->vat, points, normals, err);
@@ -290,7 +325,8 @@ static void vat_abandon(su_cache_writer *w) { su_vat_abandon(w->vat); }
 
 /* ---- all ---- */
 
-static const cache_kind kinds[] = {   /* in the order of su_cache_format, from SU_CACHE_ABC on */
+static const cache_kind kinds[] = {
+    /* in the order of su_cache_format, from SU_CACHE_ABC on */
     {".abc", abc_create, abc_frame, abc_commit, abc_abandon},
     {".usda", usda_create, usda_frame, usda_commit, usda_abandon},
     {".pc2", pc2_create, pc2_frame, pc2_commit, pc2_abandon},
@@ -318,13 +354,15 @@ static void writer_free(su_cache_writer *w)
     free(w);
 }
 
-su_status su_cache_create(const char *path, su_cache_format format, const su_cache_layout *layout, su_cache_writer **out,
-                          su_error *err)
+su_status su_cache_create(const char *path, su_cache_format format, const su_cache_layout *layout,
+                          su_cache_writer **out, su_error *err)
 {
     su_cache_writer *w = NULL;
     format = su_cache_format_of(path, format);
     if (format == SU_CACHE_AUTO)
-        return su_fail(err, SU_USAGE, "%s: end the name in .abc, .usda, .pc2, .mdd, .obj, .npy, .glb or .json, or give --format", path);
+        return su_fail(err, SU_USAGE,
+                       "%s: end the name in .abc, .usda, .pc2, .mdd, .obj, .npy, .glb or .json, or give --format",
+                       path);
     if (layout->samples && format != SU_CACHE_ABC && format != SU_CACHE_USD)
         return su_fail(err, SU_USAGE, "%s: only Alembic and USD hold samples between frames", path);
     SU_TRY(SU_ALLOC(&w, 1, "a cache", err));
@@ -332,12 +370,15 @@ su_status su_cache_create(const char *path, su_cache_format format, const su_cac
     w->layout = *layout;
     w->path = strdup(path);
     su_status status = w->path ? w->kind->create(w, err) : su_fail(err, SU_AGAIN, "%s: out of memory", path);
-    if (status != SU_OK) su_cache_abandon(w);
-    else *out = w;
+    if (status != SU_OK)
+        su_cache_abandon(w);
+    else
+        *out = w;
     return status;
 }
 
-su_status su_cache_frame(su_cache_writer *w, const float *points, const float *velocities, const float *normals, su_error *err)
+su_status su_cache_frame(su_cache_writer *w, const float *points, const float *velocities, const float *normals,
+                         su_error *err)
 {
     SU_TRY(w->kind->frame(w, points, velocities, normals, err));
     w->written++;
@@ -351,8 +392,10 @@ su_status su_cache_commit(su_cache_writer *w, su_cache_report *report, su_error 
         status = su_fail(err, SU_FAILED, "%s: %lld of %lld frames were written", w->path, (long long)w->written,
                          (long long)w->layout.frames);
     if (status == SU_OK) status = w->kind->commit(w, err);
-    if (status != SU_OK) w->kind->abandon(w);
-    else if (report) *report = w->report;
+    if (status != SU_OK)
+        w->kind->abandon(w);
+    else if (report)
+        *report = w->report;
     writer_free(w);
     return status;
 }

@@ -9,15 +9,15 @@
 #include <stdint.h>
 
 typedef enum su_cache_format {
-    SU_CACHE_AUTO,   /* by extension */
-    SU_CACHE_ABC,    /* Alembic: a PolyMesh an object */
-    SU_CACHE_USD,    /* .usda: a Mesh an object */
+    SU_CACHE_AUTO, /* by extension */
+    SU_CACHE_ABC,  /* Alembic: a PolyMesh an object */
+    SU_CACHE_USD,  /* .usda: a Mesh an object */
     SU_CACHE_PC2,
     SU_CACHE_MDD,
-    SU_CACHE_OBJ,    /* numbered files: run.%04d.obj */
-    SU_CACHE_NPY,    /* (frames,vertices,3) f32 */
-    SU_CACHE_GLB,    /* binary glTF: principal shapes as morph targets; positions in the root frame, m, y up */
-    SU_CACHE_VAT     /* vertex-animation textures beside a .json that describes them */
+    SU_CACHE_OBJ, /* numbered files: run.%04d.obj */
+    SU_CACHE_NPY, /* (frames,vertices,3) f32 */
+    SU_CACHE_GLB, /* binary glTF: principal shapes as morph targets; positions in the root frame, m, y up */
+    SU_CACHE_VAT  /* vertex-animation textures beside a .json that describes them */
 } su_cache_format;
 #define SU_CACHE_FORMATS "auto|abc|usda|pc2|mdd|obj|npy|glb|vat"
 
@@ -31,27 +31,28 @@ typedef struct su_cache_layout {
     const int32_t *object_ids;       /* (vertices); NULL: one object */
     const char *const *object_names; /* (objects) */
     const double *object_xform;      /* (objects,4,4) row-major, p_world = X p; NULL: identity. abc and usda only */
-    double fps, frame_start, frame_step;   /* frame k has the number frame_start + k frame_step, its time is number / fps */
-    int samples;                     /* 0, or samples around each frame: abc and usda only; `frames` counts all of them */
-    const double *shutter;           /* (samples) frame numbers after the frame's own, increasing, less than frame_step apart */
-    bool velocities, normals;        /* frames bring them; formats without a place for them leave them out */
-    double unit;                     /* m: of one unit of the positions */
-    char up;                         /* 'y' or 'z' ('x'): for formats that say so */
-    const double *root;              /* (frames,4,4) rigid motion that glb puts over the positions; NULL: none */
-    int64_t morphs;                  /* glb: shapes wanted */
-    int texture;                     /* vat: su_image_kind */
-    bool displacement;               /* the points are displacements */
-    const char *clip;                /* name of the clip; NULL: none */
-    const char *application;         /* "supple 0.1.0" */
-    const char *provenance;          /* one line; NULL: none */
+    double fps, frame_start,
+        frame_step;        /* frame k has the number frame_start + k frame_step, its time is number / fps */
+    int samples;           /* 0, or samples around each frame: abc and usda only; `frames` counts all of them */
+    const double *shutter; /* (samples) frame numbers after the frame's own, increasing, less than frame_step apart */
+    bool velocities, normals; /* frames bring them; formats without a place for them leave them out */
+    double unit;              /* m: of one unit of the positions */
+    char up;                  /* 'y' or 'z' ('x'): for formats that say so */
+    const double *root;       /* (frames,4,4) rigid motion that glb puts over the positions; NULL: none */
+    int64_t morphs;           /* glb: shapes wanted */
+    int texture;              /* vat: su_image_kind */
+    bool displacement;        /* the points are displacements */
+    const char *clip;         /* name of the clip; NULL: none */
+    const char *application;  /* "supple 0.1.0" */
+    const char *provenance;   /* one line; NULL: none */
 } su_cache_layout;
 
 typedef struct su_cache_writer su_cache_writer;
 
 /* What a format that approximates leaves, in units of the positions. */
 typedef struct su_cache_report {
-    int64_t shapes;                  /* 0: the format is exact */
-    double rms, largest, motion;     /* of what is left; RMS of the motion itself */
+    int64_t shapes;              /* 0: the format is exact */
+    double rms, largest, motion; /* of what is left; RMS of the motion itself */
 } su_cache_report;
 
 /* The format a path stands for; SU_CACHE_AUTO where its extension is not known. */
@@ -64,7 +65,8 @@ static inline double su_cache_frame_number(const su_cache_layout *l, int64_t k)
     return l->frame_start + (double)frame * l->frame_step + (l->samples ? l->shutter[k % l->samples] : 0.0);
 }
 
-/* SU_USAGE where the extension is not known, the format has no samples around frames or the pattern of an OBJ sequence is missing; else as the formats fail. */
+/* SU_USAGE where the extension is not known, the format has no samples around frames or the pattern of an OBJ sequence
+ * is missing; else as the formats fail. */
 su_status su_cache_create(const char *path, su_cache_format format, const su_cache_layout *layout,
                           su_cache_writer **out, su_error *err);
 /* Next frame: points (vertices,3), velocities (vertices,3; units/s), normals (vertices,3). */

@@ -9,7 +9,8 @@ static su_status check(const su_cache_layout *l, int64_t objects, su_error *err)
 {
     for (int64_t v = 0; v < l->vertices; v++)
         if (object_of(l, v) < 0 || object_of(l, v) >= objects)
-            return su_fail(err, SU_INPUT, "vertex %lld belongs to object %d of %lld", (long long)v, object_of(l, v), (long long)objects);
+            return su_fail(err, SU_INPUT, "vertex %lld belongs to object %d of %lld", (long long)v, object_of(l, v),
+                           (long long)objects);
     int64_t at = 0;
     for (int64_t f = 0; f < l->faces; at += l->face_counts[f], f++) {
         if (l->face_counts[f] < 0 || l->face_counts[f] > l->corners - at)
@@ -18,7 +19,8 @@ static su_status check(const su_cache_layout *l, int64_t objects, su_error *err)
         for (int32_t k = 0; k < l->face_counts[f]; k++) {
             int32_t v = l->face_indices[at + k];
             if (v < 0 || v >= l->vertices)
-                return su_fail(err, SU_INPUT, "polygon %lld names vertex %d of %lld", (long long)f, v, (long long)l->vertices);
+                return su_fail(err, SU_INPUT, "polygon %lld names vertex %d of %lld", (long long)f, v,
+                               (long long)l->vertices);
             if (object_of(l, v) != object_of(l, l->face_indices[at]))
                 return su_fail(err, SU_INPUT, "polygon %lld spans two objects", (long long)f);
             if (l->uv_indices && (l->uv_indices[at + k] < 0 || l->uv_indices[at + k] >= l->uvs))
@@ -41,7 +43,8 @@ static su_status allocate_part(su_cache_parts *parts, su_cache_part *p, bool uv,
 }
 
 /* The part's own texture coordinates, numbered by first use. slot (uvs) is scratch, -1 everywhere. */
-static su_status fill_uv(const su_cache_layout *l, su_cache_parts *parts, su_cache_part *p, int32_t *slot, su_error *err)
+static su_status fill_uv(const su_cache_layout *l, su_cache_parts *parts, su_cache_part *p, int32_t *slot,
+                         su_error *err)
 {
     int32_t *used = su_arena_alloc(&parts->arena, p->corners, sizeof *used);
     if (!used) return su_fail(err, SU_AGAIN, "not enough memory for the topology");
@@ -125,5 +128,6 @@ void su_cache_parts_free(su_cache_parts *parts)
 
 void su_cache_part_gather(const su_cache_part *part, const float *values, float *out)
 {
-    for (int64_t v = 0; v < part->vertices; v++) memcpy(out + 3 * v, values + 3 * (int64_t)part->vertex[v], 3 * sizeof *out);
+    for (int64_t v = 0; v < part->vertices; v++)
+        memcpy(out + 3 * v, values + 3 * (int64_t)part->vertex[v], 3 * sizeof *out);
 }

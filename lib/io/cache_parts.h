@@ -7,19 +7,19 @@
 
 typedef struct su_cache_part {
     const char *name;
-    const double *xform;         /* (4,4); NULL: identity */
+    const double *xform; /* (4,4); NULL: identity */
     int64_t vertices, faces, corners, uvs;
-    int32_t *vertex;             /* (vertices) of the layout */
-    int32_t *face_counts, *face_indices;   /* in vertices of the part */
-    float *uv;                   /* (uvs,2) */
-    int32_t *uv_indices;         /* (corners) */
+    int32_t *vertex;                     /* (vertices) of the layout */
+    int32_t *face_counts, *face_indices; /* in vertices of the part */
+    float *uv;                           /* (uvs,2) */
+    int32_t *uv_indices;                 /* (corners) */
 } su_cache_part;
 
 typedef struct su_cache_parts {
-    su_arena arena;              /* owns everything */
+    su_arena arena; /* owns everything */
     int count;
-    su_cache_part *part;         /* objects without vertices are left out */
-    int64_t largest;             /* vertices of the largest part */
+    su_cache_part *part; /* objects without vertices are left out */
+    int64_t largest;     /* vertices of the largest part */
 } su_cache_parts;
 
 /* SU_INPUT where a polygon spans two objects or an index is out of range. */

@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Just enough of XML to find the polygons of a Collada geometry: tags by name, attributes, the text between tags. Comments
- * are blanked out beforehand; the text ends with a 0. */
+/* Just enough of XML to find the polygons of a Collada geometry: tags by name, attributes, the text between tags.
+ * Comments are blanked out beforehand; the text ends with a 0. */
 
 typedef struct tag {
-    const char *name;           /* of an opening tag */
+    const char *name; /* of an opening tag */
     size_t length;
-    const char *attributes, *body;   /* body: behind the '>' */
+    const char *attributes, *body; /* body: behind the '>' */
 } tag;
 
 static void blank_comments(char *text)
@@ -41,7 +41,10 @@ static bool next_tag(const char *at, const char *limit, tag *out)
     return false;
 }
 
-static bool is(const tag *t, const char *name) { return strlen(name) == t->length && memcmp(t->name, name, t->length) == 0; }
+static bool is(const tag *t, const char *name)
+{
+    return strlen(name) == t->length && memcmp(t->name, name, t->length) == 0;
+}
 
 /* Where the closing tag of `name` begins; limit where there is none. */
 static const char *closing(const char *at, const char *limit, const char *name)
@@ -78,7 +81,8 @@ static double *source_numbers(const char *from, const char *limit, const char *i
     char name[200];
     for (const char *at = from; next_tag(at, limit, &t); at = t.body) {
         if (!is(&t, "source") || !attribute(&t, "id", name, sizeof name) || strcmp(name, id) != 0) continue;
-        if (!next_tag(t.body, limit, &t) || !is(&t, "float_array") || !attribute(&t, "count", name, sizeof name)) return NULL;
+        if (!next_tag(t.body, limit, &t) || !is(&t, "float_array") || !attribute(&t, "count", name, sizeof name))
+            return NULL;
         long long announced = strtoll(name, NULL, 10);
         const char *end = closing(t.body, limit, "float_array"), *text = t.body;
         if (announced < 1 || announced > end - text) return NULL;
@@ -103,7 +107,9 @@ static bool read_positions(const char *from, const char *limit, su_arena *arena,
     bool inside = false;
     for (const char *at = from; next_tag(at, limit, &t); at = t.body) {
         if (is(&t, "vertices")) inside = true;
-        if (!inside || !is(&t, "input") || !attribute(&t, "semantic", semantic, sizeof semantic) || strcmp(semantic, "POSITION") != 0) continue;
+        if (!inside || !is(&t, "input") || !attribute(&t, "semantic", semantic, sizeof semantic) ||
+            strcmp(semantic, "POSITION") != 0)
+            continue;
         if (!attribute(&t, "source", source, sizeof source) || source[0] != '#') return false;
         out->position = source_numbers(from, limit, source + 1, arena, &numbers);
         out->points = numbers / 3;
@@ -115,9 +121,9 @@ static bool read_positions(const char *from, const char *limit, su_arena *arena,
 /* ---- polygons ---- */
 
 typedef struct primitive {
-    int64_t stride, offset;      /* numbers a corner; which is the vertex */
-    const char *counts, *counts_end;   /* of polylist; NULL: none */
-    long fixed;                  /* corners a polygon; 0: as counts say, or all of a <p> */
+    int64_t stride, offset;          /* numbers a corner; which is the vertex */
+    const char *counts, *counts_end; /* of polylist; NULL: none */
+    long fixed;                      /* corners a polygon; 0: as counts say, or all of a <p> */
 } primitive;
 
 static bool read_inputs(const char *from, const char *limit, primitive *out)
@@ -157,7 +163,7 @@ static bool read_p(const char *text, const char *end, primitive *in, su_control_
         if (left == 0) left = in->fixed;
     }
     if (!in->fixed && !in->counts && out->corners > 0 && out->corner[out->corners - 1] >= 0)
-        out->corner[out->corners - 1] = -1 - out->corner[out->corners - 1];   /* polygons: one to a <p> */
+        out->corner[out->corners - 1] = -1 - out->corner[out->corners - 1]; /* polygons: one to a <p> */
     return true;
 }
 

@@ -26,7 +26,7 @@ typedef struct group {
     int64_t count;
     su_scene_mesh **mesh;
     int64_t *polygon, *corner;
-    int32_t **point, **number;   /* control_point and source_polygon to be */
+    int32_t **point, **number; /* control_point and source_polygon to be */
 } group;
 
 static int64_t point_of(const su_control_mesh *m, int64_t corner)
@@ -35,14 +35,16 @@ static int64_t point_of(const su_control_mesh *m, int64_t corner)
 }
 
 /* Is the next polygon of the mesh that of corners first .. first + count - 1? assimp reads text to single precision. */
-static bool same_polygon(const group *g, int64_t i, const su_control_mesh *m, int64_t first, int64_t count, double tolerance)
+static bool same_polygon(const group *g, int64_t i, const su_control_mesh *m, int64_t first, int64_t count,
+                         double tolerance)
 {
     const su_scene_mesh *mesh = g->mesh[i];
     int64_t at = g->corner[i];
     if (g->polygon[i] >= mesh->polygons || mesh->face_counts[g->polygon[i]] != count) return false;
     for (int64_t k = 0; k < count; k++)
         for (int c = 0; c < 3; c++)
-            if (!(fabs(m->position[3 * point_of(m, first + k) + c] - mesh->positions[3 * (at + k) + c]) <= tolerance)) return false;
+            if (!(fabs(m->position[3 * point_of(m, first + k) + c] - mesh->positions[3 * (at + k) + c]) <= tolerance))
+                return false;
     return true;
 }
 
@@ -66,7 +68,8 @@ static bool walk(group *g, const su_control_mesh *m, uint8_t *used, double toler
     return true;
 }
 
-/* Meshes of the node that nothing was found for yet; a vertex a corner, the corners of all make those of the file's mesh. */
+/* Meshes of the node that nothing was found for yet; a vertex a corner, the corners of all make those of the file's
+ * mesh. */
 static bool gather(su_scene *scene, int64_t node, const su_control_mesh *m, group *g)
 {
     int64_t corners = 0;
@@ -83,7 +86,8 @@ static bool gather(su_scene *scene, int64_t node, const su_control_mesh *m, grou
     return g->count > 0 && corners == m->corners;
 }
 
-static bool match_node(su_scene *scene, int64_t node, const su_control_mesh *m, group *g, uint8_t *used, double tolerance)
+static bool match_node(su_scene *scene, int64_t node, const su_control_mesh *m, group *g, uint8_t *used,
+                       double tolerance)
 {
     if (!gather(scene, node, m, g)) return false;
     memset(used, 0, (size_t)m->points);
@@ -108,11 +112,14 @@ void su_control_points_match(su_scene *scene, const su_control_mesh *m)
 {
     double size = 0.0;
     int64_t n = scene->instances;
-    group g = {.mesh = su_arena_alloc(&scene->arena, n, sizeof *g.mesh), .polygon = su_arena_alloc(&scene->arena, n, sizeof *g.polygon),
-               .corner = su_arena_alloc(&scene->arena, n, sizeof *g.corner), .point = su_arena_alloc(&scene->arena, n, sizeof *g.point),
+    group g = {.mesh = su_arena_alloc(&scene->arena, n, sizeof *g.mesh),
+               .polygon = su_arena_alloc(&scene->arena, n, sizeof *g.polygon),
+               .corner = su_arena_alloc(&scene->arena, n, sizeof *g.corner),
+               .point = su_arena_alloc(&scene->arena, n, sizeof *g.point),
                .number = su_arena_alloc(&scene->arena, n, sizeof *g.number)};
     uint8_t *used = su_arena_alloc(&scene->arena, m->points, 1);
-    if (!g.mesh || !g.polygon || !g.corner || !g.point || !g.number || !used || m->points < 1 || m->points > INT32_MAX) return;
+    if (!g.mesh || !g.polygon || !g.corner || !g.point || !g.number || !used || m->points < 1 || m->points > INT32_MAX)
+        return;
     for (int64_t k = 0; k < m->corners; k++)
         if (point_of(m, k) >= m->points) return;
     for (int64_t i = 0; i < 3 * m->points; i++) size = fmax(size, fabs(m->position[i]));

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <zlib.h>
 
-/* Records of a binary FBX: end offset, count and bytes of properties (32 bits each, 64 from version 7500 on), a name with
- * its length in one byte, properties, then nested records up to the end offset. */
+/* Records of a binary FBX: end offset, count and bytes of properties (32 bits each, 64 from version 7500 on), a name
+ * with its length in one byte, properties, then nested records up to the end offset. */
 
 typedef struct reader {
     const unsigned char *data;
@@ -17,7 +17,7 @@ typedef struct reader {
 } reader;
 
 typedef struct record {
-    size_t end, properties, property_count, children;   /* offsets into the file */
+    size_t end, properties, property_count, children; /* offsets into the file */
     const char *name;
     size_t name_length;
 } record;
@@ -53,7 +53,8 @@ static bool is_named(const record *rec, const char *name)
 /* The first property as an array of `type` ('d' or 'i'): count elements of `bytes` each, decompressed. */
 static unsigned char *read_array(const reader *r, const record *rec, char type, size_t bytes, int64_t *count)
 {
-    if (rec->property_count < 1 || rec->children - rec->properties < 13 || r->data[rec->properties] != (unsigned char)type)
+    if (rec->property_count < 1 || rec->children - rec->properties < 13 ||
+        r->data[rec->properties] != (unsigned char)type)
         return NULL;
     const unsigned char *head = r->data + rec->properties + 1;
     uint64_t elements = little(head, 4), encoding = little(head + 4, 4), stored = little(head + 8, 4);
@@ -110,7 +111,10 @@ static const char *next_key(const char *at, const char **key, size_t *length)
     return NULL;
 }
 
-static bool key_is(const char *key, size_t length, const char *name) { return strlen(name) == length && memcmp(key, name, length) == 0; }
+static bool key_is(const char *key, size_t length, const char *name)
+{
+    return strlen(name) == length && memcmp(key, name, length) == 0;
+}
 
 /* The numbers of "*N { a: x,y,... }": as doubles or as integers. */
 static void *text_array(const char *at, su_arena *arena, bool whole, int64_t *count)
@@ -124,7 +128,7 @@ static void *text_array(const char *at, su_arena *arena, bool whole, int64_t *co
     at += strspn(at, " \t\r\n");
     if (strncmp(at, "a:", 2) != 0) return NULL;
     at += 2;
-    if (announced < 1 || (uint64_t)announced > strlen(at)) return NULL;   /* a digit each, at least */
+    if (announced < 1 || (uint64_t)announced > strlen(at)) return NULL; /* a digit each, at least */
     double *number = whole ? NULL : su_arena_alloc(arena, announced, sizeof *number);
     int32_t *index = whole ? su_arena_alloc(arena, announced, sizeof *index) : NULL;
     for (long long k = 0; k < announced; k++) {
@@ -181,7 +185,8 @@ void su_fbx_control_points(const char *path, su_scene *scene)
         if (!is_named(&objects, "Objects")) continue;
         for (size_t inner = objects.children; open_record(&r, inner, objects.end, &object); inner = object.end) {
             su_control_mesh mesh;
-            if (is_named(&object, "Geometry") && read_geometry(&r, &object, &mesh)) su_control_points_match(scene, &mesh);
+            if (is_named(&object, "Geometry") && read_geometry(&r, &object, &mesh))
+                su_control_points_match(scene, &mesh);
         }
     }
 }

@@ -128,16 +128,18 @@ su_smoothing su_smoothing_of(int64_t n, const int32_t *start, const int32_t *nod
     return out;
 }
 
-su_status su_check_smoothing(int64_t n, int64_t n1, int64_t entries, const int32_t *start, const int32_t *node, const double *weight,
-                             const char *path, su_error *err)
+su_status su_check_smoothing(int64_t n, int64_t n1, int64_t entries, const int32_t *start, const int32_t *node,
+                             const double *weight, const char *path, su_error *err)
 {
     SU_TRY(su_check_together(!!start + !!node + !!weight, 3, "turn_start, turn_node and turn_weight", path, err));
     if (!start) return SU_OK;
     if (n1 != n + 1)
-        return su_fail(err, SU_INPUT, "%s: 'turn_start' has %lld elements for %lld vertices", path, (long long)n1, (long long)n);
+        return su_fail(err, SU_INPUT, "%s: 'turn_start' has %lld elements for %lld vertices", path, (long long)n1,
+                       (long long)n);
     SU_TRY(su_check_offsets(start, n1, entries, "turn_start", path, err));
     SU_TRY(su_check_range(weight, entries, 0, 1.000001, "turn_weight", path, err));
-    for (int64_t v = 0; v < n; v++) SU_TRY(su_check_row_sums(weight + start[v], 1, start[v + 1] - start[v], 1, "turn_weight", path, err));
+    for (int64_t v = 0; v < n; v++)
+        SU_TRY(su_check_row_sums(weight + start[v], 1, start[v + 1] - start[v], 1, "turn_weight", path, err));
     int64_t nodes = su_smoothing_of(n, start, node, weight).nodes, reached = 0;
     uint8_t *seen;
     SU_TRY(SU_ALLOC(&seen, nodes, "nodes", err));

@@ -6,9 +6,8 @@
 #define INDEX(field, ...) SU_INDEX(su_fit, field, __VA_ARGS__)
 
 static const size_t counts[] = {
-    offsetof(su_fit, k), offsetof(su_fit, n), offsetof(su_fit, t), offsetof(su_fit, m), offsetof(su_fit, s),
-    offsetof(su_fit, a), offsetof(su_fit, nbar), offsetof(su_fit, mean_size),
-    offsetof(su_fit, n1), offsetof(su_fit, z),
+    offsetof(su_fit, k), offsetof(su_fit, n),    offsetof(su_fit, t),         offsetof(su_fit, m),  offsetof(su_fit, s),
+    offsetof(su_fit, a), offsetof(su_fit, nbar), offsetof(su_fit, mean_size), offsetof(su_fit, n1), offsetof(su_fit, z),
 };
 static const char *const count_names[] = {"k", "n", "t", "m", "s", "a", "nbar", "3nbar", "n+1", "z"};
 
@@ -22,19 +21,19 @@ static const su_field fields[] = {
     REAL(young, SU_F64, 0, "Pa", "Young's modulus of each tet at each pose", DIM(k), DIM(t)),
     REAL(poisson, SU_F64, 0, "1", "Poisson's ratio of each tet at each pose", DIM(k), DIM(t)),
     REAL(density, SU_F64, 0, "kg/m^3", "density of each tet", DIM(t)),
-    INDEX(turn_start, SU_I32, SU_FIELD_OPTIONAL, 0, DIM(z), 1, "first entry of each vertex in turn_node and turn_weight", DIM(n1)),
-    INDEX(turn_node, SU_I32, SU_FIELD_OPTIONAL, 0, DIM(n), 0, "nodes of the smoothing of rotations that reach each vertex", DIM(z)),
+    INDEX(turn_start, SU_I32, SU_FIELD_OPTIONAL, 0, DIM(z), 1,
+          "first entry of each vertex in turn_node and turn_weight", DIM(n1)),
+    INDEX(turn_node, SU_I32, SU_FIELD_OPTIONAL, 0, DIM(n), 0,
+          "nodes of the smoothing of rotations that reach each vertex", DIM(z)),
     REAL(turn_weight, SU_F64, SU_FIELD_OPTIONAL, "1", "their weights phi; those of a vertex sum to 1", DIM(z)),
     REAL(psd_params, SU_F64, SU_FIELD_OPTIONAL, "rig",
          "rig parameters of the sculpted poses, the neutral pose among them", DIM(a), DIM(s)),
-    REAL(psd_shapes, SU_F64, SU_FIELD_OPTIONAL, "m",
-         "sculpted corrections of the skin, neutral pose, 0 at the neutral", DIM(a), DIM(nbar), 3),
-    REAL(psd_rbf, SU_F64, SU_FIELD_OPTIONAL, "1",
-         "coefficients of the weights that blend psd_shapes", DIM(a), DIM(a)),
-    REAL(param_mean, SU_F64, SU_FIELD_OPTIONAL, "m",
-         "mean skin of a sequence without rig parameters", DIM(mean_size)),
-    REAL(param_basis, SU_F64, SU_FIELD_OPTIONAL, "1/m",
-         "rows that turn a skin minus param_mean into rig parameters", DIM(s), DIM(mean_size)),
+    REAL(psd_shapes, SU_F64, SU_FIELD_OPTIONAL, "m", "sculpted corrections of the skin, neutral pose, 0 at the neutral",
+         DIM(a), DIM(nbar), 3),
+    REAL(psd_rbf, SU_F64, SU_FIELD_OPTIONAL, "1", "coefficients of the weights that blend psd_shapes", DIM(a), DIM(a)),
+    REAL(param_mean, SU_F64, SU_FIELD_OPTIONAL, "m", "mean skin of a sequence without rig parameters", DIM(mean_size)),
+    REAL(param_basis, SU_F64, SU_FIELD_OPTIONAL, "1/m", "rows that turn a skin minus param_mean into rig parameters",
+         DIM(s), DIM(mean_size)),
 };
 
 static su_status check_fit(const void *object, const char *path, su_error *err)
@@ -54,8 +53,7 @@ static su_status check_fit(const void *object, const char *path, su_error *err)
 }
 
 const su_schema su_fit_schema = {
-    "supple.fit", 2, sizeof(su_fit), fields, SU_COUNT_OF(fields),
-    counts, count_names, SU_COUNT_OF(counts), check_fit,
+    "supple.fit", 2, sizeof(su_fit), fields, SU_COUNT_OF(fields), counts, count_names, SU_COUNT_OF(counts), check_fit,
 };
 
 su_status su_fit_load(const char *path, su_fit *fit, su_error *err)

@@ -16,7 +16,7 @@ enum { FLOAT = 5126, U32 = 5125, ARRAY_BUFFER = 34962, ELEMENT_BUFFER = 34963 };
 typedef struct writer {
     const su_glb_morphs *morphs;
     json_t *views, *accessors, *meshes, *nodes, *channels, *samplers;
-    uint8_t *data;          /* the binary chunk */
+    uint8_t *data; /* the binary chunk */
     size_t count, capacity;
     su_error *err;
 } writer;
@@ -46,11 +46,13 @@ static int accessor(writer *w, int64_t elements, int width, int type, int target
     void *data = extend(w, bytes);
     if (!data) return -1;
     memcpy(data_pointer, &data, sizeof data);
-    json_t *view = json_pack("{s:i, s:I, s:I}", "buffer", 0, "byteOffset", (json_int_t)offset, "byteLength", (json_int_t)bytes);
+    json_t *view =
+        json_pack("{s:i, s:I, s:I}", "buffer", 0, "byteOffset", (json_int_t)offset, "byteLength", (json_int_t)bytes);
     if (target) json_object_set_new(view, "target", json_integer(target));
     json_array_append_new(w->views, view);
-    json_array_append_new(w->accessors, json_pack("{s:I, s:i, s:I, s:s}", "bufferView", (json_int_t)json_array_size(w->views) - 1,
-                                                  "componentType", type, "count", (json_int_t)elements, "type", names[width]));
+    json_array_append_new(w->accessors,
+                          json_pack("{s:I, s:i, s:I, s:s}", "bufferView", (json_int_t)json_array_size(w->views) - 1,
+                                    "componentType", type, "count", (json_int_t)elements, "type", names[width]));
     return (int)json_array_size(w->accessors) - 1;
 }
 
@@ -73,9 +75,9 @@ static su_status no_memory(writer *w) { return su_fail(w->err, SU_AGAIN, "out of
 /* ---- one part ---- */
 
 typedef struct corner_map {
-    int64_t count;          /* glTF vertices */
-    int32_t *vertex, *uv;   /* (count) of the part; uv -1: none */
-    int32_t *corner;        /* (corners) glTF vertex of each corner */
+    int64_t count;        /* glTF vertices */
+    int32_t *vertex, *uv; /* (count) of the part; uv -1: none */
+    int32_t *corner;      /* (corners) glTF vertex of each corner */
 } corner_map;
 
 /* Splits vertices by texture coordinate: chains of (vertex, uv) pairs, numbered by first use. */
@@ -124,13 +126,17 @@ static void part_normals(const su_cache_part *p, const float *base, const float 
         }
     for (int64_t v = 0; v < p->vertices; v++) {
         float *n = normals + 3 * v, length = sqrtf(n[0] * n[0] + n[1] * n[1] + n[2] * n[2]);
-        if (length > 0.0f) for (int i = 0; i < 3; i++) n[i] /= length;
-        else n[0] = n[2] = 0.0f, n[1] = 1.0f;
+        if (length > 0.0f)
+            for (int i = 0; i < 3; i++) n[i] /= length;
+        else
+            n[0] = n[2] = 0.0f, n[1] = 1.0f;
     }
 }
 
-/* A VEC3 accessor of values at the part's split vertices; from (.,3) indexed by the layout (through part->vertex) or by the part. */
-static int put_vectors(writer *w, const su_cache_part *p, const corner_map *map, const float *from, bool of_layout, bool range)
+/* A VEC3 accessor of values at the part's split vertices; from (.,3) indexed by the layout (through part->vertex) or by
+ * the part. */
+static int put_vectors(writer *w, const su_cache_part *p, const corner_map *map, const float *from, bool of_layout,
+                       bool range)
 {
     float *data;
     int index = accessor(w, map->count, 3, FLOAT, ARRAY_BUFFER, &data);
@@ -165,7 +171,7 @@ static int put_uv(writer *w, const su_cache_part *p, const corner_map *map)
     int index = accessor(w, map->count, 2, FLOAT, ARRAY_BUFFER, &data);
     for (int64_t i = 0; i < map->count && index >= 0; i++) {
         data[2 * i] = p->uv[2 * (int64_t)map->uv[i]];
-        data[2 * i + 1] = 1.0f - p->uv[2 * (int64_t)map->uv[i] + 1];   /* glTF counts v from the top */
+        data[2 * i + 1] = 1.0f - p->uv[2 * (int64_t)map->uv[i] + 1]; /* glTF counts v from the top */
     }
     return index;
 }
@@ -180,7 +186,8 @@ static int put_lookup(writer *w, const su_cache_part *p, const corner_map *map)
     return index;
 }
 
-static su_status put_targets(writer *w, const su_cache_part *p, const corner_map *map, const float *normals, json_t *targets)
+static su_status put_targets(writer *w, const su_cache_part *p, const corner_map *map, const float *normals,
+                             json_t *targets)
 {
     const su_glb_morphs *m = w->morphs;
     float *moved = NULL;
@@ -191,8 +198,10 @@ static su_status put_targets(writer *w, const su_cache_part *p, const corner_map
         part_normals(p, m->base, shape, 1.0f, moved);
         for (int64_t i = 0; i < 3 * p->vertices; i++) moved[i] -= normals[i];
         int position = put_vectors(w, p, map, shape, true, true), normal = put_vectors(w, p, map, moved, false, false);
-        if (position < 0 || normal < 0) status = no_memory(w);
-        else json_array_append_new(targets, json_pack("{s:i, s:i}", "POSITION", position, "NORMAL", normal));
+        if (position < 0 || normal < 0)
+            status = no_memory(w);
+        else
+            json_array_append_new(targets, json_pack("{s:i, s:i}", "POSITION", position, "NORMAL", normal));
     }
     free(moved);
     return status;
@@ -208,8 +217,10 @@ static su_status put_part(writer *w, const su_cache_part *p)
     SU_GO(map_corners(w, p, &map));
     SU_GO(SU_ALLOC(&normals, 3 * p->vertices, "glTF normals", w->err));
     part_normals(p, m->base, NULL, 0.0f, normals);
-    int position = put_vectors(w, p, &map, m->base, true, true), normal = put_vectors(w, p, &map, normals, false, false);
-    int uv = p->uvs ? put_uv(w, p, &map) : 0, lookup = m->lookup ? put_lookup(w, p, &map) : 0, indices = put_triangles(w, p, &map);
+    int position = put_vectors(w, p, &map, m->base, true, true),
+        normal = put_vectors(w, p, &map, normals, false, false);
+    int uv = p->uvs ? put_uv(w, p, &map) : 0, lookup = m->lookup ? put_lookup(w, p, &map) : 0,
+        indices = put_triangles(w, p, &map);
     if (position < 0 || normal < 0 || uv < 0 || lookup < 0 || indices < 0) {
         status = no_memory(w);
         goto done;
@@ -220,7 +231,8 @@ static su_status put_part(writer *w, const su_cache_part *p)
     if (p->uvs) json_object_set_new(attributes, "TEXCOORD_0", json_integer(uv));
     if (m->lookup) json_object_set_new(attributes, p->uvs ? "TEXCOORD_1" : "TEXCOORD_0", json_integer(lookup));
     for (int64_t k = 0; k < m->shapes; k++) json_array_append_new(start, json_real((double)m->weights[k]));
-    json_t *primitive = json_pack("{s:O, s:i}", "attributes", attributes, "indices", indices), *name = json_string(p->name);
+    json_t *primitive = json_pack("{s:O, s:i}", "attributes", attributes, "indices", indices),
+           *name = json_string(p->name);
     if (m->shapes) json_object_set(primitive, "targets", targets);
     json_t *mesh = json_pack("{s:o, s:[o]}", "name", name ? name : json_string("mesh"), "primitives", primitive);
     if (m->shapes) json_object_set(mesh, "weights", start);
@@ -235,9 +247,11 @@ done:
 
 static void add_channel(writer *w, int input, int output, int node, const char *path)
 {
-    json_array_append_new(w->samplers, json_pack("{s:i, s:i, s:s}", "input", input, "output", output, "interpolation", "LINEAR"));
-    json_array_append_new(w->channels, json_pack("{s:i, s:{s:i, s:s}}", "sampler", (int)json_array_size(w->samplers) - 1, "target",
-                                                 "node", node, "path", path));
+    json_array_append_new(w->samplers,
+                          json_pack("{s:i, s:i, s:s}", "input", input, "output", output, "interpolation", "LINEAR"));
+    json_array_append_new(w->channels,
+                          json_pack("{s:i, s:{s:i, s:s}}", "sampler", (int)json_array_size(w->samplers) - 1, "target",
+                                    "node", node, "path", path));
 }
 
 static su_status put_clip(writer *w, int parts)
@@ -260,9 +274,9 @@ static su_status put_clip(writer *w, int parts)
             for (int i = 0; i < 9; i++) r[i] = m->root[16 * f + 4 * (i / 3) + i % 3];
             su_quaternion_of(r, q);
             float *out = rotation + 4 * f;
-            for (int i = 0; i < 4; i++) out[i] = (float)q[(i + 1) % 4];   /* x y z w */
+            for (int i = 0; i < 4; i++) out[i] = (float)q[(i + 1) % 4]; /* x y z w */
             for (int i = 0; i < 4 && f > 0; i++) dot += (double)out[i] * (double)out[i - 4];
-            for (int i = 0; i < 4 && dot < 0.0; i++) out[i] = -out[i];     /* the short way between keys */
+            for (int i = 0; i < 4 && dot < 0.0; i++) out[i] = -out[i]; /* the short way between keys */
         }
         add_channel(w, input, moves, 0, "translation");
         add_channel(w, input, turns, 0, "rotation");
@@ -287,15 +301,17 @@ static json_t *document(writer *w, const su_cache_parts *parts)
         json_array_append_new(w->nodes, json_pack("{s:o, s:i}", "name", name ? name : json_string("mesh"), "mesh", i));
     }
     json_array_insert_new(w->nodes, 0, json_pack("{s:s, s:o}", "name", "root", "children", children));
-    json_t *generator = json_string(m->application ? m->application : ""), *text = json_string(m->provenance ? m->provenance : "");
+    json_t *generator = json_string(m->application ? m->application : ""),
+           *text = json_string(m->provenance ? m->provenance : "");
     json_t *document = json_pack(
-        "{s:{s:s, s:o, s:{s:o, s:f, s:f}}, s:i, s:[{s:[i]}], s:O, s:O, s:O, s:O, s:[{s:I}]}", "asset", "version", "2.0", "generator",
-        generator ? generator : json_string(""), "extras", "provenance", text ? text : json_string(""), "frame_start", m->frame_start,
-        "fps", m->fps, "scene", 0, "scenes", "nodes", 0, "nodes", w->nodes, "meshes", w->meshes, "accessors", w->accessors,
-        "bufferViews", w->views, "buffers", "byteLength", (json_int_t)w->count);
+        "{s:{s:s, s:o, s:{s:o, s:f, s:f}}, s:i, s:[{s:[i]}], s:O, s:O, s:O, s:O, s:[{s:I}]}", "asset", "version", "2.0",
+        "generator", generator ? generator : json_string(""), "extras", "provenance", text ? text : json_string(""),
+        "frame_start", m->frame_start, "fps", m->fps, "scene", 0, "scenes", "nodes", 0, "nodes", w->nodes, "meshes",
+        w->meshes, "accessors", w->accessors, "bufferViews", w->views, "buffers", "byteLength", (json_int_t)w->count);
     if (document && json_array_size(w->channels))
-        json_object_set_new(document, "animations", json_pack("[{s:s, s:O, s:O}]", "name", m->name ? m->name : "bake", "channels",
-                                                              w->channels, "samplers", w->samplers));
+        json_object_set_new(document, "animations",
+                            json_pack("[{s:s, s:O, s:O}]", "name", m->name ? m->name : "bake", "channels", w->channels,
+                                      "samplers", w->samplers));
     return document;
 }
 
@@ -312,8 +328,8 @@ static su_status write_file(writer *w, const char *path, const json_t *document)
                          (unsigned long long)total);
         goto done;
     }
-    const uint32_t head[5] = {0x46546c67, 2, (uint32_t)total, (uint32_t)padded, 0x4e4f534a};   /* glTF, JSON */
-    const uint32_t binary[2] = {(uint32_t)w->count, 0x004e4942};                                /* BIN */
+    const uint32_t head[5] = {0x46546c67, 2, (uint32_t)total, (uint32_t)padded, 0x4e4f534a}; /* glTF, JSON */
+    const uint32_t binary[2] = {(uint32_t)w->count, 0x004e4942};                             /* BIN */
     SU_GO(su_output_open(&out, path, w->err));
     SU_GO(su_output_write(&out, head, sizeof head, w->err));
     SU_GO(su_output_write(&out, text, length, w->err));
@@ -329,8 +345,14 @@ done:
 
 su_status su_glb_save(const char *path, const su_glb_morphs *morphs, const su_cache_parts *parts, su_error *err)
 {
-    writer w = {.morphs = morphs, .views = json_array(), .accessors = json_array(), .meshes = json_array(), .nodes = json_array(),
-                .channels = json_array(), .samplers = json_array(), .err = err};
+    writer w = {.morphs = morphs,
+                .views = json_array(),
+                .accessors = json_array(),
+                .meshes = json_array(),
+                .nodes = json_array(),
+                .channels = json_array(),
+                .samplers = json_array(),
+                .err = err};
     su_status status = SU_OK;
     json_t *json = NULL;
     for (int i = 0; i < parts->count && status == SU_OK; i++) status = put_part(&w, &parts->part[i]);

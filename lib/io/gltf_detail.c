@@ -9,12 +9,12 @@
 typedef struct gltf {
     const char *path;
     su_scene *scene;
-    json_t *json;            /* owned */
-    unsigned char *file;     /* the whole file; owned by the scene's arena */
+    json_t *json;        /* owned */
+    unsigned char *file; /* the whole file; owned by the scene's arena */
     size_t size;
-    const unsigned char *blob;   /* binary chunk of a .glb */
+    const unsigned char *blob; /* binary chunk of a .glb */
     size_t blob_size;
-    int32_t *node;           /* (glTF nodes) scene node; -1: not in the scene */
+    int32_t *node; /* (glTF nodes) scene node; -1: not in the scene */
     size_t nodes;
     char *message;
     size_t message_size;
@@ -122,8 +122,10 @@ static const unsigned char *buffer_bytes(gltf *g, int64_t index, size_t *size)
     memcpy(name, g->path, folder);
     for (; *uri; uri++) {
         unsigned code;
-        if (uri[0] == '%' && uri[1] && uri[2] && sscanf(uri + 1, "%2x", &code) == 1) name[at++] = (char)code, uri += 2;
-        else name[at++] = *uri;
+        if (uri[0] == '%' && uri[1] && uri[2] && sscanf(uri + 1, "%2x", &code) == 1)
+            name[at++] = (char)code, uri += 2;
+        else
+            name[at++] = *uri;
     }
     return read_whole(g, name, size);
 }
@@ -133,14 +135,18 @@ static const unsigned char *buffer_bytes(gltf *g, int64_t index, size_t *size)
 static double component(const unsigned char *p, int64_t type, int normalized)
 {
     switch (type) {
-    case 5120: return normalized ? fmax((int8_t)p[0] / 127.0, -1.0) : (int8_t)p[0];
-    case 5121: return normalized ? p[0] / 255.0 : p[0];
+    case 5120:
+        return normalized ? fmax((int8_t)p[0] / 127.0, -1.0) : (int8_t)p[0];
+    case 5121:
+        return normalized ? p[0] / 255.0 : p[0];
     case 5122: {
         int16_t v = (int16_t)(p[0] | p[1] << 8);
         return normalized ? fmax(v / 32767.0, -1.0) : v;
     }
-    case 5123: return normalized ? (p[0] | p[1] << 8) / 65535.0 : (p[0] | p[1] << 8);
-    case 5125: return little32(p);
+    case 5123:
+        return normalized ? (p[0] | p[1] << 8) / 65535.0 : (p[0] | p[1] << 8);
+    case 5125:
+        return little32(p);
     default: {
         uint32_t bits = little32(p);
         float v;
@@ -163,8 +169,8 @@ static double *read_accessor(gltf *g, int64_t index, int64_t width, int64_t *cou
     stride = integer(view, "byteStride", item);
     start = integer(view, "byteOffset", 0);
     int64_t offset = integer(a, "byteOffset", 0), limit = (int64_t)size;
-    if (!data || start < 0 || offset < 0 || stride < item || stride > 65536 || start > limit || offset > limit - start ||
-        n > limit || (n > 0 && (n - 1) * stride + item > limit - start - offset))
+    if (!data || start < 0 || offset < 0 || stride < item || stride > 65536 || start > limit ||
+        offset > limit - start || n > limit || (n > 0 && (n - 1) * stride + item > limit - start - offset))
         return NULL;
     double *out = su_arena_alloc(&g->scene->arena, n * width, sizeof *out);
     for (int64_t i = 0; out && i < n * width; i++)
@@ -182,7 +188,8 @@ static int number_nodes(gltf *g, const json_t *list, int64_t *next, int depth)
     size_t i;
     json_t *child;
     if (depth > 1000) return 1;
-    json_array_foreach((json_t *)list, i, child) {
+    json_array_foreach((json_t *)list, i, child)
+    {
         int64_t index = json_is_integer(child) ? (int64_t)json_integer_value(child) : -1;
         const json_t *node = element(g, "nodes", index);
         if (!node || g->node[index] >= 0 || *next >= g->scene->nodes) return 1;
@@ -215,7 +222,8 @@ static int replace_track(gltf *g, const json_t *sampler, int32_t mode, int64_t w
     int64_t keys, rows, per_key = su_key_values(mode);
     double *t = read_accessor(g, integer(sampler, "input", -1), 1, &keys);
     double *v = read_accessor(g, integer(sampler, "output", -1), width, &rows);
-    if (!t || !v || keys < 1 || rows != keys * per_key) return complain(g, "stepped or cubic keys are broken or sparse");
+    if (!t || !v || keys < 1 || rows != keys * per_key)
+        return complain(g, "stepped or cubic keys are broken or sparse");
     *count = keys, *times = t, *values = v;
     return 0;
 }
@@ -276,10 +284,13 @@ static int correct_clips(gltf *g)
 {
     size_t i, k;
     json_t *animation, *channel;
-    json_array_foreach(json_object_get(g->json, "animations"), i, animation) {
-        json_array_foreach(json_object_get(animation, "channels"), k, channel) {
+    json_array_foreach(json_object_get(g->json, "animations"), i, animation)
+    {
+        json_array_foreach(json_object_get(animation, "channels"), k, channel)
+        {
             int64_t index = integer(channel, "sampler", -1);
-            const json_t *sampler = index < 0 ? NULL : json_array_get(json_object_get(animation, "samplers"), (size_t)index);
+            const json_t *sampler =
+                index < 0 ? NULL : json_array_get(json_object_get(animation, "samplers"), (size_t)index);
             const char *mode = json_string_value(json_object_get(sampler, "interpolation"));
             if (!mode || strcmp(mode, "LINEAR") == 0 || (int64_t)i >= g->scene->clips) continue;
             if (correct_channel(g, channel, sampler, strcmp(mode, "STEP") == 0 ? SU_KEYS_STEP : SU_KEYS_CUBIC,
@@ -307,7 +318,8 @@ static int replace_weights(gltf *g, const json_t *attributes, su_scene_mesh *mes
         if (!weights[s] || n != mesh->vertices) return complain(g, "a set of weights is broken or sparse");
         for (int64_t i = 0; i < 4 * n; i++) {
             if (weights[s][i] == 0.0) continue;
-            if (!(joints[s][i] >= 0.0 && joints[s][i] < (double)mesh->bones)) return complain(g, "a joint does not exist");
+            if (!(joints[s][i] >= 0.0 && joints[s][i] < (double)mesh->bones))
+                return complain(g, "a joint does not exist");
             total++;
         }
     }
@@ -340,10 +352,12 @@ static int correct_joints(gltf *g)
 {
     size_t i, k;
     json_t *node, *primitive;
-    json_array_foreach(json_object_get(g->json, "nodes"), i, node) {
+    json_array_foreach(json_object_get(g->json, "nodes"), i, node)
+    {
         const json_t *mesh = element(g, "meshes", integer(node, "mesh", -1));
         if (!mesh || g->node[i] < 0 || !json_object_get(node, "skin")) continue;
-        json_array_foreach(json_object_get(mesh, "primitives"), k, primitive) {
+        json_array_foreach(json_object_get(mesh, "primitives"), k, primitive)
+        {
             const json_t *attributes = json_object_get(primitive, "attributes");
             int64_t n = integer(element(g, "accessors", integer(attributes, "POSITION", -1)), "count", -1);
             int sets = 1;
@@ -354,7 +368,8 @@ static int correct_joints(gltf *g)
             }
             su_scene_mesh *to = mesh_of(g, g->node[i], k);
             if (sets == 1) continue;
-            if (!to || to->vertices != n) return complain(g, "its meshes cannot be matched with those assimp made of them");
+            if (!to || to->vertices != n)
+                return complain(g, "its meshes cannot be matched with those assimp made of them");
             if (to->bones > 0 && replace_weights(g, attributes, to, sets)) return 1;
         }
     }
@@ -382,11 +397,13 @@ int su_gltf_refuse(const char *path, char *message, size_t message_size)
     json_t *skin;
     int refused = 0;
     if (open_file(&g) == 0)
-        json_array_foreach(json_object_get(g.json, "skins"), i, skin)
-            if (!refused && !json_is_integer(json_object_get(skin, "inverseBindMatrices"))) {
-                snprintf(message, message_size, "skin %zu has no inverse bind matrices, which assimp cannot read; export it with them", i);
-                refused = 1;
-            }
+        json_array_foreach(json_object_get(g.json, "skins"), i,
+                           skin) if (!refused && !json_is_integer(json_object_get(skin, "inverseBindMatrices")))
+        {
+            snprintf(message, message_size,
+                     "skin %zu has no inverse bind matrices, which assimp cannot read; export it with them", i);
+            refused = 1;
+        }
     if (!refused) message[0] = 0;
     json_decref(g.json);
     su_arena_free(&scene.arena);

@@ -15,10 +15,10 @@ struct su_image_writer {
     su_image_kind kind;
     int64_t width, height, rows;
     su_output out;
-    uint8_t *row, *before;       /* bytes of a row; before: of the one above (PNG) */
-    z_stream deflate;            /* PNG */
+    uint8_t *row, *before; /* bytes of a row; before: of the one above (PNG) */
+    z_stream deflate;      /* PNG */
     bool deflating, finished;
-    uint8_t *packed;             /* (BLOCK) */
+    uint8_t *packed; /* (BLOCK) */
 };
 
 const char *su_image_extension(su_image_kind kind) { return kind == SU_IMAGE_PNG ? ".png" : ".exr"; }
@@ -29,9 +29,10 @@ uint16_t su_half_of(float value)
     memcpy(&bits, &value, sizeof bits);
     uint16_t sign = (uint16_t)(bits >> 16 & 0x8000);
     bits &= 0x7fffffff;
-    if (bits > 0x7f800000) return sign | 0x7e00;                 /* not a number */
-    if (bits >= 0x477ff000) return sign | 0x7c00;                /* rounds to 65,536 or more */
-    if (bits < 0x38800000) return sign | (uint16_t)lrint(ldexp(fabs((double)value), 24));   /* subnormal: multiples of 2^-24 */
+    if (bits > 0x7f800000) return sign | 0x7e00;  /* not a number */
+    if (bits >= 0x477ff000) return sign | 0x7c00; /* rounds to 65,536 or more */
+    if (bits < 0x38800000)
+        return sign | (uint16_t)lrint(ldexp(fabs((double)value), 24)); /* subnormal: multiples of 2^-24 */
     bits += 0xfff + (bits >> 13 & 1);
     return sign | (uint16_t)((bits >> 13) - (112 << 10));
 }
@@ -61,8 +62,9 @@ static su_status begin_png(su_image_writer *w, su_error *err)
     static const uint8_t magic[8] = {0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
     uint8_t head[13] = {0};
     put_big(head, (uint32_t)w->width), put_big(head + 4, (uint32_t)w->height);
-    head[8] = 16, head[9] = 2;                                   /* bits, colour */
-    if (deflateInit(&w->deflate, Z_DEFAULT_COMPRESSION) != Z_OK) return su_fail(err, SU_AGAIN, "%s: out of memory", w->out.path);
+    head[8] = 16, head[9] = 2; /* bits, colour */
+    if (deflateInit(&w->deflate, Z_DEFAULT_COMPRESSION) != Z_OK)
+        return su_fail(err, SU_AGAIN, "%s: out of memory", w->out.path);
     w->deflating = true;
     SU_TRY(su_output_write(&w->out, magic, sizeof magic, err));
     return write_chunk(w, "IHDR", head, sizeof head, err);
@@ -139,7 +141,7 @@ static su_status begin_exr(su_image_writer *w, su_error *err)
         const char name[2] = {"BGR"[c], 0};
         to = put_text(to, name);
         to = put_little(to, w->kind == SU_IMAGE_HALF ? 1 : 2, 4);
-        to = put_little(to, 0, 4), to = put_little(to, 1, 4), to = put_little(to, 1, 4);   /* linear, every texel */
+        to = put_little(to, 0, 4), to = put_little(to, 1, 4), to = put_little(to, 1, 4); /* linear, every texel */
     }
     to = put_little(to, 0, 1);
     to = put_attribute(to, "compression", "compression", 1), to = put_little(to, 0, 1);
@@ -153,7 +155,8 @@ static su_status begin_exr(su_image_writer *w, su_error *err)
     to = put_float(put_attribute(to, "screenWindowWidth", "float", 4), 1.0f);
     to = put_little(to, 0, 1);
     SU_TRY(su_output_write(&w->out, head, (size_t)(to - head), err));
-    uint64_t line = 8 + (uint64_t)w->width * CHANNELS * channel_bytes(w), first = (uint64_t)(to - head) + 8 * (uint64_t)w->height;
+    uint64_t line = 8 + (uint64_t)w->width * CHANNELS * channel_bytes(w),
+             first = (uint64_t)(to - head) + 8 * (uint64_t)w->height;
     for (int64_t y = 0; y < w->height; y++) {
         uint8_t offset[8];
         put_little(offset, first + (uint64_t)y * line, 8);
@@ -191,14 +194,17 @@ su_status su_image_create(const char *path, su_image_kind kind, int64_t width, i
     SU_GO(su_output_open(&w->out, path, err));
     SU_GO(kind == SU_IMAGE_PNG ? begin_png(w, err) : begin_exr(w, err));
 done:
-    if (status != SU_OK) su_image_abandon(w);
-    else *out = w;
+    if (status != SU_OK)
+        su_image_abandon(w);
+    else
+        *out = w;
     return status;
 }
 
 su_status su_image_row(su_image_writer *w, const float *values, su_error *err)
 {
-    if (w->rows >= w->height) return su_fail(err, SU_FAILED, "%s: more than %lld rows", w->out.path, (long long)w->height);
+    if (w->rows >= w->height)
+        return su_fail(err, SU_FAILED, "%s: more than %lld rows", w->out.path, (long long)w->height);
     SU_TRY(w->kind == SU_IMAGE_PNG ? png_row(w, values, err) : exr_row(w, values, err));
     w->rows++;
     return SU_OK;
@@ -208,7 +214,8 @@ su_status su_image_finish(su_image_writer *w, su_error *err)
 {
     if (w->finished) return SU_OK;
     if (w->rows != w->height)
-        return su_fail(err, SU_FAILED, "%s: %lld of %lld rows were written", w->out.path, (long long)w->rows, (long long)w->height);
+        return su_fail(err, SU_FAILED, "%s: %lld of %lld rows were written", w->out.path, (long long)w->rows,
+                       (long long)w->height);
     if (w->kind == SU_IMAGE_PNG) {
         SU_TRY(pack(w, NULL, 0, err));
         SU_TRY(write_chunk(w, "IEND", NULL, 0, err));

@@ -1,5 +1,5 @@
-/* Colour images written row by row for machines to read: PNG with 16 bits a channel, OpenEXR in half or float, uncompressed
- * scan lines. Three channels, first row on top, no colour management. */
+/* Colour images written row by row for machines to read: PNG with 16 bits a channel, OpenEXR in half or float,
+ * uncompressed scan lines. Three channels, first row on top, no colour management. */
 #ifndef SU_IO_IMAGE_H
 #define SU_IO_IMAGE_H
 
@@ -18,7 +18,8 @@ su_status su_image_create(const char *path, su_image_kind kind, int64_t width, i
                           su_error *err);
 /* Next row: (width,3). PNG takes 0 to 1, what lies outside is cut off. */
 su_status su_image_row(su_image_writer *image, const float *values, su_error *err);
-/* Everything is on the disk but the name: what can still fail at commit is the rename. SU_FAILED where rows are missing. */
+/* Everything is on the disk but the name: what can still fail at commit is the rename. SU_FAILED where rows are
+ * missing. */
 su_status su_image_finish(su_image_writer *image, su_error *err);
 /* Finishes where that has not been done. Frees the writer in every case. */
 su_status su_image_commit(su_image_writer *image, su_error *err);

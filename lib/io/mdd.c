@@ -103,12 +103,14 @@ su_status su_mdd_open(su_mdd *file, const char *path, su_error *err)
     file->samples = (int32_t)__builtin_bswap32(head[0]);
     file->points = (int32_t)__builtin_bswap32(head[1]);
     if (file->points < 1 || file->samples < 1)
-        status = su_fail(err, SU_INPUT, "%s: not an MDD point cache: %lld points and %lld samples", path, (long long)file->points,
-                         (long long)file->samples);
+        status = su_fail(err, SU_INPUT, "%s: not an MDD point cache: %lld points and %lld samples", path,
+                         (long long)file->points, (long long)file->samples);
     else if ((size - header_bytes(file)) / 12 / file->points < file->samples)
-        status = su_fail(err, SU_INPUT, "%s: not an MDD point cache, or truncated: %lld bytes cannot hold %lld samples of %lld points",
+        status = su_fail(err, SU_INPUT,
+                         "%s: not an MDD point cache, or truncated: %lld bytes cannot hold %lld samples of %lld points",
                          path, (long long)size, (long long)file->samples, (long long)file->points);
-    else status = read_times(file, err);
+    else
+        status = read_times(file, err);
     if (status != SU_OK) su_mdd_close(file);
     return status;
 }

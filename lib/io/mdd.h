@@ -10,7 +10,7 @@
 typedef struct su_mdd_writer {
     su_output out;
     int64_t points, samples, written;
-    uint32_t *swapped;   /* (points,3) */
+    uint32_t *swapped; /* (points,3) */
 } su_mdd_writer;
 
 /* times (samples) s. */
@@ -26,7 +26,7 @@ typedef struct su_mdd {
     char *path;
     int fd;
     int64_t points, samples;
-    double *times;   /* (samples) s */
+    double *times; /* (samples) s */
 } su_mdd;
 
 /* Checks the header against the file's size. */

@@ -9,28 +9,28 @@
 
 typedef struct su_model {
     su_file file;
-    int64_t m;                  /* example poses */
-    int64_t r;                  /* modes */
-    int64_t n;                  /* flesh vertices */
-    int64_t t;                  /* tets */
-    int64_t ties;               /* skin vertices that each flesh vertex follows */
-    int64_t nbar;               /* skin vertices n̄ */
-    int64_t s;                  /* rig parameters */
-    int64_t d;                  /* regions */
-    int64_t c;                  /* cubature tets */
-    int64_t ci;                 /* inertia vertices c' */
-    int64_t a;                  /* sculpted poses and the neutral */
-    int64_t fixed_count;        /* held vertices */
-    int64_t factor;             /* rows R of the common factor */
-    int64_t columns;            /* columns of basis_rbf */
-    int64_t bases;              /* bases Û: one for all poses, or m */
-    int64_t n1;                 /* n + 1 where rotations are smoothed */
-    int64_t z;                  /* entries of the smoothing */
-    int64_t region_size;        /* entries of region_vertices */
-    int64_t d1;                 /* d + 1 */
-    int64_t block_size;         /* entries of basis_blocks */
-    int64_t mean_size;          /* 3n̄ where PCA parameters exist */
-    int64_t b;                  /* boundary triangles */
+    int64_t m;                      /* example poses */
+    int64_t r;                      /* modes */
+    int64_t n;                      /* flesh vertices */
+    int64_t t;                      /* tets */
+    int64_t ties;                   /* skin vertices that each flesh vertex follows */
+    int64_t nbar;                   /* skin vertices n̄ */
+    int64_t s;                      /* rig parameters */
+    int64_t d;                      /* regions */
+    int64_t c;                      /* cubature tets */
+    int64_t ci;                     /* inertia vertices c' */
+    int64_t a;                      /* sculpted poses and the neutral */
+    int64_t fixed_count;            /* held vertices */
+    int64_t factor;                 /* rows R of the common factor */
+    int64_t columns;                /* columns of basis_rbf */
+    int64_t bases;                  /* bases Û: one for all poses, or m */
+    int64_t n1;                     /* n + 1 where rotations are smoothed */
+    int64_t z;                      /* entries of the smoothing */
+    int64_t region_size;            /* entries of region_vertices */
+    int64_t d1;                     /* d + 1 */
+    int64_t block_size;             /* entries of basis_blocks */
+    int64_t mean_size;              /* 3n̄ where PCA parameters exist */
+    int64_t b;                      /* boundary triangles */
     double *vertices;               /* (n,3) neutral flesh, m */
     int32_t *tets;                  /* (t,4) */
     int32_t *surface;               /* (b,3) */
@@ -68,9 +68,9 @@ typedef struct su_model {
                                      * interpolation of the paper, U(p) = sum w_i R_i U_i, needs them */
     int32_t *cubature_tets;         /* (c) into tets */
     double *cubature_weights;       /* (m,c) */
-    double *linear_stiffness;       /* (r,r) optional: D, what the tets lack of the linear force, the same at all poses */
-    int32_t *inertia_vertices;      /* (ci) into vertices */
-    double *inertia_weights;        /* (ci) multiply lumped masses; one set for all poses */
+    double *linear_stiffness;  /* (r,r) optional: D, what the tets lack of the linear force, the same at all poses */
+    int32_t *inertia_vertices; /* (ci) into vertices */
+    double *inertia_weights;   /* (ci) multiply lumped masses; one set for all poses */
 } su_model;
 
 extern const su_schema su_model_schema;

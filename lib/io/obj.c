@@ -29,7 +29,7 @@ typedef struct parser {
     su_status status;
     grow points, colors, uv, counts, indices, uv_indices, ids, names;
     bool all_colored, all_textured;
-    int32_t object;         /* current */
+    int32_t object; /* current */
     bool only_points;
 } parser;
 
@@ -82,7 +82,7 @@ static void read_vertex(parser *p, char *text)
     int32_t *id = extend(p, &p->ids, 1, sizeof *id);
     if (!id) return;
     *id = p->object;
-    if (count != 6) {   /* four numbers: x y z w */
+    if (count != 6) { /* four numbers: x y z w */
         p->all_colored = false;
         return;
     }
@@ -131,14 +131,15 @@ static void read_face(parser *p, char *text)
             }
             if (*end == '/') (void)strtoll(end + 1, &end, 10);
         }
-        int32_t *index = extend(p, &p->indices, 1, sizeof *index), *uv_index = extend(p, &p->uv_indices, 1, sizeof *uv_index);
+        int32_t *index = extend(p, &p->indices, 1, sizeof *index),
+                *uv_index = extend(p, &p->uv_indices, 1, sizeof *uv_index);
         if (!index || !uv_index) return;
         *index = (int32_t)vertex, *uv_index = (int32_t)coordinate;
         if (coordinate < 0) p->all_textured = false;
         corners++;
         text = end;
     }
-    if (corners < 3) {   /* not a polygon */
+    if (corners < 3) { /* not a polygon */
         p->indices.count = p->uv_indices.count = start;
         return;
     }
@@ -147,7 +148,7 @@ static void read_face(parser *p, char *text)
     *count = corners;
     const int32_t *index = (const int32_t *)p->indices.data + start;
     for (int32_t k = 0; k < corners; k++)
-        if (ids[index[k]] >= -1) ids[index[k]] = -2 - p->object;   /* claimed by the first face that uses it */
+        if (ids[index[k]] >= -1) ids[index[k]] = -2 - p->object; /* claimed by the first face that uses it */
 }
 
 static void read_object(parser *p, char *name)
@@ -174,11 +175,16 @@ static void read_line(parser *p, char *line)
 {
     while (*line == ' ' || *line == '\t') line++;
     bool space = line[0] && (line[1] == ' ' || line[1] == '\t');
-    if (line[0] == 'v' && space) read_vertex(p, line + 2);
-    else if (p->only_points) return;
-    else if (line[0] == 'f' && space) read_face(p, line + 2);
-    else if (line[0] == 'o' && space) read_object(p, line + 2 + strspn(line + 2, " \t"));
-    else if (line[0] == 'v' && line[1] == 't' && (line[2] == ' ' || line[2] == '\t')) read_uv(p, line + 3);
+    if (line[0] == 'v' && space)
+        read_vertex(p, line + 2);
+    else if (p->only_points)
+        return;
+    else if (line[0] == 'f' && space)
+        read_face(p, line + 2);
+    else if (line[0] == 'o' && space)
+        read_object(p, line + 2 + strspn(line + 2, " \t"));
+    else if (line[0] == 'v' && line[1] == 't' && (line[2] == ' ' || line[2] == '\t'))
+        read_uv(p, line + 3);
 }
 
 static su_status read_file(const char *path, char **text, size_t *size, su_error *err)
@@ -188,8 +194,10 @@ static su_status read_file(const char *path, char **text, size_t *size, su_error
     if (fd < 0) return su_fail(err, SU_INPUT, "%s: cannot open: %s", path, strerror(errno));
     su_status status = SU_OK;
     *text = NULL, *size = 0;
-    if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) status = su_fail(err, SU_INPUT, "%s: not a regular file", path);
-    else if (!(*text = malloc((size_t)info.st_size + 1))) status = su_fail(err, SU_AGAIN, "%s: out of memory", path);
+    if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode))
+        status = su_fail(err, SU_INPUT, "%s: not a regular file", path);
+    else if (!(*text = malloc((size_t)info.st_size + 1)))
+        status = su_fail(err, SU_AGAIN, "%s: out of memory", path);
     while (status == SU_OK && *size < (size_t)info.st_size) {
         ssize_t got = read(fd, *text + *size, (size_t)info.st_size - *size);
         if (got < 0 && errno != EINTR) status = su_fail(err, SU_AGAIN, "%s: cannot read: %s", path, strerror(errno));
@@ -198,8 +206,10 @@ static su_status read_file(const char *path, char **text, size_t *size, su_error
     }
     close(fd);
     if (status == SU_OK && memchr(*text, 0, *size)) status = su_fail(err, SU_INPUT, "%s: not a text file", path);
-    if (status == SU_OK) (*text)[*size] = 0;
-    else free(*text), *text = NULL;
+    if (status == SU_OK)
+        (*text)[*size] = 0;
+    else
+        free(*text), *text = NULL;
     return status;
 }
 
@@ -210,7 +220,7 @@ static su_status parse(parser *p)
     SU_TRY(read_file(p->path, &text, &size, p->err));
     for (char *at = text; *at && p->status == SU_OK;) {
         char *end = at + strcspn(at, "\r\n");
-        while (end > at && end[-1] == '\\' && *end) {   /* a line goes on behind a backslash */
+        while (end > at && end[-1] == '\\' && *end) { /* a line goes on behind a backslash */
             end[-1] = ' ';
             if (end[0] == '\r' && end[1] == '\n') *end++ = ' ';
             *end = ' ';
@@ -258,7 +268,7 @@ su_status su_obj_load(const char *path, su_obj *obj, su_error *err)
         obj->objects = p.names.count;
         int32_t *ids = p.ids.data;
         for (int64_t v = 0; v < obj->vertices; v++) {
-            if (ids[v] < -1) ids[v] = -2 - ids[v];   /* else no face uses it: the object it stands in */
+            if (ids[v] < -1) ids[v] = -2 - ids[v]; /* else no face uses it: the object it stands in */
             if (ids[v] < 0) ids[v] = 0;
         }
         if (p.all_colored) obj->color = hand_over(&p.colors);
@@ -372,7 +382,8 @@ su_status su_obj_save(const char *path, const su_obj *obj, const float *points, 
         for (int32_t o = 0; ordered && o < (objects ? objects : 1); o++) {
             if (objects) print(p, "o %.1000s\n", obj->object_names[o]);
             print_vertices(p, obj, points, objects ? o : -1);
-            for (; face < obj->faces && face_object(obj, at) == o; at += obj->face_counts[face], face++) print_face(p, obj, face, at);
+            for (; face < obj->faces && face_object(obj, at) == o; at += obj->face_counts[face], face++)
+                print_face(p, obj, face, at);
         }
         for (; face < obj->faces; at += obj->face_counts[face], face++) {
             if (objects && face_object(obj, at) != object) {
@@ -382,8 +393,10 @@ su_status su_obj_save(const char *path, const su_obj *obj, const float *points, 
             print_face(p, obj, face, at);
         }
         flush(p);
-        if (p->status == SU_OK) p->status = su_output_commit(&p->out, err);
-        else su_output_abandon(&p->out);
+        if (p->status == SU_OK)
+            p->status = su_output_commit(&p->out, err);
+        else
+            su_output_abandon(&p->out);
     }
     su_status status = p->status;
     free(p);

@@ -8,14 +8,14 @@
 
 typedef struct su_obj {
     int64_t vertices, faces, corners, uvs, objects;
-    double *points;            /* (vertices,3) */
-    float *color;              /* (vertices,3) "v x y z r g b"; NULL: none */
-    int32_t *face_counts;      /* (faces) */
-    int32_t *face_indices;     /* (corners) */
-    float *uv;                 /* (uvs,2); NULL: none */
-    int32_t *uv_indices;       /* (corners); NULL where not every corner has one */
-    int32_t *object_ids;       /* (vertices) object of the first face that uses it */
-    char **object_names;       /* (objects) at least one */
+    double *points;        /* (vertices,3) */
+    float *color;          /* (vertices,3) "v x y z r g b"; NULL: none */
+    int32_t *face_counts;  /* (faces) */
+    int32_t *face_indices; /* (corners) */
+    float *uv;             /* (uvs,2); NULL: none */
+    int32_t *uv_indices;   /* (corners); NULL where not every corner has one */
+    int32_t *object_ids;   /* (vertices) object of the first face that uses it */
+    char **object_names;   /* (objects) at least one */
 } su_obj;
 
 /* Faces with fewer than 3 corners, lines, groups, normals and materials are passed over. SU_INPUT with the line. */

@@ -17,7 +17,7 @@ static const uint8_t magic[5] = {'O', 'g', 'a', 'w', 'a'};
 
 struct su_ogawa_writer {
     su_output out;
-    uint64_t end;   /* where the next block goes */
+    uint64_t end; /* where the next block goes */
 };
 
 su_status su_ogawa_create(const char *path, su_ogawa_writer **out, su_error *err)
@@ -28,7 +28,7 @@ su_status su_ogawa_create(const char *path, su_ogawa_writer **out, su_error *err
     if (status == SU_OK) {
         uint8_t header[HEADER_BYTES] = {0};
         memcpy(header, magic, sizeof magic);
-        header[7] = 1;   /* container version 1, high byte first */
+        header[7] = 1; /* container version 1, high byte first */
         status = su_output_write(&writer->out, header, sizeof header, err);
     }
     if (status != SU_OK) {
@@ -103,8 +103,9 @@ struct su_ogawa {
 static su_status read_at(const su_ogawa *file, uint64_t at, void *bytes, uint64_t count, su_error *err)
 {
     if (at > file->size || count > file->size - at)
-        return su_fail(err, SU_INPUT, "%s: truncated or damaged: a block at byte %llu reaches beyond the end of the file",
-                       file->path, (unsigned long long)at);
+        return su_fail(err, SU_INPUT,
+                       "%s: truncated or damaged: a block at byte %llu reaches beyond the end of the file", file->path,
+                       (unsigned long long)at);
     uint8_t *p = bytes;
     while (count > 0) {
         ssize_t got = pread(file->fd, p, count < (1u << 30) ? count : (1u << 30), (off_t)at);

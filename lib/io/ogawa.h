@@ -23,8 +23,8 @@ su_status su_ogawa_create(const char *path, su_ogawa_writer **out, su_error *err
 /* A data block of head followed by body; both empty gives the empty reference. */
 su_status su_ogawa_put_data(su_ogawa_writer *writer, const void *head, size_t head_size, const void *body,
                             size_t body_size, su_ogawa_ref *ref, su_error *err);
-su_status su_ogawa_put_group(su_ogawa_writer *writer, uint64_t count, const su_ogawa_ref *children,
-                             su_ogawa_ref *ref, su_error *err);
+su_status su_ogawa_put_group(su_ogawa_writer *writer, uint64_t count, const su_ogawa_ref *children, su_ogawa_ref *ref,
+                             su_error *err);
 /* Stores the root, marks the file as complete and gives it its final name. Frees the writer in every case. */
 su_status su_ogawa_commit(su_ogawa_writer *writer, su_ogawa_ref root, su_error *err);
 /* Drops everything written. NULL is fine. */

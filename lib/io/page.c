@@ -12,7 +12,7 @@
 struct su_page {
     uint8_t *data;
     size_t count, capacity;
-    json_t *arrays;     /* name: [type, offset, elements] */
+    json_t *arrays; /* name: [type, offset, elements] */
 };
 
 static const char marker[] = "SUPPLE-DATA";
@@ -30,7 +30,7 @@ su_status su_page_create(su_page **out, su_error *err)
 
 static void *extend(su_page *page, const char *name, su_page_type type, int64_t count, su_error *err)
 {
-    size_t bytes = ((size_t)count * sizes[type] + 3) & ~(size_t)3;   /* the next array stays aligned */
+    size_t bytes = ((size_t)count * sizes[type] + 3) & ~(size_t)3; /* the next array stays aligned */
     if (bytes > page->capacity - page->count) {
         size_t capacity = page->count + page->capacity + bytes;
         uint8_t *grown = realloc(page->data, capacity);
@@ -42,12 +42,14 @@ static void *extend(su_page *page, const char *name, su_page_type type, int64_t 
     }
     void *at = page->data + page->count;
     memset(at, 0, bytes);
-    json_object_set_new(page->arrays, name, json_pack("[s, I, I]", type_names[type], (json_int_t)page->count, (json_int_t)count));
+    json_object_set_new(page->arrays, name,
+                        json_pack("[s, I, I]", type_names[type], (json_int_t)page->count, (json_int_t)count));
     page->count += bytes;
     return at;
 }
 
-su_status su_page_add(su_page *page, const char *name, su_page_type type, int64_t count, const void *values, su_error *err)
+su_status su_page_add(su_page *page, const char *name, su_page_type type, int64_t count, const void *values,
+                      su_error *err)
 {
     void *at = extend(page, name, type, count, err);
     if (!at) return SU_AGAIN;
@@ -94,7 +96,8 @@ static su_status write_base64(su_output *out, const uint8_t *data, size_t count,
     char text[4096];
     for (size_t at = 0, used = 0; at < count; at += 3) {
         size_t left = count - at;
-        uint32_t word = (uint32_t)data[at] << 16 | (uint32_t)(left > 1 ? data[at + 1] : 0) << 8 | (uint32_t)(left > 2 ? data[at + 2] : 0);
+        uint32_t word = (uint32_t)data[at] << 16 | (uint32_t)(left > 1 ? data[at + 1] : 0) << 8 |
+                        (uint32_t)(left > 2 ? data[at + 2] : 0);
         text[used++] = digits[word >> 18];
         text[used++] = digits[word >> 12 & 63];
         text[used++] = left > 1 ? digits[word >> 6 & 63] : '=';
@@ -137,7 +140,10 @@ static su_status write_json(su_output *out, const json_t *value, su_error *err)
     return status;
 }
 
-static su_status write_text(su_output *out, const char *text, su_error *err) { return su_output_write(out, text, strlen(text), err); }
+static su_status write_text(su_output *out, const char *text, su_error *err)
+{
+    return su_output_write(out, text, strlen(text), err);
+}
 
 su_status su_page_save(su_page *page, const char *template_path, const json_t *info, const char *path, su_error *err)
 {

@@ -13,7 +13,8 @@ typedef enum su_page_type { SU_PAGE_F32, SU_PAGE_I16, SU_PAGE_U32, SU_PAGE_U8 } 
 
 su_status su_page_create(su_page **out, su_error *err);
 /* An array the page's script finds under this name; count elements in all, copied. */
-su_status su_page_add(su_page *page, const char *name, su_page_type type, int64_t count, const void *values, su_error *err);
+su_status su_page_add(su_page *page, const char *name, su_page_type type, int64_t count, const void *values,
+                      su_error *err);
 /* Doubles, stored as f32. */
 su_status su_page_add_doubles(su_page *page, const char *name, int64_t count, const double *values, su_error *err);
 /* Replaces the template's line SUPPLE-DATA by the arrays and info (an object, borrowed), and saves. SU_FAILED where the

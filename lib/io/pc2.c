@@ -20,7 +20,10 @@ typedef struct header {
 su_status su_pc2_create(su_pc2_writer *writer, const char *path, int64_t points, int64_t samples, double start_frame,
                         double frames_per_sample, su_error *err)
 {
-    header head = {.version = 1, .points = (int32_t)points, .start = (float)start_frame, .rate = (float)frames_per_sample,
+    header head = {.version = 1,
+                   .points = (int32_t)points,
+                   .start = (float)start_frame,
+                   .rate = (float)frames_per_sample,
                    .samples = (int32_t)samples};
     memcpy(head.magic, magic, sizeof magic);
     *writer = (su_pc2_writer){.points = points, .samples = samples};
@@ -65,8 +68,8 @@ su_status su_pc2_open(su_pc2 *file, const char *path, su_error *err)
     else if (head.points < 1 || head.samples < 1 || !isfinite(head.start) || !isfinite(head.rate))
         status = su_fail(err, SU_INPUT, "%s: a PC2 file of %d points and %d samples", path, head.points, head.samples);
     else if ((size - HEADER_BYTES) / 12 / head.points < head.samples)
-        status = su_fail(err, SU_INPUT, "%s: truncated: %lld bytes cannot hold %d samples of %d points", path, (long long)size,
-                         head.samples, head.points);
+        status = su_fail(err, SU_INPUT, "%s: truncated: %lld bytes cannot hold %d samples of %d points", path,
+                         (long long)size, head.samples, head.points);
     file->points = head.points, file->samples = head.samples;
     file->start_frame = head.start, file->frames_per_sample = head.rate;
     if (status != SU_OK) su_pc2_close(file);

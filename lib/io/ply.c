@@ -20,7 +20,7 @@ typedef enum type { NONE, I8, U8, I16, U16, I32, U32, F32, F64 } type;
 
 typedef struct property {
     char name[NAME_ROOM];
-    type count;      /* of a list; NONE: a single value */
+    type count; /* of a list; NONE: a single value */
     type value;
 } property;
 
@@ -37,14 +37,17 @@ enum { X, RED = 3, U = 6, ROW = 8 };
 typedef struct parser {
     const char *path;
     su_error *err;
-    char *data;              /* whole file, 0 behind it */
+    char *data; /* whole file, 0 behind it */
     const char *at, *end;
     bool ascii, swap;
     int elements;
-    element *element;        /* (MOST_ELEMENTS) */
+    element *element; /* (MOST_ELEMENTS) */
 } parser;
 
-static su_status refuse(const parser *p, const char *what) { return su_fail(p->err, SU_INPUT, "%s: %s", p->path, what); }
+static su_status refuse(const parser *p, const char *what)
+{
+    return su_fail(p->err, SU_INPUT, "%s: %s", p->path, what);
+}
 
 static su_status read_file(parser *p)
 {
@@ -53,11 +56,14 @@ static su_status read_file(parser *p)
     if (fd < 0) return su_fail(p->err, SU_INPUT, "%s: cannot open: %s", p->path, strerror(errno));
     su_status status = SU_OK;
     size_t size = 0;
-    if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) status = refuse(p, "not a regular file");
-    else if (!(p->data = malloc((size_t)info.st_size + 1))) status = su_fail(p->err, SU_AGAIN, "%s: out of memory", p->path);
+    if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode))
+        status = refuse(p, "not a regular file");
+    else if (!(p->data = malloc((size_t)info.st_size + 1)))
+        status = su_fail(p->err, SU_AGAIN, "%s: out of memory", p->path);
     while (status == SU_OK && size < (size_t)info.st_size) {
         ssize_t got = read(fd, p->data + size, (size_t)info.st_size - size);
-        if (got < 0 && errno != EINTR) status = su_fail(p->err, SU_AGAIN, "%s: cannot read: %s", p->path, strerror(errno));
+        if (got < 0 && errno != EINTR)
+            status = su_fail(p->err, SU_AGAIN, "%s: cannot read: %s", p->path, strerror(errno));
         if (got == 0) break;
         if (got > 0) size += (size_t)got;
     }
@@ -72,8 +78,9 @@ static su_status read_file(parser *p)
 
 static type type_named(const char *name)
 {
-    static const char *const names[][2] = {{"", ""}, {"char", "int8"}, {"uchar", "uint8"}, {"short", "int16"}, {"ushort", "uint16"},
-                                           {"int", "int32"}, {"uint", "uint32"}, {"float", "float32"}, {"double", "float64"}};
+    static const char *const names[][2] = {{"", ""},           {"char", "int8"},     {"uchar", "uint8"},
+                                           {"short", "int16"}, {"ushort", "uint16"}, {"int", "int32"},
+                                           {"uint", "uint32"}, {"float", "float32"}, {"double", "float64"}};
     for (int i = 1; i <= F64; i++)
         if (strcmp(name, names[i][0]) == 0 || strcmp(name, names[i][1]) == 0) return (type)i;
     return NONE;
@@ -96,10 +103,14 @@ static su_status read_format(parser *p, const char *line)
 {
     const uint16_t one = 1;
     bool host_is_big = *(const unsigned char *)&one == 0;
-    if (strncmp(line, "format ascii", 12) == 0) p->ascii = true;
-    else if (strncmp(line, "format binary_little_endian", 27) == 0) p->swap = host_is_big;
-    else if (strncmp(line, "format binary_big_endian", 24) == 0) p->swap = !host_is_big;
-    else return refuse(p, "is neither ASCII nor binary PLY");
+    if (strncmp(line, "format ascii", 12) == 0)
+        p->ascii = true;
+    else if (strncmp(line, "format binary_little_endian", 27) == 0)
+        p->swap = host_is_big;
+    else if (strncmp(line, "format binary_big_endian", 24) == 0)
+        p->swap = !host_is_big;
+    else
+        return refuse(p, "is neither ASCII nor binary PLY");
     return SU_OK;
 }
 
@@ -111,13 +122,15 @@ static su_status read_property(parser *p, const char *line)
     property *out = &e->property[e->properties++];
     if (sscanf(line, "property list %15s %15s %39s", count, value, name) == 3) {
         out->count = type_named(count);
-        if (out->count == NONE || out->count >= F32) return refuse(p, "a list in its header has no whole-numbered count");
+        if (out->count == NONE || out->count >= F32)
+            return refuse(p, "a list in its header has no whole-numbered count");
     } else if (sscanf(line, "property %15s %39s", value, name) != 2) {
         return refuse(p, "its header has a property that cannot be read");
     }
     out->value = type_named(value);
     memcpy(out->name, name, sizeof name);
-    return out->value == NONE ? su_fail(p->err, SU_INPUT, "%s: property '%s' has an unknown type", p->path, name) : SU_OK;
+    return out->value == NONE ? su_fail(p->err, SU_INPUT, "%s: property '%s' has an unknown type", p->path, name)
+                              : SU_OK;
 }
 
 static su_status read_header(parser *p)
@@ -157,14 +170,39 @@ static bool binary_value(parser *p, type kind, double *out)
     for (size_t i = 0; i < size; i++) raw[i] = (unsigned char)p->at[p->swap ? size - 1 - i : i];
     p->at += size;
     switch (kind) {
-    case I8: *out = (int8_t)raw[0]; break;
-    case U8: *out = raw[0]; break;
-    case I16: { int16_t v; memcpy(&v, raw, 2), *out = v; break; }
-    case U16: { uint16_t v; memcpy(&v, raw, 2), *out = v; break; }
-    case I32: { int32_t v; memcpy(&v, raw, 4), *out = v; break; }
-    case U32: { uint32_t v; memcpy(&v, raw, 4), *out = v; break; }
-    case F32: { float v; memcpy(&v, raw, 4), *out = (double)v; break; }
-    default: memcpy(out, raw, 8);
+    case I8:
+        *out = (int8_t)raw[0];
+        break;
+    case U8:
+        *out = raw[0];
+        break;
+    case I16: {
+        int16_t v;
+        memcpy(&v, raw, 2), *out = v;
+        break;
+    }
+    case U16: {
+        uint16_t v;
+        memcpy(&v, raw, 2), *out = v;
+        break;
+    }
+    case I32: {
+        int32_t v;
+        memcpy(&v, raw, 4), *out = v;
+        break;
+    }
+    case U32: {
+        uint32_t v;
+        memcpy(&v, raw, 4), *out = v;
+        break;
+    }
+    case F32: {
+        float v;
+        memcpy(&v, raw, 4), *out = (double)v;
+        break;
+    }
+    default:
+        memcpy(out, raw, 8);
     }
     return true;
 }
@@ -202,9 +240,11 @@ static bool skip(parser *p, const property *what)
 
 static int slot_of(const property *what)
 {
-    static const struct { const char *name; int slot; } known[] = {
-        {"x", X}, {"y", X + 1}, {"z", X + 2}, {"red", RED}, {"green", RED + 1}, {"blue", RED + 2}, {"s", U}, {"t", U + 1},
-        {"u", U}, {"v", U + 1}, {"texture_u", U}, {"texture_v", U + 1}};
+    static const struct {
+        const char *name;
+        int slot;
+    } known[] = {{"x", X}, {"y", X + 1}, {"z", X + 2}, {"red", RED}, {"green", RED + 1}, {"blue", RED + 2},
+                 {"s", U}, {"t", U + 1}, {"u", U},     {"v", U + 1}, {"texture_u", U},   {"texture_v", U + 1}};
     for (size_t i = 0; what->count == NONE && i < sizeof known / sizeof *known; i++)
         if (strcmp(what->name, known[i].name) == 0) return known[i].slot;
     return -1;
@@ -223,7 +263,8 @@ static su_status read_vertices(parser *p, const element *e, su_obj *mesh)
     for (int k = 0; k < e->properties; k++)
         if ((slot[k] = slot_of(&e->property[k])) >= 0) {
             have[slot[k]] = true;
-            if (slot[k] == RED) scale = e->property[k].value == U8 ? 255.0 : e->property[k].value == U16 ? 65535.0 : 1.0;
+            if (slot[k] == RED)
+                scale = e->property[k].value == U8 ? 255.0 : e->property[k].value == U16 ? 65535.0 : 1.0;
         }
     if (!have[X] || !have[X + 1] || !have[X + 2]) return refuse(p, "its vertices have no x, y and z");
     if (e->count > p->end - p->at || e->count > INT32_MAX) return refuse(p, "announces more vertices than it holds");
@@ -233,14 +274,17 @@ static su_status read_vertices(parser *p, const element *e, su_obj *mesh)
     if (have[U] && have[U + 1]) SU_TRY(SU_ALLOC(&mesh->uv, 2 * e->count, "texture coordinates", p->err));
     for (int64_t v = 0; v < e->count; v++) {
         for (int k = 0; k < e->properties; k++)
-            if (!(slot[k] < 0 ? skip(p, &e->property[k]) : value(p, e->property[k].value, &row[slot[k]]))) return cut_off(p, e, v);
+            if (!(slot[k] < 0 ? skip(p, &e->property[k]) : value(p, e->property[k].value, &row[slot[k]])))
+                return cut_off(p, e, v);
         for (int i = 0; i < 3; i++) mesh->points[3 * v + i] = row[X + i];
         for (int i = 0; i < 3 && mesh->color; i++) mesh->color[3 * v + i] = (float)(row[RED + i] / scale);
         for (int i = 0; i < 2 && mesh->uv; i++) mesh->uv[2 * v + i] = (float)row[U + i];
         bool finite = isfinite(row[X]) && isfinite(row[X + 1]) && isfinite(row[X + 2]);
         for (int i = 0; i < 3 && mesh->color; i++) finite &= isfinite(mesh->color[3 * v + i]);
         for (int i = 0; i < 2 && mesh->uv; i++) finite &= isfinite(mesh->uv[2 * v + i]);
-        if (!finite) return su_fail(p->err, SU_INPUT, "%s: vertex %lld has values that are no finite numbers", p->path, (long long)v);
+        if (!finite)
+            return su_fail(p->err, SU_INPUT, "%s: vertex %lld has values that are no finite numbers", p->path,
+                           (long long)v);
     }
     return SU_OK;
 }
@@ -257,26 +301,29 @@ static bool grow(int32_t **array, int64_t *room, int64_t wanted)
 static su_status read_faces(parser *p, const element *e, su_obj *mesh)
 {
     int64_t faces = 0, corners = 0;
-    for (int64_t f = 0; e->properties && f < e->count; f++)   /* rows of nothing have no end */
+    for (int64_t f = 0; e->properties && f < e->count; f++) /* rows of nothing have no end */
         for (int k = 0; k < e->properties; k++) {
             const property *what = &e->property[k];
             int64_t count;
-            if (what->count == NONE || (strcmp(what->name, "vertex_indices") != 0 && strcmp(what->name, "vertex_index") != 0)) {
+            if (what->count == NONE ||
+                (strcmp(what->name, "vertex_indices") != 0 && strcmp(what->name, "vertex_index") != 0)) {
                 if (!skip(p, what)) return cut_off(p, e, f);
                 continue;
             }
             if (!list_length(p, what, &count)) return cut_off(p, e, f);
             if (mesh->corners + count > INT32_MAX) return refuse(p, "has more corners than supple can number");
-            if (!grow(&mesh->face_indices, &corners, mesh->corners + count) || !grow(&mesh->face_counts, &faces, mesh->faces + 1))
+            if (!grow(&mesh->face_indices, &corners, mesh->corners + count) ||
+                !grow(&mesh->face_counts, &faces, mesh->faces + 1))
                 return su_fail(p->err, SU_AGAIN, "%s: out of memory", p->path);
             for (int64_t i = 0; i < count; i++) {
                 double x;
                 if (!value(p, what->value, &x)) return cut_off(p, e, f);
                 if (!(x >= 0.0 && x < (double)mesh->vertices))
-                    return su_fail(p->err, SU_INPUT, "%s: face %lld names a vertex that is not there", p->path, (long long)f);
+                    return su_fail(p->err, SU_INPUT, "%s: face %lld names a vertex that is not there", p->path,
+                                   (long long)f);
                 mesh->face_indices[mesh->corners + i] = (int32_t)x;
             }
-            if (count < 3) continue;   /* not a polygon */
+            if (count < 3) continue; /* not a polygon */
             mesh->face_counts[mesh->faces++] = (int32_t)count;
             mesh->corners += count;
         }
@@ -345,7 +392,8 @@ su_status su_ply_points(const char *path, int64_t vertices, double *points, su_e
     if (mesh.vertices != vertices)
         status = su_fail(err, SU_INPUT, "%s: has %lld vertices, %lld were expected: topology must not change", path,
                          (long long)mesh.vertices, (long long)vertices);
-    else memcpy(points, mesh.points, (size_t)(3 * vertices) * sizeof *points);
+    else
+        memcpy(points, mesh.points, (size_t)(3 * vertices) * sizeof *points);
     su_obj_free(&mesh);
     return status;
 }

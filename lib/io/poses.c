@@ -9,7 +9,7 @@
 
 static const size_t counts[] = {
     offsetof(su_poses, m), offsetof(su_poses, nbar), offsetof(su_poses, T), offsetof(su_poses, s),
-    offsetof(su_poses, a), offsetof(su_poses, B), offsetof(su_poses, K), offsetof(su_poses, mean_size),
+    offsetof(su_poses, a), offsetof(su_poses, B),    offsetof(su_poses, K), offsetof(su_poses, mean_size),
 };
 static const char *const count_names[] = {"m", "nbar", "T", "s", "a", "B", "K", "3nbar"};
 
@@ -18,30 +18,27 @@ static const su_field fields[] = {
     INDEX(triangles, SU_I32, 0, 0, DIM(nbar), 0, "triangles of the skin", DIM(T), 3),
     REAL(params, SU_F64, 0, "rig", "rig parameters of each example pose, pose 0 is the neutral", DIM(m), DIM(s)),
     REAL(param_scale, SU_F64, 0, "1/rig", "factor on each rig parameter in distances between poses", DIM(s)),
-    REAL(shapes, SU_F64, 0, "m",
-         "skin of each example pose with sculpted corrections, root frame", DIM(m), DIM(nbar), 3),
+    REAL(shapes, SU_F64, 0, "m", "skin of each example pose with sculpted corrections, root frame", DIM(m), DIM(nbar),
+         3),
     REAL(rigged, SU_F64, 0, "m", "skin of each example pose as the rig gives it, root frame", DIM(m), DIM(nbar), 3),
     REAL(psd_params, SU_F64, SU_FIELD_OPTIONAL, "rig",
          "rig parameters of the sculpted poses, the neutral pose among them", DIM(a), DIM(s)),
-    REAL(psd_shapes, SU_F64, SU_FIELD_OPTIONAL, "m",
-         "sculpted corrections of the skin, neutral pose, 0 at the neutral", DIM(a), DIM(nbar), 3),
-    REAL(psd_rbf, SU_F64, SU_FIELD_OPTIONAL, "1",
-         "coefficients of the weights that blend psd_shapes", DIM(a), DIM(a)),
-    REAL(param_mean, SU_F64, SU_FIELD_OPTIONAL, "m",
-         "mean skin of a sequence without rig parameters", DIM(mean_size)),
-    REAL(param_basis, SU_F64, SU_FIELD_OPTIONAL, "1/m",
-         "rows that turn a skin minus param_mean into rig parameters", DIM(s), DIM(mean_size)),
-    REAL(young, SU_F64, SU_FIELD_OPTIONAL, "Pa or 1",
-         "painted Young's modulus at each example pose", DIM(m), DIM(nbar)),
+    REAL(psd_shapes, SU_F64, SU_FIELD_OPTIONAL, "m", "sculpted corrections of the skin, neutral pose, 0 at the neutral",
+         DIM(a), DIM(nbar), 3),
+    REAL(psd_rbf, SU_F64, SU_FIELD_OPTIONAL, "1", "coefficients of the weights that blend psd_shapes", DIM(a), DIM(a)),
+    REAL(param_mean, SU_F64, SU_FIELD_OPTIONAL, "m", "mean skin of a sequence without rig parameters", DIM(mean_size)),
+    REAL(param_basis, SU_F64, SU_FIELD_OPTIONAL, "1/m", "rows that turn a skin minus param_mean into rig parameters",
+         DIM(s), DIM(mean_size)),
+    REAL(young, SU_F64, SU_FIELD_OPTIONAL, "Pa or 1", "painted Young's modulus at each example pose", DIM(m),
+         DIM(nbar)),
     REAL(poisson, SU_F64, SU_FIELD_OPTIONAL, "1", "painted Poisson's ratio at each example pose", DIM(m), DIM(nbar)),
     REAL(weights, SU_F32, SU_FIELD_OPTIONAL, "1", "skinning weights", DIM(nbar), DIM(B)),
-    REAL(bone_segments, SU_F64, SU_FIELD_OPTIONAL, "m",
-         "head and tail of each bone at the neutral pose, root frame", DIM(B), 2, 3),
+    REAL(bone_segments, SU_F64, SU_FIELD_OPTIONAL, "m", "head and tail of each bone at the neutral pose, root frame",
+         DIM(B), 2, 3),
     REAL(bone_rest, SU_F64, SU_FIELD_OPTIONAL, "1, m", "bone to root frame at the neutral pose", DIM(B), 4, 4),
     INDEX(bone_parent, SU_I32, SU_FIELD_OPTIONAL, -1, DIM(B), 0, "parent of each bone, -1 at roots", DIM(B)),
     REAL(bones, SU_F64, SU_FIELD_OPTIONAL, "1, m", "bone to root frame at each example pose", DIM(m), DIM(B), 4, 4),
-    REAL(morphs, SU_F64, SU_FIELD_OPTIONAL, "m",
-         "blend shapes as offsets of the neutral skin", DIM(K), DIM(nbar), 3),
+    REAL(morphs, SU_F64, SU_FIELD_OPTIONAL, "m", "blend shapes as offsets of the neutral skin", DIM(K), DIM(nbar), 3),
     INDEX(rigid, SU_U8, SU_FIELD_OPTIONAL, 0, 2, 0, "1 where a vertex only follows the rig", DIM(nbar)),
 };
 
@@ -76,8 +73,8 @@ static su_status check_poses(const void *object, const char *path, su_error *err
 }
 
 const su_schema su_poses_schema = {
-    "supple.poses", 1, sizeof(su_poses), fields, SU_COUNT_OF(fields),
-    counts, count_names, SU_COUNT_OF(counts), check_poses,
+    "supple.poses", 1,           sizeof(su_poses),    fields,      SU_COUNT_OF(fields),
+    counts,         count_names, SU_COUNT_OF(counts), check_poses,
 };
 
 su_status su_poses_load(const char *path, su_poses *poses, su_error *err)

@@ -25,8 +25,10 @@ su_status su_positions_open(const char *path, size_t header_bytes, void *header,
     int opened = open(path, O_RDONLY | O_CLOEXEC);
     if (opened < 0) return su_fail(err, SU_INPUT, "%s: cannot open: %s", path, strerror(errno));
     su_status status;
-    if (fstat(opened, &info) != 0 || !S_ISREG(info.st_mode)) status = su_fail(err, SU_INPUT, "%s: not a regular file", path);
-    else status = su_positions_read(path, opened, 0, header, header_bytes, err);
+    if (fstat(opened, &info) != 0 || !S_ISREG(info.st_mode))
+        status = su_fail(err, SU_INPUT, "%s: not a regular file", path);
+    else
+        status = su_positions_read(path, opened, 0, header, header_bytes, err);
     if (status != SU_OK) {
         close(opened);
         return status;

@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Opens a regular file and reads its first header_bytes. *fd is the caller's on success; *size in bytes. SU_INPUT where it
- * is missing or shorter. */
+/* Opens a regular file and reads its first header_bytes. *fd is the caller's on success; *size in bytes. SU_INPUT where
+ * it is missing or shorter. */
 su_status su_positions_open(const char *path, size_t header_bytes, void *header, int *fd, int64_t *size, su_error *err);
 
 /* Exactly `bytes` bytes from `offset`; SU_INPUT where the file ends before. */

@@ -94,7 +94,8 @@ static su_status check_mesh(const su_scene *scene, const su_scene_mesh *mesh, su
 
 static int track_is_sound(int64_t count, int components, const double *times, const double *values)
 {
-    if (count < 0 || !times || !values || !all_finite(times, count) || !all_finite(values, components * count)) return 0;
+    if (count < 0 || !times || !values || !all_finite(times, count) || !all_finite(values, components * count))
+        return 0;
     for (int64_t i = 0; i + 1 < count; i++)
         if (times[i + 1] < times[i]) return 0;
     return 1;
@@ -106,7 +107,8 @@ static su_status check_clip(const su_scene *scene, const su_scene_clip *clip, su
         const su_scene_channel *c = &clip->channel[i];
         if (c->node < 0 || c->node >= scene->nodes)
             return su_fail(err, SU_INPUT, "clip '%s' moves a node that does not exist", clip->name);
-        if (!track_is_sound(c->translations, 3 * su_key_values(c->translation_mode), c->translation_times, c->translation) ||
+        if (!track_is_sound(c->translations, 3 * su_key_values(c->translation_mode), c->translation_times,
+                            c->translation) ||
             !track_is_sound(c->rotations, 4 * su_key_values(c->rotation_mode), c->rotation_times, c->rotation) ||
             !track_is_sound(c->scales, 3 * su_key_values(c->scale_mode), c->scale_times, c->scale))
             return su_fail(err, SU_INPUT, "clip '%s': the keys of '%s' are not finite or not in order of time",
@@ -185,8 +187,8 @@ su_status su_scene_load(const char *path, const su_child_limits *limits, su_scen
     if (result.end == SU_CHILD_STOPPED) {
         status = su_fail(err, SU_AGAIN, "%s: interrupted while reading", path);
     } else if (result.end == SU_CHILD_TIMEOUT) {
-        status = su_fail(err, SU_AGAIN, "%s: reading took longer than %.0f s; is the file damaged?", path,
-                         limits->seconds);
+        status =
+            su_fail(err, SU_AGAIN, "%s: reading took longer than %.0f s; is the file damaged?", path, limits->seconds);
     } else if (result.end == SU_CHILD_KILLED) {
         status = su_fail(err, SU_INPUT, "%s: the parser crashed (signal %d); the file is damaged or of another kind",
                          path, result.code);

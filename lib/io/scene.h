@@ -1,4 +1,5 @@
-/* A rigged scene as its file gives it: nodes, meshes, skins, blend shapes, clips. Read through assimp in a child process. */
+/* A rigged scene as its file gives it: nodes, meshes, skins, blend shapes, clips. Read through assimp in a child
+ * process. */
 #ifndef SU_IO_SCENE_H
 #define SU_IO_SCENE_H
 
@@ -12,34 +13,34 @@
 
 typedef struct su_scene_node {
     const char *name;
-    int32_t parent;          /* an earlier node; -1: root */
-    double local[16];        /* to the parent, in the node pose */
+    int32_t parent;   /* an earlier node; -1: root */
+    double local[16]; /* to the parent, in the node pose */
 } su_scene_node;
 
 typedef struct su_scene_bone {
     int32_t node;
-    double inverse_bind[16];     /* mesh space to bone space in the bind pose */
-    int64_t first, count;        /* range of the influence arrays */
+    double inverse_bind[16]; /* mesh space to bone space in the bind pose */
+    int64_t first, count;    /* range of the influence arrays */
 } su_scene_bone;
 
 typedef struct su_scene_mesh {
     const char *name;
     int64_t vertices, polygons, corners, bones, influences, shapes;
-    double *positions;           /* (vertices,3) */
-    int32_t *face_counts;        /* (polygons), 3 or more */
-    int32_t *face_indices;       /* (corners) */
-    float *uv;                   /* (vertices,2), origin at the bottom left; NULL: none */
-    float *color;                /* (vertices,4); NULL: none */
-    su_scene_bone *bone;         /* (bones) */
-    int32_t *influence_vertex;   /* (influences) */
-    double *influence_weight;    /* (influences) as in the file: not normalized */
-    const char **shape_names;    /* (shapes) */
-    double *shape_defaults;      /* (shapes) weight where no channel sets it */
-    double *shape_positions;     /* (shapes,vertices,3) absolute */
-    int64_t control_points;      /* 0: vertices are the file's own */
-    int32_t *control_point;      /* (vertices) the file's own vertex, where the reader gave each corner one; NULL: none */
-    int32_t *source_polygon;     /* (polygons) the file's own polygon; with control_point */
-    int64_t source_mesh;         /* which mesh of the file: parts of one (by material) share its vertices; with control_point */
+    double *positions;         /* (vertices,3) */
+    int32_t *face_counts;      /* (polygons), 3 or more */
+    int32_t *face_indices;     /* (corners) */
+    float *uv;                 /* (vertices,2), origin at the bottom left; NULL: none */
+    float *color;              /* (vertices,4); NULL: none */
+    su_scene_bone *bone;       /* (bones) */
+    int32_t *influence_vertex; /* (influences) */
+    double *influence_weight;  /* (influences) as in the file: not normalized */
+    const char **shape_names;  /* (shapes) */
+    double *shape_defaults;    /* (shapes) weight where no channel sets it */
+    double *shape_positions;   /* (shapes,vertices,3) absolute */
+    int64_t control_points;    /* 0: vertices are the file's own */
+    int32_t *control_point;    /* (vertices) the file's own vertex, where the reader gave each corner one; NULL: none */
+    int32_t *source_polygon;   /* (polygons) the file's own polygon; with control_point */
+    int64_t source_mesh; /* which mesh of the file: parts of one (by material) share its vertices; with control_point */
 } su_scene_mesh;
 
 typedef struct su_scene_instance {
@@ -54,45 +55,45 @@ static inline int su_key_values(int32_t mode) { return mode == SU_KEYS_CUBIC ? 3
 
 /* Keys of one node; times in seconds, ascending. A part without keys stays as in the node pose. */
 typedef struct su_scene_channel {
-    int32_t node, translation_mode, rotation_mode, scale_mode;   /* su_key_mode */
+    int32_t node, translation_mode, rotation_mode, scale_mode; /* su_key_mode */
     int64_t translations, rotations, scales;
-    double *translation_times, *translation;   /* (translations), (translations,3) */
-    double *rotation_times, *rotation;         /* (rotations), (rotations,4) w, x, y, z, unit */
-    double *scale_times, *scale;               /* (scales), (scales,3) */
+    double *translation_times, *translation; /* (translations), (translations,3) */
+    double *rotation_times, *rotation;       /* (rotations), (rotations,4) w, x, y, z, unit */
+    double *scale_times, *scale;             /* (scales), (scales,3) */
 } su_scene_channel;
 
 /* Blend-shape weights of the meshes of one node. */
 typedef struct su_scene_morph_channel {
     int32_t node, mode;
     int64_t keys, shapes;
-    double *times;     /* (keys) s */
-    double *weights;   /* (keys,shapes) */
+    double *times;   /* (keys) s */
+    double *weights; /* (keys,shapes) */
 } su_scene_morph_channel;
 
 typedef struct su_scene_clip {
     const char *name;
-    double start, end;       /* s: first and last key */
-    double key_rate;         /* 1/s: one over the median distance of keys; 0 where there are none */
+    double start, end; /* s: first and last key */
+    double key_rate;   /* 1/s: one over the median distance of keys; 0 where there are none */
     int64_t channels, morph_channels;
     su_scene_channel *channel;
     su_scene_morph_channel *morph_channel;
 } su_scene_clip;
 
 typedef struct su_scene {
-    su_arena arena;          /* owns everything */
-    const char *format;      /* "glTF", "FBX", ... */
-    double unit;             /* m, as the format or the file says; 0: not said */
-    int32_t up;              /* axis that points up: 0 x, 1 y, 2 z; -1: not said */
-    double frame_rate;       /* as the file says; 0: not said */
+    su_arena arena;     /* owns everything */
+    const char *format; /* "glTF", "FBX", ... */
+    double unit;        /* m, as the format or the file says; 0: not said */
+    int32_t up;         /* axis that points up: 0 x, 1 y, 2 z; -1: not said */
+    double frame_rate;  /* as the file says; 0: not said */
     int64_t nodes, meshes, instances, clips;
     su_scene_node *node;
     su_scene_mesh *mesh;
-    su_scene_instance *instance;   /* in the order of the node tree */
+    su_scene_instance *instance; /* in the order of the node tree */
     su_scene_clip *clip;
 } su_scene;
 
-/* Reads any skinned format that assimp knows. The parser runs in a child with these limits (NULL: 120 s, 8 GiB): a crash
- * costs one SU_INPUT. SU_INPUT too where numbers are not finite, indices out of range, or there is no mesh. */
+/* Reads any skinned format that assimp knows. The parser runs in a child with these limits (NULL: 120 s, 8 GiB): a
+ * crash costs one SU_INPUT. SU_INPUT too where numbers are not finite, indices out of range, or there is no mesh. */
 su_status su_scene_load(const char *path, const su_child_limits *limits, su_scene *scene, su_error *err);
 void su_scene_free(su_scene *scene);
 

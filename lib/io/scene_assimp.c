@@ -11,13 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Copies an assimp scene into plain arrays. No post-processing is asked for: it would triangulate, reorder and merge. */
+/* Copies an assimp scene into plain arrays. No post-processing is asked for: it would triangulate, reorder and merge.
+ */
 
 typedef struct parser {
     const struct aiScene *ai;
     su_scene *out;
     su_arena *arena;
-    const struct aiNode **node;   /* (nodes) */
+    const struct aiNode **node; /* (nodes) */
     char *message;
     size_t message_size;
 } parser;
@@ -58,11 +59,16 @@ static double metadata(const struct aiScene *ai, const char *key, double fallbac
         const struct aiMetadataEntry *e = &ai->mMetaData->mValues[i];
         if (strcmp(ai->mMetaData->mKeys[i].data, key) != 0 || !e->mData) continue;
         switch (e->mType) {
-        case AI_INT32: return *(const int32_t *)e->mData;
-        case AI_UINT64: return (double)*(const uint64_t *)e->mData;
-        case AI_FLOAT: return (double)*(const float *)e->mData;
-        case AI_DOUBLE: return *(const double *)e->mData;
-        default: return fallback;
+        case AI_INT32:
+            return *(const int32_t *)e->mData;
+        case AI_UINT64:
+            return (double)*(const uint64_t *)e->mData;
+        case AI_FLOAT:
+            return (double)*(const float *)e->mData;
+        case AI_DOUBLE:
+            return *(const double *)e->mData;
+        default:
+            return fallback;
         }
     }
     return fallback;
@@ -74,8 +80,10 @@ static int32_t find_node(const parser *p, const char *name, int *several)
     int32_t found = -1;
     for (int64_t i = 0; i < p->out->nodes; i++) {
         if (strcmp(p->out->node[i].name, name) != 0) continue;
-        if (found >= 0) *several = 1;
-        else found = (int32_t)i;
+        if (found >= 0)
+            *several = 1;
+        else
+            found = (int32_t)i;
     }
     return found;
 }
@@ -137,7 +145,7 @@ static int add_bones(parser *p, const struct aiMesh *mesh, su_scene_mesh *out)
         copy_matrix(&bone->mOffsetMatrix, out->bone[b].inverse_bind);
         out->bone[b].first = k;
         for (unsigned i = 0; i < bone->mNumWeights; i++) {
-            if (bone->mWeights[i].mWeight == 0) continue;   /* assimp pads empty bones with a zero weight */
+            if (bone->mWeights[i].mWeight == 0) continue; /* assimp pads empty bones with a zero weight */
             out->influence_vertex[k] = (int32_t)bone->mWeights[i].mVertexId;
             out->influence_weight[k++] = bone->mWeights[i].mWeight;
         }
@@ -203,7 +211,7 @@ static int add_mesh(parser *p, const struct aiMesh *mesh, su_scene_mesh *out)
     }
     int64_t f = 0, k = 0;
     for (unsigned i = 0; i < mesh->mNumFaces; i++) {
-        if (mesh->mFaces[i].mNumIndices < 3) continue;   /* points and lines carry no skin */
+        if (mesh->mFaces[i].mNumIndices < 3) continue; /* points and lines carry no skin */
         out->face_counts[f++] = (int32_t)mesh->mFaces[i].mNumIndices;
         for (unsigned j = 0; j < mesh->mFaces[i].mNumIndices; j++)
             out->face_indices[k++] = (int32_t)mesh->mFaces[i].mIndices[j];
@@ -214,7 +222,8 @@ static int add_mesh(parser *p, const struct aiMesh *mesh, su_scene_mesh *out)
 
 /* ---- clips ---- */
 
-static double *copy_vector_keys(parser *p, unsigned count, const struct aiVectorKey *key, double seconds, double **times)
+static double *copy_vector_keys(parser *p, unsigned count, const struct aiVectorKey *key, double seconds,
+                                double **times)
 {
     double *value = su_arena_alloc(p->arena, 3 * (int64_t)count, sizeof *value);
     *times = su_arena_alloc(p->arena, count, sizeof **times);
@@ -300,7 +309,8 @@ static void measure_track(parser *p, int64_t count, const double *times, int64_t
 
 static int add_clip(parser *p, const struct aiAnimation *from, su_scene_clip *clip)
 {
-    /* glTF comes in milliseconds and FBX in frames, with the rate said; 0 means not said: assimp's own default is 25. */
+    /* glTF comes in milliseconds and FBX in frames, with the rate said; 0 means not said: assimp's own default is 25.
+     */
     double seconds = 1.0 / (from->mTicksPerSecond > 0.0 ? from->mTicksPerSecond : 25.0);
     clip->name = copy_text(p, &from->mName);
     if (!clip->name[0]) clip->name = numbered(p, "clip", clip - p->out->clip + 1);
@@ -313,7 +323,7 @@ static int add_clip(parser *p, const struct aiAnimation *from, su_scene_clip *cl
         su_scene_channel *c = &clip->channel[clip->channels];
         int several = 0;
         c->node = find_node(p, from->mChannels[i]->mNodeName.data, &several);
-        if (c->node < 0) continue;   /* it moves nothing */
+        if (c->node < 0) continue; /* it moves nothing */
         if (several)
             return complain(p, "several nodes have the name of an animated node; give them unique names",
                             from->mChannels[i]->mNodeName.data);
@@ -337,10 +347,10 @@ static int add_clip(parser *p, const struct aiAnimation *from, su_scene_clip *cl
     return 0;
 }
 
-/* assimp splits a node of an FBX with pivots or a pre-rotation into a chain, NAME_$AssimpFbx$_Translation and so on down
- * to NAME. It animates the links of the chain where there are pivots; but where there are only pre- and post-rotations
- * (Maya's joint orient) the channel moves NAME by all of it, and would come on top of what the links say. Such a chain
- * gives its transform to its last node. */
+/* assimp splits a node of an FBX with pivots or a pre-rotation into a chain, NAME_$AssimpFbx$_Translation and so on
+ * down to NAME. It animates the links of the chain where there are pivots; but where there are only pre- and
+ * post-rotations (Maya's joint orient) the channel moves NAME by all of it, and would come on top of what the links
+ * say. Such a chain gives its transform to its last node. */
 static void collapse_chains(parser *p)
 {
     for (int64_t c = 0; c < p->out->clips; c++)
@@ -349,7 +359,9 @@ static void collapse_chains(parser *p)
             size_t length = strlen(node->name);
             for (int32_t up = node->parent; up >= 0; up = p->out->node[up].parent) {
                 su_scene_node *link = &p->out->node[up];
-                if (strncmp(link->name, node->name, length) != 0 || strncmp(link->name + length, "_$AssimpFbx$_", 13) != 0) break;
+                if (strncmp(link->name, node->name, length) != 0 ||
+                    strncmp(link->name + length, "_$AssimpFbx$_", 13) != 0)
+                    break;
                 su_affine_multiply(link->local, node->local, node->local);
                 su_affine_identity(link->local);
             }
@@ -371,7 +383,8 @@ static void read_conventions(parser *p, const char *path)
         out->up = (int32_t)metadata(p->ai, "UpAxis", 1.0);
         out->frame_rate = metadata(p->ai, "CustomFrameRate", 0.0);
     } else if (dot && strcasecmp(dot, ".dae") == 0) {
-        out->format = "Collada", out->unit = 1.0, out->up = 1;   /* assimp turns the root node to y up and scales it to metres */
+        out->format = "Collada", out->unit = 1.0,
+        out->up = 1; /* assimp turns the root node to y up and scales it to metres */
     }
     if (!(out->unit >= 0.0 && isfinite(out->unit))) out->unit = 0.0;
     if (out->up < 0 || out->up > 2) out->up = -1;
@@ -401,7 +414,9 @@ int su_scene_parse(const char *path, su_scene *scene, char *message, size_t mess
 {
     parser p = {.out = scene, .arena = &scene->arena, .message = message, .message_size = message_size};
     const char *dot = strrchr(path, '.');
-    if (dot && (strcasecmp(dot, ".glb") == 0 || strcasecmp(dot, ".gltf") == 0) && su_gltf_refuse(path, message, message_size)) return 1;
+    if (dot && (strcasecmp(dot, ".glb") == 0 || strcasecmp(dot, ".gltf") == 0) &&
+        su_gltf_refuse(path, message, message_size))
+        return 1;
     p.ai = aiImportFile(path, 0);
     if (!p.ai || !p.ai->mRootNode) complain(&p, p.ai ? "the file holds no scene" : aiGetErrorString(), NULL);
     int failed = !p.ai || !p.ai->mRootNode || copy_scene(&p, path);

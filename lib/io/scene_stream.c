@@ -4,11 +4,11 @@
 #include <string.h>
 #include <unistd.h>
 
-/* One description serves both directions, so that they cannot drift apart: `move_*` writes the field where out is set and
- * reads it otherwise. After the first failure nothing more happens. */
+/* One description serves both directions, so that they cannot drift apart: `move_*` writes the field where out is set
+ * and reads it otherwise. After the first failure nothing more happens. */
 typedef struct stream {
-    FILE *out;                   /* NULL: reading */
-    const unsigned char *data;   /* reading */
+    FILE *out;                 /* NULL: reading */
+    const unsigned char *data; /* reading */
     size_t left;
     su_arena *arena;
     int failed;
@@ -71,8 +71,10 @@ static void move_text(stream *s, const char **text)
         return;
     }
     char *copy = s->failed ? NULL : su_arena_alloc(s->arena, length + 1, 1);
-    if (!copy) s->failed = 1;
-    else move_bytes(s, copy, (size_t)length);
+    if (!copy)
+        s->failed = 1;
+    else
+        move_bytes(s, copy, (size_t)length);
     *text = copy ? copy : "";
 }
 
@@ -171,7 +173,7 @@ static void move_scene(stream *s, su_scene *scene)
 
 int su_scene_encode(const su_scene *scene, int fd)
 {
-    su_scene copy = *scene;   /* its arrays are only read */
+    su_scene copy = *scene; /* its arrays are only read */
     int own = dup(fd);
     stream s = {.out = own < 0 ? NULL : fdopen(own, "wb"), .arena = &copy.arena};
     if (!s.out) return 1;

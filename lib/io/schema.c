@@ -6,10 +6,7 @@
 #include <string.h>
 
 /* The count at byte offset -(dim + 1). */
-static int64_t *count_at(const void *object, size_t offset)
-{
-    return (int64_t *)((char *)(uintptr_t)object + offset);
-}
+static int64_t *count_at(const void *object, size_t offset) { return (int64_t *)((char *)(uintptr_t)object + offset); }
 
 static int64_t dimension(const void *object, int64_t dim)
 {
@@ -73,8 +70,9 @@ static int64_t first_not_finite(su_dtype type, const void *data, int64_t count)
 
 static int64_t integer_at(su_dtype type, const void *data, int64_t i)
 {
-    return type == SU_I32 ? ((const int32_t *)data)[i] : type == SU_I64 ? ((const int64_t *)data)[i]
-                                                                        : ((const uint8_t *)data)[i];
+    return type == SU_I32   ? ((const int32_t *)data)[i]
+           : type == SU_I64 ? ((const int64_t *)data)[i]
+                            : ((const uint8_t *)data)[i];
 }
 
 static su_status check_values(const su_field *field, const void *object, const char *path, su_error *err)
@@ -193,7 +191,7 @@ static su_status load_field(const su_schema *schema, const su_field *field, cons
     if (entry->type == field->type) {
         const void *data;
         SU_TRY(su_npz_data(file, entry, &data, err));
-        field_set(field, object, data);   /* the map is private and writable, so dropping const is honest */
+        field_set(field, object, data); /* the map is private and writable, so dropping const is honest */
         return SU_OK;
     }
     void *data = su_arena_alloc(&head->arena, entry->elements, su_dtype_size(field->type));

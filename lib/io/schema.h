@@ -13,9 +13,9 @@
 
 /* Head of every file struct (its first member, named `file`). */
 typedef struct su_file {
-    json_t *meta;        /* owned */
-    su_arena arena;      /* owns the arrays that were allocated for this struct */
-    su_npz *source;      /* owns the map that loaded arrays point into; NULL for structs made in memory */
+    json_t *meta;   /* owned */
+    su_arena arena; /* owns the arrays that were allocated for this struct */
+    su_npz *source; /* owns the map that loaded arrays point into; NULL for structs made in memory */
 } su_file;
 
 enum { SU_FIELD_OPTIONAL = 1, SU_FIELD_ANY_FLOAT = 2 /* NaN allowed */ };
@@ -28,23 +28,23 @@ typedef struct su_field {
     su_dtype type;
     int dimensions;
     int64_t shape[SU_MAX_DIMENSIONS];
-    size_t offset;                       /* of the pointer in the struct */
+    size_t offset; /* of the pointer in the struct */
     int flags;
-    int64_t index_low;                   /* integer arrays: smallest value allowed */
-    int64_t index_limit;                 /* and one past the largest, a SU_DIM or literal; 0: unchecked */
-    int64_t index_extra;                 /* added to index_limit (offsets run up to the count: 1) */
-    const char *unit;                    /* "m", "1", "rad^2/s^2" */
-    const char *meaning;                 /* one line for info and docs */
+    int64_t index_low;   /* integer arrays: smallest value allowed */
+    int64_t index_limit; /* and one past the largest, a SU_DIM or literal; 0: unchecked */
+    int64_t index_extra; /* added to index_limit (offsets run up to the count: 1) */
+    const char *unit;    /* "m", "1", "rad^2/s^2" */
+    const char *meaning; /* one line for info and docs */
 } su_field;
 
 typedef struct su_schema {
-    const char *kind;                    /* "supple.tet" */
+    const char *kind; /* "supple.tet" */
     int version;
-    size_t size;                         /* of the struct */
+    size_t size; /* of the struct */
     const su_field *fields;
     int count;
-    const size_t *counts;                /* offsets of all int64_t counts */
-    const char *const *count_names;      /* "F", "n", ...: for messages and docs */
+    const size_t *counts;           /* offsets of all int64_t counts */
+    const char *const *count_names; /* "F", "n", ...: for messages and docs */
     int count_count;
     /* Checks across arrays after loading (offsets ascending, first angles 0, ...); NULL: none. */
     su_status (*check)(const void *object, const char *path, su_error *err);
@@ -78,7 +78,7 @@ void su_field_shape_text(const su_schema *schema, const su_field *field, char *o
 
 /* Array of `count` elements owned by the file struct's arena: SU_FILE_ALLOC(&tet->file, &tet->vertices, 3 * n, err). */
 su_status su_file_allocate(su_file *file, void *out, int64_t count, size_t size, const char *what, su_error *err);
-#define SU_FILE_ALLOC(head, out, count, err)                                                                         \
+#define SU_FILE_ALLOC(head, out, count, err)                                                                           \
     su_file_allocate(head, (void *)(out), (int64_t)(count), sizeof **(out), #out, err)
 
 /* Names of a meta list (param_names, object_names); NULL where index or key is absent. Borrowed. */

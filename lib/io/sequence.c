@@ -24,16 +24,16 @@ typedef struct source_kind {
 
 struct su_sequence_source {
     const source_kind *kind;
-    float *frame;            /* (vertices of the file,3) scratch of the single-precision formats */
-    int64_t all;             /* vertices of the file, where only some are kept; else 0 */
-    int32_t *kept;           /* (vertices) of the file */
-    double *whole;           /* (all,3) scratch */
+    float *frame;  /* (vertices of the file,3) scratch of the single-precision formats */
+    int64_t all;   /* vertices of the file, where only some are kept; else 0 */
+    int32_t *kept; /* (vertices) of the file */
+    double *whole; /* (all,3) scratch */
     su_file_list files;
     su_pc2 pc2;
     su_mdd mdd;
     su_alembic *alembic;
-    int timing_mesh;         /* Alembic: the mesh with most samples */
-    bool *left_out;          /* Alembic: (meshes) not wanted; NULL: none */
+    int timing_mesh; /* Alembic: the mesh with most samples */
+    bool *left_out;  /* Alembic: (meshes) not wanted; NULL: none */
 };
 
 static su_status check_finite(int64_t count, const double *points, const char *path, int64_t frame, su_error *err)
@@ -55,8 +55,10 @@ static su_status take_obj(su_sequence *s, su_obj *obj, su_error *err)
 {
     SU_TRY(SU_ALLOC(&s->object_xform, 16 * obj->objects, "objects", err));
     for (int64_t i = 0; i < 16 * obj->objects; i++) s->object_xform[i] = i % 16 % 5 == 0;
-    s->vertices = obj->vertices, s->faces = obj->faces, s->corners = obj->corners, s->uvs = obj->uvs, s->objects = obj->objects;
-    s->face_counts = obj->face_counts, s->face_indices = obj->face_indices, s->uv = obj->uv, s->uv_indices = obj->uv_indices;
+    s->vertices = obj->vertices, s->faces = obj->faces, s->corners = obj->corners, s->uvs = obj->uvs,
+    s->objects = obj->objects;
+    s->face_counts = obj->face_counts, s->face_indices = obj->face_indices, s->uv = obj->uv,
+    s->uv_indices = obj->uv_indices;
     s->object_ids = obj->object_ids, s->object_names = obj->object_names;
     double *points = obj->points;
     if (obj->color) {
@@ -78,8 +80,8 @@ static su_status mesh_open(su_sequence *s, const char *path, su_error *err)
     su_status status = su_mesh_file_load(files->paths[0], &first, err);
     if (status == SU_OK && first.faces == 0) status = su_fail(err, SU_INPUT, "%s: has no faces", files->paths[0]);
     if (status == SU_OK && s->vertices && s->vertices != first.vertices)
-        status = su_fail(err, SU_INPUT, "%s: has %lld vertices, its neutral mesh %lld", files->paths[0], (long long)first.vertices,
-                         (long long)s->vertices);
+        status = su_fail(err, SU_INPUT, "%s: has %lld vertices, its neutral mesh %lld", files->paths[0],
+                         (long long)first.vertices, (long long)s->vertices);
     if (status == SU_OK && !s->vertices) status = take_obj(s, &first, err);
     su_obj_free(&first);
     if (status != SU_OK) return status;
@@ -105,7 +107,8 @@ static void mesh_close(su_sequence *s) { su_file_list_free(&s->source->files); }
 static su_status check_count(su_sequence *s, const char *path, int64_t points, su_error *err)
 {
     if (s->vertices && s->vertices != points)
-        return su_fail(err, SU_INPUT, "%s: has %lld points, its neutral mesh %lld", path, (long long)points, (long long)s->vertices);
+        return su_fail(err, SU_INPUT, "%s: has %lld points, its neutral mesh %lld", path, (long long)points,
+                       (long long)s->vertices);
     s->vertices = points;
     return SU_ALLOC(&s->source->frame, 3 * points, "a frame", err);
 }
@@ -168,9 +171,9 @@ static su_status abc_counts(su_sequence *s, const char *path, su_error *err)
     for (int i = 0; i < s->objects; i++) {
         const su_alembic_mesh *mesh = su_alembic_mesh_at(file, i);
         if (mesh->samples != 1 && mesh->samples != s->frames)
-            return su_fail(err, SU_INPUT, "%s: mesh %s has %lld samples, another %lld", path, mesh->name, (long long)mesh->samples,
-                           (long long)s->frames);
-        if (s->uvs && !mesh->uvs) s->uvs++;   /* one coordinate for a mesh without any */
+            return su_fail(err, SU_INPUT, "%s: mesh %s has %lld samples, another %lld", path, mesh->name,
+                           (long long)mesh->samples, (long long)s->frames);
+        if (s->uvs && !mesh->uvs) s->uvs++; /* one coordinate for a mesh without any */
     }
     if (vertices > INT32_MAX || s->corners > INT32_MAX || s->uvs > INT32_MAX || vertices == 0 || s->faces == 0)
         return su_fail(err, SU_INPUT, "%s: has no faces, or more vertices or corners than supple can number", path);
@@ -209,7 +212,8 @@ static su_status abc_topology(su_sequence *s, const char *path, su_error *err)
         vertex += mesh->points, face += mesh->faces, corner += mesh->corners, uv += mesh->uvs ? mesh->uvs : 1;
     }
     for (int64_t f = 0; f < s->faces; f++)
-        if (s->face_counts[f] < 3) return su_fail(err, SU_INPUT, "%s: face %lld has fewer than 3 corners", path, (long long)f);
+        if (s->face_counts[f] < 3)
+            return su_fail(err, SU_INPUT, "%s: face %lld has fewer than 3 corners", path, (long long)f);
     return SU_OK;
 }
 
@@ -219,7 +223,8 @@ static su_status abc_open(su_sequence *s, const char *path, su_error *err)
     SU_TRY(abc_counts(s, path, err));
     SU_TRY(SU_ALLOC(&s->times, s->frames, "times", err));
     s->timed = true;
-    for (int64_t k = 0; k < s->frames; k++) s->times[k] = su_alembic_time(s->source->alembic, s->source->timing_mesh, k);
+    for (int64_t k = 0; k < s->frames; k++)
+        s->times[k] = su_alembic_time(s->source->alembic, s->source->timing_mesh, k);
     char text[64];
     if (su_alembic_metadata(s->source->alembic, "_ai_DCC_FPS", text, sizeof text)) s->fps = strtod(text, NULL);
     if (!(s->fps > 0.0 && s->fps < 1e6)) s->fps = 0.0;
@@ -238,13 +243,16 @@ static su_status abc_read(su_sequence *s, int64_t frame, double *points, su_erro
             continue;
         }
         if (!mesh->constant_topology)
-            return su_fail(err, SU_INPUT, "%s: mesh %s changes its topology; only constant topology can be simulated: name the other objects by --object",
+            return su_fail(err, SU_INPUT,
+                           "%s: mesh %s changes its topology; only constant topology can be simulated: name the other "
+                           "objects by --object",
                            su_alembic_path(file), mesh->name);
         SU_TRY(su_alembic_points(file, i, mesh->samples == 1 ? 0 : frame, local, err));
         SU_TRY(su_alembic_xform(file, i, s->times[frame], m, err));
         for (int64_t v = 0; v < mesh->points; v++)
             for (int k = 0; k < 3; k++)
-                points[3 * v + k] = m[4 * k] * local[3 * v] + m[4 * k + 1] * local[3 * v + 1] + m[4 * k + 2] * local[3 * v + 2] + m[4 * k + 3];
+                points[3 * v + k] = m[4 * k] * local[3 * v] + m[4 * k + 1] * local[3 * v + 1] +
+                                    m[4 * k + 2] * local[3 * v + 2] + m[4 * k + 3];
         SU_TRY(check_finite(3 * mesh->points, points, mesh->name, frame, err));
         points += 3 * mesh->points;
     }
@@ -276,8 +284,8 @@ static double usual_rate(double fps, double tolerance)
     return whole > 0.0 && fabs(fps - whole) <= tolerance ? whole : fabs(fps - ntsc) <= tolerance ? ntsc : fps;
 }
 
-/* A rate and a first number from stored times. MDD has them in single precision: what is uniform up to its rounding becomes
- * exactly so, or frames would be interpolated where nothing lies between them. */
+/* A rate and a first number from stored times. MDD has them in single precision: what is uniform up to its rounding
+ * becomes exactly so, or frames would be interpolated where nothing lies between them. */
 static void regular_times(su_sequence *s)
 {
     int64_t last = s->frames - 1;
@@ -288,7 +296,8 @@ static void regular_times(su_sequence *s)
         s->fps = usual_rate(s->fps, fmax(1e-3, 2.0 * rounding / span * s->fps));
     }
     s->frame_start = s->times[0] * s->fps;
-    if (fabs(s->frame_start - round(s->frame_start)) < fmax(1e-3, rounding * s->fps)) s->frame_start = round(s->frame_start);
+    if (fabs(s->frame_start - round(s->frame_start)) < fmax(1e-3, rounding * s->fps))
+        s->frame_start = round(s->frame_start);
     if (!(s->fps > 0.0)) return;
     for (int64_t k = 0; k <= last; k++)
         if (!(fabs(s->times[k] - (s->frame_start + (double)k) / s->fps) <= rounding)) return;
@@ -303,7 +312,8 @@ static su_status finish(su_sequence *s, const char *path, su_error *err)
         for (int64_t k = 0; k < s->frames; k++) s->times[k] = s->frame_start + (double)k;
     }
     for (int64_t k = 1; k < s->frames; k++)
-        if (!(s->times[k] > s->times[k - 1])) return su_fail(err, SU_INPUT, "%s: times do not increase at frame %lld", path, (long long)k);
+        if (!(s->times[k] > s->times[k - 1]))
+            return su_fail(err, SU_INPUT, "%s: times do not increase at frame %lld", path, (long long)k);
     if (s->timed) regular_times(s);
     return SU_OK;
 }
@@ -311,7 +321,8 @@ static su_status finish(su_sequence *s, const char *path, su_error *err)
 su_status su_sequence_open(const char *path, const char *neutral, su_sequence **out, su_error *err)
 {
     const source_kind *kind = kind_of(path);
-    if (!kind) return su_fail(err, SU_INPUT, "%s: no sequence of vertices: .abc, .pc2, .mdd or numbered .obj, .ply", path);
+    if (!kind)
+        return su_fail(err, SU_INPUT, "%s: no sequence of vertices: .abc, .pc2, .mdd or numbered .obj, .ply", path);
     su_sequence *s = NULL;
     su_obj rest = {0};
     su_status status;
@@ -327,8 +338,8 @@ su_status su_sequence_open(const char *path, const char *neutral, su_sequence **
         s->neutral = rest.points;
         rest.points = NULL;
     }
-    s->source->kind = kind;   /* from here on its close may run */
-    if (kind->open == abc_open && neutral) {   /* counts are gathered anew, topology stays that of the OBJ */
+    s->source->kind = kind;                  /* from here on its close may run */
+    if (kind->open == abc_open && neutral) { /* counts are gathered anew, topology stays that of the OBJ */
         status = su_fail(err, SU_USAGE, "%s: brings its own topology; leave the neutral mesh out", path);
         goto done;
     }
@@ -379,7 +390,8 @@ static void keep_objects(su_sequence *s, const int32_t *new_object)
     s->objects = count;
 }
 
-/* Faces of kept objects; new_vertex (vertices): 1 at the vertices that they use. A face belongs where its first corner does. */
+/* Faces of kept objects; new_vertex (vertices): 1 at the vertices that they use. A face belongs where its first corner
+ * does. */
 static void keep_faces(su_sequence *s, const int32_t *new_object, int32_t *new_vertex)
 {
     int64_t faces = 0, corners = 0;
@@ -453,9 +465,10 @@ su_status su_sequence_read(su_sequence *s, int64_t frame, double *points, su_err
     struct su_sequence_source *source = s->source;
     if (!source->kept) return source->kind->read(s, frame, points, err);
     int64_t kept = s->vertices;
-    s->vertices = source->all;   /* the formats know the whole file */
+    s->vertices = source->all; /* the formats know the whole file */
     su_status status = source->kind->read(s, frame, source->whole, err);
     s->vertices = kept;
-    for (int64_t v = 0; v < kept && status == SU_OK; v++) memcpy(points + 3 * v, source->whole + 3 * (int64_t)source->kept[v], 3 * sizeof *points);
+    for (int64_t v = 0; v < kept && status == SU_OK; v++)
+        memcpy(points + 3 * v, source->whole + 3 * (int64_t)source->kept[v], 3 * sizeof *points);
     return status;
 }

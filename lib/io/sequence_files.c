@@ -40,7 +40,7 @@ su_status su_pattern_path(const char *pattern, int64_t number, char **path, su_e
 
 typedef struct found {
     char *name;
-    int64_t number;   /* -1: none */
+    int64_t number; /* -1: none */
 } found;
 
 static int by_number(const void *a, const void *b)
@@ -111,9 +111,11 @@ static su_status check_numbers(const char *path, int64_t count, const found *fil
     if (count == 0) return su_fail(err, SU_INPUT, "%s: no file matches", path);
     for (int64_t i = 1; i < count; i++) {
         if (files[i].number < 0 || files[i - 1].number < 0)
-            return su_fail(err, SU_INPUT, "%s: %s has no frame number; use a pattern such as walk.%%04d.obj", path, files[i - 1].name);
+            return su_fail(err, SU_INPUT, "%s: %s has no frame number; use a pattern such as walk.%%04d.obj", path,
+                           files[i - 1].name);
         if (files[i].number == files[i - 1].number)
-            return su_fail(err, SU_INPUT, "%s: %s and %s have the same frame number", path, files[i - 1].name, files[i].name);
+            return su_fail(err, SU_INPUT, "%s: %s and %s have the same frame number", path, files[i - 1].name,
+                           files[i].name);
         if (files[i].number != files[i - 1].number + 1)
             return su_fail(err, SU_INPUT, "%s: frame %lld is missing (%s is followed by %s)", path,
                            (long long)files[i - 1].number + 1, files[i - 1].name, files[i].name);
@@ -141,7 +143,8 @@ su_status su_file_list_find(const char *path, su_file_list *list, su_error *err)
     if (status == SU_OK && !(list->paths = calloc((size_t)count, sizeof *list->paths)))
         status = su_fail(err, SU_AGAIN, "%s: out of memory", path);
     for (int64_t i = 0; i < count && status == SU_OK; i++) {
-        if (files ? asprintf(&list->paths[i], "%.*s%s", (int)length, path, files[i].name) < 0 : !(list->paths[i] = strdup(path))) {
+        if (files ? asprintf(&list->paths[i], "%.*s%s", (int)length, path, files[i].name) < 0
+                  : !(list->paths[i] = strdup(path))) {
             list->paths[i] = NULL;
             status = su_fail(err, SU_AGAIN, "%s: out of memory", path);
         }

@@ -8,9 +8,9 @@
 #include <stdint.h>
 
 typedef struct su_file_list {
-    char **paths;        /* (count) by number */
+    char **paths; /* (count) by number */
     int64_t count;
-    int64_t first;       /* number of the first file; 0 where the name has none */
+    int64_t first; /* number of the first file; 0 where the name has none */
 } su_file_list;
 
 /* True where a path has a printf conversion (%d, %04d) or a wildcard (* ?) in its last component. */

@@ -13,10 +13,11 @@ static const char *const count_names[] = {"F", "r", "m", "n", "K"};
 static const su_field fields[] = {
     REAL(times, SU_F64, 0, "s", "time of each frame on the clip's own clock, uniform", DIM(F)),
     REAL(q, SU_F64, SU_FIELD_OPTIONAL, "kg^1/2 m", "reduced coordinates", DIM(F), DIM(r)),
-    REAL(qdot, SU_F64, SU_FIELD_OPTIONAL, "kg^1/2 m/s",
-         "their rate over the last substep, 0 at the first frame", DIM(F), DIM(r)),
+    REAL(qdot, SU_F64, SU_FIELD_OPTIONAL, "kg^1/2 m/s", "their rate over the last substep, 0 at the first frame",
+         DIM(F), DIM(r)),
     REAL(qddot, SU_F64, SU_FIELD_OPTIONAL, "kg^1/2 m/s^2",
-         "change of that rate over the last substep, 0 where motion starts; with an estimate of the error", DIM(F), DIM(r)),
+         "change of that rate over the last substep, 0 where motion starts; with an estimate of the error", DIM(F),
+         DIM(r)),
     REAL(weights, SU_F64, 0, "1", "weights w of the example poses", DIM(F), DIM(m)),
     REAL(basis_weights, SU_F64, SU_FIELD_OPTIONAL, "1", "weights b that blend the bases", DIM(F), DIM(m)),
     REAL(energy, SU_F64, 0, "J", "kinetic, elastic (0 at rest) and gravitational energy", DIM(F), 3),
@@ -24,13 +25,14 @@ static const su_field fields[] = {
     INDEX(status, SU_I32, 0, 0, 4, 0, "0 ok, 1 a step was halved, 2 damped, 3 failed", DIM(F)),
     REAL(error_estimate, SU_F64, SU_FIELD_OPTIONAL, "m",
          "RMS over the flesh vertices of the error of u that is to be expected against the full space", DIM(F)),
-    REAL(u, SU_F64, SU_FIELD_OPTIONAL, "m",
-         "displacement of a full-space bake from the rest shape, root frame", DIM(F), DIM(n), 3),
-    INDEX(full_frame, SU_I32, SU_FIELD_OPTIONAL, 0, DIM(F), 0, "frames of a reduced bake whose displacement is not U(p) q, ascending",
-          DIM(full)),
-    INDEX(full_played, SU_I32, SU_FIELD_OPTIONAL, 0, 2, 0, "of these: 0 corrected by the estimated error, 1 played in the full space",
-          DIM(full)),
-    REAL(full_u, SU_F32, SU_FIELD_OPTIONAL, "m", "displacement at these frames, in place of U(p) q", DIM(full), DIM(n), 3),
+    REAL(u, SU_F64, SU_FIELD_OPTIONAL, "m", "displacement of a full-space bake from the rest shape, root frame", DIM(F),
+         DIM(n), 3),
+    INDEX(full_frame, SU_I32, SU_FIELD_OPTIONAL, 0, DIM(F), 0,
+          "frames of a reduced bake whose displacement is not U(p) q, ascending", DIM(full)),
+    INDEX(full_played, SU_I32, SU_FIELD_OPTIONAL, 0, 2, 0,
+          "of these: 0 corrected by the estimated error, 1 played in the full space", DIM(full)),
+    REAL(full_u, SU_F32, SU_FIELD_OPTIONAL, "m", "displacement at these frames, in place of U(p) q", DIM(full), DIM(n),
+         3),
 };
 
 static su_status check_sim(const void *object, const char *path, su_error *err)
@@ -52,8 +54,7 @@ static su_status check_sim(const void *object, const char *path, su_error *err)
 }
 
 const su_schema su_sim_schema = {
-    "supple.sim", 1, sizeof(su_sim), fields, SU_COUNT_OF(fields),
-    counts, count_names, SU_COUNT_OF(counts), check_sim,
+    "supple.sim", 1, sizeof(su_sim), fields, SU_COUNT_OF(fields), counts, count_names, SU_COUNT_OF(counts), check_sim,
 };
 
 su_status su_sim_load(const char *path, su_sim *sim, su_error *err)

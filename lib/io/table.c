@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Cuts the next field out of a line: text up to a separator, without blanks and quotes around it. NULL at the end. A line
- * with commas or semicolons is cut there only, so that names may hold spaces. */
+/* Cuts the next field out of a line: text up to a separator, without blanks and quotes around it. NULL at the end. A
+ * line with commas or semicolons is cut there only, so that names may hold spaces. */
 static char *next_field(char **cursor, const char *separators, int *more)
 {
     char *field = *cursor;
@@ -20,7 +20,7 @@ static char *next_field(char **cursor, const char *separators, int *more)
     *more = field[length] != '\0';
     *cursor = field + length + *more;
     field[length] = '\0';
-    if (blanks && *more) {   /* blanks at the end of the line are no field */
+    if (blanks && *more) { /* blanks at the end of the line are no field */
         *cursor += strspn(*cursor, " \t");
         *more = **cursor != '\0';
     }
@@ -76,7 +76,8 @@ static su_status parse_line(su_table *t, char *line, int64_t number, const char 
             return su_fail(err, SU_INPUT, "%s:%lld: '%.40s' is not a finite number", path, (long long)number, field);
         if (t->rows == 0 && !t->names) t->columns = k + 1;
         if (k >= t->columns)
-            return su_fail(err, SU_INPUT, "%s:%lld: more than %lld columns", path, (long long)number, (long long)t->columns);
+            return su_fail(err, SU_INPUT, "%s:%lld: more than %lld columns", path, (long long)number,
+                           (long long)t->columns);
         int64_t at = t->rows * t->columns + k;
         if (at >= *room) {
             double *grown = realloc(*values, (size_t)(2 * *room + 64) * sizeof **values);
@@ -91,8 +92,8 @@ static su_status parse_line(su_table *t, char *line, int64_t number, const char 
         return SU_OK;
     }
     if (k != t->columns)
-        return su_fail(err, SU_INPUT, "%s:%lld: %lld columns, %lld were expected", path, (long long)number, (long long)k,
-                       (long long)t->columns);
+        return su_fail(err, SU_INPUT, "%s:%lld: %lld columns, %lld were expected", path, (long long)number,
+                       (long long)k, (long long)t->columns);
     t->rows++;
     return SU_OK;
 }
@@ -167,8 +168,8 @@ su_status su_table_load(const char *path, su_table *table, su_error *err)
 {
     size_t length = strlen(path);
     memset(table, 0, sizeof *table);
-    su_status status = length > 4 && strcmp(path + length - 4, ".npy") == 0 ? load_npy(path, table, err)
-                                                                             : load_text(path, table, err);
+    su_status status =
+        length > 4 && strcmp(path + length - 4, ".npy") == 0 ? load_npy(path, table, err) : load_text(path, table, err);
     if (status != SU_OK) su_table_free(table);
     return status;
 }

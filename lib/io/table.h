@@ -10,8 +10,8 @@
 typedef struct su_table {
     su_arena arena;
     int64_t rows, columns;
-    const char **names;    /* (columns); NULL: the file has none */
-    double *values;        /* (rows,columns) finite */
+    const char **names; /* (columns); NULL: the file has none */
+    double *values;     /* (rows,columns) finite */
 } su_table;
 
 /* .npy: one or two dimensions, the last one are the columns (one dimension: one column). Else text: lines of numbers

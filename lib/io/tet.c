@@ -6,8 +6,8 @@
 #define INDEX(field, ...) SU_INDEX(su_tet, field, __VA_ARGS__)
 
 static const size_t counts[] = {
-    offsetof(su_tet, n), offsetof(su_tet, t), offsetof(su_tet, b), offsetof(su_tet, fixed_count),
-    offsetof(su_tet, nbar), offsetof(su_tet, ties),
+    offsetof(su_tet, n),           offsetof(su_tet, t),    offsetof(su_tet, b),
+    offsetof(su_tet, fixed_count), offsetof(su_tet, nbar), offsetof(su_tet, ties),
 };
 static const char *const count_names[] = {"n", "t", "b", "fixed", "nbar", "ties"};
 
@@ -17,12 +17,12 @@ static const su_field fields[] = {
     INDEX(surface, SU_I32, 0, 0, DIM(n), 0, "boundary triangles, counter-clockwise seen from outside", DIM(b), 3),
     INDEX(fixed, SU_I32, 0, 0, DIM(n), 0, "vertices held to the rig, ascending", DIM(fixed_count)),
     INDEX(embed_tet, SU_I32, 0, 0, DIM(t), 0, "tet that holds each skin vertex", DIM(nbar)),
-    REAL(embed_bary, SU_F64, 0, "1",
-         "barycentric coordinates of each skin vertex in its tet; rows sum to 1", DIM(nbar), 4),
+    REAL(embed_bary, SU_F64, 0, "1", "barycentric coordinates of each skin vertex in its tet; rows sum to 1", DIM(nbar),
+         4),
     INDEX(shepard_index, SU_I32, 0, 0, DIM(nbar), 0, "skin vertices that each flesh vertex follows", DIM(n), DIM(ties)),
     REAL(shepard_weight, SU_F64, 0, "1", "their weights, of any sign; rows sum to 1", DIM(n), DIM(ties)),
-    INDEX(fixed_bone, SU_I32, SU_FIELD_OPTIONAL, -1, 0, 0,
-         "bone that carries each held vertex, -1 where the skin does", DIM(fixed_count)),
+    INDEX(fixed_bone, SU_I32, SU_FIELD_OPTIONAL, -1, 0, 0, "bone that carries each held vertex, -1 where the skin does",
+          DIM(fixed_count)),
 };
 
 static su_status check_tet(const void *object, const char *path, su_error *err)
@@ -38,8 +38,7 @@ static su_status check_tet(const void *object, const char *path, su_error *err)
 }
 
 const su_schema su_tet_schema = {
-    "supple.tet", 1, sizeof(su_tet), fields, SU_COUNT_OF(fields),
-    counts, count_names, SU_COUNT_OF(counts), check_tet,
+    "supple.tet", 1, sizeof(su_tet), fields, SU_COUNT_OF(fields), counts, count_names, SU_COUNT_OF(counts), check_tet,
 };
 
 su_status su_tet_load(const char *path, su_tet *tet, su_error *err)

@@ -8,21 +8,21 @@
 
 typedef struct su_tet {
     su_file file;
-    int64_t n;                  /* flesh vertices */
-    int64_t t;                  /* tets */
-    int64_t b;                  /* boundary triangles */
-    int64_t fixed_count;        /* held vertices */
-    int64_t ties;               /* skin vertices that each flesh vertex follows */
-    int64_t nbar;               /* skin vertices n̄ */
-    double *vertices;               /* (n,3) neutral pose, m */
-    int32_t *tets;                  /* (t,4) */
-    int32_t *surface;               /* (b,3) outward */
-    int32_t *fixed;                 /* (fixed_count) ascending */
-    int32_t *embed_tet;             /* (nbar) tet that holds each skin vertex */
-    double *embed_bary;             /* (nbar,4) A */
-    int32_t *shepard_index;         /* (n,ties) skin vertices */
-    double *shepard_weight;         /* (n,ties) rows sum to 1 */
-    int32_t *fixed_bone;            /* (fixed_count) optional: bone that carries each held vertex, -1: follows Shepard */
+    int64_t n;              /* flesh vertices */
+    int64_t t;              /* tets */
+    int64_t b;              /* boundary triangles */
+    int64_t fixed_count;    /* held vertices */
+    int64_t ties;           /* skin vertices that each flesh vertex follows */
+    int64_t nbar;           /* skin vertices n̄ */
+    double *vertices;       /* (n,3) neutral pose, m */
+    int32_t *tets;          /* (t,4) */
+    int32_t *surface;       /* (b,3) outward */
+    int32_t *fixed;         /* (fixed_count) ascending */
+    int32_t *embed_tet;     /* (nbar) tet that holds each skin vertex */
+    double *embed_bary;     /* (nbar,4) A */
+    int32_t *shepard_index; /* (n,ties) skin vertices */
+    double *shepard_weight; /* (n,ties) rows sum to 1 */
+    int32_t *fixed_bone;    /* (fixed_count) optional: bone that carries each held vertex, -1: follows Shepard */
 } su_tet;
 
 extern const su_schema su_tet_schema;

@@ -18,13 +18,13 @@ struct su_usda_writer {
     const su_cache_layout *layout;
     const su_cache_parts *parts;
     su_output out;
-    su_status status;            /* of the text so far; the first failure sticks */
+    su_status status; /* of the text so far; the first failure sticks */
     su_error *err;
-    FILE *spool;                 /* frames as f32: per frame, channel by channel, part by part */
+    FILE *spool; /* frames as f32: per frame, channel by channel, part by part */
     int64_t frames, frame_floats;
-    float *values;               /* one part */
-    char (*names)[64];           /* (parts) valid and unique prim names */
-    char *text;                  /* buffered output */
+    float *values;     /* one part */
+    char (*names)[64]; /* (parts) valid and unique prim names */
+    char *text;        /* buffered output */
     size_t used;
 };
 
@@ -53,8 +53,10 @@ static void print_string(su_usda_writer *w, const char *text)
 {
     print(w, "\"");
     for (const char *p = text ? text : ""; *p; p++) {
-        if (*p == '"' || *p == '\\') print(w, "\\%c", *p);
-        else print(w, "%c", (unsigned char)*p < 32 ? ' ' : *p);
+        if (*p == '"' || *p == '\\')
+            print(w, "\\%c", *p);
+        else
+            print(w, "%c", (unsigned char)*p < 32 ? ' ' : *p);
     }
     print(w, "\"");
 }
@@ -107,18 +109,24 @@ su_status su_usda_create(const char *path, const su_cache_layout *layout, const 
         goto done;
     }
     w->spool = fopen(name, "w+bx");
-    if (w->spool) unlink(name);
-    else status = su_fail(err, SU_FAILED, "%s: cannot write here: %s", path, strerror(errno));
+    if (w->spool)
+        unlink(name);
+    else
+        status = su_fail(err, SU_FAILED, "%s: cannot write here: %s", path, strerror(errno));
 done:
     free(name);
-    if (status != SU_OK) su_usda_abandon(w);
-    else *out = w;
+    if (status != SU_OK)
+        su_usda_abandon(w);
+    else
+        *out = w;
     return status;
 }
 
-su_status su_usda_frame(su_usda_writer *w, const float *points, const float *velocities, const float *normals, su_error *err)
+su_status su_usda_frame(su_usda_writer *w, const float *points, const float *velocities, const float *normals,
+                        su_error *err)
 {
-    const float *const channels[CHANNELS] = {points, w->layout->velocities ? velocities : NULL, w->layout->normals ? normals : NULL};
+    const float *const channels[CHANNELS] = {points, w->layout->velocities ? velocities : NULL,
+                                             w->layout->normals ? normals : NULL};
     for (int c = 0; c < CHANNELS; c++)
         for (int i = 0; i < w->parts->count && channels[c]; i++) {
             const su_cache_part *part = &w->parts->part[i];
@@ -168,8 +176,9 @@ static void print_extent(su_usda_writer *w, int part)
             if (p[i] < low[i % 3]) low[i % 3] = p[i];
             if (p[i] > high[i % 3]) high[i % 3] = p[i];
         }
-        print(w, "                %.9g: [(%.9g, %.9g, %.9g), (%.9g, %.9g, %.9g)],\n", su_cache_frame_number(w->layout, k), (double)low[0],
-              (double)low[1], (double)low[2], (double)high[0], (double)high[1], (double)high[2]);
+        print(w, "                %.9g: [(%.9g, %.9g, %.9g), (%.9g, %.9g, %.9g)],\n",
+              su_cache_frame_number(w->layout, k), (double)low[0], (double)low[1], (double)low[2], (double)high[0],
+              (double)high[1], (double)high[2]);
     }
     print(w, "            }\n");
 }
@@ -179,14 +188,15 @@ static void print_part(su_usda_writer *w, int index)
     const su_cache_part *part = &w->parts->part[index];
     print(w, "\n    def Xform \"%s\"\n    {\n", w->names[index]);
     if (part->xform) {
-        print(w, "        matrix4d xformOp:transform = (");   /* points are row vectors */
+        print(w, "        matrix4d xformOp:transform = ("); /* points are row vectors */
         for (int i = 0; i < 4; i++)
-            print(w, "%s(%.17g, %.17g, %.17g, %.17g)", i ? ", " : " ", part->xform[i], part->xform[4 + i], part->xform[8 + i],
-                  part->xform[12 + i]);
+            print(w, "%s(%.17g, %.17g, %.17g, %.17g)", i ? ", " : " ", part->xform[i], part->xform[4 + i],
+                  part->xform[8 + i], part->xform[12 + i]);
         print(w, " )\n        uniform token[] xformOpOrder = [\"xformOp:transform\"]\n\n");
     }
     print(w, "        def Mesh \"%sShape\"\n        {\n", w->names[index]);
-    print(w, "            uniform token subdivisionScheme = \"none\"\n            uniform token orientation = \"rightHanded\"\n");
+    print(w, "            uniform token subdivisionScheme = \"none\"\n            uniform token orientation = "
+             "\"rightHanded\"\n");
     print(w, "            int[] faceVertexCounts = ");
     print_integers(w, part->faces, part->face_counts);
     print(w, "            int[] faceVertexIndices = ");
@@ -195,7 +205,8 @@ static void print_part(su_usda_writer *w, int index)
         print(w, "            texCoord2f[] primvars:st = [");
         for (int64_t i = 0; i < part->uvs; i++)
             print(w, "%s(%.9g, %.9g)", i ? ", " : "", (double)part->uv[2 * i], (double)part->uv[2 * i + 1]);
-        print(w, "] (\n                interpolation = \"faceVarying\"\n            )\n            int[] primvars:st:indices = ");
+        print(w, "] (\n                interpolation = \"faceVarying\"\n            )\n            int[] "
+                 "primvars:st:indices = ");
         print_integers(w, part->corners, part->uv_indices);
     }
     print_extent(w, index);
@@ -215,10 +226,14 @@ static void print_layer(su_usda_writer *w)
     print_string(w, l->application);
     print(w, "\n        string provenance = ");
     print_string(w, l->provenance);
-    print(w, "\n    }\n    defaultPrim = \"bake\"\n    endTimeCode = %.9g\n    framesPerSecond = %.9g\n    metersPerUnit = %.9g\n",
-          l->frame_start + (double)(w->frames > 0 ? (w->frames - 1) / (l->samples ? l->samples : 1) : 0) * l->frame_step, l->fps, l->unit);
-    print(w, "    startTimeCode = %.9g\n    timeCodesPerSecond = %.9g\n    upAxis = \"%c\"\n)\n", l->frame_start, l->fps,
-          toupper((unsigned char)l->up));
+    print(w,
+          "\n    }\n    defaultPrim = \"bake\"\n    endTimeCode = %.9g\n    framesPerSecond = %.9g\n    metersPerUnit "
+          "= %.9g\n",
+          l->frame_start +
+              (double)(w->frames > 0 ? (w->frames - 1) / (l->samples ? l->samples : 1) : 0) * l->frame_step,
+          l->fps, l->unit);
+    print(w, "    startTimeCode = %.9g\n    timeCodesPerSecond = %.9g\n    upAxis = \"%c\"\n)\n", l->frame_start,
+          l->fps, toupper((unsigned char)l->up));
     print(w, "\ndef Xform \"bake\" (\n    kind = \"component\"\n)\n{");
     for (int i = 0; i < w->parts->count; i++) print_part(w, i);
     print(w, "}\n");

@@ -8,8 +8,8 @@
 
 typedef struct su_usda_writer su_usda_writer;
 
-/* layout and parts are borrowed for the life of the writer. A layer lists all samples of one attribute together, so frames
- * wait in an unnamed file beside the output until the commit writes them as text: memory stays at one frame. */
+/* layout and parts are borrowed for the life of the writer. A layer lists all samples of one attribute together, so
+ * frames wait in an unnamed file beside the output until the commit writes them as text: memory stays at one frame. */
 su_status su_usda_create(const char *path, const su_cache_layout *layout, const su_cache_parts *parts,
                          su_usda_writer **out, su_error *err);
 /* points, velocities, normals (layout.vertices,3), as su_cache_frame. */

@@ -23,11 +23,11 @@ struct su_vat_writer {
     const su_cache_layout *layout;
     const su_cache_parts *parts;
     char *path, *stem;
-    int64_t width, rows, frames;         /* texels of a row, rows a frame, frames so far */
-    su_output spool;                     /* frames as f32, points then normals; never committed */
-    double low[3], high[3];              /* of the points */
-    float *values, *texels;              /* one frame (vertices,3); one row (width,3) */
-    float *first;                        /* (vertices,3) points of the first frame */
+    int64_t width, rows, frames; /* texels of a row, rows a frame, frames so far */
+    su_output spool;             /* frames as f32, points then normals; never committed */
+    double low[3], high[3];      /* of the points */
+    float *values, *texels;      /* one frame (vertices,3); one row (width,3) */
+    float *first;                /* (vertices,3) points of the first frame */
 };
 
 static su_image_kind kind_of(const su_vat_writer *w) { return (su_image_kind)w->layout->texture; }
@@ -47,13 +47,15 @@ static su_status choose_size(su_vat_writer *w, su_error *err)
         w->width = (l->vertices + w->rows - 1) / w->rows;
         if (w->rows * l->frames <= side) return SU_OK;
     }
-    return su_fail(err, SU_USAGE, "%s: %lld frames of %lld vertices need a texture of %lld x %lld texels, at most %d on a side; fewer --frames",
-                   w->path, (long long)l->frames, (long long)l->vertices, (long long)w->width, (long long)(w->rows * l->frames),
-                   LARGEST_SIDE);
+    return su_fail(
+        err, SU_USAGE,
+        "%s: %lld frames of %lld vertices need a texture of %lld x %lld texels, at most %d on a side; fewer --frames",
+        w->path, (long long)l->frames, (long long)l->vertices, (long long)w->width, (long long)(w->rows * l->frames),
+        LARGEST_SIDE);
 }
 
-su_status su_vat_create(const char *path, const su_cache_layout *layout, const su_cache_parts *parts, su_vat_writer **out,
-                        su_error *err)
+su_status su_vat_create(const char *path, const su_cache_layout *layout, const su_cache_parts *parts,
+                        su_vat_writer **out, su_error *err)
 {
     su_vat_writer *w = NULL;
     su_status status;
@@ -75,8 +77,10 @@ su_status su_vat_create(const char *path, const su_cache_layout *layout, const s
     SU_GO(su_output_open(&w->spool, path, err));
     unlink(w->spool.temporary);
 done:
-    if (status != SU_OK) su_vat_abandon(w);
-    else *out = w;
+    if (status != SU_OK)
+        su_vat_abandon(w);
+    else
+        *out = w;
     return status;
 }
 
@@ -102,8 +106,10 @@ static range range_of(const su_vat_writer *w, int channel)
     for (int i = 0; i < 3; i++) {
         double low = channel == NORMALS ? -1.0 : w->low[i], high = channel == NORMALS ? 1.0 : w->high[i];
         double width = high > low ? high - low : 1.0;
-        if (kind_of(w) == SU_IMAGE_PNG) r.scale[i] = width, r.offset[i] = low;
-        else if (kind_of(w) == SU_IMAGE_HALF && channel == POSITIONS) r.scale[i] = 0.5 * width, r.offset[i] = 0.5 * (low + high);
+        if (kind_of(w) == SU_IMAGE_PNG)
+            r.scale[i] = width, r.offset[i] = low;
+        else if (kind_of(w) == SU_IMAGE_HALF && channel == POSITIONS)
+            r.scale[i] = 0.5 * width, r.offset[i] = 0.5 * (low + high);
     }
     return r;
 }
@@ -120,7 +126,8 @@ static su_status write_texture(su_vat_writer *w, int channel, const char *path, 
     su_status status = SU_OK;
     for (int64_t f = 0; f < w->frames && status == SU_OK; f++) {
         int64_t at = (f * (1 + l->normals) + channel) * (int64_t)(count * sizeof(float));
-        if (fseeko(w->spool.stream, at, SEEK_SET) != 0 || fread(w->values, sizeof(float), count, w->spool.stream) != count)
+        if (fseeko(w->spool.stream, at, SEEK_SET) != 0 ||
+            fread(w->values, sizeof(float), count, w->spool.stream) != count)
             status = su_fail(err, SU_AGAIN, "%s: cannot read frames back", w->path);
         for (int64_t row = 0; row < w->rows && status == SU_OK; row++) {
             int64_t first = row * w->width, here = l->vertices - first < w->width ? l->vertices - first : w->width;
@@ -131,8 +138,10 @@ static su_status write_texture(su_vat_writer *w, int channel, const char *path, 
         }
     }
     if (status == SU_OK) status = su_image_finish(image, err);
-    if (status == SU_OK) *out = image;
-    else su_image_abandon(image);
+    if (status == SU_OK)
+        *out = image;
+    else
+        su_image_abandon(image);
     return status;
 }
 
@@ -146,8 +155,14 @@ static su_status write_mesh(su_vat_writer *w, const char *path, su_error *err)
         lookup[2 * v] = (float)(((double)(v % w->width) + 0.5) / (double)w->width);
         lookup[2 * v + 1] = (float)(((double)(v / w->width) + 0.5) / (double)(w->rows * w->frames));
     }
-    const su_glb_morphs mesh = {.vertices = l->vertices, .fps = l->fps, .base = w->first, .lookup = lookup, .name = l->clip,
-                                .application = l->application, .provenance = l->provenance, .frame_start = l->frame_start};
+    const su_glb_morphs mesh = {.vertices = l->vertices,
+                                .fps = l->fps,
+                                .base = w->first,
+                                .lookup = lookup,
+                                .name = l->clip,
+                                .application = l->application,
+                                .provenance = l->provenance,
+                                .frame_start = l->frame_start};
     su_status status = su_glb_save(path, &mesh, w->parts, err);
     free(lookup);
     return status;
@@ -156,8 +171,8 @@ static su_status write_mesh(su_vat_writer *w, const char *path, su_error *err)
 static json_t *describe_texture(const su_vat_writer *w, int channel, const char *path)
 {
     range r = range_of(w, channel);
-    return json_pack("{s:s, s:[f, f, f], s:[f, f, f]}", "file", su_base_name(path), "offset", r.offset[0], r.offset[1], r.offset[2],
-                     "scale", r.scale[0], r.scale[1], r.scale[2]);
+    return json_pack("{s:s, s:[f, f, f], s:[f, f, f]}", "file", su_base_name(path), "offset", r.offset[0], r.offset[1],
+                     r.offset[2], "scale", r.scale[0], r.scale[1], r.scale[2]);
 }
 
 static su_status write_description(su_vat_writer *w, char *const paths[3], su_error *err)
@@ -167,14 +182,16 @@ static su_status write_description(su_vat_writer *w, char *const paths[3], su_er
     bool uv = false;
     for (int i = 0; i < w->parts->count; i++) uv |= w->parts->part[i].uvs > 0;
     json_t *text = json_pack(
-        "{s:s, s:i, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:s, s:{s:[f, f, f], s:[f, f, f]}, s:o}", "format",
-        "supple vertex animation", "version", 1, "holds", l->displacement ? "displacement" : "positions", "frames",
-        (json_int_t)w->frames, "vertices", (json_int_t)l->vertices, "width", (json_int_t)w->width, "height",
-        (json_int_t)(w->rows * w->frames), "rows_per_frame", (json_int_t)w->rows, "fps", l->fps, "frame_start", l->frame_start,
-        "frame_step", l->frame_step, "unit", l->unit, "up", up, "bounds", "low", w->low[0], w->low[1], w->low[2], "high", w->high[0],
-        w->high[1], w->high[2], "positions", describe_texture(w, POSITIONS, paths[0]));
+        "{s:s, s:i, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:s, s:{s:[f, f, f], s:[f, f, f]}, s:o}",
+        "format", "supple vertex animation", "version", 1, "holds", l->displacement ? "displacement" : "positions",
+        "frames", (json_int_t)w->frames, "vertices", (json_int_t)l->vertices, "width", (json_int_t)w->width, "height",
+        (json_int_t)(w->rows * w->frames), "rows_per_frame", (json_int_t)w->rows, "fps", l->fps, "frame_start",
+        l->frame_start, "frame_step", l->frame_step, "unit", l->unit, "up", up, "bounds", "low", w->low[0], w->low[1],
+        w->low[2], "high", w->high[0], w->high[1], w->high[2], "positions", describe_texture(w, POSITIONS, paths[0]));
     if (paths[1]) json_object_set_new(text, "normals", describe_texture(w, NORMALS, paths[1]));
-    if (paths[2]) json_object_set_new(text, "mesh", json_pack("{s:s, s:i}", "file", su_base_name(paths[2]), "texcoord", uv ? 1 : 0));
+    if (paths[2])
+        json_object_set_new(text, "mesh",
+                            json_pack("{s:s, s:i}", "file", su_base_name(paths[2]), "texcoord", uv ? 1 : 0));
     const char *const notes[][2] = {{"clip", l->clip}, {"application", l->application}, {"provenance", l->provenance}};
     for (int i = 0; i < 3; i++)
         if (notes[i][1]) json_object_set_new(text, notes[i][0], json_string(notes[i][1]));
@@ -208,8 +225,10 @@ su_status su_vat_commit(su_vat_writer *w, su_error *err)
     if (status == SU_OK && paths[2]) status = write_mesh(w, paths[2], err);
     bool mesh = status == SU_OK;
     for (int i = 0; i < CHANNELS; i++) {
-        if (status == SU_OK && images[i]) status = su_image_commit(images[i], err);
-        else su_image_abandon(images[i]);
+        if (status == SU_OK && images[i])
+            status = su_image_commit(images[i], err);
+        else
+            su_image_abandon(images[i]);
     }
     if (status == SU_OK) status = write_description(w, paths, err);
     for (int i = 0; i < 3 && mesh && status != SU_OK; i++)

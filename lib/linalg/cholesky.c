@@ -13,8 +13,8 @@
 struct su_cholesky {
     cholmod_common common;
     cholmod_factor *factor;
-    cholmod_dense *solution, *work_y, *work_e;   /* kept between solves */
-    bool ready;                                  /* a numeric factor is there */
+    cholmod_dense *solution, *work_y, *work_e; /* kept between solves */
+    bool ready;                                /* a numeric factor is there */
 };
 
 static cholmod_sparse borrow(const su_sparse *matrix, double *value)
@@ -74,7 +74,7 @@ static su_status order_blocks(const su_sparse *a, cholmod_common *common, int64_
     graph.start[blocks] = e;
     cholmod_sparse view = borrow(&graph, NULL);
     int ordered;
-#pragma omp critical(su_metis)   /* METIS draws from rand(): threads would take numbers from each other */
+#pragma omp critical(su_metis) /* METIS draws from rand(): threads would take numbers from each other */
     ordered = cholmod_l_metis(&view, NULL, 0, 1, (SuiteSparse_long *)vertex_order, common);
     if (!ordered) {
         if (common->status == CHOLMOD_OUT_OF_MEMORY) {
@@ -98,20 +98,21 @@ done:
 static void settings(cholmod_common *common)
 {
     common->print = 0;
-    common->supernodal = CHOLMOD_SUPERNODAL;   /* also makes indefinite matrices fail instead of giving LDL' */
+    common->supernodal = CHOLMOD_SUPERNODAL; /* also makes indefinite matrices fail instead of giving LDL' */
     common->final_ll = 1;
     common->nmethods = 1;
     common->postorder = 1;
-    /* Supernodes are merged as long as that adds few zeros. Between CHOLMOD's bounds and twice these, times differ by a few
-     * per cent at 11 k degrees of freedom; far larger supernodes (32, 64, 192; 0.9, 0.3, 0.15) cost a quarter more where the
-     * vector units are slow against the caches (bench_fullsim, Emerald Rapids), although they gain on other processors. */
+    /* Supernodes are merged as long as that adds few zeros. Between CHOLMOD's bounds and twice these, times differ by a
+     * few per cent at 11 k degrees of freedom; far larger supernodes (32, 64, 192; 0.9, 0.3, 0.15) cost a quarter more
+     * where the vector units are slow against the caches (bench_fullsim, Emerald Rapids), although they gain on other
+     * processors. */
     common->nrelax[0] = 16, common->nrelax[1] = 48, common->nrelax[2] = 128;
     common->zrelax[0] = 0.5, common->zrelax[1] = 0.1, common->zrelax[2] = 0.02;
 }
 
 su_status su_cholesky_create(const su_sparse *pattern, int threads, su_cholesky **out, su_error *err)
 {
-    (void)threads;   /* one thread: BLAS with several would let results depend on their number */
+    (void)threads; /* one thread: BLAS with several would let results depend on their number */
     su_cholesky *solver = NULL;
     int64_t *permutation = NULL;
     su_status status;
@@ -150,7 +151,7 @@ su_status su_cholesky_factorize(su_cholesky *factor, const su_sparse *matrix, su
     if ((size_t)matrix->size != factor->factor->n)
         return su_fail(err, SU_NUMERICS, "factorization of a matrix of size %lld with the analysis of size %lld",
                        (long long)matrix->size, (long long)factor->factor->n);
-    double sum = 0;   /* LAPACK may let NaN through */
+    double sum = 0; /* LAPACK may let NaN through */
     for (int64_t e = 0; e < matrix->entries; e++) sum += matrix->value[e] - matrix->value[e];
     if (sum != 0) return su_fail(err, SU_NUMERICS, "matrix with entries that are not finite");
     cholmod_sparse view = borrow(matrix, matrix->value);
@@ -177,7 +178,7 @@ static su_status solve_system(su_cholesky *factor, int system, int64_t columns, 
     memset(&right, 0, sizeof right);
     right.nrow = right.d = n, right.ncol = (size_t)columns, right.nzmax = n * (size_t)columns;
     right.x = (void *)(uintptr_t)b, right.xtype = CHOLMOD_REAL, right.dtype = CHOLMOD_DOUBLE;
-    int levels = omp_get_max_active_levels();   /* as in su_cholesky_factorize */
+    int levels = omp_get_max_active_levels(); /* as in su_cholesky_factorize */
     omp_set_max_active_levels(0);
     int fine = cholmod_l_solve2(system, factor->factor, &right, NULL, &factor->solution, NULL, &factor->work_y,
                                 &factor->work_e, &factor->common);
@@ -266,7 +267,10 @@ su_status su_cholesky_backward(su_cholesky *factor, int64_t columns, const doubl
     return SU_OK;
 }
 
-const cholmod_factor *su_cholesky_supernodes(const su_cholesky *factor) { return factor->ready ? factor->factor : NULL; }
+const cholmod_factor *su_cholesky_supernodes(const su_cholesky *factor)
+{
+    return factor->ready ? factor->factor : NULL;
+}
 
 void su_cholesky_free(su_cholesky *factor)
 {

@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* L by supernodes: the rows of one, its own columns first, are the same in all its columns, which stand one after the other. Of a
- * supernode [L1; L2] is kept [L1^-1; L2 L1^-1], so that a step of a solve is one product. */
+/* L by supernodes: the rows of one, its own columns first, are the same in all its columns, which stand one after the
+ * other. Of a supernode [L1; L2] is kept [L1^-1; L2 L1^-1], so that a step of a solve is one product. */
 struct su_cholesky_single {
     int64_t size, supernodes;
-    int32_t *permutation;    /* (size) */
-    int32_t *first;          /* (supernodes + 1) columns */
-    int64_t *rows_at;        /* (supernodes + 1) in row */
-    int64_t *values_at;      /* (supernodes) in value */
+    int32_t *permutation; /* (size) */
+    int32_t *first;       /* (supernodes + 1) columns */
+    int64_t *rows_at;     /* (supernodes + 1) in row */
+    int64_t *values_at;   /* (supernodes) in value */
     int32_t *row;
     float *value;
 };
@@ -35,7 +35,8 @@ static void invert_panel(int width, int height, const double *L, double *panel, 
 {
     for (int c = 0; c < width; c++)
         for (int r = 0; r < height; r++) panel[c * height + r] = r < c ? 0 : r < width ? r == c : L[c * height + r];
-    cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasNoTrans, CblasNonUnit, height, width, 1, L, height, panel, height);
+    cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasNoTrans, CblasNonUnit, height, width, 1, L, height, panel,
+                height);
     for (int i = 0; i < width * height; i++) out[i] = (float)panel[i];
 }
 
@@ -79,7 +80,8 @@ void su_cholesky_single_solve(const su_cholesky_single *s, const double *b, doub
     for (int64_t k = 0; k < s->supernodes; k++) {
         int width = s->first[k + 1] - s->first[k], height = (int)(s->rows_at[k + 1] - s->rows_at[k]);
         const int32_t *row = s->row + s->rows_at[k];
-        cblas_sgemv(CblasColMajor, CblasNoTrans, height, width, 1, s->value + s->values_at[k], height, y + s->first[k], 1, 0, panel, 1);
+        cblas_sgemv(CblasColMajor, CblasNoTrans, height, width, 1, s->value + s->values_at[k], height, y + s->first[k],
+                    1, 0, panel, 1);
         memcpy(y + s->first[k], panel, (size_t)width * sizeof *y);
         for (int i = width; i < height; i++) y[row[i]] -= panel[i];
     }
@@ -88,7 +90,8 @@ void su_cholesky_single_solve(const su_cholesky_single *s, const double *b, doub
         const int32_t *row = s->row + s->rows_at[k];
         memcpy(panel, y + s->first[k], (size_t)width * sizeof *y);
         for (int i = width; i < height; i++) panel[i] = -y[row[i]];
-        cblas_sgemv(CblasColMajor, CblasTrans, height, width, 1, s->value + s->values_at[k], height, panel, 1, 0, y + s->first[k], 1);
+        cblas_sgemv(CblasColMajor, CblasTrans, height, width, 1, s->value + s->values_at[k], height, panel, 1, 0,
+                    y + s->first[k], 1);
     }
     for (int64_t i = 0; i < s->size; i++) x[s->permutation[i]] = (double)y[i];
 }

@@ -1,5 +1,5 @@
-/* A Cholesky factor in single precision, as a preconditioner: half as much to read as the factor itself, and several threads may solve
- * with it at once. */
+/* A Cholesky factor in single precision, as a preconditioner: half as much to read as the factor itself, and several
+ * threads may solve with it at once. */
 #ifndef SU_LINALG_CHOLESKY_SINGLE_H
 #define SU_LINALG_CHOLESKY_SINGLE_H
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DENSE_LIMIT = 240 };   /* below this size (or three times the count) all eigenpairs are found by LAPACK */
+enum { DENSE_LIMIT = 240 }; /* below this size (or three times the count) all eigenpairs are found by LAPACK */
 
 void su_eigen_fix_sign(int64_t size, double *vector)
 {
@@ -36,7 +36,7 @@ su_status su_eigen_symmetric(int64_t size, double *matrix, double *values, su_er
 typedef struct problem {
     int64_t size, count, applications;
     const su_inverse *inverse;
-    double *root;              /* (size) M^1/2 */
+    double *root; /* (size) M^1/2 */
     const su_eigen_watch *watch;
     const su_progress *progress;
 } problem;
@@ -80,8 +80,8 @@ done:
     return status;
 }
 
-/* Ritz values that have converged, as of ARPACK's last restart: it leaves them and their error estimates in workl (6th and 7th
- * of ipntr). */
+/* Ritz values that have converged, as of ARPACK's last restart: it leaves them and their error estimates in workl (6th
+ * and 7th of ipntr). */
 static int64_t converged(a_int ncv, a_int wanted, double tolerance, const a_int *ipntr, const double *workl)
 {
     int64_t count = 0;
@@ -108,7 +108,7 @@ static su_status solve_arpack(problem *p, double *theta, double *psi, su_error *
     SU_GO(SU_ALLOC(&workd, 3 * (int64_t)n, "eigenvectors", err));
     SU_GO(SU_ALLOC(&workl, lworkl, "eigenvectors", err));
     SU_GO(SU_ALLOC(&select, ncv, "eigenvectors", err));
-    for (a_int i = 0; i < n; i++) {   /* without symmetry, so that it misses no mode */
+    for (a_int i = 0; i < n; i++) { /* without symmetry, so that it misses no mode */
         seed = seed * 6364136223846793005u + 1442695040888963407u;
         residual[i] = p->root[i] * ((double)(seed >> 11) / (double)(1ull << 53) - 0.5);
     }
@@ -120,11 +120,12 @@ static su_status solve_arpack(problem *p, double *theta, double *psi, su_error *
                  &info);
         if (ido != 1 && ido != -1) break;
         SU_GO(apply(p, workd + ipntr[0] - 1, workd + ipntr[1] - 1, err));
-        if (p->watch) p->watch->tell(p->watch->context, converged(ncv, wanted, tolerance, ipntr, workl), wanted, p->applications);
+        if (p->watch)
+            p->watch->tell(p->watch->context, converged(ncv, wanted, tolerance, ipntr, workl), wanted, p->applications);
     }
     if (info != 0 || iparam[4] < wanted) {
-        status = su_fail(err, SU_NUMERICS, "the eigensolver found %d of %d modes (ARPACK info %d)", iparam[4], wanted,
-                         info);
+        status =
+            su_fail(err, SU_NUMERICS, "the eigensolver found %d of %d modes (ARPACK info %d)", iparam[4], wanted, info);
         goto done;
     }
     dseupd_c(1, "A", select, theta, basis, n, 0.0, "I", n, "LM", wanted, tolerance, residual, ncv, basis, n, iparam,
@@ -133,7 +134,7 @@ static su_status solve_arpack(problem *p, double *theta, double *psi, su_error *
         status = su_fail(err, SU_NUMERICS, "the eigensolver cannot give its vectors (ARPACK info %d)", info);
         goto done;
     }
-    for (a_int k = 0; k < wanted; k++)   /* ARPACK orders the values upwards */
+    for (a_int k = 0; k < wanted; k++) /* ARPACK orders the values upwards */
         memcpy(psi + (size_t)k * (size_t)n, basis + (size_t)(wanted - 1 - k) * (size_t)n, (size_t)n * sizeof *psi);
     for (a_int k = 0; k < wanted / 2; k++) {
         double swap = theta[k];
@@ -145,8 +146,9 @@ done:
     return status;
 }
 
-/* Y = S M^1/2 Psi / theta, then Rayleigh-Ritz in its span: with B = Y' M Y and A = Y' (K + shift M) Y = Psi' M^1/2 Y / theta. The error
- * of Y in stiff directions is that of Psi times theta/theta_stiff, and B-orthonormal combinations are M-orthonormal. */
+/* Y = S M^1/2 Psi / theta, then Rayleigh-Ritz in its span: with B = Y' M Y and A = Y' (K + shift M) Y = Psi' M^1/2 Y /
+ * theta. The error of Y in stiff directions is that of Psi times theta/theta_stiff, and B-orthonormal combinations are
+ * M-orthonormal. */
 static su_status refine(problem *p, const double *mass, double shift, const double *theta, const double *psi,
                         double *values, double *vectors, su_error *err)
 {
@@ -189,8 +191,7 @@ su_status su_eigen_lowest(int64_t size, int64_t rank, const double *mass, const 
     double *theta = NULL, *psi = NULL;
     su_status status;
     if (count < 1 || count > rank)
-        return su_fail(err, SU_INPUT, "%lld modes asked of %lld degrees of freedom", (long long)count,
-                       (long long)rank);
+        return su_fail(err, SU_INPUT, "%lld modes asked of %lld degrees of freedom", (long long)count, (long long)rank);
     SU_GO(SU_ALLOC(&p.root, size, "eigenvectors", err));
     SU_GO(SU_ALLOC(&theta, count, "eigenvectors", err));
     SU_GO(SU_ALLOC(&psi, size * count, "eigenvectors", err));
@@ -198,7 +199,7 @@ su_status su_eigen_lowest(int64_t size, int64_t rank, const double *mass, const 
     if (size <= DENSE_LIMIT || 3 * count >= rank)
         SU_GO(solve_dense(&p, theta, psi, err));
     else {
-#pragma omp critical(su_arpack)   /* ARPACK keeps state in static variables between its calls */
+#pragma omp critical(su_arpack) /* ARPACK keeps state in static variables between its calls */
         status = solve_arpack(&p, theta, psi, err);
         if (status != SU_OK) goto done;
     }

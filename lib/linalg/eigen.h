@@ -7,8 +7,8 @@
 
 #include <stdint.h>
 
-/* x = S b for `columns` vectors, one after the other; S symmetric: the inverse of K, of K + shift M, or the inverse of K
- * on the null space of constraints (semidefinite then). x may be b. */
+/* x = S b for `columns` vectors, one after the other; S symmetric: the inverse of K, of K + shift M, or the inverse of
+ * K on the null space of constraints (semidefinite then). x may be b. */
 typedef struct su_inverse {
     su_status (*apply)(void *context, int64_t columns, const double *b, double *x, su_error *err);
     void *context;
@@ -22,11 +22,12 @@ typedef struct su_eigen_watch {
 
 /* The `count` lowest eigenvalues, ascending, and vectors (count,size), orthonormal in M, by ARPACK in shift-invert mode
  * on M^1/2 S M^1/2 (its standard symmetric form) from a fixed start vector; a last application of S and a Rayleigh-Ritz
- * step over all vectors follow, which take the stiff error out. The component of largest size of each vector is positive
- * (of nearly equal ones the first), so results are reproducible; repeated eigenvalues give some basis of their space.
- * shift: S is the inverse of K + shift M. rank: dimension of the range of S (size, less the constraints).
- * SU_NUMERICS where ARPACK does not converge, SU_INPUT where count > rank. applications (may be NULL): number of columns
- * S was applied to. watch may be NULL. Threads of an OpenMP team may call it; their ARPACK runs wait for each other. */
+ * step over all vectors follow, which take the stiff error out. The component of largest size of each vector is
+ * positive (of nearly equal ones the first), so results are reproducible; repeated eigenvalues give some basis of their
+ * space. shift: S is the inverse of K + shift M. rank: dimension of the range of S (size, less the constraints).
+ * SU_NUMERICS where ARPACK does not converge, SU_INPUT where count > rank. applications (may be NULL): number of
+ * columns S was applied to. watch may be NULL. Threads of an OpenMP team may call it; their ARPACK runs wait for each
+ * other. */
 su_status su_eigen_lowest(int64_t size, int64_t rank, const double *mass, const su_inverse *inverse, double shift,
                           int64_t count, double *values, double *vectors, int64_t *applications,
                           const su_eigen_watch *watch, const su_progress *progress, su_error *err);

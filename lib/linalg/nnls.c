@@ -11,19 +11,20 @@
 
 #define RIDGE 1e-12
 #define TOLERANCE 1e-9
-#define SHORTEST 1e-12   /* squared length over the longest one's, below which a column is left out */
+#define SHORTEST 1e-12 /* squared length over the longest one's, below which a column is left out */
 
-/* The problem scaled to unit diagonal: columns that are nothing beside others are left out for good (usable = false). */
+/* The problem scaled to unit diagonal: columns that are nothing beside others are left out for good (usable = false).
+ */
 typedef struct problem {
     int64_t n;
     const double *G, *h;
-    double *scale;      /* (n) 1 / sqrt(G_ii) */
-    double *target;     /* (n) scaled h */
-    double largest;     /* of |target| */
+    double *scale;  /* (n) 1 / sqrt(G_ii) */
+    double *target; /* (n) scaled h */
+    double largest; /* of |target| */
     bool *usable;
-    double *factor;     /* (p,p) scratch */
-    int64_t *list;      /* (n) passive variables */
-    double *solution;   /* (n) */
+    double *factor;   /* (p,p) scratch */
+    int64_t *list;    /* (n) passive variables */
+    double *solution; /* (n) */
 } problem;
 
 static void problem_free(problem *p)
@@ -68,7 +69,8 @@ static su_status solve_passive(problem *p, int64_t count, su_error *err)
         for (int64_t i = 0; i < count; i++) {
             int64_t a = p->list[i];
             const double *row = p->G + a * n;
-            for (int64_t j = 0; j < i; j++) p->factor[i * count + j] = row[p->list[j]] * p->scale[a] * p->scale[p->list[j]];
+            for (int64_t j = 0; j < i; j++)
+                p->factor[i * count + j] = row[p->list[j]] * p->scale[a] * p->scale[p->list[j]];
             p->factor[i * count + i] = 1 + ridge;
             p->solution[i] = p->target[a];
         }
@@ -87,7 +89,7 @@ static su_status solve_passive(problem *p, int64_t count, su_error *err)
 static void gradient(const problem *p, const double *x, double *g)
 {
     for (int64_t i = 0; i < p->n; i++) g[i] = x[i] * p->scale[i];
-    double *y = p->solution;   /* free between solves */
+    double *y = p->solution; /* free between solves */
     cblas_dgemv(CblasRowMajor, CblasNoTrans, (int)p->n, (int)p->n, 1.0, p->G, (int)p->n, g, 1, 0.0, y, 1);
     for (int64_t i = 0; i < p->n; i++) g[i] = y[i] * p->scale[i] - p->target[i];
 }

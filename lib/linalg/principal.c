@@ -8,23 +8,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK = 3 * 512 };   /* columns at once */
+enum { BLOCK = 3 * 512 }; /* columns at once */
 
 typedef struct work {
     int64_t frames, columns;
     const float *values;
-    double *block;     /* (frames,BLOCK) values minus mean */
-    double *gram;      /* (frames,frames) */
-    double *lambda;    /* (frames) ascending */
-    double *vectors;   /* (kept,frames) */
-    double *rest;      /* (BLOCK) */
+    double *block;   /* (frames,BLOCK) values minus mean */
+    double *gram;    /* (frames,frames) */
+    double *lambda;  /* (frames) ascending */
+    double *vectors; /* (kept,frames) */
+    double *rest;    /* (BLOCK) */
 } work;
 
 static int64_t load_block(work *w, const float *mean, int64_t at)
 {
     int64_t width = w->columns - at < BLOCK ? w->columns - at : BLOCK;
     for (int64_t f = 0; f < w->frames; f++)
-        for (int64_t c = 0; c < width; c++) w->block[f * width + c] = (double)w->values[f * w->columns + at + c] - (double)mean[at + c];
+        for (int64_t c = 0; c < width; c++)
+            w->block[f * width + c] = (double)w->values[f * w->columns + at + c] - (double)mean[at + c];
     return width;
 }
 
@@ -43,11 +44,11 @@ static su_status eigenvectors(work *w, int64_t wanted, int64_t *kept, su_error *
     lapack_int first = (lapack_int)(w->frames - wanted + 1), *support = NULL;
     SU_TRY(SU_ALLOC(&support, 2 * w->frames, "principal shapes", err));
     /* row-major storage of a symmetric matrix is its own transpose: column-major calls are exact */
-    info = LAPACKE_dsyevr(LAPACK_COL_MAJOR, 'V', 'I', 'L', n, w->gram, n, 0.0, 0.0, first, n, 0.0, &found, w->lambda, w->vectors, n,
-                          support);
+    info = LAPACKE_dsyevr(LAPACK_COL_MAJOR, 'V', 'I', 'L', n, w->gram, n, 0.0, 0.0, first, n, 0.0, &found, w->lambda,
+                          w->vectors, n, support);
     free(support);
     if (info != 0) return su_fail(err, SU_NUMERICS, "principal shapes: LAPACK dsyevr ended with %d", (int)info);
-    *kept = 0;   /* directions that carry nothing are rounding */
+    *kept = 0; /* directions that carry nothing are rounding */
     for (int64_t k = 0; k < found; k++) *kept += w->lambda[k] > 1e-13 * w->lambda[found - 1] && w->lambda[k] > 0.0;
     return SU_OK;
 }
@@ -72,8 +73,8 @@ static void project(work *w, su_principal *out, const double *weights)
         for (int64_t i = 0; i < F * width; i++) all += w->block[i] * w->block[i];
         for (int64_t s = 0; s < k; s++) {
             double square = cblas_ddot((int)F, weights + s * F, 1, weights + s * F, 1);
-            cblas_dgemv(CblasRowMajor, CblasTrans, (int)F, (int)width, 1.0 / square, w->block, (int)width, weights + s * F, 1, 0.0,
-                        w->rest, 1);
+            cblas_dgemv(CblasRowMajor, CblasTrans, (int)F, (int)width, 1.0 / square, w->block, (int)width,
+                        weights + s * F, 1, 0.0, w->rest, 1);
             for (int64_t c = 0; c < width; c++) out->shapes[s * w->columns + at + c] = (float)w->rest[c];
             cblas_dger(CblasRowMajor, (int)F, (int)width, -1.0, weights + s * F, 1, w->rest, 1, w->block, (int)width);
         }
@@ -106,8 +107,8 @@ su_status su_principal_shapes(int64_t frames, int64_t columns, const float *valu
     average(&w, out->mean);
     for (int64_t at = 0; at < columns; at += BLOCK) {
         int64_t width = load_block(&w, out->mean, at);
-        cblas_dsyrk(CblasRowMajor, CblasUpper, CblasNoTrans, (int)frames, (int)width, 1.0, w.block, (int)width, at ? 1.0 : 0.0, w.gram,
-                    (int)frames);   /* the upper half by rows is the lower one by columns */
+        cblas_dsyrk(CblasRowMajor, CblasUpper, CblasNoTrans, (int)frames, (int)width, 1.0, w.block, (int)width,
+                    at ? 1.0 : 0.0, w.gram, (int)frames); /* the upper half by rows is the lower one by columns */
     }
     if (wanted > 0) SU_GO(eigenvectors(&w, wanted, &kept, err));
     out->count = kept;

@@ -7,16 +7,16 @@
 #include <stdint.h>
 
 typedef struct su_principal {
-    int64_t count;        /* shapes: at most wanted, fewer where fewer span everything */
-    float *mean;          /* (columns) over the frames */
-    float *shapes;        /* (count,columns), the most important first; weights reach 1 in size */
-    float *weights;       /* (frames,count) */
-    double rms, largest;  /* what is left: root mean square and largest length over frames and points (3 columns each) */
-    double motion;        /* root mean square of the motion about the mean, for comparison */
+    int64_t count;       /* shapes: at most wanted, fewer where fewer span everything */
+    float *mean;         /* (columns) over the frames */
+    float *shapes;       /* (count,columns), the most important first; weights reach 1 in size */
+    float *weights;      /* (frames,count) */
+    double rms, largest; /* what is left: root mean square and largest length over frames and points (3 columns each) */
+    double motion;       /* root mean square of the motion about the mean, for comparison */
 } su_principal;
 
-/* values (frames,columns), columns a multiple of 3. Works on the frames x frames matrix of products: memory of a few blocks
- * of columns besides the result. Signs are fixed: the largest weight of each shape is positive. */
+/* values (frames,columns), columns a multiple of 3. Works on the frames x frames matrix of products: memory of a few
+ * blocks of columns besides the result. Signs are fixed: the largest weight of each shape is positive. */
 su_status su_principal_shapes(int64_t frames, int64_t columns, const float *values, int64_t wanted, su_principal *out,
                               su_error *err);
 void su_principal_free(su_principal *principal);

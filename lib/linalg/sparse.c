@@ -40,7 +40,7 @@ void su_sparse_multiply(const su_sparse *matrix, const double *x, double *y)
     }
 }
 
-enum { TOGETHER = 8 };   /* vectors interleaved, so that an entry is read once for all */
+enum { TOGETHER = 8 }; /* vectors interleaved, so that an entry is read once for all */
 
 static void multiply_together(const su_sparse *matrix, const double *x, double *y)
 {
@@ -59,7 +59,8 @@ static void multiply_together(const su_sparse *matrix, const double *x, double *
     }
 }
 
-su_status su_sparse_multiply_many(const su_sparse *matrix, int64_t count, const double *x, double *y, int threads, su_error *err)
+su_status su_sparse_multiply_many(const su_sparse *matrix, int64_t count, const double *x, double *y, int threads,
+                                  su_error *err)
 {
     int64_t size = matrix->size, parts = (count + TOGETHER - 1) / TOGETHER;
     int team = threads < parts ? threads : (int)parts;

@@ -7,12 +7,12 @@
 #include <stdint.h>
 
 typedef struct su_sparse {
-    int64_t size;          /* rows = columns */
+    int64_t size; /* rows = columns */
     int64_t entries;
-    int64_t *start;        /* (size + 1) first entry of each column */
-    int64_t *row;          /* (entries) */
-    double *value;         /* (entries) */
-    int owns_pattern;      /* start and row are freed with the matrix */
+    int64_t *start;   /* (size + 1) first entry of each column */
+    int64_t *row;     /* (entries) */
+    double *value;    /* (entries) */
+    int owns_pattern; /* start and row are freed with the matrix */
 } su_sparse;
 
 /* Same pattern (shared, borrowed), own values set to zero. */
@@ -20,7 +20,9 @@ su_status su_sparse_clone_pattern(const su_sparse *pattern, su_sparse *out, su_e
 void su_sparse_free(su_sparse *matrix);
 /* y = A x */
 void su_sparse_multiply(const su_sparse *matrix, const double *x, double *y);
-/* The same for `count` vectors, one after the other in x and y, several in one pass over A; no bit differs from one at a time. */
-su_status su_sparse_multiply_many(const su_sparse *matrix, int64_t count, const double *x, double *y, int threads, su_error *err);
+/* The same for `count` vectors, one after the other in x and y, several in one pass over A; no bit differs from one at
+ * a time. */
+su_status su_sparse_multiply_many(const su_sparse *matrix, int64_t count, const double *x, double *y, int threads,
+                                  su_error *err);
 
 #endif

@@ -69,8 +69,7 @@ static double parameter_distance2(int64_t s, const double *a, const double *b, c
     return sum;
 }
 
-void su_alignment_tree(int64_t m, int64_t s, const double *params, const double *scale, int32_t *parent,
-                       int32_t *order)
+void su_alignment_tree(int64_t m, int64_t s, const double *params, const double *scale, int32_t *parent, int32_t *order)
 {
     for (int64_t i = 0; i < m; i++) parent[i] = -2;
     parent[0] = -1, order[0] = 0;
@@ -127,8 +126,7 @@ su_status su_procrustes(int64_t r, int64_t n, const double *mass, const int32_t 
     return SU_OK;
 }
 
-su_status su_align(const su_alignment *what, double *basis, int32_t *parent, double *angles, int threads,
-                   su_error *err)
+su_status su_align(const su_alignment *what, double *basis, int32_t *parent, double *angles, int threads, su_error *err)
 {
     int64_t m = what->m, r = what->r, n = what->n, size = 3 * r * n;
     int32_t *order;
@@ -177,8 +175,8 @@ su_status su_gram_factorize(int64_t m, int64_t r, const double *gram, int64_t *r
         for (int64_t j = 0; j < m; j++)
             for (int64_t a = 0; a < r; a++)
                 memcpy(G + (i * r + a) * size + j * r, gram + ((i * m + j) * r + a) * r, (size_t)r * sizeof *G);
-    /* Column-major and lower: P'GP = L L' with L in the lower triangle; row-major upper is the same memory. Positive info
-     * is the expected outcome: the matrix is semidefinite up to the tolerance. */
+    /* Column-major and lower: P'GP = L L' with L in the lower triangle; row-major upper is the same memory. Positive
+     * info is the expected outcome: the matrix is semidefinite up to the tolerance. */
     int info = LAPACKE_dpstrf(LAPACK_COL_MAJOR, 'L', (int)size, G, (int)size, pivot, &rank, 1e-7);
     if (info < 0) {
         status = su_fail(err, SU_NUMERICS, "the Gram matrices of the bases cannot be factored");

@@ -12,8 +12,8 @@
 
 #define RANK_TOLERANCE 1e-8
 
-/* Which columns of C' (rows of C) are pivots of its QR factorization: in the staircase R a column is one where it reaches
- * a row that no column before it reached. */
+/* Which columns of C' (rows of C) are pivots of its QR factorization: in the staircase R a column is one where it
+ * reaches a row that no column before it reached. */
 static su_status independent_rows(int64_t size, const su_constraint_rows *C, int32_t *keep, su_error *err)
 {
     cholmod_common common;
@@ -64,8 +64,7 @@ static void drop_rows(su_constraint_rows *C, const int32_t *keep)
         int64_t from = begin, to = C->start[r + 1];
         begin = to;
         if (!keep[r]) continue;
-        for (int64_t k = from; k < to; k++, write++)
-            C->column[write] = C->column[k], C->value[write] = C->value[k];
+        for (int64_t k = from; k < to; k++, write++) C->column[write] = C->column[k], C->value[write] = C->value[k];
         C->start[++rows] = write;
     }
     C->rows = rows;
@@ -82,8 +81,8 @@ static su_status householder(int m, int n, double *Q, su_error *err)
     return failed ? su_fail(err, SU_NUMERICS, "the contact constraints are dependent") : SU_OK;
 }
 
-/* Q (n columns of m) orthonormal in place: Cholesky QR, which repeated is as orthogonal as Householder's, or that one for
- * columns that nearly depend on each other. */
+/* Q (n columns of m) orthonormal in place: Cholesky QR, which repeated is as orthogonal as Householder's, or that one
+ * for columns that nearly depend on each other. */
 static su_status orthonormalize(int64_t rows, int64_t columns, double *Q, su_error *err)
 {
     int m = (int)rows, n = (int)columns;
@@ -100,15 +99,15 @@ static su_status orthonormalize(int64_t rows, int64_t columns, double *Q, su_err
         for (int64_t r = 0; r < n; r++)
             lowest = fmin(lowest, gram[r * n + r]), highest = fmax(highest, gram[r * n + r]);
         cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, m, n, 1, gram, n, Q, m);
-        if (highest < 1.1 * lowest) break;   /* it was orthonormal to a few digits: now it is to rounding */
+        if (highest < 1.1 * lowest) break; /* it was orthonormal to a few digits: now it is to rounding */
     }
     free(gram);
     return status;
 }
 
 /* Rows of the dense matrix (count columns of size) that are not zero: which, and packed. */
-static su_status pack_rows(int64_t size, int64_t count, const double *dense, int64_t *packed, int64_t **which, double **Q,
-                           su_error *err)
+static su_status pack_rows(int64_t size, int64_t count, const double *dense, int64_t *packed, int64_t **which,
+                           double **Q, su_error *err)
 {
     *packed = 0;
     SU_TRY(SU_ALLOC(which, size, "constraints", err));
@@ -147,9 +146,9 @@ done:
     return status;
 }
 
-su_status su_constrained_inverse_create(su_constrained_inverse *inverse, int64_t size, su_cholesky *factor, su_elimination *Z,
-                                        su_constraint_rows *C, int64_t rigid_count, double *rigid, const double *mass,
-                                        su_error *err)
+su_status su_constrained_inverse_create(su_constrained_inverse *inverse, int64_t size, su_cholesky *factor,
+                                        su_elimination *Z, su_constraint_rows *C, int64_t rigid_count, double *rigid,
+                                        const double *mass, su_error *err)
 {
     su_status status;
     memset(inverse, 0, sizeof *inverse);
@@ -210,7 +209,7 @@ static su_status projected_solve(su_constrained_inverse *inverse, int64_t column
     for (int64_t c = 0; c < columns; c++)
         for (int64_t i = 0; i < count; i++) part[c * count + i] = x[c * size + inverse->active[i]];
     int m = (int)count, n = (int)rows, k = (int)columns;
-    if (k == 1) {   /* dgemm would copy Q */
+    if (k == 1) { /* dgemm would copy Q */
         cblas_dgemv(CblasColMajor, CblasTrans, m, n, 1, inverse->Q, m, part, 1, 0, inner, 1);
         cblas_dgemv(CblasColMajor, CblasNoTrans, m, n, -1, inverse->Q, m, inner, 1, 1, part, 1);
     } else {
@@ -259,13 +258,15 @@ su_status su_constrained_residual(const su_constrained_inverse *inverse, const d
     int m = (int)count, n = (int)rows;
     su_status status;
     SU_GO(SU_ALLOC(&left, size, "constraints", err));
-    if (inverse->Z.start) su_elimination_restrict(&inverse->Z, 1, r, left);
-    else memcpy(left, r, (size_t)size * sizeof *r);
+    if (inverse->Z.start)
+        su_elimination_restrict(&inverse->Z, 1, r, left);
+    else
+        memcpy(left, r, (size_t)size * sizeof *r);
     if (rows) {
         SU_GO(SU_ALLOC(&part, count, "constraints", err));
         SU_GO(SU_ALLOC(&inner, rows, "constraints", err));
         for (int64_t i = 0; i < count; i++) part[i] = left[inverse->touched[i]];
-        for (int pass = 0; pass < 2; pass++) {   /* what is taken out is far larger than what is left */
+        for (int pass = 0; pass < 2; pass++) { /* what is taken out is far larger than what is left */
             cblas_dgemv(CblasColMajor, CblasTrans, m, n, 1, inverse->range, m, part, 1, 0, inner, 1);
             cblas_dgemv(CblasColMajor, CblasNoTrans, m, n, -1, inverse->range, m, inner, 1, 1, part, 1);
         }

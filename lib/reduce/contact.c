@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OPPOSING (-0.5)   /* cosine: surfaces that face each other within 60 degrees */
-#define CARRIED 0.3        /* sum of weights in ties from which on a vertex follows the other side well enough */
+#define OPPOSING (-0.5) /* cosine: surfaces that face each other within 60 degrees */
+#define CARRIED 0.3     /* sum of weights in ties from which on a vertex follows the other side well enough */
 
 void su_contact_free(su_contact *contact)
 {
@@ -32,10 +32,10 @@ typedef struct detector {
     const double *neutral, *x;
     const int32_t *surface;
     const su_contact_settings *settings;
-    double *normal;            /* (n,3) of the surface's vertices at x, unit */
-    double *face_normal;       /* (b,3) unit; 0 for triangles without area */
-    int64_t *around;           /* (n + 1) first edge of each vertex in `next` */
-    int32_t *next;             /* neighbours along the surface */
+    double *normal;      /* (n,3) of the surface's vertices at x, unit */
+    double *face_normal; /* (b,3) unit; 0 for triangles without area */
+    int64_t *around;     /* (n + 1) first edge of each vertex in `next` */
+    int32_t *next;       /* neighbours along the surface */
     su_boxtree tree;
 } detector;
 
@@ -69,7 +69,7 @@ static su_status detector_create(detector *d, int64_t n, int64_t b, su_error *er
         for (int i = 0; i < 3 && length > 0; i++) d->normal[3 * v + i] /= length;
         d->around[v + 2] += d->around[v + 1];
     }
-    for (int64_t k = 0; k < b; k++)   /* around[v + 1] runs from the start of v to its end */
+    for (int64_t k = 0; k < b; k++) /* around[v + 1] runs from the start of v to its end */
         for (int c = 0; c < 3; c++)
             for (int e = 1; e < 3; e++)
                 d->next[d->around[d->surface[3 * k + c] + 1]++] = d->surface[3 * k + (c + e) % 3];
@@ -79,9 +79,9 @@ static su_status detector_create(detector *d, int64_t n, int64_t b, su_error *er
 /* Vertices within `apart` of one vertex along neutral surface edges: distances in `reached`, others INFINITY. Label
  * correcting; the neighbourhoods are small. */
 typedef struct walk {
-    double *reached;       /* (n) INFINITY between uses */
-    int32_t *visited;      /* list of those reached */
-    uint8_t *settled;      /* (n) looked at since it was last reached */
+    double *reached;  /* (n) INFINITY between uses */
+    int32_t *visited; /* list of those reached */
+    uint8_t *settled; /* (n) looked at since it was last reached */
     int64_t count;
 } walk;
 
@@ -89,7 +89,7 @@ static void walk_from(const detector *d, walk *w, int32_t start)
 {
     w->reached[start] = 0;
     w->visited[0] = start, w->count = 1;
-    for (bool changed = true; changed;) {   /* sweeps until nothing changes; new vertices join at the end of the list */
+    for (bool changed = true; changed;) { /* sweeps until nothing changes; new vertices join at the end of the list */
         changed = false;
         for (int64_t k = 0; k < w->count; k++) {
             int32_t v = w->visited[k];
@@ -114,7 +114,7 @@ static void walk_reset(walk *w)
 }
 
 typedef struct touch {
-    int32_t triangle;      /* -1: none */
+    int32_t triangle; /* -1: none */
     double bary[3], distance, side;
 } touch;
 
@@ -135,8 +135,8 @@ static bool look(void *context, int32_t item)
     for (int c = 0; c < 3; c++)
         if (q->near->reached[v[c]] < INFINITY) return true;
     double bary[3], at[3], away[3];
-    double distance = sqrt(su_closest_on_triangle(p, d->x + 3 * (int64_t)v[0], d->x + 3 * (int64_t)v[1],
-                                                  d->x + 3 * (int64_t)v[2], bary));
+    double distance = sqrt(
+        su_closest_on_triangle(p, d->x + 3 * (int64_t)v[0], d->x + 3 * (int64_t)v[1], d->x + 3 * (int64_t)v[2], bary));
     for (int i = 0; i < 3; i++)
         at[i] = bary[0] * d->x[3 * (int64_t)v[0] + i] + bary[1] * d->x[3 * (int64_t)v[1] + i] +
                 bary[2] * d->x[3 * (int64_t)v[2] + i];
@@ -212,7 +212,8 @@ void su_contact_append(su_contact *contact, int count, const int32_t *vertices, 
     for (int k = 0; k < count; k++) {
         if (held[vertices[k]] || su_dot3(coefficients + 3 * k, coefficients + 3 * k) == 0) continue;
         contact->vertices[contact->entries] = vertices[k];
-        for (int i = 0; i < 3; i++) contact->coefficients[3 * contact->entries + i] = coefficients[3 * k + i] / sqrt(norm);
+        for (int i = 0; i < 3; i++)
+            contact->coefficients[3 * contact->entries + i] = coefficients[3 * k + i] / sqrt(norm);
         contact->entries++;
     }
     contact->offsets[++contact->rows] = (int32_t)contact->entries;
@@ -232,7 +233,9 @@ static void append_touch(const detector *d, int32_t v, const touch *t, const uin
         }
         su_contact_append(out, 4, vertices, coefficients, held);
         return;
-    case SU_CONTACT_SLIDING: su_contact_append(out, 1, vertices, coefficients, held); return;
+    case SU_CONTACT_SLIDING:
+        su_contact_append(out, 1, vertices, coefficients, held);
+        return;
     case SU_CONTACT_FIXED:
         for (int i = 0; i < 3; i++) {
             const double unit[3] = {i == 0, i == 1, i == 2};
@@ -273,7 +276,8 @@ static int larger_patch(const void *a, const void *b)
     return (x->first > y->first) - (x->first < y->first);
 }
 
-static int64_t find_patches(const detector *d, int64_t n, const touch *touches, int32_t *members, uint8_t *seen, patch *patches)
+static int64_t find_patches(const detector *d, int64_t n, const touch *touches, int32_t *members, uint8_t *seen,
+                            patch *patches)
 {
     int64_t count = 0, write = 0;
     for (int64_t v = 0; v < n; v++) {
@@ -291,15 +295,16 @@ static int64_t find_patches(const detector *d, int64_t n, const touch *touches, 
     return count;
 }
 
-/* Which touches tie. Two faces that are tied to each other both ways can only move as one affine piece, because interpolation
- * from one to the other and back must leave every motion as it is. One way is enough: of each contact the side with more vertices is
- * tied to the triangles of the other. A vertex of that keeps its own tie only where hardly any vertex is tied to it: at rims
- * of unequal patches, and between vertices tied far from it. Others get triangle -1. */
+/* Which touches tie. Two faces that are tied to each other both ways can only move as one affine piece, because
+ * interpolation from one to the other and back must leave every motion as it is. One way is enough: of each contact the
+ * side with more vertices is tied to the triangles of the other. A vertex of that keeps its own tie only where hardly
+ * any vertex is tied to it: at rims of unequal patches, and between vertices tied far from it. Others get triangle -1.
+ */
 static su_status choose_sides(const detector *d, int64_t n, touch *touches, su_error *err)
 {
     int32_t *members = NULL;
     uint8_t *seen = NULL;
-    double *carries = NULL;   /* (n) sum of the weights that a vertex has in ties */
+    double *carries = NULL; /* (n) sum of the weights that a vertex has in ties */
     patch *patches = NULL;
     su_status status;
     SU_GO(SU_ALLOC(&members, n, "contact", err));

@@ -7,42 +7,43 @@
 #include <stdint.h>
 
 typedef enum su_contact_kind {
-    SU_CONTACT_PAIRS,      /* n . (u_v - sum w u_corner) = 0: vertex against triangle, no relative normal motion */
-    SU_CONTACT_SLIDING,    /* n . u_v = 0: anchored, free to slide (the paper's N_i' S_i u = 0) */
-    SU_CONTACT_FIXED,      /* u_v = 0: anchored, three rows (the paper's S_i u = 0) */
-    SU_CONTACT_TIED        /* u_v - sum w u_corner = 0: vertex and triangle move as one, three rows; of two sides one is tied */
+    SU_CONTACT_PAIRS,   /* n . (u_v - sum w u_corner) = 0: vertex against triangle, no relative normal motion */
+    SU_CONTACT_SLIDING, /* n . u_v = 0: anchored, free to slide (the paper's N_i' S_i u = 0) */
+    SU_CONTACT_FIXED,   /* u_v = 0: anchored, three rows (the paper's S_i u = 0) */
+    SU_CONTACT_TIED /* u_v - sum w u_corner = 0: vertex and triangle move as one, three rows; of two sides one is tied
+                     */
 } su_contact_kind;
 
 typedef struct su_contact_settings {
     su_contact_kind kind;
-    double tolerance;      /* m: surfaces nearer than this touch */
-    double depth;          /* m: and so do vertices up to this far inside the other side */
-    double apart;          /* m: along the neutral surface the two sides are at least this far from each other */
+    double tolerance; /* m: surfaces nearer than this touch */
+    double depth;     /* m: and so do vertices up to this far inside the other side */
+    double apart;     /* m: along the neutral surface the two sides are at least this far from each other */
 } su_contact_settings;
 
 /* Rows C u = 0 of Euclidean norm 1 (conventions 10, 22). Zero-initialize; owned arrays. */
 typedef struct su_contact {
     int64_t rows, entries;
-    int32_t *offsets;          /* (rows + 1) */
-    int32_t *vertices;         /* (entries) */
-    double *coefficients;      /* (entries,3) */
-    int64_t contacts;          /* vertices in contact */
-    int64_t penetrating;       /* of those, inside the other side */
+    int32_t *offsets;     /* (rows + 1) */
+    int32_t *vertices;    /* (entries) */
+    double *coefficients; /* (entries,3) */
+    int64_t contacts;     /* vertices in contact */
+    int64_t penetrating;  /* of those, inside the other side */
 } su_contact;
 
 void su_contact_free(su_contact *contact);
 
-/* Vertices of the surface (b,3) of the flesh (n,3) at x that touch or penetrate a triangle whose normal opposes theirs (by
- * more than 120 degrees) and that is far apart along the neutral surface. held (n): 1 where a vertex cannot move; rows
- * without a free vertex are left out. Rows stand in the order of vertices; redundant ones may be among them. */
+/* Vertices of the surface (b,3) of the flesh (n,3) at x that touch or penetrate a triangle whose normal opposes theirs
+ * (by more than 120 degrees) and that is far apart along the neutral surface. held (n): 1 where a vertex cannot move;
+ * rows without a free vertex are left out. Rows stand in the order of vertices; redundant ones may be among them. */
 su_status su_contact_detect(int64_t n, const double *neutral, const double *x, int64_t b, const int32_t *surface,
                             const uint8_t *held, const su_contact_settings *settings, int threads, su_contact *out,
                             su_error *err);
 
 /* Room for so many more rows and entries. */
 su_status su_contact_reserve(su_contact *contact, int64_t rows, int64_t entries, su_error *err);
-/* Appends one row over `count` vertices, coefficients (count,3), scaled to norm 1; held vertices are left out, and with none left
- * the row. The room must be there. */
+/* Appends one row over `count` vertices, coefficients (count,3), scaled to norm 1; held vertices are left out, and with
+ * none left the row. The room must be there. */
 void su_contact_append(su_contact *contact, int count, const int32_t *vertices, const double *coefficients,
                        const uint8_t *held);
 

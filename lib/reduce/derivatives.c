@@ -60,10 +60,10 @@ static void transpose(int64_t rows, int64_t columns, const double *in, double *o
 }
 
 typedef struct workspace {
-    double *phi, *y;       /* (size,count): fields by dof */
-    double *sum;           /* (size,pairs) */
-    double *parts;         /* (BATCH,12,pairs) */
-    double **scratch;      /* one a thread */
+    double *phi, *y;  /* (size,count): fields by dof */
+    double *sum;      /* (size,pairs) */
+    double *parts;    /* (BATCH,12,pairs) */
+    double **scratch; /* one a thread */
 } workspace;
 
 /* Batches as in fem/elastic.c: kernels in parallel, then every thread adds to its own vertices in the order of tets. */

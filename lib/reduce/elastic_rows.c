@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { UNIT = 8 };   /* samples held in the full space at a time, each thread one of them */
-enum { CORNERS = 12 };   /* numbers of the forces on the corners of a tet */
+enum { UNIT = 8 };     /* samples held in the full space at a time, each thread one of them */
+enum { CORNERS = 12 }; /* numbers of the forces on the corners of a tet */
 
 void su_station_rows_free(su_station_rows *rows)
 {
@@ -99,7 +99,8 @@ static su_status scale_states(const su_pose_space *space, const double *U, const
         }
     }
     free(u);
-    double rms = sqrt(sum / (double)sampling->samples), scale = rms > 0 ? sampling->amplitude * space->diagonal / rms : 0;
+    double rms = sqrt(sum / (double)sampling->samples),
+           scale = rms > 0 ? sampling->amplitude * space->diagonal / rms : 0;
     for (int64_t k = 0; k < sampling->samples; k++) {
         double factor = sampling->factor_count > 0 ? sampling->factors[k % sampling->factor_count] : 1;
         for (int64_t i = 0; i < r; i++) q[k * r + i] *= scale * factor;
@@ -107,8 +108,8 @@ static su_status scale_states(const su_pose_space *space, const double *U, const
     return SU_OK;
 }
 
-/* Motions that resonate answer an error of their stiffness many times over, and random states of all motions hardly show
- * it. V (r,r) eigenvectors as rows; q (soft, r). */
+/* Motions that resonate answer an error of their stiffness many times over, and random states of all motions hardly
+ * show it. V (r,r) eigenvectors as rows; q (soft, r). */
 static su_status soft_states(const su_pose_space *space, const double *U, const su_sampling *sampling, const double *V,
                              double *q, su_error *err)
 {
@@ -117,7 +118,8 @@ static su_status soft_states(const su_pose_space *space, const double *U, const 
     SU_TRY(SU_ALLOC(&u, 3 * space->n, "sample states", err));
     for (int64_t k = 0; k < sampling->soft; k++) {
         expand(space, U, 1, V + k * r, u);
-        double most = largest_motion(space->n, u), size = most > 0 ? 0.5 * sampling->amplitude * space->diagonal / most : 0;
+        double most = largest_motion(space->n, u),
+               size = most > 0 ? 0.5 * sampling->amplitude * space->diagonal / most : 0;
         for (int64_t j = 0; j < r; j++) q[k * r + j] = (k % 2 ? -size : size) * V[k * r + j];
     }
     free(u);
@@ -125,7 +127,8 @@ static su_status soft_states(const su_pose_space *space, const double *U, const 
 }
 
 /* Eigenpairs of (U'KU, U'MU): V (r,r) one a row, l (r) ascending. M (r,r), may be NULL: U'MU. */
-static su_status ritz_pairs(su_pose_space *space, const double *U, const double *rest, double *V, double *l, double *M, su_error *err)
+static su_status ritz_pairs(su_pose_space *space, const double *U, const double *rest, double *V, double *l, double *M,
+                            su_error *err)
 {
     int64_t r = space->r;
     double *G;
@@ -137,8 +140,9 @@ static su_status ritz_pairs(su_pose_space *space, const double *U, const double 
     /* Symmetric, so row-major is column-major; eigenvectors come out as rows here. */
     int info = LAPACKE_dsygvd(LAPACK_COL_MAJOR, 1, 'V', 'L', (int)r, V, (int)r, G, (int)r, l);
     if (info != 0) {
-        status = su_fail(err, SU_NUMERICS, info > r ? "the basis has dependent columns (column %d of %d)"
-                                                    : "reduced eigenvalues do not converge (%d of %d)",
+        status = su_fail(err, SU_NUMERICS,
+                         info > r ? "the basis has dependent columns (column %d of %d)"
+                                  : "reduced eigenvalues do not converge (%d of %d)",
                          info > r ? (int)(info - r) : info, (int)r);
         goto done;
     }
@@ -189,16 +193,17 @@ static void corner_forces(const su_elastic *elastic, int64_t e, const double P[9
     f[0] = f[1] = f[2] = 0;
     for (int a = 0; a < 3; a++)
         for (int i = 0; i < 3; i++) {
-            double force = elastic->volume[e] * (P[3 * i] * g[3 * a] + P[3 * i + 1] * g[3 * a + 1] + P[3 * i + 2] * g[3 * a + 2]);
+            double force =
+                elastic->volume[e] * (P[3 * i] * g[3 * a] + P[3 * i + 1] * g[3 * a + 1] + P[3 * i + 2] * g[3 * a + 2]);
             f[3 * (a + 1) + i] = force, f[i] -= force;
         }
 }
 
-/* Internal force f (n,3) of all tets at y (or its linear part, if that alone is wanted), tet after tet; forces on the corners of candidate
- * tets into `kept`. slot_of (t) is the candidate's number or -1. turn (n,4), NULL: nothing: what `kept` holds already, turned so vertex by
- * vertex, is taken off there. */
-static void sample_force(const su_pose_space *space, const double *y, su_force_kind kind, const int32_t *slot_of, const double *turn,
-                         double *f, float *kept)
+/* Internal force f (n,3) of all tets at y (or its linear part, if that alone is wanted), tet after tet; forces on the
+ * corners of candidate tets into `kept`. slot_of (t) is the candidate's number or -1. turn (n,4), NULL: nothing: what
+ * `kept` holds already, turned so vertex by vertex, is taken off there. */
+static void sample_force(const su_pose_space *space, const double *y, su_force_kind kind, const int32_t *slot_of,
+                         const double *turn, double *f, float *kept)
 {
     const su_elastic *elastic = &space->elastic;
     memset(f, 0, (size_t)(3 * space->n) * sizeof *f);
@@ -225,9 +230,10 @@ static void sample_force(const su_pose_space *space, const double *y, su_force_k
     }
 }
 
-/* The linear part K_e U q of all candidates' forces at the neutral pose, force (samples,count,4,3). Leaves the space there. */
-static su_status neutral_forces(su_pose_space *space, const double *q, int64_t samples, int64_t count, const int32_t *list, float *force,
-                                su_error *err)
+/* The linear part K_e U q of all candidates' forces at the neutral pose, force (samples,count,4,3). Leaves the space
+ * there. */
+static su_status neutral_forces(su_pose_space *space, const double *q, int64_t samples, int64_t count,
+                                const int32_t *list, float *force, su_error *err)
 {
     int64_t size = 3 * space->n;
     su_place neutral = {0};
@@ -260,8 +266,10 @@ done:
     return status;
 }
 
-/* Scales a sample so that the whole force has length 1 (PSSD eq. 18), or where it is given `length`: targets are `whole` less `less`. */
-static void finish_sample(int64_t r, const double *whole, const double *less, double length, int64_t size, double *target, float *force)
+/* Scales a sample so that the whole force has length 1 (PSSD eq. 18), or where it is given `length`: targets are
+ * `whole` less `less`. */
+static void finish_sample(int64_t r, const double *whole, const double *less, double length, int64_t size,
+                          double *target, float *force)
 {
     double sum = length * length;
     for (int64_t i = 0; i < r && length == 0; i++) sum += whole[i] * whole[i];
@@ -280,11 +288,11 @@ static void change_metric(int64_t r, const float *metric, double *in, double *wo
     }
 }
 
-/* Forces of all samples and their reduced sums, unit by unit, in the metrics of the rows. lengths (samples), NULL: what they are relative to,
- * instead of the whole force. */
-static su_status fill_forces(su_pose_space *space, const double *rest, const double *U, const double *rotation, const double *q,
-                             int64_t samples, su_force_part part, const double *lengths, int64_t count, const int32_t *slot_of,
-                             su_station_rows *rows, su_error *err)
+/* Forces of all samples and their reduced sums, unit by unit, in the metrics of the rows. lengths (samples), NULL: what
+ * they are relative to, instead of the whole force. */
+static su_status fill_forces(su_pose_space *space, const double *rest, const double *U, const double *rotation,
+                             const double *q, int64_t samples, su_force_part part, const double *lengths, int64_t count,
+                             const int32_t *slot_of, su_station_rows *rows, su_error *err)
 {
     int64_t size = 3 * space->n, r = space->r;
     const double *turn = part.kind == SU_FORCE_REMAINDER ? rotation : NULL;
@@ -303,8 +311,8 @@ static su_status fill_forces(su_pose_space *space, const double *rest, const dou
             for (int64_t i = 0; i < size; i++) y[k * size + i] += rest[i];
             sample_force(space, y + k * size, part.kind, slot_of, turn, f + k * size, force + CORNERS * k * count);
         }
-        cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)more, (int)r, (int)size, 1, f, (int)size, U, (int)size,
-                    0, whole, (int)r);
+        cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)more, (int)r, (int)size, 1, f, (int)size, U,
+                    (int)size, 0, whole, (int)r);
         if (turn)
             cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)more, (int)r, (int)r, 1, q + from * r, (int)r,
                         part.stiffness, (int)r, 0, less, (int)r);
@@ -342,7 +350,8 @@ done:
 }
 
 /* What is owned is released by su_station_rows_free, after errors too. */
-static su_status rows_create(int64_t r, int64_t samples, int64_t count, int64_t vertices, su_station_rows *rows, su_error *err)
+static su_status rows_create(int64_t r, int64_t samples, int64_t count, int64_t vertices, su_station_rows *rows,
+                             su_error *err)
 {
     rows->samples = samples;
     SU_TRY(SU_ALLOC(&rows->basis, 3 * r * vertices, "basis", err));
@@ -372,7 +381,8 @@ su_status su_elastic_rows(su_pose_space *space, const su_place *place, const su_
     }
     SU_GO(fill_forces(space, place->rest, U, rotation, q, samples, part, NULL, count, slot_of, rows, err));
     for (int64_t i = sampling->samples * r; i < samples * r; i++) rows->target[i] *= sampling->soft_weight;
-    for (int64_t i = sampling->samples * CORNERS * count; i < samples * CORNERS * count; i++) rows->force[i] *= (float)sampling->soft_weight;
+    for (int64_t i = sampling->samples * CORNERS * count; i < samples * CORNERS * count; i++)
+        rows->force[i] *= (float)sampling->soft_weight;
     su_rows_basis(r, space->n, U, vertices, vertex, rows->basis);
 done:
     if (status != SU_OK) su_station_rows_free(rows);
@@ -380,10 +390,11 @@ done:
     return status;
 }
 
-/* still: of the tangent at rest instead. metrics (samples,r,r): V'/l of the eigenpairs of the projected tangent and M at each state, so that |metric f| is how far in M a force would
- * move the flesh from there; *l[0] times that, to stay in range. lengths (samples): l[0] times the displacement itself. */
-static su_status state_metrics(su_pose_space *space, const double *rest, const double *U, int64_t samples, const double *q, bool still,
-                               float *metrics, double *lengths, su_error *err)
+/* still: of the tangent at rest instead. metrics (samples,r,r): V'/l of the eigenpairs of the projected tangent and M
+ * at each state, so that |metric f| is how far in M a force would move the flesh from there; *l[0] times that, to stay
+ * in range. lengths (samples): l[0] times the displacement itself. */
+static su_status state_metrics(su_pose_space *space, const double *rest, const double *U, int64_t samples,
+                               const double *q, bool still, float *metrics, double *lengths, su_error *err)
 {
     int64_t r = space->r, size = 3 * space->n;
     double *y = NULL, *V = NULL, *l = NULL, *M = NULL;
@@ -407,8 +418,9 @@ done:
     return status;
 }
 
-su_status su_state_rows(su_pose_space *space, const su_place *place, int64_t samples, const double *q, su_force_part part, int64_t count,
-                        const int32_t *list, int64_t vertices, const int32_t *vertex, su_station_rows *rows, su_error *err)
+su_status su_state_rows(su_pose_space *space, const su_place *place, int64_t samples, const double *q,
+                        su_force_part part, int64_t count, const int32_t *list, int64_t vertices, const int32_t *vertex,
+                        su_station_rows *rows, su_error *err)
 {
     int64_t r = space->r;
     double *U = NULL, *rotation = NULL, *lengths = NULL;
@@ -432,8 +444,10 @@ done:
     return status;
 }
 
-/* B (9,r): what each mode makes of the deformation gradient of tet e; P (9,r): the stress that answers it, times the volume. */
-static void strain_and_stress(const su_pose_space *space, const double *U, int64_t e, double weight, double *B, double *P)
+/* B (9,r): what each mode makes of the deformation gradient of tet e; P (9,r): the stress that answers it, times the
+ * volume. */
+static void strain_and_stress(const su_pose_space *space, const double *U, int64_t e, double weight, double *B,
+                              double *P)
 {
     const su_elastic *elastic = &space->elastic;
     const int32_t *tet = elastic->tets + 4 * e;
@@ -450,12 +464,13 @@ static void strain_and_stress(const su_pose_space *space, const double *U, int64
         double pressure = lambda * (B[k] + B[4 * r + k] + B[8 * r + k]);
         for (int a = 0; a < 3; a++)
             for (int b = 0; b < 3; b++)
-                P[(3 * a + b) * r + k] = mu * (B[(3 * a + b) * r + k] + B[(3 * b + a) * r + k]) + (a == b ? pressure : 0);
+                P[(3 * a + b) * r + k] =
+                    mu * (B[(3 * a + b) * r + k] + B[(3 * b + a) * r + k]) + (a == b ? pressure : 0);
     }
 }
 
-su_status su_tets_stiffness(su_pose_space *space, const su_place *place, int64_t count, const int32_t *tets, const double *weights,
-                            double *stiffness, su_error *err)
+su_status su_tets_stiffness(su_pose_space *space, const su_place *place, int64_t count, const int32_t *tets,
+                            const double *weights, double *stiffness, su_error *err)
 {
     int64_t r = space->r;
     double *U = NULL, *rotation = NULL, *B = NULL;
@@ -467,7 +482,8 @@ su_status su_tets_stiffness(su_pose_space *space, const su_place *place, int64_t
     memset(stiffness, 0, (size_t)(r * r) * sizeof *stiffness);
     for (int64_t k = 0; k < count; k++) {
         strain_and_stress(space, U, tets[k], weights[k], B, B + 9 * r);
-        cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)r, (int)r, 9, 1, B, (int)r, B + 9 * r, (int)r, 1, stiffness, (int)r);
+        cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)r, (int)r, 9, 1, B, (int)r, B + 9 * r, (int)r, 1,
+                    stiffness, (int)r);
     }
 done:
     free(U), free(rotation), free(B);

@@ -12,27 +12,29 @@
 typedef struct su_sampling {
     int64_t samples;
     double amplitude;
-    uint64_t seed;        /* stream: the place's number is mixed in by the caller */
+    uint64_t seed; /* stream: the place's number is mixed in by the caller */
     uint64_t stream;
-    int factor_count;     /* sample k is scaled by factors[k % factor_count] after that; 0: none */
+    int factor_count; /* sample k is scaled by factors[k % factor_count] after that; 0: none */
     double factors[8];
-    bool steep;           /* every other sample has deviations a / l_k^2: in motion soft modes carry most of the force, not an equal share */
-    int64_t soft;         /* further states: each of the `soft` lowest eigenvectors alone, half as large as the others,
-                           * behind the samples: q then has samples + soft rows */
-    double soft_weight;   /* their rows count this much more */
+    bool steep;   /* every other sample has deviations a / l_k^2: in motion soft modes carry most of the force, not an
+                     equal share */
+    int64_t soft; /* further states: each of the `soft` lowest eigenvectors alone, half as large as the others,
+                   * behind the samples: q then has samples + soft rows */
+    double soft_weight; /* their rows count this much more */
 } su_sampling;
 
 /* What the rows of a place are to meet. */
 typedef enum su_force_kind {
     SU_FORCE_WHOLE,
-    SU_FORCE_REMAINDER,       /* less K_e U q of the neutral pose, which does not follow the pose, as in the model; errors are relative to the
-                               * whole force all the same */
-    SU_FORCE_LINEAR           /* that part alone, and relative to it */
+    SU_FORCE_REMAINDER, /* less K_e U q of the neutral pose, which does not follow the pose, as in the model; errors are
+                         * relative to the whole force all the same */
+    SU_FORCE_LINEAR     /* that part alone, and relative to it */
 } su_force_kind;
 
 typedef struct su_force_part {
     su_force_kind kind;
-    const double *stiffness;  /* (r,r) with the remainder: the sum of U'K_e U over all tets there, or what stands for it */
+    const double
+        *stiffness; /* (r,r) with the remainder: the sum of U'K_e U over all tets there, or what stands for it */
 } su_force_part;
 
 /* U (r,n,3) as su_pose_space_enter left it at the shape `rest` (n,3); q (samples,r). eigenvalues (r), may be NULL: l
@@ -46,15 +48,16 @@ su_status su_elastic_rows(su_pose_space *space, const su_place *place, const su_
                           int64_t count, const int32_t *list, int64_t vertices, const int32_t *vertex,
                           su_station_rows *rows, su_error *err);
 
-/* The same for given states q (samples,r). Errors of the force are measured by the displacement that they make from there, K(u)^-1 f in M with
- * the projected tangent at the state, relative to the displacement u: in turned flesh what was stiff at rest is soft. For linear forces the
- * tangent is that of the rest shape. */
-su_status su_state_rows(su_pose_space *space, const su_place *place, int64_t samples, const double *q, su_force_part part, int64_t count,
-                        const int32_t *list, int64_t vertices, const int32_t *vertex, su_station_rows *rows, su_error *err);
+/* The same for given states q (samples,r). Errors of the force are measured by the displacement that they make from
+ * there, K(u)^-1 f in M with the projected tangent at the state, relative to the displacement u: in turned flesh what
+ * was stiff at rest is soft. For linear forces the tangent is that of the rest shape. */
+su_status su_state_rows(su_pose_space *space, const su_place *place, int64_t samples, const double *q,
+                        su_force_part part, int64_t count, const int32_t *list, int64_t vertices, const int32_t *vertex,
+                        su_station_rows *rows, su_error *err);
 
 /* U'K_e U (r,r) at the rest shape of a place, summed over tets (count) times weights (count). */
-su_status su_tets_stiffness(su_pose_space *space, const su_place *place, int64_t count, const int32_t *tets, const double *weights,
-                            double *stiffness, su_error *err);
+su_status su_tets_stiffness(su_pose_space *space, const su_place *place, int64_t count, const int32_t *tets,
+                            const double *weights, double *stiffness, su_error *err);
 
 /* U'KU (r,r) at the rest shape of a place. */
 su_status su_place_stiffness(su_pose_space *space, const su_place *place, double *stiffness, su_error *err);

@@ -8,10 +8,10 @@
 #include <string.h>
 
 #define RANK_TOLERANCE 1e-8
-#define PIVOT_THRESHOLD 0.3   /* of the largest coefficient: weights stay below its inverse */
-#define NOTHING 1e-14         /* coefficients that substitution has cancelled */
+#define PIVOT_THRESHOLD 0.3 /* of the largest coefficient: weights stay below its inverse */
+#define NOTHING 1e-14       /* coefficients that substitution has cancelled */
 
-enum { MOST = 12 };           /* vertices that one may depend on: more would fill Z'KZ */
+enum { MOST = 12 }; /* vertices that one may depend on: more would fill Z'KZ */
 
 void su_constraint_rows_free(su_constraint_rows *C)
 {
@@ -49,8 +49,8 @@ typedef struct worker {
     sum *bound;            /* (bound_count) what each bound vertex is in terms of the others */
     int32_t *bound_vertex; /* (bound_count) */
     int64_t bound_count;
-    int32_t *number;       /* (vertices) among the bound, -1: not bound */
-    int32_t *uses;         /* (vertices) in how many sums it stands */
+    int32_t *number; /* (vertices) among the bound, -1: not bound */
+    int32_t *uses;   /* (vertices) in how many sums it stands */
 } worker;
 
 /* False where there would be too many terms. */
@@ -102,7 +102,8 @@ static bool substitute(const worker *w, const su_constraint_rows *C, int64_t r, 
     row->count = 0;
     for (int64_t k = C->start[r]; k < C->start[r + 1]; k++) {
         int32_t v = (int32_t)(C->column[k] / 3);
-        bool fits = w->number[v] < 0 ? add_term(row, v, C->value[k]) : add_sum(row, &w->bound[w->number[v]], C->value[k]);
+        bool fits =
+            w->number[v] < 0 ? add_term(row, v, C->value[k]) : add_sum(row, &w->bound[w->number[v]], C->value[k]);
         if (!fits) return false;
     }
     return true;
@@ -127,8 +128,10 @@ static bool replace(sum *s, int32_t v, const sum *own)
     sum other = {0};
     double scale = 0;
     for (int k = 0; k < s->count; k++) {
-        if (s->vertex[k] == v) scale = s->weight[k];
-        else add_term(&other, s->vertex[k], s->weight[k]);
+        if (s->vertex[k] == v)
+            scale = s->weight[k];
+        else
+            add_term(&other, s->vertex[k], s->weight[k]);
     }
     if (scale == 0) return true;
     if (!add_sum(&other, own, scale)) return false;
@@ -148,7 +151,7 @@ static bool eliminate(worker *w, const sum *row)
         if (k != pivot) add_term(&own, row->vertex[k], -row->weight[k] / row->weight[pivot]);
     if (own.count > MOST) return false;
     if (w->uses[v]) {
-        for (int64_t b = 0; b < w->bound_count; b++) {   /* first look, then leap */
+        for (int64_t b = 0; b < w->bound_count; b++) { /* first look, then leap */
             sum trial = w->bound[b];
             if (!replace(&trial, v, &own)) return false;
         }
@@ -193,7 +196,8 @@ static void eliminate_all(worker *w, const su_constraint_rows *C, double longest
 }
 
 /* The rows not done, as C Z, less those that Z obeys already. */
-static su_status remaining_rows(const su_elimination *Z, const uint8_t *done, double longest, su_constraint_rows *C, su_error *err)
+static su_status remaining_rows(const su_elimination *Z, const uint8_t *done, double longest, su_constraint_rows *C,
+                                su_error *err)
 {
     su_constraint_rows out = {0};
     int64_t *where = NULL, entries = 0;
@@ -204,7 +208,7 @@ static su_status remaining_rows(const su_elimination *Z, const uint8_t *done, do
     SU_GO(SU_ALLOC(&out.start, C->rows + 1, "constraints", err));
     SU_GO(SU_ALLOC(&out.column, entries, "constraints", err));
     SU_GO(SU_ALLOC(&out.value, entries, "constraints", err));
-    SU_GO(SU_ALLOC(&where, 3 * Z->kept, "constraints", err));   /* entry of each dof, plus 1 */
+    SU_GO(SU_ALLOC(&where, 3 * Z->kept, "constraints", err)); /* entry of each dof, plus 1 */
     int64_t write = 0;
     for (int64_t r = 0; r < C->rows; r++) {
         int64_t from = write;
@@ -254,7 +258,8 @@ static su_status assemble(const worker *w, int64_t vertices, su_elimination *Z, 
             Z->column[write] = kept_number[v], Z->weight[write++] = 1;
         } else {
             const sum *s = &w->bound[w->number[v]];
-            for (int k = 0; k < s->count; k++) Z->column[write] = kept_number[s->vertex[k]], Z->weight[write++] = s->weight[k];
+            for (int k = 0; k < s->count; k++)
+                Z->column[write] = kept_number[s->vertex[k]], Z->weight[write++] = s->weight[k];
         }
         Z->start[v + 1] = write;
     }
@@ -294,7 +299,8 @@ static int compare_int32(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Calls for each 3 x 3 block of Z'KZ that block (a, b) of K, a >= b, goes into: where p >= q as it stands, else transposed. */
+/* Calls for each 3 x 3 block of Z'KZ that block (a, b) of K, a >= b, goes into: where p >= q as it stands, else
+ * transposed. */
 typedef void visit(void *context, int64_t p, int64_t q, double weight, int64_t b, int64_t block);
 
 static void visit_blocks(const su_elimination *Z, const su_sparse *K, visit *call, void *context)
@@ -304,7 +310,7 @@ static void visit_blocks(const su_elimination *Z, const su_sparse *K, visit *cal
             int64_t a = K->row[K->start[3 * b] + 3 * k] / 3;
             for (int64_t i = Z->start[a]; i < Z->start[a + 1]; i++)
                 for (int64_t j = Z->start[b]; j < Z->start[b + 1]; j++) {
-                    if (a == b && Z->column[i] < Z->column[j]) continue;   /* met the other way round */
+                    if (a == b && Z->column[i] < Z->column[j]) continue; /* met the other way round */
                     call(context, Z->column[i], Z->column[j], Z->weight[i] * Z->weight[j], b, k);
                 }
         }
@@ -313,8 +319,8 @@ static void visit_blocks(const su_elimination *Z, const su_sparse *K, visit *cal
 /* Rows of each column of blocks, with repeats until they are sorted out. */
 typedef struct graph {
     const su_sparse *K;
-    su_sparse *out;        /* for add_values */
-    int64_t *start;        /* (kept + 2) */
+    su_sparse *out; /* for add_values */
+    int64_t *start; /* (kept + 2) */
     int32_t *row;
 } graph;
 
@@ -335,7 +341,7 @@ static void list_block(void *context, int64_t p, int64_t q, double weight, int64
 static void add_values(void *context, int64_t p, int64_t q, double weight, int64_t b, int64_t block)
 {
     graph *g = context;
-    double A[9];   /* of K: row i of the vertex a, column c of the vertex b */
+    double A[9]; /* of K: row i of the vertex a, column c of the vertex b */
     for (int c = 0; c < 3; c++)
         for (int i = 0; i < 3; i++) {
             bool upper = block == 0 && i < c;
@@ -346,9 +352,12 @@ static void add_values(void *context, int64_t p, int64_t q, double weight, int64
     int64_t low = turned ? p : q;
     int32_t high = (int32_t)(turned ? q : p);
     const int32_t *rows = g->row + g->start[low];
-    int64_t at = (const int32_t *)bsearch(&high, rows, (size_t)(g->start[low + 1] - g->start[low]), sizeof high, compare_int32) - rows;
+    int64_t at =
+        (const int32_t *)bsearch(&high, rows, (size_t)(g->start[low + 1] - g->start[low]), sizeof high, compare_int32) -
+        rows;
     for (int c = 0; c < 3; c++)
-        for (int i = at == 0 ? c : 0; i < 3; i++) {   /* a block off the diagonal of K that falls on this one counts both ways */
+        for (int i = at == 0 ? c : 0; i < 3;
+             i++) { /* a block off the diagonal of K that falls on this one counts both ways */
             double value = turned ? A[3 * c + i] : A[3 * i + c];
             if (at == 0 && block != 0) value += turned ? A[3 * i + c] : A[3 * c + i];
             g->out->value[g->out->start[3 * low + c] + 3 * at + i - c] += value;
@@ -366,7 +375,7 @@ su_status su_elimination_reduce(const su_elimination *Z, const su_sparse *K, su_
     visit_blocks(Z, K, count_block, &g);
     for (int64_t q = 0; q < Z->kept; q++) g.start[q + 2] += g.start[q + 1];
     SU_GO(SU_ALLOC(&g.row, g.start[Z->kept + 1], "reduced stiffness", err));
-    visit_blocks(Z, K, list_block, &g);   /* moves start[q + 1] from the start of q to its end */
+    visit_blocks(Z, K, list_block, &g); /* moves start[q + 1] from the start of q to its end */
     for (int64_t q = 0, from = 0; q < Z->kept; q++) {
         int64_t to = g.start[q + 1], first = write;
         qsort(g.row + from, (size_t)(to - from), sizeof *g.row, compare_int32);

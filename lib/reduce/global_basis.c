@@ -8,8 +8,8 @@
 #include <string.h>
 
 /* `wanted` directions of modes first .. first + count - 1 of all poses. */
-static su_status one_region(int64_t m, int64_t r, int64_t n, const double *basis, const double *gram, int64_t first, int64_t count,
-                            int64_t wanted, double *out, su_error *err)
+static su_status one_region(int64_t m, int64_t r, int64_t n, const double *basis, const double *gram, int64_t first,
+                            int64_t count, int64_t wanted, double *out, su_error *err)
 {
     int64_t size = m * count;
     double *matrix = NULL, *values = NULL;
@@ -25,7 +25,8 @@ static su_status one_region(int64_t m, int64_t r, int64_t n, const double *basis
     for (int64_t k = 0; k < wanted; k++) {
         int64_t at = size - 1 - k;
         if (at < 0 || !(values[at] > 1e-10 * values[size - 1])) {
-            status = su_fail(err, SU_USAGE, "the bases of a region of %lld modes span %lld directions at all poses, %lld are wanted",
+            status = su_fail(err, SU_USAGE,
+                             "the bases of a region of %lld modes span %lld directions at all poses, %lld are wanted",
                              (long long)count, (long long)k, (long long)wanted);
             goto done;
         }
@@ -43,8 +44,8 @@ done:
     return status;
 }
 
-su_status su_global_basis(int64_t m, int64_t r, int64_t n, const double *basis, const double *gram, const int32_t *mode_region,
-                          int64_t wanted, double *out, int32_t *out_region, su_error *err)
+su_status su_global_basis(int64_t m, int64_t r, int64_t n, const double *basis, const double *gram,
+                          const int32_t *mode_region, int64_t wanted, double *out, int32_t *out_region, su_error *err)
 {
     memset(out, 0, (size_t)(3 * wanted * n) * sizeof *out);
     for (int64_t first = 0, end; first < r; first = end) {

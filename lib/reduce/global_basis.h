@@ -1,5 +1,5 @@
-/* A basis that is the same at all poses, for comparison (PSSD Fig. 14; Galoppo et al. 2009): the principal directions, in the
- * mass norm, of the bases of all poses turned back to the neutral pose. */
+/* A basis that is the same at all poses, for comparison (PSSD Fig. 14; Galoppo et al. 2009): the principal directions,
+ * in the mass norm, of the bases of all poses turned back to the neutral pose. */
 #ifndef SU_REDUCE_GLOBAL_BASIS_H
 #define SU_REDUCE_GLOBAL_BASIS_H
 
@@ -7,10 +7,10 @@
 
 #include <stdint.h>
 
-/* basis (m,r,n,3), gram (m,m,r,r) of it, mode_region (r) ascending. Region by region, the leading directions of its m bases,
- * as many of the `wanted` as its share of r: out (wanted,n,3), out_region (wanted). Mass-orthonormal within a region.
- * SU_USAGE where the bases of a region do not span as many. */
-su_status su_global_basis(int64_t m, int64_t r, int64_t n, const double *basis, const double *gram, const int32_t *mode_region,
-                          int64_t wanted, double *out, int32_t *out_region, su_error *err);
+/* basis (m,r,n,3), gram (m,m,r,r) of it, mode_region (r) ascending. Region by region, the leading directions of its m
+ * bases, as many of the `wanted` as its share of r: out (wanted,n,3), out_region (wanted). Mass-orthonormal within a
+ * region. SU_USAGE where the bases of a region do not span as many. */
+su_status su_global_basis(int64_t m, int64_t r, int64_t n, const double *basis, const double *gram,
+                          const int32_t *mode_region, int64_t wanted, double *out, int32_t *out_region, su_error *err);
 
 #endif

@@ -17,7 +17,7 @@ int64_t su_handle_regions(int64_t count, const su_handle *handles, int32_t *regi
 {
     int64_t regions = 0;
     for (int64_t h = 0; h < count; h++) {
-        int64_t first = 0, before = 0;   /* regions seen before the first handle of this name */
+        int64_t first = 0, before = 0; /* regions seen before the first handle of this name */
         while (strcmp(handles[first].name, handles[h].name)) first++;
         for (int64_t k = 0; k < first; k++) {
             int64_t earlier = 0;
@@ -79,7 +79,8 @@ su_status su_handles_read(const char *path, int64_t *count, su_handle **handles,
         }
         list = more;
         if (parse_handle(at, &list[found]) < 0) {
-            status = su_fail(err, SU_INPUT, "%s: line %lld: is not name,x,y,z or name,x,y,z,x,y,z", path, (long long)number);
+            status =
+                su_fail(err, SU_INPUT, "%s: line %lld: is not name,x,y,z or name,x,y,z,x,y,z", path, (long long)number);
             goto done;
         }
         found++;
@@ -166,7 +167,7 @@ static double distance_to_handle(const su_handle *handle, const double *p)
 /* Does the segment from ends[0..2] to ends[3..5] pass through the tet? Its part inside all four faces is not empty. */
 static bool segment_in_tet(const double *x, const int32_t *tet, const double ends[6])
 {
-    static const int face[4][3] = {{1, 2, 3}, {0, 3, 2}, {0, 1, 3}, {0, 2, 1}};   /* outward */
+    static const int face[4][3] = {{1, 2, 3}, {0, 3, 2}, {0, 1, 3}, {0, 2, 1}}; /* outward */
     double from = 0, to = 1;
     for (int f = 0; f < 4; f++) {
         const double *a = x + 3 * (int64_t)tet[face[f][0]];
@@ -237,9 +238,9 @@ su_status su_handle_vertices(int64_t n, const double *vertices, int64_t t, const
         }
         for (int64_t v = 0; v < n; v++) {
             if (!mark[v]) continue;
-            int64_t other = taken[v];   /* of two, the nearer one holds it */
+            int64_t other = taken[v]; /* of two, the nearer one holds it */
             if (other >= 0 && distance_to_handle(&handles[h], vertices + 3 * v) >=
-                              distance_to_handle(&handles[other], vertices + 3 * v))
+                                  distance_to_handle(&handles[other], vertices + 3 * v))
                 rival[h] = (int32_t)other;
             else {
                 if (other >= 0) rival[other] = (int32_t)h;
@@ -253,8 +254,10 @@ su_status su_handle_vertices(int64_t n, const double *vertices, int64_t t, const
     }
     for (int64_t h = 0; h < count; h++)
         if (members[region[h]] == 0) {
-            status = su_fail(err, SU_INPUT, "handles '%s' and '%s' claim the same flesh vertex; move them apart or use "
-                             "more tets", handles[rival[h]].name, handles[h].name);
+            status = su_fail(err, SU_INPUT,
+                             "handles '%s' and '%s' claim the same flesh vertex; move them apart or use "
+                             "more tets",
+                             handles[rival[h]].name, handles[h].name);
             goto done;
         }
     status = SU_OK;

@@ -20,9 +20,9 @@ int64_t su_handle_regions(int64_t count, const su_handle *handles, int32_t *regi
  * caller's, freed by free(). SU_INPUT with the line in the message. */
 su_status su_handles_read(const char *path, int64_t *count, su_handle **handles, su_error *err);
 
-/* Handles from a list `BONE,REGION=BONE+BONE,...` whose bones may be patterns (fnmatch: ear*.L). names (bones) may hold NULLs;
- * segments (bones,2,3). what: the option, for messages. SU_USAGE where the list is malformed, SU_INPUT where a bone is
- * missing. *handles is the caller's. */
+/* Handles from a list `BONE,REGION=BONE+BONE,...` whose bones may be patterns (fnmatch: ear*.L). names (bones) may hold
+ * NULLs; segments (bones,2,3). what: the option, for messages. SU_USAGE where the list is malformed, SU_INPUT where a
+ * bone is missing. *handles is the caller's. */
 su_status su_handles_of_bones(const char *list, const char *what, int64_t bones, const char *const *names,
                               const double *segments, int64_t *count, su_handle **handles, su_error *err);
 

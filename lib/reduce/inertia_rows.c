@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAST_SHARE 0.05   /* of a field's mass norm that its target counts as, at least */
-#define LEAST_TURN 0.1     /* of the largest turn among the places that one counts as, at least */
+#define LEAST_SHARE 0.05 /* of a field's mass norm that its target counts as, at least */
+#define LEAST_TURN 0.1   /* of the largest turn among the places that one counts as, at least */
 
 void su_motion_free(su_motion *motion)
 {
@@ -20,12 +20,12 @@ void su_motion_free(su_motion *motion)
 /* The fields of one place are made one after the other. */
 typedef struct maker {
     const su_pose_space *space;
-    const double *U;          /* (r,n,3) */
-    const double *rotation;   /* (n,4) */
+    const double *U;        /* (r,n,3) */
+    const double *rotation; /* (n,4) */
     int64_t count;
     const int32_t *list;
     su_station_rows *rows;
-    double *field;            /* (n,3) mass times acceleration */
+    double *field; /* (n,3) mass times acceleration */
 } maker;
 
 /* Takes over maker->field, which holds accelerations; share: how strong the field is among its kind. */
@@ -41,7 +41,8 @@ static void add_field(maker *make, double share)
         norm2 += mass[v] * su_dot3(make->field + 3 * v, make->field + 3 * v);
         for (int i = 0; i < 3; i++) make->field[3 * v + i] *= mass[v];
     }
-    cblas_dgemv(CblasRowMajor, CblasNoTrans, (int)r, (int)(3 * n), 1, make->U, (int)(3 * n), make->field, 1, 0, target, 1);
+    cblas_dgemv(CblasRowMajor, CblasNoTrans, (int)r, (int)(3 * n), 1, make->U, (int)(3 * n), make->field, 1, 0, target,
+                1);
     for (int64_t k = 0; k < r; k++) length += target[k] * target[k];
     length = fmax(sqrt(length), LEAST_SHARE * sqrt(norm2));
     if (!(length * share > 1e-100)) return;
@@ -115,8 +116,8 @@ static void add_history(maker *make, const double *u, const su_motion *motion, i
 }
 
 su_status su_inertia_rows(su_pose_space *space, const su_place *place, const su_motion *motion,
-                          const su_inertia_sampling *sampling, int64_t count, const int32_t *list, su_station_rows *rows,
-                          su_error *err)
+                          const su_inertia_sampling *sampling, int64_t count, const int32_t *list,
+                          su_station_rows *rows, su_error *err)
 {
     int64_t r = space->r, n = space->n, histories = sampling->states.samples;
     int64_t most = 3 + 9 + histories * (1 + (motion ? motion->turns : 0)) + (motion ? motion->accelerations : 0);
@@ -138,8 +139,10 @@ su_status su_inertia_rows(su_pose_space *space, const su_place *place, const su_
         memcpy(field, motion->acceleration + 3 * k * n, (size_t)(3 * n) * sizeof *field);
         add_field(&make, 1);
     }
-    if (sampling->given) memcpy(q, sampling->given, (size_t)(histories * r) * sizeof *q);
-    else if (histories > 0) SU_GO(su_sample_states(space, U, place->rest, &sampling->states, q, NULL, err));
+    if (sampling->given)
+        memcpy(q, sampling->given, (size_t)(histories * r) * sizeof *q);
+    else if (histories > 0)
+        SU_GO(su_sample_states(space, U, place->rest, &sampling->states, q, NULL, err));
     for (int64_t k = 0; k < histories; k++) {
         cblas_dgemv(CblasRowMajor, CblasTrans, (int)r, (int)(3 * n), 1, U, (int)(3 * n), q + k * r, 1, 0, u, 1);
         add_history(&make, u, motion, (int)(k % 3), sampling->spin);

@@ -10,9 +10,9 @@
 
 typedef struct su_pose_bases {
     int64_t m, r, n;
-    const double *basis;       /* (m,r,n,3) aligned, turned back to the neutral pose */
-    const double *rotations;   /* (m,n,4) neutral to pose; only SU_LINEAR reads it */
-    const double *mass;        /* (n) */
+    const double *basis;     /* (m,r,n,3) aligned, turned back to the neutral pose */
+    const double *rotations; /* (m,n,4) neutral to pose; only SU_LINEAR reads it */
+    const double *mass;      /* (n) */
     su_interpolation mode;
 } su_pose_bases;
 

@@ -15,7 +15,8 @@ static su_status copy(su_file *file, void *to, int64_t count, size_t size, const
 
 static su_status copy_mesh(const su_tet *tet, const su_poses *poses, su_model *model, su_error *err)
 {
-    model->n = tet->n, model->t = tet->t, model->b = tet->b, model->fixed_count = tet->fixed_count, model->nbar = tet->nbar;
+    model->n = tet->n, model->t = tet->t, model->b = tet->b, model->fixed_count = tet->fixed_count,
+    model->nbar = tet->nbar;
     COPY(&model->vertices, 3 * tet->n, tet->vertices);
     COPY(&model->tets, 4 * tet->t, tet->tets);
     COPY(&model->surface, 3 * tet->b, tet->surface);
@@ -58,7 +59,8 @@ static su_status copy_poses(const su_fit *fit, const su_basis *basis, su_model *
     return SU_OK;
 }
 
-/* Region blocks (m, modes, vertices, 3); a vertex belongs to a region where its weight is positive and it is not held. */
+/* Region blocks (m, modes, vertices, 3); a vertex belongs to a region where its weight is positive and it is not held.
+ */
 static su_status make_blocks(const su_basis *basis, const su_elastic *elastic, su_model *model, su_error *err)
 {
     int64_t d = basis->d, n = basis->n, m = basis->m, r = basis->r, vertices = 0, entries = 0, mode = 0;
@@ -120,8 +122,8 @@ static su_status build(const su_pose_space *space, const su_poses *poses, const 
     return copy_cubature(space->fit, cubature, model, err);
 }
 
-su_status su_model_build(const su_pose_space *space, const su_poses *poses, const su_cubature *cubature, su_model *model,
-                         su_error *err)
+su_status su_model_build(const su_pose_space *space, const su_poses *poses, const su_cubature *cubature,
+                         su_model *model, su_error *err)
 {
     *model = (su_model){0};
     su_status status = build(space, poses, cubature, model, err);

@@ -7,9 +7,9 @@
 #include "reduce/cubature.h"
 #include "reduce/pose_space.h"
 
-/* Everything that the run time and export need, in memory of its own; meta is the caller's. Bases become single-precision
- * blocks over the free vertices of each region. */
-su_status su_model_build(const su_pose_space *space, const su_poses *poses, const su_cubature *cubature, su_model *model,
-                         su_error *err);
+/* Everything that the run time and export need, in memory of its own; meta is the caller's. Bases become
+ * single-precision blocks over the free vertices of each region. */
+su_status su_model_build(const su_pose_space *space, const su_poses *poses, const su_cubature *cubature,
+                         su_model *model, su_error *err);
 
 #endif

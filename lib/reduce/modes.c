@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Derivatives shorter than this part of the longest one are rounding: their squares in the Gram matrix, from which directions come, drown. */
+/* Derivatives shorter than this part of the longest one are rounding: their squares in the Gram matrix, from which
+ * directions come, drown. */
 #define SHORTEST_DERIVATIVE 3e-7
 
 /* K on the free dofs, its factor and inverse, the masses, for one problem. */
@@ -19,12 +20,12 @@ typedef struct solver {
     const su_mode_problem *problem;
     int64_t size;
     su_sparse K;
-    su_cholesky *factor;   /* of K, or of Z'KZ */
+    su_cholesky *factor; /* of K, or of Z'KZ */
     su_constrained_inverse inverse;
-    double shift, shift_share;   /* of the stiffest dof's K/M */
-    double *mass;      /* (size) lumped */
-    double *weight;    /* (size) W' */
-    double *effective; /* (size) W' M W' of eq. 32 */
+    double shift, shift_share; /* of the stiffest dof's K/M */
+    double *mass;              /* (size) lumped */
+    double *weight;            /* (size) W' */
+    double *effective;         /* (size) W' M W' of eq. 32 */
     su_mode_report report;
 } solver;
 
@@ -64,9 +65,10 @@ done:
     return status;
 }
 
-/* Of the rigid motions (count,size), orthonormal in the mass, those that the constraints leave: combinations with C r = 0, in
- * place. */
-static su_status unconstrained(const solver *s, const su_constraint_rows *C, int64_t *count, double *rigid, su_error *err)
+/* Of the rigid motions (count,size), orthonormal in the mass, those that the constraints leave: combinations with C r =
+ * 0, in place. */
+static su_status unconstrained(const solver *s, const su_constraint_rows *C, int64_t *count, double *rigid,
+                               su_error *err)
 {
     int64_t k = *count, rows = C->rows, size = s->size, left = 0;
     double *product = NULL, *gram = NULL, *values = NULL, *combined = NULL, largest = 0;
@@ -80,8 +82,8 @@ static su_status unconstrained(const solver *s, const su_constraint_rows *C, int
     SU_GO(su_eigen_symmetric(k, gram, values, err));
     while (left < k && values[left] < 1e-12 * (double)rows * largest * largest) left++;
     SU_GO(SU_ALLOC(&combined, left * size + 1, "rigid motions", err));
-    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, (int)size, (int)left, (int)k, 1, rigid, (int)size, gram, (int)k, 0,
-                combined, (int)size);
+    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, (int)size, (int)left, (int)k, 1, rigid, (int)size, gram,
+                (int)k, 0, combined, (int)size);
     memcpy(rigid, combined, (size_t)(left * size) * sizeof *rigid);
     *count = left;
     status = SU_OK;
@@ -91,7 +93,8 @@ done:
 }
 
 /* The factor of a matrix of K's pattern, or of Z' matrix Z. */
-static su_status factorize_reduced(solver *s, const su_elimination *Z, const su_sparse *matrix, int threads, su_error *err)
+static su_status factorize_reduced(solver *s, const su_elimination *Z, const su_sparse *matrix, int threads,
+                                   su_error *err)
 {
     su_sparse reduced = {0};
     if (Z->start) SU_TRY(su_elimination_reduce(Z, matrix, &reduced, err));
@@ -111,9 +114,8 @@ static su_status factorize(solver *s, const su_elimination *Z, int threads, su_e
         su_elastic_stiffness(problem->elastic, problem->x, project, &s->K, threads);
         if (s->shift > 0) {
             double largest = 0;
-            for (int64_t i = 0; i < s->size; i++)
-                largest = fmax(largest, s->K.value[s->K.start[i]] / s->effective[i]);
-            s->shift = s->shift_share * largest;   /* only rigid motions feel it, and those are projected out */
+            for (int64_t i = 0; i < s->size; i++) largest = fmax(largest, s->K.value[s->K.start[i]] / s->effective[i]);
+            s->shift = s->shift_share * largest; /* only rigid motions feel it, and those are projected out */
             for (int64_t i = 0; i < s->size; i++) shifted.value[s->K.start[i]] += s->shift * s->effective[i];
         }
         status = factorize_reduced(s, Z, &shifted, threads, err);
@@ -165,8 +167,9 @@ static su_status solver_create(solver *s, const su_mode_problem *problem, int th
         free(rigid);
         rigid = NULL;
     }
-    status = su_constrained_inverse_create(&s->inverse, s->size, s->factor, &Z, &C, rigid_count, rigid, s->effective, err);
-    rigid = NULL;   /* taken over in any case, as are C and Z */
+    status =
+        su_constrained_inverse_create(&s->inverse, s->size, s->factor, &Z, &C, rigid_count, rigid, s->effective, err);
+    rigid = NULL; /* taken over in any case, as are C and Z */
     s->report.constraints = s->inverse.constraints;
     s->report.seconds_factor = su_seconds() - started;
 done:
@@ -207,14 +210,15 @@ done:
     return status;
 }
 
-/* y <- y - K_c^-1 (K y - lambda W M W y): one step of inverse iteration, written as a correction. Rounding of the Krylov vectors leaves traces of
- * stiff motion in y, of the size of the machine's epsilon, which K magnifies by the ratio of the stiffest to the softest eigenvalue (1e8 in
- * slender bodies); how much depends on the kernels that the BLAS picks. The correction takes them out up to the rounding of y itself. */
+/* y <- y - K_c^-1 (K y - lambda W M W y): one step of inverse iteration, written as a correction. Rounding of the
+ * Krylov vectors leaves traces of stiff motion in y, of the size of the machine's epsilon, which K magnifies by the
+ * ratio of the stiffest to the softest eigenvalue (1e8 in slender bodies); how much depends on the kernels that the
+ * BLAS picks. The correction takes them out up to the rounding of y itself. */
 static su_status refine(solver *s, int64_t count, const double *values, double *y, su_error *err)
 {
     int64_t size = s->size;
     double *residual;
-    if (s->shift > 0) return SU_OK;   /* the inverse is that of K + shift M then */
+    if (s->shift > 0) return SU_OK; /* the inverse is that of K + shift M then */
     SU_TRY(SU_ALLOC(&residual, size, "residuals", err));
     su_status status = SU_OK;
     for (int64_t k = 0; k < count && status == SU_OK; k++) {
@@ -238,7 +242,7 @@ static su_status derivatives(solver *s, int64_t linear, const double *values, co
     for (int64_t i = 0; i < linear; i++)
         for (int64_t j = i; j < linear; j++, p++) pair[2 * p] = (int32_t)i, pair[2 * p + 1] = (int32_t)j;
     SU_GO(su_stiffness_derivatives(s->problem->elastic, s->problem->x, linear, phi, y, pairs, pair, psi, threads, err));
-    for (int64_t from = 0; from < pairs; from += 32) {   /* blocks, so that the work space of the solver stays small */
+    for (int64_t from = 0; from < pairs; from += 32) { /* blocks, so that the work space of the solver stays small */
         if (su_progress_stopped(progress)) {
             status = su_fail(err, SU_AGAIN, "stopped");
             goto done;
@@ -247,13 +251,15 @@ static su_status derivatives(solver *s, int64_t linear, const double *values, co
         SU_GO(su_constrained_inverse_apply(&s->inverse, columns, psi + from * size, psi + from * size, err));
     }
     s->report.applications += pairs;
-    double first = 0;   /* rigid motions that are kept have eigenvalue 0: scaled by the first elastic one */
+    double first = 0; /* rigid motions that are kept have eigenvalue 0: scaled by the first elastic one */
     for (int64_t i = linear - 1; i >= 0; i--)
         if (values[i] > 0) first = values[i];
     if (first == 0) first = 1;
     for (p = 0; p < pairs; p++) {
-        /* By this factor and not to this size: derivatives of limbs that do not feel each other are rounding, and stay so. */
-        double li = fmax(values[pair[2 * p]], first), lj = fmax(values[pair[2 * p + 1]], first), scale = first * first / (li * lj);
+        /* By this factor and not to this size: derivatives of limbs that do not feel each other are rounding, and stay
+         * so. */
+        double li = fmax(values[pair[2 * p]], first), lj = fmax(values[pair[2 * p + 1]], first),
+               scale = first * first / (li * lj);
         for (int64_t i = 0; i < size; i++) psi[p * size + i] *= -s->weight[i] * scale;
     }
     status = SU_OK;
@@ -275,8 +281,8 @@ static su_status weighted_inverse(solver *s, int64_t count, double *z, su_error 
     return SU_OK;
 }
 
-/* Static answers z (load_count,size): W y with K_c y = W M a, the part of a motion that no finite number of linear modes
- * catches. */
+/* Static answers z (load_count,size): W y with K_c y = W M a, the part of a motion that no finite number of linear
+ * modes catches. */
 static su_status answers(solver *s, double *z, su_error *err)
 {
     const su_mode_problem *problem = s->problem;
@@ -286,8 +292,8 @@ static su_status answers(solver *s, double *z, su_error *err)
         for (int64_t f = 0; f < elastic->free_count; f++)
             for (int i = 0; i < 3; i++) {
                 int64_t dof = 3 * f + i;
-                z[k * size + dof] = s->weight[dof] * s->mass[dof] *
-                                    problem->loads[3 * (k * elastic->n + elastic->free_vertex[f]) + i];
+                z[k * size + dof] =
+                    s->weight[dof] * s->mass[dof] * problem->loads[3 * (k * elastic->n + elastic->free_vertex[f]) + i];
             }
     return weighted_inverse(s, count, z, err);
 }
@@ -306,8 +312,10 @@ static su_status given_shapes(solver *s, double *z, su_error *err)
     for (int64_t k = 0; k < count; k++) {
         for (int64_t f = 0; f < elastic->free_count; f++)
             memcpy(u + 3 * f, problem->shapes + 3 * (k * elastic->n + elastic->free_vertex[f]), 3 * sizeof *u);
-        if (whole) memcpy(z + k * size, u, (size_t)size * sizeof *u);
-        else su_sparse_multiply(&s->K, u, z + k * size);
+        if (whole)
+            memcpy(z + k * size, u, (size_t)size * sizeof *u);
+        else
+            su_sparse_multiply(&s->K, u, z + k * size);
         for (int64_t i = 0; i < size && !whole; i++) z[k * size + i] *= s->weight[i];
     }
     free(u);
@@ -327,8 +335,8 @@ static void remove_span(int64_t size, int64_t count, const double *v, int64_t co
     }
 }
 
-/* In the scaled variables M^1/2 v, where the mass product is the plain one. Directions come from the Gram matrix; a second
- * orthonormalization takes out what its squared condition costs. */
+/* In the scaled variables M^1/2 v, where the mass product is the plain one. Directions come from the Gram matrix; a
+ * second orthonormalization takes out what its squared condition costs. */
 su_status su_mass_pca(int64_t size, const double *mass, int64_t count, double *v, int64_t candidate_count,
                       double *candidates, int64_t wanted, double shortest, int64_t *got, su_error *err)
 {
@@ -352,13 +360,17 @@ su_status su_mass_pca(int64_t size, const double *mass, int64_t count, double *v
     remove_span(size, count, v, candidate_count, candidates, coefficients);
     cblas_dsyrk(CblasColMajor, CblasLower, CblasTrans, c, n, 1, candidates, n, 0, gram, c);
     SU_GO(su_eigen_symmetric(candidate_count, gram, values, err));
-    double floor = shortest > 0 ? shortest * shortest * longest : candidate_count ? 1e-13 * values[candidate_count - 1] : 0;
+    double floor = shortest > 0      ? shortest * shortest * longest
+                   : candidate_count ? 1e-13 * values[candidate_count - 1]
+                                     : 0;
     int64_t rank = 0;
     while (rank < candidate_count && values[candidate_count - 1 - rank] > floor) rank++;
     if (got) *got = wanted = wanted < rank ? wanted : rank, w = (int)wanted;
     if (wanted > rank) {
-        status = su_fail(err, SU_INPUT, "the modal derivatives give %lld directions, %lld are needed: ask for fewer "
-                         "modes or for more linear ones", (long long)rank, (long long)wanted);
+        status = su_fail(err, SU_INPUT,
+                         "the modal derivatives give %lld directions, %lld are needed: ask for fewer "
+                         "modes or for more linear ones",
+                         (long long)rank, (long long)wanted);
         goto done;
     }
     status = SU_OK;
@@ -371,7 +383,7 @@ su_status su_mass_pca(int64_t size, const double *mass, int64_t count, double *v
         cblas_dgemv(CblasColMajor, CblasNoTrans, n, c, 1, candidates, n, direction, 1, 0, out + k * size, 1);
     }
     remove_span(size, count, v, wanted, out, coefficients);
-    for (int pass = 0; pass < 2; pass++) {   /* Cholesky QR: the columns are orthonormal but for rounding */
+    for (int pass = 0; pass < 2; pass++) { /* Cholesky QR: the columns are orthonormal but for rounding */
         cblas_dsyrk(CblasColMajor, CblasLower, CblasTrans, w, n, 1, out, n, 0, chosen, w);
         if (LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'L', w, chosen, w) != 0) {
             status = su_fail(err, SU_NUMERICS, "the principal directions of the derivatives are dependent");
@@ -396,8 +408,10 @@ static void scale_modes(const solver *s, int64_t linear, const double *y, double
         for (int64_t i = 0; i < s->size; i++) phi[k * s->size + i] = s->weight[i] * y[k * s->size + i];
 }
 
-/* What derivatives leave of r is filled with further linear modes: those of parts that do not feel each other know few directions. */
-static su_status fill(solver *s, int64_t linear, int64_t known, int64_t r, double *phi, const su_progress *progress, su_error *err)
+/* What derivatives leave of r is filled with further linear modes: those of parts that do not feel each other know few
+ * directions. */
+static su_status fill(solver *s, int64_t linear, int64_t known, int64_t r, double *phi, const su_progress *progress,
+                      su_error *err)
 {
     int64_t size = s->size, extra = r - known, rigid = s->problem->keep_rigid ? s->inverse.rigid_count : 0, got = 0;
     int64_t count = linear + extra > rigid ? linear + extra - rigid : 0;
@@ -406,14 +420,15 @@ static su_status fill(solver *s, int64_t linear, int64_t known, int64_t r, doubl
     su_status status;
     SU_GO(SU_ALLOC(&y, size * (linear + extra), "modes", err));
     SU_GO(SU_ALLOC(&values, linear + extra, "modes", err));
-    SU_GO(su_eigen_lowest(size, size - s->inverse.constraints - s->inverse.rigid_count, s->effective, &inverse, s->shift, count, values, y,
-                          &s->report.applications, NULL, progress, err));
+    SU_GO(su_eigen_lowest(size, size - s->inverse.constraints - s->inverse.rigid_count, s->effective, &inverse,
+                          s->shift, count, values, y, &s->report.applications, NULL, progress, err));
     for (int64_t k = 0; k < count; k++)
         for (int64_t i = 0; i < size; i++) y[k * size + i] *= s->weight[i];
     SU_GO(su_mass_pca(size, s->mass, known, phi, count, y, extra, 1e-3, &got, err));
     if (got < extra)
-        status = su_fail(err, SU_INPUT, "modes and derivatives give %lld directions, %lld are needed: ask for fewer modes", (long long)(known + got),
-                         (long long)r);
+        status =
+            su_fail(err, SU_INPUT, "modes and derivatives give %lld directions, %lld are needed: ask for fewer modes",
+                    (long long)(known + got), (long long)r);
 done:
     free(y), free(values);
     return status;
@@ -429,20 +444,21 @@ static su_status solve(solver *s, int64_t linear, int64_t r, double *values, dou
     su_status status;
     SU_GO(SU_ALLOC(&y, size * linear, "modes", err));
     SU_GO(SU_ALLOC(&phi, size * r, "modes", err));
-    if (s->problem->keep_rigid) {   /* exact, with eigenvalue 0 */
+    if (s->problem->keep_rigid) { /* exact, with eigenvalue 0 */
         rigid = s->inverse.rigid_count < linear ? s->inverse.rigid_count : linear;
         if (rigid) memcpy(y, s->inverse.rigid, (size_t)(rigid * size) * sizeof *y);
         memset(values, 0, (size_t)rigid * sizeof *values);
     }
     if (linear > rigid)
-        SU_GO(su_eigen_lowest(size, size - s->inverse.constraints - s->inverse.rigid_count, s->effective, &inverse, s->shift,
-                              linear - rigid, values + rigid, y + rigid * size, &s->report.applications, s->problem->watch,
-                              progress, err));
+        SU_GO(su_eigen_lowest(size, size - s->inverse.constraints - s->inverse.rigid_count, s->effective, &inverse,
+                              s->shift, linear - rigid, values + rigid, y + rigid * size, &s->report.applications,
+                              s->problem->watch, progress, err));
     SU_GO(refine(s, linear - rigid, values + rigid, y + rigid * size, err));
     SU_GO(largest_residual(s, linear - rigid, values + rigid, y + rigid * size, err));
     scale_modes(s, linear, y, phi);
     s->report.seconds_eigen = su_seconds() - started, started = su_seconds();
-    if (s->problem->load_count || s->problem->shape_count) {   /* shots that hardly move know few directions: derivatives take the places left */
+    if (s->problem->load_count ||
+        s->problem->shape_count) { /* shots that hardly move know few directions: derivatives take the places left */
         int64_t loads = s->problem->load_count, shapes = s->problem->shape_count, got;
         SU_GO(SU_ALLOC(&z, size * (loads > shapes ? loads : shapes), "answers to loads", err));
         if (loads) {

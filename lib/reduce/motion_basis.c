@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Errors are relative to the size of a frame's own motion: frames are divided by it and this part of the median size, below which motion is
- * too small to be seen. */
+/* Errors are relative to the size of a frame's own motion: frames are divided by it and this part of the median size,
+ * below which motion is too small to be seen. */
 #define MEDIAN_SHARE 0.1
 /* Directions shorter than this part of the longest frame are rounding. */
 #define SHORTEST 1e-6
@@ -21,7 +21,8 @@ static int compare_doubles(const void *a, const void *b)
 }
 
 /* factor (count): what each frame is multiplied by. sizes (count): mass norms, overwritten. */
-static su_status weigh_frames(const su_played_shots *shapes, int shot_count, int known, double *sizes, double *factor, su_error *err)
+static su_status weigh_frames(const su_played_shots *shapes, int shot_count, int known, double *sizes, double *factor,
+                              su_error *err)
 {
     double *sorted, *energy = NULL;
     su_status status;
@@ -44,8 +45,9 @@ done:
     return status;
 }
 
-su_status su_motion_basis_create(const su_tet *tet, const double *mass, const su_played_shots *shapes, int shot_count, int known, int64_t linear,
-                                 int64_t r, double *basis, double *q, int64_t *got, su_error *err)
+su_status su_motion_basis_create(const su_tet *tet, const double *mass, const su_played_shots *shapes, int shot_count,
+                                 int known, int64_t linear, int64_t r, double *basis, double *q, int64_t *got,
+                                 su_error *err)
 {
     int64_t n = tet->n, held = 0, size, count = shapes->count;
     double *free_mass = NULL, *columns = NULL, *modes = NULL, *sizes = NULL, *factor = NULL, *weighted = NULL;
@@ -81,8 +83,8 @@ su_status su_motion_basis_create(const su_tet *tet, const double *mass, const su
         for (int64_t i = 0; i < size; i++) basis[3 * (k * n + vertex[i / 3]) + i % 3] = modes[k * size + i];
     SU_GO(SU_ALLOC(&weighted, 3 * n * count, "states", err));
     for (int64_t i = 0; i < 3 * n * count; i++) weighted[i] = shapes->shapes[i] * mass[i / 3 % n];
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)count, (int)r, (int)(3 * n), 1, weighted, (int)(3 * n), basis, (int)(3 * n), 0, q,
-                (int)r);
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)count, (int)r, (int)(3 * n), 1, weighted, (int)(3 * n),
+                basis, (int)(3 * n), 0, q, (int)r);
 done:
     free(free_mass), free(columns), free(modes), free(sizes), free(factor), free(weighted), free(vertex), free(fixed);
     return status;

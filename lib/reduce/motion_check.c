@@ -47,8 +47,8 @@ typedef struct check {
     const su_runtime_model *runtime;
     su_sim_settings settings;
     su_step_settings step;
-    double least;         /* added to the size of every state */
-    double *errors;       /* (f of the basis) of each state; -1: of another shot */
+    double least;   /* added to the size of every state */
+    double *errors; /* (f of the basis) of each state; -1: of another shot */
 } check;
 
 /* Frames from `first` on, as an animation that borrows all it has. */
@@ -66,10 +66,18 @@ static su_status check_stretch(const check *c, int64_t from, int64_t to, su_moti
 {
     const su_model *model = c->model;
     const su_basis *basis = c->basis;
-    const su_shot_target target = {.nbar = model->nbar, .s = model->s, .a = model->a, .neutral = model->neutral, .params = model->params,
-                                   .param_scale = model->param_scale, .param_names = json_object_get(model->file.meta, "param_names"),
-                                   .psd_params = model->psd_params, .psd_shapes = model->psd_shapes, .psd_rbf = model->psd_rbf,
-                                   .param_mean = model->param_mean, .param_basis = model->param_basis};
+    const su_shot_target target = {.nbar = model->nbar,
+                                   .s = model->s,
+                                   .a = model->a,
+                                   .neutral = model->neutral,
+                                   .params = model->params,
+                                   .param_scale = model->param_scale,
+                                   .param_names = json_object_get(model->file.meta, "param_names"),
+                                   .psd_params = model->psd_params,
+                                   .psd_shapes = model->psd_shapes,
+                                   .psd_rbf = model->psd_rbf,
+                                   .param_mean = model->param_mean,
+                                   .param_basis = model->param_basis};
     int64_t start = basis->state_start[from], end = basis->state_frame[to - 1] + 1, r = model->r;
     su_anim part = part_of(c->anim, start, (end < c->anim->F ? end + 1 : end) - start);
     su_progress silent = {0};
@@ -86,7 +94,8 @@ static su_status check_stretch(const check *c, int64_t from, int64_t to, su_moti
     for (int64_t k = from; k < to && (status == SU_OK || status == SU_NUMERICS); k++) {
         const double *there = basis->state_q + k * r, *here = sim.q + (basis->state_frame[k] - start) * r;
         /* lost altogether: the worst of marks, not an error */
-        c->errors[k] = status == SU_OK ? size_of(r, here, there) / fmax(size_of(r, there, NULL) + c->least, 1e-300) : INFINITY;
+        c->errors[k] =
+            status == SU_OK ? size_of(r, here, there) / fmax(size_of(r, there, NULL) + c->least, 1e-300) : INFINITY;
     }
     if (status == SU_NUMERICS) status = SU_OK;
 done:
@@ -102,24 +111,27 @@ static double least_size(const su_basis *basis, int shot)
     double square = 0;
     int64_t count = 0;
     for (int64_t k = 0; k < basis->f; k++)
-        if (basis->state_shot[k] == shot) square += pow(size_of(basis->r, basis->state_q + k * basis->r, NULL), 2), count++;
+        if (basis->state_shot[k] == shot)
+            square += pow(size_of(basis->r, basis->state_q + k * basis->r, NULL), 2), count++;
     return 0.1 * sqrt(square / fmax((double)count, 1));
 }
 
-/* first (f + 1): the states that begin stretches of the shot, and the end of the last. SU_INPUT where a state lies outside the shot. */
-static su_status find_stretches(const su_basis *basis, int shot, const su_anim *anim, const char *path, int64_t *first, int64_t *count,
-                                su_error *err)
+/* first (f + 1): the states that begin stretches of the shot, and the end of the last. SU_INPUT where a state lies
+ * outside the shot. */
+static su_status find_stretches(const su_basis *basis, int shot, const su_anim *anim, const char *path, int64_t *first,
+                                int64_t *count, su_error *err)
 {
     *count = 0;
     for (int64_t k = 0; k < basis->f; k++) {
         if (basis->state_shot[k] != shot || basis->state_start[k] < 0) continue;
         if (basis->state_frame[k] >= anim->F || basis->state_start[k] >= basis->state_frame[k])
-            return su_fail(err, SU_INPUT, "%s: has %lld frames; a state of the basis is its frame %d, played from %d", path,
-                           (long long)anim->F, basis->state_frame[k], basis->state_start[k]);
-        bool same = *count > 0 && basis->state_shot[k - 1] == shot && basis->state_start[k - 1] == basis->state_start[k] &&
+            return su_fail(err, SU_INPUT, "%s: has %lld frames; a state of the basis is its frame %d, played from %d",
+                           path, (long long)anim->F, basis->state_frame[k], basis->state_start[k]);
+        bool same = *count > 0 && basis->state_shot[k - 1] == shot &&
+                    basis->state_start[k - 1] == basis->state_start[k] &&
                     basis->state_frame[k - 1] < basis->state_frame[k];
         if (!same) first[(*count)++] = k;
-        first[*count] = k + 1;   /* where the next begins, or later */
+        first[*count] = k + 1; /* where the next begins, or later */
     }
     return SU_OK;
 }
@@ -133,13 +145,20 @@ static void summarize(const check *c, su_motion_error *out)
     out->error = out->frames > 0 ? c->errors[3 * out->frames / 4] : 0;
 }
 
-su_status su_motion_check(const su_model *model, const su_basis *basis, int shot, const su_anim *anim, const char *path, int threads,
-                          su_motion_error *out, su_error *err)
+su_status su_motion_check(const su_model *model, const su_basis *basis, int shot, const su_anim *anim, const char *path,
+                          int threads, su_motion_error *out, su_error *err)
 {
-    const json_t *frequency = json_object_get(model->file.meta, "frequency"), *fps = json_object_get(anim->file.meta, "fps");
+    const json_t *frequency = json_object_get(model->file.meta, "frequency"),
+                 *fps = json_object_get(anim->file.meta, "fps");
     su_runtime_model runtime = {0};
-    check c = {.model = model, .basis = basis, .anim = anim, .path = path, .runtime = &runtime, .settings = su_sim_defaults(),
-               .step = {.stiffness = 1, .newton = SU_EXACT_SOLVES}, .least = least_size(basis, shot)};
+    check c = {.model = model,
+               .basis = basis,
+               .anim = anim,
+               .path = path,
+               .runtime = &runtime,
+               .settings = su_sim_defaults(),
+               .step = {.stiffness = 1, .newton = SU_EXACT_SOLVES},
+               .least = least_size(basis, shot)};
     int64_t *first = NULL, count;
     su_status status;
     *out = (su_motion_error){0};
@@ -148,8 +167,8 @@ su_status su_motion_check(const su_model *model, const su_basis *basis, int shot
     for (int64_t k = 0; k < basis->f; k++) c.errors[k] = -1;
     SU_GO(find_stretches(basis, shot, anim, path, first, &count, err));
     c.settings.substeps = SU_PLAYED_SUBSTEPS;
-    SU_GO(su_sim_settings_resolve(&c.settings, json_is_number(frequency) ? json_number_value(frequency) : 0, anim->F, anim->times,
-                                  json_is_number(fps) ? json_number_value(fps) : 24, err));
+    SU_GO(su_sim_settings_resolve(&c.settings, json_is_number(frequency) ? json_number_value(frequency) : 0, anim->F,
+                                  anim->times, json_is_number(fps) ? json_number_value(fps) : 24, err));
     c.step.alpha = c.settings.alpha, c.step.beta = c.settings.beta;
     SU_GO(su_runtime_model_create(model, SU_COROTATED, &runtime, err));
 #pragma omp parallel for num_threads(threads) schedule(dynamic)
@@ -157,7 +176,9 @@ su_status su_motion_check(const su_model *model, const su_basis *basis, int shot
         su_motion_error counted = {0};
         su_error own = {0};
         int64_t end = first[k];
-        while (end < first[k + 1] && basis->state_shot[end] == shot && basis->state_start[end] == basis->state_start[first[k]]) end++;
+        while (end < first[k + 1] && basis->state_shot[end] == shot &&
+               basis->state_start[end] == basis->state_start[first[k]])
+            end++;
         su_status done = check_stretch(&c, first[k], end, &counted, &own);
 #pragma omp critical(su_motion_check)
         {

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#define OPPOSING (-0.5)   /* cosine, as in self-contact */
+#define OPPOSING (-0.5) /* cosine, as in self-contact */
 
 /* Unit normals of the flesh's vertices (n,3), by area. */
 static void vertex_normals(int64_t n, const double *x, int64_t b, const int32_t *surface, double *normal)
@@ -32,8 +32,8 @@ static void vertex_normals(int64_t n, const double *x, int64_t b, const int32_t 
 typedef struct query {
     const su_obstacle *obstacle;
     const su_contact_settings *settings;
-    const double *at, *outward;    /* a vertex of the flesh and its normal */
-    int32_t triangle;              /* -1: none */
+    const double *at, *outward; /* a vertex of the flesh and its normal */
+    int32_t triangle;           /* -1: none */
     double distance, side, normal[3];
 } query;
 
@@ -57,8 +57,8 @@ static bool look(void *context, int32_t item)
     return true;
 }
 
-static void append(const su_contact_settings *settings, int32_t v, const double normal[3], bool inside, const uint8_t *held,
-                   su_contact *contact)
+static void append(const su_contact_settings *settings, int32_t v, const double normal[3], bool inside,
+                   const uint8_t *held, su_contact *contact)
 {
     int64_t before = contact->rows;
     if (settings->kind == SU_CONTACT_PAIRS || settings->kind == SU_CONTACT_SLIDING)

@@ -29,8 +29,8 @@ static su_status missing(int64_t m, const su_pose_source *sources, const char *w
             used += (size_t)snprintf(list + used, sizeof list - used, "%s%lld", used ? ", " : "", (long long)i);
     }
     if (count == 0) return SU_OK;
-    return su_fail(err, SU_INPUT, "no %s file holds pose %s%s of the %lld poses; give the missing files too", what, list,
-                   count > 20 ? ", ..." : "", (long long)m);
+    return su_fail(err, SU_INPUT, "no %s file holds pose %s%s of the %lld poses; give the missing files too", what,
+                   list, count > 20 ? ", ..." : "", (long long)m);
 }
 
 static su_status find_sources(int count, const part *parts, int64_t m, const char *what, su_pose_source *sources,
@@ -49,8 +49,10 @@ static su_status find_sources(int count, const part *parts, int64_t m, const cha
             }
             const char *first = digest_of(&parts[sources[i].part], sources[i].index), *second = digest_of(&parts[p], a);
             if (!first || !second || strcmp(first, second) != 0)
-                return su_fail(err, SU_INPUT, "%s: pose %d is also in %s and was made from something else; give one of "
-                               "them", parts[p].path, (int)i, parts[sources[i].part].path);
+                return su_fail(err, SU_INPUT,
+                               "%s: pose %d is also in %s and was made from something else; give one of "
+                               "them",
+                               parts[p].path, (int)i, parts[sources[i].part].path);
         }
     return missing(m, sources, what, err);
 }
@@ -62,8 +64,7 @@ su_status su_fit_sources(int count, const su_fit *parts, const char *const *path
 {
     part *list = su_calloc(count, sizeof *list);
     if (!list) return su_fail(err, SU_AGAIN, "no memory for %d files", count);
-    for (int p = 0; p < count; p++)
-        list[p] = (part){paths[p], parts[p].k, parts[p].pose, digests_in(&parts[p].file)};
+    for (int p = 0; p < count; p++) list[p] = (part){paths[p], parts[p].k, parts[p].pose, digests_in(&parts[p].file)};
     su_status status = find_sources(count, list, parts[0].m, "fit", sources, err);
     free(list);
     return status;
@@ -74,8 +75,7 @@ su_status su_modes_sources(int count, const su_modes *parts, const char *const *
 {
     part *list = su_calloc(count, sizeof *list);
     if (!list) return su_fail(err, SU_AGAIN, "no memory for %d files", count);
-    for (int p = 0; p < count; p++)
-        list[p] = (part){paths[p], parts[p].k, parts[p].pose, digests_in(&parts[p].file)};
+    for (int p = 0; p < count; p++) list[p] = (part){paths[p], parts[p].k, parts[p].pose, digests_in(&parts[p].file)};
     su_status status = find_sources(count, list, m, "modes", sources, err);
     free(list);
     return status;
@@ -89,8 +89,8 @@ static bool same(int64_t count, const double *a, const double *b)
 
 static su_status differ(const char *path, const char *first, const char *what, su_error *err)
 {
-    return su_fail(err, SU_INPUT, "%s: %s differs from that of %s; the files must come from the same poses and mesh", path,
-                   what, first);
+    return su_fail(err, SU_INPUT, "%s: %s differs from that of %s; the files must come from the same poses and mesh",
+                   path, what, first);
 }
 
 static su_status fits_agree(int count, const su_fit *parts, const char *const *paths, su_error *err)
@@ -104,7 +104,8 @@ static su_status fits_agree(int count, const su_fit *parts, const char *const *p
         if (a->m != b->m || a->s != b->s || !same(a->m * a->s, a->params, b->params) ||
             !same(a->s, a->param_scale, b->param_scale) || !same(a->m * a->m, a->rbf, b->rbf))
             return differ(paths[p], paths[0], "the list of poses", err);
-        if (a->z != b->z || !same(a->z, a->turn_weight, b->turn_weight)) return differ(paths[p], paths[0], "the smoothing of rotations", err);
+        if (a->z != b->z || !same(a->z, a->turn_weight, b->turn_weight))
+            return differ(paths[p], paths[0], "the smoothing of rotations", err);
         if (!same(a->t, a->density, b->density)) return differ(paths[p], paths[0], "density", err);
         if ((material ? 1 : 0) != (other ? 1 : 0) || (material && strcmp(material, other) != 0))
             return differ(paths[p], paths[0], "the material", err);

@@ -10,12 +10,12 @@
 #include <stdint.h>
 
 typedef struct su_pose_source {
-    int part;        /* number of the file */
-    int64_t index;   /* row in it */
+    int part;      /* number of the file */
+    int64_t index; /* row in it */
 } su_pose_source;
 
-/* Where each of the m poses stands. A pose may stand in several files when their `pose_digests` are equal (the first one
- * is taken); SU_INPUT where they differ or are not known, and where poses are missing (all named). */
+/* Where each of the m poses stands. A pose may stand in several files when their `pose_digests` are equal (the first
+ * one is taken); SU_INPUT where they differ or are not known, and where poses are missing (all named). */
 su_status su_fit_sources(int count, const su_fit *parts, const char *const *paths, su_pose_source *sources,
                          su_error *err);
 su_status su_modes_sources(int count, const su_modes *parts, const char *const *paths, int64_t m,

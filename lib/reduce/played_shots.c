@@ -10,10 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Solves a step: for shapes twice the steps are worth more than a second solve, which takes as long. But where the flesh moves far a step of one
- * solve leads it elsewhere, so in exact stretches, which a model is held against, there are two. */
+/* Solves a step: for shapes twice the steps are worth more than a second solve, which takes as long. But where the
+ * flesh moves far a step of one solve leads it elsewhere, so in exact stretches, which a model is held against, there
+ * are two. */
 enum { SOLVES = 1 };
-/* Young's modulus of soft flesh over its own: it moves as far as fiercer shots than any at hand would move it (docs/reduction.md). */
+/* Young's modulus of soft flesh over its own: it moves as far as fiercer shots than any at hand would move it
+ * (docs/reduction.md). */
 #define SOFT 0.4
 
 /* One shot on its way through the full space. */
@@ -32,7 +34,8 @@ static void stage_free(stage *s)
     su_shot_free(s->shot);
 }
 
-/* The fit as fullsim wants it, with all poses: `own` stands in where some are missing, with one pose and no correction. */
+/* The fit as fullsim wants it, with all poses: `own` stands in where some are missing, with one pose and no correction.
+ */
 static su_status whole_fit(const su_fit *fit, su_fit *own, double **corrections, su_error *err)
 {
     static double one[1] = {1};
@@ -53,11 +56,17 @@ static double number_in(const json_t *meta, const char *key, double fallback)
 static su_status stage_open(stage *s, const char *path, su_error *err)
 {
     const su_fit *fit = s->fit;
-    const su_shot_target target = {.nbar = s->tet->nbar, .s = fit->s, .a = fit->a, .params = fit->params,
+    const su_shot_target target = {.nbar = s->tet->nbar,
+                                   .s = fit->s,
+                                   .a = fit->a,
+                                   .params = fit->params,
                                    .param_scale = fit->param_scale,
                                    .param_names = json_object_get(fit->file.meta, "param_names"),
-                                   .psd_params = fit->psd_params, .psd_shapes = fit->psd_shapes, .psd_rbf = fit->psd_rbf,
-                                   .param_mean = fit->param_mean, .param_basis = fit->param_basis};
+                                   .psd_params = fit->psd_params,
+                                   .psd_shapes = fit->psd_shapes,
+                                   .psd_rbf = fit->psd_rbf,
+                                   .param_mean = fit->param_mean,
+                                   .param_basis = fit->param_basis};
     su_sim_settings settings = su_sim_defaults();
     su_fullsim_options options = {.tolerance = 1e-8, .newton = SOLVES, .threads = s->threads, .iterative = true};
     su_status status;
@@ -113,14 +122,14 @@ static int64_t plan_shot(const su_play_plan *plan, int shot, int64_t F, int64_t 
         }
         int64_t first = number > 1 ? k * (F - length) / (number - 1) : (F - length) / 2;
         out[k] = (stretch){.shot = shot, .first = first, .count = length, .before = plan->run_in};
-        if (first == 0) out[k].first = 1, out[k].count--;   /* nothing has moved at frame 0 */
+        if (first == 0) out[k].first = 1, out[k].count--; /* nothing has moved at frame 0 */
     }
     return number;
 }
 
 /* Frees `*out` with free(). frames: how many shapes there will be, one after the other. */
-static su_status make_plan(const su_play_plan *plan, int shot_count, const su_anim *anims, int64_t *count, stretch **out, int64_t *frames,
-                           su_error *err)
+static su_status make_plan(const su_play_plan *plan, int shot_count, const su_anim *anims, int64_t *count,
+                           stretch **out, int64_t *frames, su_error *err)
 {
     int64_t all = 0, room = 0;
     for (int k = 0; k < shot_count; k++) all += anims[k].F - 1;
@@ -150,7 +159,8 @@ static su_status make_plan(const su_play_plan *plan, int shot_count, const su_an
 
 /* ---- playing ---- */
 
-static su_status play_stretch(stage *s, const stretch *which, su_played_shots *out, const su_progress *progress, su_error *err)
+static su_status play_stretch(stage *s, const stretch *which, su_played_shots *out, const su_progress *progress,
+                              su_error *err)
 {
     int64_t start = which->first > which->before ? which->first - which->before : 0, k = which->at;
     su_fullsim_set_solves(s->sim, which->exact ? SU_EXACT_SOLVES : SOLVES);
@@ -162,7 +172,8 @@ static su_status play_stretch(stage *s, const stretch *which, su_played_shots *o
         if (f < which->first) continue;
         su_fullsim_frame state;
         su_fullsim_state(s->sim, &state);
-        out->shot[k] = which->shot, out->start[k] = which->exact ? start : -1, out->frame[k] = state.status >= SU_STATUS_DAMPED ? -1 : f;
+        out->shot[k] = which->shot, out->start[k] = which->exact ? start : -1,
+        out->frame[k] = state.status >= SU_STATUS_DAMPED ? -1 : f;
         turn_back(s, out->shapes + 3 * s->tet->n * k++);
     }
     return SU_OK;
@@ -170,10 +181,10 @@ static su_status play_stretch(stage *s, const stretch *which, su_played_shots *o
 
 typedef struct theatre {
     const su_tet *tet;
-    const su_fit *fit;   /* with all poses */
+    const su_fit *fit; /* with all poses */
     const char *const *paths;
     const su_anim *anims;
-    int threads;         /* of each stage */
+    int threads; /* of each stage */
     const su_progress *progress;
 } theatre;
 
@@ -189,7 +200,8 @@ done:
     return status;
 }
 
-/* [first, end) of the parts that stretches are played in: of each shot as many as there are threads, where it has so many. */
+/* [first, end) of the parts that stretches are played in: of each shot as many as there are threads, where it has so
+ * many. */
 static int64_t divide(int64_t count, const stretch *stretches, int team, int64_t *first)
 {
     int64_t parts = 0;
@@ -203,9 +215,10 @@ static int64_t divide(int64_t count, const stretch *stretches, int team, int64_t
 }
 
 /* A stretch depends on no other, so they are spread over the threads: the factorizations within one are sequential. */
-static su_status play_all(theatre *t, int64_t count, const stretch *stretches, int threads, su_played_shots *out, su_error *err)
+static su_status play_all(theatre *t, int64_t count, const stretch *stretches, int threads, su_played_shots *out,
+                          su_error *err)
 {
-    enum { LARGE = 200000 };   /* tets whose factor is not kept twice */
+    enum { LARGE = 200000 }; /* tets whose factor is not kept twice */
     int team = t->tet->t > LARGE ? 1 : threads < count ? threads : (int)count;
     int64_t *part;
     su_status first = SU_OK;
@@ -259,8 +272,8 @@ static void balance(int shot_count, int64_t size, double *squares, su_played_sho
 }
 
 su_status su_shots_play(const su_tet *tet, const su_fit *fit, int shot_count, const char *const *paths,
-                        const su_anim *anims, const su_play_plan *plan, su_played_shots *out, int threads, const su_progress *progress,
-                        su_error *err)
+                        const su_anim *anims, const su_play_plan *plan, su_played_shots *out, int threads,
+                        const su_progress *progress, su_error *err)
 {
     int64_t count = 0, frames = 0, n = tet->n;
     double *corrections = NULL, *squares = NULL;

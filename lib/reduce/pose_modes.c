@@ -29,8 +29,8 @@ static void tell(void *context, int64_t converged, int64_t wanted, int64_t appli
 }
 
 su_status su_pose_modes(const su_mode_setup *setup, const double *x, const double *young, const double *poisson,
-                        const su_contact *contact, double *eigenvalues, double *modes, su_mode_report *report, int threads,
-                        const su_pose_watch *watch, const su_progress *progress, su_error *err)
+                        const su_contact *contact, double *eigenvalues, double *modes, su_mode_report *report,
+                        int threads, const su_pose_watch *watch, const su_progress *progress, su_error *err)
 {
     su_mode_report sum = {0}, one;
     int32_t *held = NULL;
@@ -41,9 +41,11 @@ su_status su_pose_modes(const su_mode_setup *setup, const double *x, const doubl
     SU_GO(SU_ALLOC(&held, setup->n, "held vertices", err));
     SU_GO(SU_ALLOC(&fixed, setup->n, "held vertices", err));
     for (int64_t k = 0; k < setup->held_count; k++) fixed[setup->held[k]] = 1;
-    int64_t principal = setup->loads ? setup->loads->principal : 0, played = setup->loads ? setup->loads->played.count : 0;
+    int64_t principal = setup->loads ? setup->loads->principal : 0,
+            played = setup->loads ? setup->loads->played.count : 0;
     SU_GO(SU_ALLOC(&rotation, 4 * setup->n, "rotations", err));
-    SU_GO(su_rotation_field_create(setup->n, setup->vertices, setup->t, setup->tets, &setup->smoothing, 0, NULL, &field, err));
+    SU_GO(su_rotation_field_create(setup->n, setup->vertices, setup->t, setup->tets, &setup->smoothing, 0, NULL, &field,
+                                   err));
     su_rotation_field_evaluate(field, x, rotation, threads);
     if (principal + played) {
         SU_GO(SU_ALLOC(&loads, 3 * (principal + played) * setup->n, "loads of the shots", err));
@@ -54,9 +56,9 @@ su_status su_pose_modes(const su_mode_setup *setup, const double *x, const doubl
         su_elastic elastic;
         int64_t count = 0;
         for (int64_t v = 0; v < setup->n; v++)
-            if (fixed[v] || weights[v] == 0) held[count++] = (int32_t)v;   /* to the rig, or outside the region */
-        SU_GO(su_elastic_create(&elastic, setup->n, setup->vertices, setup->t, setup->tets, count, held, setup->material,
-                                young, poisson, setup->density, err));
+            if (fixed[v] || weights[v] == 0) held[count++] = (int32_t)v; /* to the rig, or outside the region */
+        SU_GO(su_elastic_create(&elastic, setup->n, setup->vertices, setup->t, setup->tets, count, held,
+                                setup->material, young, poisson, setup->density, err));
         su_elastic_set_rest(&elastic, x, setup->smoothing.nodes > 0 ? rotation : NULL, threads);
         su_mode_problem problem = {.elastic = &elastic, .x = x, .weights = weights, .keep_rigid = setup->keep_rigid};
         region_watch here = {watch, region};

@@ -23,7 +23,8 @@ su_status su_pose_space_create(su_pose_space *space, const su_tet *tet, const su
 {
     *space = (su_pose_space){0};
     if (fit->n != tet->n || fit->t != tet->t || basis->n != tet->n)
-        return su_fail(err, SU_INPUT, "tet has %lld vertices, fit %lld and basis %lld; they must come from the same mesh",
+        return su_fail(err, SU_INPUT,
+                       "tet has %lld vertices, fit %lld and basis %lld; they must come from the same mesh",
                        (long long)tet->n, (long long)fit->n, (long long)basis->n);
     if (fit->k != fit->m || (basis->m != fit->m && basis->m != 1) || basis->s != fit->s)
         return su_fail(err, SU_INPUT, "fit has %lld of %lld poses and basis %lld; they must hold the same poses",
@@ -35,10 +36,11 @@ su_status su_pose_space_create(su_pose_space *space, const su_tet *tet, const su
     SU_GO(su_elastic_create(&space->elastic, tet->n, tet->vertices, tet->t, tet->tets, tet->fixed_count, tet->fixed,
                             material, fit->young, fit->poisson, fit->density, err));
     space->smoothing = su_fit_smoothing(fit);
-    SU_GO(su_rotation_field_create(tet->n, tet->vertices, tet->t, tet->tets, &space->smoothing, 0, NULL, &space->field, err));
+    SU_GO(su_rotation_field_create(tet->n, tet->vertices, tet->t, tet->tets, &space->smoothing, 0, NULL, &space->field,
+                                   err));
     space->material = material, space->interpolation = interpolation;
-    space->bases = (su_pose_bases){basis->m, space->r, space->n, basis->basis, basis->rotations, space->elastic.mass,
-                                   interpolation};
+    space->bases = (su_pose_bases){
+        basis->m, space->r, space->n, basis->basis, basis->rotations, space->elastic.mass, interpolation};
 done:
     if (status != SU_OK) su_pose_space_free(space);
     return status;
@@ -57,8 +59,8 @@ void su_place_free(su_place *place)
     *place = (su_place){0};
 }
 
-su_status su_place_create(const su_pose_space *space, int64_t pose, const double *p, const double *rest, su_place *place,
-                          su_error *err)
+su_status su_place_create(const su_pose_space *space, int64_t pose, const double *p, const double *rest,
+                          su_place *place, su_error *err)
 {
     const su_fit *fit = space->fit;
     int64_t m = space->m, s = space->s;
@@ -78,8 +80,8 @@ su_status su_place_create(const su_pose_space *space, int64_t pose, const double
         su_rbf_weights(m, s, fit->params, fit->param_scale, fit->rbf, p, place->w);
         su_positive_weights(m, place->w, place->positive);
         if (space->bases.m > 1)
-            su_basis_weights(m, s, fit->params, fit->param_scale, space->basis->columns, space->basis->basis_rbf, p, place->w,
-                             place->b);
+            su_basis_weights(m, s, fit->params, fit->param_scale, space->basis->columns, space->basis->basis_rbf, p,
+                             place->w, place->b);
     }
     if (space->bases.m == 1) place->b[0] = 1;
 done:
@@ -89,7 +91,8 @@ done:
 
 su_status su_place_at_pose(const su_pose_space *space, int64_t i, su_place *place, su_error *err)
 {
-    return su_place_create(space, i, space->fit->params + i * space->s, space->fit->shapes + 3 * i * space->n, place, err);
+    return su_place_create(space, i, space->fit->params + i * space->s, space->fit->shapes + 3 * i * space->n, place,
+                           err);
 }
 
 static su_status blend_materials(su_pose_space *space, const su_place *place, su_error *err)
@@ -125,7 +128,7 @@ su_status su_pose_space_enter(su_pose_space *space, const su_place *place, doubl
 
 int su_pose_space_workers(const su_pose_space *space, int64_t count)
 {
-    enum { LARGE = 100000 };   /* tets */
+    enum { LARGE = 100000 }; /* tets */
     if (space->t > LARGE || count < 2) return 1;
     return space->threads < count ? space->threads : (int)count;
 }
@@ -134,7 +137,7 @@ typedef struct crew {
     su_place_work *work;
     void *context;
     su_progress *progress;
-    int64_t count, next, done, failed;   /* failed: first place that did, or count */
+    int64_t count, next, done, failed; /* failed: first place that did, or count */
     su_status status;
     su_error error;
 } crew;
@@ -163,13 +166,14 @@ static void serve(crew *c, su_pose_space *own, int worker)
             note(c, place, status, &error);
             c->done++;
             error = (su_error){0};
-            if (c->progress) note(c, place, su_progress_update(c->progress, (double)c->done / (double)c->count, &error), &error);
+            if (c->progress)
+                note(c, place, su_progress_update(c->progress, (double)c->done / (double)c->count, &error), &error);
         }
     }
 }
 
-su_status su_pose_space_each(su_pose_space *space, int64_t count, su_place_work *work, void *context, su_progress *progress,
-                             su_error *err)
+su_status su_pose_space_each(su_pose_space *space, int64_t count, su_place_work *work, void *context,
+                             su_progress *progress, su_error *err)
 {
     int team = su_pose_space_workers(space, count);
     crew c = {.work = work, .context = context, .progress = progress, .count = count, .failed = count, .status = SU_OK};
@@ -180,8 +184,8 @@ su_status su_pose_space_each(su_pose_space *space, int64_t count, su_place_work 
         {
             su_pose_space own;
             su_error error = {0};
-            su_status status = su_pose_space_create(&own, space->tet, space->fit, space->basis, space->material, space->interpolation, 1,
-                                                    &error);
+            su_status status = su_pose_space_create(&own, space->tet, space->fit, space->basis, space->material,
+                                                    space->interpolation, 1, &error);
             if (status == SU_OK) {
                 serve(&c, &own, omp_get_thread_num());
             } else {

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WRONG_PULL 5e-3      /* of the largest force: less may stay on a bound */
-#define OUTSIDE 1e-5         /* of a bound: nearer weights may stay free */
+#define WRONG_PULL 5e-3 /* of the largest force: less may stay on a bound */
+#define OUTSIDE 1e-5    /* of a bound: nearer weights may stay free */
 #define JUST_OUTSIDE 1e-7
 #define NOT_SMALL 0.02
 
@@ -47,7 +47,7 @@ static su_status laplacian(int64_t n, const double *x, int64_t t, const int32_t 
         for (int a = 0; a < 4; a++)
             for (int b = 0; b < 4; b++) L->column[fill[tets[4 * e + a]]++] = tets[4 * e + b];
     int64_t write = 0;
-    for (int64_t v = 0; v < n; v++) {   /* sorted, each once */
+    for (int64_t v = 0; v < n; v++) { /* sorted, each once */
         int64_t from = L->start[v], to = fill[v];
         qsort(L->column + from, (size_t)(to - from), sizeof *L->column, compare_int32);
         L->start[v] = write;
@@ -59,7 +59,8 @@ static su_status laplacian(int64_t n, const double *x, int64_t t, const int32_t 
     for (int64_t e = 0; e < t; e++) {
         const int32_t *tet = tets + 4 * e;
         double edges[9], inverse[9], g[12];
-        su_tet_edges(x + 3 * (int64_t)tet[0], x + 3 * (int64_t)tet[1], x + 3 * (int64_t)tet[2], x + 3 * (int64_t)tet[3], edges);
+        su_tet_edges(x + 3 * (int64_t)tet[0], x + 3 * (int64_t)tet[1], x + 3 * (int64_t)tet[2], x + 3 * (int64_t)tet[3],
+                     edges);
         double V = su_inverse3(edges, inverse) / 6;
         for (int i = 0; i < 3; i++) g[i] = -(inverse[i] + inverse[3 + i] + inverse[6 + i]);
         memcpy(g + 3, inverse, sizeof inverse);
@@ -67,8 +68,8 @@ static su_status laplacian(int64_t n, const double *x, int64_t t, const int32_t 
             volume[tet[a]] += 0.25 * V;
             for (int b = 0; b < 4; b++) {
                 int64_t at = L->start[tet[a]];
-                const int32_t *found = bsearch(&tet[b], L->column + at, (size_t)(L->start[tet[a] + 1] - at),
-                                               sizeof tet[b], compare_int32);
+                const int32_t *found =
+                    bsearch(&tet[b], L->column + at, (size_t)(L->start[tet[a] + 1] - at), sizeof tet[b], compare_int32);
                 L->value[found - L->column] += V * su_dot3(g + 3 * a, g + 3 * b);
             }
         }
@@ -104,7 +105,7 @@ static su_status biharmonic(int64_t n, const rows *L, const double *volume, cons
                 double scale = L->value[a] / volume[k];
                 for (int64_t b = L->start[k]; b < L->start[k + 1]; b++) {
                     int32_t i = L->column[b];
-                    if (number[i] < number[j]) continue;   /* held ones too */
+                    if (number[i] < number[j]) continue; /* held ones too */
                     if (!seen[i]) seen[i] = 1, list[count++] = i, sum[i] = 0;
                     sum[i] += scale * L->value[b];
                 }
@@ -148,10 +149,10 @@ typedef struct admm {
     const int32_t *free_vertex;
     su_sparse Q;
     su_cholesky *factor;
-    double rho;            /* of the factor: Q + rho M */
+    double rho; /* of the factor: Q + rho M */
     double *w, *z, *u, *right;
-    double *diagonal;      /* (free_count) of Q alone */
-    int8_t *bound;         /* (free_count) 1: at 1, -1: at 0, 0: between */
+    double *diagonal; /* (free_count) of Q alone */
+    int8_t *bound;    /* (free_count) 1: at 1, -1: at 0, 0: between */
 } admm;
 
 static su_status set_rho(admm *a, double rho, su_error *err)
@@ -162,10 +163,11 @@ static su_status set_rho(admm *a, double rho, su_error *err)
     return su_cholesky_factorize(a->factor, &a->Q, err);
 }
 
-/* The bounds set in a->bound are made equations, then corrected until none changes (primal-dual active sets, Hintermueller, Ito,
- * Kunisch 2003); after a few steps only those that miss the tolerances change, lest bounds of hardly any force come and go
- * for ever. Equations are stiff springs, so that one symbolic factor serves all. *settled: no weight is farther outside
- * than 1e-5, no bound pulls the wrong way by more than WRONG_PULL of the largest force; then z is the solution. */
+/* The bounds set in a->bound are made equations, then corrected until none changes (primal-dual active sets,
+ * Hintermueller, Ito, Kunisch 2003); after a few steps only those that miss the tolerances change, lest bounds of
+ * hardly any force come and go for ever. Equations are stiff springs, so that one symbolic factor serves all. *settled:
+ * no weight is farther outside than 1e-5, no bound pulls the wrong way by more than WRONG_PULL of the largest force;
+ * then z is the solution. */
 static su_status active_sets(admm *a, const double *b, int *steps, bool *settled, su_error *err)
 {
     enum { LIMIT = 80, FREELY = 10 };
@@ -180,7 +182,7 @@ static su_status active_sets(admm *a, const double *b, int *steps, bool *settled
         }
         SU_TRY(su_cholesky_factorize(a->factor, &a->Q, err));
         SU_TRY(su_cholesky_solve(a->factor, 1, a->right, a->w, err));
-        double force = 0;   /* of the springs: its sign says whether a bound is needed */
+        double force = 0; /* of the springs: its sign says whether a bound is needed */
         double let = k < FREELY ? 0 : 0.2 * WRONG_PULL * largest, hold = k < FREELY ? JUST_OUTSIDE : 0.2 * OUTSIDE;
         outside = wrong = 0;
         for (int64_t f = 0; f < count; f++) {
@@ -200,9 +202,9 @@ static su_status active_sets(admm *a, const double *b, int *steps, bool *settled
     return SU_OK;
 }
 
-/* Where active sets do not settle: 1/2 w'Qw + b'w over w = z, z in [0,1] by ADMM (Boyd et al. 2011, section 3, scaled form in the
- * mass norm) until the bounds that matter are known, which active sets finish, or to the end. rho follows the ratio of the
- * residuals. */
+/* Where active sets do not settle: 1/2 w'Qw + b'w over w = z, z in [0,1] by ADMM (Boyd et al. 2011, section 3, scaled
+ * form in the mass norm) until the bounds that matter are known, which active sets finish, or to the end. rho follows
+ * the ratio of the residuals. */
 static su_status splitting(admm *a, const double *b, int *steps, double *residual, su_error *err)
 {
     enum { LIMIT = 2000 };
@@ -223,17 +225,18 @@ static su_status splitting(admm *a, const double *b, int *steps, double *residua
             a->z[f] = fmin(fmax(a->w[f] + a->u[f], 0), 1);
             a->u[f] += a->w[f] - a->z[f];
             primal = fmax(primal, fabs(a->w[f] - a->z[f])), dual = fmax(dual, fabs(a->z[f] - old));
-            sum_primal += m * (a->w[f] - a->z[f]) * (a->w[f] - a->z[f]), sum_dual += m * (a->z[f] - old) * (a->z[f] - old);
+            sum_primal += m * (a->w[f] - a->z[f]) * (a->w[f] - a->z[f]),
+                sum_dual += m * (a->z[f] - old) * (a->z[f] - old);
         }
         if (primal < 1e-5 && dual < 1e-5) break;
         if (primal < near && dual < near) {
-            near = 0;   /* once */
+            near = 0; /* once */
             for (int64_t f = 0; f < count; f++) a->bound[f] = a->z[f] >= 1 ? 1 : a->z[f] <= 0 ? -1 : 0;
             SU_TRY(active_sets(a, b, steps, &settled, err));
             SU_TRY(set_rho(a, a->rho, err));
             if (settled) return SU_OK;
         }
-        if (k % 25 == 24) {   /* the residuals are both lengths in w here: keep them alike */
+        if (k % 25 == 24) { /* the residuals are both lengths in w here: keep them alike */
             double ratio = sqrt(sum_primal / fmax(sum_dual, 1e-300));
             if (ratio > 4 || ratio < 0.25) {
                 double factor = fmin(fmax(ratio, 0.1), 10);
@@ -264,10 +267,10 @@ static void reach(int64_t n, int64_t t, const int32_t *tets, const int32_t *regi
 
 /* What all regions share. */
 typedef struct field {
-    int64_t n, free_count;     /* free: not held by a handle, and joined to one */
+    int64_t n, free_count; /* free: not held by a handle, and joined to one */
     rows L;
-    double *volume;            /* (n) */
-    int32_t *number;           /* (n) among the free vertices, -1: held */
+    double *volume;  /* (n) */
+    int32_t *number; /* (n) among the free vertices, -1: held */
     int32_t *free_vertex;
     double rho;
 } field;
@@ -278,11 +281,11 @@ static void field_free(field *f)
     free(f->volume), free(f->number), free(f->free_vertex);
 }
 
-static su_status field_create(field *f, int64_t n, const double *vertices, int64_t t, const int32_t *tets, const int32_t *region_of,
-                              su_error *err)
+static su_status field_create(field *f, int64_t n, const double *vertices, int64_t t, const int32_t *tets,
+                              const int32_t *region_of, su_error *err)
 {
     uint8_t *reached = NULL;
-    double low[3], high[3];   /* rho: the biharmonic eigenvalue of a wave as long as the flesh */
+    double low[3], high[3]; /* rho: the biharmonic eigenvalue of a wave as long as the flesh */
     su_status status;
     f->n = n;
     SU_GO(SU_ALLOC(&f->volume, n, "region weights", err));
@@ -296,7 +299,8 @@ static su_status field_create(field *f, int64_t n, const double *vertices, int64
         if (f->number[v] >= 0) f->free_vertex[f->free_count++] = (int32_t)v;
     }
     for (int i = 0; i < 3; i++) low[i] = INFINITY, high[i] = -INFINITY;
-    for (int64_t k = 0; k < 3 * n; k++) low[k % 3] = fmin(low[k % 3], vertices[k]), high[k % 3] = fmax(high[k % 3], vertices[k]);
+    for (int64_t k = 0; k < 3 * n; k++)
+        low[k % 3] = fmin(low[k % 3], vertices[k]), high[k % 3] = fmax(high[k % 3], vertices[k]);
     f->rho = pow(2 * 3.14159265358979 / su_distance3(low, high), 4);
     status = SU_OK;
 done:
@@ -346,10 +350,12 @@ static void dilate(const field *f, uint8_t *inside)
         }
     int64_t count = 0;
     for (int64_t v = 0; v < f->n; v++) count += inside[v] = inside[v] && f->number[v] >= 0;
-    for (int64_t v = 0; v < f->n && 10 * count > 9 * f->free_count; v++) inside[v] = f->number[v] >= 0;   /* nearly all: all */
+    for (int64_t v = 0; v < f->n && 10 * count > 9 * f->free_count; v++)
+        inside[v] = f->number[v] >= 0; /* nearly all: all */
 }
 
-static su_status admm_create(const field *f, const uint8_t *inside, int32_t *number, int32_t *list, admm *a, su_error *err)
+static su_status admm_create(const field *f, const uint8_t *inside, int32_t *number, int32_t *list, admm *a,
+                             su_error *err)
 {
     memset(a, 0, sizeof *a);
     a->volume = f->volume, a->free_vertex = list, a->rho = f->rho;
@@ -376,8 +382,8 @@ static void admm_free(admm *a)
     memset(a, 0, sizeof *a);
 }
 
-/* Marks free vertices that are not inside and want to leave 0: the gradient of the energy at w says so, by the measure of
- * active_sets. Returns how many. */
+/* Marks free vertices that are not inside and want to leave 0: the gradient of the energy at w says so, by the measure
+ * of active_sets. Returns how many. */
 static int64_t reach_out(const field *f, const double *w, double *work, double *force, uint8_t *inside)
 {
     double most = 0;
@@ -395,10 +401,11 @@ static int64_t reach_out(const field *f, const double *w, double *work, double *
     return more;
 }
 
-/* w (n): the function without bounds, becomes the one with them. Most of the flesh is far from a region and stays at 0, so the
- * problem is solved where the function is not small and a few rings around that, and once more with more of the flesh as long as
- * vertices outside would leave 0. */
-static su_status solve_region(const field *f, const int32_t *region_of, int64_t h, double *w, int *most, double *cut, su_error *err)
+/* w (n): the function without bounds, becomes the one with them. Most of the flesh is far from a region and stays at 0,
+ * so the problem is solved where the function is not small and a few rings around that, and once more with more of the
+ * flesh as long as vertices outside would leave 0. */
+static su_status solve_region(const field *f, const int32_t *region_of, int64_t h, double *w, int *most, double *cut,
+                              su_error *err)
 {
     int32_t *number = NULL, *list = NULL;
     uint8_t *inside = NULL;
@@ -416,10 +423,11 @@ static su_status solve_region(const field *f, const int32_t *region_of, int64_t 
     for (bool first = true;; first = false) {
         bool settled;
         dilate(f, inside);
-        if (!memchr(inside, 1, (size_t)f->n)) break;   /* handles leave nothing to find */
+        if (!memchr(inside, 1, (size_t)f->n)) break; /* handles leave nothing to find */
         SU_GO(admm_create(f, inside, number, list, &a, err));
-        double slack = first ? JUST_OUTSIDE : 0;   /* later, weights at their bounds are there exactly */
-        for (int64_t k = 0; k < a.free_count; k++) a.bound[k] = w[list[k]] >= 1 + slack ? 1 : w[list[k]] <= -slack ? -1 : 0;
+        double slack = first ? JUST_OUTSIDE : 0; /* later, weights at their bounds are there exactly */
+        for (int64_t k = 0; k < a.free_count; k++)
+            a.bound[k] = w[list[k]] >= 1 + slack ? 1 : w[list[k]] <= -slack ? -1 : 0;
         for (int64_t v = 0; v < f->n; v++) w[v] = region_of[v] == h;
         apply_biharmonic(f->n, &f->L, f->volume, w, work, force);
         for (int64_t k = 0; k < a.free_count; k++) b[k] = force[list[k]];
@@ -483,7 +491,9 @@ void su_region_shares(int64_t r, int64_t d, int64_t *share)
     bool eights = least > 0 && 4 * most <= 5 * least;
     for (int64_t g = 0; g < d; g++) {
         int64_t more = over < 8 ? over : 8;
-        if (eights) share[g] = least + more, over -= more;
-        else share[g] = r < d ? 1 : r / d + (g < r % d);
+        if (eights)
+            share[g] = least + more, over -= more;
+        else
+            share[g] = r < d ? 1 : r / d + (g < r % d);
     }
 }

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STILL 1e-12   /* a motion whose mean square over the held vertices is below this share of its own size leaves them */
+#define STILL                                                                                                          \
+    1e-12 /* a motion whose mean square over the held vertices is below this share of its own size leaves them */
 
 static int32_t root_of(int32_t *parent, int32_t v)
 {
@@ -25,10 +26,13 @@ static su_status connected_parts(const su_elastic *elastic, int32_t *part, int64
     for (int64_t e = 0; e < elastic->t; e++)
         for (int a = 1; a < 4; a++) {
             int32_t p = root_of(parent, elastic->tets[4 * e]), q = root_of(parent, elastic->tets[4 * e + a]);
-            if (p < q) parent[q] = p; else parent[p] = q;
+            if (p < q)
+                parent[q] = p;
+            else
+                parent[p] = q;
         }
     *count = 0;
-    for (int64_t v = 0; v < n; v++) {   /* roots come first: they are the smallest of their part */
+    for (int64_t v = 0; v < n; v++) { /* roots come first: they are the smallest of their part */
         int32_t root = root_of(parent, (int32_t)v);
         part[v] = root == v ? (int32_t)(*count)++ : part[root];
     }
@@ -37,13 +41,14 @@ static su_status connected_parts(const su_elastic *elastic, int32_t *part, int64
 }
 
 typedef struct frame {
-    double centre[3], radius;   /* of a part: mean, and root mean square distance from it */
+    double centre[3], radius; /* of a part: mean, and root mean square distance from it */
     int64_t count, free_count, held_count;
-    double gram[36];            /* of the six motions over the held vertices; then its eigenvectors */
-    int still;                  /* so many of them, the first ones, leave those vertices where they are */
+    double gram[36]; /* of the six motions over the held vertices; then its eigenvectors */
+    int still;       /* so many of them, the first ones, leave those vertices where they are */
 } frame;
 
-/* Column k of the six motions of a part at x: translations, then rotations about its centre that move its radius by 1. */
+/* Column k of the six motions of a part at x: translations, then rotations about its centre that move its radius by 1.
+ */
 static void motion(const frame *f, const double *x, int k, double u[3])
 {
     int i = k % 3, a = (i + 1) % 3, b = (i + 2) % 3;
@@ -106,8 +111,8 @@ static void orthonormalize(int64_t size, const double *mass, int64_t count, doub
         }
 }
 
-su_status su_rigid_motions(const su_elastic *elastic, const double *x, const double *mass, int64_t *count, double **motions,
-                           su_error *err)
+su_status su_rigid_motions(const su_elastic *elastic, const double *x, const double *mass, int64_t *count,
+                           double **motions, su_error *err)
 {
     int64_t size = elastic->pattern.size, parts = 0, total = 0;
     int32_t *part = NULL;

@@ -1,7 +1,8 @@
-/* The search. Let A_s,e be the column of candidate e at station s and G its Gram matrices. One round adds the candidates
- * with the largest promised gain sum_i max(0, d_ie)^2 / h_ie (d: negative gradient with respect to the weight of e in
- * group i, h: its curvature), refits all weights by NNLS, and drops the members whose loss would cost least. Columns and
- * Gram matrices of everything ever tried stay in a pool, so that each round only pays for its new candidates. */
+/* The search. Let A_s,e be the column of candidate e at station s and G its Gram matrices. One round adds the
+ * candidates with the largest promised gain sum_i max(0, d_ie)^2 / h_ie (d: negative gradient with respect to the
+ * weight of e in group i, h: its curvature), refits all weights by NNLS, and drops the members whose loss would cost
+ * least. Columns and Gram matrices of everything ever tried stay in a pool, so that each round only pays for its new
+ * candidates. */
 #include "reduce/selection.h"
 
 #include "core/memory.h"
@@ -20,23 +21,23 @@ void su_selection_free(su_selection *selection)
 /* A set under construction: members are slots of the pool. */
 typedef struct trial {
     int64_t count;
-    int64_t *slot;      /* (limit) */
-    double *weights;    /* (groups, limit) row stride `limit` */
-    double error;       /* worst over stations, rms */
+    int64_t *slot;   /* (limit) */
+    double *weights; /* (groups, limit) row stride `limit` */
+    double error;    /* worst over stations, rms */
 } trial;
 
 typedef struct search {
     const su_fit_problem *problem;
     const su_fit_settings *settings;
     su_pool pool;
-    int64_t limit;          /* most members a trial may have */
+    int64_t limit; /* most members a trial may have */
     trial now, best, good;
-    double *residual_gradient;   /* (stations, candidates) */
-    double *score;               /* (candidates) */
+    double *residual_gradient; /* (stations, candidates) */
+    double *score;             /* (candidates) */
     int32_t *order;
-    unsigned char *taken;        /* (vertices) corners of this round's new candidates */
-    unsigned char *member;       /* (candidates) */
-    su_error_pair *errors;       /* (stations) */
+    unsigned char *taken;  /* (vertices) corners of this round's new candidates */
+    unsigned char *member; /* (candidates) */
+    su_error_pair *errors; /* (stations) */
 } search;
 
 static su_status trial_create(trial *t, int64_t limit, int64_t groups, su_error *err)
@@ -83,7 +84,8 @@ static su_status search_create(search *s, const su_fit_problem *problem, const s
 
 /* ---- fitting the weights ---- */
 
-/* What must come below the bound: the rms error at each example pose, and over all stations together that are no guides. */
+/* What must come below the bound: the rms error at each example pose, and over all stations together that are no
+ * guides. */
 static double worst_error(const search *s)
 {
     double worst = 0, sum = 0;
@@ -133,7 +135,8 @@ static int by_score(const void *a, const void *b)
     return (x->candidate > y->candidate) - (x->candidate < y->candidate);
 }
 
-/* Squared column length over the largest one's below which a candidate is not considered: its weight would be absurd. */
+/* Squared column length over the largest one's below which a candidate is not considered: its weight would be absurd.
+ */
 #define SHORTEST 1e-8
 
 static double column_length2(const search *s, int64_t e)
@@ -166,7 +169,8 @@ static void score_candidates(search *s)
     }
 }
 
-/* Adds up to `count` promising candidates to s->now. No two of a round share a vertex: neighbours say nearly the same. */
+/* Adds up to `count` promising candidates to s->now. No two of a round share a vertex: neighbours say nearly the same.
+ */
 static su_status add_candidates(search *s, int64_t count, int64_t *added, su_error *err)
 {
     const su_fit_problem *p = s->problem;
@@ -324,7 +328,7 @@ static su_status hand_over(search *s, su_selection *out, su_error *err)
 {
     const su_fit_problem *p = s->problem;
     trial *t = &s->now;
-    int64_t (*order)[2];
+    int64_t(*order)[2];
     SU_TRY(SU_ALLOC(&order, t->count, "cubature set", err));
     for (int64_t k = 0; k < t->count; k++) order[k][0] = s->pool.candidate[t->slot[k]], order[k][1] = k;
     qsort(order, (size_t)t->count, sizeof *order, by_candidate);
@@ -356,7 +360,7 @@ su_status su_select_points(const su_fit_problem *problem, const su_fit_settings 
     su_status status;
     SU_GO(search_create(&s, problem, settings, err));
     SU_GO(su_pool_norms(&s.pool, err));
-    SU_GO(refit(&s, 1, err));   /* the empty set */
+    SU_GO(refit(&s, 1, err)); /* the empty set */
     int64_t most = settings->count > 0 && settings->count < s.limit ? settings->count : s.limit;
     if (settings->error > 0) {
         SU_GO(grow(&s, most, settings->error, out, err));

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { UNIT = 64, ROWS = 512 };   /* samples a work unit; rows a single-precision sum */
+enum { UNIT = 64, ROWS = 512 }; /* samples a work unit; rows a single-precision sum */
 
 static int64_t rows_of(const su_pool *pool, int64_t a) { return pool->problem->stations[a].samples * pool->problem->r; }
 
@@ -51,7 +51,7 @@ su_status su_pool_create(su_pool *pool, const su_fit_problem *problem, int threa
 
 /* ---- columns ---- */
 
-enum { WIDEST = 12 };   /* numbers of a stored force: of a tet's four corners */
+enum { WIDEST = 12 }; /* numbers of a stored force: of a tet's four corners */
 
 static int width_of(const su_fit_problem *p) { return 3 * p->corners; }
 
@@ -59,18 +59,21 @@ static int width_of(const su_fit_problem *p) { return 3 * p->corners; }
 static void gather_rows(const su_fit_problem *p, const float *basis, int64_t e, float *B)
 {
     const int32_t *corner = p->corner + e * p->corners;
-    for (int c = 0; c < p->corners; c++) memcpy(B + 3 * p->r * c, basis + 3 * p->r * corner[c], (size_t)(3 * p->r) * sizeof *B);
+    for (int c = 0; c < p->corners; c++)
+        memcpy(B + 3 * p->r * c, basis + 3 * p->r * corner[c], (size_t)(3 * p->r) * sizeof *B);
 }
 
 /* in (count,r) times the transpose of a sample's metric: rows of `out`, `stride` from row to row. */
-static void measure(const su_station_rows *station, int64_t r, int64_t sample, int64_t count, const float *in, float *out, int64_t stride)
+static void measure(const su_station_rows *station, int64_t r, int64_t sample, int64_t count, const float *in,
+                    float *out, int64_t stride)
 {
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)count, (int)r, (int)r, 1, in, (int)r, station->metric + sample * r * r,
-                (int)r, 0, out, (int)stride);
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)count, (int)r, (int)r, 1, in, (int)r,
+                station->metric + sample * r * r, (int)r, 0, out, (int)stride);
 }
 
 /* sum (count): squared lengths of columns from candidate `first` on, at a station with metrics. work (count, 14 r). */
-static void measured_norms(const su_fit_problem *p, const su_station_rows *station, int64_t first, int64_t count, float *work, double *sum)
+static void measured_norms(const su_fit_problem *p, const su_station_rows *station, int64_t first, int64_t count,
+                           float *work, double *sum)
 {
     int64_t r = p->r;
     int width = width_of(p);
@@ -107,7 +110,8 @@ static su_status add_measured_norms(su_pool *pool, su_error *err)
                 double sum[CHUNK];
                 int64_t count = p->candidates - first < CHUNK ? p->candidates - first : CHUNK;
                 if (work) measured_norms(p, station, first, count, work, sum);
-                for (int64_t e = 0; e < count && work; e++) pool->norm2[a * p->candidates + first + e] = station->importance * sum[e];
+                for (int64_t e = 0; e < count && work; e++)
+                    pool->norm2[a * p->candidates + first + e] = station->importance * sum[e];
             }
         }
         free(work);
@@ -221,7 +225,8 @@ static su_status grow_pool(su_pool *pool, int64_t wanted, su_error *err)
 static su_status fill_slots(su_pool *pool, int64_t count, const int32_t *candidate, const int64_t *slot, int64_t a)
 {
     int64_t rows = rows_of(pool, a), size = pool->size, capacity = pool->capacity;
-    float *fresh = malloc((size_t)(count * rows) * sizeof *fresh), *part = malloc((size_t)(count * size) * sizeof *part);
+    float *fresh = malloc((size_t)(count * rows) * sizeof *fresh),
+          *part = malloc((size_t)(count * size) * sizeof *part);
     double *sum = calloc((size_t)(count * size), sizeof *sum), *gram = pool->gram[a];
     su_status status = fresh && part && sum ? make_columns(pool, count, candidate, a, fresh) : SU_AGAIN;
     if (status == SU_OK) {
@@ -363,8 +368,8 @@ static void group_target(const su_pool *pool, int64_t i)
             others = others || fabs(n->y[k]) > 1e-14 * fabs(v[k]);
         }
         if (others)
-            cblas_dsymv(CblasRowMajor, CblasUpper, (int)count, -w, n->gram + a * count * count, (int)count, n->y, 1, 1, n->h,
-                        1);
+            cblas_dsymv(CblasRowMajor, CblasUpper, (int)count, -w, n->gram + a * count * count, (int)count, n->y, 1, 1,
+                        n->h, 1);
     }
 }
 
@@ -377,7 +382,8 @@ static void gram_errors(const su_pool *pool, su_error_pair *errors)
     for (int64_t a = 0; a < p->station_count; a++) {
         const double *v = n->v + a * count;
         double scale = p->stations[a].importance, square = pool->target2[a];
-        cblas_dsymv(CblasRowMajor, CblasUpper, (int)count, 1, n->gram + a * count * count, (int)count, v, 1, 0, n->y, 1);
+        cblas_dsymv(CblasRowMajor, CblasUpper, (int)count, 1, n->gram + a * count * count, (int)count, v, 1, 0, n->y,
+                    1);
         for (int64_t k = 0; k < count; k++) square += v[k] * (n->y[k] - 2 * n->target[a * count + k]) / scale;
         errors[a].rms = sqrt(fmax(square, 0) / fmax((double)p->stations[a].samples, 1));
         errors[a].mean = errors[a].rms;
@@ -397,7 +403,8 @@ su_status su_pool_fit(su_pool *pool, int64_t count, const int64_t *slot, int64_t
     memset(n->v, 0, (size_t)(p->station_count * count) * sizeof *n->v);
     for (int64_t a = 0; a < p->station_count; a++)
         for (int64_t i = 0; i < p->groups; i++)
-            for (int64_t k = 0; k < count; k++) n->v[a * count + k] += p->stations[a].blend[i] * weights[i * stride + k];
+            for (int64_t k = 0; k < count; k++)
+                n->v[a * count + k] += p->stations[a].blend[i] * weights[i * stride + k];
     for (int sweep = 0; sweep < sweeps; sweep++) {
         double moved = 0, size = 0;
         for (int64_t i = 0; i < p->groups; i++) {
@@ -408,7 +415,8 @@ su_status su_pool_fit(su_pool *pool, int64_t count, const int64_t *slot, int64_t
             for (int64_t k = 0; k < count; k++) {
                 double d = n->x[k] - weights[i * stride + k];
                 moved += d * d * G[k * count + k], size += n->x[k] * n->x[k] * G[k * count + k];
-                for (int64_t a = 0; d != 0 && a < p->station_count; a++) n->v[a * count + k] += p->stations[a].blend[i] * d;
+                for (int64_t a = 0; d != 0 && a < p->station_count; a++)
+                    n->v[a * count + k] += p->stations[a].blend[i] * d;
                 weights[i * stride + k] = n->x[k];
             }
         }
@@ -434,7 +442,7 @@ su_status su_pool_residual(su_pool *pool, int64_t count, const int64_t *slot, in
             continue;
         }
         memcpy(residual, station->target, (size_t)rows * sizeof *residual);
-        for (int64_t from = 0; from < rows; from += ROWS) {   /* a block of the residual stays in cache */
+        for (int64_t from = 0; from < rows; from += ROWS) { /* a block of the residual stays in cache */
             int64_t to = from + ROWS < rows ? from + ROWS : rows;
             for (int64_t k = 0; k < count; k++) {
                 const float *column = pool->columns[a] + slot[k] * rows;
@@ -450,11 +458,13 @@ su_status su_pool_residual(su_pool *pool, int64_t count, const int64_t *slot, in
             mean += sqrt(sum), square += sum;
         }
         for (int64_t i = 0; i < rows && !station->metric; i++) pool->residual[a][i] = (float)residual[i];
-        for (int64_t k = 0; k < station->samples && station->metric; k++) {   /* turned back, as the gradient meets plain forces */
+        for (int64_t k = 0; k < station->samples && station->metric;
+             k++) { /* turned back, as the gradient meets plain forces */
             float *back = pool->residual[a] + k * r;
             memset(back, 0, (size_t)r * sizeof *back);
             for (int64_t i = 0; i < r; i++)
-                for (int64_t j = 0; j < r; j++) back[j] += (float)residual[k * r + i] * station->metric[(k * r + i) * r + j];
+                for (int64_t j = 0; j < r; j++)
+                    back[j] += (float)residual[k * r + i] * station->metric[(k * r + i) * r + j];
         }
         double samples = station->samples > 0 ? (double)station->samples : 1;
         errors[a] = (su_error_pair){mean / samples, sqrt(square / samples)};
@@ -463,8 +473,8 @@ su_status su_pool_residual(su_pool *pool, int64_t count, const int64_t *slot, in
     return failed ? su_fail(err, SU_AGAIN, "no memory for cubature rows") : SU_OK;
 }
 
-/* n->G: rows and columns of a group's normal matrix that belong to members with weight there, with a part of the diagonal added;
- * returns how many. */
+/* n->G: rows and columns of a group's normal matrix that belong to members with weight there, with a part of the
+ * diagonal added; returns how many. */
 static int64_t gather_used(su_pool_normal *n, int64_t group, int64_t count, const double *weights, double ridge)
 {
     int64_t used = 0;
@@ -492,13 +502,15 @@ su_status su_pool_losses(su_pool *pool, int64_t count, const int64_t *slot, int6
     for (int64_t i = 0; i < pool->problem->groups; i++) {
         int64_t used = 0, a = 0;
         bool good = false;
-        /* Columns are in single precision: where a few samples stand out, what is added to the diagonal has to cover their rounding. */
+        /* Columns are in single precision: where a few samples stand out, what is added to the diagonal has to cover
+         * their rounding. */
         for (double ridge = 1e-6; !good && ridge < 0.1; ridge *= 10) {
             used = gather_used(n, i, count, weights + i * stride, ridge);
             good = used == 0 || (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'U', (int)used, n->G, (int)count) == 0 &&
                                  LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'U', (int)used, n->G, (int)count) == 0);
         }
-        if (!good) return su_fail(err, SU_NUMERICS, "the normal matrix of the cubature weights is not positive definite");
+        if (!good)
+            return su_fail(err, SU_NUMERICS, "the normal matrix of the cubature weights is not positive definite");
         for (int64_t k = 0; k < count; k++) {
             double v = weights[i * stride + k];
             if (v > 0) loss[k] += v * v / n->G[a * count + a], a++;
@@ -537,7 +549,7 @@ su_status su_pool_gradient(su_pool *pool, double *out, su_error *err)
     const su_fit_problem *p = pool->problem;
     int64_t stations = p->station_count, count = p->candidates, units = 0;
     for (int64_t a = 0; a < stations; a++) units += (p->stations[a].samples + UNIT - 1) / UNIT;
-    int64_t (*work)[3] = NULL;   /* station, first sample, samples */
+    int64_t(*work)[3] = NULL; /* station, first sample, samples */
     float *part = NULL;
     su_status status;
     SU_GO(SU_ALLOC(&work, units, "cubature gradients", err));

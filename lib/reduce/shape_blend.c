@@ -12,13 +12,13 @@
 struct su_shape_blend {
     int64_t n, t;
     const int32_t *tets;
-    double *gradient;     /* (t,4,3) of the corners' shape functions, neutral shape */
-    double *volume;       /* (t) */
-    double *anchor;       /* (n) weak pull to the mean of both shapes: fixes the translation of each component */
+    double *gradient; /* (t,4,3) of the corners' shape functions, neutral shape */
+    double *volume;   /* (t) */
+    double *anchor;   /* (n) weak pull to the mean of both shapes: fixes the translation of each component */
     su_sparse laplacian;
     su_cholesky *factor;
-    int32_t *tree;        /* (t) tets in breadth-first order over shared vertices */
-    int32_t *parent;      /* (t) tet that each tet takes its way round from, -1: none */
+    int32_t *tree;   /* (t) tets in breadth-first order over shared vertices */
+    int32_t *parent; /* (t) tet that each tet takes its way round from, -1: none */
 };
 
 void su_shape_blend_free(su_shape_blend *blend)
@@ -142,8 +142,8 @@ su_status su_shape_blend_create(int64_t n, const double *vertices, int64_t t, co
         tet_geometry(blend, vertices, e);
         volume += blend->volume[e];
     }
-    /* Laplacian entries grow like a length, so the anchor does: 1e-6 of (volume / n)^(1/3), far below the stiffness of any
-     * tet, far above round-off. */
+    /* Laplacian entries grow like a length, so the anchor does: 1e-6 of (volume / n)^(1/3), far below the stiffness of
+     * any tet, far above round-off. */
     for (int64_t v = 0; v < n; v++) blend->anchor[v] = 1e-6 * cbrt(volume / (double)n);
     SU_GO(make_laplacian(blend, err));
     SU_GO(make_tree(blend, err));
@@ -169,8 +169,8 @@ static void polar(const su_shape_blend *blend, int64_t e, const double *x, doubl
     su_tmul33(R, F, S);
 }
 
-/* Rotation a -> b of each tet as a quaternion whose sign agrees with its parent in the tree, so that angles beyond half a
- * turn are reached by going on, not by going back. */
+/* Rotation a -> b of each tet as a quaternion whose sign agrees with its parent in the tree, so that angles beyond half
+ * a turn are reached by going on, not by going back. */
 static void turns(const su_shape_blend *blend, const double *a, const double *b, double *turn)
 {
     for (int64_t k = 0; k < blend->t; k++) {

@@ -1,6 +1,7 @@
 /* A plausible shape between two poses of the same tet mesh, for places where the rig was never asked: each tet's
  * deformation is interpolated as rotation and stretch apart (Alexa, Cohen-Or and Levin 2000), then the mesh is put
- * together again by a Poisson solve (Xu, Zhang, Wang and Bao 2005). Limbs keep their length, unlike by linear blending. */
+ * together again by a Poisson solve (Xu, Zhang, Wang and Bao 2005). Limbs keep their length, unlike by linear blending.
+ */
 #ifndef SU_REDUCE_SHAPE_BLEND_H
 #define SU_REDUCE_SHAPE_BLEND_H
 

@@ -59,11 +59,18 @@ static su_status each_load(sampler *s, const su_fit *fit, const char *path, cons
                            int64_t *phase, double *load, visit see, void *context, su_error *err)
 {
     su_shot *shot;
-    const su_shot_target target = {.nbar = s->tet->nbar, .s = fit->s, .a = fit->a, .params = fit->params,
+    const su_shot_target target = {.nbar = s->tet->nbar,
+                                   .s = fit->s,
+                                   .a = fit->a,
+                                   .params = fit->params,
                                    .param_scale = fit->param_scale,
                                    .param_names = json_object_get(fit->file.meta, "param_names"),
-                                   .psd_params = fit->psd_params, .psd_shapes = fit->psd_shapes, .psd_rbf = fit->psd_rbf,
-                                   .param_mean = fit->param_mean, .param_basis = fit->param_basis, .frames_only = true};
+                                   .psd_params = fit->psd_params,
+                                   .psd_shapes = fit->psd_shapes,
+                                   .psd_rbf = fit->psd_rbf,
+                                   .param_mean = fit->param_mean,
+                                   .param_basis = fit->param_basis,
+                                   .frames_only = true};
     su_status status = SU_OK;
     SU_TRY(su_shot_create(anim, path, &target, 0, NULL, &shot, NULL, err));
     s->shape.neutral = anim->neutral;
@@ -76,8 +83,8 @@ static su_status each_load(sampler *s, const su_fit *fit, const char *path, cons
     return status;
 }
 
-/* Replaces `count` loads by their `keep` leading directions, weighted by mass and as strong as the loads are in them. Poses
- * then answer the same loads, so that their bases differ only as the poses do. */
+/* Replaces `count` loads by their `keep` leading directions, weighted by mass and as strong as the loads are in them.
+ * Poses then answer the same loads, so that their bases differ only as the poses do. */
 static su_status lead(const su_tet *tet, const su_fit *fit, int64_t keep, double **loads, int64_t *count, su_error *err)
 {
     int64_t n = tet->n, made = *count;
@@ -90,7 +97,7 @@ static su_status lead(const su_tet *tet, const su_fit *fit, int64_t keep, double
     SU_GO(SU_ALLOC(&out, 3 * n * keep, "loads of the shots", err));
     SU_GO(SU_ALLOC(&weighted, 3 * n * made, "loads of the shots", err));
     su_lumped_mass(n, tet->vertices, tet->t, tet->tets, fit->density, mass);
-    for (int64_t i = 0; i < tet->fixed_count; i++) mass[tet->fixed[i]] = 0;   /* held flesh answers nothing */
+    for (int64_t i = 0; i < tet->fixed_count; i++) mass[tet->fixed[i]] = 0; /* held flesh answers nothing */
     for (int64_t k = 0; k < made; k++)
         for (int64_t i = 0; i < 3 * n; i++) weighted[3 * n * k + i] = (*loads)[3 * n * k + i] * sqrt(mass[i / 3]);
     cblas_dsyrk(CblasColMajor, CblasLower, CblasTrans, (int)made, (int)(3 * n), 1, weighted, (int)(3 * n), 0, gram,
@@ -125,10 +132,10 @@ static su_status collect(void *context, const double *load, double dt, su_error 
 typedef struct rehearsal {
     const su_elastic *elastic;
     int64_t size, count;
-    double *modes;      /* (count,size) on the free dofs, K and M diagonal */
-    double *squares;    /* (count) omega^2 */
-    double *weighted;   /* (size) M a */
-    double *force;      /* (count) */
+    double *modes;    /* (count,size) on the free dofs, K and M diagonal */
+    double *squares;  /* (count) omega^2 */
+    double *weighted; /* (size) M a */
+    double *force;    /* (count) */
     su_linear_motion motion;
 } rehearsal;
 
@@ -158,8 +165,8 @@ static su_status rehearsal_create(const su_tet *tet, const su_elastic *elastic, 
     double *values = NULL, *full = NULL, *turned = NULL, *product = NULL, *reduced = NULL;
     su_sparse K = {0};
     su_status status;
-    const su_mode_problem problem = {.elastic = elastic, .x = tet->vertices, .load_count = load_count, .loads = loads,
-                                     .responses = load_count};
+    const su_mode_problem problem = {
+        .elastic = elastic, .x = tet->vertices, .load_count = load_count, .loads = loads, .responses = load_count};
     out->elastic = elastic, out->size = size, out->count = r;
     SU_GO(SU_ALLOC(&values, linear, "rehearsal", err));
     SU_GO(SU_ALLOC(&full, 3 * n * r, "rehearsal", err));
@@ -177,11 +184,11 @@ static su_status rehearsal_create(const su_tet *tet, const su_elastic *elastic, 
     SU_GO(su_sparse_clone_pattern(&elastic->pattern, &K, err));
     su_elastic_stiffness(elastic, tet->vertices, true, &K, threads);
     for (int64_t k = 0; k < r; k++) su_sparse_multiply(&K, turned + k * size, product + k * size);
-    cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, (int)r, (int)r, (int)size, 1, turned, (int)size, product, (int)size,
-                0, reduced, (int)r);
+    cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, (int)r, (int)r, (int)size, 1, turned, (int)size, product,
+                (int)size, 0, reduced, (int)r);
     SU_GO(su_eigen_symmetric(r, reduced, out->squares, err));
-    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, (int)size, (int)r, (int)r, 1, turned, (int)size, reduced, (int)r,
-                0, out->modes, (int)size);
+    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, (int)size, (int)r, (int)r, 1, turned, (int)size, reduced,
+                (int)r, 0, out->modes, (int)size);
     status = su_linear_motion_create(r, out->squares, &out->motion, err);
 done:
     su_sparse_free(&K);
@@ -189,8 +196,8 @@ done:
     return status;
 }
 
-/* out (count,n,3): M^-1 K phi, the loads whose static answers are the motions phi = modes * states. K phi = omega^2 M phi
- * within the rehearsal's space. */
+/* out (count,n,3): M^-1 K phi, the loads whose static answers are the motions phi = modes * states. K phi = omega^2 M
+ * phi within the rehearsal's space. */
 static void loads_of(const rehearsal *r, int64_t n, int64_t count, const double *states, double *out)
 {
     for (int64_t k = 0; k < count; k++)
@@ -221,7 +228,7 @@ static su_status rehearse(const su_tet *tet, const su_fit *fit, su_material mate
                           const char *const *shots, const su_anim *anims, int64_t keep, su_shot_loads *out, int threads,
                           su_error *err)
 {
-    enum { LINEAR = 24 };   /* linear modes of the rehearsal: they hold what resonates, static answers the rest */
+    enum { LINEAR = 24 }; /* linear modes of the rehearsal: they hold what resonates, static answers the rest */
     sampler s = {.tet = tet, .threads = threads};
     collected all = {.size = 3 * tet->n};
     rehearsal r = {0};
@@ -229,7 +236,10 @@ static su_status rehearse(const su_tet *tet, const su_fit *fit, su_material mate
     int64_t n = tet->n, frames = 0, phase = 0, most = 6 * keep;
     double squares = 0, *load = NULL;
     su_status status;
-    s.shape = (su_rest_shape){.n = n, .ties = tet->ties, .vertices = tet->vertices, .shepard_index = tet->shepard_index,
+    s.shape = (su_rest_shape){.n = n,
+                              .ties = tet->ties,
+                              .vertices = tet->vertices,
+                              .shepard_index = tet->shepard_index,
                               .shepard_weight = tet->shepard_weight};
     for (int k = 0; k < shot_count; k++) frames += anims[k].F > 2 ? anims[k].F - 2 : 0;
     int64_t stride = frames > most ? (frames + most - 1) / most : 1;
@@ -247,8 +257,8 @@ static su_status rehearse(const su_tet *tet, const su_fit *fit, su_material mate
     for (int axis = 0; axis < 3; axis++, all.count++)
         for (int64_t v = 0; v < n; v++) all.loads[3 * (all.count * n + v) + axis] = fmax(strength, 1e-3 * 9.81);
     SU_GO(lead(tet, fit, 2 * keep, &all.loads, &all.count, err));
-    SU_GO(su_elastic_create(&elastic, n, tet->vertices, tet->t, tet->tets, tet->fixed_count, tet->fixed, material, fit->young,
-                            fit->poisson, fit->density, err));
+    SU_GO(su_elastic_create(&elastic, n, tet->vertices, tet->t, tet->tets, tet->fixed_count, tet->fixed, material,
+                            fit->young, fit->poisson, fit->density, err));
     SU_GO(rehearsal_create(tet, &elastic, LINEAR, all.count, all.loads, &r, threads, err));
     for (int k = 0; k < shot_count; k++) {
         phase = 0;
@@ -264,7 +274,7 @@ done:
     return status;
 }
 
-enum { STRETCH = 16, RUN_IN = 4 };   /* frames played on end of long shots, and before them */
+enum { STRETCH = 16, RUN_IN = 4 }; /* frames played on end of long shots, and before them */
 
 su_status su_shot_loads_create(const su_tet *tet, const su_fit *fit, su_material material, int shot_count,
                                const char *const *shots, int64_t keep, int64_t frames_played, su_shot_loads *out,
@@ -281,7 +291,9 @@ su_status su_shot_loads_create(const su_tet *tet, const su_fit *fit, su_material
     if (status == SU_OK && keep > 0)
         status = rehearse(tet, fit, material, shot_count, shots, anims, keep, out, threads, err);
     if (status == SU_OK && frames_played > 0)
-        status = su_shots_play(tet, fit, shot_count, shots, anims, &(su_play_plan){.most = frames_played, .stretch = STRETCH, .run_in = RUN_IN}, &out->played, threads, progress, err);
+        status = su_shots_play(tet, fit, shot_count, shots, anims,
+                               &(su_play_plan){.most = frames_played, .stretch = STRETCH, .run_in = RUN_IN},
+                               &out->played, threads, progress, err);
     for (int k = 0; k < loaded; k++) su_anim_free(&anims[k]);
     free(anims);
     return status;
@@ -298,7 +310,8 @@ void su_shot_loads_turn(int64_t n, const double *rotation, const su_shot_loads *
     for (int64_t v = 0; v < n; v++) {
         double R[9];
         su_quaternion_matrix(rotation + 4 * v, R);
-        for (int64_t k = 0; k < loads->principal; k++) su_mulv3(R, loads->loads + 3 * (k * n + v), out + 3 * (k * n + v));
+        for (int64_t k = 0; k < loads->principal; k++)
+            su_mulv3(R, loads->loads + 3 * (k * n + v), out + 3 * (k * n + v));
         for (int64_t k = 0; k < loads->played.count; k++) {
             double *to = out + 3 * ((loads->principal + k) * n + v);
             su_mulv3(R, loads->played.shapes + 3 * (k * n + v), to);

@@ -97,7 +97,8 @@ su_status su_linear_motion_principal(const su_linear_motion *motion, int64_t kee
     SU_GO(SU_ALLOC(&vectors, c * c, "rehearsal", err));
     SU_GO(SU_ALLOC(&values, c, "rehearsal", err));
     for (int64_t f = 0; f < motion->frames; f++)
-        cblas_dsyr(CblasColMajor, CblasLower, (int)c, weights[f] * weights[f] / (double)motion->frames, motion->states + f * c, 1, vectors, (int)c);
+        cblas_dsyr(CblasColMajor, CblasLower, (int)c, weights[f] * weights[f] / (double)motion->frames,
+                   motion->states + f * c, 1, vectors, (int)c);
     SU_GO(su_eigen_symmetric(c, vectors, values, err));
     *count = 0;
     while (*count < keep && *count < c && values[c - 1 - *count] > 1e-6 * values[c - 1]) {

@@ -10,22 +10,22 @@
 #include <string.h>
 
 /* Subspace iteration on `modes` and as many guard vectors. From a start that is within some per cent, eigenvalue errors
- * fall by (lambda_k / lambda_guard)^2 a turn and those of vectors by the root of that: five turns leave the values far below a tenth of a per
- * cent, the vectors below one. */
+ * fall by (lambda_k / lambda_guard)^2 a turn and those of vectors by the root of that: five turns leave the values far
+ * below a tenth of a per cent, the vectors below one. */
 enum { TURNS = 5, GUARD = 8 };
 /* Where all columns are iterated, so that half of them are guards, vectors are wanted better. */
 enum { VECTOR_TURNS = 12 };
 
 struct su_stiffness_probe {
     su_pose_space *space;
-    int64_t modes, block, size;   /* block: vectors iterated; size: free degrees of freedom */
+    int64_t modes, block, size; /* block: vectors iterated; size: free degrees of freedom */
     int turns;
     su_sparse K;
     su_cholesky *factor;
-    double *U, *rotation;         /* (r,n,3), (n,4) */
-    double *mass;                 /* (size) */
-    double *basis;                /* (r,size) U on the free degrees of freedom */
-    double *X, *Y;                /* (r,size) and (block,size) */
+    double *U, *rotation; /* (r,n,3), (n,4) */
+    double *mass;         /* (size) */
+    double *basis;        /* (r,size) U on the free degrees of freedom */
+    double *X, *Y;        /* (r,size) and (block,size) */
 };
 
 void su_stiffness_probe_free(su_stiffness_probe *probe)
@@ -37,7 +37,8 @@ void su_stiffness_probe_free(su_stiffness_probe *probe)
     free(probe);
 }
 
-static su_status create(su_pose_space *space, int64_t modes, int64_t guard, int turns, su_stiffness_probe **out, su_error *err)
+static su_status create(su_pose_space *space, int64_t modes, int64_t guard, int turns, su_stiffness_probe **out,
+                        su_error *err)
 {
     su_stiffness_probe *probe = NULL;
     su_status status;
@@ -79,9 +80,9 @@ static void times_mass(const su_stiffness_probe *probe, int64_t count, const dou
         for (int64_t i = 0; i < probe->size; i++) MZ[k * probe->size + i] = probe->mass[i] * Z[k * probe->size + i];
 }
 
-/* Rayleigh-Ritz of K on the span of `count` rows of Z; KZ: their products with K. Values ascending; vectors (count,count)
- * with the coefficients of each Ritz vector in a row. K, M (count,count): the reduced matrices themselves, each NULL where
- * not wanted. */
+/* Rayleigh-Ritz of K on the span of `count` rows of Z; KZ: their products with K. Values ascending; vectors
+ * (count,count) with the coefficients of each Ritz vector in a row. K, M (count,count): the reduced matrices
+ * themselves, each NULL where not wanted. */
 static su_status ritz(const su_stiffness_probe *probe, int64_t count, const double *Z, const double *KZ, double *values,
                       double *vectors, double *K, double *M, su_error *err)
 {
@@ -91,8 +92,8 @@ static su_status ritz(const su_stiffness_probe *probe, int64_t count, const doub
     su_status status = SU_ALLOC(&scaled, count * size, "Ritz values", err);
     if (status != SU_OK) goto done;
     times_mass(probe, count, Z, scaled);
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)count, (int)count, (int)size, 1, Z, (int)size, KZ, (int)size,
-                0, vectors, (int)count);
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)count, (int)count, (int)size, 1, Z, (int)size, KZ,
+                (int)size, 0, vectors, (int)count);
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)count, (int)count, (int)size, 1, Z, (int)size, scaled,
                 (int)size, 0, G, (int)count);
     if (K) memcpy(K, vectors, (size_t)(count * count) * sizeof *K);
@@ -108,8 +109,8 @@ done:
 static void combine(const su_stiffness_probe *probe, int64_t count, int64_t of, const double *vectors, const double *Z,
                     double *to)
 {
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)count, (int)probe->size, (int)of, 1, vectors, (int)of, Z,
-                (int)probe->size, 0, to, (int)probe->size);
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)count, (int)probe->size, (int)of, 1, vectors, (int)of,
+                Z, (int)probe->size, 0, to, (int)probe->size);
 }
 
 /* Enters a place: Ritz values and vectors of U (r and (r,r), one a row), U'KU and U'MU (r,r) where wanted, and of the
@@ -183,13 +184,14 @@ su_status su_subspace_measure(su_stiffness_probe *probe, const su_place *place, 
     SU_GO(SU_ALLOC(&C, count * r, "principal angles", err));
     SU_GO(SU_ALLOC(&sines, 2 * count, "principal angles", err));
     SU_GO(compare_values(probe, place, values, vectors, NULL, NULL, exact, err));
-    /* Both are orthonormal in the mass: X, the recomputed modes, and W = V U, the Ritz vectors. X becomes X - X M W' W. */
+    /* Both are orthonormal in the mass: X, the recomputed modes, and W = V U, the Ritz vectors. X becomes X - X M W' W.
+     */
     combine(probe, r, r, vectors, probe->basis, orthonormal);
     times_mass(probe, count, probe->X, probe->Y);
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)count, (int)r, (int)size, 1, probe->Y, (int)size, orthonormal, (int)size, 0,
-                C, (int)r);
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)count, (int)size, (int)r, -1, C, (int)r, orthonormal, (int)size, 1,
-                probe->X, (int)size);
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)count, (int)r, (int)size, 1, probe->Y, (int)size,
+                orthonormal, (int)size, 0, C, (int)r);
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)count, (int)size, (int)r, -1, C, (int)r, orthonormal,
+                (int)size, 1, probe->X, (int)size);
     for (int64_t k = 0; k < count; k++) {
         double rest = 0;
         for (int64_t i = 0; i < size; i++) {
@@ -199,7 +201,8 @@ su_status su_subspace_measure(su_stiffness_probe *probe, const su_place *place, 
         left += rest / exact[k], all += 1 / exact[k];
     }
     /* Sines, not cosines: small angles would drown in 1 - cos. */
-    if (LAPACKE_dgesvd(LAPACK_ROW_MAJOR, 'N', 'N', (int)count, (int)size, probe->X, (int)size, sines, NULL, 1, NULL, 1, sines + count)) {
+    if (LAPACKE_dgesvd(LAPACK_ROW_MAJOR, 'N', 'N', (int)count, (int)size, probe->X, (int)size, sines, NULL, 1, NULL, 1,
+                       sines + count)) {
         status = su_fail(err, SU_NUMERICS, "the principal angles did not converge");
         goto done;
     }
@@ -218,5 +221,6 @@ su_stiffening su_stiffening_above(const su_pose_space *space, const su_place *pl
         base.mean += place->positive[i] * at_pose[i].mean;
         base.largest += place->positive[i] * at_pose[i].largest;
     }
-    return (su_stiffening){(1 + measured->mean) / (1 + base.mean) - 1, (1 + measured->largest) / (1 + base.largest) - 1};
+    return (su_stiffening){(1 + measured->mean) / (1 + base.mean) - 1,
+                           (1 + measured->largest) / (1 + base.largest) - 1};
 }

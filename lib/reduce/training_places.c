@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEFAULT_SPIN 0.1   /* rad a substep at 90 Hz: 1.4 turns a second */
+#define DEFAULT_SPIN 0.1 /* rad a substep at 90 Hz: 1.4 turns a second */
 static const double gravity[3] = {0, -9.81, 0};
 
 void su_training_places_free(su_training_places *places)
@@ -80,7 +80,8 @@ static su_status add_edges(su_pose_space *space, bool moving, su_training_places
 {
     if (space->m < 2) return SU_OK;
     su_shape_blend *blend;
-    SU_TRY(su_shape_blend_create(space->n, space->tet->vertices, space->t, space->tet->tets, space->threads, &blend, err));
+    SU_TRY(
+        su_shape_blend_create(space->n, space->tet->vertices, space->t, space->tet->tets, space->threads, &blend, err));
     su_status status = SU_OK;
     for (int64_t i = 1; i < space->m && status == SU_OK; i++) {
         status = edge_middle(space, blend, space->basis->parent[i], i, moving, &out->place[out->count],
@@ -99,9 +100,9 @@ typedef struct shots {
     su_anim *anim;
     su_shot **shot;
     int64_t frames;
-    int *of;             /* (frames) shot of each frame */
-    int64_t *number;     /* (frames) its number in the shot */
-    double *params;      /* (frames,s) */
+    int *of;         /* (frames) shot of each frame */
+    int64_t *number; /* (frames) its number in the shot */
+    double *params;  /* (frames,s) */
 } shots;
 
 static void shots_free(shots *all)
@@ -136,8 +137,8 @@ static su_status shots_open(const su_pose_space *space, const su_shot_target *ta
         for (int64_t f = 0; f < su_shot_frames(all->shot[k]); f++, at++) {
             all->of[at] = k, all->number[at] = f;
             bool last = f + 1 == su_shot_frames(all->shot[k]) && f > 0;
-            su_shot_sample(all->shot[k], last ? f - 1 : f, last ? 1 : 0, 0, NULL, NULL, all->params + at * space->s, NULL,
-                           NULL);
+            su_shot_sample(all->shot[k], last ? f - 1 : f, last ? 1 : 0, 0, NULL, NULL, all->params + at * space->s,
+                           NULL, NULL);
         }
     return SU_OK;
 }
@@ -152,8 +153,8 @@ static double distance2(const su_pose_space *space, const double *a, const doubl
     return sum;
 }
 
-/* Farthest points from the example poses and from each other; every third pick is instead the frame in the middle of the
- * longest stretch of frames not looked at yet, so that the motion along the shots is sampled too. */
+/* Farthest points from the example poses and from each other; every third pick is instead the frame in the middle of
+ * the longest stretch of frames not looked at yet, so that the motion along the shots is sampled too. */
 static su_status choose_frames(const su_pose_space *space, const shots *all, int64_t wanted, int64_t *chosen,
                                int64_t *count, su_error *err)
 {
@@ -167,7 +168,8 @@ static su_status choose_frames(const su_pose_space *space, const shots *all, int
         nearest[f] = HUGE_VAL;
         gap[f] = all->frames;
         for (int64_t i = 0; i < space->m; i++)
-            nearest[f] = fmin(nearest[f], distance2(space, all->params + f * space->s, space->fit->params + i * space->s));
+            nearest[f] =
+                fmin(nearest[f], distance2(space, all->params + f * space->s, space->fit->params + i * space->s));
     }
     while (*count < wanted && *count < all->frames) {
         int64_t best = 0;
@@ -194,7 +196,8 @@ typedef struct instant {
     double Q[9], c[3];
 } instant;
 
-static void sample_instant(su_pose_space *space, const su_rest_shape *shape, const su_shot *shot, double time, instant *at)
+static void sample_instant(su_pose_space *space, const su_rest_shape *shape, const su_shot *shot, double time,
+                           instant *at)
 {
     int64_t frames = su_shot_frames(shot), frame;
     double last = (double)(frames - 1);
@@ -225,7 +228,8 @@ static void instants_free(instant at[3])
 }
 
 /* Rig acceleration less gravity in the root frame at the latest of three instants h apart, and both relative turns. */
-static su_status make_motion(const su_pose_space *space, const instant at[3], double h, su_motion *motion, su_error *err)
+static su_status make_motion(const su_pose_space *space, const instant at[3], double h, su_motion *motion,
+                             su_error *err)
 {
     int64_t n = space->n;
     SU_TRY(SU_ALLOC(&motion->acceleration, 3 * n, "accelerations", err));
@@ -255,11 +259,17 @@ static double root_turn(const double Q1[9], const double Q0[9])
 }
 
 /* chosen (count): frames, counted through all shots. */
-static su_status add_frames(su_pose_space *space, const su_shot_target *target, const shots *all, int64_t count, const int64_t *chosen,
-                            su_training_places *out, su_error *err)
+static su_status add_frames(su_pose_space *space, const su_shot_target *target, const shots *all, int64_t count,
+                            const int64_t *chosen, su_training_places *out, su_error *err)
 {
-    su_rest_shape shape = {space->n, space->m, space->tet->ties, space->tet->vertices, target->neutral, space->tet->shepard_index,
-                           space->tet->shepard_weight, space->fit->corrections};
+    su_rest_shape shape = {space->n,
+                           space->m,
+                           space->tet->ties,
+                           space->tet->vertices,
+                           target->neutral,
+                           space->tet->shepard_index,
+                           space->tet->shepard_weight,
+                           space->fit->corrections};
     instant at[3] = {0};
     su_status status;
     SU_GO(instants_create(space, target->nbar, at, err));
@@ -325,8 +335,9 @@ static su_status make_room(int64_t most, su_training_places *out, su_error *err)
     return SU_OK;
 }
 
-su_status su_training_places_at(su_pose_space *space, const su_shot_target *target, int shot_count, const char *const *shots_paths,
-                                int64_t count, const int *shot, const int64_t *frame, su_training_places *out, su_error *err)
+su_status su_training_places_at(su_pose_space *space, const su_shot_target *target, int shot_count,
+                                const char *const *shots_paths, int64_t count, const int *shot, const int64_t *frame,
+                                su_training_places *out, su_error *err)
 {
     shots all = {0};
     int64_t *chosen = NULL;
@@ -335,7 +346,8 @@ su_status su_training_places_at(su_pose_space *space, const su_shot_target *targ
     SU_GO(SU_ALLOC(&chosen, count, "training places", err));
     SU_GO(shots_open(space, target, shot_count, shots_paths, &all, err));
     for (int64_t k = 0; k < count; k++) {
-        while (chosen[k] < all.frames && (all.of[chosen[k]] != shot[k] || all.number[chosen[k]] != frame[k])) chosen[k]++;
+        while (chosen[k] < all.frames && (all.of[chosen[k]] != shot[k] || all.number[chosen[k]] != frame[k]))
+            chosen[k]++;
         if (chosen[k] == all.frames) {
             status = su_fail(err, SU_INPUT, "%s: has no frame %lld", shots_paths[shot[k]], (long long)frame[k]);
             goto done;
@@ -352,7 +364,8 @@ done:
 }
 
 su_status su_training_places_create(su_pose_space *space, const su_shot_target *target, int shot_count,
-                                    const char *const *shots_paths, int64_t wanted, su_training_places *out, su_error *err)
+                                    const char *const *shots_paths, int64_t wanted, su_training_places *out,
+                                    su_error *err)
 {
     int64_t most = 2 * space->m + (shot_count > 0 ? wanted : 0), count, *chosen = NULL;
     shots all = {0};

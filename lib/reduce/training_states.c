@@ -6,8 +6,9 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* What a shot that nobody has seen does to the flesh may be many times as large as what trained it: states are enlarged, in this many steps of
- * equal ratio from their own size to where their farthest vertex moves by this part of the flesh's diagonal. */
+/* What a shot that nobody has seen does to the flesh may be many times as large as what trained it: states are
+ * enlarged, in this many steps of equal ratio from their own size to where their farthest vertex moves by this part of
+ * the flesh's diagonal. */
 enum { SIZES = 4 };
 #define FAR 0.12
 
@@ -40,8 +41,8 @@ void su_chosen_states_free(su_chosen_states *chosen)
 }
 
 /* Places `at` and on: `count` of the states [first, first + f). */
-static void choose_from(const su_basis *basis, bool known, int64_t first, int64_t f, int64_t count, double far, int64_t at,
-                        su_chosen_states *out)
+static void choose_from(const su_basis *basis, bool known, int64_t first, int64_t f, int64_t count, double far,
+                        int64_t at, su_chosen_states *out)
 {
     int64_t r = basis->r;
     for (int64_t a = 0; a < count; a++, at++) {
@@ -53,14 +54,15 @@ static void choose_from(const su_basis *basis, bool known, int64_t first, int64_
     }
 }
 
-su_status su_choose_states(const su_basis *basis, int motions, double diagonal, int64_t wanted, su_chosen_states *out, su_error *err)
+su_status su_choose_states(const su_basis *basis, int motions, double diagonal, int64_t wanted, su_chosen_states *out,
+                           su_error *err)
 {
     double far = FAR * diagonal;
     int64_t r = basis->r, f = basis->f, places = wanted < f ? wanted : f, own = 0;
     su_status status;
     *out = (su_chosen_states){.places = places};
     if (!basis->state_q || f == 0) return su_fail(err, SU_INPUT, "the basis holds no states to train on");
-    while (own < f && basis->state_shot[own] < motions) own++;   /* states go shot by shot */
+    while (own < f && basis->state_shot[own] < motions) own++; /* states go shot by shot */
     int64_t known = own == 0 ? places : own == f ? 0 : places / 2;
     if (known > f - own) known = f - own;
     if (places - known > own) places = out->places = known + own;

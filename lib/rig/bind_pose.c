@@ -9,14 +9,16 @@
 su_status su_bind_pose_begin(su_bind_pose *bind, const su_scene *scene, int up, su_arena *arena, su_error *err)
 {
     /* Right-handed turns that bring the axis to y: x up about z, z up about x. */
-    static const double turn[3][9] = {{0, -1, 0, 1, 0, 0, 0, 0, 1}, {1, 0, 0, 0, 1, 0, 0, 0, 1}, {1, 0, 0, 0, 0, 1, 0, -1, 0}};
+    static const double turn[3][9] = {
+        {0, -1, 0, 1, 0, 0, 0, 0, 1}, {1, 0, 0, 0, 1, 0, 0, 0, 1}, {1, 0, 0, 0, 0, 1, 0, -1, 0}};
     const double zero[3] = {0, 0, 0};
     bind->scene = scene;
     su_affine_set(turn[up], zero, bind->up);
     bind->node_pose = su_arena_alloc(arena, 16 * scene->nodes, sizeof(double));
     bind->rest = su_arena_alloc(arena, 16 * scene->nodes, sizeof(double));
     bind->known = su_arena_alloc(arena, scene->nodes, 1);
-    if (!bind->node_pose || !bind->rest || !bind->known) return su_fail(err, SU_AGAIN, "not enough memory for the skeleton");
+    if (!bind->node_pose || !bind->rest || !bind->known)
+        return su_fail(err, SU_AGAIN, "not enough memory for the skeleton");
     su_scene_pose(scene, NULL, 0.0, bind->node_pose);
     return SU_OK;
 }
@@ -106,9 +108,9 @@ static void snap_rotation(const double r[9], double out[9])
         }
 }
 
-/* What the bind matrices stretch, beyond their common scale: as long as the joints themselves were not stretched when the
- * mesh was bound, inverse_bind = (a rotation) P for all joints, with one symmetric P of the mesh (Collada's bind shape
- * matrix, uneven scale above a mesh). The identity where the joints disagree. */
+/* What the bind matrices stretch, beyond their common scale: as long as the joints themselves were not stretched when
+ * the mesh was bound, inverse_bind = (a rotation) P for all joints, with one symmetric P of the mesh (Collada's bind
+ * shape matrix, uneven scale above a mesh). The identity where the joints disagree. */
 static void bound_stretch(const su_scene_mesh *mesh, double stretch[9])
 {
     int found = 0;
@@ -121,7 +123,7 @@ static void bound_stretch(const su_scene_mesh *mesh, double stretch[9])
         if (!(fabs(scale) > 0.0) || !isfinite(scale)) continue;
         for (int k = 0; k < 9; k++) linear[k] /= scale;
         su_nearest_rotation(linear, r);
-        su_tmul33(r, linear, p);   /* polar decomposition: linear = r p */
+        su_tmul33(r, linear, p); /* polar decomposition: linear = r p */
         for (int k = 0; found && k < 9; k++)
             if (!(fabs(p[k] - stretch[k]) < 1e-3)) {
                 for (int j = 0; j < 9; j++) stretch[j] = j % 4 == 0;
@@ -146,7 +148,7 @@ static void upright(const su_bind_pose *bind, const su_scene_mesh *mesh, const d
         for (int64_t k = b->first; k < b->first + b->count; k++) weight += fabs(mesh->influence_weight[k]);
         carried_by(bind, b, m);
         su_affine_linear(m, linear);
-        for (int k = 0; k < 9; k++) sum[k] += weight * linear[k] / scale;   /* a mirror is in the sign of scale */
+        for (int k = 0; k < 9; k++) sum[k] += weight * linear[k] / scale; /* a mirror is in the sign of scale */
     }
     su_nearest_rotation(sum, r);
     snap_rotation(r, snapped);
@@ -168,12 +170,12 @@ void su_bind_pose_mesh(su_bind_pose *bind, const su_scene_mesh *mesh, int32_t no
         carried_by(bind, &mesh->bone[joint], reference);
         int32_t above = mesh->bone[joint].node;
         while (above >= 0 && !bind->known[above]) above = bind->scene->node[above].parent;
-        if (above >= 0) {   /* another mesh has fixed the skeleton's bind pose */
+        if (above >= 0) { /* another mesh has fixed the skeleton's bind pose */
             su_bind_pose_node(bind, mesh->bone[joint].node, out);
             su_affine_multiply(out, mesh->bone[joint].inverse_bind, out);
         } else if (node_pose_is_bind_pose(bind, mesh, reference)) {
             memcpy(out, reference, sizeof reference);
-        } else if (strcmp(bind->scene->format, "FBX") == 0) {   /* its clusters bind in the world, at the mesh's node */
+        } else if (strcmp(bind->scene->format, "FBX") == 0) { /* its clusters bind in the world, at the mesh's node */
             su_affine_multiply(bind->up, bind->node_pose + 16 * node, out);
         } else {
             upright(bind, mesh, reference, out);

@@ -10,10 +10,10 @@
 
 typedef struct su_bind_pose {
     const su_scene *scene;
-    double up[16];       /* scene to y up */
-    double *node_pose;   /* (nodes,16) node to scene in the node pose */
-    double *rest;        /* (nodes,16) node to y-up space in the bind pose, file units */
-    uint8_t *known;      /* (nodes) rest is set */
+    double up[16];     /* scene to y up */
+    double *node_pose; /* (nodes,16) node to scene in the node pose */
+    double *rest;      /* (nodes,16) node to y-up space in the bind pose, file units */
+    uint8_t *known;    /* (nodes) rest is set */
 } su_bind_pose;
 
 su_status su_bind_pose_begin(su_bind_pose *bind, const su_scene *scene, int up, su_arena *arena, su_error *err);

@@ -10,14 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WELD_DISTANCE 4e-6   /* of the diagonal */
+#define WELD_DISTANCE 4e-6 /* of the diagonal */
 
 static su_status no_memory(su_error *err) { return su_fail(err, SU_AGAIN, "not enough memory for the character"); }
 
-#define TAKE(arena, pointer, count)                                                                                  \
-    do {                                                                                                             \
-        (pointer) = su_arena_alloc(arena, count, sizeof *(pointer));                                                 \
-        if (!(pointer)) return no_memory(err);                                                                       \
+#define TAKE(arena, pointer, count)                                                                                    \
+    do {                                                                                                               \
+        (pointer) = su_arena_alloc(arena, count, sizeof *(pointer));                                                   \
+        if (!(pointer)) return no_memory(err);                                                                         \
     } while (0)
 
 double su_choose_unit(double file_unit, double extent, int *guessed)
@@ -99,13 +99,14 @@ static su_status choose_parts(su_character *c, const su_character_options *optio
         int hangs = skinned && !is_skinned(mesh);
         if (mesh->polygons == 0 || (options->object_count && !name_in(name, options->objects, options->object_count)))
             continue;
-        if (hangs && !options->object_count && !under_joint(scene, joint, at->node)) {   /* a floor, a prop on it */
+        if (hangs && !options->object_count && !under_joint(scene, joint, at->node)) { /* a floor, a prop on it */
             c->left_out++;
             continue;
         }
         su_character_part *part = &c->part[c->parts];
         if (c->parts == 0 || part[-1].node != at->node) c->object_names[c->objects++] = name;
-        *part = (su_character_part){.node = at->node, .mesh = at->mesh, .object = (int32_t)c->objects - 1, .first = c->N};
+        *part =
+            (su_character_part){.node = at->node, .mesh = at->mesh, .object = (int32_t)c->objects - 1, .first = c->N};
         part->rigid = (hangs && mesh->shapes == 0) || name_in(name, options->rigid, options->rigid_count);
         c->parts++;
         c->N += mesh->vertices, c->P += mesh->polygons, c->corners += mesh->corners;
@@ -270,7 +271,8 @@ static su_status gather_sources(su_character *c, su_source_skin *source, su_aren
             c->object_ids[to] = part->object;
             su_affine_point(part->bind, mesh->positions + 3 * v, source->points + 3 * to);
             for (int k = 0; k < 2 && mesh->uv; k++) c->uv[2 * to + k] = mesh->uv[2 * v + k];
-            for (int k = 0; k < 4 && with_color; k++) c->color[4 * to + k] = mesh->color ? mesh->color[4 * v + k] : 1.0f;
+            for (int k = 0; k < 4 && with_color; k++)
+                c->color[4 * to + k] = mesh->color ? mesh->color[4 * v + k] : 1.0f;
         }
         for (int64_t s = 0; s < mesh->shapes && !part->rigid; s++) {
             int64_t k = find_morph(c, part->object, mesh->shape_names[s]);
@@ -296,8 +298,8 @@ static su_status weld_sources(su_character *c, const su_source_skin *source, su_
     int32_t *first;
     TAKE(scratch, first, c->N);
     TAKE(&c->arena, c->source_vertex, c->N);
-    su_weld_input input = {c->N, source->points, c->object_ids, &source->skin, c->K, source->shape_offsets,
-                           WELD_DISTANCE * c->diagonal};
+    su_weld_input input = {
+        c->N, source->points, c->object_ids, &source->skin, c->K, source->shape_offsets, WELD_DISTANCE * c->diagonal};
     SU_TRY(su_weld(&input, c->source_vertex, first, &c->nbar, err));
 
     int64_t entries = 0, *start;
@@ -312,7 +314,8 @@ static su_status weld_sources(su_character *c, const su_source_skin *source, su_
     for (int64_t i = 0; i < c->nbar; i++) {
         memcpy(c->neutral + 3 * i, source->points + 3 * (int64_t)first[i], 3 * sizeof(double));
         for (int64_t k = 0; k < c->K; k++)
-            memcpy(c->morphs + 3 * (c->nbar * k + i), source->shape_offsets + 3 * (c->N * k + first[i]), 3 * sizeof(double));
+            memcpy(c->morphs + 3 * (c->nbar * k + i), source->shape_offsets + 3 * (c->N * k + first[i]),
+                   3 * sizeof(double));
         start[i + 1] = start[i];
         for (int64_t k = source->skin.start[first[i]]; k < source->skin.start[first[i] + 1]; k++) {
             bone[start[i + 1]] = source->skin.bone[k];
@@ -371,7 +374,8 @@ su_status su_character_create(const su_scene *scene, const su_character_options 
     SU_GO(cut_triangles(out, err));
     SU_GO(mark_rigid(out, err));
     SU_GO(su_character_skeleton(out, &bind, err));
-    if (strcmp(scene->format, "FBX") == 0 || strcmp(scene->format, "Collada") == 0) SU_GO(su_character_source_order(out, &scratch, err));
+    if (strcmp(scene->format, "FBX") == 0 || strcmp(scene->format, "Collada") == 0)
+        SU_GO(su_character_source_order(out, &scratch, err));
 done:
     su_arena_free(&scratch);
     if (status != SU_OK) su_character_free(out);

@@ -9,64 +9,64 @@
 #include <stdint.h>
 
 typedef struct su_character_options {
-    double unit;                   /* m; 0: choose (see su_choose_unit) */
-    double scale;                  /* enlarges everything after the unit; 0: 1 */
-    int up;                        /* 0 x, 1 y, 2 z; -1: as the file says, else y */
-    const char *const *objects;    /* only these, by name; NULL: all that belong to the character */
+    double unit;                /* m; 0: choose (see su_choose_unit) */
+    double scale;               /* enlarges everything after the unit; 0: 1 */
+    int up;                     /* 0 x, 1 y, 2 z; -1: as the file says, else y */
+    const char *const *objects; /* only these, by name; NULL: all that belong to the character */
     int object_count;
-    const char *const *rigid;      /* objects that only follow the rig, by name */
+    const char *const *rigid; /* objects that only follow the rig, by name */
     int rigid_count;
 } su_character_options;
 
 /* A mesh under a node. */
 typedef struct su_character_part {
     int32_t node, mesh, object;
-    int64_t first;                 /* its first source vertex */
-    int rigid;                     /* no flesh: it hangs on a joint as a whole, or the caller said so */
-    double bind[16];               /* mesh space to the neutral pose, m */
+    int64_t first;   /* its first source vertex */
+    int rigid;       /* no flesh: it hangs on a joint as a whole, or the caller said so */
+    double bind[16]; /* mesh space to the neutral pose, m */
 } su_character_part;
 
 typedef struct su_morph_source {
     const char *name;
-    int32_t part, shape;           /* one part that has it: where its weight is read */
+    int32_t part, shape; /* one part that has it: where its weight is read */
 } su_morph_source;
 
 /* Owns all arrays but borrows the scene. Symbols as in io/anim.h. "Joint" is a node that carries weight. */
 typedef struct su_character {
     su_arena arena;
     const su_scene *scene;
-    double unit;                   /* m per unit of the file */
-    int up, unit_guessed;          /* the file's own unit would give an unlikely size */
-    double convert[16];            /* scene to world in metres, y up: a similarity */
-    double size[3], diagonal;      /* of the neutral skin, m */
+    double unit;              /* m per unit of the file */
+    int up, unit_guessed;     /* the file's own unit would give an unlikely size */
+    double convert[16];       /* scene to world in metres, y up: a similarity */
+    double size[3], diagonal; /* of the neutral skin, m */
 
     int64_t parts, N, P, corners, uvs, objects, nbar, T, K, B;
     su_character_part *part;
     int32_t *face_counts, *face_indices, *object_ids, *source_vertex, *uv_indices;
     const char **object_names;
-    double *object_xform;          /* (objects,16) in the node pose */
-    float *uv, *color;             /* NULL: none */
-    double *neutral;               /* (nbar,3) m */
+    double *object_xform; /* (objects,16) in the node pose */
+    float *uv, *color;    /* NULL: none */
+    double *neutral;      /* (nbar,3) m */
     int32_t *triangles;
-    uint8_t *rigid;                /* (nbar); NULL: none */
-    su_morph_source *morph;        /* (K) names are unique */
-    double *morphs;                /* (K,nbar,3) m */
+    uint8_t *rigid;         /* (nbar); NULL: none */
+    su_morph_source *morph; /* (K) names are unique */
+    double *morphs;         /* (K,nbar,3) m */
 
-    const char **bone_names;       /* (B) */
+    const char **bone_names; /* (B) */
     int32_t *bone_node, *bone_parent;
-    double *bone_rest;             /* (B,16) rigid */
-    double *bone_adjust;           /* (B,16) takes the scale out: bone = convert . node . adjust */
-    double *bone_segments;         /* (B,2,3) */
-    uint8_t *bone_deforms;         /* (B) carries flesh, not only rigid parts */
-    su_skin skin;                  /* over nbar, into bones */
+    double *bone_rest;     /* (B,16) rigid */
+    double *bone_adjust;   /* (B,16) takes the scale out: bone = convert . node . adjust */
+    double *bone_segments; /* (B,2,3) */
+    uint8_t *bone_deforms; /* (B) carries flesh, not only rigid parts */
+    su_skin skin;          /* over nbar, into bones */
 
-    int32_t root_node;             /* lowest common ancestor of the joints */
+    int32_t root_node; /* lowest common ancestor of the joints */
     double root_rest[16], root_adjust[16];
 
     /* what was found on the way */
-    int64_t normalized, negative, unweighted;   /* source vertices whose weights were changed */
-    int64_t degenerate;                         /* triangles left out */
-    int64_t left_out;                           /* parts that do not move with the skeleton */
+    int64_t normalized, negative, unweighted; /* source vertices whose weights were changed */
+    int64_t degenerate;                       /* triangles left out */
+    int64_t left_out;                         /* parts that do not move with the skeleton */
 } su_character;
 
 /* The rule of --unit auto: the file's own unit (metres where it says none), unless the largest extent (in file units)

@@ -6,17 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TAKE(arena, pointer, count)                                                                                  \
-    do {                                                                                                             \
-        (pointer) = su_arena_alloc(arena, count, sizeof *(pointer));                                                 \
-        if (!(pointer)) return su_fail(err, SU_AGAIN, "not enough memory for the skeleton");                         \
+#define TAKE(arena, pointer, count)                                                                                    \
+    do {                                                                                                               \
+        (pointer) = su_arena_alloc(arena, count, sizeof *(pointer));                                                   \
+        if (!(pointer)) return su_fail(err, SU_AGAIN, "not enough memory for the skeleton");                           \
     } while (0)
 
 /* A bone is a node with a rest; a node that two meshes bind differently is two bones. */
 typedef struct bone_list {
     int64_t count;
     int32_t *node;
-    double *rest;   /* (count,16) mesh bind . inverse(inverse bind) */
+    double *rest; /* (count,16) mesh bind . inverse(inverse bind) */
 } bone_list;
 
 static int64_t find_bone(const bone_list *list, int32_t node, const double rest[16], double tolerance)
@@ -25,8 +25,9 @@ static int64_t find_bone(const bone_list *list, int32_t node, const double rest[
         double worst = 0.0;
         if (list->node[i] != node) continue;
         for (int k = 0; k < 12; k++) {
-            double scale = k % 4 == 3 ? 1.0 : 1.0 / fmax(1e-12, fabs(rest[4 * (k / 4)]) + fabs(rest[4 * (k / 4) + 1]) +
-                                                                    fabs(rest[4 * (k / 4) + 2]));
+            double scale = k % 4 == 3 ? 1.0
+                                      : 1.0 / fmax(1e-12, fabs(rest[4 * (k / 4)]) + fabs(rest[4 * (k / 4) + 1]) +
+                                                              fabs(rest[4 * (k / 4) + 2]));
             worst = fmax(worst, fabs(list->rest[16 * i + k] - rest[k]) * scale / (k % 4 == 3 ? tolerance : 1e-3));
         }
         if (worst <= 1.0) return i;
@@ -81,7 +82,7 @@ static su_status build_rows(su_character *c, int64_t count, const influence *in,
     for (int64_t i = 0; i < c->parts; i++) {
         int64_t last = i + 1 < c->parts ? c->part[i + 1].first : c->N;
         const su_scene_mesh *mesh = &c->scene->mesh[c->part[i].mesh];
-        uint8_t *counted = NULL;   /* corners of one vertex of the file count once */
+        uint8_t *counted = NULL; /* corners of one vertex of the file count once */
         if (mesh->control_point) TAKE(scratch, counted, mesh->control_points);
         for (int64_t v = c->part[i].first; v < last; v++) {
             double sum = 0.0;
@@ -92,8 +93,10 @@ static su_status build_rows(su_character *c, int64_t count, const influence *in,
             for (; k < count && in[k].vertex == v; k++) {
                 negative |= in[k].weight < 0.0;
                 if (!(in[k].weight > 0.0)) continue;
-                if (at > start[v] && bone[at - 1] == in[k].bone) weight[at - 1] += in[k].weight;
-                else bone[at] = in[k].bone, weight[at++] = in[k].weight;
+                if (at > start[v] && bone[at - 1] == in[k].bone)
+                    weight[at - 1] += in[k].weight;
+                else
+                    bone[at] = in[k].bone, weight[at++] = in[k].weight;
                 sum += in[k].weight;
             }
             c->negative += negative && first;
@@ -142,7 +145,8 @@ static su_status keep_bones(su_character *c, const bone_list *list, const int64_
     }
     for (int64_t i = 0; i < c->B; i++) {
         c->bone_parent[i] = -1;
-        for (int32_t n = c->scene->node[c->bone_node[i]].parent; n >= 0 && c->bone_parent[i] < 0; n = c->scene->node[n].parent)
+        for (int32_t n = c->scene->node[c->bone_node[i]].parent; n >= 0 && c->bone_parent[i] < 0;
+             n = c->scene->node[n].parent)
             for (int64_t j = 0; j < i && c->bone_parent[i] < 0; j++)
                 if (c->bone_node[j] == n) c->bone_parent[i] = (int32_t)j;
     }
@@ -177,9 +181,10 @@ su_status su_character_bones(su_character *c, su_source_skin *source, su_arena *
             int64_t at = add_bone(&list, mesh->bone[b].node, rest, tolerance);
             if (top < 0 || list.node[at] < list.node[top]) top = at;
             for (int64_t k = mesh->bone[b].first; k < mesh->bone[b].first + mesh->bone[b].count; k++)
-                in[count++] = (influence){part->first + mesh->influence_vertex[k], (int32_t)at, mesh->influence_weight[k]};
+                in[count++] =
+                    (influence){part->first + mesh->influence_vertex[k], (int32_t)at, mesh->influence_weight[k]};
         }
-        if (top < 0) {   /* no skin: the node carries it */
+        if (top < 0) { /* no skin: the node carries it */
             top = add_bone(&list, part->node, part->bind, tolerance);
             for (int64_t v = 0; v < mesh->vertices; v++) in[count++] = (influence){part->first + v, (int32_t)top, 1.0};
         }
@@ -217,8 +222,10 @@ static void place_segments(su_character *c, const double *carried, const double 
             su_affine_translation(c->bone_rest + 16 * j, there);
             if (beyond > most && su_distance3(head, there) > 1e-3 * c->diagonal) child = j, most = beyond;
         }
-        if (child >= 0) su_affine_translation(c->bone_rest + 16 * child, tail);
-        else memcpy(tail, carried[i] > 0.0 ? centre + 3 * i : head, 3 * sizeof(double));
+        if (child >= 0)
+            su_affine_translation(c->bone_rest + 16 * child, tail);
+        else
+            memcpy(tail, carried[i] > 0.0 ? centre + 3 * i : head, 3 * sizeof(double));
     }
 }
 
@@ -251,9 +258,11 @@ su_status su_character_skeleton(su_character *c, const su_bind_pose *bind, su_er
         int32_t n = c->bone_node[b];
         if (!c->bone_deforms[b]) continue;
         if (root < 0) root = n;
-        while (root != n) {   /* numbers grow downwards, so the larger one climbs */
-            if (root > n) root = scene->node[root].parent;
-            else n = scene->node[n].parent;
+        while (root != n) { /* numbers grow downwards, so the larger one climbs */
+            if (root > n)
+                root = scene->node[root].parent;
+            else
+                n = scene->node[n].parent;
         }
     }
     double rest[16];

@@ -7,17 +7,17 @@
 
 /* Skinning of the source vertices before they are welded. */
 typedef struct su_source_skin {
-    double *points;          /* (N,3) neutral pose */
-    double *shape_offsets;   /* (K,N,3) */
-    su_skin skin;            /* (N) rows, bones ascending */
+    double *points;        /* (N,3) neutral pose */
+    double *shape_offsets; /* (K,N,3) */
+    su_skin skin;          /* (N) rows, bones ascending */
 } su_source_skin;
 
 /* Bones of all parts, parents first, with their rest; then the rows of `source`. Parts have their bind matrices. */
 su_status su_character_bones(su_character *c, su_source_skin *source, su_arena *scratch, su_error *err);
 /* Root frame, segments and bone_deforms, once the skin is welded. */
 su_status su_character_skeleton(su_character *c, const su_bind_pose *bind, su_error *err);
-/* For formats of which assimp gives a vertex for each polygon corner: source vertices and polygons become those of the file.
- * Objects of which the file's vertices are not known get the welded ones, in order of first use. */
+/* For formats of which assimp gives a vertex for each polygon corner: source vertices and polygons become those of the
+ * file. Objects of which the file's vertices are not known get the welded ones, in order of first use. */
 su_status su_character_source_order(su_character *c, su_arena *scratch, su_error *err);
 
 #endif

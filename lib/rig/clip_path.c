@@ -8,7 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Stretches of one kind, s: long enough for a stride or a blow with what leads to it, short enough that 20 s hold several. */
+/* Stretches of one kind, s: long enough for a stride or a blow with what leads to it, short enough that 20 s hold
+ * several. */
 #define STRETCH_LOW 2.0
 #define STRETCH_HIGH 4.0
 /* Longest fade, s: a walk goes slowly from pose to pose; between played clips half a stride would be lost. */
@@ -18,7 +19,8 @@
 #define WALK_LEAST 0.6
 /* A held frame stays so long, at most, s. */
 #define HOLD 0.3
-/* A clip that begins at its first frame may hold that for so long, s, so that a short one is seen whole after the fade. */
+/* A clip that begins at its first frame may hold that for so long, s, so that a short one is seen whole after the fade.
+ */
 #define LEAD 0.3
 /* A clip is begun where at least so much of it is left, s. */
 #define LEFT 1.0
@@ -27,7 +29,7 @@
 /* Over so much of its end a clip comes to rest, s: a joint's shortest ordinary acceleration. */
 #define SETTLE 0.1
 
-enum { WALK_CANDIDATES = 8 };   /* random frames of which a walk goes to the farthest */
+enum { WALK_CANDIDATES = 8 }; /* random frames of which a walk goes to the farthest */
 
 /* ---- places ---- */
 
@@ -38,7 +40,7 @@ static void align_on_ground(const double from[16], const double to[16], const do
     su_affine_linear(from, a);
     su_affine_linear(to, b);
     su_mult33(b, a, m);
-    double x = m[0] + m[8], y = m[2] - m[6];   /* trace(Y' M) is x cos + y sin */
+    double x = m[0] + m[8], y = m[2] - m[6]; /* trace(Y' M) is x cos + y sin */
     double yaw = hypot(x, y) < 1e-6 ? 0.0 : atan2(y, x);
     const double turn[9] = {cos(yaw), 0.0, sin(yaw), 0.0, 1.0, 0.0, -sin(yaw), 0.0, cos(yaw)};
     su_affine_point(from, centre, p);
@@ -61,8 +63,10 @@ static void tap_root(const su_path_source *s, int64_t frame, int64_t cycle, doub
 {
     double step[16];
     memcpy(root, source_root(s, frame), 16 * sizeof *root);
-    if (cycle < 0) su_rigid_inverse(s->turn, step);
-    else memcpy(step, s->turn, sizeof step);
+    if (cycle < 0)
+        su_rigid_inverse(s->turn, step);
+    else
+        memcpy(step, s->turn, sizeof step);
     for (int64_t k = cycle < 0 ? -cycle : cycle; k > 0; k--) su_affine_multiply(step, root, root);
 }
 
@@ -77,7 +81,7 @@ static void entry_root(const su_path *path, int64_t entry, double time, double q
     for (int i = 0; i < 4; i++) q[i] = 0.0;
     for (int i = 0; i < 3; i++) place[i] = 0.0;
     for (int order = 0; order < 4; order++) {
-        int k = (order + 1) % 4;   /* the frame before now comes first: signs follow it */
+        int k = (order + 1) % 4; /* the frame before now comes first: signs follow it */
         if (taps.weight[k] == 0.0 && order > 0) continue;
         double root[16], linear[9], turn[4], at[3];
         tap_root(s, taps.frame[k], taps.cycle[k], root);
@@ -110,7 +114,8 @@ static void slerp(const double a[4], const double b[4], double share, double out
     double dot = 0.0, norm = 0.0;
     for (int i = 0; i < 4; i++) dot += a[i] * b[i];
     double angle = acos(fmin(1.0, fabs(dot))), s = sin(angle), side = dot < 0.0 ? -1.0 : 1.0;
-    double wa = s > 1e-6 ? sin((1.0 - share) * angle) / s : 1.0 - share, wb = s > 1e-6 ? sin(share * angle) / s : share, c[4];
+    double wa = s > 1e-6 ? sin((1.0 - share) * angle) / s : 1.0 - share, wb = s > 1e-6 ? sin(share * angle) / s : share,
+           c[4];
     for (int i = 0; i < 4; i++) c[i] = wa * a[i] + side * wb * b[i], norm += c[i] * c[i];
     for (int i = 0; i < 4; i++) out[i] = norm > 1e-12 ? c[i] / sqrt(norm) : a[i];
 }
@@ -133,18 +138,20 @@ void su_path_root(const su_path *path, double time, double root[16])
 
 int64_t su_path_at(const su_path *path, double time, int64_t *next, double *share)
 {
-    int64_t low = 0, high = path->count;   /* the last entry that has begun */
+    int64_t low = 0, high = path->count; /* the last entry that has begun */
     while (high - low > 1) {
         int64_t middle = (low + high) / 2;
-        if (path->entry[middle].begin <= time) low = middle;
-        else high = middle;
+        if (path->entry[middle].begin <= time)
+            low = middle;
+        else
+            high = middle;
     }
     const su_path_entry *e = &path->entry[low];
     double t = e->fade > 0.0 ? (time - e->begin) / e->fade : 1.0;
     *next = -1, *share = 0.0;
     if (low == 0 || t >= 1.0) return low;
     t = fmax(t, 0.0);
-    *next = low, *share = t * t * t * (10.0 + t * (6.0 * t - 15.0));   /* speed and acceleration 0 at both ends */
+    *next = low, *share = t * t * t * (10.0 + t * (6.0 * t - 15.0)); /* speed and acceleration 0 at both ends */
     return low - 1;
 }
 
@@ -161,17 +168,22 @@ void su_path_taps_at(const su_path *path, int64_t entry, double time, su_path_ta
     const su_path_source *s = &path->sources[e->source];
     double at = e->origin + e->speed * (time - e->begin), last = (double)(s->frames - 1);
     int64_t cycles = 0, period = s->frames - 1;
-    if (!s->cyclic && s->frames > 1 && e->speed != 0.0) {   /* eased into its ends */
+    if (!s->cyclic && s->frames > 1 && e->speed != 0.0) { /* eased into its ends */
         double width = fmin(SETTLE * s->fps, 0.25 * last);
-        if (at > 0.5 * last) at = last + soft_negative(at - last, width);
-        else at = -soft_negative(-at, width);
+        if (at > 0.5 * last)
+            at = last + soft_negative(at - last, width);
+        else
+            at = -soft_negative(-at, width);
     }
-    if (!s->cyclic) at = fmax(0.0, fmin(last, at));
-    else cycles = (int64_t)floor(at / last), at -= (double)cycles * last;
+    if (!s->cyclic)
+        at = fmax(0.0, fmin(last, at));
+    else
+        cycles = (int64_t)floor(at / last), at -= (double)cycles * last;
     int64_t here = (int64_t)floor(at);
     if (here >= s->frames - 1) here = s->frames > 1 ? s->frames - 2 : 0;
     double t = s->frames > 1 ? at - (double)here : 0.0, t2 = t * t, t3 = t2 * t;
-    const double weight[4] = {0.5 * (2 * t2 - t3 - t), 0.5 * (3 * t3 - 5 * t2 + 2), 0.5 * (4 * t2 - 3 * t3 + t), 0.5 * (t3 - t2)};
+    const double weight[4] = {0.5 * (2 * t2 - t3 - t), 0.5 * (3 * t3 - 5 * t2 + 2), 0.5 * (4 * t2 - 3 * t3 + t),
+                              0.5 * (t3 - t2)};
     taps->source = e->source;
     for (int k = 0; k < 4; k++) {
         int64_t frame = here - 1 + k, cycle = cycles;
@@ -223,11 +235,14 @@ typedef struct maker {
     const su_path_options *o;
     su_random random;
     int64_t room;
-    deck clips, stills, poses;   /* sources to play, clips to take frames of, and poses, each as it comes */
-    double entry_most;   /* s: no clip is played longer at a time, so that all have their turn */
+    deck clips, stills, poses; /* sources to play, clips to take frames of, and poses, each as it comes */
+    double entry_most;         /* s: no clip is played longer at a time, so that all have their turn */
 } maker;
 
-static double between(su_random *random, double low, double high) { return low + (high - low) * su_random_uniform(random); }
+static double between(su_random *random, double low, double high)
+{
+    return low + (high - low) * su_random_uniform(random);
+}
 
 static int64_t below(su_random *random, int64_t count) { return (int64_t)(su_random_uniform(random) * (double)count); }
 
@@ -286,8 +301,8 @@ static int32_t deal(deck *d, su_random *random)
     return card;
 }
 
-/* Of some random frames of a clip the one farthest from all that were held (Mitchell's best candidate), so that a short walk sees
- * the whole of the clips. */
+/* Of some random frames of a clip the one farthest from all that were held (Mitchell's best candidate), so that a short
+ * walk sees the whole of the clips. */
 static int64_t far_frame(maker *m, const su_path_source *s)
 {
     int64_t best = 0;
@@ -322,14 +337,15 @@ static su_status walk_on(maker *m, double begin, su_error *err)
 /* A random frame of a clip from which enough of it is left. */
 static double random_origin(maker *m, const su_path_source *s, double speed)
 {
-    double last = (double)(s->frames - 1), pace = fabs(speed), low = -LEAD * pace, high = fmax(low, last - LEFT * pace), origin;
+    double last = (double)(s->frames - 1), pace = fabs(speed), low = -LEAD * pace, high = fmax(low, last - LEFT * pace),
+           origin;
     if (s->cyclic) return last * su_random_uniform(&m->random);
     origin = between(&m->random, low, high);
     return speed < 0.0 ? last - origin : origin;
 }
 
-/* Plays a clip from a random frame; of some such frames, and of some times to leave the clip before, those that are most alike.
- * *time: when that clip must be left at the latest; then the same of the new one, at most `stop`. */
+/* Plays a clip from a random frame; of some such frames, and of some times to leave the clip before, those that are
+ * most alike. *time: when that clip must be left at the latest; then the same of the new one, at most `stop`. */
 static su_status play_on(maker *m, double stop, double *time, su_error *err)
 {
     const su_path_options *o = m->o;
@@ -384,8 +400,8 @@ static su_status fill_deck(deck *d, int32_t first, int32_t count, su_arena *aren
     return SU_OK;
 }
 
-su_status su_path_create(int32_t sources, const su_path_source *source, int32_t start, const su_path_options *options, su_path *out,
-                         su_error *err)
+su_status su_path_create(int32_t sources, const su_path_source *source, int32_t start, const su_path_options *options,
+                         su_path *out, su_error *err)
 {
     maker m = {.path = out, .o = options, .random = su_random_seed(options->seed, 0)};
     su_status status = SU_OK;

@@ -7,16 +7,18 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Bones are in the same place at the neutral pose to this, translations as a part of the character's size (as for supple poses). */
+/* Bones are in the same place at the neutral pose to this, translations as a part of the character's size (as for
+ * supple poses). */
 #define SAME_NEUTRAL 1e-4
 /* Bones carry the skin where they meet its points to this part of the diagonal: points are single precision. */
 #define CARRIED 1e-4
 /* And they have the parameters where those computed from them meet the clip's: rad, or what the parameter counts in. */
 #define SAME_PARAMS 1e-3
-/* A bone that keeps its place to another of the same name to this (rotation, or parts of the diagonal) is one node with it. */
+/* A bone that keeps its place to another of the same name to this (rotation, or parts of the diagonal) is one node with
+ * it. */
 #define TWIN 1e-6
 
-enum { CHECKED = 5 };   /* frames of each clip on which the bones are tried */
+enum { CHECKED = 5 }; /* frames of each clip on which the bones are tried */
 
 /* ---- names and places ---- */
 
@@ -58,7 +60,8 @@ const char *su_same_bones(int clips, const su_anim *const *clip, double diagonal
         const su_anim *b = clip[i];
         if (!b->bones || !b->bone_rest || !b->bone_parent || !b->weights) return "a clip has no bones";
         if (b->B != a->B || b->K != a->K || !same_names(&a->file, &b->file, "bone_names", a->B) ||
-            !same_names(&a->file, &b->file, "morph_names", a->K) || !same_matrices(a->B, a->bone_rest, b->bone_rest, diagonal) ||
+            !same_names(&a->file, &b->file, "morph_names", a->K) ||
+            !same_matrices(a->B, a->bone_rest, b->bone_rest, diagonal) ||
             memcmp(a->bone_parent, b->bone_parent, (size_t)a->B * sizeof *a->bone_parent) != 0)
             return "the clips have different skeletons, or bones without names";
         if (strcmp(text_of(a, "skinning", "lbs"), text_of(b, "skinning", "lbs")) != 0)
@@ -89,10 +92,10 @@ static bool fixed_to(int clips, const su_anim *const *clip, double diagonal, int
 
 /* ---- making ---- */
 
-#define TAKE(c, out, count)                                                                                                      \
-    do {                                                                                                                         \
-        if (!((out) = su_arena_alloc(&(c)->arena, (count), sizeof *(out))))                                                      \
-            return su_fail(err, SU_AGAIN, "not enough memory for a rig of %lld bones", (long long)(c)->B);                       \
+#define TAKE(c, out, count)                                                                                            \
+    do {                                                                                                               \
+        if (!((out) = su_arena_alloc(&(c)->arena, (count), sizeof *(out))))                                            \
+            return su_fail(err, SU_AGAIN, "not enough memory for a rig of %lld bones", (long long)(c)->B);             \
     } while (0)
 
 /* A joint has parameters where it moves flesh; "name#2" is another node of the same name. */
@@ -135,7 +138,8 @@ static su_status make_skin(const su_anim *a, su_character *c, su_error *err)
             if (w != 0.0) bone[count] = (int32_t)b, weight[count++] = w, sum += w;
         }
         start[v + 1] = count;
-        for (int64_t k = start[v]; k < count && sum > 0.5; k++) weight[k] /= sum;   /* single precision has rounded them */
+        for (int64_t k = start[v]; k < count && sum > 0.5; k++)
+            weight[k] /= sum; /* single precision has rounded them */
     }
     c->skin = (su_skin){a->nbar, start, bone, weight};
     return SU_OK;
@@ -160,8 +164,8 @@ static su_status make(int clips, const su_anim *const *clip, double diagonal, su
 
 int64_t su_clip_rig_room(const su_clip_rig *rig) { return 3 * rig->character.nbar + 33 * rig->character.B; }
 
-void su_clip_rig_points(const su_clip_rig *rig, const double *bones, const double *shape_weights, int threads, double *room,
-                        double *points)
+void su_clip_rig_points(const su_clip_rig *rig, const double *bones, const double *shape_weights, int threads,
+                        double *room, double *points)
 {
     const su_character *c = &rig->character;
     const double *neutral = c->neutral;
@@ -176,12 +180,14 @@ void su_clip_rig_points(const su_clip_rig *rig, const double *bones, const doubl
         for (int64_t i = 0; i < 3 * c->nbar; i++) room[i] = neutral[i] + shape_weights[k] * offset[i];
         neutral = room;
     }
-    if (rig->dual) su_skin_points_dual(&c->skin, c->B, neutral, matrices, threads, matrices + 16 * c->B, points);
-    else su_skin_points(&c->skin, neutral, matrices, threads, points);
+    if (rig->dual)
+        su_skin_points_dual(&c->skin, c->B, neutral, matrices, threads, matrices + 16 * c->B, points);
+    else
+        su_skin_points(&c->skin, neutral, matrices, threads, points);
 }
 
-void su_clip_rig_shape_weights(const su_clip_rig *rig, const su_file *file, int64_t rows, int64_t s, const double *params,
-                               double *out)
+void su_clip_rig_shape_weights(const su_clip_rig *rig, const su_file *file, int64_t rows, int64_t s,
+                               const double *params, double *out)
 {
     int64_t K = rig->character.K;
     for (int64_t k = 0; k < K; k++) {
@@ -212,7 +218,8 @@ static bool has_parameters(const su_parameters *p, const su_anim *a)
         for (int64_t i = 0; i < p->s && own < 0 && name; i++)
             if (strcmp(p->names[i], name) == 0) own = i;
         for (int64_t f = 0; f < a->F; f++)
-            if (!(fabs(a->params[f * a->s + k] - (own >= 0 ? p->values[f * p->s + own] : 0.0)) <= SAME_PARAMS)) return false;
+            if (!(fabs(a->params[f * a->s + k] - (own >= 0 ? p->values[f * p->s + own] : 0.0)) <= SAME_PARAMS))
+                return false;
     }
     return true;
 }

@@ -7,15 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PARTS = 9 };   /* rx ry rz tx ty tz sx sy sz */
+enum { PARTS = 9 }; /* rx ry rz tx ty tz sx sy sz */
 
 typedef struct curves {
     su_scene *scene;
     const su_table *table;
     const char *path;
     double *times;
-    int32_t *node;         /* (nodes in use) */
-    int64_t (*column)[PARTS];   /* (nodes in use) columns of the table, -1: none */
+    int32_t *node;            /* (nodes in use) */
+    int64_t (*column)[PARTS]; /* (nodes in use) columns of the table, -1: none */
     int64_t nodes;
 } curves;
 
@@ -107,13 +107,15 @@ static su_status add_shape(const curves *c, int64_t column, su_scene_clip *clip,
                 if (clip->morph_channel[k].node == scene->instance[i].node) to = &clip->morph_channel[k];
             if (!to) {
                 to = &clip->morph_channel[clip->morph_channels++];
-                *to = (su_scene_morph_channel){.node = scene->instance[i].node, .keys = rows, .shapes = mesh->shapes,
-                                               .times = c->times};
+                *to = (su_scene_morph_channel){
+                    .node = scene->instance[i].node, .keys = rows, .shapes = mesh->shapes, .times = c->times};
                 to->weights = su_arena_alloc(&c->scene->arena, rows * mesh->shapes, sizeof(double));
                 if (!to->weights) return no_memory(c, err);
-                for (int64_t k = 0; k < rows * mesh->shapes; k++) to->weights[k] = mesh->shape_defaults[k % mesh->shapes];
+                for (int64_t k = 0; k < rows * mesh->shapes; k++)
+                    to->weights[k] = mesh->shape_defaults[k % mesh->shapes];
             }
-            for (int64_t k = 0; k < rows && s < to->shapes; k++) to->weights[k * to->shapes + s] = cell(c, k, column, 0.0);
+            for (int64_t k = 0; k < rows && s < to->shapes; k++)
+                to->weights[k * to->shapes + s] = cell(c, k, column, 0.0);
         }
     }
     return SU_OK;
@@ -149,8 +151,10 @@ su_status su_joint_curves(su_scene *scene, const su_table *table, const char *pa
         if (node < 0) {
             SU_TRY(add_shape(&c, k, clip, &found, err));
             if (found) continue;
-            return su_fail(err, SU_INPUT, "%s: column '%s' is neither JOINT.rx, .ry, .rz, .tx, .ty, .tz, .sx, .sy, .sz of a "
-                                          "joint of the file nor one of its blend shapes", path, table->names[k]);
+            return su_fail(err, SU_INPUT,
+                           "%s: column '%s' is neither JOINT.rx, .ry, .rz, .tx, .ty, .tz, .sx, .sy, .sz of a "
+                           "joint of the file nor one of its blend shapes",
+                           path, table->names[k]);
         }
         int64_t at = 0;
         while (at < c.nodes && c.node[at] != node) at++;

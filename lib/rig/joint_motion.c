@@ -21,22 +21,22 @@
 #define FAST 0.22
 /* Beyond so much of the range the noise bends off. */
 #define BEND 1.25
-/* Envelopes: logs of the faster bands' strength, of the whole body and of one parameter; noise of 0.05 to 0.35 Hz keeps its sign
- * for about a second. The product stays within [0.1, 2.5]. */
+/* Envelopes: logs of the faster bands' strength, of the whole body and of one parameter; noise of 0.05 to 0.35 Hz keeps
+ * its sign for about a second. The product stays within [0.1, 2.5]. */
 #define ENVELOPE_LOW 0.05
 #define ENVELOPE_HIGH 0.35
 #define BODY_SPREAD 0.6
 #define AXIS_SPREAD 0.4
 #define ENVELOPE_LEAST 0.1
 #define ENVELOPE_MOST 2.5
-/* A range is taken so much wider than what was seen. Every joint trembles by so much at least (rad; its range is twice that to each side),
- * whether it moves in the clips or not: in the next shot it may. */
+/* A range is taken so much wider than what was seen. Every joint trembles by so much at least (rad; its range is twice
+ * that to each side), whether it moves in the clips or not: in the next shot it may. */
 #define WIDER 1.1
 #define LEAST_TURN 0.15
 /* A joint drawn out of its place by more would be seen, of the diagonal: ranges of translation are cut to it. */
 #define MOST_SHIFT 0.02
-/* What moves over less is still: rad, parts of the diagonal, log of scale. Twice the limit below which import holds a parameter
- * and poses forgets it, so that nothing moves that no pose knows. */
+/* What moves over less is still: rad, parts of the diagonal, log of scale. Twice the limit below which import holds a
+ * parameter and poses forgets it, so that nothing moves that no pose knows. */
 #define STILL 2e-4
 /* Joints that hardly turn in the clips may turn so fast from pose to pose, rad/s. */
 #define LEAST_SPEED 1.0
@@ -86,7 +86,7 @@ static void axes_of(const double *state, double v[SU_JOINT_AXES])
     for (int i = 0; i < 3; i++) {
         double column[3] = {state[6 + i], state[9 + i], state[12 + i]};
         v[i] = state[i], v[3 + i] = state[3 + i];
-        v[6 + i] = log(fmax(su_norm3(column), 1e-3));   /* the least scale of import's parameters */
+        v[6 + i] = log(fmax(su_norm3(column), 1e-3)); /* the least scale of import's parameters */
     }
 }
 
@@ -113,9 +113,9 @@ static bool collapses(int64_t B, int32_t sources, const su_path_source *source, 
     return false;
 }
 
-su_status su_joint_frames_create(int64_t B, const double *bone_rest, const int32_t *parent, const int32_t *twin, int32_t sources,
-                                 const su_path_source *source, const double *const *bones, const int64_t *near,
-                                 su_joint_frames *out, su_error *err)
+su_status su_joint_frames_create(int64_t B, const double *bone_rest, const int32_t *parent, const int32_t *twin,
+                                 int32_t sources, const su_path_source *source, const double *const *bones,
+                                 const int64_t *near, su_joint_frames *out, su_error *err)
 {
     su_joint_frames o = {.B = B};
     su_arena scratch = {0};
@@ -130,7 +130,8 @@ su_status su_joint_frames_create(int64_t B, const double *bone_rest, const int32
     if (!o.above || !o.state || !o.neutral || !o.low || !o.high || !o.speed || !gone) {
         su_arena_free(&o.arena);
         su_arena_free(&scratch);
-        return su_fail(err, SU_AGAIN, "not enough memory for %lld frames of %lld bones", (long long)o.frames, (long long)B);
+        return su_fail(err, SU_AGAIN, "not enough memory for %lld frames of %lld bones", (long long)o.frames,
+                       (long long)B);
     }
     for (int64_t b = 0; b < B; b++) {
         int32_t above = twin[b] >= 0 ? twin[b] : parent[b];
@@ -165,7 +166,8 @@ double su_joint_distance(const su_joint_frames *o, int64_t a, int64_t b)
 {
     double most = 0.0;
     for (int64_t j = 0; j < o->B; j++)
-        most = fmax(most, su_distance3(o->state + SU_JOINT_STATE * (o->B * a + j), o->state + SU_JOINT_STATE * (o->B * b + j)));
+        most = fmax(
+            most, su_distance3(o->state + SU_JOINT_STATE * (o->B * a + j), o->state + SU_JOINT_STATE * (o->B * b + j)));
     return most;
 }
 
@@ -173,7 +175,8 @@ double su_joint_fade(const su_joint_frames *o, int64_t a, int64_t b)
 {
     double most = 0.0;
     for (int64_t j = 0; j < o->B; j++) {
-        double angle = su_distance3(o->state + SU_JOINT_STATE * (o->B * a + j), o->state + SU_JOINT_STATE * (o->B * b + j));
+        double angle =
+            su_distance3(o->state + SU_JOINT_STATE * (o->B * a + j), o->state + SU_JOINT_STATE * (o->B * b + j));
         most = fmax(most, SU_PATH_PEAK * angle / fmax(o->speed[j], LEAST_SPEED));
     }
     return most;
@@ -182,7 +185,7 @@ double su_joint_fade(const su_joint_frames *o, int64_t a, int64_t b)
 /* ---- noise of a parameter ---- */
 
 struct su_axis_noise {
-    su_noise body, envelope, slow, medium, fast;   /* body: the same for all parameters of a seed */
+    su_noise body, envelope, slow, medium, fast; /* body: the same for all parameters of a seed */
 };
 
 su_axis_noise *su_axis_noise_make(su_arena *arena, uint64_t seed, uint64_t stream, int64_t count)
@@ -212,11 +215,14 @@ static double within(double a, double room)
     return room > 0.0 ? a * room / sqrt(a * a + room * room) : 0.0;
 }
 
-/* Towards a limit of the range there is less room than away from it: an outstretched knee bends but does not bend over. */
-double su_axis_noise_at(const su_axis_noise *noise, int64_t k, double time, double centre, double low, double high, double share, double least)
+/* Towards a limit of the range there is less room than away from it: an outstretched knee bends but does not bend over.
+ */
+double su_axis_noise_at(const su_axis_noise *noise, int64_t k, double time, double centre, double low, double high,
+                        double share, double least)
 {
     const su_axis_noise *n = noise + k;
-    double e = envelope(BODY_SPREAD * su_noise_value(&n->body, time) + AXIS_SPREAD * su_noise_value(&n->envelope, time));
+    double e =
+        envelope(BODY_SPREAD * su_noise_value(&n->body, time) + AXIS_SPREAD * su_noise_value(&n->envelope, time));
     double g = SLOW * su_noise_value(&n->slow, time) +
                e * (MEDIUM * su_noise_value(&n->medium, time) + FAST * su_noise_value(&n->fast, time));
     double a = fmax(share * 0.5 * (high - low), least), up = within(a, high - centre), down = within(a, centre - low);
@@ -257,7 +263,7 @@ static void add_noise(int64_t b, const su_axis_noise *noise, const su_joint_nois
 su_status su_joint_motion(const su_joint_frames *o, const su_path *path, const su_joint_noise *n, int64_t F, double fps,
                           double *bones, su_error *err)
 {
-    enum { STREAM = 1000 };   /* of the joints' random numbers */
+    enum { STREAM = 1000 }; /* of the joints' random numbers */
     su_arena arena = {0};
     double *state = su_arena_alloc(&arena, o->B * SU_JOINT_STATE, sizeof *state);
     double *low = su_arena_alloc(&arena, o->B * SU_JOINT_AXES, sizeof *low);
@@ -274,8 +280,10 @@ su_status su_joint_motion(const su_joint_frames *o, const su_path *path, const s
         for (int64_t b = 0; b < o->B; b++) {
             int64_t above = o->above[b];
             if (n->share > 0.0)
-                add_noise(b, noise, n, time, low + SU_JOINT_AXES * b, high + SU_JOINT_AXES * b, state + SU_JOINT_STATE * b);
-            join(state + SU_JOINT_STATE * b, o->neutral + 4 * b, above >= 0 ? frame + 16 * above : NULL, frame + 16 * b);
+                add_noise(b, noise, n, time, low + SU_JOINT_AXES * b, high + SU_JOINT_AXES * b,
+                          state + SU_JOINT_STATE * b);
+            join(state + SU_JOINT_STATE * b, o->neutral + 4 * b, above >= 0 ? frame + 16 * above : NULL,
+                 frame + 16 * b);
         }
     }
     su_arena_free(&arena);

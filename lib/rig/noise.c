@@ -5,7 +5,8 @@
 void su_noise_make(su_random *random, double low, double high, su_noise *noise)
 {
     for (int i = 0; i < SU_NOISE_TONES; i++) {
-        double share = ((double)i + su_random_uniform(random)) / SU_NOISE_TONES;   /* stratified: every part of the band sounds */
+        double share =
+            ((double)i + su_random_uniform(random)) / SU_NOISE_TONES; /* stratified: every part of the band sounds */
         noise->frequency[i] = 2.0 * M_PI * (low + share * (high - low));
         noise->phase[i] = 2.0 * M_PI * su_random_uniform(random);
     }

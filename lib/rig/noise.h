@@ -1,4 +1,5 @@
-/* Smooth noise in a band of frequencies: a sum of sinusoids, so that it has any derivative and can be integrated exactly. */
+/* Smooth noise in a band of frequencies: a sum of sinusoids, so that it has any derivative and can be integrated
+ * exactly. */
 #ifndef SU_RIG_NOISE_H
 #define SU_RIG_NOISE_H
 
@@ -8,8 +9,8 @@
 enum { SU_NOISE_TONES = 16 };
 
 typedef struct su_noise {
-    double frequency[SU_NOISE_TONES];   /* rad/s, one in each sixteenth of the band */
-    double phase[SU_NOISE_TONES];       /* rad */
+    double frequency[SU_NOISE_TONES]; /* rad/s, one in each sixteenth of the band */
+    double phase[SU_NOISE_TONES];     /* rad */
 } su_noise;
 
 /* Noise between low and high (Hz). */

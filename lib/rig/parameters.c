@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define STILL 1e-4     /* rad, or parts of the diagonal */
-#define LEAST 1e-3     /* scale: hidden parts are scaled to 0 */
+#define STILL 1e-4 /* rad, or parts of the diagonal */
+#define LEAST 1e-3 /* scale: hidden parts are scaled to 0 */
 
-enum { PER_JOINT = 9 };   /* r, t, s: three each */
+enum { PER_JOINT = 9 }; /* r, t, s: three each */
 
 /* Joint to the joint above it (or to the root frame), split into rotation, translation and scale. */
 static void local_parts(const double *bone, const double *above, double r[9], double t[3], double scale[3])
@@ -30,7 +30,7 @@ static void local_parts(const double *bone, const double *above, double r[9], do
 void su_unwrap_rotation(double v[3], const double before[3])
 {
     double angle = su_norm3(v), axis[3];
-    if (angle < 1e-9) {   /* the axis is lost: keep that of the frame before */
+    if (angle < 1e-9) { /* the axis is lost: keep that of the frame before */
         double turns = round(su_norm3(before) / (2.0 * M_PI));
         if (turns == 0.0) return;
         for (int i = 0; i < 3; i++) v[i] = before[i] / su_norm3(before) * 2.0 * M_PI * turns;
@@ -82,8 +82,10 @@ static const char *column_name(su_parameters *out, const char *joint, int repeat
     size_t room = strlen(joint) + 24;
     char *name = su_arena_alloc(&out->arena, (int64_t)room, 1);
     if (!name) return NULL;
-    if (repeat) snprintf(name, room, "%s#%d.%s", joint, repeat + 1, ending[component]);
-    else snprintf(name, room, "%s.%s", joint, ending[component]);
+    if (repeat)
+        snprintf(name, room, "%s#%d.%s", joint, repeat + 1, ending[component]);
+    else
+        snprintf(name, room, "%s.%s", joint, ending[component]);
     return name;
 }
 
@@ -100,7 +102,7 @@ su_status su_rig_parameters(const su_character *c, int64_t frames, const double 
     out->names = su_arena_alloc(&out->arena, most, sizeof *out->names);
     if (!joint || !at || !columns || !moves || !out->names) goto no_memory;
 
-    for (int64_t b = 0; b < c->B; b++) {   /* a node that two meshes bind differently counts once */
+    for (int64_t b = 0; b < c->B; b++) { /* a node that two meshes bind differently counts once */
         at[b] = -1;
         if (!c->bone_deforms[b]) continue;
         for (int64_t j = 0; j < joints && at[b] < 0; j++)

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NEAREST 1e-6      /* nearer poses are one (DESIGN section 4) */
-#define FLOOR (1.0 / 50)  /* of the largest scale * range */
+#define NEAREST 1e-6     /* nearer poses are one (DESIGN section 4) */
+#define FLOOR (1.0 / 50) /* of the largest scale * range */
 
 /* ---- scales ---- */
 
@@ -68,7 +68,7 @@ static double known_scale(const su_anim *anim, const char *name, double diagonal
         return 0.0;
     int64_t bone = find_name(anim, "bone_names", anim->B, name, (size_t)(dot - name));
     if (bone < 0) return 0.0;
-    if (dot[1] == 't') return carried(anim, bone, 0, below);   /* translations count in diagonals already */
+    if (dot[1] == 't') return carried(anim, bone, 0, below); /* translations count in diagonals already */
     return carried(anim, bone, 1, below) / diagonal;
 }
 
@@ -135,7 +135,8 @@ su_status su_select_poses(int64_t count, int64_t s, const double *params, const 
         if (*m <= given_count) {
             next = given[*m - 1];
             if (nearest[next] < NEAREST) {
-                status = su_fail(err, SU_INPUT, "pose %lld of the list is the same as one before it (distance %.3g); drop it",
+                status = su_fail(err, SU_INPUT,
+                                 "pose %lld of the list is the same as one before it (distance %.3g); drop it",
                                  (long long)*m, nearest[next]);
                 break;
             }

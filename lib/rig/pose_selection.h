@@ -7,10 +7,11 @@
 
 #include <stdint.h>
 
-/* scale (s): how far one unit of each parameter moves the skin, RMS over its vertices as a part of the diagonal, so that
- * |(p - q) o scale| is about the distance of the two shapes and fingers count less than legs. Joints ("neck.rx") and blend
- * shapes of the anim are found by name; an unknown parameter gets 1 / range, times the largest known scale * range.
- * range (s): its spread over the clips. No scale is below 1/50 of the largest (times range), so none is lost. */
+/* scale (s): how far one unit of each parameter moves the skin, RMS over its vertices as a part of the diagonal, so
+ * that
+ * |(p - q) o scale| is about the distance of the two shapes and fingers count less than legs. Joints ("neck.rx") and
+ * blend shapes of the anim are found by name; an unknown parameter gets 1 / range, times the largest known scale *
+ * range. range (s): its spread over the clips. No scale is below 1/50 of the largest (times range), so none is lost. */
 su_status su_parameter_scales(const su_anim *anim, int64_t s, const char *const *names, const double *range,
                               double *scale, su_error *err);
 
@@ -24,6 +25,7 @@ su_status su_select_poses(int64_t count, int64_t s, const double *params, const 
                           int64_t *m, su_error *err);
 
 /* Distance of p (s) to the nearest of m poses. */
-double su_nearest_pose(int64_t m, int64_t s, const double *params, const double *scale, const double *p, int64_t *which);
+double su_nearest_pose(int64_t m, int64_t s, const double *params, const double *scale, const double *p,
+                       int64_t *which);
 
 #endif

@@ -10,9 +10,9 @@
 void su_psd_correction(int64_t a, int64_t s, const double *params, const double *scale, const double *rbf, int64_t nbar,
                        const double *shapes, const double *p, double *w, double *out);
 
-/* Sculpted source vertices (count,3) on the welded skin: source_vertex (N) as in supple.anim; count is N or nbar. Vertices
- * that were welded take the mean of theirs; *spread is the farthest that one of them lies from it. SU_INPUT with the
- * numbers where the count is another. */
+/* Sculpted source vertices (count,3) on the welded skin: source_vertex (N) as in supple.anim; count is N or nbar.
+ * Vertices that were welded take the mean of theirs; *spread is the farthest that one of them lies from it. SU_INPUT
+ * with the numbers where the count is another. */
 su_status su_weld_sculpt(int64_t count, const double *points, int64_t N, const int32_t *source_vertex, int64_t nbar,
                          double *welded, double *spread, su_error *err);
 

@@ -12,8 +12,8 @@ double su_param_distance(int64_t s, const double *p, const double *q, const doub
     return sqrt(sum);
 }
 
-void su_rbf_weights(int64_t m, int64_t s, const double *params, const double *scale, const double *rbf,
-                    const double *p, double *w)
+void su_rbf_weights(int64_t m, int64_t s, const double *params, const double *scale, const double *rbf, const double *p,
+                    double *w)
 {
     if (m == 1) {
         w[0] = 1.0;
@@ -53,7 +53,7 @@ void su_drawn_back_weights(int64_t m, const double *w, double *b)
         double z = (a - 1.5) / 1.5;
         tau = 1.0 - z * z * (3.0 - 2.0 * z);
     }
-    if (tau == 0.0)   /* also where b overflowed */
+    if (tau == 0.0) /* also where b overflowed */
         for (int64_t i = 0; i < m; i++) b[i] = w[i];
     else
         for (int64_t i = 0; i < m; i++) b[i] = w[i] + tau * (b[i] - w[i]);

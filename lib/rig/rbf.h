@@ -1,5 +1,6 @@
 /* Weights of the example poses: biharmonic w (PSSD eq. 2), its positive part, and the weights b that blend bases
- * (DESIGN conventions 6, 7). Evaluation links into libsupple-runtime; training needs LAPACK and lives in rbf_train.h. */
+ * (DESIGN conventions 6, 7). Evaluation links into libsupple-runtime; training needs LAPACK and lives in rbf_train.h.
+ */
 #ifndef SU_RIG_RBF_H
 #define SU_RIG_RBF_H
 
@@ -7,9 +8,10 @@
 
 /* |(p - q) o scale|: how far apart two parameter vectors (s) are. */
 double su_param_distance(int64_t s, const double *p, const double *q, const double *scale);
-/* w (m): w_i = sum_j rbf[i,j] |(p - p_j) o scale|, divided by the sum; m = 1 gives 1. params (m,s), scale (s), rbf (m,m). */
-void su_rbf_weights(int64_t m, int64_t s, const double *params, const double *scale, const double *rbf,
-                    const double *p, double *w);
+/* w (m): w_i = sum_j rbf[i,j] |(p - p_j) o scale|, divided by the sum; m = 1 gives 1. params (m,s), scale (s), rbf
+ * (m,m). */
+void su_rbf_weights(int64_t m, int64_t s, const double *params, const double *scale, const double *rbf, const double *p,
+                    double *w);
 /* w+ = max(w, 0) / sum max(w, 0) */
 void su_positive_weights(int64_t m, const double *w, double *positive);
 /* b <- w + tau (b - w), tau falling from 1 where sum |b| is 1.5 to 0 where it is 3 (convention 7). w, b (m). */

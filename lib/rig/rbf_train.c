@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define NEAREST 1e-6   /* two poses nearer than this are an error (DESIGN section 4) */
+#define NEAREST 1e-6 /* two poses nearer than this are an error (DESIGN section 4) */
 
 /* distance (m,m) between the scaled poses; SU_INPUT where two of them coincide. */
 static su_status pose_distances(int64_t m, int64_t s, const double *params, const double *scale, double *distance,
@@ -22,8 +22,9 @@ static su_status pose_distances(int64_t m, int64_t s, const double *params, cons
             }
             double r = sqrt(sum);
             if (!(r >= NEAREST))
-                return su_fail(err, SU_INPUT, "example poses %lld and %lld are %.3g apart, nearer than 1e-6; remove one",
-                               (long long)j, (long long)i, r);
+                return su_fail(err, SU_INPUT,
+                               "example poses %lld and %lld are %.3g apart, nearer than 1e-6; remove one", (long long)j,
+                               (long long)i, r);
             distance[i * m + j] = distance[j * m + i] = r;
         }
     }
@@ -128,14 +129,14 @@ su_status su_basis_rbf_train(int64_t m, int64_t s, const double *params, const d
         goto done;
     }
     SU_GO(pose_distances(m, s, params, scale, distance, err));
-    double unit = 0.0;   /* lengths are divided by the largest distance, so that the two blocks are of one size */
+    double unit = 0.0; /* lengths are divided by the largest distance, so that the two blocks are of one size */
     for (int64_t i = 0; i < m * m; i++) unit = fmax(unit, distance[i]);
 
     /* [Phi P; P' 0] with Phi = r^3 and P = [1, principal coordinates]. With fewer coordinates than the rank the system
      * is singular for rare arrangements of poses (three poses with a base of 4^(1/3) legs): then take one axis less. */
     int64_t size = 0;
     for (;; axis_count--) {
-        if (axis_count < 0) goto done;   /* b = w */
+        if (axis_count < 0) goto done; /* b = w */
         size = m + 1 + axis_count;
         for (int64_t i = 0; i < size * size; i++) a[i] = 0.0;
         for (int64_t i = 0; i < m; i++) {

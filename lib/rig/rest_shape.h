@@ -8,11 +8,11 @@
 /* All arrays borrowed; those of supple.tet, supple.fit and supple.model fit as they are. */
 typedef struct su_rest_shape {
     int64_t n, m, ties;
-    const double *vertices;         /* (n,3) neutral flesh */
-    const double *neutral;          /* (nbar,3) neutral skin */
-    const int32_t *shepard_index;   /* (n,ties) */
-    const double *shepard_weight;   /* (n,ties) */
-    const double *corrections;      /* (m,n,3); NULL: none */
+    const double *vertices;       /* (n,3) neutral flesh */
+    const double *neutral;        /* (nbar,3) neutral skin */
+    const int32_t *shepard_index; /* (n,ties) */
+    const double *shepard_weight; /* (n,ties) */
+    const double *corrections;    /* (m,n,3); NULL: none */
 } su_rest_shape;
 
 /* x (count,3) of the flesh vertices `list` (NULL: all, count = n). skin (nbar,3): corrected skin of the frame in the

@@ -8,7 +8,7 @@ void su_root_from_bone(const double *now, const double *rest, double *root)
     double a[9], b[9], m[9], r[9], origin[3], there[3], turned[3];
     su_affine_linear(now, a);
     su_affine_linear(rest, b);
-    su_mult33(a, b, m);   /* rest is rigid: its transpose is its inverse */
+    su_mult33(a, b, m); /* rest is rigid: its transpose is its inverse */
     su_nearest_rotation(m, r);
     su_affine_translation(rest, origin);
     su_affine_translation(now, there);

@@ -21,14 +21,16 @@ static void spread_frames(int clips, const su_anim *anims, int64_t total, int64_
 }
 
 /* rows (count,BLOCK): displacement from the neutral skin in columns from .. from + width - 1. */
-static void read_block(int64_t count, const float *const *frames, const double *neutral, int64_t from, int64_t width, double *rows)
+static void read_block(int64_t count, const float *const *frames, const double *neutral, int64_t from, int64_t width,
+                       double *rows)
 {
     for (int64_t i = 0; i < count; i++)
         for (int64_t k = 0; k < width; k++) rows[BLOCK * i + k] = (double)frames[i][from + k] - neutral[from + k];
 }
 
 /* Method of snapshots: far fewer frames than vertices. gram (count,count), zeroed. */
-static void gram_of(int64_t count, const float *const *frames, const double *neutral, int64_t n, double *rows, double *gram)
+static void gram_of(int64_t count, const float *const *frames, const double *neutral, int64_t n, double *rows,
+                    double *gram)
 {
     for (int64_t from = 0; from < n; from += BLOCK) {
         int64_t width = n - from < BLOCK ? n - from : BLOCK;
@@ -91,7 +93,8 @@ su_status su_sequence_basis(int clips, const su_anim *anims, int64_t most, doubl
         read_block(count, frames, neutral, from, width, rows);
         for (int64_t c = 0; c < *s; c++)
             for (int64_t i = 0; i < count; i++)
-                for (int64_t k = 0; k < width; k++) (*basis)[n * c + from + k] += gram[count * i + count - 1 - c] * rows[BLOCK * i + k];
+                for (int64_t k = 0; k < width; k++)
+                    (*basis)[n * c + from + k] += gram[count * i + count - 1 - c] * rows[BLOCK * i + k];
     }
     for (int64_t c = 0; c < *s; c++) normalize(n, *basis + n * c);
 done:
@@ -99,7 +102,8 @@ done:
     return status;
 }
 
-void su_sequence_project(int64_t nbar, const double *mean, int64_t s, const double *basis, const float *points, double *p)
+void su_sequence_project(int64_t nbar, const double *mean, int64_t s, const double *basis, const float *points,
+                         double *p)
 {
     for (int64_t c = 0; c < s; c++) {
         double sum = 0.0;

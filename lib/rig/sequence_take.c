@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WELD_DISTANCE 4e-6   /* of the diagonal */
+#define WELD_DISTANCE 4e-6 /* of the diagonal */
 
 enum { PROBES = 8, DEFAULT_RATE = 24 };
 
@@ -37,7 +37,8 @@ static su_status choose_times(su_sequence_take *t, const char *path, const su_se
     }
     t->fps = o->fps > 0.0 ? o->fps : rate > 0.0 ? rate : DEFAULT_RATE;
     double start = isnan(o->first) ? t->times[0] : fmax(o->first / t->fps, t->times[0]);
-    double whole = ceil(t->times[0] * t->fps - 1e-3);   /* samples around frames, for motion blur, begin before the first */
+    double whole =
+        ceil(t->times[0] * t->fps - 1e-3); /* samples around frames, for motion blur, begin before the first */
     for (int64_t k = 0; k < s->frames && s->timed && isnan(o->first) && t->times[k] * t->fps < whole + 1e-3; k++)
         if (fabs(t->times[k] * t->fps - whole) < 1e-3) start = t->times[k];
     double end = isnan(o->last) ? t->times[s->frames - 1] : fmin(o->last / t->fps, t->times[s->frames - 1]);
@@ -74,7 +75,8 @@ static su_status read_frame(su_sequence_take *t, int64_t frame, double *points, 
 static su_status convert_neutral(su_sequence_take *t, const char *path, const su_sequence_options *o, double *neutral,
                                  su_error *err)
 {
-    static const double turn[3][9] = {{0, -1, 0, 1, 0, 0, 0, 0, 1}, {1, 0, 0, 0, 1, 0, 0, 0, 1}, {1, 0, 0, 0, 0, 1, 0, -1, 0}};
+    static const double turn[3][9] = {
+        {0, -1, 0, 1, 0, 0, 0, 0, 1}, {1, 0, 0, 0, 1, 0, 0, 0, 1}, {1, 0, 0, 0, 0, 1, 0, -1, 0}};
     double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY}, extent = 0.0, m[9];
     const double none[3] = {0, 0, 0};
     for (int64_t k = 0; k < t->sequence->corners; k++)
@@ -114,7 +116,8 @@ static su_status weld(su_sequence_take *t, const double *neutral, su_progress *p
     su_arena scratch = {0};
     su_status status = SU_OK;
     int64_t N = s->vertices, probes = s->frames < PROBES ? s->frames : PROBES;
-    double *points = su_arena_alloc(&scratch, 3 * N, sizeof *points), *offsets = su_arena_alloc(&scratch, 3 * N * probes, sizeof *offsets);
+    double *points = su_arena_alloc(&scratch, 3 * N, sizeof *points),
+           *offsets = su_arena_alloc(&scratch, 3 * N * probes, sizeof *offsets);
     uint8_t *apart = su_arena_alloc(&scratch, N, 1);
     int32_t *renumber = su_arena_alloc(&scratch, N, sizeof *renumber);
     if (!points || !offsets || !apart || !renumber) {
@@ -142,7 +145,7 @@ static su_status weld(su_sequence_take *t, const double *neutral, su_progress *p
         SU_GO(su_progress_update(progress, (double)(f + 1) / (double)s->frames, err));
     }
     int64_t count = 0;
-    for (int64_t v = 0; v < N; v++) {   /* welded vertices are numbered by their first source vertex, those too */
+    for (int64_t v = 0; v < N; v++) { /* welded vertices are numbered by their first source vertex, those too */
         int32_t w = anim->source_vertex[v];
         t->moved_apart += apart[v];
         if (apart[v] || t->first[w] == v) {
@@ -216,8 +219,10 @@ su_status su_sequence_take_create(su_sequence *sequence, const char *path, const
     SU_GO(choose_times(out, path, options, err));
     SU_GO(copy_topology(out, path, err));
     SU_GO(SU_FILE_ALLOC(&anim->file, &neutral, 3 * anim->N, err));
-    if (wanted < 0 && sequence->neutral) memcpy(neutral, sequence->neutral, (size_t)(3 * anim->N) * sizeof *neutral);
-    else SU_GO(read_frame(out, wanted < 0 ? 0 : wanted, neutral, err));
+    if (wanted < 0 && sequence->neutral)
+        memcpy(neutral, sequence->neutral, (size_t)(3 * anim->N) * sizeof *neutral);
+    else
+        SU_GO(read_frame(out, wanted < 0 ? 0 : wanted, neutral, err));
     SU_GO(convert_neutral(out, path, options, neutral, err));
     SU_GO(weld(out, neutral, progress, err));
     if (sequence->object_xform) {
@@ -251,11 +256,11 @@ void su_sequence_take_free(su_sequence_take *take)
 /* Four frames around a time, read once each as the time goes on. */
 typedef struct window {
     su_sequence_take *take;
-    int64_t frame[4];     /* -1: empty */
-    double *points[4];    /* (nbar,3) welded */
-    double *source;       /* (N,3) scratch */
-    double *now;          /* (nbar,3) */
-    float *out;           /* (nbar,3) */
+    int64_t frame[4];  /* -1: empty */
+    double *points[4]; /* (nbar,3) welded */
+    double *source;    /* (N,3) scratch */
+    double *now;       /* (nbar,3) */
+    float *out;        /* (nbar,3) */
     su_progress *progress;
 } window;
 
@@ -268,7 +273,7 @@ static su_status load(window *w, int64_t frame, const double **points, su_error 
             *points = w->points[i];
             return SU_OK;
         }
-        if (w->frame[i] < w->frame[slot]) slot = i;   /* the oldest goes */
+        if (w->frame[i] < w->frame[slot]) slot = i; /* the oldest goes */
     }
     SU_TRY(read_frame(w->take, frame, w->source, err));
     for (int64_t v = 0; v < anim->nbar; v++)
@@ -286,8 +291,10 @@ static su_status positions_at(window *w, double time, su_error *err)
     const double *p[4];
     for (int64_t high = last; high - k > 1;) {
         int64_t middle = k + (high - k) / 2;
-        if (t->times[middle] <= time) k = middle;
-        else high = middle;
+        if (t->times[middle] <= time)
+            k = middle;
+        else
+            high = middle;
     }
     double f = last > 0 ? (time - t->times[k]) / (t->times[k + 1] - t->times[k]) : 0.0;
     if (f > 1.0 - 1e-5) k++, f = 0.0;
@@ -301,7 +308,8 @@ static su_status positions_at(window *w, double time, su_error *err)
         SU_TRY(load(w, frame < 0 ? 0 : frame > last ? last : frame, &p[i], err));
     }
     double f2 = f * f, f3 = f2 * f;
-    double c[4] = {-0.5 * f3 + f2 - 0.5 * f, 1.5 * f3 - 2.5 * f2 + 1.0, -1.5 * f3 + 2.0 * f2 + 0.5 * f, 0.5 * f3 - 0.5 * f2};
+    double c[4] = {-0.5 * f3 + f2 - 0.5 * f, 1.5 * f3 - 2.5 * f2 + 1.0, -1.5 * f3 + 2.0 * f2 + 0.5 * f,
+                   0.5 * f3 - 0.5 * f2};
     for (int64_t i = 0; i < n; i++) w->now[i] = c[0] * p[0][i] + c[1] * p[1][i] + c[2] * p[2][i] + c[3] * p[3][i];
     return SU_OK;
 }
@@ -321,8 +329,8 @@ static su_status write_points(void *context, su_npz_writer *writer, su_error *er
             for (int i = 0; i < 3; i++) {
                 w->out[3 * v + i] = (float)p[i];
                 if (!isfinite(w->out[3 * v + i]))
-                    return su_fail(err, SU_INPUT, "frame %lld: vertex %lld lies too far away to be stored", (long long)f,
-                                   (long long)v);
+                    return su_fail(err, SU_INPUT, "frame %lld: vertex %lld lies too far away to be stored",
+                                   (long long)f, (long long)v);
             }
         }
         SU_TRY(su_npz_append(writer, w->out, 3 * anim->nbar, err));

@@ -1,6 +1,7 @@
 /* Natural cubic splines over uniform frames, in units of the frame step: on [k, k+1] with a = 1 - t,
- *   S = a f_k + t f_{k+1} + ((a^3 - a) M_k + (t^3 - t) M_{k+1}) / 6,   M_{k-1} + 4 M_k + M_{k+1} = 6 (second difference),
- * M = 0 at both ends of a piece. M of the skin is kept in float like the skin itself: its rounding is that of the input. */
+ *   S = a f_k + t f_{k+1} + ((a^3 - a) M_k + (t^3 - t) M_{k+1}) / 6,   M_{k-1} + 4 M_k + M_{k+1} = 6 (second
+ * difference), M = 0 at both ends of a piece. M of the skin is kept in float like the skin itself: its rounding is that
+ * of the input. */
 #include "rig/shot.h"
 
 #include "core/memory.h"
@@ -17,12 +18,12 @@ struct su_shot {
     su_shot_target target;
     su_arena arena;
     int64_t F, nbar, s;
-    bool *cut;               /* (F) the spline is cut before this frame */
-    double *pivot;           /* (F) forward elimination factors of the piece that starts at the last cut */
-    float *points_second;    /* (F,nbar,3) */
-    double *params, *params_second;            /* (F,s) */
-    double *quaternion, *quaternion_second;    /* (F,4) signs continuous */
-    double *translation, *translation_second;  /* (F,3) */
+    bool *cut;                      /* (F) the spline is cut before this frame */
+    double *pivot;                  /* (F) forward elimination factors of the piece that starts at the last cut */
+    float *points_second;           /* (F,nbar,3) */
+    double *params, *params_second; /* (F,s) */
+    double *quaternion, *quaternion_second;   /* (F,4) signs continuous */
+    double *translation, *translation_second; /* (F,3) */
     bool add_psd;
 };
 
@@ -41,7 +42,8 @@ static void spline(const su_shot *shot, int64_t width, const double *f, double *
                 second[c] = (6.0 * ((f[c + width] - f[c]) - (f[c] - f[c - width])) - second[c - width]) *
                             shot->pivot[k - first];
         for (int64_t k = last - 1; k > first; k--)
-            for (int64_t c = k * width; c < (k + 1) * width; c++) second[c] -= shot->pivot[k - first] * second[c + width];
+            for (int64_t c = k * width; c < (k + 1) * width; c++)
+                second[c] -= shot->pivot[k - first] * second[c + width];
     }
 }
 
@@ -58,7 +60,8 @@ static su_status spline_points(su_shot *shot, su_error *err)
             for (int64_t c = 0; c < width; c++) f[k * width + c] = (double)shot->anim->points[k * columns + first + c];
         spline(shot, width, f, second);
         for (int64_t k = 0; k < F; k++)
-            for (int64_t c = 0; c < width; c++) shot->points_second[k * columns + first + c] = (float)second[k * width + c];
+            for (int64_t c = 0; c < width; c++)
+                shot->points_second[k * columns + first + c] = (float)second[k * width + c];
     }
     free(f);
     return SU_OK;
@@ -94,8 +97,9 @@ static su_status map_params(su_shot *shot, const char *path, json_t **unknown, s
     const json_t *names = anim->file.meta ? json_object_get(anim->file.meta, "param_names") : NULL;
     bool by_name = target->param_names && names && (int64_t)json_array_size(names) == anim->s;
     if (!by_name && anim->s != target->s && anim->s != 0)
-        return su_fail(err, SU_INPUT, "%s: has %lld rig parameters, the character has %lld, and no names to match them by",
-                       path, (long long)anim->s, (long long)target->s);
+        return su_fail(err, SU_INPUT,
+                       "%s: has %lld rig parameters, the character has %lld, and no names to match them by", path,
+                       (long long)anim->s, (long long)target->s);
     for (int64_t i = 0; i < shot->s; i++) {
         int64_t source = i;
         if (by_name) {
@@ -140,7 +144,7 @@ static void root_quaternion(const double *m, double q[4])
     int big = 0;
     for (int i = 1; i < 4; i++)
         if (four[i] > four[big]) big = i;
-    double x = m[9] - m[6], y = m[2] - m[8], z = m[4] - m[1];           /* 4 w (x, y, z) */
+    double x = m[9] - m[6], y = m[2] - m[8], z = m[4] - m[1]; /* 4 w (x, y, z) */
     double xy = m[1] + m[4], xz = m[2] + m[8], yz = m[6] + m[9];
     double parts[4][4] = {{four[0], x, y, z}, {x, four[1], xy, xz}, {y, xy, four[2], yz}, {z, xz, yz, four[3]}};
     double norm = 0.0;
@@ -170,11 +174,13 @@ static void split_roots(su_shot *shot)
 static su_status check_skin(const su_anim *anim, const char *path, const su_shot_target *target, su_error *err)
 {
     if (anim->nbar != target->nbar)
-        return su_fail(err, SU_INPUT, "%s: has %lld skin vertices, the character has %lld: another character or topology",
-                       path, (long long)anim->nbar, (long long)target->nbar);
+        return su_fail(err, SU_INPUT,
+                       "%s: has %lld skin vertices, the character has %lld: another character or topology", path,
+                       (long long)anim->nbar, (long long)target->nbar);
     if (anim->F < 1) return su_fail(err, SU_INPUT, "%s: has no frames", path);
     if (!target->neutral || !anim->neutral) return SU_OK;
-    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY}, sum = 0.0, diagonal = 0.0;
+    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY}, sum = 0.0,
+           diagonal = 0.0;
     for (int64_t v = 0; v < anim->nbar; v++)
         for (int c = 0; c < 3; c++) {
             double there = target->neutral[3 * v + c], d = anim->neutral[3 * v + c] - there;
@@ -183,9 +189,10 @@ static su_status check_skin(const su_anim *anim, const char *path, const su_shot
         }
     for (int c = 0; c < 3; c++) diagonal += (high[c] - low[c]) * (high[c] - low[c]);
     if (sum > 0.01 * diagonal * (double)anim->nbar)
-        return su_fail(err, SU_INPUT,
-                       "%s: its neutral skin is off by %.0f %% of the character's size: another character or vertex order",
-                       path, 100.0 * sqrt(sum / ((double)anim->nbar * diagonal)));
+        return su_fail(
+            err, SU_INPUT,
+            "%s: its neutral skin is off by %.0f %% of the character's size: another character or vertex order", path,
+            100.0 * sqrt(sum / ((double)anim->nbar * diagonal)));
     return SU_OK;
 }
 
@@ -214,8 +221,8 @@ static su_status fill(su_shot *shot, const char *path, int teleport_count, const
     const su_anim *anim = shot->anim;
     for (int i = 0; i < teleport_count; i++) {
         if (teleports[i] < 1 || teleports[i] >= shot->F)
-            return su_fail(err, SU_USAGE, "%s: teleport before frame %d, the shot has frames 0 to %lld", path, teleports[i],
-                           (long long)shot->F - 1);
+            return su_fail(err, SU_USAGE, "%s: teleport before frame %d, the shot has frames 0 to %lld", path,
+                           teleports[i], (long long)shot->F - 1);
         shot->cut[teleports[i]] = true;
     }
     for (int64_t k = 1; k <= shot->F; k++) shot->pivot[k] = 1.0 / (4.0 - (k > 1 ? shot->pivot[k - 1] : 0.0));
@@ -224,7 +231,7 @@ static su_status fill(su_shot *shot, const char *path, int teleport_count, const
     else
         SU_TRY(map_params(shot, path, unknown, err));
     split_roots(shot);
-    if (shot->target.frames_only) return SU_OK;   /* second derivatives stay 0 */
+    if (shot->target.frames_only) return SU_OK; /* second derivatives stay 0 */
     spline(shot, shot->s, shot->params, shot->params_second);
     spline(shot, 4, shot->quaternion, shot->quaternion_second);
     spline(shot, 3, shot->translation, shot->translation_second);
@@ -238,7 +245,8 @@ su_status su_shot_create(const su_anim *anim, const char *path, const su_shot_ta
     if (unknown) *unknown = NULL;
     SU_TRY(check_skin(anim, path, target, err));
     if (target->s > MAX_PARAMS || target->a > SU_SHOT_SCULPTS)
-        return su_fail(err, SU_INPUT, "%s: more than %d rig parameters or %d sculpted poses", path, MAX_PARAMS, SU_SHOT_SCULPTS);
+        return su_fail(err, SU_INPUT, "%s: more than %d rig parameters or %d sculpted poses", path, MAX_PARAMS,
+                       SU_SHOT_SCULPTS);
     su_shot *shot = calloc(1, sizeof *shot);
     json_t *names = json_array();
     su_status status = SU_OK;
@@ -307,12 +315,14 @@ static void blend_rows(su_shot_segment at, int64_t width, const double *f, const
                  at.here_second * second[at.frame * width + c] + at.there_second * second[at.next * width + c];
 }
 
-static void sample_skin(const su_shot *shot, su_shot_segment at, int64_t count, const int32_t *list, const double *p, double *skin)
+static void sample_skin(const su_shot *shot, su_shot_segment at, int64_t count, const int32_t *list, const double *p,
+                        double *skin)
 {
     int64_t columns = 3 * shot->nbar;
     const float *f0 = su_shot_points(shot, at.frame), *f1 = su_shot_points(shot, at.next);
     bool splined = !shot->target.frames_only;
-    const float *m0 = splined ? su_shot_points_second(shot, at.frame) : f0, *m1 = splined ? su_shot_points_second(shot, at.next) : f0;
+    const float *m0 = splined ? su_shot_points_second(shot, at.frame) : f0,
+                *m1 = splined ? su_shot_points_second(shot, at.next) : f0;
     for (int64_t k = 0; k < count; k++) {
         int64_t from = 3 * (list ? (int64_t)list[k] : k);
         for (int64_t c = 0; c < 3; c++)
@@ -346,9 +356,9 @@ void su_shot_sample(const su_shot *shot, int64_t frame, double fraction, int64_t
         for (int i = 0; i < 4; i++) norm += q[i] * q[i];
         norm = 1.0 / sqrt(norm);
         double w = q[0] * norm, x = q[1] * norm, y = q[2] * norm, z = q[3] * norm;
-        double m[9] = {1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y),
-                       2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x),
-                       2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)};
+        double m[9] = {1 - 2 * (y * y + z * z), 2 * (x * y - w * z),     2 * (x * z + w * y),
+                       2 * (x * y + w * z),     1 - 2 * (x * x + z * z), 2 * (y * z - w * x),
+                       2 * (x * z - w * y),     2 * (y * z + w * x),     1 - 2 * (x * x + y * y)};
         memcpy(rotation, m, sizeof m);
     }
     if (translation) blend_rows(at, 3, shot->translation, shot->translation_second, translation);

@@ -1,5 +1,5 @@
-/* A shot as the simulators see it: skin, parameters and root frame at any time, by natural cubic splines over the frames
- * (DESIGN convention 17), with the parameters mapped onto those of the model and PSD corrections applied. */
+/* A shot as the simulators see it: skin, parameters and root frame at any time, by natural cubic splines over the
+ * frames (DESIGN convention 17), with the parameters mapped onto those of the model and PSD corrections applied. */
 #ifndef SU_RIG_SHOT_H
 #define SU_RIG_SHOT_H
 
@@ -13,13 +13,13 @@
 /* What a shot is mapped onto; arrays borrowed from a poses, fit or model file. */
 typedef struct su_shot_target {
     int64_t nbar, s, a;
-    const double *neutral;       /* (nbar,3); NULL where not known: topology is checked by count only */
-    const double *params;        /* (.,s): row 0 is the neutral pose */
-    const double *param_scale;   /* (s) */
-    const json_t *param_names;   /* array of s strings, from meta; NULL: parameters match by position */
-    const double *psd_params, *psd_shapes, *psd_rbf;   /* NULL where nothing is sculpted */
-    const double *param_mean, *param_basis;            /* PCA parameters of plain sequences; NULL: none */
-    bool frames_only;            /* sampled at fraction 0 alone: no splines, no memory that grows with frames x vertices */
+    const double *neutral;     /* (nbar,3); NULL where not known: topology is checked by count only */
+    const double *params;      /* (.,s): row 0 is the neutral pose */
+    const double *param_scale; /* (s) */
+    const json_t *param_names; /* array of s strings, from meta; NULL: parameters match by position */
+    const double *psd_params, *psd_shapes, *psd_rbf; /* NULL where nothing is sculpted */
+    const double *param_mean, *param_basis;          /* PCA parameters of plain sequences; NULL: none */
+    bool frames_only; /* sampled at fraction 0 alone: no splines, no memory that grows with frames x vertices */
 } su_shot_target;
 
 typedef struct su_shot su_shot;
@@ -28,28 +28,31 @@ typedef struct su_shot su_shot;
 enum { SU_SHOT_SCULPTS = 4096 };
 
 /* anim is borrowed for the life of the shot. teleports: frame numbers k such that the spline is cut before frame k.
- * Fails with SU_INPUT on other topology. *unknown (may be NULL) receives a JSON array of names of parameters that move in
- * the shot and that the target does not know (new reference). */
+ * Fails with SU_INPUT on other topology. *unknown (may be NULL) receives a JSON array of names of parameters that move
+ * in the shot and that the target does not know (new reference). */
 su_status su_shot_create(const su_anim *anim, const char *path, const su_shot_target *target, int teleport_count,
                          const int *teleports, su_shot **out, json_t **unknown, su_error *err);
 void su_shot_free(su_shot *shot);
 
 int64_t su_shot_frames(const su_shot *shot);
-int64_t su_shot_skin(const su_shot *shot);   /* vertices */
+int64_t su_shot_skin(const su_shot *shot); /* vertices */
 double su_shot_time(const su_shot *shot, int64_t frame);
 /* True where the spline is cut between the frame before and this one. */
 bool su_shot_cut(const su_shot *shot, int64_t frame);
 
-/* Where an instant lies: the spline there is here f(frame) + there f(next) + here_second f''(frame) + there_second f''(next). */
+/* Where an instant lies: the spline there is here f(frame) + there f(next) + here_second f''(frame) + there_second
+ * f''(next). */
 typedef struct su_shot_segment {
     int64_t frame, next;
     double here, there, here_second, there_second;
 } su_shot_segment;
 su_shot_segment su_shot_segment_at(const su_shot *shot, int64_t frame, double fraction);
-/* Skin (nbar,3) of a frame before corrections, and its second derivatives (0 for shots sampled at frames only: NULL). */
+/* Skin (nbar,3) of a frame before corrections, and its second derivatives (0 for shots sampled at frames only: NULL).
+ */
 const float *su_shot_points(const su_shot *shot, int64_t frame);
 const float *su_shot_points_second(const su_shot *shot, int64_t frame);
-/* Corrections to be added at parameters p (s): their number, at most `a` of the target; weights (.), *shapes (.,nbar,3). */
+/* Corrections to be added at parameters p (s): their number, at most `a` of the target; weights (.), *shapes
+ * (.,nbar,3). */
 int64_t su_shot_sculpts(const su_shot *shot, const double *p, double *weights, const double **shapes);
 
 /* State at frame + fraction (0 <= fraction <= 1; on the segment that starts at `frame`). Outputs may be NULL.

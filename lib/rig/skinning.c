@@ -12,19 +12,22 @@ static int64_t find_keys(int64_t count, const double *times, double t, double *f
     *fraction = 0.0;
     if (count == 1 || !(t > times[0])) return 0;
     if (t >= times[count - 1]) return count - 1;
-    int64_t low = 0, high = count - 1;   /* times[low] <= t < times[high] */
+    int64_t low = 0, high = count - 1; /* times[low] <= t < times[high] */
     while (high - low > 1) {
         int64_t middle = low + (high - low) / 2;
-        if (times[middle] <= t) low = middle;
-        else high = middle;
+        if (times[middle] <= t)
+            low = middle;
+        else
+            high = middle;
     }
     *fraction = (t - times[low]) / (times[high] - times[low]);
     return low;
 }
 
-/* Value at t of a track with `components` numbers a value; cubic tracks are Hermite splines with tangents per second. */
-static void interpolate(int64_t count, const double *times, const double *values, int64_t components, int32_t mode, double t,
-                        double *out)
+/* Value at t of a track with `components` numbers a value; cubic tracks are Hermite splines with tangents per second.
+ */
+static void interpolate(int64_t count, const double *times, const double *values, int64_t components, int32_t mode,
+                        double t, double *out)
 {
     double f;
     int64_t k = find_keys(count, times, t, &f), stride = components * su_key_values(mode);
@@ -32,8 +35,9 @@ static void interpolate(int64_t count, const double *times, const double *values
     if (mode == SU_KEYS_CUBIC) {
         double step = f > 0.0 ? times[k + 1] - times[k] : 0.0, f2 = f * f, f3 = f2 * f;
         for (int64_t i = 0; i < components; i++)
-            out[i] = (2.0 * f3 - 3.0 * f2 + 1.0) * a[components + i] + step * (f3 - 2.0 * f2 + f) * a[2 * components + i] +
-                     (3.0 * f2 - 2.0 * f3) * b[components + i] + step * (f3 - f2) * b[i];
+            out[i] = (2.0 * f3 - 3.0 * f2 + 1.0) * a[components + i] +
+                     step * (f3 - 2.0 * f2 + f) * a[2 * components + i] + (3.0 * f2 - 2.0 * f3) * b[components + i] +
+                     step * (f3 - f2) * b[i];
         return;
     }
     if (mode == SU_KEYS_STEP) f = 0.0;
@@ -46,7 +50,7 @@ static void slerp(const double a[4], const double b[4], double f, double out[4])
     for (int i = 0; i < 4; i++) dot += a[i] * b[i];
     double sign = dot < 0.0 ? -1.0 : 1.0;
     dot = fabs(dot);
-    if (dot < 1.0 - 1e-9) {   /* nearer than that, both formulas agree to rounding */
+    if (dot < 1.0 - 1e-9) { /* nearer than that, both formulas agree to rounding */
         double angle = acos(dot), s = sin(angle);
         u = sin((1.0 - f) * angle) / s, v = sin(f * angle) / s;
     }
@@ -85,8 +89,8 @@ static void channel_local(const su_scene_channel *c, double t, double m[16])
     } else {
         for (int i = 0; i < 9; i++) r[i] = scale[i % 3] != 0.0 ? linear[i] / scale[i % 3] : i % 4 == 0;
     }
-    if (c->translations > 0) interpolate(c->translations, c->translation_times, c->translation, 3, c->translation_mode, t,
-                                           translation);
+    if (c->translations > 0)
+        interpolate(c->translations, c->translation_times, c->translation, 3, c->translation_mode, t, translation);
     if (c->scales > 0) interpolate(c->scales, c->scale_times, c->scale, 3, c->scale_mode, t, scale);
     for (int i = 0; i < 9; i++) linear[i] = r[i] * scale[i % 3];
     su_affine_set(linear, translation, m);
@@ -115,7 +119,7 @@ void su_scene_shape_weights(const su_scene *scene, const su_scene_clip *clip, do
             continue;
         }
         for (int64_t j = 0; j < mesh->shapes && j < c->shapes && c->mode != SU_KEYS_CUBIC; j++) {
-            double f;   /* another number of shapes: those that both have */
+            double f; /* another number of shapes: those that both have */
             int64_t k = find_keys(c->keys, c->times, time, &f);
             const double *a = c->weights + k * c->shapes, *b = f > 0.0 && c->mode == SU_KEYS_LINEAR ? a + c->shapes : a;
             weights[j] = a[j] + f * (b[j] - a[j]);
@@ -140,7 +144,7 @@ void su_skin_points(const su_skin *skin, const double *points, const double *tra
 
 /* ---- dual quaternions ---- */
 
-enum { DUAL = 17 };   /* real part (4), dual part (4), stretch (9) of each bone */
+enum { DUAL = 17 }; /* real part (4), dual part (4), stretch (9) of each bone */
 
 /* M = [R S | t]: the dual part is half of (0, t) times the real one. */
 static void split_transform(const double *transform, double *out)
@@ -165,8 +169,8 @@ static void dual_point(const double q[4], const double d[4], const double p[3], 
     for (int i = 0; i < 3; i++) out[i] += 2.0 * t[1 + i];
 }
 
-void su_skin_points_dual(const su_skin *skin, int64_t bones, const double *points, const double *transforms, int threads,
-                         double *room, double *out)
+void su_skin_points_dual(const su_skin *skin, int64_t bones, const double *points, const double *transforms,
+                         int threads, double *room, double *out)
 {
     for (int64_t b = 0; b < bones; b++) split_transform(transforms + 16 * b, room + DUAL * b);
 #pragma omp parallel for schedule(static) num_threads(threads) if (skin->vertices > 2000)
@@ -184,7 +188,7 @@ void su_skin_points_dual(const su_skin *skin, int64_t bones, const double *point
             for (int i = 0; i < 9; i++) stretch[i] += skin->weight[k] * b[8 + i];
         }
         for (int i = 0; i < 4; i++) norm += q[i] * q[i];
-        norm = 1.0 / sqrt(norm);   /* at least the heaviest weight's share remains on its side */
+        norm = 1.0 / sqrt(norm); /* at least the heaviest weight's share remains on its side */
         for (int i = 0; i < 8; i++) q[i] *= norm;
         su_mulv3(stretch, points + 3 * v, p);
         dual_point(q, q + 4, p, out + 3 * v);

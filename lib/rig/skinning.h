@@ -18,7 +18,7 @@ void su_scene_shape_weights(const su_scene *scene, const su_scene_clip *clip, do
 /* Skinning weights as rows: those of vertex v are at start[v] .. start[v + 1]; each row sums to 1. Borrowed. */
 typedef struct su_skin {
     int64_t vertices;
-    const int64_t *start;     /* (vertices + 1) */
+    const int64_t *start; /* (vertices + 1) */
     const int32_t *bone;
     const double *weight;
 } su_skin;
@@ -27,9 +27,9 @@ typedef struct su_skin {
 void su_skin_points(const su_skin *skin, const double *points, const double *transforms, int threads, double *out);
 
 /* The same by dual quaternions (Kavan et al. 2008, "Geometric skinning with approximate dual quaternion blending"): no
- * collapsing at bent joints. Each transform is split into a stretch, blended linearly, and a rigid motion, blended as a dual
- * quaternion on the side of the vertex's heaviest bone. room (bones,17) is scratch of the caller. */
-void su_skin_points_dual(const su_skin *skin, int64_t bones, const double *points, const double *transforms, int threads,
-                         double *room, double *out);
+ * collapsing at bent joints. Each transform is split into a stretch, blended linearly, and a rigid motion, blended as a
+ * dual quaternion on the side of the vertex's heaviest bone. room (bones,17) is scratch of the caller. */
+void su_skin_points_dual(const su_skin *skin, int64_t bones, const double *points, const double *transforms,
+                         int threads, double *room, double *out);
 
 #endif

@@ -3,12 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-static su_status no_memory(su_error *err) { return su_fail(err, SU_AGAIN, "not enough memory for the order of the source"); }
+static su_status no_memory(su_error *err)
+{
+    return su_fail(err, SU_AGAIN, "not enough memory for the order of the source");
+}
 
-#define TAKE(arena, pointer, count)                                                                                  \
-    do {                                                                                                             \
-        (pointer) = su_arena_alloc(arena, count, sizeof *(pointer));                                                 \
-        if (!(pointer)) return no_memory(err);                                                                       \
+#define TAKE(arena, pointer, count)                                                                                    \
+    do {                                                                                                               \
+        (pointer) = su_arena_alloc(arena, count, sizeof *(pointer));                                                   \
+        if (!(pointer)) return no_memory(err);                                                                         \
     } while (0)
 
 static const su_scene_mesh *mesh_of(const su_character *c, int64_t part) { return &c->scene->mesh[c->part[part].mesh]; }
@@ -29,13 +32,14 @@ static int is_known(const su_character *c, int64_t first, int64_t last)
 }
 
 /* to (N): the new source vertex of each corner, counted from *count on. welded (nbar): -1. */
-static void number_object(const su_character *c, int64_t first, int64_t last, int32_t *welded, int32_t *to, int64_t *count)
+static void number_object(const su_character *c, int64_t first, int64_t last, int32_t *welded, int32_t *to,
+                          int64_t *count)
 {
     int known = is_known(c, first, last);
     for (int64_t i = first; i < last; i++) {
         const su_scene_mesh *mesh = mesh_of(c, i);
         int64_t from = c->part[i].first, base = *count;
-        for (int64_t k = first; k < i && known; k++)   /* parts of one mesh share its vertices */
+        for (int64_t k = first; k < i && known; k++) /* parts of one mesh share its vertices */
             if (mesh_of(c, k)->source_mesh == mesh->source_mesh && mesh_of(c, k)->vertices > 0)
                 base = to[c->part[k].first] - mesh_of(c, k)->control_point[0];
         for (int64_t v = from; v < from + mesh->vertices; v++) {
@@ -48,7 +52,7 @@ static void number_object(const su_character *c, int64_t first, int64_t last, in
 }
 
 typedef struct polygon {
-    int64_t mesh, number, corner;   /* of the file; first corner here */
+    int64_t mesh, number, corner; /* of the file; first corner here */
     int32_t corners;
 } polygon;
 
@@ -61,7 +65,8 @@ static int compare_polygons(const void *a, const void *b)
 }
 
 /* Polygons of the object back into the order of the file. *face, *corner: its first, then behind its last. */
-static su_status sort_polygons(su_character *c, int64_t first, int64_t last, int64_t *face, int64_t *corner, su_arena *scratch, su_error *err)
+static su_status sort_polygons(su_character *c, int64_t first, int64_t last, int64_t *face, int64_t *corner,
+                               su_arena *scratch, su_error *err)
 {
     int64_t polygons = 0, corners = 0, at = *corner, k = 0;
     for (int64_t i = first; i < last; i++) polygons += mesh_of(c, i)->polygons, corners += mesh_of(c, i)->corners;
@@ -73,7 +78,8 @@ static su_status sort_polygons(su_character *c, int64_t first, int64_t last, int
         if (c->uv_indices) TAKE(scratch, uv, corners);
         for (int64_t i = first; i < last; i++)
             for (int64_t p = 0; p < mesh_of(c, i)->polygons; p++, k++) {
-                order[k] = (polygon){mesh_of(c, i)->source_mesh, mesh_of(c, i)->source_polygon[p], at, c->face_counts[*face + k]};
+                order[k] = (polygon){mesh_of(c, i)->source_mesh, mesh_of(c, i)->source_polygon[p], at,
+                                     c->face_counts[*face + k]};
                 at += order[k].corners;
             }
         qsort(order, (size_t)polygons, sizeof *order, compare_polygons);
@@ -109,7 +115,7 @@ su_status su_character_source_order(su_character *c, su_arena *scratch, su_error
     TAKE(&c->arena, welded, count);
     if (c->color) TAKE(&c->arena, color, 4 * count);
     for (int64_t k = 0; k < c->corners; k++) c->face_indices[k] = to[c->face_indices[k]];
-    for (int64_t v = c->N - 1; v >= 0; v--) {   /* the first corner wins */
+    for (int64_t v = c->N - 1; v >= 0; v--) { /* the first corner wins */
         object[to[v]] = c->object_ids[v], welded[to[v]] = c->source_vertex[v];
         if (color) memcpy(color + 4 * (int64_t)to[v], c->color + 4 * v, 4 * sizeof *color);
     }

@@ -13,8 +13,9 @@
 #define SAME_NEUTRAL 1e-4
 /* A clip whose first and last frames differ by less than this part of the diagonal can be played on and on. */
 #define CLOSED 1e-3
-#define CLOSED_TURN 0.1   /* rad, and its joints by less than this */
-/* Playing, times the clip's own speed: with joints about natural; without, slower and faster are all the variety there is. */
+#define CLOSED_TURN 0.1 /* rad, and its joints by less than this */
+/* Playing, times the clip's own speed: with joints about natural; without, slower and faster are all the variety there
+ * is. */
 #define JOINTS_SLOWEST 0.7
 #define JOINTS_FASTEST 1.3
 #define FRAMES_SLOWEST 0.5
@@ -23,31 +24,32 @@
 #define FADE 0.3
 /* Fades are no faster than skins move in the clips, but at least this, diagonals a second. */
 #define LEAST_SKIN_SPEED 0.1
-#define LEAN_SPEED 1.5        /* rad/s: bending down and getting up */
-#define LIFT_SPEED 0.5        /* diagonals a second: a hop */
+#define LEAN_SPEED 1.5 /* rad/s: bending down and getting up */
+#define LIFT_SPEED 0.5 /* diagonals a second: a hop */
 
 /* Root motion on top of that of the clips, each axis. Leaning, turning: rad rms in the bands of the joints' noise. */
 #define LEAN 0.25
 #define SWAY 0.05
 #define SHAKE 0.015
-/* Accelerations: m/s^2 rms in each of two bands (Hz), of a character with a diagonal of 2 m; a walking person's trunk has 1 to 3,
- * a running one 5 to 10. */
+/* Accelerations: m/s^2 rms in each of two bands (Hz), of a character with a diagonal of 2 m; a walking person's trunk
+ * has 1 to 3, a running one 5 to 10. */
 #define ACCELERATION 2.5
 #define USUAL_DIAGONAL 2.0
 static const double lean_bands[3][2] = {{0.15, 0.6}, {0.6, 1.8}, {1.8, 4.5}};
 static const double place_bands[2][2] = {{0.5, 2.0}, {2.0, 5.0}};
 
 enum {
-    FEATURES = 128,   /* vertices that stand for the skin where frames are compared */
-    JOINT_CANDIDATES = 4,   /* begin a clip near to where the motion is, but not always at the same frame */
-    FRAME_CANDIDATES = 64,   /* whole skins are blended: only near ones blend well */
-    STREAM_ROOT = 10, STREAM_MORPHS = 100,   /* of random numbers; paths have 0, joints those from 1000 on */
+    FEATURES = 128,        /* vertices that stand for the skin where frames are compared */
+    JOINT_CANDIDATES = 4,  /* begin a clip near to where the motion is, but not always at the same frame */
+    FRAME_CANDIDATES = 64, /* whole skins are blended: only near ones blend well */
+    STREAM_ROOT = 10,
+    STREAM_MORPHS = 100, /* of random numbers; paths have 0, joints those from 1000 on */
 };
 
-#define TAKE(m, out, count)                                                                                                      \
-    do {                                                                                                                         \
-        if (!((out) = su_arena_alloc(&(m)->arena, (count), sizeof *(out))))                                                      \
-            return su_fail(err, SU_AGAIN, "not enough memory for a motion of %lld frames", (long long)(m)->anim.F);              \
+#define TAKE(m, out, count)                                                                                            \
+    do {                                                                                                               \
+        if (!((out) = su_arena_alloc(&(m)->arena, (count), sizeof *(out))))                                            \
+            return su_fail(err, SU_AGAIN, "not enough memory for a motion of %lld frames", (long long)(m)->anim.F);    \
     } while (0)
 
 /* ---- one character? ---- */
@@ -62,19 +64,22 @@ static su_status check_same(const su_synthetic *m, const char *poses_path, su_er
         const char *path = m->clip[i].path;
         double worst = 0.0;
         if (a->nbar != p->nbar || a->T != p->T)
-            return su_fail(err, SU_INPUT, "%s: %lld vertices and %lld triangles, but %s has %lld and %lld: another character or "
-                                          "topology", path, (long long)a->nbar, (long long)a->T, poses_path, (long long)p->nbar,
-                           (long long)p->T);
+            return su_fail(err, SU_INPUT,
+                           "%s: %lld vertices and %lld triangles, but %s has %lld and %lld: another character or "
+                           "topology",
+                           path, (long long)a->nbar, (long long)a->T, poses_path, (long long)p->nbar, (long long)p->T);
         if (memcmp(a->triangles, p->triangles, (size_t)(3 * a->T) * sizeof *a->triangles) != 0)
-            return su_fail(err, SU_INPUT, "%s: its triangles differ from those of %s: another character or topology", path,
-                           poses_path);
+            return su_fail(err, SU_INPUT, "%s: its triangles differ from those of %s: another character or topology",
+                           path, poses_path);
         for (int64_t k = 0; k < 3 * a->nbar; k++) worst = fmax(worst, fabs(a->neutral[k] - p->neutral[k]));
         if (worst > SAME_NEUTRAL * m->diagonal)
-            return su_fail(err, SU_INPUT, "%s: its neutral pose differs from that of %s by up to %.3g m; import all clips with the "
-                                          "same options", path, poses_path, worst);
+            return su_fail(err, SU_INPUT,
+                           "%s: its neutral pose differs from that of %s by up to %.3g m; import all clips with the "
+                           "same options",
+                           path, poses_path, worst);
         if (corrected(a) != corrected(m->clip[0].anim))
-            return su_fail(err, SU_INPUT, "%s: sculpted corrections are in its points or in those of %s, not in both", path,
-                           m->clip[0].path);
+            return su_fail(err, SU_INPUT, "%s: sculpted corrections are in its points or in those of %s, not in both",
+                           path, m->clip[0].path);
     }
     return SU_OK;
 }
@@ -98,7 +103,8 @@ static bool poses_have_bones(const su_synthetic *m)
     const su_anim *a = m->clip[0].anim;
     if (!m->poses->bones || m->poses->B != a->B) return false;
     for (int64_t b = 0; b < a->B; b++) {
-        const char *own = su_file_name(&m->poses->file, "bone_names", b), *name = su_file_name(&a->file, "bone_names", b);
+        const char *own = su_file_name(&m->poses->file, "bone_names", b),
+                   *name = su_file_name(&a->file, "bone_names", b);
         if (!own || !name || strcmp(own, name) != 0) return false;
     }
     return true;
@@ -131,8 +137,8 @@ static const double *root_of(const su_synthetic *m, int64_t frame)
     return m->source[s].root + 16 * (frame - m->source[s].first);
 }
 
-/* How far two roots lie apart but for turns about the vertical and ways along the ground, in their two parts: angle between
- * the characters' verticals (rad), and height of the centre (m). */
+/* How far two roots lie apart but for turns about the vertical and ways along the ground, in their two parts: angle
+ * between the characters' verticals (rad), and height of the centre (m). */
 static void root_distance(const su_synthetic *m, int64_t a, int64_t b, double *lean, double *height)
 {
     const double *x = root_of(m, a), *y = root_of(m, b);
@@ -176,8 +182,10 @@ static su_status make_sources(su_synthetic *m, su_error *err)
     int64_t poses = !m->why && poses_have_bones(m) ? m->poses->m : 0, played = 0;
     for (int i = 0; i < m->clips; i++) played += m->clip[i].anim->F;
     if (played < 2 && poses < 2)
-        return su_fail(err, SU_INPUT, "%s: has a single frame: there is no motion to learn ranges and speeds from; give a clip "
-                                      "that moves", m->clip[0].path);
+        return su_fail(err, SU_INPUT,
+                       "%s: has a single frame: there is no motion to learn ranges and speeds from; give a clip "
+                       "that moves",
+                       m->clip[0].path);
     m->sources = (int32_t)(m->clips + poses);
     TAKE(m, m->source, m->sources);
     TAKE(m, m->near, m->sources);
@@ -187,7 +195,8 @@ static su_status make_sources(su_synthetic *m, su_error *err)
         m->source[i] = (su_path_source){.first = m->frames, .frames = a->F, .fps = frame_rate(a), .root = a->root};
         m->frames += a->F;
     }
-    for (int64_t i = 0; i < poses; i++) m->source[m->clips + i] = (su_path_source){.first = m->frames++, .frames = 1, .fps = 1.0};
+    for (int64_t i = 0; i < poses; i++)
+        m->source[m->clips + i] = (su_path_source){.first = m->frames++, .frames = 1, .fps = 1.0};
     TAKE(m, m->features, m->frames * 3 * FEATURES);
     for (int i = 0; i < m->clips; i++) {
         su_path_source *s = &m->source[i];
@@ -223,7 +232,8 @@ static su_status make_joints(su_synthetic *m, su_error *err)
     for (int32_t i = m->clips; i < m->sources; i++) bones[i] = m->poses->bones + 16 * a->B * (i - m->clips);
     /* where they do not carry the skin each bone is blended for itself, as the skin is */
     const int32_t *parent = m->why ? none : a->bone_parent, *twin = m->why ? none : m->rig.twin;
-    SU_GO(su_joint_frames_create(a->B, a->bone_rest, parent, twin, m->sources, m->source, bones, m->near, &m->joints, err));
+    SU_GO(su_joint_frames_create(a->B, a->bone_rest, parent, twin, m->sources, m->source, bones, m->near, &m->joints,
+                                 err));
 done:
     su_arena_free(&scratch);
     return status;
@@ -243,10 +253,18 @@ static void close_cycles(su_synthetic *m)
 static su_status make_path(su_synthetic *m, su_error *err)
 {
     bool joints = !m->why;
-    su_path_options o = {.seed = m->options.seed, .seconds = m->options.seconds, .clips = m->clips, .walk = joints,
-                         .slowest = joints ? JOINTS_SLOWEST : FRAMES_SLOWEST, .fastest = joints ? JOINTS_FASTEST : FRAMES_FASTEST,
-                         .backwards = !joints, .candidates = joints ? JOINT_CANDIDATES : FRAME_CANDIDATES, .fade = FADE,
-                         .distance = skin_distance, .duration = fade_duration, .context = m};
+    su_path_options o = {.seed = m->options.seed,
+                         .seconds = m->options.seconds,
+                         .clips = m->clips,
+                         .walk = joints,
+                         .slowest = joints ? JOINTS_SLOWEST : FRAMES_SLOWEST,
+                         .fastest = joints ? JOINTS_FASTEST : FRAMES_FASTEST,
+                         .backwards = !joints,
+                         .candidates = joints ? JOINT_CANDIDATES : FRAME_CANDIDATES,
+                         .fade = FADE,
+                         .distance = skin_distance,
+                         .duration = fade_duration,
+                         .context = m};
     memcpy(o.centre, m->centre, sizeof o.centre);
     /* Poses begin with the neutral one, from which every simulation starts at rest. */
     return su_path_create(m->sources, m->source, m->sources > m->clips ? m->clips : 0, &o, &m->path, err);
@@ -264,7 +282,8 @@ static void make_root(su_synthetic *m)
         for (int k = 0; k < 2; k++) su_noise_make(&random, place_bands[k][0], place_bands[k][1], &shove[i][k]);
     }
     for (int64_t f = 0; f < m->anim.F; f++) {
-        double time = (double)f / m->options.fps, *root = m->anim.root + 16 * f, v[3], q[4], linear[9], shift[3], step[16];
+        double time = (double)f / m->options.fps, *root = m->anim.root + 16 * f, v[3], q[4], linear[9], shift[3],
+               step[16];
         su_path_root(&m->path, time, root);
         for (int i = 0; i < 3; i++) {
             v[i] = 0.0;
@@ -310,7 +329,8 @@ static su_status make_morphs(su_synthetic *m, su_error *err)
     }
     if (m->sources > m->clips)
         su_clip_rig_shape_weights(&m->rig, &p->file, p->m, p->s, p->params, rows + K * m->source[m->clips].first);
-    for (int64_t f = 0; f < m->anim.F; f++) su_path_blend(&m->path, (double)f / m->options.fps, K, rows, m->shape_weights + K * f);
+    for (int64_t f = 0; f < m->anim.F; f++)
+        su_path_blend(&m->path, (double)f / m->options.fps, K, rows, m->shape_weights + K * f);
     for (int64_t k = 0; k < K; k++) move_morph(m, noise, k, rows);
     return SU_OK;
 }
@@ -333,8 +353,8 @@ static void add_names(const su_file *file, int64_t s, const char **names, int64_
     }
 }
 
-/* Parameters of the bones, as import finds them; those that no clip and no pose has are rounding. What only poses or clips
- * know stays at the neutral pose. */
+/* Parameters of the bones, as import finds them; those that no clip and no pose has are rounding. What only poses or
+ * clips know stays at the neutral pose. */
 static su_status params_of_joints(su_synthetic *m, su_error *err)
 {
     su_parameters p;
@@ -362,18 +382,21 @@ static su_status params_of_frames(su_synthetic *m, su_error *err)
     for (int i = 0; i < m->clips; i++) most += m->clip[i].anim->s;
     TAKE(m, m->names, most);
     for (int i = 0; i < m->clips; i++) add_names(&m->clip[i].anim->file, m->clip[i].anim->s, m->names, &s);
-    if (s > 0) add_names(&m->poses->file, m->poses->s, m->names, &s);   /* else the poses found coordinates: so will others */
+    if (s > 0)
+        add_names(&m->poses->file, m->poses->s, m->names, &s); /* else the poses found coordinates: so will others */
     TAKE(m, rows, m->frames * s);
     for (int i = 0; i < m->clips; i++) {
         const su_anim *a = m->clip[i].anim;
         for (int64_t k = 0; k < a->s; k++) {
             const char *name = su_file_name(&a->file, "param_names", k);
             int64_t to = name ? name_at(m->names, s, name) : -1;
-            for (int64_t f = 0; f < a->F && to >= 0; f++) rows[s * (m->source[i].first + f) + to] = a->params[a->s * f + k];
+            for (int64_t f = 0; f < a->F && to >= 0; f++)
+                rows[s * (m->source[i].first + f) + to] = a->params[a->s * f + k];
         }
     }
     TAKE(m, m->anim.params, m->anim.F * s);
-    for (int64_t f = 0; f < m->anim.F; f++) su_path_blend(&m->path, (double)f / m->options.fps, s, rows, m->anim.params + s * f);
+    for (int64_t f = 0; f < m->anim.F; f++)
+        su_path_blend(&m->path, (double)f / m->options.fps, s, rows, m->anim.params + s * f);
     m->anim.s = s;
     return SU_OK;
 }
@@ -409,7 +432,8 @@ static su_status create(su_synthetic *m, const char *poses_path, su_error *err)
     make_root(m);
     if (bones) {
         TAKE(m, m->anim.bones, 16 * a->B * m->anim.F);
-        const su_joint_noise noise = {.seed = m->options.seed, .share = m->why ? 0.0 : m->options.share, .diagonal = m->diagonal};
+        const su_joint_noise noise = {
+            .seed = m->options.seed, .share = m->why ? 0.0 : m->options.share, .diagonal = m->diagonal};
         SU_TRY(su_joint_motion(&m->joints, &m->path, &noise, m->anim.F, m->options.fps, m->anim.bones, err));
     }
     if (m->why) return params_of_frames(m, err);
@@ -425,8 +449,10 @@ su_status su_synthetic_create(const su_poses *poses, const char *poses_path, int
     if (!m) return su_fail(err, SU_AGAIN, "not enough memory for a motion");
     m->poses = poses, m->clips = clips, m->clip = clip, m->options = *options;
     su_status status = create(m, poses_path, err);
-    if (status == SU_OK) *out = m;
-    else su_synthetic_free(m);
+    if (status == SU_OK)
+        *out = m;
+    else
+        su_synthetic_free(m);
     return status;
 }
 
@@ -453,4 +479,3 @@ bool su_synthetic_of_joints(const su_synthetic *m, const char **why)
     *why = m->why;
     return !m->why;
 }
-

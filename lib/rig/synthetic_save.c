@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOVES 1e-3   /* a parameter moves in the clips where its range is wider: what keys in single precision leave is less */
+#define MOVES                                                                                                          \
+    1e-3 /* a parameter moves in the clips where its range is wider: what keys in single precision leave is less */
 
 /* ---- points ---- */
 
@@ -28,8 +29,10 @@ static void blend_points(const su_synthetic *m, double time, double *points)
 static void frame_points(const su_synthetic *m, int64_t frame, double *room, double *points)
 {
     const double *bones = m->anim.bones + 16 * m->anim.B * frame, *shapes = m->shape_weights + m->anim.K * frame;
-    if (m->why) blend_points(m, (double)frame / m->options.fps, points);
-    else su_clip_rig_points(&m->rig, bones, shapes, m->options.threads, room, points);
+    if (m->why)
+        blend_points(m, (double)frame / m->options.fps, points);
+    else
+        su_clip_rig_points(&m->rig, bones, shapes, m->options.threads, room, points);
 }
 
 su_status su_synthetic_points(const su_synthetic *m, int64_t frame, double *points, su_error *err)
@@ -104,7 +107,8 @@ su_status su_synthetic_measure(const su_synthetic *m, su_synthetic_report *repor
             }
         }
         for (int64_t f = 0; f < m->anim.F; f++)
-            first = fmin(first, m->anim.params[m->anim.s * f + k]), last = fmax(last, m->anim.params[m->anim.s * f + k]);
+            first = fmin(first, m->anim.params[m->anim.s * f + k]),
+            last = fmax(last, m->anim.params[m->anim.s * f + k]);
         if (!(high - low > MOVES)) continue;
         moving++;
         sum += fmax(0.0, fmin(high, last) - fmax(low, first)) / (high - low);
@@ -139,7 +143,8 @@ static su_status write_points(void *context, su_npz_writer *writer, su_error *er
         for (int64_t i = 0; i < n; i++) {
             single[i] = (float)points[i];
             if (isfinite(single[i])) continue;
-            status = su_fail(err, SU_NUMERICS, "frame %lld: vertex %lld has no finite position", (long long)f, (long long)(i / 3));
+            status = su_fail(err, SU_NUMERICS, "frame %lld: vertex %lld has no finite position", (long long)f,
+                             (long long)(i / 3));
             goto done;
         }
         SU_GO(su_npz_append(writer, single, n, err));
@@ -176,6 +181,6 @@ su_status su_synthetic_save(const su_synthetic *m, const char *path, json_t *met
     point_stream points = {m, progress};
     su_field_stream stream = {"points", write_points, &points};
     describe(m, meta);
-    anim.file.meta = meta;   /* borrowed: all of this struct is */
+    anim.file.meta = meta; /* borrowed: all of this struct is */
     return su_schema_save_streamed(&su_anim_schema, path, &anim, &stream, err);
 }

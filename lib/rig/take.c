@@ -79,7 +79,8 @@ su_status su_take_create(const su_character *c, const su_scene_clip *clip, const
     out->bones = su_arena_alloc(&out->arena, 16 * F * c->B, sizeof(double));
     out->shape_weights = su_arena_alloc(&out->arena, F * c->K, sizeof(double));
     if (!world || !shapes || !out->root || !out->bones || !out->shape_weights) {
-        status = su_fail(err, SU_AGAIN, "not enough memory for %lld frames of %lld bones", (long long)F, (long long)c->B);
+        status =
+            su_fail(err, SU_AGAIN, "not enough memory for %lld frames of %lld bones", (long long)F, (long long)c->B);
         goto done;
     }
     for (int64_t f = 0; f < F; f++) sample_frame(out, clip, f, world, shapes);
@@ -124,8 +125,10 @@ void su_take_points(const su_take *take, int64_t frame, int threads, double *roo
         for (int64_t i = 0; i < 3 * c->nbar; i++) room[i] = neutral[i] + w * offset[i];
         neutral = room;
     }
-    if (take->dual) su_skin_points_dual(&c->skin, c->B, neutral, matrices, threads, matrices + 16 * c->B, points);
-    else su_skin_points(&c->skin, neutral, matrices, threads, points);
+    if (take->dual)
+        su_skin_points_dual(&c->skin, c->B, neutral, matrices, threads, matrices + 16 * c->B, points);
+    else
+        su_skin_points(&c->skin, neutral, matrices, threads, points);
 }
 
 /* ---- saving ---- */
@@ -172,7 +175,7 @@ static json_t *name_list(int64_t count, const char *const *names)
     json_t *list = json_array();
     for (int64_t i = 0; i < count; i++) {
         json_t *name = json_string(names[i]);
-        json_array_append_new(list, name ? name : json_sprintf("name%lld", (long long)i));   /* not UTF-8 */
+        json_array_append_new(list, name ? name : json_sprintf("name%lld", (long long)i)); /* not UTF-8 */
     }
     return list;
 }
@@ -202,8 +205,17 @@ su_status su_take_save(const su_take *take, const char *path, const su_scene_cli
 {
     const su_character *c = take->character;
     su_status status = SU_OK;
-    su_anim anim = {.F = take->range.frames, .nbar = c->nbar, .T = c->T, .P = c->P, .corners = c->corners, .N = c->N,
-                    .s = take->parameters.s, .uvs = c->uvs, .objects = c->objects, .K = c->K, .B = c->B};
+    su_anim anim = {.F = take->range.frames,
+                    .nbar = c->nbar,
+                    .T = c->T,
+                    .P = c->P,
+                    .corners = c->corners,
+                    .N = c->N,
+                    .s = take->parameters.s,
+                    .uvs = c->uvs,
+                    .objects = c->objects,
+                    .K = c->K,
+                    .B = c->B};
     point_stream points = {take, threads, progress};
     su_field_stream stream = {"points", write_points, &points};
     describe(take, clip, meta);
@@ -218,7 +230,8 @@ su_status su_take_save(const su_take *take, const char *path, const su_scene_cli
     anim.bone_segments = c->bone_segments, anim.rigid = c->rigid;
     SU_GO(SU_FILE_ALLOC(&anim.file, &anim.times, anim.F, err));
     SU_GO(SU_FILE_ALLOC(&anim.file, &anim.weights, c->nbar * c->B, err));
-    for (int64_t f = 0; f < anim.F; f++) anim.times[f] = take->range.start + take->range.shift + (double)f / take->range.fps;
+    for (int64_t f = 0; f < anim.F; f++)
+        anim.times[f] = take->range.start + take->range.shift + (double)f / take->range.fps;
     for (int64_t v = 0; v < c->nbar; v++)
         for (int64_t k = c->skin.start[v]; k < c->skin.start[v + 1]; k++)
             anim.weights[v * c->B + c->skin.bone[k]] = (float)c->skin.weight[k];

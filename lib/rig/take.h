@@ -12,13 +12,14 @@
 typedef struct su_take_range {
     int64_t frames;
     double fps;
-    double start;         /* s: time of the first frame on the clip's own clock */
-    double shift;         /* s, added to the times that are stored: renumbered frames */
-    double frame_start;   /* number of the first frame: (start + shift) * fps */
+    double start;       /* s: time of the first frame on the clip's own clock */
+    double shift;       /* s, added to the times that are stored: renumbered frames */
+    double frame_start; /* number of the first frame: (start + shift) * fps */
 } su_take_range;
 
-/* fps 0: the rate of the file, else of the clip's keys where that is a usual one (10 to 240), else 30. first, last: frame
- * numbers (time * fps) that cut the clip; NAN: its own ends. number: what to call the first frame; NAN: first. SU_INPUT where nothing is left, or more than 10 million frames. */
+/* fps 0: the rate of the file, else of the clip's keys where that is a usual one (10 to 240), else 30. first, last:
+ * frame numbers (time * fps) that cut the clip; NAN: its own ends. number: what to call the first frame; NAN: first.
+ * SU_INPUT where nothing is left, or more than 10 million frames. */
 su_status su_take_frames(const su_scene *scene, const su_scene_clip *clip, double fps, double first, double last,
                          double number, su_take_range *range, su_error *err);
 
@@ -26,11 +27,11 @@ typedef struct su_take {
     su_arena arena;
     const su_character *character;
     su_take_range range;
-    double *root;            /* (F,16) */
-    double *bones;           /* (F,B,16) in the root frame */
-    double *shape_weights;   /* (F,K) */
+    double *root;          /* (F,16) */
+    double *bones;         /* (F,B,16) in the root frame */
+    double *shape_weights; /* (F,K) */
     su_parameters parameters;
-    int dual;                /* skinned by dual quaternions, not linearly */
+    int dual; /* skinned by dual quaternions, not linearly */
 } su_take;
 
 /* Everything but the points. The character must outlive the take. */

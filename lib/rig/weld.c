@@ -12,8 +12,8 @@
 /* Cells of the size of the weld distance in a hash table of chains; a neighbour is at most one cell away. */
 typedef struct grid {
     int64_t mask;
-    int32_t *head;    /* (mask + 1) welded vertex, -1: none */
-    int32_t *next;    /* by welded vertex */
+    int32_t *head; /* (mask + 1) welded vertex, -1: none */
+    int32_t *next; /* by welded vertex */
     double low[3], inverse;
 } grid;
 

@@ -8,14 +8,15 @@
 #include <stdint.h>
 
 /* What makes two source vertices one: the same object, positions within `distance`, and everything that moves them the
- * same: skinning weights (rows of `skin`, bones ascending) within 1e-5 in sum, blend-shape offsets within `distance`. */
+ * same: skinning weights (rows of `skin`, bones ascending) within 1e-5 in sum, blend-shape offsets within `distance`.
+ */
 typedef struct su_weld_input {
     int64_t vertices;
-    const double *points;          /* (vertices,3) */
-    const int32_t *object_ids;     /* (vertices); NULL: one object */
-    const su_skin *skin;           /* NULL: none */
+    const double *points;      /* (vertices,3) */
+    const int32_t *object_ids; /* (vertices); NULL: one object */
+    const su_skin *skin;       /* NULL: none */
     int64_t shapes;
-    const double *shape_offsets;   /* (shapes,vertices,3); NULL: none */
+    const double *shape_offsets; /* (shapes,vertices,3); NULL: none */
     double distance;
 } su_weld_input;
 

@@ -63,7 +63,8 @@ done:
     return status;
 }
 
-su_status su_checkpoint_save(const char *path, const char *key, su_simulation *simulation, const su_sim *sim, su_error *err)
+su_status su_checkpoint_save(const char *path, const char *key, su_simulation *simulation, const su_sim *sim,
+                             su_error *err)
 {
     double *state = NULL;
     int64_t size = su_simulation_state_size(simulation);
@@ -100,8 +101,8 @@ su_status su_checkpoint_read(const char *path, const char *key, int64_t size, do
     const char *own = json_string_value(json_object_get(su_npz_meta(file), "kind"));
     const char *other = json_string_value(json_object_get(su_npz_meta(file), "key"));
     if (!own || strcmp(own, kind) != 0 || !other || strcmp(other, key) != 0) {
-        status = su_fail(err, SU_INPUT, "%s: belongs to a run with other inputs or settings: remove it, or leave --resume out",
-                         path);
+        status = su_fail(err, SU_INPUT,
+                         "%s: belongs to a run with other inputs or settings: remove it, or leave --resume out", path);
         goto done;
     }
     const su_npz_entry *entry = su_npz_find(file, "state");

@@ -12,7 +12,7 @@
 /* A side of a triangle as seen from its lower vertex. */
 typedef struct half_edge {
     int32_t low, high, triangle;
-    int8_t corner, rising;   /* rising: runs from low to high */
+    int8_t corner, rising; /* rising: runs from low to high */
 } half_edge;
 
 static int by_vertices(const void *a, const void *b)
@@ -37,8 +37,10 @@ static su_status find_neighbours(su_collider_mesh *mesh, su_error *err)
         for (end = k + 1; end < count && sides[end].low == sides[k].low && sides[end].high == sides[k].high;) end++;
         if (end - k == 2 && sides[k].rising == sides[k + 1].rising) opposed++;
         for (int64_t i = k; i < end; i++)
-            mesh->neighbour[3 * (int64_t)sides[i].triangle + sides[i].corner] =
-                end - k == 1 ? -1 : end - k == 2 ? sides[2 * k + 1 - i].triangle : -2;
+            mesh->neighbour[3 * (int64_t)sides[i].triangle + sides[i].corner] = end - k == 1 ? -1
+                                                                                : end - k == 2
+                                                                                    ? sides[2 * k + 1 - i].triangle
+                                                                                    : -2;
         if (end - k == 1) mesh->border[sides[k].low] = mesh->border[sides[k].high] = 1;
     }
     free(sides);
@@ -57,12 +59,12 @@ static su_status check(const su_collider_mesh *mesh, su_error *err)
             return su_fail(err, SU_INPUT, "the time of frame %lld does not rise", (long long)k);
     for (int64_t k = 0; k < mesh->frames * mesh->vertices * 3; k++)
         if (!isfinite(mesh->points[k]))
-            return su_fail(err, SU_INPUT, "vertex %lld of frame %lld is not a finite point", (long long)(k / 3 % mesh->vertices),
-                           (long long)(k / 3 / mesh->vertices));
+            return su_fail(err, SU_INPUT, "vertex %lld of frame %lld is not a finite point",
+                           (long long)(k / 3 % mesh->vertices), (long long)(k / 3 / mesh->vertices));
     for (int64_t k = 0; k < 3 * mesh->triangles; k++)
         if (mesh->triangle[k] < 0 || mesh->triangle[k] >= mesh->vertices)
-            return su_fail(err, SU_INPUT, "triangle %lld names vertex %d of %lld", (long long)(k / 3), (int)mesh->triangle[k],
-                           (long long)mesh->vertices);
+            return su_fail(err, SU_INPUT, "triangle %lld names vertex %d of %lld", (long long)(k / 3),
+                           (int)mesh->triangle[k], (long long)mesh->vertices);
     return SU_OK;
 }
 
@@ -72,7 +74,8 @@ su_status su_collider_mesh_finish(su_collider_mesh *mesh, su_arena *arena, su_er
     mesh->neighbour = su_arena_alloc(arena, 3 * mesh->triangles, sizeof *mesh->neighbour);
     mesh->border = su_arena_alloc(arena, mesh->vertices, sizeof *mesh->border);
     mesh->boxes = su_arena_alloc(arena, 6 * mesh->frames, sizeof *mesh->boxes);
-    if (!mesh->neighbour || !mesh->border || !mesh->boxes) return su_fail(err, SU_AGAIN, "not enough memory for a collider");
+    if (!mesh->neighbour || !mesh->border || !mesh->boxes)
+        return su_fail(err, SU_AGAIN, "not enough memory for a collider");
     for (int64_t k = 0; k < mesh->frames; k++) {
         double *box = mesh->boxes + 6 * k;
         for (int i = 0; i < 3; i++) box[i] = INFINITY, box[3 + i] = -INFINITY;
@@ -90,11 +93,13 @@ su_status su_collider_mesh_finish(su_collider_mesh *mesh, su_arena *arena, su_er
 /* Frames left and right of t, and the share of the right one. */
 static double between(const su_collider_mesh *mesh, double t, int64_t *left, int64_t *right)
 {
-    int64_t low = 0, high = mesh->frames;   /* times[low - 1] <= t < times[high] */
+    int64_t low = 0, high = mesh->frames; /* times[low - 1] <= t < times[high] */
     while (low < high) {
         int64_t middle = (low + high) / 2;
-        if (mesh->times[middle] <= t) low = middle + 1;
-        else high = middle;
+        if (mesh->times[middle] <= t)
+            low = middle + 1;
+        else
+            high = middle;
     }
     *left = low > 0 ? low - 1 : 0;
     *right = low < mesh->frames ? low : mesh->frames - 1;
@@ -103,7 +108,8 @@ static double between(const su_collider_mesh *mesh, double t, int64_t *left, int
 
 static void vertex_at(const su_collider_mesh *mesh, int64_t left, int64_t right, double share, int64_t v, double out[3])
 {
-    const double *a = mesh->points + 3 * (left * mesh->vertices + v), *b = mesh->points + 3 * (right * mesh->vertices + v);
+    const double *a = mesh->points + 3 * (left * mesh->vertices + v),
+                 *b = mesh->points + 3 * (right * mesh->vertices + v);
     for (int i = 0; i < 3; i++) out[i] = a[i] + share * (b[i] - a[i]);
 }
 
@@ -134,14 +140,16 @@ static void normals(su_collider_state *state)
     for (int64_t k = 0; k < mesh->triangles; k++) {
         double edge[3][3], *n = state->face_normal + 3 * k;
         for (int i = 0; i < 3; i++)
-            su_sub3(state->x + 3 * (int64_t)mesh->triangle[3 * k + (i + 1) % 3], state->x + 3 * (int64_t)mesh->triangle[3 * k + i], edge[i]);
+            su_sub3(state->x + 3 * (int64_t)mesh->triangle[3 * k + (i + 1) % 3],
+                    state->x + 3 * (int64_t)mesh->triangle[3 * k + i], edge[i]);
         su_cross3(edge[0], edge[1], n);
         double size = sqrt(su_dot3(n, n));
         for (int i = 0; i < 3; i++) n[i] = size > 0 ? n[i] / size : 0;
         for (int i = 0; i < 3; i++) {
             const double *out = edge[i], *in = edge[(i + 2) % 3];
             double angle = atan2(size, -su_dot3(out, in));
-            for (int c = 0; c < 3; c++) state->vertex_normal[3 * (int64_t)mesh->triangle[3 * k + i] + c] += angle * n[c];
+            for (int c = 0; c < 3; c++)
+                state->vertex_normal[3 * (int64_t)mesh->triangle[3 * k + i] + c] += angle * n[c];
         }
     }
 }
@@ -169,7 +177,7 @@ static bool pseudonormal(const su_collider_state *state, int32_t triangle, const
             return !mesh->border[v[i]];
         }
         if (bary[i] > 0 || bary[(i + 1) % 3] == 1 || bary[(i + 2) % 3] == 1) continue;
-        int32_t other = mesh->neighbour[3 * (int64_t)triangle + (i + 1) % 3];   /* opposite of corner i */
+        int32_t other = mesh->neighbour[3 * (int64_t)triangle + (i + 1) % 3]; /* opposite of corner i */
         for (int c = 0; c < 3 && other >= 0; c++) out[c] += state->face_normal[3 * (int64_t)other + c];
         return other != -1;
     }
@@ -188,8 +196,9 @@ double su_collider_mesh_depth(su_collider_state *state, double t, const double y
         if (y[i] < low - margin || y[i] > high + margin) return -INFINITY;
     }
     if (state->time != t) move_to(state, t);
-    double distance = su_closest_point(&state->tree, state->x, mesh->triangle, y, INFINITY, triangle, bary), side[3], d[3];
-    if (*triangle < 0) return -INFINITY;   /* y is no finite point */
+    double distance = su_closest_point(&state->tree, state->x, mesh->triangle, y, INFINITY, triangle, bary), side[3],
+           d[3];
+    if (*triangle < 0) return -INFINITY; /* y is no finite point */
     const int32_t *v = mesh->triangle + 3 * (int64_t)*triangle;
     for (int i = 0; i < 3; i++) {
         d[i] = y[i];
@@ -205,7 +214,8 @@ double su_collider_mesh_depth(su_collider_state *state, double t, const double y
     return depth;
 }
 
-void su_collider_mesh_point(const su_collider_mesh *mesh, double t, int32_t triangle, const double bary[3], double out[3])
+void su_collider_mesh_point(const su_collider_mesh *mesh, double t, int32_t triangle, const double bary[3],
+                            double out[3])
 {
     int64_t left, right;
     double share = between(mesh, t, &left, &right);

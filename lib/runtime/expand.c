@@ -7,7 +7,8 @@
 /* Turns y up into the wanted axis: z up about x, x up about z (import turns the other way). */
 static void turn_up(char up, double r[9])
 {
-    static const double y[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, z[9] = {1, 0, 0, 0, 0, -1, 0, 1, 0}, x[9] = {0, 1, 0, -1, 0, 0, 0, 0, 1};
+    static const double y[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, z[9] = {1, 0, 0, 0, 0, -1, 0, 1, 0},
+                        x[9] = {0, 1, 0, -1, 0, 0, 0, 0, 1};
     memcpy(r, up == 'z' ? z : up == 'x' ? x : y, sizeof y);
 }
 
@@ -21,11 +22,12 @@ static su_status invert_objects(su_expand *e, su_error *err)
     if (!e->inverse || !e->object_xform) return su_fail(err, SU_AGAIN, "out of memory");
     for (int64_t v = 0; v < anim->N; v++)
         if (anim->object_ids[v] < 0 || anim->object_ids[v] >= anim->objects)
-            return su_fail(err, SU_INPUT, "source vertex %lld belongs to object %d of %lld", (long long)v, anim->object_ids[v],
-                           (long long)anim->objects);
+            return su_fail(err, SU_INPUT, "source vertex %lld belongs to object %d of %lld", (long long)v,
+                           anim->object_ids[v], (long long)anim->objects);
     for (int64_t o = 0; o < anim->objects; o++) {
         if (su_affine_inverse(anim->object_xform + 16 * o, e->inverse + 16 * o) == 0.0)
-            return su_fail(err, SU_INPUT, "object %lld is flattened by its transform: it has no local space", (long long)o);
+            return su_fail(err, SU_INPUT, "object %lld is flattened by its transform: it has no local space",
+                           (long long)o);
         su_affine_multiply(e->convert, anim->object_xform + 16 * o, e->object_xform + 16 * o);
     }
     return SU_OK;
@@ -56,26 +58,31 @@ void su_expand_frame(const su_expand *e, int64_t frame, const double *points, bo
     const su_anim *anim = e->anim;
     double all[16], one[16];
     const double *root = anim->root + 16 * frame, *m = all;
-    if (e->space == SU_SPACE_ROOT) memcpy(all, e->convert, sizeof all);
-    else su_affine_multiply(e->convert, root, all);
+    if (e->space == SU_SPACE_ROOT)
+        memcpy(all, e->convert, sizeof all);
+    else
+        su_affine_multiply(e->convert, root, all);
     int32_t object = -1;
     for (int64_t v = 0; v < anim->N; v++) {
-        if (e->space == SU_SPACE_LOCAL && anim->object_ids[v] != object) {   /* objects stand together in most files */
+        if (e->space == SU_SPACE_LOCAL && anim->object_ids[v] != object) { /* objects stand together in most files */
             object = anim->object_ids[v];
             su_affine_multiply(e->inverse + 16 * object, root, one);
             m = one;
         }
         const double *p = points + 3 * (int64_t)anim->source_vertex[v];
         for (int i = 0; i < 3; i++)
-            out[3 * v + i] = (float)(m[4 * i] * p[0] + m[4 * i + 1] * p[1] + m[4 * i + 2] * p[2] + (vectors ? 0.0 : m[4 * i + 3]));
+            out[3 * v + i] =
+                (float)(m[4 * i] * p[0] + m[4 * i + 1] * p[1] + m[4 * i + 2] * p[2] + (vectors ? 0.0 : m[4 * i + 3]));
     }
 }
 
 void su_expand_points(const su_expand *e, int64_t frame, int64_t count, const double *points, float *out)
 {
     double m[16];
-    if (e->space == SU_SPACE_ROOT) memcpy(m, e->convert, sizeof m);
-    else su_affine_multiply(e->convert, e->anim->root + 16 * frame, m);
+    if (e->space == SU_SPACE_ROOT)
+        memcpy(m, e->convert, sizeof m);
+    else
+        su_affine_multiply(e->convert, e->anim->root + 16 * frame, m);
     for (int64_t v = 0; v < count; v++) {
         double p[3];
         su_affine_point(m, points + 3 * v, p);
@@ -95,7 +102,7 @@ void su_expand_normals(int64_t vertices, const int32_t *joined, int64_t faces, c
     for (int64_t v = 0; v < vertices; v++) memset(sum + 3 * (joined ? joined[v] : v), 0, 3 * sizeof *sum);
     for (int64_t f = 0, at = 0; f < faces; at += face_counts[f], f++) {
         const int32_t *face = face_indices + at;
-        double normal[3] = {0, 0, 0};   /* twice the polygon's area vector: fans from its first corner */
+        double normal[3] = {0, 0, 0}; /* twice the polygon's area vector: fans from its first corner */
         for (int32_t k = 2; k < face_counts[f]; k++) {
             double a[3], b[3], n[3];
             for (int i = 0; i < 3; i++) {

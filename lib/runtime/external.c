@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const double STICK_SPEED = 5e-3;   /* m/s: below it friction holds */
+static const double STICK_SPEED = 5e-3; /* m/s: below it friction holds */
 
 /* ---- reading ---- */
 
@@ -81,7 +81,9 @@ static su_status parse_mesh(const json_t *from, su_external *e, su_collider *c, 
     source->scale = number(from, "scale", 1, 1e-9);
     double thickness = number(from, "thickness", 1e300, 0);
     if (!source->file || isnan(source->rate + source->start + source->scale + thickness))
-        return bad(err, "a mesh has a 'file', and may have a 'neutral' file and numbers 'rate', 'start', 'scale', 'thickness'");
+        return bad(
+            err,
+            "a mesh has a 'file', and may have a 'neutral' file and numbers 'rate', 'start', 'scale', 'thickness'");
     c->mesh = su_arena_alloc(&e->arena, 1, sizeof *c->mesh);
     if (!c->mesh) return su_fail(err, SU_AGAIN, "not enough memory for the colliders");
     c->mesh->thickness = thickness < 1e300 ? thickness : INFINITY;
@@ -90,8 +92,9 @@ static su_status parse_mesh(const json_t *from, su_external *e, su_collider *c, 
 
 static su_status parse_collider(const json_t *from, su_external *e, su_collider *c, su_error *err)
 {
-    static const char *const keys[] = {"shape", "point", "normal", "centre", "from", "to", "radius", "friction", "motion",
-                                       "file", "neutral", "rate", "start", "scale", "thickness", NULL};
+    static const char *const keys[] = {"shape",  "point",    "normal",    "centre", "from",    "to",
+                                       "radius", "friction", "motion",    "file",   "neutral", "rate",
+                                       "start",  "scale",    "thickness", NULL};
     if (!json_is_object(from)) return bad(err, "a collider is an object");
     SU_TRY(known_keys(from, keys, err));
     const char *shape = json_string_value(json_object_get(from, "shape"));
@@ -111,7 +114,8 @@ static su_status parse_collider(const json_t *from, su_external *e, su_collider 
             return bad(err, "a sphere has a 'centre' and a 'radius'");
     } else if (shape && strcmp(shape, "capsule") == 0) {
         c->shape = SU_CAPSULE;
-        if (!numbers(json_object_get(from, "from"), 3, c->a) || !numbers(json_object_get(from, "to"), 3, c->b) || !(c->radius > 0))
+        if (!numbers(json_object_get(from, "from"), 3, c->a) || !numbers(json_object_get(from, "to"), 3, c->b) ||
+            !(c->radius > 0))
             return bad(err, "a capsule has 'from', 'to' and a 'radius'");
     } else if (shape && strcmp(shape, "mesh") == 0) {
         SU_TRY(parse_mesh(from, e, c, err));
@@ -127,7 +131,8 @@ static su_status parse_wind(const json_t *from, su_external *e, su_error *err)
     if (!from) return SU_OK;
     if (!json_is_object(from)) return bad(err, "'wind' is an object");
     SU_TRY(known_keys(from, keys, err));
-    e->gust = number(from, "gust", 0, 0), e->gust_rate = number(from, "rate", 1, 0), e->drag = number(from, "drag", 1.2, 0);
+    e->gust = number(from, "gust", 0, 0), e->gust_rate = number(from, "rate", 1, 0),
+    e->drag = number(from, "drag", 1.2, 0);
     if (!numbers(json_object_get(from, "velocity"), 3, e->wind) || !isfinite(e->gust + e->gust_rate + e->drag))
         return bad(err, "'wind' has a 'velocity' [x, y, z], and numbers >= 0 'gust', 'rate', 'drag'");
     return SU_OK;
@@ -149,7 +154,8 @@ static void skin_areas(int64_t nbar, const double *x, int64_t T, const int32_t *
 }
 
 /* Farthest points of the neutral skin, from vertex 0; each takes the area of the vertices nearest to it. */
-static su_status spread_points(int64_t wanted, int64_t nbar, const double *x, const double *area, su_external *e, su_error *err)
+static su_status spread_points(int64_t wanted, int64_t nbar, const double *x, const double *area, su_external *e,
+                               su_error *err)
 {
     double *far = NULL;
     int32_t *owner = NULL;
@@ -197,7 +203,8 @@ static su_status choose_points(const json_t *points, int64_t forces, int64_t nba
             const json_t *item = json_array_get(points, (size_t)k);
             int64_t v = json_is_integer(item) ? json_integer_value(item) : -1;
             if (v < 0 || v >= nbar) {
-                status = su_fail(err, SU_INPUT, "forces: 'points' names skin vertex %lld of %lld", (long long)v, (long long)nbar);
+                status = su_fail(err, SU_INPUT, "forces: 'points' names skin vertex %lld of %lld", (long long)v,
+                                 (long long)nbar);
                 goto done;
             }
             e->vertex[e->points] = (int32_t)v, e->area[e->points++] = area[v];
@@ -219,7 +226,8 @@ static su_status parse_force(const json_t *from, int64_t nbar, su_external *e, s
     const json_t *vertex = json_object_get(from, "vertex");
     int64_t v = json_is_integer(vertex) ? json_integer_value(vertex) : -1, k = 0;
     if (v < 0 || v >= nbar)
-        return su_fail(err, SU_INPUT, "forces: a point force names skin vertex %lld of %lld", (long long)v, (long long)nbar);
+        return su_fail(err, SU_INPUT, "forces: a point force names skin vertex %lld of %lld", (long long)v,
+                       (long long)nbar);
     out->from = number(from, "from", -1e300, -1e300), out->to = number(from, "to", 1e300, -1e300);
     if (!numbers(json_object_get(from, "force"), 3, out->force) || isnan(out->from) || isnan(out->to))
         return bad(err, "a point force has a 'vertex', a 'force' [x, y, z], and times 'from' and 'to'");
@@ -229,8 +237,8 @@ static su_status parse_force(const json_t *from, int64_t nbar, su_external *e, s
     return SU_OK;
 }
 
-su_status su_external_parse(const json_t *root, int64_t nbar, const double *neutral, int64_t T, const int32_t *triangles,
-                            su_external *e, su_error *err)
+su_status su_external_parse(const json_t *root, int64_t nbar, const double *neutral, int64_t T,
+                            const int32_t *triangles, su_external *e, su_error *err)
 {
     static const char *const keys[] = {"colliders", "wind", "forces", "points", "stiffness", NULL};
     memset(e, 0, sizeof *e);
@@ -243,12 +251,18 @@ su_status su_external_parse(const json_t *root, int64_t nbar, const double *neut
         goto done;
     }
     e->stiffness = number(root, "stiffness", 2e6, 0);
-    if (isnan(e->stiffness)) { status = bad(err, "'stiffness' is a number >= 0"); goto done; }
+    if (isnan(e->stiffness)) {
+        status = bad(err, "'stiffness' is a number >= 0");
+        goto done;
+    }
     int64_t count = (int64_t)json_array_size(forces);
     e->colliders = (int64_t)json_array_size(colliders);
     e->collider = su_arena_alloc(&e->arena, e->colliders, sizeof *e->collider);
     e->force = su_arena_alloc(&e->arena, count, sizeof *e->force);
-    if (!e->collider || !e->force) { status = su_fail(err, SU_AGAIN, "not enough memory for the colliders"); goto done; }
+    if (!e->collider || !e->force) {
+        status = su_fail(err, SU_AGAIN, "not enough memory for the colliders");
+        goto done;
+    }
     for (int64_t k = 0; k < e->colliders; k++)
         SU_GO(parse_collider(json_array_get(colliders, (size_t)k), e, e->collider + k, err));
     SU_GO(parse_wind(json_object_get(root, "wind"), e, err));
@@ -279,8 +293,8 @@ static void share_areas(su_external *e, const double *neutral, const double *x, 
     }
 }
 
-su_status su_external_create(int64_t count, const int32_t *list, int64_t nbar, const double *neutral, const double *x, int64_t T,
-                             const int32_t *triangles, int64_t colliders, su_external *e, su_error *err)
+su_status su_external_create(int64_t count, const int32_t *list, int64_t nbar, const double *neutral, const double *x,
+                             int64_t T, const int32_t *triangles, int64_t colliders, su_external *e, su_error *err)
 {
     double *none = NULL;
     su_status status;
@@ -300,7 +314,8 @@ su_status su_external_create(int64_t count, const int32_t *list, int64_t nbar, c
         e->collider[c] = (su_collider){.keys = 2, .key_time = keys + 8 * c, .key_offset = keys + 8 * c + 2};
     for (int64_t k = 0; list && k < count; k++) {
         if (list[k] < 0 || list[k] >= nbar) {
-            status = su_fail(err, SU_USAGE, "there is no skin vertex %d, the skin has %lld", (int)list[k], (long long)nbar);
+            status =
+                su_fail(err, SU_USAGE, "there is no skin vertex %d, the skin has %lld", (int)list[k], (long long)nbar);
             goto done;
         }
         e->vertex[e->points++] = list[k];
@@ -331,7 +346,8 @@ static void offset_at(const su_collider *c, double t, double out[3])
     if (c->keys == 0) return;
     int64_t k = 0;
     while (k < c->keys && c->key_time[k] <= t) k++;
-    const double *right = c->key_offset + 3 * (k < c->keys ? k : c->keys - 1), *left = c->key_offset + 3 * (k > 0 ? k - 1 : 0);
+    const double *right = c->key_offset + 3 * (k < c->keys ? k : c->keys - 1),
+                 *left = c->key_offset + 3 * (k > 0 ? k - 1 : 0);
     double share = k > 0 && k < c->keys ? (t - c->key_time[k - 1]) / (c->key_time[k] - c->key_time[k - 1]) : 0;
     for (int i = 0; i < 3; i++) out[i] = left[i] + share * (right[i] - left[i]);
 }
@@ -342,7 +358,8 @@ typedef struct touch {
     double bary[3];
 } touch;
 
-static double depth_below(const su_loads *loads, int64_t index, const double y[3], double margin, double n[3], touch *at)
+static double depth_below(const su_loads *loads, int64_t index, const double y[3], double margin, double n[3],
+                          touch *at)
 {
     const su_collider *c = loads->external->collider + index;
     double offset[3], d[3];

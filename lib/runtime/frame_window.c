@@ -7,11 +7,12 @@
 #include <string.h>
 
 struct su_frame_window {
-    int64_t values, first, count;    /* frames first .. first + count - 1 have come; the last `capacity` of them are here */
+    int64_t values, first,
+        count; /* frames first .. first + count - 1 have come; the last `capacity` of them are here */
     int reach, capacity;
-    float **frames;                  /* (capacity) frame k at k mod capacity */
-    bool *cut;                       /* (capacity) before that frame */
-    double *slope;                   /* (reach) of the frames 1, 2, ... ahead; minus that of those behind */
+    float **frames; /* (capacity) frame k at k mod capacity */
+    bool *cut;      /* (capacity) before that frame */
+    double *slope;  /* (reach) of the frames 1, 2, ... ahead; minus that of those behind */
 };
 
 su_status su_frame_window_create(int64_t values, int reach, su_frame_window **out, su_error *err)
@@ -31,10 +32,12 @@ su_status su_frame_window_create(int64_t values, int reach, su_frame_window **ou
         w->slope[j - 1] = 3.0 * (1.0 - z * z) / (4.0 + 2.0 * z) * pow(z, j - 1);
         left -= j * w->slope[j - 1];
     }
-    if (reach > 0) w->slope[reach - 1] = left / reach;   /* the last keeps steady motion exact */
+    if (reach > 0) w->slope[reach - 1] = left / reach; /* the last keeps steady motion exact */
 done:
-    if (status != SU_OK) su_frame_window_free(w);
-    else *out = w;
+    if (status != SU_OK)
+        su_frame_window_free(w);
+    else
+        *out = w;
     return status;
 }
 
@@ -54,7 +57,10 @@ float *su_frame_window_push(su_frame_window *w, int64_t first, bool cut)
     return w->frames[at];
 }
 
-int su_frame_window_delay(const su_frame_window *w) { return w->reach > SU_REACH_DIFFERENCES ? w->reach + 1 : w->reach; }
+int su_frame_window_delay(const su_frame_window *w)
+{
+    return w->reach > SU_REACH_DIFFERENCES ? w->reach + 1 : w->reach;
+}
 
 static int slot(const su_frame_window *w, int64_t frame) { return (int)((frame - w->first) % w->capacity); }
 
@@ -68,13 +74,16 @@ static void piece(const su_frame_window *w, int64_t frame, int64_t *low, int64_t
     for (*high = frame; *high < newest && !w->cut[slot(w, *high + 1)];) ++*high;
 }
 
-/* weight[slot] += by * what f(frame) is made of; beyond the piece by reflection at its end, which makes the spline natural. */
+/* weight[slot] += by * what f(frame) is made of; beyond the piece by reflection at its end, which makes the spline
+ * natural. */
 static void add_value(const su_frame_window *w, int64_t low, int64_t high, int64_t frame, double by, double *weight)
 {
     while (frame < low || frame > high) {
         int64_t end = frame < low ? low : high;
-        if (low == high) frame = low;
-        else weight[slot(w, end)] += 2.0 * by, by = -by, frame = 2 * end - frame;
+        if (low == high)
+            frame = low;
+        else
+            weight[slot(w, end)] += 2.0 * by, by = -by, frame = 2 * end - frame;
     }
     weight[slot(w, frame)] += by;
 }
@@ -113,13 +122,15 @@ void su_frame_window_sample(const su_frame_window *w, int64_t frame, double frac
         add_value(w, low, high, frame, 1.0, place);
         add_slope(w, low, high, frame, fraction, place);
         add_slope(w, low, high, frame, 1.0, speed);
-    } else {   /* Hermite between a and a + 1 */
+    } else { /* Hermite between a and a + 1 */
         int64_t a = fraction < 0.0 ? frame - 1 : frame;
         double t = fraction < 0.0 ? 1.0 + fraction : fraction, s = t * t * (3.0 - 2.0 * t), ds = 6.0 * t * (1.0 - t);
         add_value(w, low, high, a, 1.0 - s, place), add_value(w, low, high, a + 1, s, place);
-        add_slope(w, low, high, a, t * (1.0 - t) * (1.0 - t), place), add_slope(w, low, high, a + 1, t * t * (t - 1.0), place);
+        add_slope(w, low, high, a, t * (1.0 - t) * (1.0 - t), place),
+            add_slope(w, low, high, a + 1, t * t * (t - 1.0), place);
         add_value(w, low, high, a, -ds, speed), add_value(w, low, high, a + 1, ds, speed);
-        add_slope(w, low, high, a, (1.0 - t) * (1.0 - 3.0 * t), speed), add_slope(w, low, high, a + 1, t * (3.0 * t - 2.0), speed);
+        add_slope(w, low, high, a, (1.0 - t) * (1.0 - 3.0 * t), speed),
+            add_slope(w, low, high, a + 1, t * (3.0 * t - 2.0), speed);
     }
     if (position) combine(w, place, position);
     if (velocity) combine(w, speed, velocity);

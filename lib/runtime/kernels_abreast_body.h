@@ -1,5 +1,6 @@
-/* Panels whose tets stand abreast, sixteen of them in the lanes of vectors; part of kernels_body.h. B is [sixteen][column][9][16]: with
- * few columns no lane is idle, and only the upper triangle of the tangent is computed, where rows of columns fill their vectors in part. */
+/* Panels whose tets stand abreast, sixteen of them in the lanes of vectors; part of kernels_body.h. B is
+ * [sixteen][column][9][16]: with few columns no lane is idle, and only the upper triangle of the tangent is computed,
+ * where rows of columns fill their vectors in part. */
 
 /* Tets of which the products are summed in float, in each lane, before they are summed in double. */
 enum { ABREAST_FLOATS = 8 };
@@ -11,33 +12,34 @@ enum { ABREAST_FLOATS = 8 };
 INLINE void abreast_column(int64_t j, const float *B, const float *D, floats w[9])
 {
     floats b[9];
-    UNROLL for (int k = 0; k < 9; k++) b[k] = B_AT(j, k);
-    if (FLOATS == 16) {   /* each entry is read once where there are registers for that */
-        UNROLL for (int k = 0; k < 9; k++) w[k] = ENTRY(D, 0, k) * b[0];
-        UNROLL for (int k = 1; k < 9; k++) w[0] += ENTRY(D, 0, k) * b[k];
-        UNROLL for (int i = 1; i < 9; i++)
-            UNROLL for (int k = i; k < 9; k++) {
+    UNROLL_FOR (int k = 0; k < 9; k++) b[k] = B_AT(j, k);
+    if (FLOATS == 16) { /* each entry is read once where there are registers for that */
+        UNROLL_FOR (int k = 0; k < 9; k++) w[k] = ENTRY(D, 0, k) * b[0];
+        UNROLL_FOR (int k = 1; k < 9; k++) w[0] += ENTRY(D, 0, k) * b[k];
+        UNROLL_FOR (int i = 1; i < 9; i++)
+            UNROLL_FOR (int k = i; k < 9; k++) {
                 floats d = ENTRY(D, i, k);
                 w[k] += d * b[i];
                 if (k > i) w[i] += d * b[k];
             }
     } else {
-        UNROLL for (int i = 0; i < 9; i++) {
+        UNROLL_FOR (int i = 0; i < 9; i++) {
             w[i] = ENTRY(D, i, 0) * b[0];
-            UNROLL for (int k = 1; k < 9; k++) w[i] += ENTRY(D, i, k) * b[k];
+            UNROLL_FOR (int k = 1; k < 9; k++) w[i] += ENTRY(D, i, k) * b[k];
         }
     }
 }
 
-/* Columns j .. j + count - 1 of the upper triangle: sums (vectors; those of column j start at j (j + 1) / 2) += B' D B. count: a constant. */
+/* Columns j .. j + count - 1 of the upper triangle: sums (vectors; those of column j start at j (j + 1) / 2) += B' D B.
+ * count: a constant. */
 INLINE void abreast_columns(int count, int64_t j, const float *B, const float *D, floats *sums)
 {
     floats w[2][9], *one = sums + j * (j + 1) / 2, *other = one + j + 1;
-    UNROLL for (int n = 0; n < count; n++) abreast_column(j + n, B, D, w[n]);
+    UNROLL_FOR (int n = 0; n < count; n++) abreast_column(j + n, B, D, w[n]);
     for (int64_t i = 0; i <= j; i++) {
         floats first = one[i], second = {0};
         if (count == 2) second = other[i];
-        UNROLL for (int k = 0; k < 9; k++) {
+        UNROLL_FOR (int k = 0; k < 9; k++) {
             floats b = B_AT(i, k);
             first += b * w[0][k];
             if (count == 2) second += b * w[1][k];
@@ -47,7 +49,7 @@ INLINE void abreast_columns(int count, int64_t j, const float *B, const float *D
     }
     if (count == 2) {
         floats last = other[j + 1];
-        UNROLL for (int k = 0; k < 9; k++) last += B_AT(j + 1, k) * w[1][k];
+        UNROLL_FOR (int k = 0; k < 9; k++) last += B_AT(j + 1, k) * w[1][k];
         other[j + 1] = last;
     }
 }
@@ -66,7 +68,8 @@ INLINE void add_abreast(int64_t columns, int64_t stride, floats *sums, double *t
     }
 }
 
-static void tangent_abreast(int64_t count, int64_t columns, int64_t stride, const float *B, const float *derivative, float *work, double *tile)
+static void tangent_abreast(int64_t count, int64_t columns, int64_t stride, const float *B, const float *derivative,
+                            float *work, double *tile)
 {
     floats *sums = (floats *)work;
     for (int64_t e = 0; e < count; e += 16) {
@@ -91,10 +94,11 @@ static void force_abreast(int64_t count, int64_t columns, const float *B, const 
             for (int64_t e = 0; e < count; e += 16) {
                 const float *b = B + 9 * columns * e + 144 * (j + n);
                 const double *at = t + 9 * e;
-                UNROLL for (int k = 0; k < 9; k++)
-                    UNROLL for (int part = 0; part < 8; part += DOUBLES) {
+                UNROLL_FOR (int k = 0; k < 9; k++)
+                    UNROLL_FOR (int part = 0; part < 8; part += DOUBLES) {
                         even += *(const doubles *)(at + 8 * k + part) * WIDEN_FEW(*(const few *)(b + 16 * k + part));
-                        odd += *(const doubles *)(at + 72 + 8 * k + part) * WIDEN_FEW(*(const few *)(b + 16 * k + 8 + part));
+                        odd += *(const doubles *)(at + 72 + 8 * k + part) *
+                               WIDEN_FEW(*(const few *)(b + 16 * k + 8 + part));
                     }
             }
             sum[n] = even + odd;
@@ -111,8 +115,8 @@ static void strain_abreast(int64_t count, int64_t columns, const float *B, const
             const float *b = B + 9 * columns * e + part;
             doubles sum[9] = {{0}};
             for (int64_t j = 0; j < columns; j++, b += 144)
-                UNROLL for (int k = 0; k < 9; k++) sum[k] += q[j] * WIDEN_FEW(*(const few *)(b + 16 * k));
-            UNROLL for (int k = 0; k < 9; k++) *(doubles *)(strain + su_strain_at(e + part) + SU_LANES * k) = sum[k];
+                UNROLL_FOR (int k = 0; k < 9; k++) sum[k] += q[j] * WIDEN_FEW(*(const few *)(b + 16 * k));
+            UNROLL_FOR (int k = 0; k < 9; k++) *(doubles *)(strain + su_strain_at(e + part) + SU_LANES * k) = sum[k];
         }
 }
 
@@ -123,10 +127,11 @@ static void strain_abreast_float(int64_t count, int64_t columns, const float *B,
             const float *b = B + 9 * columns * e + part;
             floats sum[9] = {{0}};
             for (int64_t j = 0; j < columns; j++, b += 144)
-                UNROLL for (int k = 0; k < 9; k++) sum[k] += q[j] * *(const floats *)(b + 16 * k);
-            UNROLL for (int k = 0; k < 9; k++)
-                UNROLL for (int half = 0; half < 2; half++)
-                    *(doubles *)(strain + su_strain_at(e + part + half * DOUBLES) + SU_LANES * k) = WIDEN_FEW(HALF(sum[k], half));
+                UNROLL_FOR (int k = 0; k < 9; k++) sum[k] += q[j] * *(const floats *)(b + 16 * k);
+            UNROLL_FOR (int k = 0; k < 9; k++)
+                UNROLL_FOR (int half = 0; half < 2; half++)
+                    *(doubles *)(strain + su_strain_at(e + part + half * DOUBLES) + SU_LANES * k) =
+                        WIDEN_FEW(HALF(sum[k], half));
         }
 }
 

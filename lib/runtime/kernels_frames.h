@@ -1,4 +1,5 @@
-/* Kernels of reconstruction: sixteen frames in the lanes of a vector of floats, from the basis to rows of each frame. */
+/* Kernels of reconstruction: sixteen frames in the lanes of a vector of floats, from the basis to rows of each frame.
+ */
 #ifndef SU_RUNTIME_KERNELS_FRAMES_H
 #define SU_RUNTIME_KERNELS_FRAMES_H
 
@@ -9,8 +10,8 @@ enum { SU_WIDE_FRAMES = 16 };
 
 typedef struct su_frame_kernels {
     const char *name;
-    /* For each group of sixteen frames: u (flesh,3,16)[slot[v]] += sum over rows of coefficients (rows,16) * block (rows,
-     * row_stride apart)[3 v ..]; vertices v with a negative slot are left out. Groups stand behind each other in
+    /* For each group of sixteen frames: u (flesh,3,16)[slot[v]] += sum over rows of coefficients (rows,16) * block
+     * (rows, row_stride apart)[3 v ..]; vertices v with a negative slot are left out. Groups stand behind each other in
      * coefficients and u; all take their turn while a piece of the block is in the cache. */
     void (*combine)(int groups, int64_t rows, int64_t vertices, int64_t row_stride, const float *block,
                     const float *coefficients, const int32_t *slot, int64_t flesh, float *u);

@@ -1,9 +1,9 @@
-/* The elastic response by lanes; part of kernels_body.h. Stresses are computed in double, their derivative in float, twice as many elements in
- * a vector: what it is multiplied with, B, is stored in float too. */
+/* The elastic response by lanes; part of kernels_body.h. Stresses are computed in double, their derivative in float,
+ * twice as many elements in a vector: what it is multiplied with, B, is stored in float too. */
 
 INLINE void square_root(doubles *x)
 {
-    UNROLL for (int lane = 0; lane < DOUBLES; lane++) (*x)[lane] = sqrt((*x)[lane]);
+    UNROLL_FOR (int lane = 0; lane < DOUBLES; lane++) (*x)[lane] = sqrt((*x)[lane]);
 }
 
 /* One Jacobi rotation in the plane (p, r) of GROUPS vectors of symmetric matrices s (row-major), accumulated in q. */
@@ -11,19 +11,21 @@ INLINE void rotate_plane(floats s[GROUPS][9], floats q[GROUPS][9], int p, int r)
 {
     int k = 3 - p - r;
     floats off[GROUPS], half[GROUPS], inverse[GROUPS], turned[GROUPS], square[GROUPS], zero = {0};
-    UNROLL for (int n = 0; n < GROUPS; n++) {
+    UNROLL_FOR (int n = 0; n < GROUPS; n++) {
         half[n] = 0.5f * (s[n][4 * r] - s[n][4 * p]);
         off[n] = s[n][3 * p + r];
-        off[n] = WHERE((off[n] < 1e-12f) & (off[n] > -1e-12f), zero, off[n]);   /* its square would be a slow denormal number */
+        off[n] = WHERE((off[n] < 1e-12f) & (off[n] > -1e-12f), zero,
+                       off[n]); /* its square would be a slow denormal number */
         square[n] = half[n] * half[n] + off[n] * off[n];
     }
-    UNROLL for (int n = 0; n < GROUPS; n++) INVERSE_ROOT(floats, masks, square[n], inverse[n]);   /* finite, about 3e19, for 0 */
-    UNROLL for (int n = 0; n < GROUPS; n++) {
+    UNROLL_FOR (int n = 0; n < GROUPS; n++)
+        INVERSE_ROOT(floats, masks, square[n], inverse[n]); /* finite, about 3e19, for 0 */
+    UNROLL_FOR (int n = 0; n < GROUPS; n++) {
         floats larger = WHERE(half[n] < 0, -half[n], half[n]);
-        square[n] = 0.5f + 0.5f * larger * inverse[n];   /* of the cosine, at least 1/2; tan 2t = off / half */
+        square[n] = 0.5f + 0.5f * larger * inverse[n]; /* of the cosine, at least 1/2; tan 2t = off / half */
     }
-    UNROLL for (int n = 0; n < GROUPS; n++) INVERSE_ROOT(floats, masks, square[n], turned[n]);
-    UNROLL for (int n = 0; n < GROUPS; n++) {
+    UNROLL_FOR (int n = 0; n < GROUPS; n++) INVERSE_ROOT(floats, masks, square[n], turned[n]);
+    UNROLL_FOR (int n = 0; n < GROUPS; n++) {
         floats c = square[n] * turned[n], sine = 0.5f * off[n] * inverse[n] * turned[n], x, y;
         sine = WHERE(half[n] < 0, -sine, sine);
         floats t = sine * turned[n];
@@ -32,21 +34,21 @@ INLINE void rotate_plane(floats s[GROUPS][9], floats q[GROUPS][9], int p, int r)
         s[n][3 * r + k] = s[n][3 * k + r] = sine * x + c * y;
         s[n][4 * p] -= t * off[n], s[n][4 * r] += t * off[n];
         s[n][3 * p + r] = s[n][3 * r + p] = zero;
-        UNROLL for (int i = 0; i < 3; i++) {
+        UNROLL_FOR (int i = 0; i < 3; i++) {
             x = q[n][3 * i + p], y = q[n][3 * i + r];
             q[n][3 * i + p] = c * x - sine * y, q[n][3 * i + r] = sine * x + c * y;
         }
     }
 }
 
-/* Principal axes v of F'F, from G = F - 1: F'F - 1 keeps its digits and has the same axes. Three sweeps of Jacobi rotations
- * leave 1e-4 at most, which is plenty for clipping; four leave rounding. */
+/* Principal axes v of F'F, from G = F - 1: F'F - 1 keeps its digits and has the same axes. Three sweeps of Jacobi
+ * rotations leave 1e-4 at most, which is plenty for clipping; four leave rounding. */
 INLINE void principal_axes(const floats G[GROUPS][9], int sweeps, floats v[GROUPS][9])
 {
     floats C[GROUPS][9];
-    UNROLL for (int n = 0; n < GROUPS; n++)
-        UNROLL for (int a = 0; a < 3; a++)
-            UNROLL for (int b = 0; b < 3; b++) {
+    UNROLL_FOR (int n = 0; n < GROUPS; n++)
+        UNROLL_FOR (int a = 0; a < 3; a++)
+            UNROLL_FOR (int b = 0; b < 3; b++) {
                 const floats *g = G[n];
                 C[n][3 * a + b] = g[3 * a + b] + g[3 * b + a] + g[a] * g[b] + g[3 + a] * g[3 + b] + g[6 + a] * g[6 + b];
                 v[n][3 * a + b] = (floats){0} + (a == b ? 1.0f : 0.0f);
@@ -61,49 +63,50 @@ INLINE void principal_axes(const floats G[GROUPS][9], int sweeps, floats v[GROUP
 /* F = u diag(s) v' for lanes with det F > 0, v given. */
 INLINE void decompose_f(const floats F[9], const floats v[9], floats u[9], floats s[3])
 {
-    UNROLL for (int k = 0; k < 3; k++) {
+    UNROLL_FOR (int k = 0; k < 3; k++) {
         floats x[3], size = {0}, inverse;
-        UNROLL for (int i = 0; i < 3; i++) {
+        UNROLL_FOR (int i = 0; i < 3; i++) {
             x[i] = F[3 * i] * v[k] + F[3 * i + 1] * v[3 + k] + F[3 * i + 2] * v[6 + k];
             size += x[i] * x[i];
         }
         INVERSE_ROOT(floats, masks, size, inverse);
         s[k] = size * inverse;
-        UNROLL for (int i = 0; i < 3; i++) u[3 * i + k] = x[i] * inverse;
+        UNROLL_FOR (int i = 0; i < 3; i++) u[3 * i + k] = x[i] * inverse;
     }
 }
 
 /* The same in double, which makes v, found in float, orthonormal. */
 INLINE void decompose(const doubles F[9], doubles u[9], doubles s[3], doubles v[9])
 {
-    UNROLL for (int k = 0; k < 2; k++) {
+    UNROLL_FOR (int k = 0; k < 2; k++) {
         if (k == 1) {
             doubles dot = v[0] * v[1] + v[3] * v[4] + v[6] * v[7];
-            UNROLL for (int i = 0; i < 3; i++) v[3 * i + 1] -= dot * v[3 * i];
+            UNROLL_FOR (int i = 0; i < 3; i++) v[3 * i + 1] -= dot * v[3 * i];
         }
         doubles scale = 1.5 - 0.5 * (v[k] * v[k] + v[3 + k] * v[3 + k] + v[6 + k] * v[6 + k]);
-        UNROLL for (int i = 0; i < 3; i++) v[3 * i + k] *= scale;
+        UNROLL_FOR (int i = 0; i < 3; i++) v[3 * i + k] *= scale;
     }
     v[2] = v[3] * v[7] - v[6] * v[4], v[5] = v[6] * v[1] - v[0] * v[7], v[8] = v[0] * v[4] - v[3] * v[1];
-    UNROLL for (int k = 0; k < 3; k++) {
+    UNROLL_FOR (int k = 0; k < 3; k++) {
         doubles x[3], size = {0};
-        UNROLL for (int i = 0; i < 3; i++) {
+        UNROLL_FOR (int i = 0; i < 3; i++) {
             x[i] = F[3 * i] * v[k] + F[3 * i + 1] * v[3 + k] + F[3 * i + 2] * v[6 + k];
             size += x[i] * x[i];
         }
         square_root(&size);
         s[k] = size;
         doubles inverse = 1 / size;
-        UNROLL for (int i = 0; i < 3; i++) u[3 * i + k] = x[i] * inverse;
+        UNROLL_FOR (int i = 0; i < 3; i++) u[3 * i + k] = x[i] * inverse;
     }
 }
 
-/* s - 1 of each stretch without cancellation: from G'u and the symmetric part, (s^2 - 1)/(s + 1) with s^2 - 1 = v'(2E)v. */
+/* s - 1 of each stretch without cancellation: from G'u and the symmetric part, (s^2 - 1)/(s + 1) with s^2 - 1 =
+ * v'(2E)v. */
 INLINE void stretches_less_one(const doubles G[9], const doubles s[3], const doubles v[9], doubles minus[3])
 {
-    UNROLL for (int k = 0; k < 3; k++) {
+    UNROLL_FOR (int k = 0; k < 3; k++) {
         doubles g[3], sum = {0};
-        UNROLL for (int i = 0; i < 3; i++) {
+        UNROLL_FOR (int i = 0; i < 3; i++) {
             g[i] = G[3 * i] * v[k] + G[3 * i + 1] * v[3 + k] + G[3 * i + 2] * v[6 + k];
             sum += g[i] * g[i] + 2 * g[i] * v[3 * i + k];
         }
@@ -111,16 +114,16 @@ INLINE void stretches_less_one(const doubles G[9], const doubles s[3], const dou
     }
 }
 
-/* What the derivative takes over from the stress: P = c F + pressure C for neo-Hookean, C the cofactors, and d = dc/d(F:F)
- * times two; for corotational, pressure = lambda (sum of stretches - 3). */
+/* What the derivative takes over from the stress: P = c F + pressure C for neo-Hookean, C the cofactors, and d =
+ * dc/d(F:F) times two; for corotational, pressure = lambda (sum of stretches - 3). */
 typedef struct coefficients {
     doubles c, d, pressure;
 } coefficients;
 
-/* P of a vector of elements; exact zero at strain 0. G = F - 1; v: principal axes, for corotational alone, which also leaves u and
- * s there. mu and lambda are Smith's for neo-Hookean. */
-INLINE void stress_of(su_material material, const doubles *mu_of, const doubles *lambda_of, const doubles F[9], const doubles G[9], doubles v[9], doubles u[9],
-                      doubles s[3], doubles P[9], coefficients *out)
+/* P of a vector of elements; exact zero at strain 0. G = F - 1; v: principal axes, for corotational alone, which also
+ * leaves u and s there. mu and lambda are Smith's for neo-Hookean. */
+INLINE void stress_of(su_material material, const doubles *mu_of, const doubles *lambda_of, const doubles F[9],
+                      const doubles G[9], doubles v[9], doubles u[9], doubles s[3], doubles P[9], coefficients *out)
 {
     doubles mu = *mu_of, lambda = *lambda_of;
     if (material == SU_NEOHOOKEAN) {
@@ -128,24 +131,25 @@ INLINE void stress_of(su_material material, const doubles *mu_of, const doubles 
         C[0] = F[4] * F[8] - F[5] * F[7], C[1] = F[5] * F[6] - F[3] * F[8], C[2] = F[3] * F[7] - F[4] * F[6];
         C[3] = F[2] * F[7] - F[1] * F[8], C[4] = F[0] * F[8] - F[2] * F[6], C[5] = F[1] * F[6] - F[0] * F[7];
         C[6] = F[1] * F[5] - F[2] * F[4], C[7] = F[2] * F[3] - F[0] * F[5], C[8] = F[0] * F[4] - F[1] * F[3];
-        UNROLL for (int k = 0; k < 9; k++) square += F[k] * F[k];
+        UNROLL_FOR (int k = 0; k < 9; k++) square += F[k] * F[k];
         doubles second = G[0] * G[4] - G[1] * G[3] + G[0] * G[8] - G[2] * G[6] + G[4] * G[8] - G[5] * G[7];
         doubles third = G[0] * (G[4] * G[8] - G[5] * G[7]) - G[1] * (G[3] * G[8] - G[5] * G[6]) +
-                   G[2] * (G[3] * G[7] - G[4] * G[6]);
+                        G[2] * (G[3] * G[7] - G[4] * G[6]);
         doubles ic = 1 / (square + 1);
         out->c = mu * (1 - ic), out->d = 2 * mu * ic * ic;
         out->pressure = lambda * (G[0] + G[4] + G[8] + second + third) - 0.75 * mu;
-        UNROLL for (int k = 0; k < 9; k++) P[k] = out->c * F[k] + out->pressure * C[k];
+        UNROLL_FOR (int k = 0; k < 9; k++) P[k] = out->c * F[k] + out->pressure * C[k];
     } else if (material == SU_STVK) {
         doubles S[9], trace;
-        UNROLL for (int a = 0; a < 3; a++)
-            UNROLL for (int b = 0; b < 3; b++)
-                S[3 * a + b] = 0.5 * (G[a] * G[b] + G[3 + a] * G[3 + b] + G[6 + a] * G[6 + b] + G[3 * a + b] + G[3 * b + a]);
+        UNROLL_FOR (int a = 0; a < 3; a++)
+            UNROLL_FOR (int b = 0; b < 3; b++)
+                S[3 * a + b] =
+                    0.5 * (G[a] * G[b] + G[3 + a] * G[3 + b] + G[6 + a] * G[6 + b] + G[3 * a + b] + G[3 * b + a]);
         trace = S[0] + S[4] + S[8];
-        UNROLL for (int k = 0; k < 9; k++) S[k] *= 2 * mu;
-        UNROLL for (int k = 0; k < 3; k++) S[4 * k] += lambda * trace;
-        UNROLL for (int a = 0; a < 3; a++)
-            UNROLL for (int b = 0; b < 3; b++)
+        UNROLL_FOR (int k = 0; k < 9; k++) S[k] *= 2 * mu;
+        UNROLL_FOR (int k = 0; k < 3; k++) S[4 * k] += lambda * trace;
+        UNROLL_FOR (int a = 0; a < 3; a++)
+            UNROLL_FOR (int b = 0; b < 3; b++)
                 P[3 * a + b] = F[3 * a] * S[b] + F[3 * a + 1] * S[3 + b] + F[3 * a + 2] * S[6 + b];
     } else {
         doubles minus[3], p[3];
@@ -153,10 +157,11 @@ INLINE void stress_of(su_material material, const doubles *mu_of, const doubles 
         stretches_less_one(G, s, v, minus);
         doubles stretch = minus[0] + minus[1] + minus[2];
         out->pressure = lambda * stretch;
-        UNROLL for (int k = 0; k < 3; k++) p[k] = 2 * mu * minus[k] + lambda * stretch;
-        UNROLL for (int a = 0; a < 3; a++)
-            UNROLL for (int b = 0; b < 3; b++)
-                P[3 * a + b] = u[3 * a] * p[0] * v[3 * b] + u[3 * a + 1] * p[1] * v[3 * b + 1] + u[3 * a + 2] * p[2] * v[3 * b + 2];
+        UNROLL_FOR (int k = 0; k < 3; k++) p[k] = 2 * mu * minus[k] + lambda * stretch;
+        UNROLL_FOR (int a = 0; a < 3; a++)
+            UNROLL_FOR (int b = 0; b < 3; b++)
+                P[3 * a + b] = u[3 * a] * p[0] * v[3 * b] + u[3 * a + 1] * p[1] * v[3 * b + 1] +
+                               u[3 * a + 2] * p[2] * v[3 * b + 2];
     }
 }
 
@@ -169,23 +174,24 @@ INLINE void stress_of(su_material material, const doubles *mu_of, const doubles 
 /* D = sum over `terms` (a constant) of weighted x x', the weights already in wx. */
 INLINE void outer_products(int terms, const floats x[5][9], const floats wx[5][9], float *D)
 {
-    UNROLL for (int i = 0; i < 9; i++)
+    UNROLL_FOR (int i = 0; i < 9; i++)
         for (int j = i; j < 9; j++) {
             floats sum = wx[0][i] * x[0][j];
-            UNROLL for (int t = 1; t < terms; t++) sum += wx[t][i] * x[t][j];
+            UNROLL_FOR (int t = 1; t < terms; t++) sum += wx[t][i] * x[t][j];
             ENTRY(D, i, j) = sum;
         }
 }
 
 /* The vectors u_a v_b' + sign u_b v_a' of the pair without k, of square 2: x[k], and wx[k] = weight[k] x[k]. */
-INLINE void pair_vectors(const floats u[9], const floats v[9], const floats *sign, const floats weight[3], floats x[3][9], floats wx[3][9])
+INLINE void pair_vectors(const floats u[9], const floats v[9], const floats *sign, const floats weight[3],
+                         floats x[3][9], floats wx[3][9])
 {
     floats turned[9];
-    UNROLL for (int k = 0; k < 9; k++) turned[k] = *sign * u[k];
-    UNROLL for (int k = 0; k < 3; k++) {
+    UNROLL_FOR (int k = 0; k < 9; k++) turned[k] = *sign * u[k];
+    UNROLL_FOR (int k = 0; k < 3; k++) {
         int a = (k + 1) % 3, b = (k + 2) % 3;
-        UNROLL for (int i = 0; i < 3; i++)
-            UNROLL for (int j = 0; j < 3; j++) {
+        UNROLL_FOR (int i = 0; i < 3; i++)
+            UNROLL_FOR (int j = 0; j < 3; j++) {
                 floats entry = u[3 * i + a] * v[3 * j + b] + turned[3 * i + b] * v[3 * j + a];
                 x[k][3 * i + j] = entry, wx[k][3 * i + j] = weight[k] * entry;
             }
@@ -197,31 +203,33 @@ INLINE void indefinite_block(const floats diagonal[3], const floats off[3], mask
 {
     floats minor = diagonal[0] * diagonal[1] - off[2] * off[2];
     floats det = diagonal[2] * minor - off[0] * (diagonal[0] * off[0] - off[2] * off[1]) +
-              off[1] * (off[2] * off[0] - diagonal[1] * off[1]);
+                 off[1] * (off[2] * off[0] - diagonal[1] * off[1]);
     *out = ~((diagonal[0] > 0) & (minor > 0) & (det > 0));
 }
 
 /* D + c 1 */
 INLINE void add_diagonal(const floats *c, float *D)
 {
-    UNROLL for (int i = 0; i < 9; i++) ENTRY(D, i, i) += *c;
+    UNROLL_FOR (int i = 0; i < 9; i++) ENTRY(D, i, i) += *c;
 }
 
-/* c 1 + d F F' + lambda C C' + pressure dC/dF, C the cofactors. Its eigenvalues for the pair without k are c + pressure s_k on
- * antisymmetric and c - pressure s_k on symmetric vectors of u and v (twists, flips): only one family can be negative. */
-INLINE void neohookean_derivative(const floats F[9], const floats v[9], const floats *c_of, const floats *d_of, const floats *lambda_of,
-                                  const floats *pressure_of, bool project, float *D, masks *bad)
+/* c 1 + d F F' + lambda C C' + pressure dC/dF, C the cofactors. Its eigenvalues for the pair without k are c + pressure
+ * s_k on antisymmetric and c - pressure s_k on symmetric vectors of u and v (twists, flips): only one family can be
+ * negative. */
+INLINE void neohookean_derivative(const floats F[9], const floats v[9], const floats *c_of, const floats *d_of,
+                                  const floats *lambda_of, const floats *pressure_of, bool project, float *D,
+                                  masks *bad)
 {
     floats c = *c_of, d = *d_of, lambda = *lambda_of, p = *pressure_of, x[5][9], wx[5][9], *C = x[1];
     C[0] = F[4] * F[8] - F[5] * F[7], C[1] = F[5] * F[6] - F[3] * F[8], C[2] = F[3] * F[7] - F[4] * F[6];
     C[3] = F[2] * F[7] - F[1] * F[8], C[4] = F[0] * F[8] - F[2] * F[6], C[5] = F[1] * F[6] - F[0] * F[7];
     C[6] = F[1] * F[5] - F[2] * F[4], C[7] = F[2] * F[3] - F[0] * F[5], C[8] = F[0] * F[4] - F[1] * F[3];
-    UNROLL for (int k = 0; k < 9; k++) x[0][k] = F[k], wx[0][k] = d * F[k], wx[1][k] = lambda * C[k];
+    UNROLL_FOR (int k = 0; k < 9; k++) x[0][k] = F[k], wx[0][k] = d * F[k], wx[1][k] = lambda * C[k];
     if (project) {
         floats u[9], s[3], weight[3], diagonal[3], off[3], zero = {0};
         floats size = WHERE(p < 0, -p, p), sign = WHERE(p < 0, zero - 1.0f, zero + 1.0f);
         decompose_f(F, v, u, s);
-        UNROLL for (int k = 0; k < 3; k++) {
+        UNROLL_FOR (int k = 0; k < 3; k++) {
             floats area = s[(k + 1) % 3] * s[(k + 2) % 3], excess = size * s[k] - c;
             weight[k] = 0.5f * WHERE(excess > 0, excess, zero);
             diagonal[k] = c + d * s[k] * s[k] + lambda * area * area;
@@ -237,29 +245,30 @@ INLINE void neohookean_derivative(const floats F[9], const floats v[9], const fl
     static const int8_t pairs[18][3] = {{0, 4, 8}, {0, 8, 4}, {4, 8, 0}, {1, 5, 6}, {1, 6, 5}, {5, 6, 1},
                                         {2, 3, 7}, {2, 7, 3}, {3, 7, 2}, {0, 5, 7}, {0, 7, 5}, {5, 7, 0},
                                         {1, 3, 8}, {1, 8, 3}, {3, 8, 1}, {2, 4, 6}, {2, 6, 4}, {4, 6, 2}};
-    UNROLL for (int n = 0; n < 9; n++) ENTRY(D, pairs[n][0], pairs[n][1]) += p * F[pairs[n][2]];
-    UNROLL for (int n = 9; n < 18; n++) ENTRY(D, pairs[n][0], pairs[n][1]) -= p * F[pairs[n][2]];
+    UNROLL_FOR (int n = 0; n < 9; n++) ENTRY(D, pairs[n][0], pairs[n][1]) += p * F[pairs[n][2]];
+    UNROLL_FOR (int n = 9; n < 18; n++) ENTRY(D, pairs[n][0], pairs[n][1]) -= p * F[pairs[n][2]];
 }
 
-/* D_ab,cd = delta_ac S_db + lambda F_ab F_cd + mu (delta_bd (F F')_ac + F_ad F_cb). Flips are positive unless the element is
- * crushed, which the scalar code takes. */
-INLINE void stvk_derivative(const floats F[9], const floats G[9], const floats v[9], const floats *mu_of, const floats *lambda_of, bool project, float *D,
-                            masks *bad)
+/* D_ab,cd = delta_ac S_db + lambda F_ab F_cd + mu (delta_bd (F F')_ac + F_ad F_cb). Flips are positive unless the
+ * element is crushed, which the scalar code takes. */
+INLINE void stvk_derivative(const floats F[9], const floats G[9], const floats v[9], const floats *mu_of,
+                            const floats *lambda_of, bool project, float *D, masks *bad)
 {
     floats mu = *mu_of, lambda = *lambda_of, S[9], B[9], x[5][9], wx[5][9];
-    UNROLL for (int a = 0; a < 3; a++)
-        UNROLL for (int b = 0; b < 3; b++) {
-            S[3 * a + b] = 0.5f * (G[a] * G[b] + G[3 + a] * G[3 + b] + G[6 + a] * G[6 + b] + G[3 * a + b] + G[3 * b + a]);
+    UNROLL_FOR (int a = 0; a < 3; a++)
+        UNROLL_FOR (int b = 0; b < 3; b++) {
+            S[3 * a + b] =
+                0.5f * (G[a] * G[b] + G[3 + a] * G[3 + b] + G[6 + a] * G[6 + b] + G[3 * a + b] + G[3 * b + a]);
             B[3 * a + b] = mu * (F[3 * a] * F[3 * b] + F[3 * a + 1] * F[3 * b + 1] + F[3 * a + 2] * F[3 * b + 2]);
         }
     floats trace = lambda * (S[0] + S[4] + S[8]);
-    UNROLL for (int k = 0; k < 9; k++) S[k] *= 2 * mu, x[0][k] = F[k], wx[0][k] = lambda * F[k];
-    UNROLL for (int k = 0; k < 3; k++) S[4 * k] += trace;
+    UNROLL_FOR (int k = 0; k < 9; k++) S[k] *= 2 * mu, x[0][k] = F[k], wx[0][k] = lambda * F[k];
+    UNROLL_FOR (int k = 0; k < 3; k++) S[4 * k] += trace;
     if (project) {
         floats u[9], s[3], weight[3], diagonal[3], off[3], zero = {0}, sign = zero - 1.0f;
         masks crushed = {0};
         decompose_f(F, v, u, s);
-        UNROLL for (int k = 0; k < 3; k++) {
+        UNROLL_FOR (int k = 0; k < 3; k++) {
             int a = (k + 1) % 3, b = (k + 2) % 3;
             floats sum = s[a] * s[a] + s[b] * s[b] - 1, area = s[a] * s[b], twist = mu * (sum - area) + trace;
             weight[k] = -0.5f * WHERE(twist < 0, twist, zero);
@@ -274,7 +283,7 @@ INLINE void stvk_derivative(const floats F[9], const floats G[9], const floats v
     } else {
         outer_products(1, (const floats(*)[9])x, (const floats(*)[9])wx, D);
     }
-    UNROLL for (int i = 0; i < 9; i++)
+    UNROLL_FOR (int i = 0; i < 9; i++)
         for (int j = i; j < 9; j++) {
             int a = i / 3, b = i % 3, c = j / 3, d = j % 3;
             floats sum = mu * F[3 * a + d] * F[3 * c + b];
@@ -285,15 +294,17 @@ INLINE void stvk_derivative(const floats F[9], const floats G[9], const floats v
 }
 
 /* 2 mu 1 + lambda R R' + sum over pairs of (twist - 2 mu) t t'; flips are 2 mu. */
-INLINE void corotational_derivative(const floats u[9], const floats s[3], const floats v[9], const floats *mu_of, const floats *lambda_of,
-                                    const floats *pressure_of, bool project, float *D)
+INLINE void corotational_derivative(const floats u[9], const floats s[3], const floats v[9], const floats *mu_of,
+                                    const floats *lambda_of, const floats *pressure_of, bool project, float *D)
 {
-    floats mu = *mu_of, lambda = *lambda_of, x[5][9], wx[5][9], weight[3], zero = {0}, sign = zero - 1.0f, twice = 2 * mu;
-    UNROLL for (int i = 0; i < 9; i++) {
-        x[0][i] = u[i / 3 * 3] * v[i % 3 * 3] + u[i / 3 * 3 + 1] * v[i % 3 * 3 + 1] + u[i / 3 * 3 + 2] * v[i % 3 * 3 + 2];
+    floats mu = *mu_of, lambda = *lambda_of, x[5][9], wx[5][9], weight[3], zero = {0}, sign = zero - 1.0f,
+           twice = 2 * mu;
+    UNROLL_FOR (int i = 0; i < 9; i++) {
+        x[0][i] =
+            u[i / 3 * 3] * v[i % 3 * 3] + u[i / 3 * 3 + 1] * v[i % 3 * 3 + 1] + u[i / 3 * 3 + 2] * v[i % 3 * 3 + 2];
         wx[0][i] = lambda * x[0][i];
     }
-    UNROLL for (int k = 0; k < 3; k++) {
+    UNROLL_FOR (int k = 0; k < 3; k++) {
         floats sum = s[(k + 1) % 3] + s[(k + 2) % 3];
         floats twist = twice + (2 * *pressure_of - 4 * mu) / WHERE(sum > 1e-6f, sum, zero + 1e-6f);
         if (project) twist = WHERE(twist < 0, zero, twist);
@@ -306,18 +317,20 @@ INLINE void corotational_derivative(const floats u[9], const floats s[3], const 
 
 /* ---- both ---- */
 
-/* G = strain, F = 1 + G of the elements from e on; bad: lanes too flat for singular vectors from F'F alone, or not finite, which
- * the scalar code takes; they get F = 1 here. */
+/* G = strain, F = 1 + G of the elements from e on; bad: lanes too flat for singular vectors from F'F alone, or not
+ * finite, which the scalar code takes; they get F = 1 here. */
 INLINE void load_strain(const su_response *what, int64_t e, doubles G[9], doubles F[9], longs *bad)
 {
     const double *strain = what->strain + su_strain_at(e);
     doubles zero = {0};
-    UNROLL for (int k = 0; k < 9; k++) G[k] = *(const doubles *)(strain + SU_LANES * k), F[k] = G[k] + (k % 4 == 0 ? 1.0 : 0.0);
-    doubles det = F[0] * (F[4] * F[8] - F[5] * F[7]) - F[1] * (F[3] * F[8] - F[5] * F[6]) + F[2] * (F[3] * F[7] - F[4] * F[6]);
+    UNROLL_FOR (int k = 0; k < 9; k++)
+        G[k] = *(const doubles *)(strain + SU_LANES * k), F[k] = G[k] + (k % 4 == 0 ? 1.0 : 0.0);
+    doubles det =
+        F[0] * (F[4] * F[8] - F[5] * F[7]) - F[1] * (F[3] * F[8] - F[5] * F[6]) + F[2] * (F[3] * F[7] - F[4] * F[6]);
     doubles size = {0};
-    UNROLL for (int k = 0; k < 9; k++) size += F[k] * F[k];
+    UNROLL_FOR (int k = 0; k < 9; k++) size += F[k] * F[k];
     *bad = ~((det > 0.05) & (size < 100));
-    UNROLL for (int k = 0; k < 9; k++)
+    UNROLL_FOR (int k = 0; k < 9; k++)
         F[k] = WHERE(*bad, zero + (k % 4 == 0 ? 1.0 : 0.0), F[k]), G[k] = WHERE(*bad, zero, G[k]);
 }
 
@@ -325,13 +338,13 @@ INLINE void load_strain(const su_response *what, int64_t e, doubles G[9], double
 INLINE void add_product(const float *D, double factor, const doubles x[9], doubles P[9])
 {
     doubles sum[9] = {{0}};
-    UNROLL for (int i = 0; i < 9; i++)
+    UNROLL_FOR (int i = 0; i < 9; i++)
         for (int j = i; j < 9; j++) {
             doubles d = WIDEN_FEW(*(const few *)(D + SU_DERIVATIVE_LANES * UPPER(i, j)));
             sum[i] += d * x[j];
             if (j > i) sum[j] += d * x[i];
         }
-    UNROLL for (int k = 0; k < 9; k++) P[k] += factor * sum[k];
+    UNROLL_FOR (int k = 0; k < 9; k++) P[k] += factor * sum[k];
 }
 
 /* Strains of as many elements as a vector has floats, in two halves; a last half alone is taken twice. */
@@ -340,15 +353,15 @@ typedef struct strains {
     longs bad[2];
 } strains;
 
-INLINE void respond_group(const su_response *what, su_material material, bool derivative, bool project, int64_t e, const strains *x,
-                          const floats Gf[9], floats vf[9])
+INLINE void respond_group(const su_response *what, su_material material, bool derivative, bool project, int64_t e,
+                          const strains *x, const floats Gf[9], floats vf[9])
 {
     doubles P[2][9], u[2][9], v[2][9], s[2][3], mu[2], lambda[2], volume[2];
     floats Ff[9], uf[9], sf[3];
     coefficients at[2];
-    UNROLL for (int k = 0; k < 9; k++) Ff[k] = Gf[k] + (k % 4 == 0 ? 1.0f : 0.0f);
+    UNROLL_FOR (int k = 0; k < 9; k++) Ff[k] = Gf[k] + (k % 4 == 0 ? 1.0f : 0.0f);
     if (material == SU_COROTATIONAL)
-        UNROLL for (int k = 0; k < 9; k++) v[0][k] = WIDEN_FEW(HALF(vf[k], 0)), v[1][k] = WIDEN_FEW(HALF(vf[k], 1));
+        UNROLL_FOR (int k = 0; k < 9; k++) v[0][k] = WIDEN_FEW(HALF(vf[k], 0)), v[1][k] = WIDEN_FEW(HALF(vf[k], 1));
     for (int n = 0; n < 2; n++) {
         int64_t from = e + DOUBLES * n < what->count ? e + DOUBLES * n : e;
         mu[n] = what->stiffness * *(const doubles *)(what->mu + from);
@@ -359,7 +372,7 @@ INLINE void respond_group(const su_response *what, su_material material, bool de
             mu[n] *= 4.0 / 3.0;
         }
         stress_of(material, mu + n, lambda + n, x->F[n], x->G[n], v[n], u[n], s[n], P[n], at + n);
-        UNROLL for (int k = 0; k < 9; k++) P[n][k] *= volume[n];
+        UNROLL_FOR (int k = 0; k < 9; k++) P[n][k] *= volume[n];
     }
     masks indefinite = {0};
     float *D = derivative ? what->derivative + su_derivative_at(e) : NULL;
@@ -370,41 +383,48 @@ INLINE void respond_group(const su_response *what, su_material material, bool de
         if (material != SU_STVK) p = BOTH(volume[0] * at[0].pressure, volume[1] * at[1].pressure);
         if (material == SU_NEOHOOKEAN) {
             c = BOTH(volume[0] * at[0].c, volume[1] * at[1].c), d = BOTH(volume[0] * at[0].d, volume[1] * at[1].d);
-            if (project) neohookean_derivative(Ff, vf, &c, &d, &l, &p, true, D, &indefinite);
-            else neohookean_derivative(Ff, vf, &c, &d, &l, &p, false, D, &indefinite);
+            if (project)
+                neohookean_derivative(Ff, vf, &c, &d, &l, &p, true, D, &indefinite);
+            else
+                neohookean_derivative(Ff, vf, &c, &d, &l, &p, false, D, &indefinite);
         } else if (material == SU_STVK) {
-            if (project) stvk_derivative(Ff, Gf, vf, &m, &l, true, D, &indefinite);
-            else stvk_derivative(Ff, Gf, vf, &m, &l, false, D, &indefinite);
+            if (project)
+                stvk_derivative(Ff, Gf, vf, &m, &l, true, D, &indefinite);
+            else
+                stvk_derivative(Ff, Gf, vf, &m, &l, false, D, &indefinite);
         } else {
-            UNROLL for (int k = 0; k < 9; k++) uf[k] = BOTH(u[0][k], u[1][k]), vf[k] = BOTH(v[0][k], v[1][k]);
-            UNROLL for (int k = 0; k < 3; k++) sf[k] = BOTH(s[0][k], s[1][k]);
+            UNROLL_FOR (int k = 0; k < 9; k++) uf[k] = BOTH(u[0][k], u[1][k]), vf[k] = BOTH(v[0][k], v[1][k]);
+            UNROLL_FOR (int k = 0; k < 3; k++) sf[k] = BOTH(s[0][k], s[1][k]);
             corotational_derivative(uf, sf, vf, &m, &l, &p, project, D);
         }
         indefinite &= BOTH(volume[0], volume[1]) != 0;
     }
     floats linear[9] = {{0}};
-    if (derivative && what->linear != 0)   /* as exact as the products that it balances */
-        UNROLL for (int i = 0; i < 9; i++) {
+    if (derivative && what->linear != 0) /* as exact as the products that it balances */
+        UNROLL_FOR (int i = 0; i < 9; i++) {
             linear[i] = ENTRY(D, i, 0) * Gf[0];
-            UNROLL for (int j = 1; j < 9; j++) linear[i] += ENTRY(D, i, j) * Gf[j];
+            UNROLL_FOR (int j = 1; j < 9; j++) linear[i] += ENTRY(D, i, j) * Gf[j];
         }
     for (int n = 0; n < 2 && e + DOUBLES * n < what->count; n++) {
         int64_t from = e + DOUBLES * n, lane = su_strain_at(from);
         if (derivative && what->linear != 0)
-            UNROLL for (int k = 0; k < 9; k++) P[n][k] -= what->linear * WIDEN_FEW(HALF(linear[k], n));
+            UNROLL_FOR (int k = 0; k < 9; k++) P[n][k] -= what->linear * WIDEN_FEW(HALF(linear[k], n));
         if (what->damping != 0) {
             doubles rate[9];
-            UNROLL for (int k = 0; k < 9; k++)
-                rate[k] = *(const doubles *)(what->strain + lane + SU_LANES * k) - *(const doubles *)(what->carried + lane + SU_LANES * k);
+            UNROLL_FOR (int k = 0; k < 9; k++)
+                rate[k] = *(const doubles *)(what->strain + lane + SU_LANES * k) -
+                          *(const doubles *)(what->carried + lane + SU_LANES * k);
             add_product(held + DOUBLES * n, what->damping, rate, P[n]);
         }
-        UNROLL for (int k = 0; k < 9; k++) *(doubles *)(what->stress + lane + SU_LANES * k) = P[n][k];
+        UNROLL_FOR (int k = 0; k < 9; k++) *(doubles *)(what->stress + lane + SU_LANES * k) = P[n][k];
         for (int i = 0; i < DOUBLES; i++)
-            if (x->bad[n][i] != 0 || indefinite[DOUBLES * n + i] != 0) what->irregular[from / SU_LANES] |= (uint8_t)(1 << (from % SU_LANES + i));
+            if (x->bad[n][i] != 0 || indefinite[DOUBLES * n + i] != 0)
+                what->irregular[from / SU_LANES] |= (uint8_t)(1 << (from % SU_LANES + i));
     }
     if (derivative && what->damping != 0)
         for (int k = 0; k < SU_DERIVATIVE_ENTRIES; k++)
-            *(floats *)(D + SU_DERIVATIVE_LANES * k) += (float)what->damping * *(const floats *)(held + SU_DERIVATIVE_LANES * k);
+            *(floats *)(D + SU_DERIVATIVE_LANES * k) +=
+                (float)what->damping * *(const floats *)(held + SU_DERIVATIVE_LANES * k);
 }
 
 INLINE void respond_to(const su_response *what, su_material material, bool derivative)
@@ -413,13 +433,16 @@ INLINE void respond_to(const su_response *what, su_material material, bool deriv
     memset(what->irregular, 0, (size_t)(what->count / SU_LANES));
     for (int64_t e = 0; e < what->count; e += FLOATS * GROUPS) {
         strains x[GROUPS];
-        floats G[GROUPS][9], v[GROUPS][9] = {{{0}}};   /* axes, where they are wanted */
+        floats G[GROUPS][9], v[GROUPS][9] = {{{0}}}; /* axes, where they are wanted */
         for (int n = 0; n < 2 * GROUPS; n++)
-            load_strain(what, e + DOUBLES * n < what->count ? e + DOUBLES * n : e, x[n / 2].G[n % 2], x[n / 2].F[n % 2], x[n / 2].bad + n % 2);
-        UNROLL for (int n = 0; n < GROUPS; n++)
-            UNROLL for (int k = 0; k < 9; k++) G[n][k] = BOTH(x[n].G[0][k], x[n].G[1][k]);
-        if (material == SU_COROTATIONAL) principal_axes((const floats(*)[9])G, 4, v);
-        else if (project) principal_axes((const floats(*)[9])G, 3, v);
+            load_strain(what, e + DOUBLES * n < what->count ? e + DOUBLES * n : e, x[n / 2].G[n % 2], x[n / 2].F[n % 2],
+                        x[n / 2].bad + n % 2);
+        UNROLL_FOR (int n = 0; n < GROUPS; n++)
+            UNROLL_FOR (int k = 0; k < 9; k++) G[n][k] = BOTH(x[n].G[0][k], x[n].G[1][k]);
+        if (material == SU_COROTATIONAL)
+            principal_axes((const floats(*)[9])G, 4, v);
+        else if (project)
+            principal_axes((const floats(*)[9])G, 3, v);
         for (int n = 0; n < GROUPS && e + FLOATS * n < what->count; n++)
             respond_group(what, material, derivative, project, e + FLOATS * n, x + n, G[n], v[n]);
     }
@@ -430,15 +453,21 @@ static void respond(const su_response *what)
     bool derivative = what->derivative != NULL;
     switch (what->material) {
     case SU_STVK:
-        if (derivative) respond_to(what, SU_STVK, true);
-        else respond_to(what, SU_STVK, false);
+        if (derivative)
+            respond_to(what, SU_STVK, true);
+        else
+            respond_to(what, SU_STVK, false);
         return;
     case SU_NEOHOOKEAN:
-        if (derivative) respond_to(what, SU_NEOHOOKEAN, true);
-        else respond_to(what, SU_NEOHOOKEAN, false);
+        if (derivative)
+            respond_to(what, SU_NEOHOOKEAN, true);
+        else
+            respond_to(what, SU_NEOHOOKEAN, false);
         return;
     default:
-        if (derivative) respond_to(what, SU_COROTATIONAL, true);
-        else respond_to(what, SU_COROTATIONAL, false);
+        if (derivative)
+            respond_to(what, SU_COROTATIONAL, true);
+        else
+            respond_to(what, SU_COROTATIONAL, false);
     }
 }

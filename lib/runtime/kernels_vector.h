@@ -1,7 +1,7 @@
 /* Vectors of eight doubles for the kernels; included by the bodies, once for each instruction set. */
 
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wpsabi"   /* vectors are parameters of inlined functions only */
+#pragma GCC diagnostic ignored "-Wpsabi" /* vectors are parameters of inlined functions only */
 #endif
 
 typedef double v8 __attribute__((vector_size(64), aligned(64), may_alias));
@@ -28,8 +28,8 @@ typedef float f16u __attribute__((vector_size(64), aligned(4), may_alias));
 #define NARROW4(x) __builtin_convertvector(x, f4)
 #endif
 
-/* The processor's own vectors. gcc keeps wider ones in memory, at several times the price, so what takes most of the time is written in these;
- * `few`: as many floats as doubles fit in one. */
+/* The processor's own vectors. gcc keeps wider ones in memory, at several times the price, so what takes most of the
+ * time is written in these; `few`: as many floats as doubles fit in one. */
 #if defined(SU_AVX512)
 typedef f16 floats;
 typedef f16u floats_u;
@@ -57,7 +57,9 @@ typedef f8u f8_u;
 typedef m8 longs;
 #elif defined(SU_AVX2)
 #define HALF(x, high) ((few)((high) ? _mm256_extractf128_ps((__m256)(x), 1) : _mm256_castps256_ps128((__m256)(x))))
-#define BOTH(a, b) ((floats)_mm256_insertf128_ps(_mm256_castps128_ps256(_mm256_cvtpd_ps((__m256d)(a))), _mm256_cvtpd_ps((__m256d)(b)), 1))
+#define BOTH(a, b)                                                                                                     \
+    ((floats)_mm256_insertf128_ps(_mm256_castps128_ps256(_mm256_cvtpd_ps((__m256d)(a))),                               \
+                                  _mm256_cvtpd_ps((__m256d)(b)), 1))
 typedef int64_t longs __attribute__((vector_size(32)));
 #else
 typedef union halves {
@@ -73,9 +75,9 @@ enum { FLOATS = sizeof(floats) / sizeof(float), DOUBLES = sizeof(doubles) / size
 #define INLINE static inline __attribute__((always_inline))
 /* Fully unrolled: the arrays indexed inside live in registers. */
 #if defined(__clang__)
-#define UNROLL _Pragma("clang loop unroll(full)")
+#define UNROLL_FOR(...) _Pragma("clang loop unroll(full)") for (__VA_ARGS__)
 #else
-#define UNROLL _Pragma("GCC unroll 16")
+#define UNROLL_FOR(...) _Pragma("GCC unroll 16") for (__VA_ARGS__)
 #endif
 
 /* Vectors are never passed by value to anything that is not inlined; macros keep it so. */
@@ -115,8 +117,7 @@ typedef union f8_pair {
 #endif
 
 /* a where the mask is set, else b; vectors of any one type, the mask integers of its size. */
-#define WHERE(mask, a, b) \
-    ((__typeof__(b))(((__typeof__(mask))(a) & (mask)) | ((__typeof__(mask))(b) & ~(mask))))
+#define WHERE(mask, a, b) ((__typeof__(b))(((__typeof__(mask))(a) & (mask)) | ((__typeof__(mask))(b) & ~(mask))))
 
 /* Is a lane of the processor's own vectors set? */
 typedef int32_t masks __attribute__((vector_size(sizeof(floats))));
@@ -128,28 +129,28 @@ typedef int32_t masks __attribute__((vector_size(sizeof(floats))));
 INLINE int32_t any_lane(const masks *mask)
 {
     int32_t some = 0;
-    UNROLL for (int lane = 0; lane < FLOATS; lane++) some |= (*mask)[lane];
+    UNROLL_FOR (int lane = 0; lane < FLOATS; lane++) some |= (*mask)[lane];
     return some;
 }
 #define ANY_LANE(mask) any_lane(&(mask))
 #endif
 
-/* *out = 1 / sqrt(x) to the precision of float, x >= 0 normal (about 3e19 at 0): an estimate from the bits, a step of third and
- * one of second order. No division, and the same on every processor. */
-#define INVERSE_ROOT(type, integers, x, out)                                                                    \
-    do {                                                                                                        \
-        type y_ = (type)(0x5f375a86 - ((integers)(x) >> 1)), rest_ = 1 - (x) * y_ * y_;                         \
-        y_ *= 1 + rest_ * (0.5f + 0.375f * rest_);                                                              \
-        rest_ = 1 - (x) * y_ * y_;                                                                              \
-        (out) = y_ + 0.5f * rest_ * y_;                                                                         \
+/* *out = 1 / sqrt(x) to the precision of float, x >= 0 normal (about 3e19 at 0): an estimate from the bits, a step of
+ * third and one of second order. No division, and the same on every processor. */
+#define INVERSE_ROOT(type, integers, x, out)                                                                           \
+    do {                                                                                                               \
+        type y_ = (type)(0x5f375a86 - ((integers)(x) >> 1)), rest_ = 1 - (x)*y_ * y_;                                  \
+        y_ *= 1 + rest_ * (0.5f + 0.375f * rest_);                                                                     \
+        rest_ = 1 - (x)*y_ * y_;                                                                                       \
+        (out) = y_ + 0.5f * rest_ * y_;                                                                                \
     } while (0)
 
 /* *out = the sums over lanes of a[0..7], in that order. */
 INLINE void sum_lanes(const v8 a[8], v8 *out)
 {
     v8 b[4], c[2];
-    UNROLL for (int k = 0; k < 4; k++) b[k] = LOW4(a[k], a[k + 4]) + SWAP4(a[k], a[k + 4]);
-    UNROLL for (int k = 0; k < 2; k++) c[k] = LOW2(b[k], b[k + 2]) + HIGH2(b[k], b[k + 2]);
+    UNROLL_FOR (int k = 0; k < 4; k++) b[k] = LOW4(a[k], a[k + 4]) + SWAP4(a[k], a[k + 4]);
+    UNROLL_FOR (int k = 0; k < 2; k++) c[k] = LOW2(b[k], b[k + 2]) + HIGH2(b[k], b[k + 2]);
     *out = LOW1(c[0], c[1]) + HIGH1(c[0], c[1]);
 }
 
@@ -159,16 +160,16 @@ typedef int32_t m8f __attribute__((vector_size(32)));
 INLINE void transpose_f(const f8 a[8], f8 out[8])
 {
     f8 b[8], c[8];
-    UNROLL for (int k = 0; k < 8; k += 2) {
+    UNROLL_FOR (int k = 0; k < 8; k += 2) {
         b[k] = PICK_F(a[k], a[k + 1], 0, 8, 2, 10, 4, 12, 6, 14);
         b[k + 1] = PICK_F(a[k], a[k + 1], 1, 9, 3, 11, 5, 13, 7, 15);
     }
-    UNROLL for (int k = 0; k < 8; k += 4)
-        UNROLL for (int n = 0; n < 2; n++) {
+    UNROLL_FOR (int k = 0; k < 8; k += 4)
+        UNROLL_FOR (int n = 0; n < 2; n++) {
             c[k + n] = PICK_F(b[k + n], b[k + n + 2], 0, 1, 8, 9, 4, 5, 12, 13);
             c[k + n + 2] = PICK_F(b[k + n], b[k + n + 2], 2, 3, 10, 11, 6, 7, 14, 15);
         }
-    UNROLL for (int k = 0; k < 4; k++) {
+    UNROLL_FOR (int k = 0; k < 4; k++) {
         out[k] = PICK_F(c[k], c[k + 4], 0, 1, 2, 3, 8, 9, 10, 11);
         out[k + 4] = PICK_F(c[k], c[k + 4], 4, 5, 6, 7, 12, 13, 14, 15);
     }
@@ -181,13 +182,16 @@ INLINE void sum_doubles(const doubles a[8], v8 *out)
     sum_lanes(a, out);
 #elif defined(SU_AVX2)
     typedef int64_t m4 __attribute__((vector_size(32), unused));
-    UNROLL for (int k = 0; k < 8; k += 4) {
-        v4 x = PICK(a[k], a[k + 1], ((m4){0, 4, 2, 6}), 0, 4, 2, 6) + PICK(a[k], a[k + 1], ((m4){1, 5, 3, 7}), 1, 5, 3, 7);
-        v4 y = PICK(a[k + 2], a[k + 3], ((m4){0, 4, 2, 6}), 0, 4, 2, 6) + PICK(a[k + 2], a[k + 3], ((m4){1, 5, 3, 7}), 1, 5, 3, 7);
-        *(v4 *)((double *)out + k) = PICK(x, y, ((m4){0, 1, 4, 5}), 0, 1, 4, 5) + PICK(x, y, ((m4){2, 3, 6, 7}), 2, 3, 6, 7);
+    UNROLL_FOR (int k = 0; k < 8; k += 4) {
+        v4 x =
+            PICK(a[k], a[k + 1], ((m4){0, 4, 2, 6}), 0, 4, 2, 6) + PICK(a[k], a[k + 1], ((m4){1, 5, 3, 7}), 1, 5, 3, 7);
+        v4 y = PICK(a[k + 2], a[k + 3], ((m4){0, 4, 2, 6}), 0, 4, 2, 6) +
+               PICK(a[k + 2], a[k + 3], ((m4){1, 5, 3, 7}), 1, 5, 3, 7);
+        *(v4 *)((double *)out + k) =
+            PICK(x, y, ((m4){0, 1, 4, 5}), 0, 1, 4, 5) + PICK(x, y, ((m4){2, 3, 6, 7}), 2, 3, 6, 7);
     }
 #else
-    UNROLL for (int k = 0; k < 8; k++) ((double *)out)[k] = a[k][0] + a[k][1];
+    UNROLL_FOR (int k = 0; k < 8; k++) ((double *)out)[k] = a[k][0] + a[k][1];
 #endif
 }
 
@@ -196,20 +200,21 @@ INLINE void sum_floats(const floats a[8], f8 *out)
 {
 #if defined(SU_AVX512) || defined(SU_AVX2)
     f8 half[8], b[4], c[2];
-    UNROLL for (int k = 0; k < 8; k++) {
+    UNROLL_FOR (int k = 0; k < 8; k++) {
 #if defined(SU_AVX512)
         half[k] = LOW_FLOATS(a[k]) + HIGH_FLOATS(a[k]);
 #else
         half[k] = a[k];
 #endif
     }
-    UNROLL for (int k = 0; k < 4; k++)
-        b[k] = PICK_F(half[k], half[k + 4], 0, 1, 2, 3, 12, 13, 14, 15) + PICK_F(half[k], half[k + 4], 4, 5, 6, 7, 8, 9, 10, 11);
-    UNROLL for (int k = 0; k < 2; k++)
+    UNROLL_FOR (int k = 0; k < 4; k++)
+        b[k] = PICK_F(half[k], half[k + 4], 0, 1, 2, 3, 12, 13, 14, 15) +
+               PICK_F(half[k], half[k + 4], 4, 5, 6, 7, 8, 9, 10, 11);
+    UNROLL_FOR (int k = 0; k < 2; k++)
         c[k] = PICK_F(b[k], b[k + 2], 0, 1, 8, 9, 4, 5, 12, 13) + PICK_F(b[k], b[k + 2], 2, 3, 10, 11, 6, 7, 14, 15);
     *out = PICK_F(c[0], c[1], 0, 8, 2, 10, 4, 12, 6, 14) + PICK_F(c[0], c[1], 1, 9, 3, 11, 5, 13, 7, 15);
 #else
-    UNROLL for (int k = 0; k < 8; k++) ((float *)out)[k] = (a[k][0] + a[k][1]) + (a[k][2] + a[k][3]);
+    UNROLL_FOR (int k = 0; k < 8; k++) ((float *)out)[k] = (a[k][0] + a[k][1]) + (a[k][2] + a[k][3]);
 #endif
 }
 
@@ -217,10 +222,11 @@ INLINE void sum_floats(const floats a[8], f8 *out)
 INLINE void transpose(const v8 a[8], v8 out[8])
 {
     v8 b[8], c[8];
-    UNROLL for (int k = 0; k < 4; k++) b[2 * k] = LOW1(a[2 * k], a[2 * k + 1]), b[2 * k + 1] = HIGH1(a[2 * k], a[2 * k + 1]);
-    UNROLL for (int k = 0; k < 2; k++) {
+    UNROLL_FOR (int k = 0; k < 4; k++)
+        b[2 * k] = LOW1(a[2 * k], a[2 * k + 1]), b[2 * k + 1] = HIGH1(a[2 * k], a[2 * k + 1]);
+    UNROLL_FOR (int k = 0; k < 2; k++) {
         c[4 * k] = LOW2(b[4 * k], b[4 * k + 2]), c[4 * k + 1] = LOW2(b[4 * k + 1], b[4 * k + 3]);
         c[4 * k + 2] = HIGH2(b[4 * k], b[4 * k + 2]), c[4 * k + 3] = HIGH2(b[4 * k + 1], b[4 * k + 3]);
     }
-    UNROLL for (int k = 0; k < 4; k++) out[k] = LOW_HALVES(c[k], c[4 + k]), out[k + 4] = HIGH_HALVES(c[k], c[4 + k]);
+    UNROLL_FOR (int k = 0; k < 4; k++) out[k] = LOW_HALVES(c[k], c[4 + k]), out[k + 4] = HIGH_HALVES(c[k], c[4 + k]);
 }

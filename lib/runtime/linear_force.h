@@ -1,7 +1,6 @@
-/* What the cubature tets lack of the linear part of the reduced elastic force, D q, the same at all poses (reduce/cubature.h says how it
- * is made).
- * Matrices are packed: for each 8 rows, columns from the first of them to `lead`, their strict upper triangle and half the
- * diagonal, so that D = T + T'. */
+/* What the cubature tets lack of the linear part of the reduced elastic force, D q, the same at all poses
+ * (reduce/cubature.h says how it is made). Matrices are packed: for each 8 rows, columns from the first of them to
+ * `lead`, their strict upper triangle and half the diagonal, so that D = T + T'. */
 #ifndef SU_RUNTIME_LINEAR_FORCE_H
 #define SU_RUNTIME_LINEAR_FORCE_H
 

@@ -39,15 +39,15 @@ static int64_t columns_of(const su_reduced_basis *basis, const su_member *member
 }
 
 /* Splits sorted members into panels. *entries: entries of all panels together, for one row a member. */
-static su_status make_panels(su_runtime_model *model, int64_t count, int64_t abreast, const su_member *sorted, su_panel **out,
-                             int64_t *panels, int64_t *entries, su_error *err)
+static su_status make_panels(su_runtime_model *model, int64_t count, int64_t abreast, const su_member *sorted,
+                             su_panel **out, int64_t *panels, int64_t *entries, su_error *err)
 {
     *panels = 0;
     for (int64_t k = 0; k < count; k++) *panels += k == 0 || !same_panel(sorted + k, sorted + k - 1);
     su_panel *list = su_model_take(model, *panels, sizeof *list, err);
     if (!list) return SU_AGAIN;
     *out = list;
-    *entries = 16;   /* taps may read a little before a row */
+    *entries = 16; /* taps may read a little before a row */
     int64_t at = -1;
     for (int64_t k = 0; k < count; k++) {
         if (k > 0 && same_panel(sorted + k, sorted + k - 1)) {
@@ -105,9 +105,10 @@ static bool empty(const su_member *s)
 /* Wider panels are as fast by rows, which fill their vectors then. */
 enum { WIDEST_ABREAST = 24 };
 
-/* Nanoseconds a tet and instant that lanes save, or cost where negative, with `fillers` to each sixteen (docs/runtime.md, "Tets abreast"): their
- * strain, forces and tangent; B; and the example poses' rows, read from memory, of four corners instead of those of the `freed` points a
- * tet whose rows nobody else wants. Fitted to measurements; only ratios count. */
+/* Nanoseconds a tet and instant that lanes save, or cost where negative, with `fillers` to each sixteen
+ * (docs/runtime.md, "Tets abreast"): their strain, forces and tangent; B; and the example poses' rows, read from
+ * memory, of four corners instead of those of the `freed` points a tet whose rows nobody else wants. Fitted to
+ * measurements; only ratios count. */
 static double lanes_save(const su_runtime_model *model, int64_t columns, double freed, int64_t fillers)
 {
     const double entry = 0.04, filler = 40;
@@ -117,8 +118,10 @@ static double lanes_save(const su_runtime_model *model, int64_t columns, double 
     return share * by_rows - abreast - (1 - share) * filler;
 }
 
-/* Points that only tets of one set of regions want, and no inertia: owner (n) the first tet of the set, -1 none, -2 several. */
-static void find_owners(const su_model *source, int64_t count, const su_member *tets, const su_member *of, int32_t *owner)
+/* Points that only tets of one set of regions want, and no inertia: owner (n) the first tet of the set, -1 none, -2
+ * several. */
+static void find_owners(const su_model *source, int64_t count, const su_member *tets, const su_member *of,
+                        int32_t *owner)
 {
     for (int64_t v = 0; v < source->n; v++) owner[v] = -1;
     for (int64_t first = 0, end; first < count; first = end)
@@ -133,7 +136,8 @@ static void find_owners(const su_model *source, int64_t count, const su_member *
 }
 
 /* Ranks of tets sorted by regions: of each set of regions as many stand abreast as fill sixteen lanes, or nearly so. */
-static su_status rank_tets(const su_model *source, su_runtime_model *model, int64_t count, const su_member *of, su_member *tets, su_error *err)
+static su_status rank_tets(const su_model *source, su_runtime_model *model, int64_t count, const su_member *of,
+                           su_member *tets, su_error *err)
 {
     int32_t *owner, *owned = NULL;
     su_status status;
@@ -145,8 +149,9 @@ static su_status rank_tets(const su_model *source, su_runtime_model *model, int6
         if (owner[v] >= 0) owned[owner[v]]++;
     for (int64_t first = 0, end; first < count; first = end) {
         for (end = first + 1; end < count && same_panel(tets + end, tets + first);) end++;
-        int64_t columns = columns_of(&model->basis, tets + first), abreast = 0, some = end - first, rest = some % SU_ABREAST;
-        double freed = fmax((double)owned[first] / (double)some - 1, 0);   /* one a tet is kept in any case */
+        int64_t columns = columns_of(&model->basis, tets + first), abreast = 0, some = end - first,
+                rest = some % SU_ABREAST;
+        double freed = fmax((double)owned[first] / (double)some - 1, 0); /* one a tet is kept in any case */
         if (columns <= WIDEST_ABREAST && lanes_save(model, columns, freed, 0) > 0) abreast = some - rest;
         if (columns <= WIDEST_ABREAST && rest > 0 && lanes_save(model, columns, freed, SU_ABREAST - rest) > 0) {
             abreast = some;
@@ -159,7 +164,8 @@ done:
     return status;
 }
 
-su_status su_choose_tets(const su_model *source, su_runtime_model *model, const su_member *of, su_member **sorted, su_error *err)
+su_status su_choose_tets(const su_model *source, su_runtime_model *model, const su_member *of, su_member **sorted,
+                         su_error *err)
 {
     su_member *tets;
     int64_t count = 0, entries;
@@ -186,25 +192,28 @@ su_status su_choose_tets(const su_model *source, su_runtime_model *model, const 
         }
         model->abreast = at;
     }
-    SU_GO(make_panels(model, model->tets, model->abreast, *sorted, &model->tet_panel, &model->tet_panels, &entries, err));
+    SU_GO(
+        make_panels(model, model->tets, model->abreast, *sorted, &model->tet_panel, &model->tet_panels, &entries, err));
     model->B_entries = 9 * entries;
-    model->panels_abreast = panels_before(model->tet_panels, model->tet_panel, model->abreast, entries, &model->abreast_entries);
+    model->panels_abreast =
+        panels_before(model->tet_panels, model->tet_panel, model->abreast, entries, &model->abreast_entries);
     if (model->panels_abreast == 0) model->abreast_entries = 0;
 done:
     free(tets);
     return status;
 }
 
-/* mark (n): 2 where rows are kept, 1 at other corners of cubature tets, 0 elsewhere. A tet needs one kept corner unless one never
- * moves: those that most of the others share are taken first. */
-static su_status mark_points(const su_model *source, const su_runtime_model *model, const su_member *of, const su_member *tets,
-                             const int32_t *extra, int32_t *mark, su_error *err)
+/* mark (n): 2 where rows are kept, 1 at other corners of cubature tets, 0 elsewhere. A tet needs one kept corner unless
+ * one never moves: those that most of the others share are taken first. */
+static su_status mark_points(const su_model *source, const su_runtime_model *model, const su_member *of,
+                             const su_member *tets, const int32_t *extra, int32_t *mark, su_error *err)
 {
     int32_t *shared;
     bool *served;
     su_status status;
     for (int64_t v = 0; v < source->n; v++) mark[v] = 0;
-    for (int64_t e = 0; e < 4 * source->c; e++) mark[source->tets[4 * (int64_t)source->cubature_tets[e / 4] + e % 4]] = 1;
+    for (int64_t e = 0; e < 4 * source->c; e++)
+        mark[source->tets[4 * (int64_t)source->cubature_tets[e / 4] + e % 4]] = 1;
     for (int64_t k = 0; k < source->ci; k++) mark[source->inertia_vertices[k]] = 2;
     for (int64_t k = 0; k < model->extra; k++) mark[extra[k]] = 2;
     served = NULL;
@@ -228,8 +237,8 @@ done:
     return status;
 }
 
-su_status su_choose_points(const su_model *source, su_runtime_model *model, su_member *of, const su_member *tets, const int32_t *extra,
-                           int32_t *point_of, int32_t **vertices, su_error *err)
+su_status su_choose_points(const su_model *source, su_runtime_model *model, su_member *of, const su_member *tets,
+                           const int32_t *extra, int32_t *point_of, int32_t **vertices, su_error *err)
 {
     su_member *sorted = NULL;
     su_status status;
@@ -258,22 +267,33 @@ su_status su_choose_points(const su_model *source, su_runtime_model *model, su_m
     int64_t entries;
     SU_GO(make_panels(model, count, 0, sorted, &model->point_panel, &model->point_panels, &entries, err));
     model->all_row_entries = 3 * entries;
-    model->kept_panels = panels_before(model->point_panels, model->point_panel, model->kept, entries, &model->kept_entries);
-    model->row_panels = panels_before(model->point_panels, model->point_panel, model->rowed, entries, &model->row_entries);
+    model->kept_panels =
+        panels_before(model->point_panels, model->point_panel, model->kept, entries, &model->kept_entries);
+    model->row_panels =
+        panels_before(model->point_panels, model->point_panel, model->rowed, entries, &model->row_entries);
     model->kept_entries *= 3, model->row_entries *= 3;
     *vertices = su_model_take(model, source->n, sizeof **vertices, err);
-    if (!*vertices) { status = SU_AGAIN; goto done; }
+    if (!*vertices) {
+        status = SU_AGAIN;
+        goto done;
+    }
     for (int64_t k = 0; k < count; k++) {
         (*vertices)[k] = sorted[k].item;
         point_of[sorted[k].item] = (int32_t)k;
     }
     model->panel_of_point = su_model_take(model, count, sizeof *model->panel_of_point, err);
-    if (!model->panel_of_point) { status = SU_AGAIN; goto done; }
+    if (!model->panel_of_point) {
+        status = SU_AGAIN;
+        goto done;
+    }
     for (int64_t p = 0; p < model->point_panels; p++)
         for (int64_t k = 0; k < model->point_panel[p].count; k++)
             model->panel_of_point[model->point_panel[p].first + k] = (int32_t)p;
     model->extra_point = su_model_take(model, model->extra, sizeof *model->extra_point, err);
-    if (!model->extra_point) { status = SU_AGAIN; goto done; }
+    if (!model->extra_point) {
+        status = SU_AGAIN;
+        goto done;
+    }
     for (int64_t k = 0; k < model->extra; k++) model->extra_point[k] = point_of[extra[k]];
     /* Corners that never move still shape their tets: they follow the points, without rows. */
     model->chosen = count;
@@ -288,4 +308,3 @@ done:
     free(sorted);
     return status;
 }
-

@@ -33,7 +33,8 @@ static void pack_points(const su_runtime_model *model, const int32_t *point_of, 
                 for (int64_t i = 0; i < model->bases; i++)
                     for (int64_t mode = 0; mode < modes; mode++)
                         for (int c = 0; c < 3; c++)
-                            rows[3 * model->bases * panel->offset + ((k * model->bases + i) * 3 + c) * panel->stride + column + mode] =
+                            rows[3 * model->bases * panel->offset + ((k * model->bases + i) * 3 + c) * panel->stride +
+                                 column + mode] =
                                 basis->blocks[g][((i * modes + mode) * basis->vertex_count[g] + v) * 3 + c];
             }
             column += modes;
@@ -52,11 +53,13 @@ static void pack_abreast(su_runtime_model *model, const float *rows)
             if (point >= model->points) continue;
             const su_panel *own = model->point_panel + model->panel_of_point[point];
             const float *from = rows + 3 * m * (own->offset + (point - own->first) * own->stride);
-            float *to = model->abreast_rows + 12 * m * (panel->offset + e / SU_ABREAST * SU_ABREAST * panel->columns) + e % SU_ABREAST;
+            float *to = model->abreast_rows + 12 * m * (panel->offset + e / SU_ABREAST * SU_ABREAST * panel->columns) +
+                        e % SU_ABREAST;
             for (int64_t j = 0, n = 0; n < own->columns; n++) {
-                while (panel->modes[j] != own->modes[n]) j++;   /* a tet's regions are all of its corners' */
+                while (panel->modes[j] != own->modes[n]) j++; /* a tet's regions are all of its corners' */
                 for (int64_t i = 0; i < m; i++)
-                    for (int c = 0; c < 3; c++) to[SU_ABREAST * (((4 * j + corner) * m + i) * 3 + c)] = from[(3 * i + c) * own->stride + n];
+                    for (int c = 0; c < 3; c++)
+                        to[SU_ABREAST * (((4 * j + corner) * m + i) * 3 + c)] = from[(3 * i + c) * own->stride + n];
             }
         }
     }
@@ -66,7 +69,8 @@ static su_status pack_rows(su_runtime_model *model, const int32_t *point_of, su_
 {
     float *rows;
     model->point_rows = su_model_take(model, model->bases * model->row_entries, sizeof *model->point_rows, err);
-    model->abreast_rows = su_model_take(model, 12 * model->bases * model->abreast_entries, sizeof *model->abreast_rows, err);
+    model->abreast_rows =
+        su_model_take(model, 12 * model->bases * model->abreast_entries, sizeof *model->abreast_rows, err);
     if (!model->point_rows || !model->abreast_rows) return SU_AGAIN;
     SU_TRY(SU_ALLOC(&rows, model->bases * model->all_row_entries, "rows of points", err));
     pack_points(model, point_of, rows);
@@ -76,9 +80,10 @@ static su_status pack_rows(su_runtime_model *model, const int32_t *point_of, su_
     return SU_OK;
 }
 
-/* Columns of a corner's panel that land in columns at .. at + 7 of the tet's panel: taps, written where out is not NULL.
- * Neighbouring columns with the same shift share a tap. */
-static int64_t find_taps(const su_runtime_model *model, const su_panel *tet, const su_panel *corner, int64_t at, su_tap *out)
+/* Columns of a corner's panel that land in columns at .. at + 7 of the tet's panel: taps, written where out is not
+ * NULL. Neighbouring columns with the same shift share a tap. */
+static int64_t find_taps(const su_runtime_model *model, const su_panel *tet, const su_panel *corner, int64_t at,
+                         su_tap *out)
 {
     int64_t count = 0, shift = 0, from = 0;
     for (int64_t j = at; j < at + 8 && j < tet->columns; j++) {
@@ -154,7 +159,8 @@ static su_status assign_slots(su_runtime_model *model, su_error *err)
         }
         for (int c = 0; c < 4; c++) {
             int32_t point = model->corner[4 * k + c];
-            if (point >= model->kept && point < model->points && last[point] == k) spare[free_slots++] = model->slot[point];
+            if (point >= model->kept && point < model->points && last[point] == k)
+                spare[free_slots++] = model->slot[point];
         }
     }
 done:
@@ -162,7 +168,8 @@ done:
     return status;
 }
 
-/* Corners of one tet, by their numbers among the chosen: the first becomes one that is kept or never moves, by an even permutation. */
+/* Corners of one tet, by their numbers among the chosen: the first becomes one that is kept or never moves, by an even
+ * permutation. */
 static void base_first(const su_runtime_model *model, const int32_t *point_of, const int32_t *from, int32_t tet[4])
 {
     int base = 0;
@@ -173,7 +180,8 @@ static void base_first(const su_runtime_model *model, const int32_t *point_of, c
     for (int c = 0; c < 4; c++) tet[c] = from[c ^ base];
 }
 
-static su_status pack_tets(const su_model *source, su_runtime_model *model, const su_member *sorted, const int32_t *point_of, su_error *err)
+static su_status pack_tets(const su_model *source, su_runtime_model *model, const su_member *sorted,
+                           const int32_t *point_of, su_error *err)
 {
     int64_t count = model->tets;
     if (!(model->corner = su_model_take(model, 4 * count, sizeof *model->corner, err)) ||
@@ -200,7 +208,8 @@ static su_status pack_tets(const su_model *source, su_runtime_model *model, cons
             model->poisson[i * count + k] = source->poisson[i * source->c + e];
         }
     }
-    model->tets_padded = model->abreast > 0 ? (count + SU_ABREAST - 1) / SU_ABREAST * SU_ABREAST : su_model_padded(count);
+    model->tets_padded =
+        model->abreast > 0 ? (count + SU_ABREAST - 1) / SU_ABREAST * SU_ABREAST : su_model_padded(count);
     if (!(model->base = su_model_take(model, model->tets_padded, sizeof *model->base, err))) return SU_AGAIN;
     for (int64_t k = 0; k < model->tets_padded; k++)
         model->base[k] = k < count && model->corner[4 * k] < model->kept ? model->corner[4 * k] : (int32_t)model->kept;
@@ -255,7 +264,8 @@ static su_status fix_gram(su_runtime_model *model, su_error *err)
     su_reduced_basis_scale(basis, NULL, scale);
     for (int64_t k = 0; k < model->pairs; k++) {
         const su_gram_pair *pair = model->pair + k;
-        int64_t a0 = basis->first_mode[pair->left], b0 = basis->first_mode[pair->right], columns = basis->first_mode[pair->right + 1] - b0;
+        int64_t a0 = basis->first_mode[pair->left], b0 = basis->first_mode[pair->right],
+                columns = basis->first_mode[pair->right + 1] - b0;
         for (int64_t a = 0; a < pair->rows; a++)
             for (int64_t b = 0; b < columns; b++)
                 model->gram[pair->offset + a * pair->stride + b] =
@@ -275,7 +285,8 @@ static su_status pack_gram(su_runtime_model *model, su_error *err)
     model->region_offset = su_model_take(model, d + 1, sizeof *model->region_offset, err);
     if (!model->pair || !model->region_offset) return SU_AGAIN;
     for (int64_t g = 0; g < d; g++)
-        model->region_offset[g + 1] = model->region_offset[g] + su_model_padded(basis->first_mode[g + 1] - basis->first_mode[g]);
+        model->region_offset[g + 1] =
+            model->region_offset[g] + su_model_padded(basis->first_mode[g + 1] - basis->first_mode[g]);
     for (int32_t g = 0; g < d; g++)
         for (int32_t h = 0; h < d; h++) {
             if (!(largest_entry(model, g, h) > none || largest_entry(model, h, g) > none)) continue;
@@ -358,7 +369,8 @@ su_status su_runtime_model_create_with(const su_model *source, su_interpolation 
     SU_GO(su_reduced_basis_create(source, interpolation, &out->basis, err));
     out->lead = su_model_padded(source->r + 1);
     for (int64_t g = 0; g < out->basis.d; g++) {
-        int64_t end = out->basis.first_mode[g] + su_model_padded(out->basis.first_mode[g + 1] - out->basis.first_mode[g]);
+        int64_t end =
+            out->basis.first_mode[g] + su_model_padded(out->basis.first_mode[g + 1] - out->basis.first_mode[g]);
         if (su_model_padded(end) > out->lead) out->lead = su_model_padded(end);
     }
     SU_GO(pack_gram(out, err));
@@ -371,10 +383,12 @@ su_status su_runtime_model_create_with(const su_model *source, su_interpolation 
     /* A turned tet reads the rotations of all its corners, those that never move too. */
     bool turned = su_model_smoothing(source).nodes > 0;
     if (turned && interpolation == SU_LINEAR) {
-        status = su_fail(err, SU_INPUT, "linear interpolation goes with the posed rest shape only (supple fit --rest posed)");
+        status = su_fail(err, SU_INPUT,
+                         "linear interpolation goes with the posed rest shape only (supple fit --rest posed)");
         goto done;
     }
-    SU_GO(su_rest_patch_create(source, out->chosen, vertices, interpolation == SU_COROTATED ? turned ? out->chosen : out->points : 0, false,
+    SU_GO(su_rest_patch_create(source, out->chosen, vertices,
+                               interpolation == SU_COROTATED ? turned ? out->chosen : out->points : 0, false,
                                &out->patch, err));
     SU_GO(su_rest_lanes_create(&out->patch, out->pose_kernels, &out->lanes, err));
     SU_GO(pack_tets(source, out, tets, point_of, err));
@@ -392,7 +406,9 @@ done:
 
 int64_t su_runtime_model_bytes(const su_runtime_model *model)
 {
-    int64_t m = model->m, bases = model->bases, linear = model->linear ? su_linear_entries(model->size, model->lead) : 0;
-    return bases * (model->row_entries + 12 * model->abreast_entries) * 4 + linear * 4 + bases * bases * (model->pair_entries * 4 + model->r * 8) +
-           model->tets * (4 * 4 + 10 * 8 + 3 * m * 8) + model->inertia * 12 + su_rest_lanes_bytes(&model->lanes);
+    int64_t m = model->m, bases = model->bases,
+            linear = model->linear ? su_linear_entries(model->size, model->lead) : 0;
+    return bases * (model->row_entries + 12 * model->abreast_entries) * 4 + linear * 4 +
+           bases * bases * (model->pair_entries * 4 + model->r * 8) + model->tets * (4 * 4 + 10 * 8 + 3 * m * 8) +
+           model->inertia * 12 + su_rest_lanes_bytes(&model->lanes);
 }

@@ -43,7 +43,8 @@ su_status su_pose_create(const su_runtime_model *model, su_pose *pose, su_error 
     su_arena *arena = &pose->arena;
     int64_t kept = model->kept_padded, tets = model->tets_padded, inertia = model->inertia_padded;
     if (su_blend_create(model, &pose->blend, arena, err) != SU_OK ||
-        !(pose->rotation = take(arena, (9 * kept + 1) / 2, err)) || !(pose->corner_rotation = take(arena, 18 * tets, err)) ||
+        !(pose->rotation = take(arena, (9 * kept + 1) / 2, err)) ||
+        !(pose->corner_rotation = take(arena, 18 * tets, err)) ||
         !(pose->rows = take(arena, (model->kept_entries + 1) / 2, err)) ||
         !(pose->B = take(arena, (model->B_entries + 1) / 2, err)) || !(pose->gradient = take(arena, 12 * tets, err)) ||
         !(pose->volume = take(arena, tets, err)) || !(pose->mu = take(arena, tets, err)) ||
@@ -76,7 +77,8 @@ su_status su_pose_work_create(const su_runtime_model *model, su_pose_work *work,
     for (int64_t p = 0; p < model->row_panels; p++) strides += model->point_panel[p].stride;
     for (int64_t p = 0; p < model->tet_panels; p++)
         if (model->tet_panel[p].stride > widest) widest = model->tet_panel[p].stride;
-    if ((work->x = take(arena, 48 * model->chosen, err)) && (work->near = take(arena, 24 * model->patch.vertex_count, err)) &&
+    if ((work->x = take(arena, 48 * model->chosen, err)) &&
+        (work->near = take(arena, 24 * model->patch.vertex_count, err)) &&
         (work->moved = take(arena, 24 * model->patch.skin_count, err)) && (work->rest = take(arena, m, err)) &&
         (work->rotation = take(arena, 72 * model->chosen, err)) && (work->gradient = take(arena, 24 * tets, err)) &&
         (work->volume = take(arena, 2 * tets, err)) && (work->mu = take(arena, 2 * tets, err)) &&
@@ -84,9 +86,9 @@ su_status su_pose_work_create(const su_runtime_model *model, su_pose_work *work,
         (work->turn = take(arena, 18 * inertia, err)) && (work->world = take(arena, 6 * inertia, err)) &&
         (work->positive = take(arena, m, err)) && (work->b = take(arena, m, err)) &&
         (work->older[0] = take(arena, m, err)) && (work->older[1] = take(arena, m, err)) &&
-        (work->nodes = take(arena, 72 * model->patch.nodes, err)) &&
-        (work->scale = take(arena, 12 * strides, err)) && (work->blended = take(arena, model->points, err)) &&
-        (work->spread = take(arena, 6 * widest, err)) && (work->column_scale = take(arena, SU_FRAMES * widest / 2, err)) &&
+        (work->nodes = take(arena, 72 * model->patch.nodes, err)) && (work->scale = take(arena, 12 * strides, err)) &&
+        (work->blended = take(arena, model->points, err)) && (work->spread = take(arena, 6 * widest, err)) &&
+        (work->column_scale = take(arena, SU_FRAMES * widest / 2, err)) &&
         (work->loose = take(arena, SU_FRAMES * model->slots * model->slot_size / 2 + 2 * LOOSE_GAP, err))) {
         work->loose += LOOSE_GAP;
         return SU_OK;
@@ -152,8 +154,8 @@ static su_pose_work half_of(const su_runtime_model *model, const su_pose_work *w
 }
 
 /* Frames into lanes; lanes beyond count repeat the last frame. */
-static void fill_lanes(const su_runtime_model *model, int64_t count, const su_blend *const *blends, const su_blend *(*older)[2],
-                       su_pose_work *work)
+static void fill_lanes(const su_runtime_model *model, int64_t count, const su_blend *const *blends,
+                       const su_blend *(*older)[2], su_pose_work *work)
 {
     for (int64_t f = 0; f < SU_FRAMES; f++) {
         int64_t from = f < count ? f : count - 1;
@@ -173,11 +175,13 @@ static void turn_points(const su_runtime_model *model, int64_t count, const su_p
         for (int k = 0; k < 9; k++) Q[8 * k + f] = input->Q[k];
         for (int k = 0; k < 3; k++) c[8 * k + f] = input->c[k];
     }
-    model->pose_kernels->world(model->inertia, model->inertia_point, work->rotation, work->x, Q, c, work->turn, work->world);
+    model->pose_kernels->world(model->inertia, model->inertia_point, work->rotation, work->x, Q, c, work->turn,
+                               work->world);
 }
 
 /* The rotation of a tet's own gradient. */
-static void rotation_of_tet(const su_runtime_model *model, int64_t k, int64_t lane, const su_pose_work *work, double R[9])
+static void rotation_of_tet(const su_runtime_model *model, int64_t k, int64_t lane, const su_pose_work *work,
+                            double R[9])
 {
     double x[12], edges[9], F[9];
     for (int c = 0; c < 4; c++)
@@ -191,7 +195,7 @@ static void rotation_of_tet(const su_runtime_model *model, int64_t k, int64_t la
 static void neutral_tet(const su_runtime_model *model, int64_t k, int64_t lane, const double R[9], su_pose_work *work)
 {
     double inverse[9], *g = work->gradient + 96 * k + lane;
-    su_mult33(model->neutral_inverse + 9 * k, R, inverse);   /* (R D)^-1 = D^-1 R' */
+    su_mult33(model->neutral_inverse + 9 * k, R, inverse); /* (R D)^-1 = D^-1 R' */
     for (int b = 0; b < 3; b++) {
         g[8 * b] = -inverse[b] - inverse[3 + b] - inverse[6 + b];
         for (int c = 0; c < 3; c++) g[8 * (3 * (c + 1) + b)] = inverse[3 * c + b];
@@ -200,11 +204,13 @@ static void neutral_tet(const su_runtime_model *model, int64_t k, int64_t lane, 
 }
 
 /* The rotation of a tet whose corners' contradict each other: nearest to their mean all the same. */
-static void mean_of_corners(const su_runtime_model *model, int64_t k, int64_t lane, const su_pose_work *work, double R[9])
+static void mean_of_corners(const su_runtime_model *model, int64_t k, int64_t lane, const su_pose_work *work,
+                            double R[9])
 {
     double mean[9] = {0};
     for (int c = 0; c < 4; c++)
-        for (int i = 0; i < 9; i++) mean[i] += 0.25 * work->rotation[144 * (int64_t)model->corner[4 * k + c] + 16 * i + lane];
+        for (int i = 0; i < 9; i++)
+            mean[i] += 0.25 * work->rotation[144 * (int64_t)model->corner[4 * k + c] + 16 * i + lane];
     su_nearest_rotation(mean, R);
 }
 
@@ -213,20 +219,23 @@ static void shape_tets(const su_runtime_model *model, int64_t count, su_pose_wor
     const su_pose_kernels *kernels = model->pose_kernels;
     bool turned = model->patch.nodes > 0;
     if (turned)
-        kernels->turned_shapes(model->tets, model->corner, model->neutral_inverse, model->neutral_volume, work->rotation, work->gradient,
-                               work->volume, work->collapsed);
+        kernels->turned_shapes(model->tets, model->corner, model->neutral_inverse, model->neutral_volume,
+                               work->rotation, work->gradient, work->volume, work->collapsed);
     else
-        kernels->shapes(model->tets, model->corner, model->neutral_inverse, work->x, work->gradient, work->volume, work->collapsed);
+        kernels->shapes(model->tets, model->corner, model->neutral_inverse, work->x, work->gradient, work->volume,
+                        work->collapsed);
     for (int64_t k = 0; k < model->tets; k++)
         for (int64_t f = 0; f < count && work->collapsed[k]; f++) {
             double R[9];
             if (!(work->collapsed[k] >> f & 1)) continue;
-            if (turned) mean_of_corners(model, k, f, work, R);
-            else rotation_of_tet(model, k, f, work, R);
+            if (turned)
+                mean_of_corners(model, k, f, work, R);
+            else
+                rotation_of_tet(model, k, f, work, R);
             neutral_tet(model, k, f, R, work);
         }
-    kernels->materials(model->tets, model->m, model->tet_weight, model->young, model->poisson, work->positive, work->volume,
-                       work->mu, work->lambda);
+    kernels->materials(model->tets, model->m, model->tet_weight, model->young, model->poisson, work->positive,
+                       work->volume, work->mu, work->lambda);
 }
 
 /* What was made in lanes, into the arrays of `count` instants. */
@@ -245,12 +254,14 @@ static void scatter_lanes(const su_runtime_model *model, int64_t count, const su
     const struct {
         int64_t count, entries, stride;
         const double *from;
-    } what[6] = {{model->inertia, 9, model->inertia_padded, work->turn},
-                 {model->inertia, 3, model->inertia_padded, work->world}, {model->tets, 12, model->tets_padded, work->gradient},
-                 {model->tets, 1, model->tets_padded, work->volume}, {model->tets, 1, model->tets_padded, work->mu},
-                 {model->tets, 1, model->tets_padded, work->lambda}};
-    if (model->extra > 0) model->pose_kernels->scatter_floats(count, model->kept, 9, model->kept_padded, work->rotation, rotation);
-    model->pose_kernels->scatter_corners(count, model->tets, model->corner, model->points, model->tets_padded, work->rotation, corners);
+    } what[6] = {
+        {model->inertia, 9, model->inertia_padded, work->turn}, {model->inertia, 3, model->inertia_padded, work->world},
+        {model->tets, 12, model->tets_padded, work->gradient},  {model->tets, 1, model->tets_padded, work->volume},
+        {model->tets, 1, model->tets_padded, work->mu},         {model->tets, 1, model->tets_padded, work->lambda}};
+    if (model->extra > 0)
+        model->pose_kernels->scatter_floats(count, model->kept, 9, model->kept_padded, work->rotation, rotation);
+    model->pose_kernels->scatter_corners(count, model->tets, model->corner, model->points, model->tets_padded,
+                                         work->rotation, corners);
     for (int k = 0; k < 6; k++)
         model->pose_kernels->scatter(count, what[k].count, what[k].entries, what[k].stride, what[k].from, out[k]);
 }
@@ -277,8 +288,8 @@ typedef struct row_places {
 } row_places;
 
 /* The rows of one point in all frames, made unless they are there: from *at in what is returned. */
-static float *const *blend_rows(const su_runtime_model *model, int64_t count, int64_t point, const row_places *places, su_pose_work *work,
-                                int64_t *at)
+static float *const *blend_rows(const su_runtime_model *model, int64_t count, int64_t point, const row_places *places,
+                                su_pose_work *work, int64_t *at)
 {
     const su_panel *panel = model->point_panel + model->panel_of_point[point];
     int64_t size = 3 * panel->stride, nth = point - panel->first;
@@ -286,7 +297,8 @@ static float *const *blend_rows(const su_runtime_model *model, int64_t count, in
     *at = point < model->kept ? 3 * panel->offset + nth * size : SU_FRAMES * model->slot[point] * model->slot_size;
     if (work->blended[point]) return rows;
     work->blended[point] = 1;
-    model->pose_kernels->blend_rows(count, model->bases, size, model->point_rows + model->bases * (3 * panel->offset + nth * size), work->b,
+    model->pose_kernels->blend_rows(count, model->bases, size,
+                                    model->point_rows + model->bases * (3 * panel->offset + nth * size), work->b,
                                     work->scale + 3 * SU_FRAMES * panel->before, rows, *at);
     return rows;
 }
@@ -322,7 +334,8 @@ static void build_B(const su_runtime_model *model, int64_t count, su_pose *poses
     su_tet_rows what = {.frames = count, .taps = model->taps, .spread = work->spread};
     row_places places = {{NULL}, {NULL}};
     int64_t unused;
-    for (int64_t f = 0; f < count; f++) places.kept[f] = poses[f].rows, places.loose[f] = work->loose + f * model->slot_size;
+    for (int64_t f = 0; f < count; f++)
+        places.kept[f] = poses[f].rows, places.loose[f] = work->loose + f * model->slot_size;
     for (int64_t p = model->panels_abreast; p < model->tet_panels; p++) {
         const su_panel *panel = model->tet_panel + p;
         what.stride = panel->stride;
@@ -335,7 +348,7 @@ static void build_B(const su_runtime_model *model, int64_t count, su_pose *poses
                 const su_panel *own = model->point_panel + model->panel_of_point[point];
                 what.R[c] = work->rotation + 144 * point;
                 what.row_stride[c] = own->stride;
-                what.same[c] = own->region_count == panel->region_count;   /* a tet's regions are all of its corners' */
+                what.same[c] = own->region_count == panel->region_count; /* a tet's regions are all of its corners' */
             }
             what.tap_start = model->tap_start + model->tap_first[k];
             what.gradient = work->gradient + 96 * k;
@@ -350,8 +363,8 @@ static void build_B(const su_runtime_model *model, int64_t count, su_pose *poses
 static void blend_grams(const su_runtime_model *model, int64_t count, const su_blend *(*older)[2], su_pose *poses,
                         const su_pose_work *work)
 {
-    su_gram_block block = {.frames = count, .m = model->bases, .left = work->b,
-                           .right = {work->b, work->older[0], work->older[1]}};
+    su_gram_block block = {
+        .frames = count, .m = model->bases, .left = work->b, .right = {work->b, work->older[0], work->older[1]}};
     for (int64_t f = 0; f < count; f++)
         for (int k = 0; k < 2; k++) poses[f].follows[k] = older[f][k] ? older[f][k]->serial : 0;
     for (int64_t p = 0; p < model->pairs && !model->gram; p++) {
@@ -373,7 +386,8 @@ static void blend_grams(const su_runtime_model *model, int64_t count, const su_b
     }
 }
 
-void su_gram_blend(const su_runtime_model *model, const su_blend *left, const su_blend *right, float *lanes, float *blocks)
+void su_gram_blend(const su_runtime_model *model, const su_blend *left, const su_blend *right, float *lanes,
+                   float *blocks)
 {
     int64_t m = model->bases;
     if (model->gram) {
@@ -429,8 +443,8 @@ static void rest_and_rotations(const su_runtime_model *model, int64_t count, con
     su_rest_lanes_rotations(&model->lanes, work->near, work->nodes, work->rotation);
 }
 
-void su_pose_prepare(const su_runtime_model *model, int64_t count, const su_pose_input *inputs, const su_blend *const *blends,
-                     const su_blend *(*older)[2], su_pose_work *work)
+void su_pose_prepare(const su_runtime_model *model, int64_t count, const su_pose_input *inputs,
+                     const su_blend *const *blends, const su_blend *(*older)[2], su_pose_work *work)
 {
     work->count = count;
     rest_and_rotations(model, count, inputs, blends, work);
@@ -443,8 +457,8 @@ void su_pose_prepare(const su_runtime_model *model, int64_t count, const su_pose
     }
 }
 
-void su_pose_finish(const su_runtime_model *model, int64_t first, const su_pose_input *inputs, const su_blend *const *blends,
-                    const su_blend *(*older)[2], su_pose_work *work, su_pose *poses)
+void su_pose_finish(const su_runtime_model *model, int64_t first, const su_pose_input *inputs,
+                    const su_blend *const *blends, const su_blend *(*older)[2], su_pose_work *work, su_pose *poses)
 {
     su_pose_work half = half_of(model, work, (int)(first / SU_FRAMES));
     int64_t count = work->count - first < SU_FRAMES ? work->count - first : SU_FRAMES;

@@ -15,12 +15,12 @@ enum { GROUPS = SU_RECONSTRUCT_BLOCK / SU_WIDE_FRAMES };
 
 /* Scratch of a thread for GROUPS groups of frames. */
 typedef struct work {
-    float *rotation;                      /* as in rest_lanes.h */
+    float *rotation; /* as in rest_lanes.h */
     float *near, *moved, *nodes;
-    float *w;                   /* (m,16) */
-    double *scale;              /* (r) and (frames,r) */
-    float *coefficients;        /* (groups, m * modes of a region,16) */
-    float *u;                   /* (groups,flesh,3,16) m */
+    float *w;            /* (m,16) */
+    double *scale;       /* (r) and (frames,r) */
+    float *coefficients; /* (groups, m * modes of a region,16) */
+    float *u;            /* (groups,flesh,3,16) m */
 } work;
 
 struct su_reconstruct {
@@ -29,15 +29,15 @@ struct su_reconstruct {
     su_rest_patch patch;
     su_rest_lanes lanes;
     const su_frame_kernels *kernels;
-    int64_t flesh;              /* flesh vertices with a displacement */
-    int32_t **slots;            /* per region: slot of each of its vertices, -1 where not wanted */
-    int64_t skin_count;         /* skin vertices with a displacement */
+    int64_t flesh;      /* flesh vertices with a displacement */
+    int32_t **slots;    /* per region: slot of each of its vertices, -1 where not wanted */
+    int64_t skin_count; /* skin vertices with a displacement */
     int32_t *skin_list;
-    int32_t *corner;            /* (skin_count,4) slots */
-    float *bary;                /* (skin_count,4) */
+    int32_t *corner; /* (skin_count,4) slots */
+    float *bary;     /* (skin_count,4) */
     int threads;
-    work *works;                /* (threads) */
-    double *skin_block, *u_block, *full;   /* for su_reconstruct_shot; full (n,3) */
+    work *works;                         /* (threads) */
+    double *skin_block, *u_block, *full; /* for su_reconstruct_shot; full (n,3) */
     su_arena arena;
 };
 
@@ -77,7 +77,7 @@ static su_status choose_flesh(su_reconstruct *rec, int64_t count, const int32_t 
             slot[model->tets[4 * (int64_t)model->embed_tet[s] + c]] = 0;
         }
     }
-    if (rec->skin_count > 0 && model->n > 0 && slot[0] < 0) {   /* never empty: all skin may be rigid */
+    if (rec->skin_count > 0 && model->n > 0 && slot[0] < 0) { /* never empty: all skin may be rigid */
         bool none = true;
         for (int64_t v = 0; v < model->n; v++) none &= slot[v] < 0;
         if (none) slot[0] = 0;
@@ -90,7 +90,7 @@ static su_status choose_flesh(su_reconstruct *rec, int64_t count, const int32_t 
         if (slot[v] >= 0) (*chosen)[slot[v]] = (int32_t)v;
     for (int64_t k = 0; k < 4 * rec->skin_count; k++) {
         int32_t s = rec->skin_list[k / 4], at = slot[model->tets[4 * (int64_t)model->embed_tet[s] + k % 4]];
-        rec->corner[k] = at >= 0 ? at : 0;   /* rigid vertices: times zero */
+        rec->corner[k] = at >= 0 ? at : 0; /* rigid vertices: times zero */
     }
     return SU_OK;
 }
@@ -168,7 +168,8 @@ static void combine(const su_reconstruct *rec, int64_t frames, const double *b, 
         for (int64_t k = 0; k < r; k++) scaled[f * r + k] = own->scale[k] * q[f * r + k];
     }
     for (int64_t g = 0; g < basis->d; g++) {
-        int64_t first = basis->first_mode[g], modes = basis->first_mode[g + 1] - first, vertices = basis->vertex_count[g];
+        int64_t first = basis->first_mode[g], modes = basis->first_mode[g + 1] - first,
+                vertices = basis->vertex_count[g];
         float *c = own->coefficients;
         for (int group = 0; group < groups; group++)
             for (int64_t i = 0; i < m; i++)
@@ -177,8 +178,8 @@ static void combine(const su_reconstruct *rec, int64_t frames, const double *b, 
                         int64_t at = SU_WIDE_FRAMES * group + lane, f = at < frames ? at : frames - 1;
                         *c++ = (float)((m == 1 ? 1 : b[f * poses + i]) * scaled[f * r + first + k]);
                     }
-        rec->kernels->combine(groups, m * modes, vertices, 3 * vertices, basis->blocks[g], own->coefficients, rec->slots[g],
-                              rec->flesh, own->u);
+        rec->kernels->combine(groups, m * modes, vertices, 3 * vertices, basis->blocks[g], own->coefficients,
+                              rec->slots[g], rec->flesh, own->u);
     }
 }
 
@@ -242,8 +243,7 @@ void su_embed(const su_model *model, int64_t frames, const double *u, double *di
             bool rigid = model->rigid && model->rigid[s];
             for (int c = 0; c < 4 && !rigid; c++) {
                 int64_t v = model->tets[4 * (int64_t)model->embed_tet[s] + c];
-                for (int i = 0; i < 3; i++)
-                    sum[i] += model->embed_bary[4 * s + c] * u[3 * (f * model->n + v) + i];
+                for (int i = 0; i < 3; i++) sum[i] += model->embed_bary[4 * s + c] * u[3 * (f * model->n + v) + i];
             }
             memcpy(out, sum, sizeof sum);
         }
@@ -277,8 +277,9 @@ su_status su_reconstruct_shot(su_reconstruct *rec, const su_shot *shot, const su
         SU_TRY(su_reconstruct_frames(rec, frames, rec->skin_block, sim->weights + first * sim->m,
                                      sim->basis_weights ? sim->basis_weights + first * sim->m : NULL,
                                      sim->q + first * sim->r, u, displacement, err));
-        if (sim->full > 0 && !rec->full && !(rec->full = take(rec, 3 * model->n, sizeof *rec->full, err))) return SU_AGAIN;
-        for (int64_t k = 0; k < sim->full; k++) {   /* corrected, or played in the full space */
+        if (sim->full > 0 && !rec->full && !(rec->full = take(rec, 3 * model->n, sizeof *rec->full, err)))
+            return SU_AGAIN;
+        for (int64_t k = 0; k < sim->full; k++) { /* corrected, or played in the full space */
             int64_t f = sim->full_frame[k] - first;
             if (f < 0 || f >= frames) continue;
             for (int64_t i = 0; i < 3 * sim->n; i++) rec->full[i] = (double)sim->full_u[k * 3 * sim->n + i];

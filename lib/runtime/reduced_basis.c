@@ -118,8 +118,8 @@ su_status su_reduced_basis_create(const su_model *model, su_interpolation interp
 {
     if (interpolation == SU_LINEAR && model->bases != model->m)
         return su_fail(err, SU_INPUT, "linear interpolation needs a basis for each pose; the model has one for all");
-    *basis = (su_reduced_basis){.m = model->bases, .r = model->r, .d = model->d, .n = model->n,
-                                .interpolation = interpolation};
+    *basis = (su_reduced_basis){
+        .m = model->bases, .r = model->r, .d = model->d, .n = model->n, .interpolation = interpolation};
     su_status status = SU_AGAIN;
     if (!(basis->first_mode = take(basis, model->d + 1, sizeof *basis->first_mode, err)) ||
         !(basis->vertices = take(basis, model->d, sizeof *basis->vertices, err)) ||
@@ -138,9 +138,12 @@ su_status su_reduced_basis_create(const su_model *model, su_interpolation interp
     }
     lump_masses(model, basis->mass);
     if (interpolation == SU_LINEAR) SU_GO(turn_blocks(model, basis, err));
-    if (interpolation == SU_LINEAR || (!model->gram && !model->gram_factor)) SU_GO(compute_gram(basis, err));
-    else if (model->gram) basis->gram = model->gram;
-    else SU_GO(expand_factor(model, basis, err));
+    if (interpolation == SU_LINEAR || (!model->gram && !model->gram_factor))
+        SU_GO(compute_gram(basis, err));
+    else if (model->gram)
+        basis->gram = model->gram;
+    else
+        SU_GO(expand_factor(model, basis, err));
     for (int64_t k = 0; k < basis->m * basis->m; k++)
         for (int64_t a = 0; a < model->r; a++)
             basis->norms[k * model->r + a] = basis->gram[(k * model->r + a) * model->r + a];
@@ -154,12 +157,11 @@ void su_reduced_basis_scale(const su_reduced_basis *basis, const double *b, doub
     int64_t m = basis->m, r = basis->r;
     memset(scale, 0, (size_t)r * sizeof *scale);
     for (int64_t i = 0; i < m; i++)
-        for (int64_t j = i; j < m; j++) {   /* the norms of i and j are those of j and i */
+        for (int64_t j = i; j < m; j++) { /* the norms of i and j are those of j and i */
             double bb = m == 1 ? 1 : (j > i ? 2 : 1) * b[i] * b[j];
             if (bb == 0.0) continue;
             const double *norms = basis->norms + (i * m + j) * r;
             for (int64_t k = 0; k < r; k++) scale[k] += bb * norms[k];
         }
-    for (int64_t k = 0; k < r; k++)
-        scale[k] = 1.0 / fmax(sqrt(fmax(scale[k], 0.0)), SMALLEST_NORM);
+    for (int64_t k = 0; k < r; k++) scale[k] = 1.0 / fmax(sqrt(fmax(scale[k], 0.0)), SMALLEST_NORM);
 }

@@ -12,18 +12,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* m is the number of bases: that of the example poses, or 1 for all of them; then b is not read and counts as 1. Columns of U are ordered by region. Blocks are borrowed from the model, or owned copies when linear. */
+/* m is the number of bases: that of the example poses, or 1 for all of them; then b is not read and counts as 1.
+ * Columns of U are ordered by region. Blocks are borrowed from the model, or owned copies when linear. */
 typedef struct su_reduced_basis {
     int64_t m, r, d, n;
     su_interpolation interpolation;
-    int64_t *first_mode;        /* (d+1) first column of each region */
-    const int32_t **vertices;   /* (d) vertices of each region */
-    int64_t *vertex_count;      /* (d) */
-    const float **blocks;       /* (d) each (m, modes of the region, vertices, 3) */
-    double *mass;               /* (n) lumped masses, kg */
-    double *norms;              /* (m,m,r) diagonals of the Gram matrices */
-    const double *gram;         /* (m,m,r,r) */
-    bool gram_is_expanded;      /* from a factor: good to 1e-6 */
+    int64_t *first_mode;      /* (d+1) first column of each region */
+    const int32_t **vertices; /* (d) vertices of each region */
+    int64_t *vertex_count;    /* (d) */
+    const float **blocks;     /* (d) each (m, modes of the region, vertices, 3) */
+    double *mass;             /* (n) lumped masses, kg */
+    double *norms;            /* (m,m,r) diagonals of the Gram matrices */
+    const double *gram;       /* (m,m,r,r) */
+    bool gram_is_expanded;    /* from a factor: good to 1e-6 */
     su_arena arena;
 } su_reduced_basis;
 

@@ -67,8 +67,8 @@ static su_status take_ring(su_rest_lanes *lanes, su_error *err)
     }
     SU_GO(SU_ALLOC(&wanted, patch->turned, "tets around vertices", err));
     for (int64_t v = 0; v < patch->turned; v++) wanted[v] = (int32_t)v;
-    SU_GO(su_mean_gradients_create(patch->vertex_count, patch->shape.vertices, patch->tet_count, patch->tets, patch->turned,
-                                   wanted, &exact, err));
+    SU_GO(su_mean_gradients_create(patch->vertex_count, patch->shape.vertices, patch->tet_count, patch->tets,
+                                   patch->turned, wanted, &exact, err));
     SU_GO(narrow_ring(lanes, &exact, err));
 done:
     free(wanted);
@@ -90,8 +90,15 @@ su_status su_rest_lanes_create(const su_rest_patch *patch, const su_pose_kernels
         su_rest_lanes_free(lanes);
         return su_fail(err, SU_AGAIN, "not enough memory for the rest shape");
     }
-    lanes->ties = (su_rest_ties){.count = count, .m = m, .ties = shape->ties, .order = order, .index = shape->shepard_index,
-                                 .weight = weight, .base = shape->vertices, .near = near, .corrections = corrections};
+    lanes->ties = (su_rest_ties){.count = count,
+                                 .m = m,
+                                 .ties = shape->ties,
+                                 .order = order,
+                                 .index = shape->shepard_index,
+                                 .weight = weight,
+                                 .base = shape->vertices,
+                                 .near = near,
+                                 .corrections = corrections};
     double centre[3] = {0};
     for (int64_t k = 0; k < 3 * count; k++) centre[k % 3] += shape->vertices[k] / (double)count;
     for (int64_t k = 0; k < 3 * count; k++) near[k] = (float)(shape->vertices[k] - centre[k % 3]);
@@ -110,7 +117,8 @@ void su_rest_lanes_moved(const su_rest_lanes *lanes, const double *const skins[S
     lanes->kernels->moved(3 * lanes->patch->skin_count, lanes->patch->shape.neutral, skins, moved);
 }
 
-void su_rest_lanes_positions(const su_rest_lanes *lanes, const float *moved, const float *w, double *const x[2], float *near)
+void su_rest_lanes_positions(const su_rest_lanes *lanes, const float *moved, const float *w, double *const x[2],
+                             float *near)
 {
     const su_rest_patch *patch = lanes->patch;
     lanes->kernels->rest(&lanes->ties, patch->wanted, moved, w, x, patch->turned > 0 ? near : NULL);

@@ -58,7 +58,8 @@ static su_status number_vertices(const su_model *model, int64_t count, const int
 }
 
 /* The smoothing's nodes that `turned` vertices read, and their gradients, still in the numbering of the flesh. */
-static su_status take_nodes(const su_model *model, const int32_t *vertices, int64_t turned, su_rest_patch *patch, su_error *err)
+static su_status take_nodes(const su_model *model, const int32_t *vertices, int64_t turned, su_rest_patch *patch,
+                            su_error *err)
 {
     const su_smoothing all = su_model_smoothing(model);
     su_mean_gradients whole = {0}, *own = &patch->gradients;
@@ -66,7 +67,8 @@ static su_status take_nodes(const su_model *model, const int32_t *vertices, int6
     int64_t entries = 0, used = 0;
     su_status status = SU_OK;
     if (all.nodes == 0 || turned == 0) return SU_OK;
-    for (int64_t k = 0; k < turned; k++) entries += all.start[(vertices ? vertices[k] : k) + 1] - all.start[vertices ? vertices[k] : k];
+    for (int64_t k = 0; k < turned; k++)
+        entries += all.start[(vertices ? vertices[k] : k) + 1] - all.start[vertices ? vertices[k] : k];
     if (!(patch->node_start = take(patch, turned + 1, sizeof *patch->node_start, err)) ||
         !(patch->node = take(patch, entries, sizeof *patch->node, err)) ||
         !(patch->node_weight = take(patch, entries, sizeof *patch->node_weight, err)))
@@ -74,7 +76,8 @@ static su_status take_nodes(const su_model *model, const int32_t *vertices, int6
     SU_GO(SU_ALLOC(&number, all.nodes, "nodes", err));
     SU_GO(su_node_gradients_create(model->n, model->vertices, model->t, model->tets, &all, &whole, err));
     for (int64_t k = 0; k < turned; k++)
-        for (int64_t v = vertices ? vertices[k] : k, j = all.start[v]; j < all.start[v + 1]; j++) number[all.node[j]] = 1;
+        for (int64_t v = vertices ? vertices[k] : k, j = all.start[v]; j < all.start[v + 1]; j++)
+            number[all.node[j]] = 1;
     for (int64_t k = 0; k < all.nodes; k++) {
         number[k] = number[k] ? (int32_t)patch->nodes++ : -1;
         if (number[k] >= 0) used += whole.start[k + 1] - whole.start[k];
@@ -93,7 +96,8 @@ static su_status take_nodes(const su_model *model, const int32_t *vertices, int6
         if (number[k] < 0) continue;
         int64_t at = own->start[number[k]];
         memcpy(own->neighbour + at, whole.neighbour + whole.start[k], (size_t)count * sizeof *own->neighbour);
-        memcpy(own->coefficient + 3 * at, whole.coefficient + 3 * whole.start[k], (size_t)(3 * count) * sizeof *own->coefficient);
+        memcpy(own->coefficient + 3 * at, whole.coefficient + 3 * whole.start[k],
+               (size_t)(3 * count) * sizeof *own->coefficient);
         own->start[number[k] + 1] = at + count;
     }
 done:
@@ -132,13 +136,19 @@ static su_status gather_shape(const su_model *model, su_rest_patch *patch, su_er
             memcpy(corrections + 3 * (i * count + v), model->corrections + 3 * (i * model->n + from),
                    3 * sizeof *corrections);
     }
-    patch->shape = (su_rest_shape){.n = count, .m = model->m, .ties = ties, .vertices = vertices, .neutral = neutral,
-                                   .shepard_index = index, .shepard_weight = weight, .corrections = corrections};
+    patch->shape = (su_rest_shape){.n = count,
+                                   .m = model->m,
+                                   .ties = ties,
+                                   .vertices = vertices,
+                                   .neutral = neutral,
+                                   .shepard_index = index,
+                                   .shepard_weight = weight,
+                                   .corrections = corrections};
     return SU_OK;
 }
 
-su_status su_rest_patch_create(const su_model *model, int64_t count, const int32_t *vertices, int64_t turned, bool field,
-                               su_rest_patch *patch, su_error *err)
+su_status su_rest_patch_create(const su_model *model, int64_t count, const int32_t *vertices, int64_t turned,
+                               bool field, su_rest_patch *patch, su_error *err)
 {
     memset(patch, 0, sizeof *patch);
     su_status status;
@@ -151,10 +161,13 @@ su_status su_rest_patch_create(const su_model *model, int64_t count, const int32
     SU_GO(gather_shape(model, patch, err));
     if (field && patch->nodes == 0) {
         int32_t *wanted = take(patch, turned, sizeof *wanted, err);
-        if (!wanted) { status = SU_AGAIN; goto done; }
+        if (!wanted) {
+            status = SU_AGAIN;
+            goto done;
+        }
         for (int64_t v = 0; v < turned; v++) wanted[v] = (int32_t)v;
-        SU_GO(su_rotation_field_create(patch->vertex_count, patch->shape.vertices, patch->tet_count, patch->tets, NULL, turned,
-                                       wanted, &patch->field, err));
+        SU_GO(su_rotation_field_create(patch->vertex_count, patch->shape.vertices, patch->tet_count, patch->tets, NULL,
+                                       turned, wanted, &patch->field, err));
     }
 done:
     free(local);

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static const double USUAL_RATE = 90.0;   /* steps a second, PSSD section 9 */
+static const double USUAL_RATE = 90.0; /* steps a second, PSSD section 9 */
 
 su_sim_settings su_sim_defaults(void)
 {
@@ -50,7 +50,8 @@ su_status su_sim_set_teleports(su_sim_settings *settings, int count, const char 
             errno = 0;
             long frame = strtol(at, &end, 10);
             if (end == at || errno || frame < 1 || frame > 1 << 30 || (*end && *end != ','))
-                return su_fail(err, SU_USAGE, "--teleport %s: expected frame numbers above 0 (the first frame is 0)", texts[i]);
+                return su_fail(err, SU_USAGE, "--teleport %s: expected frame numbers above 0 (the first frame is 0)",
+                               texts[i]);
             SU_TRY(add_teleport(settings, (int)frame, err));
             if (!*end) break;
             at = end + 1;
@@ -59,7 +60,8 @@ su_status su_sim_set_teleports(su_sim_settings *settings, int count, const char 
     qsort(settings->teleports, (size_t)settings->teleport_count, sizeof *settings->teleports, compare_ints);
     int kept = 1;
     for (int i = 1; i < settings->teleport_count; i++)
-        if (settings->teleports[i] != settings->teleports[kept - 1]) settings->teleports[kept++] = settings->teleports[i];
+        if (settings->teleports[i] != settings->teleports[kept - 1])
+            settings->teleports[kept++] = settings->teleports[i];
     settings->teleport_count = kept;
     return SU_OK;
 }
@@ -74,8 +76,8 @@ double su_sim_beta(const su_sim_settings *settings, double frequency, double h)
     return fmax(2.0 * ratio / omega + 1.0 / USUAL_RATE - h, 0.0);
 }
 
-su_status su_sim_settings_resolve(su_sim_settings *settings, double frequency, int64_t F, const double *times, double fps,
-                                  su_error *err)
+su_status su_sim_settings_resolve(su_sim_settings *settings, double frequency, int64_t F, const double *times,
+                                  double fps, su_error *err)
 {
     double seconds = F > 1 ? (times[F - 1] - times[0]) / (double)(F - 1) : 1.0 / fps;
     if (!(seconds > 0.0) || !(seconds < INFINITY))

@@ -9,29 +9,29 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { SU_GRAVITY_RELATIVE, SU_GRAVITY_ABSOLUTE, SU_GRAVITY_NONE };   /* order of the option's choices */
+enum { SU_GRAVITY_RELATIVE, SU_GRAVITY_ABSOLUTE, SU_GRAVITY_NONE }; /* order of the option's choices */
 enum { SU_START_MOVING, SU_START_STILL };
-enum { SU_STATUS_OK, SU_STATUS_HALVED, SU_STATUS_DAMPED, SU_STATUS_FAILED };   /* supple.sim: status */
+enum { SU_STATUS_OK, SU_STATUS_HALVED, SU_STATUS_DAMPED, SU_STATUS_FAILED }; /* supple.sim: status */
 
 typedef struct su_sim_settings {
-    double gravity[3];       /* m/s^2, world */
+    double gravity[3]; /* m/s^2, world */
     int gravity_mode;
-    double damping;          /* ratio at the lowest frequency, by beta alone */
-    double decay;            /* s in which the lowest mode falls to 1/e; > 0 replaces damping */
-    double alpha, beta;      /* Rayleigh, 1/s and s; beta < 0: su_sim_beta */
-    double stiffness;        /* factor on Young's modulus */
-    int substeps;            /* a frame; 0: ceil(90 / fps) */
-    int start;               /* SU_START_*: convention 14 */
-    bool settle;             /* u_0 is the static equilibrium instead of 0 */
-    double preroll;          /* s the first frame is held before the shot begins */
-    const struct su_external *external;   /* forces from outside; borrowed; NULL: none */
+    double damping;                     /* ratio at the lowest frequency, by beta alone */
+    double decay;                       /* s in which the lowest mode falls to 1/e; > 0 replaces damping */
+    double alpha, beta;                 /* Rayleigh, 1/s and s; beta < 0: su_sim_beta */
+    double stiffness;                   /* factor on Young's modulus */
+    int substeps;                       /* a frame; 0: ceil(90 / fps) */
+    int start;                          /* SU_START_*: convention 14 */
+    bool settle;                        /* u_0 is the static equilibrium instead of 0 */
+    double preroll;                     /* s the first frame is held before the shot begins */
+    const struct su_external *external; /* forces from outside; borrowed; NULL: none */
     int teleport_count;
-    int *teleports;          /* frame indices k: the rig jumps between k - 1 and k; ascending. Owned, free with _free */
+    int *teleports; /* frame indices k: the rig jumps between k - 1 and k; ascending. Owned, free with _free */
     /* set by su_sim_settings_resolve */
-    double first_time;       /* s, of frame 0 on the clip's clock */
-    double frame_seconds;    /* of one frame */
-    double step;             /* s, of one substep */
-    int preroll_steps;       /* substeps of preroll */
+    double first_time;    /* s, of frame 0 on the clip's clock */
+    double frame_seconds; /* of one frame */
+    double step;          /* s, of one substep */
+    int preroll_steps;    /* substeps of preroll */
 } su_sim_settings;
 
 /* All of the above as in DESIGN section 5. */
@@ -42,14 +42,14 @@ void su_sim_settings_free(su_sim_settings *settings);
 su_status su_sim_set_teleports(su_sim_settings *settings, int count, const char *const *texts, su_error *err);
 
 /* beta, s, from damping or decay at the lowest frequency (Hz), for steps of h seconds. Implicit Euler damps a mode by
- * (1 + w^2 h^2)^-1/2 a step, to first order as beta = h would; what a step shorter than the usual 1/90 s takes away is given
- * back, so that a motion does not depend on the frames it is sampled at. */
+ * (1 + w^2 h^2)^-1/2 a step, to first order as beta = h would; what a step shorter than the usual 1/90 s takes away is
+ * given back, so that a motion does not depend on the frames it is sampled at. */
 double su_sim_beta(const su_sim_settings *settings, double frequency, double h);
 
 /* Fills what depends on the character and the shot: beta from damping or decay at the lowest frequency (Hz, at the
  * neutral pose with the stiffness factor 1), substeps, step. times (F) s; fps is used for a single frame. */
-su_status su_sim_settings_resolve(su_sim_settings *settings, double frequency, int64_t F, const double *times, double fps,
-                                  su_error *err);
+su_status su_sim_settings_resolve(su_sim_settings *settings, double frequency, int64_t F, const double *times,
+                                  double fps, su_error *err);
 
 /* The acceleration that gravity exerts in the root frame, rotation Q (9) root to world: Q'g - g (relative: the sculpted
  * shape carries its own weight), Q'g (absolute) or 0. */

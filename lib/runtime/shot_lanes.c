@@ -4,8 +4,8 @@
 
 enum { LANES = SU_REST_FRAMES, MOST = SU_SAMPLED };
 
-/* Distinct frames beside the instants, ascending, so that a lane's sum does not depend on the others, and their coefficients in
- * each lane. */
+/* Distinct frames beside the instants, ascending, so that a lane's sum does not depend on the others, and their
+ * coefficients in each lane. */
 typedef struct frame_list {
     int64_t count, frame[MOST];
     float c[MOST][2][LANES] __attribute__((aligned(64)));
@@ -27,7 +27,8 @@ static void weigh(frame_list *list, int64_t frame, int lane, double own, double 
     list->c[k][0][lane] += (float)own, list->c[k][1][lane] += (float)second;
 }
 
-static void add_sculpts(const su_shot *shot, const su_rest_patch *patch, int lane, const double *p, int64_t columns, float *moved)
+static void add_sculpts(const su_shot *shot, const su_rest_patch *patch, int lane, const double *p, int64_t columns,
+                        float *moved)
 {
     double weights[SU_SHOT_SCULPTS];
     const double *shapes = NULL;
@@ -35,7 +36,8 @@ static void add_sculpts(const su_shot *shot, const su_rest_patch *patch, int lan
     for (int64_t j = 0; j < sculpts; j++) {
         if (weights[j] == 0.0) continue;
         for (int64_t k = 0; k < 3 * patch->skin_count; k++)
-            moved[LANES * k + lane] += (float)(weights[j] * shapes[j * columns + 3 * (int64_t)patch->skin[k / 3] + k % 3]);
+            moved[LANES * k + lane] +=
+                (float)(weights[j] * shapes[j * columns + 3 * (int64_t)patch->skin[k / 3] + k % 3]);
     }
 }
 
@@ -54,13 +56,15 @@ void su_shot_lanes(const su_shot *shot, const su_rest_patch *patch, const su_pos
     memset(list.c, 0, (size_t)list.count * sizeof *list.c);
     for (int f = 0; f < LANES; f++) {
         weigh(&list, segments[f].frame, f, segments[f].here, segments[f].here_second);
-        if (segments[f].next != segments[f].frame) weigh(&list, segments[f].next, f, segments[f].there, segments[f].there_second);
+        if (segments[f].next != segments[f].frame)
+            weigh(&list, segments[f].next, f, segments[f].there, segments[f].there_second);
     }
     for (int64_t k = 0; k < list.count; k++) {
         positions[k] = su_shot_points(shot, list.frame[k]);
         seconds[k] = su_shot_points_second(shot, list.frame[k]);
-        if (!seconds[k]) seconds[k] = positions[k];   /* times zero */
+        if (!seconds[k]) seconds[k] = positions[k]; /* times zero */
     }
-    kernels->sample(patch->skin_count, patch->skin, patch->shape.neutral, list.count, positions, seconds, &list.c[0][0][0], moved);
+    kernels->sample(patch->skin_count, patch->skin, patch->shape.neutral, list.count, positions, seconds,
+                    &list.c[0][0][0], moved);
     for (int f = 0; f < count; f++) add_sculpts(shot, patch, f, instants[f].p, 3 * su_shot_skin(shot), moved);
 }

@@ -17,8 +17,8 @@ enum { BLOCK = 2 * SU_POSE_FRAMES, MAX_HALVINGS = 6 };
 
 /* One instant of the plan. */
 typedef struct instant {
-    int64_t frame;         /* segment */
-    int substep;           /* 1..substeps; 0: a frame that starts a piece */
+    int64_t frame; /* segment */
+    int substep;   /* 1..substeps; 0: a frame that starts a piece */
     int64_t serial;
 } instant;
 
@@ -26,7 +26,7 @@ typedef struct bank {
     instant plan[BLOCK];
     int64_t count;
     su_blend blends[BLOCK];
-    su_pose poses[BLOCK];       /* with one thread only the first SU_FRAMES of the first bank, one after the other */
+    su_pose poses[BLOCK]; /* with one thread only the first SU_FRAMES of the first bank, one after the other */
     double seconds[BLOCK];
 } bank;
 
@@ -36,24 +36,24 @@ struct su_simulation {
     su_sim_settings settings;
     int threads;
     su_stepper stepper;
-    su_loads loads;             /* where there are forces from outside */
+    su_loads loads; /* where there are forces from outside */
     bank banks[2];
-    su_pose probe, first;       /* instants off the plan; the start of a piece */
-    su_pose_input *inputs;      /* SU_POSE_FRAMES a thread, and one for the stepping thread's probes; without skin */
-    su_pose_work *works;        /* one a thread, and one for probes */
-    su_blend trail[2];          /* weights of the last two instants planned */
-    int64_t serial;             /* of the last instant planned; probes count down from -1 */
+    su_pose probe, first;  /* instants off the plan; the start of a piece */
+    su_pose_input *inputs; /* SU_POSE_FRAMES a thread, and one for the stepping thread's probes; without skin */
+    su_pose_work *works;   /* one a thread, and one for probes */
+    su_blend trail[2];     /* weights of the last two instants planned */
+    int64_t serial;        /* of the last instant planned; probes count down from -1 */
     int64_t probe_serial;
-    su_rest_patch whole;        /* all vertices, for the rig's own kinetic energy */
+    su_rest_patch whole; /* all vertices, for the rig's own kinetic energy */
     su_rest_lanes whole_lanes;
-    double *whole_work;         /* (threads) room for rig_motion */
-    int64_t whole_size;         /* one thread's */
-    int64_t F, done;            /* frames finished */
-    int64_t planned_frame;      /* next instant to plan */
+    double *whole_work;    /* (threads) room for rig_motion */
+    int64_t whole_size;    /* one thread's */
+    int64_t F, done;       /* frames finished */
+    int64_t planned_frame; /* next instant to plan */
     int planned_substep;
-    double *last_h;             /* (F) length of the last step before each frame, 0: a start */
-    bool again;                 /* a cycle: frame 0 continues from the last frame's state */
-    int iterations, status;     /* since the last frame */
+    double *last_h;         /* (F) length of the last step before each frame, 0: a start */
+    bool again;             /* a cycle: frame 0 continues from the last frame's state */
+    int iterations, status; /* since the last frame */
     su_sim *out;
     su_simulate_counts counts;
     su_arena arena;
@@ -104,12 +104,15 @@ su_status su_simulation_create(const su_runtime_model *model, const su_model *so
     SU_GO(su_pose_create(model, &s->first, err));
     SU_GO(SU_ALLOC(&s->inputs, SU_POSE_FRAMES * s->threads + 1, "pose inputs", err));
     SU_GO(SU_ALLOC(&s->works, s->threads + 1, "pose parts", err));
-    for (int k = 0; k <= SU_POSE_FRAMES * s->threads; k++) SU_GO(su_pose_input_create(model, false, s->inputs + k, err));
+    for (int k = 0; k <= SU_POSE_FRAMES * s->threads; k++)
+        SU_GO(su_pose_input_create(model, false, s->inputs + k, err));
     for (int k = 0; k <= s->threads; k++) SU_GO(su_pose_work_create(model, s->works + k, err));
     for (int k = 0; k < 2; k++) SU_GO(su_blend_create(model, s->trail + k, &s->arena, err));
     SU_GO(su_rest_patch_create(source, source->n, NULL, 0, false, &s->whole, err));
     SU_GO(su_rest_lanes_create(&s->whole, model->pose_kernels, &s->whole_lanes, err));
-    s->whole_size = (48 * source->n + SU_REST_FRAMES * (3 * s->whole.skin_count + model->m) / 2 + model->m + SU_REST_FRAMES * model->s + 8) / 8 * 8;
+    s->whole_size = (48 * source->n + SU_REST_FRAMES * (3 * s->whole.skin_count + model->m) / 2 + model->m +
+                     SU_REST_FRAMES * model->s + 8) /
+                    8 * 8;
     SU_GO(SU_ALLOC(&s->whole_work, s->threads * s->whole_size, "rest shapes", err));
     SU_GO(SU_ALLOC(&s->last_h, s->F, "frames", err));
     *out = s;
@@ -137,7 +140,8 @@ static void probe(su_simulation *s, int64_t frame, double fraction, su_pose *pos
     su_pose_input *input = s->inputs + SU_POSE_FRAMES * s->threads;
     su_pose_work *work = s->works + s->threads;
     sample(s, frame, fraction, input);
-    su_shot_lanes(s->shot, &s->model->patch, s->model->pose_kernels, 1, &(su_shot_instant){frame, fraction, input->p}, work->moved);
+    su_shot_lanes(s->shot, &s->model->patch, s->model->pose_kernels, 1, &(su_shot_instant){frame, fraction, input->p},
+                  work->moved);
     su_blend_evaluate(s->model, input->p, --s->probe_serial, &pose->blend);
     su_pose_evaluate(s->model, 1, input, &none, work, pose);
     s->counts.pose_seconds += su_seconds() - start;
@@ -192,8 +196,8 @@ static su_step_end step_to(su_simulation *s, const su_pose *pose, double h, doub
     return end;
 }
 
-/* From fraction a to b of a segment: whole, else in halves, else damped, else the flesh just follows. pose: at b, NULL where
- * it is not on the plan. */
+/* From fraction a to b of a segment: whole, else in halves, else damped, else the flesh just follows. pose: at b, NULL
+ * where it is not on the plan. */
 static void advance_between(su_simulation *s, int64_t frame, double a, double b, const su_pose *pose, int halvings)
 {
     double h = (b - a) * s->settings.frame_seconds;
@@ -226,7 +230,7 @@ static void finish_frame(su_simulation *s, const su_pose *pose, bool start)
     memcpy(out->q + k * r, stepper->now->q, (size_t)r * sizeof(double));
     for (int64_t i = 0; i < r; i++)
         out->qdot[k * r + i] = k == 0 ? 0 : (stepper->now->q[i] - stepper->before->q[i]) / stepper->now->h;
-    for (int64_t i = 0; out->qddot && i < r; i++) {   /* the record to be overwritten next is that of two steps ago */
+    for (int64_t i = 0; out->qddot && i < r; i++) { /* the record to be overwritten next is that of two steps ago */
         double rate = (stepper->now->q[i] - stepper->before->q[i]) / stepper->now->h;
         double older = (stepper->before->q[i] - stepper->next->q[i]) / stepper->before->h;
         out->qddot[k * r + i] = start ? 0 : (rate - older) / stepper->now->h;
@@ -266,9 +270,11 @@ static su_status begin(su_simulation *s, su_error *err)
     for (int k = 0; k < s->settings.preroll_steps && !s->again; k++) {
         su_step_end end = step_to(s, &s->first, s->settings.step, 0);
         if (end != SU_STEP_OK) end = step_to(s, &s->first, s->settings.step, 10 / s->settings.step);
-        if (end != SU_STEP_OK) return su_fail(err, SU_NUMERICS, "pre-roll: step %d of %d failed", k, s->settings.preroll_steps);
+        if (end != SU_STEP_OK)
+            return su_fail(err, SU_NUMERICS, "pre-roll: step %d of %d failed", k, s->settings.preroll_steps);
     }
-    su_stepper_start(&s->stepper, &s->first, s->stepper.now->q, s->stepper.before->q, pose_after_start(s), s->settings.step);
+    su_stepper_start(&s->stepper, &s->first, s->stepper.now->q, s->stepper.before->q, pose_after_start(s),
+                     s->settings.step);
     s->iterations = 0, s->status = SU_STATUS_OK;
     finish_frame(s, &s->first, true);
     s->counts.step_seconds += su_seconds() - started;
@@ -280,8 +286,10 @@ static bool step_instant(su_simulation *s, const instant *at, const su_pose *pos
 {
     bool start = at->substep == 0;
     if (start) set_loads(s, at->frame, 0);
-    if (start) su_stepper_jump(&s->stepper, pose, pose_after_start(s), s->settings.step);
-    else advance_between(s, at->frame, fraction_of(s, at->substep - 1), fraction_of(s, at->substep), pose, 0);
+    if (start)
+        su_stepper_jump(&s->stepper, pose, pose_after_start(s), s->settings.step);
+    else
+        advance_between(s, at->frame, fraction_of(s, at->substep - 1), fraction_of(s, at->substep), pose, 0);
     bool finished = start || at->substep == s->settings.substeps;
     if (finished) finish_frame(s, pose, start);
     return finished;
@@ -304,7 +312,8 @@ static void drain(su_simulation *s, const bank *from)
     s->serial = s->stepper.now->blend.serial;
     for (int k = 0; k < 2; k++) {
         su_blend_copy(s->model, k ? &s->stepper.before->blend : &s->stepper.now->blend, &s->trail[k]);
-        /* Between halves of a step the blend is not that of the plan: the plan takes its slow road there, so here too. */
+        /* Between halves of a step the blend is not that of the plan: the plan takes its slow road there, so here too.
+         */
         if (s->trail[k].serial < 0) s->trail[k].serial = 0;
     }
 }
@@ -335,7 +344,9 @@ static void rig_motion(const su_simulation *s, int64_t first, int64_t count, dou
     for (int k = 0; k < SU_REST_FRAMES; k++, p += model->s) {
         int64_t frame = first + (k / 2 < count ? k / 2 : count - 1);
         bool start = s->last_h[frame] == 0;
-        double fraction = start ? k % 2 * fraction_of(s, 1) : k % 2 ? 1.0 : 1.0 - s->last_h[frame] / s->settings.frame_seconds;
+        double fraction = start   ? k % 2 * fraction_of(s, 1)
+                          : k % 2 ? 1.0
+                                  : 1.0 - s->last_h[frame] / s->settings.frame_seconds;
         instants[k] = (su_shot_instant){start ? frame : frame - 1, fraction, p};
         su_shot_sample(s->shot, instants[k].frame, fraction, 0, s->whole.skin, NULL, p, at[k].Q, at[k].c);
         su_rbf_weights(model->m, model->s, model->params, model->param_scale, model->rbf, p, weights);
@@ -372,14 +383,16 @@ static void walk(double **at, bool save, void *data, int64_t count, int64_t *tot
 {
     *total += count;
     if (!*at) return;
-    if (save) memcpy(*at, data, (size_t)count * sizeof(double));
-    else memcpy(data, *at, (size_t)count * sizeof(double));
+    if (save)
+        memcpy(*at, data, (size_t)count * sizeof(double));
+    else
+        memcpy(data, *at, (size_t)count * sizeof(double));
     *at += count;
 }
 
 static void walk_integer(double **at, bool save, int64_t *value, int64_t *total)
 {
-    double number = (double)*value;   /* serials stay far below 2^53 */
+    double number = (double)*value; /* serials stay far below 2^53 */
     walk(at, save, &number, 1, total);
     if (*at && !save) *value = (int64_t)number;
 }
@@ -423,7 +436,7 @@ void su_simulation_get_state(su_simulation *s, double *state) { walk_state(s, st
 
 void su_simulation_set_state(su_simulation *s, const double *state, int64_t done)
 {
-    walk_state(s, (double *)state, false);   /* only read */
+    walk_state(s, (double *)state, false); /* only read */
     s->done = done;
     s->planned_frame = done > 0 ? done - 1 : 0;
     s->planned_substep = 0;
@@ -445,7 +458,8 @@ static void older_blends(const su_simulation *s, const bank *of, int64_t i, cons
     for (int k = 0; k < 2; k++) older[k] = i - 1 - k >= 0 ? &of->blends[i - 1 - k] : &s->trail[k - i];
 }
 
-/* What the pose parts of up to SU_POSE_FRAMES instants from `first` begin with; `finish` ends them, SU_FRAMES at a time. */
+/* What the pose parts of up to SU_POSE_FRAMES instants from `first` begin with; `finish` ends them, SU_FRAMES at a
+ * time. */
 typedef struct posing {
     su_pose_input *inputs;
     su_pose_work *work;
@@ -503,8 +517,10 @@ static void leave_trail(su_simulation *s, const bank *coming)
 {
     int64_t count = coming->count;
     s->counts.instants += count;
-    if (count > 1) su_blend_copy(s->model, &coming->blends[count - 2], &s->trail[1]);
-    else if (count == 1) su_blend_copy(s->model, &s->trail[0], &s->trail[1]);
+    if (count > 1)
+        su_blend_copy(s->model, &coming->blends[count - 2], &s->trail[1]);
+    else if (count == 1)
+        su_blend_copy(s->model, &s->trail[0], &s->trail[1]);
     if (count > 0) su_blend_copy(s->model, &coming->blends[count - 1], &s->trail[0]);
 }
 
@@ -516,11 +532,12 @@ static void pose_and_step(su_simulation *s, bank *coming)
     for (int64_t first = 0; first < coming->count; first += SU_POSE_FRAMES) {
         double started = su_seconds();
         posing p;
-        prepare(s, coming, first, 0, &p);   /* the caller may be one of many threads */
+        prepare(s, coming, first, 0, &p); /* the caller may be one of many threads */
         for (int64_t k = 0; k < p.count; k += SU_FRAMES) {
             finish(s, &p, k, few);
             double stepping = su_seconds(), probes = s->counts.pose_seconds;
-            for (int64_t i = k; i < p.count && i < k + SU_FRAMES; i++) step_instant(s, coming->plan + first + i, few + i - k);
+            for (int64_t i = k; i < p.count && i < k + SU_FRAMES; i++)
+                step_instant(s, coming->plan + first + i, few + i - k);
             double end = su_seconds();
             s->counts.step_seconds += end - stepping - (s->counts.pose_seconds - probes);
             s->counts.pose_seconds += stepping - started;
@@ -572,8 +589,10 @@ su_status su_simulation_run(su_simulation *s, int64_t until, su_sim *out, su_pro
     for (int turn = 0; s->done < until && status == SU_OK; turn ^= 1) {
         bank *coming = s->banks + turn, *ready = s->banks + (turn ^ 1);
         plan_block(s, until, BLOCK, coming);
-        if (s->threads == 1) pose_and_step(s, coming);
-        else overlap(s, ready, coming);
+        if (s->threads == 1)
+            pose_and_step(s, coming);
+        else
+            overlap(s, ready, coming);
         status = su_progress_update(progress, (double)s->done / (double)s->F, err);
         if (status != SU_OK) {
             if (s->threads == 1) end_frame(s, until, coming);

@@ -20,15 +20,16 @@ static void *take(su_stepper *s, int64_t count, su_error *err)
 static bool create_record(su_stepper *s, su_record *record, su_error *err)
 {
     const su_runtime_model *model = s->model;
-    return (record->q = take(s, model->lead, err)) &&
-           su_blend_create(model, &record->blend, &s->arena, err) == SU_OK &&
+    return (record->q = take(s, model->lead, err)) && su_blend_create(model, &record->blend, &s->arena, err) == SU_OK &&
            (record->turn = take(s, 9 * model->inertia_padded, err)) &&
            (record->world = take(s, 3 * model->inertia_padded, err)) &&
-           (record->still = take(s, 3 * model->kept_padded, err)) && (record->corners = take(s, 12 * model->tets_padded, err)) &&
+           (record->still = take(s, 3 * model->kept_padded, err)) &&
+           (record->corners = take(s, 12 * model->tets_padded, err)) &&
            (record->inertia = take(s, 3 * model->inertia_padded, err));
 }
 
-su_status su_stepper_create(const su_runtime_model *model, const su_step_settings *settings, su_stepper *s, su_error *err)
+su_status su_stepper_create(const su_runtime_model *model, const su_step_settings *settings, su_stepper *s,
+                            su_error *err)
 {
     memset(s, 0, sizeof *s);
     s->model = model;
@@ -43,17 +44,20 @@ su_status su_stepper_create(const su_runtime_model *model, const su_step_setting
     bool good = true;
     for (int k = 0; k < 3 && good; k++) good = create_record(s, s->records + k, err);
     s->now = s->records, s->before = s->records + 1, s->next = s->records + 2;
-    double **vectors[] = {&s->inverse, &s->load, &s->held, &s->older, &s->force, &s->direction, &s->trial, &s->straight, &s->since};
+    double **vectors[] = {&s->inverse,   &s->load,  &s->held,     &s->older, &s->force,
+                          &s->direction, &s->trial, &s->straight, &s->since};
     for (int k = 0; k < 9 && good; k++) good = (*vectors[k] = take(s, lead, err)) != NULL;
-    good = good && (s->A = take(s, lead * lead, err)) &&
-           (s->gathered = take(s, widest, err)) && (s->padded = take(s, model->region_offset[model->basis.d], err)) &&
-           (s->rows = take(s, rows + 8, err)) && (s->acceleration = take(s, 3 * model->inertia_padded, err)) &&
+    good = good && (s->A = take(s, lead * lead, err)) && (s->gathered = take(s, widest, err)) &&
+           (s->padded = take(s, model->region_offset[model->basis.d], err)) && (s->rows = take(s, rows + 8, err)) &&
+           (s->acceleration = take(s, 3 * model->inertia_padded, err)) &&
            (s->z = take(s, 3 * model->inertia_padded, err)) &&
            (s->nowhere = take(s, 3 * (model->kept_padded > tets ? model->kept_padded : tets), err)) &&
            (s->carried = take(s, 9 * tets, err)) && (s->strain = take(s, 9 * tets, err)) &&
-           (s->stress = take(s, 9 * tets, err)) && (s->derivative = take(s, SU_DERIVATIVE_ENTRIES * (tets + 8) / 2, err)) &&
+           (s->stress = take(s, 9 * tets, err)) &&
+           (s->derivative = take(s, SU_DERIVATIVE_ENTRIES * (tets + 8) / 2, err)) &&
            (s->carried_derivative = take(s, SU_DERIVATIVE_ENTRIES * (tets + 8) / 2, err)) &&
-           (s->irregular = take(s, tets / 8 + 1, err)) && (s->work = take(s, 36 * widest + 4 + 8 * (widest * (widest + 1) / 2 + 7), err)) &&
+           (s->irregular = take(s, tets / 8 + 1, err)) &&
+           (s->work = take(s, 36 * widest + 4 + 8 * (widest * (widest + 1) / 2 + 7), err)) &&
            (s->tile = take(s, widest * widest, err)) && (s->blocks = take(s, (model->pair_entries + 1) / 2, err)) &&
            (s->blend_lanes = take(s, 8 * model->m, err));
     if (!good) su_stepper_free(s);
@@ -101,8 +105,8 @@ static void add_inertia(const su_stepper *s, const su_pose *pose, const double *
     }
 }
 
-/* s->z: rig acceleration minus gravity and the rotation part of the history, per inertia vertex, turned back to the neutral
- * pose. */
+/* s->z: rig acceleration minus gravity and the rotation part of the history, per inertia vertex, turned back to the
+ * neutral pose. */
 static void inertia_load(su_stepper *s, const su_pose *pose, double h, const double gravity[3], bool dynamic)
 {
     const su_runtime_model *model = s->model;
@@ -112,13 +116,14 @@ static void inertia_load(su_stepper *s, const su_pose *pose, double h, const dou
     int64_t inertia = model->inertia_padded;
     su_mulv3(pose->Q, gravity, world);
     for (int c = 0; c < 3; c++) {
-        const double *X1 = pose->world + c * inertia, *X0 = now->world + c * inertia, *X_1 = before->world + c * inertia;
+        const double *X1 = pose->world + c * inertia, *X0 = now->world + c * inertia,
+                     *X_1 = before->world + c * inertia;
         double *a = s->acceleration + c * inertia;
         for (int64_t k = 0; k < inertia; k++)
             a[k] = dynamic ? ((X1[k] - X0[k]) - ratio * (X0[k] - X_1[k])) / (h * h) - world[c] : -world[c];
     }
-    model->kernels->inertia(inertia, s->acceleration, pose->turn, rotations ? now->turn : NULL, now->inertia, before->turn,
-                            before->inertia, ratio, h, s->z);
+    model->kernels->inertia(inertia, s->acceleration, pose->turn, rotations ? now->turn : NULL, now->inertia,
+                            before->turn, before->inertia, ratio, h, s->z);
 }
 
 /* out = U1' M U_k q_k with rotations held still; k = 0: now, 1: before. */
@@ -174,7 +179,8 @@ su_step_end su_stepper_advance(su_stepper *s, const su_pose *pose, double h, con
     if (settings->inertia == SU_INERTIA_PAPER)
         su_step_strain(s, pose, s->now->q, s->carried);
     else
-        model->kernels->turned_strain(model->tets_padded, pose->corner_rotation, s->now->corners, pose->gradient, s->carried);
+        model->kernels->turned_strain(model->tets_padded, pose->corner_rotation, s->now->corners, pose->gradient,
+                                      s->carried);
     su_step_end end = su_step_first_solve(s, pose, mass, 1 + damping);
     if (end == SU_STEP_OK && settings->newton > 1) end = su_step_iterate(s, pose, mass, damping, settings->newton);
     if (end == SU_STEP_OK) end = su_step_check(s, pose, mass, damping, &leap);
@@ -229,10 +235,14 @@ void su_stepper_start(su_stepper *s, const su_pose *pose, const double *q, const
 {
     const su_runtime_model *model = s->model;
     size_t size = (size_t)model->r * sizeof *q;
-    if (q) memmove(s->next->q, q, size);
-    else memset(s->next->q, 0, size);
-    if (q_before) memmove(s->before->q, q_before, size);
-    else memcpy(s->before->q, s->next->q, size);
+    if (q)
+        memmove(s->next->q, q, size);
+    else
+        memset(s->next->q, 0, size);
+    if (q_before)
+        memmove(s->before->q, q_before, size);
+    else
+        memcpy(s->before->q, s->next->q, size);
     memcpy(s->now->q, s->next->q, size);
     for (int k = 0; k < 2; k++) {
         su_record *record = k ? s->before : s->now;
@@ -243,7 +253,8 @@ void su_stepper_start(su_stepper *s, const su_pose *pose, const double *q, const
     }
     su_step_keep_loads(s, pose, s->now);
     if (next)
-        for (int64_t k = 0; k < 3 * model->inertia_padded; k++) s->before->world[k] = 2 * pose->world[k] - next->world[k];
+        for (int64_t k = 0; k < 3 * model->inertia_padded; k++)
+            s->before->world[k] = 2 * pose->world[k] - next->world[k];
 }
 
 su_step_end su_stepper_settle(su_stepper *s, const su_pose *pose, const double gravity[3], int max_iterations)

@@ -36,7 +36,8 @@ static void load_displacement(const su_stepper *s, const su_pose *pose, const do
         if (point < 0) continue;
         for (int c = 0; c < 3; c++)
             for (int b = 0; b < 3; b++)
-                a[c] += s->loads->bary[4 * k + i] * pose->rotation[(3 * c + b) * kept + point] * still[b * kept + point];
+                a[c] +=
+                    s->loads->bary[4 * k + i] * pose->rotation[(3 * c + b) * kept + point] * still[b * kept + point];
     }
 }
 
@@ -50,11 +51,13 @@ static void add_load(const su_stepper *s, const su_pose *pose, int64_t k, const 
         if (point < 0) continue;
         double z[3] = {0};
         for (int c = 0; c < 3; c++)
-            for (int b = 0; b < 3; b++) z[b] += s->loads->bary[4 * k + i] * pose->rotation[(3 * c + b) * kept + point] * f[c];
+            for (int b = 0; b < 3; b++)
+                z[b] += s->loads->bary[4 * k + i] * pose->rotation[(3 * c + b) * kept + point] * f[c];
         const su_panel *panel = model->point_panel + model->panel_of_point[point];
         memset(s->gathered, 0, (size_t)panel->stride * sizeof *s->gathered);
-        model->kernels->rows_combine(3, panel->stride, pose->rows + 3 * (panel->offset + (point - panel->first) * panel->stride),
-                                     z, s->gathered);
+        model->kernels->rows_combine(3, panel->stride,
+                                     pose->rows + 3 * (panel->offset + (point - panel->first) * panel->stride), z,
+                                     s->gathered);
         for (int64_t j = 0; j < panel->columns; j++) out[panel->modes[j]] += s->gathered[j];
     }
 }
@@ -127,7 +130,8 @@ double su_step_near_loads(su_stepper *s, const double *q, double *out, double *A
             for (int c = 0; c < 3; c++)
                 w[c] = H[3 * c] * rows[j] + H[3 * c + 1] * rows[lead + j] + H[3 * c + 2] * rows[2 * lead + j];
             double *row = A + j * lead;
-            for (int64_t l = j; l < r; l++) row[l] += w[0] * rows[l] + w[1] * rows[lead + l] + w[2] * rows[2 * lead + l];
+            for (int64_t l = j; l < r; l++)
+                row[l] += w[0] * rows[l] + w[1] * rows[lead + l] + w[2] * rows[2 * lead + l];
         }
     }
     return energy;

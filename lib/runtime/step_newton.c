@@ -14,8 +14,10 @@ static double norm(int64_t count, const double *a) { return sqrt(su_step_dot(cou
 enum { STRESS, EXACT, PROJECTED };
 static bool respond_at(su_stepper *s, const su_pose *pose, const double *q, double damping, int wanted)
 {
-    su_step_response what = {.strain = s->strain, .derivative = wanted == STRESS ? NULL : s->derivative,
-                             .project = wanted == PROJECTED, .damping = damping};
+    su_step_response what = {.strain = s->strain,
+                             .derivative = wanted == STRESS ? NULL : s->derivative,
+                             .project = wanted == PROJECTED,
+                             .damping = damping};
     if (q) su_step_strain(s, pose, q, s->strain);
     return su_step_respond(s, pose, &what);
 }
@@ -34,15 +36,15 @@ static void add_inertia_force(su_stepper *s, const su_pose *pose, const double *
 }
 
 /* s->force = residual at q; returns |r| over the forces that balance in it. mass = 0: static. damping: beta / h, of the
- * derivative at the turned previous state. NaN where something is not finite. potential (NULL: not wanted): what the residual
- * is the gradient of. derivative: leaves the exact one in s->derivative. */
-static double residual_at(su_stepper *s, const su_pose *pose, const double *q, double mass, double damping, double *potential,
-                          bool derivative)
+ * derivative at the turned previous state. NaN where something is not finite. potential (NULL: not wanted): what the
+ * residual is the gradient of. derivative: leaves the exact one in s->derivative. */
+static double residual_at(su_stepper *s, const su_pose *pose, const double *q, double mass, double damping,
+                          double *potential, bool derivative)
 {
     int64_t r = s->model->r, lead = s->model->lead;
     double inertia, size = 0;
     su_step_strain(s, pose, q, s->strain);
-    if (damping != 0) {   /* which is not among the forces that balance */
+    if (damping != 0) { /* which is not among the forces that balance */
         if (!respond_at(s, pose, NULL, 0, STRESS)) return NAN;
         memset(s->force, 0, (size_t)lead * sizeof *s->force);
         su_step_add_forces(s, pose, s->force);
@@ -56,8 +58,8 @@ static double residual_at(su_stepper *s, const su_pose *pose, const double *q, d
     if (size == 0) size = norm(r, s->force);
     add_inertia_force(s, pose, q, mass, &inertia);
     if (potential)
-        *potential = su_step_elastic_energy(s, pose, s->strain, damping) + linear + 0.5 * mass * su_step_dot(r, q, s->held) +
-                     su_step_dot(r, q, s->load);
+        *potential = su_step_elastic_energy(s, pose, s->strain, damping) + linear +
+                     0.5 * mass * su_step_dot(r, q, s->held) + su_step_dot(r, q, s->load);
     size += sqrt(inertia);
     if (s->loads && s->near_count > 0) {
         memset(s->load_vector, 0, (size_t)lead * sizeof(double));
@@ -69,9 +71,11 @@ static double residual_at(su_stepper *s, const su_pose *pose, const double *q, d
     return norm(r, s->force) / fmax(size + norm(r, s->load) * 1e-6, DBL_MIN);
 }
 
-/* s->A = mass * U'MU + (K + damping K*)(q), factored; exact, from s->derivative, where that is wanted and definite, else
- * projected, which is definite but for what little D may take off. s->strain and s->stress are at q. force: leaves the residual at q in s->force, too. Spoils s->held. */
-static bool factor_tangent(su_stepper *s, const su_pose *pose, const double *q, double mass, double damping, bool exact, bool force)
+/* s->A = mass * U'MU + (K + damping K*)(q), factored; exact, from s->derivative, where that is wanted and definite,
+ * else projected, which is definite but for what little D may take off. s->strain and s->stress are at q. force: leaves
+ * the residual at q in s->force, too. Spoils s->held. */
+static bool factor_tangent(su_stepper *s, const su_pose *pose, const double *q, double mass, double damping, bool exact,
+                           bool force)
 {
     const su_runtime_model *model = s->model;
     if (force) memset(s->force, 0, (size_t)model->lead * sizeof *s->force);
@@ -88,8 +92,8 @@ static bool factor_tangent(su_stepper *s, const su_pose *pose, const double *q, 
     return false;
 }
 
-/* Without a tolerance: as many solves as are wanted, the right-hand side from the same pass as the matrix. su_step_check looks
- * at the end where points move far. */
+/* Without a tolerance: as many solves as are wanted, the right-hand side from the same pass as the matrix.
+ * su_step_check looks at the end where points move far. */
 static su_step_end plain_solves(su_stepper *s, const su_pose *pose, double mass, double damping, int solves)
 {
     const su_runtime_model *model = s->model;
@@ -124,7 +128,7 @@ su_step_end su_step_iterate(su_stepper *s, const su_pose *pose, double mass, dou
             then = residual_at(s, pose, s->trial, mass, damping, NULL, !last);
             if (then < now) break;
         }
-        if (!(then < now)) break;   /* rounding: no further descent */
+        if (!(then < now)) break; /* rounding: no further descent */
         memcpy(q, s->trial, bytes);
         now = then;
         s->residual = now;
@@ -136,7 +140,8 @@ su_step_end su_step_first_solve(su_stepper *s, const su_pose *pose, double mass,
 {
     const su_runtime_model *model = s->model;
     double *q = s->next->q;
-    su_step_response what = {.strain = s->carried, .derivative = s->carried_derivative, .project = true, .linear = stiffness};
+    su_step_response what = {
+        .strain = s->carried, .derivative = s->carried_derivative, .project = true, .linear = stiffness};
     if (!su_step_respond(s, pose, &what)) return SU_STEP_NOT_FINITE;
     memcpy(s->force, s->load, (size_t)model->lead * sizeof(double));
     su_step_start_system(s, pose, mass, s->A);
@@ -152,8 +157,8 @@ su_step_end su_step_first_solve(su_stepper *s, const su_pose *pose, double mass,
     return SU_STEP_OK;
 }
 
-/* Minimizes the potential by Newton with projected matrices and a line search, for steps that a linearization leads astray:
- * converged implicit Euler does not blow up. From s->next->q or from the q before, whichever is lower. */
+/* Minimizes the potential by Newton with projected matrices and a line search, for steps that a linearization leads
+ * astray: converged implicit Euler does not blow up. From s->next->q or from the q before, whichever is lower. */
 static su_step_end minimize(su_stepper *s, const su_pose *pose, double mass, double damping)
 {
     enum { ITERATIONS = 30, HALVINGS = 25 };

@@ -21,7 +21,10 @@ bool su_step_all_finite(int64_t count, const double *a)
     return sum == 0.0;
 }
 
-static double *lane(double *base, int64_t element, int entry) { return base + su_strain_at(element) + SU_LANES * entry; }
+static double *lane(double *base, int64_t element, int entry)
+{
+    return base + su_strain_at(element) + SU_LANES * entry;
+}
 
 /* Padding columns read q[r] = 0. */
 static void gather(const su_panel *panel, const double *q, double *out)
@@ -49,7 +52,8 @@ static void rough_strain(const su_stepper *s, const su_pose *pose, const double 
         const su_panel *panel = model->tet_panel + p;
         for (int64_t j = 0; j < panel->stride; j++) few[j] = (float)q[panel->modes[j]];
         if (p < model->panels_abreast) {
-            model->kernels->strain_abreast_float(panel->count, panel->columns, pose->B + 9 * panel->offset, few, gradient + 9 * panel->first);
+            model->kernels->strain_abreast_float(panel->count, panel->columns, pose->B + 9 * panel->offset, few,
+                                                 gradient + 9 * panel->first);
             continue;
         }
         model->kernels->rows_times_float(9 * panel->count, panel->stride, pose->B + 9 * panel->offset, few, s->rows);
@@ -64,7 +68,8 @@ void su_step_displace(const su_stepper *s, const su_pose *pose, su_record *recor
     for (int64_t p = 0; p < model->kept_panels; p++) {
         const su_panel *panel = model->point_panel + p;
         gather(panel, record->q, s->gathered);
-        model->kernels->rows_times(3 * panel->count, panel->stride, pose->rows + 3 * panel->offset, s->gathered, s->rows);
+        model->kernels->rows_times(3 * panel->count, panel->stride, pose->rows + 3 * panel->offset, s->gathered,
+                                   s->rows);
         double *x = record->still + panel->first, *y = x + kept, *z = y + kept;
         for (int64_t k = 0; k < panel->count; k++)
             x[k] = s->rows[3 * k], y[k] = s->rows[3 * k + 1], z[k] = s->rows[3 * k + 2];
@@ -73,8 +78,8 @@ void su_step_displace(const su_stepper *s, const su_pose *pose, su_record *recor
         for (int64_t k = 0; k < model->inertia; k++)
             record->inertia[c * model->inertia_padded + k] = record->still[c * kept + model->inertia_point[k]];
     rough_strain(s, pose, record->q, s->strain);
-    model->kernels->corners(model->tets_padded, kept, model->base, record->still, pose->corner_rotation, pose->gradient, s->strain,
-                            record->corners);
+    model->kernels->corners(model->tets_padded, kept, model->base, record->still, pose->corner_rotation, pose->gradient,
+                            s->strain, record->corners);
 }
 
 double su_step_largest_square(const su_stepper *s, const su_record *a, const su_record *b)
@@ -83,7 +88,8 @@ double su_step_largest_square(const su_stepper *s, const su_record *a, const su_
     int64_t tets = model->tets_padded;
     double most = model->kernels->largest_square(model->kept_padded, a->still, b ? b->still : s->nowhere);
     for (int c = 0; c < 4; c++) {
-        double here = model->kernels->largest_square(tets, a->corners + 3 * c * tets, b ? b->corners + 3 * c * tets : s->nowhere);
+        double here =
+            model->kernels->largest_square(tets, a->corners + 3 * c * tets, b ? b->corners + 3 * c * tets : s->nowhere);
         if (most < here || isnan(here)) most = here;
     }
     return most;
@@ -96,7 +102,8 @@ void su_step_strain(const su_stepper *s, const su_pose *pose, const double *q, d
         const su_panel *panel = model->tet_panel + p;
         gather(panel, q, s->gathered);
         if (p < model->panels_abreast) {
-            model->kernels->strain_abreast(panel->count, panel->columns, pose->B + 9 * panel->offset, s->gathered, gradient + 9 * panel->first);
+            model->kernels->strain_abreast(panel->count, panel->columns, pose->B + 9 * panel->offset, s->gathered,
+                                           gradient + 9 * panel->first);
             continue;
         }
         model->kernels->rows_times(9 * panel->count, panel->stride, pose->B + 9 * panel->offset, s->gathered, s->rows);
@@ -186,11 +193,21 @@ static bool respond_irregular(su_stepper *s, const su_pose *pose, const su_step_
 bool su_step_respond(su_stepper *s, const su_pose *pose, const su_step_response *what)
 {
     const su_runtime_model *model = s->model;
-    su_response response = {.material = model->material, .count = model->tets_padded, .mu = pose->mu, .lambda = pose->lambda,
-                            .volume = pose->volume, .stiffness = s->settings.stiffness, .strain = what->strain,
-                            .project = what->project, .linear = what->linear, .stress = s->stress,
-                            .derivative = what->derivative, .damping = what->damping, .held = s->carried_derivative,
-                            .carried = s->carried, .irregular = s->irregular};
+    su_response response = {.material = model->material,
+                            .count = model->tets_padded,
+                            .mu = pose->mu,
+                            .lambda = pose->lambda,
+                            .volume = pose->volume,
+                            .stiffness = s->settings.stiffness,
+                            .strain = what->strain,
+                            .project = what->project,
+                            .linear = what->linear,
+                            .stress = s->stress,
+                            .derivative = what->derivative,
+                            .damping = what->damping,
+                            .held = s->carried_derivative,
+                            .carried = s->carried,
+                            .irregular = s->irregular};
     model->kernels->respond(&response);
     if (!respond_irregular(s, pose, what)) return false;
     return true;
@@ -243,7 +260,8 @@ void su_step_linear_add(const su_stepper *s, double factor, double *A)
 }
 
 /* Adds a panel's tile to the upper triangle of K. */
-static void scatter_tile(const su_runtime_model *model, const su_panel *panel, const double *tile, double scale, double *K)
+static void scatter_tile(const su_runtime_model *model, const su_panel *panel, const double *tile, double scale,
+                         double *K)
 {
     const int64_t *first = model->basis.first_mode, stride = panel->stride;
     for (int64_t a = 0, i0 = 0; a < panel->region_count; a++) {
@@ -261,7 +279,8 @@ static void scatter_tile(const su_runtime_model *model, const su_panel *panel, c
     }
 }
 
-void su_step_assemble(su_stepper *s, const su_pose *pose, const float *derivative, double scale, double *A, double *force)
+void su_step_assemble(su_stepper *s, const su_pose *pose, const float *derivative, double scale, double *A,
+                      double *force)
 {
     const su_runtime_model *model = s->model;
     for (int64_t p = 0; p < model->tet_panels; p++) {
@@ -270,12 +289,14 @@ void su_step_assemble(su_stepper *s, const su_pose *pose, const float *derivativ
         memset(s->gathered, 0, (size_t)panel->stride * sizeof *s->gathered);
         const float *B = pose->B + 9 * panel->offset;
         if (p < model->panels_abreast) {
-            model->kernels->tangent_abreast(panel->count, panel->columns, panel->stride, B, derivative + SU_DERIVATIVE_ENTRIES * panel->first,
-                                            s->work, s->tile);
-            if (force) model->kernels->force_abreast(panel->count, panel->columns, B, s->stress + 9 * panel->first, s->gathered);
+            model->kernels->tangent_abreast(panel->count, panel->columns, panel->stride, B,
+                                            derivative + SU_DERIVATIVE_ENTRIES * panel->first, s->work, s->tile);
+            if (force)
+                model->kernels->force_abreast(panel->count, panel->columns, B, s->stress + 9 * panel->first,
+                                              s->gathered);
         } else {
-            model->kernels->tangent(panel->first, panel->count, panel->columns, panel->stride, B, derivative, force ? s->stress : NULL,
-                                    s->work, s->tile, s->gathered);
+            model->kernels->tangent(panel->first, panel->count, panel->columns, panel->stride, B, derivative,
+                                    force ? s->stress : NULL, s->work, s->tile, s->gathered);
         }
         scatter_tile(model, panel, s->tile, scale, A);
         if (force) su_step_scatter(panel, s->gathered, force);

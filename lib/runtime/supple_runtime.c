@@ -19,28 +19,28 @@ struct supple_runtime {
     su_runtime_model model;
     su_reconstruct *reconstruct;
     su_stepper stepper;
-    su_pose poses[3];              /* rotate: the new one, and those of the last two steps */
+    su_pose poses[3]; /* rotate: the new one, and those of the last two steps */
     su_pose *pose, *last, *older;
     su_pose_work work;
     su_pose_input input;
     su_sim_settings settings;
-    double frequency;             /* Hz, of the lowest mode */
+    double frequency; /* Hz, of the lowest mode */
     bool corrected, started, pending;
     int64_t serial;
     int64_t needed;
     int32_t *needed_list;
-    int32_t *patch_at, *rebuild_at, *output_at;   /* where their skin vertices stand among the needed ones */
+    int32_t *patch_at, *rebuild_at, *output_at; /* where their skin vertices stand among the needed ones */
     int64_t rebuild_count, output_count;
     int32_t *output_list;
-    double *points;                /* (needed,3) corrected */
-    double *rebuild_skin;          /* (rebuild_count,3) */
-    double *sculpt_weights;        /* (a) */
-    double *sculpts;               /* (a,needed,3) */
-    su_external external;          /* no points: nothing acts from outside */
+    double *points;         /* (needed,3) corrected */
+    double *rebuild_skin;   /* (rebuild_count,3) */
+    double *sculpt_weights; /* (a) */
+    double *sculpts;        /* (a,needed,3) */
+    su_external external;   /* no points: nothing acts from outside */
     su_loads loads;
-    int64_t collider_room, known;  /* colliders of the last step */
-    double *collider_before;       /* (collider_room,3) where they were then */
-    int32_t *load_at;              /* (external.points) where they stand among the needed ones */
+    int64_t collider_room, known; /* colliders of the last step */
+    double *collider_before;      /* (collider_room,3) where they were then */
+    int32_t *load_at;             /* (external.points) where they stand among the needed ones */
     double time;
     su_arena arena;
 };
@@ -70,7 +70,8 @@ void supple_close(supple_runtime *r)
 
 /* ---- which skin points ---- */
 
-static su_status places(supple_runtime *r, int64_t count, const int32_t *list, const int32_t *place, int32_t **out, su_error *err)
+static su_status places(supple_runtime *r, int64_t count, const int32_t *list, const int32_t *place, int32_t **out,
+                        su_error *err)
 {
     if (!(*out = take(r, count, sizeof **out, err))) return SU_AGAIN;
     for (int64_t k = 0; k < count; k++) (*out)[k] = place[list[k]];
@@ -119,20 +120,22 @@ static su_status choose_output(supple_runtime *r, const supple_options *options,
     for (int64_t k = 0; k < r->output_count; k++) {
         int64_t v = options->vertices ? options->vertices[k] : k;
         if (v < 0 || v >= r->file.nbar)
-            return su_fail(err, SU_USAGE, "there is no skin vertex %lld, the skin has %lld", (long long)v, (long long)r->file.nbar);
+            return su_fail(err, SU_USAGE, "there is no skin vertex %lld, the skin has %lld", (long long)v,
+                           (long long)r->file.nbar);
         r->output_list[k] = (int32_t)v;
     }
     return SU_OK;
 }
 
 /* The contact points, and the model with the flesh vertices that carry them. */
-static su_status open_contacts(supple_runtime *r, su_interpolation interpolation, const supple_options *options, su_error *err)
+static su_status open_contacts(supple_runtime *r, su_interpolation interpolation, const supple_options *options,
+                               su_error *err)
 {
     const su_model *file = &r->file;
     if (options->contact_count <= 0) return su_runtime_model_create(file, interpolation, &r->model, err);
     r->collider_room = options->collider_count > 0 ? options->collider_count : 0;
-    SU_TRY(su_external_create(options->contact_count, options->contacts, file->nbar, file->neutral, file->vertices, file->b,
-                              file->surface, r->collider_room, &r->external, err));
+    SU_TRY(su_external_create(options->contact_count, options->contacts, file->nbar, file->neutral, file->vertices,
+                              file->b, file->surface, r->collider_room, &r->external, err));
     if (options->contact_stiffness > 0) r->external.stiffness = options->contact_stiffness;
     int64_t carriers = 4 * r->external.points;
     int32_t *carrier = take(r, carriers, sizeof *carrier, err);
@@ -159,8 +162,11 @@ static su_status open_model(supple_runtime *r, const char *path, const supple_op
     const char *way = json_string_value(json_object_get(r->file.file.meta, "interpolation"));
     su_interpolation interpolation = way && strcmp(way, "linear") == 0 ? SU_LINEAR : SU_COROTATED;
     SU_TRY(open_contacts(r, interpolation, options, err));
-    su_step_settings step = {.alpha = r->settings.alpha, .beta = r->settings.beta, .stiffness = r->settings.stiffness,
-                             .newton = options->newton > 0 ? options->newton : 2, .tolerance = 1e-8};
+    su_step_settings step = {.alpha = r->settings.alpha,
+                             .beta = r->settings.beta,
+                             .stiffness = r->settings.stiffness,
+                             .newton = options->newton > 0 ? options->newton : 2,
+                             .tolerance = 1e-8};
     SU_TRY(su_stepper_create(&r->model, &step, &r->stepper, err));
     if (r->external.points > 0) {
         SU_TRY(su_loads_create(&r->external, r->file.embed_tet, r->file.embed_bary, r->file.tets, &r->loads, err));
@@ -180,8 +186,8 @@ supple_runtime *supple_open(const char *model_path, const supple_options *option
     static const supple_options defaults = {.corrected = 0};
     su_error err = {0};
     supple_runtime *r = calloc(1, sizeof *r);
-    su_status status = r ? open_model(r, model_path, options ? options : &defaults, &err) :
-                           su_fail(&err, SU_AGAIN, "not enough memory");
+    su_status status = r ? open_model(r, model_path, options ? options : &defaults, &err)
+                         : su_fail(&err, SU_AGAIN, "not enough memory");
     if (status == SU_OK) return r;
     if (message && size > 0) snprintf(message, size, "%s", err.text);
     supple_close(r);
@@ -306,8 +312,8 @@ void supple_set_pose(supple_runtime *r, const double *parameters, const double *
         input->c[i] = root[4 * i + 3];
     }
     /* A pose that was set but never stepped to is simply replaced. */
-    const su_blend *before[1][2] = {{r->last->blend.serial ? &r->last->blend : NULL,
-                                     r->older->blend.serial ? &r->older->blend : NULL}};
+    const su_blend *before[1][2] = {
+        {r->last->blend.serial ? &r->last->blend : NULL, r->older->blend.serial ? &r->older->blend : NULL}};
     su_blend_evaluate(&r->model, input->p, ++r->serial, &r->pose->blend);
     su_pose_evaluate(&r->model, 1, input, before, &r->work, r->pose);
     r->pending = true;
@@ -324,7 +330,7 @@ int supple_step(supple_runtime *r, double seconds)
     double gravity[3];
     int status = SU_STATUS_OK;
     advance_colliders(r, seconds);
-    const su_pose *to = r->pending ? r->pose : r->last;   /* once more to the same pose where none was set */
+    const su_pose *to = r->pending ? r->pose : r->last; /* once more to the same pose where none was set */
     su_sim_gravity(&r->settings, to->Q, gravity);
     r->stepper.settings.beta = su_sim_beta(&r->settings, r->frequency, seconds);
     /* Between two poses of a live rig there is nothing to halve towards: a failing step is damped at once. */
@@ -348,7 +354,8 @@ void supple_positions(supple_runtime *r, double *positions)
     const su_blend *blend = r->pending ? &r->pose->blend : &r->last->blend;
     for (int64_t k = 0; k < r->rebuild_count; k++)
         memcpy(r->rebuild_skin + 3 * k, r->points + 3 * r->rebuild_at[k], 3 * sizeof(double));
-    su_reconstruct_frames(r->reconstruct, 1, r->rebuild_skin, blend->w, blend->b, r->stepper.now->q, NULL, positions, NULL);
+    su_reconstruct_frames(r->reconstruct, 1, r->rebuild_skin, blend->w, blend->b, r->stepper.now->q, NULL, positions,
+                          NULL);
     for (int64_t k = 0; k < r->output_count; k++)
         for (int c = 0; c < 3; c++) positions[3 * k + c] += r->points[3 * (int64_t)r->output_at[k] + c];
 }

@@ -5,8 +5,8 @@
  *   4. step;  5. read the positions of the skin vertices you asked for.
  *
  * After opening nothing is allocated, no file is touched, nothing is locked. A runtime belongs to one thread at a time;
- * several may be used side by side. Units are metres, seconds, kilograms; right-handed, y up; matrices row-major, acting on
- * columns. Link with -lsupple-runtime -lz -ljansson -lxxhash -lm -fopenmp. */
+ * several may be used side by side. Units are metres, seconds, kilograms; right-handed, y up; matrices row-major,
+ * acting on columns. Link with -lsupple-runtime -lz -ljansson -lxxhash -lm -fopenmp. */
 #ifndef SUPPLE_RUNTIME_H
 #define SUPPLE_RUNTIME_H
 
@@ -23,18 +23,18 @@ enum { SUPPLE_GRAVITY_RELATIVE, SUPPLE_GRAVITY_ABSOLUTE, SUPPLE_GRAVITY_NONE };
 
 /* Zero means the default everywhere. */
 typedef struct supple_options {
-    double gravity[3];          /* m/s^2, world; 0,0,0: 0,-9.81,0 (for none set the mode) */
-    int gravity_mode;           /* relative: the given shape carries its own weight */
-    double damping;             /* ratio at the lowest frequency; 0: 0.1 */
-    double stiffness;           /* factor on Young's modulus; 0: 1 */
-    int newton;                 /* linear solves a step; 0: 2 */
-    int corrected;              /* not 0: points already contain the sculpted corrections of the model */
-    const int32_t *vertices;    /* skin vertices whose positions will be read; NULL: all */
+    double gravity[3];       /* m/s^2, world; 0,0,0: 0,-9.81,0 (for none set the mode) */
+    int gravity_mode;        /* relative: the given shape carries its own weight */
+    double damping;          /* ratio at the lowest frequency; 0: 0.1 */
+    double stiffness;        /* factor on Young's modulus; 0: 1 */
+    int newton;              /* linear solves a step; 0: 2 */
+    int corrected;           /* not 0: points already contain the sculpted corrections of the model */
+    const int32_t *vertices; /* skin vertices whose positions will be read; NULL: all */
     int64_t vertex_count;
-    int64_t contact_count;      /* skin points that feel colliders, wind and forces; 0: nothing acts from outside */
-    const int32_t *contacts;    /* these skin vertices; NULL: as many spread over the skin (300 are plenty) */
-    int64_t collider_count;     /* most colliders at a time */
-    double contact_stiffness;   /* N/m^3, pressure for each metre of depth; 0: 2e6 */
+    int64_t contact_count;    /* skin points that feel colliders, wind and forces; 0: nothing acts from outside */
+    const int32_t *contacts;  /* these skin vertices; NULL: as many spread over the skin (300 are plenty) */
+    int64_t collider_count;   /* most colliders at a time */
+    double contact_stiffness; /* N/m^3, pressure for each metre of depth; 0: 2e6 */
 } supple_options;
 
 /* NULL on failure, with a sentence in message (size bytes). options NULL: all defaults. */
@@ -50,8 +50,9 @@ int64_t supple_skin_vertices(const supple_runtime *runtime);
 int64_t supple_needed(const supple_runtime *runtime, const int32_t **vertices);
 int64_t supple_output_vertices(const supple_runtime *runtime, const int32_t **vertices);
 
-/* The pose that the next step leads to. parameters as above; points (needed,3) in the root frame; root (4,4): root frame to
- * world, rigid. The first pose, and the first after supple_restart, is where the flesh starts, at rest on the rig. */
+/* The pose that the next step leads to. parameters as above; points (needed,3) in the root frame; root (4,4): root
+ * frame to world, rigid. The first pose, and the first after supple_restart, is where the flesh starts, at rest on the
+ * rig. */
 void supple_set_pose(supple_runtime *runtime, const double *parameters, const double *points, const double root[16]);
 
 /* ---- forces from outside: colliders, wind and point forces act on the contact points, in the world ---- */
@@ -60,7 +61,7 @@ enum { SUPPLE_PLANE, SUPPLE_SPHERE, SUPPLE_CAPSULE };
 
 typedef struct supple_collider {
     int shape;
-    double a[3], b[3];          /* plane: a point and the outward normal; sphere: its centre; capsule: its ends */
+    double a[3], b[3]; /* plane: a point and the outward normal; sphere: its centre; capsule: its ends */
     double radius, friction;
 } supple_collider;
 
@@ -68,8 +69,9 @@ typedef struct supple_collider {
 int64_t supple_contacts(const supple_runtime *runtime, const int32_t **vertices);
 /* The skin area (m^2) that each contact point stands for. */
 void supple_contact_areas(const supple_runtime *runtime, double *areas);
-/* The colliders at the end of the next step, until they are set again; collider k is the same body as collider k of the step
- * before, moved along a straight line, which friction feels. 0: taken; 1: more than collider_count, or no shape: none is. */
+/* The colliders at the end of the next step, until they are set again; collider k is the same body as collider k of the
+ * step before, moved along a straight line, which friction feels. 0: taken; 1: more than collider_count, or no shape:
+ * none is. */
 int supple_set_colliders(supple_runtime *runtime, int64_t count, const supple_collider *colliders);
 /* Wind (m/s); drag, kg/(m^2 s): force = drag * area * (wind - velocity of the skin). NULL: none. */
 void supple_set_wind(supple_runtime *runtime, const double *velocity, double drag);
@@ -79,8 +81,8 @@ void supple_set_force(supple_runtime *runtime, int64_t index, const double force
 /* The flesh starts anew at the next pose: after a cut or a teleport. */
 void supple_restart(supple_runtime *runtime);
 
-/* One step of the given length to the pose that was set. 0: done; 1: in halves; 2: damped; 3: failed, the flesh follows the
- * rig. Never leaves anything that is not a number behind. */
+/* One step of the given length to the pose that was set. 0: done; 1: in halves; 2: damped; 3: failed, the flesh follows
+ * the rig. Never leaves anything that is not a number behind. */
 int supple_step(supple_runtime *runtime, double seconds);
 
 /* Positions (output,3) in the root frame, at the pose last stepped to (or set, before the first step). */

@@ -38,8 +38,11 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
         fprintf(stderr, "fuzz: give --reader=NAME, a folder of tests/corpus\n");
         exit(2);
     }
-    const char *memory = getenv("FUZZ_FOLDER");   /* files on the way; a folder in memory is fastest */
-    snprintf(folder, sizeof folder, "%.60s/supple-fuzz.XXXXXX", memory ? memory : access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+    const char *memory = getenv("FUZZ_FOLDER"); /* files on the way; a folder in memory is fastest */
+    snprintf(folder, sizeof folder, "%.60s/supple-fuzz.XXXXXX",
+             memory                          ? memory
+             : access("/dev/shm", W_OK) == 0 ? "/dev/shm"
+                                             : "/tmp");
     if (!mkdtemp(folder)) exit(2);
     atexit(clean_up);
     return 0;

@@ -37,7 +37,7 @@ typedef struct inputs {
     su_tet tet;
     su_fit *fits, fit;
     su_modes *modes;
-    su_pose_source *sources;   /* (m) of the modes */
+    su_pose_source *sources; /* (m) of the modes */
 } inputs;
 
 static void inputs_free(inputs *in)
@@ -75,7 +75,9 @@ static su_status sort_inputs(su_tool *tool, inputs *in)
     }
     if (!in->tet_path || !in->fit_count || !in->modes_count)
         return su_fail(err, SU_USAGE, "needs a tet file, fit files and modes files; no %s file is given",
-                       !in->tet_path ? "tet" : !in->fit_count ? "fit" : "modes");
+                       !in->tet_path    ? "tet"
+                       : !in->fit_count ? "fit"
+                                        : "modes");
     return SU_OK;
 }
 
@@ -109,15 +111,16 @@ static su_status rotations_of(const inputs *in, double *rotations, int threads, 
 {
     su_rotation_field *field;
     su_smoothing smoothing = su_fit_smoothing(&in->fit);
-    SU_TRY(su_rotation_field_create(in->tet.n, in->tet.vertices, in->tet.t, in->tet.tets, &smoothing, 0, NULL, &field, err));
+    SU_TRY(su_rotation_field_create(in->tet.n, in->tet.vertices, in->tet.t, in->tet.tets, &smoothing, 0, NULL, &field,
+                                    err));
     for (int64_t i = 0; i < in->fit.m; i++)
         su_rotation_field_evaluate(field, in->fit.shapes + 3 * i * in->tet.n, rotations + 4 * i * in->tet.n, threads);
     su_rotation_field_free(field);
     return SU_OK;
 }
 
-/* Blending m^2 r^2 / 2 numbers a step costs more than forming S(p) and S'S from the factor's R rows where m is large and
- * the bases are alike. */
+/* Blending m^2 r^2 / 2 numbers a step costs more than forming S(p) and S'S from the factor's R rows where m is large
+ * and the bases are alike. */
 static bool factor_pays(int64_t m, int64_t r, int64_t rows)
 {
     return 0.5 * (double)(m * (m + 1)) * (double)(r * r) > (double)(m * rows * r) + 0.5 * (double)(rows * r * (r + 1));
@@ -261,7 +264,8 @@ static void suggest(su_tool *tool, const settings *set, const inputs *in, const 
             bool clear = stiff[a].mean > set->bound && (set->shots.count == 0 || places->shot[a] >= 0);
             double nearest = HUGE_VAL;
             for (int64_t i = 0; i < in->fit.m; i++)
-                nearest = fmin(nearest, su_param_distance(in->fit.s, places->place[a].p, in->fit.params + i * in->fit.s, in->fit.param_scale));
+                nearest = fmin(nearest, su_param_distance(in->fit.s, places->place[a].p, in->fit.params + i * in->fit.s,
+                                                          in->fit.param_scale));
             for (int64_t k = 0; k < count; k++)
                 clear = clear && su_param_distance(in->fit.s, places->place[a].p, places->place[chosen[k]].p,
                                                    in->fit.param_scale) > 0.5 * nearest;
@@ -276,8 +280,9 @@ static void suggest(su_tool *tool, const settings *set, const inputs *in, const 
         json_array_append_new(list, json_pack("{s:s, s:f, s:o}", "pose", name, "stiffening", stiff[best].mean, "p", p));
         su_note(tool, "add a pose at %s (stiffening %.1f %%)", name, 100 * stiff[best].mean);
     }
-    if (count == 0) su_note(tool, "no pose to add: stiffening is below %.1f %% at all %s", 100 * set->bound,
-                            set->shots.count ? "frames measured" : "middles");
+    if (count == 0)
+        su_note(tool, "no pose to add: stiffening is below %.1f %% at all %s", 100 * set->bound,
+                set->shots.count ? "frames measured" : "middles");
     json_object_set_new(tool->stats, "suggest", list);
 }
 
@@ -311,7 +316,8 @@ static su_status measure_places(su_tool *tool, const settings *set, const inputs
     }
     char name[300];
     place_name(set, in, basis, places, worst, name, sizeof name);
-    su_note(tool, "stiffening at %lld places between poses: at most %.2f %%, at %s; at frames of the shots at most %.2f %%",
+    su_note(tool,
+            "stiffening at %lld places between poses: at most %.2f %%, at %s; at frames of the shots at most %.2f %%",
             (long long)(places->count - in->fit.m), 100 * stiff[worst].mean, name, 100 * in_shots);
     su_stats_number(tool, "stiffening_shots", in_shots);
     su_stats_number(tool, "stiffening", stiff[worst].mean);
@@ -334,22 +340,27 @@ static su_status recompute_places(su_tool *tool, const settings *set, const inpu
         su_subspace_error e = {0, 0};
         char name[300];
         status = su_subspace_measure(probe, &places->place[a], &e, &tool->err);
-        if (status == SU_OK) status = su_progress_update(&tool->progress, 0.9 + 0.1 * (double)(a - in->fit.m) / (double)count, &tool->err);
+        if (status == SU_OK)
+            status =
+                su_progress_update(&tool->progress, 0.9 + 0.1 * (double)(a - in->fit.m) / (double)count, &tool->err);
         sum[0] += e.projection, sum[1] += e.angle;
         most[0] = fmax(most[0], e.projection), most[1] = fmax(most[1], e.angle);
         place_name(set, in, basis, places, a, name, sizeof name);
-        su_detail(tool, "%s: the %lld lowest modes recomputed are off by %.3f %%, mean angle %.2f degrees", name, (long long)modes,
-                  100 * e.projection, 180 / M_PI * e.angle);
+        su_detail(tool, "%s: the %lld lowest modes recomputed are off by %.3f %%, mean angle %.2f degrees", name,
+                  (long long)modes, 100 * e.projection, 180 / M_PI * e.angle);
     }
     su_stiffness_probe_free(probe);
     if (status != SU_OK) return status;
-    su_note(tool, "the %lld lowest modes recomputed at %lld places: off by %.3f %% (most %.3f %%), angles %.2f degrees (%.2f)",
-            (long long)modes, (long long)count, 100 * sum[0] / (double)count, 100 * most[0], 180 / M_PI * sum[1] / (double)count,
-            180 / M_PI * most[1]);
+    su_note(
+        tool,
+        "the %lld lowest modes recomputed at %lld places: off by %.3f %% (most %.3f %%), angles %.2f degrees (%.2f)",
+        (long long)modes, (long long)count, 100 * sum[0] / (double)count, 100 * most[0],
+        180 / M_PI * sum[1] / (double)count, 180 / M_PI * most[1]);
     json_object_set_new(tool->stats, "recomputed",
-                        json_pack("{s:I, s:I, s:f, s:f, s:f, s:f}", "modes", (json_int_t)modes, "places", (json_int_t)count,
-                                  "projection", sum[0] / (double)count, "largest_projection", most[0], "angle_deg",
-                                  180 / M_PI * sum[1] / (double)count, "largest_angle_deg", 180 / M_PI * most[1]));
+                        json_pack("{s:I, s:I, s:f, s:f, s:f, s:f}", "modes", (json_int_t)modes, "places",
+                                  (json_int_t)count, "projection", sum[0] / (double)count, "largest_projection",
+                                  most[0], "angle_deg", 180 / M_PI * sum[1] / (double)count, "largest_angle_deg",
+                                  180 / M_PI * most[1]));
     return SU_OK;
 }
 
@@ -365,10 +376,17 @@ static su_status measure(su_tool *tool, const settings *set, const inputs *in, c
     if (fit->m < 2 && set->shots.count == 0) return SU_OK;
     int material = su_material_from_name(su_meta_text(fit->file.meta, "material", "neohookean"));
     if (material < 0) return su_fail(err, SU_INPUT, "%s: unknown material", in->fit_paths[0]);
-    su_shot_target target = {.nbar = in->tet.nbar, .s = fit->s, .a = fit->a, .params = fit->params,
-                             .param_scale = fit->param_scale, .param_names = json_object_get(fit->file.meta, "param_names"),
-                             .psd_params = fit->psd_params, .psd_shapes = fit->psd_shapes, .psd_rbf = fit->psd_rbf,
-                             .param_mean = fit->param_mean, .param_basis = fit->param_basis};
+    su_shot_target target = {.nbar = in->tet.nbar,
+                             .s = fit->s,
+                             .a = fit->a,
+                             .params = fit->params,
+                             .param_scale = fit->param_scale,
+                             .param_names = json_object_get(fit->file.meta, "param_names"),
+                             .psd_params = fit->psd_params,
+                             .psd_shapes = fit->psd_shapes,
+                             .psd_rbf = fit->psd_rbf,
+                             .param_mean = fit->param_mean,
+                             .param_basis = fit->param_basis};
     SU_GO(su_pose_space_create(&space, &in->tet, fit, basis, (su_material)material,
                                set->interpolation ? SU_LINEAR : SU_COROTATED, tool->threads, err));
     SU_GO(su_training_places_create(&space, &target, set->shots.count, set->shots.items, set->frames, &places, err));
@@ -402,8 +420,10 @@ static su_status make_meta(su_tool *tool, const settings *set, const inputs *in,
     json_t *names = json_object_get(in->fit.file.meta, "param_names");
     json_t *linear_modes = json_object_get(in->modes[0].file.meta, "linear_modes");
     if (names) json_object_set(meta, "param_names", names);
-    if (set->pca > 0) json_object_set_new(meta, "pca", json_integer(set->pca));
-    else if (linear_modes) json_object_set(meta, "linear_modes", linear_modes);
+    if (set->pca > 0)
+        json_object_set_new(meta, "pca", json_integer(set->pca));
+    else if (linear_modes)
+        json_object_set(meta, "linear_modes", linear_modes);
     return SU_OK;
 }
 
@@ -430,37 +450,78 @@ int main(int argc, char **argv)
 {
     settings set = {.frames = 12, .bound = 0.05};
     const su_option options[] = {
-        {.name = "interpolation", .kind = SU_OPT_CHOICE, .target = &set.interpolation, .argument = "WAY",
+        {.name = "interpolation",
+         .kind = SU_OPT_CHOICE,
+         .target = &set.interpolation,
+         .argument = "WAY",
          .choices = "corotated|linear",
-         .help = "how bases are blended between poses: corotated (default) turns them by the local rotation at the current "
-                 "pose, linear is the paper's. Recorded for cubature and sim."},
-        {.name = "pca", .kind = SU_OPT_INT, .target = &set.pca, .argument = "R", .low = 0, .high = 100000,
-         .help = "one basis of R columns for all poses instead, the principal directions of their bases; for comparison "
-                 "(default 0: a basis a pose)."},
-        {.name = "gram", .kind = SU_OPT_CHOICE, .target = &set.gram, .argument = "FORM", .choices = "auto|full|factor",
-         .help = "Gram matrices in full, or as a common factor, which is smaller and faster for many poses (default: auto)."},
-        {.name = "shots", .kind = SU_OPT_LIST, .target = &set.shots, .argument = "ANIM", .greedy = true,
+         .help =
+             "how bases are blended between poses: corotated (default) turns them by the local rotation at the current "
+             "pose, linear is the paper's. Recorded for cubature and sim."},
+        {.name = "pca",
+         .kind = SU_OPT_INT,
+         .target = &set.pca,
+         .argument = "R",
+         .low = 0,
+         .high = 100000,
+         .help =
+             "one basis of R columns for all poses instead, the principal directions of their bases; for comparison "
+             "(default 0: a basis a pose)."},
+        {.name = "gram",
+         .kind = SU_OPT_CHOICE,
+         .target = &set.gram,
+         .argument = "FORM",
+         .choices = "auto|full|factor",
+         .help = "Gram matrices in full, or as a common factor, which is smaller and faster for many poses (default: "
+                 "auto)."},
+        {.name = "shots",
+         .kind = SU_OPT_LIST,
+         .target = &set.shots,
+         .argument = "ANIM",
+         .greedy = true,
          .help = "shots along which stiffening is measured."},
-        {.name = "measure", .kind = SU_OPT_FLAG, .target = &set.measure,
-         .help = "measure how much too stiff the interpolated bases are at the middles of the tree's edges and at frames of "
+        {.name = "measure",
+         .kind = SU_OPT_FLAG,
+         .target = &set.measure,
+         .help = "measure how much too stiff the interpolated bases are at the middles of the tree's edges and at "
+                 "frames of "
                  "the shots: the lowest 8 linear modes against those recomputed there."},
-        {.name = "recompute", .kind = SU_OPT_FLAG, .target = &set.recompute,
-         .help = "also how much of the lower half of the linear modes, recomputed there, the interpolated basis misses, weighted by "
+        {.name = "recompute",
+         .kind = SU_OPT_FLAG,
+         .target = &set.recompute,
+         .help = "also how much of the lower half of the linear modes, recomputed there, the interpolated basis "
+                 "misses, weighted by "
                  "compliance, and at what angles (implies --measure; takes longer)."},
-        {.name = "suggest", .kind = SU_OPT_INT, .target = &set.suggest, .argument = "N", .low = 0, .high = 64,
+        {.name = "suggest",
+         .kind = SU_OPT_INT,
+         .target = &set.suggest,
+         .argument = "N",
+         .low = 0,
+         .high = 64,
          .help = "name up to N places where a further example pose would help most (implies --measure; default: 0)."},
-        {.name = "bound", .kind = SU_OPT_NUMBER, .target = &set.bound, .argument = "SHARE", .low = 0, .high = 10,
+        {.name = "bound",
+         .kind = SU_OPT_NUMBER,
+         .target = &set.bound,
+         .argument = "SHARE",
+         .low = 0,
+         .high = 10,
          .help = "stiffening that is accepted without a suggestion (default: 5%)."},
-        {.name = "frames", .kind = SU_OPT_INT, .target = &set.frames, .argument = "N", .low = 1, .high = 1000,
+        {.name = "frames",
+         .kind = SU_OPT_INT,
+         .target = &set.frames,
+         .argument = "N",
+         .low = 1,
+         .high = 1000,
          .help = "frames of the shots to measure at, those farthest from the poses first (default: 12)."},
     };
     const su_program program = {
         .name = "supple-align",
         .summary = "make the bases of all example poses comparable, so that they can be interpolated",
         .usage = "TET FIT... MODES... -o BASIS",
-        .description = "Turns the modes of each pose back to the neutral pose, matches them along a tree of poses "
-                       "(Procrustes, region by region) and precomputes what interpolation needs. Fit and modes files made "
-                       "one pose at a time are merged; parts that do not belong together are refused.",
+        .description =
+            "Turns the modes of each pose back to the neutral pose, matches them along a tree of poses "
+            "(Procrustes, region by region) and precomputes what interpolation needs. Fit and modes files made "
+            "one pose at a time are merged; parts that do not belong together are refused.",
         .example = "supple align fox.tet.npz fox.fit.npz fox.modes.*.npz -o fox.basis.npz",
         .options = options,
         .option_count = sizeof options / sizeof *options,

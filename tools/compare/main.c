@@ -15,21 +15,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BLOCK = 16 };   /* frames rebuilt at once */
+enum { BLOCK = 16 }; /* frames rebuilt at once */
 
 /* One of the two runs. */
 typedef struct side {
     const char *path;
     su_sim sim;
     su_reconstruct *reconstruct;
-    double *u, *skin;    /* (BLOCK,n,3), (BLOCK,nbar,3) */
+    double *u, *skin; /* (BLOCK,n,3), (BLOCK,nbar,3) */
 } side;
 
 /* How the run's estimate of its error does: ratios to the truth, frame by frame. */
 typedef struct estimate_check {
-    int64_t frames;                  /* 0: there is no estimate */
-    double low, median, high;        /* quantiles at 10, 50 and 90 % */
-    double within;                   /* share of the frames within a factor of two */
+    int64_t frames;           /* 0: there is no estimate */
+    double low, median, high; /* quantiles at 10, 50 and 90 % */
+    double within;            /* share of the frames within a factor of two */
 } estimate_check;
 
 typedef struct job {
@@ -73,8 +73,9 @@ static su_status open_side(su_tool *tool, job *j, side *s, const char *path)
     const su_sim *sim = &s->sim;
     if (sim->F != j->anim.F || fabs(sim->times[0] - j->anim.times[0]) > 1e-6 ||
         fabs(sim->times[sim->F - 1] - j->anim.times[sim->F - 1]) > 1e-6)
-        return su_fail(err, SU_INPUT, "%s: %lld frames from %.6g s, the shot has %lld from %.6g s: not a run of this shot",
-                       path, (long long)sim->F, sim->times[0], (long long)j->anim.F, j->anim.times[0]);
+        return su_fail(err, SU_INPUT,
+                       "%s: %lld frames from %.6g s, the shot has %lld from %.6g s: not a run of this shot", path,
+                       (long long)sim->F, sim->times[0], (long long)j->anim.F, j->anim.times[0]);
     if (!sim->q == !sim->u) return su_fail(err, SU_INPUT, "%s: holds neither or both of q and u", path);
     if ((sim->q && (sim->r != model->r || sim->m != model->m)) || ((sim->u || sim->full_u) && sim->n != model->n))
         return su_fail(err, SU_INPUT, "%s: made with another model (%lld modes, %lld poses, %lld vertices)", path,
@@ -101,8 +102,8 @@ static bool same_value(const json_t *a, const json_t *b)
 /* Runs of different equations may be compared, but hardly on purpose. */
 static void check_settings(su_tool *tool, const job *j)
 {
-    static const char *const keys[] = {"alpha", "beta", "gravity", "gravity_mode", "substeps", "start", "settle",
-                                       "preroll", "teleports", "stiffness"};
+    static const char *const keys[] = {"alpha", "beta",   "gravity", "gravity_mode", "substeps",
+                                       "start", "settle", "preroll", "teleports",    "stiffness"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         const json_t *a = json_object_get(j->run.sim.file.meta, keys[i]);
         const json_t *b = json_object_get(j->reference.sim.file.meta, keys[i]);
@@ -119,11 +120,18 @@ static su_status load(su_tool *tool, job *j)
     SU_TRY(su_model_load(tool->inputs.items[0], &j->model, err));
     SU_TRY(su_anim_load(anim_path, &j->anim, err));
     const su_model *model = &j->model;
-    su_shot_target target = {.nbar = model->nbar, .s = model->s, .a = model->a, .neutral = model->neutral,
-                             .params = model->params, .param_scale = model->param_scale,
+    su_shot_target target = {.nbar = model->nbar,
+                             .s = model->s,
+                             .a = model->a,
+                             .neutral = model->neutral,
+                             .params = model->params,
+                             .param_scale = model->param_scale,
                              .param_names = json_object_get(model->file.meta, "param_names"),
-                             .psd_params = model->psd_params, .psd_shapes = model->psd_shapes, .psd_rbf = model->psd_rbf,
-                             .param_mean = model->param_mean, .param_basis = model->param_basis};
+                             .psd_params = model->psd_params,
+                             .psd_shapes = model->psd_shapes,
+                             .psd_rbf = model->psd_rbf,
+                             .param_mean = model->param_mean,
+                             .param_basis = model->param_basis};
     SU_TRY(su_shot_create(&j->anim, anim_path, &target, 0, NULL, &j->shot, NULL, err));
     SU_TRY(open_side(tool, j, &j->run, tool->inputs.items[2]));
     SU_TRY(open_side(tool, j, &j->reference, tool->inputs.items[3]));
@@ -176,7 +184,8 @@ static su_status check_estimate(su_tool *tool, job *j)
     frame = su_compare_frames(j->compare, &frames);
     for (int64_t k = 0; k < frames; k++) {
         while (full < sim->full && sim->full_frame[full] < k) full++;
-        if ((full < sim->full && sim->full_frame[full] == k && sim->full_played[full]) || frame[k].u_error == 0) continue;
+        if ((full < sim->full && sim->full_frame[full] == k && sim->full_played[full]) || frame[k].u_error == 0)
+            continue;
         ratio[check->frames++] = sim->error_estimate[k] / frame[k].u_error;
     }
     qsort(ratio, (size_t)check->frames, sizeof *ratio, ascending);
@@ -196,10 +205,10 @@ static su_status check_estimate(su_tool *tool, job *j)
 /* ---- what the basis could do at best ---- */
 
 typedef struct projection {
-    double *skin, *w, *b, *unit;    /* r copies of a frame's inputs; unit coordinates (r,r) */
-    double *columns;                /* (r,n,3) U(p) */
-    double *gram, *q;               /* (r,r), (r) */
-    double squares[4];              /* error and size, plain and by mass */
+    double *skin, *w, *b, *unit; /* r copies of a frame's inputs; unit coordinates (r,r) */
+    double *columns;             /* (r,n,3) U(p) */
+    double *gram, *q;            /* (r,r), (r) */
+    double squares[4];           /* error and size, plain and by mass */
 } projection;
 
 static void projection_free(projection *p)
@@ -259,8 +268,8 @@ static su_status project(su_tool *tool, job *j)
             memcpy(p.b + i * model->m, b + k * model->m, (size_t)model->m * sizeof *p.b);
         }
         SU_GO(su_reconstruct_frames(j->run.reconstruct, r, p.skin, p.w, p.b, p.unit, p.columns, NULL, err));
-        SU_GO(su_reconstruct_shot(j->reference.reconstruct, j->shot, &j->reference.sim, k, 1, j->reference.u, NULL, NULL,
-                                  err));
+        SU_GO(su_reconstruct_shot(j->reference.reconstruct, j->shot, &j->reference.sim, k, 1, j->reference.u, NULL,
+                                  NULL, err));
         SU_GO(project_frame(&p, model, j->mass, j->reference.u, err));
         SU_GO(su_progress_update(&tool->progress, (double)(k + 1) / (double)j->anim.F, err));
     }
@@ -288,7 +297,9 @@ static void print_result(FILE *out, const job *j, const su_compare_total *total)
         fprintf(out, "  mass-weighted                %9.4f %%\n", 100.0 * j->projection_mass_error);
     }
     if (j->estimate.frames > 0)
-        fprintf(out, "error estimated / true         %9.4f     median of the frames; %.2f and %.2f at 10 and 90 %%, %.0f %% within a factor of two\n",
+        fprintf(out,
+                "error estimated / true         %9.4f     median of the frames; %.2f and %.2f at 10 and 90 %%, %.0f %% "
+                "within a factor of two\n",
                 j->estimate.median, j->estimate.low, j->estimate.high, 100 * j->estimate.within);
     fprintf(out, "relative L2 error of velocity  %9.4f %%\n", 100.0 * total->velocity);
     fprintf(out, "skin error, RMS                %9.4f mm\n", 1e3 * total->skin_error);
@@ -340,9 +351,14 @@ int main(int argc, char **argv)
 {
     job j = {0};
     const su_option options[] = {
-        {.name = "csv", .kind = SU_OPT_TEXT, .target = &j.csv, .argument = "FILE",
+        {.name = "csv",
+         .kind = SU_OPT_TEXT,
+         .target = &j.csv,
+         .argument = "FILE",
          .help = "Write one row a frame: sizes, errors of u, of velocity and of the skin."},
-        {.name = "projection", .kind = SU_OPT_FLAG, .target = &j.projection,
+        {.name = "projection",
+         .kind = SU_OPT_FLAG,
+         .target = &j.projection,
          .help = "Also project the reference on the basis of the run, frame by frame (slow): the error that the basis "
                  "alone makes."},
     };

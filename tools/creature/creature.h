@@ -11,9 +11,9 @@ enum { CREATURE_MAX_JOINTS = 48 };
 
 typedef struct joint {
     char name[24];
-    int parent;          /* -1: none */
-    double at[3];        /* rest position, world */
-    int weighted;        /* 0 for the carrier and the tips that only end a bone */
+    int parent;   /* -1: none */
+    double at[3]; /* rest position, world */
+    int weighted; /* 0 for the carrier and the tips that only end a bone */
 } joint;
 
 typedef struct skeleton {
@@ -38,10 +38,10 @@ void shape_bounds(double low[3], double high[3]);
 
 typedef struct skin {
     int64_t vertex_count, triangle_count;
-    double *points;      /* (vertex_count,3) m */
-    int32_t *triangles;  /* (triangle_count,3) outward */
-    uint8_t *joints;     /* (vertex_count,4) */
-    float *weights;      /* (vertex_count,4) sum to 1 */
+    double *points;     /* (vertex_count,3) m */
+    int32_t *triangles; /* (triangle_count,3) outward */
+    uint8_t *joints;    /* (vertex_count,4) */
+    float *weights;     /* (vertex_count,4) sum to 1 */
 } skin;
 
 /* About `vertices` vertices (within 5 %), evenly spread; closed and manifold. */
@@ -59,8 +59,8 @@ su_status skin_refine(skin *mesh, su_error *err);
 enum { CREATURE_FPS = 30 };
 
 typedef struct pose {
-    double move[3];                               /* of the hips against their rest position */
-    double rotation[CREATURE_MAX_JOINTS][4];      /* local, (x,y,z,w) as in glTF */
+    double move[3];                          /* of the hips against their rest position */
+    double rotation[CREATURE_MAX_JOINTS][4]; /* local, (x,y,z,w) as in glTF */
 } pose;
 
 typedef struct clip {

@@ -22,7 +22,8 @@ typedef struct glb {
 static int add(glb *g, const void *data, int64_t elements, int components, int type, int target, int bounds)
 {
     static const char *const shapes[] = {NULL, "SCALAR", NULL, "VEC3", "VEC4"};
-    size_t size = (type == UNSIGNED_BYTE ? 1 : 4) * (size_t)components * (size_t)elements, start = (g->count + 3) & ~(size_t)3;
+    size_t size = (type == UNSIGNED_BYTE ? 1 : 4) * (size_t)components * (size_t)elements,
+           start = (g->count + 3) & ~(size_t)3;
     const char *shape = components == 16 ? "MAT4" : components == 2 ? "VEC2" : shapes[components];
     if (g->status != SU_OK) return 0;
     if (start + size > g->room) {
@@ -39,8 +40,8 @@ static int add(glb *g, const void *data, int64_t elements, int components, int t
     memcpy(g->bytes + start, data, size);
     g->count = start + size;
 
-    json_t *view = json_pack("{s:i, s:I, s:I}", "buffer", 0, "byteOffset", (json_int_t)start, "byteLength",
-                             (json_int_t)size);
+    json_t *view =
+        json_pack("{s:i, s:I, s:I}", "buffer", 0, "byteOffset", (json_int_t)start, "byteLength", (json_int_t)size);
     if (target) json_object_set_new(view, "target", json_integer(target));
     json_t *accessor = json_pack("{s:i, s:i, s:I, s:s}", "bufferView", (int)json_array_size(g->views), "componentType",
                                  type, "count", (json_int_t)elements, "type", shape);
@@ -88,15 +89,17 @@ static json_t *add_mesh(glb *g, const skin *mesh)
         uv[2 * v] = (float)((x[2] - low[2]) / (high[2] - low[2]));
         uv[2 * v + 1] = (float)((high[1] - x[1]) / (high[1] - low[1]));
         double pale = fmin(fmax(0.55 - 0.9 * gradient[1] / length - 0.9 * (x[1] - 0.35), 0), 1);
-        for (int a = 0; a < 3; a++) color[4 * v + a] = (float)(pale + (1 - pale) * (a == 2 ? 0.75 : a == 1 ? 0.8 : 0.85));
-        color[4 * v + 3] = (float)shape_firmness(x);   /* painted stiffness; looks are not touched by it */
+        for (int a = 0; a < 3; a++)
+            color[4 * v + a] = (float)(pale + (1 - pale) * (a == 2 ? 0.75 : a == 1 ? 0.8 : 0.85));
+        color[4 * v + 3] = (float)shape_firmness(x); /* painted stiffness; looks are not touched by it */
     }
     json_t *attributes = json_object();
     json_object_set_new(attributes, "POSITION", json_integer(add(g, position, n, 3, FLOAT, ARRAY_BUFFER, 1)));
     json_object_set_new(attributes, "NORMAL", json_integer(add(g, normal, n, 3, FLOAT, ARRAY_BUFFER, 0)));
     json_object_set_new(attributes, "TEXCOORD_0", json_integer(add(g, uv, n, 2, FLOAT, ARRAY_BUFFER, 0)));
     json_object_set_new(attributes, "COLOR_0", json_integer(add(g, color, n, 4, FLOAT, ARRAY_BUFFER, 0)));
-    json_object_set_new(attributes, "JOINTS_0", json_integer(add(g, mesh->joints, n, 4, UNSIGNED_BYTE, ARRAY_BUFFER, 0)));
+    json_object_set_new(attributes, "JOINTS_0",
+                        json_integer(add(g, mesh->joints, n, 4, UNSIGNED_BYTE, ARRAY_BUFFER, 0)));
     json_object_set_new(attributes, "WEIGHTS_0", json_integer(add(g, mesh->weights, n, 4, FLOAT, ARRAY_BUFFER, 0)));
     int indices = add(g, mesh->triangles, 3 * mesh->triangle_count, 1, UNSIGNED_INT, ELEMENT_BUFFER, 0);
     made = json_pack("{s:s, s:[{s:o, s:i, s:i}]}", "name", "skin", "primitives", "attributes", attributes, "indices",
@@ -118,7 +121,7 @@ static json_t *add_skin(glb *g, const skeleton *s, int slot[CREATURE_MAX_JOINTS]
     for (int i = 0; i < s->count; i++) {
         slot[i] = 0;
         if (!s->joints[i].weighted) continue;
-        float *m = inverse + 16 * count;   /* column by column: the joint's rest frame is only moved, not turned */
+        float *m = inverse + 16 * count; /* column by column: the joint's rest frame is only moved, not turned */
         m[0] = m[5] = m[10] = m[15] = 1;
         for (int a = 0; a < 3; a++) m[12 + a] = (float)-s->joints[i].at[a];
         slot[i] = count++;
@@ -138,10 +141,13 @@ static json_t *make_nodes(const skeleton *s)
         for (int c = 0; c < s->count; c++)
             if (s->joints[c].parent == i) json_array_append_new(children, json_integer(c));
         for (int a = 0; a < 3; a++)
-            json_array_append_new(move, json_real((float)(j->at[a] - (j->parent < 0 ? 0 : s->joints[j->parent].at[a]))));
+            json_array_append_new(move,
+                                  json_real((float)(j->at[a] - (j->parent < 0 ? 0 : s->joints[j->parent].at[a]))));
         json_object_set_new(node, "translation", move);
-        if (json_array_size(children)) json_object_set_new(node, "children", children);
-        else json_decref(children);
+        if (json_array_size(children))
+            json_object_set_new(node, "children", children);
+        else
+            json_decref(children);
         json_array_append_new(nodes, node);
     }
     json_array_append_new(nodes, json_pack("{s:s, s:i, s:i}", "name", "creature", "mesh", 0, "skin", 0));
@@ -150,10 +156,10 @@ static json_t *make_nodes(const skeleton *s)
 
 static void add_channel(json_t *samplers, json_t *channels, int input, int output, int node, const char *path)
 {
-    json_array_append_new(channels, json_pack("{s:i, s:{s:i, s:s}}", "sampler", (int)json_array_size(samplers), "target",
-                                              "node", node, "path", path));
-    json_array_append_new(samplers, json_pack("{s:i, s:i, s:s}", "input", input, "output", output, "interpolation",
-                                              "LINEAR"));
+    json_array_append_new(channels, json_pack("{s:i, s:{s:i, s:s}}", "sampler", (int)json_array_size(samplers),
+                                              "target", "node", node, "path", path));
+    json_array_append_new(samplers,
+                          json_pack("{s:i, s:i, s:s}", "input", input, "output", output, "interpolation", "LINEAR"));
 }
 
 static json_t *add_clip(glb *g, const skeleton *s, const clip *c)
@@ -171,7 +177,8 @@ static json_t *add_clip(glb *g, const skeleton *s, const clip *c)
         times[f] = (float)((double)f / CREATURE_FPS);
         c->at(s, (double)f / CREATURE_FPS, &poses[f]);
         for (int a = 0; a < 3; a++)
-            moves[3 * f + a] = (float)(poses[f].move[a] + s->joints[hips].at[a] - s->joints[s->joints[hips].parent].at[a]);
+            moves[3 * f + a] =
+                (float)(poses[f].move[a] + s->joints[hips].at[a] - s->joints[s->joints[hips].parent].at[a]);
     }
     int input = add(g, times, frames, 1, FLOAT, 0, 1);
     add_channel(samplers, channels, input, add(g, moves, frames, 3, FLOAT, 0, 0), hips, "translation");
@@ -239,10 +246,10 @@ su_status glb_write(const char *path, const skeleton *s, const skin *mesh, su_er
             "{s:{s:s, s:s}, s:i, s:[{s:s, s:[i,i]}], s:o, s:[o], s:[o], s:[{s:s, s:{s:[f,f,f,f], s:f, s:f}}], s:o, "
             "s:O, s:O, s:[{s:I}]}",
             "asset", "version", "2.0", "generator", "supple-creature", "scene", 0, "scenes", "name", "scene", "nodes",
-            0, s->count, "nodes", make_nodes(s), "meshes", mesh_json, "skins", skin_json, "materials", "name",
-            "hide", "pbrMetallicRoughness", "baseColorFactor", 0.93, 0.55, 0.42, 1.0, "metallicFactor", 0.0,
-            "roughnessFactor", 0.75, "animations", animations, "accessors", g.accessors, "bufferViews", g.views,
-            "buffers", "byteLength", (json_int_t)((g.count + 3) & ~(size_t)3));
+            0, s->count, "nodes", make_nodes(s), "meshes", mesh_json, "skins", skin_json, "materials", "name", "hide",
+            "pbrMetallicRoughness", "baseColorFactor", 0.93, 0.55, 0.42, 1.0, "metallicFactor", 0.0, "roughnessFactor",
+            0.75, "animations", animations, "accessors", g.accessors, "bufferViews", g.views, "buffers", "byteLength",
+            (json_int_t)((g.count + 3) & ~(size_t)3));
         status = root ? write_file(path, root, &g, err) : su_fail(err, SU_AGAIN, "%s: out of memory", path);
         json_decref(root);
     } else {

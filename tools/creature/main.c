@@ -13,11 +13,17 @@ int main(int argc, char **argv)
          false, false},
     };
     const su_program program = {
-        .name = "supple-creature", .summary = "write the demo character with its clips", .usage = "-o FILE.glb",
-        .description = "Makes a chubby animal with a hanging belly, long ears, a dewlap and a thick tail from formulas: "
-                       "a closed skin, a skeleton with smooth weights and two clips, Trot (a loop) and Stop (a run, a "
-                       "hard stop and a shake), as a binary glTF file.",
-        .example = "supple creature -o creature.glb", .options = options, .option_count = 1, .max_inputs = 0,
+        .name = "supple-creature",
+        .summary = "write the demo character with its clips",
+        .usage = "-o FILE.glb",
+        .description =
+            "Makes a chubby animal with a hanging belly, long ears, a dewlap and a thick tail from formulas: "
+            "a closed skin, a skeleton with smooth weights and two clips, Trot (a loop) and Stop (a run, a "
+            "hard stop and a shake), as a binary glTF file.",
+        .example = "supple creature -o creature.glb",
+        .options = options,
+        .option_count = 1,
+        .max_inputs = 0,
         .needs_output = true,
     };
     su_tool tool;

@@ -7,12 +7,13 @@
 
 static const double pi = 3.14159265358979323846;
 
-typedef double quat[4];   /* x, y, z, w */
+typedef double quat[4]; /* x, y, z, w */
 
 static void multiply(const quat a, const quat b, quat out)
 {
-    quat r = {a[3] * b[0] + a[0] * b[3] + a[1] * b[2] - a[2] * b[1], a[3] * b[1] - a[0] * b[2] + a[1] * b[3] + a[2] * b[0],
-              a[3] * b[2] + a[0] * b[1] - a[1] * b[0] + a[2] * b[3], a[3] * b[3] - a[0] * b[0] - a[1] * b[1] - a[2] * b[2]};
+    quat r = {
+        a[3] * b[0] + a[0] * b[3] + a[1] * b[2] - a[2] * b[1], a[3] * b[1] - a[0] * b[2] + a[1] * b[3] + a[2] * b[0],
+        a[3] * b[2] + a[0] * b[1] - a[1] * b[0] + a[2] * b[3], a[3] * b[3] - a[0] * b[0] - a[1] * b[1] - a[2] * b[2]};
     memcpy(out, r, sizeof r);
 }
 
@@ -86,7 +87,7 @@ static void reach(const skeleton *s, pose *p, const char *upper, const char *low
     for (int a = 0; a < 3; a++) goal[a] = target[a] - at[a] - hip[a];
     for (int a = 0; a < 3; a++) back[a] = -above[a];
     back[3] = above[3];
-    rotate(back, goal, goal);   /* from the hip to the goal, in the parent's frame */
+    rotate(back, goal, goal); /* from the hip to the goal, in the parent's frame */
 
     double thigh[3], shin[3], rest[3];
     for (int a = 0; a < 3; a++) {
@@ -105,7 +106,7 @@ static void reach(const skeleton *s, pose *p, const char *upper, const char *low
     double knee = acos(fmin(fmax((a * a + b * b - c * c) / (2 * a * b), -1), 1));
     double rest_c = hypot(rest[1], rest[2]);
     double rest_knee = acos(fmin(fmax((a * a + b * b - rest_c * rest_c) / (2 * a * b), -1), 1));
-    double sign = thigh[1] * shin[2] - thigh[2] * shin[1] > 0 ? 1 : -1;   /* bending direction at rest */
+    double sign = thigh[1] * shin[2] - thigh[2] * shin[1] > 0 ? 1 : -1; /* bending direction at rest */
     double hinge = sign * (rest_knee - knee);
 
     /* Where the ankle points with only the knee bent, against where it should. */
@@ -129,8 +130,10 @@ typedef struct leg {
 } leg;
 
 /* Diagonal pairs move together. */
-static const leg legs[4] = {{"arm.L", "forearm.L", "hand.L", 0}, {"arm.R", "forearm.R", "hand.R", 0.5},
-                            {"thigh.L", "shin.L", "foot.L", 0.5}, {"thigh.R", "shin.R", "foot.R", 0}};
+static const leg legs[4] = {{"arm.L", "forearm.L", "hand.L", 0},
+                            {"arm.R", "forearm.R", "hand.R", 0.5},
+                            {"thigh.L", "shin.L", "foot.L", 0.5},
+                            {"thigh.R", "shin.R", "foot.R", 0}};
 
 /* A foot on its round: the first half of a cycle it stands and is carried back, the second half it swings forward. */
 static void step_feet(const skeleton *s, pose *p, double cycle, double stride, double lift, double forward)
@@ -190,7 +193,7 @@ static double bump(double a, double b, double c, double t) { return ramp(a, b, t
 
 static void stop(const skeleton *s, double seconds, pose *p)
 {
-    const double speed = 1.3, brake = 0.75, halt = 1.0;   /* m/s, s, s */
+    const double speed = 1.3, brake = 0.75, halt = 1.0; /* m/s, s, s */
     double t = seconds, run = fmin(t, brake), slowing = fmin(fmax(t - brake, 0), halt - brake);
     /* Travel with the speed falling linearly while the brake is on; the pace of the legs falls with it. */
     double braked = slowing - 0.5 * slowing * slowing / (halt - brake);

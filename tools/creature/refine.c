@@ -10,7 +10,7 @@
 
 /* The two triangles at every edge, in an open hash table; removed edges leave a tombstone. */
 typedef struct edge_table {
-    uint64_t *keys;        /* 0: empty, 1: removed, else edge key + 2 */
+    uint64_t *keys; /* 0: empty, 1: removed, else edge key + 2 */
     int32_t (*sides)[2];
     uint64_t mask;
 } edge_table;
@@ -132,7 +132,7 @@ static su_status flip_edges(skin *mesh, su_error *err)
             int32_t d = opposite(mesh->triangles + 3 * (int64_t)two, a, b);
             if (!worth_flipping(mesh, &t, valence, a, b, c, d)) continue;
             flip(mesh, &t, valence, one, two, a, b);
-            break;   /* the triangle's edges have changed */
+            break; /* the triangle's edges have changed */
         }
     }
 done:

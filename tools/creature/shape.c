@@ -8,7 +8,7 @@
 typedef struct joint_row {
     const char *name, *parent;
     double at[3];
-    int weighted, paired;   /* paired: also mirrored, ".L" becomes ".R" */
+    int weighted, paired; /* paired: also mirrored, ".L" becomes ".R" */
 } joint_row;
 
 static const joint_row joint_rows[] = {
@@ -42,21 +42,21 @@ typedef struct part {
     const char *joint;
     enum { CONE, ELLIPSOID } kind;
     double a[3], b[3], ra, rb;
-    double blend;           /* reach of the smooth union with what came before, m */
+    double blend; /* reach of the smooth union with what came before, m */
     int paired;
-    int soft;               /* fat, or an ear or tail without much inside */
+    int soft; /* fat, or an ear or tail without much inside */
 } part;
 
 static const part parts[] = {
     {"hips", ELLIPSOID, {0, 0.47, -0.23}, {0.185, 0.18, 0.18}, 0, 0, 0.10, 0, 0},
     {"chest", ELLIPSOID, {0, 0.49, 0.18}, {0.165, 0.165, 0.17}, 0, 0, 0.10, 0, 0},
-    {"spine", ELLIPSOID, {0, 0.385, 0}, {0.255, 0.24, 0.26}, 0, 0, 0.10, 0, 1},   /* the belly */
+    {"spine", ELLIPSOID, {0, 0.385, 0}, {0.255, 0.24, 0.26}, 0, 0, 0.10, 0, 1}, /* the belly */
     {"neck", CONE, {0, 0.57, 0.24}, {0, 0.75, 0.35}, 0.115, 0.095, 0.08, 0, 0},
     {"head", ELLIPSOID, {0, 0.845, 0.41}, {0.14, 0.125, 0.15}, 0, 0, 0.06, 0, 0},
-    {"head", CONE, {0, 0.815, 0.47}, {0, 0.79, 0.595}, 0.085, 0.07, 0.05, 0, 0},      /* the snout */
+    {"head", CONE, {0, 0.815, 0.47}, {0, 0.79, 0.595}, 0.085, 0.07, 0.05, 0, 0}, /* the snout */
     {"jaw", CONE, {0, 0.755, 0.45}, {0, 0.725, 0.56}, 0.05, 0.042, 0.03, 0, 0},
-    {"neck", ELLIPSOID, {0, 0.61, 0.385}, {0.045, 0.115, 0.075}, 0, 0, 0.05, 0, 1},   /* the dewlap */
-    {"head", ELLIPSOID, {0.055, 0.925, 0.485}, {0.038, 0.038, 0.038}, 0, 0, 0.02, 1, 0},   /* brows */
+    {"neck", ELLIPSOID, {0, 0.61, 0.385}, {0.045, 0.115, 0.075}, 0, 0, 0.05, 0, 1},      /* the dewlap */
+    {"head", ELLIPSOID, {0.055, 0.925, 0.485}, {0.038, 0.038, 0.038}, 0, 0, 0.02, 1, 0}, /* brows */
     {"ear.L", CONE, {0.09, 0.925, 0.385}, {0.19, 0.93, 0.38}, 0.035, 0.042, 0.035, 1, 1},
     {"ear.L", CONE, {0.19, 0.93, 0.38}, {0.255, 0.85, 0.375}, 0.042, 0.05, 0.02, 1, 1},
     {"ear.low.L", CONE, {0.255, 0.85, 0.375}, {0.29, 0.67, 0.37}, 0.052, 0.07, 0.02, 1, 1},
@@ -193,11 +193,14 @@ double shape_firmness(const double at[3])
     for (int i = 0; i < PART_COUNT; i++)
         for (int side = 0; side <= parts[i].paired; side++) {
             double d = part_distance(&parts[i], at, side);
-            if (parts[i].soft) soft = fmin(soft, d); else firm = fmin(firm, d);
+            if (parts[i].soft)
+                soft = fmin(soft, d);
+            else
+                firm = fmin(firm, d);
         }
-    double t = fmin(fmax((soft - firm) / 0.08 + 0.5, 0), 1);   /* the border is some centimetres wide */
+    double t = fmin(fmax((soft - firm) / 0.08 + 0.5, 0), 1); /* the border is some centimetres wide */
     double back = fmin(fmax((at[1] - 0.44) / 0.12, 0), 1) * (fabs(at[2]) < 0.3 && fabs(at[0]) < 0.3);
-    t = fmax(t, back);   /* the belly does not reach up to the spine */
+    t = fmax(t, back); /* the belly does not reach up to the spine */
     return t * t * (3 - 2 * t);
 }
 

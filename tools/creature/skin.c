@@ -9,11 +9,11 @@
 #include <string.h>
 
 typedef struct lattice {
-    int64_t n[3];          /* cells */
+    int64_t n[3]; /* cells */
     double low[3], step;
-    int64_t corners, points;   /* corner points come first, then centres */
+    int64_t corners, points; /* corner points come first, then centres */
     float *value;
-    unsigned char *apart;  /* 1: cut points near this lattice point stay apart */
+    unsigned char *apart; /* 1: cut points near this lattice point stay apart */
 } lattice;
 
 static int64_t corner_index(const lattice *l, int64_t i, int64_t j, int64_t k)
@@ -52,7 +52,7 @@ static su_status lattice_make(double step, lattice *l, su_error *err)
         double at[3];
         lattice_point(l, i, at);
         l->value[i] = (float)shape_distance(at);
-        if (l->value[i] == 0) l->value[i] = 1e-7f;   /* never exactly on the surface */
+        if (l->value[i] == 0) l->value[i] = 1e-7f; /* never exactly on the surface */
     }
     return SU_OK;
 }
@@ -67,11 +67,11 @@ static void lattice_free(lattice *l)
 
 typedef struct builder {
     const lattice *l;
-    uint64_t *keys;        /* lattice point (merged) or pair of points (apart), plus 1; 0: empty */
-    int32_t *slots;        /* vertex of the key */
+    uint64_t *keys; /* lattice point (merged) or pair of points (apart), plus 1; 0: empty */
+    int32_t *slots; /* vertex of the key */
     uint64_t mask;
-    double *sum;           /* (vertices,4) sum of cut points and their number */
-    int64_t *owner;        /* lattice point that merged this vertex, -1 */
+    double *sum;    /* (vertices,4) sum of cut points and their number */
+    int64_t *owner; /* lattice point that merged this vertex, -1 */
     int64_t vertices, vertex_room;
     int32_t *triangles;
     int64_t triangle_count, triangle_room;
@@ -165,8 +165,10 @@ static void march(builder *b, const int64_t tet[4])
         int64_t other = tet[others[lone][i]];
         v[i] = count == 1 ? cut(b, tet[lone], other) : cut(b, other, tet[lone]);
     }
-    if (count == 1) add_triangle(b, v[0], v[1], v[2]);
-    else add_triangle(b, v[0], v[2], v[1]);
+    if (count == 1)
+        add_triangle(b, v[0], v[1], v[2]);
+    else
+        add_triangle(b, v[0], v[2], v[1]);
 }
 
 /* Around every lattice face: four tets between the centres on its sides and each of its edges. */
@@ -232,7 +234,7 @@ static su_status find_flaws(lattice *l, const builder *b, int64_t *flaws, su_err
 {
     su_status status = SU_OK;
     int64_t count = 3 * b->triangle_count;
-    int32_t (*edges)[3] = NULL, *first = NULL, *size = NULL;
+    int32_t(*edges)[3] = NULL, *first = NULL, *size = NULL;
     *flaws = 0;
     SU_GO(SU_ALLOC(&edges, count, "edges", err));
     SU_GO(SU_ALLOC(&first, b->vertices, "rings", err));
@@ -249,7 +251,7 @@ static su_status find_flaws(lattice *l, const builder *b, int64_t *flaws, su_err
     for (int64_t i = 0; i < count; i++) {
         int32_t back[2] = {edges[i][1], edges[i][0]};
         int twice = i + 1 < count && by_edge(edges[i], edges[i + 1]) == 0;
-        int32_t (*found)[3] = bsearch(back, edges, (size_t)count, sizeof *edges, by_edge);
+        int32_t(*found)[3] = bsearch(back, edges, (size_t)count, sizeof *edges, by_edge);
         if (twice || !found) {
             for (int k = 0; k < 3; k++) keep_apart(l, b, edges[i][k], flaws);
         }
@@ -258,9 +260,9 @@ static su_status find_flaws(lattice *l, const builder *b, int64_t *flaws, su_err
     for (int64_t v = 0; *flaws == 0 && v < b->vertices; v++) {
         if (!size[v]) continue;
         int32_t at = first[v], steps = 0;
-        do {   /* triangle (v, w, x): next edge around v is v-x */
+        do { /* triangle (v, w, x): next edge around v is v-x */
             const int32_t next[2] = {edges[at][0], edges[at][2]};
-            int32_t (*found)[3] = bsearch(next, edges, (size_t)count, sizeof *edges, by_edge);
+            int32_t(*found)[3] = bsearch(next, edges, (size_t)count, sizeof *edges, by_edge);
             if (!found) break;
             at = (int32_t)(found - edges);
             steps++;
@@ -311,7 +313,8 @@ static su_status surface(double step, skin *out, su_error *err)
         SU_GO(find_flaws(&l, &b, &flaws, err));
     }
     if (flaws || b.triangle_count == 0) {
-        status = su_fail(err, SU_NUMERICS, "the skin does not close at a spacing of %.3g m; ask for more vertices", step);
+        status =
+            su_fail(err, SU_NUMERICS, "the skin does not close at a spacing of %.3g m; ask for more vertices", step);
         goto done;
     }
     SU_GO(take(&b, out, err));
@@ -324,7 +327,8 @@ done:
 
 su_status skin_make(int64_t vertices, skin *out, su_error *err)
 {
-    double step = 2.6 / sqrt((double)vertices);   /* a good guess for this shape; the number of vertices goes as step^-2 */
+    double step =
+        2.6 / sqrt((double)vertices); /* a good guess for this shape; the number of vertices goes as step^-2 */
     for (int attempt = 0;; attempt++) {
         SU_TRY(surface(step, out, err));
         double ratio = (double)out->vertex_count / (double)vertices;
@@ -352,8 +356,8 @@ static void smooth_weights(const skin *mesh, int joints, double *weights, double
         }
     for (int64_t v = 0; v < mesh->vertex_count; v++)
         for (int j = 0; j < joints; j++)
-            weights[v * joints + j] = 0.5 * weights[v * joints + j] +
-                                      0.5 * sum[v * (joints + 1) + j] / sum[v * (joints + 1) + joints];
+            weights[v * joints + j] =
+                0.5 * weights[v * joints + j] + 0.5 * sum[v * (joints + 1) + j] / sum[v * (joints + 1) + joints];
 }
 
 static void keep_four(const double *weights, int joints, uint8_t index[4], float out[4])
@@ -376,7 +380,7 @@ static void keep_four(const double *weights, int joints, uint8_t index[4], float
 
 su_status skin_bind(const skeleton *s, skin *out, su_error *err)
 {
-    const double reach = 0.045;   /* m over which one joint's influence gives way to the next */
+    const double reach = 0.045; /* m over which one joint's influence gives way to the next */
     su_status status = SU_OK;
     double *weights = NULL, *sum = NULL;
     int joints = s->count;

@@ -17,8 +17,8 @@
 /* Frames of the motion that one basis for all poses is trained at, elastic forces and inertia. */
 enum { STATE_PLACES = 48 };
 
-/* A model farther off than this in the motion that it was made from gets half as many tets more, while that takes a tenth off, twice at most;
- * one that stays beyond the second bound is warned of. */
+/* A model farther off than this in the motion that it was made from gets half as many tets more, while that takes a
+ * tenth off, twice at most; one that stays beyond the second bound is warned of. */
 #define MOTION_BOUND 0.05
 #define MOTION_FAR 0.1
 #define MORE_TETS 1.5
@@ -39,7 +39,7 @@ typedef struct job {
     su_fit *fits, fit;
     su_basis basis;
     su_pose_space space;
-    su_training_places places, more;   /* more: beyond the places, where vertices alone are trained */
+    su_training_places places, more; /* more: beyond the places, where vertices alone are trained */
     su_chosen_states states;
     su_cubature cubature;
     su_model model;
@@ -84,10 +84,14 @@ static su_status sort_inputs(su_tool *tool, job *j)
         else
             *single = path;
     }
-    const char *missing = !j->tet_path ? "tet" : !j->poses_path ? "poses" : !j->fit_count ? "fit" :
-                          !j->basis_path ? "basis" : NULL;
-    return missing ? su_fail(err, SU_USAGE, "needs a tet, a poses, a fit and a basis file; no %s file is given", missing)
-                   : SU_OK;
+    const char *missing = !j->tet_path     ? "tet"
+                          : !j->poses_path ? "poses"
+                          : !j->fit_count  ? "fit"
+                          : !j->basis_path ? "basis"
+                                           : NULL;
+    return missing
+               ? su_fail(err, SU_USAGE, "needs a tet, a poses, a fit and a basis file; no %s file is given", missing)
+               : SU_OK;
 }
 
 static su_status load_inputs(su_tool *tool, job *j)
@@ -101,8 +105,10 @@ static su_status load_inputs(su_tool *tool, job *j)
     for (int p = 0; p < j->fit_count; p++) SU_TRY(su_fit_load(j->fit_paths[p], &j->fits[p], err));
     SU_TRY(su_fit_merge(j->fit_count, j->fits, j->fit_paths, &j->fit, err));
     if (j->poses.nbar != j->tet.nbar || j->poses.m != j->fit.m || j->poses.s != j->fit.s)
-        return su_fail(err, SU_INPUT, "%s: has %lld skin vertices and %lld poses, %s has %lld and %s %lld; they must "
-                       "belong together", j->poses_path, (long long)j->poses.nbar, (long long)j->poses.m, j->tet_path,
+        return su_fail(err, SU_INPUT,
+                       "%s: has %lld skin vertices and %lld poses, %s has %lld and %s %lld; they must "
+                       "belong together",
+                       j->poses_path, (long long)j->poses.nbar, (long long)j->poses.m, j->tet_path,
                        (long long)j->tet.nbar, j->fit_paths[0], (long long)j->fit.m);
     return SU_OK;
 }
@@ -127,7 +133,8 @@ static su_status make_meta(su_tool *tool, const settings *set, job *j)
     free(paths);
     if (!meta) return tool->err.status;
     j->model.file.meta = meta;
-    static const char *const carried[] = {"material", "rest", "frequency", "young", "poisson", "density", "param_names"};
+    static const char *const carried[] = {"material", "rest",    "frequency",  "young",
+                                          "poisson",  "density", "param_names"};
     for (size_t k = 0; k < sizeof carried / sizeof *carried; k++) {
         json_t *value = json_object_get(j->fit.file.meta, carried[k]);
         if (value) json_object_set(meta, carried[k], value);
@@ -155,8 +162,8 @@ static void report(su_tool *tool, const job *j)
     const su_cubature *c = &j->cubature;
     json_t *curve = json_array();
     for (int k = 0; k < c->curve_count; k++)
-        json_array_append_new(curve, json_pack("{s:I, s:f}", "tets", (json_int_t)c->curve[k].count, "error",
-                                               c->curve[k].error));
+        json_array_append_new(
+            curve, json_pack("{s:I, s:f}", "tets", (json_int_t)c->curve[k].count, "error", c->curve[k].error));
     json_object_set_new(tool->stats, "curve", curve);
     su_stats_integer(tool, "places", c->places);
     su_stats_integer(tool, "cubature_tets", c->tet_count);
@@ -172,8 +179,12 @@ static void report(su_tool *tool, const job *j)
     su_stats_stage(tool, "vertices", c->seconds_vertices);
     for (int64_t a = 0; a < c->places; a++)
         su_detail(tool, "%s %lld: elastic error mean %.2f %%, rms %.2f %%; inertial mean %.2f %%, rms %.2f %%",
-                  a < j->fit.m ? "pose" : j->places.shot[a] < 0 ? "edge middle" : "frame",
-                  (long long)(a < j->fit.m ? a : j->places.shot[a] < 0 ? a - j->fit.m + 1 : j->places.frame[a]),
+                  a < j->fit.m            ? "pose"
+                  : j->places.shot[a] < 0 ? "edge middle"
+                                          : "frame",
+                  (long long)(a < j->fit.m            ? a
+                              : j->places.shot[a] < 0 ? a - j->fit.m + 1
+                                                      : j->places.frame[a]),
                   100 * c->tet_errors[a].mean, 100 * c->tet_errors[a].rms, 100 * c->vertex_errors[a].mean,
                   100 * c->vertex_errors[a].rms);
     su_note(tool, "%lld of %lld tets, training error %.2f %%; %lld of %lld vertices, %.2f %%", (long long)c->tet_count,
@@ -181,8 +192,8 @@ static void report(su_tool *tool, const job *j)
             100 * c->vertex_worst);
 }
 
-/* Errors on samples that nobody trained on, at three amplitudes; with shots, at five times as many frames, most of which nothing was
- * trained at. */
+/* Errors on samples that nobody trained on, at three amplitudes; with shots, at five times as many frames, most of
+ * which nothing was trained at. */
 static su_status check_fresh(su_tool *tool, const settings *set, const su_shot_target *target, job *j)
 {
     su_training_places_free(&j->places);
@@ -204,29 +215,35 @@ static su_status check_fresh(su_tool *tool, const settings *set, const su_shot_t
                 if (a < j->fit.m && e > at_poses[i]) at_poses[i] = e;
             }
         if (status != SU_OK) break;
-        su_note(tool, "fresh samples at %.1f x amplitude: elastic mean error up to %.2f %% at poses, %.2f %% anywhere; "
-                "inertial %.2f %%, %.2f %%", factor, 100 * at_poses[0], 100 * worst[0], 100 * at_poses[1], 100 * worst[1]);
-        json_array_append_new(list, json_pack("{s:f, s:f, s:f, s:f, s:f}", "factor", factor, "elastic_poses", at_poses[0],
-                                              "elastic", worst[0], "inertia_poses", at_poses[1], "inertia", worst[1]));
+        su_note(tool,
+                "fresh samples at %.1f x amplitude: elastic mean error up to %.2f %% at poses, %.2f %% anywhere; "
+                "inertial %.2f %%, %.2f %%",
+                factor, 100 * at_poses[0], 100 * worst[0], 100 * at_poses[1], 100 * worst[1]);
+        json_array_append_new(list,
+                              json_pack("{s:f, s:f, s:f, s:f, s:f}", "factor", factor, "elastic_poses", at_poses[0],
+                                        "elastic", worst[0], "inertia_poses", at_poses[1], "inertia", worst[1]));
     }
     json_object_set_new(tool->stats, "fresh", list);
     free(errors);
     if (status != SU_OK || j->places.edges == 0) return status;
     double middles[2];
-    SU_TRY(su_cubature_retrain(&j->space, &j->places, &j->cubature, j->cubature.samples, set->check, set->train.amplitude,
-                               (uint64_t)set->seed + 0x5eed, middles, &tool->err));
-    su_note(tool, "at the %lld middles between poses: %.2f %% with interpolated weights, %.2f %% with weights fitted there",
+    SU_TRY(su_cubature_retrain(&j->space, &j->places, &j->cubature, j->cubature.samples, set->check,
+                               set->train.amplitude, (uint64_t)set->seed + 0x5eed, middles, &tool->err));
+    su_note(tool,
+            "at the %lld middles between poses: %.2f %% with interpolated weights, %.2f %% with weights fitted there",
             (long long)j->places.edges, 100 * middles[0], 100 * middles[1]);
-    json_object_set_new(tool->stats, "middles", json_pack("{s:f, s:f}", "interpolated", middles[0], "retrained", middles[1]));
+    json_object_set_new(tool->stats, "middles",
+                        json_pack("{s:f, s:f}", "interpolated", middles[0], "retrained", middles[1]));
     return SU_OK;
 }
 
-/* Frames of the shots; inertia differs more from frame to frame than forces do, and its rows cost less: more frames for it, more of them
- * with few modes. */
+/* Frames of the shots; inertia differs more from frame to frame than forces do, and its rows cost less: more frames for
+ * it, more of them with few modes. */
 static su_status place_shots(const settings *set, const su_shot_target *target, job *j, su_error *err)
 {
     int frames = set->frames * (j->basis.r <= 60 ? 3 : 2);
-    SU_TRY(su_training_places_create(&j->space, target, set->shots.count, set->shots.items, set->frames, &j->places, err));
+    SU_TRY(
+        su_training_places_create(&j->space, target, set->shots.count, set->shots.items, set->frames, &j->places, err));
     return su_training_places_create(&j->space, target, set->shots.count, set->shots.items, frames, &j->more, err);
 }
 
@@ -236,20 +253,25 @@ static su_status place_states(settings *set, const su_shot_target *target, job *
     const json_t *names = json_object_get(j->basis.file.meta, "shots");
     int count = (int)json_array_size(names);
     if (count != set->shots.count)
-        return su_fail(err, SU_USAGE, "%s: was made from %d shots, --shots names %d; give the same, the motion first", j->basis_path, count,
-                       set->shots.count);
+        return su_fail(err, SU_USAGE, "%s: was made from %d shots, --shots names %d; give the same, the motion first",
+                       j->basis_path, count, set->shots.count);
     for (int k = 0; k < count; k++) {
         const char *wanted = json_string_value(json_array_get(names, (size_t)k));
         if (!wanted || strcmp(wanted, su_base_name(set->shots.items[k])) != 0)
-            return su_fail(err, SU_USAGE, "%s: shot %d of the basis is '%s'; --shots must name the same in the same order", set->shots.items[k],
-                           k + 1, wanted ? wanted : "");
+            return su_fail(err, SU_USAGE,
+                           "%s: shot %d of the basis is '%s'; --shots must name the same in the same order",
+                           set->shots.items[k], k + 1, wanted ? wanted : "");
     }
-    SU_TRY(su_choose_states(&j->basis, (int)su_meta_number(j->basis.file.meta, "motions", count), j->space.diagonal, set->states, &j->states, err));
+    SU_TRY(su_choose_states(&j->basis, (int)su_meta_number(j->basis.file.meta, "motions", count), j->space.diagonal,
+                            set->states, &j->states, err));
     set->train.states = &j->states.states;
     for (int64_t a = 0; a < j->states.places; a++)
-        if (j->states.shot[a] < 0 || j->states.shot[a] >= count) return su_fail(err, SU_INPUT, "%s: a state of shot %d", j->basis_path, j->states.shot[a]);
-    SU_TRY(su_training_places_at(&j->space, target, count, set->shots.items, j->states.places, j->states.shot, j->states.frame, &j->places, err));
-    return su_training_places_at(&j->space, target, count, set->shots.items, j->states.places, j->states.shot, j->states.frame, &j->more, err);
+        if (j->states.shot[a] < 0 || j->states.shot[a] >= count)
+            return su_fail(err, SU_INPUT, "%s: a state of shot %d", j->basis_path, j->states.shot[a]);
+    SU_TRY(su_training_places_at(&j->space, target, count, set->shots.items, j->states.places, j->states.shot,
+                                 j->states.frame, &j->places, err));
+    return su_training_places_at(&j->space, target, count, set->shots.items, j->states.places, j->states.shot,
+                                 j->states.frame, &j->more, err);
 }
 
 /* Error of the model in the first shot of its basis, into meta. */
@@ -257,12 +279,13 @@ static su_status judge(su_tool *tool, const settings *set, job *j, const su_anim
 {
     SU_TRY(su_motion_check(&j->model, &j->basis, 0, anim, set->shots.items[0], tool->threads, error, &tool->err));
     su_detail(tool, "%lld tets: %.2f %% off in motion, over %lld frames; %lld steps halved, %lld damped, %lld failed",
-              (long long)j->cubature.tet_count, 100 * error->error, (long long)error->frames, (long long)error->halved, (long long)error->damped,
-              (long long)error->failed);
+              (long long)j->cubature.tet_count, 100 * error->error, (long long)error->frames, (long long)error->halved,
+              (long long)error->damped, (long long)error->failed);
     return SU_OK;
 }
 
-/* Steps the model through the motion that it was made from. Where it is far off more tets are tried, while they help. */
+/* Steps the model through the motion that it was made from. Where it is far off more tets are tried, while they help.
+ */
 static su_status judge_by_motion(su_tool *tool, settings *set, job *j)
 {
     su_error *err = &tool->err;
@@ -274,7 +297,8 @@ static su_status judge_by_motion(su_tool *tool, settings *set, job *j)
     SU_GO(judge(tool, set, j, &anim, &error));
     for (int turn = 0; turn < MOST_TURNS && error.error > MOTION_BOUND && set->tets == 0 && error.frames > 0; turn++) {
         su_motion_error before = error;
-        SU_GO(su_cubature_train_tets(&j->space, &j->places, &set->train, (int64_t)(MORE_TETS * (double)j->cubature.tet_count), &j->cubature, err));
+        SU_GO(su_cubature_train_tets(&j->space, &j->places, &set->train,
+                                     (int64_t)(MORE_TETS * (double)j->cubature.tet_count), &j->cubature, err));
         su_model_free(&j->model);
         SU_GO(su_model_build(&j->space, &j->poses, &j->cubature, &j->model, err));
         SU_GO(make_meta(tool, set, j));
@@ -282,7 +306,9 @@ static su_status judge_by_motion(su_tool *tool, settings *set, job *j)
         if (error.error > WORTH * before.error) break;
     }
     if (error.error > MOTION_FAR)
-        su_warn(tool, "the model is %.0f %% off the motion that it was made from: more modes (-r of modes) or tets (--tets) would help",
+        su_warn(tool,
+                "the model is %.0f %% off the motion that it was made from: more modes (-r of modes) or tets (--tets) "
+                "would help",
                 100 * fmin(error.error, 99));
     json_object_set_new(j->model.file.meta, "motion_error", json_real(fmin(error.error, 1e6)));
     su_stats_number(tool, "motion_error", fmin(error.error, 1e6));
@@ -309,11 +335,17 @@ static su_status run(su_tool *tool, settings *set)
     bool linear = strcmp(su_meta_text(j.basis.file.meta, "interpolation", "corotated"), "linear") == 0;
     SU_GO(su_pose_space_create(&j.space, &j.tet, &j.fit, &j.basis, (su_material)material,
                                linear ? SU_LINEAR : SU_COROTATED, tool->threads, err));
-    su_shot_target target = {.nbar = j.poses.nbar, .s = j.poses.s, .a = j.poses.a, .neutral = j.poses.neutral,
-                             .params = j.poses.params, .param_scale = j.poses.param_scale,
+    su_shot_target target = {.nbar = j.poses.nbar,
+                             .s = j.poses.s,
+                             .a = j.poses.a,
+                             .neutral = j.poses.neutral,
+                             .params = j.poses.params,
+                             .param_scale = j.poses.param_scale,
                              .param_names = json_object_get(j.poses.file.meta, "param_names"),
-                             .psd_params = j.poses.psd_params, .psd_shapes = j.poses.psd_shapes,
-                             .psd_rbf = j.poses.psd_rbf, .param_mean = j.poses.param_mean,
+                             .psd_params = j.poses.psd_params,
+                             .psd_shapes = j.poses.psd_shapes,
+                             .psd_rbf = j.poses.psd_rbf,
+                             .param_mean = j.poses.param_mean,
                              .param_basis = j.poses.param_basis};
     const bool one = strcmp(su_meta_text(j.basis.file.meta, "subspace", "poses"), "one") == 0;
     SU_GO(one ? place_states(set, &target, &j, err) : place_shots(set, &target, &j, err));
@@ -339,39 +371,100 @@ int main(int argc, char **argv)
 {
     settings set = {.train = su_cubature_defaults(), .seed = 1, .frames = 12, .states = STATE_PLACES, .memory = 1024};
     const su_option options[] = {
-        {.name = "error", .kind = SU_OPT_NUMBER, .target = &set.train.error, .argument = "SHARE", .low = 1e-4, .high = 0.5,
+        {.name = "error",
+         .kind = SU_OPT_NUMBER,
+         .target = &set.train.error,
+         .argument = "SHARE",
+         .low = 1e-4,
+         .high = 0.5,
          .help = "rms training error that both sets must reach with as few points as they can (default: 1.25%)."},
-        {.name = "tets", .kind = SU_OPT_INT, .target = &set.tets, .argument = "N", .low = 0, .high = 100000,
-         .help = "so many cubature tets (default: 0, with one basis three a mode, and more where the motion asks for it; else by error)."},
-        {.name = "vertices", .kind = SU_OPT_INT, .target = &set.vertices, .argument = "N", .low = 0, .high = 100000,
+        {.name = "tets",
+         .kind = SU_OPT_INT,
+         .target = &set.tets,
+         .argument = "N",
+         .low = 0,
+         .high = 100000,
+         .help = "so many cubature tets (default: 0, with one basis three a mode, and more where the motion asks for "
+                 "it; else by error)."},
+        {.name = "vertices",
+         .kind = SU_OPT_INT,
+         .target = &set.vertices,
+         .argument = "N",
+         .low = 0,
+         .high = 100000,
          .help = "so many inertia vertices (default: 0, with one basis three a mode, else by error)."},
-        {.name = "shots", .kind = SU_OPT_LIST, .target = &set.shots, .argument = "ANIM", .greedy = true,
-         .help = "shots to be baked: their motion and poses enter the training. With one basis: those that it was made from, in the same "
+        {.name = "shots",
+         .kind = SU_OPT_LIST,
+         .target = &set.shots,
+         .argument = "ANIM",
+         .greedy = true,
+         .help = "shots to be baked: their motion and poses enter the training. With one basis: those that it was made "
+                 "from, in the same "
                  "order, the motion first."},
-        {.name = "frames", .kind = SU_OPT_INT, .target = &set.frames, .argument = "N", .low = 1, .high = 1000,
+        {.name = "frames",
+         .kind = SU_OPT_INT,
+         .target = &set.frames,
+         .argument = "N",
+         .low = 1,
+         .high = 1000,
          .help = "frames of the shots to train at (default: 12)."},
-        {.name = "samples", .kind = SU_OPT_INT, .target = &set.samples, .argument = "N", .low = 0, .high = 10000,
+        {.name = "samples",
+         .kind = SU_OPT_INT,
+         .target = &set.samples,
+         .argument = "N",
+         .low = 0,
+         .high = 10000,
          .help = "sample states at each example pose (default: 0, by the number of modes and the memory)."},
-        {.name = "states", .kind = SU_OPT_INT, .target = &set.states, .argument = "N", .low = 1, .high = 10000,
+        {.name = "states",
+         .kind = SU_OPT_INT,
+         .target = &set.states,
+         .argument = "N",
+         .low = 1,
+         .high = 10000,
          .help = "with one basis for all poses, frames of its motion to train at (default: 48)."},
-        {.name = "amplitude", .kind = SU_OPT_NUMBER, .target = &set.train.amplitude, .argument = "SHARE", .low = 1e-4,
-         .high = 1, .help = "largest motion of the samples over the flesh diagonal (default: 0.05)."},
-        {.name = "seed", .kind = SU_OPT_INT, .target = &set.seed, .argument = "N", .low = 0, .high = 2147483647,
+        {.name = "amplitude",
+         .kind = SU_OPT_NUMBER,
+         .target = &set.train.amplitude,
+         .argument = "SHARE",
+         .low = 1e-4,
+         .high = 1,
+         .help = "largest motion of the samples over the flesh diagonal (default: 0.05)."},
+        {.name = "seed",
+         .kind = SU_OPT_INT,
+         .target = &set.seed,
+         .argument = "N",
+         .low = 0,
+         .high = 2147483647,
          .help = "of the random samples (default: 1)."},
-        {.name = "memory", .kind = SU_OPT_INT, .target = &set.memory, .argument = "MB", .low = 16, .high = 1000000,
+        {.name = "memory",
+         .kind = SU_OPT_INT,
+         .target = &set.memory,
+         .argument = "MB",
+         .low = 16,
+         .high = 1000000,
          .help = "that the stored samples may take; fewer candidates or samples where it is short (default: 1024)."},
-        {.name = "check", .kind = SU_OPT_INT, .target = &set.check, .argument = "N", .low = 0, .high = 10000,
-         .help = "also print errors on N fresh samples a place, among them frames that nobody trained at (default: 0)."},
+        {.name = "check",
+         .kind = SU_OPT_INT,
+         .target = &set.check,
+         .argument = "N",
+         .low = 0,
+         .high = 10000,
+         .help =
+             "also print errors on N fresh samples a place, among them frames that nobody trained at (default: 0)."},
     };
     const su_program program = {
         .name = "supple-cubature",
         .summary = "train the few tets and vertices that stand for all, and write the model",
         .usage = "TET POSES FIT... BASIS [--shots ANIM...] -o MODEL",
-        .description = "Chooses one set of tets whose weighted forces stand for those of all, and vertices that reproduce inertial forces. "
-                       "With one basis for all poses the tets are trained on the states that it was made from (--shots then names the "
-                       "same shots, the motion first), for what is not linear in the force; with bases a pose on random states at the poses "
+        .description = "Chooses one set of tets whose weighted forces stand for those of all, and vertices that "
+                       "reproduce inertial forces. "
+                       "With one basis for all poses the tets are trained on the states that it was made from (--shots "
+                       "then names the "
+                       "same shots, the motion first), for what is not linear in the force; with bases a pose on "
+                       "random states at the poses "
                        "and between them, with weights for each. The model holds all that sim and export need.",
-        .example = "supple cubature fox.tet.npz fox.poses.npz fox.fit.npz fox.basis.npz --shots *.anim.npz -o fox.model.npz",
+        .example =
+            "supple cubature fox.tet.npz fox.poses.npz fox.fit.npz fox.basis.npz --shots *.anim.npz -o fox.model.npz",
         .options = options,
         .option_count = sizeof options / sizeof *options,
         .min_inputs = 4,

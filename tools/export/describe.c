@@ -43,7 +43,8 @@ static su_status choose_samples(su_tool *tool, job *j)
     bool good = end != text && *end == ',';
     if (good) close = strtod(text = end + 1, &end), good = end != text && !*end;
     if (!good || !(open > -1.0 && close < 1.0 && open < close && close - open < 1.0))
-        return su_fail(&tool->err, SU_USAGE, "--shutter %s: write when it opens and closes, in frames less than one apart: -0.25,0.25",
+        return su_fail(&tool->err, SU_USAGE,
+                       "--shutter %s: write when it opens and closes, in frames less than one apart: -0.25,0.25",
                        j->set.shutter);
     SU_TRY(SU_ALLOC(&j->offsets, j->set.samples, "samples", &tool->err));
     for (int i = 0; i < j->set.samples; i++) j->offsets[i] = open + (close - open) * i / (j->set.samples - 1);
@@ -57,7 +58,8 @@ static su_status find_cuts(su_tool *tool, job *j)
     size_t index;
     if (!json_array_size(list)) return SU_OK;
     SU_TRY(SU_ALLOC(&j->cut, j->anim.F, "teleports", &tool->err));
-    json_array_foreach(list, index, item) {
+    json_array_foreach(list, index, item)
+    {
         json_int_t k = json_integer_value(item);
         if (k > 0 && k < j->anim.F) j->cut[k] = true;
     }
@@ -107,12 +109,17 @@ static su_status bind_mesh(su_tool *tool, job *j)
     SU_TRY(su_obj_load(j->set.bind, obj, err));
     if (obj->faces < 1) return su_fail(err, SU_INPUT, "%s: has no faces", j->set.bind);
     SU_TRY(SU_ALLOC(&j->carried_points, 3 * obj->vertices, "a bound mesh", err));
-    for (int64_t v = 0; v < obj->vertices; v++) su_expand_back(&j->expand, obj->points + 3 * v, j->carried_points + 3 * v);
-    SU_TRY(su_bind_create(obj->vertices, j->carried_points, j->anim.nbar, j->anim.neutral, j->anim.T, j->anim.triangles, &j->bind, err));
-    su_note(tool, "%s: %lld vertices, at most %.4g m from the skin", j->set.bind, (long long)obj->vertices, j->bind.farthest);
+    for (int64_t v = 0; v < obj->vertices; v++)
+        su_expand_back(&j->expand, obj->points + 3 * v, j->carried_points + 3 * v);
+    SU_TRY(su_bind_create(obj->vertices, j->carried_points, j->anim.nbar, j->anim.neutral, j->anim.T, j->anim.triangles,
+                          &j->bind, err));
+    su_note(tool, "%s: %lld vertices, at most %.4g m from the skin", j->set.bind, (long long)obj->vertices,
+            j->bind.farthest);
     su_cache_layout *l = &j->layout;
-    l->vertices = obj->vertices, l->faces = obj->faces, l->corners = obj->corners, l->uvs = obj->uvs, l->objects = obj->objects;
-    l->face_counts = obj->face_counts, l->face_indices = obj->face_indices, l->uv = obj->uv, l->uv_indices = obj->uv_indices;
+    l->vertices = obj->vertices, l->faces = obj->faces, l->corners = obj->corners, l->uvs = obj->uvs,
+    l->objects = obj->objects;
+    l->face_counts = obj->face_counts, l->face_indices = obj->face_indices, l->uv = obj->uv,
+    l->uv_indices = obj->uv_indices;
     l->object_ids = obj->object_ids, l->object_names = (const char *const *)obj->object_names, l->object_xform = NULL;
     return SU_OK;
 }
@@ -130,23 +137,44 @@ su_status export_describe(su_tool *tool, job *j)
     su_cache_format format = su_cache_format_of(tool->output, (su_cache_format)j->set.format);
     if (format == SU_CACHE_GLB) SU_TRY(prepare_glb(tool, j));
     if (format == SU_CACHE_VAT) SU_TRY(prepare_vat(tool, j));
-    if (j->set.what == WHAT_DISPLACEMENT && j->set.normals) return su_fail(&tool->err, SU_USAGE, "displacements have no normals");
+    if (j->set.what == WHAT_DISPLACEMENT && j->set.normals)
+        return su_fail(&tool->err, SU_USAGE, "displacements have no normals");
     double unit = j->set.unit > 0.0 ? j->set.unit : su_meta_number(meta, "source_unit", 1.0);
     char up = j->set.up ? axes[j->set.up] : (char)tolower((unsigned char)su_meta_text(meta, "source_up", "y")[0]);
-    if (!(unit > 0.0) || !isfinite(unit)) return su_fail(&tool->err, SU_INPUT, "%s: source_unit %g", j->anim_path, unit);
+    if (!(unit > 0.0) || !isfinite(unit))
+        return su_fail(&tool->err, SU_INPUT, "%s: source_unit %g", j->anim_path, unit);
     SU_TRY(su_expand_create(anim, (su_space)j->set.space, unit, up, &j->expand, &tool->err));
     SU_TRY(object_names(tool, j));
     SU_TRY(choose_samples(tool, j));
     SU_TRY(find_cuts(tool, j));
     int64_t frames = (j->last - j->first) / j->step + 1;
-    j->layout = (su_cache_layout){
-        .frames = frames * (j->set.samples ? j->set.samples : 1), .vertices = anim->N, .faces = anim->P, .corners = anim->corners,
-        .uvs = anim->uv && anim->uv_indices ? anim->uvs : 0, .objects = anim->objects ? anim->objects : 1,
-        .face_counts = anim->face_counts, .face_indices = anim->face_indices, .uv = anim->uv_indices ? anim->uv : NULL,
-        .uv_indices = anim->uv ? anim->uv_indices : NULL, .object_ids = anim->objects ? anim->object_ids : NULL,
-        .object_names = j->names, .object_xform = j->expand.object_xform, .fps = j->fps,
-        .frame_start = j->number + (double)j->first + j->set.offset, .frame_step = (double)j->step,
-        .samples = j->set.samples, .shutter = j->offsets, .velocities = j->set.velocities, .normals = j->set.normals, .unit = unit, .up = up, .root = j->root,
-        .morphs = j->set.morphs, .texture = j->set.texture, .displacement = j->set.what == WHAT_DISPLACEMENT, .clip = su_meta_text(meta, "clip", NULL), .application = "supple " SU_VERSION};
+    j->layout = (su_cache_layout){.frames = frames * (j->set.samples ? j->set.samples : 1),
+                                  .vertices = anim->N,
+                                  .faces = anim->P,
+                                  .corners = anim->corners,
+                                  .uvs = anim->uv && anim->uv_indices ? anim->uvs : 0,
+                                  .objects = anim->objects ? anim->objects : 1,
+                                  .face_counts = anim->face_counts,
+                                  .face_indices = anim->face_indices,
+                                  .uv = anim->uv_indices ? anim->uv : NULL,
+                                  .uv_indices = anim->uv ? anim->uv_indices : NULL,
+                                  .object_ids = anim->objects ? anim->object_ids : NULL,
+                                  .object_names = j->names,
+                                  .object_xform = j->expand.object_xform,
+                                  .fps = j->fps,
+                                  .frame_start = j->number + (double)j->first + j->set.offset,
+                                  .frame_step = (double)j->step,
+                                  .samples = j->set.samples,
+                                  .shutter = j->offsets,
+                                  .velocities = j->set.velocities,
+                                  .normals = j->set.normals,
+                                  .unit = unit,
+                                  .up = up,
+                                  .root = j->root,
+                                  .morphs = j->set.morphs,
+                                  .texture = j->set.texture,
+                                  .displacement = j->set.what == WHAT_DISPLACEMENT,
+                                  .clip = su_meta_text(meta, "clip", NULL),
+                                  .application = "supple " SU_VERSION};
     return j->set.bind ? bind_mesh(tool, j) : SU_OK;
 }

@@ -33,22 +33,22 @@ typedef struct job {
     su_shot *shot;
     su_reconstruct *reconstruct;
     su_expand expand;
-    double fps, number;                 /* of the shot: frames a second, number of its first frame */
-    int64_t first, last, step;          /* frames of the shot that are written */
-    const char **names;                 /* (objects) */
+    double fps, number;        /* of the shot: frames a second, number of its first frame */
+    int64_t first, last, step; /* frames of the shot that are written */
+    const char **names;        /* (objects) */
     su_cache_layout layout;
-    su_obj carried;                     /* --bind: a mesh that rides on the skin */
+    su_obj carried; /* --bind: a mesh that rides on the skin */
     su_bind bind;
-    double *carried_points;             /* (carried.vertices,3) root frame, m */
-    double *points, *displacement;      /* (block,nbar,3) */
-    su_frame_window *window;            /* of (N,3) */
-    double *offsets;                    /* (samples) frames */
-    bool *cut;                          /* (F) a jump before this frame; NULL: none */
-    float *between, *normals, *velocities;   /* (N,3) */
-    double *scratch;                    /* (nbar,3), of a bound mesh (vertices,3) */
-    double *root;                       /* (frames,4,4) of the frames that are written: glb */
-    float *amplitude;                   /* (nbar) largest |A u| of each vertex, m */
-    double largest;                     /* of all */
+    double *carried_points;                /* (carried.vertices,3) root frame, m */
+    double *points, *displacement;         /* (block,nbar,3) */
+    su_frame_window *window;               /* of (N,3) */
+    double *offsets;                       /* (samples) frames */
+    bool *cut;                             /* (F) a jump before this frame; NULL: none */
+    float *between, *normals, *velocities; /* (N,3) */
+    double *scratch;                       /* (nbar,3), of a bound mesh (vertices,3) */
+    double *root;                          /* (frames,4,4) of the frames that are written: glb */
+    float *amplitude;                      /* (nbar) largest |A u| of each vertex, m */
+    double largest;                        /* of all */
     su_cache_report report;
     double rebuild_seconds, write_seconds;
 } job;

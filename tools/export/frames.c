@@ -18,10 +18,11 @@ static su_status rebuild(su_tool *tool, job *j, int64_t first, int64_t count)
             const double *d = j->displacement + 3 * i;
             double square = d[0] * d[0] + d[1] * d[1] + d[2] * d[2];
             if (!isfinite(square))
-                return su_fail(&tool->err, SU_NUMERICS, "%s: frame %lld: vertex %lld has no finite displacement", tool->inputs.items[2],
-                               (long long)(first + i / j->anim.nbar), (long long)(i % j->anim.nbar));
+                return su_fail(&tool->err, SU_NUMERICS, "%s: frame %lld: vertex %lld has no finite displacement",
+                               tool->inputs.items[2], (long long)(first + i / j->anim.nbar),
+                               (long long)(i % j->anim.nbar));
             int64_t frame = first + i / j->anim.nbar;
-            if (frame < j->first || frame > j->last) continue;   /* only there for its neighbours */
+            if (frame < j->first || frame > j->last) continue; /* only there for its neighbours */
             float *amplitude = &j->amplitude[i % j->anim.nbar];
             if (square > (double)*amplitude * (double)*amplitude) *amplitude = (float)sqrt(square);
             if (square > j->largest * j->largest) j->largest = sqrt(square);
@@ -45,8 +46,8 @@ static su_status write_sample(su_tool *tool, job *j, su_cache_writer *writer, in
         su_frame_window_sample(j->window, frame, offset, offset != 0.0 ? j->between : NULL, j->velocities);
     for (int64_t i = 0; i < 3 * j->layout.vertices && j->set.velocities; i++) j->velocities[i] *= (float)j->fps;
     if (j->set.normals)
-        su_expand_normals(j->layout.vertices, j->set.bind ? NULL : j->anim.source_vertex, j->layout.faces, j->layout.face_counts,
-                          j->layout.face_indices, points, j->scratch, j->normals);
+        su_expand_normals(j->layout.vertices, j->set.bind ? NULL : j->anim.source_vertex, j->layout.faces,
+                          j->layout.face_counts, j->layout.face_indices, points, j->scratch, j->normals);
     return su_cache_frame(writer, points, j->velocities, j->normals, &tool->err);
 }
 

@@ -30,16 +30,24 @@ static su_status open_shot(su_tool *tool, job *j)
 {
     const su_model *model = &j->model;
     json_t *unknown = NULL;
-    su_shot_target target = {.nbar = model->nbar, .s = model->s, .a = model->a, .neutral = model->neutral,
-                             .params = model->params, .param_scale = model->param_scale,
+    su_shot_target target = {.nbar = model->nbar,
+                             .s = model->s,
+                             .a = model->a,
+                             .neutral = model->neutral,
+                             .params = model->params,
+                             .param_scale = model->param_scale,
                              .param_names = json_object_get(model->file.meta, "param_names"),
-                             .psd_params = model->psd_params, .psd_shapes = model->psd_shapes, .psd_rbf = model->psd_rbf,
-                             .param_mean = model->param_mean, .param_basis = model->param_basis, .frames_only = true};
+                             .psd_params = model->psd_params,
+                             .psd_shapes = model->psd_shapes,
+                             .psd_rbf = model->psd_rbf,
+                             .param_mean = model->param_mean,
+                             .param_basis = model->param_basis,
+                             .frames_only = true};
     su_status status = su_shot_create(&j->anim, j->anim_path, &target, 0, NULL, &j->shot, &unknown, &tool->err);
     size_t index;
     json_t *name;
-    json_array_foreach(unknown, index, name)
-        su_warn(tool, "%s: parameter '%s' moves, but the model does not know it", j->anim_path, json_string_value(name));
+    json_array_foreach(unknown, index, name) su_warn(tool, "%s: parameter '%s' moves, but the model does not know it",
+                                                     j->anim_path, json_string_value(name));
     json_decref(unknown);
     return status;
 }
@@ -52,20 +60,24 @@ static su_status load_sim(su_tool *tool, job *j, const char *path)
     SU_TRY(su_sim_load(path, &j->sim, err));
     j->has_sim = true;
     if (sim->F != j->anim.F)
-        return su_fail(err, SU_INPUT, "%s: has %lld frames, %s has %lld: not a run of this shot", path, (long long)sim->F,
-                       j->anim_path, (long long)j->anim.F);
-    if (fabs(sim->times[0] - j->anim.times[0]) > 1e-6 || fabs(sim->times[sim->F - 1] - j->anim.times[sim->F - 1]) > 1e-6)
-        return su_fail(err, SU_INPUT, "%s: runs from %.6g to %.6g s, %s from %.6g to %.6g s: not a run of this shot", path,
-                       sim->times[0], sim->times[sim->F - 1], j->anim_path, j->anim.times[0], j->anim.times[sim->F - 1]);
+        return su_fail(err, SU_INPUT, "%s: has %lld frames, %s has %lld: not a run of this shot", path,
+                       (long long)sim->F, j->anim_path, (long long)j->anim.F);
+    if (fabs(sim->times[0] - j->anim.times[0]) > 1e-6 ||
+        fabs(sim->times[sim->F - 1] - j->anim.times[sim->F - 1]) > 1e-6)
+        return su_fail(err, SU_INPUT, "%s: runs from %.6g to %.6g s, %s from %.6g to %.6g s: not a run of this shot",
+                       path, sim->times[0], sim->times[sim->F - 1], j->anim_path, j->anim.times[0],
+                       j->anim.times[sim->F - 1]);
     if (!sim->q == !sim->u) return su_fail(err, SU_INPUT, "%s: holds neither or both of q and u", path);
     if ((sim->q && (sim->r != model->r || sim->m != model->m)) || ((sim->u || sim->full_u) && sim->n != model->n))
-        return su_fail(err, SU_INPUT, "%s: made with another model: %lld modes, %lld poses, %lld flesh vertices, not %lld, %lld, %lld",
-                       path, (long long)sim->r, (long long)sim->m, (long long)sim->n, (long long)model->r, (long long)model->m,
-                       (long long)model->n);
+        return su_fail(err, SU_INPUT,
+                       "%s: made with another model: %lld modes, %lld poses, %lld flesh vertices, not %lld, %lld, %lld",
+                       path, (long long)sim->r, (long long)sim->m, (long long)sim->n, (long long)model->r,
+                       (long long)model->m, (long long)model->n);
     int64_t failed = 0;
     for (int64_t k = 0; k < sim->F; k++) failed += sim->status[k] >= 3;
     if (failed) su_warn(tool, "%s: %lld frames were marked as failed by the simulator", path, (long long)failed);
-    return su_reconstruct_create(model, su_sim_interpolation(sim), model->nbar, NULL, tool->threads, &j->reconstruct, err);
+    return su_reconstruct_create(model, su_sim_interpolation(sim), model->nbar, NULL, tool->threads, &j->reconstruct,
+                                 err);
 }
 
 static su_status load(su_tool *tool, job *j)
@@ -75,7 +87,8 @@ static su_status load(su_tool *tool, job *j)
     if (inputs->count < 3 && !j->set.rig)
         return su_fail(err, SU_USAGE, "give MODEL ANIM SIM, or --rig with ANIM or MODEL ANIM for the rig alone");
     if (inputs->count == 3 && j->set.rig) return su_fail(err, SU_USAGE, "--rig takes no SIM file");
-    if (j->set.rig && j->set.what == WHAT_DISPLACEMENT) return su_fail(err, SU_USAGE, "the rig alone has no displacement");
+    if (j->set.rig && j->set.what == WHAT_DISPLACEMENT)
+        return su_fail(err, SU_USAGE, "the rig alone has no displacement");
     j->anim_path = inputs->items[inputs->count == 1 ? 0 : 1];
     if (inputs->count > 1) {
         SU_TRY(su_model_load(inputs->items[0], &j->model, err));
@@ -97,11 +110,10 @@ static char *provenance(su_tool *tool)
     size_t size = 1 << 16, used, index;
     char *text = malloc(size);
     if (text) {
-        used = (size_t)snprintf(text, size, "%s: %s", su_meta_text(meta, "tool", ""), su_meta_text(meta, "command", ""));
-        json_array_foreach(json_object_get(meta, "inputs"), index, input)
-            if (used < size)
-                used += (size_t)snprintf(text + used, size - used, ", %s %s", su_meta_text(input, "name", ""),
-                                         su_meta_text(input, "digest", ""));
+        used =
+            (size_t)snprintf(text, size, "%s: %s", su_meta_text(meta, "tool", ""), su_meta_text(meta, "command", ""));
+        json_array_foreach(json_object_get(meta, "inputs"), index, input) if (used < size) used += (size_t)snprintf(
+            text + used, size - used, ", %s %s", su_meta_text(input, "name", ""), su_meta_text(input, "digest", ""));
     }
     json_decref(meta);
     return text;
@@ -154,8 +166,8 @@ static void report(su_tool *tool, const job *j)
     su_stats_integer(tool, "morphs", j->report.shapes);
     su_stats_number(tool, "morph_error_rms", j->report.rms);
     su_stats_number(tool, "morph_error_largest", j->report.largest);
-    su_note(tool, "%lld morph targets leave %.3g m (RMS, %.2g %% of the motion about the mean), %.3g m at most", (long long)j->report.shapes,
-            j->report.rms, 100.0 * j->report.rms / whole, j->report.largest);
+    su_note(tool, "%lld morph targets leave %.3g m (RMS, %.2g %% of the motion about the mean), %.3g m at most",
+            (long long)j->report.shapes, j->report.rms, 100.0 * j->report.rms / whole, j->report.largest);
 }
 
 static su_status run(su_tool *tool, job *j)
@@ -173,8 +185,10 @@ static su_status run(su_tool *tool, job *j)
     su_status status = su_cache_create(tool->output, (su_cache_format)j->set.format, &j->layout, &writer, &tool->err);
     if (status == SU_OK) {
         status = export_frames(tool, j, writer, block);
-        if (status == SU_OK) status = su_cache_commit(writer, &j->report, &tool->err);
-        else su_cache_abandon(writer);
+        if (status == SU_OK)
+            status = su_cache_commit(writer, &j->report, &tool->err);
+        else
+            su_cache_abandon(writer);
     }
     free(text);
     if (status != SU_OK) return status;
@@ -188,53 +202,119 @@ int main(int argc, char **argv)
     job j = {.set = {.morphs = 8}};
     settings *set = &j.set;
     const su_option options[] = {
-        {.name = "format", .kind = SU_OPT_CHOICE, .target = &set->format, .argument = "FORMAT", .choices = SU_CACHE_FORMATS,
+        {.name = "format",
+         .kind = SU_OPT_CHOICE,
+         .target = &set->format,
+         .argument = "FORMAT",
+         .choices = SU_CACHE_FORMATS,
          .help = "By the name's extension (auto, default), or this: abc Alembic, usda, pc2, mdd, obj (numbered files: "
-                 "run.%04d.obj), npy (frames, vertices, 3), glb (glTF with morph targets; always metres, y up), vat (.json: "
+                 "run.%04d.obj), npy (frames, vertices, 3), glb (glTF with morph targets; always metres, y up), vat "
+                 "(.json: "
                  "vertex-animation textures for games, their description and their mesh)."},
-        {.name = "space", .kind = SU_OPT_CHOICE, .target = &set->space, .argument = "SPACE", .choices = "world|root|local",
-         .help = "world (default); root: without the motion of the root frame; local: of each object, whose transform is "
-                 "kept where the format has one (abc, usda)."},
-        {.name = "frames", .kind = SU_OPT_TEXT, .target = &set->frames, .argument = "A-B",
+        {.name = "space",
+         .kind = SU_OPT_CHOICE,
+         .target = &set->space,
+         .argument = "SPACE",
+         .choices = "world|root|local",
+         .help =
+             "world (default); root: without the motion of the root frame; local: of each object, whose transform is "
+             "kept where the format has one (abc, usda)."},
+        {.name = "frames",
+         .kind = SU_OPT_TEXT,
+         .target = &set->frames,
+         .argument = "A-B",
          .help = "Only these frames, in the shot's own numbers: 10, 1001-1048, 1-49x2 (default: all)."},
-        {.name = "offset", .kind = SU_OPT_NUMBER, .target = &set->offset, .argument = "N", .low = -1e9, .high = 1e9,
+        {.name = "offset",
+         .kind = SU_OPT_NUMBER,
+         .target = &set->offset,
+         .argument = "N",
+         .low = -1e9,
+         .high = 1e9,
          .help = "Added to all frame numbers (default 0)."},
-        {.name = "velocities", .kind = SU_OPT_FLAG, .target = &set->velocities,
+        {.name = "velocities",
+         .kind = SU_OPT_FLAG,
+         .target = &set->velocities,
          .help = "Also write velocities, units a second, for motion blur (abc, usda)."},
-        {.name = "samples", .kind = SU_OPT_INT, .target = &set->samples, .argument = "N", .low = 1, .high = 64,
-         .help = "Samples around every frame, for motion blur that bends (abc, usda; default 1: the frame itself), on the cubic "
+        {.name = "samples",
+         .kind = SU_OPT_INT,
+         .target = &set->samples,
+         .argument = "N",
+         .low = 1,
+         .high = 64,
+         .help = "Samples around every frame, for motion blur that bends (abc, usda; default 1: the frame itself), on "
+                 "the cubic "
                  "spline through the frames."},
-        {.name = "shutter", .kind = SU_OPT_TEXT, .target = &set->shutter, .argument = "OPEN,CLOSE",
+        {.name = "shutter",
+         .kind = SU_OPT_TEXT,
+         .target = &set->shutter,
+         .argument = "OPEN,CLOSE",
          .help = "When the first and the last sample are taken, in frames from each frame (default -0.25,0.25)."},
-        {.name = "normals", .kind = SU_OPT_FLAG, .target = &set->normals, .help = "Also write point normals (abc, usda; glb and vat have them always)."},
-        {.name = "what", .kind = SU_OPT_CHOICE, .target = &set->what, .argument = "WHAT", .choices = "points|displacement",
+        {.name = "normals",
+         .kind = SU_OPT_FLAG,
+         .target = &set->normals,
+         .help = "Also write point normals (abc, usda; glb and vat have them always)."},
+        {.name = "what",
+         .kind = SU_OPT_CHOICE,
+         .target = &set->what,
+         .argument = "WHAT",
+         .choices = "points|displacement",
          .help = "points (default); displacement: what the flesh adds to the rig's vertices, as vectors."},
-        {.name = "rig", .kind = SU_OPT_FLAG, .target = &set->rig,
-         .help = "The rig alone, without simulated flesh: with MODEL ANIM corrected by its sculpted shapes, with ANIM as it is."},
-        {.name = "morphs", .kind = SU_OPT_INT, .target = &set->morphs, .argument = "K", .low = 1, .high = 1000,
-         .help = "Morph targets of a glb: principal shapes of the clip in the root frame (default 8, what every viewer plays)."},
-        {.name = "texture", .kind = SU_OPT_CHOICE, .target = &set->texture, .argument = "KIND", .choices = "float|half|png",
+        {.name = "rig",
+         .kind = SU_OPT_FLAG,
+         .target = &set->rig,
+         .help = "The rig alone, without simulated flesh: with MODEL ANIM corrected by its sculpted shapes, with ANIM "
+                 "as it is."},
+        {.name = "morphs",
+         .kind = SU_OPT_INT,
+         .target = &set->morphs,
+         .argument = "K",
+         .low = 1,
+         .high = 1000,
+         .help = "Morph targets of a glb: principal shapes of the clip in the root frame (default 8, what every viewer "
+                 "plays)."},
+        {.name = "texture",
+         .kind = SU_OPT_CHOICE,
+         .target = &set->texture,
+         .argument = "KIND",
+         .choices = "float|half|png",
          .help = "Texels of vertex-animation textures: float (default) or half OpenEXR, or PNG of 16 bits."},
-        {.name = "amplitude", .kind = SU_OPT_TEXT, .target = &set->amplitude, .argument = "FILE.npy",
+        {.name = "amplitude",
+         .kind = SU_OPT_TEXT,
+         .target = &set->amplitude,
+         .argument = "FILE.npy",
          .help = "Also write the largest displacement of each vertex over these frames, m (vertices)."},
-        {.name = "bind", .kind = SU_OPT_TEXT, .target = &set->bind, .argument = "MESH.obj",
-         .help = "Write this mesh instead, carried along by the skin; it stands in the source's world at the neutral pose."},
-        {.name = "unit", .kind = SU_OPT_NUMBER, .target = &set->unit, .argument = "M", .low = 1e-9, .high = 1e9,
+        {.name = "bind",
+         .kind = SU_OPT_TEXT,
+         .target = &set->bind,
+         .argument = "MESH.obj",
+         .help = "Write this mesh instead, carried along by the skin; it stands in the source's world at the neutral "
+                 "pose."},
+        {.name = "unit",
+         .kind = SU_OPT_NUMBER,
+         .target = &set->unit,
+         .argument = "M",
+         .low = 1e-9,
+         .high = 1e9,
          .help = "Metres of one unit in the output (default: as the source; textures: 1)."},
-        {.name = "up", .kind = SU_OPT_CHOICE, .target = &set->up, .argument = "AXIS", .choices = "source|x|y|z",
+        {.name = "up",
+         .kind = SU_OPT_CHOICE,
+         .target = &set->up,
+         .argument = "AXIS",
+         .choices = "source|x|y|z",
          .help = "Up axis of the output (default: as the source; textures: y)."},
     };
-    const su_program program = {.name = "supple-export",
-                                .summary = "write a simulated shot as a vertex cache",
-                                .usage = "MODEL ANIM SIM -o CACHE",
-                                .description = "Puts the simulated flesh on the artist's own mesh: its polygons, vertex order, UVs, object "
-                                               "names, units and up axis, and the shot's own frame numbers.",
-                                .example = "supple export fox.model.npz run.anim.npz run.sim.npz -o run.abc",
-                                .options = options,
-                                .option_count = sizeof options / sizeof *options,
-                                .min_inputs = 1,
-                                .max_inputs = 3,
-                                .needs_output = true};
+    const su_program program = {
+        .name = "supple-export",
+        .summary = "write a simulated shot as a vertex cache",
+        .usage = "MODEL ANIM SIM -o CACHE",
+        .description = "Puts the simulated flesh on the artist's own mesh: its polygons, vertex order, UVs, object "
+                       "names, units and up axis, and the shot's own frame numbers.",
+        .example = "supple export fox.model.npz run.anim.npz run.sim.npz -o run.abc",
+        .options = options,
+        .option_count = sizeof options / sizeof *options,
+        .min_inputs = 1,
+        .max_inputs = 3,
+        .needs_output = true};
     su_tool tool;
     int status;
     if (!su_tool_begin(&tool, &program, argc, argv, &status)) return status;

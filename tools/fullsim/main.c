@@ -22,11 +22,11 @@ typedef struct job {
     su_external external;
     int checkpoint_every;
     bool resume;
-    char *checkpoint;    /* its path; owned */
+    char *checkpoint; /* its path; owned */
     su_tet tet;
     su_fit fit;
     su_anim anim;
-    double *neutral;     /* (nbar,3) owned */
+    double *neutral; /* (nbar,3) owned */
     su_shot *shot;
     su_fullsim *fullsim;
     su_sim sim;
@@ -54,13 +54,20 @@ static su_status open_shot(su_tool *tool, job *j, const char *path)
     const su_fit *fit = &j->fit;
     SU_TRY(SU_ALLOC(&j->neutral, 3 * j->tet.nbar, "the neutral skin", &tool->err));
     su_embedded_neutral(&j->tet, j->neutral);
-    su_shot_target target = {.nbar = j->tet.nbar, .s = fit->s, .a = fit->a, .neutral = j->neutral, .params = fit->params,
+    su_shot_target target = {.nbar = j->tet.nbar,
+                             .s = fit->s,
+                             .a = fit->a,
+                             .neutral = j->neutral,
+                             .params = fit->params,
                              .param_scale = fit->param_scale,
                              .param_names = json_object_get(fit->file.meta, "param_names"),
-                             .psd_params = fit->psd_params, .psd_shapes = fit->psd_shapes, .psd_rbf = fit->psd_rbf,
-                             .param_mean = fit->param_mean, .param_basis = fit->param_basis};
-    su_status status = su_shot_create(&j->anim, path, &target, j->settings.teleport_count, j->settings.teleports, &j->shot,
-                                      &unknown, &tool->err);
+                             .psd_params = fit->psd_params,
+                             .psd_shapes = fit->psd_shapes,
+                             .psd_rbf = fit->psd_rbf,
+                             .param_mean = fit->param_mean,
+                             .param_basis = fit->param_basis};
+    su_status status = su_shot_create(&j->anim, path, &target, j->settings.teleport_count, j->settings.teleports,
+                                      &j->shot, &unknown, &tool->err);
     json_array_foreach(unknown, index, name)
         su_warn(tool, "%s: parameter '%s' moves, but the character does not know it", path, json_string_value(name));
     json_decref(unknown);
@@ -79,10 +86,10 @@ static su_status load(su_tool *tool, job *j)
         return su_fail(err, SU_INPUT, "%s: corrections of %lld skin vertices, the flesh carries %lld", fit_path,
                        (long long)j->fit.nbar, (long long)j->tet.nbar);
     SU_TRY(open_shot(tool, j, anim_path));
-    SU_TRY(su_sim_load_forces(&j->forces, j->tet.nbar, j->neutral, j->anim.T, j->anim.triangles, &j->external, &j->settings,
-                              err));
-    if (su_sim_settings_resolve(&j->settings, su_meta_number(j->fit.file.meta, "frequency", 0), j->anim.F, j->anim.times,
-                                su_meta_number(j->anim.file.meta, "fps", 24), err) != SU_OK)
+    SU_TRY(su_sim_load_forces(&j->forces, j->tet.nbar, j->neutral, j->anim.T, j->anim.triangles, &j->external,
+                              &j->settings, err));
+    if (su_sim_settings_resolve(&j->settings, su_meta_number(j->fit.file.meta, "frequency", 0), j->anim.F,
+                                j->anim.times, su_meta_number(j->anim.file.meta, "fps", 24), err) != SU_OK)
         return su_error_context(err, "%s: ", anim_path);
     return SU_OK;
 }
@@ -227,13 +234,32 @@ int main(int argc, char **argv)
     job j = {.settings = su_sim_defaults(), .options = {.tolerance = 1e-8}};
     const su_option options[] = {
         SU_SIM_OPTIONS(j.settings, j.teleports, j.forces),
-        {.name = "tolerance", .kind = SU_OPT_NUMBER, .target = &j.options.tolerance, .argument = "T", .low = 1e-14, .high = 1,
+        {.name = "tolerance",
+         .kind = SU_OPT_NUMBER,
+         .target = &j.options.tolerance,
+         .argument = "T",
+         .low = 1e-14,
+         .high = 1,
          .help = "Residual, relative to the forces, at which Newton stops (default 1e-8)."},
-        {.name = "newton", .kind = SU_OPT_INT, .target = &j.options.newton, .argument = "N", .low = 0, .high = 1000,
+        {.name = "newton",
+         .kind = SU_OPT_INT,
+         .target = &j.options.newton,
+         .argument = "N",
+         .low = 0,
+         .high = 1000,
          .help = "At most N linear solves a step, taken as they are (default 0: as many as --tolerance needs)."},
-        {.name = "checkpoint", .transient = true, .kind = SU_OPT_INT, .target = &j.checkpoint_every, .argument = "N", .low = 0, .high = 100000000,
+        {.name = "checkpoint",
+         .transient = true,
+         .kind = SU_OPT_INT,
+         .target = &j.checkpoint_every,
+         .argument = "N",
+         .low = 0,
+         .high = 100000000,
          .help = "Keep what is done in SIM.checkpoint every N frames, and when told to stop (default 0: never)."},
-        {.name = "resume", .transient = true, .kind = SU_OPT_FLAG, .target = &j.resume,
+        {.name = "resume",
+         .transient = true,
+         .kind = SU_OPT_FLAG,
+         .target = &j.resume,
          .help = "Go on from SIM.checkpoint where there is one; the result has the same bytes."},
     };
     const su_program program = {.name = "supple-fullsim",

@@ -11,7 +11,7 @@
 #define UNIT_NAMES "auto|m|cm|mm|in|ft"
 
 typedef struct options {
-    const char *clip, *neutral, *params;   /* clip: the first of clips */
+    const char *clip, *neutral, *params; /* clip: the first of clips */
     bool list, degrees;
     double fps, rate, start, end, number, scale;
     int unit, up, skinning, neutral_frame;
@@ -23,7 +23,8 @@ double import_unit(const options *o);
 /* Does the name belong to a mesh sequence (.obj, .ply, .pc2, .mdd, .abc)? */
 bool is_sequence(const char *path);
 
-/* --params: p of every frame, names included, as if the rig had said it; nothing without the option. Frames must agree. */
+/* --params: p of every frame, names included, as if the rig had said it; nothing without the option. Frames must agree.
+ */
 su_status user_parameters(su_tool *tool, const options *o, int64_t frames, su_parameters *out);
 su_status import_scene(su_tool *tool, const options *o, const char *path);
 su_status import_sequence(su_tool *tool, const options *o, const char *path);

@@ -53,8 +53,10 @@ void print_scene(FILE *out, const su_scene *scene)
 {
     static const char *const axis[] = {"x", "y", "z"};
     fprintf(out, "format: %s, unit ", scene->format);
-    if (scene->unit > 0.0) fprintf(out, "%.4g m", scene->unit);
-    else fprintf(out, "not said");
+    if (scene->unit > 0.0)
+        fprintf(out, "%.4g m", scene->unit);
+    else
+        fprintf(out, "not said");
     fprintf(out, ", up %s\n", scene->up >= 0 ? axis[scene->up] : "not said");
     print_clips(out, scene);
     print_meshes(out, scene);

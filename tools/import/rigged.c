@@ -31,7 +31,8 @@ static su_status curves_clip(su_tool *tool, const options *o, su_scene *scene, s
     return status;
 }
 
-static su_status find_clip(su_tool *tool, const char *name, const char *path, const su_scene *scene, const su_scene_clip **clip)
+static su_status find_clip(su_tool *tool, const char *name, const char *path, const su_scene *scene,
+                           const su_scene_clip **clip)
 {
     int matches = 0;
     for (int64_t i = 0; i < scene->clips; i++)
@@ -45,19 +46,22 @@ static su_status find_clip(su_tool *tool, const char *name, const char *path, co
 }
 
 /* Tracks of `more` behind those of clip; none may move what clip moves already. */
-static su_status add_tracks(su_tool *tool, const char *path, su_scene *scene, const su_scene_clip *more, su_scene_clip *clip)
+static su_status add_tracks(su_tool *tool, const char *path, su_scene *scene, const su_scene_clip *more,
+                            su_scene_clip *clip)
 {
     int64_t n = clip->channels + more->channels, k = clip->morph_channels + more->morph_channels;
     su_scene_channel *channel = su_arena_alloc(&scene->arena, n, sizeof *channel);
     su_scene_morph_channel *morph = su_arena_alloc(&scene->arena, k, sizeof *morph);
     if (!channel || !morph) return su_fail(&tool->err, SU_AGAIN, "not enough memory for the clip");
-    for (int64_t i = 0; i < n; i++) channel[i] = i < clip->channels ? clip->channel[i] : more->channel[i - clip->channels];
-    for (int64_t i = 0; i < k; i++) morph[i] = i < clip->morph_channels ? clip->morph_channel[i] : more->morph_channel[i - clip->morph_channels];
+    for (int64_t i = 0; i < n; i++)
+        channel[i] = i < clip->channels ? clip->channel[i] : more->channel[i - clip->channels];
+    for (int64_t i = 0; i < k; i++)
+        morph[i] = i < clip->morph_channels ? clip->morph_channel[i] : more->morph_channel[i - clip->morph_channels];
     for (int64_t i = clip->channels; i < n; i++)
         for (int64_t j = 0; j < clip->channels; j++)
             if (channel[i].node == channel[j].node)
-                return su_fail(&tool->err, SU_INPUT, "%s: clips '%s' and '%s' both move '%s' and cannot play together", path, clip->name,
-                               more->name, scene->node[channel[i].node].name);
+                return su_fail(&tool->err, SU_INPUT, "%s: clips '%s' and '%s' both move '%s' and cannot play together",
+                               path, clip->name, more->name, scene->node[channel[i].node].name);
     clip->channel = channel, clip->channels = n, clip->morph_channel = morph, clip->morph_channels = k;
     clip->start = fmin(clip->start, more->start), clip->end = fmax(clip->end, more->end);
     clip->key_rate = fmax(clip->key_rate, more->key_rate);
@@ -73,7 +77,8 @@ static su_status choose_clip(su_tool *tool, const options *o, const char *path, 
         return curves_clip(tool, o, scene, made);
     }
     if (scene->clips == 0)
-        return su_fail(&tool->err, SU_INPUT, "%s: the file has no animation; give joint curves by --clip FILE.csv", path);
+        return su_fail(&tool->err, SU_INPUT, "%s: the file has no animation; give joint curves by --clip FILE.csv",
+                       path);
     *clip = &scene->clip[0];
     if (!o->clip && scene->clips > 1)
         su_note(tool, "%s has %lld clips; taking the first, '%s' (--clip chooses, --list shows them)", path,
@@ -93,13 +98,16 @@ static su_status choose_clip(su_tool *tool, const options *o, const char *path, 
 static void say_size(su_tool *tool, const options *o, const su_scene *scene, const su_character *c)
 {
     double extent = fmax(c->size[0], fmax(c->size[1], c->size[2]));
-    su_note(tool, "%lld vertices (%lld in the file), %lld triangles, %lld bones, %lld blend shapes; %.3g x %.3g x %.3g m",
-            (long long)c->nbar, (long long)c->N, (long long)c->T, (long long)c->B, (long long)c->K, c->size[0], c->size[1],
-            c->size[2]);
+    su_note(tool,
+            "%lld vertices (%lld in the file), %lld triangles, %lld bones, %lld blend shapes; %.3g x %.3g x %.3g m",
+            (long long)c->nbar, (long long)c->N, (long long)c->T, (long long)c->B, (long long)c->K, c->size[0],
+            c->size[1], c->size[2]);
     if (c->unit_guessed)
-        su_warn(tool, "in the file's own unit (%.4g m) the character would be %.3g m large; taking its unit as %.4g m "
-                      "(--unit says otherwise)", scene->unit > 0.0 ? scene->unit : 1.0,
-                extent / c->unit * (scene->unit > 0.0 ? scene->unit : 1.0), c->unit);
+        su_warn(tool,
+                "in the file's own unit (%.4g m) the character would be %.3g m large; taking its unit as %.4g m "
+                "(--unit says otherwise)",
+                scene->unit > 0.0 ? scene->unit : 1.0, extent / c->unit * (scene->unit > 0.0 ? scene->unit : 1.0),
+                c->unit);
     else if (extent < 0.1 || extent > 50.0)
         su_warn(tool, "the character is %.3g m large; if that is wrong, give --unit%s", extent,
                 o->unit == 0 ? "" : " or --scale");
@@ -112,7 +120,8 @@ static double longest_gap(int64_t count, int width, const double *times, const d
     double gap = 0.0;
     for (int64_t i = 0; i + 1 < count; i++)
         for (int k = 0; k < width; k++)
-            if (fabs(values[width * (i + 1) + k] - values[width * i + k]) > 1e-6) gap = fmax(gap, times[i + 1] - times[i]);
+            if (fabs(values[width * (i + 1) + k] - values[width * i + k]) > 1e-6)
+                gap = fmax(gap, times[i + 1] - times[i]);
     return gap;
 }
 
@@ -130,14 +139,18 @@ static void say_sparse_keys(su_tool *tool, const su_scene *scene, const su_scene
         if (own > gap) gap = own, node = c->node;
     }
     if (gap * fps > 1.5)
-        su_warn(tool, "keys lie up to %.3g frames apart ('%s'); between them joints move along straight lines, whatever the curves of the "
-                      "file: bake the animation to a key a frame where that matters", gap * fps, scene->node[node].name);
+        su_warn(tool,
+                "keys lie up to %.3g frames apart ('%s'); between them joints move along straight lines, whatever the "
+                "curves of the "
+                "file: bake the animation to a key a frame where that matters",
+                gap * fps, scene->node[node].name);
 }
 
 static void say_findings(su_tool *tool, const su_character *c)
 {
     if (c->normalized)
-        su_note(tool, "skinning weights of %lld vertices did not sum to 1 and were normalized", (long long)c->normalized);
+        su_note(tool, "skinning weights of %lld vertices did not sum to 1 and were normalized",
+                (long long)c->normalized);
     if (c->negative) su_warn(tool, "negative skinning weights of %lld vertices were dropped", (long long)c->negative);
     if (c->unweighted)
         su_warn(tool, "%lld vertices have no skinning weight; they follow the top joint of their mesh",
@@ -169,9 +182,13 @@ su_status import_scene(su_tool *tool, const options *o, const char *path)
     }
     SU_GO(choose_clip(tool, o, path, &scene, &made, &clip));
     SU_GO(su_take_frames(&scene, clip, o->fps, o->start, o->end, o->number, &range, &tool->err));
-    su_character_options wanted = {.unit = import_unit(o), .up = o->up - 1, .objects = o->objects.items,
-                                   .object_count = o->objects.count, .rigid = o->rigid.items,
-                                   .rigid_count = o->rigid.count, .scale = o->scale};
+    su_character_options wanted = {.unit = import_unit(o),
+                                   .up = o->up - 1,
+                                   .objects = o->objects.items,
+                                   .object_count = o->objects.count,
+                                   .rigid = o->rigid.items,
+                                   .rigid_count = o->rigid.count,
+                                   .scale = o->scale};
     if ((status = su_character_create(&scene, &wanted, &character, &tool->err)) != SU_OK) {
         su_error_context(&tool->err, "%s: ", path);
         goto done;

@@ -20,8 +20,10 @@ bool is_sequence(const char *path)
 static void list_sequence(const su_sequence *s)
 {
     printf("frames: %lld, first number %.6g", (long long)s->frames, s->frame_start);
-    if (s->timed) printf(", from %.4f to %.4f s at %.6g fps\n", s->times[0], s->times[s->frames - 1], s->fps);
-    else printf(", no times (--rate)\n");
+    if (s->timed)
+        printf(", from %.4f to %.4f s at %.6g fps\n", s->times[0], s->times[s->frames - 1], s->fps);
+    else
+        printf(", no times (--rate)\n");
     printf("mesh: %lld vertices, %lld polygons%s\n", (long long)s->vertices, (long long)s->faces, s->uv ? ", uv" : "");
     printf("objects: %lld\n", (long long)s->objects);
     for (int64_t i = 0; i < s->objects && s->object_names; i++) printf("  '%s'\n", s->object_names[i]);
@@ -41,11 +43,12 @@ static void say(su_tool *tool, const su_sequence_take *t, const options *o)
     if (!t->sequence->timed && o->rate <= 0.0 && t->sequence->frames > 1)
         su_note(tool, "the files carry no times; taking 24 frames per second (--rate)");
     if (t->moved_apart)
-        su_warn(tool, "%lld vertices share a place with others in the neutral pose and part later; the skin opens there",
+        su_warn(tool,
+                "%lld vertices share a place with others in the neutral pose and part later; the skin opens there",
                 (long long)t->moved_apart);
     if (t->degenerate) su_note(tool, "%lld triangles without area were left out", (long long)t->degenerate);
-    su_note(tool, "%lld frames at %.6g fps from frame %.6g, %lld rig parameters", (long long)a->F, t->fps, t->frame_start,
-            (long long)a->s);
+    su_note(tool, "%lld frames at %.6g fps from frame %.6g, %lld rig parameters", (long long)a->F, t->fps,
+            t->frame_start, (long long)a->s);
     su_stats_integer(tool, "frames", a->F);
     su_stats_integer(tool, "vertices", a->nbar);
     su_stats_integer(tool, "source_vertices", a->N);
@@ -82,9 +85,16 @@ su_status import_sequence(su_tool *tool, const options *o, const char *path)
         goto done;
     }
     if (o->objects.count) SU_GO(su_sequence_keep(sequence, path, o->objects.count, o->objects.items, &tool->err));
-    su_sequence_options wanted = {.unit = import_unit(o), .scale = o->scale, .up = o->up > 0 ? o->up - 1 : 1,
-                                  .rate = o->rate, .fps = o->fps, .first = o->start, .last = o->end, .number = o->number,
-                                  .neutral_frame = o->neutral_frame, .rigid = o->rigid.items,
+    su_sequence_options wanted = {.unit = import_unit(o),
+                                  .scale = o->scale,
+                                  .up = o->up > 0 ? o->up - 1 : 1,
+                                  .rate = o->rate,
+                                  .fps = o->fps,
+                                  .first = o->start,
+                                  .last = o->end,
+                                  .number = o->number,
+                                  .neutral_frame = o->neutral_frame,
+                                  .rigid = o->rigid.items,
                                   .rigid_count = o->rigid.count};
     su_progress_stage(&tool->progress, 0.0, 0.5);
     SU_GO(su_sequence_take_create(sequence, path, &wanted, &tool->progress, &take, &tool->err));

@@ -36,11 +36,16 @@ typedef struct range {
 static double value_at(su_dtype type, const void *data, int64_t i)
 {
     switch (type) {
-    case SU_F64: return ((const double *)data)[i];
-    case SU_F32: return ((const float *)data)[i];
-    case SU_I32: return ((const int32_t *)data)[i];
-    case SU_I64: return (double)((const int64_t *)data)[i];
-    case SU_U8: return ((const uint8_t *)data)[i];
+    case SU_F64:
+        return ((const double *)data)[i];
+    case SU_F32:
+        return ((const float *)data)[i];
+    case SU_I32:
+        return ((const int32_t *)data)[i];
+    case SU_I64:
+        return (double)((const int64_t *)data)[i];
+    case SU_U8:
+        return ((const uint8_t *)data)[i];
     }
     return 0;
 }
@@ -87,8 +92,9 @@ static void print_text(FILE *out, su_npz *file, const su_schema *schema, const v
     const char *key;
     json_t *value;
     fprintf(out, "%s: %s, version %lld\n", su_npz_path(file), su_meta_text(meta, "kind", "no kind in meta.json"),
-           (long long)json_integer_value(json_object_get(meta, "version")));
-    json_object_foreach((json_t *)(uintptr_t)meta, key, value) {
+            (long long)json_integer_value(json_object_get(meta, "version")));
+    json_object_foreach((json_t *)(uintptr_t)meta, key, value)
+    {
         if (strcmp(key, "kind") == 0 || strcmp(key, "version") == 0) continue;
         char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(9));
         if (text) fprintf(out, "  %-22s %.200s%s\n", key, text, strlen(text) > 200 ? " ..." : "");
@@ -152,8 +158,10 @@ static su_status show(FILE *out, const char *path, const settings *set, su_error
     SU_GO(SU_ALLOC(&data, su_npz_count(file), "array list", err));
     for (int i = 0; !set->quick && i < su_npz_count(file); i++)
         SU_GO(su_npz_data(file, su_npz_entry_at(file, i), &data[i], err));
-    if (set->json) print_json(out, file, schema, data);
-    else print_text(out, file, schema, data);
+    if (set->json)
+        print_json(out, file, schema, data);
+    else
+        print_text(out, file, schema, data);
     if (schema && !set->quick) SU_GO(check(schema, path, err));
 done:
     free(data);
@@ -165,14 +173,22 @@ int main(int argc, char **argv)
 {
     settings set = {0};
     const su_option options[] = {
-        {"json", 0, SU_OPT_FLAG, &set.json, NULL, "Print JSON instead of text, one object a file.", 0, 0, NULL, false, false},
-        {"quick", 0, SU_OPT_FLAG, &set.quick, NULL, "Read headers only: no ranges, no checks.", 0, 0, NULL, false, false},
+        {"json", 0, SU_OPT_FLAG, &set.json, NULL, "Print JSON instead of text, one object a file.", 0, 0, NULL, false,
+         false},
+        {"quick", 0, SU_OPT_FLAG, &set.quick, NULL, "Read headers only: no ranges, no checks.", 0, 0, NULL, false,
+         false},
     };
     const su_program program = {
-        .name = "supple-info", .summary = "show and check what stands in a file of supple", .usage = "FILE...",
+        .name = "supple-info",
+        .summary = "show and check what stands in a file of supple",
+        .usage = "FILE...",
         .description = "Prints kind, settings and every array with type, shape, range, unit and meaning of any .npz "
                        "file, then checks it as the other programs would: bad files end with status 3.",
-        .example = "supple info fox.tet.npz", .options = options, .option_count = 2, .min_inputs = 1, .max_inputs = -1,
+        .example = "supple info fox.tet.npz",
+        .options = options,
+        .option_count = 2,
+        .min_inputs = 1,
+        .max_inputs = -1,
         .text_output = true,
     };
     su_tool tool;

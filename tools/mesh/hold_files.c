@@ -31,7 +31,10 @@ static su_status read_rows(const char *path, int width, int64_t *rows, double **
         if (count == capacity) {
             capacity = 2 * capacity + 64;
             double *grown = realloc(data, (size_t)(capacity * width) * sizeof *data);
-            if (!grown) { status = su_fail(err, SU_AGAIN, "%s: out of memory", path); goto done; }
+            if (!grown) {
+                status = su_fail(err, SU_AGAIN, "%s: out of memory", path);
+                goto done;
+            }
             data = grown;
         }
         for (int k = 0; k < width; k++, at = end) {
@@ -44,7 +47,10 @@ static su_status read_rows(const char *path, int width, int64_t *rows, double **
         }
         count++;
     }
-    if (ferror(f)) { status = su_fail(err, SU_INPUT, "%s: %s", path, strerror(errno)); goto done; }
+    if (ferror(f)) {
+        status = su_fail(err, SU_INPUT, "%s: %s", path, strerror(errno));
+        goto done;
+    }
     *rows = count, *values = data, data = NULL;
 done:
     free(data);
@@ -91,7 +97,8 @@ su_status read_held_skin(const char *path, int64_t nbar, uint8_t **marks, su_err
     SU_GO(SU_ALLOC(&held, nbar, "held skin vertices", err));
     for (int64_t k = 0; k < count; k++) {
         if (!(index[k] >= 0 && index[k] < nbar && index[k] == floor(index[k]))) {
-            status = su_fail(err, SU_INPUT, "%s: %g is no skin vertex, there are %lld", path, index[k], (long long)nbar);
+            status =
+                su_fail(err, SU_INPUT, "%s: %g is no skin vertex, there are %lld", path, index[k], (long long)nbar);
             goto done;
         }
         held[(int64_t)index[k]] = 1;

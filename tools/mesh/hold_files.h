@@ -6,8 +6,8 @@
 
 #include <stdint.h>
 
-/* Bone segments (count,2,3): a .npy array of that shape, or a text file with six numbers a line (head, tail; metres). Lines
- * that start with '#' are skipped. Caller frees. */
+/* Bone segments (count,2,3): a .npy array of that shape, or a text file with six numbers a line (head, tail; metres).
+ * Lines that start with '#' are skipped. Caller frees. */
 su_status read_bones(const char *path, int64_t *count, double **segments, su_error *err);
 
 /* Marks skin vertices: a .npy array of indices, or a text file with one index a line. marks (nbar), caller frees. */

@@ -26,8 +26,8 @@ typedef struct options {
 
 typedef struct bones {
     int64_t count;
-    double *segments;      /* owned */
-    uint8_t *holds;        /* owned */
+    double *segments; /* owned */
+    uint8_t *holds;   /* owned */
 } bones;
 
 static void say(void *context, const char *text) { su_note(context, "%s", text); }
@@ -37,12 +37,14 @@ static su_status rig_bones(su_tool *tool, const options *o, const su_poses *pose
 {
     su_error *err = &tool->err;
     if (o->bones) {
-        if (o->free_bones.count) return su_fail(err, SU_USAGE, "--free names bones of the rig and cannot go with --bones");
+        if (o->free_bones.count)
+            return su_fail(err, SU_USAGE, "--free names bones of the rig and cannot go with --bones");
         SU_TRY(read_bones(o->bones, &out->count, &out->segments, err));
         return SU_OK;
     }
     if (!poses->bone_segments) {
-        if (o->free_bones.count) return su_fail(err, SU_INPUT, "%s: has no bones, --free cannot be met", tool->inputs.items[0]);
+        if (o->free_bones.count)
+            return su_fail(err, SU_INPUT, "%s: has no bones, --free cannot be met", tool->inputs.items[0]);
         return SU_OK;
     }
     SU_TRY(SU_ALLOC(&out->segments, 6 * poses->B, "bones", err));
@@ -60,11 +62,15 @@ static su_status rig_bones(su_tool *tool, const options *o, const su_poses *pose
             int64_t up = b;
             for (int64_t depth = 0; depth <= poses->B && up >= 0; depth++) {
                 const char *name = su_file_name(&poses->file, "bone_names", up);
-                if (name && !strcmp(name, o->free_bones.items[k])) { out->holds[b] = 0, named++; break; }
+                if (name && !strcmp(name, o->free_bones.items[k])) {
+                    out->holds[b] = 0, named++;
+                    break;
+                }
                 up = poses->bone_parent ? poses->bone_parent[up] : -1;
             }
         }
-        if (!named) return su_fail(err, SU_INPUT, "%s: has no bone '%s'", tool->inputs.items[0], o->free_bones.items[k]);
+        if (!named)
+            return su_fail(err, SU_INPUT, "%s: has no bone '%s'", tool->inputs.items[0], o->free_bones.items[k]);
         su_detail(tool, "--free %s: %lld bones let their flesh go", o->free_bones.items[k], (long long)named);
     }
     return SU_OK;
@@ -98,7 +104,8 @@ done:
 }
 
 /* The arrays that tie flesh and skin. */
-static su_status tie(su_tool *tool, const su_poses *poses, const su_surface *surface, const su_flesh *flesh, su_tet *tet)
+static su_status tie(su_tool *tool, const su_poses *poses, const su_surface *surface, const su_flesh *flesh,
+                     su_tet *tet)
 {
     su_error *err = &tool->err;
     const su_tets *mesh = &flesh->mesh;
@@ -109,18 +116,22 @@ static su_status tie(su_tool *tool, const su_poses *poses, const su_surface *sur
     SU_TRY(SU_FILE_ALLOC(&tet->file, &tet->shepard_index, SU_TIES * tet->n, err));
     SU_TRY(SU_FILE_ALLOC(&tet->file, &tet->shepard_weight, SU_TIES * tet->n, err));
     for (int64_t v = 0; v < tet->nbar; v++) {
-        if (surface->vertex[v] < 0) { some_rigid = true; continue; }
+        if (surface->vertex[v] < 0) {
+            some_rigid = true;
+            continue;
+        }
         double *bary = tet->embed_bary + 4 * v;
         tet->embed_tet[v] = flesh->holder[surface->vertex[v]];
         su_tet_barycentric(mesh->x, mesh->tets + 4 * (int64_t)tet->embed_tet[v], poses->neutral + 3 * v, bary);
         for (int i = 0; i < 4; i++)
             if (!(bary[i] >= -1e-9))
-                return su_fail(err, SU_NUMERICS, "skin vertex %lld lies outside the flesh; try --method sdf", (long long)v);
+                return su_fail(err, SU_NUMERICS, "skin vertex %lld lies outside the flesh; try --method sdf",
+                               (long long)v);
     }
     if (some_rigid) SU_TRY(embed_rigid(tool, poses, mesh, tet));
     tet->ties = SU_TIES;
-    return su_ties(tet->n, mesh->x, tet->nbar, poses->neutral, poses->B, poses->weights, tool->threads, tet->shepard_index,
-                   tet->shepard_weight, err);
+    return su_ties(tet->n, mesh->x, tet->nbar, poses->neutral, poses->B, poses->weights, tool->threads,
+                   tet->shepard_index, tet->shepard_weight, err);
 }
 
 static su_status hold(su_tool *tool, const options *o, const su_poses *poses, const su_tets *mesh, su_tet *tet)
@@ -144,14 +155,16 @@ static su_status hold(su_tool *tool, const options *o, const su_poses *poses, co
     int64_t count = 0;
     for (int64_t v = 0; v < mesh->n; v++)
         if (held.fixed[v]) tet->fixed[count++] = (int32_t)v;
-    if (poses->bone_segments && !o->bones) {   /* indices of the rig's own bones */
+    if (poses->bone_segments && !o->bones) { /* indices of the rig's own bones */
         SU_GO(SU_FILE_ALLOC(&tet->file, &tet->fixed_bone, held.count, err));
         for (int64_t k = 0; k < held.count; k++) tet->fixed_bone[k] = held.bone[tet->fixed[k]];
     }
     double share = (double)held.count / (double)mesh->n;
     SU_GO(report_parts(tool, mesh, &held));
     if (share > 0.5)
-        su_warn(tool, "%.0f %% of the flesh is held and cannot move; more --tets, or --free for bones that should wobble", 100.0 * share);
+        su_warn(tool,
+                "%.0f %% of the flesh is held and cannot move; more --tets, or --free for bones that should wobble",
+                100.0 * share);
     su_stats_number(tool, "held_share", share);
     su_stats_integer(tool, "held", held.count);
 done:
@@ -168,8 +181,11 @@ static void report(su_tool *tool, const su_surface *surface, const su_flesh *fle
     const su_tet_quality *q = &flesh->quality;
     const char *method = flesh->method == SU_MESH_DIRECT ? "direct" : "sdf";
     double ratio = surface->volume > 0.0 ? q->volume / surface->volume : 0.0;
-    su_note(tool, "%s: %lld tets, %lld vertices, dihedral angles from %.1f degrees (1st percentile %.1f), %.4g m^3 (%.2f of the skin's), %.1f s",
-            method, (long long)flesh->mesh.t, (long long)flesh->mesh.n, q->dihedral_min, q->dihedral_percentile, q->volume, ratio, seconds);
+    su_note(tool,
+            "%s: %lld tets, %lld vertices, dihedral angles from %.1f degrees (1st percentile %.1f), %.4g m^3 (%.2f of "
+            "the skin's), %.1f s",
+            method, (long long)flesh->mesh.t, (long long)flesh->mesh.n, q->dihedral_min, q->dihedral_percentile,
+            q->volume, ratio, seconds);
     su_stats_text(tool, "method", method);
     su_stats_integer(tool, "tets", flesh->mesh.t);
     su_stats_integer(tool, "vertices", flesh->mesh.n);
@@ -179,9 +195,10 @@ static void report(su_tool *tool, const su_surface *surface, const su_flesh *fle
     su_stats_number(tool, "volume_ratio", ratio);
     su_stats_integer(tool, "attempts", flesh->attempts);
     if (flesh->method == SU_MESH_SDF) {
-        su_detail(tool, "sdf: cells of %.3g m, %lld tets doubled to keep near parts apart, %lld joined again", flesh->cell,
-                  (long long)flesh->copies, (long long)flesh->joined);
-        if (flesh->followed) su_note(tool, "sdf: finer tets where the example poses fold or shear the skin (--follow 1: uniform tets)");
+        su_detail(tool, "sdf: cells of %.3g m, %lld tets doubled to keep near parts apart, %lld joined again",
+                  flesh->cell, (long long)flesh->copies, (long long)flesh->joined);
+        if (flesh->followed)
+            su_note(tool, "sdf: finer tets where the example poses fold or shear the skin (--follow 1: uniform tets)");
         su_stats_integer(tool, "followed", flesh->followed);
         su_stats_number(tool, "cell", flesh->cell);
         su_stats_integer(tool, "doubled", flesh->copies);
@@ -197,23 +214,24 @@ static su_status warn_of_bridges(su_tool *tool, const su_surface *surface, const
     SU_TRY(su_bridges_find(surface, &flesh->mesh, flesh->holder, &found, &tool->err));
     for (int k = 0; k < found.places; k++) {
         size_t used = strlen(places);
-        snprintf(places + used, sizeof places - used, "%s(%.3g, %.3g, %.3g)", k ? ", " : "", found.place[k][0], found.place[k][1],
-                 found.place[k][2]);
+        snprintf(places + used, sizeof places - used, "%s(%.3g, %.3g, %.3g)", k ? ", " : "", found.place[k][0],
+                 found.place[k][1], found.place[k][2]);
     }
     if (found.count)
-        su_warn(tool, "the flesh joins skin that is near but not connected, at %s%s; with more --tets it may stay apart", places,
-                found.places == SU_BRIDGE_PLACES ? " and elsewhere" : "");
+        su_warn(tool,
+                "the flesh joins skin that is near but not connected, at %s%s; with more --tets it may stay apart",
+                places, found.places == SU_BRIDGE_PLACES ? " and elsewhere" : "");
     su_stats_integer(tool, "bridges", found.count);
     return SU_OK;
 }
 
 static void describe(su_tool *tool, const su_surface *s)
 {
-    su_detail(tool, "skin: %lld vertices, %lld triangles, %lld components, %s, volume %.4g m^3", (long long)s->n, (long long)s->t,
-              (long long)s->components, s->closed ? "closed" : "not closed", s->volume);
+    su_detail(tool, "skin: %lld vertices, %lld triangles, %lld components, %s, volume %.4g m^3", (long long)s->n,
+              (long long)s->t, (long long)s->components, s->closed ? "closed" : "not closed", s->volume);
     if (s->dropped_degenerate || s->dropped_repeated || s->flipped_triangles)
-        su_detail(tool, "skin: %lld triangles without area, %lld repeated, %lld turned around", (long long)s->dropped_degenerate,
-                  (long long)s->dropped_repeated, (long long)s->flipped_triangles);
+        su_detail(tool, "skin: %lld triangles without area, %lld repeated, %lld turned around",
+                  (long long)s->dropped_degenerate, (long long)s->dropped_repeated, (long long)s->flipped_triangles);
 }
 
 static su_status save(su_tool *tool, const options *o, const su_flesh *flesh, su_tet *tet)
@@ -245,7 +263,10 @@ static su_status run(su_tool *tool, const options *o)
     double started = su_seconds();
     SU_GO(su_poses_load(tool->inputs.items[0], &poses, err));
     status = su_surface_create(poses.nbar, poses.neutral, poses.T, poses.triangles, poses.rigid, &surface, err);
-    if (status) { su_error_context(err, "%s: ", tool->inputs.items[0]); goto done; }
+    if (status) {
+        su_error_context(err, "%s: ", tool->inputs.items[0]);
+        goto done;
+    }
     describe(tool, &surface);
     su_stats_stage(tool, "load", su_seconds() - started);
     if (tool->dry_run) goto done;
@@ -261,7 +282,10 @@ static su_status run(su_tool *tool, const options *o)
     started = su_seconds();
     su_progress_stage(&tool->progress, 0.0, 0.8);
     status = su_flesh_build(&surface, &settings, &flesh, err);
-    if (status) { su_error_context(err, "%s: ", tool->inputs.items[0]); goto done; }
+    if (status) {
+        su_error_context(err, "%s: ", tool->inputs.items[0]);
+        goto done;
+    }
     report(tool, &surface, &flesh, su_seconds() - started);
     SU_GO(warn_of_bridges(tool, &surface, &flesh));
 
@@ -289,34 +313,85 @@ int main(int argc, char **argv)
 {
     options o = {.tets = 15000, .grade = 1.0, .follow = 3.0, .seconds = 120.0, .memory = 4.0};
     const su_option table[] = {
-        {.name = "method", .kind = SU_OPT_CHOICE, .target = &o.method, .argument = "NAME", .choices = "auto|direct|sdf",
-         .help = "direct: TetGen on the skin itself, which must be closed and clean. sdf: any skin, in a mesh around it. auto: "
+        {.name = "method",
+         .kind = SU_OPT_CHOICE,
+         .target = &o.method,
+         .argument = "NAME",
+         .choices = "auto|direct|sdf",
+         .help = "direct: TetGen on the skin itself, which must be closed and clean. sdf: any skin, in a mesh around "
+                 "it. auto: "
                  "direct where that gives well-shaped tets, else sdf (default auto)."},
-        {.name = "tets", .kind = SU_OPT_INT, .target = &o.tets, .argument = "N", .low = 4, .high = 20000000,
+        {.name = "tets",
+         .kind = SU_OPT_INT,
+         .target = &o.tets,
+         .argument = "N",
+         .low = 4,
+         .high = 20000000,
          .help = "Wanted number of tets, met within 20 % (default 15000)."},
-        {.name = "edge-length", .kind = SU_OPT_NUMBER, .target = &o.edge_length, .argument = "M", .low = 0, .high = 1e6,
+        {.name = "edge-length",
+         .kind = SU_OPT_NUMBER,
+         .target = &o.edge_length,
+         .argument = "M",
+         .low = 0,
+         .high = 1e6,
          .help = "Wanted edge length in metres, instead of --tets."},
-        {.name = "grade", .kind = SU_OPT_NUMBER, .target = &o.grade, .argument = "F", .low = 1, .high = 16,
+        {.name = "grade",
+         .kind = SU_OPT_NUMBER,
+         .target = &o.grade,
+         .argument = "F",
+         .low = 1,
+         .high = 16,
          .help = "sdf: tets of thin parts may be up to F times finer than those of thick ones (default 1: all alike)."},
-        {.name = "follow", .kind = SU_OPT_NUMBER, .target = &o.follow, .argument = "F", .low = 1, .high = 16,
-         .help = "sdf: where uniform tets could not follow the example poses to 0.2 % of the diagonal, those at folds and shells that slide "
+        {.name = "follow",
+         .kind = SU_OPT_NUMBER,
+         .target = &o.follow,
+         .argument = "F",
+         .low = 1,
+         .high = 16,
+         .help = "sdf: where uniform tets could not follow the example poses to 0.2 % of the diagonal, those at folds "
+                 "and shells that slide "
                  "may be up to F times finer than others (default 3; 1: the poses are not looked at)."},
-        {.name = "free", .kind = SU_OPT_LIST, .target = &o.free_bones, .argument = "NAME",
+        {.name = "free",
+         .kind = SU_OPT_LIST,
+         .target = &o.free_bones,
+         .argument = "NAME",
          .help = "A bone whose flesh is not held, so that it wobbles; its children neither. May be repeated."},
-        {.name = "bones", .kind = SU_OPT_TEXT, .target = &o.bones, .argument = "FILE",
+        {.name = "bones",
+         .kind = SU_OPT_TEXT,
+         .target = &o.bones,
+         .argument = "FILE",
          .help = "Bone segments to use instead of the rig's: .npy of shape (B,2,3), or text with six numbers a line."},
-        {.name = "fixed", .kind = SU_OPT_TEXT, .target = &o.fixed, .argument = "FILE",
+        {.name = "fixed",
+         .kind = SU_OPT_TEXT,
+         .target = &o.fixed,
+         .argument = "FILE",
          .help = "Skin vertices that are held as well: .npy or text, one index each."},
-        {.name = "tetgen-seconds", .kind = SU_OPT_NUMBER, .target = &o.seconds, .argument = "S", .low = 0.01, .high = 1e6,
+        {.name = "tetgen-seconds",
+         .kind = SU_OPT_NUMBER,
+         .target = &o.seconds,
+         .argument = "S",
+         .low = 0.01,
+         .high = 1e6,
          .help = "Time limit of each TetGen run (default 120 s)."},
-        {.name = "tetgen-memory", .kind = SU_OPT_NUMBER, .target = &o.memory, .argument = "GIB", .low = 0.01, .high = 4096,
+        {.name = "tetgen-memory",
+         .kind = SU_OPT_NUMBER,
+         .target = &o.memory,
+         .argument = "GIB",
+         .low = 0.01,
+         .high = 4096,
          .help = "Memory limit of each TetGen run (default 4 GiB)."},
     };
-    const su_program program = {
-        .name = "supple-mesh", .summary = "fill a skin with tets: the flesh", .usage = "POSES -o TET",
-        .description = "Meshes the space the neutral skin encloses, ties skin and flesh to each other, and marks the flesh vertices that are held by bones.",
-        .example = "supple mesh fox.poses.npz --tets 15000 -o fox.tet.npz",
-        .options = table, .option_count = sizeof table / sizeof *table, .min_inputs = 1, .max_inputs = 1, .needs_output = true};
+    const su_program program = {.name = "supple-mesh",
+                                .summary = "fill a skin with tets: the flesh",
+                                .usage = "POSES -o TET",
+                                .description = "Meshes the space the neutral skin encloses, ties skin and flesh to "
+                                               "each other, and marks the flesh vertices that are held by bones.",
+                                .example = "supple mesh fox.poses.npz --tets 15000 -o fox.tet.npz",
+                                .options = table,
+                                .option_count = sizeof table / sizeof *table,
+                                .min_inputs = 1,
+                                .max_inputs = 1,
+                                .needs_output = true};
     su_tool tool;
     int status;
     if (!su_tool_begin(&tool, &program, argc, argv, &status)) return status;

@@ -10,7 +10,7 @@ enum { PRINTED = 8, NAMED = 5 };
 
 typedef struct part {
     int64_t number, tets;
-    double place[3];      /* mean of its tets' corners, m */
+    double place[3]; /* mean of its tets' corners, m */
 } part;
 
 /* Largest first. */
@@ -32,8 +32,10 @@ static void name(const part *p, char *list, size_t size, int64_t before)
     char text[60];
     size_t used = strlen(list);
     place_name(p, text);
-    if (before < NAMED) snprintf(list + used, size - used, "%s%s", before ? ", " : "", text);
-    else if (before == NAMED) snprintf(list + used, size - used, " and elsewhere");
+    if (before < NAMED)
+        snprintf(list + used, size - used, "%s%s", before ? ", " : "", text);
+    else if (before == NAMED)
+        snprintf(list + used, size - used, " and elsewhere");
 }
 
 static void say(su_tool *tool, int64_t vertices, const su_held *held, const part *parts)
@@ -53,20 +55,22 @@ static void say(su_tool *tool, int64_t vertices, const su_held *held, const part
         double share = held->part_share[p->number];
         bool core = held->part_core[p->number];
         place_name(p, place);
-        snprintf(line, sizeof line, "part of %lld tets at %s: %.0f %% of its vertices held%s", (long long)p->tets, place, 100.0 * share,
-                 core && cores < held->parts ? ", by a core" : "");
-        if (k < PRINTED) su_note(tool, "%s", line);
-        else su_detail(tool, "%s", line);
+        snprintf(line, sizeof line, "part of %lld tets at %s: %.0f %% of its vertices held%s", (long long)p->tets,
+                 place, 100.0 * share, core && cores < held->parts ? ", by a core" : "");
+        if (k < PRINTED)
+            su_note(tool, "%s", line);
+        else
+            su_detail(tool, "%s", line);
         if (share > 0.5) name(p, stiff, sizeof stiff, stiff_count++);
         if (core) name(p, loose, sizeof loose, core_count++);
     }
     if (held->parts > PRINTED) su_note(tool, "and %lld smaller parts", (long long)(held->parts - PRINTED));
     if (stiff_count)
-        su_warn(tool, "more than half of %lld of %lld parts is held, they hardly move; they are at %s", (long long)stiff_count,
-                (long long)held->parts, stiff);
+        su_warn(tool, "more than half of %lld of %lld parts is held, they hardly move; they are at %s",
+                (long long)stiff_count, (long long)held->parts, stiff);
     if (cores && cores < held->parts)
-        su_warn(tool, "no bone passes through %lld of %lld parts, their cores follow the skin; they are at %s", (long long)cores,
-                (long long)held->parts, loose);
+        su_warn(tool, "no bone passes through %lld of %lld parts, their cores follow the skin; they are at %s",
+                (long long)cores, (long long)held->parts, loose);
 }
 
 su_status report_parts(su_tool *tool, const su_tets *mesh, const su_held *held)
@@ -85,9 +89,10 @@ su_status report_parts(su_tool *tool, const su_tets *mesh, const su_held *held)
     say(tool, mesh->n, held, parts);
     json_t *list = json_array();
     for (int64_t k = 0; k < held->parts; k++)
-        json_array_append_new(list, json_pack("{s:I, s:f, s:b, s:[f,f,f]}", "tets", (json_int_t)parts[k].tets, "held_share",
-                                              held->part_share[parts[k].number], "core", held->part_core[parts[k].number],
-                                              "place", parts[k].place[0], parts[k].place[1], parts[k].place[2]));
+        json_array_append_new(list,
+                              json_pack("{s:I, s:f, s:b, s:[f,f,f]}", "tets", (json_int_t)parts[k].tets, "held_share",
+                                        held->part_share[parts[k].number], "core", held->part_core[parts[k].number],
+                                        "place", parts[k].place[0], parts[k].place[1], parts[k].place[2]));
     json_object_set_new(tool->stats, "part_list", list);
     su_stats_integer(tool, "parts", held->parts);
     free(parts);

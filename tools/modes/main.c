@@ -28,7 +28,7 @@ static su_status choose_poses(job *j)
     for (int64_t i = 0; i < count; i++) {
         if (!wanted->count) {
             j->rows[i] = i;
-        } else {   /* rows of the fit ascend with their poses, and so do those of this file */
+        } else { /* rows of the fit ascend with their poses, and so do those of this file */
             char *end;
             errno = 0;
             long pose = strtol(wanted->items[i], &end, 10);
@@ -36,8 +36,7 @@ static su_status choose_poses(job *j)
                 return su_fail(err, SU_USAGE, "--pose %s: is not a pose number", wanted->items[i]);
             int64_t row = 0;
             while (row < j->fit.k && j->fit.pose[row] != pose) row++;
-            if (row == j->fit.k)
-                return su_fail(err, SU_INPUT, "%s: has no pose %ld", j->tool->inputs.items[1], pose);
+            if (row == j->fit.k) return su_fail(err, SU_INPUT, "%s: has no pose %ld", j->tool->inputs.items[1], pose);
             int64_t at = i;
             for (; at > 0 && j->rows[at - 1] > row; at--) j->rows[at] = j->rows[at - 1];
             if (at > 0 && j->rows[at - 1] == row) return su_fail(err, SU_USAGE, "--pose %ld is given twice", pose);
@@ -55,8 +54,9 @@ static su_status load(job *j)
     SU_TRY(su_tet_load(paths[0], &j->tet, err));
     SU_TRY(su_fit_load(paths[1], &j->fit, err));
     if (j->fit.n != j->tet.n || j->fit.t != j->tet.t)
-        return su_fail(err, SU_INPUT, "%s: is of a mesh with %lld vertices and %lld tets, %s has %lld and %lld", paths[1],
-                       (long long)j->fit.n, (long long)j->fit.t, paths[0], (long long)j->tet.n, (long long)j->tet.t);
+        return su_fail(err, SU_INPUT, "%s: is of a mesh with %lld vertices and %lld tets, %s has %lld and %lld",
+                       paths[1], (long long)j->fit.n, (long long)j->fit.t, paths[0], (long long)j->tet.n,
+                       (long long)j->tet.t);
     const char *name = su_meta_text(j->fit.file.meta, "material", "");
     int material = su_material_from_name(name);
     if (material < 0) return su_fail(err, SU_INPUT, "%s: unknown material '%s'", paths[1], name);
@@ -91,7 +91,7 @@ static su_status pose_digest(const job *j, int64_t i, char hex[33])
         su_digest_add(digest, j->fit.turn_node, (size_t)j->fit.z * sizeof *j->fit.turn_node);
         su_digest_add(digest, j->fit.turn_weight, (size_t)j->fit.z * sizeof *j->fit.turn_weight);
     }
-    if (j->obstacle_count && j->contacts[i].rows) {   /* poses that touch nothing stay what they were */
+    if (j->obstacle_count && j->contacts[i].rows) { /* poses that touch nothing stay what they were */
         const su_contact *c = &j->contacts[i];
         su_digest_add(digest, c->offsets, (size_t)(c->rows + 1) * sizeof *c->offsets);
         su_digest_add(digest, c->vertices, (size_t)c->entries * sizeof *c->vertices);
@@ -123,7 +123,7 @@ static su_status shot_loads(job *j)
     if (j->set->shots.count == 0 || most + left == 0) return SU_OK;
     SU_TRY(su_shot_loads_create(&j->tet, &j->fit, j->setup.material, j->set->shots.count, j->set->shots.items, most,
                                 frames_played(left), &j->loads, j->tool->threads, &j->tool->progress, &j->tool->err));
-    for (int64_t h = 0; h < j->setup.d; h++)   /* short shots know few directions */
+    for (int64_t h = 0; h < j->setup.d; h++) /* short shots know few directions */
         if (j->responses[h] > j->loads.principal) j->responses[h] = j->loads.principal;
     su_stats_stage(j->tool, "rehearsal", su_seconds() - started);
     return SU_OK;
@@ -146,7 +146,8 @@ static void tell(void *context, int64_t pose, int64_t region, int64_t converged,
             su_detail(j->tool, "pose %d: %lld of %lld eigenvalues after %lld solves", (int)j->modes.pose[pose],
                       (long long)converged, (long long)wanted, (long long)applications);
         j->converged[pose] = converged;
-        (void)su_progress_update(&j->tool->progress, all / (double)j->modes.k, &unused);   /* a stop is seen by the solver */
+        (void)su_progress_update(&j->tool->progress, all / (double)j->modes.k,
+                                 &unused); /* a stop is seen by the solver */
     }
 }
 
@@ -155,10 +156,10 @@ static su_status solve_pose(job *j, int64_t i, int threads, su_error *err)
     int64_t row = j->rows[i], n = j->tet.n, t = j->tet.t;
     if (j->reused[i]) return SU_OK;
     su_pose_watch watch = {tell, j, i};
-    su_status status = su_pose_modes(&j->setup, j->fit.shapes + 3 * row * n, j->fit.young + row * t, j->fit.poisson + row * t,
-                                     j->contacts[i].rows ? &j->contacts[i] : NULL,
-                                     j->modes.eigenvalues + i * j->modes.linear, j->modes.modes + 3 * i * j->modes.r * n,
-                                     &j->reports[i], threads, &watch, &j->tool->progress, err);
+    su_status status = su_pose_modes(
+        &j->setup, j->fit.shapes + 3 * row * n, j->fit.young + row * t, j->fit.poisson + row * t,
+        j->contacts[i].rows ? &j->contacts[i] : NULL, j->modes.eigenvalues + i * j->modes.linear,
+        j->modes.modes + 3 * i * j->modes.r * n, &j->reports[i], threads, &watch, &j->tool->progress, err);
     if (status != SU_OK) su_error_context(err, "pose %d: ", (int)j->modes.pose[i]);
     return status;
 }
@@ -177,10 +178,12 @@ static su_status take_reused(job *j)
         int64_t at = su_pose_of_digest(&old.file, hex), size = 3 * modes->r * modes->n;
         if (at < 0 || at >= old.k || old.r != modes->r || old.n != modes->n || old.linear != modes->linear) continue;
         memcpy(modes->modes + i * size, old.modes + at * size, (size_t)size * sizeof(double));
-        memcpy(modes->eigenvalues + i * modes->linear, old.eigenvalues + at * modes->linear, (size_t)modes->linear * sizeof(double));
+        memcpy(modes->eigenvalues + i * modes->linear, old.eigenvalues + at * modes->linear,
+               (size_t)modes->linear * sizeof(double));
         j->reused[i] = true, taken++;
     }
-    su_note(j->tool, "%lld of %lld poses are in %s", (long long)taken, (long long)modes->k, su_base_name(j->set->reuse));
+    su_note(j->tool, "%lld of %lld poses are in %s", (long long)taken, (long long)modes->k,
+            su_base_name(j->set->reuse));
     su_stats_integer(j->tool, "reused_poses", taken);
 done:
     su_modes_free(&old);
@@ -225,12 +228,15 @@ static void report(const job *j)
         shapes += r->seconds_shapes, derivatives += r->seconds_derivatives, pca += r->seconds_pca;
         residual = fmax(residual, r->residual);
         if (j->reused[i]) continue;
-        su_detail(tool, "pose %d: %.2f to %.2f Hz, residual %.1e, %lld constraints, %lld solves%s", (int)j->modes.pose[i],
-                  sqrt(first) / (2 * M_PI), sqrt(last) / (2 * M_PI), r->residual, (long long)r->constraints,
-                  (long long)r->applications, r->projected ? ", stiffness made definite" : "");
+        su_detail(tool, "pose %d: %.2f to %.2f Hz, residual %.1e, %lld constraints, %lld solves%s",
+                  (int)j->modes.pose[i], sqrt(first) / (2 * M_PI), sqrt(last) / (2 * M_PI), r->residual,
+                  (long long)r->constraints, (long long)r->applications,
+                  r->projected ? ", stiffness made definite" : "");
         if (r->projected)
-            su_warn(tool, "pose %d: the stiffness is indefinite at the rest shape (collapsed tets); its element matrices "
-                    "were made definite", (int)j->modes.pose[i]);
+            su_warn(tool,
+                    "pose %d: the stiffness is indefinite at the rest shape (collapsed tets); its element matrices "
+                    "were made definite",
+                    (int)j->modes.pose[i]);
     }
     su_stats_stage(tool, "factor", factor);
     su_stats_stage(tool, "eigen", eigen);
@@ -241,15 +247,16 @@ static void report(const job *j)
     su_stats_integer(tool, "poses", j->modes.k);
     su_stats_integer(tool, "modes", j->modes.r);
     su_stats_integer(tool, "linear_modes", j->modes.linear);
-    su_note(tool, "%lld poses, %lld modes (%lld linear), lowest %.2f Hz, residual %.1e, %.0f MB at most", (long long)j->modes.k,
-            (long long)j->modes.r, (long long)j->modes.linear, sqrt(lowest) / (2 * M_PI), residual,
-            (double)su_peak_memory() / 1e6);
+    su_note(tool, "%lld poses, %lld modes (%lld linear), lowest %.2f Hz, residual %.1e, %.0f MB at most",
+            (long long)j->modes.k, (long long)j->modes.r, (long long)j->modes.linear, sqrt(lowest) / (2 * M_PI),
+            residual, (double)su_peak_memory() / 1e6);
 }
 
 static su_status make_meta(job *j)
 {
     su_tool *tool = j->tool;
-    json_t *meta = su_tool_meta(tool, "supple.modes", 1, tool->inputs.items, tool->inputs.count), *digests = json_array();
+    json_t *meta = su_tool_meta(tool, "supple.modes", 1, tool->inputs.items, tool->inputs.count),
+           *digests = json_array();
     j->modes.file.meta = meta;
     if (!meta || !digests) {
         json_decref(digests);
@@ -294,10 +301,13 @@ static su_status run(su_tool *tool, const settings *set)
     SU_GO(load(&j));
     int64_t free_dofs = 3 * (j.tet.n - j.tet.fixed_count);
     if (set->motion.count) {
-        bool other = set->contact != CONTACT_NONE || set->handles || set->regions || set->planes.count || set->colliders.count ||
-                     set->poses.count || set->reuse || set->responses >= 0 || set->matrices || set->keep_rigid;
-        status = other ? su_fail(err, SU_USAGE, "--motion makes one basis for all poses: --shots, -r, --linear and nothing else go with it")
-                       : motion_run(&j);
+        bool other = set->contact != CONTACT_NONE || set->handles || set->regions || set->planes.count ||
+                     set->colliders.count || set->poses.count || set->reuse || set->responses >= 0 || set->matrices ||
+                     set->keep_rigid;
+        status =
+            other ? su_fail(err, SU_USAGE,
+                            "--motion makes one basis for all poses: --shots, -r, --linear and nothing else go with it")
+                  : motion_run(&j);
         goto done;
     }
     SU_GO(read_handles(&j));
@@ -323,12 +333,24 @@ static su_status run(su_tool *tool, const settings *set)
     SU_GO(region_weights(&j));
     if (set->contact != CONTACT_NONE || j.obstacle_count) SU_GO(detect_contacts(&j));
     if (set->shots.count) SU_GO(shot_loads(&j));
-    j.setup = (su_mode_setup){.n = j.tet.n, .t = j.tet.t, .b = j.tet.b, .held_count = j.tet.fixed_count,
-                              .vertices = j.tet.vertices, .tets = j.tet.tets, .surface = j.tet.surface,
-                              .held = j.tet.fixed, .density = j.fit.density, .material = j.setup.material,
+    j.setup = (su_mode_setup){.n = j.tet.n,
+                              .t = j.tet.t,
+                              .b = j.tet.b,
+                              .held_count = j.tet.fixed_count,
+                              .vertices = j.tet.vertices,
+                              .tets = j.tet.tets,
+                              .surface = j.tet.surface,
+                              .held = j.tet.fixed,
+                              .density = j.fit.density,
+                              .material = j.setup.material,
                               .smoothing = su_fit_smoothing(&j.fit),
-                              .d = j.setup.d, .weights = modes->region_weights, .linear = j.linear, .r = j.r,
-                              .keep_rigid = set->keep_rigid, .loads = &j.loads, .responses = j.responses};
+                              .d = j.setup.d,
+                              .weights = modes->region_weights,
+                              .linear = j.linear,
+                              .r = j.r,
+                              .keep_rigid = set->keep_rigid,
+                              .loads = &j.loads,
+                              .responses = j.responses};
     if (set->matrices) SU_GO(matrices_write(tool, set->matrices, &j.tet, &j.fit, j.rows[0], (int)j.setup.material));
     SU_GO(take_reused(&j));
     SU_GO(solve_all(&j));
@@ -355,71 +377,163 @@ int main(int argc, char **argv)
 {
     settings set = {.r = 60, .responses = -1, .tolerance = 0.005, .eta = 0.1, .kappa = 0.5};
     const su_option options[] = {
-        {.name = "modes", .letter = 'r', .kind = SU_OPT_INT, .target = &set.r, .argument = "N", .low = 1, .high = 2000,
+        {.name = "modes",
+         .letter = 'r',
+         .kind = SU_OPT_INT,
+         .target = &set.r,
+         .argument = "N",
+         .low = 1,
+         .high = 2000,
          .help = "modes of each pose, linear ones and derivatives together (default: 60)."},
-        {.name = "linear", .kind = SU_OPT_INT, .target = &set.linear, .argument = "N", .low = 0, .high = 2000,
+        {.name = "linear",
+         .kind = SU_OPT_INT,
+         .target = &set.linear,
+         .argument = "N",
+         .low = 0,
+         .high = 2000,
          .help = "how many of them are linear modes; the others are the principal directions of their derivatives "
                  "(default: 0, a third; with --shots and without --motion a fifth)."},
-        {.name = "motion", .kind = SU_OPT_LIST, .target = &set.motion, .argument = "ANIM", .greedy = true,
-         .help = "make one basis for all poses instead, from this motion (supple motion makes one) and from --shots, played in the full space; "
+        {.name = "motion",
+         .kind = SU_OPT_LIST,
+         .target = &set.motion,
+         .argument = "ANIM",
+         .greedy = true,
+         .help = "make one basis for all poses instead, from this motion (supple motion makes one) and from --shots, "
+                 "played in the full space; "
                  "the result is a BASIS file as supple align writes it."},
-        {.name = "shots", .kind = SU_OPT_LIST, .target = &set.shots, .argument = "ANIM", .greedy = true,
+        {.name = "shots",
+         .kind = SU_OPT_LIST,
+         .target = &set.shots,
+         .argument = "ANIM",
+         .greedy = true,
          .help = "shots to be baked: modes that are not linear are made from how the flesh would swing in them: the "
                  "principal directions of that, then of shots played coarsely in the full space, in place of "
                  "derivatives."},
-        {.name = "responses", .kind = SU_OPT_INT, .target = &set.responses, .argument = "N", .low = -1, .high = 2000,
+        {.name = "responses",
+         .kind = SU_OPT_INT,
+         .target = &set.responses,
+         .argument = "N",
+         .low = -1,
+         .high = 2000,
          .help = "with --shots, how many modes are such principal directions (default: -1, three tenths)."},
-        {.name = "pose", .kind = SU_OPT_LIST, .target = &set.poses, .argument = "N", .greedy = true,
+        {.name = "pose",
+         .kind = SU_OPT_LIST,
+         .target = &set.poses,
+         .argument = "N",
+         .greedy = true,
          .help = "only these poses, so that a farm can make one a job (default: all in FIT)."},
-        {.name = "reuse", .kind = SU_OPT_TEXT, .target = &set.reuse, .argument = "MODES", .transient = true,
-         .help = "poses that this file of an earlier run already has are taken from it, where nothing they depend on has changed; "
+        {.name = "reuse",
+         .kind = SU_OPT_TEXT,
+         .target = &set.reuse,
+         .argument = "MODES",
+         .transient = true,
+         .help = "poses that this file of an earlier run already has are taken from it, where nothing they depend on "
+                 "has changed; "
                  "the result is the same."},
-        {.name = "handles", .kind = SU_OPT_TEXT, .target = &set.handles, .argument = "FILE",
+        {.name = "handles",
+         .kind = SU_OPT_TEXT,
+         .target = &set.handles,
+         .argument = "FILE",
          .help = "regions, one around each handle: lines name,x,y,z (a point) or name,x,y,z,x,y,z (a segment) at the "
                  "neutral pose, m. Handles of one name are one region. Default: one region, the whole flesh."},
-        {.name = "regions", .kind = SU_OPT_TEXT, .target = &set.regions, .argument = "LIST",
-         .help = "regions around bones instead: names of bones, or region=bone+bone, as head,ear.L=Ear1.L+Ear2.L; * and ? "
-                 "stand for any letters. Needs --bones."},
-        {.name = "bones", .kind = SU_OPT_TEXT, .target = &set.bones, .argument = "POSES",
+        {.name = "regions",
+         .kind = SU_OPT_TEXT,
+         .target = &set.regions,
+         .argument = "LIST",
+         .help =
+             "regions around bones instead: names of bones, or region=bone+bone, as head,ear.L=Ear1.L+Ear2.L; * and ? "
+             "stand for any letters. Needs --bones."},
+        {.name = "bones",
+         .kind = SU_OPT_TEXT,
+         .target = &set.bones,
+         .argument = "POSES",
          .help = "the poses file that knows the bones of --regions."},
-        {.name = "region-modes", .kind = SU_OPT_TEXT, .target = &set.region_modes, .argument = "LIST",
-         .help = "modes by region, as belly=20,ear.L=8; regions not named take their share of -r: multiples of eight, which are the "
+        {.name = "region-modes",
+         .kind = SU_OPT_TEXT,
+         .target = &set.region_modes,
+         .argument = "LIST",
+         .help = "modes by region, as belly=20,ear.L=8; regions not named take their share of -r: multiples of eight, "
+                 "which are the "
                  "fastest, where these are nearly equal, else equal."},
-        {.name = "eta", .kind = SU_OPT_NUMBER, .target = &set.eta, .argument = "W", .low = 0, .high = 0.99,
+        {.name = "eta",
+         .kind = SU_OPT_NUMBER,
+         .target = &set.eta,
+         .argument = "W",
+         .low = 0,
+         .high = 0.99,
          .help = "weight at which a region ends (default: 0.1)."},
-        {.name = "kappa", .kind = SU_OPT_NUMBER, .target = &set.kappa, .argument = "K", .low = 0.01, .high = 10,
+        {.name = "kappa",
+         .kind = SU_OPT_NUMBER,
+         .target = &set.kappa,
+         .argument = "K",
+         .low = 0.01,
+         .high = 10,
          .help = "how fast motion fades towards the border of a region; smaller is later (default: 0.5)."},
-        {.name = "contact", .kind = SU_OPT_CHOICE, .target = &set.contact, .argument = "KIND",
+        {.name = "contact",
+         .kind = SU_OPT_CHOICE,
+         .target = &set.contact,
+         .argument = "KIND",
          .choices = "none|pairs|sliding|fixed|tied",
-         .help = "self-contact at the poses constrains the modes: tied, the kind to take, makes touching surfaces move as one, which keeps "
-                 "them apart in motions of any size and costs little more than free modes; pairs binds their motion along the normal only, so "
-                 "that they may slide, and in large motions turn and slip into each other; sliding and fixed anchor their vertices "
+         .help = "self-contact at the poses constrains the modes: tied, the kind to take, makes touching surfaces move "
+                 "as one, which keeps "
+                 "them apart in motions of any size and costs little more than free modes; pairs binds their motion "
+                 "along the normal only, so "
+                 "that they may slide, and in large motions turn and slip into each other; sliding and fixed anchor "
+                 "their vertices "
                  "(default: none)."},
-        {.name = "plane", .kind = SU_OPT_LIST, .target = &set.planes, .argument = "[POSE:]X,Y,Z,NX,NY,NZ",
-         .help = "a ground plane through a point, m, with its normal towards the flesh, in the root frame of one pose or of all: "
-                 "flesh that touches it keeps from moving along the normal (with --contact fixed or tied, from moving)."},
-        {.name = "collider", .kind = SU_OPT_LIST, .target = &set.colliders, .argument = "[POSE:]OBJ",
+        {.name = "plane",
+         .kind = SU_OPT_LIST,
+         .target = &set.planes,
+         .argument = "[POSE:]X,Y,Z,NX,NY,NZ",
+         .help =
+             "a ground plane through a point, m, with its normal towards the flesh, in the root frame of one pose or "
+             "of all: "
+             "flesh that touches it keeps from moving along the normal (with --contact fixed or tied, from moving)."},
+        {.name = "collider",
+         .kind = SU_OPT_LIST,
+         .target = &set.colliders,
+         .argument = "[POSE:]OBJ",
          .help = "a mesh that flesh touches, likewise; its faces are counter-clockwise seen from outside."},
-        {.name = "contact-tolerance", .kind = SU_OPT_NUMBER, .target = &set.tolerance, .argument = "SHARE", .low = 0, .high = 0.2,
+        {.name = "contact-tolerance",
+         .kind = SU_OPT_NUMBER,
+         .target = &set.tolerance,
+         .argument = "SHARE",
+         .low = 0,
+         .high = 0.2,
          .help = "surfaces nearer than this share of the flesh's diagonal touch (default: 0.005)."},
-        {.name = "contact-depth", .kind = SU_OPT_NUMBER, .target = &set.depth, .argument = "SHARE", .low = 0, .high = 0.5,
-         .help = "vertices up to this share of the diagonal inside the other side touch as well (default: 0, a mean edge)."},
-        {.name = "dump-matrices", .kind = SU_OPT_TEXT, .target = &set.matrices, .argument = "FILE",
+        {.name = "contact-depth",
+         .kind = SU_OPT_NUMBER,
+         .target = &set.depth,
+         .argument = "SHARE",
+         .low = 0,
+         .high = 0.5,
+         .help = "vertices up to this share of the diagonal inside the other side touch as well (default: 0, a mean "
+                 "edge)."},
+        {.name = "dump-matrices",
+         .kind = SU_OPT_TEXT,
+         .target = &set.matrices,
+         .argument = "FILE",
          .transient = true,
-         .help = "write K and M of the first pose wanted on the free degrees of freedom (.npz: indptr, indices, data of the "
+         .help = "write K and M of the first pose wanted on the free degrees of freedom (.npz: indptr, indices, data "
+                 "of the "
                  "lower triangle in compressed columns; mass; free_vertex), for other solvers."},
-        {.name = "keep-rigid", .kind = SU_OPT_FLAG, .target = &set.keep_rigid,
+        {.name = "keep-rigid",
+         .kind = SU_OPT_FLAG,
+         .target = &set.keep_rigid,
          .help = "where flesh is held nowhere, its rigid motions count among the modes instead of being left out."},
     };
     const su_program program = {
         .name = "supple-modes",
         .summary = "linear modes and modal derivatives of the flesh at each example pose, or one basis for all poses",
         .usage = "TET FIT -o MODES | TET FIT --motion ANIM [--shots ANIM...] -o BASIS",
-        .description = "Solves K u = lambda M u at the rest shape of each pose, with that pose's materials, and adds the "
-                       "leading directions of the modal derivatives, so that large motions stay in the subspace. Handles split the "
-                       "flesh into overlapping regions with modes of their own; contact keeps modes from pushing parts into each "
-                       "other. With --motion: the principal directions of what the flesh does in a motion, turned back to the neutral "
-                       "pose; one basis then serves all poses.",
+        .description =
+            "Solves K u = lambda M u at the rest shape of each pose, with that pose's materials, and adds the "
+            "leading directions of the modal derivatives, so that large motions stay in the subspace. Handles split "
+            "the "
+            "flesh into overlapping regions with modes of their own; contact keeps modes from pushing parts into each "
+            "other. With --motion: the principal directions of what the flesh does in a motion, turned back to the "
+            "neutral "
+            "pose; one basis then serves all poses.",
         .example = "supple modes fox.tet.npz fox.fit.npz --pose 3 -o fox.modes.3.npz",
         .options = options,
         .option_count = sizeof options / sizeof *options,

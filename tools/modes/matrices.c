@@ -6,12 +6,14 @@
 
 #include <stdlib.h>
 
-static su_status add(su_npz_writer *writer, const char *name, su_dtype type, int64_t count, const void *data, su_error *err)
+static su_status add(su_npz_writer *writer, const char *name, su_dtype type, int64_t count, const void *data,
+                     su_error *err)
 {
     return su_npz_add(writer, name, type, 1, &count, data, err);
 }
 
-su_status matrices_write(su_tool *tool, const char *path, const su_tet *tet, const su_fit *fit, int64_t row, int material)
+su_status matrices_write(su_tool *tool, const char *path, const su_tet *tet, const su_fit *fit, int64_t row,
+                         int material)
 {
     su_error *err = &tool->err;
     int64_t t = tet->t;
@@ -24,8 +26,8 @@ su_status matrices_write(su_tool *tool, const char *path, const su_tet *tet, con
     su_rotation_field *field = NULL;
     json_t *meta = NULL;
     su_status status;
-    SU_GO(su_elastic_create(&body, tet->n, tet->vertices, t, tet->tets, tet->fixed_count, tet->fixed, (su_material)material,
-                            fit->young + row * t, fit->poisson + row * t, fit->density, err));
+    SU_GO(su_elastic_create(&body, tet->n, tet->vertices, t, tet->tets, tet->fixed_count, tet->fixed,
+                            (su_material)material, fit->young + row * t, fit->poisson + row * t, fit->density, err));
     su_smoothing smoothing = su_fit_smoothing(fit);
     SU_GO(SU_ALLOC(&rotation, 4 * tet->n, "rotations", err));
     SU_GO(su_rotation_field_create(tet->n, tet->vertices, t, tet->tets, &smoothing, 0, NULL, &field, err));
@@ -50,7 +52,7 @@ su_status matrices_write(su_tool *tool, const char *path, const su_tet *tet, con
     SU_GO(add(writer, "mass", SU_F64, K.size, mass, err));
     SU_GO(add(writer, "free_vertex", SU_I32, K.size / 3, body.free_vertex, err));
     su_npz_writer *whole = writer;
-    writer = NULL;   /* committing frees it in every case */
+    writer = NULL; /* committing frees it in every case */
     SU_GO(su_npz_commit(whole, meta, err));
 done:
     su_rotation_field_free(field), free(rotation);

@@ -12,7 +12,7 @@
 #include "reduce/pose_modes.h"
 #include "reduce/shot_loads.h"
 
-enum { CONTACT_NONE };   /* --contact: none, then the kinds of su_contact_kind in order */
+enum { CONTACT_NONE }; /* --contact: none, then the kinds of su_contact_kind in order */
 
 typedef struct settings {
     int r, linear, contact;
@@ -29,28 +29,29 @@ typedef struct job {
     su_tet tet;
     su_fit fit;
     su_modes modes;
-    int64_t *rows;              /* (k) row of each pose in the fit */
-    su_mode_report *reports;    /* (k) */
-    su_contact *contacts;       /* (k) */
-    double *done;               /* (k) share of the work of each pose */
-    int64_t *converged;         /* (k) eigenvalues of its present region */
-    bool *reused;               /* (k) taken from --reuse */
+    int64_t *rows;           /* (k) row of each pose in the fit */
+    su_mode_report *reports; /* (k) */
+    su_contact *contacts;    /* (k) */
+    double *done;            /* (k) share of the work of each pose */
+    int64_t *converged;      /* (k) eigenvalues of its present region */
+    bool *reused;            /* (k) taken from --reuse */
     su_contact_settings touching;
-    obstacle_file *obstacles;   /* (obstacle_count) */
+    obstacle_file *obstacles; /* (obstacle_count) */
     int64_t obstacle_count;
     su_mode_setup setup;
-    su_handle *handles;         /* (handle_count) or NULL: no regions */
+    su_handle *handles; /* (handle_count) or NULL: no regions */
     int64_t handle_count;
-    const char **names;         /* (d) of regions */
-    int64_t *linear, *r;        /* (d) */
-    int64_t *responses;         /* (d) modes that answer the shots' loads */
-    su_shot_loads loads;        /* none without shots */
+    const char **names;  /* (d) of regions */
+    int64_t *linear, *r; /* (d) */
+    int64_t *responses;  /* (d) modes that answer the shots' loads */
+    su_shot_loads loads; /* none without shots */
 } job;
 
-/* regions.c: --handles FILE, or --regions of the bones that --bones POSES knows, into handles, names and their number. */
+/* regions.c: --handles FILE, or --regions of the bones that --bones POSES knows, into handles, names and their number.
+ */
 su_status read_handles(job *j);
-/* Modes of each region, linear ones and those that answer the shots: --region-modes belly=20,ear.L=8 for those named, the others have
- * what would be theirs of -r. */
+/* Modes of each region, linear ones and those that answer the shots: --region-modes belly=20,ear.L=8 for those named,
+ * the others have what would be theirs of -r. */
 su_status share_modes(job *j);
 /* Weights of the regions into the modes file, and the region of each mode. */
 su_status region_weights(job *j);

@@ -14,13 +14,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Frames played on end: runs are spread over the threads, but the same whatever their number. Each begins with the rig's motion, and what the
- * flesh has to swing into is run in for a third of a second. Of the motion's stretches one in four is exact enough for cubature to judge a model
- * by, and one in four is played softly. */
+/* Frames played on end: runs are spread over the threads, but the same whatever their number. Each begins with the
+ * rig's motion, and what the flesh has to swing into is run in for a third of a second. Of the motion's stretches one
+ * in four is exact enough for cubature to judge a model by, and one in four is played softly. */
 enum { LONGEST = 75, RUN_IN = 10, EXACT = 4, SOFT = 4 };
 
 typedef struct motions {
-    int count, known;       /* known: from here on shots that will be baked */
+    int count, known; /* known: from here on shots that will be baked */
     const char **paths;
     su_anim *anims;
 } motions;
@@ -38,8 +38,8 @@ static su_status load_motions(job *j, motions *m)
         m->paths[k] = k < m->known ? set->motion.items[k] : set->shots.items[k - m->known];
         SU_TRY(su_anim_load(m->paths[k], &m->anims[k], err));
         if (m->anims[k].nbar != j->tet.nbar)
-            return su_fail(err, SU_INPUT, "%s: has %lld skin vertices, the flesh carries %lld", m->paths[k], (long long)m->anims[k].nbar,
-                           (long long)j->tet.nbar);
+            return su_fail(err, SU_INPUT, "%s: has %lld skin vertices, the flesh carries %lld", m->paths[k],
+                           (long long)m->anims[k].nbar, (long long)j->tet.nbar);
     }
     return SU_OK;
 }
@@ -95,8 +95,9 @@ static su_status make_meta(job *j, const motions *m, su_basis *basis)
     return SU_OK;
 }
 
-/* Of the modes, this part is the lowest linear ones of the neutral pose, unless --linear says otherwise: small swings about the rig's motion are
- * theirs, whatever trained the others, which lock them where they know folds only (docs/reduction.md). */
+/* Of the modes, this part is the lowest linear ones of the neutral pose, unless --linear says otherwise: small swings
+ * about the rig's motion are theirs, whatever trained the others, which lock them where they know folds only
+ * (docs/reduction.md). */
 enum { LINEAR_PART = 3 };
 
 /* modes (linear,n,3), of the neutral pose with its materials. */
@@ -107,8 +108,8 @@ static su_status linear_modes(job *j, int64_t linear, double *modes)
     su_elastic elastic = {0};
     double *values = NULL;
     su_status status;
-    SU_GO(su_elastic_create(&elastic, tet->n, tet->vertices, tet->t, tet->tets, tet->fixed_count, tet->fixed, j->setup.material,
-                            j->fit.young, j->fit.poisson, j->fit.density, err));
+    SU_GO(su_elastic_create(&elastic, tet->n, tet->vertices, tet->t, tet->tets, tet->fixed_count, tet->fixed,
+                            j->setup.material, j->fit.young, j->fit.poisson, j->fit.density, err));
     SU_GO(SU_ALLOC(&values, linear, "modes", err));
     su_mode_problem problem = {.elastic = &elastic, .x = tet->vertices};
     SU_GO(su_modes_solve(&problem, linear, linear, values, modes, NULL, j->tool->threads, &j->tool->progress, err));
@@ -120,12 +121,14 @@ done:
 
 static int64_t linear_count(const job *j, int64_t r)
 {
-    int64_t most = 3 * (j->tet.n - j->tet.fixed_count) / 4, wanted = j->set->linear > 0 ? j->set->linear : r / LINEAR_PART;
+    int64_t most = 3 * (j->tet.n - j->tet.fixed_count) / 4,
+            wanted = j->set->linear > 0 ? j->set->linear : r / LINEAR_PART;
     if (wanted > r) wanted = r;
     return wanted < most ? wanted : most;
 }
 
-/* The basis of what was played, and the states it was made from; fewer modes than wanted where the motion has fewer directions. */
+/* The basis of what was played, and the states it was made from; fewer modes than wanted where the motion has fewer
+ * directions. */
 static su_status make_basis(job *j, const motions *m, const su_played_shots *played, su_basis *basis)
 {
     su_tool *tool = j->tool;
@@ -143,7 +146,9 @@ static su_status make_basis(job *j, const motions *m, const su_played_shots *pla
         status = su_fail(err, SU_INPUT, "the flesh does not move in the motion");
         goto done;
     }
-    if (got < j->set->r) su_warn(tool, "the motion has %lld directions: so many modes are made instead of %d", (long long)got, j->set->r);
+    if (got < j->set->r)
+        su_warn(tool, "the motion has %lld directions: so many modes are made instead of %d", (long long)got,
+                j->set->r);
     SU_GO(prepare(j, basis, got));
     memcpy(basis->basis, modes, (size_t)(3 * got * n) * sizeof *modes);
     basis->f = f;
@@ -153,7 +158,8 @@ static su_status make_basis(job *j, const motions *m, const su_played_shots *pla
     SU_GO(SU_FILE_ALLOC(&basis->file, &basis->state_start, f, err));
     for (int64_t k = 0; k < f; k++) {
         memcpy(basis->state_q + k * got, q + k * r, (size_t)got * sizeof *q);
-        basis->state_shot[k] = played->shot[k], basis->state_frame[k] = (int32_t)played->frame[k], basis->state_start[k] = (int32_t)played->start[k];
+        basis->state_shot[k] = played->shot[k], basis->state_frame[k] = (int32_t)played->frame[k],
+        basis->state_start[k] = (int32_t)played->start[k];
     }
     SU_GO(su_gram(1, got, n, mass, basis->basis, basis->gram, tool->threads, err));
 done:
@@ -173,10 +179,12 @@ su_status motion_run(job *j)
     SU_GO(load_motions(j, &m));
     plan.motions = m.known;
     if (tool->dry_run) goto done;
-    SU_GO(su_shots_play(&j->tet, &j->fit, m.count, m.paths, m.anims, &plan, &played, tool->threads, &tool->progress, &tool->err));
+    SU_GO(su_shots_play(&j->tet, &j->fit, m.count, m.paths, m.anims, &plan, &played, tool->threads, &tool->progress,
+                        &tool->err));
     su_stats_stage(tool, "play", su_seconds() - started), started = su_seconds();
     if (played.count == 0) {
-        status = su_fail(&tool->err, SU_INPUT, "nothing could be played: every frame of the motion failed or there is only one");
+        status = su_fail(&tool->err, SU_INPUT,
+                         "nothing could be played: every frame of the motion failed or there is only one");
         goto done;
     }
     SU_GO(make_basis(j, &m, &played, &basis));

@@ -46,7 +46,7 @@ static su_status read_collider(const char *item, obstacle_file *out, su_error *e
     SU_TRY(SU_ALLOC(&out->triangles, 3 * mesh->corners, "collider", err));
     int64_t t = 0;
     for (int64_t f = 0, corner = 0; f < mesh->faces; corner += mesh->face_counts[f++])
-        for (int k = 2; k < mesh->face_counts[f]; k++, t++) {   /* fans */
+        for (int k = 2; k < mesh->face_counts[f]; k++, t++) { /* fans */
             out->triangles[3 * t] = mesh->face_indices[corner];
             out->triangles[3 * t + 1] = mesh->face_indices[corner + k - 1];
             out->triangles[3 * t + 2] = mesh->face_indices[corner + k];
@@ -57,7 +57,8 @@ static su_status read_collider(const char *item, obstacle_file *out, su_error *e
     return SU_OK;
 }
 
-su_status obstacles_read(const su_list *planes, const su_list *colliders, int64_t *count, obstacle_file **out, su_error *err)
+su_status obstacles_read(const su_list *planes, const su_list *colliders, int64_t *count, obstacle_file **out,
+                         su_error *err)
 {
     int64_t all = planes->count + colliders->count;
     *count = 0;

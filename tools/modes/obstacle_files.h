@@ -7,14 +7,15 @@
 #include "reduce/obstacles.h"
 
 typedef struct obstacle_file {
-    int pose;                 /* -1: every pose */
+    int pose; /* -1: every pose */
     su_obstacle obstacle;
     su_obj mesh;
-    int32_t *triangles;       /* of a collider, owned */
+    int32_t *triangles; /* of a collider, owned */
 } obstacle_file;
 
 /* planes: [POSE:]X,Y,Z,NX,NY,NZ; colliders: [POSE:]FILE.obj. *out (*count) is the caller's, freed by obstacles_free. */
-su_status obstacles_read(const su_list *planes, const su_list *colliders, int64_t *count, obstacle_file **out, su_error *err);
+su_status obstacles_read(const su_list *planes, const su_list *colliders, int64_t *count, obstacle_file **out,
+                         su_error *err);
 void obstacles_free(int64_t count, obstacle_file *list);
 
 #endif

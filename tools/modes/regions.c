@@ -28,8 +28,8 @@ su_status read_handles(job *j)
         if (status == SU_OK && !poses.bone_segments) status = su_fail(err, SU_INPUT, "%s: has no bones", set->bones);
         for (int64_t b = 0; status == SU_OK && b < poses.B; b++) names[b] = su_file_name(&poses.file, "bone_names", b);
         if (status == SU_OK)
-            status = su_handles_of_bones(set->regions, "--regions", poses.B, names, poses.bone_segments, &j->handle_count,
-                                         &j->handles, err);
+            status = su_handles_of_bones(set->regions, "--regions", poses.B, names, poses.bone_segments,
+                                         &j->handle_count, &j->handles, err);
         free(names);
         su_poses_free(&poses);
         if (status != SU_OK) return status;
@@ -89,7 +89,8 @@ su_status region_weights(job *j)
     W = j->modes.region_weights;
     if (j->handles) {
         SU_TRY(SU_FILE_ALLOC(&j->modes.file, &region_of, n, err));
-        SU_TRY(su_handle_vertices(n, j->tet.vertices, j->tet.t, j->tet.tets, j->handle_count, j->handles, region_of, err));
+        SU_TRY(
+            su_handle_vertices(n, j->tet.vertices, j->tet.t, j->tet.tets, j->handle_count, j->handles, region_of, err));
         int iterations;
         SU_TRY(su_bounded_biharmonic(n, j->tet.vertices, j->tet.t, j->tet.tets, d, region_of, W, &iterations, NULL,
                                      j->tool->threads, err));
@@ -107,14 +108,16 @@ su_status region_weights(job *j)
             double edges[9], most = 0;
             const int32_t *v = j->tet.tets + 4 * e;
             const double *X = j->tet.vertices;
-            su_tet_edges(X + 3 * (int64_t)v[0], X + 3 * (int64_t)v[1], X + 3 * (int64_t)v[2], X + 3 * (int64_t)v[3], edges);
+            su_tet_edges(X + 3 * (int64_t)v[0], X + 3 * (int64_t)v[1], X + 3 * (int64_t)v[2], X + 3 * (int64_t)v[3],
+                         edges);
             for (int64_t h = 0; h < d; h++) most = fmax(most, W[h * n + v[a]]);
             mass += su_det3(edges), mass_in += most > 0 ? su_det3(edges) : 0;
         }
     double bare = 1 - mass_in / mass;
     su_note(j->tool, "%lld regions; %.1f %% of the flesh is in none", (long long)d, 100 * bare);
     su_stats_number(j->tool, "uncovered_share", bare);
-    if (bare > 0.05) su_warn(j->tool, "%.1f %% of the flesh is in no region and will not move; add handles", 100 * bare);
+    if (bare > 0.05)
+        su_warn(j->tool, "%.1f %% of the flesh is in no region and will not move; add handles", 100 * bare);
     for (int64_t h = 0, at = 0; h < d; at += j->r[h++])
         for (int64_t k = 0; k < j->r[h]; k++) j->modes.mode_region[at + k] = (int32_t)h;
     return SU_OK;

@@ -31,8 +31,11 @@ static su_status tell(su_tool *tool, const su_synthetic *motion)
     su_stats_integer(tool, "params", anim->s);
     su_stats_number(tool, "covered", report.covered);
     if (su_synthetic_of_joints(motion, &why)) {
-        su_note(tool, "%lld frames; 99 %% of joint speeds are below %.2f rad/s (in the clips %.2f); %.0f %% of the clips' ranges "
-                      "are covered", (long long)anim->F, report.speed, report.clip_speed, 100.0 * report.covered);
+        su_note(
+            tool,
+            "%lld frames; 99 %% of joint speeds are below %.2f rad/s (in the clips %.2f); %.0f %% of the clips' ranges "
+            "are covered",
+            (long long)anim->F, report.speed, report.clip_speed, 100.0 * report.covered);
         su_stats_text(tool, "motion", "joints");
         su_stats_number(tool, "joint_speed", report.speed);
         su_stats_number(tool, "clip_joint_speed", report.clip_speed);
@@ -48,29 +51,54 @@ int main(int argc, char **argv)
 {
     options o = {.seconds = 20.0, .fps = 24.0, .range = 0.25, .seed = 1};
     const su_option table[] = {
-        {.name = "seconds", .kind = SU_OPT_NUMBER, .target = &o.seconds, .argument = "S", .low = 0.1, .high = 3600.0,
+        {.name = "seconds",
+         .kind = SU_OPT_NUMBER,
+         .target = &o.seconds,
+         .argument = "S",
+         .low = 0.1,
+         .high = 3600.0,
          .help = "Length of the motion, s. Default 20."},
-        {.name = "fps", .kind = SU_OPT_NUMBER, .target = &o.fps, .argument = "HZ", .low = 10.0, .high = 1000.0,
+        {.name = "fps",
+         .kind = SU_OPT_NUMBER,
+         .target = &o.fps,
+         .argument = "HZ",
+         .low = 10.0,
+         .high = 1000.0,
          .help = "Frames per second. Default 24."},
-        {.name = "range", .kind = SU_OPT_NUMBER, .target = &o.range, .argument = "X", .low = 0.0, .high = 1.0,
+        {.name = "range",
+         .kind = SU_OPT_NUMBER,
+         .target = &o.range,
+         .argument = "X",
+         .low = 0.0,
+         .high = 1.0,
          .help = "Noise of every joint axis and blend shape about the clips' own motion, as a part of half its range. "
                  "Default 0.25."},
-        {.name = "seed", .kind = SU_OPT_INT, .target = &o.seed, .argument = "N", .low = 0, .high = 2147483647,
+        {.name = "seed",
+         .kind = SU_OPT_INT,
+         .target = &o.seed,
+         .argument = "N",
+         .low = 0,
+         .high = 2147483647,
          .help = "Another number gives another motion. Default 1."},
     };
     const su_program program = {
         .name = "supple-motion",
         .summary = "make a motion of the rig's own, to train a model on",
         .usage = "POSES ANIM... -o ANIM",
-        .description = "Walks from example pose to example pose and frame to frame, plays the clips from random frames at about "
-                       "their own speed, turn by turn, and adds smooth noise to every joint within its own range and to the root. "
-                       "Ranges and speeds are those of the clips and poses.\n\n"
-                       "Where the bones do not carry the skin (mesh sequences, rigs with parameters of their own) it walks through "
-                       "the clips' frames instead, forwards and backwards, faster and slower.\n\n"
-                       "The result is an animation as any other.",
+        .description =
+            "Walks from example pose to example pose and frame to frame, plays the clips from random frames at about "
+            "their own speed, turn by turn, and adds smooth noise to every joint within its own range and to the root. "
+            "Ranges and speeds are those of the clips and poses.\n\n"
+            "Where the bones do not carry the skin (mesh sequences, rigs with parameters of their own) it walks "
+            "through "
+            "the clips' frames instead, forwards and backwards, faster and slower.\n\n"
+            "The result is an animation as any other.",
         .example = "supple motion fox.poses.npz run.anim.npz walk.anim.npz -o motion.anim.npz",
-        .options = table, .option_count = sizeof table / sizeof *table,
-        .min_inputs = 2, .max_inputs = -1, .needs_output = true,
+        .options = table,
+        .option_count = sizeof table / sizeof *table,
+        .min_inputs = 2,
+        .max_inputs = -1,
+        .needs_output = true,
     };
     su_tool tool;
     int ended, loaded = 0;
@@ -88,8 +116,8 @@ int main(int argc, char **argv)
     }
     SU_GO(load(&tool, &poses, anims, clips, &loaded));
     double started = su_seconds();
-    const su_synthetic_options how = {.seconds = o.seconds, .fps = o.fps, .share = o.range, .seed = (uint64_t)o.seed,
-                                      .threads = tool.threads};
+    const su_synthetic_options how = {
+        .seconds = o.seconds, .fps = o.fps, .share = o.range, .seed = (uint64_t)o.seed, .threads = tool.threads};
     SU_GO(su_synthetic_create(&poses, tool.inputs.items[0], loaded, clips, &how, &motion, &tool.err));
     SU_GO(tell(&tool, motion));
     su_stats_stage(&tool, "motion", su_seconds() - started);

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STILL 1e-4   /* a parameter that stays this near to the neutral pose is none */
-#define REST 1e-2    /* of the motion may lie outside the principal coordinates */
+#define STILL 1e-4 /* a parameter that stays this near to the neutral pose is none */
+#define REST 1e-2  /* of the motion may lie outside the principal coordinates */
 
 enum { MOST_COORDINATES = 12 };
 
@@ -31,20 +31,23 @@ void clips_stem(const char *path, char *out, size_t room)
 static su_status check_same(const su_anim *a, const char *a_path, const su_anim *b, const char *b_path, su_error *err)
 {
     if (a->nbar != b->nbar || a->T != b->T)
-        return su_fail(err, SU_INPUT, "%s: %lld vertices and %lld triangles, but %s has %lld and %lld; poses must share "
-                                      "one topology", b_path, (long long)b->nbar, (long long)b->T, a_path,
-                       (long long)a->nbar, (long long)a->T);
+        return su_fail(err, SU_INPUT,
+                       "%s: %lld vertices and %lld triangles, but %s has %lld and %lld; poses must share "
+                       "one topology",
+                       b_path, (long long)b->nbar, (long long)b->T, a_path, (long long)a->nbar, (long long)a->T);
     if (memcmp(a->triangles, b->triangles, (size_t)(3 * a->T) * sizeof *a->triangles) != 0)
-        return su_fail(err, SU_INPUT, "%s: its triangles differ from those of %s; poses must share one topology", b_path,
-                       a_path);
+        return su_fail(err, SU_INPUT, "%s: its triangles differ from those of %s; poses must share one topology",
+                       b_path, a_path);
     double worst = 0.0, size = 0.0;
     for (int64_t i = 0; i < 3 * a->nbar; i++) {
         worst = fmax(worst, fabs(a->neutral[i] - b->neutral[i]));
         size = fmax(size, fabs(a->neutral[i]));
     }
     if (worst > 1e-4 * size)
-        return su_fail(err, SU_INPUT, "%s: its neutral pose differs from that of %s by up to %.3g m; import both with the "
-                                      "same options", b_path, a_path, worst);
+        return su_fail(err, SU_INPUT,
+                       "%s: its neutral pose differs from that of %s by up to %.3g m; import both with the "
+                       "same options",
+                       b_path, a_path, worst);
     return SU_OK;
 }
 
@@ -115,7 +118,8 @@ static su_status project_named(clips *c, su_error *err)
     SU_TRY(SU_ALLOC(&points, n, "a shape", err));
     for (int i = 0; i < c->named_count; i++) {
         for (int64_t k = 0; k < n; k++) points[k] = (float)c->named[i].points[k];
-        su_sequence_project(c->anim[0].nbar, c->anim[0].neutral, c->s, c->basis, points, c->params + c->named[i].frame * c->s);
+        su_sequence_project(c->anim[0].nbar, c->anim[0].neutral, c->s, c->basis, points,
+                            c->params + c->named[i].frame * c->s);
     }
     free(points);
     return SU_OK;
@@ -201,9 +205,11 @@ su_status clips_name(su_tool *tool, const su_list *sculpt, const su_list *params
     for (int i = 0; i < sculpt->count; i++) {
         const char *text = sculpt->items[i];
         size_t length;
-        if (!cut_name(text, &length)) return su_fail(&tool->err, SU_USAGE, "--sculpt %s: give CLIP:FRAME=FILE or NAME=FILE", text);
+        if (!cut_name(text, &length))
+            return su_fail(&tool->err, SU_USAGE, "--sculpt %s: give CLIP:FRAME=FILE or NAME=FILE", text);
         if (memchr(text, ':', length)) continue;
-        if (find_named(c, text, length)) return su_fail(&tool->err, SU_USAGE, "--sculpt %s: the name stands twice", text);
+        if (find_named(c, text, length))
+            return su_fail(&tool->err, SU_USAGE, "--sculpt %s: the name stands twice", text);
         char *name = su_arena_alloc(&c->arena, (int64_t)length + 1, 1);
         if (!name) return su_fail(&tool->err, SU_AGAIN, "not enough memory");
         memcpy(name, text, length);
@@ -216,7 +222,8 @@ su_status clips_name(su_tool *tool, const su_list *sculpt, const su_list *params
         if (!s->params) continue;
         SU_TRY(su_table_load(s->params, &s->table, &tool->err));
         if (s->table.rows != 1 || !s->table.names)
-            return su_fail(&tool->err, SU_INPUT, "%s: the parameters of one sculpt are a line of names and a line of values", s->params);
+            return su_fail(&tool->err, SU_INPUT,
+                           "%s: the parameters of one sculpt are a line of names and a line of values", s->params);
     }
     return SU_OK;
 }
@@ -224,7 +231,8 @@ su_status clips_name(su_tool *tool, const su_list *sculpt, const su_list *params
 su_status shape_read(const clips *c, const char *path, const double *root, bool world, double *points, double *spread,
                      su_error *err)
 {
-    static const double turn[3][9] = {{0, -1, 0, 1, 0, 0, 0, 0, 1}, {1, 0, 0, 0, 1, 0, 0, 0, 1}, {1, 0, 0, 0, 0, 1, 0, -1, 0}};
+    static const double turn[3][9] = {
+        {0, -1, 0, 1, 0, 0, 0, 0, 1}, {1, 0, 0, 0, 1, 0, 0, 0, 1}, {1, 0, 0, 0, 0, 1, 0, -1, 0}};
     const su_anim *anim = &c->anim[0];
     su_obj obj = {0};
     SU_TRY(su_mesh_file_load(path, &obj, err));
@@ -238,14 +246,15 @@ su_status shape_read(const clips *c, const char *path, const double *root, bool 
         su_affine_multiply(inverse, convert, convert);
         for (int64_t v = 0; v < obj.vertices; v++) su_affine_point(convert, obj.points + 3 * v, obj.points + 3 * v);
     }
-    su_status status = su_weld_sculpt(obj.vertices, obj.points, anim->N, anim->source_vertex, anim->nbar, points, spread, err);
+    su_status status =
+        su_weld_sculpt(obj.vertices, obj.points, anim->N, anim->source_vertex, anim->nbar, points, spread, err);
     if (status != SU_OK) su_error_context(err, "%s: ", path);
     su_obj_free(&obj);
     return status;
 }
 
-/* Shapes that the rig shows at named sculpts. They stand with the root as in the neutral pose; clips without a skeleton have
- * their best fit to the neutral pose for it. */
+/* Shapes that the rig shows at named sculpts. They stand with the root as in the neutral pose; clips without a skeleton
+ * have their best fit to the neutral pose for it. */
 static su_status read_named(clips *c, bool with_parameters, bool world, su_error *err)
 {
     const su_anim *anim = &c->anim[0];
@@ -256,9 +265,12 @@ static su_status read_named(clips *c, bool with_parameters, bool world, su_error
             return su_fail(err, SU_USAGE, "--sculpt %s: the clips have no rig parameters; %s", s->name,
                            s->params ? "leave --params out" : "give the unsculpted shape by --rigged");
         if (with_parameters && !s->params)
-            return su_fail(err, SU_USAGE, "--sculpt %s: give its rig parameters by --params %s=FILE, or name it CLIP:FRAME", s->name, s->name);
+            return su_fail(err, SU_USAGE,
+                           "--sculpt %s: give its rig parameters by --params %s=FILE, or name it CLIP:FRAME", s->name,
+                           s->name);
         if (!s->rigged) continue;
-        if (!(s->points = su_arena_alloc(&c->arena, 3 * anim->nbar, sizeof *s->points))) return su_fail(err, SU_AGAIN, "not enough memory");
+        if (!(s->points = su_arena_alloc(&c->arena, 3 * anim->nbar, sizeof *s->points)))
+            return su_fail(err, SU_AGAIN, "not enough memory");
         su_affine_identity(s->root);
         SU_TRY(shape_read(c, s->rigged, s->root, world, s->points, &spread, err));
         if (!with_parameters && world) {
@@ -297,8 +309,11 @@ static su_status place_named(clips *c, su_error *err)
             if (most < nearest) nearest = most, worst = at, frame = f;
         }
         if (!(nearest <= 1e-3))
-            return su_fail(err, SU_USAGE, "--sculpt %s: no frame of the clips has its parameters (the nearest is off by %.3g in '%s'); give "
-                                          "the unsculpted shape by --rigged %s=FILE", s->name, nearest, c->s ? c->names[worst] : "", s->name);
+            return su_fail(
+                err, SU_USAGE,
+                "--sculpt %s: no frame of the clips has its parameters (the nearest is off by %.3g in '%s'); give "
+                "the unsculpted shape by --rigged %s=FILE",
+                s->name, nearest, c->s ? c->names[worst] : "", s->name);
         s->frame = frame;
     }
     return SU_OK;
@@ -320,8 +335,9 @@ su_status clips_load(su_tool *tool, bool world, clips *out)
     int with = 0;
     for (int i = 0; i < count; i++) with += out->anim[i].s > 0;
     if (with > 0 && with < count)
-        return su_fail(&tool->err, SU_INPUT, "some clips have rig parameters and others have none; they have no pose space "
-                                             "in common");
+        return su_fail(&tool->err, SU_INPUT,
+                       "some clips have rig parameters and others have none; they have no pose space "
+                       "in common");
     SU_TRY(read_named(out, with > 0, world, &tool->err));
     SU_TRY(with ? join_parameters(out, &tool->err) : make_parameters(out, &tool->err));
     SU_TRY(place_named(out, &tool->err));
@@ -331,9 +347,11 @@ su_status clips_load(su_tool *tool, bool world, clips *out)
 su_status clips_map(su_tool *tool, clips *c, const su_anim *anim, const char *path, double **params)
 {
     SU_TRY(check_same(&c->anim[0], tool->inputs.items[0], anim, path, &tool->err));
-    if (!(*params = su_arena_alloc(&c->arena, anim->F * c->s, sizeof **params))) return su_fail(&tool->err, SU_AGAIN, "not enough memory");
+    if (!(*params = su_arena_alloc(&c->arena, anim->F * c->s, sizeof **params)))
+        return su_fail(&tool->err, SU_AGAIN, "not enough memory");
     for (int64_t f = 0; c->basis && f < anim->F; f++)
-        su_sequence_project(anim->nbar, c->anim[0].neutral, c->s, c->basis, anim->points + 3 * anim->nbar * f, *params + f * c->s);
+        su_sequence_project(anim->nbar, c->anim[0].neutral, c->s, c->basis, anim->points + 3 * anim->nbar * f,
+                            *params + f * c->s);
     if (c->basis) return SU_OK;
     for (int64_t k = 0; k < anim->s; k++) {
         const char *name = column_name(c, anim, k);
@@ -345,7 +363,8 @@ su_status clips_map(su_tool *tool, clips *c, const su_anim *anim, const char *pa
             largest = fmax(largest, fabs(value));
             if (to >= 0) (*params)[f * c->s + to] = value;
         }
-        if (to < 0 && largest >= STILL) su_warn(tool, "%s: parameter '%s' moves, but no pose knows it", su_base_name(path), name);
+        if (to < 0 && largest >= STILL)
+            su_warn(tool, "%s: parameter '%s' moves, but no pose knows it", su_base_name(path), name);
     }
     return SU_OK;
 }

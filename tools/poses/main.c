@@ -13,7 +13,7 @@
 #include <string.h>
 
 enum { MOST_AUTOMATIC = 8, MOST_POSES = 4096 };
-#define STOP 0.25   /* automatic: no frame farther from a pose than this part of the clips' reach */
+#define STOP 0.25 /* automatic: no frame farther from a pose than this part of the clips' reach */
 
 typedef struct options {
     int m, space;
@@ -32,7 +32,8 @@ static double diagonal_of(const su_anim *anim)
 }
 
 /* Frames of --at, then those of --sculpt that are not among them. */
-static su_status list_frames(su_tool *tool, const options *o, clips *c, const sculpts *sculpted, int64_t *given, int *count)
+static su_status list_frames(su_tool *tool, const options *o, clips *c, const sculpts *sculpted, int64_t *given,
+                             int *count)
 {
     *count = 0;
     for (int i = 0; i < o->at.count; i++)
@@ -50,14 +51,16 @@ static su_status choose_more(su_tool *tool, const options *o, clips *c, selectio
 {
     su_error *err = &tool->err;
     int64_t most = out->m + o->add.count, given_count = 0;
-    int64_t *given = su_arena_alloc(&c->arena, most, sizeof *given), *picked = su_arena_alloc(&c->arena, most, sizeof *picked);
+    int64_t *given = su_arena_alloc(&c->arena, most, sizeof *given),
+            *picked = su_arena_alloc(&c->arena, most, sizeof *picked);
     double *distance = su_arena_alloc(&c->arena, most, sizeof *distance);
     if (!given || !picked || !distance) return su_fail(err, SU_AGAIN, "not enough memory");
     for (int64_t i = 1; i < out->m; i++) given[given_count++] = out->picked[i];
     for (int i = 0; i < o->add.count; i++)
         SU_TRY(clips_find(c, &tool->inputs, "--add", o->add.items[i], &given[given_count++], err));
     out->picked = picked, out->distance = distance;
-    return su_select_poses(c->frames, c->s, c->params, out->scale, given_count, given, most, 0.0, picked, distance, &out->m, err);
+    return su_select_poses(c->frames, c->s, c->params, out->scale, given_count, given, most, 0.0, picked, distance,
+                           &out->m, err);
 }
 
 static su_status choose(su_tool *tool, const options *o, clips *c, const sculpts *sculpted, selection *out)
@@ -70,14 +73,15 @@ static su_status choose(su_tool *tool, const options *o, clips *c, const sculpts
     SU_TRY(list_frames(tool, o, c, sculpted, given, &listed));
     if (o->m > 0 && o->m < listed + 1)
         return su_fail(err, SU_USAGE, "-m %d is less than the neutral pose and %d of --at and --sculpt", o->m, listed);
-    if (o->m == 0 && o->at.count) most = listed + 1;   /* the artist's list as it is */
+    if (o->m == 0 && o->at.count) most = listed + 1; /* the artist's list as it is */
     if (most < listed + 1) most = listed + 1;
     out->picked = su_arena_alloc(&c->arena, most, sizeof *out->picked);
     out->distance = su_arena_alloc(&c->arena, most, sizeof *out->distance);
     out->scale = su_arena_alloc(&c->arena, c->s, sizeof *out->scale);
     if (!out->picked || !out->distance || !out->scale) return su_fail(err, SU_AGAIN, "not enough memory");
     if (c->basis)
-        for (int64_t k = 0; k < c->s; k++) out->scale[k] = 1.0 / (sqrt((double)c->anim[0].nbar) * diagonal_of(&c->anim[0]));
+        for (int64_t k = 0; k < c->s; k++)
+            out->scale[k] = 1.0 / (sqrt((double)c->anim[0].nbar) * diagonal_of(&c->anim[0]));
     else
         SU_TRY(su_parameter_scales(&c->anim[0], c->s, c->names, c->range, out->scale, err));
     SU_TRY(su_select_poses(c->frames, c->s, c->params, out->scale, listed, given, most, o->m > 0 ? 0.0 : STOP,
@@ -109,7 +113,8 @@ static bool same_bones(const clips *c)
         const su_anim *a = &c->anim[i];
         if (!a->bones || !a->bone_rest || a->B != c->anim[0].B) return false;
         for (int64_t b = 0; b < a->B; b++) {
-            const char *x = su_file_name(&a->file, "bone_names", b), *y = su_file_name(&c->anim[0].file, "bone_names", b);
+            const char *x = su_file_name(&a->file, "bone_names", b),
+                       *y = su_file_name(&c->anim[0].file, "bone_names", b);
             if (x && y && strcmp(x, y) != 0) return false;
         }
     }
@@ -132,7 +137,8 @@ static su_status fill(const clips *c, const selection *chosen, su_poses *out, su
     SU_TRY(SU_FILE_ALLOC(file, &out->params, out->m * out->s, err));
     SU_TRY(SU_FILE_ALLOC(file, &out->shapes, out->m * 3 * out->nbar, err));
     SU_TRY(SU_FILE_ALLOC(file, &out->rigged, out->m * 3 * out->nbar, err));
-    if (a->bones && same_bones(c) && !shapes_without_bones(c, chosen)) SU_TRY(SU_FILE_ALLOC(file, &out->bones, out->m * out->B * 16, err));
+    if (a->bones && same_bones(c) && !shapes_without_bones(c, chosen))
+        SU_TRY(SU_FILE_ALLOC(file, &out->bones, out->m * out->B * 16, err));
     if (a->young) SU_TRY(SU_FILE_ALLOC(file, &out->young, out->m * out->nbar, err));
     if (a->poisson) SU_TRY(SU_FILE_ALLOC(file, &out->poisson, out->m * out->nbar, err));
     out->neutral = a->neutral, out->triangles = a->triangles, out->param_scale = chosen->scale;
@@ -168,57 +174,130 @@ int main(int argc, char **argv)
 {
     options o = {.young_range = {1.0, 0.0}, .poisson_range = {1.0, 0.0}};
     const su_option table[] = {
-        {.name = "poses", .letter = 'm', .kind = SU_OPT_INT, .target = &o.m, .argument = "N", .low = 1, .high = MOST_POSES,
-         .help = "Number of example poses, the neutral one among them. Default: until every frame is near a pose, at most 8; "
+        {.name = "poses",
+         .letter = 'm',
+         .kind = SU_OPT_INT,
+         .target = &o.m,
+         .argument = "N",
+         .low = 1,
+         .high = MOST_POSES,
+         .help = "Number of example poses, the neutral one among them. Default: until every frame is near a pose, at "
+                 "most 8; "
                  "with --at, that list."},
-        {.name = "at", .kind = SU_OPT_LIST, .target = &o.at, .argument = "CLIP:FRAME", .greedy = true,
-         .help = "Take this frame as a pose; CLIP is a clip's name or its file's, FRAME counts as the clip does. May be "
-                 "repeated. With -m, farthest frames are added up to that number."},
-        {.name = "add", .kind = SU_OPT_LIST, .target = &o.add, .argument = "CLIP:FRAME", .greedy = true,
-         .help = "Take this frame as a pose too, on top of all that is chosen otherwise: what supple align --suggest names. May be "
+        {.name = "at",
+         .kind = SU_OPT_LIST,
+         .target = &o.at,
+         .argument = "CLIP:FRAME",
+         .greedy = true,
+         .help =
+             "Take this frame as a pose; CLIP is a clip's name or its file's, FRAME counts as the clip does. May be "
+             "repeated. With -m, farthest frames are added up to that number."},
+        {.name = "add",
+         .kind = SU_OPT_LIST,
+         .target = &o.add,
+         .argument = "CLIP:FRAME",
+         .greedy = true,
+         .help = "Take this frame as a pose too, on top of all that is chosen otherwise: what supple align --suggest "
+                 "names. May be "
                  "repeated."},
-        {.name = "sculpt", .kind = SU_OPT_LIST, .target = &o.sculpt, .argument = "CLIP:FRAME=MESH",
-         .help = "A sculpted shape of the character at that frame (.obj or .ply), with the vertex order of its file. The frame becomes "
-                 "a pose; the corrections are interpolated between all sculpts and the neutral pose. NAME=MESH is a sculpt at "
+        {.name = "sculpt",
+         .kind = SU_OPT_LIST,
+         .target = &o.sculpt,
+         .argument = "CLIP:FRAME=MESH",
+         .help = "A sculpted shape of the character at that frame (.obj or .ply), with the vertex order of its file. "
+                 "The frame becomes "
+                 "a pose; the corrections are interpolated between all sculpts and the neutral pose. NAME=MESH is a "
+                 "sculpt at "
                  "parameters of its own, see --params. May be repeated."},
-        {.name = "params", .kind = SU_OPT_LIST, .target = &o.params, .argument = "NAME=FILE",
-         .help = "Rig parameters of the sculpt of that name: a .csv with a line of names and a line of values; what it does not name is as "
+        {.name = "params",
+         .kind = SU_OPT_LIST,
+         .target = &o.params,
+         .argument = "NAME=FILE",
+         .help = "Rig parameters of the sculpt of that name: a .csv with a line of names and a line of values; what it "
+                 "does not name is as "
                  "in the neutral pose."},
-        {.name = "rigged", .kind = SU_OPT_LIST, .target = &o.rigged, .argument = "NAME=MESH",
-         .help = "What the rig itself shows at the parameters of that sculpt, its root as in the neutral pose. Needed where no frame of "
+        {.name = "rigged",
+         .kind = SU_OPT_LIST,
+         .target = &o.rigged,
+         .argument = "NAME=MESH",
+         .help = "What the rig itself shows at the parameters of that sculpt, its root as in the neutral pose. Needed "
+                 "where no frame of "
                  "the clips has them (to 0.001)."},
-        {.name = "sculpt-space", .kind = SU_OPT_CHOICE, .target = &o.space, .argument = "SPACE", .choices = "world|root",
-         .help = "Where sculpts stand: world (default): as the character stands at that frame, in the unit and axes of its "
-                 "file; root: in the root frame, metres."},
-        {.name = "young", .kind = SU_OPT_LIST, .target = &o.young, .argument = "[CLIP:FRAME=]FILE",
-         .help = "Painted stiffness, a value per vertex: .csv, .npy, or color.r, .g, .b, .a for the character's vertex colours; "
+        {.name = "sculpt-space",
+         .kind = SU_OPT_CHOICE,
+         .target = &o.space,
+         .argument = "SPACE",
+         .choices = "world|root",
+         .help =
+             "Where sculpts stand: world (default): as the character stands at that frame, in the unit and axes of its "
+             "file; root: in the root frame, metres."},
+        {.name = "young",
+         .kind = SU_OPT_LIST,
+         .target = &o.young,
+         .argument = "[CLIP:FRAME=]FILE",
+         .help = "Painted stiffness, a value per vertex: .csv, .npy, or color.r, .g, .b, .a for the character's vertex "
+                 "colours; "
                  "for all poses, or for one. supple fit says whether values are factors or Pa. May be repeated."},
-        {.name = "young-low", .kind = SU_OPT_NUMBER, .target = &o.young_range[0], .argument = "X", .low = 0.0, .high = 1e15,
+        {.name = "young-low",
+         .kind = SU_OPT_NUMBER,
+         .target = &o.young_range[0],
+         .argument = "X",
+         .low = 0.0,
+         .high = 1e15,
          .help = "With --young-high: painted 0 means this, painted 1 means --young-high. Default: values as they are."},
-        {.name = "young-high", .kind = SU_OPT_NUMBER, .target = &o.young_range[1], .argument = "X", .low = 0.0, .high = 1e15,
+        {.name = "young-high",
+         .kind = SU_OPT_NUMBER,
+         .target = &o.young_range[1],
+         .argument = "X",
+         .low = 0.0,
+         .high = 1e15,
          .help = "See --young-low."},
-        {.name = "poisson", .kind = SU_OPT_LIST, .target = &o.poisson, .argument = "[CLIP:FRAME=]FILE",
+        {.name = "poisson",
+         .kind = SU_OPT_LIST,
+         .target = &o.poisson,
+         .argument = "[CLIP:FRAME=]FILE",
          .help = "Painted Poisson's ratio, as --young; 0 to below 0.5."},
-        {.name = "poisson-low", .kind = SU_OPT_NUMBER, .target = &o.poisson_range[0], .argument = "X", .low = 0.0, .high = 0.5,
-         .help = "With --poisson-high: painted 0 means this, painted 1 means --poisson-high. Default: values as they are."},
-        {.name = "poisson-high", .kind = SU_OPT_NUMBER, .target = &o.poisson_range[1], .argument = "X", .low = 0.0, .high = 0.5,
+        {.name = "poisson-low",
+         .kind = SU_OPT_NUMBER,
+         .target = &o.poisson_range[0],
+         .argument = "X",
+         .low = 0.0,
+         .high = 0.5,
+         .help =
+             "With --poisson-high: painted 0 means this, painted 1 means --poisson-high. Default: values as they are."},
+        {.name = "poisson-high",
+         .kind = SU_OPT_NUMBER,
+         .target = &o.poisson_range[1],
+         .argument = "X",
+         .low = 0.0,
+         .high = 0.5,
          .help = "See --poisson-low."},
-        {.name = "shots", .kind = SU_OPT_LIST, .target = &o.shots, .argument = "ANIM", .greedy = true,
-         .help = "Shots that give no poses: how far their frames lie from the poses is said too, and which parameters move that no "
+        {.name = "shots",
+         .kind = SU_OPT_LIST,
+         .target = &o.shots,
+         .argument = "ANIM",
+         .greedy = true,
+         .help = "Shots that give no poses: how far their frames lie from the poses is said too, and which parameters "
+                 "move that no "
                  "pose knows. With -n nothing is written: a preview."},
     };
     const su_program program = {
         .name = "supple-poses",
         .summary = "choose example poses from clips",
         .usage = "ANIM... -o POSES",
-        .description = "Pose 0 is the neutral pose; the others are frames of the clips, each as far as possible from those "
-                       "before it. Distances are measured in the rig parameters, weighted by how far each moves the skin: "
-                       "RMS over the skin as a part of the character's diagonal. The poses, their distances and how far each shot's "
-                       "frames lie from the nearest pose are printed; where frames lie farther from all poses than the poses from "
-                       "each other, a shot leaves the space that they cover, and that is a warning.",
+        .description =
+            "Pose 0 is the neutral pose; the others are frames of the clips, each as far as possible from those "
+            "before it. Distances are measured in the rig parameters, weighted by how far each moves the skin: "
+            "RMS over the skin as a part of the character's diagonal. The poses, their distances and how far each "
+            "shot's "
+            "frames lie from the nearest pose are printed; where frames lie farther from all poses than the poses from "
+            "each other, a shot leaves the space that they cover, and that is a warning.",
         .example = "supple poses run.anim.npz walk.anim.npz -m 8 -o fox.poses.npz",
-        .options = table, .option_count = sizeof table / sizeof *table,
-        .min_inputs = 1, .max_inputs = -1, .needs_output = true,
+        .options = table,
+        .option_count = sizeof table / sizeof *table,
+        .min_inputs = 1,
+        .max_inputs = -1,
+        .needs_output = true,
     };
     su_tool tool;
     int ended;
@@ -237,7 +316,8 @@ int main(int argc, char **argv)
     SU_GO(paint_read(&tool, &o.young, &c, chosen.picked, o.young_range, 1e15, "--young", &poses, &poses.young));
     SU_GO(paint_read(&tool, &o.poisson, &c, chosen.picked, o.poisson_range, 0.5, "--poisson", &poses, &poses.poisson));
     SU_GO(preview(&tool, &c, &chosen, &poses, &o.shots));
-    if (c.s == 0) su_warn(&tool, "no rig parameter leaves the neutral pose: one pose is all there is");
+    if (c.s == 0)
+        su_warn(&tool, "no rig parameter leaves the neutral pose: one pose is all there is");
     else if (o.m > 0 && chosen.m < o.m)
         su_note(&tool, "%lld poses: every other frame is one of them", (long long)chosen.m);
     SU_GO(describe(&tool, &c, &chosen, &poses));

@@ -29,11 +29,12 @@ static void table_of_poses(su_tool *tool, const clips *c, const selection *chose
         char name[NAME_ROOM], row[16 * MOST_COLUMNS + 1] = "";
         preview_pose_name(tool, c, chosen->picked[i], name, sizeof name);
         for (int64_t j = 0; j < i && j < MOST_COLUMNS; j++) {
-            double d = su_nearest_pose(1, poses->s, poses->params + j * poses->s, poses->param_scale, poses->params + i * poses->s, NULL);
+            double d = su_nearest_pose(1, poses->s, poses->params + j * poses->s, poses->param_scale,
+                                       poses->params + i * poses->s, NULL);
             snprintf(row + strlen(row), sizeof row - strlen(row), " %.4f", d);
         }
-        su_note(tool, "pose %lld: %-20s %.4f from the nearest before%s%s%s", (long long)i, name, chosen->distance[i], *row ? ";" : "", row,
-                i > MOST_COLUMNS ? " ..." : "");
+        su_note(tool, "pose %lld: %-20s %.4f from the nearest before%s%s%s", (long long)i, name, chosen->distance[i],
+                *row ? ";" : "", row, i > MOST_COLUMNS ? " ..." : "");
     }
 }
 
@@ -61,17 +62,20 @@ static int64_t say_shot(su_tool *tool, const clips *c, const selection *chosen, 
     int64_t beyond = 0, at = 0, nearest = 0;
     for (int64_t f = 0; f < anim->F; f++) {
         int64_t which = 0;
-        double d = su_nearest_pose(poses->m, poses->s, poses->params, poses->param_scale, params + f * poses->s, &which);
+        double d =
+            su_nearest_pose(poses->m, poses->s, poses->params, poses->param_scale, params + f * poses->s, &which);
         if (d > worst) worst = d, at = f, nearest = which;
         sum += d, beyond += d > limit;
     }
     preview_pose_name(tool, c, chosen->picked[nearest], name, sizeof name);
-    su_note(tool, "%s: at most %.4f from a pose (frame %.6g, from %s), %.4f on average", su_base_name(path), worst, first + (double)at, name,
-            sum / (double)anim->F);
+    su_note(tool, "%s: at most %.4f from a pose (frame %.6g, from %s), %.4f on average", su_base_name(path), worst,
+            first + (double)at, name, sum / (double)anim->F);
     if (beyond)
-        su_warn(tool, "%s: %lld of %lld frames leave the space of the poses: they lie farther from every pose than the poses from each "
-                      "other (%.4f), most of all frame %.6g; add it by --at, or take more poses", su_base_name(path), (long long)beyond,
-                (long long)anim->F, limit, first + (double)at);
+        su_warn(tool,
+                "%s: %lld of %lld frames leave the space of the poses: they lie farther from every pose than the poses "
+                "from each "
+                "other (%.4f), most of all frame %.6g; add it by --at, or take more poses",
+                su_base_name(path), (long long)beyond, (long long)anim->F, limit, first + (double)at);
     return beyond;
 }
 
@@ -81,7 +85,8 @@ su_status preview(su_tool *tool, clips *c, const selection *chosen, const su_pos
     int64_t beyond = 0;
     table_of_poses(tool, c, chosen, poses);
     for (int i = 0; i < c->count && poses->m > 1; i++)
-        beyond += say_shot(tool, c, chosen, tool->inputs.items[i], &c->anim[i], c->params + c->first[i] * c->s, poses, limit);
+        beyond +=
+            say_shot(tool, c, chosen, tool->inputs.items[i], &c->anim[i], c->params + c->first[i] * c->s, poses, limit);
     for (int i = 0; i < shots->count; i++) {
         su_anim anim = {0};
         double *params;

@@ -6,14 +6,14 @@
 #include "io/poses.h"
 
 typedef struct selection {
-    int64_t m, *picked;          /* (m) frames among all, -1: the neutral pose */
-    double *distance, *scale;    /* (m) to the nearest pose before; (s) */
+    int64_t m, *picked;       /* (m) frames among all, -1: the neutral pose */
+    double *distance, *scale; /* (m) to the nearest pose before; (s) */
 } selection;
 
 /* "run:12", "neutral" or the name of a sculpt. */
 void preview_pose_name(const su_tool *tool, const clips *c, int64_t frame, char *out, size_t room);
-/* Tables of the poses and of the clips and shots, and warnings: for frames that leave the space of the poses, farther from all of
- * them than any of them is from its nearest other one, and for parameters that move but are not known. */
+/* Tables of the poses and of the clips and shots, and warnings: for frames that leave the space of the poses, farther
+ * from all of them than any of them is from its nearest other one, and for parameters that move but are not known. */
 su_status preview(su_tool *tool, clips *c, const selection *chosen, const su_poses *poses, const su_list *shots);
 
 #endif

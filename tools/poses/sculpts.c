@@ -10,8 +10,8 @@
 #include <string.h>
 
 /* "CLIP:FRAME=FILE" cut at the first '='; frame -1 where there is none. */
-static su_status cut_item(su_tool *tool, clips *c, const char *option, const char *text, bool need_frame, int64_t *frame,
-                          const char **path)
+static su_status cut_item(su_tool *tool, clips *c, const char *option, const char *text, bool need_frame,
+                          int64_t *frame, const char **path)
 {
     const char *equals = strchr(text, '=');
     *frame = -1, *path = text;
@@ -53,8 +53,10 @@ static su_status read_sculpt(su_tool *tool, const clips *c, int64_t frame, const
     }
     su_note(tool, "%s: corrects the rig by up to %.4g m", su_base_name(path), largest);
     if (largest > 0.5 * size)
-        su_warn(tool, "%s: lies far from the rig's pose; is it in the space of its file's world at that frame "
-                      "(--sculpt-space)?", su_base_name(path));
+        su_warn(tool,
+                "%s: lies far from the rig's pose; is it in the space of its file's world at that frame "
+                "(--sculpt-space)?",
+                su_base_name(path));
     if (spread > 1e-3 * size)
         su_warn(tool, "%s: opens seams by up to %.3g m; they are closed half way", su_base_name(path), spread);
     return SU_OK;
@@ -73,7 +75,7 @@ su_status sculpts_apply(su_tool *tool, clips *c, const sculpts *s, bool world, s
     SU_TRY(SU_FILE_ALLOC(file, &poses->psd_rbf, poses->a * poses->a, err));
     SU_TRY(SU_FILE_ALLOC(file, &w, poses->a, err));
     SU_TRY(SU_FILE_ALLOC(file, &delta, n, err));
-    for (int i = 0; i < s->count; i++) {   /* row 0 stays 0: the neutral pose is not corrected */
+    for (int i = 0; i < s->count; i++) { /* row 0 stays 0: the neutral pose is not corrected */
         memcpy(poses->psd_params + poses->s * (i + 1), c->params + poses->s * s->frame[i],
                (size_t)poses->s * sizeof *poses->psd_params);
         SU_TRY(read_sculpt(tool, c, s->frame[i], s->path[i], world, poses->psd_shapes + n * (i + 1)));
@@ -95,8 +97,9 @@ static su_status weld_values(const su_anim *anim, int64_t count, int64_t stride,
                              double *out, su_error *err)
 {
     if (count != anim->N && count != anim->nbar)
-        return su_fail(err, SU_INPUT, "%s: has %lld values; the character has %lld vertices in its file and %lld welded",
-                       path, (long long)count, (long long)anim->N, (long long)anim->nbar);
+        return su_fail(err, SU_INPUT,
+                       "%s: has %lld values; the character has %lld vertices in its file and %lld welded", path,
+                       (long long)count, (long long)anim->N, (long long)anim->nbar);
     double *share;
     SU_TRY(SU_ALLOC(&share, anim->nbar, "painted values", err));
     memset(out, 0, (size_t)anim->nbar * sizeof *out);
@@ -116,16 +119,18 @@ static su_status read_values(su_tool *tool, const su_anim *anim, const char *pat
         if (!anim->color) return su_fail(err, SU_INPUT, "%s: the character has no vertex colours", path);
         double *channel;
         SU_TRY(SU_ALLOC(&channel, anim->N, "vertex colours", err));
-        for (int64_t v = 0; v < anim->N; v++) channel[v] = (double)anim->color[4 * v + (strchr("rgba", path[6]) - "rgba")];
+        for (int64_t v = 0; v < anim->N; v++)
+            channel[v] = (double)anim->color[4 * v + (strchr("rgba", path[6]) - "rgba")];
         su_status status = weld_values(anim, anim->N, 1, channel, path, out, err);
         free(channel);
         return status;
     }
     su_table table;
     SU_TRY(su_table_load(path, &table, err));
-    int64_t flat = table.rows == 1 && table.columns > 1;   /* one line of values will do too */
-    su_status status = flat ? weld_values(anim, table.columns, 1, table.values, path, out, err)
-                            : weld_values(anim, table.rows, table.columns, table.values + table.columns - 1, path, out, err);
+    int64_t flat = table.rows == 1 && table.columns > 1; /* one line of values will do too */
+    su_status status =
+        flat ? weld_values(anim, table.columns, 1, table.values, path, out, err)
+             : weld_values(anim, table.rows, table.columns, table.values + table.columns - 1, path, out, err);
     su_table_free(&table);
     return status;
 }
@@ -142,7 +147,7 @@ su_status paint_read(su_tool *tool, const su_list *list, clips *c, const int64_t
         SU_TRY(SU_FILE_ALLOC(&poses->file, values, poses->m * n, err));
         for (int64_t i = 0; i < poses->m * n; i++) (*values)[i] = NAN;
     }
-    for (int pass = 0; pass < 2; pass++)   /* maps for all poses first, then those of single poses */
+    for (int pass = 0; pass < 2; pass++) /* maps for all poses first, then those of single poses */
         for (int i = 0; i < list->count; i++) {
             int64_t frame, hit = 0;
             const char *path;
@@ -152,13 +157,14 @@ su_status paint_read(su_tool *tool, const su_list *list, clips *c, const int64_t
             for (int64_t v = 0; v < n; v++) {
                 if (range[0] < range[1]) one[v] = range[0] + one[v] * (range[1] - range[0]);
                 if (!(one[v] >= 0.0 && one[v] < below))
-                    return su_fail(err, SU_INPUT, "%s: %s: vertex %lld has the value %g, wanted is 0 to below %g", what, path, (long long)v,
-                                   one[v], below);
+                    return su_fail(err, SU_INPUT, "%s: %s: vertex %lld has the value %g, wanted is 0 to below %g", what,
+                                   path, (long long)v, one[v], below);
             }
             for (int64_t k = 0; k < poses->m; k++)
                 if (frame < 0 || picked[k] == frame) memcpy(*values + n * k, one, (size_t)n * sizeof *one), hit++;
-            if (!hit) return su_fail(err, SU_USAGE, "%s %s: that frame is no example pose; name it by --at too", what,
-                                     list->items[i]);
+            if (!hit)
+                return su_fail(err, SU_USAGE, "%s %s: that frame is no example pose; name it by --at too", what,
+                               list->items[i]);
         }
     for (int64_t i = 0; i < poses->m * n; i++)
         if (isnan((*values)[i]))

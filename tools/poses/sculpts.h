@@ -7,8 +7,8 @@
 
 typedef struct sculpts {
     int count;
-    int64_t *frame;       /* (count) the frame that each shape corrects, among all */
-    const char **path;    /* (count) OBJ */
+    int64_t *frame;    /* (count) the frame that each shape corrects, among all */
+    const char **path; /* (count) OBJ */
 } sculpts;
 
 /* --sculpt CLIP:FRAME=FILE or NAME=FILE, in the order given. */
@@ -18,8 +18,8 @@ su_status sculpts_parse(su_tool *tool, const su_list *list, clips *c, sculpts *o
  * frame, metres. Pose i of the file shows frame picked[i]. */
 su_status sculpts_apply(su_tool *tool, clips *c, const sculpts *s, bool world, su_poses *poses);
 
-/* --young, --poisson: FILE or CLIP:FRAME=FILE or NAME=FILE or color.r to .a (the vertex colours of the character); values per source or
- * welded vertex, mapped from 0..1 to low..high where range is given (low < high); 0 to `below`. */
+/* --young, --poisson: FILE or CLIP:FRAME=FILE or NAME=FILE or color.r to .a (the vertex colours of the character);
+ * values per source or welded vertex, mapped from 0..1 to low..high where range is given (low < high); 0 to `below`. */
 su_status paint_read(su_tool *tool, const su_list *list, clips *c, const int64_t *picked, const double range[2],
                      double below, const char *what, su_poses *poses, double **values);
 

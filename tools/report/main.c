@@ -48,34 +48,49 @@ static su_status load(su_tool *tool, job *j)
     SU_TRY(su_sim_load(inputs[2], &j->sim, err));
     const su_sim *sim = &j->sim;
     if (sim->F != j->anim.F || sim->F < 1)
-        return su_fail(err, SU_INPUT, "%s: has %lld frames, %s has %lld: not a run of this shot", inputs[2], (long long)sim->F, inputs[1],
-                       (long long)j->anim.F);
-    if (!sim->q == !sim->u || (sim->q && (sim->r != model->r || sim->m != model->m)) || ((sim->u || sim->full_u) && sim->n != model->n))
+        return su_fail(err, SU_INPUT, "%s: has %lld frames, %s has %lld: not a run of this shot", inputs[2],
+                       (long long)sim->F, inputs[1], (long long)j->anim.F);
+    if (!sim->q == !sim->u || (sim->q && (sim->r != model->r || sim->m != model->m)) ||
+        ((sim->u || sim->full_u) && sim->n != model->n))
         return su_fail(err, SU_INPUT, "%s: made with another model", inputs[2]);
     if (j->poses_path) SU_TRY(su_poses_load(j->poses_path, &j->poses, err));
     if (j->basis_path) SU_TRY(su_basis_load(j->basis_path, &j->basis, err));
     if (j->modes_path) SU_TRY(su_modes_load(j->modes_path, &j->modes, err));
     if (j->poses_path && (j->poses.m != model->m || j->poses.nbar != model->nbar))
-        return su_fail(err, SU_INPUT, "%s: %lld poses of %lld vertices, the model has %lld of %lld", j->poses_path, (long long)j->poses.m,
-                       (long long)j->poses.nbar, (long long)model->m, (long long)model->nbar);
+        return su_fail(err, SU_INPUT, "%s: %lld poses of %lld vertices, the model has %lld of %lld", j->poses_path,
+                       (long long)j->poses.m, (long long)j->poses.nbar, (long long)model->m, (long long)model->nbar);
     if (j->modes_path && j->modes.n != model->n)
-        return su_fail(err, SU_INPUT, "%s: %lld flesh vertices, the model has %lld", j->modes_path, (long long)j->modes.n, (long long)model->n);
-    su_shot_target target = {.nbar = model->nbar, .s = model->s, .a = model->a, .neutral = model->neutral, .params = model->params,
-                             .param_scale = model->param_scale, .param_names = json_object_get(model->file.meta, "param_names"),
-                             .psd_params = model->psd_params, .psd_shapes = model->psd_shapes, .psd_rbf = model->psd_rbf,
-                             .param_mean = model->param_mean, .param_basis = model->param_basis, .frames_only = true};
+        return su_fail(err, SU_INPUT, "%s: %lld flesh vertices, the model has %lld", j->modes_path,
+                       (long long)j->modes.n, (long long)model->n);
+    su_shot_target target = {.nbar = model->nbar,
+                             .s = model->s,
+                             .a = model->a,
+                             .neutral = model->neutral,
+                             .params = model->params,
+                             .param_scale = model->param_scale,
+                             .param_names = json_object_get(model->file.meta, "param_names"),
+                             .psd_params = model->psd_params,
+                             .psd_shapes = model->psd_shapes,
+                             .psd_rbf = model->psd_rbf,
+                             .param_mean = model->param_mean,
+                             .param_basis = model->param_basis,
+                             .frames_only = true};
     SU_TRY(su_shot_create(&j->anim, inputs[1], &target, 0, NULL, &j->shot, NULL, err));
-    return su_reconstruct_create(model, su_sim_interpolation(sim), model->nbar, NULL, tool->threads, &j->reconstruct, err);
+    return su_reconstruct_create(model, su_sim_interpolation(sim), model->nbar, NULL, tool->threads, &j->reconstruct,
+                                 err);
 }
 
-/* The statistics of the stages: name, seconds, warnings. Files that are not there or no JSON are passed over with a warning. */
+/* The statistics of the stages: name, seconds, warnings. Files that are not there or no JSON are passed over with a
+ * warning. */
 static void read_stats(su_tool *tool, job *j)
 {
     json_t *list = json_array();
     for (int i = 0; i < j->stats.count; i++) {
         json_t *stats = json_load_file(j->stats.items[i], 0, NULL);
-        if (json_is_object(stats)) json_array_append(list, stats);
-        else su_warn(tool, "%s: no statistics", j->stats.items[i]);
+        if (json_is_object(stats))
+            json_array_append(list, stats);
+        else
+            su_warn(tool, "%s: no statistics", j->stats.items[i]);
         json_decref(stats);
     }
     json_object_set_new(j->info, "stages", list);
@@ -84,7 +99,8 @@ static void read_stats(su_tool *tool, job *j)
 /* The page is bundled by `make viewer`: beside the build's programs, or installed. */
 static su_status find_template(su_tool *tool, const job *j, char path[4096])
 {
-    static const char *const places[] = {"../build/viewer/report.html", "../../viewer/report.html", "../share/supple/report.html"};
+    static const char *const places[] = {"../build/viewer/report.html", "../../viewer/report.html",
+                                         "../share/supple/report.html"};
     if (j->template_path) {
         snprintf(path, 4096, "%s", j->template_path);
         return SU_OK;
@@ -110,7 +126,8 @@ static su_status copy_file(const char *from, const char *to, su_error *err)
     FILE *in = fopen(from, "rb");
     if (!in) return su_fail(err, SU_AGAIN, "%s: cannot read", from);
     su_status status = su_output_open(&out, to, err);
-    while (status == SU_OK && (got = fread(block, 1, sizeof block, in)) > 0) status = su_output_write(&out, block, got, err);
+    while (status == SU_OK && (got = fread(block, 1, sizeof block, in)) > 0)
+        status = su_output_write(&out, block, got, err);
     if (status == SU_OK && ferror(in)) status = su_fail(err, SU_AGAIN, "%s: cannot read", from);
     fclose(in);
     if (status == SU_OK) status = su_output_commit(&out, err);
@@ -118,7 +135,8 @@ static su_status copy_file(const char *from, const char *to, su_error *err)
     return status;
 }
 
-/* A contact sheet of the page, or the page as wanted, drawn by an installed Chromium. The picture appears under its name only when whole. */
+/* A contact sheet of the page, or the page as wanted, drawn by an installed Chromium. The picture appears under its
+ * name only when whole. */
 static su_status draw_sheet(su_tool *tool, const job *j)
 {
     static const char *const browsers[] = {"chromium", "chromium-browser", "google-chrome", "chrome"};
@@ -128,8 +146,9 @@ static su_status draw_sheet(su_tool *tool, const job *j)
     const char *temporary = getenv("TMPDIR");
     snprintf(folder, sizeof folder, "%s/supple-report.XXXXXX", temporary && *temporary ? temporary : "/tmp");
     su_status status = SU_OK;
-    if (!page || !mkdtemp(folder) || asprintf(&url, "file://%s#%s", page, j->view ? j->view : "sheet=8") < 0 || asprintf(&picture, "%s/sheet.png", folder) < 0 ||
-        asprintf(&shot, "--screenshot=%s", picture) < 0 || asprintf(&profile, "--user-data-dir=%s/profile", folder) < 0) {
+    if (!page || !mkdtemp(folder) || asprintf(&url, "file://%s#%s", page, j->view ? j->view : "sheet=8") < 0 ||
+        asprintf(&picture, "%s/sheet.png", folder) < 0 || asprintf(&shot, "--screenshot=%s", picture) < 0 ||
+        asprintf(&profile, "--user-data-dir=%s/profile", folder) < 0) {
         free(page), free(url), free(picture), free(shot), free(profile);
         return su_fail(err, SU_AGAIN, "%s: cannot draw it", tool->output);
     }
@@ -137,15 +156,28 @@ static su_status draw_sheet(su_tool *tool, const job *j)
     su_child_result result = {0};
     bool ran = false;
     for (size_t i = 0; i < sizeof browsers / sizeof *browsers && !ran; i++) {
-        const char *const argv[] = {browsers[i], "--headless", "--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader",
-                                    "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist", "--hide-scrollbars", "--window-size=1360,1010",
-                                    "--virtual-time-budget=6000", profile, shot, url, NULL};
+        const char *const argv[] = {browsers[i],
+                                    "--headless",
+                                    "--no-sandbox",
+                                    "--use-gl=angle",
+                                    "--use-angle=swiftshader",
+                                    "--enable-unsafe-swiftshader",
+                                    "--ignore-gpu-blocklist",
+                                    "--hide-scrollbars",
+                                    "--window-size=1360,1010",
+                                    "--virtual-time-budget=6000",
+                                    profile,
+                                    shot,
+                                    url,
+                                    NULL};
         ran = su_child_run(argv, NULL, &limits, &result, err) == SU_OK;
     }
-    if (!ran) status = su_fail(err, SU_FAILED, "%s: no Chromium is installed to draw it", j->png);
+    if (!ran)
+        status = su_fail(err, SU_FAILED, "%s: no Chromium is installed to draw it", j->png);
     else if (result.end != SU_CHILD_EXITED || result.code != 0 || access(picture, R_OK) != 0)
         status = su_fail(err, SU_AGAIN, "%s: Chromium did not draw it: %.300s", j->png, result.tail);
-    else status = copy_file(picture, j->png, err);
+    else
+        status = copy_file(picture, j->png, err);
     const char *const clean[] = {"rm", "-rf", folder, NULL};
     (void)su_child_run(clean, NULL, &limits, &result, NULL);
     free(page), free(url), free(picture), free(shot), free(profile);
@@ -158,7 +190,8 @@ static su_status run(su_tool *tool, job *j)
     char template_path[4096];
     if (j->view && !j->png) return su_fail(err, SU_USAGE, "--view goes with --png");
     for (const char *c = j->view; c && *c; c++)
-        if (!strchr("abcdefghijklmnopqrstuvwxyz0123456789=&,.-", *c)) return su_fail(err, SU_USAGE, "--view %s: write name=value&name=value", j->view);
+        if (!strchr("abcdefghijklmnopqrstuvwxyz0123456789=&,.-", *c))
+            return su_fail(err, SU_USAGE, "--view %s: write name=value&name=value", j->view);
     SU_TRY(load(tool, j));
     SU_TRY(find_template(tool, j, template_path));
     if (tool->dry_run) return SU_OK;
@@ -176,9 +209,15 @@ static su_status run(su_tool *tool, job *j)
     json_object_set_new(j->info, "frame_start", json_real(su_meta_number(meta, "frame_start", 0.0)));
     json_object_set_new(j->info, "supple", json_string(SU_VERSION));
     read_stats(tool, j);
-    const report_data data = {.model = &j->model, .anim = &j->anim, .sim = &j->sim, .poses = j->poses_path ? &j->poses : NULL,
-                              .basis = j->basis_path ? &j->basis : NULL, .modes = j->modes_path ? &j->modes : NULL, .shot = j->shot,
-                              .reconstruct = j->reconstruct, .progress = &tool->progress};
+    const report_data data = {.model = &j->model,
+                              .anim = &j->anim,
+                              .sim = &j->sim,
+                              .poses = j->poses_path ? &j->poses : NULL,
+                              .basis = j->basis_path ? &j->basis : NULL,
+                              .modes = j->modes_path ? &j->modes : NULL,
+                              .shot = j->shot,
+                              .reconstruct = j->reconstruct,
+                              .progress = &tool->progress};
     SU_TRY(report_pack(&data, j->page, j->info, err));
     SU_TRY(su_page_save(j->page, template_path, j->info, tool->output, err));
     if (j->png) SU_TRY(draw_sheet(tool, j));
@@ -189,32 +228,59 @@ int main(int argc, char **argv)
 {
     job j = {0};
     const su_option options[] = {
-        {.name = "poses", .kind = SU_OPT_TEXT, .target = &j.poses_path, .argument = "FILE",
+        {.name = "poses",
+         .kind = SU_OPT_TEXT,
+         .target = &j.poses_path,
+         .argument = "FILE",
          .help = "The example poses: shows the modes and points of each of them, and painted stiffness."},
-        {.name = "modes", .kind = SU_OPT_TEXT, .target = &j.modes_path, .argument = "FILE", .help = "The modes: shows frequencies and contact points."},
-        {.name = "basis", .kind = SU_OPT_TEXT, .target = &j.basis_path, .argument = "FILE",
+        {.name = "modes",
+         .kind = SU_OPT_TEXT,
+         .target = &j.modes_path,
+         .argument = "FILE",
+         .help = "The modes: shows frequencies and contact points."},
+        {.name = "basis",
+         .kind = SU_OPT_TEXT,
+         .target = &j.basis_path,
+         .argument = "FILE",
          .help = "The aligned bases: shows subspace angles and the tree of poses."},
-        {.name = "stage", .kind = SU_OPT_LIST, .target = &j.stats, .argument = "FILE", .greedy = true,
-         .help = "Statistics that stages wrote by --stats: shows their times, their warnings and the error of the cubature as it grew; any number."},
-        {.name = "png", .kind = SU_OPT_TEXT, .target = &j.png, .argument = "FILE",
+        {.name = "stage",
+         .kind = SU_OPT_LIST,
+         .target = &j.stats,
+         .argument = "FILE",
+         .greedy = true,
+         .help = "Statistics that stages wrote by --stats: shows their times, their warnings and the error of the "
+                 "cubature as it grew; any number."},
+        {.name = "png",
+         .kind = SU_OPT_TEXT,
+         .target = &j.png,
+         .argument = "FILE",
          .help = "Also draw a contact sheet of eight frames and the first charts; needs an installed Chromium."},
-        {.name = "view", .kind = SU_OPT_TEXT, .target = &j.view, .argument = "STATE",
-         .help = "What --png draws instead of the contact sheet: the page as it opens with this behind the # of its address: "
+        {.name = "view",
+         .kind = SU_OPT_TEXT,
+         .target = &j.view,
+         .argument = "STATE",
+         .help = "What --png draws instead of the contact sheet: the page as it opens with this behind the # of its "
+                 "address: "
                  "frame=48&show=both, show=modes&pose=1&mode=2&points=inertia, colour=young."},
-        {.name = "template", .kind = SU_OPT_TEXT, .target = &j.template_path, .argument = "FILE",
+        {.name = "template",
+         .kind = SU_OPT_TEXT,
+         .target = &j.template_path,
+         .argument = "FILE",
          .help = "Another page than the one that `make viewer` builds."},
     };
-    const su_program program = {.name = "supple-report",
-                                .summary = "show a bake in the browser",
-                                .usage = "MODEL ANIM SIM -o PAGE",
-                                .description = "Writes one HTML file that needs no network: the rig and the simulated skin, played and scrubbed, "
-                                               "coloured by displacement, the modes, the points of the reduced model, and charts.",
-                                .example = "supple report fox.model.npz run.anim.npz run.sim.npz --poses fox.poses.npz -o run.html",
-                                .options = options,
-                                .option_count = sizeof options / sizeof *options,
-                                .min_inputs = 3,
-                                .max_inputs = 3,
-                                .needs_output = true};
+    const su_program program = {
+        .name = "supple-report",
+        .summary = "show a bake in the browser",
+        .usage = "MODEL ANIM SIM -o PAGE",
+        .description =
+            "Writes one HTML file that needs no network: the rig and the simulated skin, played and scrubbed, "
+            "coloured by displacement, the modes, the points of the reduced model, and charts.",
+        .example = "supple report fox.model.npz run.anim.npz run.sim.npz --poses fox.poses.npz -o run.html",
+        .options = options,
+        .option_count = sizeof options / sizeof *options,
+        .min_inputs = 3,
+        .max_inputs = 3,
+        .needs_output = true};
     su_tool tool;
     int status;
     if (!su_tool_begin(&tool, &program, argc, argv, &status)) return status;

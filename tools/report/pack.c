@@ -14,8 +14,8 @@ static void to_world(const double *root, int64_t count, const double *in, bool v
 {
     for (int64_t v = 0; v < count; v++)
         for (int i = 0; i < 3; i++)
-            out[3 * v + i] = root[4 * i] * in[3 * v] + root[4 * i + 1] * in[3 * v + 1] + root[4 * i + 2] * in[3 * v + 2] +
-                             (vectors ? 0.0 : root[4 * i + 3]);
+            out[3 * v + i] = root[4 * i] * in[3 * v] + root[4 * i + 1] * in[3 * v + 1] +
+                             root[4 * i + 2] * in[3 * v + 2] + (vectors ? 0.0 : root[4 * i + 3]);
 }
 
 static int16_t quantize(double value, double scale)
@@ -25,15 +25,16 @@ static int16_t quantize(double value, double scale)
 }
 
 typedef struct motion {
-    double *points, *displacement;    /* (block,nbar,3) root frame */
-    double *world;                    /* (nbar,3) */
-    float *rig, *moved;               /* (shown,nbar,3) */
-    double *largest, *rms;            /* (F) m */
+    double *points, *displacement; /* (block,nbar,3) root frame */
+    double *world;                 /* (nbar,3) */
+    float *rig, *moved;            /* (shown,nbar,3) */
+    double *largest, *rms;         /* (F) m */
 } motion;
 
 static void motion_free(motion *m)
 {
-    free(m->points), free(m->displacement), free(m->world), free(m->rig), free(m->moved), free(m->largest), free(m->rms);
+    free(m->points), free(m->displacement), free(m->world), free(m->rig), free(m->moved), free(m->largest),
+        free(m->rms);
 }
 
 static su_status gather_motion(const report_data *d, int64_t step, int64_t block, motion *m, su_error *err)
@@ -41,7 +42,8 @@ static su_status gather_motion(const report_data *d, int64_t step, int64_t block
     int64_t nbar = d->model->nbar, F = d->anim->F, columns = 3 * nbar;
     for (int64_t first = 0; first < F; first += block) {
         int64_t count = F - first < block ? F - first : block;
-        SU_TRY(su_reconstruct_shot(d->reconstruct, d->shot, d->sim, first, count, NULL, m->displacement, m->points, err));
+        SU_TRY(
+            su_reconstruct_shot(d->reconstruct, d->shot, d->sim, first, count, NULL, m->displacement, m->points, err));
         for (int64_t k = 0; k < count; k++) {
             const double *u = m->displacement + k * columns;
             double sum = 0.0, largest = 0.0;
@@ -50,7 +52,8 @@ static su_status gather_motion(const report_data *d, int64_t step, int64_t block
                 sum += square;
                 if (square > largest) largest = square;
             }
-            if (!isfinite(sum)) return su_fail(err, SU_NUMERICS, "frame %lld has no finite displacement", (long long)(first + k));
+            if (!isfinite(sum))
+                return su_fail(err, SU_NUMERICS, "frame %lld has no finite displacement", (long long)(first + k));
             m->largest[first + k] = sqrt(largest), m->rms[first + k] = sqrt(sum / (double)nbar);
             if ((first + k) % step) continue;
             int64_t shown = (first + k) / step;
@@ -67,8 +70,8 @@ static su_status gather_motion(const report_data *d, int64_t step, int64_t block
     return SU_OK;
 }
 
-static su_status add_quantized(su_page *page, json_t *info, const char *name, int64_t count, const float *values, const double *centre,
-                               su_error *err)
+static su_status add_quantized(su_page *page, json_t *info, const char *name, int64_t count, const float *values,
+                               const double *centre, su_error *err)
 {
     double scale = 0.0;
     int16_t *out = NULL;
@@ -150,7 +153,8 @@ static su_status pack_modes(const report_data *d, su_page *page, json_t *info, s
             q[j] = 1.0;
             SU_GO(su_reconstruct_frames(d->reconstruct, 1, skin, one, one, q, NULL, u, err));
             for (int64_t v = 0; v < 3 * nbar; v++) largest = fmax(largest, fabs(u[v]));
-            for (int64_t v = 0; v < 3 * nbar; v++) out[(i * k + j) * 3 * nbar + v] = (float)(largest > 0.0 ? u[v] / largest : 0.0);
+            for (int64_t v = 0; v < 3 * nbar; v++)
+                out[(i * k + j) * 3 * nbar + v] = (float)(largest > 0.0 ? u[v] / largest : 0.0);
         }
         SU_GO(su_progress_update(d->progress, 0.7 + 0.2 * (double)(i + 1) / (double)m, err));
     }
@@ -180,7 +184,8 @@ static su_status pack_character(const report_data *d, su_page *page, json_t *inf
     memset(region, 255, (size_t)model->nbar);
     for (int64_t g = 0; g + 1 < model->d1 && g < 255; g++) {
         memset(vertex_region, 0, (size_t)model->n);
-        for (int64_t k = model->region_vertex_offsets[g]; k < model->region_vertex_offsets[g + 1]; k++) vertex_region[model->region_vertices[k]] = 1;
+        for (int64_t k = model->region_vertex_offsets[g]; k < model->region_vertex_offsets[g + 1]; k++)
+            vertex_region[model->region_vertices[k]] = 1;
         for (int64_t s = 0; s < model->nbar; s++) {
             int32_t count = 0;
             for (int c = 0; c < 4; c++) count += vertex_region[model->tets[4 * (int64_t)model->embed_tet[s] + c]];
@@ -189,7 +194,8 @@ static su_status pack_character(const report_data *d, su_page *page, json_t *inf
     }
     SU_GO(su_page_add(page, "region", SU_PAGE_U8, model->nbar, region, err));
     json_object_set_new(info, "regions", json_integer(model->d1 - 1));
-    const double *young = d->poses && d->poses->young ? d->poses->young : d->anim->young;   /* as painted, at the neutral pose */
+    const double *young =
+        d->poses && d->poses->young ? d->poses->young : d->anim->young; /* as painted, at the neutral pose */
     if (young) SU_GO(su_page_add_doubles(page, "young", model->nbar, young, err));
 done:
     free(region), free(covers), free(vertex_region);
@@ -214,7 +220,8 @@ static su_status pack_series(const report_data *d, su_page *page, su_error *err)
     SU_GO(su_page_add_doubles(page, "status", sim->F, integers, err));
     for (int64_t k = 0; k < sim->F; k++) integers[k] = sim->iterations[k];
     SU_GO(su_page_add_doubles(page, "iterations", sim->F, integers, err));
-    if (d->modes) SU_GO(su_page_add_doubles(page, "eigenvalues", d->modes->k * d->modes->linear, d->modes->eigenvalues, err));
+    if (d->modes)
+        SU_GO(su_page_add_doubles(page, "eigenvalues", d->modes->k * d->modes->linear, d->modes->eigenvalues, err));
     if (d->basis) SU_GO(su_page_add_doubles(page, "angles", d->basis->m * d->basis->r, d->basis->angles, err));
 done:
     free(integers);
@@ -225,16 +232,27 @@ su_status report_pack(const report_data *d, su_page *page, json_t *info, su_erro
 {
     const su_model *model = d->model;
     json_t *parents = json_array();
-    for (int64_t i = 0; d->basis && i < d->basis->m; i++) json_array_append_new(parents, json_integer(d->basis->parent[i]));
+    for (int64_t i = 0; d->basis && i < d->basis->m; i++)
+        json_array_append_new(parents, json_integer(d->basis->parent[i]));
     json_object_set_new(info, "parent", parents);
     const struct {
         const char *name;
         int64_t value;
-    } counts[] = {{"skin_vertices", model->nbar}, {"triangles", d->anim->T}, {"flesh_vertices", model->n}, {"tets", model->t},
-                  {"poses", model->m}, {"modes", model->r}, {"cubature_tets", model->c}, {"inertia_vertices", model->ci},
-                  {"held_vertices", model->fixed_count}, {"frames", d->anim->F}, {"parameters", model->s},
-                  {"eigenvalue_poses", d->modes ? d->modes->k : 0}, {"linear_modes", d->modes ? d->modes->linear : 0}};
-    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) json_object_set_new(info, counts[i].name, json_integer(counts[i].value));
+    } counts[] = {{"skin_vertices", model->nbar},
+                  {"triangles", d->anim->T},
+                  {"flesh_vertices", model->n},
+                  {"tets", model->t},
+                  {"poses", model->m},
+                  {"modes", model->r},
+                  {"cubature_tets", model->c},
+                  {"inertia_vertices", model->ci},
+                  {"held_vertices", model->fixed_count},
+                  {"frames", d->anim->F},
+                  {"parameters", model->s},
+                  {"eigenvalue_poses", d->modes ? d->modes->k : 0},
+                  {"linear_modes", d->modes ? d->modes->linear : 0}};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        json_object_set_new(info, counts[i].name, json_integer(counts[i].value));
     json_t *model_meta = model->file.meta ? json_deep_copy(model->file.meta) : json_object();
     json_object_del(model_meta, "param_names");
     json_object_set_new(info, "model", model_meta);

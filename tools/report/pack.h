@@ -17,9 +17,9 @@ typedef struct report_data {
     const su_model *model;
     const su_anim *anim;
     const su_sim *sim;
-    const su_poses *poses;      /* NULL: modes at the neutral pose alone */
-    const su_basis *basis;      /* NULL: no angles */
-    const su_modes *modes;      /* NULL: no frequencies */
+    const su_poses *poses; /* NULL: modes at the neutral pose alone */
+    const su_basis *basis; /* NULL: no angles */
+    const su_modes *modes; /* NULL: no frequencies */
     const su_shot *shot;
     su_reconstruct *reconstruct;
     su_progress *progress;

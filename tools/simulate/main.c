@@ -38,20 +38,20 @@ typedef struct settings {
     int inertia, interpolation;
     int checkpoint;
     bool resume, loop;
-    su_list estimate;    /* TET FIT */
-    double correct;      /* relative, an error above which a shot is corrected; < 0: none is */
-    double bound;        /* relative; 0: none */
+    su_list estimate; /* TET FIT */
+    double correct;   /* relative, an error above which a shot is corrected; < 0: none is */
+    double bound;     /* relative; 0: none */
 } settings;
 
 static const char *const inertia_names[] = {"consistent", "paper"};
-static const char *const interpolation_names[] = {"corotated", "linear"};   /* su_interpolation; the option: + 1 */
+static const char *const interpolation_names[] = {"corotated", "linear"}; /* su_interpolation; the option: + 1 */
 
 /* What all shots share. */
 typedef struct job {
     settings set;
     su_interpolation interpolation;
     su_model model;
-    bool estimated;      /* with an estimate of the error: tet and fit are there */
+    bool estimated; /* with an estimate of the error: tet and fit are there */
     su_tet tet;
     su_fit fit;
     su_runtime_model runtime;
@@ -63,8 +63,8 @@ typedef struct take {
     const job *j;
     const char *path;
     char *output, *checkpoint;
-    double from, to;              /* of the run's progress */
-    su_sim_settings settings;     /* resolved for this shot; teleports are the job's */
+    double from, to;          /* of the run's progress */
+    su_sim_settings settings; /* resolved for this shot; teleports are the job's */
     su_anim anim;
     su_shot *shot;
     su_simulation *simulation;
@@ -97,11 +97,18 @@ static su_status open_shot(su_tool *tool, take *t)
 {
     json_t *unknown = NULL;
     const su_model *model = &t->j->model;
-    su_shot_target target = {.nbar = model->nbar, .s = model->s, .a = model->a, .neutral = model->neutral,
-                             .params = model->params, .param_scale = model->param_scale,
+    su_shot_target target = {.nbar = model->nbar,
+                             .s = model->s,
+                             .a = model->a,
+                             .neutral = model->neutral,
+                             .params = model->params,
+                             .param_scale = model->param_scale,
                              .param_names = json_object_get(model->file.meta, "param_names"),
-                             .psd_params = model->psd_params, .psd_shapes = model->psd_shapes, .psd_rbf = model->psd_rbf,
-                             .param_mean = model->param_mean, .param_basis = model->param_basis};
+                             .psd_params = model->psd_params,
+                             .psd_shapes = model->psd_shapes,
+                             .psd_rbf = model->psd_rbf,
+                             .param_mean = model->param_mean,
+                             .param_basis = model->param_basis};
     su_status status = su_shot_create(&t->anim, t->path, &target, t->settings.teleport_count, t->settings.teleports,
                                       &t->shot, &unknown, &tool->err);
     size_t index;
@@ -138,7 +145,8 @@ static su_status describe(su_tool *tool, take *t)
 {
     const settings *set = &t->j->set;
     bool estimated = t->j->estimated;
-    const char *paths[] = {tool->inputs.items[0], t->path, estimated ? set->estimate.items[0] : NULL, estimated ? set->estimate.items[1] : NULL};
+    const char *paths[] = {tool->inputs.items[0], t->path, estimated ? set->estimate.items[0] : NULL,
+                           estimated ? set->estimate.items[1] : NULL};
     json_t *meta = su_tool_meta(tool, su_sim_schema.kind, su_sim_schema.version, paths, estimated ? 4 : 2);
     if (!meta) return tool->err.status ? tool->err.status : su_fail(&tool->err, SU_AGAIN, "not enough memory");
     t->sim.file.meta = meta;
@@ -158,7 +166,8 @@ static void report(su_tool *tool, const take *t)
     static const char *const causes[] = {"", "the reduced matrix is not definite", "the forces are not finite",
                                          "the flesh leapt", "no descent"};
     const su_simulate_counts *counts = su_simulation_counts(t->simulation);
-    double steps = counts->steps > 0 ? (double)counts->steps : 1, poses = counts->instants > 0 ? (double)counts->instants : 1;
+    double steps = counts->steps > 0 ? (double)counts->steps : 1,
+           poses = counts->instants > 0 ? (double)counts->instants : 1;
     su_stats_integer(tool, "frames", t->sim.F);
     su_stats_integer(tool, "steps", counts->steps);
     su_stats_integer(tool, "solves", counts->solves);
@@ -180,7 +189,8 @@ static void report(su_tool *tool, const take *t)
                 (long long)counts->halved, (long long)counts->damped, (long long)counts->failed,
                 (long long)counts->first_bad_frame, causes[counts->first_bad_cause]);
     if (counts->collapsed > 0)
-        su_warn(tool, "%s: up to %lld cubature tets collapse in the rig's own shape", t->path, (long long)counts->collapsed);
+        su_warn(tool, "%s: up to %lld cubature tets collapse in the rig's own shape", t->path,
+                (long long)counts->collapsed);
 }
 
 /* All frames, with checkpoints where wanted; their key is all of meta: inputs and settings. */
@@ -188,12 +198,15 @@ static su_status run_frames(su_tool *tool, take *t)
 {
     const settings *set = &t->j->set;
     su_error *err = &tool->err;
-    if (!set->checkpoint && !set->resume) return su_simulation_run(t->simulation, t->sim.F, &t->sim, &tool->progress, err);
+    if (!set->checkpoint && !set->resume)
+        return su_simulation_run(t->simulation, t->sim.F, &t->sim, &tool->progress, err);
     char *key = json_dumps(t->sim.file.meta, JSON_SORT_KEYS | JSON_COMPACT);
     su_status status = key ? SU_OK : su_fail(err, SU_AGAIN, "not enough memory");
     bool found = false;
-    if (status == SU_OK && set->resume) status = su_checkpoint_load(t->checkpoint, key, t->simulation, &t->sim, &found, err);
-    if (found) su_note(tool, "%s: goes on after frame %lld", t->path, (long long)su_simulation_frames_done(t->simulation) - 1);
+    if (status == SU_OK && set->resume)
+        status = su_checkpoint_load(t->checkpoint, key, t->simulation, &t->sim, &found, err);
+    if (found)
+        su_note(tool, "%s: goes on after frame %lld", t->path, (long long)su_simulation_frames_done(t->simulation) - 1);
     int64_t every = set->checkpoint > 0 ? set->checkpoint : 1000, done;
     while (status == SU_OK && (done = su_simulation_frames_done(t->simulation)) < t->sim.F) {
         status = su_simulation_run(t->simulation, (done / every + 1) * every, &t->sim, &tool->progress, err);
@@ -227,8 +240,8 @@ static void name_frames(const su_sim *sim, double limit, char *text, size_t room
             snprintf(text + length, room - length, ", ...");
             return;
         }
-        length += (size_t)snprintf(text + length, room - length, last > k ? "%s%lld-%lld" : "%s%lld", length ? ", " : "", (long long)k,
-                                   (long long)last);
+        length += (size_t)snprintf(text + length, room - length, last > k ? "%s%lld-%lld" : "%s%lld",
+                                   length ? ", " : "", (long long)k, (long long)last);
         k = last;
     }
 }
@@ -255,7 +268,8 @@ static su_status bound_error(su_tool *tool, take *t, const su_estimate_inputs *i
     char frames[256] = "";
     int length = 0;
     su_status status;
-    SU_GO(su_full_stretches_choose(sim->F, sim->error_estimate, t->j->set.bound * total->motion, t->settings.frame_seconds, &stretches, err));
+    SU_GO(su_full_stretches_choose(sim->F, sim->error_estimate, t->j->set.bound * total->motion,
+                                   t->settings.frame_seconds, &stretches, err));
     if (stretches.frames > 0) {
         const su_correction *correction = corrected->kept ? &corrected->error : NULL;
         int64_t row = 0;
@@ -266,12 +280,12 @@ static su_status bound_error(su_tool *tool, take *t, const su_estimate_inputs *i
                 sim->full_frame[row] = (int32_t)k, sim->full_played[row] = 1, row++;
             }
         enter(tool, t, FULL_SHARE, 1);
-        SU_GO(su_full_stretches_play(inputs, correction, &stretches, tool->threads, sim->full_u, sim->status, sim->error_estimate,
-                                     &tool->progress, err));
+        SU_GO(su_full_stretches_play(inputs, correction, &stretches, tool->threads, sim->full_u, sim->status,
+                                     sim->error_estimate, &tool->progress, err));
     }
     for (int64_t i = 0; i < stretches.count && length < (int)sizeof frames - 64; i++)
-        length += snprintf(frames + length, sizeof frames - (size_t)length, "%s%lld-%lld", i ? ", " : "", (long long)stretches.stretch[i].first,
-                           (long long)stretches.stretch[i].last);
+        length += snprintf(frames + length, sizeof frames - (size_t)length, "%s%lld-%lld", i ? ", " : "",
+                           (long long)stretches.stretch[i].first, (long long)stretches.stretch[i].last);
     su_stats_integer(tool, "full_frames", stretches.frames);
     su_stats_number(tool, "full_share", (double)stretches.frames / (double)sim->F);
     su_stats_text(tool, "full_stretches", frames);
@@ -280,7 +294,8 @@ static su_status bound_error(su_tool *tool, take *t, const su_estimate_inputs *i
         su_note(tool, "%s: frames %s played in the full space, %.0f %% of the shot", t->path, frames,
                 100.0 * (double)stretches.frames / (double)sim->F);
     if (stretches.damped > 0)
-        su_warn(tool, "%s: in the full space %lld steps were damped, %lld failed", t->path, (long long)stretches.damped, (long long)stretches.failed);
+        su_warn(tool, "%s: in the full space %lld steps were damped, %lld failed", t->path, (long long)stretches.damped,
+                (long long)stretches.failed);
 done:
     su_full_stretches_free(&stretches);
     return status;
@@ -300,13 +315,16 @@ static void tell_error(su_tool *tool, take *t, const su_estimate_total *total)
     su_note(tool, "%s: about %.2g %% off the full simulation", t->path, 100 * error);
     if (error <= WARN_ERROR || bound) return;
     name_frames(sim, WARN_ERROR * total->motion, frames, sizeof frames);
-    su_warn(tool, "%s: about %.0f %% off the full simulation, most at frames %s; more modes (-r of supple modes), this shot among those that the "
-            "model is trained on, or --bound help", t->path, 100 * error, frames);
+    su_warn(tool,
+            "%s: about %.0f %% off the full simulation, most at frames %s; more modes (-r of supple modes), this shot "
+            "among those that the "
+            "model is trained on, or --bound help",
+            t->path, 100 * error, frames);
 }
 
 /* The estimate, and where the shot's error is above the bound the corrected run and the estimate of what is left. */
-static su_status estimate_and_correct(su_tool *tool, take *t, const su_estimate_inputs *inputs, bool *correct, su_corrected *corrected,
-                                      su_estimate_total *total)
+static su_status estimate_and_correct(su_tool *tool, take *t, const su_estimate_inputs *inputs, bool *correct,
+                                      su_corrected *corrected, su_estimate_total *total)
 {
     su_sim *sim = &t->sim;
     double bound = t->j->set.loop ? -1 : t->j->set.correct;
@@ -319,8 +337,11 @@ static su_status estimate_and_correct(su_tool *tool, take *t, const su_estimate_
     }
     SU_TRY(allocate_full(tool, t, sim->F, NULL));
     corrected->u = sim->full_u;
-    su_status status = su_error_estimate(inputs, tool->threads, sim->error_estimate, corrected, total, &tool->progress, &tool->err);
-    if (!corrected->kept) sim->full_frame = sim->full_played = NULL, sim->full_u = NULL, sim->full = sim->n = 0;   /* the file's arena owns them */
+    su_status status =
+        su_error_estimate(inputs, tool->threads, sim->error_estimate, corrected, total, &tool->progress, &tool->err);
+    if (!corrected->kept)
+        sim->full_frame = sim->full_played = NULL, sim->full_u = NULL,
+        sim->full = sim->n = 0; /* the file's arena owns them */
     return status;
 }
 
@@ -337,7 +358,7 @@ static su_status estimate_error(su_tool *tool, take *t)
     if (j->set.correct >= 0 && j->set.loop) su_note(tool, "%s: a cycle is not corrected, it would not close", t->path);
     enter(tool, t, SIM_SHARE, j->set.bound > 0 ? FULL_SHARE : 1);
     su_status status = estimate_and_correct(tool, t, &inputs, &correct, &corrected, &total);
-    if (status == SU_NUMERICS && j->set.bound == 0) {   /* a run that went astray is a result all the same */
+    if (status == SU_NUMERICS && j->set.bound == 0) { /* a run that went astray is a result all the same */
         su_warn(tool, "%s: no estimate of the error: %s", t->path, tool->err.text);
         tool->err = (su_error){0};
         sim->error_estimate = sim->qddot = NULL;
@@ -387,8 +408,10 @@ static su_status name_output(su_tool *tool, take *t)
 {
     const char *base = su_base_name(t->path), *end = strstr(base, ".anim.npz");
     int length = end ? (int)(end - base) : (int)strlen(base), made;
-    if (tool->inputs.count > 2) made = asprintf(&t->output, "%s/%.*s.sim.npz", tool->output, length, base);
-    else made = asprintf(&t->output, "%s", tool->output);
+    if (tool->inputs.count > 2)
+        made = asprintf(&t->output, "%s/%.*s.sim.npz", tool->output, length, base);
+    else
+        made = asprintf(&t->output, "%s", tool->output);
     if (made < 0) t->output = NULL;
     if (made < 0 || asprintf(&t->checkpoint, "%s.checkpoint", t->output) < 0) {
         t->checkpoint = NULL;
@@ -405,14 +428,14 @@ static su_status one_take(su_tool *tool, take *t)
     SU_TRY(su_anim_load(t->path, &t->anim, err));
     if (t->anim.F < 1) return su_fail(err, SU_INPUT, "%s: has no frames", t->path);
     SU_TRY(open_shot(tool, t));
-    if (su_sim_settings_resolve(&t->settings, su_meta_number(t->j->model.file.meta, "frequency", 0), t->anim.F, t->anim.times,
-                                su_meta_number(t->anim.file.meta, "fps", 24), err) != SU_OK)
+    if (su_sim_settings_resolve(&t->settings, su_meta_number(t->j->model.file.meta, "frequency", 0), t->anim.F,
+                                t->anim.times, su_meta_number(t->anim.file.meta, "fps", 24), err) != SU_OK)
         return su_error_context(err, "%s: ", t->path);
     su_step_settings step = set->step;
     step.alpha = t->settings.alpha, step.beta = t->settings.beta, step.stiffness = t->settings.stiffness;
     step.inertia = (su_inertia)set->inertia;
-    SU_TRY(su_simulation_create(&t->j->runtime, &t->j->model, t->shot, &t->settings, &step, tool->threads, &t->simulation,
-                                err));
+    SU_TRY(su_simulation_create(&t->j->runtime, &t->j->model, t->shot, &t->settings, &step, tool->threads,
+                                &t->simulation, err));
     SU_TRY(allocate_sim(tool, t));
     SU_TRY(describe(tool, t));
     if (tool->dry_run) return SU_OK;
@@ -425,14 +448,17 @@ static su_status one_take(su_tool *tool, take *t)
     return SU_OK;
 }
 
-/* What an estimate of the error needs of the full space. Of the paper's interpolation, which is for comparison, there is none. */
+/* What an estimate of the error needs of the full space. Of the paper's interpolation, which is for comparison, there
+ * is none. */
 static su_status load_full(su_tool *tool, job *j)
 {
     su_error *err = &tool->err;
     const settings *set = &j->set;
-    if (set->bound > 0 && set->estimate.count == 0) return su_fail(err, SU_USAGE, "--bound goes with --estimate TET FIT");
+    if (set->bound > 0 && set->estimate.count == 0)
+        return su_fail(err, SU_USAGE, "--bound goes with --estimate TET FIT");
     if (set->bound > 0 && set->loop) return su_fail(err, SU_USAGE, "--bound and --loop exclude each other");
-    if (set->correct >= 0 && set->estimate.count == 0) return su_fail(err, SU_USAGE, "--correct goes with --estimate TET FIT");
+    if (set->correct >= 0 && set->estimate.count == 0)
+        return su_fail(err, SU_USAGE, "--correct goes with --estimate TET FIT");
     if (set->estimate.count == 0) return SU_OK;
     if (set->estimate.count != 2) return su_fail(err, SU_USAGE, "--estimate wants two files, TET and FIT");
     if (j->interpolation == SU_LINEAR) {
@@ -450,12 +476,13 @@ static su_status load_forces(su_tool *tool, job *j)
     su_anim anim;
     if (!j->set.forces.path && j->set.forces.colliders.count == 0) return SU_OK;
     SU_TRY(su_anim_load(tool->inputs.items[1], &anim, &tool->err));
-    su_status status = anim.nbar == j->model.nbar ? SU_OK :
-                           su_fail(&tool->err, SU_INPUT, "%s: %lld skin vertices, the model has %lld", tool->inputs.items[1],
-                                   (long long)anim.nbar, (long long)j->model.nbar);
+    su_status status = anim.nbar == j->model.nbar
+                           ? SU_OK
+                           : su_fail(&tool->err, SU_INPUT, "%s: %lld skin vertices, the model has %lld",
+                                     tool->inputs.items[1], (long long)anim.nbar, (long long)j->model.nbar);
     if (status == SU_OK)
-        status = su_sim_load_forces(&j->set.forces, j->model.nbar, j->model.neutral, anim.T, anim.triangles, &j->external,
-                                    &j->set.sim, &tool->err);
+        status = su_sim_load_forces(&j->set.forces, j->model.nbar, j->model.neutral, anim.T, anim.triangles,
+                                    &j->external, &j->set.sim, &tool->err);
     su_anim_free(&anim);
     return status;
 }
@@ -466,7 +493,9 @@ static su_status run(su_tool *tool, job *j)
     SU_TRY(su_sim_set_teleports(&j->set.sim, j->set.teleports.count, j->set.teleports.items, err));
     SU_TRY(su_model_load(tool->inputs.items[0], &j->model, err));
     bool linear = strcmp(su_meta_text(j->model.file.meta, "interpolation", "corotated"), "linear") == 0;
-    j->interpolation = j->set.interpolation ? (su_interpolation)(j->set.interpolation - 1) : linear ? SU_LINEAR : SU_COROTATED;
+    j->interpolation = j->set.interpolation ? (su_interpolation)(j->set.interpolation - 1)
+                       : linear             ? SU_LINEAR
+                                            : SU_COROTATED;
     SU_TRY(load_full(tool, j));
     SU_TRY(load_forces(tool, j));
     int64_t carriers = 4 * j->external.points;
@@ -479,7 +508,8 @@ static su_status run(su_tool *tool, job *j)
     if (made != SU_OK) return su_error_context(err, "%s: ", tool->inputs.items[0]);
     int shots = tool->inputs.count - 1;
     if (shots > 1 && !tool->dry_run && mkdir(tool->output, 0777) != 0 && errno != EEXIST)
-        return su_fail(err, SU_FAILED, "%s: the folder for %d shots cannot be made: %s", tool->output, shots, strerror(errno));
+        return su_fail(err, SU_FAILED, "%s: the folder for %d shots cannot be made: %s", tool->output, shots,
+                       strerror(errno));
     for (int k = 0; k < shots; k++) {
         take t = {.j = j, .path = tool->inputs.items[k + 1], .settings = j->set.sim};
         t.from = (double)k / shots, t.to = (double)(k + 1) / shots;
@@ -496,36 +526,85 @@ int main(int argc, char **argv)
     settings *set = &j.set;
     const su_option options[] = {
         SU_SIM_OPTIONS(set->sim, set->teleports, set->forces),
-        {.name = "newton", .kind = SU_OPT_INT, .target = &set->step.newton, .argument = "N", .low = 1, .high = 1000,
+        {.name = "newton",
+         .kind = SU_OPT_INT,
+         .target = &set->step.newton,
+         .argument = "N",
+         .low = 1,
+         .high = 1000,
          .help = "Linear solves a step at most (default 2); more stop at --tolerance."},
-        {.name = "tolerance", .kind = SU_OPT_NUMBER, .target = &set->step.tolerance, .argument = "T", .low = 0, .high = 1,
+        {.name = "tolerance",
+         .kind = SU_OPT_NUMBER,
+         .target = &set->step.tolerance,
+         .argument = "T",
+         .low = 0,
+         .high = 1,
          .help = "Residual, relative to the forces, at which Newton stops (default 1e-8)."},
-        {.name = "inertia", .kind = SU_OPT_CHOICE, .target = &set->inertia, .argument = "HOW", .choices = "consistent|paper",
-         .help = "consistent (default): what moves in the world is advanced; paper: PSSD eq. 5 as printed, for comparison."},
-        {.name = "interpolation", .kind = SU_OPT_CHOICE, .target = &set->interpolation, .argument = "HOW",
+        {.name = "inertia",
+         .kind = SU_OPT_CHOICE,
+         .target = &set->inertia,
+         .argument = "HOW",
+         .choices = "consistent|paper",
+         .help = "consistent (default): what moves in the world is advanced; paper: PSSD eq. 5 as printed, for "
+                 "comparison."},
+        {.name = "interpolation",
+         .kind = SU_OPT_CHOICE,
+         .target = &set->interpolation,
+         .argument = "HOW",
          .choices = "model|corotated|linear",
          .help = "model (default): as the model was trained; corotated: bases blended in the neutral pose and turned; "
                  "linear: PSSD eq. 14, for comparison."},
-        {.name = "estimate", .kind = SU_OPT_LIST, .target = &set->estimate, .argument = "TET FIT", .greedy = true,
-         .help = "Estimate how far the result is from the full simulation, from the flesh and the fit that the model was made from."},
-        {.name = "correct", .kind = SU_OPT_NUMBER, .target = &set->correct, .argument = "SHARE", .low = -1, .high = 10,
-         .help = "With --estimate: where the error of the shot is estimated above this share of its motion (1.5%), add it to the result and "
-                 "estimate what is left, which takes a few times as long as the estimate (0: always; default -1: never)."},
-        {.name = "bound", .kind = SU_OPT_NUMBER, .target = &set->bound, .argument = "SHARE", .low = 0, .high = 10,
-         .help = "With --estimate: where the error is estimated to exceed this share of the shot's motion (5%) the full simulation is played "
+        {.name = "estimate",
+         .kind = SU_OPT_LIST,
+         .target = &set->estimate,
+         .argument = "TET FIT",
+         .greedy = true,
+         .help = "Estimate how far the result is from the full simulation, from the flesh and the fit that the model "
+                 "was made from."},
+        {.name = "correct",
+         .kind = SU_OPT_NUMBER,
+         .target = &set->correct,
+         .argument = "SHARE",
+         .low = -1,
+         .high = 10,
+         .help =
+             "With --estimate: where the error of the shot is estimated above this share of its motion (1.5%), add it "
+             "to the result and "
+             "estimate what is left, which takes a few times as long as the estimate (0: always; default -1: never)."},
+        {.name = "bound",
+         .kind = SU_OPT_NUMBER,
+         .target = &set->bound,
+         .argument = "SHARE",
+         .low = 0,
+         .high = 10,
+         .help = "With --estimate: where the error is estimated to exceed this share of the shot's motion (5%) the "
+                 "full simulation is played "
                  "instead (default 0: nowhere)."},
-        {.name = "loop", .kind = SU_OPT_FLAG, .target = &set->loop,
-         .help = "The clip is a cycle: repeat it until the flesh repeats too, and write the last cycle. Keeps no checkpoints."},
-        {.name = "checkpoint", .transient = true, .kind = SU_OPT_INT, .target = &set->checkpoint, .argument = "N", .low = 0, .high = 100000000,
+        {.name = "loop",
+         .kind = SU_OPT_FLAG,
+         .target = &set->loop,
+         .help = "The clip is a cycle: repeat it until the flesh repeats too, and write the last cycle. Keeps no "
+                 "checkpoints."},
+        {.name = "checkpoint",
+         .transient = true,
+         .kind = SU_OPT_INT,
+         .target = &set->checkpoint,
+         .argument = "N",
+         .low = 0,
+         .high = 100000000,
          .help = "Keep what is done in SIM.checkpoint every N frames, and when told to stop (default 0: never)."},
-        {.name = "resume", .transient = true, .kind = SU_OPT_FLAG, .target = &set->resume,
+        {.name = "resume",
+         .transient = true,
+         .kind = SU_OPT_FLAG,
+         .target = &set->resume,
          .help = "Go on from SIM.checkpoint where there is one; the result has the same bytes."},
     };
     const su_program program = {.name = "supple-sim",
                                 .summary = "simulate a shot in the reduced space",
                                 .usage = "MODEL ANIM... -o SIM",
-                                .description = "Several clips share the model; -o then names a folder, and each result is "
-                                               "called after its clip.",
+                                .description =
+                                    "Several clips share the model; -o then names a folder, and each result is "
+                                    "called after its clip.",
                                 .example = "supple sim fox.model.npz run.anim.npz -o run.sim.npz",
                                 .options = options,
                                 .option_count = sizeof options / sizeof *options,

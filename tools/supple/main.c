@@ -58,8 +58,10 @@ static int find(const char *folder, const char *tool, char *out, size_t room)
 static void list(const char *folder, FILE *stream)
 {
     char path[PATH_MAX + 64];
-    fprintf(stream, "supple %s: physically based soft-tissue motion for rigged characters\n\n"
-                    "Usage: supple TOOL [options] FILE...\n\nTools:\n", SU_VERSION);
+    fprintf(stream,
+            "supple %s: physically based soft-tissue motion for rigged characters\n\n"
+            "Usage: supple TOOL [options] FILE...\n\nTools:\n",
+            SU_VERSION);
     for (size_t i = 0; i < sizeof tools / sizeof *tools; i++)
         if (find(folder, tools[i].name, path, sizeof path) == 0)
             fprintf(stream, "  %-10s %s\n", tools[i].name, tools[i].summary);
@@ -79,7 +81,8 @@ int main(int argc, char **argv)
     }
     if (strcmp(argv[1], "--help=man") == 0) {
         printf(".TH supple 1 \"\" \"supple %s\" \"supple\"\n.SH NAME\nsupple \\- physically based soft\\-tissue motion "
-               "for rigged characters\n.SH SYNOPSIS\n.B supple\n.I tool\n[options] file...\n.SH TOOLS\n", SU_VERSION);
+               "for rigged characters\n.SH SYNOPSIS\n.B supple\n.I tool\n[options] file...\n.SH TOOLS\n",
+               SU_VERSION);
         for (size_t i = 0; i < sizeof tools / sizeof *tools; i++)
             printf(".TP\n.BR supple\\-%s (1)\n%s\n", tools[i].name, tools[i].summary);
         return fflush(stdout) == 0 ? SU_OK : SU_AGAIN;
@@ -92,7 +95,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "supple: '%s' is not a tool of supple; `supple` alone lists them\n", argv[1]);
         return SU_USAGE;
     }
-    setenv("SUPPLE_BIN", folder, 1);   /* scripts run the programs beside this one */
+    setenv("SUPPLE_BIN", folder, 1); /* scripts run the programs beside this one */
     execv(path, argv + 1);
     fprintf(stderr, "supple: %s: cannot run it: %s\n", path, strerror(errno));
     return SU_FAILED;

@@ -13,16 +13,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COLLAPSED 0.1   /* of the neutral volume (convention 8) */
+#define COLLAPSED 0.1 /* of the neutral volume (convention 8) */
 
 /* The frames of one shot. */
 typedef struct track {
     const char *path;
     int64_t frames;
-    double start;         /* number of the first frame, as the clip counts */
-    int64_t *collapsed;   /* (frames) */
-    double *residual;     /* (frames) RMS distance of the embedded skin, over the diagonal */
-    double *p;            /* (frames,s) */
+    double start;       /* number of the first frame, as the clip counts */
+    int64_t *collapsed; /* (frames) */
+    double *residual;   /* (frames) RMS distance of the embedded skin, over the diagonal */
+    double *p;          /* (frames,s) */
 } track;
 
 static void track_free(track *t) { free(t->collapsed), free(t->residual), free(t->p); }
@@ -35,7 +35,8 @@ static int64_t count_collapsed(const su_tet *tet, const double *x)
         const int32_t *v = tet->tets + 4 * e;
         const double *X = tet->vertices;
         su_tet_edges(x + 3 * (int64_t)v[0], x + 3 * (int64_t)v[1], x + 3 * (int64_t)v[2], x + 3 * (int64_t)v[3], now);
-        su_tet_edges(X + 3 * (int64_t)v[0], X + 3 * (int64_t)v[1], X + 3 * (int64_t)v[2], X + 3 * (int64_t)v[3], neutral);
+        su_tet_edges(X + 3 * (int64_t)v[0], X + 3 * (int64_t)v[1], X + 3 * (int64_t)v[2], X + 3 * (int64_t)v[3],
+                     neutral);
         count += su_det3(now) < COLLAPSED * su_det3(neutral);
     }
     return count;
@@ -62,8 +63,13 @@ static su_status measure_frames(su_tool *tool, const shot_check *check, const su
 {
     const su_fit *fit = check->fit;
     const su_tet *tet = check->tet;
-    su_rest_shape shape = {.n = fit->n, .m = fit->m, .ties = tet->ties, .vertices = tet->vertices, .neutral = check->poses->neutral,
-                           .shepard_index = tet->shepard_index, .shepard_weight = tet->shepard_weight,
+    su_rest_shape shape = {.n = fit->n,
+                           .m = fit->m,
+                           .ties = tet->ties,
+                           .vertices = tet->vertices,
+                           .neutral = check->poses->neutral,
+                           .shepard_index = tet->shepard_index,
+                           .shepard_weight = tet->shepard_weight,
                            .corrections = fit->corrections};
     su_status first = SU_OK;
 #pragma omp parallel num_threads(tool->threads)
@@ -98,11 +104,19 @@ static su_status make_track(su_tool *tool, const shot_check *check, const char *
     su_anim anim = {0};
     su_shot *shot = NULL;
     su_status status;
-    su_shot_target target = {.nbar = check->poses->nbar, .s = fit->s, .a = fit->a, .neutral = check->poses->neutral,
-                             .params = fit->params, .param_scale = fit->param_scale,
+    su_shot_target target = {.nbar = check->poses->nbar,
+                             .s = fit->s,
+                             .a = fit->a,
+                             .neutral = check->poses->neutral,
+                             .params = fit->params,
+                             .param_scale = fit->param_scale,
                              .param_names = json_object_get(check->poses->file.meta, "param_names"),
-                             .psd_params = fit->psd_params, .psd_shapes = fit->psd_shapes, .psd_rbf = fit->psd_rbf,
-                             .param_mean = fit->param_mean, .param_basis = fit->param_basis, .frames_only = true};
+                             .psd_params = fit->psd_params,
+                             .psd_shapes = fit->psd_shapes,
+                             .psd_rbf = fit->psd_rbf,
+                             .param_mean = fit->param_mean,
+                             .param_basis = fit->param_basis,
+                             .frames_only = true};
     out->path = path;
     SU_GO(su_anim_load(path, &anim, err));
     SU_GO(su_shot_create(&anim, path, &target, 0, NULL, &shot, NULL, err));
@@ -127,17 +141,19 @@ static void report(su_tool *tool, const shot_check *check, const track *t, json_
         if (t->collapsed[f] > t->collapsed[worst]) worst = f;
         if (t->residual[f] > t->residual[far]) far = f;
     }
-    su_note(tool, "%s: %lld of %lld frames with collapsed tets, most at frame %.10g: %lld; at most %.3f %% off the skin, at frame %.10g",
-            su_base_name(t->path), (long long)with, (long long)t->frames, t->start + (double)worst, (long long)t->collapsed[worst],
-            100 * t->residual[far], t->start + (double)far);
+    su_note(tool,
+            "%s: %lld of %lld frames with collapsed tets, most at frame %.10g: %lld; at most %.3f %% off the skin, at "
+            "frame %.10g",
+            su_base_name(t->path), (long long)with, (long long)t->frames, t->start + (double)worst,
+            (long long)t->collapsed[worst], 100 * t->residual[far], t->start + (double)far);
     if (t->collapsed[worst] > check->tet->t / 50)
-        su_warn(tool, "%s: %.1f %% of the tets collapse at frame %.10g; an example pose near it would help%s", su_base_name(t->path),
-                100.0 * (double)t->collapsed[worst] / (double)check->tet->t, t->start + (double)worst,
-                check->suggest ? "" : ", --suggest N says which");
+        su_warn(tool, "%s: %.1f %% of the tets collapse at frame %.10g; an example pose near it would help%s",
+                su_base_name(t->path), 100.0 * (double)t->collapsed[worst] / (double)check->tet->t,
+                t->start + (double)worst, check->suggest ? "" : ", --suggest N says which");
     json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:f, s:I, s:f}", "shot", su_base_name(t->path), "frames",
-                                          (json_int_t)t->frames, "frames_with_collapsed", (json_int_t)with, "worst_frame",
-                                          t->start + (double)worst, "collapsed", (json_int_t)t->collapsed[worst], "residual",
-                                          t->residual[far]));
+                                          (json_int_t)t->frames, "frames_with_collapsed", (json_int_t)with,
+                                          "worst_frame", t->start + (double)worst, "collapsed",
+                                          (json_int_t)t->collapsed[worst], "residual", t->residual[far]));
 }
 
 static double distance_of(const su_fit *fit, const double *a, const double *b)
@@ -147,8 +163,8 @@ static double distance_of(const su_fit *fit, const double *a, const double *b)
     return sqrt(sum);
 }
 
-/* The frames with most collapsed tets first, each at least half as far from those before as it is from the example poses: a
- * pose there mends its surroundings. */
+/* The frames with most collapsed tets first, each at least half as far from those before as it is from the example
+ * poses: a pose there mends its surroundings. */
 static su_status suggest(su_tool *tool, const shot_check *check, const track *tracks, int count)
 {
     const su_fit *fit = check->fit;
@@ -164,9 +180,10 @@ static su_status suggest(su_tool *tool, const shot_check *check, const track *tr
                 const double *p = tracks[k].p + fit->s * f;
                 if (tracks[k].collapsed[f] == 0 || (best && tracks[k].collapsed[f] <= best->collapsed[frame])) continue;
                 double nearest = INFINITY, earlier = INFINITY;
-                for (int64_t i = 0; i < fit->m; i++) nearest = fmin(nearest, distance_of(fit, p, fit->params + i * fit->s));
+                for (int64_t i = 0; i < fit->m; i++)
+                    nearest = fmin(nearest, distance_of(fit, p, fit->params + i * fit->s));
                 for (int i = 0; i < given; i++) earlier = fmin(earlier, distance_of(fit, p, chosen[i]));
-                if (nearest < 1e-6 || earlier <= 0.5 * nearest) continue;   /* nearer poses are refused */
+                if (nearest < 1e-6 || earlier <= 0.5 * nearest) continue; /* nearer poses are refused */
                 best = &tracks[k], frame = f;
             }
         if (!best) break;
@@ -177,7 +194,8 @@ static su_status suggest(su_tool *tool, const shot_check *check, const track *tr
         if (end) *end = 0;
         size_t used = strlen(name);
         snprintf(name + used, sizeof name - used, ":%.10g", best->start + (double)frame);
-        json_array_append_new(list, json_pack("{s:s, s:I}", "pose", name, "collapsed", (json_int_t)best->collapsed[frame]));
+        json_array_append_new(list,
+                              json_pack("{s:s, s:I}", "pose", name, "collapsed", (json_int_t)best->collapsed[frame]));
         su_note(tool, "add a pose at %s (%lld collapsed tets)", name, (long long)best->collapsed[frame]);
     }
     if (given == 0) su_note(tool, "no pose to add: no tet collapses in the shots");

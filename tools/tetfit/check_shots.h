@@ -10,14 +10,14 @@
 typedef struct shot_check {
     const su_tet *tet;
     const su_poses *poses;
-    const su_fit *fit;          /* all poses */
-    const double *area;         /* (nbar) skin area weights */
-    double diagonal;            /* of the skin, m */
-    int suggest;                /* how many frames to name that would help most as example poses */
+    const su_fit *fit;  /* all poses */
+    const double *area; /* (nbar) skin area weights */
+    double diagonal;    /* of the skin, m */
+    int suggest;        /* how many frames to name that would help most as example poses */
 } shot_check;
 
-/* Counts the tets that keep less than a tenth of their neutral volume, and measures the distance of the embedded skin, at
- * every frame; says so, warns, names frames to add, and puts it all into the statistics. */
+/* Counts the tets that keep less than a tenth of their neutral volume, and measures the distance of the embedded skin,
+ * at every frame; says so, warns, names frames to add, and puts it all into the statistics. */
 su_status check_shots(su_tool *tool, const shot_check *check, const su_list *paths);
 
 #endif

@@ -28,9 +28,9 @@ static const char *const rest_names[] = {"turned", "posed"};
 
 typedef struct settings {
     int material;
-    int paint;                  /* paint_kind */
-    int rest;                   /* rest_kind */
-    double smoothing;           /* length, as a part of the flesh's diagonal */
+    int paint;        /* paint_kind */
+    int rest;         /* rest_kind */
+    double smoothing; /* length, as a part of the flesh's diagonal */
     double gamma, residual, frequency, young, poisson, density;
     material_files files;
     su_list poses, shots;
@@ -45,11 +45,11 @@ typedef struct job {
     su_poses poses;
     su_fit fit;
     materials paint;
-    double *area;               /* (nbar) skin area weights */
-    double diagonal;            /* of the skin, m */
-    double young, lowest;       /* Pa, mean over the volume; rad^2/s^2; at the neutral pose */
-    su_fit_report *reports;     /* (k) */
-    bool *reused;               /* (k) taken from --reuse */
+    double *area;           /* (nbar) skin area weights */
+    double diagonal;        /* of the skin, m */
+    double young, lowest;   /* Pa, mean over the volume; rad^2/s^2; at the neutral pose */
+    su_fit_report *reports; /* (k) */
+    bool *reused;           /* (k) taken from --reuse */
 } job;
 
 static su_status choose_poses(job *j)
@@ -68,7 +68,7 @@ static su_status choose_poses(job *j)
         if (errno || *end || end == wanted->items[i] || pose < 0 || pose >= j->poses.m)
             return su_fail(err, SU_USAGE, "--pose %s: is not one of the %lld poses of %s", wanted->items[i],
                            (long long)j->poses.m, j->tool->inputs.items[1]);
-        int64_t at = i;   /* the file lists them upwards */
+        int64_t at = i; /* the file lists them upwards */
         for (; at > 0 && j->fit.pose[at - 1] > pose; at--) j->fit.pose[at] = j->fit.pose[at - 1];
         if (at > 0 && j->fit.pose[at - 1] == pose) return su_fail(err, SU_USAGE, "--pose %ld is given twice", pose);
         j->fit.pose[at] = (int32_t)pose;
@@ -93,15 +93,20 @@ static su_status load(job *j)
     }
     j->diagonal = su_distance3(low, high);
     SU_TRY(SU_ALLOC(&j->area, j->poses.nbar, "skin areas", err));
-    SU_TRY(su_skin_area_weights(j->poses.nbar, j->poses.neutral, j->poses.T, j->poses.triangles, j->poses.rigid, j->area,
-                                err));
+    SU_TRY(su_skin_area_weights(j->poses.nbar, j->poses.neutral, j->poses.T, j->poses.triangles, j->poses.rigid,
+                                j->area, err));
     return choose_poses(j);
 }
 
 static su_rest_shape shepard(const job *j)
 {
-    return (su_rest_shape){.n = j->tet.n, .m = 0, .ties = j->tet.ties, .vertices = j->tet.vertices, .neutral = j->poses.neutral,
-                           .shepard_index = j->tet.shepard_index, .shepard_weight = j->tet.shepard_weight};
+    return (su_rest_shape){.n = j->tet.n,
+                           .m = 0,
+                           .ties = j->tet.ties,
+                           .vertices = j->tet.vertices,
+                           .neutral = j->poses.neutral,
+                           .shepard_index = j->tet.shepard_index,
+                           .shepard_weight = j->tet.shepard_weight};
 }
 
 /* Held vertices move with the bone that carries them: x = bone(pose) bone(rest)^-1 X. */
@@ -138,7 +143,7 @@ static su_status fit_pose(job *j, su_fit_solver *solver, int64_t k, int threads,
     double *x = j->fit.shapes + 3 * k * n, *correction = j->fit.corrections + 3 * k * n;
     const double *skin = j->poses.shapes + 3 * pose * j->poses.nbar;
     if (j->reused[k]) return SU_OK;
-    if (pose == 0) {   /* convention 3 */
+    if (pose == 0) { /* convention 3 */
         memcpy(x, j->tet.vertices, 3 * (size_t)n * sizeof *x);
         return SU_OK;
     }
@@ -164,10 +169,19 @@ static su_status fit_all(job *j)
         free(firm);
         return j->tool->err.status;
     }
-    su_fit_problem problem = {.n = j->tet.n, .t = j->tet.t, .nbar = j->tet.nbar, .held_count = firm_count,
-                              .vertices = j->tet.vertices, .tets = j->tet.tets, .held = firm,
-                              .embed_tet = j->tet.embed_tet, .embed_bary = j->tet.embed_bary, .area = j->area,
-                              .diagonal = j->diagonal, .gamma = j->set->gamma, .residual = 0.01 * j->set->residual,
+    su_fit_problem problem = {.n = j->tet.n,
+                              .t = j->tet.t,
+                              .nbar = j->tet.nbar,
+                              .held_count = firm_count,
+                              .vertices = j->tet.vertices,
+                              .tets = j->tet.tets,
+                              .held = firm,
+                              .embed_tet = j->tet.embed_tet,
+                              .embed_bary = j->tet.embed_bary,
+                              .area = j->area,
+                              .diagonal = j->diagonal,
+                              .gamma = j->set->gamma,
+                              .residual = 0.01 * j->set->residual,
                               .poisson = j->set->poisson};
     su_status first = SU_OK;
 #pragma omp parallel num_threads(team) if (team > 1)
@@ -230,7 +244,8 @@ static su_status set_materials(job *j)
     double young, mean = 0, volume = 0;
     SU_TRY(materials_load(j->tool, &set->files, &j->tet, &j->poses, j->fit.k, j->fit.pose, &j->paint));
     if (set->young > 0 && set->paint == PAINT_ABSOLUTE && materials_young(&j->paint, -1, 0, t))
-        return su_fail(err, SU_USAGE, "--young %g: Young's modulus is painted and --paint absolute takes it as it is", set->young);
+        return su_fail(err, SU_USAGE, "--young %g: Young's modulus is painted and --paint absolute takes it as it is",
+                       set->young);
     SU_TRY(SU_FILE_ALLOC(&j->fit.file, &j->fit.young, j->fit.k * t, err));
     SU_TRY(SU_FILE_ALLOC(&j->fit.file, &j->fit.poisson, j->fit.k * t, err));
     SU_TRY(SU_FILE_ALLOC(&j->fit.file, &j->fit.density, t, err));
@@ -270,7 +285,8 @@ static su_status set_smoothing(job *j)
         high[i % 3] = fmax(high[i % 3], j->tet.vertices[i]);
     }
     double length = j->set->smoothing * su_distance3(low, high);
-    SU_GO(su_smooth_weights_create(j->tet.n, j->tet.vertices, j->tet.t, j->tet.tets, length, length, j->tool->threads, &made, err));
+    SU_GO(su_smooth_weights_create(j->tet.n, j->tet.vertices, j->tet.t, j->tet.tets, length, length, j->tool->threads,
+                                   &made, err));
     fit->n1 = j->tet.n + 1, fit->z = made.entries;
     SU_GO(SU_FILE_ALLOC(&fit->file, &fit->turn_start, fit->n1, err));
     SU_GO(SU_FILE_ALLOC(&fit->file, &fit->turn_node, fit->z, err));
@@ -291,7 +307,11 @@ static su_status copy_poses(job *j)
     const su_poses *from = &j->poses;
     su_fit *fit = &j->fit;
     fit->n = j->tet.n, fit->t = j->tet.t, fit->m = from->m, fit->s = from->s;
-    struct { double **to; const double *from; int64_t count; } copies[] = {
+    struct {
+        double **to;
+        const double *from;
+        int64_t count;
+    } copies[] = {
         {&fit->params, from->params, from->m * from->s},
         {&fit->param_scale, from->param_scale, from->s},
         {&fit->psd_params, from->psd_params, from->a * from->s},
@@ -323,17 +343,24 @@ static void report(const job *j)
     for (int64_t k = 0; k < j->fit.k; k++) {
         const su_fit_report *r = &j->reports[k];
         worst = fmax(worst, r->residual), largest = fmax(largest, r->largest), off = fmax(off, r->held_off);
-        if (r->gamma > 0) gamma = fmin(gamma, r->gamma);   /* pose 0 is not fitted */
+        if (r->gamma > 0) gamma = fmin(gamma, r->gamma); /* pose 0 is not fitted */
         collapsed += r->collapsed, iterations += r->iterations;
-        su_detail(tool, "pose %d: residual %.4f %% of the diagonal (largest %.3f %%) at gamma %.1e, %d Newton steps, "
-                  "%lld collapsed tets, held vertices at most %.3f %% off their bones", (int)j->fit.pose[k], 100 * r->residual,
-                  100 * r->largest, r->gamma, r->iterations, (long long)r->collapsed, 100 * r->held_off);
+        su_detail(tool,
+                  "pose %d: residual %.4f %% of the diagonal (largest %.3f %%) at gamma %.1e, %d Newton steps, "
+                  "%lld collapsed tets, held vertices at most %.3f %% off their bones",
+                  (int)j->fit.pose[k], 100 * r->residual, 100 * r->largest, r->gamma, r->iterations,
+                  (long long)r->collapsed, 100 * r->held_off);
         if (r->collapsed)
-            su_warn(tool, "pose %d: %lld tets keep less than a tenth of their volume (%lld inverted); they act with their "
-                    "neutral shape", (int)j->fit.pose[k], (long long)r->collapsed, (long long)r->inverted);
+            su_warn(tool,
+                    "pose %d: %lld tets keep less than a tenth of their volume (%lld inverted); they act with their "
+                    "neutral shape",
+                    (int)j->fit.pose[k], (long long)r->collapsed, (long long)r->inverted);
         if (r->residual > fmax(0.002, 0.01 * j->set->residual))
-            su_warn(tool, "pose %d: the flesh misses the skin by %.2f %% of the diagonal, for it may not fold where the skin does; "
-                    "supple mesh --tets with a larger number follows it better", (int)j->fit.pose[k], 100 * r->residual);
+            su_warn(tool,
+                    "pose %d: the flesh misses the skin by %.2f %% of the diagonal, for it may not fold where the skin "
+                    "does; "
+                    "supple mesh --tets with a larger number follows it better",
+                    (int)j->fit.pose[k], 100 * r->residual);
     }
     su_stats_number(tool, "residual", worst);
     su_stats_number(tool, "largest_distance", largest);
@@ -343,7 +370,8 @@ static void report(const job *j)
     su_stats_integer(tool, "newton_steps", iterations);
     su_stats_number(tool, "young", j->young);
     su_stats_number(tool, "lowest_frequency", sqrt(j->lowest) / (2 * M_PI));
-    su_note(tool, "%lld poses, residual at most %.4f %% of the diagonal, %lld collapsed tets; E = %.4g Pa, lowest %.2f Hz",
+    su_note(tool,
+            "%lld poses, residual at most %.4f %% of the diagonal, %lld collapsed tets; E = %.4g Pa, lowest %.2f Hz",
             (long long)j->fit.k, 100 * worst, (long long)collapsed, j->young, sqrt(j->lowest) / (2 * M_PI));
 }
 
@@ -353,7 +381,8 @@ static su_status pose_digest(const job *j, int64_t k, char hex[33])
     const settings *set = j->set;
     const su_poses *poses = &j->poses;
     size_t skin = 3 * (size_t)poses->nbar * sizeof(double);
-    double numbers[] = {set->material, set->gamma, set->residual, set->frequency, set->young, set->poisson, set->density, set->paint};
+    double numbers[] = {set->material, set->gamma,   set->residual, set->frequency,
+                        set->young,    set->poisson, set->density,  set->paint};
     su_digest *digest = su_digest_begin();
     if (!digest) return su_fail(&j->tool->err, SU_AGAIN, "out of memory");
     su_digest_add(digest, numbers, sizeof numbers);
@@ -381,15 +410,17 @@ static su_status pose_digest(const job *j, int64_t k, char hex[33])
 /* Everything of a report that a later run with --reuse would print. */
 static json_t *pack_report(const su_fit_report *r)
 {
-    return json_pack("{s:f, s:f, s:f, s:f, s:I, s:I, s:i}", "residual", r->residual, "largest", r->largest, "gamma", r->gamma,
-                     "held_off", r->held_off, "collapsed", (json_int_t)r->collapsed, "inverted", (json_int_t)r->inverted,
-                     "newton_steps", r->iterations);
+    return json_pack("{s:f, s:f, s:f, s:f, s:I, s:I, s:i}", "residual", r->residual, "largest", r->largest, "gamma",
+                     r->gamma, "held_off", r->held_off, "collapsed", (json_int_t)r->collapsed, "inverted",
+                     (json_int_t)r->inverted, "newton_steps", r->iterations);
 }
 
 static su_fit_report unpack_report(const json_t *pack)
 {
-    return (su_fit_report){.residual = su_meta_number(pack, "residual", 0), .largest = su_meta_number(pack, "largest", 0),
-                           .gamma = su_meta_number(pack, "gamma", 0), .held_off = su_meta_number(pack, "held_off", 0),
+    return (su_fit_report){.residual = su_meta_number(pack, "residual", 0),
+                           .largest = su_meta_number(pack, "largest", 0),
+                           .gamma = su_meta_number(pack, "gamma", 0),
+                           .held_off = su_meta_number(pack, "held_off", 0),
                            .collapsed = (int64_t)su_meta_number(pack, "collapsed", 0),
                            .inverted = (int64_t)su_meta_number(pack, "inverted", 0),
                            .iterations = (int)su_meta_number(pack, "newton_steps", 0)};
@@ -425,7 +456,8 @@ static su_status make_meta(job *j)
 {
     su_tool *tool = j->tool;
     const settings *set = j->set;
-    json_t *meta = su_tool_meta(tool, "supple.fit", 2, tool->inputs.items, tool->inputs.count), *digests = json_array(), *reports = json_array();
+    json_t *meta = su_tool_meta(tool, "supple.fit", 2, tool->inputs.items, tool->inputs.count), *digests = json_array(),
+           *reports = json_array();
     j->fit.file.meta = meta;
     if (!meta || !digests || !reports) {
         json_decref(digests), json_decref(reports);
@@ -460,7 +492,8 @@ static su_status run(su_tool *tool, const settings *set)
 {
     job j = {.tool = tool, .set = set};
     su_status status;
-    if (set->suggest && !set->shots.count) return su_fail(&tool->err, SU_USAGE, "--suggest names frames of --shots, and there are none");
+    if (set->suggest && !set->shots.count)
+        return su_fail(&tool->err, SU_USAGE, "--suggest names frames of --shots, and there are none");
     SU_GO(load(&j));
     SU_GO(copy_poses(&j));
     su_note(tool, "%lld tets, %lld vertices (%lld held), %lld of %lld poses", (long long)j.tet.t, (long long)j.tet.n,
@@ -477,7 +510,12 @@ static su_status run(su_tool *tool, const settings *set)
     if (set->shots.count && j.fit.k < j.fit.m) {
         su_warn(tool, "--shots needs all poses in one file; not checked");
     } else if (set->shots.count) {
-        shot_check check = {.tet = &j.tet, .poses = &j.poses, .fit = &j.fit, .area = j.area, .diagonal = j.diagonal, .suggest = set->suggest};
+        shot_check check = {.tet = &j.tet,
+                            .poses = &j.poses,
+                            .fit = &j.fit,
+                            .area = j.area,
+                            .diagonal = j.diagonal,
+                            .suggest = set->suggest};
         SU_GO(check_shots(tool, &check, &set->shots));
     }
     su_stats_stage(tool, "shots", su_seconds() - started);
@@ -495,56 +533,145 @@ done:
 
 int main(int argc, char **argv)
 {
-    settings set = {.material = SU_NEOHOOKEAN, .smoothing = SU_SMOOTHING_LENGTH, .gamma = 1e-3, .residual = 0.2, .frequency = 4, .poisson = 0.45, .density = 1000};
+    settings set = {.material = SU_NEOHOOKEAN,
+                    .smoothing = SU_SMOOTHING_LENGTH,
+                    .gamma = 1e-3,
+                    .residual = 0.2,
+                    .frequency = 4,
+                    .poisson = 0.45,
+                    .density = 1000};
     const su_option options[] = {
-        {.name = "frequency", .kind = SU_OPT_NUMBER, .target = &set.frequency, .argument = "HZ", .low = 1e-3, .high = 1e4,
+        {.name = "frequency",
+         .kind = SU_OPT_NUMBER,
+         .target = &set.frequency,
+         .argument = "HZ",
+         .low = 1e-3,
+         .high = 1e4,
          .help = "lowest frequency of the flesh at the neutral pose; the stiffness follows from it (default: 4 Hz)."},
-        {.name = "young", .kind = SU_OPT_NUMBER, .target = &set.young, .argument = "PA", .low = 0, .high = 1e15,
+        {.name = "young",
+         .kind = SU_OPT_NUMBER,
+         .target = &set.young,
+         .argument = "PA",
+         .low = 0,
+         .high = 1e15,
          .help = "Young's modulus, instead of --frequency (default: 0, by frequency)."},
-        {.name = "poisson", .kind = SU_OPT_NUMBER, .target = &set.poisson, .argument = "NU", .low = 0, .high = 0.499,
+        {.name = "poisson",
+         .kind = SU_OPT_NUMBER,
+         .target = &set.poisson,
+         .argument = "NU",
+         .low = 0,
+         .high = 0.499,
          .help = "Poisson's ratio (default: 0.45)."},
-        {.name = "density", .kind = SU_OPT_NUMBER, .target = &set.density, .argument = "KG/M3", .low = 1e-3, .high = 1e6,
+        {.name = "density",
+         .kind = SU_OPT_NUMBER,
+         .target = &set.density,
+         .argument = "KG/M3",
+         .low = 1e-3,
+         .high = 1e6,
          .help = "mass density (default: 1000 kg/m^3)."},
-        {.name = "paint", .kind = SU_OPT_CHOICE, .target = &set.paint, .argument = "HOW", .choices = "relative|absolute",
-         .help = "what painted and per-tet values of stiffness mean: factors on the stiffness that --frequency or --young "
-                 "set, or Pa; of density: factors on --density, or kg/m^3. Poisson's ratios are always themselves "
-                 "(default: relative)."},
-        {.name = "young-tets", .kind = SU_OPT_TEXT, .target = &set.files.young, .argument = "FILE",
-         .help = "stiffness of each tet instead of what POSES has painted on the skin: NPY or CSV, (t) for all poses or "
-                 "(m,t) for each."},
-        {.name = "poisson-tets", .kind = SU_OPT_TEXT, .target = &set.files.poisson, .argument = "FILE",
+        {.name = "paint",
+         .kind = SU_OPT_CHOICE,
+         .target = &set.paint,
+         .argument = "HOW",
+         .choices = "relative|absolute",
+         .help =
+             "what painted and per-tet values of stiffness mean: factors on the stiffness that --frequency or --young "
+             "set, or Pa; of density: factors on --density, or kg/m^3. Poisson's ratios are always themselves "
+             "(default: relative)."},
+        {.name = "young-tets",
+         .kind = SU_OPT_TEXT,
+         .target = &set.files.young,
+         .argument = "FILE",
+         .help =
+             "stiffness of each tet instead of what POSES has painted on the skin: NPY or CSV, (t) for all poses or "
+             "(m,t) for each."},
+        {.name = "poisson-tets",
+         .kind = SU_OPT_TEXT,
+         .target = &set.files.poisson,
+         .argument = "FILE",
          .help = "Poisson's ratio of each tet, likewise."},
-        {.name = "density-tets", .kind = SU_OPT_TEXT, .target = &set.files.density, .argument = "FILE",
+        {.name = "density-tets",
+         .kind = SU_OPT_TEXT,
+         .target = &set.files.density,
+         .argument = "FILE",
          .help = "density of each tet, (t)."},
-        {.name = "material", .kind = SU_OPT_CHOICE, .target = &set.material, .argument = "NAME",
-         .choices = "stvk|neohookean|corotational", .help = "material of the flesh (default: neohookean)."},
-        {.name = "rest", .kind = SU_OPT_CHOICE, .target = &set.rest, .argument = "SHAPE", .choices = "turned|posed",
-         .help = "what is free of stress at a pose: each tet's neutral shape, turned by a smooth field of rotations, or the posed shape "
+        {.name = "material",
+         .kind = SU_OPT_CHOICE,
+         .target = &set.material,
+         .argument = "NAME",
+         .choices = "stvk|neohookean|corotational",
+         .help = "material of the flesh (default: neohookean)."},
+        {.name = "rest",
+         .kind = SU_OPT_CHOICE,
+         .target = &set.rest,
+         .argument = "SHAPE",
+         .choices = "turned|posed",
+         .help = "what is free of stress at a pose: each tet's neutral shape, turned by a smooth field of rotations, "
+                 "or the posed shape "
                  "itself, folds and all, as in the paper (default: turned)."},
-        {.name = "smoothing", .kind = SU_OPT_NUMBER, .target = &set.smoothing, .argument = "SHARE", .low = 1e-3, .high = 1,
+        {.name = "smoothing",
+         .kind = SU_OPT_NUMBER,
+         .target = &set.smoothing,
+         .argument = "SHARE",
+         .low = 1e-3,
+         .high = 1,
          .help = "length over which those rotations are smoothed, as a part of the flesh's diagonal (default: 4%)."},
-        {.name = "gamma", .kind = SU_OPT_NUMBER, .target = &set.gamma, .argument = "G", .low = 1e-9, .high = 1e3,
+        {.name = "gamma",
+         .kind = SU_OPT_NUMBER,
+         .target = &set.gamma,
+         .argument = "G",
+         .low = 1e-9,
+         .high = 1e3,
          .help = "weight of the strain energy against the distance to the skin, dimensionless (default: 1e-3)."},
-        {.name = "residual", .kind = SU_OPT_NUMBER, .target = &set.residual, .argument = "PERCENT", .low = 0, .high = 100,
-         .help = "wanted RMS distance to the skin, as a part of its diagonal: --gamma is made smaller pose by pose, at most "
+        {.name = "residual",
+         .kind = SU_OPT_NUMBER,
+         .target = &set.residual,
+         .argument = "PERCENT",
+         .low = 0,
+         .high = 100,
+         .help = "wanted RMS distance to the skin, as a part of its diagonal: --gamma is made smaller pose by pose, at "
+                 "most "
                  "1000 times, until it is met; 0 leaves --gamma alone (default: 0.2 %)."},
-        {.name = "pose", .kind = SU_OPT_LIST, .target = &set.poses, .argument = "N", .greedy = true,
+        {.name = "pose",
+         .kind = SU_OPT_LIST,
+         .target = &set.poses,
+         .argument = "N",
+         .greedy = true,
          .help = "only these poses, so that a farm can make one a job (default: all)."},
-        {.name = "reuse", .kind = SU_OPT_TEXT, .target = &set.reuse, .argument = "FIT", .transient = true,
-         .help = "poses that this file of an earlier run already has are taken from it, where nothing they depend on has changed; "
+        {.name = "reuse",
+         .kind = SU_OPT_TEXT,
+         .target = &set.reuse,
+         .argument = "FIT",
+         .transient = true,
+         .help = "poses that this file of an earlier run already has are taken from it, where nothing they depend on "
+                 "has changed; "
                  "the result is the same."},
-        {.name = "shots", .kind = SU_OPT_LIST, .target = &set.shots, .argument = "ANIM...", .greedy = true, .transient = true,
-         .help = "shots along which collapsed tets are counted and the distance to the skin is measured, at every frame."},
-        {.name = "suggest", .kind = SU_OPT_INT, .target = &set.suggest, .argument = "N", .low = 0, .high = 64, .transient = true,
-         .help = "with --shots, name up to N frames whose tets collapse most, to be added as example poses with supple poses "
+        {.name = "shots",
+         .kind = SU_OPT_LIST,
+         .target = &set.shots,
+         .argument = "ANIM...",
+         .greedy = true,
+         .transient = true,
+         .help =
+             "shots along which collapsed tets are counted and the distance to the skin is measured, at every frame."},
+        {.name = "suggest",
+         .kind = SU_OPT_INT,
+         .target = &set.suggest,
+         .argument = "N",
+         .low = 0,
+         .high = 64,
+         .transient = true,
+         .help = "with --shots, name up to N frames whose tets collapse most, to be added as example poses with supple "
+                 "poses "
                  "--at (default: 0)."},
     };
     const su_program program = {
         .name = "supple-fit",
         .summary = "fit the flesh to the skin of each example pose and set its materials",
         .usage = "TET POSES -o FIT",
-        .description = "For each example pose the flesh takes the shape that follows the skin with least strain; at run time "
-                       "the fitted shapes correct a simple interpolation from the skin.",
+        .description =
+            "For each example pose the flesh takes the shape that follows the skin with least strain; at run time "
+            "the fitted shapes correct a simple interpolation from the skin.",
         .example = "supple fit fox.tet.npz fox.poses.npz --shots run.anim.npz -o fox.fit.npz",
         .options = options,
         .option_count = sizeof options / sizeof *options,

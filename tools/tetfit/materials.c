@@ -14,15 +14,16 @@ void materials_free(materials *m)
 }
 
 /* (t) for all poses or (m,t), one value a tet; a column of t values counts as a row. */
-static su_status read_tets(const char *path, const char *what, int64_t t, int64_t m, double low, double high, su_table *out,
-                           su_error *err)
+static su_status read_tets(const char *path, const char *what, int64_t t, int64_t m, double low, double high,
+                           su_table *out, su_error *err)
 {
     if (!path) return SU_OK;
     SU_TRY(su_table_load(path, out, err));
     if (out->columns == 1 && out->rows == t) out->rows = 1, out->columns = t;
     if (out->columns != t || (out->rows != 1 && out->rows != m))
-        return su_fail(err, SU_INPUT, "%s: %s has the shape (%lld,%lld); (%lld) or (%lld,%lld) is wanted: tets, or poses and tets",
-                       path, what, (long long)out->rows, (long long)out->columns, (long long)t, (long long)m, (long long)t);
+        return su_fail(
+            err, SU_INPUT, "%s: %s has the shape (%lld,%lld); (%lld) or (%lld,%lld) is wanted: tets, or poses and tets",
+            path, what, (long long)out->rows, (long long)out->columns, (long long)t, (long long)m, (long long)t);
     for (int64_t i = 0; i < out->rows * t; i++)
         if (!(out->values[i] > low && out->values[i] < high))
             return su_fail(err, SU_INPUT, "%s: %s of tet %lld is %g; it must lie between %g and %g", path, what,
@@ -31,14 +32,16 @@ static su_status read_tets(const char *path, const char *what, int64_t t, int64_
 }
 
 static su_status spread(const su_tool *tool, const char *what, const su_tet *tet, const su_poses *poses, int64_t k,
-                        const int32_t *pose, const double *painted, double low, double high, double **out, su_error *err)
+                        const int32_t *pose, const double *painted, double low, double high, double **out,
+                        su_error *err)
 {
     int64_t nbar = poses->nbar;
     double *values;
     for (int64_t i = 0; i < poses->m * nbar; i++)
         if (!(painted[i] > low && painted[i] < high))
-            return su_fail(err, SU_INPUT, "%s: painted %s of vertex %lld at pose %lld is %g; it must lie between %g and %g",
-                           tool->inputs.items[1], what, (long long)(i % nbar), (long long)(i / nbar), painted[i], low, high);
+            return su_fail(
+                err, SU_INPUT, "%s: painted %s of vertex %lld at pose %lld is %g; it must lie between %g and %g",
+                tool->inputs.items[1], what, (long long)(i % nbar), (long long)(i / nbar), painted[i], low, high);
     SU_TRY(SU_ALLOC(out, (k + 1) * tet->t, "painted materials", err));
     SU_TRY(SU_ALLOC(&values, (k + 1) * nbar, "painted materials", err));
     for (int64_t row = 0; row <= k; row++)
@@ -49,8 +52,8 @@ static su_status spread(const su_tool *tool, const char *what, const su_tet *tet
     return status;
 }
 
-su_status materials_load(su_tool *tool, const material_files *files, const su_tet *tet, const su_poses *poses, int64_t k,
-                         const int32_t *pose, materials *out)
+su_status materials_load(su_tool *tool, const material_files *files, const su_tet *tet, const su_poses *poses,
+                         int64_t k, const int32_t *pose, materials *out)
 {
     su_error *err = &tool->err;
     SU_TRY(read_tets(files->young, "Young's modulus", tet->t, poses->m, 0, 1e15, &out->young, err));
@@ -59,7 +62,8 @@ su_status materials_load(su_tool *tool, const material_files *files, const su_te
     if (poses->young && !out->young.rows)
         SU_TRY(spread(tool, "Young's modulus", tet, poses, k, pose, poses->young, 0, 1e15, &out->painted_young, err));
     if (poses->poisson && !out->poisson.rows)
-        SU_TRY(spread(tool, "Poisson's ratio", tet, poses, k, pose, poses->poisson, -1, 0.5, &out->painted_poisson, err));
+        SU_TRY(
+            spread(tool, "Poisson's ratio", tet, poses, k, pose, poses->poisson, -1, 0.5, &out->painted_poisson, err));
     return SU_OK;
 }
 
@@ -81,9 +85,12 @@ const double *materials_poisson(const materials *m, int64_t row, int32_t pose, i
 
 void materials_digest(const materials *m, const su_poses *poses, int32_t pose, int64_t t, su_digest *digest)
 {
-    const struct { const su_table *table; const double *painted; } sources[] = {
-        {&m->young, m->painted_young ? poses->young : NULL}, {&m->poisson, m->painted_poisson ? poses->poisson : NULL}};
-    for (int side = 0; side < 2; side++)   /* the neutral pose sets the scale for all */
+    const struct {
+        const su_table *table;
+        const double *painted;
+    } sources[] = {{&m->young, m->painted_young ? poses->young : NULL},
+                   {&m->poisson, m->painted_poisson ? poses->poisson : NULL}};
+    for (int side = 0; side < 2; side++) /* the neutral pose sets the scale for all */
         for (int i = 0; i < 2; i++) {
             int32_t of = side ? pose : 0;
             if (sources[i].table->rows)
