@@ -31,11 +31,11 @@ say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 
 # ---- what there is ----
 
-LIB_C := $(wildcard lib/*/*.c)
+LIB_C := $(wildcard lib/*/*.c lib/*/*/*.c)
 # What a game or a plug-in links: no sparse solver, no BLAS. Kept closed by tests/test_layers.sh.
-RUNTIME_C := $(filter $(LIB_C),$(wildcard lib/runtime/*.c) \
+RUNTIME_C := $(filter $(LIB_C),$(wildcard lib/runtime/*.c lib/runtime/*/*.c lib/physics/*.c) \
              $(filter-out lib/core/tool%.c lib/core/child.c,$(wildcard lib/core/*.c)) \
-             lib/io/schema.c lib/io/field.c lib/io/anim.c lib/io/model.c lib/io/sim.c lib/fem/material.c \
+             lib/io/stage/schema.c lib/io/stage/field.c lib/io/stage/anim.c lib/io/stage/model.c lib/io/stage/sim.c \
              lib/geometry/rotation.c lib/geometry/rotation_field.c lib/geometry/boxtree.c lib/geometry/distance.c \
              lib/rig/rbf.c lib/rig/rest_shape.c lib/rig/shot.c)
 TOOL_DIRS := $(notdir $(patsubst %/,%,$(dir $(wildcard tools/*/main.c))))
@@ -81,7 +81,7 @@ $(BUILD)/%.o: %.c $(BUILD)/flags
 	$(Q)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 # Kernels that live by the vector units; the compiler clones them for AVX2 and AVX-512 where marked.
-$(BUILD)/lib/runtime/%.o: CFLAGS += $(if $(SAN),-O1,-O3) -ffp-contract=fast -fno-math-errno
+$(BUILD)/lib/runtime/%.o $(BUILD)/lib/physics/external.o $(BUILD)/lib/physics/collider_mesh.o: CFLAGS += $(if $(SAN),-O1,-O3) -ffp-contract=fast -fno-math-errno
 # Vectors as values: everything is inlined, so no call depends on how they are passed.
 $(BUILD)/lib/fem/tet_lanes.o: CFLAGS += -O3 -ffp-contract=fast -fno-math-errno -Wno-psabi
 

@@ -5,10 +5,10 @@
 #include "fem/elastic.h"
 #include "fem/fullsim.h"
 #include "runtime/model_runtime.h"
-#include "runtime/pose_part.h"
-#include "runtime/shot_lanes.h"
-#include "runtime/reconstruct.h"
-#include "runtime/step.h"
+#include "runtime/subspace/pose_part.h"
+#include "runtime/subspace/shot_lanes.h"
+#include "runtime/subspace/reconstruct.h"
+#include "runtime/step/step.h"
 #include "trained.h"
 
 #include <cblas.h>

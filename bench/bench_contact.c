@@ -6,7 +6,7 @@
 #include "block.h"
 #include "fem/elastic.h"
 #include "linalg/cholesky.h"
-#include "reduce/modes.h"
+#include "reduce/modes/modes.h"
 
 #include <arpack/arpack.h>
 #include <cholmod.h>

@@ -1,6 +1,6 @@
 /* Frames rebuilt a second: u = U(p) q, rotations included, and A u on the skin, before any file is written. */
 #include "character.h"
-#include "runtime/reconstruct.h"
+#include "runtime/subspace/reconstruct.h"
 
 #include <stdio.h>
 #include <stdlib.h>

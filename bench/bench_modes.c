@@ -3,9 +3,9 @@
 #include "block.h"
 #include "core/threads.h"
 #include "fem/elastic.h"
-#include "reduce/contact.h"
-#include "reduce/derivatives.h"
-#include "reduce/modes.h"
+#include "reduce/modes/contact.h"
+#include "reduce/modes/derivatives.h"
+#include "reduce/modes/modes.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -6,9 +6,9 @@
 #include "fem/elastic.h"
 #include "fem/implicit.h"
 #include "runtime/model_runtime.h"
-#include "runtime/pose_part.h"
-#include "runtime/shot_lanes.h"
-#include "runtime/step.h"
+#include "runtime/subspace/pose_part.h"
+#include "runtime/subspace/shot_lanes.h"
+#include "runtime/step/step.h"
 
 #include <cblas.h>
 #include <lapacke.h>

@@ -3,8 +3,8 @@
 #include "fem/elastic.h"
 #include "geometry/rotation_field.h"
 #include "geometry/mat3.h"
-#include "reduce/align.h"
-#include "reduce/regions.h"
+#include "reduce/align/align.h"
+#include "reduce/modes/regions.h"
 #include "rig/rbf_train.h"
 
 #include <math.h>

@@ -3,10 +3,10 @@
 #ifndef BENCH_TRAINED_H
 #define BENCH_TRAINED_H
 
-#include "io/anim.h"
-#include "io/fit.h"
-#include "io/model.h"
-#include "io/tet.h"
+#include "io/stage/anim.h"
+#include "io/stage/fit.h"
+#include "io/stage/model.h"
+#include "io/stage/tet.h"
 #include "rig/shot.h"
 
 typedef struct trained_sizes {

@@ -3,7 +3,7 @@
  * Only supple_runtime.h knows about the flesh; the clip stands for the game's own rig. */
 #include "runtime/supple_runtime.h"
 
-#include "io/anim.h"
+#include "io/stage/anim.h"
 
 #include <math.h>
 #include <stdio.h>

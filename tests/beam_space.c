@@ -1,7 +1,7 @@
 #include "beam_space.h"
 
 #include "geometry/rotation_field.h"
-#include "reduce/align.h"
+#include "reduce/align/align.h"
 #include "rig/rbf_train.h"
 
 #include <stdlib.h>

@@ -3,9 +3,9 @@
 #define TESTS_BEAM_SPACE_H
 
 #include "beam.h"
-#include "io/basis.h"
-#include "io/fit.h"
-#include "io/tet.h"
+#include "io/stage/basis.h"
+#include "io/stage/fit.h"
+#include "io/stage/tet.h"
 
 typedef struct beam_space {
     beam shape;

@@ -3,7 +3,7 @@
 #include "core/memory.h"
 #include "fem/elastic.h"
 #include "geometry/rotation_field.h"
-#include "reduce/align.h"
+#include "reduce/align/align.h"
 #include "rig/rbf_train.h"
 
 #include <math.h>

@@ -2,8 +2,8 @@
 #ifndef TESTS_REDUCED_SCENE_H
 #define TESTS_REDUCED_SCENE_H
 
-#include "io/model.h"
-#include "io/sim.h"
+#include "io/stage/model.h"
+#include "io/stage/sim.h"
 #include "runtime/model_runtime.h"
 #include "runtime/simulate.h"
 #include "scene.h"

@@ -6,9 +6,9 @@
 #include "beam.h"
 #include "fem/fullsim.h"
 #include "fem/smooth_weights.h"
-#include "io/anim.h"
-#include "io/fit.h"
-#include "io/tet.h"
+#include "io/stage/anim.h"
+#include "io/stage/fit.h"
+#include "io/stage/tet.h"
 #include "rig/shot.h"
 
 typedef struct scene {

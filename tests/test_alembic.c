@@ -1,8 +1,8 @@
 /* Alembic caches: what is written comes back, the format page's own example is reproduced, a cache of another program
  * (Maya's exporter) is read as its OBJ twin says, and no damage crashes the reader. */
-#include "io/abc_archive.h"
-#include "io/alembic.h"
-#include "io/sequence.h"
+#include "io/alembic/abc_archive.h"
+#include "io/alembic/alembic.h"
+#include "io/cache/sequence.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

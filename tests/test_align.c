@@ -1,8 +1,8 @@
 #include "beam.h"
 #include "geometry/mat3.h"
 #include "geometry/rotation_field.h"
-#include "reduce/align.h"
-#include "reduce/interpolate.h"
+#include "reduce/align/align.h"
+#include "reduce/align/interpolate.h"
 
 #include <cblas.h>
 #include <lapacke.h>

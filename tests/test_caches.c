@@ -1,9 +1,9 @@
 /* PC2, MDD, OBJ and sequences of them: bytes as the formats say, what is written comes back, bad files are refused. */
-#include "io/mdd.h"
-#include "io/obj.h"
-#include "io/pc2.h"
-#include "io/sequence.h"
-#include "io/sequence_files.h"
+#include "io/cache/mdd.h"
+#include "io/cache/obj.h"
+#include "io/cache/pc2.h"
+#include "io/cache/sequence.h"
+#include "io/cache/sequence_files.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,8 +2,8 @@
  * body as a sphere. */
 #include "fem/forces.h"
 #include "reduced_scene.h"
-#include "runtime/collider_mesh.h"
-#include "runtime/reconstruct.h"
+#include "physics/collider_mesh.h"
+#include "runtime/subspace/reconstruct.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -4,9 +4,9 @@
 #include "geometry/distance.h"
 #include "geometry/mat3.h"
 #include "geometry/tetmesh.h"
-#include "reduce/contact.h"
-#include "reduce/modes.h"
-#include "reduce/pose_modes.h"
+#include "reduce/modes/contact.h"
+#include "reduce/modes/modes.h"
+#include "reduce/modes/pose_modes.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

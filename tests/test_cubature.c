@@ -1,10 +1,10 @@
 #include "beam_space.h"
 #include "core/threads.h"
-#include "reduce/align.h"
-#include "reduce/cubature.h"
-#include "reduce/elastic_rows.h"
-#include "reduce/pose_space.h"
-#include "reduce/selection.h"
+#include "reduce/align/align.h"
+#include "reduce/cubature/cubature.h"
+#include "reduce/cubature/elastic_rows.h"
+#include "reduce/cubature/pose_space.h"
+#include "reduce/cubature/selection.h"
 
 #include <lapacke.h>
 #include <math.h>

@@ -3,7 +3,7 @@
 #include "fem/elastic.h"
 #include "fem/second_derivative.h"
 #include "geometry/rotation.h"
-#include "reduce/derivatives.h"
+#include "reduce/modes/derivatives.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -2,8 +2,8 @@
  * elimination against modes by projection, which take any rows. */
 #include "box.h"
 #include "geometry/tetmesh.h"
-#include "reduce/elimination.h"
-#include "reduce/modes.h"
+#include "reduce/modes/elimination.h"
+#include "reduce/modes/modes.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -5,7 +5,7 @@
 #include "estimate/full_stretches.h"
 #include "fem/elastic.h"
 #include "reduced_scene.h"
-#include "runtime/reconstruct.h"
+#include "runtime/subspace/reconstruct.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,10 +1,10 @@
 /* supple fit and supple modes as programs, on a bending bar made here: conventions, single poses, bad input. */
 #include "box.h"
 #include "geometry/ties.h"
-#include "io/fit.h"
-#include "io/modes.h"
-#include "io/poses.h"
-#include "io/tet.h"
+#include "io/stage/fit.h"
+#include "io/stage/modes.h"
+#include "io/stage/poses.h"
+#include "io/stage/tet.h"
 
 #include <math.h>
 #include <setjmp.h>

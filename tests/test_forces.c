@@ -4,8 +4,8 @@
 #include "fem/elastic.h"
 #include "geometry/tetmesh.h"
 #include "reduced_scene.h"
-#include "runtime/external.h"
-#include "runtime/reconstruct.h"
+#include "physics/external.h"
+#include "runtime/subspace/reconstruct.h"
 
 #include <jansson.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* docs/formats.md and the tables in lib/io/ say the same: every array has its row there, and no row is left over. */
-#include "io/schema.h"
+#include "io/stage/schema.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* The hard skins all the way: meshed, fitted to a bent shape of theirs and given modes, by the programs. */
-#include "io/fit.h"
-#include "io/modes.h"
-#include "io/poses.h"
+#include "io/stage/fit.h"
+#include "io/stage/modes.h"
+#include "io/stage/poses.h"
 #include "skins.h"
 
 #include <math.h>

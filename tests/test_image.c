@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "io/image.h"
+#include "io/cache/image.h"
 
 #include <math.h>
 #include <stdio.h>

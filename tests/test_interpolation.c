@@ -1,9 +1,9 @@
 /* Corotated against linear interpolation on bent beams: PSSD Fig. 10 and beyond. */
 #include "beam_space.h"
 #include "geometry/mat3.h"
-#include "reduce/align.h"
-#include "reduce/pose_space.h"
-#include "reduce/stiffening.h"
+#include "reduce/align/align.h"
+#include "reduce/cubature/pose_space.h"
+#include "reduce/cubature/stiffening.h"
 
 #include <cblas.h>
 #include <lapacke.h>

@@ -7,7 +7,7 @@
 
 #include "core/memory.h"
 #include "near.h"
-#include "runtime/kernels_frames.h"
+#include "runtime/kernels/kernels_frames.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,11 +6,11 @@
 #include <cmocka.h>
 
 #include "core/memory.h"
-#include "fem/material.h"
+#include "physics/material.h"
 #include "geometry/mat3.h"
 #include "geometry/rotation.h"
 #include "near.h"
-#include "runtime/kernels.h"
+#include "runtime/kernels/kernels.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,14 +1,14 @@
 /* What localized modes are for (PSSD section 7, Fig. 11): a body with ears made of cubes, and the demo character. */
 #include "box.h"
 #include "geometry/mat3.h"
-#include "io/fit.h"
-#include "io/modes.h"
-#include "io/poses.h"
-#include "io/tet.h"
+#include "io/stage/fit.h"
+#include "io/stage/modes.h"
+#include "io/stage/poses.h"
+#include "io/stage/tet.h"
 #include "linalg/cholesky.h"
-#include "reduce/handles.h"
-#include "reduce/pose_modes.h"
-#include "reduce/regions.h"
+#include "reduce/modes/handles.h"
+#include "reduce/modes/pose_modes.h"
+#include "reduce/modes/regions.h"
 
 #include <cblas.h>
 #include <lapacke.h>

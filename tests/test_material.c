@@ -1,5 +1,5 @@
 /* Materials: energy, stress and derivative against each other by finite differences, invariances, limits. */
-#include "fem/material.h"
+#include "physics/material.h"
 #include "geometry/mat3.h"
 #include "geometry/rotation.h"
 

@@ -1,7 +1,7 @@
 /* supple mesh from the outside: what it writes, what it says, how it ends; TetGen replaced by programs that misbehave.
  */
-#include "io/poses.h"
-#include "io/tet.h"
+#include "io/stage/poses.h"
+#include "io/stage/tet.h"
 #include "geometry/mat3.h"
 #include "geometry/tetmesh.h"
 #include "skins.h"

@@ -1,7 +1,7 @@
 /* Linear modes against beam theory, modal derivatives and principal directions against their laws. */
 #include "box.h"
-#include "reduce/derivatives.h"
-#include "reduce/modes.h"
+#include "reduce/modes/derivatives.h"
+#include "reduce/modes/modes.h"
 
 #include <cblas.h>
 #include <lapacke.h>

@@ -1,7 +1,7 @@
 /* The hashes against the format page's test values, and the container: what is written comes back, what is damaged is
  * refused. */
-#include "io/abc_hash.h"
-#include "io/ogawa.h"
+#include "io/alembic/abc_hash.h"
+#include "io/alembic/ogawa.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* Shots played coarsely in the full space: what is known of their shapes, which frames they are, and what they depend
  * on. */
-#include "reduce/played_shots.h"
+#include "reduce/modes/played_shots.h"
 
 #include "fem/elastic.h"
 #include "linalg/cholesky.h"

@@ -1,8 +1,8 @@
 /* Bounded biharmonic weights: optimality, handles, sharpening; localized modes. */
 #include "box.h"
-#include "reduce/handles.h"
-#include "reduce/modes.h"
-#include "reduce/regions.h"
+#include "reduce/modes/handles.h"
+#include "reduce/modes/modes.h"
+#include "reduce/modes/regions.h"
 
 #include <math.h>
 #include <setjmp.h>

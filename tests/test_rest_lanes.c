@@ -3,7 +3,7 @@
 #include "beam.h"
 #include "fem/smooth_weights.h"
 #include "geometry/rotation.h"
-#include "runtime/rest_lanes.h"
+#include "runtime/subspace/rest_lanes.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -6,11 +6,11 @@
 #include "geometry/rotation.h"
 #include "geometry/rotation_field.h"
 #include "reduced_scene.h"
-#include "reduce/interpolate.h"
-#include "runtime/checkpoint.h"
-#include "runtime/pose_part.h"
-#include "runtime/reconstruct.h"
-#include "runtime/step.h"
+#include "reduce/align/interpolate.h"
+#include "runtime/step/checkpoint.h"
+#include "runtime/subspace/pose_part.h"
+#include "runtime/subspace/reconstruct.h"
+#include "runtime/step/step.h"
 
 #include <lapacke.h>
 

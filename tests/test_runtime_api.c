@@ -1,8 +1,8 @@
 /* supple_runtime.h driven as a game would: the same motion as the offline simulator, any pose, any order of calls. */
-#include "io/model.h"
+#include "io/stage/model.h"
 #include "reduced_scene.h"
-#include "runtime/external.h"
-#include "runtime/reconstruct.h"
+#include "physics/external.h"
+#include "runtime/subspace/reconstruct.h"
 #include "runtime/supple_runtime.h"
 
 #include <math.h>

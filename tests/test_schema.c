@@ -1,12 +1,12 @@
 /* The tables of the file kinds: round trips, and every kind of bad file refused with a message that names it. */
-#include "io/anim.h"
-#include "io/basis.h"
-#include "io/fit.h"
-#include "io/model.h"
-#include "io/modes.h"
-#include "io/poses.h"
-#include "io/sim.h"
-#include "io/tet.h"
+#include "io/stage/anim.h"
+#include "io/stage/basis.h"
+#include "io/stage/fit.h"
+#include "io/stage/model.h"
+#include "io/stage/modes.h"
+#include "io/stage/poses.h"
+#include "io/stage/sim.h"
+#include "io/stage/tet.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

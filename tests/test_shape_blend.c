@@ -1,6 +1,6 @@
 #include "beam.h"
 #include "geometry/mat3.h"
-#include "reduce/shape_blend.h"
+#include "reduce/cubature/shape_blend.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -3,7 +3,7 @@
 
 #include "core/memory.h"
 #include "geometry/rotation.h"
-#include "runtime/shot_lanes.h"
+#include "runtime/subspace/shot_lanes.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* The rehearsal of shots: one vibrating mode against its analytic solution, principal directions, and that a quiet shot
  * counts beside a violent one. */
-#include "reduce/shot_motion.h"
+#include "reduce/modes/shot_motion.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -2,9 +2,9 @@
 #include "core/child.h"
 #include "core/file.h"
 #include "core/memory.h"
-#include "io/anim.h"
-#include "io/model.h"
-#include "io/sim.h"
+#include "io/stage/anim.h"
+#include "io/stage/model.h"
+#include "io/stage/sim.h"
 #include "reduced_scene.h"
 
 #include <math.h>

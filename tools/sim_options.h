@@ -4,7 +4,7 @@
 
 #include "core/tool.h"
 #include "fem/forces.h"
-#include "runtime/settings.h"
+#include "physics/settings.h"
 
 /* Targets of --forces and --collider. */
 typedef struct su_forces_files {

@@ -6,9 +6,9 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "estimate/reduced_motion.h"
-#include "io/sim.h"
+#include "io/stage/sim.h"
 #include "rig/shot.h"
-#include "runtime/settings.h"
+#include "physics/settings.h"
 
 #include <stdint.h>
 

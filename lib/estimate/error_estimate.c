@@ -11,7 +11,7 @@
 #include "geometry/mat3.h"
 #include "geometry/rotation.h"
 #include "linalg/cholesky.h"
-#include "runtime/reconstruct.h"
+#include "runtime/subspace/reconstruct.h"
 
 #include <math.h>
 #include <omp.h>

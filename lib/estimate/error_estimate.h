@@ -7,12 +7,12 @@
 #include "core/error.h"
 #include "core/progress.h"
 #include "estimate/displacements.h"
-#include "io/fit.h"
-#include "io/model.h"
-#include "io/sim.h"
-#include "io/tet.h"
+#include "io/stage/fit.h"
+#include "io/stage/model.h"
+#include "io/stage/sim.h"
+#include "io/stage/tet.h"
 #include "rig/shot.h"
-#include "runtime/settings.h"
+#include "physics/settings.h"
 
 #include <stdint.h>
 

@@ -6,9 +6,9 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "fem/fullsim.h"
-#include "io/model.h"
+#include "io/stage/model.h"
 #include "rig/shot.h"
-#include "runtime/reduced_basis.h"
+#include "runtime/subspace/reduced_basis.h"
 
 #include <stdint.h>
 

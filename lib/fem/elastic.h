@@ -4,7 +4,7 @@
 #define SU_FEM_ELASTIC_H
 
 #include "core/error.h"
-#include "fem/material.h"
+#include "physics/material.h"
 #include "linalg/sparse.h"
 
 #include <stdint.h>

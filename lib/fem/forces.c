@@ -3,8 +3,8 @@
 #include "core/file.h"
 #include "geometry/mat3.h"
 #include "geometry/polygon.h"
-#include "io/anim.h"
-#include "io/sequence.h"
+#include "io/stage/anim.h"
+#include "io/cache/sequence.h"
 
 #include <stdio.h>
 #include <stdlib.h>

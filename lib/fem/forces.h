@@ -2,7 +2,7 @@
 #ifndef SU_FEM_FORCES_H
 #define SU_FEM_FORCES_H
 
-#include "runtime/external.h"
+#include "physics/external.h"
 
 /* The file at path (NULL: none) as in docs/runtime.md, and a mesh collider for each path of colliders, all its settings
  * the defaults. Files that the JSON names are relative to its folder. A mesh is a supple.anim, or a sequence as in

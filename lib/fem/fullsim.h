@@ -5,10 +5,10 @@
 
 #include "core/error.h"
 #include "fem/elastic.h"
-#include "io/fit.h"
-#include "io/tet.h"
+#include "io/stage/fit.h"
+#include "io/stage/tet.h"
 #include "rig/shot.h"
-#include "runtime/settings.h"
+#include "physics/settings.h"
 
 #include <stdbool.h>
 #include <stdint.h>

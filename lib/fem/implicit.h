@@ -7,7 +7,7 @@
 
 #include "core/error.h"
 #include "fem/elastic.h"
-#include "runtime/external.h"
+#include "physics/external.h"
 
 #include <stdbool.h>
 #include <stdint.h>

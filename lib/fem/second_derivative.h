@@ -3,7 +3,7 @@
 #ifndef SU_FEM_SECOND_DERIVATIVE_H
 #define SU_FEM_SECOND_DERIVATIVE_H
 
-#include "fem/material.h"
+#include "physics/material.h"
 
 #include <stdint.h>
 

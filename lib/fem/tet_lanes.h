@@ -3,7 +3,7 @@
 #ifndef SU_FEM_TET_LANES_H
 #define SU_FEM_TET_LANES_H
 
-#include "fem/material.h"
+#include "physics/material.h"
 
 #include <stdbool.h>
 #include <stdint.h>

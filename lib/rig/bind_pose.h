@@ -4,7 +4,7 @@
 
 #include "core/error.h"
 #include "core/memory.h"
-#include "io/scene.h"
+#include "io/scene/scene.h"
 
 #include <stdint.h>
 

@@ -3,7 +3,7 @@
 #define SU_RIG_CHARACTER_H
 
 #include "core/memory.h"
-#include "io/scene.h"
+#include "io/scene/scene.h"
 #include "rig/skinning.h"
 
 #include <stdint.h>

@@ -2,7 +2,7 @@
 #ifndef SU_RIG_CLIP_RIG_H
 #define SU_RIG_CLIP_RIG_H
 
-#include "io/anim.h"
+#include "io/stage/anim.h"
 #include "rig/character.h"
 
 #include <stdbool.h>

@@ -2,7 +2,7 @@
 #ifndef SU_RIG_JOINT_CURVES_H
 #define SU_RIG_JOINT_CURVES_H
 
-#include "io/scene.h"
+#include "io/scene/scene.h"
 #include "io/table.h"
 
 /* Columns: `time` (s) or `frame` (divided by rate, Hz), ascending; NODE.rx, .ry, .rz: rotation vector about the node's

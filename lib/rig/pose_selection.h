@@ -3,7 +3,7 @@
 #define SU_RIG_POSE_SELECTION_H
 
 #include "core/error.h"
-#include "io/anim.h"
+#include "io/stage/anim.h"
 
 #include <stdint.h>
 

@@ -4,8 +4,8 @@
 #define SU_RIG_SEQUENCE_TAKE_H
 
 #include "core/progress.h"
-#include "io/anim.h"
-#include "io/sequence.h"
+#include "io/stage/anim.h"
+#include "io/cache/sequence.h"
 
 #include <stdint.h>
 

@@ -4,7 +4,7 @@
 #define SU_RIG_SHOT_H
 
 #include "core/error.h"
-#include "io/anim.h"
+#include "io/stage/anim.h"
 
 #include <jansson.h>
 #include <stdbool.h>

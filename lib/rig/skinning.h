@@ -2,7 +2,7 @@
 #ifndef SU_RIG_SKINNING_H
 #define SU_RIG_SKINNING_H
 
-#include "io/scene.h"
+#include "io/scene/scene.h"
 
 #include <stdint.h>
 

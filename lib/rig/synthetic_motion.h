@@ -4,8 +4,8 @@
 #define SU_RIG_SYNTHETIC_MOTION_H
 
 #include "core/progress.h"
-#include "io/anim.h"
-#include "io/poses.h"
+#include "io/stage/anim.h"
+#include "io/stage/poses.h"
 
 #include <stdbool.h>
 #include <stdint.h>

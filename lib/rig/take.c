@@ -1,7 +1,7 @@
 #include "rig/take.h"
 
 #include "geometry/affine.h"
-#include "io/anim.h"
+#include "io/stage/anim.h"
 #include "rig/root_frame.h"
 #include "rig/skinning.h"
 

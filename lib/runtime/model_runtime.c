@@ -2,8 +2,8 @@
 
 #include "geometry/mat3.h"
 #include "rig/rbf.h"
-#include "runtime/linear_force.h"
-#include "runtime/model_points.h"
+#include "runtime/forces/linear_force.h"
+#include "runtime/forces/model_points.h"
 
 #include <math.h>
 #include <stdlib.h>

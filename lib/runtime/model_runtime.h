@@ -7,13 +7,13 @@
 #define SU_RUNTIME_MODEL_RUNTIME_H
 
 #include "core/error.h"
-#include "fem/material.h"
-#include "io/model.h"
-#include "runtime/kernels.h"
-#include "runtime/kernels_pose.h"
-#include "runtime/reduced_basis.h"
-#include "runtime/rest_lanes.h"
-#include "runtime/rest_patch.h"
+#include "physics/material.h"
+#include "io/stage/model.h"
+#include "runtime/kernels/kernels.h"
+#include "runtime/kernels/kernels_pose.h"
+#include "runtime/subspace/reduced_basis.h"
+#include "runtime/subspace/rest_lanes.h"
+#include "runtime/subspace/rest_patch.h"
 
 #include <stdint.h>
 

@@ -4,8 +4,8 @@
 #include "core/threads.h"
 #include "geometry/mat3.h"
 #include "rig/rbf.h"
-#include "runtime/pose_part.h"
-#include "runtime/shot_lanes.h"
+#include "runtime/subspace/pose_part.h"
+#include "runtime/subspace/shot_lanes.h"
 
 #include <math.h>
 #include <omp.h>

@@ -5,11 +5,11 @@
 
 #include "core/error.h"
 #include "core/progress.h"
-#include "io/sim.h"
+#include "io/stage/sim.h"
 #include "rig/shot.h"
 #include "runtime/model_runtime.h"
-#include "runtime/settings.h"
-#include "runtime/step.h"
+#include "physics/settings.h"
+#include "runtime/step/step.h"
 
 #include <stdint.h>
 

@@ -2,12 +2,12 @@
 
 #include "core/memory.h"
 #include "geometry/mat3.h"
-#include "io/model.h"
+#include "io/stage/model.h"
 #include "rig/rbf.h"
-#include "runtime/external.h"
-#include "runtime/reconstruct.h"
-#include "runtime/settings.h"
-#include "runtime/step.h"
+#include "physics/external.h"
+#include "runtime/subspace/reconstruct.h"
+#include "physics/settings.h"
+#include "runtime/step/step.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -4,11 +4,11 @@
 #include "core/tool.h"
 #include "fem/compare.h"
 #include "fem/elastic.h"
-#include "io/anim.h"
-#include "io/model.h"
-#include "io/sim.h"
+#include "io/stage/anim.h"
+#include "io/stage/model.h"
+#include "io/stage/sim.h"
 #include "rig/shot.h"
-#include "runtime/reconstruct.h"
+#include "runtime/subspace/reconstruct.h"
 
 #include <lapacke.h>
 #include <math.h>

@@ -3,12 +3,12 @@
 #include "core/memory.h"
 #include "core/threads.h"
 #include "core/tool.h"
-#include "reduce/cubature.h"
-#include "reduce/model_build.h"
-#include "reduce/motion_check.h"
-#include "reduce/parts.h"
-#include "reduce/training_places.h"
-#include "reduce/training_states.h"
+#include "reduce/cubature/cubature.h"
+#include "reduce/cubature/model_build.h"
+#include "reduce/cubature/motion_check.h"
+#include "reduce/modes/parts.h"
+#include "reduce/cubature/training_places.h"
+#include "reduce/cubature/training_states.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -4,15 +4,15 @@
 
 #include "core/tool.h"
 #include "geometry/bind.h"
-#include "io/anim.h"
-#include "io/cache.h"
-#include "io/model.h"
-#include "io/obj.h"
-#include "io/sim.h"
+#include "io/stage/anim.h"
+#include "io/cache/cache.h"
+#include "io/stage/model.h"
+#include "io/cache/obj.h"
+#include "io/stage/sim.h"
 #include "rig/shot.h"
-#include "runtime/expand.h"
+#include "runtime/subspace/expand.h"
 #include "runtime/frame_window.h"
-#include "runtime/reconstruct.h"
+#include "runtime/subspace/reconstruct.h"
 
 enum { WHAT_POINTS, WHAT_DISPLACEMENT };
 

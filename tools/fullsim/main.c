@@ -2,12 +2,12 @@
 #include "core/memory.h"
 #include "core/tool.h"
 #include "fem/fullsim.h"
-#include "io/anim.h"
-#include "io/fit.h"
-#include "io/sim.h"
-#include "io/tet.h"
+#include "io/stage/anim.h"
+#include "io/stage/fit.h"
+#include "io/stage/sim.h"
+#include "io/stage/tet.h"
 #include "rig/shot.h"
-#include "runtime/checkpoint.h"
+#include "runtime/step/checkpoint.h"
 #include "../sim_options.h"
 
 #include <stdlib.h>

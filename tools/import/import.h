@@ -3,7 +3,7 @@
 #define IMPORT_IMPORT_H
 
 #include "core/tool.h"
-#include "io/scene.h"
+#include "io/scene/scene.h"
 #include "rig/parameters.h"
 
 #include <stdio.h>

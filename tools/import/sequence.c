@@ -2,7 +2,7 @@
 
 #include "core/file.h"
 #include "core/threads.h"
-#include "io/sequence.h"
+#include "io/cache/sequence.h"
 #include "rig/sequence_take.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* supple-info: what stands in a file of supple. */
 #include "core/npz.h"
 #include "core/tool.h"
-#include "io/schema.h"
+#include "io/stage/schema.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -8,8 +8,8 @@
 #include "geometry/ties.h"
 #include "hold_files.h"
 #include "parts.h"
-#include "io/poses.h"
-#include "io/tet.h"
+#include "io/stage/poses.h"
+#include "io/stage/tet.h"
 
 #include <math.h>
 #include <stdio.h>

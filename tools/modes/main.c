@@ -5,7 +5,7 @@
 #include "core/memory.h"
 #include "core/threads.h"
 #include "matrices.h"
-#include "reduce/parts.h"
+#include "reduce/modes/parts.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -3,8 +3,8 @@
 #define SU_MODES_MATRICES_H
 
 #include "core/tool.h"
-#include "io/fit.h"
-#include "io/tet.h"
+#include "io/stage/fit.h"
+#include "io/stage/tet.h"
 
 /* Writes K of the rest shape and materials in row `row` of the fit and the lumped M, both on the free dofs: `indptr`
  * (size + 1), `indices`, `data` of the lower triangle of K in compressed columns; `mass` (size); `free_vertex` (size /

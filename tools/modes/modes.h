@@ -3,14 +3,14 @@
 #define SU_TOOLS_MODES_H
 
 #include "core/tool.h"
-#include "io/fit.h"
-#include "io/modes.h"
-#include "io/tet.h"
+#include "io/stage/fit.h"
+#include "io/stage/modes.h"
+#include "io/stage/tet.h"
 #include "obstacle_files.h"
-#include "reduce/contact.h"
-#include "reduce/handles.h"
-#include "reduce/pose_modes.h"
-#include "reduce/shot_loads.h"
+#include "reduce/modes/contact.h"
+#include "reduce/modes/handles.h"
+#include "reduce/modes/pose_modes.h"
+#include "reduce/modes/shot_loads.h"
 
 enum { CONTACT_NONE }; /* --contact: none, then the kinds of su_contact_kind in order */
 

@@ -4,12 +4,12 @@
 #include "core/file.h"
 #include "core/memory.h"
 #include "core/threads.h"
-#include "io/anim.h"
-#include "io/basis.h"
-#include "reduce/align.h"
-#include "reduce/modes.h"
-#include "reduce/motion_basis.h"
-#include "reduce/played_shots.h"
+#include "io/stage/anim.h"
+#include "io/stage/basis.h"
+#include "reduce/align/align.h"
+#include "reduce/modes/modes.h"
+#include "reduce/modes/motion_basis.h"
+#include "reduce/modes/played_shots.h"
 
 #include <stdlib.h>
 #include <string.h>

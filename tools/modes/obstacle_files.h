@@ -3,8 +3,8 @@
 #define SU_MODES_OBSTACLE_FILES_H
 
 #include "core/tool.h"
-#include "io/obj.h"
-#include "reduce/obstacles.h"
+#include "io/cache/obj.h"
+#include "reduce/modes/obstacles.h"
 
 typedef struct obstacle_file {
     int pose; /* -1: every pose */

@@ -3,8 +3,8 @@
 #include "core/memory.h"
 #include "core/threads.h"
 #include "geometry/mat3.h"
-#include "io/poses.h"
-#include "reduce/regions.h"
+#include "io/stage/poses.h"
+#include "reduce/modes/regions.h"
 
 #include <math.h>
 #include <stdlib.h>

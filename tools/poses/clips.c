@@ -2,7 +2,7 @@
 
 #include "core/file.h"
 #include "geometry/affine.h"
-#include "io/ply.h"
+#include "io/cache/ply.h"
 #include "rig/psd.h"
 #include "rig/root_frame.h"
 #include "rig/sequence_params.h"

@@ -3,7 +3,7 @@
 #define POSES_CLIPS_H
 
 #include "core/tool.h"
-#include "io/anim.h"
+#include "io/stage/anim.h"
 #include "io/table.h"
 
 #include <stdint.h>

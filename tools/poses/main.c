@@ -4,7 +4,7 @@
 #include "core/file.h"
 #include "core/tool.h"
 #include "geometry/mat3.h"
-#include "io/poses.h"
+#include "io/stage/poses.h"
 #include "rig/pose_selection.h"
 #include "sculpts.h"
 

@@ -3,7 +3,7 @@
 #define POSES_PREVIEW_H
 
 #include "clips.h"
-#include "io/poses.h"
+#include "io/stage/poses.h"
 
 typedef struct selection {
     int64_t m, *picked;       /* (m) frames among all, -1: the neutral pose */

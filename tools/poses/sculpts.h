@@ -3,7 +3,7 @@
 #define POSES_SCULPTS_H
 
 #include "clips.h"
-#include "io/poses.h"
+#include "io/stage/poses.h"
 
 typedef struct sculpts {
     int count;

@@ -3,15 +3,15 @@
 #define SU_TOOLS_REPORT_PACK_H
 
 #include "core/progress.h"
-#include "io/anim.h"
-#include "io/basis.h"
-#include "io/model.h"
-#include "io/modes.h"
+#include "io/stage/anim.h"
+#include "io/stage/basis.h"
+#include "io/stage/model.h"
+#include "io/stage/modes.h"
 #include "io/page.h"
-#include "io/poses.h"
-#include "io/sim.h"
+#include "io/stage/poses.h"
+#include "io/stage/sim.h"
 #include "rig/shot.h"
-#include "runtime/reconstruct.h"
+#include "runtime/subspace/reconstruct.h"
 
 typedef struct report_data {
     const su_model *model;

@@ -3,7 +3,7 @@
 #include "core/file.h"
 #include "core/memory.h"
 #include "geometry/mat3.h"
-#include "io/anim.h"
+#include "io/stage/anim.h"
 #include "rig/rbf.h"
 #include "rig/rest_shape.h"
 #include "rig/shot.h"

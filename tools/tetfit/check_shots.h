@@ -3,9 +3,9 @@
 #define SU_TETFIT_CHECK_SHOTS_H
 
 #include "core/tool.h"
-#include "io/fit.h"
-#include "io/poses.h"
-#include "io/tet.h"
+#include "io/stage/fit.h"
+#include "io/stage/poses.h"
+#include "io/stage/tet.h"
 
 typedef struct shot_check {
     const su_tet *tet;

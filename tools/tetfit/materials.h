@@ -4,9 +4,9 @@
 
 #include "core/file.h"
 #include "core/tool.h"
-#include "io/poses.h"
+#include "io/stage/poses.h"
 #include "io/table.h"
-#include "io/tet.h"
+#include "io/stage/tet.h"
 
 typedef enum paint_kind { PAINT_RELATIVE, PAINT_ABSOLUTE } paint_kind;
 

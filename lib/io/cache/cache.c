@@ -1,0 +1,408 @@
+#include "io/cache/cache.h"
+
+#include "core/file.h"
+#include "core/memory.h"
+#include "core/npy.h"
+#include "io/alembic/alembic.h"
+#include "io/cache/cache_parts.h"
+#include "io/cache/glb.h"
+#include "io/cache/mdd.h"
+#include "io/cache/obj.h"
+#include "io/cache/pc2.h"
+#include "io/cache/sequence_files.h"
+#include "io/cache/usda.h"
+#include "io/cache/vat.h"
+#include "linalg/principal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* One format behind a writer. */
+typedef struct cache_kind {
+    const char *extension;
+    su_status (*create)(su_cache_writer *w, su_error *err);
+    su_status (*frame)(su_cache_writer *w, const float *points, const float *velocities, const float *normals,
+                       su_error *err);
+    su_status (*commit)(su_cache_writer *w, su_error *err);
+    void (*abandon)(su_cache_writer *w);
+} cache_kind;
+
+struct su_cache_writer {
+    const cache_kind *kind;
+    char *path;
+    su_cache_layout layout;
+    int64_t written;
+    su_cache_parts parts;
+    float *gathered[3]; /* points, velocities, normals of one part */
+    su_alembic_writer *alembic;
+    su_usda_writer *usda;
+    su_vat_writer *vat;
+    su_pc2_writer pc2;
+    su_mdd_writer mdd;
+    su_output npy;
+    su_output spool; /* glb: all frames, mapped at the end, never committed */
+    su_cache_report report;
+};
+
+/* ---- Alembic ---- */
+
+static su_status abc_create(su_cache_writer *w, su_error *err)
+{
+    const su_cache_layout *l = &w->layout;
+    SU_TRY(su_cache_parts_create(l, &w->parts, err));
+    for (int i = 0; i < 3; i++) SU_TRY(SU_ALLOC(&w->gathered[i], 3 * w->parts.largest, "a frame", err));
+    double times[SU_ALEMBIC_TIMES_MAX];
+    int samples = l->samples ? l->samples : 1;
+    if (samples > SU_ALEMBIC_TIMES_MAX)
+        return su_fail(err, SU_USAGE, "%s: at most %d samples a frame", w->path, SU_ALEMBIC_TIMES_MAX);
+    for (int i = 0; i < samples; i++) times[i] = su_cache_frame_number(l, i) / l->fps;
+    SU_TRY(su_alembic_create(w->path, samples, times, l->frame_step / l->fps, &w->alembic, err));
+    for (int i = 0; i < w->parts.count; i++) {
+        const su_cache_part *p = &w->parts.part[i];
+        su_alembic_mesh_in mesh = {.name = p->name,
+                                   .points = p->vertices,
+                                   .faces = p->faces,
+                                   .corners = p->corners,
+                                   .face_counts = p->face_counts,
+                                   .face_indices = p->face_indices,
+                                   .uvs = p->uvs,
+                                   .uv = p->uv,
+                                   .uv_indices = p->uv_indices,
+                                   .xform = p->xform,
+                                   .velocities = l->velocities,
+                                   .normals = l->normals};
+        int index;
+        SU_TRY(su_alembic_add_mesh(w->alembic, &mesh, &index, err));
+    }
+    return SU_OK;
+}
+
+static su_status abc_frame(su_cache_writer *w, const float *points, const float *velocities, const float *normals,
+                           su_error *err)
+{
+    for (int i = 0; i < w->parts.count; i++) {
+        const su_cache_part *p = &w->parts.part[i];
+        su_cache_part_gather(p, points, w->gathered[0]);
+        if (w->layout.velocities) su_cache_part_gather(p, velocities, w->gathered[1]);
+        if (w->layout.normals) su_cache_part_gather(p, normals, w->gathered[2]);
+        SU_TRY(su_alembic_frame(w->alembic, i, w->gathered[0], w->gathered[1], w->gathered[2], err));
+    }
+    return SU_OK;
+}
+
+static su_status abc_commit(su_cache_writer *w, su_error *err)
+{
+    char fps[64];
+    snprintf(fps, sizeof fps, "%.9g", w->layout.fps);
+    const char *const metadata[][2] = {{"_ai_Application", w->layout.application ? w->layout.application : ""},
+                                       {"_ai_DCC_FPS", fps},
+                                       {"_ai_Description", w->layout.provenance ? w->layout.provenance : ""}};
+    su_alembic_writer *writer = w->alembic;
+    w->alembic = NULL;
+    return su_alembic_commit(writer, 3, metadata, err);
+}
+
+static void abc_abandon(su_cache_writer *w) { su_alembic_abandon(w->alembic); }
+
+/* ---- USD ---- */
+
+static su_status usda_create(su_cache_writer *w, su_error *err)
+{
+    SU_TRY(su_cache_parts_create(&w->layout, &w->parts, err));
+    return su_usda_create(w->path, &w->layout, &w->parts, &w->usda, err);
+}
+
+static su_status usda_frame(su_cache_writer *w, const float *points, const float *velocities, const float *normals,
+                            su_error *err)
+{
+    return su_usda_frame(w->usda, points, velocities, normals, err);
+}
+
+static su_status usda_commit(su_cache_writer *w, su_error *err)
+{
+    su_usda_writer *writer = w->usda;
+    w->usda = NULL;
+    return su_usda_commit(writer, err);
+}
+
+static void usda_abandon(su_cache_writer *w) { su_usda_abandon(w->usda); }
+
+/* ---- PC2, MDD ---- */
+
+static su_status pc2_create(su_cache_writer *w, su_error *err)
+{
+    return su_pc2_create(&w->pc2, w->path, w->layout.vertices, w->layout.frames, w->layout.frame_start,
+                         w->layout.frame_step, err);
+}
+
+static su_status pc2_frame(su_cache_writer *w, const float *points, const float *velocities, const float *normals,
+                           su_error *err)
+{
+    (void)velocities, (void)normals;
+    return su_pc2_frame(&w->pc2, points, err);
+}
+
+static su_status pc2_commit(su_cache_writer *w, su_error *err) { return su_pc2_commit(&w->pc2, err); }
+static void pc2_abandon(su_cache_writer *w) { su_pc2_abandon(&w->pc2); }
+
+static su_status mdd_create(su_cache_writer *w, su_error *err)
+{
+    double *times = NULL;
+    SU_TRY(SU_ALLOC(&times, w->layout.frames, "times", err));
+    for (int64_t k = 0; k < w->layout.frames; k++) times[k] = su_cache_frame_number(&w->layout, k) / w->layout.fps;
+    su_status status = su_mdd_create(&w->mdd, w->path, w->layout.vertices, w->layout.frames, times, err);
+    free(times);
+    return status;
+}
+
+static su_status mdd_frame(su_cache_writer *w, const float *points, const float *velocities, const float *normals,
+                           su_error *err)
+{
+    (void)velocities, (void)normals;
+    return su_mdd_frame(&w->mdd, points, err);
+}
+
+static su_status mdd_commit(su_cache_writer *w, su_error *err) { return su_mdd_commit(&w->mdd, err); }
+static void mdd_abandon(su_cache_writer *w) { su_mdd_abandon(&w->mdd); }
+
+/* ---- OBJ: every file appears when it is whole; an abandoned sequence takes its files away again ---- */
+
+static su_status obj_path(const su_cache_writer *w, int64_t k, char **path, su_error *err)
+{
+    double number = su_cache_frame_number(&w->layout, k);
+    return su_pattern_path(w->path, (int64_t)(number < 0 ? number - 0.5 : number + 0.5), path, err);
+}
+
+static su_status obj_create(su_cache_writer *w, su_error *err)
+{
+    char *path;
+    if (w->layout.frames == 1 && !su_is_pattern(w->path)) return SU_OK; /* one frame, one file */
+    SU_TRY(obj_path(w, 0, &path, err));
+    free(path);
+    return SU_OK;
+}
+
+static su_status obj_frame(su_cache_writer *w, const float *points, const float *velocities, const float *normals,
+                           su_error *err)
+{
+    (void)velocities, (void)normals;
+    const su_cache_layout *l = &w->layout;
+    su_obj obj = {.vertices = l->vertices,
+                  .faces = l->faces,
+                  .corners = l->corners,
+                  .uvs = l->uv ? l->uvs : 0,
+                  .objects = l->object_names ? l->objects : 0,
+                  .face_counts = (int32_t *)l->face_counts,
+                  .face_indices = (int32_t *)l->face_indices,
+                  .uv = (float *)l->uv,
+                  .uv_indices = (int32_t *)l->uv_indices,
+                  .object_ids = (int32_t *)l->object_ids,
+                  .object_names = (char **)l->object_names};
+    char *path = NULL, comment[256];
+    if (su_is_pattern(w->path)) SU_TRY(obj_path(w, w->written, &path, err));
+    snprintf(comment, sizeof comment, "%s, frame %.9g", l->application ? l->application : "",
+             su_cache_frame_number(l, w->written));
+    su_status status = su_obj_save(path ? path : w->path, &obj, points, comment, err);
+    free(path);
+    return status;
+}
+
+static su_status obj_commit(su_cache_writer *w, su_error *err)
+{
+    (void)w, (void)err;
+    return SU_OK;
+}
+
+static void obj_abandon(su_cache_writer *w)
+{
+    for (int64_t k = 0; k < w->written; k++) {
+        char *path = NULL;
+        su_error unused;
+        if (su_is_pattern(w->path) && obj_path(w, k, &path, &unused) != SU_OK) continue;
+        unlink(path ? path : w->path);
+        free(path);
+    }
+}
+
+/* ---- NPY ---- */
+
+static su_status npy_create(su_cache_writer *w, su_error *err)
+{
+    char head[SU_NPY_HEADER_MAX];
+    const int64_t shape[3] = {w->layout.frames, w->layout.vertices, 3};
+    size_t size = su_npy_format(head, SU_F32, 3, shape);
+    SU_TRY(su_output_open(&w->npy, w->path, err));
+    return su_output_write(&w->npy, head, size, err);
+}
+
+static su_status npy_frame(su_cache_writer *w, const float *points, const float *velocities, const float *normals,
+                           su_error *err)
+{
+    (void)velocities, (void)normals;
+    return su_output_write(&w->npy, points, (size_t)w->layout.vertices * 3 * sizeof *points, err);
+}
+
+static su_status npy_commit(su_cache_writer *w, su_error *err) { return su_output_commit(&w->npy, err); }
+static void npy_abandon(su_cache_writer *w) { su_output_abandon(&w->npy); }
+
+/* ---- glTF: all frames must be known before the first shape is; they wait in a file beside the output ---- */
+
+static su_status glb_create(su_cache_writer *w, su_error *err)
+{
+    SU_TRY(su_cache_parts_create(&w->layout, &w->parts, err));
+    SU_TRY(su_output_open(&w->spool, w->path, err));
+    unlink(w->spool.temporary);
+    return SU_OK;
+}
+
+static su_status glb_frame(su_cache_writer *w, const float *points, const float *velocities, const float *normals,
+                           su_error *err)
+{
+    (void)velocities, (void)normals;
+    return su_output_write(&w->spool, points, (size_t)w->layout.vertices * 3 * sizeof *points, err);
+}
+
+static su_status glb_commit(su_cache_writer *w, su_error *err)
+{
+    const su_cache_layout *l = &w->layout;
+    su_principal principal = {0};
+    size_t bytes = (size_t)l->frames * (size_t)l->vertices * 3 * sizeof(float);
+    if (fflush(w->spool.stream) != 0) return su_fail(err, SU_AGAIN, "%s: cannot write", w->path);
+    void *map = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fileno(w->spool.stream), 0);
+    if (map == MAP_FAILED) return su_fail(err, SU_AGAIN, "%s: cannot map %zu bytes", w->path, bytes);
+    su_status status = su_principal_shapes(l->frames, 3 * l->vertices, map, l->morphs, &principal, err);
+    munmap(map, bytes);
+    if (status == SU_OK) {
+        const su_glb_morphs morphs = {.frames = l->frames,
+                                      .vertices = l->vertices,
+                                      .shapes = principal.count,
+                                      .fps = l->fps / l->frame_step,
+                                      .base = principal.mean,
+                                      .shape = principal.shapes,
+                                      .weights = principal.weights,
+                                      .root = l->root,
+                                      .name = l->clip,
+                                      .application = l->application,
+                                      .provenance = l->provenance,
+                                      .frame_start = l->frame_start};
+        status = su_glb_save(w->path, &morphs, &w->parts, err);
+        w->report = (su_cache_report){principal.count, principal.rms, principal.largest, principal.motion};
+    }
+    su_principal_free(&principal);
+    su_output_abandon(&w->spool);
+    return status;
+}
+
+static void glb_abandon(su_cache_writer *w) { su_output_abandon(&w->spool); }
+
+/* ---- vertex-animation textures ---- */
+
+static su_status vat_create(su_cache_writer *w, su_error *err)
+{
+    SU_TRY(su_cache_parts_create(&w->layout, &w->parts, err));
+    return su_vat_create(w->path, &w->layout, &w->parts, &w->vat, err);
+}
+
+static su_status vat_frame(su_cache_writer *w, const float *points, const float *velocities, const float *normals,
+                           su_error *err)
+{
+    (void)velocities;
+    return su_vat_frame(w->vat, points, normals, err);
+}
+
+static su_status vat_commit(su_cache_writer *w, su_error *err)
+{
+    su_vat_writer *writer = w->vat;
+    w->vat = NULL;
+    return su_vat_commit(writer, err);
+}
+
+static void vat_abandon(su_cache_writer *w) { su_vat_abandon(w->vat); }
+
+/* ---- all ---- */
+
+static const cache_kind kinds[] = {
+    /* in the order of su_cache_format, from SU_CACHE_ABC on */
+    {".abc", abc_create, abc_frame, abc_commit, abc_abandon},
+    {".usda", usda_create, usda_frame, usda_commit, usda_abandon},
+    {".pc2", pc2_create, pc2_frame, pc2_commit, pc2_abandon},
+    {".mdd", mdd_create, mdd_frame, mdd_commit, mdd_abandon},
+    {".obj", obj_create, obj_frame, obj_commit, obj_abandon},
+    {".npy", npy_create, npy_frame, npy_commit, npy_abandon},
+    {".glb", glb_create, glb_frame, glb_commit, glb_abandon},
+    {".json", vat_create, vat_frame, vat_commit, vat_abandon},
+};
+
+su_cache_format su_cache_format_of(const char *path, su_cache_format wanted)
+{
+    const char *dot = strrchr(su_base_name(path), '.');
+    if (wanted != SU_CACHE_AUTO) return wanted;
+    for (size_t i = 0; dot && i < sizeof kinds / sizeof *kinds; i++)
+        if (strcasecmp(dot, kinds[i].extension) == 0) return (su_cache_format)(SU_CACHE_ABC + i);
+    return SU_CACHE_AUTO;
+}
+
+static void writer_free(su_cache_writer *w)
+{
+    su_cache_parts_free(&w->parts);
+    for (int i = 0; i < 3; i++) free(w->gathered[i]);
+    free(w->path);
+    free(w);
+}
+
+su_status su_cache_create(const char *path, su_cache_format format, const su_cache_layout *layout,
+                          su_cache_writer **out, su_error *err)
+{
+    su_cache_writer *w = NULL;
+    format = su_cache_format_of(path, format);
+    if (format == SU_CACHE_AUTO)
+        return su_fail(err, SU_USAGE,
+                       "%s: end the name in .abc, .usda, .pc2, .mdd, .obj, .npy, .glb or .json, or give --format",
+                       path);
+    if (layout->samples && format != SU_CACHE_ABC && format != SU_CACHE_USD)
+        return su_fail(err, SU_USAGE, "%s: only Alembic and USD hold samples between frames", path);
+    SU_TRY(SU_ALLOC(&w, 1, "a cache", err));
+    w->kind = &kinds[format - SU_CACHE_ABC];
+    w->layout = *layout;
+    w->path = strdup(path);
+    su_status status = w->path ? w->kind->create(w, err) : su_fail(err, SU_AGAIN, "%s: out of memory", path);
+    if (status != SU_OK)
+        su_cache_abandon(w);
+    else
+        *out = w;
+    return status;
+}
+
+su_status su_cache_frame(su_cache_writer *w, const float *points, const float *velocities, const float *normals,
+                         su_error *err)
+{
+    SU_TRY(w->kind->frame(w, points, velocities, normals, err));
+    w->written++;
+    return SU_OK;
+}
+
+su_status su_cache_commit(su_cache_writer *w, su_cache_report *report, su_error *err)
+{
+    su_status status = SU_OK;
+    if (w->written != w->layout.frames)
+        status = su_fail(err, SU_FAILED, "%s: %lld of %lld frames were written", w->path, (long long)w->written,
+                         (long long)w->layout.frames);
+    if (status == SU_OK) status = w->kind->commit(w, err);
+    if (status != SU_OK)
+        w->kind->abandon(w);
+    else if (report)
+        *report = w->report;
+    writer_free(w);
+    return status;
+}
+
+void su_cache_abandon(su_cache_writer *w)
+{
+    if (!w) return;
+    w->kind->abandon(w);
+    writer_free(w);
+}

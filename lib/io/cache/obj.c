@@ -1,0 +1,404 @@
+#include "io/cache/obj.h"
+
+#include "core/file.h"
+#include "core/memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- reading ---- */
+
+/* Arrays that grow by doubling; a failed growth sticks in the parser. */
+typedef struct grow {
+    void *data;
+    int64_t count, capacity;
+} grow;
+
+typedef struct parser {
+    const char *path;
+    int64_t line;
+    su_error *err;
+    su_status status;
+    grow points, colors, uv, counts, indices, uv_indices, ids, names;
+    bool all_colored, all_textured;
+    int32_t object; /* current */
+    bool only_points;
+} parser;
+
+static void *extend(parser *p, grow *g, int64_t more, size_t size)
+{
+    if (g->count + more > g->capacity) {
+        int64_t capacity = 2 * g->capacity + more + 64;
+        void *grown = realloc(g->data, (size_t)capacity * size);
+        if (!grown) {
+            p->status = su_fail(p->err, SU_AGAIN, "%s: out of memory", p->path);
+            return NULL;
+        }
+        g->data = grown, g->capacity = capacity;
+    }
+    void *at = (char *)g->data + (size_t)g->count * size;
+    g->count += more;
+    return at;
+}
+
+static void refuse(parser *p, const char *what)
+{
+    if (p->status == SU_OK) p->status = su_fail(p->err, SU_INPUT, "%s:%lld: %s", p->path, (long long)p->line, what);
+}
+
+/* Up to `most` numbers of a line; returns how many. */
+static int numbers(char *text, int most, double *out)
+{
+    int count = 0;
+    for (; count < most; count++) {
+        char *end;
+        out[count] = strtod(text, &end);
+        if (end == text || !isfinite(out[count])) break;
+        text = end;
+    }
+    return count;
+}
+
+static void read_vertex(parser *p, char *text)
+{
+    double x[7];
+    int count = numbers(text, 7, x);
+    if (count < 3) {
+        refuse(p, "a vertex needs three finite numbers");
+        return;
+    }
+    double *point = extend(p, &p->points, 3, sizeof *point);
+    if (!point) return;
+    memcpy(point, x, 3 * sizeof *x);
+    if (p->only_points) return;
+    int32_t *id = extend(p, &p->ids, 1, sizeof *id);
+    if (!id) return;
+    *id = p->object;
+    if (count != 6) { /* four numbers: x y z w */
+        p->all_colored = false;
+        return;
+    }
+    float *color = extend(p, &p->colors, 3, sizeof *color);
+    if (!color) return;
+    for (int i = 0; i < 3; i++) color[i] = (float)x[3 + i];
+}
+
+static void read_uv(parser *p, char *text)
+{
+    double x[2] = {0.0, 0.0};
+    if (numbers(text, 2, x) < 1) {
+        refuse(p, "a texture coordinate needs a finite number");
+        return;
+    }
+    float *uv = extend(p, &p->uv, 2, sizeof *uv);
+    if (uv) uv[0] = (float)x[0], uv[1] = (float)x[1];
+}
+
+/* Index from 1, or from the end where negative; -1 where out of range. */
+static int64_t resolve(long long index, int64_t count)
+{
+    int64_t at = index > 0 ? index - 1 : index < 0 ? count + index : -1;
+    return at >= 0 && at < count ? at : -1;
+}
+
+static void read_face(parser *p, char *text)
+{
+    int64_t vertices = p->points.count / 3, uvs = p->uv.count / 2, start = p->indices.count;
+    int32_t corners = 0;
+    for (;;) {
+        char *end;
+        long long v = strtoll(text, &end, 10);
+        if (end == text) break;
+        int64_t vertex = resolve(v, vertices), coordinate = -1;
+        if (vertex < 0) {
+            refuse(p, "a face names a vertex that is not there");
+            return;
+        }
+        if (*end == '/') {
+            text = end + 1;
+            long long t = strtoll(text, &end, 10);
+            if (end != text && (coordinate = resolve(t, uvs)) < 0) {
+                refuse(p, "a face names a texture coordinate that is not there");
+                return;
+            }
+            if (*end == '/') (void)strtoll(end + 1, &end, 10);
+        }
+        int32_t *index = extend(p, &p->indices, 1, sizeof *index),
+                *uv_index = extend(p, &p->uv_indices, 1, sizeof *uv_index);
+        if (!index || !uv_index) return;
+        *index = (int32_t)vertex, *uv_index = (int32_t)coordinate;
+        if (coordinate < 0) p->all_textured = false;
+        corners++;
+        text = end;
+    }
+    if (corners < 3) { /* not a polygon */
+        p->indices.count = p->uv_indices.count = start;
+        return;
+    }
+    int32_t *count = extend(p, &p->counts, 1, sizeof *count), *ids = p->ids.data;
+    if (!count) return;
+    *count = corners;
+    const int32_t *index = (const int32_t *)p->indices.data + start;
+    for (int32_t k = 0; k < corners; k++)
+        if (ids[index[k]] >= -1) ids[index[k]] = -2 - p->object; /* claimed by the first face that uses it */
+}
+
+static void read_object(parser *p, char *name)
+{
+    size_t length = strlen(name);
+    while (length > 0 && (name[length - 1] == ' ' || name[length - 1] == '\t')) name[--length] = 0;
+    char **names = p->names.data;
+    for (int64_t i = 0; i < p->names.count; i++)
+        if (strcmp(names[i], name) == 0) {
+            p->object = (int32_t)i;
+            return;
+        }
+    char *copy = strdup(name), **slot = copy ? extend(p, &p->names, 1, sizeof *slot) : NULL;
+    if (!slot) {
+        free(copy);
+        p->status = su_fail(p->err, SU_AGAIN, "%s: out of memory", p->path);
+        return;
+    }
+    *slot = copy;
+    p->object = (int32_t)p->names.count - 1;
+}
+
+static void read_line(parser *p, char *line)
+{
+    while (*line == ' ' || *line == '\t') line++;
+    bool space = line[0] && (line[1] == ' ' || line[1] == '\t');
+    if (line[0] == 'v' && space)
+        read_vertex(p, line + 2);
+    else if (p->only_points)
+        return;
+    else if (line[0] == 'f' && space)
+        read_face(p, line + 2);
+    else if (line[0] == 'o' && space)
+        read_object(p, line + 2 + strspn(line + 2, " \t"));
+    else if (line[0] == 'v' && line[1] == 't' && (line[2] == ' ' || line[2] == '\t'))
+        read_uv(p, line + 3);
+}
+
+static su_status read_file(const char *path, char **text, size_t *size, su_error *err)
+{
+    struct stat info;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return su_fail(err, SU_INPUT, "%s: cannot open: %s", path, strerror(errno));
+    su_status status = SU_OK;
+    *text = NULL, *size = 0;
+    if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode))
+        status = su_fail(err, SU_INPUT, "%s: not a regular file", path);
+    else if (!(*text = malloc((size_t)info.st_size + 1)))
+        status = su_fail(err, SU_AGAIN, "%s: out of memory", path);
+    while (status == SU_OK && *size < (size_t)info.st_size) {
+        ssize_t got = read(fd, *text + *size, (size_t)info.st_size - *size);
+        if (got < 0 && errno != EINTR) status = su_fail(err, SU_AGAIN, "%s: cannot read: %s", path, strerror(errno));
+        if (got == 0) break;
+        if (got > 0) *size += (size_t)got;
+    }
+    close(fd);
+    if (status == SU_OK && memchr(*text, 0, *size)) status = su_fail(err, SU_INPUT, "%s: not a text file", path);
+    if (status == SU_OK)
+        (*text)[*size] = 0;
+    else
+        free(*text), *text = NULL;
+    return status;
+}
+
+static su_status parse(parser *p)
+{
+    char *text = NULL;
+    size_t size;
+    SU_TRY(read_file(p->path, &text, &size, p->err));
+    for (char *at = text; *at && p->status == SU_OK;) {
+        char *end = at + strcspn(at, "\r\n");
+        while (end > at && end[-1] == '\\' && *end) { /* a line goes on behind a backslash */
+            end[-1] = ' ';
+            if (end[0] == '\r' && end[1] == '\n') *end++ = ' ';
+            *end = ' ';
+            end += strcspn(end, "\r\n");
+            p->line++;
+        }
+        char *next = *end ? end + 1 : end;
+        if (end[0] == '\r' && *next == '\n') next++;
+        *end = 0;
+        p->line++;
+        read_line(p, at);
+        at = next;
+    }
+    free(text);
+    if (p->status == SU_OK && p->points.count == 0)
+        p->status = su_fail(p->err, SU_INPUT, "%s: holds no vertices", p->path);
+    if (p->status == SU_OK && (p->points.count / 3 > INT32_MAX || p->indices.count > INT32_MAX))
+        p->status = su_fail(p->err, SU_INPUT, "%s: more vertices or corners than supple can number", p->path);
+    return p->status;
+}
+
+static void parser_free(parser *p)
+{
+    char **names = p->names.data;
+    for (int64_t i = 0; i < p->names.count; i++) free(names[i]);
+    free(p->points.data), free(p->colors.data), free(p->uv.data), free(p->counts.data);
+    free(p->indices.data), free(p->uv_indices.data), free(p->ids.data), free(p->names.data);
+}
+
+static void *hand_over(grow *g)
+{
+    void *data = g->data;
+    *g = (grow){0};
+    return data;
+}
+
+su_status su_obj_load(const char *path, su_obj *obj, su_error *err)
+{
+    parser p = {.path = path, .err = err, .all_colored = true, .all_textured = true, .object = -1};
+    su_status status = parse(&p);
+    *obj = (su_obj){0};
+    if (status == SU_OK && p.names.count == 0) read_object(&p, (char[]){"mesh"}), status = p.status;
+    if (status == SU_OK) {
+        obj->vertices = p.points.count / 3, obj->faces = p.counts.count, obj->corners = p.indices.count;
+        obj->objects = p.names.count;
+        int32_t *ids = p.ids.data;
+        for (int64_t v = 0; v < obj->vertices; v++) {
+            if (ids[v] < -1) ids[v] = -2 - ids[v]; /* else no face uses it: the object it stands in */
+            if (ids[v] < 0) ids[v] = 0;
+        }
+        if (p.all_colored) obj->color = hand_over(&p.colors);
+        if (p.all_textured && p.uv.count && obj->faces) {
+            obj->uvs = p.uv.count / 2;
+            obj->uv = hand_over(&p.uv), obj->uv_indices = hand_over(&p.uv_indices);
+        }
+        obj->points = hand_over(&p.points), obj->face_counts = hand_over(&p.counts);
+        obj->face_indices = hand_over(&p.indices), obj->object_ids = hand_over(&p.ids);
+        obj->object_names = hand_over(&p.names);
+    }
+    parser_free(&p);
+    return status;
+}
+
+su_status su_obj_points(const char *path, int64_t vertices, double *points, su_error *err)
+{
+    parser p = {.path = path, .err = err, .only_points = true};
+    su_status status = parse(&p);
+    if (status == SU_OK && p.points.count != 3 * vertices)
+        status = su_fail(err, SU_INPUT, "%s: has %lld vertices, %lld were expected: topology must not change", path,
+                         (long long)(p.points.count / 3), (long long)vertices);
+    if (status == SU_OK) memcpy(points, p.points.data, (size_t)p.points.count * sizeof *points);
+    parser_free(&p);
+    return status;
+}
+
+void su_obj_free(su_obj *obj)
+{
+    for (int64_t i = 0; i < obj->objects && obj->object_names; i++) free(obj->object_names[i]);
+    free(obj->points), free(obj->color), free(obj->face_counts), free(obj->face_indices);
+    free(obj->uv), free(obj->uv_indices), free(obj->object_ids), free(obj->object_names);
+    *obj = (su_obj){0};
+}
+
+/* ---- writing ---- */
+
+typedef struct printer {
+    su_output out;
+    char text[1 << 15];
+    size_t used;
+    su_status status;
+    su_error *err;
+} printer;
+
+static void flush(printer *p)
+{
+    if (p->status == SU_OK && p->used) p->status = su_output_write(&p->out, p->text, p->used, p->err);
+    p->used = 0;
+}
+
+static void print(printer *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void print(printer *p, const char *format, ...)
+{
+    va_list list;
+    if (sizeof p->text - p->used < 1200) flush(p);
+    va_start(list, format);
+    int count = vsnprintf(p->text + p->used, 1200, format, list);
+    va_end(list);
+    p->used += count < 1200 ? (size_t)count : 1199;
+}
+
+static int32_t face_object(const su_obj *obj, int64_t first_corner)
+{
+    return obj->object_ids && obj->face_indices ? obj->object_ids[obj->face_indices[first_corner]] : 0;
+}
+
+/* Vertices and faces both stand object after object. */
+static bool in_order(const su_obj *obj)
+{
+    for (int64_t v = 1; v < obj->vertices && obj->object_ids; v++)
+        if (obj->object_ids[v] < obj->object_ids[v - 1]) return false;
+    for (int64_t f = 0, at = 0, last = 0; f < obj->faces; at += obj->face_counts[f], f++) {
+        if (face_object(obj, at) < last) return false;
+        last = face_object(obj, at);
+    }
+    return true;
+}
+
+static void print_vertices(printer *p, const su_obj *obj, const float *points, int32_t object)
+{
+    for (int64_t v = 0; v < obj->vertices; v++)
+        if (object < 0 || !obj->object_ids || obj->object_ids[v] == object)
+            print(p, "v %.9g %.9g %.9g\n", (double)points[3 * v], (double)points[3 * v + 1], (double)points[3 * v + 2]);
+}
+
+static void print_face(printer *p, const su_obj *obj, int64_t face, int64_t at)
+{
+    print(p, "f");
+    for (int32_t k = 0; k < obj->face_counts[face]; k++) {
+        print(p, " %d", obj->face_indices[at + k] + 1);
+        if (obj->uv_indices) print(p, "/%d", obj->uv_indices[at + k] + 1);
+    }
+    print(p, "\n");
+}
+
+su_status su_obj_save(const char *path, const su_obj *obj, const float *points, const char *comment, su_error *err)
+{
+    printer *p = NULL;
+    SU_TRY(SU_ALLOC(&p, 1, "an OBJ file", err));
+    p->err = err;
+    p->status = su_output_open(&p->out, path, err);
+    if (p->status == SU_OK) {
+        bool ordered = in_order(obj);
+        int32_t objects = (int32_t)obj->objects, object = -1;
+        if (comment) print(p, "# %.1000s\n", comment);
+        if (!ordered) print_vertices(p, obj, points, -1);
+        for (int64_t i = 0; i < obj->uvs && obj->uv_indices; i++)
+            print(p, "vt %.9g %.9g\n", (double)obj->uv[2 * i], (double)obj->uv[2 * i + 1]);
+        int64_t face = 0, at = 0;
+        for (int32_t o = 0; ordered && o < (objects ? objects : 1); o++) {
+            if (objects) print(p, "o %.1000s\n", obj->object_names[o]);
+            print_vertices(p, obj, points, objects ? o : -1);
+            for (; face < obj->faces && face_object(obj, at) == o; at += obj->face_counts[face], face++)
+                print_face(p, obj, face, at);
+        }
+        for (; face < obj->faces; at += obj->face_counts[face], face++) {
+            if (objects && face_object(obj, at) != object) {
+                object = face_object(obj, at);
+                print(p, "o %.1000s\n", obj->object_names[object]);
+            }
+            print_face(p, obj, face, at);
+        }
+        flush(p);
+        if (p->status == SU_OK)
+            p->status = su_output_commit(&p->out, err);
+        else
+            su_output_abandon(&p->out);
+    }
+    su_status status = p->status;
+    free(p);
+    return status;
+}

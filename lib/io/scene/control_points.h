@@ -1,0 +1,28 @@
+/* The vertices that an artist sees: assimp gives FBX and Collada meshes a vertex for each polygon corner and cuts them
+ * by material. The files themselves are read again for the meshes as they are. Internal to lib/io. */
+#ifndef SU_IO_CONTROL_POINTS_H
+#define SU_IO_CONTROL_POINTS_H
+
+#include "io/scene/scene.h"
+
+#include <stddef.h>
+
+typedef struct su_control_mesh {
+    int64_t points, corners;
+    double *position; /* (points,3) */
+    int32_t *corner;  /* (corners) -1 - index at the end of each polygon */
+} su_control_mesh;
+
+/* Sets control_point, source_polygon and source_mesh of the meshes under one node that together repeat the polygons of
+ * `mesh`, in their order, each by its first corners. Nothing where there are none, or where points belong to no
+ * polygon: then the order of the file cannot be kept. */
+void su_control_points_match(su_scene *scene, const su_control_mesh *mesh);
+
+/* Do so for all meshes of a file; whatever is not understood is passed over. */
+void su_fbx_control_points(const char *path, su_scene *scene); /* binary and text */
+void su_collada_control_points(const char *path, su_scene *scene);
+
+/* A whole file with a 0 behind it, in the scene's arena; NULL where it cannot be read. */
+char *su_control_points_text(const char *path, su_scene *scene, size_t *size);
+
+#endif

@@ -1,0 +1,216 @@
+#include "io/scene/scene.h"
+
+#include "io/scene/scene_stream.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- the child ---- */
+
+/* What the child sends: one byte, 0 and the scene or 1 and a message. */
+static int parse_in_child(void *context, int fd)
+{
+    su_scene scene = {0};
+    char message[800] = "";
+    unsigned char failed = su_scene_parse(context, &scene, message, sizeof message) != 0;
+    if (write(fd, &failed, 1) != 1) return 1;
+    if (failed) return write(fd, message, strlen(message)) < 0;
+    return su_scene_encode(&scene, fd);
+}
+
+/* ---- checks: what comes from a stranger's file ---- */
+
+static int all_finite(const double *x, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (!isfinite(x[i])) return 0;
+    return 1;
+}
+
+static int all_finite_f32(const float *x, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (!isfinite(x[i])) return 0;
+    return 1;
+}
+
+static int all_in_range(const int32_t *index, int64_t count, int64_t limit)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (index[i] < 0 || index[i] >= limit) return 0;
+    return 1;
+}
+
+/* The last row of an affine matrix. */
+static int is_affine(const double m[16])
+{
+    return all_finite(m, 16) && fabs(m[12]) + fabs(m[13]) + fabs(m[14]) + fabs(m[15] - 1.0) < 1e-6;
+}
+
+static su_status check_mesh(const su_scene *scene, const su_scene_mesh *mesh, su_error *err)
+{
+    if (!mesh->positions || !mesh->face_counts || !mesh->face_indices || !mesh->bone || !mesh->influence_vertex ||
+        !mesh->influence_weight || !mesh->shape_defaults || !mesh->shape_positions)
+        return su_fail(err, SU_INPUT, "mesh '%s' is incomplete", mesh->name);
+    for (int64_t i = 0; i < 3 * mesh->vertices; i++)
+        if (!isfinite(mesh->positions[i]))
+            return su_fail(err, SU_INPUT, "mesh '%s': the position of vertex %lld is not a finite number", mesh->name,
+                           (long long)(i / 3));
+    if (!all_in_range(mesh->face_indices, mesh->corners, mesh->vertices))
+        return su_fail(err, SU_INPUT, "mesh '%s': a face uses a vertex that does not exist", mesh->name);
+    int64_t corners = 0;
+    for (int64_t i = 0; i < mesh->polygons; i++) corners += mesh->face_counts[i] < 3 ? INT32_MAX : mesh->face_counts[i];
+    if (corners != mesh->corners) return su_fail(err, SU_INPUT, "mesh '%s' has broken faces", mesh->name);
+    if ((mesh->uv && !all_finite_f32(mesh->uv, 2 * mesh->vertices)) ||
+        (mesh->color && !all_finite_f32(mesh->color, 4 * mesh->vertices)))
+        return su_fail(err, SU_INPUT, "mesh '%s': texture coordinates or colours are not finite numbers", mesh->name);
+    for (int64_t i = 0; i < mesh->bones; i++) {
+        const su_scene_bone *b = &mesh->bone[i];
+        if (b->node < 0 || b->node >= scene->nodes || b->first < 0 || b->count < 0 || b->first > mesh->influences ||
+            b->count > mesh->influences - b->first)
+            return su_fail(err, SU_INPUT, "mesh '%s': bone %lld is broken", mesh->name, (long long)i);
+        if (!is_affine(b->inverse_bind))
+            return su_fail(err, SU_INPUT, "mesh '%s': the bind matrix of joint '%s' is not an affine transform",
+                           mesh->name, scene->node[b->node].name);
+    }
+    if (!all_in_range(mesh->influence_vertex, mesh->influences, mesh->vertices) ||
+        !all_finite(mesh->influence_weight, mesh->influences))
+        return su_fail(err, SU_INPUT, "mesh '%s': a skinning weight is not a number or points past the vertices",
+                       mesh->name);
+    if (mesh->control_point && (!mesh->source_polygon || mesh->control_points > INT32_MAX ||
+                                !all_in_range(mesh->control_point, mesh->vertices, mesh->control_points)))
+        return su_fail(err, SU_INPUT, "mesh '%s': a corner uses a vertex that does not exist", mesh->name);
+    if (!all_finite(mesh->shape_defaults, mesh->shapes) ||
+        !all_finite(mesh->shape_positions, 3 * mesh->vertices * mesh->shapes))
+        return su_fail(err, SU_INPUT, "mesh '%s': a blend shape has positions that are not finite numbers", mesh->name);
+    return SU_OK;
+}
+
+static int track_is_sound(int64_t count, int components, const double *times, const double *values)
+{
+    if (count < 0 || !times || !values || !all_finite(times, count) || !all_finite(values, components * count))
+        return 0;
+    for (int64_t i = 0; i + 1 < count; i++)
+        if (times[i + 1] < times[i]) return 0;
+    return 1;
+}
+
+static su_status check_clip(const su_scene *scene, const su_scene_clip *clip, su_error *err)
+{
+    for (int64_t i = 0; i < clip->channels; i++) {
+        const su_scene_channel *c = &clip->channel[i];
+        if (c->node < 0 || c->node >= scene->nodes)
+            return su_fail(err, SU_INPUT, "clip '%s' moves a node that does not exist", clip->name);
+        if (!track_is_sound(c->translations, 3 * su_key_values(c->translation_mode), c->translation_times,
+                            c->translation) ||
+            !track_is_sound(c->rotations, 4 * su_key_values(c->rotation_mode), c->rotation_times, c->rotation) ||
+            !track_is_sound(c->scales, 3 * su_key_values(c->scale_mode), c->scale_times, c->scale))
+            return su_fail(err, SU_INPUT, "clip '%s': the keys of '%s' are not finite or not in order of time",
+                           clip->name, scene->node[c->node].name);
+    }
+    for (int64_t i = 0; i < clip->morph_channels; i++) {
+        const su_scene_morph_channel *c = &clip->morph_channel[i];
+        if (c->node < 0 || c->node >= scene->nodes || c->shapes > 65535 ||
+            !track_is_sound(c->keys, (int)c->shapes * su_key_values(c->mode), c->times, c->weights))
+            return su_fail(err, SU_INPUT, "clip '%s': keys of blend shapes are not finite or not in order of time",
+                           clip->name);
+    }
+    if (!isfinite(clip->start) || !isfinite(clip->end) || clip->end < clip->start)
+        return su_fail(err, SU_INPUT, "clip '%s' has no usable times", clip->name);
+    return SU_OK;
+}
+
+su_status su_scene_check(const su_scene *scene, su_error *err)
+{
+    if (scene->nodes < 1 || !scene->instance) return su_fail(err, SU_INPUT, "the file holds no scene");
+    for (int64_t i = 0; i < scene->nodes; i++) {
+        if (scene->node[i].parent >= i || scene->node[i].parent < -1)
+            return su_fail(err, SU_INPUT, "the node tree is broken");
+        if (!is_affine(scene->node[i].local))
+            return su_fail(err, SU_INPUT, "node '%s' has a transform that is not affine or not finite",
+                           scene->node[i].name);
+    }
+    for (int64_t i = 0; i < scene->meshes; i++) SU_TRY(check_mesh(scene, &scene->mesh[i], err));
+    for (int64_t i = 0; i < scene->clips; i++) SU_TRY(check_clip(scene, &scene->clip[i], err));
+    int64_t polygons = 0;
+    for (int64_t i = 0; i < scene->instances; i++) {
+        const su_scene_instance *at = &scene->instance[i];
+        if (at->mesh < 0 || at->mesh >= scene->meshes || at->node < 0 || at->node >= scene->nodes)
+            return su_fail(err, SU_INPUT, "the node tree is broken");
+        polygons += scene->mesh[at->mesh].polygons;
+    }
+    if (polygons == 0) return su_fail(err, SU_INPUT, "the file holds no mesh with faces");
+    return SU_OK;
+}
+
+/* ---- loading ---- */
+
+/* assimp's messages may run over lines and end in full stops. */
+static void flatten(char *text)
+{
+    for (char *p = text; *p; p++)
+        if ((unsigned char)*p < 32) *p = ' ';
+    size_t length = strlen(text);
+    while (length > 0 && (text[length - 1] == ' ' || text[length - 1] == '.')) text[--length] = '\0';
+}
+
+static su_status readable(const char *path, su_error *err)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) return su_fail(err, SU_INPUT, "%s: cannot open: %s", path, strerror(errno));
+    int failed = fstat(fd, &st) != 0 || !S_ISREG(st.st_mode);
+    close(fd);
+    if (failed) return su_fail(err, SU_INPUT, "%s: not a file", path);
+    if (st.st_size == 0) return su_fail(err, SU_INPUT, "%s: the file is empty", path);
+    return SU_OK;
+}
+
+su_status su_scene_load(const char *path, const su_child_limits *limits, su_scene *scene, su_error *err)
+{
+    const su_child_limits usual = {.seconds = 120.0, .memory_bytes = (int64_t)8 << 30};
+    su_child_result result;
+    void *data = NULL;
+    size_t count = 0;
+    su_status status = SU_OK;
+    memset(scene, 0, sizeof *scene);
+    if (!limits) limits = &usual;
+    SU_TRY(readable(path, err));
+    SU_GO(su_child_call(parse_in_child, (void *)path, limits, &data, &count, &result, err));
+    const char *bytes = data;
+    if (result.end == SU_CHILD_STOPPED) {
+        status = su_fail(err, SU_AGAIN, "%s: interrupted while reading", path);
+    } else if (result.end == SU_CHILD_TIMEOUT) {
+        status =
+            su_fail(err, SU_AGAIN, "%s: reading took longer than %.0f s; is the file damaged?", path, limits->seconds);
+    } else if (result.end == SU_CHILD_KILLED) {
+        status = su_fail(err, SU_INPUT, "%s: the parser crashed (signal %d); the file is damaged or of another kind",
+                         path, result.code);
+    } else if (count > 0 && bytes[0] == 1) {
+        char text[800];
+        snprintf(text, sizeof text, "%.*s", (int)(count - 1 < 790 ? count - 1 : 790), bytes + 1);
+        flatten(text);
+        status = su_fail(err, SU_INPUT, "%s: cannot read it: %s", path, text[0] ? text : "unknown reason");
+    } else if (result.code != 0 || count == 0) {
+        status = su_fail(err, SU_INPUT, "%s: the parser gave up (status %d)", path, result.code);
+    } else if ((status = su_scene_decode(bytes + 1, count - 1, scene, err)) != SU_OK ||
+               (status = su_scene_check(scene, err)) != SU_OK) {
+        su_error_context(err, "%s: ", path);
+    }
+done:
+    free(data);
+    if (status != SU_OK) su_scene_free(scene);
+    return status;
+}
+
+void su_scene_free(su_scene *scene)
+{
+    su_arena_free(&scene->arena);
+    memset(scene, 0, sizeof *scene);
+}

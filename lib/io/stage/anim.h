@@ -1,0 +1,54 @@
+/* supple.anim (docs/formats.md). An animation: the skin at every frame as the rig gives it, in the root frame. */
+#ifndef SU_IO_ANIM_H
+#define SU_IO_ANIM_H
+
+#include "io/stage/schema.h"
+
+#include <stdint.h>
+
+typedef struct su_anim {
+    su_file file;
+    int64_t F;              /* frames */
+    int64_t nbar;           /* skin vertices n̄ */
+    int64_t T;              /* triangles */
+    int64_t P;              /* polygons of the artist */
+    int64_t corners;        /* polygon corners */
+    int64_t N;              /* source vertices */
+    int64_t s;              /* rig parameters */
+    int64_t uvs;            /* texture coordinates */
+    int64_t objects;        /* objects of the source */
+    int64_t K;              /* blend shapes */
+    int64_t B;              /* bones */
+    float *points;          /* (F,nbar,3) root frame, m */
+    double *root;           /* (F,4,4) root frame to world, rigid, row-major */
+    double *neutral;        /* (nbar,3) X̄, m */
+    int32_t *triangles;     /* (T,3) */
+    int32_t *face_counts;   /* (P) corners of each polygon */
+    int32_t *face_indices;  /* (corners) into source vertices */
+    int32_t *source_vertex; /* (N) welded vertex of each source vertex */
+    double *times;          /* (F) s, uniform to 1e-6 */
+    double *params;         /* (F,s) p */
+    float *uv;              /* (uvs,2) optional */
+    int32_t *uv_indices;    /* (corners) optional: into uv, a corner each */
+    int32_t *object_ids;    /* (N) optional: object of each source vertex */
+    double *object_xform;   /* (objects,4,4) optional */
+    float *color;           /* (N,4) optional */
+    double *young;          /* (nbar) optional: painted E, Pa or factor */
+    double *poisson;        /* (nbar) optional */
+    double *morphs;         /* (K,nbar,3) optional: blend-shape offsets, m */
+    float *weights;         /* (nbar,B) optional: skinning weights */
+    double *bones;          /* (F,B,4,4) optional: bone to root frame */
+    double *bone_rest;      /* (B,4,4) optional: bone to root frame at the neutral pose */
+    int32_t *bone_parent;   /* (B) optional: -1 at roots */
+    double *bone_segments;  /* (B,2,3) optional: head and tail at the neutral pose, m */
+    uint8_t *rigid;         /* (nbar) optional: 1 where a vertex only follows the rig */
+} su_anim;
+
+extern const su_schema su_anim_schema;
+
+/* As su_schema_load, _save and _free. */
+su_status su_anim_load(const char *path, su_anim *anim, su_error *err);
+su_status su_anim_save(const char *path, const su_anim *anim, su_error *err);
+void su_anim_free(su_anim *anim);
+
+#endif

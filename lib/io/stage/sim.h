@@ -1,0 +1,39 @@
+/* supple.sim (docs/formats.md). A simulated shot: reduced coordinates, or displacements of the full space. */
+#ifndef SU_IO_SIM_H
+#define SU_IO_SIM_H
+
+#include "io/stage/schema.h"
+
+#include <stdint.h>
+
+typedef struct su_sim {
+    su_file file;
+    int64_t F;              /* frames */
+    int64_t r;              /* modes */
+    int64_t m;              /* example poses */
+    int64_t n;              /* flesh vertices (full space only) */
+    int64_t full;           /* frames K of a reduced shot whose displacement is not U q */
+    double *times;          /* (F) s */
+    double *q;              /* (F,r) optional: reduced */
+    double *qdot;           /* (F,r) optional: over the last substep, 1/s */
+    double *qddot;          /* (F,r) optional: change of that rate over the last substep, 1/s^2 */
+    double *weights;        /* (F,m) w */
+    double *basis_weights;  /* (F,m) optional: b */
+    double *energy;         /* (F,3) kinetic, elastic, gravity, J */
+    int32_t *iterations;    /* (F) */
+    int32_t *status;        /* (F) 0 ok, 1 halved, 2 damped, 3 failed */
+    double *error_estimate; /* (F) optional: RMS error of u that is to be expected, m */
+    double *u;              /* (F,n,3) optional: full space, root frame, m */
+    int32_t *full_frame;    /* (full) optional: ascending */
+    int32_t *full_played;   /* (full) optional: 0 corrected, 1 played in the full space */
+    float *full_u;          /* (full,n,3) optional: their displacement, in place of U q */
+} su_sim;
+
+extern const su_schema su_sim_schema;
+
+/* As su_schema_load, _save and _free. */
+su_status su_sim_load(const char *path, su_sim *sim, su_error *err);
+su_status su_sim_save(const char *path, const su_sim *sim, su_error *err);
+void su_sim_free(su_sim *sim);
+
+#endif

@@ -1,0 +1,126 @@
+#include "physics/settings.h"
+
+#include "core/memory.h"
+#include "geometry/mat3.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static const double USUAL_RATE = 90.0; /* steps a second, PSSD section 9 */
+
+su_sim_settings su_sim_defaults(void)
+{
+    return (su_sim_settings){.gravity = {0.0, -9.81, 0.0},
+                             .gravity_mode = SU_GRAVITY_RELATIVE,
+                             .damping = 0.1,
+                             .beta = -1.0,
+                             .stiffness = 1.0,
+                             .start = SU_START_MOVING};
+}
+
+void su_sim_settings_free(su_sim_settings *settings)
+{
+    free(settings->teleports);
+    settings->teleports = NULL;
+    settings->teleport_count = 0;
+}
+
+/* ---- teleports ---- */
+
+static int compare_ints(const void *a, const void *b)
+{
+    int x = *(const int *)a, y = *(const int *)b;
+    return (x > y) - (x < y);
+}
+
+static su_status add_teleport(su_sim_settings *settings, int frame, su_error *err)
+{
+    int *grown = realloc(settings->teleports, (size_t)(settings->teleport_count + 1) * sizeof *grown);
+    if (!grown) return su_fail(err, SU_AGAIN, "no memory for the teleports");
+    grown[settings->teleport_count++] = frame;
+    settings->teleports = grown;
+    return SU_OK;
+}
+
+su_status su_sim_set_teleports(su_sim_settings *settings, int count, const char *const *texts, su_error *err)
+{
+    for (int i = 0; i < count; i++)
+        for (const char *at = texts[i];;) {
+            char *end;
+            errno = 0;
+            long frame = strtol(at, &end, 10);
+            if (end == at || errno || frame < 1 || frame > 1 << 30 || (*end && *end != ','))
+                return su_fail(err, SU_USAGE, "--teleport %s: expected frame numbers above 0 (the first frame is 0)",
+                               texts[i]);
+            SU_TRY(add_teleport(settings, (int)frame, err));
+            if (!*end) break;
+            at = end + 1;
+        }
+    if (settings->teleport_count == 0) return SU_OK;
+    qsort(settings->teleports, (size_t)settings->teleport_count, sizeof *settings->teleports, compare_ints);
+    int kept = 1;
+    for (int i = 1; i < settings->teleport_count; i++)
+        if (settings->teleports[i] != settings->teleports[kept - 1])
+            settings->teleports[kept++] = settings->teleports[i];
+    settings->teleport_count = kept;
+    return SU_OK;
+}
+
+/* ---- what depends on the character and the shot ---- */
+
+double su_sim_beta(const su_sim_settings *settings, double frequency, double h)
+{
+    /* Rayleigh: zeta = beta omega / 2; an amplitude falls as exp(-zeta omega t). */
+    double omega = 2.0 * M_PI * frequency * sqrt(settings->stiffness);
+    double ratio = settings->decay > 0.0 ? 1.0 / (settings->decay * omega) : settings->damping;
+    return fmax(2.0 * ratio / omega + 1.0 / USUAL_RATE - h, 0.0);
+}
+
+su_status su_sim_settings_resolve(su_sim_settings *settings, double frequency, int64_t F, const double *times,
+                                  double fps, su_error *err)
+{
+    double seconds = F > 1 ? (times[F - 1] - times[0]) / (double)(F - 1) : 1.0 / fps;
+    if (!(seconds > 0.0) || !(seconds < INFINITY))
+        return su_fail(err, SU_INPUT, "frames must be a positive time apart, these are %g s", seconds);
+    if (!(frequency > 0.0) && settings->beta < 0.0)
+        return su_fail(err, SU_INPUT, "the lowest frequency of the character is not known: give --beta");
+    /* A hair below the ratio, so that 30 fps from rounded times still gives 3 substeps. */
+    if (settings->substeps <= 0) settings->substeps = (int)fmin(1e6, fmax(1.0, ceil(USUAL_RATE * seconds - 1e-4)));
+    settings->first_time = F > 0 ? times[0] : 0.0;
+    settings->frame_seconds = seconds;
+    settings->step = seconds / settings->substeps;
+    if (settings->beta < 0.0) settings->beta = su_sim_beta(settings, frequency, settings->step);
+    settings->preroll_steps = (int)fmin(1e8, ceil(settings->preroll / settings->step - 1e-9));
+    return SU_OK;
+}
+
+void su_sim_gravity(const su_sim_settings *settings, const double Q[9], double acceleration[3])
+{
+    for (int c = 0; c < 3; c++) acceleration[c] = 0.0;
+    if (settings->gravity_mode == SU_GRAVITY_NONE) return;
+    su_tmulv3(Q, settings->gravity, acceleration);
+    if (settings->gravity_mode == SU_GRAVITY_RELATIVE)
+        for (int c = 0; c < 3; c++) acceleration[c] -= settings->gravity[c];
+}
+
+su_status su_sim_settings_meta(const su_sim_settings *settings, json_t *meta, su_error *err)
+{
+    static const char *const modes[] = {"relative", "absolute", "none"}, *const starts[] = {"moving", "still"};
+    json_t *gravity = json_array(), *teleports = json_array();
+    int bad = !gravity || !teleports;
+    for (int c = 0; c < 3 && !bad; c++) bad |= json_array_append_new(gravity, json_real(settings->gravity[c]));
+    for (int i = 0; i < settings->teleport_count && !bad; i++)
+        bad |= json_array_append_new(teleports, json_integer(settings->teleports[i]));
+    bad |= json_object_set(meta, "gravity", gravity) | json_object_set(meta, "teleports", teleports);
+    json_decref(gravity);
+    json_decref(teleports);
+    bad |= json_object_set_new(meta, "alpha", json_real(settings->alpha));
+    bad |= json_object_set_new(meta, "beta", json_real(settings->beta));
+    bad |= json_object_set_new(meta, "gravity_mode", json_string(modes[settings->gravity_mode]));
+    bad |= json_object_set_new(meta, "substeps", json_integer(settings->substeps));
+    bad |= json_object_set_new(meta, "start", json_string(starts[settings->start]));
+    bad |= json_object_set_new(meta, "settle", json_boolean(settings->settle));
+    bad |= json_object_set_new(meta, "preroll", json_real(settings->preroll));
+    bad |= json_object_set_new(meta, "stiffness", json_real(settings->stiffness));
+    return bad ? su_fail(err, SU_AGAIN, "no memory for the settings") : SU_OK;
+}

@@ -1,0 +1,132 @@
+#include "reduce/cubature/model_build.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+/* Copies an optional array. */
+static su_status copy(su_file *file, void *to, int64_t count, size_t size, const void *from, su_error *err)
+{
+    if (!from) return SU_OK;
+    SU_TRY(su_file_allocate(file, to, count, size, "model", err));
+    memcpy(*(void **)to, from, (size_t)count * size);
+    return SU_OK;
+}
+#define COPY(to, count, from) SU_TRY(copy(&model->file, (void *)(to), count, sizeof **(to), from, err))
+
+static su_status copy_mesh(const su_tet *tet, const su_poses *poses, su_model *model, su_error *err)
+{
+    model->n = tet->n, model->t = tet->t, model->b = tet->b, model->fixed_count = tet->fixed_count,
+    model->nbar = tet->nbar;
+    COPY(&model->vertices, 3 * tet->n, tet->vertices);
+    COPY(&model->tets, 4 * tet->t, tet->tets);
+    COPY(&model->surface, 3 * tet->b, tet->surface);
+    COPY(&model->fixed, tet->fixed_count, tet->fixed);
+    COPY(&model->neutral, 3 * poses->nbar, poses->neutral);
+    COPY(&model->embed_tet, tet->nbar, tet->embed_tet);
+    COPY(&model->embed_bary, 4 * tet->nbar, tet->embed_bary);
+    COPY(&model->shepard_index, tet->ties * tet->n, tet->shepard_index);
+    model->ties = tet->ties;
+    COPY(&model->shepard_weight, tet->ties * tet->n, tet->shepard_weight);
+    COPY(&model->rigid, poses->nbar, poses->rigid);
+    return SU_OK;
+}
+
+static su_status copy_poses(const su_fit *fit, const su_basis *basis, su_model *model, su_error *err)
+{
+    int64_t m = fit->m, r = basis->r;
+    model->m = m, model->s = fit->s, model->a = fit->a, model->mean_size = fit->mean_size;
+    model->r = r, model->factor = basis->factor, model->columns = basis->columns;
+    COPY(&model->params, m * fit->s, fit->params);
+    COPY(&model->param_scale, fit->s, fit->param_scale);
+    COPY(&model->rbf, m * m, fit->rbf);
+    COPY(&model->corrections, 3 * m * fit->n, fit->corrections);
+    COPY(&model->density, fit->t, fit->density);
+    COPY(&model->psd_params, fit->a * fit->s, fit->psd_params);
+    COPY(&model->psd_shapes, 3 * fit->a * model->nbar, fit->psd_shapes);
+    COPY(&model->psd_rbf, fit->a * fit->a, fit->psd_rbf);
+    COPY(&model->param_mean, fit->mean_size, fit->param_mean);
+    COPY(&model->param_basis, fit->s * fit->mean_size, fit->param_basis);
+    COPY(&model->mode_region, r, basis->mode_region);
+    model->bases = basis->m;
+    COPY(&model->gram, basis->m * basis->m * r * r, basis->gram);
+    COPY(&model->gram_factor, basis->m * basis->factor * r, basis->gram_factor);
+    COPY(&model->basis_rbf, basis->m * basis->columns, basis->basis_rbf);
+    if (basis->m == m) COPY(&model->rotations, 4 * m * fit->n, basis->rotations);
+    model->n1 = fit->n1, model->z = fit->z;
+    COPY(&model->turn_start, fit->n1, fit->turn_start);
+    COPY(&model->turn_node, fit->z, fit->turn_node);
+    COPY(&model->turn_weight, fit->z, fit->turn_weight);
+    return SU_OK;
+}
+
+/* Region blocks (m, modes, vertices, 3); a vertex belongs to a region where its weight is positive and it is not held.
+ */
+static su_status make_blocks(const su_basis *basis, const su_elastic *elastic, su_model *model, su_error *err)
+{
+    int64_t d = basis->d, n = basis->n, m = basis->m, r = basis->r, vertices = 0, entries = 0, mode = 0;
+    su_file *file = &model->file;
+    model->d = d, model->d1 = d + 1;
+    SU_TRY(SU_FILE_ALLOC(file, &model->region_vertex_offsets, d + 1, err));
+    SU_TRY(SU_FILE_ALLOC(file, &model->basis_block_offsets, d + 1, err));
+    for (int64_t g = 0; g < d; g++) {
+        int64_t count = 0, modes = 0;
+        for (int64_t v = 0; v < n; v++) count += basis->region_weights[g * n + v] > 0 && elastic->free_index[v] >= 0;
+        for (int64_t k = 0; k < r; k++) modes += basis->mode_region[k] == g;
+        vertices += count, entries += 3 * m * modes * count;
+        model->region_vertex_offsets[g + 1] = (int32_t)vertices;
+        model->basis_block_offsets[g + 1] = entries;
+    }
+    model->region_size = vertices, model->block_size = entries;
+    SU_TRY(SU_FILE_ALLOC(file, &model->region_vertices, vertices, err));
+    SU_TRY(SU_FILE_ALLOC(file, &model->basis_blocks, entries, err));
+    for (int64_t g = 0; g < d; g++) {
+        int32_t *list = model->region_vertices + model->region_vertex_offsets[g];
+        float *block = model->basis_blocks + model->basis_block_offsets[g];
+        int64_t count = 0, first = mode;
+        for (int64_t v = 0; v < n; v++)
+            if (basis->region_weights[g * n + v] > 0 && elastic->free_index[v] >= 0) list[count++] = (int32_t)v;
+        while (mode < r && basis->mode_region[mode] == g) mode++;
+        for (int64_t i = 0; i < m; i++)
+            for (int64_t k = first; k < mode; k++)
+                for (int64_t v = 0; v < count; v++)
+                    for (int c = 0; c < 3; c++) *block++ = (float)basis->basis[3 * ((i * r + k) * n + list[v]) + c];
+    }
+    return SU_OK;
+}
+
+static su_status copy_cubature(const su_fit *fit, const su_cubature *cubature, su_model *model, su_error *err)
+{
+    int64_t c = cubature->tet_count, m = fit->m;
+    model->c = c, model->ci = cubature->vertex_count;
+    COPY(&model->cubature_tets, c, cubature->tets);
+    COPY(&model->cubature_weights, m * c, cubature->tet_weights);
+    COPY(&model->linear_stiffness, model->r * model->r, cubature->linear);
+    COPY(&model->inertia_vertices, model->ci, cubature->vertices);
+    COPY(&model->inertia_weights, model->ci, cubature->vertex_weights);
+    SU_TRY(SU_FILE_ALLOC(&model->file, &model->young, m * c, err));
+    SU_TRY(SU_FILE_ALLOC(&model->file, &model->poisson, m * c, err));
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t k = 0; k < c; k++) {
+            model->young[i * c + k] = fit->young[i * fit->t + cubature->tets[k]];
+            model->poisson[i * c + k] = fit->poisson[i * fit->t + cubature->tets[k]];
+        }
+    return SU_OK;
+}
+
+static su_status build(const su_pose_space *space, const su_poses *poses, const su_cubature *cubature, su_model *model,
+                       su_error *err)
+{
+    SU_TRY(copy_mesh(space->tet, poses, model, err));
+    SU_TRY(copy_poses(space->fit, space->basis, model, err));
+    SU_TRY(make_blocks(space->basis, &space->elastic, model, err));
+    return copy_cubature(space->fit, cubature, model, err);
+}
+
+su_status su_model_build(const su_pose_space *space, const su_poses *poses, const su_cubature *cubature,
+                         su_model *model, su_error *err)
+{
+    *model = (su_model){0};
+    su_status status = build(space, poses, cubature, model, err);
+    if (status != SU_OK) su_model_free(model);
+    return status;
+}

@@ -1,0 +1,15 @@
+/* The model file out of its parts. */
+#ifndef SU_REDUCE_MODEL_BUILD_H
+#define SU_REDUCE_MODEL_BUILD_H
+
+#include "io/stage/model.h"
+#include "io/stage/poses.h"
+#include "reduce/cubature/cubature.h"
+#include "reduce/cubature/pose_space.h"
+
+/* Everything that the run time and export need, in memory of its own; meta is the caller's. Bases become
+ * single-precision blocks over the free vertices of each region. */
+su_status su_model_build(const su_pose_space *space, const su_poses *poses, const su_cubature *cubature,
+                         su_model *model, su_error *err);
+
+#endif

@@ -1,0 +1,198 @@
+#include "reduce/cubature/motion_check.h"
+
+#include "core/memory.h"
+#include "reduce/modes/played_shots.h"
+#include "rig/shot.h"
+#include "runtime/simulate.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+static su_status allocate(const su_anim *anim, int64_t r, int64_t m, su_sim *sim, su_error *err)
+{
+    su_file *head = &sim->file;
+    sim->F = anim->F, sim->r = r, sim->m = m;
+    SU_TRY(SU_FILE_ALLOC(head, &sim->times, sim->F, err));
+    SU_TRY(SU_FILE_ALLOC(head, &sim->q, sim->F * r, err));
+    SU_TRY(SU_FILE_ALLOC(head, &sim->qdot, sim->F * r, err));
+    SU_TRY(SU_FILE_ALLOC(head, &sim->weights, sim->F * m, err));
+    SU_TRY(SU_FILE_ALLOC(head, &sim->basis_weights, sim->F * m, err));
+    SU_TRY(SU_FILE_ALLOC(head, &sim->energy, sim->F * 3, err));
+    SU_TRY(SU_FILE_ALLOC(head, &sim->iterations, sim->F, err));
+    SU_TRY(SU_FILE_ALLOC(head, &sim->status, sim->F, err));
+    return SU_OK;
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double size_of(int64_t r, const double *q, const double *other)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < r; i++) sum += (q[i] - (other ? other[i] : 0)) * (q[i] - (other ? other[i] : 0));
+    return sqrt(sum);
+}
+
+/* What all stretches of a shot have in common. */
+typedef struct check {
+    const su_model *model;
+    const su_basis *basis;
+    const su_anim *anim;
+    const char *path;
+    const su_runtime_model *runtime;
+    su_sim_settings settings;
+    su_step_settings step;
+    double least;   /* added to the size of every state */
+    double *errors; /* (f of the basis) of each state; -1: of another shot */
+} check;
+
+/* Frames from `first` on, as an animation that borrows all it has. */
+static su_anim part_of(const su_anim *anim, int64_t first, int64_t count)
+{
+    su_anim part = *anim;
+    part.F = count;
+    part.points += 3 * first * anim->nbar, part.root += 16 * first, part.times += first, part.params += first * anim->s;
+    if (part.bones) part.bones += 16 * first * anim->B;
+    return part;
+}
+
+/* States [from, to) of the basis, which were played from rest at one frame: so is the model. */
+static su_status check_stretch(const check *c, int64_t from, int64_t to, su_motion_error *counted, su_error *err)
+{
+    const su_model *model = c->model;
+    const su_basis *basis = c->basis;
+    const su_shot_target target = {.nbar = model->nbar,
+                                   .s = model->s,
+                                   .a = model->a,
+                                   .neutral = model->neutral,
+                                   .params = model->params,
+                                   .param_scale = model->param_scale,
+                                   .param_names = json_object_get(model->file.meta, "param_names"),
+                                   .psd_params = model->psd_params,
+                                   .psd_shapes = model->psd_shapes,
+                                   .psd_rbf = model->psd_rbf,
+                                   .param_mean = model->param_mean,
+                                   .param_basis = model->param_basis};
+    int64_t start = basis->state_start[from], end = basis->state_frame[to - 1] + 1, r = model->r;
+    su_anim part = part_of(c->anim, start, (end < c->anim->F ? end + 1 : end) - start);
+    su_progress silent = {0};
+    su_simulation *simulation = NULL;
+    su_shot *played = NULL;
+    su_sim sim = {0};
+    su_status status;
+    SU_GO(su_shot_create(&part, c->path, &target, 0, NULL, &played, NULL, err));
+    SU_GO(su_simulation_create(c->runtime, model, played, &c->settings, &c->step, 1, &simulation, err));
+    SU_GO(allocate(&part, r, model->m, &sim, err));
+    status = su_simulation_run(simulation, part.F, &sim, &silent, err);
+    const su_simulate_counts *counts = su_simulation_counts(simulation);
+    counted->halved = counts->halved, counted->damped = counts->damped, counted->failed = counts->failed;
+    for (int64_t k = from; k < to && (status == SU_OK || status == SU_NUMERICS); k++) {
+        const double *there = basis->state_q + k * r, *here = sim.q + (basis->state_frame[k] - start) * r;
+        /* lost altogether: the worst of marks, not an error */
+        c->errors[k] =
+            status == SU_OK ? size_of(r, here, there) / fmax(size_of(r, there, NULL) + c->least, 1e-300) : INFINITY;
+    }
+    if (status == SU_NUMERICS) status = SU_OK;
+done:
+    su_simulation_free(simulation);
+    su_shot_free(played);
+    su_sim_free(&sim);
+    return status;
+}
+
+/* A tenth of the root mean square of the shot's states. */
+static double least_size(const su_basis *basis, int shot)
+{
+    double square = 0;
+    int64_t count = 0;
+    for (int64_t k = 0; k < basis->f; k++)
+        if (basis->state_shot[k] == shot)
+            square += pow(size_of(basis->r, basis->state_q + k * basis->r, NULL), 2), count++;
+    return 0.1 * sqrt(square / fmax((double)count, 1));
+}
+
+/* first (f + 1): the states that begin stretches of the shot, and the end of the last. SU_INPUT where a state lies
+ * outside the shot. */
+static su_status find_stretches(const su_basis *basis, int shot, const su_anim *anim, const char *path, int64_t *first,
+                                int64_t *count, su_error *err)
+{
+    *count = 0;
+    for (int64_t k = 0; k < basis->f; k++) {
+        if (basis->state_shot[k] != shot || basis->state_start[k] < 0) continue;
+        if (basis->state_frame[k] >= anim->F || basis->state_start[k] >= basis->state_frame[k])
+            return su_fail(err, SU_INPUT, "%s: has %lld frames; a state of the basis is its frame %d, played from %d",
+                           path, (long long)anim->F, basis->state_frame[k], basis->state_start[k]);
+        bool same = *count > 0 && basis->state_shot[k - 1] == shot &&
+                    basis->state_start[k - 1] == basis->state_start[k] &&
+                    basis->state_frame[k - 1] < basis->state_frame[k];
+        if (!same) first[(*count)++] = k;
+        first[*count] = k + 1; /* where the next begins, or later */
+    }
+    return SU_OK;
+}
+
+/* Upper quartile over the states that were compared. */
+static void summarize(const check *c, su_motion_error *out)
+{
+    for (int64_t k = 0; k < c->basis->f; k++)
+        if (c->errors[k] >= 0) c->errors[out->frames++] = c->errors[k];
+    qsort(c->errors, (size_t)out->frames, sizeof *c->errors, compare_doubles);
+    out->error = out->frames > 0 ? c->errors[3 * out->frames / 4] : 0;
+}
+
+su_status su_motion_check(const su_model *model, const su_basis *basis, int shot, const su_anim *anim, const char *path,
+                          int threads, su_motion_error *out, su_error *err)
+{
+    const json_t *frequency = json_object_get(model->file.meta, "frequency"),
+                 *fps = json_object_get(anim->file.meta, "fps");
+    su_runtime_model runtime = {0};
+    check c = {.model = model,
+               .basis = basis,
+               .anim = anim,
+               .path = path,
+               .runtime = &runtime,
+               .settings = su_sim_defaults(),
+               .step = {.stiffness = 1, .newton = SU_EXACT_SOLVES},
+               .least = least_size(basis, shot)};
+    int64_t *first = NULL, count;
+    su_status status;
+    *out = (su_motion_error){0};
+    SU_GO(SU_ALLOC(&c.errors, basis->f, "errors", err));
+    SU_GO(SU_ALLOC(&first, basis->f + 1, "stretches", err));
+    for (int64_t k = 0; k < basis->f; k++) c.errors[k] = -1;
+    SU_GO(find_stretches(basis, shot, anim, path, first, &count, err));
+    c.settings.substeps = SU_PLAYED_SUBSTEPS;
+    SU_GO(su_sim_settings_resolve(&c.settings, json_is_number(frequency) ? json_number_value(frequency) : 0, anim->F,
+                                  anim->times, json_is_number(fps) ? json_number_value(fps) : 24, err));
+    c.step.alpha = c.settings.alpha, c.step.beta = c.settings.beta;
+    SU_GO(su_runtime_model_create(model, SU_COROTATED, &runtime, err));
+#pragma omp parallel for num_threads(threads) schedule(dynamic)
+    for (int64_t k = 0; k < count; k++) {
+        su_motion_error counted = {0};
+        su_error own = {0};
+        int64_t end = first[k];
+        while (end < first[k + 1] && basis->state_shot[end] == shot &&
+               basis->state_start[end] == basis->state_start[first[k]])
+            end++;
+        su_status done = check_stretch(&c, first[k], end, &counted, &own);
+#pragma omp critical(su_motion_check)
+        {
+            out->halved += counted.halved, out->damped += counted.damped, out->failed += counted.failed;
+            if (done != SU_OK && status == SU_OK) {
+                status = done;
+                if (err) *err = own;
+            }
+        }
+    }
+    if (status == SU_OK) summarize(&c, out);
+done:
+    su_runtime_model_free(&runtime);
+    su_sim_settings_free(&c.settings);
+    free(c.errors), free(first);
+    return status;
+}

@@ -1,0 +1,24 @@
+/* A trained model judged by motion: forces met to a per cent may still be a motion that is far off, or none at all. */
+#ifndef SU_REDUCE_MOTION_CHECK_H
+#define SU_REDUCE_MOTION_CHECK_H
+
+#include "core/error.h"
+#include "io/stage/anim.h"
+#include "io/stage/basis.h"
+#include "io/stage/model.h"
+
+#include <stdint.h>
+
+typedef struct su_motion_error {
+    double error; /* upper quartile over the frames of |q - q'| / (|q'| + a tenth of its rms) */
+    int64_t frames;
+    int64_t halved, damped, failed; /* steps of the reduced run */
+} su_motion_error;
+
+/* Steps the model through shot number `shot` of the basis' states as they were played, and compares
+ * coordinates. The quartile, because single frames in which a played step of one solve went astray say nothing of the
+ * model. path: of anim, for messages. */
+su_status su_motion_check(const su_model *model, const su_basis *basis, int shot, const su_anim *anim, const char *path,
+                          int threads, su_motion_error *out, su_error *err);
+
+#endif

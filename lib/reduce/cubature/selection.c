@@ -1,0 +1,395 @@
+/* The search. Let A_s,e be the column of candidate e at station s and G its Gram matrices. One round adds the
+ * candidates with the largest promised gain sum_i max(0, d_ie)^2 / h_ie (d: negative gradient with respect to the
+ * weight of e in group i, h: its curvature), refits all weights by NNLS, and drops the members whose loss would cost
+ * least. Columns and Gram matrices of everything ever tried stay in a pool, so that each round only pays for its new
+ * candidates. */
+#include "reduce/cubature/selection.h"
+
+#include "core/memory.h"
+#include "reduce/cubature/selection_pool.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void su_selection_free(su_selection *selection)
+{
+    free(selection->chosen), free(selection->weights), free(selection->errors);
+    *selection = (su_selection){0};
+}
+
+/* A set under construction: members are slots of the pool. */
+typedef struct trial {
+    int64_t count;
+    int64_t *slot;   /* (limit) */
+    double *weights; /* (groups, limit) row stride `limit` */
+    double error;    /* worst over stations, rms */
+} trial;
+
+typedef struct search {
+    const su_fit_problem *problem;
+    const su_fit_settings *settings;
+    su_pool pool;
+    int64_t limit; /* most members a trial may have */
+    trial now, best, good;
+    double *residual_gradient; /* (stations, candidates) */
+    double *score;             /* (candidates) */
+    int32_t *order;
+    unsigned char *taken;  /* (vertices) corners of this round's new candidates */
+    unsigned char *member; /* (candidates) */
+    su_error_pair *errors; /* (stations) */
+} search;
+
+static su_status trial_create(trial *t, int64_t limit, int64_t groups, su_error *err)
+{
+    SU_TRY(SU_ALLOC(&t->slot, limit, "cubature set", err));
+    return SU_ALLOC(&t->weights, groups * limit, "cubature set", err);
+}
+
+static void trial_copy(const search *s, trial *to, const trial *from)
+{
+    to->count = from->count, to->error = from->error;
+    memcpy(to->slot, from->slot, (size_t)from->count * sizeof *to->slot);
+    for (int64_t i = 0; i < s->problem->groups; i++)
+        memcpy(to->weights + i * s->limit, from->weights + i * s->limit, (size_t)from->count * sizeof *to->weights);
+}
+
+static void search_free(search *s)
+{
+    su_pool_free(&s->pool);
+    trial *trials[] = {&s->now, &s->best, &s->good};
+    for (int k = 0; k < 3; k++) free(trials[k]->slot), free(trials[k]->weights);
+    free(s->residual_gradient), free(s->score), free(s->order), free(s->taken), free(s->member), free(s->errors);
+}
+
+static su_status search_create(search *s, const su_fit_problem *problem, const su_fit_settings *settings, su_error *err)
+{
+    *s = (search){.problem = problem, .settings = settings};
+    s->limit = settings->count > 0 ? 2 * settings->count : problem->candidates;
+    if (s->limit > problem->candidates) s->limit = problem->candidates;
+    /* Beyond a dozen a mode a bound is out of reach for other reasons, and columns take memory. */
+    if (settings->count == 0 && s->limit > 12 * problem->r + 100) s->limit = 12 * problem->r + 100;
+    if (s->limit > 4000) s->limit = 4000;
+    SU_TRY(trial_create(&s->now, s->limit, problem->groups, err));
+    SU_TRY(trial_create(&s->best, s->limit, problem->groups, err));
+    SU_TRY(trial_create(&s->good, s->limit, problem->groups, err));
+    SU_TRY(SU_ALLOC(&s->residual_gradient, problem->station_count * problem->candidates, "cubature gradients", err));
+    SU_TRY(SU_ALLOC(&s->score, problem->candidates, "cubature gradients", err));
+    SU_TRY(SU_ALLOC(&s->order, problem->candidates, "cubature gradients", err));
+    SU_TRY(SU_ALLOC(&s->taken, problem->vertices, "cubature gradients", err));
+    SU_TRY(SU_ALLOC(&s->member, problem->candidates, "cubature gradients", err));
+    SU_TRY(SU_ALLOC(&s->errors, problem->station_count, "cubature errors", err));
+    return su_pool_create(&s->pool, problem, settings->threads, err);
+}
+
+/* ---- fitting the weights ---- */
+
+/* What must come below the bound: the rms error at each example pose, and over all stations together that are no
+ * guides. */
+static double worst_error(const search *s)
+{
+    double worst = 0, sum = 0;
+    int64_t count = 0;
+    for (int64_t a = 0; a < s->problem->station_count; a++) {
+        const su_station_rows *station = &s->problem->stations[a];
+        if (station->guide) continue;
+        if (station->group >= 0) worst = fmax(worst, s->errors[a].rms);
+        sum += s->errors[a].rms * s->errors[a].rms, count++;
+    }
+    return fmax(worst, sqrt(sum / (double)(count > 0 ? count : 1)));
+}
+
+/* Weights of s->now by NNLS from where they stand, then its error; members without weight at any pose leave. */
+static su_status refit(search *s, int sweeps, su_error *err)
+{
+    trial *t = &s->now;
+    SU_TRY(su_pool_fit(&s->pool, t->count, t->slot, s->limit, t->weights, sweeps, s->errors, err));
+    int64_t groups = s->problem->groups, kept = 0;
+    for (int64_t k = 0; k < t->count; k++) {
+        bool used = false;
+        for (int64_t i = 0; i < groups; i++) used = used || t->weights[i * s->limit + k] > 0;
+        if (!used) {
+            s->member[s->pool.candidate[t->slot[k]]] = 0;
+            continue;
+        }
+        t->slot[kept] = t->slot[k];
+        for (int64_t i = 0; i < groups; i++) t->weights[i * s->limit + kept] = t->weights[i * s->limit + k];
+        kept++;
+    }
+    t->count = kept;
+    t->error = worst_error(s);
+    return SU_OK;
+}
+
+/* ---- one round ---- */
+
+typedef struct scored {
+    double score;
+    int32_t candidate;
+} scored;
+
+static int by_score(const void *a, const void *b)
+{
+    const scored *x = a, *y = b;
+    if (x->score != y->score) return x->score < y->score ? 1 : -1;
+    return (x->candidate > y->candidate) - (x->candidate < y->candidate);
+}
+
+/* Squared column length over the largest one's below which a candidate is not considered: its weight would be absurd.
+ */
+#define SHORTEST 1e-8
+
+static double column_length2(const search *s, int64_t e)
+{
+    double sum = 0;
+    for (int64_t a = 0; a < s->problem->station_count; a++) sum += s->pool.norm2[a * s->problem->candidates + e];
+    return sum;
+}
+
+/* The gain that each candidate promises on its own, given the residual. */
+static void score_candidates(search *s)
+{
+    const su_fit_problem *p = s->problem;
+    double longest = 0;
+    for (int64_t e = 0; e < p->candidates; e++) longest = fmax(longest, column_length2(s, e));
+#pragma omp parallel for num_threads(s->settings->threads) schedule(static)
+    for (int64_t e = 0; e < p->candidates; e++) {
+        double gain = 0;
+        for (int64_t i = 0; i < p->groups; i++) {
+            double d = 0, h = 0;
+            for (int64_t a = 0; a < p->station_count; a++) {
+                double w = p->stations[a].blend[i];
+                if (w == 0) continue;
+                d += w * s->residual_gradient[a * p->candidates + e];
+                h += w * w * s->pool.norm2[a * p->candidates + e];
+            }
+            if (d > 0 && h > 0) gain += d * d / h;
+        }
+        s->score[e] = s->member[e] || column_length2(s, e) < SHORTEST * longest ? 0 : gain;
+    }
+}
+
+/* Adds up to `count` promising candidates to s->now. No two of a round share a vertex: neighbours say nearly the same.
+ */
+static su_status add_candidates(search *s, int64_t count, int64_t *added, su_error *err)
+{
+    const su_fit_problem *p = s->problem;
+    *added = 0;
+    if (count > s->limit - s->now.count) count = s->limit - s->now.count;
+    if (count <= 0) return SU_OK;
+    SU_TRY(su_pool_residual(&s->pool, s->now.count, s->now.slot, s->limit, s->now.weights, s->errors, err));
+    SU_TRY(su_pool_gradient(&s->pool, s->residual_gradient, err));
+    score_candidates(s);
+    scored *list;
+    SU_TRY(SU_ALLOC(&list, p->candidates, "cubature candidates", err));
+    int64_t listed = 0;
+    for (int64_t e = 0; e < p->candidates; e++)
+        if (s->score[e] > 0) list[listed++] = (scored){s->score[e], (int32_t)e};
+    qsort(list, (size_t)listed, sizeof *list, by_score);
+    memset(s->taken, 0, (size_t)p->vertices);
+    int64_t found = 0;
+    for (int64_t k = 0; k < listed && found < count; k++) {
+        const int32_t *corner = p->corner + (int64_t)list[k].candidate * p->corners;
+        bool clear = true;
+        for (int c = 0; c < p->corners; c++) clear = clear && !s->taken[corner[c]];
+        if (!clear) continue;
+        for (int c = 0; c < p->corners; c++) s->taken[corner[c]] = 1;
+        s->order[found++] = list[k].candidate;
+    }
+    free(list);
+    const trial *trials[] = {&s->now, &s->best, &s->good};
+    for (int k = 0; k < 3; k++) su_pool_keep(&s->pool, k == 0, trials[k]->count, trials[k]->slot);
+    SU_TRY(su_pool_add(&s->pool, found, s->order, s->now.slot + s->now.count, err));
+    for (int64_t k = 0; k < found; k++) {
+        s->member[s->order[k]] = 1;
+        for (int64_t i = 0; i < p->groups; i++) s->now.weights[i * s->limit + s->now.count + k] = 0;
+    }
+    s->now.count += found;
+    *added = found;
+    return SU_OK;
+}
+
+/* Drops the members that are missed least, down to `count`. */
+static su_status drop_members(search *s, int64_t count, su_error *err)
+{
+    trial *t = &s->now;
+    if (t->count <= count) return SU_OK;
+    double *loss;
+    scored *list = NULL;
+    SU_TRY(SU_ALLOC(&loss, t->count, "cubature set", err));
+    su_status status;
+    SU_GO(SU_ALLOC(&list, t->count, "cubature set", err));
+    SU_GO(su_pool_losses(&s->pool, t->count, t->slot, s->limit, t->weights, loss, err));
+    for (int64_t k = 0; k < t->count; k++) list[k] = (scored){loss[k], (int32_t)k};
+    qsort(list, (size_t)t->count, sizeof *list, by_score);
+    for (int64_t k = count; k < t->count; k++) {
+        s->member[s->pool.candidate[t->slot[list[k].candidate]]] = 0;
+        t->slot[list[k].candidate] = -1;
+    }
+    int64_t kept = 0;
+    for (int64_t k = 0; k < t->count; k++) {
+        if (t->slot[k] < 0) continue;
+        t->slot[kept] = t->slot[k];
+        for (int64_t i = 0; i < s->problem->groups; i++) t->weights[i * s->limit + kept] = t->weights[i * s->limit + k];
+        kept++;
+    }
+    t->count = kept;
+done:
+    free(loss), free(list);
+    return status;
+}
+
+static void note_curve(search *s, su_selection *out)
+{
+    int limit = (int)(sizeof out->curve / sizeof *out->curve);
+    if (out->curve_count < limit) out->curve[out->curve_count++] = (su_fit_curve_point){s->now.count, s->now.error};
+}
+
+static void restore(search *s, const trial *from)
+{
+    for (int64_t k = 0; k < s->now.count; k++) s->member[s->pool.candidate[s->now.slot[k]]] = 0;
+    trial_copy(s, &s->now, from);
+    for (int64_t k = 0; k < s->now.count; k++) s->member[s->pool.candidate[s->now.slot[k]]] = 1;
+}
+
+/* Exchanges members at constant size until that no longer helps; ends early below `enough`. */
+static su_status exchange(search *s, int64_t size, int rounds, double enough, su_error *err)
+{
+    int64_t step = size / 4 > 1 ? size / 4 : 1, added;
+    trial_copy(s, &s->best, &s->now);
+    for (int round = 0; round < rounds && step >= 1 && s->best.error > enough; round++) {
+        SU_TRY(add_candidates(s, step, &added, err));
+        if (added == 0) break;
+        SU_TRY(refit(s, 1, err));
+        SU_TRY(drop_members(s, size, err));
+        SU_TRY(refit(s, 3, err));
+        if (s->now.error < s->best.error * (1 - 1e-3)) {
+            if (s->now.error > s->best.error * 0.98) step = (step + 1) / 2 < step ? (step + 1) / 2 : step;
+            trial_copy(s, &s->best, &s->now);
+            continue;
+        }
+        if (s->now.error < s->best.error) trial_copy(s, &s->best, &s->now);
+        restore(s, &s->best);
+        step /= 2;
+        SU_TRY(su_progress_update(s->settings->progress, 0.5, err));
+    }
+    restore(s, &s->best);
+    return refit(s, 4, err);
+}
+
+static su_status grow(search *s, int64_t size, double error, su_selection *out, su_error *err)
+{
+    int64_t added;
+    while (s->now.count < size && (error <= 0 || s->now.error > error)) {
+        int64_t step = s->now.count / 3 > 8 ? s->now.count / 3 : 8;
+        if (step > size - s->now.count) step = size - s->now.count;
+        int64_t before = s->now.count;
+        SU_TRY(add_candidates(s, step, &added, err));
+        if (added == 0) break;
+        SU_TRY(refit(s, 2, err));
+        note_curve(s, out);
+        SU_TRY(su_progress_update(s->settings->progress, 0.4 * (double)s->now.count / (double)(size + 1), err));
+        if (s->now.count <= before && added < 2) break;
+    }
+    return SU_OK;
+}
+
+/* Smaller and smaller sets, each made good by exchanges, while the bound holds. */
+static su_status shrink(search *s, double error, su_error *err)
+{
+    double factor = 0.8;
+    trial_copy(s, &s->good, &s->now);
+    while (s->good.error <= error && s->good.count > 1 && factor < 0.98) {
+        int64_t size = (int64_t)(factor * (double)s->good.count);
+        SU_TRY(drop_members(s, size, err));
+        SU_TRY(refit(s, 4, err));
+        SU_TRY(exchange(s, size, 6, error, err));
+        if (s->now.error <= error) {
+            trial_copy(s, &s->good, &s->now);
+            continue;
+        }
+        restore(s, &s->good);
+        factor = 0.5 * (1 + factor);
+    }
+    restore(s, &s->good);
+    s->good.count = 0;
+    return SU_OK;
+}
+
+/* ---- results ---- */
+
+static int by_candidate(const void *a, const void *b)
+{
+    const int64_t *x = a, *y = b;
+    return (x[0] > y[0]) - (x[0] < y[0]);
+}
+
+static su_status hand_over(search *s, su_selection *out, su_error *err)
+{
+    const su_fit_problem *p = s->problem;
+    trial *t = &s->now;
+    int64_t(*order)[2];
+    SU_TRY(SU_ALLOC(&order, t->count, "cubature set", err));
+    for (int64_t k = 0; k < t->count; k++) order[k][0] = s->pool.candidate[t->slot[k]], order[k][1] = k;
+    qsort(order, (size_t)t->count, sizeof *order, by_candidate);
+    su_status exact = su_pool_residual(&s->pool, t->count, t->slot, s->limit, t->weights, s->errors, err);
+    if (exact != SU_OK) {
+        free(order);
+        return exact;
+    }
+    t->error = worst_error(s);
+    out->count = t->count;
+    out->worst = t->error;
+    su_status status = SU_ALLOC(&out->chosen, t->count, "cubature set", err);
+    if (status == SU_OK) status = SU_ALLOC(&out->weights, p->groups * t->count, "cubature set", err);
+    if (status == SU_OK) status = SU_ALLOC(&out->errors, p->station_count, "cubature errors", err);
+    for (int64_t k = 0; status == SU_OK && k < t->count; k++) {
+        out->chosen[k] = (int32_t)order[k][0];
+        for (int64_t i = 0; i < p->groups; i++) out->weights[i * t->count + k] = t->weights[i * s->limit + order[k][1]];
+    }
+    if (status == SU_OK) memcpy(out->errors, s->errors, (size_t)p->station_count * sizeof *out->errors);
+    free(order);
+    return status;
+}
+
+su_status su_select_points(const su_fit_problem *problem, const su_fit_settings *settings, su_selection *out,
+                           su_error *err)
+{
+    search s;
+    *out = (su_selection){0};
+    su_status status;
+    SU_GO(search_create(&s, problem, settings, err));
+    SU_GO(su_pool_norms(&s.pool, err));
+    SU_GO(refit(&s, 1, err)); /* the empty set */
+    int64_t most = settings->count > 0 && settings->count < s.limit ? settings->count : s.limit;
+    if (settings->error > 0) {
+        SU_GO(grow(&s, most, settings->error, out, err));
+        SU_GO(refit(&s, 8, err));
+        SU_GO(shrink(&s, settings->error, err));
+    } else {
+        SU_GO(grow(&s, most, 0, out, err));
+        SU_GO(exchange(&s, most, 16, 0, err));
+    }
+    SU_GO(refit(&s, 60, err));
+    SU_GO(hand_over(&s, out, err));
+done:
+    search_free(&s);
+    if (status != SU_OK) su_selection_free(out);
+    return status;
+}
+
+su_status su_fit_errors(const su_fit_problem *problem, int64_t count, const int32_t *chosen, const double *weights,
+                        int threads, su_error_pair *errors, su_error *err)
+{
+    su_pool pool;
+    int64_t *slot = NULL;
+    su_status status;
+    SU_GO(su_pool_create(&pool, problem, threads, err));
+    SU_GO(SU_ALLOC(&slot, count, "cubature set", err));
+    SU_GO(su_pool_add(&pool, count, chosen, slot, err));
+    SU_GO(su_pool_residual(&pool, count, slot, count, weights, errors, err));
+done:
+    free(slot);
+    su_pool_free(&pool);
+    return status;
+}

@@ -1,0 +1,584 @@
+#include "reduce/cubature/selection_pool.h"
+
+#include "core/memory.h"
+#include "linalg/nnls.h"
+
+#include <cblas.h>
+#include <lapacke.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { UNIT = 64, ROWS = 512 }; /* samples a work unit; rows a single-precision sum */
+
+static int64_t rows_of(const su_pool *pool, int64_t a) { return pool->problem->stations[a].samples * pool->problem->r; }
+
+static void normal_free(su_pool_normal *n);
+
+void su_pool_free(su_pool *pool)
+{
+    if (!pool->problem) return;
+    for (int64_t a = 0; a < pool->problem->station_count; a++) {
+        if (pool->columns) free(pool->columns[a]);
+        if (pool->gram) free(pool->gram[a]);
+        if (pool->dot) free(pool->dot[a]);
+        if (pool->residual) free(pool->residual[a]);
+    }
+    free(pool->columns), free(pool->gram), free(pool->dot), free(pool->residual), free(pool->norm2);
+    free(pool->candidate), free(pool->slot_of), free(pool->kept), free(pool->target2);
+    normal_free(&pool->normal);
+    *pool = (su_pool){0};
+}
+
+su_status su_pool_create(su_pool *pool, const su_fit_problem *problem, int threads, su_error *err)
+{
+    *pool = (su_pool){.problem = problem, .threads = threads};
+    int64_t stations = problem->station_count;
+    SU_TRY(SU_ALLOC(&pool->columns, stations, "cubature columns", err));
+    SU_TRY(SU_ALLOC(&pool->gram, stations, "cubature columns", err));
+    SU_TRY(SU_ALLOC(&pool->dot, stations, "cubature columns", err));
+    SU_TRY(SU_ALLOC(&pool->residual, stations, "cubature columns", err));
+    SU_TRY(SU_ALLOC(&pool->slot_of, problem->candidates, "cubature columns", err));
+    for (int64_t e = 0; e < problem->candidates; e++) pool->slot_of[e] = -1;
+    SU_TRY(SU_ALLOC(&pool->target2, stations, "cubature columns", err));
+    for (int64_t a = 0; a < stations; a++) {
+        const double *target = problem->stations[a].target;
+        SU_TRY(SU_ALLOC(&pool->residual[a], rows_of(pool, a), "cubature rows", err));
+        for (int64_t k = 0; k < rows_of(pool, a); k++) pool->target2[a] += target[k] * target[k];
+    }
+    return SU_OK;
+}
+
+/* ---- columns ---- */
+
+enum { WIDEST = 12 }; /* numbers of a stored force: of a tet's four corners */
+
+static int width_of(const su_fit_problem *p) { return 3 * p->corners; }
+
+/* B (width,r): the rows that the candidate's stored force meets, U at its corners. */
+static void gather_rows(const su_fit_problem *p, const float *basis, int64_t e, float *B)
+{
+    const int32_t *corner = p->corner + e * p->corners;
+    for (int c = 0; c < p->corners; c++)
+        memcpy(B + 3 * p->r * c, basis + 3 * p->r * corner[c], (size_t)(3 * p->r) * sizeof *B);
+}
+
+/* in (count,r) times the transpose of a sample's metric: rows of `out`, `stride` from row to row. */
+static void measure(const su_station_rows *station, int64_t r, int64_t sample, int64_t count, const float *in,
+                    float *out, int64_t stride)
+{
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)count, (int)r, (int)r, 1, in, (int)r,
+                station->metric + sample * r * r, (int)r, 0, out, (int)stride);
+}
+
+/* sum (count): squared lengths of columns from candidate `first` on, at a station with metrics. work (count, 14 r). */
+static void measured_norms(const su_fit_problem *p, const su_station_rows *station, int64_t first, int64_t count,
+                           float *work, double *sum)
+{
+    int64_t r = p->r;
+    int width = width_of(p);
+    float *B = work, *row = work + width * r * count, *measured = row + r * count;
+    memset(sum, 0, (size_t)count * sizeof *sum);
+    for (int64_t e = 0; e < count; e++) gather_rows(p, station->basis, first + e, B + width * r * e);
+    for (int64_t k = 0; k < station->samples; k++) {
+        for (int64_t e = 0; e < count; e++)
+            cblas_sgemv(CblasRowMajor, CblasTrans, width, (int)r, 1, B + width * r * e, (int)r,
+                        station->force + (k * p->candidates + first + e) * width, 1, 0, row + r * e, 1);
+        measure(station, r, k, count, row, measured, r);
+        for (int64_t e = 0; e < count; e++)
+            for (int64_t i = 0; i < r; i++) sum[e] += (double)measured[r * e + i] * measured[r * e + i];
+    }
+}
+
+static su_status add_measured_norms(su_pool *pool, su_error *err)
+{
+    enum { CHUNK = 32 };
+    const su_fit_problem *p = pool->problem;
+    int failed = 0;
+#pragma omp parallel num_threads(pool->threads)
+    {
+        float *work = malloc((size_t)((WIDEST + 2) * p->r * CHUNK) * sizeof *work);
+        if (!work) {
+#pragma omp atomic write
+            failed = 1;
+        }
+        for (int64_t a = 0; a < p->station_count; a++) {
+            const su_station_rows *station = &p->stations[a];
+            if (!station->metric) continue;
+#pragma omp for schedule(dynamic)
+            for (int64_t first = 0; first < p->candidates; first += CHUNK) {
+                double sum[CHUNK];
+                int64_t count = p->candidates - first < CHUNK ? p->candidates - first : CHUNK;
+                if (work) measured_norms(p, station, first, count, work, sum);
+                for (int64_t e = 0; e < count && work; e++)
+                    pool->norm2[a * p->candidates + first + e] = station->importance * sum[e];
+            }
+        }
+        free(work);
+    }
+    return failed ? su_fail(err, SU_AGAIN, "no memory for cubature columns") : SU_OK;
+}
+
+su_status su_pool_norms(su_pool *pool, su_error *err)
+{
+    const su_fit_problem *p = pool->problem;
+    int64_t r = p->r, count = p->candidates;
+    int failed = 0;
+    SU_TRY(SU_ALLOC(&pool->norm2, p->station_count * count, "cubature columns", err));
+#pragma omp parallel num_threads(pool->threads)
+    {
+        float *B = malloc((size_t)(WIDEST * r) * sizeof *B);
+        if (!B) {
+#pragma omp atomic write
+            failed = 1;
+        }
+        for (int64_t a = 0; a < p->station_count; a++) {
+            const su_station_rows *station = &p->stations[a];
+            if (station->metric) continue;
+#pragma omp for schedule(static)
+            for (int64_t e = 0; e < count; e++) {
+                if (!B) continue;
+                float W[WIDEST * WIDEST];
+                int width = width_of(p);
+                gather_rows(p, station->basis, e, B);
+                cblas_ssyrk(CblasRowMajor, CblasUpper, CblasNoTrans, width, (int)r, 1, B, (int)r, 0, W, width);
+                double sum = 0;
+                for (int64_t k = 0; k < station->samples; k++) {
+                    const float *f = station->force + (k * count + e) * width;
+                    float part = 0;
+                    for (int i = 0; i < width; i++) {
+                        float row = 0.5f * W[width * i + i] * f[i];
+                        for (int j = i + 1; j < width; j++) row += W[width * i + j] * f[j];
+                        part += 2 * f[i] * row;
+                    }
+                    sum += part;
+                }
+                pool->norm2[a * count + e] = sum > 0 ? station->importance * sum : 0;
+            }
+        }
+        free(B);
+    }
+    return failed ? su_fail(err, SU_AGAIN, "no memory for cubature columns") : add_measured_norms(pool, err);
+}
+
+static su_status make_columns(su_pool *pool, int64_t count, const int32_t *candidate, int64_t a, float *out)
+{
+    const su_fit_problem *p = pool->problem;
+    const su_station_rows *station = &p->stations[a];
+    int64_t r = p->r, rows = rows_of(pool, a);
+    int width = width_of(p);
+    float *B = malloc((size_t)((WIDEST + count) * r) * sizeof *B), *plain = B + WIDEST * r;
+    if (!B) return SU_AGAIN;
+    for (int64_t k = 0; k < count; k++) {
+        gather_rows(p, station->basis, candidate[k], B);
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)station->samples, (int)r, width, 1,
+                    station->force + (int64_t)candidate[k] * width, (int)(p->candidates * width), B, (int)r, 0,
+                    out + k * rows, (int)r);
+    }
+    for (int64_t s = 0; station->metric && s < station->samples; s++) {
+        for (int64_t k = 0; k < count; k++) memcpy(plain + k * r, out + k * rows + s * r, (size_t)r * sizeof *plain);
+        measure(station, r, s, count, plain, out + s * r, rows);
+    }
+    free(B);
+    return SU_OK;
+}
+
+void su_pool_keep(su_pool *pool, bool first, int64_t count, const int64_t *slot)
+{
+    if (first && pool->kept) memset(pool->kept, 0, (size_t)pool->capacity);
+    for (int64_t k = 0; k < count; k++) pool->kept[slot[k]] = 1;
+}
+
+static su_status resize(void *pointer, int64_t old, int64_t count, size_t size, su_error *err)
+{
+    void **p = pointer, *more = realloc(*p, (size_t)count * size);
+    if (!more) return su_fail(err, SU_AGAIN, "no memory for %lld more cubature columns", (long long)(count - old));
+    memset((char *)more + (size_t)old * size, 0, (size_t)(count - old) * size);
+    *p = more;
+    return SU_OK;
+}
+
+static su_status grow_pool(su_pool *pool, int64_t wanted, su_error *err)
+{
+    int64_t old = pool->capacity, capacity = old ? old : 64;
+    while (capacity < wanted) capacity += capacity / 2;
+    if (capacity == old) return SU_OK;
+    SU_TRY(resize(&pool->candidate, old, capacity, sizeof *pool->candidate, err));
+    SU_TRY(resize(&pool->kept, old, capacity, 1, err));
+    for (int64_t a = 0; a < pool->problem->station_count; a++) {
+        int64_t rows = rows_of(pool, a);
+        double *gram;
+        SU_TRY(resize(&pool->columns[a], old * rows, capacity * rows, sizeof(float), err));
+        SU_TRY(resize(&pool->dot[a], old, capacity, sizeof(double), err));
+        SU_TRY(SU_ALLOC(&gram, capacity * capacity, "cubature columns", err));
+        for (int64_t k = 0; k < old; k++)
+            memcpy(gram + k * capacity, pool->gram[a] + k * old, (size_t)old * sizeof *gram);
+        free(pool->gram[a]);
+        pool->gram[a] = gram;
+    }
+    for (int64_t k = old; k < capacity; k++) pool->candidate[k] = -1;
+    pool->capacity = capacity;
+    return SU_OK;
+}
+
+/* Columns of `count` new slots at station a, their products with all columns and with the target. */
+static su_status fill_slots(su_pool *pool, int64_t count, const int32_t *candidate, const int64_t *slot, int64_t a)
+{
+    int64_t rows = rows_of(pool, a), size = pool->size, capacity = pool->capacity;
+    float *fresh = malloc((size_t)(count * rows) * sizeof *fresh),
+          *part = malloc((size_t)(count * size) * sizeof *part);
+    double *sum = calloc((size_t)(count * size), sizeof *sum), *gram = pool->gram[a];
+    su_status status = fresh && part && sum ? make_columns(pool, count, candidate, a, fresh) : SU_AGAIN;
+    if (status == SU_OK) {
+        const double *target = pool->problem->stations[a].target;
+        for (int64_t k = 0; k < count; k++) {
+            double dot = 0;
+            for (int64_t i = 0; i < rows; i++) dot += fresh[k * rows + i] * target[i];
+            pool->dot[a][slot[k]] = dot;
+            memcpy(pool->columns[a] + slot[k] * rows, fresh + k * rows, (size_t)rows * sizeof *fresh);
+        }
+        for (int64_t from = 0; from < rows; from += ROWS) {
+            int64_t more = rows - from < ROWS ? rows - from : ROWS;
+            cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)count, (int)size, (int)more, 1, fresh + from,
+                        (int)rows, pool->columns[a] + from, (int)rows, 0, part, (int)size);
+            for (int64_t i = 0; i < count * size; i++) sum[i] += part[i];
+        }
+        for (int64_t k = 0; k < count; k++)
+            for (int64_t l = 0; l < size; l++)
+                gram[slot[k] * capacity + l] = gram[l * capacity + slot[k]] = sum[k * size + l];
+    }
+    free(fresh), free(part), free(sum);
+    return status;
+}
+
+su_status su_pool_add(su_pool *pool, int64_t count, const int32_t *candidate, int64_t *slot, su_error *err)
+{
+    int64_t fresh = 0, next = 0, *new_slot;
+    int32_t *new_candidate;
+    if (count == 0) return SU_OK;
+    SU_TRY(SU_ALLOC(&new_slot, count, "cubature columns", err));
+    su_status status;
+    SU_GO(SU_ALLOC(&new_candidate, count, "cubature columns", err));
+    int64_t unused = 0;
+    for (int64_t k = 0; k < pool->size; k++) unused += !pool->kept[k];
+    bool reuse = unused > count + 2 * (pool->size - unused);
+    SU_GO(grow_pool(pool, pool->size + count, err));
+    for (int64_t k = 0; k < count; k++)
+        if (pool->slot_of[candidate[k]] >= 0) pool->kept[pool->slot_of[candidate[k]]] = 1;
+    for (int64_t k = 0; k < count; k++) {
+        slot[k] = pool->slot_of[candidate[k]];
+        if (slot[k] >= 0) continue;
+        while (reuse && next < pool->size && pool->kept[next]) next++;
+        if (reuse && next < pool->size) {
+            slot[k] = next++;
+            pool->slot_of[pool->candidate[slot[k]]] = -1;
+        } else {
+            slot[k] = pool->size++;
+        }
+        pool->kept[slot[k]] = 1;
+        pool->candidate[slot[k]] = candidate[k];
+        pool->slot_of[candidate[k]] = (int32_t)slot[k];
+        new_slot[fresh] = slot[k];
+        new_candidate[fresh++] = candidate[k];
+    }
+    int failed = 0;
+#pragma omp parallel for num_threads(pool->threads) schedule(dynamic)
+    for (int64_t a = 0; a < pool->problem->station_count; a++)
+        if (fresh > 0 && fill_slots(pool, fresh, new_candidate, new_slot, a) != SU_OK) {
+#pragma omp atomic write
+            failed = 1;
+        }
+    if (failed) status = su_fail(err, SU_AGAIN, "no memory for cubature columns");
+done:
+    free(new_slot), free(new_candidate);
+    return status;
+}
+
+/* ---- weights ---- */
+
+static void normal_free(su_pool_normal *n)
+{
+    free(n->gram), free(n->target), free(n->v), free(n->G), free(n->group), free(n->h), free(n->x), free(n->y);
+    *n = (su_pool_normal){0};
+}
+
+/* Gathers the part of the pool that a set needs, in workspace that only grows: without that, most of the time would go
+ * into fresh pages. */
+static su_status normal_gather(su_pool *pool, int64_t count, const int64_t *slot, su_error *err)
+{
+    su_pool_normal *n = &pool->normal;
+    int64_t stations = pool->problem->station_count, groups = pool->problem->groups;
+    if (count > n->capacity) {
+        normal_free(n);
+        int64_t c = count + count / 2;
+        SU_TRY(SU_ALLOC(&n->gram, stations * c * c, "cubature weights", err));
+        SU_TRY(SU_ALLOC(&n->target, stations * c, "cubature weights", err));
+        SU_TRY(SU_ALLOC(&n->v, stations * c, "cubature weights", err));
+        SU_TRY(SU_ALLOC(&n->G, c * c, "cubature weights", err));
+        SU_TRY(SU_ALLOC(&n->group, groups * c * c, "cubature weights", err));
+        SU_TRY(SU_ALLOC(&n->h, c, "cubature weights", err));
+        SU_TRY(SU_ALLOC(&n->x, c, "cubature weights", err));
+        SU_TRY(SU_ALLOC(&n->y, c, "cubature weights", err));
+        n->capacity = c;
+    }
+    n->count = count;
+#pragma omp parallel num_threads(pool->threads)
+    {
+#pragma omp for schedule(static)
+        for (int64_t a = 0; a < stations; a++) {
+            double scale = pool->problem->stations[a].importance;
+            for (int64_t k = 0; k < count; k++) {
+                const double *row = pool->gram[a] + slot[k] * pool->capacity;
+                double *to = n->gram + (a * count + k) * count;
+                for (int64_t l = 0; l < count; l++) to[l] = scale * row[slot[l]];
+                n->target[a * count + k] = scale * pool->dot[a][slot[k]];
+            }
+        }
+        /* Normal matrix of each group: sum of w^2 G over the stations, in their order. */
+#pragma omp for schedule(static)
+        for (int64_t part = 0; part < groups * count; part++) {
+            int64_t i = part / count, k = part % count;
+            double *to = n->group + (i * count + k) * count;
+            memset(to, 0, (size_t)count * sizeof *to);
+            for (int64_t a = 0; a < stations; a++) {
+                double w = pool->problem->stations[a].blend[i];
+                const double *from = n->gram + (a * count + k) * count;
+                for (int64_t l = 0; w != 0 && l < count; l++) to[l] += w * w * from[l];
+            }
+        }
+    }
+    return SU_OK;
+}
+
+/* Right-hand side of group i with the other groups held: sum of w (target - G (v - w x_i)), n->x = x_i. */
+static void group_target(const su_pool *pool, int64_t i)
+{
+    const su_fit_problem *p = pool->problem;
+    const su_pool_normal *n = &pool->normal;
+    int64_t count = n->count;
+    memset(n->h, 0, (size_t)count * sizeof *n->h);
+    for (int64_t a = 0; a < p->station_count; a++) {
+        double w = p->stations[a].blend[i];
+        bool others = false;
+        if (w == 0) continue;
+        const double *v = n->v + a * count, *target = n->target + a * count;
+        for (int64_t k = 0; k < count; k++) {
+            n->y[k] = v[k] - w * n->x[k];
+            n->h[k] += w * target[k];
+            others = others || fabs(n->y[k]) > 1e-14 * fabs(v[k]);
+        }
+        if (others)
+            cblas_dsymv(CblasRowMajor, CblasUpper, (int)count, -w, n->gram + a * count * count, (int)count, n->y, 1, 1,
+                        n->h, 1);
+    }
+}
+
+/* Rms error of each station from the Gram matrices alone: |b|^2 - 2 b'Av + v'A'Av. */
+static void gram_errors(const su_pool *pool, su_error_pair *errors)
+{
+    const su_fit_problem *p = pool->problem;
+    const su_pool_normal *n = &pool->normal;
+    int64_t count = n->count;
+    for (int64_t a = 0; a < p->station_count; a++) {
+        const double *v = n->v + a * count;
+        double scale = p->stations[a].importance, square = pool->target2[a];
+        cblas_dsymv(CblasRowMajor, CblasUpper, (int)count, 1, n->gram + a * count * count, (int)count, v, 1, 0, n->y,
+                    1);
+        for (int64_t k = 0; k < count; k++) square += v[k] * (n->y[k] - 2 * n->target[a * count + k]) / scale;
+        errors[a].rms = sqrt(fmax(square, 0) / fmax((double)p->stations[a].samples, 1));
+        errors[a].mean = errors[a].rms;
+    }
+}
+
+su_status su_pool_fit(su_pool *pool, int64_t count, const int64_t *slot, int64_t stride, double *weights, int sweeps,
+                      su_error_pair *errors, su_error *err)
+{
+    const su_fit_problem *p = pool->problem;
+    if (count == 0) {
+        for (int64_t a = 0; a < p->station_count; a++) errors[a] = (su_error_pair){1, 1};
+        return SU_OK;
+    }
+    SU_TRY(normal_gather(pool, count, slot, err));
+    su_pool_normal *n = &pool->normal;
+    memset(n->v, 0, (size_t)(p->station_count * count) * sizeof *n->v);
+    for (int64_t a = 0; a < p->station_count; a++)
+        for (int64_t i = 0; i < p->groups; i++)
+            for (int64_t k = 0; k < count; k++)
+                n->v[a * count + k] += p->stations[a].blend[i] * weights[i * stride + k];
+    for (int sweep = 0; sweep < sweeps; sweep++) {
+        double moved = 0, size = 0;
+        for (int64_t i = 0; i < p->groups; i++) {
+            const double *G = n->group + i * count * count;
+            memcpy(n->x, weights + i * stride, (size_t)count * sizeof *n->x);
+            group_target(pool, i);
+            SU_TRY(su_nnls(count, G, n->h, n->x, err));
+            for (int64_t k = 0; k < count; k++) {
+                double d = n->x[k] - weights[i * stride + k];
+                moved += d * d * G[k * count + k], size += n->x[k] * n->x[k] * G[k * count + k];
+                for (int64_t a = 0; d != 0 && a < p->station_count; a++)
+                    n->v[a * count + k] += p->stations[a].blend[i] * d;
+                weights[i * stride + k] = n->x[k];
+            }
+        }
+        if (p->groups == 1 || moved <= 1e-10 * size) break;
+    }
+    gram_errors(pool, errors);
+    return SU_OK;
+}
+
+su_status su_pool_residual(su_pool *pool, int64_t count, const int64_t *slot, int64_t stride, const double *weights,
+                           su_error_pair *errors, su_error *err)
+{
+    const su_fit_problem *p = pool->problem;
+    int failed = 0;
+#pragma omp parallel for num_threads(pool->threads) schedule(dynamic)
+    for (int64_t a = 0; a < p->station_count; a++) {
+        const su_station_rows *station = &p->stations[a];
+        int64_t rows = rows_of(pool, a), r = p->r;
+        double *residual = malloc((size_t)(rows + 1) * sizeof *residual);
+        if (!residual) {
+#pragma omp atomic write
+            failed = 1;
+            continue;
+        }
+        memcpy(residual, station->target, (size_t)rows * sizeof *residual);
+        for (int64_t from = 0; from < rows; from += ROWS) { /* a block of the residual stays in cache */
+            int64_t to = from + ROWS < rows ? from + ROWS : rows;
+            for (int64_t k = 0; k < count; k++) {
+                const float *column = pool->columns[a] + slot[k] * rows;
+                double v = 0;
+                for (int64_t i = 0; i < p->groups; i++) v += station->blend[i] * weights[i * stride + k];
+                for (int64_t i = from; v != 0 && i < to; i++) residual[i] -= v * column[i];
+            }
+        }
+        double mean = 0, square = 0;
+        for (int64_t k = 0; k < station->samples; k++) {
+            double sum = 0;
+            for (int64_t i = 0; i < r; i++) sum += residual[k * r + i] * residual[k * r + i];
+            mean += sqrt(sum), square += sum;
+        }
+        for (int64_t i = 0; i < rows && !station->metric; i++) pool->residual[a][i] = (float)residual[i];
+        for (int64_t k = 0; k < station->samples && station->metric;
+             k++) { /* turned back, as the gradient meets plain forces */
+            float *back = pool->residual[a] + k * r;
+            memset(back, 0, (size_t)r * sizeof *back);
+            for (int64_t i = 0; i < r; i++)
+                for (int64_t j = 0; j < r; j++)
+                    back[j] += (float)residual[k * r + i] * station->metric[(k * r + i) * r + j];
+        }
+        double samples = station->samples > 0 ? (double)station->samples : 1;
+        errors[a] = (su_error_pair){mean / samples, sqrt(square / samples)};
+        free(residual);
+    }
+    return failed ? su_fail(err, SU_AGAIN, "no memory for cubature rows") : SU_OK;
+}
+
+/* n->G: rows and columns of a group's normal matrix that belong to members with weight there, with a part of the
+ * diagonal added; returns how many. */
+static int64_t gather_used(su_pool_normal *n, int64_t group, int64_t count, const double *weights, double ridge)
+{
+    int64_t used = 0;
+    double largest = 0;
+    for (int64_t k = 0; k < count; k++) {
+        const double *row = n->group + (group * count + k) * count;
+        int64_t column = 0;
+        if (!(weights[k] > 0)) continue;
+        for (int64_t l = 0; l < count; l++)
+            if (weights[l] > 0) n->G[used * count + column++] = row[l];
+        largest = fmax(largest, n->G[used * count + used]);
+        used++;
+    }
+    for (int64_t k = 0; k < used; k++) n->G[k * count + k] += 1e-8 * largest + ridge * n->G[k * count + k];
+    return used;
+}
+
+su_status su_pool_losses(su_pool *pool, int64_t count, const int64_t *slot, int64_t stride, const double *weights,
+                         double *loss, su_error *err)
+{
+    memset(loss, 0, (size_t)count * sizeof *loss);
+    if (count == 0) return SU_OK;
+    SU_TRY(normal_gather(pool, count, slot, err));
+    su_pool_normal *n = &pool->normal;
+    for (int64_t i = 0; i < pool->problem->groups; i++) {
+        int64_t used = 0, a = 0;
+        bool good = false;
+        /* Columns are in single precision: where a few samples stand out, what is added to the diagonal has to cover
+         * their rounding. */
+        for (double ridge = 1e-6; !good && ridge < 0.1; ridge *= 10) {
+            used = gather_used(n, i, count, weights + i * stride, ridge);
+            good = used == 0 || (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'U', (int)used, n->G, (int)count) == 0 &&
+                                 LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'U', (int)used, n->G, (int)count) == 0);
+        }
+        if (!good)
+            return su_fail(err, SU_NUMERICS, "the normal matrix of the cubature weights is not positive definite");
+        for (int64_t k = 0; k < count; k++) {
+            double v = weights[i * stride + k];
+            if (v > 0) loss[k] += v * v / n->G[a * count + a], a++;
+        }
+    }
+    return SU_OK;
+}
+
+/* ---- gradient ---- */
+
+/* One unit of samples: z = residual . U' in the full space, then force . z for every candidate. */
+static void unit_gradient(const su_pool *pool, int64_t a, int64_t from, int64_t count, float *z, float *out)
+{
+    const su_fit_problem *p = pool->problem;
+    const su_station_rows *station = &p->stations[a];
+    int64_t width = width_of(p), size = 3 * p->vertices;
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)count, (int)size, (int)p->r, 1,
+                pool->residual[a] + from * p->r, (int)p->r, station->basis, (int)p->r, 0, z, (int)size);
+    memset(out, 0, (size_t)p->candidates * sizeof *out);
+    for (int64_t k = 0; k < count; k++) {
+        const float *x = z + k * size, *f = station->force + (from + k) * p->candidates * width;
+        for (int64_t e = 0; e < p->candidates; e++, f += width) {
+            const int32_t *corner = p->corner + e * p->corners;
+            float sum = 0;
+            for (int c = 0; c < p->corners; c++) {
+                const float *y = x + 3 * (int64_t)corner[c];
+                sum += f[3 * c] * y[0] + f[3 * c + 1] * y[1] + f[3 * c + 2] * y[2];
+            }
+            out[e] += sum;
+        }
+    }
+}
+
+su_status su_pool_gradient(su_pool *pool, double *out, su_error *err)
+{
+    const su_fit_problem *p = pool->problem;
+    int64_t stations = p->station_count, count = p->candidates, units = 0;
+    for (int64_t a = 0; a < stations; a++) units += (p->stations[a].samples + UNIT - 1) / UNIT;
+    int64_t(*work)[3] = NULL; /* station, first sample, samples */
+    float *part = NULL;
+    su_status status;
+    SU_GO(SU_ALLOC(&work, units, "cubature gradients", err));
+    SU_GO(SU_ALLOC(&part, units * count, "cubature gradients", err));
+    units = 0;
+    for (int64_t a = 0; a < stations; a++)
+        for (int64_t k = 0; k < p->stations[a].samples; k += UNIT) {
+            int64_t more = p->stations[a].samples - k;
+            work[units][0] = a, work[units][1] = k, work[units++][2] = more < UNIT ? more : UNIT;
+        }
+    int failed = 0;
+#pragma omp parallel num_threads(pool->threads)
+    {
+        float *z = malloc((size_t)(UNIT * 3 * p->vertices) * sizeof *z);
+        if (!z) {
+#pragma omp atomic write
+            failed = 1;
+        }
+#pragma omp for schedule(dynamic)
+        for (int64_t u = 0; u < units; u++)
+            if (z) unit_gradient(pool, work[u][0], work[u][1], work[u][2], z, part + u * count);
+        free(z);
+    }
+    memset(out, 0, (size_t)(stations * count) * sizeof *out);
+    for (int64_t u = 0; u < units; u++)
+        for (int64_t e = 0; e < count; e++)
+            out[work[u][0] * count + e] += p->stations[work[u][0]].importance * part[u * count + e];
+    if (failed) status = su_fail(err, SU_AGAIN, "no memory for cubature gradients");
+done:
+    free(work), free(part);
+    return status;
+}

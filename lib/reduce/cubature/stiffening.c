@@ -1,0 +1,226 @@
+#include "reduce/cubature/stiffening.h"
+
+#include "core/memory.h"
+#include "linalg/cholesky.h"
+
+#include <cblas.h>
+#include <lapacke.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Subspace iteration on `modes` and as many guard vectors. From a start that is within some per cent, eigenvalue errors
+ * fall by (lambda_k / lambda_guard)^2 a turn and those of vectors by the root of that: five turns leave the values far
+ * below a tenth of a per cent, the vectors below one. */
+enum { TURNS = 5, GUARD = 8 };
+/* Where all columns are iterated, so that half of them are guards, vectors are wanted better. */
+enum { VECTOR_TURNS = 12 };
+
+struct su_stiffness_probe {
+    su_pose_space *space;
+    int64_t modes, block, size; /* block: vectors iterated; size: free degrees of freedom */
+    int turns;
+    su_sparse K;
+    su_cholesky *factor;
+    double *U, *rotation; /* (r,n,3), (n,4) */
+    double *mass;         /* (size) */
+    double *basis;        /* (r,size) U on the free degrees of freedom */
+    double *X, *Y;        /* (r,size) and (block,size) */
+};
+
+void su_stiffness_probe_free(su_stiffness_probe *probe)
+{
+    if (!probe) return;
+    su_cholesky_free(probe->factor);
+    su_sparse_free(&probe->K);
+    free(probe->U), free(probe->rotation), free(probe->mass), free(probe->basis), free(probe->X), free(probe->Y);
+    free(probe);
+}
+
+static su_status create(su_pose_space *space, int64_t modes, int64_t guard, int turns, su_stiffness_probe **out,
+                        su_error *err)
+{
+    su_stiffness_probe *probe = NULL;
+    su_status status;
+    int64_t r = space->r, size = 3 * space->elastic.free_count;
+    SU_GO(SU_ALLOC(&probe, 1, "stiffness probe", err));
+    probe->space = space, probe->size = size, probe->turns = turns;
+    probe->modes = modes < r ? modes : r;
+    probe->block = probe->modes + guard < r ? probe->modes + guard : r;
+    SU_GO(su_sparse_clone_pattern(&space->elastic.pattern, &probe->K, err));
+    SU_GO(su_cholesky_create(&probe->K, space->threads, &probe->factor, err));
+    SU_GO(SU_ALLOC(&probe->U, 3 * r * space->n, "stiffness probe", err));
+    SU_GO(SU_ALLOC(&probe->rotation, 4 * space->n, "stiffness probe", err));
+    SU_GO(SU_ALLOC(&probe->mass, size, "stiffness probe", err));
+    SU_GO(SU_ALLOC(&probe->basis, r * size, "stiffness probe", err));
+    SU_GO(SU_ALLOC(&probe->X, r * size, "stiffness probe", err));
+    SU_GO(SU_ALLOC(&probe->Y, r * size, "stiffness probe", err));
+    for (int64_t i = 0; i < size; i++) probe->mass[i] = space->elastic.mass[space->elastic.free_vertex[i / 3]];
+    *out = probe;
+    probe = NULL;
+done:
+    su_stiffness_probe_free(probe);
+    return status;
+}
+
+su_status su_stiffness_probe_create(su_pose_space *space, int64_t modes, su_stiffness_probe **out, su_error *err)
+{
+    return create(space, modes, GUARD, TURNS, out, err);
+}
+
+su_status su_subspace_probe_create(su_pose_space *space, int64_t modes, su_stiffness_probe **out, su_error *err)
+{
+    return create(space, modes, space->r, VECTOR_TURNS, out, err);
+}
+
+/* MZ = Z M, `count` rows each */
+static void times_mass(const su_stiffness_probe *probe, int64_t count, const double *Z, double *MZ)
+{
+    for (int64_t k = 0; k < count; k++)
+        for (int64_t i = 0; i < probe->size; i++) MZ[k * probe->size + i] = probe->mass[i] * Z[k * probe->size + i];
+}
+
+/* Rayleigh-Ritz of K on the span of `count` rows of Z; KZ: their products with K. Values ascending; vectors
+ * (count,count) with the coefficients of each Ritz vector in a row. K, M (count,count): the reduced matrices
+ * themselves, each NULL where not wanted. */
+static su_status ritz(const su_stiffness_probe *probe, int64_t count, const double *Z, const double *KZ, double *values,
+                      double *vectors, double *K, double *M, su_error *err)
+{
+    int64_t size = probe->size;
+    double *G, *scaled = NULL;
+    SU_TRY(SU_ALLOC(&G, count * count, "Ritz values", err));
+    su_status status = SU_ALLOC(&scaled, count * size, "Ritz values", err);
+    if (status != SU_OK) goto done;
+    times_mass(probe, count, Z, scaled);
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)count, (int)count, (int)size, 1, Z, (int)size, KZ,
+                (int)size, 0, vectors, (int)count);
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)count, (int)count, (int)size, 1, Z, (int)size, scaled,
+                (int)size, 0, G, (int)count);
+    if (K) memcpy(K, vectors, (size_t)(count * count) * sizeof *K);
+    if (M) memcpy(M, G, (size_t)(count * count) * sizeof *M);
+    if (LAPACKE_dsygvd(LAPACK_COL_MAJOR, 1, 'V', 'L', (int)count, vectors, (int)count, G, (int)count, values) != 0)
+        status = su_fail(err, SU_NUMERICS, "the interpolated basis has dependent columns");
+done:
+    free(G), free(scaled);
+    return status;
+}
+
+/* to = the first `count` Ritz vectors */
+static void combine(const su_stiffness_probe *probe, int64_t count, int64_t of, const double *vectors, const double *Z,
+                    double *to)
+{
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)count, (int)probe->size, (int)of, 1, vectors, (int)of,
+                Z, (int)probe->size, 0, to, (int)probe->size);
+}
+
+/* Enters a place: Ritz values and vectors of U (r and (r,r), one a row), U'KU and U'MU (r,r) where wanted, and of the
+ * subspace iterated from them the eigenvalues (block). probe->X then holds the iterated vectors. */
+static su_status compare_values(su_stiffness_probe *probe, const su_place *place, double *values, double *vectors,
+                                double *K, double *M, double *exact, su_error *err)
+{
+    su_pose_space *space = probe->space;
+    int64_t r = space->r, size = probe->size, block = probe->block;
+    double *turned = NULL;
+    su_status status;
+    SU_GO(SU_ALLOC(&turned, block * block, "Ritz values", err));
+    SU_GO(su_pose_space_enter(space, place, probe->U, probe->rotation, err));
+    su_elastic_stiffness(&space->elastic, place->rest, true, &probe->K, space->threads);
+    SU_GO(su_cholesky_factorize(probe->factor, &probe->K, err));
+    for (int64_t k = 0; k < r; k++)
+        for (int64_t i = 0; i < size; i++)
+            probe->basis[k * size + i] = probe->U[3 * (k * space->n + space->elastic.free_vertex[i / 3]) + i % 3];
+    SU_GO(su_sparse_multiply_many(&probe->K, r, probe->basis, probe->X, space->threads, err));
+    SU_GO(ritz(probe, r, probe->basis, probe->X, values, vectors, K, M, err));
+    combine(probe, block, r, vectors, probe->basis, probe->X);
+    for (int turn = 0; turn < probe->turns; turn++) {
+        /* Z = K^-1 M X, so that K Z = M X needs no product. */
+        times_mass(probe, block, probe->X, probe->Y);
+        SU_GO(su_cholesky_solve(probe->factor, block, probe->Y, probe->X, err));
+        SU_GO(ritz(probe, block, probe->X, probe->Y, exact, turned, NULL, NULL, err));
+        memcpy(probe->Y, probe->X, (size_t)(block * size) * sizeof *probe->X);
+        combine(probe, block, block, turned, probe->Y, probe->X);
+    }
+done:
+    free(turned);
+    return status;
+}
+
+static su_stiffening stiffening_of(int64_t modes, const double *values, const double *exact)
+{
+    su_stiffening found = {0, 0};
+    for (int64_t k = 0; k < modes; k++) {
+        double s = values[k] / exact[k] - 1;
+        found.mean += s / (double)modes;
+        found.largest = fmax(found.largest, s);
+    }
+    return found;
+}
+
+su_status su_stiffness_measure(su_stiffness_probe *probe, const su_place *place, su_stiffening *out, su_error *err)
+{
+    int64_t r = probe->space->r;
+    double *values = NULL, *vectors = NULL, *exact = NULL;
+    su_status status;
+    SU_GO(SU_ALLOC(&values, r, "Ritz values", err));
+    SU_GO(SU_ALLOC(&exact, r, "Ritz values", err));
+    SU_GO(SU_ALLOC(&vectors, r * r, "Ritz values", err));
+    SU_GO(compare_values(probe, place, values, vectors, NULL, NULL, exact, err));
+    *out = stiffening_of(probe->modes, values, exact);
+done:
+    free(values), free(vectors), free(exact);
+    return status;
+}
+
+su_status su_subspace_measure(su_stiffness_probe *probe, const su_place *place, su_subspace_error *out, su_error *err)
+{
+    int64_t r = probe->space->r, count = probe->modes, size = probe->size;
+    double *values = NULL, *vectors = NULL, *exact = NULL, *orthonormal = NULL, *C = NULL, *sines = NULL;
+    double left = 0, all = 0;
+    su_status status;
+    SU_GO(SU_ALLOC(&values, r, "principal angles", err));
+    SU_GO(SU_ALLOC(&exact, r, "principal angles", err));
+    SU_GO(SU_ALLOC(&vectors, r * r, "principal angles", err));
+    SU_GO(SU_ALLOC(&orthonormal, r * size, "principal angles", err));
+    SU_GO(SU_ALLOC(&C, count * r, "principal angles", err));
+    SU_GO(SU_ALLOC(&sines, 2 * count, "principal angles", err));
+    SU_GO(compare_values(probe, place, values, vectors, NULL, NULL, exact, err));
+    /* Both are orthonormal in the mass: X, the recomputed modes, and W = V U, the Ritz vectors. X becomes X - X M W' W.
+     */
+    combine(probe, r, r, vectors, probe->basis, orthonormal);
+    times_mass(probe, count, probe->X, probe->Y);
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)count, (int)r, (int)size, 1, probe->Y, (int)size,
+                orthonormal, (int)size, 0, C, (int)r);
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)count, (int)size, (int)r, -1, C, (int)r, orthonormal,
+                (int)size, 1, probe->X, (int)size);
+    for (int64_t k = 0; k < count; k++) {
+        double rest = 0;
+        for (int64_t i = 0; i < size; i++) {
+            rest += probe->mass[i] * probe->X[k * size + i] * probe->X[k * size + i];
+            probe->X[k * size + i] *= sqrt(probe->mass[i]);
+        }
+        left += rest / exact[k], all += 1 / exact[k];
+    }
+    /* Sines, not cosines: small angles would drown in 1 - cos. */
+    if (LAPACKE_dgesvd(LAPACK_ROW_MAJOR, 'N', 'N', (int)count, (int)size, probe->X, (int)size, sines, NULL, 1, NULL, 1,
+                       sines + count)) {
+        status = su_fail(err, SU_NUMERICS, "the principal angles did not converge");
+        goto done;
+    }
+    *out = (su_subspace_error){.projection = sqrt(left / all)};
+    for (int64_t k = 0; k < count; k++) out->angle += asin(fmin(sines[k], 1)) / (double)count;
+done:
+    free(values), free(vectors), free(exact), free(orthonormal), free(C), free(sines);
+    return status;
+}
+
+su_stiffening su_stiffening_above(const su_pose_space *space, const su_place *place, const su_stiffening *measured,
+                                  const su_stiffening *at_pose)
+{
+    su_stiffening base = {0, 0};
+    for (int64_t i = 0; i < space->m; i++) {
+        base.mean += place->positive[i] * at_pose[i].mean;
+        base.largest += place->positive[i] * at_pose[i].largest;
+    }
+    return (su_stiffening){(1 + measured->mean) / (1 + base.mean) - 1,
+                           (1 + measured->largest) / (1 + base.largest) - 1};
+}

@@ -1,0 +1,392 @@
+#include "reduce/cubature/training_places.h"
+
+#include "core/memory.h"
+#include "geometry/mat3.h"
+#include "geometry/rotation.h"
+#include "reduce/cubature/shape_blend.h"
+#include "rig/rbf.h"
+#include "rig/rest_shape.h"
+#include "rig/shot.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_SPIN 0.1 /* rad a substep at 90 Hz: 1.4 turns a second */
+static const double gravity[3] = {0, -9.81, 0};
+
+void su_training_places_free(su_training_places *places)
+{
+    for (int64_t a = 0; a < places->count; a++) {
+        if (places->place) su_place_free(&places->place[a]);
+        if (places->motion) su_motion_free(&places->motion[a]);
+    }
+    free(places->place), free(places->motion), free(places->shot), free(places->frame), free(places->number);
+    *places = (su_training_places){0};
+}
+
+/* Relative rotation of each vertex from an earlier instant to a later one, in neutral coordinates: (Q1 R1)' (Q0 R0). */
+static void relative_turn(int64_t n, const double *later, const double Q1[9], const double *earlier, const double Q0[9],
+                          double *turn)
+{
+    for (int64_t v = 0; v < n; v++) {
+        double R1[9], R0[9], P1[9], P0[9], T[9];
+        su_quaternion_matrix(later + 4 * v, R1);
+        su_quaternion_matrix(earlier + 4 * v, R0);
+        su_mul33(Q1, R1, P1);
+        su_mul33(Q0, R0, P0);
+        su_tmul33(P1, P0, T);
+        su_quaternion_of(T, turn + 4 * v);
+    }
+}
+
+/* ---- edges ---- */
+
+/* Middle of the edge from `from` to `to`, and the motion along it: a tenth of the way a substep. */
+static su_status edge_middle(su_pose_space *space, su_shape_blend *blend, int64_t from, int64_t to, bool moving,
+                             su_place *place, su_motion *motion, su_error *err)
+{
+    static const double identity[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+    const double *a = space->fit->shapes + 3 * from * space->n, *b = space->fit->shapes + 3 * to * space->n;
+    int64_t n = space->n, s = space->s;
+    double *x = NULL, *p = NULL, *now = NULL, *then = NULL;
+    su_status status;
+    SU_GO(SU_ALLOC(&x, 3 * n, "shape between poses", err));
+    SU_GO(SU_ALLOC(&p, s, "shape between poses", err));
+    SU_GO(su_shape_blend_at(blend, a, b, 0.5, x, err));
+    for (int64_t k = 0; k < s; k++) p[k] = 0.5 * (space->fit->params[from * s + k] + space->fit->params[to * s + k]);
+    SU_GO(su_place_create(space, -1, p, x, place, err));
+    if (!moving) goto done;
+    SU_GO(SU_ALLOC(&now, 4 * n, "rotations", err));
+    SU_GO(SU_ALLOC(&then, 4 * n, "rotations", err));
+    SU_GO(SU_ALLOC(&motion->acceleration, 6 * n, "accelerations", err));
+    SU_GO(SU_ALLOC(&motion->turn, 4 * n, "rotations", err));
+    /* Speeding up along the edge, and the centripetal part of a steady passage. */
+    motion->accelerations = 2, motion->turns = 1;
+    for (int64_t i = 0; i < 3 * n; i++) {
+        motion->acceleration[i] = b[i] - a[i];
+        motion->acceleration[3 * n + i] = a[i] + b[i] - 2 * x[i];
+    }
+    su_rotation_field_evaluate(space->field, place->rest, now, space->threads);
+    SU_GO(su_shape_blend_at(blend, a, b, 0.4, x, err));
+    su_rotation_field_evaluate(space->field, x, then, space->threads);
+    relative_turn(n, now, identity, then, identity, motion->turn);
+done:
+    free(x), free(p), free(now), free(then);
+    return status;
+}
+
+static su_status add_edges(su_pose_space *space, bool moving, su_training_places *out, su_error *err)
+{
+    if (space->m < 2) return SU_OK;
+    su_shape_blend *blend;
+    SU_TRY(
+        su_shape_blend_create(space->n, space->tet->vertices, space->t, space->tet->tets, space->threads, &blend, err));
+    su_status status = SU_OK;
+    for (int64_t i = 1; i < space->m && status == SU_OK; i++) {
+        status = edge_middle(space, blend, space->basis->parent[i], i, moving, &out->place[out->count],
+                             &out->motion[out->count], err);
+        out->count++, out->edges++;
+    }
+    su_shape_blend_free(blend);
+    return status;
+}
+
+/* ---- shots ---- */
+
+/* All shots open, and the parameters of all their frames. */
+typedef struct shots {
+    int count;
+    su_anim *anim;
+    su_shot **shot;
+    int64_t frames;
+    int *of;         /* (frames) shot of each frame */
+    int64_t *number; /* (frames) its number in the shot */
+    double *params;  /* (frames,s) */
+} shots;
+
+static void shots_free(shots *all)
+{
+    for (int k = 0; k < all->count; k++) {
+        if (all->shot) su_shot_free(all->shot[k]);
+        if (all->anim) su_anim_free(&all->anim[k]);
+    }
+    free(all->anim), free(all->shot), free(all->of), free(all->number), free(all->params);
+}
+
+static su_status shots_open(const su_pose_space *space, const su_shot_target *target, int count,
+                            const char *const *paths, shots *all, su_error *err)
+{
+    SU_TRY(SU_ALLOC(&all->anim, count, "shots", err));
+    SU_TRY(SU_ALLOC(&all->shot, count, "shots", err));
+    for (; all->count < count; all->count++) {
+        int k = all->count;
+        SU_TRY(su_anim_load(paths[k], &all->anim[k], err));
+        su_status status = su_shot_create(&all->anim[k], paths[k], target, 0, NULL, &all->shot[k], NULL, err);
+        if (status != SU_OK) {
+            su_anim_free(&all->anim[k]);
+            return status;
+        }
+        all->frames += su_shot_frames(all->shot[k]);
+    }
+    SU_TRY(SU_ALLOC(&all->of, all->frames, "shots", err));
+    SU_TRY(SU_ALLOC(&all->number, all->frames, "shots", err));
+    SU_TRY(SU_ALLOC(&all->params, all->frames * space->s, "shots", err));
+    int64_t at = 0;
+    for (int k = 0; k < count; k++)
+        for (int64_t f = 0; f < su_shot_frames(all->shot[k]); f++, at++) {
+            all->of[at] = k, all->number[at] = f;
+            bool last = f + 1 == su_shot_frames(all->shot[k]) && f > 0;
+            su_shot_sample(all->shot[k], last ? f - 1 : f, last ? 1 : 0, 0, NULL, NULL, all->params + at * space->s,
+                           NULL, NULL);
+        }
+    return SU_OK;
+}
+
+static double distance2(const su_pose_space *space, const double *a, const double *b)
+{
+    double sum = 0;
+    for (int64_t k = 0; k < space->s; k++) {
+        double d = (a[k] - b[k]) * space->fit->param_scale[k];
+        sum += d * d;
+    }
+    return sum;
+}
+
+/* Farthest points from the example poses and from each other; every third pick is instead the frame in the middle of
+ * the longest stretch of frames not looked at yet, so that the motion along the shots is sampled too. */
+static su_status choose_frames(const su_pose_space *space, const shots *all, int64_t wanted, int64_t *chosen,
+                               int64_t *count, su_error *err)
+{
+    double *nearest;
+    int64_t *gap = NULL;
+    SU_TRY(SU_ALLOC(&nearest, all->frames, "shots", err));
+    su_status status = SU_ALLOC(&gap, all->frames, "shots", err);
+    *count = 0;
+    if (status != SU_OK) goto done;
+    for (int64_t f = 0; f < all->frames; f++) {
+        nearest[f] = HUGE_VAL;
+        gap[f] = all->frames;
+        for (int64_t i = 0; i < space->m; i++)
+            nearest[f] =
+                fmin(nearest[f], distance2(space, all->params + f * space->s, space->fit->params + i * space->s));
+    }
+    while (*count < wanted && *count < all->frames) {
+        int64_t best = 0;
+        bool by_time = *count % 3 == 2;
+        for (int64_t f = 1; f < all->frames; f++)
+            if (by_time ? gap[f] > gap[best] : nearest[f] > nearest[best]) best = f;
+        if (gap[best] == 0 || (!by_time && nearest[best] <= 1e-12)) break;
+        chosen[(*count)++] = best;
+        for (int64_t f = 0; f < all->frames; f++) {
+            double d = distance2(space, all->params + f * space->s, all->params + best * space->s);
+            int64_t apart = f > best ? f - best : best - f;
+            nearest[f] = fmin(nearest[f], d);
+            if (all->of[f] == all->of[best] && apart < gap[f]) gap[f] = apart;
+        }
+    }
+done:
+    free(nearest), free(gap);
+    return status;
+}
+
+/* Rest shape of a shot at `time` in frames, clamped to the shot. */
+typedef struct instant {
+    double *skin, *p, *w, *x, *rotation;
+    double Q[9], c[3];
+} instant;
+
+static void sample_instant(su_pose_space *space, const su_rest_shape *shape, const su_shot *shot, double time,
+                           instant *at)
+{
+    int64_t frames = su_shot_frames(shot), frame;
+    double last = (double)(frames - 1);
+    time = fmin(fmax(time, 0), last);
+    frame = (int64_t)time;
+    if (frame > frames - 2) frame = frames > 1 ? frames - 2 : 0;
+    su_shot_sample(shot, frame, fmin(time - (double)frame, 1), 0, NULL, at->skin, at->p, at->Q, at->c);
+    su_rbf_weights(space->m, space->s, space->fit->params, space->fit->param_scale, space->fit->rbf, at->p, at->w);
+    su_rest_shape_evaluate(shape, space->n, NULL, at->skin, at->w, at->x);
+    su_rotation_field_evaluate(space->field, at->x, at->rotation, space->threads);
+}
+
+static su_status instants_create(const su_pose_space *space, int64_t nbar, instant at[3], su_error *err)
+{
+    for (int k = 0; k < 3; k++) {
+        SU_TRY(SU_ALLOC(&at[k].skin, 3 * nbar, "shots", err));
+        SU_TRY(SU_ALLOC(&at[k].p, space->s, "shots", err));
+        SU_TRY(SU_ALLOC(&at[k].w, space->m, "shots", err));
+        SU_TRY(SU_ALLOC(&at[k].x, 3 * space->n, "shots", err));
+        SU_TRY(SU_ALLOC(&at[k].rotation, 4 * space->n, "shots", err));
+    }
+    return SU_OK;
+}
+
+static void instants_free(instant at[3])
+{
+    for (int k = 0; k < 3; k++) free(at[k].skin), free(at[k].p), free(at[k].w), free(at[k].x), free(at[k].rotation);
+}
+
+/* Rig acceleration less gravity in the root frame at the latest of three instants h apart, and both relative turns. */
+static su_status make_motion(const su_pose_space *space, const instant at[3], double h, su_motion *motion,
+                             su_error *err)
+{
+    int64_t n = space->n;
+    SU_TRY(SU_ALLOC(&motion->acceleration, 3 * n, "accelerations", err));
+    SU_TRY(SU_ALLOC(&motion->turn, 8 * n, "rotations", err));
+    motion->accelerations = 1, motion->turns = 2;
+    for (int64_t v = 0; v < n; v++) {
+        double X[3][3], a[3];
+        for (int k = 0; k < 3; k++) {
+            su_mulv3(at[k].Q, at[k].x + 3 * v, X[k]);
+            for (int i = 0; i < 3; i++) X[k][i] += at[k].c[i];
+        }
+        for (int i = 0; i < 3; i++) a[i] = (X[0][i] - 2 * X[1][i] + X[2][i]) / (h * h) - gravity[i];
+        su_tmulv3(at[0].Q, a, motion->acceleration + 3 * v);
+    }
+    for (int k = 0; k < 2; k++)
+        relative_turn(n, at[0].rotation, at[0].Q, at[k + 1].rotation, at[k + 1].Q, motion->turn + 4 * k * n);
+    return SU_OK;
+}
+
+static double root_turn(const double Q1[9], const double Q0[9])
+{
+    double T[9], q[4], v[3];
+    su_tmul33(Q1, Q0, T);
+    su_quaternion_of(T, q);
+    su_quaternion_log(q, v);
+    return su_norm3(v);
+}
+
+/* chosen (count): frames, counted through all shots. */
+static su_status add_frames(su_pose_space *space, const su_shot_target *target, const shots *all, int64_t count,
+                            const int64_t *chosen, su_training_places *out, su_error *err)
+{
+    su_rest_shape shape = {space->n,
+                           space->m,
+                           space->tet->ties,
+                           space->tet->vertices,
+                           target->neutral,
+                           space->tet->shepard_index,
+                           space->tet->shepard_weight,
+                           space->fit->corrections};
+    instant at[3] = {0};
+    su_status status;
+    SU_GO(instants_create(space, target->nbar, at, err));
+    for (int64_t k = 0; k < count; k++) {
+        int number = all->of[chosen[k]];
+        const su_shot *shot = all->shot[number];
+        if (!target->neutral) shape.neutral = all->anim[number].neutral;
+        int64_t frame = all->number[chosen[k]], frames = su_shot_frames(shot);
+        double seconds = frames > 1 ? su_shot_time(shot, 1) - su_shot_time(shot, 0) : 1.0 / 24;
+        double substeps = ceil(seconds * 90 - 1e-6), step = 1 / fmax(substeps, 1);
+        /* At the start of a shot nothing came before: look at what comes next instead. */
+        double time = fmax((double)frame, fmin(2 * step, (double)(frames - 1)));
+        for (int i = 0; i < 3; i++) sample_instant(space, &shape, shot, time - i * step, &at[i]);
+        SU_GO(su_place_create(space, -1, at[0].p, at[0].x, &out->place[out->count], err));
+        const json_t *start = json_object_get(all->anim[number].file.meta, "frame_start");
+        out->shot[out->count] = number, out->frame[out->count] = frame;
+        out->number[out->count] = (double)frame + (json_is_number(start) ? json_number_value(start) : 0);
+        out->count++;
+        SU_GO(make_motion(space, at, seconds * step, &out->motion[out->count - 1], err));
+        out->spin = fmax(out->spin, root_turn(at[0].Q, at[1].Q));
+    }
+done:
+    instants_free(at);
+    return status;
+}
+
+/* Where the character nearly stands, next to nothing turns. */
+static su_status weigh_turns(const su_pose_space *space, su_training_places *places, su_error *err)
+{
+    const double *mass = space->elastic.mass;
+    int64_t n = space->n;
+    double largest = 0, all = 0;
+    for (int64_t v = 0; v < n; v++) all += mass[v];
+    for (int64_t a = 0; a < places->count; a++) {
+        su_motion *motion = &places->motion[a];
+        SU_TRY(SU_ALLOC(&motion->turn_share, motion->turns, "rotations", err));
+        for (int64_t t = 0; t < motion->turns; t++) {
+            double sum = 0;
+            for (int64_t v = 0; v < n; v++) {
+                double turn[3];
+                su_quaternion_log(motion->turn + 4 * (t * n + v), turn);
+                sum += mass[v] * su_dot3(turn, turn);
+            }
+            motion->turn_share[t] = sqrt(sum / all);
+            largest = fmax(largest, motion->turn_share[t]);
+        }
+    }
+    for (int64_t a = 0; a < places->count; a++)
+        for (int64_t t = 0; t < places->motion[a].turns; t++)
+            places->motion[a].turn_share[t] = largest > 0 ? places->motion[a].turn_share[t] / largest : 1;
+    return SU_OK;
+}
+
+static su_status make_room(int64_t most, su_training_places *out, su_error *err)
+{
+    *out = (su_training_places){0};
+    SU_TRY(SU_ALLOC(&out->place, most, "training places", err));
+    SU_TRY(SU_ALLOC(&out->motion, most, "training places", err));
+    SU_TRY(SU_ALLOC(&out->shot, most, "training places", err));
+    SU_TRY(SU_ALLOC(&out->frame, most, "training places", err));
+    SU_TRY(SU_ALLOC(&out->number, most, "training places", err));
+    for (int64_t a = 0; a < most; a++) out->shot[a] = -1, out->frame[a] = -1;
+    return SU_OK;
+}
+
+su_status su_training_places_at(su_pose_space *space, const su_shot_target *target, int shot_count,
+                                const char *const *shots_paths, int64_t count, const int *shot, const int64_t *frame,
+                                su_training_places *out, su_error *err)
+{
+    shots all = {0};
+    int64_t *chosen = NULL;
+    su_status status;
+    SU_GO(make_room(count, out, err));
+    SU_GO(SU_ALLOC(&chosen, count, "training places", err));
+    SU_GO(shots_open(space, target, shot_count, shots_paths, &all, err));
+    for (int64_t k = 0; k < count; k++) {
+        while (chosen[k] < all.frames && (all.of[chosen[k]] != shot[k] || all.number[chosen[k]] != frame[k]))
+            chosen[k]++;
+        if (chosen[k] == all.frames) {
+            status = su_fail(err, SU_INPUT, "%s: has no frame %lld", shots_paths[shot[k]], (long long)frame[k]);
+            goto done;
+        }
+    }
+    SU_GO(add_frames(space, target, &all, count, chosen, out, err));
+    out->spin = fmax(out->spin, 0.1 * DEFAULT_SPIN);
+done:
+    if (status == SU_OK) status = weigh_turns(space, out, err);
+    shots_free(&all);
+    free(chosen);
+    if (status != SU_OK) su_training_places_free(out);
+    return status;
+}
+
+su_status su_training_places_create(su_pose_space *space, const su_shot_target *target, int shot_count,
+                                    const char *const *shots_paths, int64_t wanted, su_training_places *out,
+                                    su_error *err)
+{
+    int64_t most = 2 * space->m + (shot_count > 0 ? wanted : 0), count, *chosen = NULL;
+    shots all = {0};
+    su_status status;
+    SU_GO(make_room(most, out, err));
+    for (int64_t i = 0; i < space->m; i++, out->count++) SU_GO(su_place_at_pose(space, i, &out->place[i], err));
+    SU_GO(add_edges(space, shot_count == 0, out, err));
+    if (shot_count == 0) {
+        out->spin = DEFAULT_SPIN;
+        goto done;
+    }
+    SU_GO(shots_open(space, target, shot_count, shots_paths, &all, err));
+    SU_GO(SU_ALLOC(&chosen, wanted, "shots", err));
+    SU_GO(choose_frames(space, &all, wanted, chosen, &count, err));
+    SU_GO(add_frames(space, target, &all, count, chosen, out, err));
+    /* A shot whose root stands still says nothing about the next take. */
+    out->spin = fmax(out->spin, 0.1 * DEFAULT_SPIN);
+done:
+    if (status == SU_OK) status = weigh_turns(space, out, err);
+    shots_free(&all);
+    free(chosen);
+    if (status != SU_OK) su_training_places_free(out);
+    return status;
+}

@@ -1,0 +1,363 @@
+#include "reduce/modes/contact.h"
+
+#include "core/memory.h"
+#include "geometry/boxtree.h"
+#include "geometry/distance.h"
+#include "geometry/mat3.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OPPOSING (-0.5) /* cosine: surfaces that face each other within 60 degrees */
+#define CARRIED 0.3     /* sum of weights in ties from which on a vertex follows the other side well enough */
+
+void su_contact_free(su_contact *contact)
+{
+    if (!contact) return;
+    free(contact->offsets), free(contact->vertices), free(contact->coefficients);
+    memset(contact, 0, sizeof *contact);
+}
+
+double su_contact_edge_length(const double *x, int64_t b, const int32_t *surface)
+{
+    double sum = 0;
+    for (int64_t k = 0; k < b; k++)
+        for (int c = 0; c < 3; c++)
+            sum += su_distance3(x + 3 * (int64_t)surface[3 * k + c], x + 3 * (int64_t)surface[3 * k + (c + 1) % 3]);
+    return b > 0 ? sum / (3 * (double)b) : 0;
+}
+
+typedef struct detector {
+    const double *neutral, *x;
+    const int32_t *surface;
+    const su_contact_settings *settings;
+    double *normal;      /* (n,3) of the surface's vertices at x, unit */
+    double *face_normal; /* (b,3) unit; 0 for triangles without area */
+    int64_t *around;     /* (n + 1) first edge of each vertex in `next` */
+    int32_t *next;       /* neighbours along the surface */
+    su_boxtree tree;
+} detector;
+
+static void detector_free(detector *d)
+{
+    free(d->normal), free(d->face_normal), free(d->around), free(d->next);
+    su_boxtree_free(&d->tree);
+}
+
+static su_status detector_create(detector *d, int64_t n, int64_t b, su_error *err)
+{
+    SU_TRY(SU_ALLOC(&d->normal, 3 * n, "contact", err));
+    SU_TRY(SU_ALLOC(&d->face_normal, 3 * b, "contact", err));
+    SU_TRY(SU_ALLOC(&d->around, n + 2, "contact", err));
+    SU_TRY(SU_ALLOC(&d->next, 6 * b, "contact", err));
+    for (int64_t k = 0; k < b; k++) {
+        const int32_t *v = d->surface + 3 * k;
+        double ab[3], ac[3], cross[3];
+        su_sub3(d->x + 3 * (int64_t)v[1], d->x + 3 * (int64_t)v[0], ab);
+        su_sub3(d->x + 3 * (int64_t)v[2], d->x + 3 * (int64_t)v[0], ac);
+        su_cross3(ab, ac, cross);
+        double length = su_norm3(cross);
+        for (int i = 0; i < 3 && length > 0; i++) {
+            d->face_normal[3 * k + i] = cross[i] / length;
+            for (int c = 0; c < 3; c++) d->normal[3 * (int64_t)v[c] + i] += cross[i];
+        }
+        for (int c = 0; c < 3; c++) d->around[v[c] + 2] += 2;
+    }
+    for (int64_t v = 0; v < n; v++) {
+        double length = su_norm3(d->normal + 3 * v);
+        for (int i = 0; i < 3 && length > 0; i++) d->normal[3 * v + i] /= length;
+        d->around[v + 2] += d->around[v + 1];
+    }
+    for (int64_t k = 0; k < b; k++) /* around[v + 1] runs from the start of v to its end */
+        for (int c = 0; c < 3; c++)
+            for (int e = 1; e < 3; e++)
+                d->next[d->around[d->surface[3 * k + c] + 1]++] = d->surface[3 * k + (c + e) % 3];
+    return su_boxtree_of_triangles(d->x, b, d->surface, &d->tree, err);
+}
+
+/* Vertices within `apart` of one vertex along neutral surface edges: distances in `reached`, others INFINITY. Label
+ * correcting; the neighbourhoods are small. */
+typedef struct walk {
+    double *reached;  /* (n) INFINITY between uses */
+    int32_t *visited; /* list of those reached */
+    uint8_t *settled; /* (n) looked at since it was last reached */
+    int64_t count;
+} walk;
+
+static void walk_from(const detector *d, walk *w, int32_t start)
+{
+    w->reached[start] = 0;
+    w->visited[0] = start, w->count = 1;
+    for (bool changed = true; changed;) { /* sweeps until nothing changes; new vertices join at the end of the list */
+        changed = false;
+        for (int64_t k = 0; k < w->count; k++) {
+            int32_t v = w->visited[k];
+            if (w->settled[v]) continue;
+            w->settled[v] = 1;
+            for (int64_t e = d->around[v]; e < d->around[v + 1]; e++) {
+                int32_t u = d->next[e];
+                double length = w->reached[v] + su_distance3(d->neutral + 3 * (int64_t)v, d->neutral + 3 * (int64_t)u);
+                if (length >= d->settings->apart || length >= w->reached[u]) continue;
+                if (w->reached[u] == INFINITY) w->visited[w->count++] = u;
+                w->reached[u] = length, w->settled[u] = 0;
+                changed = true;
+            }
+        }
+    }
+}
+
+static void walk_reset(walk *w)
+{
+    for (int64_t k = 0; k < w->count; k++) w->reached[w->visited[k]] = INFINITY, w->settled[w->visited[k]] = 0;
+    w->count = 0;
+}
+
+typedef struct touch {
+    int32_t triangle; /* -1: none */
+    double bary[3], distance, side;
+} touch;
+
+typedef struct query {
+    const detector *d;
+    const walk *near;
+    int32_t vertex;
+    touch best;
+} query;
+
+static bool look(void *context, int32_t item)
+{
+    query *q = context;
+    const detector *d = q->d;
+    const int32_t *v = d->surface + 3 * (int64_t)item;
+    const double *p = d->x + 3 * (int64_t)q->vertex, *normal = d->face_normal + 3 * (int64_t)item;
+    if (su_dot3(normal, d->normal + 3 * (int64_t)q->vertex) > OPPOSING) return true;
+    for (int c = 0; c < 3; c++)
+        if (q->near->reached[v[c]] < INFINITY) return true;
+    double bary[3], at[3], away[3];
+    double distance = sqrt(
+        su_closest_on_triangle(p, d->x + 3 * (int64_t)v[0], d->x + 3 * (int64_t)v[1], d->x + 3 * (int64_t)v[2], bary));
+    for (int i = 0; i < 3; i++)
+        at[i] = bary[0] * d->x[3 * (int64_t)v[0] + i] + bary[1] * d->x[3 * (int64_t)v[1] + i] +
+                bary[2] * d->x[3 * (int64_t)v[2] + i];
+    su_sub3(p, at, away);
+    double side = su_dot3(away, normal);
+    if (distance > (side < 0 ? d->settings->depth : d->settings->tolerance)) return true;
+    if (q->best.triangle >= 0 &&
+        (distance > q->best.distance || (distance == q->best.distance && item > q->best.triangle)))
+        return true;
+    q->best.triangle = item, q->best.distance = distance, q->best.side = side;
+    memcpy(q->best.bary, bary, sizeof bary);
+    return true;
+}
+
+static su_status find_touches(const detector *d, int64_t n, const uint8_t *on_surface, int threads, touch *touches,
+                              su_error *err)
+{
+    double reach = fmax(d->settings->tolerance, d->settings->depth);
+    su_status first = SU_OK;
+#pragma omp parallel num_threads(threads)
+    {
+        walk w = {0};
+        su_error mine = {0};
+        su_status status = SU_ALLOC(&w.reached, n, "contact", &mine);
+        if (status == SU_OK) status = SU_ALLOC(&w.visited, n, "contact", &mine);
+        if (status == SU_OK) status = SU_ALLOC(&w.settled, n, "contact", &mine);
+        for (int64_t v = 0; v < n && w.reached; v++) w.reached[v] = INFINITY;
+        if (status != SU_OK) {
+#pragma omp critical(su_contact)
+            if (first == SU_OK) first = status, *err = mine;
+        }
+#pragma omp for schedule(dynamic, 64)
+        for (int64_t v = 0; v < n; v++) {
+            touches[v].triangle = -1;
+            if (!on_surface[v] || status != SU_OK) continue;
+            query q = {.d = d, .near = &w, .vertex = (int32_t)v, .best = {.triangle = -1}};
+            double low[3], high[3];
+            for (int i = 0; i < 3; i++) low[i] = d->x[3 * v + i] - reach, high[i] = d->x[3 * v + i] + reach;
+            walk_from(d, &w, (int32_t)v);
+            su_boxtree_overlap(&d->tree, low, high, look, &q);
+            walk_reset(&w);
+            touches[v] = q.best;
+        }
+        free(w.reached), free(w.visited), free(w.settled);
+    }
+    return first;
+}
+
+static su_status grow(void *array, int64_t old, int64_t more, size_t size, su_error *err)
+{
+    void **at = array, *wider;
+    SU_TRY(su_allocate(&wider, old + more, size, "contact", err));
+    if (*at) memcpy(wider, *at, (size_t)old * size);
+    free(*at);
+    *at = wider;
+    return SU_OK;
+}
+
+su_status su_contact_reserve(su_contact *contact, int64_t rows, int64_t entries, su_error *err)
+{
+    SU_TRY(grow(&contact->offsets, contact->rows + 1, rows, sizeof *contact->offsets, err));
+    SU_TRY(grow(&contact->vertices, contact->entries, entries, sizeof *contact->vertices, err));
+    return grow(&contact->coefficients, 3 * contact->entries, 3 * entries, sizeof *contact->coefficients, err);
+}
+
+void su_contact_append(su_contact *contact, int count, const int32_t *vertices, const double *coefficients,
+                       const uint8_t *held)
+{
+    double norm = 0;
+    for (int k = 0; k < count; k++)
+        if (!held[vertices[k]]) norm += su_dot3(coefficients + 3 * k, coefficients + 3 * k);
+    if (!(norm > 0)) return;
+    for (int k = 0; k < count; k++) {
+        if (held[vertices[k]] || su_dot3(coefficients + 3 * k, coefficients + 3 * k) == 0) continue;
+        contact->vertices[contact->entries] = vertices[k];
+        for (int i = 0; i < 3; i++)
+            contact->coefficients[3 * contact->entries + i] = coefficients[3 * k + i] / sqrt(norm);
+        contact->entries++;
+    }
+    contact->offsets[++contact->rows] = (int32_t)contact->entries;
+}
+
+static void append_touch(const detector *d, int32_t v, const touch *t, const uint8_t *held, su_contact *out)
+{
+    const double *normal = d->face_normal + 3 * (int64_t)t->triangle;
+    int32_t vertices[4] = {v};
+    double coefficients[12] = {0};
+    memcpy(coefficients, normal, 3 * sizeof *normal);
+    switch (d->settings->kind) {
+    case SU_CONTACT_PAIRS:
+        for (int c = 0; c < 3; c++) {
+            vertices[c + 1] = d->surface[3 * (int64_t)t->triangle + c];
+            for (int i = 0; i < 3; i++) coefficients[3 * (c + 1) + i] = -t->bary[c] * normal[i];
+        }
+        su_contact_append(out, 4, vertices, coefficients, held);
+        return;
+    case SU_CONTACT_SLIDING:
+        su_contact_append(out, 1, vertices, coefficients, held);
+        return;
+    case SU_CONTACT_FIXED:
+        for (int i = 0; i < 3; i++) {
+            const double unit[3] = {i == 0, i == 1, i == 2};
+            su_contact_append(out, 1, vertices, unit, held);
+        }
+        return;
+    case SU_CONTACT_TIED:
+        for (int i = 0; i < 3; i++) {
+            double unit[12] = {0};
+            unit[i] = 1;
+            for (int c = 0; c < 3; c++) {
+                vertices[c + 1] = d->surface[3 * (int64_t)t->triangle + c];
+                unit[3 * (c + 1) + i] = -t->bary[c];
+            }
+            su_contact_append(out, 4, vertices, unit, held);
+        }
+    }
+}
+
+/* Whether a contact binds anything that is not held. */
+static bool can_move(const detector *d, int64_t v, const touch *t, const uint8_t *held)
+{
+    bool moves = !held[v];
+    if (d->settings->kind == SU_CONTACT_PAIRS || d->settings->kind == SU_CONTACT_TIED)
+        for (int c = 0; c < 3; c++) moves |= t->bary[c] != 0 && !held[d->surface[3 * (int64_t)t->triangle + c]];
+    return moves;
+}
+
+/* A connected part of the surface that touches, by its vertices in `members`. */
+typedef struct patch {
+    int64_t first, count;
+} patch;
+
+static int larger_patch(const void *a, const void *b)
+{
+    const patch *x = a, *y = b;
+    if (x->count != y->count) return x->count < y->count ? 1 : -1;
+    return (x->first > y->first) - (x->first < y->first);
+}
+
+static int64_t find_patches(const detector *d, int64_t n, const touch *touches, int32_t *members, uint8_t *seen,
+                            patch *patches)
+{
+    int64_t count = 0, write = 0;
+    for (int64_t v = 0; v < n; v++) {
+        if (touches[v].triangle < 0 || seen[v]) continue;
+        int64_t first = write;
+        members[write++] = (int32_t)v, seen[v] = 1;
+        for (int64_t k = first; k < write; k++)
+            for (int64_t e = d->around[members[k]]; e < d->around[members[k] + 1]; e++) {
+                int32_t u = d->next[e];
+                if (touches[u].triangle < 0 || seen[u]) continue;
+                members[write++] = u, seen[u] = 1;
+            }
+        patches[count++] = (patch){first, write - first};
+    }
+    return count;
+}
+
+/* Which touches tie. Two faces that are tied to each other both ways can only move as one affine piece, because
+ * interpolation from one to the other and back must leave every motion as it is. One way is enough: of each contact the
+ * side with more vertices is tied to the triangles of the other. A vertex of that keeps its own tie only where hardly
+ * any vertex is tied to it: at rims of unequal patches, and between vertices tied far from it. Others get triangle -1.
+ */
+static su_status choose_sides(const detector *d, int64_t n, touch *touches, su_error *err)
+{
+    int32_t *members = NULL;
+    uint8_t *seen = NULL;
+    double *carries = NULL; /* (n) sum of the weights that a vertex has in ties */
+    patch *patches = NULL;
+    su_status status;
+    SU_GO(SU_ALLOC(&members, n, "contact", err));
+    SU_GO(SU_ALLOC(&seen, n, "contact", err));
+    SU_GO(SU_ALLOC(&carries, n, "contact", err));
+    SU_GO(SU_ALLOC(&patches, n, "contact", err));
+    int64_t count = find_patches(d, n, touches, members, seen, patches);
+    qsort(patches, (size_t)count, sizeof *patches, larger_patch);
+    for (int64_t p = 0; p < count; p++)
+        for (int64_t k = patches[p].first; k < patches[p].first + patches[p].count; k++) {
+            int32_t v = members[k];
+            const int32_t *corners = d->surface + 3 * (int64_t)touches[v].triangle;
+            if (carries[v] > CARRIED) {
+                touches[v].triangle = -1;
+                continue;
+            }
+            for (int c = 0; c < 3; c++) carries[corners[c]] += touches[v].bary[c];
+        }
+    status = SU_OK;
+done:
+    free(members), free(seen), free(carries), free(patches);
+    return status;
+}
+
+su_status su_contact_detect(int64_t n, const double *neutral, const double *x, int64_t b, const int32_t *surface,
+                            const uint8_t *held, const su_contact_settings *settings, int threads, su_contact *out,
+                            su_error *err)
+{
+    detector d = {.neutral = neutral, .x = x, .surface = surface, .settings = settings};
+    touch *touches = NULL;
+    uint8_t *on_surface = NULL;
+    su_status status;
+    memset(out, 0, sizeof *out);
+    SU_GO(SU_ALLOC(&touches, n, "contact", err));
+    SU_GO(SU_ALLOC(&on_surface, n, "contact", err));
+    SU_GO(detector_create(&d, n, b, err));
+    for (int64_t k = 0; k < 3 * b; k++) on_surface[surface[k]] = 1;
+    SU_GO(find_touches(&d, n, on_surface, threads, touches, err));
+    for (int64_t v = 0; v < n; v++)
+        if (touches[v].triangle >= 0 && can_move(&d, v, &touches[v], held)) {
+            out->contacts++;
+            out->penetrating += touches[v].side < 0;
+        }
+    if (settings->kind == SU_CONTACT_TIED) SU_GO(choose_sides(&d, n, touches, err));
+    int64_t count = 0;
+    for (int64_t v = 0; v < n; v++) count += touches[v].triangle >= 0;
+    SU_GO(su_contact_reserve(out, 3 * count, 12 * count, err));
+    for (int64_t v = 0; v < n; v++)
+        if (touches[v].triangle >= 0) append_touch(&d, (int32_t)v, &touches[v], held, out);
+    status = SU_OK;
+done:
+    if (status != SU_OK) su_contact_free(out);
+    detector_free(&d);
+    free(touches), free(on_surface);
+    return status;
+}

@@ -1,0 +1,58 @@
+#include "reduce/modes/global_basis.h"
+
+#include "core/memory.h"
+#include "linalg/eigen.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* `wanted` directions of modes first .. first + count - 1 of all poses. */
+static su_status one_region(int64_t m, int64_t r, int64_t n, const double *basis, const double *gram, int64_t first,
+                            int64_t count, int64_t wanted, double *out, su_error *err)
+{
+    int64_t size = m * count;
+    double *matrix = NULL, *values = NULL;
+    su_status status;
+    SU_GO(SU_ALLOC(&matrix, size * size, "a global basis", err));
+    SU_GO(SU_ALLOC(&values, size, "a global basis", err));
+    for (int64_t a = 0; a < size; a++)
+        for (int64_t b = 0; b < size; b++) {
+            const double *block = gram + (a / count * m + b / count) * r * r;
+            matrix[a * size + b] = block[(first + a % count) * r + first + b % count];
+        }
+    SU_GO(su_eigen_symmetric(size, matrix, values, err));
+    for (int64_t k = 0; k < wanted; k++) {
+        int64_t at = size - 1 - k;
+        if (at < 0 || !(values[at] > 1e-10 * values[size - 1])) {
+            status = su_fail(err, SU_USAGE,
+                             "the bases of a region of %lld modes span %lld directions at all poses, %lld are wanted",
+                             (long long)count, (long long)k, (long long)wanted);
+            goto done;
+        }
+        double *to = out + 3 * k * n;
+        su_eigen_fix_sign(size, matrix + at * size);
+        for (int64_t a = 0; a < size; a++) {
+            double share = matrix[at * size + a] / sqrt(values[at]);
+            const double *from = basis + 3 * (a / count * r + first + a % count) * n;
+            for (int64_t i = 0; i < 3 * n; i++) to[i] += share * from[i];
+        }
+    }
+    status = SU_OK;
+done:
+    free(matrix), free(values);
+    return status;
+}
+
+su_status su_global_basis(int64_t m, int64_t r, int64_t n, const double *basis, const double *gram,
+                          const int32_t *mode_region, int64_t wanted, double *out, int32_t *out_region, su_error *err)
+{
+    memset(out, 0, (size_t)(3 * wanted * n) * sizeof *out);
+    for (int64_t first = 0, end; first < r; first = end) {
+        for (end = first; end < r && mode_region[end] == mode_region[first];) end++;
+        int64_t from = first * wanted / r, to = end * wanted / r;
+        SU_TRY(one_region(m, r, n, basis, gram, first, end - first, to - from, out + 3 * from * n, err));
+        for (int64_t k = from; k < to; k++) out_region[k] = mode_region[first];
+    }
+    return SU_OK;
+}

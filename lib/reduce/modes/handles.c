@@ -1,0 +1,268 @@
+#include "reduce/modes/handles.h"
+
+#include "core/memory.h"
+#include "geometry/boxtree.h"
+#include "geometry/mat3.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int64_t su_handle_regions(int64_t count, const su_handle *handles, int32_t *region)
+{
+    int64_t regions = 0;
+    for (int64_t h = 0; h < count; h++) {
+        int64_t first = 0, before = 0; /* regions seen before the first handle of this name */
+        while (strcmp(handles[first].name, handles[h].name)) first++;
+        for (int64_t k = 0; k < first; k++) {
+            int64_t earlier = 0;
+            while (strcmp(handles[earlier].name, handles[k].name)) earlier++;
+            before += earlier == k;
+        }
+        regions += first == h;
+        if (region) region[h] = (int32_t)before;
+    }
+    return regions;
+}
+
+/* ---- from a file ---- */
+
+/* One line into a handle; the number of coordinates found, -1: malformed. */
+static int parse_handle(const char *line, su_handle *out)
+{
+    const char *comma = strchr(line, ',');
+    while (isspace((unsigned char)*line)) line++;
+    if (!comma || comma == line) return -1;
+    size_t length = (size_t)(comma - line);
+    while (length && isspace((unsigned char)line[length - 1])) length--;
+    if (length == 0 || length >= sizeof out->name) return -1;
+    memcpy(out->name, line, length);
+    out->name[length] = '\0';
+    int count = 0;
+    for (const char *at = comma + 1;; at++) {
+        char *end;
+        if (count == 6) return -1;
+        out->ends[count] = strtod(at, &end);
+        if (end == at || !isfinite(out->ends[count])) return -1;
+        count++;
+        for (at = end; isspace((unsigned char)*at);) at++;
+        if (*at == '\0') break;
+        if (*at != ',') return -1;
+    }
+    if (count == 3) memcpy(out->ends + 3, out->ends, 3 * sizeof *out->ends);
+    return count == 3 || count == 6 ? count : -1;
+}
+
+su_status su_handles_read(const char *path, int64_t *count, su_handle **handles, su_error *err)
+{
+    FILE *file = fopen(path, "r");
+    su_handle *list = NULL;
+    char *line = NULL;
+    size_t room = 0;
+    int64_t found = 0, number = 0;
+    su_status status = SU_OK;
+    if (!file) return su_fail(err, SU_INPUT, "%s: cannot be read: %s", path, strerror(errno));
+    while (getline(&line, &room, file) >= 0) {
+        const char *at = line;
+        number++;
+        while (isspace((unsigned char)*at)) at++;
+        if (*at == '\0' || *at == '#') continue;
+        su_handle *more = realloc(list, (size_t)(found + 1) * sizeof *list);
+        if (!more) {
+            status = su_fail(err, SU_AGAIN, "%s: out of memory", path);
+            goto done;
+        }
+        list = more;
+        if (parse_handle(at, &list[found]) < 0) {
+            status =
+                su_fail(err, SU_INPUT, "%s: line %lld: is not name,x,y,z or name,x,y,z,x,y,z", path, (long long)number);
+            goto done;
+        }
+        found++;
+    }
+    if (ferror(file))
+        status = su_fail(err, SU_INPUT, "%s: cannot be read", path);
+    else if (found == 0)
+        status = su_fail(err, SU_INPUT, "%s: has no handles", path);
+done:
+    free(line);
+    fclose(file);
+    if (status != SU_OK) {
+        free(list);
+        return status;
+    }
+    *count = found, *handles = list;
+    return SU_OK;
+}
+
+/* ---- from bones ---- */
+
+/* One item NAME or REGION=BONE+BONE of the list, [at, end). *room: of *handles. */
+static su_status add_item(const char *at, const char *end, const char *what, int64_t bones, const char *const *names,
+                          const double *segments, int64_t *count, su_handle **handles, su_error *err)
+{
+    const char *equals = memchr(at, '=', (size_t)(end - at)), *bone = equals ? equals + 1 : at;
+    size_t name_length = (size_t)((equals ? equals : end) - at);
+    su_handle handle = {0};
+    if (name_length == 0 || name_length >= sizeof handle.name || bone == end)
+        return su_fail(err, SU_USAGE, "%s: '%.*s' is not BONE or REGION=BONE+BONE", what, (int)(end - at), at);
+    memcpy(handle.name, at, name_length);
+    while (bone < end) {
+        const char *stop = memchr(bone, '+', (size_t)(end - bone));
+        char pattern[128];
+        int64_t found = 0;
+        if (!stop) stop = end;
+        snprintf(pattern, sizeof pattern, "%.*s", (int)(stop - bone), bone);
+        for (int64_t b = 0; b < bones; b++) {
+            if (!names[b] || fnmatch(pattern, names[b], 0) != 0) continue;
+            su_handle *more = realloc(*handles, (size_t)(*count + 1) * sizeof *more);
+            if (!more) return su_fail(err, SU_AGAIN, "out of memory");
+            *handles = more;
+            memcpy(handle.ends, segments + 6 * b, sizeof handle.ends);
+            more[(*count)++] = handle, found++;
+        }
+        if (!found) return su_fail(err, SU_INPUT, "%s: there is no bone '%s'", what, pattern);
+        bone = stop < end ? stop + 1 : end;
+    }
+    return SU_OK;
+}
+
+su_status su_handles_of_bones(const char *list, const char *what, int64_t bones, const char *const *names,
+                              const double *segments, int64_t *count, su_handle **handles, su_error *err)
+{
+    su_handle *out = NULL;
+    int64_t found = 0;
+    su_status status = SU_OK;
+    for (const char *at = list; status == SU_OK;) {
+        const char *end = at + strcspn(at, ",");
+        status = add_item(at, end, what, bones, names, segments, &found, &out, err);
+        if (*end == '\0') break;
+        at = end + 1;
+    }
+    if (status != SU_OK) {
+        free(out);
+        return status;
+    }
+    *count = found, *handles = out;
+    return SU_OK;
+}
+
+/* ---- on the flesh ---- */
+
+static double distance_to_handle(const su_handle *handle, const double *p)
+{
+    double along[3], to[3], at[3];
+    su_sub3(handle->ends + 3, handle->ends, along);
+    su_sub3(p, handle->ends, to);
+    double square = su_dot3(along, along), s = square > 0 ? fmin(fmax(su_dot3(to, along) / square, 0), 1) : 0;
+    for (int i = 0; i < 3; i++) at[i] = handle->ends[i] + s * along[i];
+    return su_distance3(p, at);
+}
+
+/* Does the segment from ends[0..2] to ends[3..5] pass through the tet? Its part inside all four faces is not empty. */
+static bool segment_in_tet(const double *x, const int32_t *tet, const double ends[6])
+{
+    static const int face[4][3] = {{1, 2, 3}, {0, 3, 2}, {0, 1, 3}, {0, 2, 1}}; /* outward */
+    double from = 0, to = 1;
+    for (int f = 0; f < 4; f++) {
+        const double *a = x + 3 * (int64_t)tet[face[f][0]];
+        double ab[3], ac[3], normal[3], start[3], direction[3];
+        su_sub3(x + 3 * (int64_t)tet[face[f][1]], a, ab);
+        su_sub3(x + 3 * (int64_t)tet[face[f][2]], a, ac);
+        su_cross3(ab, ac, normal);
+        su_sub3(ends, a, start);
+        su_sub3(ends + 3, ends, direction);
+        double d0 = su_dot3(normal, start), slope = su_dot3(normal, direction);
+        if (slope > 0)
+            to = fmin(to, -d0 / slope);
+        else if (slope < 0)
+            from = fmax(from, -d0 / slope);
+        else if (d0 > 0)
+            return false;
+    }
+    return from <= to;
+}
+
+typedef struct crossing {
+    const double *x, *ends;
+    const int32_t *tets;
+    uint8_t *mark;
+    int64_t count;
+} crossing;
+
+static bool mark_crossed(void *context, int32_t item)
+{
+    crossing *c = context;
+    const int32_t *tet = c->tets + 4 * (int64_t)item;
+    if (!segment_in_tet(c->x, tet, c->ends)) return true;
+    for (int a = 0; a < 4; a++) c->mark[tet[a]] = 1;
+    c->count++;
+    return true;
+}
+
+su_status su_handle_vertices(int64_t n, const double *vertices, int64_t t, const int32_t *tets, int64_t count,
+                             const su_handle *handles, int32_t *region_of, su_error *err)
+{
+    su_boxtree tree = {0};
+    uint8_t *mark = NULL;
+    int32_t *region = NULL, *taken = NULL, *rival = NULL;
+    int64_t *members = NULL;
+    su_status status;
+    SU_GO(SU_ALLOC(&mark, n, "handles", err));
+    SU_GO(SU_ALLOC(&taken, n, "handles", err));
+    SU_GO(SU_ALLOC(&region, count, "handles", err));
+    SU_GO(SU_ALLOC(&members, count, "handles", err));
+    SU_GO(SU_ALLOC(&rival, count, "handles", err));
+    SU_GO(su_boxtree_of_tets(vertices, t, tets, &tree, err));
+    su_handle_regions(count, handles, region);
+    for (int64_t v = 0; v < n; v++) taken[v] = -1;
+    for (int64_t h = 0; h < count; h++) {
+        const double *ends = handles[h].ends;
+        crossing c = {vertices, ends, tets, mark, 0};
+        double low[3], high[3];
+        memset(mark, 0, (size_t)n);
+        for (int i = 0; i < 3; i++) low[i] = fmin(ends[i], ends[3 + i]), high[i] = fmax(ends[i], ends[3 + i]);
+        if (su_distance3(ends, ends + 3) > 0) su_boxtree_overlap(&tree, low, high, mark_crossed, &c);
+        if (c.count == 0) {
+            int64_t nearest = 0;
+            double middle[3];
+            for (int i = 0; i < 3; i++) middle[i] = 0.5 * (ends[i] + ends[3 + i]);
+            for (int64_t v = 1; v < n; v++)
+                if (su_distance3(vertices + 3 * v, middle) < su_distance3(vertices + 3 * nearest, middle)) nearest = v;
+            mark[nearest] = 1;
+        }
+        for (int64_t v = 0; v < n; v++) {
+            if (!mark[v]) continue;
+            int64_t other = taken[v]; /* of two, the nearer one holds it */
+            if (other >= 0 && distance_to_handle(&handles[h], vertices + 3 * v) >=
+                                  distance_to_handle(&handles[other], vertices + 3 * v))
+                rival[h] = (int32_t)other;
+            else {
+                if (other >= 0) rival[other] = (int32_t)h;
+                taken[v] = (int32_t)h;
+            }
+        }
+    }
+    for (int64_t v = 0; v < n; v++) {
+        region_of[v] = taken[v] < 0 ? -1 : region[taken[v]];
+        if (taken[v] >= 0) members[region_of[v]]++;
+    }
+    for (int64_t h = 0; h < count; h++)
+        if (members[region[h]] == 0) {
+            status = su_fail(err, SU_INPUT,
+                             "handles '%s' and '%s' claim the same flesh vertex; move them apart or use "
+                             "more tets",
+                             handles[rival[h]].name, handles[h].name);
+            goto done;
+        }
+    status = SU_OK;
+done:
+    su_boxtree_free(&tree);
+    free(mark), free(taken), free(region), free(members), free(rival);
+    return status;
+}

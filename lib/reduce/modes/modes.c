@@ -1,0 +1,509 @@
+#include "reduce/modes/modes.h"
+
+#include "core/memory.h"
+#include "core/threads.h"
+#include "reduce/modes/derivatives.h"
+#include "reduce/modes/rigid_motions.h"
+
+#include <cblas.h>
+#include <lapacke.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Derivatives shorter than this part of the longest one are rounding: their squares in the Gram matrix, from which
+ * directions come, drown. */
+#define SHORTEST_DERIVATIVE 3e-7
+
+/* K on the free dofs, its factor and inverse, the masses, for one problem. */
+typedef struct solver {
+    const su_mode_problem *problem;
+    int64_t size;
+    su_sparse K;
+    su_cholesky *factor; /* of K, or of Z'KZ */
+    su_constrained_inverse inverse;
+    double shift, shift_share; /* of the stiffest dof's K/M */
+    double *mass;              /* (size) lumped */
+    double *weight;            /* (size) W' */
+    double *effective;         /* (size) W' M W' of eq. 32 */
+    su_mode_report report;
+} solver;
+
+int64_t su_modes_least_linear(int64_t r, int64_t linear)
+{
+    while (linear + linear * (linear + 1) / 2 < r) linear++;
+    return linear < r ? linear : r;
+}
+
+/* ---- set-up ---- */
+
+/* Rows of C W on the free dofs. */
+static su_status constraint_rows(const solver *s, su_constraint_rows *C, su_error *err)
+{
+    const su_mode_problem *problem = s->problem;
+    int64_t entries = problem->row_offsets[problem->row_count], write = 0;
+    su_status status;
+    memset(C, 0, sizeof *C);
+    SU_GO(SU_ALLOC(&C->start, problem->row_count + 1, "constraints", err));
+    SU_GO(SU_ALLOC(&C->column, 3 * entries, "constraints", err));
+    SU_GO(SU_ALLOC(&C->value, 3 * entries, "constraints", err));
+    for (int64_t r = 0; r < problem->row_count; r++) {
+        int64_t before = write;
+        for (int64_t k = problem->row_offsets[r]; k < problem->row_offsets[r + 1]; k++) {
+            int64_t f = problem->elastic->free_index[problem->row_vertices[k]];
+            for (int i = 0; i < 3 && f >= 0; i++) {
+                double value = problem->row_coefficients[3 * k + i] * s->weight[3 * f + i];
+                if (value == 0) continue;
+                C->column[write] = 3 * f + i, C->value[write++] = value;
+            }
+        }
+        if (write > before) C->start[++C->rows] = write;
+    }
+    status = SU_OK;
+done:
+    if (status != SU_OK) su_constraint_rows_free(C);
+    return status;
+}
+
+/* Of the rigid motions (count,size), orthonormal in the mass, those that the constraints leave: combinations with C r =
+ * 0, in place. */
+static su_status unconstrained(const solver *s, const su_constraint_rows *C, int64_t *count, double *rigid,
+                               su_error *err)
+{
+    int64_t k = *count, rows = C->rows, size = s->size, left = 0;
+    double *product = NULL, *gram = NULL, *values = NULL, *combined = NULL, largest = 0;
+    su_status status;
+    SU_GO(SU_ALLOC(&product, k * rows, "rigid motions", err));
+    SU_GO(SU_ALLOC(&gram, k * k, "rigid motions", err));
+    SU_GO(SU_ALLOC(&values, k, "rigid motions", err));
+    for (int64_t i = 0; i < k; i++) su_constraint_multiply(C, rigid + i * size, product + i * rows);
+    for (int64_t i = 0; i < k * size; i++) largest = fmax(largest, fabs(rigid[i]));
+    cblas_dsyrk(CblasColMajor, CblasLower, CblasTrans, (int)k, (int)rows, 1, product, (int)rows, 0, gram, (int)k);
+    SU_GO(su_eigen_symmetric(k, gram, values, err));
+    while (left < k && values[left] < 1e-12 * (double)rows * largest * largest) left++;
+    SU_GO(SU_ALLOC(&combined, left * size + 1, "rigid motions", err));
+    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, (int)size, (int)left, (int)k, 1, rigid, (int)size, gram,
+                (int)k, 0, combined, (int)size);
+    memcpy(rigid, combined, (size_t)(left * size) * sizeof *rigid);
+    *count = left;
+    status = SU_OK;
+done:
+    free(product), free(gram), free(values), free(combined);
+    return status;
+}
+
+/* The factor of a matrix of K's pattern, or of Z' matrix Z. */
+static su_status factorize_reduced(solver *s, const su_elimination *Z, const su_sparse *matrix, int threads,
+                                   su_error *err)
+{
+    su_sparse reduced = {0};
+    if (Z->start) SU_TRY(su_elimination_reduce(Z, matrix, &reduced, err));
+    const su_sparse *use = Z->start ? &reduced : matrix;
+    su_status status = s->factor ? SU_OK : su_cholesky_create(use, threads, &s->factor, err);
+    if (status == SU_OK) status = su_cholesky_factorize(s->factor, use, err);
+    su_sparse_free(&reduced);
+    return status;
+}
+
+static su_status factorize(solver *s, const su_elimination *Z, int threads, su_error *err)
+{
+    const su_mode_problem *problem = s->problem;
+    su_sparse shifted = s->K;
+    su_status status = SU_OK;
+    for (int project = 0; project < 2; project++) {
+        su_elastic_stiffness(problem->elastic, problem->x, project, &s->K, threads);
+        if (s->shift > 0) {
+            double largest = 0;
+            for (int64_t i = 0; i < s->size; i++) largest = fmax(largest, s->K.value[s->K.start[i]] / s->effective[i]);
+            s->shift = s->shift_share * largest; /* only rigid motions feel it, and those are projected out */
+            for (int64_t i = 0; i < s->size; i++) shifted.value[s->K.start[i]] += s->shift * s->effective[i];
+        }
+        status = factorize_reduced(s, Z, &shifted, threads, err);
+        for (int64_t i = 0; i < s->size && s->shift > 0; i++) s->K.value[s->K.start[i]] -= s->shift * s->effective[i];
+        s->report.projected = project;
+        if (status != SU_NUMERICS) return status;
+    }
+    return status;
+}
+
+static su_status solver_create(solver *s, const su_mode_problem *problem, int threads, su_error *err)
+{
+    const su_elastic *elastic = problem->elastic;
+    int64_t rigid_count = 0;
+    double *rigid = NULL, started = su_seconds();
+    su_constraint_rows C = {0};
+    su_elimination Z = {0};
+    su_status status;
+    memset(s, 0, sizeof *s);
+    s->problem = problem, s->size = elastic->pattern.size;
+    SU_GO(SU_ALLOC(&s->mass, s->size, "masses", err));
+    SU_GO(SU_ALLOC(&s->weight, s->size, "masses", err));
+    SU_GO(SU_ALLOC(&s->effective, s->size, "masses", err));
+    for (int64_t f = 0; f < elastic->free_count; f++)
+        for (int i = 0; i < 3; i++) {
+            int64_t v = elastic->free_vertex[f], dof = 3 * f + i;
+            s->mass[dof] = elastic->mass[v], s->weight[dof] = problem->weights ? problem->weights[v] : 1;
+            s->effective[dof] = s->weight[dof] * s->mass[dof] * s->weight[dof];
+            if (!(s->effective[dof] > 0)) {
+                status = su_fail(err, SU_INPUT, "flesh vertex %lld has no weight in its region", (long long)v);
+                goto done;
+            }
+        }
+    SU_GO(su_rigid_motions(elastic, problem->x, s->effective, &rigid_count, &rigid, err));
+    s->shift = rigid_count > 0;
+    SU_GO(su_sparse_clone_pattern(&elastic->pattern, &s->K, err));
+    if (problem->row_count) SU_GO(constraint_rows(s, &C, err));
+    int64_t all = rigid_count;
+    if (rigid_count && C.rows) SU_GO(unconstrained(s, &C, &rigid_count, rigid, err));
+    /* Rigid motions that rows alone hold are in Q by the shift's inverse: more of it leaves digits for the others. */
+    s->shift_share = rigid_count < all ? 1e-8 : 1e-10;
+    if (C.rows) {
+        SU_GO(su_elimination_create(elastic->free_count, &C, &Z, err));
+        if (Z.kept == Z.vertices) su_elimination_free(&Z);
+    }
+    SU_GO(factorize(s, &Z, threads, err));
+    s->report.rigid = rigid_count;
+    if (rigid_count == 0) {
+        free(rigid);
+        rigid = NULL;
+    }
+    status =
+        su_constrained_inverse_create(&s->inverse, s->size, s->factor, &Z, &C, rigid_count, rigid, s->effective, err);
+    rigid = NULL; /* taken over in any case, as are C and Z */
+    s->report.constraints = s->inverse.constraints;
+    s->report.seconds_factor = su_seconds() - started;
+done:
+    su_constraint_rows_free(&C);
+    su_elimination_free(&Z);
+    free(rigid);
+    return status;
+}
+
+static void solver_free(solver *s)
+{
+    su_constrained_inverse_free(&s->inverse);
+    su_cholesky_free(s->factor);
+    su_sparse_free(&s->K);
+    free(s->mass), free(s->weight), free(s->effective);
+}
+
+/* ---- modes ---- */
+
+static su_status largest_residual(solver *s, int64_t count, const double *values, const double *y, su_error *err)
+{
+    int64_t size = s->size;
+    double *product, largest = 0;
+    su_status status;
+    SU_TRY(SU_ALLOC(&product, size, "residuals", err));
+    for (int64_t k = 0; k < count; k++) {
+        double scale = 0, norm = 0;
+        su_sparse_multiply(&s->K, y + k * size, product);
+        for (int64_t i = 0; i < size; i++) scale += product[i] * product[i];
+        for (int64_t i = 0; i < size; i++) product[i] -= values[k] * s->effective[i] * y[k * size + i];
+        SU_GO(su_constrained_residual(&s->inverse, product, &norm, err));
+        if (values[k] > 0) largest = fmax(largest, norm / sqrt(scale));
+    }
+    s->report.residual = largest;
+    status = SU_OK;
+done:
+    free(product);
+    return status;
+}
+
+/* y <- y - K_c^-1 (K y - lambda W M W y): one step of inverse iteration, written as a correction. Rounding of the
+ * Krylov vectors leaves traces of stiff motion in y, of the size of the machine's epsilon, which K magnifies by the
+ * ratio of the stiffest to the softest eigenvalue (1e8 in slender bodies); how much depends on the kernels that the
+ * BLAS picks. The correction takes them out up to the rounding of y itself. */
+static su_status refine(solver *s, int64_t count, const double *values, double *y, su_error *err)
+{
+    int64_t size = s->size;
+    double *residual;
+    if (s->shift > 0) return SU_OK; /* the inverse is that of K + shift M then */
+    SU_TRY(SU_ALLOC(&residual, size, "residuals", err));
+    su_status status = SU_OK;
+    for (int64_t k = 0; k < count && status == SU_OK; k++) {
+        su_sparse_multiply(&s->K, y + k * size, residual);
+        for (int64_t i = 0; i < size; i++) residual[i] -= values[k] * s->effective[i] * y[k * size + i];
+        status = su_constrained_inverse_apply(&s->inverse, 1, residual, residual, err);
+        for (int64_t i = 0; i < size; i++) y[k * size + i] -= residual[i];
+    }
+    free(residual);
+    return status;
+}
+
+/* psi_ij = W z_ij, K_c z_ij = -(H : phi_i) y_j (eq. 35), all i <= j, each scaled by lambda_1^2/(l_i l_j). */
+static su_status derivatives(solver *s, int64_t linear, const double *values, const double *phi, const double *y,
+                             double *psi, int threads, const su_progress *progress, su_error *err)
+{
+    int64_t size = s->size, pairs = linear * (linear + 1) / 2, p = 0;
+    int32_t *pair;
+    su_status status;
+    SU_TRY(SU_ALLOC(&pair, 2 * pairs, "modal derivatives", err));
+    for (int64_t i = 0; i < linear; i++)
+        for (int64_t j = i; j < linear; j++, p++) pair[2 * p] = (int32_t)i, pair[2 * p + 1] = (int32_t)j;
+    SU_GO(su_stiffness_derivatives(s->problem->elastic, s->problem->x, linear, phi, y, pairs, pair, psi, threads, err));
+    for (int64_t from = 0; from < pairs; from += 32) { /* blocks, so that the work space of the solver stays small */
+        if (su_progress_stopped(progress)) {
+            status = su_fail(err, SU_AGAIN, "stopped");
+            goto done;
+        }
+        int64_t columns = pairs - from < 32 ? pairs - from : 32;
+        SU_GO(su_constrained_inverse_apply(&s->inverse, columns, psi + from * size, psi + from * size, err));
+    }
+    s->report.applications += pairs;
+    double first = 0; /* rigid motions that are kept have eigenvalue 0: scaled by the first elastic one */
+    for (int64_t i = linear - 1; i >= 0; i--)
+        if (values[i] > 0) first = values[i];
+    if (first == 0) first = 1;
+    for (p = 0; p < pairs; p++) {
+        /* By this factor and not to this size: derivatives of limbs that do not feel each other are rounding, and stay
+         * so. */
+        double li = fmax(values[pair[2 * p]], first), lj = fmax(values[pair[2 * p + 1]], first),
+               scale = first * first / (li * lj);
+        for (int64_t i = 0; i < size; i++) psi[p * size + i] *= -s->weight[i] * scale;
+    }
+    status = SU_OK;
+done:
+    free(pair);
+    return status;
+}
+
+/* z (count,size) <- W K_c^-1 z, in blocks for the sake of the solver's work space. */
+static su_status weighted_inverse(solver *s, int64_t count, double *z, su_error *err)
+{
+    int64_t size = s->size;
+    for (int64_t from = 0; from < count; from += 32) {
+        int64_t columns = count - from < 32 ? count - from : 32;
+        SU_TRY(su_constrained_inverse_apply(&s->inverse, columns, z + from * size, z + from * size, err));
+    }
+    s->report.applications += count;
+    for (int64_t k = 0; k < count * size; k++) z[k] *= s->weight[k % size];
+    return SU_OK;
+}
+
+/* Static answers z (load_count,size): W y with K_c y = W M a, the part of a motion that no finite number of linear
+ * modes catches. */
+static su_status answers(solver *s, double *z, su_error *err)
+{
+    const su_mode_problem *problem = s->problem;
+    const su_elastic *elastic = problem->elastic;
+    int64_t size = s->size, count = problem->load_count;
+    for (int64_t k = 0; k < count; k++)
+        for (int64_t f = 0; f < elastic->free_count; f++)
+            for (int i = 0; i < 3; i++) {
+                int64_t dof = 3 * f + i;
+                z[k * size + dof] =
+                    s->weight[dof] * s->mass[dof] * problem->loads[3 * (k * elastic->n + elastic->free_vertex[f]) + i];
+            }
+    return weighted_inverse(s, count, z, err);
+}
+
+/* z (shape_count,size): the shapes on the free dofs; in a region or in contact W y with K_c y = W K u, nearest to u in
+ * energy. */
+static su_status given_shapes(solver *s, double *z, su_error *err)
+{
+    const su_mode_problem *problem = s->problem;
+    const su_elastic *elastic = problem->elastic;
+    int64_t size = s->size, count = problem->shape_count;
+    bool whole = s->inverse.constraints == 0 && s->inverse.rigid_count == 0;
+    double *u;
+    for (int64_t i = 0; i < size && whole; i++) whole = s->weight[i] == 1;
+    SU_TRY(SU_ALLOC(&u, size, "shapes of the shots", err));
+    for (int64_t k = 0; k < count; k++) {
+        for (int64_t f = 0; f < elastic->free_count; f++)
+            memcpy(u + 3 * f, problem->shapes + 3 * (k * elastic->n + elastic->free_vertex[f]), 3 * sizeof *u);
+        if (whole)
+            memcpy(z + k * size, u, (size_t)size * sizeof *u);
+        else
+            su_sparse_multiply(&s->K, u, z + k * size);
+        for (int64_t i = 0; i < size && !whole; i++) z[k * size + i] *= s->weight[i];
+    }
+    free(u);
+    if (whole) return SU_OK;
+    return weighted_inverse(s, count, z, err);
+}
+
+/* x -= V (V' x), twice; V (count,size) orthonormal */
+static void remove_span(int64_t size, int64_t count, const double *v, int64_t columns, double *x, double *coefficients)
+{
+    if (count == 0) return;
+    for (int pass = 0; pass < 2; pass++) {
+        cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, (int)count, (int)columns, (int)size, 1, v, (int)size, x,
+                    (int)size, 0, coefficients, (int)count);
+        cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, (int)size, (int)columns, (int)count, -1, v, (int)size,
+                    coefficients, (int)count, 1, x, (int)size);
+    }
+}
+
+/* In the scaled variables M^1/2 v, where the mass product is the plain one. Directions come from the Gram matrix; a
+ * second orthonormalization takes out what its squared condition costs. */
+su_status su_mass_pca(int64_t size, const double *mass, int64_t count, double *v, int64_t candidate_count,
+                      double *candidates, int64_t wanted, double shortest, int64_t *got, su_error *err)
+{
+    double *root = NULL, *gram = NULL, *values = NULL, *chosen = NULL, *coefficients = NULL;
+    int n = (int)size, c = (int)candidate_count, w = (int)wanted;
+    su_status status;
+    if (wanted == 0) return SU_OK;
+    SU_GO(SU_ALLOC(&root, size, "principal directions", err));
+    SU_GO(SU_ALLOC(&gram, candidate_count * candidate_count, "principal directions", err));
+    SU_GO(SU_ALLOC(&values, candidate_count, "principal directions", err));
+    SU_GO(SU_ALLOC(&chosen, wanted * wanted, "principal directions", err));
+    SU_GO(SU_ALLOC(&coefficients, count * candidate_count + 1, "principal directions", err));
+    for (int64_t i = 0; i < size; i++) root[i] = sqrt(mass[i]);
+    for (int64_t k = 0; k < count; k++)
+        for (int64_t i = 0; i < size; i++) v[k * size + i] *= root[i];
+    for (int64_t k = 0; k < candidate_count; k++)
+        for (int64_t i = 0; i < size; i++) candidates[k * size + i] *= root[i];
+    double longest = 0;
+    for (int64_t k = 0; k < candidate_count; k++)
+        longest = fmax(longest, cblas_ddot(n, candidates + k * size, 1, candidates + k * size, 1));
+    remove_span(size, count, v, candidate_count, candidates, coefficients);
+    cblas_dsyrk(CblasColMajor, CblasLower, CblasTrans, c, n, 1, candidates, n, 0, gram, c);
+    SU_GO(su_eigen_symmetric(candidate_count, gram, values, err));
+    double floor = shortest > 0      ? shortest * shortest * longest
+                   : candidate_count ? 1e-13 * values[candidate_count - 1]
+                                     : 0;
+    int64_t rank = 0;
+    while (rank < candidate_count && values[candidate_count - 1 - rank] > floor) rank++;
+    if (got) *got = wanted = wanted < rank ? wanted : rank, w = (int)wanted;
+    if (wanted > rank) {
+        status = su_fail(err, SU_INPUT,
+                         "the modal derivatives give %lld directions, %lld are needed: ask for fewer "
+                         "modes or for more linear ones",
+                         (long long)rank, (long long)wanted);
+        goto done;
+    }
+    status = SU_OK;
+    if (wanted == 0) goto back;
+    double *out = v + count * size;
+    for (int64_t k = 0; k < wanted; k++) {
+        double *direction = gram + (candidate_count - 1 - k) * candidate_count;
+        double scale = 1 / sqrt(values[candidate_count - 1 - k]);
+        for (int64_t i = 0; i < candidate_count; i++) direction[i] *= scale;
+        cblas_dgemv(CblasColMajor, CblasNoTrans, n, c, 1, candidates, n, direction, 1, 0, out + k * size, 1);
+    }
+    remove_span(size, count, v, wanted, out, coefficients);
+    for (int pass = 0; pass < 2; pass++) { /* Cholesky QR: the columns are orthonormal but for rounding */
+        cblas_dsyrk(CblasColMajor, CblasLower, CblasTrans, w, n, 1, out, n, 0, chosen, w);
+        if (LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'L', w, chosen, w) != 0) {
+            status = su_fail(err, SU_NUMERICS, "the principal directions of the derivatives are dependent");
+            goto done;
+        }
+        cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, n, w, 1, chosen, w, out, n);
+    }
+back:
+    for (int64_t k = 0; k < count + wanted; k++) {
+        for (int64_t i = 0; i < size; i++) v[k * size + i] /= root[i];
+        if (k >= count) su_eigen_fix_sign(size, v + k * size);
+    }
+    status = SU_OK;
+done:
+    free(root), free(gram), free(values), free(chosen), free(coefficients);
+    return status;
+}
+
+static void scale_modes(const solver *s, int64_t linear, const double *y, double *phi)
+{
+    for (int64_t k = 0; k < linear; k++)
+        for (int64_t i = 0; i < s->size; i++) phi[k * s->size + i] = s->weight[i] * y[k * s->size + i];
+}
+
+/* What derivatives leave of r is filled with further linear modes: those of parts that do not feel each other know few
+ * directions. */
+static su_status fill(solver *s, int64_t linear, int64_t known, int64_t r, double *phi, const su_progress *progress,
+                      su_error *err)
+{
+    int64_t size = s->size, extra = r - known, rigid = s->problem->keep_rigid ? s->inverse.rigid_count : 0, got = 0;
+    int64_t count = linear + extra > rigid ? linear + extra - rigid : 0;
+    double *y = NULL, *values = NULL;
+    su_inverse inverse = {su_constrained_inverse_apply, &s->inverse};
+    su_status status;
+    SU_GO(SU_ALLOC(&y, size * (linear + extra), "modes", err));
+    SU_GO(SU_ALLOC(&values, linear + extra, "modes", err));
+    SU_GO(su_eigen_lowest(size, size - s->inverse.constraints - s->inverse.rigid_count, s->effective, &inverse,
+                          s->shift, count, values, y, &s->report.applications, NULL, progress, err));
+    for (int64_t k = 0; k < count; k++)
+        for (int64_t i = 0; i < size; i++) y[k * size + i] *= s->weight[i];
+    SU_GO(su_mass_pca(size, s->mass, known, phi, count, y, extra, 1e-3, &got, err));
+    if (got < extra)
+        status =
+            su_fail(err, SU_INPUT, "modes and derivatives give %lld directions, %lld are needed: ask for fewer modes",
+                    (long long)(known + got), (long long)r);
+done:
+    free(y), free(values);
+    return status;
+}
+
+static su_status solve(solver *s, int64_t linear, int64_t r, double *values, double *modes, int threads,
+                       const su_progress *progress, su_error *err)
+{
+    int64_t size = s->size, pairs = r > linear ? linear * (linear + 1) / 2 : 0;
+    int64_t known = linear, rigid = 0;
+    double *y = NULL, *phi = NULL, *psi = NULL, *z = NULL, started = su_seconds();
+    su_inverse inverse = {su_constrained_inverse_apply, &s->inverse};
+    su_status status;
+    SU_GO(SU_ALLOC(&y, size * linear, "modes", err));
+    SU_GO(SU_ALLOC(&phi, size * r, "modes", err));
+    if (s->problem->keep_rigid) { /* exact, with eigenvalue 0 */
+        rigid = s->inverse.rigid_count < linear ? s->inverse.rigid_count : linear;
+        if (rigid) memcpy(y, s->inverse.rigid, (size_t)(rigid * size) * sizeof *y);
+        memset(values, 0, (size_t)rigid * sizeof *values);
+    }
+    if (linear > rigid)
+        SU_GO(su_eigen_lowest(size, size - s->inverse.constraints - s->inverse.rigid_count, s->effective, &inverse,
+                              s->shift, linear - rigid, values + rigid, y + rigid * size, &s->report.applications,
+                              s->problem->watch, progress, err));
+    SU_GO(refine(s, linear - rigid, values + rigid, y + rigid * size, err));
+    SU_GO(largest_residual(s, linear - rigid, values + rigid, y + rigid * size, err));
+    scale_modes(s, linear, y, phi);
+    s->report.seconds_eigen = su_seconds() - started, started = su_seconds();
+    if (s->problem->load_count ||
+        s->problem->shape_count) { /* shots that hardly move know few directions: derivatives take the places left */
+        int64_t loads = s->problem->load_count, shapes = s->problem->shape_count, got;
+        SU_GO(SU_ALLOC(&z, size * (loads > shapes ? loads : shapes), "answers to loads", err));
+        if (loads) {
+            SU_GO(answers(s, z, err));
+            SU_GO(su_mass_pca(size, s->mass, known, phi, loads, z, s->problem->responses, 0, &got, err));
+            known += got;
+        }
+        if (r > known && shapes) {
+            SU_GO(given_shapes(s, z, err));
+            s->report.seconds_shapes = su_seconds() - started, started = su_seconds();
+            SU_GO(su_mass_pca(size, s->mass, known, phi, shapes, z, r - known, 1e-3, &got, err));
+            known += got;
+        }
+    }
+    if (r > known) {
+        SU_GO(SU_ALLOC(&psi, size * pairs, "modal derivatives", err));
+        SU_GO(derivatives(s, linear, values, phi, y, psi, threads, progress, err));
+        s->report.seconds_derivatives = su_seconds() - started, started = su_seconds();
+        int64_t got;
+        SU_GO(su_mass_pca(size, s->mass, known, phi, pairs, psi, r - known, SHORTEST_DERIVATIVE, &got, err));
+        known += got;
+        s->report.seconds_pca = su_seconds() - started;
+        if (r > known) SU_GO(fill(s, linear, known, r, phi, progress, err));
+    }
+    const su_elastic *elastic = s->problem->elastic;
+    memset(modes, 0, 3 * (size_t)(r * elastic->n) * sizeof *modes);
+    for (int64_t k = 0; k < r; k++)
+        for (int64_t f = 0; f < elastic->free_count; f++)
+            memcpy(modes + 3 * (k * elastic->n + elastic->free_vertex[f]), phi + k * size + 3 * f, 3 * sizeof *modes);
+    status = SU_OK;
+done:
+    free(y), free(phi), free(psi), free(z);
+    return status;
+}
+
+su_status su_modes_solve(const su_mode_problem *problem, int64_t linear, int64_t r, double *eigenvalues, double *modes,
+                         su_mode_report *report, int threads, const su_progress *progress, su_error *err)
+{
+    solver s;
+    if (linear < 1 || r < linear || r > linear + linear * (linear + 1) / 2)
+        return su_fail(err, SU_INPUT, "%lld modes cannot be made of %lld linear ones and their derivatives",
+                       (long long)r, (long long)linear);
+    su_status status = solver_create(&s, problem, threads, err);
+    if (status == SU_OK) status = solve(&s, linear, r, eigenvalues, modes, threads, progress, err);
+    if (report) *report = s.report;
+    solver_free(&s);
+    return status;
+}

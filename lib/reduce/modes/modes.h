@@ -1,0 +1,59 @@
+/* Linear modes and modal derivatives of one region of the flesh at one example pose (PSSD section 5, eq. 10; sections 6
+ * and 7, eq. 31-35). */
+#ifndef SU_REDUCE_MODES_H
+#define SU_REDUCE_MODES_H
+
+#include "core/progress.h"
+#include "fem/elastic.h"
+#include "reduce/modes/constrained_inverse.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What the modes depend on. All pointers borrowed. */
+typedef struct su_mode_problem {
+    const su_elastic *elastic;  /* rest shape and material of the pose set; held: to the rig, or outside the region */
+    const double *x;            /* (n,3) the rest shape */
+    const double *weights;      /* (n) W' > 0 on the free vertices; NULL: ones */
+    int64_t row_count;          /* contact rows C u = 0 (convention 10); 0: none */
+    const int32_t *row_offsets; /* (row_count + 1) */
+    const int32_t *row_vertices;
+    const double *row_coefficients; /* (.,3) */
+    bool keep_rigid;      /* rigid motions of parts without held vertices: count among the modes, else left out */
+    int64_t load_count;   /* accelerations to be answered; 0: none */
+    const double *loads;  /* (load_count,n,3) at this pose */
+    int64_t shape_count;  /* shapes that the other modes are taken from */
+    const double *shapes; /* (shape_count,n,3) */
+    int64_t responses;    /* how many of the modes answer them */
+    const su_eigen_watch *watch; /* NULL: nobody wants to know */
+} su_mode_problem;
+
+typedef struct su_mode_report {
+    bool projected;       /* K at the rest shape was indefinite (collapsed tets): element-wise projection */
+    int64_t applications; /* solves with K, in columns */
+    int64_t constraints;  /* independent contact rows */
+    int64_t rigid;        /* rigid motions of floating parts */
+    double residual;      /* largest ||K y - lambda W M W y|| / ||K y||, forces of constraints taken out */
+    double seconds_factor, seconds_eigen, seconds_shapes, seconds_derivatives, seconds_pca;
+} su_mode_report;
+
+/* Least number of linear modes that is at least `linear` and, with all its derivatives, gives r columns. */
+int64_t su_modes_least_linear(int64_t r, int64_t linear);
+
+/* eigenvalues (linear), rad^2/s^2; modes (r,n,3): the linear modes W y, then, where there are loads a, the `responses`
+ * leading mass-PCA directions of the static answers W K^-1 W M a that the linear modes leave, then those of the
+ * shapes, as near to them in energy as regions and contact allow; where there are none, or too few, the leading
+ * mass-PCA directions of the derivatives W z_ij scaled by lambda_1^2/(lambda_i lambda_j) after the linear span is
+ * removed (convention 9). All are orthonormal in M and exactly 0 at held vertices. Needs r <= linear + linear (linear +
+ * 1)/2 and as many free degrees of freedom. report may be NULL. */
+su_status su_modes_solve(const su_mode_problem *problem, int64_t linear, int64_t r, double *eigenvalues, double *modes,
+                         su_mode_report *report, int threads, const su_progress *progress, su_error *err);
+
+/* Appends to `count` vectors v (count + wanted, size), orthonormal in the diagonal mass, the `wanted` leading principal
+ * directions in M of the candidates (candidate_count,size; overwritten), after the span of v is removed. Where
+ * they span too little: SU_INPUT, or with `got` (else NULL) as many as there are. Directions below `shortest` times the
+ * longest candidate do not count (0: only what rounding leaves). */
+su_status su_mass_pca(int64_t size, const double *mass, int64_t count, double *v, int64_t candidate_count,
+                      double *candidates, int64_t wanted, double shortest, int64_t *got, su_error *err);
+
+#endif

@@ -1,0 +1,47 @@
+/* All modes of one example pose: region by region, with contact. */
+#ifndef SU_REDUCE_POSE_MODES_H
+#define SU_REDUCE_POSE_MODES_H
+
+#include "core/progress.h"
+#include "physics/material.h"
+#include "geometry/rotation_field.h"
+#include "reduce/modes/contact.h"
+#include "reduce/modes/modes.h"
+#include "reduce/modes/shot_loads.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What all poses share. Pointers borrowed. */
+typedef struct su_mode_setup {
+    int64_t n, t, b, held_count;
+    const double *vertices; /* (n,3) neutral */
+    const int32_t *tets;    /* (t,4) */
+    const int32_t *surface; /* (b,3) */
+    const int32_t *held;    /* (held_count) */
+    const double *density;  /* (t) */
+    su_material material;
+    su_smoothing smoothing;    /* of the rotations; with nodes the rest is turned by them */
+    int64_t d;                 /* regions */
+    const double *weights;     /* (d,n) W'; all ones on free vertices where d = 1 stands for no regions */
+    const int64_t *linear, *r; /* (d) linear modes, and all modes, of each region */
+    bool keep_rigid;
+    const su_shot_loads *loads; /* to answer, turned back to the neutral pose; NULL or empty: none */
+    const int64_t *responses;   /* (d) modes that answer them */
+} su_mode_setup;
+
+/* Told how far a pose is: of the region at work, eigenvalues converged and solves done. From any thread. */
+typedef struct su_pose_watch {
+    void (*tell)(void *context, int64_t pose, int64_t region, int64_t converged, int64_t wanted, int64_t applications);
+    void *context;
+    int64_t pose;
+} su_pose_watch;
+
+/* x (n,3) rest shape of the pose, young, poisson (t) its materials, contact NULL or its rows. eigenvalues (sum linear)
+ * and modes (sum r,n,3), region after region. report (may be NULL): sums over regions, the largest residual. watch may
+ * be NULL. */
+su_status su_pose_modes(const su_mode_setup *setup, const double *x, const double *young, const double *poisson,
+                        const su_contact *contact, double *eigenvalues, double *modes, su_mode_report *report,
+                        int threads, const su_pose_watch *watch, const su_progress *progress, su_error *err);
+
+#endif

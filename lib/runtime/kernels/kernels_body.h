@@ -1,0 +1,454 @@
+/* Body of kernels_*.c: included once for each instruction set, after SU_KERNELS, SU_KERNELS_NAME, TILE_I and TILE_J
+ * (how many rows times vectors of a product are held in registers) and GROUPS (vectors of elements whose axes are
+ * sought side by side, as each is one long chain of dependent operations) are set. */
+
+#include "runtime/kernels/kernels_vector.h"
+#include "runtime/kernels/kernels_response_body.h"
+
+#define LOAD_F(p) WIDEN(*(const f8 *)(p))
+
+static void rows_times(int64_t rows, int64_t stride, const float *A, const double *x, double *out)
+{
+    for (int64_t k = 0; k < rows; k += 8, A += 8 * stride) {
+        doubles sum[8] = {{0}};
+        v8 result;
+        for (int64_t j = 0; j < stride; j += DOUBLES) {
+            doubles at = *(const doubles *)(x + j);
+            UNROLL_FOR (int i = 0; i < 8; i++) sum[i] += WIDEN_FEW(*(const few *)(A + i * stride + j)) * at;
+        }
+        sum_doubles(sum, &result);
+        if (rows - k >= 8)
+            *(v8u *)(out + k) = result;
+        else
+            memcpy(out + k, &result, (size_t)(rows - k) * sizeof *out);
+    }
+}
+
+static void rows_times_float(int64_t rows, int64_t stride, const float *A, const float *x, double *out)
+{
+    for (int64_t k = 0; k < rows; k += 8, A += 8 * stride) {
+        floats sum[8] = {{0}};
+        f8 result;
+        int64_t j = 0;
+        for (; j + FLOATS <= stride; j += FLOATS) {
+            floats at = *(const floats_u *)(x + j);
+            UNROLL_FOR (int i = 0; i < 8; i++) sum[i] += *(const floats_u *)(A + i * stride + j) * at;
+        }
+#if defined(SU_AVX512)
+        if (j < stride)
+            UNROLL_FOR (int i = 0; i < 8; i++) {
+                f8 none = {0}, rest = *(const f8 *)(A + i * stride + j) * *(const f8 *)(x + j);
+                sum[i] += TOGETHER(rest, none);
+            }
+#endif
+        sum_floats(sum, &result);
+        v8 all = WIDEN(result);
+        if (rows - k >= 8)
+            *(v8u *)(out + k) = all;
+        else
+            memcpy(out + k, &all, (size_t)(rows - k) * sizeof *out);
+    }
+}
+
+INLINE void combine_columns(int vectors, int64_t rows, int64_t stride, const float *A, const double *x, double *sum)
+{
+    doubles all[3];
+    UNROLL_FOR (int n = 0; n < vectors; n++) all[n] = *(const doubles *)(sum + DOUBLES * n);
+    for (int64_t k = 0; k < rows; k++, A += stride)
+        UNROLL_FOR (int n = 0; n < vectors; n++) all[n] += x[k] * WIDEN_FEW(*(const few *)(A + DOUBLES * n));
+    UNROLL_FOR (int n = 0; n < vectors; n++) *(doubles *)(sum + DOUBLES * n) = all[n];
+}
+
+static void rows_combine(int64_t rows, int64_t stride, const float *A, const double *x, double *sum)
+{
+    int64_t j = 0;
+    for (; j + 3 * DOUBLES <= stride; j += 3 * DOUBLES) combine_columns(3, rows, stride, A + j, x, sum + j);
+    for (; j < stride; j += DOUBLES) combine_columns(1, rows, stride, A + j, x, sum + j);
+}
+
+/* out = R x, or R' x, R (9,count) of floats at a tet's lane. */
+INLINE void turn(const float *R, int64_t count, bool back, const v8 x[3], v8 out[3])
+{
+    UNROLL_FOR (int a = 0; a < 3; a++) {
+        out[a] = (v8){0};
+        UNROLL_FOR (int b = 0; b < 3; b++) out[a] += LOAD_F(R + (back ? 3 * b + a : 3 * a + b) * count) * x[b];
+    }
+}
+
+static void corners(int64_t count, int64_t kept, const int32_t *base, const double *still, const float *rotation,
+                    const double *gradient, const double *strain, double *u)
+{
+    for (int64_t e = 0; e < count; e += 8) {
+        const int32_t *at = base + e;
+        const v8 *G = (const v8 *)(strain + 9 * e);
+        v8 g[9], first[3], own[3], moved[3];
+        UNROLL_FOR (int i = 0; i < 9; i++) g[i] = *(const v8 *)(gradient + (3 + i) * count + e);
+        UNROLL_FOR (int a = 0; a < 3; a++) {
+            const double *s = still + a * kept;
+            own[a] = (v8){s[at[0]], s[at[1]], s[at[2]], s[at[3]], s[at[4]], s[at[5]], s[at[6]], s[at[7]]};
+            *(v8 *)(u + a * count + e) = own[a];
+        }
+        turn(rotation + e, count, false, own, first);
+        v8 det = g[0] * (g[4] * g[8] - g[5] * g[7]) + g[1] * (g[5] * g[6] - g[3] * g[8]) +
+                 g[2] * (g[3] * g[7] - g[4] * g[6]);
+        v8 inverse = 1 / WHERE(det == 0, SPLAT(1.0), det);
+        UNROLL_FOR (int c = 0; c < 3;
+                    c++) { /* edges: the inverse of the gradients, whose columns are cross products of the two others */
+            const v8 *x = g + 3 * ((c + 1) % 3), *y = g + 3 * ((c + 2) % 3);
+            v8 edge[3];
+            UNROLL_FOR (int a = 0; a < 3; a++)
+                edge[a] = (x[(a + 1) % 3] * y[(a + 2) % 3] - x[(a + 2) % 3] * y[(a + 1) % 3]) * inverse;
+            UNROLL_FOR (int a = 0; a < 3; a++)
+                moved[a] = first[a] + G[3 * a] * edge[0] + G[3 * a + 1] * edge[1] + G[3 * a + 2] * edge[2];
+            turn(rotation + 9 * (c + 1) * count + e, count, true, moved, own);
+            UNROLL_FOR (int a = 0; a < 3; a++) *(v8 *)(u + (3 * (c + 1) + a) * count + e) = own[a];
+        }
+    }
+}
+
+static void turned_strain(int64_t count, const float *rotation, const double *u, const double *gradient, double *strain)
+{
+    for (int64_t e = 0; e < count; e += 8) {
+        v8 out[9] = {{0}};
+        UNROLL_FOR (int c = 0; c < 4; c++) {
+            v8 x[3], moved[3];
+            UNROLL_FOR (int a = 0; a < 3; a++) x[a] = *(const v8 *)(u + (3 * c + a) * count + e);
+            turn(rotation + 9 * c * count + e, count, false, x, moved);
+            UNROLL_FOR (int a = 0; a < 3; a++)
+                UNROLL_FOR (int b = 0; b < 3; b++)
+                    out[3 * a + b] += moved[a] * *(const v8 *)(gradient + (3 * c + b) * count + e);
+        }
+        UNROLL_FOR (int a = 0; a < 9; a++) *(v8 *)(strain + 9 * e + 8 * a) = out[a];
+    }
+}
+
+/* ---- products ---- */
+
+/* C (TILE_I rows from C, `vectors` of doubles wide, lead) += sign * sum_k A[k][0..TILE_I) W[k][0..], both with row
+ * stride. */
+INLINE void product_tile(int64_t depth, int64_t stride, const double *A, const double *W, int64_t lead, double *C,
+                         int vectors, double sign)
+{
+    doubles sum[TILE_I][TILE_J] = {{{0}}};
+    for (int64_t k = 0; k < depth; k++, A += stride, W += stride) {
+        doubles w[TILE_J];
+        UNROLL_FOR (int j = 0; j < vectors; j++) w[j] = *(const doubles *)(W + DOUBLES * j);
+        UNROLL_FOR (int i = 0; i < TILE_I; i++)
+            UNROLL_FOR (int j = 0; j < vectors; j++) sum[i][j] += A[i] * w[j];
+    }
+    UNROLL_FOR (int i = 0; i < TILE_I; i++)
+        UNROLL_FOR (int j = 0; j < vectors; j++) *(doubles *)(C + i * lead + DOUBLES * j) += sign * sum[i][j];
+}
+
+/* 8 rows of C from block row ib, columns from block jb to the end (blocks of 8). */
+INLINE void product_row(int64_t depth, int64_t stride, const double *A, const double *W, int64_t jb, int64_t blocks,
+                        int64_t lead, double *C, double sign)
+{
+    const int64_t end = 8 * blocks;
+    for (int i = 0; i < 8; i += TILE_I) {
+        int64_t j = 8 * jb;
+        for (; TILE_J >= 3 && j + 3 * DOUBLES <= end; j += 3 * DOUBLES)
+            product_tile(depth, stride, A + i, W + j, lead, C + i * lead + j, 3, sign);
+        for (; TILE_J >= 2 && j + 2 * DOUBLES <= end; j += 2 * DOUBLES)
+            product_tile(depth, stride, A + i, W + j, lead, C + i * lead + j, 2, sign);
+        for (; j < end; j += DOUBLES) product_tile(depth, stride, A + i, W + j, lead, C + i * lead + j, 1, sign);
+    }
+}
+
+/* ---- the reduced tangent ----
+ * In float, by the widest vectors there are: while those are under way, half as wide ones go through one port alone on
+ * processors that have both, so that eight columns cost as much as sixteen. */
+#define ADD_LOW(to, from) (*(doubles *)(to) += WIDEN_FEW(HALF(from, 0)))
+#define ADD_FLOATS(to, from) (ADD_LOW(to, from), *(doubles *)((to) + DOUBLES) += WIDEN_FEW(HALF(from, 1)))
+
+/* C (rows, `vectors` wide, stride) += sum_k A[k][0..rows) W[k][0..], both of `depth` rows; rows and vectors are
+ * constants for the compiler. low: only the first eight columns. Few sums would wait for themselves: they take two
+ * strands of the depth. */
+INLINE void product_block(int rows, int vectors, bool low, int64_t depth, int64_t stride, const float *A,
+                          const float *W, double *C)
+{
+    const int strands = rows * vectors <= TILE_I ? 2 : 1;
+    floats sum[2][8][TILE_J] = {{{{0}}}};
+    int64_t k = 0;
+    for (; k + strands <= depth; k += strands, A += strands * stride, W += strands * stride)
+        UNROLL_FOR (int s = 0; s < strands; s++) {
+            floats w[TILE_J];
+            UNROLL_FOR (int j = 0; j < vectors; j++) w[j] = *(const floats_u *)(W + s * stride + FLOATS * j);
+            UNROLL_FOR (int i = 0; i < rows; i++)
+                UNROLL_FOR (int j = 0; j < vectors; j++) sum[s][i][j] += A[s * stride + i] * w[j];
+        }
+    if (k < depth)
+        UNROLL_FOR (int i = 0; i < rows; i++)
+            UNROLL_FOR (int j = 0; j < vectors; j++) sum[0][i][j] += A[i] * *(const floats_u *)(W + FLOATS * j);
+    UNROLL_FOR (int i = 0; i < rows; i++)
+        UNROLL_FOR (int j = 0; j < vectors; j++) {
+            floats all = sum[0][i][j];
+            if (strands == 2) all += sum[1][i][j];
+            if (low)
+                ADD_LOW(C + i * stride + FLOATS * j, all);
+            else
+                ADD_FLOATS(C + i * stride + FLOATS * j, all);
+        }
+}
+
+/* Rows from `row` of the upper triangle of A' W, `rows` of them (a constant), with eight columns more on the left where
+ * that fills the vectors; W is read up to eight entries beyond its end. */
+INLINE void product_rows(int rows, int64_t row, int64_t depth, int64_t stride, const float *A, const float *W,
+                         double *C)
+{
+    int64_t j = row / 8 * 8;
+    A += row, C += row * stride;
+    if (FLOATS == 16 && (stride - j) % 16 != 0) {
+        if (j == 0) product_block(rows, 1, true, depth, stride, A, W, C);
+        j += j == 0 ? 8 : -8;
+    }
+    for (; TILE_J >= 3 && j + 3 * FLOATS <= stride; j += 3 * FLOATS)
+        product_block(rows, 3, false, depth, stride, A, W + j, C + j);
+    for (; TILE_J >= 2 && j + 2 * FLOATS <= stride; j += 2 * FLOATS)
+        product_block(rows, 2, false, depth, stride, A, W + j, C + j);
+    for (; j < stride; j += FLOATS) product_block(rows, 1, false, depth, stride, A, W + j, C + j);
+}
+
+/* `vectors` (a constant) from column j of W (9,stride) = D B of one element, D[45] at stride 16. Three rows side by
+ * side, as each sum is one long chain. */
+INLINE void product_columns(int vectors, int64_t stride, int64_t j, const float *B, const float *D, float *W)
+{
+    floats b[9][2];
+    __asm__("" : "+r"(D)); /* entries are read where they are used; kept over a loop they would fill the stack */
+    UNROLL_FOR (int i = 0; i < 9; i++)
+        UNROLL_FOR (int n = 0; n < vectors; n++) b[i][n] = *(const floats_u *)(B + i * stride + j + n * FLOATS);
+    UNROLL_FOR (int i = 0; i < 9; i += 3) {
+        floats w[3][2];
+        UNROLL_FOR (int k = 0; k < 9; k++)
+            UNROLL_FOR (int a = 0; a < 3; a++)
+                UNROLL_FOR (int n = 0; n < vectors; n++)
+                    w[a][n] = k == 0 ? D[16 * UPPER(i + a, k)] * b[k][n] : w[a][n] + D[16 * UPPER(i + a, k)] * b[k][n];
+        UNROLL_FOR (int a = 0; a < 3; a++)
+            UNROLL_FOR (int n = 0; n < vectors; n++) *(floats_u *)(W + (i + a) * stride + j + n * FLOATS) = w[a][n];
+    }
+}
+
+INLINE void element_product(int64_t stride, const float *B, const float *D, float *W)
+{
+    int64_t j = 0;
+    for (; FLOATS == 16 && j + 32 <= stride; j += 32) product_columns(2, stride, j, B, D, W);
+    for (; j + FLOATS <= stride; j += FLOATS) product_columns(1, stride, j, B, D, W);
+    if (j == stride) return;
+    if (stride > 8)
+        product_columns(1, stride, stride - 16, B, D, W); /* eight alone would cost as much */
+    else
+        for (int64_t i = 0; i < 9; i++) {
+            f8 sum = {0};
+            UNROLL_FOR (int k = 0; k < 9; k++)
+                sum += D[16 * (i <= k ? UPPER(i, k) : UPPER(k, i))] * *(const f8 *)(B + k * stride);
+            *(f8 *)(W + i * stride) = sum;
+        }
+}
+
+/* force (`vectors`, a constant) += B' t of `count` elements from element `first`, in double; rows `stride` apart. */
+INLINE void force_columns(int vectors, int64_t first, int64_t count, int64_t stride, const float *B, const double *t,
+                          double *force)
+{
+    doubles even[4], odd[4] = {{0}};
+    UNROLL_FOR (int j = 0; j < vectors; j++) even[j] = *(const doubles *)(force + DOUBLES * j);
+    for (int64_t e = first; e < first + count; e++, B += 9 * stride) {
+        const double *at = t + 9 * (e / 8 * 8) + e % 8;
+        UNROLL_FOR (int i = 0; i < 9; i++)
+            UNROLL_FOR (int j = 0; j < vectors; j++) {
+                doubles b = WIDEN_FEW(*(const few *)(B + i * stride + DOUBLES * j));
+                if (i % 2 == 0)
+                    even[j] += at[8 * i] * b;
+                else
+                    odd[j] += at[8 * i] * b;
+            }
+    }
+    UNROLL_FOR (int j = 0; j < vectors; j++) *(doubles *)(force + DOUBLES * j) = even[j] + odd[j];
+}
+
+static void tangent(int64_t first, int64_t count, int64_t columns, int64_t stride, const float *B,
+                    const float *derivative, const double *t, float *work, double *tile, double *force)
+{
+    int64_t full = columns / TILE_I * TILE_I;
+    for (int64_t at = 0; at < count; at += 8) {
+        int64_t chunk = count - at < 8 ? count - at : 8, depth = 9 * chunk, j = 0;
+        const float *here = B + 9 * at * stride;
+        for (int64_t k = 0; k < chunk; k++) {
+            int64_t e = first + at + k;
+            element_product(stride, here + 9 * k * stride, derivative + SU_DERIVATIVE_ENTRIES * (e / 16 * 16) + e % 16,
+                            work + 9 * k * stride);
+        }
+        for (; t && j + 4 * DOUBLES <= stride; j += 4 * DOUBLES)
+            force_columns(4, first + at, chunk, stride, here + j, t, force + j);
+        for (; t && j + 2 * DOUBLES <= stride; j += 2 * DOUBLES)
+            force_columns(2, first + at, chunk, stride, here + j, t, force + j);
+        for (; t && j < stride; j += DOUBLES) force_columns(1, first + at, chunk, stride, here + j, t, force + j);
+        for (int64_t i = 0; i < full; i += TILE_I) product_rows(TILE_I, i, depth, stride, here, work, tile);
+        switch (columns - full) {
+        case 1:
+            product_rows(1, full, depth, stride, here, work, tile);
+            break;
+        case 2:
+            product_rows(2, full, depth, stride, here, work, tile);
+            break;
+        case 3:
+            product_rows(3, full, depth, stride, here, work, tile);
+            break;
+        case 4:
+            product_rows(4, full, depth, stride, here, work, tile);
+            break;
+        case 5:
+            product_rows(5, full, depth, stride, here, work, tile);
+            break;
+        case 6:
+            product_rows(6, full, depth, stride, here, work, tile);
+            break;
+        case 7:
+            product_rows(7, full, depth, stride, here, work, tile);
+            break;
+        }
+    }
+}
+
+#include "runtime/kernels/kernels_abreast_body.h"
+
+/* ---- Cholesky: A = U'U, block rows of 8, left-looking ---- */
+
+static bool cholesky(int64_t size, int64_t lead, double *A, double *inverse)
+{
+    int64_t blocks = size / 8;
+    for (int64_t ib = 0; ib < blocks; ib++) {
+        double *rows = A + 8 * ib * lead;
+        product_row(8 * ib, lead, A + 8 * ib, A, ib, blocks, lead, rows, -1.0);
+        doubles diagonal[8][PARTS];
+        UNROLL_FOR (int i = 0; i < 8; i++)
+            UNROLL_FOR (int p = 0; p < PARTS; p++)
+                diagonal[i][p] = *(doubles *)(rows + i * lead + 8 * ib + DOUBLES * p);
+        UNROLL_FOR (int i = 0; i < 8; i++) {
+            double pivot = diagonal[i][i / DOUBLES][i % DOUBLES];
+            if (!(pivot > 0 && pivot < INFINITY)) return false;
+            double scale = 1 / sqrt(pivot);
+            inverse[8 * ib + i] = scale;
+            UNROLL_FOR (int p = 0; p < PARTS; p++) diagonal[i][p] *= scale;
+            UNROLL_FOR (int k = i + 1; k < 8; k++) {
+                double factor = diagonal[i][k / DOUBLES][k % DOUBLES];
+                UNROLL_FOR (int p = 0; p < PARTS; p++) diagonal[k][p] -= factor * diagonal[i][p];
+            }
+        }
+        UNROLL_FOR (int i = 0; i < 8; i++)
+            UNROLL_FOR (int p = 0; p < PARTS; p++)
+                *(doubles *)(rows + i * lead + 8 * ib + DOUBLES * p) = diagonal[i][p];
+        for (int64_t j = 8 * (ib + 1); j < 8 * blocks; j += DOUBLES) {
+            doubles x[8];
+            UNROLL_FOR (int i = 0; i < 8; i++) x[i] = *(doubles *)(rows + i * lead + j);
+            UNROLL_FOR (int i = 0; i < 8; i++) {
+                x[i] *= inverse[8 * ib + i];
+                UNROLL_FOR (int k = i + 1; k < 8; k++) x[k] -= rows[i * lead + 8 * ib + k] * x[i];
+                *(doubles *)(rows + i * lead + j) = x[i];
+            }
+        }
+    }
+    return true;
+}
+
+static void solve(int64_t size, int64_t lead, const double *U, const double *inverse, double *x)
+{
+    int64_t blocks = size / 8;
+    for (int64_t ib = 0; ib < blocks; ib++) { /* U'y = b, columns of U' are rows of U */
+        const double *rows = U + 8 * ib * lead;
+        double *y = x + 8 * ib;
+        for (int i = 0; i < 8; i++) {
+            y[i] *= inverse[8 * ib + i];
+            for (int k = i + 1; k < 8; k++) y[k] -= rows[i * lead + 8 * ib + k] * y[i];
+        }
+        for (int64_t j = 8 * (ib + 1); j < 8 * blocks; j += DOUBLES) {
+            doubles sum = *(doubles *)(x + j);
+            UNROLL_FOR (int i = 0; i < 8; i++) sum -= y[i] * *(const doubles *)(rows + i * lead + j);
+            *(doubles *)(x + j) = sum;
+        }
+    }
+    for (int64_t ib = blocks - 1; ib >= 0; ib--) { /* U x = y */
+        const double *rows = U + 8 * ib * lead;
+        v8 sum[8] = {{0}}, result;
+        for (int64_t jb = ib + 1; jb < blocks; jb++) {
+            v8 at = *(const v8 *)(x + 8 * jb);
+            UNROLL_FOR (int i = 0; i < 8; i++) sum[i] += *(const v8 *)(rows + i * lead + 8 * jb) * at;
+        }
+        sum_lanes(sum, &result);
+        double *y = x + 8 * ib;
+        for (int i = 7; i >= 0; i--) {
+            double value = y[i] - result[i];
+            for (int k = i + 1; k < 8; k++) value -= rows[i * lead + 8 * ib + k] * y[k];
+            y[i] = value * inverse[8 * ib + i];
+        }
+    }
+}
+
+static void symmetric_times(int64_t size, int64_t lead, const double *K, const double *x, double *y)
+{
+    for (int64_t j = 0; j < lead; j += 8) *(v8 *)(y + j) = (v8){0};
+    for (int64_t i = 0; i < size; i += 8) {
+        v8 dots[8] = {{0}}, result;
+        for (int64_t j = i; j < size; j += 8) {
+            v8 at = *(const v8 *)(x + j), sum = *(v8 *)(y + j);
+            UNROLL_FOR (int n = 0; n < 8; n++) {
+                v8 row = *(const v8 *)(K + (i + n) * lead + j);
+                dots[n] += row * at;
+                sum += x[i + n] * row;
+            }
+            *(v8 *)(y + j) = sum;
+        }
+        sum_lanes(dots, &result);
+        UNROLL_FOR (int n = 0; n < 8; n++) result[n] -= K[(i + n) * lead + i + n] * x[i + n];
+        *(v8 *)(y + i) += result;
+    }
+}
+
+static double largest_square(int64_t count, const double *a, const double *b)
+{
+    v8 most = {0};
+    for (int64_t k = 0; k < count; k += 8) {
+        v8 square = {0};
+        UNROLL_FOR (int c = 0; c < 3; c++) {
+            v8 d = *(const v8 *)(a + c * count + k) - *(const v8 *)(b + c * count + k);
+            square += d * d;
+        }
+        most = WHERE((most < square) | (square != square), square, most); /* keeps what is not a number */
+    }
+    double result = most[0];
+    for (int k = 1; k < 8; k++) result = result < most[k] || isnan(most[k]) ? most[k] : result;
+    return result;
+}
+
+/* ---- inertia ---- */
+
+static void inertia(int64_t count, const double *acceleration, const double *turn1, const double *turn0,
+                    const double *u0, const double *turn_1, const double *u_1, double ratio, double h, double *z)
+{
+    v8 newer = SPLAT((1 + ratio) / (h * h)), older = SPLAT(ratio / (h * h));
+    for (int64_t k = 0; k < count; k += 8) {
+        v8 a[3], still[3] = {{0}};
+        UNROLL_FOR (int c = 0; c < 3; c++) a[c] = *(const v8 *)(acceleration + c * count + k);
+        if (turn0) {
+            v8 x[3], y[3];
+            UNROLL_FOR (int c = 0; c < 3; c++) {
+                x[c] = newer * *(const v8 *)(u0 + c * count + k);
+                y[c] = older * *(const v8 *)(u_1 + c * count + k);
+                still[c] = x[c] - y[c];
+            }
+            UNROLL_FOR (int c = 0; c < 3; c++)
+                UNROLL_FOR (int b = 0; b < 3; b++)
+                    a[c] += *(const v8 *)(turn_1 + (3 * c + b) * count + k) * y[b] -
+                            *(const v8 *)(turn0 + (3 * c + b) * count + k) * x[b];
+        }
+        UNROLL_FOR (int c = 0; c < 3; c++) {
+            v8 sum = still[c];
+            UNROLL_FOR (int b = 0; b < 3; b++) sum += *(const v8 *)(turn1 + (3 * b + c) * count + k) * a[b];
+            *(v8 *)(z + c * count + k) = sum;
+        }
+    }
+}
+
+const su_kernels SU_KERNELS = {
+    SU_KERNELS_NAME, rows_times, rows_times_float, rows_combine,   corners,        turned_strain,
+    respond,         tangent,    tangent_abreast,  force_abreast,  strain_abreast, strain_abreast_float,
+    cholesky,        solve,      symmetric_times,  largest_square, inertia};

@@ -1,0 +1,28 @@
+#include "runtime/kernels/kernels_pose.h"
+
+#include "geometry/rotation.h"
+
+#include <math.h>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#define SU_AVX512
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx512f,avx512dq,avx512vl,avx2,fma"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512dq,avx512vl,avx2,fma,prefer-vector-width=512")
+#endif
+#endif
+
+#define SU_KERNELS su_pose_kernels_avx512
+#define SU_KERNELS_NAME "avx512"
+#include "runtime/kernels/kernels_pose_body.h"
+
+#if defined(__x86_64__)
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+#endif

@@ -1,0 +1,125 @@
+#include "runtime/subspace/expand.h"
+
+#include "geometry/affine.h"
+
+#include <string.h>
+
+/* Turns y up into the wanted axis: z up about x, x up about z (import turns the other way). */
+static void turn_up(char up, double r[9])
+{
+    static const double y[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, z[9] = {1, 0, 0, 0, 0, -1, 0, 1, 0},
+                        x[9] = {0, 1, 0, -1, 0, 0, 0, 0, 1};
+    memcpy(r, up == 'z' ? z : up == 'x' ? x : y, sizeof y);
+}
+
+static su_status invert_objects(su_expand *e, su_error *err)
+{
+    const su_anim *anim = e->anim;
+    if (!anim->object_xform || !anim->object_ids)
+        return su_fail(err, SU_INPUT, "the animation does not hold its objects' transforms: local space is not known");
+    e->inverse = su_arena_alloc(&e->arena, 16 * anim->objects, sizeof *e->inverse);
+    e->object_xform = su_arena_alloc(&e->arena, 16 * anim->objects, sizeof *e->object_xform);
+    if (!e->inverse || !e->object_xform) return su_fail(err, SU_AGAIN, "out of memory");
+    for (int64_t v = 0; v < anim->N; v++)
+        if (anim->object_ids[v] < 0 || anim->object_ids[v] >= anim->objects)
+            return su_fail(err, SU_INPUT, "source vertex %lld belongs to object %d of %lld", (long long)v,
+                           anim->object_ids[v], (long long)anim->objects);
+    for (int64_t o = 0; o < anim->objects; o++) {
+        if (su_affine_inverse(anim->object_xform + 16 * o, e->inverse + 16 * o) == 0.0)
+            return su_fail(err, SU_INPUT, "object %lld is flattened by its transform: it has no local space",
+                           (long long)o);
+        su_affine_multiply(e->convert, anim->object_xform + 16 * o, e->object_xform + 16 * o);
+    }
+    return SU_OK;
+}
+
+su_status su_expand_create(const su_anim *anim, su_space space, double unit, char up, su_expand *e, su_error *err)
+{
+    static const double origin[3] = {0, 0, 0};
+    double linear[9];
+    *e = (su_expand){.anim = anim, .space = space};
+    turn_up(up, linear);
+    for (int i = 0; i < 9; i++) linear[i] /= unit;
+    su_affine_set(linear, origin, e->convert);
+    if (space != SU_SPACE_LOCAL) return SU_OK;
+    su_status status = invert_objects(e, err);
+    if (status != SU_OK) su_expand_free(e);
+    return status;
+}
+
+void su_expand_free(su_expand *e)
+{
+    su_arena_free(&e->arena);
+    *e = (su_expand){0};
+}
+
+void su_expand_frame(const su_expand *e, int64_t frame, const double *points, bool vectors, float *out)
+{
+    const su_anim *anim = e->anim;
+    double all[16], one[16];
+    const double *root = anim->root + 16 * frame, *m = all;
+    if (e->space == SU_SPACE_ROOT)
+        memcpy(all, e->convert, sizeof all);
+    else
+        su_affine_multiply(e->convert, root, all);
+    int32_t object = -1;
+    for (int64_t v = 0; v < anim->N; v++) {
+        if (e->space == SU_SPACE_LOCAL && anim->object_ids[v] != object) { /* objects stand together in most files */
+            object = anim->object_ids[v];
+            su_affine_multiply(e->inverse + 16 * object, root, one);
+            m = one;
+        }
+        const double *p = points + 3 * (int64_t)anim->source_vertex[v];
+        for (int i = 0; i < 3; i++)
+            out[3 * v + i] =
+                (float)(m[4 * i] * p[0] + m[4 * i + 1] * p[1] + m[4 * i + 2] * p[2] + (vectors ? 0.0 : m[4 * i + 3]));
+    }
+}
+
+void su_expand_points(const su_expand *e, int64_t frame, int64_t count, const double *points, float *out)
+{
+    double m[16];
+    if (e->space == SU_SPACE_ROOT)
+        memcpy(m, e->convert, sizeof m);
+    else
+        su_affine_multiply(e->convert, e->anim->root + 16 * frame, m);
+    for (int64_t v = 0; v < count; v++) {
+        double p[3];
+        su_affine_point(m, points + 3 * v, p);
+        for (int i = 0; i < 3; i++) out[3 * v + i] = (float)p[i];
+    }
+}
+
+void su_expand_back(const su_expand *e, const double *point, double *out)
+{
+    double m[16];
+    if (su_affine_inverse(e->convert, m) != 0.0) su_affine_point(m, point, out);
+}
+
+void su_expand_normals(int64_t vertices, const int32_t *joined, int64_t faces, const int32_t *face_counts,
+                       const int32_t *face_indices, const float *positions, double *sum, float *normals)
+{
+    for (int64_t v = 0; v < vertices; v++) memset(sum + 3 * (joined ? joined[v] : v), 0, 3 * sizeof *sum);
+    for (int64_t f = 0, at = 0; f < faces; at += face_counts[f], f++) {
+        const int32_t *face = face_indices + at;
+        double normal[3] = {0, 0, 0}; /* twice the polygon's area vector: fans from its first corner */
+        for (int32_t k = 2; k < face_counts[f]; k++) {
+            double a[3], b[3], n[3];
+            for (int i = 0; i < 3; i++) {
+                a[i] = (double)positions[3 * (int64_t)face[k - 1] + i] - (double)positions[3 * (int64_t)face[0] + i];
+                b[i] = (double)positions[3 * (int64_t)face[k] + i] - (double)positions[3 * (int64_t)face[0] + i];
+            }
+            su_cross3(a, b, n);
+            for (int i = 0; i < 3; i++) normal[i] += n[i];
+        }
+        for (int32_t k = 0; k < face_counts[f]; k++) {
+            double *to = sum + 3 * (int64_t)(joined ? joined[face[k]] : face[k]);
+            for (int i = 0; i < 3; i++) to[i] += normal[i];
+        }
+    }
+    for (int64_t v = 0; v < vertices; v++) {
+        const double *n = sum + 3 * (joined ? joined[v] : v);
+        double length = su_norm3(n);
+        for (int i = 0; i < 3; i++) normals[3 * v + i] = (float)(length > 0.0 ? n[i] / length : i == 1);
+    }
+}

@@ -1,0 +1,303 @@
+#include "runtime/subspace/reconstruct.h"
+
+#include "core/memory.h"
+#include "runtime/kernels/kernels_frames.h"
+#include "runtime/kernels/kernels_pose.h"
+#include "runtime/subspace/rest_lanes.h"
+#include "runtime/subspace/rest_patch.h"
+
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Frames share the way of the basis through the cache in groups of SU_WIDE_FRAMES. */
+enum { GROUPS = SU_RECONSTRUCT_BLOCK / SU_WIDE_FRAMES };
+
+/* Scratch of a thread for GROUPS groups of frames. */
+typedef struct work {
+    float *rotation; /* as in rest_lanes.h */
+    float *near, *moved, *nodes;
+    float *w;            /* (m,16) */
+    double *scale;       /* (r) and (frames,r) */
+    float *coefficients; /* (groups, m * modes of a region,16) */
+    float *u;            /* (groups,flesh,3,16) m */
+} work;
+
+struct su_reconstruct {
+    const su_model *model;
+    su_reduced_basis basis;
+    su_rest_patch patch;
+    su_rest_lanes lanes;
+    const su_frame_kernels *kernels;
+    int64_t flesh;      /* flesh vertices with a displacement */
+    int32_t **slots;    /* per region: slot of each of its vertices, -1 where not wanted */
+    int64_t skin_count; /* skin vertices with a displacement */
+    int32_t *skin_list;
+    int32_t *corner; /* (skin_count,4) slots */
+    float *bary;     /* (skin_count,4) */
+    int threads;
+    work *works;                         /* (threads) */
+    double *skin_block, *u_block, *full; /* for su_reconstruct_shot; full (n,3) */
+    su_arena arena;
+};
+
+void su_reconstruct_free(su_reconstruct *rec)
+{
+    if (!rec) return;
+    su_reduced_basis_free(&rec->basis);
+    su_rest_lanes_free(&rec->lanes);
+    su_rest_patch_free(&rec->patch);
+    su_arena_free(&rec->arena);
+    free(rec);
+}
+
+static void *take(su_reconstruct *rec, int64_t count, size_t size, su_error *err)
+{
+    void *block = su_arena_alloc(&rec->arena, count, size);
+    if (!block) su_fail(err, SU_AGAIN, "not enough memory to rebuild displacements");
+    return block;
+}
+
+/* The flesh that carries the wanted skin vertices, ascending; slot[v] = -1 elsewhere. */
+static su_status choose_flesh(su_reconstruct *rec, int64_t count, const int32_t *list, int32_t *slot, int32_t **chosen,
+                              su_error *err)
+{
+    const su_model *model = rec->model;
+    rec->skin_count = list ? count : model->nbar;
+    rec->skin_list = take(rec, rec->skin_count, sizeof *rec->skin_list, err);
+    rec->corner = take(rec, 4 * rec->skin_count, sizeof *rec->corner, err);
+    rec->bary = take(rec, 4 * rec->skin_count, sizeof *rec->bary, err);
+    if (!rec->skin_list || !rec->corner || !rec->bary) return SU_AGAIN;
+    for (int64_t v = 0; v < model->n; v++) slot[v] = list || count ? -1 : 0;
+    for (int64_t k = 0; k < rec->skin_count; k++) {
+        int32_t s = rec->skin_list[k] = list ? list[k] : (int32_t)k;
+        if (s < 0 || s >= model->nbar) return su_fail(err, SU_USAGE, "there is no skin vertex %d", (int)s);
+        for (int c = 0; c < 4 && !(model->rigid && model->rigid[s]); c++) {
+            rec->bary[4 * k + c] = (float)model->embed_bary[4 * (int64_t)s + c];
+            slot[model->tets[4 * (int64_t)model->embed_tet[s] + c]] = 0;
+        }
+    }
+    if (rec->skin_count > 0 && model->n > 0 && slot[0] < 0) { /* never empty: all skin may be rigid */
+        bool none = true;
+        for (int64_t v = 0; v < model->n; v++) none &= slot[v] < 0;
+        if (none) slot[0] = 0;
+    }
+    for (int64_t v = 0; v < model->n; v++)
+        if (slot[v] == 0) slot[v] = (int32_t)rec->flesh++;
+    *chosen = take(rec, rec->flesh, sizeof **chosen, err);
+    if (!*chosen) return SU_AGAIN;
+    for (int64_t v = 0; v < model->n; v++)
+        if (slot[v] >= 0) (*chosen)[slot[v]] = (int32_t)v;
+    for (int64_t k = 0; k < 4 * rec->skin_count; k++) {
+        int32_t s = rec->skin_list[k / 4], at = slot[model->tets[4 * (int64_t)model->embed_tet[s] + k % 4]];
+        rec->corner[k] = at >= 0 ? at : 0; /* rigid vertices: times zero */
+    }
+    return SU_OK;
+}
+
+static su_status create_work(su_reconstruct *rec, work *w, su_error *err)
+{
+    int64_t m = rec->basis.m, r = rec->basis.r, flesh = rec->flesh;
+    int64_t poses = rec->model->m;
+    bool good = (w->near = take(rec, 48 * rec->patch.vertex_count, sizeof(float), err)) &&
+                (w->rotation = take(rec, 144 * flesh, sizeof(float), err)) &&
+                (w->nodes = take(rec, 144 * rec->patch.nodes, sizeof(float), err)) &&
+                (w->moved = take(rec, 48 * rec->patch.skin_count, sizeof(float), err)) &&
+                (w->w = take(rec, SU_REST_FRAMES * poses, sizeof(float), err)) &&
+                (w->scale = take(rec, (1 + SU_RECONSTRUCT_BLOCK) * r, sizeof(double), err)) &&
+                (w->coefficients = take(rec, SU_RECONSTRUCT_BLOCK * m * r, sizeof(float), err)) &&
+                (w->u = take(rec, 3 * SU_RECONSTRUCT_BLOCK * flesh, sizeof(float), err));
+    return good ? SU_OK : SU_AGAIN;
+}
+
+su_status su_reconstruct_create(const su_model *model, su_interpolation interpolation, int64_t count,
+                                const int32_t *list, int threads, su_reconstruct **out, su_error *err)
+{
+    su_status status;
+    su_reconstruct *rec = NULL;
+    int32_t *slot = NULL, *chosen = NULL;
+    SU_GO(SU_ALLOC(&rec, 1, "displacements", err));
+    rec->model = model;
+    rec->threads = threads > 0 ? threads : 1;
+    rec->kernels = su_frame_kernels_choose(NULL);
+    SU_GO(SU_ALLOC(&slot, model->n, "displacements", err));
+    SU_GO(su_reduced_basis_create(model, interpolation, &rec->basis, err));
+    SU_GO(choose_flesh(rec, count, list, slot, &chosen, err));
+    int64_t turned = interpolation == SU_COROTATED ? rec->flesh : 0;
+    SU_GO(su_rest_patch_create(model, rec->flesh, chosen, turned, false, &rec->patch, err));
+    SU_GO(su_rest_lanes_create(&rec->patch, su_pose_kernels_choose(NULL), &rec->lanes, err));
+    status = SU_AGAIN;
+    if (!(rec->slots = take(rec, model->d, sizeof *rec->slots, err))) goto done;
+    for (int64_t g = 0; g < model->d; g++) {
+        if (!(rec->slots[g] = take(rec, rec->basis.vertex_count[g], sizeof **rec->slots, err))) goto done;
+        for (int64_t v = 0; v < rec->basis.vertex_count[g]; v++) rec->slots[g][v] = slot[rec->basis.vertices[g][v]];
+    }
+    if (!(rec->works = take(rec, rec->threads, sizeof *rec->works, err))) goto done;
+    for (int k = 0; k < rec->threads; k++) SU_GO(create_work(rec, rec->works + k, err));
+    status = SU_OK;
+    *out = rec;
+    rec = NULL;
+done:
+    free(slot);
+    su_reconstruct_free(rec);
+    return status;
+}
+
+int64_t su_reconstruct_skin_needed(const su_reconstruct *rec, const int32_t **list)
+{
+    *list = rec->patch.skin;
+    return rec->patch.skin_count;
+}
+
+int64_t su_reconstruct_flesh(const su_reconstruct *rec, const int32_t **list)
+{
+    *list = rec->patch.vertices;
+    return rec->flesh;
+}
+
+/* U^ q of frames into own->u, rotations not yet applied. Lanes beyond the last frame repeat it. */
+static void combine(const su_reconstruct *rec, int64_t frames, const double *b, const double *q, work *own)
+{
+    const su_reduced_basis *basis = &rec->basis;
+    int groups = (int)((frames + SU_WIDE_FRAMES - 1) / SU_WIDE_FRAMES);
+    int64_t m = basis->m, r = basis->r, poses = rec->model->m;
+    double *scaled = own->scale + r;
+    memset(own->u, 0, (size_t)(3 * SU_WIDE_FRAMES * groups * rec->flesh) * sizeof *own->u);
+    for (int64_t f = 0; f < frames; f++) {
+        su_reduced_basis_scale(basis, b + f * poses, own->scale);
+        for (int64_t k = 0; k < r; k++) scaled[f * r + k] = own->scale[k] * q[f * r + k];
+    }
+    for (int64_t g = 0; g < basis->d; g++) {
+        int64_t first = basis->first_mode[g], modes = basis->first_mode[g + 1] - first,
+                vertices = basis->vertex_count[g];
+        float *c = own->coefficients;
+        for (int group = 0; group < groups; group++)
+            for (int64_t i = 0; i < m; i++)
+                for (int64_t k = 0; k < modes; k++)
+                    for (int64_t lane = 0; lane < SU_WIDE_FRAMES; lane++) {
+                        int64_t at = SU_WIDE_FRAMES * group + lane, f = at < frames ? at : frames - 1;
+                        *c++ = (float)((m == 1 ? 1 : b[f * poses + i]) * scaled[f * r + first + k]);
+                    }
+        rec->kernels->combine(groups, m * modes, vertices, 3 * vertices, basis->blocks[g], own->coefficients,
+                              rec->slots[g], rec->flesh, own->u);
+    }
+}
+
+/* A group of frames: turned u (flesh,3,16). */
+static void turn(const su_reconstruct *rec, work *own, int64_t frames, const double *skin, const double *w, float *u)
+{
+    int64_t m = rec->model->m, needed = 3 * rec->patch.skin_count;
+    const double *skins[SU_REST_FRAMES];
+    double *nowhere[2] = {NULL, NULL};
+    for (int64_t f = 0; f < SU_REST_FRAMES; f++) {
+        int64_t from = f < frames ? f : frames - 1;
+        skins[f] = skin + from * needed;
+        for (int64_t i = 0; i < m; i++) own->w[SU_REST_FRAMES * i + f] = (float)w[from * m + i];
+    }
+    su_rest_lanes_moved(&rec->lanes, skins, own->moved);
+    su_rest_lanes_positions(&rec->lanes, own->moved, own->w, nowhere, own->near);
+    su_rest_lanes_rotations(&rec->lanes, own->near, own->nodes, own->rotation);
+    rec->kernels->turn(rec->flesh, own->rotation, u);
+}
+
+/* Up to SU_RECONSTRUCT_BLOCK frames: sums of modes in float. */
+static void some_frames(const su_reconstruct *rec, work *own, int64_t frames, const double *skin, const double *w,
+                        const double *b, const double *q, double *u, double *displacement)
+{
+    bool corotated = rec->basis.interpolation == SU_COROTATED;
+    double *out[SU_WIDE_FRAMES];
+    combine(rec, frames, corotated ? b : w, q, own);
+    for (int64_t at = 0; at < frames; at += SU_WIDE_FRAMES) {
+        int64_t count = frames - at < SU_WIDE_FRAMES ? frames - at : SU_WIDE_FRAMES;
+        float *lanes = own->u + 3 * at * rec->flesh;
+        if (corotated) turn(rec, own, count, skin + at * 3 * rec->patch.skin_count, w + at * rec->model->m, lanes);
+        for (int64_t f = 0; u && f < count; f++) out[f] = u + (at + f) * 3 * rec->flesh;
+        if (u) rec->kernels->separate(count, rec->flesh, lanes, out);
+        for (int64_t f = 0; displacement && f < count; f++) out[f] = displacement + (at + f) * 3 * rec->skin_count;
+        if (displacement) rec->kernels->embed(count, rec->skin_count, rec->corner, rec->bary, lanes, out);
+    }
+}
+
+su_status su_reconstruct_frames(su_reconstruct *rec, int64_t frames, const double *skin, const double *w,
+                                const double *b, const double *q, double *u, double *displacement, su_error *err)
+{
+    int64_t m = rec->model->m, r = rec->basis.r;
+    int64_t groups = (frames + SU_WIDE_FRAMES - 1) / SU_WIDE_FRAMES, each = (groups + rec->threads - 1) / rec->threads;
+    int64_t block = SU_WIDE_FRAMES * (each < 1 ? 1 : each > GROUPS ? GROUPS : each);
+    (void)err;
+    if (!b) b = w;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(rec->threads)
+    for (int64_t f = 0; f < frames; f += block)
+        some_frames(rec, rec->works + omp_get_thread_num(), frames - f < block ? frames - f : block,
+                    skin + f * 3 * rec->patch.skin_count, w + f * m, b + f * m, q + f * r,
+                    u ? u + f * 3 * rec->flesh : NULL, displacement ? displacement + f * 3 * rec->skin_count : NULL);
+    return SU_OK;
+}
+
+void su_embed(const su_model *model, int64_t frames, const double *u, double *displacement, int threads)
+{
+#pragma omp parallel for schedule(static) num_threads(threads > 0 ? threads : 1) collapse(2)
+    for (int64_t f = 0; f < frames; f++)
+        for (int64_t s = 0; s < model->nbar; s++) {
+            double *out = displacement + 3 * (f * model->nbar + s), sum[3] = {0, 0, 0};
+            bool rigid = model->rigid && model->rigid[s];
+            for (int c = 0; c < 4 && !rigid; c++) {
+                int64_t v = model->tets[4 * (int64_t)model->embed_tet[s] + c];
+                for (int i = 0; i < 3; i++) sum[i] += model->embed_bary[4 * s + c] * u[3 * (f * model->n + v) + i];
+            }
+            memcpy(out, sum, sizeof sum);
+        }
+}
+
+su_interpolation su_sim_interpolation(const su_sim *sim)
+{
+    const char *name = json_string_value(json_object_get(sim->file.meta, "interpolation"));
+    return name && strcmp(name, "linear") == 0 ? SU_LINEAR : SU_COROTATED;
+}
+
+su_status su_reconstruct_shot(su_reconstruct *rec, const su_shot *shot, const su_sim *sim, int64_t first,
+                              int64_t frames, double *u, double *displacement, double *points, su_error *err)
+{
+    const su_model *model = rec->model;
+    int64_t nbar = model->nbar;
+    if (rec->skin_count != nbar || (u && rec->flesh != model->n))
+        return su_fail(err, SU_USAGE, "displacements of a whole shot need every vertex");
+    if (frames > SU_RECONSTRUCT_BLOCK) return su_fail(err, SU_USAGE, "at most %d frames at once", SU_RECONSTRUCT_BLOCK);
+    if (!rec->skin_block) {
+        rec->skin_block = take(rec, SU_RECONSTRUCT_BLOCK * 3 * rec->patch.skin_count, sizeof *rec->skin_block, err);
+        rec->u_block = take(rec, SU_RECONSTRUCT_BLOCK * 3 * nbar, sizeof *rec->u_block, err);
+        if (!rec->skin_block || !rec->u_block) return SU_AGAIN;
+    }
+    if (!displacement && points) displacement = rec->u_block;
+    if (sim->q) {
+#pragma omp parallel for schedule(dynamic, 1) num_threads(rec->threads)
+        for (int64_t f = 0; f < frames; f++)
+            su_shot_sample(shot, first + f, 0.0, rec->patch.skin_count, rec->patch.skin,
+                           rec->skin_block + f * 3 * rec->patch.skin_count, NULL, NULL, NULL);
+        SU_TRY(su_reconstruct_frames(rec, frames, rec->skin_block, sim->weights + first * sim->m,
+                                     sim->basis_weights ? sim->basis_weights + first * sim->m : NULL,
+                                     sim->q + first * sim->r, u, displacement, err));
+        if (sim->full > 0 && !rec->full && !(rec->full = take(rec, 3 * model->n, sizeof *rec->full, err)))
+            return SU_AGAIN;
+        for (int64_t k = 0; k < sim->full; k++) { /* corrected, or played in the full space */
+            int64_t f = sim->full_frame[k] - first;
+            if (f < 0 || f >= frames) continue;
+            for (int64_t i = 0; i < 3 * sim->n; i++) rec->full[i] = (double)sim->full_u[k * 3 * sim->n + i];
+            if (u) memcpy(u + f * 3 * sim->n, rec->full, (size_t)(3 * sim->n) * sizeof *u);
+            if (displacement) su_embed(model, 1, rec->full, displacement + f * 3 * nbar, rec->threads);
+        }
+    } else {
+        const double *source = sim->u + first * 3 * sim->n;
+        if (u) memcpy(u, source, (size_t)(frames * 3 * sim->n) * sizeof *u);
+        if (displacement) su_embed(model, frames, source, displacement, rec->threads);
+    }
+    if (!points) return SU_OK;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(rec->threads)
+    for (int64_t f = 0; f < frames; f++) {
+        double *out = points + f * 3 * nbar;
+        su_shot_sample(shot, first + f, 0.0, nbar, NULL, out, NULL, NULL, NULL);
+        const double *add = displacement + f * 3 * nbar;
+        for (int64_t k = 0; k < 3 * nbar; k++) out[k] += add[k];
+    }
+    return SU_OK;
+}

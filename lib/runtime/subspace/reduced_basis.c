@@ -1,0 +1,167 @@
+#include "runtime/subspace/reduced_basis.h"
+
+#include "geometry/mat3.h"
+#include "geometry/rotation.h"
+
+#include <math.h>
+#include <string.h>
+
+/* PSSD eq. 15 divides by a column's mass norm; where interpolated columns nearly cancel that would blow up noise. */
+#define SMALLEST_NORM 0.1
+
+void su_reduced_basis_free(su_reduced_basis *basis)
+{
+    su_arena_free(&basis->arena);
+    memset(basis, 0, sizeof *basis);
+}
+
+static void *take(su_reduced_basis *basis, int64_t count, size_t size, su_error *err)
+{
+    void *block = su_arena_alloc(&basis->arena, count, size);
+    if (!block) su_fail(err, SU_AGAIN, "not enough memory for the reduced basis");
+    return block;
+}
+
+static void lump_masses(const su_model *model, double *mass)
+{
+    for (int64_t e = 0; e < model->t; e++) {
+        const int32_t *v = model->tets + 4 * e;
+        double edges[9];
+        su_tet_edges(model->vertices + 3 * v[0], model->vertices + 3 * v[1], model->vertices + 3 * v[2],
+                     model->vertices + 3 * v[3], edges);
+        double corner = model->density[e] * su_det3(edges) / 24.0;
+        for (int c = 0; c < 4; c++) mass[v[c]] += corner;
+    }
+}
+
+/* Blocks with every vertex turned to its example pose: R_i U^_i, the paper's bases. */
+static su_status turn_blocks(const su_model *model, su_reduced_basis *basis, su_error *err)
+{
+    if (!model->rotations)
+        return su_fail(err, SU_INPUT, "the model stores no rotations, which linear interpolation needs: make it again");
+    for (int64_t g = 0; g < basis->d; g++) {
+        int64_t modes = basis->first_mode[g + 1] - basis->first_mode[g], count = basis->vertex_count[g];
+        float *turned = take(basis, basis->m * modes * count * 3, sizeof *turned, err);
+        if (!turned) return SU_AGAIN;
+        for (int64_t i = 0; i < basis->m; i++)
+            for (int64_t v = 0; v < count; v++) {
+                double R[9];
+                su_quaternion_matrix(model->rotations + 4 * (i * model->n + basis->vertices[g][v]), R);
+                for (int64_t k = 0; k < modes; k++) {
+                    int64_t at = ((i * modes + k) * count + v) * 3;
+                    double u[3] = {basis->blocks[g][at], basis->blocks[g][at + 1], basis->blocks[g][at + 2]};
+                    su_mulv3(R, u, u);
+                    for (int c = 0; c < 3; c++) turned[at + c] = (float)u[c];
+                }
+            }
+        basis->blocks[g] = turned;
+    }
+    return SU_OK;
+}
+
+/* Gram matrices sum_v m_v U_i,v' U_j,v of the blocks as they stand, for all pairs of poses. */
+static su_status compute_gram(su_reduced_basis *basis, su_error *err)
+{
+    int64_t m = basis->m, r = basis->r, n = basis->n;
+    double *gram = take(basis, m * m * r * r, sizeof *gram, err);
+    int32_t *where = take(basis, n, sizeof *where, err);
+    if (!gram || !where) return SU_AGAIN;
+    for (int64_t g = 0; g < basis->d; g++)
+        for (int64_t h = g; h < basis->d; h++) {
+            int64_t a0 = basis->first_mode[g], a1 = basis->first_mode[g + 1], na = basis->vertex_count[g];
+            int64_t b0 = basis->first_mode[h], b1 = basis->first_mode[h + 1], nb = basis->vertex_count[h];
+            for (int64_t v = 0; v < n; v++) where[v] = -1;
+            for (int64_t v = 0; v < nb; v++) where[basis->vertices[h][v]] = (int32_t)v;
+            for (int64_t i = 0; i < m; i++)
+                for (int64_t j = 0; j < m; j++)
+                    for (int64_t a = a0; a < a1; a++)
+                        for (int64_t b = b0; b < b1; b++) {
+                            const float *ua = basis->blocks[g] + (i * (a1 - a0) + a - a0) * na * 3;
+                            const float *ub = basis->blocks[h] + (j * (b1 - b0) + b - b0) * nb * 3;
+                            double sum = 0;
+                            for (int64_t v = 0; v < na; v++) {
+                                int32_t global = basis->vertices[g][v], other = where[global];
+                                if (other < 0) continue;
+                                const float *x = ua + 3 * v, *y = ub + 3 * other;
+                                sum += basis->mass[global] *
+                                       ((double)x[0] * y[0] + (double)x[1] * y[1] + (double)x[2] * y[2]);
+                            }
+                            gram[((i * m + j) * r + a) * r + b] = sum;
+                            gram[((j * m + i) * r + b) * r + a] = sum;
+                        }
+        }
+    basis->gram = gram;
+    return SU_OK;
+}
+
+/* S_i' S_j for all pairs of poses. */
+static su_status expand_factor(const su_model *model, su_reduced_basis *basis, su_error *err)
+{
+    int64_t m = basis->m, r = basis->r, rows = model->factor;
+    double *gram = take(basis, m * m * r * r, sizeof *gram, err);
+    if (!gram) return SU_AGAIN;
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < m; j++)
+            for (int64_t row = 0; row < rows; row++) {
+                const double *left = model->gram_factor + (i * rows + row) * r;
+                const double *right = model->gram_factor + (j * rows + row) * r;
+                for (int64_t a = 0; a < r; a++)
+                    for (int64_t b = 0; b < r; b++) gram[((i * m + j) * r + a) * r + b] += left[a] * right[b];
+            }
+    basis->gram = gram;
+    basis->gram_is_expanded = true;
+    return SU_OK;
+}
+
+su_status su_reduced_basis_create(const su_model *model, su_interpolation interpolation, su_reduced_basis *basis,
+                                  su_error *err)
+{
+    if (interpolation == SU_LINEAR && model->bases != model->m)
+        return su_fail(err, SU_INPUT, "linear interpolation needs a basis for each pose; the model has one for all");
+    *basis = (su_reduced_basis){
+        .m = model->bases, .r = model->r, .d = model->d, .n = model->n, .interpolation = interpolation};
+    su_status status = SU_AGAIN;
+    if (!(basis->first_mode = take(basis, model->d + 1, sizeof *basis->first_mode, err)) ||
+        !(basis->vertices = take(basis, model->d, sizeof *basis->vertices, err)) ||
+        !(basis->vertex_count = take(basis, model->d, sizeof *basis->vertex_count, err)) ||
+        !(basis->blocks = take(basis, model->d, sizeof *basis->blocks, err)) ||
+        !(basis->mass = take(basis, model->n, sizeof *basis->mass, err)) ||
+        !(basis->norms = take(basis, basis->m * basis->m * model->r, sizeof *basis->norms, err)))
+        goto done;
+    status = SU_OK;
+    for (int64_t k = 0; k < model->r; k++) basis->first_mode[model->mode_region[k] + 1]++;
+    for (int64_t g = 0; g < model->d; g++) {
+        basis->first_mode[g + 1] += basis->first_mode[g];
+        basis->vertices[g] = model->region_vertices + model->region_vertex_offsets[g];
+        basis->vertex_count[g] = model->region_vertex_offsets[g + 1] - model->region_vertex_offsets[g];
+        basis->blocks[g] = model->basis_blocks + model->basis_block_offsets[g];
+    }
+    lump_masses(model, basis->mass);
+    if (interpolation == SU_LINEAR) SU_GO(turn_blocks(model, basis, err));
+    if (interpolation == SU_LINEAR || (!model->gram && !model->gram_factor))
+        SU_GO(compute_gram(basis, err));
+    else if (model->gram)
+        basis->gram = model->gram;
+    else
+        SU_GO(expand_factor(model, basis, err));
+    for (int64_t k = 0; k < basis->m * basis->m; k++)
+        for (int64_t a = 0; a < model->r; a++)
+            basis->norms[k * model->r + a] = basis->gram[(k * model->r + a) * model->r + a];
+done:
+    if (status != SU_OK) su_reduced_basis_free(basis);
+    return status;
+}
+
+void su_reduced_basis_scale(const su_reduced_basis *basis, const double *b, double *scale)
+{
+    int64_t m = basis->m, r = basis->r;
+    memset(scale, 0, (size_t)r * sizeof *scale);
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = i; j < m; j++) { /* the norms of i and j are those of j and i */
+            double bb = m == 1 ? 1 : (j > i ? 2 : 1) * b[i] * b[j];
+            if (bb == 0.0) continue;
+            const double *norms = basis->norms + (i * m + j) * r;
+            for (int64_t k = 0; k < r; k++) scale[k] += bb * norms[k];
+        }
+    for (int64_t k = 0; k < r; k++) scale[k] = 1.0 / fmax(sqrt(fmax(scale[k], 0.0)), SMALLEST_NORM);
+}
