@@ -13,6 +13,7 @@
 
 #include "core/error.h"
 #include "core/progress.h"
+#include "reduce/cubature/candidates.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,9 +33,8 @@ typedef struct su_station_rows {
 } su_station_rows;
 
 typedef struct su_fit_problem {
-    int64_t r, groups, station_count, candidates, vertices;
-    int corners;           /* 4: tets, 1: vertices */
-    const int32_t *corner; /* (candidates, corners) into the vertices of `basis` */
+    int64_t r, groups, station_count;
+    const su_candidates *points; /* borrowed */
     su_station_rows *stations;
 } su_fit_problem;
 
@@ -49,6 +49,8 @@ typedef struct su_error_pair {
     double mean, rms; /* of |difference| / |force| over the samples of a station */
 } su_error_pair;
 
+enum { SU_CURVE_POINTS = 64 }; /* kept of a curve */
+
 typedef struct su_fit_curve_point {
     int64_t count;
     double error;
@@ -56,11 +58,11 @@ typedef struct su_fit_curve_point {
 
 typedef struct su_selection {
     int64_t count;
-    int32_t *chosen;              /* (count) candidates, ascending */
-    double *weights;              /* (groups, count) */
-    su_error_pair *errors;        /* (stations) training errors */
-    double worst;                 /* the error that is held below settings.error */
-    su_fit_curve_point curve[64]; /* error against size while growing */
+    int32_t *chosen;                           /* (count) candidates, ascending */
+    double *weights;                           /* (groups, count) */
+    su_error_pair *errors;                     /* (stations) training errors */
+    double worst;                              /* the error that is held below settings.error */
+    su_fit_curve_point curve[SU_CURVE_POINTS]; /* error against size while growing */
     int curve_count;
 } su_selection;
 
