@@ -59,7 +59,7 @@ static const row table[] = {
      "reduction.md, softer flesh"},
     {NUMBER(soft_stiffness), 0.4, UNUSED, "of Young's modulus",
      "of soft flesh: Stop 6.5 % without, 4.1 with 0.3, fox Run 7.5 and 8.4", "reduction.md, softer flesh"},
-    {NUMBER(largest_gain), UNUSED, 20, "times", "by which a quiet shot is enlarged at most among the others",
+    {NUMBER(largest_gain), 20, 20, "times", "by which a quiet shot is enlarged at most among the others",
      "chosen: errors are measured shot by shot, but noise is not to be learnt"},
     /* the shots' motion in a linear model */
     {COUNT(rehearsal_modes), UNUSED, 24, "linear modes",

@@ -126,8 +126,8 @@ static su_status judge(const su_model_parts *parts, const su_anim *anim, int thr
 {
     su_training_try *now = &training->tried[training->tries++];
     now->tets = training->cubature.tets.count;
-    return su_motion_check(&training->model, parts->space->basis, 0, anim, parts->shots.paths[0], threads, &now->motion,
-                           err);
+    const su_motion_reference played = {parts->space->basis, 0, anim, parts->shots.paths[0]};
+    return su_motion_check(&played, &training->model, parts->plan, threads, &now->motion, err);
 }
 
 /* Forces met to a per cent may still be a motion that is far off: more tets are tried, while they help. */
