@@ -98,9 +98,6 @@ static const row table[] = {
     /* the sets */
     {COUNT(tets), 3, 0, "tets a mode; 0: by error", "two a mode scatter, four gain little",
      "notes/2026-11-anchors.md, how many tets"},
-    {COUNT(least_tets), UNUSED, 2, "tets a mode of the largest region",
-     "where that is no worse: a force that stands on fewer tets than motions goes astray beyond its samples",
-     "notes/2026-11-23-training.md"},
     {COUNT(least_candidates), 1000, 1000, "tets", "to choose from, however short memory is", "chosen"},
     {COUNT(vertices), 3, 0, "vertices a mode; 0: by error", "as many as tets", "chosen"},
     {COUNT(most_vertices), 24000, 24000, "vertices",
@@ -160,7 +157,7 @@ su_training_plan su_training_plan_make(const su_training_case *of)
     if (!of->one_basis && of->shots > 0) plan.linear_share = 1.0 / 5;
     plan.samples = clamp(plan.samples / modes, FEWEST, MOST);
     plan.vertex_frame_factor += modes <= FEW_MODES;
-    plan.tets *= of->region_modes, plan.least_tets *= of->region_modes;
+    plan.tets *= of->region_modes;
     plan.vertices *= modes;
     return plan;
 }

@@ -39,7 +39,7 @@ typedef struct su_training_plan {
     int64_t soft_modes;
     double soft_weight;
     /* the sets */
-    int64_t tets, least_tets, least_candidates, vertices, most_vertices;
+    int64_t tets, least_candidates, vertices, most_vertices;
     double error;
     double linear_aim, most_taken;
     int64_t pose_histories, frame_histories;

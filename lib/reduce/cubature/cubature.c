@@ -55,23 +55,13 @@ static su_status neutral_stiffness(su_pose_space *space, const su_point_set *cho
     return status;
 }
 
-/* As many tets as are wanted, or as the bound asks for; but at least so many where these are no worse: samples of
- * moderate size are met by very few where modes are few and smooth, but a force that stands on fewer tets than motions
- * goes astray beyond them. */
+/* As many tets as are wanted, or, with 0, as the bound asks for. */
 static su_status select_tets(const su_training *training, const su_fit_problem *problem, int64_t count,
                              su_selection *set, su_error *err)
 {
-    const su_training_plan *plan = training->plan;
-    su_fit_settings fit = {count > 0 ? 0 : plan->error, count, training->space->threads, training->progress};
-    SU_TRY(su_select_points(problem, &fit, set, err));
-    if (count > 0 || set->count >= plan->least_tets) return SU_OK;
-    su_selection more;
-    fit.error = 0, fit.count = plan->least_tets;
-    SU_TRY(su_select_points(problem, &fit, &more, err));
-    bool better = more.worst <= set->worst; /* grown by themselves, they may even be worse than what met the bound */
-    su_selection_free(better ? set : &more);
-    if (better) *set = more;
-    return SU_OK;
+    const su_fit_settings fit = {count > 0 ? 0 : training->plan->error, count, training->space->threads,
+                                 training->progress};
+    return su_select_points(problem, &fit, set, err);
 }
 
 /* One set of weights for all poses, as files have one a pose. */
@@ -231,7 +221,7 @@ static su_status check(const su_training *fresh, su_point_kind kind, const su_po
     SU_GO(su_candidates_of(&mesh, kind, set->count, set->points, &chosen, err));
     SU_GO(SU_ALLOC(&number, set->count, "cubature set", err));
     for (int64_t k = 0; k < set->count; k++) number[k] = (int32_t)k;
-    status = kind == SU_POINT_TET ? su_fresh_tet_problem(fresh, &chosen, samples, &problem, err)
+    status = kind == SU_POINT_TET ? su_tet_problem(fresh, &chosen, samples, NULL, &problem, err)
                                   : su_vertex_problem(fresh, &chosen, &problem, err);
     if (status == SU_OK)
         status = su_fit_errors(&problem, set->count, number, set->weights, fresh->space->threads, errors, err);
@@ -249,7 +239,8 @@ su_status su_cubature_check(const su_training *training, const su_cubature *cuba
     su_training_plan plan = *training->plan;
     su_training fresh = *training;
     plan.amplitude *= factor;
-    plan.pose_histories = plan.frame_histories = samples;
+    plan.pose_histories = plan.frame_histories = plan.least_between = samples;
+    plan.soft_modes = 0;
     fresh.plan = &plan, fresh.moving = training->places, fresh.seed += SEED, fresh.progress = NULL;
     SU_TRY(check(&fresh, SU_POINT_TET, &cubature->tets, samples, tet_errors, err));
     return check(&fresh, SU_POINT_VERTEX, &cubature->vertices, samples, vertex_errors, err);

@@ -161,7 +161,6 @@ static su_status random_rows_at(void *context, su_pose_space *space, int worker,
                           .amplitude = plan->amplitude,
                           .seed = s->training->seed,
                           .stream = (uint64_t)a,
-                          .mixed = true,
                           .soft = space->r < plan->soft_modes ? space->r : plan->soft_modes,
                           .soft_weight = plan->soft_weight};
     (void)worker;
@@ -177,25 +176,6 @@ su_status su_tet_problem(const su_training *training, const su_candidates *point
     if (training->states) return state_problem(&s, err);
     SU_TRY(problem_at(training->space, points, training->places, problem, err));
     return su_pose_space_each(training->space, training->places->count, random_rows_at, &s, training->progress, err);
-}
-
-static su_status fresh_rows_at(void *context, su_pose_space *space, int worker, int64_t a, su_error *err)
-{
-    const sampling *s = context;
-    su_sampling states = {.samples = s->samples,
-                          .amplitude = s->training->plan->amplitude,
-                          .seed = s->training->seed,
-                          .stream = (uint64_t)a};
-    (void)worker;
-    return su_elastic_rows(space, &s->training->places->place[a], &states, s->points, &s->problem->stations[a], err);
-}
-
-su_status su_fresh_tet_problem(const su_training *training, const su_candidates *points, int64_t samples,
-                               su_fit_problem *problem, su_error *err)
-{
-    sampling s = {training, points, samples, NULL, NULL, problem};
-    SU_TRY(problem_at(training->space, points, training->places, problem, err));
-    return su_pose_space_each(training->space, training->places->count, fresh_rows_at, &s, training->progress, err);
 }
 
 /* ---- vertices ---- */

@@ -49,10 +49,6 @@ su_status su_tet_problem(const su_training *training, const su_candidates *point
 su_status su_vertex_problem(const su_training *training, const su_candidates *points, su_fit_problem *problem,
                             su_error *err);
 
-/* Forces of the tets at `samples` fresh states a place, for a check. */
-su_status su_fresh_tet_problem(const su_training *training, const su_candidates *points, int64_t samples,
-                               su_fit_problem *problem, su_error *err);
-
 void su_fit_problem_free(su_fit_problem *problem);
 
 #endif
