@@ -91,6 +91,11 @@ static const row table[] = {
      "chosen"},
     {NUMBER(amplitude), 0.05, 0.05, "of the flesh's diagonal", "largest vertex motion of random states, rms",
      "PSSD section 5.3; formats.md convention 13"},
+    {COUNT(mixed_sizes), UNUSED, 1, "1: yes",
+     "a quarter of random states half as large, a quarter 1.4 times: small ones are about high modes, large ones are "
+     "not "
+     "linear",
+     "notes/2026-11-23-training.md"},
     {COUNT(soft_modes), UNUSED, 12, "modes",
      "lowest eigenvectors trained one by one: a resonance answers an error many times",
      "notes/2026-11-anchors.md: Stop 6.7 to 3.5 %"},

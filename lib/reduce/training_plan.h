@@ -36,7 +36,7 @@ typedef struct su_training_plan {
     double state_reach;
     int64_t samples, least_samples, least_between;
     double between_share, amplitude;
-    int64_t soft_modes;
+    int64_t mixed_sizes, soft_modes;
     double soft_weight;
     /* the sets */
     int64_t tets, least_candidates, vertices, most_vertices;

@@ -240,7 +240,7 @@ su_status su_cubature_check(const su_training *training, const su_cubature *cuba
     su_training fresh = *training;
     plan.amplitude *= factor;
     plan.pose_histories = plan.frame_histories = plan.least_between = samples;
-    plan.soft_modes = 0;
+    plan.soft_modes = plan.mixed_sizes = 0;
     fresh.plan = &plan, fresh.moving = training->places, fresh.seed += SEED, fresh.progress = NULL;
     SU_TRY(check(&fresh, SU_POINT_TET, &cubature->tets, samples, tet_errors, err));
     return check(&fresh, SU_POINT_VERTEX, &cubature->vertices, samples, vertex_errors, err);

@@ -4,6 +4,8 @@
 
 #include "reduce/cubature/pose_space.h"
 
+#include <stdbool.h>
+
 enum { SU_STATES_AT_ONCE = 8 }; /* held in the full space at a time, each thread one of them */
 
 /* Sample states at a place: q = V z with the generalized eigenpairs (l, V) of (U'KU, U'MU), z_k normal with deviation
@@ -13,6 +15,7 @@ typedef struct su_sampling {
     double amplitude;
     uint64_t seed; /* stream: the place's number is mixed in by the caller */
     uint64_t stream;
+    bool mixed;         /* a quarter of them half as large after that, a quarter 1.4 times */
     int64_t soft;       /* further states: each of the `soft` lowest eigenvectors alone, half as large as the others,
                          * behind the samples: q then has samples + soft rows */
     double soft_weight; /* their rows count this much more */

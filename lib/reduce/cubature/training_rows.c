@@ -161,6 +161,7 @@ static su_status random_rows_at(void *context, su_pose_space *space, int worker,
                           .amplitude = plan->amplitude,
                           .seed = s->training->seed,
                           .stream = (uint64_t)a,
+                          .mixed = plan->mixed_sizes != 0,
                           .soft = space->r < plan->soft_modes ? space->r : plan->soft_modes,
                           .soft_weight = plan->soft_weight};
     (void)worker;
