@@ -3,6 +3,7 @@
 #include "core/memory.h"
 #include "reduce/modes/played_shots.h"
 #include "rig/shot.h"
+#include "runtime/pack_model.h"
 #include "runtime/simulate.h"
 
 #include <math.h>
