@@ -32,12 +32,8 @@ say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 # ---- what there is ----
 
 LIB_C := $(wildcard lib/*/*.c lib/*/*/*.c)
-# What a game or a plug-in links: no sparse solver, no BLAS. Kept closed by tests/test_layers.sh.
-RUNTIME_C := $(filter $(LIB_C),$(wildcard lib/runtime/*.c lib/runtime/*/*.c lib/physics/*.c) \
-             $(filter-out lib/core/tool%.c lib/core/child.c,$(wildcard lib/core/*.c)) \
-             lib/io/stage/schema.c lib/io/stage/field.c lib/io/stage/anim.c lib/io/stage/model.c lib/io/stage/sim.c \
-             lib/geometry/rotation.c lib/geometry/rotation_field.c lib/geometry/boxtree.c lib/geometry/distance.c \
-             lib/rig/rbf.c lib/rig/rest_shape.c lib/rig/shot.c)
+# What a game or a plug-in links: these and what they need, which is no sparse solver and no BLAS (tests/test_layers.sh).
+RUNTIME_C := lib/runtime/supple_runtime.c lib/io/stage/anim.c
 TOOL_DIRS := $(notdir $(patsubst %/,%,$(dir $(wildcard tools/*/main.c))))
 # A folder is named for what it does, its program for what one types.
 program = $(if $(filter supple,$(1)),supple,supple-$(subst simulate,sim,$(subst tetfit,fit,$(1))))
@@ -89,9 +85,11 @@ $(LIB): $(call object,$(LIB_C))
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
-$(RUNTIME): $(call object,$(RUNTIME_C))
+# One object, so that the linker finds what belongs to it.
+$(RUNTIME): $(call object,$(RUNTIME_C)) $(LIB)
 	$(call say,AR,$@)
-	$(Q)rm -f $@ && $(AR) rcs $@ $^
+	$(Q)$(LD) -r -o $(@:.a=.o) $^
+	$(Q)rm -f $@ && $(AR) rcs $@ $(@:.a=.o)
 
 define tool_rule
 $(BIN)/$(call program,$(1)): $(call object,$(wildcard tools/$(1)/*.c)) $(LIB)
