@@ -21,9 +21,9 @@ SANFLAGS := $(if $(SAN),-fsanitize=address$(comma)undefined -fno-sanitize-recove
 SANFLAGS := $(if $(FUZZ),-fsanitize=address$(comma)undefined$(comma)fuzzer-no-link -fno-sanitize-recover=undefined -fno-omit-frame-pointer,$(SANFLAGS))
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -fopenmp $(WARN) $(CFLAGS) $(SANFLAGS) -Ilib -I/usr/include/suitesparse $(CPPFLAGS)
 
-# Libraries. CHOLMOD, SPQR and Embree 3 have no pkg-config file in Debian 12.
+# Libraries. CHOLMOD and SPQR have no pkg-config file in Debian 12.
 PACKAGES := zlib jansson libxxhash openblas lapacke arpack assimp
-LDLIBS = -lspqr -lcholmod -lembree3 $(shell $(PKG_CONFIG) --libs $(PACKAGES)) -lm
+LDLIBS = -lspqr -lcholmod $(shell $(PKG_CONFIG) --libs $(PACKAGES)) -lm
 RUNTIME_LDLIBS = $(shell $(PKG_CONFIG) --libs zlib jansson libxxhash) -lm
 
 Q := $(if $(V),,@)
