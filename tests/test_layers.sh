@@ -1,6 +1,6 @@
 #!/bin/sh
 # The layers of lib/ and tools/ as docs/design.md section 2 has them: who may include whom, no circles of modules, a run-time archive that is
-# closed; and no line of C that is longer than the formatter's limit. Each rule is tried on a small tree that breaks it as well.
+# closed, a line in docs/tree.md for each file; and no line of C that is longer than the formatter's limit. Each rule is tried on a small tree that breaks it as well.
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(dirname "$here")
 . "$here/tap.sh"
@@ -118,6 +118,17 @@ nothing "no modules include each other in a circle" "$(cat circle)"
 check "docs/design.md has the same order" "$(grep -c . order >lines; grep -F -x -c -f order "$root/docs/design.md" | cmp -s - lines; echo $?)" \
     "not in docs/design.md: $(grep -F -x -v -f "$root/docs/design.md" order | tr '\n' ';')"
 
+# ---- docs/tree.md: each module of lib/ has its line, and nothing else has ----
+
+# Lines are "- `name`, `name`: what for" under "## folder".
+tree_names() { awk '/^## / { at = $2 } /^- `/ { line = $0; text = $0; sub(/^[^:]*: */, "", text); if ($0 !~ /: ./) next
+    sub(/`:.*/, "", line); n = split(line, part, "`"); for (i = 2; i <= n; i += 2) print "lib/" at "/" part[i] }' "$1" | LC_ALL=C sort; }
+tree_files() { (cd "$1" && find lib -name '*.[ch]' | sed 's/\.[ch]$//' | LC_ALL=C sort -u); }
+tree_names "$root/docs/tree.md" >named
+tree_files "$root" >there
+nothing "docs/tree.md says what each file of lib/ is for" "$(LC_ALL=C comm -13 named there)"
+nothing "docs/tree.md lists no file that is not there, and none twice" "$(LC_ALL=C comm -23 named there)"
+
 # ---- calls: modules of objects, as the linker sees them ----
 
 # Names of all objects below $1 with their symbols: "module<TAB>type<TAB>symbol".
@@ -216,6 +227,10 @@ plant lib/io/cache/file.h '#include "io/cache/other.h"'
 echo '#include "io/cache/file.h"' >tree/lib/io/cache/other.c && echo '/* */' >tree/lib/io/cache/other.h && includes tree
 check "found: a circle of modules through a .c" "$(grep -q '^lib/io/cache/other -> lib/io/cache/file (lib/io/cache/other.c:1)' circle; echo $?)" \
     "$(cat circle)"
+printf '## core\n\n- `base`: low\n- `gone`, `tool`:\n- `old`: high\n' >page && plant '' '' && tree_names page >named && tree_files tree >there
+check "found: a file without a line, a line without a file" "$([ "$(LC_ALL=C comm -13 named there | tr '\n' ' ')" = \
+    "lib/core/tool lib/io/cache/file lib/io/cache/file_internal lib/runtime/step/step " ] && [ "$(LC_ALL=C comm -23 named there)" = lib/core/old ]; echo $?)" \
+    "$(LC_ALL=C comm -3 named there | tr '\n' ' ')"
 printf 'lib/a/x\tT\tone\nlib/a/y\tT\ttwo\nlib/a/x\tU\ttwo\nlib/a/y\tU\tone\n' | awk -f calls.awk | awk -f circle.awk >circle
 check "found: modules that call each other" "$(grep -q '^lib/a/x -> lib/a/y (two)' circle; echo $?)" "$(cat circle)"
 echo 'double cblas_ddot(int, const double *, int, const double *, int); double f(double *x); double f(double *x) { return cblas_ddot(3, x, 1, x, 1); }' >blas.c
