@@ -8,6 +8,7 @@
 #include "geometry/rotation.h"
 #include "geometry/rotation_field.h"
 #include "rig/rbf.h"
+#include "rig/rig_space.h"
 #include "rig/rest_shape.h"
 
 #include <math.h>
@@ -33,6 +34,7 @@ typedef struct kept_instant {
 struct su_fullsim {
     const su_tet *tet;
     const su_fit *fit;
+    su_rig_space rig; /* the fit's */
     const su_shot *shot;
     su_sim_settings settings;
     su_fullsim_options options;
@@ -96,14 +98,13 @@ static void keep_instant(su_fullsim *s, int64_t frame, double fraction, const in
 /* Leaves the skin there in s->skin where forces from outside ask for it. */
 static void evaluate_instant(su_fullsim *s, int64_t frame, double fraction, instant *at)
 {
-    const su_fit *fit = s->fit;
     double start = su_seconds();
     const instant *kept = find_kept(s, frame, fraction);
     if (!kept || s->loads.external) su_shot_sample(s->shot, frame, fraction, 0, NULL, s->skin, s->p, at->Q, at->c);
     if (kept) {
         copy_instant(s, kept, at);
     } else {
-        su_rbf_weights(fit->m, fit->s, fit->params, fit->param_scale, fit->rbf, s->p, at->w);
+        su_rig_weights(&s->rig, s->p, at->w);
         su_rest_shape_evaluate(&s->rest, s->body.n, NULL, s->skin, at->w, at->x);
         su_rotation_field_evaluate(s->field, at->x, at->turn, s->options.threads);
         keep_instant(s, frame, fraction, at);
@@ -632,7 +633,8 @@ su_status su_fullsim_create(const su_tet *tet, const su_fit *fit, const su_shot 
     su_status status = SU_OK;
     su_fullsim *s = calloc(1, sizeof *s);
     if (!s) return su_fail(err, SU_AGAIN, "no memory");
-    s->tet = tet, s->fit = fit, s->shot = shot, s->settings = *settings, s->options = *options;
+    s->tet = tet, s->fit = fit, s->rig = su_rig_of_fit(fit), s->shot = shot, s->settings = *settings,
+    s->options = *options;
     s->settings.teleports = NULL;
     SU_GO(su_elastic_create(&s->body, tet->n, tet->vertices, tet->t, tet->tets, tet->fixed_count, tet->fixed,
                             (su_material)material, fit->young, fit->poisson, fit->density, err));

@@ -1,7 +1,6 @@
 #include "runtime/pack_model.h"
 
 #include "geometry/mat3.h"
-#include "rig/rbf.h"
 #include "runtime/forces/linear_force.h"
 #include "runtime/forces/model_points.h"
 
@@ -362,9 +361,7 @@ su_status su_runtime_model_create_with(const su_model *source, su_interpolation 
     out->kernels = su_kernels_choose(NULL);
     out->pose_kernels = su_pose_kernels_choose(NULL);
     out->size = su_model_padded(source->r);
-    out->params = source->params, out->param_scale = source->param_scale, out->rbf = source->rbf;
-    out->basis_rbf = source->basis_rbf;
-    out->basis_rbf_columns = source->columns;
+    out->rig = su_rig_of_model(source);
     out->diagonal = diagonal_of(source);
     SU_GO(su_reduced_basis_create(source, interpolation, &out->basis, err));
     out->lead = su_model_padded(source->r + 1);

@@ -3,7 +3,6 @@
 #include "core/memory.h"
 #include "core/threads.h"
 #include "geometry/mat3.h"
-#include "rig/rbf.h"
 #include "runtime/subspace/pose_part.h"
 #include "runtime/subspace/shot_lanes.h"
 
@@ -349,7 +348,7 @@ static void rig_motion(const su_simulation *s, int64_t first, int64_t count, dou
                                   : 1.0 - s->last_h[frame] / s->settings.frame_seconds;
         instants[k] = (su_shot_instant){start ? frame : frame - 1, fraction, p};
         su_shot_sample(s->shot, instants[k].frame, fraction, 0, s->whole.skin, NULL, p, at[k].Q, at[k].c);
-        su_rbf_weights(model->m, model->s, model->params, model->param_scale, model->rbf, p, weights);
+        su_rig_weights(&model->rig, p, weights);
         for (int64_t i = 0; i < model->m; i++) w[SU_REST_FRAMES * i + k] = (float)weights[i];
     }
     su_shot_lanes(s->shot, &s->whole, model->pose_kernels, SU_REST_FRAMES, instants, moved);

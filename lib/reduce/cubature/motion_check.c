@@ -67,18 +67,7 @@ static su_status check_stretch(const check *c, int64_t from, int64_t to, su_moti
 {
     const su_model *model = c->model;
     const su_basis *basis = c->basis;
-    const su_shot_target target = {.nbar = model->nbar,
-                                   .s = model->s,
-                                   .a = model->a,
-                                   .neutral = model->neutral,
-                                   .params = model->params,
-                                   .param_scale = model->param_scale,
-                                   .param_names = json_object_get(model->file.meta, "param_names"),
-                                   .psd_params = model->psd_params,
-                                   .psd_shapes = model->psd_shapes,
-                                   .psd_rbf = model->psd_rbf,
-                                   .param_mean = model->param_mean,
-                                   .param_basis = model->param_basis};
+    const su_shot_target target = {.rig = su_rig_of_model(model), .nbar = model->nbar, .neutral = model->neutral};
     int64_t start = basis->state_start[from], end = basis->state_frame[to - 1] + 1, r = model->r;
     su_anim part = part_of(c->anim, start, (end < c->anim->F ? end + 1 : end) - start);
     su_progress silent = {0};

@@ -56,17 +56,7 @@ static double number_in(const json_t *meta, const char *key, double fallback)
 static su_status stage_open(stage *s, const char *path, su_error *err)
 {
     const su_fit *fit = s->fit;
-    const su_shot_target target = {.nbar = s->tet->nbar,
-                                   .s = fit->s,
-                                   .a = fit->a,
-                                   .params = fit->params,
-                                   .param_scale = fit->param_scale,
-                                   .param_names = json_object_get(fit->file.meta, "param_names"),
-                                   .psd_params = fit->psd_params,
-                                   .psd_shapes = fit->psd_shapes,
-                                   .psd_rbf = fit->psd_rbf,
-                                   .param_mean = fit->param_mean,
-                                   .param_basis = fit->param_basis};
+    const su_shot_target target = {.rig = su_rig_of_fit(fit), .nbar = s->tet->nbar};
     su_sim_settings settings = su_sim_defaults();
     su_fullsim_options options = {.tolerance = 1e-8, .newton = SOLVES, .threads = s->threads, .iterative = true};
     su_status status;
