@@ -309,6 +309,19 @@ static void an_undeclared_teleport_survives(void **unused)
     scene_free(&s);
 }
 
+/* Rounded times take no step more, for whoever asks; frames that are really longer do. */
+static void a_frame_of_rounded_times_has_the_steps_of_its_rate(void **unused)
+{
+    (void)unused;
+    const double rounded[4] = {0, 0.033334, 0.066667, 0.100001};
+    assert_int_equal(su_sim_substeps(su_sim_frame_seconds(4, rounded, 24)), 3);
+    for (int k = 0; k < 3; k++) assert_int_equal(su_sim_substeps(rounded[k + 1] - rounded[k]), 3);
+    assert_int_equal(su_sim_substeps(1.0 / 24), 4);
+    assert_int_equal(su_sim_substeps(1.0 / 30 + 1e-5), 4);
+    assert_int_equal(su_sim_substeps(1.0 / 240), 1);
+    assert_near(su_sim_frame_seconds(1, rounded, 25), 0.04, 0);
+}
+
 static void newton_converges_quadratically(void **unused)
 {
     (void)unused;
@@ -359,6 +372,7 @@ int main(void)
         cmocka_unit_test(the_start_is_moving_or_still),
         cmocka_unit_test(a_teleport_carries_the_flesh_along),
         cmocka_unit_test(an_undeclared_teleport_survives),
+        cmocka_unit_test(a_frame_of_rounded_times_has_the_steps_of_its_rate),
         cmocka_unit_test(newton_converges_quadratically),
         cmocka_unit_test(one_factor_turned_along_serves_all_poses),
     };

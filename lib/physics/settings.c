@@ -7,6 +7,9 @@
 #include <stdlib.h>
 
 static const double USUAL_RATE = 90.0; /* steps a second, PSSD section 9 */
+/* Steps by which a frame may be longer than whole steps without one more: times of frames are good to 1e-6 s
+ * (su_check_times), and 30 frames a second of rounded times are still 3 steps each. */
+static const double RATE_TOLERANCE = 1e-4;
 
 su_sim_settings su_sim_defaults(void)
 {
@@ -68,6 +71,16 @@ su_status su_sim_set_teleports(su_sim_settings *settings, int count, const char 
 
 /* ---- what depends on the character and the shot ---- */
 
+double su_sim_frame_seconds(int64_t F, const double *times, double fps)
+{
+    return F > 1 ? (times[F - 1] - times[0]) / (double)(F - 1) : 1.0 / fps;
+}
+
+int su_sim_substeps(double frame_seconds)
+{
+    return (int)fmin(1e6, fmax(1.0, ceil(USUAL_RATE * frame_seconds - RATE_TOLERANCE)));
+}
+
 double su_sim_beta(const su_sim_settings *settings, double frequency, double h)
 {
     /* Rayleigh: zeta = beta omega / 2; an amplitude falls as exp(-zeta omega t). */
@@ -79,13 +92,12 @@ double su_sim_beta(const su_sim_settings *settings, double frequency, double h)
 su_status su_sim_settings_resolve(su_sim_settings *settings, double frequency, int64_t F, const double *times,
                                   double fps, su_error *err)
 {
-    double seconds = F > 1 ? (times[F - 1] - times[0]) / (double)(F - 1) : 1.0 / fps;
+    double seconds = su_sim_frame_seconds(F, times, fps);
     if (!(seconds > 0.0) || !(seconds < INFINITY))
         return su_fail(err, SU_INPUT, "frames must be a positive time apart, these are %g s", seconds);
     if (!(frequency > 0.0) && settings->beta < 0.0)
         return su_fail(err, SU_INPUT, "the lowest frequency of the character is not known: give --beta");
-    /* A hair below the ratio, so that 30 fps from rounded times still gives 3 substeps. */
-    if (settings->substeps <= 0) settings->substeps = (int)fmin(1e6, fmax(1.0, ceil(USUAL_RATE * seconds - 1e-4)));
+    if (settings->substeps <= 0) settings->substeps = su_sim_substeps(seconds);
     settings->first_time = F > 0 ? times[0] : 0.0;
     settings->frame_seconds = seconds;
     settings->step = seconds / settings->substeps;

@@ -3,6 +3,7 @@
 #include "core/memory.h"
 #include "geometry/mat3.h"
 #include "geometry/rotation.h"
+#include "physics/settings.h"
 #include "reduce/cubature/shape_blend.h"
 #include "rig/rbf.h"
 #include "rig/rest_shape.h"
@@ -278,8 +279,8 @@ static su_status add_frames(su_pose_space *space, const su_shot_target *target, 
         const su_shot *shot = all->shot[number];
         if (!target->neutral) shape.neutral = all->anim[number].neutral;
         int64_t frame = all->number[chosen[k]], frames = su_shot_frames(shot);
-        double seconds = frames > 1 ? su_shot_time(shot, 1) - su_shot_time(shot, 0) : 1.0 / 24;
-        double substeps = ceil(seconds * 90 - 1e-6), step = 1 / fmax(substeps, 1);
+        double seconds = su_sim_frame_seconds(frames, all->anim[number].times, 24);
+        double step = 1.0 / su_sim_substeps(seconds);
         /* At the start of a shot nothing came before: look at what comes next instead. */
         double time = fmax((double)frame, fmin(2 * step, (double)(frames - 1)));
         for (int i = 0; i < 3; i++) sample_instant(space, &shape, shot, time - i * step, &at[i]);

@@ -7,6 +7,7 @@
 #include "io/stage/anim.h"
 #include "linalg/eigen.h"
 #include "linalg/sparse.h"
+#include "physics/settings.h"
 #include "reduce/modes/modes.h"
 #include "reduce/modes/shot_motion.h"
 #include "rig/rest_shape.h"
@@ -32,10 +33,10 @@ static void sampler_free(sampler *s)
 }
 
 /* out (n,3) at frame f, between its neighbours: R' Q' (X_{f+1} - 2 X_f + X_{f-1}) / dt^2 with X = Q x + c. */
-static void load_at(sampler *s, const su_shot *shot, int64_t f, double *out)
+static void load_at(sampler *s, const su_shot *shot, int64_t f, double dt, double *out)
 {
     int64_t n = s->tet->n;
-    double Q[3][9], c[3][3], dt = su_shot_time(shot, f + 1) - su_shot_time(shot, f);
+    double Q[3][9], c[3][3];
     for (int k = 0; k < 3; k++) {
         su_shot_sample(shot, f + k - 1, 0, 0, NULL, s->skin, NULL, Q[k], c[k]);
         su_rest_shape_evaluate(&s->shape, n, NULL, s->skin, NULL, s->x[k]);
@@ -74,10 +75,11 @@ static su_status each_load(sampler *s, const su_fit *fit, const char *path, cons
     su_status status = SU_OK;
     SU_TRY(su_shot_create(anim, path, &target, 0, NULL, &shot, NULL, err));
     s->shape.neutral = anim->neutral;
+    double dt = su_sim_frame_seconds(anim->F, anim->times, NAN);
     for (int64_t f = 1; f + 1 < anim->F && status == SU_OK; f++) {
         if ((*phase)++ % stride) continue;
-        load_at(s, shot, f, load);
-        status = see(context, load, su_shot_time(shot, f + 1) - su_shot_time(shot, f), err);
+        load_at(s, shot, f, dt, load);
+        status = see(context, load, dt, err);
     }
     su_shot_free(shot);
     return status;
