@@ -5,6 +5,7 @@
 #include "core/tool.h"
 #include "fem/forces.h"
 #include "physics/settings.h"
+#include "physics/shot_driver.h"
 
 /* Targets of --forces and --collider. */
 typedef struct su_forces_files {
@@ -113,6 +114,25 @@ static inline su_status su_sim_load_forces(const su_forces_files *files, int64_t
                           external, err));
     settings->external = external;
     return SU_OK;
+}
+
+/* What both programs tell of a shot of F frames. */
+static inline void su_sim_report_counts(su_tool *tool, const char *path, int64_t F, const su_shot_counts *counts)
+{
+    su_stats_integer(tool, "frames", F);
+    su_stats_integer(tool, "steps", counts->steps);
+    su_stats_integer(tool, "solves", counts->solves);
+    su_stats_integer(tool, "halved", counts->halved);
+    su_stats_integer(tool, "damped", counts->damped);
+    su_stats_integer(tool, "failed", counts->failed);
+    su_stats_integer(tool, "collapsed_tets", counts->collapsed);
+    su_stats_number(tool, "step_ms", 1e3 * counts->step_seconds / (counts->steps > 0 ? (double)counts->steps : 1));
+    su_stats_stage(tool, "pose part", counts->pose_seconds);
+    su_stats_stage(tool, "steps", counts->step_seconds);
+    if (counts->first_bad_frame >= 0)
+        su_warn(tool, "%s: %lld steps halved, %lld damped, %lld failed; the first after frame %lld: %s", path,
+                (long long)counts->halved, (long long)counts->damped, (long long)counts->failed,
+                (long long)counts->first_bad_frame, counts->first_bad_cause.text);
 }
 
 #endif

@@ -89,7 +89,7 @@ static su_status check_stretch(const check *c, int64_t from, int64_t to, su_moti
     SU_GO(su_simulation_create(c->runtime, model, played, &c->settings, &c->step, 1, &simulation, err));
     SU_GO(allocate(&part, r, model->m, &sim, err));
     status = su_simulation_run(simulation, part.F, &sim, &silent, err);
-    const su_simulate_counts *counts = su_simulation_counts(simulation);
+    const su_shot_counts *counts = su_simulation_counts(simulation);
     counted->halved = counts->halved, counted->damped = counts->damped, counted->failed = counts->failed;
     for (int64_t k = from; k < to && (status == SU_OK || status == SU_NUMERICS); k++) {
         const double *there = basis->state_q + k * r, *here = sim.q + (basis->state_frame[k] - start) * r;
