@@ -1,7 +1,7 @@
 /* The driver of a shot: everything between an animation and a step of a simulator that does not depend on how it steps.
  * Substeps of a frame, cuts, the static equilibrium and the pre-roll before frame 0, what becomes of steps that fail,
  * and what is counted and reported of all that. The full simulation, the reduced one and the run-time library are
- * steppers of it, so they cannot drift apart. Conventions 14 and 17. */
+ * steppers of it, so they cannot drift apart. docs/formats.md, conventions 14 and 17. */
 #ifndef SU_PHYSICS_SHOT_DRIVER_H
 #define SU_PHYSICS_SHOT_DRIVER_H
 
@@ -43,8 +43,8 @@ typedef struct su_shot_counts {
     int64_t first_bad_frame;        /* after which the first of those stands; -1: none */
     su_error first_bad_cause;
     int64_t factorizations;
-    int64_t instants;                  /* pose parts evaluated */
-    int64_t collapsed;                 /* largest number of collapsed rest tets at an instant (convention 8) */
+    int64_t instants;  /* pose parts evaluated */
+    int64_t collapsed; /* largest number of collapsed rest tets at an instant (docs/formats.md, convention 8) */
     double pose_seconds, step_seconds; /* rest shape, rotations, materials; steps and their set-up; over threads */
 } su_shot_counts;
 
