@@ -13,6 +13,20 @@ typedef struct su_forces_files {
     su_list colliders;
 } su_forces_files;
 
+/* Rows of a su_option table: gravity, which also what trains on played shots asks for. */
+#define SU_GRAVITY_OPTIONS(settings)                                                                                   \
+    {.name = "gravity",                                                                                                \
+     .kind = SU_OPT_VECTOR,                                                                                            \
+     .target = (settings).gravity,                                                                                     \
+     .argument = "X,Y,Z",                                                                                              \
+     .help = "Gravity in the world, m/s^2 (default 0,-9.81,0)."},                                                      \
+    {                                                                                                                  \
+        .name = "gravity-mode", .kind = SU_OPT_CHOICE, .target = &(settings).gravity_mode, .argument = "MODE",         \
+        .choices = "relative|absolute|none",                                                                           \
+        .help = "relative (default): the given shape carries its own weight, only the change of gravity in the root "  \
+                "frame acts; absolute: all of it acts; none."                                                          \
+    }
+
 /* Rows of a su_option table. `settings` is a su_sim_settings with the defaults, `teleport` a su_list that the tool
  * hands to su_sim_set_teleports, `files` a su_forces_files for su_sim_load_forces. */
 #define SU_SIM_OPTIONS(settings, teleport, files)                                                                      \
@@ -27,18 +41,7 @@ typedef struct su_forces_files {
          .argument = "MESH",                                                                                           \
          .help = "An animated mesh in the world (m, y up) that pushes the skin away: an ANIM file, OBJ or PLY files "  \
                  "(ball.%04d.obj), Alembic; --forces has more settings. Repeat for several."},                         \
-        {.name = "gravity",                                                                                            \
-         .kind = SU_OPT_VECTOR,                                                                                        \
-         .target = (settings).gravity,                                                                                 \
-         .argument = "X,Y,Z",                                                                                          \
-         .help = "Gravity in the world, m/s^2 (default 0,-9.81,0)."},                                                  \
-        {.name = "gravity-mode",                                                                                       \
-         .kind = SU_OPT_CHOICE,                                                                                        \
-         .target = &(settings).gravity_mode,                                                                           \
-         .argument = "MODE",                                                                                           \
-         .choices = "relative|absolute|none",                                                                          \
-         .help = "relative (default): the given shape carries its own weight, only the change of gravity in the root " \
-                 "frame acts; absolute: all of it acts; none."},                                                       \
+        SU_GRAVITY_OPTIONS(settings),                                                                                  \
         {.name = "damping",                                                                                            \
          .kind = SU_OPT_NUMBER,                                                                                        \
          .target = &(settings).damping,                                                                                \
@@ -106,13 +109,13 @@ typedef struct su_forces_files {
 
 /* The files of --forces and --collider into *external, referred to by settings; nothing where there are none. */
 static inline su_status su_sim_load_forces(const su_forces_files *files, int64_t nbar, const double *neutral, int64_t T,
-                                           const int32_t *triangles, su_external *external, su_sim_settings *settings,
+                                           const int32_t *triangles, su_external *external, su_sim_settings *sim,
                                            su_error *err)
 {
     if (!files->path && files->colliders.count == 0) return SU_OK;
     SU_TRY(su_forces_load(files->path, files->colliders.count, files->colliders.items, nbar, neutral, T, triangles,
                           external, err));
-    settings->external = external;
+    sim->external = external;
     return SU_OK;
 }
 

@@ -61,6 +61,11 @@ su_status su_sim_settings_resolve(su_sim_settings *settings, double frequency, i
  * shape carries its own weight), Q'g (absolute) or 0. */
 void su_sim_gravity(const su_sim_settings *settings, const double Q[9], double acceleration[3]);
 
+/* Adds the gravity to the meta of what was trained or simulated with it, and reads it from there; what meta (may be
+ * NULL) does not tell stays as it is. */
+su_status su_sim_gravity_meta(const su_sim_settings *settings, json_t *meta, su_error *err);
+void su_sim_read_gravity(const json_t *meta, su_sim_settings *settings);
+
 /* Adds the keys of conventions 14 and 21 to the meta of a supple.sim. */
 su_status su_sim_settings_meta(const su_sim_settings *settings, json_t *meta, su_error *err);
 
