@@ -38,6 +38,6 @@ void reduced_free(reduced_scene *r);
 
 /* Runs the whole shot into r->sim; resolves a copy of the settings for 4 Hz. */
 su_status reduced_run(reduced_scene *r, const su_sim_settings *settings, su_step_settings step, int threads,
-                      su_simulate_counts *counts);
+                      su_shot_counts *counts);
 
 #endif

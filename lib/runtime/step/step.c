@@ -7,6 +7,16 @@
 #include <math.h>
 #include <string.h>
 
+const char *su_step_end_text(su_step_end end)
+{
+    static const char *const texts[] = {[SU_STEP_OK] = "",
+                                        [SU_STEP_NOT_DEFINITE] = "the reduced matrix is not definite",
+                                        [SU_STEP_NOT_FINITE] = "the forces are not finite",
+                                        [SU_STEP_TOO_FAR] = "the flesh leapt",
+                                        [SU_STEP_NO_DESCENT] = "no descent"};
+    return texts[end];
+}
+
 /* ---- memory ---- */
 
 static void *take(su_stepper *s, int64_t count, su_error *err)
