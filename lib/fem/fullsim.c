@@ -15,7 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Full steps minimize an energy with a line search: what fails in a sixteenth of a step fails in a shorter one too. */
+/* Times a step is halved at most: full steps are solved with a line search and fail seldom, and each costs as much as
+ * hundreds of reduced ones. */
 enum { MAX_HALVINGS = 4, MAX_NEWTON = 60 };
 
 /* What the animation alone gives at one instant. */
