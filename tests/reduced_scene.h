@@ -4,7 +4,7 @@
 
 #include "io/stage/model.h"
 #include "io/stage/sim.h"
-#include "runtime/model_runtime.h"
+#include "runtime/pack_model.h"
 #include "runtime/simulate.h"
 #include "scene.h"
 

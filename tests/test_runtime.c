@@ -7,7 +7,7 @@
 #include "geometry/rotation_field.h"
 #include "reduced_scene.h"
 #include "reduce/align/interpolate.h"
-#include "runtime/step/checkpoint.h"
+#include "runtime/simulation_checkpoint.h"
 #include "runtime/subspace/pose_part.h"
 #include "runtime/subspace/reconstruct.h"
 #include "runtime/step/step.h"

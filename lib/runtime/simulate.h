@@ -7,7 +7,7 @@
 #include "core/progress.h"
 #include "io/stage/sim.h"
 #include "rig/shot.h"
-#include "runtime/model_runtime.h"
+#include "runtime/subspace/packed_model.h"
 #include "physics/settings.h"
 #include "physics/shot_driver.h"
 #include "runtime/step/step.h"

@@ -5,6 +5,7 @@
 #include "io/stage/model.h"
 #include "rig/rbf.h"
 #include "physics/external.h"
+#include "runtime/pack_model.h"
 #include "runtime/subspace/reconstruct.h"
 #include "physics/settings.h"
 #include "physics/shot_driver.h"

@@ -7,7 +7,7 @@
 #include "io/stage/sim.h"
 #include "io/stage/tet.h"
 #include "rig/shot.h"
-#include "runtime/step/checkpoint.h"
+#include "io/stage/checkpoint.h"
 #include "../sim_options.h"
 
 #include <stdlib.h>

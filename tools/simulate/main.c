@@ -9,8 +9,8 @@
 #include "io/stage/model.h"
 #include "io/stage/sim.h"
 #include "rig/shot.h"
-#include "runtime/step/checkpoint.h"
-#include "runtime/model_runtime.h"
+#include "runtime/simulation_checkpoint.h"
+#include "runtime/pack_model.h"
 #include "runtime/simulate.h"
 #include "../sim_options.h"
 

@@ -4,6 +4,7 @@
 #include "core/order.h"
 #include "reduce/modes/played_shots.h"
 #include "rig/shot.h"
+#include "runtime/pack_model.h"
 #include "runtime/simulate.h"
 
 #include <math.h>

@@ -2,8 +2,7 @@
 
 #include "geometry/mat3.h"
 #include "runtime/kernels/kernels.h"
-#include "runtime/step/step_loads.h"
-#include "runtime/step/step_parts.h"
+#include "runtime/step/step_internal.h"
 
 #include <math.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 
 #include "core/error.h"
 #include "physics/external.h"
-#include "runtime/model_runtime.h"
+#include "runtime/subspace/packed_model.h"
 #include "runtime/subspace/pose_part.h"
 
 #include <stdbool.h>
