@@ -16,7 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Full steps minimize an energy with a line search: what fails in a sixteenth of a step fails in a shorter one too. */
+/* Times a step is halved at most: full steps are solved with a line search and fail seldom, and each costs as much as
+ * hundreds of reduced ones. */
 enum { MAX_HALVINGS = 4, MAX_NEWTON = 60 };
 
 /* What the animation alone gives at one instant. */
@@ -147,17 +148,10 @@ static void set_body(su_fullsim *s, const instant *at)
 /* out = R_to R_from' u, vertex by vertex. */
 static void turn_along(const su_fullsim *s, const instant *from, const instant *to, const double *u, double *out)
 {
-    for (int64_t v = 0; v < s->body.n; v++) {
-        if (s->body.free_index[v] < 0) {
-            for (int c = 0; c < 3; c++) out[3 * v + c] = 0.0;
-            continue;
-        }
-        double R[9], local[3];
-        su_quaternion_matrix(from->turn + 4 * v, R);
-        su_tmulv3(R, u + 3 * v, local);
-        su_quaternion_matrix(to->turn + 4 * v, R);
-        su_mulv3(R, local, out + 3 * v);
-    }
+    su_turn_back_vectors(s->body.n, from->turn, u, out);
+    su_turn_vectors(s->body.n, to->turn, out, out);
+    for (int64_t v = 0; v < s->body.n; v++)
+        if (s->body.free_index[v] < 0) memset(out + 3 * v, 0, 3 * sizeof *out);
 }
 
 /* ---- forces from outside ---- */
@@ -465,19 +459,6 @@ void su_fullsim_restart(su_fullsim *s, int64_t frame)
 
 /* ---- beside another simulation ---- */
 
-/* R_v back, or R_v' u. */
-static void turn(const su_fullsim *s, const instant *at, bool forth, const double *from, double *to)
-{
-    for (int64_t v = 0; v < s->body.n; v++) {
-        double R[9];
-        su_quaternion_matrix(at->turn + 4 * v, R);
-        if (forth)
-            su_mulv3(R, from + 3 * v, to + 3 * v);
-        else
-            su_tmulv3(R, from + 3 * v, to + 3 * v);
-    }
-}
-
 void su_fullsim_place(su_fullsim *s, int64_t frame, int substep, const double *back, const double *before)
 {
     int substeps = s->settings.substeps;
@@ -486,11 +467,11 @@ void su_fullsim_place(su_fullsim *s, int64_t frame, int substep, const double *b
     if (!starts) {
         int64_t from = substep > 0 ? frame : frame - 1;
         evaluate_instant(s, from, (double)((substep > 0 ? substep : substeps) - 1) / substeps, &s->next);
-        turn(s, &s->next, true, before, s->u_next);
+        su_turn_vectors(s->body.n, s->next.turn, before, s->u_next);
         world_positions(s, &s->next, s->u_next, s->y_before);
     }
     evaluate_instant(s, frame, (double)substep / substeps, &s->now);
-    turn(s, &s->now, true, back, s->u);
+    su_turn_vectors(s->body.n, s->now.turn, back, s->u);
     set_time(s, frame, su_shot_fraction(&s->driver, substep));
     if (starts) {
         start_history(s, frame, s->u, s->settings.start == SU_START_MOVING);
@@ -510,9 +491,9 @@ void su_fullsim_residual(su_fullsim *s, const double *back, const su_sparse *sti
     evaluate_instant(s, s->frame, (double)(s->substep + 1) / s->settings.substeps, &s->next);
     set_body(s, &s->next);
     su_implicit_step step = next_step(s, s->settings.step, 0.0);
-    turn(s, &s->next, true, back, s->u_next);
+    su_turn_vectors(s->body.n, s->next.turn, back, s->u_next);
     const su_sparse *K = su_implicit_residual(s->implicit, &step, s->u_next, stiffness, residual);
-    turn(s, &s->next, false, residual, residual);
+    su_turn_back_vectors(s->body.n, s->next.turn, residual, residual);
     *at = (su_fullsim_instant){&s->body, s->next.x, s->next.turn, s->next.w, s->u_next, K};
 }
 

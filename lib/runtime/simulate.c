@@ -14,8 +14,8 @@
 
 /* Instants whose pose parts are made while the block before is stepped through. */
 enum { BLOCK = 2 * SU_POSE_FRAMES };
-/* Times a step is halved at most: to a 64th a reduced step, which has few solves, finds its way where a shorter rig
- * motion is what it lacks. */
+/* Times a step is halved at most. With four, rigs that tear at the flesh put more than ten times their energy into it
+ * (tests/test_violent_rigs.c): steps of one solve come to be damped, or to follow, too soon. */
 enum { MAX_HALVINGS = 6 };
 enum { SETTLE_SOLVES = 200 }; /* most linear solves to the static equilibrium */
 

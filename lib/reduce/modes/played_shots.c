@@ -2,7 +2,6 @@
 
 #include "core/memory.h"
 #include "fem/fullsim.h"
-#include "geometry/mat3.h"
 #include "geometry/rotation.h"
 #include "rig/shot.h"
 
@@ -68,19 +67,6 @@ static su_status stage_open(stage *s, const char *path, su_error *err)
     SU_GO(su_fullsim_create(s->tet, fit, s->shot, &settings, &options, &s->sim, err));
 done:
     return status;
-}
-
-/* The displacement at the frame that the simulation stands at, turned back. */
-static void turn_back(const stage *s, double *shape)
-{
-    const double *turn = su_fullsim_turn(s->sim);
-    su_fullsim_frame state;
-    su_fullsim_state(s->sim, &state);
-    for (int64_t v = 0; v < s->tet->n; v++) {
-        double R[9];
-        su_quaternion_matrix(turn + 4 * v, R);
-        su_tmulv3(R, state.u + 3 * v, shape + 3 * v);
-    }
 }
 
 /* ---- which frames ---- */
@@ -164,7 +150,7 @@ static su_status play_stretch(stage *s, const stretch *which, su_played_shots *o
         su_fullsim_state(s->sim, &state);
         out->shot[k] = which->shot, out->start[k] = which->exact ? start : -1,
         out->frame[k] = state.status >= SU_STATUS_DAMPED ? -1 : f;
-        turn_back(s, out->shapes + 3 * s->tet->n * k++);
+        su_turn_back_vectors(s->tet->n, su_fullsim_turn(s->sim), state.u, out->shapes + 3 * s->tet->n * k++);
     }
     return SU_OK;
 }
