@@ -200,7 +200,9 @@ static su_status factorize(estimator *s, su_error *err)
     SU_GO(su_sparse_clone_pattern(&s->body.pattern, &K, err));
     su_elastic_stiffness(&s->body, tet->vertices, true, &K, 1);
     SU_GO(su_cholesky_create(&s->body.pattern, 1, &factor, err));
-    if (su_cholesky_factorize(factor, &K, NULL) != SU_OK) {
+    status = su_cholesky_factorize(factor, &K, err);
+    if (status != SU_OK && status != SU_NUMERICS) goto done;
+    if (status != SU_OK) {
         s->shift = LOOSE;
         add_mass(s, s->shift, &K);
         SU_GO(su_cholesky_factorize(factor, &K, err));
