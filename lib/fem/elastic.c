@@ -13,7 +13,7 @@
 #include <string.h>
 
 enum { BATCH = 2048 };
-#define COLLAPSED 0.1 /* convention 8: least volume of a rest tet, over its neutral volume */
+#define COLLAPSED 0.1 /* docs/formats.md, convention 8: least volume of a rest tet, over its neutral volume */
 
 /* ---- one tet ---- */
 

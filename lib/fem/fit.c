@@ -14,7 +14,7 @@
 #include <string.h>
 
 enum { MAX_ITERATIONS = 30, START_ROUNDS = 20, STAGES = 7 };
-#define OPEN 0.1 /* least volume ratio wanted at the end, where convention 8 begins to replace a rest shape */
+#define OPEN 0.1 /* least volume ratio wanted at the end; below it tets collapse (docs/formats.md, convention 8) */
 #define HOLD                                                                                                           \
     10 /* weight of the held vertices' distance to their bones against that of the skin; at 1 they leave the           \
           bones 2 to 3 times as far, at 100 the fingers of a fist are as stiff as when held exactly */

@@ -117,7 +117,7 @@ static void world_position(const instant *at, const double *x, double *y)
     for (int c = 0; c < 3; c++) y[c] += at->c[c];
 }
 
-/* Rest shape and materials of the instant (blended with w+, convention 6) into the elastic body. */
+/* Rest shape and materials of the instant (blended with w+, docs/formats.md, convention 6) into the elastic body. */
 static void set_body(su_fullsim *s, const instant *at)
 {
     double start = su_seconds();
@@ -339,8 +339,8 @@ static su_status advance_between(su_fullsim *s, int64_t frame, double a, double 
 
 /* ---- starts ---- */
 
-/* History at the start of a piece: y from u, and the step before as conventions 14 and 17 say; u_before is the u of the
- * step before (pre-roll; else u). The first substep's rest is read for the rig's velocity. */
+/* History at the start of a piece: y from u, and the step before as docs/formats.md, conventions 14 and 17 say;
+ * u_before is the u of the step before (pre-roll; else u). The first substep's rest is read for the rig's velocity. */
 static void start_history(su_fullsim *s, const double *u_before)
 {
     double h = s->settings.step;

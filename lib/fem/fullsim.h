@@ -1,5 +1,5 @@
 /* The full-space simulation of a shot, the ground truth for the reduced one: implicit Euler on the world positions
- * y = c + Q (x(p) + u) of the flesh, Newton to a tolerance in every step (DESIGN section 4, sim). */
+ * y = c + Q (x(p) + u) of the flesh, Newton to a tolerance in every step (docs/design.md, eq. 7). */
 #ifndef SU_FEM_FULLSIM_H
 #define SU_FEM_FULLSIM_H
 
@@ -26,8 +26,8 @@ typedef struct su_fullsim_options {
 /* Totals over the run, for --stats. */
 typedef struct su_fullsim_counts {
     int64_t steps, solves, factorizations;
-    int64_t halved, damped, failed;    /* steps */
-    int64_t collapsed;                 /* largest number of collapsed rest tets in a step (convention 8) */
+    int64_t halved, damped, failed; /* steps */
+    int64_t collapsed; /* largest number of collapsed rest tets in a step (docs/formats.md, convention 8) */
     double pose_seconds, step_seconds; /* rest shape, rotations, materials; the solves and their set-up */
 } su_fullsim_counts;
 

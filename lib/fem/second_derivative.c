@@ -94,7 +94,7 @@ static void neohookean_first(const double F[9], const double C[9], int64_t count
 static void neohookean(double mu, double lambda, const double F[9], int64_t count, const double *A, const double *B,
                        int64_t pairs, const int32_t *pair, double *Q, double *scratch)
 {
-    lambda += 5.0 / 6.0 * mu, mu *= 4.0 / 3.0; /* Smith's parameters, convention 8 */
+    lambda += 5.0 / 6.0 * mu, mu *= 4.0 / 3.0; /* Smith's parameters: docs/formats.md, convention 8 */
     double *firstA = scratch, *firstB = firstA + 11 * count, *a = scratch + 24 * count, *b = a + 9 * pairs;
     double *xa = b + 9 * pairs, *xb = xa + 11 * pairs;
     double C[9], half[9], ic = 1;

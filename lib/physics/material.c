@@ -86,7 +86,7 @@ static double neohookean_energy(double mu, double lambda, const double F[9])
     return mu * (0.375 * norm - 0.75 * (second + third) + 0.5 * x_minus_log1p(x)) + 0.5 * lambda * j * j;
 }
 
-/* Smith's parameters such that small strains give Lame's (convention 8). */
+/* Smith's parameters such that small strains give Lame's (docs/formats.md, convention 8). */
 static void smith(double *mu, double *lambda)
 {
     *lambda += 5.0 / 6.0 * *mu;

@@ -22,7 +22,7 @@ void su_lame(double young, double poisson, double *mu, double *lambda);
 double su_material_energy(su_material material, double mu, double lambda, const double F[9]);
 /* P = d psi / d F, row-major. */
 void su_material_stress(su_material material, double mu, double lambda, const double F[9], double P[9]);
-/* H[9 i + j] = d P_i / d F_j, symmetric. project: negative eigenvalues become 0 (convention 18). */
+/* H[9 i + j] = d P_i / d F_j, symmetric. project: negative eigenvalues become 0 (docs/formats.md, convention 18). */
 void su_material_derivative(su_material material, double mu, double lambda, const double F[9], bool project,
                             double H[81]);
 

@@ -143,7 +143,7 @@ static su_status fit_pose(job *j, su_fit_solver *solver, int64_t k, int threads,
     double *x = j->fit.shapes + 3 * k * n, *correction = j->fit.corrections + 3 * k * n;
     const double *skin = j->poses.shapes + 3 * pose * j->poses.nbar;
     if (j->reused[k]) return SU_OK;
-    if (pose == 0) { /* convention 3 */
+    if (pose == 0) { /* docs/formats.md, convention 3 */
         memcpy(x, j->tet.vertices, 3 * (size_t)n * sizeof *x);
         return SU_OK;
     }
