@@ -49,7 +49,8 @@ typedef struct su_cubature {
 
 /* With a basis a pose the tets stand for the whole elastic force, with weights a pose (PSSD section 5.3). With one
  * basis (settings->states) they are trained for what is not linear in it, their weights do not depend on the pose, and
- * D is added (docs/reduction.md). moving: places that inertia vertices are trained at; it begins with `places`. */
+ * D is added (docs/design.md, eq. 12 to 14). moving: places that inertia vertices are trained at; it begins with
+ * `places`. */
 su_status su_cubature_train(su_pose_space *space, const su_training_places *places, const su_training_places *moving,
                             const su_cubature_settings *settings, su_cubature *out, su_error *err);
 /* Trains the tets alone anew, `tets` of them (with states); the vertices stay. Where that fails the old ones stay, too.
