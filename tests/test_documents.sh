@@ -48,7 +48,7 @@ missing_paths() {
     pages "$1" | grep -v '^docs/notes/' | while read -r page; do
         grep -oE '(^|[^A-Za-z0-9_./$%<-])((lib|tools|tests|bench|scripts|examples|docs)/[A-Za-z0-9_./*%<-]*|[a-z_]+(/[a-z_0-9]+)+\.(c|h|sh|py|mjs|mk))' \
             "$1/$page" | sed 's/^[^a-z]//; s/[.,]*$//' | sort -u | while read -r path; do
-            case $path in *[*%\<]*) continue ;; esac
+            case $path in *[*%\<]* | */[A-Z][A-Z]*) continue ;; esac   # patterns, and names in capitals that stand for others
             [ -e "$1/$path" ] || [ -e "$1/lib/$path" ] || echo "$page: $path"
         done
     done

@@ -375,7 +375,7 @@ static void report(const job *j)
             (long long)j->fit.k, 100 * worst, (long long)collapsed, j->young, sqrt(j->lowest) / (2 * M_PI));
 }
 
-/* Convention 16: what the fit of one pose depends on. */
+/* docs/formats.md, convention 16: what the fit of one pose depends on. */
 static su_status pose_digest(const job *j, int64_t k, char hex[33])
 {
     const settings *set = j->set;
@@ -599,7 +599,7 @@ int main(int argc, char **argv)
          .kind = SU_OPT_CHOICE,
          .target = &set.material,
          .argument = "NAME",
-         .choices = "stvk|neohookean|corotational",
+         .choices = SU_MATERIAL_NAMES,
          .help = "material of the flesh (default: neohookean)."},
         {.name = "rest",
          .kind = SU_OPT_CHOICE,
