@@ -21,11 +21,11 @@
 /* Right-hand sides of one solve; tets from which on one residual at a time is formed, by all threads. */
 enum { BLOCK = 32, LARGE = 100000 };
 
-/* Of conjugate gradients: three read 0.9 to 1 times what many do, in the median (docs/reduction.md). */
+/* Of conjugate gradients: three read 0.9 to 1 times what many do, in the median. */
 enum { STEPS = 6 };
 
 /* s between residuals, at most, and how many of a frame: forces between them are lost. A correction needs most of them,
- * or what is left is read low; for the size of the error those of a film's frames do (docs/reduction.md). */
+ * or what is left is read low; for the size of the error those of a film's frames do (docs/notes/2026-11-error.md). */
 static const double SPACING = 1.0 / 24, CORRECTED_SPACING = 1.0 / 96;
 enum { MOST = 4 };
 
