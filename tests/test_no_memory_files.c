@@ -2,7 +2,7 @@
 #include "core/file.h"
 #include "core/npz.h"
 #include "failing_memory.h"
-#include "fem/forces.h"
+#include "physics/external_files.h"
 #include "io/cache/cache.h"
 #include "io/cache/image.h"
 #include "io/cache/obj.h"
