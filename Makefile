@@ -21,9 +21,9 @@ SANFLAGS := $(if $(SAN),-fsanitize=address$(comma)undefined -fno-sanitize-recove
 SANFLAGS := $(if $(FUZZ),-fsanitize=address$(comma)undefined$(comma)fuzzer-no-link -fno-sanitize-recover=undefined -fno-omit-frame-pointer,$(SANFLAGS))
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -fopenmp $(WARN) $(CFLAGS) $(SANFLAGS) -Ilib -I/usr/include/suitesparse $(CPPFLAGS)
 
-# Libraries. CHOLMOD, SPQR and Embree 3 have no pkg-config file in Debian 12.
+# Libraries. CHOLMOD and SPQR have no pkg-config file in Debian 12.
 PACKAGES := zlib jansson libxxhash openblas lapacke arpack assimp
-LDLIBS = -lspqr -lcholmod -lembree3 $(shell $(PKG_CONFIG) --libs $(PACKAGES)) -lm
+LDLIBS = -lspqr -lcholmod $(shell $(PKG_CONFIG) --libs $(PACKAGES)) -lm
 RUNTIME_LDLIBS = $(shell $(PKG_CONFIG) --libs zlib jansson libxxhash) -lm
 
 Q := $(if $(V),,@)
@@ -32,19 +32,15 @@ say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 # ---- what there is ----
 
 LIB_C := $(wildcard lib/*/*.c lib/*/*/*.c)
-# What a game or a plug-in links: no sparse solver, no BLAS. Kept closed by tests/test_layers.sh.
-RUNTIME_C := $(filter $(LIB_C),$(wildcard lib/runtime/*.c lib/runtime/*/*.c lib/physics/*.c) \
-             $(filter-out lib/core/tool%.c lib/core/child.c,$(wildcard lib/core/*.c)) \
-             lib/io/stage/schema.c lib/io/stage/field.c lib/io/stage/anim.c lib/io/stage/model.c lib/io/stage/sim.c \
-             lib/geometry/rotation.c lib/geometry/rotation_field.c lib/geometry/boxtree.c lib/geometry/distance.c \
-             lib/rig/rbf.c lib/rig/rest_shape.c lib/rig/shot.c)
+# What a game or a plug-in links: these and what they need, which is no sparse solver and no BLAS (tests/test_layers.sh).
+RUNTIME_C := lib/runtime/supple_runtime.c lib/io/stage/anim.c
 TOOL_DIRS := $(notdir $(patsubst %/,%,$(dir $(wildcard tools/*/main.c))))
 # A folder is named for what it does, its program for what one types.
 program = $(if $(filter supple,$(1)),supple,supple-$(subst simulate,sim,$(subst tetfit,fit,$(1))))
 PROGRAMS := $(foreach t,$(TOOL_DIRS),$(BIN)/$(call program,$(t)))
 TEST_C := $(wildcard tests/test_*.c)
 TESTS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(TEST_C))
-TEST_HELP_C := $(filter-out $(TEST_C),$(wildcard tests/*.c))
+TEST_HELP_C := $(filter-out $(TEST_C) tests/failing_memory.c,$(wildcard tests/*.c))
 BENCH_C := $(wildcard bench/bench_*.c)
 BENCH_HELP_C := $(filter-out $(BENCH_C),$(wildcard bench/*.c))
 EXAMPLE_C := $(wildcard examples/*.c)
@@ -54,7 +50,7 @@ BENCHES := $(patsubst bench/%.c,$(BUILD)/bench/%,$(BENCH_C))
 LIB := $(BUILD)/libsupple.a
 RUNTIME := $(BUILD)/libsupple-runtime.a
 object = $(patsubst %.c,$(BUILD)/%.o,$(1))
-SOURCES := $(LIB_C) $(wildcard tools/*/*.c) $(TEST_C) $(TEST_HELP_C) $(BENCH_C) $(BENCH_HELP_C) $(EXAMPLE_C) $(wildcard tests/fuzz/*.c)
+SOURCES := $(LIB_C) $(wildcard tools/*/*.c) $(TEST_C) $(TEST_HELP_C) tests/failing_memory.c $(BENCH_C) $(BENCH_HELP_C) $(EXAMPLE_C) $(wildcard tests/fuzz/*.c)
 
 all: $(LIB) $(RUNTIME) $(PROGRAMS)
 
@@ -89,9 +85,11 @@ $(LIB): $(call object,$(LIB_C))
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
-$(RUNTIME): $(call object,$(RUNTIME_C))
+# One object, so that the linker finds what belongs to it.
+$(RUNTIME): $(call object,$(RUNTIME_C)) $(LIB)
 	$(call say,AR,$@)
-	$(Q)rm -f $@ && $(AR) rcs $@ $^
+	$(Q)$(LD) -r -o $(@:.a=.o) $^
+	$(Q)rm -f $@ && $(AR) rcs $@ $(@:.a=.o)
 
 define tool_rule
 $(BIN)/$(call program,$(1)): $(call object,$(wildcard tools/$(1)/*.c)) $(LIB)
@@ -100,6 +98,12 @@ $(BIN)/$(call program,$(1)): $(call object,$(wildcard tools/$(1)/*.c)) $(LIB)
 	$(Q)$$(CC) $$(ALL_CFLAGS) $$(LDFLAGS) -o $$@ $$^ $$(LDLIBS)
 endef
 $(foreach t,$(TOOL_DIRS),$(eval $(call tool_rule,$(t))))
+
+# Programs in which the N-th allocation fails (tests/failing_memory.h): the library's calls go through its hooks.
+WRAPPED := malloc calloc realloc aligned_alloc free strdup strndup getline __getdelim asprintf realpath
+$(BUILD)/tests/test_no_memory_%: $(BUILD)/tests/test_no_memory_%.o $(BUILD)/tests/failing_memory.o $(call object,$(TEST_HELP_C)) $(LIB)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) $(addprefix -Wl$(comma)--wrap=,$(WRAPPED)) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS) -lsuitesparseconfig
 
 $(BUILD)/tests/test_%: $(BUILD)/tests/test_%.o $(call object,$(TEST_HELP_C)) $(LIB)
 	$(call say,LD,$@)

@@ -126,27 +126,17 @@ static void make_plan(su_tool *tool, const settings *set, job *j)
 static su_model_parts parts_of(su_tool *tool, const settings *set, job *j)
 {
     const su_poses *poses = &j->poses;
-    return (su_model_parts){.space = &j->space,
-                            .poses = poses,
-                            .shots = {.target = {.nbar = poses->nbar,
-                                                 .s = poses->s,
-                                                 .a = poses->a,
-                                                 .neutral = poses->neutral,
-                                                 .params = poses->params,
-                                                 .param_scale = poses->param_scale,
-                                                 .param_names = json_object_get(poses->file.meta, "param_names"),
-                                                 .psd_params = poses->psd_params,
-                                                 .psd_shapes = poses->psd_shapes,
-                                                 .psd_rbf = poses->psd_rbf,
-                                                 .param_mean = poses->param_mean,
-                                                 .param_basis = poses->param_basis},
-                                      .count = set->shots.count,
-                                      .paths = set->shots.items},
-                            .basis_path = j->basis_path,
-                            .plan = &j->plan,
-                            .seed = (uint64_t)set->seed,
-                            .memory = (int64_t)set->memory << 20,
-                            .progress = &tool->progress};
+    return (su_model_parts){
+        .space = &j->space,
+        .poses = poses,
+        .shots = {.target = {.rig = su_rig_of_poses(poses), .nbar = poses->nbar, .neutral = poses->neutral},
+                  .count = set->shots.count,
+                  .paths = set->shots.items},
+        .basis_path = j->basis_path,
+        .plan = &j->plan,
+        .seed = (uint64_t)set->seed,
+        .memory = (int64_t)set->memory << 20,
+        .progress = &tool->progress};
 }
 
 static json_t *make_meta(su_tool *tool, const settings *set, const job *j)

@@ -6,6 +6,7 @@
 #include "core/threads.h"
 #include "matrices.h"
 #include "reduce/modes/parts.h"
+#include "../sim_options.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -61,7 +62,7 @@ static su_status load(job *j)
     return choose_poses(j);
 }
 
-/* Convention 16: what the modes of one pose depend on. */
+/* docs/formats.md, convention 16: what the modes of one pose depend on. */
 static su_status pose_digest(const job *j, int64_t i, char hex[33])
 {
     int64_t n = j->tet.n, t = j->tet.t, row = j->rows[i];
@@ -118,6 +119,7 @@ static su_status shot_loads(job *j)
     const su_play play = {.tet = &j->tet,
                           .fit = &j->fit,
                           .plan = plan,
+                          .settings = &j->set->sim,
                           .count = j->set->shots.count,
                           .paths = j->set->shots.items,
                           .most = left == 0 || frames > plan->least_frames ? frames : plan->least_frames,
@@ -290,7 +292,7 @@ static su_status make_meta(job *j)
     }
     json_decref(names);
     json_object_set_new(meta, "material", json_string(su_material_name(j->setup.material)));
-    return SU_OK;
+    return j->loads.played.count ? su_sim_gravity_meta(&j->set->sim, meta, &j->tool->err) : SU_OK;
 }
 
 static su_status run(su_tool *tool, const settings *set)
@@ -376,7 +378,7 @@ done:
 
 int main(int argc, char **argv)
 {
-    settings set = {.r = 60, .responses = -1, .tolerance = 0.005, .eta = 0.1, .kappa = 0.5};
+    settings set = {.r = 60, .responses = -1, .tolerance = 0.005, .eta = 0.1, .kappa = 0.5, .sim = su_sim_defaults()};
     const su_option options[] = {
         {.name = "modes",
          .letter = 'r',
@@ -410,6 +412,7 @@ int main(int argc, char **argv)
          .help = "shots to be baked: modes that are not linear are made from how the flesh would swing in them: the "
                  "principal directions of that, then of shots played coarsely in the full space, in place of "
                  "derivatives."},
+        SU_GRAVITY_OPTIONS(set.sim),
         {.name = "responses",
          .kind = SU_OPT_INT,
          .target = &set.responses,

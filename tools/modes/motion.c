@@ -61,7 +61,7 @@ static su_status make_meta(job *j, const motions *m, su_basis *basis)
     json_object_set_new(meta, "interpolation", json_string("corotated"));
     json_object_set_new(meta, "subspace", json_string("one"));
     json_object_set_new(meta, "material", json_string(su_material_name(j->setup.material)));
-    return SU_OK;
+    return su_sim_gravity_meta(&j->set->sim, meta, &tool->err);
 }
 
 su_status motion_run(job *j)
@@ -85,6 +85,7 @@ su_status motion_run(job *j)
     const su_play play = {.tet = &j->tet,
                           .fit = &j->fit,
                           .plan = &j->plan,
+                          .settings = &j->set->sim,
                           .count = m.count,
                           .motions = m.known,
                           .paths = m.paths,

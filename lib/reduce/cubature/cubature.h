@@ -1,4 +1,5 @@
-/* Training of both cubature sets over all places in pose space (PSSD sections 5.3, 5.4; docs/reduction.md). */
+/* Training of both cubature sets over all places in pose space (PSSD sections 5.3, 5.4; docs/reduction.md, section 5).
+ */
 #ifndef SU_REDUCE_CUBATURE_H
 #define SU_REDUCE_CUBATURE_H
 
@@ -29,7 +30,7 @@ typedef struct su_cubature {
 
 /* With a basis a pose the tets stand for the whole elastic force, with weights a pose (PSSD section 5.3). With one
  * basis (training->states) they are trained for what is not linear in it, their weights do not depend on the pose, and
- * D is added (docs/reduction.md). */
+ * D is added (docs/design.md, eq. 12 to 14). */
 su_status su_cubature_train(const su_training *training, su_cubature *out, su_error *err);
 /* Trains the tets alone anew, `tets` of them (with states); the vertices stay. Where that fails the old ones stay, too.
  */

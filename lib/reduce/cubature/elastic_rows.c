@@ -68,13 +68,12 @@ static su_status enter(row_maker *make, su_error *err)
     return su_pose_space_enter(make->space, make->place, make->U, make->rotation, err);
 }
 
-/* Linearized stress at F = 1: P = mu (G + G') + lambda tr G, G = F - 1; every material's. */
-static void linear_stress(double mu, double lambda, const double F[9], double P[9])
+/* Linear stress of tet e at a deformation gradient; every material's at F = 1. */
+static void linear_stress(const su_elastic *elastic, int64_t e, const double F[9], double P[9])
 {
-    double pressure = lambda * (F[0] + F[4] + F[8] - 3);
-    for (int a = 0; a < 3; a++)
-        for (int b = 0; b < 3; b++)
-            P[3 * a + b] = a == b ? 2 * mu * (F[4 * a] - 1) + pressure : mu * (F[3 * a + b] + F[3 * b + a]);
+    double G[9];
+    for (int i = 0; i < 9; i++) G[i] = F[i] - (i % 4 == 0);
+    su_linear_stress(elastic->mu[e], elastic->lambda[e], G, P);
 }
 
 /* Force of a stress on the corners of tet e, f (4,3). */
@@ -105,7 +104,7 @@ static void sample_force(const row_maker *make, const double *y, double *f, floa
         float *out = kept + CORNERS * (int64_t)make->candidate_of[e];
         su_elastic_gradient(elastic, y, e, F);
         if (make->part.kind == SU_FORCE_LINEAR)
-            linear_stress(elastic->mu[e], elastic->lambda[e], F, P);
+            linear_stress(elastic, e, F, P);
         else
             su_material_stress(elastic->material, elastic->mu[e], elastic->lambda[e], F, P);
         corner_forces(elastic, e, P, own);
@@ -148,7 +147,7 @@ static su_status neutral_forces(row_maker *make, su_error *err)
                 const su_elastic *elastic = &space->elastic;
                 double F[9], P[9], f[CORNERS];
                 su_elastic_gradient(elastic, y + k * size, list[c], F);
-                linear_stress(elastic->mu[list[c]], elastic->lambda[list[c]], F, P);
+                linear_stress(elastic, list[c], F, P);
                 corner_forces(elastic, list[c], P, f);
                 for (int i = 0; i < CORNERS; i++) force[CORNERS * ((from + k) * count + c) + i] = (float)f[i];
             }

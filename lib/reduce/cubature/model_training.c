@@ -100,7 +100,7 @@ static void carry(json_t *to, const json_t *from, size_t count, const char *cons
 static su_status build(const su_model_parts *parts, const json_t *meta, su_model_training *training, su_error *err)
 {
     static const char *const of_fit[] = {"material", "rest", "frequency", "young", "poisson", "density", "param_names"};
-    static const char *const of_basis[] = {"interpolation", "subspace", "linear_modes"};
+    static const char *const of_basis[] = {"interpolation", "subspace", "linear_modes", "gravity", "gravity_mode"};
     const su_pose_space *space = parts->space;
     const su_cubature *set = &training->cubature;
     su_model_free(&training->model);

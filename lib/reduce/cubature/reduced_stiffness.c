@@ -101,11 +101,10 @@ static void strain_and_stress(const su_pose_space *space, const double *U, int64
                 double d = U[3 * (k * n + tet[c + 1]) + a] - U[3 * (k * n + tet[0]) + a];
                 for (int b = 0; b < 3; b++) B[(3 * a + b) * r + k] += d * g[3 * c + b];
             }
-        double pressure = lambda * (B[k] + B[4 * r + k] + B[8 * r + k]);
-        for (int a = 0; a < 3; a++)
-            for (int b = 0; b < 3; b++)
-                P[(3 * a + b) * r + k] =
-                    mu * (B[(3 * a + b) * r + k] + B[(3 * b + a) * r + k]) + (a == b ? pressure : 0);
+        double G[9], stress[9];
+        for (int i = 0; i < 9; i++) G[i] = B[i * r + k];
+        su_linear_stress(mu, lambda, G, stress);
+        for (int i = 0; i < 9; i++) P[i * r + k] = stress[i];
     }
 }
 

@@ -1,6 +1,7 @@
 #include "reduce/modes/motion_basis.h"
 
 #include "core/memory.h"
+#include "core/order.h"
 #include "reduce/align/align.h"
 #include "reduce/modes/modes.h"
 
@@ -8,12 +9,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 /* factor (count): what each frame is multiplied by. sizes (count): mass norms. Errors are relative to the size of a
  * frame's own motion: frames are divided by it and a part of the median size, below which motion is too small to be
@@ -27,7 +22,7 @@ static su_status weigh_frames(const su_play *play, const su_played_shots *shapes
     SU_TRY(SU_ALLOC(&sorted, shapes->count, "states", err));
     SU_GO(SU_ALLOC(&energy, shot_count, "states", err));
     memcpy(sorted, sizes, (size_t)shapes->count * sizeof *sorted);
-    qsort(sorted, (size_t)shapes->count, sizeof *sorted, compare_doubles);
+    qsort(sorted, (size_t)shapes->count, sizeof *sorted, su_order_doubles);
     double least = play->plan->least_motion * sorted[shapes->count / 2];
     for (int64_t k = 0; k < shapes->count; k++) {
         factor[k] = sizes[k] > 0 ? 1 / (sizes[k] + least) : 0;

@@ -2,7 +2,6 @@
 
 #include "core/memory.h"
 #include "fem/fullsim.h"
-#include "geometry/mat3.h"
 #include "geometry/rotation.h"
 #include "rig/shot.h"
 
@@ -54,18 +53,8 @@ static su_status stage_open(stage *s, su_error *err)
     const su_fit *fit = s->fit;
     const su_play *play = s->play;
     const su_anim *anim = &play->anims[s->number];
-    const su_shot_target target = {.nbar = play->tet->nbar,
-                                   .s = fit->s,
-                                   .a = fit->a,
-                                   .params = fit->params,
-                                   .param_scale = fit->param_scale,
-                                   .param_names = json_object_get(fit->file.meta, "param_names"),
-                                   .psd_params = fit->psd_params,
-                                   .psd_shapes = fit->psd_shapes,
-                                   .psd_rbf = fit->psd_rbf,
-                                   .param_mean = fit->param_mean,
-                                   .param_basis = fit->param_basis};
-    su_sim_settings settings = su_sim_defaults();
+    const su_shot_target target = {.rig = su_rig_of_fit(fit), .nbar = play->tet->nbar};
+    su_sim_settings settings = play->settings ? *play->settings : su_sim_defaults();
     su_fullsim_options options = {
         .tolerance = TOLERANCE, .newton = (int)play->plan->shape_solves, .threads = s->threads, .iterative = true};
     su_status status;
@@ -75,21 +64,7 @@ static su_status stage_open(stage *s, su_error *err)
                                   number_in(anim->file.meta, "fps", FPS), err));
     SU_GO(su_fullsim_create(play->tet, fit, s->shot, &settings, &options, &s->sim, err));
 done:
-    su_sim_settings_free(&settings);
     return status;
-}
-
-/* The displacement at the frame that the simulation stands at, turned back. */
-static void turn_back(const stage *s, double *shape)
-{
-    const double *turn = su_fullsim_turn(s->sim);
-    su_fullsim_frame state;
-    su_fullsim_state(s->sim, &state);
-    for (int64_t v = 0; v < s->play->tet->n; v++) {
-        double R[9];
-        su_quaternion_matrix(turn + 4 * v, R);
-        su_tmulv3(R, state.u + 3 * v, shape + 3 * v);
-    }
 }
 
 /* ---- which frames ---- */
@@ -165,7 +140,7 @@ static su_status choose_stretches(const su_play *play, int64_t *count, stretch *
 static su_status play_stretch(stage *s, const stretch *which, su_played_shots *out, su_error *err)
 {
     const su_training_plan *plan = s->play->plan;
-    int64_t start = which->first > which->before ? which->first - which->before : 0, k = which->at;
+    int64_t start = which->first > which->before ? which->first - which->before : 0, k = which->at, n = s->play->tet->n;
     su_fullsim_set_solves(s->sim, (int)(which->exact ? plan->exact_solves : plan->shape_solves));
     su_fullsim_set_stiffness(s->sim, which->soft ? plan->soft_stiffness : 1);
     su_fullsim_restart(s->sim, start);
@@ -177,7 +152,7 @@ static su_status play_stretch(stage *s, const stretch *which, su_played_shots *o
         su_fullsim_state(s->sim, &state);
         out->shot[k] = which->shot, out->start[k] = which->exact ? start : -1,
         out->frame[k] = state.status >= SU_STATUS_DAMPED ? -1 : f;
-        turn_back(s, out->shapes + 3 * s->play->tet->n * k++);
+        su_turn_back_vectors(n, su_fullsim_turn(s->sim), state.u, out->shapes + 3 * n * k++);
     }
     return SU_OK;
 }

@@ -9,6 +9,7 @@
 #include "io/stage/anim.h"
 #include "io/stage/fit.h"
 #include "io/stage/tet.h"
+#include "physics/settings.h"
 #include "reduce/training_plan.h"
 
 #include <stdint.h>
@@ -18,7 +19,9 @@ typedef struct su_play {
     const su_tet *tet;
     const su_fit *fit; /* poses that it lacks: rest shapes without corrections */
     const su_training_plan *plan;
-    int count;                /* of shots */
+    const su_sim_settings *settings; /* gravity, damping and whatever else the shots are simulated with, unresolved;
+                                      * NULL: sim's defaults. Steps a frame are the plan's */
+    int count;                       /* of shots */
     int motions;              /* so many of the first are motions of the rig's own: some of their stretches are solved
                                * exactly, some played with soft flesh (plan) */
     const char *const *paths; /* (count) for messages */
@@ -41,7 +44,7 @@ typedef struct su_played_shots {
 
 /* Where the shots have more frames than wanted, stretches of them evenly apart are played, each begun at rest in the
  * rig's motion some frames before the first that counts. Frames whose step had to be damped or failed are left out.
- * Gravity as sim has it by default. */
+ */
 su_status su_shots_play(const su_play *play, su_played_shots *out, su_error *err);
 
 void su_played_shots_free(su_played_shots *played);

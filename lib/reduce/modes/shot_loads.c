@@ -7,6 +7,7 @@
 #include "io/stage/anim.h"
 #include "linalg/eigen.h"
 #include "linalg/sparse.h"
+#include "physics/settings.h"
 #include "reduce/modes/modes.h"
 #include "reduce/modes/shot_motion.h"
 #include "rig/rest_shape.h"
@@ -17,8 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* m/s^2, a thousandth of gravity: loads along the axes, where shots do not accelerate at all. */
-#define LEAST_LOAD (1e-3 * 9.81)
+/* What uniform loads have of gravity at least, where next to nothing in the shots is accelerated. */
+#define LEAST_LOAD 1e-3
 
 typedef struct sampler {
     const su_tet *tet;
@@ -35,10 +36,10 @@ static void sampler_free(sampler *s)
 }
 
 /* out (n,3) at frame f, between its neighbours: R' Q' (X_{f+1} - 2 X_f + X_{f-1}) / dt^2 with X = Q x + c. */
-static void load_at(sampler *s, const su_shot *shot, int64_t f, double *out)
+static void load_at(sampler *s, const su_shot *shot, int64_t f, double dt, double *out)
 {
     int64_t n = s->tet->n;
-    double Q[3][9], c[3][3], dt = su_shot_time(shot, f + 1) - su_shot_time(shot, f);
+    double Q[3][9], c[3][3];
     for (int k = 0; k < 3; k++) {
         su_shot_sample(shot, f + k - 1, 0, 0, NULL, s->skin, NULL, Q[k], c[k]);
         su_rest_shape_evaluate(&s->shape, n, NULL, s->skin, NULL, s->x[k]);
@@ -64,25 +65,15 @@ static su_status each_load(sampler *s, const su_play *play, int number, int64_t 
     const su_fit *fit = play->fit;
     const su_anim *anim = &play->anims[number];
     su_shot *shot;
-    const su_shot_target target = {.nbar = s->tet->nbar,
-                                   .s = fit->s,
-                                   .a = fit->a,
-                                   .params = fit->params,
-                                   .param_scale = fit->param_scale,
-                                   .param_names = json_object_get(fit->file.meta, "param_names"),
-                                   .psd_params = fit->psd_params,
-                                   .psd_shapes = fit->psd_shapes,
-                                   .psd_rbf = fit->psd_rbf,
-                                   .param_mean = fit->param_mean,
-                                   .param_basis = fit->param_basis,
-                                   .frames_only = true};
+    const su_shot_target target = {.rig = su_rig_of_fit(fit), .nbar = s->tet->nbar, .frames_only = true};
     su_status status = SU_OK;
     SU_TRY(su_shot_create(anim, play->paths[number], &target, 0, NULL, &shot, NULL, err));
     s->shape.neutral = anim->neutral;
+    double dt = su_sim_frame_seconds(anim->F, anim->times, NAN);
     for (int64_t f = 1; f + 1 < anim->F && status == SU_OK; f++) {
         if ((*phase)++ % stride) continue;
-        load_at(s, shot, f, s->load);
-        status = see(context, s->load, su_shot_time(shot, f + 1) - su_shot_time(shot, f), err);
+        load_at(s, shot, f, dt, s->load);
+        status = see(context, s->load, dt, err);
     }
     su_shot_free(shot);
     return status;
@@ -259,9 +250,11 @@ static su_status collect_loads(sampler *s, const su_play *play, int64_t most, co
     SU_TRY(SU_ALLOC(&all->loads, 3 * n * (frames / stride + 4), "loads of the shots", err));
     for (int k = 0; k < play->count; k++) SU_TRY(each_load(s, play, k, stride, &phase, collect, all, err));
     for (int64_t i = 0; i < 3 * n * all->count; i++) squares += all->loads[i] * all->loads[i];
+    const su_sim_settings usual = su_sim_defaults();
+    double least = LEAST_LOAD * su_norm3(usual.gravity);
     double strength = all->count ? sqrt(squares / (double)(n * all->count)) : 0;
     for (int axis = 0; axis < 3; axis++, all->count++)
-        for (int64_t v = 0; v < n; v++) all->loads[3 * (all->count * n + v) + axis] = fmax(strength, LEAST_LOAD);
+        for (int64_t v = 0; v < n; v++) all->loads[3 * (all->count * n + v) + axis] = fmax(strength, least);
     return SU_OK;
 }
 

@@ -2,16 +2,13 @@
 
 #include "core/memory.h"
 #include "linalg/eigen.h"
+#include "physics/settings.h"
 
 #include <cblas.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Of the rehearsal: damping over critical at its lowest mode, and steps a second at least, both as sim has them by
- * default. */
-#define DAMPING 0.1
-enum { STEPS_A_SECOND = 90 };
 /* Squared frequencies below this part of the largest are rigid motions. */
 #define RIGID 1e-9
 /* Squared size, over the largest direction's, below which directions are not made. */
@@ -25,7 +22,7 @@ su_status su_linear_motion_create(int64_t count, const double *squares, su_linea
     double first = 0;
     for (int64_t k = count - 1; k >= 0; k--)
         if (squares[k] > RIGID * squares[count - 1]) first = squares[k];
-    out->beta = first > 0 ? 2 * DAMPING / sqrt(first) : 0;
+    out->beta = first > 0 ? 2 * su_sim_defaults().damping / sqrt(first) : 0;
     SU_GO(SU_ALLOC(&out->q, count, "rehearsal", err));
     SU_GO(SU_ALLOC(&out->before, count, "rehearsal", err));
     SU_GO(SU_ALLOC(&out->force, count, "rehearsal", err));
@@ -58,7 +55,7 @@ su_status su_linear_motion_frame(su_linear_motion *motion, const double *force, 
         if (!numbers) return su_fail(err, SU_AGAIN, "out of memory for the rehearsal");
         motion->shot = numbers, motion->room = room;
     }
-    int substeps = (int)fmax(1, ceil(STEPS_A_SECOND * dt - 1e-9));
+    int substeps = su_sim_substeps(dt);
     double h = dt / substeps;
     for (int64_t k = 0; k < motion->count; k++) {
         double square = motion->squares[k], drag = motion->beta * square / h;
