@@ -4,6 +4,7 @@
 #include "rig/rbf.h"
 #include "runtime/forces/linear_force.h"
 #include "runtime/forces/model_points.h"
+#include "runtime/kernels/kernel_set.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -351,6 +352,7 @@ su_status su_runtime_model_create_with(const su_model *source, su_interpolation 
     su_status status;
     su_member *of = NULL, *tets = NULL;
     int32_t *point_of = NULL, *vertices = NULL;
+    const su_kernel_set *set;
     const char *material = json_string_value(json_object_get(source->file.meta, "material"));
     int number = su_material_from_name(material ? material : "neohookean");
     if (number < 0) return su_fail(err, SU_INPUT, "the model's material '%s' is not known", material);
@@ -359,8 +361,9 @@ su_status su_runtime_model_create_with(const su_model *source, su_interpolation 
                        SU_MOST_REGIONS);
     out->material = (su_material)number;
     out->m = source->m, out->bases = source->bases, out->s = source->s, out->r = source->r;
-    out->kernels = su_kernels_choose(NULL);
-    out->pose_kernels = su_pose_kernels_choose(NULL);
+    SU_TRY(su_kernel_set_find(&set, err));
+    out->kernels = &set->step;
+    out->pose_kernels = &set->pose;
     out->size = su_model_padded(source->r);
     out->params = source->params, out->param_scale = source->param_scale, out->rbf = source->rbf;
     out->basis_rbf = source->basis_rbf;
