@@ -8,7 +8,7 @@
 #include "runtime/subspace/pose_part.h"
 #include "runtime/subspace/shot_lanes.h"
 #include "runtime/subspace/reconstruct.h"
-#include "runtime/step/step.h"
+#include "runtime/reduced_step.h"
 #include "trained.h"
 
 #include <cblas.h>

@@ -8,7 +8,7 @@
 #include "runtime/model_runtime.h"
 #include "runtime/subspace/pose_part.h"
 #include "runtime/subspace/shot_lanes.h"
-#include "runtime/step/step.h"
+#include "runtime/reduced_step.h"
 
 #include <cblas.h>
 #include <lapacke.h>

@@ -10,7 +10,7 @@
 #include "runtime/step/checkpoint.h"
 #include "runtime/subspace/pose_part.h"
 #include "runtime/subspace/reconstruct.h"
-#include "runtime/step/step.h"
+#include "runtime/reduced_step.h"
 
 #include <lapacke.h>
 

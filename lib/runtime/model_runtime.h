@@ -36,6 +36,18 @@ typedef struct su_panel {
     int64_t region_count;
 } su_panel;
 
+/* out (stride) = a panel's columns of q; its padding reads q[r] = 0. */
+static inline void su_panel_gather(const su_panel *panel, const double *q, double *out)
+{
+    for (int64_t j = 0; j < panel->stride; j++) out[j] = q[panel->modes[j]];
+}
+
+/* q (lead) += a panel's columns. */
+static inline void su_panel_scatter(const su_panel *panel, const double *from, double *q)
+{
+    for (int64_t j = 0; j < panel->columns; j++) q[panel->modes[j]] += from[j];
+}
+
 /* Two regions that overlap: their block of a Gram matrix, rows of the left by columns of the right, padded to stride.
  */
 typedef struct su_gram_pair {

@@ -9,7 +9,7 @@
 #include "rig/shot.h"
 #include "runtime/model_runtime.h"
 #include "physics/settings.h"
-#include "runtime/step/step.h"
+#include "runtime/reduced_step.h"
 
 #include <stdint.h>
 

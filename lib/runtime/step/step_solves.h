@@ -1,0 +1,24 @@
+/* The solves of a step, shared by the files that make it up. */
+#ifndef SU_RUNTIME_STEP_SOLVES_H
+#define SU_RUNTIME_STEP_SOLVES_H
+
+#include "runtime/step/step.h"
+
+double su_step_dot(int64_t count, const double *a, const double *b);
+bool su_step_all_finite(int64_t count, const double *a);
+/* The record's displacements at its q, of all points that the parts know. */
+void su_step_displace(su_stepper *s, const void *instant, su_state *state);
+/* Largest square of the difference of two states' displacements (b NULL: of a's) among all points. */
+double su_step_largest_square(const su_stepper *s, const su_state *a, const su_state *b);
+
+/* The linearization at the turned previous state u*: [mass G + stiffness K*] q = -load - (f(u*) - stiffness K* u*) into
+ * s->next->q. */
+su_step_end su_step_first_solve(su_stepper *s, const void *instant, double mass, double stiffness);
+/* Newton iterations on s->next->q, until s->iterations reaches the maximum or the residual the tolerance. damping: beta
+ * / h. */
+su_step_end su_step_iterate(su_stepper *s, const void *instant, double mass, double damping, int max_iterations);
+/* Displaces the points. Is the linearization to be trusted? Looked at where points move far; if not, the step is
+ * minimized. *leap: square of the largest motion of a point against the rig, at the end. */
+su_step_end su_step_check(su_stepper *s, const void *instant, double mass, double damping, double *leap);
+
+#endif
