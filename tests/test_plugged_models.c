@@ -467,7 +467,7 @@ static void create_stage(stage *t, bool turned)
     assert_int_equal(
         su_runtime_model_create_with(&t->r.model, SU_COROTATED, free, t->r.model.region_vertices, &t->model, &err),
         SU_OK);
-    assert_int_equal(t->model.kept, free);
+    assert_int_equal(t->model.points.kept, free);
     const su_smoothing smoothing = su_fit_smoothing(fit);
     assert_int_equal(
         su_rotation_field_create(n, tet->vertices, tet->t, tet->tets, &smoothing, 0, NULL, &t->field, NULL), SU_OK);
@@ -490,7 +490,7 @@ static void create_stage(stage *t, bool turned)
     for (int k = 0; k < 2; k++) create_instant(t, t->instants + k);
     t->flesh = (whole){.n = n,
                        .free = free,
-                       .padded = t->model.kept_padded,
+                       .padded = t->model.points.kept_padded,
                        .still_at = (6 * n + 7) / 8 * 8,
                        .diagonal = t->model.diagonal,
                        .vertex = t->vertex,

@@ -60,10 +60,10 @@ static void rough_strain(const tets *s, const su_pose *pose, const double *q, do
 {
     const su_runtime_model *model = s->model;
     float *few = s->gathered_float;
-    for (int64_t p = 0; p < model->tet_panels; p++) {
-        const su_panel *panel = model->tet_panel + p;
+    for (int64_t p = 0; p < model->tets.panels; p++) {
+        const su_panel *panel = model->tets.panel + p;
         for (int64_t j = 0; j < panel->stride; j++) few[j] = (float)q[panel->modes[j]];
-        if (p < model->panels_abreast) {
+        if (p < model->tets.panels_abreast) {
             model->kernels->strain_abreast_float(panel->count, panel->columns, pose->B + 9 * panel->offset, few,
                                                  gradient + 9 * panel->first);
             continue;
@@ -76,10 +76,10 @@ static void rough_strain(const tets *s, const su_pose *pose, const double *q, do
 static void strain_at(const tets *s, const su_pose *pose, const double *q, double *gradient)
 {
     const su_runtime_model *model = s->model;
-    for (int64_t p = 0; p < model->tet_panels; p++) {
-        const su_panel *panel = model->tet_panel + p;
+    for (int64_t p = 0; p < model->tets.panels; p++) {
+        const su_panel *panel = model->tets.panel + p;
         su_panel_gather(panel, q, s->gathered);
-        if (p < model->panels_abreast) {
+        if (p < model->tets.panels_abreast) {
             model->kernels->strain_abreast(panel->count, panel->columns, pose->B + 9 * panel->offset, s->gathered,
                                            gradient + 9 * panel->first);
             continue;
@@ -92,11 +92,11 @@ static void strain_at(const tets *s, const su_pose *pose, const double *q, doubl
 static void add_stress(const tets *s, const su_pose *pose, double *out)
 {
     const su_runtime_model *model = s->model;
-    for (int64_t p = 0; p < model->tet_panels; p++) {
-        const su_panel *panel = model->tet_panel + p;
+    for (int64_t p = 0; p < model->tets.panels; p++) {
+        const su_panel *panel = model->tets.panel + p;
         const float *B = pose->B + 9 * panel->offset;
         memset(s->gathered, 0, (size_t)panel->stride * sizeof *s->gathered);
-        if (p < model->panels_abreast) {
+        if (p < model->tets.panels_abreast) {
             model->kernels->force_abreast(panel->count, panel->columns, B, s->stress + 9 * panel->first, s->gathered);
         } else {
             for (int64_t k = 0; k < panel->count; k++)
@@ -137,7 +137,7 @@ static void strain_since(const tets *s, const double *strain, int64_t e, double 
 static bool respond_irregular(tets *s, const su_pose *pose, const respond_to *what)
 {
     const su_runtime_model *model = s->model;
-    for (int64_t e = 0; e < model->tets; e++) {
+    for (int64_t e = 0; e < model->tets.count; e++) {
         if (!(s->irregular[e / 8] >> (e % 8) & 1)) continue;
         double F[9], P[9], H[81], since[9], sum = 0, volume = pose->volume[e];
         double mu = s->stiffness * pose->mu[e], lambda = s->stiffness * pose->lambda[e];
@@ -172,7 +172,7 @@ static bool respond(tets *s, const su_pose *pose, const respond_to *what)
 {
     const su_runtime_model *model = s->model;
     su_response response = {.material = model->material,
-                            .count = model->tets_padded,
+                            .count = model->tets.padded,
                             .mu = pose->mu,
                             .lambda = pose->lambda,
                             .volume = pose->volume,
@@ -194,7 +194,7 @@ static double elastic_energy(const tets *s, const su_pose *pose, const double *s
 {
     const su_runtime_model *model = s->model;
     double energy = 0;
-    for (int64_t e = 0; e < model->tets; e++) {
+    for (int64_t e = 0; e < model->tets.count; e++) {
         double F[9], since[9], unused[9] = {0};
         for (int a = 0; a < 9; a++) F[a] = *lane((double *)strain, e, a) + (a % 4 == 0);
         energy += pose->volume[e] *
@@ -250,12 +250,12 @@ static void scatter_tile(const su_runtime_model *model, const su_panel *panel, c
 static void assemble(tets *s, const su_pose *pose, const float *derivative, double scale, double *A, double *force)
 {
     const su_runtime_model *model = s->model;
-    for (int64_t p = 0; p < model->tet_panels; p++) {
-        const su_panel *panel = model->tet_panel + p;
+    for (int64_t p = 0; p < model->tets.panels; p++) {
+        const su_panel *panel = model->tets.panel + p;
         memset(s->tile, 0, (size_t)(panel->columns * panel->stride) * sizeof *s->tile);
         memset(s->gathered, 0, (size_t)panel->stride * sizeof *s->gathered);
         const float *B = pose->B + 9 * panel->offset;
-        if (p < model->panels_abreast) {
+        if (p < model->tets.panels_abreast) {
             model->kernels->tangent_abreast(panel->count, panel->columns, panel->stride, B,
                                             derivative + SU_DERIVATIVE_ENTRIES * panel->first, s->work, s->tile);
             if (force)
@@ -278,7 +278,7 @@ static void prepare(void *self, const void *instant, const su_subspace *subspace
     const tets *s = self;
     const su_pose *pose = instant;
     if (turned)
-        s->model->kernels->turned_strain(s->model->tets_padded, pose->corner_rotation, now->force, pose->gradient,
+        s->model->kernels->turned_strain(s->model->tets.padded, pose->corner_rotation, now->force, pose->gradient,
                                          s->carried);
     else
         strain_at(s, pose, now->q, s->carried);
@@ -338,14 +338,14 @@ static void keep(void *self, const void *instant, const su_subspace *subspace, c
     int64_t kept;
     const double *still = subspace->still(subspace->self, reached->subspace, &kept);
     rough_strain(s, pose, reached->q, s->strain);
-    model->kernels->corners(model->tets_padded, kept, model->base, still, pose->corner_rotation, pose->gradient,
+    model->kernels->corners(model->tets.padded, kept, model->tets.base, still, pose->corner_rotation, pose->gradient,
                             s->strain, reached->force);
 }
 
 static double largest_square(void *self, const double *a, const double *b)
 {
     const tets *s = self;
-    int64_t padded = s->model->tets_padded;
+    int64_t padded = s->model->tets.padded;
     double most = 0;
     for (int c = 0; c < 4; c++) {
         double here =
@@ -367,12 +367,12 @@ static void release(void *self)
 su_status su_tets_force_create(const su_runtime_model *model, double stiffness, su_force *out, su_error *err)
 {
     tets *s;
-    int64_t widest = SU_PANEL, most = 0, padded = model->tets_padded;
+    int64_t widest = SU_PANEL, most = 0, padded = model->tets.padded;
     SU_TRY(SU_ALLOC(&s, 1, "elastic force", err));
     s->model = model, s->stiffness = stiffness;
-    for (int64_t p = 0; p < model->tet_panels; p++) {
-        if (model->tet_panel[p].stride > widest) widest = model->tet_panel[p].stride;
-        if (model->tet_panel[p].count > most) most = model->tet_panel[p].count;
+    for (int64_t p = 0; p < model->tets.panels; p++) {
+        if (model->tets.panel[p].stride > widest) widest = model->tets.panel[p].stride;
+        if (model->tets.panel[p].count > most) most = model->tets.panel[p].count;
     }
     /* by rows: D B of a group of eight tets; abreast: the tile's triangle in sixteen lanes */
     int64_t by_rows = 72 * widest + SU_LANES, triangle = SU_ABREAST * (widest * (widest + 1) / 2 + 7);

@@ -61,8 +61,8 @@ static void mass(void *self, const void *instant, double factor, double *A)
     const su_pose *pose = instant;
     const int64_t *first = model->basis.first_mode, lead = model->lead;
     memset(A, 0, (size_t)(lead * lead) * sizeof *A);
-    for (int64_t k = 0; k < model->pairs; k++) {
-        const su_gram_pair *pair = model->pair + k;
+    for (int64_t k = 0; k < model->gram.pairs; k++) {
+        const su_gram_pair *pair = model->gram.pair + k;
         if (pair->left > pair->right) continue;
         for (int64_t a = 0; a < pair->rows; a++) {
             double *to = A + (first[pair->left] + a) * lead + first[pair->right];
@@ -102,17 +102,17 @@ static void carried_mass(void *self, const void *instant, const su_state *state,
 static void add_inertia(const posed *p, const su_pose *pose, double *out)
 {
     const su_runtime_model *model = p->model;
-    int64_t at = 0, inertia = model->inertia_padded;
-    for (int64_t k = 0; k < model->point_panels; k++) {
-        const su_panel *panel = model->point_panel + k;
+    int64_t at = 0, inertia = model->inertia.padded;
+    for (int64_t k = 0; k < model->points.panels; k++) {
+        const su_panel *panel = model->points.panel + k;
         int64_t from = at;
         memset(p->gathered, 0, (size_t)panel->stride * sizeof *p->gathered);
-        for (; at < model->inertia && model->inertia_point[at] < panel->first + panel->count; at++) {
+        for (; at < model->inertia.count && model->inertia.point[at] < panel->first + panel->count; at++) {
             double scaled[3];
-            for (int c = 0; c < 3; c++) scaled[c] = model->inertia_mass[at] * p->z[c * inertia + at];
+            for (int c = 0; c < 3; c++) scaled[c] = model->inertia.mass[at] * p->z[c * inertia + at];
             model->kernels->rows_combine(
                 3, panel->stride,
-                pose->rows + 3 * (panel->offset + (model->inertia_point[at] - panel->first) * panel->stride), scaled,
+                pose->rows + 3 * (panel->offset + (model->inertia.point[at] - panel->first) * panel->stride), scaled,
                 p->gathered);
         }
         if (at > from) su_panel_scatter(panel, p->gathered, out);
@@ -127,7 +127,7 @@ static void inertia_load(posed *p, const su_pose *pose, const su_history *histor
     const double *now = history->now->subspace, *before = history->before->subspace;
     bool dynamic = history->h > 0, rotations = dynamic && history->inertia == SU_INERTIA_CONSISTENT;
     double h = dynamic ? history->h : 1, ratio = dynamic ? h / history->now->h : 0, world[3];
-    int64_t inertia = model->inertia_padded;
+    int64_t inertia = model->inertia.padded;
     su_mulv3(pose->Q, history->gravity, world);
     for (int c = 0; c < 3; c++) {
         const double *X1 = pose->world + c * inertia, *X0 = now + p->at.world + c * inertia,
@@ -171,9 +171,9 @@ static void displace(void *self, const void *instant, const double *q, double *s
     const su_runtime_model *model = p->model;
     const su_pose *pose = instant;
     double *still = state + p->at.still, *inertia = state + p->at.inertia;
-    int64_t kept = model->kept_padded;
-    for (int64_t k = 0; k < model->kept_panels; k++) {
-        const su_panel *panel = model->point_panel + k;
+    int64_t kept = model->points.kept_padded;
+    for (int64_t k = 0; k < model->points.kept_panels; k++) {
+        const su_panel *panel = model->points.panel + k;
         su_panel_gather(panel, q, p->gathered);
         model->kernels->rows_times(3 * panel->count, panel->stride, pose->rows + 3 * panel->offset, p->gathered,
                                    p->rows);
@@ -182,8 +182,8 @@ static void displace(void *self, const void *instant, const double *q, double *s
             x[i] = p->rows[3 * i], y[i] = p->rows[3 * i + 1], z[i] = p->rows[3 * i + 2];
     }
     for (int c = 0; c < 3; c++)
-        for (int64_t k = 0; k < model->inertia; k++)
-            inertia[c * model->inertia_padded + k] = still[c * kept + model->inertia_point[k]];
+        for (int64_t k = 0; k < model->inertia.count; k++)
+            inertia[c * model->inertia.padded + k] = still[c * kept + model->inertia.point[k]];
 }
 
 static void keep(void *self, const void *instant, const double *q, double *state)
@@ -196,22 +196,23 @@ static void keep(void *self, const void *instant, const double *q, double *state
     su_blend blend = blend_at(p, state);
     su_blend_copy(model, &pose->blend, &blend);
     state[p->at.serial] = (double)blend.serial; /* serials stay far below 2^53 */
-    memcpy(state + p->at.turn, pose->turn, (size_t)(9 * model->inertia_padded) * sizeof *state);
-    memcpy(state + p->at.world, pose->world, (size_t)(3 * model->inertia_padded) * sizeof *state);
+    memcpy(state + p->at.turn, pose->turn, (size_t)(9 * model->inertia.padded) * sizeof *state);
+    memcpy(state + p->at.world, pose->world, (size_t)(3 * model->inertia.padded) * sizeof *state);
 }
 
 static void start_moving(void *self, const void *instant, const void *next, double *state)
 {
     const posed *p = self;
     const su_pose *pose = instant, *then = next;
-    for (int64_t k = 0; k < 3 * p->model->inertia_padded; k++)
+    for (int64_t k = 0; k < 3 * p->model->inertia.padded; k++)
         state[p->at.world + k] = 2 * pose->world[k] - then->world[k];
 }
 
 static double largest_square(void *self, const double *a, const double *b)
 {
     const posed *p = self;
-    return p->model->kernels->largest_square(p->model->kept_padded, a + p->at.still, b ? b + p->at.still : p->nowhere);
+    return p->model->kernels->largest_square(p->model->points.kept_padded, a + p->at.still,
+                                             b ? b + p->at.still : p->nowhere);
 }
 
 /* Kinetic energy of U q and its coupling: |d(X + Q u)|^2 - |dX|^2, the quadratic part by Gram matrices, the rest by the
@@ -224,7 +225,7 @@ static void energy(void *self, const void *instant, const su_history *history_of
     const double *now = history_of->now->subspace, *before = history_of->before->subspace, h = history_of->h;
     const double *now_turn = now + p->at.turn, *now_u = now + p->at.inertia, *now_X = now + p->at.world;
     const double *older_turn = before + p->at.turn, *older_u = before + p->at.inertia, *older_X = before + p->at.world;
-    int64_t inertia = model->inertia_padded;
+    int64_t inertia = model->inertia.padded;
     double world[3], coupling = 0, sum = 0, turned = 0;
     su_mulv3(pose->Q, history_of->gravity, world);
     const float *blocks = pose->mixed[0];
@@ -235,7 +236,7 @@ static void energy(void *self, const void *instant, const su_history *history_of
     }
     su_gram_times(model, blocks, history_of->before->q, p->padded, p->held);
     double own = now[p->at.norm], mixed = dot(model->r, history_of->now->q, p->held), older = before[p->at.norm];
-    for (int64_t k = 0; k < model->inertia; k++) {
+    for (int64_t k = 0; k < model->inertia.count; k++) {
         double here[3] = {0}, there[3] = {0};
         for (int c = 0; c < 3; c++)
             for (int b = 0; b < 3; b++) {
@@ -244,9 +245,9 @@ static void energy(void *self, const void *instant, const su_history *history_of
             }
         for (int c = 0; c < 3; c++) {
             int64_t at = c * inertia + k;
-            turned += model->inertia_mass[k] * (here[c] * there[c] - now_u[at] * older_u[at]);
-            coupling += model->inertia_mass[k] * (here[c] - there[c]) * (now_X[at] - older_X[at]);
-            sum -= model->inertia_mass[k] * world[c] * here[c];
+            turned += model->inertia.mass[k] * (here[c] * there[c] - now_u[at] * older_u[at]);
+            coupling += model->inertia.mass[k] * (here[c] - there[c]) * (now_X[at] - older_X[at]);
+            sum -= model->inertia.mass[k] * world[c] * here[c];
         }
     }
     *kinetic = (0.5 * (own - 2 * (mixed + turned) + older) + coupling) / (h * h);
@@ -260,11 +261,11 @@ static void add_force(void *self, const void *instant, int64_t point, double fac
     const posed *p = self;
     const su_runtime_model *model = p->model;
     const su_pose *pose = instant;
-    int64_t kept = model->kept_padded;
+    int64_t kept = model->points.kept_padded;
     double z[3] = {0};
     for (int c = 0; c < 3; c++)
         for (int b = 0; b < 3; b++) z[b] += factor * pose->rotation[(3 * c + b) * kept + point] * f[c];
-    const su_panel *panel = model->point_panel + model->panel_of_point[point];
+    const su_panel *panel = model->points.panel + model->points.panel_of[point];
     memset(p->gathered, 0, (size_t)panel->stride * sizeof *p->gathered);
     model->kernels->rows_combine(
         3, panel->stride, pose->rows + 3 * (panel->offset + (point - panel->first) * panel->stride), z, p->gathered);
@@ -277,7 +278,7 @@ static void add_displacement(void *self, const void *instant, const double *stat
     const posed *p = self;
     const su_pose *pose = instant;
     const double *still = state + p->at.still;
-    int64_t kept = p->model->kept_padded;
+    int64_t kept = p->model->points.kept_padded;
     for (int c = 0; c < 3; c++)
         for (int b = 0; b < 3; b++)
             u[c] += factor * pose->rotation[(3 * c + b) * kept + point] * still[b * kept + point];
@@ -286,7 +287,7 @@ static void add_displacement(void *self, const void *instant, const double *stat
 static const double *still_points(void *self, const double *state, int64_t *padded)
 {
     const posed *p = self;
-    *padded = p->model->kept_padded;
+    *padded = p->model->points.kept_padded;
     return state + p->at.still;
 }
 
@@ -311,8 +312,8 @@ static layout lay_out(const su_runtime_model *model)
     layout at = {.end = 0};
     at.w = room(&at, model->m), at.b = room(&at, model->m), at.positive = room(&at, model->m);
     at.scale = room(&at, model->lead), at.serial = room(&at, 1);
-    at.turn = room(&at, 9 * model->inertia_padded), at.world = room(&at, 3 * model->inertia_padded);
-    at.still = room(&at, 3 * model->kept_padded), at.inertia = room(&at, 3 * model->inertia_padded);
+    at.turn = room(&at, 9 * model->inertia.padded), at.world = room(&at, 3 * model->inertia.padded);
+    at.still = room(&at, 3 * model->points.kept_padded), at.inertia = room(&at, 3 * model->inertia.padded);
     at.norm = room(&at, 1);
     return at;
 }
@@ -326,15 +327,15 @@ su_status su_posed_subspace_create(const su_runtime_model *model, su_subspace *o
     SU_TRY(SU_ALLOC(&p, 1, "subspace", err));
     p->model = model;
     p->at = lay_out(model);
-    for (int64_t k = 0; k < model->point_panels; k++) {
-        if (model->point_panel[k].stride > widest) widest = model->point_panel[k].stride;
-        if (model->point_panel[k].count > most) most = model->point_panel[k].count;
+    for (int64_t k = 0; k < model->points.panels; k++) {
+        if (model->points.panel[k].stride > widest) widest = model->points.panel[k].stride;
+        if (model->points.panel[k].count > most) most = model->points.panel[k].count;
     }
     if (!TAKE(p, gathered, widest) || !TAKE(p, rows, 3 * most + SU_PANEL) ||
-        !TAKE(p, padded, model->region_offset[model->basis.d]) || !TAKE(p, held, model->lead) ||
-        !TAKE(p, older, model->lead) || !TAKE(p, acceleration, 3 * model->inertia_padded) ||
-        !TAKE(p, z, 3 * model->inertia_padded) || !TAKE(p, nowhere, 3 * model->kept_padded) ||
-        !TAKE(p, blocks, model->pair_entries) || !TAKE(p, blend_lanes, 2 * SU_FRAMES * model->m)) {
+        !TAKE(p, padded, model->gram.region_offset[model->basis.d]) || !TAKE(p, held, model->lead) ||
+        !TAKE(p, older, model->lead) || !TAKE(p, acceleration, 3 * model->inertia.padded) ||
+        !TAKE(p, z, 3 * model->inertia.padded) || !TAKE(p, nowhere, 3 * model->points.kept_padded) ||
+        !TAKE(p, blocks, model->gram.entries) || !TAKE(p, blend_lanes, 2 * SU_FRAMES * model->m)) {
         release(p);
         return su_fail(err, SU_AGAIN, "not enough memory for the subspace");
     }
