@@ -91,11 +91,7 @@ void scene_create(scene *s, int nx, int ny, int nz, int m, const double *angles,
     make_tet(s);
     make_fit(s, m, angles);
     make_anim(s, F, fps, rig);
-    su_shot_target target = {.nbar = s->tet.nbar,
-                             .s = 1,
-                             .neutral = s->mesh.vertices,
-                             .params = s->fit.params,
-                             .param_scale = s->fit.param_scale};
+    su_shot_target target = {.rig = su_rig_of_fit(&s->fit), .nbar = s->tet.nbar, .neutral = s->mesh.vertices};
     su_error err = {0};
     if (su_shot_create(&s->anim, "scene", &target, teleport_count, teleports, &s->shot, NULL, &err) != SU_OK) {
         fprintf(stderr, "%s\n", err.text);
@@ -160,14 +156,14 @@ static void must(su_status status, const su_error *err)
 }
 
 double *scene_full_run(scene *s, const su_sim_settings *settings, double tolerance, double *energy, int *status,
-                       su_fullsim_counts *counts)
+                       su_shot_counts *counts)
 {
     return scene_full_run_with(s, settings, &(su_fullsim_options){.tolerance = tolerance, .threads = 1}, energy, status,
                                counts);
 }
 
 double *scene_full_run_with(scene *s, const su_sim_settings *settings, const su_fullsim_options *options,
-                            double *energy, int *status, su_fullsim_counts *counts)
+                            double *energy, int *status, su_shot_counts *counts)
 {
     su_sim_settings resolved = *settings;
     su_fullsim *sim;

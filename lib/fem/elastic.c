@@ -4,6 +4,7 @@
 #include "fem/elastic.h"
 
 #include "core/memory.h"
+#include "core/order.h"
 #include "fem/tet_lanes.h"
 #include "geometry/mat3.h"
 #include "geometry/rotation.h"
@@ -13,7 +14,6 @@
 #include <string.h>
 
 enum { BATCH = 2048 };
-#define COLLAPSED 0.1 /* convention 8: least volume of a rest tet, over its neutral volume */
 
 /* ---- one tet ---- */
 
@@ -30,7 +30,7 @@ static bool rest_tet(const double neutral_inverse[9], double neutral_volume, con
     double F[9], R[9];
     su_mul33(edges, neutral_inverse, F);
     double det = su_det3(F);
-    if (det >= COLLAPSED) {
+    if (det >= SU_COLLAPSED) {
         *volume = su_inverse3(edges, inverse) / 6;
         return false;
     }
@@ -125,12 +125,6 @@ void su_lumped_mass(int64_t n, const double *vertices, int64_t t, const int32_t 
 
 /* ---- the mesh ---- */
 
-static int compare_int32(const void *a, const void *b)
-{
-    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* Higher-numbered free neighbours of each free vertex: (start, list), ascending, each once. */
 static su_status neighbours(const su_elastic *elastic, int64_t **start_out, int32_t **list_out, su_error *err)
 {
@@ -159,7 +153,7 @@ static su_status neighbours(const su_elastic *elastic, int64_t **start_out, int3
     int64_t write = 0;
     for (int64_t f = 0; f < count; f++) {
         int64_t from = start[f], to = fill[f];
-        qsort(list + from, (size_t)(to - from), sizeof *list, compare_int32);
+        qsort(list + from, (size_t)(to - from), sizeof *list, su_order_int32);
         start[f] = write;
         for (int64_t k = from; k < to; k++)
             if (k == from || list[k] != list[write - 1]) list[write++] = list[k];
@@ -210,7 +204,7 @@ static su_status build_pattern(su_elastic *elastic, su_error *err)
                 *place = 0;
                 if (g == f) continue;
                 const int32_t *found =
-                    bsearch(&g, list + start[f], (size_t)(start[f + 1] - start[f]), sizeof g, compare_int32);
+                    bsearch(&g, list + start[f], (size_t)(start[f + 1] - start[f]), sizeof g, su_order_int32);
                 *place = (int32_t)(found - (list + start[f]));
             }
     status = SU_OK;
@@ -315,7 +309,10 @@ void su_elastic_free(su_elastic *elastic)
 
 void su_elastic_set_material(su_elastic *elastic, const double *young, const double *poisson)
 {
-    for (int64_t e = 0; e < elastic->t; e++) su_lame(young[e], poisson[e], &elastic->mu[e], &elastic->lambda[e]);
+    for (int64_t e = 0; e < elastic->t; e++) {
+        elastic->mu[e] = SU_LAME_MU(young[e], poisson[e]);
+        elastic->lambda[e] = SU_LAME_LAMBDA(young[e], poisson[e]);
+    }
 }
 
 /* The neutral shape turned: D = R D_X, D^-1 = D_X^-1 R'. offset: what it has more than the edges of the rest shape. */

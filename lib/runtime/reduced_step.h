@@ -5,7 +5,7 @@
 
 #include "core/error.h"
 #include "physics/external.h"
-#include "runtime/model_runtime.h"
+#include "runtime/subspace/packed_model.h"
 #include "runtime/step/step.h"
 #include "runtime/subspace/pose_part.h"
 #include "runtime/subspace/posed_subspace.h"

@@ -1,8 +1,10 @@
 #include "reduce/cubature/motion_check.h"
 
 #include "core/memory.h"
+#include "core/order.h"
 #include "reduce/modes/played_shots.h"
 #include "rig/shot.h"
+#include "runtime/pack_model.h"
 #include "runtime/simulate.h"
 
 #include <math.h>
@@ -23,12 +25,6 @@ static su_status allocate(const su_anim *anim, int64_t r, int64_t m, su_sim *sim
     SU_TRY(SU_FILE_ALLOC(head, &sim->iterations, sim->F, err));
     SU_TRY(SU_FILE_ALLOC(head, &sim->status, sim->F, err));
     return SU_OK;
-}
-
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 static double size_of(int64_t r, const double *q, const double *other)
@@ -66,18 +62,7 @@ static su_status check_stretch(const check *c, int64_t from, int64_t to, su_moti
 {
     const su_model *model = c->model;
     const su_basis *basis = c->basis;
-    const su_shot_target target = {.nbar = model->nbar,
-                                   .s = model->s,
-                                   .a = model->a,
-                                   .neutral = model->neutral,
-                                   .params = model->params,
-                                   .param_scale = model->param_scale,
-                                   .param_names = json_object_get(model->file.meta, "param_names"),
-                                   .psd_params = model->psd_params,
-                                   .psd_shapes = model->psd_shapes,
-                                   .psd_rbf = model->psd_rbf,
-                                   .param_mean = model->param_mean,
-                                   .param_basis = model->param_basis};
+    const su_shot_target target = {.rig = su_rig_of_model(model), .nbar = model->nbar, .neutral = model->neutral};
     int64_t start = basis->state_start[from], end = basis->state_frame[to - 1] + 1, r = model->r;
     su_anim part = part_of(c->anim, start, (end < c->anim->F ? end + 1 : end) - start);
     su_progress silent = {0};
@@ -89,7 +74,7 @@ static su_status check_stretch(const check *c, int64_t from, int64_t to, su_moti
     SU_GO(su_simulation_create(c->runtime, model, played, &c->settings, &c->step, 1, &simulation, err));
     SU_GO(allocate(&part, r, model->m, &sim, err));
     status = su_simulation_run(simulation, part.F, &sim, &silent, err);
-    const su_simulate_counts *counts = su_simulation_counts(simulation);
+    const su_shot_counts *counts = su_simulation_counts(simulation);
     counted->halved = counts->halved, counted->damped = counts->damped, counted->failed = counts->failed;
     for (int64_t k = from; k < to && (status == SU_OK || status == SU_NUMERICS); k++) {
         const double *there = basis->state_q + k * r, *here = sim.q + (basis->state_frame[k] - start) * r;
@@ -141,7 +126,7 @@ static void summarize(const check *c, su_motion_error *out)
 {
     for (int64_t k = 0; k < c->basis->f; k++)
         if (c->errors[k] >= 0) c->errors[out->frames++] = c->errors[k];
-    qsort(c->errors, (size_t)out->frames, sizeof *c->errors, compare_doubles);
+    qsort(c->errors, (size_t)out->frames, sizeof *c->errors, su_order_doubles);
     out->error = out->frames > 0 ? c->errors[3 * out->frames / 4] : 0;
 }
 
@@ -166,6 +151,7 @@ su_status su_motion_check(const su_model *model, const su_basis *basis, int shot
     SU_GO(SU_ALLOC(&first, basis->f + 1, "stretches", err));
     for (int64_t k = 0; k < basis->f; k++) c.errors[k] = -1;
     SU_GO(find_stretches(basis, shot, anim, path, first, &count, err));
+    su_sim_read_gravity(basis->file.meta, &c.settings); /* as the states were played */
     c.settings.substeps = SU_PLAYED_SUBSTEPS;
     SU_GO(su_sim_settings_resolve(&c.settings, json_is_number(frequency) ? json_number_value(frequency) : 0, anim->F,
                                   anim->times, json_is_number(fps) ? json_number_value(fps) : 24, err));

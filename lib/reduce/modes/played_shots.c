@@ -2,7 +2,6 @@
 
 #include "core/memory.h"
 #include "fem/fullsim.h"
-#include "geometry/mat3.h"
 #include "geometry/rotation.h"
 #include "rig/shot.h"
 
@@ -23,6 +22,7 @@ typedef struct stage {
     const su_tet *tet;
     const su_fit *fit;
     const su_anim *anim;
+    const su_sim_settings *settings;
     su_shot *shot;
     su_fullsim *sim;
     int threads;
@@ -56,18 +56,8 @@ static double number_in(const json_t *meta, const char *key, double fallback)
 static su_status stage_open(stage *s, const char *path, su_error *err)
 {
     const su_fit *fit = s->fit;
-    const su_shot_target target = {.nbar = s->tet->nbar,
-                                   .s = fit->s,
-                                   .a = fit->a,
-                                   .params = fit->params,
-                                   .param_scale = fit->param_scale,
-                                   .param_names = json_object_get(fit->file.meta, "param_names"),
-                                   .psd_params = fit->psd_params,
-                                   .psd_shapes = fit->psd_shapes,
-                                   .psd_rbf = fit->psd_rbf,
-                                   .param_mean = fit->param_mean,
-                                   .param_basis = fit->param_basis};
-    su_sim_settings settings = su_sim_defaults();
+    const su_shot_target target = {.rig = su_rig_of_fit(fit), .nbar = s->tet->nbar};
+    su_sim_settings settings = *s->settings;
     su_fullsim_options options = {.tolerance = 1e-8, .newton = SOLVES, .threads = s->threads, .iterative = true};
     su_status status;
     SU_GO(su_shot_create(s->anim, path, &target, 0, NULL, &s->shot, NULL, err));
@@ -76,21 +66,7 @@ static su_status stage_open(stage *s, const char *path, su_error *err)
                                   number_in(s->anim->file.meta, "fps", 24), err));
     SU_GO(su_fullsim_create(s->tet, fit, s->shot, &settings, &options, &s->sim, err));
 done:
-    su_sim_settings_free(&settings);
     return status;
-}
-
-/* The displacement at the frame that the simulation stands at, turned back. */
-static void turn_back(const stage *s, double *shape)
-{
-    const double *turn = su_fullsim_turn(s->sim);
-    su_fullsim_frame state;
-    su_fullsim_state(s->sim, &state);
-    for (int64_t v = 0; v < s->tet->n; v++) {
-        double R[9];
-        su_quaternion_matrix(turn + 4 * v, R);
-        su_tmulv3(R, state.u + 3 * v, shape + 3 * v);
-    }
 }
 
 /* ---- which frames ---- */
@@ -174,7 +150,7 @@ static su_status play_stretch(stage *s, const stretch *which, su_played_shots *o
         su_fullsim_state(s->sim, &state);
         out->shot[k] = which->shot, out->start[k] = which->exact ? start : -1,
         out->frame[k] = state.status >= SU_STATUS_DAMPED ? -1 : f;
-        turn_back(s, out->shapes + 3 * s->tet->n * k++);
+        su_turn_back_vectors(s->tet->n, su_fullsim_turn(s->sim), state.u, out->shapes + 3 * s->tet->n * k++);
     }
     return SU_OK;
 }
@@ -184,6 +160,7 @@ typedef struct theatre {
     const su_fit *fit; /* with all poses */
     const char *const *paths;
     const su_anim *anims;
+    const su_sim_settings *settings;
     int threads; /* of each stage */
     const su_progress *progress;
 } theatre;
@@ -191,7 +168,8 @@ typedef struct theatre {
 /* Stretches of one shot, on a stage of their own. */
 static su_status play_some(const theatre *t, int64_t count, const stretch *which, su_played_shots *out, su_error *err)
 {
-    stage s = {.tet = t->tet, .fit = t->fit, .anim = &t->anims[which->shot], .threads = t->threads};
+    stage s = {
+        .tet = t->tet, .fit = t->fit, .anim = &t->anims[which->shot], .settings = t->settings, .threads = t->threads};
     su_status status;
     SU_GO(stage_open(&s, t->paths[which->shot], err));
     for (int64_t k = 0; k < count; k++) SU_GO(play_stretch(&s, &which[k], out, t->progress, err));
@@ -289,7 +267,13 @@ su_status su_shots_play(const su_tet *tet, const su_fit *fit, int shot_count, co
     SU_GO(SU_ALLOC(&out->shot, frames, "shapes of the shots", err));
     SU_GO(SU_ALLOC(&out->frame, frames, "shapes of the shots", err));
     SU_GO(SU_ALLOC(&out->start, frames, "shapes of the shots", err));
-    theatre t = {.tet = tet, .fit = &whole, .paths = paths, .anims = anims, .progress = progress};
+    const su_sim_settings defaults = su_sim_defaults();
+    theatre t = {.tet = tet,
+                 .fit = &whole,
+                 .paths = paths,
+                 .anims = anims,
+                 .settings = plan->settings ? plan->settings : &defaults,
+                 .progress = progress};
     if (count > 0) SU_GO(play_all(&t, count, stretches, threads, out, err));
     out->count = frames;
     drop_failed(3 * n, out);

@@ -1,6 +1,7 @@
 #include "runtime/forces/load_contact.h"
 
 #include "core/memory.h"
+#include "geometry/vector.h"
 #include "geometry/mat3.h"
 
 #include <stdlib.h>
@@ -22,13 +23,6 @@ typedef struct contact {
     int64_t near;
     su_arena arena;
 } contact;
-
-static double dot(int64_t count, const double *a, const double *b)
-{
-    double sum = 0;
-    for (int64_t k = 0; k < count; k++) sum += a[k] * b[k];
-    return sum;
-}
 
 /* Displacement of load point k, root frame: that of a state turned to the instant. */
 static void load_displacement(const contact *l, const void *instant, const su_subspace *subspace, const su_state *state,
@@ -105,7 +99,7 @@ static double evaluate(void *self, const double *q, double *out, double *A)
         int64_t k = l->near_points[i];
         const double *rows = l->rows + 3 * i * lead;
         double a[3], y[3], f[3], H[9], size = 0;
-        for (int c = 0; c < 3; c++) a[c] = q ? dot(r, rows + c * lead, q) : l->shift[3 * k + c];
+        for (int c = 0; c < 3; c++) a[c] = q ? su_dot(r, rows + c * lead, q) : l->shift[3 * k + c];
         su_loads_place(l->loads, k, a, y);
         energy += su_loads_evaluate(l->loads, k, y, f, H);
         for (int c = 0; c < 9; c++) size += H[c] * H[c];

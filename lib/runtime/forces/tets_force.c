@@ -1,6 +1,7 @@
 #include "runtime/forces/tets_force.h"
 
 #include "core/memory.h"
+#include "geometry/vector.h"
 #include "runtime/forces/linear_force.h"
 #include "runtime/kernels/kernels.h"
 #include "runtime/subspace/pose_part.h"
@@ -36,13 +37,6 @@ typedef struct tets {
     double *nowhere;          /* (3,tets_padded) zeros */
     su_arena arena;
 } tets;
-
-static double dot(int64_t count, const double *a, const double *b)
-{
-    double sum = 0;
-    for (int64_t k = 0; k < count; k++) sum += a[k] * b[k];
-    return sum;
-}
 
 static double *lane(double *base, int64_t element, int entry)
 {
@@ -213,7 +207,7 @@ static double add_linear(tets *s, const double *q, double factor, double *force)
     memset(s->straight, 0, (size_t)model->lead * sizeof *s->straight);
     su_linear_times(model, model->linear, factor * s->stiffness, q, s->straight);
     for (int64_t k = 0; force && k < model->r; k++) force[k] += s->straight[k];
-    return 0.5 * dot(model->r, q, s->straight);
+    return 0.5 * su_dot(model->r, q, s->straight);
 }
 
 /* What the tets lack: force (lead; NULL: not wanted) += D q + damping D (q - the present q). Returns its energy. */

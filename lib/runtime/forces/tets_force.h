@@ -11,7 +11,7 @@
 #define SU_RUNTIME_TETS_FORCE_H
 
 #include "core/error.h"
-#include "runtime/model_runtime.h"
+#include "runtime/subspace/packed_model.h"
 #include "runtime/step/parts.h"
 
 /* model is borrowed. stiffness: factor on Young's modulus. */

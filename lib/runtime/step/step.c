@@ -1,10 +1,20 @@
 #include "runtime/step/step.h"
 
 #include "runtime/kernels/kernel_set.h"
-#include "runtime/step/step_solves.h"
+#include "runtime/step/step_internal.h"
 
 #include <math.h>
 #include <string.h>
+
+const char *su_step_end_text(su_step_end end)
+{
+    static const char *const texts[] = {[SU_STEP_OK] = "",
+                                        [SU_STEP_NOT_DEFINITE] = "the reduced matrix is not definite",
+                                        [SU_STEP_NOT_FINITE] = "the forces are not finite",
+                                        [SU_STEP_TOO_FAR] = "the flesh leapt",
+                                        [SU_STEP_NO_DESCENT] = "no descent"};
+    return texts[end];
+}
 
 /* ---- memory ---- */
 
@@ -59,34 +69,6 @@ void su_stepper_free(su_stepper *s)
 }
 
 /* ---- states ---- */
-
-double su_step_dot(int64_t count, const double *a, const double *b)
-{
-    double sum = 0;
-    for (int64_t k = 0; k < count; k++) sum += a[k] * b[k];
-    return sum;
-}
-
-bool su_step_all_finite(int64_t count, const double *a)
-{
-    double sum = 0;
-    for (int64_t k = 0; k < count; k++) sum += a[k] * 0.0;
-    return sum == 0.0;
-}
-
-void su_step_displace(su_stepper *s, const void *instant, su_state *state)
-{
-    s->subspace.displace(s->subspace.self, instant, state->q, state->subspace);
-    s->force.keep(s->force.self, instant, &s->subspace, state);
-}
-
-double su_step_largest_square(const su_stepper *s, const su_state *a, const su_state *b)
-{
-    double most = s->subspace.largest_square(s->subspace.self, a->subspace, b ? b->subspace : NULL);
-    if (!s->force.largest_square) return most;
-    double here = s->force.largest_square(s->force.self, a->force, b ? b->force : NULL);
-    return most < here || isnan(here) ? here : most;
-}
 
 static void keep_contacts(su_stepper *s, const void *instant, const su_state *state)
 {

@@ -32,6 +32,9 @@ typedef enum su_step_end {
     SU_STEP_NO_DESCENT /* a step that the linearization led astray could not be minimized either */
 } su_step_end;
 
+/* Why it failed, as part of a sentence. */
+const char *su_step_end_text(su_step_end end);
+
 /* Diagonals of the flesh that a point may move, against its rest position, in one step; above which a step is looked at
  * closely: where its residual is large it is minimized with a line search; and that a point may be away from there. */
 #define SU_LEAP 0.25

@@ -1,11 +1,32 @@
 /* The solves of a step. */
-#include "runtime/step/step_solves.h"
+#include "runtime/step/step_internal.h"
+
+#include "geometry/vector.h"
 
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
-static double norm(int64_t count, const double *a) { return sqrt(su_step_dot(count, a, a)); }
+bool su_step_all_finite(int64_t count, const double *a)
+{
+    double sum = 0;
+    for (int64_t k = 0; k < count; k++) sum += a[k] * 0.0;
+    return sum == 0.0;
+}
+
+void su_step_displace(su_stepper *s, const void *instant, su_state *state)
+{
+    s->subspace.displace(s->subspace.self, instant, state->q, state->subspace);
+    s->force.keep(s->force.self, instant, &s->subspace, state);
+}
+
+double su_step_largest_square(const su_stepper *s, const su_state *a, const su_state *b)
+{
+    double most = s->subspace.largest_square(s->subspace.self, a->subspace, b ? b->subspace : NULL);
+    if (!s->force.largest_square) return most;
+    double here = s->force.largest_square(s->force.self, a->force, b ? b->force : NULL);
+    return most < here || isnan(here) ? here : most;
+}
 
 /* What near points of the contact do; nothing where none is near. */
 static double add_contacts(su_stepper *s, const double *q, double *out, double *A)
@@ -43,7 +64,7 @@ static double residual_at(su_stepper *s, const void *instant, const double *q, d
         if (!force->evaluate(force->self, instant, &at)) return NAN;
         memset(y->force, 0, bytes);
         force->add_force(force->self, instant, &at, y->force);
-        size = norm(r, y->force);
+        size = su_norm(r, y->force);
         at.again = true;
     }
     at.damping = damping, at.tangent = derivative ? SU_TANGENT_EXACT : SU_TANGENT_NONE;
@@ -51,20 +72,20 @@ static double residual_at(su_stepper *s, const void *instant, const double *q, d
     at.again = true;
     memset(y->force, 0, bytes);
     force->add_force(force->self, instant, &at, y->force);
-    if (size == 0) size = norm(r, y->force);
+    if (size == 0) size = su_norm(r, y->force);
     add_inertia_force(s, instant, q, mass, &inertia);
     if (potential)
-        *potential = force->energy(force->self, instant, &at) + 0.5 * mass * su_step_dot(r, q, y->held) +
-                     su_step_dot(r, q, y->load);
+        *potential =
+            force->energy(force->self, instant, &at) + 0.5 * mass * su_dot(r, q, y->held) + su_dot(r, q, y->load);
     size += sqrt(inertia);
     if (s->near > 0) {
         memset(y->contact, 0, bytes);
         double energy = add_contacts(s, q, y->contact, NULL);
         if (potential) *potential += energy;
         for (int64_t k = 0; k < r; k++) y->force[k] += y->contact[k];
-        size += norm(r, y->contact);
+        size += su_norm(r, y->contact);
     }
-    return norm(r, y->force) / fmax(size + norm(r, y->load) * 1e-6, DBL_MIN);
+    return su_norm(r, y->force) / fmax(size + su_norm(r, y->load) * 1e-6, DBL_MIN);
 }
 
 /* A = mass * U'MU + (K + damping K*)(q), factored; exact where that is wanted, was evaluated and is definite, else
@@ -184,7 +205,7 @@ static su_step_end minimize(su_stepper *s, const void *instant, double mass, dou
         substitute(s, y->direction);
         s->iterations++;
         residual_at(s, instant, q, mass, damping, &here, false);
-        double slope = su_step_dot(s->subspace.r, y->force, y->direction), length = 1;
+        double slope = su_dot(s->subspace.r, y->force, y->direction), length = 1;
         int halvings = 0;
         for (; halvings < HALVINGS; halvings++, length *= 0.5) {
             try_at(s, length);

@@ -1,6 +1,7 @@
 #include "runtime/subspace/posed_subspace.h"
 
 #include "core/memory.h"
+#include "geometry/vector.h"
 #include "geometry/mat3.h"
 #include "runtime/kernels/kernels.h"
 
@@ -32,13 +33,6 @@ typedef struct posed {
     float *blend_lanes;
     su_arena arena;
 } posed;
-
-static double dot(int64_t count, const double *a, const double *b)
-{
-    double sum = 0;
-    for (int64_t k = 0; k < count; k++) sum += a[k] * b[k];
-    return sum;
-}
 
 static su_blend blend_at(const posed *p, const double *state)
 {
@@ -192,7 +186,7 @@ static void keep(void *self, const void *instant, const double *q, double *state
     const su_runtime_model *model = p->model;
     const su_pose *pose = instant;
     mass_times(p, pose, q, p->held);
-    state[p->at.norm] = dot(model->r, q, p->held);
+    state[p->at.norm] = su_dot(model->r, q, p->held);
     su_blend blend = blend_at(p, state);
     su_blend_copy(model, &pose->blend, &blend);
     state[p->at.serial] = (double)blend.serial; /* serials stay far below 2^53 */
@@ -235,7 +229,7 @@ static void energy(void *self, const void *instant, const su_history *history_of
         blocks = p->blocks;
     }
     su_gram_times(model, blocks, history_of->before->q, p->padded, p->held);
-    double own = now[p->at.norm], mixed = dot(model->r, history_of->now->q, p->held), older = before[p->at.norm];
+    double own = now[p->at.norm], mixed = su_dot(model->r, history_of->now->q, p->held), older = before[p->at.norm];
     for (int64_t k = 0; k < model->inertia.count; k++) {
         double here[3] = {0}, there[3] = {0};
         for (int c = 0; c < 3; c++)

@@ -11,7 +11,7 @@
 #define SU_RUNTIME_POSED_SUBSPACE_H
 
 #include "core/error.h"
-#include "runtime/model_runtime.h"
+#include "runtime/subspace/packed_model.h"
 #include "runtime/step/parts.h"
 #include "runtime/subspace/pose_part.h"
 

@@ -1,10 +1,9 @@
 /* The solves of a step, shared by the files that make it up. */
-#ifndef SU_RUNTIME_STEP_SOLVES_H
-#define SU_RUNTIME_STEP_SOLVES_H
+#ifndef SU_RUNTIME_STEP_INTERNAL_H
+#define SU_RUNTIME_STEP_INTERNAL_H
 
 #include "runtime/step/step.h"
 
-double su_step_dot(int64_t count, const double *a, const double *b);
 bool su_step_all_finite(int64_t count, const double *a);
 /* The record's displacements at its q, of all points that the parts know. */
 void su_step_displace(su_stepper *s, const void *instant, su_state *state);
