@@ -1,8 +1,8 @@
 /* The sequential part of a substep: implicit Euler on y = c + Q (x + U q), projected on the new basis (docs/design.md,
- * "A step"). U1' { M (Q1' (y1 - y0)/h1 - Q1' v0)/h1 + f_int(u1) + (alpha M + beta K_d)(u1 - R1 R0' u0)/h1 - M g } = 0,
- * v0 = (y0 - y_1)/h0. Indices 1, 0, _1: the instant to reach and the two before it. Newton starts from the turned
- * previous state u* = R1 R0' u0 itself, which need not lie in the span of U1: one evaluation of K serves damping and
- * solve. What U, M, f_int and forces from outside are is up to the parts (parts.h); runtime/reduced_step.h makes a
+ * eq. 7, 11 and 12). U1' { M (Q1' (y1 - y0)/h1 - Q1' v0)/h1 + f_int(u1) + (alpha M + beta K_d)(u1 - R1 R0' u0)/h1 - M g
+ * } = 0, v0 = (y0 - y_1)/h0. Indices 1, 0, _1: the instant to reach and the two before it. Newton starts from the
+ * turned previous state u* = R1 R0' u0 itself, which need not lie in the span of U1: one evaluation of K serves damping
+ * and solve. What U, M, f_int and forces from outside are is up to the parts (parts.h); runtime/reduced_step.h makes a
  * stepper of a model file. */
 #ifndef SU_RUNTIME_STEP_H
 #define SU_RUNTIME_STEP_H
@@ -75,9 +75,9 @@ su_status su_stepper_plug(const su_subspace *subspace, const su_force *force, co
                           const su_step_settings *settings, su_stepper *stepper, su_error *err);
 void su_stepper_free(su_stepper *stepper);
 
-/* Sets the state at an instant: q (r; NULL: 0) now, q_before (r; NULL: q) h seconds earlier at the same rest shape.
- * next: instant of the first step to come; y_1 = 2 X0 - X1 + Q u_before, so the flesh starts with the rig's velocity
- * (NULL: at rest in the world). q may be that of the present state. */
+/* Sets the state at an instant (docs/formats.md, convention 14): q (r; NULL: 0) now, q_before (r; NULL: q) h seconds
+ * earlier at the same rest shape. next: instant of the first step to come; y_1 = 2 X0 - X1 + Q u_before, so the flesh
+ * starts with the rig's velocity (NULL: at rest in the world). q may be that of the present state. */
 void su_stepper_start(su_stepper *stepper, const void *instant, const double *q, const double *q_before,
                       const void *next, double h);
 
