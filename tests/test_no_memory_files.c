@@ -7,6 +7,8 @@
 #include "io/cache/image.h"
 #include "io/cache/obj.h"
 #include "io/cache/sequence.h"
+#include "io/scene/scene_assimp.h"
+#include "io/scene/scene_load.h"
 #include "io/scene/scene_stream.h"
 #include "io/stage/anim.h"
 #include "io/table.h"
