@@ -21,9 +21,9 @@ SANFLAGS := $(if $(SAN),-fsanitize=address$(comma)undefined -fno-sanitize-recove
 SANFLAGS := $(if $(FUZZ),-fsanitize=address$(comma)undefined$(comma)fuzzer-no-link -fno-sanitize-recover=undefined -fno-omit-frame-pointer,$(SANFLAGS))
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -fopenmp $(WARN) $(CFLAGS) $(SANFLAGS) -Ilib -I/usr/include/suitesparse $(CPPFLAGS)
 
-# Libraries. CHOLMOD, SPQR and Embree 3 have no pkg-config file in Debian 12.
+# Libraries. CHOLMOD and SPQR have no pkg-config file in Debian 12.
 PACKAGES := zlib jansson libxxhash openblas lapacke arpack assimp
-LDLIBS = -lspqr -lcholmod -lembree3 $(shell $(PKG_CONFIG) --libs $(PACKAGES)) -lm
+LDLIBS = -lspqr -lcholmod $(shell $(PKG_CONFIG) --libs $(PACKAGES)) -lm
 RUNTIME_LDLIBS = $(shell $(PKG_CONFIG) --libs zlib jansson libxxhash) -lm
 
 Q := $(if $(V),,@)
@@ -32,12 +32,8 @@ say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 # ---- what there is ----
 
 LIB_C := $(wildcard lib/*/*.c lib/*/*/*.c)
-# What a game or a plug-in links: no sparse solver, no BLAS. Kept closed by tests/test_layers.sh.
-RUNTIME_C := $(filter $(LIB_C),$(wildcard lib/runtime/*.c lib/runtime/*/*.c lib/physics/*.c) \
-             $(filter-out lib/core/tool%.c lib/core/child.c,$(wildcard lib/core/*.c)) \
-             lib/io/stage/schema.c lib/io/stage/field.c lib/io/stage/anim.c lib/io/stage/model.c lib/io/stage/sim.c \
-             lib/geometry/rotation.c lib/geometry/rotation_field.c lib/geometry/boxtree.c lib/geometry/distance.c \
-             lib/rig/rbf.c lib/rig/rest_shape.c lib/rig/shot.c)
+# What a game or a plug-in links: these and what they need, which is no sparse solver and no BLAS (tests/test_layers.sh).
+RUNTIME_C := lib/runtime/supple_runtime.c lib/io/stage/anim.c
 TOOL_DIRS := $(notdir $(patsubst %/,%,$(dir $(wildcard tools/*/main.c))))
 # A folder is named for what it does, its program for what one types.
 program = $(if $(filter supple,$(1)),supple,supple-$(subst simulate,sim,$(subst tetfit,fit,$(1))))
@@ -89,9 +85,11 @@ $(LIB): $(call object,$(LIB_C))
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
-$(RUNTIME): $(call object,$(RUNTIME_C))
+# One object, so that the linker finds what belongs to it.
+$(RUNTIME): $(call object,$(RUNTIME_C)) $(LIB)
 	$(call say,AR,$@)
-	$(Q)rm -f $@ && $(AR) rcs $@ $^
+	$(Q)$(LD) -r -o $(@:.a=.o) $^
+	$(Q)rm -f $@ && $(AR) rcs $@ $(@:.a=.o)
 
 define tool_rule
 $(BIN)/$(call program,$(1)): $(call object,$(wildcard tools/$(1)/*.c)) $(LIB)

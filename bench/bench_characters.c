@@ -4,7 +4,7 @@
 #include "character.h"
 #include "fem/elastic.h"
 #include "fem/fullsim.h"
-#include "runtime/model_runtime.h"
+#include "runtime/pack_model.h"
 #include "runtime/subspace/pose_part.h"
 #include "runtime/subspace/shot_lanes.h"
 #include "runtime/subspace/reconstruct.h"

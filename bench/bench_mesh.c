@@ -1,7 +1,6 @@
-/* Meshing: signed distance of a soup of 39 k triangles on 128^3, 100 k triangles to 50 k tets, growth up to 1 M tets
- * (`bench_mesh 1000000` runs up to that; the default stops at 250 k). */
+/* Meshing: 100 k triangles to 50 k tets, growth up to 1 M tets (`bench_mesh 1000000` runs up to that; the default stops
+ * at 250 k). */
 #include "geometry/flesh.h"
-#include "signed_grid.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -16,13 +15,12 @@ static double seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* A bumpy, slightly rough ball of 4 rings^2 triangles, about 0.6 m across. As a soup its triangles share nothing and
- * gape by a hundredth of an edge. */
-static su_surface ball(int rings, int soup)
+/* A bumpy, slightly rough ball of 4 rings^2 triangles, about 0.6 m across. */
+static su_surface ball(int rings)
 {
     int across = 2 * rings, width = across + 1;
     int64_t n = (int64_t)(rings + 1) * width, t = 0;
-    double *x = malloc((size_t)(3 * n) * sizeof *x), *loose;
+    double *x = malloc((size_t)(3 * n) * sizeof *x);
     int32_t *triangles = malloc((size_t)(12 * rings * rings) * sizeof *triangles);
     for (int64_t v = 0; v < n; v++) {
         double a = M_PI * (double)(v / width) / rings, b = 2.0 * M_PI * (double)(v % width % across) / across;
@@ -40,15 +38,8 @@ static su_surface ball(int rings, int soup)
         }
     su_surface surface;
     su_error err = {0};
-    loose = soup ? malloc((size_t)(9 * t) * sizeof *loose) : NULL;
-    for (int64_t k = 0; soup && k < 9 * t; k++) {
-        loose[k] = x[3 * (int64_t)triangles[k / 3] + k % 3] + 1e-2 * 0.9 / rings * sin(7919.0 * (double)k);
-        if (k % 3 == 2) triangles[k / 3] = (int32_t)(k / 3);
-    }
-    su_status status = soup ? su_surface_create(3 * t, loose, t, triangles, NULL, &surface, &err)
-                            : su_surface_create(n, x, t, triangles, NULL, &surface, &err);
-    if (status) puts(err.text), exit(1);
-    free(x), free(loose), free(triangles);
+    if (su_surface_create(n, x, t, triangles, NULL, &surface, &err)) puts(err.text), exit(1);
+    free(x), free(triangles);
     return surface;
 }
 
@@ -56,20 +47,13 @@ int main(int argc, char **argv)
 {
     int64_t most = argc > 1 ? atoll(argv[1]) : 250000;
     su_error err = {0};
-    su_surface soup = ball(99, 1), scan = ball(158, 0);
-    su_signed_grid grid;
-    double start = seconds();
-    if (su_signed_grid_create(&soup, 128, 3.0, 1, &grid, &err)) return puts(err.text), 1;
-    printf("signed distance: %lld triangles on %lld x %lld x %lld nodes: %.2f s\n", (long long)soup.t,
-           (long long)grid.size[0], (long long)grid.size[1], (long long)grid.size[2], seconds() - start);
-    su_signed_grid_free(&grid);
-    su_surface_free(&soup);
+    su_surface scan = ball(158);
     static const int64_t wanted[] = {15000, 50000, 100000, 250000, 500000, 1000000};
     for (int k = 0; k < 6 && wanted[k] <= most; k++) {
         su_flesh_settings settings = su_flesh_defaults();
         su_flesh flesh;
         settings.method = SU_MESH_SDF, settings.tets = wanted[k];
-        start = seconds();
+        double start = seconds();
         if (su_flesh_build(&scan, &settings, &flesh, &err)) return puts(err.text), 1;
         double t = seconds() - start;
         printf("flesh: %lld triangles to %7lld tets: %6.2f s, %5.1f us a tet, dihedral angles from %.1f, volume %.3f\n",

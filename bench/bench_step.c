@@ -5,7 +5,7 @@
 #include "trained.h"
 #include "fem/elastic.h"
 #include "fem/implicit.h"
-#include "runtime/model_runtime.h"
+#include "runtime/pack_model.h"
 #include "runtime/subspace/pose_part.h"
 #include "runtime/subspace/shot_lanes.h"
 #include "runtime/step/step.h"

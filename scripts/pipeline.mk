@@ -13,6 +13,7 @@
 #                (default: one; poses where POSES or POSES_BOUND is set)
 #   IMPORT_FLAGS POSES_FLAGS MOTION_FLAGS MESH_FLAGS FIT_FLAGS MODES_FLAGS ALIGN_FLAGS CUBATURE_FLAGS SIM_FLAGS EXPORT_FLAGS
 #   REPORT_FLAGS options of one stage; changing one makes that stage and all that depends on it again
+#   GRAVITY_FLAGS --gravity and --gravity-mode of modes, sim and fullsim: shots are trained with what they are simulated with
 #   MODES_SHOTS  shots whose motion the modes are made for     (default: all of CLIPS; empty: none, and with BASIS=poses linear modes
 #                and derivatives)
 #   CORRECT      shots are corrected by their estimated error where it is above this; empty: never  (default: 1.5%)
@@ -56,7 +57,7 @@ all: $(supple-outputs)
 $(shell mkdir -p .flags stats)
 supple-differ = $(subst x$(1)x,,x$(2)x)$(subst x$(2)x,,x$(1)x)
 supple-keep = $(if $(call supple-differ,$(file <.flags/$(1)),$(strip $(2))),$(file >.flags/$(1),$(strip $(2))))
-$(foreach stage,$(supple-stages),$(call supple-keep,$(stage),$($(stage)_FLAGS) $(if $(filter $(stage),REFINE),$(POSES_BOUND)) $(if $(filter $(stage),SIM),$(BOUND) $(if $(strip $(CORRECT)),correct $(CORRECT))) $(if $(filter $(stage),MODES FIT),$(POSES)) $(if $(filter $(stage),MODES),$(BASIS) $(MODES_SHOTS))))
+$(foreach stage,$(supple-stages),$(call supple-keep,$(stage),$($(stage)_FLAGS) $(if $(filter $(stage),MODES SIM FULLSIM),$(GRAVITY_FLAGS)) $(if $(filter $(stage),REFINE),$(POSES_BOUND)) $(if $(filter $(stage),SIM),$(BOUND) $(if $(strip $(CORRECT)),correct $(CORRECT))) $(if $(filter $(stage),MODES FIT),$(POSES)) $(if $(filter $(stage),MODES),$(BASIS) $(MODES_SHOTS))))
 $(foreach clip,$(CLIPS),$(call supple-keep,CLIP.$(clip),$(CLIP_$(clip))))
 $(call supple-keep,CLIPS,$(CLIPS))
 
@@ -73,7 +74,7 @@ supple-inputs = $(filter-out .flags/%,$^)
 $(supple-anims): %.anim.npz: .flags/IMPORT .flags/CLIP.% $(subst $(supple-space),\$(supple-space),$(SOURCE))
 	$(call supple-run,import,'$(SOURCE)' $(if $(CLIP_$*),--clip '$(CLIP_$*)') $(IMPORT_FLAGS))
 
-supple-modes-flags = $(MODES_FLAGS) $(if $(strip $(MODES_SHOTS)),--shots $(MODES_SHOTS))
+supple-modes-flags = $(GRAVITY_FLAGS) $(MODES_FLAGS) $(if $(strip $(MODES_SHOTS)),--shots $(MODES_SHOTS))
 # With POSES, each pose is a job of its own and align collects them.
 supple-modes = $(if $(POSES),$(POSES:%=$(CHARACTER).modes.%.npz),$(CHARACTER).modes.npz)
 
@@ -124,7 +125,7 @@ supple-refined := $(foreach kind,poses fit modes basis,$(CHARACTER).$(kind).npz)
 $(supple-refined) &: $(CHARACTER).tet.npz $(foreach stage,POSES FIT MODES ALIGN REFINE,.flags/$(stage)) $(supple-anims)
 	$(subst -o $@,-o $(CHARACTER),$(subst refine.$@.json,refine.$(CHARACTER).basis.npz.json,$(call supple-run,refine,$< $(supple-anims) \
 	    --bound $(call supple-word,$(POSES_BOUND)) --poses $(call supple-word,$(POSES_FLAGS)) --fit $(call supple-word,$(FIT_FLAGS)) \
-	    --modes $(call supple-word,$(MODES_FLAGS)) --final $(call supple-word,$(if $(strip $(MODES_SHOTS)),--shots $(MODES_SHOTS))) --align $(call supple-word,$(ALIGN_FLAGS)) \
+	    --modes $(call supple-word,$(GRAVITY_FLAGS) $(MODES_FLAGS)) --final $(call supple-word,$(if $(strip $(MODES_SHOTS)),--shots $(MODES_SHOTS))) --align $(call supple-word,$(ALIGN_FLAGS)) \
 	    $(REFINE_FLAGS))))
 endif
 
@@ -136,11 +137,11 @@ supple-trained := $(if $(filter one,$(BASIS)),$(supple-motion) $(MODES_SHOTS),$(
 # Every shot with an estimate of its error, corrected by it where that is above CORRECT; with BOUND the stretches above it are played in the full space.
 supple-bound := $(strip $(BOUND))
 $(CLIPS:%=%.sim.npz): %.sim.npz: $(CHARACTER).model.npz %.anim.npz $(CHARACTER).tet.npz $(CHARACTER).fit.npz .flags/SIM
-	$(call supple-run,sim,$(CHARACTER).model.npz $*.anim.npz $(SIM_FLAGS) $(if $(strip $(CORRECT)),--correct $(CORRECT)) $(supple-bound:%=--bound %) --estimate $(CHARACTER).tet.npz $(CHARACTER).fit.npz)
+	$(call supple-run,sim,$(CHARACTER).model.npz $*.anim.npz $(GRAVITY_FLAGS) $(SIM_FLAGS) $(if $(strip $(CORRECT)),--correct $(CORRECT)) $(supple-bound:%=--bound %) --estimate $(CHARACTER).tet.npz $(CHARACTER).fit.npz)
 
 # Ground truth and its distance to what was baked; not among `all`, for it takes long.
 $(CLIPS:%=%.full.npz): %.full.npz: $(CHARACTER).tet.npz $(CHARACTER).fit.npz %.anim.npz .flags/FULLSIM
-	$(call supple-run,fullsim,$(supple-inputs) $(FULLSIM_FLAGS))
+	$(call supple-run,fullsim,$(supple-inputs) $(GRAVITY_FLAGS) $(FULLSIM_FLAGS))
 
 $(CLIPS:%=%.compare.txt): %.compare.txt: $(CHARACTER).model.npz %.anim.npz %.sim.npz %.full.npz
 	$(call supple-run,compare,$(supple-inputs) --csv $*.compare.csv)

@@ -266,7 +266,7 @@ void reduced_free(reduced_scene *r)
 }
 
 su_status reduced_run(reduced_scene *r, const su_sim_settings *settings, su_step_settings step, int threads,
-                      su_simulate_counts *counts)
+                      su_shot_counts *counts)
 {
     su_sim_settings resolved = *settings;
     su_simulation *simulation;

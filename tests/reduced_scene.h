@@ -4,7 +4,7 @@
 
 #include "io/stage/model.h"
 #include "io/stage/sim.h"
-#include "runtime/model_runtime.h"
+#include "runtime/pack_model.h"
 #include "runtime/simulate.h"
 #include "scene.h"
 
@@ -38,6 +38,6 @@ void reduced_free(reduced_scene *r);
 
 /* Runs the whole shot into r->sim; resolves a copy of the settings for 4 Hz. */
 su_status reduced_run(reduced_scene *r, const su_sim_settings *settings, su_step_settings step, int threads,
-                      su_simulate_counts *counts);
+                      su_shot_counts *counts);
 
 #endif

@@ -160,14 +160,14 @@ static void must(su_status status, const su_error *err)
 }
 
 double *scene_full_run(scene *s, const su_sim_settings *settings, double tolerance, double *energy, int *status,
-                       su_fullsim_counts *counts)
+                       su_shot_counts *counts)
 {
     return scene_full_run_with(s, settings, &(su_fullsim_options){.tolerance = tolerance, .threads = 1}, energy, status,
                                counts);
 }
 
 double *scene_full_run_with(scene *s, const su_sim_settings *settings, const su_fullsim_options *options,
-                            double *energy, int *status, su_fullsim_counts *counts)
+                            double *energy, int *status, su_shot_counts *counts)
 {
     su_sim_settings resolved = *settings;
     su_fullsim *sim;

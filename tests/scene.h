@@ -44,10 +44,10 @@ void scene_swing_elsewhere(double t, double *bend, double *root);
 /* u (F,n,3) of the whole shot through the full simulation with 4 Hz, one thread, Newton to tolerance. energy (F,3),
  * status (F) and counts where wanted (else NULL). Caller frees. Aborts on failure. */
 double *scene_full_run(scene *s, const su_sim_settings *settings, double tolerance, double *energy, int *status,
-                       su_fullsim_counts *counts);
+                       su_shot_counts *counts);
 /* The same with options of one's own. */
 double *scene_full_run_with(scene *s, const su_sim_settings *settings, const su_fullsim_options *options,
-                            double *energy, int *status, su_fullsim_counts *counts);
+                            double *energy, int *status, su_shot_counts *counts);
 
 /* Writes folder/s.tet.npz, s.fit.npz and s.anim.npz, as the tools would make them. Aborts on failure. */
 void scene_save(scene *s, const char *folder);

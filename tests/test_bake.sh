@@ -30,6 +30,11 @@ for file in 'the pet'/*.npz; do
     check "supple info accepts ${file##*/}" "$status" "$(cat err)"
 done
 
+run "$BIN/supple" bake 'my pet.glb' -o moon -n --poses 2 --gravity 0,-1.6,0 --gravity-mode absolute
+check "what modes are made for is simulated under the same gravity" "$([ $status = 0 ] &&
+    [ "$(grep -c "supple \(modes\|sim\) .*--gravity '\{0,1\}0,-1.6,0'\{0,1\} --gravity-mode '\{0,1\}absolute" out)" = 3 ]; echo $?)" \
+    "$(grep 'supple \(modes\|sim\)' out)"
+
 touch mark
 run "$BIN/supple" bake 'my pet.glb' -o 'the pet' --clip Trot --format abc,pc2,vat $small
 check "a second run makes nothing" "$([ $status = 0 ] && [ -z "$(find 'the pet' -name '*.npz' -newer mark)" ]; echo $?)" "$status $(cat err)"

@@ -1,8 +1,8 @@
 /* Mesh colliders: signed distance against shapes whose distance is known, and the motion they make against the same
  * body as a sphere. */
-#include "fem/forces.h"
-#include "reduced_scene.h"
 #include "physics/collider_mesh.h"
+#include "physics/external_files.h"
+#include "reduced_scene.h"
 #include "runtime/subspace/reconstruct.h"
 
 #include <math.h>

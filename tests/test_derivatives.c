@@ -1,7 +1,7 @@
 /* Modal derivative right-hand sides against differences of the tangent stiffness. */
 #include "box.h"
 #include "fem/elastic.h"
-#include "fem/second_derivative.h"
+#include "physics/second_derivative.h"
 #include "geometry/rotation.h"
 #include "reduce/modes/derivatives.h"
 

@@ -233,16 +233,19 @@ static void settling_starts_in_equilibrium(void **unused)
     double *falling = scene_full_run(&s, &settings, 1e-10, NULL, NULL, NULL);
     settings.settle = true;
     double *settled = scene_full_run(&s, &settings, 1e-10, NULL, NULL, NULL);
+    settings.preroll = 0.1; /* from there on nothing moves */
+    double *held = scene_full_run(&s, &settings, 1e-10, NULL, NULL, NULL);
     settings.settle = false;
     settings.preroll = 8.0;
     double *rolled = scene_full_run(&s, &settings, 1e-10, NULL, NULL, NULL);
     double sag = largest(n3, settled);
     assert_true(sag > 0.01);
     assert_near(difference(n3, settled, settled + (FRAMES - 1) * n3) / sag, 0.0, 1e-5);
+    assert_near(difference(n3, held, settled) / sag, 0.0, 1e-5);
     assert_near(difference(n3, rolled, settled) / sag, 0.0, 1e-3);
     assert_true(largest(n3 * FRAMES, falling) > 1.3 * sag);
     assert_true(largest(n3, falling) == 0.0);
-    free(falling), free(settled), free(rolled);
+    free(falling), free(settled), free(held), free(rolled);
     scene_free(&s);
 }
 
@@ -309,13 +312,26 @@ static void an_undeclared_teleport_survives(void **unused)
     scene_free(&s);
 }
 
+/* Rounded times take no step more, for whoever asks; frames that are really longer do. */
+static void a_frame_of_rounded_times_has_the_steps_of_its_rate(void **unused)
+{
+    (void)unused;
+    const double rounded[4] = {0, 0.033334, 0.066667, 0.100001};
+    assert_int_equal(su_sim_substeps(su_sim_frame_seconds(4, rounded, 24)), 3);
+    for (int k = 0; k < 3; k++) assert_int_equal(su_sim_substeps(rounded[k + 1] - rounded[k]), 3);
+    assert_int_equal(su_sim_substeps(1.0 / 24), 4);
+    assert_int_equal(su_sim_substeps(1.0 / 30 + 1e-5), 4);
+    assert_int_equal(su_sim_substeps(1.0 / 240), 1);
+    assert_near(su_sim_frame_seconds(1, rounded, 25), 0.04, 0);
+}
+
 static void newton_converges_quadratically(void **unused)
 {
     (void)unused;
     scene s;
     scene_create(&s, 6, 1, 1, 2, two_poses, FRAMES, 30, scene_swing, 0, NULL);
     su_sim_settings settings = su_sim_defaults();
-    su_fullsim_counts counts;
+    su_shot_counts counts;
     int status[FRAMES];
     free(scene_full_run(&s, &settings, 1e-10, NULL, status, &counts));
     for (int k = 0; k < FRAMES; k++) assert_int_equal(status[k], SU_STATUS_OK);
@@ -333,7 +349,7 @@ static void one_factor_turned_along_serves_all_poses(void **unused)
     scene_create(&s, 12, 2, 2, 2, two_poses, FRAMES, 30, scene_swing, 0, NULL);
     scene_turn_rest(&s, 0.1);
     su_sim_settings settings = su_sim_defaults();
-    su_fullsim_counts direct, iterative;
+    su_shot_counts direct, iterative;
     su_fullsim_options options = {.tolerance = 1e-10, .threads = 1};
     double *u = scene_full_run_with(&s, &settings, &options, NULL, NULL, &direct);
     options.iterative = true;
@@ -359,6 +375,7 @@ int main(void)
         cmocka_unit_test(the_start_is_moving_or_still),
         cmocka_unit_test(a_teleport_carries_the_flesh_along),
         cmocka_unit_test(an_undeclared_teleport_survives),
+        cmocka_unit_test(a_frame_of_rounded_times_has_the_steps_of_its_rate),
         cmocka_unit_test(newton_converges_quadratically),
         cmocka_unit_test(one_factor_turned_along_serves_all_poses),
     };

@@ -312,10 +312,23 @@ static void responses_are_those_of_the_material(void **unused)
     }
 }
 
+/* A material that has no lanes is the scalar code's, all of it. */
+static void a_law_without_lanes_is_left_to_the_scalar_code(void **unused)
+{
+    (void)unused;
+    const su_kernels *k = su_kernels_choose("base");
+    uint8_t irregular[5] = {0};
+    k->respond(&(su_response){.material = (su_material)99, .count = 40, .irregular = irregular});
+    for (int i = 0; i < 5; i++) assert_int_equal(irregular[i], 0xff);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(responses_are_those_of_the_material),
-                                       cmocka_unit_test(tangents_of_any_width), cmocka_unit_test(tets_abreast),
-                                       cmocka_unit_test(rows_times_vectors), cmocka_unit_test(strains_lead_to_corners)};
+                                       cmocka_unit_test(a_law_without_lanes_is_left_to_the_scalar_code),
+                                       cmocka_unit_test(tangents_of_any_width),
+                                       cmocka_unit_test(tets_abreast),
+                                       cmocka_unit_test(rows_times_vectors),
+                                       cmocka_unit_test(strains_lead_to_corners)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

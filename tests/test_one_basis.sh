@@ -57,6 +57,18 @@ for s in (0, 1):
 assert np.abs(q).max() > 0 and np.all(np.isfinite(q))
 PY
 echo $?)" "$(tail -3 why)"
+run "$BIN/supple-modes" c.tet.npz c.fit.npz --motion t.anim.npz --gravity 0,-20,0 --gravity-mode absolute -r 8 -o heavy.basis.npz
+check "a motion is played under the gravity that is given, and the basis tells it" "$("$python" - <<PY 2>why
+from common import *
+m, h = meta('heavy.basis.npz'), np.load('heavy.basis.npz')
+assert meta('c.basis.npz')['gravity'] == [0, -9.81, 0] and meta('c.basis.npz')['gravity_mode'] == 'relative'
+assert m['gravity'] == [0, -20, 0] and m['gravity_mode'] == 'absolute'
+# what the flesh weighs is in its mean shape: along gravity far more than the relative motion has
+down = lambda b, shot: np.einsum('kr,rv->v', b['state_q'][b['state_shot'] == shot], b['basis'][0][:, :, 1]) / (b['state_shot'] == shot).sum()
+heavy, light = M @ down(h, 0), M @ down(b, 1)
+assert heavy < -5 * abs(light), (heavy, light)
+PY
+echo $?)" "$(tail -3 why)"
 check "a third of its modes are the lowest linear ones" "$("$python" - <<PY 2>why
 from common import *
 K, k = stiffness(np.ones(len(tets))), r // 3

@@ -7,7 +7,7 @@
 #include "geometry/rotation_field.h"
 #include "reduced_scene.h"
 #include "reduce/align/interpolate.h"
-#include "runtime/step/checkpoint.h"
+#include "runtime/simulation_checkpoint.h"
 #include "runtime/subspace/pose_part.h"
 #include "runtime/subspace/reconstruct.h"
 #include "runtime/step/step.h"
@@ -385,7 +385,7 @@ static void resume(const variant *v)
     reduced_options options = {.r = 12, .regions = 2, .stride = 2, .one = v->one, .lacking = v->lacking};
     reduced_create(&r, &s, &options);
     su_sim_settings settings = su_sim_defaults();
-    su_simulate_counts counts;
+    su_shot_counts counts;
     assert_int_equal(reduced_run(&r, &settings, one_solve, 1, &counts), SU_OK);
     assert_true(counts.halved > 0);
     int64_t count = 30 * 12;
@@ -799,7 +799,7 @@ static void linear_stiffness_makes_good_what_tets_lack(void **unused)
         reduced_create(&split, &s, &options);
         su_sim_settings settings = su_sim_defaults();
         su_step_settings step = {.alpha = 3, .beta = 0.02, .stiffness = 1.5, .newton = newton};
-        su_simulate_counts counts;
+        su_shot_counts counts;
         assert_int_equal(reduced_run(&whole, &settings, step, 1, &counts), SU_OK);
         assert_int_equal(reduced_run(&split, &settings, step, 1, &counts), SU_OK);
         double scale = largest(FRAMES * 13, whole.sim.q);

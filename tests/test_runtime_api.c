@@ -49,6 +49,20 @@ static void fixture_free(fixture *f)
     scene_free(&f->s);
 }
 
+/* The same file with the surface of the whole flesh, which contact points share. */
+static void fixture_surface(fixture *f)
+{
+    char folder[80], command[100];
+    su_error err = {0};
+    snprintf(folder, sizeof folder, "/tmp/supple-test-api-%ld", (long)getpid());
+    mkdir(folder, 0777);
+    scene_save(&f->s, folder); /* makes the surface */
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    assert_int_equal(system(command), 0);
+    f->r.model.surface = f->s.tet.surface, f->r.model.b = f->s.tet.b;
+    if (su_model_save(f->path, &f->r.model, &err) != SU_OK) fail_msg("%s", err.text);
+}
+
 static void set_pose(supple_runtime *flesh, const fixture *f, int64_t frame, double fraction)
 {
     const int32_t *needed;
@@ -184,15 +198,7 @@ static void forces_act_as_in_a_bake(void **unused)
     su_error err = {0};
     su_external external;
     json_t *root = json_loads(text, 0, NULL);
-    /* the surface of the whole body for both */
-    char folder[80], command[100];
-    snprintf(folder, sizeof folder, "/tmp/supple-test-api-%ld", (long)getpid());
-    mkdir(folder, 0777);
-    scene_save(&f.s, folder);
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    assert_int_equal(system(command), 0);
-    f.r.model.surface = f.s.tet.surface, f.r.model.b = f.s.tet.b;
-    if (su_model_save(f.path, &f.r.model, &err) != SU_OK) fail_msg("%s", err.text);
+    fixture_surface(&f); /* of the whole body for both */
     if (su_external_parse(root, f.s.tet.n, f.s.tet.vertices, f.s.tet.b, f.s.tet.surface, &external, &err) != SU_OK)
         fail_msg("%s", err.text);
     json_decref(root);
@@ -256,6 +262,64 @@ static void forces_act_as_in_a_bake(void **unused)
     fixture_free(&f);
 }
 
+/* The shot from its frame `first` on, with a ball that rubs along the flesh, wind and a force: positions after each
+ * step into out, `steps` times n3. */
+enum { RESTART_FIRST = 3, RESTART_STEPS = 4 * SUBSTEPS };
+static void play_from_the_middle(supple_runtime *flesh, const fixture *f, double *out)
+{
+    int64_t n3 = 3 * f->s.tet.n;
+    supple_collider ball = {.shape = SUPPLE_SPHERE, .a = {0.6, 0.5, 0.1}, .radius = 0.35, .friction = 0.6};
+    supple_set_wind(flesh, (double[]){0, 0, 6}, 20);
+    supple_set_force(flesh, 3, (double[]){0, 0, 9});
+    set_pose(flesh, f, RESTART_FIRST, 0);
+    for (int step = 0; step < RESTART_STEPS; step++) {
+        ball.a[0] += 0.003, ball.a[1] -= 0.01;
+        assert_int_equal(supple_set_colliders(flesh, 1, &ball), 0);
+        set_pose(flesh, f, RESTART_FIRST + step / SUBSTEPS, (double)(step % SUBSTEPS + 1) / SUBSTEPS);
+        assert_int_equal(supple_step(flesh, 1.0 / (30 * SUBSTEPS)), 0);
+        supple_positions(flesh, out + step * n3);
+    }
+}
+
+/* After a cut nothing is left of what was played before: not the flesh's motion, nor the colliders' way.
+ */
+static void a_restarted_flesh_moves_as_a_fresh_one(void **unused)
+{
+    (void)unused;
+    fixture f;
+    fixture_create(&f);
+    fixture_surface(&f);
+    int32_t contacts[12];
+    for (int k = 0; k < 12; k++) contacts[k] = 8 + k;
+    supple_options options = {.contacts = contacts, .contact_count = 12, .collider_count = 1, .contact_stiffness = 1e5};
+    supple_runtime *fresh = supple_open(f.path, &options, NULL, 0), *used = supple_open(f.path, &options, NULL, 0),
+                   *going_on = supple_open(f.path, &options, NULL, 0);
+    assert_non_null(fresh);
+    assert_non_null(used);
+    assert_non_null(going_on);
+    int64_t count = RESTART_STEPS * 3 * f.s.tet.n;
+    double *expected = calloc((size_t)count, sizeof *expected), *out = calloc((size_t)count, sizeof *out);
+    play_from_the_middle(fresh, &f, expected);
+    supple_runtime *both[] = {used, going_on};
+    supple_collider floor = {.shape = SUPPLE_PLANE, .a = {0, -0.1, 0}, .b = {0, 1, 0}, .friction = 0.3};
+    for (int which = 0; which < 2; which++)
+        for (int k = 0; k < FRAMES; k++) { /* the whole shot in long steps, against something else */
+            floor.a[1] = -0.1 + 0.003 * k;
+            assert_int_equal(supple_set_colliders(both[which], 1, &floor), 0);
+            set_pose(both[which], &f, k, 0);
+            supple_step(both[which], 0.031);
+        }
+    supple_restart(used);
+    play_from_the_middle(used, &f, out);
+    assert_memory_equal(out, expected, (size_t)count * sizeof *out);
+    /* without it the motion goes on, which is another */
+    play_from_the_middle(going_on, &f, out);
+    assert_true(difference(count, out, expected) > 1e-3);
+    supple_close(fresh), supple_close(used), supple_close(going_on);
+    free(expected), free(out);
+    fixture_free(&f);
+}
+
 static void bad_files_are_refused_with_a_sentence(void **unused)
 {
     (void)unused;
@@ -274,8 +338,11 @@ static void bad_files_are_refused_with_a_sentence(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_live_flesh_moves_as_the_baked_one), cmocka_unit_test(chosen_vertices_need_fewer_points),
-        cmocka_unit_test(violence_leaves_finite_numbers),        cmocka_unit_test(forces_act_as_in_a_bake),
+        cmocka_unit_test(the_live_flesh_moves_as_the_baked_one),
+        cmocka_unit_test(chosen_vertices_need_fewer_points),
+        cmocka_unit_test(violence_leaves_finite_numbers),
+        cmocka_unit_test(forces_act_as_in_a_bake),
+        cmocka_unit_test(a_restarted_flesh_moves_as_a_fresh_one),
         cmocka_unit_test(bad_files_are_refused_with_a_sentence),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -117,7 +117,7 @@ static void energy_stays_bounded(void **unused)
         if (seed % 4 == 0) settings.gravity_mode = SU_GRAVITY_ABSOLUTE, settings.settle = true, settings.preroll = 0.1;
         if (seed % 5 == 0) settings.substeps = 1; /* three times too long a step */
         su_step_settings step = {.newton = 1 + (int)(seed % 7 == 0)};
-        su_simulate_counts counts;
+        su_shot_counts counts;
         assert_int_equal(reduced_run(&r, &settings, step, 1, &counts), SU_OK);
         double put_in[FRAMES], closest = 0, own = 0;
         rig_energy(&s, mass, settings.substeps ? settings.substeps : 3, put_in);

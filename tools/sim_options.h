@@ -3,14 +3,29 @@
 #define SU_TOOLS_SIM_OPTIONS_H
 
 #include "core/tool.h"
-#include "fem/forces.h"
+#include "physics/external_files.h"
 #include "physics/settings.h"
+#include "physics/shot_driver.h"
 
 /* Targets of --forces and --collider. */
 typedef struct su_forces_files {
     const char *path;
     su_list colliders;
 } su_forces_files;
+
+/* Rows of a su_option table: gravity, which also what trains on played shots asks for. */
+#define SU_GRAVITY_OPTIONS(settings)                                                                                   \
+    {.name = "gravity",                                                                                                \
+     .kind = SU_OPT_VECTOR,                                                                                            \
+     .target = (settings).gravity,                                                                                     \
+     .argument = "X,Y,Z",                                                                                              \
+     .help = "Gravity in the world, m/s^2 (default 0,-9.81,0)."},                                                      \
+    {                                                                                                                  \
+        .name = "gravity-mode", .kind = SU_OPT_CHOICE, .target = &(settings).gravity_mode, .argument = "MODE",         \
+        .choices = "relative|absolute|none",                                                                           \
+        .help = "relative (default): the given shape carries its own weight, only the change of gravity in the root "  \
+                "frame acts; absolute: all of it acts; none."                                                          \
+    }
 
 /* Rows of a su_option table. `settings` is a su_sim_settings with the defaults, `teleport` a su_list that the tool
  * hands to su_sim_set_teleports, `files` a su_forces_files for su_sim_load_forces. */
@@ -26,18 +41,7 @@ typedef struct su_forces_files {
          .argument = "MESH",                                                                                           \
          .help = "An animated mesh in the world (m, y up) that pushes the skin away: an ANIM file, OBJ or PLY files "  \
                  "(ball.%04d.obj), Alembic; --forces has more settings. Repeat for several."},                         \
-        {.name = "gravity",                                                                                            \
-         .kind = SU_OPT_VECTOR,                                                                                        \
-         .target = (settings).gravity,                                                                                 \
-         .argument = "X,Y,Z",                                                                                          \
-         .help = "Gravity in the world, m/s^2 (default 0,-9.81,0)."},                                                  \
-        {.name = "gravity-mode",                                                                                       \
-         .kind = SU_OPT_CHOICE,                                                                                        \
-         .target = &(settings).gravity_mode,                                                                           \
-         .argument = "MODE",                                                                                           \
-         .choices = "relative|absolute|none",                                                                          \
-         .help = "relative (default): the given shape carries its own weight, only the change of gravity in the root " \
-                 "frame acts; absolute: all of it acts; none."},                                                       \
+        SU_GRAVITY_OPTIONS(settings),                                                                                  \
         {.name = "damping",                                                                                            \
          .kind = SU_OPT_NUMBER,                                                                                        \
          .target = &(settings).damping,                                                                                \
@@ -105,14 +109,33 @@ typedef struct su_forces_files {
 
 /* The files of --forces and --collider into *external, referred to by settings; nothing where there are none. */
 static inline su_status su_sim_load_forces(const su_forces_files *files, int64_t nbar, const double *neutral, int64_t T,
-                                           const int32_t *triangles, su_external *external, su_sim_settings *settings,
+                                           const int32_t *triangles, su_external *external, su_sim_settings *sim,
                                            su_error *err)
 {
     if (!files->path && files->colliders.count == 0) return SU_OK;
     SU_TRY(su_forces_load(files->path, files->colliders.count, files->colliders.items, nbar, neutral, T, triangles,
                           external, err));
-    settings->external = external;
+    sim->external = external;
     return SU_OK;
+}
+
+/* What both programs tell of a shot of F frames. */
+static inline void su_sim_report_counts(su_tool *tool, const char *path, int64_t F, const su_shot_counts *counts)
+{
+    su_stats_integer(tool, "frames", F);
+    su_stats_integer(tool, "steps", counts->steps);
+    su_stats_integer(tool, "solves", counts->solves);
+    su_stats_integer(tool, "halved", counts->halved);
+    su_stats_integer(tool, "damped", counts->damped);
+    su_stats_integer(tool, "failed", counts->failed);
+    su_stats_integer(tool, "collapsed_tets", counts->collapsed);
+    su_stats_number(tool, "step_ms", 1e3 * counts->step_seconds / (counts->steps > 0 ? (double)counts->steps : 1));
+    su_stats_stage(tool, "pose part", counts->pose_seconds);
+    su_stats_stage(tool, "steps", counts->step_seconds);
+    if (counts->first_bad_frame >= 0)
+        su_warn(tool, "%s: %lld steps halved, %lld damped, %lld failed; the first after frame %lld: %s", path,
+                (long long)counts->halved, (long long)counts->damped, (long long)counts->failed,
+                (long long)counts->first_bad_frame, counts->first_bad_cause.text);
 }
 
 #endif

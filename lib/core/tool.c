@@ -2,7 +2,7 @@
 #include "core/file.h"
 #include "core/memory.h"
 #include "core/threads.h"
-#include "core/tool_options.h"
+#include "core/tool_internal.h"
 
 #include <errno.h>
 #include <omp.h>

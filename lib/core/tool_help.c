@@ -1,4 +1,4 @@
-#include "core/tool_options.h"
+#include "core/tool_internal.h"
 
 #include <string.h>
 

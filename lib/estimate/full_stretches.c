@@ -133,7 +133,7 @@ static su_status play(player *p, const su_full_stretch *s, int threads, float *u
         }
         u += n3;
     }
-    const su_fullsim_counts *counts = su_fullsim_totals(p->sim);
+    const su_shot_counts *counts = su_fullsim_totals(p->sim);
 #pragma omp critical(su_full_stretches)
     total->damped += counts->damped, total->failed += counts->failed;
     return SU_OK;

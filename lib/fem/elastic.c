@@ -13,7 +13,6 @@
 #include <string.h>
 
 enum { BATCH = 2048 };
-#define COLLAPSED 0.1 /* convention 8: least volume of a rest tet, over its neutral volume */
 
 /* ---- one tet ---- */
 
@@ -30,7 +29,7 @@ static bool rest_tet(const double neutral_inverse[9], double neutral_volume, con
     double F[9], R[9];
     su_mul33(edges, neutral_inverse, F);
     double det = su_det3(F);
-    if (det >= COLLAPSED) {
+    if (det >= SU_COLLAPSED) {
         *volume = su_inverse3(edges, inverse) / 6;
         return false;
     }
@@ -315,7 +314,10 @@ void su_elastic_free(su_elastic *elastic)
 
 void su_elastic_set_material(su_elastic *elastic, const double *young, const double *poisson)
 {
-    for (int64_t e = 0; e < elastic->t; e++) su_lame(young[e], poisson[e], &elastic->mu[e], &elastic->lambda[e]);
+    for (int64_t e = 0; e < elastic->t; e++) {
+        elastic->mu[e] = SU_LAME_MU(young[e], poisson[e]);
+        elastic->lambda[e] = SU_LAME_LAMBDA(young[e], poisson[e]);
+    }
 }
 
 /* The neutral shape turned: D = R D_X, D^-1 = D_X^-1 R'. offset: what it has more than the edges of the rest shape. */

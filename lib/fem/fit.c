@@ -14,7 +14,6 @@
 #include <string.h>
 
 enum { MAX_ITERATIONS = 30, START_ROUNDS = 20, STAGES = 7 };
-#define OPEN 0.1 /* least volume ratio wanted at the end, where convention 8 begins to replace a rest shape */
 #define HOLD                                                                                                           \
     10 /* weight of the held vertices' distance to their bones against that of the skin; at 1 they leave the           \
           bones 2 to 3 times as far, at 100 the fingers of a fist are as stiff as when held exactly */
@@ -406,7 +405,7 @@ static void measure(su_fit_solver *solver, const double *skin, const double *x, 
             fmax(report->held_off, su_distance3(x + 3 * (int64_t)p->held[k], solver->home + 3 * k) / p->diagonal);
     volume_ratios(solver, x, solver->ratio);
     for (int64_t e = 0; e < p->t; e++) {
-        report->collapsed += solver->ratio[e] < OPEN;
+        report->collapsed += solver->ratio[e] < SU_COLLAPSED;
         report->inverted += !(solver->ratio[e] > 0);
     }
 }

@@ -7,6 +7,7 @@
 #include "geometry/mat3.h"
 #include "geometry/rotation.h"
 #include "geometry/rotation_field.h"
+#include "physics/shot_driver.h"
 #include "rig/rbf.h"
 #include "rig/rest_shape.h"
 
@@ -14,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Full steps minimize an energy with a line search: what fails in a sixteenth of a step fails in a shorter one too. */
 enum { MAX_HALVINGS = 4, MAX_NEWTON = 60 };
 
 /* What the animation alone gives at one instant. */
@@ -36,6 +38,7 @@ struct su_fullsim {
     const su_shot *shot;
     su_sim_settings settings;
     su_fullsim_options options;
+    su_shot_driver driver;
     su_elastic body;
     su_implicit *implicit;
     su_smoothing smoothing; /* with nodes: stress-free shapes are turned by the field, else they are x(p) */
@@ -52,11 +55,11 @@ struct su_fullsim {
     double *y, *y_before;                    /* (n,3) world, at the state and one step earlier */
     double h_before;                         /* s between them */
     int64_t frame;
-    int substep;    /* it stands so many behind the frame (su_fullsim_place) */
-    double time;    /* s, of the instant `next` on the clip's clock */
-    su_loads loads; /* where there are forces from outside */
+    int64_t entered; /* the frame in whose segment, or at whose start, s->next is */
+    int substep;     /* it stands so many behind the frame (su_fullsim_place) */
+    double time;     /* s, of the instant `next` on the clip's clock */
+    su_loads loads;  /* where there are forces from outside */
     su_fullsim_frame record;
-    su_fullsim_counts counts;
 };
 
 /* ---- instants ---- */
@@ -108,7 +111,7 @@ static void evaluate_instant(su_fullsim *s, int64_t frame, double fraction, inst
         su_rotation_field_evaluate(s->field, at->x, at->turn, s->options.threads);
         keep_instant(s, frame, fraction, at);
     }
-    s->counts.pose_seconds += su_seconds() - start;
+    s->driver.counts.pose_seconds += su_seconds() - start;
 }
 
 static void world_position(const instant *at, const double *x, double *y)
@@ -136,8 +139,8 @@ static void set_body(su_fullsim *s, const instant *at)
         su_elastic_set_material(&s->body, s->young, s->poisson);
     }
     su_elastic_set_rest(&s->body, at->x, s->smoothing.nodes > 0 ? at->turn : NULL, s->options.threads);
-    if (s->body.collapsed > s->counts.collapsed) s->counts.collapsed = s->body.collapsed;
-    s->counts.pose_seconds += su_seconds() - start;
+    if (s->body.collapsed > s->driver.counts.collapsed) s->driver.counts.collapsed = s->body.collapsed;
+    s->driver.counts.pose_seconds += su_seconds() - start;
 }
 
 /* out = R_to R_from' u, vertex by vertex. */
@@ -270,8 +273,9 @@ static su_status precondition(su_fullsim *s, su_error *err)
 }
 
 /* From the state to instant s->next, as next_step. */
-static su_status solve_step(su_fullsim *s, double h, double extra, su_error *err)
+static su_status take_step(void *self, double h, double extra, int *solves, su_error *err)
 {
+    su_fullsim *s = self;
     if (s->options.iterative && !s->preconditioned) SU_TRY(precondition(s, err));
     set_body(s, &s->next);
     double start = su_seconds();
@@ -279,21 +283,14 @@ static su_status solve_step(su_fullsim *s, double h, double extra, su_error *err
     memcpy(s->u_next, s->carried, (size_t)(3 * s->body.n) * sizeof(double));
     su_implicit_result result;
     su_status status = su_implicit_solve(s->implicit, &step, s->u_next, &result, err);
-    s->counts.steps++;
-    s->counts.solves += result.iterations;
-    s->counts.factorizations += result.factorizations;
-    s->record.iterations += result.iterations;
+    *solves = result.iterations;
+    s->driver.counts.factorizations += result.factorizations;
     if (status == SU_OK) {
         s->record.energy[1] = result.elastic;
         commit(s, &s->next, h);
     }
-    s->counts.step_seconds += su_seconds() - start;
+    s->driver.counts.step_seconds += su_seconds() - start;
     return status;
-}
-
-static void note_status(su_fullsim *s, int status)
-{
-    if (status > s->record.status) s->record.status = status;
 }
 
 static double elastic_energy(su_fullsim *s)
@@ -303,53 +300,27 @@ static double elastic_energy(su_fullsim *s)
     return su_elastic_energy(&s->body, s->inertial, s->options.threads);
 }
 
-/* Between fractions a and b of the segment at `frame`: whole, else in halves, else damped, else the flesh just follows.
- */
-static su_status advance_between(su_fullsim *s, int64_t frame, double a, double b, int halvings, su_error *err)
+static void follow(void *self, double h)
 {
-    double h = (b - a) * s->settings.frame_seconds;
-    s->time = s->settings.first_time + ((double)frame + b) * s->settings.frame_seconds;
-    evaluate_instant(s, frame, b, &s->next);
-    su_error cause = {0};
-    su_status status = solve_step(s, h, 0.0, &cause);
-    if (status != SU_NUMERICS) {
-        if (status != SU_OK && err) *err = cause;
-        return status;
-    }
-    if (halvings < MAX_HALVINGS) {
-        s->counts.halved++;
-        note_status(s, SU_STATUS_HALVED);
-        SU_TRY(advance_between(s, frame, a, 0.5 * (a + b), halvings + 1, err));
-        return advance_between(s, frame, 0.5 * (a + b), b, halvings + 1, err);
-    }
-    s->counts.damped++;
-    note_status(s, SU_STATUS_DAMPED);
-    status = solve_step(s, h, 10.0 / h, &cause);
-    if (status != SU_NUMERICS) {
-        if (status != SU_OK && err) *err = cause;
-        return status;
-    }
-    s->counts.failed++;
-    note_status(s, SU_STATUS_FAILED);
+    su_fullsim *s = self;
     memcpy(s->u_next, s->carried, (size_t)(3 * s->body.n) * sizeof(double));
     commit(s, &s->next, h);
     s->record.energy[1] = elastic_energy(s);
-    return SU_OK;
 }
 
 /* ---- starts ---- */
 
-/* History at the start of a piece: y from u, and the step before as conventions 14 and 17 say; u_before is the u of the
- * step before (pre-roll; else u). The first substep's rest is read for the rig's velocity. */
-static void start_history(su_fullsim *s, const double *u_before)
+/* History at the start of a piece, `frame`, where s->now is: y from u, and the step before as conventions 14 and 17
+ * say; u_before is the u of the step before (pre-roll; else u). moving: with the rig's velocity, for which the rest
+ * shape of the first substep is read. */
+static void start_history(su_fullsim *s, int64_t frame, const double *u_before, bool moving)
 {
     double h = s->settings.step;
-    bool moving = s->settings.start == SU_START_MOVING;
     if (s->loads.external) { /* s->skin is that of s->now here */
         set_loads(s, &s->now, h);
         keep_loads(s, s->u);
     }
-    if (moving) evaluate_instant(s, s->frame, 1.0 / s->settings.substeps, &s->next);
+    if (moving) evaluate_instant(s, frame, 1.0 / s->settings.substeps, &s->next);
     for (int64_t v = 0; v < s->body.n; v++) {
         double at[3], X0[3], X1[3];
         for (int c = 0; c < 3; c++) at[c] = s->now.x[3 * v + c] + s->u[3 * v + c];
@@ -364,8 +335,18 @@ static void start_history(su_fullsim *s, const double *u_before)
     s->h_before = h;
 }
 
-static su_status settle(su_fullsim *s, su_error *err)
+static void rest(void *self)
 {
+    su_fullsim *s = self;
+    instant entered = s->next;
+    s->next = s->now, s->now = entered;
+    memset(s->u, 0, (size_t)(3 * s->body.n) * sizeof *s->u);
+    start_history(s, 0, s->u, false);
+}
+
+static su_status settle(void *self, su_error *err)
+{
+    su_fullsim *s = self;
     su_implicit_step step = base_step(s, &s->now);
     step.max_iterations = 200, step.accept_unconverged = false;
     su_implicit_result result;
@@ -373,23 +354,8 @@ static su_status settle(su_fullsim *s, su_error *err)
     memcpy(s->carried, s->u, (size_t)(3 * s->body.n) * sizeof(double));
     prepare_loads(s, &s->now, 0.0, s->u, &step);
     SU_TRY(su_implicit_solve(s->implicit, &step, s->u, &result, err));
-    s->counts.solves += result.iterations;
-    return SU_OK;
-}
-
-/* The first frame held still. */
-static su_status preroll(su_fullsim *s, su_error *err)
-{
-    int start = s->settings.start;
-    s->settings.start = SU_START_STILL;
-    start_history(s, s->u);
-    s->settings.start = start;
-    for (int k = 0; k < s->settings.preroll_steps; k++) {
-        evaluate_instant(s, 0, 0.0, &s->next);
-        su_status status = solve_step(s, s->settings.step, 0.0, err);
-        if (status == SU_NUMERICS) return su_error_context(err, "pre-roll: ");
-        SU_TRY(status);
-    }
+    s->driver.counts.solves += result.iterations;
+    start_history(s, 0, s->u, false);
     return SU_OK;
 }
 
@@ -405,55 +371,71 @@ static void finish_record(su_fullsim *s)
         }
     s->record.energy[0] = kinetic, s->record.energy[2] = gravity;
     s->record.u = s->u, s->record.w = s->now.w;
+    s->record.iterations = s->driver.iterations, s->record.status = s->driver.status;
 }
 
-static su_status begin(su_fullsim *s, su_error *err)
+/* Motion begins at s->now, frame 0. After steps the last two states stand in y and y_before, both at this rest shape.
+ */
+static void start(void *self, bool ran)
 {
-    s->time = s->settings.first_time;
-    evaluate_instant(s, 0, 0.0, &s->now);
-    if (s->settings.settle && !s->options.placed) SU_TRY(settle(s, err));
-    if (s->settings.preroll_steps > 0 && !s->options.placed) {
-        SU_TRY(preroll(s, err));
-        /* After pre-roll the last two states stand in y and y_before, both at the first frame's rest shape. */
-        for (int64_t v = 0; v < s->body.n; v++) {
-            double d[3];
-            for (int c = 0; c < 3; c++) d[c] = s->y_before[3 * v + c] - s->now.c[c];
-            su_tmulv3(s->now.Q, d, s->carried + 3 * v);
-            for (int c = 0; c < 3; c++) s->carried[3 * v + c] -= s->now.x[3 * v + c];
-        }
-        start_history(s, s->carried);
-    } else {
-        start_history(s, s->u);
+    su_fullsim *s = self;
+    for (int64_t v = 0; v < s->body.n && ran; v++) {
+        double d[3];
+        for (int c = 0; c < 3; c++) d[c] = s->y_before[3 * v + c] - s->now.c[c];
+        su_tmulv3(s->now.Q, d, s->carried + 3 * v);
+        for (int c = 0; c < 3; c++) s->carried[3 * v + c] -= s->now.x[3 * v + c];
     }
+    start_history(s, 0, ran ? s->carried : s->u, s->settings.start == SU_START_MOVING);
     s->record.energy[1] = elastic_energy(s);
-    finish_record(s);
-    return SU_OK;
 }
 
-/* Over a cut: u carried over, turned along, and a new start. */
-static void jump(su_fullsim *s)
+static void jump(void *self)
 {
-    evaluate_instant(s, s->frame, 0.0, &s->next);
+    su_fullsim *s = self;
     turn_along(s, &s->now, &s->next, s->u, s->u_next);
     commit(s, &s->next, s->settings.step);
-    start_history(s, s->u);
+    start_history(s, s->entered, s->u, s->settings.start == SU_START_MOVING);
     s->record.energy[1] = elastic_energy(s);
 }
+
+/* ---- what the driver drives ---- */
+
+static void set_time(su_fullsim *s, int64_t frame, double fraction)
+{
+    s->time = s->settings.first_time + ((double)frame + fraction) * s->settings.frame_seconds;
+}
+
+static bool cut(void *self, int64_t frame) { return su_shot_cut(((su_fullsim *)self)->shot, frame); }
+
+static void enter(void *self, int64_t frame, double fraction, bool planned)
+{
+    su_fullsim *s = self;
+    (void)planned;
+    s->entered = frame;
+    set_time(s, frame, fraction);
+    evaluate_instant(s, frame, fraction, &s->next);
+}
+
+static const su_shot_stepper stepper = {.halvings = MAX_HALVINGS,
+                                        .cut = cut,
+                                        .enter = enter,
+                                        .rest = rest,
+                                        .settle = settle,
+                                        .start = start,
+                                        .jump = jump,
+                                        .step = take_step,
+                                        .follow = follow};
 
 su_status su_fullsim_advance(su_fullsim *s, su_error *err)
 {
     if (s->frame + 1 >= su_shot_frames(s->shot)) return su_fail(err, SU_FAILED, "the shot is at its end");
-    s->record.iterations = 0;
-    s->record.status = SU_STATUS_OK;
-    if (su_shot_cut(s->shot, s->frame + 1)) {
-        s->frame++;
-        jump(s);
-    } else {
-        int substeps = s->settings.substeps;
-        for (int j = 0; j < substeps; j++)
-            SU_TRY(advance_between(s, s->frame, (double)j / substeps, (double)(j + 1) / substeps, 0, err));
-        s->frame++;
-    }
+    s->driver.iterations = 0, s->driver.status = SU_STATUS_OK;
+    su_shot_place at = {s->frame, 0};
+    do {
+        at = su_shot_next(&s->driver, at);
+        SU_TRY(su_shot_to(&s->driver, at, err));
+    } while (!su_shot_ends_frame(&s->driver, at));
+    s->frame++;
     finish_record(s);
     return SU_OK;
 }
@@ -471,10 +453,10 @@ void su_fullsim_set_stiffness(su_fullsim *s, double stiffness)
 void su_fullsim_restart(su_fullsim *s, int64_t frame)
 {
     bool last = frame > 0 && frame + 1 >= su_shot_frames(s->shot);
-    s->frame = last ? frame - 1 : frame;
-    evaluate_instant(s, s->frame, last ? 1.0 : 0.0, &s->now);
+    int64_t segment = last ? frame - 1 : frame;
+    evaluate_instant(s, segment, last ? 1.0 : 0.0, &s->now);
     memset(s->u, 0, (size_t)(3 * s->body.n) * sizeof *s->u);
-    start_history(s, s->u);
+    start_history(s, segment, s->u, s->settings.start == SU_START_MOVING);
     s->frame = frame;
     s->record.energy[1] = elastic_energy(s);
     finish_record(s);
@@ -495,18 +477,12 @@ static void turn(const su_fullsim *s, const instant *at, bool forth, const doubl
     }
 }
 
-static void set_time(su_fullsim *s, int64_t frame, int substep)
-{
-    s->time =
-        s->settings.first_time + ((double)frame + (double)substep / s->settings.substeps) * s->settings.frame_seconds;
-}
-
 void su_fullsim_place(su_fullsim *s, int64_t frame, int substep, const double *back, const double *before)
 {
     int substeps = s->settings.substeps;
-    bool start = substep == 0 && (frame == 0 || su_shot_cut(s->shot, frame));
+    bool starts = substep == 0 && (frame == 0 || su_shot_cut(s->shot, frame));
     s->frame = frame, s->substep = substep;
-    if (!start) {
+    if (!starts) {
         int64_t from = substep > 0 ? frame : frame - 1;
         evaluate_instant(s, from, (double)((substep > 0 ? substep : substeps) - 1) / substeps, &s->next);
         turn(s, &s->next, true, before, s->u_next);
@@ -514,9 +490,9 @@ void su_fullsim_place(su_fullsim *s, int64_t frame, int substep, const double *b
     }
     evaluate_instant(s, frame, (double)substep / substeps, &s->now);
     turn(s, &s->now, true, back, s->u);
-    set_time(s, frame, substep);
-    if (start) {
-        start_history(s, s->u);
+    set_time(s, frame, su_shot_fraction(&s->driver, substep));
+    if (starts) {
+        start_history(s, frame, s->u, s->settings.start == SU_START_MOVING);
         return;
     }
     world_positions(s, &s->now, s->u, s->y);
@@ -529,7 +505,7 @@ void su_fullsim_place(su_fullsim *s, int64_t frame, int substep, const double *b
 void su_fullsim_residual(su_fullsim *s, const double *back, const su_sparse *stiffness, double *residual,
                          su_fullsim_instant *at)
 {
-    set_time(s, s->frame, s->substep + 1);
+    set_time(s, s->frame, su_shot_fraction(&s->driver, s->substep + 1));
     evaluate_instant(s, s->frame, (double)(s->substep + 1) / s->settings.substeps, &s->next);
     set_body(s, &s->next);
     su_implicit_step step = next_step(s, s->settings.step, 0.0);
@@ -548,7 +524,7 @@ void su_fullsim_follow(su_fullsim *s)
 const double *su_fullsim_turn(const su_fullsim *s) { return s->now.turn; }
 
 void su_fullsim_state(const su_fullsim *s, su_fullsim_frame *frame) { *frame = s->record; }
-const su_fullsim_counts *su_fullsim_totals(const su_fullsim *s) { return &s->counts; }
+const su_shot_counts *su_fullsim_totals(const su_fullsim *s) { return &s->driver.counts; }
 
 static int64_t load_count(const su_fullsim *s) { return s->loads.external ? 3 * s->loads.external->points : 0; }
 
@@ -634,6 +610,8 @@ su_status su_fullsim_create(const su_tet *tet, const su_fit *fit, const su_shot 
     if (!s) return su_fail(err, SU_AGAIN, "no memory");
     s->tet = tet, s->fit = fit, s->shot = shot, s->settings = *settings, s->options = *options;
     s->settings.teleports = NULL;
+    if (options->placed) s->settings.settle = false, s->settings.preroll_steps = 0;
+    s->driver = su_shot_driver_of(&stepper, s, &s->settings);
     SU_GO(su_elastic_create(&s->body, tet->n, tet->vertices, tet->t, tet->tets, tet->fixed_count, tet->fixed,
                             (su_material)material, fit->young, fit->poisson, fit->density, err));
     SU_GO(allocate(s, tet->nbar, err));
@@ -649,7 +627,8 @@ su_status su_fullsim_create(const su_tet *tet, const su_fit *fit, const su_shot 
     su_fullsim_set_stiffness(s, settings->stiffness);
     if (settings->external)
         SU_GO(su_loads_create(settings->external, tet->embed_tet, tet->embed_bary, tet->tets, &s->loads, err));
-    SU_GO(begin(s, err));
+    SU_GO(su_shot_begin(&s->driver, false, err));
+    finish_record(s);
     *out = s;
 done:
     if (status != SU_OK) su_fullsim_free(s);

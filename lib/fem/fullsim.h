@@ -9,6 +9,7 @@
 #include "io/stage/tet.h"
 #include "rig/shot.h"
 #include "physics/settings.h"
+#include "physics/shot_driver.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,14 +23,6 @@ typedef struct su_fullsim_options {
     int kept;       /* instants of the rig whose rest shapes are kept, for callers that come back to them */
     bool placed;    /* nothing is settled or held before frame 0: su_fullsim_place says where the flesh stands */
 } su_fullsim_options;
-
-/* Totals over the run, for --stats. */
-typedef struct su_fullsim_counts {
-    int64_t steps, solves, factorizations;
-    int64_t halved, damped, failed;    /* steps */
-    int64_t collapsed;                 /* largest number of collapsed rest tets in a step (convention 8) */
-    double pose_seconds, step_seconds; /* rest shape, rotations, materials; the solves and their set-up */
-} su_fullsim_counts;
 
 /* The state at a frame; arrays belong to the simulation and change with the next frame. */
 typedef struct su_fullsim_frame {
@@ -94,6 +87,6 @@ const double *su_fullsim_turn(const su_fullsim *sim);
 int64_t su_fullsim_state_size(const su_fullsim *sim);
 void su_fullsim_get_state(const su_fullsim *sim, double *state);
 void su_fullsim_set_state(su_fullsim *sim, const double *state, int64_t frame);
-const su_fullsim_counts *su_fullsim_totals(const su_fullsim *sim);
+const su_shot_counts *su_fullsim_totals(const su_fullsim *sim);
 
 #endif

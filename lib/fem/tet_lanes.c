@@ -1,8 +1,8 @@
 /* With F = U diag(s) V' and a variation of corner b, u_b g_b', in the frame of U and V (g' = V'g) the derivative
- * couples only the stretches with each other and the entries (i,j), (j,i) (material.c, spectrum): K'_ab[i][i] = A_ii
- * g'_a[i] g'_b[i] + sum_{j != i} (twist + flip)/2 g'_a[j] g'_b[j] K'_ab[i][k] = A_ik g'_a[i] g'_b[k] + (flip - twist)/2
- * g'_a[k] g'_b[i],      K_ab = U K'_ab U'. Singular values by one-sided Jacobi, which is accurate for flat and inverted
- * tets too. */
+ * couples only the stretches with each other and the entries (i,j), (j,i) (LAW(spectrum) in physics/material_law.h):
+ * K'_ab[i][i] = A_ii g'_a[i] g'_b[i] + sum_{j != i} (twist + flip)/2 g'_a[j] g'_b[j] K'_ab[i][k] = A_ik g'_a[i] g'_b[k]
+ * + (flip - twist)/2 g'_a[k] g'_b[i],      K_ab = U K'_ab U'. Singular values by one-sided Jacobi, which is accurate
+ * for flat and inverted tets too. */
 #include "fem/tet_lanes.h"
 
 #include <math.h>
@@ -29,6 +29,11 @@ INLINE lanes root(lanes x)
 INLINE lanes choose(mask m, lanes a, lanes b) { return (lanes)((m & (mask)a) | (~m & (mask)b)); }
 INLINE lanes larger(lanes a, lanes b) { return choose(a > b, a, b); }
 INLINE lanes magnitude(lanes x) { return (lanes)((mask)x & INT64_MAX); }
+
+#define LAW_REAL lanes
+#define LAW(name) law_##name
+#define LAW_LARGER(a, b) larger(a, (lanes){0} + (b))
+#include "physics/material_law.h"
 
 INLINE bool any(mask m)
 {
@@ -125,38 +130,6 @@ INLINE void singular_values(lanes B[9], lanes U[9], lanes s[3], lanes V[9])
     s[2] = B[2] * U[2] + B[5] * U[5] + B[8] * U[8];
 }
 
-/* As spectrum() in material.c. */
-INLINE void spectrum(su_material material, lanes mu, lanes lambda, const lanes s[3], lanes A[9], lanes twist[3],
-                     lanes flip[3])
-{
-    lanes square = s[0] * s[0] + s[1] * s[1] + s[2] * s[2];
-    if (material == SU_NEOHOOKEAN) lambda += 5.0 / 6.0 * mu, mu *= 4.0 / 3.0;
-    lanes c = mu * (1.0 - 1.0 / (square + 1.0)), d = 2.0 * mu / ((square + 1.0) * (square + 1.0));
-    lanes pressure = lambda * (s[0] * s[1] * s[2] - 1.0) - 0.75 * mu;
-    lanes trace = 0.5 * (square - 3.0), stretch = s[0] + s[1] + s[2] - 3.0;
-    for (int k = 0; k < 3; k++) {
-        int i = (k + 1) % 3, j = (k + 2) % 3;
-        lanes off;
-        if (material == SU_STVK) {
-            twist[k] = mu * (s[i] * s[i] - s[i] * s[j] + s[j] * s[j] - 1.0) + lambda * trace;
-            flip[k] = mu * (s[i] * s[i] + s[i] * s[j] + s[j] * s[j] - 1.0) + lambda * trace;
-            A[4 * k] = mu * (3.0 * s[k] * s[k] - 1.0) + lambda * (trace + s[k] * s[k]);
-            off = lambda * s[i] * s[j];
-        } else if (material == SU_NEOHOOKEAN) {
-            twist[k] = c + pressure * s[k];
-            flip[k] = c - pressure * s[k];
-            A[4 * k] = c + d * s[k] * s[k] + lambda * s[i] * s[i] * s[j] * s[j];
-            off = d * s[i] * s[j] + lambda * s[k] * s[k] * s[i] * s[j] + pressure * s[k];
-        } else {
-            twist[k] = 2.0 * mu + (2.0 * lambda * stretch - 4.0 * mu) / larger(s[i] + s[j], (lanes){0} + 1e-6);
-            flip[k] = 2.0 * mu;
-            A[4 * k] = 2.0 * mu + lambda;
-            off = lambda;
-        }
-        A[3 * i + j] = A[3 * j + i] = off;
-    }
-}
-
 /* Negative eigenvalues of the symmetric A become 0. */
 INLINE void clip_stretches(lanes A[9])
 {
@@ -236,13 +209,16 @@ CLONES void su_tet_stiffness_lanes(su_material material, bool project, int count
     singular_values(F, U, s, V);
     switch (material) { /* constant in each call, so that the branches inside fold */
     case SU_STVK:
-        spectrum(SU_STVK, m, l, s, A, twist, flip);
+        law_parameters(SU_STVK, &m, &l);
+        law_spectrum(SU_STVK, &m, &l, s, A, twist, flip);
         break;
     case SU_NEOHOOKEAN:
-        spectrum(SU_NEOHOOKEAN, m, l, s, A, twist, flip);
+        law_parameters(SU_NEOHOOKEAN, &m, &l);
+        law_spectrum(SU_NEOHOOKEAN, &m, &l, s, A, twist, flip);
         break;
-    default:
-        spectrum(SU_COROTATIONAL, m, l, s, A, twist, flip);
+    case SU_COROTATIONAL:
+        law_parameters(SU_COROTATIONAL, &m, &l);
+        law_spectrum(SU_COROTATIONAL, &m, &l, s, A, twist, flip);
     }
     if (project) {
         clip_stretches(A);

@@ -54,7 +54,7 @@ typedef struct su_external { /* forward in settings.h */
 } su_external;
 
 /* From JSON as in docs/runtime.md. neutral (nbar,3), triangles (T,3): the skin, for areas and to spread the points.
- * Files of mesh colliders are named only; fem/forces.h reads them. */
+ * Files of mesh colliders are named only; external_files.h reads them. */
 su_status su_external_parse(const json_t *root, int64_t nbar, const double *neutral, int64_t T,
                             const int32_t *triangles, su_external *out, su_error *err);
 /* For a caller that sets colliders, wind and forces itself: the contact points alone, `list` (count; NULL: count points

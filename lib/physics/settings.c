@@ -5,8 +5,12 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const double USUAL_RATE = 90.0; /* steps a second, PSSD section 9 */
+/* Steps by which a frame may be longer than whole steps without one more: times of frames are good to 1e-6 s
+ * (su_check_times), and 30 frames a second of rounded times are still 3 steps each. */
+static const double RATE_TOLERANCE = 1e-4;
 
 su_sim_settings su_sim_defaults(void)
 {
@@ -68,6 +72,16 @@ su_status su_sim_set_teleports(su_sim_settings *settings, int count, const char 
 
 /* ---- what depends on the character and the shot ---- */
 
+double su_sim_frame_seconds(int64_t F, const double *times, double fps)
+{
+    return F > 1 ? (times[F - 1] - times[0]) / (double)(F - 1) : 1.0 / fps;
+}
+
+int su_sim_substeps(double frame_seconds)
+{
+    return (int)fmin(1e6, fmax(1.0, ceil(USUAL_RATE * frame_seconds - RATE_TOLERANCE)));
+}
+
 double su_sim_beta(const su_sim_settings *settings, double frequency, double h)
 {
     /* Rayleigh: zeta = beta omega / 2; an amplitude falls as exp(-zeta omega t). */
@@ -79,13 +93,12 @@ double su_sim_beta(const su_sim_settings *settings, double frequency, double h)
 su_status su_sim_settings_resolve(su_sim_settings *settings, double frequency, int64_t F, const double *times,
                                   double fps, su_error *err)
 {
-    double seconds = F > 1 ? (times[F - 1] - times[0]) / (double)(F - 1) : 1.0 / fps;
+    double seconds = su_sim_frame_seconds(F, times, fps);
     if (!(seconds > 0.0) || !(seconds < INFINITY))
         return su_fail(err, SU_INPUT, "frames must be a positive time apart, these are %g s", seconds);
     if (!(frequency > 0.0) && settings->beta < 0.0)
         return su_fail(err, SU_INPUT, "the lowest frequency of the character is not known: give --beta");
-    /* A hair below the ratio, so that 30 fps from rounded times still gives 3 substeps. */
-    if (settings->substeps <= 0) settings->substeps = (int)fmin(1e6, fmax(1.0, ceil(USUAL_RATE * seconds - 1e-4)));
+    if (settings->substeps <= 0) settings->substeps = su_sim_substeps(seconds);
     settings->first_time = F > 0 ? times[0] : 0.0;
     settings->frame_seconds = seconds;
     settings->step = seconds / settings->substeps;
@@ -103,20 +116,39 @@ void su_sim_gravity(const su_sim_settings *settings, const double Q[9], double a
         for (int c = 0; c < 3; c++) acceleration[c] -= settings->gravity[c];
 }
 
+static const char *const gravity_modes[] = {"relative", "absolute", "none"};
+
+su_status su_sim_gravity_meta(const su_sim_settings *settings, json_t *meta, su_error *err)
+{
+    json_t *gravity = json_array();
+    int bad = !gravity;
+    for (int c = 0; c < 3 && !bad; c++) bad |= json_array_append_new(gravity, json_real(settings->gravity[c]));
+    bad |= json_object_set_new(meta, "gravity", gravity);
+    bad |= json_object_set_new(meta, "gravity_mode", json_string(gravity_modes[settings->gravity_mode]));
+    return bad ? su_fail(err, SU_AGAIN, "no memory for the settings") : SU_OK;
+}
+
+void su_sim_read_gravity(const json_t *meta, su_sim_settings *settings)
+{
+    const json_t *gravity = json_object_get(meta, "gravity");
+    const char *mode = json_string_value(json_object_get(meta, "gravity_mode"));
+    for (size_t c = 0; c < 3 && json_array_size(gravity) == 3; c++)
+        settings->gravity[c] = json_number_value(json_array_get(gravity, c));
+    for (int k = SU_GRAVITY_RELATIVE; k <= SU_GRAVITY_NONE && mode; k++)
+        if (strcmp(mode, gravity_modes[k]) == 0) settings->gravity_mode = k;
+}
+
 su_status su_sim_settings_meta(const su_sim_settings *settings, json_t *meta, su_error *err)
 {
-    static const char *const modes[] = {"relative", "absolute", "none"}, *const starts[] = {"moving", "still"};
-    json_t *gravity = json_array(), *teleports = json_array();
-    int bad = !gravity || !teleports;
-    for (int c = 0; c < 3 && !bad; c++) bad |= json_array_append_new(gravity, json_real(settings->gravity[c]));
+    static const char *const starts[] = {"moving", "still"};
+    SU_TRY(su_sim_gravity_meta(settings, meta, err));
+    json_t *teleports = json_array();
+    int bad = !teleports;
     for (int i = 0; i < settings->teleport_count && !bad; i++)
         bad |= json_array_append_new(teleports, json_integer(settings->teleports[i]));
-    bad |= json_object_set(meta, "gravity", gravity) | json_object_set(meta, "teleports", teleports);
-    json_decref(gravity);
-    json_decref(teleports);
+    bad |= json_object_set_new(meta, "teleports", teleports);
     bad |= json_object_set_new(meta, "alpha", json_real(settings->alpha));
     bad |= json_object_set_new(meta, "beta", json_real(settings->beta));
-    bad |= json_object_set_new(meta, "gravity_mode", json_string(modes[settings->gravity_mode]));
     bad |= json_object_set_new(meta, "substeps", json_integer(settings->substeps));
     bad |= json_object_set_new(meta, "start", json_string(starts[settings->start]));
     bad |= json_object_set_new(meta, "settle", json_boolean(settings->settle));

@@ -20,7 +20,7 @@ typedef struct su_sim_settings {
     double decay;                       /* s in which the lowest mode falls to 1/e; > 0 replaces damping */
     double alpha, beta;                 /* Rayleigh, 1/s and s; beta < 0: su_sim_beta */
     double stiffness;                   /* factor on Young's modulus */
-    int substeps;                       /* a frame; 0: ceil(90 / fps) */
+    int substeps;                       /* a frame; 0: su_sim_substeps */
     int start;                          /* SU_START_*: convention 14 */
     bool settle;                        /* u_0 is the static equilibrium instead of 0 */
     double preroll;                     /* s the first frame is held before the shot begins */
@@ -41,6 +41,12 @@ void su_sim_settings_free(su_sim_settings *settings);
 /* Frame indices "12" or "12,80" of each text, sorted, each once. SU_USAGE where one is not a number > 0. */
 su_status su_sim_set_teleports(su_sim_settings *settings, int count, const char *const *texts, su_error *err);
 
+/* s between frames: their mean over the F times (s); of a single frame 1/fps. */
+double su_sim_frame_seconds(int64_t F, const double *times, double fps);
+/* Steps that a frame of so many seconds is divided into where no option says otherwise: the fewest that are no longer
+ * than 1/90 s (PSSD section 9). Whatever steps through a shot, training too, asks here. */
+int su_sim_substeps(double frame_seconds);
+
 /* beta, s, from damping or decay at the lowest frequency (Hz), for steps of h seconds. Implicit Euler damps a mode by
  * (1 + w^2 h^2)^-1/2 a step, to first order as beta = h would; what a step shorter than the usual 1/90 s takes away is
  * given back, so that a motion does not depend on the frames it is sampled at. */
@@ -54,6 +60,11 @@ su_status su_sim_settings_resolve(su_sim_settings *settings, double frequency, i
 /* The acceleration that gravity exerts in the root frame, rotation Q (9) root to world: Q'g - g (relative: the sculpted
  * shape carries its own weight), Q'g (absolute) or 0. */
 void su_sim_gravity(const su_sim_settings *settings, const double Q[9], double acceleration[3]);
+
+/* Adds the gravity to the meta of what was trained or simulated with it, and reads it from there; what meta (may be
+ * NULL) does not tell stays as it is. */
+su_status su_sim_gravity_meta(const su_sim_settings *settings, json_t *meta, su_error *err);
+void su_sim_read_gravity(const json_t *meta, su_sim_settings *settings);
 
 /* Adds the keys of conventions 14 and 21 to the meta of a supple.sim. */
 su_status su_sim_settings_meta(const su_sim_settings *settings, json_t *meta, su_error *err);

@@ -280,7 +280,6 @@ void su_shot_free(su_shot *shot)
 
 int64_t su_shot_frames(const su_shot *shot) { return shot->F; }
 int64_t su_shot_skin(const su_shot *shot) { return shot->nbar; }
-double su_shot_time(const su_shot *shot, int64_t frame) { return shot->anim->times[frame]; }
 bool su_shot_cut(const su_shot *shot, int64_t frame) { return shot->cut[frame]; }
 
 /* Past the end of a piece its last frame holds. */

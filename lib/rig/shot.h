@@ -36,7 +36,6 @@ void su_shot_free(su_shot *shot);
 
 int64_t su_shot_frames(const su_shot *shot);
 int64_t su_shot_skin(const su_shot *shot); /* vertices */
-double su_shot_time(const su_shot *shot, int64_t frame);
 /* True where the spline is cut between the frame before and this one. */
 bool su_shot_cut(const su_shot *shot, int64_t frame);
 

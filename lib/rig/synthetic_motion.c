@@ -1,4 +1,4 @@
-#include "rig/synthetic_internal.h"
+#include "rig/synthetic_motion_internal.h"
 
 #include "geometry/affine.h"
 #include "geometry/rotation.h"

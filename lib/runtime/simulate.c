@@ -3,6 +3,7 @@
 #include "core/memory.h"
 #include "core/threads.h"
 #include "geometry/mat3.h"
+#include "physics/shot_driver.h"
 #include "rig/rbf.h"
 #include "runtime/subspace/pose_part.h"
 #include "runtime/subspace/shot_lanes.h"
@@ -13,12 +14,15 @@
 #include <string.h>
 
 /* Instants whose pose parts are made while the block before is stepped through. */
-enum { BLOCK = 2 * SU_POSE_FRAMES, MAX_HALVINGS = 6 };
+enum { BLOCK = 2 * SU_POSE_FRAMES };
+/* Times a step is halved at most: to a 64th a reduced step, which has few solves, finds its way where a shorter rig
+ * motion is what it lacks. */
+enum { MAX_HALVINGS = 6 };
+enum { SETTLE_SOLVES = 200 }; /* most linear solves to the static equilibrium */
 
 /* One instant of the plan. */
 typedef struct instant {
-    int64_t frame; /* segment */
-    int substep;   /* 1..substeps; 0: a frame that starts a piece */
+    su_shot_place at;
     int64_t serial;
 } instant;
 
@@ -34,11 +38,14 @@ struct su_simulation {
     const su_runtime_model *model;
     const su_shot *shot;
     su_sim_settings settings;
+    su_shot_driver driver;
     int threads;
     su_stepper stepper;
     su_loads loads; /* where there are forces from outside */
     bank banks[2];
-    su_pose probe, first;  /* instants off the plan; the start of a piece */
+    su_pose probe, first;  /* instants off the plan; frame 0 */
+    const su_pose *pose;   /* of the instant of the plan that the driver is sent to */
+    const su_pose *to;     /* of the instant that it entered */
     su_pose_input *inputs; /* SU_POSE_FRAMES a thread, and one for the stepping thread's probes; without skin */
     su_pose_work *works;   /* one a thread, and one for probes */
     su_blend trail[2];     /* weights of the last two instants planned */
@@ -49,13 +56,10 @@ struct su_simulation {
     double *whole_work;    /* (threads) room for rig_motion */
     int64_t whole_size;    /* one thread's */
     int64_t F, done;       /* frames finished */
-    int64_t planned_frame; /* next instant to plan */
-    int planned_substep;
-    double *last_h;         /* (F) length of the last step before each frame, 0: a start */
-    bool again;             /* a cycle: frame 0 continues from the last frame's state */
-    int iterations, status; /* since the last frame */
+    su_shot_place planned; /* the last instant planned */
+    double *last_h;        /* (F) length of the last step before each frame, 0: a start */
+    bool again;            /* a cycle: frame 0 continues from the last frame's state */
     su_sim *out;
-    su_simulate_counts counts;
     su_arena arena;
 };
 
@@ -80,6 +84,166 @@ void su_simulation_free(su_simulation *s)
     free(s);
 }
 
+int64_t su_simulation_frames_done(const su_simulation *s) { return s->done; }
+const su_shot_counts *su_simulation_counts(const su_simulation *s) { return &s->driver.counts; }
+
+/* ---- instants ---- */
+
+static void sample(const su_simulation *s, int64_t frame, double fraction, su_pose_input *input)
+{
+    su_shot_sample(s->shot, frame, fraction, 0, s->model->patch.skin, NULL, input->p, input->Q, input->c);
+}
+
+/* By the stepping thread, off the plan. */
+static void probe(su_simulation *s, int64_t frame, double fraction, su_pose *pose)
+{
+    const su_blend *none[2] = {NULL, NULL};
+    double start = su_seconds();
+    su_pose_input *input = s->inputs + SU_POSE_FRAMES * s->threads;
+    su_pose_work *work = s->works + s->threads;
+    sample(s, frame, fraction, input);
+    su_shot_lanes(s->shot, &s->model->patch, s->model->pose_kernels, 1, &(su_shot_instant){frame, fraction, input->p},
+                  work->moved);
+    su_blend_evaluate(s->model, input->p, --s->probe_serial, &pose->blend);
+    su_pose_evaluate(s->model, 1, input, &none, work, pose);
+    s->driver.counts.pose_seconds += su_seconds() - start;
+    s->driver.counts.instants++;
+}
+
+/* The last frame whose instants are planned. */
+static int64_t frame_planned(const su_simulation *s)
+{
+    return s->planned.frame + (s->planned.substep == s->settings.substeps);
+}
+
+/* The next `most` instants of the plan, up to frame `until` - 1. */
+static void plan_block(su_simulation *s, int64_t until, int64_t most, bank *to)
+{
+    to->count = 0;
+    while (to->count < most && frame_planned(s) < until - 1) {
+        s->planned = su_shot_next(&s->driver, s->planned);
+        to->plan[to->count++] = (instant){s->planned, ++s->serial};
+    }
+}
+
+/* ---- steps ---- */
+
+/* The load points' skin and the time there. */
+static void set_loads(su_simulation *s, int64_t frame, double fraction)
+{
+    const su_external *external = s->settings.external;
+    if (!external || external->points == 0) return;
+    s->loads.t = s->settings.first_time + ((double)frame + fraction) * s->settings.frame_seconds;
+    su_shot_sample(s->shot, frame, fraction, external->points, external->vertex, s->loads.skin, NULL, NULL, NULL);
+}
+
+/* Writes the row of the frame just reached. */
+static void finish_frame(su_simulation *s, const su_pose *pose, bool start)
+{
+    su_sim *out = s->out;
+    int64_t k = s->done, r = s->model->r, m = s->model->m;
+    su_stepper *stepper = &s->stepper;
+    double gravity[3];
+    memcpy(out->q + k * r, stepper->now->q, (size_t)r * sizeof(double));
+    for (int64_t i = 0; i < r; i++)
+        out->qdot[k * r + i] = k == 0 ? 0 : (stepper->now->q[i] - stepper->before->q[i]) / stepper->now->h;
+    for (int64_t i = 0; out->qddot && i < r; i++) { /* the record to be overwritten next is that of two steps ago */
+        double rate = (stepper->now->q[i] - stepper->before->q[i]) / stepper->now->h;
+        double older = (stepper->before->q[i] - stepper->next->q[i]) / stepper->before->h;
+        out->qddot[k * r + i] = start ? 0 : (rate - older) / stepper->now->h;
+    }
+    memcpy(out->weights + k * m, pose->blend.w, (size_t)m * sizeof(double));
+    memcpy(out->basis_weights + k * m, pose->blend.b, (size_t)m * sizeof(double));
+    su_sim_gravity(&s->settings, pose->Q, gravity);
+    su_stepper_energy(stepper, pose, gravity);
+    out->energy[3 * k] = stepper->kinetic;
+    out->energy[3 * k + 1] = stepper->elastic;
+    out->energy[3 * k + 2] = stepper->weight;
+    out->iterations[k] = s->driver.iterations;
+    out->status[k] = s->driver.status;
+    s->last_h[k] = start ? 0 : stepper->now->h;
+    s->driver.iterations = 0, s->driver.status = SU_STATUS_OK;
+    s->done++;
+}
+
+/* ---- what the driver drives ---- */
+
+static bool cut(void *self, int64_t frame) { return su_shot_cut(((su_simulation *)self)->shot, frame); }
+
+static void enter(void *self, int64_t frame, double fraction, bool planned)
+{
+    su_simulation *s = self;
+    s->to = planned ? s->pose : fraction > 0 ? &s->probe : &s->first;
+    if (s->to == &s->probe) probe(s, frame, fraction, &s->probe);
+    set_loads(s, frame, fraction);
+}
+
+static void rest(void *self)
+{
+    su_simulation *s = self;
+    su_stepper_start(&s->stepper, s->to, NULL, NULL, NULL, s->settings.step);
+}
+
+static su_status settle(void *self, su_error *err)
+{
+    su_simulation *s = self;
+    double gravity[3];
+    su_sim_gravity(&s->settings, s->to->Q, gravity);
+    if (su_stepper_settle(&s->stepper, s->to, gravity, SETTLE_SOLVES) == SU_STEP_OK) return SU_OK;
+    return su_fail(err, SU_NUMERICS, "frame 0: no static equilibrium under gravity");
+}
+
+/* The pose of the first step after a start at s->done; NULL where the flesh starts at rest in the world. */
+static const su_pose *pose_after_start(su_simulation *s)
+{
+    if (s->settings.start != SU_START_MOVING) return NULL;
+    probe(s, s->done, su_shot_fraction(&s->driver, 1), &s->probe);
+    return &s->probe;
+}
+
+static void start(void *self, bool ran)
+{
+    su_simulation *s = self;
+    (void)ran; /* the stepper has both displacements in any case */
+    su_stepper_start(&s->stepper, s->to, s->stepper.now->q, s->stepper.before->q, pose_after_start(s),
+                     s->settings.step);
+}
+
+static void jump(void *self)
+{
+    su_simulation *s = self;
+    su_stepper_jump(&s->stepper, s->to, pose_after_start(s), s->settings.step);
+}
+
+static su_status take_step(void *self, double h, double extra, int *solves, su_error *err)
+{
+    su_simulation *s = self;
+    double gravity[3];
+    su_sim_gravity(&s->settings, s->to->Q, gravity);
+    su_step_end end = su_stepper_advance(&s->stepper, s->to, h, gravity, extra);
+    *solves = s->stepper.iterations;
+    if (s->to->collapsed > s->driver.counts.collapsed) s->driver.counts.collapsed = s->to->collapsed;
+    return end == SU_STEP_OK ? SU_OK : su_fail(err, SU_NUMERICS, "%s", su_step_end_text(end));
+}
+
+static void follow(void *self, double h)
+{
+    su_simulation *s = self;
+    su_stepper_follow(&s->stepper, s->to, h);
+}
+
+static const su_shot_stepper stepper = {.halvings = MAX_HALVINGS,
+                                        .cut = cut,
+                                        .enter = enter,
+                                        .rest = rest,
+                                        .settle = settle,
+                                        .start = start,
+                                        .jump = jump,
+                                        .step = take_step,
+                                        .follow = follow};
+
+/* ---- creation ---- */
+
 su_status su_simulation_create(const su_runtime_model *model, const su_model *source, const su_shot *shot,
                                const su_sim_settings *settings, const su_step_settings *step, int threads,
                                su_simulation **out, su_error *err)
@@ -89,7 +253,7 @@ su_status su_simulation_create(const su_runtime_model *model, const su_model *so
     SU_GO(SU_ALLOC(&s, 1, "simulation", err));
     s->model = model, s->shot = shot, s->settings = *settings, s->F = su_shot_frames(shot);
     s->threads = threads > 0 ? threads : 1;
-    s->counts.first_bad_frame = -1;
+    s->driver = su_shot_driver_of(&stepper, s, &s->settings);
     SU_GO(su_stepper_create(model, step, &s->stepper, err));
     if (settings->external) {
         SU_GO(su_loads_create(settings->external, source->embed_tet, source->embed_bary, source->tets, &s->loads, err));
@@ -122,193 +286,41 @@ done:
     return status;
 }
 
-int64_t su_simulation_frames_done(const su_simulation *s) { return s->done; }
-const su_simulate_counts *su_simulation_counts(const su_simulation *s) { return &s->counts; }
-
-/* ---- instants ---- */
-
-static void sample(const su_simulation *s, int64_t frame, double fraction, su_pose_input *input)
-{
-    su_shot_sample(s->shot, frame, fraction, 0, s->model->patch.skin, NULL, input->p, input->Q, input->c);
-}
-
-/* By the stepping thread, off the plan. */
-static void probe(su_simulation *s, int64_t frame, double fraction, su_pose *pose)
-{
-    const su_blend *none[2] = {NULL, NULL};
-    double start = su_seconds();
-    su_pose_input *input = s->inputs + SU_POSE_FRAMES * s->threads;
-    su_pose_work *work = s->works + s->threads;
-    sample(s, frame, fraction, input);
-    su_shot_lanes(s->shot, &s->model->patch, s->model->pose_kernels, 1, &(su_shot_instant){frame, fraction, input->p},
-                  work->moved);
-    su_blend_evaluate(s->model, input->p, --s->probe_serial, &pose->blend);
-    su_pose_evaluate(s->model, 1, input, &none, work, pose);
-    s->counts.pose_seconds += su_seconds() - start;
-    s->counts.instants++;
-}
-
-/* The next `most` instants of the plan, up to frame `until` - 1. */
-static void plan_block(su_simulation *s, int64_t until, int64_t most, bank *to)
-{
-    to->count = 0;
-    while (to->count < most && s->planned_frame < until - 1) {
-        instant *at = to->plan + to->count++;
-        if (s->planned_substep == 0 && su_shot_cut(s->shot, s->planned_frame + 1)) {
-            *at = (instant){++s->planned_frame, 0, ++s->serial};
-            continue;
-        }
-        *at = (instant){s->planned_frame, ++s->planned_substep, ++s->serial};
-        if (s->planned_substep == s->settings.substeps) s->planned_frame++, s->planned_substep = 0;
-    }
-}
-
-static double fraction_of(const su_simulation *s, int substep) { return (double)substep / s->settings.substeps; }
-
-/* ---- steps ---- */
-
-static void note(su_simulation *s, int status, int64_t frame, su_step_end cause)
-{
-    if (status > s->status) s->status = status;
-    if (s->counts.first_bad_frame >= 0) return;
-    s->counts.first_bad_frame = frame;
-    s->counts.first_bad_cause = cause;
-}
-
-/* The load points' skin and the time there. */
-static void set_loads(su_simulation *s, int64_t frame, double fraction)
-{
-    const su_external *external = s->settings.external;
-    if (!external || external->points == 0) return;
-    s->loads.t = s->settings.first_time + ((double)frame + fraction) * s->settings.frame_seconds;
-    su_shot_sample(s->shot, frame, fraction, external->points, external->vertex, s->loads.skin, NULL, NULL, NULL);
-}
-
-static su_step_end step_to(su_simulation *s, const su_pose *pose, double h, double extra)
-{
-    double gravity[3];
-    su_sim_gravity(&s->settings, pose->Q, gravity);
-    su_step_end end = su_stepper_advance(&s->stepper, pose, h, gravity, extra);
-    s->counts.steps++;
-    s->counts.solves += s->stepper.iterations;
-    s->iterations += s->stepper.iterations;
-    if (pose->collapsed > s->counts.collapsed) s->counts.collapsed = pose->collapsed;
-    return end;
-}
-
-/* From fraction a to b of a segment: whole, else in halves, else damped, else the flesh just follows. pose: at b, NULL
- * where it is not on the plan. */
-static void advance_between(su_simulation *s, int64_t frame, double a, double b, const su_pose *pose, int halvings)
-{
-    double h = (b - a) * s->settings.frame_seconds;
-    if (!pose) probe(s, frame, b, &s->probe);
-    set_loads(s, frame, b);
-    su_step_end end = step_to(s, pose ? pose : &s->probe, h, 0);
-    if (end == SU_STEP_OK) return;
-    if (halvings < MAX_HALVINGS) {
-        s->counts.halved++;
-        note(s, SU_STATUS_HALVED, frame, end);
-        advance_between(s, frame, a, 0.5 * (a + b), NULL, halvings + 1);
-        advance_between(s, frame, 0.5 * (a + b), b, pose, halvings + 1);
-        return;
-    }
-    s->counts.damped++;
-    note(s, SU_STATUS_DAMPED, frame, end);
-    if (step_to(s, pose ? pose : &s->probe, h, 10 / h) == SU_STEP_OK) return;
-    s->counts.failed++;
-    note(s, SU_STATUS_FAILED, frame, end);
-    su_stepper_follow(&s->stepper, pose ? pose : &s->probe, h);
-}
-
-/* Writes the row of the frame just reached. */
-static void finish_frame(su_simulation *s, const su_pose *pose, bool start)
-{
-    su_sim *out = s->out;
-    int64_t k = s->done, r = s->model->r, m = s->model->m;
-    su_stepper *stepper = &s->stepper;
-    double gravity[3];
-    memcpy(out->q + k * r, stepper->now->q, (size_t)r * sizeof(double));
-    for (int64_t i = 0; i < r; i++)
-        out->qdot[k * r + i] = k == 0 ? 0 : (stepper->now->q[i] - stepper->before->q[i]) / stepper->now->h;
-    for (int64_t i = 0; out->qddot && i < r; i++) { /* the record to be overwritten next is that of two steps ago */
-        double rate = (stepper->now->q[i] - stepper->before->q[i]) / stepper->now->h;
-        double older = (stepper->before->q[i] - stepper->next->q[i]) / stepper->before->h;
-        out->qddot[k * r + i] = start ? 0 : (rate - older) / stepper->now->h;
-    }
-    memcpy(out->weights + k * m, pose->blend.w, (size_t)m * sizeof(double));
-    memcpy(out->basis_weights + k * m, pose->blend.b, (size_t)m * sizeof(double));
-    su_sim_gravity(&s->settings, pose->Q, gravity);
-    su_stepper_energy(stepper, pose, gravity);
-    out->energy[3 * k] = stepper->kinetic;
-    out->energy[3 * k + 1] = stepper->elastic;
-    out->energy[3 * k + 2] = stepper->weight;
-    out->iterations[k] = s->iterations;
-    out->status[k] = s->status;
-    s->last_h[k] = start ? 0 : stepper->now->h;
-    s->iterations = 0, s->status = SU_STATUS_OK;
-    s->done++;
-}
-
-/* The pose of the first step after a start at s->done; NULL where the flesh starts at rest in the world. */
-static const su_pose *pose_after_start(su_simulation *s)
-{
-    if (s->settings.start != SU_START_MOVING) return NULL;
-    probe(s, s->done, fraction_of(s, 1), &s->probe);
-    return &s->probe;
-}
+/* ---- the plan, stepped through ---- */
 
 static su_status begin(su_simulation *s, su_error *err)
 {
-    double gravity[3];
     probe(s, 0, 0, &s->first);
     double started = su_seconds();
-    set_loads(s, 0, 0);
-    su_sim_gravity(&s->settings, s->first.Q, gravity);
-    if (!s->again) su_stepper_start(&s->stepper, &s->first, NULL, NULL, NULL, s->settings.step);
-    if (!s->again && s->settings.settle && su_stepper_settle(&s->stepper, &s->first, gravity, 200) != SU_STEP_OK)
-        return su_fail(err, SU_NUMERICS, "frame 0: no static equilibrium under gravity");
-    for (int k = 0; k < s->settings.preroll_steps && !s->again; k++) {
-        su_step_end end = step_to(s, &s->first, s->settings.step, 0);
-        if (end != SU_STEP_OK) end = step_to(s, &s->first, s->settings.step, 10 / s->settings.step);
-        if (end != SU_STEP_OK)
-            return su_fail(err, SU_NUMERICS, "pre-roll: step %d of %d failed", k, s->settings.preroll_steps);
-    }
-    su_stepper_start(&s->stepper, &s->first, s->stepper.now->q, s->stepper.before->q, pose_after_start(s),
-                     s->settings.step);
-    s->iterations = 0, s->status = SU_STATUS_OK;
+    SU_TRY(su_shot_begin(&s->driver, s->again, err));
     finish_frame(s, &s->first, true);
-    s->counts.step_seconds += su_seconds() - started;
+    s->driver.counts.step_seconds += su_seconds() - started;
     return SU_OK;
 }
 
 /* Steps to an instant; true where that finishes a frame. */
-static bool step_instant(su_simulation *s, const instant *at, const su_pose *pose)
+static bool step_instant(su_simulation *s, su_shot_place at, const su_pose *pose)
 {
-    bool start = at->substep == 0;
-    if (start) set_loads(s, at->frame, 0);
-    if (start)
-        su_stepper_jump(&s->stepper, pose, pose_after_start(s), s->settings.step);
-    else
-        advance_between(s, at->frame, fraction_of(s, at->substep - 1), fraction_of(s, at->substep), pose, 0);
-    bool finished = start || at->substep == s->settings.substeps;
-    if (finished) finish_frame(s, pose, start);
+    s->pose = pose;
+    su_shot_to(&s->driver, at, NULL); /* a reduced step has no errors of its own */
+    bool finished = su_shot_ends_frame(&s->driver, at);
+    if (finished) finish_frame(s, pose, at.substep == 0);
     return finished;
 }
 
 static void step_block(su_simulation *s, const bank *from)
 {
-    double started = su_seconds(), probes = s->counts.pose_seconds;
-    for (int64_t i = 0; i < from->count; i++) step_instant(s, from->plan + i, from->poses + i);
-    s->counts.step_seconds += su_seconds() - started - (s->counts.pose_seconds - probes);
+    double started = su_seconds(), probes = s->driver.counts.pose_seconds;
+    for (int64_t i = 0; i < from->count; i++) step_instant(s, from->plan[i].at, from->poses + i);
+    s->driver.counts.step_seconds += su_seconds() - started - (s->driver.counts.pose_seconds - probes);
 }
 
 /* When told to stop: on to the end of the frame, and as if the plan ended there. */
 static void drain(su_simulation *s, const bank *from)
 {
     for (int64_t i = 0; i < from->count; i++)
-        if (step_instant(s, from->plan + i, from->poses + i)) break;
-    s->planned_frame = s->done - 1;
-    s->planned_substep = 0;
+        if (step_instant(s, from->plan[i].at, from->poses + i)) break;
+    s->planned = (su_shot_place){s->done - 1, 0};
     s->serial = s->stepper.now->blend.serial;
     for (int k = 0; k < 2; k++) {
         su_blend_copy(s->model, k ? &s->stepper.before->blend : &s->stepper.now->blend, &s->trail[k]);
@@ -344,7 +356,7 @@ static void rig_motion(const su_simulation *s, int64_t first, int64_t count, dou
     for (int k = 0; k < SU_REST_FRAMES; k++, p += model->s) {
         int64_t frame = first + (k / 2 < count ? k / 2 : count - 1);
         bool start = s->last_h[frame] == 0;
-        double fraction = start   ? k % 2 * fraction_of(s, 1)
+        double fraction = start   ? k % 2 * su_shot_fraction(&s->driver, 1)
                           : k % 2 ? 1.0
                                   : 1.0 - s->last_h[frame] / s->settings.frame_seconds;
         instants[k] = (su_shot_instant){start ? frame : frame - 1, fraction, p};
@@ -438,14 +450,13 @@ void su_simulation_set_state(su_simulation *s, const double *state, int64_t done
 {
     walk_state(s, (double *)state, false); /* only read */
     s->done = done;
-    s->planned_frame = done > 0 ? done - 1 : 0;
-    s->planned_substep = 0;
+    s->planned = (su_shot_place){done > 0 ? done - 1 : 0, 0};
 }
 
 su_status su_simulation_rewind(su_simulation *s, su_error *err)
 {
     if (s->done != s->F) return su_fail(err, SU_USAGE, "only a finished clip can be repeated");
-    s->done = s->planned_frame = 0, s->planned_substep = 0;
+    s->done = 0, s->planned = (su_shot_place){0, 0};
     s->again = true;
     return SU_OK;
 }
@@ -474,9 +485,10 @@ static void prepare(su_simulation *s, const bank *coming, int64_t first, int thr
     p->count = coming->count - first < SU_POSE_FRAMES ? coming->count - first : SU_POSE_FRAMES;
     p->inputs = s->inputs + SU_POSE_FRAMES * thread, p->work = s->works + thread;
     for (int64_t i = 0; i < p->count; i++) {
-        const instant *at = coming->plan + first + i;
-        sample(s, at->frame, fraction_of(s, at->substep), p->inputs + i);
-        instants[i] = (su_shot_instant){at->frame, fraction_of(s, at->substep), p->inputs[i].p};
+        su_shot_place at = coming->plan[first + i].at;
+        double fraction = su_shot_fraction(&s->driver, at.substep);
+        sample(s, at.frame, fraction, p->inputs + i);
+        instants[i] = (su_shot_instant){at.frame, fraction, p->inputs[i].p};
         p->blends[i] = coming->blends + first + i;
         older_blends(s, coming, first + i, p->older[i]);
     }
@@ -505,18 +517,18 @@ static void make_blends(su_simulation *s, bank *coming)
     su_pose_input *input = s->inputs + SU_POSE_FRAMES * s->threads;
     for (int64_t i = 0; i < coming->count; i++) {
         const instant *at = coming->plan + i;
-        sample(s, at->frame, fraction_of(s, at->substep), input);
+        sample(s, at->at.frame, su_shot_fraction(&s->driver, at->at.substep), input);
         su_blend_evaluate(s->model, input->p, at->serial, &coming->blends[i]);
         coming->seconds[i] = 0;
     }
-    s->counts.pose_seconds += su_seconds() - started;
+    s->driver.counts.pose_seconds += su_seconds() - started;
 }
 
 /* The weights of a bank are made; the next bank follows its last two. */
 static void leave_trail(su_simulation *s, const bank *coming)
 {
     int64_t count = coming->count;
-    s->counts.instants += count;
+    s->driver.counts.instants += count;
     if (count > 1)
         su_blend_copy(s->model, &coming->blends[count - 2], &s->trail[1]);
     else if (count == 1)
@@ -535,12 +547,12 @@ static void pose_and_step(su_simulation *s, bank *coming)
         prepare(s, coming, first, 0, &p); /* the caller may be one of many threads */
         for (int64_t k = 0; k < p.count; k += SU_FRAMES) {
             finish(s, &p, k, few);
-            double stepping = su_seconds(), probes = s->counts.pose_seconds;
+            double stepping = su_seconds(), probes = s->driver.counts.pose_seconds;
             for (int64_t i = k; i < p.count && i < k + SU_FRAMES; i++)
-                step_instant(s, coming->plan + first + i, few + i - k);
+                step_instant(s, coming->plan[first + i].at, few + i - k);
             double end = su_seconds();
-            s->counts.step_seconds += end - stepping - (s->counts.pose_seconds - probes);
-            s->counts.pose_seconds += stepping - started;
+            s->driver.counts.step_seconds += end - stepping - (s->driver.counts.pose_seconds - probes);
+            s->driver.counts.pose_seconds += stepping - started;
             started = end;
         }
     }
@@ -563,7 +575,7 @@ static void overlap(su_simulation *s, bank *ready, bank *coming)
             make_poses(s, coming, i);
         }
     }
-    for (int64_t i = 0; i < coming->count; i++) s->counts.pose_seconds += coming->seconds[i];
+    for (int64_t i = 0; i < coming->count; i++) s->driver.counts.pose_seconds += coming->seconds[i];
     leave_trail(s, coming);
     ready->count = 0;
 }
@@ -571,8 +583,8 @@ static void overlap(su_simulation *s, bank *ready, bank *coming)
 /* When told to stop, with one thread: what is left of the frame. */
 static void end_frame(su_simulation *s, int64_t until, bank *coming)
 {
-    while (s->planned_substep != 0) {
-        int64_t left = s->settings.substeps - s->planned_substep;
+    while (!su_shot_ends_frame(&s->driver, s->planned)) {
+        int64_t left = s->settings.substeps - s->planned.substep;
         plan_block(s, until, left < BLOCK ? left : BLOCK, coming);
         pose_and_step(s, coming);
     }

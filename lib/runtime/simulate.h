@@ -7,22 +7,12 @@
 #include "core/progress.h"
 #include "io/stage/sim.h"
 #include "rig/shot.h"
-#include "runtime/model_runtime.h"
+#include "runtime/subspace/packed_model.h"
 #include "physics/settings.h"
+#include "physics/shot_driver.h"
 #include "runtime/step/step.h"
 
 #include <stdint.h>
-
-/* Totals over the run, for --stats. */
-typedef struct su_simulate_counts {
-    int64_t steps, solves;
-    int64_t instants;               /* pose parts evaluated */
-    int64_t halved, damped, failed; /* steps */
-    int64_t collapsed;              /* largest number of collapsed cubature tets at an instant */
-    int64_t first_bad_frame;        /* -1: none */
-    su_step_end first_bad_cause;
-    double pose_seconds, step_seconds; /* summed over threads */
-} su_simulate_counts;
 
 typedef struct su_simulation su_simulation;
 
@@ -48,6 +38,6 @@ void su_simulation_set_state(su_simulation *simulation, const double *state, int
 su_status su_simulation_rewind(su_simulation *simulation, su_error *err);
 
 int64_t su_simulation_frames_done(const su_simulation *simulation);
-const su_simulate_counts *su_simulation_counts(const su_simulation *simulation);
+const su_shot_counts *su_simulation_counts(const su_simulation *simulation);
 
 #endif

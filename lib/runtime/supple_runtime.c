@@ -5,8 +5,10 @@
 #include "io/stage/model.h"
 #include "rig/rbf.h"
 #include "physics/external.h"
+#include "runtime/pack_model.h"
 #include "runtime/subspace/reconstruct.h"
 #include "physics/settings.h"
+#include "physics/shot_driver.h"
 #include "runtime/step/step.h"
 
 #include <math.h>
@@ -24,6 +26,7 @@ struct supple_runtime {
     su_pose_work work;
     su_pose_input input;
     su_sim_settings settings;
+    su_shot_driver driver;
     double frequency; /* Hz, of the lowest mode */
     bool corrected, started, pending;
     int64_t serial;
@@ -146,6 +149,28 @@ static su_status open_contacts(supple_runtime *r, su_interpolation interpolation
     return su_runtime_model_create_with(file, interpolation, carriers, carrier, &r->model, err);
 }
 
+/* The pose to step to: once more the same where none was set. */
+static const su_pose *to_pose(const supple_runtime *r) { return r->pending ? r->pose : r->last; }
+
+static su_status take_step(void *self, double h, double extra, int *solves, su_error *err)
+{
+    supple_runtime *r = self;
+    const su_pose *to = to_pose(r);
+    double gravity[3];
+    su_sim_gravity(&r->settings, to->Q, gravity);
+    su_step_end end = su_stepper_advance(&r->stepper, to, h, gravity, extra);
+    *solves = r->stepper.iterations;
+    return end == SU_STEP_OK ? SU_OK : su_fail(err, SU_NUMERICS, "%s", su_step_end_text(end));
+}
+
+static void follow(void *self, double h)
+{
+    supple_runtime *r = self;
+    su_stepper_follow(&r->stepper, to_pose(r), h);
+}
+
+static const su_shot_stepper live = {.step = take_step, .follow = follow};
+
 static su_status open_model(supple_runtime *r, const char *path, const supple_options *options, su_error *err)
 {
     SU_TRY(su_model_load(path, &r->file, err));
@@ -168,6 +193,7 @@ static su_status open_model(supple_runtime *r, const char *path, const supple_op
                              .newton = options->newton > 0 ? options->newton : 2,
                              .tolerance = 1e-8};
     SU_TRY(su_stepper_create(&r->model, &step, &r->stepper, err));
+    r->driver = su_shot_driver_of(&live, r, &r->settings);
     if (r->external.points > 0) {
         SU_TRY(su_loads_create(&r->external, r->file.embed_tet, r->file.embed_bary, r->file.tets, &r->loads, err));
         SU_TRY(su_stepper_set_loads(&r->stepper, &r->loads, err));
@@ -327,26 +353,16 @@ void supple_restart(supple_runtime *r) { r->started = false, r->known = 0; }
 int supple_step(supple_runtime *r, double seconds)
 {
     if (!r->started || !(seconds > 0)) return SU_STATUS_FAILED;
-    double gravity[3];
-    int status = SU_STATUS_OK;
     advance_colliders(r, seconds);
-    const su_pose *to = r->pending ? r->pose : r->last; /* once more to the same pose where none was set */
-    su_sim_gravity(&r->settings, to->Q, gravity);
     r->stepper.settings.beta = su_sim_beta(&r->settings, r->frequency, seconds);
-    /* Between two poses of a live rig there is nothing to halve towards: a failing step is damped at once. */
-    if (su_stepper_advance(&r->stepper, to, seconds, gravity, 0) != SU_STEP_OK) {
-        status = SU_STATUS_DAMPED;
-        if (su_stepper_advance(&r->stepper, to, seconds, gravity, 10 / seconds) != SU_STEP_OK) {
-            status = SU_STATUS_FAILED;
-            su_stepper_follow(&r->stepper, to, seconds);
-        }
-    }
+    r->driver.status = SU_STATUS_OK;
+    su_shot_step(&r->driver, seconds, NULL); /* a reduced step has no errors of its own */
     if (r->pending) {
         su_pose *oldest = r->older;
         r->older = r->last, r->last = r->pose, r->pose = oldest;
         r->pending = false;
     }
-    return status;
+    return r->driver.status;
 }
 
 void supple_positions(supple_runtime *r, double *positions)

@@ -420,6 +420,11 @@ static su_status make_meta(su_tool *tool, const settings *set, const inputs *in,
     json_t *names = json_object_get(in->fit.file.meta, "param_names");
     json_t *linear_modes = json_object_get(in->modes[0].file.meta, "linear_modes");
     if (names) json_object_set(meta, "param_names", names);
+    static const char *const of_modes[] = {"gravity", "gravity_mode"};
+    for (size_t k = 0; k < sizeof of_modes / sizeof *of_modes; k++) {
+        json_t *value = json_object_get(in->modes[0].file.meta, of_modes[k]);
+        if (value) json_object_set(meta, of_modes[k], value);
+    }
     if (set->pca > 0)
         json_object_set_new(meta, "pca", json_integer(set->pca));
     else if (linear_modes)

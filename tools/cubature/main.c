@@ -139,7 +139,7 @@ static su_status make_meta(su_tool *tool, const settings *set, job *j)
         json_t *value = json_object_get(j->fit.file.meta, carried[k]);
         if (value) json_object_set(meta, carried[k], value);
     }
-    static const char *const of_basis[] = {"interpolation", "subspace", "linear_modes"};
+    static const char *const of_basis[] = {"interpolation", "subspace", "linear_modes", "gravity", "gravity_mode"};
     for (size_t k = 0; k < sizeof of_basis / sizeof *of_basis; k++) {
         json_t *value = json_object_get(j->basis.file.meta, of_basis[k]);
         if (value) json_object_set(meta, of_basis[k], value);

@@ -7,7 +7,7 @@
 #include "io/stage/sim.h"
 #include "io/stage/tet.h"
 #include "rig/shot.h"
-#include "runtime/step/checkpoint.h"
+#include "io/stage/checkpoint.h"
 #include "../sim_options.h"
 
 #include <stdlib.h>
@@ -182,28 +182,13 @@ static su_status describe(su_tool *tool, job *j)
 
 static void report(su_tool *tool, const job *j)
 {
-    const su_fullsim_counts *counts = su_fullsim_totals(j->fullsim);
+    const su_shot_counts *counts = su_fullsim_totals(j->fullsim);
     double steps = counts->steps > 0 ? (double)counts->steps : 1;
-    su_stats_integer(tool, "frames", j->sim.F);
-    su_stats_integer(tool, "steps", counts->steps);
-    su_stats_integer(tool, "solves", counts->solves);
+    su_sim_report_counts(tool, tool->inputs.items[2], j->sim.F, counts);
     su_stats_integer(tool, "factorizations", counts->factorizations);
-    su_stats_integer(tool, "halved", counts->halved);
-    su_stats_integer(tool, "damped", counts->damped);
-    su_stats_integer(tool, "failed", counts->failed);
-    su_stats_integer(tool, "collapsed_tets", counts->collapsed);
-    su_stats_number(tool, "step_ms", 1e3 * counts->step_seconds / steps);
     su_stats_number(tool, "pose_ms", 1e3 * counts->pose_seconds / steps);
-    su_stats_stage(tool, "pose part", counts->pose_seconds);
-    su_stats_stage(tool, "steps", counts->step_seconds);
     su_detail(tool, "%lld steps of %.1f ms (%.2f solves each), pose part %.2f ms", (long long)counts->steps,
               1e3 * counts->step_seconds / steps, (double)counts->solves / steps, 1e3 * counts->pose_seconds / steps);
-    int64_t bad = -1;
-    for (int64_t k = j->sim.F - 1; k >= 0; k--)
-        if (j->sim.status[k] != SU_STATUS_OK) bad = k;
-    if (bad >= 0)
-        su_warn(tool, "%lld steps halved, %lld damped, %lld failed; the first on the way to frame %lld",
-                (long long)counts->halved, (long long)counts->damped, (long long)counts->failed, (long long)bad);
     if (counts->collapsed > 0)
         su_warn(tool, "up to %lld tets collapse in the rig's own shape", (long long)counts->collapsed);
 }

@@ -2,7 +2,7 @@
 
 #include "core/file.h"
 #include "core/threads.h"
-#include "io/scene/scene.h"
+#include "io/scene/scene_load.h"
 #include "io/table.h"
 #include "rig/character.h"
 #include "rig/joint_curves.h"

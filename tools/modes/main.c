@@ -6,6 +6,7 @@
 #include "core/threads.h"
 #include "matrices.h"
 #include "reduce/modes/parts.h"
+#include "../sim_options.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -122,7 +123,8 @@ static su_status shot_loads(job *j)
     }
     if (j->set->shots.count == 0 || most + left == 0) return SU_OK;
     SU_TRY(su_shot_loads_create(&j->tet, &j->fit, j->setup.material, j->set->shots.count, j->set->shots.items, most,
-                                frames_played(left), &j->loads, j->tool->threads, &j->tool->progress, &j->tool->err));
+                                frames_played(left), &j->set->sim, &j->loads, j->tool->threads, &j->tool->progress,
+                                &j->tool->err));
     for (int64_t h = 0; h < j->setup.d; h++) /* short shots know few directions */
         if (j->responses[h] > j->loads.principal) j->responses[h] = j->loads.principal;
     su_stats_stage(j->tool, "rehearsal", su_seconds() - started);
@@ -289,7 +291,7 @@ static su_status make_meta(job *j)
     }
     json_decref(names);
     json_object_set_new(meta, "material", json_string(su_material_name(j->setup.material)));
-    return SU_OK;
+    return j->loads.played.count ? su_sim_gravity_meta(&j->set->sim, meta, &j->tool->err) : SU_OK;
 }
 
 static su_status run(su_tool *tool, const settings *set)
@@ -375,7 +377,7 @@ done:
 
 int main(int argc, char **argv)
 {
-    settings set = {.r = 60, .responses = -1, .tolerance = 0.005, .eta = 0.1, .kappa = 0.5};
+    settings set = {.r = 60, .responses = -1, .tolerance = 0.005, .eta = 0.1, .kappa = 0.5, .sim = su_sim_defaults()};
     const su_option options[] = {
         {.name = "modes",
          .letter = 'r',
@@ -409,6 +411,7 @@ int main(int argc, char **argv)
          .help = "shots to be baked: modes that are not linear are made from how the flesh would swing in them: the "
                  "principal directions of that, then of shots played coarsely in the full space, in place of "
                  "derivatives."},
+        SU_GRAVITY_OPTIONS(set.sim),
         {.name = "responses",
          .kind = SU_OPT_INT,
          .target = &set.responses,

@@ -7,6 +7,7 @@
 #include "io/stage/modes.h"
 #include "io/stage/tet.h"
 #include "obstacle_files.h"
+#include "physics/settings.h"
 #include "reduce/modes/contact.h"
 #include "reduce/modes/handles.h"
 #include "reduce/modes/pose_modes.h"
@@ -21,6 +22,7 @@ typedef struct settings {
     su_list poses, shots, motion, planes, colliders;
     int responses;
     bool keep_rigid;
+    su_sim_settings sim; /* of shots that are played */
 } settings;
 
 typedef struct job {

@@ -92,7 +92,7 @@ static su_status make_meta(job *j, const motions *m, su_basis *basis)
     json_object_set_new(meta, "interpolation", json_string("corotated"));
     json_object_set_new(meta, "subspace", json_string("one"));
     json_object_set_new(meta, "material", json_string(su_material_name(j->setup.material)));
-    return SU_OK;
+    return su_sim_gravity_meta(&j->set->sim, meta, &tool->err);
 }
 
 /* Of the modes, this part is the lowest linear ones of the neutral pose, unless --linear says otherwise: small swings
@@ -173,7 +173,12 @@ su_status motion_run(job *j)
     motions m = {0};
     su_played_shots played = {0};
     su_basis basis = {0};
-    su_play_plan plan = {.longest = LONGEST, .run_in = RUN_IN, .stretch = LONGEST, .exact = EXACT, .soft = SOFT};
+    su_play_plan plan = {.longest = LONGEST,
+                         .run_in = RUN_IN,
+                         .stretch = LONGEST,
+                         .exact = EXACT,
+                         .soft = SOFT,
+                         .settings = &j->set->sim};
     su_status status;
     double started = su_seconds();
     SU_GO(load_motions(j, &m));

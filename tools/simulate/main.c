@@ -9,8 +9,8 @@
 #include "io/stage/model.h"
 #include "io/stage/sim.h"
 #include "rig/shot.h"
-#include "runtime/step/checkpoint.h"
-#include "runtime/model_runtime.h"
+#include "runtime/simulation_checkpoint.h"
+#include "runtime/pack_model.h"
 #include "runtime/simulate.h"
 #include "../sim_options.h"
 
@@ -163,31 +163,16 @@ static su_status describe(su_tool *tool, take *t)
 
 static void report(su_tool *tool, const take *t)
 {
-    static const char *const causes[] = {"", "the reduced matrix is not definite", "the forces are not finite",
-                                         "the flesh leapt", "no descent"};
-    const su_simulate_counts *counts = su_simulation_counts(t->simulation);
+    const su_shot_counts *counts = su_simulation_counts(t->simulation);
     double steps = counts->steps > 0 ? (double)counts->steps : 1,
            poses = counts->instants > 0 ? (double)counts->instants : 1;
-    su_stats_integer(tool, "frames", t->sim.F);
-    su_stats_integer(tool, "steps", counts->steps);
-    su_stats_integer(tool, "solves", counts->solves);
-    su_stats_integer(tool, "halved", counts->halved);
-    su_stats_integer(tool, "damped", counts->damped);
-    su_stats_integer(tool, "failed", counts->failed);
-    su_stats_integer(tool, "collapsed_tets", counts->collapsed);
+    su_sim_report_counts(tool, t->path, t->sim.F, counts);
     su_stats_integer(tool, "runtime_bytes", su_runtime_model_bytes(&t->j->runtime));
     su_stats_text(tool, "kernels", t->j->runtime.kernels->name);
-    su_stats_number(tool, "step_ms", 1e3 * counts->step_seconds / steps);
     su_stats_number(tool, "pose_ms", 1e3 * counts->pose_seconds / poses);
-    su_stats_stage(tool, "pose part", counts->pose_seconds);
-    su_stats_stage(tool, "steps", counts->step_seconds);
     su_detail(tool, "%s: %lld steps of %.3f ms, %lld pose parts of %.3f ms", t->path, (long long)counts->steps,
               1e3 * counts->step_seconds / steps, (long long)counts->instants, 1e3 * counts->pose_seconds / poses);
     if (t->cycles > 1) su_detail(tool, "%s: periodic after %d cycles", t->path, t->cycles);
-    if (counts->first_bad_frame >= 0)
-        su_warn(tool, "%s: %lld steps halved, %lld damped, %lld failed; the first after frame %lld: %s", t->path,
-                (long long)counts->halved, (long long)counts->damped, (long long)counts->failed,
-                (long long)counts->first_bad_frame, causes[counts->first_bad_cause]);
     if (counts->collapsed > 0)
         su_warn(tool, "%s: up to %lld cubature tets collapse in the rig's own shape", t->path,
                 (long long)counts->collapsed);

@@ -663,7 +663,7 @@ int main(int argc, char **argv)
          .kind = SU_OPT_CHOICE,
          .target = &set.material,
          .argument = "NAME",
-         .choices = "stvk|neohookean|corotational",
+         .choices = SU_MATERIAL_NAMES,
          .help = "material of the flesh (default: neohookean)."},
         {.name = "rest",
          .kind = SU_OPT_CHOICE,

@@ -2,8 +2,9 @@
 #ifndef SU_IO_CACHE_PARTS_H
 #define SU_IO_CACHE_PARTS_H
 
+#include "core/error.h"
 #include "core/memory.h"
-#include "io/cache/cache.h"
+#include "io/cache/cache_layout.h"
 
 typedef struct su_cache_part {
     const char *name;

@@ -3,7 +3,7 @@
 #define SU_IO_USDA_H
 
 #include "core/error.h"
-#include "io/cache/cache.h"
+#include "io/cache/cache_layout.h"
 #include "io/cache/cache_parts.h"
 
 typedef struct su_usda_writer su_usda_writer;

@@ -4,7 +4,7 @@
 #define SU_IO_VAT_H
 
 #include "core/error.h"
-#include "io/cache/cache.h"
+#include "io/cache/cache_layout.h"
 #include "io/cache/cache_parts.h"
 #include "io/cache/image.h"
 

@@ -1,30 +1,7 @@
 #include "io/scene/scene.h"
 
-#include "io/scene/scene_stream.h"
-
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-/* ---- the child ---- */
-
-/* What the child sends: one byte, 0 and the scene or 1 and a message. */
-static int parse_in_child(void *context, int fd)
-{
-    su_scene scene = {0};
-    char message[800] = "";
-    unsigned char failed = su_scene_parse(context, &scene, message, sizeof message) != 0;
-    if (write(fd, &failed, 1) != 1) return 1;
-    if (failed) return write(fd, message, strlen(message)) < 0;
-    return su_scene_encode(&scene, fd);
-}
-
-/* ---- checks: what comes from a stranger's file ---- */
 
 static int all_finite(const double *x, int64_t count)
 {
@@ -147,66 +124,6 @@ su_status su_scene_check(const su_scene *scene, su_error *err)
     }
     if (polygons == 0) return su_fail(err, SU_INPUT, "the file holds no mesh with faces");
     return SU_OK;
-}
-
-/* ---- loading ---- */
-
-/* assimp's messages may run over lines and end in full stops. */
-static void flatten(char *text)
-{
-    for (char *p = text; *p; p++)
-        if ((unsigned char)*p < 32) *p = ' ';
-    size_t length = strlen(text);
-    while (length > 0 && (text[length - 1] == ' ' || text[length - 1] == '.')) text[--length] = '\0';
-}
-
-static su_status readable(const char *path, su_error *err)
-{
-    struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0) return su_fail(err, SU_INPUT, "%s: cannot open: %s", path, strerror(errno));
-    int failed = fstat(fd, &st) != 0 || !S_ISREG(st.st_mode);
-    close(fd);
-    if (failed) return su_fail(err, SU_INPUT, "%s: not a file", path);
-    if (st.st_size == 0) return su_fail(err, SU_INPUT, "%s: the file is empty", path);
-    return SU_OK;
-}
-
-su_status su_scene_load(const char *path, const su_child_limits *limits, su_scene *scene, su_error *err)
-{
-    const su_child_limits usual = {.seconds = 120.0, .memory_bytes = (int64_t)8 << 30};
-    su_child_result result;
-    void *data = NULL;
-    size_t count = 0;
-    su_status status = SU_OK;
-    memset(scene, 0, sizeof *scene);
-    if (!limits) limits = &usual;
-    SU_TRY(readable(path, err));
-    SU_GO(su_child_call(parse_in_child, (void *)path, limits, &data, &count, &result, err));
-    const char *bytes = data;
-    if (result.end == SU_CHILD_STOPPED) {
-        status = su_fail(err, SU_AGAIN, "%s: interrupted while reading", path);
-    } else if (result.end == SU_CHILD_TIMEOUT) {
-        status =
-            su_fail(err, SU_AGAIN, "%s: reading took longer than %.0f s; is the file damaged?", path, limits->seconds);
-    } else if (result.end == SU_CHILD_KILLED) {
-        status = su_fail(err, SU_INPUT, "%s: the parser crashed (signal %d); the file is damaged or of another kind",
-                         path, result.code);
-    } else if (count > 0 && bytes[0] == 1) {
-        char text[800];
-        snprintf(text, sizeof text, "%.*s", (int)(count - 1 < 790 ? count - 1 : 790), bytes + 1);
-        flatten(text);
-        status = su_fail(err, SU_INPUT, "%s: cannot read it: %s", path, text[0] ? text : "unknown reason");
-    } else if (result.code != 0 || count == 0) {
-        status = su_fail(err, SU_INPUT, "%s: the parser gave up (status %d)", path, result.code);
-    } else if ((status = su_scene_decode(bytes + 1, count - 1, scene, err)) != SU_OK ||
-               (status = su_scene_check(scene, err)) != SU_OK) {
-        su_error_context(err, "%s: ", path);
-    }
-done:
-    free(data);
-    if (status != SU_OK) su_scene_free(scene);
-    return status;
 }
 
 void su_scene_free(su_scene *scene)

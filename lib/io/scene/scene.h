@@ -1,9 +1,8 @@
-/* A rigged scene as its file gives it: nodes, meshes, skins, blend shapes, clips. Read through assimp in a child
- * process. */
+/* A rigged scene as its file gives it: nodes, meshes, skins, blend shapes, clips. scene_load.h reads
+ * one. */
 #ifndef SU_IO_SCENE_H
 #define SU_IO_SCENE_H
 
-#include "core/child.h"
 #include "core/error.h"
 #include "core/memory.h"
 
@@ -92,9 +91,9 @@ typedef struct su_scene {
     su_scene_clip *clip;
 } su_scene;
 
-/* Reads any skinned format that assimp knows. The parser runs in a child with these limits (NULL: 120 s, 8 GiB): a
- * crash costs one SU_INPUT. SU_INPUT too where numbers are not finite, indices out of range, or there is no mesh. */
-su_status su_scene_load(const char *path, const su_child_limits *limits, su_scene *scene, su_error *err);
+/* Indices, ranges, finite numbers, order of keys: what the rest of the program relies on. SU_INPUT names what is wrong.
+ */
+su_status su_scene_check(const su_scene *scene, su_error *err);
 void su_scene_free(su_scene *scene);
 
 #endif

@@ -1,7 +1,8 @@
+#include "io/scene/scene_assimp.h"
+
 #include "geometry/affine.h"
 #include "io/scene/control_points.h"
 #include "io/scene/gltf_detail.h"
-#include "io/scene/scene_stream.h"
 
 #include <assimp/cimport.h>
 #include <assimp/metadata.h>

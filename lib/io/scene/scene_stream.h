@@ -11,11 +11,4 @@ int su_scene_encode(const su_scene *scene, int fd);
 /* Reads it back into a zeroed scene. The bytes are not trusted: every count is checked against what is left. */
 su_status su_scene_decode(const void *data, size_t count, su_scene *scene, su_error *err);
 
-/* Indices, ranges, finite numbers, order of keys: what the rest of the program relies on. SU_INPUT names what is wrong.
- */
-su_status su_scene_check(const su_scene *scene, su_error *err);
-
-/* Fills a zeroed scene from a file, in this process. What assimp has to say about a bad file goes to message. */
-int su_scene_parse(const char *path, su_scene *scene, char *message, size_t message_size);
-
 #endif

@@ -177,13 +177,12 @@ done:
     return status;
 }
 
-/* Linearized stress at F = 1: P = mu (G + G') + lambda tr G, G = F - 1; every material's. */
-static void linear_stress(double mu, double lambda, const double F[9], double P[9])
+/* Linear stress of tet e at a deformation gradient; every material's at F = 1. */
+static void linear_stress(const su_elastic *elastic, int64_t e, const double F[9], double P[9])
 {
-    double pressure = lambda * (F[0] + F[4] + F[8] - 3);
-    for (int a = 0; a < 3; a++)
-        for (int b = 0; b < 3; b++)
-            P[3 * a + b] = a == b ? 2 * mu * (F[4 * a] - 1) + pressure : mu * (F[3 * a + b] + F[3 * b + a]);
+    double G[9];
+    for (int i = 0; i < 9; i++) G[i] = F[i] - (i % 4 == 0);
+    su_linear_stress(elastic->mu[e], elastic->lambda[e], G, P);
 }
 
 /* Force of a stress on the corners of tet e, f (4,3). */
@@ -213,7 +212,7 @@ static void sample_force(const su_pose_space *space, const double *y, su_force_k
         float *out = kept + CORNERS * (int64_t)slot_of[e];
         su_elastic_gradient(elastic, y, e, F);
         if (kind == SU_FORCE_LINEAR)
-            linear_stress(elastic->mu[e], elastic->lambda[e], F, P);
+            linear_stress(elastic, e, F, P);
         else
             su_material_stress(elastic->material, elastic->mu[e], elastic->lambda[e], F, P);
         corner_forces(elastic, e, P, own);
@@ -254,7 +253,7 @@ static su_status neutral_forces(su_pose_space *space, const double *q, int64_t s
                 const su_elastic *elastic = &space->elastic;
                 double F[9], P[9], f[CORNERS];
                 su_elastic_gradient(elastic, y + k * size, list[c], F);
-                linear_stress(elastic->mu[list[c]], elastic->lambda[list[c]], F, P);
+                linear_stress(elastic, list[c], F, P);
                 corner_forces(elastic, list[c], P, f);
                 for (int i = 0; i < CORNERS; i++) force[CORNERS * ((from + k) * count + c) + i] = (float)f[i];
             }
@@ -461,11 +460,10 @@ static void strain_and_stress(const su_pose_space *space, const double *U, int64
                 double d = U[3 * (k * n + tet[c + 1]) + a] - U[3 * (k * n + tet[0]) + a];
                 for (int b = 0; b < 3; b++) B[(3 * a + b) * r + k] += d * g[3 * c + b];
             }
-        double pressure = lambda * (B[k] + B[4 * r + k] + B[8 * r + k]);
-        for (int a = 0; a < 3; a++)
-            for (int b = 0; b < 3; b++)
-                P[(3 * a + b) * r + k] =
-                    mu * (B[(3 * a + b) * r + k] + B[(3 * b + a) * r + k]) + (a == b ? pressure : 0);
+        double G[9], stress[9];
+        for (int i = 0; i < 9; i++) G[i] = B[i * r + k];
+        su_linear_stress(mu, lambda, G, stress);
+        for (int i = 0; i < 9; i++) P[i * r + k] = stress[i];
     }
 }
 

@@ -3,6 +3,7 @@
 #include "core/memory.h"
 #include "reduce/modes/played_shots.h"
 #include "rig/shot.h"
+#include "runtime/pack_model.h"
 #include "runtime/simulate.h"
 
 #include <math.h>
@@ -89,7 +90,7 @@ static su_status check_stretch(const check *c, int64_t from, int64_t to, su_moti
     SU_GO(su_simulation_create(c->runtime, model, played, &c->settings, &c->step, 1, &simulation, err));
     SU_GO(allocate(&part, r, model->m, &sim, err));
     status = su_simulation_run(simulation, part.F, &sim, &silent, err);
-    const su_simulate_counts *counts = su_simulation_counts(simulation);
+    const su_shot_counts *counts = su_simulation_counts(simulation);
     counted->halved = counts->halved, counted->damped = counts->damped, counted->failed = counts->failed;
     for (int64_t k = from; k < to && (status == SU_OK || status == SU_NUMERICS); k++) {
         const double *there = basis->state_q + k * r, *here = sim.q + (basis->state_frame[k] - start) * r;
@@ -166,6 +167,7 @@ su_status su_motion_check(const su_model *model, const su_basis *basis, int shot
     SU_GO(SU_ALLOC(&first, basis->f + 1, "stretches", err));
     for (int64_t k = 0; k < basis->f; k++) c.errors[k] = -1;
     SU_GO(find_stretches(basis, shot, anim, path, first, &count, err));
+    su_sim_read_gravity(basis->file.meta, &c.settings); /* as the states were played */
     c.settings.substeps = SU_PLAYED_SUBSTEPS;
     SU_GO(su_sim_settings_resolve(&c.settings, json_is_number(frequency) ? json_number_value(frequency) : 0, anim->F,
                                   anim->times, json_is_number(fps) ? json_number_value(fps) : 24, err));

@@ -2,7 +2,8 @@
 #ifndef SU_REDUCE_SELECTION_POOL_H
 #define SU_REDUCE_SELECTION_POOL_H
 
-#include "reduce/cubature/selection.h"
+#include "core/error.h"
+#include "reduce/cubature/fit_problem.h"
 
 /* Normal equations of one set, gathered from the pool. */
 typedef struct su_pool_normal {

@@ -3,6 +3,7 @@
 #include "core/memory.h"
 #include "geometry/mat3.h"
 #include "geometry/rotation.h"
+#include "physics/settings.h"
 #include "reduce/cubature/shape_blend.h"
 #include "rig/rbf.h"
 #include "rig/rest_shape.h"
@@ -13,7 +14,6 @@
 #include <string.h>
 
 #define DEFAULT_SPIN 0.1 /* rad a substep at 90 Hz: 1.4 turns a second */
-static const double gravity[3] = {0, -9.81, 0};
 
 void su_training_places_free(su_training_places *places)
 {
@@ -232,6 +232,8 @@ static su_status make_motion(const su_pose_space *space, const instant at[3], do
                              su_error *err)
 {
     int64_t n = space->n;
+    su_sim_settings settings = su_sim_defaults(); /* all of gravity, whatever part of it acts in the end */
+    su_sim_read_gravity(space->basis->file.meta, &settings);
     SU_TRY(SU_ALLOC(&motion->acceleration, 3 * n, "accelerations", err));
     SU_TRY(SU_ALLOC(&motion->turn, 8 * n, "rotations", err));
     motion->accelerations = 1, motion->turns = 2;
@@ -241,7 +243,7 @@ static su_status make_motion(const su_pose_space *space, const instant at[3], do
             su_mulv3(at[k].Q, at[k].x + 3 * v, X[k]);
             for (int i = 0; i < 3; i++) X[k][i] += at[k].c[i];
         }
-        for (int i = 0; i < 3; i++) a[i] = (X[0][i] - 2 * X[1][i] + X[2][i]) / (h * h) - gravity[i];
+        for (int i = 0; i < 3; i++) a[i] = (X[0][i] - 2 * X[1][i] + X[2][i]) / (h * h) - settings.gravity[i];
         su_tmulv3(at[0].Q, a, motion->acceleration + 3 * v);
     }
     for (int k = 0; k < 2; k++)
@@ -278,8 +280,8 @@ static su_status add_frames(su_pose_space *space, const su_shot_target *target, 
         const su_shot *shot = all->shot[number];
         if (!target->neutral) shape.neutral = all->anim[number].neutral;
         int64_t frame = all->number[chosen[k]], frames = su_shot_frames(shot);
-        double seconds = frames > 1 ? su_shot_time(shot, 1) - su_shot_time(shot, 0) : 1.0 / 24;
-        double substeps = ceil(seconds * 90 - 1e-6), step = 1 / fmax(substeps, 1);
+        double seconds = su_sim_frame_seconds(frames, all->anim[number].times, 24);
+        double step = 1.0 / su_sim_substeps(seconds);
         /* At the start of a shot nothing came before: look at what comes next instead. */
         double time = fmax((double)frame, fmin(2 * step, (double)(frames - 1)));
         for (int i = 0; i < 3; i++) sample_instant(space, &shape, shot, time - i * step, &at[i]);

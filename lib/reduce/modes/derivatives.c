@@ -1,7 +1,7 @@
 #include "reduce/modes/derivatives.h"
 
 #include "core/memory.h"
-#include "fem/second_derivative.h"
+#include "physics/second_derivative.h"
 #include "geometry/mat3.h"
 
 #include <omp.h>

@@ -23,6 +23,7 @@ typedef struct stage {
     const su_tet *tet;
     const su_fit *fit;
     const su_anim *anim;
+    const su_sim_settings *settings;
     su_shot *shot;
     su_fullsim *sim;
     int threads;
@@ -67,7 +68,7 @@ static su_status stage_open(stage *s, const char *path, su_error *err)
                                    .psd_rbf = fit->psd_rbf,
                                    .param_mean = fit->param_mean,
                                    .param_basis = fit->param_basis};
-    su_sim_settings settings = su_sim_defaults();
+    su_sim_settings settings = *s->settings;
     su_fullsim_options options = {.tolerance = 1e-8, .newton = SOLVES, .threads = s->threads, .iterative = true};
     su_status status;
     SU_GO(su_shot_create(s->anim, path, &target, 0, NULL, &s->shot, NULL, err));
@@ -76,7 +77,6 @@ static su_status stage_open(stage *s, const char *path, su_error *err)
                                   number_in(s->anim->file.meta, "fps", 24), err));
     SU_GO(su_fullsim_create(s->tet, fit, s->shot, &settings, &options, &s->sim, err));
 done:
-    su_sim_settings_free(&settings);
     return status;
 }
 
@@ -184,6 +184,7 @@ typedef struct theatre {
     const su_fit *fit; /* with all poses */
     const char *const *paths;
     const su_anim *anims;
+    const su_sim_settings *settings;
     int threads; /* of each stage */
     const su_progress *progress;
 } theatre;
@@ -191,7 +192,8 @@ typedef struct theatre {
 /* Stretches of one shot, on a stage of their own. */
 static su_status play_some(const theatre *t, int64_t count, const stretch *which, su_played_shots *out, su_error *err)
 {
-    stage s = {.tet = t->tet, .fit = t->fit, .anim = &t->anims[which->shot], .threads = t->threads};
+    stage s = {
+        .tet = t->tet, .fit = t->fit, .anim = &t->anims[which->shot], .settings = t->settings, .threads = t->threads};
     su_status status;
     SU_GO(stage_open(&s, t->paths[which->shot], err));
     for (int64_t k = 0; k < count; k++) SU_GO(play_stretch(&s, &which[k], out, t->progress, err));
@@ -289,7 +291,13 @@ su_status su_shots_play(const su_tet *tet, const su_fit *fit, int shot_count, co
     SU_GO(SU_ALLOC(&out->shot, frames, "shapes of the shots", err));
     SU_GO(SU_ALLOC(&out->frame, frames, "shapes of the shots", err));
     SU_GO(SU_ALLOC(&out->start, frames, "shapes of the shots", err));
-    theatre t = {.tet = tet, .fit = &whole, .paths = paths, .anims = anims, .progress = progress};
+    const su_sim_settings defaults = su_sim_defaults();
+    theatre t = {.tet = tet,
+                 .fit = &whole,
+                 .paths = paths,
+                 .anims = anims,
+                 .settings = plan->settings ? plan->settings : &defaults,
+                 .progress = progress};
     if (count > 0) SU_GO(play_all(&t, count, stretches, threads, out, err));
     out->count = frames;
     drop_failed(3 * n, out);

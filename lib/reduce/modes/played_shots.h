@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/progress.h"
 #include "physics/material.h"
+#include "physics/settings.h"
 #include "io/stage/anim.h"
 #include "io/stage/fit.h"
 #include "io/stage/tet.h"
@@ -22,6 +23,8 @@ typedef struct su_play_plan {
     int motions;     /* so many of the first shots are motions of the rig's own. Of their stretches ... */
     int64_t exact;   /* every so many, from the middle one of them, is solved twice a step; 0: none */
     int64_t soft;    /* every so many, from the first, is played with soft flesh; 0: none */
+    const su_sim_settings *settings; /* gravity, damping and whatever else the shots are simulated with, unresolved;
+                                      * NULL: sim's defaults. The steps a frame are the player's own. */
 } su_play_plan;
 
 enum {
@@ -43,7 +46,7 @@ typedef struct su_played_shots {
 
 /* Where the shots have more frames than the plan wants, stretches of them evenly apart are played, each begun at rest
  * in the rig's motion some frames before the first that counts. Frames whose step had to be damped or failed are left
- * out. Gravity as sim has it by default. Poses that the fit lacks: rest shapes without corrections. */
+ * out. Poses that the fit lacks: rest shapes without corrections. */
 su_status su_shots_play(const su_tet *tet, const su_fit *fit, int shot_count, const char *const *paths,
                         const su_anim *anims, const su_play_plan *plan, su_played_shots *out, int threads,
                         const su_progress *progress, su_error *err);

@@ -7,6 +7,7 @@
 #include "io/stage/anim.h"
 #include "linalg/eigen.h"
 #include "linalg/sparse.h"
+#include "physics/settings.h"
 #include "reduce/modes/modes.h"
 #include "reduce/modes/shot_motion.h"
 #include "rig/rest_shape.h"
@@ -32,10 +33,10 @@ static void sampler_free(sampler *s)
 }
 
 /* out (n,3) at frame f, between its neighbours: R' Q' (X_{f+1} - 2 X_f + X_{f-1}) / dt^2 with X = Q x + c. */
-static void load_at(sampler *s, const su_shot *shot, int64_t f, double *out)
+static void load_at(sampler *s, const su_shot *shot, int64_t f, double dt, double *out)
 {
     int64_t n = s->tet->n;
-    double Q[3][9], c[3][3], dt = su_shot_time(shot, f + 1) - su_shot_time(shot, f);
+    double Q[3][9], c[3][3];
     for (int k = 0; k < 3; k++) {
         su_shot_sample(shot, f + k - 1, 0, 0, NULL, s->skin, NULL, Q[k], c[k]);
         su_rest_shape_evaluate(&s->shape, n, NULL, s->skin, NULL, s->x[k]);
@@ -74,10 +75,11 @@ static su_status each_load(sampler *s, const su_fit *fit, const char *path, cons
     su_status status = SU_OK;
     SU_TRY(su_shot_create(anim, path, &target, 0, NULL, &shot, NULL, err));
     s->shape.neutral = anim->neutral;
+    double dt = su_sim_frame_seconds(anim->F, anim->times, NAN);
     for (int64_t f = 1; f + 1 < anim->F && status == SU_OK; f++) {
         if ((*phase)++ % stride) continue;
-        load_at(s, shot, f, load);
-        status = see(context, load, su_shot_time(shot, f + 1) - su_shot_time(shot, f), err);
+        load_at(s, shot, f, dt, load);
+        status = see(context, load, dt, err);
     }
     su_shot_free(shot);
     return status;
@@ -223,6 +225,9 @@ done:
     return status;
 }
 
+/* What uniform loads have of gravity at least, where next to nothing in the shots is accelerated. */
+static const double LEAST_LOAD = 1e-3;
+
 /* The rehearsal; anims are loaded. */
 static su_status rehearse(const su_tet *tet, const su_fit *fit, su_material material, int shot_count,
                           const char *const *shots, const su_anim *anims, int64_t keep, su_shot_loads *out, int threads,
@@ -253,9 +258,11 @@ static su_status rehearse(const su_tet *tet, const su_fit *fit, su_material mate
     for (int k = 0; k < shot_count; k++)
         SU_GO(each_load(&s, fit, shots[k], &anims[k], stride, &phase, load, collect, &all, err));
     for (int64_t i = 0; i < 3 * n * all.count; i++) squares += all.loads[i] * all.loads[i];
+    const su_sim_settings usual = su_sim_defaults();
+    double least = LEAST_LOAD * su_norm3(usual.gravity);
     double strength = all.count ? sqrt(squares / (double)(n * all.count)) : 0;
     for (int axis = 0; axis < 3; axis++, all.count++)
-        for (int64_t v = 0; v < n; v++) all.loads[3 * (all.count * n + v) + axis] = fmax(strength, 1e-3 * 9.81);
+        for (int64_t v = 0; v < n; v++) all.loads[3 * (all.count * n + v) + axis] = fmax(strength, least);
     SU_GO(lead(tet, fit, 2 * keep, &all.loads, &all.count, err));
     SU_GO(su_elastic_create(&elastic, n, tet->vertices, tet->t, tet->tets, tet->fixed_count, tet->fixed, material,
                             fit->young, fit->poisson, fit->density, err));
@@ -277,8 +284,9 @@ done:
 enum { STRETCH = 16, RUN_IN = 4 }; /* frames played on end of long shots, and before them */
 
 su_status su_shot_loads_create(const su_tet *tet, const su_fit *fit, su_material material, int shot_count,
-                               const char *const *shots, int64_t keep, int64_t frames_played, su_shot_loads *out,
-                               int threads, const su_progress *progress, su_error *err)
+                               const char *const *shots, int64_t keep, int64_t frames_played,
+                               const su_sim_settings *settings, su_shot_loads *out, int threads,
+                               const su_progress *progress, su_error *err)
 {
     su_anim *anims;
     int loaded = 0;
@@ -291,9 +299,10 @@ su_status su_shot_loads_create(const su_tet *tet, const su_fit *fit, su_material
     if (status == SU_OK && keep > 0)
         status = rehearse(tet, fit, material, shot_count, shots, anims, keep, out, threads, err);
     if (status == SU_OK && frames_played > 0)
-        status = su_shots_play(tet, fit, shot_count, shots, anims,
-                               &(su_play_plan){.most = frames_played, .stretch = STRETCH, .run_in = RUN_IN},
-                               &out->played, threads, progress, err);
+        status = su_shots_play(
+            tet, fit, shot_count, shots, anims,
+            &(su_play_plan){.most = frames_played, .stretch = STRETCH, .run_in = RUN_IN, .settings = settings},
+            &out->played, threads, progress, err);
     for (int k = 0; k < loaded; k++) su_anim_free(&anims[k]);
     free(anims);
     return status;

@@ -24,10 +24,11 @@ typedef struct su_shot_loads {
  * rig's, so that the static answers to them are the principal directions of its motion (at most `keep`), as large as
  * they are in the root mean square. The rest shape along the shots is here the Shepard interpolation of the rig's skin:
  * fitted corrections change accelerations little. Then about frames_played frames are played in the full space
- * (played_shots.h). */
+ * (played_shots.h) with these settings. */
 su_status su_shot_loads_create(const su_tet *tet, const su_fit *fit, su_material material, int shot_count,
-                               const char *const *shots, int64_t keep, int64_t frames_played, su_shot_loads *out,
-                               int threads, const su_progress *progress, su_error *err);
+                               const char *const *shots, int64_t keep, int64_t frames_played,
+                               const su_sim_settings *settings, su_shot_loads *out, int threads,
+                               const su_progress *progress, su_error *err);
 void su_shot_loads_free(su_shot_loads *loads);
 
 /* Loads and weighted shapes at a pose with rotations `rotation` (n,4): turned forward, out (principal +

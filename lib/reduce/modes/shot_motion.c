@@ -2,6 +2,7 @@
 
 #include "core/memory.h"
 #include "linalg/eigen.h"
+#include "physics/settings.h"
 
 #include <cblas.h>
 #include <math.h>
@@ -16,7 +17,7 @@ su_status su_linear_motion_create(int64_t count, const double *squares, su_linea
     double first = 0;
     for (int64_t k = count - 1; k >= 0; k--)
         if (squares[k] > 1e-9 * squares[count - 1]) first = squares[k];
-    out->beta = first > 0 ? 2 * 0.1 / sqrt(first) : 0;
+    out->beta = first > 0 ? 2 * su_sim_defaults().damping / sqrt(first) : 0;
     SU_GO(SU_ALLOC(&out->q, count, "rehearsal", err));
     SU_GO(SU_ALLOC(&out->before, count, "rehearsal", err));
     SU_GO(SU_ALLOC(&out->force, count, "rehearsal", err));
@@ -49,7 +50,7 @@ su_status su_linear_motion_frame(su_linear_motion *motion, const double *force, 
         if (!numbers) return su_fail(err, SU_AGAIN, "out of memory for the rehearsal");
         motion->shot = numbers, motion->room = room;
     }
-    int substeps = (int)fmax(1, ceil(90 * dt - 1e-9));
+    int substeps = su_sim_substeps(dt);
     double h = dt / substeps;
     for (int64_t k = 0; k < motion->count; k++) {
         double square = motion->squares[k], drag = motion->beta * square / h;

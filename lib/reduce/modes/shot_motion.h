@@ -9,7 +9,7 @@
 typedef struct su_linear_motion {
     int64_t count;              /* modes */
     const double *squares;      /* (count) omega^2, rad^2/s^2; borrowed */
-    double beta;                /* s, Rayleigh damping that is 0.1 of critical at the lowest mode */
+    double beta;                /* s, Rayleigh damping as sim has it by default at the lowest mode */
     double *q, *before, *force; /* (count) state, the one before, the last frame's force */
     double *states;             /* (frames,count) q at every frame so far */
     int64_t *shot;              /* (frames) number of starts before the frame, from 1 */

@@ -4,7 +4,7 @@
 #ifndef SU_RUNTIME_LINEAR_FORCE_H
 #define SU_RUNTIME_LINEAR_FORCE_H
 
-#include "runtime/model_runtime.h"
+#include "runtime/subspace/packed_model.h"
 
 /* Entries of the packed matrix, with a gap of 8 rows that kernels may read. */
 int64_t su_linear_entries(int64_t size, int64_t lead);

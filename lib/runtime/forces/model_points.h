@@ -1,10 +1,10 @@
-/* Which points and tets a run-time model has, in which order, and the panels that they form; a part of model_runtime.c.
+/* Which points and tets a run-time model has, in which order, and the panels that they form; a part of pack_model.c.
  */
 #ifndef SU_RUNTIME_MODEL_POINTS_H
 #define SU_RUNTIME_MODEL_POINTS_H
 
 #include "core/error.h"
-#include "runtime/model_runtime.h"
+#include "runtime/subspace/packed_model.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 /* Body of kernels_pose_*.c: included once for each instruction set, after SU_KERNELS and SU_KERNELS_NAME are set. */
 
+#include "physics/material.h"
 #include "runtime/kernels/kernels_vector.h"
 
 /* Of eight lanes at `in`, `apart` numbers from entry to entry, `vector` eight of them. */
@@ -376,7 +377,7 @@ static void shapes(int64_t count, const int32_t *corner, const double *neutral_i
             neutral_inverse[0] * (neutral_inverse[4] * neutral_inverse[8] - neutral_inverse[5] * neutral_inverse[7]) -
             neutral_inverse[1] * (neutral_inverse[3] * neutral_inverse[8] - neutral_inverse[5] * neutral_inverse[6]) +
             neutral_inverse[2] * (neutral_inverse[3] * neutral_inverse[7] - neutral_inverse[4] * neutral_inverse[6]);
-        m8 flat = ~(det * scale >= 0.1);
+        m8 flat = ~(det * scale >= SU_COLLAPSED);
         v8 inverse = 1 / WHERE(flat, SPLAT(1.0), det);
         UNROLL_FOR (int b = 0; b < 3; b++) {
             UNROLL_FOR (int c = 0; c < 3; c++) g[3 * (c + 1) + b] = C[3 * c + b] * inverse;
@@ -447,8 +448,8 @@ static void materials(int64_t count, int64_t m, const double *weight, const doub
             w += b * weight[i * count + k], E += b * young[i * count + k], nu += b * poisson[i * count + k];
         }
         *(v8 *)(volume + 8 * k) *= w;
-        *(v8 *)(mu + 8 * k) = E / (2 * (1 + nu));
-        *(v8 *)(lambda + 8 * k) = E * nu / ((1 + nu) * (1 - 2 * nu));
+        *(v8 *)(mu + 8 * k) = SU_LAME_MU(E, nu);
+        *(v8 *)(lambda + 8 * k) = SU_LAME_LAMBDA(E, nu);
     }
 }
 

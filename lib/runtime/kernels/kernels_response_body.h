@@ -1,6 +1,11 @@
 /* The elastic response by lanes; part of kernels_body.h. Stresses are computed in double, their derivative in float,
  * twice as many elements in a vector: what it is multiplied with, B, is stored in float too. */
 
+#define LAW_REAL doubles
+#define LAW(name) law_##name
+#define LAW_LARGER(a, b) WHERE((a) > (b), a, (doubles){0} + (b))
+#include "physics/material_law.h"
+
 INLINE void square_root(doubles *x)
 {
     UNROLL_FOR (int lane = 0; lane < DOUBLES; lane++) (*x)[lane] = sqrt((*x)[lane]);
@@ -121,37 +126,14 @@ typedef struct coefficients {
 } coefficients;
 
 /* P of a vector of elements; exact zero at strain 0. G = F - 1; v: principal axes, for corotational alone, which also
- * leaves u and s there. mu and lambda are Smith's for neo-Hookean. */
+ * leaves u and s there. mu and lambda are the law's own. */
 INLINE void stress_of(su_material material, const doubles *mu_of, const doubles *lambda_of, const doubles F[9],
                       const doubles G[9], doubles v[9], doubles u[9], doubles s[3], doubles P[9], coefficients *out)
 {
-    doubles mu = *mu_of, lambda = *lambda_of;
-    if (material == SU_NEOHOOKEAN) {
-        doubles C[9], square = {0};
-        C[0] = F[4] * F[8] - F[5] * F[7], C[1] = F[5] * F[6] - F[3] * F[8], C[2] = F[3] * F[7] - F[4] * F[6];
-        C[3] = F[2] * F[7] - F[1] * F[8], C[4] = F[0] * F[8] - F[2] * F[6], C[5] = F[1] * F[6] - F[0] * F[7];
-        C[6] = F[1] * F[5] - F[2] * F[4], C[7] = F[2] * F[3] - F[0] * F[5], C[8] = F[0] * F[4] - F[1] * F[3];
-        UNROLL_FOR (int k = 0; k < 9; k++) square += F[k] * F[k];
-        doubles second = G[0] * G[4] - G[1] * G[3] + G[0] * G[8] - G[2] * G[6] + G[4] * G[8] - G[5] * G[7];
-        doubles third = G[0] * (G[4] * G[8] - G[5] * G[7]) - G[1] * (G[3] * G[8] - G[5] * G[6]) +
-                        G[2] * (G[3] * G[7] - G[4] * G[6]);
-        doubles ic = 1 / (square + 1);
-        out->c = mu * (1 - ic), out->d = 2 * mu * ic * ic;
-        out->pressure = lambda * (G[0] + G[4] + G[8] + second + third) - 0.75 * mu;
-        UNROLL_FOR (int k = 0; k < 9; k++) P[k] = out->c * F[k] + out->pressure * C[k];
-    } else if (material == SU_STVK) {
-        doubles S[9], trace;
-        UNROLL_FOR (int a = 0; a < 3; a++)
-            UNROLL_FOR (int b = 0; b < 3; b++)
-                S[3 * a + b] =
-                    0.5 * (G[a] * G[b] + G[3 + a] * G[3 + b] + G[6 + a] * G[6 + b] + G[3 * a + b] + G[3 * b + a]);
-        trace = S[0] + S[4] + S[8];
-        UNROLL_FOR (int k = 0; k < 9; k++) S[k] *= 2 * mu;
-        UNROLL_FOR (int k = 0; k < 3; k++) S[4 * k] += lambda * trace;
-        UNROLL_FOR (int a = 0; a < 3; a++)
-            UNROLL_FOR (int b = 0; b < 3; b++)
-                P[3 * a + b] = F[3 * a] * S[b] + F[3 * a + 1] * S[3 + b] + F[3 * a + 2] * S[6 + b];
+    if (material != SU_COROTATIONAL) {
+        law_stress(material, mu_of, lambda_of, F, G, P, &out->c, &out->d, &out->pressure);
     } else {
+        doubles mu = *mu_of, lambda = *lambda_of;
         doubles minus[3], p[3];
         decompose(F, u, s, v);
         stretches_less_one(G, s, v, minus);
@@ -306,7 +288,8 @@ INLINE void corotational_derivative(const floats u[9], const floats s[3], const 
     }
     UNROLL_FOR (int k = 0; k < 3; k++) {
         floats sum = s[(k + 1) % 3] + s[(k + 2) % 3];
-        floats twist = twice + (2 * *pressure_of - 4 * mu) / WHERE(sum > 1e-6f, sum, zero + 1e-6f);
+        floats twist = twice + (2 * *pressure_of - 4 * mu) /
+                                   WHERE(sum > (float)SU_LEAST_STRETCH, sum, zero + (float)SU_LEAST_STRETCH);
         if (project) twist = WHERE(twist < 0, zero, twist);
         weight[k] = 0.5f * (twist - twice);
     }
@@ -367,10 +350,7 @@ INLINE void respond_group(const su_response *what, su_material material, bool de
         mu[n] = what->stiffness * *(const doubles *)(what->mu + from);
         lambda[n] = what->stiffness * *(const doubles *)(what->lambda + from);
         volume[n] = *(const doubles *)(what->volume + from);
-        if (material == SU_NEOHOOKEAN) {
-            lambda[n] += 5.0 / 6.0 * mu[n];
-            mu[n] *= 4.0 / 3.0;
-        }
+        law_parameters(material, mu + n, lambda + n);
         stress_of(material, mu + n, lambda + n, x->F[n], x->G[n], v[n], u[n], s[n], P[n], at + n);
         UNROLL_FOR (int k = 0; k < 9; k++) P[n][k] *= volume[n];
     }
@@ -464,10 +444,12 @@ static void respond(const su_response *what)
         else
             respond_to(what, SU_NEOHOOKEAN, false);
         return;
-    default:
+    case SU_COROTATIONAL:
         if (derivative)
             respond_to(what, SU_COROTATIONAL, true);
         else
             respond_to(what, SU_COROTATIONAL, false);
+        return;
     }
+    memset(what->irregular, 0xff, (size_t)(what->count / SU_LANES)); /* a law without lanes: the scalar code's */
 }

@@ -2,11 +2,20 @@
 
 #include "geometry/mat3.h"
 #include "runtime/kernels/kernels.h"
-#include "runtime/step/step_loads.h"
-#include "runtime/step/step_parts.h"
+#include "runtime/step/step_internal.h"
 
 #include <math.h>
 #include <string.h>
+
+const char *su_step_end_text(su_step_end end)
+{
+    static const char *const texts[] = {[SU_STEP_OK] = "",
+                                        [SU_STEP_NOT_DEFINITE] = "the reduced matrix is not definite",
+                                        [SU_STEP_NOT_FINITE] = "the forces are not finite",
+                                        [SU_STEP_TOO_FAR] = "the flesh leapt",
+                                        [SU_STEP_NO_DESCENT] = "no descent"};
+    return texts[end];
+}
 
 /* ---- memory ---- */
 

@@ -7,7 +7,7 @@
 
 #include "core/error.h"
 #include "physics/external.h"
-#include "runtime/model_runtime.h"
+#include "runtime/subspace/packed_model.h"
 #include "runtime/subspace/pose_part.h"
 
 #include <stdbool.h>
@@ -34,6 +34,9 @@ typedef enum su_step_end {
                       */
     SU_STEP_NO_DESCENT /* a step that the linearization led astray could not be minimized either */
 } su_step_end;
+
+/* Why it failed, as part of a sentence. */
+const char *su_step_end_text(su_step_end end);
 
 /* Diagonals of the flesh that a point may move, against its rest position, in one step; above which a step is looked at
  * closely: where its residual is large it is minimized with a line search; and that a point may be away from there. */

@@ -1,4 +1,4 @@
-#include "runtime/step/step_loads.h"
+#include "runtime/step/step_internal.h"
 
 #include "geometry/mat3.h"
 #include "runtime/kernels/kernels.h"

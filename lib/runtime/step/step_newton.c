@@ -1,8 +1,7 @@
 /* The solves of a reduced step. */
-#include "runtime/step/step_parts.h"
+#include "runtime/step/step_internal.h"
 
 #include "runtime/kernels/kernels.h"
-#include "runtime/step/step_loads.h"
 
 #include <float.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* The reduced step's products over panels: displacements, strains, elastic response, reduced matrix. */
-#include "runtime/step/step_parts.h"
+#include "runtime/step/step_internal.h"
 
 #include "runtime/kernels/kernels.h"
 #include "runtime/forces/linear_force.h"

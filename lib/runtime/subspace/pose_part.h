@@ -5,7 +5,7 @@
 #define SU_RUNTIME_POSE_PART_H
 
 #include "core/error.h"
-#include "runtime/model_runtime.h"
+#include "runtime/subspace/packed_model.h"
 
 #include <stdint.h>
 

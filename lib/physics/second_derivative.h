@@ -1,7 +1,7 @@
 /* Second derivatives of the first Piola-Kirchhoff stress, for modal derivatives: many pairs of directions at one
  * deformation gradient. */
-#ifndef SU_FEM_SECOND_DERIVATIVE_H
-#define SU_FEM_SECOND_DERIVATIVE_H
+#ifndef SU_PHYSICS_SECOND_DERIVATIVE_H
+#define SU_PHYSICS_SECOND_DERIVATIVE_H
 
 #include "physics/material.h"
 

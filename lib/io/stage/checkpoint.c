@@ -1,9 +1,7 @@
-#include "runtime/step/checkpoint.h"
+#include "io/stage/checkpoint.h"
 
-#include "core/memory.h"
 #include "core/npz.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -63,18 +61,6 @@ done:
     return status;
 }
 
-su_status su_checkpoint_save(const char *path, const char *key, su_simulation *simulation, const su_sim *sim,
-                             su_error *err)
-{
-    double *state = NULL;
-    int64_t size = su_simulation_state_size(simulation);
-    SU_TRY(SU_ALLOC(&state, size, "checkpoint", err));
-    su_simulation_get_state(simulation, state);
-    su_status status = su_checkpoint_write(path, key, size, state, su_simulation_frames_done(simulation), sim, err);
-    free(state);
-    return status;
-}
-
 static su_status read_columns(su_npz *file, const char *path, su_sim *sim, int64_t *frames, su_error *err)
 {
     column columns[COLUMNS];
@@ -115,18 +101,5 @@ su_status su_checkpoint_read(const char *path, const char *key, int64_t size, do
     *done = frames;
 done:
     su_npz_close(file);
-    return status;
-}
-
-su_status su_checkpoint_load(const char *path, const char *key, su_simulation *simulation, su_sim *sim, bool *found,
-                             su_error *err)
-{
-    double *state = NULL;
-    int64_t size = su_simulation_state_size(simulation), frames;
-    SU_TRY(SU_ALLOC(&state, size, "checkpoint", err));
-    su_status status = su_checkpoint_read(path, key, size, state, &frames, sim, err);
-    *found = status == SU_OK && frames > 0;
-    if (*found) su_simulation_set_state(simulation, state, frames);
-    free(state);
     return status;
 }

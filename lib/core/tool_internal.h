@@ -1,6 +1,6 @@
-/* Command lines: parsing and help from one table. Only core/tool.c includes this header. */
-#ifndef SU_CORE_TOOL_OPTIONS_H
-#define SU_CORE_TOOL_OPTIONS_H
+/* Command lines: parsing and help from one table. Shared by the files that make up core/tool.h. */
+#ifndef SU_CORE_TOOL_INTERNAL_H
+#define SU_CORE_TOOL_INTERNAL_H
 
 #include "core/tool.h"
 

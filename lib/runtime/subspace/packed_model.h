@@ -3,8 +3,8 @@
  * ("points"), points and tets sorted by the set of regions that they lie in, Gram matrices, materials. Instants keep
  * rows of the points that the step asks for: inertia vertices, and one corner of each tet, from which its strain leads
  * to the others. */
-#ifndef SU_RUNTIME_MODEL_RUNTIME_H
-#define SU_RUNTIME_MODEL_RUNTIME_H
+#ifndef SU_RUNTIME_PACKED_MODEL_H
+#define SU_RUNTIME_PACKED_MODEL_H
 
 #include "core/error.h"
 #include "physics/material.h"
@@ -115,16 +115,5 @@ typedef struct su_runtime_model {
     double diagonal; /* of the flesh's bounding box, m */
     su_arena arena;
 } su_runtime_model;
-
-/* Borrows arrays of the model for its life. material and names come from the model's meta. */
-su_status su_runtime_model_create(const su_model *model, su_interpolation interpolation, su_runtime_model *out,
-                                  su_error *err);
-/* The same with `count` more flesh vertices whose motion is wanted, as points: extra_point. */
-su_status su_runtime_model_create_with(const su_model *model, su_interpolation interpolation, int64_t count,
-                                       const int32_t *vertices, su_runtime_model *out, su_error *err);
-void su_runtime_model_free(su_runtime_model *model);
-
-/* Bytes that stepping and the pose part read. */
-int64_t su_runtime_model_bytes(const su_runtime_model *model);
 
 #endif

@@ -1,10 +1,15 @@
 /* Per direction what depends on one direction only, per pair the bilinear rest; pairs run in vector lanes. */
-#include "fem/second_derivative.h"
+#include "physics/second_derivative.h"
 
 #include "geometry/mat3.h"
 #include "geometry/rotation.h"
 
 #include <string.h>
+
+#define LAW_REAL double
+#define LAW(name) law_##name
+#define LAW_LARGER(a, b) fmax(a, b)
+#include "physics/material_law.h"
 
 int64_t su_second_derivative_scratch(int64_t count, int64_t pairs) { return 24 * count + 42 * pairs; }
 
@@ -94,13 +99,12 @@ static void neohookean_first(const double F[9], const double C[9], int64_t count
 static void neohookean(double mu, double lambda, const double F[9], int64_t count, const double *A, const double *B,
                        int64_t pairs, const int32_t *pair, double *Q, double *scratch)
 {
-    lambda += 5.0 / 6.0 * mu, mu *= 4.0 / 3.0; /* Smith's parameters, convention 8 */
     double *firstA = scratch, *firstB = firstA + 11 * count, *a = scratch + 24 * count, *b = a + 9 * pairs;
     double *xa = b + 9 * pairs, *xb = xa + 11 * pairs;
     double C[9], half[9], ic = 1;
     polar_cofactors(F, F, half);
     for (int i = 0; i < 9; i++) C[i] = 0.5 * half[i], ic += F[i] * F[i];
-    double q = lambda * (su_det3(F) - 1) - 0.75 * mu;
+    double q = lambda * (su_det3(F) - 1) - SU_SMITH_REST * mu;
     double d1 = 2 * mu / (ic * ic), d2 = 8 * mu / (ic * ic * ic); /* dc[A] = d1 F:A; d2c = d1 A:B - d2 (F:A)(F:B) */
     neohookean_first(F, C, count, A, firstA);
     neohookean_first(F, C, count, B, firstB);
@@ -152,7 +156,7 @@ static void corotational(double mu, double lambda, const double F[9], int64_t co
         for (int j = 0; j < 3; j++) {
             N[3 * i + j] = 0;
             for (int k = 0; k < 3; k++) {
-                double sum = fmax(s[(k + 1) % 3] + s[(k + 2) % 3], 1e-6); /* bound as in material.c */
+                double sum = fmax(s[(k + 1) % 3] + s[(k + 2) % 3], SU_LEAST_STRETCH);
                 N[3 * i + j] += V[3 * i + k] * V[3 * j + k] / sum;
             }
         }
@@ -193,6 +197,7 @@ void su_material_second_derivative(su_material material, double mu, double lambd
                                    const double *A, const double *B, int64_t pairs, const int32_t *pair, double *Q,
                                    double *scratch)
 {
+    law_parameters(material, &mu, &lambda);
     switch (material) {
     case SU_STVK:
         stvk(mu, lambda, F, count, A, B, pairs, pair, Q, scratch);
@@ -200,7 +205,7 @@ void su_material_second_derivative(su_material material, double mu, double lambd
     case SU_NEOHOOKEAN:
         neohookean(mu, lambda, F, count, A, B, pairs, pair, Q, scratch);
         return;
-    default:
+    case SU_COROTATIONAL:
         corotational(mu, lambda, F, count, A, B, pairs, pair, Q, scratch);
     }
 }

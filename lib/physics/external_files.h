@@ -1,12 +1,12 @@
 /* Forces from outside as the programs read them: a JSON file, and meshes from any animated file. */
-#ifndef SU_FEM_FORCES_H
-#define SU_FEM_FORCES_H
+#ifndef SU_PHYSICS_EXTERNAL_FILES_H
+#define SU_PHYSICS_EXTERNAL_FILES_H
 
 #include "physics/external.h"
 
 /* The file at path (NULL: none) as in docs/runtime.md, and a mesh collider for each path of colliders, all its settings
- * the defaults. Files that the JSON names are relative to its folder. A mesh is a supple.anim, or a sequence as in
- * io/sequence.h (m, y up). neutral (nbar,3), triangles (T,3): the skin. */
+ * the defaults. Files that the JSON names are relative to its folder. Meshes are read by
+ * io/moving_mesh.h (m, y up). neutral (nbar,3), triangles (T,3): the skin. */
 su_status su_forces_load(const char *path, int colliders, const char *const *collider_paths, int64_t nbar,
                          const double *neutral, int64_t T, const int32_t *triangles, su_external *out, su_error *err);
 

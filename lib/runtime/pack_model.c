@@ -1,4 +1,4 @@
-#include "runtime/model_runtime.h"
+#include "runtime/pack_model.h"
 
 #include "geometry/mat3.h"
 #include "rig/rbf.h"

@@ -1,6 +1,6 @@
 /* The parts of a step, shared by the files that make it up. */
-#ifndef SU_RUNTIME_STEP_PARTS_H
-#define SU_RUNTIME_STEP_PARTS_H
+#ifndef SU_RUNTIME_STEP_INTERNAL_H
+#define SU_RUNTIME_STEP_INTERNAL_H
 
 #include "runtime/step/step.h"
 
@@ -57,5 +57,16 @@ su_step_end su_step_iterate(su_stepper *s, const su_pose *pose, double mass, dou
 /* Displaces the points. Is the linearization to be trusted? Looked at where points move far; if not, the step is
  * minimized. *leap: square of the largest motion of a point against the rig, at the end. */
 su_step_end su_step_check(su_stepper *s, const su_pose *pose, double mass, double damping, double *leap);
+
+/* ---- forces from outside (step_loads.c); nothing happens where the stepper has no loads ---- */
+
+/* Where the load points are, at the state reached. */
+void su_step_keep_loads(su_stepper *s, const su_pose *pose, const su_record *record);
+/* At the turned previous state u*: lagged friction, rows of the points near a collider; all other points only push,
+ * into s->load. h = 0: static, every point may come near. */
+void su_step_prepare_loads(su_stepper *s, const su_pose *pose, double h);
+/* What near points do at q (NULL: at u*): out (lead) -= (A U)' f, at u* linearized, with H u* too; A (NULL: not wanted)
+ * += (A U)' H A U. Returns their energy. */
+double su_step_near_loads(su_stepper *s, const double *q, double *out, double *A);
 
 #endif

@@ -1,72 +1,11 @@
-#include "fem/forces.h"
+#include "physics/external_files.h"
 
 #include "core/file.h"
-#include "geometry/mat3.h"
-#include "geometry/polygon.h"
-#include "io/stage/anim.h"
-#include "io/cache/sequence.h"
+#include "io/moving_mesh.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static su_status room(su_collider_mesh *mesh, su_arena *arena, int64_t triangles, su_error *err)
-{
-    mesh->times = su_arena_alloc(arena, mesh->frames, sizeof *mesh->times);
-    mesh->points = su_arena_alloc(arena, 3 * mesh->frames * mesh->vertices, sizeof *mesh->points);
-    mesh->triangle = su_arena_alloc(arena, 3 * triangles, sizeof *mesh->triangle);
-    return mesh->times && mesh->points && mesh->triangle ? SU_OK
-                                                         : su_fail(err, SU_AGAIN, "not enough memory for a collider");
-}
-
-static su_status read_anim(const char *path, double scale, su_collider_mesh *mesh, su_arena *arena, su_error *err)
-{
-    su_anim anim;
-    SU_TRY(su_anim_load(path, &anim, err));
-    mesh->frames = anim.F, mesh->vertices = anim.nbar, mesh->triangles = anim.T;
-    su_status status = room(mesh, arena, anim.T, err);
-    for (int64_t k = 0; k < anim.F && status == SU_OK; k++) {
-        const double *root = anim.root + 16 * k;
-        mesh->times[k] = anim.times[k];
-        for (int64_t v = k * anim.nbar; v < (k + 1) * anim.nbar; v++)
-            for (int i = 0; i < 3; i++) {
-                double sum = root[4 * i + 3];
-                for (int j = 0; j < 3; j++) sum += root[4 * i + j] * (double)anim.points[3 * v + j];
-                mesh->points[3 * v + i] = scale * sum;
-            }
-    }
-    if (status == SU_OK) memcpy(mesh->triangle, anim.triangles, (size_t)(3 * anim.T) * sizeof *anim.triangles);
-    su_anim_free(&anim);
-    return status;
-}
-
-static su_status read_sequence(const char *path, const char *neutral, const su_mesh_source *source,
-                               su_collider_mesh *mesh, su_arena *arena, su_error *err)
-{
-    su_sequence *from;
-    SU_TRY(su_sequence_open(path, neutral, &from, err));
-    mesh->frames = from->frames, mesh->vertices = from->vertices;
-    su_status status =
-        from->faces > 0 && from->frames > 0 ? SU_OK : su_fail(err, SU_INPUT, "%s: no faces or no frames", path);
-    SU_GO(room(mesh, arena, from->corners, err));
-    for (int64_t k = 0; k < from->frames; k++) {
-        double *points = mesh->points + 3 * k * from->vertices;
-        SU_GO(su_sequence_read(from, k, points, err));
-        for (int64_t i = 0; i < 3 * from->vertices; i++) points[i] *= source->scale;
-        mesh->times[k] = from->timed ? from->times[k] : source->start + (double)k / source->rate;
-    }
-    SU_GO(su_polygons_triangulate(from->faces, from->face_counts, from->face_indices, NULL, mesh->points,
-                                  mesh->triangle, &mesh->triangles, NULL, err));
-done:
-    su_sequence_close(from);
-    return status;
-}
-
-static bool ends_with(const char *text, const char *end)
-{
-    size_t length = strlen(text), tail = strlen(end);
-    return length >= tail && strcmp(text + length - tail, end) == 0;
-}
 
 /* A file named by the JSON file at `beside` (NULL: the command line). Caller frees; NULL: no memory. */
 static char *resolve(const char *beside, const char *file)
@@ -81,13 +20,17 @@ static su_status read_mesh(const char *beside, su_collider *collider, su_arena *
     const su_mesh_source *source = &collider->source;
     char *path = resolve(beside, source->file), *neutral = source->neutral ? resolve(beside, source->neutral) : NULL;
     su_status status;
+    su_collider_mesh *mesh = collider->mesh;
+    su_moving_mesh from;
     if (!path || (source->neutral && !neutral))
         status = su_fail(err, SU_AGAIN, "not enough memory for a collider");
-    else if (ends_with(path, ".npz"))
-        status = read_anim(path, source->scale, collider->mesh, arena, err);
     else
-        status = read_sequence(path, neutral, source, collider->mesh, arena, err);
-    if (status == SU_OK && su_collider_mesh_finish(collider->mesh, arena, err) != SU_OK)
+        status = su_moving_mesh_load(path, neutral, source->scale, source->start, source->rate, arena, &from, err);
+    if (status == SU_OK) {
+        mesh->frames = from.frames, mesh->vertices = from.vertices, mesh->triangles = from.triangles;
+        mesh->times = from.times, mesh->points = from.points, mesh->triangle = from.triangle;
+    }
+    if (status == SU_OK && su_collider_mesh_finish(mesh, arena, err) != SU_OK)
         status = su_error_context(err, "%s: ", path);
     free(path), free(neutral);
     return status;

@@ -1,6 +1,6 @@
 /* Shared by the files that make a synthetic motion. */
-#ifndef SU_RIG_SYNTHETIC_INTERNAL_H
-#define SU_RIG_SYNTHETIC_INTERNAL_H
+#ifndef SU_RIG_SYNTHETIC_MOTION_INTERNAL_H
+#define SU_RIG_SYNTHETIC_MOTION_INTERNAL_H
 
 #include "rig/clip_path.h"
 #include "rig/clip_rig.h"

@@ -1,0 +1,41 @@
+/* What a vertex cache holds beside the frames, whatever its format. */
+#ifndef SU_IO_CACHE_LAYOUT_H
+#define SU_IO_CACHE_LAYOUT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What all frames share. Borrowed for the life of the writer. */
+typedef struct su_cache_layout {
+    int64_t frames, vertices, faces, corners, uvs, objects;
+    const int32_t *face_counts;      /* (faces) counter-clockwise from outside */
+    const int32_t *face_indices;     /* (corners) into vertices */
+    const float *uv;                 /* (uvs,2); NULL: none */
+    const int32_t *uv_indices;       /* (corners) */
+    const int32_t *object_ids;       /* (vertices); NULL: one object */
+    const char *const *object_names; /* (objects) */
+    const double *object_xform;      /* (objects,4,4) row-major, p_world = X p; NULL: identity. abc and usda only */
+    double fps, frame_start,
+        frame_step;        /* frame k has the number frame_start + k frame_step, its time is number / fps */
+    int samples;           /* 0, or samples around each frame: abc and usda only; `frames` counts all of them */
+    const double *shutter; /* (samples) frame numbers after the frame's own, increasing, less than frame_step apart */
+    bool velocities, normals; /* frames bring them; formats without a place for them leave them out */
+    double unit;              /* m: of one unit of the positions */
+    char up;                  /* 'y' or 'z' ('x'): for formats that say so */
+    const double *root;       /* (frames,4,4) rigid motion that glb puts over the positions; NULL: none */
+    int64_t morphs;           /* glb: shapes wanted */
+    int texture;              /* vat: su_image_kind */
+    bool displacement;        /* the points are displacements */
+    const char *clip;         /* name of the clip; NULL: none */
+    const char *application;  /* "supple 0.1.0" */
+    const char *provenance;   /* one line; NULL: none */
+} su_cache_layout;
+
+/* Frame number, with its fraction, of what is written as number k. */
+static inline double su_cache_frame_number(const su_cache_layout *l, int64_t k)
+{
+    int64_t frame = l->samples ? k / l->samples : k;
+    return l->frame_start + (double)frame * l->frame_step + (l->samples ? l->shutter[k % l->samples] : 0.0);
+}
+
+#endif

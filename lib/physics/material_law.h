@@ -1,0 +1,120 @@
+/* The laws themselves, written once for every kind of number: a double, or a vector whose lanes are as many tets.
+ * Defined before each inclusion: LAW_REAL          the number LAW(name)         a function's name for it LAW_LARGER(a,
+ * b)  the larger of two of them UNROLL_FOR        optional: a loop over entries, unrolled Arguments by address, for how
+ * vectors are passed by value depends on the processor. `material` is a constant in each call, so that branches fold.
+ * mu and lambda are the law's own parameters (LAW(parameters)). 3x3 matrices row-major. */
+#include "physics/material.h"
+
+#ifndef UNROLL_FOR
+#define UNROLL_FOR(...) for (__VA_ARGS__)
+#endif
+#define LAW_INLINE static inline __attribute__((always_inline))
+
+/* Lame's parameters become the law's own. */
+LAW_INLINE void LAW(parameters)(su_material material, LAW_REAL *mu, LAW_REAL *lambda)
+{
+    if (material == SU_NEOHOOKEAN) *lambda += SU_SMITH_LAMBDA * *mu, *mu *= SU_SMITH_MU;
+}
+
+/* C = d det F / d F */
+LAW_INLINE void LAW(cofactors)(const LAW_REAL F[9], LAW_REAL C[9])
+{
+    C[0] = F[4] * F[8] - F[5] * F[7], C[1] = F[5] * F[6] - F[3] * F[8], C[2] = F[3] * F[7] - F[4] * F[6];
+    C[3] = F[2] * F[7] - F[1] * F[8], C[4] = F[0] * F[8] - F[2] * F[6], C[5] = F[1] * F[6] - F[0] * F[7];
+    C[6] = F[1] * F[5] - F[2] * F[4], C[7] = F[2] * F[3] - F[0] * F[5], C[8] = F[0] * F[4] - F[1] * F[3];
+}
+
+/* det F - 1 = tr G + second + third of G = F - I, without the cancellation. */
+LAW_INLINE void LAW(volume_change)(const LAW_REAL G[9], LAW_REAL *second, LAW_REAL *third)
+{
+    *second = G[0] * G[4] - G[1] * G[3] + G[0] * G[8] - G[2] * G[6] + G[4] * G[8] - G[5] * G[7];
+    *third =
+        G[0] * (G[4] * G[8] - G[5] * G[7]) - G[1] * (G[3] * G[8] - G[5] * G[6]) + G[2] * (G[3] * G[7] - G[4] * G[6]);
+}
+
+/* Green's strain E = (G + G' + G'G)/2 = (F'F - I)/2 of G = F - I, without the cancellation. */
+LAW_INLINE void LAW(green_strain)(const LAW_REAL G[9], LAW_REAL E[9])
+{
+    UNROLL_FOR (int a = 0; a < 3; a++)
+        UNROLL_FOR (int b = 0; b < 3; b++)
+            E[3 * a + b] =
+                0.5 * (G[a] * G[b] + G[3 + a] * G[3 + b] + G[6 + a] * G[6 + b] + G[3 * a + b] + G[3 * b + a]);
+}
+
+/* Stable neo-Hookean: P = c F + pressure C with c = mu (1 - 1/(I_C + 1)), C the cofactors, pressure = lambda (J -
+ * alpha); d = dc/d(F:F) times two. square = I_C, j = J - 1. */
+LAW_INLINE void LAW(neohookean)(const LAW_REAL *mu, const LAW_REAL *lambda, const LAW_REAL *square, const LAW_REAL *j,
+                                LAW_REAL *c, LAW_REAL *d, LAW_REAL *pressure)
+{
+    LAW_REAL inverse = 1.0 / (*square + 1.0);
+    *c = *mu * (1.0 - inverse), *d = 2.0 * *mu * inverse * inverse;
+    *pressure = *lambda * *j - SU_SMITH_REST * *mu;
+}
+
+/* The second Piola-Kirchhoff stress of StVK, from Green's strain in place. */
+LAW_INLINE void LAW(stvk)(const LAW_REAL *mu, const LAW_REAL *lambda, LAW_REAL E[9])
+{
+    LAW_REAL pressure = *lambda * (E[0] + E[4] + E[8]), twice = 2.0 * *mu;
+    UNROLL_FOR (int k = 0; k < 9; k++) E[k] *= twice;
+    UNROLL_FOR (int k = 0; k < 3; k++) E[4 * k] += pressure;
+}
+
+/* P of F = G + I, exact zero at G = 0; not of SU_COROTATIONAL, whose stress needs the rotation or the singular vectors.
+ * c, d, pressure: of LAW(neohookean), for the derivative to come. */
+LAW_INLINE void LAW(stress)(su_material material, const LAW_REAL *mu, const LAW_REAL *lambda, const LAW_REAL F[9],
+                            const LAW_REAL G[9], LAW_REAL P[9], LAW_REAL *c, LAW_REAL *d, LAW_REAL *pressure)
+{
+    if (material == SU_NEOHOOKEAN) {
+        LAW_REAL C[9], second, third, j, square = F[0] * F[0];
+        LAW(cofactors)(F, C);
+        UNROLL_FOR (int k = 1; k < 9; k++) square += F[k] * F[k];
+        LAW(volume_change)(G, &second, &third);
+        j = G[0] + G[4] + G[8] + second + third;
+        LAW(neohookean)(mu, lambda, &square, &j, c, d, pressure);
+        UNROLL_FOR (int k = 0; k < 9; k++) P[k] = *c * F[k] + *pressure * C[k];
+    } else {
+        LAW_REAL S[9];
+        LAW(green_strain)(G, S);
+        LAW(stvk)(mu, lambda, S);
+        UNROLL_FOR (int a = 0; a < 3; a++)
+            UNROLL_FOR (int b = 0; b < 3; b++)
+                P[3 * a + b] = F[3 * a] * S[b] + F[3 * a + 1] * S[3 + b] + F[3 * a + 2] * S[6 + b];
+    }
+}
+
+/* Spectrum of dP/dF at singular values s (su_isotropic_derivative): the 3 x 3 block A of second derivatives of psi by
+ * them, and for the pair without index k the twist (psi_i + psi_j)/(s_i + s_j) and the flip (psi_i - psi_j)/(s_i -
+ * s_j), divided out. */
+LAW_INLINE void LAW(spectrum)(su_material material, const LAW_REAL *mu_of, const LAW_REAL *lambda_of,
+                              const LAW_REAL s[3], LAW_REAL A[9], LAW_REAL twist[3], LAW_REAL flip[3])
+{
+    LAW_REAL mu = *mu_of, lambda = *lambda_of, square = s[0] * s[0] + s[1] * s[1] + s[2] * s[2];
+    LAW_REAL trace = 0.5 * (square - 3.0), stretch = s[0] + s[1] + s[2] - 3.0, j = s[0] * s[1] * s[2] - 1.0;
+    LAW_REAL c, d, pressure;
+    LAW(neohookean)(&mu, &lambda, &square, &j, &c, &d, &pressure);
+    UNROLL_FOR (int k = 0; k < 3; k++) {
+        int a = (k + 1) % 3, b = (k + 2) % 3;
+        LAW_REAL off = lambda; /* of corotational, as what follows */
+        switch (material) {
+        case SU_STVK:
+            twist[k] = mu * (s[a] * s[a] - s[a] * s[b] + s[b] * s[b] - 1.0) + lambda * trace;
+            flip[k] = mu * (s[a] * s[a] + s[a] * s[b] + s[b] * s[b] - 1.0) + lambda * trace;
+            A[4 * k] = mu * (3.0 * s[k] * s[k] - 1.0) + lambda * (trace + s[k] * s[k]);
+            off = lambda * s[a] * s[b];
+            break;
+        case SU_NEOHOOKEAN:
+            twist[k] = c + pressure * s[k];
+            flip[k] = c - pressure * s[k];
+            A[4 * k] = c + d * s[k] * s[k] + lambda * s[a] * s[a] * s[b] * s[b];
+            off = d * s[a] * s[b] + lambda * s[k] * s[k] * s[a] * s[b] + pressure * s[k];
+            break;
+        case SU_COROTATIONAL:
+            twist[k] = 2.0 * mu + (2.0 * lambda * stretch - 4.0 * mu) / LAW_LARGER(s[a] + s[b], SU_LEAST_STRETCH);
+            flip[k] = 2.0 * mu;
+            A[4 * k] = 2.0 * mu + lambda;
+        }
+        A[3 * a + b] = A[3 * b + a] = off;
+    }
+}
+
+#undef LAW_INLINE
