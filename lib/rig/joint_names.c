@@ -15,7 +15,7 @@ typedef struct part_words {
 
 static const part_words parts[] = {
     {&SOFT, " cheek jowl ear trunk wattle dewlap crest belly stomach abdomen breast boob bust butt buttock glute bum "
-            "fat muscle tail neck "},
+            "fat muscle "},
     {&STIFF,
      " head forehead skull cranium jaw chin face eye eyeball eyelid eyebrow brow lid lip mouth teeth tooth fang "
      "tongue nose nostril muzzle snout beak hair braid ponytail bang beard mustache horn antler tusk antenna "
