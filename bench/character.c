@@ -321,8 +321,7 @@ void character_create(character *c, const character_sizes *sizes)
             abort();
     }
     make_anim(c, neutral);
-    su_shot_target target = {
-        .nbar = tet->nbar, .s = 2, .neutral = neutral, .params = fit->params, .param_scale = fit->param_scale};
+    su_shot_target target = {.rig = su_rig_of_fit(fit), .nbar = tet->nbar, .neutral = neutral};
     su_error err = {0};
     if (su_shot_create(&c->anim, "character", &target, 0, NULL, &c->shot, NULL, &err) != SU_OK) {
         fprintf(stderr, "%s\n", err.text);

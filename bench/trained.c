@@ -45,12 +45,7 @@ void trained_load(trained *t, const trained_sizes *sizes)
     snprintf(path, sizeof path, "%s/Stop.anim.npz", folder);
     must(su_anim_load(path, &t->anim, &err), &err);
     const su_model *m = &t->model;
-    su_shot_target target = {.nbar = m->nbar,
-                             .s = m->s,
-                             .neutral = m->neutral,
-                             .params = m->params,
-                             .param_scale = m->param_scale,
-                             .param_names = json_object_get(m->file.meta, "param_names")};
+    su_shot_target target = {.rig = su_rig_of_model(m), .nbar = m->nbar, .neutral = m->neutral};
     must(su_shot_create(&t->anim, path, &target, 0, NULL, &t->shot, NULL, &err), &err);
     double frame = t->anim.times[1] - t->anim.times[0];
     t->substeps = (int)ceil(90 * frame - 1e-9);

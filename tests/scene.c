@@ -91,11 +91,7 @@ void scene_create(scene *s, int nx, int ny, int nz, int m, const double *angles,
     make_tet(s);
     make_fit(s, m, angles);
     make_anim(s, F, fps, rig);
-    su_shot_target target = {.nbar = s->tet.nbar,
-                             .s = 1,
-                             .neutral = s->mesh.vertices,
-                             .params = s->fit.params,
-                             .param_scale = s->fit.param_scale};
+    su_shot_target target = {.rig = su_rig_of_fit(&s->fit), .nbar = s->tet.nbar, .neutral = s->mesh.vertices};
     su_error err = {0};
     if (su_shot_create(&s->anim, "scene", &target, teleport_count, teleports, &s->shot, NULL, &err) != SU_OK) {
         fprintf(stderr, "%s\n", err.text);

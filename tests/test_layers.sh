@@ -17,7 +17,7 @@ io/scene: core geometry
 io/stage: core geometry
 io: core geometry io/cache io/stage
 rig: core geometry io/cache io/scene io/stage io
-physics: core geometry io/stage io rig
+physics: core geometry io
 fem: core linalg geometry io/stage rig physics
 runtime/kernels: geometry physics
 runtime/subspace: core geometry io/stage rig physics runtime/kernels

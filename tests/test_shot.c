@@ -32,7 +32,7 @@ static clip *make_clip(double (*f)(double), double rate)
     clip *c = calloc(1, sizeof *c);
     c->anim = (su_anim){
         .F = F, .nbar = NBAR, .s = 2, .points = c->points, .root = c->root, .times = c->times, .params = c->params};
-    c->target = (su_shot_target){.nbar = NBAR, .s = 2, .params = c->rest, .param_scale = c->scale};
+    c->target = (su_shot_target){.rig = {.s = 2, .params = c->rest, .param_scale = c->scale}, .nbar = NBAR};
     c->scale[0] = c->scale[1] = 1.0;
     for (int k = 0; k < F; k++) {
         for (int i = 0; i < 3 * NBAR; i++) c->points[3 * NBAR * k + i] = (float)f(k + 0.01 * i);
@@ -210,7 +210,8 @@ static void parameters_match_by_name(void **unused)
     double rest[3] = {0.25, 0.5, 0.75}, scale[3] = {1, 1, 1};
     json_t *names = json_pack("[s,s,s]", "knee", "b", "jaw"), *unknown;
     c->anim.file.meta = json_pack("{s:[s,s]}", "param_names", "a", "b");
-    c->target.s = 3, c->target.params = rest, c->target.param_scale = scale, c->target.param_names = names;
+    c->target.rig.s = 3, c->target.rig.params = rest, c->target.rig.param_scale = scale,
+    c->target.rig.param_names = names;
     su_shot *shot;
     assert_int_equal(su_shot_create(&c->anim, "clip", &c->target, 0, NULL, &shot, &unknown, NULL), SU_OK);
     double p[3];
@@ -233,7 +234,8 @@ static void corrections_are_added_once(void **unused)
     double distance = sqrt(16.0 + 256.0);
     rbf[0] = rbf[3] = 0.0, rbf[1] = rbf[2] = 1.0 / distance; /* inverse of the 2 x 2 distance matrix */
     for (int i = 0; i < 3 * NBAR; i++) delta[3 * NBAR + i] = 0.5;
-    c->target.a = 2, c->target.psd_params = sculpts, c->target.psd_rbf = rbf, c->target.psd_shapes = delta;
+    c->target.rig.a = 2, c->target.rig.psd_params = sculpts, c->target.rig.psd_rbf = rbf,
+    c->target.rig.psd_shapes = delta;
     for (int corrected = 0; corrected < 2; corrected++) {
         c->anim.file.meta = json_pack("{s:b}", "corrected", corrected);
         su_shot *shot = open_clip(c, 0, NULL);
@@ -264,7 +266,8 @@ static void lanes_hold_what_samples_say(void **unused)
     for (int sculpted = 0; sculpted < 2; sculpted++) {
         clip *c = make_clip(wave, 0.2);
         if (sculpted)
-            c->target.a = 2, c->target.psd_params = sculpts, c->target.psd_rbf = rbf, c->target.psd_shapes = delta;
+            c->target.rig.a = 2, c->target.rig.psd_params = sculpts, c->target.rig.psd_rbf = rbf,
+            c->target.rig.psd_shapes = delta;
         su_shot *shot = open_clip(c, 1, &cut);
         su_rest_patch patch = {.skin_count = LIST, .skin = list, .shape = {.neutral = neutral}};
         su_shot_instant at[TIMES];
@@ -304,7 +307,7 @@ static void other_topology_and_bad_cuts_are_refused(void **unused)
     c->target.nbar = NBAR;
     int cut[] = {F};
     assert_int_equal(su_shot_create(&c->anim, "clip.npz", &c->target, 1, cut, &shot, NULL, &err), SU_USAGE);
-    c->target.s = 5;
+    c->target.rig.s = 5;
     assert_int_equal(su_shot_create(&c->anim, "clip.npz", &c->target, 0, NULL, &shot, NULL, &err), SU_INPUT);
     free(c);
 }

@@ -3,6 +3,7 @@
 #include "geometry/mat3.h"
 #include "geometry/rotation.h"
 #include "rig/rbf.h"
+#include "rig/rig_space.h"
 
 #include <cblas.h>
 #include <string.h>
@@ -85,9 +86,9 @@ void su_reduced_motion_enter(const su_reduced_motion *s, int64_t frame, double f
     double *p = at->scratch, *w = p + model->s;
     if (s->basis.m > 1) {
         su_shot_sample(s->shot, frame, fraction, 0, NULL, NULL, p, NULL, NULL);
-        su_rbf_weights(model->m, model->s, model->params, model->param_scale, model->rbf, p, w);
-        su_basis_weights(model->m, model->s, model->params, model->param_scale, model->columns, model->basis_rbf, p, w,
-                         at->b);
+        const su_rig_space rig = su_rig_of_model(model);
+        su_rig_weights(&rig, p, w);
+        su_rig_basis_weights(&rig, p, w, at->b);
     } else {
         at->b[0] = 1;
     }

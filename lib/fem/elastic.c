@@ -4,6 +4,7 @@
 #include "fem/elastic.h"
 
 #include "core/memory.h"
+#include "core/order.h"
 #include "fem/tet_lanes.h"
 #include "geometry/mat3.h"
 #include "geometry/rotation.h"
@@ -124,12 +125,6 @@ void su_lumped_mass(int64_t n, const double *vertices, int64_t t, const int32_t 
 
 /* ---- the mesh ---- */
 
-static int compare_int32(const void *a, const void *b)
-{
-    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* Higher-numbered free neighbours of each free vertex: (start, list), ascending, each once. */
 static su_status neighbours(const su_elastic *elastic, int64_t **start_out, int32_t **list_out, su_error *err)
 {
@@ -158,7 +153,7 @@ static su_status neighbours(const su_elastic *elastic, int64_t **start_out, int3
     int64_t write = 0;
     for (int64_t f = 0; f < count; f++) {
         int64_t from = start[f], to = fill[f];
-        qsort(list + from, (size_t)(to - from), sizeof *list, compare_int32);
+        qsort(list + from, (size_t)(to - from), sizeof *list, su_order_int32);
         start[f] = write;
         for (int64_t k = from; k < to; k++)
             if (k == from || list[k] != list[write - 1]) list[write++] = list[k];
@@ -209,7 +204,7 @@ static su_status build_pattern(su_elastic *elastic, su_error *err)
                 *place = 0;
                 if (g == f) continue;
                 const int32_t *found =
-                    bsearch(&g, list + start[f], (size_t)(start[f + 1] - start[f]), sizeof g, compare_int32);
+                    bsearch(&g, list + start[f], (size_t)(start[f + 1] - start[f]), sizeof g, su_order_int32);
                 *place = (int32_t)(found - (list + start[f]));
             }
     status = SU_OK;

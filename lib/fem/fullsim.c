@@ -9,13 +9,15 @@
 #include "geometry/rotation_field.h"
 #include "physics/shot_driver.h"
 #include "rig/rbf.h"
+#include "rig/rig_space.h"
 #include "rig/rest_shape.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Full steps minimize an energy with a line search: what fails in a sixteenth of a step fails in a shorter one too. */
+/* Times a step is halved at most: full steps are solved with a line search and fail seldom, and each costs as much as
+ * hundreds of reduced ones. */
 enum { MAX_HALVINGS = 4, MAX_NEWTON = 60 };
 
 /* What the animation alone gives at one instant. */
@@ -35,6 +37,7 @@ typedef struct kept_instant {
 struct su_fullsim {
     const su_tet *tet;
     const su_fit *fit;
+    su_rig_space rig; /* the fit's */
     const su_shot *shot;
     su_sim_settings settings;
     su_fullsim_options options;
@@ -99,14 +102,13 @@ static void keep_instant(su_fullsim *s, int64_t frame, double fraction, const in
 /* Leaves the skin there in s->skin where forces from outside ask for it. */
 static void evaluate_instant(su_fullsim *s, int64_t frame, double fraction, instant *at)
 {
-    const su_fit *fit = s->fit;
     double start = su_seconds();
     const instant *kept = find_kept(s, frame, fraction);
     if (!kept || s->loads.external) su_shot_sample(s->shot, frame, fraction, 0, NULL, s->skin, s->p, at->Q, at->c);
     if (kept) {
         copy_instant(s, kept, at);
     } else {
-        su_rbf_weights(fit->m, fit->s, fit->params, fit->param_scale, fit->rbf, s->p, at->w);
+        su_rig_weights(&s->rig, s->p, at->w);
         su_rest_shape_evaluate(&s->rest, s->body.n, NULL, s->skin, at->w, at->x);
         su_rotation_field_evaluate(s->field, at->x, at->turn, s->options.threads);
         keep_instant(s, frame, fraction, at);
@@ -146,17 +148,10 @@ static void set_body(su_fullsim *s, const instant *at)
 /* out = R_to R_from' u, vertex by vertex. */
 static void turn_along(const su_fullsim *s, const instant *from, const instant *to, const double *u, double *out)
 {
-    for (int64_t v = 0; v < s->body.n; v++) {
-        if (s->body.free_index[v] < 0) {
-            for (int c = 0; c < 3; c++) out[3 * v + c] = 0.0;
-            continue;
-        }
-        double R[9], local[3];
-        su_quaternion_matrix(from->turn + 4 * v, R);
-        su_tmulv3(R, u + 3 * v, local);
-        su_quaternion_matrix(to->turn + 4 * v, R);
-        su_mulv3(R, local, out + 3 * v);
-    }
+    su_turn_back_vectors(s->body.n, from->turn, u, out);
+    su_turn_vectors(s->body.n, to->turn, out, out);
+    for (int64_t v = 0; v < s->body.n; v++)
+        if (s->body.free_index[v] < 0) memset(out + 3 * v, 0, 3 * sizeof *out);
 }
 
 /* ---- forces from outside ---- */
@@ -464,19 +459,6 @@ void su_fullsim_restart(su_fullsim *s, int64_t frame)
 
 /* ---- beside another simulation ---- */
 
-/* R_v back, or R_v' u. */
-static void turn(const su_fullsim *s, const instant *at, bool forth, const double *from, double *to)
-{
-    for (int64_t v = 0; v < s->body.n; v++) {
-        double R[9];
-        su_quaternion_matrix(at->turn + 4 * v, R);
-        if (forth)
-            su_mulv3(R, from + 3 * v, to + 3 * v);
-        else
-            su_tmulv3(R, from + 3 * v, to + 3 * v);
-    }
-}
-
 void su_fullsim_place(su_fullsim *s, int64_t frame, int substep, const double *back, const double *before)
 {
     int substeps = s->settings.substeps;
@@ -485,11 +467,11 @@ void su_fullsim_place(su_fullsim *s, int64_t frame, int substep, const double *b
     if (!starts) {
         int64_t from = substep > 0 ? frame : frame - 1;
         evaluate_instant(s, from, (double)((substep > 0 ? substep : substeps) - 1) / substeps, &s->next);
-        turn(s, &s->next, true, before, s->u_next);
+        su_turn_vectors(s->body.n, s->next.turn, before, s->u_next);
         world_positions(s, &s->next, s->u_next, s->y_before);
     }
     evaluate_instant(s, frame, (double)substep / substeps, &s->now);
-    turn(s, &s->now, true, back, s->u);
+    su_turn_vectors(s->body.n, s->now.turn, back, s->u);
     set_time(s, frame, su_shot_fraction(&s->driver, substep));
     if (starts) {
         start_history(s, frame, s->u, s->settings.start == SU_START_MOVING);
@@ -509,9 +491,9 @@ void su_fullsim_residual(su_fullsim *s, const double *back, const su_sparse *sti
     evaluate_instant(s, s->frame, (double)(s->substep + 1) / s->settings.substeps, &s->next);
     set_body(s, &s->next);
     su_implicit_step step = next_step(s, s->settings.step, 0.0);
-    turn(s, &s->next, true, back, s->u_next);
+    su_turn_vectors(s->body.n, s->next.turn, back, s->u_next);
     const su_sparse *K = su_implicit_residual(s->implicit, &step, s->u_next, stiffness, residual);
-    turn(s, &s->next, false, residual, residual);
+    su_turn_back_vectors(s->body.n, s->next.turn, residual, residual);
     *at = (su_fullsim_instant){&s->body, s->next.x, s->next.turn, s->next.w, s->u_next, K};
 }
 
@@ -608,7 +590,8 @@ su_status su_fullsim_create(const su_tet *tet, const su_fit *fit, const su_shot 
     su_status status = SU_OK;
     su_fullsim *s = calloc(1, sizeof *s);
     if (!s) return su_fail(err, SU_AGAIN, "no memory");
-    s->tet = tet, s->fit = fit, s->shot = shot, s->settings = *settings, s->options = *options;
+    s->tet = tet, s->fit = fit, s->rig = su_rig_of_fit(fit), s->shot = shot, s->settings = *settings,
+    s->options = *options;
     s->settings.teleports = NULL;
     if (options->placed) s->settings.settle = false, s->settings.preroll_steps = 0;
     s->driver = su_shot_driver_of(&stepper, s, &s->settings);

@@ -6,6 +6,7 @@
 #include "core/memory.h"
 #include "fem/turned_solver.h"
 #include "geometry/mat3.h"
+#include "geometry/vector.h"
 #include "linalg/cholesky.h"
 
 #include <float.h>
@@ -62,20 +63,6 @@ void su_implicit_free(su_implicit *s)
     su_sparse_free(&s->matrix);
     su_arena_free(&s->arena);
     free(s);
-}
-
-static double norm(int64_t count, const double *a)
-{
-    double sum = 0.0;
-    for (int64_t i = 0; i < count; i++) sum += a[i] * a[i];
-    return sqrt(sum);
-}
-
-static double dot(int64_t count, const double *a, const double *b)
-{
-    double sum = 0.0;
-    for (int64_t i = 0; i < count; i++) sum += a[i] * b[i];
-    return sum;
 }
 
 static void place(su_implicit *s, const su_implicit_step *step, const double *u)
@@ -293,12 +280,12 @@ static void move(const su_implicit *s, const double *u, double length, double *o
 static bool line_search(su_implicit *s, const su_implicit_step *step, double *residual_norm, double *scale)
 {
     int64_t dofs = 3 * s->body->free_count;
-    double slope = dot(dofs, s->residual, s->direction), phi = NAN;
+    double slope = su_dot(dofs, s->residual, s->direction), phi = NAN;
     double length = 1.0;
     for (int halvings = 0; halvings < 24; halvings++, length *= 0.5) {
         move(s, s->u, length, s->trial);
         if (halvings == 0) {
-            double size = evaluate_residual(s, step, s->trial), now = norm(dofs, s->residual);
+            double size = evaluate_residual(s, step, s->trial), now = su_norm(dofs, s->residual);
             if (now < *residual_norm) {
                 *residual_norm = now, *scale = fmax(*scale, size);
                 memcpy(s->u, s->trial, (size_t)(3 * s->body->n) * sizeof(double));
@@ -309,7 +296,7 @@ static bool line_search(su_implicit *s, const su_implicit_step *step, double *re
         double there = evaluate_energy(s, step, s->trial);
         if (there <= phi - 1e-4 * length * slope && there < phi) {
             double size = evaluate_residual(s, step, s->trial);
-            *residual_norm = norm(dofs, s->residual), *scale = fmax(*scale, size);
+            *residual_norm = su_norm(dofs, s->residual), *scale = fmax(*scale, size);
             memcpy(s->u, s->trial, (size_t)(3 * s->body->n) * sizeof(double));
             return isfinite(*residual_norm);
         }
@@ -348,7 +335,7 @@ su_status su_implicit_solve(su_implicit *s, const su_implicit_step *step, double
     bool at_carried = step->h > 0.0 && memcmp(u, step->carried, (size_t)n3 * sizeof *u) == 0;
     bool need_damping = step->h > 0.0 && step->beta > 0.0;
     if (need_damping || at_carried) set_damping(s, step);
-    double scale = evaluate_residual(s, step, s->u), now = norm(dofs, s->residual);
+    double scale = evaluate_residual(s, step, s->u), now = su_norm(dofs, s->residual);
     bool moved = true;
     int pause = 0; /* solves until the exact tangent is tried again */
     for (;;) {

@@ -1,6 +1,7 @@
 #include "fem/smooth_weights.h"
 
 #include "core/memory.h"
+#include "core/order.h"
 #include "geometry/mat3.h"
 #include "linalg/cholesky.h"
 
@@ -32,12 +33,6 @@ typedef struct graph {
 } graph;
 
 static void graph_free(graph *g) { free(g->start), free(g->to), free(g->length), free(g->stiffness); }
-
-static int compare_int32(const void *a, const void *b)
-{
-    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-    return (x > y) - (x < y);
-}
 
 /* Linear elements' Laplacian. Entries that obtuse angles make positive count as 0: then no phi leaves [0, 1] (maximum
  * principle). */
@@ -75,7 +70,7 @@ static su_status graph_create(int64_t n, const double *vertices, int64_t t, cons
             if (k != c % 4) g->to[fill[tets[c]]++] = tets[c / 4 * 4 + k];
     for (int64_t v = 0; v < n; v++) {
         int64_t from = g->start[v];
-        qsort(g->to + from, (size_t)(fill[v] - from), sizeof *g->to, compare_int32);
+        qsort(g->to + from, (size_t)(fill[v] - from), sizeof *g->to, su_order_int32);
         g->start[v] = write;
         for (int64_t k = from; k < fill[v]; k++)
             if (k == from || g->to[k] != g->to[write - 1]) g->to[write++] = g->to[k];

@@ -3,6 +3,7 @@
 #include "core/memory.h"
 #include "geometry/mat3.h"
 #include "geometry/rotation.h"
+#include "geometry/vector.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -48,13 +49,6 @@ void su_turned_solver_free(su_turned_solver *s)
     free(s);
 }
 
-static double dot(int64_t count, const double *a, const double *b)
-{
-    double sum = 0;
-    for (int64_t i = 0; i < count; i++) sum += a[i] * b[i];
-    return sum;
-}
-
 /* z = R A_0^-1 R' r */
 static void precondition(su_turned_solver *s)
 {
@@ -76,16 +70,16 @@ bool su_turned_solver_solve(su_turned_solver *s, const su_sparse *A, const doubl
     memset(x, 0, (size_t)dofs * sizeof *x);
     precondition(s);
     memcpy(s->p, s->z, (size_t)dofs * sizeof *s->p);
-    double size = dot(dofs, s->r, s->z), aim = tolerance * tolerance * size;
+    double size = su_dot(dofs, s->r, s->z), aim = tolerance * tolerance * size;
     for (int iteration = 0; iteration < most; iteration++) {
         if (size <= aim) return true;
         su_sparse_multiply(A, s->p, s->Ap);
-        double curvature = dot(dofs, s->p, s->Ap);
+        double curvature = su_dot(dofs, s->p, s->Ap);
         if (!(curvature > 0)) return false;
         double length = size / curvature;
         for (int64_t i = 0; i < dofs; i++) x[i] += length * s->p[i], s->r[i] -= length * s->Ap[i];
         precondition(s);
-        double next = dot(dofs, s->r, s->z), share = next / size;
+        double next = su_dot(dofs, s->r, s->z), share = next / size;
         for (int64_t i = 0; i < dofs; i++) s->p[i] = s->z[i] + share * s->p[i];
         size = next;
     }

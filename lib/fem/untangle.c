@@ -2,6 +2,7 @@
 
 #include "core/memory.h"
 #include "geometry/mat3.h"
+#include "geometry/vector.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -83,13 +84,6 @@ static double evaluate(const patch *p, double eps, bool with_gradient)
     return sum;
 }
 
-static double dot(int64_t count, const double *a, const double *b)
-{
-    double sum = 0;
-    for (int64_t i = 0; i < count; i++) sum += a[i] * b[i];
-    return sum;
-}
-
 /* Two-loop recursion over the last `stored` pairs, newest at (next - 1) % PAIRS. */
 static void lbfgs_direction(patch *p, int stored, int next)
 {
@@ -97,17 +91,17 @@ static void lbfgs_direction(patch *p, int stored, int next)
     for (int64_t i = 0; i < p->size; i++) d[i] = -p->gradient[i];
     for (int k = 0; k < stored; k++) {
         int j = (next - 1 - k + 2 * PAIRS) % PAIRS;
-        alpha[j] = p->rho[j] * dot(p->size, p->s + j * p->size, d);
+        alpha[j] = p->rho[j] * su_dot(p->size, p->s + j * p->size, d);
         for (int64_t i = 0; i < p->size; i++) d[i] -= alpha[j] * p->y[j * p->size + i];
     }
     if (stored > 0) {
         const double *y = p->y + (next - 1 + PAIRS) % PAIRS * p->size;
-        double scale = 1 / (p->rho[(next - 1 + PAIRS) % PAIRS] * dot(p->size, y, y));
+        double scale = 1 / (p->rho[(next - 1 + PAIRS) % PAIRS] * su_dot(p->size, y, y));
         for (int64_t i = 0; i < p->size; i++) d[i] *= scale;
     }
     for (int k = stored - 1; k >= 0; k--) {
         int j = (next - 1 - k + 2 * PAIRS) % PAIRS;
-        double beta = p->rho[j] * dot(p->size, p->y + j * p->size, d);
+        double beta = p->rho[j] * su_dot(p->size, p->y + j * p->size, d);
         for (int64_t i = 0; i < p->size; i++) d[i] += (alpha[j] - beta) * p->s[j * p->size + i];
     }
 }
@@ -125,9 +119,9 @@ static void descend(patch *p, double eps)
     double value = evaluate(p, eps, true), scale = cbrt(p->volume[p->tet[0]]);
     for (int iteration = 0; iteration < INNER; iteration++) {
         lbfgs_direction(p, stored, next);
-        double slope = dot(p->size, p->gradient, p->direction), length = 1;
+        double slope = su_dot(p->size, p->gradient, p->direction), length = 1;
         if (!(slope < 0)) break;
-        if (stored == 0) length = 0.1 * scale / sqrt(dot(p->size, p->direction, p->direction));
+        if (stored == 0) length = 0.1 * scale / sqrt(su_dot(p->size, p->direction, p->direction));
         for (int64_t k = 0; k < p->size; k++) p->start[k] = p->x[3 * (int64_t)p->vertex[k / 3] + k % 3];
         double before = value;
         bool accepted = false;
@@ -148,8 +142,8 @@ static void descend(patch *p, double eps)
             s[k] = p->x[3 * (int64_t)p->vertex[k / 3] + k % 3] - p->start[k];
             y[k] = p->gradient[k] - p->previous[k];
         }
-        double curvature = dot(p->size, s, y);
-        if (curvature > 1e-12 * sqrt(dot(p->size, s, s) * dot(p->size, y, y))) {
+        double curvature = su_dot(p->size, s, y);
+        if (curvature > 1e-12 * sqrt(su_dot(p->size, s, s) * su_dot(p->size, y, y))) {
             p->rho[next] = 1 / curvature;
             next = (next + 1) % PAIRS;
             if (stored < PAIRS) stored++;

@@ -1,6 +1,7 @@
 #include "geometry/grade.h"
 
 #include "core/memory.h"
+#include "core/order.h"
 #include "geometry/boxtree.h"
 #include "geometry/distance.h"
 #include "geometry/mat3.h"
@@ -11,12 +12,6 @@
 #include <string.h>
 
 /* ---- thickness ---- */
-
-static int compare_doubles(const void *a, const void *b)
-{
-    const double *p = a, *q = b;
-    return (*p > *q) - (*p < *q);
-}
 
 su_status su_skin_thickness(const su_surface *surface, const su_lattice_items *items, int threads, double *thickness,
                             su_error *err)
@@ -40,7 +35,7 @@ su_status su_skin_thickness(const su_surface *surface, const su_lattice_items *i
                 d[i] = -(ray ? sqrt(0.75) : 1.0) * n[i] / ln + side * tilt * (ray <= 2 ? u[i] / lu : across[i] / la);
             hit[ray] = su_first_hit(&tree, surface->x, surface->triangles, middle, d, 1e-9 * surface->diagonal);
         }
-        qsort(hit, 5, sizeof *hit, compare_doubles);
+        qsort(hit, 5, sizeof *hit, su_order_doubles);
         thickness[k] = hit[2];
     }
     su_boxtree_free(&tree);

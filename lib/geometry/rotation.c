@@ -180,6 +180,24 @@ void su_mean_rotation(const double *const quaternions[4], double r[9])
     su_nearest_rotation(mean, r);
 }
 
+void su_turn_vectors(int64_t n, const double *quaternions, const double *from, double *to)
+{
+    for (int64_t v = 0; v < n; v++) {
+        double R[9];
+        su_quaternion_matrix(quaternions + 4 * v, R);
+        su_mulv3(R, from + 3 * v, to + 3 * v);
+    }
+}
+
+void su_turn_back_vectors(int64_t n, const double *quaternions, const double *from, double *to)
+{
+    for (int64_t v = 0; v < n; v++) {
+        double R[9];
+        su_quaternion_matrix(quaternions + 4 * v, R);
+        su_tmulv3(R, from + 3 * v, to + 3 * v);
+    }
+}
+
 void su_quaternion_multiply(const double a[4], const double b[4], double out[4])
 {
     double w = a[0] * b[0] - a[1] * b[1] - a[2] * b[2] - a[3] * b[3];

@@ -2,6 +2,8 @@
 #ifndef SU_GEOMETRY_ROTATION_H
 #define SU_GEOMETRY_ROTATION_H
 
+#include <stdint.h>
+
 /* m = U diag(s) V', U and V proper rotations, |s0| >= |s1| >= |s2|; the sign of det(m) is on s2. */
 void su_svd3(const double m[9], double u[9], double s[3], double v[9]);
 
@@ -14,6 +16,9 @@ void su_mean_rotation(const double *const quaternions[4], double r[9]);
 /* Unit quaternion with w >= 0 of a rotation matrix, and back. */
 void su_quaternion_of(const double r[9], double q[4]);
 void su_quaternion_matrix(const double q[4], double r[9]);
+/* to (n,3): vectors from (n,3), each turned by its quaternion (n,4) or, back, by the inverse of it; to may be from. */
+void su_turn_vectors(int64_t n, const double *quaternions, const double *from, double *to);
+void su_turn_back_vectors(int64_t n, const double *quaternions, const double *from, double *to);
 /* out = a b */
 void su_quaternion_multiply(const double a[4], const double b[4], double out[4]);
 /* Rotation vector (axis times angle, |angle| <= pi) of a unit quaternion. */

@@ -1,10 +1,13 @@
 /* The laws themselves, written once for every kind of number: a double, or a vector whose lanes are as many tets.
- * Defined before each inclusion: LAW_REAL          the number LAW(name)         a function's name for it LAW_LARGER(a,
- * b)  the larger of two of them UNROLL_FOR        optional: a loop over entries, unrolled Arguments by address, for how
- * vectors are passed by value depends on the processor. `material` is a constant in each call, so that branches fold.
- * mu and lambda are the law's own parameters (LAW(parameters)). 3x3 matrices row-major. */
-#include "physics/material.h"
-
+ * Before each inclusion stands physics/material.h, and these are defined:
+ * - LAW_REAL: the number
+ * - LAW(name): a function's name for it
+ * - LAW_LARGER(a, b): the larger of two of them
+ * - UNROLL_FOR, optional: a loop over entries, unrolled
+ *
+ * Arguments by address, for how vectors are passed by value depends on the processor. `material` is a constant in each
+ * call, so that branches fold. mu and lambda are the law's own parameters, of LAW(parameters). 3x3 matrices are
+ * row-major. */
 #ifndef UNROLL_FOR
 #define UNROLL_FOR(...) for (__VA_ARGS__)
 #endif

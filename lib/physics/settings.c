@@ -1,6 +1,7 @@
 #include "physics/settings.h"
 
 #include "core/memory.h"
+#include "core/order.h"
 #include "geometry/mat3.h"
 
 #include <errno.h>
@@ -31,15 +32,9 @@ void su_sim_settings_free(su_sim_settings *settings)
 
 /* ---- teleports ---- */
 
-static int compare_ints(const void *a, const void *b)
+static su_status add_teleport(su_sim_settings *settings, int32_t frame, su_error *err)
 {
-    int x = *(const int *)a, y = *(const int *)b;
-    return (x > y) - (x < y);
-}
-
-static su_status add_teleport(su_sim_settings *settings, int frame, su_error *err)
-{
-    int *grown = realloc(settings->teleports, (size_t)(settings->teleport_count + 1) * sizeof *grown);
+    int32_t *grown = realloc(settings->teleports, (size_t)(settings->teleport_count + 1) * sizeof *grown);
     if (!grown) return su_fail(err, SU_AGAIN, "no memory for the teleports");
     grown[settings->teleport_count++] = frame;
     settings->teleports = grown;
@@ -56,12 +51,12 @@ su_status su_sim_set_teleports(su_sim_settings *settings, int count, const char 
             if (end == at || errno || frame < 1 || frame > 1 << 30 || (*end && *end != ','))
                 return su_fail(err, SU_USAGE, "--teleport %s: expected frame numbers above 0 (the first frame is 0)",
                                texts[i]);
-            SU_TRY(add_teleport(settings, (int)frame, err));
+            SU_TRY(add_teleport(settings, (int32_t)frame, err));
             if (!*end) break;
             at = end + 1;
         }
     if (settings->teleport_count == 0) return SU_OK;
-    qsort(settings->teleports, (size_t)settings->teleport_count, sizeof *settings->teleports, compare_ints);
+    qsort(settings->teleports, (size_t)settings->teleport_count, sizeof *settings->teleports, su_order_int32);
     int kept = 1;
     for (int i = 1; i < settings->teleport_count; i++)
         if (settings->teleports[i] != settings->teleports[kept - 1])

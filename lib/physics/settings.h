@@ -26,7 +26,7 @@ typedef struct su_sim_settings {
     double preroll;                     /* s the first frame is held before the shot begins */
     const struct su_external *external; /* forces from outside; borrowed; NULL: none */
     int teleport_count;
-    int *teleports; /* frame indices k: the rig jumps between k - 1 and k; ascending. Owned, free with _free */
+    int32_t *teleports; /* frame indices k: the rig jumps between k - 1 and k; ascending. Owned, free with _free */
     /* set by su_sim_settings_resolve */
     double first_time;    /* s, of frame 0 on the clip's clock */
     double frame_seconds; /* of one frame */

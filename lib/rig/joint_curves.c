@@ -1,5 +1,6 @@
 #include "rig/joint_curves.h"
 
+#include "core/order.h"
 #include "geometry/affine.h"
 #include "geometry/rotation.h"
 
@@ -121,12 +122,6 @@ static su_status add_shape(const curves *c, int64_t column, su_scene_clip *clip,
     return SU_OK;
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 su_status su_joint_curves(su_scene *scene, const su_table *table, const char *path, const char *name, double rate,
                           double angle, su_scene_clip *clip, su_error *err)
 {
@@ -168,7 +163,7 @@ su_status su_joint_curves(su_scene *scene, const su_table *table, const char *pa
     strcpy(copy, name);
     clip->name = copy, clip->start = c.times[0], clip->end = c.times[table->rows - 1];
     for (int64_t i = 0; i + 1 < table->rows; i++) gap[i] = c.times[i + 1] - c.times[i];
-    qsort(gap, (size_t)table->rows - 1, sizeof *gap, compare_doubles);
+    qsort(gap, (size_t)table->rows - 1, sizeof *gap, su_order_doubles);
     if (table->rows > 1) clip->key_rate = 1.0 / gap[(table->rows - 2) / 2];
     return SU_OK;
 }

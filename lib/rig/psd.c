@@ -2,18 +2,17 @@
 
 #include "core/memory.h"
 #include "geometry/mat3.h"
-#include "rig/rbf.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-void su_psd_correction(int64_t a, int64_t s, const double *params, const double *scale, const double *rbf, int64_t nbar,
-                       const double *shapes, const double *p, double *w, double *out)
+void su_psd_correction(const su_rig_space *rig, const double *p, double *w, double *out)
 {
-    su_rbf_weights(a, s, params, scale, rbf, p, w);
-    memset(out, 0, (size_t)(3 * nbar) * sizeof *out);
-    for (int64_t j = 0; j < a; j++)
-        for (int64_t i = 0; i < 3 * nbar; i++) out[i] += w[j] * shapes[3 * nbar * j + i];
+    int64_t size = 3 * rig->nbar;
+    su_rig_sculpt_weights(rig, p, w);
+    memset(out, 0, (size_t)size * sizeof *out);
+    for (int64_t j = 0; j < rig->a; j++)
+        for (int64_t i = 0; i < size; i++) out[i] += w[j] * rig->psd_shapes[size * j + i];
 }
 
 su_status su_weld_sculpt(int64_t count, const double *points, int64_t N, const int32_t *source_vertex, int64_t nbar,

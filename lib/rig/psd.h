@@ -3,12 +3,12 @@
 #define SU_RIG_PSD_H
 
 #include "core/error.h"
+#include "rig/rig_space.h"
 
 #include <stdint.h>
 
-/* out (3 nbar) = sum_j w_j(p) shapes_j; params (a,s), rbf (a,a) from su_rbf_train, shapes (a,nbar,3), w (a) scratch. */
-void su_psd_correction(int64_t a, int64_t s, const double *params, const double *scale, const double *rbf, int64_t nbar,
-                       const double *shapes, const double *p, double *w, double *out);
+/* out (3 nbar) = sum_j w_j(p) delta_j over the rig's sculpts; w (a) scratch. */
+void su_psd_correction(const su_rig_space *rig, const double *p, double *w, double *out);
 
 /* Sculpted source vertices (count,3) on the welded skin: source_vertex (N) as in supple.anim; count is N or nbar.
  * Vertices that were welded take the mean of theirs; *spread is the farthest that one of them lies from it. SU_INPUT

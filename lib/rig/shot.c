@@ -5,7 +5,6 @@
 #include "rig/shot.h"
 
 #include "core/memory.h"
-#include "rig/rbf.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -93,27 +92,27 @@ static bool moves(const su_anim *anim, int64_t j)
 static su_status map_params(su_shot *shot, const char *path, json_t **unknown, su_error *err)
 {
     const su_anim *anim = shot->anim;
-    const su_shot_target *target = &shot->target;
+    const su_rig_space *rig = &shot->target.rig;
     const json_t *names = anim->file.meta ? json_object_get(anim->file.meta, "param_names") : NULL;
-    bool by_name = target->param_names && names && (int64_t)json_array_size(names) == anim->s;
-    if (!by_name && anim->s != target->s && anim->s != 0)
+    bool by_name = rig->param_names && names && (int64_t)json_array_size(names) == anim->s;
+    if (!by_name && anim->s != rig->s && anim->s != 0)
         return su_fail(err, SU_INPUT,
                        "%s: has %lld rig parameters, the character has %lld, and no names to match them by", path,
-                       (long long)anim->s, (long long)target->s);
+                       (long long)anim->s, (long long)rig->s);
     for (int64_t i = 0; i < shot->s; i++) {
         int64_t source = i;
         if (by_name) {
-            const char *name = json_string_value(json_array_get(target->param_names, (size_t)i));
+            const char *name = json_string_value(json_array_get(rig->param_names, (size_t)i));
             source = name ? find_name(names, name) : -1;
         }
         for (int64_t k = 0; k < shot->F; k++)
             shot->params[k * shot->s + i] =
-                source >= 0 && source < anim->s ? anim->params[k * anim->s + source] : target->params[i];
+                source >= 0 && source < anim->s ? anim->params[k * anim->s + source] : rig->params[i];
     }
     if (by_name && unknown)
         for (int64_t j = 0; j < anim->s; j++) {
             json_t *name = json_array_get(names, (size_t)j);
-            if (json_is_string(name) && find_name(target->param_names, json_string_value(name)) < 0 && moves(anim, j))
+            if (json_is_string(name) && find_name(rig->param_names, json_string_value(name)) < 0 && moves(anim, j))
                 if (json_array_append(*unknown, name)) return su_fail(err, SU_AGAIN, "%s: no memory", path);
         }
     return SU_OK;
@@ -122,14 +121,14 @@ static su_status map_params(su_shot *shot, const char *path, json_t **unknown, s
 /* A plain sequence: p = basis (points - mean). */
 static void project_params(su_shot *shot)
 {
-    const su_shot_target *target = &shot->target;
+    const su_rig_space *rig = &shot->target.rig;
     int64_t columns = 3 * shot->nbar;
     for (int64_t k = 0; k < shot->F; k++)
         for (int64_t i = 0; i < shot->s; i++) {
             double sum = 0.0;
             for (int64_t c = 0; c < columns; c++)
-                sum += target->param_basis[i * columns + c] *
-                       ((double)shot->anim->points[k * columns + c] - target->param_mean[c]);
+                sum += rig->param_basis[i * columns + c] *
+                       ((double)shot->anim->points[k * columns + c] - rig->param_mean[c]);
             shot->params[k * shot->s + i] = sum;
         }
 }
@@ -226,7 +225,7 @@ static su_status fill(su_shot *shot, const char *path, int teleport_count, const
         shot->cut[teleports[i]] = true;
     }
     for (int64_t k = 1; k <= shot->F; k++) shot->pivot[k] = 1.0 / (4.0 - (k > 1 ? shot->pivot[k - 1] : 0.0));
-    if (shot->target.param_basis && shot->target.param_mean && anim->s == 0)
+    if (shot->target.rig.param_basis && shot->target.rig.param_mean && anim->s == 0)
         project_params(shot);
     else
         SU_TRY(map_params(shot, path, unknown, err));
@@ -243,8 +242,9 @@ su_status su_shot_create(const su_anim *anim, const char *path, const su_shot_ta
 {
     *out = NULL;
     if (unknown) *unknown = NULL;
+    const su_rig_space *rig = &target->rig;
     SU_TRY(check_skin(anim, path, target, err));
-    if (target->s > MAX_PARAMS || target->a > SU_SHOT_SCULPTS)
+    if (rig->s > MAX_PARAMS || rig->a > SU_SHOT_SCULPTS)
         return su_fail(err, SU_INPUT, "%s: more than %d rig parameters or %d sculpted poses", path, MAX_PARAMS,
                        SU_SHOT_SCULPTS);
     su_shot *shot = calloc(1, sizeof *shot);
@@ -256,8 +256,8 @@ su_status su_shot_create(const su_anim *anim, const char *path, const su_shot_ta
     }
     shot->anim = anim;
     shot->target = *target;
-    shot->F = anim->F, shot->nbar = anim->nbar, shot->s = target->s;
-    shot->add_psd = target->psd_shapes && target->psd_params && target->psd_rbf && target->a > 0 &&
+    shot->F = anim->F, shot->nbar = anim->nbar, shot->s = rig->s;
+    shot->add_psd = rig->psd_shapes && rig->psd_params && rig->psd_rbf && rig->a > 0 &&
                     !(anim->file.meta && json_is_true(json_object_get(anim->file.meta, "corrected")));
     SU_GO(allocate(shot, err));
     SU_GO(fill(shot, path, teleport_count, teleports, &names, err));
@@ -300,11 +300,11 @@ const float *su_shot_points_second(const su_shot *shot, int64_t frame)
 
 int64_t su_shot_sculpts(const su_shot *shot, const double *p, double *weights, const double **shapes)
 {
-    const su_shot_target *target = &shot->target;
+    const su_rig_space *rig = &shot->target.rig;
     if (!shot->add_psd) return 0;
-    su_rbf_weights(target->a, shot->s, target->psd_params, target->param_scale, target->psd_rbf, p, weights);
-    *shapes = target->psd_shapes;
-    return target->a;
+    su_rig_sculpt_weights(rig, p, weights);
+    *shapes = rig->psd_shapes;
+    return rig->a;
 }
 
 static void blend_rows(su_shot_segment at, int64_t width, const double *f, const double *second, double *out)

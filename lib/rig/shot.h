@@ -5,21 +5,18 @@
 
 #include "core/error.h"
 #include "io/stage/anim.h"
+#include "rig/rig_space.h"
 
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What a shot is mapped onto; arrays borrowed from a poses, fit or model file. */
+/* What a shot is mapped onto; arrays borrowed. */
 typedef struct su_shot_target {
-    int64_t nbar, s, a;
-    const double *neutral;     /* (nbar,3); NULL where not known: topology is checked by count only */
-    const double *params;      /* (.,s): row 0 is the neutral pose */
-    const double *param_scale; /* (s) */
-    const json_t *param_names; /* array of s strings, from meta; NULL: parameters match by position */
-    const double *psd_params, *psd_shapes, *psd_rbf; /* NULL where nothing is sculpted */
-    const double *param_mean, *param_basis;          /* PCA parameters of plain sequences; NULL: none */
-    bool frames_only; /* sampled at fraction 0 alone: no splines, no memory that grows with frames x vertices */
+    su_rig_space rig;      /* parameters, sculpts; its m poses are not looked at beyond the neutral one */
+    int64_t nbar;          /* skin vertices */
+    const double *neutral; /* (nbar,3); NULL where not known: topology is checked by count only */
+    bool frames_only;      /* sampled at fraction 0 alone: no splines, no memory that grows with frames x vertices */
 } su_shot_target;
 
 typedef struct su_shot su_shot;
@@ -50,7 +47,7 @@ su_shot_segment su_shot_segment_at(const su_shot *shot, int64_t frame, double fr
  */
 const float *su_shot_points(const su_shot *shot, int64_t frame);
 const float *su_shot_points_second(const su_shot *shot, int64_t frame);
-/* Corrections to be added at parameters p (s): their number, at most `a` of the target; weights (.), *shapes
+/* Corrections to be added at parameters p (s): their number, at most `a` of the rig; weights (.), *shapes
  * (.,nbar,3). */
 int64_t su_shot_sculpts(const su_shot *shot, const double *p, double *weights, const double **shapes);
 

@@ -1,7 +1,7 @@
 #include "runtime/pack_model.h"
 
+#include "core/order.h"
 #include "geometry/mat3.h"
-#include "rig/rbf.h"
 #include "runtime/forces/linear_force.h"
 #include "runtime/forces/model_points.h"
 
@@ -217,12 +217,6 @@ static su_status pack_tets(const su_model *source, su_runtime_model *model, cons
     return make_taps(model, err);
 }
 
-static int compare_int32(const void *a, const void *b)
-{
-    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-    return (x > y) - (x < y);
-}
-
 static su_status choose_inertia(const su_model *source, su_runtime_model *model, const int32_t *point_of, su_error *err)
 {
     model->inertia_point = su_model_take(model, source->ci, sizeof *model->inertia_point, err);
@@ -235,7 +229,7 @@ static su_status choose_inertia(const su_model *source, su_runtime_model *model,
         weight[point] = source->inertia_weights[k] * model->basis.mass[v];
         model->inertia_point[model->inertia++] = point;
     }
-    qsort(model->inertia_point, (size_t)model->inertia, sizeof *model->inertia_point, compare_int32);
+    qsort(model->inertia_point, (size_t)model->inertia, sizeof *model->inertia_point, su_order_int32);
     for (int64_t k = 0; k < model->inertia; k++) model->inertia_mass[k] = weight[model->inertia_point[k]];
     return SU_OK;
 }
@@ -362,9 +356,7 @@ su_status su_runtime_model_create_with(const su_model *source, su_interpolation 
     out->kernels = su_kernels_choose(NULL);
     out->pose_kernels = su_pose_kernels_choose(NULL);
     out->size = su_model_padded(source->r);
-    out->params = source->params, out->param_scale = source->param_scale, out->rbf = source->rbf;
-    out->basis_rbf = source->basis_rbf;
-    out->basis_rbf_columns = source->columns;
+    out->rig = su_rig_of_model(source);
     out->diagonal = diagonal_of(source);
     SU_GO(su_reduced_basis_create(source, interpolation, &out->basis, err));
     out->lead = su_model_padded(source->r + 1);

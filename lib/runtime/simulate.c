@@ -4,7 +4,6 @@
 #include "core/threads.h"
 #include "geometry/mat3.h"
 #include "physics/shot_driver.h"
-#include "rig/rbf.h"
 #include "runtime/subspace/pose_part.h"
 #include "runtime/subspace/shot_lanes.h"
 
@@ -15,8 +14,8 @@
 
 /* Instants whose pose parts are made while the block before is stepped through. */
 enum { BLOCK = 2 * SU_POSE_FRAMES };
-/* Times a step is halved at most: to a 64th a reduced step, which has few solves, finds its way where a shorter rig
- * motion is what it lacks. */
+/* Times a step is halved at most. With four, rigs that tear at the flesh put more than ten times their energy into it
+ * (tests/test_violent_rigs.c): steps of one solve come to be damped, or to follow, too soon. */
 enum { MAX_HALVINGS = 6 };
 enum { SETTLE_SOLVES = 200 }; /* most linear solves to the static equilibrium */
 
@@ -361,7 +360,7 @@ static void rig_motion(const su_simulation *s, int64_t first, int64_t count, dou
                                   : 1.0 - s->last_h[frame] / s->settings.frame_seconds;
         instants[k] = (su_shot_instant){start ? frame : frame - 1, fraction, p};
         su_shot_sample(s->shot, instants[k].frame, fraction, 0, s->whole.skin, NULL, p, at[k].Q, at[k].c);
-        su_rbf_weights(model->m, model->s, model->params, model->param_scale, model->rbf, p, weights);
+        su_rig_weights(&model->rig, p, weights);
         for (int64_t i = 0; i < model->m; i++) w[SU_REST_FRAMES * i + k] = (float)weights[i];
     }
     su_shot_lanes(s->shot, &s->whole, model->pose_kernels, SU_REST_FRAMES, instants, moved);

@@ -3,7 +3,6 @@
 #include "core/memory.h"
 #include "geometry/mat3.h"
 #include "io/stage/model.h"
-#include "rig/rbf.h"
 #include "physics/external.h"
 #include "runtime/pack_model.h"
 #include "runtime/subspace/reconstruct.h"
@@ -321,8 +320,7 @@ void supple_set_pose(supple_runtime *r, const double *parameters, const double *
 {
     memcpy(r->points, points, (size_t)(3 * r->needed) * sizeof(double));
     if (r->sculpts) {
-        su_rbf_weights(r->file.a, r->file.s, r->file.psd_params, r->file.param_scale, r->file.psd_rbf, parameters,
-                       r->sculpt_weights);
+        su_rig_sculpt_weights(&r->model.rig, parameters, r->sculpt_weights);
         for (int64_t i = 0; i < r->file.a; i++)
             for (int64_t k = 0; k < 3 * r->needed; k++)
                 r->points[k] += r->sculpt_weights[i] * r->sculpts[3 * i * r->needed + k];

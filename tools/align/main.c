@@ -376,17 +376,7 @@ static su_status measure(su_tool *tool, const settings *set, const inputs *in, c
     if (fit->m < 2 && set->shots.count == 0) return SU_OK;
     int material = su_material_from_name(su_meta_text(fit->file.meta, "material", "neohookean"));
     if (material < 0) return su_fail(err, SU_INPUT, "%s: unknown material", in->fit_paths[0]);
-    su_shot_target target = {.nbar = in->tet.nbar,
-                             .s = fit->s,
-                             .a = fit->a,
-                             .params = fit->params,
-                             .param_scale = fit->param_scale,
-                             .param_names = json_object_get(fit->file.meta, "param_names"),
-                             .psd_params = fit->psd_params,
-                             .psd_shapes = fit->psd_shapes,
-                             .psd_rbf = fit->psd_rbf,
-                             .param_mean = fit->param_mean,
-                             .param_basis = fit->param_basis};
+    su_shot_target target = {.rig = su_rig_of_fit(fit), .nbar = in->tet.nbar};
     SU_GO(su_pose_space_create(&space, &in->tet, fit, basis, (su_material)material,
                                set->interpolation ? SU_LINEAR : SU_COROTATED, tool->threads, err));
     SU_GO(su_training_places_create(&space, &target, set->shots.count, set->shots.items, set->frames, &places, err));

@@ -120,18 +120,7 @@ static su_status load(su_tool *tool, job *j)
     SU_TRY(su_model_load(tool->inputs.items[0], &j->model, err));
     SU_TRY(su_anim_load(anim_path, &j->anim, err));
     const su_model *model = &j->model;
-    su_shot_target target = {.nbar = model->nbar,
-                             .s = model->s,
-                             .a = model->a,
-                             .neutral = model->neutral,
-                             .params = model->params,
-                             .param_scale = model->param_scale,
-                             .param_names = json_object_get(model->file.meta, "param_names"),
-                             .psd_params = model->psd_params,
-                             .psd_shapes = model->psd_shapes,
-                             .psd_rbf = model->psd_rbf,
-                             .param_mean = model->param_mean,
-                             .param_basis = model->param_basis};
+    su_shot_target target = {.rig = su_rig_of_model(model), .nbar = model->nbar, .neutral = model->neutral};
     SU_TRY(su_shot_create(&j->anim, anim_path, &target, 0, NULL, &j->shot, NULL, err));
     SU_TRY(open_side(tool, j, &j->run, tool->inputs.items[2]));
     SU_TRY(open_side(tool, j, &j->reference, tool->inputs.items[3]));

@@ -335,18 +335,7 @@ static su_status run(su_tool *tool, settings *set)
     bool linear = strcmp(su_meta_text(j.basis.file.meta, "interpolation", "corotated"), "linear") == 0;
     SU_GO(su_pose_space_create(&j.space, &j.tet, &j.fit, &j.basis, (su_material)material,
                                linear ? SU_LINEAR : SU_COROTATED, tool->threads, err));
-    su_shot_target target = {.nbar = j.poses.nbar,
-                             .s = j.poses.s,
-                             .a = j.poses.a,
-                             .neutral = j.poses.neutral,
-                             .params = j.poses.params,
-                             .param_scale = j.poses.param_scale,
-                             .param_names = json_object_get(j.poses.file.meta, "param_names"),
-                             .psd_params = j.poses.psd_params,
-                             .psd_shapes = j.poses.psd_shapes,
-                             .psd_rbf = j.poses.psd_rbf,
-                             .param_mean = j.poses.param_mean,
-                             .param_basis = j.poses.param_basis};
+    su_shot_target target = {.rig = su_rig_of_poses(&j.poses), .nbar = j.poses.nbar, .neutral = j.poses.neutral};
     const bool one = strcmp(su_meta_text(j.basis.file.meta, "subspace", "poses"), "one") == 0;
     SU_GO(one ? place_states(set, &target, &j, err) : place_shots(set, &target, &j, err));
     su_stats_stage(tool, "places", su_seconds() - started);

@@ -30,19 +30,8 @@ static su_status open_shot(su_tool *tool, job *j)
 {
     const su_model *model = &j->model;
     json_t *unknown = NULL;
-    su_shot_target target = {.nbar = model->nbar,
-                             .s = model->s,
-                             .a = model->a,
-                             .neutral = model->neutral,
-                             .params = model->params,
-                             .param_scale = model->param_scale,
-                             .param_names = json_object_get(model->file.meta, "param_names"),
-                             .psd_params = model->psd_params,
-                             .psd_shapes = model->psd_shapes,
-                             .psd_rbf = model->psd_rbf,
-                             .param_mean = model->param_mean,
-                             .param_basis = model->param_basis,
-                             .frames_only = true};
+    su_shot_target target = {
+        .rig = su_rig_of_model(model), .nbar = model->nbar, .neutral = model->neutral, .frames_only = true};
     su_status status = su_shot_create(&j->anim, j->anim_path, &target, 0, NULL, &j->shot, &unknown, &tool->err);
     size_t index;
     json_t *name;

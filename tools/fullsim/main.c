@@ -54,18 +54,7 @@ static su_status open_shot(su_tool *tool, job *j, const char *path)
     const su_fit *fit = &j->fit;
     SU_TRY(SU_ALLOC(&j->neutral, 3 * j->tet.nbar, "the neutral skin", &tool->err));
     su_embedded_neutral(&j->tet, j->neutral);
-    su_shot_target target = {.nbar = j->tet.nbar,
-                             .s = fit->s,
-                             .a = fit->a,
-                             .neutral = j->neutral,
-                             .params = fit->params,
-                             .param_scale = fit->param_scale,
-                             .param_names = json_object_get(fit->file.meta, "param_names"),
-                             .psd_params = fit->psd_params,
-                             .psd_shapes = fit->psd_shapes,
-                             .psd_rbf = fit->psd_rbf,
-                             .param_mean = fit->param_mean,
-                             .param_basis = fit->param_basis};
+    su_shot_target target = {.rig = su_rig_of_fit(fit), .nbar = j->tet.nbar, .neutral = j->neutral};
     su_status status = su_shot_create(&j->anim, path, &target, j->settings.teleport_count, j->settings.teleports,
                                       &j->shot, &unknown, &tool->err);
     json_array_foreach(unknown, index, name)

@@ -82,9 +82,9 @@ su_status sculpts_apply(su_tool *tool, clips *c, const sculpts *s, bool world, s
     }
     if (su_rbf_train(poses->a, poses->s, poses->psd_params, poses->param_scale, poses->psd_rbf, err) != SU_OK)
         return su_error_context(err, "sculpts (pose 0 is the neutral): ");
+    const su_rig_space rig = su_rig_of_poses(poses);
     for (int64_t i = 0; i < poses->m; i++) {
-        su_psd_correction(poses->a, poses->s, poses->psd_params, poses->param_scale, poses->psd_rbf, poses->nbar,
-                          poses->psd_shapes, poses->params + poses->s * i, w, delta);
+        su_psd_correction(&rig, poses->params + poses->s * i, w, delta);
         for (int64_t k = 0; k < n; k++) poses->shapes[n * i + k] = poses->rigged[n * i + k] + (i ? delta[k] : 0.0);
     }
     return SU_OK;

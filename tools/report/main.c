@@ -62,19 +62,8 @@ static su_status load(su_tool *tool, job *j)
     if (j->modes_path && j->modes.n != model->n)
         return su_fail(err, SU_INPUT, "%s: %lld flesh vertices, the model has %lld", j->modes_path,
                        (long long)j->modes.n, (long long)model->n);
-    su_shot_target target = {.nbar = model->nbar,
-                             .s = model->s,
-                             .a = model->a,
-                             .neutral = model->neutral,
-                             .params = model->params,
-                             .param_scale = model->param_scale,
-                             .param_names = json_object_get(model->file.meta, "param_names"),
-                             .psd_params = model->psd_params,
-                             .psd_shapes = model->psd_shapes,
-                             .psd_rbf = model->psd_rbf,
-                             .param_mean = model->param_mean,
-                             .param_basis = model->param_basis,
-                             .frames_only = true};
+    su_shot_target target = {
+        .rig = su_rig_of_model(model), .nbar = model->nbar, .neutral = model->neutral, .frames_only = true};
     SU_TRY(su_shot_create(&j->anim, inputs[1], &target, 0, NULL, &j->shot, NULL, err));
     return su_reconstruct_create(model, su_sim_interpolation(sim), model->nbar, NULL, tool->threads, &j->reconstruct,
                                  err);

@@ -97,18 +97,7 @@ static su_status open_shot(su_tool *tool, take *t)
 {
     json_t *unknown = NULL;
     const su_model *model = &t->j->model;
-    su_shot_target target = {.nbar = model->nbar,
-                             .s = model->s,
-                             .a = model->a,
-                             .neutral = model->neutral,
-                             .params = model->params,
-                             .param_scale = model->param_scale,
-                             .param_names = json_object_get(model->file.meta, "param_names"),
-                             .psd_params = model->psd_params,
-                             .psd_shapes = model->psd_shapes,
-                             .psd_rbf = model->psd_rbf,
-                             .param_mean = model->param_mean,
-                             .param_basis = model->param_basis};
+    su_shot_target target = {.rig = su_rig_of_model(model), .nbar = model->nbar, .neutral = model->neutral};
     su_status status = su_shot_create(&t->anim, t->path, &target, t->settings.teleport_count, t->settings.teleports,
                                       &t->shot, &unknown, &tool->err);
     size_t index;

@@ -4,7 +4,7 @@
 #include "core/memory.h"
 #include "geometry/mat3.h"
 #include "io/stage/anim.h"
-#include "rig/rbf.h"
+#include "rig/rig_space.h"
 #include "rig/rest_shape.h"
 #include "rig/shot.h"
 
@@ -62,6 +62,7 @@ static double distance_to_skin(const shot_check *check, const double *x, const d
 static su_status measure_frames(su_tool *tool, const shot_check *check, const su_shot *shot, track *out)
 {
     const su_fit *fit = check->fit;
+    const su_rig_space rig = su_rig_of_fit(fit);
     const su_tet *tet = check->tet;
     su_rest_shape shape = {.n = fit->n,
                            .m = fit->m,
@@ -83,7 +84,7 @@ static su_status measure_frames(su_tool *tool, const shot_check *check, const su
             double *p = out->p + fit->s * f;
             if (status != SU_OK || su_progress_stopped(&tool->progress)) continue;
             su_shot_sample(shot, f, 0, 0, NULL, skin, p, NULL, NULL);
-            su_rbf_weights(fit->m, fit->s, fit->params, fit->param_scale, fit->rbf, p, w);
+            su_rig_weights(&rig, p, w);
             su_rest_shape_evaluate(&shape, fit->n, NULL, skin, w, x);
             out->collapsed[f] = count_collapsed(tet, x);
             out->residual[f] = distance_to_skin(check, x, skin);
@@ -104,19 +105,9 @@ static su_status make_track(su_tool *tool, const shot_check *check, const char *
     su_anim anim = {0};
     su_shot *shot = NULL;
     su_status status;
-    su_shot_target target = {.nbar = check->poses->nbar,
-                             .s = fit->s,
-                             .a = fit->a,
-                             .neutral = check->poses->neutral,
-                             .params = fit->params,
-                             .param_scale = fit->param_scale,
-                             .param_names = json_object_get(check->poses->file.meta, "param_names"),
-                             .psd_params = fit->psd_params,
-                             .psd_shapes = fit->psd_shapes,
-                             .psd_rbf = fit->psd_rbf,
-                             .param_mean = fit->param_mean,
-                             .param_basis = fit->param_basis,
-                             .frames_only = true};
+    su_shot_target target = {
+        .rig = su_rig_of_fit(fit), .nbar = check->poses->nbar, .neutral = check->poses->neutral, .frames_only = true};
+    target.rig.param_names = json_object_get(check->poses->file.meta, "param_names"); /* the fit has none yet */
     out->path = path;
     SU_GO(su_anim_load(path, &anim, err));
     SU_GO(su_shot_create(&anim, path, &target, 0, NULL, &shot, NULL, err));

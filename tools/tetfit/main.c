@@ -15,6 +15,7 @@
 #include "reduce/modes/modes.h"
 #include "reduce/modes/parts.h"
 #include "rig/rbf_train.h"
+#include "rig/rig_space.h"
 #include "rig/rest_shape.h"
 #include "check_shots.h"
 #include "materials.h"
@@ -347,27 +348,10 @@ static su_status copy_poses(job *j)
     su_error *err = &j->tool->err;
     const su_poses *from = &j->poses;
     su_fit *fit = &j->fit;
-    fit->n = j->tet.n, fit->t = j->tet.t, fit->m = from->m, fit->s = from->s;
-    struct {
-        double **to;
-        const double *from;
-        int64_t count;
-    } copies[] = {
-        {&fit->params, from->params, from->m * from->s},
-        {&fit->param_scale, from->param_scale, from->s},
-        {&fit->psd_params, from->psd_params, from->a * from->s},
-        {&fit->psd_shapes, from->psd_shapes, 3 * from->a * from->nbar},
-        {&fit->psd_rbf, from->psd_rbf, from->a * from->a},
-        {&fit->param_mean, from->param_mean, from->mean_size},
-        {&fit->param_basis, from->param_basis, from->s * from->mean_size},
-    };
-    for (size_t i = 0; i < sizeof copies / sizeof *copies; i++) {
-        if (!copies[i].from) continue;
-        SU_TRY(SU_FILE_ALLOC(&fit->file, copies[i].to, copies[i].count, err));
-        memcpy(*copies[i].to, copies[i].from, (size_t)copies[i].count * sizeof(double));
-    }
-    if (from->psd_params) fit->a = from->a, fit->nbar = from->nbar;
-    if (from->param_mean) fit->mean_size = from->mean_size;
+    su_rig_space rig = su_rig_of_poses(from), own;
+    fit->n = j->tet.n, fit->t = j->tet.t;
+    SU_TRY(su_rig_copy(&rig, &fit->file, &own, err));
+    su_rig_into_fit(&own, fit);
     SU_TRY(SU_FILE_ALLOC(&fit->file, &fit->rbf, fit->m * fit->m, err));
     SU_TRY(su_rbf_train(fit->m, fit->s, fit->params, fit->param_scale, fit->rbf, err));
     SU_TRY(SU_FILE_ALLOC(&fit->file, &fit->shapes, 3 * fit->k * fit->n, err));

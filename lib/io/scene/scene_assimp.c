@@ -1,6 +1,8 @@
 #include "io/scene/scene_assimp.h"
 
 #include "geometry/affine.h"
+
+#include "core/order.h"
 #include "io/scene/control_points.h"
 #include "io/scene/gltf_detail.h"
 
@@ -287,12 +289,6 @@ static void add_morph_channel(parser *p, const struct aiMeshMorphAnim *from, dou
     }
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* First and last key of all tracks, and the rate of the keys: the median distance over the track with most keys. */
 static void measure_track(parser *p, int64_t count, const double *times, int64_t *most, su_scene_clip *clip)
 {
@@ -303,7 +299,7 @@ static void measure_track(parser *p, int64_t count, const double *times, int64_t
     double *gap = su_arena_alloc(p->arena, count - 1, sizeof *gap);
     if (!gap) return;
     for (int64_t i = 0; i + 1 < count; i++) gap[i] = times[i + 1] - times[i];
-    qsort(gap, (size_t)count - 1, sizeof *gap, compare_doubles);
+    qsort(gap, (size_t)count - 1, sizeof *gap, su_order_doubles);
     double median = gap[(count - 1) / 2];
     if (median > 0.0) clip->key_rate = 1.0 / median, *most = count;
 }

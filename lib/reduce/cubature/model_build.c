@@ -31,26 +31,20 @@ static su_status copy_mesh(const su_tet *tet, const su_poses *poses, su_model *m
     return SU_OK;
 }
 
-static su_status copy_poses(const su_fit *fit, const su_basis *basis, su_model *model, su_error *err)
+static su_status copy_poses(const su_rig_space *rig, const su_fit *fit, const su_basis *basis, su_model *model,
+                            su_error *err)
 {
     int64_t m = fit->m, r = basis->r;
-    model->m = m, model->s = fit->s, model->a = fit->a, model->mean_size = fit->mean_size;
-    model->r = r, model->factor = basis->factor, model->columns = basis->columns;
-    COPY(&model->params, m * fit->s, fit->params);
-    COPY(&model->param_scale, fit->s, fit->param_scale);
-    COPY(&model->rbf, m * m, fit->rbf);
+    su_rig_space own;
+    SU_TRY(su_rig_copy(rig, &model->file, &own, err));
+    su_rig_into_model(&own, model);
+    model->r = r, model->factor = basis->factor;
     COPY(&model->corrections, 3 * m * fit->n, fit->corrections);
     COPY(&model->density, fit->t, fit->density);
-    COPY(&model->psd_params, fit->a * fit->s, fit->psd_params);
-    COPY(&model->psd_shapes, 3 * fit->a * model->nbar, fit->psd_shapes);
-    COPY(&model->psd_rbf, fit->a * fit->a, fit->psd_rbf);
-    COPY(&model->param_mean, fit->mean_size, fit->param_mean);
-    COPY(&model->param_basis, fit->s * fit->mean_size, fit->param_basis);
     COPY(&model->mode_region, r, basis->mode_region);
     model->bases = basis->m;
     COPY(&model->gram, basis->m * basis->m * r * r, basis->gram);
     COPY(&model->gram_factor, basis->m * basis->factor * r, basis->gram_factor);
-    COPY(&model->basis_rbf, basis->m * basis->columns, basis->basis_rbf);
     if (basis->m == m) COPY(&model->rotations, 4 * m * fit->n, basis->rotations);
     model->n1 = fit->n1, model->z = fit->z;
     COPY(&model->turn_start, fit->n1, fit->turn_start);
@@ -117,7 +111,7 @@ static su_status build(const su_pose_space *space, const su_poses *poses, const 
                        su_error *err)
 {
     SU_TRY(copy_mesh(space->tet, poses, model, err));
-    SU_TRY(copy_poses(space->fit, space->basis, model, err));
+    SU_TRY(copy_poses(&space->rig, space->fit, space->basis, model, err));
     SU_TRY(make_blocks(space->basis, &space->elastic, model, err));
     return copy_cubature(space->fit, cubature, model, err);
 }

@@ -1,6 +1,7 @@
 #include "reduce/cubature/motion_check.h"
 
 #include "core/memory.h"
+#include "core/order.h"
 #include "reduce/modes/played_shots.h"
 #include "rig/shot.h"
 #include "runtime/pack_model.h"
@@ -24,12 +25,6 @@ static su_status allocate(const su_anim *anim, int64_t r, int64_t m, su_sim *sim
     SU_TRY(SU_FILE_ALLOC(head, &sim->iterations, sim->F, err));
     SU_TRY(SU_FILE_ALLOC(head, &sim->status, sim->F, err));
     return SU_OK;
-}
-
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
 }
 
 static double size_of(int64_t r, const double *q, const double *other)
@@ -67,18 +62,7 @@ static su_status check_stretch(const check *c, int64_t from, int64_t to, su_moti
 {
     const su_model *model = c->model;
     const su_basis *basis = c->basis;
-    const su_shot_target target = {.nbar = model->nbar,
-                                   .s = model->s,
-                                   .a = model->a,
-                                   .neutral = model->neutral,
-                                   .params = model->params,
-                                   .param_scale = model->param_scale,
-                                   .param_names = json_object_get(model->file.meta, "param_names"),
-                                   .psd_params = model->psd_params,
-                                   .psd_shapes = model->psd_shapes,
-                                   .psd_rbf = model->psd_rbf,
-                                   .param_mean = model->param_mean,
-                                   .param_basis = model->param_basis};
+    const su_shot_target target = {.rig = su_rig_of_model(model), .nbar = model->nbar, .neutral = model->neutral};
     int64_t start = basis->state_start[from], end = basis->state_frame[to - 1] + 1, r = model->r;
     su_anim part = part_of(c->anim, start, (end < c->anim->F ? end + 1 : end) - start);
     su_progress silent = {0};
@@ -142,7 +126,7 @@ static void summarize(const check *c, su_motion_error *out)
 {
     for (int64_t k = 0; k < c->basis->f; k++)
         if (c->errors[k] >= 0) c->errors[out->frames++] = c->errors[k];
-    qsort(c->errors, (size_t)out->frames, sizeof *c->errors, compare_doubles);
+    qsort(c->errors, (size_t)out->frames, sizeof *c->errors, su_order_doubles);
     out->error = out->frames > 0 ? c->errors[3 * out->frames / 4] : 0;
 }
 

@@ -31,6 +31,8 @@ su_status su_pose_space_create(su_pose_space *space, const su_tet *tet, const su
                        (long long)fit->k, (long long)fit->m, (long long)basis->m);
     space->tet = tet, space->fit = fit, space->basis = basis, space->threads = threads;
     space->n = tet->n, space->t = tet->t, space->m = fit->m, space->s = fit->s, space->r = basis->r;
+    space->rig = su_rig_of_fit(fit);
+    space->rig.columns = basis->columns, space->rig.basis_rbf = basis->basis_rbf;
     space->diagonal = diagonal_of(tet->n, tet->vertices);
     su_status status;
     SU_GO(su_elastic_create(&space->elastic, tet->n, tet->vertices, tet->t, tet->tets, tet->fixed_count, tet->fixed,
@@ -62,7 +64,6 @@ void su_place_free(su_place *place)
 su_status su_place_create(const su_pose_space *space, int64_t pose, const double *p, const double *rest,
                           su_place *place, su_error *err)
 {
-    const su_fit *fit = space->fit;
     int64_t m = space->m, s = space->s;
     su_status status;
     *place = (su_place){.pose = pose};
@@ -77,11 +78,9 @@ su_status su_place_create(const su_pose_space *space, int64_t pose, const double
         place->w[pose] = place->positive[pose] = 1;
         if (space->bases.m > 1) place->b[pose] = 1;
     } else {
-        su_rbf_weights(m, s, fit->params, fit->param_scale, fit->rbf, p, place->w);
+        su_rig_weights(&space->rig, p, place->w);
         su_positive_weights(m, place->w, place->positive);
-        if (space->bases.m > 1)
-            su_basis_weights(m, s, fit->params, fit->param_scale, space->basis->columns, space->basis->basis_rbf, p,
-                             place->w, place->b);
+        if (space->bases.m > 1) su_rig_basis_weights(&space->rig, p, place->w, place->b);
     }
     if (space->bases.m == 1) place->b[0] = 1;
 done:

@@ -10,6 +10,7 @@
 #include "io/stage/fit.h"
 #include "io/stage/tet.h"
 #include "reduce/align/interpolate.h"
+#include "rig/rig_space.h"
 
 #include <stdint.h>
 
@@ -18,6 +19,7 @@ typedef struct su_pose_space {
     const su_tet *tet; /* borrowed, all three; the fit holds all poses in order */
     const su_fit *fit;
     const su_basis *basis;
+    su_rig_space rig;       /* the fit's, with the basis's blending */
     su_elastic elastic;     /* rest shape and materials of the place last entered */
     su_smoothing smoothing; /* of the field; with nodes the rest is turned */
     su_rotation_field *field;

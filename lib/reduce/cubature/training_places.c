@@ -5,7 +5,6 @@
 #include "geometry/rotation.h"
 #include "physics/settings.h"
 #include "reduce/cubature/shape_blend.h"
-#include "rig/rbf.h"
 #include "rig/rest_shape.h"
 #include "rig/shot.h"
 
@@ -205,7 +204,7 @@ static void sample_instant(su_pose_space *space, const su_rest_shape *shape, con
     frame = (int64_t)time;
     if (frame > frames - 2) frame = frames > 1 ? frames - 2 : 0;
     su_shot_sample(shot, frame, fmin(time - (double)frame, 1), 0, NULL, at->skin, at->p, at->Q, at->c);
-    su_rbf_weights(space->m, space->s, space->fit->params, space->fit->param_scale, space->fit->rbf, at->p, at->w);
+    su_rig_weights(&space->rig, at->p, at->w);
     su_rest_shape_evaluate(shape, space->n, NULL, at->skin, at->w, at->x);
     su_rotation_field_evaluate(space->field, at->x, at->rotation, space->threads);
 }

@@ -1,6 +1,7 @@
 #include "reduce/modes/elimination.h"
 
 #include "core/memory.h"
+#include "core/order.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -293,12 +294,6 @@ done:
 
 /* ---- Z'KZ ---- */
 
-static int compare_int32(const void *a, const void *b)
-{
-    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* Calls for each 3 x 3 block of Z'KZ that block (a, b) of K, a >= b, goes into: where p >= q as it stands, else
  * transposed. */
 typedef void visit(void *context, int64_t p, int64_t q, double weight, int64_t b, int64_t block);
@@ -352,9 +347,9 @@ static void add_values(void *context, int64_t p, int64_t q, double weight, int64
     int64_t low = turned ? p : q;
     int32_t high = (int32_t)(turned ? q : p);
     const int32_t *rows = g->row + g->start[low];
-    int64_t at =
-        (const int32_t *)bsearch(&high, rows, (size_t)(g->start[low + 1] - g->start[low]), sizeof high, compare_int32) -
-        rows;
+    int64_t at = (const int32_t *)bsearch(&high, rows, (size_t)(g->start[low + 1] - g->start[low]), sizeof high,
+                                          su_order_int32) -
+                 rows;
     for (int c = 0; c < 3; c++)
         for (int i = at == 0 ? c : 0; i < 3;
              i++) { /* a block off the diagonal of K that falls on this one counts both ways */
@@ -378,7 +373,7 @@ su_status su_elimination_reduce(const su_elimination *Z, const su_sparse *K, su_
     visit_blocks(Z, K, list_block, &g); /* moves start[q + 1] from the start of q to its end */
     for (int64_t q = 0, from = 0; q < Z->kept; q++) {
         int64_t to = g.start[q + 1], first = write;
-        qsort(g.row + from, (size_t)(to - from), sizeof *g.row, compare_int32);
+        qsort(g.row + from, (size_t)(to - from), sizeof *g.row, su_order_int32);
         for (int64_t k = from; k < to; k++)
             if (write == first || g.row[write - 1] != g.row[k]) g.row[write++] = g.row[k];
         g.start[q] = first, from = to;

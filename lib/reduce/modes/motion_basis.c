@@ -1,6 +1,7 @@
 #include "reduce/modes/motion_basis.h"
 
 #include "core/memory.h"
+#include "core/order.h"
 #include "reduce/modes/modes.h"
 
 #include <cblas.h>
@@ -14,12 +15,6 @@
 /* Directions shorter than this part of the longest frame are rounding. */
 #define SHORTEST 1e-6
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* factor (count): what each frame is multiplied by. sizes (count): mass norms, overwritten. */
 static su_status weigh_frames(const su_played_shots *shapes, int shot_count, int known, double *sizes, double *factor,
                               su_error *err)
@@ -29,7 +24,7 @@ static su_status weigh_frames(const su_played_shots *shapes, int shot_count, int
     SU_TRY(SU_ALLOC(&sorted, shapes->count, "states", err));
     SU_GO(SU_ALLOC(&energy, shot_count, "states", err));
     memcpy(sorted, sizes, (size_t)shapes->count * sizeof *sorted);
-    qsort(sorted, (size_t)shapes->count, sizeof *sorted, compare_doubles);
+    qsort(sorted, (size_t)shapes->count, sizeof *sorted, su_order_doubles);
     double least = MEDIAN_SHARE * sorted[shapes->count / 2];
     for (int64_t k = 0; k < shapes->count; k++) {
         factor[k] = sizes[k] > 0 ? 1 / (sizes[k] + least) : 0;

@@ -1,5 +1,7 @@
 #include "reduce/modes/parts.h"
 
+#include "rig/rig_space.h"
+
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,21 +98,20 @@ static su_status differ(const char *path, const char *first, const char *what, s
 static su_status fits_agree(int count, const su_fit *parts, const char *const *paths, su_error *err)
 {
     const su_fit *a = &parts[0];
+    const su_rig_space first = su_rig_of_fit(a);
     const char *material = json_string_value(json_object_get(a->file.meta, "material"));
     for (int p = 1; p < count; p++) {
         const su_fit *b = &parts[p];
         const char *other = json_string_value(json_object_get(b->file.meta, "material"));
         if (a->n != b->n || a->t != b->t) return differ(paths[p], paths[0], "the mesh", err);
-        if (a->m != b->m || a->s != b->s || !same(a->m * a->s, a->params, b->params) ||
-            !same(a->s, a->param_scale, b->param_scale) || !same(a->m * a->m, a->rbf, b->rbf))
-            return differ(paths[p], paths[0], "the list of poses", err);
+        const su_rig_space rig = su_rig_of_fit(b);
+        if (!su_rig_same_poses(&first, &rig)) return differ(paths[p], paths[0], "the list of poses", err);
         if (a->z != b->z || !same(a->z, a->turn_weight, b->turn_weight))
             return differ(paths[p], paths[0], "the smoothing of rotations", err);
         if (!same(a->t, a->density, b->density)) return differ(paths[p], paths[0], "density", err);
         if ((material ? 1 : 0) != (other ? 1 : 0) || (material && strcmp(material, other) != 0))
             return differ(paths[p], paths[0], "the material", err);
-        if (a->a != b->a || a->nbar != b->nbar || !same(a->a * a->nbar * 3, a->psd_shapes, b->psd_shapes))
-            return differ(paths[p], paths[0], "the sculpted correction", err);
+        if (!su_rig_same_sculpts(&first, &rig)) return differ(paths[p], paths[0], "the sculpted correction", err);
     }
     return SU_OK;
 }
@@ -134,16 +135,15 @@ static su_status merge_fit(const su_fit *parts, const su_pose_source *sources, s
     const su_fit *a = &parts[0];
     int64_t m = a->m, n3 = 3 * a->n, t = a->t;
     su_file *file = &out->file;
-    out->k = out->m = m, out->n = a->n, out->t = t, out->s = a->s, out->a = a->a, out->nbar = a->nbar;
-    out->mean_size = a->mean_size;
+    su_rig_space rig = su_rig_of_fit(a), own;
+    SU_TRY(su_rig_copy(&rig, file, &own, err));
+    su_rig_into_fit(&own, out);
+    out->k = m, out->n = a->n, out->t = t;
     SU_TRY(SU_FILE_ALLOC(file, &out->pose, m, err));
     SU_TRY(SU_FILE_ALLOC(file, &out->shapes, m * n3, err));
     SU_TRY(SU_FILE_ALLOC(file, &out->corrections, m * n3, err));
     SU_TRY(SU_FILE_ALLOC(file, &out->young, m * t, err));
     SU_TRY(SU_FILE_ALLOC(file, &out->poisson, m * t, err));
-    SU_TRY(copy(file, &out->params, m * a->s, a->params, err));
-    SU_TRY(copy(file, &out->param_scale, a->s, a->param_scale, err));
-    SU_TRY(copy(file, &out->rbf, m * m, a->rbf, err));
     SU_TRY(copy(file, &out->density, t, a->density, err));
     if (a->turn_start) {
         out->n1 = a->n1, out->z = a->z;
@@ -153,11 +153,6 @@ static su_status merge_fit(const su_fit *parts, const su_pose_source *sources, s
         memcpy(out->turn_node, a->turn_node, (size_t)a->z * sizeof *a->turn_node);
         SU_TRY(copy(file, &out->turn_weight, a->z, a->turn_weight, err));
     }
-    SU_TRY(copy(file, &out->psd_params, a->a * a->s, a->psd_params, err));
-    SU_TRY(copy(file, &out->psd_shapes, a->a * a->nbar * 3, a->psd_shapes, err));
-    SU_TRY(copy(file, &out->psd_rbf, a->a * a->a, a->psd_rbf, err));
-    SU_TRY(copy(file, &out->param_mean, a->mean_size, a->param_mean, err));
-    SU_TRY(copy(file, &out->param_basis, a->s * a->mean_size, a->param_basis, err));
     file->meta = a->file.meta ? json_deep_copy(a->file.meta) : json_object();
     json_t *digests = json_array();
     bool known = true;

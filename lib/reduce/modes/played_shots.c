@@ -2,7 +2,6 @@
 
 #include "core/memory.h"
 #include "fem/fullsim.h"
-#include "geometry/mat3.h"
 #include "geometry/rotation.h"
 #include "rig/shot.h"
 
@@ -57,17 +56,7 @@ static double number_in(const json_t *meta, const char *key, double fallback)
 static su_status stage_open(stage *s, const char *path, su_error *err)
 {
     const su_fit *fit = s->fit;
-    const su_shot_target target = {.nbar = s->tet->nbar,
-                                   .s = fit->s,
-                                   .a = fit->a,
-                                   .params = fit->params,
-                                   .param_scale = fit->param_scale,
-                                   .param_names = json_object_get(fit->file.meta, "param_names"),
-                                   .psd_params = fit->psd_params,
-                                   .psd_shapes = fit->psd_shapes,
-                                   .psd_rbf = fit->psd_rbf,
-                                   .param_mean = fit->param_mean,
-                                   .param_basis = fit->param_basis};
+    const su_shot_target target = {.rig = su_rig_of_fit(fit), .nbar = s->tet->nbar};
     su_sim_settings settings = *s->settings;
     su_fullsim_options options = {.tolerance = 1e-8, .newton = SOLVES, .threads = s->threads, .iterative = true};
     su_status status;
@@ -78,19 +67,6 @@ static su_status stage_open(stage *s, const char *path, su_error *err)
     SU_GO(su_fullsim_create(s->tet, fit, s->shot, &settings, &options, &s->sim, err));
 done:
     return status;
-}
-
-/* The displacement at the frame that the simulation stands at, turned back. */
-static void turn_back(const stage *s, double *shape)
-{
-    const double *turn = su_fullsim_turn(s->sim);
-    su_fullsim_frame state;
-    su_fullsim_state(s->sim, &state);
-    for (int64_t v = 0; v < s->tet->n; v++) {
-        double R[9];
-        su_quaternion_matrix(turn + 4 * v, R);
-        su_tmulv3(R, state.u + 3 * v, shape + 3 * v);
-    }
 }
 
 /* ---- which frames ---- */
@@ -174,7 +150,7 @@ static su_status play_stretch(stage *s, const stretch *which, su_played_shots *o
         su_fullsim_state(s->sim, &state);
         out->shot[k] = which->shot, out->start[k] = which->exact ? start : -1,
         out->frame[k] = state.status >= SU_STATUS_DAMPED ? -1 : f;
-        turn_back(s, out->shapes + 3 * s->tet->n * k++);
+        su_turn_back_vectors(s->tet->n, su_fullsim_turn(s->sim), state.u, out->shapes + 3 * s->tet->n * k++);
     }
     return SU_OK;
 }

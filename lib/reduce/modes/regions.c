@@ -1,6 +1,7 @@
 #include "reduce/modes/regions.h"
 
 #include "core/memory.h"
+#include "core/order.h"
 #include "geometry/mat3.h"
 #include "linalg/cholesky.h"
 
@@ -26,12 +27,6 @@ typedef struct rows {
 
 static void rows_free(rows *r) { free(r->start), free(r->column), free(r->value); }
 
-static int compare_int32(const void *a, const void *b)
-{
-    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* L_ab = sum of V g_a . g_b, and lumped volumes. */
 static su_status laplacian(int64_t n, const double *x, int64_t t, const int32_t *tets, rows *L, double *volume,
                            su_error *err)
@@ -49,7 +44,7 @@ static su_status laplacian(int64_t n, const double *x, int64_t t, const int32_t 
     int64_t write = 0;
     for (int64_t v = 0; v < n; v++) { /* sorted, each once */
         int64_t from = L->start[v], to = fill[v];
-        qsort(L->column + from, (size_t)(to - from), sizeof *L->column, compare_int32);
+        qsort(L->column + from, (size_t)(to - from), sizeof *L->column, su_order_int32);
         L->start[v] = write;
         for (int64_t k = from; k < to; k++)
             if (k == from || L->column[k] != L->column[write - 1]) L->column[write++] = L->column[k];
@@ -68,8 +63,8 @@ static su_status laplacian(int64_t n, const double *x, int64_t t, const int32_t 
             volume[tet[a]] += 0.25 * V;
             for (int b = 0; b < 4; b++) {
                 int64_t at = L->start[tet[a]];
-                const int32_t *found =
-                    bsearch(&tet[b], L->column + at, (size_t)(L->start[tet[a] + 1] - at), sizeof tet[b], compare_int32);
+                const int32_t *found = bsearch(&tet[b], L->column + at, (size_t)(L->start[tet[a] + 1] - at),
+                                               sizeof tet[b], su_order_int32);
                 L->value[found - L->column] += V * su_dot3(g + 3 * a, g + 3 * b);
             }
         }
@@ -110,7 +105,7 @@ static su_status biharmonic(int64_t n, const rows *L, const double *volume, cons
                     sum[i] += scale * L->value[b];
                 }
             }
-            if (pass) qsort(list, (size_t)count, sizeof *list, compare_int32);
+            if (pass) qsort(list, (size_t)count, sizeof *list, su_order_int32);
             for (int64_t k = 0; k < count; k++) {
                 seen[list[k]] = 0;
                 if (pass) Q->row[write + k] = number[list[k]], Q->value[write + k] = sum[list[k]];

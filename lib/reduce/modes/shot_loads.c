@@ -60,18 +60,7 @@ static su_status each_load(sampler *s, const su_fit *fit, const char *path, cons
                            int64_t *phase, double *load, visit see, void *context, su_error *err)
 {
     su_shot *shot;
-    const su_shot_target target = {.nbar = s->tet->nbar,
-                                   .s = fit->s,
-                                   .a = fit->a,
-                                   .params = fit->params,
-                                   .param_scale = fit->param_scale,
-                                   .param_names = json_object_get(fit->file.meta, "param_names"),
-                                   .psd_params = fit->psd_params,
-                                   .psd_shapes = fit->psd_shapes,
-                                   .psd_rbf = fit->psd_rbf,
-                                   .param_mean = fit->param_mean,
-                                   .param_basis = fit->param_basis,
-                                   .frames_only = true};
+    const su_shot_target target = {.rig = su_rig_of_fit(fit), .nbar = s->tet->nbar, .frames_only = true};
     su_status status = SU_OK;
     SU_TRY(su_shot_create(anim, path, &target, 0, NULL, &shot, NULL, err));
     s->shape.neutral = anim->neutral;

@@ -1,17 +1,11 @@
 #include "runtime/step/step_internal.h"
 
 #include "geometry/mat3.h"
+#include "geometry/vector.h"
 #include "runtime/kernels/kernels.h"
 
 #include <stdbool.h>
 #include <string.h>
-
-static double dot(int64_t count, const double *a, const double *b)
-{
-    double sum = 0;
-    for (int64_t k = 0; k < count; k++) sum += a[k] * b[k];
-    return sum;
-}
 
 su_status su_stepper_set_loads(su_stepper *s, su_loads *loads, su_error *err)
 {
@@ -117,7 +111,7 @@ double su_step_near_loads(su_stepper *s, const double *q, double *out, double *A
         int64_t k = s->near_points[i];
         const double *rows = s->load_rows + 3 * i * lead;
         double a[3], y[3], f[3], H[9], size = 0;
-        for (int c = 0; c < 3; c++) a[c] = q ? dot(r, rows + c * lead, q) : s->load_shift[3 * k + c];
+        for (int c = 0; c < 3; c++) a[c] = q ? su_dot(r, rows + c * lead, q) : s->load_shift[3 * k + c];
         su_loads_place(s->loads, k, a, y);
         energy += su_loads_evaluate(s->loads, k, y, f, H);
         for (int c = 0; c < 9; c++) size += H[c] * H[c];

@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "physics/material.h"
 #include "io/stage/model.h"
+#include "rig/rig_space.h"
 #include "runtime/kernels/kernels.h"
 #include "runtime/kernels/kernels_pose.h"
 #include "runtime/subspace/reduced_basis.h"
@@ -110,9 +111,8 @@ typedef struct su_runtime_model {
     int64_t extra;        /* further vertices asked for */
     int32_t *extra_point; /* (extra) their points, -1: never moves */
 
-    const double *params, *param_scale, *rbf, *basis_rbf; /* borrowed */
-    int64_t basis_rbf_columns;
-    double diagonal; /* of the flesh's bounding box, m */
+    su_rig_space rig; /* borrowed */
+    double diagonal;  /* of the flesh's bounding box, m */
     su_arena arena;
 } su_runtime_model;
 

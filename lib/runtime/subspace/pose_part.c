@@ -125,7 +125,7 @@ void su_pose_input_free(su_pose_input *input)
 
 void su_blend_evaluate(const su_runtime_model *model, const double *p, int64_t serial, su_blend *blend)
 {
-    su_rbf_weights(model->m, model->s, model->params, model->param_scale, model->rbf, p, blend->w);
+    su_rig_weights(&model->rig, p, blend->w);
     su_positive_weights(model->m, blend->w, blend->positive);
     if (model->bases == 1) {
         blend->b[0] = 1;
@@ -134,8 +134,7 @@ void su_blend_evaluate(const su_runtime_model *model, const double *p, int64_t s
         if (model->basis.interpolation == SU_LINEAR)
             memcpy(blend->b, blend->w, (size_t)model->m * sizeof *blend->b);
         else
-            su_basis_weights(model->m, model->s, model->params, model->param_scale, model->basis_rbf_columns,
-                             model->basis_rbf, p, blend->w, blend->b);
+            su_rig_basis_weights(&model->rig, p, blend->w, blend->b);
         su_reduced_basis_scale(&model->basis, blend->b, blend->scale);
     }
     blend->serial = serial;

@@ -1,0 +1,17 @@
+/* Vectors of any length, inline: sums in the order of the entries, so that they are the same everywhere. */
+#ifndef SU_GEOMETRY_VECTOR_H
+#define SU_GEOMETRY_VECTOR_H
+
+#include <math.h>
+#include <stdint.h>
+
+static inline double su_dot(int64_t count, const double *a, const double *b)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < count; i++) sum += a[i] * b[i];
+    return sum;
+}
+
+static inline double su_norm(int64_t count, const double *a) { return sqrt(su_dot(count, a, a)); }
+
+#endif

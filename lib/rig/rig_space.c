@@ -1,0 +1,103 @@
+#include "rig/rig_space.h"
+
+#include "rig/rbf.h"
+
+#include <string.h>
+
+/* The arrays have the same names in all three kinds. */
+#define SHARED(file_struct)                                                                                            \
+    .m = (file_struct)->m, .s = (file_struct)->s, .a = (file_struct)->a, .params = (file_struct)->params,              \
+    .param_scale = (file_struct)->param_scale, .nbar = (file_struct)->nbar, .psd_params = (file_struct)->psd_params,   \
+    .psd_shapes = (file_struct)->psd_shapes, .psd_rbf = (file_struct)->psd_rbf, .mean_size = (file_struct)->mean_size, \
+    .param_mean = (file_struct)->param_mean, .param_basis = (file_struct)->param_basis,                                \
+    .param_names = json_object_get((file_struct)->file.meta, "param_names")
+
+su_rig_space su_rig_of_poses(const su_poses *poses) { return (su_rig_space){SHARED(poses)}; }
+
+su_rig_space su_rig_of_fit(const su_fit *fit) { return (su_rig_space){SHARED(fit), .rbf = fit->rbf}; }
+
+su_rig_space su_rig_of_model(const su_model *model)
+{
+    return (su_rig_space){SHARED(model), .rbf = model->rbf, .columns = model->columns, .basis_rbf = model->basis_rbf};
+}
+
+/* ---- copies ---- */
+
+static su_status copy(su_file *file, double **array, int64_t count, su_error *err)
+{
+    const double *from = *array;
+    if (!from) return SU_OK;
+    SU_TRY(SU_FILE_ALLOC(file, array, count, err));
+    memcpy(*array, from, (size_t)count * sizeof *from);
+    return SU_OK;
+}
+
+su_status su_rig_copy(const su_rig_space *rig, su_file *file, su_rig_space *out, su_error *err)
+{
+    int64_t m = rig->m, s = rig->s, a = rig->a;
+    *out = *rig;
+    SU_TRY(copy(file, &out->params, m * s, err));
+    SU_TRY(copy(file, &out->param_scale, s, err));
+    SU_TRY(copy(file, &out->rbf, m * m, err));
+    SU_TRY(copy(file, &out->basis_rbf, m * rig->columns, err));
+    SU_TRY(copy(file, &out->psd_params, a * s, err));
+    SU_TRY(copy(file, &out->psd_shapes, 3 * a * rig->nbar, err));
+    SU_TRY(copy(file, &out->psd_rbf, a * a, err));
+    SU_TRY(copy(file, &out->param_mean, rig->mean_size, err));
+    return copy(file, &out->param_basis, s * rig->mean_size, err);
+}
+
+#define SET_SHARED(file_struct, rig)                                                                                   \
+    (file_struct)->m = (rig)->m, (file_struct)->s = (rig)->s, (file_struct)->a = (rig)->psd_params ? (rig)->a : 0,     \
+    (file_struct)->params = (rig)->params, (file_struct)->param_scale = (rig)->param_scale,                            \
+    (file_struct)->rbf = (rig)->rbf, (file_struct)->psd_params = (rig)->psd_params,                                    \
+    (file_struct)->psd_shapes = (rig)->psd_shapes, (file_struct)->psd_rbf = (rig)->psd_rbf,                            \
+    (file_struct)->mean_size = (rig)->param_mean ? (rig)->mean_size : 0,                                               \
+    (file_struct)->param_mean = (rig)->param_mean, (file_struct)->param_basis = (rig)->param_basis
+
+void su_rig_into_fit(const su_rig_space *rig, su_fit *fit)
+{
+    SET_SHARED(fit, rig);
+    fit->nbar = rig->psd_params ? rig->nbar : 0;
+}
+
+void su_rig_into_model(const su_rig_space *rig, su_model *model)
+{
+    SET_SHARED(model, rig);
+    model->columns = rig->columns, model->basis_rbf = rig->basis_rbf;
+}
+
+/* ---- comparison ---- */
+
+static bool same(int64_t count, const double *a, const double *b)
+{
+    return (!a && !b) || (a && b && memcmp(a, b, (size_t)count * sizeof *a) == 0);
+}
+
+bool su_rig_same_poses(const su_rig_space *a, const su_rig_space *b)
+{
+    return a->m == b->m && a->s == b->s && same(a->m * a->s, a->params, b->params) &&
+           same(a->s, a->param_scale, b->param_scale) && same(a->m * a->m, a->rbf, b->rbf);
+}
+
+bool su_rig_same_sculpts(const su_rig_space *a, const su_rig_space *b)
+{
+    return a->a == b->a && a->nbar == b->nbar && same(3 * a->a * a->nbar, a->psd_shapes, b->psd_shapes);
+}
+
+/* ---- weights ---- */
+
+void su_rig_weights(const su_rig_space *rig, const double *p, double *w)
+{
+    su_rbf_weights(rig->m, rig->s, rig->params, rig->param_scale, rig->rbf, p, w);
+}
+
+void su_rig_basis_weights(const su_rig_space *rig, const double *p, const double *w, double *b)
+{
+    su_basis_weights(rig->m, rig->s, rig->params, rig->param_scale, rig->columns, rig->basis_rbf, p, w, b);
+}
+
+void su_rig_sculpt_weights(const su_rig_space *rig, const double *p, double *weights)
+{
+    su_rbf_weights(rig->a, rig->s, rig->psd_params, rig->param_scale, rig->psd_rbf, p, weights);
+}
