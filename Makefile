@@ -40,7 +40,7 @@ program = $(if $(filter supple,$(1)),supple,supple-$(subst simulate,sim,$(subst 
 PROGRAMS := $(foreach t,$(TOOL_DIRS),$(BIN)/$(call program,$(t)))
 TEST_C := $(wildcard tests/test_*.c)
 TESTS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(TEST_C))
-TEST_HELP_C := $(filter-out $(TEST_C),$(wildcard tests/*.c))
+TEST_HELP_C := $(filter-out $(TEST_C) tests/failing_memory.c,$(wildcard tests/*.c))
 BENCH_C := $(wildcard bench/bench_*.c)
 BENCH_HELP_C := $(filter-out $(BENCH_C),$(wildcard bench/*.c))
 EXAMPLE_C := $(wildcard examples/*.c)
@@ -50,7 +50,7 @@ BENCHES := $(patsubst bench/%.c,$(BUILD)/bench/%,$(BENCH_C))
 LIB := $(BUILD)/libsupple.a
 RUNTIME := $(BUILD)/libsupple-runtime.a
 object = $(patsubst %.c,$(BUILD)/%.o,$(1))
-SOURCES := $(LIB_C) $(wildcard tools/*/*.c) $(TEST_C) $(TEST_HELP_C) $(BENCH_C) $(BENCH_HELP_C) $(EXAMPLE_C) $(wildcard tests/fuzz/*.c)
+SOURCES := $(LIB_C) $(wildcard tools/*/*.c) $(TEST_C) $(TEST_HELP_C) tests/failing_memory.c $(BENCH_C) $(BENCH_HELP_C) $(EXAMPLE_C) $(wildcard tests/fuzz/*.c)
 
 all: $(LIB) $(RUNTIME) $(PROGRAMS)
 
@@ -98,6 +98,12 @@ $(BIN)/$(call program,$(1)): $(call object,$(wildcard tools/$(1)/*.c)) $(LIB)
 	$(Q)$$(CC) $$(ALL_CFLAGS) $$(LDFLAGS) -o $$@ $$^ $$(LDLIBS)
 endef
 $(foreach t,$(TOOL_DIRS),$(eval $(call tool_rule,$(t))))
+
+# Programs in which the N-th allocation fails (tests/failing_memory.h): the library's calls go through its hooks.
+WRAPPED := malloc calloc realloc aligned_alloc free strdup strndup getline __getdelim asprintf realpath
+$(BUILD)/tests/test_no_memory_%: $(BUILD)/tests/test_no_memory_%.o $(BUILD)/tests/failing_memory.o $(call object,$(TEST_HELP_C)) $(LIB)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) $(addprefix -Wl$(comma)--wrap=,$(WRAPPED)) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS) -lsuitesparseconfig
 
 $(BUILD)/tests/test_%: $(BUILD)/tests/test_%.o $(call object,$(TEST_HELP_C)) $(LIB)
 	$(call say,LD,$@)

@@ -1,4 +1,4 @@
-/* The step and the pose part, as DESIGN section 6 defines them, on a made-up character of PSSD's gorilla's sizes;
+/* The step and the pose part, as docs/runtime.md defines them, on a made-up character of PSSD's gorilla's sizes;
  * beside them, on the same core, the dense product of a stacked basis, a step the dense way, and PSSD's own figures.
  * Medians and minima of batches: on a machine that others use the minimum says more. */
 #include "character.h"

@@ -343,9 +343,9 @@ static void depths(const fork_mesh *f, const prongs *p, const double *y, double 
     }
 }
 
-/* Random coordinates q (count,20) as in cubature sampling (convention 13): with (l, V) of (U'KU, U'MU), q = V z, z_k
- * normal with deviation a/l_k, a so that the root mean square of the largest vertex motion is 0.05 of the diagonal.
- * motion (count): that of each sample. */
+/* Random coordinates q (count,20) as in cubature sampling (docs/formats.md, convention 13): with (l, V) of (U'KU,
+ * U'MU), q = V z, z_k normal with deviation a/l_k, a so that the root mean square of the largest vertex motion is 0.05
+ * of the diagonal. motion (count): that of each sample. */
 static void sample(const fork_mesh *f, const double *modes, int count, double *q, double *motion)
 {
     enum { R = 20 };
@@ -395,7 +395,7 @@ static void sample(const fork_mesh *f, const double *modes, int count, double *q
 }
 
 /* The most that a vertex goes deeper into the other prong, over the motion, in so many samples whose amplitude is
- * `part` of convention 13's. */
+ * `part` of that. */
 static double deepening(const fork_mesh *f, const prongs *sides, const double *modes, int samples, double part)
 {
     double *q = malloc(20 * (size_t)samples * sizeof *q), *motion = malloc((size_t)samples * sizeof *motion), worst = 0;

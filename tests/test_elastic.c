@@ -379,7 +379,7 @@ static void test_threads(void **unused)
     body_free(&b);
 }
 
-/* Convention 8: a flattened or inverted tet takes its neutral shape, turned. */
+/* docs/formats.md, convention 8: a flattened or inverted tet takes its neutral shape, turned. */
 static void test_collapsed_tets(void **unused)
 {
     (void)unused;

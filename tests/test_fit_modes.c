@@ -153,7 +153,8 @@ static void test_fit_conventions(void **unused)
     assert_int_equal(su_fit_load(in_folder("bar.fit.npz"), &fit, NULL), SU_OK);
     assert_int_equal(su_poses_load(in_folder("bar.poses.npz"), &poses, NULL), SU_OK);
     assert_true(fit.k == 3 && fit.m == 3 && fit.pose[2] == 2);
-    assert_memory_equal(fit.shapes, tet.vertices, 3 * (size_t)tet.n * sizeof(double)); /* convention 3 */
+    /* docs/formats.md, convention 3 */
+    assert_memory_equal(fit.shapes, tet.vertices, 3 * (size_t)tet.n * sizeof(double));
     for (int64_t i = 0; i < 3 * tet.n; i++) assert_true(fit.corrections[i] == 0);
     /* corrections are what remains against the ties, held vertices included */
     for (int pose = 1; pose < 3; pose++)

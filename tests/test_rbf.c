@@ -97,8 +97,8 @@ static void basis_weights_reproduce_linear_functions(void **unused)
     assert_true(undamped > 100);
 }
 
-/* Convention 7 written out a second time, on a line of three poses where the undamped b is known: with one principal
- * coordinate and m = 3 it is the natural cubic spline's cardinal functions. */
+/* docs/formats.md, convention 7, written out a second time, on a line of three poses where the undamped b is known:
+ * with one principal coordinate and m = 3 it is the natural cubic spline's cardinal functions. */
 static void damping_draws_back_to_w(void **unused)
 {
     (void)unused;
@@ -157,7 +157,7 @@ static void near_poses_are_refused(void **unused)
     assert_int_equal(su_rbf_train(M, S, params, scale, rbf, &err), SU_OK);
 }
 
-/* Poses for which the system of convention 7 has no solution still get weights that interpolate. */
+/* Poses for which the system of docs/formats.md, convention 7, has no solution still get weights that interpolate. */
 static void singular_arrangement_still_interpolates(void **unused)
 {
     (void)unused;

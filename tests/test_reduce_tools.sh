@@ -1,5 +1,5 @@
 #!/bin/sh
-# supple align and supple cubature on a small character: files to the letter of DESIGN, merging of parts, bad input.
+# supple align and supple cubature on a small character: files to the letter of docs/formats.md, merging of parts, bad input.
 what='align and cubature'
 . "$(dirname "$0")/programs.sh"
 
@@ -27,7 +27,7 @@ for name in a.files:
 PY
 echo $?)" "$(cat err)"
 
-check "conventions 4, 11 and 12, read independently" "$("$python" - <<'PY' 2>why
+check "docs/formats.md, conventions 4, 11 and 12, read independently" "$("$python" - <<'PY' 2>why
 import json, numpy as np
 t, f, b = (np.load('c.%s.npz' % k) for k in ('tet', 'fit', 'basis'))
 X, tets, U = t['vertices'], t['tets'], b['basis']

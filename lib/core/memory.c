@@ -53,8 +53,9 @@ void *su_arena_alloc(su_arena *arena, int64_t count, size_t size)
     void *pointer = su_calloc(count, size);
     if (pointer && su_arena_adopt(arena, pointer, 0, release_heap, NULL) != SU_OK) {
         free(pointer);
-        return NULL;
+        pointer = NULL;
     }
+    if (!pointer) arena->failed = true;
     return pointer;
 }
 
@@ -66,6 +67,7 @@ void su_arena_free(su_arena *arena)
         block->release(block->pointer, block->length);
         free(block);
     }
+    arena->failed = false;
 }
 
 int64_t su_peak_memory(void)

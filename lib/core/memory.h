@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,6 +21,7 @@ su_status su_allocate(void *out, int64_t count, size_t size, const char *what, s
 /* An arena owns every block taken from it; zero-initialize it. Blocks are 64-byte aligned and zeroed. */
 typedef struct su_arena {
     struct su_arena_block *blocks;
+    bool failed; /* something asked of it could not be had: for callers that ask for much and look once */
 } su_arena;
 
 void *su_arena_alloc(su_arena *arena, int64_t count, size_t size);

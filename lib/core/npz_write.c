@@ -1,6 +1,7 @@
 /* The writer of .npz archives: plain ZIP, stored members only. Sizes are known when a member begins, so its local
  * header is final except for the CRC, which is patched at the end of the member. An extra field pads the local header
  * so that array data begin on a 64-byte boundary of the file and can be used from a memory map. */
+#include "core/json_text.h"
 #include "core/npy.h"
 
 #include <errno.h>
@@ -204,7 +205,7 @@ su_status su_npz_add(su_npz_writer *writer, const char *name, su_dtype type, int
 
 static su_status write_meta(su_npz_writer *writer, const json_t *meta, su_error *err)
 {
-    char *text = json_dumps(meta, JSON_SORT_KEYS | JSON_INDENT(1) | JSON_ENSURE_ASCII);
+    char *text = su_json_dump(meta, JSON_SORT_KEYS | JSON_INDENT(1) | JSON_ENSURE_ASCII);
     if (!text) return su_fail(err, SU_AGAIN, "%s: out of memory for meta.json", writer->out.path);
     size_t length = strlen(text);
     su_status status = SU_OK;

@@ -1,5 +1,6 @@
 #include "core/tool.h"
 #include "core/file.h"
+#include "core/json_text.h"
 #include "core/memory.h"
 #include "core/threads.h"
 #include "core/tool_internal.h"
@@ -224,7 +225,7 @@ static su_status write_stats(su_tool *tool, su_status ended)
     json_object_set_new(stats, "exit_status", json_integer(ended));
     if (ended != SU_OK) json_object_set_new(stats, "error", json_string(tool->err.text));
 
-    char *text = json_dumps(stats, JSON_SORT_KEYS | JSON_INDENT(1) | JSON_REAL_PRECISION(6));
+    char *text = su_json_dump(stats, JSON_SORT_KEYS | JSON_INDENT(1) | JSON_REAL_PRECISION(6));
     if (!text) return su_fail(&tool->err, SU_AGAIN, "%s: out of memory", tool->stats_path);
     SU_GO(su_output_open(&out, tool->stats_path, &tool->err));
     SU_GO(su_output_write(&out, text, strlen(text), &tool->err));

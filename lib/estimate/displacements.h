@@ -1,5 +1,5 @@
 /* Where the displacements of a shot come from: the reduced run, with or without a correction by its estimated error
- * (docs/reduction.md, "Correction"). All are turned back to the neutral pose, R_v' u. */
+ * (docs/reduction.md, section 6). All are turned back to the neutral pose, R_v' u. */
 #ifndef SU_ESTIMATE_DISPLACEMENTS_H
 #define SU_ESTIMATE_DISPLACEMENTS_H
 

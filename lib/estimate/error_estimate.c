@@ -21,11 +21,11 @@
 /* Right-hand sides of one solve; tets from which on one residual at a time is formed, by all threads. */
 enum { BLOCK = 32, LARGE = 100000 };
 
-/* Of conjugate gradients: three read 0.9 to 1 times what many do, in the median (docs/reduction.md). */
+/* Of conjugate gradients: three read 0.9 to 1 times what many do, in the median. */
 enum { STEPS = 6 };
 
 /* s between residuals, at most, and how many of a frame: forces between them are lost. A correction needs most of them,
- * or what is left is read low; for the size of the error those of a film's frames do (docs/reduction.md). */
+ * or what is left is read low; for the size of the error those of a film's frames do (docs/notes/2026-11-error.md). */
 static const double SPACING = 1.0 / 24, CORRECTED_SPACING = 1.0 / 96;
 enum { MOST = 4 };
 
@@ -200,7 +200,9 @@ static su_status factorize(estimator *s, su_error *err)
     SU_GO(su_sparse_clone_pattern(&s->body.pattern, &K, err));
     su_elastic_stiffness(&s->body, tet->vertices, true, &K, 1);
     SU_GO(su_cholesky_create(&s->body.pattern, 1, &factor, err));
-    if (su_cholesky_factorize(factor, &K, NULL) != SU_OK) {
+    status = su_cholesky_factorize(factor, &K, err);
+    if (status != SU_OK && status != SU_NUMERICS) goto done;
+    if (status != SU_OK) {
         s->shift = LOOSE;
         add_mass(s, s->shift, &K);
         SU_GO(su_cholesky_factorize(factor, &K, err));

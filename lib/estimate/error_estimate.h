@@ -1,6 +1,6 @@
-/* How far a reduced shot is from the full space, estimated without playing it there (docs/reduction.md, "The error of a
- * bake"): the equation of motion of the full space is evaluated at the reduced state, and what it lacks of balance
- * stands for a displacement. That displacement can be added, and what is left be estimated in the same way. */
+/* How far a reduced shot is from the full space, estimated without playing it there (docs/reduction.md, section 6): the
+ * equation of motion of the full space is evaluated at the reduced state, and what it lacks of balance stands for a
+ * displacement. That displacement can be added, and what is left be estimated in the same way. */
 #ifndef SU_ESTIMATE_ERROR_ESTIMATE_H
 #define SU_ESTIMATE_ERROR_ESTIMATE_H
 

@@ -1,5 +1,5 @@
 /* Stretches of a reduced shot that are played in the full space: which frames, and their displacements
- * (docs/reduction.md, "The error of a bake"). Each begins in the reduced or corrected state, displacement and velocity,
+ * (docs/reduction.md, section 6). Each begins in the reduced or corrected state, displacement and velocity,
  * and fades back into that motion at its end. */
 #ifndef SU_ESTIMATE_FULL_STRETCHES_H
 #define SU_ESTIMATE_FULL_STRETCHES_H

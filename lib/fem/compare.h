@@ -1,5 +1,5 @@
-/* Two runs of one shot, frame by frame: relative L2 errors of u (DESIGN convention 15), of its velocity, and of the
- * skin. */
+/* Two runs of one shot, frame by frame: relative L2 errors of u (docs/formats.md, convention 15), of its velocity, and
+ * of the skin. */
 #ifndef SU_FEM_COMPARE_H
 #define SU_FEM_COMPARE_H
 

@@ -22,8 +22,8 @@ typedef struct su_elastic {
     double *volume;          /* (t) their volumes, m^3 */
     double *offset;      /* (t,9) what the edges of a tet's stress-free shape have more than those of the rest shape */
     double *mu, *lambda; /* (t) Pa */
-    double *mass;        /* (n) lumped, kg: density * neutral volume / 4 a corner (convention 4) */
-    int64_t collapsed;   /* tets of the rest shape below 0.1 of their neutral volume (convention 8) */
+    double *mass;        /* (n) lumped, kg: density * neutral volume / 4 a corner (docs/formats.md, convention 4) */
+    int64_t collapsed;   /* tets of the rest shape below 0.1 of their neutral volume (docs/formats.md, convention 8) */
     su_sparse pattern;   /* lower triangle of K on the free dofs, values unset */
     int32_t *scatter;    /* (t,16) where each 3x3 block of a tet goes in the pattern; layout private to elastic.c */
     void *scratch;
@@ -40,7 +40,8 @@ void su_elastic_set_material(su_elastic *elastic, const double *young, const dou
  * turn (n,4): rotations of the vertices (geometry/rotation_field.h). Stress is measured from each tet's neutral shape,
  * turned by R_e, the mean rotation of its corners: F = 1 + edges(y - x) D_X^-1 R_e' over its neutral volume
  * (docs/design.md, "Rest shape and rotations"). turn NULL: from x itself, as in PSSD; where a tet has less than 0.1 of
- * its neutral volume, R_e times its neutral shape is used, R_e from its own gradient (convention 8). */
+ * its neutral volume, R_e times its neutral shape is used, R_e from its own gradient (docs/formats.md, convention 8).
+ */
 void su_elastic_set_rest(su_elastic *elastic, const double *rest, const double *turn, int threads);
 
 /* F of tet e at positions y (n,3): the identity at the rest shape; the displacement from it acts on the stress-free
@@ -52,7 +53,7 @@ void su_elastic_gradient(const su_elastic *elastic, const double *y, int64_t e, 
 double su_elastic_energy(const su_elastic *elastic, const double *y, int threads);
 void su_elastic_force(const su_elastic *elastic, const double *y, double *force, int threads);
 /* Tangent stiffness on the free dofs into K, which has elastic->pattern (su_sparse_clone_pattern). project: element
- * Hessians made semidefinite (convention 18). */
+ * Hessians made semidefinite (docs/formats.md, convention 18). */
 void su_elastic_stiffness(const su_elastic *elastic, const double *y, bool project, su_sparse *K, int threads);
 
 /* K += c_ab I for the corners a, b of tet e: couplings that treat x, y and z alike, c (4,4) symmetric. */

@@ -31,7 +31,7 @@ typedef struct su_fit_report {
     int iterations;    /* Newton steps */
     double residual;   /* sqrt(sum a_v |A x - skin|^2) / D */
     double largest;    /* largest |A x - skin| / D over the vertices with weight */
-    int64_t collapsed; /* tets below 0.1 of their neutral volume at the end (convention 8) */
+    int64_t collapsed; /* tets below 0.1 of their neutral volume at the end (docs/formats.md, convention 8) */
     int64_t inverted;  /* tets without positive volume at the end */
     double gamma;      /* the one it ended with */
     double held_off;   /* largest distance of a held vertex from where it belongs, over D */

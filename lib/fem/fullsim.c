@@ -122,7 +122,7 @@ static void world_position(const instant *at, const double *x, double *y)
     for (int c = 0; c < 3; c++) y[c] += at->c[c];
 }
 
-/* Rest shape and materials of the instant (blended with w+, convention 6) into the elastic body. */
+/* Rest shape and materials of the instant (blended with w+, docs/formats.md, convention 6) into the elastic body. */
 static void set_body(su_fullsim *s, const instant *at)
 {
     double start = su_seconds();
@@ -305,9 +305,9 @@ static void follow(void *self, double h)
 
 /* ---- starts ---- */
 
-/* History at the start of a piece, `frame`, where s->now is: y from u, and the step before as conventions 14 and 17
- * say; u_before is the u of the step before (pre-roll; else u). moving: with the rig's velocity, for which the rest
- * shape of the first substep is read. */
+/* History at the start of a piece, `frame`, where s->now is: y from u, and the step before as docs/formats.md,
+ * conventions 14 and 17 say; u_before is the u of the step before (pre-roll; else u). moving: with the rig's velocity,
+ * for which the rest shape of the first substep is read. */
 static void start_history(su_fullsim *s, int64_t frame, const double *u_before, bool moving)
 {
     double h = s->settings.step;

@@ -1,5 +1,5 @@
 /* The full-space simulation of a shot, the ground truth for the reduced one: implicit Euler on the world positions
- * y = c + Q (x(p) + u) of the flesh, Newton to a tolerance in every step (DESIGN section 4, sim). */
+ * y = c + Q (x(p) + u) of the flesh, Newton to a tolerance in every step (docs/design.md, eq. 7). */
 #ifndef SU_FEM_FULLSIM_H
 #define SU_FEM_FULLSIM_H
 

@@ -262,7 +262,8 @@ static su_status find_direction(su_implicit *s, const su_implicit_step *step, co
     place(s, step, u);
     su_elastic_stiffness(s->body, s->y, !*exact, &s->matrix, s->threads);
     if (!*exact) return solve_linear(s, step, result, err);
-    if (solve_linear(s, step, result, NULL) == SU_OK) return SU_OK;
+    su_status status = solve_linear(s, step, result, err);
+    if (status != SU_NUMERICS) return status; /* solved, or no memory */
     *exact = false;
     su_elastic_stiffness(s->body, s->y, true, &s->matrix, s->threads);
     return solve_linear(s, step, result, err);

@@ -1,7 +1,7 @@
 /* One implicit step of the full space: the displacement u of the flesh from its rest shape that minimizes
  *   phi(u) = sum m |u - u^|^2 / 2h^2 + E(x + u) + (u - u*)' (alpha M + beta K_d) (u - u*) / 2h - sum m g.u
  *   + the potential of `loads`
- * over the free vertices (DESIGN section 4, sim). h = 0 leaves elasticity and gravity: static equilibrium. */
+ * over the free vertices (docs/design.md, eq. 7). h = 0 leaves elasticity and gravity: static equilibrium. */
 #ifndef SU_FEM_IMPLICIT_H
 #define SU_FEM_IMPLICIT_H
 

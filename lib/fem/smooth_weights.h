@@ -10,7 +10,7 @@
 
 /* Default of length and spacing, as a part of the flesh's diagonal. A field is a mean over such a neighbourhood twice,
  * by the nodes and by the vertices. Shorter ones follow the folds that skinning makes, longer ones mix limbs
- * (docs/design.md has the measurement). */
+ * (docs/design.md, section 5). */
 #define SU_SMOOTHING_LENGTH 0.04
 
 /* Rows of vertices as su_smoothing wants them; owned, released by su_smooth_weights_free. */

@@ -138,7 +138,13 @@ static su_status build_direct(const su_surface *surface, const su_flesh_settings
             goto done;
         }
         out->attempts += tried.attempts;
-        if (tried.mesh.t && su_tet_measure(&tried.mesh, &tried.quality, err) == SU_OK) {
+        su_status measured = tried.mesh.t ? su_tet_measure(&tried.mesh, &tried.quality, err) : SU_OK;
+        if (measured != SU_OK) {
+            su_flesh_free(&tried);
+            status = measured;
+            goto done;
+        }
+        if (tried.mesh.t) {
             if (!out->mesh.t || preferred(&tried, out, settings)) {
                 su_tets_free(&out->mesh);
                 out->mesh = tried.mesh, out->quality = tried.quality;

@@ -1,4 +1,4 @@
-/* R_v(p): one rotation a flesh vertex, neutral -> current rest shape (convention 11 of docs/formats.md). The same field
+/* R_v(p): one rotation a flesh vertex, neutral -> current rest shape (docs/formats.md, convention 11). The same field
  * serves basis, elastic rest, damping, inertia and export. It is the polar rotation of a mean deformation gradient,
  * weighted by neutral volume: one decomposition a vertex, and linear in positions up to it. The mean is over the tets
  * around the vertex, or, with a smoothing, over a neighbourhood of a given length (docs/design.md, "Rest shape and

@@ -1,6 +1,6 @@
 /* How flesh vertices follow the skin between the example poses: an interpolation of its displacement that is exact for
  * affine motion. Shepard's weights (PSSD section 4.1) are not, and the noise that they leave in the rest shape makes
- * thin parts look several times too stiff to the interpolated basis (docs/design.md section 5). */
+ * thin parts look several times too stiff to the interpolated basis (docs/notes/2026-11-rest.md). */
 #ifndef SU_GEOMETRY_TIES_H
 #define SU_GEOMETRY_TIES_H
 

@@ -1,6 +1,7 @@
 #include "io/page.h"
 
 #include "core/file.h"
+#include "core/json_text.h"
 #include "core/memory.h"
 
 #include <errno.h>
@@ -23,7 +24,10 @@ su_status su_page_create(su_page **out, su_error *err)
 {
     su_page *page = NULL;
     SU_TRY(SU_ALLOC(&page, 1, "a page", err));
-    page->arrays = json_object();
+    if (!(page->arrays = json_object())) {
+        free(page);
+        return su_fail(err, SU_AGAIN, "out of memory for a page");
+    }
     *out = page;
     return SU_OK;
 }
@@ -42,8 +46,11 @@ static void *extend(su_page *page, const char *name, su_page_type type, int64_t 
     }
     void *at = page->data + page->count;
     memset(at, 0, bytes);
-    json_object_set_new(page->arrays, name,
-                        json_pack("[s, I, I]", type_names[type], (json_int_t)page->count, (json_int_t)count));
+    if (json_object_set_new(page->arrays, name,
+                            json_pack("[s, I, I]", type_names[type], (json_int_t)page->count, (json_int_t)count))) {
+        su_fail(err, SU_AGAIN, "out of memory for a page");
+        return NULL;
+    }
     page->count += bytes;
     return at;
 }
@@ -133,7 +140,7 @@ static su_status read_template(const char *path, char **out, su_error *err)
 /* JSON inside a script element: "</" would end it. */
 static su_status write_json(su_output *out, const json_t *value, su_error *err)
 {
-    char *text = json_dumps(value, JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(9) | JSON_ESCAPE_SLASH);
+    char *text = su_json_dump(value, JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(9) | JSON_ESCAPE_SLASH);
     if (!text) return su_fail(err, SU_AGAIN, "out of memory for a page");
     su_status status = su_output_write(out, text, strlen(text), err);
     free(text);

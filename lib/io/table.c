@@ -108,6 +108,7 @@ static su_status load_text(const char *path, su_table *t, su_error *err)
     FILE *in = fopen(path, "r");
     if (!in) return su_fail(err, SU_INPUT, "%s: cannot open: %s", path, strerror(errno));
     ssize_t length;
+    errno = 0;
     while ((length = getline(&line, &size, in)) >= 0) {
         number++;
         if (memchr(line, '\0', (size_t)length)) {
@@ -117,7 +118,9 @@ static su_status load_text(const char *path, su_table *t, su_error *err)
         strip(line);
         if (line[0]) SU_GO(parse_line(t, line, number, path, &values, &room, err));
     }
-    if (ferror(in)) {
+    if (!feof(in) && errno == ENOMEM) {
+        status = su_fail(err, SU_AGAIN, "%s: not enough memory", path);
+    } else if (ferror(in)) {
         status = su_fail(err, SU_INPUT, "%s: cannot read it", path);
     } else if (t->rows == 0) {
         status = su_fail(err, SU_INPUT, "%s: holds no row of numbers", path);

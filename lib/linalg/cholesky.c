@@ -178,6 +178,13 @@ static su_status solve_system(su_cholesky *factor, int system, int64_t columns, 
     memset(&right, 0, sizeof right);
     right.nrow = right.d = n, right.ncol = (size_t)columns, right.nzmax = n * (size_t)columns;
     right.x = (void *)(uintptr_t)b, right.xtype = CHOLMOD_REAL, right.dtype = CHOLMOD_DOUBLE;
+    /* CHOLMOD 4 crashes where it finds no memory for the first of its work spaces: all are there before. */
+    size_t largest = factor->factor->maxesize;
+    if (!cholmod_l_ensure_dense(&factor->solution, n, (size_t)columns, n, CHOLMOD_REAL, &factor->common) ||
+        !cholmod_l_ensure_dense(&factor->work_y, n, (size_t)columns, n, CHOLMOD_REAL, &factor->common) ||
+        !cholmod_l_ensure_dense(&factor->work_e, (size_t)columns, largest, (size_t)columns, CHOLMOD_REAL,
+                                &factor->common))
+        return failed(&factor->common, "the triangular solve", err);
     int levels = omp_get_max_active_levels(); /* as in su_cholesky_factorize */
     omp_set_max_active_levels(0);
     int fine = cholmod_l_solve2(system, factor->factor, &right, NULL, &factor->solution, NULL, &factor->work_y,

@@ -80,6 +80,7 @@ static su_status parse_mesh(const json_t *from, su_external *e, su_collider *c, 
     source->rate = number(from, "rate", 24, 1e-6), source->start = number(from, "start", 0, -1e9);
     source->scale = number(from, "scale", 1, 1e-9);
     double thickness = number(from, "thickness", 1e300, 0);
+    if (e->arena.failed) return su_fail(err, SU_AGAIN, "not enough memory for the colliders");
     if (!source->file || isnan(source->rate + source->start + source->scale + thickness))
         return bad(
             err,

@@ -42,15 +42,25 @@ static su_status gather(const char *path, int count, const char *const *paths, i
 {
     json_error_t at;
     json_t *root = path ? json_load_file(path, JSON_REJECT_DUPLICATES, &at) : json_object();
-    if (!root && path) return su_fail(err, SU_INPUT, "%s: line %d: %s", path, at.line, at.text);
+    int bad = 0;
+    if (!root && path) {
+        if (!at.text[0]) return su_fail(err, SU_AGAIN, "%s: out of memory", path);
+        return su_fail(err, SU_INPUT, "%s: line %d: %s", path, at.line, at.text);
+    }
     json_t *list = json_object_get(root, "colliders");
     *own = json_is_array(list) ? (int64_t)json_array_size(list) : 0;
-    if (count > 0 && !list && json_object_set_new(root, "colliders", json_array()) == 0)
+    if (count > 0 && !list) {
+        bad |= json_object_set_new(root, "colliders", json_array());
         list = json_object_get(root, "colliders");
+    }
     for (int k = 0; k < count && json_is_array(list); k++)
-        json_array_append_new(list, json_pack("{s:s, s:s}", "shape", "mesh", "file", paths[k]));
+        bad |= json_array_append_new(list, json_pack("{s:s, s:s}", "shape", "mesh", "file", paths[k]));
+    if (!root || bad) {
+        json_decref(root);
+        return su_fail(err, SU_AGAIN, "not enough memory for the colliders");
+    }
     *out = root;
-    return root ? SU_OK : su_fail(err, SU_AGAIN, "not enough memory for the colliders");
+    return SU_OK;
 }
 
 su_status su_forces_load(const char *path, int colliders, const char *const *collider_paths, int64_t nbar,
@@ -75,23 +85,23 @@ su_status su_forces_describe(const char *path, const su_external *external, json
     char hex[33];
     if (path) {
         SU_TRY(su_file_digest(path, hex, err));
-        json_object_set_new(meta, "forces", json_string(hex));
+        if (json_object_set_new(meta, "forces", json_string(hex)) != 0)
+            return su_fail(err, SU_AGAIN, "not enough memory");
     }
     json_t *list = json_array();
-    for (int64_t k = 0; list && k < external->colliders; k++) {
+    int bad = !list;
+    for (int64_t k = 0; !bad && k < external->colliders; k++) {
         const su_collider_mesh *mesh = external->collider[k].mesh;
         su_digest *digest = mesh ? su_digest_begin() : NULL;
+        bad |= mesh && !digest;
         if (!digest) continue;
         su_digest_add(digest, mesh->times, (size_t)mesh->frames * sizeof *mesh->times);
         su_digest_add(digest, mesh->points, (size_t)(3 * mesh->frames * mesh->vertices) * sizeof *mesh->points);
         su_digest_add(digest, mesh->triangle, (size_t)(3 * mesh->triangles) * sizeof *mesh->triangle);
         su_digest_end(digest, hex);
-        json_array_append_new(list, json_string(hex));
+        bad |= json_array_append_new(list, json_string(hex));
     }
-    if (!list) return su_fail(err, SU_AGAIN, "not enough memory");
-    if (json_array_size(list) > 0)
-        json_object_set_new(meta, "colliders", list);
-    else
-        json_decref(list);
-    return SU_OK;
+    if (json_array_size(list) > 0) bad |= json_object_set(meta, "colliders", list);
+    json_decref(list);
+    return bad ? su_fail(err, SU_AGAIN, "not enough memory") : SU_OK;
 }

@@ -42,7 +42,7 @@ double su_material_energy(su_material material, double mu, double lambda, const 
 void su_material_stress(su_material material, double mu, double lambda, const double F[9], double P[9]);
 /* Linear elasticity, what every material is at small strains: P = mu (G + G') + lambda tr G, G = F - I. */
 void su_linear_stress(double mu, double lambda, const double G[9], double P[9]);
-/* H[9 i + j] = d P_i / d F_j, symmetric. project: negative eigenvalues become 0 (convention 18). */
+/* H[9 i + j] = d P_i / d F_j, symmetric. project: negative eigenvalues become 0 (docs/formats.md, convention 18). */
 void su_material_derivative(su_material material, double mu, double lambda, const double F[9], bool project,
                             double H[81]);
 

@@ -21,7 +21,7 @@ typedef struct su_sim_settings {
     double alpha, beta;                 /* Rayleigh, 1/s and s; beta < 0: su_sim_beta */
     double stiffness;                   /* factor on Young's modulus */
     int substeps;                       /* a frame; 0: su_sim_substeps */
-    int start;                          /* SU_START_*: convention 14 */
+    int start;                          /* SU_START_*: docs/formats.md, convention 14 */
     bool settle;                        /* u_0 is the static equilibrium instead of 0 */
     double preroll;                     /* s the first frame is held before the shot begins */
     const struct su_external *external; /* forces from outside; borrowed; NULL: none */
@@ -34,7 +34,7 @@ typedef struct su_sim_settings {
     int preroll_steps;    /* substeps of preroll */
 } su_sim_settings;
 
-/* All of the above as in DESIGN section 5. */
+/* All of the above as docs/design.md, section 4, lists it. */
 su_sim_settings su_sim_defaults(void);
 void su_sim_settings_free(su_sim_settings *settings);
 
@@ -66,7 +66,7 @@ void su_sim_gravity(const su_sim_settings *settings, const double Q[9], double a
 su_status su_sim_gravity_meta(const su_sim_settings *settings, json_t *meta, su_error *err);
 void su_sim_read_gravity(const json_t *meta, su_sim_settings *settings);
 
-/* Adds the keys of conventions 14 and 21 to the meta of a supple.sim. */
+/* Adds the keys of docs/formats.md, meta.json, to the meta of a supple.sim. */
 su_status su_sim_settings_meta(const su_sim_settings *settings, json_t *meta, su_error *err);
 
 #endif

@@ -1,4 +1,5 @@
-/* Rig parameters p of a clip (DESIGN section 4): joint rotations, translations, scales, blend-shape weights, by name.
+/* Rig parameters p of a clip (docs/formats.md, convention 19): joint rotations, translations, scales, blend-shape
+ * weights, by name.
  */
 #ifndef SU_RIG_PARAMETERS_H
 #define SU_RIG_PARAMETERS_H

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NEAREST 1e-6     /* nearer poses are one (DESIGN section 4) */
+#define NEAREST 1e-6     /* nearer poses are one (docs/formats.md, convention 19) */
 #define FLOOR (1.0 / 50) /* of the largest scale * range */
 
 /* ---- scales ---- */

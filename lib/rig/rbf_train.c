@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define NEAREST 1e-6 /* two poses nearer than this are an error (DESIGN section 4) */
+#define NEAREST 1e-6 /* two poses nearer than this are an error (docs/formats.md, convention 19) */
 
 /* distance (m,m) between the scaled poses; SU_INPUT where two of them coincide. */
 static su_status pose_distances(int64_t m, int64_t s, const double *params, const double *scale, double *distance,

@@ -1,4 +1,4 @@
-/* The rigid frame that is factored out of every frame of a shot (DESIGN convention 2). */
+/* The rigid frame that is factored out of every frame of a shot (docs/formats.md, convention 2). */
 #ifndef SU_RIG_ROOT_FRAME_H
 #define SU_RIG_ROOT_FRAME_H
 

@@ -1,4 +1,4 @@
-/* Parameters for shots without a rig: principal coordinates of their skins (DESIGN section 4). */
+/* Parameters for shots without a rig: principal coordinates of their skins (docs/formats.md, convention 19). */
 #ifndef SU_RIG_SEQUENCE_PARAMS_H
 #define SU_RIG_SEQUENCE_PARAMS_H
 

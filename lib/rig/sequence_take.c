@@ -1,5 +1,6 @@
 #include "rig/sequence_take.h"
 
+#include "core/json_text.h"
 #include "geometry/affine.h"
 #include "geometry/polygon.h"
 #include "rig/character.h"
@@ -8,6 +9,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -339,26 +341,30 @@ static su_status write_points(void *context, su_npz_writer *writer, su_error *er
     return SU_OK;
 }
 
-static void describe(const su_sequence_take *t, const char *clip, json_t *meta)
+static su_status describe(const su_sequence_take *t, const char *clip, json_t *meta, su_error *err)
 {
+    int bad = 0;
     static const char *const axis[] = {"x", "y", "z"};
     json_t *names = json_array();
+    char number[40];
     for (int64_t i = 0; i < t->sequence->objects; i++) {
-        json_t *name = t->sequence->object_names ? json_string(t->sequence->object_names[i]) : NULL;
-        json_array_append_new(names, name ? name : json_sprintf("object%lld", (long long)i));
+        snprintf(number, sizeof number, "object%lld", (long long)i);
+        bad |= json_array_append_new(
+            names, su_json_text(t->sequence->object_names ? t->sequence->object_names[i] : NULL, number));
     }
-    json_object_set_new(meta, "clip", json_string(clip));
-    json_object_set_new(meta, "fps", json_real(t->fps));
-    json_object_set_new(meta, "frame_start", json_real(t->frame_start));
-    json_object_set_new(meta, "source_unit", json_real(t->unit));
-    json_object_set_new(meta, "source_up", json_string(axis[t->up]));
+    bad |= json_object_set_new(meta, "clip", json_string(clip));
+    bad |= json_object_set_new(meta, "fps", json_real(t->fps));
+    bad |= json_object_set_new(meta, "frame_start", json_real(t->frame_start));
+    bad |= json_object_set_new(meta, "source_unit", json_real(t->unit));
+    bad |= json_object_set_new(meta, "source_up", json_string(axis[t->up]));
     json_t *params = json_array();
     for (int64_t k = 0; k < t->anim.s && t->param_names; k++) {
-        json_t *name = json_string(t->param_names[k]);
-        json_array_append_new(params, name ? name : json_sprintf("p%lld", (long long)k));
+        snprintf(number, sizeof number, "p%lld", (long long)k);
+        bad |= json_array_append_new(params, su_json_text(t->param_names[k], number));
     }
-    json_object_set_new(meta, "param_names", params);
-    json_object_set_new(meta, "object_names", names);
+    bad |= json_object_set_new(meta, "param_names", params);
+    bad |= json_object_set_new(meta, "object_names", names);
+    return bad ? su_fail(err, SU_AGAIN, "out of memory for meta") : SU_OK;
 }
 
 su_status su_sequence_take_save(su_sequence_take *take, const char *path, const char *clip, json_t *meta,
@@ -381,7 +387,7 @@ su_status su_sequence_take_save(su_sequence_take *take, const char *path, const 
         goto done;
     }
     su_field_stream stream = {"points", write_points, &w};
-    describe(take, clip, meta);
+    SU_GO(describe(take, clip, meta, err));
     anim->file.meta = meta;
     status = su_schema_save_streamed(&su_anim_schema, path, anim, &stream, err);
     anim->file.meta = NULL;

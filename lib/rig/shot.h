@@ -1,5 +1,6 @@
 /* A shot as the simulators see it: skin, parameters and root frame at any time, by natural cubic splines over the
- * frames (DESIGN convention 17), with the parameters mapped onto those of the model and PSD corrections applied. */
+ * frames (docs/formats.md, convention 17), with the parameters mapped onto those of the model and PSD corrections
+ * applied. */
 #ifndef SU_RIG_SHOT_H
 #define SU_RIG_SHOT_H
 

@@ -155,24 +155,26 @@ done:
     return status;
 }
 
-static void describe(const su_synthetic *m, json_t *meta)
+static su_status describe(const su_synthetic *m, json_t *meta, su_error *err)
 {
+    int bad = 0;
     static const char *const carried[] = {"skinning",     "source",     "source_unit", "source_up",
                                           "object_names", "bone_names", "morph_names", "corrected"};
     json_t *names = json_array();
-    for (int64_t k = 0; k < m->anim.s; k++) json_array_append_new(names, json_string(m->names[k]));
+    for (int64_t k = 0; k < m->anim.s; k++) bad |= json_array_append_new(names, json_string(m->names[k]));
     for (size_t i = 0; i < sizeof carried / sizeof *carried; i++) {
         json_t *value = json_object_get(m->clip[0].anim->file.meta, carried[i]);
-        if (value) json_object_set(meta, carried[i], value);
+        if (value) bad |= json_object_set(meta, carried[i], value);
     }
-    json_object_set_new(meta, "param_names", names);
-    json_object_set_new(meta, "clip", json_string("motion"));
-    json_object_set_new(meta, "fps", json_real(m->options.fps));
-    json_object_set_new(meta, "frame_start", json_real(0.0));
-    json_object_set_new(meta, "motion", json_string(m->why ? "frames" : "joints"));
-    json_object_set_new(meta, "seconds", json_real(m->options.seconds));
-    json_object_set_new(meta, "seed", json_integer((json_int_t)m->options.seed));
-    json_object_set_new(meta, "range", json_real(m->options.share));
+    bad |= json_object_set_new(meta, "param_names", names);
+    bad |= json_object_set_new(meta, "clip", json_string("motion"));
+    bad |= json_object_set_new(meta, "fps", json_real(m->options.fps));
+    bad |= json_object_set_new(meta, "frame_start", json_real(0.0));
+    bad |= json_object_set_new(meta, "motion", json_string(m->why ? "frames" : "joints"));
+    bad |= json_object_set_new(meta, "seconds", json_real(m->options.seconds));
+    bad |= json_object_set_new(meta, "seed", json_integer((json_int_t)m->options.seed));
+    bad |= json_object_set_new(meta, "range", json_real(m->options.share));
+    return bad ? su_fail(err, SU_AGAIN, "out of memory for meta") : SU_OK;
 }
 
 su_status su_synthetic_save(const su_synthetic *m, const char *path, json_t *meta, su_progress *progress, su_error *err)
@@ -180,7 +182,7 @@ su_status su_synthetic_save(const su_synthetic *m, const char *path, json_t *met
     su_anim anim = m->anim;
     point_stream points = {m, progress};
     su_field_stream stream = {"points", write_points, &points};
-    describe(m, meta);
+    SU_TRY(describe(m, meta, err));
     anim.file.meta = meta; /* borrowed: all of this struct is */
     return su_schema_save_streamed(&su_anim_schema, path, &anim, &stream, err);
 }

@@ -1,11 +1,13 @@
 #include "rig/take.h"
 
+#include "core/json_text.h"
 #include "geometry/affine.h"
 #include "io/stage/anim.h"
 #include "rig/root_frame.h"
 #include "rig/skinning.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -170,34 +172,41 @@ done:
     return status;
 }
 
+/* NULL: no memory. */
 static json_t *name_list(int64_t count, const char *const *names)
 {
     json_t *list = json_array();
+    int bad = 0;
     for (int64_t i = 0; i < count; i++) {
-        json_t *name = json_string(names[i]);
-        json_array_append_new(list, name ? name : json_sprintf("name%lld", (long long)i)); /* not UTF-8 */
+        char number[40];
+        snprintf(number, sizeof number, "name%lld", (long long)i);
+        bad |= json_array_append_new(list, su_json_text(names[i], number));
     }
-    return list;
+    if (!bad) return list;
+    json_decref(list);
+    return NULL;
 }
 
-static void describe(const su_take *take, const su_scene_clip *clip, json_t *meta)
+static su_status describe(const su_take *take, const su_scene_clip *clip, json_t *meta, su_error *err)
 {
+    int bad = 0;
     static const char *const axis[] = {"x", "y", "z"};
     const su_character *c = take->character;
-    json_t *name = json_string(clip->name);
-    json_object_set_new(meta, "clip", name ? name : json_string(""));
-    json_object_set_new(meta, "fps", json_real(take->range.fps));
-    json_object_set_new(meta, "frame_start", json_real(take->range.frame_start));
-    json_object_set_new(meta, "skinning", json_string(take->dual ? "dqs" : "lbs"));
-    json_object_set_new(meta, "source_unit", json_real(c->unit));
-    json_object_set_new(meta, "source_up", json_string(axis[c->up]));
-    json_object_set_new(meta, "param_names", name_list(take->parameters.s, take->parameters.names));
-    json_object_set_new(meta, "object_names", name_list(c->objects, c->object_names));
-    json_object_set_new(meta, "bone_names", name_list(c->B, c->bone_names));
+    bad |= json_object_set_new(meta, "clip", su_json_text(clip->name, ""));
+    bad |= json_object_set_new(meta, "fps", json_real(take->range.fps));
+    bad |= json_object_set_new(meta, "frame_start", json_real(take->range.frame_start));
+    bad |= json_object_set_new(meta, "skinning", json_string(take->dual ? "dqs" : "lbs"));
+    bad |= json_object_set_new(meta, "source_unit", json_real(c->unit));
+    bad |= json_object_set_new(meta, "source_up", json_string(axis[c->up]));
+    bad |= json_object_set_new(meta, "param_names", name_list(take->parameters.s, take->parameters.names));
+    bad |= json_object_set_new(meta, "object_names", name_list(c->objects, c->object_names));
+    bad |= json_object_set_new(meta, "bone_names", name_list(c->B, c->bone_names));
     const char **morph_names = su_calloc(c->K, sizeof *morph_names);
-    for (int64_t k = 0; k < c->K && morph_names; k++) morph_names[k] = c->morph[k].name;
-    if (morph_names) json_object_set_new(meta, "morph_names", name_list(c->K, morph_names));
+    if (!morph_names) return su_fail(err, SU_AGAIN, "out of memory for meta");
+    for (int64_t k = 0; k < c->K; k++) morph_names[k] = c->morph[k].name;
+    bad |= json_object_set_new(meta, "morph_names", name_list(c->K, morph_names));
     free(morph_names);
+    return bad ? su_fail(err, SU_AGAIN, "out of memory for meta") : SU_OK;
 }
 
 su_status su_take_save(const su_take *take, const char *path, const su_scene_clip *clip, json_t *meta, int threads,
@@ -218,7 +227,7 @@ su_status su_take_save(const su_take *take, const char *path, const su_scene_cli
                     .B = c->B};
     point_stream points = {take, threads, progress};
     su_field_stream stream = {"points", write_points, &points};
-    describe(take, clip, meta);
+    SU_TRY(describe(take, clip, meta, err));
     anim.file.meta = json_incref(meta);
     anim.root = take->root, anim.neutral = c->neutral, anim.triangles = c->triangles;
     anim.face_counts = c->face_counts, anim.face_indices = c->face_indices, anim.source_vertex = c->source_vertex;

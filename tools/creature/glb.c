@@ -1,6 +1,7 @@
 /* glTF 2.0 in its binary form: one mesh, one skin, the clips of creature_clips, a material. */
 #include "creature.h"
 #include "core/file.h"
+#include "core/json_text.h"
 #include "core/memory.h"
 
 #include <jansson.h>
@@ -206,7 +207,7 @@ static su_status write_file(const char *path, const json_t *root, const glb *g, 
     su_status status = SU_OK;
     su_output out = {0};
     unsigned char head[20], chunk[8];
-    char *text = json_dumps(root, JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(9));
+    char *text = su_json_dump(root, JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(9));
     if (!text) return su_fail(err, SU_AGAIN, "%s: out of memory", path);
     size_t length = strlen(text), json = (length + 3) & ~(size_t)3, bin = (g->count + 3) & ~(size_t)3;
     memcpy(head, "glTF", 4);

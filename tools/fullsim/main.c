@@ -1,4 +1,5 @@
 /* supple fullsim: a shot through the full space, the ground truth that sim is compared with. */
+#include "core/json_text.h"
 #include "core/memory.h"
 #include "core/tool.h"
 #include "fem/fullsim.h"
@@ -119,7 +120,7 @@ static su_status save_checkpoint(job *j, const char *key, double *state, int64_t
 static su_status simulate(su_tool *tool, job *j)
 {
     su_error *err = &tool->err;
-    char *key = json_dumps(j->sim.file.meta, JSON_SORT_KEYS | JSON_COMPACT);
+    char *key = su_json_dump(j->sim.file.meta, JSON_SORT_KEYS | JSON_COMPACT);
     double *state = NULL;
     su_status status;
     int64_t done = 0;

@@ -1,4 +1,5 @@
 /* supple-info: what stands in a file of supple. */
+#include "core/json_text.h"
 #include "core/npz.h"
 #include "core/tool.h"
 #include "io/stage/schema.h"
@@ -96,7 +97,7 @@ static void print_text(FILE *out, su_npz *file, const su_schema *schema, const v
     json_object_foreach((json_t *)(uintptr_t)meta, key, value)
     {
         if (strcmp(key, "kind") == 0 || strcmp(key, "version") == 0) continue;
-        char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(9));
+        char *text = su_json_dump(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(9));
         if (text) fprintf(out, "  %-22s %.200s%s\n", key, text, strlen(text) > 200 ? " ..." : "");
         free(text);
     }

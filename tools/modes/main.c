@@ -65,7 +65,7 @@ static su_status load(job *j)
     return choose_poses(j);
 }
 
-/* Convention 16: what the modes of one pose depend on. */
+/* docs/formats.md, convention 16: what the modes of one pose depend on. */
 static su_status pose_digest(const job *j, int64_t i, char hex[33])
 {
     int64_t n = j->tet.n, t = j->tet.t, row = j->rows[i];

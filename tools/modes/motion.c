@@ -97,7 +97,7 @@ static su_status make_meta(job *j, const motions *m, su_basis *basis)
 
 /* Of the modes, this part is the lowest linear ones of the neutral pose, unless --linear says otherwise: small swings
  * about the rig's motion are theirs, whatever trained the others, which lock them where they know folds only
- * (docs/reduction.md). */
+ * (docs/reduction.md, eq. 16). */
 enum { LINEAR_PART = 3 };
 
 /* modes (linear,n,3), of the neutral pose with its materials. */

@@ -1,5 +1,6 @@
 /* supple sim: a shot through the reduced model. Writes coordinates, not vertices; export rebuilds frames. */
 #include "core/file.h"
+#include "core/json_text.h"
 #include "core/memory.h"
 #include "core/threads.h"
 #include "core/tool.h"
@@ -174,7 +175,7 @@ static su_status run_frames(su_tool *tool, take *t)
     su_error *err = &tool->err;
     if (!set->checkpoint && !set->resume)
         return su_simulation_run(t->simulation, t->sim.F, &t->sim, &tool->progress, err);
-    char *key = json_dumps(t->sim.file.meta, JSON_SORT_KEYS | JSON_COMPACT);
+    char *key = su_json_dump(t->sim.file.meta, JSON_SORT_KEYS | JSON_COMPACT);
     su_status status = key ? SU_OK : su_fail(err, SU_AGAIN, "not enough memory");
     bool found = false;
     if (status == SU_OK && set->resume)

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COLLAPSED 0.1 /* of the neutral volume (convention 8) */
+#define COLLAPSED 0.1 /* of the neutral volume (docs/formats.md, convention 8) */
 
 /* The frames of one shot. */
 typedef struct track {

@@ -148,7 +148,7 @@ static su_status fit_pose(job *j, su_fit_solver *solver, int64_t k, int threads,
     double *x = j->fit.shapes + 3 * k * n, *correction = j->fit.corrections + 3 * k * n;
     const double *skin = j->poses.shapes + 3 * pose * j->poses.nbar;
     if (j->reused[k]) return SU_OK;
-    if (pose == 0) { /* convention 3 */
+    if (pose == 0) { /* docs/formats.md, convention 3 */
         memcpy(x, j->tet.vertices, 3 * (size_t)n * sizeof *x);
         return SU_OK;
     }
@@ -400,7 +400,7 @@ static void report(const job *j)
             (long long)j->fit.k, 100 * worst, (long long)collapsed, j->young, sqrt(j->lowest) / (2 * M_PI));
 }
 
-/* Convention 16: what the fit of one pose depends on. */
+/* docs/formats.md, convention 16: what the fit of one pose depends on. */
 static su_status pose_digest(const job *j, int64_t k, char hex[33])
 {
     const settings *set = j->set;

@@ -15,7 +15,8 @@ typedef struct cursor {
     const su_ogawa *file;
     uint8_t *data; /* owned */
     uint64_t size, at;
-    bool failed; /* a field reached beyond the block */
+    bool failed;    /* a field reached beyond the block */
+    bool no_memory; /* a string could not be copied */
 } cursor;
 
 static su_status load(const su_ogawa *file, su_ogawa_ref ref, cursor *c, su_error *err)
@@ -58,7 +59,7 @@ static char *take_text(cursor *c, uint64_t count)
     }
     char *text = malloc(count + 1);
     if (!text) {
-        c->failed = true;
+        c->failed = c->no_memory = true;
         return NULL;
     }
     memcpy(text, c->data + c->at, count);
@@ -72,15 +73,29 @@ static su_status damaged(const su_ogawa *file, su_error *err, const char *what)
     return su_fail(err, SU_INPUT, "%s: damaged: %s", su_ogawa_path(file), what);
 }
 
+/* A cursor that has failed. */
+static su_status broken(const su_ogawa *file, const cursor *c, su_error *err, const char *what)
+{
+    return c->no_memory ? su_fail(err, SU_AGAIN, "%s: out of memory for %s", su_ogawa_path(file), what)
+                        : damaged(file, err, what);
+}
+
+static char *copy_text(cursor *c, const char *text)
+{
+    char *copy = strdup(text);
+    if (!copy) c->failed = c->no_memory = true;
+    return copy;
+}
+
 static char *metadata_of(const su_abc_tree *tree, cursor *c, uint32_t index, int size_bytes)
 {
     if (index == INLINE_INDEX) return take_text(c, take_number(c, size_bytes));
-    if (index == 0) return strdup("");
+    if (index == 0) return copy_text(c, "");
     if ((int)index > tree->string_count) {
         c->failed = true;
         return NULL;
     }
-    return strdup(tree->strings[index - 1]);
+    return copy_text(c, tree->strings[index - 1]);
 }
 
 /* ---- the tree of objects ---- */
@@ -122,12 +137,12 @@ static su_status read_table(su_abc_tree *tree, su_ogawa_ref ref, su_error *err)
     cursor c;
     SU_TRY(load(tree->file, ref, &c, err));
     tree->strings = calloc(256, sizeof *tree->strings);
-    if (!tree->strings) c.failed = true;
+    if (!tree->strings) c.failed = c.no_memory = true;
     while (!c.failed && c.at < c.size && tree->string_count < 255) {
         char *text = take_text(&c, take_number(&c, 1));
         if (text) tree->strings[tree->string_count++] = text;
     }
-    su_status status = c.failed ? damaged(tree->file, err, "the table of metadata") : SU_OK;
+    su_status status = c.failed ? broken(tree->file, &c, err, "the table of metadata") : SU_OK;
     free(c.data);
     return status;
 }
@@ -186,7 +201,7 @@ static su_status read_object(su_abc_tree *tree, su_ogawa_ref ref, su_abc_node *n
         if (!name || !metadata || c.failed) {
             free(name);
             free(metadata);
-            status = damaged(tree->file, err, "an object header");
+            status = broken(tree->file, &c, err, "an object header");
             goto done;
         }
         SU_GO(add_node(tree, node, name, metadata, &child, err));
@@ -231,7 +246,7 @@ su_status su_abc_tree_open(const char *path, su_abc_tree *tree, su_error *err)
     SU_GO(load(tree->file, refs[3], &c, err));
     tree->metadata = take_text(&c, c.size);
     if (!tree->metadata) {
-        status = damaged(tree->file, err, "metadata of the archive");
+        status = broken(tree->file, &c, err, "metadata of the archive");
         goto done;
     }
     SU_GO(read_times(tree, refs[4], err));
@@ -300,7 +315,7 @@ static su_status read_entry(const su_abc_tree *tree, cursor *c, su_abc_entry *en
     uint64_t size = take_number(c, width);
     entry->name = size ? take_text(c, size) : NULL;
     entry->metadata = entry->name ? metadata_of(tree, c, info >> 20 & 255, width) : NULL;
-    return entry->metadata && !c->failed ? SU_OK : damaged(tree->file, err, "a property header");
+    return entry->metadata && !c->failed ? SU_OK : broken(tree->file, c, err, "a property header");
 }
 
 su_status su_abc_entries(const su_abc_tree *tree, su_ogawa_ref compound, int *count, su_abc_entry **entries,

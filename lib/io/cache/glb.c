@@ -1,6 +1,7 @@
 #include "io/cache/glb.h"
 
 #include "core/file.h"
+#include "core/json_text.h"
 #include "core/memory.h"
 #include "geometry/rotation.h"
 
@@ -18,6 +19,7 @@ typedef struct writer {
     json_t *views, *accessors, *meshes, *nodes, *channels, *samplers;
     uint8_t *data; /* the binary chunk */
     size_t count, capacity;
+    int bad; /* something of the JSON could not be added: no memory */
     su_error *err;
 } writer;
 
@@ -48,11 +50,11 @@ static int accessor(writer *w, int64_t elements, int width, int type, int target
     memcpy(data_pointer, &data, sizeof data);
     json_t *view =
         json_pack("{s:i, s:I, s:I}", "buffer", 0, "byteOffset", (json_int_t)offset, "byteLength", (json_int_t)bytes);
-    if (target) json_object_set_new(view, "target", json_integer(target));
-    json_array_append_new(w->views, view);
-    json_array_append_new(w->accessors,
-                          json_pack("{s:I, s:i, s:I, s:s}", "bufferView", (json_int_t)json_array_size(w->views) - 1,
-                                    "componentType", type, "count", (json_int_t)elements, "type", names[width]));
+    if (target) w->bad |= json_object_set_new(view, "target", json_integer(target));
+    w->bad |= json_array_append_new(w->views, view);
+    w->bad |= json_array_append_new(w->accessors, json_pack("{s:I, s:i, s:I, s:s}", "bufferView",
+                                                            (json_int_t)json_array_size(w->views) - 1, "componentType",
+                                                            type, "count", (json_int_t)elements, "type", names[width]));
     return (int)json_array_size(w->accessors) - 1;
 }
 
@@ -63,11 +65,11 @@ static void set_range(writer *w, int index, int64_t elements, int width, const f
     for (int c = 0; c < width; c++) {
         float a = FLT_MAX, b = -FLT_MAX;
         for (int64_t i = 0; i < elements; i++) a = fminf(a, values[width * i + c]), b = fmaxf(b, values[width * i + c]);
-        json_array_append_new(low, json_real((double)a));
-        json_array_append_new(high, json_real((double)b));
+        w->bad |= json_array_append_new(low, json_real((double)a));
+        w->bad |= json_array_append_new(high, json_real((double)b));
     }
-    json_object_set_new(object, "min", low);
-    json_object_set_new(object, "max", high);
+    w->bad |= json_object_set_new(object, "min", low);
+    w->bad |= json_object_set_new(object, "max", high);
 }
 
 static su_status no_memory(writer *w) { return su_fail(w->err, SU_AGAIN, "out of memory for a glTF file"); }
@@ -201,7 +203,7 @@ static su_status put_targets(writer *w, const su_cache_part *p, const corner_map
         if (position < 0 || normal < 0)
             status = no_memory(w);
         else
-            json_array_append_new(targets, json_pack("{s:i, s:i}", "POSITION", position, "NORMAL", normal));
+            w->bad |= json_array_append_new(targets, json_pack("{s:i, s:i}", "POSITION", position, "NORMAL", normal));
     }
     free(moved);
     return status;
@@ -226,17 +228,17 @@ static su_status put_part(writer *w, const su_cache_part *p)
         goto done;
     }
     SU_GO(put_targets(w, p, &map, normals, targets));
-    json_object_set_new(attributes, "POSITION", json_integer(position));
-    json_object_set_new(attributes, "NORMAL", json_integer(normal));
-    if (p->uvs) json_object_set_new(attributes, "TEXCOORD_0", json_integer(uv));
-    if (m->lookup) json_object_set_new(attributes, p->uvs ? "TEXCOORD_1" : "TEXCOORD_0", json_integer(lookup));
-    for (int64_t k = 0; k < m->shapes; k++) json_array_append_new(start, json_real((double)m->weights[k]));
-    json_t *primitive = json_pack("{s:O, s:i}", "attributes", attributes, "indices", indices),
-           *name = json_string(p->name);
-    if (m->shapes) json_object_set(primitive, "targets", targets);
-    json_t *mesh = json_pack("{s:o, s:[o]}", "name", name ? name : json_string("mesh"), "primitives", primitive);
-    if (m->shapes) json_object_set(mesh, "weights", start);
-    json_array_append_new(w->meshes, mesh);
+    w->bad |= json_object_set_new(attributes, "POSITION", json_integer(position));
+    w->bad |= json_object_set_new(attributes, "NORMAL", json_integer(normal));
+    if (p->uvs) w->bad |= json_object_set_new(attributes, "TEXCOORD_0", json_integer(uv));
+    if (m->lookup)
+        w->bad |= json_object_set_new(attributes, p->uvs ? "TEXCOORD_1" : "TEXCOORD_0", json_integer(lookup));
+    for (int64_t k = 0; k < m->shapes; k++) w->bad |= json_array_append_new(start, json_real((double)m->weights[k]));
+    json_t *primitive = json_pack("{s:O, s:i}", "attributes", attributes, "indices", indices);
+    if (m->shapes) w->bad |= json_object_set(primitive, "targets", targets);
+    json_t *mesh = json_pack("{s:o, s:[o]}", "name", su_json_text(p->name, "mesh"), "primitives", primitive);
+    if (m->shapes) w->bad |= json_object_set(mesh, "weights", start);
+    w->bad |= json_array_append_new(w->meshes, mesh);
 done:
     free(normals), free(map.vertex), free(map.uv), free(map.corner);
     json_decref(targets), json_decref(start), json_decref(attributes);
@@ -247,11 +249,11 @@ done:
 
 static void add_channel(writer *w, int input, int output, int node, const char *path)
 {
-    json_array_append_new(w->samplers,
-                          json_pack("{s:i, s:i, s:s}", "input", input, "output", output, "interpolation", "LINEAR"));
-    json_array_append_new(w->channels,
-                          json_pack("{s:i, s:{s:i, s:s}}", "sampler", (int)json_array_size(w->samplers) - 1, "target",
-                                    "node", node, "path", path));
+    w->bad |= json_array_append_new(
+        w->samplers, json_pack("{s:i, s:i, s:s}", "input", input, "output", output, "interpolation", "LINEAR"));
+    w->bad |= json_array_append_new(w->channels,
+                                    json_pack("{s:i, s:{s:i, s:s}}", "sampler", (int)json_array_size(w->samplers) - 1,
+                                              "target", "node", node, "path", path));
 }
 
 static su_status put_clip(writer *w, int parts)
@@ -296,28 +298,26 @@ static json_t *document(writer *w, const su_cache_parts *parts)
     const su_glb_morphs *m = w->morphs;
     json_t *children = json_array();
     for (int i = 0; i < parts->count; i++) {
-        json_t *name = json_string(parts->part[i].name);
-        json_array_append_new(children, json_integer(1 + i));
-        json_array_append_new(w->nodes, json_pack("{s:o, s:i}", "name", name ? name : json_string("mesh"), "mesh", i));
+        w->bad |= json_array_append_new(children, json_integer(1 + i));
+        w->bad |= json_array_append_new(
+            w->nodes, json_pack("{s:o, s:i}", "name", su_json_text(parts->part[i].name, "mesh"), "mesh", i));
     }
-    json_array_insert_new(w->nodes, 0, json_pack("{s:s, s:o}", "name", "root", "children", children));
-    json_t *generator = json_string(m->application ? m->application : ""),
-           *text = json_string(m->provenance ? m->provenance : "");
+    w->bad |= json_array_insert_new(w->nodes, 0, json_pack("{s:s, s:o}", "name", "root", "children", children));
     json_t *document = json_pack(
         "{s:{s:s, s:o, s:{s:o, s:f, s:f}}, s:i, s:[{s:[i]}], s:O, s:O, s:O, s:O, s:[{s:I}]}", "asset", "version", "2.0",
-        "generator", generator ? generator : json_string(""), "extras", "provenance", text ? text : json_string(""),
+        "generator", su_json_text(m->application, ""), "extras", "provenance", su_json_text(m->provenance, ""),
         "frame_start", m->frame_start, "fps", m->fps, "scene", 0, "scenes", "nodes", 0, "nodes", w->nodes, "meshes",
         w->meshes, "accessors", w->accessors, "bufferViews", w->views, "buffers", "byteLength", (json_int_t)w->count);
     if (document && json_array_size(w->channels))
-        json_object_set_new(document, "animations",
-                            json_pack("[{s:s, s:O, s:O}]", "name", m->name ? m->name : "bake", "channels", w->channels,
-                                      "samplers", w->samplers));
+        w->bad |= json_object_set_new(document, "animations",
+                                      json_pack("[{s:s, s:O, s:O}]", "name", m->name ? m->name : "bake", "channels",
+                                                w->channels, "samplers", w->samplers));
     return document;
 }
 
 static su_status write_file(writer *w, const char *path, const json_t *document)
 {
-    char *text = document ? json_dumps(document, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
+    char *text = document && !w->bad ? su_json_dump(document, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
     if (!text) return no_memory(w);
     size_t length = strlen(text), padded = (length + 3) & ~(size_t)3;
     uint64_t total = 12 + 8 + (uint64_t)padded + 8 + w->count;

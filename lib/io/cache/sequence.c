@@ -55,17 +55,16 @@ static su_status take_obj(su_sequence *s, su_obj *obj, su_error *err)
 {
     SU_TRY(SU_ALLOC(&s->object_xform, 16 * obj->objects, "objects", err));
     for (int64_t i = 0; i < 16 * obj->objects; i++) s->object_xform[i] = i % 16 % 5 == 0;
+    if (obj->color) SU_TRY(SU_ALLOC(&s->color, 4 * obj->vertices, "colours", err));
+    for (int64_t i = 0; obj->color && i < 4 * obj->vertices; i++)
+        s->color[i] = i % 4 == 3 ? 1.0f : obj->color[i / 4 * 3 + i % 4];
     s->vertices = obj->vertices, s->faces = obj->faces, s->corners = obj->corners, s->uvs = obj->uvs,
     s->objects = obj->objects;
     s->face_counts = obj->face_counts, s->face_indices = obj->face_indices, s->uv = obj->uv,
     s->uv_indices = obj->uv_indices;
     s->object_ids = obj->object_ids, s->object_names = obj->object_names;
     double *points = obj->points;
-    if (obj->color) {
-        SU_TRY(SU_ALLOC(&s->color, 4 * obj->vertices, "colours", err));
-        for (int64_t i = 0; i < 4 * obj->vertices; i++) s->color[i] = i % 4 == 3 ? 1.0f : obj->color[i / 4 * 3 + i % 4];
-        free(obj->color);
-    }
+    free(obj->color);
     *obj = (su_obj){.points = points};
     return SU_OK;
 }

@@ -1,6 +1,7 @@
 #include "io/cache/vat.h"
 
 #include "core/file.h"
+#include "core/json_text.h"
 #include "core/memory.h"
 #include "io/cache/glb.h"
 
@@ -180,6 +181,7 @@ static su_status write_description(su_vat_writer *w, char *const paths[3], su_er
     const su_cache_layout *l = w->layout;
     const char up[2] = {l->up, 0};
     bool uv = false;
+    int bad = 0;
     for (int i = 0; i < w->parts->count; i++) uv |= w->parts->part[i].uvs > 0;
     json_t *text = json_pack(
         "{s:s, s:i, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:s, s:{s:[f, f, f], s:[f, f, f]}, s:o}",
@@ -188,14 +190,14 @@ static su_status write_description(su_vat_writer *w, char *const paths[3], su_er
         (json_int_t)(w->rows * w->frames), "rows_per_frame", (json_int_t)w->rows, "fps", l->fps, "frame_start",
         l->frame_start, "frame_step", l->frame_step, "unit", l->unit, "up", up, "bounds", "low", w->low[0], w->low[1],
         w->low[2], "high", w->high[0], w->high[1], w->high[2], "positions", describe_texture(w, POSITIONS, paths[0]));
-    if (paths[1]) json_object_set_new(text, "normals", describe_texture(w, NORMALS, paths[1]));
+    if (paths[1]) bad |= json_object_set_new(text, "normals", describe_texture(w, NORMALS, paths[1]));
     if (paths[2])
-        json_object_set_new(text, "mesh",
-                            json_pack("{s:s, s:i}", "file", su_base_name(paths[2]), "texcoord", uv ? 1 : 0));
+        bad |= json_object_set_new(text, "mesh",
+                                   json_pack("{s:s, s:i}", "file", su_base_name(paths[2]), "texcoord", uv ? 1 : 0));
     const char *const notes[][2] = {{"clip", l->clip}, {"application", l->application}, {"provenance", l->provenance}};
     for (int i = 0; i < 3; i++)
-        if (notes[i][1]) json_object_set_new(text, notes[i][0], json_string(notes[i][1]));
-    char *dump = text ? json_dumps(text, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) : NULL;
+        if (notes[i][1]) bad |= json_object_set_new(text, notes[i][0], json_string(notes[i][1]));
+    char *dump = text && !bad ? su_json_dump(text, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) : NULL;
     su_output out = {0};
     su_status status = dump ? su_output_open(&out, w->path, err) : su_fail(err, SU_AGAIN, "%s: out of memory", w->path);
     if (status == SU_OK) status = su_output_write(&out, dump, strlen(dump), err);

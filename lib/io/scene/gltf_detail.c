@@ -405,6 +405,7 @@ int su_gltf_refuse(const char *path, char *message, size_t message_size)
             refused = 1;
         }
     if (!refused) message[0] = 0;
+    if (scene.arena.failed) refused = complain(&g, "not enough memory") + 1;
     json_decref(g.json);
     su_arena_free(&scene.arena);
     return refused;

@@ -325,7 +325,7 @@ static int add_clip(parser *p, const struct aiAnimation *from, su_scene_clip *cl
             return complain(p, "several nodes have the name of an animated node; give them unique names",
                             from->mChannels[i]->mNodeName.data);
         add_channel(p, from->mChannels[i], seconds, c);
-        if (!c->translation || !c->rotation || !c->scale) return complain(p, "not enough memory", NULL);
+        if (p->arena->failed) return complain(p, "not enough memory", NULL);
         measure_track(p, c->translations, c->translation_times, &most, clip);
         measure_track(p, c->rotations, c->rotation_times, &most, clip);
         measure_track(p, c->scales, c->scale_times, &most, clip);
@@ -407,13 +407,15 @@ static int copy_scene(parser *p, const char *path)
     return 0;
 }
 
-int su_scene_parse(const char *path, su_scene *scene, char *message, size_t message_size)
+static int parse(const char *path, su_scene *scene, char *message, size_t message_size)
 {
     parser p = {.out = scene, .arena = &scene->arena, .message = message, .message_size = message_size};
     const char *dot = strrchr(path, '.');
-    if (dot && (strcasecmp(dot, ".glb") == 0 || strcasecmp(dot, ".gltf") == 0) &&
-        su_gltf_refuse(path, message, message_size))
-        return 1;
+    if (dot && (strcasecmp(dot, ".glb") == 0 || strcasecmp(dot, ".gltf") == 0)) {
+        int refused = su_gltf_refuse(path, message, message_size);
+        if (refused == 2) scene->arena.failed = true;
+        if (refused) return 1;
+    }
     p.ai = aiImportFile(path, 0);
     if (!p.ai || !p.ai->mRootNode) complain(&p, p.ai ? "the file holds no scene" : aiGetErrorString(), NULL);
     int failed = !p.ai || !p.ai->mRootNode || copy_scene(&p, path);
@@ -422,4 +424,12 @@ int su_scene_parse(const char *path, su_scene *scene, char *message, size_t mess
     if (strcmp(scene->format, "FBX") == 0) su_fbx_control_points(path, scene);
     if (strcmp(scene->format, "Collada") == 0) su_collada_control_points(path, scene);
     return strcmp(scene->format, "glTF") == 0 ? su_gltf_detail(path, scene, message, message_size) : 0;
+}
+
+int su_scene_parse(const char *path, su_scene *scene, char *message, size_t message_size)
+{
+    int failed = parse(path, scene, message, message_size);
+    if (!scene->arena.failed) return failed;
+    snprintf(message, message_size, "not enough memory"); /* names, keys and more may be missing */
+    return 1;
 }

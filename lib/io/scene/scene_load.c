@@ -13,12 +13,13 @@
 
 /* ---- the child ---- */
 
-/* What the child sends: one byte, 0 and the scene or 1 and a message. */
+/* What the child sends: one byte, 0 and the scene, 1 and a message, or 2 and a message where memory was missing. */
 static int parse_in_child(void *context, int fd)
 {
     su_scene scene = {0};
     char message[800] = "";
     unsigned char failed = su_scene_parse(context, &scene, message, sizeof message) != 0;
+    if (scene.arena.failed) failed = 2;
     if (write(fd, &failed, 1) != 1) return 1;
     if (failed) return write(fd, message, strlen(message)) < 0;
     return su_scene_encode(&scene, fd);
@@ -67,11 +68,12 @@ su_status su_scene_load(const char *path, const su_child_limits *limits, su_scen
     } else if (result.end == SU_CHILD_KILLED) {
         status = su_fail(err, SU_INPUT, "%s: the parser crashed (signal %d); the file is damaged or of another kind",
                          path, result.code);
-    } else if (count > 0 && bytes[0] == 1) {
+    } else if (count > 0 && bytes[0]) {
         char text[800];
         snprintf(text, sizeof text, "%.*s", (int)(count - 1 < 790 ? count - 1 : 790), bytes + 1);
         flatten(text);
-        status = su_fail(err, SU_INPUT, "%s: cannot read it: %s", path, text[0] ? text : "unknown reason");
+        status = su_fail(err, bytes[0] == 2 ? SU_AGAIN : SU_INPUT, "%s: cannot read it: %s", path,
+                         text[0] ? text : "unknown reason");
     } else if (result.code != 0 || count == 0) {
         status = su_fail(err, SU_INPUT, "%s: the parser gave up (status %d)", path, result.code);
     } else if ((status = su_scene_decode(bytes + 1, count - 1, scene, err)) != SU_OK ||

@@ -185,5 +185,6 @@ su_status su_scene_decode(const void *data, size_t count, su_scene *scene, su_er
 {
     stream s = {.data = data, .left = count, .arena = &scene->arena};
     move_scene(&s, scene);
+    if (scene->arena.failed) return su_fail(err, SU_AGAIN, "not enough memory for the scene");
     return s.failed || s.left ? su_fail(err, SU_INPUT, "the parser's answer is incomplete") : SU_OK;
 }

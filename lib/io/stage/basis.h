@@ -22,7 +22,7 @@ typedef struct su_basis {
     double *gram_factor;    /* (m,factor,r) optional: S_i */
     int32_t *parent;        /* (m) -1 at the neutral pose */
     double *angles;         /* (m,r) rad */
-    double *basis_rbf;      /* (m,columns) optional: B of convention 7 */
+    double *basis_rbf;      /* (m,columns) optional: B of docs/formats.md, convention 7 */
     double *param_scale;    /* (s) */
     int32_t *mode_region;   /* (r) */
     double *region_weights; /* (d,n) */

@@ -211,8 +211,8 @@ su_status su_schema_load(const su_schema *schema, const char *path, void *object
     if (schema->count_count > MAX_COUNTS) return su_fail(err, SU_FAILED, "%s: too many counts", schema->kind);
     SU_GO(su_npz_open(path, &head->source, err));
     SU_GO(check_kind(schema, head->source, err));
-    head->meta = json_deep_copy(su_npz_meta(head->source));
-    if (!head->meta) {
+    head->meta = json_deep_copy(su_npz_meta(head->source)); /* which leaves out what it has no memory for */
+    if (!head->meta || !json_equal(head->meta, su_npz_meta(head->source))) {
         status = su_fail(err, SU_AGAIN, "%s: out of memory", path);
         goto done;
     }
@@ -229,7 +229,8 @@ done:
 static json_t *final_meta(const su_schema *schema, const su_file *head)
 {
     json_t *meta = head->meta ? json_copy(head->meta) : json_object();
-    if (meta && (json_object_set_new(meta, "kind", json_string(schema->kind)) != 0 ||
+    if (meta && ((head->meta && !json_equal(meta, head->meta)) || /* a copy leaves out what it has no memory for */
+                 json_object_set_new(meta, "kind", json_string(schema->kind)) != 0 ||
                  json_object_set_new(meta, "version", json_integer(schema->version)) != 0)) {
         json_decref(meta);
         return NULL;

@@ -1,5 +1,6 @@
 /* Bases of several example poses made comparable: turned back to the neutral pose, where they are matched by Procrustes
- * along a tree of poses (PSSD section 5.1; DESIGN conventions 11, 12). A basis is r rows of n vertices times 3. */
+ * along a tree of poses (PSSD section 5.1; docs/formats.md, conventions 11 and 12). A basis is r rows of n vertices
+ * times 3. */
 #ifndef SU_REDUCE_ALIGN_H
 #define SU_REDUCE_ALIGN_H
 

@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-/* Norm lower bound of convention 18: a column that all but vanishes between poses must not be blown up. */
+/* Norm lower bound of docs/formats.md, convention 18: a column that all but vanishes between poses must not be blown
+ * up. */
 #define LEAST_NORM 0.1
 
 static void add_turned(int64_t n, double weight, const double *quaternions, const double *from, double *to)

@@ -17,7 +17,7 @@ typedef struct su_pose_bases {
 } su_pose_bases;
 
 /* U (r,n,3) in the coordinates of the current pose, columns of unit mass norm (PSSD eq. 14-16; norms below 0.1 before
- * that count as 0.1, convention 18):
+ * that count as 0.1, docs/formats.md, convention 18):
  *   SU_COROTATED  U_v = R_v(p) sum_i b_i Û_i,v    weights = b (m), rotation (n,4) the field at p
  *   SU_LINEAR     U_v = sum_i w_i R_i,v Û_i,v     weights = w (m), rotation unused */
 void su_interpolate_basis(const su_pose_bases *bases, const double *weights, const double *rotation, double *U,

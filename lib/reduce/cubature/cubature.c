@@ -17,7 +17,7 @@ enum { SOFT = 12, SOFT_WEIGHT = 4 }; /* lowest motions trained one by one, and h
 /* Tets aim at this part of the linear stiffness, and D, which has the rest, may take off this part of it where they
  * have too much. Without the first they have too much in half of all directions; without the second all that stays, and
  * soft motions are too fast. Both are small enough for the tets' own energy to outweigh what D takes off in motions of
- * any size that trained them (docs/reduction.md). */
+ * any size that trained them (docs/design.md, eq. 14). */
 #define AIM 0.95
 #define MOST_TAKEN 0.2
 enum { TETS_A_MODE = 3, VERTICES_A_MODE = 3 }; /* with one basis for all poses, by default */

@@ -1,4 +1,5 @@
-/* Training of both cubature sets over all places in pose space (PSSD sections 5.3, 5.4; DESIGN section 4). */
+/* Training of both cubature sets over all places in pose space (PSSD sections 5.3, 5.4; docs/reduction.md, section 5).
+ */
 #ifndef SU_REDUCE_CUBATURE_H
 #define SU_REDUCE_CUBATURE_H
 
@@ -18,7 +19,7 @@ typedef struct su_cubature_settings {
     int64_t tets;     /* wanted elements; 0: as many as the error needs, with states three a mode */
     int64_t vertices; /* wanted inertia vertices; 0: as many as the error needs */
     int64_t samples;  /* a pose; 0: by the number of modes and the memory */
-    double amplitude; /* convention 13: 0.05 */
+    double amplitude; /* docs/formats.md, convention 13: 0.05 */
     uint64_t seed;
     const su_training_states *states; /* with one basis for all poses: what tets are trained on; NULL: random states */
     int64_t memory;                   /* bytes that stored samples may take */
@@ -48,7 +49,8 @@ typedef struct su_cubature {
 
 /* With a basis a pose the tets stand for the whole elastic force, with weights a pose (PSSD section 5.3). With one
  * basis (settings->states) they are trained for what is not linear in it, their weights do not depend on the pose, and
- * D is added (docs/reduction.md). moving: places that inertia vertices are trained at; it begins with `places`. */
+ * D is added (docs/design.md, eq. 12 to 14). moving: places that inertia vertices are trained at; it begins with
+ * `places`. */
 su_status su_cubature_train(su_pose_space *space, const su_training_places *places, const su_training_places *moving,
                             const su_cubature_settings *settings, su_cubature *out, su_error *err);
 /* Trains the tets alone anew, `tets` of them (with states); the vertices stay. Where that fails the old ones stay, too.

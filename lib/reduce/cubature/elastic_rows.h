@@ -1,4 +1,4 @@
-/* Training rows of elastic cubature at one place in pose space (DESIGN convention 13; PSSD eq. 18). */
+/* Training rows of elastic cubature at one place in pose space (docs/formats.md, convention 13; PSSD eq. 18). */
 #ifndef SU_REDUCE_ELASTIC_ROWS_H
 #define SU_REDUCE_ELASTIC_ROWS_H
 

@@ -1,6 +1,6 @@
-/* Training rows of inertial cubature at one place in pose space (PSSD section 5.4, and what the time-consistent step of
- * DESIGN section 4 adds). Everything that inertia vertices must reproduce is linear in an acceleration field a_v:
- * f = sum m_v U_v' a_v. */
+/* Training rows of inertial cubature at one place in pose space (PSSD section 5.4, and what the time-consistent step,
+ * docs/design.md, eq. 11, adds). Everything that inertia vertices must reproduce is linear in an acceleration field
+ * a_v: f = sum m_v U_v' a_v. */
 #ifndef SU_REDUCE_INERTIA_ROWS_H
 #define SU_REDUCE_INERTIA_ROWS_H
 

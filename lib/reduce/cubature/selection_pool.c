@@ -254,7 +254,7 @@ static su_status fill_slots(su_pool *pool, int64_t count, const int32_t *candida
 su_status su_pool_add(su_pool *pool, int64_t count, const int32_t *candidate, int64_t *slot, su_error *err)
 {
     int64_t fresh = 0, next = 0, *new_slot;
-    int32_t *new_candidate;
+    int32_t *new_candidate = NULL;
     if (count == 0) return SU_OK;
     SU_TRY(SU_ALLOC(&new_slot, count, "cubature columns", err));
     su_status status;

@@ -1,5 +1,5 @@
 /* Locking: between example poses the interpolated modes carry a trace of stiff motion, so that the subspace is too
- * stiff although its projection error is small (DESIGN section 4, align). */
+ * stiff although its projection error is small (docs/reduction.md, section 4). */
 #ifndef SU_REDUCE_STIFFENING_H
 #define SU_REDUCE_STIFFENING_H
 

@@ -21,7 +21,7 @@ typedef struct su_contact_settings {
     double apart;     /* m: along the neutral surface the two sides are at least this far from each other */
 } su_contact_settings;
 
-/* Rows C u = 0 of Euclidean norm 1 (conventions 10, 22). Zero-initialize; owned arrays. */
+/* Rows C u = 0 of Euclidean norm 1 (docs/formats.md, convention 10). Zero-initialize; owned arrays. */
 typedef struct su_contact {
     int64_t rows, entries;
     int32_t *offsets;     /* (rows + 1) */

@@ -15,7 +15,7 @@ typedef struct su_mode_problem {
     const su_elastic *elastic;  /* rest shape and material of the pose set; held: to the rig, or outside the region */
     const double *x;            /* (n,3) the rest shape */
     const double *weights;      /* (n) W' > 0 on the free vertices; NULL: ones */
-    int64_t row_count;          /* contact rows C u = 0 (convention 10); 0: none */
+    int64_t row_count;          /* contact rows C u = 0 (docs/formats.md, convention 10); 0: none */
     const int32_t *row_offsets; /* (row_count + 1) */
     const int32_t *row_vertices;
     const double *row_coefficients; /* (.,3) */
@@ -44,8 +44,8 @@ int64_t su_modes_least_linear(int64_t r, int64_t linear);
  * leading mass-PCA directions of the static answers W K^-1 W M a that the linear modes leave, then those of the
  * shapes, as near to them in energy as regions and contact allow; where there are none, or too few, the leading
  * mass-PCA directions of the derivatives W z_ij scaled by lambda_1^2/(lambda_i lambda_j) after the linear span is
- * removed (convention 9). All are orthonormal in M and exactly 0 at held vertices. Needs r <= linear + linear (linear +
- * 1)/2 and as many free degrees of freedom. report may be NULL. */
+ * removed (docs/formats.md, convention 9). All are orthonormal in M and exactly 0 at held vertices. Needs r <= linear +
+ * linear (linear + 1)/2 and as many free degrees of freedom. report may be NULL. */
 su_status su_modes_solve(const su_mode_problem *problem, int64_t linear, int64_t r, double *eigenvalues, double *modes,
                          su_mode_report *report, int threads, const su_progress *progress, su_error *err);
 

@@ -1,5 +1,6 @@
 /* One basis for all poses, from motion: displacements of the full space, turned back to the neutral pose, have few
- * directions whatever the pose, so their principal directions in the mass norm serve all of them (docs/reduction.md).
+ * directions whatever the pose, so their principal directions in the mass norm serve all of them (docs/reduction.md,
+ * eq. 15 and 16).
  */
 #ifndef SU_REDUCE_MOTION_BASIS_H
 #define SU_REDUCE_MOTION_BASIS_H

@@ -1,5 +1,5 @@
 /* Files made one pose at a time, put together again: which file holds which pose, and do they belong together
- * (DESIGN convention 16). */
+ * (docs/formats.md, convention 16). */
 #ifndef SU_REDUCE_PARTS_H
 #define SU_REDUCE_PARTS_H
 

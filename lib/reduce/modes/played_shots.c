@@ -14,7 +14,7 @@
  * are two. */
 enum { SOLVES = 1 };
 /* Young's modulus of soft flesh over its own: it moves as far as fiercer shots than any at hand would move it
- * (docs/reduction.md). */
+ * (docs/reduction.md, section 2). */
 #define SOFT 0.4
 
 /* One shot on its way through the full space. */

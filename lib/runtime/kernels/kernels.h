@@ -89,8 +89,8 @@ typedef struct su_kernels {
 
 extern const su_kernels su_kernels_base, su_kernels_avx2, su_kernels_avx512;
 
-/* The fastest set that this processor runs. name: "base", "avx2" or "avx512" to ask for one (NULL where it cannot run).
- */
+/* The fastest set that this processor runs, or the one that SUPPLE_KERNELS in the environment names, where it runs.
+ * name: "base", "avx2" or "avx512" to ask for one (NULL where it cannot run). */
 const su_kernels *su_kernels_choose(const char *name);
 
 #endif

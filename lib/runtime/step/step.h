@@ -1,7 +1,9 @@
-/* The sequential part of a substep: implicit Euler on y = c + Q (x + U q), projected on the new basis (DESIGN section
- * 4). U1' { M (Q1' (y1 - y0)/h1 - Q1' v0)/h1 + f_int(u1) + (alpha M + beta K_d)(u1 - R1 R0' u0)/h1 - M g } = 0 v0 = (y0
- * - y_1)/h0. Indices 1, 0, _1: the instant to reach and the two before it. Newton starts from the turned previous state
- * u* = R1 R0' u0 itself, which need not lie in the span of U1: one evaluation of K serves damping and solve. */
+/* The sequential part of a substep: implicit Euler on y = c + Q (x + U q), projected on the new basis (docs/design.md,
+ * eq. 7, 11 and 12):
+ *   U1' { M (Q1' (y1 - y0)/h1 - Q1' v0)/h1 + f_int(u1) + (alpha M + beta K_d)(u1 - R1 R0' u0)/h1 - M g } = 0
+ *   v0 = (y0 - y_1)/h0
+ * Indices 1, 0, _1: the instant to reach and the two before it. Newton starts from the turned previous state u* = R1
+ * R0' u0 itself, which need not lie in the span of U1: one evaluation of K serves damping and solve. */
 #ifndef SU_RUNTIME_STEP_H
 #define SU_RUNTIME_STEP_H
 
@@ -96,9 +98,9 @@ void su_stepper_free(su_stepper *stepper);
 /* Forces from outside (borrowed). The model was created with the four corners of each load point as extra vertices. */
 su_status su_stepper_set_loads(su_stepper *stepper, su_loads *loads, su_error *err);
 
-/* Sets the state at pose (convention 14): q (r; NULL: 0) now, q_before (r; NULL: q) h seconds earlier at the same rest
- * shape. next: pose of the first step to come; y_1 = 2 X0 - X1 + Q u_before, so the flesh starts with the rig's
- * velocity (NULL: at rest in the world). q may be that of the present state. */
+/* Sets the state at pose (docs/formats.md, convention 14): q (r; NULL: 0) now, q_before (r; NULL: q) h seconds earlier
+ * at the same rest shape. next: pose of the first step to come; y_1 = 2 X0 - X1 + Q u_before, so the flesh starts with
+ * the rig's velocity (NULL: at rest in the world). q may be that of the present state. */
 void su_stepper_start(su_stepper *stepper, const su_pose *pose, const double *q, const double *q_before,
                       const su_pose *next, double h);
 
