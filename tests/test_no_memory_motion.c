@@ -18,7 +18,7 @@
 #include "reduce/modes/played_shots.h"
 #include "reduce/modes/regions.h"
 #include "reduced_scene.h"
-#include "runtime/step/checkpoint.h"
+#include "runtime/simulation_checkpoint.h"
 #include "runtime/subspace/expand.h"
 #include "runtime/subspace/reconstruct.h"
 #include "runtime/supple_runtime.h"
