@@ -2,6 +2,7 @@
 
 #include "core/memory.h"
 #include "geometry/mat3.h"
+#include "geometry/tetmesh.h"
 #include "reduce/modes/modes.h"
 
 #include <math.h>
@@ -23,6 +24,25 @@ static double carried(const su_elastic *elastic, const double *mode)
         whole += elastic->mass[v], second += elastic->mass[v] * size, fourth += elastic->mass[v] * size * size;
     }
     return fourth > 0 ? second * second / (whole * fourth) : 0;
+}
+
+/* The part of the volume that the largest connected part has: no mode of a body in pieces carries more. */
+static su_status largest_part(const su_elastic *elastic, double *share, su_error *err)
+{
+    int32_t *part = NULL;
+    double *mass = NULL, whole = 0, most = 0;
+    int64_t parts;
+    su_status status;
+    SU_GO(SU_ALLOC(&part, elastic->t, "flesh parts", err));
+    SU_GO(su_tet_parts(elastic->t, elastic->tets, part, &parts, err));
+    SU_GO(SU_ALLOC(&mass, parts, "flesh parts", err));
+    for (int64_t e = 0; e < elastic->t; e++)
+        mass[part[e]] += elastic->neutral_volume[e], whole += elastic->neutral_volume[e];
+    for (int64_t p = 0; p < parts; p++) most = fmax(most, mass[p]);
+    *share = most / whole;
+done:
+    free(part), free(mass);
+    return status;
 }
 
 /* Squared strain times stiffness of a tet's own part of the mode, and its mean squared displacement. */
@@ -62,13 +82,14 @@ su_status su_carrying_mode_find(su_elastic *elastic, const double *x, double *yo
                                 const su_progress *progress, su_carrying_mode *out, su_error *err)
 {
     int64_t modes = 3 * elastic->free_count < MODES ? 3 * elastic->free_count : MODES;
-    double *shapes = NULL, *value = NULL, *scratch = NULL, *factor = NULL;
+    double *shapes = NULL, *value = NULL, *scratch = NULL, *factor = NULL, body;
     su_status status;
     *out = (su_carrying_mode){0};
     SU_GO(SU_ALLOC(&shapes, modes * 3 * elastic->n, "modes", err));
     SU_GO(SU_ALLOC(&value, modes, "modes", err));
     SU_GO(SU_ALLOC(&scratch, 2 * elastic->t, "modes", err));
     SU_GO(SU_ALLOC(&factor, elastic->t, "modes", err));
+    SU_GO(largest_part(elastic, &body, err));
     su_mode_problem problem = {.elastic = elastic, .x = x};
     for (;; out->rounds++) {
         int64_t first = 0, most = 0;
@@ -78,7 +99,7 @@ su_status su_carrying_mode_find(su_elastic *elastic, const double *x, double *yo
             share[k] = carried(elastic, shapes + 3 * k * elastic->n);
             if (share[k] > share[most]) most = k;
         }
-        while (first < modes && share[first] < SU_CARRIES) first++;
+        while (first < modes && share[first] < SU_CARRIES * body) first++;
         if (first == 0 || out->rounds == MOST_ROUNDS) {
             if (first == modes) first = most; /* a body of tips alone: the largest of them */
             out->value = value[first], out->share = share[first], out->lower = (int)first;

@@ -5,7 +5,7 @@
 #include "core/progress.h"
 #include "fem/elastic.h"
 
-#define SU_CARRIES 0.05 /* of all flesh: what a mode carries to count as one of the body */
+#define SU_CARRIES 0.05 /* of the largest connected part: what a mode carries to count as one of the body */
 
 typedef struct su_carrying_mode {
     double value; /* its eigenvalue, rad^2/s^2 */
