@@ -8,7 +8,7 @@
 #include "runtime/subspace/pose_part.h"
 #include "runtime/subspace/shot_lanes.h"
 #include "runtime/subspace/reconstruct.h"
-#include "runtime/step/step.h"
+#include "runtime/reduced_step.h"
 #include "trained.h"
 
 #include <cblas.h>
@@ -247,11 +247,11 @@ static void by_part(character *c, const su_runtime_model *model, const reduced_t
            1e6 * rest, MB * (double)patch->vertex_count * (double)(ties * 12 + model->m * 24));
     printf("  pose part: weights, rest shape,\n");
     printf("    rotations, rows, Gram blends            %7.1f us   %5.2f MB  basis rows; %.2f MB Gram matrices\n",
-           1e6 * t->pose, MB * 4 * (double)(model->m * (model->row_entries + 12 * model->abreast_entries)),
-           MB * 4 * (double)(model->m * model->m * model->pair_entries));
+           1e6 * t->pose, MB * 4 * (double)(model->m * (model->points.row_entries + 12 * model->tets.abreast_entries)),
+           MB * 4 * (double)(model->m * model->m * model->gram.entries));
     printf("  step, one solve: history, inertia,\n");
     printf("    forces, stiffness, Cholesky             %7.1f us   %5.2f MB  cubature weights and materials\n",
-           1e6 * t->step[0], MB * 8 * (double)(3 * model->m * model->tets));
+           1e6 * t->step[0], MB * 8 * (double)(3 * model->m * model->tets.count));
     printf("  a further solve                           %7.1f us\n", 1e6 * (t->step[1] - t->step[0]));
     printf("  A U q, all vertices, a frame              %7.1f us   %5.2f MB  A; %.2f MB basis of all vertices\n",
            1e6 * measure_skin(c), MB * 36 * (double)c->model.nbar, MB * 4 * (double)c->model.block_size);

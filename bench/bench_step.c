@@ -8,7 +8,7 @@
 #include "runtime/pack_model.h"
 #include "runtime/subspace/pose_part.h"
 #include "runtime/subspace/shot_lanes.h"
-#include "runtime/step/step.h"
+#include "runtime/reduced_step.h"
 
 #include <cblas.h>
 #include <lapacke.h>
@@ -176,9 +176,9 @@ static figure measure(const subject *what, const char *material, figure *pose_ou
     for (int k = 0; k < 2; k++)
         if (su_blend_create(&model, trail + k, &arena, &err) != SU_OK) abort();
     double columns = 0, pads = 0;
-    for (int64_t p = 0; p < model.tet_panels; p++) {
-        columns += (double)(model.tet_panel[p].count * model.tet_panel[p].columns);
-        pads += (double)(model.tet_panel[p].count * model.tet_panel[p].stride);
+    for (int64_t p = 0; p < model.tets.panels; p++) {
+        columns += (double)(model.tets.panel[p].count * model.tets.panel[p].columns);
+        pads += (double)(model.tets.panel[p].count * model.tets.panel[p].stride);
     }
     for (int newton = 1; newton <= 3; newton++) {
         su_stepper stepper;
@@ -221,12 +221,13 @@ static figure measure(const subject *what, const char *material, figure *pose_ou
         su_stepper_free(&stepper);
     }
     char points[40];
-    snprintf(points, sizeof points, "%lld+%lld", (long long)what->model->c, (long long)model.inertia);
+    snprintf(points, sizeof points, "%lld+%lld", (long long)what->model->c, (long long)model.inertia.count);
     printf("  %4lld %3lld %-9s %-12s", (long long)model.r, (long long)model.m, points, material);
     for (int k = 0; k < 3; k++) printf(" %6.1f/%-6.1f", 1e6 * steps[k].median, 1e6 * steps[k].least);
     printf(" %6.1f/%-6.1f ±%2.0f %%   %5.1f   %5.1f /%3.0f  %5lld  %5.1f MB\n", 1e6 * pose.median, 1e6 * pose.least,
-           100 * steps[0].spread, 1e6 * sampling.median, columns / (double)model.tets, pads / (double)model.tets,
-           (long long)model.points, (double)su_runtime_model_bytes(&model) / 1e6);
+           100 * steps[0].spread, 1e6 * sampling.median, columns / (double)model.tets.count,
+           pads / (double)model.tets.count, (long long)model.points.count,
+           (double)su_runtime_model_bytes(&model) / 1e6);
     fflush(stdout);
     for (int k = 0; k < SU_FRAMES; k++) su_pose_free(poses + k);
     for (int k = 0; k < BLOCK; k++) su_pose_input_free(inputs + k);

@@ -289,6 +289,7 @@ void character_create(character *c, const character_sizes *sizes)
     make_fit(c, neutral);
     const su_fit *fit = &c->fit;
     *model = (su_model){.m = sizes->m,
+                        .bases = sizes->m,
                         .r = sizes->r,
                         .n = tet->n,
                         .t = tet->t,

@@ -19,11 +19,11 @@ io: core geometry io/cache io/stage
 rig: core geometry io/cache io/scene io/stage io
 physics: core geometry io
 fem: core linalg geometry io/stage rig physics
-runtime/kernels: geometry physics
-runtime/subspace: core geometry io/stage rig physics runtime/kernels
-runtime/forces: core geometry io/stage physics runtime/kernels runtime/subspace
-runtime/step: core geometry physics runtime/kernels runtime/subspace runtime/forces
-runtime: core geometry io/stage rig physics runtime/kernels runtime/subspace runtime/forces runtime/step
+runtime/kernels: core geometry physics
+runtime/step: core geometry runtime/kernels
+runtime/subspace: core geometry io/stage rig physics runtime/kernels runtime/step
+runtime/forces: core geometry io/stage physics runtime/kernels runtime/step runtime/subspace
+runtime: core geometry io/stage rig physics runtime/kernels runtime/step runtime/subspace runtime/forces
 reduce/modes: core linalg geometry io/stage rig physics fem
 reduce/align: core geometry rig
 reduce/cubature: core linalg geometry io/stage rig physics fem runtime reduce/modes reduce/align

@@ -10,7 +10,7 @@
 #include "runtime/simulation_checkpoint.h"
 #include "runtime/subspace/pose_part.h"
 #include "runtime/subspace/reconstruct.h"
-#include "runtime/step/step.h"
+#include "runtime/reduced_step.h"
 
 #include <lapacke.h>
 
@@ -646,16 +646,16 @@ static void evaluate_poses(const variant *v)
         const struct {
             const void *a, *b;
             size_t bytes;
-        } same[] = {{one->rotation, alone.rotation, 36 * (size_t)model->kept_padded},
-                    {one->rows, alone.rows, 4 * (size_t)model->kept_entries},
-                    {one->corner_rotation, alone.corner_rotation, 144 * (size_t)model->tets_padded},
-                    {one->B, alone.B, 4 * (size_t)model->B_entries},
-                    {one->gradient, alone.gradient, 96 * (size_t)model->tets_padded},
-                    {one->volume, alone.volume, 8 * (size_t)model->tets_padded},
-                    {one->mu, alone.mu, 8 * (size_t)model->tets_padded},
-                    {one->turn, alone.turn, 72 * (size_t)model->inertia_padded},
-                    {one->world, alone.world, 24 * (size_t)model->inertia_padded},
-                    {one->gram, alone.gram, 4 * (size_t)model->pair_entries}};
+        } same[] = {{one->rotation, alone.rotation, 36 * (size_t)model->points.kept_padded},
+                    {one->rows, alone.rows, 4 * (size_t)model->points.kept_entries},
+                    {one->corner_rotation, alone.corner_rotation, 144 * (size_t)model->tets.padded},
+                    {one->B, alone.B, 4 * (size_t)model->tets.B_entries},
+                    {one->gradient, alone.gradient, 96 * (size_t)model->tets.padded},
+                    {one->volume, alone.volume, 8 * (size_t)model->tets.padded},
+                    {one->mu, alone.mu, 8 * (size_t)model->tets.padded},
+                    {one->turn, alone.turn, 72 * (size_t)model->inertia.padded},
+                    {one->world, alone.world, 24 * (size_t)model->inertia.padded},
+                    {one->gram, alone.gram, 4 * (size_t)model->gram.entries}};
         for (size_t i = 0; i < sizeof same / sizeof *same; i++)
             assert_memory_equal(same[i].a, same[i].b, same[i].bytes);
         assert_int_equal(one->collapsed, alone.collapsed);
@@ -692,9 +692,9 @@ static void step_directly(const variant *v)
             .r = R, .regions = 1 + (kind > 0), .stride = 1, .factor = kind == 2, .one = v->one, .lacking = v->lacking};
         reduced_create(&r, &s, &options);
         /* sixteen abreast, fillers among them where regions overlap, and others by rows */
-        assert_int_equal(r.runtime.abreast, 16);
-        assert_int_equal(r.runtime.tets, kind == 0 ? 24 : 28);
-        for (int k = 12; k < 16; k++) assert_int_equal(r.runtime.filler[k], kind > 0);
+        assert_int_equal(r.runtime.tets.abreast, 16);
+        assert_int_equal(r.runtime.tets.count, kind == 0 ? 24 : 28);
+        for (int k = 12; k < 16; k++) assert_int_equal(r.runtime.tets.filler[k], kind > 0);
         su_step_settings settings = {.alpha = 3, .beta = 0.02, .stiffness = 1, .newton = 1};
         const su_smoothing smoothing = su_fit_smoothing(&s.fit);
         su_elastic body;

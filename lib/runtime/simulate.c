@@ -256,7 +256,7 @@ su_status su_simulation_create(const su_runtime_model *model, const su_model *so
     SU_GO(su_stepper_create(model, step, &s->stepper, err));
     if (settings->external) {
         SU_GO(su_loads_create(settings->external, source->embed_tet, source->embed_bary, source->tets, &s->loads, err));
-        SU_GO(su_stepper_set_loads(&s->stepper, &s->loads, err));
+        SU_GO(su_stepper_set_loads(&s->stepper, model, &s->loads, err));
     }
     for (int k = 0; k < 2; k++)
         for (int64_t i = 0; i < BLOCK; i++) {
@@ -320,9 +320,11 @@ static void drain(su_simulation *s, const bank *from)
     for (int64_t i = 0; i < from->count; i++)
         if (step_instant(s, from->plan[i].at, from->poses + i)) break;
     s->planned = (su_shot_place){s->done - 1, 0};
-    s->serial = s->stepper.now->blend.serial;
     for (int k = 0; k < 2; k++) {
-        su_blend_copy(s->model, k ? &s->stepper.before->blend : &s->stepper.now->blend, &s->trail[k]);
+        su_blend reached =
+            su_posed_blend(&s->stepper.subspace, k ? s->stepper.before->subspace : s->stepper.now->subspace);
+        if (k == 0) s->serial = reached.serial;
+        su_blend_copy(s->model, &reached, &s->trail[k]);
         /* Between halves of a step the blend is not that of the plan: the plan takes its slow road there, so here too.
          */
         if (s->trail[k].serial < 0) s->trail[k].serial = 0;
@@ -422,17 +424,11 @@ static int64_t walk_state(su_simulation *s, double *at, bool save)
     const su_runtime_model *model = s->model;
     int64_t total = 0;
     for (int k = 0; k < 2; k++) {
-        su_record *record = k ? s->stepper.before : s->stepper.now;
-        walk(&at, save, record->q, model->lead, &total);
-        walk_blend(model, &at, save, &record->blend, &total);
-        walk(&at, save, record->turn, 9 * model->inertia_padded, &total);
-        walk(&at, save, record->world, 3 * model->inertia_padded, &total);
-        walk(&at, save, record->still, 3 * model->kept_padded, &total);
-        walk(&at, save, record->corners, 12 * model->tets_padded, &total);
-        walk(&at, save, record->inertia, 3 * model->inertia_padded, &total);
-        walk(&at, save, record->Q, 9, &total);
-        walk(&at, save, &record->h, 1, &total);
-        walk(&at, save, &record->norm, 1, &total);
+        su_state *state = k ? s->stepper.before : s->stepper.now;
+        walk(&at, save, state->q, model->lead, &total);
+        walk(&at, save, state->subspace, s->stepper.subspace.state_size, &total);
+        walk(&at, save, state->force, s->stepper.force.state_size, &total);
+        walk(&at, save, &state->h, 1, &total);
         walk_blend(model, &at, save, &s->trail[k], &total);
     }
     if (s->loads.external) walk(&at, save, s->loads.now, 3 * s->loads.external->points, &total);

@@ -10,7 +10,7 @@
 #include "runtime/subspace/packed_model.h"
 #include "physics/settings.h"
 #include "physics/shot_driver.h"
-#include "runtime/step/step.h"
+#include "runtime/reduced_step.h"
 
 #include <stdint.h>
 

@@ -8,7 +8,7 @@
 #include "runtime/subspace/reconstruct.h"
 #include "physics/settings.h"
 #include "physics/shot_driver.h"
-#include "runtime/step/step.h"
+#include "runtime/reduced_step.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -195,7 +195,7 @@ static su_status open_model(supple_runtime *r, const char *path, const supple_op
     r->driver = su_shot_driver_of(&live, r, &r->settings);
     if (r->external.points > 0) {
         SU_TRY(su_loads_create(&r->external, r->file.embed_tet, r->file.embed_bary, r->file.tets, &r->loads, err));
-        SU_TRY(su_stepper_set_loads(&r->stepper, &r->loads, err));
+        SU_TRY(su_stepper_set_loads(&r->stepper, &r->model, &r->loads, err));
     }
     for (int k = 0; k < 3; k++) SU_TRY(su_pose_create(&r->model, r->poses + k, err));
     r->pose = r->poses, r->last = r->poses + 1, r->older = r->poses + 2;

@@ -141,7 +141,7 @@ static su_status rank_tets(const su_model *source, su_runtime_model *model, int6
 {
     int32_t *owner, *owned = NULL;
     su_status status;
-    model->tets = count;
+    model->tets.count = count;
     SU_TRY(SU_ALLOC(&owner, source->n, "points", err));
     SU_GO(SU_ALLOC(&owned, count, "points", err));
     find_owners(source, count, tets, of, owner);
@@ -155,7 +155,7 @@ static su_status rank_tets(const su_model *source, su_runtime_model *model, int6
         if (columns <= WIDEST_ABREAST && lanes_save(model, columns, freed, 0) > 0) abreast = some - rest;
         if (columns <= WIDEST_ABREAST && rest > 0 && lanes_save(model, columns, freed, SU_ABREAST - rest) > 0) {
             abreast = some;
-            model->tets += SU_ABREAST - rest;
+            model->tets.count += SU_ABREAST - rest;
         }
         for (int64_t k = first + abreast; k < end; k++) tets[k].rank = 1;
     }
@@ -181,7 +181,7 @@ su_status su_choose_tets(const su_model *source, su_runtime_model *model, const 
     su_status status;
     SU_GO(rank_tets(source, model, count, of, tets, err));
     qsort(tets, (size_t)count, sizeof *tets, compare_members);
-    SU_GO(SU_ALLOC(sorted, model->tets, "cubature tets", err));
+    SU_GO(SU_ALLOC(sorted, model->tets.count, "cubature tets", err));
     int64_t at = 0;
     for (int64_t k = 0; k < count; k++) {
         (*sorted)[at++] = tets[k];
@@ -190,14 +190,14 @@ su_status su_choose_tets(const su_model *source, su_runtime_model *model, const 
             (*sorted)[at] = tets[k];
             (*sorted)[at].filler = true;
         }
-        model->abreast = at;
+        model->tets.abreast = at;
     }
-    SU_GO(
-        make_panels(model, model->tets, model->abreast, *sorted, &model->tet_panel, &model->tet_panels, &entries, err));
-    model->B_entries = 9 * entries;
-    model->panels_abreast =
-        panels_before(model->tet_panels, model->tet_panel, model->abreast, entries, &model->abreast_entries);
-    if (model->panels_abreast == 0) model->abreast_entries = 0;
+    SU_GO(make_panels(model, model->tets.count, model->tets.abreast, *sorted, &model->tets.panel, &model->tets.panels,
+                      &entries, err));
+    model->tets.B_entries = 9 * entries;
+    model->tets.panels_abreast = panels_before(model->tets.panels, model->tets.panel, model->tets.abreast, entries,
+                                               &model->tets.abreast_entries);
+    if (model->tets.panels_abreast == 0) model->tets.abreast_entries = 0;
 done:
     free(tets);
     return status;
@@ -215,15 +215,15 @@ static su_status mark_points(const su_model *source, const su_runtime_model *mod
     for (int64_t e = 0; e < 4 * source->c; e++)
         mark[source->tets[4 * (int64_t)source->cubature_tets[e / 4] + e % 4]] = 1;
     for (int64_t k = 0; k < source->ci; k++) mark[source->inertia_vertices[k]] = 2;
-    for (int64_t k = 0; k < model->extra; k++) mark[extra[k]] = 2;
+    for (int64_t k = 0; k < model->points.extra; k++) mark[extra[k]] = 2;
     served = NULL;
     SU_TRY(SU_ALLOC(&shared, source->n, "points", err));
-    SU_GO(SU_ALLOC(&served, model->tets, "points", err));
+    SU_GO(SU_ALLOC(&served, model->tets.count, "points", err));
     for (;;) {
         const int32_t *best = NULL;
-        for (int64_t k = 0; k < 4 * model->tets; k++)
+        for (int64_t k = 0; k < 4 * model->tets.count; k++)
             shared[source->tets[4 * (int64_t)source->cubature_tets[tets[k / 4].item] + k % 4]] = 0;
-        for (int64_t k = 0; k < model->tets; k++) {
+        for (int64_t k = 0; k < model->tets.count; k++) {
             const int32_t *tet = source->tets + 4 * (int64_t)source->cubature_tets[tets[k].item];
             for (int c = 0; c < 4; c++) served[k] |= mark[tet[c]] == 2 || empty(of + tet[c]) || tets[k].filler;
             for (int c = 0; c < 4 && !served[k]; c++)
@@ -245,12 +245,12 @@ su_status su_choose_points(const su_model *source, su_runtime_model *model, su_m
     int64_t count = 0;
     SU_GO(SU_ALLOC(&sorted, source->n, "points", err));
     SU_GO(mark_points(source, model, of, tets, extra, point_of, err));
-    for (int64_t v = 0; v < source->n; v++) of[v].use = (int32_t)model->tets, of[v].rank = 2;
-    for (int64_t k = model->tets - 1; k >= 0; k--)
+    for (int64_t v = 0; v < source->n; v++) of[v].use = (int32_t)model->tets.count, of[v].rank = 2;
+    for (int64_t k = model->tets.count - 1; k >= 0; k--)
         for (int c = 0; c < 4; c++) {
             su_member *corner = of + source->tets[4 * (int64_t)source->cubature_tets[tets[k].item] + c];
             corner->use = (int32_t)k;
-            if (k >= model->abreast) corner->rank = 1;
+            if (k >= model->tets.abreast) corner->rank = 1;
         }
     for (int64_t v = 0; v < source->n; v++) {
         int32_t mark = point_of[v];
@@ -258,20 +258,20 @@ su_status su_choose_points(const su_model *source, su_runtime_model *model, su_m
         if (mark == 0 || empty(of + v)) continue;
         sorted[count] = of[v];
         if (mark == 2) sorted[count].rank = 0;
-        model->kept += sorted[count].rank == 0;
-        model->rowed += sorted[count].rank < 2;
+        model->points.kept += sorted[count].rank == 0;
+        model->points.with_rows += sorted[count].rank < 2;
         sorted[count++].item = (int32_t)v;
     }
     qsort(sorted, (size_t)count, sizeof *sorted, compare_members);
-    model->points = count;
+    model->points.count = count;
     int64_t entries;
-    SU_GO(make_panels(model, count, 0, sorted, &model->point_panel, &model->point_panels, &entries, err));
-    model->all_row_entries = 3 * entries;
-    model->kept_panels =
-        panels_before(model->point_panels, model->point_panel, model->kept, entries, &model->kept_entries);
-    model->row_panels =
-        panels_before(model->point_panels, model->point_panel, model->rowed, entries, &model->row_entries);
-    model->kept_entries *= 3, model->row_entries *= 3;
+    SU_GO(make_panels(model, count, 0, sorted, &model->points.panel, &model->points.panels, &entries, err));
+    model->points.all_row_entries = 3 * entries;
+    model->points.kept_panels = panels_before(model->points.panels, model->points.panel, model->points.kept, entries,
+                                              &model->points.kept_entries);
+    model->points.row_panels = panels_before(model->points.panels, model->points.panel, model->points.with_rows,
+                                             entries, &model->points.row_entries);
+    model->points.kept_entries *= 3, model->points.row_entries *= 3;
     *vertices = su_model_take(model, source->n, sizeof **vertices, err);
     if (!*vertices) {
         status = SU_AGAIN;
@@ -281,28 +281,28 @@ su_status su_choose_points(const su_model *source, su_runtime_model *model, su_m
         (*vertices)[k] = sorted[k].item;
         point_of[sorted[k].item] = (int32_t)k;
     }
-    model->panel_of_point = su_model_take(model, count, sizeof *model->panel_of_point, err);
-    if (!model->panel_of_point) {
+    model->points.panel_of = su_model_take(model, count, sizeof *model->points.panel_of, err);
+    if (!model->points.panel_of) {
         status = SU_AGAIN;
         goto done;
     }
-    for (int64_t p = 0; p < model->point_panels; p++)
-        for (int64_t k = 0; k < model->point_panel[p].count; k++)
-            model->panel_of_point[model->point_panel[p].first + k] = (int32_t)p;
-    model->extra_point = su_model_take(model, model->extra, sizeof *model->extra_point, err);
-    if (!model->extra_point) {
+    for (int64_t p = 0; p < model->points.panels; p++)
+        for (int64_t k = 0; k < model->points.panel[p].count; k++)
+            model->points.panel_of[model->points.panel[p].first + k] = (int32_t)p;
+    model->points.extra_point = su_model_take(model, model->points.extra, sizeof *model->points.extra_point, err);
+    if (!model->points.extra_point) {
         status = SU_AGAIN;
         goto done;
     }
-    for (int64_t k = 0; k < model->extra; k++) model->extra_point[k] = point_of[extra[k]];
+    for (int64_t k = 0; k < model->points.extra; k++) model->points.extra_point[k] = point_of[extra[k]];
     /* Corners that never move still shape their tets: they follow the points, without rows. */
-    model->chosen = count;
+    model->points.chosen = count;
     for (int64_t e = 0; e < source->c; e++)
         for (int c = 0; c < 4; c++) {
             int32_t v = source->tets[4 * (int64_t)source->cubature_tets[e] + c];
             if (point_of[v] >= 0) continue;
-            point_of[v] = (int32_t)model->chosen;
-            (*vertices)[model->chosen++] = v;
+            point_of[v] = (int32_t)model->points.chosen;
+            (*vertices)[model->points.chosen++] = v;
         }
 done:
     free(sorted);

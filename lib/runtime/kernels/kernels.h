@@ -87,10 +87,7 @@ typedef struct su_kernels {
                     const double *u0, const double *turn_1, const double *u_1, double ratio, double h, double *z);
 } su_kernels;
 
-extern const su_kernels su_kernels_base, su_kernels_avx2, su_kernels_avx512;
-
-/* The fastest set that this processor runs, or the one that SUPPLE_KERNELS in the environment names, where it runs.
- * name: "base", "avx2" or "avx512" to ask for one (NULL where it cannot run). */
+/* The group of a set, as su_kernel_set_choose finds it (runtime/kernels/kernel_set.h). */
 const su_kernels *su_kernels_choose(const char *name);
 
 #endif

@@ -1,4 +1,4 @@
-/* Panels whose tets stand abreast, sixteen of them in the lanes of vectors; part of kernels_body.h. B is
+/* Panels whose tets stand abreast, sixteen of them in the lanes of vectors; part of kernels_step_body.h. B is
  * [sixteen][column][9][16]: with few columns no lane is idle, and only the upper triangle of the tangent is computed,
  * where rows of columns fill their vectors in part. */
 

@@ -1,4 +1,7 @@
-#include "runtime/kernels/kernels.h"
+/* The kernels for AVX2 and FMA; elsewhere the same in plain C, which nobody chooses. */
+#include "runtime/kernels/kernel_set.h"
+
+#include "geometry/rotation.h"
 
 #include <math.h>
 #include <string.h>
@@ -14,10 +17,10 @@
 #endif
 #endif
 
-#define SU_KERNELS su_kernels_avx2
+#define SU_KERNEL_SET su_kernel_set_avx2
 #define SU_KERNELS_NAME "avx2"
 enum { TILE_I = 4, TILE_J = 3, GROUPS = 2 };
-#include "runtime/kernels/kernels_body.h"
+#include "runtime/kernels/kernels_set_body.h"
 
 #if defined(__x86_64__)
 #if defined(__clang__)

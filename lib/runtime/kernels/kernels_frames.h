@@ -24,8 +24,7 @@ typedef struct su_frame_kernels {
                   double *const out[SU_WIDE_FRAMES]);
 } su_frame_kernels;
 
-extern const su_frame_kernels su_frame_kernels_base, su_frame_kernels_avx2, su_frame_kernels_avx512;
-/* As su_kernels_choose: NULL takes the best of this processor. */
+/* As su_kernels_choose. */
 const su_frame_kernels *su_frame_kernels_choose(const char *name);
 
 #endif

@@ -1,6 +1,4 @@
-/* Body of kernels_frames_*.c: included once for each instruction set, after SU_KERNELS and SU_KERNELS_NAME are set. */
-
-#include "runtime/kernels/kernels_vector.h"
+/* The kernels of reconstruction (runtime/kernels/kernels_frames.h); part of kernels_set_body.h. */
 
 /* Vertices whose sums live in registers at once. */
 #if defined(SU_AVX512)
@@ -21,7 +19,7 @@ INLINE bool any(const int32_t *slot, int count)
         f16 sum[3 * count] = {{0}};                                                                                    \
         const float *row = block + 3 * v;                                                                              \
         for (int64_t k = 0; k < rows; k++, row += row_stride) {                                                        \
-            f16 c = *(const f16 *)(coefficients + 16 * (g * rows + k));                                                \
+            f16 c = *(const f16 *)(factors + 16 * (g * rows + k));                                                     \
             UNROLL_FOR (int i = 0; i < 3 * count; i++) sum[i] += row[i] * c;                                           \
         }                                                                                                              \
         UNROLL_FOR (int j = 0; j < count; j++) {                                                                       \
@@ -32,14 +30,14 @@ INLINE bool any(const int32_t *slot, int count)
     }
 
 static void combine(int groups, int64_t rows, int64_t vertices, int64_t row_stride, const float *block,
-                    const float *coefficients, const int32_t *slot, int64_t flesh, float *u)
+                    const float *factors, const int32_t *slot, int64_t flesh, float *u)
 {
     int64_t v = 0;
     for (; v + RUN <= vertices; v += RUN) COMBINE(RUN)
     for (; v < vertices; v++) COMBINE(1)
 }
 
-static void turn(int64_t count, const float *rotation, float *u)
+static void turn_frames(int64_t count, const float *rotation, float *u)
 {
     for (int64_t k = 0; k < count; k++) {
         const f16 *R = (const f16 *)(rotation + 144 * k);
@@ -98,5 +96,3 @@ static void embed(int64_t frames, int64_t count, const int32_t *corner, const fl
             for (int a = 0; a < 3; a++) out[f][3 * k + a] = (double)block[a][f];
     }
 }
-
-const su_frame_kernels SU_KERNELS = {SU_KERNELS_NAME, combine, turn, separate, embed};

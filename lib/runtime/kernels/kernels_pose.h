@@ -5,7 +5,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Frames in lanes: eight of doubles, sixteen of floats. */
 enum { SU_FRAMES = 8, SU_REST_FRAMES = 2 * SU_FRAMES, SU_GRAM = 16, SU_SAMPLED = 2 * SU_REST_FRAMES };
+/* Numbers that a vertex, tet or node takes in arrays of eight frames, and of sixteen. */
+enum {
+    SU_POINT_FRAMES = 3 * SU_FRAMES,     /* a position (3,8) */
+    SU_TURN_FRAMES = 9 * SU_FRAMES,      /* a matrix (9,8) */
+    SU_GRADIENT_FRAMES = 12 * SU_FRAMES, /* gradients of a tet's four shape functions (12,8) */
+    SU_POINT_WIDE = 3 * SU_REST_FRAMES,  /* a position (3,16) */
+    SU_TURN_WIDE = 9 * SU_REST_FRAMES    /* a rotation or gradient (9,16) */
+};
 
 /* Mean deformation gradients (geometry/rotation_field.h) of the first patch vertices, as sums over their neighbours. */
 typedef struct su_ring {
@@ -136,7 +145,7 @@ typedef struct su_pose_kernels {
     void (*gram_block)(const su_gram_block *what);
 } su_pose_kernels;
 
-extern const su_pose_kernels su_pose_kernels_base, su_pose_kernels_avx2, su_pose_kernels_avx512;
+/* As su_kernels_choose. */
 const su_pose_kernels *su_pose_kernels_choose(const char *name);
 
 #endif

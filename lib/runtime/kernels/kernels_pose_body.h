@@ -1,7 +1,4 @@
-/* Body of kernels_pose_*.c: included once for each instruction set, after SU_KERNELS and SU_KERNELS_NAME are set. */
-
-#include "physics/material.h"
-#include "runtime/kernels/kernels_vector.h"
+/* The kernels of the pose part (runtime/kernels/kernels_pose.h); part of kernels_set_body.h. */
 
 /* Of eight lanes at `in`, `apart` numbers from entry to entry, `vector` eight of them. */
 #define SCATTER(vector, apart, transposed)                                                                             \
@@ -605,8 +602,3 @@ static void gram_block(const su_gram_block *what)
         }
     }
 }
-
-const su_pose_kernels SU_KERNELS = {SU_KERNELS_NAME, scatter,       scatter_floats, scatter_corners, moved,
-                                    sample,          rest,          rotations,      gradients,       node_rotations,
-                                    turned_shapes,   shapes,        materials,      world,           blend_rows,
-                                    build_B,         build_abreast, gram_block};

@@ -1,5 +1,5 @@
-/* The elastic response by lanes; part of kernels_body.h. Stresses are computed in double, their derivative in float,
- * twice as many elements in a vector: what it is multiplied with, B, is stored in float too. */
+/* The elastic response by lanes; part of kernels_step_body.h. Stresses are computed in double, their derivative in
+ * float, twice as many elements in a vector: what it is multiplied with, B, is stored in float too. */
 
 #define LAW_REAL doubles
 #define LAW(name) law_##name

@@ -10,21 +10,19 @@
 #include <string.h>
 
 /* Floats before and behind rows that taps may read and masks clear. */
-enum { LOOSE_GAP = 16 };
+enum { ROOM_GAP = 16 };
 
-static void *take(su_arena *arena, int64_t count, su_error *err)
-{
-    void *block = su_arena_alloc(arena, count, sizeof(double));
-    if (!block) su_fail(err, SU_AGAIN, "not enough memory for the pose part");
-    return block;
-}
+/* A block for `pointer`, by its own type; false where there is no memory. */
+#define TAKE(arena, pointer, count) (((pointer) = su_arena_alloc(arena, count, sizeof *(pointer))) != NULL)
+
+static su_status no_memory(su_error *err) { return su_fail(err, SU_AGAIN, "not enough memory for the pose part"); }
 
 su_status su_blend_create(const su_runtime_model *model, su_blend *blend, su_arena *arena, su_error *err)
 {
     blend->serial = 0;
-    bool good = (blend->w = take(arena, model->m, err)) && (blend->b = take(arena, model->m, err)) &&
-                (blend->positive = take(arena, model->m, err)) && (blend->scale = take(arena, model->lead, err));
-    return good ? SU_OK : SU_AGAIN;
+    bool good = TAKE(arena, blend->w, model->m) && TAKE(arena, blend->b, model->m) &&
+                TAKE(arena, blend->positive, model->m) && TAKE(arena, blend->scale, model->lead);
+    return good ? SU_OK : no_memory(err);
 }
 
 void su_blend_copy(const su_runtime_model *model, const su_blend *from, su_blend *to)
@@ -41,26 +39,19 @@ su_status su_pose_create(const su_runtime_model *model, su_pose *pose, su_error 
 {
     memset(pose, 0, sizeof *pose);
     su_arena *arena = &pose->arena;
-    int64_t kept = model->kept_padded, tets = model->tets_padded, inertia = model->inertia_padded;
-    if (su_blend_create(model, &pose->blend, arena, err) != SU_OK ||
-        !(pose->rotation = take(arena, (9 * kept + 1) / 2, err)) ||
-        !(pose->corner_rotation = take(arena, 18 * tets, err)) ||
-        !(pose->rows = take(arena, (model->kept_entries + 1) / 2, err)) ||
-        !(pose->B = take(arena, (model->B_entries + 1) / 2, err)) || !(pose->gradient = take(arena, 12 * tets, err)) ||
-        !(pose->volume = take(arena, tets, err)) || !(pose->mu = take(arena, tets, err)) ||
-        !(pose->lambda = take(arena, tets, err)) || !(pose->turn = take(arena, 9 * inertia, err)) ||
-        !(pose->world = take(arena, 3 * inertia, err))) {
-        su_pose_free(pose);
-        return SU_AGAIN;
-    }
+    int64_t kept = model->points.kept_padded, tets = model->tets.padded, inertia = model->inertia.padded;
+    bool good = su_blend_create(model, &pose->blend, arena, err) == SU_OK && TAKE(arena, pose->rotation, 9 * kept) &&
+                TAKE(arena, pose->corner_rotation, 4 * 9 * tets) &&
+                TAKE(arena, pose->rows, model->points.kept_entries) && TAKE(arena, pose->B, model->tets.B_entries) &&
+                TAKE(arena, pose->gradient, 12 * tets) && TAKE(arena, pose->volume, tets) &&
+                TAKE(arena, pose->mu, tets) && TAKE(arena, pose->lambda, tets) &&
+                TAKE(arena, pose->turn, 9 * inertia) && TAKE(arena, pose->world, 3 * inertia);
     float **blocks[] = {&pose->gram, &pose->mixed[0], &pose->mixed[1]};
-    for (int k = 0; k < 3; k++) {
-        if ((*blocks[k] = model->gram)) continue;
-        if ((*blocks[k] = take(arena, (model->pair_entries + 1) / 2, err))) continue;
-        su_pose_free(pose);
-        return SU_AGAIN;
-    }
-    return SU_OK;
+    for (int k = 0; k < 3 && good; k++)
+        if (!(*blocks[k] = model->gram.fixed)) good = TAKE(arena, *blocks[k], model->gram.entries);
+    if (good) return SU_OK;
+    su_pose_free(pose);
+    return no_memory(err);
 }
 
 void su_pose_free(su_pose *pose)
@@ -73,28 +64,32 @@ su_status su_pose_work_create(const su_runtime_model *model, su_pose_work *work,
 {
     memset(work, 0, sizeof *work);
     su_arena *arena = &work->arena;
-    int64_t m = 8 * model->m, tets = 8 * model->tets, inertia = 8 * model->inertia, widest = SU_PANEL, strides = 0;
-    for (int64_t p = 0; p < model->row_panels; p++) strides += model->point_panel[p].stride;
-    for (int64_t p = 0; p < model->tet_panels; p++)
-        if (model->tet_panel[p].stride > widest) widest = model->tet_panel[p].stride;
-    if ((work->x = take(arena, 48 * model->chosen, err)) &&
-        (work->near = take(arena, 24 * model->patch.vertex_count, err)) &&
-        (work->moved = take(arena, 24 * model->patch.skin_count, err)) && (work->rest = take(arena, m, err)) &&
-        (work->rotation = take(arena, 72 * model->chosen, err)) && (work->gradient = take(arena, 24 * tets, err)) &&
-        (work->volume = take(arena, 2 * tets, err)) && (work->mu = take(arena, 2 * tets, err)) &&
-        (work->lambda = take(arena, 2 * tets, err)) && (work->collapsed = take(arena, model->tets, err)) &&
-        (work->turn = take(arena, 18 * inertia, err)) && (work->world = take(arena, 6 * inertia, err)) &&
-        (work->positive = take(arena, m, err)) && (work->b = take(arena, m, err)) &&
-        (work->older[0] = take(arena, m, err)) && (work->older[1] = take(arena, m, err)) &&
-        (work->nodes = take(arena, 72 * model->patch.nodes, err)) && (work->scale = take(arena, 12 * strides, err)) &&
-        (work->blended = take(arena, model->points, err)) && (work->spread = take(arena, 6 * widest, err)) &&
-        (work->column_scale = take(arena, SU_FRAMES * widest / 2, err)) &&
-        (work->loose = take(arena, SU_FRAMES * model->slots * model->slot_size / 2 + 2 * LOOSE_GAP, err))) {
-        work->loose += LOOSE_GAP;
+    const int64_t halves = SU_POSE_FRAMES / SU_FRAMES;
+    int64_t m = model->m, tets = model->tets.count, inertia = model->inertia.count, widest = SU_PANEL, strides = 0;
+    for (int64_t p = 0; p < model->points.row_panels; p++) strides += model->points.panel[p].stride;
+    for (int64_t p = 0; p < model->tets.panels; p++)
+        if (model->tets.panel[p].stride > widest) widest = model->tets.panel[p].stride;
+    int64_t rooms = SU_FRAMES * model->points.rooms * model->points.room_size;
+    if (TAKE(arena, work->x, halves * SU_POINT_FRAMES * model->points.chosen) &&
+        TAKE(arena, work->near, SU_POINT_WIDE * model->patch.vertex_count) &&
+        TAKE(arena, work->moved, SU_POINT_WIDE * model->patch.skin_count) &&
+        TAKE(arena, work->rest, SU_REST_FRAMES * m) &&
+        TAKE(arena, work->rotation, SU_TURN_WIDE * model->points.chosen) &&
+        TAKE(arena, work->nodes, SU_TURN_WIDE * model->patch.nodes) &&
+        TAKE(arena, work->gradient, halves * SU_GRADIENT_FRAMES * tets) &&
+        TAKE(arena, work->volume, halves * SU_FRAMES * tets) && TAKE(arena, work->mu, halves * SU_FRAMES * tets) &&
+        TAKE(arena, work->lambda, halves * SU_FRAMES * tets) && TAKE(arena, work->collapsed, halves * tets) &&
+        TAKE(arena, work->turn, halves * SU_TURN_FRAMES * inertia) &&
+        TAKE(arena, work->world, halves * SU_POINT_FRAMES * inertia) && TAKE(arena, work->positive, SU_FRAMES * m) &&
+        TAKE(arena, work->b, halves * SU_FRAMES * m) && TAKE(arena, work->older[0], halves * SU_FRAMES * m) &&
+        TAKE(arena, work->older[1], halves * SU_FRAMES * m) && TAKE(arena, work->scale, 3 * SU_FRAMES * strides) &&
+        TAKE(arena, work->blended, model->points.count) && TAKE(arena, work->spread, 4 * 3 * widest) &&
+        TAKE(arena, work->column_scale, SU_FRAMES * widest) && TAKE(arena, work->rooms, rooms + 2 * ROOM_GAP)) {
+        work->rooms += ROOM_GAP;
         return SU_OK;
     }
     su_pose_work_free(work);
-    return SU_AGAIN;
+    return no_memory(err);
 }
 
 void su_pose_work_free(su_pose_work *work)
@@ -145,10 +140,12 @@ static su_pose_work half_of(const su_runtime_model *model, const su_pose_work *w
 {
     su_pose_work h = *work;
     if (half == 0) return h;
-    h.x += 24 * model->chosen, h.rotation += SU_FRAMES, h.gradient += 96 * model->tets, h.volume += 8 * model->tets;
-    h.mu += 8 * model->tets, h.lambda += 8 * model->tets, h.collapsed += model->tets;
-    h.turn += 72 * model->inertia, h.world += 24 * model->inertia;
-    h.b += 8 * model->bases, h.older[0] += 8 * model->bases, h.older[1] += 8 * model->bases;
+    int64_t tets = model->tets.count, inertia = model->inertia.count;
+    h.x += SU_POINT_FRAMES * model->points.chosen, h.rotation += SU_FRAMES, h.gradient += SU_GRADIENT_FRAMES * tets;
+    h.volume += SU_FRAMES * tets, h.mu += SU_FRAMES * tets, h.lambda += SU_FRAMES * tets, h.collapsed += tets;
+    h.turn += SU_TURN_FRAMES * inertia, h.world += SU_POINT_FRAMES * inertia;
+    h.b += SU_FRAMES * model->bases;
+    for (int k = 0; k < 2; k++) h.older[k] += SU_FRAMES * model->bases;
     return h;
 }
 
@@ -158,23 +155,24 @@ static void fill_lanes(const su_runtime_model *model, int64_t count, const su_bl
 {
     for (int64_t f = 0; f < SU_FRAMES; f++) {
         int64_t from = f < count ? f : count - 1;
-        for (int64_t i = 0; i < model->m; i++) work->positive[8 * i + f] = blends[from]->positive[i];
+        for (int64_t i = 0; i < model->m; i++) work->positive[SU_FRAMES * i + f] = blends[from]->positive[i];
         for (int64_t i = 0; i < model->bases; i++) {
-            work->b[8 * i + f] = (float)blends[from]->b[i];
-            for (int k = 0; k < 2; k++) work->older[k][8 * i + f] = older[from][k] ? (float)older[from][k]->b[i] : 0;
+            work->b[SU_FRAMES * i + f] = (float)blends[from]->b[i];
+            for (int k = 0; k < 2; k++)
+                work->older[k][SU_FRAMES * i + f] = older[from][k] ? (float)older[from][k]->b[i] : 0;
         }
     }
 }
 
 static void turn_points(const su_runtime_model *model, int64_t count, const su_pose_input *inputs, su_pose_work *work)
 {
-    double Q[72] __attribute__((aligned(64))), c[24] __attribute__((aligned(64)));
+    double Q[SU_TURN_FRAMES] __attribute__((aligned(64))), c[SU_POINT_FRAMES] __attribute__((aligned(64)));
     for (int64_t f = 0; f < SU_FRAMES; f++) {
         const su_pose_input *input = inputs + (f < count ? f : count - 1);
-        for (int k = 0; k < 9; k++) Q[8 * k + f] = input->Q[k];
-        for (int k = 0; k < 3; k++) c[8 * k + f] = input->c[k];
+        for (int k = 0; k < 9; k++) Q[SU_FRAMES * k + f] = input->Q[k];
+        for (int k = 0; k < 3; k++) c[SU_FRAMES * k + f] = input->c[k];
     }
-    model->pose_kernels->world(model->inertia, model->inertia_point, work->rotation, work->x, Q, c, work->turn,
+    model->pose_kernels->world(model->inertia.count, model->inertia.point, work->rotation, work->x, Q, c, work->turn,
                                work->world);
 }
 
@@ -184,22 +182,23 @@ static void rotation_of_tet(const su_runtime_model *model, int64_t k, int64_t la
 {
     double x[12], edges[9], F[9];
     for (int c = 0; c < 4; c++)
-        for (int a = 0; a < 3; a++) x[3 * c + a] = work->x[24 * (int64_t)model->corner[4 * k + c] + 8 * a + lane];
+        for (int a = 0; a < 3; a++)
+            x[3 * c + a] = work->x[SU_POINT_FRAMES * (int64_t)model->tets.corner[4 * k + c] + SU_FRAMES * a + lane];
     su_tet_edges(x, x + 3, x + 6, x + 9, edges);
-    su_mul33(edges, model->neutral_inverse + 9 * k, F);
+    su_mul33(edges, model->tets.neutral_inverse + 9 * k, F);
     su_nearest_rotation(F, R);
 }
 
 /* The neutral shape of a tet, turned. */
 static void neutral_tet(const su_runtime_model *model, int64_t k, int64_t lane, const double R[9], su_pose_work *work)
 {
-    double inverse[9], *g = work->gradient + 96 * k + lane;
-    su_mult33(model->neutral_inverse + 9 * k, R, inverse); /* (R D)^-1 = D^-1 R' */
+    double inverse[9], *g = work->gradient + SU_GRADIENT_FRAMES * k + lane;
+    su_mult33(model->tets.neutral_inverse + 9 * k, R, inverse); /* (R D)^-1 = D^-1 R' */
     for (int b = 0; b < 3; b++) {
-        g[8 * b] = -inverse[b] - inverse[3 + b] - inverse[6 + b];
-        for (int c = 0; c < 3; c++) g[8 * (3 * (c + 1) + b)] = inverse[3 * c + b];
+        g[SU_FRAMES * b] = -inverse[b] - inverse[3 + b] - inverse[6 + b];
+        for (int c = 0; c < 3; c++) g[SU_FRAMES * (3 * (c + 1) + b)] = inverse[3 * c + b];
     }
-    work->volume[8 * k + lane] = model->neutral_volume[k];
+    work->volume[SU_FRAMES * k + lane] = model->tets.neutral_volume[k];
 }
 
 /* The rotation of a tet whose corners' contradict each other: nearest to their mean all the same. */
@@ -209,7 +208,9 @@ static void mean_of_corners(const su_runtime_model *model, int64_t k, int64_t la
     double mean[9] = {0};
     for (int c = 0; c < 4; c++)
         for (int i = 0; i < 9; i++)
-            mean[i] += 0.25 * work->rotation[144 * (int64_t)model->corner[4 * k + c] + 16 * i + lane];
+            mean[i] +=
+                0.25 *
+                work->rotation[SU_TURN_WIDE * (int64_t)model->tets.corner[4 * k + c] + SU_REST_FRAMES * i + lane];
     su_nearest_rotation(mean, R);
 }
 
@@ -218,12 +219,13 @@ static void shape_tets(const su_runtime_model *model, int64_t count, su_pose_wor
     const su_pose_kernels *kernels = model->pose_kernels;
     bool turned = model->patch.nodes > 0;
     if (turned)
-        kernels->turned_shapes(model->tets, model->corner, model->neutral_inverse, model->neutral_volume,
-                               work->rotation, work->gradient, work->volume, work->collapsed);
+        kernels->turned_shapes(model->tets.count, model->tets.corner, model->tets.neutral_inverse,
+                               model->tets.neutral_volume, work->rotation, work->gradient, work->volume,
+                               work->collapsed);
     else
-        kernels->shapes(model->tets, model->corner, model->neutral_inverse, work->x, work->gradient, work->volume,
-                        work->collapsed);
-    for (int64_t k = 0; k < model->tets; k++)
+        kernels->shapes(model->tets.count, model->tets.corner, model->tets.neutral_inverse, work->x, work->gradient,
+                        work->volume, work->collapsed);
+    for (int64_t k = 0; k < model->tets.count; k++)
         for (int64_t f = 0; f < count && work->collapsed[k]; f++) {
             double R[9];
             if (!(work->collapsed[k] >> f & 1)) continue;
@@ -233,8 +235,8 @@ static void shape_tets(const su_runtime_model *model, int64_t count, su_pose_wor
                 rotation_of_tet(model, k, f, work, R);
             neutral_tet(model, k, f, R, work);
         }
-    kernels->materials(model->tets, model->m, model->tet_weight, model->young, model->poisson, work->positive,
-                       work->volume, work->mu, work->lambda);
+    kernels->materials(model->tets.count, model->m, model->tets.weight, model->tets.young, model->tets.poisson,
+                       work->positive, work->volume, work->mu, work->lambda);
 }
 
 /* What was made in lanes, into the arrays of `count` instants. */
@@ -248,19 +250,23 @@ static void scatter_lanes(const su_runtime_model *model, int64_t count, const su
         for (int k = 0; k < 6; k++) out[k][f] = arrays[k];
         rotation[f] = p->rotation, corners[f] = p->corner_rotation;
         p->collapsed = 0;
-        for (int64_t k = 0; k < model->tets; k++) p->collapsed += !model->filler[k] && work->collapsed[k] >> f & 1;
+        for (int64_t k = 0; k < model->tets.count; k++)
+            p->collapsed += !model->tets.filler[k] && work->collapsed[k] >> f & 1;
     }
     const struct {
         int64_t count, entries, stride;
         const double *from;
-    } what[6] = {
-        {model->inertia, 9, model->inertia_padded, work->turn}, {model->inertia, 3, model->inertia_padded, work->world},
-        {model->tets, 12, model->tets_padded, work->gradient},  {model->tets, 1, model->tets_padded, work->volume},
-        {model->tets, 1, model->tets_padded, work->mu},         {model->tets, 1, model->tets_padded, work->lambda}};
-    if (model->extra > 0)
-        model->pose_kernels->scatter_floats(count, model->kept, 9, model->kept_padded, work->rotation, rotation);
-    model->pose_kernels->scatter_corners(count, model->tets, model->corner, model->points, model->tets_padded,
-                                         work->rotation, corners);
+    } what[6] = {{model->inertia.count, 9, model->inertia.padded, work->turn},
+                 {model->inertia.count, 3, model->inertia.padded, work->world},
+                 {model->tets.count, 12, model->tets.padded, work->gradient},
+                 {model->tets.count, 1, model->tets.padded, work->volume},
+                 {model->tets.count, 1, model->tets.padded, work->mu},
+                 {model->tets.count, 1, model->tets.padded, work->lambda}};
+    if (model->points.extra > 0)
+        model->pose_kernels->scatter_floats(count, model->points.kept, 9, model->points.kept_padded, work->rotation,
+                                            rotation);
+    model->pose_kernels->scatter_corners(count, model->tets.count, model->tets.corner, model->points.count,
+                                         model->tets.padded, work->rotation, corners);
     for (int k = 0; k < 6; k++)
         model->pose_kernels->scatter(count, what[k].count, what[k].entries, what[k].stride, what[k].from, out[k]);
 }
@@ -268,8 +274,8 @@ static void scatter_lanes(const su_runtime_model *model, int64_t count, const su
 static void spread_scales(const su_runtime_model *model, int64_t count, const su_pose *poses, su_pose_work *work)
 {
     float *own = work->scale;
-    for (int64_t p = 0; p < model->row_panels; p++) {
-        const su_panel *panel = model->point_panel + p;
+    for (int64_t p = 0; p < model->points.row_panels; p++) {
+        const su_panel *panel = model->points.panel + p;
         for (int64_t f = 0; f < SU_FRAMES; f++, own += 3 * panel->stride) {
             if (f >= count) continue;
             size_t size = (size_t)panel->stride * sizeof *own;
@@ -278,26 +284,27 @@ static void spread_scales(const su_runtime_model *model, int64_t count, const su
             memcpy(own + 2 * panel->stride, own, size);
         }
     }
-    memset(work->blended, 0, (size_t)model->points);
+    memset(work->blended, 0, (size_t)model->points.count);
 }
 
 /* Where the rows of points are, in the instants and, of points that are not kept, in the rooms. */
 typedef struct row_places {
-    float *kept[SU_FRAMES], *loose[SU_FRAMES];
+    float *kept[SU_FRAMES], *rooms[SU_FRAMES];
 } row_places;
 
 /* The rows of one point in all frames, made unless they are there: from *at in what is returned. */
 static float *const *blend_rows(const su_runtime_model *model, int64_t count, int64_t point, const row_places *places,
                                 su_pose_work *work, int64_t *at)
 {
-    const su_panel *panel = model->point_panel + model->panel_of_point[point];
+    const su_panel *panel = model->points.panel + model->points.panel_of[point];
     int64_t size = 3 * panel->stride, nth = point - panel->first;
-    float *const *rows = point < model->kept ? places->kept : places->loose;
-    *at = point < model->kept ? 3 * panel->offset + nth * size : SU_FRAMES * model->slot[point] * model->slot_size;
+    float *const *rows = point < model->points.kept ? places->kept : places->rooms;
+    *at = point < model->points.kept ? 3 * panel->offset + nth * size
+                                     : SU_FRAMES * model->points.room[point] * model->points.room_size;
     if (work->blended[point]) return rows;
     work->blended[point] = 1;
     model->pose_kernels->blend_rows(count, model->bases, size,
-                                    model->point_rows + model->bases * (3 * panel->offset + nth * size), work->b,
+                                    model->points.rows + model->bases * (3 * panel->offset + nth * size), work->b,
                                     work->scale + 3 * SU_FRAMES * panel->before, rows, *at);
     return rows;
 }
@@ -305,9 +312,9 @@ static float *const *blend_rows(const su_runtime_model *model, int64_t count, in
 /* B of tets that stand abreast; their corners' rotations and gradients are in the poses. */
 static void build_abreast(const su_runtime_model *model, int64_t count, su_pose *poses, su_pose_work *work)
 {
-    su_abreast_rows what = {.frames = count, .m = model->bases, .b = work->b, .stride = model->tets_padded};
-    for (int64_t p = 0; p < model->panels_abreast; p++) {
-        const su_panel *panel = model->tet_panel + p;
+    su_abreast_rows what = {.frames = count, .m = model->bases, .b = work->b, .stride = model->tets.padded};
+    for (int64_t p = 0; p < model->tets.panels_abreast; p++) {
+        const su_panel *panel = model->tets.panel + p;
         what.columns = panel->columns;
         for (int64_t f = 0; f < count; f++) {
             float *scale = work->column_scale + f * panel->stride;
@@ -316,7 +323,7 @@ static void build_abreast(const su_runtime_model *model, int64_t count, su_pose 
         }
         for (int64_t k = 0; k < panel->count; k += SU_ABREAST) {
             int64_t e = panel->first + k, at = panel->offset + k * panel->columns;
-            what.source = model->abreast_rows + 12 * model->bases * at;
+            what.source = model->tets.abreast_rows + 12 * model->bases * at;
             for (int64_t f = 0; f < count; f++) {
                 what.rotation[f] = poses[f].corner_rotation + e;
                 what.gradient[f] = poses[f].gradient + e;
@@ -330,33 +337,34 @@ static void build_abreast(const su_runtime_model *model, int64_t count, su_pose 
 /* Rows and B of the other tets; a point's rows are made when the first tet asks for them, while they are near. */
 static void build_B(const su_runtime_model *model, int64_t count, su_pose *poses, su_pose_work *work)
 {
-    su_tet_rows what = {.frames = count, .taps = model->taps, .spread = work->spread};
+    su_tet_rows what = {.frames = count, .taps = model->tets.taps, .spread = work->spread};
     row_places places = {{NULL}, {NULL}};
     int64_t unused;
     for (int64_t f = 0; f < count; f++)
-        places.kept[f] = poses[f].rows, places.loose[f] = work->loose + f * model->slot_size;
-    for (int64_t p = model->panels_abreast; p < model->tet_panels; p++) {
-        const su_panel *panel = model->tet_panel + p;
+        places.kept[f] = poses[f].rows, places.rooms[f] = work->rooms + f * model->points.room_size;
+    for (int64_t p = model->tets.panels_abreast; p < model->tets.panels; p++) {
+        const su_panel *panel = model->tets.panel + p;
         what.stride = panel->stride;
         for (int64_t k = panel->first; k < panel->first + panel->count; k++) {
             for (int c = 0; c < 4; c++) {
-                int64_t point = model->corner[4 * k + c];
+                int64_t point = model->tets.corner[4 * k + c];
                 what.R[c] = NULL;
-                if (point >= model->points) continue;
+                if (point >= model->points.count) continue;
                 what.rows[c] = blend_rows(model, count, point, &places, work, &what.at[c]);
-                const su_panel *own = model->point_panel + model->panel_of_point[point];
-                what.R[c] = work->rotation + 144 * point;
+                const su_panel *own = model->points.panel + model->points.panel_of[point];
+                what.R[c] = work->rotation + SU_TURN_WIDE * point;
                 what.row_stride[c] = own->stride;
                 what.same[c] = own->region_count == panel->region_count; /* a tet's regions are all of its corners' */
             }
-            what.tap_start = model->tap_start + model->tap_first[k];
-            what.gradient = work->gradient + 96 * k;
+            what.tap_start = model->tets.tap_start + model->tets.tap_first[k];
+            what.gradient = work->gradient + SU_GRADIENT_FRAMES * k;
             for (int64_t f = 0; f < count; f++)
                 what.B[f] = poses[f].B + 9 * (panel->offset + (k - panel->first) * panel->stride);
             model->pose_kernels->build_B(&what);
         }
     }
-    for (int64_t point = 0; point < model->kept; point++) blend_rows(model, count, point, &places, work, &unused);
+    for (int64_t point = 0; point < model->points.kept; point++)
+        blend_rows(model, count, point, &places, work, &unused);
 }
 
 static void blend_grams(const su_runtime_model *model, int64_t count, const su_blend *(*older)[2], su_pose *poses,
@@ -366,11 +374,11 @@ static void blend_grams(const su_runtime_model *model, int64_t count, const su_b
         .frames = count, .m = model->bases, .left = work->b, .right = {work->b, work->older[0], work->older[1]}};
     for (int64_t f = 0; f < count; f++)
         for (int k = 0; k < 2; k++) poses[f].follows[k] = older[f][k] ? older[f][k]->serial : 0;
-    for (int64_t p = 0; p < model->pairs && !model->gram; p++) {
-        const su_gram_pair *pair = model->pair + p;
+    for (int64_t p = 0; p < model->gram.pairs && !model->gram.fixed; p++) {
+        const su_gram_pair *pair = model->gram.pair + p;
         int64_t left = model->basis.first_mode[pair->left], right = model->basis.first_mode[pair->right];
         block.rows = pair->rows, block.stride = pair->stride;
-        block.source = model->pair_gram + pair->offset * model->bases * model->bases;
+        block.source = model->gram.source + pair->offset * model->bases * model->bases;
         for (int64_t f = 0; f < SU_FRAMES; f++) {
             int64_t at = f < count ? f : count - 1;
             block.left_scale[f] = poses[at].blend.scale + left;
@@ -389,16 +397,20 @@ void su_gram_blend(const su_runtime_model *model, const su_blend *left, const su
                    float *blocks)
 {
     int64_t m = model->bases;
-    if (model->gram) {
-        memcpy(blocks, model->gram, (size_t)model->pair_entries * sizeof *blocks);
+    if (model->gram.fixed) {
+        memcpy(blocks, model->gram.fixed, (size_t)model->gram.entries * sizeof *blocks);
         return;
     }
-    su_gram_block block = {.frames = 1, .m = m, .left = lanes, .right = {lanes + 8 * m, lanes + 8 * m, lanes + 8 * m}};
-    for (int64_t i = 0; i < 8 * m; i++) lanes[i] = (float)left->b[i / 8], lanes[8 * m + i] = (float)right->b[i / 8];
-    for (int64_t k = 0; k < model->pairs; k++) {
-        const su_gram_pair *pair = model->pair + k;
+    su_gram_block block = {.frames = 1,
+                           .m = m,
+                           .left = lanes,
+                           .right = {lanes + SU_FRAMES * m, lanes + SU_FRAMES * m, lanes + SU_FRAMES * m}};
+    for (int64_t i = 0; i < SU_FRAMES * m; i++)
+        lanes[i] = (float)left->b[i / SU_FRAMES], lanes[SU_FRAMES * m + i] = (float)right->b[i / SU_FRAMES];
+    for (int64_t k = 0; k < model->gram.pairs; k++) {
+        const su_gram_pair *pair = model->gram.pair + k;
         block.rows = pair->rows, block.stride = pair->stride;
-        block.source = model->pair_gram + pair->offset * m * m;
+        block.source = model->gram.source + pair->offset * m * m;
         block.left_scale[0] = left->scale + model->basis.first_mode[pair->left];
         block.right_scale[0][0] = right->scale + model->basis.first_mode[pair->right];
         block.out[0][0] = blocks + pair->offset;
@@ -412,14 +424,14 @@ void su_gram_times(const su_runtime_model *model, const float *blocks, const dou
     double part[64];
     memset(out, 0, (size_t)model->lead * sizeof *out);
     for (int64_t g = 0; g < model->basis.d; g++)
-        for (int64_t k = 0; k < model->region_offset[g + 1] - model->region_offset[g]; k++)
-            padded[model->region_offset[g] + k] = first[g] + k < first[g + 1] ? q[first[g] + k] : 0;
-    for (int64_t k = 0; k < model->pairs; k++) {
-        const su_gram_pair *pair = model->pair + k;
+        for (int64_t k = 0; k < model->gram.region_offset[g + 1] - model->gram.region_offset[g]; k++)
+            padded[model->gram.region_offset[g] + k] = first[g] + k < first[g + 1] ? q[first[g] + k] : 0;
+    for (int64_t k = 0; k < model->gram.pairs; k++) {
+        const su_gram_pair *pair = model->gram.pair + k;
         for (int64_t a = 0; a < pair->rows; a += 64) {
             int64_t rows = pair->rows - a < 64 ? pair->rows - a : 64;
             model->kernels->rows_times(rows, pair->stride, blocks + pair->offset + a * pair->stride,
-                                       padded + model->region_offset[pair->right], part);
+                                       padded + model->gram.region_offset[pair->right], part);
             for (int64_t i = 0; i < rows; i++) out[first[pair->left] + a + i] += part[i];
         }
     }
@@ -430,7 +442,7 @@ static void rest_and_rotations(const su_runtime_model *model, int64_t count, con
                                const su_blend *const *blends, su_pose_work *work)
 {
     bool both = count > SU_FRAMES;
-    double *x[2] = {work->x, both ? work->x + 24 * model->chosen : NULL};
+    double *x[2] = {work->x, both ? work->x + SU_POINT_FRAMES * model->points.chosen : NULL};
     const double *skins[SU_REST_FRAMES];
     for (int64_t f = 0; f < SU_REST_FRAMES; f++) {
         int64_t from = f < count ? f : count - 1;

@@ -67,7 +67,7 @@ typedef struct su_pose_work {
     float *b, *older[2];          /* (2,bases,8) */
     float *scale;                 /* point panels with rows: (8, 3, stride) */
     uint8_t *blended;             /* (points) */
-    float *loose;                 /* (slots,8,slot_size) rows of points that are not kept */
+    float *rooms;                 /* (rooms,8,room_size) rows of points that are not kept */
     float *spread;                /* (4, 3, widest panel) */
     float *column_scale;          /* (8, widest panel) */
     su_arena arena;

@@ -1,8 +1,7 @@
 #include "runtime/subspace/reconstruct.h"
 
 #include "core/memory.h"
-#include "runtime/kernels/kernels_frames.h"
-#include "runtime/kernels/kernels_pose.h"
+#include "runtime/kernels/kernel_set.h"
 #include "runtime/subspace/rest_lanes.h"
 #include "runtime/subspace/rest_patch.h"
 
@@ -115,17 +114,19 @@ su_status su_reconstruct_create(const su_model *model, su_interpolation interpol
 {
     su_status status;
     su_reconstruct *rec = NULL;
+    const su_kernel_set *set;
     int32_t *slot = NULL, *chosen = NULL;
     SU_GO(SU_ALLOC(&rec, 1, "displacements", err));
     rec->model = model;
     rec->threads = threads > 0 ? threads : 1;
-    rec->kernels = su_frame_kernels_choose(NULL);
+    SU_GO(su_kernel_set_find(&set, err));
+    rec->kernels = &set->frames;
     SU_GO(SU_ALLOC(&slot, model->n, "displacements", err));
     SU_GO(su_reduced_basis_create(model, interpolation, &rec->basis, err));
     SU_GO(choose_flesh(rec, count, list, slot, &chosen, err));
     int64_t turned = interpolation == SU_COROTATED ? rec->flesh : 0;
     SU_GO(su_rest_patch_create(model, rec->flesh, chosen, turned, false, &rec->patch, err));
-    SU_GO(su_rest_lanes_create(&rec->patch, su_pose_kernels_choose(NULL), &rec->lanes, err));
+    SU_GO(su_rest_lanes_create(&rec->patch, &set->pose, &rec->lanes, err));
     status = SU_AGAIN;
     if (!(rec->slots = take(rec, model->d, sizeof *rec->slots, err))) goto done;
     for (int64_t g = 0; g < model->d; g++) {

@@ -1,8 +1,7 @@
-/* Body of kernels_*.c: included once for each instruction set, after SU_KERNELS, SU_KERNELS_NAME, TILE_I and TILE_J
+/* The kernels of stepping (runtime/kernels/kernels.h); part of kernels_set_body.h, after TILE_I and TILE_J
  * (how many rows times vectors of a product are held in registers) and GROUPS (vectors of elements whose axes are
  * sought side by side, as each is one long chain of dependent operations) are set. */
 
-#include "runtime/kernels/kernels_vector.h"
 #include "runtime/kernels/kernels_response_body.h"
 
 #define LOAD_F(p) WIDEN(*(const f8 *)(p))
@@ -67,7 +66,7 @@ static void rows_combine(int64_t rows, int64_t stride, const float *A, const dou
 }
 
 /* out = R x, or R' x, R (9,count) of floats at a tet's lane. */
-INLINE void turn(const float *R, int64_t count, bool back, const v8 x[3], v8 out[3])
+INLINE void turn_corner(const float *R, int64_t count, bool back, const v8 x[3], v8 out[3])
 {
     UNROLL_FOR (int a = 0; a < 3; a++) {
         out[a] = (v8){0};
@@ -88,7 +87,7 @@ static void corners(int64_t count, int64_t kept, const int32_t *base, const doub
             own[a] = (v8){s[at[0]], s[at[1]], s[at[2]], s[at[3]], s[at[4]], s[at[5]], s[at[6]], s[at[7]]};
             *(v8 *)(u + a * count + e) = own[a];
         }
-        turn(rotation + e, count, false, own, first);
+        turn_corner(rotation + e, count, false, own, first);
         v8 det = g[0] * (g[4] * g[8] - g[5] * g[7]) + g[1] * (g[5] * g[6] - g[3] * g[8]) +
                  g[2] * (g[3] * g[7] - g[4] * g[6]);
         v8 inverse = 1 / WHERE(det == 0, SPLAT(1.0), det);
@@ -100,7 +99,7 @@ static void corners(int64_t count, int64_t kept, const int32_t *base, const doub
                 edge[a] = (x[(a + 1) % 3] * y[(a + 2) % 3] - x[(a + 2) % 3] * y[(a + 1) % 3]) * inverse;
             UNROLL_FOR (int a = 0; a < 3; a++)
                 moved[a] = first[a] + G[3 * a] * edge[0] + G[3 * a + 1] * edge[1] + G[3 * a + 2] * edge[2];
-            turn(rotation + 9 * (c + 1) * count + e, count, true, moved, own);
+            turn_corner(rotation + 9 * (c + 1) * count + e, count, true, moved, own);
             UNROLL_FOR (int a = 0; a < 3; a++) *(v8 *)(u + (3 * (c + 1) + a) * count + e) = own[a];
         }
     }
@@ -113,7 +112,7 @@ static void turned_strain(int64_t count, const float *rotation, const double *u,
         UNROLL_FOR (int c = 0; c < 4; c++) {
             v8 x[3], moved[3];
             UNROLL_FOR (int a = 0; a < 3; a++) x[a] = *(const v8 *)(u + (3 * c + a) * count + e);
-            turn(rotation + 9 * c * count + e, count, false, x, moved);
+            turn_corner(rotation + 9 * c * count + e, count, false, x, moved);
             UNROLL_FOR (int a = 0; a < 3; a++)
                 UNROLL_FOR (int b = 0; b < 3; b++)
                     out[3 * a + b] += moved[a] * *(const v8 *)(gradient + (3 * c + b) * count + e);
@@ -447,8 +446,3 @@ static void inertia(int64_t count, const double *acceleration, const double *tur
         }
     }
 }
-
-const su_kernels SU_KERNELS = {
-    SU_KERNELS_NAME, rows_times, rows_times_float, rows_combine,   corners,        turned_strain,
-    respond,         tangent,    tangent_abreast,  force_abreast,  strain_abreast, strain_abreast_float,
-    cholesky,        solve,      symmetric_times,  largest_square, inertia};

@@ -1,0 +1,49 @@
+/* All groups of kernels for one instruction set. Included once by each kernels_<set>.c, which has set SU_KERNEL_SET
+ * (the name of the object defined here), SU_KERNELS_NAME, SU_AVX2 or SU_AVX512, TILE_I, TILE_J and GROUPS. */
+
+#include "runtime/kernels/kernels_vector.h"
+
+#include "runtime/kernels/kernels_step_body.h"
+
+#include "runtime/kernels/kernels_pose_body.h"
+
+#include "runtime/kernels/kernels_frames_body.h"
+
+const su_kernel_set SU_KERNEL_SET = {
+    .name = SU_KERNELS_NAME,
+    .step = {.name = SU_KERNELS_NAME,
+             .rows_times = rows_times,
+             .rows_times_float = rows_times_float,
+             .rows_combine = rows_combine,
+             .corners = corners,
+             .turned_strain = turned_strain,
+             .respond = respond,
+             .tangent = tangent,
+             .tangent_abreast = tangent_abreast,
+             .force_abreast = force_abreast,
+             .strain_abreast = strain_abreast,
+             .strain_abreast_float = strain_abreast_float,
+             .cholesky = cholesky,
+             .solve = solve,
+             .symmetric_times = symmetric_times,
+             .largest_square = largest_square,
+             .inertia = inertia},
+    .pose = {.name = SU_KERNELS_NAME,
+             .scatter = scatter,
+             .scatter_floats = scatter_floats,
+             .scatter_corners = scatter_corners,
+             .moved = moved,
+             .sample = sample,
+             .rest = rest,
+             .rotations = rotations,
+             .gradients = gradients,
+             .node_rotations = node_rotations,
+             .turned_shapes = turned_shapes,
+             .shapes = shapes,
+             .materials = materials,
+             .world = world,
+             .blend_rows = blend_rows,
+             .build_B = build_B,
+             .build_abreast = build_abreast,
+             .gram_block = gram_block},
+    .frames = {.name = SU_KERNELS_NAME, .combine = combine, .turn = turn_frames, .separate = separate, .embed = embed}};
