@@ -267,7 +267,7 @@ static void test_bones_hold_what_they_pass_through(void **state)
     (void)state;
     su_flesh flesh = capsule_flesh();
     double segments[] = {0, 0.0, 0, 0, 0.2, 0, 0, 0.2, 0, 0, 0.4, 0};
-    su_held_bones bones = {2, segments, NULL};
+    su_held_bones bones = {.count = 2, .segments = segments};
     su_held held;
     su_error err = {0};
     assert_int_equal(su_held_find(&flesh.mesh, &bones, NULL, 2, &held, &err), SU_OK);
@@ -311,7 +311,7 @@ static void test_core_where_no_bone_passes(void **state)
     (void)state;
     su_flesh flesh = capsule_flesh();
     double away[] = {5, 5, 5, 6, 6, 6};
-    su_held_bones bones = {1, away, NULL};
+    su_held_bones bones = {.count = 1, .segments = away};
     su_held held;
     su_error err = {0};
     assert_int_equal(su_held_find(&flesh.mesh, &bones, NULL, 2, &held, &err), SU_OK);

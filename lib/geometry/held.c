@@ -76,7 +76,7 @@ static su_status hold_by_bones(const su_tets *mesh, const su_held_bones *bones, 
     for (int64_t v = 0; v < mesh->n; v++) distance[v] = DBL_MAX;
     for (int64_t k = 0; k < bones->count; k++) {
         if (bones->holds && !bones->holds[k]) continue;
-        bone_query q = {mesh, bones->segments + 6 * k, (int32_t)k, distance, held};
+        bone_query q = {mesh, bones->segments + 6 * k, bones->owner ? bones->owner[k] : (int32_t)k, distance, held};
         double low[3], high[3];
         for (int i = 0; i < 3; i++)
             low[i] = fmin(q.segment[i], q.segment[3 + i]), high[i] = fmax(q.segment[i], q.segment[3 + i]);

@@ -10,6 +10,7 @@ typedef struct su_held_bones {
     int64_t count;
     const double *segments; /* (count,2,3) head and tail at the neutral pose; a point where both are equal */
     const uint8_t *holds;   /* (count) 0: this bone lets its flesh go; NULL: all hold */
+    const int32_t *owner;   /* (count) number of the bone that a segment belongs to; NULL: its own */
 } su_held_bones;
 
 typedef struct su_held {

@@ -7,6 +7,7 @@
 #include "geometry/held.h"
 #include "geometry/ties.h"
 #include "hold_files.h"
+#include "rig_holds.h"
 #include "parts.h"
 #include "io/stage/poses.h"
 #include "io/stage/tet.h"
@@ -21,60 +22,10 @@ typedef struct options {
     int tets;
     double edge_length, grade, follow, seconds, memory;
     const char *bones, *fixed;
-    su_list free_bones;
+    su_list free_bones, keep;
 } options;
 
-typedef struct bones {
-    int64_t count;
-    double *segments; /* owned */
-    uint8_t *holds;   /* owned */
-} bones;
-
 static void say(void *context, const char *text) { su_note(context, "%s", text); }
-
-/* A bone holds its flesh unless it or one of its ancestors is named by --free, or no skin vertex follows it. */
-static su_status rig_bones(su_tool *tool, const options *o, const su_poses *poses, bones *out)
-{
-    su_error *err = &tool->err;
-    if (o->bones) {
-        if (o->free_bones.count)
-            return su_fail(err, SU_USAGE, "--free names bones of the rig and cannot go with --bones");
-        SU_TRY(read_bones(o->bones, &out->count, &out->segments, err));
-        return SU_OK;
-    }
-    if (!poses->bone_segments) {
-        if (o->free_bones.count)
-            return su_fail(err, SU_INPUT, "%s: has no bones, --free cannot be met", tool->inputs.items[0]);
-        return SU_OK;
-    }
-    SU_TRY(SU_ALLOC(&out->segments, 6 * poses->B, "bones", err));
-    SU_TRY(SU_ALLOC(&out->holds, poses->B, "bones", err));
-    out->count = poses->B;
-    memcpy(out->segments, poses->bone_segments, (size_t)(6 * poses->B) * sizeof *out->segments);
-    for (int64_t b = 0; b < poses->B; b++) {
-        out->holds[b] = !poses->weights;
-        for (int64_t v = 0; poses->weights && v < poses->nbar && !out->holds[b]; v++)
-            out->holds[b] = poses->weights[v * poses->B + b] > 0.0f;
-    }
-    for (int k = 0; k < o->free_bones.count; k++) {
-        int64_t named = 0;
-        for (int64_t b = 0; b < poses->B; b++) {
-            int64_t up = b;
-            for (int64_t depth = 0; depth <= poses->B && up >= 0; depth++) {
-                const char *name = su_file_name(&poses->file, "bone_names", up);
-                if (name && !strcmp(name, o->free_bones.items[k])) {
-                    out->holds[b] = 0, named++;
-                    break;
-                }
-                up = poses->bone_parent ? poses->bone_parent[up] : -1;
-            }
-        }
-        if (!named)
-            return su_fail(err, SU_INPUT, "%s: has no bone '%s'", tool->inputs.items[0], o->free_bones.items[k]);
-        su_detail(tool, "--free %s: %lld bones let their flesh go", o->free_bones.items[k], (long long)named);
-    }
-    return SU_OK;
-}
 
 /* Rigid vertices lie anywhere: each goes to its nearest tet. */
 static su_status embed_rigid(su_tool *tool, const su_poses *poses, const su_tets *mesh, su_tet *tet)
@@ -138,17 +89,24 @@ static su_status hold(su_tool *tool, const options *o, const su_poses *poses, co
 {
     su_error *err = &tool->err;
     su_status status = SU_OK;
-    bones rig = {0};
+    rig_bones rig = {0};
     su_held held = {0};
     uint8_t *skin = NULL, *wanted = NULL;
-    SU_GO(rig_bones(tool, o, poses, &rig));
+    if (o->bones) {
+        if (o->free_bones.count || o->keep.count)
+            return su_fail(err, SU_USAGE, "--free and --keep name bones of the rig and cannot go with --bones");
+        SU_GO(read_bones(o->bones, &rig.count, &rig.segments, err));
+    } else {
+        SU_GO(rig_bones_find(tool, poses, &o->free_bones, &rig));
+    }
+    SU_GO(SU_ALLOC(&wanted, mesh->n, "held vertices", err));
     if (o->fixed) {
         SU_GO(read_held_skin(o->fixed, poses->nbar, &skin, err));
-        SU_GO(SU_ALLOC(&wanted, mesh->n, "held vertices", err));
         for (int64_t v = 0; v < poses->nbar; v++)
             for (int i = 0; skin[v] && i < 4; i++) wanted[mesh->tets[4 * (int64_t)tet->embed_tet[v] + i]] = 1;
     }
-    su_held_bones by = {rig.count, rig.segments, rig.holds};
+    if (!o->bones) SU_GO(rig_hard_cores(tool, poses, &rig, &o->keep, mesh, tet, wanted));
+    su_held_bones by = {rig.count, rig.segments, rig.holds, rig.owner};
     SU_GO(su_held_find(mesh, &by, wanted, tool->threads, &held, err));
     tet->fixed_count = held.count;
     SU_GO(SU_FILE_ALLOC(&tet->file, &tet->fixed, held.count, err));
@@ -168,8 +126,7 @@ static su_status hold(su_tool *tool, const options *o, const su_poses *poses, co
     su_stats_number(tool, "held_share", share);
     su_stats_integer(tool, "held", held.count);
 done:
-    free(rig.segments);
-    free(rig.holds);
+    rig_bones_free(&rig);
     free(skin);
     free(wanted);
     su_held_free(&held);
@@ -356,6 +313,12 @@ int main(int argc, char **argv)
          .target = &o.free_bones,
          .argument = "NAME",
          .help = "A bone whose flesh is not held, so that it wobbles; its children neither. May be repeated."},
+        {.name = "keep",
+         .kind = SU_OPT_LIST,
+         .target = &o.keep,
+         .argument = "JOINT",
+         .help = "A joint whose flesh stays where the rig puts it, to the skin; * and ? stand for any letters. May be "
+                 "repeated."},
         {.name = "bones",
          .kind = SU_OPT_TEXT,
          .target = &o.bones,

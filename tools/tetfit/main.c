@@ -11,6 +11,7 @@
 #include "io/stage/fit.h"
 #include "io/stage/poses.h"
 #include "io/stage/tet.h"
+#include "reduce/modes/carrying_mode.h"
 #include "reduce/modes/modes.h"
 #include "reduce/modes/parts.h"
 #include "rig/rbf_train.h"
@@ -18,6 +19,7 @@
 #include "rig/rest_shape.h"
 #include "check_shots.h"
 #include "materials.h"
+#include "softness.h"
 
 #include <errno.h>
 #include <math.h>
@@ -34,6 +36,7 @@ typedef struct settings {
     double smoothing; /* length, as a part of the flesh's diagonal */
     double gamma, residual, frequency, young, poisson, density;
     material_files files;
+    softness_options softness;
     su_list poses, shots;
     int suggest;
     const char *reuse;
@@ -46,6 +49,7 @@ typedef struct job {
     su_poses poses;
     su_fit fit;
     materials paint;
+    bool body;              /* stiffness follows the body */
     double *area;           /* (nbar) skin area weights */
     double diagonal;        /* of the skin, m */
     double young, lowest;   /* Pa, mean over the volume; rad^2/s^2; at the neutral pose */
@@ -209,7 +213,27 @@ static su_status fit_all(job *j)
     return first;
 }
 
-/* E scales K, so one eigenvalue at the neutral pose, of E = 1 or of the painted factors, calibrates it. */
+/* Whether the stiffness of tets comes from the body or its joints, and then the factors, in place of a table. */
+static su_status set_softness(job *j)
+{
+    su_error *err = &j->tool->err;
+    const softness_options *how = &j->set->softness;
+    int64_t t = j->tet.t;
+    bool painted = materials_young(&j->paint, -1, 0, t) != NULL, changed = how->stiff.count + how->soft.count > 0;
+    if (painted && (how->kind == SOFTNESS_BODY || changed))
+        return su_fail(err, SU_USAGE, "%s: the stiffness is painted or given for each tet",
+                       changed ? "--stiff and --soft" : "--softness body");
+    j->body = how->kind == SOFTNESS_BODY || (how->kind == SOFTNESS_AUTO && !painted);
+    if (!j->body && !changed) return SU_OK;
+    su_table *table = &j->paint.young;
+    if (!(table->values = su_arena_alloc(&table->arena, t, sizeof *table->values)))
+        return su_fail(err, SU_AGAIN, "not enough memory for materials");
+    table->rows = 1, table->columns = t;
+    return softness_factors(j->tool, how, j->body, &j->tet, &j->poses, table->values);
+}
+
+/* E scales K, so one eigenvalue at the neutral pose, of E = 1 or of the factors, calibrates it: the lowest, or, where
+ * the body says what is soft, that of the lowest mode that carries flesh. */
 static su_status calibrate(job *j, double *young)
 {
     su_error *err = &j->tool->err;
@@ -224,10 +248,26 @@ static su_status calibrate(job *j, double *young)
     for (int64_t e = 0; e < t; e++) one[e] = factor ? factor[e] : 1, one[t + e] = ratio ? ratio[e] : set->poisson;
     SU_GO(su_elastic_create(&elastic, n, j->tet.vertices, t, j->tet.tets, j->tet.fixed_count, j->tet.fixed,
                             (su_material)set->material, one, one + t, j->fit.density, err));
-    su_mode_problem problem = {.elastic = &elastic, .x = j->tet.vertices};
-    SU_GO(su_modes_solve(&problem, 1, 1, &value, mode, NULL, j->tool->threads, &j->tool->progress, err));
+    if (j->body) {
+        su_carrying_mode lowest;
+        SU_GO(su_carrying_mode_find(&elastic, j->tet.vertices, one, one + t, j->tool->threads, &j->tool->progress,
+                                    &lowest, err));
+        memcpy(j->paint.young.values, one, (size_t)t * sizeof *one);
+        value = lowest.value;
+        su_stats_integer(j->tool, "tip_rounds", lowest.rounds);
+        su_stats_number(j->tool, "carried_share", lowest.share);
+        if (lowest.lower)
+            su_warn(j->tool,
+                    "%d modes below the lowest that carries flesh (%.1f %% of it) move tips alone; "
+                    "--stiff JOINT=FACTOR quiets them",
+                    lowest.lower, 100 * lowest.share);
+    } else {
+        su_mode_problem problem = {.elastic = &elastic, .x = j->tet.vertices};
+        SU_GO(su_modes_solve(&problem, 1, 1, &value, mode, NULL, j->tool->threads, &j->tool->progress, err));
+    }
     double target = 2 * M_PI * set->frequency;
-    *young = factor && set->paint == PAINT_ABSOLUTE ? 1 : set->young > 0 ? set->young : target * target / value;
+    bool absolute = factor && set->paint == PAINT_ABSOLUTE && !j->body;
+    *young = absolute ? 1 : set->young > 0 ? set->young : target * target / value;
     j->lowest = value * *young;
     status = SU_OK;
 done:
@@ -244,6 +284,7 @@ static su_status set_materials(job *j)
     int64_t t = j->tet.t;
     double young, mean = 0, volume = 0;
     SU_TRY(materials_load(j->tool, &set->files, &j->tet, &j->poses, j->fit.k, j->fit.pose, &j->paint));
+    SU_TRY(set_softness(j));
     if (set->young > 0 && set->paint == PAINT_ABSOLUTE && materials_young(&j->paint, -1, 0, t))
         return su_fail(err, SU_USAGE, "--young %g: Young's modulus is painted and --paint absolute takes it as it is",
                        set->young);
@@ -532,13 +573,36 @@ int main(int argc, char **argv)
          .low = 1e-3,
          .high = 1e4,
          .help = "lowest frequency of the flesh at the neutral pose; the stiffness follows from it (default: 4 Hz)."},
+        {.name = "softness",
+         .kind = SU_OPT_CHOICE,
+         .target = &set.softness.kind,
+         .argument = "HOW",
+         .choices = "auto|body|even",
+         .help =
+             "where the flesh is soft: body: where it is thick; thin parts are stiffer by the square of what they "
+             "are thinner, and so are heads, hands, feet, hair and what is carried, by the names of joints; "
+             "--frequency "
+             "is then that of the lowest motion that carries a twentieth of the flesh, and tips that swing below it "
+             "are made stiffer; even: alike everywhere (default: auto, body where nothing is painted)."},
+        {.name = "stiff",
+         .kind = SU_OPT_LIST,
+         .target = &set.softness.stiff,
+         .argument = "JOINT=FACTOR",
+         .help =
+             "makes the flesh of a joint FACTOR times as stiff as it would be; * and ? stand for any letters. May be "
+             "repeated."},
+        {.name = "soft",
+         .kind = SU_OPT_LIST,
+         .target = &set.softness.soft,
+         .argument = "JOINT=FACTOR",
+         .help = "the same, FACTOR times as soft."},
         {.name = "young",
          .kind = SU_OPT_NUMBER,
          .target = &set.young,
          .argument = "PA",
          .low = 0,
          .high = 1e15,
-         .help = "Young's modulus, instead of --frequency (default: 0, by frequency)."},
+         .help = "Young's modulus of soft flesh, instead of --frequency (default: 0, by frequency)."},
         {.name = "poisson",
          .kind = SU_OPT_NUMBER,
          .target = &set.poisson,

@@ -1,0 +1,109 @@
+#include "fem/body_stiffness.h"
+
+#include "core/memory.h"
+#include "fem/paint.h"
+#include "geometry/thickness.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define THICK_SHARE 0.75 /* of the volume is thinner than what counts as thick flesh */
+enum { SMOOTHINGS = 4 }; /* means over the tets around a vertex and back; inscribed balls leave edges of bodies out */
+
+typedef struct thick_tet {
+    double half, volume;
+} thick_tet;
+
+static int by_half(const void *a, const void *b)
+{
+    const thick_tet *x = a, *y = b;
+    return (x->half > y->half) - (x->half < y->half);
+}
+
+/* H: the half-thickness that THICK_SHARE of the volume stays below. */
+static su_status thick_flesh(const su_tets *mesh, const double *half, double *H, su_error *err)
+{
+    thick_tet *list;
+    double total = 0, sum = 0;
+    SU_TRY(SU_ALLOC(&list, mesh->t, "flesh thickness", err));
+    for (int64_t e = 0; e < mesh->t; e++) {
+        list[e] = (thick_tet){half[e], su_tet_volume(mesh->x, mesh->tets + 4 * e)};
+        total += list[e].volume;
+    }
+    qsort(list, (size_t)mesh->t, sizeof *list, by_half);
+    int64_t at = 0;
+    while (at + 1 < mesh->t && (sum += list[at].volume) < THICK_SHARE * total) at++;
+    *H = list[at].half;
+    free(list);
+    return SU_OK;
+}
+
+/* Means of a tet's corners' means, weighted by volume. vertex (n), weight (n): scratch. */
+static void smooth(const su_tets *mesh, double *value, double *vertex, double *weight)
+{
+    for (int round = 0; round < SMOOTHINGS; round++) {
+        for (int64_t v = 0; v < mesh->n; v++) vertex[v] = weight[v] = 0;
+        for (int64_t e = 0; e < mesh->t; e++) {
+            double V = su_tet_volume(mesh->x, mesh->tets + 4 * e);
+            for (int c = 0; c < 4; c++) {
+                vertex[mesh->tets[4 * e + c]] += V * value[e];
+                weight[mesh->tets[4 * e + c]] += V;
+            }
+        }
+        for (int64_t e = 0; e < mesh->t; e++) {
+            value[e] = 0;
+            for (int c = 0; c < 4; c++) {
+                int32_t v = mesh->tets[4 * e + c];
+                value[e] += 0.25 * vertex[v] / weight[v];
+            }
+        }
+    }
+}
+
+/* Logarithms of what thinness asks for. */
+static su_status thin_parts(const su_tets *mesh, int threads, double *out, su_error *err)
+{
+    double *depth = NULL, *half = NULL, H;
+    su_status status;
+    SU_GO(SU_ALLOC(&depth, mesh->n, "flesh thickness", err));
+    SU_GO(SU_ALLOC(&half, mesh->n, "flesh thickness", err));
+    SU_GO(su_flesh_thickness(mesh, threads, depth, half, err));
+    for (int64_t e = 0; e < mesh->t; e++) {
+        out[e] = 0;
+        for (int c = 0; c < 4; c++) out[e] = fmax(out[e], half[mesh->tets[4 * e + c]]);
+    }
+    smooth(mesh, out, depth, half);
+    SU_GO(thick_flesh(mesh, out, &H, err));
+    for (int64_t e = 0; e < mesh->t; e++) out[e] = fmin(fmax(2 * log(H / out[e]), 0), log(SU_BODY_THIN));
+done:
+    free(depth), free(half);
+    return status;
+}
+
+su_status su_body_stiffness(const su_tets *mesh, bool thin, const su_body_skin *skin, int threads, double *factor,
+                            su_error *err)
+{
+    double *painted = NULL, *spread = NULL;
+    su_status status = SU_OK;
+    for (int64_t e = 0; e < mesh->t; e++) factor[e] = 0;
+    if (thin) SU_GO(thin_parts(mesh, threads, factor, err));
+    if (skin->weights && skin->stiffness) {
+        SU_GO(SU_ALLOC(&painted, skin->nbar, "joint stiffness", err));
+        SU_GO(SU_ALLOC(&spread, mesh->t, "joint stiffness", err));
+        for (int64_t v = 0; v < skin->nbar; v++) {
+            double sum = 0, whole = 0;
+            for (int64_t b = 0; b < skin->bones; b++) {
+                double w = skin->weights[v * skin->bones + b];
+                if (w > 0) sum += w * log(skin->stiffness[b]), whole += w;
+            }
+            painted[v] = whole > 0 ? sum / whole : 0;
+        }
+        SU_GO(su_paint_spread(mesh->n, mesh->x, mesh->t, mesh->tets, skin->nbar, skin->embed_tet, skin->rigid,
+                              SU_PAINT_ZETA, 1, painted, spread, err));
+        for (int64_t e = 0; e < mesh->t; e++) factor[e] += spread[e];
+    }
+    for (int64_t e = 0; e < mesh->t; e++) factor[e] = exp(factor[e]);
+done:
+    free(painted), free(spread);
+    return status;
+}

@@ -1,0 +1,27 @@
+/* Where a body is soft, from its shape and its joints: thick flesh is, thin parts and what joints call hard are not. */
+#ifndef SU_FEM_BODY_STIFFNESS_H
+#define SU_FEM_BODY_STIFFNESS_H
+
+#include "geometry/tetmesh.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The skin and what its vertices follow. All borrowed. */
+typedef struct su_body_skin {
+    int64_t nbar, bones;
+    const int32_t *embed_tet; /* (nbar) tet that holds each skin vertex */
+    const uint8_t *rigid;     /* (nbar) 1: follows the rig and has no say; NULL: none */
+    const float *weights;     /* (nbar,bones) skinning weights; NULL: joints have no say */
+    const double *stiffness;  /* (bones) of the flesh of each joint, over that of soft flesh */
+} su_body_skin;
+
+/* factor (t) on Young's modulus, 1 in thick flesh, smooth. thin: (H/h)^2 with h the local half-thickness and H that of
+ * the thickest quarter of the volume, at most SU_BODY_THIN; else 1; times the joints' stiffness, blended in its
+ * logarithm by the skinning weights and spread like paint (fem/paint.h). A beam of half-thickness h and length L swings
+ * with h/L^2 sqrt(E/rho), so that with E ~ h^-2 a thin part swings no lower than a thick one as long as it. */
+#define SU_BODY_THIN 100.0
+su_status su_body_stiffness(const su_tets *mesh, bool thin, const su_body_skin *skin, int threads, double *factor,
+                            su_error *err);
+
+#endif

@@ -1,0 +1,16 @@
+/* What the name of a joint says about the flesh around it. */
+#ifndef SU_RIG_JOINT_NAMES_H
+#define SU_RIG_JOINT_NAMES_H
+
+#include <stdint.h>
+
+/* Stiffness of a joint's flesh over that of soft flesh, by the words of its name (`mixamorig:LeftHandThumb1`,
+ * `DEF-head.001`, `foot_r`): heads, hands, feet, hair and what is carried are stiff, forearms and shins less so,
+ * cheeks, ears and bellies soft, also below a head. 0: the name says nothing. */
+double su_joint_name_stiffness(const char *name);
+
+/* factor (bones): what the joint's own name says, else its parent's factor, else 1. names (bones) may hold NULL; parent
+ * (bones), -1 at roots; parents stand before their children. */
+void su_joint_stiffness(int64_t bones, const char *const *names, const int32_t *parent, double *factor);
+
+#endif

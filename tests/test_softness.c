@@ -1,0 +1,153 @@
+/* Where a body is soft: words of joints, thickness, and the mode that carries flesh. */
+#include "box.h"
+#include "fem/body_stiffness.h"
+#include "reduce/modes/carrying_mode.h"
+#include "rig/joint_names.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void joints_are_read_by_their_words(void **unused)
+{
+    static const struct {
+        const char *name;
+        double factor;
+    } cases[] = {
+        {"mixamorig:LeftHandThumb1", 30},
+        {"mixamorig:Head", 30},
+        {"DEF-foot.L", 30},
+        {"lefthand", 30},
+        {"hand_r", 30},
+        {"toes.l", 30},
+        {"Hair_03", 30},
+        {"lowerarm_l", 3},
+        {"LowerLeg.R", 3},
+        {"ForeArm", 3},
+        {"Head_Cheek", 1},
+        {"Ear1.L", 1},
+        {"mixamorig:Spine", 0},
+        {"mixamorig:LeftUpLeg", 0},
+        {"handle", 0},
+        {"Shoulder.L", 0},
+        {"Chest", 0},
+        {"", 0},
+        {NULL, 0},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++)
+        if (su_joint_name_stiffness(cases[k].name) != cases[k].factor)
+            fail_msg("%s: %g", cases[k].name, su_joint_name_stiffness(cases[k].name));
+    (void)unused;
+}
+
+static void joints_follow_their_parents(void **unused)
+{
+    const char *names[] = {"hips", "head", "bone7", "cheek.L", "x", NULL};
+    const int32_t parent[] = {-1, 0, 1, 2, 3, 0};
+    double factor[6];
+    su_joint_stiffness(6, names, parent, factor);
+    const double expected[] = {1, 30, 30, 1, 1, 1};
+    for (int k = 0; k < 6; k++) assert_true(factor[k] == expected[k]);
+    (void)unused;
+}
+
+/* A beam along x, `thin` times as thick in its second half, with a short taper. */
+static box_mesh spindle(double size, double thin)
+{
+    box_mesh box = box_mesh_create(40, 8, 8, 5 * size, size, size);
+    for (int64_t v = 0; v < box.n; v++) {
+        double *x = box.vertices + 3 * v, s = fmin(fmax((x[0] / size - 2.25) / 0.5, 0), 1);
+        for (int i = 1; i < 3; i++) x[i] = (x[i] - 0.5 * size) * (1 + s * (thin - 1));
+    }
+    return box;
+}
+
+/* Mean over the tets between two places along the beam. */
+static double mean_between(const box_mesh *box, const double *value, double from, double to)
+{
+    double sum = 0;
+    int64_t count = 0;
+    for (int64_t e = 0; e < box->t; e++) {
+        double x = 0;
+        for (int c = 0; c < 4; c++) x += 0.25 * box->vertices[3 * (int64_t)box->tets[4 * e + c]];
+        if (x > from && x < to) sum += value[e], count++;
+    }
+    return sum / (double)count;
+}
+
+static void thin_parts_are_stiffer_by_the_square(void **unused)
+{
+    double first[2] = {0};
+    for (int k = 0; k < 2; k++) {
+        double size = k ? 100 : 1;
+        box_mesh box = spindle(size, 0.25);
+        su_tets mesh = {.n = box.n, .t = box.t, .x = box.vertices, .tets = box.tets};
+        su_body_skin skin = {0};
+        su_error err = {0};
+        double *factor = malloc((size_t)box.t * sizeof *factor);
+        assert_int_equal(su_body_stiffness(&mesh, true, &skin, 1, factor, &err), SU_OK);
+        double thick = mean_between(&box, factor, 0.8 * size, 1.7 * size);
+        double thin = mean_between(&box, factor, 3.3 * size, 4.5 * size);
+        assert_true(thick >= 1 && thick < 1.5);
+        assert_true(thin > 0.7 * 16 && thin < 1.6 * 16); /* edges of a square section lie outside its inscribed balls */
+        if (k == 0) first[0] = thick, first[1] = thin;
+        assert_true(fabs(thick - first[0]) < 1e-4 * thick && fabs(thin - first[1]) < 1e-4 * thin); /* no unit */
+        assert_int_equal(su_body_stiffness(&mesh, false, &skin, 1, factor, &err), SU_OK);
+        for (int64_t e = 0; e < box.t; e++) assert_true(factor[e] == 1);
+        free(factor);
+        box_mesh_free(&box);
+    }
+    (void)unused;
+}
+
+/* A thick half held at its end and a thin half that swings first: its modes carry little and are stiffened away, the
+ * thick half is left as it is. */
+static void tips_are_stiffened_until_a_mode_carries_flesh(void **unused)
+{
+    box_mesh box = spindle(1, 0.08);
+    double *young = box_constant(box.t, 1e4), *poisson = box_constant(box.t, 0.4), *density = box_constant(box.t, 1000);
+    int32_t held[81];
+    int64_t held_count = 0;
+    for (int32_t v = 0; v < box.n; v++)
+        if (box.vertices[3 * v] < 1e-9) held[held_count++] = v;
+    su_elastic elastic = {0};
+    su_error err = {0};
+    su_carrying_mode lowest;
+    assert_int_equal(su_elastic_create(&elastic, box.n, box.vertices, box.t, box.tets, held_count, held, SU_NEOHOOKEAN,
+                                       young, poisson, density, &err),
+                     SU_OK);
+    assert_int_equal(su_carrying_mode_find(&elastic, box.vertices, young, poisson, 1, NULL, &lowest, &err), SU_OK);
+    assert_true(lowest.rounds > 0);
+    assert_int_equal(lowest.lower, 0);
+    assert_true(lowest.share >= SU_CARRIES);
+    double thick = mean_between(&box, young, 0.2, 1.5), thin = mean_between(&box, young, 3.3, 4.5);
+    assert_true(thick < 2e4);
+    assert_true(thin > 2e5);
+    /* As it is now there is nothing to stiffen, and the frequency is the same. */
+    su_carrying_mode again;
+    assert_int_equal(su_carrying_mode_find(&elastic, box.vertices, young, poisson, 1, NULL, &again, &err), SU_OK);
+    assert_int_equal(again.rounds, 0);
+    assert_true(fabs(again.value - lowest.value) < 1e-6 * lowest.value);
+    su_elastic_free(&elastic);
+    free(young), free(poisson), free(density);
+    box_mesh_free(&box);
+    (void)unused;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(joints_are_read_by_their_words),
+        cmocka_unit_test(joints_follow_their_parents),
+        cmocka_unit_test(thin_parts_are_stiffer_by_the_square),
+        cmocka_unit_test(tips_are_stiffened_until_a_mode_carries_flesh),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,175 @@
+#include "rig_holds.h"
+
+#include "core/memory.h"
+#include "geometry/mat3.h"
+#include "geometry/thickness.h"
+#include "rig/joint_names.h"
+
+#include <fnmatch.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Joints nearer than this part of the skeleton's size are one place. */
+#define SAME_PLACE 1e-3
+/* Hard is what is stiffer than this by its joints' names (skull and soft cheek meet at the geometric mean). */
+#define HARD 10.0
+/* The core of a hard part: deeper than this part of the local half-thickness. */
+#define CORE_DEPTH 0.4
+/* Flesh follows a joint where it has more than this of the skin's weights around it. */
+#define FOLLOWS 0.5
+
+void rig_bones_free(rig_bones *bones)
+{
+    free(bones->segments), free(bones->holds), free(bones->owner);
+    *bones = (rig_bones){0};
+}
+
+static const char *name_of(const su_poses *poses, int64_t bone)
+{
+    return su_file_name(&poses->file, "bone_names", bone);
+}
+
+/* Takes the joints below `name` off those that hold. */
+static su_status release(su_tool *tool, const su_poses *poses, const char *name, uint8_t *holds)
+{
+    int64_t named = 0;
+    for (int64_t b = 0; b < poses->B; b++) {
+        int64_t up = b;
+        for (int64_t depth = 0; depth <= poses->B && up >= 0; depth++) {
+            const char *own = name_of(poses, up);
+            if (own && !strcmp(own, name)) {
+                holds[b] = 0, named++;
+                break;
+            }
+            up = poses->bone_parent ? poses->bone_parent[up] : -1;
+        }
+    }
+    if (!named) return su_fail(&tool->err, SU_INPUT, "%s: has no bone '%s'", tool->inputs.items[0], name);
+    su_detail(tool, "--free %s: %lld bones let their flesh go", name, (long long)named);
+    return SU_OK;
+}
+
+static double skeleton_size(const su_poses *poses)
+{
+    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
+    for (int64_t i = 0; i < 6 * poses->B; i++) {
+        low[i % 3] = fmin(low[i % 3], poses->bone_segments[i]);
+        high[i % 3] = fmax(high[i % 3], poses->bone_segments[i]);
+    }
+    return su_distance3(low, high);
+}
+
+su_status rig_bones_find(su_tool *tool, const su_poses *poses, const su_list *released, rig_bones *out)
+{
+    su_error *err = &tool->err;
+    int64_t B = poses->B, most = 2 * B; /* a segment of its own and one from its parent for each joint */
+    if (!poses->bone_segments)
+        return released->count ? su_fail(err, SU_INPUT, "%s: has no bones, --free cannot be met", tool->inputs.items[0])
+                               : SU_OK;
+    SU_TRY(SU_ALLOC(&out->segments, 6 * most, "bones", err));
+    SU_TRY(SU_ALLOC(&out->holds, most, "bones", err));
+    SU_TRY(SU_ALLOC(&out->owner, most, "bones", err));
+    out->count = B;
+    memcpy(out->segments, poses->bone_segments, (size_t)(6 * B) * sizeof *out->segments);
+    for (int64_t b = 0; b < B; b++) {
+        out->owner[b] = (int32_t)b;
+        out->holds[b] = !poses->weights;
+        for (int64_t v = 0; poses->weights && v < poses->nbar && !out->holds[b]; v++)
+            out->holds[b] = poses->weights[v * B + b] > 0.0f;
+    }
+    for (int k = 0; k < released->count; k++) SU_TRY(release(tool, poses, released->items[k], out->holds));
+    double near = SAME_PLACE * skeleton_size(poses);
+    for (int64_t b = 0; poses->bone_parent && b < B; b++) {
+        int64_t parent = poses->bone_parent[b];
+        const double *head = poses->bone_segments + 6 * b;
+        if (parent < 0 || !out->holds[b] || !out->holds[parent]) continue;
+        const double *from = poses->bone_segments + 6 * parent;
+        if (su_distance3(from, head) <= near || su_distance3(from + 3, head) <= near) continue;
+        if (su_joint_name_stiffness(name_of(poses, b)) == 1) continue;
+        memcpy(out->segments + 6 * out->count, from, 3 * sizeof *from);
+        memcpy(out->segments + 6 * out->count + 3, head, 3 * sizeof *head);
+        out->holds[out->count] = 1, out->owner[out->count++] = (int32_t)parent;
+    }
+    return SU_OK;
+}
+
+/* out (n): a value of the skin at each flesh vertex, by the sizes of its ties. */
+static void at_flesh(const su_tet *tet, const double *skin, double *out)
+{
+    for (int64_t v = 0; v < tet->n; v++) {
+        double sum = 0, whole = 0;
+        for (int64_t k = v * tet->ties; k < (v + 1) * tet->ties; k++) {
+            double w = fabs(tet->shepard_weight[k]);
+            sum += w * skin[tet->shepard_index[k]], whole += w;
+        }
+        out[v] = whole > 0 ? sum / whole : 0;
+    }
+}
+
+/* skin (nbar): the mean of the joints' values, by the skinning weights. */
+static void at_skin(const su_poses *poses, const double *joint, double *skin)
+{
+    for (int64_t v = 0; v < poses->nbar; v++) {
+        double sum = 0, whole = 0;
+        for (int64_t b = 0; b < poses->B; b++) {
+            double w = poses->weights[v * poses->B + b];
+            if (w > 0) sum += w * joint[b], whole += w;
+        }
+        skin[v] = whole > 0 ? sum / whole : 0;
+    }
+}
+
+static su_status match_kept(su_tool *tool, const su_poses *poses, const su_list *keep, double *joint)
+{
+    for (int64_t b = 0; b < poses->B; b++) joint[b] = 0;
+    for (int k = 0; k < keep->count; k++) {
+        int64_t matched = 0;
+        for (int64_t b = 0; b < poses->B; b++) {
+            const char *name = name_of(poses, b);
+            if (name && fnmatch(keep->items[k], name, 0) == 0) joint[b] = 1, matched++;
+        }
+        if (!matched) return su_fail(&tool->err, SU_INPUT, "--keep %s: no joint is called so", keep->items[k]);
+    }
+    return SU_OK;
+}
+
+su_status rig_hard_cores(su_tool *tool, const su_poses *poses, const rig_bones *bones, const su_list *keep,
+                         const su_tets *mesh, const su_tet *tet, uint8_t *wanted)
+{
+    su_error *err = &tool->err;
+    double *joint = NULL, *skin = NULL, *flesh = NULL, *depth = NULL, *half = NULL;
+    const char **names = NULL;
+    int64_t cores = 0;
+    bool hard = false;
+    su_status status = SU_OK;
+    if (!poses->weights || !bones->holds)
+        return keep->count ? su_fail(err, SU_INPUT, "%s: has no joints, --keep cannot be met", tool->inputs.items[0])
+                           : SU_OK;
+    SU_GO(SU_ALLOC(&joint, poses->B, "joints", err));
+    SU_GO(SU_ALLOC(&names, poses->B, "joints", err));
+    SU_GO(SU_ALLOC(&skin, poses->nbar, "joints", err));
+    SU_GO(SU_ALLOC(&flesh, mesh->n, "joints", err));
+    SU_GO(SU_ALLOC(&depth, mesh->n, "flesh depth", err));
+    SU_GO(SU_ALLOC(&half, mesh->n, "flesh thickness", err));
+    if (keep->count) {
+        SU_GO(match_kept(tool, poses, keep, joint));
+        at_skin(poses, joint, skin), at_flesh(tet, skin, flesh);
+        for (int64_t v = 0; v < mesh->n; v++) wanted[v] |= flesh[v] > FOLLOWS;
+    }
+    for (int64_t b = 0; b < poses->B; b++) names[b] = name_of(poses, b);
+    su_joint_stiffness(poses->B, names, poses->bone_parent, joint);
+    for (int64_t b = 0; b < poses->B; b++) {
+        joint[b] = bones->holds[b] ? log(joint[b]) : 0;
+        hard = hard || joint[b] > log(HARD);
+    }
+    if (!hard) goto done;
+    at_skin(poses, joint, skin), at_flesh(tet, skin, flesh);
+    SU_GO(su_flesh_thickness(mesh, tool->threads, depth, half, err));
+    for (int64_t v = 0; v < mesh->n; v++)
+        if (flesh[v] > log(HARD) && depth[v] > 0 && depth[v] > CORE_DEPTH * half[v]) wanted[v] = 1, cores++;
+    su_stats_integer(tool, "hard_core", cores);
+done:
+    free(joint), free(names), free(skin), free(flesh), free(depth), free(half);
+    return status;
+}

@@ -1,0 +1,30 @@
+/* What a rig's joints hold: flesh along their bones, and the inside of what their names call hard. */
+#ifndef SU_MESH_RIG_HOLDS_H
+#define SU_MESH_RIG_HOLDS_H
+
+#include "core/tool.h"
+#include "geometry/tetmesh.h"
+#include "io/stage/poses.h"
+#include "io/stage/tet.h"
+
+/* Segments as su_held_bones wants them; owned. */
+typedef struct rig_bones {
+    int64_t count;
+    double *segments; /* (count,2,3) */
+    uint8_t *holds;   /* (count) */
+    int32_t *owner;   /* (count) joint */
+} rig_bones;
+
+void rig_bones_free(rig_bones *bones);
+
+/* Each joint's own segment, and from joints that hold to every child whose flesh follows the rig: a pelvis reaches to
+ * both thighs, a skull to both ears. A joint holds unless it or one of its ancestors is named by --free, or no skin
+ * vertex follows it; no segment leads to a child that its name calls soft. Nothing where the rig has no joints. */
+su_status rig_bones_find(su_tool *tool, const su_poses *poses, const su_list *released, rig_bones *out);
+
+/* Marks in wanted (n) the flesh deep inside what the names of joints call hard (rig/joint_names.h), unless --free
+ * releases it, and all flesh of the joints that match a pattern of `keep`. */
+su_status rig_hard_cores(su_tool *tool, const su_poses *poses, const rig_bones *bones, const su_list *keep,
+                         const su_tets *mesh, const su_tet *tet, uint8_t *wanted);
+
+#endif
