@@ -17,17 +17,17 @@
 #define VERTEX_CHOICE 0.8
 #define LAST 0.98
 
-void su_cubature_free(su_cubature *cubature)
-{
-    su_point_set_free(&cubature->tets), su_point_set_free(&cubature->vertices);
-    free(cubature->linear);
-    *cubature = (su_cubature){0};
-}
-
-void su_point_set_free(su_point_set *set)
+static void point_set_free(su_point_set *set)
 {
     free(set->points), free(set->weights), free(set->errors);
     *set = (su_point_set){0};
+}
+
+void su_cubature_free(su_cubature *cubature)
+{
+    point_set_free(&cubature->tets), point_set_free(&cubature->vertices);
+    free(cubature->linear);
+    *cubature = (su_cubature){0};
 }
 
 /* The set that was selected among candidates, as points of the mesh. */

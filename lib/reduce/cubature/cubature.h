@@ -6,7 +6,7 @@
 #include "reduce/cubature/selection.h"
 #include "reduce/cubature/training_rows.h"
 
-/* Tets or vertices with weights. Owned, released by su_point_set_free. */
+/* Tets or vertices with weights. Owned, released with the cubature. */
 typedef struct su_point_set {
     int64_t count, candidates;
     int32_t *points;       /* (count) ascending, into the mesh */
@@ -17,8 +17,6 @@ typedef struct su_point_set {
     int curve_count;
     double seconds_rows, seconds_choice;
 } su_point_set;
-
-void su_point_set_free(su_point_set *set);
 
 typedef struct su_cubature {
     su_point_set tets, vertices;
