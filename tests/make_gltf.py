@@ -7,7 +7,8 @@ does not move with the skeleton.
 odd: a tube on two joints of which one has no channel and both stand elsewhere than in the bind pose, below nodes given as
 matrices, one of them sheared by uneven scale; a box that two nodes share, one of them a mirror. Clips: 'turn', two without a
 name, and 'still' with one key.
-light: the same with weights that sum to 0.8. broken: the same with a negative weight and a vertex without any.
+twins: hard with nodes of equal names: two joints in a row, two farther on, and the skin called like the floor.
+light: odd with weights that sum to 0.8. broken: odd with a negative weight and a vertex without any.
 """
 import base64
 import json
@@ -47,7 +48,7 @@ def box(low, high):
     return p, np.array([t for a, b, c, d in q for t in ((a, b, c), (a, c, d))])
 
 
-def hard(path):
+def hard(path, twins=False):
     w, rings, joints = Writer(), 13, 6
     y = np.repeat(np.linspace(0, 3, rings), 4)
     at = np.tile(np.arange(4), rings)
@@ -72,6 +73,9 @@ def hard(path):
         meshes.append({"primitives": [{"attributes": {"POSITION": w.add(p, "VEC3")}, "indices": w.add(f, "SCALAR", 5123)}]})
     nodes = [{"name": "j%d" % k, "translation": [0, 0.6 if k else 0, 0], "children": [k + 1] if k < 5 else [7]} for k in range(joints)]
     nodes += [{"name": "skin", "mesh": 0, "skin": 0}, {"name": "hat", "mesh": 1, "translation": [0, 0.2, 0]}, {"name": "floor", "mesh": 2}]
+    if twins:
+        for node, name in zip(nodes, ("hip", "bone", "bone", "end", "bone", "end", "thing", "thing", "thing")):
+            node["name"] = name
     bind = [np.r_[np.eye(4)[:3].ravel(), 0, -0.6 * k, 0, 1] for k in range(joints)]
     samplers, channels = [], []
 
@@ -137,4 +141,4 @@ def odd(path, share=1.0, broken=False):
 
 
 if __name__ == "__main__":
-    {"hard": hard, "odd": odd, "light": lambda p: odd(p, 0.8), "broken": lambda p: odd(p, 1.0, True)}[sys.argv[1]](sys.argv[2])
+    {"hard": hard, "twins": lambda p: hard(p, True), "odd": odd, "light": lambda p: odd(p, 0.8), "broken": lambda p: odd(p, 1.0, True)}[sys.argv[1]](sys.argv[2])

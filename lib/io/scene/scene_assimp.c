@@ -22,6 +22,7 @@ typedef struct parser {
     su_scene *out;
     su_arena *arena;
     const struct aiNode **node; /* (nodes) */
+    bool by_number;             /* the format numbers its nodes: gltf_detail says which one a repeated name means */
     char *message;
     size_t message_size;
 } parser;
@@ -143,7 +144,7 @@ static int add_bones(parser *p, const struct aiMesh *mesh, su_scene_mesh *out)
         int several = 0;
         out->bone[b].node = find_node(p, bone->mName.data, &several);
         if (out->bone[b].node < 0) return complain(p, "a bone has no node in the scene", bone->mName.data);
-        if (several)
+        if (several && !p->by_number)
             return complain(p, "several nodes have the name of a bone; give the joints unique names", bone->mName.data);
         copy_matrix(&bone->mOffsetMatrix, out->bone[b].inverse_bind);
         out->bone[b].first = k;
@@ -321,7 +322,7 @@ static int add_clip(parser *p, const struct aiAnimation *from, su_scene_clip *cl
         int several = 0;
         c->node = find_node(p, from->mChannels[i]->mNodeName.data, &several);
         if (c->node < 0) continue; /* it moves nothing */
-        if (several)
+        if (several && !p->by_number)
             return complain(p, "several nodes have the name of an animated node; give them unique names",
                             from->mChannels[i]->mNodeName.data);
         add_channel(p, from->mChannels[i], seconds, c);
@@ -392,6 +393,7 @@ static int copy_scene(parser *p, const char *path)
 {
     su_scene *scene = p->out;
     read_conventions(p, path);
+    p->by_number = strcmp(scene->format, "glTF") == 0;
     if (add_nodes(p)) return 1;
     scene->meshes = p->ai->mNumMeshes;
     scene->mesh = su_arena_alloc(p->arena, scene->meshes, sizeof *scene->mesh);
