@@ -62,6 +62,15 @@ names = {n.rsplit(".", 1)[0] for n in meta["param_names"]}
 assert {"hip", "bone", "bone#2", "bone#3", "end", "end#2"} <= names, names
 PY
     ok $? "joints of equal names are told apart by their numbers, as glTF does"
+    printf 'time,bone#3.rx,hip.ry # a key a row\n0,0,0\n1,1,0\n' >curves.csv
+    supple import -q twins.gltf --clip curves.csv -o curves.npz && "$python" - <<'PY'
+import json, zipfile
+import numpy as np
+a, names = np.load("curves.npz"), json.loads(zipfile.ZipFile("curves.npz").read("meta.json"))["param_names"]
+last = {n: v for n, v in zip(names, a["params"][-1]) if abs(v) > 1e-6 and n != "shape0"}
+assert list(last) == ["bone#3.rx"] and abs(last["bone#3.rx"] - 1) < 1e-6, last
+PY
+    ok $? "joint curves name them as the parameters do"
 else
     skip "stepped and cubic keys" "no numpy"
 fi

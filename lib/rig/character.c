@@ -218,10 +218,14 @@ static su_status name_morphs(su_character *c, su_error *err)
         name[k] = c->morph[k].name;
         if (alike < 2) continue;
         const char *object = c->object_names[c->part[c->morph[k].part].object];
-        size_t room = strlen(object) + strlen(c->morph[k].name) + 2;
+        size_t room = strlen(object) + strlen(c->morph[k].name) + 24;
+        int earlier = 0; /* objects may have equal names, too */
         char *text;
         TAKE(&c->arena, text, (int64_t)room);
-        snprintf(text, room, "%s.%s", object, c->morph[k].name);
+        for (int64_t j = 0; j < k; j++)
+            earlier += strcmp(c->morph[j].name, c->morph[k].name) == 0 &&
+                       strcmp(c->object_names[c->part[c->morph[j].part].object], object) == 0;
+        snprintf(text, room, earlier ? "%s.%s#%d" : "%s.%s", object, c->morph[k].name, earlier + 1);
         name[k] = text;
     }
     for (int64_t k = 0; k < c->K; k++) c->morph[k].name = name[k];

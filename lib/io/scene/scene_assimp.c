@@ -366,6 +366,25 @@ static void collapse_chains(parser *p)
         }
 }
 
+/* ---- repeated names of an FBX ---- */
+
+/* Gives the nodes back the names that they have in the file: NAME and its links NAME_$AssimpFbx$_... */
+static void restore_names(parser *p, int64_t count, const su_fbx_name *names)
+{
+    for (int64_t i = 0; i < p->out->nodes; i++)
+        for (int64_t k = 0; k < count; k++) {
+            const char *old = p->out->node[i].name, *tail = old + names[k].length;
+            if (strncmp(old, names[k].place, names[k].length) != 0 ||
+                (*tail && strncmp(tail, "_$AssimpFbx$_", 13) != 0))
+                continue;
+            size_t room = names[k].length + strlen(tail) + 1;
+            char *name = su_arena_alloc(p->arena, (int64_t)room, 1);
+            if (name) snprintf(name, room, "%s%s", names[k].name, tail);
+            if (name) p->out->node[i].name = name;
+            break;
+        }
+}
+
 /* ---- the whole ---- */
 
 static void read_conventions(parser *p, const char *path)
@@ -418,9 +437,18 @@ static int parse(const char *path, su_scene *scene, char *message, size_t messag
         if (refused == 2) scene->arena.failed = true;
         if (refused) return 1;
     }
-    p.ai = aiImportFile(path, 0);
+    su_fbx_name *names = NULL;
+    int64_t repeats = 0;
+    size_t size = 0;
+    char *data = dot && strcasecmp(dot, ".fbx") == 0 ? su_control_points_text(path, scene, &size) : NULL;
+    if (data) repeats = su_fbx_unique_names(data, size, &scene->arena, &names);
+    if (repeats > 0 && size <= UINT32_MAX)
+        p.ai = aiImportFileFromMemory(data, (unsigned)size, 0, "fbx");
+    else
+        p.ai = aiImportFile(path, 0);
     if (!p.ai || !p.ai->mRootNode) complain(&p, p.ai ? "the file holds no scene" : aiGetErrorString(), NULL);
     int failed = !p.ai || !p.ai->mRootNode || copy_scene(&p, path);
+    if (!failed) restore_names(&p, repeats, names);
     if (p.ai) aiReleaseImport(p.ai);
     if (failed) return 1;
     if (strcmp(scene->format, "FBX") == 0) su_fbx_control_points(path, scene);
