@@ -43,7 +43,8 @@ if [ -n "$python" ]; then
         supple import -q hard.gltf --fps 60 --object skin --object hat --object floor -o hard.npz &&
         "$python" "$here/reference_gltf.py" hard.gltf 0 hard.npz 40
     ok $? "stepped and cubic keys, six joints a vertex, uneven scale, rigid props agree with the specification"
-    supple import hard.gltf --progress none -o hard.npz 2>log.txt && grep -q "1 meshes that do not move with the skeleton" log.txt &&
+    supple import hard.gltf --progress none -o hard.npz 2>log.txt && grep -q "1 objects that do not move with the skeleton were left out .*: floor$" log.txt &&
+        grep -q "1 objects without skin follow their joints and get no flesh: hat$" log.txt &&
         "$python" - <<'PY'
 import json, zipfile
 import numpy as np
@@ -53,6 +54,9 @@ assert (a["rigid"][a["source_vertex"]] == (a["object_ids"] == 0)).all() and a["r
 assert not any(n.startswith("hat.") for n in meta["param_names"])
 PY
     ok $? "a prop on a joint is rigid, a floor stays out"
+    "$python" "$here/make_gltf.py" held held.gltf && supple import -q held.gltf --fps 60 -o held.npz &&
+        "$python" "$here/reference_gltf.py" held.gltf 0 held.npz 40
+    ok $? "a prop on a joint that carries no skin comes in and follows it"
     "$python" "$here/make_gltf.py" twins twins.gltf && supple import -q twins.gltf --fps 60 --object thing -o twins.npz &&
         "$python" "$here/reference_gltf.py" twins.gltf 0 twins.npz 40 && "$python" - <<'PY'
 import json, zipfile
