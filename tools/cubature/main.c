@@ -25,6 +25,9 @@ enum { STATE_PLACES = 48 };
 #define WORTH 0.9
 enum { MOST_TURNS = 2 };
 
+/* A training error above this many times the bound is told of. */
+#define WARN_ABOVE 1.05
+
 typedef struct settings {
     su_cubature_settings train;
     int tets, vertices, samples, states, seed, frames, memory, check;
@@ -121,10 +124,45 @@ static json_t *error_list(int64_t m, const su_error_pair *errors)
     return list;
 }
 
+static double coordinates_norm(const su_basis *basis, int64_t state)
+{
+    double sum = 0;
+    for (int64_t k = 0; k < basis->r; k++)
+        sum += basis->state_q[state * basis->r + k] * basis->state_q[state * basis->r + k];
+    return sqrt(sum);
+}
+
+/* The largest displacement (m) of a flesh vertex in the states that the basis was made from, looked for in those of the
+ * largest coordinates; with bases a pose in the samples. */
+static su_status trained_displacement(const settings *set, const job *j, double *most, su_error *err)
+{
+    static const double LARGE = 0.5; /* of the largest norm of coordinates */
+    const su_basis *basis = &j->basis;
+    int64_t n3 = 3 * basis->n;
+    double largest = 0, square = 0, *u;
+    *most = set->train.amplitude * j->space.diagonal;
+    if (!set->train.states) return SU_OK;
+    SU_TRY(SU_ALLOC(&u, n3, "displacements", err));
+    for (int64_t f = 0; f < basis->f; f++) largest = fmax(largest, coordinates_norm(basis, f));
+    for (int64_t f = 0; f < basis->f; f++) {
+        if (coordinates_norm(basis, f) < LARGE * largest) continue;
+        memset(u, 0, (size_t)n3 * sizeof *u);
+        for (int64_t k = 0; k < basis->r; k++)
+            for (int64_t i = 0; i < n3; i++) u[i] += basis->state_q[f * basis->r + k] * basis->basis[k * n3 + i];
+        for (int64_t i = 0; i < n3; i += 3) /* turns with the pose do not change its length */
+            square = fmax(square, u[i] * u[i] + u[i + 1] * u[i + 1] + u[i + 2] * u[i + 2]);
+    }
+    free(u);
+    *most = sqrt(square);
+    return SU_OK;
+}
+
 static su_status make_meta(su_tool *tool, const settings *set, job *j)
 {
     int count = 3 + j->fit_count + set->shots.count;
     const char **paths;
+    double trained;
+    SU_TRY(trained_displacement(set, j, &trained, &tool->err));
     SU_TRY(SU_ALLOC(&paths, count, "file names", &tool->err));
     paths[0] = j->tet_path, paths[1] = j->poses_path, paths[2] = j->basis_path;
     for (int p = 0; p < j->fit_count; p++) paths[3 + p] = j->fit_paths[p];
@@ -144,6 +182,7 @@ static su_status make_meta(su_tool *tool, const settings *set, job *j)
         json_t *value = json_object_get(j->basis.file.meta, of_basis[k]);
         if (value) json_object_set(meta, of_basis[k], value);
     }
+    json_object_set_new(meta, "trained_displacement", json_real(trained));
     json_object_set_new(meta, "sample_amplitude", json_real(set->train.amplitude));
     json_object_set_new(meta, "samples", json_integer(j->cubature.samples));
     json_object_set_new(meta, "seed", json_integer(set->seed));
@@ -157,7 +196,7 @@ static su_status make_meta(su_tool *tool, const settings *set, job *j)
     return SU_OK;
 }
 
-static void report(su_tool *tool, const job *j)
+static void report(su_tool *tool, const settings *set, const job *j)
 {
     const su_cubature *c = &j->cubature;
     json_t *curve = json_array();
@@ -187,6 +226,17 @@ static void report(su_tool *tool, const job *j)
                                                       : j->places.frame[a]),
                   100 * c->tet_errors[a].mean, 100 * c->tet_errors[a].rms, 100 * c->vertex_errors[a].mean,
                   100 * c->vertex_errors[a].rms);
+    if (set->tets == 0 && !c->linear && c->tet_worst > WARN_ABOVE * set->train.error)
+        su_warn(
+            tool,
+            "forces are met to %.2f %% with %lld tets, not to the %.2f %% asked for; fewer modes (-r of supple modes), "
+            "example poses nearer to each other (supple bake --poses auto) or --tets %lld help",
+            100 * c->tet_worst, (long long)c->tet_count, 100 * set->train.error, (long long)(2 * c->tet_count));
+    if (set->vertices == 0 && !c->linear && c->vertex_worst > WARN_ABOVE * set->train.error)
+        su_warn(tool,
+                "inertia is met to %.2f %% with %lld vertices, not to the %.2f %% asked for; --vertices %lld helps",
+                100 * c->vertex_worst, (long long)c->vertex_count, 100 * set->train.error,
+                (long long)(2 * c->vertex_count));
     su_note(tool, "%lld of %lld tets, training error %.2f %%; %lld of %lld vertices, %.2f %%", (long long)c->tet_count,
             (long long)j->tet.t, 100 * c->tet_worst, (long long)c->vertex_count, (long long)j->tet.n,
             100 * c->vertex_worst);
@@ -347,7 +397,7 @@ static su_status run(su_tool *tool, settings *set)
     SU_GO(su_model_build(&j.space, &j.poses, &j.cubature, &j.model, err));
     SU_GO(make_meta(tool, set, &j));
     if (one) SU_GO(judge_by_motion(tool, set, &j));
-    report(tool, &j);
+    report(tool, set, &j);
     SU_GO(su_model_save(tool->output, &j.model, err));
     if (set->check > 0) SU_GO(check_fresh(tool, set, &target, &j));
     su_progress_finish(&tool->progress);
