@@ -3,6 +3,7 @@
 #include "estimate/error_motion.h"
 #include "fem/turned_solver.h"
 #include "estimate/full_stretches.h"
+#include "estimate/what_moved.h"
 #include "fem/elastic.h"
 #include "reduced_scene.h"
 #include "runtime/subspace/reconstruct.h"
@@ -377,6 +378,40 @@ static void the_full_space_answers(void **unused)
     scene_free(&s);
 }
 
+/* Full displacements set by hand, two joints: one carries vertex 0 alone, the other the rest. */
+static void what_moved_by_joint(void **unused)
+{
+    (void)unused;
+    run t;
+    su_moved moved;
+    su_error err = {0};
+    run_create(&t, true, (reduced_options){.r = 12, .regions = 1, .stride = 1, .one = true}, 0);
+    int64_t nbar = t.r.model.nbar, n = t.s.tet.n;
+    float *weights = calloc((size_t)(3 * nbar), sizeof *weights);
+    double *u = calloc((size_t)(FRAMES * 3 * n), sizeof *u);
+    for (int64_t v = 0; v < nbar; v++) weights[3 * v + (v > 0)] = 1; /* the third joint carries nothing */
+    for (int64_t k = 0; k < FRAMES; k++) u[3 * (k * n) + 1] = 0.02;
+    u[3 * (7 * n + 5) + 2] = -0.5;
+    su_anim anim = t.s.anim;
+    anim.weights = weights, anim.B = 3;
+    su_sim sim = {.F = FRAMES, .n = n, .m = t.r.model.m, .u = u, .weights = t.r.sim.weights};
+    assert_int_equal(su_moved_measure(&t.r.model, &anim, t.s.shot, &sim, 2, &moved, &err), SU_OK);
+    assert_near(moved.largest, 0.5, 1e-9);
+    assert_true(moved.frame == 7 && moved.vertex == 5 && moved.joint == 1);
+    assert_near(moved.frame_largest[6], 0.02, 1e-9);
+    assert_int_equal(moved.count, 2);
+    const su_moved_joint *first = moved.joint_motion, *second = first + 1;
+    assert_true(first->joint == 0 && second->joint == 1);
+    assert_near(first->mean, 0.02, 1e-9);
+    assert_near(first->largest, 0.02, 1e-9);
+    assert_true(second->mean > 0 && second->mean < 0.02);
+    assert_near(second->largest, 0.5, 1e-9);
+    assert_true(moved.body <= 0.5);
+    su_moved_free(&moved);
+    free(u), free(weights);
+    run_free(&t);
+}
+
 static void stretches_join_and_end_with_the_shot(void **unused)
 {
     (void)unused;
@@ -493,6 +528,7 @@ int main(void)
         cmocka_unit_test(files_of_another_character_are_refused),
         cmocka_unit_test(errors_swing_like_an_oscillator),
         cmocka_unit_test(the_full_space_answers),
+        cmocka_unit_test(what_moved_by_joint),
         cmocka_unit_test(stretches_join_and_end_with_the_shot),
         cmocka_unit_test(stretches_are_the_full_simulation),
         cmocka_unit_test(stretches_go_over_teleports),

@@ -100,6 +100,8 @@ static int make_files(void **unused)
         fprintf(stderr, "%s\n", err.text);
         return 1;
     }
+    json_object_set_new(r.model.file.meta, "trained_displacement", json_real(1e-3));
+    if (su_model_save(at("shy.model.npz"), &r.model, &err) != SU_OK) return 1;
     /* a model trained for the paper's interpolation */
     reduced_free(&r);
     options.interpolation = SU_LINEAR;
@@ -326,6 +328,37 @@ static void failed_frames_are_status_4(void **unused)
     su_sim_free(&failed), su_sim_free(&other), su_sim_free(&full);
 }
 
+/* A model that saw little is told of where it is made to move far; a sentence on what moved goes into a file. */
+static void what_moved_is_told(void **unused)
+{
+    (void)unused;
+    char tail[2000], text[2000] = "";
+    assert_int_equal(SIM(tail, at("shy.model.npz"), at("s.anim.npz"), "-o", at("m.sim.npz"), "--moved", at("m.txt"),
+                         "--stiffness", "20%"),
+                     0);
+    assert_non_null(strstr(tail, "times as far as in anything the model was trained on"));
+    FILE *file = fopen(at("m.txt"), "r");
+    assert_non_null(file);
+    size_t length = fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    assert_true(length > 0);
+    assert_ptr_equal(strstr(text, "s.anim.npz: largest displacement "), text);
+    assert_null(strstr(text, "--amount"));
+    /* stiff as wood it hardly moves */
+    assert_int_equal(SIM(tail, at("shy.model.npz"), at("s.anim.npz"), "-o", at("m.sim.npz"), "--moved", at("m.txt"),
+                         "--stiffness", "1e6"),
+                     0);
+    assert_null(strstr(tail, "warning"));
+    file = fopen(at("m.txt"), "r");
+    length = fread(text, 1, sizeof text - 1, file);
+    text[length] = '\0';
+    fclose(file);
+    assert_non_null(strstr(text, "--amount 2"));
+    assert_int_equal(
+        SIM(tail, at("c.model.npz"), at("s.anim.npz"), at("swing.anim.npz"), "-o", at("both"), "--moved", at("m.txt")),
+        2);
+}
+
 static void negative_energy_is_told(void **unused)
 {
     (void)unused;
@@ -370,6 +403,7 @@ int main(void)
         cmocka_unit_test(meshes_push),
         cmocka_unit_test(a_cycle_repeats),
         cmocka_unit_test(failed_frames_are_status_4),
+        cmocka_unit_test(what_moved_is_told),
         cmocka_unit_test(negative_energy_is_told),
         cmocka_unit_test(bad_input_ends_in_one_message),
     };

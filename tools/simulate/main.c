@@ -6,6 +6,7 @@
 #include "core/tool.h"
 #include "estimate/error_estimate.h"
 #include "estimate/full_stretches.h"
+#include "estimate/what_moved.h"
 #include "io/stage/anim.h"
 #include "io/stage/model.h"
 #include "io/stage/sim.h"
@@ -28,6 +29,13 @@ enum { MAX_CYCLES = 50 };
 /* Estimated error of a shot, relative, above which there is a warning: beyond it one sees it. */
 static const double WARN_ERROR = 0.1;
 
+/* Of the diagonal: a body that stays below it hardly seems to move. */
+static const double HARDLY_MOVES = 0.003;
+/* Joints told of after a shot. */
+enum { JOINTS_TOLD = 5 };
+/* A displacement this many times as large as any that the model was trained on is a guess. */
+static const double BEYOND_TRAINING = 2;
+
 /* Elastic energy is 0 at rest and never below; this share of the shot's largest is more than rounding. */
 static const double NEGATIVE_ENERGY = 0.01;
 
@@ -42,9 +50,10 @@ typedef struct settings {
     int inertia, interpolation;
     int checkpoint;
     bool resume, loop, accept;
-    su_list estimate; /* TET FIT */
-    double correct;   /* relative, an error above which a shot is corrected; < 0: none is */
-    double bound;     /* relative; 0: none */
+    su_list estimate;  /* TET FIT */
+    double correct;    /* relative, an error above which a shot is corrected; < 0: none is */
+    double bound;      /* relative; 0: none */
+    const char *moved; /* file; NULL: none */
 } settings;
 
 static const char *const inertia_names[] = {"consistent", "paper"};
@@ -76,6 +85,7 @@ typedef struct take {
     int cycles;
     uint8_t *marked; /* (F) room for frames to be named */
     int64_t failed;  /* frames */
+    su_moved moved;
 } take;
 
 static void take_free(take *t)
@@ -84,6 +94,7 @@ static void take_free(take *t)
     su_shot_free(t->shot);
     su_sim_free(&t->sim);
     su_anim_free(&t->anim);
+    su_moved_free(&t->moved);
     free(t->marked);
     free(t->output);
     free(t->checkpoint);
@@ -366,6 +377,70 @@ static su_status estimate_error(su_tool *tool, take *t)
     return status;
 }
 
+static const char *joint_name(const take *t, int64_t joint)
+{
+    const char *name = joint < 0 ? NULL : su_file_name(&t->anim.file, "bone_names", joint);
+    return name ? name : "the skin";
+}
+
+/* What moved, as text and numbers. */
+static void print_moved(FILE *out, const take *t)
+{
+    const su_moved *moved = &t->moved;
+    double per_cent = moved->diagonal > 0 ? 100 / moved->diagonal : 0;
+    int64_t told = moved->count < JOINTS_TOLD ? moved->count : JOINTS_TOLD;
+    fprintf(out, "%s: largest displacement %.2f %% of the diagonal, at frame %lld, %s\n", su_base_name(t->path),
+            per_cent * moved->largest, (long long)moved->frame, joint_name(t, moved->joint));
+    for (int64_t i = 0; i < told; i++)
+        fprintf(out, "  %-28.60s mean %6.2f %%  largest %6.2f %%\n", joint_name(t, moved->joint_motion[i].joint),
+                per_cent * moved->joint_motion[i].mean, per_cent * moved->joint_motion[i].largest);
+    if (moved->body < HARDLY_MOVES * moved->diagonal)
+        fprintf(out, "  the body stays below %.1f %%; bake with --amount 2 or --look jelly for more\n",
+                100 * HARDLY_MOVES);
+}
+
+static su_status write_moved(su_tool *tool, const take *t)
+{
+    const su_moved *moved = &t->moved;
+    double share = moved->diagonal > 0 ? 1 / moved->diagonal : 0;
+    json_t *joints = json_array();
+    for (int64_t i = 0; i < moved->count; i++)
+        json_array_append_new(joints, json_pack("{s:s, s:f, s:f}", "joint", joint_name(t, moved->joint_motion[i].joint),
+                                                "mean", share * moved->joint_motion[i].mean, "largest",
+                                                share * moved->joint_motion[i].largest));
+    json_object_set_new(tool->stats, "moved",
+                        json_pack("{s:f, s:f, s:I, s:s, s:o}", "largest", share * moved->largest, "body",
+                                  share * moved->body, "frame", (json_int_t)moved->frame, "joint",
+                                  joint_name(t, moved->joint), "joints", joints));
+    if (tool->verbosity >= 0) print_moved(stderr, t);
+    if (!t->j->set.moved) return SU_OK;
+    su_output out = {0};
+    SU_TRY(su_output_open(&out, t->j->set.moved, &tool->err));
+    print_moved(out.stream, t);
+    su_status status = su_output_commit(&out, &tool->err);
+    su_output_abandon(&out);
+    return status;
+}
+
+/* Reduced frames that go far beyond what the model was trained on. */
+static void warn_of_distance(su_tool *tool, take *t)
+{
+    const su_sim *sim = &t->sim;
+    double trained = su_meta_number(t->j->model.file.meta, "trained_displacement", 0);
+    char frames[256];
+    if (!(trained > 0)) return;
+    for (int64_t k = 0; k < sim->F; k++) t->marked[k] = t->moved.frame_largest[k] > BEYOND_TRAINING * trained;
+    for (int64_t i = 0; i < sim->full; i++)
+        if (sim->full_played[i]) t->marked[sim->full_frame[i]] = 0;
+    int64_t beyond = su_name_frames(sim->F, t->marked, frames, sizeof frames);
+    su_stats_integer(tool, "frames_beyond_training", beyond);
+    if (beyond > 0)
+        su_warn(tool,
+                "%s: at frames %s the flesh goes up to %.2g times as far as in anything the model was trained on; "
+                "train it on this shot too (--shots of supple modes and cubature), or look at the rig there",
+                t->path, frames, t->moved.largest / trained);
+}
+
 /* What went wrong, a line each. */
 static void warn_of(su_tool *tool, take *t)
 {
@@ -453,7 +528,10 @@ static su_status one_take(su_tool *tool, take *t)
     SU_TRY(set->loop ? run_cycles(tool, t) : run_frames(tool, t));
     report(tool, t);
     SU_TRY(estimate_error(tool, t));
+    SU_TRY(su_moved_measure(&t->j->model, &t->anim, t->shot, &t->sim, tool->threads, &t->moved, err));
     warn_of(tool, t);
+    warn_of_distance(tool, t);
+    SU_TRY(write_moved(tool, t));
     SU_TRY(su_sim_save(t->output, &t->sim, err));
     if (set->checkpoint || set->resume) unlink(t->checkpoint);
     return SU_OK;
@@ -501,6 +579,7 @@ static su_status load_forces(su_tool *tool, job *j)
 static su_status run(su_tool *tool, job *j)
 {
     su_error *err = &tool->err;
+    const settings *set = &j->set;
     SU_TRY(su_sim_set_teleports(&j->set.sim, j->set.teleports.count, j->set.teleports.items, err));
     SU_TRY(su_model_load(tool->inputs.items[0], &j->model, err));
     bool linear = strcmp(su_meta_text(j->model.file.meta, "interpolation", "corotated"), "linear") == 0;
@@ -518,6 +597,7 @@ static su_status run(su_tool *tool, job *j)
     free(carrier);
     if (made != SU_OK) return su_error_context(err, "%s: ", tool->inputs.items[0]);
     int shots = tool->inputs.count - 1;
+    if (set->moved && shots > 1) return su_fail(err, SU_USAGE, "--moved goes with one shot");
     if (shots > 1 && !tool->dry_run && mkdir(tool->output, 0777) != 0 && errno != EEXIST)
         return su_fail(err, SU_FAILED, "%s: the folder for %d shots cannot be made: %s", tool->output, shots,
                        strerror(errno));
@@ -605,6 +685,13 @@ int main(int argc, char **argv)
          .help =
              "Failed frames, where the flesh follows the rig, are no failure: end with 0 and not with 4. The result "
              "is written either way."},
+        {.name = "moved",
+         .transient = true,
+         .kind = SU_OPT_TEXT,
+         .target = &set->moved,
+         .argument = "FILE",
+         .help = "Write what moved, by joint, in % of the character's diagonal, as text, for one shot; it is also in "
+                 "--stats."},
         {.name = "loop",
          .kind = SU_OPT_FLAG,
          .target = &set->loop,
