@@ -43,7 +43,7 @@ if [ -n "$python" ]; then
         supple import -q hard.gltf --fps 60 --object skin --object hat --object floor -o hard.npz &&
         "$python" "$here/reference_gltf.py" hard.gltf 0 hard.npz 40
     ok $? "stepped and cubic keys, six joints a vertex, uneven scale, rigid props agree with the specification"
-    supple import hard.gltf --progress none -o hard.npz 2>log.txt && grep -q "1 meshes that do not move with the skeleton" log.txt &&
+    supple import -q hard.gltf --progress none -o hard.npz 2>log.txt && grep -q "1 meshes that do not move with the skeleton" log.txt &&
         "$python" - <<'PY'
 import json, zipfile
 import numpy as np
@@ -143,7 +143,10 @@ if [ -f "$hand" ]; then
     printf 'frame,elbow.rx\n0,0\n1,1\n' >wrong.csv
     printf 'frame,index-finger-phalanx-distal.rx\n0,0\n1\n' >short.csv
     printf 'frame,wrist.tx\n0,0\n1,1e308\n' >far.csv
-    refuse "a joint out of all bounds" 3 "finite" "$hand" -q --clip far.csv
+    supple import -q "$hand" --clip curl.csv --degrees -o small.npz 2>log.txt && grep -q "warning: the character is 0.[0-9]* m tall.*is the unit right? --unit" log.txt &&
+        supple import -q "$hand" --clip curl.csv --degrees --unit m -o small.npz 2>log.txt && [ ! -s log.txt ]
+    ok $? "a size that is odd is asked about where nobody named the unit"
+    refuse "a joint out of all bounds" 3 "finite" "$hand" -q --unit m --clip far.csv
     refuse "curves of a joint that does not exist" 3 "'elbow.rx'" "$hand" --clip wrong.csv
     refuse "a table with a short row" 3 "short.csv:3" "$hand" --clip short.csv
     supple import -q "$hand" --clip curl.csv --degrees -o curl.npz
