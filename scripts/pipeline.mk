@@ -18,6 +18,8 @@
 #                and derivatives)
 #   CORRECT      shots are corrected by their estimated error where it is above this; empty: never  (default: 1.5%)
 #   BOUND        5%, say: stretches of a shot whose error is estimated above it are played in the full space  (default: none)
+#   ACCEPT       1: shots with failed frames, where the flesh follows the rig, are no failure of `all`  (default: they are, with
+#                everything written)
 #   FULLSIM_FLAGS                                              (default: SIM_FLAGS)
 #   COMMON_FLAGS options of every program                     (default: --progress none)
 #   POSES_BOUND  5%, say: poses are added until the interpolated bases are at most so much too stiff along the shots
@@ -50,7 +52,10 @@ $(error BASIS is one or poses, not '$(BASIS)')
 endif
 supple-motion := $(CHARACTER).motion.anim.npz
 
+# All shots are made, whatever becomes of one of them; what failed is told at the end.
+supple-sim-stats := $(CLIPS:%=stats/sim.%.sim.npz.json)
 all: $(supple-outputs)
+	@$(if $(strip $(ACCEPT)),:,! grep -l '"failed_frames": [1-9]' $(supple-sim-stats) || { echo 'these shots have failed frames; ACCEPT=1 takes them' >&2; exit 4; })
 
 # Flags are kept in files, rewritten only when they change. Reading and writing happen while make reads this file, so
 # that `make -n` shows nothing of it.
@@ -137,7 +142,7 @@ supple-trained := $(if $(filter one,$(BASIS)),$(supple-motion) $(MODES_SHOTS),$(
 # Every shot with an estimate of its error, corrected by it where that is above CORRECT; with BOUND the stretches above it are played in the full space.
 supple-bound := $(strip $(BOUND))
 $(CLIPS:%=%.sim.npz): %.sim.npz: $(CHARACTER).model.npz %.anim.npz $(CHARACTER).tet.npz $(CHARACTER).fit.npz .flags/SIM
-	$(call supple-run,sim,$(CHARACTER).model.npz $*.anim.npz $(GRAVITY_FLAGS) $(SIM_FLAGS) $(if $(strip $(CORRECT)),--correct $(CORRECT)) $(supple-bound:%=--bound %) --estimate $(CHARACTER).tet.npz $(CHARACTER).fit.npz)
+	$(call supple-run,sim,$(CHARACTER).model.npz $*.anim.npz $(GRAVITY_FLAGS) $(SIM_FLAGS) --accept --moved stats/$*.moved.txt $(if $(strip $(CORRECT)),--correct $(CORRECT)) $(supple-bound:%=--bound %) --estimate $(CHARACTER).tet.npz $(CHARACTER).fit.npz)
 
 # Ground truth and its distance to what was baked; not among `all`, for it takes long.
 $(CLIPS:%=%.full.npz): %.full.npz: $(CHARACTER).tet.npz $(CHARACTER).fit.npz %.anim.npz .flags/FULLSIM

@@ -14,6 +14,8 @@ check "a dry run shows every stage and leaves no folder" "$([ $status = 0 ] && [
 run "$BIN/supple" bake 'my pet.glb' -o 'the pet' --clip Trot --format abc,pc2,vat --progress lines $small
 check "a small bake" "$([ $status = 0 ] && [ -s 'the pet/Trot.abc' ] && [ -s 'the pet/Trot.pc2' ] &&
     [ -s 'the pet/Trot.vat.json' ] && [ -s 'the pet/Trot.vat.positions.exr' ] && [ -s 'the pet/Trot.vat.mesh.glb' ]; echo $?)" "$status $(cat err)"
+check "what moved is told by joint" "$(grep -q 'Trot.anim.npz: largest displacement [0-9.]* % of the diagonal, at frame [0-9]*, [a-z]' err &&
+    [ "$(grep -c 'mean *[0-9.]* %  largest *[0-9.]* %' err)" = 5 ]; echo $?)" "$(cat err)"
 check "only the clip that was asked for" "$([ ! -e 'the pet/Stop.anim.npz' ]; echo $?)"
 check "progress runs to 100" "$(grep -q '^Progress: 100%$' err; echo $?)" "$(cat err)"
 check "statistics of every stage" "$(python3 -c "
@@ -50,6 +52,19 @@ check "another setting of sim makes sim and export again" "$([ $status = 0 ] &&
 
 run "$BIN/supple" bake 'my pet.glb' -o 'the pet' --clip Trot --format abc,pc2,vat $small -j 1
 check "the first settings give the first bytes, on any number of threads" "$([ $status = 0 ] && cmp -s first.abc 'the pet/Trot.abc'; echo $?)" "$status $(cat err)"
+
+# A shot with failed frames: all is written, the status says it.
+again() { run "$BIN/supple" bake 'my pet.glb' -o 'the pet' --clip Trot --format abc,pc2,vat $small "$@"; }
+check "no frame failed" "$(grep -q '"failed_frames": 0' 'the pet/stats/sim.Trot.sim.npz.json'; echo $?)" "$(cat 'the pet/stats/sim.Trot.sim.npz.json')"
+sed -i 's/"failed_frames": 0/"failed_frames": 3/; s/"failed_at": ""/"failed_at": "5-7"/' 'the pet/stats/sim.Trot.sim.npz.json'
+again -q
+check "failed frames are named, and status 4" "$([ $status = 4 ] && grep -q 'Trot: 3 frames failed.*: 5-7$' err && grep -q -e --accept err; echo $?)" "$status $(cat err)"
+run make -s -C 'the pet'
+check "make in the folder fails at its end, too" "$([ $status != 0 ] && grep -q 'failed frames' err; echo $?)" "$status $(cat err)"
+again --accept
+check "--accept takes them" "$([ $status = 0 ] && grep -q '3 frames failed' err; echo $?)" "$status $(cat err)"
+run make -s -C 'the pet'
+check "and so does make then" "$status" "$(cat err)"
 
 head -c 5000 'the pet/my_pet.model.npz' >cut
 cat cut >'the pet/my_pet.model.npz'

@@ -3,6 +3,7 @@
 #include "estimate/error_motion.h"
 #include "fem/turned_solver.h"
 #include "estimate/full_stretches.h"
+#include "estimate/what_moved.h"
 #include "fem/elastic.h"
 #include "reduced_scene.h"
 #include "runtime/subspace/reconstruct.h"
@@ -254,7 +255,7 @@ static void stretches_of_corrected_runs(void **unused)
     double *u = calloc((size_t)(FRAMES * n3), sizeof *u);
     for (int64_t i = 0; i < FRAMES * n3; i++) u[i] = (double)corrected.u[i];
     part[16] = 1;
-    assert_int_equal(su_full_stretches_choose(FRAMES, part, 0.5, 1 / fps, &stretches, &err), SU_OK);
+    assert_int_equal(su_full_stretches_choose(FRAMES, part, 0.5, NULL, 1 / fps, &stretches, &err), SU_OK);
     int64_t first = stretches.stretch[0].first;
     play(&t, &corrected.error, &stretches, 1, FRAMES, u, part);
     for (int64_t i = 0; i < (first + 1) * n3; i++)
@@ -377,6 +378,40 @@ static void the_full_space_answers(void **unused)
     scene_free(&s);
 }
 
+/* Full displacements set by hand, two joints: one carries vertex 0 alone, the other the rest. */
+static void what_moved_by_joint(void **unused)
+{
+    (void)unused;
+    run t;
+    su_moved moved;
+    su_error err = {0};
+    run_create(&t, true, (reduced_options){.r = 12, .regions = 1, .stride = 1, .one = true}, 0);
+    int64_t nbar = t.r.model.nbar, n = t.s.tet.n;
+    float *weights = calloc((size_t)(3 * nbar), sizeof *weights);
+    double *u = calloc((size_t)(FRAMES * 3 * n), sizeof *u);
+    for (int64_t v = 0; v < nbar; v++) weights[3 * v + (v > 0)] = 1; /* the third joint carries nothing */
+    for (int64_t k = 0; k < FRAMES; k++) u[3 * (k * n) + 1] = 0.02;
+    u[3 * (7 * n + 5) + 2] = -0.5;
+    su_anim anim = t.s.anim;
+    anim.weights = weights, anim.B = 3;
+    su_sim sim = {.F = FRAMES, .n = n, .m = t.r.model.m, .u = u, .weights = t.r.sim.weights};
+    assert_int_equal(su_moved_measure(&t.r.model, &anim, t.s.shot, &sim, 2, &moved, &err), SU_OK);
+    assert_near(moved.largest, 0.5, 1e-9);
+    assert_true(moved.frame == 7 && moved.vertex == 5 && moved.joint == 1);
+    assert_near(moved.frame_largest[6], 0.02, 1e-9);
+    assert_int_equal(moved.count, 2);
+    const su_moved_joint *first = moved.joint_motion, *second = first + 1;
+    assert_true(first->joint == 0 && second->joint == 1);
+    assert_near(first->mean, 0.02, 1e-9);
+    assert_near(first->largest, 0.02, 1e-9);
+    assert_true(second->mean > 0 && second->mean < 0.02);
+    assert_near(second->largest, 0.5, 1e-9);
+    assert_true(moved.body <= 0.5);
+    su_moved_free(&moved);
+    free(u), free(weights);
+    run_free(&t);
+}
+
 static void stretches_join_and_end_with_the_shot(void **unused)
 {
     (void)unused;
@@ -384,11 +419,11 @@ static void stretches_join_and_end_with_the_shot(void **unused)
     double estimate[F] = {0};
     su_full_stretches stretches;
     su_error err = {0};
-    assert_int_equal(su_full_stretches_choose(F, estimate, 1, 1.0 / 25, &stretches, &err), SU_OK);
+    assert_int_equal(su_full_stretches_choose(F, estimate, 1, NULL, 1.0 / 25, &stretches, &err), SU_OK);
     assert_true(stretches.count == 0 && stretches.frames == 0);
     su_full_stretches_free(&stretches);
     estimate[2] = estimate[30] = estimate[35] = estimate[97] = 2, estimate[60] = 1; /* at the limit is not above it */
-    assert_int_equal(su_full_stretches_choose(F, estimate, 1, 1.0 / 25, &stretches, &err), SU_OK);
+    assert_int_equal(su_full_stretches_choose(F, estimate, 1, NULL, 1.0 / 25, &stretches, &err), SU_OK);
     assert_int_equal(stretches.count, 3); /* 5 frames before and behind, 4 to fade */
     const int64_t wanted[3][3] = {{0, 8, 11}, {25, 41, 44}, {92, F, F - 1}};
     int64_t frames = 0;
@@ -398,6 +433,11 @@ static void stretches_join_and_end_with_the_shot(void **unused)
         frames += s->last - s->first + 1;
     }
     assert_int_equal(stretches.frames, frames);
+    su_full_stretches_free(&stretches);
+    int32_t status[F] = {[10] = SU_STATUS_HALVED, [60] = SU_STATUS_DAMPED, [62] = SU_STATUS_FAILED};
+    assert_int_equal(su_full_stretches_choose(F, estimate, INFINITY, status, 1.0 / 25, &stretches, &err), SU_OK);
+    assert_int_equal(stretches.count, 1);
+    assert_true(stretches.stretch[0].first == 55 && stretches.stretch[0].fade == 68);
     su_full_stretches_free(&stretches);
 }
 
@@ -416,7 +456,7 @@ static void stretches_are_the_full_simulation(void **unused)
            *u = calloc((size_t)(FRAMES * n3), sizeof *u);
     double *again = calloc((size_t)(FRAMES * n3), sizeof *again), kept[FRAMES] = {0};
     kept[1] = kept[10] = kept[20] = 1;
-    assert_int_equal(su_full_stretches_choose(FRAMES, kept, 0.5, 1 / fps, &stretches, &err), SU_OK);
+    assert_int_equal(su_full_stretches_choose(FRAMES, kept, 0.5, NULL, 1 / fps, &stretches, &err), SU_OK);
     assert_true(stretches.count == 1 && stretches.frames == FRAMES);
     play(&t, NULL, &stretches, 1, FRAMES, u, kept);
     assert_near(difference(FRAMES * n3, u, full), 0, 1e-6 * largest(FRAMES * n3, full));
@@ -426,7 +466,7 @@ static void stretches_are_the_full_simulation(void **unused)
     double error[FRAMES], part[FRAMES] = {0};
     truth(&t, error);
     part[16] = 1; /* frames 10 to the end */
-    assert_int_equal(su_full_stretches_choose(FRAMES, part, 0.5, 1 / fps, &stretches, &err), SU_OK);
+    assert_int_equal(su_full_stretches_choose(FRAMES, part, 0.5, NULL, 1 / fps, &stretches, &err), SU_OK);
     int64_t first = stretches.stretch[0].first;
     play(&t, NULL, &stretches, 2, stretches.frames, u, part);
     play(&t, NULL, &stretches, 1, stretches.frames, again, part);
@@ -461,7 +501,7 @@ static void stretches_go_over_teleports(void **unused)
         double *u = calloc((size_t)(FRAMES * n3), sizeof *u), *reduced = calloc((size_t)(FRAMES * n3), sizeof *u);
         memset(kept, 0, sizeof kept);
         kept[begins + 5] = 1; /* six frames are added before */
-        assert_int_equal(su_full_stretches_choose(FRAMES, kept, 0.5, 1 / fps, &stretches, &err), SU_OK);
+        assert_int_equal(su_full_stretches_choose(FRAMES, kept, 0.5, NULL, 1 / fps, &stretches, &err), SU_OK);
         assert_int_equal(stretches.stretch[0].first, begins - 1);
         play(&t, NULL, &stretches, 1, stretches.frames, u, kept);
         assert_int_equal(su_reconstruct_create(&t.r.model, SU_COROTATED, 0, NULL, 1, &rec, &err), SU_OK);
@@ -488,6 +528,7 @@ int main(void)
         cmocka_unit_test(files_of_another_character_are_refused),
         cmocka_unit_test(errors_swing_like_an_oscillator),
         cmocka_unit_test(the_full_space_answers),
+        cmocka_unit_test(what_moved_by_joint),
         cmocka_unit_test(stretches_join_and_end_with_the_shot),
         cmocka_unit_test(stretches_are_the_full_simulation),
         cmocka_unit_test(stretches_go_over_teleports),

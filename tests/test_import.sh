@@ -163,7 +163,10 @@ if [ -f "$hand" ]; then
     printf 'frame,elbow.rx\n0,0\n1,1\n' >wrong.csv
     printf 'frame,index-finger-phalanx-distal.rx\n0,0\n1\n' >short.csv
     printf 'frame,wrist.tx\n0,0\n1,1e308\n' >far.csv
-    refuse "a joint out of all bounds" 3 "finite" "$hand" -q --clip far.csv
+    supple import -q "$hand" --clip curl.csv --degrees -o small.npz 2>log.txt && grep -q "warning: the character is 0.[0-9]* m tall.*is the unit right? --unit" log.txt &&
+        supple import -q "$hand" --clip curl.csv --degrees --unit m -o small.npz 2>log.txt && [ ! -s log.txt ]
+    ok $? "a size that is odd is asked about where nobody named the unit"
+    refuse "a joint out of all bounds" 3 "finite" "$hand" -q --unit m --clip far.csv
     refuse "curves of a joint that does not exist" 3 "'elbow.rx'" "$hand" --clip wrong.csv
     refuse "a table with a short row" 3 "short.csv:3" "$hand" --clip short.csv
     supple import -q "$hand" --clip curl.csv --degrees -o curl.npz

@@ -368,7 +368,7 @@ static su_status estimate(void *context, int threads, su_error *err)
     corrected.u = u;
     SU_GO(su_error_estimate(&inputs, threads, estimates, &corrected, &total, NULL, err));
     FAILING_MEMORY_RESULT(estimates, FRAMES);
-    SU_GO(su_full_stretches_choose(FRAMES, part, 0.5, 1.0 / 30, &stretches, err));
+    SU_GO(su_full_stretches_choose(FRAMES, part, 0.5, NULL, 1.0 / 30, &stretches, err));
     SU_GO(su_full_stretches_play(&inputs, corrected.kept ? &corrected.error : NULL, &stretches, threads, u, worst,
                                  estimates, NULL, err));
     FAILING_MEMORY_RESULT(estimates, FRAMES);

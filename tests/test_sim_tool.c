@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -27,6 +28,13 @@ static void rig_swing(double t, double *bend, double *root)
 {
     *bend = 0.5 * sin(9.0 * t);
     root[3] = 0.3 * sin(7.0 * t), root[11] = 0.2 * t * t;
+}
+
+/* The same, and a leap of the rig that no step of few modes follows. */
+static void rig_leap(double t, double *bend, double *root)
+{
+    rig_swing(t, bend, root);
+    root[3] += t > 0.65 ? 30 : 0;
 }
 
 static const char *at(const char *name)
@@ -92,6 +100,8 @@ static int make_files(void **unused)
         fprintf(stderr, "%s\n", err.text);
         return 1;
     }
+    json_object_set_new(r.model.file.meta, "trained_displacement", json_real(1e-3));
+    if (su_model_save(at("shy.model.npz"), &r.model, &err) != SU_OK) return 1;
     /* a model trained for the paper's interpolation */
     reduced_free(&r);
     options.interpolation = SU_LINEAR;
@@ -103,9 +113,25 @@ static int make_files(void **unused)
         fprintf(stderr, "%s\n", err.text);
         return 1;
     }
+    /* a model whose elastic energy has no lower bound: few of its forces, and a linear part that pushes */
+    reduced_free(&r);
+    options = (reduced_options){.r = 13, .regions = 1, .stride = 2, .one = true, .lacking = true};
+    reduced_create(&r, &s, &options);
+    json_object_set_new(r.model.file.meta, "frequency", json_real(4.0));
+    r.model.surface = none;
+    for (int64_t k = 0; k < r.model.m * r.model.c; k++) r.model.cubature_weights[k] *= 1e-6;
+    for (int k = 0; k < 13 * 13; k++) r.model.linear_stiffness[k] = k % 14 ? 0 : -30;
+    if (su_model_save(at("negative.model.npz"), &r.model, &err) != SU_OK) {
+        fprintf(stderr, "%s\n", err.text);
+        return 1;
+    }
     json_decref(anim.file.meta);
     reduced_free(&r);
     scene_save(&s, folder); /* s.anim.npz: with the whole skin */
+    scene_free(&s);
+    scene_create(&s, 4, 1, 1, 3, poses3, FRAMES, 30, rig_leap, 0, NULL);
+    if (mkdir(at("leap"), 0777) != 0) return 1;
+    scene_save(&s, at("leap"));
     scene_free(&s);
     return 0;
 }
@@ -259,6 +285,90 @@ static void a_cycle_repeats(void **unused)
     su_sim_free(&once), su_sim_free(&cycle);
 }
 
+/* The worst status of a run. */
+static int worst(const su_sim *sim)
+{
+    int most = 0;
+    for (int64_t k = 0; k < sim->F; k++) most = sim->status[k] > most ? sim->status[k] : most;
+    return most;
+}
+
+static void failed_frames_are_status_4(void **unused)
+{
+    (void)unused;
+    char tail[2000];
+    char leap[200];
+    snprintf(leap, sizeof leap, "%s", at("leap/s.anim.npz"));
+    assert_int_equal(SIM(tail, at("c.model.npz"), leap, "-o", at("leap.sim.npz")), 4);
+    assert_non_null(strstr(tail, "follows the rig at frames 19, 21 (2 of 40"));
+    assert_non_null(strstr(tail, "--estimate"));
+    assert_non_null(strstr(tail, "--accept"));
+    assert_int_equal(SIM(tail, at("c.model.npz"), leap, "-o", at("accepted.sim.npz"), "--accept"), 0);
+    assert_non_null(strstr(tail, "follows the rig at frames 19, 21"));
+    same_bytes(at("leap.sim.npz"), at("accepted.sim.npz"));
+    assert_int_equal(SIM(NULL, at("c.model.npz"), leap, at("swing.anim.npz"), "-o", at("both")), 4);
+    su_sim failed, other, full;
+    assert_int_equal(su_sim_load(at("leap.sim.npz"), &failed, NULL), SU_OK);
+    assert_int_equal(su_sim_load(at("both/swing.sim.npz"), &other, NULL), SU_OK); /* goes on */
+    assert_int_equal(worst(&failed), 3);
+    assert_int_equal(worst(&other), 0);
+    /* where the full space is at hand such frames are played there */
+    assert_int_equal(SIM(tail, at("c.model.npz"), leap, "-o", at("full.sim.npz"), "--estimate", at("s.tet.npz"),
+                         at("s.fit.npz"), "--stats", at("full.json")),
+                     0);
+    assert_null(strstr(tail, "follows the rig"));
+    assert_int_equal(su_sim_load(at("full.sim.npz"), &full, NULL), SU_OK);
+    assert_in_range(full.full, 2, FRAMES - 1);
+    assert_true(worst(&full) < 2);
+    for (int64_t k = 0; k < FRAMES; k++) {
+        bool played = false;
+        for (int64_t i = 0; i < full.full; i++) played |= full.full_frame[i] == k && full.full_played[i];
+        if (failed.status[k] >= 2) assert_true(played);
+    }
+    su_sim_free(&failed), su_sim_free(&other), su_sim_free(&full);
+}
+
+/* A model that saw little is told of where it is made to move far; a sentence on what moved goes into a file. */
+static void what_moved_is_told(void **unused)
+{
+    (void)unused;
+    char tail[2000], text[2000] = "";
+    assert_int_equal(SIM(tail, at("shy.model.npz"), at("s.anim.npz"), "-o", at("m.sim.npz"), "--moved", at("m.txt"),
+                         "--stiffness", "20%"),
+                     0);
+    assert_non_null(strstr(tail, "times as far as in anything the model was trained on"));
+    FILE *file = fopen(at("m.txt"), "r");
+    assert_non_null(file);
+    size_t length = fread(text, 1, sizeof text - 1, file);
+    fclose(file);
+    assert_true(length > 0);
+    assert_ptr_equal(strstr(text, "s.anim.npz: largest displacement "), text);
+    assert_null(strstr(text, "--amount"));
+    /* stiff as wood it hardly moves */
+    assert_int_equal(SIM(tail, at("shy.model.npz"), at("s.anim.npz"), "-o", at("m.sim.npz"), "--moved", at("m.txt"),
+                         "--stiffness", "1e6"),
+                     0);
+    assert_null(strstr(tail, "warning"));
+    file = fopen(at("m.txt"), "r");
+    length = fread(text, 1, sizeof text - 1, file);
+    text[length] = '\0';
+    fclose(file);
+    assert_non_null(strstr(text, "--amount 2"));
+    assert_int_equal(
+        SIM(tail, at("c.model.npz"), at("s.anim.npz"), at("swing.anim.npz"), "-o", at("both"), "--moved", at("m.txt")),
+        2);
+}
+
+static void negative_energy_is_told(void **unused)
+{
+    (void)unused;
+    char tail[2000];
+    assert_int_equal(SIM(tail, at("negative.model.npz"), at("s.anim.npz"), "-o", at("n.sim.npz"), "--accept"), 0);
+    assert_non_null(strstr(tail, "elastic energy is negative at frames "));
+    assert_int_equal(SIM(tail, at("c.model.npz"), at("s.anim.npz"), "-o", at("n.sim.npz")), 0);
+    assert_null(strstr(tail, "warning"));
+}
+
 static void bad_input_ends_in_one_message(void **unused)
 {
     (void)unused;
@@ -292,6 +402,9 @@ int main(void)
         cmocka_unit_test(forces_act_and_survive_interruption),
         cmocka_unit_test(meshes_push),
         cmocka_unit_test(a_cycle_repeats),
+        cmocka_unit_test(failed_frames_are_status_4),
+        cmocka_unit_test(what_moved_is_told),
+        cmocka_unit_test(negative_energy_is_told),
         cmocka_unit_test(bad_input_ends_in_one_message),
     };
     return cmocka_run_group_tests(tests, make_files, remove_files);

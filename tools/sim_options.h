@@ -119,7 +119,59 @@ static inline su_status su_sim_load_forces(const su_forces_files *files, int64_t
     return SU_OK;
 }
 
-/* What both programs tell of a shot of F frames. */
+/* Marked frames (F) as text, "12-40, 55": as many as fit. Returns how many are marked. */
+static inline int64_t su_name_frames(int64_t F, const uint8_t *marked, char *text, size_t room)
+{
+    enum { LONGEST = 48 }; /* two numbers and what stands between them */
+    size_t length = 0;
+    int64_t count = 0;
+    bool full = false;
+    text[0] = '\0';
+    for (int64_t k = 0; k < F; k++) {
+        if (!marked[k]) continue;
+        int64_t last = k;
+        while (last + 1 < F && marked[last + 1]) last++;
+        count += last - k + 1;
+        if (!full && length + LONGEST > room)
+            full = true, snprintf(text + length, room - length, ", ...");
+        else if (!full)
+            length += (size_t)snprintf(text + length, room - length, last > k ? "%s%lld-%lld" : "%s%lld",
+                                       length ? ", " : "", (long long)k, (long long)last);
+        k = last;
+    }
+    return count;
+}
+
+/* A line for the frames that the flesh could not be stepped through, and one for those where its motion was damped
+ * away. marked (F): room. help: what else to do, after a comma. Returns how many failed. */
+static inline int64_t su_sim_warn_status(su_tool *tool, const char *path, int64_t F, const int32_t *status,
+                                         const su_shot_counts *counts, const char *help, uint8_t *marked)
+{
+    char frames[256], cause[1100] = "";
+    int64_t failed = 0;
+    if (counts->first_bad_frame >= 0)
+        snprintf(cause, sizeof cause, "; after frame %lld %s", (long long)counts->first_bad_frame,
+                 counts->first_bad_cause.text);
+    for (int which = SU_STATUS_FAILED; which >= SU_STATUS_DAMPED; which--) {
+        for (int64_t k = 0; k < F; k++) marked[k] = status[k] == which;
+        int64_t count = su_name_frames(F, marked, frames, sizeof frames);
+        if (which == SU_STATUS_FAILED) su_stats_text(tool, "failed_at", frames);
+        if (which == SU_STATUS_FAILED) su_stats_integer(tool, "failed_frames", failed = count);
+        if (which == SU_STATUS_DAMPED) su_stats_integer(tool, "damped_frames", count);
+        if (count == 0) continue;
+        su_warn(tool,
+                "%s: %s at frames %s (%lld of %lld%s); look at the rig there (a jump of it wants --teleport FRAME); "
+                "--substeps or more --damping may help%s",
+                path,
+                which == SU_STATUS_FAILED ? "no step succeeded and the flesh just follows the rig"
+                                          : "motion was damped away, for no other step succeeded,",
+                frames, (long long)count, (long long)F, cause, help);
+        cause[0] = '\0';
+    }
+    return failed;
+}
+
+/* What both programs count of a shot of F frames. */
 static inline void su_sim_report_counts(su_tool *tool, const char *path, int64_t F, const su_shot_counts *counts)
 {
     su_stats_integer(tool, "frames", F);
@@ -133,7 +185,7 @@ static inline void su_sim_report_counts(su_tool *tool, const char *path, int64_t
     su_stats_stage(tool, "pose part", counts->pose_seconds);
     su_stats_stage(tool, "steps", counts->step_seconds);
     if (counts->first_bad_frame >= 0)
-        su_warn(tool, "%s: %lld steps halved, %lld damped, %lld failed; the first after frame %lld: %s", path,
+        su_note(tool, "%s: %lld steps halved, %lld damped, %lld failed; the first after frame %lld: %s", path,
                 (long long)counts->halved, (long long)counts->damped, (long long)counts->failed,
                 (long long)counts->first_bad_frame, counts->first_bad_cause.text);
 }

@@ -31,15 +31,15 @@ static int64_t frames_in(double seconds, double frame_seconds)
     return frames > 1 ? frames : 1;
 }
 
-su_status su_full_stretches_choose(int64_t F, const double *estimate, double limit, double frame_seconds,
-                                   su_full_stretches *out, su_error *err)
+su_status su_full_stretches_choose(int64_t F, const double *estimate, double limit, const int32_t *status,
+                                   double frame_seconds, su_full_stretches *out, su_error *err)
 {
     int64_t run_in = frames_in(RUN_IN, frame_seconds), fade = frames_in(FADE, frame_seconds);
     *out = (su_full_stretches){0};
     if (!(out->stretch = su_arena_alloc(&out->arena, F, sizeof *out->stretch)))
         return su_fail(err, SU_AGAIN, "no memory for %lld frames", (long long)F);
     for (int64_t k = 0; k < F; k++) {
-        if (!(estimate[k] > limit)) continue;
+        if (!(estimate[k] > limit) && !(status && status[k] >= SU_STATUS_DAMPED)) continue;
         int64_t first = k > run_in ? k - run_in : 0, behind = k + run_in + 1;
         su_full_stretch *before = out->count > 0 ? out->stretch + out->count - 1 : NULL;
         if (!before || before->last + 1 < first) {
@@ -129,7 +129,7 @@ static su_status play(player *p, const su_full_stretch *s, int threads, float *u
             mix(p, k, 0, p->before, u);
         } else {
             mix(p, k, share, state.u, u);
-            if (state.status > worst[k]) worst[k] = state.status;
+            if (share == 1 || state.status > worst[k]) worst[k] = state.status;
         }
         u += n3;
     }

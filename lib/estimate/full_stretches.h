@@ -24,15 +24,16 @@ typedef struct su_full_stretches {
     su_arena arena;
 } su_full_stretches;
 
-/* Stretches around all frames whose estimate (F) m exceeds the limit. frame_seconds: of one frame. */
-su_status su_full_stretches_choose(int64_t F, const double *estimate, double limit, double frame_seconds,
-                                   su_full_stretches *out, su_error *err);
+/* Stretches around all frames whose estimate (F) m exceeds the limit, and around those whose status (F; NULL: none) is
+ * SU_STATUS_DAMPED or worse. frame_seconds: of one frame. */
+su_status su_full_stretches_choose(int64_t F, const double *estimate, double limit, const int32_t *status,
+                                   double frame_seconds, su_full_stretches *out, su_error *err);
 void su_full_stretches_free(su_full_stretches *stretches);
 
 /* Plays them beside the reduced run, or with a correction beside the corrected run; NULL: none. u m, root frame:
  * displacements of the frames of stretches (frames,n,3), or with a correction those of all frames (F,n,3), of which the
- * stretches are replaced. status (F): the worst of a frame is kept. estimate (F): goes from what it is just before a
- * stretch to what it is just behind. */
+ * stretches are replaced. status (F): that of the full simulation where nothing else is in a frame; where they mix, the
+ * worse. estimate (F): goes from what it is just before a stretch to what it is just behind. */
 su_status su_full_stretches_play(const su_estimate_inputs *inputs, const su_correction *correction,
                                  su_full_stretches *stretches, int threads, float *u, int32_t *status, double *estimate,
                                  su_progress *progress, su_error *err);

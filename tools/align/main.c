@@ -20,6 +20,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Stiffening between poses above this is warned of: half of the motion is gone. */
+#define FAR_TOO_STIFF 0.5
+
 enum { GRAM_AUTO, GRAM_FULL, GRAM_FACTOR };
 
 typedef struct settings {
@@ -322,7 +325,12 @@ static su_status measure_places(su_tool *tool, const settings *set, const inputs
     su_stats_number(tool, "stiffening_shots", in_shots);
     su_stats_number(tool, "stiffening", stiff[worst].mean);
     su_stats_text(tool, "stiffest", name);
-    if (set->suggest == 0 && stiff[worst].mean > set->bound)
+    if (fmax(in_shots, stiff[worst].mean) > FAR_TOO_STIFF)
+        su_warn(tool,
+                "between poses the flesh is up to %.0f %% too stiff (%s) and will hardly move there; more poses help: "
+                "supple align --suggest N says which, supple bake --poses auto adds them, and --basis one needs none",
+                100 * fmax(in_shots, stiff[worst].mean), name);
+    else if (set->suggest == 0 && stiff[worst].mean > set->bound)
         su_note(tool, "that is above %.1f %%: more poses would help; --suggest N says which", 100 * set->bound);
     return SU_OK;
 }

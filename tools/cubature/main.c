@@ -4,11 +4,15 @@
 #include "core/threads.h"
 #include "core/tool.h"
 #include "reduce/cubature/model_training.h"
+#include "reduce/cubature/training_states.h"
 #include "reduce/modes/parts.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* A training error above this many times the bound is told of. */
+#define WARN_ABOVE 1.05
 
 /* What the options say; 0: as the training plan has it. */
 typedef struct settings {
@@ -139,6 +143,25 @@ static su_model_parts parts_of(su_tool *tool, const settings *set, job *j)
         .progress = &tool->progress};
 }
 
+/* The largest displacement (m) of a flesh vertex in the states that the basis was made from; with bases a pose in the
+ * samples. */
+static double trained_displacement(const job *j)
+{
+    static const double LARGE = 0.5; /* of the largest norm of coordinates: states below that are not looked at */
+    const su_basis *basis = &j->basis;
+    double most = 0, largest = 0;
+    if (!su_basis_is_one(basis)) return j->plan.amplitude * j->space.diagonal;
+    for (int turn = 0; turn < 2; turn++)
+        for (int64_t f = 0; f < basis->f; f++) {
+            const double *q = basis->state_q + f * basis->r;
+            double norm = 0;
+            for (int64_t k = 0; k < basis->r; k++) norm += q[k] * q[k];
+            if (turn == 0) largest = fmax(largest, norm);
+            if (turn == 1 && norm >= LARGE * LARGE * largest) most = fmax(most, su_state_displacement(basis, q));
+        }
+    return most;
+}
+
 static json_t *make_meta(su_tool *tool, const settings *set, const job *j)
 {
     int count = 3 + j->fit_count + set->shots.count;
@@ -149,6 +172,7 @@ static json_t *make_meta(su_tool *tool, const settings *set, const job *j)
     for (int p = 0; p < set->shots.count; p++) paths[3 + j->fit_count + p] = set->shots.items[p];
     json_t *meta = su_tool_meta(tool, "supple.model", 2, paths, count);
     free(paths);
+    if (meta) json_object_set_new(meta, "trained_displacement", json_real(trained_displacement(j)));
     return meta;
 }
 
@@ -191,7 +215,7 @@ static void report_place(su_tool *tool, const job *j, int64_t a)
               100 * tets->mean, 100 * tets->rms, 100 * vertices->mean, 100 * vertices->rms);
 }
 
-static void report(su_tool *tool, const job *j)
+static void report(su_tool *tool, const settings *set, const job *j)
 {
     const su_cubature *c = &j->training.cubature;
     const su_point_set *tets = &c->tets, *vertices = &c->vertices;
@@ -213,6 +237,16 @@ static void report(su_tool *tool, const job *j)
     su_stats_stage(tool, "tets", tets->seconds_choice);
     su_stats_stage(tool, "vertices", vertices->seconds_choice);
     for (int64_t a = 0; a < c->places; a++) report_place(tool, j, a);
+    if (set->tets == 0 && !c->linear && tets->worst > WARN_ABOVE * j->plan.error)
+        su_warn(
+            tool,
+            "forces are met to %.2f %% with %lld tets, not to the %.2f %% asked for; fewer modes (-r of supple modes), "
+            "example poses nearer to each other (supple bake --poses auto) or --tets %lld help",
+            100 * tets->worst, (long long)tets->count, 100 * j->plan.error, (long long)(2 * tets->count));
+    if (set->vertices == 0 && !c->linear && vertices->worst > WARN_ABOVE * j->plan.error)
+        su_warn(
+            tool, "inertia is met to %.2f %% with %lld vertices, not to the %.2f %% asked for; --vertices %lld helps",
+            100 * vertices->worst, (long long)vertices->count, 100 * j->plan.error, (long long)(2 * vertices->count));
     su_note(tool, "%lld of %lld tets, training error %.2f %%; %lld of %lld vertices, %.2f %%", (long long)tets->count,
             (long long)j->tet.t, 100 * tets->worst, (long long)vertices->count, (long long)j->tet.n,
             100 * vertices->worst);
@@ -262,7 +296,7 @@ static su_status run(su_tool *tool, const settings *set)
     }
     SU_GO(su_model_train(&parts, set->tets > 0, meta, tool->threads, &j.training, err));
     report_motion(tool, &j);
-    report(tool, &j);
+    report(tool, set, &j);
     SU_GO(su_model_save(tool->output, &j.training.model, err));
     if (set->check > 0) SU_GO(check_fresh(tool, &parts, set->check, &j));
     su_progress_finish(&tool->progress);

@@ -170,8 +170,9 @@ static su_status describe(su_tool *tool, job *j)
     return SU_OK;
 }
 
-static void report(su_tool *tool, const job *j)
+static su_status report(su_tool *tool, const job *j)
 {
+    uint8_t *marked;
     const su_shot_counts *counts = su_fullsim_totals(j->fullsim);
     double steps = counts->steps > 0 ? (double)counts->steps : 1;
     su_sim_report_counts(tool, tool->inputs.items[2], j->sim.F, counts);
@@ -181,6 +182,10 @@ static void report(su_tool *tool, const job *j)
               1e3 * counts->step_seconds / steps, (double)counts->solves / steps, 1e3 * counts->pose_seconds / steps);
     if (counts->collapsed > 0)
         su_warn(tool, "up to %lld tets collapse in the rig's own shape", (long long)counts->collapsed);
+    SU_TRY(SU_ALLOC(&marked, j->sim.F, "frames", &tool->err));
+    su_sim_warn_status(tool, tool->inputs.items[2], j->sim.F, j->sim.status, counts, "", marked);
+    free(marked);
+    return SU_OK;
 }
 
 static su_status run(su_tool *tool, job *j)
@@ -198,7 +203,7 @@ static su_status run(su_tool *tool, job *j)
     }
     SU_TRY(describe(tool, j));
     SU_TRY(simulate(tool, j));
-    report(tool, j);
+    SU_TRY(report(tool, j));
     SU_TRY(su_sim_save(tool->output, &j->sim, err));
     if (j->checkpoint_every || j->resume) unlink(j->checkpoint);
     return SU_OK;

@@ -95,6 +95,9 @@ static su_status choose_clip(su_tool *tool, const options *o, const char *path, 
     return SU_OK;
 }
 
+/* m: a character taller or smaller than that is asked about, where nobody said its unit. */
+static const double TALL = 4, SMALL = 0.3;
+
 static void say_size(su_tool *tool, const options *o, const su_scene *scene, const su_character *c)
 {
     double extent = fmax(c->size[0], fmax(c->size[1], c->size[2]));
@@ -108,9 +111,10 @@ static void say_size(su_tool *tool, const options *o, const su_scene *scene, con
                 "(--unit says otherwise)",
                 scene->unit > 0.0 ? scene->unit : 1.0, extent / c->unit * (scene->unit > 0.0 ? scene->unit : 1.0),
                 c->unit);
-    else if (extent < 0.1 || extent > 50.0)
-        su_warn(tool, "the character is %.3g m large; if that is wrong, give --unit%s", extent,
-                o->unit == 0 ? "" : " or --scale");
+    else if (o->unit == 0 ? c->size[1] > TALL || extent < SMALL || extent > 50.0 : extent < 0.1 || extent > 50.0)
+        su_warn(tool,
+                "the character is %.3g m tall and %.3g m at its largest; is the unit right? --unit%s says otherwise",
+                c->size[1], extent, o->unit == 0 ? "" : " or --scale");
     if (c->up != 1) su_note(tool, "turned from %c up to y up", 'x' + c->up);
 }
 
@@ -172,7 +176,7 @@ static void say_findings(su_tool *tool, const su_character *c)
                 names);
     list_names(c->left_out, c->left_out_names, names);
     if (c->left_out)
-        su_note(tool, "%lld objects that do not move with the skeleton were left out (--object takes them in): %s",
+        su_warn(tool, "%lld objects that do not move with the skeleton were left out (--object takes them in): %s",
                 (long long)c->left_out, names);
 }
 

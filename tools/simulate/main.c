@@ -6,6 +6,7 @@
 #include "core/tool.h"
 #include "estimate/error_estimate.h"
 #include "estimate/full_stretches.h"
+#include "estimate/what_moved.h"
 #include "io/stage/anim.h"
 #include "io/stage/model.h"
 #include "io/stage/sim.h"
@@ -28,6 +29,16 @@ enum { MAX_CYCLES = 50 };
 /* Estimated error of a shot, relative, above which there is a warning: beyond it one sees it. */
 static const double WARN_ERROR = 0.1;
 
+/* Of the diagonal: a body that stays below it hardly seems to move. */
+static const double HARDLY_MOVES = 0.003;
+/* Joints told of after a shot. */
+enum { JOINTS_TOLD = 5 };
+/* A displacement this many times as large as any that the model was trained on is a guess. */
+static const double BEYOND_TRAINING = 2;
+
+/* Elastic energy is 0 at rest and never below; this share of the shot's largest is more than rounding. */
+static const double NEGATIVE_ENERGY = 0.01;
+
 /* Where the reduced run and the estimate of its error end in the progress of a shot; of no consequence. */
 static const double SIM_SHARE = 0.2, FULL_SHARE = 0.4;
 
@@ -38,10 +49,11 @@ typedef struct settings {
     su_forces_files forces;
     int inertia, interpolation;
     int checkpoint;
-    bool resume, loop;
-    su_list estimate; /* TET FIT */
-    double correct;   /* relative, an error above which a shot is corrected; < 0: none is */
-    double bound;     /* relative; 0: none */
+    bool resume, loop, accept;
+    su_list estimate;  /* TET FIT */
+    double correct;    /* relative, an error above which a shot is corrected; < 0: none is */
+    double bound;      /* relative; 0: none */
+    const char *moved; /* file; NULL: none */
 } settings;
 
 static const char *const inertia_names[] = {"consistent", "paper"};
@@ -71,6 +83,9 @@ typedef struct take {
     su_simulation *simulation;
     su_sim sim;
     int cycles;
+    uint8_t *marked; /* (F) room for frames to be named */
+    int64_t failed;  /* frames */
+    su_moved moved;
 } take;
 
 static void take_free(take *t)
@@ -79,6 +94,8 @@ static void take_free(take *t)
     su_shot_free(t->shot);
     su_sim_free(&t->sim);
     su_anim_free(&t->anim);
+    su_moved_free(&t->moved);
+    free(t->marked);
     free(t->output);
     free(t->checkpoint);
 }
@@ -203,24 +220,6 @@ static void enter(su_tool *tool, const take *t, double from, double to)
     su_progress_stage(&tool->progress, t->from + from * (t->to - t->from), t->from + to * (t->to - t->from));
 }
 
-/* Frames off by more than the limit, "12-40, 55": as many as fit. */
-static void name_frames(const su_sim *sim, double limit, char *text, size_t room)
-{
-    size_t length = 0;
-    for (int64_t k = 0; k < sim->F; k++) {
-        if (sim->error_estimate[k] <= limit) continue;
-        int64_t last = k;
-        while (last + 1 < sim->F && sim->error_estimate[last + 1] > limit) last++;
-        if (length + 64 > room) {
-            snprintf(text + length, room - length, ", ...");
-            return;
-        }
-        length += (size_t)snprintf(text + length, room - length, last > k ? "%s%lld-%lld" : "%s%lld",
-                                   length ? ", " : "", (long long)k, (long long)last);
-        k = last;
-    }
-}
-
 /* Room for frames whose displacement is not U q: all, or those of stretches. */
 static su_status allocate_full(su_tool *tool, take *t, int64_t count, const su_full_stretches *stretches)
 {
@@ -233,19 +232,51 @@ static su_status allocate_full(su_tool *tool, take *t, int64_t count, const su_f
     return SU_OK;
 }
 
-/* Where the estimate exceeds the bound the shot is played in the full space; what there is to tell of it. */
-static su_status bound_error(su_tool *tool, take *t, const su_estimate_inputs *inputs, const su_corrected *corrected,
-                             const su_estimate_total *total)
+/* The file's arena owns them. */
+static void drop_full(su_sim *sim)
+{
+    sim->full_frame = sim->full_played = NULL, sim->full_u = NULL, sim->full = sim->n = 0;
+}
+
+/* Frames that are damped or failed are played in the full space wherever it is there to play them in. */
+static bool has_bad_frames(const take *t)
+{
+    for (int64_t k = 0; k < t->sim.F; k++)
+        if (t->sim.status[k] >= SU_STATUS_DAMPED) return true;
+    return false;
+}
+
+static void tell_stretches(su_tool *tool, const take *t, const su_full_stretches *stretches)
+{
+    const su_sim *sim = &t->sim;
+    char frames[256];
+    memset(t->marked, 0, (size_t)sim->F);
+    for (int64_t i = 0; i < stretches->count; i++)
+        for (int64_t k = stretches->stretch[i].first; k <= stretches->stretch[i].last; k++) t->marked[k] = 1;
+    su_name_frames(sim->F, t->marked, frames, sizeof frames);
+    su_stats_integer(tool, "full_frames", stretches->frames);
+    su_stats_number(tool, "full_share", (double)stretches->frames / (double)sim->F);
+    su_stats_text(tool, "full_stretches", frames);
+    su_stats_stage(tool, "full space", stretches->seconds);
+    if (stretches->frames > 0)
+        su_note(tool, "%s: frames %s played in the full space, %.0f %% of the shot", t->path, frames,
+                100.0 * (double)stretches->frames / (double)sim->F);
+}
+
+/* Where the estimate exceeds the bound, and where steps were damped or failed, the shot is played in the full space.
+ * trusted: there is an estimate. *played: frames were. */
+static su_status play_full(su_tool *tool, take *t, const su_estimate_inputs *inputs, const su_corrected *corrected,
+                           const su_estimate_total *total, bool trusted, bool *played)
 {
     su_error *err = &tool->err;
     su_sim *sim = &t->sim;
+    double bound = t->j->set.bound;
     su_full_stretches stretches;
-    char frames[256] = "";
-    int length = 0;
     su_status status;
-    SU_GO(su_full_stretches_choose(sim->F, sim->error_estimate, t->j->set.bound * total->motion,
-                                   t->settings.frame_seconds, &stretches, err));
-    if (stretches.frames > 0) {
+    SU_GO(su_full_stretches_choose(sim->F, sim->error_estimate, trusted && bound > 0 ? bound * total->motion : INFINITY,
+                                   sim->status, t->settings.frame_seconds, &stretches, err));
+    *played = stretches.frames > 0;
+    if (*played) {
         const su_correction *correction = corrected->kept ? &corrected->error : NULL;
         int64_t row = 0;
         if (!correction) SU_GO(allocate_full(tool, t, stretches.frames, &stretches));
@@ -258,42 +289,29 @@ static su_status bound_error(su_tool *tool, take *t, const su_estimate_inputs *i
         SU_GO(su_full_stretches_play(inputs, correction, &stretches, tool->threads, sim->full_u, sim->status,
                                      sim->error_estimate, &tool->progress, err));
     }
-    for (int64_t i = 0; i < stretches.count && length < (int)sizeof frames - 64; i++)
-        length += snprintf(frames + length, sizeof frames - (size_t)length, "%s%lld-%lld", i ? ", " : "",
-                           (long long)stretches.stretch[i].first, (long long)stretches.stretch[i].last);
-    su_stats_integer(tool, "full_frames", stretches.frames);
-    su_stats_number(tool, "full_share", (double)stretches.frames / (double)sim->F);
-    su_stats_text(tool, "full_stretches", frames);
-    su_stats_stage(tool, "full space", stretches.seconds);
-    if (stretches.frames > 0)
-        su_note(tool, "%s: frames %s played in the full space, %.0f %% of the shot", t->path, frames,
-                100.0 * (double)stretches.frames / (double)sim->F);
-    if (stretches.damped > 0)
-        su_warn(tool, "%s: in the full space %lld steps were damped, %lld failed", t->path, (long long)stretches.damped,
-                (long long)stretches.failed);
+    if (*played || bound > 0) tell_stretches(tool, t, &stretches);
 done:
     su_full_stretches_free(&stretches);
     return status;
 }
 
 /* What was estimated into the result and the statistics, and said. */
-static void tell_error(su_tool *tool, take *t, const su_estimate_total *total)
+static void tell_error(su_tool *tool, take *t, const su_estimate_total *total, bool played)
 {
     su_sim *sim = &t->sim;
     char frames[256] = "";
-    bool bound = t->j->set.bound > 0;
     double squares = 0, error;
     for (int64_t k = 0; k < sim->F; k++) squares += sim->error_estimate[k] * sim->error_estimate[k];
-    error = bound && total->motion > 0 ? sqrt(squares / (double)sim->F) / total->motion : total->relative;
+    error = played && total->motion > 0 ? sqrt(squares / (double)sim->F) / total->motion : total->relative;
     json_object_set_new(sim->file.meta, "error_estimate", json_real(error));
     su_stats_number(tool, "error_estimate", error);
     su_note(tool, "%s: about %.2g %% off the full simulation", t->path, 100 * error);
-    if (error <= WARN_ERROR || bound) return;
-    name_frames(sim, WARN_ERROR * total->motion, frames, sizeof frames);
+    if (error <= WARN_ERROR || t->j->set.bound > 0) return;
+    for (int64_t k = 0; k < sim->F; k++) t->marked[k] = sim->error_estimate[k] > WARN_ERROR * total->motion;
+    su_name_frames(sim->F, t->marked, frames, sizeof frames);
     su_warn(tool,
-            "%s: about %.0f %% off the full simulation, most at frames %s; more modes (-r of supple modes), this shot "
-            "among those that the "
-            "model is trained on, or --bound help",
+            "%s: about %.0f %% off the full simulation, most at frames %s; --bound 5%% plays such frames in the full "
+            "space, and more modes (-r of supple modes) or this shot among those that the model is trained on lower it",
             t->path, 100 * error, frames);
 }
 
@@ -314,9 +332,7 @@ static su_status estimate_and_correct(su_tool *tool, take *t, const su_estimate_
     corrected->u = sim->full_u;
     su_status status =
         su_error_estimate(inputs, tool->threads, sim->error_estimate, corrected, total, &tool->progress, &tool->err);
-    if (!corrected->kept)
-        sim->full_frame = sim->full_played = NULL, sim->full_u = NULL,
-        sim->full = sim->n = 0; /* the file's arena owns them */
+    if (!corrected->kept) drop_full(sim);
     return status;
 }
 
@@ -329,29 +345,122 @@ static su_status estimate_error(su_tool *tool, take *t)
     const su_estimate_inputs inputs = {&j->model, &j->tet, &j->fit, t->shot, &t->settings, sim};
     su_estimate_total total;
     su_corrected corrected = {0};
-    bool correct;
+    bool correct, bad = has_bad_frames(t) && !j->set.loop, played = false;
     if (j->set.correct >= 0 && j->set.loop) su_note(tool, "%s: a cycle is not corrected, it would not close", t->path);
-    enter(tool, t, SIM_SHARE, j->set.bound > 0 ? FULL_SHARE : 1);
+    enter(tool, t, SIM_SHARE, bad || j->set.bound > 0 ? FULL_SHARE : 1);
     su_status status = estimate_and_correct(tool, t, &inputs, &correct, &corrected, &total);
-    if (status == SU_NUMERICS && j->set.bound == 0) { /* a run that went astray is a result all the same */
+    bool trusted = status != SU_NUMERICS || j->set.bound > 0;
+    if (!trusted) { /* a run that went astray is a result all the same */
         su_warn(tool, "%s: no estimate of the error: %s", t->path, tool->err.text);
-        tool->err = (su_error){0};
-        sim->error_estimate = sim->qddot = NULL;
-        return SU_OK;
+        tool->err = (su_error){0}, status = SU_OK;
     }
     if (status != SU_OK) return su_error_context(&tool->err, "%s: ", t->path);
-    if (correct && !corrected.kept && total.frames > 0)
-        su_warn(tool, "%s: not corrected, for more error would be left than there is", t->path);
-    json_object_set_new(sim->file.meta, "corrected", json_boolean(corrected.kept));
-    su_stats_number(tool, "error_estimate_reduced", total.reduced);
-    su_stats_integer(tool, "corrected", corrected.kept);
-    su_stats_stage(tool, "error estimate, factor", total.factor_seconds);
-    su_stats_stage(tool, "error estimate, residuals", total.residual_seconds);
-    if (correct) su_stats_stage(tool, "error estimate, correction", total.correction_seconds);
-    if (j->set.bound > 0) status = bound_error(tool, t, &inputs, &corrected, &total);
+    if (trusted) {
+        if (correct && !corrected.kept && total.frames > 0)
+            su_warn(tool, "%s: not corrected, for more error would be left than there is", t->path);
+        json_object_set_new(sim->file.meta, "corrected", json_boolean(corrected.kept));
+        su_stats_number(tool, "error_estimate_reduced", total.reduced);
+        su_stats_integer(tool, "corrected", corrected.kept);
+        su_stats_stage(tool, "error estimate, factor", total.factor_seconds);
+        su_stats_stage(tool, "error estimate, residuals", total.residual_seconds);
+        if (correct) su_stats_stage(tool, "error estimate, correction", total.correction_seconds);
+    }
+    if (bad || j->set.bound > 0) status = play_full(tool, t, &inputs, &corrected, &total, trusted, &played);
     su_correction_free(&corrected.error);
-    if (status == SU_OK) tell_error(tool, t, &total);
+    if (status == SU_NUMERICS && j->set.bound == 0) { /* the run stands as it is */
+        su_warn(tool, "%s: not played in the full space: %s", t->path, tool->err.text);
+        tool->err = (su_error){0}, status = SU_OK;
+        if (!corrected.kept) drop_full(sim);
+    }
+    if (status == SU_OK && trusted) tell_error(tool, t, &total, played);
+    if (!trusted) sim->error_estimate = sim->qddot = NULL;
     return status;
+}
+
+static const char *joint_name(const take *t, int64_t joint)
+{
+    const char *name = joint < 0 ? NULL : su_file_name(&t->anim.file, "bone_names", joint);
+    return name ? name : "the skin";
+}
+
+/* What moved, as text and numbers. */
+static void print_moved(FILE *out, const take *t)
+{
+    const su_moved *moved = &t->moved;
+    double per_cent = moved->diagonal > 0 ? 100 / moved->diagonal : 0;
+    int64_t told = moved->count < JOINTS_TOLD ? moved->count : JOINTS_TOLD;
+    fprintf(out, "%s: largest displacement %.2f %% of the diagonal, at frame %lld, %s\n", su_base_name(t->path),
+            per_cent * moved->largest, (long long)moved->frame, joint_name(t, moved->joint));
+    for (int64_t i = 0; i < told; i++)
+        fprintf(out, "  %-28.60s mean %6.2f %%  largest %6.2f %%\n", joint_name(t, moved->joint_motion[i].joint),
+                per_cent * moved->joint_motion[i].mean, per_cent * moved->joint_motion[i].largest);
+    if (moved->body < HARDLY_MOVES * moved->diagonal)
+        fprintf(out, "  the body stays below %.1f %%; bake with --amount 2 or --look jelly for more\n",
+                100 * HARDLY_MOVES);
+}
+
+static su_status write_moved(su_tool *tool, const take *t)
+{
+    const su_moved *moved = &t->moved;
+    double share = moved->diagonal > 0 ? 1 / moved->diagonal : 0;
+    json_t *joints = json_array();
+    for (int64_t i = 0; i < moved->count; i++)
+        json_array_append_new(joints, json_pack("{s:s, s:f, s:f}", "joint", joint_name(t, moved->joint_motion[i].joint),
+                                                "mean", share * moved->joint_motion[i].mean, "largest",
+                                                share * moved->joint_motion[i].largest));
+    json_object_set_new(tool->stats, "moved",
+                        json_pack("{s:f, s:f, s:I, s:s, s:o}", "largest", share * moved->largest, "body",
+                                  share * moved->body, "frame", (json_int_t)moved->frame, "joint",
+                                  joint_name(t, moved->joint), "joints", joints));
+    if (tool->verbosity >= 0) print_moved(stderr, t);
+    if (!t->j->set.moved) return SU_OK;
+    su_output out = {0};
+    SU_TRY(su_output_open(&out, t->j->set.moved, &tool->err));
+    print_moved(out.stream, t);
+    su_status status = su_output_commit(&out, &tool->err);
+    su_output_abandon(&out);
+    return status;
+}
+
+/* Reduced frames that go far beyond what the model was trained on. */
+static void warn_of_distance(su_tool *tool, take *t)
+{
+    const su_sim *sim = &t->sim;
+    double trained = su_meta_number(t->j->model.file.meta, "trained_displacement", 0);
+    char frames[256];
+    if (!(trained > 0)) return;
+    for (int64_t k = 0; k < sim->F; k++) t->marked[k] = t->moved.frame_largest[k] > BEYOND_TRAINING * trained;
+    for (int64_t i = 0; i < sim->full; i++)
+        if (sim->full_played[i]) t->marked[sim->full_frame[i]] = 0;
+    int64_t beyond = su_name_frames(sim->F, t->marked, frames, sizeof frames);
+    su_stats_integer(tool, "frames_beyond_training", beyond);
+    if (beyond > 0)
+        su_warn(tool,
+                "%s: at frames %s the flesh goes up to %.2g times as far as in anything the model was trained on; "
+                "train it on this shot too (--shots of supple modes and cubature), or look at the rig there",
+                t->path, frames, t->moved.largest / trained);
+}
+
+/* What went wrong, a line each. */
+static void warn_of(su_tool *tool, take *t)
+{
+    su_sim *sim = &t->sim;
+    char frames[256];
+    double largest = 0;
+    const char *help = t->j->estimated ? "" : "; with --estimate TET FIT they are played in the full space";
+    t->failed =
+        su_sim_warn_status(tool, t->path, sim->F, sim->status, su_simulation_counts(t->simulation), help, t->marked);
+    for (int64_t k = 0; k < sim->F; k++) largest = fmax(largest, fabs(sim->energy[3 * k + 1]));
+    for (int64_t k = 0; k < sim->F; k++) t->marked[k] = sim->energy[3 * k + 1] < -NEGATIVE_ENERGY * largest;
+    for (int64_t i = 0; i < sim->full; i++) /* energies are the reduced run's */
+        if (sim->full_played[i]) t->marked[sim->full_frame[i]] = 0;
+    int64_t negative = su_name_frames(sim->F, t->marked, frames, sizeof frames);
+    su_stats_integer(tool, "negative_energy_frames", negative);
+    if (negative > 0)
+        su_warn(tool,
+                "%s: the model's elastic energy is negative at frames %s, which flesh cannot have: the model does not "
+                "hold there; more tets (--tets of supple cubature) or this shot among those it is trained on help",
+                t->path, frames);
 }
 
 /* Repeats a cycle until its last frame repeats. */
@@ -414,10 +523,15 @@ static su_status one_take(su_tool *tool, take *t)
     SU_TRY(allocate_sim(tool, t));
     SU_TRY(describe(tool, t));
     if (tool->dry_run) return SU_OK;
+    SU_TRY(SU_ALLOC(&t->marked, t->anim.F, "frames", err));
     enter(tool, t, 0, t->sim.error_estimate ? SIM_SHARE : 1);
     SU_TRY(set->loop ? run_cycles(tool, t) : run_frames(tool, t));
     report(tool, t);
     SU_TRY(estimate_error(tool, t));
+    SU_TRY(su_moved_measure(&t->j->model, &t->anim, t->shot, &t->sim, tool->threads, &t->moved, err));
+    warn_of(tool, t);
+    warn_of_distance(tool, t);
+    SU_TRY(write_moved(tool, t));
     SU_TRY(su_sim_save(t->output, &t->sim, err));
     if (set->checkpoint || set->resume) unlink(t->checkpoint);
     return SU_OK;
@@ -465,6 +579,7 @@ static su_status load_forces(su_tool *tool, job *j)
 static su_status run(su_tool *tool, job *j)
 {
     su_error *err = &tool->err;
+    const settings *set = &j->set;
     SU_TRY(su_sim_set_teleports(&j->set.sim, j->set.teleports.count, j->set.teleports.items, err));
     SU_TRY(su_model_load(tool->inputs.items[0], &j->model, err));
     bool linear = strcmp(su_meta_text(j->model.file.meta, "interpolation", "corotated"), "linear") == 0;
@@ -482,16 +597,24 @@ static su_status run(su_tool *tool, job *j)
     free(carrier);
     if (made != SU_OK) return su_error_context(err, "%s: ", tool->inputs.items[0]);
     int shots = tool->inputs.count - 1;
+    if (set->moved && shots > 1) return su_fail(err, SU_USAGE, "--moved goes with one shot");
     if (shots > 1 && !tool->dry_run && mkdir(tool->output, 0777) != 0 && errno != EEXIST)
         return su_fail(err, SU_FAILED, "%s: the folder for %d shots cannot be made: %s", tool->output, shots,
                        strerror(errno));
+    const char *first = NULL;
+    int64_t failed = 0;
     for (int k = 0; k < shots; k++) {
         take t = {.j = j, .path = tool->inputs.items[k + 1], .settings = j->set.sim};
         t.from = (double)k / shots, t.to = (double)(k + 1) / shots;
         su_status status = one_take(tool, &t);
+        if (status == SU_OK && t.failed > 0 && failed == 0) first = t.path;
+        failed += t.failed;
         take_free(&t);
         SU_TRY(status);
     }
+    if (failed > 0 && !j->set.accept)
+        return su_fail(err, SU_NUMERICS, "%s: %lld frames failed%s; the result is written, --accept takes it as it is",
+                       first, (long long)failed, shots > 1 ? " in this and other shots" : "");
     return SU_OK;
 }
 
@@ -535,7 +658,7 @@ int main(int argc, char **argv)
          .argument = "TET FIT",
          .greedy = true,
          .help = "Estimate how far the result is from the full simulation, from the flesh and the fit that the model "
-                 "was made from."},
+                 "was made from. Frames whose steps were damped or failed are then played in the full space."},
         {.name = "correct",
          .kind = SU_OPT_NUMBER,
          .target = &set->correct,
@@ -555,6 +678,20 @@ int main(int argc, char **argv)
          .help = "With --estimate: where the error is estimated to exceed this share of the shot's motion (5%) the "
                  "full simulation is played "
                  "instead (default 0: nowhere)."},
+        {.name = "accept",
+         .transient = true,
+         .kind = SU_OPT_FLAG,
+         .target = &set->accept,
+         .help =
+             "Failed frames, where the flesh follows the rig, are no failure: end with 0 and not with 4. The result "
+             "is written either way."},
+        {.name = "moved",
+         .transient = true,
+         .kind = SU_OPT_TEXT,
+         .target = &set->moved,
+         .argument = "FILE",
+         .help = "Write what moved, by joint, in % of the character's diagonal, as text, for one shot; it is also in "
+                 "--stats."},
         {.name = "loop",
          .kind = SU_OPT_FLAG,
          .target = &set->loop,

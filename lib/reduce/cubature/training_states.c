@@ -6,8 +6,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* Largest motion of a vertex in state q, m. */
-static double farthest(const su_basis *basis, const double *q)
+double su_state_displacement(const su_basis *basis, const double *q)
 {
     double most = 0;
     for (int64_t v = 0; v < basis->n; v++) {
@@ -33,7 +32,7 @@ static void take_state(const chooser *choose, int64_t from, int64_t step, double
 {
     const su_basis *basis = choose->basis;
     const double *own = basis->state_q + from * basis->r;
-    double size = farthest(basis, own);
+    double size = su_state_displacement(basis, own);
     double last = (double)(choose->sizes - 1);
     double factor = size > 0 && last > 0 ? pow(fmax(choose->reach / size, 1), (double)step / last) : 1;
     for (int64_t k = 0; k < basis->r; k++) q[k] = factor * own[k];

@@ -15,6 +15,9 @@ typedef struct su_chosen_states {
     double *q;
 } su_chosen_states;
 
+/* Largest motion of a vertex in state q (r), m; a basis for all poses. */
+double su_state_displacement(const su_basis *basis, const double *q);
+
 /* Up to plan->states frames evenly apart through the states of the basis, half of them in the first `motions` shots and
  * half in the known ones behind, each with its own state and with one of a frame far away, so that no pair of pose and
  * motion is taken for a rule; most are enlarged, but for the own ones of known shots. diagonal: of the flesh, m.
