@@ -57,6 +57,14 @@ PY
     "$python" "$here/make_gltf.py" held held.gltf && supple import -q held.gltf --fps 60 -o held.npz &&
         "$python" "$here/reference_gltf.py" held.gltf 0 held.npz 40
     ok $? "a prop on a joint that carries no skin comes in and follows it"
+    "$python" "$here/make_gltf.py" morph morph.gltf && supple import -q morph.gltf --fps 60 -o morph.npz &&
+        "$python" "$here/reference_gltf.py" morph.gltf 0 morph.npz 40 && supple poses -q morph.npz -m 4 -o poses.npz && "$python" - <<'PY'
+import json, zipfile
+import numpy as np
+a, names = np.load("poses.npz"), json.loads(zipfile.ZipFile("poses.npz").read("meta.json"))["param_names"]
+assert set(names) == {"shape0", "shape1"} and np.linalg.matrix_rank(a["params"]) == 2 and len(a["params"]) == 4, names
+PY
+    ok $? "a character of blend shapes without joints, and poses of it"
     "$python" "$here/make_gltf.py" twins twins.gltf && supple import -q twins.gltf --fps 60 --object thing -o twins.npz &&
         "$python" "$here/reference_gltf.py" twins.gltf 0 twins.npz 40 && "$python" - <<'PY'
 import json, zipfile
