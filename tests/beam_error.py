@@ -2,8 +2,11 @@
 tests/test_beam_error.sh.
 
 Arguments: folder of the programs, folder to work in, r. Prints the two errors and the number of tets by shot, and the largest with ten modes.
+Which tets are chosen hangs on the last bits of the fit: errors of r = 50 lie between 0.7 and 1.1 % for fits that differ by 1e-13. So ours is
+the median of r - 1, r and r + 1 modes.
 """
 import os
+import statistics
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "scripts", "experiments"))
@@ -22,8 +25,10 @@ def ours(r):
     return [lab.error("turned", name, "--newton", 2, shot=shot)[0]["error"] for shot in shots], len(lab.load(f"{name}.model.npz")["cubature_tets"])
 
 
-errors, tets = ours(r)
-for shot, error in zip(shots, errors):
+trained = [ours(k) for k in (r - 1, r, r + 1)]
+tets = trained[1][1]
+for shot, *errors in zip(shots, *(errors for errors, _ in trained)):
+    error = statistics.median(errors)
     paper = lab.error("seven", lab.model("seven", r, "linear", error="2%", shot=shot), "--newton", 2, "--inertia", "paper", shot=shot)[0]["error"]
     print(f"{shot} {error:.5f} {paper:.5f} {tets}")
 few, tets = ours(10)

@@ -7,7 +7,9 @@ does not move with the skeleton.
 odd: a tube on two joints of which one has no channel and both stand elsewhere than in the bind pose, below nodes given as
 matrices, one of them sheared by uneven scale; a box that two nodes share, one of them a mirror. Clips: 'turn', two without a
 name, and 'still' with one key.
-light: the same with weights that sum to 0.8. broken: the same with a negative weight and a vertex without any.
+twins: hard with nodes of equal names: two joints in a row, two farther on, and the skin called like the floor.
+held: hard without weights on the first and the last joint; hat and floor hang on these.
+light: odd with weights that sum to 0.8. broken: odd with a negative weight and a vertex without any.
 """
 import base64
 import json
@@ -47,7 +49,7 @@ def box(low, high):
     return p, np.array([t for a, b, c, d in q for t in ((a, b, c), (a, c, d))])
 
 
-def hard(path):
+def hard(path, twins=False, held=False):
     w, rings, joints = Writer(), 13, 6
     y = np.repeat(np.linspace(0, 3, rings), 4)
     at = np.tile(np.arange(4), rings)
@@ -57,6 +59,8 @@ def hard(path):
     faces = np.array([f[::-1] for f in faces]).reshape(-1, 3).tolist() + [[0, 1, 2], [0, 2, 3]]
     faces += [[4 * rings - 4, 4 * rings - 2, 4 * rings - 3], [4 * rings - 4, 4 * rings - 1, 4 * rings - 2]]
     weight = np.exp(-(y[:, None] - 0.6 * np.arange(joints)) ** 2 / 0.5)
+    if held:
+        weight[:, [0, joints - 1]] = 0
     weight /= weight.sum(1, keepdims=True)
     ids = np.tile(np.arange(8) % joints, (len(points), 1))
     weight = np.hstack([weight, np.zeros((len(points), 2))])
@@ -72,6 +76,11 @@ def hard(path):
         meshes.append({"primitives": [{"attributes": {"POSITION": w.add(p, "VEC3")}, "indices": w.add(f, "SCALAR", 5123)}]})
     nodes = [{"name": "j%d" % k, "translation": [0, 0.6 if k else 0, 0], "children": [k + 1] if k < 5 else [7]} for k in range(joints)]
     nodes += [{"name": "skin", "mesh": 0, "skin": 0}, {"name": "hat", "mesh": 1, "translation": [0, 0.2, 0]}, {"name": "floor", "mesh": 2}]
+    if twins:
+        for node, name in zip(nodes, ("hip", "bone", "bone", "end", "bone", "end", "thing", "thing", "thing")):
+            node["name"] = name
+    if held:
+        nodes[0]["children"].append(8)
     bind = [np.r_[np.eye(4)[:3].ravel(), 0, -0.6 * k, 0, 1] for k in range(joints)]
     samplers, channels = [], []
 
@@ -91,7 +100,7 @@ def hard(path):
     track(4, "scale", t, np.stack([rng.normal(0, 1, (4, 3)), np.full((4, 3), 1.1), rng.normal(0, 1, (4, 3))], 1), "VEC3", "CUBICSPLINE")
     track(6, "weights", t, np.stack([rng.normal(0, 1, (4, 2)), rng.uniform(0, 1, (4, 2)), rng.normal(0, 1, (4, 2))], 1), "SCALAR", "CUBICSPLINE")
     skin = {"joints": list(range(joints)), "inverseBindMatrices": w.add(bind, "MAT4")}
-    json.dump({"asset": {"version": "2.0"}, "scene": 0, "scenes": [{"nodes": [0, 6, 8]}], "nodes": nodes, "meshes": meshes, "skins": [skin],
+    json.dump({"asset": {"version": "2.0"}, "scene": 0, "scenes": [{"nodes": [0, 6] if held else [0, 6, 8]}], "nodes": nodes, "meshes": meshes, "skins": [skin],
                "animations": [{"name": "wild", "samplers": samplers, "channels": channels}], "accessors": w.accessors,
                "bufferViews": w.views, "buffers": [{"byteLength": len(w.blob), "uri": "data:application/octet-stream;base64,"
                                                     + base64.b64encode(w.blob).decode()}]}, open(path, "w"))
@@ -137,4 +146,4 @@ def odd(path, share=1.0, broken=False):
 
 
 if __name__ == "__main__":
-    {"hard": hard, "odd": odd, "light": lambda p: odd(p, 0.8), "broken": lambda p: odd(p, 1.0, True)}[sys.argv[1]](sys.argv[2])
+    {"hard": hard, "twins": lambda p: hard(p, True), "held": lambda p: hard(p, held=True), "odd": odd, "light": lambda p: odd(p, 0.8), "broken": lambda p: odd(p, 1.0, True)}[sys.argv[1]](sys.argv[2])

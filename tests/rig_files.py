@@ -1,13 +1,14 @@
 #!/usr/bin/python3
 """One small rig, written as FBX (text or binary) or Collada from the formats' descriptions, and where its skin must be.
 
-    rig_files.py write KIND FILE          KIND: fbx-text, fbx, fbx-z, fbx-pivot, fbx-materials, fbx-negative, fbx-shapes, fbx-materials-shapes, fbx-geometric, fbx-sparse, collada, collada-z, collada-materials
+    rig_files.py write KIND FILE          KIND: fbx-text, fbx, fbx-z, fbx-pivot, fbx-materials, fbx-negative, fbx-shapes, fbx-materials-shapes, fbx-geometric, fbx-sparse, fbx-twins, fbx-text-twins, collada, collada-z, collada-materials
     rig_files.py check KIND ANIM [CLIP]   compares a supple.anim of it with what the file says; CLIP: bend (default), still, or dqs for bend skinned by dual
                                           quaternions
 
 A ring-shaped tube of quads under a mesh node of its own transform follows two joints: `hip`, which moves and turns, and
 `knee`, which stands turned against it (in FBX by its pre-rotation), bends, and stands bent differently in the node pose than in
 the bind pose. `toe` carries weight and has no channel. Shares nothing with the importer.
+In the twins' files all three joints are called `hip`.
 """
 import json
 import struct
@@ -53,6 +54,7 @@ class Rig:
         self.material = np.arange(len(self.quads)) % 2 if "-materials" in kind else None
         if kind.startswith("collada-materials"):      # where the polygons of a material stand together
             self.quads = self.quads[::2] + self.quads[1::2]
+        self.names = ["hip"] * 3 if kind.endswith("-twins") else BONES
         self.negative = kind.endswith("-negative")
         self.axis = np.eye(4) if up == "y" else np.array([[1., 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])  # y up to the file
         self.mesh_node = affine((5, 3, -2), (0, 20, 0), (1.5, 1, 0.5))
@@ -189,7 +191,7 @@ def fbx_tree(rig):
         bone, cluster, attribute = new(), new(), new()
         bones.append(bone)
         objects.append(("NodeAttribute", [attribute, "NodeAttribute::" + name, "LimbNode"], [("TypeFlags", ["Skeleton"], [])]))
-        objects.append(("Model", [bone, "Model::" + name, "LimbNode"],
+        objects.append(("Model", [bone, "Model::" + rig.names[b], "LimbNode"],
                         [("Version", [232], []), p70(("RotationActive", "bool", "", "", 1), ("PreRotation", "Vector3D", "Vector", "", *map(float, rig.pre[b])),
                                                      ("RotationPivot", "Vector3D", "Vector", "", *map(float, rig.pivot[b])),
                                                      vec("Lcl Translation", rig.t[b]), vec("Lcl Rotation", rig.node_r[b]))]))
@@ -342,7 +344,7 @@ def data(kind):
     rig = Rig(kind)
     if kind.startswith("collada"):
         return collada(rig).encode()
-    return fbx_text(fbx_tree(rig)).encode() if kind == "fbx-text" else fbx_binary(fbx_tree(rig))
+    return fbx_text(fbx_tree(rig)).encode() if kind.startswith("fbx-text") else fbx_binary(fbx_tree(rig))
 
 
 def check(kind, path, clip):
@@ -352,7 +354,7 @@ def check(kind, path, clip):
     clip = "bend" if clip == "dqs" else clip
     frames = range(FRAMES) if clip == "bend" else [4]
     assert len(a["times"]) == len(frames), (len(a["times"]), len(frames))
-    assert sorted(meta["bone_names"]) == sorted(BONES), meta["bone_names"]
+    assert sorted(meta["bone_names"]) == sorted(rig.names), meta["bone_names"]
     assert meta["object_names"] == ["tube"], meta["object_names"]
     worst, scale = 0.0, 1.2
     for k, f in enumerate(frames):

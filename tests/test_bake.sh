@@ -8,9 +8,8 @@ run "$BIN/supple" creature --vertices 3000 -q -o 'my pet.glb'
 check "the creature is made" "$status"
 
 run "$BIN/supple" bake 'my pet.glb' -o dry -n $small
-check "a dry run shows every stage and makes no file of them" "$([ $status = 0 ] &&
-    for stage in import poses mesh fit modes align cubature sim export; do grep -q "supple $stage " out || exit 1; done &&
-    [ -z "$(ls dry/*.npz dry/*.abc 2>/dev/null)" ]; echo $?)" "$status $(cat err)"
+check "a dry run shows every stage and leaves no folder" "$([ $status = 0 ] && [ ! -e dry ] &&
+    for stage in import poses mesh fit modes align cubature sim export; do grep -q "supple $stage " out || exit 1; done; echo $?)" "$status $(cat err)"
 
 run "$BIN/supple" bake 'my pet.glb' -o 'the pet' --clip Trot --format abc,pc2,vat --progress lines $small
 check "a small bake" "$([ $status = 0 ] && [ -s 'the pet/Trot.abc' ] && [ -s 'the pet/Trot.pc2' ] &&
@@ -41,6 +40,11 @@ touch mark
 run "$BIN/supple" bake 'my pet.glb' -o 'the pet' --clip Trot --format abc,pc2,vat $small
 check "a second run makes nothing" "$([ $status = 0 ] && [ -z "$(find 'the pet' -name '*.npz' -newer mark)" ]; echo $?)" "$status $(cat err)"
 
+touch before
+run "$BIN/supple" bake 'my pet.glb' -o 'the pet' --clip Trot --format abc $small --decay 0.5 -n
+check "a dry run shows what other settings would make and changes nothing" "$([ $status = 0 ] && grep -q 'supple sim .*--decay' out &&
+    ! grep -q 'supple \(import\|cubature\) ' out && [ -z "$(find 'the pet' -newer before)" ]; echo $?)" "$(cat out err)"
+
 run "$BIN/supple" bake 'my pet.glb' -o 'the pet' --clip Trot --format abc,pc2,vat $small --decay 0.5
 made=$(find 'the pet' \( -name '*.npz' -o -name '*.abc' -o -name '*.pc2' \) -newer mark | sort | tr '\n' ' ')
 check "another setting of sim makes sim and export again" "$([ $status = 0 ] &&
@@ -70,6 +74,37 @@ run "$BIN/supple" bake 'my pet.glb' -o bad --clip Trot --poses -5
 check "a stage's usage error comes through as 2" "$([ $status = 2 ] && grep -q '^supple-poses: ' err; echo $?)" "$status $(cat err)"
 run "$BIN/supple" bake 'my pet.glb' -o bad --clip Gallop
 check "an unknown clip is named with those there are" "$([ $status = 3 ] && grep -q "'Gallop'.*Trot" err; echo $?)" "$status $(cat err)"
+
+# Which clips, which frames of them, and curves that the caller has beside him.
+python3 - <<'PY'
+glb = open("my pet.glb", "rb").read()
+open("prefix.glb", "wb").write(glb.replace(b'"Trot"', b'"R|Go"'))
+open("none.glb", "wb").write(glb.replace(b'"animations"', b'"animationz"'))
+PY
+imports() { sed -n "s/.*supple import [^ ]* --clip '\([^']*\)'\(.*\) -o .*/\1\2/p" out | sort | tr '\n' ';'; }
+for each in 'Go=R|Go ;' 'R|*=R|Go ;' '[GS]*o*=R|Go ;Stop ;' '*o=R|Go ;'; do
+    run "$BIN/supple" bake prefix.glb -o bad -n --clip "${each%%=*}"
+    check "--clip ${each%%=*}" "$([ $status = 0 ] && [ "$(imports)" = "${each#*=}" ]; echo $?)" "$(imports) $(cat err)"
+done
+run "$BIN/supple" bake 'my pet.glb' -o bad -n --clip Trot --start 3 --end=9
+check "--start and --end with frames cut the clip" "$([ $status = 0 ] && grep -q "supple import .*--clip 'Trot' --start '3' --end '9'" out &&
+    ! grep -q 'supple sim .*--start' out; echo $?)" "$status $(cat err)"
+run "$BIN/supple" bake 'my pet.glb' -o bad -n --clip Trot --start rig
+check "--start with a word says how the flesh begins" "$([ $status = 0 ] && grep -q "supple sim .*--start 'rig'" out && ! grep -q 'supple import .*--start' out; echo $?)" "$(cat out err)"
+
+mkdir 'my curves'
+printf 'time,hips.ry,neck.rx\n0,0,0\n0.3,0.5,0.2\n0.6,0,0\n' >'my curves/nod it.csv'
+run "$BIN/supple" bake none.glb -o nod --clip 'my curves/nod it.csv' $small
+check "joint curves, named from where the caller stands, for a character without clips" "$([ $status = 0 ] && [ -s nod/nod_it.abc ]; echo $?)" "$status $(cat err)"
+run "$BIN/supple" bake none.glb -o nod --clip 'my curves/nod it.csv' $small -n
+check "which a second run leaves alone" "$([ $status = 0 ] && ! grep -q 'supple import' out; echo $?)" "$(cat out err)"
+touch -d '1 minute' 'my curves/nod it.csv'
+run "$BIN/supple" bake none.glb -o nod --clip 'my curves/nod it.csv' $small -n
+check "unless they have changed" "$([ $status = 0 ] && grep -q 'supple import' out; echo $?)" "$(cat out err)"
+run "$BIN/supple" bake none.glb -o bad --clip 'my curves/none.csv'
+check "curves that are not there" "$([ $status = 3 ] && grep -q 'my curves/none.csv: cannot read' err; echo $?)" "$status $(cat err)"
+run "$BIN/supple" bake none.glb -o bad
+check "a character without clips: what to do about it" "$([ $status = 3 ] && grep -q 'holds no clip.*--clip FILE.csv' err && [ ! -e bad/none.poses.npz ]; echo $?)" "$status $(cat err)"
 
 # Killed while it works: 75, and the next run goes on from what is whole.
 "$BIN/supple" bake 'my pet.glb' -o killed --clip Trot $small >out 2>err </dev/null &

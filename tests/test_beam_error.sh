@@ -1,7 +1,7 @@
 #!/bin/sh
 # Reduced against full on a beam that bends by 75 degrees, slowly and fast: at most 1 %, and at most a fifth (fast) or half (slowly) of what the
 # scheme of PSSD leaves at the same r (its inertia, linear interpolation, modes and cubature). Its modes and tets are of the one shot alone that it
-# is measured on; ours are of a motion, too. Trained on the shots alone they left a fifth of the slow one as well.
+# is measured on; ours are of a motion, too, and the median of three neighbouring r. Trained on the shots alone they left a fifth of the slow one as well.
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/tap.sh"
 python=

@@ -540,7 +540,8 @@ static void test_localized(void **unused)
                                  .weights = weights,
                                  .linear = linear,
                                  .r = r};
-    if (su_pose_modes(&setup, f.x, f.young, f.poisson, &contact, values, modes, &report, 1, NULL, NULL, &err) != SU_OK)
+    if (su_pose_modes(&setup, &(su_pose_flesh){f.x, f.young, f.poisson, &contact}, values, modes, &report, 1, NULL,
+                      &err) != SU_OK)
         fail_msg("%s", err.text);
     printf("# two regions: %d constraints of %d rows, residual %.0e\n", (int)report.constraints, (int)contact.rows,
            report.residual);

@@ -4,6 +4,7 @@
 #include "reduce/cubature/cubature.h"
 #include "reduce/cubature/elastic_rows.h"
 #include "reduce/cubature/pose_space.h"
+#include "reduce/cubature/reduced_stiffness.h"
 #include "reduce/cubature/selection.h"
 
 #include <lapacke.h>
@@ -23,6 +24,7 @@ typedef struct fixture {
     beam_space beam;
     su_pose_space space;
     int32_t *all_tets, *all_vertices;
+    su_candidates tets; /* all of them */
 } fixture;
 
 enum { R = 12, M = 3 };
@@ -39,6 +41,7 @@ static int make_fixture(void **state)
     f->all_vertices = calloc((size_t)f->space.n, sizeof(int32_t));
     for (int32_t e = 0; e < f->space.t; e++) f->all_tets[e] = e;
     for (int32_t v = 0; v < f->space.n; v++) f->all_vertices[v] = v;
+    f->tets = (su_candidates){SU_POINT_TET, f->space.t, f->space.n, f->all_tets, f->all_vertices, f->beam.shape.tets};
     *state = f;
     return 0;
 }
@@ -56,8 +59,7 @@ static int free_fixture(void **state)
 static su_fit_problem make_problem(fixture *f, int samples, uint64_t seed, double amplitude, int between)
 {
     su_pose_space *space = &f->space;
-    su_fit_problem p = {
-        .r = R, .groups = M, .candidates = space->t, .vertices = space->n, .corners = 4, .corner = f->beam.shape.tets};
+    su_fit_problem p = {.r = R, .groups = M, .points = &f->tets};
     p.station_count = M + (between ? M - 1 : 0);
     p.stations = calloc((size_t)p.station_count, sizeof *p.stations);
     double *x = calloc((size_t)(3 * space->n), sizeof *x);
@@ -72,9 +74,7 @@ static su_fit_problem make_problem(fixture *f, int samples, uint64_t seed, doubl
         }
         su_sampling sampling = {.samples = samples, .amplitude = amplitude, .seed = seed, .stream = (uint64_t)a};
         su_station_rows *rows = &p.stations[a];
-        assert_int_equal(su_elastic_rows(space, &place, &sampling, (su_force_part){0}, space->t, f->all_tets, space->n,
-                                         f->all_vertices, rows, NULL),
-                         SU_OK);
+        assert_int_equal(su_elastic_rows(space, &place, &sampling, &f->tets, rows, NULL), SU_OK);
         rows->blend = calloc(M, sizeof(double));
         memcpy(rows->blend, place.positive, M * sizeof(double));
         rows->group = (int)place.pose;
@@ -95,10 +95,10 @@ static void all_tets_with_weight_one_are_exact(void **state)
 {
     fixture *f = *state;
     su_fit_problem p = make_problem(f, 6, 1, 0.05, 1);
-    double *ones = calloc((size_t)(M * p.candidates), sizeof *ones);
+    double *ones = calloc((size_t)(M * f->tets.count), sizeof *ones);
     su_error_pair errors[2 * M];
-    for (int64_t k = 0; k < M * p.candidates; k++) ones[k] = 1;
-    assert_int_equal(su_fit_errors(&p, p.candidates, f->all_tets, ones, 2, errors, NULL), SU_OK);
+    for (int64_t k = 0; k < M * f->tets.count; k++) ones[k] = 1;
+    assert_int_equal(su_fit_errors(&p, f->tets.count, f->all_tets, ones, 2, errors, NULL), SU_OK);
     for (int64_t a = 0; a < p.station_count; a++) assert_true(errors[a].rms < 1e-4);
     free(ones);
     free_problem(&p);
@@ -114,7 +114,7 @@ static void few_tets_reach_two_per_cent(void **state)
     su_selection set;
     assert_int_equal(su_select_points(&p, &settings, &set, NULL), SU_OK);
     printf("# %lld of %lld tets for %.2f %% (rows %.2f s, search %.2f s)\n", (long long)set.count,
-           (long long)p.candidates, 100 * set.worst, made - started, su_seconds() - made);
+           (long long)f->tets.count, 100 * set.worst, made - started, su_seconds() - made);
     for (int64_t a = 0; a < p.station_count; a++)
         printf("# station %lld: mean %.2f %%, rms %.2f %%\n", (long long)a, 100 * set.errors[a].mean,
                100 * set.errors[a].rms);
@@ -141,37 +141,42 @@ static void both_sets_train_without_shots(void **state)
 {
     fixture *f = *state;
     su_training_places places;
-    su_shot_target target = {0};
-    assert_int_equal(su_training_places_create(&f->space, &target, 0, NULL, 0, &places, NULL), SU_OK);
+    const su_shot_list no_shots = {.count = 0};
+    su_training_plan plan = su_training_plan_make(&(su_training_case){.modes = R, .region_modes = R, .regions = 1});
+    const su_training training = {
+        .space = &f->space, .plan = &plan, .places = &places, .moving = &places, .seed = 1, .memory = (int64_t)1 << 30};
+    assert_int_equal(su_training_places_create(&f->space, &no_shots, &plan, 0, &places, NULL), SU_OK);
     assert_int_equal(places.count, 2 * M - 1);
-    su_cubature_settings settings = su_cubature_defaults();
     su_cubature set, again;
-    assert_int_equal(su_cubature_train(&f->space, &places, &places, &settings, &set, NULL), SU_OK);
+    assert_int_equal(su_cubature_train(&training, &set, NULL), SU_OK);
+    const su_point_set *tets = &set.tets, *vertices = &set.vertices;
     printf("# %lld tets %.2f %%, %lld vertices %.2f %%; rows %.2f s, tets %.2f s, vertices %.2f s\n",
-           (long long)set.tet_count, 100 * set.tet_worst, (long long)set.vertex_count, 100 * set.vertex_worst,
-           set.seconds_rows, set.seconds_tets, set.seconds_vertices);
-    assert_true(set.tet_worst <= settings.error && set.vertex_worst <= settings.error);
+           (long long)tets->count, 100 * tets->worst, (long long)vertices->count, 100 * vertices->worst,
+           tets->seconds_rows, tets->seconds_choice, vertices->seconds_choice);
+    assert_true(tets->worst <= plan.error && vertices->worst <= plan.error);
     assert_null(set.linear);
-    for (int64_t k = 0; k < M * set.tet_count; k++) assert_true(set.tet_weights[k] >= 0);
-    for (int64_t k = 0; k < set.vertex_count; k++) assert_true(set.vertex_weights[k] >= 0);
-    su_error_pair tets[2 * M], vertices[2 * M];
+    for (int64_t k = 0; k < M * tets->count; k++) assert_true(tets->weights[k] >= 0);
+    for (int64_t k = 0; k < vertices->count; k++) assert_true(vertices->weights[k] >= 0);
+    su_error_pair tet_errors[2 * M], vertex_errors[2 * M];
     for (int k = 1; k <= 3; k++) {
-        assert_int_equal(su_cubature_check(&f->space, &places, &set, 15, 0.025 * k, 77, tets, vertices, NULL), SU_OK);
+        assert_int_equal(su_cubature_check(&training, &set, 15, 0.5 * k, tet_errors, vertex_errors, NULL), SU_OK);
         printf("# fresh at %.3f:", 0.025 * k);
-        for (int64_t a = 0; a < places.count; a++) printf(" %.2f/%.2f", 100 * tets[a].mean, 100 * vertices[a].mean);
+        for (int64_t a = 0; a < places.count; a++)
+            printf(" %.2f/%.2f", 100 * tet_errors[a].mean, 100 * vertex_errors[a].mean);
         printf(" %%\n");
-        for (int64_t a = 0; a < places.count; a++) assert_true(tets[a].mean < 0.03 && vertices[a].mean < 0.03);
+        for (int64_t a = 0; a < places.count; a++)
+            assert_true(tet_errors[a].mean < 0.03 && vertex_errors[a].mean < 0.03);
     }
-    settings.tets = set.tet_count, settings.vertices = set.vertex_count; /* by count, which takes less time */
+    plan.tets = tets->count, plan.vertices = vertices->count; /* by count, which takes less time */
     su_cubature_free(&set);
-    assert_int_equal(su_cubature_train(&f->space, &places, &places, &settings, &set, NULL), SU_OK);
+    assert_int_equal(su_cubature_train(&training, &set, NULL), SU_OK);
     f->space.threads = 1;
-    assert_int_equal(su_cubature_train(&f->space, &places, &places, &settings, &again, NULL), SU_OK);
-    assert_int_equal(set.tet_count, again.tet_count);
-    assert_int_equal(set.vertex_count, again.vertex_count);
-    assert_memory_equal(set.tets, again.tets, (size_t)set.tet_count * sizeof *set.tets);
-    assert_memory_equal(set.tet_weights, again.tet_weights, (size_t)(M * set.tet_count) * sizeof(double));
-    assert_memory_equal(set.vertex_weights, again.vertex_weights, (size_t)set.vertex_count * sizeof(double));
+    assert_int_equal(su_cubature_train(&training, &again, NULL), SU_OK);
+    assert_int_equal(tets->count, again.tets.count);
+    assert_int_equal(vertices->count, again.vertices.count);
+    assert_memory_equal(tets->points, again.tets.points, (size_t)tets->count * sizeof *tets->points);
+    assert_memory_equal(tets->weights, again.tets.weights, (size_t)(M * tets->count) * sizeof(double));
+    assert_memory_equal(vertices->weights, again.vertices.weights, (size_t)vertices->count * sizeof(double));
     su_cubature_free(&set);
     su_cubature_free(&again);
     su_training_places_free(&places);
@@ -237,17 +242,10 @@ static void errors_at_states_are_displacements(void **state)
     }
     su_station_rows rows = {.blend = calloc(M, sizeof(double)), .group = 0, .importance = 1};
     memcpy(rows.blend, place.positive, M * sizeof(double));
-    assert_int_equal(su_state_rows(space, &place, STATES, states, (su_force_part){SU_FORCE_REMAINDER, K0}, space->t,
-                                   f->all_tets, n, f->all_vertices, &rows, NULL),
-                     SU_OK);
-    su_fit_problem p = {.r = R,
-                        .groups = M,
-                        .station_count = 1,
-                        .candidates = space->t,
-                        .vertices = n,
-                        .corners = 4,
-                        .corner = f->beam.shape.tets,
-                        .stations = &rows};
+    assert_int_equal(
+        su_state_rows(space, &place, STATES, states, (su_force_part){SU_FORCE_REMAINDER, K0}, &f->tets, &rows, NULL),
+        SU_OK);
+    su_fit_problem p = {.r = R, .groups = M, .station_count = 1, .points = &f->tets, .stations = &rows};
     su_error_pair error;
     assert_int_equal(su_fit_errors(&p, 0, f->all_tets, ones, 2, &error, NULL), SU_OK);
     printf("# without tets %.4f, by a solve %.4f\n", error.rms, sqrt(expected));

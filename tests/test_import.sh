@@ -43,7 +43,8 @@ if [ -n "$python" ]; then
         supple import -q hard.gltf --fps 60 --object skin --object hat --object floor -o hard.npz &&
         "$python" "$here/reference_gltf.py" hard.gltf 0 hard.npz 40
     ok $? "stepped and cubic keys, six joints a vertex, uneven scale, rigid props agree with the specification"
-    supple import -q hard.gltf --progress none -o hard.npz 2>log.txt && grep -q "1 meshes that do not move with the skeleton" log.txt &&
+    supple import hard.gltf --progress none -o hard.npz 2>log.txt && grep -q "1 objects that do not move with the skeleton were left out .*: floor$" log.txt &&
+        grep -q "1 objects without skin follow their joints and get no flesh: hat$" log.txt &&
         "$python" - <<'PY'
 import json, zipfile
 import numpy as np
@@ -53,7 +54,27 @@ assert (a["rigid"][a["source_vertex"]] == (a["object_ids"] == 0)).all() and a["r
 assert not any(n.startswith("hat.") for n in meta["param_names"])
 PY
     ok $? "a prop on a joint is rigid, a floor stays out"
-    sed 's/"j3"/"j2"/' hard.gltf >twins.gltf
+    "$python" "$here/make_gltf.py" held held.gltf && supple import -q held.gltf --fps 60 -o held.npz &&
+        "$python" "$here/reference_gltf.py" held.gltf 0 held.npz 40
+    ok $? "a prop on a joint that carries no skin comes in and follows it"
+    "$python" "$here/make_gltf.py" twins twins.gltf && supple import -q twins.gltf --fps 60 --object thing -o twins.npz &&
+        "$python" "$here/reference_gltf.py" twins.gltf 0 twins.npz 40 && "$python" - <<'PY'
+import json, zipfile
+meta = json.loads(zipfile.ZipFile("twins.npz").read("meta.json"))
+assert meta["bone_names"].count("bone") == 3 and meta["bone_names"].count("end") == 2, meta["bone_names"]
+names = {n.rsplit(".", 1)[0] for n in meta["param_names"]}
+assert {"hip", "bone", "bone#2", "bone#3", "end", "end#2"} <= names, names
+PY
+    ok $? "joints of equal names are told apart by their numbers, as glTF does"
+    printf 'time,bone#3.rx,hip.ry # a key a row\n0,0,0\n1,1,0\n' >curves.csv
+    supple import -q twins.gltf --clip curves.csv -o curves.npz && "$python" - <<'PY'
+import json, zipfile
+import numpy as np
+a, names = np.load("curves.npz"), json.loads(zipfile.ZipFile("curves.npz").read("meta.json"))["param_names"]
+last = {n: v for n, v in zip(names, a["params"][-1]) if abs(v) > 1e-6 and n != "shape0"}
+assert list(last) == ["bone#3.rx"] and abs(last["bone#3.rx"] - 1) < 1e-6, last
+PY
+    ok $? "joint curves name them as the parameters do"
 else
     skip "stepped and cubic keys" "no numpy"
 fi
@@ -95,7 +116,6 @@ refuse "an empty file" 3 "empty" empty.glb
 refuse "a missing file" 3 "No such file" nowhere.glb
 refuse "a folder" 3 "not a file" folder.glb
 refuse "a kind nobody knows" 3 "cannot read" "$here/run"
-[ ! -f twins.gltf ] || refuse "two joints of one name" 3 "unique names: j2" twins.gltf
 fox=$SUPPLE_DATA/fox/Fox.glb
 if [ -f "$fox" ]; then
     head -c 100000 "$fox" >cut.glb

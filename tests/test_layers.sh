@@ -24,9 +24,10 @@ runtime/step: core geometry runtime/kernels
 runtime/subspace: core geometry io/stage rig physics runtime/kernels runtime/step
 runtime/forces: core geometry io/stage physics runtime/kernels runtime/step runtime/subspace
 runtime: core geometry io/stage rig physics runtime/kernels runtime/step runtime/subspace runtime/forces
-reduce/modes: core linalg geometry io/stage rig physics fem
+reduce: physics
 reduce/align: core geometry rig
-reduce/cubature: core linalg geometry io/stage rig physics fem runtime reduce/modes reduce/align
+reduce/modes: core linalg geometry io/stage rig physics fem reduce reduce/align
+reduce/cubature: core linalg geometry io/stage rig physics fem runtime reduce reduce/align
 estimate: core linalg geometry io/stage rig physics fem runtime/subspace
 ORDER
 # Headers that only programs include, although they lie in core.

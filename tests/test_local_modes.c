@@ -112,8 +112,8 @@ static double *modes_of(const body *b)
                            .r = r};
     su_error err = {0};
     su_mode_report report;
-    su_status status =
-        su_pose_modes(&setup, b->x, b->young, b->poisson, NULL, values, modes, &report, 2, NULL, NULL, &err);
+    su_status status = su_pose_modes(&setup, &(su_pose_flesh){b->x, b->young, b->poisson, NULL}, values, modes, &report,
+                                     2, NULL, &err);
     if (status != SU_OK) printf("# %s\n", err.text);
     assert_int_equal(status, SU_OK);
     assert_true(report.residual < 1e-8);

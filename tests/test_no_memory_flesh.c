@@ -73,8 +73,8 @@ static su_status tie_and_hold(void *context, int threads, su_error *err)
     const beam *b = &s->mesh;
     const su_tets mesh = {b->n, b->t, b->vertices, b->tets};
     static const double segments[] = {-0.1, 0, 0, 0.3, 0, 0};
-    const su_held_bones bones = {1, segments, NULL};
-    const su_held_bones none = {0, NULL, NULL};
+    const su_held_bones bones = {.count = 1, .segments = segments};
+    const su_held_bones none = {0};
     su_held held = {0};
     int32_t *index = NULL, *tet = NULL;
     double *weight = NULL, *bary = NULL, *depth = NULL, *half = NULL, *misfit = NULL;

@@ -167,21 +167,29 @@ done:
 static su_status play_shots(void *context, int threads, su_error *err)
 {
     static const char *const names[] = {"shot"};
-    const su_play_plan plan = {.most = 10, .stretch = 8, .run_in = 1, .motions = 1, .exact = 2};
-    const su_tet *tet = &made.s.tet;
+    su_training_plan plan =
+        su_training_plan_make(&(su_training_case){.one_basis = true, .modes = 3, .region_modes = 3});
+    const su_play play = {.tet = &made.s.tet,
+                          .fit = &made.s.fit,
+                          .plan = &plan,
+                          .count = 1,
+                          .motions = 1,
+                          .paths = names,
+                          .anims = &made.s.anim,
+                          .most = 10,
+                          .threads = threads};
     su_played_shots played;
-    int64_t got;
-    double *basis = NULL, *q = NULL;
+    su_basis basis = {0};
     su_status status;
     (void)context;
-    SU_TRY(su_shots_play(tet, &made.s.fit, 1, names, &made.s.anim, &plan, &played, threads, NULL, err));
-    FAILING_MEMORY_RESULT(played.shapes, 3 * tet->n * played.count);
-    SU_GO(SU_ALLOC(&basis, 3 * tet->n * 3, "a basis", err));
-    SU_GO(SU_ALLOC(&q, 3 * played.count, "coordinates", err));
-    SU_GO(su_motion_basis_create(tet, made.r.mass, &played, 1, 1, 1, 3, basis, q, &got, err));
-    FAILING_MEMORY_RESULT(basis, 3 * tet->n * got);
+    plan.stretch_frames = 8, plan.longest_stretch = 0, plan.run_in_frames = 1, plan.exact_every = 2;
+    SU_TRY(su_shots_play(&play, &played, err));
+    FAILING_MEMORY_RESULT(played.shapes, 3 * made.s.tet.n * played.count);
+    SU_GO(su_motion_basis_create(&play, &played, SU_NEOHOOKEAN, 3, &basis, NULL, err));
+    FAILING_MEMORY_RESULT(basis.basis, 3 * made.s.tet.n * basis.r);
+    FAILING_MEMORY_RESULT(basis.state_q, basis.f * basis.r);
 done:
-    free(basis), free(q);
+    su_basis_free(&basis);
     su_played_shots_free(&played);
     return status;
 }
@@ -241,8 +249,8 @@ static void bases(void **unused)
 static su_status train(void *context, int threads, su_error *err)
 {
     beam_space *s = &made.beam;
-    const su_shot_target target = {0};
-    su_cubature_settings settings = su_cubature_defaults();
+    const su_shot_list no_shots = {.count = 0};
+    su_training_plan plan = su_training_plan_make(&(su_training_case){.modes = R, .region_modes = R, .regions = 1});
     su_pose_space space;
     su_training_places places = {0};
     su_cubature set = {0};
@@ -250,13 +258,15 @@ static su_status train(void *context, int threads, su_error *err)
     su_stiffening stiffening;
     su_status status;
     (void)context;
-    settings.samples = 6, settings.tets = 6, settings.vertices = 4;
+    const su_training training = {
+        .space = &space, .plan = &plan, .places = &places, .moving = &places, .seed = 1, .memory = (int64_t)1 << 30};
+    plan.samples = 6, plan.least_samples = 6, plan.tets = 6, plan.vertices = 4;
     SU_TRY(su_pose_space_create(&space, &s->tet, &s->fit, &s->basis, SU_NEOHOOKEAN, SU_COROTATED, threads, err));
-    SU_GO(su_training_places_create(&space, &target, 0, NULL, 0, &places, err));
-    SU_GO(su_cubature_train(&space, &places, &places, &settings, &set, err));
-    FAILING_MEMORY_RESULT(set.tets, set.tet_count);
-    FAILING_MEMORY_RESULT(set.tet_weights, POSES * set.tet_count);
-    FAILING_MEMORY_RESULT(set.vertex_weights, set.vertex_count);
+    SU_GO(su_training_places_create(&space, &no_shots, &plan, 0, &places, err));
+    SU_GO(su_cubature_train(&training, &set, err));
+    FAILING_MEMORY_RESULT(set.tets.points, set.tets.count);
+    FAILING_MEMORY_RESULT(set.tets.weights, POSES * set.tets.count);
+    FAILING_MEMORY_RESULT(set.vertices.weights, set.vertices.count);
     SU_GO(su_stiffness_probe_create(&space, 4, &probe, err));
     SU_GO(su_stiffness_measure(probe, &places.place[1], &stiffening, err));
     FAILING_MEMORY_RESULT(&stiffening.mean, 1);

@@ -102,21 +102,28 @@ for name in ('turn_start', 'turn_node', 'turn_weight'): assert np.array_equal(M_
 assert np.abs(np.add.reduceat(f['turn_weight'], f['turn_start'][:-1]) - 1).max() < 1e-12
 PY
 echo $?)" "$(tail -3 why)"
-check "D adds what the tets lack of the linear force and takes off 5 % at most" "$("$python" - <<'PY' 2>why
+# With few tets they are too stiff in some motion by more than D may take off: 1.38 times as stiff as the flesh here, 1.03 as trained.
+must "$BIN/supple-cubature" c.tet.npz c.poses.npz c.fit.npz c.basis.npz --shots m.anim.npz t.anim.npz --tets $modes -j 2 -q -o few.model.npz --stats few.json
+check "D adds what the tets lack of the linear force and takes off what they have too much, up to 20 % of the flesh's" "$("$python" - <<'PY' 2>why
 from common import *
-M_ = np.load('c.model.npz')
-weights = np.zeros(len(tets))
-weights[M_['cubature_tets']] = M_['cubature_weights'][0]
-K, own, L = stiffness(np.ones(len(tets))), stiffness(weights), M_['linear_stiffness']
-assert np.abs(L - L.T).max() < 1e-9 * np.abs(L).max()
+K = stiffness(np.ones(len(tets)))
 R = np.linalg.inv(np.linalg.cholesky(K))
 against = lambda A: np.linalg.eigvalsh(R @ A @ R.T)                           # eigenvalues of (A, U'KU)
-assert against(L).min() > -0.05 - 1e-6 and against(L).max() < 1 + 1e-6, against(L)
-values = against(own + L)                                                     # together nothing is too soft, and where tets have too
-assert values.min() > 1 - 1e-6, values                                        # much, all but the 5 % stays
-most = against(own).max()
-assert abs(values.max() - max(1, most - 0.05)) < 1e-6 and most < 1.5, (values.max(), most)
-assert abs(json.load(open('c.json'))['stiffest'] - most) < 1e-4 * most
+def excess(name):
+    M_ = np.load(name + '.model.npz')
+    weights = np.zeros(len(tets))
+    weights[M_['cubature_tets']] = M_['cubature_weights'][0]
+    own, L = stiffness(weights), M_['linear_stiffness']
+    assert np.abs(L - L.T).max() < 1e-9 * np.abs(L).max()
+    most = against(own).max()
+    assert abs(against(L).min() + min(max(most - 1, 0), 0.2)) < 1e-6 and against(L).max() < 1 + 1e-6, (against(L), most)
+    values = against(own + L)                                                 # together nothing is too soft, and where tets have too
+    assert values.min() > 1 - 1e-6, values                                    # much, all but the 20 % stays
+    assert abs(values.max() - max(1, most - 0.2)) < 1e-6, (values.max(), most)
+    assert abs(json.load(open(name + '.json'))['stiffest'] - most) < 1e-4 * most
+    return most
+trained, few = excess('c'), excess('few')
+assert 1 < trained < 1.2 < few < 1.5, (trained, few)
 PY
 echo $?)" "$(tail -3 why)"
 

@@ -40,18 +40,24 @@ static void describe(scene *s)
     s->anim.file.meta = json_pack("{s:f}", "fps", 30.0);
 }
 
-static void play_plan(scene *s, int count, const su_anim *anims, const su_play_plan *plan, int threads,
-                      su_played_shots *out)
+static su_training_plan plan_of(bool one_basis)
 {
-    su_error err = {0};
-    if (su_shots_play(&s->tet, &s->fit, count, names, anims, plan, out, threads, NULL, &err) != SU_OK)
-        fail_msg("%s", err.text);
+    return su_training_plan_make(&(su_training_case){.one_basis = one_basis, .modes = 20, .region_modes = 20});
 }
 
+static void play_by(scene *s, const su_play *how, su_played_shots *out)
+{
+    su_error err = {0};
+    su_play play = *how;
+    play.tet = &s->tet, play.fit = &s->fit, play.paths = names;
+    if (su_shots_play(&play, out, &err) != SU_OK) fail_msg("%s", err.text);
+}
+
+/* As for bases a pose: stretches of 16 frames, run in for 4. */
 static void play(scene *s, int count, const su_anim *anims, int64_t most, int threads, su_played_shots *out)
 {
-    const su_play_plan plan = {.most = most, .stretch = 16, .run_in = 4};
-    play_plan(s, count, anims, &plan, threads, out);
+    const su_training_plan plan = plan_of(false);
+    play_by(s, &(su_play){.plan = &plan, .count = count, .anims = anims, .most = most, .threads = threads}, out);
 }
 
 /* The full simulation as shots are played: one solve a step; iterative, or with a factor of its own. */
@@ -60,7 +66,7 @@ static su_fullsim *coarse_simulation(scene *s, bool iterative)
     su_sim_settings settings = su_sim_defaults();
     su_fullsim_options options = {.tolerance = 1e-8, .newton = 1, .threads = 1, .iterative = iterative};
     su_fullsim *sim;
-    settings.substeps = SU_PLAYED_SUBSTEPS;
+    settings.substeps = (int)plan_of(false).played_substeps;
     assert_int_equal(su_sim_settings_resolve(&settings, 4.0, s->anim.F, s->anim.times, 30, NULL), SU_OK);
     assert_int_equal(su_fullsim_create(&s->tet, &s->fit, s->shot, &settings, &options, &sim, NULL), SU_OK);
     su_sim_settings_free(&settings);
@@ -184,14 +190,15 @@ static void shapes_are_the_full_simulation_turned_back(void **unused)
 static void long_shots_are_played_in_pieces(void **unused)
 {
     (void)unused;
-    const su_play_plan plan = {.longest = 10, .run_in = 5};
+    su_training_plan plan = plan_of(true);
+    plan.longest_stretch = 10, plan.run_in_frames = 5;
     scene s;
     su_played_shots played, again;
     scene_create(&s, 4, 1, 1, 2, two_poses, 32, 30, scene_swing, 0, NULL);
     describe(&s);
     su_anim both[] = {s.anim, s.anim};
-    play_plan(&s, 2, both, &plan, 1, &played);
-    play_plan(&s, 2, both, &plan, 3, &again);
+    play_by(&s, &(su_play){.plan = &plan, .count = 2, .anims = both, .threads = 1}, &played);
+    play_by(&s, &(su_play){.plan = &plan, .count = 2, .anims = both, .threads = 3}, &again);
     assert_int_equal(played.count, 2 * 31);
     assert_int_equal(again.count, played.count);
     assert_memory_equal(played.shapes, again.shapes, (size_t)(3 * s.tet.n * played.count) * sizeof *played.shapes);
@@ -203,8 +210,8 @@ static void long_shots_are_played_in_pieces(void **unused)
     int64_t first = 31 / 4;
     su_fullsim *sim = coarse_simulation(&s, true);
     su_fullsim_frame frame;
-    su_fullsim_restart(sim, played.frame[first] - plan.run_in);
-    for (int k = 0; k < plan.run_in; k++) assert_int_equal(su_fullsim_advance(sim, NULL), SU_OK);
+    su_fullsim_restart(sim, played.frame[first] - plan.run_in_frames);
+    for (int k = 0; k < plan.run_in_frames; k++) assert_int_equal(su_fullsim_advance(sim, NULL), SU_OK);
     for (int64_t k = first; k < 2 * 31 / 4; k++) {
         su_fullsim_state(sim, &frame);
         for (int64_t v = 0; v < s.tet.n; v++)

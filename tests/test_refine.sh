@@ -36,6 +36,9 @@ check "one of others is not" "$([ $status = 0 ] && grep -q '"reused_poses": 0' r
 run "$BIN/supple" fit pet.tet.npz pet.poses.npz --reuse pet.modes.npz -o other.fit.npz
 check "another kind of file cannot be reused" "$([ $status = 3 ]; echo $?)" "$status $(cat err)"
 
+run "$BIN/supple" poses 'the trot.anim.npz' -m 2 --add 'the trot:3' 'the trot:9' 'the trot:3' -o twice.npz
+check "a frame that is added twice is one pose, with a note" "$([ $status = 0 ] && grep -q 'the trot:3: the same as pose 2; left out' err &&
+    grep -q 'pose 3: the trot:9' err && ! grep -q 'pose 4:' err; echo $?)" "$status $(cat err)"
 run "$BIN/supple" refine pet.tet.npz 'the trot.anim.npz' -o few --poses '-m 2' --fit "$fit" --modes "$modes" --bound 0.01% --frames 12 --most 3
 check "a bound out of reach ends at --most, with a warning" "$([ $status = 0 ] && grep -q 'warning: 3 poses are the most' err; echo $?)" "$status $(cat err)"
 run "$BIN/supple" refine pet.tet.npz 'the trot.anim.npz' -o bad --poses '-m -2'

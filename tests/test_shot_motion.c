@@ -50,7 +50,7 @@ static void principal_directions(void **state)
         double phase = 2 * M_PI * frame / 400, force[3] = {3e10 * cos(phase), 1e10 * sin(phase), 0};
         assert_int_equal(su_linear_motion_frame(&motion, force, 100.0, NULL), SU_OK); /* long frames: no inertia */
     }
-    assert_int_equal(su_linear_motion_principal(&motion, 3, directions, &count, NULL), SU_OK);
+    assert_int_equal(su_linear_motion_principal(&motion, 3, 20, directions, &count, NULL), SU_OK);
     assert_int_equal(count, 2); /* the third never moves */
     assert_near(fabs(directions[0]), 3 / sqrt(2), 0.02);
     assert_near(fabs(directions[4]), 1 / sqrt(2), 0.02);
@@ -74,10 +74,10 @@ static void quiet_shot(void **state)
             assert_int_equal(su_linear_motion_frame(&motion, force, 100.0, NULL), SU_OK);
         }
     }
-    assert_int_equal(su_linear_motion_weights(&motion, weights, NULL), SU_OK);
+    assert_int_equal(su_linear_motion_weights(&motion, 20, weights, NULL), SU_OK);
     assert_near(weights[0], 1, 1e-3);
     assert_near(weights[79], 10, 0.02);
-    assert_int_equal(su_linear_motion_principal(&motion, 3, directions, &count, NULL), SU_OK);
+    assert_int_equal(su_linear_motion_principal(&motion, 3, 20, directions, &count, NULL), SU_OK);
     assert_int_equal(count, 2);
     double along[3] = {0, 0, 0};
     for (int k = 0; k < 2; k++)

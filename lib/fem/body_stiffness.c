@@ -63,20 +63,16 @@ static void smooth(const su_tets *mesh, double *value, double *vertex, double *w
 /* Logarithms of what thinness asks for. */
 static su_status thin_parts(const su_tets *mesh, int threads, double *out, su_error *err)
 {
-    double *depth = NULL, *half = NULL, H;
+    double *mean = NULL, *weight = NULL, H;
     su_status status;
-    SU_GO(SU_ALLOC(&depth, mesh->n, "flesh thickness", err));
-    SU_GO(SU_ALLOC(&half, mesh->n, "flesh thickness", err));
-    SU_GO(su_flesh_thickness(mesh, threads, depth, half, err));
-    for (int64_t e = 0; e < mesh->t; e++) {
-        out[e] = 0;
-        for (int c = 0; c < 4; c++) out[e] = fmax(out[e], half[mesh->tets[4 * e + c]]);
-    }
-    smooth(mesh, out, depth, half);
+    SU_GO(SU_ALLOC(&mean, mesh->n, "flesh thickness", err));
+    SU_GO(SU_ALLOC(&weight, mesh->n, "flesh thickness", err));
+    SU_GO(su_tet_thickness(mesh, threads, out, err));
+    smooth(mesh, out, mean, weight);
     SU_GO(thick_flesh(mesh, out, &H, err));
     for (int64_t e = 0; e < mesh->t; e++) out[e] = fmin(fmax(2 * log(H / out[e]), 0), log(SU_BODY_THIN));
 done:
-    free(depth), free(half);
+    free(mean), free(weight);
     return status;
 }
 

@@ -21,38 +21,94 @@ static bool visit_ball(void *context, int32_t w)
     return true;
 }
 
-su_status su_flesh_thickness(const su_tets *mesh, int threads, double *depth, double *half, su_error *err)
+/* depth (count) of points x (count,3): distance to the boundary, 0 where on_surface (count; NULL: nowhere) is set. */
+static su_status depths(const su_tets *mesh, int64_t count, const double *x, const uint8_t *on_surface, int threads,
+                        double *depth, su_error *err)
 {
     su_status status = SU_OK;
-    su_boxtree faces = {0}, balls = {0};
+    su_boxtree faces = {0};
     int32_t *surface = NULL;
-    double *boxes = NULL;
-    uint8_t *on_surface = NULL;
     int64_t b = 0;
     SU_GO(su_tet_boundary(mesh->t, mesh->tets, &b, &surface, NULL, err));
-    SU_GO(SU_ALLOC(&on_surface, mesh->n, "flesh marks", err));
-    SU_GO(SU_ALLOC(&boxes, 6 * mesh->n, "inscribed balls", err));
-    for (int64_t k = 0; k < 3 * b; k++) on_surface[surface[k]] = 1;
     SU_GO(su_boxtree_of_triangles(mesh->x, b, surface, &faces, err));
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 64)
-    for (int64_t v = 0; v < mesh->n; v++) {
+    for (int64_t v = 0; v < count; v++) {
         int32_t face;
-        const double *p = mesh->x + 3 * v;
-        depth[v] = on_surface[v] ? 0.0 : su_closest_point(&faces, mesh->x, surface, p, INFINITY, &face, NULL);
-        for (int i = 0; i < 3; i++) boxes[6 * v + i] = p[i] - depth[v], boxes[6 * v + 3 + i] = p[i] + depth[v];
+        depth[v] = on_surface && on_surface[v]
+                       ? 0.0
+                       : su_closest_point(&faces, mesh->x, surface, x + 3 * v, INFINITY, &face, NULL);
     }
-    SU_GO(su_boxtree_create(mesh->n, boxes, &balls, err));
+done:
+    su_boxtree_free(&faces);
+    free(surface);
+    return status;
+}
+
+/* half (wanted): of the points x (count,3) from `first` on, the depth of the deepest point whose ball holds each. */
+static su_status largest_balls(int64_t count, const double *x, const double *depth, int64_t first, int64_t wanted,
+                               int threads, double *half, su_error *err)
+{
+    su_status status = SU_OK;
+    su_boxtree balls = {0};
+    double *boxes = NULL;
+    SU_GO(SU_ALLOC(&boxes, 6 * count, "inscribed balls", err));
+    for (int64_t v = 0; v < count; v++)
+        for (int i = 0; i < 3; i++)
+            boxes[6 * v + i] = x[3 * v + i] - depth[v], boxes[6 * v + 3 + i] = x[3 * v + i] + depth[v];
+    SU_GO(su_boxtree_create(count, boxes, &balls, err));
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 64)
-    for (int64_t v = 0; v < mesh->n; v++) {
-        ball_query q = {mesh->x, mesh->x + 3 * v, depth, depth[v]};
+    for (int64_t v = 0; v < wanted; v++) {
+        ball_query q = {x, x + 3 * (first + v), depth, depth[first + v]};
         su_boxtree_overlap(&balls, q.p, q.p, visit_ball, &q);
         half[v] = q.best;
     }
 done:
-    su_boxtree_free(&faces);
     su_boxtree_free(&balls);
-    free(surface);
     free(boxes);
+    return status;
+}
+
+static su_status boundary_vertices(const su_tets *mesh, uint8_t *on_surface, su_error *err)
+{
+    int32_t *surface = NULL;
+    int64_t b = 0;
+    SU_TRY(su_tet_boundary(mesh->t, mesh->tets, &b, &surface, NULL, err));
+    for (int64_t k = 0; k < 3 * b; k++) on_surface[surface[k]] = 1;
+    free(surface);
+    return SU_OK;
+}
+
+su_status su_flesh_thickness(const su_tets *mesh, int threads, double *depth, double *half, su_error *err)
+{
+    su_status status = SU_OK;
+    uint8_t *on_surface = NULL;
+    SU_GO(SU_ALLOC(&on_surface, mesh->n, "flesh marks", err));
+    SU_GO(boundary_vertices(mesh, on_surface, err));
+    SU_GO(depths(mesh, mesh->n, mesh->x, on_surface, threads, depth, err));
+    SU_GO(largest_balls(mesh->n, mesh->x, depth, 0, mesh->n, threads, half, err));
+done:
     free(on_surface);
+    return status;
+}
+
+su_status su_tet_thickness(const su_tets *mesh, int threads, double *half, su_error *err)
+{
+    su_status status = SU_OK;
+    int64_t count = mesh->n + mesh->t;
+    uint8_t *on_surface = NULL;
+    double *x = NULL, *depth = NULL;
+    SU_GO(SU_ALLOC(&on_surface, count, "flesh marks", err));
+    SU_GO(SU_ALLOC(&x, 3 * count, "flesh thickness", err));
+    SU_GO(SU_ALLOC(&depth, count, "flesh thickness", err));
+    SU_GO(boundary_vertices(mesh, on_surface, err));
+    memcpy(x, mesh->x, 3 * (size_t)mesh->n * sizeof *x);
+    for (int64_t e = 0; e < mesh->t; e++)
+        for (int c = 0; c < 4; c++)
+            for (int i = 0; i < 3; i++)
+                x[3 * (mesh->n + e) + i] += 0.25 * mesh->x[3 * (int64_t)mesh->tets[4 * e + c] + i];
+    SU_GO(depths(mesh, count, x, on_surface, threads, depth, err));
+    SU_GO(largest_balls(count, x, depth, mesh->n, mesh->t, threads, half, err));
+done:
+    free(on_surface), free(x), free(depth);
     return status;
 }

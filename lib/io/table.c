@@ -41,9 +41,15 @@ static const char *separators_of(const char *line)
     return strchr(line, ',') ? "," : strchr(line, ';') ? ";" : strchr(line, '\t') ? "\t" : " \t";
 }
 
+/* Cuts comments and blanks off the end. A # within a word and before a digit belongs to a name: bone#2.rx. */
 static void strip(char *line)
 {
-    line[strcspn(line, "#\r\n")] = '\0';
+    line[strcspn(line, "\r\n")] = '\0';
+    for (char *mark = line; (mark = strchr(mark, '#')); mark++)
+        if (mark == line || mark[-1] == ' ' || mark[-1] == '\t' || mark[1] < '0' || mark[1] > '9') {
+            *mark = '\0';
+            break;
+        }
     for (size_t n = strlen(line); n > 0 && (line[n - 1] == ' ' || line[n - 1] == '\t'); n--) line[n - 1] = '\0';
 }
 

@@ -59,7 +59,7 @@ static const char *object_name(const su_scene *scene, const su_scene_instance *a
     return name[0] ? name : "object";
 }
 
-/* Does the node or one above it carry skin? */
+/* Is the node or one above it a joint of a skin, with weight or without? */
 static int under_joint(const su_scene *scene, const uint8_t *joint, int32_t node)
 {
     while (node >= 0 && !joint[node]) node = scene->node[node].parent;
@@ -87,10 +87,12 @@ static su_status choose_parts(su_character *c, const su_character_options *optio
     TAKE(scratch, joint, scene->nodes);
     TAKE(&c->arena, c->part, scene->instances);
     TAKE(&c->arena, c->object_names, scene->instances);
+    TAKE(&c->arena, c->left_out_names, scene->instances);
+    TAKE(&c->arena, c->carried_names, scene->instances);
     for (int64_t i = 0; i < scene->instances; i++) {
         const su_scene_mesh *mesh = &scene->mesh[scene->instance[i].mesh];
         skinned |= is_skinned(mesh);
-        for (int64_t b = 0; b < mesh->bones; b++) joint[mesh->bone[b].node] |= mesh->bone[b].count > 0;
+        for (int64_t b = 0; b < mesh->bones; b++) joint[mesh->bone[b].node] = 1;
     }
     for (int64_t i = 0; i < scene->instances; i++) {
         const su_scene_instance *at = &scene->instance[i];
@@ -100,14 +102,17 @@ static su_status choose_parts(su_character *c, const su_character_options *optio
         if (mesh->polygons == 0 || (options->object_count && !name_in(name, options->objects, options->object_count)))
             continue;
         if (hangs && !options->object_count && !under_joint(scene, joint, at->node)) { /* a floor, a prop on it */
-            c->left_out++;
+            if (c->left_out == 0 || strcmp(c->left_out_names[c->left_out - 1], name) != 0)
+                c->left_out_names[c->left_out++] = name;
             continue;
         }
         su_character_part *part = &c->part[c->parts];
-        if (c->parts == 0 || part[-1].node != at->node) c->object_names[c->objects++] = name;
+        int begins = c->parts == 0 || part[-1].node != at->node, carried = hangs && mesh->shapes == 0;
+        if (begins) c->object_names[c->objects++] = name;
+        if (begins && carried) c->carried_names[c->carried++] = name;
         *part =
             (su_character_part){.node = at->node, .mesh = at->mesh, .object = (int32_t)c->objects - 1, .first = c->N};
-        part->rigid = (hangs && mesh->shapes == 0) || name_in(name, options->rigid, options->rigid_count);
+        part->rigid = carried || name_in(name, options->rigid, options->rigid_count);
         c->parts++;
         c->N += mesh->vertices, c->P += mesh->polygons, c->corners += mesh->corners;
     }
@@ -218,10 +223,14 @@ static su_status name_morphs(su_character *c, su_error *err)
         name[k] = c->morph[k].name;
         if (alike < 2) continue;
         const char *object = c->object_names[c->part[c->morph[k].part].object];
-        size_t room = strlen(object) + strlen(c->morph[k].name) + 2;
+        size_t room = strlen(object) + strlen(c->morph[k].name) + 24;
+        int earlier = 0; /* objects may have equal names, too */
         char *text;
         TAKE(&c->arena, text, (int64_t)room);
-        snprintf(text, room, "%s.%s", object, c->morph[k].name);
+        for (int64_t j = 0; j < k; j++)
+            earlier += strcmp(c->morph[j].name, c->morph[k].name) == 0 &&
+                       strcmp(c->object_names[c->part[c->morph[j].part].object], object) == 0;
+        snprintf(text, room, earlier ? "%s.%s#%d" : "%s.%s", object, c->morph[k].name, earlier + 1);
         name[k] = text;
     }
     for (int64_t k = 0; k < c->K; k++) c->morph[k].name = name[k];

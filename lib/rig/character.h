@@ -66,7 +66,10 @@ typedef struct su_character {
     /* what was found on the way */
     int64_t normalized, negative, unweighted; /* source vertices whose weights were changed */
     int64_t degenerate;                       /* triangles left out */
-    int64_t left_out;                         /* parts that do not move with the skeleton */
+    int64_t left_out;                         /* objects that do not move with the skeleton */
+    const char **left_out_names;              /* (left_out) */
+    int64_t carried;                          /* objects without skin that are carried by a joint: rigid */
+    const char **carried_names;               /* (carried) */
 } su_character;
 
 /* The rule of --unit auto: the file's own unit (metres where it says none), unless the largest extent (in file units)

@@ -5,6 +5,7 @@
 #include "geometry/rotation.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,7 +26,29 @@ static su_status no_memory(const curves *c, su_error *err)
     return su_fail(err, SU_AGAIN, "%s: not enough memory", c->path);
 }
 
-/* NODE.rx: the node, and which part; -1 where the name is not of that form or no node has it. */
+static bool carries_skin(const su_scene *scene, int64_t node)
+{
+    for (int64_t m = 0; m < scene->meshes; m++)
+        for (int64_t b = 0; b < scene->mesh[m].bones; b++)
+            if (scene->mesh[m].bone[b].node == node && scene->mesh[m].bone[b].count > 0) return true;
+    return false;
+}
+
+/* The node of this name; of several the given one (1: the first) among the joints, then among all. -1: none. */
+static int32_t node_called(const su_scene *scene, const char *name, size_t length, long number)
+{
+    for (int pass = 0; pass < 2; pass++) {
+        long found = 0;
+        for (int64_t i = 0; i < scene->nodes; i++)
+            if (strlen(scene->node[i].name) == length && memcmp(scene->node[i].name, name, length) == 0 &&
+                (pass == 1 || carries_skin(scene, i)) && ++found == number)
+                return (int32_t)i;
+    }
+    return -1;
+}
+
+/* NODE.rx: the node, and which part; NODE#2.rx is the second of the joints of one name, as parameters are called. -1
+ * where the name is not of that form or no node has it. */
 static int32_t find_node(const su_scene *scene, const char *name, int *part)
 {
     static const char letters[] = "rtsxyz";
@@ -34,11 +57,13 @@ static int32_t find_node(const su_scene *scene, const char *name, int *part)
     const char *kind = strchr(letters, dot[1]), *axis = strchr(letters, dot[2]);
     if (!kind || !axis || kind - letters > 2 || axis - letters < 3) return -1;
     *part = (int)(3 * (kind - letters) + (axis - letters) - 3);
-    for (int64_t i = 0; i < scene->nodes; i++)
-        if (strlen(scene->node[i].name) == (size_t)(dot - name) &&
-            memcmp(scene->node[i].name, name, (size_t)(dot - name)) == 0)
-            return (int32_t)i;
-    return -1;
+    int32_t node = node_called(scene, name, (size_t)(dot - name), 1);
+    const char *mark = dot;
+    while (mark > name && *mark != '#') mark--;
+    if (node >= 0 || *mark != '#') return node;
+    char *end;
+    long number = strtol(mark + 1, &end, 10);
+    return end == dot && number > 1 ? node_called(scene, name, (size_t)(mark - name), number) : -1;
 }
 
 static su_status read_times(curves *c, double rate, su_error *err)

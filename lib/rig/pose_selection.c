@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NEAREST 1e-6     /* nearer poses are one (docs/formats.md, convention 19) */
 #define FLOOR (1.0 / 50) /* of the largest scale * range */
 
 /* ---- scales ---- */
@@ -134,14 +133,14 @@ su_status su_select_poses(int64_t count, int64_t s, const double *params, const 
         int64_t next = -1;
         if (*m <= given_count) {
             next = given[*m - 1];
-            if (nearest[next] < NEAREST) {
+            if (nearest[next] < SU_SAME_POSE) {
                 status = su_fail(err, SU_INPUT,
                                  "pose %lld of the list is the same as one before it (distance %.3g); drop it",
                                  (long long)*m, nearest[next]);
                 break;
             }
         } else {
-            double limit = fmax(NEAREST, stop * farthest);
+            double limit = fmax(SU_SAME_POSE, stop * farthest);
             for (int64_t i = 0; i < count; i++)
                 if (nearest[i] > limit) next = i, limit = nearest[i];
             if (next < 0) break;

@@ -7,6 +7,8 @@
 
 #include <stdint.h>
 
+#define SU_SAME_POSE 1e-6 /* nearer poses are one (docs/formats.md, convention 19) */
+
 /* scale (s): how far one unit of each parameter moves the skin, RMS over its vertices as a part of the diagonal, so
  * that
  * |(p - q) o scale| is about the distance of the two shapes and fingers count less than legs. Joints ("neck.rx") and

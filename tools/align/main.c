@@ -384,10 +384,17 @@ static su_status measure(su_tool *tool, const settings *set, const inputs *in, c
     if (fit->m < 2 && set->shots.count == 0) return SU_OK;
     int material = su_material_from_name(su_meta_text(fit->file.meta, "material", "neohookean"));
     if (material < 0) return su_fail(err, SU_INPUT, "%s: unknown material", in->fit_paths[0]);
-    su_shot_target target = {.rig = su_rig_of_fit(fit), .nbar = in->tet.nbar};
+    const su_shot_list shots = {.target = {.rig = su_rig_of_fit(fit), .nbar = in->tet.nbar},
+                                .count = set->shots.count,
+                                .paths = set->shots.items};
+    const su_training_plan plan = su_training_plan_make(&(su_training_case){.modes = basis->r,
+                                                                            .region_modes = basis->r,
+                                                                            .regions = basis->d,
+                                                                            .shots = set->shots.count,
+                                                                            .material = (su_material)material});
     SU_GO(su_pose_space_create(&space, &in->tet, fit, basis, (su_material)material,
                                set->interpolation ? SU_LINEAR : SU_COROTATED, tool->threads, err));
-    SU_GO(su_training_places_create(&space, &target, set->shots.count, set->shots.items, set->frames, &places, err));
+    SU_GO(su_training_places_create(&space, &shots, &plan, set->frames, &places, err));
     SU_GO(SU_ALLOC(&stiff, places.count, "stiffening", err));
     if (places.count > fit->m) {
         SU_GO(measure_places(tool, set, in, basis, &space, &places, stiff));

@@ -3,34 +3,21 @@
 #include "core/memory.h"
 #include "core/threads.h"
 #include "core/tool.h"
-#include "reduce/cubature/cubature.h"
-#include "reduce/cubature/model_build.h"
-#include "reduce/cubature/motion_check.h"
-#include "reduce/modes/parts.h"
-#include "reduce/cubature/training_places.h"
+#include "reduce/cubature/model_training.h"
 #include "reduce/cubature/training_states.h"
+#include "reduce/modes/parts.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Frames of the motion that one basis for all poses is trained at, elastic forces and inertia. */
-enum { STATE_PLACES = 48 };
-
-/* A model farther off than this in the motion that it was made from gets half as many tets more, while that takes a
- * tenth off, twice at most; one that stays beyond the second bound is warned of. */
-#define MOTION_BOUND 0.05
-#define MOTION_FAR 0.1
-#define MORE_TETS 1.5
-#define WORTH 0.9
-enum { MOST_TURNS = 2 };
-
 /* A training error above this many times the bound is told of. */
 #define WARN_ABOVE 1.05
 
+/* What the options say; 0: as the training plan has it. */
 typedef struct settings {
-    su_cubature_settings train;
     int tets, vertices, samples, states, seed, frames, memory, check;
+    double error, amplitude;
     su_list shots;
 } settings;
 
@@ -42,19 +29,13 @@ typedef struct job {
     su_fit *fits, fit;
     su_basis basis;
     su_pose_space space;
-    su_training_places places, more; /* more: beyond the places, where vertices alone are trained */
-    su_chosen_states states;
-    su_cubature cubature;
-    su_model model;
+    su_training_plan plan;
+    su_model_training training;
 } job;
 
 static void job_free(job *j)
 {
-    su_chosen_states_free(&j->states);
-    su_model_free(&j->model);
-    su_cubature_free(&j->cubature);
-    su_training_places_free(&j->places);
-    su_training_places_free(&j->more);
+    su_model_training_free(&j->training);
     su_pose_space_free(&j->space);
     su_basis_free(&j->basis);
     su_fit_free(&j->fit);
@@ -116,303 +97,222 @@ static su_status load_inputs(su_tool *tool, job *j)
     return SU_OK;
 }
 
-static json_t *error_list(int64_t m, const su_error_pair *errors)
+static su_status create_space(su_tool *tool, job *j)
 {
-    json_t *list = json_array();
-    for (int64_t i = 0; i < m; i++)
-        json_array_append_new(list, json_pack("{s:f, s:f}", "mean", errors[i].mean, "rms", errors[i].rms));
-    return list;
+    const char *name = su_meta_text(j->fit.file.meta, "material", "neohookean");
+    int material = su_material_from_name(name);
+    if (material < 0) return su_fail(&tool->err, SU_INPUT, "%s: unknown material '%s'", j->fit_paths[0], name);
+    bool linear = strcmp(su_meta_text(j->basis.file.meta, "interpolation", "corotated"), "linear") == 0;
+    return su_pose_space_create(&j->space, &j->tet, &j->fit, &j->basis, (su_material)material,
+                                linear ? SU_LINEAR : SU_COROTATED, tool->threads, &tool->err);
 }
 
-static double coordinates_norm(const su_basis *basis, int64_t state)
+static void make_plan(su_tool *tool, const settings *set, job *j)
 {
-    double sum = 0;
-    for (int64_t k = 0; k < basis->r; k++)
-        sum += basis->state_q[state * basis->r + k] * basis->state_q[state * basis->r + k];
-    return sqrt(sum);
+    const su_training_case of = {.one_basis = su_basis_is_one(&j->basis),
+                                 .modes = j->basis.r,
+                                 .region_modes = su_basis_region_modes(&j->basis),
+                                 .regions = j->basis.d,
+                                 .shots = set->shots.count,
+                                 .material = j->space.material};
+    su_training_plan *plan = &j->plan;
+    *plan = su_training_plan_make(&of);
+    if (set->frames > 0) plan->frames = set->frames;
+    if (set->tets > 0) plan->tets = set->tets;
+    if (set->vertices > 0) plan->vertices = set->vertices;
+    if (set->samples > 0) plan->samples = set->samples, plan->least_samples = set->samples;
+    if (set->states > 0) plan->states = set->states;
+    if (set->error > 0) plan->error = set->error;
+    if (set->amplitude > 0) plan->amplitude = set->amplitude;
+    json_object_set_new(tool->stats, "plan", su_training_plan_json(plan));
 }
 
-/* The largest displacement (m) of a flesh vertex in the states that the basis was made from, looked for in those of the
- * largest coordinates; with bases a pose in the samples. */
-static su_status trained_displacement(const settings *set, const job *j, double *most, su_error *err)
+static su_model_parts parts_of(su_tool *tool, const settings *set, job *j)
 {
-    static const double LARGE = 0.5; /* of the largest norm of coordinates */
+    const su_poses *poses = &j->poses;
+    return (su_model_parts){
+        .space = &j->space,
+        .poses = poses,
+        .shots = {.target = {.rig = su_rig_of_poses(poses), .nbar = poses->nbar, .neutral = poses->neutral},
+                  .count = set->shots.count,
+                  .paths = set->shots.items},
+        .basis_path = j->basis_path,
+        .plan = &j->plan,
+        .seed = (uint64_t)set->seed,
+        .memory = (int64_t)set->memory << 20,
+        .progress = &tool->progress};
+}
+
+/* The largest displacement (m) of a flesh vertex in the states that the basis was made from; with bases a pose in the
+ * samples. */
+static double trained_displacement(const job *j)
+{
+    static const double LARGE = 0.5; /* of the largest norm of coordinates: states below that are not looked at */
     const su_basis *basis = &j->basis;
-    int64_t n3 = 3 * basis->n;
-    double largest = 0, square = 0, *u;
-    *most = set->train.amplitude * j->space.diagonal;
-    if (!set->train.states) return SU_OK;
-    SU_TRY(SU_ALLOC(&u, n3, "displacements", err));
-    for (int64_t f = 0; f < basis->f; f++) largest = fmax(largest, coordinates_norm(basis, f));
-    for (int64_t f = 0; f < basis->f; f++) {
-        if (coordinates_norm(basis, f) < LARGE * largest) continue;
-        memset(u, 0, (size_t)n3 * sizeof *u);
-        for (int64_t k = 0; k < basis->r; k++)
-            for (int64_t i = 0; i < n3; i++) u[i] += basis->state_q[f * basis->r + k] * basis->basis[k * n3 + i];
-        for (int64_t i = 0; i < n3; i += 3) /* turns with the pose do not change its length */
-            square = fmax(square, u[i] * u[i] + u[i + 1] * u[i + 1] + u[i + 2] * u[i + 2]);
-    }
-    free(u);
-    *most = sqrt(square);
-    return SU_OK;
+    double most = 0, largest = 0;
+    if (!su_basis_is_one(basis)) return j->plan.amplitude * j->space.diagonal;
+    for (int turn = 0; turn < 2; turn++)
+        for (int64_t f = 0; f < basis->f; f++) {
+            const double *q = basis->state_q + f * basis->r;
+            double norm = 0;
+            for (int64_t k = 0; k < basis->r; k++) norm += q[k] * q[k];
+            if (turn == 0) largest = fmax(largest, norm);
+            if (turn == 1 && norm >= LARGE * LARGE * largest) most = fmax(most, su_state_displacement(basis, q));
+        }
+    return most;
 }
 
-static su_status make_meta(su_tool *tool, const settings *set, job *j)
+static json_t *make_meta(su_tool *tool, const settings *set, const job *j)
 {
     int count = 3 + j->fit_count + set->shots.count;
     const char **paths;
-    double trained;
-    SU_TRY(trained_displacement(set, j, &trained, &tool->err));
-    SU_TRY(SU_ALLOC(&paths, count, "file names", &tool->err));
+    if (SU_ALLOC(&paths, count, "file names", &tool->err) != SU_OK) return NULL;
     paths[0] = j->tet_path, paths[1] = j->poses_path, paths[2] = j->basis_path;
     for (int p = 0; p < j->fit_count; p++) paths[3 + p] = j->fit_paths[p];
     for (int p = 0; p < set->shots.count; p++) paths[3 + j->fit_count + p] = set->shots.items[p];
     json_t *meta = su_tool_meta(tool, "supple.model", 2, paths, count);
     free(paths);
-    if (!meta) return tool->err.status;
-    j->model.file.meta = meta;
-    static const char *const carried[] = {"material", "rest",    "frequency",  "young",
-                                          "poisson",  "density", "param_names"};
-    for (size_t k = 0; k < sizeof carried / sizeof *carried; k++) {
-        json_t *value = json_object_get(j->fit.file.meta, carried[k]);
-        if (value) json_object_set(meta, carried[k], value);
+    if (meta) json_object_set_new(meta, "trained_displacement", json_real(trained_displacement(j)));
+    return meta;
+}
+
+/* What the motion said of each number of tets. */
+static void report_motion(su_tool *tool, const job *j)
+{
+    const su_model_training *t = &j->training;
+    if (t->tries == 0) return;
+    for (int k = 0; k < t->tries; k++) {
+        const su_motion_error *e = &t->tried[k].motion;
+        su_detail(tool,
+                  "%lld tets: %.2f %% off in motion, over %lld frames; %lld steps halved, %lld damped, %lld failed",
+                  (long long)t->tried[k].tets, 100 * e->error, (long long)e->frames, (long long)e->halved,
+                  (long long)e->damped, (long long)e->failed);
     }
-    static const char *const of_basis[] = {"interpolation", "subspace", "linear_modes", "gravity", "gravity_mode"};
-    for (size_t k = 0; k < sizeof of_basis / sizeof *of_basis; k++) {
-        json_t *value = json_object_get(j->basis.file.meta, of_basis[k]);
-        if (value) json_object_set(meta, of_basis[k], value);
-    }
-    json_object_set_new(meta, "trained_displacement", json_real(trained));
-    json_object_set_new(meta, "sample_amplitude", json_real(set->train.amplitude));
-    json_object_set_new(meta, "samples", json_integer(j->cubature.samples));
-    json_object_set_new(meta, "seed", json_integer(set->seed));
-    if (j->cubature.linear) {
-        json_object_set_new(meta, "training_error", json_real(j->cubature.tet_worst));
-        json_object_set_new(meta, "training_error_inertia", json_real(j->cubature.vertex_worst));
-    } else {
-        json_object_set_new(meta, "training_error", error_list(j->fit.m, j->cubature.tet_errors));
-        json_object_set_new(meta, "training_error_inertia", error_list(j->fit.m, j->cubature.vertex_errors));
-    }
-    return SU_OK;
+    double error = su_meta_number(t->model.file.meta, "motion_error", 0);
+    if (error > j->plan.motion_warning)
+        su_warn(tool,
+                "the model is %.0f %% off the motion that it was made from: more modes (-r of modes) or tets (--tets) "
+                "would help",
+                100 * fmin(error, 0.99));
+    su_stats_number(tool, "motion_error", error);
+    su_stats_stage(tool, "motion", t->seconds_motion);
+    su_note(tool, "%.2f %% off the full space in the motion that it was made from", 100 * fmin(error, 1e4));
+}
+
+static void report_place(su_tool *tool, const job *j, int64_t a)
+{
+    const su_training_places *places = &j->training.places;
+    const su_error_pair *tets = &j->training.cubature.tets.errors[a],
+                        *vertices = &j->training.cubature.vertices.errors[a];
+    bool pose = a < j->fit.m, middle = places->shot[a] < 0;
+    su_detail(tool, "%s %lld: elastic error mean %.2f %%, rms %.2f %%; inertial mean %.2f %%, rms %.2f %%",
+              pose     ? "pose"
+              : middle ? "edge middle"
+                       : "frame",
+              (long long)(pose     ? a
+                          : middle ? a - j->fit.m + 1
+                                   : places->frame[a]),
+              100 * tets->mean, 100 * tets->rms, 100 * vertices->mean, 100 * vertices->rms);
 }
 
 static void report(su_tool *tool, const settings *set, const job *j)
 {
-    const su_cubature *c = &j->cubature;
+    const su_cubature *c = &j->training.cubature;
+    const su_point_set *tets = &c->tets, *vertices = &c->vertices;
     json_t *curve = json_array();
-    for (int k = 0; k < c->curve_count; k++)
+    for (int k = 0; k < tets->curve_count; k++)
         json_array_append_new(
-            curve, json_pack("{s:I, s:f}", "tets", (json_int_t)c->curve[k].count, "error", c->curve[k].error));
+            curve, json_pack("{s:I, s:f}", "tets", (json_int_t)tets->curve[k].count, "error", tets->curve[k].error));
     json_object_set_new(tool->stats, "curve", curve);
     su_stats_integer(tool, "places", c->places);
-    su_stats_integer(tool, "cubature_tets", c->tet_count);
-    su_stats_integer(tool, "inertia_vertices", c->vertex_count);
-    su_stats_integer(tool, "candidates", c->candidates);
+    su_stats_integer(tool, "cubature_tets", tets->count);
+    su_stats_integer(tool, "inertia_vertices", vertices->count);
+    su_stats_integer(tool, "candidates", tets->candidates);
     su_stats_integer(tool, "samples", c->samples);
-    su_stats_number(tool, "training_error", c->tet_worst);
-    su_stats_number(tool, "training_error_inertia", c->vertex_worst);
+    su_stats_number(tool, "training_error", tets->worst);
+    su_stats_number(tool, "training_error_inertia", vertices->worst);
     if (c->linear) su_stats_number(tool, "stiffest", c->stiffest);
-    su_stats_stage(tool, "vertex_rows", c->seconds_vertex_rows);
-    su_stats_stage(tool, "rows", c->seconds_rows);
-    su_stats_stage(tool, "tets", c->seconds_tets);
-    su_stats_stage(tool, "vertices", c->seconds_vertices);
-    for (int64_t a = 0; a < c->places; a++)
-        su_detail(tool, "%s %lld: elastic error mean %.2f %%, rms %.2f %%; inertial mean %.2f %%, rms %.2f %%",
-                  a < j->fit.m            ? "pose"
-                  : j->places.shot[a] < 0 ? "edge middle"
-                                          : "frame",
-                  (long long)(a < j->fit.m            ? a
-                              : j->places.shot[a] < 0 ? a - j->fit.m + 1
-                                                      : j->places.frame[a]),
-                  100 * c->tet_errors[a].mean, 100 * c->tet_errors[a].rms, 100 * c->vertex_errors[a].mean,
-                  100 * c->vertex_errors[a].rms);
-    if (set->tets == 0 && !c->linear && c->tet_worst > WARN_ABOVE * set->train.error)
+    su_stats_stage(tool, "vertex_rows", vertices->seconds_rows);
+    su_stats_stage(tool, "rows", tets->seconds_rows);
+    su_stats_stage(tool, "tets", tets->seconds_choice);
+    su_stats_stage(tool, "vertices", vertices->seconds_choice);
+    for (int64_t a = 0; a < c->places; a++) report_place(tool, j, a);
+    if (set->tets == 0 && !c->linear && tets->worst > WARN_ABOVE * j->plan.error)
         su_warn(
             tool,
             "forces are met to %.2f %% with %lld tets, not to the %.2f %% asked for; fewer modes (-r of supple modes), "
             "example poses nearer to each other (supple bake --poses auto) or --tets %lld help",
-            100 * c->tet_worst, (long long)c->tet_count, 100 * set->train.error, (long long)(2 * c->tet_count));
-    if (set->vertices == 0 && !c->linear && c->vertex_worst > WARN_ABOVE * set->train.error)
-        su_warn(tool,
-                "inertia is met to %.2f %% with %lld vertices, not to the %.2f %% asked for; --vertices %lld helps",
-                100 * c->vertex_worst, (long long)c->vertex_count, 100 * set->train.error,
-                (long long)(2 * c->vertex_count));
-    su_note(tool, "%lld of %lld tets, training error %.2f %%; %lld of %lld vertices, %.2f %%", (long long)c->tet_count,
-            (long long)j->tet.t, 100 * c->tet_worst, (long long)c->vertex_count, (long long)j->tet.n,
-            100 * c->vertex_worst);
+            100 * tets->worst, (long long)tets->count, 100 * j->plan.error, (long long)(2 * tets->count));
+    if (set->vertices == 0 && !c->linear && vertices->worst > WARN_ABOVE * j->plan.error)
+        su_warn(
+            tool, "inertia is met to %.2f %% with %lld vertices, not to the %.2f %% asked for; --vertices %lld helps",
+            100 * vertices->worst, (long long)vertices->count, 100 * j->plan.error, (long long)(2 * vertices->count));
+    su_note(tool, "%lld of %lld tets, training error %.2f %%; %lld of %lld vertices, %.2f %%", (long long)tets->count,
+            (long long)j->tet.t, 100 * tets->worst, (long long)vertices->count, (long long)j->tet.n,
+            100 * vertices->worst);
 }
 
-/* Errors on samples that nobody trained on, at three amplitudes; with shots, at five times as many frames, most of
- * which nothing was trained at. */
-static su_status check_fresh(su_tool *tool, const settings *set, const su_shot_target *target, job *j)
+static su_status check_fresh(su_tool *tool, const su_model_parts *parts, int64_t samples, const job *j)
 {
-    su_training_places_free(&j->places);
-    SU_TRY(su_training_places_create(&j->space, target, set->shots.count, set->shots.items, 5 * set->frames, &j->places,
-                                     &tool->err));
-    int64_t count = j->places.count;
-    su_error_pair *errors;
-    SU_TRY(SU_ALLOC(&errors, 2 * count, "errors", &tool->err));
+    su_fresh_errors errors[SU_FRESH_SIZES];
+    SU_TRY(su_model_check(parts, samples, &j->training.cubature, errors, &tool->err));
     json_t *list = json_array();
-    su_status status = SU_OK;
-    for (int k = 0; k < 3 && status == SU_OK; k++) {
-        double factor = 0.5 * (k + 1), worst[2] = {0, 0}, at_poses[2] = {0, 0};
-        status = su_cubature_check(&j->space, &j->places, &j->cubature, set->check, factor * set->train.amplitude,
-                                   (uint64_t)set->seed + 0x5eed, errors, errors + count, &tool->err);
-        for (int64_t a = 0; a < count && status == SU_OK; a++)
-            for (int i = 0; i < 2; i++) {
-                double e = errors[i * count + a].mean;
-                if (e > worst[i]) worst[i] = e;
-                if (a < j->fit.m && e > at_poses[i]) at_poses[i] = e;
-            }
-        if (status != SU_OK) break;
+    for (int k = 0; k < SU_FRESH_SIZES; k++) {
+        const su_fresh_errors *e = &errors[k];
         su_note(tool,
                 "fresh samples at %.1f x amplitude: elastic mean error up to %.2f %% at poses, %.2f %% anywhere; "
                 "inertial %.2f %%, %.2f %%",
-                factor, 100 * at_poses[0], 100 * worst[0], 100 * at_poses[1], 100 * worst[1]);
-        json_array_append_new(list,
-                              json_pack("{s:f, s:f, s:f, s:f, s:f}", "factor", factor, "elastic_poses", at_poses[0],
-                                        "elastic", worst[0], "inertia_poses", at_poses[1], "inertia", worst[1]));
+                e->factor, 100 * e->tets_at_poses, 100 * e->tets, 100 * e->vertices_at_poses, 100 * e->vertices);
+        json_array_append_new(list, json_pack("{s:f, s:f, s:f, s:f, s:f}", "factor", e->factor, "elastic_poses",
+                                              e->tets_at_poses, "elastic", e->tets, "inertia_poses",
+                                              e->vertices_at_poses, "inertia", e->vertices));
     }
     json_object_set_new(tool->stats, "fresh", list);
-    free(errors);
-    if (status != SU_OK || j->places.edges == 0) return status;
-    double middles[2];
-    SU_TRY(su_cubature_retrain(&j->space, &j->places, &j->cubature, j->cubature.samples, set->check,
-                               set->train.amplitude, (uint64_t)set->seed + 0x5eed, middles, &tool->err));
-    su_note(tool,
-            "at the %lld middles between poses: %.2f %% with interpolated weights, %.2f %% with weights fitted there",
-            (long long)j->places.edges, 100 * middles[0], 100 * middles[1]);
-    json_object_set_new(tool->stats, "middles",
-                        json_pack("{s:f, s:f}", "interpolated", middles[0], "retrained", middles[1]));
     return SU_OK;
 }
 
-/* Frames of the shots; inertia differs more from frame to frame than forces do, and its rows cost less: more frames for
- * it, more of them with few modes. */
-static su_status place_shots(const settings *set, const su_shot_target *target, job *j, su_error *err)
-{
-    int frames = set->frames * (j->basis.r <= 60 ? 3 : 2);
-    SU_TRY(
-        su_training_places_create(&j->space, target, set->shots.count, set->shots.items, set->frames, &j->places, err));
-    return su_training_places_create(&j->space, target, set->shots.count, set->shots.items, frames, &j->more, err);
-}
-
-/* Frames of the states that one basis was made from; its shots must be those given. */
-static su_status place_states(settings *set, const su_shot_target *target, job *j, su_error *err)
-{
-    const json_t *names = json_object_get(j->basis.file.meta, "shots");
-    int count = (int)json_array_size(names);
-    if (count != set->shots.count)
-        return su_fail(err, SU_USAGE, "%s: was made from %d shots, --shots names %d; give the same, the motion first",
-                       j->basis_path, count, set->shots.count);
-    for (int k = 0; k < count; k++) {
-        const char *wanted = json_string_value(json_array_get(names, (size_t)k));
-        if (!wanted || strcmp(wanted, su_base_name(set->shots.items[k])) != 0)
-            return su_fail(err, SU_USAGE,
-                           "%s: shot %d of the basis is '%s'; --shots must name the same in the same order",
-                           set->shots.items[k], k + 1, wanted ? wanted : "");
-    }
-    SU_TRY(su_choose_states(&j->basis, (int)su_meta_number(j->basis.file.meta, "motions", count), j->space.diagonal,
-                            set->states, &j->states, err));
-    set->train.states = &j->states.states;
-    for (int64_t a = 0; a < j->states.places; a++)
-        if (j->states.shot[a] < 0 || j->states.shot[a] >= count)
-            return su_fail(err, SU_INPUT, "%s: a state of shot %d", j->basis_path, j->states.shot[a]);
-    SU_TRY(su_training_places_at(&j->space, target, count, set->shots.items, j->states.places, j->states.shot,
-                                 j->states.frame, &j->places, err));
-    return su_training_places_at(&j->space, target, count, set->shots.items, j->states.places, j->states.shot,
-                                 j->states.frame, &j->more, err);
-}
-
-/* Error of the model in the first shot of its basis, into meta. */
-static su_status judge(su_tool *tool, const settings *set, job *j, const su_anim *anim, su_motion_error *error)
-{
-    SU_TRY(su_motion_check(&j->model, &j->basis, 0, anim, set->shots.items[0], tool->threads, error, &tool->err));
-    su_detail(tool, "%lld tets: %.2f %% off in motion, over %lld frames; %lld steps halved, %lld damped, %lld failed",
-              (long long)j->cubature.tet_count, 100 * error->error, (long long)error->frames, (long long)error->halved,
-              (long long)error->damped, (long long)error->failed);
-    return SU_OK;
-}
-
-/* Steps the model through the motion that it was made from. Where it is far off more tets are tried, while they help.
- */
-static su_status judge_by_motion(su_tool *tool, settings *set, job *j)
-{
-    su_error *err = &tool->err;
-    su_anim anim = {0};
-    su_motion_error error;
-    double started = su_seconds();
-    su_status status;
-    SU_GO(su_anim_load(set->shots.items[0], &anim, err));
-    SU_GO(judge(tool, set, j, &anim, &error));
-    for (int turn = 0; turn < MOST_TURNS && error.error > MOTION_BOUND && set->tets == 0 && error.frames > 0; turn++) {
-        su_motion_error before = error;
-        SU_GO(su_cubature_train_tets(&j->space, &j->places, &set->train,
-                                     (int64_t)(MORE_TETS * (double)j->cubature.tet_count), &j->cubature, err));
-        su_model_free(&j->model);
-        SU_GO(su_model_build(&j->space, &j->poses, &j->cubature, &j->model, err));
-        SU_GO(make_meta(tool, set, j));
-        SU_GO(judge(tool, set, j, &anim, &error));
-        if (error.error > WORTH * before.error) break;
-    }
-    if (error.error > MOTION_FAR)
-        su_warn(tool,
-                "the model is %.0f %% off the motion that it was made from: more modes (-r of modes) or tets (--tets) "
-                "would help",
-                100 * fmin(error.error, 99));
-    json_object_set_new(j->model.file.meta, "motion_error", json_real(fmin(error.error, 1e6)));
-    su_stats_number(tool, "motion_error", fmin(error.error, 1e6));
-    su_stats_stage(tool, "motion", su_seconds() - started);
-    su_note(tool, "%.2f %% off the full space in the motion that it was made from", 100 * fmin(error.error, 1e4));
-done:
-    su_anim_free(&anim);
-    return status;
-}
-
-static su_status run(su_tool *tool, settings *set)
+static su_status run(su_tool *tool, const settings *set)
 {
     su_status status;
     su_error *err = &tool->err;
     job j = {0};
+    json_t *meta = NULL;
     double started = su_seconds();
     SU_GO(load_inputs(tool, &j));
-    int material = su_material_from_name(su_meta_text(j.fit.file.meta, "material", "neohookean"));
-    if (material < 0) {
-        status = su_fail(err, SU_INPUT, "%s: unknown material '%s'", j.fit_paths[0],
-                         su_meta_text(j.fit.file.meta, "material", ""));
+    if (set->check > 0 && su_basis_is_one(&j.basis)) {
+        status = su_fail(err, SU_USAGE, "--check goes with bases a pose: a model of one basis is judged by its motion");
         goto done;
     }
-    bool linear = strcmp(su_meta_text(j.basis.file.meta, "interpolation", "corotated"), "linear") == 0;
-    SU_GO(su_pose_space_create(&j.space, &j.tet, &j.fit, &j.basis, (su_material)material,
-                               linear ? SU_LINEAR : SU_COROTATED, tool->threads, err));
-    su_shot_target target = {.rig = su_rig_of_poses(&j.poses), .nbar = j.poses.nbar, .neutral = j.poses.neutral};
-    const bool one = strcmp(su_meta_text(j.basis.file.meta, "subspace", "poses"), "one") == 0;
-    SU_GO(one ? place_states(set, &target, &j, err) : place_shots(set, &target, &j, err));
+    SU_GO(create_space(tool, &j));
+    make_plan(tool, set, &j);
+    const su_model_parts parts = parts_of(tool, set, &j);
+    SU_GO(su_model_training_create(&parts, &j.training, err));
     su_stats_stage(tool, "places", su_seconds() - started);
-    set->train.tets = set->tets, set->train.vertices = set->vertices, set->train.samples = set->samples;
-    set->train.seed = (uint64_t)set->seed, set->train.memory = (int64_t)set->memory << 20;
-    set->train.progress = &tool->progress;
     if (tool->dry_run) goto done;
-    SU_GO(su_cubature_train(&j.space, &j.places, &j.more, &set->train, &j.cubature, err));
-    SU_GO(su_model_build(&j.space, &j.poses, &j.cubature, &j.model, err));
-    SU_GO(make_meta(tool, set, &j));
-    if (one) SU_GO(judge_by_motion(tool, set, &j));
+    meta = make_meta(tool, set, &j);
+    if (!meta) {
+        status = err->status;
+        goto done;
+    }
+    SU_GO(su_model_train(&parts, set->tets > 0, meta, tool->threads, &j.training, err));
+    report_motion(tool, &j);
     report(tool, set, &j);
-    SU_GO(su_model_save(tool->output, &j.model, err));
-    if (set->check > 0) SU_GO(check_fresh(tool, set, &target, &j));
+    SU_GO(su_model_save(tool->output, &j.training.model, err));
+    if (set->check > 0) SU_GO(check_fresh(tool, &parts, set->check, &j));
     su_progress_finish(&tool->progress);
 done:
+    json_decref(meta);
     job_free(&j);
     return status;
 }
 
 int main(int argc, char **argv)
 {
-    settings set = {.train = su_cubature_defaults(), .seed = 1, .frames = 12, .states = STATE_PLACES, .memory = 1024};
+    settings set = {.seed = 1, .memory = 1024};
     const su_option options[] = {
         {.name = "error",
          .kind = SU_OPT_NUMBER,
-         .target = &set.train.error,
+         .target = &set.error,
          .argument = "SHARE",
          .low = 1e-4,
          .high = 0.5,
@@ -463,7 +363,7 @@ int main(int argc, char **argv)
          .help = "with one basis for all poses, frames of its motion to train at (default: 48)."},
         {.name = "amplitude",
          .kind = SU_OPT_NUMBER,
-         .target = &set.train.amplitude,
+         .target = &set.amplitude,
          .argument = "SHARE",
          .low = 1e-4,
          .high = 1,
@@ -488,8 +388,9 @@ int main(int argc, char **argv)
          .argument = "N",
          .low = 0,
          .high = 10000,
-         .help =
-             "also print errors on N fresh samples a place, among them frames that nobody trained at (default: 0)."},
+         .help = "with bases a pose, also print errors on N fresh samples a place, among them frames that nobody "
+                 "trained at "
+                 "(default: 0)."},
     };
     const su_program program = {
         .name = "supple-cubature",

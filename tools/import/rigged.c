@@ -150,6 +150,15 @@ static void say_sparse_keys(su_tool *tool, const su_scene *scene, const su_scene
                 gap * fps, scene->node[node].name);
 }
 
+/* Names as far as a line holds them. */
+static void list_names(int64_t count, const char *const *name, char out[600])
+{
+    size_t at = 0, room = 600;
+    for (int64_t i = 0; i < count && at + 80 < room; i++)
+        at += (size_t)snprintf(out + at, room - at, "%s%.60s", i ? ", " : "", name[i]);
+    if (at + 80 >= room) snprintf(out + at, room - at, " ...");
+}
+
 static void say_findings(su_tool *tool, const su_character *c)
 {
     if (c->normalized)
@@ -160,9 +169,15 @@ static void say_findings(su_tool *tool, const su_character *c)
         su_warn(tool, "%lld vertices have no skinning weight; they follow the top joint of their mesh",
                 (long long)c->unweighted);
     if (c->degenerate) su_note(tool, "%lld triangles without area were left out", (long long)c->degenerate);
+    char names[600];
+    list_names(c->carried, c->carried_names, names);
+    if (c->carried)
+        su_note(tool, "%lld objects without skin follow their joints and get no flesh: %s", (long long)c->carried,
+                names);
+    list_names(c->left_out, c->left_out_names, names);
     if (c->left_out)
-        su_warn(tool, "%lld meshes that do not move with the skeleton were left out (--object takes them in)",
-                (long long)c->left_out);
+        su_warn(tool, "%lld objects that do not move with the skeleton were left out (--object takes them in): %s",
+                (long long)c->left_out, names);
 }
 
 su_status import_scene(su_tool *tool, const options *o, const char *path)

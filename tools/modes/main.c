@@ -14,9 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Frames played for each mode made of them, at least. */
-enum { FRAMES_PLAYED = 4 };
-
 /* Which of the fit's poses are wanted: all, or those that --pose names. */
 static su_status choose_poses(job *j)
 {
@@ -107,14 +104,10 @@ static su_status pose_digest(const job *j, int64_t i, char hex[33])
     return SU_OK;
 }
 
-static int64_t frames_played(int64_t modes)
-{
-    return modes == 0 ? 0 : FRAMES_PLAYED * modes > SU_PLAYED_FRAMES ? FRAMES_PLAYED * modes : SU_PLAYED_FRAMES;
-}
-
 /* As many loads as modes that answer them; several frames played for each mode that is left. */
 static su_status shot_loads(job *j)
 {
+    const su_training_plan *plan = &j->plan;
     int64_t most = 0, left = 0;
     double started = su_seconds();
     for (int64_t h = 0; h < j->setup.d; h++) {
@@ -122,9 +115,17 @@ static su_status shot_loads(job *j)
         most = j->responses[h] > most ? j->responses[h] : most, left = shapes > left ? shapes : left;
     }
     if (j->set->shots.count == 0 || most + left == 0) return SU_OK;
-    SU_TRY(su_shot_loads_create(&j->tet, &j->fit, j->setup.material, j->set->shots.count, j->set->shots.items, most,
-                                frames_played(left), &j->set->sim, &j->loads, j->tool->threads, &j->tool->progress,
-                                &j->tool->err));
+    int64_t frames = plan->frames_a_mode * left;
+    const su_play play = {.tet = &j->tet,
+                          .fit = &j->fit,
+                          .plan = plan,
+                          .settings = &j->set->sim,
+                          .count = j->set->shots.count,
+                          .paths = j->set->shots.items,
+                          .most = left == 0 || frames > plan->least_frames ? frames : plan->least_frames,
+                          .threads = j->tool->threads,
+                          .progress = &j->tool->progress};
+    SU_TRY(su_shot_loads_create(&play, j->setup.material, most, &j->loads, &j->tool->err));
     for (int64_t h = 0; h < j->setup.d; h++) /* short shots know few directions */
         if (j->responses[h] > j->loads.principal) j->responses[h] = j->loads.principal;
     su_stats_stage(j->tool, "rehearsal", su_seconds() - started);
@@ -157,11 +158,11 @@ static su_status solve_pose(job *j, int64_t i, int threads, su_error *err)
 {
     int64_t row = j->rows[i], n = j->tet.n, t = j->tet.t;
     if (j->reused[i]) return SU_OK;
-    su_pose_watch watch = {tell, j, i};
-    su_status status = su_pose_modes(
-        &j->setup, j->fit.shapes + 3 * row * n, j->fit.young + row * t, j->fit.poisson + row * t,
-        j->contacts[i].rows ? &j->contacts[i] : NULL, j->modes.eigenvalues + i * j->modes.linear,
-        j->modes.modes + 3 * i * j->modes.r * n, &j->reports[i], threads, &watch, &j->tool->progress, err);
+    su_pose_watch watch = {tell, j, i, &j->tool->progress};
+    const su_pose_flesh pose = {j->fit.shapes + 3 * row * n, j->fit.young + row * t, j->fit.poisson + row * t,
+                                j->contacts[i].rows ? &j->contacts[i] : NULL};
+    su_status status = su_pose_modes(&j->setup, &pose, j->modes.eigenvalues + i * j->modes.linear,
+                                     j->modes.modes + 3 * i * j->modes.r * n, &j->reports[i], threads, &watch, err);
     if (status != SU_OK) su_error_context(err, "pose %d: ", (int)j->modes.pose[i]);
     return status;
 }

@@ -12,6 +12,7 @@
 #include "reduce/modes/handles.h"
 #include "reduce/modes/pose_modes.h"
 #include "reduce/modes/shot_loads.h"
+#include "reduce/training_plan.h"
 
 enum { CONTACT_NONE }; /* --contact: none, then the kinds of su_contact_kind in order */
 
@@ -28,6 +29,7 @@ typedef struct settings {
 typedef struct job {
     su_tool *tool;
     const settings *set;
+    su_training_plan plan;
     su_tet tet;
     su_fit fit;
     su_modes modes;

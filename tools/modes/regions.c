@@ -61,10 +61,17 @@ su_status share_modes(job *j)
         j->r[h] = count;
         at = *end ? end + 1 : end;
     }
+    su_training_case of = {.regions = d, .shots = j->set->shots.count, .material = j->setup.material};
+    for (int64_t h = 0; h < d; h++)
+        of.modes += j->r[h], of.region_modes = j->r[h] > of.region_modes ? j->r[h] : of.region_modes;
+    j->plan = su_training_plan_make(&of);
+    if (j->set->linear) j->plan.linear_share = (double)j->set->linear / j->set->r;
+    json_object_set_new(j->tool->stats, "plan", su_training_plan_json(&j->plan));
+    const double whole = 1e-9; /* of a mode: shares of r that come out whole in decimal are whole */
     j->modes.r = j->modes.linear = 0;
     for (int64_t h = 0; h < d; h++) {
-        double share = j->set->linear ? (double)j->set->linear / j->set->r : j->set->shots.count ? 1.0 / 5 : 1.0 / 3;
-        j->linear[h] = su_modes_least_linear(j->r[h], (int64_t)ceil(share * (double)j->r[h] - 1e-9));
+        double share = j->plan.linear_share * (double)j->r[h];
+        j->linear[h] = su_modes_least_linear(j->r[h], (int64_t)ceil(share - whole));
         if (j->set->linear && d == 1 && j->linear[h] != j->set->linear)
             return su_fail(err, SU_USAGE, "--linear %d: %d modes need at least %lld linear ones and at most %d",
                            j->set->linear, j->set->r, (long long)su_modes_least_linear(j->set->r, 1), j->set->r);
@@ -73,7 +80,8 @@ su_status share_modes(job *j)
     SU_TRY(SU_ALLOC(&j->responses, d, "regions", err));
     for (int64_t h = 0; h < d && j->set->shots.count; h++) {
         int64_t room = j->r[h] - j->linear[h];
-        int64_t wanted = j->set->responses < 0 ? 3 * j->r[h] / 10 : (j->set->responses + d - 1) / d;
+        int64_t wanted = j->set->responses < 0 ? (int64_t)(j->plan.response_share * (double)j->r[h] + whole)
+                                               : (j->set->responses + d - 1) / d;
         j->responses[h] = wanted < room ? wanted : room;
     }
     return SU_OK;

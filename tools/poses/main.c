@@ -46,6 +46,23 @@ static su_status list_frames(su_tool *tool, const options *o, clips *c, const sc
     return SU_OK;
 }
 
+/* Distance of a frame to the nearest of the neutral pose (*which 0) and the given ones (1 on). */
+static double pose_before(const clips *c, const double *scale, int64_t count, const int64_t *given, int64_t frame,
+                          int64_t *which)
+{
+    const double *p = c->params + frame * c->s;
+    double nearest = INFINITY;
+    for (int64_t i = 0; i <= count; i++) {
+        double sum = 0.0;
+        for (int64_t k = 0; k < c->s; k++) {
+            double d = (p[k] - (i > 0 ? c->params[given[i - 1] * c->s + k] : 0.0)) * scale[k];
+            sum += d * d;
+        }
+        if (sqrt(sum) < nearest) nearest = sqrt(sum), *which = i;
+    }
+    return nearest;
+}
+
 /* Frames of --add behind those chosen already. */
 static su_status choose_more(su_tool *tool, const options *o, clips *c, selection *out)
 {
@@ -56,8 +73,15 @@ static su_status choose_more(su_tool *tool, const options *o, clips *c, selectio
     double *distance = su_arena_alloc(&c->arena, most, sizeof *distance);
     if (!given || !picked || !distance) return su_fail(err, SU_AGAIN, "not enough memory");
     for (int64_t i = 1; i < out->m; i++) given[given_count++] = out->picked[i];
-    for (int i = 0; i < o->add.count; i++)
-        SU_TRY(clips_find(c, &tool->inputs, "--add", o->add.items[i], &given[given_count++], err));
+    for (int i = 0; i < o->add.count; i++) {
+        int64_t frame, which = 0;
+        SU_TRY(clips_find(c, &tool->inputs, "--add", o->add.items[i], &frame, err));
+        if (pose_before(c, out->scale, given_count, given, frame, &which) >= SU_SAME_POSE)
+            given[given_count++] = frame;
+        else
+            su_note(tool, "--add %s: the same as pose %lld; left out", o->add.items[i], (long long)which);
+    }
+    most = given_count + 1;
     out->picked = picked, out->distance = distance;
     return su_select_poses(c->frames, c->s, c->params, out->scale, given_count, given, most, 0.0, picked, distance,
                            &out->m, err);

@@ -22,6 +22,18 @@ void su_control_points_match(su_scene *scene, const su_control_mesh *mesh);
 void su_fbx_control_points(const char *path, su_scene *scene); /* binary and text */
 void su_collada_control_points(const char *path, su_scene *scene);
 
+/* A model whose name another one has: where its name stands, and what it was. */
+typedef struct su_fbx_name {
+    char *place; /* (length), not ended by a 0 */
+    size_t length;
+    const char *name;
+} su_fbx_name;
+
+/* FBX knows its models by number and may give several one name; assimp goes by names. Writes other names of the same
+ * length over all but the first of each, in the file's bytes (with a 0 behind them), and returns how many (*names,
+ * from the arena). */
+int64_t su_fbx_unique_names(char *data, size_t size, su_arena *arena, su_fbx_name **names);
+
 /* A whole file with a 0 behind it, in the scene's arena; NULL where it cannot be read. */
 char *su_control_points_text(const char *path, su_scene *scene, size_t *size);
 

@@ -45,6 +45,12 @@ static bool open_record(const reader *r, size_t at, size_t limit, record *out)
     return true;
 }
 
+static bool is_binary(const char *data, size_t size)
+{
+    static const char magic[21] = "Kaydara FBX Binary  ";
+    return size >= 27 && memcmp(data, magic, sizeof magic) == 0;
+}
+
 static bool is_named(const record *rec, const char *name)
 {
     return rec->name_length == strlen(name) && memcmp(rec->name, name, rec->name_length) == 0;
@@ -166,17 +172,128 @@ static void read_text(const char *text, su_scene *scene)
     }
 }
 
+/* ---- names of models ---- */
+
+typedef struct model_list {
+    su_arena *arena;
+    int64_t count, room;
+    su_fbx_name *item;
+} model_list;
+
+static void add_model(model_list *list, char *name, size_t length)
+{
+    if (list->count == list->room) {
+        int64_t room = 2 * list->room + 64;
+        su_fbx_name *more = su_arena_alloc(list->arena, room, sizeof *more);
+        if (!more) return;
+        if (list->count) memcpy(more, list->item, (size_t)list->count * sizeof *more);
+        list->item = more, list->room = room;
+    }
+    list->item[list->count++] = (su_fbx_name){.place = name, .length = length};
+}
+
+/* Model: 12345, "Model::NAME", "LimbNode" */
+static void list_text_models(char *text, model_list *list)
+{
+    const char *key;
+    size_t length;
+    for (const char *at = text; (at = next_key(at, &key, &length));) {
+        if (!key_is(key, length, "Model")) continue;
+        const char *quote = at + strspn(at, " \t0123456789,");
+        if (strncmp(quote, "\"Model::", 8) != 0) continue;
+        size_t name = strcspn(quote + 8, "\"\n");
+        if (quote[8 + name] == '"') add_model(list, text + (quote + 8 - text), name);
+    }
+}
+
+/* The properties of a Model are its number (L, 8 bytes), "NAME\0\1Model" (S, length in 4 bytes) and its class. */
+static void list_binary_models(unsigned char *data, size_t size, model_list *list)
+{
+    enum { NUMBER = 9, HEAD = 5, ENDING = 7 };
+    reader r = {data, size, little(data + 23, 4) >= 7500, list->arena};
+    record objects, object;
+    for (size_t at = 27; open_record(&r, at, r.size, &objects); at = objects.end) {
+        if (!is_named(&objects, "Objects")) continue;
+        for (size_t inner = objects.children; open_record(&r, inner, objects.end, &object); inner = object.end) {
+            unsigned char *property = data + object.properties;
+            size_t room = object.children - object.properties;
+            if (!is_named(&object, "Model") || room < NUMBER + HEAD || property[0] != 'L' || property[NUMBER] != 'S')
+                continue;
+            uint64_t length = little(property + NUMBER + 1, 4);
+            unsigned char *name = property + NUMBER + HEAD;
+            if (length < ENDING || length > room - NUMBER - HEAD ||
+                memcmp(name + length - ENDING, "\0\1Model", ENDING) != 0)
+                continue;
+            add_model(list, (char *)name, (size_t)length - ENDING);
+        }
+    }
+}
+
+static int compare_models(const void *a, const void *b)
+{
+    const su_fbx_name *x = a, *y = b;
+    size_t least = x->length < y->length ? x->length : y->length;
+    int order = memcmp(x->place, y->place, least);
+    if (order == 0) order = (x->length > y->length) - (x->length < y->length);
+    return order ? order : (x->place > y->place) - (x->place < y->place);
+}
+
+static bool same_name(const su_fbx_name *a, const char *name, size_t length)
+{
+    return a->length == length && memcmp(a->place, name, length) == 0;
+}
+
+/* Writes a name of the same length that no model has over the place; false where there is none. */
+static bool rename_model(const model_list *list, const su_fbx_name *model, int64_t *number)
+{
+    static const char digit[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    enum { DIGITS = 62, TRIES = 4096 };
+    for (int i = 0; i < TRIES; i++) {
+        int64_t rest = (*number)++, k = 0;
+        char *last = model->place + model->length - 1;
+        for (; k < (int64_t)model->length && (k == 0 || rest > 0); k++, rest /= DIGITS) last[-k] = digit[rest % DIGITS];
+        bool taken = rest > 0;
+        for (k = 0; k < list->count && !taken; k++)
+            taken = list->item[k].place != model->place && same_name(&list->item[k], model->place, model->length);
+        if (!taken) return true;
+    }
+    return false;
+}
+
+int64_t su_fbx_unique_names(char *data, size_t size, su_arena *arena, su_fbx_name **names)
+{
+    model_list list = {.arena = arena};
+    int64_t changed = 0, number = 0;
+    if (is_binary(data, size))
+        list_binary_models((unsigned char *)data, size, &list);
+    else
+        list_text_models(data, &list);
+    if (list.count > 1) qsort(list.item, (size_t)list.count, sizeof *list.item, compare_models);
+    su_fbx_name *out = su_arena_alloc(arena, list.count, sizeof *out);
+    for (int64_t i = 0; out && i < list.count; i++)
+        if (i > 0 && list.item[i].length > 0 && same_name(&list.item[i - 1], list.item[i].place, list.item[i].length))
+            out[changed++] = list.item[i];
+    for (int64_t i = 0; i < changed; i++) { /* after all were compared, for this writes over the names */
+        char *kept = su_arena_alloc(arena, (int64_t)out[i].length + 1, 1);
+        if (!kept) return 0;
+        memcpy(kept, out[i].place, out[i].length);
+        out[i].name = kept;
+        if (!rename_model(&list, &out[i], &number)) memcpy(out[i].place, kept, out[i].length);
+    }
+    *names = out;
+    return changed;
+}
+
 /* ---- both ---- */
 
 void su_fbx_control_points(const char *path, su_scene *scene)
 {
-    static const char magic[21] = "Kaydara FBX Binary  ";
     record objects, object;
     size_t size;
     const char *text = su_control_points_text(path, scene, &size);
     const unsigned char *data = (const unsigned char *)text;
     if (!text) return;
-    if (size < 27 || memcmp(text, magic, sizeof magic) != 0) {
+    if (!is_binary(text, size)) {
         read_text(text, scene);
         return;
     }

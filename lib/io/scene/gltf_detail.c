@@ -32,6 +32,8 @@ static int64_t integer(const json_t *object, const char *key, int64_t fallback)
     return json_is_integer(value) ? (int64_t)json_integer_value(value) : fallback;
 }
 
+static int compare_names(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
+
 static const json_t *element(const gltf *g, const char *list, int64_t index)
 {
     return index < 0 ? NULL : json_array_get(json_object_get(g->json, list), (size_t)index);
@@ -301,6 +303,78 @@ static int correct_clips(gltf *g)
     return 0;
 }
 
+/* ---- repeated names ---- */
+
+/* assimp binds bones and channels by name; where nodes share one, the numbers of the file say which is meant. */
+static int names_repeat(gltf *g)
+{
+    int64_t n = g->scene->nodes;
+    const char **name = su_arena_alloc(&g->scene->arena, n, sizeof *name);
+    int repeat = 0;
+    for (int64_t i = 0; name && i < n; i++) name[i] = g->scene->node[i].name;
+    if (name) qsort(name, (size_t)n, sizeof *name, compare_names);
+    for (int64_t i = 0; name && i + 1 < n; i++) repeat |= strcmp(name[i], name[i + 1]) == 0;
+    return repeat;
+}
+
+/* A channel of the node in a clip that has room for it. */
+static void add_channel(su_arena *arena, su_scene_clip *clip, int32_t node)
+{
+    for (int64_t i = 0; i < clip->channels; i++)
+        if (clip->channel[i].node == node) return;
+    su_scene_channel *c = &clip->channel[clip->channels++];
+    c->node = node;
+    double **track[] = {&c->translation_times, &c->translation, &c->rotation_times,
+                        &c->rotation,          &c->scale_times, &c->scale};
+    for (int i = 0; i < 6; i++) *track[i] = su_arena_alloc(arena, 0, sizeof **track[i]); /* until there are keys */
+}
+
+static int renew_channel(gltf *g, const json_t *channel, const json_t *sampler, su_scene_clip *clip)
+{
+    const json_t *target = json_object_get(channel, "target");
+    const char *path = json_string_value(json_object_get(target, "path"));
+    const char *mode = json_string_value(json_object_get(sampler, "interpolation"));
+    int64_t index = integer(target, "node", -1);
+    int32_t keys = !mode || strcmp(mode, "LINEAR") == 0 ? SU_KEYS_LINEAR
+                   : strcmp(mode, "STEP") == 0          ? SU_KEYS_STEP
+                                                        : SU_KEYS_CUBIC;
+    if (!path || index < 0 || (size_t)index >= g->nodes || g->node[index] < 0) return 0;
+    if (strcmp(path, "weights") == 0) {
+        clip->morph_channel[clip->morph_channels++].node = g->node[index];
+    } else if (strcmp(path, "translation") == 0 || strcmp(path, "rotation") == 0 || strcmp(path, "scale") == 0) {
+        add_channel(&g->scene->arena, clip, g->node[index]);
+    } else {
+        return 0;
+    }
+    return correct_channel(g, channel, sampler, keys, clip);
+}
+
+/* All tracks of all clips once more, by the numbers of their nodes. */
+static int renew_clips(gltf *g)
+{
+    size_t i, k;
+    json_t *animation, *channel;
+    json_array_foreach(json_object_get(g->json, "animations"), i, animation)
+    {
+        const json_t *channels = json_object_get(animation, "channels");
+        if ((int64_t)i >= g->scene->clips) break;
+        su_scene_clip *clip = &g->scene->clip[i];
+        int64_t room = (int64_t)json_array_size(channels);
+        clip->channels = clip->morph_channels = 0;
+        clip->channel = su_arena_alloc(&g->scene->arena, room, sizeof *clip->channel);
+        clip->morph_channel = su_arena_alloc(&g->scene->arena, room, sizeof *clip->morph_channel);
+        if (!clip->channel || !clip->morph_channel) return complain(g, "not enough memory");
+        json_array_foreach(channels, k, channel)
+        {
+            int64_t index = integer(channel, "sampler", -1);
+            const json_t *samplers = json_object_get(animation, "samplers");
+            const json_t *sampler = index < 0 ? NULL : json_array_get(samplers, (size_t)index);
+            if (renew_channel(g, channel, sampler, clip)) return 1;
+        }
+    }
+    return 0;
+}
+
 /* ---- joints ---- */
 
 /* All weights of a primitive, sorted by bone: one pass to count, one to fill. */
@@ -348,7 +422,21 @@ static su_scene_mesh *mesh_of(const gltf *g, int32_t node, size_t primitive)
     return NULL;
 }
 
-static int correct_joints(gltf *g)
+/* Bones follow the skin's joints one by one. */
+static int renew_bones(gltf *g, const json_t *node, su_scene_mesh *mesh)
+{
+    const json_t *joints = json_object_get(element(g, "skins", integer(node, "skin", -1)), "joints");
+    for (int64_t b = 0; b < mesh->bones; b++) {
+        const json_t *joint = json_array_get(joints, (size_t)b);
+        int64_t index = json_is_integer(joint) ? (int64_t)json_integer_value(joint) : -1;
+        if (index < 0 || (size_t)index >= g->nodes || g->node[index] < 0)
+            return complain(g, "a joint of a skin is not in the scene");
+        mesh->bone[b].node = g->node[index];
+    }
+    return 0;
+}
+
+static int correct_joints(gltf *g, int renew)
 {
     size_t i, k;
     json_t *node, *primitive;
@@ -367,6 +455,7 @@ static int correct_joints(gltf *g)
                 if (!json_object_get(attributes, key)) break;
             }
             su_scene_mesh *to = mesh_of(g, g->node[i], k);
+            if (renew && to && renew_bones(g, node, to)) return 1;
             if (sets == 1) continue;
             if (!to || to->vertices != n)
                 return complain(g, "its meshes cannot be matched with those assimp made of them");
@@ -384,7 +473,9 @@ int su_gltf_detail(const char *path, su_scene *scene, char *message, size_t mess
     /* Most files need none of this: do not insist on matching nodes then. */
     int wanted = !failed && (memmem(text, g.size, "\"CUBICSPLINE\"", 13) || memmem(text, g.size, "\"STEP\"", 6) ||
                              memmem(text, g.size, "\"JOINTS_1\"", 10));
-    if (wanted) failed = map_nodes(&g) || correct_clips(&g) || correct_joints(&g);
+    int repeat = !failed && names_repeat(&g);
+    if (wanted || repeat)
+        failed = map_nodes(&g) || (repeat ? renew_clips(&g) : correct_clips(&g)) || correct_joints(&g, repeat);
     json_decref(g.json);
     return failed;
 }

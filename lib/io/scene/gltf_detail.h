@@ -1,4 +1,5 @@
-/* What assimp drops of a glTF file: stepped and cubic keys, and more than four joints a vertex. Internal to lib/io. */
+/* What assimp drops of a glTF file: stepped and cubic keys, more than four joints a vertex, and which of several nodes
+ * of one name a joint or a channel means. Internal to lib/io. */
 #ifndef SU_IO_GLTF_DETAIL_H
 #define SU_IO_GLTF_DETAIL_H
 

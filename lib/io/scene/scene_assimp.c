@@ -22,6 +22,7 @@ typedef struct parser {
     su_scene *out;
     su_arena *arena;
     const struct aiNode **node; /* (nodes) */
+    bool by_number;             /* the format numbers its nodes: gltf_detail says which one a repeated name means */
     char *message;
     size_t message_size;
 } parser;
@@ -143,7 +144,7 @@ static int add_bones(parser *p, const struct aiMesh *mesh, su_scene_mesh *out)
         int several = 0;
         out->bone[b].node = find_node(p, bone->mName.data, &several);
         if (out->bone[b].node < 0) return complain(p, "a bone has no node in the scene", bone->mName.data);
-        if (several)
+        if (several && !p->by_number)
             return complain(p, "several nodes have the name of a bone; give the joints unique names", bone->mName.data);
         copy_matrix(&bone->mOffsetMatrix, out->bone[b].inverse_bind);
         out->bone[b].first = k;
@@ -321,7 +322,7 @@ static int add_clip(parser *p, const struct aiAnimation *from, su_scene_clip *cl
         int several = 0;
         c->node = find_node(p, from->mChannels[i]->mNodeName.data, &several);
         if (c->node < 0) continue; /* it moves nothing */
-        if (several)
+        if (several && !p->by_number)
             return complain(p, "several nodes have the name of an animated node; give them unique names",
                             from->mChannels[i]->mNodeName.data);
         add_channel(p, from->mChannels[i], seconds, c);
@@ -365,6 +366,25 @@ static void collapse_chains(parser *p)
         }
 }
 
+/* ---- repeated names of an FBX ---- */
+
+/* Gives the nodes back the names that they have in the file: NAME and its links NAME_$AssimpFbx$_... */
+static void restore_names(parser *p, int64_t count, const su_fbx_name *names)
+{
+    for (int64_t i = 0; i < p->out->nodes; i++)
+        for (int64_t k = 0; k < count; k++) {
+            const char *old = p->out->node[i].name, *tail = old + names[k].length;
+            if (strncmp(old, names[k].place, names[k].length) != 0 ||
+                (*tail && strncmp(tail, "_$AssimpFbx$_", 13) != 0))
+                continue;
+            size_t room = names[k].length + strlen(tail) + 1;
+            char *name = su_arena_alloc(p->arena, (int64_t)room, 1);
+            if (name) snprintf(name, room, "%s%s", names[k].name, tail);
+            if (name) p->out->node[i].name = name;
+            break;
+        }
+}
+
 /* ---- the whole ---- */
 
 static void read_conventions(parser *p, const char *path)
@@ -392,6 +412,7 @@ static int copy_scene(parser *p, const char *path)
 {
     su_scene *scene = p->out;
     read_conventions(p, path);
+    p->by_number = strcmp(scene->format, "glTF") == 0;
     if (add_nodes(p)) return 1;
     scene->meshes = p->ai->mNumMeshes;
     scene->mesh = su_arena_alloc(p->arena, scene->meshes, sizeof *scene->mesh);
@@ -416,9 +437,18 @@ static int parse(const char *path, su_scene *scene, char *message, size_t messag
         if (refused == 2) scene->arena.failed = true;
         if (refused) return 1;
     }
-    p.ai = aiImportFile(path, 0);
+    su_fbx_name *names = NULL;
+    int64_t repeats = 0;
+    size_t size = 0;
+    char *data = dot && strcasecmp(dot, ".fbx") == 0 ? su_control_points_text(path, scene, &size) : NULL;
+    if (data) repeats = su_fbx_unique_names(data, size, &scene->arena, &names);
+    if (repeats > 0 && size <= UINT32_MAX)
+        p.ai = aiImportFileFromMemory(data, (unsigned)size, 0, "fbx");
+    else
+        p.ai = aiImportFile(path, 0);
     if (!p.ai || !p.ai->mRootNode) complain(&p, p.ai ? "the file holds no scene" : aiGetErrorString(), NULL);
     int failed = !p.ai || !p.ai->mRootNode || copy_scene(&p, path);
+    if (!failed) restore_names(&p, repeats, names);
     if (p.ai) aiReleaseImport(p.ai);
     if (failed) return 1;
     if (strcmp(scene->format, "FBX") == 0) su_fbx_control_points(path, scene);

@@ -8,6 +8,8 @@
 #ifndef SU_REDUCE_FIT_PROBLEM_H
 #define SU_REDUCE_FIT_PROBLEM_H
 
+#include "reduce/cubature/candidates.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -26,9 +28,8 @@ typedef struct su_station_rows {
 } su_station_rows;
 
 typedef struct su_fit_problem {
-    int64_t r, groups, station_count, candidates, vertices;
-    int corners;           /* 4: tets, 1: vertices */
-    const int32_t *corner; /* (candidates, corners) into the vertices of `basis` */
+    int64_t r, groups, station_count;
+    const su_candidates *points; /* borrowed */
     su_station_rows *stations;
 } su_fit_problem;
 

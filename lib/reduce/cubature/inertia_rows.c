@@ -8,9 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAST_SHARE 0.05 /* of a field's mass norm that its target counts as, at least */
-#define LEAST_TURN 0.1   /* of the largest turn among the places that one counts as, at least */
-
 void su_motion_free(su_motion *motion)
 {
     free(motion->acceleration), free(motion->turn), free(motion->turn_share);
@@ -20,10 +17,10 @@ void su_motion_free(su_motion *motion)
 /* The fields of one place are made one after the other. */
 typedef struct maker {
     const su_pose_space *space;
+    const su_inertia_sampling *sampling;
     const double *U;        /* (r,n,3) */
     const double *rotation; /* (n,4) */
-    int64_t count;
-    const int32_t *list;
+    const su_candidates *points;
     su_station_rows *rows;
     double *field; /* (n,3) mass times acceleration */
 } maker;
@@ -36,7 +33,7 @@ static void add_field(maker *make, double share)
     su_station_rows *rows = make->rows;
     int64_t n = space->n, r = space->r;
     double *target = rows->target + rows->samples * r, norm2 = 0, length = 0;
-    float *force = rows->force + rows->samples * make->count * 3;
+    float *force = rows->force + rows->samples * make->points->count * 3;
     for (int64_t v = 0; v < n; v++) {
         norm2 += mass[v] * su_dot3(make->field + 3 * v, make->field + 3 * v);
         for (int i = 0; i < 3; i++) make->field[3 * v + i] *= mass[v];
@@ -44,12 +41,13 @@ static void add_field(maker *make, double share)
     cblas_dgemv(CblasRowMajor, CblasNoTrans, (int)r, (int)(3 * n), 1, make->U, (int)(3 * n), make->field, 1, 0, target,
                 1);
     for (int64_t k = 0; k < r; k++) length += target[k] * target[k];
-    length = fmax(sqrt(length), LEAST_SHARE * sqrt(norm2));
+    length = fmax(sqrt(length), make->sampling->least_field * sqrt(norm2));
     if (!(length * share > 1e-100)) return;
-    length *= fmax(1, LEAST_TURN / share);
+    length *= fmax(1, make->sampling->least_turn / share);
     for (int64_t k = 0; k < r; k++) target[k] /= length;
-    for (int64_t k = 0; k < make->count; k++)
-        for (int i = 0; i < 3; i++) force[3 * k + i] = (float)(make->field[3 * (int64_t)make->list[k] + i] / length);
+    for (int64_t k = 0; k < make->points->count; k++)
+        for (int i = 0; i < 3; i++)
+            force[3 * k + i] = (float)(make->field[3 * (int64_t)make->points->point[k] + i] / length);
     rows->samples++;
 }
 
@@ -116,10 +114,10 @@ static void add_history(maker *make, const double *u, const su_motion *motion, i
 }
 
 su_status su_inertia_rows(su_pose_space *space, const su_place *place, const su_motion *motion,
-                          const su_inertia_sampling *sampling, int64_t count, const int32_t *list,
-                          su_station_rows *rows, su_error *err)
+                          const su_inertia_sampling *sampling, const su_candidates *points, su_station_rows *rows,
+                          su_error *err)
 {
-    int64_t r = space->r, n = space->n, histories = sampling->states.samples;
+    int64_t r = space->r, n = space->n, count = points->count, histories = sampling->states.samples;
     int64_t most = 3 + 9 + histories * (1 + (motion ? motion->turns : 0)) + (motion ? motion->accelerations : 0);
     double *U = NULL, *rotation = NULL, *q = NULL, *field = NULL, *u = NULL;
     su_status status;
@@ -132,7 +130,7 @@ su_status su_inertia_rows(su_pose_space *space, const su_place *place, const su_
     SU_GO(SU_ALLOC(&rows->force, most * count * 3, "accelerations", err));
     SU_GO(SU_ALLOC(&rows->target, most * r, "accelerations", err));
     SU_GO(su_pose_space_enter(space, place, U, rotation, err));
-    maker make = {space, U, rotation, count, list, rows, field};
+    maker make = {space, sampling, U, rotation, points, rows, field};
     rows->samples = 0;
     add_rigid_fields(&make, place->rest, sampling->spin > 0);
     for (int64_t k = 0; motion && k < motion->accelerations; k++) {
@@ -142,12 +140,12 @@ su_status su_inertia_rows(su_pose_space *space, const su_place *place, const su_
     if (sampling->given)
         memcpy(q, sampling->given, (size_t)(histories * r) * sizeof *q);
     else if (histories > 0)
-        SU_GO(su_sample_states(space, U, place->rest, &sampling->states, q, NULL, err));
+        SU_GO(su_sample_states(space, U, place->rest, &sampling->states, q, err));
     for (int64_t k = 0; k < histories; k++) {
         cblas_dgemv(CblasRowMajor, CblasTrans, (int)r, (int)(3 * n), 1, U, (int)(3 * n), q + k * r, 1, 0, u, 1);
         add_history(&make, u, motion, (int)(k % 3), sampling->spin);
     }
-    su_rows_basis(r, n, U, count, list, rows->basis);
+    su_rows_basis(r, n, U, points, rows->basis);
 done:
     if (status != SU_OK) su_station_rows_free(rows);
     free(U), free(rotation), free(q), free(field), free(u);

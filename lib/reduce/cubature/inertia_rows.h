@@ -24,18 +24,21 @@ typedef struct su_inertia_sampling {
     su_sampling states;  /* states.samples histories q */
     const double *given; /* (states.samples,r) these instead; NULL: drawn as elastic samples are */
     double spin;         /* rad by which the root turns in a substep; 0: no spins */
+    double least_field;  /* of a field's mass norm that its target counts as, at least */
+    double least_turn;   /* of the largest turn among the places that one counts as, at least */
 } su_inertia_sampling;
 
-/* Enters the place and fills rows for the candidate vertices list (count), for
+/* Enters the place and fills rows for the candidate vertices, for
  *   constant accelerations along three axes;
  *   with spin: angular accelerations e_i x x and centripetal ones e_i x (e_j x x) of the rest shape;
  *   for each history q: (S - I) U q with the root turned by `spin` about one axis after the other, and R (T - I) R' U q
  * for each turn T of the motion; the accelerations of the motion (NULL: none). Each is scaled to unit target, or to
- * 1/20 of its own mass norm where it is nearly orthogonal to the basis, and less where the turn T is below 1/10 of the
- * largest one: relative accuracy of next to nothing is not asked for. Fields that vanish are left out (rows->samples).
+ * least_field of its own mass norm where it is nearly orthogonal to the basis, and less where the turn T is below
+ * least_turn of the largest one: relative accuracy of next to nothing is not asked for. Fields that vanish are left out
+ * (rows->samples).
  */
 su_status su_inertia_rows(su_pose_space *space, const su_place *place, const su_motion *motion,
-                          const su_inertia_sampling *sampling, int64_t count, const int32_t *list,
-                          su_station_rows *rows, su_error *err);
+                          const su_inertia_sampling *sampling, const su_candidates *points, su_station_rows *rows,
+                          su_error *err);
 
 #endif

@@ -90,19 +90,20 @@ static su_status make_blocks(const su_basis *basis, const su_elastic *elastic, s
 
 static su_status copy_cubature(const su_fit *fit, const su_cubature *cubature, su_model *model, su_error *err)
 {
-    int64_t c = cubature->tet_count, m = fit->m;
-    model->c = c, model->ci = cubature->vertex_count;
-    COPY(&model->cubature_tets, c, cubature->tets);
-    COPY(&model->cubature_weights, m * c, cubature->tet_weights);
+    const su_point_set *tets = &cubature->tets, *vertices = &cubature->vertices;
+    int64_t c = tets->count, m = fit->m;
+    model->c = c, model->ci = vertices->count;
+    COPY(&model->cubature_tets, c, tets->points);
+    COPY(&model->cubature_weights, m * c, tets->weights);
     COPY(&model->linear_stiffness, model->r * model->r, cubature->linear);
-    COPY(&model->inertia_vertices, model->ci, cubature->vertices);
-    COPY(&model->inertia_weights, model->ci, cubature->vertex_weights);
+    COPY(&model->inertia_vertices, model->ci, vertices->points);
+    COPY(&model->inertia_weights, model->ci, vertices->weights);
     SU_TRY(SU_FILE_ALLOC(&model->file, &model->young, m * c, err));
     SU_TRY(SU_FILE_ALLOC(&model->file, &model->poisson, m * c, err));
     for (int64_t i = 0; i < m; i++)
         for (int64_t k = 0; k < c; k++) {
-            model->young[i * c + k] = fit->young[i * fit->t + cubature->tets[k]];
-            model->poisson[i * c + k] = fit->poisson[i * fit->t + cubature->tets[k]];
+            model->young[i * c + k] = fit->young[i * fit->t + tets->points[k]];
+            model->poisson[i * c + k] = fit->poisson[i * fit->t + tets->points[k]];
         }
     return SU_OK;
 }

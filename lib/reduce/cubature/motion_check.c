@@ -2,7 +2,6 @@
 
 #include "core/memory.h"
 #include "core/order.h"
-#include "reduce/modes/played_shots.h"
 #include "rig/shot.h"
 #include "runtime/pack_model.h"
 #include "runtime/simulate.h"
@@ -90,15 +89,15 @@ done:
     return status;
 }
 
-/* A tenth of the root mean square of the shot's states. */
-static double least_size(const su_basis *basis, int shot)
+/* That share of the root mean square of the shot's states. */
+static double least_size(const su_basis *basis, int shot, double share)
 {
     double square = 0;
     int64_t count = 0;
     for (int64_t k = 0; k < basis->f; k++)
         if (basis->state_shot[k] == shot)
             square += pow(size_of(basis->r, basis->state_q + k * basis->r, NULL), 2), count++;
-    return 0.1 * sqrt(square / fmax((double)count, 1));
+    return share * sqrt(square / fmax((double)count, 1));
 }
 
 /* first (f + 1): the states that begin stretches of the shot, and the end of the last. SU_INPUT where a state lies
@@ -130,9 +129,13 @@ static void summarize(const check *c, su_motion_error *out)
     out->error = out->frames > 0 ? c->errors[3 * out->frames / 4] : 0;
 }
 
-su_status su_motion_check(const su_model *model, const su_basis *basis, int shot, const su_anim *anim, const char *path,
+su_status su_motion_check(const su_motion_reference *against, const su_model *model, const su_training_plan *plan,
                           int threads, su_motion_error *out, su_error *err)
 {
+    const su_basis *basis = against->basis;
+    const su_anim *anim = against->anim;
+    const char *path = against->path;
+    int shot = against->shot;
     const json_t *frequency = json_object_get(model->file.meta, "frequency"),
                  *fps = json_object_get(anim->file.meta, "fps");
     su_runtime_model runtime = {0};
@@ -142,8 +145,8 @@ su_status su_motion_check(const su_model *model, const su_basis *basis, int shot
                .path = path,
                .runtime = &runtime,
                .settings = su_sim_defaults(),
-               .step = {.stiffness = 1, .newton = SU_EXACT_SOLVES},
-               .least = least_size(basis, shot)};
+               .step = {.stiffness = 1, .newton = (int)plan->exact_solves},
+               .least = least_size(basis, shot, plan->least_motion)};
     int64_t *first = NULL, count;
     su_status status;
     *out = (su_motion_error){0};
@@ -152,7 +155,7 @@ su_status su_motion_check(const su_model *model, const su_basis *basis, int shot
     for (int64_t k = 0; k < basis->f; k++) c.errors[k] = -1;
     SU_GO(find_stretches(basis, shot, anim, path, first, &count, err));
     su_sim_read_gravity(basis->file.meta, &c.settings); /* as the states were played */
-    c.settings.substeps = SU_PLAYED_SUBSTEPS;
+    c.settings.substeps = (int)plan->played_substeps;
     SU_GO(su_sim_settings_resolve(&c.settings, json_is_number(frequency) ? json_number_value(frequency) : 0, anim->F,
                                   anim->times, json_is_number(fps) ? json_number_value(fps) : 24, err));
     c.step.alpha = c.settings.alpha, c.step.beta = c.settings.beta;

@@ -6,6 +6,7 @@
 #include "io/stage/anim.h"
 #include "io/stage/basis.h"
 #include "io/stage/model.h"
+#include "reduce/training_plan.h"
 
 #include <stdint.h>
 
@@ -15,10 +16,18 @@ typedef struct su_motion_error {
     int64_t halved, damped, failed; /* steps of the reduced run */
 } su_motion_error;
 
-/* Steps the model through shot number `shot` of the basis' states as they were played, and compares
+/* What a model is held against: the states of one shot of a basis. Borrowed. */
+typedef struct su_motion_reference {
+    const su_basis *basis;
+    int shot; /* number in its meta `shots` */
+    const su_anim *anim;
+    const char *path; /* of anim, for messages */
+} su_motion_reference;
+
+/* Steps the model through the shot of the basis' states as they were played, and compares
  * coordinates. The quartile, because single frames in which a played step of one solve went astray say nothing of the
- * model. path: of anim, for messages. */
-su_status su_motion_check(const su_model *model, const su_basis *basis, int shot, const su_anim *anim, const char *path,
+ * model. */
+su_status su_motion_check(const su_motion_reference *against, const su_model *model, const su_training_plan *plan,
                           int threads, su_motion_error *out, su_error *err);
 
 #endif

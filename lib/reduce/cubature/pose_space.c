@@ -125,7 +125,9 @@ su_status su_pose_space_enter(su_pose_space *space, const su_place *place, doubl
     return SU_OK;
 }
 
-int su_pose_space_workers(const su_pose_space *space, int64_t count)
+/* How many threads `count` places are spread over: one where the flesh is so large that its factors and bases are not
+ * wanted several times. */
+static int workers_for(const su_pose_space *space, int64_t count)
 {
     enum { LARGE = 100000 }; /* tets */
     if (space->t > LARGE || count < 2) return 1;
@@ -174,7 +176,7 @@ static void serve(crew *c, su_pose_space *own, int worker)
 su_status su_pose_space_each(su_pose_space *space, int64_t count, su_place_work *work, void *context,
                              su_progress *progress, su_error *err)
 {
-    int team = su_pose_space_workers(space, count);
+    int team = workers_for(space, count);
     crew c = {.work = work, .context = context, .progress = progress, .count = count, .failed = count, .status = SU_OK};
     if (team == 1) {
         serve(&c, space, 0);

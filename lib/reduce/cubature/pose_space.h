@@ -59,9 +59,6 @@ su_status su_pose_space_enter(su_pose_space *space, const su_place *place, doubl
  * them, from 0. */
 typedef su_status su_place_work(void *context, su_pose_space *own, int worker, int64_t place, su_error *err);
 
-/* How many threads su_pose_space_each() will spread `count` places over: one where the flesh is so large that its
- * factors and bases are not wanted several times. */
-int su_pose_space_workers(const su_pose_space *space, int64_t count);
 /* Calls `work` for places 0 .. count - 1, in no order. The first failure, by number of the place, is returned; later
  * ones need not begin. progress, may be NULL, goes from 0 to 1. */
 su_status su_pose_space_each(su_pose_space *space, int64_t count, su_place_work *work, void *context,

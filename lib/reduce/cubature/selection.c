@@ -65,19 +65,19 @@ static void search_free(search *s)
 static su_status search_create(search *s, const su_fit_problem *problem, const su_fit_settings *settings, su_error *err)
 {
     *s = (search){.problem = problem, .settings = settings};
-    s->limit = settings->count > 0 ? 2 * settings->count : problem->candidates;
-    if (s->limit > problem->candidates) s->limit = problem->candidates;
+    s->limit = settings->count > 0 ? 2 * settings->count : problem->points->count;
+    if (s->limit > problem->points->count) s->limit = problem->points->count;
     /* Beyond a dozen a mode a bound is out of reach for other reasons, and columns take memory. */
     if (settings->count == 0 && s->limit > 12 * problem->r + 100) s->limit = 12 * problem->r + 100;
     if (s->limit > 4000) s->limit = 4000;
     SU_TRY(trial_create(&s->now, s->limit, problem->groups, err));
     SU_TRY(trial_create(&s->best, s->limit, problem->groups, err));
     SU_TRY(trial_create(&s->good, s->limit, problem->groups, err));
-    SU_TRY(SU_ALLOC(&s->residual_gradient, problem->station_count * problem->candidates, "cubature gradients", err));
-    SU_TRY(SU_ALLOC(&s->score, problem->candidates, "cubature gradients", err));
-    SU_TRY(SU_ALLOC(&s->order, problem->candidates, "cubature gradients", err));
-    SU_TRY(SU_ALLOC(&s->taken, problem->vertices, "cubature gradients", err));
-    SU_TRY(SU_ALLOC(&s->member, problem->candidates, "cubature gradients", err));
+    SU_TRY(SU_ALLOC(&s->residual_gradient, problem->station_count * problem->points->count, "cubature gradients", err));
+    SU_TRY(SU_ALLOC(&s->score, problem->points->count, "cubature gradients", err));
+    SU_TRY(SU_ALLOC(&s->order, problem->points->count, "cubature gradients", err));
+    SU_TRY(SU_ALLOC(&s->taken, problem->points->vertex_count, "cubature gradients", err));
+    SU_TRY(SU_ALLOC(&s->member, problem->points->count, "cubature gradients", err));
     SU_TRY(SU_ALLOC(&s->errors, problem->station_count, "cubature errors", err));
     return su_pool_create(&s->pool, problem, settings->threads, err);
 }
@@ -142,7 +142,7 @@ static int by_score(const void *a, const void *b)
 static double column_length2(const search *s, int64_t e)
 {
     double sum = 0;
-    for (int64_t a = 0; a < s->problem->station_count; a++) sum += s->pool.norm2[a * s->problem->candidates + e];
+    for (int64_t a = 0; a < s->problem->station_count; a++) sum += s->pool.norm2[a * s->problem->points->count + e];
     return sum;
 }
 
@@ -151,17 +151,17 @@ static void score_candidates(search *s)
 {
     const su_fit_problem *p = s->problem;
     double longest = 0;
-    for (int64_t e = 0; e < p->candidates; e++) longest = fmax(longest, column_length2(s, e));
+    for (int64_t e = 0; e < p->points->count; e++) longest = fmax(longest, column_length2(s, e));
 #pragma omp parallel for num_threads(s->settings->threads) schedule(static)
-    for (int64_t e = 0; e < p->candidates; e++) {
+    for (int64_t e = 0; e < p->points->count; e++) {
         double gain = 0;
         for (int64_t i = 0; i < p->groups; i++) {
             double d = 0, h = 0;
             for (int64_t a = 0; a < p->station_count; a++) {
                 double w = p->stations[a].blend[i];
                 if (w == 0) continue;
-                d += w * s->residual_gradient[a * p->candidates + e];
-                h += w * w * s->pool.norm2[a * p->candidates + e];
+                d += w * s->residual_gradient[a * p->points->count + e];
+                h += w * w * s->pool.norm2[a * p->points->count + e];
             }
             if (d > 0 && h > 0) gain += d * d / h;
         }
@@ -181,19 +181,20 @@ static su_status add_candidates(search *s, int64_t count, int64_t *added, su_err
     SU_TRY(su_pool_gradient(&s->pool, s->residual_gradient, err));
     score_candidates(s);
     scored *list;
-    SU_TRY(SU_ALLOC(&list, p->candidates, "cubature candidates", err));
+    SU_TRY(SU_ALLOC(&list, p->points->count, "cubature candidates", err));
     int64_t listed = 0;
-    for (int64_t e = 0; e < p->candidates; e++)
+    for (int64_t e = 0; e < p->points->count; e++)
         if (s->score[e] > 0) list[listed++] = (scored){s->score[e], (int32_t)e};
     qsort(list, (size_t)listed, sizeof *list, by_score);
-    memset(s->taken, 0, (size_t)p->vertices);
+    memset(s->taken, 0, (size_t)p->points->vertex_count);
+    const int kind = (int)p->points->kind;
     int64_t found = 0;
     for (int64_t k = 0; k < listed && found < count; k++) {
-        const int32_t *corner = p->corner + (int64_t)list[k].candidate * p->corners;
+        const int32_t *corner = p->points->corner + (int64_t)list[k].candidate * kind;
         bool clear = true;
-        for (int c = 0; c < p->corners; c++) clear = clear && !s->taken[corner[c]];
+        for (int c = 0; c < kind; c++) clear = clear && !s->taken[corner[c]];
         if (!clear) continue;
-        for (int c = 0; c < p->corners; c++) s->taken[corner[c]] = 1;
+        for (int c = 0; c < kind; c++) s->taken[corner[c]] = 1;
         s->order[found++] = list[k].candidate;
     }
     free(list);

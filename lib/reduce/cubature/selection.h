@@ -18,6 +18,8 @@ typedef struct su_fit_settings {
     su_progress *progress;
 } su_fit_settings;
 
+enum { SU_CURVE_POINTS = 64 }; /* kept of a curve */
+
 typedef struct su_fit_curve_point {
     int64_t count;
     double error;
@@ -25,11 +27,11 @@ typedef struct su_fit_curve_point {
 
 typedef struct su_selection {
     int64_t count;
-    int32_t *chosen;              /* (count) candidates, ascending */
-    double *weights;              /* (groups, count) */
-    su_error_pair *errors;        /* (stations) training errors */
-    double worst;                 /* the error that is held below settings.error */
-    su_fit_curve_point curve[64]; /* error against size while growing */
+    int32_t *chosen;                           /* (count) candidates, ascending */
+    double *weights;                           /* (groups, count) */
+    su_error_pair *errors;                     /* (stations) training errors */
+    double worst;                              /* the error that is held below settings.error */
+    su_fit_curve_point curve[SU_CURVE_POINTS]; /* error against size while growing */
     int curve_count;
 } su_selection;
 

@@ -38,8 +38,8 @@ su_status su_pool_create(su_pool *pool, const su_fit_problem *problem, int threa
     SU_TRY(SU_ALLOC(&pool->gram, stations, "cubature columns", err));
     SU_TRY(SU_ALLOC(&pool->dot, stations, "cubature columns", err));
     SU_TRY(SU_ALLOC(&pool->residual, stations, "cubature columns", err));
-    SU_TRY(SU_ALLOC(&pool->slot_of, problem->candidates, "cubature columns", err));
-    for (int64_t e = 0; e < problem->candidates; e++) pool->slot_of[e] = -1;
+    SU_TRY(SU_ALLOC(&pool->slot_of, problem->points->count, "cubature columns", err));
+    for (int64_t e = 0; e < problem->points->count; e++) pool->slot_of[e] = -1;
     SU_TRY(SU_ALLOC(&pool->target2, stations, "cubature columns", err));
     for (int64_t a = 0; a < stations; a++) {
         const double *target = problem->stations[a].target;
@@ -53,13 +53,14 @@ su_status su_pool_create(su_pool *pool, const su_fit_problem *problem, int threa
 
 enum { WIDEST = 12 }; /* numbers of a stored force: of a tet's four corners */
 
-static int width_of(const su_fit_problem *p) { return 3 * p->corners; }
+static int width_of(const su_fit_problem *p) { return 3 * (int)p->points->kind; }
 
 /* B (width,r): the rows that the candidate's stored force meets, U at its corners. */
 static void gather_rows(const su_fit_problem *p, const float *basis, int64_t e, float *B)
 {
-    const int32_t *corner = p->corner + e * p->corners;
-    for (int c = 0; c < p->corners; c++)
+    const int kind = (int)p->points->kind;
+    const int32_t *corner = p->points->corner + e * kind;
+    for (int c = 0; c < kind; c++)
         memcpy(B + 3 * p->r * c, basis + 3 * p->r * corner[c], (size_t)(3 * p->r) * sizeof *B);
 }
 
@@ -83,7 +84,7 @@ static void measured_norms(const su_fit_problem *p, const su_station_rows *stati
     for (int64_t k = 0; k < station->samples; k++) {
         for (int64_t e = 0; e < count; e++)
             cblas_sgemv(CblasRowMajor, CblasTrans, width, (int)r, 1, B + width * r * e, (int)r,
-                        station->force + (k * p->candidates + first + e) * width, 1, 0, row + r * e, 1);
+                        station->force + (k * p->points->count + first + e) * width, 1, 0, row + r * e, 1);
         measure(station, r, k, count, row, measured, r);
         for (int64_t e = 0; e < count; e++)
             for (int64_t i = 0; i < r; i++) sum[e] += (double)measured[r * e + i] * measured[r * e + i];
@@ -106,12 +107,12 @@ static su_status add_measured_norms(su_pool *pool, su_error *err)
             const su_station_rows *station = &p->stations[a];
             if (!station->metric) continue;
 #pragma omp for schedule(dynamic)
-            for (int64_t first = 0; first < p->candidates; first += CHUNK) {
+            for (int64_t first = 0; first < p->points->count; first += CHUNK) {
                 double sum[CHUNK];
-                int64_t count = p->candidates - first < CHUNK ? p->candidates - first : CHUNK;
+                int64_t count = p->points->count - first < CHUNK ? p->points->count - first : CHUNK;
                 if (work) measured_norms(p, station, first, count, work, sum);
                 for (int64_t e = 0; e < count && work; e++)
-                    pool->norm2[a * p->candidates + first + e] = station->importance * sum[e];
+                    pool->norm2[a * p->points->count + first + e] = station->importance * sum[e];
             }
         }
         free(work);
@@ -122,7 +123,7 @@ static su_status add_measured_norms(su_pool *pool, su_error *err)
 su_status su_pool_norms(su_pool *pool, su_error *err)
 {
     const su_fit_problem *p = pool->problem;
-    int64_t r = p->r, count = p->candidates;
+    int64_t r = p->r, count = p->points->count;
     int failed = 0;
     SU_TRY(SU_ALLOC(&pool->norm2, p->station_count * count, "cubature columns", err));
 #pragma omp parallel num_threads(pool->threads)
@@ -172,7 +173,7 @@ static su_status make_columns(su_pool *pool, int64_t count, const int32_t *candi
     for (int64_t k = 0; k < count; k++) {
         gather_rows(p, station->basis, candidate[k], B);
         cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, (int)station->samples, (int)r, width, 1,
-                    station->force + (int64_t)candidate[k] * width, (int)(p->candidates * width), B, (int)r, 0,
+                    station->force + (int64_t)candidate[k] * width, (int)(p->points->count * width), B, (int)r, 0,
                     out + k * rows, (int)r);
     }
     for (int64_t s = 0; station->metric && s < station->samples; s++) {
@@ -526,16 +527,18 @@ static void unit_gradient(const su_pool *pool, int64_t a, int64_t from, int64_t 
 {
     const su_fit_problem *p = pool->problem;
     const su_station_rows *station = &p->stations[a];
-    int64_t width = width_of(p), size = 3 * p->vertices;
+    const int32_t *corners = p->points->corner;
+    const int kind = (int)p->points->kind;
+    int64_t width = width_of(p), size = 3 * p->points->vertex_count, candidates = p->points->count;
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)count, (int)size, (int)p->r, 1,
                 pool->residual[a] + from * p->r, (int)p->r, station->basis, (int)p->r, 0, z, (int)size);
-    memset(out, 0, (size_t)p->candidates * sizeof *out);
+    memset(out, 0, (size_t)candidates * sizeof *out);
     for (int64_t k = 0; k < count; k++) {
-        const float *x = z + k * size, *f = station->force + (from + k) * p->candidates * width;
-        for (int64_t e = 0; e < p->candidates; e++, f += width) {
-            const int32_t *corner = p->corner + e * p->corners;
+        const float *x = z + k * size, *f = station->force + (from + k) * candidates * width;
+        for (int64_t e = 0; e < candidates; e++, f += width) {
+            const int32_t *corner = corners + e * kind;
             float sum = 0;
-            for (int c = 0; c < p->corners; c++) {
+            for (int c = 0; c < kind; c++) {
                 const float *y = x + 3 * (int64_t)corner[c];
                 sum += f[3 * c] * y[0] + f[3 * c + 1] * y[1] + f[3 * c + 2] * y[2];
             }
@@ -547,7 +550,7 @@ static void unit_gradient(const su_pool *pool, int64_t a, int64_t from, int64_t 
 su_status su_pool_gradient(su_pool *pool, double *out, su_error *err)
 {
     const su_fit_problem *p = pool->problem;
-    int64_t stations = p->station_count, count = p->candidates, units = 0;
+    int64_t stations = p->station_count, count = p->points->count, units = 0;
     for (int64_t a = 0; a < stations; a++) units += (p->stations[a].samples + UNIT - 1) / UNIT;
     int64_t(*work)[3] = NULL; /* station, first sample, samples */
     float *part = NULL;
@@ -563,7 +566,7 @@ su_status su_pool_gradient(su_pool *pool, double *out, su_error *err)
     int failed = 0;
 #pragma omp parallel num_threads(pool->threads)
     {
-        float *z = malloc((size_t)(UNIT * 3 * p->vertices) * sizeof *z);
+        float *z = malloc((size_t)(UNIT * 3 * p->points->vertex_count) * sizeof *z);
         if (!z) {
 #pragma omp atomic write
             failed = 1;

@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEFAULT_SPIN 0.1 /* rad a substep at 90 Hz: 1.4 turns a second */
-
 void su_training_places_free(su_training_places *places)
 {
     for (int64_t a = 0; a < places->count; a++) {
@@ -113,15 +111,16 @@ static void shots_free(shots *all)
     free(all->anim), free(all->shot), free(all->of), free(all->number), free(all->params);
 }
 
-static su_status shots_open(const su_pose_space *space, const su_shot_target *target, int count,
-                            const char *const *paths, shots *all, su_error *err)
+static su_status shots_open(const su_pose_space *space, const su_shot_list *list, shots *all, su_error *err)
 {
+    const char *const *paths = list->paths;
+    int count = list->count;
     SU_TRY(SU_ALLOC(&all->anim, count, "shots", err));
     SU_TRY(SU_ALLOC(&all->shot, count, "shots", err));
     for (; all->count < count; all->count++) {
         int k = all->count;
         SU_TRY(su_anim_load(paths[k], &all->anim[k], err));
-        su_status status = su_shot_create(&all->anim[k], paths[k], target, 0, NULL, &all->shot[k], NULL, err);
+        su_status status = su_shot_create(&all->anim[k], paths[k], &list->target, 0, NULL, &all->shot[k], NULL, err);
         if (status != SU_OK) {
             su_anim_free(&all->anim[k]);
             return status;
@@ -152,17 +151,21 @@ static double distance2(const su_pose_space *space, const double *a, const doubl
     return sum;
 }
 
-/* Farthest points from the example poses and from each other; every third pick is instead the frame in the middle of
- * the longest stretch of frames not looked at yet, so that the motion along the shots is sampled too. */
+enum { BY_TIME = 3 }; /* every so many frames one is chosen by time */
+/* Squared distance in scaled parameters, of order 1, below which frames show the same pose. */
+#define SAME_POSE 1e-12
+
+/* Farthest points from the example poses and from each other; every BY_TIME-th pick is instead the frame in the middle
+ * of the longest stretch of frames not looked at yet, so that the motion along the shots is sampled too. */
 static su_status choose_frames(const su_pose_space *space, const shots *all, int64_t wanted, int64_t *chosen,
                                int64_t *count, su_error *err)
 {
-    double *nearest;
+    double *nearest = NULL;
     int64_t *gap = NULL;
-    SU_TRY(SU_ALLOC(&nearest, all->frames, "shots", err));
-    su_status status = SU_ALLOC(&gap, all->frames, "shots", err);
+    su_status status;
     *count = 0;
-    if (status != SU_OK) goto done;
+    SU_GO(SU_ALLOC(&nearest, all->frames, "shots", err));
+    SU_GO(SU_ALLOC(&gap, all->frames, "shots", err));
     for (int64_t f = 0; f < all->frames; f++) {
         nearest[f] = HUGE_VAL;
         gap[f] = all->frames;
@@ -172,10 +175,10 @@ static su_status choose_frames(const su_pose_space *space, const shots *all, int
     }
     while (*count < wanted && *count < all->frames) {
         int64_t best = 0;
-        bool by_time = *count % 3 == 2;
+        bool by_time = *count % BY_TIME == BY_TIME - 1;
         for (int64_t f = 1; f < all->frames; f++)
             if (by_time ? gap[f] > gap[best] : nearest[f] > nearest[best]) best = f;
-        if (gap[best] == 0 || (!by_time && nearest[best] <= 1e-12)) break;
+        if (gap[best] == 0 || (!by_time && nearest[best] <= SAME_POSE)) break;
         chosen[(*count)++] = best;
         for (int64_t f = 0; f < all->frames; f++) {
             double d = distance2(space, all->params + f * space->s, all->params + best * space->s);
@@ -336,56 +339,55 @@ static su_status make_room(int64_t most, su_training_places *out, su_error *err)
     return SU_OK;
 }
 
-su_status su_training_places_at(su_pose_space *space, const su_shot_target *target, int shot_count,
-                                const char *const *shots_paths, int64_t count, const int *shot, const int64_t *frame,
-                                su_training_places *out, su_error *err)
+su_status su_training_places_at(su_pose_space *space, const su_shot_list *shots_list, const su_training_plan *plan,
+                                const su_shot_frames_list *frames, su_training_places *out, su_error *err)
 {
     shots all = {0};
     int64_t *chosen = NULL;
     su_status status;
-    SU_GO(make_room(count, out, err));
-    SU_GO(SU_ALLOC(&chosen, count, "training places", err));
-    SU_GO(shots_open(space, target, shot_count, shots_paths, &all, err));
-    for (int64_t k = 0; k < count; k++) {
-        while (chosen[k] < all.frames && (all.of[chosen[k]] != shot[k] || all.number[chosen[k]] != frame[k]))
+    SU_GO(make_room(frames->count, out, err));
+    SU_GO(SU_ALLOC(&chosen, frames->count, "training places", err));
+    SU_GO(shots_open(space, shots_list, &all, err));
+    for (int64_t k = 0; k < frames->count; k++) {
+        int shot = frames->shot[k];
+        while (chosen[k] < all.frames && (all.of[chosen[k]] != shot || all.number[chosen[k]] != frames->frame[k]))
             chosen[k]++;
         if (chosen[k] == all.frames) {
-            status = su_fail(err, SU_INPUT, "%s: has no frame %lld", shots_paths[shot[k]], (long long)frame[k]);
+            status =
+                su_fail(err, SU_INPUT, "%s: has no frame %lld", shots_list->paths[shot], (long long)frames->frame[k]);
             goto done;
         }
     }
-    SU_GO(add_frames(space, target, &all, count, chosen, out, err));
-    out->spin = fmax(out->spin, 0.1 * DEFAULT_SPIN);
+    SU_GO(add_frames(space, &shots_list->target, &all, frames->count, chosen, out, err));
+    out->spin = fmax(out->spin, plan->least_spin);
+    SU_GO(weigh_turns(space, out, err));
 done:
-    if (status == SU_OK) status = weigh_turns(space, out, err);
     shots_free(&all);
     free(chosen);
     if (status != SU_OK) su_training_places_free(out);
     return status;
 }
 
-su_status su_training_places_create(su_pose_space *space, const su_shot_target *target, int shot_count,
-                                    const char *const *shots_paths, int64_t wanted, su_training_places *out,
-                                    su_error *err)
+su_status su_training_places_create(su_pose_space *space, const su_shot_list *shots_list, const su_training_plan *plan,
+                                    int64_t wanted, su_training_places *out, su_error *err)
 {
-    int64_t most = 2 * space->m + (shot_count > 0 ? wanted : 0), count, *chosen = NULL;
+    bool moving = shots_list->count > 0;
+    int64_t most = 2 * space->m + (moving ? wanted : 0), count, *chosen = NULL;
     shots all = {0};
     su_status status;
     SU_GO(make_room(most, out, err));
     for (int64_t i = 0; i < space->m; i++, out->count++) SU_GO(su_place_at_pose(space, i, &out->place[i], err));
-    SU_GO(add_edges(space, shot_count == 0, out, err));
-    if (shot_count == 0) {
-        out->spin = DEFAULT_SPIN;
-        goto done;
+    SU_GO(add_edges(space, !moving, out, err));
+    out->spin = plan->default_spin;
+    if (moving) {
+        SU_GO(shots_open(space, shots_list, &all, err));
+        SU_GO(SU_ALLOC(&chosen, wanted, "shots", err));
+        SU_GO(choose_frames(space, &all, wanted, chosen, &count, err));
+        out->spin = plan->least_spin;
+        SU_GO(add_frames(space, &shots_list->target, &all, count, chosen, out, err));
     }
-    SU_GO(shots_open(space, target, shot_count, shots_paths, &all, err));
-    SU_GO(SU_ALLOC(&chosen, wanted, "shots", err));
-    SU_GO(choose_frames(space, &all, wanted, chosen, &count, err));
-    SU_GO(add_frames(space, target, &all, count, chosen, out, err));
-    /* A shot whose root stands still says nothing about the next take. */
-    out->spin = fmax(out->spin, 0.1 * DEFAULT_SPIN);
+    SU_GO(weigh_turns(space, out, err));
 done:
-    if (status == SU_OK) status = weigh_turns(space, out, err);
     shots_free(&all);
     free(chosen);
     if (status != SU_OK) su_training_places_free(out);

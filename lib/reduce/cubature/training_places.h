@@ -4,6 +4,7 @@
 
 #include "reduce/cubature/inertia_rows.h"
 #include "reduce/cubature/pose_space.h"
+#include "reduce/training_plan.h"
 #include "rig/shot.h"
 
 typedef struct su_training_places {
@@ -17,15 +18,27 @@ typedef struct su_training_places {
     double spin;       /* largest turn of a root frame within a substep, rad */
 } su_training_places;
 
-/* shots: paths of anim files, mapped onto `target` (whose neutral may be NULL: each shot's own). Of their frames up to
- * `wanted` become places, those farthest in parameters from the example poses and each other first. Without shots the
- * motion at an edge's middle is the one along the edge, and the root spins by 0.1 rad a substep. */
-su_status su_training_places_create(su_pose_space *space, const su_shot_target *target, int shot_count,
-                                    const char *const *shots, int64_t wanted, su_training_places *out, su_error *err);
-/* The same at given frames (shot, frame; counted from 0) and nowhere else. */
-su_status su_training_places_at(su_pose_space *space, const su_shot_target *target, int shot_count,
-                                const char *const *shots, int64_t count, const int *shot, const int64_t *frame,
-                                su_training_places *out, su_error *err);
+/* Animations mapped onto `target`, whose neutral may be NULL: each shot's own. Borrowed. */
+typedef struct su_shot_list {
+    su_shot_target target;
+    int count;
+    const char *const *paths;
+} su_shot_list;
+
+/* Frames of a list of shots, counted from 0. Borrowed. */
+typedef struct su_shot_frames_list {
+    int64_t count;
+    const int *shot;      /* (count) */
+    const int64_t *frame; /* (count) */
+} su_shot_frames_list;
+
+/* Of the shots' frames up to `wanted` become places, those farthest in parameters from the example poses and each other
+ * first. Without shots the motion at an edge's middle is the one along the edge. */
+su_status su_training_places_create(su_pose_space *space, const su_shot_list *shots, const su_training_plan *plan,
+                                    int64_t wanted, su_training_places *out, su_error *err);
+/* The same at given frames and nowhere else. */
+su_status su_training_places_at(su_pose_space *space, const su_shot_list *shots, const su_training_plan *plan,
+                                const su_shot_frames_list *frames, su_training_places *out, su_error *err);
 void su_training_places_free(su_training_places *places);
 
 #endif

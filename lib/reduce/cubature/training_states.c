@@ -6,14 +6,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* What a shot that nobody has seen does to the flesh may be many times as large as what trained it: states are
- * enlarged, in this many steps of equal ratio from their own size to where their farthest vertex moves by this part of
- * the flesh's diagonal. */
-enum { SIZES = 4 };
-#define FAR 0.12
-
-/* Largest motion of a vertex in state q, m. */
-static double farthest(const su_basis *basis, const double *q)
+double su_state_displacement(const su_basis *basis, const double *q)
 {
     double most = 0;
     for (int64_t v = 0; v < basis->n; v++) {
@@ -25,12 +18,23 @@ static double farthest(const su_basis *basis, const double *q)
     return sqrt(most);
 }
 
-/* State `from` of the basis, enlarged by `step` of SIZES - 1. */
-static void take_state(const su_basis *basis, int64_t from, int64_t step, double far, double *q)
+/* Where states are taken from, and how far they are enlarged: what a shot that nobody has seen does may be many times
+ * as large as what trained it. */
+typedef struct chooser {
+    const su_basis *basis;
+    int64_t sizes;
+    double reach; /* m */
+    su_chosen_states *out;
+} chooser;
+
+/* State `from` of the basis, enlarged by `step` of sizes - 1. */
+static void take_state(const chooser *choose, int64_t from, int64_t step, double *q)
 {
+    const su_basis *basis = choose->basis;
     const double *own = basis->state_q + from * basis->r;
-    double size = farthest(basis, own);
-    double factor = size > 0 ? pow(fmax(far / size, 1), (double)step / (SIZES - 1)) : 1;
+    double size = su_state_displacement(basis, own);
+    double last = (double)(choose->sizes - 1);
+    double factor = size > 0 && last > 0 ? pow(fmax(choose->reach / size, 1), (double)step / last) : 1;
     for (int64_t k = 0; k < basis->r; k++) q[k] = factor * own[k];
 }
 
@@ -41,24 +45,27 @@ void su_chosen_states_free(su_chosen_states *chosen)
 }
 
 /* Places `at` and on: `count` of the states [first, first + f). */
-static void choose_from(const su_basis *basis, bool known, int64_t first, int64_t f, int64_t count, double far,
-                        int64_t at, su_chosen_states *out)
+static void choose_from(const chooser *choose, bool known, int64_t first, int64_t f, int64_t count, int64_t at)
 {
+    enum { SHIFT = 7 }; /* the far state wanders by so many frames, so that cycles do not pair the same phases */
+    const su_basis *basis = choose->basis;
+    su_chosen_states *out = choose->out;
     int64_t r = basis->r;
     for (int64_t a = 0; a < count; a++, at++) {
-        int64_t own = (2 * a + 1) * f / (2 * count), other = (own + f / 2 + a % 7) % f;
+        int64_t own = (2 * a + 1) * f / (2 * count), other = (own + f / 2 + a % SHIFT) % f;
+        double *q = out->q + SU_STATES_A_PLACE * at * r;
         out->shot[at] = basis->state_shot[first + own], out->frame[at] = basis->state_frame[first + own];
         out->place[2 * at] = out->place[2 * at + 1] = at;
-        take_state(basis, first + own, known ? 0 : a % SIZES, far, out->q + 2 * at * r);
-        take_state(basis, first + other, (a + SIZES / 2) % SIZES, far, out->q + (2 * at + 1) * r);
+        take_state(choose, first + own, known ? 0 : a % choose->sizes, q);
+        take_state(choose, first + other, (a + choose->sizes / 2) % choose->sizes, q + r);
     }
 }
 
-su_status su_choose_states(const su_basis *basis, int motions, double diagonal, int64_t wanted, su_chosen_states *out,
-                           su_error *err)
+su_status su_choose_states(const su_basis *basis, int motions, double diagonal, const su_training_plan *plan,
+                           su_chosen_states *out, su_error *err)
 {
-    double far = FAR * diagonal;
-    int64_t r = basis->r, f = basis->f, places = wanted < f ? wanted : f, own = 0;
+    const chooser choose = {basis, plan->state_sizes, plan->state_reach * diagonal, out};
+    int64_t r = basis->r, wanted = plan->states, f = basis->f, places = wanted < f ? wanted : f, own = 0;
     su_status status;
     *out = (su_chosen_states){.places = places};
     if (!basis->state_q || f == 0) return su_fail(err, SU_INPUT, "the basis holds no states to train on");
@@ -68,11 +75,11 @@ su_status su_choose_states(const su_basis *basis, int motions, double diagonal, 
     if (places - known > own) places = out->places = known + own;
     SU_GO(SU_ALLOC(&out->shot, places, "states", err));
     SU_GO(SU_ALLOC(&out->frame, places, "states", err));
-    SU_GO(SU_ALLOC(&out->place, 2 * places, "states", err));
-    SU_GO(SU_ALLOC(&out->q, 2 * places * r, "states", err));
-    choose_from(basis, false, 0, own, places - known, far, 0, out);
-    choose_from(basis, true, own, f - own, known, far, places - known, out);
-    out->states = (su_training_states){.count = 2 * places, .place = out->place, .q = out->q};
+    SU_GO(SU_ALLOC(&out->place, SU_STATES_A_PLACE * places, "states", err));
+    SU_GO(SU_ALLOC(&out->q, SU_STATES_A_PLACE * places * r, "states", err));
+    choose_from(&choose, false, 0, own, places - known, 0);
+    choose_from(&choose, true, own, f - own, known, places - known);
+    out->states = (su_training_states){.count = SU_STATES_A_PLACE * places, .place = out->place, .q = out->q};
 done:
     if (status != SU_OK) su_chosen_states_free(out);
     return status;

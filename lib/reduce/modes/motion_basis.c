@@ -2,6 +2,7 @@
 
 #include "core/memory.h"
 #include "core/order.h"
+#include "reduce/align/align.h"
 #include "reduce/modes/modes.h"
 
 #include <cblas.h>
@@ -9,23 +10,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Errors are relative to the size of a frame's own motion: frames are divided by it and this part of the median size,
- * below which motion is too small to be seen. */
-#define MEDIAN_SHARE 0.1
-/* Directions shorter than this part of the longest frame are rounding. */
-#define SHORTEST 1e-6
-
-/* factor (count): what each frame is multiplied by. sizes (count): mass norms, overwritten. */
-static su_status weigh_frames(const su_played_shots *shapes, int shot_count, int known, double *sizes, double *factor,
+/* factor (count): what each frame is multiplied by. sizes (count): mass norms. Errors are relative to the size of a
+ * frame's own motion: frames are divided by it and a part of the median size, below which motion is too small to be
+ * seen; then all shots are made equally large, and motions together as large as known shots together. */
+static su_status weigh_frames(const su_play *play, const su_played_shots *shapes, const double *sizes, double *factor,
                               su_error *err)
 {
+    int shot_count = play->count, known = play->motions;
     double *sorted, *energy = NULL;
     su_status status;
     SU_TRY(SU_ALLOC(&sorted, shapes->count, "states", err));
     SU_GO(SU_ALLOC(&energy, shot_count, "states", err));
     memcpy(sorted, sizes, (size_t)shapes->count * sizeof *sorted);
     qsort(sorted, (size_t)shapes->count, sizeof *sorted, su_order_doubles);
-    double least = MEDIAN_SHARE * sorted[shapes->count / 2];
+    double least = play->plan->least_motion * sorted[shapes->count / 2];
     for (int64_t k = 0; k < shapes->count; k++) {
         factor[k] = sizes[k] > 0 ? 1 / (sizes[k] + least) : 0;
         energy[shapes->shot[k]] += factor[k] * factor[k] * sizes[k] * sizes[k];
@@ -40,47 +38,179 @@ done:
     return status;
 }
 
-su_status su_motion_basis_create(const su_tet *tet, const double *mass, const su_played_shots *shapes, int shot_count,
-                                 int known, int64_t linear, int64_t r, double *basis, double *q, int64_t *got,
-                                 su_error *err)
+/* Fields on the free vertices, and what stands there. */
+typedef struct free_part {
+    int64_t size;    /* 3 times the free vertices */
+    int32_t *vertex; /* (size / 3) */
+    double *mass;    /* (size) */
+} free_part;
+
+static void free_part_free(free_part *part) { free(part->vertex), free(part->mass); }
+
+/* mass (n) lumped */
+static su_status free_part_create(const su_tet *tet, const double *mass, free_part *out, su_error *err)
 {
-    int64_t n = tet->n, held = 0, size, count = shapes->count;
-    double *free_mass = NULL, *columns = NULL, *modes = NULL, *sizes = NULL, *factor = NULL, *weighted = NULL;
-    int32_t *vertex = NULL;
-    uint8_t *fixed = NULL;
+    uint8_t *fixed;
+    SU_TRY(SU_ALLOC(&fixed, tet->n, "states", err));
     su_status status;
-    SU_GO(SU_ALLOC(&fixed, n, "states", err));
-    SU_GO(SU_ALLOC(&vertex, n, "states", err));
+    SU_GO(SU_ALLOC(&out->vertex, tet->n, "states", err));
     for (int64_t k = 0; k < tet->fixed_count; k++) fixed[tet->fixed[k]] = 1;
-    for (int32_t v = 0; v < n; v++)
-        if (!fixed[v]) vertex[held++] = v;
-    size = 3 * held;
-    SU_GO(SU_ALLOC(&free_mass, size, "states", err));
-    SU_GO(SU_ALLOC(&columns, count * size, "states", err));
-    SU_GO(SU_ALLOC(&modes, r * size, "modes", err));
+    for (int32_t v = 0; v < tet->n; v++)
+        if (!fixed[v]) out->vertex[out->size++] = v;
+    out->size *= 3;
+    SU_GO(SU_ALLOC(&out->mass, out->size, "states", err));
+    for (int64_t i = 0; i < out->size; i++) out->mass[i] = mass[out->vertex[i / 3]];
+done:
+    free(fixed);
+    return status;
+}
+
+/* part (size) of a field (n,3), or back */
+static void take_part(const free_part *part, const double *field, double *out)
+{
+    for (int64_t i = 0; i < part->size; i++) out[i] = field[3 * (int64_t)part->vertex[i / 3] + i % 3];
+}
+
+static void put_part(const free_part *part, const double *in, double *field)
+{
+    for (int64_t i = 0; i < part->size; i++) field[3 * (int64_t)part->vertex[i / 3] + i % 3] = in[i];
+}
+
+/* Behind the `linear` modes that basis (r,n,3) holds: the principal directions of what these leave of the shapes. *got:
+ * modes in all. */
+static su_status principal_modes(const su_play *play, const su_played_shots *shapes, const double *mass, int64_t linear,
+                                 int64_t r, double *basis, int64_t *got, su_error *err)
+{
+    int64_t n = play->tet->n, count = shapes->count;
+    free_part part = {0};
+    double *columns = NULL, *modes = NULL, *sizes = NULL, *factor = NULL;
+    su_status status;
+    SU_GO(free_part_create(play->tet, mass, &part, err));
+    SU_GO(SU_ALLOC(&columns, count * part.size, "states", err));
+    SU_GO(SU_ALLOC(&modes, r * part.size, "modes", err));
     SU_GO(SU_ALLOC(&sizes, count, "states", err));
     SU_GO(SU_ALLOC(&factor, count, "states", err));
-    for (int64_t i = 0; i < size; i++) free_mass[i] = mass[vertex[i / 3]];
     for (int64_t k = 0; k < count; k++) {
-        for (int64_t i = 0; i < size; i++) columns[k * size + i] = shapes->shapes[3 * (k * n + vertex[i / 3]) + i % 3];
-        for (int64_t i = 0; i < size; i++) sizes[k] += free_mass[i] * columns[k * size + i] * columns[k * size + i];
+        double *column = columns + k * part.size;
+        take_part(&part, shapes->shapes + 3 * k * n, column);
+        for (int64_t i = 0; i < part.size; i++) sizes[k] += part.mass[i] * column[i] * column[i];
         sizes[k] = sqrt(sizes[k]);
     }
-    SU_GO(weigh_frames(shapes, shot_count, known, sizes, factor, err));
+    SU_GO(weigh_frames(play, shapes, sizes, factor, err));
     for (int64_t k = 0; k < count; k++)
-        for (int64_t i = 0; i < size; i++) columns[k * size + i] *= factor[k];
-    for (int64_t k = 0; k < linear; k++)
-        for (int64_t i = 0; i < size; i++) modes[k * size + i] = basis[3 * (k * n + vertex[i / 3]) + i % 3];
-    SU_GO(su_mass_pca(size, free_mass, linear, modes, count, columns, r - linear, SHORTEST, got, err));
+        for (int64_t i = 0; i < part.size; i++) columns[k * part.size + i] *= factor[k];
+    for (int64_t k = 0; k < linear; k++) take_part(&part, basis + 3 * k * n, modes + k * part.size);
+    SU_GO(su_mass_pca(part.size, part.mass, linear, modes, count, columns, r - linear, play->plan->shortest_direction,
+                      got, err));
     *got += linear;
-    memset(basis + 3 * linear * n, 0, (size_t)(3 * (r - linear) * n) * sizeof *basis);
-    for (int64_t k = linear; k < *got; k++)
-        for (int64_t i = 0; i < size; i++) basis[3 * (k * n + vertex[i / 3]) + i % 3] = modes[k * size + i];
-    SU_GO(SU_ALLOC(&weighted, 3 * n * count, "states", err));
-    for (int64_t i = 0; i < 3 * n * count; i++) weighted[i] = shapes->shapes[i] * mass[i / 3 % n];
-    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)count, (int)r, (int)(3 * n), 1, weighted, (int)(3 * n),
-                basis, (int)(3 * n), 0, q, (int)r);
+    for (int64_t k = linear; k < *got; k++) put_part(&part, modes + k * part.size, basis + 3 * k * n);
 done:
-    free(free_mass), free(columns), free(modes), free(sizes), free(factor), free(weighted), free(vertex), free(fixed);
+    free_part_free(&part);
+    free(columns), free(modes), free(sizes), free(factor);
+    return status;
+}
+
+/* The lowest modes (linear,n,3) of the neutral pose with its materials. */
+static su_status linear_modes(const su_play *play, su_material material, int64_t linear, double *modes,
+                              su_progress *progress, su_error *err)
+{
+    const su_tet *tet = play->tet;
+    const su_fit *fit = play->fit;
+    su_elastic elastic = {0};
+    double *values = NULL;
+    su_status status;
+    SU_GO(su_elastic_create(&elastic, tet->n, tet->vertices, tet->t, tet->tets, tet->fixed_count, tet->fixed, material,
+                            fit->young, fit->poisson, fit->density, err));
+    SU_GO(SU_ALLOC(&values, linear, "modes", err));
+    su_mode_problem problem = {.elastic = &elastic, .x = tet->vertices};
+    SU_GO(su_modes_solve(&problem, linear, linear, values, modes, NULL, play->threads, progress, err));
+done:
+    free(values);
+    su_elastic_free(&elastic);
+    return status;
+}
+
+/* A part of r, and of what an eigensolver can give. */
+static int64_t linear_count(const su_play *play, int64_t r)
+{
+    const double whole = 1e-9; /* so that a third of 60 is 20 */
+    int64_t most = 3 * (play->tet->n - play->tet->fixed_count) / 4,
+            wanted = (int64_t)(play->plan->linear_share * (double)r + whole);
+    if (wanted > r) wanted = r;
+    return wanted < most ? wanted : most;
+}
+
+/* All of the file but modes, Gram matrix and states. */
+static su_status prepare(const su_play *play, int64_t r, su_basis *basis, su_error *err)
+{
+    const su_tet *tet = play->tet;
+    const su_fit *fit = play->fit;
+    su_file *file = &basis->file;
+    int64_t n = tet->n;
+    basis->m = 1, basis->r = r, basis->n = n, basis->d = 1, basis->s = fit->s;
+    SU_TRY(SU_FILE_ALLOC(file, &basis->basis, 3 * r * n, err));
+    SU_TRY(SU_FILE_ALLOC(file, &basis->rotations, 4 * n, err));
+    SU_TRY(SU_FILE_ALLOC(file, &basis->gram, r * r, err));
+    SU_TRY(SU_FILE_ALLOC(file, &basis->parent, 1, err));
+    SU_TRY(SU_FILE_ALLOC(file, &basis->angles, r, err));
+    SU_TRY(SU_FILE_ALLOC(file, &basis->param_scale, basis->s, err));
+    SU_TRY(SU_FILE_ALLOC(file, &basis->mode_region, r, err));
+    SU_TRY(SU_FILE_ALLOC(file, &basis->region_weights, n, err));
+    for (int64_t v = 0; v < n; v++) basis->rotations[4 * v] = 1, basis->region_weights[v] = 1;
+    for (int64_t k = 0; k < tet->fixed_count; k++) basis->region_weights[tet->fixed[k]] = 0;
+    basis->parent[0] = -1;
+    memcpy(basis->param_scale, fit->param_scale, (size_t)basis->s * sizeof *basis->param_scale);
+    return SU_OK;
+}
+
+/* state_q = basis' M shapes, and where each state stands. modes (r,n,3) with r >= basis->r: beyond, 0. */
+static su_status add_states(const su_played_shots *played, const double *mass, const double *modes, int64_t r,
+                            su_basis *basis, su_error *err)
+{
+    int64_t n = basis->n, f = played->count, size = 3 * n;
+    double *weighted = NULL, *q = NULL;
+    su_status status;
+    basis->f = f;
+    SU_GO(SU_ALLOC(&q, f * r, "states", err));
+    SU_GO(SU_ALLOC(&weighted, size * f, "states", err));
+    SU_GO(SU_FILE_ALLOC(&basis->file, &basis->state_q, f * basis->r, err));
+    SU_GO(SU_FILE_ALLOC(&basis->file, &basis->state_shot, f, err));
+    SU_GO(SU_FILE_ALLOC(&basis->file, &basis->state_frame, f, err));
+    SU_GO(SU_FILE_ALLOC(&basis->file, &basis->state_start, f, err));
+    for (int64_t i = 0; i < size * f; i++) weighted[i] = played->shapes[i] * mass[i / 3 % n];
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)f, (int)r, (int)size, 1, weighted, (int)size, modes,
+                (int)size, 0, q, (int)r);
+    for (int64_t k = 0; k < f; k++) {
+        memcpy(basis->state_q + k * basis->r, q + k * r, (size_t)basis->r * sizeof *q);
+        basis->state_shot[k] = played->shot[k], basis->state_frame[k] = (int32_t)played->frame[k],
+        basis->state_start[k] = (int32_t)played->start[k];
+    }
+done:
+    free(weighted), free(q);
+    return status;
+}
+
+su_status su_motion_basis_create(const su_play *play, const su_played_shots *played, su_material material,
+                                 int64_t wanted, su_basis *basis, su_progress *progress, su_error *err)
+{
+    const su_tet *tet = play->tet;
+    int64_t n = tet->n, f = played->count, r = wanted < f ? wanted : f, linear = linear_count(play, r), got = 0;
+    double *mass = NULL, *modes = NULL;
+    su_status status;
+    SU_GO(SU_ALLOC(&mass, n, "masses", err));
+    SU_GO(SU_ALLOC(&modes, 3 * r * n, "modes", err));
+    su_lumped_mass(n, tet->vertices, tet->t, tet->tets, play->fit->density, mass);
+    if (linear > 0) SU_GO(linear_modes(play, material, linear, modes, progress, err));
+    SU_GO(principal_modes(play, played, mass, linear, r, modes, &got, err));
+    if (got == linear && linear < r) {
+        status = su_fail(err, SU_INPUT, "the flesh does not move in the motion");
+        goto done;
+    }
+    SU_GO(prepare(play, got, basis, err));
+    memcpy(basis->basis, modes, (size_t)(3 * got * n) * sizeof *modes);
+    SU_GO(add_states(played, mass, modes, r, basis, err));
+    SU_GO(su_gram(1, got, n, mass, basis->basis, basis->gram, play->threads, err));
+done:
+    free(mass), free(modes);
     return status;
 }

@@ -6,18 +6,18 @@
 #define SU_REDUCE_MOTION_BASIS_H
 
 #include "core/error.h"
-#include "io/stage/fit.h"
-#include "io/stage/tet.h"
+#include "io/stage/basis.h"
+#include "physics/material.h"
 #include "reduce/modes/played_shots.h"
 
 #include <stdint.h>
 
-/* shapes: what was played; shots before `known` are motions of the rig's own, the others known shots (each counts like
- * the others, all of them together like the motions). basis (r,n,3), orthonormal in M, 0 at held vertices; its first
- * `linear` modes are given, the others are principal directions of what these leave of the shapes. q (shapes.count,r) =
- * basis' M shapes. *got: how many modes there are, at most r; what is beyond stays 0. mass (n) lumped. */
-su_status su_motion_basis_create(const su_tet *tet, const double *mass, const su_played_shots *shapes, int shot_count,
-                                 int known, int64_t linear, int64_t r, double *basis, double *q, int64_t *got,
-                                 su_error *err);
+/* played: what su_shots_play made of `play`, whose plan says how many modes are the lowest linear ones of the neutral
+ * pose; the others are principal directions of what these leave of the shapes: each shot counts like the others, all
+ * motions together like all known shots. Fills all of the file but its meta: modes orthonormal in M, 0 at held
+ * vertices, and the states. Fewer than `wanted` modes where the motion has fewer directions; SU_INPUT where it has
+ * none. basis: empty; owned by the caller, after errors too. */
+su_status su_motion_basis_create(const su_play *play, const su_played_shots *played, su_material material,
+                                 int64_t wanted, su_basis *basis, su_progress *progress, su_error *err);
 
 #endif

@@ -61,8 +61,8 @@ static su_status find_sources(int count, const part *parts, int64_t m, const cha
 
 static const json_t *digests_in(const su_file *file) { return json_object_get(file->meta, "pose_digests"); }
 
-su_status su_fit_sources(int count, const su_fit *parts, const char *const *paths, su_pose_source *sources,
-                         su_error *err)
+static su_status fit_sources(int count, const su_fit *parts, const char *const *paths, su_pose_source *sources,
+                             su_error *err)
 {
     part *list = su_calloc(count, sizeof *list);
     if (!list) return su_fail(err, SU_AGAIN, "no memory for %d files", count);
@@ -180,7 +180,7 @@ su_status su_fit_merge(int count, const su_fit *parts, const char *const *paths,
     su_pose_source *sources;
     SU_TRY(fits_agree(count, parts, paths, err));
     SU_TRY(SU_ALLOC(&sources, parts[0].m, "poses", err));
-    su_status status = su_fit_sources(count, parts, paths, sources, err);
+    su_status status = fit_sources(count, parts, paths, sources, err);
     if (status == SU_OK) status = merge_fit(parts, sources, out, err);
     if (status != SU_OK) su_fit_free(out);
     free(sources);

@@ -16,8 +16,6 @@ typedef struct su_pose_source {
 
 /* Where each of the m poses stands. A pose may stand in several files when their `pose_digests` are equal (the first
  * one is taken); SU_INPUT where they differ or are not known, and where poses are missing (all named). */
-su_status su_fit_sources(int count, const su_fit *parts, const char *const *paths, su_pose_source *sources,
-                         su_error *err);
 su_status su_modes_sources(int count, const su_modes *parts, const char *const *paths, int64_t m,
                            su_pose_source *sources, su_error *err);
 

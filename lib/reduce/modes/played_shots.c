@@ -9,20 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Solves a step: for shapes twice the steps are worth more than a second solve, which takes as long. But where the
- * flesh moves far a step of one solve leads it elsewhere, so in exact stretches, which a model is held against, there
- * are two. */
-enum { SOLVES = 1 };
-/* Young's modulus of soft flesh over its own: it moves as far as fiercer shots than any at hand would move it
- * (docs/reduction.md, section 2). */
-#define SOFT 0.4
-
 /* One shot on its way through the full space. */
 typedef struct stage {
-    const su_tet *tet;
-    const su_fit *fit;
-    const su_anim *anim;
-    const su_sim_settings *settings;
+    const su_play *play;
+    const su_fit *fit; /* with all poses */
+    int number;        /* of the shot */
     su_shot *shot;
     su_fullsim *sim;
     int threads;
@@ -47,24 +38,31 @@ static su_status whole_fit(const su_fit *fit, su_fit *own, double **corrections,
     return SU_OK;
 }
 
+/* Residual over the step's forces at which more solves, where there are any, would end. */
+#define TOLERANCE 1e-8
+enum { FPS = 24 }; /* of a shot that does not say: film's */
+
 static double number_in(const json_t *meta, const char *key, double fallback)
 {
     const json_t *value = json_object_get(meta, key);
     return json_is_number(value) ? json_number_value(value) : fallback;
 }
 
-static su_status stage_open(stage *s, const char *path, su_error *err)
+static su_status stage_open(stage *s, su_error *err)
 {
     const su_fit *fit = s->fit;
-    const su_shot_target target = {.rig = su_rig_of_fit(fit), .nbar = s->tet->nbar};
-    su_sim_settings settings = *s->settings;
-    su_fullsim_options options = {.tolerance = 1e-8, .newton = SOLVES, .threads = s->threads, .iterative = true};
+    const su_play *play = s->play;
+    const su_anim *anim = &play->anims[s->number];
+    const su_shot_target target = {.rig = su_rig_of_fit(fit), .nbar = play->tet->nbar};
+    su_sim_settings settings = play->settings ? *play->settings : su_sim_defaults();
+    su_fullsim_options options = {
+        .tolerance = TOLERANCE, .newton = (int)play->plan->shape_solves, .threads = s->threads, .iterative = true};
     su_status status;
-    SU_GO(su_shot_create(s->anim, path, &target, 0, NULL, &s->shot, NULL, err));
-    settings.substeps = SU_PLAYED_SUBSTEPS;
-    SU_GO(su_sim_settings_resolve(&settings, number_in(fit->file.meta, "frequency", 0), s->anim->F, s->anim->times,
-                                  number_in(s->anim->file.meta, "fps", 24), err));
-    SU_GO(su_fullsim_create(s->tet, fit, s->shot, &settings, &options, &s->sim, err));
+    SU_GO(su_shot_create(anim, play->paths[s->number], &target, 0, NULL, &s->shot, NULL, err));
+    settings.substeps = (int)play->plan->played_substeps;
+    SU_GO(su_sim_settings_resolve(&settings, number_in(fit->file.meta, "frequency", 0), anim->F, anim->times,
+                                  number_in(anim->file.meta, "fps", FPS), err));
+    SU_GO(su_fullsim_create(play->tet, fit, s->shot, &settings, &options, &s->sim, err));
 done:
     return status;
 }
@@ -81,35 +79,38 @@ typedef struct stretch {
 static bool wants_all(int64_t F, int64_t wanted) { return wanted >= F - 1; }
 
 /* Of one shot: all frames after the first where so many are wanted, else stretches evenly apart. */
-static int64_t stretches_of(const su_play_plan *plan, int64_t F, int64_t wanted)
+static int64_t stretches_of(const su_training_plan *plan, int64_t F, int64_t wanted)
 {
-    if (wants_all(F, wanted)) return plan->longest > 0 ? (F - 2) / plan->longest + 1 : 1;
-    return wanted / plan->stretch > 1 ? wanted / plan->stretch : 1;
+    if (wants_all(F, wanted)) return plan->longest_stretch > 0 ? (F - 2) / plan->longest_stretch + 1 : 1;
+    return wanted / plan->stretch_frames > 1 ? wanted / plan->stretch_frames : 1;
 }
 
-static int64_t plan_shot(const su_play_plan *plan, int shot, int64_t F, int64_t wanted, stretch *out)
+static int64_t divide_shot(const su_training_plan *plan, int shot, int64_t F, int64_t wanted, stretch *out)
 {
-    int64_t number = stretches_of(plan, F, wanted), length = wanted < plan->stretch ? wanted : plan->stretch;
+    int64_t number = stretches_of(plan, F, wanted),
+            length = wanted < plan->stretch_frames ? wanted : plan->stretch_frames;
     for (int64_t k = 0; k < number; k++) {
         if (wants_all(F, wanted)) {
             int64_t from = 1 + k * (F - 1) / number, to = 1 + (k + 1) * (F - 1) / number;
-            out[k] = (stretch){.shot = shot, .first = from, .count = to - from, .before = plan->run_in};
+            out[k] = (stretch){.shot = shot, .first = from, .count = to - from, .before = plan->run_in_frames};
             continue;
         }
         int64_t first = number > 1 ? k * (F - length) / (number - 1) : (F - length) / 2;
-        out[k] = (stretch){.shot = shot, .first = first, .count = length, .before = plan->run_in};
+        out[k] = (stretch){.shot = shot, .first = first, .count = length, .before = plan->run_in_frames};
         if (first == 0) out[k].first = 1, out[k].count--; /* nothing has moved at frame 0 */
     }
     return number;
 }
 
 /* Frees `*out` with free(). frames: how many shapes there will be, one after the other. */
-static su_status make_plan(const su_play_plan *plan, int shot_count, const su_anim *anims, int64_t *count,
-                           stretch **out, int64_t *frames, su_error *err)
+static su_status choose_stretches(const su_play *play, int64_t *count, stretch **out, int64_t *frames, su_error *err)
 {
+    const su_training_plan *plan = play->plan;
+    const su_anim *anims = play->anims;
+    int shot_count = play->count;
     int64_t all = 0, room = 0;
     for (int k = 0; k < shot_count; k++) all += anims[k].F - 1;
-    int64_t most = plan->most > 0 ? plan->most : all;
+    int64_t most = play->most > 0 ? play->most : all;
     for (int pass = 0; pass < 2; pass++) {
         *count = *frames = 0;
         for (int k = 0; k < shot_count; k++) {
@@ -119,11 +120,12 @@ static su_status make_plan(const su_play_plan *plan, int shot_count, const su_an
                 room += stretches_of(plan, F, wanted);
                 continue;
             }
-            int64_t made = plan_shot(plan, k, F, wanted, *out + *count);
+            int64_t made = divide_shot(plan, k, F, wanted, *out + *count);
             for (int64_t i = 0; i < made; i++) {
                 stretch *one = *out + *count + i;
-                one->exact = k < plan->motions && plan->exact > 0 && (i % plan->exact == plan->exact / 2 || made == 1);
-                one->soft = k < plan->motions && plan->soft > 0 && i % plan->soft == 0 && made > 1;
+                one->exact = k < play->motions && plan->exact_every > 0 &&
+                             (i % plan->exact_every == plan->exact_every / 2 || made == 1);
+                one->soft = k < play->motions && plan->soft_every > 0 && i % plan->soft_every == 0 && made > 1;
                 one->at = *frames, *frames += one->count;
             }
             *count += made;
@@ -135,44 +137,34 @@ static su_status make_plan(const su_play_plan *plan, int shot_count, const su_an
 
 /* ---- playing ---- */
 
-static su_status play_stretch(stage *s, const stretch *which, su_played_shots *out, const su_progress *progress,
-                              su_error *err)
+static su_status play_stretch(stage *s, const stretch *which, su_played_shots *out, su_error *err)
 {
-    int64_t start = which->first > which->before ? which->first - which->before : 0, k = which->at;
-    su_fullsim_set_solves(s->sim, which->exact ? SU_EXACT_SOLVES : SOLVES);
-    su_fullsim_set_stiffness(s->sim, which->soft ? SOFT : 1);
+    const su_training_plan *plan = s->play->plan;
+    int64_t start = which->first > which->before ? which->first - which->before : 0, k = which->at, n = s->play->tet->n;
+    su_fullsim_set_solves(s->sim, (int)(which->exact ? plan->exact_solves : plan->shape_solves));
+    su_fullsim_set_stiffness(s->sim, which->soft ? plan->soft_stiffness : 1);
     su_fullsim_restart(s->sim, start);
     for (int64_t f = start + 1; f < which->first + which->count; f++) {
-        if (su_progress_stopped(progress)) return su_fail(err, SU_AGAIN, "stopped");
+        if (su_progress_stopped(s->play->progress)) return su_fail(err, SU_AGAIN, "stopped");
         SU_TRY(su_fullsim_advance(s->sim, err));
         if (f < which->first) continue;
         su_fullsim_frame state;
         su_fullsim_state(s->sim, &state);
         out->shot[k] = which->shot, out->start[k] = which->exact ? start : -1,
         out->frame[k] = state.status >= SU_STATUS_DAMPED ? -1 : f;
-        su_turn_back_vectors(s->tet->n, su_fullsim_turn(s->sim), state.u, out->shapes + 3 * s->tet->n * k++);
+        su_turn_back_vectors(n, su_fullsim_turn(s->sim), state.u, out->shapes + 3 * n * k++);
     }
     return SU_OK;
 }
 
-typedef struct theatre {
-    const su_tet *tet;
-    const su_fit *fit; /* with all poses */
-    const char *const *paths;
-    const su_anim *anims;
-    const su_sim_settings *settings;
-    int threads; /* of each stage */
-    const su_progress *progress;
-} theatre;
-
-/* Stretches of one shot, on a stage of their own. */
-static su_status play_some(const theatre *t, int64_t count, const stretch *which, su_played_shots *out, su_error *err)
+/* Stretches of one shot, on a stage of their own with so many threads. */
+static su_status play_some(const su_play *play, const su_fit *fit, int threads, int64_t count, const stretch *which,
+                           su_played_shots *out, su_error *err)
 {
-    stage s = {
-        .tet = t->tet, .fit = t->fit, .anim = &t->anims[which->shot], .settings = t->settings, .threads = t->threads};
+    stage s = {.play = play, .fit = fit, .number = which->shot, .threads = threads};
     su_status status;
-    SU_GO(stage_open(&s, t->paths[which->shot], err));
-    for (int64_t k = 0; k < count; k++) SU_GO(play_stretch(&s, &which[k], out, t->progress, err));
+    SU_GO(stage_open(&s, err));
+    for (int64_t k = 0; k < count; k++) SU_GO(play_stretch(&s, &which[k], out, err));
 done:
     stage_free(&s);
     return status;
@@ -193,20 +185,20 @@ static int64_t divide(int64_t count, const stretch *stretches, int team, int64_t
 }
 
 /* A stretch depends on no other, so they are spread over the threads: the factorizations within one are sequential. */
-static su_status play_all(theatre *t, int64_t count, const stretch *stretches, int threads, su_played_shots *out,
-                          su_error *err)
+static su_status play_all(const su_play *play, const su_fit *fit, int64_t count, const stretch *stretches,
+                          su_played_shots *out, su_error *err)
 {
     enum { LARGE = 200000 }; /* tets whose factor is not kept twice */
-    int team = t->tet->t > LARGE ? 1 : threads < count ? threads : (int)count;
+    int threads = play->threads, team = play->tet->t > LARGE ? 1 : threads < count ? threads : (int)count;
     int64_t *part;
     su_status first = SU_OK;
     SU_TRY(SU_ALLOC(&part, count + 1, "stretches of the shots", err));
     int64_t parts = divide(count, stretches, team, part);
-    t->threads = threads / team > 1 ? threads / team : 1;
+    int each = threads / team > 1 ? threads / team : 1;
 #pragma omp parallel for num_threads(team) schedule(dynamic) if (team > 1)
     for (int64_t p = 0; p < parts; p++) {
         su_error own = {0};
-        su_status status = play_some(t, part[p + 1] - part[p], &stretches[part[p]], out, &own);
+        su_status status = play_some(play, fit, each, part[p + 1] - part[p], &stretches[part[p]], out, &own);
         if (status == SU_OK) continue;
 #pragma omp critical(su_shots_play)
         if (first == SU_OK) {
@@ -231,10 +223,11 @@ static void drop_failed(int64_t size, su_played_shots *out)
 }
 
 /* What makes shots equally large in the root mean square. */
-static void balance(int shot_count, int64_t size, double *squares, su_played_shots *out)
+static void balance(const su_play *play, int64_t size, double *squares, su_played_shots *out)
 {
+    const double gain = play->plan->largest_gain;
     double largest = 0;
-    for (int shot = 0; shot < shot_count; shot++) {
+    for (int shot = 0; shot < play->count; shot++) {
         double square = 0;
         int64_t frames = 0;
         for (int64_t k = 0; k < out->count; k++) {
@@ -246,38 +239,29 @@ static void balance(int shot_count, int64_t size, double *squares, su_played_sho
         largest = fmax(largest, squares[shot]);
     }
     for (int64_t k = 0; k < out->count; k++)
-        out->weights[k] = largest > 0 ? largest / fmax(squares[out->shot[k]], largest / 20) : 1;
+        out->weights[k] = largest > 0 ? largest / fmax(squares[out->shot[k]], largest / gain) : 1;
 }
 
-su_status su_shots_play(const su_tet *tet, const su_fit *fit, int shot_count, const char *const *paths,
-                        const su_anim *anims, const su_play_plan *plan, su_played_shots *out, int threads,
-                        const su_progress *progress, su_error *err)
+su_status su_shots_play(const su_play *play, su_played_shots *out, su_error *err)
 {
-    int64_t count = 0, frames = 0, n = tet->n;
+    int64_t count = 0, frames = 0, size = 3 * play->tet->n;
     double *corrections = NULL, *squares = NULL;
     stretch *stretches = NULL;
     su_fit whole;
     su_status status;
     *out = (su_played_shots){0};
-    SU_GO(whole_fit(fit, &whole, &corrections, err));
-    SU_GO(make_plan(plan, shot_count, anims, &count, &stretches, &frames, err));
-    SU_GO(SU_ALLOC(&squares, shot_count, "shots", err));
-    SU_GO(SU_ALLOC(&out->shapes, 3 * n * frames, "shapes of the shots", err));
+    SU_GO(whole_fit(play->fit, &whole, &corrections, err));
+    SU_GO(choose_stretches(play, &count, &stretches, &frames, err));
+    SU_GO(SU_ALLOC(&squares, play->count, "shots", err));
+    SU_GO(SU_ALLOC(&out->shapes, size * frames, "shapes of the shots", err));
     SU_GO(SU_ALLOC(&out->weights, frames, "shapes of the shots", err));
     SU_GO(SU_ALLOC(&out->shot, frames, "shapes of the shots", err));
     SU_GO(SU_ALLOC(&out->frame, frames, "shapes of the shots", err));
     SU_GO(SU_ALLOC(&out->start, frames, "shapes of the shots", err));
-    const su_sim_settings defaults = su_sim_defaults();
-    theatre t = {.tet = tet,
-                 .fit = &whole,
-                 .paths = paths,
-                 .anims = anims,
-                 .settings = plan->settings ? plan->settings : &defaults,
-                 .progress = progress};
-    if (count > 0) SU_GO(play_all(&t, count, stretches, threads, out, err));
+    if (count > 0) SU_GO(play_all(play, &whole, count, stretches, out, err));
     out->count = frames;
-    drop_failed(3 * n, out);
-    balance(shot_count, 3 * n, squares, out);
+    drop_failed(size, out);
+    balance(play, size, squares, out);
 done:
     free(corrections), free(stretches), free(squares);
     if (status != SU_OK) su_played_shots_free(out);

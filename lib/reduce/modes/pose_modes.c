@@ -28,64 +28,90 @@ static void tell(void *context, int64_t converged, int64_t wanted, int64_t appli
     r->watch->tell(r->watch->context, r->watch->pose, r->region, converged, wanted, applications);
 }
 
-su_status su_pose_modes(const su_mode_setup *setup, const double *x, const double *young, const double *poisson,
-                        const su_contact *contact, double *eigenvalues, double *modes, su_mode_report *report,
-                        int threads, const su_pose_watch *watch, const su_progress *progress, su_error *err)
+/* What all regions of a pose share. */
+typedef struct pose_solver {
+    const su_mode_setup *setup;
+    const su_pose_flesh *pose;
+    double *rotation; /* (n,4) */
+    double *loads;    /* of the shots, turned to the pose; NULL: none */
+    uint8_t *fixed;   /* (n) held to the rig */
+    int32_t *held;    /* (n) scratch */
+    int threads;
+    const su_pose_watch *watch;
+} pose_solver;
+
+static void pose_solver_free(pose_solver *s) { free(s->rotation), free(s->loads), free(s->fixed), free(s->held); }
+
+static su_status pose_solver_create(pose_solver *s, su_error *err)
 {
-    su_mode_report sum = {0}, one;
-    int32_t *held = NULL;
-    uint8_t *fixed = NULL;
-    double *loads = NULL, *rotation = NULL;
+    const su_mode_setup *setup = s->setup;
+    int64_t n = setup->n, loads = setup->loads ? setup->loads->principal + setup->loads->played.count : 0;
     su_rotation_field *field = NULL;
     su_status status;
-    SU_GO(SU_ALLOC(&held, setup->n, "held vertices", err));
-    SU_GO(SU_ALLOC(&fixed, setup->n, "held vertices", err));
-    for (int64_t k = 0; k < setup->held_count; k++) fixed[setup->held[k]] = 1;
-    int64_t principal = setup->loads ? setup->loads->principal : 0,
-            played = setup->loads ? setup->loads->played.count : 0;
-    SU_GO(SU_ALLOC(&rotation, 4 * setup->n, "rotations", err));
-    SU_GO(su_rotation_field_create(setup->n, setup->vertices, setup->t, setup->tets, &setup->smoothing, 0, NULL, &field,
-                                   err));
-    su_rotation_field_evaluate(field, x, rotation, threads);
-    if (principal + played) {
-        SU_GO(SU_ALLOC(&loads, 3 * (principal + played) * setup->n, "loads of the shots", err));
-        su_shot_loads_turn(setup->n, rotation, setup->loads, loads);
+    SU_GO(SU_ALLOC(&s->held, n, "held vertices", err));
+    SU_GO(SU_ALLOC(&s->fixed, n, "held vertices", err));
+    for (int64_t k = 0; k < setup->held_count; k++) s->fixed[setup->held[k]] = 1;
+    SU_GO(SU_ALLOC(&s->rotation, 4 * n, "rotations", err));
+    SU_GO(su_rotation_field_create(n, setup->vertices, setup->t, setup->tets, &setup->smoothing, 0, NULL, &field, err));
+    su_rotation_field_evaluate(field, s->pose->x, s->rotation, s->threads);
+    if (loads > 0) {
+        SU_GO(SU_ALLOC(&s->loads, 3 * loads * n, "loads of the shots", err));
+        su_shot_loads_turn(n, s->rotation, setup->loads, s->loads);
     }
+done:
+    su_rotation_field_free(field);
+    return status;
+}
+
+static su_status solve_region(pose_solver *s, int64_t region, double *eigenvalues, double *modes,
+                              su_mode_report *report, su_error *err)
+{
+    const su_mode_setup *setup = s->setup;
+    const su_pose_flesh *pose = s->pose;
+    const su_contact *contact = pose->contact;
+    const double *weights = setup->weights + region * setup->n;
+    region_watch here = {s->watch, region};
+    su_eigen_watch eigen = {tell, &here};
+    su_elastic elastic;
+    int64_t count = 0;
+    for (int64_t v = 0; v < setup->n; v++)
+        if (s->fixed[v] || weights[v] == 0) s->held[count++] = (int32_t)v; /* to the rig, or outside the region */
+    SU_TRY(su_elastic_create(&elastic, setup->n, setup->vertices, setup->t, setup->tets, count, s->held,
+                             setup->material, pose->young, pose->poisson, setup->density, err));
+    su_elastic_set_rest(&elastic, pose->x, setup->smoothing.nodes > 0 ? s->rotation : NULL, s->threads);
+    su_mode_problem problem = {.elastic = &elastic,
+                               .x = pose->x,
+                               .weights = weights,
+                               .keep_rigid = setup->keep_rigid,
+                               .watch = s->watch ? &eigen : NULL};
+    if (s->loads)
+        problem.load_count = setup->loads->principal, problem.loads = s->loads,
+        problem.shape_count = setup->loads->played.count, problem.shapes = s->loads + 3 * problem.load_count * setup->n,
+        problem.responses = setup->responses[region];
+    if (contact)
+        problem.row_count = contact->rows, problem.row_offsets = contact->offsets,
+        problem.row_vertices = contact->vertices, problem.row_coefficients = contact->coefficients;
+    su_status status = su_modes_solve(&problem, setup->linear[region], setup->r[region], eigenvalues, modes, report,
+                                      s->threads, s->watch ? s->watch->progress : NULL, err);
+    su_elastic_free(&elastic);
+    if (status != SU_OK && setup->d > 1) su_error_context(err, "region %lld: ", (long long)region);
+    return status;
+}
+
+su_status su_pose_modes(const su_mode_setup *setup, const su_pose_flesh *pose, double *eigenvalues, double *modes,
+                        su_mode_report *report, int threads, const su_pose_watch *watch, su_error *err)
+{
+    pose_solver s = {.setup = setup, .pose = pose, .threads = threads, .watch = watch};
+    su_mode_report sum = {0}, one;
+    su_status status;
+    SU_GO(pose_solver_create(&s, err));
     for (int64_t region = 0; region < setup->d; region++) {
-        const double *weights = setup->weights + region * setup->n;
-        su_elastic elastic;
-        int64_t count = 0;
-        for (int64_t v = 0; v < setup->n; v++)
-            if (fixed[v] || weights[v] == 0) held[count++] = (int32_t)v; /* to the rig, or outside the region */
-        SU_GO(su_elastic_create(&elastic, setup->n, setup->vertices, setup->t, setup->tets, count, held,
-                                setup->material, young, poisson, setup->density, err));
-        su_elastic_set_rest(&elastic, x, setup->smoothing.nodes > 0 ? rotation : NULL, threads);
-        su_mode_problem problem = {.elastic = &elastic, .x = x, .weights = weights, .keep_rigid = setup->keep_rigid};
-        region_watch here = {watch, region};
-        su_eigen_watch eigen = {tell, &here};
-        if (watch) problem.watch = &eigen;
-        if (loads)
-            problem.load_count = principal, problem.loads = loads, problem.shape_count = played,
-            problem.shapes = loads + 3 * principal * setup->n, problem.responses = setup->responses[region];
-        if (contact)
-            problem.row_count = contact->rows, problem.row_offsets = contact->offsets,
-            problem.row_vertices = contact->vertices, problem.row_coefficients = contact->coefficients;
-        status = su_modes_solve(&problem, setup->linear[region], setup->r[region], eigenvalues, modes, &one, threads,
-                                progress, err);
-        su_elastic_free(&elastic);
-        if (status != SU_OK) {
-            if (setup->d > 1) su_error_context(err, "region %lld: ", (long long)region);
-            goto done;
-        }
+        SU_GO(solve_region(&s, region, eigenvalues, modes, &one, err));
         add_report(&sum, &one);
         eigenvalues += setup->linear[region], modes += 3 * setup->r[region] * setup->n;
     }
     if (report) *report = sum;
-    status = SU_OK;
 done:
-    free(held);
-    free(fixed);
-    free(loads), free(rotation);
-    su_rotation_field_free(field);
+    pose_solver_free(&s);
     return status;
 }

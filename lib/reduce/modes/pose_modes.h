@@ -35,13 +35,19 @@ typedef struct su_pose_watch {
     void (*tell)(void *context, int64_t pose, int64_t region, int64_t converged, int64_t wanted, int64_t applications);
     void *context;
     int64_t pose;
+    const su_progress *progress; /* asked for stops */
 } su_pose_watch;
 
-/* x (n,3) rest shape of the pose, young, poisson (t) its materials, contact NULL or its rows. eigenvalues (sum linear)
- * and modes (sum r,n,3), region after region. report (may be NULL): sums over regions, the largest residual. watch may
- * be NULL. */
-su_status su_pose_modes(const su_mode_setup *setup, const double *x, const double *young, const double *poisson,
-                        const su_contact *contact, double *eigenvalues, double *modes, su_mode_report *report,
-                        int threads, const su_pose_watch *watch, const su_progress *progress, su_error *err);
+/* The flesh at one pose. Borrowed. */
+typedef struct su_pose_flesh {
+    const double *x;               /* (n,3) rest shape */
+    const double *young, *poisson; /* (t) */
+    const su_contact *contact;     /* NULL: none */
+} su_pose_flesh;
+
+/* eigenvalues (sum linear) and modes (sum r,n,3), region after region. report (may be NULL): sums over regions, the
+ * largest residual. watch may be NULL. */
+su_status su_pose_modes(const su_mode_setup *setup, const su_pose_flesh *pose, double *eigenvalues, double *modes,
+                        su_mode_report *report, int threads, const su_pose_watch *watch, su_error *err);
 
 #endif

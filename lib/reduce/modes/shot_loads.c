@@ -18,18 +18,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What uniform loads have of gravity at least, where next to nothing in the shots is accelerated. */
+#define LEAST_LOAD 1e-3
+
 typedef struct sampler {
     const su_tet *tet;
     su_rest_shape shape;
     su_rotation_field *field;
-    double *skin, *x[3], *rotation;
+    double *skin, *x[3], *rotation, *load;
     int threads;
 } sampler;
 
 static void sampler_free(sampler *s)
 {
     su_rotation_field_free(s->field);
-    free(s->skin), free(s->x[0]), free(s->x[1]), free(s->x[2]), free(s->rotation);
+    free(s->skin), free(s->x[0]), free(s->x[1]), free(s->x[2]), free(s->rotation), free(s->load);
 }
 
 /* out (n,3) at frame f, between its neighbours: R' Q' (X_{f+1} - 2 X_f + X_{f-1}) / dt^2 with X = Q x + c. */
@@ -56,19 +59,21 @@ static void load_at(sampler *s, const su_shot *shot, int64_t f, double dt, doubl
 typedef su_status (*visit)(void *context, const double *load, double dt, su_error *err);
 
 /* Shows every stride-th inner frame of one shot to `see`; `phase` carries over to the next. */
-static su_status each_load(sampler *s, const su_fit *fit, const char *path, const su_anim *anim, int64_t stride,
-                           int64_t *phase, double *load, visit see, void *context, su_error *err)
+static su_status each_load(sampler *s, const su_play *play, int number, int64_t stride, int64_t *phase, visit see,
+                           void *context, su_error *err)
 {
+    const su_fit *fit = play->fit;
+    const su_anim *anim = &play->anims[number];
     su_shot *shot;
     const su_shot_target target = {.rig = su_rig_of_fit(fit), .nbar = s->tet->nbar, .frames_only = true};
     su_status status = SU_OK;
-    SU_TRY(su_shot_create(anim, path, &target, 0, NULL, &shot, NULL, err));
+    SU_TRY(su_shot_create(anim, play->paths[number], &target, 0, NULL, &shot, NULL, err));
     s->shape.neutral = anim->neutral;
     double dt = su_sim_frame_seconds(anim->F, anim->times, NAN);
     for (int64_t f = 1; f + 1 < anim->F && status == SU_OK; f++) {
         if ((*phase)++ % stride) continue;
-        load_at(s, shot, f, dt, load);
-        status = see(context, load, dt, err);
+        load_at(s, shot, f, dt, s->load);
+        status = see(context, s->load, dt, err);
     }
     su_shot_free(shot);
     return status;
@@ -136,7 +141,7 @@ static void rehearsal_free(rehearsal *r)
     su_linear_motion_free(&r->motion);
 }
 
-static su_status play(void *context, const double *load, double dt, su_error *err)
+static su_status swing(void *context, const double *load, double dt, su_error *err)
 {
     rehearsal *r = context;
     for (int64_t f = 0; f < r->elastic->free_count; f++) {
@@ -149,10 +154,12 @@ static su_status play(void *context, const double *load, double dt, su_error *er
 }
 
 /* Modes and static answers, turned among each other so that they swing on their own. */
-static su_status rehearsal_create(const su_tet *tet, const su_elastic *elastic, int64_t linear, int64_t load_count,
-                                  const double *loads, rehearsal *out, int threads, su_error *err)
+static su_status rehearsal_create(const su_play *play, const su_elastic *elastic, int64_t load_count,
+                                  const double *loads, rehearsal *out, su_error *err)
 {
-    int64_t n = tet->n, size = elastic->pattern.size, r = linear + load_count;
+    const su_tet *tet = play->tet;
+    int threads = play->threads;
+    int64_t n = tet->n, linear = play->plan->rehearsal_modes, size = elastic->pattern.size, r = linear + load_count;
     double *values = NULL, *full = NULL, *turned = NULL, *product = NULL, *reduced = NULL;
     su_sparse K = {0};
     su_status status;
@@ -200,99 +207,103 @@ static void loads_of(const rehearsal *r, int64_t n, int64_t count, const double 
         }
 }
 
-static su_status motion_loads(const su_tet *tet, rehearsal *r, int64_t keep, su_shot_loads *out, su_error *err)
+static su_status motion_loads(const su_tet *tet, rehearsal *r, int64_t keep, double gain, su_shot_loads *out,
+                              su_error *err)
 {
     int64_t n = tet->n;
     double *states = NULL;
     su_status status;
     SU_GO(SU_ALLOC(&states, keep * r->count, "rehearsal", err));
     SU_GO(SU_ALLOC(&out->loads, 3 * n * keep, "loads of the shots", err));
-    SU_GO(su_linear_motion_principal(&r->motion, keep, states, &out->principal, err));
+    SU_GO(su_linear_motion_principal(&r->motion, keep, gain, states, &out->principal, err));
     loads_of(r, n, out->principal, states, out->loads);
 done:
     free(states);
     return status;
 }
 
-/* What uniform loads have of gravity at least, where next to nothing in the shots is accelerated. */
-static const double LEAST_LOAD = 1e-3;
-
-/* The rehearsal; anims are loaded. */
-static su_status rehearse(const su_tet *tet, const su_fit *fit, su_material material, int shot_count,
-                          const char *const *shots, const su_anim *anims, int64_t keep, su_shot_loads *out, int threads,
-                          su_error *err)
+static su_status sampler_create(sampler *s, const su_play *play, su_error *err)
 {
-    enum { LINEAR = 24 }; /* linear modes of the rehearsal: they hold what resonates, static answers the rest */
-    sampler s = {.tet = tet, .threads = threads};
+    const su_tet *tet = play->tet;
+    int64_t n = tet->n;
+    *s = (sampler){.tet = tet, .threads = play->threads};
+    s->shape = (su_rest_shape){.n = n,
+                               .ties = tet->ties,
+                               .vertices = tet->vertices,
+                               .shepard_index = tet->shepard_index,
+                               .shepard_weight = tet->shepard_weight};
+    su_smoothing smoothing = su_fit_smoothing(play->fit);
+    SU_TRY(su_rotation_field_create(n, tet->vertices, tet->t, tet->tets, &smoothing, n, NULL, &s->field, err));
+    SU_TRY(SU_ALLOC(&s->skin, 3 * tet->nbar, "shots", err));
+    SU_TRY(SU_ALLOC(&s->rotation, 4 * n, "shots", err));
+    for (int k = 0; k < 3; k++) SU_TRY(SU_ALLOC(&s->x[k], 3 * n, "shots", err));
+    return SU_ALLOC(&s->load, 3 * n, "shots", err);
+}
+
+/* Of about `most` frames of the shots the accelerations, and behind them one along each axis as strong as they are. */
+static su_status collect_loads(sampler *s, const su_play *play, int64_t most, collected *all, su_error *err)
+{
+    int64_t n = play->tet->n, frames = 0, phase = 0;
+    double squares = 0;
+    for (int k = 0; k < play->count; k++) frames += play->anims[k].F > 2 ? play->anims[k].F - 2 : 0;
+    int64_t stride = frames > most ? (frames + most - 1) / most : 1;
+    SU_TRY(SU_ALLOC(&all->loads, 3 * n * (frames / stride + 4), "loads of the shots", err));
+    for (int k = 0; k < play->count; k++) SU_TRY(each_load(s, play, k, stride, &phase, collect, all, err));
+    for (int64_t i = 0; i < 3 * n * all->count; i++) squares += all->loads[i] * all->loads[i];
+    const su_sim_settings usual = su_sim_defaults();
+    double least = LEAST_LOAD * su_norm3(usual.gravity);
+    double strength = all->count ? sqrt(squares / (double)(n * all->count)) : 0;
+    for (int axis = 0; axis < 3; axis++, all->count++)
+        for (int64_t v = 0; v < n; v++) all->loads[3 * (all->count * n + v) + axis] = fmax(strength, least);
+    return SU_OK;
+}
+
+/* Leads the linear model through the shots. */
+static su_status rehearse(const su_play *play, su_material material, int64_t keep, su_shot_loads *out, su_error *err)
+{
+    const su_training_plan *plan = play->plan;
+    const su_tet *tet = play->tet;
+    const su_fit *fit = play->fit;
+    sampler s = {0};
     collected all = {.size = 3 * tet->n};
     rehearsal r = {0};
     su_elastic elastic = {0};
-    int64_t n = tet->n, frames = 0, phase = 0, most = 6 * keep;
-    double squares = 0, *load = NULL;
     su_status status;
-    s.shape = (su_rest_shape){.n = n,
-                              .ties = tet->ties,
-                              .vertices = tet->vertices,
-                              .shepard_index = tet->shepard_index,
-                              .shepard_weight = tet->shepard_weight};
-    for (int k = 0; k < shot_count; k++) frames += anims[k].F > 2 ? anims[k].F - 2 : 0;
-    int64_t stride = frames > most ? (frames + most - 1) / most : 1;
-    su_smoothing smoothing = su_fit_smoothing(fit);
-    SU_GO(su_rotation_field_create(n, tet->vertices, tet->t, tet->tets, &smoothing, n, NULL, &s.field, err));
-    SU_GO(SU_ALLOC(&s.skin, 3 * tet->nbar, "shots", err));
-    SU_GO(SU_ALLOC(&s.rotation, 4 * n, "shots", err));
-    for (int k = 0; k < 3; k++) SU_GO(SU_ALLOC(&s.x[k], 3 * n, "shots", err));
-    SU_GO(SU_ALLOC(&load, 3 * n, "shots", err));
-    SU_GO(SU_ALLOC(&all.loads, 3 * n * (frames / stride + 4), "loads of the shots", err));
-    for (int k = 0; k < shot_count; k++)
-        SU_GO(each_load(&s, fit, shots[k], &anims[k], stride, &phase, load, collect, &all, err));
-    for (int64_t i = 0; i < 3 * n * all.count; i++) squares += all.loads[i] * all.loads[i];
-    const su_sim_settings usual = su_sim_defaults();
-    double least = LEAST_LOAD * su_norm3(usual.gravity);
-    double strength = all.count ? sqrt(squares / (double)(n * all.count)) : 0;
-    for (int axis = 0; axis < 3; axis++, all.count++)
-        for (int64_t v = 0; v < n; v++) all.loads[3 * (all.count * n + v) + axis] = fmax(strength, least);
-    SU_GO(lead(tet, fit, 2 * keep, &all.loads, &all.count, err));
-    SU_GO(su_elastic_create(&elastic, n, tet->vertices, tet->t, tet->tets, tet->fixed_count, tet->fixed, material,
+    SU_GO(sampler_create(&s, play, err));
+    SU_GO(collect_loads(&s, play, plan->loads_a_response * keep, &all, err));
+    SU_GO(lead(tet, fit, plan->directions_a_response * keep, &all.loads, &all.count, err));
+    SU_GO(su_elastic_create(&elastic, tet->n, tet->vertices, tet->t, tet->tets, tet->fixed_count, tet->fixed, material,
                             fit->young, fit->poisson, fit->density, err));
-    SU_GO(rehearsal_create(tet, &elastic, LINEAR, all.count, all.loads, &r, threads, err));
-    for (int k = 0; k < shot_count; k++) {
-        phase = 0;
+    SU_GO(rehearsal_create(play, &elastic, all.count, all.loads, &r, err));
+    for (int k = 0; k < play->count; k++) {
+        int64_t phase = 0;
         su_linear_motion_start(&r.motion);
-        SU_GO(each_load(&s, fit, shots[k], &anims[k], 1, &phase, load, play, &r, err));
+        SU_GO(each_load(&s, play, k, 1, &phase, swing, &r, err));
     }
-    SU_GO(motion_loads(tet, &r, keep, out, err));
+    SU_GO(motion_loads(tet, &r, keep, plan->largest_gain, out, err));
 done:
     sampler_free(&s);
     rehearsal_free(&r);
     su_elastic_free(&elastic);
-    free(all.loads), free(load);
+    free(all.loads);
     return status;
 }
 
-enum { STRETCH = 16, RUN_IN = 4 }; /* frames played on end of long shots, and before them */
-
-su_status su_shot_loads_create(const su_tet *tet, const su_fit *fit, su_material material, int shot_count,
-                               const char *const *shots, int64_t keep, int64_t frames_played,
-                               const su_sim_settings *settings, su_shot_loads *out, int threads,
-                               const su_progress *progress, su_error *err)
+su_status su_shot_loads_create(const su_play *play, su_material material, int64_t keep, su_shot_loads *out,
+                               su_error *err)
 {
+    su_play loaded = *play;
     su_anim *anims;
-    int loaded = 0;
-    SU_TRY(SU_ALLOC(&anims, shot_count, "shots", err));
-    su_status status = SU_OK;
-    while (loaded < shot_count && status == SU_OK) {
-        status = su_anim_load(shots[loaded], &anims[loaded], err);
-        loaded += status == SU_OK;
-    }
-    if (status == SU_OK && keep > 0)
-        status = rehearse(tet, fit, material, shot_count, shots, anims, keep, out, threads, err);
-    if (status == SU_OK && frames_played > 0)
-        status = su_shots_play(
-            tet, fit, shot_count, shots, anims,
-            &(su_play_plan){.most = frames_played, .stretch = STRETCH, .run_in = RUN_IN, .settings = settings},
-            &out->played, threads, progress, err);
-    for (int k = 0; k < loaded; k++) su_anim_free(&anims[k]);
+    int count = 0;
+    SU_TRY(SU_ALLOC(&anims, play->count, "shots", err));
+    su_status status;
+    for (; count < play->count; count++) SU_GO(su_anim_load(play->paths[count], &anims[count], err));
+    loaded.anims = anims;
+    if (keep > 0) SU_GO(rehearse(&loaded, material, keep, out, err));
+    if (play->most > 0) SU_GO(su_shots_play(&loaded, &out->played, err));
+    status = SU_OK;
+done:
+    for (int k = 0; k < count; k++) su_anim_free(&anims[k]);
     free(anims);
     return status;
 }

@@ -6,8 +6,6 @@
 
 #include "core/error.h"
 #include "physics/material.h"
-#include "io/stage/fit.h"
-#include "io/stage/tet.h"
 #include "reduce/modes/played_shots.h"
 
 #include <stdint.h>
@@ -23,12 +21,10 @@ typedef struct su_shot_loads {
  * and of the static answers to the shots' accelerations, is led through the shots. Its own acceleration joins the
  * rig's, so that the static answers to them are the principal directions of its motion (at most `keep`), as large as
  * they are in the root mean square. The rest shape along the shots is here the Shepard interpolation of the rig's skin:
- * fitted corrections change accelerations little. Then about frames_played frames are played in the full space
- * (played_shots.h) with these settings. */
-su_status su_shot_loads_create(const su_tet *tet, const su_fit *fit, su_material material, int shot_count,
-                               const char *const *shots, int64_t keep, int64_t frames_played,
-                               const su_sim_settings *settings, su_shot_loads *out, int threads,
-                               const su_progress *progress, su_error *err);
+ * fitted corrections change accelerations little. Then about play->most frames are played in the full space, none
+ * where that is 0 (played_shots.h). play->anims are read here. */
+su_status su_shot_loads_create(const su_play *play, su_material material, int64_t keep, su_shot_loads *out,
+                               su_error *err);
 void su_shot_loads_free(su_shot_loads *loads);
 
 /* Loads and weighted shapes at a pose with rotations `rotation` (n,4): turned forward, out (principal +

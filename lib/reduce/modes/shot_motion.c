@@ -9,6 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Squared frequencies below this part of the largest are rigid motions. */
+#define RIGID 1e-9
+/* Squared size, over the largest direction's, below which directions are not made. */
+#define SMALLEST 1e-6
+
 su_status su_linear_motion_create(int64_t count, const double *squares, su_linear_motion *out, su_error *err)
 {
     su_status status;
@@ -16,7 +21,7 @@ su_status su_linear_motion_create(int64_t count, const double *squares, su_linea
     out->count = count, out->squares = squares;
     double first = 0;
     for (int64_t k = count - 1; k >= 0; k--)
-        if (squares[k] > 1e-9 * squares[count - 1]) first = squares[k];
+        if (squares[k] > RIGID * squares[count - 1]) first = squares[k];
     out->beta = first > 0 ? 2 * su_sim_defaults().damping / sqrt(first) : 0;
     SU_GO(SU_ALLOC(&out->q, count, "rehearsal", err));
     SU_GO(SU_ALLOC(&out->before, count, "rehearsal", err));
@@ -68,7 +73,7 @@ su_status su_linear_motion_frame(su_linear_motion *motion, const double *force, 
     return SU_OK;
 }
 
-su_status su_linear_motion_weights(const su_linear_motion *motion, double *weights, su_error *err)
+su_status su_linear_motion_weights(const su_linear_motion *motion, double gain, double *weights, su_error *err)
 {
     double *squares, *frames = NULL, largest = 0;
     SU_TRY(SU_ALLOC(&squares, motion->shots + 1, "rehearsal", err));
@@ -81,20 +86,20 @@ su_status su_linear_motion_weights(const su_linear_motion *motion, double *weigh
     for (int64_t k = 0; k <= motion->shots; k++)
         if (frames[k] > 0) squares[k] = sqrt(squares[k] / frames[k]), largest = fmax(largest, squares[k]);
     for (int64_t f = 0; f < motion->frames; f++)
-        weights[f] = largest > 0 ? largest / fmax(squares[motion->shot[f]], largest / 20) : 1;
+        weights[f] = largest > 0 ? largest / fmax(squares[motion->shot[f]], largest / gain) : 1;
 done:
     free(squares), free(frames);
     return status;
 }
 
-su_status su_linear_motion_principal(const su_linear_motion *motion, int64_t keep, double *directions, int64_t *count,
-                                     su_error *err)
+su_status su_linear_motion_principal(const su_linear_motion *motion, int64_t keep, double gain, double *directions,
+                                     int64_t *count, su_error *err)
 {
     int64_t c = motion->count;
     double *vectors = NULL, *values = NULL, *weights = NULL;
     su_status status;
     SU_GO(SU_ALLOC(&weights, motion->frames, "rehearsal", err));
-    SU_GO(su_linear_motion_weights(motion, weights, err));
+    SU_GO(su_linear_motion_weights(motion, gain, weights, err));
     SU_GO(SU_ALLOC(&vectors, c * c, "rehearsal", err));
     SU_GO(SU_ALLOC(&values, c, "rehearsal", err));
     for (int64_t f = 0; f < motion->frames; f++)
@@ -102,7 +107,7 @@ su_status su_linear_motion_principal(const su_linear_motion *motion, int64_t kee
                    motion->states + f * c, 1, vectors, (int)c);
     SU_GO(su_eigen_symmetric(c, vectors, values, err));
     *count = 0;
-    while (*count < keep && *count < c && values[c - 1 - *count] > 1e-6 * values[c - 1]) {
+    while (*count < keep && *count < c && values[c - 1 - *count] > SMALLEST * values[c - 1]) {
         int64_t from = c - 1 - *count;
         for (int64_t i = 0; i < c; i++) directions[*count * c + i] = sqrt(values[from]) * vectors[from * c + i];
         ++*count;

@@ -24,13 +24,14 @@ void su_linear_motion_start(su_linear_motion *motion);
 /* One frame of dt seconds with the modal force (count), per unit modal mass, at its end: implicit Euler in the substeps
  * that sim would take. */
 su_status su_linear_motion_frame(su_linear_motion *motion, const double *force, double dt, su_error *err);
-/* weights (frames): what makes all shots so far equally large in the root mean square, at most 20 times; 1 on average
- * over shots of one size. Errors are measured shot by shot, and a quiet one would not be heard beside a violent one. */
-su_status su_linear_motion_weights(const su_linear_motion *motion, double *weights, su_error *err);
+/* weights (frames): what makes all shots so far equally large in the root mean square, at most `gain` times; 1 on
+ * average over shots of one size. Errors are measured shot by shot, and a quiet one would not be heard beside a violent
+ * one. */
+su_status su_linear_motion_weights(const su_linear_motion *motion, double gain, double *weights, su_error *err);
 /* directions (*count,count): principal directions of all frames so far with those weights, largest first, each as long
  * as its root mean square amplitude; at most `keep`, fewer where the motion has fewer above a thousandth of the
  * largest. */
-su_status su_linear_motion_principal(const su_linear_motion *motion, int64_t keep, double *directions, int64_t *count,
-                                     su_error *err);
+su_status su_linear_motion_principal(const su_linear_motion *motion, int64_t keep, double gain, double *directions,
+                                     int64_t *count, su_error *err);
 
 #endif

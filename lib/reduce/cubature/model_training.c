@@ -1,0 +1,214 @@
+#include "reduce/cubature/model_training.h"
+
+#include "core/file.h"
+#include "core/memory.h"
+#include "core/threads.h"
+#include "reduce/cubature/model_build.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void su_model_training_free(su_model_training *training)
+{
+    su_training_places_free(&training->places), su_training_places_free(&training->moving);
+    su_chosen_states_free(&training->chosen);
+    su_cubature_free(&training->cubature);
+    su_model_free(&training->model);
+}
+
+bool su_basis_is_one(const su_basis *basis)
+{
+    const json_t *subspace = json_object_get(basis->file.meta, "subspace");
+    return json_is_string(subspace) && strcmp(json_string_value(subspace), "one") == 0;
+}
+
+int64_t su_basis_region_modes(const su_basis *basis)
+{
+    int64_t most = 0, here = 0;
+    for (int64_t k = 0; k < basis->r; k++) {
+        here = k > 0 && basis->mode_region[k] == basis->mode_region[k - 1] ? here + 1 : 1;
+        if (here > most) most = here;
+    }
+    return most;
+}
+
+/* ---- places ---- */
+
+/* The shots must be those that the basis was made from. */
+static su_status compare_shots(const su_model_parts *parts, su_error *err)
+{
+    const su_shot_list *shots = &parts->shots;
+    const json_t *names = json_object_get(parts->space->basis->file.meta, "shots");
+    int count = (int)json_array_size(names);
+    if (count != shots->count)
+        return su_fail(err, SU_USAGE, "%s: was made from %d shots, --shots names %d; give the same, the motion first",
+                       parts->basis_path, count, shots->count);
+    for (int k = 0; k < count; k++) {
+        const char *wanted = json_string_value(json_array_get(names, (size_t)k));
+        if (!wanted || strcmp(wanted, su_base_name(shots->paths[k])) != 0)
+            return su_fail(err, SU_USAGE,
+                           "%s: shot %d of the basis is '%s'; --shots must name the same in the same order",
+                           shots->paths[k], k + 1, wanted ? wanted : "");
+    }
+    return SU_OK;
+}
+
+static su_status place_states(const su_model_parts *parts, su_model_training *out, su_error *err)
+{
+    su_pose_space *space = parts->space;
+    const su_chosen_states *chosen = &out->chosen;
+    SU_TRY(compare_shots(parts, err));
+    const json_t *motions = json_object_get(space->basis->file.meta, "motions");
+    int count = parts->shots.count, own = json_is_number(motions) ? (int)json_number_value(motions) : count;
+    SU_TRY(su_choose_states(space->basis, own, space->diagonal, parts->plan, &out->chosen, err));
+    for (int64_t a = 0; a < chosen->places; a++)
+        if (chosen->shot[a] < 0 || chosen->shot[a] >= count)
+            return su_fail(err, SU_INPUT, "%s: a state of shot %d", parts->basis_path, chosen->shot[a]);
+    const su_shot_frames_list frames = {chosen->places, chosen->shot, chosen->frame};
+    return su_training_places_at(space, &parts->shots, parts->plan, &frames, &out->places, err);
+}
+
+su_status su_model_training_create(const su_model_parts *parts, su_model_training *out, su_error *err)
+{
+    const su_training_plan *plan = parts->plan;
+    *out = (su_model_training){0};
+    if (su_basis_is_one(parts->space->basis)) return place_states(parts, out, err);
+    SU_TRY(su_training_places_create(parts->space, &parts->shots, plan, plan->frames, &out->places, err));
+    return su_training_places_create(parts->space, &parts->shots, plan, plan->vertex_frame_factor * plan->frames,
+                                     &out->moving, err);
+}
+
+/* ---- the model ---- */
+
+static json_t *error_list(int64_t m, const su_error_pair *errors)
+{
+    json_t *list = json_array();
+    for (int64_t i = 0; i < m; i++)
+        json_array_append_new(list, json_pack("{s:f, s:f}", "mean", errors[i].mean, "rms", errors[i].rms));
+    return list;
+}
+
+static void carry(json_t *to, const json_t *from, size_t count, const char *const *keys)
+{
+    for (size_t k = 0; k < count; k++) {
+        json_t *value = json_object_get(from, keys[k]);
+        if (value) json_object_set(to, keys[k], value);
+    }
+}
+
+static su_status build(const su_model_parts *parts, const json_t *meta, su_model_training *training, su_error *err)
+{
+    static const char *const of_fit[] = {"material", "rest", "frequency", "young", "poisson", "density", "param_names"};
+    static const char *const of_basis[] = {"interpolation", "subspace", "linear_modes", "gravity", "gravity_mode"};
+    const su_pose_space *space = parts->space;
+    const su_cubature *set = &training->cubature;
+    su_model_free(&training->model);
+    SU_TRY(su_model_build(space, parts->poses, set, &training->model, err));
+    json_t *own = json_copy((json_t *)meta);
+    if (!own) return su_fail(err, SU_AGAIN, "out of memory");
+    training->model.file.meta = own;
+    carry(own, space->fit->file.meta, sizeof of_fit / sizeof *of_fit, of_fit);
+    carry(own, space->basis->file.meta, sizeof of_basis / sizeof *of_basis, of_basis);
+    json_object_set_new(own, "sample_amplitude", json_real(parts->plan->amplitude));
+    json_object_set_new(own, "samples", json_integer(set->samples));
+    json_object_set_new(own, "seed", json_integer((json_int_t)parts->seed));
+    json_object_set_new(own, "training_error",
+                        set->linear ? json_real(set->tets.worst) : error_list(space->m, set->tets.errors));
+    json_object_set_new(own, "training_error_inertia",
+                        set->linear ? json_real(set->vertices.worst) : error_list(space->m, set->vertices.errors));
+    return SU_OK;
+}
+
+/* Holds the model against the first shot of its basis. */
+static su_status judge(const su_model_parts *parts, const su_anim *anim, int threads, su_model_training *training,
+                       su_error *err)
+{
+    su_training_try *now = &training->tried[training->tries++];
+    now->tets = training->cubature.tets.count;
+    const su_motion_reference played = {parts->space->basis, 0, anim, parts->shots.paths[0]};
+    return su_motion_check(&played, &training->model, parts->plan, threads, &now->motion, err);
+}
+
+/* Forces met to a per cent may still be a motion that is far off: more tets are tried, while they help. */
+static su_status train_by_motion(const su_model_parts *parts, const su_training *task, bool tets_given,
+                                 const json_t *meta, int threads, su_model_training *training, su_error *err)
+{
+    enum { MOST_ERROR = 1000000 }; /* so that the file holds a number where the model is lost */
+    const su_training_plan *plan = parts->plan;
+    int64_t most = tets_given ? 0 : plan->retrainings < SU_MOST_RETRAININGS ? plan->retrainings : SU_MOST_RETRAININGS;
+    double started = su_seconds();
+    su_anim anim = {0};
+    su_status status;
+    SU_GO(su_anim_load(parts->shots.paths[0], &anim, err));
+    SU_GO(judge(parts, &anim, threads, training, err));
+    const su_motion_error *now = &training->tried[0].motion;
+    while (training->tries <= most && now->error > plan->motion_bound && now->frames > 0) {
+        const su_motion_error *before = now;
+        int64_t tets = (int64_t)(plan->tet_growth * (double)training->cubature.tets.count);
+        SU_GO(su_cubature_train_tets(task, tets, &training->cubature, err));
+        SU_GO(build(parts, meta, training, err));
+        SU_GO(judge(parts, &anim, threads, training, err));
+        now = &training->tried[training->tries - 1].motion;
+        if (now->error > plan->worth * before->error) break;
+    }
+    json_object_set_new(training->model.file.meta, "motion_error", json_real(fmin(now->error, MOST_ERROR)));
+    training->seconds_motion = su_seconds() - started;
+done:
+    su_anim_free(&anim);
+    return status;
+}
+
+static su_training task_of(const su_model_parts *parts, const su_model_training *training)
+{
+    const bool one = training->chosen.places > 0;
+    return (su_training){.space = parts->space,
+                         .plan = parts->plan,
+                         .places = &training->places,
+                         .moving = one ? &training->places : &training->moving,
+                         .states = one ? &training->chosen.states : NULL,
+                         .seed = parts->seed,
+                         .memory = parts->memory,
+                         .progress = parts->progress};
+}
+
+su_status su_model_train(const su_model_parts *parts, bool tets_given, const json_t *meta, int threads,
+                         su_model_training *training, su_error *err)
+{
+    const su_training task = task_of(parts, training);
+    SU_TRY(su_cubature_train(&task, &training->cubature, err));
+    SU_TRY(build(parts, meta, training, err));
+    return task.states ? train_by_motion(parts, &task, tets_given, meta, threads, training, err) : SU_OK;
+}
+
+/* ---- fresh samples ---- */
+
+su_status su_model_check(const su_model_parts *parts, int64_t samples, const su_cubature *cubature,
+                         su_fresh_errors errors[SU_FRESH_SIZES], su_error *err)
+{
+    enum { MORE_FRAMES = 5 };
+    int64_t m = parts->space->m;
+    su_model_training fresh = {0};
+    su_error_pair *tets = NULL, *vertices = NULL;
+    su_status status;
+    SU_GO(su_training_places_create(parts->space, &parts->shots, parts->plan, MORE_FRAMES * parts->plan->frames,
+                                    &fresh.places, err));
+    SU_GO(SU_ALLOC(&tets, fresh.places.count, "errors", err));
+    SU_GO(SU_ALLOC(&vertices, fresh.places.count, "errors", err));
+    const su_training task = task_of(parts, &fresh);
+    for (int k = 0; k < SU_FRESH_SIZES; k++) {
+        su_fresh_errors *e = &errors[k];
+        *e = (su_fresh_errors){.factor = 0.5 * (k + 1)};
+        SU_GO(su_cubature_check(&task, cubature, samples, e->factor, tets, vertices, err));
+        for (int64_t a = 0; a < fresh.places.count; a++) {
+            e->tets = fmax(e->tets, tets[a].mean), e->vertices = fmax(e->vertices, vertices[a].mean);
+            if (a >= m) continue;
+            e->tets_at_poses = fmax(e->tets_at_poses, tets[a].mean);
+            e->vertices_at_poses = fmax(e->vertices_at_poses, vertices[a].mean);
+        }
+    }
+done:
+    free(tets), free(vertices);
+    su_model_training_free(&fresh);
+    return status;
+}

@@ -1,0 +1,130 @@
+#include "reduce/cubature/reduced_stiffness.h"
+
+#include "core/memory.h"
+#include "reduce/align/align.h"
+
+#include <cblas.h>
+#include <lapacke.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static su_status stiffness_at(su_pose_space *space, const double *y, const double *U, double *out, su_error *err)
+{
+    int64_t r = space->r, n = space->n, count = space->elastic.free_count, size = 3 * count;
+    su_sparse K = {0};
+    double *columns = NULL, *products = NULL;
+    su_status status;
+    SU_GO(su_sparse_clone_pattern(&space->elastic.pattern, &K, err));
+    SU_GO(SU_ALLOC(&columns, r * size, "reduced stiffness", err));
+    SU_GO(SU_ALLOC(&products, r * size, "reduced stiffness", err));
+    su_elastic_stiffness(&space->elastic, y, true, &K, space->threads);
+    for (int64_t k = 0; k < r; k++)
+        for (int64_t f = 0; f < count; f++)
+            for (int i = 0; i < 3; i++)
+                columns[k * size + 3 * f + i] = U[3 * (k * n + space->elastic.free_vertex[f]) + i];
+    SU_GO(su_sparse_multiply_many(&K, r, columns, products, space->threads, err));
+    cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)r, (int)r, (int)size, 1, columns, (int)size, products,
+                (int)size, 0, out, (int)r);
+    for (int64_t i = 0; i < r; i++)
+        for (int64_t j = 0; j < i; j++) out[i * r + j] = out[j * r + i] = 0.5 * (out[i * r + j] + out[j * r + i]);
+done:
+    free(columns), free(products);
+    su_sparse_free(&K);
+    return status;
+}
+
+/* Fixes the sign of each eigenvector, which solvers leave open: its largest entry is positive. Rows of V. */
+static void fix_signs(int64_t r, double *V)
+{
+    for (int64_t k = 0; k < r; k++) {
+        int64_t largest = 0;
+        for (int64_t i = 1; i < r; i++)
+            if (fabs(V[k * r + i]) > fabs(V[k * r + largest]) * (1 + 1e-9)) largest = i;
+        bool turn = V[k * r + largest] < 0;
+        for (int64_t i = 0; turn && i < r; i++) V[k * r + i] = -V[k * r + i];
+    }
+}
+
+su_status su_ritz_pairs(su_pose_space *space, const double *U, const double *y, double *V, double *l, double *M,
+                        su_error *err)
+{
+    int64_t r = space->r;
+    double *G;
+    SU_TRY(SU_ALLOC(&G, r * r, "sample states", err));
+    su_status status;
+    SU_GO(stiffness_at(space, y, U, V, err));
+    SU_GO(su_mass_product(space->n, space->elastic.mass, r, U, r, U, G, space->threads, err));
+    if (M) memcpy(M, G, (size_t)(r * r) * sizeof *M);
+    /* Symmetric, so row-major is column-major; eigenvectors come out as rows here. */
+    int info = LAPACKE_dsygvd(LAPACK_COL_MAJOR, 1, 'V', 'L', (int)r, V, (int)r, G, (int)r, l);
+    if (info != 0) {
+        status = su_fail(err, SU_NUMERICS,
+                         info > r ? "the basis has dependent columns (column %d of %d)"
+                                  : "reduced eigenvalues do not converge (%d of %d)",
+                         info > r ? (int)(info - r) : info, (int)r);
+        goto done;
+    }
+    fix_signs(r, V);
+done:
+    free(G);
+    return status;
+}
+
+su_status su_place_stiffness(su_pose_space *space, const su_place *place, double *stiffness, su_error *err)
+{
+    double *U = NULL, *rotation = NULL;
+    su_status status;
+    SU_GO(SU_ALLOC(&U, 3 * space->r * space->n, "basis", err));
+    SU_GO(SU_ALLOC(&rotation, 4 * space->n, "rotations", err));
+    SU_GO(su_pose_space_enter(space, place, U, rotation, err));
+    SU_GO(stiffness_at(space, place->rest, U, stiffness, err));
+done:
+    free(U), free(rotation);
+    return status;
+}
+
+/* B (9,r): what each mode makes of the deformation gradient of tet e; P (9,r): the stress that answers it, times the
+ * volume. */
+static void strain_and_stress(const su_pose_space *space, const double *U, int64_t e, double weight, double *B,
+                              double *P)
+{
+    const su_elastic *elastic = &space->elastic;
+    const int32_t *tet = elastic->tets + 4 * e;
+    const double *g = elastic->inverse + 9 * e;
+    int64_t r = space->r, n = space->n;
+    double mu = weight * elastic->volume[e] * elastic->mu[e], lambda = weight * elastic->volume[e] * elastic->lambda[e];
+    memset(B, 0, (size_t)(9 * r) * sizeof *B);
+    for (int64_t k = 0; k < r; k++) {
+        for (int c = 0; c < 3; c++)
+            for (int a = 0; a < 3; a++) {
+                double d = U[3 * (k * n + tet[c + 1]) + a] - U[3 * (k * n + tet[0]) + a];
+                for (int b = 0; b < 3; b++) B[(3 * a + b) * r + k] += d * g[3 * c + b];
+            }
+        double G[9], stress[9];
+        for (int i = 0; i < 9; i++) G[i] = B[i * r + k];
+        su_linear_stress(mu, lambda, G, stress);
+        for (int i = 0; i < 9; i++) P[i * r + k] = stress[i];
+    }
+}
+
+su_status su_tets_stiffness(su_pose_space *space, const su_place *place, int64_t count, const int32_t *tets,
+                            const double *weights, double *stiffness, su_error *err)
+{
+    int64_t r = space->r;
+    double *U = NULL, *rotation = NULL, *B = NULL;
+    su_status status;
+    SU_GO(SU_ALLOC(&U, 3 * r * space->n, "basis", err));
+    SU_GO(SU_ALLOC(&rotation, 4 * space->n, "rotations", err));
+    SU_GO(SU_ALLOC(&B, 18 * r, "stiffness of tets", err));
+    SU_GO(su_pose_space_enter(space, place, U, rotation, err));
+    memset(stiffness, 0, (size_t)(r * r) * sizeof *stiffness);
+    for (int64_t k = 0; k < count; k++) {
+        strain_and_stress(space, U, tets[k], weights[k], B, B + 9 * r);
+        cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)r, (int)r, 9, 1, B, (int)r, B + 9 * r, (int)r, 1,
+                    stiffness, (int)r);
+    }
+done:
+    free(U), free(rotation), free(B);
+    return status;
+}

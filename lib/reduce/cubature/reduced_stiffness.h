@@ -1,0 +1,23 @@
+/* U'KU: of all tets, of some of them, and its eigenpairs with the mass. */
+#ifndef SU_REDUCE_REDUCED_STIFFNESS_H
+#define SU_REDUCE_REDUCED_STIFFNESS_H
+
+#include "reduce/cubature/pose_space.h"
+
+/* U'KU (r,r) at the rest shape of a place. */
+su_status su_place_stiffness(su_pose_space *space, const su_place *place, double *stiffness, su_error *err);
+
+/* U'K_e U (r,r) at the rest shape of a place, summed over tets (count) times weights (count). */
+su_status su_tets_stiffness(su_pose_space *space, const su_place *place, int64_t count, const int32_t *tets,
+                            const double *weights, double *stiffness, su_error *err);
+
+/* Eigenpairs of (U'KU, U'MU) in the place that was entered with U (r,n,3), K with its elements projected at positions y
+ * (n,3): V (r,r) one a row, l (r) ascending. M (r,r), may be NULL: U'MU. SU_NUMERICS where columns of U are dependent.
+ */
+su_status su_ritz_pairs(su_pose_space *space, const double *U, const double *y, double *V, double *l, double *M,
+                        su_error *err);
+
+/* Eigenvalues below this part of the largest are rounding, or the flesh is floating: none is taken for smaller. */
+#define SU_LEAST_EIGENVALUE 1e-9
+
+#endif
