@@ -47,7 +47,7 @@ e, v, d = a['error_estimate'], a['qdot'], a['qddot']
 assert e.shape == (len(a['times']),) and e[0] == 0 and e[1:].min() > 0 and np.isfinite(d).all()" 2>why; echo $?)" "$(tail -3 why)"
 run "$BIN/supple-sim" poor.model.npz s.anim.npz $estimate -q -o x.sim.npz --stats x.json
 check "above 10 % a warning names frames and what helps" "$([ $status = 0 ] && awk -v b="$(stat x.json error_estimate)" 'BEGIN { exit !(b > 0.1) }' &&
-    grep -q 'warning: .* frames [0-9]*-*[0-9].*supple modes.*trained.*--bound' err; echo $?)" "$(cat err x.json)"
+    grep -q 'warning: .* frames [0-9]*-*[0-9].*--bound 5%.*supple modes.*trained' err; echo $?)" "$(cat err x.json)"
 run "$BIN/supple-sim" c.model.npz t.anim.npz s.anim.npz $estimate -q -o both
 check "several shots" "$([ $status = 0 ] && "$python" -c "
 import numpy as np

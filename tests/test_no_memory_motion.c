@@ -3,6 +3,7 @@
 #include "core/memory.h"
 #include "estimate/error_estimate.h"
 #include "estimate/full_stretches.h"
+#include "estimate/what_moved.h"
 #include "failing_memory.h"
 #include "fem/compare.h"
 #include "fem/paint.h"
@@ -361,6 +362,7 @@ static su_status estimate(void *context, int threads, su_error *err)
     su_estimate_total total;
     su_corrected corrected = {0};
     su_full_stretches stretches = {0};
+    su_moved moved = {0};
     float *u = NULL;
     su_status status;
     (void)context;
@@ -372,7 +374,10 @@ static su_status estimate(void *context, int threads, su_error *err)
     SU_GO(su_full_stretches_play(&inputs, corrected.kept ? &corrected.error : NULL, &stretches, threads, u, worst,
                                  estimates, NULL, err));
     FAILING_MEMORY_RESULT(estimates, FRAMES);
+    SU_GO(su_moved_measure(&made.r.model, &made.s.anim, made.s.shot, &made.r.sim, threads, &moved, err));
+    FAILING_MEMORY_RESULT(moved.frame_largest, FRAMES);
 done:
+    su_moved_free(&moved);
     su_full_stretches_free(&stretches);
     su_correction_free(&corrected.error);
     free(u);

@@ -94,6 +94,8 @@ w, c = M_['cubature_weights'], M_['cubature_tets']
 assert w.shape == (3, len(c)) and w.min() >= 0 and np.all(w == w[0])          # the same at all poses
 assert len(c) >= 3 * r * 0.9                                                  # three a mode
 assert 'rotations' not in M_.files and 'basis_rbf' not in M_.files and M_['gram'].shape == (1, 1, r, r)
+moved = np.sqrt((np.einsum('kr,rvc->kvc', b['state_q'], U, optimize=True) ** 2).sum(2)).max()
+assert abs(m['trained_displacement'] / moved - 1) < 1e-6
 free = np.setdiff1d(np.arange(n), t['fixed'])
 assert np.array_equal(M_['basis_blocks'].reshape(r, -1, 3), U[:, free].astype('f4'))
 for name in ('turn_start', 'turn_node', 'turn_weight'): assert np.array_equal(M_[name], f[name]), name

@@ -95,6 +95,23 @@ echo $?)" "$(cat err)"
 run "$BIN/supple-align" c.tet.npz c.fit.npz c.modes.npz --pca 500 -o bad.npz
 check "more than the bases span is refused" "$([ $status = 2 ] && [ ! -e bad.npz ]; echo $?)" "$(cat err)"
 
+run "$BIN/supple-align" c.tet.npz c.fit.npz c.modes.npz --measure -o measured.npz
+check "bases that go together are not warned of" "$([ $status = 0 ] && ! grep -q warning err; echo $?)" "$status $(cat err)"
+must "$BIN/supple-modes" c.tet.npz c.fit.npz -r 16 -q -o more.modes.npz
+"$python" - <<'PY'   # the eight lowest modes, at pose 1 the next eight: they have nothing to do with those of the others
+import numpy as np, zipfile, io
+source = zipfile.ZipFile('more.modes.npz')
+with zipfile.ZipFile('strange.modes.npz', 'w') as out:
+    for name in source.namelist():
+        data = source.read(name)
+        if name in ('modes.npy', 'mode_region.npy'):
+            a, written = np.load(io.BytesIO(data)), io.BytesIO()
+            np.save(written, a[:8] if a.ndim == 1 else np.stack([a[0, :8], a[1, 8:], a[2, :8]]))
+            data = written.getvalue()
+        out.writestr(name, data)
+PY
+run "$BIN/supple-align" c.tet.npz c.fit.npz strange.modes.npz --measure -q -o strange.npz
+check "bases that do not go together are" "$([ $status = 0 ] && grep -q 'warning: between poses the flesh is up to [0-9]* % too stiff' err; echo $?)" "$status $(cat err)"
 run "$BIN/supple-align" c.tet.npz c.fit.npz c.modes.npz --shots t.anim.npz --suggest 2 --bound 0 --frames 3 --stats s.json -o measured.npz
 check "stiffening is measured and a pose named" "$([ $status = 0 ] && "$python" -c "
 import json
@@ -124,6 +141,11 @@ must "$BIN/supple-mesh" c.poses.npz --tets 1000 -q -o less.tet.npz
 run "$BIN/supple-align" less.tet.npz c.fit.npz c.modes.npz -o bad.npz
 refused "another mesh" 3 'vertices'
 
+run "$BIN/supple-cubature" c.tet.npz c.poses.npz c.fit.npz c.basis.npz --error 1e-4 -q -o bad.npz
+check "a bound that is missed is warned of" "$([ $status = 0 ] && grep -q 'warning: forces are met to [0-9.]* % with [0-9]* tets, not to the 0.01 % asked for' err; echo $?)" "$status $(cat err)"
+run "$BIN/supple-cubature" c.tet.npz c.poses.npz c.fit.npz c.basis.npz --error 20% -q -o bad.npz
+check "one that is met is not" "$([ $status = 0 ] && [ ! -s err ]; echo $?)" "$status $(cat err)"
+rm -f bad.npz
 run "$BIN/supple-cubature" c.tet.npz c.poses.npz c.fit.npz c.basis.npz --shots t.anim.npz --frames 3 -j 2 -o c.model.npz
 check "cubature" "$status" "$(cat err)"
 run "$BIN/supple-cubature" c.tet.npz c.poses.npz c.fit.npz c.basis.npz --shots t.anim.npz --frames 3 -j 1 -o one.model.npz

@@ -325,7 +325,7 @@ static su_status measure_places(su_tool *tool, const settings *set, const inputs
     su_stats_number(tool, "stiffening_shots", in_shots);
     su_stats_number(tool, "stiffening", stiff[worst].mean);
     su_stats_text(tool, "stiffest", name);
-    if (fmax(in_shots, stiff[worst].mean) > FAR_TOO_STIFF)
+    if (set->suggest == 0 && fmax(in_shots, stiff[worst].mean) > FAR_TOO_STIFF)
         su_warn(tool,
                 "between poses the flesh is up to %.0f %% too stiff (%s) and will hardly move there; more poses help: "
                 "supple align --suggest N says which, supple bake --poses auto adds them, and --basis one needs none",

@@ -291,9 +291,12 @@ static void print_result(FILE *out, const job *j, const su_compare_total *total)
                 "within a factor of two\n",
                 j->estimate.median, j->estimate.low, j->estimate.high, 100 * j->estimate.within);
     fprintf(out, "relative L2 error of velocity  %9.4f %%\n", 100.0 * total->velocity);
-    fprintf(out, "skin error, RMS                %9.4f mm\n", 1e3 * total->skin_error);
-    fprintf(out, "skin error, largest            %9.4f mm   frame %lld, vertex %lld\n", 1e3 * total->skin_largest,
-            (long long)total->skin_frame, (long long)total->skin_vertex);
+    double motion = total->skin_motion > 0 ? 100.0 / total->skin_motion : 0;
+    fprintf(out, "skin error, RMS                %9.4f mm  %.2f %% of the largest displacement\n",
+            1e3 * total->skin_error, motion * total->skin_error);
+    fprintf(out, "skin error, largest            %9.4f mm  %.2f %%, frame %lld, vertex %lld\n",
+            1e3 * total->skin_largest, motion * total->skin_largest, (long long)total->skin_frame,
+            (long long)total->skin_vertex);
     fprintf(out, "largest skin displacement      %9.4f mm\n", 1e3 * total->skin_motion);
 }
 
