@@ -177,7 +177,8 @@ static void skin_error(const su_fit_problem *p, const double *skin, const double
 static double objective(su_fit_solver *solver, const double *skin, const double *x, int threads)
 {
     const su_fit_problem *p = &solver->problem;
-    double data = 0;
+    double data = 0, barrier = su_volume_barrier_energy(&solver->barrier, &solver->elastic, x);
+    if (!isfinite(barrier)) return INFINITY; /* most trials of a line search end here */
     for (int64_t v = 0; v < p->nbar; v++) {
         double d[3];
         if (p->area[v] == 0) continue;
@@ -189,8 +190,7 @@ static double objective(su_fit_solver *solver, const double *skin, const double 
         double d = su_distance3(x + 3 * (int64_t)p->held[k], solver->home + 3 * k);
         held += solver->hold * solver->share[k] * d * d;
     }
-    return data / (p->diagonal * p->diagonal) + held + su_elastic_energy(&solver->elastic, x, threads) +
-           su_volume_barrier_energy(&solver->barrier, &solver->elastic, x);
+    return data / (p->diagonal * p->diagonal) + held + su_elastic_energy(&solver->elastic, x, threads) + barrier;
 }
 
 /* Adds the gradient of the terms that pull at skin and held vertices. */
