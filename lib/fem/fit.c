@@ -416,13 +416,25 @@ static su_status untangle(su_fit_solver *solver, double *x, su_error *err)
                        solver->elastic.neutral_volume, solver->elastic.free_index, solver->way->untangled, x, err);
 }
 
-/* From the start in x to a fit, one way. */
-static su_status follow(su_fit_solver *solver, const double *skin, double *x, su_fit_report *report, int threads,
-                        const su_progress *progress, su_error *err)
+/* Whether the stages that are left can hardly meet the residual. Each stage takes less off it than the one before, by a
+ * ratio that falls from stage to stage, so a geometric series with the ratio of now promises more than will come.
+ * `taken`: what the last two stages took off. */
+static bool hopeless(const su_fit_problem *p, double residual, const double taken[2], int stages_left)
+{
+    double ratio = fmax(taken[1], 0) / taken[0], promised = 0;
+    if (!(taken[0] > 0) || !(ratio < 1)) return false;
+    for (double next = taken[1] * ratio; stages_left > 0; stages_left--, next *= ratio) promised += next;
+    return residual - promised > p->residual;
+}
+
+/* From the start in x to a fit, one way. last: there is no other, so the least residual counts; else this one is left
+ * where it will not meet what is wanted. */
+static su_status follow(su_fit_solver *solver, const double *skin, double *x, bool last, su_fit_report *report,
+                        int threads, const su_progress *progress, su_error *err)
 {
     const su_fit_problem *p = &solver->problem;
     su_fit_report result = {.gamma = p->gamma};
-    double hold = HOLD;
+    double hold = HOLD, before = 0, taken[2] = {0, 0}; /* of the residual, by the last two stages */
     memset(solver->guarded, 0, (size_t)p->t);
     for (int64_t k = 0; k < p->held_count; k++)
         memcpy(solver->home + 3 * k, x + 3 * (int64_t)p->held[k], 3 * sizeof *x);
@@ -435,6 +447,9 @@ static su_status follow(su_fit_solver *solver, const double *skin, double *x, su
         SU_TRY(minimize(solver, skin, x, &result.iterations, threads, progress, err));
         measure(solver, skin, x, &result);
         if (result.residual <= p->residual || p->residual <= 0 || stage + 1 == STAGES) break;
+        if (stage > 0) taken[0] = taken[1], taken[1] = before - result.residual;
+        before = result.residual;
+        if (!last && stage > 1 && hopeless(p, before, taken, STAGES - 1 - stage)) break;
         result.gamma *= solver->way->softer;
         if (stage >= HOLD_SOFTENS) hold *= SOFTER_HOLD;
     }
@@ -461,10 +476,10 @@ su_status su_fit_pose(su_fit_solver *solver, const double *skin, double *x, su_f
     SU_GO(SU_ALLOC(&again, 3 * p->n, "fit", err));
     memcpy(again, x, 3 * (size_t)p->n * sizeof *x);
     solver->way = &ways[0];
-    SU_GO(follow(solver, skin, x, &first, threads, progress, err));
+    SU_GO(follow(solver, skin, x, false, &first, threads, progress, err));
     if (p->residual > 0 && first.residual > p->residual) {
         solver->way = &ways[1];
-        SU_GO(follow(solver, skin, again, &second, threads, progress, err));
+        SU_GO(follow(solver, skin, again, true, &second, threads, progress, err));
         int iterations = first.iterations + second.iterations;
         if (better(&second, &first)) {
             memcpy(x, again, 3 * (size_t)p->n * sizeof *x);
