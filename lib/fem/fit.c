@@ -416,14 +416,20 @@ static su_status untangle(su_fit_solver *solver, double *x, su_error *err)
                        solver->elastic.neutral_volume, solver->elastic.free_index, solver->way->untangled, x, err);
 }
 
-/* Whether the stages that are left can hardly meet the residual. Each stage takes less off it than the one before, by a
- * ratio that falls from stage to stage, so a geometric series with the ratio of now promises more than will come.
- * `taken`: what the last two stages took off. */
-static bool hopeless(const su_fit_problem *p, double residual, const double taken[2], int stages_left)
+/* Whether the stages that are left can hardly meet the residual. taken: what the last three stages took off it, oldest
+ * first, 0: not known. Each takes less than the one before, by a ratio that falls, too; it is taken to fall on as it
+ * did, or to stay where that is not known yet, which promises more than will come. */
+static bool hopeless(const su_fit_problem *p, double residual, const double taken[3], int stages_left)
 {
-    double ratio = fmax(taken[1], 0) / taken[0], promised = 0;
-    if (!(taken[0] > 0) || !(ratio < 1)) return false;
-    for (double next = taken[1] * ratio; stages_left > 0; stages_left--, next *= ratio) promised += next;
+    if (!(taken[1] > 0)) return false;
+    double ratio = fmax(taken[2], 0) / taken[1], fall = 1, promised = 0;
+    if (!(ratio < 1)) return false;
+    if (taken[0] > 0) fall = fmin(ratio * taken[0] / taken[1], 1);
+    for (double next = taken[2]; stages_left > 0; stages_left--) {
+        ratio *= fall;
+        next *= ratio;
+        promised += next;
+    }
     return residual - promised > p->residual;
 }
 
@@ -434,7 +440,7 @@ static su_status follow(su_fit_solver *solver, const double *skin, double *x, bo
 {
     const su_fit_problem *p = &solver->problem;
     su_fit_report result = {.gamma = p->gamma};
-    double hold = HOLD, before = 0, taken[2] = {0, 0}; /* of the residual, by the last two stages */
+    double hold = HOLD, before = 0, taken[3] = {0, 0, 0}; /* off the residual, by the last three stages */
     memset(solver->guarded, 0, (size_t)p->t);
     for (int64_t k = 0; k < p->held_count; k++)
         memcpy(solver->home + 3 * k, x + 3 * (int64_t)p->held[k], 3 * sizeof *x);
@@ -447,7 +453,7 @@ static su_status follow(su_fit_solver *solver, const double *skin, double *x, bo
         SU_TRY(minimize(solver, skin, x, &result.iterations, threads, progress, err));
         measure(solver, skin, x, &result);
         if (result.residual <= p->residual || p->residual <= 0 || stage + 1 == STAGES) break;
-        if (stage > 0) taken[0] = taken[1], taken[1] = before - result.residual;
+        if (stage > 0) taken[0] = taken[1], taken[1] = taken[2], taken[2] = before - result.residual;
         before = result.residual;
         if (!last && stage > 1 && hopeless(p, before, taken, STAGES - 1 - stage)) break;
         result.gamma *= solver->way->softer;
