@@ -177,7 +177,8 @@ static void skin_error(const su_fit_problem *p, const double *skin, const double
 static double objective(su_fit_solver *solver, const double *skin, const double *x, int threads)
 {
     const su_fit_problem *p = &solver->problem;
-    double data = 0;
+    double data = 0, barrier = su_volume_barrier_energy(&solver->barrier, &solver->elastic, x);
+    if (!isfinite(barrier)) return INFINITY; /* most trials of a line search end here */
     for (int64_t v = 0; v < p->nbar; v++) {
         double d[3];
         if (p->area[v] == 0) continue;
@@ -189,8 +190,7 @@ static double objective(su_fit_solver *solver, const double *skin, const double 
         double d = su_distance3(x + 3 * (int64_t)p->held[k], solver->home + 3 * k);
         held += solver->hold * solver->share[k] * d * d;
     }
-    return data / (p->diagonal * p->diagonal) + held + su_elastic_energy(&solver->elastic, x, threads) +
-           su_volume_barrier_energy(&solver->barrier, &solver->elastic, x);
+    return data / (p->diagonal * p->diagonal) + held + su_elastic_energy(&solver->elastic, x, threads) + barrier;
 }
 
 /* Adds the gradient of the terms that pull at skin and held vertices. */
@@ -416,13 +416,31 @@ static su_status untangle(su_fit_solver *solver, double *x, su_error *err)
                        solver->elastic.neutral_volume, solver->elastic.free_index, solver->way->untangled, x, err);
 }
 
-/* From the start in x to a fit, one way. */
-static su_status follow(su_fit_solver *solver, const double *skin, double *x, su_fit_report *report, int threads,
-                        const su_progress *progress, su_error *err)
+/* Whether the stages that are left can hardly meet the residual. taken: what the last three stages took off it, oldest
+ * first, 0: not known. Each takes less than the one before, by a ratio that falls, too; it is taken to fall on as it
+ * did, or to stay where that is not known yet, which promises more than will come. */
+static bool hopeless(const su_fit_problem *p, double residual, const double taken[3], int stages_left)
+{
+    if (!(taken[1] > 0)) return false;
+    double ratio = fmax(taken[2], 0) / taken[1], fall = 1, promised = 0;
+    if (!(ratio < 1)) return false;
+    if (taken[0] > 0) fall = fmin(ratio * taken[0] / taken[1], 1);
+    for (double next = taken[2]; stages_left > 0; stages_left--) {
+        ratio *= fall;
+        next *= ratio;
+        promised += next;
+    }
+    return residual - promised > p->residual;
+}
+
+/* From the start in x to a fit, one way. last: there is no other, so the least residual counts; else this one is left
+ * where it will not meet what is wanted. */
+static su_status follow(su_fit_solver *solver, const double *skin, double *x, bool last, su_fit_report *report,
+                        int threads, const su_progress *progress, su_error *err)
 {
     const su_fit_problem *p = &solver->problem;
     su_fit_report result = {.gamma = p->gamma};
-    double hold = HOLD;
+    double hold = HOLD, before = 0, taken[3] = {0, 0, 0}; /* off the residual, by the last three stages */
     memset(solver->guarded, 0, (size_t)p->t);
     for (int64_t k = 0; k < p->held_count; k++)
         memcpy(solver->home + 3 * k, x + 3 * (int64_t)p->held[k], 3 * sizeof *x);
@@ -435,6 +453,9 @@ static su_status follow(su_fit_solver *solver, const double *skin, double *x, su
         SU_TRY(minimize(solver, skin, x, &result.iterations, threads, progress, err));
         measure(solver, skin, x, &result);
         if (result.residual <= p->residual || p->residual <= 0 || stage + 1 == STAGES) break;
+        if (stage > 0) taken[0] = taken[1], taken[1] = taken[2], taken[2] = before - result.residual;
+        before = result.residual;
+        if (!last && stage > 1 && hopeless(p, before, taken, STAGES - 1 - stage)) break;
         result.gamma *= solver->way->softer;
         if (stage >= HOLD_SOFTENS) hold *= SOFTER_HOLD;
     }
@@ -461,10 +482,10 @@ su_status su_fit_pose(su_fit_solver *solver, const double *skin, double *x, su_f
     SU_GO(SU_ALLOC(&again, 3 * p->n, "fit", err));
     memcpy(again, x, 3 * (size_t)p->n * sizeof *x);
     solver->way = &ways[0];
-    SU_GO(follow(solver, skin, x, &first, threads, progress, err));
+    SU_GO(follow(solver, skin, x, false, &first, threads, progress, err));
     if (p->residual > 0 && first.residual > p->residual) {
         solver->way = &ways[1];
-        SU_GO(follow(solver, skin, again, &second, threads, progress, err));
+        SU_GO(follow(solver, skin, again, true, &second, threads, progress, err));
         int iterations = first.iterations + second.iterations;
         if (better(&second, &first)) {
             memcpy(x, again, 3 * (size_t)p->n * sizeof *x);
