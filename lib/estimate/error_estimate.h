@@ -38,7 +38,8 @@ typedef struct su_estimate_total {
 
 /* A run with its estimated error added. Owned by the caller. */
 typedef struct su_corrected {
-    bool kept; /* false: more would be left than there was at most frames; the reduced run stands, and the estimate is its own */
+    bool kept; /* false: more would be left than there was at most frames; the reduced run stands, and the estimate is
+                  its own */
     su_correction error; /* to be freed by su_correction_free */
     float *u;            /* (F,n,3) m, root frame; given by the caller */
 } su_corrected;
