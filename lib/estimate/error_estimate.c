@@ -261,7 +261,7 @@ static void form_row(estimator *s, pass *p, worker *w, int64_t instant, row *out
     w->at = instant % substeps == 0 ? -1 : instant; /* it does not follow into the next segment */
     su_displacement(&p->from, &w->basis, instant, out->back);
     bool first = p == s->passes;
-    su_fullsim_residual(w->sim, out->back, NULL, w->residual, &at);
+    su_fullsim_residual(w->sim, out->back, w->residual, &at);
     su_reduced_motion_project(&s->motion, &w->basis, w->residual, out->force);
     for (int64_t k = 0; k < r; k++) out->force[k] = -out->force[k];
     for (int64_t f = 0; f < s->body.free_count; f++)

@@ -3,6 +3,7 @@
 #include "core/memory.h"
 #include "fem/paint.h"
 #include "geometry/thickness.h"
+#include "rig/joint_names.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -79,27 +80,22 @@ done:
 su_status su_body_stiffness(const su_tets *mesh, bool thin, const su_body_skin *skin, int threads, double *factor,
                             su_error *err)
 {
-    double *painted = NULL, *spread = NULL;
+    double *painted = NULL, *spread = NULL, *logs = NULL;
     su_status status = SU_OK;
     for (int64_t e = 0; e < mesh->t; e++) factor[e] = 0;
     if (thin) SU_GO(thin_parts(mesh, threads, factor, err));
     if (skin->weights && skin->stiffness) {
         SU_GO(SU_ALLOC(&painted, skin->nbar, "joint stiffness", err));
         SU_GO(SU_ALLOC(&spread, mesh->t, "joint stiffness", err));
-        for (int64_t v = 0; v < skin->nbar; v++) {
-            double sum = 0, whole = 0;
-            for (int64_t b = 0; b < skin->bones; b++) {
-                double w = skin->weights[v * skin->bones + b];
-                if (w > 0) sum += w * log(skin->stiffness[b]), whole += w;
-            }
-            painted[v] = whole > 0 ? sum / whole : 0;
-        }
+        SU_GO(SU_ALLOC(&logs, skin->bones, "joint stiffness", err));
+        for (int64_t b = 0; b < skin->bones; b++) logs[b] = log(skin->stiffness[b]);
+        su_joint_values_at_skin(skin->nbar, skin->bones, skin->weights, logs, painted);
         SU_GO(su_paint_spread(mesh->n, mesh->x, mesh->t, mesh->tets, skin->nbar, skin->embed_tet, skin->rigid,
                               SU_PAINT_ZETA, 1, painted, spread, err));
         for (int64_t e = 0; e < mesh->t; e++) factor[e] += spread[e];
     }
     for (int64_t e = 0; e < mesh->t; e++) factor[e] = exp(factor[e]);
 done:
-    free(painted), free(spread);
+    free(painted), free(spread), free(logs);
     return status;
 }

@@ -484,15 +484,14 @@ void su_fullsim_place(su_fullsim *s, int64_t frame, int substep, const double *b
     keep_loads(s, s->u);
 }
 
-void su_fullsim_residual(su_fullsim *s, const double *back, const su_sparse *stiffness, double *residual,
-                         su_fullsim_instant *at)
+void su_fullsim_residual(su_fullsim *s, const double *back, double *residual, su_fullsim_instant *at)
 {
     set_time(s, s->frame, su_shot_fraction(&s->driver, s->substep + 1));
     evaluate_instant(s, s->frame, (double)(s->substep + 1) / s->settings.substeps, &s->next);
     set_body(s, &s->next);
     su_implicit_step step = next_step(s, s->settings.step, 0.0);
     su_turn_vectors(s->body.n, s->next.turn, back, s->u_next);
-    const su_sparse *K = su_implicit_residual(s->implicit, &step, s->u_next, stiffness, residual);
+    const su_sparse *K = su_implicit_residual(s->implicit, &step, s->u_next, residual);
     su_turn_back_vectors(s->body.n, s->next.turn, residual, residual);
     *at = (su_fullsim_instant){&s->body, s->next.x, s->next.turn, s->next.w, s->u_next, K};
 }

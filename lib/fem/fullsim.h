@@ -74,9 +74,8 @@ typedef struct su_fullsim_instant {
 
 /* From where it stands, one substep on in that segment: the residual of the equation of motion (docs/design.md, eq. 7)
  * at a displacement given as above. back (n,3) m; residual (n,3) N, turned back to the neutral pose, zero at held
- * vertices; *at: that instant. The state stays as it was. stiffness: as su_implicit_residual. */
-void su_fullsim_residual(su_fullsim *sim, const double *back, const su_sparse *stiffness, double *residual,
-                         su_fullsim_instant *at);
+ * vertices; *at: that instant. The state stays as it was. */
+void su_fullsim_residual(su_fullsim *sim, const double *back, double *residual, su_fullsim_instant *at);
 /* On to the instant and the displacement of the last residual, as if placed there; not behind the end of the segment.
  */
 void su_fullsim_follow(su_fullsim *sim);

@@ -312,13 +312,9 @@ static void set_damping(su_implicit *s, const su_implicit_step *step)
     su_elastic_stiffness(s->body, s->y, true, &s->damping, s->threads);
 }
 
-const su_sparse *su_implicit_residual(su_implicit *s, const su_implicit_step *step, const double *u,
-                                      const su_sparse *stiffness, double *residual)
+const su_sparse *su_implicit_residual(su_implicit *s, const su_implicit_step *step, const double *u, double *residual)
 {
-    if (stiffness)
-        memcpy(s->damping.value, stiffness->value, (size_t)s->damping.entries * sizeof *s->damping.value);
-    else
-        set_damping(s, step);
+    set_damping(s, step);
     evaluate_residual(s, step, u);
     memset(residual, 0, (size_t)(3 * s->body->n) * sizeof *residual);
     for (int64_t f = 0; f < s->body->free_count; f++)

@@ -52,8 +52,7 @@ su_status su_implicit_solve(su_implicit *implicit, const su_implicit_step *step,
                             su_error *err);
 
 /* d phi / du at u (n,3): what the forces of the step lack of balance there, N. residual (n,3), zero at held vertices.
- * stiffness: K_d of a state nearby, on the free dofs, taken instead of that of `carried`; NULL: none. Returns K_d,
- * borrowed until the next call. */
+ * Returns K_d of `carried`, on the free dofs, borrowed until the next call. */
 const su_sparse *su_implicit_residual(su_implicit *implicit, const su_implicit_step *step, const double *u,
-                                      const su_sparse *stiffness, double *residual);
+                                      double *residual);
 #endif

@@ -21,26 +21,27 @@ static bool visit_ball(void *context, int32_t w)
     return true;
 }
 
-/* depth (count) of points x (count,3): distance to the boundary, 0 where on_surface (count; NULL: nowhere) is set. */
-static su_status depths(const su_tets *mesh, int64_t count, const double *x, const uint8_t *on_surface, int threads,
-                        double *depth, su_error *err)
+/* depth (count) of points x (count,3), the mesh's vertices first: distance to the boundary, 0 at the vertices on it. */
+static su_status depths(const su_tets *mesh, int64_t count, const double *x, int threads, double *depth, su_error *err)
 {
     su_status status = SU_OK;
     su_boxtree faces = {0};
     int32_t *surface = NULL;
+    uint8_t *on_surface = NULL;
     int64_t b = 0;
     SU_GO(su_tet_boundary(mesh->t, mesh->tets, &b, &surface, NULL, err));
+    SU_GO(SU_ALLOC(&on_surface, count, "flesh marks", err));
+    for (int64_t k = 0; k < 3 * b; k++) on_surface[surface[k]] = 1;
     SU_GO(su_boxtree_of_triangles(mesh->x, b, surface, &faces, err));
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 64)
     for (int64_t v = 0; v < count; v++) {
         int32_t face;
-        depth[v] = on_surface && on_surface[v]
-                       ? 0.0
-                       : su_closest_point(&faces, mesh->x, surface, x + 3 * v, INFINITY, &face, NULL);
+        depth[v] = on_surface[v] ? 0.0 : su_closest_point(&faces, mesh->x, surface, x + 3 * v, INFINITY, &face, NULL);
     }
 done:
     su_boxtree_free(&faces);
     free(surface);
+    free(on_surface);
     return status;
 }
 
@@ -68,47 +69,27 @@ done:
     return status;
 }
 
-static su_status boundary_vertices(const su_tets *mesh, uint8_t *on_surface, su_error *err)
-{
-    int32_t *surface = NULL;
-    int64_t b = 0;
-    SU_TRY(su_tet_boundary(mesh->t, mesh->tets, &b, &surface, NULL, err));
-    for (int64_t k = 0; k < 3 * b; k++) on_surface[surface[k]] = 1;
-    free(surface);
-    return SU_OK;
-}
-
 su_status su_flesh_thickness(const su_tets *mesh, int threads, double *depth, double *half, su_error *err)
 {
-    su_status status = SU_OK;
-    uint8_t *on_surface = NULL;
-    SU_GO(SU_ALLOC(&on_surface, mesh->n, "flesh marks", err));
-    SU_GO(boundary_vertices(mesh, on_surface, err));
-    SU_GO(depths(mesh, mesh->n, mesh->x, on_surface, threads, depth, err));
-    SU_GO(largest_balls(mesh->n, mesh->x, depth, 0, mesh->n, threads, half, err));
-done:
-    free(on_surface);
-    return status;
+    SU_TRY(depths(mesh, mesh->n, mesh->x, threads, depth, err));
+    return largest_balls(mesh->n, mesh->x, depth, 0, mesh->n, threads, half, err);
 }
 
 su_status su_tet_thickness(const su_tets *mesh, int threads, double *half, su_error *err)
 {
     su_status status = SU_OK;
     int64_t count = mesh->n + mesh->t;
-    uint8_t *on_surface = NULL;
     double *x = NULL, *depth = NULL;
-    SU_GO(SU_ALLOC(&on_surface, count, "flesh marks", err));
     SU_GO(SU_ALLOC(&x, 3 * count, "flesh thickness", err));
     SU_GO(SU_ALLOC(&depth, count, "flesh thickness", err));
-    SU_GO(boundary_vertices(mesh, on_surface, err));
     memcpy(x, mesh->x, 3 * (size_t)mesh->n * sizeof *x);
     for (int64_t e = 0; e < mesh->t; e++)
         for (int c = 0; c < 4; c++)
             for (int i = 0; i < 3; i++)
                 x[3 * (mesh->n + e) + i] += 0.25 * mesh->x[3 * (int64_t)mesh->tets[4 * e + c] + i];
-    SU_GO(depths(mesh, count, x, on_surface, threads, depth, err));
+    SU_GO(depths(mesh, count, x, threads, depth, err));
     SU_GO(largest_balls(count, x, depth, mesh->n, mesh->t, threads, half, err));
 done:
-    free(on_surface), free(x), free(depth);
+    free(x), free(depth);
     return status;
 }

@@ -83,3 +83,15 @@ void su_joint_stiffness(int64_t bones, const char *const *names, const int32_t *
         factor[b] = own > 0 ? own : parent && parent[b] >= 0 && parent[b] < b ? factor[parent[b]] : 1;
     }
 }
+
+void su_joint_values_at_skin(int64_t nbar, int64_t bones, const float *weights, const double *value, double *out)
+{
+    for (int64_t v = 0; v < nbar; v++) {
+        double sum = 0, whole = 0;
+        for (int64_t b = 0; b < bones; b++) {
+            double w = weights[v * bones + b];
+            if (w > 0) sum += w * value[b], whole += w;
+        }
+        out[v] = whole > 0 ? sum / whole : 0;
+    }
+}

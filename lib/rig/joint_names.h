@@ -13,4 +13,7 @@ double su_joint_name_stiffness(const char *name);
  * (bones), -1 at roots; parents stand before their children. */
 void su_joint_stiffness(int64_t bones, const char *const *names, const int32_t *parent, double *factor);
 
+/* out (nbar): the mean of the joints' values (bones), by the skinning weights (nbar,bones); 0 where there are none. */
+void su_joint_values_at_skin(int64_t nbar, int64_t bones, const float *weights, const double *value, double *out);
+
 #endif

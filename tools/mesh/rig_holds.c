@@ -107,19 +107,6 @@ static void at_flesh(const su_tet *tet, const double *skin, double *out)
     }
 }
 
-/* skin (nbar): the mean of the joints' values, by the skinning weights. */
-static void at_skin(const su_poses *poses, const double *joint, double *skin)
-{
-    for (int64_t v = 0; v < poses->nbar; v++) {
-        double sum = 0, whole = 0;
-        for (int64_t b = 0; b < poses->B; b++) {
-            double w = poses->weights[v * poses->B + b];
-            if (w > 0) sum += w * joint[b], whole += w;
-        }
-        skin[v] = whole > 0 ? sum / whole : 0;
-    }
-}
-
 static su_status match_kept(su_tool *tool, const su_poses *poses, const su_list *keep, double *joint)
 {
     for (int64_t b = 0; b < poses->B; b++) joint[b] = 0;
@@ -154,7 +141,7 @@ su_status rig_hard_cores(su_tool *tool, const su_poses *poses, const rig_bones *
     SU_GO(SU_ALLOC(&half, mesh->n, "flesh thickness", err));
     if (keep->count) {
         SU_GO(match_kept(tool, poses, keep, joint));
-        at_skin(poses, joint, skin), at_flesh(tet, skin, flesh);
+        su_joint_values_at_skin(poses->nbar, poses->B, poses->weights, joint, skin), at_flesh(tet, skin, flesh);
         for (int64_t v = 0; v < mesh->n; v++) wanted[v] |= flesh[v] > FOLLOWS;
     }
     for (int64_t b = 0; b < poses->B; b++) names[b] = name_of(poses, b);
@@ -164,7 +151,7 @@ su_status rig_hard_cores(su_tool *tool, const su_poses *poses, const rig_bones *
         hard = hard || joint[b] > log(HARD);
     }
     if (!hard) goto done;
-    at_skin(poses, joint, skin), at_flesh(tet, skin, flesh);
+    su_joint_values_at_skin(poses->nbar, poses->B, poses->weights, joint, skin), at_flesh(tet, skin, flesh);
     SU_GO(su_flesh_thickness(mesh, tool->threads, depth, half, err));
     for (int64_t v = 0; v < mesh->n; v++)
         if (flesh[v] > log(HARD) && depth[v] > 0 && depth[v] > CORE_DEPTH * half[v]) wanted[v] = 1, cores++;
