@@ -233,7 +233,8 @@ static su_status precondition(su_fullsim *s, su_error *err)
 static su_status take_step(void *self, double h, double extra, int *solves, su_error *err)
 {
     su_fullsim *s = self;
-    if (s->options.iterative && !s->preconditioned) SU_TRY(precondition(s, err));
+    bool turned = s->smoothing.nodes > 0; /* else no factor serves all poses */
+    if (s->options.iterative && turned && !s->preconditioned) SU_TRY(precondition(s, err));
     set_body(s, &s->next);
     double start = su_seconds();
     su_implicit_step step = next_step(s, h, extra);

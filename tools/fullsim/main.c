@@ -167,6 +167,7 @@ static su_status describe(su_tool *tool, job *j)
     SU_TRY(su_forces_describe(j->forces.path, &j->external, meta, &tool->err));
     json_object_set_new(meta, "newton", json_integer(j->options.newton));
     json_object_set_new(meta, "tolerance", json_real(j->options.tolerance));
+    json_object_set_new(meta, "solver", json_string(j->options.iterative ? "iterative" : "direct"));
     json_object_set_new(meta, "fps", json_real(1.0 / j->settings.frame_seconds));
     return SU_OK;
 }
@@ -192,7 +193,7 @@ static su_status report(su_tool *tool, const job *j)
 static su_status run(su_tool *tool, job *j)
 {
     su_error *err = &tool->err;
-    j->options.threads = tool->threads, j->options.iterative = j->solver == 1;
+    j->options.threads = tool->threads, j->options.iterative = j->solver == 0;
     SU_TRY(load(tool, j));
     if (tool->dry_run) return SU_OK;
     SU_TRY(allocate_sim(tool, j));
@@ -233,9 +234,10 @@ int main(int argc, char **argv)
          .kind = SU_OPT_CHOICE,
          .target = &j.solver,
          .argument = "SOLVER",
-         .choices = "direct|iterative",
-         .help = "Linear systems by a factorization each (direct, default), or by conjugate gradients with one factor "
-                 "turned along (iterative): twice as fast, the same within --tolerance."},
+         .choices = "iterative|direct",
+         .help = "Linear systems by conjugate gradients with one factor turned along (iterative, default), or by a "
+                 "factorization each (direct): the same within --tolerance in two to three times the time. The posed "
+                 "rest is always direct."},
         {.name = "checkpoint",
          .transient = true,
          .kind = SU_OPT_INT,
