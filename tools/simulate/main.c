@@ -6,6 +6,7 @@
 #include "core/tool.h"
 #include "estimate/error_estimate.h"
 #include "estimate/full_stretches.h"
+#include "estimate/moved_text.h"
 #include "estimate/what_moved.h"
 #include "io/stage/anim.h"
 #include "io/stage/model.h"
@@ -29,10 +30,6 @@ enum { MAX_CYCLES = 50 };
 /* Estimated error of a shot, relative, above which there is a warning: beyond it one sees it. */
 static const double WARN_ERROR = 0.1;
 
-/* Of the diagonal: a body that stays below it hardly seems to move. */
-static const double HARDLY_MOVES = 0.003;
-/* Joints told of after a shot. */
-enum { JOINTS_TOLD = 5 };
 /* A displacement this many times as large as any that the model was trained on is a guess. */
 static const double BEYOND_TRAINING = 2;
 
@@ -344,51 +341,6 @@ static su_status estimate_error(su_tool *tool, take *t)
     return status;
 }
 
-static const char *joint_name(const take *t, int64_t joint)
-{
-    const char *name = joint < 0 ? NULL : su_file_name(&t->anim.file, "bone_names", joint);
-    return name ? name : "the skin";
-}
-
-/* What moved, as text and numbers. */
-static void print_moved(FILE *out, const take *t)
-{
-    const su_moved *moved = &t->moved;
-    double per_cent = moved->diagonal > 0 ? 100 / moved->diagonal : 0;
-    int64_t told = moved->count < JOINTS_TOLD ? moved->count : JOINTS_TOLD;
-    fprintf(out, "%s: largest displacement %.2f %% of the diagonal, at frame %lld, %s\n", su_base_name(t->path),
-            per_cent * moved->largest, (long long)moved->frame, joint_name(t, moved->joint));
-    for (int64_t i = 0; i < told; i++)
-        fprintf(out, "  %-28.60s mean %6.2f %%  largest %6.2f %%\n", joint_name(t, moved->joint_motion[i].joint),
-                per_cent * moved->joint_motion[i].mean, per_cent * moved->joint_motion[i].largest);
-    if (moved->body < HARDLY_MOVES * moved->diagonal)
-        fprintf(out, "  the body stays below %.1f %%; bake with --amount 2 or --look jelly for more\n",
-                100 * HARDLY_MOVES);
-}
-
-static su_status write_moved(su_tool *tool, const take *t)
-{
-    const su_moved *moved = &t->moved;
-    double share = moved->diagonal > 0 ? 1 / moved->diagonal : 0;
-    json_t *joints = json_array();
-    for (int64_t i = 0; i < moved->count; i++)
-        json_array_append_new(joints, json_pack("{s:s, s:f, s:f}", "joint", joint_name(t, moved->joint_motion[i].joint),
-                                                "mean", share * moved->joint_motion[i].mean, "largest",
-                                                share * moved->joint_motion[i].largest));
-    json_object_set_new(tool->stats, "moved",
-                        json_pack("{s:f, s:f, s:I, s:s, s:o}", "largest", share * moved->largest, "body",
-                                  share * moved->body, "frame", (json_int_t)moved->frame, "joint",
-                                  joint_name(t, moved->joint), "joints", joints));
-    if (tool->verbosity >= 0) print_moved(stderr, t);
-    if (!t->j->set.moved) return SU_OK;
-    su_output out = {0};
-    SU_TRY(su_output_open(&out, t->j->set.moved, &tool->err));
-    print_moved(out.stream, t);
-    su_status status = su_output_commit(&out, &tool->err);
-    su_output_abandon(&out);
-    return status;
-}
-
 /* Reduced frames that go far beyond what the model was trained on. */
 static void warn_of_distance(su_tool *tool, take *t)
 {
@@ -496,7 +448,9 @@ static su_status one_take(su_tool *tool, take *t)
     SU_TRY(su_moved_measure(&t->j->model, &t->anim, t->shot, &t->sim, tool->threads, &t->moved, err));
     warn_of(tool, t);
     warn_of_distance(tool, t);
-    SU_TRY(write_moved(tool, t));
+    json_object_set_new(tool->stats, "moved", su_moved_json(&t->moved, &t->anim));
+    SU_TRY(su_moved_write(&t->moved, &t->anim, su_base_name(t->path), tool->verbosity >= 0 ? stderr : NULL, set->moved,
+                          err));
     SU_TRY(su_sim_save(t->output, &t->sim, err));
     if (set->checkpoint || set->resume) unlink(t->checkpoint);
     return SU_OK;
