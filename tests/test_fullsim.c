@@ -221,6 +221,38 @@ static void halving_the_step_halves_the_error(void **unused)
     scene_free(&s);
 }
 
+static void rig_bent(double t, double *bend, double *root)
+{
+    (void)t, (void)root;
+    *bend = 0.8;
+}
+
+/* Relative gravity: the shape carries the weight of the neutral pose, turned along with the flesh. Bent flesh hangs the
+ * way that the weight has gone there, as far as that says, and hangs still; if the root bends back as far, the bent
+ * part hangs as it does in the neutral pose: not at all, or nearly so. */
+static void flesh_hangs_where_it_is_turned(void **unused)
+{
+    (void)unused;
+    scene s;
+    scene_create(&s, 6, 1, 1, 2, two_poses, FRAMES, 30, rig_bent, 0, NULL);
+    su_sim_settings settings = su_sim_defaults();
+    int64_t n3 = 3 * s.tet.n;
+    double *u = scene_full_run(&s, &settings, 1e-10, NULL, NULL, NULL), *twice, *free_of;
+    double hangs = largest(n3, u);
+    assert_true(hangs > 1e-4);
+    assert_near(difference(n3, u, u + (FRAMES - 1) * n3) / hangs, 0, 1e-5);
+    settings.gravity[1] *= 2;
+    twice = scene_full_run(&s, &settings, 1e-10, NULL, NULL, NULL);
+    printf("# hangs by %.3f m, by %.3f m under twice the weight\n", hangs, largest(n3, twice));
+    assert_true(largest(n3, twice) > 1.5 * hangs && largest(n3, twice) < 2.2 * hangs);
+    settings.gravity[1] = 0, settings.gravity[2] = -9.81; /* along the axis of the bend: nothing turns against it */
+    free_of = scene_full_run(&s, &settings, 1e-10, NULL, NULL, NULL);
+    printf("# along the axis of the bend by %.1e m\n", largest(n3, free_of));
+    assert_true(largest(n3, free_of) < 0.02 * hangs);
+    free(u), free(twice), free(free_of);
+    scene_free(&s);
+}
+
 /* Settled flesh under its own weight hangs still; unsettled flesh falls to about twice as deep. */
 static void settling_starts_in_equilibrium(void **unused)
 {
@@ -371,6 +403,7 @@ int main(void)
         cmocka_unit_test(free_vibration_has_the_frequency_of_the_lowest_mode),
         cmocka_unit_test(energy_never_grows_without_driving),
         cmocka_unit_test(halving_the_step_halves_the_error),
+        cmocka_unit_test(flesh_hangs_where_it_is_turned),
         cmocka_unit_test(settling_starts_in_equilibrium),
         cmocka_unit_test(the_start_is_moving_or_still),
         cmocka_unit_test(a_teleport_carries_the_flesh_along),

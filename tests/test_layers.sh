@@ -20,7 +20,7 @@ rig: core geometry io/cache io/scene io/stage io
 physics: core geometry io
 fem: core linalg geometry io/stage rig physics
 runtime/kernels: core geometry physics
-runtime/step: core geometry runtime/kernels
+runtime/step: core geometry physics runtime/kernels
 runtime/subspace: core geometry io/stage rig physics runtime/kernels runtime/step
 runtime/forces: core geometry io/stage physics runtime/kernels runtime/step runtime/subspace
 runtime: core geometry io/stage rig physics runtime/kernels runtime/step runtime/subspace runtime/forces

@@ -104,9 +104,10 @@ static void whole_history(void *self, const void *at, const su_history *history,
                 h;
         if (!(h > 0)) memset(world, 0, sizeof world);
         su_tmulv3(i->pose.Q, world, a);
-        for (int c = 0; c < 3; c++) a[c] -= history->gravity[c];
+        for (int c = 0; c < 3; c++) a[c] -= history->gravity->acts[c];
         su_tmulv3(i->R + 9 * v, a, back);
-        for (int c = 0; c < 3; c++) load[3 * w->number[point] + c] += sqrt(w->mass[v]) * back[c];
+        for (int c = 0; c < 3; c++)
+            load[3 * w->number[point] + c] += sqrt(w->mass[v]) * (back[c] + history->gravity->carried[c]);
     }
 }
 
@@ -179,9 +180,12 @@ static void whole_energy(void *self, const void *at, const su_history *history, 
     const double *y0 = history->now->subspace, *y_1 = history->before->subspace;
     const double *X0 = y0 + 3 * w->n, *X_1 = y_1 + 3 * w->n;
     double world[3];
-    su_mulv3(i->pose.Q, history->gravity, world);
     *kinetic = *weight = 0;
     for (int64_t k = 0; k < 3 * w->n; k++) {
+        double g[3];
+        su_mulv3(i->R + 9 * (k / 3), history->gravity->carried, g);
+        for (int c = 0; c < 3; c++) g[c] = history->gravity->acts[c] - g[c];
+        su_mulv3(i->pose.Q, g, world);
         double d = y0[k] - y_1[k], D = X0[k] - X_1[k];
         *kinetic += 0.5 * w->mass[k / 3] * (d * d - D * D) / (history->h * history->h);
         *weight -= w->mass[k / 3] * world[k % 3] * (y0[k] - X0[k]);
@@ -564,7 +568,7 @@ static void play(stage *t, bool whole_flesh, bool every, double *u, double *ener
     su_stepper stepper;
     su_error err = {0};
     su_sim_settings settings = t->settings;
-    double g[3];
+    su_gravity g;
     const scene *s = &t->s;
     assert_int_equal(su_sim_settings_resolve(&settings, 4.0, s->anim.F, s->anim.times, 0.0, &err), SU_OK);
     su_step_settings step = {
@@ -587,11 +591,11 @@ static void play(stage *t, bool whole_flesh, bool every, double *u, double *ener
                 break;
             }
             at = make_instant(t, frame - 1, (double)k / settings.substeps, 0);
-            su_sim_gravity(&settings, at->pose.Q, g);
-            assert_int_equal(su_stepper_advance(&stepper, at, settings.step, g, 0), SU_STEP_OK);
+            g = su_sim_gravity(&settings, at->pose.Q);
+            assert_int_equal(su_stepper_advance(&stepper, at, settings.step, &g, 0), SU_STEP_OK);
         }
-        su_sim_gravity(&settings, at->pose.Q, g);
-        su_stepper_energy(&stepper, at, g);
+        g = su_sim_gravity(&settings, at->pose.Q);
+        su_stepper_energy(&stepper, at, &g);
         const double these[3] = {stepper.kinetic, stepper.elastic, stepper.weight};
         memcpy(energy + 3 * frame, these, sizeof these);
         double *out = u + 3 * frame * s->tet.n;

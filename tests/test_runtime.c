@@ -308,8 +308,15 @@ static void a_rig_at_rest_moves_nothing(void **unused)
             .r = 12, .regions = 2, .stride = 2, .one = variants[k].one, .lacking = variants[k].lacking};
         reduced_create(&r, &s, &options);
         su_sim_settings settings = su_sim_defaults();
+        settings.gravity_mode = SU_GRAVITY_NONE;
         assert_int_equal(reduced_run(&r, &settings, one_solve, 1, NULL), SU_OK);
         assert_true(largest(FRAMES * r.sim.r, r.sim.q) == 0.0);
+        settings.gravity_mode = SU_GRAVITY_RELATIVE; /* it is bent: it hangs, and hangs on */
+        assert_int_equal(reduced_run(&r, &settings, one_solve, 1, NULL), SU_OK);
+        double hangs = largest(r.sim.r, r.sim.q);
+        assert_true(hangs > 1e-5);
+        for (int64_t f = 1; f < FRAMES; f++)
+            assert_near(difference(r.sim.r, r.sim.q + f * r.sim.r, r.sim.q), 0, 1e-5 * hangs);
         reduced_free(&r);
         scene_free(&s);
     }
@@ -327,6 +334,7 @@ static void a_constant_velocity_moves_nothing(void **unused)
             .r = 12, .regions = 2, .stride = 2, .one = variants[k].one, .lacking = variants[k].lacking};
         reduced_create(&r, &s, &options);
         su_sim_settings settings = su_sim_defaults();
+        settings.gravity_mode = SU_GRAVITY_NONE;
         assert_int_equal(reduced_run(&r, &settings, one_solve, 1, NULL), SU_OK);
         assert_true(largest(FRAMES * r.sim.r, r.sim.q) < 1e-7);
         reduced_free(&r);
@@ -543,7 +551,7 @@ static void direct_release(direct *d)
 /* One linearized step from `from` to `to` (pose set), written out in the full space; D adds its force D q to the
  * projection. */
 static void direct_step(const reduced_scene *r, su_elastic *body, const su_step_settings *settings, const direct *from,
-                        direct *to, double h, const double g[3])
+                        direct *to, double h, const su_gravity *g)
 {
     const double *D = r->model.linear_stiffness;
     int64_t n = r->model.n, n3 = 3 * n, count = r->model.r, dofs = 3 * body->free_count;
@@ -579,13 +587,16 @@ static void direct_step(const reduced_scene *r, su_elastic *body, const su_step_
         }
     }
     for (int64_t v = 0; v < n; v++) {
-        double a[3];
+        double a[3], R[9], held[3];
         for (int c = 0; c < 3; c++) {
             double y = from->y[3 * v + c];
             a[c] = to->c[c] - y - h / from->h * (y - from->before[3 * v + c]);
         }
         su_tmulv3(to->Q, a, a);
-        for (int c = 0; c < 3; c++) load[3 * v + c] += r->mass[v] * ((a[c] + to->x[3 * v + c]) / (h * h) - g[c]);
+        su_quaternion_matrix(to->turn + 4 * v, R);
+        su_mulv3(R, g->carried, held);
+        for (int c = 0; c < 3; c++)
+            load[3 * v + c] += r->mass[v] * ((a[c] + to->x[3 * v + c]) / (h * h) - (g->acts[c] - held[c]));
     }
     for (int64_t i = 0; i < count; i++) {
         q[i] = 0;
@@ -704,7 +715,8 @@ static void step_directly(const variant *v)
         su_pose_input input;
         su_pose_work work;
         direct states[2];
-        double g[3] = {1, -9.81, 2}, time = 0;
+        double time = 0;
+        const su_gravity g = {{1, -9.81, 2}, {3, -7, 1}};
         assert_int_equal(su_elastic_create(&body, s.tet.n, s.tet.vertices, s.tet.t, s.tet.tets, s.tet.fixed_count,
                                            s.tet.fixed, SU_NEOHOOKEAN, s.fit.young, s.fit.poisson, s.fit.density, NULL),
                          SU_OK);
@@ -742,11 +754,11 @@ static void step_directly(const variant *v)
                 to->h = h;
                 continue;
             }
-            assert_int_equal(su_stepper_advance(&stepper, &pose, h, g, 0), SU_STEP_OK);
+            assert_int_equal(su_stepper_advance(&stepper, &pose, h, &g, 0), SU_STEP_OK);
             blended(&s, pose.blend.w, materials, materials + s.tet.t);
             for (int64_t e = 0; r.tet_weights && e < s.tet.t; e++) materials[e] *= r.tet_weights[e];
             su_elastic_set_material(&body, materials, materials + s.tet.t);
-            direct_step(&r, &body, &settings, from, to, h, g);
+            direct_step(&r, &body, &settings, from, to, h, &g);
             scale = fmax(scale, largest(R, to->q));
             /* rows and Gram matrices are stored in float, each vertex is turned by a quaternion in float: up to 4.3e-6,
              * as the compiler rounds */

@@ -21,6 +21,7 @@ typedef struct toy {
     bool damped_too;    /* damped steps that are too long fail as well */
     su_status fault;    /* of a step, instead */
     int64_t cut;        /* a piece begins at this frame */
+    bool restless;      /* there is no equilibrium */
     double extra;       /* largest damping seen, 1/s */
     int planned;        /* instants of the plan that were entered */
     char log[4000];
@@ -41,9 +42,8 @@ static void rest(void *self) { note(self, "rest "); }
 
 static su_status settle(void *self, su_error *err)
 {
-    (void)err;
     note(self, "settle ");
-    return SU_OK;
+    return ((toy *)self)->restless ? su_fail(err, SU_NUMERICS, "no rest") : SU_OK;
 }
 
 static void start(void *self, bool ran) { note(self, ran ? "start-ran " : "start "); }
@@ -113,6 +113,7 @@ static void frames_are_steps_and_cuts_are_jumps(void **unused)
     (void)unused;
     toy t = {.longest = 1, .cut = 2};
     su_sim_settings settings = two_steps_a_frame();
+    settings.gravity_mode = SU_GRAVITY_ABSOLUTE;
     su_shot_driver d = su_shot_driver_of(&stepper, &t, &settings);
     assert_int_equal(su_shot_begin(&d, false, NULL), SU_OK);
     su_shot_place at = frame(&d, (su_shot_place){0, 0}, SU_OK);
@@ -150,6 +151,27 @@ static void before_frame_0_it_rests_settles_and_rolls(void **unused)
     t.damped_too = true;
     assert_int_equal(su_shot_begin(&d, false, &err), SU_NUMERICS);
     assert_string_equal(err.text, "pre-roll, step 1 of 2: 0.05 s are too long");
+}
+
+/* Relative gravity begins in the equilibrium where there is one; what asks for one must have it. */
+static void hanging_flesh_begins_at_rest(void **unused)
+{
+    (void)unused;
+    su_sim_settings settings = two_steps_a_frame();
+    su_error err = {0};
+    for (int restless = 0; restless < 2; restless++) {
+        toy t = {.longest = 1, .cut = -1, .restless = restless};
+        su_shot_driver d = su_shot_driver_of(&stepper, &t, &settings);
+        settings.settle = settings.placed = false;
+        assert_int_equal(su_shot_begin(&d, false, &err), SU_OK);
+        assert_string_equal(t.log, "rest settle start ");
+        settings.placed = true, t.log[0] = 0;
+        assert_int_equal(su_shot_begin(&d, false, &err), SU_OK);
+        assert_string_equal(t.log, "rest start ");
+        settings.placed = false, settings.settle = true;
+        assert_int_equal(su_shot_begin(&d, false, &err), restless ? SU_NUMERICS : SU_OK);
+    }
+    assert_string_equal(err.text, "no rest");
 }
 
 /* Steps of 50 ms: those that must be half as long, a quarter, an eighth, which is one halving too many; and nothing
@@ -222,6 +244,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(frames_are_steps_and_cuts_are_jumps),
                                        cmocka_unit_test(before_frame_0_it_rests_settles_and_rolls),
+                                       cmocka_unit_test(hanging_flesh_begins_at_rest),
                                        cmocka_unit_test(failing_steps_are_halved_then_damped_then_followed),
                                        cmocka_unit_test(other_errors_end_the_shot),
                                        cmocka_unit_test(a_live_step_is_damped_at_once)};

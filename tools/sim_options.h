@@ -23,8 +23,8 @@ typedef struct su_forces_files {
     {                                                                                                                  \
         .name = "gravity-mode", .kind = SU_OPT_CHOICE, .target = &(settings).gravity_mode, .argument = "MODE",         \
         .choices = "relative|absolute|none",                                                                           \
-        .help = "relative (default): the given shape carries its own weight, only the change of gravity in the root "  \
-                "frame acts; absolute: all of it acts; none."                                                          \
+        .help = "relative (default): the given shape carries its own weight, and sags where it is turned against it; " \
+                "absolute: all of it acts; none."                                                                      \
     }
 
 /* Rows of a su_option table. `settings` is a su_sim_settings with the defaults, `teleport` a su_list that the tool
@@ -93,7 +93,8 @@ typedef struct su_forces_files {
         {.name = "settle",                                                                                             \
          .kind = SU_OPT_FLAG,                                                                                          \
          .target = &(settings).settle,                                                                                 \
-         .help = "Start from the static equilibrium under gravity instead of the given shape."},                       \
+         .help = "Start from the static equilibrium under gravity whatever its mode; relative gravity does so anyway " \
+                 "where there is one."},                                                                               \
         {.name = "preroll",                                                                                            \
          .kind = SU_OPT_NUMBER,                                                                                        \
          .target = &(settings).preroll,                                                                                \

@@ -227,13 +227,10 @@ static int64_t instant_of(const estimator *s, int64_t frame, int j)
     return (frame - 1) * substeps + (j + 1) * substeps / s->each_frame;
 }
 
-/* All that is known of an instant into its row, and the residual there, turned back. Mass and stiffness of the reduced
- * error are formed at frames. */
-static void form_row(estimator *s, worker *w, int64_t instant, row *out, double *column)
+/* What a step to an instant lacks of balance, into w->residual. back (n,3): the displacement there. */
+static void step_residual(estimator *s, worker *w, int64_t instant, double *back, su_fullsim_instant *at)
 {
-    int64_t r = s->motion.basis.r, n = s->in->model->n;
     int substeps = s->in->settings->substeps;
-    su_fullsim_instant at;
     if (w->at == instant - 1) {
         su_fullsim_follow(w->sim);
     } else {
@@ -242,8 +239,23 @@ static void form_row(estimator *s, worker *w, int64_t instant, row *out, double 
         su_fullsim_place(w->sim, (instant - 1) / substeps, (int)((instant - 1) % substeps), w->before, w->older);
     }
     w->at = instant % substeps == 0 ? -1 : instant; /* it does not follow into the next segment */
-    su_displacement(&s->from, &w->basis, instant, out->back);
-    su_fullsim_residual(w->sim, out->back, w->residual, &at);
+    su_displacement(&s->from, &w->basis, instant, back);
+    su_fullsim_residual(w->sim, back, w->residual, at);
+}
+
+/* All that is known of an instant into its row, and the residual there, turned back: at the shot's
+ * beginning that of rest. Mass and stiffness of the reduced error are formed at frames. */
+static void form_row(estimator *s, worker *w, int64_t instant, row *out, double *column)
+{
+    int64_t r = s->motion.basis.r, n = s->in->model->n;
+    su_fullsim_instant at;
+    if (instant == 0) {
+        su_displacement(&s->from, &w->basis, 0, out->back);
+        su_fullsim_place(w->sim, 0, 0, out->back, NULL);
+        su_fullsim_rest_residual(w->sim, w->residual, &at);
+    } else {
+        step_residual(s, w, instant, out->back, &at);
+    }
     su_reduced_motion_project(&s->motion, &w->basis, w->residual, out->force);
     for (int64_t k = 0; k < r; k++) out->force[k] = -out->force[k];
     for (int64_t f = 0; f < s->body.free_count; f++)
@@ -299,6 +311,20 @@ static double answer_frequency(const estimator *s, const row *at, const double *
     return heavy > 0 && stiff > 0 ? stiff / heavy : INFINITY;
 }
 
+/* (3 free) in the root frame to (n,3) turned back. */
+static void turn_back(const estimator *s, const row *at, const double *answer, double *back)
+{
+    for (int64_t v = 0; v < s->in->model->n; v++) {
+        int64_t f = s->body.free_index[v];
+        double R[9];
+        su_quaternion_matrix(at->turn + 4 * v, R);
+        if (f >= 0)
+            su_tmulv3(R, answer + 3 * f, back + 3 * v);
+        else
+            memset(back + 3 * v, 0, 3 * sizeof *back);
+    }
+}
+
 /* z moves on by steps, as one oscillator that the static answer draws along; the answer changes evenly on the way. */
 static void move_rest(estimator *s, int64_t steps, const row *at, const double *answer)
 {
@@ -306,15 +332,7 @@ static void move_rest(estimator *s, int64_t steps, const row *at, const double *
     int64_t n = s->in->model->n;
     double h = settings->step, soft = 1 / answer_frequency(s, at, answer);
     double inertia = soft / (h * h), drag = (settings->beta + settings->alpha * soft) / h, *next = s->e;
-    for (int64_t v = 0; v < n; v++) {
-        int64_t f = s->body.free_index[v];
-        double R[9];
-        su_quaternion_matrix(at->turn + 4 * v, R);
-        if (f >= 0)
-            su_tmulv3(R, answer + 3 * f, next + 3 * v);
-        else
-            memset(next + 3 * v, 0, 3 * sizeof *next);
-    }
+    turn_back(s, at, answer, next);
     for (int64_t step = 1; step <= steps; step++) {
         double along = (double)step / (double)steps;
         for (int64_t k = 0; k < 3 * n; k++) {
@@ -344,7 +362,7 @@ static su_status measure(estimator *s, int64_t frame, const row *at, double *rms
     int64_t n = s->in->model->n;
     double square = 0;
     memcpy(s->e, s->z, (size_t)(3 * n) * sizeof *s->e);
-    su_reduced_motion_enter(&s->motion, frame - 1, 1, &s->basis);
+    su_reduced_motion_enter(&s->motion, frame > 0 ? frame - 1 : 0, frame > 0, &s->basis);
     su_reduced_motion_add(&s->motion, &s->basis, s->error.x, s->e);
     for (int64_t v = 0; v < n; v++) {
         double R[9];
@@ -386,8 +404,25 @@ static su_status one_block(estimator *s, int64_t b, double *estimate, su_error *
     return SU_OK;
 }
 
+/* A run that begins in an equilibrium is off there already, by what the equation of rest says. */
+static su_status begin(estimator *s, double *estimate, su_error *err)
+{
+    const su_sim_settings *settings = s->in->settings;
+    worker *w = s->workers;
+    row *at = s->rows + s->each_frame - 1;
+    if (!settings->settle && settings->gravity_mode != SU_GRAVITY_RELATIVE) return SU_OK;
+    at->frame = at;
+    form_row(s, w, 0, at, s->columns);
+    SU_TRY(answer_rest(s, w, 0, at, s->columns, s->answers, err)); /* leaves the answer in the span in w->answer */
+    su_error_motion_settle(&s->error, at->stiffness, at->force, w->answer);
+    turn_back(s, at, s->answers, s->z);
+    memcpy(s->still, s->z, (size_t)(3 * s->in->model->n) * sizeof *s->z);
+    return measure(s, 0, at, estimate, err);
+}
+
 static su_status all_frames(estimator *s, double *estimate, su_progress *progress, su_error *err)
 {
+    SU_TRY(begin(s, estimate, err));
     int64_t blocks = (s->count + s->block - 1) / s->block;
     for (int64_t b = 0; b < blocks; b++) {
         SU_TRY(one_block(s, b, estimate, err));
@@ -417,7 +452,7 @@ static su_status allocate(estimator *s, su_error *err)
     if (!good) return su_fail(err, SU_AGAIN, "no memory for residuals of %lld flesh vertices", (long long)n);
     s->from = (su_displacements){&s->motion, s->in->sim, settings};
     SU_TRY(su_error_motion_create(r, settings->alpha, settings->beta, settings->step, &s->error, err));
-    SU_TRY(su_compare_create(n, s->body.mass, 0, s->count, &s->compare, err));
+    SU_TRY(su_compare_create(n, s->body.mass, 0, s->count + 1, &s->compare, err));
     return su_instant_basis_create(&s->motion, &s->basis, err);
 }
 
@@ -439,10 +474,10 @@ static void fill(const estimator *s, int64_t F, double *estimate)
 /* What the frames say of the shot. */
 static void conclude(const estimator *s, const double *estimate, su_estimate_total *total)
 {
-    double squares = 0, relative = su_compare_result(s->compare).error;
+    double squares = estimate[0] * estimate[0], relative = su_compare_result(s->compare).error;
     for (int64_t i = 0; i < s->count; i++) squares += estimate[s->frames[i]] * estimate[s->frames[i]];
     total->relative = relative, total->frames = s->count;
-    total->motion = relative > 0 ? sqrt(squares / (double)s->count) / relative : 0;
+    total->motion = relative > 0 ? sqrt(squares / (double)(s->count + 1)) / relative : 0;
 }
 
 su_status su_error_estimate(const su_estimate_inputs *inputs, int threads, double *estimate, su_estimate_total *total,

@@ -30,6 +30,14 @@ void su_error_motion_free(su_error_motion *s)
     *s = (su_error_motion){0};
 }
 
+void su_error_motion_settle(su_error_motion *s, const double *K, const double *f, const double *x)
+{
+    size_t bytes = (size_t)s->r * sizeof(double);
+    memcpy(s->x, x, bytes), memcpy(s->force, f, bytes), memset(s->rate, 0, bytes);
+    memcpy(s->K, K, (size_t)s->r * bytes);
+    s->begun = true;
+}
+
 void su_error_motion_restart(su_error_motion *s)
 {
     memset(s->rate, 0, (size_t)s->r * sizeof *s->rate);

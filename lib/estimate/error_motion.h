@@ -30,6 +30,8 @@ void su_error_motion_free(su_error_motion *motion);
  * the way. K need not be definite: what it has below zero counts as zero. */
 su_status su_error_motion_advance(su_error_motion *motion, int64_t steps, const double *M, const double *K,
                                   const double *f, su_error *err);
+/* At rest at x (r), which a stiffness K (r,r) holds against a force f (r). */
+void su_error_motion_settle(su_error_motion *motion, const double *K, const double *f, const double *x);
 /* Motion starts anew: x stays, its rate and the force are gone. */
 void su_error_motion_restart(su_error_motion *motion);
 

@@ -47,6 +47,7 @@ struct su_fullsim {
     double *neutral, *skin, *p, *positive, *young, *poisson;
     instant now, next;
     double *u, *u_next, *carried, *inertial; /* (n,3) */
+    double *gravity;                         /* (n,3) of each vertex at the instant that a step leads to, m/s^2 */
     double *y, *y_before;                    /* (n,3) world, at the state and one step earlier */
     double h_before;                         /* s between them */
     int64_t frame;
@@ -175,14 +176,24 @@ static void inertial_guess(const su_fullsim *s, const instant *to, double h, dou
     }
 }
 
-static su_implicit_step base_step(const su_fullsim *s, const instant *at)
+/* g_v (n,3) at an instant */
+static void set_gravity(su_fullsim *s, const instant *at)
+{
+    su_gravity gravity = su_sim_gravity(&s->settings, at->Q);
+    for (int64_t v = 0; v < s->body.n; v++) memcpy(s->gravity + 3 * v, gravity.carried, sizeof gravity.carried);
+    su_turn_vectors(s->body.n, at->turn, s->gravity, s->gravity);
+    for (int64_t i = 0; i < 3 * s->body.n; i++) s->gravity[i] = gravity.acts[i % 3] - s->gravity[i];
+}
+
+static su_implicit_step base_step(su_fullsim *s, const instant *at)
 {
     su_implicit_step step = {.rest = at->x,
+                             .gravity = s->gravity,
                              .tolerance = s->options.tolerance,
                              .max_iterations = s->options.newton > 0 ? s->options.newton : MAX_NEWTON,
                              .accept_unconverged = s->options.newton > 0,
                              .no_energy = s->options.no_energy};
-    su_sim_gravity(&s->settings, at->Q, step.acceleration);
+    set_gravity(s, at);
     return step;
 }
 
@@ -319,13 +330,13 @@ static su_status settle(void *self, su_error *err)
 
 static void finish_record(su_fullsim *s)
 {
-    double g[3], kinetic = 0.0, gravity = 0.0;
-    su_sim_gravity(&s->settings, s->now.Q, g);
+    double kinetic = 0.0, gravity = 0.0;
+    set_gravity(s, &s->now);
     for (int64_t v = 0; v < s->body.n; v++)
         for (int c = 0; c < 3; c++) {
             double rate = (s->y[3 * v + c] - s->y_before[3 * v + c]) / s->h_before;
             kinetic += 0.5 * s->body.mass[v] * rate * rate;
-            gravity -= s->body.mass[v] * g[c] * s->u[3 * v + c];
+            gravity -= s->body.mass[v] * s->gravity[3 * v + c] * s->u[3 * v + c];
         }
     s->record.energy[0] = kinetic, s->record.energy[2] = gravity;
     s->record.u = s->u, s->record.w = s->now.w;
@@ -459,6 +470,17 @@ void su_fullsim_residual(su_fullsim *s, const double *back, double *residual, su
     *at = (su_fullsim_instant){&s->body, s->next.x, s->next.turn, s->next.w, s->u_next, K};
 }
 
+void su_fullsim_rest_residual(su_fullsim *s, double *residual, su_fullsim_instant *at)
+{
+    set_body(s, &s->now);
+    su_implicit_step step = base_step(s, &s->now);
+    step.carried = s->u;
+    prepare_loads(s, &s->now, 0.0, s->u, &step);
+    const su_sparse *K = su_implicit_residual(s->implicit, &step, s->u, residual);
+    su_turn_back_vectors(s->body.n, s->now.turn, residual, residual);
+    *at = (su_fullsim_instant){&s->body, s->now.x, s->now.turn, s->now.w, s->u, K};
+}
+
 void su_fullsim_follow(su_fullsim *s)
 {
     commit(s, &s->next, s->settings.step);
@@ -526,9 +548,9 @@ static su_status check_inputs(const su_tet *tet, const su_fit *fit, su_error *er
 static su_status allocate(su_fullsim *s, int64_t nbar, su_error *err)
 {
     int64_t n3 = 3 * s->body.n;
-    double **arrays[] = {&s->u, &s->u_next, &s->carried, &s->inertial, &s->y, &s->y_before};
+    double **arrays[] = {&s->u, &s->u_next, &s->carried, &s->inertial, &s->gravity, &s->y, &s->y_before};
     bool good = allocate_instant(s, &s->now) && allocate_instant(s, &s->next);
-    for (int i = 0; i < 6; i++) good &= (*arrays[i] = su_arena_alloc(&s->arena, n3, sizeof(double))) != NULL;
+    for (int i = 0; i < 7; i++) good &= (*arrays[i] = su_arena_alloc(&s->arena, n3, sizeof(double))) != NULL;
     good &= (s->neutral = su_arena_alloc(&s->arena, 3 * nbar, sizeof(double))) != NULL;
     good &= (s->skin = su_arena_alloc(&s->arena, 3 * nbar, sizeof(double))) != NULL;
     good &= (s->p = su_arena_alloc(&s->arena, s->fit->s + 1, sizeof(double))) != NULL;
@@ -552,7 +574,7 @@ su_status su_fullsim_create(const su_tet *tet, const su_fit *fit, const su_shot 
     s->tet = tet, s->fit = fit, s->rig = su_rig_of_fit(fit), s->shot = shot, s->settings = *settings,
     s->options = *options;
     s->settings.teleports = NULL;
-    if (options->placed) s->settings.settle = false, s->settings.preroll_steps = 0;
+    if (options->placed) s->settings.placed = true, s->settings.preroll_steps = 0;
     s->driver = su_shot_driver_of(&stepper, s, &s->settings);
     SU_GO(su_elastic_create(&s->body, tet->n, tet->vertices, tet->t, tet->tets, tet->fixed_count, tet->fixed,
                             (su_material)material, fit->young, fit->poisson, fit->density, err));

@@ -75,6 +75,8 @@ typedef struct su_fullsim_instant {
  * at a displacement given as above. back (n,3) m; residual (n,3) N, turned back to the neutral pose, zero at held
  * vertices; *at: that instant. The state stays as it was. */
 void su_fullsim_residual(su_fullsim *sim, const double *back, double *residual, su_fullsim_instant *at);
+/* The same of the equation of rest, where it stands; su_fullsim_follow does not go on from there. */
+void su_fullsim_rest_residual(su_fullsim *sim, double *residual, su_fullsim_instant *at);
 /* On to the instant and the displacement of the last residual, as if placed there; not behind the end of the segment.
  */
 void su_fullsim_follow(su_fullsim *sim);

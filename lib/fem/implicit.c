@@ -166,7 +166,7 @@ static double evaluate_residual(su_implicit *s, const su_implicit_step *step, co
         int64_t v = 3 * (int64_t)body->free_vertex[f];
         double mass = body->mass[body->free_vertex[f]];
         for (int c = 0; c < 3; c++) {
-            double load = mass * step->acceleration[c], internal = s->force[v + c], r = internal - load;
+            double load = mass * step->gravity[v + c], internal = s->force[v + c], r = internal - load;
             elastic += internal * internal, gravity += load * load;
             if (h > 0.0) {
                 double a = mass * (u[v + c] - step->inertial[v + c]) / (h * h);
@@ -194,7 +194,7 @@ static double evaluate_energy(su_implicit *s, const su_implicit_step *step, cons
         int64_t v = 3 * (int64_t)body->free_vertex[f];
         double mass = body->mass[body->free_vertex[f]];
         for (int c = 0; c < 3; c++) {
-            phi -= mass * step->acceleration[c] * u[v + c];
+            phi -= mass * step->gravity[v + c] * u[v + c];
             if (h > 0.0) {
                 double a = u[v + c] - step->inertial[v + c], d = s->offset[3 * f + c];
                 phi += 0.5 * mass * (a * a / (h * h) + step->alpha * d * d / h);

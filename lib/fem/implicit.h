@@ -1,5 +1,5 @@
 /* One implicit step of the full space: the displacement u of the flesh from its rest shape that minimizes
- *   phi(u) = sum m |u - u^|^2 / 2h^2 + E(x + u) + (u - u*)' (alpha M + beta K_d) (u - u*) / 2h - sum m g.u
+ *   phi(u) = sum m |u - u^|^2 / 2h^2 + E(x + u) + (u - u*)' (alpha M + beta K_d) (u - u*) / 2h - sum m g_v.u
  *   + the potential of `loads`
  * over the free vertices (docs/design.md, eq. 7). h = 0 leaves elasticity and gravity: static equilibrium. */
 #ifndef SU_FEM_IMPLICIT_H
@@ -15,7 +15,7 @@
 typedef struct su_implicit_step {
     double h;                /* s; 0: static */
     double alpha, beta;      /* Rayleigh damping of u - u*, 1/s and s */
-    double acceleration[3];  /* g in the root frame, m/s^2 */
+    const double *gravity;   /* (n,3) acceleration g_v of each vertex, root frame, m/s^2 */
     const double *rest;      /* (n,3) x; also set in the elastic body */
     const double *inertial;  /* (n,3) u^: where inertia alone takes u; unused where h = 0 */
     const double *carried;   /* (n,3) u*: the state before, turned along; K_d is taken here, projected */

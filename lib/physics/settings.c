@@ -102,13 +102,14 @@ su_status su_sim_settings_resolve(su_sim_settings *settings, double frequency, i
     return SU_OK;
 }
 
-void su_sim_gravity(const su_sim_settings *settings, const double Q[9], double acceleration[3])
+su_gravity su_sim_gravity(const su_sim_settings *settings, const double Q[9])
 {
-    for (int c = 0; c < 3; c++) acceleration[c] = 0.0;
-    if (settings->gravity_mode == SU_GRAVITY_NONE) return;
-    su_tmulv3(Q, settings->gravity, acceleration);
+    su_gravity gravity = {{0}, {0}};
+    if (settings->gravity_mode == SU_GRAVITY_NONE) return gravity;
+    su_tmulv3(Q, settings->gravity, gravity.acts);
     if (settings->gravity_mode == SU_GRAVITY_RELATIVE)
-        for (int c = 0; c < 3; c++) acceleration[c] -= settings->gravity[c];
+        memcpy(gravity.carried, settings->gravity, sizeof gravity.carried);
+    return gravity;
 }
 
 static const char *const gravity_modes[] = {"relative", "absolute", "none"};

@@ -22,7 +22,8 @@ typedef struct su_sim_settings {
     double stiffness;                   /* factor on Young's modulus */
     int substeps;                       /* a frame; 0: su_sim_substeps */
     int start;                          /* SU_START_*: docs/formats.md, convention 14 */
-    bool settle;                        /* u_0 is the static equilibrium instead of 0 */
+    bool settle;                        /* u_0 is the static equilibrium whatever the gravity, else an error */
+    bool placed;                        /* nothing is settled: another simulation says where the flesh stands */
     double preroll;                     /* s the first frame is held before the shot begins */
     const struct su_external *external; /* forces from outside; borrowed; NULL: none */
     int teleport_count;
@@ -57,9 +58,16 @@ double su_sim_beta(const su_sim_settings *settings, double frequency, double h);
 su_status su_sim_settings_resolve(su_sim_settings *settings, double frequency, int64_t F, const double *times,
                                   double fps, su_error *err);
 
-/* The acceleration that gravity exerts in the root frame, rotation Q (9) root to world: Q'g - g (relative: the sculpted
- * shape carries its own weight), Q'g (absolute) or 0. */
-void su_sim_gravity(const su_sim_settings *settings, const double Q[9], double acceleration[3]);
+/* What gravity exerts on a vertex, root frame, m/s^2: acts - R_v carried. Relative: the given shape carries the weight
+ * that it has at the neutral pose, turned along with the flesh, so that nothing acts there and flesh sags where it is
+ * turned against gravity. Absolute: nothing is carried. */
+typedef struct su_gravity {
+    double acts[3];    /* Q'g */
+    double carried[3]; /* g, or 0 */
+} su_gravity;
+
+/* Q (9): rotation from the root frame to the world. */
+su_gravity su_sim_gravity(const su_sim_settings *settings, const double Q[9]);
 
 /* Adds the gravity to the meta of what was trained or simulated with it, and reads it from there; what meta (may be
  * NULL) does not tell stays as it is. */

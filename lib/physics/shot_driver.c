@@ -80,7 +80,16 @@ su_status su_shot_begin(su_shot_driver *d, bool again, su_error *err)
     double h = d->settings->step;
     stepper->enter(d->self, 0, 0.0, false);
     if (!again) stepper->rest(d->self);
-    if (!again && d->settings->settle) SU_TRY(stepper->settle(d->self, err));
+    /* Relative gravity acts wherever flesh is turned: it would begin with a drop. */
+    bool hangs = d->settings->gravity_mode == SU_GRAVITY_RELATIVE, wanted = d->settings->settle;
+    if (!again && !d->settings->placed && (wanted || hangs)) {
+        su_error own = {0};
+        su_status settled = stepper->settle(d->self, &own);
+        if (settled != SU_OK && (wanted || settled != SU_NUMERICS)) {
+            if (err) *err = own;
+            return settled;
+        }
+    }
     for (int k = 0; k < count; k++) {
         stepper->enter(d->self, 0, 0.0, false);
         su_status status = step(d, h, 0.0, err);

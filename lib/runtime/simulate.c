@@ -17,7 +17,6 @@ enum { BLOCK = 2 * SU_POSE_FRAMES };
 /* Times a step is halved at most. With four, rigs that tear at the flesh put more than ten times their energy into it
  * (tests/test_violent_rigs.c): steps of one solve come to be damped, or to follow, too soon. */
 enum { MAX_HALVINGS = 6 };
-enum { SETTLE_SOLVES = 200 }; /* most linear solves to the static equilibrium */
 
 /* One instant of the plan. */
 typedef struct instant {
@@ -142,7 +141,6 @@ static void finish_frame(su_simulation *s, const su_pose *pose, bool start)
     su_sim *out = s->out;
     int64_t k = s->done, r = s->model->r, m = s->model->m;
     su_stepper *stepper = &s->stepper;
-    double gravity[3];
     memcpy(out->q + k * r, stepper->now->q, (size_t)r * sizeof(double));
     for (int64_t i = 0; i < r; i++)
         out->qdot[k * r + i] = k == 0 ? 0 : (stepper->now->q[i] - stepper->before->q[i]) / stepper->now->h;
@@ -153,8 +151,8 @@ static void finish_frame(su_simulation *s, const su_pose *pose, bool start)
     }
     memcpy(out->weights + k * m, pose->blend.w, (size_t)m * sizeof(double));
     memcpy(out->basis_weights + k * m, pose->blend.b, (size_t)m * sizeof(double));
-    su_sim_gravity(&s->settings, pose->Q, gravity);
-    su_stepper_energy(stepper, pose, gravity);
+    su_gravity gravity = su_sim_gravity(&s->settings, pose->Q);
+    su_stepper_energy(stepper, pose, &gravity);
     out->energy[3 * k] = stepper->kinetic;
     out->energy[3 * k + 1] = stepper->elastic;
     out->energy[3 * k + 2] = stepper->weight;
@@ -186,9 +184,8 @@ static void rest(void *self)
 static su_status settle(void *self, su_error *err)
 {
     su_simulation *s = self;
-    double gravity[3];
-    su_sim_gravity(&s->settings, s->to->Q, gravity);
-    if (su_stepper_settle(&s->stepper, s->to, gravity, SETTLE_SOLVES) == SU_STEP_OK) return SU_OK;
+    su_gravity gravity = su_sim_gravity(&s->settings, s->to->Q);
+    if (su_stepper_settle(&s->stepper, s->to, &gravity, SU_SETTLE_SOLVES) == SU_STEP_OK) return SU_OK;
     return su_fail(err, SU_NUMERICS, "frame 0: no static equilibrium under gravity");
 }
 
@@ -217,9 +214,8 @@ static void jump(void *self)
 static su_status take_step(void *self, double h, double extra, int *solves, su_error *err)
 {
     su_simulation *s = self;
-    double gravity[3];
-    su_sim_gravity(&s->settings, s->to->Q, gravity);
-    su_step_end end = su_stepper_advance(&s->stepper, s->to, h, gravity, extra);
+    su_gravity gravity = su_sim_gravity(&s->settings, s->to->Q);
+    su_step_end end = su_stepper_advance(&s->stepper, s->to, h, &gravity, extra);
     *solves = s->stepper.iterations;
     if (s->to->collapsed > s->driver.counts.collapsed) s->driver.counts.collapsed = s->to->collapsed;
     return end == SU_STEP_OK ? SU_OK : su_fail(err, SU_NUMERICS, "%s", su_step_end_text(end));

@@ -155,9 +155,8 @@ static su_status take_step(void *self, double h, double extra, int *solves, su_e
 {
     supple_runtime *r = self;
     const su_pose *to = to_pose(r);
-    double gravity[3];
-    su_sim_gravity(&r->settings, to->Q, gravity);
-    su_step_end end = su_stepper_advance(&r->stepper, to, h, gravity, extra);
+    su_gravity gravity = su_sim_gravity(&r->settings, to->Q);
+    su_step_end end = su_stepper_advance(&r->stepper, to, h, &gravity, extra);
     *solves = r->stepper.iterations;
     return end == SU_STEP_OK ? SU_OK : su_fail(err, SU_NUMERICS, "%s", su_step_end_text(end));
 }
@@ -343,6 +342,11 @@ void supple_set_pose(supple_runtime *r, const double *parameters, const double *
     r->pending = true;
     if (r->started) return;
     su_stepper_start(&r->stepper, r->pose, NULL, NULL, NULL, 1.0 / 60);
+    if (r->settings.gravity_mode ==
+        SU_GRAVITY_RELATIVE) { /* as shots begin; where there is no rest, it starts at u = 0 */
+        su_gravity gravity = su_sim_gravity(&r->settings, r->pose->Q);
+        su_stepper_settle(&r->stepper, r->pose, &gravity, SU_SETTLE_SOLVES);
+    }
     r->started = true;
 }
 

@@ -12,6 +12,8 @@
 #ifndef SU_RUNTIME_STEP_PARTS_H
 #define SU_RUNTIME_STEP_PARTS_H
 
+#include "physics/settings.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -30,9 +32,9 @@ typedef struct su_state {
 /* The way to an instant. */
 typedef struct su_history {
     const su_state *now, *before;
-    double h;              /* s, from now to the instant; 0: nothing moves, only gravity acts */
-    double alpha;          /* 1/s, mass damping */
-    const double *gravity; /* (3) acceleration in the root frame, m/s^2 */
+    double h;     /* s, from now to the instant; 0: nothing moves, only gravity acts */
+    double alpha; /* 1/s, mass damping */
+    const su_gravity *gravity;
     su_inertia inertia;
 } su_history;
 

@@ -100,7 +100,7 @@ static void accept(su_stepper *s, const void *instant, double h)
 
 /* ---- steps ---- */
 
-su_step_end su_stepper_advance(su_stepper *s, const void *instant, double h, const double gravity[3], double extra)
+su_step_end su_stepper_advance(su_stepper *s, const void *instant, double h, const su_gravity *gravity, double extra)
 {
     const su_subspace *subspace = &s->subspace;
     const su_step_settings *settings = &s->settings;
@@ -185,7 +185,7 @@ void su_stepper_start(su_stepper *s, const void *instant, const double *q, const
     if (next) subspace->start_moving(subspace->self, instant, next, s->before->subspace);
 }
 
-su_step_end su_stepper_settle(su_stepper *s, const void *instant, const double gravity[3], int max_iterations)
+su_step_end su_stepper_settle(su_stepper *s, const void *instant, const su_gravity *gravity, int max_iterations)
 {
     const double tolerance_at_most = 1e-9; /* relative residual, where the settings ask for a number of solves */
     const su_history still = {s->now, s->before, 0, 0, gravity, s->settings.inertia};
@@ -208,7 +208,7 @@ su_step_end su_stepper_settle(su_stepper *s, const void *instant, const double g
     return SU_STEP_OK;
 }
 
-void su_stepper_energy(su_stepper *s, const void *instant, const double gravity[3])
+void su_stepper_energy(su_stepper *s, const void *instant, const su_gravity *gravity)
 {
     const su_history history = {s->now, s->before, s->now->h, 0, gravity, s->settings.inertia};
     const su_force_at at = {.q = s->now->q, .from = s->now->q};

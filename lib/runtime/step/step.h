@@ -83,7 +83,7 @@ void su_stepper_start(su_stepper *stepper, const void *instant, const double *q,
 
 /* One step of h seconds to an instant. gravity: acceleration in the root frame (3). extra: mass damping added, 1/s. The
  * state is as before unless SU_STEP_OK. */
-su_step_end su_stepper_advance(su_stepper *stepper, const void *instant, double h, const double gravity[3],
+su_step_end su_stepper_advance(su_stepper *stepper, const void *instant, double h, const su_gravity *gravity,
                                double extra);
 
 /* Over a teleport: a new start at an instant, from the displacement that is nearest to the present one turned along. */
@@ -92,10 +92,12 @@ void su_stepper_jump(su_stepper *stepper, const void *instant, const void *next,
 /* The last resort: the flesh follows the rig to an instant, half of its displacement turned along. */
 void su_stepper_follow(su_stepper *stepper, const void *instant, double h);
 
+enum { SU_SETTLE_SOLVES = 200 }; /* most linear solves to the static equilibrium */
+
 /* The static equilibrium at an instant under gravity, by Newton from stepper->now->q; replaces q of both states. */
-su_step_end su_stepper_settle(su_stepper *stepper, const void *instant, const double gravity[3], int max_iterations);
+su_step_end su_stepper_settle(su_stepper *stepper, const void *instant, const su_gravity *gravity, int max_iterations);
 
 /* Energies of the state just reached at an instant, into stepper->kinetic, elastic, weight. */
-void su_stepper_energy(su_stepper *stepper, const void *instant, const double gravity[3]);
+void su_stepper_energy(su_stepper *stepper, const void *instant, const su_gravity *gravity);
 
 #endif

@@ -122,7 +122,7 @@ static void inertia_load(posed *p, const su_pose *pose, const su_history *histor
     bool dynamic = history->h > 0, rotations = dynamic && history->inertia == SU_INERTIA_CONSISTENT;
     double h = dynamic ? history->h : 1, ratio = dynamic ? h / history->now->h : 0, world[3];
     int64_t inertia = model->inertia.padded;
-    su_mulv3(pose->Q, history->gravity, world);
+    su_mulv3(pose->Q, history->gravity->acts, world);
     for (int c = 0; c < 3; c++) {
         const double *X1 = pose->world + c * inertia, *X0 = now + p->at.world + c * inertia,
                      *X_1 = before + p->at.world + c * inertia;
@@ -132,6 +132,8 @@ static void inertia_load(posed *p, const su_pose *pose, const su_history *histor
     }
     model->kernels->inertia(inertia, p->acceleration, pose->turn, rotations ? now + p->at.turn : NULL,
                             now + p->at.inertia, before + p->at.turn, before + p->at.inertia, ratio, h, p->z);
+    for (int c = 0; c < 3; c++)
+        for (int64_t k = 0; k < inertia; k++) p->z[c * inertia + k] += history->gravity->carried[c];
 }
 
 static void history(void *self, const void *instant, const su_history *history_of, double *load)
@@ -221,7 +223,7 @@ static void energy(void *self, const void *instant, const su_history *history_of
     const double *older_turn = before + p->at.turn, *older_u = before + p->at.inertia, *older_X = before + p->at.world;
     int64_t inertia = model->inertia.padded;
     double world[3], coupling = 0, sum = 0, turned = 0;
-    su_mulv3(pose->Q, history_of->gravity, world);
+    su_mulv3(pose->Q, history_of->gravity->acts, world);
     const float *blocks = pose->mixed[0];
     su_blend here_blend = blend_at(p, now), older_blend = blend_at(p, before);
     if (pose->follows[0] == 0 || pose->follows[0] != older_blend.serial) {
@@ -241,7 +243,7 @@ static void energy(void *self, const void *instant, const su_history *history_of
             int64_t at = c * inertia + k;
             turned += model->inertia.mass[k] * (here[c] * there[c] - now_u[at] * older_u[at]);
             coupling += model->inertia.mass[k] * (here[c] - there[c]) * (now_X[at] - older_X[at]);
-            sum -= model->inertia.mass[k] * world[c] * here[c];
+            sum -= model->inertia.mass[k] * (world[c] * here[c] - history_of->gravity->carried[c] * now_u[at]);
         }
     }
     *kinetic = (0.5 * (own - 2 * (mixed + turned) + older) + coupling) / (h * h);
