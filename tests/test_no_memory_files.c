@@ -7,7 +7,7 @@
 #include "io/cache/image.h"
 #include "io/cache/obj.h"
 #include "io/cache/sequence.h"
-#include "io/scene/scene_assimp.h"
+#include "io/scene/scene_parse.h"
 #include "io/scene/scene_load.h"
 #include "io/scene/scene_stream.h"
 #include "io/stage/anim.h"
