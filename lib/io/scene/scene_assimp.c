@@ -5,6 +5,7 @@
 #include "io/scene/control_points.h"
 
 #include <assimp/cimport.h>
+#include <assimp/config.h>
 #include <assimp/metadata.h>
 #include <assimp/scene.h>
 #include <math.h>
@@ -408,10 +409,15 @@ int su_assimp_scene(const char *path, su_scene *scene, char *message, size_t mes
     size_t size = 0;
     char *data = dot && strcasecmp(dot, ".fbx") == 0 ? su_control_points_text(path, scene, &size) : NULL;
     if (data) repeats = su_fbx_unique_names(data, size, &scene->arena, &names);
+    struct aiPropertyStore *store = aiCreatePropertyStore();
+    if (!store) scene->arena.failed = true;
+    if (!store) return complain(&p, "not enough memory", NULL);
+    aiSetImportPropertyInteger(store, AI_CONFIG_IMPORT_REMOVE_EMPTY_BONES, 0); /* what hangs on them belongs to us */
     if (repeats > 0 && size <= UINT32_MAX)
-        p.ai = aiImportFileFromMemory(data, (unsigned)size, 0, "fbx");
+        p.ai = aiImportFileFromMemoryWithProperties(data, (unsigned)size, 0, "fbx", store);
     else
-        p.ai = aiImportFile(path, 0);
+        p.ai = aiImportFileExWithProperties(path, 0, NULL, store);
+    aiReleasePropertyStore(store);
     if (!p.ai || !p.ai->mRootNode) complain(&p, p.ai ? "the file holds no scene" : aiGetErrorString(), NULL);
     int failed = !p.ai || !p.ai->mRootNode || copy_scene(&p, path);
     if (!failed) restore_names(&p, repeats, names);
