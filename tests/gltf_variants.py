@@ -104,8 +104,8 @@ def colors(c, bits=7):
     most = (1 << bits) - 1
     r, g, b = np.round(np.asarray(c)[:, :3].T * most).astype(int)
     a = np.round(np.asarray(c)[:, 3] * (most >> 1)).astype(int)
-    co = (r - b) >> 1
-    cg = (g - b - co) >> 1
+    co = (r - b + (r == 0)) >> 1
+    cg = (g - b - co + (g == 0)) >> 1
     y = b + co + cg
     back = np.c_[y + co - cg, y + cg, y - co - cg, a << 1 | (a & 1)]
     stored = np.c_[y, co & 0xff, cg & 0xff, a | 1 << bits - 1]

@@ -231,8 +231,7 @@ static void read_joints(const char *text, const char *limit, su_scene *scene)
         node->joint = attribute(&t, "type", type, sizeof type) && strcmp(type, "JOINT") == 0;
     }
     for (int64_t m = 0; m < scene->meshes; m++)
-        for (int64_t b = 0; b < scene->mesh[m].bones; b++)
-            correct_joints(list, count, scene, &scene->mesh[m].bone[b]);
+        for (int64_t b = 0; b < scene->mesh[m].bones; b++) correct_joints(list, count, scene, &scene->mesh[m].bone[b]);
 }
 
 /* ---- the file ---- */

@@ -322,7 +322,7 @@ static int one_of(const char *word, const char *const *list)
 static int decompress(su_gltf *g, const json_t *from, int64_t index, su_gltf_bytes *out)
 {
     static const char *const modes[] = {"ATTRIBUTES", "TRIANGLES", "INDICES", NULL};
-    static const char *const filters[] = {"NONE", "OCTAHEDRAL", "QUATERNION", "EXPONENTIAL", "COLOR", NULL};
+    static const char *const filters[] = {"NONE", "QUATERNION", "EXPONENTIAL", "COLOR", NULL};
     const char *mode = json_string_value(json_object_get(from, "mode"));
     const char *filter = json_string_value(json_object_get(from, "filter"));
     int m = one_of(mode ? mode : "", modes), f = one_of(filter ? filter : "NONE", filters);

@@ -287,18 +287,6 @@ static void put_component(double value, int bytes, uint8_t *p)
     if (bytes == 2) p[1] = (uint8_t)((unsigned long)v >> 8);
 }
 
-static void unit_vector(uint8_t *p, int bytes)
-{
-    double one = get_signed(p + 2 * bytes, bytes), most = bytes == 1 ? 127.0 : 32767.0;
-    double x = get_signed(p, bytes) / one, y = get_signed(p + bytes, bytes) / one, z = 1.0 - fabs(x) - fabs(y);
-    double fold = fmin(z, 0.0);
-    x -= copysign(fold, x), y -= copysign(fold, y);
-    double length = sqrt(x * x + y * y + z * z);
-    put_component(x / length * most, bytes, p);
-    put_component(y / length * most, bytes, p + bytes);
-    put_component(z / length * most, bytes, p + 2 * bytes);
-}
-
 static void quaternion(uint8_t *p)
 {
     int tail = get_signed(p + 6, 2);
@@ -336,11 +324,10 @@ static void color(uint8_t *p, int bytes)
 
 static int apply_filter(su_meshopt_filter filter, int64_t count, int64_t stride, uint8_t *out)
 {
-    if ((filter == SU_MESHOPT_OCTAHEDRAL || filter == SU_MESHOPT_COLOR) && stride != 4 && stride != 8) return 1;
+    if (filter == SU_MESHOPT_COLOR && stride != 4 && stride != 8) return 1;
     if (filter == SU_MESHOPT_QUATERNION && stride != 8) return 1;
     for (int64_t i = 0; i < count; i++) {
         uint8_t *p = out + i * stride;
-        if (filter == SU_MESHOPT_OCTAHEDRAL) unit_vector(p, (int)stride / 4);
         if (filter == SU_MESHOPT_QUATERNION) quaternion(p);
         if (filter == SU_MESHOPT_COLOR) color(p, (int)stride / 4);
         for (int64_t k = 0; k < stride && filter == SU_MESHOPT_EXPONENTIAL; k += 4) exponential(p + k);

@@ -1,5 +1,6 @@
 /* The codecs of EXT_meshopt_compression and KHR_meshopt_compression, after the extensions' public specifications
- * (Appendix A, bitstream, both versions of attributes; Appendix B, filters). Internal to lib/io. */
+ * (Appendix A, bitstream, both versions of attributes; Appendix B, filters but the octahedral one, which is for normals
+ * and tangents: we read neither). Internal to lib/io. */
 #ifndef SU_IO_MESHOPT_H
 #define SU_IO_MESHOPT_H
 
@@ -10,7 +11,6 @@ typedef enum su_meshopt_mode { SU_MESHOPT_ATTRIBUTES, SU_MESHOPT_TRIANGLES, SU_M
 
 typedef enum su_meshopt_filter {
     SU_MESHOPT_NONE,
-    SU_MESHOPT_OCTAHEDRAL,
     SU_MESHOPT_QUATERNION,
     SU_MESHOPT_EXPONENTIAL,
     SU_MESHOPT_COLOR
