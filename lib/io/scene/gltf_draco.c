@@ -29,24 +29,30 @@ static bool is_read(const char *name)
            strncmp(name, "WEIGHTS_", 8) == 0;
 }
 
-static json_t *accessor(const su_gltf *g, int64_t index, int component_type)
+static json_t *accessor(const su_gltf *g, int64_t index, int64_t count, int component_type)
 {
     const json_t *from = su_gltf_item(g, "accessors", index);
     const char *type = json_string_value(json_object_get(from, "type"));
-    return json_pack("{s:i, s:I, s:s}", "componentType", component_type, "count",
-                     (json_int_t)su_gltf_integer(from, "count", 0), "type", type ? type : "SCALAR");
+    return json_pack("{s:i, s:I, s:s}", "componentType", component_type, "count", (json_int_t)count, "type",
+                     type ? type : "SCALAR");
 }
 
-/* The JSON of the small GLB; NULL: no memory. */
-static json_t *describe(const su_gltf *g, const json_t *primitive, const json_t *draco, size_t bytes, packed *p)
+static int64_t count_of(const su_gltf *g, int64_t accessor)
+{
+    return su_gltf_integer(su_gltf_item(g, "accessors", accessor), "count", 0);
+}
+
+/* The JSON of the small GLB, of `vertices` vertices; NULL: no memory. */
+static json_t *describe(const su_gltf *g, const json_t *primitive, const json_t *draco, size_t bytes, int64_t vertices,
+                        packed *p)
 {
     const json_t *ids = json_object_get(draco, "attributes"), *numbers = json_object_get(primitive, "attributes");
     json_t *attributes = json_object(), *kept = json_object(), *accessors = json_array();
     const char *name;
     json_t *id;
     int bad = !attributes || !kept || !accessors;
-    p->indices = su_gltf_integer(primitive, "indices", -1);
-    bad |= json_array_append_new(accessors, accessor(g, p->indices, 5123));
+    *p = (packed){.position = -1, .indices = su_gltf_integer(primitive, "indices", -1)};
+    bad |= json_array_append_new(accessors, accessor(g, p->indices, count_of(g, p->indices), 5123));
     json_object_foreach((json_t *)ids, name, id)
     {
         char color[24];
@@ -61,7 +67,7 @@ static json_t *describe(const su_gltf *g, const json_t *primitive, const json_t 
         bad |= json_object_set_new(attributes, position ? name : color,
                                    json_integer((json_int_t)json_array_size(accessors)));
         bad |= json_object_set(kept, position ? name : color, id);
-        bad |= json_array_append_new(accessors, accessor(g, from, 5126));
+        bad |= json_array_append_new(accessors, accessor(g, from, vertices, 5126));
     }
     json_t *out =
         bad ? NULL
@@ -84,12 +90,12 @@ static void put32(unsigned char *p, size_t v)
     for (int i = 0; i < 4; i++) p[i] = (unsigned char)(v >> 8 * i);
 }
 
-/* Header, JSON chunk padded by spaces, binary chunk padded by zeros; in the arena. */
-static unsigned char *make_glb(su_gltf *g, const char *text, const su_gltf_bytes *data, size_t *size)
+/* Header, JSON chunk padded by spaces, binary chunk padded by zeros; to be freed. */
+static unsigned char *make_glb(const char *text, const su_gltf_bytes *data, size_t *size)
 {
     size_t length = strlen(text), json = (length + 3) & ~(size_t)3, binary = (data->size + 3) & ~(size_t)3;
     *size = 12 + 8 + json + 8 + binary;
-    unsigned char *out = su_arena_alloc(g->arena, (int64_t)*size, 1);
+    unsigned char *out = su_calloc((int64_t)*size, 1);
     if (!out) return NULL;
     memcpy(out, "glTF", 4), put32(out + 4, 2), put32(out + 8, *size);
     put32(out + 12, json), memcpy(out + 16, "JSON", 4);
@@ -116,8 +122,7 @@ static int keep(su_gltf *g, int64_t index, const float *from, int64_t count, int
     int64_t width = 0;
     for (int k = 0; k < 4; k++)
         if (type && strcmp(type, types[k]) == 0) width = k + 1;
-    if (width == 0 || width > step || count != su_gltf_integer(a, "count", -1))
-        return su_gltf_fail(g, "its Draco compression is broken");
+    if (width == 0 || width > step) return su_gltf_fail(g, "its Draco compression is broken");
     double *value = su_arena_alloc(g->arena, count * width, sizeof *value), most = 0.0, range = whole_range(a);
     if (!value) return no_memory(g);
     for (int64_t i = 0; i < count * width; i++) {
@@ -144,33 +149,73 @@ static int keep_faces(su_gltf *g, int64_t index, const struct aiMesh *mesh)
     return 0;
 }
 
-static int unpack(su_gltf *g, const json_t *primitive, const json_t *draco)
+/* The small GLB of so many vertices through assimp, *scene: NULL where it fails. */
+static int import(su_gltf *g, const json_t *primitive, const json_t *draco, const su_gltf_bytes *data, int64_t vertices,
+                  packed *p, const struct aiScene **scene)
 {
-    packed p = {.position = -1};
-    const su_gltf_bytes *data = su_gltf_view(g, su_gltf_integer(draco, "bufferView", -1));
-    if (!data) return 1;
-    json_t *json = describe(g, primitive, draco, data->size, &p);
+    json_t *json = describe(g, primitive, draco, data->size, vertices, p);
     char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
     size_t size = 0;
-    unsigned char *glb = text ? make_glb(g, text, data, &size) : NULL;
+    unsigned char *glb = text ? make_glb(text, data, &size) : NULL;
     free(text);
     json_decref(json);
+    *scene = NULL;
     if (!glb) return no_memory(g);
-    if (p.position < 0 || p.indices < 0) return su_gltf_fail(g, "a Draco primitive has no positions or no indices");
-    if (su_gltf_integer(su_gltf_item(g, "accessors", p.position), "count", 0) > MOST_VERTICES || size > UINT32_MAX)
+    if (size <= UINT32_MAX) *scene = aiImportFileFromMemory((const char *)glb, (unsigned)size, 0, "glb");
+    free(glb);
+    return 0;
+}
+
+static int keep_all(su_gltf *g, const packed *p, const struct aiMesh *mesh)
+{
+    const int64_t step = sizeof(struct aiVector3D) / sizeof(float);
+    if (!mesh->mVertices || keep(g, p->position, &mesh->mVertices[0].x, mesh->mNumVertices, step) ||
+        keep_faces(g, p->indices, mesh))
+        return 1;
+    for (int k = 0; k < p->colors; k++)
+        if (!mesh->mColors[k] || keep(g, p->color[k], &mesh->mColors[k][0].r, mesh->mNumVertices, 4)) return 1;
+    return 0;
+}
+
+static int unpack(su_gltf *g, const json_t *primitive, const json_t *draco)
+{
+    packed p;
+    const struct aiScene *scene;
+    const json_t *numbers = json_object_get(primitive, "attributes");
+    int64_t vertices = count_of(g, su_gltf_integer(numbers, "POSITION", -1)), most = MOST_VERTICES;
+    int64_t triangles = count_of(g, su_gltf_integer(primitive, "indices", -1)) / 3;
+    const su_gltf_bytes *data = su_gltf_view(g, su_gltf_integer(draco, "bufferView", -1));
+    if (!data) return 1;
+    if (vertices > most)
         return su_gltf_fail(g,
                             "a primitive of more than %d vertices is Draco-compressed, which is not read; export it "
                             "without Draco (KHR_draco_mesh_compression) or with meshopt",
                             MOST_VERTICES);
-    const struct aiScene *scene = aiImportFileFromMemory((const char *)glb, (unsigned)size, 0, "glb");
-    const struct aiMesh *mesh = scene && scene->mNumMeshes == 1 ? scene->mMeshes[0] : NULL;
-    int failed =
-        !mesh || !mesh->mVertices ||
-        keep(g, p.position, &mesh->mVertices[0].x, mesh->mNumVertices, sizeof(struct aiVector3D) / sizeof(float)) ||
-        keep_faces(g, p.indices, mesh);
-    for (int k = 0; k < p.colors && !failed; k++)
-        failed = !mesh->mColors[k] || keep(g, p.color[k], &mesh->mColors[k][0].r, mesh->mNumVertices, 4);
-    if (failed) su_gltf_fail(g, "its Draco compression cannot be read: %.300s", scene ? "broken" : aiGetErrorString());
+    if (import(g, primitive, draco, data, vertices, &p, &scene)) return 1;
+    if (p.position < 0 || p.indices < 0) {
+        if (scene) aiReleaseImport(scene);
+        return su_gltf_fail(g, "a Draco primitive has no positions or no indices");
+    }
+    /* Some exporters say too few vertices: assimp then drops the triangles of the others, and takes as many as there
+     * are, but no more. */
+    while (scene && scene->mNumMeshes == 1 && (int64_t)scene->mMeshes[0]->mNumFaces < triangles && vertices < most) {
+        const struct aiScene *more;
+        packed q;
+        int64_t middle = vertices + (most - vertices + 1) / 2;
+        if (import(g, primitive, draco, data, middle, &q, &more)) {
+            aiReleaseImport(scene);
+            return 1;
+        }
+        if (!more) {
+            most = middle - 1;
+            continue;
+        }
+        aiReleaseImport(scene);
+        scene = more, vertices = middle;
+    }
+    int failed = !scene || scene->mNumMeshes != 1 || keep_all(g, &p, scene->mMeshes[0]);
+    if (failed)
+        su_gltf_fail(g, "its Draco compression cannot be read: %.300s", scene ? "it is broken" : aiGetErrorString());
     if (scene) aiReleaseImport(scene);
     return failed;
 }
