@@ -70,6 +70,7 @@ write("one.gltf", asset={"version": "1.0"})
 write("cut.gltf", buffers=[dict(g["buffers"][0], uri=g["buffers"][0]["uri"][:3000])])
 write("far.gltf", buffers=[dict(g["buffers"][0], uri="https://example.org/a.bin")])
 write("lost.gltf", buffers=[dict(g["buffers"][0], uri="nowhere.bin")])
+write("folder.gltf", buffers=[dict(g["buffers"][0], uri=".")])
 write("loop.gltf", nodes=[dict(x, children=[0]) if x["name"] == "j4" else x for x in g["nodes"]])
 raw = bytearray(open("packed-ext.glb", "rb").read())
 size = struct.unpack_from("<I", raw, 12)[0]
@@ -82,6 +83,7 @@ refuse "glTF 1.0" one.gltf "it is glTF 1.0; export it as glTF 2.0"
 refuse "a buffer that is too short" cut.gltf "beyond its buffer"
 refuse "a buffer in the net" far.gltf "only files beside this one"
 refuse "a buffer that is not there" lost.gltf "nowhere.bin that belongs to it cannot be read"
+refuse "a buffer that is a folder" folder.gltf "that belongs to it cannot be read"
 refuse "a node tree with a circle" loop.gltf "node tree is broken"
 refuse "a broken meshopt stream" broken.glb "meshopt compression is broken"
 supple import -q looks.gltf --progress none -o looks.npz; ok $? "extensions that tell how things look do not matter"

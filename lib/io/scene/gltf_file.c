@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 /* An accessor without a buffer view costs no bytes of the file: elements that we believe. */
 static const int64_t MOST_ZEROS = (int64_t)1 << 22;
@@ -80,18 +81,17 @@ int su_gltf_is(const char *path)
     return is;
 }
 
-/* The whole file; without data where it cannot be opened or read. */
+/* The whole file; without data where it is none or cannot be read. */
 static su_gltf_bytes read_whole(su_gltf *g, const char *path)
 {
     su_gltf_bytes bytes = {0};
+    struct stat about;
+    if (stat(path, &about) != 0 || !S_ISREG(about.st_mode)) return bytes; /* to open a pipe could wait for ever */
     FILE *in = fopen(path, "rb");
     if (!in) return bytes;
-    if (fseek(in, 0, SEEK_END) == 0) {
-        long length = ftell(in);
-        rewind(in);
-        unsigned char *data = length < 0 ? NULL : su_arena_alloc(g->arena, length + 1, 1);
-        if (data && fread(data, 1, (size_t)length, in) == (size_t)length) bytes = (su_gltf_bytes){data, (size_t)length};
-    }
+    unsigned char *data = su_arena_alloc(g->arena, (int64_t)about.st_size + 1, 1);
+    if (data && fread(data, 1, (size_t)about.st_size, in) == (size_t)about.st_size)
+        bytes = (su_gltf_bytes){data, (size_t)about.st_size};
     fclose(in);
     return bytes;
 }
