@@ -10,6 +10,7 @@ import zipfile
 
 import numpy as np
 
+import gltf_variants
 import make_gltf
 import make_ply
 import rig_files
@@ -85,6 +86,10 @@ def main():
         {"hard": make_gltf.hard, "odd": make_gltf.odd}[kind](at("gltf", kind + ".gltf"))
         write(at("gltf", kind + ".glb"), glb(at("gltf", kind + ".gltf")))
     os.remove(at("gltf", "hard.gltf"))
+    gltf_variants.RINGS, gltf_variants.FRAMES = 5, 3
+    for name, options in (("sparse", {"sparse": True}), ("meshopt-0", {"how": "EXT", "quantized": True, "filtered": True, "weights": "u1"}),
+                          ("meshopt-1", {"how": "KHR", "sparse": True}), ("draco", {"packed": True})):
+        gltf_variants.character(at("gltf", name + ".glb"), **options)
     rig_files.RINGS, rig_files.FRAMES, rig_files.CLIPS = 2, 2, 1
     for kind in ("fbx-text", "fbx-pivot", "fbx-materials-shapes", "collada", "collada-z", "collada-materials"):
         write(at("fbx" if kind.startswith("fbx") else "collada", kind + (".fbx" if kind.startswith("fbx") else ".dae")), rig_files.data(kind))

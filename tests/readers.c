@@ -3,7 +3,7 @@
 #include "core/npz.h"
 #include "io/stage/anim.h"
 #include "io/cache/obj.h"
-#include "io/scene/scene_assimp.h"
+#include "io/scene/scene_parse.h"
 #include "io/scene/scene_load.h"
 #include "io/scene/scene_stream.h"
 #include "io/cache/sequence.h"

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """One small rig, written as FBX (text or binary) or Collada from the formats' descriptions, and where its skin must be.
 
-    rig_files.py write KIND FILE          KIND: fbx-text, fbx, fbx-z, fbx-pivot, fbx-materials, fbx-negative, fbx-shapes, fbx-materials-shapes, fbx-geometric, fbx-sparse, fbx-twins, fbx-text-twins, collada, collada-z, collada-materials
+    rig_files.py write KIND FILE          KIND: fbx-text, fbx, fbx-z, fbx-pivot, fbx-materials, fbx-negative, fbx-shapes, fbx-materials-shapes, fbx-geometric, fbx-sparse, fbx-twins, fbx-text-twins, collada, collada-z, collada-materials, collada-named
     rig_files.py check KIND ANIM [CLIP]   compares a supple.anim of it with what the file says; CLIP: bend (default), still, or dqs for bend skinned by dual
                                           quaternions
 
@@ -55,6 +55,9 @@ class Rig:
         if kind.startswith("collada-materials"):      # where the polygons of a material stand together
             self.quads = self.quads[::2] + self.quads[1::2]
         self.names = ["hip"] * 3 if kind.endswith("-twins") else BONES
+        self.object = "tube"
+        if kind == "collada-named":      # the mesh has the id and name that a joint has as its name and sid, and stands before it
+            self.names, self.object = ["rig-" + n for n in BONES], "knee"
         self.negative = kind.endswith("-negative")
         self.axis = np.eye(4) if up == "y" else np.array([[1., 0, 0, 0], [0, 0, -1, 0], [0, 1, 0, 0], [0, 0, 0, 1]])  # y up to the file
         self.mesh_node = affine((5, 3, -2), (0, 20, 0), (1.5, 1, 0.5))
@@ -298,8 +301,8 @@ def collada(rig):
                                                    count // stride, stride, param)
 
     animations = ""
-    for b, name in enumerate(BONES):
-        if name == "toe":
+    for b, name in enumerate(rig.names):
+        if b == 2:      # the toe
             continue
         animations += '<animation id="%s-a">%s%s%s<sampler id="%s-s"><input semantic="INPUT" source="#%s-t"/><input semantic="OUTPUT" source="#%s-m"/>' \
             '<input semantic="INTERPOLATION" source="#%s-i"/></sampler><channel source="#%s-s" target="%s/transform"/></animation>' % (
@@ -307,7 +310,10 @@ def collada(rig):
                 source(name + "-i", None, 1, ["LINEAR"] * FRAMES), name, name, name, name, name, name)
     local = [affine(rig.t[b], rig.node_r[b], pre=rig.pre[b], pivot=rig.pivot[b]) for b in range(3)]
     local[0] = rig.axis @ local[0]
-    nodes = "".join('<node id="%s" sid="%s" name="%s" type="JOINT"><matrix sid="transform">%s</matrix>' % (n, n, n, numbers(m)) for n, m in zip(BONES, local))
+    nodes = "".join(
+        '<node id="%s" sid="%s" name="%s" type="JOINT"><matrix sid="transform">%s</matrix>' % (i, n, n, numbers(m)) for i, n, m in zip(rig.names, BONES, local))
+    nodes += "</node></node></node>"
+    mesh = '<node id="%s" name="%s"><instance_controller url="#tube-c"><skeleton>#%s</skeleton></instance_controller></node>' % (rig.object, rig.object, rig.names[0])
     weights, counts, pairs = [1.0], [], []
     for v in range(len(rig.points)):
         used = [b for b in range(3) if rig.weights[v, b]]
@@ -330,13 +336,12 @@ def collada(rig):
 <vertex_weights count="%d"><input semantic="JOINT" source="#tube-j" offset="0"/><input semantic="WEIGHT" source="#tube-w" offset="1"/>
 <vcount>%s</vcount><v>%s</v></vertex_weights></skin></controller></library_controllers>
 <library_animations>%s</library_animations>
-<library_visual_scenes><visual_scene id="scene">%s</node></node></node>
-<node id="tube" name="tube"><instance_controller url="#tube-c"><skeleton>#hip</skeleton></instance_controller></node></visual_scene></library_visual_scenes>
+<library_visual_scenes><visual_scene id="scene">%s</visual_scene></library_visual_scenes>
 <scene><instance_visual_scene url="#scene"/></scene>
 </COLLADA>
 """ % (rig.up.upper(), source("tube-p", rig.points, 3), lists, numbers(rig.axis @ rig.mesh_node), source("tube-j", None, 1, BONES),
        source("tube-b", [np.linalg.inv(m) for m in rig.bind()], 16), source("tube-w", weights, 1), len(counts),
-       " ".join(map(str, counts)), " ".join(map(str, pairs)), animations, nodes)
+       " ".join(map(str, counts)), " ".join(map(str, pairs)), animations, nodes + mesh if rig.object == "tube" else mesh + nodes)
 
 
 def data(kind):
@@ -355,7 +360,7 @@ def check(kind, path, clip):
     frames = range(FRAMES) if clip == "bend" else [4]
     assert len(a["times"]) == len(frames), (len(a["times"]), len(frames))
     assert sorted(meta["bone_names"]) == sorted(rig.names), meta["bone_names"]
-    assert meta["object_names"] == ["tube"], meta["object_names"]
+    assert meta["object_names"] == [rig.object], meta["object_names"]
     worst, scale = 0.0, 1.2
     for k, f in enumerate(frames):
         r = a["root"][k]

@@ -7,7 +7,7 @@
 #include "io/cache/image.h"
 #include "io/cache/obj.h"
 #include "io/cache/sequence.h"
-#include "io/scene/scene_assimp.h"
+#include "io/scene/scene_parse.h"
 #include "io/scene/scene_load.h"
 #include "io/scene/scene_stream.h"
 #include "io/stage/anim.h"
@@ -248,6 +248,9 @@ static void rigged_files(void **unused)
     static const rigged files[] = {{"tests/corpus/gltf/hard.glb", false},
                                    {"tests/corpus/gltf/hard.glb", true},
                                    {"tests/corpus/gltf/odd.gltf", false},
+                                   {"tests/corpus/gltf/meshopt-0.glb", false},
+                                   {"tests/corpus/gltf/meshopt-1.glb", false},
+                                   {"tests/corpus/gltf/draco.glb", false},
                                    {"tests/corpus/fbx/fbx-materials-shapes.fbx", false},
                                    {"tests/corpus/collada/collada.dae", false}};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)

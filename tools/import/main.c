@@ -127,7 +127,7 @@ int main(int argc, char **argv)
         .summary = "read a clip of a rigged character, or a mesh sequence",
         .usage = "FILE -o ANIM",
         .description =
-            "Reads a skinned or morphing character (glTF, GLB, FBX, Collada and what else assimp knows), evaluates one "
+            "Reads a skinned or morphing character (glTF, VRM, FBX, Collada and what else assimp knows), evaluates one "
             "clip frame by frame and writes the skin in its root frame, the rig parameters and the skeleton.\n\n"
             "Reads a mesh sequence too: walk.%04d.obj or 'walk.*.obj' (or .ply), .pc2 or .mdd with --neutral, .abc. It "
             "has no rig "

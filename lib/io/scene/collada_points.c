@@ -186,6 +186,56 @@ static bool read_polygons(const char *from, const char *limit, su_arena *arena, 
     return out->corners > 0;
 }
 
+/* ---- joints ---- */
+
+typedef struct node_name {
+    char id[200], name[200], sid[200];
+    bool joint;
+} node_name;
+
+static const node_name *find_joint(const node_name *list, int64_t count, const char *sid)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (list[i].joint && strcmp(list[i].sid, sid) == 0) return &list[i];
+    return NULL;
+}
+
+/* Skins name their joints by sid. assimp takes the first node of that name, id or sid, which may be a mesh. */
+static void correct_joints(const node_name *list, int64_t count, su_scene *scene, su_scene_bone *bone)
+{
+    const char *name = scene->node[bone->node].name;
+    for (int64_t i = 0; i < count; i++) {
+        if (strcmp(list[i].id, name) != 0) continue;
+        const node_name *joint = NULL;
+        if (!list[i].joint && !(joint = find_joint(list, count, name))) joint = find_joint(list, count, list[i].name);
+        const char *own = joint && joint->id[0] ? joint->id : NULL;
+        for (int64_t k = 0; own && k < scene->nodes; k++)
+            if (strcmp(scene->node[k].name, own) == 0) bone->node = (int32_t)k;
+        return;
+    }
+}
+
+static void read_joints(const char *text, const char *limit, su_scene *scene)
+{
+    tag t;
+    int64_t count = 0, room = 0;
+    for (const char *at = text; next_tag(at, limit, &t); at = t.body) room += is(&t, "node");
+    node_name *list = su_arena_alloc(&scene->arena, room, sizeof *list);
+    for (const char *at = text; list && next_tag(at, limit, &t); at = t.body) {
+        char type[40];
+        if (!is(&t, "node")) continue;
+        node_name *node = &list[count++];
+        if (!attribute(&t, "id", node->id, sizeof node->id)) node->id[0] = '\0';
+        if (!attribute(&t, "name", node->name, sizeof node->name)) node->name[0] = '\0';
+        if (!attribute(&t, "sid", node->sid, sizeof node->sid)) node->sid[0] = '\0';
+        node->joint = attribute(&t, "type", type, sizeof type) && strcmp(type, "JOINT") == 0;
+    }
+    for (int64_t m = 0; m < scene->meshes; m++)
+        for (int64_t b = 0; b < scene->mesh[m].bones; b++) correct_joints(list, count, scene, &scene->mesh[m].bone[b]);
+}
+
+/* ---- the file ---- */
+
 void su_collada_control_points(const char *path, su_scene *scene)
 {
     size_t size;
@@ -194,6 +244,7 @@ void su_collada_control_points(const char *path, su_scene *scene)
     if (!text || memchr(text, 0, size)) return;
     blank_comments(text);
     const char *limit = text + size;
+    read_joints(text, limit, scene);
     for (const char *at = text; next_tag(at, limit, &t);) {
         at = t.body;
         if (!is(&t, "geometry")) continue;

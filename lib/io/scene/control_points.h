@@ -20,6 +20,7 @@ void su_control_points_match(su_scene *scene, const su_control_mesh *mesh);
 
 /* Do so for all meshes of a file; whatever is not understood is passed over. */
 void su_fbx_control_points(const char *path, su_scene *scene); /* binary and text */
+/* Joints of skins, too, where a mesh has the name of one. */
 void su_collada_control_points(const char *path, su_scene *scene);
 
 /* A model whose name another one has: where its name stands, and what it was. */

@@ -1,6 +1,9 @@
 #include "io/scene/scene.h"
 
+#include "core/order.h"
+
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int all_finite(const double *x, int64_t count)
@@ -124,6 +127,40 @@ su_status su_scene_check(const su_scene *scene, su_error *err)
     }
     if (polygons == 0) return su_fail(err, SU_INPUT, "the file holds no mesh with faces");
     return SU_OK;
+}
+
+/* ---- clips ---- */
+
+static int measure_track(int64_t count, const double *times, int64_t *most, su_scene_clip *clip, su_arena *arena)
+{
+    if (count == 0) return 0;
+    if (clip->end < clip->start) clip->start = times[0], clip->end = times[count - 1];
+    clip->start = fmin(clip->start, times[0]), clip->end = fmax(clip->end, times[count - 1]);
+    if (count <= *most || count < 2) return 0;
+    double *gap = su_arena_alloc(arena, count - 1, sizeof *gap);
+    if (!gap) return 1;
+    for (int64_t i = 0; i + 1 < count; i++) gap[i] = times[i + 1] - times[i];
+    qsort(gap, (size_t)count - 1, sizeof *gap, su_order_doubles);
+    double median = gap[(count - 1) / 2];
+    if (median > 0.0) clip->key_rate = 1.0 / median, *most = count;
+    return 0;
+}
+
+int su_scene_measure_clip(su_scene_clip *clip, su_arena *arena)
+{
+    int64_t most = 0;
+    int failed = 0;
+    clip->start = 0.0, clip->end = -1.0, clip->key_rate = 0.0;
+    for (int64_t i = 0; i < clip->channels; i++) {
+        const su_scene_channel *c = &clip->channel[i];
+        failed |= measure_track(c->translations, c->translation_times, &most, clip, arena) ||
+                  measure_track(c->rotations, c->rotation_times, &most, clip, arena) ||
+                  measure_track(c->scales, c->scale_times, &most, clip, arena);
+    }
+    for (int64_t i = 0; i < clip->morph_channels; i++)
+        failed |= measure_track(clip->morph_channel[i].keys, clip->morph_channel[i].times, &most, clip, arena);
+    if (clip->end < clip->start) clip->end = clip->start;
+    return failed;
 }
 
 void su_scene_free(su_scene *scene)

@@ -91,6 +91,10 @@ typedef struct su_scene {
     su_scene_clip *clip;
 } su_scene;
 
+/* Sets start, end and key_rate of a clip from its tracks: first and last key, and one over the median distance of the
+ * keys of the track with most of them. Takes room from the arena; 1 where there is none. */
+int su_scene_measure_clip(su_scene_clip *clip, su_arena *arena);
+
 /* Indices, ranges, finite numbers, order of keys: what the rest of the program relies on. SU_INPUT names what is wrong.
  */
 su_status su_scene_check(const su_scene *scene, su_error *err);

@@ -2,11 +2,10 @@
 
 #include "geometry/affine.h"
 
-#include "core/order.h"
 #include "io/scene/control_points.h"
-#include "io/scene/gltf_detail.h"
 
 #include <assimp/cimport.h>
+#include <assimp/config.h>
 #include <assimp/metadata.h>
 #include <assimp/scene.h>
 #include <math.h>
@@ -22,7 +21,6 @@ typedef struct parser {
     su_scene *out;
     su_arena *arena;
     const struct aiNode **node; /* (nodes) */
-    bool by_number;             /* the format numbers its nodes: gltf_detail says which one a repeated name means */
     char *message;
     size_t message_size;
 } parser;
@@ -144,7 +142,7 @@ static int add_bones(parser *p, const struct aiMesh *mesh, su_scene_mesh *out)
         int several = 0;
         out->bone[b].node = find_node(p, bone->mName.data, &several);
         if (out->bone[b].node < 0) return complain(p, "a bone has no node in the scene", bone->mName.data);
-        if (several && !p->by_number)
+        if (several)
             return complain(p, "several nodes have the name of a bone; give the joints unique names", bone->mName.data);
         copy_matrix(&bone->mOffsetMatrix, out->bone[b].inverse_bind);
         out->bone[b].first = k;
@@ -256,7 +254,7 @@ static void add_channel(parser *p, const struct aiNodeAnim *from, double seconds
     }
 }
 
-/* assimp names the channel after the node (glTF) or after the mesh, the latter with "*N" behind (FBX). */
+/* assimp names the channel after the node or after the mesh, the latter with "*N" behind (FBX). */
 static int32_t morph_node(const parser *p, const char *name)
 {
     char base[sizeof(struct aiString)];
@@ -290,46 +288,25 @@ static void add_morph_channel(parser *p, const struct aiMeshMorphAnim *from, dou
     }
 }
 
-/* First and last key of all tracks, and the rate of the keys: the median distance over the track with most keys. */
-static void measure_track(parser *p, int64_t count, const double *times, int64_t *most, su_scene_clip *clip)
-{
-    if (count == 0) return;
-    if (clip->end < clip->start) clip->start = times[0], clip->end = times[count - 1];
-    clip->start = fmin(clip->start, times[0]), clip->end = fmax(clip->end, times[count - 1]);
-    if (count <= *most || count < 2) return;
-    double *gap = su_arena_alloc(p->arena, count - 1, sizeof *gap);
-    if (!gap) return;
-    for (int64_t i = 0; i + 1 < count; i++) gap[i] = times[i + 1] - times[i];
-    qsort(gap, (size_t)count - 1, sizeof *gap, su_order_doubles);
-    double median = gap[(count - 1) / 2];
-    if (median > 0.0) clip->key_rate = 1.0 / median, *most = count;
-}
-
 static int add_clip(parser *p, const struct aiAnimation *from, su_scene_clip *clip)
 {
-    /* glTF comes in milliseconds and FBX in frames, with the rate said; 0 means not said: assimp's own default is 25.
-     */
+    /* FBX comes in frames, with the rate said; 0 means not said: assimp's own default is 25. */
     double seconds = 1.0 / (from->mTicksPerSecond > 0.0 ? from->mTicksPerSecond : 25.0);
     clip->name = copy_text(p, &from->mName);
     if (!clip->name[0]) clip->name = numbered(p, "clip", clip - p->out->clip + 1);
-    clip->start = 0.0, clip->end = -1.0;
     clip->channel = su_arena_alloc(p->arena, from->mNumChannels, sizeof *clip->channel);
     clip->morph_channel = su_arena_alloc(p->arena, from->mNumMorphMeshChannels, sizeof *clip->morph_channel);
     if (!clip->channel || !clip->morph_channel) return complain(p, "not enough memory", NULL);
-    int64_t most = 0;
     for (unsigned i = 0; i < from->mNumChannels; i++) {
         su_scene_channel *c = &clip->channel[clip->channels];
         int several = 0;
         c->node = find_node(p, from->mChannels[i]->mNodeName.data, &several);
         if (c->node < 0) continue; /* it moves nothing */
-        if (several && !p->by_number)
+        if (several)
             return complain(p, "several nodes have the name of an animated node; give them unique names",
                             from->mChannels[i]->mNodeName.data);
         add_channel(p, from->mChannels[i], seconds, c);
         if (p->arena->failed) return complain(p, "not enough memory", NULL);
-        measure_track(p, c->translations, c->translation_times, &most, clip);
-        measure_track(p, c->rotations, c->rotation_times, &most, clip);
-        measure_track(p, c->scales, c->scale_times, &most, clip);
         clip->channels++;
     }
     for (unsigned i = 0; i < from->mNumMorphMeshChannels; i++) {
@@ -338,11 +315,9 @@ static int add_clip(parser *p, const struct aiAnimation *from, su_scene_clip *cl
         if (c->node < 0 || from->mMorphMeshChannels[i]->mNumKeys == 0) continue;
         add_morph_channel(p, from->mMorphMeshChannels[i], seconds, c);
         if (!c->weights || !c->times) return complain(p, "not enough memory", NULL);
-        measure_track(p, c->keys, c->times, &most, clip);
         clip->morph_channels++;
     }
-    if (clip->end < clip->start) clip->end = clip->start;
-    return 0;
+    return su_scene_measure_clip(clip, p->arena) ? complain(p, "not enough memory", NULL) : 0;
 }
 
 /* assimp splits a node of an FBX with pivots or a pre-rotation into a chain, NAME_$AssimpFbx$_Translation and so on
@@ -392,9 +367,7 @@ static void read_conventions(parser *p, const char *path)
     const char *dot = strrchr(path, '.');
     su_scene *out = p->out;
     out->format = "other", out->unit = 0.0, out->up = -1;
-    if (dot && (strcasecmp(dot, ".glb") == 0 || strcasecmp(dot, ".gltf") == 0 || strcasecmp(dot, ".vrm") == 0)) {
-        out->format = "glTF", out->unit = 1.0, out->up = 1;
-    } else if (dot && strcasecmp(dot, ".fbx") == 0) {
+    if (dot && strcasecmp(dot, ".fbx") == 0) {
         out->format = "FBX";
         out->unit = 0.01 * metadata(p->ai, "UnitScaleFactor", 1.0);
         out->up = (int32_t)metadata(p->ai, "UpAxis", 1.0);
@@ -412,7 +385,6 @@ static int copy_scene(parser *p, const char *path)
 {
     su_scene *scene = p->out;
     read_conventions(p, path);
-    p->by_number = strcmp(scene->format, "glTF") == 0;
     if (add_nodes(p)) return 1;
     scene->meshes = p->ai->mNumMeshes;
     scene->mesh = su_arena_alloc(p->arena, scene->meshes, sizeof *scene->mesh);
@@ -428,24 +400,24 @@ static int copy_scene(parser *p, const char *path)
     return 0;
 }
 
-static int parse(const char *path, su_scene *scene, char *message, size_t message_size)
+int su_assimp_scene(const char *path, su_scene *scene, char *message, size_t message_size)
 {
     parser p = {.out = scene, .arena = &scene->arena, .message = message, .message_size = message_size};
     const char *dot = strrchr(path, '.');
-    if (dot && (strcasecmp(dot, ".glb") == 0 || strcasecmp(dot, ".gltf") == 0)) {
-        int refused = su_gltf_refuse(path, message, message_size);
-        if (refused == 2) scene->arena.failed = true;
-        if (refused) return 1;
-    }
     su_fbx_name *names = NULL;
     int64_t repeats = 0;
     size_t size = 0;
     char *data = dot && strcasecmp(dot, ".fbx") == 0 ? su_control_points_text(path, scene, &size) : NULL;
     if (data) repeats = su_fbx_unique_names(data, size, &scene->arena, &names);
+    struct aiPropertyStore *store = aiCreatePropertyStore();
+    if (!store) scene->arena.failed = true;
+    if (!store) return complain(&p, "not enough memory", NULL);
+    aiSetImportPropertyInteger(store, AI_CONFIG_IMPORT_REMOVE_EMPTY_BONES, 0); /* what hangs on them belongs to us */
     if (repeats > 0 && size <= UINT32_MAX)
-        p.ai = aiImportFileFromMemory(data, (unsigned)size, 0, "fbx");
+        p.ai = aiImportFileFromMemoryWithProperties(data, (unsigned)size, 0, "fbx", store);
     else
-        p.ai = aiImportFile(path, 0);
+        p.ai = aiImportFileExWithProperties(path, 0, NULL, store);
+    aiReleasePropertyStore(store);
     if (!p.ai || !p.ai->mRootNode) complain(&p, p.ai ? "the file holds no scene" : aiGetErrorString(), NULL);
     int failed = !p.ai || !p.ai->mRootNode || copy_scene(&p, path);
     if (!failed) restore_names(&p, repeats, names);
@@ -453,13 +425,5 @@ static int parse(const char *path, su_scene *scene, char *message, size_t messag
     if (failed) return 1;
     if (strcmp(scene->format, "FBX") == 0) su_fbx_control_points(path, scene);
     if (strcmp(scene->format, "Collada") == 0) su_collada_control_points(path, scene);
-    return strcmp(scene->format, "glTF") == 0 ? su_gltf_detail(path, scene, message, message_size) : 0;
-}
-
-int su_scene_parse(const char *path, su_scene *scene, char *message, size_t message_size)
-{
-    int failed = parse(path, scene, message, message_size);
-    if (!scene->arena.failed) return failed;
-    snprintf(message, message_size, "not enough memory"); /* names, keys and more may be missing */
-    return 1;
+    return 0;
 }

@@ -1,6 +1,6 @@
 #include "io/scene/scene_load.h"
 
-#include "io/scene/scene_assimp.h"
+#include "io/scene/scene_parse.h"
 #include "io/scene/scene_stream.h"
 
 #include <errno.h>
