@@ -20,4 +20,10 @@ su_status su_polygons_triangulate(int64_t polygons, const int32_t *face_counts, 
 su_status su_polygons_merge_uv(int64_t vertices, int64_t corners, const int32_t *face_indices, int64_t *uvs, float *uv,
                                int32_t *uv_indices, su_error *err);
 
+/* Point normals of vertices at positions (vertices,3): area-weighted over the polygons. joined (vertices): vertices of
+ * one number share their normal, numbers below those of scratch (.,3); NULL: each its own. normals (vertices,3); y
+ * where there is no area. */
+void su_polygons_normals(int64_t vertices, const int32_t *joined, int64_t faces, const int32_t *face_counts,
+                         const int32_t *face_indices, const float *positions, double *scratch, float *normals);
+
 #endif
