@@ -2,7 +2,7 @@
 
 python3 skinned_glb.py GLB EXACT.npy DISPLACEMENT.npy RIG.npy ANIM.npz LIMIT [ANGLE]
 EXACT, RIG: positions (frames, vertices, 3) in metres, y up, with and without flesh; DISPLACEMENT: the flesh's motion alone.
-With all morph weights 0 the file must be the rig (1e-5 of its size); with them it may be off by LIMIT of the flesh's motion
+With all morph weights 0 the file must be the rig (1e-5 of its size; RIG -: not asked); with them it may be off by LIMIT of the flesh's motion
 (RMS). Weights lie in 0..1. ANGLE: 95th percentile of the angle to the true normals, degrees."""
 import json, struct, sys, zipfile
 import numpy as np
@@ -17,8 +17,13 @@ class Glb:
         assert struct.unpack("<4sII", data[:12]) == (b"glTF", 2, len(data))
         length = struct.unpack("<I", data[12:16])[0]
         self.doc, self.binary, self.bytes = json.loads(data[20:20 + length]), data[28 + length:], len(data)
+        self.read = {}
 
     def get(self, index):
+        if index not in self.read: self.read[index] = self.decode(index)
+        return self.read[index]
+
+    def decode(self, index):
         a = self.doc["accessors"][index]
         view, width = self.doc["bufferViews"][a["bufferView"]], WIDTH[a["type"]]
         values = np.frombuffer(self.binary, TYPES[a["componentType"]], a["count"] * width, view.get("byteOffset", 0))
@@ -95,25 +100,27 @@ class Glb:
 
 def true_normals(points, anim):
     """By area, joined where the source splits a vertex."""
-    sums, at, joined = np.zeros((len(anim["neutral"]), 3)), 0, anim["source_vertex"]
-    for count in anim["face_counts"]:
-        face = anim["face_indices"][at:at + count]
-        at += count
-        area = sum(np.cross(points[face[i]] - points[face[0]], points[face[i + 1]] - points[face[0]]) for i in range(1, count - 1))
-        for v in face: sums[joined[v]] += area
+    counts, joined = anim["face_counts"], anim["source_vertex"]
+    sums, starts = np.zeros((len(anim["neutral"]), 3)), np.cumsum(counts) - counts
+    for count in np.unique(counts):
+        face = anim["face_indices"][starts[counts == count][:, None] + np.arange(count)]
+        p = points[face]
+        area = sum(np.cross(p[:, i] - p[:, 0], p[:, i + 1] - p[:, 0]) for i in range(1, count - 1))
+        for k in range(count): np.add.at(sums, joined[face[:, k]], area)
     normals = sums[joined]
     return normals / np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-30)
 
 
 def main(path, exact, displacement, rig, anim, limit, angle=None):
-    glb, exact, displacement, rig, anim = Glb(path), np.load(exact), np.load(displacement), np.load(rig), np.load(anim)
+    glb, exact, displacement, anim = Glb(path), np.load(exact), np.load(displacement), np.load(anim)
+    rig = None if rig == "-" else np.load(rig)
     objects = anim["object_ids"] if "object_ids" in anim else np.zeros(exact.shape[1], int)
     order = [np.flatnonzero(objects == o) for o in range(objects.max() + 1)]   # vertex v of a mesh is vertex v of its object
     order = [own for own in order if len(own)]
-    size = np.linalg.norm(np.ptp(rig[0], axis=0))
+    size = np.linalg.norm(np.ptp(exact[0], axis=0))
     square, off, angles, largest = 0.0, 0.0, [], 0.0
     for k in range(len(exact)):
-        for targets, want in ((True, exact[k]), (False, rig[k])):
+        for targets, want in ((True, exact[k]), (False, rig[k])) if rig is not None else ((True, exact[k]),):
             points, normals = glb.frame(k, targets)
             assert len(points) == len(order)
             error = np.vstack([p[:len(own)] - want[own] for p, own in zip(points, order)])

@@ -158,7 +158,7 @@ static void report_morphs(su_tool *tool, const job *j)
     su_stats_number(tool, "morph_error_largest", r->largest);
     su_stats_number(tool, "morph_error_relative", whole > 0.0 ? r->rms / whole : 0.0);
     su_note(tool, "%s%lld morph targets leave %.3g m (RMS, %.2g %% of %s), %.3g m at most",
-            r->joints ? "the skin is kept; " : "", (long long)r->targets, r->rms,
+            r->joints ? "the skeleton is kept; " : "", (long long)r->targets, r->rms,
             whole > 0.0 ? 100.0 * r->rms / whole : 0.0,
             of_flesh    ? "the flesh's motion"
             : r->joints ? "what they carry"

@@ -64,33 +64,42 @@ done:
     return status;
 }
 
-/* from (layout vertices,3) at the split vertices of a part; by (16, NULL: none) turns them: points, or directions. */
+/* What vectors are. */
+typedef enum vectors { POINTS, OFFSETS, NORMALS, NORMAL_OFFSETS } vectors;
+
+/* from (layout vertices,3) at the split vertices of a part; by (16, NULL: none) takes them to another space. */
 static int put_vectors(writer *w, const su_cache_part *p, const corner_map *map, const float *from, const double *by,
-                       bool points)
+                       vectors kind)
 {
+    const float *normals = w->glb->targets->base_normal;
     float *data;
-    double turn[9] = {0};
+    double linear[9], turn[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, inverse[9];
     int index = su_glb_accessor(&w->file, map->count, 3, SU_GLB_FLOAT, SU_GLB_ATTRIBUTES, &data);
     if (index < 0) return -1;
-    if (by && !points) { /* normals: the inverse transpose */
-        double linear[9], inverse[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
-        su_affine_linear(by, linear);
-        su_inverse3(linear, inverse);
+    if (by) su_affine_linear(by, linear);
+    if (by && su_inverse3(linear, inverse) != 0.0) /* normals: the inverse transpose */
         for (int i = 0; i < 9; i++) turn[i] = inverse[3 * (i % 3) + i / 3];
-    }
     for (int64_t i = 0; i < map->count; i++) {
-        const float *x = from + 3 * (int64_t)p->vertex[map->vertex[i]];
-        double own[3] = {(double)x[0], (double)x[1], (double)x[2]}, length;
-        if (by && points) su_affine_point(by, own, own);
-        if (by && !points) {
-            const double was[3] = {own[0], own[1], own[2]};
-            su_mulv3(turn, was, own);
-            length = su_norm3(own);
-            for (int k = 0; k < 3; k++) own[k] = length > 0.0 ? own[k] / length : k == 1;
+        int64_t vertex = p->vertex[map->vertex[i]];
+        double x[3], normal[3], out[3];
+        for (int k = 0; k < 3; k++) {
+            out[k] = x[k] = (double)from[3 * vertex + k];
+            normal[k] = (double)normals[3 * vertex + k];
         }
-        for (int k = 0; k < 3; k++) data[3 * i + k] = (float)own[k];
+        if (by && kind == POINTS) {
+            su_affine_point(by, x, out);
+        } else if (by && kind == OFFSETS) {
+            su_mulv3(linear, x, out);
+        } else if (by) { /* the offsets of a normal are scaled as the normal is */
+            double turned[3], length;
+            su_mulv3(turn, normal, turned);
+            su_mulv3(turn, x, out);
+            length = su_norm3(turned);
+            for (int k = 0; k < 3; k++) out[k] = length > 0.0 ? out[k] / length : x[k];
+        }
+        for (int k = 0; k < 3; k++) data[3 * i + k] = (float)out[k];
     }
-    if (points) su_glb_range(&w->file, index, map->count, 3, data);
+    if (kind == POINTS || kind == OFFSETS) su_glb_range(&w->file, index, map->count, 3, data);
     return index;
 }
 
@@ -166,13 +175,14 @@ static su_status put_influences(writer *w, const su_cache_part *p, const corner_
     return SU_OK;
 }
 
-static su_status put_targets(writer *w, const su_cache_part *p, const corner_map *map, json_t *targets)
+static su_status put_targets(writer *w, const su_cache_part *p, const corner_map *map, const double *by,
+                             json_t *targets)
 {
     const su_glb_targets *t = w->glb->targets;
     for (int64_t k = 0; k < t->count; k++) {
         int64_t from = 3 * k * w->glb->vertices;
-        int position = put_vectors(w, p, map, t->target + from, NULL, true);
-        int normal = position < 0 ? -1 : put_vectors(w, p, map, t->target_normal + from, NULL, false);
+        int position = put_vectors(w, p, map, t->target + from, by, OFFSETS);
+        int normal = position < 0 ? -1 : put_vectors(w, p, map, t->target_normal + from, by, NORMAL_OFFSETS);
         if (normal < 0) return su_glb_no_memory(&w->file);
         w->file.bad |= json_array_append_new(targets, json_pack("{s:i, s:i}", "POSITION", position, "NORMAL", normal));
     }
@@ -205,8 +215,8 @@ static su_status put_part(writer *w, int number)
     json_t *targets = json_array(), *attributes = json_object();
     su_status status;
     SU_GO(map_corners(p, &map, w->err));
-    int position = put_vectors(w, p, &map, g->targets->base, by, true);
-    int normal = position < 0 ? -1 : put_vectors(w, p, &map, g->targets->base_normal, by, false);
+    int position = put_vectors(w, p, &map, g->targets->base, by, POINTS);
+    int normal = position < 0 ? -1 : put_vectors(w, p, &map, g->targets->base_normal, by, NORMALS);
     int uv = p->uvs ? put_uv(w, p, &map) : 0, lookup = g->lookup ? put_lookup(w, p, &map) : 0,
         indices = put_triangles(w, p, &map);
     if (position < 0 || normal < 0 || uv < 0 || lookup < 0 || indices < 0) {
@@ -214,7 +224,7 @@ static su_status put_part(writer *w, int number)
         goto done;
     }
     if (to->skinned) SU_GO(put_influences(w, p, &map, attributes));
-    if (to->targets) SU_GO(put_targets(w, p, &map, targets));
+    if (to->targets) SU_GO(put_targets(w, p, &map, by, targets));
     w->file.bad |= json_object_set_new(attributes, "POSITION", json_integer(position));
     w->file.bad |= json_object_set_new(attributes, "NORMAL", json_integer(normal));
     if (p->uvs) w->file.bad |= json_object_set_new(attributes, "TEXCOORD_0", json_integer(uv));
@@ -345,7 +355,7 @@ static su_status place_on_tree(writer *w)
         const su_cache_part *p = &w->parts->part[i];
         place *to = &w->place[i];
         to->targets = has_flesh(g, p);
-        to->carrier = to->targets ? -1 : carrier_of(g->skin, p);
+        to->carrier = carrier_of(g->skin, p);
         to->skinned = to->carrier < 0;
     }
     list_joints(w);

@@ -23,7 +23,7 @@ typedef struct su_glb {       /* borrowed for the call */
 
 /* Polygons become triangles (fans). The vertices of each mesh are those of its object in their order; a vertex with
  * several texture coordinates stands once more for each further one, behind all of them. With a skin there are the
- * source's nodes; an object that hangs on its own node and has no flesh stays there, without a skin. The clip starts at
+ * source's nodes; an object that hangs on its own node as a whole stays there, without a skin. The clip starts at
  * time 0; the number of its first frame is in the extras of the asset. Writes under the final name only when whole. */
 su_status su_glb_save(const char *path, const su_glb *glb, const su_cache_parts *parts, su_error *err);
 
