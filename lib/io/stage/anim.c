@@ -1,6 +1,8 @@
 #include "io/stage/anim.h"
 #include "io/stage/field.h"
 
+#include <math.h>
+
 #define DIM(count) SU_DIM(su_anim, count)
 #define REAL(field, ...) SU_REAL(su_anim, field, __VA_ARGS__)
 #define INDEX(field, ...) SU_INDEX(su_anim, field, __VA_ARGS__)
@@ -61,9 +63,19 @@ static su_status check_nodes(const su_anim *anim, const char *path, su_error *er
                        "%s: of node_parent, node_rest, node_keys, bone_node, bone_bind, object_node and weights some "
                        "are missing",
                        path);
+    SU_TRY(su_check_at_least(anim->objects, 1, "objects", path, err));
+    SU_TRY(su_check_at_least(anim->B, 1, "bones", path, err));
     for (int64_t i = 0; i < anim->nodes; i++)
         if (anim->node_parent[i] >= i)
             return su_fail(err, SU_INPUT, "%s: 'node_parent' has element %lld before its parent", path, (long long)i);
+    for (int64_t i = 0; i < anim->F * anim->nodes; i++) {
+        const float *q = anim->node_keys + 10 * i + 3;
+        double square = 0.0;
+        for (int k = 0; k < 4; k++) square += (double)q[k] * (double)q[k];
+        if (!(fabs(square - 1.0) < 1e-3)) /* far above rounding, far below any other mistake */
+            return su_fail(err, SU_INPUT, "%s: 'node_keys' has no unit quaternion at element %lld", path,
+                           (long long)(10 * i + 3));
+    }
     return SU_OK;
 }
 
