@@ -16,14 +16,14 @@ glb, exact, displacement, anim = Glb(path), np.load(exact), np.load(displacement
 bpy.ops.wm.read_factory_settings(use_empty=True)
 scene = bpy.context.scene
 scene.render.fps = round(float(fps))
-bpy.ops.import_scene.gltf(filepath=path, guess_original_bind_pose=False)
+bpy.ops.import_scene.gltf(filepath=path)
 bones = {bone.name for o in bpy.data.objects if o.type == "ARMATURE" for bone in o.data.bones}
 for skin in glb.doc.get("skins", []):
     assert {glb.doc["nodes"][j]["name"] for j in skin["joints"]} <= bones, bones
 objects = anim["object_ids"]
 order = [own for own in (np.flatnonzero(objects == o) for o in range(objects.max() + 1)) if len(own)]
 used = np.isin(np.arange(exact.shape[1]), anim["face_indices"])   # Blender drops vertices without faces
-meshes = [bpy.data.objects[next(n["name"] for n in glb.doc["nodes"] if n.get("mesh") == i)] for i in range(len(order))]
+meshes = [next(o for o in bpy.data.objects if o.type == "MESH" and o.data.name == mesh["name"]) for mesh in glb.doc["meshes"]]
 square = largest = 0.0
 for k in range(len(exact)):
     scene.frame_set(k)

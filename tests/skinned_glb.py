@@ -135,8 +135,9 @@ def main(path, exact, displacement, rig, anim, limit, angle=None):
             for n, own in zip(normals, order):
                 angles.append(np.degrees(np.arccos(np.clip((n[:len(own)] * truth[own]).sum(1), -1, 1))))
     relative = np.sqrt(square / (displacement ** 2).sum())
-    print("%d targets, %d bytes, %.3g %% of the flesh's motion, %.3g m at most; the rig alone to %.2g of the size" % (
-        max(len(m["primitives"][0].get("targets", [])) for m in glb.doc["meshes"]), glb.bytes, 100 * relative, largest, off / size), end="")
+    print("%d targets, %d bytes, %.3g %% of the flesh's motion, %.3g m at most" % (
+        max(len(m["primitives"][0].get("targets", [])) for m in glb.doc["meshes"]), glb.bytes, 100 * relative, largest), end="")
+    if rig is not None: print("; the rig alone to %.2g of the size" % (off / size), end="")
     if angles:
         tail = np.percentile(np.concatenate(angles), 95)
         print("; normals to %.3g degrees (95 of 100)" % tail, end="")

@@ -376,7 +376,7 @@ static su_status write_cache(void *context, int threads, su_error *err)
     static const float uv[] = {0, 0, 1, 0, 0, 1};
     static const char *const names[] = {"body"};
     static const char *const nodes[] = {"up", "down", "hat"};
-    static const int32_t parents[] = {-1, 0, 1}, joint_nodes[] = {0, 1}, object_nodes[] = {2}, same[] = {0, 1, 2, 3};
+    static const int32_t parents[] = {-1, 0, 1}, joint_nodes[] = {0, 1, 0}, object_nodes[] = {2}, same[] = {0, 1, 2, 3};
     static const double neutral[3 * VERTICES] = {0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1};
     static const float weights[] = {1, 0, 0.5f, 0.5f, 0, 1, 0.25f, 0.75f};
     double rest[16 * 3] = {0}, root[16 * FRAMES] = {0};
@@ -389,7 +389,8 @@ static su_status write_cache(void *context, int threads, su_error *err)
     }
     const su_cache_skin skin = {.frames = FRAMES,
                                 .nodes = 3,
-                                .joints = 2,
+                                .joints = 3,
+                                .weighted = 2,
                                 .vertices = VERTICES,
                                 .node_names = nodes,
                                 .node_parent = parents,

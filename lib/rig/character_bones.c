@@ -229,6 +229,27 @@ static void place_segments(su_character *c, const double *carried, const double 
     }
 }
 
+/* Joints without weight, such as the one that all others hang on: glTF has them among the joints of a skin, and readers
+ * that make bones of joints (Blender) find the bind pose of a chain only where it has no gap. */
+static su_status find_links(su_character *c, const su_bind_pose *bind, su_arena *scratch, su_error *err)
+{
+    const su_scene *scene = c->scene;
+    uint8_t *mark;
+    TAKE(scratch, mark, scene->nodes);
+    TAKE(&c->arena, c->linked_node, scene->nodes);
+    for (int64_t b = 0; b < c->B; b++)
+        for (int32_t n = c->bone_node[b]; c->bone_deforms[b] && n >= c->root_node; n = scene->node[n].parent)
+            mark[n] = 1;
+    for (int64_t b = 0; b < c->B; b++) mark[c->bone_node[b]] = 0;
+    for (int64_t i = 0; i < scene->instances; i++) mark[scene->instance[i].node] = 0;
+    mark[0] = 0; /* the scene itself */
+    for (int64_t n = 0; n < scene->nodes; n++)
+        if (mark[n]) c->linked_node[c->linked++] = (int32_t)n;
+    TAKE(&c->arena, c->linked_rest, 16 * c->linked);
+    for (int64_t i = 0; i < c->linked; i++) su_bind_pose_node(bind, c->linked_node[i], c->linked_rest + 16 * i);
+    return SU_OK;
+}
+
 su_status su_character_skeleton(su_character *c, const su_bind_pose *bind, su_error *err)
 {
     const su_scene *scene = c->scene;
@@ -269,6 +290,7 @@ su_status su_character_skeleton(su_character *c, const su_bind_pose *bind, su_er
     c->root_node = root;
     su_bind_pose_node(bind, root, rest);
     make_rigid(rest, c->root_rest, c->root_adjust);
+    if (strcmp(scene->format, "glTF") != 0) SU_GO(find_links(c, bind, &scratch, err)); /* FBX names those with weight */
     for (int64_t i = 0; i < c->objects; i++)
         for (int64_t p = c->parts - 1; p >= 0; p--)
             if (c->part[p].object == i)

@@ -45,8 +45,9 @@ su_status su_node_tree_create(const su_character *c, su_arena *arena, su_node_tr
     TAKE(arena, out->parent, out->nodes);
     TAKE(arena, out->rest, 16 * out->nodes);
     TAKE(arena, out->scene_node, out->nodes);
-    TAKE(arena, out->bone_node, c->B);
-    TAKE(arena, out->bone_bind, 16 * c->B);
+    out->joints = c->B + c->linked;
+    TAKE(arena, out->joint_node, out->joints);
+    TAKE(arena, out->joint_bind, 16 * out->joints);
     TAKE(arena, out->object_node, c->objects);
     if (converted) {
         out->names[0] = "metres";
@@ -63,10 +64,15 @@ su_status su_node_tree_create(const su_character *c, su_arena *arena, su_node_tr
     }
     for (int64_t b = 0; b < c->B; b++) { /* bone = node . adjust, and the skin is bound to the bone's rest */
         const double *rest = c->bone_rest + 16 * b;
-        double *bind = out->bone_bind + 16 * b;
-        out->bone_node[b] = (int32_t)(c->bone_node[b] + shift);
+        double *bind = out->joint_bind + 16 * b;
+        out->joint_node[b] = (int32_t)(c->bone_node[b] + shift);
         if (su_affine_inverse(rest, bind) == 0.0) su_affine_identity(bind);
         su_affine_multiply(c->bone_adjust + 16 * b, bind, bind);
+    }
+    for (int64_t i = 0; i < c->linked; i++) {
+        double *bind = out->joint_bind + 16 * (c->B + i);
+        out->joint_node[c->B + i] = (int32_t)(c->linked_node[i] + shift);
+        if (su_affine_inverse(c->linked_rest + 16 * i, bind) == 0.0) su_affine_identity(bind);
     }
     for (int64_t p = 0; p < c->parts; p++) out->object_node[c->part[p].object] = (int32_t)(c->part[p].node + shift);
     return SU_OK;

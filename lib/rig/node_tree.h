@@ -16,8 +16,9 @@ typedef struct su_node_tree {
     int32_t *parent;      /* (nodes) an earlier node; -1 at roots */
     double *rest;         /* (nodes,16) to the parent, in the node pose of the file; of roots: to the world, m, y up */
     int32_t *scene_node;  /* (nodes) of the scene; -1: what turns its axes and unit into ours */
-    int32_t *bone_node;   /* (B) */
-    double *bone_bind;    /* (B,16) neutral skin to the node of each bone: inverse bind matrix */
+    int64_t joints;       /* the bones, then those without weight */
+    int32_t *joint_node;  /* (joints) */
+    double *joint_bind;   /* (joints,16) neutral skin to the node of each: inverse bind matrix */
     int32_t *object_node; /* (objects) */
 } su_node_tree;
 

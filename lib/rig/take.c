@@ -230,7 +230,8 @@ su_status su_take_save(const su_take *take, const char *path, const su_scene_cli
                     .objects = c->objects,
                     .K = c->K,
                     .B = c->B,
-                    .nodes = take->tree.nodes};
+                    .nodes = take->tree.nodes,
+                    .joints = take->tree.joints};
     point_stream points = {take, threads, progress};
     su_field_stream stream = {"points", write_points, &points};
     SU_TRY(describe(take, clip, meta, err));
@@ -244,7 +245,7 @@ su_status su_take_save(const su_take *take, const char *path, const su_scene_cli
     anim.bones = take->bones, anim.bone_rest = c->bone_rest, anim.bone_parent = c->bone_parent;
     anim.bone_segments = c->bone_segments, anim.rigid = c->rigid;
     anim.node_parent = take->tree.parent, anim.node_rest = take->tree.rest, anim.node_keys = take->node_keys;
-    anim.bone_node = take->tree.bone_node, anim.bone_bind = take->tree.bone_bind;
+    anim.joint_node = take->tree.joint_node, anim.joint_bind = take->tree.joint_bind;
     anim.object_node = take->tree.object_node;
     SU_GO(SU_FILE_ALLOC(&anim.file, &anim.times, anim.F, err));
     SU_GO(SU_FILE_ALLOC(&anim.file, &anim.weights, c->nbar * c->B, err));

@@ -171,8 +171,7 @@ static void report_morphs(su_tool *tool, const job *j)
             "vertex falls away, and the targets make up for it; --joints keeps more, but few viewers play more than "
             "four",
             (long long)r->reduced, j->set.joints, 100.0 * r->cut);
-    if (j->layout.morph_error > 0.0 && r->rms > 1.001 * j->layout.morph_error * whole && whole > 0.0 &&
-        r->rms > 1e-5 * whole)
+    if (r->bound > 0.0 && r->rms > 1.001 * r->bound)
         su_warn(tool, "%lld targets do not reach the %.3g %% that were asked for", (long long)r->targets,
                 100.0 * j->layout.morph_error);
 }

@@ -305,6 +305,7 @@ static su_status glb_commit(su_cache_writer *w, su_error *err)
                                       .rms = targets.rms,
                                       .largest = targets.largest,
                                       .motion = targets.motion,
+                                      .bound = targets.bound,
                                       .joints = skin ? l->skin->joints : 0,
                                       .reduced = w->skin.reduced,
                                       .cut = w->skin.cut};

@@ -29,6 +29,7 @@ typedef struct su_cache_report {
     bool approximated;           /* false: the format is exact, and the rest is 0 */
     int64_t targets;             /* morph targets */
     double rms, largest, motion; /* of what is left; RMS of the motion that the targets carry */
+    double bound;                /* that rms was to keep; 0: none */
     int64_t joints;              /* of the skin that was kept; 0: none */
     int64_t reduced;             /* skin vertices with more joints than were kept */
     double cut;                  /* the largest share of their weight that fell away */

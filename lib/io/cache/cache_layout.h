@@ -9,6 +9,7 @@
  * as in supple.anim (docs/formats.md). */
 typedef struct su_cache_skin {
     int64_t frames, nodes, joints;
+    int64_t weighted;              /* of the joints: the first, which have weights */
     int64_t vertices;              /* of the welded skin */
     const char *const *node_names; /* (nodes) */
     const int32_t *node_parent;    /* (nodes) an earlier node; -1: root */
@@ -19,7 +20,7 @@ typedef struct su_cache_skin {
     const int32_t *object_node;    /* (objects of the layout) */
     const int32_t *skin_vertex;    /* (vertices of the layout) */
     const double *neutral;         /* (vertices,3) m */
-    const float *weights;          /* (vertices,joints) */
+    const float *weights;          /* (vertices,weighted) */
     int most_joints;               /* of one vertex: the strongest are kept */
 } su_cache_skin;
 

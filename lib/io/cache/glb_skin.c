@@ -33,7 +33,7 @@ static int slots_of(const su_cache_skin *s)
     int slots = 1;
     for (int64_t v = 0; v < s->vertices; v++) {
         int own = 0;
-        for (int64_t b = 0; b < s->joints; b++) own += s->weights[v * s->joints + b] > 0.0f;
+        for (int64_t b = 0; b < s->weighted; b++) own += s->weights[v * s->weighted + b] > 0.0f;
         if (own > slots) slots = own;
     }
     if (slots > s->most_joints) slots = s->most_joints;
@@ -79,13 +79,13 @@ su_status su_glb_skin_create(const su_cache_skin *s, su_glb_skin *out, su_error 
     SU_GO(SU_ALLOC(&out->joints, 16 * s->joints, "a skin", err));
     for (int64_t n = 0; n < s->nodes; n++) out->fixed[n] = is_fixed(s, n);
     for (int64_t v = 0; v < s->vertices; v++) {
-        const float *row = s->weights + v * s->joints;
+        const float *row = s->weights + v * s->weighted;
         int32_t *joint = out->joint + v * out->slots;
         float *weight = out->weight + v * out->slots;
         double all = 0.0, kept = 0.0;
         int most = s->most_joints < out->slots ? s->most_joints : out->slots;
-        out->reduced += strongest(row, s->joints, most, joint, weight) > most;
-        for (int64_t b = 0; b < s->joints; b++) all += row[b] > 0.0f ? (double)row[b] : 0.0;
+        out->reduced += strongest(row, s->weighted, most, joint, weight) > most;
+        for (int64_t b = 0; b < s->weighted; b++) all += row[b] > 0.0f ? (double)row[b] : 0.0;
         for (int k = 0; k < most; k++) kept += (double)weight[k];
         if (!(kept > 0.0)) {
             status = su_fail(err, SU_INPUT, "skin vertex %lld has no weight", (long long)v);

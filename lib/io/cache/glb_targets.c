@@ -279,7 +279,7 @@ su_status su_glb_targets_fit(const su_cache_layout *l, su_glb_skin *skin, const 
         }
         bound = fmax(l->morph_error * motion, skin ? FINEST * size_of(skin->source) : 0.0);
     }
-    inner = bound;
+    inner = out->bound = bound;
     for (int i = 0; i < TRIES; i++) {
         SU_GO(fit_positions(&f, &principal, inner, err));
         measure(&f, left);

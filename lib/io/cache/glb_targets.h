@@ -17,6 +17,7 @@ typedef struct su_glb_targets {
     float *target, *target_normal; /* (count,vertices,3) */
     float *weights;                /* (frames,count) */
     double rms, largest;           /* m, in the world: what is left over frames and vertices */
+    double bound;                  /* m, that rms was to keep: not below what 32-bit positions hold; 0: none */
     double motion;                 /* m, RMS: of what the targets carry, without a skin about its mean */
 } su_glb_targets;
 

@@ -11,8 +11,10 @@ static const size_t counts[] = {
     offsetof(su_anim, F),       offsetof(su_anim, nbar), offsetof(su_anim, T), offsetof(su_anim, P),
     offsetof(su_anim, corners), offsetof(su_anim, N),    offsetof(su_anim, s), offsetof(su_anim, uvs),
     offsetof(su_anim, objects), offsetof(su_anim, K),    offsetof(su_anim, B), offsetof(su_anim, nodes),
+    offsetof(su_anim, joints),
 };
-static const char *const count_names[] = {"F", "nbar", "T", "P", "corners", "N", "s", "uvs", "objects", "K", "B", "J"};
+static const char *const count_names[] = {"F",   "nbar",    "T", "P", "corners", "N", "s",
+                                          "uvs", "objects", "K", "B", "J",       "L"};
 
 static const su_field fields[] = {
     REAL(points, SU_F32, 0, "m", "skin at every frame as the rig gives it, root frame", DIM(F), DIM(nbar), 3),
@@ -46,25 +48,27 @@ static const su_field fields[] = {
          4, 4),
     REAL(node_keys, SU_F32, SU_FIELD_OPTIONAL, "1, source",
          "the same at every frame: translation, rotation w x y z, scale", DIM(F), DIM(nodes), 10),
-    INDEX(bone_node, SU_I32, SU_FIELD_OPTIONAL, 0, DIM(nodes), 0, "node of each bone", DIM(B)),
-    REAL(bone_bind, SU_F64, SU_FIELD_OPTIONAL, "1, m", "neutral skin to the node of each bone: inverse bind matrix",
-         DIM(B), 4, 4),
+    INDEX(joint_node, SU_I32, SU_FIELD_OPTIONAL, 0, DIM(nodes), 0, "node of each bone, then of joints without weight",
+          DIM(joints)),
+    REAL(joint_bind, SU_F64, SU_FIELD_OPTIONAL, "1, m", "neutral skin to the node of each joint: inverse bind matrix",
+         DIM(joints), 4, 4),
     INDEX(object_node, SU_I32, SU_FIELD_OPTIONAL, 0, DIM(nodes), 0, "node of each object", DIM(objects)),
 };
 
 /* The node tree of the source is there as a whole, or not at all. */
 static su_status check_nodes(const su_anim *anim, const char *path, su_error *err)
 {
-    int there = !!anim->node_parent + !!anim->node_rest + !!anim->node_keys + !!anim->bone_node + !!anim->bone_bind +
+    int there = !!anim->node_parent + !!anim->node_rest + !!anim->node_keys + !!anim->joint_node + !!anim->joint_bind +
                 !!anim->object_node;
     if (there == 0) return SU_OK;
     if (there < 6 || !anim->weights)
         return su_fail(err, SU_INPUT,
-                       "%s: of node_parent, node_rest, node_keys, bone_node, bone_bind, object_node and weights some "
+                       "%s: of node_parent, node_rest, node_keys, joint_node, joint_bind, object_node and weights some "
                        "are missing",
                        path);
     SU_TRY(su_check_at_least(anim->objects, 1, "objects", path, err));
     SU_TRY(su_check_at_least(anim->B, 1, "bones", path, err));
+    SU_TRY(su_check_at_least(anim->joints, anim->B, "joints", path, err));
     for (int64_t i = 0; i < anim->nodes; i++)
         if (anim->node_parent[i] >= i)
             return su_fail(err, SU_INPUT, "%s: 'node_parent' has element %lld before its parent", path, (long long)i);
