@@ -60,7 +60,7 @@ typedef struct su_character {
     uint8_t *bone_deforms; /* (B) carries flesh, not only rigid parts */
     su_skin skin;          /* over nbar, into bones */
 
-    int64_t linked;       /* nodes that carry nothing between and above the joints of flesh */
+    int64_t linked;       /* joints that carry nothing */
     int32_t *linked_node; /* (linked) */
     double *linked_rest;  /* (linked,16) in the neutral pose */
 

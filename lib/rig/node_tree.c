@@ -31,6 +31,7 @@ static bool is_made_up(const su_character *c)
     bool used = children == 0 || !is_identity(root->local);
     for (int64_t i = 0; i < scene->instances; i++) used |= scene->instance[i].node == 0;
     for (int64_t b = 0; b < c->B; b++) used |= c->bone_node[b] == 0;
+    for (int64_t i = 0; i < c->linked; i++) used |= c->linked_node[i] == 0;
     for (int64_t k = 0; k < scene->clips; k++)
         for (int64_t i = 0; i < scene->clip[k].channels; i++) used |= scene->clip[k].channel[i].node == 0;
     return !used;
