@@ -87,6 +87,11 @@ colour = a["color"][:, :3]
 assert abs(colour[:, [0, 2]] - [0.25, 0.5]).max() < 1e-3 and abs(colour[:, 1] - np.maximum(rest[a["source_vertex"], 1], 0)).max() < 1e-3
 PY
 ok $? "positions, parameters and colours are those of the rig"
+"$python" -c '
+import numpy as np
+a = np.load("body.anim.npz")
+assert len(a["uv"]) == len(a["source_vertex"]) < len(a["uv_indices"]), (len(a["uv"]), len(a["source_vertex"]))' 2>log.txt
+ok $? "a grid without seams has a texture coordinate a vertex"
 supple poses -q body.anim.npz --at $(cat body.poses) --young color.g --young-low 1 --young-high 9 --poisson body.tip.csv --poisson-low 0.3 \
     --poisson-high 0.45 -o body.poses.npz && "$python" - <<'PY'
 import numpy as np

@@ -100,6 +100,15 @@ assert (a["face_counts"] == b["face_counts"]).all() and (a["face_indices"] == b[
 assert len(a["points"]) == 400 and abs(world(a) - world(b)).max() < 2e-4
 PY
     ok $? "an FBX keeps its polygons and the order of its control points"
+    "$python" - <<'PY'
+import numpy as np
+x = np.load("fbx.npz")
+corner = np.column_stack([x["face_indices"], x["uv"][x["uv_indices"]]])
+joined = len(np.unique(corner, axis=0))
+pairs = np.unique(np.column_stack([x["face_indices"], x["uv_indices"]]), axis=0)
+assert len(pairs) == joined < 0.3 * len(corner) and len(x["uv"]) <= joined, (len(pairs), joined, len(corner), len(x["uv"]))
+PY
+    ok $? "corners of a vertex with equal texture coordinates share one"
 else
     skip "FBX control points" "no data or numpy"
 fi

@@ -367,6 +367,7 @@ typedef struct cache_case {
     const char *name;
     int texture;
     const char *files[4]; /* that it writes */
+    bool skin;
 } cache_case;
 
 static su_status write_cache(void *context, int threads, su_error *err)
@@ -377,8 +378,39 @@ static su_status write_cache(void *context, int threads, su_error *err)
     static const int32_t uv_indices[] = {0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2}, ids[] = {0, 0, 0, 0};
     static const float uv[] = {0, 0, 1, 0, 0, 1};
     static const char *const names[] = {"body"};
+    static const char *const nodes[] = {"up", "down", "hat"};
+    static const int32_t parents[] = {-1, 0, 1}, joint_nodes[] = {0, 1, 0}, object_nodes[] = {2}, same[] = {0, 1, 2, 3};
+    static const double neutral[3 * VERTICES] = {0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1};
+    static const float weights[] = {1, 0, 0.5f, 0.5f, 0, 1, 0.25f, 0.75f};
+    double rest[16 * 3] = {0}, root[16 * FRAMES] = {0};
+    float keys[10 * 3 * FRAMES] = {0};
+    for (int i = 0; i < 12; i++) rest[16 * (i / 4) + 5 * (i % 4)] = 1.0;
+    for (int i = 0; i < 4 * FRAMES; i++) root[16 * (i / 4) + 5 * (i % 4)] = 1.0;
+    for (int i = 0; i < 3 * FRAMES; i++) {
+        keys[10 * i] = 0.1f * (float)i, keys[10 * i + 3] = 1.0f;
+        for (int k = 7; k < 10; k++) keys[10 * i + k] = 1.0f;
+    }
+    const su_cache_skin skin = {.frames = FRAMES,
+                                .nodes = 3,
+                                .joints = 3,
+                                .weighted = 2,
+                                .vertices = VERTICES,
+                                .node_names = nodes,
+                                .node_parent = parents,
+                                .node_rest = rest,
+                                .node_keys = keys,
+                                .joint_node = joint_nodes,
+                                .joint_bind = rest,
+                                .object_node = object_nodes,
+                                .skin_vertex = same,
+                                .neutral = neutral,
+                                .weights = weights,
+                                .most_joints = 4};
     const su_cache_layout layout = {.frames = FRAMES,
                                     .vertices = VERTICES,
+                                    .skin = what->skin ? &skin : NULL,
+                                    .root = what->skin ? root : NULL,
+                                    .morph_error = what->skin ? 0.02 : 0.0,
                                     .faces = 4,
                                     .corners = 12,
                                     .uvs = 3,
@@ -422,15 +454,16 @@ static su_status write_cache(void *context, int threads, su_error *err)
 static void caches(void **unused)
 {
     (void)unused;
-    static const cache_case cases[] = {{"a.abc", 0, {"a.abc"}},
-                                       {"a.usda", 0, {"a.usda"}},
-                                       {"a.pc2", 0, {"a.pc2"}},
-                                       {"a.mdd", 0, {"a.mdd"}},
-                                       {"a.%04d.obj", 0, {"a.0000.obj", "a.0005.obj"}},
-                                       {"a.npy", 0, {"a.npy"}},
-                                       {"a.glb", 0, {"a.glb"}},
-                                       {"a.vat.json", SU_IMAGE_HALF, {"a.vat.json"}},
-                                       {"b.vat.json", SU_IMAGE_PNG, {"b.vat.json"}}};
+    static const cache_case cases[] = {{"a.abc", 0, {"a.abc"}, false},
+                                       {"a.usda", 0, {"a.usda"}, false},
+                                       {"a.pc2", 0, {"a.pc2"}, false},
+                                       {"a.mdd", 0, {"a.mdd"}, false},
+                                       {"a.%04d.obj", 0, {"a.0000.obj", "a.0005.obj"}, false},
+                                       {"a.npy", 0, {"a.npy"}, false},
+                                       {"a.glb", 0, {"a.glb"}, false},
+                                       {"skin.glb", 0, {"skin.glb"}, true},
+                                       {"a.vat.json", SU_IMAGE_HALF, {"a.vat.json"}, false},
+                                       {"b.vat.json", SU_IMAGE_PNG, {"b.vat.json"}, false}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         failing_memory_check(cases[i].name, write_cache, (void *)(uintptr_t)&cases[i]);
 }

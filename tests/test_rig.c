@@ -380,6 +380,25 @@ static void polygons_keep_area_and_orientation(void **unused)
     assert_true(fabs(area - (3.0 + 0.5 + 1.0)) < 1e-12);
 }
 
+/* Two quads with a common edge, a coordinate a corner: at the edge those of vertex 1 agree, those of vertex 2 do not.
+ * The fourth coordinate is used by two vertices and stays one; the last is used by none. */
+static void equal_texture_coordinates_of_a_vertex_are_one(void **unused)
+{
+    (void)unused;
+    const int32_t corners[] = {0, 1, 2, 3, 1, 4, 5, 2};
+    int32_t indices[] = {0, 1, 2, 3, 4, 3, 5, 6};
+    float uv[] = {0, 0, 1, 0, 1, 1, 0, 1, 1, 0, 2, 1, 1, 1.5f, 9, 9};
+    const float want[] = {0, 0, 1, 0, 1, 1, 0, 1, 2, 1, 1, 1.5f};
+    const int32_t want_indices[] = {0, 1, 2, 3, 1, 3, 4, 5};
+    int64_t uvs = 8;
+    for (int again = 0; again < 2; again++) {
+        assert_int_equal(su_polygons_merge_uv(6, 8, corners, &uvs, uv, indices, NULL), SU_OK);
+        assert_int_equal(uvs, 6);
+        assert_memory_equal(uv, want, sizeof want);
+        assert_memory_equal(indices, want_indices, sizeof want_indices);
+    }
+}
+
 static void root_of_points_is_their_rigid_motion(void **unused)
 {
     (void)unused;
@@ -409,6 +428,7 @@ int main(void)
         cmocka_unit_test(dual_quaternions_keep_the_radius),
         cmocka_unit_test(welding_joins_what_moves_together),
         cmocka_unit_test(polygons_keep_area_and_orientation),
+        cmocka_unit_test(equal_texture_coordinates_of_a_vertex_are_one),
         cmocka_unit_test(root_of_points_is_their_rigid_motion),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
 #include "geometry/mat3.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static void area_vector(const double *points, int32_t a, int32_t b, int32_t c, double out[3])
 {
@@ -93,4 +94,68 @@ su_status su_polygons_triangulate(int64_t polygons, const int32_t *face_counts, 
     *count = made;
     if (dropped) *dropped = left_out;
     return SU_OK;
+}
+
+su_status su_polygons_merge_uv(int64_t vertices, int64_t corners, const int32_t *face_indices, int64_t *uvs, float *uv,
+                               int32_t *uv_indices, su_error *err)
+{
+    int32_t *first = NULL, *next = NULL, *number = NULL; /* chains of the corners of a vertex that differ */
+    int64_t kept = 0;
+    su_status status;
+    SU_GO(SU_ALLOC(&first, vertices, "texture coordinates", err));
+    SU_GO(SU_ALLOC(&next, corners, "texture coordinates", err));
+    SU_GO(SU_ALLOC(&number, *uvs, "texture coordinates", err));
+    for (int64_t v = 0; v < vertices; v++) first[v] = -1;
+    for (int64_t i = 0; i < *uvs; i++) number[i] = -1;
+    for (int64_t k = 0; k < corners; k++) {
+        const float *own = uv + 2 * (int64_t)uv_indices[k];
+        int32_t at = first[face_indices[k]];
+        for (; at >= 0; at = next[at]) {
+            const float *other = uv + 2 * (int64_t)uv_indices[at];
+            if (own[0] == other[0] && own[1] == other[1]) break;
+        }
+        if (at < 0)
+            next[k] = first[face_indices[k]], first[face_indices[k]] = (int32_t)k;
+        else
+            uv_indices[k] = uv_indices[at];
+        number[uv_indices[k]] = 0;
+    }
+    for (int64_t i = 0; i < *uvs; i++) {
+        if (number[i] < 0) continue;
+        memmove(uv + 2 * kept, uv + 2 * i, 2 * sizeof *uv);
+        number[i] = (int32_t)kept++;
+    }
+    for (int64_t k = 0; k < corners; k++) uv_indices[k] = number[uv_indices[k]];
+    *uvs = kept;
+done:
+    free(first), free(next), free(number);
+    return status;
+}
+
+void su_polygons_normals(int64_t vertices, const int32_t *joined, int64_t faces, const int32_t *face_counts,
+                         const int32_t *face_indices, const float *positions, double *sum, float *normals)
+{
+    for (int64_t v = 0; v < vertices; v++) memset(sum + 3 * (joined ? joined[v] : v), 0, 3 * sizeof *sum);
+    for (int64_t f = 0, at = 0; f < faces; at += face_counts[f], f++) {
+        const int32_t *face = face_indices + at;
+        double normal[3] = {0, 0, 0}; /* twice the polygon's area vector: fans from its first corner */
+        for (int32_t k = 2; k < face_counts[f]; k++) {
+            double a[3], b[3], n[3];
+            for (int i = 0; i < 3; i++) {
+                a[i] = (double)positions[3 * (int64_t)face[k - 1] + i] - (double)positions[3 * (int64_t)face[0] + i];
+                b[i] = (double)positions[3 * (int64_t)face[k] + i] - (double)positions[3 * (int64_t)face[0] + i];
+            }
+            su_cross3(a, b, n);
+            for (int i = 0; i < 3; i++) normal[i] += n[i];
+        }
+        for (int32_t k = 0; k < face_counts[f]; k++) {
+            double *to = sum + 3 * (int64_t)(joined ? joined[face[k]] : face[k]);
+            for (int i = 0; i < 3; i++) to[i] += normal[i];
+        }
+    }
+    for (int64_t v = 0; v < vertices; v++) {
+        const double *n = sum + 3 * (joined ? joined[v] : v);
+        double length = su_norm3(n);
+        for (int i = 0; i < 3; i++) normals[3 * v + i] = (float)(length > 0.0 ? n[i] / length : i == 1);
+    }
 }

@@ -1,4 +1,4 @@
-/* Triangles of polygons in space. */
+/* Triangles of polygons in space, texture coordinates of their corners. */
 #ifndef SU_GEOMETRY_POLYGON_H
 #define SU_GEOMETRY_POLYGON_H
 
@@ -13,5 +13,17 @@
 su_status su_polygons_triangulate(int64_t polygons, const int32_t *face_counts, const int32_t *face_indices,
                                   const int32_t *remap, const double *points, int32_t *triangles, int64_t *count,
                                   int64_t *dropped, su_error *err);
+
+/* Corners of one vertex whose texture coordinates are equal, number by number, get one coordinate, the one of the first
+ * of them: formats that store one a corner would make every polygon an island of its own. uv (*uvs,2), uv_indices
+ * (corners) and *uvs are rewritten: coordinates that nobody uses any more are left out, the others keep their order. */
+su_status su_polygons_merge_uv(int64_t vertices, int64_t corners, const int32_t *face_indices, int64_t *uvs, float *uv,
+                               int32_t *uv_indices, su_error *err);
+
+/* Point normals of vertices at positions (vertices,3): area-weighted over the polygons. joined (vertices): vertices of
+ * one number share their normal, numbers below those of scratch (.,3); NULL: each its own. normals (vertices,3); y
+ * where there is no area. */
+void su_polygons_normals(int64_t vertices, const int32_t *joined, int64_t faces, const int32_t *face_counts,
+                         const int32_t *face_indices, const float *positions, double *scratch, float *normals);
 
 #endif

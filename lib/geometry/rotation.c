@@ -1,8 +1,9 @@
 #include "geometry/rotation.h"
 
-#include "geometry/mat3.h"
+#include "geometry/affine.h"
 
 #include <float.h>
+#include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -241,4 +242,22 @@ void su_rigid_fit(long long count, const double *a, const double *b, const doubl
     su_nearest_rotation(h, r);
     su_mulv3(r, from, c);
     for (int i = 0; i < 3; i++) c[i] = to[i] - c[i];
+}
+
+void su_affine_split_matrix(const double m[16], double t[3], double r[9], double s[3])
+{
+    double linear[9];
+    su_affine_linear(m, linear);
+    su_affine_translation(m, t);
+    for (int j = 0; j < 3; j++)
+        s[j] = sqrt(linear[j] * linear[j] + linear[3 + j] * linear[3 + j] + linear[6 + j] * linear[6 + j]);
+    if (su_det3(linear) < 0.0) s[0] = -s[0];
+    for (int i = 0; i < 9; i++) r[i] = s[i % 3] != 0.0 ? linear[i] / s[i % 3] : i % 4 == 0;
+}
+
+void su_affine_split(const double m[16], double t[3], double q[4], double s[3])
+{
+    double r[9];
+    su_affine_split_matrix(m, t, r, s);
+    su_quaternion_of(r, q);
 }

@@ -16,6 +16,11 @@ void su_mean_rotation(const double *const quaternions[4], double r[9]);
 /* Unit quaternion with w >= 0 of a rotation matrix, and back. */
 void su_quaternion_of(const double r[9], double q[4]);
 void su_quaternion_matrix(const double q[4], double r[9]);
+/* m (16, affine, row-major) = translation t (3), rotation q (4) and scale s (3) along its own axes, in this order from
+ * the left; exact where m has no shear. A mirrored m has s[0] < 0; an axis without length keeps that of the identity.
+ */
+void su_affine_split(const double m[16], double t[3], double q[4], double s[3]);
+void su_affine_split_matrix(const double m[16], double t[3], double r[9], double s[3]);
 /* to (n,3): vectors from (n,3), each turned by its quaternion (n,4) or, back, by the inverse of it; to may be from. */
 void su_turn_vectors(int64_t n, const double *quaternions, const double *from, double *to);
 void su_turn_back_vectors(int64_t n, const double *quaternions, const double *from, double *to);

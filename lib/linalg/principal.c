@@ -38,8 +38,10 @@ static void average(const work *w, float *mean)
     }
 }
 
-static su_status eigenvectors(work *w, int64_t wanted, int64_t *kept, su_error *err)
+static su_status eigenvectors(work *w, int64_t wanted, double bound, int64_t *kept, su_error *err)
 {
+    double left = 0.0, allowed = bound * bound * (double)(w->frames * w->columns / 3);
+    for (int64_t f = 0; f < w->frames; f++) left += w->gram[f * w->frames + f]; /* dsyevr overwrites it */
     lapack_int n = (lapack_int)w->frames, found = 0, info;
     lapack_int first = (lapack_int)(w->frames - wanted + 1), *support = NULL;
     SU_TRY(SU_ALLOC(&support, 2 * w->frames, "principal shapes", err));
@@ -49,7 +51,11 @@ static su_status eigenvectors(work *w, int64_t wanted, int64_t *kept, su_error *
     free(support);
     if (info != 0) return su_fail(err, SU_NUMERICS, "principal shapes: LAPACK dsyevr ended with %d", (int)info);
     *kept = 0; /* directions that carry nothing are rounding */
-    for (int64_t k = 0; k < found; k++) *kept += w->lambda[k] > 1e-13 * w->lambda[found - 1] && w->lambda[k] > 0.0;
+    for (int64_t k = found - 1; k >= 0 && !(bound > 0.0 && left <= allowed); k--) {
+        if (!(w->lambda[k] > 1e-13 * w->lambda[found - 1] && w->lambda[k] > 0.0)) break;
+        left -= w->lambda[k];
+        ++*kept;
+    }
     return SU_OK;
 }
 
@@ -89,8 +95,8 @@ static void project(work *w, su_principal *out, const double *weights)
     out->rms = sqrt(sum / points), out->largest = sqrt(largest), out->motion = sqrt(all / points);
 }
 
-su_status su_principal_shapes(int64_t frames, int64_t columns, const float *values, int64_t wanted, su_principal *out,
-                              su_error *err)
+su_status su_principal_shapes(int64_t frames, int64_t columns, const float *values, int64_t wanted, double bound,
+                              su_principal *out, su_error *err)
 {
     work w = {.frames = frames, .columns = columns, .values = values};
     double *weights = NULL;
@@ -110,7 +116,7 @@ su_status su_principal_shapes(int64_t frames, int64_t columns, const float *valu
         cblas_dsyrk(CblasRowMajor, CblasUpper, CblasNoTrans, (int)frames, (int)width, 1.0, w.block, (int)width,
                     at ? 1.0 : 0.0, w.gram, (int)frames); /* the upper half by rows is the lower one by columns */
     }
-    if (wanted > 0) SU_GO(eigenvectors(&w, wanted, &kept, err));
+    if (wanted > 0) SU_GO(eigenvectors(&w, wanted, bound, &kept, err));
     out->count = kept;
     SU_GO(SU_ALLOC(&out->shapes, kept * columns, "principal shapes", err));
     SU_GO(SU_ALLOC(&out->weights, frames * kept, "principal shapes", err));

@@ -15,10 +15,11 @@ typedef struct su_principal {
     double motion;       /* root mean square of the motion about the mean, for comparison */
 } su_principal;
 
-/* values (frames,columns), columns a multiple of 3. Works on the frames x frames matrix of products: memory of a few
- * blocks of columns besides the result. Signs are fixed: the largest weight of each shape is positive. */
-su_status su_principal_shapes(int64_t frames, int64_t columns, const float *values, int64_t wanted, su_principal *out,
-                              su_error *err);
+/* values (frames,columns), columns a multiple of 3. wanted: the most shapes; bound: fewer where so many leave no more
+ * than this, as rms below says (0: all that are wanted). Works on the frames x frames matrix of products: memory of a
+ * few blocks of columns besides the result. Signs are fixed: the largest weight of each shape is positive. */
+su_status su_principal_shapes(int64_t frames, int64_t columns, const float *values, int64_t wanted, double bound,
+                              su_principal *out, su_error *err);
 void su_principal_free(su_principal *principal);
 
 #endif

@@ -383,8 +383,12 @@ su_status su_character_create(const su_scene *scene, const su_character_options 
     SU_GO(cut_triangles(out, err));
     SU_GO(mark_rigid(out, err));
     SU_GO(su_character_skeleton(out, &bind, err));
-    if (strcmp(scene->format, "FBX") == 0 || strcmp(scene->format, "Collada") == 0)
+    if (strcmp(scene->format, "FBX") == 0 || strcmp(scene->format, "Collada") == 0) {
         SU_GO(su_character_source_order(out, &scratch, err));
+        if (out->uv)
+            SU_GO(su_polygons_merge_uv(out->N, out->corners, out->face_indices, &out->uvs, out->uv, out->uv_indices,
+                                       err));
+    }
 done:
     su_arena_free(&scratch);
     if (status != SU_OK) su_character_free(out);

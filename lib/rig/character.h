@@ -60,6 +60,10 @@ typedef struct su_character {
     uint8_t *bone_deforms; /* (B) carries flesh, not only rigid parts */
     su_skin skin;          /* over nbar, into bones */
 
+    int64_t linked;       /* joints that carry nothing */
+    int32_t *linked_node; /* (linked) */
+    double *linked_rest;  /* (linked,16) in the neutral pose */
+
     int32_t root_node; /* lowest common ancestor of the joints */
     double root_rest[16], root_adjust[16];
 

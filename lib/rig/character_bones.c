@@ -229,6 +229,42 @@ static void place_segments(su_character *c, const double *carried, const double 
     }
 }
 
+/* Joints that carry nothing: those of skins, and for formats that list only joints with weight what lies between and
+ * above the joints of flesh. Readers that make bones of joints (Blender) find the bind pose of a chain only where it
+ * has no gap.
+ */
+static su_status find_links(su_character *c, const su_bind_pose *bind, su_arena *scratch, su_error *err)
+{
+    const su_scene *scene = c->scene;
+    uint8_t *taken, *between;
+    TAKE(scratch, taken, scene->nodes);
+    TAKE(scratch, between, scene->nodes);
+    TAKE(&c->arena, c->linked_node, scene->nodes);
+    TAKE(&c->arena, c->linked_rest, 16 * scene->nodes);
+    for (int64_t b = 0; b < c->B; b++) taken[c->bone_node[b]] = 1;
+    for (int64_t p = 0; p < c->parts; p++) {
+        const su_scene_mesh *mesh = &scene->mesh[c->part[p].mesh];
+        for (int64_t b = 0; b < mesh->bones; b++) {
+            double rest[16];
+            int32_t node = mesh->bone[b].node;
+            if (taken[node] || su_affine_inverse(mesh->bone[b].inverse_bind, rest) == 0.0) continue;
+            su_affine_multiply(c->part[p].bind, rest, c->linked_rest + 16 * c->linked);
+            c->linked_node[c->linked++] = node, taken[node] = 1;
+        }
+    }
+    if (strcmp(scene->format, "glTF") == 0) return SU_OK;
+    for (int64_t b = 0; b < c->B; b++)
+        for (int32_t n = c->bone_node[b]; c->bone_deforms[b] && n >= c->root_node; n = scene->node[n].parent)
+            between[n] = 1;
+    for (int64_t i = 0; i < scene->instances; i++) between[scene->instance[i].node] = 0;
+    for (int64_t n = 1; n < scene->nodes; n++) { /* 0 is the scene itself */
+        if (!between[n] || taken[n]) continue;
+        su_bind_pose_node(bind, (int32_t)n, c->linked_rest + 16 * c->linked);
+        c->linked_node[c->linked++] = (int32_t)n;
+    }
+    return SU_OK;
+}
+
 su_status su_character_skeleton(su_character *c, const su_bind_pose *bind, su_error *err)
 {
     const su_scene *scene = c->scene;
@@ -269,6 +305,7 @@ su_status su_character_skeleton(su_character *c, const su_bind_pose *bind, su_er
     c->root_node = root;
     su_bind_pose_node(bind, root, rest);
     make_rigid(rest, c->root_rest, c->root_adjust);
+    SU_GO(find_links(c, bind, &scratch, err));
     for (int64_t i = 0; i < c->objects; i++)
         for (int64_t p = c->parts - 1; p >= 0; p--)
             if (c->part[p].object == i)

@@ -77,17 +77,11 @@ static void rotation_at(const su_scene_channel *c, double t, double q[4])
 /* m = T R S of the channel at t; a part without keys comes from the node pose. */
 static void channel_local(const su_scene_channel *c, double t, double m[16])
 {
-    double translation[3], scale[3], q[4], linear[9], r[9];
-    su_affine_linear(m, linear);
-    su_affine_translation(m, translation);
-    for (int j = 0; j < 3; j++)
-        scale[j] = sqrt(linear[j] * linear[j] + linear[3 + j] * linear[3 + j] + linear[6 + j] * linear[6 + j]);
-    if (su_det3(linear) < 0.0) scale[0] = -scale[0];
+    double translation[3], scale[3], q[4], r[9], linear[9];
+    su_affine_split_matrix(m, translation, r, scale);
     if (c->rotations > 0) {
         rotation_at(c, t, q);
         su_quaternion_matrix(q, r);
-    } else {
-        for (int i = 0; i < 9; i++) r[i] = scale[i % 3] != 0.0 ? linear[i] / scale[i % 3] : i % 4 == 0;
     }
     if (c->translations > 0)
         interpolate(c->translations, c->translation_times, c->translation, 3, c->translation_mode, t, translation);
@@ -96,11 +90,16 @@ static void channel_local(const su_scene_channel *c, double t, double m[16])
     su_affine_set(linear, translation, m);
 }
 
+void su_scene_local(const su_scene *scene, const su_scene_clip *clip, double time, double *local)
+{
+    for (int64_t i = 0; i < scene->nodes; i++) memcpy(local + 16 * i, scene->node[i].local, 16 * sizeof *local);
+    for (int64_t i = 0; clip && i < clip->channels; i++)
+        channel_local(&clip->channel[i], time, local + 16 * clip->channel[i].node);
+}
+
 void su_scene_pose(const su_scene *scene, const su_scene_clip *clip, double time, double *world)
 {
-    for (int64_t i = 0; i < scene->nodes; i++) memcpy(world + 16 * i, scene->node[i].local, 16 * sizeof *world);
-    for (int64_t i = 0; clip && i < clip->channels; i++)
-        channel_local(&clip->channel[i], time, world + 16 * clip->channel[i].node);
+    su_scene_local(scene, clip, time, world);
     for (int64_t i = 0; i < scene->nodes; i++)
         if (scene->node[i].parent >= 0)
             su_affine_multiply(world + 16 * scene->node[i].parent, world + 16 * i, world + 16 * i);

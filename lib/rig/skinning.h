@@ -6,6 +6,9 @@
 
 #include <stdint.h>
 
+/* local (nodes,16): node to its parent, as su_scene_pose has it to the scene. */
+void su_scene_local(const su_scene *scene, const su_scene_clip *clip, double time, double *local);
+
 /* world (nodes,16): node to scene, in the scene's own unit and axes, at a time (s) of the clip (NULL: the node pose).
  * Translation and scale are interpolated linearly, rotation by slerp on the shorter arc; stepped and cubic
  * tracks as glTF 2.0 (appendix C) says; outside its keys a track holds. */

@@ -47,6 +47,8 @@ static void sample_frame(su_take *take, const su_scene_clip *clip, int64_t frame
 {
     const su_character *c = take->character;
     double time = take->range.start + (double)frame / take->range.fps, now[16], inverse[16];
+    su_scene_local(c->scene, clip, time, world);
+    su_node_tree_keys(&take->tree, world, take->node_keys + SU_NODE_KEY * take->tree.nodes * frame);
     su_scene_pose(c->scene, clip, time, world);
     su_affine_multiply(c->convert, world + 16 * c->root_node, now);
     su_affine_multiply(now, c->root_adjust, now);
@@ -73,6 +75,7 @@ su_status su_take_create(const su_character *c, const su_scene_clip *clip, const
     int64_t F = range->frames, most = 1;
     memset(out, 0, sizeof *out);
     out->character = c, out->range = *range;
+    SU_GO(su_node_tree_create(c, &out->arena, &out->tree, err));
     for (int64_t i = 0; i < c->scene->meshes; i++)
         if (c->scene->mesh[i].shapes > most) most = c->scene->mesh[i].shapes;
     double *world = su_arena_alloc(&scratch, 16 * c->scene->nodes, sizeof *world);
@@ -80,7 +83,8 @@ su_status su_take_create(const su_character *c, const su_scene_clip *clip, const
     out->root = su_arena_alloc(&out->arena, 16 * F, sizeof(double));
     out->bones = su_arena_alloc(&out->arena, 16 * F * c->B, sizeof(double));
     out->shape_weights = su_arena_alloc(&out->arena, F * c->K, sizeof(double));
-    if (!world || !shapes || !out->root || !out->bones || !out->shape_weights) {
+    out->node_keys = su_arena_alloc(&out->arena, F * out->tree.nodes, SU_NODE_KEY * sizeof(float));
+    if (!world || !shapes || !out->root || !out->bones || !out->shape_weights || !out->node_keys) {
         status =
             su_fail(err, SU_AGAIN, "not enough memory for %lld frames of %lld bones", (long long)F, (long long)c->B);
         goto done;
@@ -201,6 +205,7 @@ static su_status describe(const su_take *take, const su_scene_clip *clip, json_t
     bad |= json_object_set_new(meta, "param_names", name_list(take->parameters.s, take->parameters.names));
     bad |= json_object_set_new(meta, "object_names", name_list(c->objects, c->object_names));
     bad |= json_object_set_new(meta, "bone_names", name_list(c->B, c->bone_names));
+    bad |= json_object_set_new(meta, "node_names", name_list(take->tree.nodes, take->tree.names));
     const char **morph_names = su_calloc(c->K, sizeof *morph_names);
     if (!morph_names) return su_fail(err, SU_AGAIN, "out of memory for meta");
     for (int64_t k = 0; k < c->K; k++) morph_names[k] = c->morph[k].name;
@@ -224,7 +229,9 @@ su_status su_take_save(const su_take *take, const char *path, const su_scene_cli
                     .uvs = c->uvs,
                     .objects = c->objects,
                     .K = c->K,
-                    .B = c->B};
+                    .B = c->B,
+                    .nodes = take->tree.nodes,
+                    .joints = take->tree.joints};
     point_stream points = {take, threads, progress};
     su_field_stream stream = {"points", write_points, &points};
     SU_TRY(describe(take, clip, meta, err));
@@ -237,6 +244,9 @@ su_status su_take_save(const su_take *take, const char *path, const su_scene_cli
     anim.morphs = c->K ? c->morphs : NULL;
     anim.bones = take->bones, anim.bone_rest = c->bone_rest, anim.bone_parent = c->bone_parent;
     anim.bone_segments = c->bone_segments, anim.rigid = c->rigid;
+    anim.node_parent = take->tree.parent, anim.node_rest = take->tree.rest, anim.node_keys = take->node_keys;
+    anim.joint_node = take->tree.joint_node, anim.joint_bind = take->tree.joint_bind;
+    anim.object_node = take->tree.object_node;
     SU_GO(SU_FILE_ALLOC(&anim.file, &anim.times, anim.F, err));
     SU_GO(SU_FILE_ALLOC(&anim.file, &anim.weights, c->nbar * c->B, err));
     for (int64_t f = 0; f < anim.F; f++)

@@ -4,6 +4,7 @@
 
 #include "core/progress.h"
 #include "rig/character.h"
+#include "rig/node_tree.h"
 #include "rig/parameters.h"
 
 #include <jansson.h>
@@ -31,7 +32,9 @@ typedef struct su_take {
     double *bones;         /* (F,B,16) in the root frame */
     double *shape_weights; /* (F,K) */
     su_parameters parameters;
-    int dual; /* skinned by dual quaternions, not linearly */
+    su_node_tree tree;
+    float *node_keys; /* (F,nodes,SU_NODE_KEY) */
+    int dual;         /* skinned by dual quaternions, not linearly */
 } su_take;
 
 /* Everything but the points. The character must outlive the take. */

@@ -77,10 +77,15 @@ def write_obj(path, object_, points):
         out.write("o %s\n" % object_.name.replace(" ", "_"))
         for i, p in enumerate(points):
             out.write("v %.9g %.9g %.9g" % p + (" %.6g %.6g %.6g" % colours[i] if colours else "") + "\n")
-        for uv in layer.data if layer else []:
-            out.write("vt %.9g %.9g\n" % tuple(uv.uv))
+        numbers, texture = {}, []   # corners of a vertex with equal coordinates share one: what is joined stays joined
+        for loop, uv in zip(mesh.loops, layer.data if layer else []):
+            key = (loop.vertex_index,) + tuple(uv.uv)
+            if key not in numbers:
+                numbers[key] = len(numbers) + 1
+                out.write("vt %.9g %.9g\n" % key[1:])
+            texture.append(numbers[key])
         for polygon in mesh.polygons:
-            corners = ["%d/%d" % (mesh.loops[i].vertex_index + 1, i + 1) if layer else str(mesh.loops[i].vertex_index + 1)
+            corners = ["%d/%d" % (mesh.loops[i].vertex_index + 1, texture[i]) if layer else str(mesh.loops[i].vertex_index + 1)
                        for i in polygon.loop_indices]
             out.write("f %s\n" % " ".join(corners))
 

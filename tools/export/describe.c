@@ -89,6 +89,56 @@ static su_status prepare_glb(su_tool *tool, job *j)
     return SU_OK;
 }
 
+/* The most targets where only the error is asked for. */
+enum { MORPHS_MOST = 1000, MORPHS_WHOLE = 8 };
+/* What targets may leave of the flesh's motion where a skin is kept. */
+#define MORPH_ERROR 0.02
+
+/* The source's skeleton and skin, where they can be kept, and how many targets then. */
+static su_status keep_skin(su_tool *tool, job *j)
+{
+    const su_anim *anim = &j->anim;
+    su_cache_layout *l = &j->layout;
+    bool keep = j->set.what == WHAT_POINTS && !j->set.bind && !j->set.no_skin && anim->weights;
+    if (keep && !anim->node_keys)
+        su_note(tool, "%s: holds no node tree, so the targets get the whole motion; importing it again keeps the skin",
+                j->anim_path);
+    if (keep && anim->node_keys && !j->root)
+        su_note(tool, "without the motion of the root frame there is no skeleton; the targets get the whole motion");
+    keep = keep && anim->node_keys && j->root;
+    l->morph_error = j->set.morph_error > 0.0 ? j->set.morph_error : keep && !j->set.morphs ? MORPH_ERROR : 0.0;
+    l->morphs = j->set.morphs ? j->set.morphs : l->morph_error > 0.0 ? MORPHS_MOST : MORPHS_WHOLE;
+    if (!keep) return SU_OK;
+    int64_t row = 10 * anim->nodes;
+    SU_TRY(SU_ALLOC(&j->node_names, anim->nodes, "names", &tool->err));
+    for (int64_t n = 0; n < anim->nodes; n++) {
+        const char *name = su_file_name(&anim->file, "node_names", n);
+        j->node_names[n] = name ? name : "node";
+    }
+    if (j->step > 1) SU_TRY(SU_ALLOC(&j->node_keys, l->frames * row, "keys", &tool->err));
+    for (int64_t k = 0; k < l->frames && j->node_keys; k++)
+        memcpy(j->node_keys + k * row, anim->node_keys + (j->first + k * j->step) * row,
+               (size_t)row * sizeof *j->node_keys);
+    j->skin = (su_cache_skin){.frames = l->frames,
+                              .nodes = anim->nodes,
+                              .joints = anim->joints,
+                              .weighted = anim->B,
+                              .vertices = anim->nbar,
+                              .node_names = j->node_names,
+                              .node_parent = anim->node_parent,
+                              .node_rest = anim->node_rest,
+                              .node_keys = j->node_keys ? j->node_keys : anim->node_keys + j->first * row,
+                              .joint_node = anim->joint_node,
+                              .joint_bind = anim->joint_bind,
+                              .object_node = anim->object_node,
+                              .skin_vertex = anim->source_vertex,
+                              .neutral = anim->neutral,
+                              .weights = anim->weights,
+                              .most_joints = j->set.joints};
+    l->skin = &j->skin;
+    return SU_OK;
+}
+
 /* Games think as glTF does; a mesh that is lit wants normals. */
 static su_status prepare_vat(su_tool *tool, job *j)
 {
@@ -171,10 +221,11 @@ su_status export_describe(su_tool *tool, job *j)
                                   .unit = unit,
                                   .up = up,
                                   .root = j->root,
-                                  .morphs = j->set.morphs,
+                                  .joined = j->set.bind ? NULL : anim->source_vertex,
                                   .texture = j->set.texture,
                                   .displacement = j->set.what == WHAT_DISPLACEMENT,
                                   .clip = su_meta_text(meta, "clip", NULL),
                                   .application = "supple " SU_VERSION};
+    if (format == SU_CACHE_GLB) SU_TRY(keep_skin(tool, j));
     return j->set.bind ? bind_mesh(tool, j) : SU_OK;
 }

@@ -17,10 +17,10 @@
 enum { WHAT_POINTS, WHAT_DISPLACEMENT };
 
 typedef struct settings {
-    int format, space, up, what, morphs, texture, samples;
+    int format, space, up, what, morphs, joints, texture, samples;
     const char *frames, *amplitude, *bind, *shutter;
-    double unit, offset;
-    bool velocities, normals, rig;
+    double unit, offset, morph_error;
+    bool velocities, normals, rig, no_skin;
 } settings;
 
 typedef struct job {
@@ -37,7 +37,10 @@ typedef struct job {
     int64_t first, last, step; /* frames of the shot that are written */
     const char **names;        /* (objects) */
     su_cache_layout layout;
-    su_obj carried; /* --bind: a mesh that rides on the skin */
+    su_cache_skin skin;      /* glb: of the source */
+    const char **node_names; /* (skin.nodes) */
+    float *node_keys;        /* (frames,nodes,10) where frames are left out; NULL: those of the animation */
+    su_obj carried;          /* --bind: a mesh that rides on the skin */
     su_bind bind;
     double *carried_points;                /* (carried.vertices,3) root frame, m */
     double *points, *displacement;         /* (block,nbar,3) */
@@ -49,6 +52,8 @@ typedef struct job {
     double *root;                          /* (frames,4,4) of the frames that are written: glb */
     float *amplitude;                      /* (nbar) largest |A u| of each vertex, m */
     double largest;                        /* of all */
+    int32_t *copies;                       /* (nbar) source vertices of each */
+    double square;                         /* sum of |A u|^2 over the source vertices of the frames written, m^2 */
     su_cache_report report;
     double rebuild_seconds, write_seconds;
 } job;

@@ -2,6 +2,7 @@
 #include "export.h"
 
 #include "core/threads.h"
+#include "geometry/polygon.h"
 
 #include <math.h>
 #include <string.h>
@@ -26,6 +27,7 @@ static su_status rebuild(su_tool *tool, job *j, int64_t first, int64_t count)
             float *amplitude = &j->amplitude[i % j->anim.nbar];
             if (square > (double)*amplitude * (double)*amplitude) *amplitude = (float)sqrt(square);
             if (square > j->largest * j->largest) j->largest = sqrt(square);
+            if ((frame - j->first) % j->step == 0) j->square += square * j->copies[i % j->anim.nbar];
         }
         if (!points) memcpy(j->points, j->displacement, (size_t)(count * columns) * sizeof *j->points);
     } else if (j->has_model) {
@@ -46,8 +48,8 @@ static su_status write_sample(su_tool *tool, job *j, su_cache_writer *writer, in
         su_frame_window_sample(j->window, frame, offset, offset != 0.0 ? j->between : NULL, j->velocities);
     for (int64_t i = 0; i < 3 * j->layout.vertices && j->set.velocities; i++) j->velocities[i] *= (float)j->fps;
     if (j->set.normals)
-        su_expand_normals(j->layout.vertices, j->set.bind ? NULL : j->anim.source_vertex, j->layout.faces,
-                          j->layout.face_counts, j->layout.face_indices, points, j->scratch, j->normals);
+        su_polygons_normals(j->layout.vertices, j->set.bind ? NULL : j->anim.source_vertex, j->layout.faces,
+                            j->layout.face_counts, j->layout.face_indices, points, j->scratch, j->normals);
     return su_cache_frame(writer, points, j->velocities, j->normals, &tool->err);
 }
 

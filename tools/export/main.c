@@ -22,6 +22,7 @@ static void job_free(job *j)
     su_frame_window_free(j->window);
     free(j->offsets), free(j->cut), free(j->between), free(j->normals), free(j->velocities), free(j->scratch);
     free(j->names), free(j->points), free(j->displacement), free(j->root), free(j->amplitude);
+    free(j->node_names), free(j->node_keys), free(j->copies);
 }
 
 /* ---- loading ---- */
@@ -114,6 +115,8 @@ static su_status allocate(su_tool *tool, job *j, int64_t block)
     SU_TRY(SU_ALLOC(&j->points, block * 3 * j->anim.nbar, "frames", err));
     if (j->has_sim) SU_TRY(SU_ALLOC(&j->displacement, block * 3 * j->anim.nbar, "frames", err));
     SU_TRY(SU_ALLOC(&j->amplitude, j->anim.nbar, "amplitudes", err));
+    SU_TRY(SU_ALLOC(&j->copies, j->anim.nbar, "amplitudes", err));
+    for (int64_t v = 0; v < j->anim.N; v++) j->copies[j->anim.source_vertex[v]]++;
     int reach = j->set.samples ? SU_REACH_SPLINE : j->set.velocities ? SU_REACH_DIFFERENCES : 0;
     SU_TRY(su_frame_window_create(3 * j->layout.vertices, reach, &j->window, err));
     if (j->set.samples) SU_TRY(SU_ALLOC(&j->between, 3 * j->layout.vertices, "samples", err));
@@ -137,6 +140,42 @@ static su_status save_amplitude(su_tool *tool, job *j)
     return status;
 }
 
+/* Root mean square of A u over the source vertices and frames that are written, m. */
+static double flesh_motion(const job *j)
+{
+    return sqrt(j->square / (double)(((j->last - j->first) / j->step + 1) * j->anim.N));
+}
+
+static void report_morphs(su_tool *tool, const job *j)
+{
+    const su_cache_report *r = &j->report;
+    double flesh = flesh_motion(j);
+    bool of_flesh = j->layout.morph_error > 0.0 && flesh > 0.0;
+    double whole = of_flesh ? flesh : r->motion;
+    su_stats_integer(tool, "morphs", r->targets);
+    su_stats_integer(tool, "joints", r->joints);
+    su_stats_number(tool, "morph_error_rms", r->rms);
+    su_stats_number(tool, "morph_error_largest", r->largest);
+    su_stats_number(tool, "morph_error_relative", whole > 0.0 ? r->rms / whole : 0.0);
+    su_note(tool, "%s%lld morph targets leave %.3g m (RMS, %.2g %% of %s), %.3g m at most",
+            r->joints ? "the skeleton is kept; " : "", (long long)r->targets, r->rms,
+            whole > 0.0 ? 100.0 * r->rms / whole : 0.0,
+            of_flesh    ? "the flesh's motion"
+            : r->joints ? "what they carry"
+                        : "the motion about the mean",
+            r->largest);
+    if (r->reduced)
+        su_warn(
+            tool,
+            "%lld skin vertices have more than %d joints: the strongest are kept, at most %.2g %% of the weight of a "
+            "vertex falls away, and the targets make up for it; --joints keeps more, but few viewers play more than "
+            "four",
+            (long long)r->reduced, j->set.joints, 100.0 * r->cut);
+    if (r->bound > 0.0 && r->rms > 1.001 * r->bound)
+        su_warn(tool, "%lld targets do not reach the %.3g %% that were asked for", (long long)r->targets,
+                100.0 * j->layout.morph_error);
+}
+
 static void report(su_tool *tool, const job *j)
 {
     int64_t frames = (j->last - j->first) / j->step + 1;
@@ -150,13 +189,7 @@ static void report(su_tool *tool, const job *j)
     if (j->has_sim) snprintf(motion, sizeof motion, "flesh moves up to %.4g m", j->largest);
     su_note(tool, "%s: frames %.9g-%.9g, %lld vertices; %s", su_base_name(tool->output), j->layout.frame_start,
             j->layout.frame_start + (double)(j->last - j->first), (long long)j->layout.vertices, motion);
-    if (!j->report.shapes) return;
-    double whole = j->report.motion > 0.0 ? j->report.motion : 1.0;
-    su_stats_integer(tool, "morphs", j->report.shapes);
-    su_stats_number(tool, "morph_error_rms", j->report.rms);
-    su_stats_number(tool, "morph_error_largest", j->report.largest);
-    su_note(tool, "%lld morph targets leave %.3g m (RMS, %.2g %% of the motion about the mean), %.3g m at most",
-            (long long)j->report.shapes, j->report.rms, 100.0 * j->report.rms / whole, j->report.largest);
+    if (j->report.approximated) report_morphs(tool, j);
 }
 
 static su_status run(su_tool *tool, job *j)
@@ -174,6 +207,7 @@ static su_status run(su_tool *tool, job *j)
     su_status status = su_cache_create(tool->output, (su_cache_format)j->set.format, &j->layout, &writer, &tool->err);
     if (status == SU_OK) {
         status = export_frames(tool, j, writer, block);
+        su_cache_motion(writer, flesh_motion(j));
         if (status == SU_OK)
             status = su_cache_commit(writer, &j->report, &tool->err);
         else
@@ -188,7 +222,7 @@ static su_status run(su_tool *tool, job *j)
 
 int main(int argc, char **argv)
 {
-    job j = {.set = {.morphs = 8}};
+    job j = {.set = {.joints = 4}};
     settings *set = &j.set;
     const su_option options[] = {
         {.name = "format",
@@ -259,8 +293,28 @@ int main(int argc, char **argv)
          .argument = "K",
          .low = 1,
          .high = 1000,
-         .help = "Morph targets of a glb: principal shapes of the clip in the root frame (default 8, what every viewer "
-                 "plays)."},
+         .help =
+             "Shapes behind the morph targets of a glb, at most. Default: as --morph-error asks; 8 without a skin."},
+        {.name = "morph-error",
+         .kind = SU_OPT_NUMBER,
+         .target = &set->morph_error,
+         .argument = "E",
+         .low = 1e-6,
+         .high = 1.0,
+         .help =
+             "As few morph targets as leave this of the flesh's motion (RMS; default 2%; without a skin: --morphs)."},
+        {.name = "joints",
+         .kind = SU_OPT_INT,
+         .target = &set->joints,
+         .argument = "N",
+         .low = 1,
+         .high = 64,
+         .help = "The most joints of a vertex in a glb (default 4, what every viewer plays); the targets make up for "
+                 "others."},
+        {.name = "no-skin",
+         .kind = SU_OPT_FLAG,
+         .target = &set->no_skin,
+         .help = "Leave skeleton and skin out of a glb: the targets get the whole motion, a node that of the root."},
         {.name = "texture",
          .kind = SU_OPT_CHOICE,
          .target = &set->texture,

@@ -12,7 +12,6 @@
 #include "io/cache/sequence_files.h"
 #include "io/cache/usda.h"
 #include "io/cache/vat.h"
-#include "linalg/principal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,6 +44,8 @@ struct su_cache_writer {
     su_mdd_writer mdd;
     su_output npy;
     su_output spool; /* glb: all frames, mapped at the end, never committed */
+    su_glb_skin skin;
+    double motion, unskinnable; /* glb: what errors are held against; what the skin cannot take anywhere, m^2 */
     su_cache_report report;
 };
 
@@ -249,11 +250,16 @@ static su_status npy_frame(su_cache_writer *w, const float *points, const float 
 static su_status npy_commit(su_cache_writer *w, su_error *err) { return su_output_commit(&w->npy, err); }
 static void npy_abandon(su_cache_writer *w) { su_output_abandon(&w->npy); }
 
-/* ---- glTF: all frames must be known before the first shape is; they wait in a file beside the output ---- */
+/* ---- glTF: all frames must be known before the first shape is; they wait in a file beside the output, with a skin as
+ * what it does not do ---- */
 
 static su_status glb_create(su_cache_writer *w, su_error *err)
 {
     SU_TRY(su_cache_parts_create(&w->layout, &w->parts, err));
+    if (w->layout.skin) {
+        SU_TRY(su_glb_skin_create(w->layout.skin, &w->skin, err));
+        SU_TRY(SU_ALLOC(&w->gathered[0], 3 * w->layout.vertices, "a frame", err));
+    }
     SU_TRY(su_output_open(&w->spool, w->path, err));
     unlink(w->spool.temporary);
     return SU_OK;
@@ -263,36 +269,48 @@ static su_status glb_frame(su_cache_writer *w, const float *points, const float 
                            su_error *err)
 {
     (void)velocities, (void)normals;
+    if (w->layout.skin) {
+        su_glb_skin_pose(&w->skin, w->written);
+        su_glb_unskin(&w->layout, &w->skin, w->written, points, w->gathered[0], &w->unskinnable);
+        points = w->gathered[0];
+    }
     return su_output_write(&w->spool, points, (size_t)w->layout.vertices * 3 * sizeof *points, err);
 }
 
 static su_status glb_commit(su_cache_writer *w, su_error *err)
 {
     const su_cache_layout *l = &w->layout;
-    su_principal principal = {0};
+    su_glb_skin *skin = l->skin ? &w->skin : NULL;
+    su_glb_targets targets = {0};
     size_t bytes = (size_t)l->frames * (size_t)l->vertices * 3 * sizeof(float);
     if (fflush(w->spool.stream) != 0) return su_fail(err, SU_AGAIN, "%s: cannot write", w->path);
     void *map = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fileno(w->spool.stream), 0);
     if (map == MAP_FAILED) return su_fail(err, SU_AGAIN, "%s: cannot map %zu bytes", w->path, bytes);
-    su_status status = su_principal_shapes(l->frames, 3 * l->vertices, map, l->morphs, &principal, err);
+    su_status status = su_glb_targets_fit(l, skin, map, w->motion, w->unskinnable, &targets, err);
     munmap(map, bytes);
     if (status == SU_OK) {
-        const su_glb_morphs morphs = {.frames = l->frames,
-                                      .vertices = l->vertices,
-                                      .shapes = principal.count,
-                                      .fps = l->fps / l->frame_step,
-                                      .base = principal.mean,
-                                      .shape = principal.shapes,
-                                      .weights = principal.weights,
-                                      .root = l->root,
-                                      .name = l->clip,
-                                      .application = l->application,
-                                      .provenance = l->provenance,
-                                      .frame_start = l->frame_start};
-        status = su_glb_save(w->path, &morphs, &w->parts, err);
-        w->report = (su_cache_report){principal.count, principal.rms, principal.largest, principal.motion};
+        const su_glb glb = {.frames = l->frames,
+                            .vertices = l->vertices,
+                            .fps = l->fps / l->frame_step,
+                            .targets = &targets,
+                            .skin = skin,
+                            .root = l->root,
+                            .name = l->clip,
+                            .application = l->application,
+                            .provenance = l->provenance,
+                            .frame_start = l->frame_start};
+        status = su_glb_save(w->path, &glb, &w->parts, err);
+        w->report = (su_cache_report){.approximated = true,
+                                      .targets = targets.count,
+                                      .rms = targets.rms,
+                                      .largest = targets.largest,
+                                      .motion = targets.motion,
+                                      .bound = targets.bound,
+                                      .joints = skin ? l->skin->joints : 0,
+                                      .reduced = w->skin.reduced,
+                                      .cut = w->skin.cut};
     }
-    su_principal_free(&principal);
+    su_glb_targets_free(&targets);
     su_output_abandon(&w->spool);
     return status;
 }
@@ -349,6 +367,7 @@ su_cache_format su_cache_format_of(const char *path, su_cache_format wanted)
 static void writer_free(su_cache_writer *w)
 {
     su_cache_parts_free(&w->parts);
+    su_glb_skin_free(&w->skin);
     for (int i = 0; i < 3; i++) free(w->gathered[i]);
     free(w->path);
     free(w);
@@ -384,6 +403,8 @@ su_status su_cache_frame(su_cache_writer *w, const float *points, const float *v
     w->written++;
     return SU_OK;
 }
+
+void su_cache_motion(su_cache_writer *w, double rms) { w->motion = rms; }
 
 su_status su_cache_commit(su_cache_writer *w, su_cache_report *report, su_error *err)
 {

@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "io/cache/cache_layout.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 typedef enum su_cache_format {
@@ -25,8 +26,13 @@ typedef struct su_cache_writer su_cache_writer;
 
 /* What a format that approximates leaves, in units of the positions. */
 typedef struct su_cache_report {
-    int64_t shapes;              /* 0: the format is exact */
-    double rms, largest, motion; /* of what is left; RMS of the motion itself */
+    bool approximated;           /* false: the format is exact, and the rest is 0 */
+    int64_t targets;             /* morph targets */
+    double rms, largest, motion; /* of what is left; RMS of the motion that the targets carry */
+    double bound;                /* that rms was to keep; 0: none */
+    int64_t joints;              /* of the skin that was kept; 0: none */
+    int64_t reduced;             /* skin vertices with more joints than were kept */
+    double cut;                  /* the largest share of their weight that fell away */
 } su_cache_report;
 
 /* The format a path stands for; SU_CACHE_AUTO where its extension is not known. */
@@ -39,6 +45,9 @@ su_status su_cache_create(const char *path, su_cache_format format, const su_cac
 /* Next frame: points (vertices,3), velocities (vertices,3; units/s), normals (vertices,3). */
 su_status su_cache_frame(su_cache_writer *writer, const float *points, const float *velocities, const float *normals,
                          su_error *err);
+/* For formats that approximate: the motion, RMS over frames and vertices in units of the positions, that the error is
+ * held against (default: the motion of what is approximated). To be called before the commit. */
+void su_cache_motion(su_cache_writer *writer, double rms);
 /* Frees the writer in every case. SU_FAILED where frames are missing. report may be NULL. */
 su_status su_cache_commit(su_cache_writer *writer, su_cache_report *report, su_error *err);
 /* Drops everything written. NULL is fine. */

@@ -5,6 +5,25 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* The source's node tree and how the skin hangs on it, for formats that hold a skeleton. Nodes, keys and bind matrices
+ * as in supple.anim (docs/formats.md). */
+typedef struct su_cache_skin {
+    int64_t frames, nodes, joints;
+    int64_t weighted;              /* of the joints: the first, which have weights */
+    int64_t vertices;              /* of the welded skin */
+    const char *const *node_names; /* (nodes) */
+    const int32_t *node_parent;    /* (nodes) an earlier node; -1: root */
+    const double *node_rest;       /* (nodes,4,4) */
+    const float *node_keys;        /* (frames,nodes,10) translation, rotation w x y z, scale */
+    const int32_t *joint_node;     /* (joints) */
+    const double *joint_bind;      /* (joints,4,4) neutral skin to the node */
+    const int32_t *object_node;    /* (objects of the layout) */
+    const int32_t *skin_vertex;    /* (vertices of the layout) */
+    const double *neutral;         /* (vertices,3) m */
+    const float *weights;          /* (vertices,weighted) */
+    int most_joints;               /* of one vertex: the strongest are kept */
+} su_cache_skin;
+
 /* What all frames share. Borrowed for the life of the writer. */
 typedef struct su_cache_layout {
     int64_t frames, vertices, faces, corners, uvs, objects;
@@ -23,12 +42,15 @@ typedef struct su_cache_layout {
     double unit;              /* m: of one unit of the positions */
     char up;                  /* 'y' or 'z' ('x'): for formats that say so */
     const double *root;       /* (frames,4,4) rigid motion that glb puts over the positions; NULL: none */
-    int64_t morphs;           /* glb: shapes wanted */
-    int texture;              /* vat: su_image_kind */
-    bool displacement;        /* the points are displacements */
-    const char *clip;         /* name of the clip; NULL: none */
-    const char *application;  /* "supple 0.1.0" */
-    const char *provenance;   /* one line; NULL: none */
+    const int32_t *joined; /* (vertices) those that a seam splits have one number, below vertices; NULL: each its own */
+    const su_cache_skin *skin; /* glb: kept, and only what it does not do goes into morph targets; NULL: none */
+    int64_t morphs;            /* glb: the most shapes */
+    double morph_error; /* glb: fewer shapes where so few leave this part of the motion (RMS); 0: `morphs` of them */
+    int texture;        /* vat: su_image_kind */
+    bool displacement;  /* the points are displacements */
+    const char *clip;   /* name of the clip; NULL: none */
+    const char *application; /* "supple 0.1.0" */
+    const char *provenance;  /* one line; NULL: none */
 } su_cache_layout;
 
 /* Frame number, with its fraction, of what is written as number k. */

@@ -80,6 +80,7 @@ static su_status fill(const su_cache_layout *l, int64_t objects, su_cache_parts 
     }
     for (int64_t o = 0; o < objects; o++) {
         SU_GO(allocate_part(parts, &all[o], uv, err));
+        all[o].object = o;
         all[o].name = l->object_names ? l->object_names[o] : "mesh";
         all[o].xform = l->object_xform ? l->object_xform + 16 * o : NULL;
         all[o].vertices = all[o].faces = all[o].corners = 0;

@@ -8,6 +8,7 @@
 
 typedef struct su_cache_part {
     const char *name;
+    int64_t object;      /* of the layout */
     const double *xform; /* (4,4); NULL: identity */
     int64_t vertices, faces, corners, uvs;
     int32_t *vertex;                     /* (vertices) of the layout */

@@ -1,6 +1,7 @@
 #include "io/cache/sequence.h"
 
 #include "core/memory.h"
+#include "geometry/polygon.h"
 #include "io/alembic/alembic.h"
 #include "io/cache/mdd.h"
 #include "io/cache/obj.h"
@@ -213,7 +214,8 @@ static su_status abc_topology(su_sequence *s, const char *path, su_error *err)
     for (int64_t f = 0; f < s->faces; f++)
         if (s->face_counts[f] < 3)
             return su_fail(err, SU_INPUT, "%s: face %lld has fewer than 3 corners", path, (long long)f);
-    return SU_OK;
+    if (!s->uvs) return SU_OK;
+    return su_polygons_merge_uv(s->vertices, s->corners, s->face_indices, &s->uvs, s->uv, s->uv_indices, err);
 }
 
 static su_status abc_open(su_sequence *s, const char *path, su_error *err)

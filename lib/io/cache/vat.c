@@ -3,6 +3,7 @@
 #include "core/file.h"
 #include "core/json_text.h"
 #include "core/memory.h"
+#include "geometry/polygon.h"
 #include "io/cache/glb.h"
 
 #include <errno.h>
@@ -151,21 +152,29 @@ static su_status write_mesh(su_vat_writer *w, const char *path, su_error *err)
 {
     const su_cache_layout *l = w->layout;
     float *lookup = NULL;
-    SU_TRY(SU_ALLOC(&lookup, 2 * l->vertices, "places in the texture", err));
+    double *sum = NULL;
+    su_glb_targets still = {.base = w->first};
+    su_status status;
+    SU_GO(SU_ALLOC(&lookup, 2 * l->vertices, "places in the texture", err));
+    SU_GO(SU_ALLOC(&sum, 3 * l->vertices, "normals", err));
+    SU_GO(SU_ALLOC(&still.base_normal, 3 * l->vertices, "normals", err));
+    su_polygons_normals(l->vertices, l->joined, l->faces, l->face_counts, l->face_indices, w->first, sum,
+                        still.base_normal);
     for (int64_t v = 0; v < l->vertices; v++) {
         lookup[2 * v] = (float)(((double)(v % w->width) + 0.5) / (double)w->width);
         lookup[2 * v + 1] = (float)(((double)(v / w->width) + 0.5) / (double)(w->rows * w->frames));
     }
-    const su_glb_morphs mesh = {.vertices = l->vertices,
-                                .fps = l->fps,
-                                .base = w->first,
-                                .lookup = lookup,
-                                .name = l->clip,
-                                .application = l->application,
-                                .provenance = l->provenance,
-                                .frame_start = l->frame_start};
-    su_status status = su_glb_save(path, &mesh, w->parts, err);
-    free(lookup);
+    const su_glb mesh = {.vertices = l->vertices,
+                         .fps = l->fps,
+                         .targets = &still,
+                         .lookup = lookup,
+                         .name = l->clip,
+                         .application = l->application,
+                         .provenance = l->provenance,
+                         .frame_start = l->frame_start};
+    status = su_glb_save(path, &mesh, w->parts, err);
+done:
+    free(lookup), free(sum), free(still.base_normal);
     return status;
 }
 

@@ -1,6 +1,8 @@
 #include "io/stage/anim.h"
 #include "io/stage/field.h"
 
+#include <math.h>
+
 #define DIM(count) SU_DIM(su_anim, count)
 #define REAL(field, ...) SU_REAL(su_anim, field, __VA_ARGS__)
 #define INDEX(field, ...) SU_INDEX(su_anim, field, __VA_ARGS__)
@@ -8,9 +10,11 @@
 static const size_t counts[] = {
     offsetof(su_anim, F),       offsetof(su_anim, nbar), offsetof(su_anim, T), offsetof(su_anim, P),
     offsetof(su_anim, corners), offsetof(su_anim, N),    offsetof(su_anim, s), offsetof(su_anim, uvs),
-    offsetof(su_anim, objects), offsetof(su_anim, K),    offsetof(su_anim, B),
+    offsetof(su_anim, objects), offsetof(su_anim, K),    offsetof(su_anim, B), offsetof(su_anim, nodes),
+    offsetof(su_anim, joints),
 };
-static const char *const count_names[] = {"F", "nbar", "T", "P", "corners", "N", "s", "uvs", "objects", "K", "B"};
+static const char *const count_names[] = {"F",   "nbar",    "T", "P", "corners", "N", "s",
+                                          "uvs", "objects", "K", "B", "J",       "L"};
 
 static const su_field fields[] = {
     REAL(points, SU_F32, 0, "m", "skin at every frame as the rig gives it, root frame", DIM(F), DIM(nbar), 3),
@@ -38,7 +42,46 @@ static const su_field fields[] = {
     REAL(bone_segments, SU_F64, SU_FIELD_OPTIONAL, "m", "head and tail of each bone at the neutral pose, root frame",
          DIM(B), 2, 3),
     INDEX(rigid, SU_U8, SU_FIELD_OPTIONAL, 0, 2, 0, "1 where a vertex only follows the rig", DIM(nbar)),
+    INDEX(node_parent, SU_I32, SU_FIELD_OPTIONAL, -1, DIM(nodes), 0, "parent of each node of the source, -1 at roots",
+          DIM(nodes)),
+    REAL(node_rest, SU_F64, SU_FIELD_OPTIONAL, "1, source", "node to its parent in the source's node pose", DIM(nodes),
+         4, 4),
+    REAL(node_keys, SU_F32, SU_FIELD_OPTIONAL, "1, source",
+         "the same at every frame: translation, rotation w x y z, scale", DIM(F), DIM(nodes), 10),
+    INDEX(joint_node, SU_I32, SU_FIELD_OPTIONAL, 0, DIM(nodes), 0, "node of each bone, then of joints without weight",
+          DIM(joints)),
+    REAL(joint_bind, SU_F64, SU_FIELD_OPTIONAL, "1, m", "neutral skin to the node of each joint: inverse bind matrix",
+         DIM(joints), 4, 4),
+    INDEX(object_node, SU_I32, SU_FIELD_OPTIONAL, 0, DIM(nodes), 0, "node of each object", DIM(objects)),
 };
+
+/* The node tree of the source is there as a whole, or not at all. */
+static su_status check_nodes(const su_anim *anim, const char *path, su_error *err)
+{
+    int there = !!anim->node_parent + !!anim->node_rest + !!anim->node_keys + !!anim->joint_node + !!anim->joint_bind +
+                !!anim->object_node;
+    if (there == 0) return SU_OK;
+    if (there < 6 || !anim->weights)
+        return su_fail(err, SU_INPUT,
+                       "%s: of node_parent, node_rest, node_keys, joint_node, joint_bind, object_node and weights some "
+                       "are missing",
+                       path);
+    SU_TRY(su_check_at_least(anim->objects, 1, "objects", path, err));
+    SU_TRY(su_check_at_least(anim->B, 1, "bones", path, err));
+    SU_TRY(su_check_at_least(anim->joints, anim->B, "joints", path, err));
+    for (int64_t i = 0; i < anim->nodes; i++)
+        if (anim->node_parent[i] >= i)
+            return su_fail(err, SU_INPUT, "%s: 'node_parent' has element %lld before its parent", path, (long long)i);
+    for (int64_t i = 0; i < anim->F * anim->nodes; i++) {
+        const float *q = anim->node_keys + 10 * i + 3;
+        double square = 0.0;
+        for (int k = 0; k < 4; k++) square += (double)q[k] * (double)q[k];
+        if (!(fabs(square - 1.0) < 1e-3)) /* far above rounding, far below any other mistake */
+            return su_fail(err, SU_INPUT, "%s: 'node_keys' has no unit quaternion at element %lld", path,
+                           (long long)(10 * i + 3));
+    }
+    return SU_OK;
+}
 
 static su_status check_anim(const void *object, const char *path, su_error *err)
 {
@@ -60,6 +103,7 @@ static su_status check_anim(const void *object, const char *path, su_error *err)
                 return su_fail(err, SU_INPUT, "%s: 'object_ids' names object %d of %lld", path, anim->object_ids[i],
                                (long long)anim->objects);
     }
+    SU_TRY(check_nodes(anim, path, err));
     return anim->bone_parent ? su_check_forest(anim->bone_parent, anim->B, "bone_parent", path, err) : SU_OK;
 }
 

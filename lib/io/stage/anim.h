@@ -19,6 +19,8 @@ typedef struct su_anim {
     int64_t objects;        /* objects of the source */
     int64_t K;              /* blend shapes */
     int64_t B;              /* bones */
+    int64_t nodes;          /* nodes of the source */
+    int64_t joints;         /* bones, then joints without weight */
     float *points;          /* (F,nbar,3) root frame, m */
     double *root;           /* (F,4,4) root frame to world, rigid, row-major */
     double *neutral;        /* (nbar,3) X̄, m */
@@ -42,6 +44,12 @@ typedef struct su_anim {
     int32_t *bone_parent;   /* (B) optional: -1 at roots */
     double *bone_segments;  /* (B,2,3) optional: head and tail at the neutral pose, m */
     uint8_t *rigid;         /* (nbar) optional: 1 where a vertex only follows the rig */
+    int32_t *node_parent;   /* (nodes) optional, with the next five: -1 at roots, else an earlier node */
+    double *node_rest;      /* (nodes,4,4) node to its parent in the source's node pose; of roots to the world, m */
+    float *node_keys;       /* (F,nodes,10) the same at every frame: translation, rotation w x y z, scale */
+    int32_t *joint_node;    /* (joints) */
+    double *joint_bind;     /* (joints,4,4) neutral skin to the node of each joint */
+    int32_t *object_node;   /* (objects) */
 } su_anim;
 
 extern const su_schema su_anim_schema;

@@ -95,31 +95,3 @@ void su_expand_back(const su_expand *e, const double *point, double *out)
     double m[16];
     if (su_affine_inverse(e->convert, m) != 0.0) su_affine_point(m, point, out);
 }
-
-void su_expand_normals(int64_t vertices, const int32_t *joined, int64_t faces, const int32_t *face_counts,
-                       const int32_t *face_indices, const float *positions, double *sum, float *normals)
-{
-    for (int64_t v = 0; v < vertices; v++) memset(sum + 3 * (joined ? joined[v] : v), 0, 3 * sizeof *sum);
-    for (int64_t f = 0, at = 0; f < faces; at += face_counts[f], f++) {
-        const int32_t *face = face_indices + at;
-        double normal[3] = {0, 0, 0}; /* twice the polygon's area vector: fans from its first corner */
-        for (int32_t k = 2; k < face_counts[f]; k++) {
-            double a[3], b[3], n[3];
-            for (int i = 0; i < 3; i++) {
-                a[i] = (double)positions[3 * (int64_t)face[k - 1] + i] - (double)positions[3 * (int64_t)face[0] + i];
-                b[i] = (double)positions[3 * (int64_t)face[k] + i] - (double)positions[3 * (int64_t)face[0] + i];
-            }
-            su_cross3(a, b, n);
-            for (int i = 0; i < 3; i++) normal[i] += n[i];
-        }
-        for (int32_t k = 0; k < face_counts[f]; k++) {
-            double *to = sum + 3 * (int64_t)(joined ? joined[face[k]] : face[k]);
-            for (int i = 0; i < 3; i++) to[i] += normal[i];
-        }
-    }
-    for (int64_t v = 0; v < vertices; v++) {
-        const double *n = sum + 3 * (joined ? joined[v] : v);
-        double length = su_norm3(n);
-        for (int i = 0; i < 3; i++) normals[3 * v + i] = (float)(length > 0.0 ? n[i] / length : i == 1);
-    }
-}

@@ -39,9 +39,4 @@ void su_expand_points(const su_expand *expand, int64_t frame, int64_t count, con
 /* A point (3) of the output's world back to metres with y up, as the root frame has it at the neutral pose. */
 void su_expand_back(const su_expand *expand, const double *point, double *out);
 
-/* Point normals of vertices at positions (vertices,3): area-weighted over the polygons. joined (vertices): vertices of
- * one number share their normal, numbers below those of scratch (.,3); NULL: each its own. normals (vertices,3). */
-void su_expand_normals(int64_t vertices, const int32_t *joined, int64_t faces, const int32_t *face_counts,
-                       const int32_t *face_indices, const float *positions, double *scratch, float *normals);
-
 #endif
