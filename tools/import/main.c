@@ -45,7 +45,9 @@ int main(int argc, char **argv)
          .kind = SU_OPT_TEXT,
          .target = &o.neutral,
          .argument = "MESH",
-         .help = "Neutral pose and faces of a mesh sequence, .obj or .ply; .pc2 and .mdd need it."},
+         .help =
+             "Neutral pose of a mesh sequence: the first frame of an .obj, .ply or .abc. Its faces are those of .pc2 "
+             "and .mdd, which need it."},
         {.name = "neutral-frame",
          .kind = SU_OPT_INT,
          .target = &o.neutral_frame,
@@ -129,7 +131,8 @@ int main(int argc, char **argv)
         .description =
             "Reads a skinned or morphing character (glTF, GLB, FBX, Collada and what else assimp knows), evaluates one "
             "clip frame by frame and writes the skin in its root frame, the rig parameters and the skeleton.\n\n"
-            "Reads a mesh sequence too: walk.%04d.obj or 'walk.*.obj' (or .ply), .pc2 or .mdd with --neutral, .abc. It "
+            "Reads a mesh sequence too: walk.%04d.obj, walk.####.obj, 'walk.$F4.obj' or 'walk.*.obj' (or .ply), .pc2 "
+            "or .mdd with --neutral, .abc. It "
             "has no rig "
             "parameters; supple poses finds some.\n\n"
             "Vertices that the file splits for seams are welded where they move together; weights are normalized; the "
