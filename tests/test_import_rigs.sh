@@ -12,7 +12,7 @@ for p in python3 /usr/bin/python3; do [ -n "$python" ] || { "$p" -c 'import nump
 [ -n "$python" ] || { echo "ok 1 - rigs # skip no numpy"; echo "1..1"; exit 0; }
 export PYTHONDONTWRITEBYTECODE=1
 
-for kind in fbx-text fbx fbx-z fbx-pivot fbx-materials fbx-shapes fbx-materials-shapes fbx-geometric fbx-twins fbx-text-twins collada collada-z collada-materials; do
+for kind in fbx-text fbx fbx-z fbx-pivot fbx-materials fbx-shapes fbx-materials-shapes fbx-geometric fbx-twins fbx-text-twins fbx-late fbx-text-late fbx-late-unsaid fbx-shapes-late-unsaid collada collada-z collada-materials; do
     case $kind in
     collada*) file=$kind.dae clip=animation ;;
     *) file=$kind.fbx clip=bend ;;

@@ -452,6 +452,7 @@ static int parse(const char *path, su_scene *scene, char *message, size_t messag
     if (p.ai) aiReleaseImport(p.ai);
     if (failed) return 1;
     if (strcmp(scene->format, "FBX") == 0) su_fbx_control_points(path, scene);
+    if (strcmp(scene->format, "FBX") == 0) su_fbx_clip_times(path, scene);
     if (strcmp(scene->format, "Collada") == 0) su_collada_control_points(path, scene);
     return strcmp(scene->format, "glTF") == 0 ? su_gltf_detail(path, scene, message, message_size) : 0;
 }
