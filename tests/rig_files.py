@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """One small rig, written as FBX (text or binary) or Collada from the formats' descriptions, and where its skin must be.
 
-    rig_files.py write KIND FILE          KIND: fbx-text, fbx, fbx-z, fbx-pivot, fbx-materials, fbx-negative, fbx-shapes, fbx-materials-shapes, fbx-geometric, fbx-sparse, fbx-twins, fbx-text-twins, fbx-late, fbx-text-late, fbx-late-unsaid, fbx-shapes-late-unsaid, collada, collada-z, collada-materials
+    rig_files.py write KIND FILE          KIND: fbx-text, fbx, fbx-z, fbx-pivot, fbx-materials, fbx-negative, fbx-shapes, fbx-materials-shapes, fbx-geometric, fbx-sparse, fbx-twins, fbx-text-twins, fbx-late, fbx-text-late, fbx-late-unsaid, fbx-shapes-late-unsaid, fbx-bare, fbx-pivot-bare, collada, collada-z, collada-materials
     rig_files.py check KIND ANIM [CLIP]   compares a supple.anim of it with what the file says; CLIP: bend (default), still, or dqs for bend skinned by dual
                                           quaternions
 
@@ -9,7 +9,7 @@ A ring-shaped tube of quads under a mesh node of its own transform follows two j
 `knee`, which stands turned against it (in FBX by its pre-rotation), bends, and stands bent differently in the node pose than in
 the bind pose. `toe` carries weight and has no channel. Shares nothing with the importer.
 In the twins' files all three joints are called `hip`; the late ones have their keys at 1001 and on, the unsaid do not tell the range of
-their clips.
+their clips; the bare ones have none.
 """
 import json
 import struct
@@ -46,7 +46,7 @@ class Rig:
 
     def __init__(self, kind):
         self.up = up = "z" if kind.endswith("-z") else "y"
-        self.pivot = [(0, 0, 0), (3, 7, 0) if kind.endswith("-pivot") else (0, 0, 0), (0, 0, 0)]
+        self.pivot = [(0, 0, 0), (3, 7, 0) if "-pivot" in kind else (0, 0, 0), (0, 0, 0)]
         at = np.arange(RINGS * 4)
         ring, k = at // 4, at % 4
         points = np.c_[np.where((k == 0) | (k == 3), -12., 12.), 20. * ring, np.where(k < 2, -9., 9.)]
@@ -75,6 +75,7 @@ class Rig:
         self.bind_r = [(0, 0, 0), (0, 0, -30), (0, 0, 0)]
         self.node_r = [(0, 0, 0), (0, 0, -15), (0, 0, 0)]
         self.first = 1001 if "-late" in kind else 0
+        self.bare = kind.endswith("-bare")
         self.unsaid = "-unsaid" in kind
         self.times = (self.first + np.arange(FRAMES)) / FPS
         f = np.arange(FRAMES)
@@ -207,7 +208,7 @@ def fbx_tree(rig):
         objects.append(("Deformer", [cluster, "SubDeformer::" + name, "Cluster"],
                         [("Version", [100], []), ("Indexes", [inside], []), ("Weights", [given[inside, b]], []),
                          ("Transform", [(np.linalg.inv(bind) @ rig.axis @ rig.mesh_node).T.ravel()], []), ("TransformLink", [bind.T.ravel()], [])]))
-    for clip, frames in (("bend", range(0, FRAMES, 4) if rig.sparse else range(FRAMES)), ("", [4]))[:CLIPS]:
+    for clip, frames in (("bend", range(0, FRAMES, 4) if rig.sparse else range(FRAMES)), ("", [4]))[:0 if rig.bare else CLIPS]:
         stack, layer = new(), new()
         objects.append(("AnimationStack", [stack, "AnimStack::" + clip, ""], [p70(*[("Local" + what, "KTime", "Time", "", Long((rig.first + f) * TICKS // FPS))
                                                                                                      for what, f in (("Start", min(frames)), ("Stop", max(frames)))

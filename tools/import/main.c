@@ -17,7 +17,9 @@ int main(int argc, char **argv)
                  "curves instead: a column time (s) or "
                  "frame, and JOINT.rx, .ry, .rz (rotation vector about the joint's own axes from its pose in the file, "
                  "rad), "
-                 ".tx .. .tz, .sx .. .sz, or blend-shape names; a row is a key."},
+                 ".tx .. .tz, .sx .. .sz, or blend-shape names; a row is a key. A rig's file (walk.fbx, or "
+                 "walk.fbx:NAME) gives the clip of "
+                 "that file, joint by joint of the same name."},
         {.name = "degrees",
          .kind = SU_OPT_FLAG,
          .target = &o.degrees,
