@@ -126,17 +126,21 @@ static void say(su_tool *tool, const su_sequence_take *t, const options *o)
     su_stats_number(tool, "diagonal", t->diagonal);
 }
 
-/* Digest of a pattern's files: those of a cache, or of the first frame. */
+/* Digests of a cache that is one file, and of the (first) neutral mesh. */
 static json_t *make_meta(su_tool *tool, const options *o, const char *path)
 {
     const char *inputs[3];
+    su_file_list neutral = {0};
+    json_t *meta = NULL;
     int count = 0;
-    FILE *exists = fopen(path, "rb");
-    if (exists) fclose(exists), inputs[count++] = path;
-    if (o->neutral) inputs[count++] = o->neutral;
+    if (o->neutral && su_file_list_find(o->neutral, &neutral, &tool->err) != SU_OK) goto done;
+    if (!su_is_pattern(path)) inputs[count++] = path;
+    if (o->neutral) inputs[count++] = neutral.paths[0];
     if (o->params) inputs[count++] = o->params;
-    json_t *meta = su_tool_meta(tool, "supple.anim", 1, inputs, count);
+    meta = su_tool_meta(tool, "supple.anim", 1, inputs, count);
     if (meta) json_object_set_new(meta, "source", json_string(su_base_name(path)));
+done:
+    su_file_list_free(&neutral);
     return meta;
 }
 

@@ -26,8 +26,7 @@ static const char *name_of(const su_rig_space *rig, int64_t k)
     return name ? name : "a parameter without name";
 }
 
-/* params (F,s) of an animation in the model's space; parameters that move and that it does not know are warned about.
- */
+/* params (F,s) of an animation in the model's space. */
 static su_status map(su_tool *tool, const su_rig_space *rig, int64_t nbar, const char *path, const su_anim *anim,
                      double *params)
 {
@@ -37,13 +36,18 @@ static su_status map(su_tool *tool, const su_rig_space *rig, int64_t nbar, const
     for (int64_t f = 0; rig->mean_size && f < anim->F; f++)
         su_sequence_project(nbar, rig->param_mean, rig->s, rig->param_basis, anim->points + 3 * nbar * f,
                             params + f * rig->s);
-    if (rig->mean_size) return SU_OK;
-    for (int64_t k = 0; k < rig->s; k++) {
+    for (int64_t k = 0; !rig->mean_size && k < rig->s; k++) {
         int64_t from = su_param_number(&anim->file, anim->s, name_of(rig, k));
         for (int64_t f = 0; f < anim->F; f++)
             params[f * rig->s + k] = from < 0 ? rig->params[k] : anim->params[f * anim->s + from];
     }
-    for (int64_t j = 0; j < anim->s; j++) {
+    return SU_OK;
+}
+
+/* Parameters that move and that the model does not know. */
+static void warn_unknown(su_tool *tool, const su_rig_space *rig, const char *path, const su_anim *anim)
+{
+    for (int64_t j = 0; j < anim->s && !rig->mean_size; j++) {
         const char *name = su_file_name(&anim->file, "param_names", j);
         double low = INFINITY, high = -INFINITY;
         bool is_known = false;
@@ -55,7 +59,6 @@ static su_status map(su_tool *tool, const su_rig_space *rig, int64_t nbar, const
         if (name && !is_known && high - low > STILL)
             su_warn(tool, "%s: parameter '%s' moves, but the model does not know it", su_base_name(path), name);
     }
-    return SU_OK;
 }
 
 static void widen(int64_t rows, int64_t s, const double *params, range *ranges)
@@ -112,6 +115,7 @@ static su_status say_shot(su_tool *tool, const su_rig_space *rig, int64_t nbar, 
     SU_GO(SU_ALLOC(&params, anim.F * rig->s, "parameters", &tool->err));
     SU_GO(SU_ALLOC(&own, rig->s, "parameters", &tool->err));
     SU_GO(map(tool, rig, nbar, path, &anim, params));
+    warn_unknown(tool, rig, path, &anim);
     for (int64_t k = 0; k < rig->s; k++) own[k] = (range){INFINITY, -INFINITY};
     widen(anim.F, rig->s, params, own);
     for (int64_t f = 0; f < anim.F; f++) {
