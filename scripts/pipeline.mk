@@ -23,8 +23,7 @@
 #   GRAVITY_FLAGS --gravity and --gravity-mode of modes, sim and fullsim: shots are trained with what they are simulated with
 #   MODES_SHOTS  shots whose motion the modes are made for     (default: all of CLIPS; empty: none, and with BASIS=poses linear modes
 #                and derivatives)
-#   CORRECT      shots are corrected by their estimated error where it is above this; empty: never  (default: 1.5%)
-#   BOUND        5%, say: stretches of a shot whose error is estimated above it are played in the full space  (default: none)
+#   BOUND        stretches of a shot whose error is estimated above it are played in the full space; 0: none are  (default: 3%)
 #   ACCEPT       1: shots with failed frames, where the flesh follows the rig, are no failure of `all`  (default: they are, with
 #                everything written)
 #   FULLSIM_FLAGS                                              (default: SIM_FLAGS)
@@ -54,7 +53,7 @@ supple-formats := $(FORMATS:vat=vat.json)
 supple-outputs := $(foreach format,$(supple-formats),$(CLIPS:%=%.$(format)))
 supple-stages := $(if $(strip $(MODEL)),IMPORT SIM FULLSIM EXPORT REPORT,IMPORT POSES MOTION MESH FIT MODES REFINE ALIGN CUBATURE SIM FULLSIM EXPORT REPORT)
 FULLSIM_FLAGS ?= $(SIM_FLAGS)
-CORRECT ?= 1.5%
+BOUND ?= 3%
 MODES_SHOTS ?= $(supple-anims)
 BASIS ?= $(if $(strip $(POSES) $(POSES_BOUND)),poses,one)
 ifeq ($(filter one poses,$(BASIS)),)
@@ -89,7 +88,7 @@ supple-differ = $(subst x$(1)x,,x$(2)x)$(subst x$(2)x,,x$(1)x)
 # When files were last changed, and how large they are.
 supple-stamp = $(if $(strip $(1)),$(shell stat -L -c '%s %y' $(1) 2>/dev/null | cksum))
 supple-keep = $(if $(call supple-differ,$(file <$(supple-flags)/$(1)),$(strip $(2))),$(file >$(supple-flags)/$(1),$(strip $(2))))
-$(foreach stage,$(supple-stages),$(call supple-keep,$(stage),$($(stage)_FLAGS) $(call supple-stamp,$($(stage)_FILES)) $(if $(filter $(stage),IMPORT),$(CUT_FLAGS)) $(if $(filter $(stage),MODES SIM FULLSIM),$(GRAVITY_FLAGS)) $(if $(filter $(stage),REFINE),$(POSES_BOUND)) $(if $(filter $(stage),SIM),$(BOUND) $(if $(strip $(CORRECT)),correct $(CORRECT))) $(if $(filter $(stage),MODES FIT),$(POSES)) $(if $(filter $(stage),MODES),$(BASIS) $(MODES_SHOTS))))
+$(foreach stage,$(supple-stages),$(call supple-keep,$(stage),$($(stage)_FLAGS) $(call supple-stamp,$($(stage)_FILES)) $(if $(filter $(stage),IMPORT),$(CUT_FLAGS)) $(if $(filter $(stage),MODES SIM FULLSIM),$(GRAVITY_FLAGS)) $(if $(filter $(stage),REFINE),$(POSES_BOUND)) $(if $(filter $(stage),SIM),$(BOUND)) $(if $(filter $(stage),MODES FIT),$(POSES)) $(if $(filter $(stage),MODES),$(BASIS) $(MODES_SHOTS))))
 $(foreach clip,$(CLIPS),$(call supple-keep,CLIP.$(clip),$(CLIP_$(clip))))
 ifeq ($(strip $(MODEL)),)
 $(call supple-keep,CLIPS,$(CLIPS))
@@ -189,10 +188,9 @@ $(CLIPS:%=%.known.json): %.known.json: $(CHARACTER).model.npz %.anim.npz
 	    $(STATUS), || { code=$$?; echo $$code >$(STATUS); exit $$code; })
 endif
 
-# Every shot with an estimate of its error, corrected by it where that is above CORRECT; with BOUND the stretches above it are played in the full space.
-supple-bound := $(strip $(BOUND))
+# Every shot with an estimate of its error; the stretches above BOUND are played in the full space.
 $(CLIPS:%=%.sim.npz): %.sim.npz: $(CHARACTER).model.npz %.anim.npz $(CHARACTER).tet.npz $(CHARACTER).fit.npz $(supple-flags)/SIM
-	$(call supple-run,sim,$(CHARACTER).model.npz $*.anim.npz $(GRAVITY_FLAGS) $(SIM_FLAGS) --accept --moved stats/$*.moved.txt $(if $(strip $(CORRECT)),--correct $(CORRECT)) $(supple-bound:%=--bound %) --estimate $(CHARACTER).tet.npz $(CHARACTER).fit.npz)
+	$(call supple-run,sim,$(CHARACTER).model.npz $*.anim.npz $(GRAVITY_FLAGS) $(SIM_FLAGS) --accept --moved stats/$*.moved.txt --bound $(or $(strip $(BOUND)),0) --estimate $(CHARACTER).tet.npz $(CHARACTER).fit.npz)
 
 # Ground truth and its distance to what was baked; not among `all`, for it takes long.
 $(CLIPS:%=%.full.npz): %.full.npz: $(CHARACTER).tet.npz $(CHARACTER).fit.npz %.anim.npz $(supple-flags)/FULLSIM

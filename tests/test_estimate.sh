@@ -91,51 +91,8 @@ echo $?)" "$(tail -3 why)"
 run "$BIN/supple-info" b.sim.npz
 check "info accepts it" "$([ $status = 0 ] && grep -q full_u out; echo $?)" "$(cat out err)"
 
-# ---- the correction ----
-for k in t s; do
-    run "$BIN/supple-sim" c.model.npz $k.anim.npz $estimate --correct 0 -j 2 -o $k.corrected.npz --stats corrected.json
-    check "sim with a correction" "$([ $status = 0 ] && [ "$(stat corrected.json corrected)" = 1 ]; echo $?)" "$(cat err)"
-    compare $k $k.sim.npz
-    off=$(stat compare.json error)
-    compare $k $k.corrected.npz
-    left=$(stat compare.json error) told=$(stat corrected.json error_estimate)
-    echo "# off by $off, corrected $left, estimated $told; $(grep 'estimated / true' compared)"
-    check "it lowers the error by a third" "$(awk -v a="$off" -v b="$left" 'BEGIN { exit !(b < 0.67 * a) }'; echo $?)" "$off $left"
-    check "what is left is estimated within a factor of two at nine frames of ten" \
-        "$(awk -v a="$(stat compare.json estimate_within_two)" 'BEGIN { exit !(a >= 0.9) }'; echo $?)" "$(cat compared)"
-done
-run "$BIN/supple-sim" c.model.npz s.anim.npz $estimate --correct 0 -j 1 -q -o one.sim.npz
-check "the same bytes with one thread" "$(cmp s.corrected.npz one.sim.npz >&2; echo $?)" "$(cat err)"
-run "$BIN/supple-info" s.corrected.npz
-check "info shows it" "$([ $status = 0 ] && grep -q full_played out; echo $?)" "$(cat out err)"
-must "$BIN/supple-export" c.model.npz s.anim.npz s.corrected.npz -q -o corrected.npy
-check "it reaches the export, smoothly" "$("$python" - <<'PY' 2>why
-import numpy as np
-c, s, full = (np.load(k + '.npy').astype(float) for k in ('corrected', 's', 'full'))
-sim, reduced = np.load('s.corrected.npz'), np.load('s.sim.npz')
-assert np.array_equal(sim['full_frame'], np.arange(len(sim['times']))) and not sim['full_played'].any() and sim['full_u'].dtype == np.float32
-assert np.array_equal(sim['q'], reduced['q'])                   # the reduced run is not changed
-off = lambda a: np.sqrt(((a - full) ** 2).sum())
-assert off(c) < 0.8 * off(s), (off(c), off(s))
-jolt = lambda a: np.abs(np.diff(a, 3, axis=0)).max()
-assert jolt(c) < 1.2 * max(jolt(s), jolt(full)), (jolt(c), jolt(s), jolt(full))
-PY
-echo $?)" "$(tail -3 why)"
-compare s s.corrected.npz
-left=$(stat compare.json error)
-run "$BIN/supple-sim" c.model.npz s.anim.npz $estimate --correct 0 --bound 2% -j 2 -o x.sim.npz --stats x.json
-compare s x.sim.npz
-echo "# with --bound 2%: frames $(stat x.json full_stretches) played, off by $(stat compare.json error)"
-check "with a bound stretches of it are played" "$([ $status = 0 ] && awk -v a="$(stat compare.json error)" -v b="$left" 'BEGIN { exit !(a < b) }' &&
-    "$python" -c "
-import numpy as np
-b, c = np.load('x.sim.npz'), np.load('s.corrected.npz')
-played = b['full_played'] == 1
-assert 0 < played.sum() < len(played)
-assert np.array_equal(b['full_u'][~played], c['full_u'][~played]) and not np.array_equal(b['full_u'][played], c['full_u'][played])" 2>why; echo $?)" \
-    "$(cat err why compared)"
-run "$BIN/supple-sim" c.model.npz t.anim.npz $estimate --correct 0 --loop -o x.sim.npz
-check "a cycle stays as it is, and it says so" "$([ $status = 0 ] && grep -q 'not corrected' err; echo $?)" "$(cat err)"
+run "$BIN/supple-sim" c.model.npz t.anim.npz $estimate --bound 1% --loop -o x.sim.npz
+check "a cycle stays as it is, and it says so" "$([ $status = 0 ] && grep -q 'would not close' err; echo $?)" "$(cat err)"
 
 # ---- a basis a pose ----
 must "$BIN/supple-modes" c.tet.npz c.fit.npz --shots t.anim.npz -r 20 -q -o p.modes.npz
@@ -154,8 +111,6 @@ check "for the paper's interpolation there is none, and it says so" "$([ $status
 sim() { run "$BIN/supple-sim" c.model.npz t.anim.npz "$@" -o bad.npz; }
 sim --bound 5%
 refused "a bound without the files" 2 estimate
-sim --correct 0
-refused "a correction without the files" 2 estimate
 sim --estimate c.tet.npz
 refused "one file" 2 'TET and FIT'
 sim --estimate c.fit.npz c.tet.npz
@@ -166,5 +121,3 @@ must "$BIN/supple-mesh" c.poses.npz --tets 900 -q -o other.tet.npz
 must "$BIN/supple-fit" other.tet.npz c.poses.npz -q -o other.fit.npz
 sim --estimate other.tet.npz other.fit.npz
 refused "another mesh" 3 'made from'
-sim $estimate --bound 5% --loop
-refused "a cycle with a bound" 2 loop

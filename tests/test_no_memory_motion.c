@@ -92,7 +92,7 @@ static int free_all(void **state)
 static su_status run_full(void *context, int threads, su_error *err)
 {
     const su_fullsim_options options = {
-        .tolerance = 1e-8, .threads = threads, .iterative = context != NULL, .newton = context != NULL, .kept = 2};
+        .tolerance = 1e-8, .threads = threads, .iterative = context != NULL, .newton = context != NULL};
     su_fullsim *sim;
     su_fullsim_frame frame;
     su_status status = su_fullsim_create(&made.s.tet, &made.s.fit, made.s.shot, &made.settings, &options, &sim, err);
@@ -360,26 +360,22 @@ static su_status estimate(void *context, int threads, su_error *err)
     double estimates[FRAMES], part[FRAMES] = {0, 0, 1, 1, 1};
     int32_t worst[FRAMES] = {0};
     su_estimate_total total;
-    su_corrected corrected = {0};
     su_full_stretches stretches = {0};
     su_moved moved = {0};
     float *u = NULL;
     su_status status;
     (void)context;
     SU_GO(SU_ALLOC(&u, FRAMES * n3, "displacements", err));
-    corrected.u = u;
-    SU_GO(su_error_estimate(&inputs, threads, estimates, &corrected, &total, NULL, err));
+    SU_GO(su_error_estimate(&inputs, threads, estimates, &total, NULL, err));
     FAILING_MEMORY_RESULT(estimates, FRAMES);
     SU_GO(su_full_stretches_choose(FRAMES, part, 0.5, NULL, 1.0 / 30, &stretches, err));
-    SU_GO(su_full_stretches_play(&inputs, corrected.kept ? &corrected.error : NULL, &stretches, threads, u, worst,
-                                 estimates, NULL, err));
+    SU_GO(su_full_stretches_play(&inputs, &stretches, SU_PLAY_TOLERANCE, threads, u, worst, estimates, NULL, err));
     FAILING_MEMORY_RESULT(estimates, FRAMES);
     SU_GO(su_moved_measure(&made.r.model, &made.s.anim, made.s.shot, &made.r.sim, threads, &moved, err));
     FAILING_MEMORY_RESULT(moved.frame_largest, FRAMES);
 done:
     su_moved_free(&moved);
     su_full_stretches_free(&stretches);
-    su_correction_free(&corrected.error);
     free(u);
     return status;
 }

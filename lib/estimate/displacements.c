@@ -2,22 +2,6 @@
 
 #include <string.h>
 
-su_status su_correction_create(int64_t instants, int64_t n, int64_t r, su_correction *s, su_error *err)
-{
-    *s = (su_correction){.n = n, .r = r};
-    s->x = su_arena_alloc(&s->arena, instants * r, sizeof *s->x);
-    s->z = su_arena_alloc(&s->arena, instants * 3 * n, sizeof *s->z);
-    if (s->x && s->z) return SU_OK;
-    su_correction_free(s);
-    return su_fail(err, SU_AGAIN, "no memory for the error at %lld instants", (long long)instants);
-}
-
-void su_correction_free(su_correction *s)
-{
-    su_arena_free(&s->arena);
-    *s = (su_correction){0};
-}
-
 static bool starts(const su_displacements *from, int64_t frame)
 {
     return frame == 0 || su_shot_cut(from->motion->shot, frame);
@@ -56,17 +40,10 @@ static void coordinates(const su_displacements *from, int64_t instant, double *q
 
 void su_displacement(const su_displacements *from, su_instant_basis *basis, int64_t instant, double *back)
 {
-    const su_correction *error = from->correction;
     int substeps = from->settings->substeps;
     memset(back, 0, (size_t)(3 * from->motion->model->n) * sizeof *back);
     if (instant < 0) return;
     coordinates(from, instant, basis->q);
-    if (error) {
-        const double *x = error->x + instant * error->r;
-        const float *z = error->z + instant * 3 * error->n;
-        for (int64_t k = 0; k < error->r; k++) basis->q[k] += x[k];
-        for (int64_t k = 0; k < 3 * error->n; k++) back[k] = (double)z[k];
-    }
     int64_t segment = instant / substeps, substep = instant % substeps;
     if (substep == 0 && !starts(from, segment)) segment--, substep = substeps; /* the end of the one before */
     su_reduced_motion_enter(from->motion, segment, (double)substep / substeps, basis);

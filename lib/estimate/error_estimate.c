@@ -24,9 +24,9 @@ enum { BLOCK = 32, LARGE = 100000 };
 /* Of conjugate gradients: three read 0.9 to 1 times what many do, in the median. */
 enum { STEPS = 6 };
 
-/* s between residuals, at most, and how many of a frame: forces between them are lost. A correction needs most of them,
- * or what is left is read low; for the size of the error those of a film's frames do (docs/notes/2026-11-error.md). */
-static const double SPACING = 1.0 / 24, CORRECTED_SPACING = 1.0 / 96;
+/* s between residuals, at most, and how many of a frame at most: forces between them are lost; for the size of the
+ * error those of a film's frames do (docs/notes/2026-11-error.md). */
+static const double SPACING = 1.0 / 24;
 enum { MOST = 4 };
 
 /* 1/s^2, of mass that stands in for what does not hold the flesh: as if by springs of 1 Hz, softer than flesh that is
@@ -53,22 +53,8 @@ typedef struct row {
     su_sparse K;                   /* of the full space */
 } row;
 
-/* The error of the reduced run, or what is left of it: the same estimate at other displacements. */
-typedef struct pass {
-    su_displacements from;
-    su_error_motion error;
-    double *z, *rate,
-        *answer; /* (n,3) turned back: what is beyond the span there, m/s, the static answer to the force, m */
-    int64_t at;  /* instant that the error's motion stands at: substeps from frame 0 */
-    su_compare *compare;
-    double *estimate; /* (F) m */
-    bool lost;        /* it was not finite */
-    double seconds;
-} pass;
-
 typedef struct estimator {
     const su_estimate_inputs *in;
-    su_corrected *corrected; /* NULL: one pass */
     su_reduced_motion motion;
     su_elastic body; /* neutral */
     su_cholesky_single *factor;
@@ -81,7 +67,11 @@ typedef struct estimator {
     double *columns, *answers; /* (block, 3 free) N, m */
     double *work;              /* (3 free) */
     row rows[BLOCK];           /* instants of a block */
-    pass passes[2];
+    su_displacements from;
+    su_error_motion error;    /* in the span */
+    double *z, *rate, *still; /* (n,3) turned back: what is beyond it, m, m/s; the static answer to the force, m */
+    int64_t at;               /* instant that the error's motion stands at: substeps from frame 0 */
+    su_compare *compare;
     su_instant_basis basis;
     double *e, *u; /* (n,3) */
     su_arena arena;
@@ -94,10 +84,8 @@ static void estimator_free(estimator *s)
         su_turned_solver_free(s->workers[k].solver);
         su_instant_basis_free(&s->workers[k].basis);
     }
-    for (int k = 0; k < 2; k++) {
-        su_error_motion_free(&s->passes[k].error);
-        su_compare_free(s->passes[k].compare);
-    }
+    su_error_motion_free(&s->error);
+    su_compare_free(s->compare);
     su_instant_basis_free(&s->basis);
     su_cholesky_single_free(s->factor);
     su_elastic_free(&s->body);
@@ -124,9 +112,8 @@ static su_status check(const su_estimate_inputs *in, su_error *err)
  * found. */
 static su_status choose_frames(estimator *s, su_error *err)
 {
-    double spacing = s->corrected ? CORRECTED_SPACING : SPACING,
-           spaces = s->in->settings->frame_seconds / spacing - 1e-6;
-    int64_t F = su_shot_frames(s->in->shot), stride = (int64_t)(spacing / s->in->settings->frame_seconds + 1e-6);
+    double spaces = s->in->settings->frame_seconds / SPACING - 1e-6;
+    int64_t F = su_shot_frames(s->in->shot), stride = (int64_t)(SPACING / s->in->settings->frame_seconds + 1e-6);
     s->each_frame = spaces < MOST ? (int)ceil(spaces) : MOST;
     if (s->each_frame > s->in->settings->substeps) s->each_frame = s->in->settings->substeps;
     if (s->each_frame < 1) s->each_frame = 1;
@@ -152,12 +139,10 @@ static su_status create_workers(estimator *s, su_error *err)
 {
     const su_estimate_inputs *in = s->in;
     int64_t n3 = 3 * in->model->n, r = in->model->r;
-    /* Both passes come to the instants of a block, and to the two before each frame's first. */
-    int kept = s->corrected ? (int)((s->block + s->team - 1) / s->team) * (s->each_frame + 2) : 0;
     if (!(s->workers = take(s, s->team, sizeof *s->workers))) return su_fail(err, SU_AGAIN, "no memory");
     for (int k = 0; k < s->team; k++) {
         worker *w = s->workers + k;
-        su_fullsim_options options = {.tolerance = 1e-8, .threads = s->each, .kept = kept, .placed = true};
+        su_fullsim_options options = {.tolerance = 1e-8, .threads = s->each, .placed = true};
         SU_TRY(su_fullsim_create(in->tet, in->fit, in->shot, in->settings, &options, &w->sim, err));
         SU_TRY(su_turned_solver_create(&s->body, s->factor, &w->solver, err));
         SU_TRY(su_instant_basis_create(&s->motion, &w->basis, err));
@@ -242,11 +227,9 @@ static int64_t instant_of(const estimator *s, int64_t frame, int j)
     return (frame - 1) * substeps + (j + 1) * substeps / s->each_frame;
 }
 
-/* All that a pass knows of an instant into its row, and the residual there, turned back. Each pass has the stiffness of
- * where the flesh is in it: with that of the first pass the damping of corrected flesh is wrong, and what is left seems
- * four times what there was where flesh is folded. Mass and stiffness of the reduced error are formed in the first
- * pass, at frames. */
-static void form_row(estimator *s, pass *p, worker *w, int64_t instant, row *out, double *column)
+/* All that is known of an instant into its row, and the residual there, turned back. Mass and stiffness of the reduced
+ * error are formed at frames. */
+static void form_row(estimator *s, worker *w, int64_t instant, row *out, double *column)
 {
     int64_t r = s->motion.basis.r, n = s->in->model->n;
     int substeps = s->in->settings->substeps;
@@ -254,13 +237,12 @@ static void form_row(estimator *s, pass *p, worker *w, int64_t instant, row *out
     if (w->at == instant - 1) {
         su_fullsim_follow(w->sim);
     } else {
-        su_displacement(&p->from, &w->basis, instant - 2, w->older);
-        su_displacement(&p->from, &w->basis, instant - 1, w->before);
+        su_displacement(&s->from, &w->basis, instant - 2, w->older);
+        su_displacement(&s->from, &w->basis, instant - 1, w->before);
         su_fullsim_place(w->sim, (instant - 1) / substeps, (int)((instant - 1) % substeps), w->before, w->older);
     }
     w->at = instant % substeps == 0 ? -1 : instant; /* it does not follow into the next segment */
-    su_displacement(&p->from, &w->basis, instant, out->back);
-    bool first = p == s->passes;
+    su_displacement(&s->from, &w->basis, instant, out->back);
     su_fullsim_residual(w->sim, out->back, w->residual, &at);
     su_reduced_motion_project(&s->motion, &w->basis, w->residual, out->force);
     for (int64_t k = 0; k < r; k++) out->force[k] = -out->force[k];
@@ -269,7 +251,7 @@ static void form_row(estimator *s, pass *p, worker *w, int64_t instant, row *out
     memcpy(out->K.value, at.K->value, (size_t)at.K->entries * sizeof *at.K->value);
     add_mass(s, s->shift, &out->K);
     memcpy(out->turn, at.turn, (size_t)(4 * n) * sizeof *out->turn);
-    if (!first || out->frame != out) return;
+    if (out->frame != out) return;
     su_reduced_motion_mass(&s->motion, &w->basis, out->mass);
     su_reduced_motion_tangent(&s->motion, &w->basis, &at, false, out->stiffness);
     su_reduced_motion_tangent(&s->motion, &w->basis, &at, true, out->projected);
@@ -277,13 +259,13 @@ static void form_row(estimator *s, pass *p, worker *w, int64_t instant, row *out
 }
 
 /* All instants of a frame, and what the full space is to answer. */
-static su_status form_frame(estimator *s, pass *p, worker *w, int64_t i, int64_t frame, su_error *err)
+static su_status form_frame(estimator *s, worker *w, int64_t i, int64_t frame, su_error *err)
 {
     int64_t dofs = 3 * s->body.free_count, first = i * s->each_frame;
     w->at = -1;
     for (int j = 0; j < s->each_frame; j++) {
         s->rows[first + j].frame = s->rows + first + s->each_frame - 1;
-        form_row(s, p, w, instant_of(s, frame, j), s->rows + first + j, s->columns + (first + j) * dofs);
+        form_row(s, w, instant_of(s, frame, j), s->rows + first + j, s->columns + (first + j) * dofs);
     }
     for (int j = 0; j < s->each_frame; j++)
         SU_TRY(answer_rest(s, w, instant_of(s, frame, j), s->rows + first + j, s->columns + (first + j) * dofs,
@@ -291,35 +273,17 @@ static su_status form_frame(estimator *s, pass *p, worker *w, int64_t i, int64_t
     return SU_OK;
 }
 
-/* Where the first pass leaves its error, if anywhere. */
-static su_correction *kept_error(const estimator *s, const pass *p)
-{
-    return s->corrected && p == s->passes ? &s->corrected->error : NULL;
-}
-
-/* z at an instant into what is kept. */
-static void keep_rest(const estimator *s, const pass *p, int64_t instant)
-{
-    const su_correction *kept = kept_error(s, p);
-    int64_t n3 = 3 * s->in->model->n;
-    for (int64_t k = 0; k < n3 && kept; k++) kept->z[instant * n3 + k] = (float)p->z[k];
-}
-
 /* Over the cuts up to an instant: the error stays as it is, its motion begins anew. */
-static void pass_cuts(estimator *s, pass *p, int64_t instant)
+static void pass_cuts(estimator *s, int64_t instant)
 {
-    const su_correction *kept = kept_error(s, p);
-    int64_t r = s->motion.basis.r, n3 = 3 * s->in->model->n, substeps = s->in->settings->substeps;
-    for (int64_t k = p->at / substeps + 1; k * substeps <= instant; k++) {
+    size_t n3 = 3 * (size_t)s->in->model->n;
+    int64_t substeps = s->in->settings->substeps;
+    for (int64_t k = s->at / substeps + 1; k * substeps <= instant; k++) {
         if (!su_shot_cut(s->in->shot, k)) continue;
-        su_error_motion_restart(&p->error);
-        memset(p->rate, 0, (size_t)n3 * sizeof *p->rate);
-        memset(p->answer, 0, (size_t)n3 * sizeof *p->answer);
-        while (p->at < k * substeps) {
-            p->at++;
-            if (kept) memcpy(kept->x + p->at * r, p->error.x, (size_t)r * sizeof(double));
-            keep_rest(s, p, p->at);
-        }
+        su_error_motion_restart(&s->error);
+        memset(s->rate, 0, n3 * sizeof *s->rate);
+        memset(s->still, 0, n3 * sizeof *s->still);
+        s->at = k * substeps;
     }
 }
 
@@ -336,7 +300,7 @@ static double answer_frequency(const estimator *s, const row *at, const double *
 }
 
 /* z moves on by steps, as one oscillator that the static answer draws along; the answer changes evenly on the way. */
-static void move_rest(estimator *s, pass *p, int64_t steps, const row *at, const double *answer)
+static void move_rest(estimator *s, int64_t steps, const row *at, const double *answer)
 {
     const su_sim_settings *settings = s->in->settings;
     int64_t n = s->in->model->n;
@@ -354,65 +318,58 @@ static void move_rest(estimator *s, pass *p, int64_t steps, const row *at, const
     for (int64_t step = 1; step <= steps; step++) {
         double along = (double)step / (double)steps;
         for (int64_t k = 0; k < 3 * n; k++) {
-            double before = p->z[k], load = (1 - along) * p->answer[k] + along * next[k];
-            p->z[k] = (load + inertia * (before + h * p->rate[k]) + drag * before) / (1 + inertia + drag);
-            p->rate[k] = (p->z[k] - before) / h;
+            double before = s->z[k], load = (1 - along) * s->still[k] + along * next[k];
+            s->z[k] = (load + inertia * (before + h * s->rate[k]) + drag * before) / (1 + inertia + drag);
+            s->rate[k] = (s->z[k] - before) / h;
         }
-        keep_rest(s, p, p->at + step);
     }
-    memcpy(p->answer, next, (size_t)(3 * n) * sizeof *next);
+    memcpy(s->still, next, (size_t)(3 * n) * sizeof *next);
 }
 
 /* The error moves on to an instant of which the full space has answered. */
-static su_status move_error(estimator *s, pass *p, int64_t instant, const row *at, const double *answer, su_error *err)
+static su_status move_error(estimator *s, int64_t instant, const row *at, const double *answer, su_error *err)
 {
-    const su_correction *kept = kept_error(s, p);
     const row *frame = at->frame;
-    pass_cuts(s, p, instant);
-    int64_t steps = instant - p->at;
-    double *path = kept ? kept->x + (p->at + 1) * kept->r : NULL;
-    SU_TRY(su_error_motion_advance(&p->error, steps, frame->mass, frame->stiffness, at->force, path, err));
-    move_rest(s, p, steps, at, answer);
-    p->at = instant;
+    pass_cuts(s, instant);
+    int64_t steps = instant - s->at;
+    SU_TRY(su_error_motion_advance(&s->error, steps, frame->mass, frame->stiffness, at->force, err));
+    move_rest(s, steps, at, answer);
+    s->at = instant;
     return SU_OK;
 }
 
-/* RMS over the vertices of the error at the frame it has come to; also into the comparison, and the corrected run. */
-static su_status measure(estimator *s, pass *p, int64_t frame, const row *at, su_error *err)
+/* RMS over the vertices of the error at the frame it has come to, m; also into the comparison. */
+static su_status measure(estimator *s, int64_t frame, const row *at, double *rms, su_error *err)
 {
     int64_t n = s->in->model->n;
-    double square = 0, *rms = p->estimate + frame;
-    memcpy(s->e, p->z, (size_t)(3 * n) * sizeof *s->e);
+    double square = 0;
+    memcpy(s->e, s->z, (size_t)(3 * n) * sizeof *s->e);
     su_reduced_motion_enter(&s->motion, frame - 1, 1, &s->basis);
-    su_reduced_motion_add(&s->motion, &s->basis, p->error.x, s->e);
-    float *u = kept_error(s, p) ? s->corrected->u + frame * 3 * n : NULL;
+    su_reduced_motion_add(&s->motion, &s->basis, s->error.x, s->e);
     for (int64_t v = 0; v < n; v++) {
         double R[9];
         su_quaternion_matrix(at->turn + 4 * v, R);
         su_mulv3(R, s->e + 3 * v, s->e + 3 * v);
         su_mulv3(R, at->back + 3 * v, s->u + 3 * v);
         for (int c = 0; c < 3; c++) square += s->e[3 * v + c] * s->e[3 * v + c], s->e[3 * v + c] += s->u[3 * v + c];
-        for (int c = 0; c < 3 && u; c++) u[3 * v + c] = (float)s->e[3 * v + c];
     }
-    su_compare_add(p->compare, s->in->sim->times[frame], s->u, NULL, s->e, NULL);
+    su_compare_add(s->compare, s->in->sim->times[frame], s->u, NULL, s->e, NULL);
     *rms = sqrt(square / (double)(n > 0 ? n : 1));
     return isfinite(*rms)
                ? SU_OK
                : su_fail(err, SU_NUMERICS, "frame %lld: the estimate of the error is not finite", (long long)frame);
 }
 
-/* A pass through the frames of block number b. */
-static su_status one_block(estimator *s, pass *p, int64_t b, su_error *err)
+/* The frames of block number b. */
+static su_status one_block(estimator *s, int64_t b, double *estimate, su_error *err)
 {
     int64_t first = b * s->block, count = s->count - first < s->block ? s->count - first : s->block,
             dofs = 3 * s->body.free_count;
     su_status formed = SU_OK;
-    double start = su_seconds();
-#pragma omp parallel for schedule(static, 1)                                                                           \
-    num_threads(s->team) if (s->team > 1) /* the same thread in both passes: it keeps instants */
+#pragma omp parallel for schedule(dynamic, 1) num_threads(s->team) if (s->team > 1)
     for (int64_t i = 0; i < count; i++) {
         su_error own = {0};
-        su_status status = form_frame(s, p, s->workers + omp_get_thread_num(), i, s->frames[first + i], &own);
+        su_status status = form_frame(s, s->workers + omp_get_thread_num(), i, s->frames[first + i], &own);
 #pragma omp critical(su_error_estimate)
         if (status != SU_OK && formed == SU_OK) {
             formed = status;
@@ -423,88 +380,32 @@ static su_status one_block(estimator *s, pass *p, int64_t b, su_error *err)
     for (int64_t k = 0; k < count * s->each_frame; k++) {
         int64_t frame = s->frames[first + k / s->each_frame];
         int j = (int)(k % s->each_frame);
-        SU_TRY(move_error(s, p, instant_of(s, frame, j), s->rows + k, s->answers + k * dofs, err));
-        if (j + 1 == s->each_frame) SU_TRY(measure(s, p, frame, s->rows + k, err));
+        SU_TRY(move_error(s, instant_of(s, frame, j), s->rows + k, s->answers + k * dofs, err));
+        if (j + 1 == s->each_frame) SU_TRY(measure(s, frame, s->rows + k, estimate + frame, err));
     }
-    p->seconds += su_seconds() - start;
     return SU_OK;
 }
 
-/* What is left. */
-static su_status block_left(estimator *s, int64_t b, su_error *err)
-{
-    pass *p = s->passes + 1;
-    su_error own = {0};
-    if (p->lost || !s->corrected || s->count == 0) return SU_OK;
-    su_status status = one_block(s, p, b, &own);
-    p->lost = status == SU_NUMERICS;
-    if (p->lost) return SU_OK;
-    if (status != SU_OK && err) *err = own;
-    return status;
-}
-
-static su_status all_frames(estimator *s, su_progress *progress, su_error *err)
+static su_status all_frames(estimator *s, double *estimate, su_progress *progress, su_error *err)
 {
     int64_t blocks = (s->count + s->block - 1) / s->block;
     for (int64_t b = 0; b < blocks; b++) {
-        SU_TRY(one_block(s, s->passes, b, err));
-        SU_TRY(block_left(s, b, err));
+        SU_TRY(one_block(s, b, estimate, err));
         SU_TRY(su_progress_update(progress, (double)(b + 1) / (double)blocks, err));
     }
-    pass_cuts(s, s->passes, (su_shot_frames(s->in->shot) - 1) * s->in->settings->substeps);
     return SU_OK;
-}
-
-static int by_number(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
-/* The corrected run at frames without an estimate of their own. */
-static void correct_others(estimator *s)
-{
-    int64_t n = s->in->model->n, F = su_shot_frames(s->in->shot);
-#pragma omp parallel for schedule(dynamic, 1) num_threads(s->team) if (s->team > 1)
-    for (int64_t k = 0; k < F; k++) {
-        worker *w = s->workers + omp_get_thread_num();
-        if (bsearch(&k, s->frames, (size_t)s->count, sizeof k, by_number)) continue;
-        su_displacement(&s->passes[1].from, &w->basis, k * s->in->settings->substeps, w->older);
-        su_fullsim_place(w->sim, k, 0, w->older, w->older);
-        const double *turn = su_fullsim_turn(w->sim);
-        float *u = s->corrected->u + k * 3 * n;
-        for (int64_t v = 0; v < n; v++) {
-            double R[9], moved[3];
-            su_quaternion_matrix(turn + 4 * v, R);
-            su_mulv3(R, w->older + 3 * v, moved);
-            for (int c = 0; c < 3; c++) u[3 * v + c] = (float)moved[c];
-        }
-    }
-}
-
-static su_status create_pass(estimator *s, pass *p, su_error *err)
-{
-    const su_sim_settings *settings = s->in->settings;
-    p->from = (su_displacements){&s->motion, s->in->sim, settings, p == s->passes ? NULL : &s->corrected->error};
-    if (!(p->estimate = take(s, su_shot_frames(s->in->shot), sizeof *p->estimate)))
-        return su_fail(err, SU_AGAIN, "no memory");
-    int64_t n3 = 3 * s->in->model->n;
-    p->z = take(s, n3, sizeof *p->z), p->rate = take(s, n3, sizeof *p->rate),
-    p->answer = take(s, n3, sizeof *p->answer);
-    if (!p->z || !p->rate || !p->answer) return su_fail(err, SU_AGAIN, "no memory");
-    SU_TRY(su_error_motion_create(s->in->model->r, settings->alpha, settings->beta, settings->step, &p->error, err));
-    return su_compare_create(s->in->model->n, s->body.mass, 0, s->count, &p->compare, err);
 }
 
 static su_status allocate(estimator *s, su_error *err)
 {
-    int64_t n = s->in->model->n, r = s->in->model->r, passes = s->corrected ? 2 : 1;
+    const su_sim_settings *settings = s->in->settings;
+    int64_t n = s->in->model->n, r = s->in->model->r;
     int64_t dofs = 3 * s->body.free_count;
     bool good = true;
     int64_t rows = s->block * s->each_frame;
-    double **vectors[] = {&s->columns, &s->answers, &s->work, &s->e, &s->u};
-    int64_t sizes[] = {rows * dofs, rows * dofs, dofs + 1, 3 * n, 3 * n};
-    for (int k = 0; k < 5; k++) good &= (*vectors[k] = take(s, sizes[k], sizeof(double))) != NULL;
+    double **vectors[] = {&s->columns, &s->answers, &s->work, &s->e, &s->u, &s->z, &s->rate, &s->still};
+    int64_t sizes[] = {rows * dofs, rows * dofs, dofs + 1, 3 * n, 3 * n, 3 * n, 3 * n, 3 * n};
+    for (int k = 0; k < 8; k++) good &= (*vectors[k] = take(s, sizes[k], sizeof(double))) != NULL;
     for (int64_t i = 0; i < rows; i++) {
         row *at = s->rows + i;
         at->K = s->body.pattern, at->K.owns_pattern = 0;
@@ -514,10 +415,9 @@ static su_status allocate(estimator *s, su_error *err)
         for (int k = 0; k < 7; k++) good &= (*arrays[k] = take(s, room[k], sizeof(double))) != NULL;
     }
     if (!good) return su_fail(err, SU_AGAIN, "no memory for residuals of %lld flesh vertices", (long long)n);
-    if (s->corrected)
-        SU_TRY(su_correction_create((su_shot_frames(s->in->shot) - 1) * s->in->settings->substeps + 1, n, r,
-                                    &s->corrected->error, err));
-    for (int k = 0; k < passes; k++) SU_TRY(create_pass(s, s->passes + k, err));
+    s->from = (su_displacements){&s->motion, s->in->sim, settings};
+    SU_TRY(su_error_motion_create(r, settings->alpha, settings->beta, settings->step, &s->error, err));
+    SU_TRY(su_compare_create(n, s->body.mass, 0, s->count, &s->compare, err));
     return su_instant_basis_create(&s->motion, &s->basis, err);
 }
 
@@ -536,38 +436,23 @@ static void fill(const estimator *s, int64_t F, double *estimate)
     for (int64_t k = s->frames[s->count - 1] + 1; k < F; k++) estimate[k] = estimate[s->frames[s->count - 1]];
 }
 
-/* Whether most frames have less error left than there was. Single frames may be read many times too high: stiff flesh
- * that a linear error turns is stretched, and answers with a large force. So sums over frames do not decide. */
-static bool mostly_lower(const estimator *s)
+/* What the frames say of the shot. */
+static void conclude(const estimator *s, const double *estimate, su_estimate_total *total)
 {
-    int64_t lower = 0;
-    for (int64_t i = 0; i < s->count; i++) {
-        int64_t frame = s->frames[i];
-        lower += s->passes[1].estimate[frame] < s->passes[0].estimate[frame];
-    }
-    return 2 * lower > s->count;
-}
-
-/* The estimate of a pass is that of the shot. */
-static void conclude(const estimator *s, const pass *p, int64_t F, double *estimate, su_estimate_total *total)
-{
-    double squares = 0, relative = su_compare_result(p->compare).error;
-    memcpy(estimate, p->estimate, (size_t)F * sizeof *estimate);
-    fill(s, F, estimate);
+    double squares = 0, relative = su_compare_result(s->compare).error;
     for (int64_t i = 0; i < s->count; i++) squares += estimate[s->frames[i]] * estimate[s->frames[i]];
     total->relative = relative, total->frames = s->count;
     total->motion = relative > 0 ? sqrt(squares / (double)s->count) / relative : 0;
 }
 
-su_status su_error_estimate(const su_estimate_inputs *inputs, int threads, double *estimate, su_corrected *corrected,
-                            su_estimate_total *total, su_progress *progress, su_error *err)
+su_status su_error_estimate(const su_estimate_inputs *inputs, int threads, double *estimate, su_estimate_total *total,
+                            su_progress *progress, su_error *err)
 {
-    estimator s = {.in = inputs, .corrected = corrected};
+    estimator s = {.in = inputs};
     int64_t F = su_shot_frames(inputs->shot);
     double start = su_seconds();
     su_status status;
     *total = (su_estimate_total){0};
-    if (corrected) corrected->kept = false, corrected->error = (su_correction){0};
     memset(estimate, 0, (size_t)F * sizeof *estimate);
     SU_GO(check(inputs, err));
     SU_GO(su_reduced_motion_create(inputs->model, inputs->shot, inputs->settings->stiffness, &s.motion, err));
@@ -579,18 +464,11 @@ su_status su_error_estimate(const su_estimate_inputs *inputs, int threads, doubl
     divide(&s, threads > 0 ? threads : 1);
     SU_GO(create_workers(&s, err));
     SU_GO(allocate(&s, err));
-    SU_GO(all_frames(&s, progress, err));
-    conclude(&s, s.passes, F, estimate, total);
-    total->reduced = total->relative;
-    if (corrected) {
-        corrected->kept = !s.passes[1].lost && mostly_lower(&s);
-        if (corrected->kept) conclude(&s, s.passes + 1, F, estimate, total);
-        if (corrected->kept) correct_others(&s);
-    }
-    total->residual_seconds = su_seconds() - start - s.passes[1].seconds;
-    total->correction_seconds = s.passes[1].seconds;
+    SU_GO(all_frames(&s, estimate, progress, err));
+    fill(&s, F, estimate);
+    conclude(&s, estimate, total);
+    total->residual_seconds = su_seconds() - start;
 done:
-    if (status != SU_OK && corrected) su_correction_free(&corrected->error);
     estimator_free(&s);
     return status;
 }

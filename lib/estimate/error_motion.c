@@ -51,7 +51,7 @@ static su_status make_semidefinite(int64_t r, double *K, double *scratch, double
 }
 
 su_status su_error_motion_advance(su_error_motion *s, int64_t steps, const double *M, const double *K, const double *f,
-                                  double *path, su_error *err)
+                                  su_error *err)
 {
     int64_t r = s->r;
     double h = s->h, inertia = (1 / h + s->alpha) / h, stiff = 1 + s->beta / h;
@@ -70,7 +70,6 @@ su_status su_error_motion_advance(su_error_motion *s, int64_t steps, const doubl
         cblas_dsymv(CblasColMajor, CblasLower, (int)r, s->beta / h, s->mean, (int)r, s->x, 1, 1, s->load, 1);
         LAPACKE_dpotrs(LAPACK_COL_MAJOR, 'L', (lapack_int)r, 1, s->A, (lapack_int)r, s->load, (lapack_int)r);
         for (int64_t k = 0; k < r; k++) s->rate[k] = (s->load[k] - s->x[k]) / h, s->x[k] = s->load[k];
-        if (path) memcpy(path + (step - 1) * r, s->x, (size_t)r * sizeof *path);
     }
     s->begun = true;
     memcpy(s->K, K, (size_t)(r * r) * sizeof *K);

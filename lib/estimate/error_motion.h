@@ -27,10 +27,9 @@ su_status su_error_motion_create(int64_t r, double alpha, double beta, double h,
 void su_error_motion_free(su_error_motion *motion);
 
 /* `steps` steps on to where mass M, stiffness K (r,r) and force f (r) are these; force and stiffness change evenly on
- * the way. K need not be definite: what it has below zero counts as zero. path (steps,r): x after each step; NULL where
- * it is not wanted. */
+ * the way. K need not be definite: what it has below zero counts as zero. */
 su_status su_error_motion_advance(su_error_motion *motion, int64_t steps, const double *M, const double *K,
-                                  const double *f, double *path, su_error *err);
+                                  const double *f, su_error *err);
 /* Motion starts anew: x stays, its rate and the force are gone. */
 void su_error_motion_restart(su_error_motion *motion);
 

@@ -15,8 +15,7 @@
  * which the full motion fades into the reduced one. At 4 Hz and a tenth of critical damping an error falls to 0.6 in
  * RUN_IN. */
 static const double RUN_IN = 0.2, FADE = 0.15;
-/* Newton's tolerance, as fullsim has it, and tets from which on no two factors are kept. */
-static const double TOLERANCE = 1e-8;
+/* Tets from which on no two factors are kept. */
 enum { LARGE = 200000 };
 
 void su_full_stretches_free(su_full_stretches *s)
@@ -57,6 +56,7 @@ su_status su_full_stretches_choose(int64_t F, const double *estimate, double lim
 /* What a thread plays with. */
 typedef struct player {
     const su_estimate_inputs *in;
+    double tolerance;
     su_reduced_motion motion;
     su_displacements from; /* beside which it plays */
     su_instant_basis basis;
@@ -73,12 +73,12 @@ static void player_free(player *p)
     su_arena_free(&p->arena);
 }
 
-static su_status player_create(const su_estimate_inputs *in, const su_correction *correction, player *p, su_error *err)
+static su_status player_create(const su_estimate_inputs *in, double tolerance, player *p, su_error *err)
 {
     int64_t n3 = 3 * in->model->n;
-    *p = (player){.in = in};
+    *p = (player){.in = in, .tolerance = tolerance};
     SU_TRY(su_reduced_motion_create(in->model, in->shot, in->settings->stiffness, &p->motion, err));
-    p->from = (su_displacements){&p->motion, in->sim, in->settings, correction};
+    p->from = (su_displacements){&p->motion, in->sim, in->settings};
     SU_TRY(su_instant_basis_create(&p->motion, &p->basis, err));
     p->back = su_arena_alloc(&p->arena, n3, sizeof *p->back),
     p->before = su_arena_alloc(&p->arena, n3, sizeof *p->before);
@@ -89,7 +89,8 @@ static su_status player_create(const su_estimate_inputs *in, const su_correction
 static su_status start(player *p, int64_t first, int threads, su_error *err)
 {
     const su_estimate_inputs *in = p->in;
-    su_fullsim_options options = {.tolerance = TOLERANCE, .threads = threads, .placed = first > 0};
+    su_fullsim_options options = {
+        .tolerance = p->tolerance, .threads = threads, .iterative = true, .no_energy = true, .placed = first > 0};
     SU_TRY(su_fullsim_create(in->tet, in->fit, in->shot, in->settings, &options, &p->sim, err));
     if (first == 0) return SU_OK;
     su_displacement(&p->from, &p->basis, first * in->settings->substeps - 1, p->before);
@@ -149,9 +150,9 @@ static void bridge(const su_full_stretch *s, int64_t F, double *estimate)
     }
 }
 
-su_status su_full_stretches_play(const su_estimate_inputs *inputs, const su_correction *correction,
-                                 su_full_stretches *stretches, int threads, float *u, int32_t *status, double *estimate,
-                                 su_progress *progress, su_error *err)
+su_status su_full_stretches_play(const su_estimate_inputs *inputs, su_full_stretches *stretches, double tolerance,
+                                 int threads, float *u, int32_t *status, double *estimate, su_progress *progress,
+                                 su_error *err)
 {
     int64_t n3 = 3 * inputs->model->n, count = stretches->count, done = 0, *at;
     int team = inputs->model->t > LARGE ? 1
@@ -167,11 +168,10 @@ su_status su_full_stretches_play(const su_estimate_inputs *inputs, const su_corr
     for (int64_t i = 0; i < count; i++) {
         player p;
         su_error own = {0};
-        int64_t row = correction ? stretches->stretch[i].first : at[i];
-        su_status ended = player_create(inputs, correction, &p, &own);
+        su_status ended = player_create(inputs, tolerance, &p, &own);
         if (ended == SU_OK)
-            ended =
-                play(&p, stretches->stretch + i, each > 1 ? each : 1, u + row * n3, status, stretches, progress, &own);
+            ended = play(&p, stretches->stretch + i, each > 1 ? each : 1, u + at[i] * n3, status, stretches, progress,
+                         &own);
         player_free(&p);
 #pragma omp critical(su_full_stretches)
         {

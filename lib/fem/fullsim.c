@@ -28,12 +28,6 @@ typedef struct instant {
     double Q[9], c[3]; /* root frame to world */
 } instant;
 
-typedef struct kept_instant {
-    int64_t frame;
-    double fraction; /* negative: there is none */
-    instant at;
-} kept_instant;
-
 struct su_fullsim {
     const su_tet *tet;
     const su_fit *fit;
@@ -52,8 +46,6 @@ struct su_fullsim {
     bool preconditioned;  /* the factor of the neutral pose is that of the stiffness now */
     double *neutral, *skin, *p, *positive, *young, *poisson;
     instant now, next;
-    kept_instant *kept; /* (options.kept) the last that were evaluated */
-    int64_t evaluated;
     double *u, *u_next, *carried, *inertial; /* (n,3) */
     double *y, *y_before;                    /* (n,3) world, at the state and one step earlier */
     double h_before;                         /* s between them */
@@ -75,44 +67,14 @@ static bool allocate_instant(su_fullsim *s, instant *at)
     return at->x && at->turn && at->w;
 }
 
-static void copy_instant(const su_fullsim *s, const instant *from, instant *to)
-{
-    memcpy(to->x, from->x, (size_t)(3 * s->body.n) * sizeof *to->x);
-    memcpy(to->turn, from->turn, (size_t)(4 * s->body.n) * sizeof *to->turn);
-    memcpy(to->w, from->w, (size_t)s->fit->m * sizeof *to->w);
-    memcpy(to->Q, from->Q, sizeof to->Q);
-    memcpy(to->c, from->c, sizeof to->c);
-}
-
-static const instant *find_kept(const su_fullsim *s, int64_t frame, double fraction)
-{
-    for (int k = 0; k < s->options.kept; k++)
-        if (s->kept[k].frame == frame && s->kept[k].fraction == fraction) return &s->kept[k].at;
-    return NULL;
-}
-
-static void keep_instant(su_fullsim *s, int64_t frame, double fraction, const instant *at)
-{
-    if (s->options.kept == 0) return;
-    kept_instant *kept = s->kept + s->evaluated++ % s->options.kept;
-    kept->frame = frame, kept->fraction = fraction;
-    copy_instant(s, at, &kept->at);
-}
-
-/* Leaves the skin there in s->skin where forces from outside ask for it. */
+/* Leaves the skin there in s->skin. */
 static void evaluate_instant(su_fullsim *s, int64_t frame, double fraction, instant *at)
 {
     double start = su_seconds();
-    const instant *kept = find_kept(s, frame, fraction);
-    if (!kept || s->loads.external) su_shot_sample(s->shot, frame, fraction, 0, NULL, s->skin, s->p, at->Q, at->c);
-    if (kept) {
-        copy_instant(s, kept, at);
-    } else {
-        su_rig_weights(&s->rig, s->p, at->w);
-        su_rest_shape_evaluate(&s->rest, s->body.n, NULL, s->skin, at->w, at->x);
-        su_rotation_field_evaluate(s->field, at->x, at->turn, s->options.threads);
-        keep_instant(s, frame, fraction, at);
-    }
+    su_shot_sample(s->shot, frame, fraction, 0, NULL, s->skin, s->p, at->Q, at->c);
+    su_rig_weights(&s->rig, s->p, at->w);
+    su_rest_shape_evaluate(&s->rest, s->body.n, NULL, s->skin, at->w, at->x);
+    su_rotation_field_evaluate(s->field, at->x, at->turn, s->options.threads);
     s->driver.counts.pose_seconds += su_seconds() - start;
 }
 
@@ -219,7 +181,7 @@ static su_implicit_step base_step(const su_fullsim *s, const instant *at)
                              .tolerance = s->options.tolerance,
                              .max_iterations = s->options.newton > 0 ? s->options.newton : MAX_NEWTON,
                              .accept_unconverged = s->options.newton > 0,
-                             .no_energy = s->options.iterative};
+                             .no_energy = s->options.no_energy};
     su_sim_gravity(&s->settings, at->Q, step.acceleration);
     return step;
 }
@@ -271,7 +233,8 @@ static su_status precondition(su_fullsim *s, su_error *err)
 static su_status take_step(void *self, double h, double extra, int *solves, su_error *err)
 {
     su_fullsim *s = self;
-    if (s->options.iterative && !s->preconditioned) SU_TRY(precondition(s, err));
+    bool turned = s->smoothing.nodes > 0; /* else no factor serves all poses */
+    if (s->options.iterative && turned && !s->preconditioned) SU_TRY(precondition(s, err));
     set_body(s, &s->next);
     double start = su_seconds();
     su_implicit_step step = next_step(s, h, extra);
@@ -565,9 +528,6 @@ static su_status allocate(su_fullsim *s, int64_t nbar, su_error *err)
     int64_t n3 = 3 * s->body.n;
     double **arrays[] = {&s->u, &s->u_next, &s->carried, &s->inertial, &s->y, &s->y_before};
     bool good = allocate_instant(s, &s->now) && allocate_instant(s, &s->next);
-    if (s->options.kept > 0 && !(s->kept = su_arena_alloc(&s->arena, s->options.kept, sizeof *s->kept)))
-        return su_fail(err, SU_AGAIN, "no memory for %lld flesh vertices", (long long)s->body.n);
-    for (int k = 0; k < s->options.kept; k++) good &= allocate_instant(s, &s->kept[k].at), s->kept[k].fraction = -1;
     for (int i = 0; i < 6; i++) good &= (*arrays[i] = su_arena_alloc(&s->arena, n3, sizeof(double))) != NULL;
     good &= (s->neutral = su_arena_alloc(&s->arena, 3 * nbar, sizeof(double))) != NULL;
     good &= (s->skin = su_arena_alloc(&s->arena, 3 * nbar, sizeof(double))) != NULL;

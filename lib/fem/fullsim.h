@@ -18,9 +18,8 @@ typedef struct su_fullsim_options {
     double tolerance; /* of Newton, relative residual */
     int newton;       /* > 0: at most so many solves a step, taken as they are; 0: to the tolerance */
     int threads;
-    bool iterative; /* linear systems by conjugate gradients (su_implicit_precondition): shapes to learn from, not
-                     * results; the elastic energy of frames is not evaluated */
-    int kept;       /* instants of the rig whose rest shapes are kept, for callers that come back to them */
+    bool iterative; /* linear systems by conjugate gradients (su_implicit_precondition) where the rest shape turns */
+    bool no_energy; /* the elastic energy of frames is not evaluated */
     bool placed;    /* nothing is settled or held before frame 0: su_fullsim_place says where the flesh stands */
 } su_fullsim_options;
 

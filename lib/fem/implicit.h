@@ -42,7 +42,8 @@ void su_implicit_free(su_implicit *implicit);
 
 /* From now on linear systems are solved by conjugate gradients to SU_LINEAR_TOLERANCE (fem/turned_solver.h), with a
  * factor of the matrix that a step of h, alpha and beta has on the shape now set in the body, y (n,3) its vertices: the
- * neutral one. A factor of their own is made where that fails. For shapes to learn from, not for results. */
+ * neutral one.
+ * A factor of their own is made where that fails. */
 #define SU_LINEAR_TOLERANCE 1e-2
 su_status su_implicit_precondition(su_implicit *implicit, const double *y, double h, double alpha, double beta,
                                    su_error *err);

@@ -357,6 +357,7 @@ su_status su_runtime_model_create_with(const su_model *source, su_interpolation 
     const char *material = json_string_value(json_object_get(source->file.meta, "material"));
     int number = su_material_from_name(material ? material : "neohookean");
     if (number < 0) return su_fail(err, SU_INPUT, "the model's material '%s' is not known", material);
+    if (source->r < 1) return su_fail(err, SU_INPUT, "the model has no modes: it is for full simulations only");
     if (source->d > SU_MOST_REGIONS)
         return su_fail(err, SU_INPUT, "the model has %lld regions, at most %d are possible", (long long)source->d,
                        SU_MOST_REGIONS);

@@ -173,8 +173,7 @@ static su_status check_estimate(su_tool *tool, job *j)
     frame = su_compare_frames(j->compare, &frames);
     for (int64_t k = 0; k < frames; k++) {
         while (full < sim->full && sim->full_frame[full] < k) full++;
-        if ((full < sim->full && sim->full_frame[full] == k && sim->full_played[full]) || frame[k].u_error == 0)
-            continue;
+        if ((full < sim->full && sim->full_frame[full] == k) || frame[k].u_error == 0) continue;
         ratio[check->frames++] = sim->error_estimate[k] / frame[k].u_error;
     }
     qsort(ratio, (size_t)check->frames, sizeof *ratio, ascending);

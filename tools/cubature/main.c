@@ -3,6 +3,7 @@
 #include "core/memory.h"
 #include "core/threads.h"
 #include "core/tool.h"
+#include "reduce/cubature/model_build.h"
 #include "reduce/cubature/model_training.h"
 #include "reduce/cubature/training_states.h"
 #include "reduce/modes/parts.h"
@@ -19,6 +20,7 @@ typedef struct settings {
     int tets, vertices, samples, states, seed, frames, memory, check;
     double error, amplitude;
     su_list shots;
+    bool flesh;
 } settings;
 
 typedef struct job {
@@ -45,7 +47,7 @@ static void job_free(job *j)
     su_tet_free(&j->tet);
 }
 
-static su_status sort_inputs(su_tool *tool, job *j)
+static su_status sort_inputs(su_tool *tool, bool flesh, job *j)
 {
     su_error *err = &tool->err;
     SU_TRY(SU_ALLOC(&j->fit_paths, tool->inputs.count, "file names", err));
@@ -68,23 +70,24 @@ static su_status sort_inputs(su_tool *tool, job *j)
         else
             *single = path;
     }
-    const char *missing = !j->tet_path     ? "tet"
-                          : !j->poses_path ? "poses"
-                          : !j->fit_count  ? "fit"
-                          : !j->basis_path ? "basis"
-                                           : NULL;
+    const char *missing = !j->tet_path               ? "tet"
+                          : !j->poses_path           ? "poses"
+                          : !j->fit_count            ? "fit"
+                          : !j->basis_path && !flesh ? "basis"
+                                                     : NULL;
+    if (flesh && j->basis_path) return su_fail(err, SU_USAGE, "--flesh takes no basis file");
     return missing
                ? su_fail(err, SU_USAGE, "needs a tet, a poses, a fit and a basis file; no %s file is given", missing)
                : SU_OK;
 }
 
-static su_status load_inputs(su_tool *tool, job *j)
+static su_status load_inputs(su_tool *tool, bool flesh, job *j)
 {
     su_error *err = &tool->err;
-    SU_TRY(sort_inputs(tool, j));
+    SU_TRY(sort_inputs(tool, flesh, j));
     SU_TRY(su_tet_load(j->tet_path, &j->tet, err));
     SU_TRY(su_poses_load(j->poses_path, &j->poses, err));
-    SU_TRY(su_basis_load(j->basis_path, &j->basis, err));
+    if (!flesh) SU_TRY(su_basis_load(j->basis_path, &j->basis, err));
     SU_TRY(SU_ALLOC(&j->fits, j->fit_count, "fit files", err));
     for (int p = 0; p < j->fit_count; p++) SU_TRY(su_fit_load(j->fit_paths[p], &j->fits[p], err));
     SU_TRY(su_fit_merge(j->fit_count, j->fits, j->fit_paths, &j->fit, err));
@@ -271,6 +274,19 @@ static su_status check_fresh(su_tool *tool, const su_model_parts *parts, int64_t
     return SU_OK;
 }
 
+/* The model without modes. */
+static su_status save_flesh(su_tool *tool, const job *j)
+{
+    su_model model;
+    const char *paths[] = {j->tet_path, j->poses_path, j->fit_paths[0]};
+    json_t *meta = su_tool_meta(tool, su_model_schema.kind, su_model_schema.version, paths, 3);
+    if (!meta) return tool->err.status ? tool->err.status : su_fail(&tool->err, SU_AGAIN, "not enough memory");
+    SU_TRY(su_model_of_flesh(&j->tet, &j->poses, &j->fit, meta, &model, &tool->err));
+    su_status status = su_model_save(tool->output, &model, &tool->err);
+    su_model_free(&model);
+    return status;
+}
+
 static su_status run(su_tool *tool, const settings *set)
 {
     su_status status;
@@ -278,7 +294,11 @@ static su_status run(su_tool *tool, const settings *set)
     job j = {0};
     json_t *meta = NULL;
     double started = su_seconds();
-    SU_GO(load_inputs(tool, &j));
+    SU_GO(load_inputs(tool, set->flesh, &j));
+    if (set->flesh) {
+        status = tool->dry_run ? SU_OK : save_flesh(tool, &j);
+        goto done;
+    }
     if (set->check > 0 && su_basis_is_one(&j.basis)) {
         status = su_fail(err, SU_USAGE, "--check goes with bases a pose: a model of one basis is judged by its motion");
         goto done;
@@ -382,6 +402,10 @@ int main(int argc, char **argv)
          .low = 16,
          .high = 1000000,
          .help = "that the stored samples may take; fewer candidates or samples where it is short (default: 1024)."},
+        {.name = "flesh",
+         .kind = SU_OPT_FLAG,
+         .target = &set.flesh,
+         .help = "no BASIS: a model without modes, which full simulations (supple fullsim) are exported with."},
         {.name = "check",
          .kind = SU_OPT_INT,
          .target = &set.check,
@@ -407,7 +431,7 @@ int main(int argc, char **argv)
             "supple cubature fox.tet.npz fox.poses.npz fox.fit.npz fox.basis.npz --shots *.anim.npz -o fox.model.npz",
         .options = options,
         .option_count = sizeof options / sizeof *options,
-        .min_inputs = 4,
+        .min_inputs = 3,
         .max_inputs = -1,
         .needs_output = true,
     };

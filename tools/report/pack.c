@@ -213,8 +213,7 @@ static su_status pack_series(const report_data *d, su_page *page, su_error *err)
     SU_GO(SU_ALLOC(&integers, sim->F, "series", err));
     if (sim->error_estimate) SU_GO(su_page_add_doubles(page, "error_estimate", sim->F, sim->error_estimate, err));
     int64_t played = 0;
-    for (int64_t k = 0; k < sim->full; k++)
-        if (sim->full_played[k]) integers[played++] = sim->full_frame[k];
+    for (int64_t k = 0; k < sim->full; k++) integers[played++] = sim->full_frame[k];
     if (played > 0) SU_GO(su_page_add_doubles(page, "full_frame", played, integers, err));
     for (int64_t k = 0; k < sim->F; k++) integers[k] = sim->status[k];
     SU_GO(su_page_add_doubles(page, "status", sim->F, integers, err));

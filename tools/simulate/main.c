@@ -6,6 +6,7 @@
 #include "core/tool.h"
 #include "estimate/error_estimate.h"
 #include "estimate/full_stretches.h"
+#include "estimate/moved_text.h"
 #include "estimate/what_moved.h"
 #include "io/stage/anim.h"
 #include "io/stage/model.h"
@@ -29,10 +30,6 @@ enum { MAX_CYCLES = 50 };
 /* Estimated error of a shot, relative, above which there is a warning: beyond it one sees it. */
 static const double WARN_ERROR = 0.1;
 
-/* Of the diagonal: a body that stays below it hardly seems to move. */
-static const double HARDLY_MOVES = 0.003;
-/* Joints told of after a shot. */
-enum { JOINTS_TOLD = 5 };
 /* A displacement this many times as large as any that the model was trained on is a guess. */
 static const double BEYOND_TRAINING = 2;
 
@@ -51,7 +48,6 @@ typedef struct settings {
     int checkpoint;
     bool resume, loop, accept;
     su_list estimate;  /* TET FIT */
-    double correct;    /* relative, an error above which a shot is corrected; < 0: none is */
     double bound;      /* relative; 0: none */
     const char *moved; /* file; NULL: none */
 } settings;
@@ -220,23 +216,22 @@ static void enter(su_tool *tool, const take *t, double from, double to)
     su_progress_stage(&tool->progress, t->from + from * (t->to - t->from), t->from + to * (t->to - t->from));
 }
 
-/* Room for frames whose displacement is not U q: all, or those of stretches. */
-static su_status allocate_full(su_tool *tool, take *t, int64_t count, const su_full_stretches *stretches)
+/* Room for the frames of stretches, whose displacement is not U q. */
+static su_status allocate_full(su_tool *tool, take *t, const su_full_stretches *stretches)
 {
     su_sim *sim = &t->sim;
-    sim->n = t->j->model.n, sim->full = count;
-    SU_TRY(SU_FILE_ALLOC(&sim->file, &sim->full_frame, count, &tool->err));
-    SU_TRY(SU_FILE_ALLOC(&sim->file, &sim->full_played, count, &tool->err));
-    SU_TRY(SU_FILE_ALLOC(&sim->file, &sim->full_u, count * 3 * sim->n, &tool->err));
-    for (int64_t i = 0; i < count && !stretches; i++) sim->full_frame[i] = (int32_t)i;
+    int64_t row = 0;
+    sim->n = t->j->model.n, sim->full = stretches->frames;
+    SU_TRY(SU_FILE_ALLOC(&sim->file, &sim->full_frame, sim->full, &tool->err));
+    SU_TRY(SU_FILE_ALLOC(&sim->file, &sim->full_u, sim->full * 3 * sim->n, &tool->err));
+    for (int64_t i = 0; i < stretches->count; i++)
+        for (int64_t k = stretches->stretch[i].first; k <= stretches->stretch[i].last; k++)
+            sim->full_frame[row++] = (int32_t)k;
     return SU_OK;
 }
 
 /* The file's arena owns them. */
-static void drop_full(su_sim *sim)
-{
-    sim->full_frame = sim->full_played = NULL, sim->full_u = NULL, sim->full = sim->n = 0;
-}
+static void drop_full(su_sim *sim) { sim->full_frame = NULL, sim->full_u = NULL, sim->full = sim->n = 0; }
 
 /* Frames that are damped or failed are played in the full space wherever it is there to play them in. */
 static bool has_bad_frames(const take *t)
@@ -264,32 +259,23 @@ static void tell_stretches(su_tool *tool, const take *t, const su_full_stretches
 }
 
 /* Where the estimate exceeds the bound, and where steps were damped or failed, the shot is played in the full space.
- * trusted: there is an estimate. *played: frames were. */
-static su_status play_full(su_tool *tool, take *t, const su_estimate_inputs *inputs, const su_corrected *corrected,
-                           const su_estimate_total *total, bool trusted, bool *played)
+ * limit: m. *played: frames were. */
+static su_status play_full(su_tool *tool, take *t, const su_estimate_inputs *inputs, double limit, bool *played)
 {
     su_error *err = &tool->err;
     su_sim *sim = &t->sim;
-    double bound = t->j->set.bound;
     su_full_stretches stretches;
     su_status status;
-    SU_GO(su_full_stretches_choose(sim->F, sim->error_estimate, trusted && bound > 0 ? bound * total->motion : INFINITY,
-                                   sim->status, t->settings.frame_seconds, &stretches, err));
+    SU_GO(su_full_stretches_choose(sim->F, sim->error_estimate, limit, sim->status, t->settings.frame_seconds,
+                                   &stretches, err));
     *played = stretches.frames > 0;
     if (*played) {
-        const su_correction *correction = corrected->kept ? &corrected->error : NULL;
-        int64_t row = 0;
-        if (!correction) SU_GO(allocate_full(tool, t, stretches.frames, &stretches));
-        for (int64_t i = 0; i < stretches.count; i++)
-            for (int64_t k = stretches.stretch[i].first; k <= stretches.stretch[i].last; k++) {
-                if (correction) row = k;
-                sim->full_frame[row] = (int32_t)k, sim->full_played[row] = 1, row++;
-            }
+        SU_GO(allocate_full(tool, t, &stretches));
         enter(tool, t, FULL_SHARE, 1);
-        SU_GO(su_full_stretches_play(inputs, correction, &stretches, tool->threads, sim->full_u, sim->status,
+        SU_GO(su_full_stretches_play(inputs, &stretches, SU_PLAY_TOLERANCE, tool->threads, sim->full_u, sim->status,
                                      sim->error_estimate, &tool->progress, err));
     }
-    if (*played || bound > 0) tell_stretches(tool, t, &stretches);
+    if (*played || limit < INFINITY) tell_stretches(tool, t, &stretches);
 done:
     su_full_stretches_free(&stretches);
     return status;
@@ -315,110 +301,43 @@ static void tell_error(su_tool *tool, take *t, const su_estimate_total *total, b
             t->path, 100 * error, frames);
 }
 
-/* The estimate, and where the shot's error is above the bound the corrected run and the estimate of what is left. */
-static su_status estimate_and_correct(su_tool *tool, take *t, const su_estimate_inputs *inputs, bool *correct,
-                                      su_corrected *corrected, su_estimate_total *total)
-{
-    su_sim *sim = &t->sim;
-    double bound = t->j->set.loop ? -1 : t->j->set.correct;
-    *correct = bound == 0;
-    if (!*correct) {
-        SU_TRY(su_error_estimate(inputs, tool->threads, sim->error_estimate, NULL, total, &tool->progress, &tool->err));
-        *correct = bound > 0 && total->relative > bound;
-        if (!*correct) return SU_OK;
-        su_stats_stage(tool, "error estimate, before", total->factor_seconds + total->residual_seconds);
-    }
-    SU_TRY(allocate_full(tool, t, sim->F, NULL));
-    corrected->u = sim->full_u;
-    su_status status =
-        su_error_estimate(inputs, tool->threads, sim->error_estimate, corrected, total, &tool->progress, &tool->err);
-    if (!corrected->kept) drop_full(sim);
-    return status;
-}
-
-/* How far the shot is from the full space; corrected by that, and by the full space where it is wanted. */
+/* How far the shot is from the full space; played there where it is too far. */
 static su_status estimate_error(su_tool *tool, take *t)
 {
     const job *j = t->j;
     su_sim *sim = &t->sim;
     if (!sim->error_estimate) return SU_OK;
     const su_estimate_inputs inputs = {&j->model, &j->tet, &j->fit, t->shot, &t->settings, sim};
-    su_estimate_total total;
-    su_corrected corrected = {0};
-    bool correct, bad = has_bad_frames(t) && !j->set.loop, played = false;
-    if (j->set.correct >= 0 && j->set.loop) su_note(tool, "%s: a cycle is not corrected, it would not close", t->path);
-    enter(tool, t, SIM_SHARE, bad || j->set.bound > 0 ? FULL_SHARE : 1);
-    su_status status = estimate_and_correct(tool, t, &inputs, &correct, &corrected, &total);
-    bool trusted = status != SU_NUMERICS || j->set.bound > 0;
-    if (!trusted) { /* a run that went astray is a result all the same */
+    su_estimate_total total = {0};
+    bool bounded = j->set.bound > 0 && !j->set.loop, bad = has_bad_frames(t) && !j->set.loop, played = false;
+    if (j->set.bound > 0 && !bounded)
+        su_note(tool, "%s: no stretches of a cycle are played in the full space, it would not close", t->path);
+    enter(tool, t, SIM_SHARE, bad || bounded ? FULL_SHARE : 1);
+    su_status status =
+        su_error_estimate(&inputs, tool->threads, sim->error_estimate, &total, &tool->progress, &tool->err);
+    bool lost = status == SU_NUMERICS; /* a run that went astray is a result all the same, or is played whole */
+    if (lost) {
         su_warn(tool, "%s: no estimate of the error: %s", t->path, tool->err.text);
         tool->err = (su_error){0}, status = SU_OK;
+        for (int64_t k = 0; k < sim->F; k++) sim->error_estimate[k] = bounded ? INFINITY : 0;
     }
     if (status != SU_OK) return su_error_context(&tool->err, "%s: ", t->path);
-    if (trusted) {
-        if (correct && !corrected.kept && total.frames > 0)
-            su_warn(tool, "%s: not corrected, for more error would be left than there is", t->path);
-        json_object_set_new(sim->file.meta, "corrected", json_boolean(corrected.kept));
-        su_stats_number(tool, "error_estimate_reduced", total.reduced);
-        su_stats_integer(tool, "corrected", corrected.kept);
+    if (!lost) {
+        su_stats_number(tool, "error_estimate_reduced", total.relative);
         su_stats_stage(tool, "error estimate, factor", total.factor_seconds);
         su_stats_stage(tool, "error estimate, residuals", total.residual_seconds);
-        if (correct) su_stats_stage(tool, "error estimate, correction", total.correction_seconds);
     }
-    if (bad || j->set.bound > 0) status = play_full(tool, t, &inputs, &corrected, &total, trusted, &played);
-    su_correction_free(&corrected.error);
-    if (status == SU_NUMERICS && j->set.bound == 0) { /* the run stands as it is */
-        su_warn(tool, "%s: not played in the full space: %s", t->path, tool->err.text);
-        tool->err = (su_error){0}, status = SU_OK;
-        if (!corrected.kept) drop_full(sim);
+    if (bad || bounded) {
+        double limit = bounded ? j->set.bound * total.motion : INFINITY;
+        status = play_full(tool, t, &inputs, limit, &played);
+        if (status == SU_NUMERICS) { /* the run stands as it is */
+            su_warn(tool, "%s: not played in the full space: %s", t->path, tool->err.text);
+            tool->err = (su_error){0}, status = SU_OK, played = false;
+            drop_full(sim);
+        }
     }
-    if (status == SU_OK && trusted) tell_error(tool, t, &total, played);
-    if (!trusted) sim->error_estimate = sim->qddot = NULL;
-    return status;
-}
-
-static const char *joint_name(const take *t, int64_t joint)
-{
-    const char *name = joint < 0 ? NULL : su_file_name(&t->anim.file, "bone_names", joint);
-    return name ? name : "the skin";
-}
-
-/* What moved, as text and numbers. */
-static void print_moved(FILE *out, const take *t)
-{
-    const su_moved *moved = &t->moved;
-    double per_cent = moved->diagonal > 0 ? 100 / moved->diagonal : 0;
-    int64_t told = moved->count < JOINTS_TOLD ? moved->count : JOINTS_TOLD;
-    fprintf(out, "%s: largest displacement %.2f %% of the diagonal, at frame %lld, %s\n", su_base_name(t->path),
-            per_cent * moved->largest, (long long)moved->frame, joint_name(t, moved->joint));
-    for (int64_t i = 0; i < told; i++)
-        fprintf(out, "  %-28.60s mean %6.2f %%  largest %6.2f %%\n", joint_name(t, moved->joint_motion[i].joint),
-                per_cent * moved->joint_motion[i].mean, per_cent * moved->joint_motion[i].largest);
-    if (moved->body < HARDLY_MOVES * moved->diagonal)
-        fprintf(out, "  the body stays below %.1f %%; bake with --amount 2 or --look jelly for more\n",
-                100 * HARDLY_MOVES);
-}
-
-static su_status write_moved(su_tool *tool, const take *t)
-{
-    const su_moved *moved = &t->moved;
-    double share = moved->diagonal > 0 ? 1 / moved->diagonal : 0;
-    json_t *joints = json_array();
-    for (int64_t i = 0; i < moved->count; i++)
-        json_array_append_new(joints, json_pack("{s:s, s:f, s:f}", "joint", joint_name(t, moved->joint_motion[i].joint),
-                                                "mean", share * moved->joint_motion[i].mean, "largest",
-                                                share * moved->joint_motion[i].largest));
-    json_object_set_new(tool->stats, "moved",
-                        json_pack("{s:f, s:f, s:I, s:s, s:o}", "largest", share * moved->largest, "body",
-                                  share * moved->body, "frame", (json_int_t)moved->frame, "joint",
-                                  joint_name(t, moved->joint), "joints", joints));
-    if (tool->verbosity >= 0) print_moved(stderr, t);
-    if (!t->j->set.moved) return SU_OK;
-    su_output out = {0};
-    SU_TRY(su_output_open(&out, t->j->set.moved, &tool->err));
-    print_moved(out.stream, t);
-    su_status status = su_output_commit(&out, &tool->err);
-    su_output_abandon(&out);
+    if (status == SU_OK && !lost) tell_error(tool, t, &total, played);
+    if (lost) sim->error_estimate = sim->qddot = NULL;
     return status;
 }
 
@@ -430,8 +349,7 @@ static void warn_of_distance(su_tool *tool, take *t)
     char frames[256];
     if (!(trained > 0)) return;
     for (int64_t k = 0; k < sim->F; k++) t->marked[k] = t->moved.frame_largest[k] > BEYOND_TRAINING * trained;
-    for (int64_t i = 0; i < sim->full; i++)
-        if (sim->full_played[i]) t->marked[sim->full_frame[i]] = 0;
+    for (int64_t i = 0; i < sim->full; i++) t->marked[sim->full_frame[i]] = 0;
     int64_t beyond = su_name_frames(sim->F, t->marked, frames, sizeof frames);
     su_stats_integer(tool, "frames_beyond_training", beyond);
     if (beyond > 0)
@@ -452,8 +370,7 @@ static void warn_of(su_tool *tool, take *t)
         su_sim_warn_status(tool, t->path, sim->F, sim->status, su_simulation_counts(t->simulation), help, t->marked);
     for (int64_t k = 0; k < sim->F; k++) largest = fmax(largest, fabs(sim->energy[3 * k + 1]));
     for (int64_t k = 0; k < sim->F; k++) t->marked[k] = sim->energy[3 * k + 1] < -NEGATIVE_ENERGY * largest;
-    for (int64_t i = 0; i < sim->full; i++) /* energies are the reduced run's */
-        if (sim->full_played[i]) t->marked[sim->full_frame[i]] = 0;
+    for (int64_t i = 0; i < sim->full; i++) t->marked[sim->full_frame[i]] = 0; /* energies are the reduced run's */
     int64_t negative = su_name_frames(sim->F, t->marked, frames, sizeof frames);
     su_stats_integer(tool, "negative_energy_frames", negative);
     if (negative > 0)
@@ -531,7 +448,9 @@ static su_status one_take(su_tool *tool, take *t)
     SU_TRY(su_moved_measure(&t->j->model, &t->anim, t->shot, &t->sim, tool->threads, &t->moved, err));
     warn_of(tool, t);
     warn_of_distance(tool, t);
-    SU_TRY(write_moved(tool, t));
+    json_object_set_new(tool->stats, "moved", su_moved_json(&t->moved, &t->anim));
+    SU_TRY(su_moved_write(&t->moved, &t->anim, su_base_name(t->path), tool->verbosity >= 0 ? stderr : NULL, set->moved,
+                          err));
     SU_TRY(su_sim_save(t->output, &t->sim, err));
     if (set->checkpoint || set->resume) unlink(t->checkpoint);
     return SU_OK;
@@ -545,9 +464,6 @@ static su_status load_full(su_tool *tool, job *j)
     const settings *set = &j->set;
     if (set->bound > 0 && set->estimate.count == 0)
         return su_fail(err, SU_USAGE, "--bound goes with --estimate TET FIT");
-    if (set->bound > 0 && set->loop) return su_fail(err, SU_USAGE, "--bound and --loop exclude each other");
-    if (set->correct >= 0 && set->estimate.count == 0)
-        return su_fail(err, SU_USAGE, "--correct goes with --estimate TET FIT");
     if (set->estimate.count == 0) return SU_OK;
     if (set->estimate.count != 2) return su_fail(err, SU_USAGE, "--estimate wants two files, TET and FIT");
     if (j->interpolation == SU_LINEAR) {
@@ -620,7 +536,7 @@ static su_status run(su_tool *tool, job *j)
 
 int main(int argc, char **argv)
 {
-    job j = {.set = {.sim = su_sim_defaults(), .step = {.newton = 2, .tolerance = 1e-8}, .correct = -1}};
+    job j = {.set = {.sim = su_sim_defaults(), .step = {.newton = 2, .tolerance = 1e-8}}};
     settings *set = &j.set;
     const su_option options[] = {
         SU_SIM_OPTIONS(set->sim, set->teleports, set->forces),
@@ -659,16 +575,6 @@ int main(int argc, char **argv)
          .greedy = true,
          .help = "Estimate how far the result is from the full simulation, from the flesh and the fit that the model "
                  "was made from. Frames whose steps were damped or failed are then played in the full space."},
-        {.name = "correct",
-         .kind = SU_OPT_NUMBER,
-         .target = &set->correct,
-         .argument = "SHARE",
-         .low = -1,
-         .high = 10,
-         .help =
-             "With --estimate: where the error of the shot is estimated above this share of its motion (1.5%), add it "
-             "to the result and "
-             "estimate what is left, which takes a few times as long as the estimate (0: always; default -1: never)."},
         {.name = "bound",
          .kind = SU_OPT_NUMBER,
          .target = &set->bound,

@@ -101,9 +101,9 @@ static su_status check_model(const void *object, const char *path, su_error *err
 {
     const su_model *model = object;
     SU_TRY(su_check_at_least(model->m, 1, "example poses", path, err));
-    SU_TRY(su_check_at_least(model->r, 1, "modes", path, err));
+    SU_TRY(su_check_at_least(model->r, 0, "modes", path, err));
     SU_TRY(su_check_at_least(model->t, 1, "tets", path, err));
-    SU_TRY(su_check_at_least(model->d1, 2, "offsets of regions", path, err));
+    SU_TRY(su_check_at_least(model->d1, model->r > 0 ? 2 : 1, "offsets of regions", path, err));
     if (model->bases != 1 && model->bases != model->m)
         return su_fail(err, SU_INPUT, "%s: has %lld bases for %lld example poses", path, (long long)model->bases,
                        (long long)model->m);

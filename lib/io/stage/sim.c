@@ -28,9 +28,7 @@ static const su_field fields[] = {
     REAL(u, SU_F64, SU_FIELD_OPTIONAL, "m", "displacement of a full-space bake from the rest shape, root frame", DIM(F),
          DIM(n), 3),
     INDEX(full_frame, SU_I32, SU_FIELD_OPTIONAL, 0, DIM(F), 0,
-          "frames of a reduced bake whose displacement is not U(p) q, ascending", DIM(full)),
-    INDEX(full_played, SU_I32, SU_FIELD_OPTIONAL, 0, 2, 0,
-          "of these: 0 corrected by the estimated error, 1 played in the full space", DIM(full)),
+          "frames of a reduced bake that were played in the full space or fade into it, ascending", DIM(full)),
     REAL(full_u, SU_F32, SU_FIELD_OPTIONAL, "m", "displacement at these frames, in place of U(p) q", DIM(full), DIM(n),
          3),
 };
@@ -45,8 +43,8 @@ static su_status check_sim(const void *object, const char *path, su_error *err)
     if (sim->m) SU_TRY(su_check_row_sums(sim->weights, sim->F, sim->m, 1, "weights", path, err));
     if (sim->basis_weights && sim->m)
         SU_TRY(su_check_row_sums(sim->basis_weights, sim->F, sim->m, 1, "basis_weights", path, err));
-    if (!sim->full_frame != !sim->full_u || !sim->full_frame != !sim->full_played || (sim->full_frame && !sim->q))
-        return su_fail(err, SU_INPUT, "%s: 'full_frame', 'full_played' and 'full_u' stand together, beside 'q'", path);
+    if (!sim->full_frame != !sim->full_u || (sim->full_frame && !sim->q))
+        return su_fail(err, SU_INPUT, "%s: 'full_frame' and 'full_u' stand together, beside 'q'", path);
     for (int64_t k = 1; k < sim->full; k++)
         if (sim->full_frame[k] <= sim->full_frame[k - 1])
             return su_fail(err, SU_INPUT, "%s: 'full_frame' does not ascend at %lld", path, (long long)k);

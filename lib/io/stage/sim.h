@@ -24,8 +24,7 @@ typedef struct su_sim {
     int32_t *status;        /* (F) 0 ok, 1 halved, 2 damped, 3 failed */
     double *error_estimate; /* (F) optional: RMS error of u that is to be expected, m */
     double *u;              /* (F,n,3) optional: full space, root frame, m */
-    int32_t *full_frame;    /* (full) optional: ascending */
-    int32_t *full_played;   /* (full) optional: 0 corrected, 1 played in the full space */
+    int32_t *full_frame;    /* (full) optional: ascending; played in the full space, or fading into it */
     float *full_u;          /* (full,n,3) optional: their displacement, in place of U q */
 } su_sim;
 

@@ -3,6 +3,22 @@
 #include <stdbool.h>
 #include <string.h>
 
+static void carry(const json_t *from, size_t count, const char *const *keys, json_t *to)
+{
+    for (size_t k = 0; k < count; k++) {
+        json_t *value = json_object_get(from, keys[k]);
+        if (value) json_object_set(to, keys[k], value);
+    }
+}
+
+void su_model_carry_meta(const json_t *fit, const json_t *basis, json_t *meta)
+{
+    static const char *const of_fit[] = {"material", "rest", "frequency", "young", "poisson", "density", "param_names"};
+    static const char *const of_basis[] = {"interpolation", "subspace", "linear_modes", "gravity", "gravity_mode"};
+    carry(fit, sizeof of_fit / sizeof *of_fit, of_fit, meta);
+    carry(basis, sizeof of_basis / sizeof *of_basis, of_basis, meta);
+}
+
 /* Copies an optional array. */
 static su_status copy(su_file *file, void *to, int64_t count, size_t size, const void *from, su_error *err)
 {
@@ -106,6 +122,32 @@ static su_status copy_cubature(const su_fit *fit, const su_cubature *cubature, s
             model->poisson[i * c + k] = fit->poisson[i * fit->t + tets->points[k]];
         }
     return SU_OK;
+}
+
+static su_status build_flesh(const su_tet *tet, const su_poses *poses, const su_fit *fit, su_model *model,
+                             su_error *err)
+{
+    const su_basis none = {.m = 1, .n = tet->n, .gram = (double[]){0}, .mode_region = (int32_t[]){0}};
+    const su_rig_space rig = su_rig_of_fit(fit);
+    int32_t place = 0;
+    double weight = 0;
+    const su_cubature nothing = {.tets = {.points = &place, .weights = &weight},
+                                 .vertices = {.points = &place, .weights = &weight}};
+    SU_TRY(copy_mesh(tet, poses, model, err));
+    SU_TRY(copy_poses(&rig, fit, &none, model, err));
+    SU_TRY(make_blocks(&none, NULL, model, err));
+    return copy_cubature(fit, &nothing, model, err);
+}
+
+su_status su_model_of_flesh(const su_tet *tet, const su_poses *poses, const su_fit *fit, json_t *meta, su_model *model,
+                            su_error *err)
+{
+    *model = (su_model){0};
+    su_status status = build_flesh(tet, poses, fit, model, err);
+    model->file.meta = meta;
+    su_model_carry_meta(fit->file.meta, NULL, meta);
+    if (status != SU_OK) su_model_free(model);
+    return status;
 }
 
 static su_status build(const su_pose_space *space, const su_poses *poses, const su_cubature *cubature, su_model *model,

@@ -12,4 +12,12 @@
 su_status su_model_build(const su_pose_space *space, const su_poses *poses, const su_cubature *cubature,
                          su_model *model, su_error *err);
 
+/* What a model's meta repeats of those of its fit and its basis (NULL: none). */
+void su_model_carry_meta(const json_t *fit, const json_t *basis, json_t *meta);
+
+/* A model without modes: what full simulations of the character are exported by. The reference
+ * to meta is the model's then. */
+su_status su_model_of_flesh(const su_tet *tet, const su_poses *poses, const su_fit *fit, json_t *meta, su_model *model,
+                            su_error *err);
+
 #endif

@@ -89,18 +89,8 @@ static json_t *error_list(int64_t m, const su_error_pair *errors)
     return list;
 }
 
-static void carry(json_t *to, const json_t *from, size_t count, const char *const *keys)
-{
-    for (size_t k = 0; k < count; k++) {
-        json_t *value = json_object_get(from, keys[k]);
-        if (value) json_object_set(to, keys[k], value);
-    }
-}
-
 static su_status build(const su_model_parts *parts, const json_t *meta, su_model_training *training, su_error *err)
 {
-    static const char *const of_fit[] = {"material", "rest", "frequency", "young", "poisson", "density", "param_names"};
-    static const char *const of_basis[] = {"interpolation", "subspace", "linear_modes", "gravity", "gravity_mode"};
     const su_pose_space *space = parts->space;
     const su_cubature *set = &training->cubature;
     su_model_free(&training->model);
@@ -108,8 +98,7 @@ static su_status build(const su_model_parts *parts, const json_t *meta, su_model
     json_t *own = json_copy((json_t *)meta);
     if (!own) return su_fail(err, SU_AGAIN, "out of memory");
     training->model.file.meta = own;
-    carry(own, space->fit->file.meta, sizeof of_fit / sizeof *of_fit, of_fit);
-    carry(own, space->basis->file.meta, sizeof of_basis / sizeof *of_basis, of_basis);
+    su_model_carry_meta(space->fit->file.meta, space->basis->file.meta, own);
     json_object_set_new(own, "sample_amplitude", json_real(parts->plan->amplitude));
     json_object_set_new(own, "samples", json_integer(set->samples));
     json_object_set_new(own, "seed", json_integer((json_int_t)parts->seed));

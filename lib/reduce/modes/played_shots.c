@@ -55,8 +55,11 @@ static su_status stage_open(stage *s, su_error *err)
     const su_anim *anim = &play->anims[s->number];
     const su_shot_target target = {.rig = su_rig_of_fit(fit), .nbar = play->tet->nbar};
     su_sim_settings settings = play->settings ? *play->settings : su_sim_defaults();
-    su_fullsim_options options = {
-        .tolerance = TOLERANCE, .newton = (int)play->plan->shape_solves, .threads = s->threads, .iterative = true};
+    su_fullsim_options options = {.tolerance = TOLERANCE,
+                                  .newton = (int)play->plan->shape_solves,
+                                  .threads = s->threads,
+                                  .iterative = true,
+                                  .no_energy = true};
     su_status status;
     SU_GO(su_shot_create(anim, play->paths[s->number], &target, 0, NULL, &s->shot, NULL, err));
     settings.substeps = (int)play->plan->played_substeps;

@@ -1,0 +1,54 @@
+#include "estimate/moved_text.h"
+
+#include "core/file.h"
+
+/* Of the diagonal: a body that stays below it hardly seems to move. */
+static const double HARDLY_MOVES = 0.003;
+/* Joints told of. */
+enum { JOINTS_TOLD = 5 };
+
+static const char *joint_name(const su_anim *anim, int64_t joint)
+{
+    const char *name = joint < 0 ? NULL : su_file_name(&anim->file, "bone_names", joint);
+    return name ? name : "the skin";
+}
+
+static void print(const su_moved *moved, const su_anim *anim, const char *shot, FILE *out)
+{
+    double per_cent = moved->diagonal > 0 ? 100 / moved->diagonal : 0;
+    int64_t told = moved->count < JOINTS_TOLD ? moved->count : JOINTS_TOLD;
+    fprintf(out, "%s: largest displacement %.2f %% of the diagonal, at frame %lld, %s\n", shot,
+            per_cent * moved->largest, (long long)moved->frame, joint_name(anim, moved->joint));
+    for (int64_t i = 0; i < told; i++)
+        fprintf(out, "  %-28.60s mean %6.2f %%  largest %6.2f %%\n", joint_name(anim, moved->joint_motion[i].joint),
+                per_cent * moved->joint_motion[i].mean, per_cent * moved->joint_motion[i].largest);
+    if (moved->body < HARDLY_MOVES * moved->diagonal)
+        fprintf(out, "  the body stays below %.1f %%; bake with --amount 2 or --look jelly for more\n",
+                100 * HARDLY_MOVES);
+}
+
+su_status su_moved_write(const su_moved *moved, const su_anim *anim, const char *shot, FILE *screen, const char *path,
+                         su_error *err)
+{
+    su_output out = {0};
+    if (screen) print(moved, anim, shot, screen);
+    if (!path) return SU_OK;
+    SU_TRY(su_output_open(&out, path, err));
+    print(moved, anim, shot, out.stream);
+    su_status status = su_output_commit(&out, err);
+    su_output_abandon(&out);
+    return status;
+}
+
+json_t *su_moved_json(const su_moved *moved, const su_anim *anim)
+{
+    double share = moved->diagonal > 0 ? 1 / moved->diagonal : 0;
+    json_t *joints = json_array();
+    for (int64_t i = 0; i < moved->count; i++) {
+        const su_moved_joint *joint = moved->joint_motion + i;
+        json_array_append_new(joints, json_pack("{s:s, s:f, s:f}", "joint", joint_name(anim, joint->joint), "mean",
+                                                share * joint->mean, "largest", share * joint->largest));
+    }
+    return json_pack("{s:f, s:f, s:I, s:s, s:o}", "largest", share * moved->largest, "body", share * moved->body,
+                     "frame", (json_int_t)moved->frame, "joint", joint_name(anim, moved->joint), "joints", joints);
+}
