@@ -182,10 +182,11 @@ install: all
 	install -m 644 $(wildcard docs/notes/*.md) $(DESTDIR)$(PREFIX)/share/doc/supple/notes
 	$(Q)for p in $(notdir $(PROGRAMS)); do \
 	    $(BIN)/$$p --help=man > $(DESTDIR)$(PREFIX)/share/man/man1/$$p.1 || exit 1; done
+	$(Q)SUPPLE_BIN=$(BIN) scripts/supple-bake --help=man > $(DESTDIR)$(PREFIX)/share/man/man1/supple-bake.1
 
 uninstall:
 	rm -f $(patsubst %,$(DESTDIR)$(PREFIX)/bin/%,$(notdir $(PROGRAMS)) supple-bake supple-refine) \
-	    $(patsubst %,$(DESTDIR)$(PREFIX)/share/man/man1/%.1,$(notdir $(PROGRAMS))) \
+	    $(patsubst %,$(DESTDIR)$(PREFIX)/share/man/man1/%.1,$(notdir $(PROGRAMS)) supple-bake) \
 	    $(DESTDIR)$(PREFIX)/lib/libsupple-runtime.a $(DESTDIR)$(PREFIX)/include/supple_runtime.h
 	rm -rf $(DESTDIR)$(PREFIX)/share/supple $(DESTDIR)$(PREFIX)/share/doc/supple
 

@@ -1,10 +1,14 @@
 # The pipeline as make rules. A Makefile sets a few variables, includes this file and is run in the folder that is to
 # hold the results; `supple bake` writes such a Makefile. `make -n` shows the commands.
 #
-#   SOURCE       the character: .glb, .gltf, .fbx, ...
+#   SOURCE       the character: .glb, .gltf, .fbx, ..., or a sequence of meshes: .abc, walk.%04d.obj, walk.*.ply, ... (docs/import.md)
 #   CHARACTER    its name in file names                       (default: SOURCE without folder and ending)
 #   CLIPS        shots to bake, as file names                 (default: main)
-#   CLIP_<shot>  the clip's name in SOURCE, where it differs; a shot named main takes SOURCE's only clip
+#   CLIP_<shot>  the clip's name in SOURCE, where it differs; a shot named main takes SOURCE's only clip; or the file of a motion:
+#                joint curves (.csv), another rig's (walk.fbx, walk.fbx:NAME)
+#   SOURCE_<shot> the sequence of this shot, where it is not SOURCE
+#   MODEL        a finished model, /elsewhere/fox.model.npz, with fox.tet.npz and fox.fit.npz beside it: shots are baked on it, and
+#                nothing that they could train is made again  (default: none, a model is made)
 #   FORMATS      what to write of each shot: abc pc2 mdd usda obj npy glb vat, and html, its report
 #                (default: abc)
 #   SUPPLE       the front end                                (default: supple)
@@ -13,6 +17,9 @@
 #                (default: one; poses where POSES or POSES_BOUND is set)
 #   IMPORT_FLAGS POSES_FLAGS MOTION_FLAGS MESH_FLAGS FIT_FLAGS MODES_FLAGS ALIGN_FLAGS CUBATURE_FLAGS SIM_FLAGS EXPORT_FLAGS
 #   REPORT_FLAGS options of one stage; changing one makes that stage and all that depends on it again
+#   CUT_FLAGS    options of import that belong to these shots and not to the character (--start, --end)
+#   IMPORT_FILES POSES_FILES MESH_FILES MODES_FILES SIM_FILES ...  files that options of a stage name (sculpts, paint, parameters, forces), as words of the
+#                shell: changing one makes that stage again
 #   GRAVITY_FLAGS --gravity and --gravity-mode of modes, sim and fullsim: shots are trained with what they are simulated with
 #   MODES_SHOTS  shots whose motion the modes are made for     (default: all of CLIPS; empty: none, and with BASIS=poses linear modes
 #                and derivatives)
@@ -32,6 +39,9 @@
 # Every program's statistics end up in stats/.
 
 SUPPLE ?= supple
+ifneq ($(strip $(MODEL)),)
+CHARACTER := $(lastword $(patsubst %.model,%,$(basename $(notdir $(MODEL)))))
+endif
 CHARACTER ?= $(basename $(notdir $(SOURCE)))
 CLIPS ?= main
 FORMATS ?= abc
@@ -41,7 +51,7 @@ supple-anims := $(CLIPS:%=%.anim.npz)
 # Textures have a .json that describes them, beside it the others.
 supple-formats := $(FORMATS:vat=vat.json)
 supple-outputs := $(foreach format,$(supple-formats),$(CLIPS:%=%.$(format)))
-supple-stages := IMPORT POSES MOTION MESH FIT MODES REFINE ALIGN CUBATURE SIM FULLSIM EXPORT REPORT
+supple-stages := $(if $(strip $(MODEL)),IMPORT SIM FULLSIM EXPORT REPORT,IMPORT POSES MOTION MESH FIT MODES REFINE ALIGN CUBATURE SIM FULLSIM EXPORT REPORT)
 FULLSIM_FLAGS ?= $(SIM_FLAGS)
 BOUND ?= 3%
 MODES_SHOTS ?= $(supple-anims)
@@ -56,58 +66,90 @@ supple-sim-stats := $(CLIPS:%=stats/sim.%.sim.npz.json)
 all: $(supple-outputs)
 	@$(if $(strip $(ACCEPT)),:,! grep -l '"failed_frames": [1-9]' $(supple-sim-stats) || { echo 'these shots have failed frames; ACCEPT=1 takes them' >&2; exit 4; })
 
-# Flags are kept in files, rewritten only when they change. Reading and writing happen while make reads this file, so
+# Text as one word of the shell; supple-word without spaces around it.
+supple-quote = '$(subst ','\'',$(1))'
+supple-word = '$(subst ','\'',$(strip $(1)))'
+
+# A finished model and what lies beside it are linked into the folder.
+ifneq ($(strip $(MODEL)),)
+supple-here := $(shell from=$(call supple-word,$(patsubst %.model.npz,%,$(MODEL))); for kind in model tet fit poses basis motion.anim; do \
+    to='$(CHARACTER)'.$$kind.npz; [ ! -e "$$from.$$kind.npz" ] || [ "$$from.$$kind.npz" -ef "$$to" ] || \
+    if [ -e "$$to" ] && [ ! -L "$$to" ]; then echo "$$to"; else ln -sf "$$from.$$kind.npz" "$$to"; fi; done)
+ifneq ($(supple-here),)
+$(error $(supple-here) of another model lie in this folder)
+endif
+endif
+
+# Flags are kept in files, rewritten only when they change; those of shots on a finished model may lie beside those that made it. Reading and writing happen while make reads this file, so
 # that `make -n` shows nothing of it.
-$(shell mkdir -p .flags stats)
+supple-flags := $(if $(strip $(MODEL)),.flags.shots,.flags)
+$(shell mkdir -p $(supple-flags) stats)
 supple-differ = $(subst x$(1)x,,x$(2)x)$(subst x$(2)x,,x$(1)x)
-supple-keep = $(if $(call supple-differ,$(file <.flags/$(1)),$(strip $(2))),$(file >.flags/$(1),$(strip $(2))))
-$(foreach stage,$(supple-stages),$(call supple-keep,$(stage),$($(stage)_FLAGS) $(if $(filter $(stage),MODES SIM FULLSIM),$(GRAVITY_FLAGS)) $(if $(filter $(stage),REFINE),$(POSES_BOUND)) $(if $(filter $(stage),SIM),$(BOUND)) $(if $(filter $(stage),MODES FIT),$(POSES)) $(if $(filter $(stage),MODES),$(BASIS) $(MODES_SHOTS))))
+# When files were last changed, and how large they are.
+supple-stamp = $(if $(strip $(1)),$(shell stat -L -c '%s %y' $(1) 2>/dev/null | cksum))
+supple-keep = $(if $(call supple-differ,$(file <$(supple-flags)/$(1)),$(strip $(2))),$(file >$(supple-flags)/$(1),$(strip $(2))))
+$(foreach stage,$(supple-stages),$(call supple-keep,$(stage),$($(stage)_FLAGS) $(call supple-stamp,$($(stage)_FILES)) $(if $(filter $(stage),IMPORT),$(CUT_FLAGS)) $(if $(filter $(stage),MODES SIM FULLSIM),$(GRAVITY_FLAGS)) $(if $(filter $(stage),REFINE),$(POSES_BOUND)) $(if $(filter $(stage),SIM),$(BOUND)) $(if $(filter $(stage),MODES FIT),$(POSES)) $(if $(filter $(stage),MODES),$(BASIS) $(MODES_SHOTS))))
 $(foreach clip,$(CLIPS),$(call supple-keep,CLIP.$(clip),$(CLIP_$(clip))))
+ifeq ($(strip $(MODEL)),)
 $(call supple-keep,CLIPS,$(CLIPS))
+endif
 
 # One program: $(call supple-run,tool,arguments). Where STATUS is set, a failing program's exit status is kept in it, for
 # make itself ends with 2 whatever happened.
 supple-run = $(SUPPLE) $(1) $(2) -o $@ $(strip $(if $(THREADS),-j $(THREADS)) $(COMMON_FLAGS)) --stats stats/$(1).$@.json$(if \
     $(STATUS), || { code=$$?; echo $$code >$(STATUS); exit $$code; })
 supple-space := $(subst ,, )
-# Several words as one word of the shell.
-supple-word = '$(subst ','\'',$(strip $(1)))'
-supple-inputs = $(filter-out .flags/%,$^)
+supple-inputs = $(filter-out $(supple-flags)/%,$^)
 
-# A shot is a frame sequence of the character.
-$(supple-anims): %.anim.npz: .flags/IMPORT .flags/CLIP.% $(subst $(supple-space),\$(supple-space),$(SOURCE))
-	$(call supple-run,import,'$(SOURCE)' $(if $(CLIP_$*),--clip '$(CLIP_$*)') $(IMPORT_FLAGS))
+# A shot is a frame sequence of the character. Of a pattern all files count: their names, sizes and times are kept as flags are. A
+# motion in a file of its own is a file that the shot depends on.
+supple-hash := \#
+supple-import-flags = $(IMPORT_FLAGS)$(if $(strip $(IMPORT_FLAGS)),$(if $(strip $(CUT_FLAGS)),$(supple-space)))$(CUT_FLAGS)
+supple-source = $(or $(SOURCE_$(1)),$(SOURCE))
+supple-is-pattern = $(findstring %,$(1))$(findstring *,$(1))$(findstring ?,$(1))$(findstring $(supple-hash)$(supple-hash),$(1))$(findstring $$F,$(1))
+supple-files = $(shell name=$(call supple-quote,$(1)); find "$$(dirname "$$name")" -maxdepth 1 -name "$$(basename "$$name" | \
+    sed 's/%[0-9]*d/*/; s/$(supple-hash)$(supple-hash)*/*/; s/[$$]F[0-9]*/*/')" -printf '%f %s %T@\n' 2>/dev/null | sort | cksum)
+supple-escape = $(subst $(supple-space),\$(supple-space),$(subst $(supple-hash),\$(supple-hash),$(subst $$,$$$$,$(1))))
+define supple-shot-source
+$(1).anim.npz: $(if $(call supple-is-pattern,$(call supple-source,$(1))),$(supple-flags)/SOURCE.$(1),$(call supple-escape,$(call supple-source,$(1))))
+endef
+$(foreach clip,$(CLIPS),$(if $(call supple-is-pattern,$(call supple-source,$(clip))),$(call \
+    supple-keep,SOURCE.$(clip),$(call supple-source,$(clip)) $(call supple-files,$(call supple-source,$(clip))))))
+$(foreach clip,$(CLIPS),$(eval $(call supple-shot-source,$(clip))))
+$(supple-anims): %.anim.npz: $(supple-flags)/IMPORT $(supple-flags)/CLIP.%
+	$(call supple-run,import,$(call supple-quote,$(call supple-source,$*)) $(if $(CLIP_$*),--clip '$(CLIP_$*)') $(supple-import-flags))
 
+ifeq ($(strip $(MODEL)),)
 supple-modes-flags = $(GRAVITY_FLAGS) $(MODES_FLAGS) $(if $(strip $(MODES_SHOTS)),--shots $(MODES_SHOTS))
 # With POSES, each pose is a job of its own and align collects them.
 supple-modes = $(if $(POSES),$(POSES:%=$(CHARACTER).modes.%.npz),$(CHARACTER).modes.npz)
 
 ifeq ($(POSES_BOUND),)
-%.poses.npz: .flags/POSES .flags/CLIPS $(supple-anims)
+%.poses.npz: $(supple-flags)/POSES $(supple-flags)/CLIPS $(supple-anims)
 	$(call supple-run,poses,$(supple-inputs) $(POSES_FLAGS))
 
-%.tet.npz: %.poses.npz .flags/MESH
+%.tet.npz: %.poses.npz $(supple-flags)/MESH
 	$(call supple-run,mesh,$(supple-inputs) $(MESH_FLAGS))
 
-%.fit.npz: %.tet.npz %.poses.npz .flags/FIT $(supple-anims)
+%.fit.npz: %.tet.npz %.poses.npz $(supple-flags)/FIT $(supple-anims)
 	$(call supple-run,fit,$*.tet.npz $*.poses.npz --shots $(supple-anims) $(FIT_FLAGS))
 
 ifeq ($(BASIS),one)
-$(supple-motion): $(CHARACTER).poses.npz .flags/MOTION $(supple-anims)
+$(supple-motion): $(CHARACTER).poses.npz $(supple-flags)/MOTION $(supple-anims)
 	$(call supple-run,motion,$(supple-inputs) $(MOTION_FLAGS))
 
-%.basis.npz: %.tet.npz %.fit.npz $(supple-motion) .flags/MODES $(MODES_SHOTS)
+%.basis.npz: %.tet.npz %.fit.npz $(supple-motion) $(supple-flags)/MODES $(MODES_SHOTS)
 	$(call supple-run,modes,$*.tet.npz $*.fit.npz --motion $(supple-motion) $(supple-modes-flags))
 else
-%.modes.npz: %.tet.npz %.fit.npz .flags/MODES $(MODES_SHOTS)
+%.modes.npz: %.tet.npz %.fit.npz $(supple-flags)/MODES $(MODES_SHOTS)
 	$(call supple-run,modes,$*.tet.npz $*.fit.npz $(supple-modes-flags))
 
 ifneq ($(POSES),)
-$(POSES:%=$(CHARACTER).modes.%.npz): $(CHARACTER).modes.%.npz: $(CHARACTER).tet.npz $(CHARACTER).fit.npz .flags/MODES $(MODES_SHOTS)
+$(POSES:%=$(CHARACTER).modes.%.npz): $(CHARACTER).modes.%.npz: $(CHARACTER).tet.npz $(CHARACTER).fit.npz $(supple-flags)/MODES $(MODES_SHOTS)
 	$(call supple-run,modes,$(CHARACTER).tet.npz $(CHARACTER).fit.npz --pose $* $(supple-modes-flags))
 endif
 
-%.basis.npz: %.tet.npz %.fit.npz $(supple-modes) .flags/ALIGN $(supple-anims)
+%.basis.npz: %.tet.npz %.fit.npz $(supple-modes) $(supple-flags)/ALIGN $(supple-anims)
 	$(call supple-run,align,$*.tet.npz $*.fit.npz $(supple-modes) --shots $(supple-anims) $(ALIGN_FLAGS))
 endif
 else
@@ -118,15 +160,15 @@ ifneq ($(POSES),)
 $(error POSES and POSES_BOUND exclude each other: jobs a pose need to know the poses)
 endif
 # The mesh follows the poses that there are before any is added, so that adding one leaves the others as they are.
-%.start.poses.npz: .flags/POSES .flags/CLIPS $(supple-anims)
+%.start.poses.npz: $(supple-flags)/POSES $(supple-flags)/CLIPS $(supple-anims)
 	$(call supple-run,poses,$(supple-inputs) $(POSES_FLAGS))
 
-%.tet.npz: %.start.poses.npz .flags/MESH
+%.tet.npz: %.start.poses.npz $(supple-flags)/MESH
 	$(call supple-run,mesh,$(supple-inputs) $(MESH_FLAGS))
 
 # Four results of one run.
 supple-refined := $(foreach kind,poses fit modes basis,$(CHARACTER).$(kind).npz)
-$(supple-refined) &: $(CHARACTER).tet.npz $(foreach stage,POSES FIT MODES ALIGN REFINE,.flags/$(stage)) $(supple-anims)
+$(supple-refined) &: $(CHARACTER).tet.npz $(foreach stage,POSES FIT MODES ALIGN REFINE,$(supple-flags)/$(stage)) $(supple-anims)
 	$(subst -o $@,-o $(CHARACTER),$(subst refine.$@.json,refine.$(CHARACTER).basis.npz.json,$(call supple-run,refine,$< $(supple-anims) \
 	    --bound $(call supple-word,$(POSES_BOUND)) --poses $(call supple-word,$(POSES_FLAGS)) --fit $(call supple-word,$(FIT_FLAGS)) \
 	    --modes $(call supple-word,$(GRAVITY_FLAGS) $(MODES_FLAGS)) --final $(call supple-word,$(if $(strip $(MODES_SHOTS)),--shots $(MODES_SHOTS))) --align $(call supple-word,$(ALIGN_FLAGS)) \
@@ -135,47 +177,55 @@ endif
 
 # One basis is trained on the states that it was made from: the same shots in the same order.
 supple-trained := $(if $(filter one,$(BASIS)),$(supple-motion) $(MODES_SHOTS),$(supple-anims))
-%.model.npz: %.tet.npz %.poses.npz %.fit.npz %.basis.npz .flags/CUBATURE $(supple-trained)
+%.model.npz: %.tet.npz %.poses.npz %.fit.npz %.basis.npz $(supple-flags)/CUBATURE $(supple-trained)
 	$(call supple-run,cubature,$*.tet.npz $*.poses.npz $*.fit.npz $*.basis.npz --shots $(supple-trained) $(CUBATURE_FLAGS))
 
+else
+# How far each shot lies from what the finished model knows.
+all: $(CLIPS:%=%.known.json)
+$(CLIPS:%=%.known.json): %.known.json: $(CHARACTER).model.npz %.anim.npz
+	$(SUPPLE) poses --known $^ $(if $(wildcard $(CHARACTER).motion.anim.npz),--shots $(CHARACTER).motion.anim.npz) $(strip $(COMMON_FLAGS)) --stats $@$(if \
+	    $(STATUS), || { code=$$?; echo $$code >$(STATUS); exit $$code; })
+endif
+
 # Every shot with an estimate of its error; the stretches above BOUND are played in the full space.
-$(CLIPS:%=%.sim.npz): %.sim.npz: $(CHARACTER).model.npz %.anim.npz $(CHARACTER).tet.npz $(CHARACTER).fit.npz .flags/SIM
+$(CLIPS:%=%.sim.npz): %.sim.npz: $(CHARACTER).model.npz %.anim.npz $(CHARACTER).tet.npz $(CHARACTER).fit.npz $(supple-flags)/SIM
 	$(call supple-run,sim,$(CHARACTER).model.npz $*.anim.npz $(GRAVITY_FLAGS) $(SIM_FLAGS) --accept --moved stats/$*.moved.txt --bound $(or $(strip $(BOUND)),0) --estimate $(CHARACTER).tet.npz $(CHARACTER).fit.npz)
 
 # Ground truth and its distance to what was baked; not among `all`, for it takes long.
-$(CLIPS:%=%.full.npz): %.full.npz: $(CHARACTER).tet.npz $(CHARACTER).fit.npz %.anim.npz .flags/FULLSIM
+$(CLIPS:%=%.full.npz): %.full.npz: $(CHARACTER).tet.npz $(CHARACTER).fit.npz %.anim.npz $(supple-flags)/FULLSIM
 	$(call supple-run,fullsim,$(supple-inputs) $(GRAVITY_FLAGS) $(FULLSIM_FLAGS))
 
 $(CLIPS:%=%.compare.txt): %.compare.txt: $(CHARACTER).model.npz %.anim.npz %.sim.npz %.full.npz
 	$(call supple-run,compare,$(supple-inputs) --csv $*.compare.csv)
 
 define supple-export
-$(CLIPS:%=%.$(1)): %.$(1): $(CHARACTER).model.npz %.anim.npz %.sim.npz .flags/EXPORT
+$(CLIPS:%=%.$(1)): %.$(1): $(CHARACTER).model.npz %.anim.npz %.sim.npz $(supple-flags)/EXPORT
 	$$(call supple-run,export,$$(supple-inputs) $$(EXPORT_FLAGS))
 endef
 $(foreach format,$(filter-out obj html,$(supple-formats)),$(eval $(call supple-export,$(format))))
 
 # OBJ is a file a frame; <shot>.obj is a copy of the first, the mesh that .pc2 and .mdd belong to.
-$(CLIPS:%=%.obj): %.obj: $(CHARACTER).model.npz %.anim.npz %.sim.npz .flags/EXPORT
+$(CLIPS:%=%.obj): %.obj: $(CHARACTER).model.npz %.anim.npz %.sim.npz $(supple-flags)/EXPORT
 	$(subst -o $@,-o '$*.%04d.obj',$(call supple-run,export,$(supple-inputs) $(EXPORT_FLAGS)))
 	cp "$$(ls '$*'.[0-9]*.obj | head -n 1)" $@
 
 # The report of a shot, with what the stages behind it said; one modes file is needed for frequencies and contacts.
 supple-report-modes := $(if $(POSES)$(filter one,$(BASIS)),,$(CHARACTER).modes.npz)
-$(CLIPS:%=%.html): %.html: $(CHARACTER).model.npz %.anim.npz %.sim.npz $(CHARACTER).poses.npz $(CHARACTER).basis.npz $(supple-report-modes) .flags/REPORT
+$(CLIPS:%=%.html): %.html: $(CHARACTER).model.npz %.anim.npz %.sim.npz $(CHARACTER).poses.npz $(CHARACTER).basis.npz $(supple-report-modes) $(supple-flags)/REPORT
 	$(call supple-run,report,$(CHARACTER).model.npz $*.anim.npz $*.sim.npz --poses $(CHARACTER).poses.npz --basis $(CHARACTER).basis.npz \
 	    $(supple-report-modes:%=--modes %) $(REPORT_FLAGS) --stage stats/import.$*.anim.npz.json \
-	    $(foreach stage,poses.poses mesh.tet fit.fit,stats/$(basename $(stage)).$(CHARACTER)$(suffix $(stage)).npz.json) \
+	    $(if $(strip $(MODEL)),,$(foreach stage,poses.poses mesh.tet fit.fit,stats/$(basename $(stage)).$(CHARACTER)$(suffix $(stage)).npz.json) \
 	    $(if $(filter one,$(BASIS)),stats/modes.$(CHARACTER).basis.npz.json,$(foreach file,$(supple-modes),stats/modes.$(file).json)) \
-	    $(foreach stage,$(if $(filter poses,$(BASIS)),align.basis) cubature.model,stats/$(basename $(stage)).$(CHARACTER)$(suffix $(stage)).npz.json) stats/sim.$*.sim.npz.json)
+	    $(foreach stage,$(if $(filter poses,$(BASIS)),align.basis) cubature.model,stats/$(basename $(stage)).$(CHARACTER)$(suffix $(stage)).npz.json)) stats/sim.$*.sim.npz.json)
 
-.flags/%: ;
+$(supple-flags)/%: ;
 
 clean:
-	rm -rf .flags stats $(supple-anims) $(CLIPS:%=%.sim.npz) $(supple-outputs) \
+	rm -rf $(supple-flags) $(if $(strip $(MODEL)),,stats) $(supple-anims) $(CLIPS:%=%.sim.npz) $(supple-outputs) \
 	    $(foreach end,positions.exr normals.exr positions.png normals.png mesh.glb,$(CLIPS:%=%.vat.$(end))) \
-	    $(CLIPS:%=%.full.npz) $(CLIPS:%=%.compare.txt) $(CLIPS:%=%.compare.csv) \
-	    $(foreach kind,start.poses poses motion.anim tet fit modes basis model,$(CHARACTER).$(kind).npz) $(POSES:%=$(CHARACTER).modes.%.npz)
+	    $(CLIPS:%=%.full.npz) $(CLIPS:%=%.compare.txt) $(CLIPS:%=%.compare.csv) $(CLIPS:%=%.known.json)$(if $(strip $(MODEL)),, \
+	    $(foreach kind,start.poses poses motion.anim tet fit modes basis model,$(CHARACTER).$(kind).npz) $(POSES:%=$(CHARACTER).modes.%.npz))
 
 .PHONY: all clean
 .DELETE_ON_ERROR:

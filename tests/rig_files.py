@@ -1,14 +1,15 @@
 #!/usr/bin/python3
 """One small rig, written as FBX (text or binary) or Collada from the formats' descriptions, and where its skin must be.
 
-    rig_files.py write KIND FILE          KIND: fbx-text, fbx, fbx-z, fbx-pivot, fbx-materials, fbx-negative, fbx-shapes, fbx-materials-shapes, fbx-geometric, fbx-sparse, fbx-twins, fbx-text-twins, collada, collada-z, collada-materials, collada-named
+    rig_files.py write KIND FILE          KIND: fbx-text, fbx, fbx-z, fbx-pivot, fbx-materials, fbx-negative, fbx-shapes, fbx-materials-shapes, fbx-geometric, fbx-sparse, fbx-twins, fbx-text-twins, fbx-late, fbx-text-late, fbx-late-unsaid, fbx-shapes-late-unsaid, fbx-bare, fbx-pivot-bare, collada, collada-z, collada-materials, collada-named
     rig_files.py check KIND ANIM [CLIP]   compares a supple.anim of it with what the file says; CLIP: bend (default), still, or dqs for bend skinned by dual
                                           quaternions
 
 A ring-shaped tube of quads under a mesh node of its own transform follows two joints: `hip`, which moves and turns, and
 `knee`, which stands turned against it (in FBX by its pre-rotation), bends, and stands bent differently in the node pose than in
 the bind pose. `toe` carries weight and has no channel. Shares nothing with the importer.
-In the twins' files all three joints are called `hip`.
+In the twins' files all three joints are called `hip`; the late ones have their keys at 1001 and on, the unsaid do not tell the range of
+their clips; the bare ones have none.
 """
 import json
 import struct
@@ -45,7 +46,7 @@ class Rig:
 
     def __init__(self, kind):
         self.up = up = "z" if kind.endswith("-z") else "y"
-        self.pivot = [(0, 0, 0), (3, 7, 0) if kind.endswith("-pivot") else (0, 0, 0), (0, 0, 0)]
+        self.pivot = [(0, 0, 0), (3, 7, 0) if "-pivot" in kind else (0, 0, 0), (0, 0, 0)]
         at = np.arange(RINGS * 4)
         ring, k = at // 4, at % 4
         points = np.c_[np.where((k == 0) | (k == 3), -12., 12.), 20. * ring, np.where(k < 2, -9., 9.)]
@@ -76,7 +77,10 @@ class Rig:
         self.pre = [(0, 0, 0), (0, 0, 30), (0, 0, 0)]
         self.bind_r = [(0, 0, 0), (0, 0, -30), (0, 0, 0)]
         self.node_r = [(0, 0, 0), (0, 0, -15), (0, 0, 0)]
-        self.times = np.arange(FRAMES) / FPS
+        self.first = 1001 if "-late" in kind else 0
+        self.bare = kind.endswith("-bare")
+        self.unsaid = "-unsaid" in kind
+        self.times = (self.first + np.arange(FRAMES)) / FPS
         f = np.arange(FRAMES)
         self.move = np.c_[2. * f, 0 * f, -1. * f]           # hip
         self.angle = {"hip": np.c_[0 * f, 4. * f, 0 * f], "knee": np.c_[0 * f, 0 * f, -30. + 5. * f]}
@@ -207,9 +211,11 @@ def fbx_tree(rig):
         objects.append(("Deformer", [cluster, "SubDeformer::" + name, "Cluster"],
                         [("Version", [100], []), ("Indexes", [inside], []), ("Weights", [given[inside, b]], []),
                          ("Transform", [(np.linalg.inv(bind) @ rig.axis @ rig.mesh_node).T.ravel()], []), ("TransformLink", [bind.T.ravel()], [])]))
-    for clip, frames in (("bend", range(0, FRAMES, 4) if rig.sparse else range(FRAMES)), ("", [4]))[:CLIPS]:
+    for clip, frames in (("bend", range(0, FRAMES, 4) if rig.sparse else range(FRAMES)), ("", [4]))[:0 if rig.bare else CLIPS]:
         stack, layer = new(), new()
-        objects.append(("AnimationStack", [stack, "AnimStack::" + clip, ""], [p70(("LocalStop", "KTime", "Time", "", Long(max(frames) * TICKS // FPS)))]))
+        objects.append(("AnimationStack", [stack, "AnimStack::" + clip, ""], [p70(*[("Local" + what, "KTime", "Time", "", Long((rig.first + f) * TICKS // FPS))
+                                                                                                     for what, f in (("Start", min(frames)), ("Stop", max(frames)))
+                                                                                                     if not rig.unsaid and (rig.first or what == "Stop")])]))
         objects.append(("AnimationLayer", [layer, "AnimLayer::base", ""], []))
         links.append(("OO", layer, stack))
         for b, what, values in ((0, "T", rig.move + rig.t[0]), (0, "R", rig.angle["hip"]), (1, "R", rig.angle["knee"])):
@@ -220,7 +226,7 @@ def fbx_tree(rig):
             for i, axis in enumerate("XYZ"):
                 curve = new()
                 objects.append(("AnimationCurve", [curve, "AnimCurve::", ""],
-                                [("Default", [0.0], []), ("KeyVer", [4008], []), ("KeyTime", [np.array([f * TICKS // FPS for f in frames], np.int64)], []),
+                                [("Default", [0.0], []), ("KeyVer", [4008], []), ("KeyTime", [np.array([(rig.first + f) * TICKS // FPS for f in frames], np.int64)], []),
                                  ("KeyValueFloat", [np.array([values[f][i] for f in frames], np.float32)], []),
                                  ("KeyAttrFlags", [np.array([24840], np.int32)], []), ("KeyAttrDataFloat", [np.zeros(4, np.float32)], []),
                                  ("KeyAttrRefCount", [np.array([len(frames)], np.int32)], [])]))
@@ -229,7 +235,7 @@ def fbx_tree(rig):
             node, curve = new(), new()
             objects.append(("AnimationCurveNode", [node, "AnimCurveNode::DeformPercent", ""], [p70(("d|DeformPercent", "Number", "", "A", 0.0))]))
             objects.append(("AnimationCurve", [curve, "AnimCurve::", ""],
-                            [("Default", [0.0], []), ("KeyVer", [4008], []), ("KeyTime", [np.array([f * TICKS // FPS for f in frames], np.int64)], []),
+                            [("Default", [0.0], []), ("KeyVer", [4008], []), ("KeyTime", [np.array([(rig.first + f) * TICKS // FPS for f in frames], np.int64)], []),
                              ("KeyValueFloat", [np.array([100 * rig.shape_weight[f] for f in frames], np.float32)], []),
                              ("KeyAttrFlags", [np.array([24840], np.int32)], []), ("KeyAttrDataFloat", [np.zeros(4, np.float32)], []),
                              ("KeyAttrRefCount", [np.array([len(frames)], np.int32)], [])]))
@@ -369,6 +375,7 @@ def check(kind, path, clip):
         got0 = got if k == 0 else got0
         if clip == "bend":
             assert abs(a["times"][k] - rig.times[f]) < 1e-6
+            assert meta["frame_start"] == rig.first, meta["frame_start"]
         d = np.linalg.norm(got[:, None] - want[None], axis=2)
         assert d.shape[0] == d.shape[1], d.shape
         worst = max(worst, d.min(1).max(), d.min(0).max())

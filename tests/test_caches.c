@@ -212,6 +212,15 @@ static void numbered_files_make_a_sequence(void **state)
     assert_int_equal(su_pattern_path("out/x%04dy.obj", 7, &made, &err), SU_OK);
     assert_string_equal(made, "out/x0007y.obj");
     free(made);
+    assert_int_equal(su_pattern_path("out/x.####.obj", 7, &made, &err), SU_OK);
+    assert_string_equal(made, "out/x.0007.obj");
+    free(made);
+    assert_int_equal(su_pattern_path("out/x.$F3.obj", 7, &made, &err), SU_OK);
+    assert_string_equal(made, "out/x.007.obj");
+    free(made);
+    assert_true(su_is_pattern("a/x.$F.obj") && su_is_pattern("x.##.obj") && su_is_pattern("x*.obj"));
+    assert_false(su_is_pattern("take#1.obj") || su_is_pattern("a##/x$G.obj"));
+    assert_int_equal(su_pattern_path("out/x%d.####.obj", 7, &made, &err), SU_USAGE);
     assert_int_equal(su_pattern_path("out/x%s.obj", 7, &made, &err), SU_USAGE);
     assert_int_equal(su_pattern_path("out/x%d%d.obj", 7, &made, &err), SU_USAGE);
     assert_int_equal(su_pattern_path("out/x.obj", 7, &made, &err), SU_USAGE);

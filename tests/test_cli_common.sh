@@ -89,6 +89,9 @@ run "$BIN/supple" info --version
 check "supple info is supple-info" "$(grep -q '^supple-info ' out; echo $?)"
 run "$BIN/supple" bake --help
 check "supple bake --help" "$([ $status = 0 ] && grep -q '^Usage: ' out; echo $?)"
+check "supple bake --help is no wider than a terminal" "$(awk 'length > 82 { exit 1 }' out; echo $?)" "$(awk 'length > 82' out)"
+run "$BIN/supple" bake --help=man
+check "supple bake --help=man" "$([ $status = 0 ] && head -n 1 out | grep -q '^\.TH SUPPLE-BAKE 1' && grep -q '^\.SH Options' out && ! grep -q "^'" out; echo $?)"
 run "$BIN/supple" bake absent.glb -o baked
 check "supple bake: a missing character ends with 3" "$([ $status = 3 ] && one_line supple-bake && [ ! -e baked ]; echo $?)" "$status $(cat err)"
 run "$BIN/supple" bake text.npz

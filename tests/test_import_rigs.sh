@@ -13,7 +13,7 @@ for p in python3 /usr/bin/python3; do [ -n "$python" ] || { "$p" -c 'import nump
 [ -n "$python" ] || { echo "ok 1 - rigs # skip no numpy"; echo "1..1"; exit 0; }
 export PYTHONDONTWRITEBYTECODE=1
 
-for kind in fbx-text fbx fbx-z fbx-pivot fbx-materials fbx-shapes fbx-materials-shapes fbx-geometric fbx-twins fbx-text-twins collada collada-z collada-materials collada-named; do
+for kind in fbx-text fbx fbx-z fbx-pivot fbx-materials fbx-shapes fbx-materials-shapes fbx-geometric fbx-twins fbx-text-twins fbx-late fbx-text-late fbx-late-unsaid fbx-shapes-late-unsaid collada collada-z collada-materials collada-named; do
     case $kind in
     collada*) file=$kind.dae clip=animation ;;
     *) file=$kind.fbx clip=bend ;;
@@ -53,6 +53,25 @@ move = [a["bones"][:, b].reshape(-1, 4, 4) @ np.linalg.inv(a["bone_rest"][b].res
 assert abs(move[0] - move[1]).max() < 1e-6
 CHECK
 ok $? "a part on a joint that no vertex follows comes in, and moves with what is above that joint"
+# A character in one file, its motion in another: in binary, text and Collada; with links that assimp makes of pivots and pre-rotations
+# of animated nodes only.
+for kind in fbx-bare fbx-pivot-bare; do "$python" "$here/rig_files.py" write $kind $kind.fbx; done
+for each in fbx-bare:fbx.fbx fbx-bare:fbx-text.fbx:bend fbx-bare:collada.dae fbx-pivot-bare:fbx-pivot.fbx fbx-late:fbx.fbx; do
+    rig=${each%%:*} motion=${each#*:} kind=${rig%-bare} kind=${kind%-late}
+    supple import $rig.fbx --clip $motion --progress none -o other.npz 2>log.txt && "$python" "$here/rig_files.py" check $kind other.npz &&
+        ! grep -q warning log.txt
+    ok $? "the motion of $motion on $rig"
+done
+supple import -q fbx-bare.fbx --clip nothing.fbx -o x.npz 2>log.txt
+[ $? = 3 ] && grep -q "nothing.fbx: cannot open" log.txt
+ok $? "a motion that is not there"
+sed 's/Model::knee/Model::elbow/' fbx-text.fbx >elbow.fbx && supple import fbx-bare.fbx --clip elbow.fbx --progress none -o x.npz 2>log.txt &&
+    grep -q "warning: elbow.fbx: 1 of the nodes that it moves are not in fbx-bare.fbx and were left out, 'elbow' first" log.txt
+ok $? "a joint that the character does not have is named"
+sed 's/"Lcl Translation", "Lcl Translation", "", "A",0, 60, 0/"Lcl Translation", "Lcl Translation", "", "A",0, 70, 0/; s/"A", 0, 60, 0/"A", 0, 70, 0/' fbx-text.fbx >long.fbx
+cmp -s long.fbx fbx-text.fbx && echo "# the file did not change"
+supple import fbx-bare.fbx --clip long.fbx --progress none -o x.npz 2>log.txt && grep -q "warning: long.fbx: 1 joints stand in another place than in fbx-bare.fbx ('knee'" log.txt
+ok $? "and one that stands elsewhere"
 supple import -q fbx.fbx --clip bend --skinning dqs --progress none -o dqs.npz && "$python" "$here/rig_files.py" check fbx dqs.npz dqs &&
     ! "$python" "$here/rig_files.py" check fbx dqs.npz bend >/dev/null 2>&1
 ok $? "--skinning dqs blends dual quaternions"

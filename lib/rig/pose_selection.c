@@ -152,3 +152,15 @@ su_status su_select_poses(int64_t count, int64_t s, const double *params, const 
     free(nearest);
     return status;
 }
+
+double su_pose_spacing(int64_t m, int64_t s, const double *params, const double *scale)
+{
+    double spacing = 0.0;
+    for (int64_t i = 0; i < m; i++) {
+        double nearest = INFINITY;
+        for (int64_t j = 0; j < m; j++)
+            if (j != i) nearest = fmin(nearest, su_nearest_pose(1, s, params + j * s, scale, params + i * s, NULL));
+        if (isfinite(nearest)) spacing = fmax(spacing, nearest);
+    }
+    return spacing;
+}

@@ -30,4 +30,7 @@ su_status su_select_poses(int64_t count, int64_t s, const double *params, const 
 double su_nearest_pose(int64_t m, int64_t s, const double *params, const double *scale, const double *p,
                        int64_t *which);
 
+/* The largest distance of one of m poses, params (m,s), to its nearest other one; 0 where there is but one. */
+double su_pose_spacing(int64_t m, int64_t s, const double *params, const double *scale);
+
 #endif

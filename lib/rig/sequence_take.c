@@ -285,7 +285,23 @@ static su_status load(window *w, int64_t frame, const double **points, su_error 
     return SU_OK;
 }
 
-/* Positions at a time: the frame itself, or a Catmull-Rom spline through the four around it. */
+/* Factors of four positions on the cubic between the middle two, f of the way: its slopes there are those of the
+ * parabolas through three positions (Catmull-Rom's where times are even), at an end the slope of the chord. before and
+ * after: the distances in time to the outer two, over that between the middle two; 0: there is none. */
+static void spline(double f, double before, double after, double c[4])
+{
+    double f2 = f * f, f3 = f2 * f, slope = f3 - 2.0 * f2 + f, next = f3 - f2;
+    double a = before > 0.0 ? slope / (before * (1.0 + before)) : 0.0,
+           b = after > 0.0 ? next / (after * (1.0 + after)) : 0.0;
+    double chord =
+        (before > 0.0 ? slope * before / (1.0 + before) : slope) + (after > 0.0 ? next * after / (1.0 + after) : next);
+    c[0] = -a;
+    c[1] = 2.0 * f3 - 3.0 * f2 + 1.0 + a - chord;
+    c[2] = 3.0 * f2 - 2.0 * f3 - b + chord;
+    c[3] = b;
+}
+
+/* Positions at a time: the frame itself, or a spline through the four around it. */
 static su_status positions_at(window *w, double time, su_error *err)
 {
     const su_sequence_take *t = w->take;
@@ -309,9 +325,9 @@ static su_status positions_at(window *w, double time, su_error *err)
         int64_t frame = k + i - 1;
         SU_TRY(load(w, frame < 0 ? 0 : frame > last ? last : frame, &p[i], err));
     }
-    double f2 = f * f, f3 = f2 * f;
-    double c[4] = {-0.5 * f3 + f2 - 0.5 * f, 1.5 * f3 - 2.5 * f2 + 1.0, -1.5 * f3 + 2.0 * f2 + 0.5 * f,
-                   0.5 * f3 - 0.5 * f2};
+    double before = k > 0 ? t->times[k] - t->times[k - 1] : 0.0, here = t->times[k + 1] - t->times[k],
+           after = k + 2 <= last ? t->times[k + 2] - t->times[k + 1] : 0.0, c[4];
+    spline(f, before / here, after / here, c);
     for (int64_t i = 0; i < n; i++) w->now[i] = c[0] * p[0][i] + c[1] * p[1][i] + c[2] * p[2][i] + c[3] * p[3][i];
     return SU_OK;
 }

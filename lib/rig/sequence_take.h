@@ -10,12 +10,12 @@
 #include <stdint.h>
 
 typedef struct su_sequence_options {
-    double unit, scale; /* m per unit of the file (0: choose as su_choose_unit), and a factor after it (0: 1) */
-    int up;             /* 0 x, 1 y, 2 z */
-    double rate;        /* frames per second where the file carries no times; 0: 24 */
-    double fps;         /* of the result; 0: that of the file. Between frames positions follow Catmull-Rom splines */
-    double first, last; /* frame numbers (time * fps); NAN: the sequence's own ends */
-    double number;      /* what to call the first frame; NAN: its own number */
+    double unit, scale;       /* m per unit of the file (0: choose as su_choose_unit), and a factor after it (0: 1) */
+    int up;                   /* 0 x, 1 y, 2 z */
+    double rate;              /* frames per second where the file carries no times; 0: 24 */
+    double fps;               /* of the result; 0: that of the file. Between frames positions follow cubic splines */
+    double first, last;       /* frame numbers (time * fps); NAN: the sequence's own ends */
+    double number;            /* what to call the first frame; NAN: its own number */
     const char *const *rigid; /* objects that only follow, by name */
     int rigid_count;
     int64_t neutral_frame; /* number of the frame (counted from 0) that is the neutral pose; -1: the neutral mesh that

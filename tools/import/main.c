@@ -17,7 +17,9 @@ int main(int argc, char **argv)
                  "curves instead: a column time (s) or "
                  "frame, and JOINT.rx, .ry, .rz (rotation vector about the joint's own axes from its pose in the file, "
                  "rad), "
-                 ".tx .. .tz, .sx .. .sz, or blend-shape names; a row is a key."},
+                 ".tx .. .tz, .sx .. .sz, or blend-shape names; a row is a key. A rig's file (walk.fbx, or "
+                 "walk.fbx:NAME) gives the clip of "
+                 "that file, joint by joint of the same name."},
         {.name = "degrees",
          .kind = SU_OPT_FLAG,
          .target = &o.degrees,
@@ -45,7 +47,9 @@ int main(int argc, char **argv)
          .kind = SU_OPT_TEXT,
          .target = &o.neutral,
          .argument = "MESH",
-         .help = "Neutral pose and faces of a mesh sequence, .obj or .ply; .pc2 and .mdd need it."},
+         .help =
+             "Neutral pose of a mesh sequence: the first frame of an .obj, .ply or .abc. Its faces are those of .pc2 "
+             "and .mdd, which need it."},
         {.name = "neutral-frame",
          .kind = SU_OPT_INT,
          .target = &o.neutral_frame,
@@ -129,7 +133,8 @@ int main(int argc, char **argv)
         .description =
             "Reads a skinned or morphing character (glTF, VRM, FBX, Collada and what else assimp knows), evaluates one "
             "clip frame by frame and writes the skin in its root frame, the rig parameters and the skeleton.\n\n"
-            "Reads a mesh sequence too: walk.%04d.obj or 'walk.*.obj' (or .ply), .pc2 or .mdd with --neutral, .abc. It "
+            "Reads a mesh sequence too: walk.%04d.obj, walk.####.obj, 'walk.$F4.obj' or 'walk.*.obj' (or .ply), .pc2 "
+            "or .mdd with --neutral, .abc. It "
             "has no rig "
             "parameters; supple poses finds some.\n\n"
             "Vertices that the file splits for seams are welded where they move together; weights are normalized; the "

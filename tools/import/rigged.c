@@ -4,12 +4,15 @@
 #include "core/threads.h"
 #include "io/scene/scene_load.h"
 #include "io/table.h"
+#include "rig/borrowed_clip.h"
 #include "rig/character.h"
 #include "rig/joint_curves.h"
 #include "rig/take.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static bool ends_in(const char *text, const char *ending)
@@ -29,6 +32,18 @@ static su_status curves_clip(su_tool *tool, const options *o, su_scene *scene, s
                                        o->degrees ? M_PI / 180.0 : 1.0, clip, &tool->err);
     su_table_free(&table);
     return status;
+}
+
+/* The end of the file name in "walk.fbx" and "walk.fbx:NAME"; NULL: it names no file of a rig. */
+static const char *file_end(const char *text)
+{
+    static const char *const endings[] = {".fbx", ".glb", ".gltf", ".dae"};
+    for (const char *dot = strchr(text, '.'); dot; dot = strchr(dot + 1, '.'))
+        for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+            const char *end = dot + strlen(endings[i]);
+            if (strncasecmp(dot, endings[i], strlen(endings[i])) == 0 && (*end == '\0' || *end == ':')) return end;
+        }
+    return NULL;
 }
 
 static su_status find_clip(su_tool *tool, const char *name, const char *path, const su_scene *scene,
@@ -68,17 +83,73 @@ static su_status add_tracks(su_tool *tool, const char *path, su_scene *scene, co
     return SU_OK;
 }
 
+/* --clip walk.fbx or walk.fbx:NAME: a clip of another file, joint by joint. */
+static su_status other_clip(su_tool *tool, const options *o, const char *path, const su_child_limits *limits,
+                            su_scene *scene, su_scene_clip *made)
+{
+    const char *end = file_end(o->clip);
+    if (o->clips.count > 1)
+        return su_fail(&tool->err, SU_USAGE, "--clip %s: a clip of another file plays alone", o->clip);
+    char *file = strndup(o->clip, (size_t)(end - o->clip));
+    su_scene other = {0};
+    const su_scene_clip *clip = NULL;
+    su_borrowed found;
+    su_status status = file ? SU_OK : su_fail(&tool->err, SU_AGAIN, "not enough memory");
+    if (status != SU_OK) goto done;
+    SU_GO(su_scene_load(file, limits, &other, &tool->err));
+    if (other.clips == 0) {
+        status = su_fail(&tool->err, SU_INPUT, "%s: the file has no animation", file);
+        goto done;
+    }
+    clip = &other.clip[0];
+    if (*end) SU_GO(find_clip(tool, end + 1, file, &other, &clip));
+    if (!*end && other.clips > 1)
+        su_note(tool, "%s has %lld clips; taking the first, '%s' (%s:NAME takes another)", file, (long long)other.clips,
+                clip->name, su_base_name(file));
+    if ((status = su_borrow_clip(&other, clip, scene, made, &found, &tool->err)) != SU_OK) {
+        su_error_context(&tool->err, "%s: ", file);
+        goto done;
+    }
+    su_note(tool, "'%s' of %s moves %lld joints of %s", clip->name, su_base_name(file), (long long)found.joints,
+            su_base_name(path));
+    if (found.missing)
+        su_warn(tool, "%s: %lld of the nodes that it moves are not in %s and were left out, '%s' first", file,
+                (long long)found.missing, su_base_name(path), found.one ? found.one : "");
+    if (found.elsewhere)
+        su_warn(tool,
+                "%s: %lld joints stand in another place than in %s ('%s' most of all); motions are taken as they are "
+                "and not fitted to other proportions",
+                file, (long long)found.elsewhere, su_base_name(path), found.farthest);
+done:
+    free(file);
+    su_scene_free(&other);
+    return status;
+}
+
+static bool has_clip(const su_scene *scene, const char *name)
+{
+    for (int64_t i = 0; i < scene->clips; i++)
+        if (strcmp(scene->clip[i].name, name) == 0) return true;
+    return false;
+}
+
 /* The named clip or clips; else the only one or the first, with a note. made: room for what no clip of the file is. */
-static su_status choose_clip(su_tool *tool, const options *o, const char *path, su_scene *scene, su_scene_clip *made,
-                             const su_scene_clip **clip)
+static su_status choose_clip(su_tool *tool, const options *o, const char *path, const su_child_limits *limits,
+                             su_scene *scene, su_scene_clip *made, const su_scene_clip **clip)
 {
     if (o->clip && ends_in(o->clip, ".csv")) {
         *clip = made;
         return curves_clip(tool, o, scene, made);
     }
+    if (o->clip && file_end(o->clip) && !has_clip(scene, o->clip)) {
+        *clip = made;
+        return other_clip(tool, o, path, limits, scene, made);
+    }
     if (scene->clips == 0)
-        return su_fail(&tool->err, SU_INPUT, "%s: the file has no animation; give joint curves by --clip FILE.csv",
-                       path);
+        return su_fail(
+            &tool->err, SU_INPUT,
+            "%s: the file has no animation; give one by --clip FILE: joint curves (.csv), or a file that has one",
+            path);
     *clip = &scene->clip[0];
     if (!o->clip && scene->clips > 1)
         su_note(tool, "%s has %lld clips; taking the first, '%s' (--clip chooses, --list shows them)", path,
@@ -191,6 +262,7 @@ su_status import_scene(su_tool *tool, const options *o, const char *path)
     su_scene_clip made;
     json_t *meta = NULL;
     bool curves = o->clip && ends_in(o->clip, ".csv");
+    char *other = NULL; /* the file that the clip is of */
     double began = su_seconds();
     su_child_limits limits = {.seconds = 300.0, .memory_bytes = (int64_t)16 << 30, .progress = &tool->progress};
     SU_GO(su_scene_load(path, &limits, &scene, &tool->err));
@@ -199,7 +271,7 @@ su_status import_scene(su_tool *tool, const options *o, const char *path)
         print_scene(stdout, &scene);
         goto done;
     }
-    SU_GO(choose_clip(tool, o, path, &scene, &made, &clip));
+    SU_GO(choose_clip(tool, o, path, &limits, &scene, &made, &clip));
     SU_GO(su_take_frames(&scene, clip, o->fps, o->start, o->end, o->number, &range, &tool->err));
     su_character_options wanted = {.unit = import_unit(o),
                                    .up = o->up - 1,
@@ -233,9 +305,16 @@ su_status import_scene(su_tool *tool, const options *o, const char *path)
     su_stats_number(tool, "diagonal", character.diagonal);
     if (tool->dry_run) goto done;
 
-    const char *inputs[3] = {path};
+    const char *inputs[4] = {path};
     int count = 1;
     if (curves) inputs[count++] = o->clip;
+    if (clip == &made && !curves && file_end(o->clip)) {
+        if (!(other = strndup(o->clip, (size_t)(file_end(o->clip) - o->clip)))) {
+            status = su_fail(&tool->err, SU_AGAIN, "not enough memory");
+            goto done;
+        }
+        inputs[count++] = other;
+    }
     if (o->params) inputs[count++] = o->params;
     if (!(meta = su_tool_meta(tool, "supple.anim", 1, inputs, count))) {
         status = tool->err.status;
@@ -246,6 +325,7 @@ su_status import_scene(su_tool *tool, const options *o, const char *path)
     SU_GO(su_take_save(&take, tool->output, clip, meta, tool->threads, &tool->progress, &tool->err));
     su_stats_stage(tool, "write", su_seconds() - began);
 done:
+    free(other);
     json_decref(meta);
     su_take_free(&take);
     su_character_free(&character);

@@ -3,9 +3,11 @@
 #include "core/file.h"
 #include "core/threads.h"
 #include "io/cache/sequence.h"
+#include "io/cache/sequence_files.h"
 #include "rig/sequence_take.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 bool is_sequence(const char *path)
@@ -26,7 +28,74 @@ static void list_sequence(const su_sequence *s)
         printf(", no times (--rate)\n");
     printf("mesh: %lld vertices, %lld polygons%s\n", (long long)s->vertices, (long long)s->faces, s->uv ? ", uv" : "");
     printf("objects: %lld\n", (long long)s->objects);
-    for (int64_t i = 0; i < s->objects && s->object_names; i++) printf("  '%s'\n", s->object_names[i]);
+    for (int64_t i = 0; i < s->objects && s->object_names; i++)
+        printf("  '%s'%s\n", s->object_names[i],
+               !s->object_hidden                             ? ""
+               : s->object_hidden[i] == SU_SEQUENCE_HIDDEN   ? ", hidden"
+               : s->object_hidden[i] == SU_SEQUENCE_CHANGING ? ", hidden at times"
+                                                             : "");
+}
+
+/* Names of the objects of that visibility, as far as a line holds them; how many there are. */
+static int64_t name_objects(const su_sequence *s, uint8_t visibility, char out[400])
+{
+    int64_t count = 0;
+    size_t at = 0;
+    for (int64_t i = 0; i < s->objects && s->object_hidden; i++) {
+        if (s->object_hidden[i] != visibility) continue;
+        if (at < 300) at += (size_t)snprintf(out + at, 400 - at, "%s%.60s", count ? ", " : "", s->object_names[i]);
+        count++;
+    }
+    if (at >= 300) snprintf(out + at, 400 - at, " ...");
+    return count;
+}
+
+/* Before objects are chosen: what of the file is not taken. */
+static void say_left_out(su_tool *tool, const options *o, const su_sequence *s)
+{
+    char names[400];
+    int64_t count = name_objects(s, SU_SEQUENCE_HIDDEN, names);
+    if (count && !o->objects.count)
+        su_warn(tool, "%lld objects are hidden and were left out (--object takes them in): %s", (long long)count,
+                names);
+    count = name_objects(s, SU_SEQUENCE_CHANGING, names);
+    if (count) su_warn(tool, "%lld objects are hidden at times and are taken at all: %s", (long long)count, names);
+    if (s->others)
+        su_note(tool, "%lld objects that are no meshes (curves, points, patches) were not read", (long long)s->others);
+}
+
+/* Stored times that lie on no frame, and stretches without any. */
+static void say_times(su_tool *tool, const su_sequence_take *t)
+{
+    const su_sequence *s = t->sequence;
+    int64_t between = 0, gaps = 0, longest = 0;
+    for (int64_t k = 0; k < s->frames && s->timed && s->frames > 1; k++) {
+        double frame = s->times[k] * t->fps;
+        between += fabs(frame - round(frame)) > 1e-2;
+        if (k == 0 || (s->times[k] - s->times[k - 1]) * t->fps < 1.5) continue;
+        if (gaps++ == 0 || s->times[k] - s->times[k - 1] > s->times[longest] - s->times[longest - 1]) longest = k;
+    }
+    if (gaps)
+        su_warn(tool,
+                "%lld stretches are without a sample, the longest from frame %.6g to %.6g: positions there are "
+                "interpolated",
+                (long long)gaps, s->times[longest - 1] * t->fps, s->times[longest] * t->fps);
+    if (between)
+        su_note(tool, "%lld of %lld samples lie between frames (--fps chooses others)", (long long)between,
+                (long long)s->frames);
+}
+
+/* walk.0007.obj where walk.0008.obj stands beside it: was the whole meant? */
+static su_status say_neighbours(su_tool *tool, const char *path)
+{
+    char *pattern = NULL;
+    int64_t files;
+    SU_TRY(su_numbered_neighbours(path, &pattern, &files, &tool->err));
+    if (files > 1)
+        su_warn(tool, "%s is one of %lld numbered files and is taken alone; all of them are '%s'", path,
+                (long long)files, pattern);
+    free(pattern);
+    return SU_OK;
 }
 
 static void say(su_tool *tool, const su_sequence_take *t, const options *o)
@@ -42,6 +111,7 @@ static void say(su_tool *tool, const su_sequence_take *t, const options *o)
         su_warn(tool, "the mesh is %.3g m large; if that is wrong, give --unit or --scale", extent);
     if (!t->sequence->timed && o->rate <= 0.0 && t->sequence->frames > 1)
         su_note(tool, "the files carry no times; taking 24 frames per second (--rate)");
+    say_times(tool, t);
     if (t->moved_apart)
         su_warn(tool,
                 "%lld vertices share a place with others in the neutral pose and part later; the skin opens there",
@@ -56,17 +126,21 @@ static void say(su_tool *tool, const su_sequence_take *t, const options *o)
     su_stats_number(tool, "diagonal", t->diagonal);
 }
 
-/* Digest of a pattern's files: those of a cache, or of the first frame. */
+/* Digests of a cache that is one file, and of the (first) neutral mesh. */
 static json_t *make_meta(su_tool *tool, const options *o, const char *path)
 {
     const char *inputs[3];
+    su_file_list neutral = {0};
+    json_t *meta = NULL;
     int count = 0;
-    FILE *exists = fopen(path, "rb");
-    if (exists) fclose(exists), inputs[count++] = path;
-    if (o->neutral) inputs[count++] = o->neutral;
+    if (o->neutral && su_file_list_find(o->neutral, &neutral, &tool->err) != SU_OK) goto done;
+    if (!su_is_pattern(path)) inputs[count++] = path;
+    if (o->neutral) inputs[count++] = neutral.paths[0];
     if (o->params) inputs[count++] = o->params;
-    json_t *meta = su_tool_meta(tool, "supple.anim", 1, inputs, count);
+    meta = su_tool_meta(tool, "supple.anim", 1, inputs, count);
     if (meta) json_object_set_new(meta, "source", json_string(su_base_name(path)));
+done:
+    su_file_list_free(&neutral);
     return meta;
 }
 
@@ -84,6 +158,9 @@ su_status import_sequence(su_tool *tool, const options *o, const char *path)
         list_sequence(sequence);
         goto done;
     }
+    say_left_out(tool, o, sequence);
+    if (sequence->frames == 1) SU_GO(say_neighbours(tool, path));
+    if (!o->objects.count) SU_GO(su_sequence_keep_shown(sequence, path, &tool->err));
     if (o->objects.count) SU_GO(su_sequence_keep(sequence, path, o->objects.count, o->objects.items, &tool->err));
     su_sequence_options wanted = {.unit = import_unit(o),
                                   .scale = o->scale,
@@ -108,7 +185,7 @@ su_status import_sequence(su_tool *tool, const options *o, const char *path)
         goto done;
     }
     snprintf(clip, sizeof clip, "%s", o->clip ? o->clip : su_base_name(path));
-    if (!o->clip) clip[strcspn(clip, ".%*?[")] = '\0';
+    if (!o->clip) clip[strcspn(clip, ".%*?[#$")] = '\0';
     began = su_seconds();
     su_progress_stage(&tool->progress, 0.5, 1.0);
     SU_GO(su_sequence_take_save(&take, tool->output, clip, meta, &tool->progress, &tool->err));

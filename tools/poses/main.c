@@ -1,5 +1,6 @@
 /* supple-poses: example poses out of the clips. */
 #include "clips.h"
+#include "known.h"
 #include "preview.h"
 #include "core/file.h"
 #include "core/tool.h"
@@ -19,6 +20,7 @@ typedef struct options {
     int m, space;
     su_list at, add, sculpt, params, rigged, shots, young, poisson;
     double young_range[2], poisson_range[2];
+    const char *known;
 } options;
 
 static double diagonal_of(const su_anim *anim)
@@ -304,6 +306,13 @@ int main(int argc, char **argv)
          .help = "Shots that give no poses: how far their frames lie from the poses is said too, and which parameters "
                  "move that no "
                  "pose knows. With -n nothing is written: a preview."},
+        {.name = "known",
+         .kind = SU_OPT_TEXT,
+         .target = &o.known,
+         .argument = "MODEL",
+         .help =
+             "Choose nothing: say how far the clips lie from the poses of this finished model, and which parameters "
+             "leave the ranges of these poses and of --shots, which are what it was trained on. Needs no -o."},
     };
     const su_program program = {
         .name = "supple-poses",
@@ -321,7 +330,6 @@ int main(int argc, char **argv)
         .option_count = sizeof table / sizeof *table,
         .min_inputs = 1,
         .max_inputs = -1,
-        .needs_output = true,
     };
     su_tool tool;
     int ended;
@@ -331,6 +339,14 @@ int main(int argc, char **argv)
     selection chosen = {0};
     sculpts sculpted = {0};
     su_poses poses = {0};
+    if (o.known) {
+        status = known(&tool, o.known, &o.shots);
+        goto done;
+    }
+    if (!tool.output && !tool.dry_run) {
+        status = su_fail(&tool.err, SU_USAGE, "no output: -o is missing; usage: supple-poses ANIM... -o POSES");
+        goto done;
+    }
     SU_GO(clips_name(&tool, &o.sculpt, &o.params, &o.rigged, &c));
     SU_GO(clips_load(&tool, o.space == 0, &c));
     SU_GO(sculpts_parse(&tool, &o.sculpt, &c, &sculpted));

@@ -38,21 +38,6 @@ static void table_of_poses(su_tool *tool, const clips *c, const selection *chose
     }
 }
 
-/* The largest distance of a pose to its nearest other one. */
-static double spacing_of(const su_poses *poses)
-{
-    double spacing = 0.0;
-    for (int64_t i = 0; i < poses->m; i++) {
-        double nearest = INFINITY;
-        for (int64_t j = 0; j < poses->m; j++)
-            if (j != i)
-                nearest = fmin(nearest, su_nearest_pose(1, poses->s, poses->params + j * poses->s, poses->param_scale,
-                                                        poses->params + i * poses->s, NULL));
-        if (isfinite(nearest)) spacing = fmax(spacing, nearest);
-    }
-    return spacing;
-}
-
 /* params (anim.F,s). Returns how many frames are not covered. */
 static int64_t say_shot(su_tool *tool, const clips *c, const selection *chosen, const char *path, const su_anim *anim,
                         const double *params, const su_poses *poses, double limit)
@@ -81,7 +66,7 @@ static int64_t say_shot(su_tool *tool, const clips *c, const selection *chosen, 
 
 su_status preview(su_tool *tool, clips *c, const selection *chosen, const su_poses *poses, const su_list *shots)
 {
-    double limit = spacing_of(poses) * (1.0 + 1e-9);
+    double limit = su_pose_spacing(poses->m, poses->s, poses->params, poses->param_scale) * (1.0 + 1e-9);
     int64_t beyond = 0;
     table_of_poses(tool, c, chosen, poses);
     for (int i = 0; i < c->count && poses->m > 1; i++)

@@ -89,11 +89,13 @@ typedef struct su_abc_entry { /* one property as its header describes it */
     su_ogawa_ref group;
 } su_abc_entry;
 
-typedef struct su_abc_node { /* one object */
+typedef struct su_abc_node { /* one object; an instance appears as what it repeats, under its own name */
     char *name, *metadata;
-    struct su_abc_node *parent; /* NULL: the top object */
-    su_ogawa_ref properties;    /* its compound; empty group: none */
-    int index;                  /* of itself in the tree's nodes */
+    struct su_abc_node *parent;        /* NULL: the top object */
+    su_ogawa_ref properties;           /* its compound; empty group: none */
+    int index;                         /* of itself in the tree's nodes */
+    int depth;                         /* 0: the top object */
+    const struct su_abc_node *repeats; /* of an instance: the object whose properties it has */
 } su_abc_node;
 
 typedef struct su_abc_tree {
@@ -105,10 +107,12 @@ typedef struct su_abc_tree {
     int string_count; /* table of metadata */
     char **strings;
     int node_count;
-    su_abc_node **nodes; /* depth first, parents before children; [0] is the top object */
+    su_abc_node **nodes; /* [0] is the top object; depth first, what stands below instances at the end; parents before
+                            children */
 } su_abc_tree;
 
-/* Reads all object headers. Every count, offset and index is checked; SU_INPUT names what is wrong. */
+/* Reads all object headers and puts in the place of each instance what it repeats. Every count, offset and index is
+ * checked; SU_INPUT names what is wrong. */
 su_status su_abc_tree_open(const char *path, su_abc_tree *tree, su_error *err);
 void su_abc_tree_close(su_abc_tree *tree);
 
@@ -117,6 +121,15 @@ su_status su_abc_entries(const su_abc_tree *tree, su_ogawa_ref compound, int *co
                          su_error *err);
 void su_abc_entries_free(int count, su_abc_entry *entries);
 const su_abc_entry *su_abc_find(int count, const su_abc_entry *entries, const char *name); /* NULL: absent */
+
+/* The first value of a string property: *text is the caller's, freed by free(). */
+su_status su_abc_text(const su_abc_tree *tree, const su_abc_entry *entry, char **text, su_error *err);
+
+/* Is an object of this schema (AbcGeom_PolyMesh_v1, ...) by its metadata? */
+bool su_abc_is_schema(const char *metadata, const char *wanted);
+/* Members of the one compound of a schema object (.geom, .xform); count 0 where it is not there. As su_abc_entries. */
+su_status su_abc_schema_entries(const su_abc_tree *tree, const su_abc_node *node, const char *compound, int *count,
+                                su_abc_entry **entries, su_error *err);
 
 /* Numeric samples of one property, ready to be read in any order. Zeroed: closed. */
 typedef struct su_abc_samples {

@@ -166,6 +166,7 @@ static su_status add_node(su_abc_tree *tree, su_abc_node *parent, char *name, ch
     }
     tree->nodes = grown;
     node->index = tree->node_count;
+    node->depth = parent ? parent->depth + 1 : 0;
     node->parent = parent, node->name = name, node->metadata = metadata;
     grown[tree->node_count++] = node;
     *out = node;
@@ -211,6 +212,102 @@ done:
     free(c.data);
     free(refs);
     return status;
+}
+
+/* ---- instances ---- */
+
+su_status su_abc_text(const su_abc_tree *tree, const su_abc_entry *entry, char **text, su_error *err)
+{
+    enum { KEY = 16 };
+    uint64_t count, size = 0;
+    su_ogawa_ref *refs;
+    if (entry->kind != SU_ABC_SCALAR || entry->type != SU_ABC_STRING || entry->samples < 1)
+        return su_fail(err, SU_INPUT, "%s: property %s is no text", su_ogawa_path(tree->file), entry->name);
+    SU_TRY(su_ogawa_group(tree->file, entry->group, &count, &refs, err));
+    su_status status = count > 0 ? su_ogawa_size(tree->file, refs[0], &size, err) : SU_OK;
+    *text = NULL;
+    if (status == SU_OK && size < KEY) status = damaged(tree->file, err, "a text without a sample");
+    if (status == SU_OK) status = SU_ALLOC(text, size - KEY + 1, "a text", err);
+    if (status == SU_OK) status = su_ogawa_read(tree->file, refs[0], KEY, *text, size - KEY, err);
+    if (status != SU_OK) free(*text), *text = NULL;
+    free(refs);
+    return status;
+}
+
+/* The object of a path "/a/b" among the first `count` nodes; NULL: there is none. */
+static su_abc_node *node_at(const su_abc_tree *tree, int count, const char *path)
+{
+    su_abc_node *at = tree->nodes[0];
+    while (at && *path == '/') {
+        size_t length = strcspn(++path, "/");
+        su_abc_node *found = NULL;
+        for (int i = at->index + 1; i < count && !found; i++) {
+            su_abc_node *node = tree->nodes[i];
+            if (node->parent == at && strlen(node->name) == length && memcmp(node->name, path, length) == 0)
+                found = node;
+        }
+        at = found;
+        path += length;
+    }
+    return at;
+}
+
+/* Nodes below `to` as they stand below `from`, among the first `count` nodes. */
+static su_status copy_below(su_abc_tree *tree, int count, const su_abc_node *from, su_abc_node *to, su_error *err)
+{
+    if (to->depth > DEPTH_LIMIT) return damaged(tree->file, err, "instances are nested too deeply");
+    for (int i = from->index + 1; i < count && tree->nodes[i]->depth > from->depth; i++) { /* depth first */
+        if (tree->nodes[i]->parent != from) continue;
+        char *name = strdup(tree->nodes[i]->name), *metadata = strdup(tree->nodes[i]->metadata);
+        su_abc_node *child;
+        if (!name || !metadata) {
+            free(name);
+            free(metadata);
+            return su_fail(err, SU_AGAIN, "out of memory");
+        }
+        SU_TRY(add_node(tree, to, name, metadata, &child, err));
+        child->properties = tree->nodes[i]->properties;
+        SU_TRY(copy_below(tree, count, tree->nodes[i], child, err));
+    }
+    return SU_OK;
+}
+
+/* What an instance repeats takes its place; copies that hold instances are looked at in their turn. */
+static su_status resolve_instances(su_abc_tree *tree, su_error *err)
+{
+    int original = tree->node_count;
+    for (int i = 1; i < tree->node_count; i++) {
+        su_abc_node *node = tree->nodes[i];
+        char flag[4] = "", *path = NULL;
+        if (!su_abc_metadata_value(node->metadata, "isInstance", flag, sizeof flag) || strcmp(flag, "1") != 0) continue;
+        int count;
+        su_abc_entry *entries;
+        SU_TRY(su_abc_entries(tree, node->properties, &count, &entries, err));
+        const su_abc_entry *entry = su_abc_find(count, entries, ".instanceSource");
+        su_status status = entry ? su_abc_text(tree, entry, &path, err)
+                                 : damaged(tree->file, err, "an instance that does not say of what");
+        su_abc_entries_free(count, entries);
+        SU_TRY(status);
+        su_abc_node *source = path[0] == '/' ? node_at(tree, original, path) : NULL;
+        if (!source || source == tree->nodes[0] ||
+            su_abc_metadata_value(source->metadata, "isInstance", flag, sizeof flag))
+            status = su_fail(err, SU_INPUT, "%s: instance %s: there is no object %s", su_ogawa_path(tree->file),
+                             node->name, path);
+        free(path);
+        SU_TRY(status);
+        node->repeats = source;
+        SU_TRY(copy_below(tree, original, source, node, err));
+    }
+    for (int i = 1; i < tree->node_count; i++) { /* now that nothing is copied any more */
+        su_abc_node *node = tree->nodes[i];
+        if (!node->repeats) continue;
+        char *metadata = strdup(node->repeats->metadata);
+        if (!metadata) return su_fail(err, SU_AGAIN, "out of memory");
+        free(node->metadata);
+        node->metadata = metadata;
+        node->properties = node->repeats->properties;
+    }
+    return SU_OK;
 }
 
 static su_status read_version(su_abc_tree *tree, su_ogawa_ref ref, int32_t *version, su_error *err)
@@ -260,6 +357,7 @@ su_status su_abc_tree_open(const char *path, su_abc_tree *tree, su_error *err)
     }
     SU_GO(add_node(tree, NULL, name, metadata, &top, err));
     SU_GO(read_object(tree, refs[2], top, 0, err));
+    SU_GO(resolve_instances(tree, err));
 done:
     free(c.data);
     free(refs);
@@ -369,6 +467,28 @@ const su_abc_entry *su_abc_find(int count, const su_abc_entry *entries, const ch
     for (int i = 0; i < count; i++)
         if (strcmp(entries[i].name, name) == 0) return &entries[i];
     return NULL;
+}
+
+bool su_abc_is_schema(const char *metadata, const char *wanted)
+{
+    char title[128] = "";
+    return su_abc_metadata_value(metadata, "schemaObjTitle", title, sizeof title)
+               ? strncmp(title, wanted, strlen(wanted)) == 0
+               : su_abc_metadata_value(metadata, "schema", title, sizeof title) && strcmp(title, wanted) == 0;
+}
+
+su_status su_abc_schema_entries(const su_abc_tree *tree, const su_abc_node *node, const char *compound, int *count,
+                                su_abc_entry **entries, su_error *err)
+{
+    int outer_count;
+    su_abc_entry *outer;
+    *count = 0, *entries = NULL;
+    SU_TRY(su_abc_entries(tree, node->properties, &outer_count, &outer, err));
+    const su_abc_entry *entry = su_abc_find(outer_count, outer, compound);
+    su_status status = SU_OK;
+    if (entry && entry->kind == SU_ABC_COMPOUND) status = su_abc_entries(tree, entry->group, count, entries, err);
+    su_abc_entries_free(outer_count, outer);
+    return status;
 }
 
 /* ---- samples ---- */

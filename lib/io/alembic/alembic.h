@@ -1,4 +1,5 @@
-/* Alembic mesh caches: PolyMesh objects under transforms, written frame by frame and read sample by sample. Faces are
+/* Alembic mesh caches: PolyMesh objects under transforms, written frame by frame; PolyMesh and SubD objects and their
+ * instances, read at any time. Faces are
  * counter-clockwise seen from outside on both sides of this interface; Alembic's own order is the opposite. */
 #ifndef SU_IO_ALEMBIC_H
 #define SU_IO_ALEMBIC_H
@@ -45,21 +46,31 @@ void su_alembic_abandon(su_alembic_writer *writer);
 typedef struct su_alembic su_alembic;
 
 typedef struct su_alembic_mesh {
-    const char *name; /* of the transform above it, where it is the only mesh there; else its own */
-    int64_t samples;  /* of the positions */
+    const char *name;      /* of the transform above it, where it is the only mesh there; else its own */
+    int64_t samples;       /* of the positions */
+    bool hidden;           /* at all times, by itself or through what it hangs under */
+    bool sometimes_hidden; /* the visibility changes */
     int64_t points, faces, corners;
     bool constant_topology;
     int64_t uvs; /* 0: none */
 } su_alembic_mesh;
 
-/* Opens a cache and checks all PolyMesh objects: their headers, and the topology of the first sample. */
+/* Opens a cache and checks all PolyMesh and SubD objects: their headers, and the topology of the first sample. */
 su_status su_alembic_open(const char *path, su_alembic **out, su_error *err);
 void su_alembic_close(su_alembic *file);
 const char *su_alembic_path(const su_alembic *file);
 int su_alembic_mesh_count(const su_alembic *file);
 const su_alembic_mesh *su_alembic_mesh_at(const su_alembic *file, int mesh);
+/* Objects of other kinds that have a shape: curves, points, patches. They are not read. */
+int su_alembic_others(const su_alembic *file);
 /* Time of a sample, s. */
 double su_alembic_time(const su_alembic *file, int mesh, int64_t sample);
+/* Times (s) of all samples of a mesh's positions and of the transforms above it, as their samplings have them: of each
+ * in turn, so that times may stand twice and out of order. None where nothing has more than one sample. *times is the
+ * caller's, freed by free(). */
+su_status su_alembic_times(const su_alembic *file, int mesh, int64_t *count, double **times, su_error *err);
+/* Frames per second that a mesh's samples stand for; a cycle of several samples is a frame. 0: it has one sample. */
+double su_alembic_rate(const su_alembic *file, int mesh);
 /* face_counts (faces), face_indices (corners); indices are checked. */
 su_status su_alembic_topology(const su_alembic *file, int mesh, int32_t *face_counts, int32_t *face_indices,
                               su_error *err);
@@ -68,6 +79,9 @@ su_status su_alembic_uv(const su_alembic *file, int mesh, float *uv, int32_t *uv
 /* points (points,3) of a sample in the mesh's own space; SU_INPUT with both counts where a sample has another number of
  * points. Thread-safe. */
 su_status su_alembic_points(const su_alembic *file, int mesh, int64_t sample, float *points, su_error *err);
+/* The same at a time (s), linear between samples and constant outside; room (points,3) is scratch. */
+su_status su_alembic_points_at(const su_alembic *file, int mesh, double time, float *room, float *points,
+                               su_error *err);
 /* Transform to the world at a time (s): (4,4) row-major, p_world = X p on columns; linear between samples. */
 su_status su_alembic_xform(const su_alembic *file, int mesh, double time, double xform[16], su_error *err);
 /* Value of a key of the archive metadata (_ai_Application, _ai_DCC_FPS, ...), cut to size. */

@@ -1,21 +1,13 @@
-/* Mesh caches out of Alembic archives: every PolyMesh with the transforms above it. */
+/* Mesh caches out of Alembic archives: every PolyMesh and SubD with the transforms above it. */
 #include "io/alembic/alembic.h"
 
 #include "core/memory.h"
-#include "io/alembic/abc_archive.h"
+#include "core/order.h"
+#include "io/alembic/abc_xform.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-typedef struct xform {
-    int64_t samples;
-    int op_count;
-    uint8_t *ops;
-    bool inherits;
-    su_abc_samples values; /* scalar of all channels, or array of single ones; no refs: identity */
-    int channels;
-} xform;
 
 typedef struct mesh_in {
     su_alembic_mesh mesh;
@@ -23,224 +15,32 @@ typedef struct mesh_in {
     char uv_scope; /* 'f' a value per corner, 'v' per point */
     bool uv_indexed;
     int xform_count;
-    xform **xforms; /* from the mesh up to the root; owned by the file */
+    su_abc_xform **xforms; /* from the mesh up to the root; owned by the file */
 } mesh_in;
+
+/* What an object says of itself (AbcGeom's Visibility.h): the first ancestor that does not defer decides. */
+typedef enum visibility { DEFERRED, SHOWN, HIDDEN, CHANGING } visibility;
 
 struct su_alembic {
     su_abc_tree tree;
-    xform **node_xforms; /* (nodes) NULL where a node is no transform */
-    int mesh_count;
+    su_abc_xform **node_xforms; /* (nodes) NULL where a node is no transform */
+    int mesh_count, other_count;
     mesh_in *meshes;
 };
 
-static bool is_schema(const char *metadata, const char *wanted)
-{
-    char title[128] = "";
-    return su_abc_metadata_value(metadata, "schemaObjTitle", title, sizeof title)
-               ? strncmp(title, wanted, strlen(wanted)) == 0
-               : su_abc_metadata_value(metadata, "schema", title, sizeof title) && strcmp(title, wanted) == 0;
-}
-
-/* Members of the one compound of a schema object. */
-static su_status schema_entries(const su_abc_tree *tree, const su_abc_node *node, const char *compound, int *count,
-                                su_abc_entry **entries, su_error *err)
-{
-    int outer_count;
-    su_abc_entry *outer;
-    *count = 0, *entries = NULL;
-    SU_TRY(su_abc_entries(tree, node->properties, &outer_count, &outer, err));
-    const su_abc_entry *entry = su_abc_find(outer_count, outer, compound);
-    su_status status = SU_OK;
-    if (entry && entry->kind == SU_ABC_COMPOUND) status = su_abc_entries(tree, entry->group, count, entries, err);
-    su_abc_entries_free(outer_count, outer);
-    return status;
-}
-
-/* ---- transforms ---- */
-
-static const int op_channels[7] = {3, 3, 4, 16, 1, 1, 1}; /* scale, translate, rotate, matrix, x, y, z */
-
-static void xform_free(xform *x)
-{
-    if (!x) return;
-    free(x->ops);
-    su_abc_samples_close(&x->values);
-    free(x);
-}
-
-static su_status read_ops(const su_abc_tree *tree, const su_abc_node *node, const su_abc_entry *entry, xform *x,
-                          su_error *err)
-{
-    su_abc_samples ops;
-    int64_t elements;
-    SU_TRY(su_abc_samples_open(tree, entry, &ops, err));
-    su_status status;
-    SU_GO(su_abc_samples_count(tree, &ops, 0, &elements, err));
-    int64_t bytes = elements * ops.extent;
-    if (ops.type != SU_ABC_U8 || bytes > 4096) {
-        status =
-            su_fail(err, SU_INPUT, "%s: transform %s has no valid operations", su_ogawa_path(tree->file), node->name);
-        goto done;
-    }
-    SU_GO(SU_ALLOC(&x->ops, bytes, "operations", err));
-    SU_GO(su_abc_samples_read(tree, &ops, 0, elements, x->ops, err));
-    x->op_count = (int)bytes;
-    for (int i = 0; i < x->op_count; i++) {
-        int type = x->ops[i] >> 4;
-        if (type > 6) {
-            status = su_fail(err, SU_INPUT, "%s: transform %s has an unknown operation %d", su_ogawa_path(tree->file),
-                             node->name, type);
-            goto done;
-        }
-        x->channels += op_channels[type];
-    }
-done:
-    su_abc_samples_close(&ops);
-    return status;
-}
-
-static su_status read_xform(const su_abc_tree *tree, const su_abc_node *node, xform **out, su_error *err)
-{
-    int count;
-    su_abc_entry *entries;
-    xform *x = NULL;
-    su_abc_samples inherits = {0};
-    SU_TRY(schema_entries(tree, node, ".xform", &count, &entries, err));
-    su_status status;
-    SU_GO(SU_ALLOC(&x, 1, "a transform", err));
-    x->inherits = true;
-    const su_abc_entry *ops = su_abc_find(count, entries, ".ops"), *values = su_abc_find(count, entries, ".vals"),
-                       *inherit = su_abc_find(count, entries, ".inherits");
-    if (inherit && inherit->samples > 0) {
-        int64_t elements;
-        uint8_t flag = 1;
-        SU_GO(su_abc_samples_open(tree, inherit, &inherits, err));
-        SU_GO(su_abc_samples_count(tree, &inherits, 0, &elements, err));
-        if (elements == 1 && inherits.extent == 1 && inherits.type == SU_ABC_BOOL)
-            SU_GO(su_abc_samples_read(tree, &inherits, 0, 1, &flag, err));
-        x->inherits = flag != 0;
-    }
-    if (ops && values && ops->samples > 0 && values->samples > 0) {
-        SU_GO(read_ops(tree, node, ops, x, err));
-        SU_GO(su_abc_samples_open(tree, values, &x->values, err));
-        int64_t elements;
-        SU_GO(su_abc_samples_count(tree, &x->values, 0, &elements, err));
-        if (x->values.type != SU_ABC_F64 || elements * x->values.extent != x->channels) {
-            status = su_fail(err, SU_INPUT, "%s: transform %s: operations and values disagree",
-                             su_ogawa_path(tree->file), node->name);
-            goto done;
-        }
-        x->samples = x->values.samples;
-    }
-    *out = x;
-    x = NULL;
-done:
-    xform_free(x);
-    su_abc_samples_close(&inherits);
-    su_abc_entries_free(count, entries);
-    return status;
-}
-
-/* out = a b, 4x4 row-major */
-static void multiply(const double a[16], const double b[16], double out[16])
-{
-    double c[16];
-    for (int i = 0; i < 4; i++)
-        for (int j = 0; j < 4; j++) {
-            c[4 * i + j] = 0.0;
-            for (int k = 0; k < 4; k++) c[4 * i + j] += a[4 * i + k] * b[4 * k + j];
-        }
-    memcpy(out, c, sizeof c);
-}
-
-static void set_identity(double m[16])
-{
-    for (int i = 0; i < 16; i++) m[i] = i % 5 == 0;
-}
-
-/* Column-vector matrix of one operation. */
-static void operation(int type, const double *v, double m[16])
-{
-    set_identity(m);
-    if (type == 0) {
-        for (int i = 0; i < 3; i++) m[5 * i] = v[i];
-    } else if (type == 1) {
-        for (int i = 0; i < 3; i++) m[4 * i + 3] = v[i];
-    } else if (type == 3) {
-        for (int i = 0; i < 16; i++) m[i] = v[4 * (i % 4) + i / 4];
-    } else {
-        double axis[3] = {type == 4, type == 5, type == 6}, degrees = type == 2 ? v[3] : v[0];
-        if (type == 2) memcpy(axis, v, sizeof axis);
-        double length = sqrt(axis[0] * axis[0] + axis[1] * axis[1] + axis[2] * axis[2]);
-        if (length == 0.0) return;
-        double x = axis[0] / length, y = axis[1] / length, z = axis[2] / length;
-        double a = degrees * (M_PI / 180.0), c = cos(a), s = sin(a), t = 1.0 - c;
-        const double r[9] = {t * x * x + c,     t * x * y - s * z, t * x * z + s * y, t * x * y + s * z, t * y * y + c,
-                             t * y * z - s * x, t * x * z - s * y, t * y * z + s * x, t * z * z + c};
-        for (int i = 0; i < 9; i++) m[4 * (i / 3) + i % 3] = r[i];
-    }
-}
-
-/* Local matrix at a time: channels are linear between the samples around it. */
-static su_status xform_at(const su_abc_tree *tree, const xform *x, double time, double m[16], su_error *err)
-{
-    set_identity(m);
-    if (!x->op_count) return SU_OK;
-    const su_abc_time *sampling = &tree->times[x->values.time_sampling];
-    int64_t low = 0, high = x->samples - 1;
-    while (low < high) { /* last sample not after time */
-        int64_t middle = low + (high - low + 1) / 2;
-        if (su_abc_time_of(sampling, middle) <= time + 1e-9)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    double *values = NULL, fraction = 0.0;
-    SU_TRY(SU_ALLOC(&values, 2 * x->channels, "a transform", err));
-    su_status status;
-    int64_t next = low + 1 < x->samples ? low + 1 : low, elements = x->channels / x->values.extent;
-    if (next > low) {
-        double a = su_abc_time_of(sampling, low), b = su_abc_time_of(sampling, next);
-        if (b > a && time > a) fraction = (time - a) / (b - a);
-        if (fraction < 1e-6) fraction = 0.0; /* rounding of a shared sampling */
-    }
-    int64_t count;
-    for (int k = 0; k < 2; k++) {
-        SU_GO(su_abc_samples_count(tree, &x->values, k ? next : low, &count, err));
-        if (count != elements) {
-            status = su_fail(err, SU_INPUT, "%s: damaged: a transform whose values change in number",
-                             su_ogawa_path(tree->file));
-            goto done;
-        }
-        SU_GO(su_abc_samples_read(tree, &x->values, k ? next : low, elements, values + k * x->channels, err));
-    }
-    for (int i = 0; i < x->channels; i++) {
-        if (!isfinite(values[i]) || !isfinite(values[x->channels + i])) {
-            status =
-                su_fail(err, SU_INPUT, "%s: a transform holds a number that is not finite", su_ogawa_path(tree->file));
-            goto done;
-        }
-        values[i] += fraction * (values[x->channels + i] - values[i]);
-    }
-    const double *v = values;
-    for (int i = 0; i < x->op_count; v += op_channels[x->ops[i] >> 4], i++) {
-        double one[16];
-        operation(x->ops[i] >> 4, v, one);
-        multiply(m, one, m); /* the operation written first is applied to the point last */
-    }
-done:
-    free(values);
-    return status;
-}
+/* Most samples of a file: 14 hours at 200 a second. */
+enum { MOST_SAMPLES = 10000000 };
+/* A rate below it is none of film or games: then a cycle is more than a frame. */
+#define LEAST_RATE 10.0
 
 su_status su_alembic_xform(const su_alembic *file, int index, double time, double m[16], su_error *err)
 {
     const mesh_in *mesh = &file->meshes[index];
-    set_identity(m);
+    su_abc_identity(m);
     for (int i = 0; i < mesh->xform_count; i++) {
         double local[16];
-        SU_TRY(xform_at(&file->tree, mesh->xforms[i], time, local, err));
-        multiply(local, m, m);
+        SU_TRY(su_abc_xform_at(&file->tree, mesh->xforms[i], time, local, err));
+        su_abc_multiply(local, m, m);
         if (!mesh->xforms[i]->inherits) break;
     }
     return SU_OK;
@@ -308,7 +108,7 @@ static su_status read_mesh(su_alembic *file, const su_abc_node *node, mesh_in *m
 {
     int count;
     su_abc_entry *entries;
-    SU_TRY(schema_entries(&file->tree, node, ".geom", &count, &entries, err));
+    SU_TRY(su_abc_schema_entries(&file->tree, node, ".geom", &count, &entries, err));
     su_status status;
     su_alembic_mesh *m = &mesh->mesh;
     SU_GO(open_array(file, node, su_abc_find(count, entries, "P"), SU_ABC_F32, 3, &mesh->p, err));
@@ -327,6 +127,47 @@ static su_status read_mesh(su_alembic *file, const su_abc_node *node, mesh_in *m
 done:
     su_abc_entries_free(count, entries);
     return status;
+}
+
+/* ---- visibility ---- */
+
+static su_status read_visibility(const su_abc_tree *tree, const su_abc_node *node, visibility *out, su_error *err)
+{
+    enum { NO = 0, INHERITED = -1 };
+    int count;
+    su_abc_entry *entries;
+    su_abc_samples samples = {0};
+    *out = DEFERRED;
+    SU_TRY(su_abc_entries(tree, node->properties, &count, &entries, err));
+    const su_abc_entry *entry = su_abc_find(count, entries, "visible");
+    su_status status = SU_OK;
+    if (!entry || entry->kind != SU_ABC_SCALAR || entry->type != SU_ABC_I8 || entry->extent != 1 || entry->samples < 1)
+        goto done;
+    SU_GO(su_abc_samples_open(tree, entry, &samples, err));
+    int64_t stored = samples.first == 0 ? 1 : samples.last - samples.first + 2, hidden = 0, inherited = 0;
+    for (int64_t i = 0; i < stored; i++) {
+        int64_t elements;
+        int8_t value;
+        int64_t at = i == 0 ? 0 : samples.first + i - 1;
+        SU_GO(su_abc_samples_count(tree, &samples, at, &elements, err));
+        SU_GO(su_abc_samples_read(tree, &samples, at, 1, &value, err));
+        hidden += value == NO, inherited += value == INHERITED;
+    }
+    *out = hidden == stored ? HIDDEN : hidden > 0 ? CHANGING : inherited == stored ? DEFERRED : SHOWN;
+done:
+    su_abc_samples_close(&samples);
+    su_abc_entries_free(count, entries);
+    return status;
+}
+
+static su_status look_up_visibility(const su_alembic *file, const su_abc_node *node, su_alembic_mesh *mesh,
+                                    su_error *err)
+{
+    visibility seen = DEFERRED;
+    for (const su_abc_node *p = node; p && p->parent && seen == DEFERRED; p = p->parent)
+        SU_TRY(read_visibility(&file->tree, p, &seen, err));
+    mesh->hidden = seen == HIDDEN, mesh->sometimes_hidden = seen == CHANGING;
+    return SU_OK;
 }
 
 /* Transforms from the mesh upwards, and a name. below: meshes directly under each node. */
@@ -352,8 +193,15 @@ static void mesh_close(mesh_in *mesh)
     free(mesh->xforms);
 }
 
+static bool is_mesh(const su_abc_node *node)
+{
+    return su_abc_is_schema(node->metadata, "AbcGeom_PolyMesh_v1") ||
+           su_abc_is_schema(node->metadata, "AbcGeom_SubD_v1");
+}
+
 su_status su_alembic_open(const char *path, su_alembic **out, su_error *err)
 {
+    static const char *const others[] = {"AbcGeom_Curve_v2", "AbcGeom_Points_v1", "AbcGeom_NuPatch_v2"};
     su_alembic *file = NULL;
     int *below = NULL;
     SU_TRY(SU_ALLOC(&file, 1, "an Alembic cache", err));
@@ -363,10 +211,11 @@ su_status su_alembic_open(const char *path, su_alembic **out, su_error *err)
     SU_GO(SU_ALLOC(&file->node_xforms, nodes, "transforms", err));
     SU_GO(SU_ALLOC(&below, nodes, "transforms", err));
     for (int i = 1; i < nodes; i++) {
-        if (is_schema(file->tree.nodes[i]->metadata, "AbcGeom_Xform_v3"))
-            SU_GO(read_xform(&file->tree, file->tree.nodes[i], &file->node_xforms[i], err));
-        if (is_schema(file->tree.nodes[i]->metadata, "AbcGeom_PolyMesh_v1"))
-            meshes++, below[file->tree.nodes[i]->parent->index]++;
+        if (su_abc_is_schema(file->tree.nodes[i]->metadata, "AbcGeom_Xform_v3"))
+            SU_GO(su_abc_xform_open(&file->tree, file->tree.nodes[i], &file->node_xforms[i], err));
+        if (is_mesh(file->tree.nodes[i])) meshes++, below[file->tree.nodes[i]->parent->index]++;
+        for (size_t k = 0; k < sizeof others / sizeof *others; k++)
+            file->other_count += su_abc_is_schema(file->tree.nodes[i]->metadata, others[k]);
     }
     if (meshes == 0) {
         status = su_fail(err, SU_INPUT, "%s: holds no polygon mesh", path);
@@ -374,10 +223,11 @@ su_status su_alembic_open(const char *path, su_alembic **out, su_error *err)
     }
     SU_GO(SU_ALLOC(&file->meshes, meshes, "meshes", err));
     for (int i = 1; i < nodes; i++) {
-        if (!is_schema(file->tree.nodes[i]->metadata, "AbcGeom_PolyMesh_v1")) continue;
+        if (!is_mesh(file->tree.nodes[i])) continue;
         mesh_in *mesh = &file->meshes[file->mesh_count++];
         SU_GO(read_mesh(file, file->tree.nodes[i], mesh, err));
         SU_GO(place_mesh(file, file->tree.nodes[i], below, mesh, err));
+        SU_GO(look_up_visibility(file, file->tree.nodes[i], &mesh->mesh, err));
     }
     *out = file;
     file = NULL;
@@ -391,7 +241,7 @@ void su_alembic_close(su_alembic *file)
 {
     if (!file) return;
     for (int i = 0; i < file->mesh_count; i++) mesh_close(&file->meshes[i]);
-    for (int i = 0; i < file->tree.node_count && file->node_xforms; i++) xform_free(file->node_xforms[i]);
+    for (int i = 0; i < file->tree.node_count && file->node_xforms; i++) su_abc_xform_free(file->node_xforms[i]);
     free(file->meshes);
     free(file->node_xforms);
     su_abc_tree_close(&file->tree);
@@ -406,6 +256,71 @@ const su_alembic_mesh *su_alembic_mesh_at(const su_alembic *file, int mesh) { re
 double su_alembic_time(const su_alembic *file, int mesh, int64_t sample)
 {
     return su_abc_time_of(&file->tree.times[file->meshes[mesh].p.time_sampling], sample);
+}
+
+int su_alembic_others(const su_alembic *file) { return file->other_count; }
+
+/* Samplings of a mesh and of the transforms above it, k counted from the mesh; samples 0: no more of them. */
+static const su_abc_time *sampling_of(const su_alembic *file, const mesh_in *mesh, int k, int64_t *samples)
+{
+    *samples = 0;
+    if (k > mesh->xform_count || (k > 1 && !mesh->xforms[k - 2]->inherits)) return NULL;
+    const su_abc_samples *values = k == 0 ? &mesh->p : &mesh->xforms[k - 1]->values;
+    *samples = k == 0 ? values->samples : mesh->xforms[k - 1]->samples;
+    if (*samples < 1) *samples = 1; /* identity */
+    return &file->tree.times[values->time_sampling];
+}
+
+su_status su_alembic_times(const su_alembic *file, int index, int64_t *count, double **times, su_error *err)
+{
+    const mesh_in *mesh = &file->meshes[index];
+    int64_t samples, total = 0;
+    *count = 0, *times = NULL;
+    for (int k = 0; sampling_of(file, mesh, k, &samples); k++) {
+        const su_abc_time *sampling = sampling_of(file, mesh, k, &samples);
+        if (samples > MOST_SAMPLES || (sampling->cycle >= SU_ABC_ACYCLIC && samples > 1 && samples > sampling->count))
+            return su_fail(err, SU_INPUT, "%s: mesh %s: %lld samples and %u times", su_ogawa_path(file->tree.file),
+                           mesh->mesh.name, (long long)samples, sampling->count);
+        if (samples > 1) total += samples;
+    }
+    if (total == 0) return SU_OK;
+    SU_TRY(SU_ALLOC(times, total, "times", err));
+    for (int k = 0; sampling_of(file, mesh, k, &samples); k++) {
+        const su_abc_time *sampling = sampling_of(file, mesh, k, &samples);
+        for (int64_t i = 0; i < samples && samples > 1; i++) (*times)[(*count)++] = su_abc_time_of(sampling, i);
+    }
+    return SU_OK;
+}
+
+/* The median distance of stored times; 0: there is one. */
+static double median_gap(const su_abc_time *sampling, int64_t samples)
+{
+    int64_t count = samples < sampling->count ? samples : sampling->count;
+    double *gaps = count > 1 ? malloc((size_t)(count - 1) * sizeof *gaps) : NULL, gap = 0.0;
+    if (!gaps) return 0.0;
+    for (int64_t i = 0; i + 1 < count; i++) gaps[i] = sampling->times[i + 1] - sampling->times[i];
+    qsort(gaps, (size_t)count - 1, sizeof *gaps, su_order_doubles);
+    gap = gaps[(count - 1) / 2];
+    free(gaps);
+    return gap;
+}
+
+double su_alembic_rate(const su_alembic *file, int index)
+{
+    double rate = 0.0;
+    int64_t samples;
+    for (int k = 0; sampling_of(file, &file->meshes[index], k, &samples) && rate == 0.0; k++) {
+        const su_abc_time *sampling = sampling_of(file, &file->meshes[index], k, &samples);
+        if (samples < 2) continue;
+        if (sampling->cycle < SU_ABC_ACYCLIC) {
+            rate = 1.0 / sampling->cycle;
+            if (rate < LEAST_RATE) rate *= sampling->count;
+        } else {
+            double gap = median_gap(sampling, samples);
+            rate = gap > 0.0 ? 1.0 / gap : 0.0;
+        }
+    }
+    return rate;
 }
 
 bool su_alembic_metadata(const su_alembic *file, const char *key, char *text, int size)
@@ -489,4 +404,19 @@ su_status su_alembic_points(const su_alembic *file, int index, int64_t sample, f
                        su_ogawa_path(file->tree.file), mesh->mesh.name, (long long)count, (long long)sample,
                        (long long)mesh->mesh.points);
     return su_abc_samples_read(&file->tree, &mesh->p, sample, count, points, err);
+}
+
+su_status su_alembic_points_at(const su_alembic *file, int index, double time, float *room, float *points,
+                               su_error *err)
+{
+    const mesh_in *mesh = &file->meshes[index];
+    double fraction;
+    int64_t before =
+        su_abc_sample_before(&file->tree.times[mesh->p.time_sampling], mesh->mesh.samples, time, &fraction);
+    SU_TRY(su_alembic_points(file, index, before, points, err));
+    if (fraction == 0.0) return SU_OK;
+    SU_TRY(su_alembic_points(file, index, before + 1, room, err));
+    for (int64_t i = 0; i < 3 * mesh->mesh.points; i++)
+        points[i] = (float)(points[i] + fraction * ((double)room[i] - points[i]));
+    return SU_OK;
 }

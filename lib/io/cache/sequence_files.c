@@ -10,20 +10,40 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool su_is_pattern(const char *path) { return strpbrk(su_base_name(path), "%*?") != NULL; }
-
-/* "%04d": *before characters stand in front, *after points behind it, *width is 4. */
+/* The frame number in a name: "%04d", "####" (Nuke, RV; two or more), "$F4" (Houdini). *before characters stand in
+ * front, *after points behind it, *width is 4. False where there is none, or more than one. */
 static bool conversion(const char *name, size_t *before, int *width, const char **after)
 {
-    const char *percent = strchr(name, '%');
-    if (!percent) return false;
-    const char *p = percent + 1;
-    *width = 0;
-    if (*p == '0')
-        while (isdigit((unsigned char)*p) && *width < 100) *width = 10 * *width + (*p++ - '0');
-    if (*p != 'd' || *width > 18 || strchr(p, '%')) return false;
-    *before = (size_t)(percent - name), *after = p + 1;
-    return true;
+    const char *p = name;
+    int found = 0;
+    while (*p) {
+        const char *start = p;
+        int digits = 0;
+        if (*p == '%') {
+            if (*++p == '0')
+                while (isdigit((unsigned char)*p) && digits < 100) digits = 10 * digits + (*p++ - '0');
+            if (*p++ != 'd') return false;
+        } else if (p[0] == '$' && p[1] == 'F') {
+            p += 2;
+            if (*p >= '1' && *p <= '9') digits = *p++ - '0';
+        } else if (p[0] == '#' && p[1] == '#') {
+            while (*p == '#') p++, digits++;
+        } else {
+            p++;
+            continue;
+        }
+        if (found++ || digits > 18) return false;
+        *before = (size_t)(start - name), *width = digits, *after = p;
+    }
+    return found == 1;
+}
+
+bool su_is_pattern(const char *path)
+{
+    size_t before;
+    int width;
+    const char *after, *name = su_base_name(path);
+    return strpbrk(name, "%*?") || conversion(name, &before, &width, &after);
 }
 
 su_status su_pattern_path(const char *pattern, int64_t number, char **path, su_error *err)
@@ -32,7 +52,8 @@ su_status su_pattern_path(const char *pattern, int64_t number, char **path, su_e
     int width;
     const char *after;
     if (!conversion(pattern + folder, &before, &width, &after))
-        return su_fail(err, SU_USAGE, "%s: give the file name exactly one frame number such as %%04d", pattern);
+        return su_fail(err, SU_USAGE, "%s: give the file name exactly one frame number such as %%04d, #### or $F4",
+                       pattern);
     if (asprintf(path, "%.*s%0*lld%s", (int)(folder + before), pattern, width, (long long)number, after) < 0)
         return su_fail(err, SU_AGAIN, "%s: out of memory", pattern);
     return SU_OK;
@@ -159,6 +180,31 @@ su_status su_file_list_find(const char *path, su_file_list *list, su_error *err)
     for (int64_t i = 0; i < count && files; i++) free(files[i].name);
     free(files);
     free(folder);
+    return status;
+}
+
+su_status su_numbered_neighbours(const char *path, char **pattern, int64_t *count, su_error *err)
+{
+    const char *name = su_base_name(path), *dot = strrchr(name, '.'), *end = dot ? dot : name + strlen(name);
+    found *files = NULL;
+    *pattern = NULL, *count = 1;
+    while (end > name && !isdigit((unsigned char)end[-1])) end--;
+    const char *start = end;
+    while (start > name && isdigit((unsigned char)start[-1])) start--;
+    if (start == end || end - start > 18 || su_is_pattern(path)) return SU_OK;
+    char *folder = name > path ? strndup(path, (size_t)(name - path)) : strdup("."), *wanted = NULL;
+    char width[16] = "%d";
+    if (*start == '0') snprintf(width, sizeof width, "%%0%dd", (int)(end - start));
+    su_status status = SU_OK;
+    if (!folder || asprintf(&wanted, "%.*s%s%s", (int)(start - path), path, width, end) < 0)
+        status = su_fail(err, SU_AGAIN, "%s: out of memory", path);
+    if (status == SU_OK) *count = 0, status = read_folder(wanted, folder, &files, count, err);
+    for (int64_t i = 0; i < *count && files; i++) free(files[i].name);
+    free(files), free(folder);
+    if (status == SU_OK)
+        *pattern = wanted;
+    else
+        free(wanted);
     return status;
 }
 

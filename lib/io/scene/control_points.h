@@ -35,6 +35,10 @@ typedef struct su_fbx_name {
  * from the arena). */
 int64_t su_fbx_unique_names(char *data, size_t size, su_arena *arena, su_fbx_name **names);
 
+/* Moves the keys of an FBX to where the file has them: assimp begins every clip at 0. A clip is known by its name and
+ * its place among those of that name. */
+void su_fbx_clip_times(const char *path, su_scene *scene);
+
 /* A whole file with a 0 behind it, in the scene's arena; NULL where it cannot be read. */
 char *su_control_points_text(const char *path, su_scene *scene, size_t *size);
 

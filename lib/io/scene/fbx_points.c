@@ -1,126 +1,27 @@
 #include "io/scene/control_points.h"
+#include "io/scene/fbx_records.h"
 
 #include <ctype.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
-/* Records of a binary FBX: end offset, count and bytes of properties (32 bits each, 64 from version 7500 on), a name
- * with its length in one byte, properties, then nested records up to the end offset. */
-
-typedef struct reader {
-    const unsigned char *data;
-    size_t size;
-    bool wide;
-    su_arena *arena;
-} reader;
-
-typedef struct record {
-    size_t end, properties, property_count, children; /* offsets into the file */
-    const char *name;
-    size_t name_length;
-} record;
-
-static uint64_t little(const unsigned char *p, int bytes)
+static bool read_geometry(const su_fbx_reader *r, const su_fbx_record *parent, su_control_mesh *out)
 {
-    uint64_t value = 0;
-    for (int i = bytes - 1; i >= 0; i--) value = value << 8 | p[i];
-    return value;
-}
-
-/* Reads the header of the record at `at`; false at the closing null record and where it is broken. */
-static bool open_record(const reader *r, size_t at, size_t limit, record *out)
-{
-    size_t word = r->wide ? 8 : 4, head = 3 * word + 1;
-    if (at > limit || limit - at < head) return false;
-    uint64_t end = little(r->data + at, (int)word), bytes = little(r->data + at + 2 * word, (int)word);
-    out->property_count = (size_t)little(r->data + at + word, (int)word);
-    out->name_length = r->data[at + 3 * word];
-    out->name = (const char *)r->data + at + head;
-    out->properties = at + head + out->name_length;
-    if (end <= at || end > limit || out->properties > end || bytes > end - out->properties) return false;
-    out->end = (size_t)end;
-    out->children = out->properties + (size_t)bytes;
-    return true;
-}
-
-static bool is_binary(const char *data, size_t size)
-{
-    static const char magic[21] = "Kaydara FBX Binary  ";
-    return size >= 27 && memcmp(data, magic, sizeof magic) == 0;
-}
-
-static bool is_named(const record *rec, const char *name)
-{
-    return rec->name_length == strlen(name) && memcmp(rec->name, name, rec->name_length) == 0;
-}
-
-/* The first property as an array of `type` ('d' or 'i'): count elements of `bytes` each, decompressed. */
-static unsigned char *read_array(const reader *r, const record *rec, char type, size_t bytes, int64_t *count)
-{
-    if (rec->property_count < 1 || rec->children - rec->properties < 13 ||
-        r->data[rec->properties] != (unsigned char)type)
-        return NULL;
-    const unsigned char *head = r->data + rec->properties + 1;
-    uint64_t elements = little(head, 4), encoding = little(head + 4, 4), stored = little(head + 8, 4);
-    if (stored > rec->children - rec->properties - 13 || elements > 1u << 28) return NULL;
-    /* zlib cannot shrink below about one part in a thousand: do not believe more. */
-    if (encoding == 1 ? elements * bytes > (stored + 16) * 1100 : elements * bytes != stored) return NULL;
-    unsigned char *out = su_arena_alloc(r->arena, (int64_t)elements, bytes);
-    if (!out) return NULL;
-    uLongf size = (uLongf)(elements * bytes);
-    if (encoding == 1) {
-        if (uncompress(out, &size, head + 12, (uLong)stored) != Z_OK || size != elements * bytes) return NULL;
-    } else {
-        memcpy(out, head + 12, size);
-    }
-    *count = (int64_t)elements;
-    return out;
-}
-
-static bool read_geometry(const reader *r, const record *parent, su_control_mesh *out)
-{
-    record child;
+    su_fbx_record child;
     int64_t numbers = 0;
     memset(out, 0, sizeof *out);
-    for (size_t at = parent->children; open_record(r, at, parent->end, &child); at = child.end) {
-        if (is_named(&child, "Vertices")) out->position = (double *)(void *)read_array(r, &child, 'd', 8, &numbers);
-        if (is_named(&child, "PolygonVertexIndex"))
-            out->corner = (int32_t *)(void *)read_array(r, &child, 'i', 4, &out->corners);
+    for (size_t at = parent->children; su_fbx_open_record(r, at, parent->end, &child); at = child.end) {
+        if (su_fbx_is_named(&child, "Vertices"))
+            out->position = (double *)(void *)su_fbx_read_array(r, &child, 'd', 8, &numbers);
+        if (su_fbx_is_named(&child, "PolygonVertexIndex"))
+            out->corner = (int32_t *)(void *)su_fbx_read_array(r, &child, 'i', 4, &out->corners);
     }
     out->points = numbers / 3;
     return out->position && out->corner && out->points > 0 && out->corners > 0;
 }
 
 /* ---- text: "Vertices: *12 {" and "a: 0,0.5,..." over any number of lines ---- */
-
-/* Behind the next "key:" that stands alone; NULL at the end. Strings and comments are passed over. */
-static const char *next_key(const char *at, const char **key, size_t *length)
-{
-    while (*at) {
-        if (*at == '"') {
-            at = strchr(at + 1, '"');
-            if (!at) return NULL;
-            at++;
-        } else if (*at == ';') {
-            at += strcspn(at, "\n");
-        } else if (isalpha((unsigned char)*at)) {
-            *key = at;
-            while (isalnum((unsigned char)*at) || *at == '_') at++;
-            *length = (size_t)(at - *key);
-            if (*at == ':') return at + 1;
-        } else {
-            at++;
-        }
-    }
-    return NULL;
-}
-
-static bool key_is(const char *key, size_t length, const char *name)
-{
-    return strlen(name) == length && memcmp(key, name, length) == 0;
-}
 
 /* The numbers of "*N { a: x,y,... }": as doubles or as integers. */
 static void *text_array(const char *at, su_arena *arena, bool whole, int64_t *count)
@@ -158,14 +59,14 @@ static void read_text(const char *text, su_scene *scene)
     su_control_mesh mesh = {0};
     const char *key;
     size_t length;
-    for (const char *at = text; (at = next_key(at, &key, &length));) {
+    for (const char *at = text; (at = su_fbx_next_key(at, &key, &length));) {
         int64_t numbers = 0;
-        if (key_is(key, length, "Geometry")) mesh = (su_control_mesh){0};
-        if (key_is(key, length, "Vertices")) {
+        if (su_fbx_key_is(key, length, "Geometry")) mesh = (su_control_mesh){0};
+        if (su_fbx_key_is(key, length, "Vertices")) {
             mesh.position = text_array(at, &scene->arena, false, &numbers);
             mesh.points = numbers / 3;
         }
-        if (!key_is(key, length, "PolygonVertexIndex")) continue;
+        if (!su_fbx_key_is(key, length, "PolygonVertexIndex")) continue;
         mesh.corner = text_array(at, &scene->arena, true, &mesh.corners);
         if (mesh.position && mesh.corner) su_control_points_match(scene, &mesh);
         mesh = (su_control_mesh){0};
@@ -197,8 +98,8 @@ static void list_text_models(char *text, model_list *list)
 {
     const char *key;
     size_t length;
-    for (const char *at = text; (at = next_key(at, &key, &length));) {
-        if (!key_is(key, length, "Model")) continue;
+    for (const char *at = text; (at = su_fbx_next_key(at, &key, &length));) {
+        if (!su_fbx_key_is(key, length, "Model")) continue;
         const char *quote = at + strspn(at, " \t0123456789,");
         if (strncmp(quote, "\"Model::", 8) != 0) continue;
         size_t name = strcspn(quote + 8, "\"\n");
@@ -210,16 +111,17 @@ static void list_text_models(char *text, model_list *list)
 static void list_binary_models(unsigned char *data, size_t size, model_list *list)
 {
     enum { NUMBER = 9, HEAD = 5, ENDING = 7 };
-    reader r = {data, size, little(data + 23, 4) >= 7500, list->arena};
-    record objects, object;
-    for (size_t at = 27; open_record(&r, at, r.size, &objects); at = objects.end) {
-        if (!is_named(&objects, "Objects")) continue;
-        for (size_t inner = objects.children; open_record(&r, inner, objects.end, &object); inner = object.end) {
+    su_fbx_reader r = su_fbx_read_binary((const char *)data, size, list->arena);
+    su_fbx_record objects, object;
+    for (size_t at = 27; su_fbx_open_record(&r, at, r.size, &objects); at = objects.end) {
+        if (!su_fbx_is_named(&objects, "Objects")) continue;
+        for (size_t inner = objects.children; su_fbx_open_record(&r, inner, objects.end, &object); inner = object.end) {
             unsigned char *property = data + object.properties;
             size_t room = object.children - object.properties;
-            if (!is_named(&object, "Model") || room < NUMBER + HEAD || property[0] != 'L' || property[NUMBER] != 'S')
+            if (!su_fbx_is_named(&object, "Model") || room < NUMBER + HEAD || property[0] != 'L' ||
+                property[NUMBER] != 'S')
                 continue;
-            uint64_t length = little(property + NUMBER + 1, 4);
+            uint64_t length = su_fbx_little(property + NUMBER + 1, 4);
             unsigned char *name = property + NUMBER + HEAD;
             if (length < ENDING || length > room - NUMBER - HEAD ||
                 memcmp(name + length - ENDING, "\0\1Model", ENDING) != 0)
@@ -264,7 +166,7 @@ int64_t su_fbx_unique_names(char *data, size_t size, su_arena *arena, su_fbx_nam
 {
     model_list list = {.arena = arena};
     int64_t changed = 0, number = 0;
-    if (is_binary(data, size))
+    if (su_fbx_is_binary(data, size))
         list_binary_models((unsigned char *)data, size, &list);
     else
         list_text_models(data, &list);
@@ -288,21 +190,20 @@ int64_t su_fbx_unique_names(char *data, size_t size, su_arena *arena, su_fbx_nam
 
 void su_fbx_control_points(const char *path, su_scene *scene)
 {
-    record objects, object;
+    su_fbx_record objects, object;
     size_t size;
     const char *text = su_control_points_text(path, scene, &size);
-    const unsigned char *data = (const unsigned char *)text;
     if (!text) return;
-    if (!is_binary(text, size)) {
+    if (!su_fbx_is_binary(text, size)) {
         read_text(text, scene);
         return;
     }
-    reader r = {data, size, little(data + 23, 4) >= 7500, &scene->arena};
-    for (size_t at = 27; open_record(&r, at, r.size, &objects); at = objects.end) {
-        if (!is_named(&objects, "Objects")) continue;
-        for (size_t inner = objects.children; open_record(&r, inner, objects.end, &object); inner = object.end) {
+    su_fbx_reader r = su_fbx_read_binary(text, size, &scene->arena);
+    for (size_t at = 27; su_fbx_open_record(&r, at, r.size, &objects); at = objects.end) {
+        if (!su_fbx_is_named(&objects, "Objects")) continue;
+        for (size_t inner = objects.children; su_fbx_open_record(&r, inner, objects.end, &object); inner = object.end) {
             su_control_mesh mesh;
-            if (is_named(&object, "Geometry") && read_geometry(&r, &object, &mesh))
+            if (su_fbx_is_named(&object, "Geometry") && read_geometry(&r, &object, &mesh))
                 su_control_points_match(scene, &mesh);
         }
     }

@@ -424,6 +424,7 @@ int su_assimp_scene(const char *path, su_scene *scene, char *message, size_t mes
     if (p.ai) aiReleaseImport(p.ai);
     if (failed) return 1;
     if (strcmp(scene->format, "FBX") == 0) su_fbx_control_points(path, scene);
+    if (strcmp(scene->format, "FBX") == 0) su_fbx_clip_times(path, scene);
     if (strcmp(scene->format, "Collada") == 0) su_collada_control_points(path, scene);
     return 0;
 }

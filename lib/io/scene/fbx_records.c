@@ -1,0 +1,95 @@
+#include "io/scene/fbx_records.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <zlib.h>
+
+uint64_t su_fbx_little(const unsigned char *p, int bytes)
+{
+    uint64_t value = 0;
+    for (int i = bytes - 1; i >= 0; i--) value = value << 8 | p[i];
+    return value;
+}
+
+bool su_fbx_open_record(const su_fbx_reader *r, size_t at, size_t limit, su_fbx_record *out)
+{
+    size_t word = r->wide ? 8 : 4, head = 3 * word + 1;
+    if (at > limit || limit - at < head) return false;
+    uint64_t end = su_fbx_little(r->data + at, (int)word), bytes = su_fbx_little(r->data + at + 2 * word, (int)word);
+    out->property_count = (size_t)su_fbx_little(r->data + at + word, (int)word);
+    out->name_length = r->data[at + 3 * word];
+    out->name = (const char *)r->data + at + head;
+    out->properties = at + head + out->name_length;
+    if (end <= at || end > limit || out->properties > end || bytes > end - out->properties) return false;
+    out->end = (size_t)end;
+    out->children = out->properties + (size_t)bytes;
+    return true;
+}
+
+bool su_fbx_is_binary(const char *data, size_t size)
+{
+    static const char magic[21] = "Kaydara FBX Binary  ";
+    return size >= 27 && memcmp(data, magic, sizeof magic) == 0;
+}
+
+su_fbx_reader su_fbx_read_binary(const char *data, size_t size, su_arena *arena)
+{
+    enum { VERSION = 23, WIDE = 7500 };
+    const unsigned char *bytes = (const unsigned char *)data;
+    return (su_fbx_reader){bytes, size, su_fbx_little(bytes + VERSION, 4) >= WIDE, arena};
+}
+
+bool su_fbx_is_named(const su_fbx_record *rec, const char *name)
+{
+    return rec->name_length == strlen(name) && memcmp(rec->name, name, rec->name_length) == 0;
+}
+
+unsigned char *su_fbx_read_array(const su_fbx_reader *r, const su_fbx_record *rec, char type, size_t bytes,
+                                 int64_t *count)
+{
+    if (rec->property_count < 1 || rec->children - rec->properties < 13 ||
+        r->data[rec->properties] != (unsigned char)type)
+        return NULL;
+    const unsigned char *head = r->data + rec->properties + 1;
+    uint64_t elements = su_fbx_little(head, 4), encoding = su_fbx_little(head + 4, 4),
+             stored = su_fbx_little(head + 8, 4);
+    if (stored > rec->children - rec->properties - 13 || elements > 1u << 28) return NULL;
+    /* zlib cannot shrink below about one part in a thousand: do not believe more. */
+    if (encoding == 1 ? elements * bytes > (stored + 16) * 1100 : elements * bytes != stored) return NULL;
+    unsigned char *out = su_arena_alloc(r->arena, (int64_t)elements, bytes);
+    if (!out) return NULL;
+    uLongf size = (uLongf)(elements * bytes);
+    if (encoding == 1) {
+        if (uncompress(out, &size, head + 12, (uLong)stored) != Z_OK || size != elements * bytes) return NULL;
+    } else {
+        memcpy(out, head + 12, size);
+    }
+    *count = (int64_t)elements;
+    return out;
+}
+
+const char *su_fbx_next_key(const char *at, const char **key, size_t *length)
+{
+    while (*at) {
+        if (*at == '"') {
+            at = strchr(at + 1, '"');
+            if (!at) return NULL;
+            at++;
+        } else if (*at == ';') {
+            at += strcspn(at, "\n");
+        } else if (isalpha((unsigned char)*at)) {
+            *key = at;
+            while (isalnum((unsigned char)*at) || *at == '_') at++;
+            *length = (size_t)(at - *key);
+            if (*at == ':') return at + 1;
+        } else {
+            at++;
+        }
+    }
+    return NULL;
+}
+
+bool su_fbx_key_is(const char *key, size_t length, const char *name)
+{
+    return strlen(name) == length && memcmp(key, name, length) == 0;
+}

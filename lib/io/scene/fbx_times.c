@@ -1,0 +1,349 @@
+#include "io/scene/control_points.h"
+#include "io/scene/fbx_records.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A clip is an AnimationStack; its curves hang on it through layers and nodes:
+ *     curve -> node -> layer -> stack,  node -> "Lcl Rotation" of a model or "DeformPercent" of a blend shape.
+ * assimp takes LocalStart off all keys where a stack has LocalStart or LocalStop, else the first key of its models'
+ * curves. */
+
+#define TICKS 46186158000.0 /* a second */
+
+typedef struct stack {
+    const char *name;
+    size_t length;
+    int64_t id, start, stop; /* ticks */
+    bool taken;
+} stack;
+
+typedef struct curve {
+    int64_t id;
+    double first; /* s */
+} curve;
+
+typedef struct link {
+    int64_t child, parent;
+    bool moves; /* by a property that is read */
+} link;
+
+typedef struct listing {
+    su_arena *arena;
+    int64_t stacks, curves, links, room[3];
+    stack *stack;
+    curve *curve;
+    link *link;
+} listing;
+
+/* Room for one more behind `count` items; NULL: no memory. */
+static void *one_more(listing *l, void *items, int64_t count, int64_t *room, size_t size)
+{
+    if (count < *room) return items;
+    int64_t wanted = 2 * *room + 64;
+    void *more = su_arena_alloc(l->arena, wanted, size);
+    if (!more) return NULL;
+    if (count) memcpy(more, items, (size_t)count * size);
+    *room = wanted;
+    return more;
+}
+
+static stack *add_stack(listing *l, int64_t id, const char *name, size_t length)
+{
+    stack *more = one_more(l, l->stack, l->stacks, &l->room[0], sizeof *more);
+    if (!more) return NULL;
+    l->stack = more;
+    more[l->stacks] = (stack){.name = name, .length = length, .id = id};
+    return &more[l->stacks++];
+}
+
+static void add_curve(listing *l, int64_t id, int64_t first)
+{
+    curve *more = one_more(l, l->curve, l->curves, &l->room[1], sizeof *more);
+    if (!more) return;
+    l->curve = more;
+    more[l->curves++] = (curve){id, (double)first / TICKS};
+}
+
+/* property: as it stands in the file; NULL: the link has none. */
+static void add_link(listing *l, int64_t child, int64_t parent, const char *property, size_t length)
+{
+    static const char *const moving[] = {"Lcl Translation", "Lcl Rotation", "Lcl Scaling", "DeformPercent"};
+    link *more = one_more(l, l->link, l->links, &l->room[2], sizeof *more);
+    if (!more) return;
+    bool moves = false;
+    for (size_t i = 0; property && i < sizeof moving / sizeof *moving; i++)
+        moves |= strlen(moving[i]) == length && memcmp(property, moving[i], length) == 0;
+    l->link = more;
+    more[l->links++] = (link){child, parent, moves};
+}
+
+/* ---- binary ---- */
+
+typedef struct property {
+    char type; /* 0: none */
+    const unsigned char *data;
+    size_t length; /* of strings */
+} property;
+
+/* Property number `index` of a record, where those before it are numbers and strings. */
+static property property_at(const su_fbx_reader *r, const su_fbx_record *rec, size_t index)
+{
+    size_t at = rec->properties;
+    for (size_t i = 0; i <= index && i < rec->property_count && at < rec->children; i++) {
+        property p = {.type = (char)r->data[at], .data = r->data + at + 1};
+        size_t left = rec->children - at - 1, size;
+        switch (p.type) {
+        case 'C':
+            size = 1;
+            break;
+        case 'Y':
+            size = 2;
+            break;
+        case 'I':
+        case 'F':
+            size = 4;
+            break;
+        case 'L':
+        case 'D':
+            size = 8;
+            break;
+        case 'S':
+        case 'R':
+            if (left < 4) return (property){0};
+            p.length = (size_t)su_fbx_little(p.data, 4);
+            p.data += 4;
+            size = 4 + p.length;
+            break;
+        default:
+            return (property){0};
+        }
+        if (size > left) break;
+        if (i == index) return p;
+        at += 1 + size;
+    }
+    return (property){0};
+}
+
+static int64_t whole(property p)
+{
+    if (p.type == 'L') return (int64_t)su_fbx_little(p.data, 8);
+    return p.type == 'I' ? (int32_t)su_fbx_little(p.data, 4) : 0;
+}
+
+static bool text_is(property p, const char *text)
+{
+    return p.type == 'S' && p.length == strlen(text) && memcmp(p.data, text, p.length) == 0;
+}
+
+/* Properties70: P "LocalStart", "KTime", "Time", "", ticks */
+static void read_binary_range(const su_fbx_reader *r, const su_fbx_record *object, stack *out)
+{
+    su_fbx_record table, row;
+    for (size_t at = object->children; su_fbx_open_record(r, at, object->end, &table); at = table.end) {
+        if (!su_fbx_is_named(&table, "Properties70")) continue;
+        for (size_t inner = table.children; su_fbx_open_record(r, inner, table.end, &row); inner = row.end) {
+            if (text_is(property_at(r, &row, 0), "LocalStart")) out->start = whole(property_at(r, &row, 4));
+            if (text_is(property_at(r, &row, 0), "LocalStop")) out->stop = whole(property_at(r, &row, 4));
+        }
+    }
+}
+
+static void read_binary_object(const su_fbx_reader *r, const su_fbx_record *object, listing *l)
+{
+    su_fbx_record child;
+    int64_t id = whole(property_at(r, object, 0));
+    if (su_fbx_is_named(object, "AnimationStack")) { /* its name is "NAME\0\1AnimStack" */
+        property name = property_at(r, object, 1);
+        const char *end = name.type == 'S' ? memchr(name.data, 0, name.length) : NULL;
+        if (name.type != 'S') return;
+        stack *made =
+            add_stack(l, id, (const char *)name.data, end ? (size_t)(end - (const char *)name.data) : name.length);
+        if (made) read_binary_range(r, object, made);
+    }
+    if (!su_fbx_is_named(object, "AnimationCurve")) return;
+    for (size_t at = object->children; su_fbx_open_record(r, at, object->end, &child); at = child.end) {
+        int64_t count = 0;
+        if (!su_fbx_is_named(&child, "KeyTime")) continue;
+        unsigned char *ticks = su_fbx_read_array(r, &child, 'l', 8, &count);
+        if (ticks && count > 0) add_curve(l, id, (int64_t)su_fbx_little(ticks, 8));
+    }
+}
+
+static void read_binary(const char *data, size_t size, listing *l)
+{
+    su_fbx_reader r = su_fbx_read_binary(data, size, l->arena);
+    su_fbx_record top, inner;
+    for (size_t at = 27; su_fbx_open_record(&r, at, r.size, &top); at = top.end)
+        for (size_t in = top.children; su_fbx_open_record(&r, in, top.end, &inner); in = inner.end) {
+            if (su_fbx_is_named(&top, "Objects")) read_binary_object(&r, &inner, l);
+            if (!su_fbx_is_named(&top, "Connections") || !su_fbx_is_named(&inner, "C")) continue;
+            property name = property_at(&r, &inner, 3);
+            add_link(l, whole(property_at(&r, &inner, 1)), whole(property_at(&r, &inner, 2)),
+                     name.type == 'S' ? (const char *)name.data : NULL, name.length);
+        }
+}
+
+/* ---- text ---- */
+
+/* The first string behind `at` in its line; NULL: there is none. */
+static const char *string_in_line(const char *at, size_t *length)
+{
+    const char *start = at + strcspn(at, "\"\n");
+    if (*start != '"') return NULL;
+    *length = strcspn(++start, "\"\n");
+    return start[*length] == '"' ? start : NULL;
+}
+
+/* C: "OP",child,parent, "property" */
+static void read_text_link(const char *at, listing *l)
+{
+    size_t length = 0;
+    char *end;
+    const char *kind = string_in_line(at, &length);
+    if (!kind) return;
+    at = kind + length + 1;
+    int64_t child = strtoll(at + strspn(at, ", \t"), &end, 10), parent = strtoll(end + strspn(end, ", \t"), &end, 10);
+    const char *name = string_in_line(end, &length);
+    add_link(l, child, parent, name, name ? length : 0);
+}
+
+/* P: "LocalStart", "KTime", "Time", "",ticks */
+static void read_text_range(const char *at, stack *out)
+{
+    size_t length = 0;
+    const char *name = string_in_line(at, &length);
+    if (!name) return;
+    bool start = su_fbx_key_is(name, length, "LocalStart"), stop = su_fbx_key_is(name, length, "LocalStop");
+    if (!start && !stop) return;
+    const char *line = name + strcspn(name, "\n"), *number = line;
+    while (number > name && number[-1] != ',') number--;
+    int64_t ticks = strtoll(number, NULL, 10);
+    if (start) out->start = ticks;
+    if (stop) out->stop = ticks;
+}
+
+static void read_text(const char *text, listing *l)
+{
+    static const char prefix[] = "AnimStack::";
+    const char *key;
+    size_t length, name_length = 0;
+    stack *open = NULL; /* whose properties come */
+    int64_t id = 0;     /* of the curve whose keys come */
+    for (const char *at = text; (at = su_fbx_next_key(at, &key, &length));) {
+        if (su_fbx_key_is(key, length, "P") && open) read_text_range(at, open);
+        if (su_fbx_key_is(key, length, "C")) read_text_link(at, l);
+        if (su_fbx_key_is(key, length, "KeyTime") && id) {
+            const char *first = strstr(at, "a:");
+            if (first) add_curve(l, id, strtoll(first + 2, NULL, 10));
+            id = 0;
+        }
+        bool is_stack = su_fbx_key_is(key, length, "AnimationStack");
+        if (su_fbx_key_is(key, length, "AnimationCurve")) id = strtoll(at, NULL, 10);
+        if (is_stack || su_fbx_key_is(key, length, "AnimationLayer")) open = NULL;
+        if (!is_stack) continue;
+        const char *name = string_in_line(at, &name_length);
+        if (!name) continue;
+        size_t skip = strncmp(name, prefix, strlen(prefix)) == 0 ? strlen(prefix) : 0;
+        open = add_stack(l, strtoll(at, NULL, 10), name + skip, name_length - skip);
+    }
+}
+
+/* ---- both ---- */
+
+static int compare_links(const void *a, const void *b)
+{
+    const link *x = a, *y = b;
+    if (x->child != y->child) return x->child < y->child ? -1 : 1;
+    return (x->parent > y->parent) - (x->parent < y->parent);
+}
+
+/* The first link of a child, and behind *end its last. */
+static int64_t links_of(const listing *l, int64_t child, int64_t *end)
+{
+    int64_t low = 0, high = l->links;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (l->link[middle].child < child)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *end = low;
+    while (*end < l->links && l->link[*end].child == child) (*end)++;
+    return low;
+}
+
+/* Does the object hang on the stack, `steps` links below it? */
+static bool hangs_on(const listing *l, int64_t object, int64_t on, int steps)
+{
+    int64_t end;
+    for (int64_t i = links_of(l, object, &end); i < end; i++)
+        if (steps == 1 ? l->link[i].parent == on : hangs_on(l, l->link[i].parent, on, steps - 1)) return true;
+    return false;
+}
+
+/* s: the first key of what moves in a stack; INFINITY: nothing does. */
+static double first_key(const listing *l, const stack *s)
+{
+    double first = INFINITY;
+    for (int64_t c = 0; c < l->curves; c++) {
+        int64_t end, node_end;
+        if (l->curve[c].first >= first) continue;
+        for (int64_t i = links_of(l, l->curve[c].id, &end); i < end; i++) {
+            int64_t node = l->link[i].parent;
+            bool moves = false;
+            for (int64_t k = links_of(l, node, &node_end); k < node_end; k++) moves |= l->link[k].moves;
+            if (moves && hangs_on(l, node, s->id, 2)) first = l->curve[c].first;
+        }
+    }
+    return first;
+}
+
+static void shift(int64_t count, double *times, double by)
+{
+    for (int64_t i = 0; i < count; i++) times[i] += by;
+}
+
+static void shift_clip(su_scene_clip *clip, double by)
+{
+    for (int64_t i = 0; i < clip->channels; i++) {
+        su_scene_channel *c = &clip->channel[i];
+        shift(c->translations, c->translation_times, by);
+        shift(c->rotations, c->rotation_times, by);
+        shift(c->scales, c->scale_times, by);
+    }
+    for (int64_t i = 0; i < clip->morph_channels; i++)
+        shift(clip->morph_channel[i].keys, clip->morph_channel[i].times, by);
+    clip->start += by, clip->end += by;
+}
+
+void su_fbx_clip_times(const char *path, su_scene *scene)
+{
+    listing l = {.arena = &scene->arena};
+    size_t size;
+    const char *data = scene->clips > 0 ? su_control_points_text(path, scene, &size) : NULL;
+    if (!data) return;
+    if (su_fbx_is_binary(data, size))
+        read_binary(data, size, &l);
+    else
+        read_text(data, &l);
+    if (l.links > 1) qsort(l.link, (size_t)l.links, sizeof *l.link, compare_links);
+    for (int64_t c = 0; c < scene->clips; c++) {
+        su_scene_clip *clip = &scene->clip[c];
+        char number[32]; /* of a clip whose stack has no name */
+        snprintf(number, sizeof number, "clip%lld", (long long)c + 1);
+        stack *found = NULL;
+        for (int64_t i = 0; i < l.stacks && !found; i++)
+            if (!l.stack[i].taken && (l.stack[i].length ? su_fbx_key_is(l.stack[i].name, l.stack[i].length, clip->name)
+                                                        : strcmp(clip->name, number) == 0))
+                found = &l.stack[i];
+        if (!found) continue;
+        found->taken = true;
+        double first =
+            found->start == 0 && found->stop == 0 ? first_key(&l, found) - clip->start : (double)found->start / TICKS;
+        if (isfinite(first) && first != 0.0) shift_clip(clip, first);
+    }
+}

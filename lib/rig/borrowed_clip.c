@@ -1,0 +1,289 @@
+#include "rig/borrowed_clip.h"
+
+#include "core/order.h"
+#include "geometry/affine.h"
+#include "geometry/rotation.h"
+#include "rig/skinning.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char LINK[] = "_$AssimpFbx$_";
+
+static bool is_link(const char *name) { return strstr(name, LINK) != NULL; }
+
+/* The first node of the chain that ends in a node: itself where it has no links. */
+static int32_t chain_top(const su_scene *scene, int32_t node)
+{
+    size_t length = strlen(scene->node[node].name);
+    int32_t top = node;
+    for (int32_t up = scene->node[node].parent; up >= 0; top = up, up = scene->node[up].parent)
+        if (strncmp(scene->node[up].name, scene->node[node].name, length) != 0 ||
+            strncmp(scene->node[up].name + length, LINK, strlen(LINK)) != 0)
+            break;
+    return top;
+}
+
+/* Node pose of a whole chain in its parent. */
+static void chain_local(const su_scene *scene, int32_t node, int32_t top, double local[16])
+{
+    memcpy(local, scene->node[node].local, 16 * sizeof *local);
+    for (int32_t up = node; up != top;) {
+        up = scene->node[up].parent;
+        su_affine_multiply(scene->node[up].local, local, local);
+    }
+}
+
+static const char *plain_name(const char *name)
+{
+    const char *colon = strrchr(name, ':');
+    return colon && colon[1] ? colon + 1 : name;
+}
+
+/* The node of the scene that a node of `from` means; -1: none. */
+static int32_t find_twin(const su_scene *from, int32_t node, const su_scene *scene)
+{
+    const char *name = from->node[node].name;
+    int64_t before = 0;
+    int32_t plain = -1, several = 0;
+    for (int32_t i = 0; i < node; i++) before += strcmp(from->node[i].name, name) == 0;
+    for (int32_t i = 0; i < scene->nodes; i++) {
+        if (strcmp(scene->node[i].name, name) == 0 && before-- == 0) return i;
+        if (strcmp(plain_name(scene->node[i].name), plain_name(name)) == 0) several += plain >= 0, plain = i;
+    }
+    return several ? -1 : plain;
+}
+
+static const su_scene_channel *channel_of(const su_scene_clip *clip, int32_t node)
+{
+    for (int64_t i = 0; i < clip->channels; i++)
+        if (clip->channel[i].node == node) return &clip->channel[i];
+    return NULL;
+}
+
+static bool moves(const su_scene *from, const su_scene_clip *clip, int32_t node, int32_t top)
+{
+    for (int32_t up = node;; up = from->node[up].parent) {
+        if (channel_of(clip, up)) return true;
+        if (up == top) return false;
+    }
+}
+
+/* ---- tracks as they are ---- */
+
+static double *copy_numbers(su_arena *arena, int64_t count, const double *numbers, double factor)
+{
+    double *out = su_arena_alloc(arena, count, sizeof *out);
+    for (int64_t i = 0; out && i < count; i++) out[i] = factor * numbers[i];
+    return out;
+}
+
+static void copy_channel(su_arena *arena, const su_scene_channel *c, double unit, int32_t node, su_scene_channel *out)
+{
+    *out = *c;
+    out->node = node;
+    out->translation_times = copy_numbers(arena, c->translations, c->translation_times, 1.0);
+    out->rotation_times = copy_numbers(arena, c->rotations, c->rotation_times, 1.0);
+    out->scale_times = copy_numbers(arena, c->scales, c->scale_times, 1.0);
+    out->translation =
+        copy_numbers(arena, 3 * c->translations * su_key_values(c->translation_mode), c->translation, unit);
+    out->rotation = copy_numbers(arena, 4 * c->rotations * su_key_values(c->rotation_mode), c->rotation, 1.0);
+    out->scale = copy_numbers(arena, 3 * c->scales * su_key_values(c->scale_mode), c->scale, 1.0);
+}
+
+/* ---- chains: a key of the whole at every key of a part ---- */
+
+typedef struct keys {
+    int64_t count;
+    double *times;
+} keys;
+
+static int64_t gather(const su_scene *from, const su_scene_clip *clip, int32_t node, int32_t top, double *times)
+{
+    int64_t count = 0;
+    for (int32_t up = node;; up = from->node[up].parent) {
+        const su_scene_channel *c = channel_of(clip, up);
+        if (c && times) {
+            memcpy(times + count, c->translation_times, (size_t)c->translations * sizeof *times);
+            memcpy(times + count + c->translations, c->rotation_times, (size_t)c->rotations * sizeof *times);
+            memcpy(times + count + c->translations + c->rotations, c->scale_times, (size_t)c->scales * sizeof *times);
+        }
+        if (c) count += c->translations + c->rotations + c->scales;
+        if (up == top) return count;
+    }
+}
+
+static su_status bake_channel(su_arena *arena, const su_scene *from, const su_scene_clip *clip, int32_t node,
+                              int32_t top, double unit, double *world, int32_t to, su_scene_channel *out, su_error *err)
+{
+    keys k = {.count = gather(from, clip, node, top, NULL)};
+    int64_t all = k.count;
+    k.times = su_arena_alloc(arena, all, sizeof *k.times);
+    double *translation = su_arena_alloc(arena, 3 * all, sizeof(double)),
+           *rotation = su_arena_alloc(arena, 4 * all, sizeof(double)),
+           *scale = su_arena_alloc(arena, 3 * all, sizeof(double));
+    if (!k.times || !translation || !rotation || !scale) return su_fail(err, SU_AGAIN, "not enough memory for a clip");
+    gather(from, clip, node, top, k.times);
+    qsort(k.times, (size_t)all, sizeof *k.times, su_order_doubles);
+    k.count = 0;
+    for (int64_t i = 0; i < all; i++)
+        if (i == 0 || k.times[i] > k.times[k.count - 1]) k.times[k.count++] = k.times[i];
+    for (int64_t i = 0; i < k.count; i++) {
+        double local[16], linear[9], r[9];
+        su_scene_pose(from, clip, k.times[i], world);
+        memcpy(local, world + 16 * node, sizeof local);
+        if (from->node[top].parent >= 0) {
+            double above[16];
+            if (su_affine_inverse(world + 16 * from->node[top].parent, above) == 0.0) su_affine_identity(above);
+            su_affine_multiply(above, local, local);
+        }
+        su_affine_linear(local, linear);
+        for (int j = 0; j < 3; j++) {
+            translation[3 * i + j] = unit * local[4 * j + 3];
+            scale[3 * i + j] =
+                sqrt(linear[j] * linear[j] + linear[3 + j] * linear[3 + j] + linear[6 + j] * linear[6 + j]);
+        }
+        if (su_det3(linear) < 0.0) scale[3 * i] = -scale[3 * i];
+        for (int j = 0; j < 9; j++) r[j] = scale[3 * i + j % 3] != 0.0 ? linear[j] / scale[3 * i + j % 3] : j % 4 == 0;
+        su_quaternion_of(r, rotation + 4 * i);
+    }
+    *out = (su_scene_channel){.node = to,
+                              .translations = k.count,
+                              .rotations = k.count,
+                              .scales = k.count,
+                              .translation_times = k.times,
+                              .rotation_times = k.times,
+                              .scale_times = k.times,
+                              .translation = translation,
+                              .rotation = rotation,
+                              .scale = scale};
+    return SU_OK;
+}
+
+/* ---- the whole ---- */
+
+/* Metres a unit of what stands in a node: the file's, and the scale of all above. world: of the node pose. */
+static double metres_in(const su_scene *scene, const double *world, int32_t node)
+{
+    double linear[9], unit = scene->unit > 0.0 ? scene->unit : 1.0;
+    if (node < 0) return unit;
+    su_affine_linear(world + 16 * node, linear);
+    return unit * cbrt(fabs(su_det3(linear)));
+}
+
+/* How far apart two joints stand in their parents, over the larger distance to them. */
+static double apart(const double a[16], const double b[16], double unit)
+{
+    double p[3], q[3];
+    const double none[3] = {0, 0, 0};
+    su_affine_translation(a, p);
+    su_affine_translation(b, q);
+    for (int i = 0; i < 3; i++) p[i] *= unit;
+    double size = fmax(su_distance3(p, none), su_distance3(q, none));
+    return size > 0.0 ? su_distance3(p, q) / size : 0.0;
+}
+
+static void copy_morphs(const su_scene *from, const su_scene_clip *clip, su_scene *scene, su_scene_clip *out)
+{
+    for (int64_t i = 0; i < clip->morph_channels; i++) {
+        const su_scene_morph_channel *c = &clip->morph_channel[i];
+        int32_t node = find_twin(from, c->node, scene);
+        if (node < 0) continue;
+        su_scene_morph_channel *to = &out->morph_channel[out->morph_channels++];
+        *to = *c;
+        to->node = node;
+        to->times = copy_numbers(&scene->arena, c->keys, c->times, 1.0);
+        to->weights = copy_numbers(&scene->arena, c->keys * c->shapes * su_key_values(c->mode), c->weights, 1.0);
+    }
+}
+
+/* A node that the clip moves, and the one that it means. */
+typedef struct pair {
+    int32_t node, top, to, first; /* top, first: of their chains; to -1: none */
+    double unit;                  /* units there in units here, by what both files say */
+    double apart[2];              /* with lengths as they are, and with that unit */
+} pair;
+
+static su_status find_pairs(const su_scene *from, const su_scene_clip *clip, su_scene *scene, int64_t *count,
+                            pair **pairs, su_error *err)
+{
+    double *there = su_arena_alloc(&scene->arena, 16 * from->nodes, sizeof *there),
+           *here = su_arena_alloc(&scene->arena, 16 * scene->nodes, sizeof *here);
+    pair *out = su_arena_alloc(&scene->arena, from->nodes, sizeof *out);
+    *count = 0, *pairs = out;
+    if (!there || !here || !out) return su_fail(err, SU_AGAIN, "not enough memory for a clip");
+    su_scene_pose(from, NULL, 0.0, there);
+    su_scene_pose(scene, NULL, 0.0, here);
+    for (int32_t n = 0; n < from->nodes; n++) {
+        pair p = {.node = n, .top = chain_top(from, n)};
+        if (is_link(from->node[n].name) || !moves(from, clip, n, p.top)) continue;
+        p.to = find_twin(from, n, scene);
+        if (p.to >= 0) {
+            double a[16], b[16], metres;
+            p.first = chain_top(scene, p.to);
+            metres = metres_in(scene, here, scene->node[p.first].parent);
+            p.unit = metres > 0.0 ? metres_in(from, there, from->node[p.top].parent) / metres : 1.0;
+            chain_local(from, n, p.top, a);
+            chain_local(scene, p.to, p.first, b);
+            p.apart[0] = apart(a, b, 1.0), p.apart[1] = apart(a, b, p.unit);
+        }
+        out[(*count)++] = p;
+    }
+    return SU_OK;
+}
+
+static const char *keep_text(su_arena *arena, const char *text)
+{
+    char *copy = su_arena_alloc(arena, (int64_t)strlen(text) + 1, 1);
+    return copy ? strcpy(copy, text) : NULL;
+}
+
+su_status su_borrow_clip(const su_scene *from, const su_scene_clip *clip, su_scene *scene, su_scene_clip *out,
+                         su_borrowed *report, su_error *err)
+{
+    su_arena *arena = &scene->arena;
+    int64_t count, elsewhere[2] = {0, 0};
+    pair *pairs;
+    double *world = su_arena_alloc(arena, 16 * from->nodes, sizeof *world), most = SU_ELSEWHERE;
+    *out = *clip;
+    *report = (su_borrowed){0};
+    out->channels = out->morph_channels = 0;
+    out->channel = su_arena_alloc(arena, from->nodes, sizeof *out->channel);
+    out->morph_channel = su_arena_alloc(arena, clip->morph_channels, sizeof *out->morph_channel);
+    out->name = keep_text(arena, clip->name);
+    if (!world || !out->name || !out->channel || !out->morph_channel)
+        return su_fail(err, SU_AGAIN, "not enough memory for a clip");
+    SU_TRY(find_pairs(from, clip, scene, &count, &pairs, err));
+    for (int64_t i = 0; i < count; i++)
+        for (int k = 0; k < 2; k++) elsewhere[k] += pairs[i].to >= 0 && pairs[i].apart[k] > SU_ELSEWHERE;
+    int converted = elsewhere[1] < elsewhere[0]; /* a character scaled as a whole keeps its lengths inside */
+    for (int64_t i = 0; i < count; i++) {
+        const pair *p = &pairs[i];
+        if (p->to < 0) {
+            if (report->missing++ == 0) report->one = keep_text(arena, from->node[p->node].name);
+            continue;
+        }
+        if (p->apart[converted] > most) most = p->apart[converted], report->farthest = scene->node[p->to].name;
+        su_scene_channel *channel = &out->channel[out->channels++];
+        double unit = converted ? p->unit : 1.0;
+        if (p->top == p->node && p->first == p->to) {
+            copy_channel(arena, channel_of(clip, p->node), unit, p->to, channel);
+            continue;
+        }
+        double here[16];
+        chain_local(scene, p->to, p->first, here);
+        for (int32_t up = p->to; up != p->first;) su_affine_identity(scene->node[up = scene->node[up].parent].local);
+        memcpy(scene->node[p->to].local, here, sizeof here);
+        SU_TRY(bake_channel(arena, from, clip, p->node, p->top, unit, world, p->to, channel, err));
+    }
+    copy_morphs(from, clip, scene, out);
+    report->joints = out->channels, report->elsewhere = elsewhere[converted];
+    if (arena->failed) return su_fail(err, SU_AGAIN, "not enough memory for a clip");
+    if (out->channels == 0 && out->morph_channels == 0)
+        return su_fail(err, SU_INPUT, "clip '%s' moves nothing of the character: none of its %lld nodes is there",
+                       clip->name, (long long)report->missing);
+    if (from->frame_rate > 0.0) scene->frame_rate = from->frame_rate;
+    return SU_OK;
+}

@@ -1,0 +1,25 @@
+/* A clip of another file on a rig: characters whose motions come in files of their own. */
+#ifndef SU_RIG_BORROWED_CLIP_H
+#define SU_RIG_BORROWED_CLIP_H
+
+#include "io/scene/scene.h"
+
+typedef struct su_borrowed {
+    int64_t joints;       /* of the rig that the clip moves */
+    int64_t missing;      /* nodes that the clip moves and the rig does not have */
+    const char *one;      /* the first of these; NULL: none */
+    int64_t elsewhere;    /* joints that stand by more than SU_ELSEWHERE in another place in their parent */
+    const char *farthest; /* the one that stands farthest; NULL: none */
+} su_borrowed;
+#define SU_ELSEWHERE 0.02 /* of the larger of the two distances to the parent */
+
+/* Tracks of `clip` for the nodes of `scene` that have the same names (or the same behind "namespace:"), the k-th of a
+ * name for the k-th. Nodes move in their parents as they do there: nothing is fitted to other proportions.
+ * Lengths are taken as they are, or in the unit that files and nodes above say, whichever leaves more joints in place.
+ * What assimp makes several nodes of (NAME_$AssimpFbx$_...) becomes one, and a key at every key of its parts. The clip
+ * is the scene's (its arena), of which the frame rate becomes the other file's. `from` may be freed then. SU_INPUT
+ * where no node is found. */
+su_status su_borrow_clip(const su_scene *from, const su_scene_clip *clip, su_scene *scene, su_scene_clip *out,
+                         su_borrowed *report, su_error *err);
+
+#endif
