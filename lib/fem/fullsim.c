@@ -20,6 +20,9 @@
  * hundreds of reduced ones. */
 enum { MAX_HALVINGS = 4, MAX_NEWTON = 60 };
 
+/* Newton's, of a state to begin from: what is left of the way to rest is a swing of so much of it. */
+static const double RESTART_TOLERANCE = 1e-2;
+
 /* What the animation alone gives at one instant. */
 typedef struct instant {
     double *x;         /* (n,3) rest shape, root frame */
@@ -233,6 +236,8 @@ static su_implicit_step next_step(su_fullsim *s, double h, double extra)
 
 static su_status precondition(su_fullsim *s, su_error *err)
 {
+    bool turned = s->smoothing.nodes > 0; /* else no factor serves all poses */
+    if (!s->options.iterative || !turned || s->preconditioned) return SU_OK;
     su_elastic_set_rest(&s->body, s->tet->vertices, NULL, s->options.threads);
     SU_TRY(su_implicit_precondition(s->implicit, s->tet->vertices, s->settings.step, s->settings.alpha,
                                     s->settings.beta, err));
@@ -244,8 +249,7 @@ static su_status precondition(su_fullsim *s, su_error *err)
 static su_status take_step(void *self, double h, double extra, int *solves, su_error *err)
 {
     su_fullsim *s = self;
-    bool turned = s->smoothing.nodes > 0; /* else no factor serves all poses */
-    if (s->options.iterative && turned && !s->preconditioned) SU_TRY(precondition(s, err));
+    SU_TRY(precondition(s, err));
     set_body(s, &s->next);
     double start = su_seconds();
     su_implicit_step step = next_step(s, h, extra);
@@ -313,17 +317,26 @@ static void rest(void *self)
     start_history(s, 0, s->u, false);
 }
 
-static su_status settle(void *self, su_error *err)
+/* The static equilibrium at s->now, Newton to a tolerance, into s->u. */
+static su_status find_rest(su_fullsim *s, double tolerance, su_error *err)
 {
-    su_fullsim *s = self;
+    SU_TRY(precondition(s, err));
     su_implicit_step step = base_step(s, &s->now);
-    step.max_iterations = 200, step.accept_unconverged = false;
+    step.tolerance = tolerance, step.max_iterations = 200, step.accept_unconverged = false;
+    step.turn = s->now.turn;
     su_implicit_result result;
     set_body(s, &s->now);
     memcpy(s->carried, s->u, (size_t)(3 * s->body.n) * sizeof(double));
     prepare_loads(s, &s->now, 0.0, s->u, &step);
     SU_TRY(su_implicit_solve(s->implicit, &step, s->u, &result, err));
     s->driver.counts.solves += result.iterations;
+    return SU_OK;
+}
+
+static su_status settle(void *self, su_error *err)
+{
+    su_fullsim *s = self;
+    SU_TRY(find_rest(s, s->options.tolerance, err));
     start_history(s, 0, s->u, false);
     return SU_OK;
 }
@@ -425,6 +438,7 @@ void su_fullsim_restart(su_fullsim *s, int64_t frame)
     int64_t segment = last ? frame - 1 : frame;
     evaluate_instant(s, segment, last ? 1.0 : 0.0, &s->now);
     memset(s->u, 0, (size_t)(3 * s->body.n) * sizeof *s->u);
+    if (s->settings.gravity_mode == SU_GRAVITY_RELATIVE) find_rest(s, RESTART_TOLERANCE, NULL); /* else from u = 0 */
     start_history(s, segment, s->u, s->settings.start == SU_START_MOVING);
     s->frame = frame;
     s->record.energy[1] = elastic_energy(s);

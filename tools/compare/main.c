@@ -184,6 +184,7 @@ static su_status check_estimate(su_tool *tool, job *j)
         su_stats_number(tool, "estimate_ratio_median", check->median);
         su_stats_number(tool, "estimate_ratio_low", check->low);
         su_stats_number(tool, "estimate_ratio_high", check->high);
+        su_stats_integer(tool, "estimate_frames", check->frames);
         su_stats_number(tool, "estimate_within_two", check->within);
     }
     free(ratio);

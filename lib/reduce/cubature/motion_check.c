@@ -155,7 +155,7 @@ su_status su_motion_check(const su_motion_reference *against, const su_model *mo
     for (int64_t k = 0; k < basis->f; k++) c.errors[k] = -1;
     SU_GO(find_stretches(basis, shot, anim, path, first, &count, err));
     su_sim_read_gravity(basis->file.meta, &c.settings); /* as the states were played */
-    c.settings.substeps = (int)plan->played_substeps, c.settings.placed = true;
+    c.settings.substeps = (int)plan->played_substeps;
     SU_GO(su_sim_settings_resolve(&c.settings, json_is_number(frequency) ? json_number_value(frequency) : 0, anim->F,
                                   anim->times, json_is_number(fps) ? json_number_value(fps) : 24, err));
     c.step.alpha = c.settings.alpha, c.step.beta = c.settings.beta;
