@@ -13,8 +13,8 @@
 #                (default: abc)
 #   SUPPLE       the front end                                (default: supple)
 #   THREADS      threads of each program                      (default: each decides)
-#   BASIS        one: one basis for all poses, from a motion of the rig's own and the shots; poses: bases a pose, aligned
-#                (default: one; poses where POSES or POSES_BOUND is set)
+#   BASIS        one: one basis for all poses, from a motion of the rig's own and the shots; poses: bases a pose, aligned; none: no
+#                model is trained, all shots are played in the full space  (default: one; poses where POSES or POSES_BOUND is set)
 #   IMPORT_FLAGS POSES_FLAGS MOTION_FLAGS MESH_FLAGS FIT_FLAGS MODES_FLAGS ALIGN_FLAGS CUBATURE_FLAGS SIM_FLAGS EXPORT_FLAGS
 #   REPORT_FLAGS options of one stage; changing one makes that stage and all that depends on it again
 #   CUT_FLAGS    options of import that belong to these shots and not to the character (--start, --end)
@@ -56,13 +56,14 @@ FULLSIM_FLAGS ?= $(SIM_FLAGS)
 BOUND ?= 3%
 MODES_SHOTS ?= $(supple-anims)
 BASIS ?= $(if $(strip $(POSES) $(POSES_BOUND)),poses,one)
-ifeq ($(filter one poses,$(BASIS)),)
-$(error BASIS is one or poses, not '$(BASIS)')
+ifeq ($(filter one poses none,$(BASIS)),)
+$(error BASIS is one, poses or none, not '$(BASIS)')
 endif
 supple-motion := $(CHARACTER).motion.anim.npz
 
 # All shots are made, whatever becomes of one of them; what failed is told at the end.
-supple-sim-stats := $(CLIPS:%=stats/sim.%.sim.npz.json)
+supple-simulator := $(if $(filter none,$(BASIS)),fullsim,sim)
+supple-sim-stats := $(CLIPS:%=stats/$(supple-simulator).%.sim.npz.json)
 all: $(supple-outputs)
 	@$(if $(strip $(ACCEPT)),:,! grep -l '"failed_frames": [1-9]' $(supple-sim-stats) || { echo 'these shots have failed frames; ACCEPT=1 takes them' >&2; exit 4; })
 
@@ -175,10 +176,15 @@ $(supple-refined) &: $(CHARACTER).tet.npz $(foreach stage,POSES FIT MODES ALIGN 
 	    $(REFINE_FLAGS))))
 endif
 
+ifeq ($(BASIS),none)
+%.model.npz: %.tet.npz %.poses.npz %.fit.npz
+	$(call supple-run,cubature,$(supple-inputs) --flesh)
+else
 # One basis is trained on the states that it was made from: the same shots in the same order.
 supple-trained := $(if $(filter one,$(BASIS)),$(supple-motion) $(MODES_SHOTS),$(supple-anims))
 %.model.npz: %.tet.npz %.poses.npz %.fit.npz %.basis.npz $(supple-flags)/CUBATURE $(supple-trained)
 	$(call supple-run,cubature,$*.tet.npz $*.poses.npz $*.fit.npz $*.basis.npz --shots $(supple-trained) $(CUBATURE_FLAGS))
+endif
 
 else
 # How far each shot lies from what the finished model knows.
@@ -188,9 +194,15 @@ $(CLIPS:%=%.known.json): %.known.json: $(CHARACTER).model.npz %.anim.npz
 	    $(STATUS), || { code=$$?; echo $$code >$(STATUS); exit $$code; })
 endif
 
+ifeq ($(BASIS),none)
+# Newton as far as stretches of reduced shots are played: 0.05 % of the motion off the truth below.
+$(CLIPS:%=%.sim.npz): %.sim.npz: $(CHARACTER).model.npz %.anim.npz $(CHARACTER).tet.npz $(CHARACTER).fit.npz $(supple-flags)/SIM
+	$(call supple-run,fullsim,$(CHARACTER).tet.npz $(CHARACTER).fit.npz $*.anim.npz --tolerance 1e-3 $(GRAVITY_FLAGS) $(SIM_FLAGS) --model $< --moved stats/$*.moved.txt)
+else
 # Every shot with an estimate of its error; the stretches above BOUND are played in the full space.
 $(CLIPS:%=%.sim.npz): %.sim.npz: $(CHARACTER).model.npz %.anim.npz $(CHARACTER).tet.npz $(CHARACTER).fit.npz $(supple-flags)/SIM
 	$(call supple-run,sim,$(CHARACTER).model.npz $*.anim.npz $(GRAVITY_FLAGS) $(SIM_FLAGS) --accept --moved stats/$*.moved.txt --bound $(or $(strip $(BOUND)),0) --estimate $(CHARACTER).tet.npz $(CHARACTER).fit.npz)
+endif
 
 # Ground truth and its distance to what was baked; not among `all`, for it takes long.
 $(CLIPS:%=%.full.npz): %.full.npz: $(CHARACTER).tet.npz $(CHARACTER).fit.npz %.anim.npz $(supple-flags)/FULLSIM
@@ -211,13 +223,14 @@ $(CLIPS:%=%.obj): %.obj: $(CHARACTER).model.npz %.anim.npz %.sim.npz $(supple-fl
 	cp "$$(ls '$*'.[0-9]*.obj | head -n 1)" $@
 
 # The report of a shot, with what the stages behind it said; one modes file is needed for frequencies and contacts.
-supple-report-modes := $(if $(POSES)$(filter one,$(BASIS)),,$(CHARACTER).modes.npz)
-$(CLIPS:%=%.html): %.html: $(CHARACTER).model.npz %.anim.npz %.sim.npz $(CHARACTER).poses.npz $(CHARACTER).basis.npz $(supple-report-modes) $(supple-flags)/REPORT
-	$(call supple-run,report,$(CHARACTER).model.npz $*.anim.npz $*.sim.npz --poses $(CHARACTER).poses.npz --basis $(CHARACTER).basis.npz \
+supple-report-modes := $(if $(POSES)$(filter one none,$(BASIS)),,$(CHARACTER).modes.npz)
+supple-report-basis := $(if $(filter none,$(BASIS)),,$(CHARACTER).basis.npz)
+$(CLIPS:%=%.html): %.html: $(CHARACTER).model.npz %.anim.npz %.sim.npz $(CHARACTER).poses.npz $(supple-report-basis) $(supple-report-modes) $(supple-flags)/REPORT
+	$(call supple-run,report,$(CHARACTER).model.npz $*.anim.npz $*.sim.npz --poses $(CHARACTER).poses.npz $(supple-report-basis:%=--basis %) \
 	    $(supple-report-modes:%=--modes %) $(REPORT_FLAGS) --stage stats/import.$*.anim.npz.json \
 	    $(if $(strip $(MODEL)),,$(foreach stage,poses.poses mesh.tet fit.fit,stats/$(basename $(stage)).$(CHARACTER)$(suffix $(stage)).npz.json) \
-	    $(if $(filter one,$(BASIS)),stats/modes.$(CHARACTER).basis.npz.json,$(foreach file,$(supple-modes),stats/modes.$(file).json)) \
-	    $(foreach stage,$(if $(filter poses,$(BASIS)),align.basis) cubature.model,stats/$(basename $(stage)).$(CHARACTER)$(suffix $(stage)).npz.json)) stats/sim.$*.sim.npz.json)
+	    $(if $(filter none,$(BASIS)),,$(if $(filter one,$(BASIS)),stats/modes.$(CHARACTER).basis.npz.json,$(foreach file,$(supple-modes),stats/modes.$(file).json))) \
+	    $(foreach stage,$(if $(filter poses,$(BASIS)),align.basis) cubature.model,stats/$(basename $(stage)).$(CHARACTER)$(suffix $(stage)).npz.json)) stats/$(supple-simulator).$*.sim.npz.json)
 
 $(supple-flags)/%: ;
 

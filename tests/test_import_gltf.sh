@@ -14,6 +14,17 @@ for p in python3 /usr/bin/python3; do [ -n "$python" ] || { "$p" -c 'import nump
 export PYTHONDONTWRITEBYTECODE=1
 
 "$python" "$here/gltf_variants.py" . >list.txt || { echo "not ok 1 - the files are written"; exit 1; }
+"$python" - <<'PY' && supple import nan.glb --progress none -o nan.npz 2>log.txt && grep -q "1 vertices have no skinning weight" log.txt
+import json, struct
+data = bytearray(open("float.glb", "rb").read())
+size = struct.unpack_from("<I", data, 12)[0]
+g = json.loads(data[20:20 + size])
+a = next(g["accessors"][p["attributes"]["WEIGHTS_0"]] for m in g["meshes"] for p in m["primitives"] if "WEIGHTS_0" in p["attributes"])
+assert a["componentType"] == 5126
+struct.pack_into("<4f", data, 28 + size + g["bufferViews"][a["bufferView"]].get("byteOffset", 0) + a.get("byteOffset", 0), *[float("nan")] * 4)
+open("nan.glb", "wb").write(data)
+PY
+ok $? "weights that are no numbers are none, and it says so"
 while read -r file twin largest; do
     supple import -q "$file" --progress none -o "$file.npz" && "$python" "$here/reference_gltf.py" "$twin" 0 "$file.npz" 12 >twin.txt 2>&1 &&
         "$python" "$here/reference_gltf.py" float.glb 0 "$file.npz" 12 "$largest" >float.txt 2>&1

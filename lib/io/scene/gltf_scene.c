@@ -242,6 +242,9 @@ static int read_shapes(builder *b, const json_t *item, const json_t *primitive, 
     return 0;
 }
 
+/* Exporters divide by a sum of 0: such vertices have no weights. */
+static bool has_weight(double weight) { return isfinite(weight) && weight != 0.0; }
+
 /* All influences of a vertex, sorted by joint: one pass to count, one to fill. */
 static int read_weights(builder *b, const json_t *attributes, su_scene_mesh *mesh)
 {
@@ -260,7 +263,7 @@ static int read_weights(builder *b, const json_t *attributes, su_scene_mesh *mes
     for (int s = 0; s < sets; s++)
         for (int64_t i = 0; i < 4 * n; i++) {
             double joint = joints[s]->value[i];
-            if (weights[s]->value[i] == 0.0) continue;
+            if (!has_weight(weights[s]->value[i])) continue;
             if (!(joint >= 0.0 && joint < (double)mesh->bones))
                 return su_gltf_fail(&b->g, "a vertex of mesh '%.100s' follows a joint that its skin does not have",
                                     mesh->name);
@@ -273,7 +276,7 @@ static int read_weights(builder *b, const json_t *attributes, su_scene_mesh *mes
         mesh->bone[k].first = next[k] = mesh->bone[k - 1].first + mesh->bone[k - 1].count;
     for (int s = 0; s < sets; s++)
         for (int64_t i = 0; i < 4 * n; i++) {
-            if (weights[s]->value[i] == 0.0) continue;
+            if (!has_weight(weights[s]->value[i])) continue;
             int64_t at = next[(int64_t)joints[s]->value[i]]++;
             mesh->influence_vertex[at] = (int32_t)(i / 4);
             mesh->influence_weight[at] = weights[s]->value[i];
