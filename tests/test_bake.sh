@@ -16,6 +16,7 @@ check "a small bake" "$([ $status = 0 ] && [ -s 'the pet/Trot.abc' ] && [ -s 'th
     [ -s 'the pet/Trot.vat.json' ] && [ -s 'the pet/Trot.vat.positions.exr' ] && [ -s 'the pet/Trot.vat.mesh.glb' ]; echo $?)" "$status $(cat err)"
 check "what moved is told by joint" "$(grep -q 'Trot.anim.npz: largest displacement [0-9.]* % of the diagonal, at frame [0-9]*, [a-z]' err &&
     [ "$(grep -c 'mean *[0-9.]* %  largest *[0-9.]* %' err)" = 5 ]; echo $?)" "$(cat err)"
+check "what the full simulation would take is told" "$(grep -q 'played in the full space, these clips would take about [0-9]* s (--full)' err; echo $?)" "$(cat err)"
 check "only the clip that was asked for" "$([ ! -e 'the pet/Stop.anim.npz' ]; echo $?)"
 check "progress runs to 100" "$(grep -q '^Progress: 100%$' err; echo $?)" "$(cat err)"
 check "statistics of every stage" "$(python3 -c "
@@ -30,6 +31,16 @@ for file in 'the pet'/*.npz; do
     run "$BIN/supple" info "$file"
     check "supple info accepts ${file##*/}" "$status" "$(cat err)"
 done
+
+run "$BIN/supple" bake 'my pet.glb' -o whole --clip Trot --full --format abc,npy --poses 2 --tets 2500 --substeps 1
+check "a bake in the full space makes no basis" "$([ $status = 0 ] && [ -s whole/Trot.abc ] && [ ! -e 'whole/my_pet.basis.npz' ] && [ ! -e 'whole/my_pet.motion.anim.npz' ] &&
+    grep -q 'largest displacement' err; echo $?)" "$status $(cat err)"
+run "$BIN/supple" fullsim whole/my_pet.tet.npz whole/my_pet.fit.npz whole/Trot.anim.npz --substeps 1 -q -o whole/truth.npz
+run "$BIN/supple" compare whole/my_pet.model.npz whole/Trot.anim.npz whole/Trot.sim.npz whole/truth.npz -q --stats off.json
+off=$(sed -n 's/^ "error": \([0-9.e+-]*\),*$/\1/p' off.json)
+check "and is the full simulation within a tenth of a per cent" "$([ $status = 0 ] && awk -v e="$off" 'BEGIN { exit !(e > 0 && e < 1e-3) }'; echo $?)" "$off $(cat err)"
+run "$BIN/supple" sim whole/my_pet.model.npz whole/Trot.anim.npz -o x.npz
+check "a model without modes simulates nothing reduced, and says so" "$([ $status = 3 ] && grep -q 'no modes' err; echo $?)" "$status $(cat err)"
 
 run "$BIN/supple" bake 'my pet.glb' -o moon -n --poses 2 --gravity 0,-1.6,0 --gravity-mode absolute
 check "what modes are made for is simulated under the same gravity" "$([ $status = 0 ] &&
