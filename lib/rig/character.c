@@ -107,7 +107,7 @@ static su_status choose_parts(su_character *c, const su_character_options *optio
             continue;
         }
         su_character_part *part = &c->part[c->parts];
-        int begins = c->parts == 0 || part[-1].node != at->node, carried = hangs && mesh->shapes == 0;
+        int begins = c->parts == 0 || part[-1].node != at->node, carried = hangs;
         if (begins) c->object_names[c->objects++] = name;
         if (begins && carried) c->carried_names[c->carried++] = name;
         *part =
@@ -201,11 +201,11 @@ static int64_t find_morph(const su_character *c, int32_t object, const char *nam
 static su_status collect_morphs(su_character *c, su_error *err)
 {
     int64_t most = 0;
-    for (int64_t i = 0; i < c->parts; i++) most += c->part[i].rigid ? 0 : c->scene->mesh[c->part[i].mesh].shapes;
+    for (int64_t i = 0; i < c->parts; i++) most += c->scene->mesh[c->part[i].mesh].shapes;
     TAKE(&c->arena, c->morph, most);
     for (int64_t i = 0; i < c->parts; i++) {
         const su_scene_mesh *mesh = &c->scene->mesh[c->part[i].mesh];
-        for (int64_t s = 0; s < mesh->shapes && !c->part[i].rigid; s++)
+        for (int64_t s = 0; s < mesh->shapes; s++)
             if (find_morph(c, c->part[i].object, mesh->shape_names[s]) < 0)
                 c->morph[c->K++] = (su_morph_source){mesh->shape_names[s], (int32_t)i, (int32_t)s};
     }
@@ -283,7 +283,7 @@ static su_status gather_sources(su_character *c, su_source_skin *source, su_aren
             for (int k = 0; k < 4 && with_color; k++)
                 c->color[4 * to + k] = mesh->color ? mesh->color[4 * v + k] : 1.0f;
         }
-        for (int64_t s = 0; s < mesh->shapes && !part->rigid; s++) {
+        for (int64_t s = 0; s < mesh->shapes; s++) {
             int64_t k = find_morph(c, part->object, mesh->shape_names[s]);
             for (int64_t v = 0; v < mesh->vertices; v++) {
                 double *offset = source->shape_offsets + 3 * (c->N * k + part->first + v);
