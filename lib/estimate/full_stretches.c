@@ -140,10 +140,10 @@ static su_status play(player *p, const su_full_stretch *s, int threads, float *u
     return SU_OK;
 }
 
-/* Inside a stretch nothing is known but what it begins and ends with. */
+/* Inside a stretch nothing is known but what it begins and ends with; one that the shot begins with begins exact. */
 static void bridge(const su_full_stretch *s, int64_t F, double *estimate)
 {
-    double from = estimate[s->first], to = s->last + 1 < F ? estimate[s->last] : from;
+    double from = s->first > 0 ? estimate[s->first] : 0, to = s->last + 1 < F ? estimate[s->last] : from;
     for (int64_t k = s->first; k <= s->last; k++) {
         double along = s->last > s->first ? (double)(k - s->first) / (double)(s->last - s->first) : 0;
         estimate[k] = (1 - along) * from + along * to;
