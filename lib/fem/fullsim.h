@@ -53,7 +53,8 @@ void su_fullsim_set_solves(su_fullsim *sim, int newton);
 /* As settings.stiffness, from the next step on; beta stays. */
 void su_fullsim_set_stiffness(su_fullsim *sim, double stiffness);
 
-/* At rest in the rig's motion at a frame, as if the shot began there; under relative gravity it hangs, to a hundredth. */
+/* At rest in the rig's motion at a frame, as if the shot began there; under relative gravity it hangs, to a hundredth
+ * of the forces. */
 void su_fullsim_restart(su_fullsim *sim, int64_t frame);
 
 /* Stands at the instant `substep` (0 .. substeps) of the segment that begins at `frame`, with the displacements that
