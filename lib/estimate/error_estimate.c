@@ -13,6 +13,8 @@
 #include "linalg/cholesky.h"
 #include "runtime/subspace/reconstruct.h"
 
+#include <cblas.h>
+#include <lapacke.h>
 #include <math.h>
 #include <omp.h>
 #include <stdlib.h>
@@ -196,10 +198,51 @@ done:
     return status;
 }
 
+/* (3 free) in the root frame to (n,3) turned back. */
+static void turn_back(const estimator *s, const row *at, const double *answer, double *back)
+{
+    for (int64_t v = 0; v < s->in->model->n; v++) {
+        int64_t f = s->body.free_index[v];
+        double R[9];
+        su_quaternion_matrix(at->turn + 4 * v, R);
+        if (f >= 0)
+            su_tmulv3(R, answer + 3 * f, back + 3 * v);
+        else
+            memset(back + 3 * v, 0, 3 * sizeof *back);
+    }
+}
+
+/* What the span has of an answer (3 free) of the full space goes from there into the force on the error in the span,
+ * and into w->answer: stiff flesh that a state stretches lets go of a large force by moving a little, which the span
+ * alone cannot. */
+static su_status into_span(const estimator *s, worker *w, row *at, double *answer, su_error *err)
+{
+    int64_t r = s->motion.basis.r, n = s->in->model->n;
+    double *part = w->answer + r;
+    turn_back(s, at, answer, w->older);
+    for (int64_t i = 0; i < 3 * n; i++) w->older[i] *= s->body.mass[i / 3];
+    su_reduced_motion_project(&s->motion, &w->basis, w->older, part);
+    memcpy(w->matrix, at->frame->mass, (size_t)(r * r) * sizeof(double));
+    if (LAPACKE_dposv(LAPACK_COL_MAJOR, 'L', (lapack_int)r, 1, w->matrix, (lapack_int)r, part, (lapack_int)r) != 0)
+        return su_fail(err, SU_NUMERICS, "the mass of the basis is not definite");
+    for (int64_t k = 0; k < r; k++) w->answer[k] += part[k];
+    cblas_dsymv(CblasColMajor, CblasLower, (int)r, 1, at->frame->stiffness, (int)r, part, 1, 1, at->force, 1);
+    memset(w->older, 0, (size_t)(3 * n) * sizeof *w->older);
+    su_reduced_motion_add(&s->motion, &w->basis, part, w->older);
+    for (int64_t f = 0; f < s->body.free_count; f++) {
+        int64_t v = s->body.free_vertex[f];
+        double R[9], moved[3];
+        su_quaternion_matrix(at->turn + 4 * v, R);
+        su_mulv3(R, w->older + 3 * v, moved);
+        for (int c = 0; c < 3; c++) answer[3 * f + c] -= moved[c];
+    }
+    return SU_OK;
+}
+
 /* column (3 free), a residual that is turned back, becomes -residual - K (its static answer in the span of the basis),
  * root frame; answer: what the full space answers to that. */
-static su_status answer_rest(const estimator *s, worker *w, int64_t instant, const row *at, double *column,
-                             double *answer, su_error *err)
+static su_status answer_rest(const estimator *s, worker *w, int64_t instant, row *at, double *column, double *answer,
+                             su_error *err)
 {
     int64_t r = s->motion.basis.r, n = s->in->model->n, substeps = s->in->settings->substeps;
     SU_TRY(su_reduced_answer(r, at->frame->projected, at->force, w->answer, w->matrix, w->answer + r, err));
@@ -217,7 +260,7 @@ static su_status answer_rest(const estimator *s, worker *w, int64_t instant, con
     su_sparse_multiply(&at->K, w->moved, w->force);
     for (int64_t k = 0; k < 3 * s->body.free_count; k++) column[k] = -column[k] - w->force[k];
     su_turned_solver_solve(w->solver, &at->K, at->turn, 0, STEPS, column, answer);
-    return SU_OK;
+    return into_span(s, w, at, answer, err);
 }
 
 /* Instant j of those of a frame. */
@@ -309,20 +352,6 @@ static double answer_frequency(const estimator *s, const row *at, const double *
         heavy += s->body.mass[s->body.free_vertex[i / 3]] * x[i] * x[i];
     }
     return heavy > 0 && stiff > 0 ? stiff / heavy : INFINITY;
-}
-
-/* (3 free) in the root frame to (n,3) turned back. */
-static void turn_back(const estimator *s, const row *at, const double *answer, double *back)
-{
-    for (int64_t v = 0; v < s->in->model->n; v++) {
-        int64_t f = s->body.free_index[v];
-        double R[9];
-        su_quaternion_matrix(at->turn + 4 * v, R);
-        if (f >= 0)
-            su_tmulv3(R, answer + 3 * f, back + 3 * v);
-        else
-            memset(back + 3 * v, 0, 3 * sizeof *back);
-    }
 }
 
 /* z moves on by steps, as one oscillator that the static answer draws along; the answer changes evenly on the way. */
