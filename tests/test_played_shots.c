@@ -157,7 +157,8 @@ static void play_and_compare(bool turned)
     play(&s, 1, &s.anim, 1000, 1, &played);
     assert_int_equal(played.count, 29);
     su_fullsim *sim = coarse_simulation(&s, true), *direct = coarse_simulation(&s, false);
-    su_fullsim_restart(sim, 0), su_fullsim_restart(direct, 0);
+    assert_int_equal(su_fullsim_restart(sim, 0, NULL), SU_OK);
+    assert_int_equal(su_fullsim_restart(direct, 0, NULL), SU_OK);
     double turn = 0, away = 0, size = 0;
     for (int64_t k = 0; k < played.count; k++) {
         su_fullsim_frame frame;
@@ -210,7 +211,7 @@ static void long_shots_are_played_in_pieces(void **unused)
     int64_t first = 31 / 4;
     su_fullsim *sim = coarse_simulation(&s, true);
     su_fullsim_frame frame;
-    su_fullsim_restart(sim, played.frame[first] - plan.run_in_frames);
+    assert_int_equal(su_fullsim_restart(sim, played.frame[first] - plan.run_in_frames, NULL), SU_OK);
     for (int k = 0; k < plan.run_in_frames; k++) assert_int_equal(su_fullsim_advance(sim, NULL), SU_OK);
     for (int64_t k = first; k < 2 * 31 / 4; k++) {
         su_fullsim_state(sim, &frame);

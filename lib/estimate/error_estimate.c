@@ -212,6 +212,19 @@ static void turn_back(const estimator *s, const row *at, const double *answer, d
     }
 }
 
+/* R_v U^ x for x (r), (3 free) in the root frame, into w->moved. */
+static void turn_span(const estimator *s, worker *w, const row *at, const double *x)
+{
+    memset(w->older, 0, (size_t)(3 * s->in->model->n) * sizeof *w->older);
+    su_reduced_motion_add(&s->motion, &w->basis, x, w->older);
+    for (int64_t f = 0; f < s->body.free_count; f++) {
+        int64_t v = s->body.free_vertex[f];
+        double R[9];
+        su_quaternion_matrix(at->turn + 4 * v, R);
+        su_mulv3(R, w->older + 3 * v, w->moved + 3 * f);
+    }
+}
+
 /* What the span has of an answer (3 free) of the full space goes from there into the force on the error in the span,
  * and into w->answer: stiff flesh that a state stretches lets go of a large force by moving a little, which the span
  * alone cannot. */
@@ -227,15 +240,8 @@ static su_status into_span(const estimator *s, worker *w, row *at, double *answe
         return su_fail(err, SU_NUMERICS, "the mass of the basis is not definite");
     for (int64_t k = 0; k < r; k++) w->answer[k] += part[k];
     cblas_dsymv(CblasColMajor, CblasLower, (int)r, 1, at->frame->stiffness, (int)r, part, 1, 1, at->force, 1);
-    memset(w->older, 0, (size_t)(3 * n) * sizeof *w->older);
-    su_reduced_motion_add(&s->motion, &w->basis, part, w->older);
-    for (int64_t f = 0; f < s->body.free_count; f++) {
-        int64_t v = s->body.free_vertex[f];
-        double R[9], moved[3];
-        su_quaternion_matrix(at->turn + 4 * v, R);
-        su_mulv3(R, w->older + 3 * v, moved);
-        for (int c = 0; c < 3; c++) answer[3 * f + c] -= moved[c];
-    }
+    turn_span(s, w, at, part);
+    for (int64_t k = 0; k < 3 * s->body.free_count; k++) answer[k] -= w->moved[k];
     return SU_OK;
 }
 
@@ -244,17 +250,14 @@ static su_status into_span(const estimator *s, worker *w, row *at, double *answe
 static su_status answer_rest(const estimator *s, worker *w, int64_t instant, row *at, double *column, double *answer,
                              su_error *err)
 {
-    int64_t r = s->motion.basis.r, n = s->in->model->n, substeps = s->in->settings->substeps;
+    int64_t r = s->motion.basis.r, substeps = s->in->settings->substeps;
     SU_TRY(su_reduced_answer(r, at->frame->projected, at->force, w->answer, w->matrix, w->answer + r, err));
-    memset(w->older, 0, (size_t)(3 * n) * sizeof *w->older);
     su_reduced_motion_enter(&s->motion, (instant - 1) / substeps,
                             (double)((instant - 1) % substeps + 1) / (double)substeps, &w->basis);
-    su_reduced_motion_add(&s->motion, &w->basis, w->answer, w->older);
+    turn_span(s, w, at, w->answer);
     for (int64_t f = 0; f < s->body.free_count; f++) {
-        int64_t v = s->body.free_vertex[f];
         double R[9];
-        su_quaternion_matrix(at->turn + 4 * v, R);
-        su_mulv3(R, w->older + 3 * v, w->moved + 3 * f);
+        su_quaternion_matrix(at->turn + 4 * (int64_t)s->body.free_vertex[f], R);
         su_mulv3(R, column + 3 * f, column + 3 * f);
     }
     su_sparse_multiply(&at->K, w->moved, w->force);

@@ -432,17 +432,25 @@ void su_fullsim_set_stiffness(su_fullsim *s, double stiffness)
     s->preconditioned = false;
 }
 
-void su_fullsim_restart(su_fullsim *s, int64_t frame)
+su_status su_fullsim_restart(su_fullsim *s, int64_t frame, su_error *err)
 {
     bool last = frame > 0 && frame + 1 >= su_shot_frames(s->shot);
     int64_t segment = last ? frame - 1 : frame;
     evaluate_instant(s, segment, last ? 1.0 : 0.0, &s->now);
     memset(s->u, 0, (size_t)(3 * s->body.n) * sizeof *s->u);
-    if (s->settings.gravity_mode == SU_GRAVITY_RELATIVE) find_rest(s, RESTART_TOLERANCE, NULL); /* else from u = 0 */
+    if (s->settings.gravity_mode == SU_GRAVITY_RELATIVE) {
+        su_error own = {0};
+        su_status found = find_rest(s, RESTART_TOLERANCE, &own);
+        if (found != SU_OK && found != SU_NUMERICS) {
+            if (err) *err = own;
+            return found;
+        }
+    }
     start_history(s, segment, s->u, s->settings.start == SU_START_MOVING);
     s->frame = frame;
     s->record.energy[1] = elastic_energy(s);
     finish_record(s);
+    return SU_OK;
 }
 
 /* ---- beside another simulation ---- */

@@ -54,8 +54,9 @@ void su_fullsim_set_solves(su_fullsim *sim, int newton);
 void su_fullsim_set_stiffness(su_fullsim *sim, double stiffness);
 
 /* At rest in the rig's motion at a frame, as if the shot began there; under relative gravity it hangs, to a hundredth
- * of the forces. */
-void su_fullsim_restart(su_fullsim *sim, int64_t frame);
+ * of the forces, and
+ * begins at u = 0 where no equilibrium is found. */
+su_status su_fullsim_restart(su_fullsim *sim, int64_t frame, su_error *err);
 
 /* Stands at the instant `substep` (0 .. substeps) of the segment that begins at `frame`, with the displacements that
  * another simulation has there and one substep earlier. Both (n,3) are turned back to the neutral pose, R_v' u, m;

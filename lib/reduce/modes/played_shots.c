@@ -147,7 +147,7 @@ static su_status play_stretch(stage *s, const stretch *which, su_played_shots *o
     int64_t start = which->first > which->before ? which->first - which->before : 0, k = which->at, n = s->play->tet->n;
     su_fullsim_set_solves(s->sim, (int)(which->exact ? plan->exact_solves : plan->shape_solves));
     su_fullsim_set_stiffness(s->sim, which->soft ? plan->soft_stiffness : 1);
-    su_fullsim_restart(s->sim, start);
+    SU_TRY(su_fullsim_restart(s->sim, start, err));
     for (int64_t f = start + 1; f < which->first + which->count; f++) {
         if (su_progress_stopped(s->play->progress)) return su_fail(err, SU_AGAIN, "stopped");
         SU_TRY(su_fullsim_advance(s->sim, err));
