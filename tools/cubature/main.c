@@ -419,7 +419,7 @@ int main(int argc, char **argv)
     const su_program program = {
         .name = "supple-cubature",
         .summary = "train the few tets and vertices that stand for all, and write the model",
-        .usage = "TET POSES FIT... BASIS [--shots ANIM...] -o MODEL",
+        .usage = "TET POSES FIT... BASIS [--shots ANIM...] -o MODEL, or --flesh TET POSES FIT -o MODEL",
         .description = "Chooses one set of tets whose weighted forces stand for those of all, and vertices that "
                        "reproduce inertial forces. "
                        "With one basis for all poses the tets are trained on the states that it was made from (--shots "
