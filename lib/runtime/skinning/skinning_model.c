@@ -42,6 +42,60 @@ static void add_products(int64_t count, int64_t stride, const double *a, const d
         }
 }
 
+/* A function is spanned by those before it where less than this share of its norm in the mass (squared) is its own. */
+#define SPANNED 1e-8
+
+static double dot(int64_t n, const double *a, const double *b)
+{
+    double sum = 0;
+    for (int64_t k = 0; k < n; k++) sum += a[k] * b[k];
+    return sum;
+}
+
+/* T out of M (rows,rows) of eq. 28's phi, by Gram and Schmidt: of the functions that are left. MT (rows,rows): room for
+ * M times them. */
+static void orthonormalize(su_skinning_model *m, const double *M, double *MT)
+{
+    int64_t n = m->rows;
+    m->K = 0;
+    for (int64_t i = 0; i < n; i++) {
+        double *row = m->T + m->K * n, norm = M[i * n + i];
+        memset(row, 0, (size_t)n * sizeof *row);
+        row[i] = 1;
+        for (int turn = 0; turn < 2; turn++) /* twice, against rounding */
+            for (int64_t k = 0; k < m->K; k++) {
+                const double *other = m->T + k * n;
+                double product = dot(n, row, MT + k * n);
+                for (int64_t b = 0; b <= i; b++) row[b] -= product * other[b];
+            }
+        double *times = MT + m->K * n, square;
+        for (int64_t a = 0; a < n; a++) times[a] = dot(i + 1, M + a * n, row);
+        square = dot(n, row, times);
+        if (!(square > SPANNED * norm)) continue;
+        for (int64_t b = 0; b < n; b++) row[b] /= sqrt(square), times[b] /= sqrt(square);
+        m->K++;
+    }
+    m->stride = (m->K + 7) / 8 * 8;
+}
+
+void su_skinning_transform(const su_skinning_model *m, int64_t columns, const double *in, double *out)
+{
+    for (int64_t c = 0; c < columns; c++)
+        for (int64_t k = 0; k < m->stride; k++) {
+            double sum = 0;
+            for (int64_t a = 0; k < m->K && a < m->rows; a++) sum += m->T[k * m->rows + a] * in[c * m->rows + a];
+            out[c * m->stride + k] = sum;
+        }
+}
+
+void su_skinning_to_file(const su_skinning_model *m, const double *Z, double *out)
+{
+    memset(out, 0, (size_t)(3 * m->rows) * sizeof *out);
+    for (int64_t k = 0; k < m->K; k++)
+        for (int64_t a = 0; a < m->rows; a++)
+            for (int i = 0; i < 3; i++) out[3 * a + i] += m->T[k * m->rows + a] * Z[i * m->stride + k];
+}
+
 static void make_symmetric(int64_t stride, double *B)
 {
     for (int64_t i = 0; i < stride; i++)
@@ -77,7 +131,7 @@ static void take_tets(su_skinning_model *m, const double *phi, double *mean, dou
     }
 }
 
-/* A in lanes, rounded; what the clusters have of the stiffness taken out of the remainder. */
+/* A in lanes; what the clusters have of the stiffness taken out of the remainder, which stays semidefinite. */
 static void take_clusters(su_skinning_model *m, double *mean)
 {
     memcpy(m->remainder, m->stiffness, (size_t)(m->stride * m->stride) * sizeof *m->remainder);
@@ -85,9 +139,8 @@ static void take_clusters(su_skinning_model *m, double *mean)
         for (int d = 0; d < 3; d++) {
             double *row = mean + (3 * c + d) * m->stride;
             for (int64_t k = 0; k < m->K; k++) {
-                float *a = m->A + ((c / 8 * m->K + k) * 3 + d) * 8 + c % 8;
-                *a = (float)(row[k] / m->vmu[c]);
-                row[k] = (double)*a;
+                row[k] /= m->vmu[c];
+                m->A[((c / 8 * m->K + k) * 3 + d) * 8 + c % 8] = (float)row[k];
             }
             add_products(1, m->stride, row, row, -2 * m->vmu[c], m->remainder);
         }
@@ -107,11 +160,11 @@ su_status su_skinning_model_create(const su_model *source, su_skinning_model *ou
 {
     su_status status;
     const su_kernel_set *set;
-    double *phi = NULL, *mean = NULL, *stiff = NULL;
+    double *phi = NULL, *mean = NULL, *stiff = NULL, *mass = NULL;
     const char *material = json_string_value(json_object_get(source->file.meta, "material"));
     const char *rest = json_string_value(json_object_get(source->file.meta, "rest"));
     int law = material ? su_material_from_name(material) : SU_COROTATIONAL;
-    *out = (su_skinning_model){.source = source, .k = source->k, .K = 4 * source->k};
+    *out = (su_skinning_model){.source = source, .rows = 4 * source->k};
     su_skinning_model *m = out;
     SU_GO(su_kernel_set_find(&set, err));
     m->kernels = &set->clusters, m->linear = &set->step;
@@ -121,43 +174,53 @@ su_status su_skinning_model_create(const su_model *source, su_skinning_model *ou
     }
     m->material = (su_material)law;
     m->neutral_rest = rest && strcmp(rest, "neutral") == 0;
-    m->stride = (m->K + 7) / 8 * 8;
     for (int64_t i = 0; i < source->c; i++)
         if (source->cluster[i] >= m->clusters) m->clusters = source->cluster[i] + 1;
     m->panels = (m->clusters + 7) / 8;
     m->frame = su_skinning_frame_of(source), m->diagonal = 2 * m->frame.length;
     SU_GO(check_materials(source, err));
-    int64_t square = m->stride * m->stride;
+    int64_t rows = m->rows, most = (rows + 7) / 8 * 8, square = most * most;
 #define TAKE(field, count) (m->field = su_arena_alloc(&m->arena, count, sizeof *m->field))
-    if (!TAKE(A, 24 * m->panels * m->K) || !TAKE(vmu, 8 * m->panels) || !TAKE(vlambda, 8 * m->panels) ||
-        !TAKE(mass, square) || !TAKE(stiffness, square) || !TAKE(remainder, square) || !TAKE(weight, m->stride) ||
+    if (!TAKE(A, 24 * m->panels * rows) || !TAKE(vmu, 8 * m->panels) || !TAKE(vlambda, 8 * m->panels) ||
+        !TAKE(T, rows * rows) || !TAKE(stiffness, square) || !TAKE(remainder, square) || !TAKE(weight, most) ||
         !TAKE(vertex_mass, source->n) || !TAKE(tet_gradient, 12 * source->t) || !TAKE(tet_vmu, source->t)) {
         status = su_fail(err, SU_AGAIN, "not enough memory for the model");
         goto done;
     }
 #undef TAKE
-    SU_GO(SU_ALLOC(&phi, source->n * m->stride, "model", err));
-    SU_GO(SU_ALLOC(&stiff, source->n * m->stride, "model", err));
-    SU_GO(SU_ALLOC(&mean, 3 * m->clusters * m->stride, "clusters", err));
+    SU_GO(SU_ALLOC(&mass, 2 * rows * rows + rows, "model", err));
+    SU_GO(SU_ALLOC(&phi, source->n * most, "model", err));
+    SU_GO(SU_ALLOC(&stiff, source->n * most, "model", err));
+    SU_GO(SU_ALLOC(&mean, 3 * m->clusters * most, "clusters", err));
     for (int64_t e = 0; e < source->t; e++)
         for (int c = 0; c < 4; c++)
             m->vertex_mass[source->tets[4 * e + c]] +=
                 0.25 * source->density[e] * su_tet_volume(source->vertices, source->tets + 4 * e);
+    double *row = mass + 2 * rows * rows;
     for (int64_t v = 0; v < source->n; v++) {
-        double *row = phi + v * m->stride;
         su_skinning_row(source, &m->frame, v, row);
-        for (int64_t k = 0; k < m->K; k++) m->weight[k] += m->vertex_mass[v] * row[k];
-        add_products(1, m->stride, row, row, m->vertex_mass[v], m->mass);
+        add_products(1, rows, row, row, m->vertex_mass[v], mass);
         m->total_mass += m->vertex_mass[v];
+    }
+    orthonormalize(m, mass, mass + rows * rows);
+    if (m->K == 0) {
+        status = su_fail(err, SU_INPUT, "the skinning modes move nothing");
+        goto done;
+    }
+    for (int64_t v = 0; v < source->n; v++) {
+        double *to = phi + v * m->stride;
+        su_skinning_row(source, &m->frame, v, row);
+        su_skinning_transform(m, 1, row, to);
+        for (int64_t k = 0; k < m->K; k++) m->weight[k] += m->vertex_mass[v] * to[k];
     }
     take_tets(m, phi, mean, stiff);
     add_products(source->n, m->stride, phi, stiff, 1, m->stiffness);
     make_symmetric(m->stride, m->stiffness);
     take_clusters(m, mean);
-    m->bytes =
-        (24 * m->panels * m->K) * (int64_t)sizeof(float) + (16 * m->panels + 3 * square) * (int64_t)sizeof(double);
+    m->bytes = (24 * m->panels * m->K) * (int64_t)sizeof(float) +
+               (16 * m->panels + 3 * m->stride * m->stride) * (int64_t)sizeof(double);
 done:
-    free(phi), free(mean), free(stiff);
+    free(phi), free(mean), free(stiff), free(mass);
     if (status != SU_OK) su_skinning_model_free(out);
     return status;
 }

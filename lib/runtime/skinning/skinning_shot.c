@@ -28,12 +28,13 @@ typedef struct work {
     su_rotation_field *field;
     double *skin, *x, *turn, *force; /* (nbar,3), (n,3), (n,4), (n,3) */
     double *p, *w, *lanes;           /* (s), (m), (panels,9,8) */
+    double *sums;                    /* (9,rows) */
 } work;
 
 static void work_free(work *w)
 {
     su_rotation_field_free(w->field);
-    free(w->skin), free(w->x), free(w->turn), free(w->force), free(w->p), free(w->w), free(w->lanes);
+    free(w->skin), free(w->x), free(w->turn), free(w->force), free(w->p), free(w->w), free(w->lanes), free(w->sums);
 }
 
 static su_status work_create(const su_skinning_shot *of, work *w, su_error *err)
@@ -47,7 +48,8 @@ static su_status work_create(const su_skinning_shot *of, work *w, su_error *err)
     SU_TRY(SU_ALLOC(&w->force, 3 * source->n, "frames", err));
     SU_TRY(SU_ALLOC(&w->p, source->s, "frames", err));
     SU_TRY(SU_ALLOC(&w->w, source->m, "frames", err));
-    return SU_ALLOC(&w->lanes, 72 * of->model->panels, "frames", err);
+    SU_TRY(SU_ALLOC(&w->sums, 9 * of->model->rows, "frames", err));
+    return SU_ALLOC(&w->lanes, 72 * of->model->panels + 3 * of->model->stride, "frames", err);
 }
 
 void su_skinning_shot_free(su_skinning_shot *of)
@@ -101,7 +103,7 @@ static void cluster_means(const su_skinning_shot *of, work *own, double *N)
         for (int a = 0; a < 9; a += 4) N[su_strain_at(c) + 8 * a] = 1;
 }
 
-/* to (3,stride) += phi y' of a vertex */
+/* to (3,rows) += phi y' of a vertex, as files have phi */
 static void add_vertex(const su_skinning_model *m, int64_t vertex, const double y[3], double *to)
 {
     const su_model *source = m->source;
@@ -109,7 +111,7 @@ static void add_vertex(const su_skinning_model *m, int64_t vertex, const double 
     double affine[4];
     su_skinning_affine(source, &m->frame, vertex, affine);
     for (int i = 0; i < 3; i++) {
-        double *row = to + i * m->stride, a[4];
+        double *row = to + i * m->rows, a[4];
         for (int c = 0; c < 4; c++) a[c] = y[i] * affine[c];
         for (int64_t b = 0; b < source->k; b++)
             for (int c = 0; c < 4; c++) row[4 * b + c] += w[b] * a[c];
@@ -120,28 +122,29 @@ static void fill_frame(const su_skinning_shot *of, int64_t frame, work *own, dou
 {
     const su_skinning_model *m = of->model;
     const su_model *source = m->source;
-    double Q[9], c[3], *N = out, *rig = N + 72 * m->panels, *carried = rig + 3 * m->stride,
-                       *strain = carried + 3 * m->stride;
+    double Q[9], c[3], *N = out, *sums = own->sums;
+    int parts = m->neutral_rest ? 3 : 2;
     bool turned = !m->neutral_rest || su_norm3(of->carried) > 0;
     rest_at(of, frame, 0, own->p, own->w, own->skin, own->x, Q, c);
     if (turned) su_rotation_field_evaluate(own->field, own->x, own->turn, 1);
     cluster_means(of, own, N);
-    memset(rig, 0, (size_t)(of->width - 72 * m->panels) * sizeof *rig);
+    memset(sums, 0, (size_t)(9 * m->rows) * sizeof *sums);
     for (int64_t v = 0; v < source->n; v++) {
         double y[3], mass = m->vertex_mass[v];
         for (int d = 0; d < 3; d++) y[d] = mass * own->x[3 * v + d];
-        add_vertex(m, v, y, rig);
+        add_vertex(m, v, y, sums);
         if (su_norm3(of->carried) > 0) {
             su_turn_vectors(1, own->turn + 4 * v, of->carried, y);
             for (int d = 0; d < 3; d++) y[d] *= mass;
-            add_vertex(m, v, y, carried);
+            add_vertex(m, v, y, sums + 3 * m->rows);
         }
-        if (m->neutral_rest) add_vertex(m, v, own->force + 3 * v, strain);
+        if (m->neutral_rest) add_vertex(m, v, own->force + 3 * v, sums + 6 * m->rows);
     }
+    su_skinning_transform(m, 3 * parts, sums, N + 72 * m->panels);
     if (!m->neutral_rest) return;
     for (int64_t k = 0; k < 8 * m->panels; k++)
         for (int a = 0; a < 9; a++) own->lanes[su_strain_at(k) + 8 * a] = 2 * m->vmu[k] * N[su_strain_at(k) + 8 * a];
-    double *within = own->force; /* no longer needed; room for 3 stride */
+    double *within = own->lanes + 72 * m->panels, *strain = N + 72 * m->panels + 6 * m->stride;
     m->kernels->gather(m->panels, m->K, m->stride, m->A, own->lanes, within);
     for (int64_t k = 0; k < 3 * m->stride; k++) strain[k] -= within[k];
 }

@@ -149,7 +149,7 @@ done:
 
 static void finish_frame(su_skinning_simulation *s, su_sim *out, bool began)
 {
-    int64_t k = s->done, r = 3 * s->model->K;
+    int64_t k = s->done, r = 3 * s->model->rows;
     su_gravity gravity = su_sim_gravity(&s->settings, s->to.Q);
     su_skinning_coordinates(s->stepper, out->q + k * r, out->qdot ? out->qdot + k * r : NULL);
     if (out->qdot && began) memset(out->qdot + k * r, 0, (size_t)r * sizeof *out->qdot);

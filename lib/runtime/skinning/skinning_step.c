@@ -100,13 +100,6 @@ static void rig_momentum(const su_skinning_stepper *s, const su_skinning_instant
         for (int64_t k = 0; k < m->K; k++) out[i * m->stride + k] += m->weight[k] * at->c[i];
 }
 
-/* out += factor M_phi Z */
-static void add_mass(su_skinning_stepper *s, double factor, const double *Z, double *out)
-{
-    s->model->kernels->triple(s->model->stride, s->model->mass, Z, s->column);
-    for (int64_t k = 0; k < width(s); k++) out[k] += factor * s->column[k];
-}
-
 /* ---- the problem ---- */
 
 /* Stress (V P, J) of clusters at F with their rotations R; returns the energy. */
@@ -134,7 +127,7 @@ static double respond_at(const su_skinning_model *m, const double *F, double *R,
     return respond(m, F, R, S);
 }
 
-/* Entries of Z by rows, as q has them, and back. */
+/* Entries of Z by rows, as load points have them, and back. */
 static void flatten(const su_skinning_model *m, const double *Z, double *q)
 {
     for (int64_t k = 0; k < m->K; k++)
@@ -169,11 +162,10 @@ static const double *inverse_of(su_skinning_stepper *s, double mass, double stif
     inverse *to = s->inverses + s->newest;
     to->mass = mass, to->stiff = stiff;
     double *A = s->Qm, largest = 0, *diagonal = s->column; /* Qm is made after this */
-    for (int64_t i = 0; i < m->K; i++)
-        largest = fmax(largest, mass * m->mass[i * n + i] + stiff * m->stiffness[i * n + i]);
+    for (int64_t i = 0; i < m->K; i++) largest = fmax(largest, mass + stiff * m->stiffness[i * n + i]);
     for (size_t ridge = 0; ridge < sizeof ridges / sizeof *ridges; ridge++) {
-        for (int64_t i = 0; i < n * n; i++) A[i] = mass * m->mass[i] + stiff * m->stiffness[i];
-        for (int64_t i = 0; i < n; i++) A[i * n + i] += i < m->K ? ridges[ridge] * largest : 1;
+        for (int64_t i = 0; i < n * n; i++) A[i] = stiff * m->stiffness[i];
+        for (int64_t i = 0; i < n; i++) A[i * n + i] += i < m->K ? mass + ridges[ridge] * largest : 1;
         if (m->linear->cholesky(n, n, A, diagonal)) break;
     }
     for (int64_t i = 0; i < n; i++) {
@@ -215,7 +207,7 @@ static void factor_contacts(su_skinning_stepper *s, double mass, double stiff)
         for (int64_t j = i; j < m->K; j++)
             for (int c = 0; c < 3; c++)
                 s->flat_A[(3 * i + c) * s->lead + 3 * j + c] +=
-                    mass * m->mass[i * m->stride + j] + stiff * m->stiffness[i * m->stride + j];
+                    (i == j ? mass : 0) + stiff * m->stiffness[i * m->stride + j];
     for (int64_t i = r; i < s->lead; i++) s->flat_A[i * s->lead + i] = 1;
     if (!m->linear->cholesky(s->lead, s->lead, s->flat_A, s->flat_inverse)) s->near = 0;
 }
@@ -303,13 +295,6 @@ static double search(su_skinning_stepper *s, bool sure)
     return step;
 }
 
-/* |x| in the mass. */
-static double mass_norm(su_skinning_stepper *s, const double *x)
-{
-    s->model->kernels->triple(s->model->stride, s->model->mass, x, s->column);
-    return sqrt(fmax(su_dot(width(s), x, s->column), 0));
-}
-
 /* Minimizes from z; the number of iterations, or -1 where something is not finite. *ended: to the tolerance. */
 static int minimize(su_skinning_stepper *s, double mass, double stiff, int most, double tolerance, bool *ended)
 {
@@ -351,8 +336,8 @@ static int minimize(su_skinning_stepper *s, double mass, double stiff, int most,
         if (!isfinite(s->energy)) return -1;
         remember(s, step);
         if (tolerance <= 0) continue;
-        moved = step * mass_norm(s, s->d);
-        if (moved <= tolerance * fmax(mass_norm(s, s->z), least)) {
+        moved = step * su_norm(width(s), s->d);
+        if (moved <= tolerance * fmax(su_norm(width(s), s->z), least)) {
             *ended = true;
             break;
         }
@@ -390,7 +375,8 @@ static void pose_problem(su_skinning_stepper *s, const su_skinning_instant *at, 
 {
     const su_skinning_model *m = s->model;
     s->B = inverse_of(s, mass, stiff);
-    for (int64_t i = 0; i < m->stride * m->stride; i++) s->Qm[i] = mass * m->mass[i] + stiff * m->remainder[i];
+    for (int64_t i = 0; i < m->stride * m->stride; i++) s->Qm[i] = stiff * m->remainder[i];
+    for (int64_t i = 0; i < m->K; i++) s->Qm[i * (m->stride + 1)] += mass;
     s->s = stiff, s->N = at->N;
     turn_lanes(m->panels, at->turn, false, s->now.rotation, s->R);
     memset(s->b, 0, bytes(s));
@@ -406,7 +392,7 @@ static void keep(su_skinning_stepper *s, const su_skinning_instant *at, double h
     swap = now->before, now->before = now->Z, now->Z = swap;
     turn(m->stride, at->Q, false, s->z, now->Z);
     rig_momentum(s, at, now->momentum);
-    add_mass(s, 1, now->Z, now->momentum);
+    for (int64_t k = 0; k < width(s); k++) now->momentum[k] += now->Z[k];
     turn_lanes(m->panels, at->turn, true, s->R, now->rotation);
     if (s->settings.beta > 0) {
         respond(m, s->F, s->R, s->S);
@@ -441,7 +427,7 @@ bool su_skinning_advance(su_skinning_stepper *s, const su_skinning_instant *at, 
         for (int64_t k = 0; k < m->K; k++) s->g[i * m->stride + k] -= m->weight[k] * at->c[i];
     turn(m->stride, at->Q, true, s->g, s->trial);
     for (int64_t k = 0; k < n; k++) s->b[k] = (s->trial[k] - at->rig[k]) / (h * h) - set->stiffness * at->strain[k];
-    if (alpha > 0) add_mass(s, alpha / h, s->z, s->b);
+    for (int64_t k = 0; k < n; k++) s->b[k] += alpha / h * s->z[k];
     if (ratio > 0) { /* the elastic forces of before, turned along */
         turn_lanes(m->panels, at->turn, false, now->stress, s->S);
         if (m->neutral_rest) {
@@ -488,13 +474,10 @@ void su_skinning_rest(su_skinning_stepper *s, const su_skinning_instant *at)
 bool su_skinning_settle(su_skinning_stepper *s, const su_skinning_instant *at, const su_gravity *gravity)
 {
     const su_skinning_model *m = s->model;
-    double stiff = s->settings.stiffness, largest = 0, weight = 0;
+    double stiff = s->settings.stiffness, largest = 0;
     bool ended;
-    for (int64_t i = 0; i < m->K; i++) {
-        largest = fmax(largest, m->stiffness[i * (m->stride + 1)]);
-        weight = fmax(weight, m->mass[i * (m->stride + 1)]);
-    }
-    double mass = STATIC_MASS * stiff * largest / fmax(weight, 1e-300);
+    for (int64_t i = 0; i < m->K; i++) largest = fmax(largest, m->stiffness[i * (m->stride + 1)]);
+    double mass = STATIC_MASS * stiff * largest;
     pose_problem(s, at, mass, stiff);
     for (int64_t i = 0; i < m->stride * m->stride; i++) s->Qm[i] = stiff * m->remainder[i];
     turn(m->stride, at->Q, true, s->now.Z, s->z);
@@ -552,12 +535,12 @@ void su_skinning_coordinates(const su_skinning_stepper *s, double *q, double *qd
 {
     const su_skinning_model *m = s->model;
     turn(m->stride, s->now.Q, true, s->now.Z, s->trial);
-    flatten(m, s->trial, q);
+    su_skinning_to_file(m, s->trial, q);
     if (!qdot) return;
     for (int64_t k = 0; k < width(s); k++)
         s->column[k] = s->now.h > 0 ? (s->now.Z[k] - s->now.before[k]) / s->now.h : 0;
     turn(m->stride, s->now.Q, true, s->column, s->trial);
-    flatten(m, s->trial, qdot);
+    su_skinning_to_file(m, s->trial, qdot);
 }
 
 void su_skinning_energy(su_skinning_stepper *s, const su_skinning_instant *at, const su_gravity *gravity,
@@ -574,9 +557,8 @@ void su_skinning_energy(su_skinning_stepper *s, const su_skinning_instant *at, c
     if (s->now.h > 0) { /* its own and that of the coupling with the rig: V . dZ - |dZ|^2 / 2 */
         double *rate = s->d;
         for (int64_t k = 0; k < n; k++) rate[k] = (s->now.Z[k] - s->now.before[k]) / s->now.h;
-        for (int64_t k = 0; k < n; k++) kinetic += (s->now.momentum[k] - s->now.older[k]) / s->now.h * rate[k];
-        m->kernels->triple(m->stride, m->mass, rate, s->column);
-        kinetic -= 0.5 * su_dot(n, rate, s->column);
+        for (int64_t k = 0; k < n; k++)
+            kinetic += ((s->now.momentum[k] - s->now.older[k]) / s->now.h - 0.5 * rate[k]) * rate[k];
     }
     memset(s->b, 0, bytes(s));
     add_gravity(s, at, gravity, 1, s->b);
@@ -598,7 +580,7 @@ static void instant_frame(const void *instant, double Q[9], double c[3])
 static void add_force(void *self, const void *instant, int64_t point, double factor, const double f[3], double *out)
 {
     const su_skinning_stepper *s = self;
-    const double *phi = s->carrier + point * s->model->K;
+    const double *phi = s->carrier + point * s->model->stride;
     (void)instant;
     for (int64_t k = 0; k < s->model->K; k++)
         for (int i = 0; i < 3; i++) out[3 * k + i] += factor * phi[k] * f[i];
@@ -608,7 +590,7 @@ static void add_displacement(void *self, const void *instant, const double *stat
                              double u[3])
 {
     const su_skinning_stepper *s = self;
-    const double *phi = s->carrier + point * s->model->K;
+    const double *phi = s->carrier + point * s->model->stride;
     (void)instant;
     for (int i = 0; i < 3; i++) u[i] += factor * su_dot(s->model->K, phi, state + i * s->model->stride);
 }
@@ -620,13 +602,15 @@ static su_status take_loads(su_skinning_stepper *s, const su_external *external,
     int64_t points = external->points;
     SU_TRY(su_loads_create(external, source->embed_tet, source->embed_bary, source->tets, &s->loads, err));
     s->point = su_arena_alloc(&s->arena, 4 * points, sizeof *s->point);
-    s->carrier = su_arena_alloc(&s->arena, 4 * points * m->K, sizeof *s->carrier);
+    double *row = su_arena_alloc(&s->arena, m->rows, sizeof *row);
+    s->carrier = su_arena_alloc(&s->arena, 4 * points * m->stride, sizeof *s->carrier);
     s->flat_A = su_arena_alloc(&s->arena, s->lead * s->lead, sizeof *s->flat_A);
-    if (!s->point || !s->carrier || !s->flat_A)
+    if (!row || !s->point || !s->carrier || !s->flat_A)
         return su_fail(err, SU_AGAIN, "not enough memory for the contact points");
     for (int64_t k = 0; k < 4 * points; k++) {
         s->point[k] = (int32_t)k;
-        su_skinning_row(source, &m->frame, s->loads.corner[k], s->carrier + k * m->K);
+        su_skinning_row(source, &m->frame, s->loads.corner[k], row);
+        su_skinning_transform(m, 1, row, s->carrier + k * m->stride);
     }
     su_subspace parts = {.self = s,
                          .r = 3 * m->K,
