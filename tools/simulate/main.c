@@ -527,7 +527,10 @@ static su_status load_full(su_tool *tool, job *j)
     if (set->estimate.count == 0) return SU_OK;
     if (set->estimate.count != 2) return su_fail(err, SU_USAGE, "--estimate wants two files, TET and FIT");
     if (j->interpolation == SU_LINEAR || j->skinned) {
-        su_warn(tool, "no estimate of the error for %s", j->skinned ? "skinning modes" : "linear interpolation");
+        if (j->skinned)
+            su_note(tool, "there is no estimate of the error for skinning modes");
+        else
+            su_warn(tool, "no estimate of the error for linear interpolation");
         return SU_OK;
     }
     j->estimated = true;
