@@ -147,6 +147,43 @@ static void take_clusters(su_skinning_model *m, double *mean)
     make_symmetric(m->stride, m->remainder);
 }
 
+/* Which vertices a cluster has, each once, with a quarter of V mu of each of its tets there. */
+static su_status take_parts(su_skinning_model *m, su_error *err)
+{
+    const su_model *source = m->source;
+    int64_t *first = NULL, total = 0;
+    int32_t *tets = NULL, *slot = NULL;
+    su_status status;
+    SU_GO(SU_ALLOC(&first, m->clusters + 1, "clusters", err));
+    SU_GO(SU_ALLOC(&tets, source->c, "clusters", err));
+    SU_GO(SU_ALLOC(&slot, source->n, "clusters", err));
+    for (int64_t i = 0; i < source->c; i++) first[source->cluster[i] + 1]++;
+    for (int64_t c = 0; c < m->clusters; c++) first[c + 1] += first[c];
+    for (int64_t i = source->c - 1; i >= 0; i--) tets[--first[source->cluster[i] + 1]] = source->cubature_tets[i];
+    m->part_start = su_arena_alloc(&m->arena, m->clusters + 1, sizeof *m->part_start);
+    m->part_vertex = su_arena_alloc(&m->arena, 4 * source->c, sizeof *m->part_vertex);
+    m->part_share = su_arena_alloc(&m->arena, 4 * source->c, sizeof *m->part_share);
+    if (m->arena.failed) {
+        status = su_fail(err, SU_AGAIN, "not enough memory for the clusters");
+        goto done;
+    }
+    for (int64_t v = 0; v < source->n; v++) slot[v] = -1;
+    for (int64_t c = 0; c < m->clusters; c++) {
+        int64_t end = c + 1 < m->clusters ? first[c + 2] : source->c;
+        m->part_start[c] = total;
+        for (int64_t i = first[c + 1]; i < end; i++)
+            for (int k = 0; k < 4; k++) {
+                int32_t e = tets[i], v = source->tets[4 * (int64_t)e + k];
+                if (slot[v] < m->part_start[c]) m->part_vertex[slot[v] = (int32_t)total++] = v;
+                m->part_share[slot[v]] += 0.25 * m->tet_vmu[e] / m->vmu[c];
+            }
+    }
+    m->part_start[m->clusters] = total;
+done:
+    free(first), free(tets), free(slot);
+    return status;
+}
+
 static su_status check_materials(const su_model *source, su_error *err)
 {
     for (int64_t i = 0; i < source->c; i++)
@@ -217,6 +254,7 @@ su_status su_skinning_model_create(const su_model *source, su_skinning_model *ou
     add_products(source->n, m->stride, phi, stiff, 1, m->stiffness);
     make_symmetric(m->stride, m->stiffness);
     take_clusters(m, mean);
+    SU_GO(take_parts(m, err));
     m->bytes = (24 * m->panels * m->K) * (int64_t)sizeof(float) +
                (16 * m->panels + 3 * m->stride * m->stride) * (int64_t)sizeof(double);
 done:

@@ -35,6 +35,9 @@ typedef struct su_skinning_model {
     double *vertex_mass;   /* (n) kg */
     double *tet_gradient;  /* (t,4,3) of the shape functions, 1/m */
     double *tet_vmu;       /* (t) V mu, J */
+    int64_t *part_start;   /* (clusters + 1) into the next two */
+    int32_t *part_vertex;  /* vertices of each cluster, */
+    double *part_share;    /* and their share of its V mu; those of a cluster sum to 1 */
     int64_t bytes;
     su_arena arena;
 } su_skinning_model;

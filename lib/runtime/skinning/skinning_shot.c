@@ -20,6 +20,7 @@ struct su_skinning_shot {
     int64_t width;     /* of a frame: N, P, carried, and strain where the rest is neutral */
     double *frames;    /* (F,width) */
     double *second;    /* (F,width) of their splines */
+    double *p;         /* (s) scratch */
     su_arena arena;
 };
 
@@ -69,8 +70,22 @@ static void rest_at(const su_skinning_shot *of, int64_t frame, double fraction, 
     su_rest_shape_evaluate(&of->shape, of->shape.n, NULL, skin, w, x);
 }
 
-/* Means over the clusters of R_e, or of F_e, whose forces 2 V mu F_e on vertices then stand in own->force. */
-static void cluster_means(const su_skinning_shot *of, work *own, double *N)
+/* Means over the clusters of R_v. */
+static void mean_rotations(const su_skinning_shot *of, work *own, double *N)
+{
+    const su_skinning_model *m = of->model;
+    for (int64_t c = 0; c < m->clusters; c++) {
+        double mean[9] = {0}, R[9];
+        for (int64_t k = m->part_start[c]; k < m->part_start[c + 1]; k++) {
+            su_quaternion_matrix(own->turn + 4 * (int64_t)m->part_vertex[k], R);
+            for (int a = 0; a < 9; a++) mean[a] += m->part_share[k] * R[a];
+        }
+        for (int a = 0; a < 9; a++) N[su_strain_at(c) + 8 * a] = mean[a];
+    }
+}
+
+/* Means of the rig's own F_e, whose forces 2 V mu F_e on vertices then stand in own->force. */
+static void mean_gradients(const su_skinning_shot *of, work *own, double *N)
 {
     const su_skinning_model *m = of->model;
     const su_model *source = m->source;
@@ -79,28 +94,16 @@ static void cluster_means(const su_skinning_shot *of, work *own, double *N)
     for (int64_t i = 0; i < source->c; i++) {
         int64_t e = source->cubature_tets[i], c = source->cluster[i];
         const int32_t *tet = source->tets + 4 * e;
-        const double *b = m->tet_gradient + 12 * e, *quaternions[4];
-        double F[9], vmu = m->tet_vmu[e];
-        if (m->neutral_rest) {
-            for (int row = 0; row < 3; row++)
-                for (int d = 0; d < 3; d++) {
-                    F[3 * row + d] = 0;
-                    for (int k = 0; k < 4; k++) F[3 * row + d] += own->x[3 * (int64_t)tet[k] + row] * b[3 * k + d];
-                }
-            for (int k = 0; k < 4; k++) {
-                double f[3];
-                su_mulv3(F, b + 3 * k, f);
-                for (int d = 0; d < 3; d++) own->force[3 * (int64_t)tet[k] + d] += 2 * vmu * f[d];
-            }
-        } else {
-            for (int k = 0; k < 4; k++) quaternions[k] = own->turn + 4 * (int64_t)tet[k];
-            su_mean_rotation(quaternions, F);
+        const double *b = m->tet_gradient + 12 * e;
+        double F[9] = {0}, f[3], vmu = m->tet_vmu[e], *to = N + su_strain_at(c), share = vmu / m->vmu[c];
+        for (int k = 0; k < 4; k++)
+            for (int a = 0; a < 9; a++) F[a] += own->x[3 * (int64_t)tet[k] + a / 3] * b[3 * k + a % 3];
+        for (int k = 0; k < 4; k++) {
+            su_mulv3(F, b + 3 * k, f);
+            for (int d = 0; d < 3; d++) own->force[3 * (int64_t)tet[k] + d] += 2 * vmu * f[d];
         }
-        double *to = N + su_strain_at(c), share = vmu / m->vmu[c];
         for (int a = 0; a < 9; a++) to[8 * a] += share * F[a];
     }
-    for (int64_t c = m->clusters; c < 8 * m->panels; c++)
-        for (int a = 0; a < 9; a += 4) N[su_strain_at(c) + 8 * a] = 1;
 }
 
 /* to (3,rows) += phi y' of a vertex, as files have phi */
@@ -127,7 +130,12 @@ static void fill_frame(const su_skinning_shot *of, int64_t frame, work *own, dou
     bool turned = !m->neutral_rest || su_norm3(of->carried) > 0;
     rest_at(of, frame, 0, own->p, own->w, own->skin, own->x, Q, c);
     if (turned) su_rotation_field_evaluate(own->field, own->x, own->turn, 1);
-    cluster_means(of, own, N);
+    if (m->neutral_rest)
+        mean_gradients(of, own, N);
+    else
+        mean_rotations(of, own, N);
+    for (int64_t pad = m->clusters; pad < 8 * m->panels; pad++)
+        for (int a = 0; a < 9; a++) N[su_strain_at(pad) + 8 * a] = a % 4 == 0;
     memset(sums, 0, (size_t)(9 * m->rows) * sizeof *sums);
     for (int64_t v = 0; v < source->n; v++) {
         double y[3], mass = m->vertex_mass[v];
@@ -176,7 +184,8 @@ su_status su_skinning_shot_create(const su_skinning_model *model, const su_shot 
     of->width = 72 * model->panels + (model->neutral_rest ? 9 : 6) * model->stride;
     of->frames = su_arena_alloc(&of->arena, F * of->width, sizeof *of->frames);
     of->second = su_arena_alloc(&of->arena, F * of->width, sizeof *of->second);
-    if (!of->frames || !of->second) {
+    of->p = su_arena_alloc(&of->arena, source->s, sizeof *of->p);
+    if (of->arena.failed) {
         status = su_fail(err, SU_AGAIN, "not enough memory for the frames of the shot");
         goto done;
     }
@@ -218,6 +227,12 @@ void su_skinning_shot_at(const su_skinning_shot *of, int64_t frame, double fract
     su_shot_blend(su_shot_segment_at(of->shot, frame, fraction), of->width, of->frames, of->second, out->N);
     su_skinning_rotations(m, out->N, out->turn);
     if (!m->neutral_rest) memcpy(out->N, out->turn, lanes);
+}
+
+void su_skinning_shot_weights(su_skinning_shot *of, int64_t frame, double *w)
+{
+    su_shot_sample(of->shot, frame, 0, 0, NULL, NULL, of->p, NULL, NULL);
+    su_rig_weights(&of->rig, of->p, w);
 }
 
 su_status su_skinning_rig_energy(const su_skinning_shot *of, const double *h, double frame_seconds, int threads,

@@ -34,6 +34,9 @@ su_skinning_instant su_skinning_instant_in(const su_skinning_model *model, doubl
 /* The instant `fraction` of a frame behind `frame`. Rotations are found from those that `turn` holds. */
 void su_skinning_shot_at(const su_skinning_shot *of, int64_t frame, double fraction, su_skinning_instant *out);
 
+/* Weights w (m) of the example poses at a frame. */
+void su_skinning_shot_weights(su_skinning_shot *of, int64_t frame, double *w);
+
 /* Kinetic energy of the rig's own motion, sum of m |v|^2 / 2 over the last h (F) seconds before each frame, J; 0 where
  * h is 0: energy (F). */
 su_status su_skinning_rig_energy(const su_skinning_shot *of, const double *h, double frame_seconds, int threads,

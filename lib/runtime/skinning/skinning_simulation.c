@@ -155,8 +155,7 @@ static void finish_frame(su_skinning_simulation *s, su_sim *out, bool began)
     if (out->qdot && began) memset(out->qdot + k * r, 0, (size_t)r * sizeof *out->qdot);
     su_skinning_energy(s->stepper, &s->to, &gravity, out->energy + 3 * k);
     if (began) out->energy[3 * k] = 0;
-    double *w = out->weights + k * out->m;
-    for (int64_t i = 0; i < out->m; i++) w[i] = i == 0;
+    su_skinning_shot_weights(s->rig, k, out->weights + k * out->m);
     out->iterations[k] = s->driver.iterations, out->status[k] = s->driver.status;
     s->last_h[k] = began ? 0 : s->settings.step;
     s->driver.iterations = 0, s->driver.status = SU_STATUS_OK;
