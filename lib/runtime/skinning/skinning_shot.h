@@ -7,19 +7,9 @@
 #include "core/error.h"
 #include "physics/settings.h"
 #include "rig/shot.h"
-#include "runtime/skinning/skinning_model.h"
+#include "runtime/skinning/skinning_rig.h"
 
 #include <stdint.h>
-
-/* At an instant. Arrays by columns of the model's stride, or in lanes of clusters; root frame. */
-typedef struct su_skinning_instant {
-    double *N;       /* (panels,9,8) what is free of stress: a rotation, or the rig's own gradient */
-    double *turn;    /* (panels,9,8) the rotation of N, N itself where that is one */
-    double *rig;     /* (3,stride) P: sum of m phi x' */
-    double *carried; /* (3,stride) sum of m phi (R_v g)', what relative gravity takes off */
-    double *strain;  /* (3,stride) what the rig's strain within clusters pulls with; 0 where N is a rotation */
-    double Q[9], c[3];
-} su_skinning_instant;
 
 typedef struct su_skinning_shot su_skinning_shot;
 
@@ -28,9 +18,6 @@ su_status su_skinning_shot_create(const su_skinning_model *model, const su_shot 
                                   int threads, su_skinning_shot **out, su_error *err);
 void su_skinning_shot_free(su_skinning_shot *of);
 
-/* Doubles that the arrays of an instant take, and an instant whose arrays stand in `room`, 64-byte aligned. */
-int64_t su_skinning_instant_size(const su_skinning_model *model);
-su_skinning_instant su_skinning_instant_in(const su_skinning_model *model, double *room);
 /* The instant `fraction` of a frame behind `frame`. Rotations are found from those that `turn` holds. */
 void su_skinning_shot_at(const su_skinning_shot *of, int64_t frame, double fraction, su_skinning_instant *out);
 

@@ -623,6 +623,8 @@ static su_status take_loads(su_skinning_stepper *s, const su_external *external,
     return su_load_contact_create(&s->loads, s->point, &s->subspace, instant_frame, &s->contact, err);
 }
 
+void su_skinning_set_damping(su_skinning_stepper *s, double beta) { s->settings.beta = beta; }
+
 su_loads *su_skinning_loads(su_skinning_stepper *s) { return s->contact.self ? &s->loads : NULL; }
 
 /* ---- creation ---- */
