@@ -12,6 +12,8 @@
 
 /* Tets a job of the team takes; sums are added chunk by chunk, so that they do not depend on the team. */
 enum { CHUNK = 8192 };
+/* A thread less than this many chunks waits longer for the others than it works. */
+enum { CHUNKS_A_THREAD = 8 };
 /* Lloyd's iterations end where fewer than this part of the tets changes its cluster, or after so many. */
 #define STILL 1e-3
 enum { MOST_ITERATIONS = 60 };
@@ -21,15 +23,16 @@ enum { MOST_ITERATIONS = 60 };
 typedef struct means {
     const su_cluster_problem *problem;
     int64_t t, k, count, room, chunks; /* room: count rounded up for the vector units */
-    float *feature;                    /* (t,k) */
-    double *volume;                    /* (t) */
-    float *centre;                     /* (k,room) */
-    float *half;                       /* (room) half the distance to the nearest other centre */
-    float *move;                       /* (room) */
-    float *upper, *lower;              /* (t) bounds of the distances to the nearest and the second nearest centre */
-    int32_t *cluster;                  /* (t) */
-    double *sum;                       /* (chunks,count,k+1) */
-    int64_t *changed;                  /* (chunks) */
+    int team;
+    float *feature;       /* (t,k) */
+    double *volume;       /* (t) */
+    float *centre;        /* (k,room) */
+    float *half;          /* (room) half the distance to the nearest other centre */
+    float *move;          /* (room) */
+    float *upper, *lower; /* (t) bounds of the distances to the nearest and the second nearest centre */
+    int32_t *cluster;     /* (t) */
+    double *sum;          /* (chunks,count,k+1) */
+    int64_t *changed;     /* (chunks) */
 } means;
 
 static void means_free(means *m)
@@ -71,6 +74,8 @@ static su_status make_features(means *m, su_error *err)
 static su_status means_create(means *m, su_error *err)
 {
     m->room = (m->problem->wanted + 15) / 16 * 16, m->chunks = (m->t + CHUNK - 1) / CHUNK;
+    m->team =
+        m->problem->threads < m->chunks / CHUNKS_A_THREAD ? m->problem->threads : (int)(m->chunks / CHUNKS_A_THREAD);
     SU_TRY(SU_ALLOC(&m->feature, m->t * m->k, "clusters", err));
     SU_TRY(SU_ALLOC(&m->volume, m->t, "clusters", err));
     SU_TRY(SU_ALLOC(&m->centre, m->room * m->k, "clusters", err));
@@ -113,7 +118,7 @@ static void set_centre(means *m, int64_t centre, const float *x)
 /* Tets nearer to the newest centre than to all before are its own; what each chunk weighs is set anew. */
 static void take_centre(means *m, int64_t newest, double *weight)
 {
-#pragma omp parallel for num_threads(m->problem->threads) schedule(static)
+#pragma omp parallel for num_threads(m->team) if (m->team > 1) schedule(static)
     for (int64_t chunk = 0; chunk < m->chunks; chunk++) {
         double sum = 0;
         for (int64_t e = chunk * CHUNK; e < chunk_end(m, chunk); e++) {
@@ -190,7 +195,7 @@ static int32_t scan(const means *m, const float *x, float *near, float *second, 
 
 static void assign(means *m, bool fresh, float *squares)
 {
-#pragma omp parallel for num_threads(m->problem->threads) schedule(static)
+#pragma omp parallel for num_threads(m->team) if (m->team > 1) schedule(static)
     for (int64_t chunk = 0; chunk < m->chunks; chunk++) {
         double *sum = m->sum + chunk * m->count * (m->k + 1);
         float *own = squares + chunk * m->room;
