@@ -75,6 +75,33 @@ ok $? "and one that stands elsewhere"
 supple import -q fbx.fbx --clip bend --skinning dqs --progress none -o dqs.npz && "$python" "$here/rig_files.py" check fbx dqs.npz dqs &&
     ! "$python" "$here/rig_files.py" check fbx dqs.npz bend >/dev/null 2>&1
 ok $? "--skinning dqs blends dual quaternions"
+# Where the skin really is: the rig's own positions with something that no skinning does, in the file's space, unit and order.
+supple import -q fbx-z.fbx --clip bend --progress none -o plain.npz && supple export -q --rig plain.npz -o rig.npy && "$python" - <<'PY' &&
+import struct
+import numpy as np
+p = np.load("rig.npy")
+bulge = p + (0.02 * np.ptp(p[0], axis=0).max() * np.sin(np.arange(len(p)))[:, None, None] * np.cos(p / 7)).astype(np.float32)
+np.save("bulge.npy", bulge)
+def write(name, points):
+    open(name, "wb").write(struct.pack("<12siiffi", b"POINTCACHE2\0", 1, points.shape[1], 1.0, 1.0, len(points)) + points.astype("<f4").tobytes())
+write("bulge.pc2", bulge), write("short.pc2", bulge[1:]), write("few.pc2", bulge[:, 1:])
+PY
+    supple import fbx-z.fbx --clip bend --points bulge.pc2 --progress none -o bulge.npz 2>log.txt && supple export -q --rig bulge.npz -o back.npy && "$python" - <<'PY'
+import numpy as np
+want, back, plain = np.load("bulge.npy"), np.load("back.npy"), np.load("rig.npy")
+size = np.linalg.norm(np.ptp(want[0], axis=0))
+assert abs(back - want).max() < 1e-6 * size < 1e-3 * abs(plain - want).max(), (abs(back - want).max(), size)
+a, b = np.load("bulge.npz"), np.load("plain.npz")
+assert all((a[name] == b[name]).all() for name in ("root", "neutral", "params", "weights", "bones", "times"))
+PY
+ok $? "--points: the skin of a cache on the joints of the rig"
+for each in short few; do
+    supple import -q fbx-z.fbx --clip bend --points $each.pc2 --progress none -o lost.npz 2>log.txt
+    [ $? = 3 ] && grep -q "$each.pc2: has [0-9]* \(frames, the clip\|vertices, the character\) [0-9]*" log.txt && [ ! -e lost.npz ]
+    ok $? "--points: $(cut -c1-100 log.txt)"
+done
+supple import -q bulge.pc2 --neutral x.obj --points bulge.pc2 -o x.npz 2>log.txt
+[ $? = 2 ] && grep -q "goes with a rigged character" log.txt; ok $? "--points of a sequence"
 supple import --list fbx-z.fbx >list.txt && grep -q "up z" list.txt && grep -q "'clip2': 0.000 s from 0.167 s, 1 frames" list.txt
 ok $? "--list tells the axis, and numbers a clip that has no name"
 supple import fbx.fbx --clip clip2 --progress none -o still.npz 2>log.txt && grep -q "one frame; nothing will move" log.txt &&
