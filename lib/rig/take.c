@@ -2,6 +2,7 @@
 
 #include "core/json_text.h"
 #include "geometry/affine.h"
+#include "geometry/mat3.h"
 #include "io/stage/anim.h"
 #include "rig/root_frame.h"
 #include "rig/skinning.h"
@@ -153,6 +154,9 @@ su_status su_take_show(su_take *take, su_sequence *shown, const char *path, su_e
     return SU_OK;
 }
 
+/* Of the diagonal: vertices that the file's rig moves as one may not lie farther apart in a cache. */
+static const double TOGETHER = 1e-4;
+
 /* points (nbar,3) of a frame as the cache has it, in the root frame; room (N,3). */
 static su_status shown_points(const su_take *take, int64_t frame, double *room, double *points, su_error *err)
 {
@@ -161,6 +165,14 @@ static su_status shown_points(const su_take *take, int64_t frame, double *room, 
     su_rigid_inverse(take->root + 16 * frame, inverse);
     su_affine_multiply(inverse, c->convert, inverse);
     SU_TRY(su_sequence_read(take->shown, frame, room, err));
+    for (int64_t v = 0; v < c->N; v++) {
+        int64_t first = take->shown_vertex[c->source_vertex[v]];
+        if (su_distance3(room + 3 * v, room + 3 * first) * c->unit <= TOGETHER * c->diagonal) continue;
+        return su_fail(err, SU_INPUT,
+                       "vertices %lld and %lld lie together in the neutral pose and move alike by the rig, but part in "
+                       "frame %lld of the points; weld them or move them apart",
+                       (long long)first, (long long)v, (long long)frame);
+    }
     for (int64_t v = 0; v < c->nbar; v++)
         su_affine_point(inverse, room + 3 * (int64_t)take->shown_vertex[v], points + 3 * v);
     return SU_OK;
