@@ -176,7 +176,7 @@ install: all
 	install -m 755 $(PROGRAMS) scripts/supple-bake scripts/supple-refine $(DESTDIR)$(PREFIX)/bin
 	install -m 644 $(RUNTIME) $(DESTDIR)$(PREFIX)/lib
 	install -m 644 $(wildcard lib/runtime/supple_runtime.h) $(DESTDIR)$(PREFIX)/include
-	install -m 644 scripts/pipeline.mk $(wildcard $(VIEWER)) $(DESTDIR)$(PREFIX)/share/supple
+	install -m 644 scripts/pipeline.mk scripts/blender/supple_addon.py $(wildcard $(VIEWER)) $(DESTDIR)$(PREFIX)/share/supple
 	install -m 644 README.md LICENSE CHANGELOG.md $(wildcard docs/*.md) $(DESTDIR)$(PREFIX)/share/doc/supple
 	install -d $(DESTDIR)$(PREFIX)/share/doc/supple/notes
 	install -m 644 $(wildcard docs/notes/*.md) $(DESTDIR)$(PREFIX)/share/doc/supple/notes
