@@ -166,6 +166,12 @@ experiments: all
 	    exec nice "$$p" scripts/experiments/run --bin $(BIN) --out build/experiments $(T); done; \
 	    echo 'make experiments needs python3-numpy' >&2; exit 1
 
+# Every format, judged by three.js, Khronos' validator, TinyUSDZ, Blender and what else is there: remakes docs/format-checks.md.
+check-formats: all
+	+$(Q)$(MAKE) -s --no-print-directory try-viewer
+	$(Q)for p in python3 /usr/bin/python3; do "$$p" -c 'import numpy' 2>/dev/null && exec "$$p" scripts/check-formats --bin $(BIN); done; \
+	    echo 'make check-formats needs python3-numpy' >&2; exit 1
+
 # Ten minutes of CPU a reader (MINUTES), or only those in READERS; clang's libFuzzer with ASan and UBSan.
 fuzz:
 	+$(Q)$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc)) CC=clang FUZZ=1 build/fuzz/tests/fuzz/fuzz
@@ -194,6 +200,6 @@ uninstall:
 clean:
 	rm -rf build bin
 
-.PHONY: all examples experiments objects deps viewer try-viewer demo check check-built bench fuzz install uninstall clean force
+.PHONY: all examples experiments objects deps viewer try-viewer demo check check-built check-formats bench fuzz install uninstall clean force
 .DELETE_ON_ERROR:
 .SECONDARY:
