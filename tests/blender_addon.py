@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+import types
 
 import bpy
 import numpy as np
@@ -33,6 +34,40 @@ def grouped(object_, split):
         for v in object_.data.vertices:
             weight = min(max(((object_.matrix_world @ v.co).z - split) / 0.5 + 0.5, 0), 1)
             group.add([v.index], weight if name == "tip" else 1 - weight, "REPLACE")
+
+
+class Layout:
+    """Stands for a panel's layout: properties, operators and lists that are drawn must exist."""
+    drawn = []
+
+    def prop(self, data, name, **more):
+        data.bl_rna.properties[name]
+        self.drawn.append(name)
+
+    def operator(self, name, **more):
+        getattr(getattr(bpy.ops, name.split(".")[0]), name.split(".")[1]).get_rna_type()
+        self.drawn.append(name)
+        return types.SimpleNamespace()
+
+    def template_list(self, kind, id_, data, name, active, active_name, **more):
+        data.bl_rna.properties[name], active.bl_rna.properties[active_name], getattr(bpy.types, kind)
+
+    def label(self, text="", icon="NONE"):
+        bpy.types.UILayout.bl_rna.functions["label"].parameters["icon"].enum_items[icon]
+        self.drawn.append(text)
+
+    def row(self, **more):
+        return self
+    column = row
+
+
+def draw():
+    Layout.drawn.clear()
+    for panel in (supple_addon.SUPPLE_PT_panel, supple_addon.SUPPLE_PT_more):
+        panel.draw(types.SimpleNamespace(layout=Layout()), bpy.context)
+    for joint in settings.joints:
+        supple_addon.SUPPLE_UL_joints.draw_item(None, bpy.context, Layout(), settings, joint, 0, settings, "joint")
+    return Layout.drawn
 
 
 def make():
@@ -157,6 +192,8 @@ joint.name, joint.kind = "low", "FREE"
 before, rigged = states(), everything()
 size = np.linalg.norm(np.ptp(rigged[0], axis=0))
 
+drawn = draw()
+check("the panel names the character and has all settings", "Rig: Arm, Body, Head of it" in drawn and {"look", "amount", "supple.bake", "kind", "factor", "more"} <= set(drawn))
 began = time.time()
 check("a bake ends well", bpy.ops.supple.bake() == {"FINISHED"}, "%.0f s" % (time.time() - began))
 about = json.load(open(os.path.join(folder, "blender.json")))
@@ -233,6 +270,7 @@ settings.model, settings.folder, settings.action = "", folder, None
 on = states()
 settings.more = "--poses 2 --density heavy"
 check("supple's sentence reaches the user", *refused(bpy.ops.supple.bake, "--density: 'heavy'"))
+check("and stands in the panel", any("--density: 'heavy'" in line for line in draw()))
 settings.more = ""
 settings.program = "/nowhere/supple"
 check("a program that is not there", *refused(bpy.ops.supple.bake, "/nowhere/supple cannot be run; say where the program supple is"))
@@ -246,13 +284,26 @@ scene.frame_end = LAST
 check("nothing of that took the flesh off", states() == on)
 settings.amount = 0.7
 bake = supple_addon.begin(bpy.context)
+said = []
+operator = types.SimpleNamespace(bake=bake, timer=None, report=lambda kind, text: said.append((kind, text)))     # as with a window
+operator.finish = lambda context, b: supple_addon.SUPPLE_OT_bake.finish(operator, context, b)
+window = types.SimpleNamespace(window_manager=types.SimpleNamespace(event_timer_remove=lambda timer: None), screen=None)
+step = lambda: supple_addon.SUPPLE_OT_bake.modal(operator, window, types.SimpleNamespace(type="TIMER"))
 time.sleep(1.0)
-bake.poll()
-bake.cancel()
+check("the panel shows how far it is", step() == {"PASS_THROUGH"} and any(line.startswith("%s: " % shot) and line.endswith(" %") for line in draw()) and "supple.cancel" in draw())
+check("a second bake is refused meanwhile", *refused(bpy.ops.supple.bake, "a bake is running"))
+bpy.ops.supple.cancel()
 until = time.time() + 20
-while bake.poll() is None and time.time() < until:
+while bake.ended is None and time.time() < until:
     time.sleep(0.05)
+    ended = step()
+check("the operator ends with it", ended == {"CANCELLED"} and said[-1][0] == {"WARNING"}, said)
 check("a bake can be stopped", bake.ended == 75 and "stopped by a signal" in bake.sentence(), bake.sentence())
+count = len(settings.joints)
+bpy.ops.supple.joint()
+added = len(settings.joints), settings.joint
+bpy.ops.supple.joint(remove=True)
+check("lines of joints come and go", added == (count + 1, count) and len(settings.joints) == count)
 for o in bpy.context.selected_objects:
     o.select_set(False)
 bpy.context.view_layer.objects.active = None
