@@ -256,6 +256,15 @@ scene, objects = bpy.context.scene, [bpy.data.objects[o["name"]] for o in about[
 settings = scene.supple
 check("a saved file has it", (everything() == kept).all())
 
+# the other roads
+for road in ("FAST", "FULL"):
+    settings.road, settings.folder, settings.more, settings.paint = road, os.path.join(folder, road), "", ""
+    bpy.ops.supple.bake()
+    moved = np.linalg.norm(everything() - rigged, axis=2).max() / size
+    made = open(os.path.join(folder, road, "Makefile")).read()
+    check("the %s road" % road.lower(), moved > 0.005 and "BASIS := %s" % {"FAST": "skinning", "FULL": "none"}[road] in made, "%.3f of the diagonal" % moved)
+settings.road = "MODEL"
+
 # an action on the finished model
 action = bpy.data.objects["Rig"].animation_data.action.copy()
 action.name = "again"

@@ -495,11 +495,11 @@ def how_it_looks(settings, folder, parts):
             words += ["--young", path, "--young-low", "1", "--young-high", "%.6g" % settings.paint_factor]
         if settings.tets:
             words += ["--tets", str(settings.tets)]
-        if settings.full:
-            words.append("--full")
+        if settings.road != "MODEL":
+            words.append("--" + settings.road.lower())
     if settings.damping > 0:
         words += ["--damping", "%.6g" % settings.damping]
-    if not settings.full:
+    if settings.model or settings.road == "MODEL":
         words += ["--bound", "%.6g%%" % settings.bound]
     try:
         return words + shlex.split(settings.more)
@@ -786,7 +786,9 @@ class SuppleSettings(bpy.types.PropertyGroup):
     paint: StringProperty(name="Stiff group", description="A vertex group: where it is painted the flesh is stiffer")
     paint_factor: FloatProperty(name="Factor", default=10.0, min=0.01, max=10000.0, description="How many times as stiff weight 1 is")
     bound: FloatProperty(name="Bound", default=3.0, min=0.0, max=100.0, description="Stretches whose error is estimated above this (in % of the motion) are played in the full space; 0: none are")
-    full: BoolProperty(name="Without a model", description="Play every frame in the full space: exact, and faster for a few short clips")
+    road: EnumProperty(name="Road", default="MODEL", items=[
+        ("FAST", "Fast", "Skinning modes: within seconds, coarser"), ("MODEL", "Model", "A model of the character, that other actions can be baked on"),
+        ("FULL", "Full", "Every frame in the full space: exact, and faster for a few short clips")])
     tets: IntProperty(name="Tets", default=0, min=0, max=1000000, description="How fine the flesh is; 0: supple's default")
     model: StringProperty(name="Model", subtype="FILE_PATH", description="NAME.model.npz of an earlier bake: this shot is played on it, and nothing of it is made again")
     also: StringProperty(name="Also write", description="Caches for other programs: abc, usda, glb, pc2, mdd, obj, html")
@@ -824,6 +826,7 @@ class SUPPLE_PT_panel(bpy.types.Panel):
         column = layout.column()
         column.prop(settings, "look")
         column.prop(settings, "amount")
+        column.prop(settings, "road")
         column.prop(settings, "action")
         column.prop(settings, "folder")
         row = layout.row()
@@ -852,7 +855,7 @@ class SUPPLE_PT_more(bpy.types.Panel):
 
     def draw(self, context):
         self.layout.use_property_split = True
-        for name in ("frequency", "damping", "paint", "paint_factor", "bound", "full", "tets", "model", "also", "more", "program"):
+        for name in ("frequency", "damping", "paint", "paint_factor", "bound", "tets", "model", "also", "more", "program"):
             self.layout.prop(context.scene.supple, name)
 
 
