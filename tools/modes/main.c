@@ -307,9 +307,9 @@ static su_status run(su_tool *tool, const settings *set)
         status = skinning_run(&j);
         goto done;
     }
-    if (tool->inputs.count > 2 || set->leak || set->rigid_body || set->unconstrained || set->free_flesh) {
+    if (tool->inputs.count > 2 || set->leak || set->rigid_body || set->unconstrained || set->no_hold) {
         status = su_fail(err, SU_USAGE,
-                         "a third file, --leak, --rigid-body, --unconstrained and --free-flesh go with "
+                         "a third file, --leak, --rigid-body, --unconstrained and --no-hold go with "
                          "--kind skinning");
         goto done;
     }
@@ -424,9 +424,9 @@ int main(int argc, char **argv)
          .kind = SU_OPT_FLAG,
          .target = &set.unconstrained,
          .help = "skinning: motions of the rig stay among those of the flesh; no third file."},
-        {.name = "free-flesh",
+        {.name = "no-hold",
          .kind = SU_OPT_FLAG,
-         .target = &set.free_flesh,
+         .target = &set.no_hold,
          .help = "skinning: held vertices move like others."},
         {.name = "shapes",
          .kind = SU_OPT_INT,

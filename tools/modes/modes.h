@@ -27,7 +27,7 @@ typedef struct settings {
     bool keep_rigid;
     int kind, shapes; /* KIND_...; principal shapes of a rig without bones */
     const char *leak;
-    bool rigid_body, unconstrained, free_flesh;
+    bool rigid_body, unconstrained, no_hold;
     su_sim_settings sim; /* of shots that are played */
 } settings;
 

@@ -199,7 +199,7 @@ static su_status make_skinning_meta(job *j, su_skinning *out)
     out->file.meta = meta;
     if (!meta) return tool->err.status ? tool->err.status : su_fail(&tool->err, SU_AGAIN, "out of memory");
     json_object_set_new(meta, "material", json_string(su_material_name(j->setup.material)));
-    json_object_set_new(meta, "held", json_boolean(!j->set->free_flesh && j->tet.fixed_count > 0));
+    json_object_set_new(meta, "held", json_boolean(!j->set->no_hold && j->tet.fixed_count > 0));
     return SU_OK;
 }
 
@@ -247,7 +247,7 @@ su_status skinning_run(job *j)
     SU_GO(SU_FILE_ALLOC(&out.file, &out.leak, out.n, err));
     SU_GO(SU_ALLOC(&held, tet->n, "held vertices", err));
     SU_GO(SU_ALLOC(&mass, tet->n, "masses", err));
-    for (int64_t k = 0; k < tet->fixed_count && !set->free_flesh; k++) held[tet->fixed[k]] = 1;
+    for (int64_t k = 0; k < tet->fixed_count && !set->no_hold; k++) held[tet->fixed[k]] = 1;
     SU_GO(make_leak(j, out.leak));
     if (!set->unconstrained) {
         SU_GO(read_rig(j, &motions));
