@@ -33,8 +33,9 @@ typedef struct su_take {
     double *shape_weights; /* (F,K) */
     su_parameters parameters;
     su_node_tree tree;
-    float *node_keys; /* (F,nodes,SU_NODE_KEY) */
-    int dual;         /* skinned by dual quaternions, not linearly */
+    float *node_keys;      /* (F,nodes,SU_NODE_KEY) */
+    double *object_frames; /* (F,objects,16) each object's node at every frame, m; NULL: none moves */
+    int dual;              /* skinned by dual quaternions, not linearly */
 } su_take;
 
 /* Everything but the points. The character must outlive the take. */
