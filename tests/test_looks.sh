@@ -270,4 +270,10 @@ else
         n=$((n + 1)); printf '%s\n' "$line" | sed "s/^\(not ok\|ok\) - /\1 $n - /"
     done <found.txt
 fi
+
+# ---- the one command ----
+supple bake -n looks.abc -o baked --format abc,usda,glb --space object --over --asset ./beast.usda --velocities --flat --samples 3 >log.txt 2>&1
+grep -q ' export .* --velocities --flat --space object --samples .3. -o looks.abc' log.txt && grep -q ' export .* --over --asset .*beast.usda.* -o looks.usda' log.txt &&
+    grep ' export .* -o looks.glb' log.txt | grep -qv -e '--space'
+ok $? "supple bake gives each format the options that it can hold"
 echo "1..$n"
