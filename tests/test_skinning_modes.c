@@ -89,7 +89,7 @@ static su_rig_motions bones_of(const body *b, bool twice)
 static su_skinning_problem problem_of(const body *b, const su_complementarity *rig)
 {
     return (su_skinning_problem){b->box.n, b->box.t,   b->box.vertices, b->box.tets, b->held,
-                                 b->young, b->poisson, b->density,      rig};
+                                 b->young, b->poisson, b->density,      rig,         SU_COVARIANCE_TRANSLATION};
 }
 
 static su_complementarity rows_of(const body *b, const su_rig_motions *rig)
@@ -404,6 +404,69 @@ static void modes_know_where_flesh_is_stiff(void **state)
     body_free(&b);
 }
 
+/* w' H w of a field is the elastic energy of u = w(X) times the entry, summed over entries: by the stiffness itself. */
+static void covariances_are_sums_over_entries(void **state)
+{
+    body b = make(6, 5, 4, true);
+    int64_t n = b.box.n;
+    double *mu = take(b.box.t), *lambda = take(b.box.t), low[3] = {INFINITY, INFINITY, INFINITY},
+           high[3] = {-INFINITY, -INFINITY, -INFINITY}, square = 0;
+    uint64_t random = 3;
+    su_elastic elastic;
+    su_sparse K;
+    (void)state;
+    int32_t *held = malloc((size_t)n * sizeof *held), count = 0;
+    for (int32_t v = 0; v < n; v++)
+        if (b.held[v]) held[count++] = v;
+    assert_int_equal(su_elastic_create(&elastic, n, b.box.vertices, b.box.t, b.box.tets, count, held, SU_COROTATIONAL,
+                                       b.young, b.poisson, b.density, NULL),
+                     SU_OK);
+    su_elastic_set_rest(&elastic, b.box.vertices, NULL, 1);
+    assert_int_equal(su_sparse_clone_pattern(&elastic.pattern, &K, NULL), SU_OK);
+    su_elastic_stiffness(&elastic, b.box.vertices, false, &K, 1);
+    for (int64_t e = 0; e < b.box.t; e++)
+        mu[e] = SU_LAME_MU(b.young[e], b.poisson[e]), lambda[e] = SU_LAME_LAMBDA(b.young[e], b.poisson[e]);
+    for (int64_t k = 0; k < 3 * n; k++)
+        low[k % 3] = fmin(low[k % 3], b.box.vertices[k]), high[k % 3] = fmax(high[k % 3], b.box.vertices[k]);
+    for (int i = 0; i < 3; i++) square += pow(high[i] - low[i], 2);
+    double *w = take(n), *Hw = take(n), *u = take(3 * n), *Ku = take(3 * n);
+    for (int kind = 0; kind < 3; kind++) {
+        su_weight_stiffness H;
+        double energy = 0, sum = 0;
+        assert_int_equal(su_weight_stiffness_of((su_covariance)kind, n, b.box.vertices, b.box.t, b.box.tets, b.held, mu,
+                                                lambda, &H, NULL),
+                         SU_OK);
+        for (int64_t f = 0; f < H.free_count; f++) w[f] = box_random(&random);
+        su_sparse_multiply(&H.matrix, w, Hw);
+        for (int64_t f = 0; f < H.free_count; f++) energy += w[f] * Hw[f];
+        for (int i = 0; i < 3; i++)
+            for (int j = 0; j < 4; j++) { /* entry (i,j) of the map */
+                if ((kind == 0 && j < 3) || (kind == 1 && j != i) || (kind == 2 && (j == 3 || j == i))) continue;
+                memset(u, 0, 3 * (size_t)n * sizeof *u);
+                for (int64_t f = 0; f < H.free_count; f++) {
+                    int64_t v = H.free_vertex[f];
+                    double x = j == 3 ? 1 : (b.box.vertices[3 * v + j] - (low[j] + high[j]) / 2) / (sqrt(square) / 2);
+                    u[3 * f + i] = w[f] * x;
+                }
+                su_sparse_multiply(&K, u, Ku);
+                for (int64_t k = 0; k < 3 * H.free_count; k++) sum += u[k] * Ku[k];
+            }
+        assert_true(fabs(energy - sum) < 1e-9 * sum);
+        su_weight_stiffness_free(&H);
+    }
+    su_skinning_problem problem = problem_of(&b, NULL);
+    double values[MODES], *W = take(MODES * n);
+    for (int kind = 1; kind < 3; kind++) {
+        problem.covariance = (su_covariance)kind;
+        solve(&problem, values, W, NULL);
+        for (int k = 1; k < MODES; k++) assert_true(values[k] >= values[k - 1] && values[0] > 0);
+    }
+    su_sparse_free(&K);
+    su_elastic_free(&elastic);
+    free(mu), free(lambda), free(held), free(w), free(Hw), free(u), free(Ku), free(W);
+    body_free(&b);
+}
+
 /* e of e - length^2 e'' = 1 across a slab: 1 - cosh(x / l) / cosh(h / 2 l). */
 static void the_leak_diffuses_from_the_surface(void **state)
 {
@@ -466,6 +529,7 @@ int main(void)
         cmocka_unit_test(free_flesh_has_all_affine_motions),
         cmocka_unit_test(a_rigid_handle_is_one_bone),
         cmocka_unit_test(modes_know_where_flesh_is_stiff),
+        cmocka_unit_test(covariances_are_sums_over_entries),
         cmocka_unit_test(the_leak_diffuses_from_the_surface),
         cmocka_unit_test(more_modes_than_there_are_is_said),
     };

@@ -6,6 +6,7 @@
 #include "core/threads.h"
 #include "matrices.h"
 #include "reduce/modes/parts.h"
+#include "reduce/modes/weight_stiffness.h"
 #include "../sim_options.h"
 
 #include <errno.h>
@@ -307,9 +308,10 @@ static su_status run(su_tool *tool, const settings *set)
         status = skinning_run(&j);
         goto done;
     }
-    if (tool->inputs.count > 2 || set->leak || set->rigid_body || set->unconstrained || set->no_hold) {
+    if (tool->inputs.count > 2 || set->leak || set->rigid_body || set->unconstrained || set->no_hold ||
+        set->covariance) {
         status = su_fail(err, SU_USAGE,
-                         "a third file, --leak, --rigid-body, --unconstrained and --no-hold go with "
+                         "a third file, --leak, --rigid-body, --unconstrained, --no-hold and --covariance go with "
                          "--kind skinning");
         goto done;
     }
@@ -428,6 +430,13 @@ int main(int argc, char **argv)
          .kind = SU_OPT_FLAG,
          .target = &set.no_hold,
          .help = "skinning: held vertices move like others."},
+        {.name = "covariance",
+         .kind = SU_OPT_CHOICE,
+         .target = &set.covariance,
+         .argument = "WHICH",
+         .choices = SU_COVARIANCE_NAMES,
+         .help = "skinning: what of the affine maps the weights are made for; scale and shear gather around the middle "
+                 "of the flesh, for comparison (default: translation)."},
         {.name = "shapes",
          .kind = SU_OPT_INT,
          .target = &set.shapes,

@@ -25,6 +25,7 @@ typedef struct settings {
     su_list poses, shots, motion, planes, colliders;
     int responses;
     bool keep_rigid;
+    int covariance;   /* of skinning modes, su_covariance */
     int kind, shapes; /* KIND_...; principal shapes of a rig without bones */
     const char *leak;
     bool rigid_body, unconstrained, no_hold;

@@ -265,7 +265,8 @@ su_status skinning_run(job *j)
                                          .young = j->fit.young + row * tet->t,
                                          .poisson = j->fit.poisson + row * tet->t,
                                          .density = j->fit.density,
-                                         .rig = set->unconstrained ? NULL : &rig};
+                                         .rig = set->unconstrained ? NULL : &rig,
+                                         .covariance = (su_covariance)set->covariance};
     SU_GO(su_skinning_modes(&problem, out.k, out.eigenvalues, out.weights, &report, &tool->progress, err));
     report_modes(tool, &out, &report);
     SU_GO(make_skinning_meta(j, &out));

@@ -6,7 +6,6 @@
 #include "linalg/eigen_block.h"
 #include "linalg/factor_single.h"
 #include "physics/material.h"
-#include "reduce/modes/weight_stiffness.h"
 
 #include <cblas.h>
 #include <lapacke.h>
@@ -119,12 +118,15 @@ static su_status precondition(void *context, int64_t columns, double *x, su_erro
 static su_status assemble(operator_state *s, su_error *err)
 {
     const su_skinning_problem *p = s->problem;
-    double *c;
-    SU_TRY(SU_ALLOC(&c, p->t, "stiffness", err));
-    for (int64_t e = 0; e < p->t; e++)
-        c[e] = 4 * SU_LAME_MU(p->young[e], p->poisson[e]) + SU_LAME_LAMBDA(p->young[e], p->poisson[e]);
-    su_status status = su_weight_stiffness_create(p->n, p->vertices, p->t, p->tets, p->held, c, &s->H, err);
-    free(c);
+    double *lame;
+    SU_TRY(SU_ALLOC(&lame, 2 * p->t, "stiffness", err));
+    for (int64_t e = 0; e < p->t; e++) {
+        lame[e] = SU_LAME_MU(p->young[e], p->poisson[e]);
+        lame[p->t + e] = SU_LAME_LAMBDA(p->young[e], p->poisson[e]);
+    }
+    su_status status =
+        su_weight_stiffness_of(p->covariance, p->n, p->vertices, p->t, p->tets, p->held, lame, lame + p->t, &s->H, err);
+    free(lame);
     if (status != SU_OK) return status;
     SU_TRY(SU_ALLOC(&s->root, s->H.free_count, "masses", err));
     su_weight_masses(p->n, p->vertices, p->t, p->tets, p->density, &s->H, s->root);

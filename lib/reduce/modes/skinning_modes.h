@@ -5,6 +5,7 @@
 
 #include "core/progress.h"
 #include "reduce/modes/complementarity.h"
+#include "reduce/modes/weight_stiffness.h"
 
 #include <stdint.h>
 
@@ -16,6 +17,7 @@ typedef struct su_skinning_problem {
     const uint8_t *held;                     /* (n) 1: the weight is 0 there; NULL: free everywhere */
     const double *young, *poisson, *density; /* (t) */
     const su_complementarity *rig;           /* NULL: unconstrained */
+    su_covariance covariance;
 } su_skinning_problem;
 
 typedef struct su_skinning_report {

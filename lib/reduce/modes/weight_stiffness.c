@@ -4,6 +4,7 @@
 #include "geometry/mat3.h"
 #include "geometry/tetmesh.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -135,6 +136,67 @@ done:
     free(a.start), free(a.list), free(a.coupling), free(a.sum), free(a.seen), free(a.around);
     if (status != SU_OK) su_weight_stiffness_free(out);
     return status;
+}
+
+/* ---- other entries of the maps than translations ---- */
+
+/* Entry (row, column) of K, which is there. */
+static double *entry_of(su_sparse *K, int64_t column, int64_t row)
+{
+    int64_t at = K->start[column];
+    while (K->row[at] != row) at++;
+    return &K->value[at];
+}
+
+/* sum over components d of K_dd between corners a and b, times coordinate d of both (scale), or times the sum over the
+ * two other coordinates (shear); X (4,3) the corners in the unit of eq. 28, g (4,3) gradients. */
+static double entry_coupling(su_covariance covariance, double mu, double lambda, const double *X, const double *g,
+                             int a, int b)
+{
+    double products[3], all = 0, sum = 0;
+    for (int d = 0; d < 3; d++) products[d] = X[3 * a + d] * X[3 * b + d], all += products[d];
+    for (int d = 0; d < 3; d++)
+        sum += (covariance == SU_COVARIANCE_SCALE ? products[d] : all - products[d]) *
+               ((lambda + mu) * g[3 * a + d] * g[3 * b + d] + mu * su_dot3(g + 3 * a, g + 3 * b));
+    return sum;
+}
+
+static void add_tet(su_covariance covariance, const double *vertices, const int32_t *tet, const double centre[3],
+                    double length, double mu, double lambda, su_weight_stiffness *out)
+{
+    double edges[9], g[12], X[12];
+    su_tet_edges(vertices + 3 * (int64_t)tet[0], vertices + 3 * (int64_t)tet[1], vertices + 3 * (int64_t)tet[2],
+                 vertices + 3 * (int64_t)tet[3], edges);
+    double volume = su_inverse3(edges, g + 3) / 6;
+    for (int i = 0; i < 3; i++) g[i] = -g[3 + i] - g[6 + i] - g[9 + i];
+    for (int k = 0; k < 12; k++) X[k] = (vertices[3 * (int64_t)tet[k / 3] + k % 3] - centre[k % 3]) / length;
+    for (int a = 0; a < 4; a++)
+        for (int b = 0; b <= a; b++) {
+            int32_t i = out->free_index[tet[a]], j = out->free_index[tet[b]];
+            if (i >= 0 && j >= 0)
+                *entry_of(&out->matrix, i < j ? i : j, i < j ? j : i) +=
+                    volume * entry_coupling(covariance, mu, lambda, X, g, a, b);
+        }
+}
+
+su_status su_weight_stiffness_of(su_covariance covariance, int64_t n, const double *vertices, int64_t t,
+                                 const int32_t *tets, const uint8_t *held, const double *mu, const double *lambda,
+                                 su_weight_stiffness *out, su_error *err)
+{
+    double *c, low[3], high[3], centre[3], square = 0;
+    SU_TRY(SU_ALLOC(&c, t, "stiffness", err));
+    for (int64_t e = 0; e < t; e++) c[e] = 4 * mu[e] + lambda[e];
+    su_status status = su_weight_stiffness_create(n, vertices, t, tets, held, c, out, err);
+    free(c);
+    if (status != SU_OK || covariance == SU_COVARIANCE_TRANSLATION) return status;
+    for (int i = 0; i < 3; i++) low[i] = high[i] = vertices[i];
+    for (int64_t k = 3; k < 3 * n; k++)
+        low[k % 3] = fmin(low[k % 3], vertices[k]), high[k % 3] = fmax(high[k % 3], vertices[k]);
+    for (int i = 0; i < 3; i++) centre[i] = (low[i] + high[i]) / 2, square += (high[i] - low[i]) * (high[i] - low[i]);
+    memset(out->matrix.value, 0, (size_t)out->matrix.entries * sizeof *out->matrix.value);
+    for (int64_t e = 0; e < t; e++)
+        add_tet(covariance, vertices, tets + 4 * e, centre, sqrt(square) / 2, mu[e], lambda[e], out);
+    return SU_OK;
 }
 
 void su_weight_masses(int64_t n, const double *vertices, int64_t t, const int32_t *tets, const double *density,

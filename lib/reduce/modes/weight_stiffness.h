@@ -20,6 +20,15 @@ typedef struct su_weight_stiffness {
  * where a vertex has no row; NULL: none. SU_INPUT on a tet without volume. */
 su_status su_weight_stiffness_create(int64_t n, const double *vertices, int64_t t, const int32_t *tets,
                                      const uint8_t *held, const double *c, su_weight_stiffness *out, su_error *err);
+/* Which entries of the affine maps the weights are made for (FCD eq. 17 and fig. 8): all independent, of unit variance,
+ * the others 0. Scale and shear depend on an origin, the mean of the bounding box. */
+typedef enum su_covariance { SU_COVARIANCE_TRANSLATION, SU_COVARIANCE_SCALE, SU_COVARIANCE_SHEAR } su_covariance;
+#define SU_COVARIANCE_NAMES "translation|scale|shear"
+
+/* sum_ij c_ij A_i' K A_j of eq. 15 there with Lame's mu and lambda (t), Pa. */
+su_status su_weight_stiffness_of(su_covariance covariance, int64_t n, const double *vertices, int64_t t,
+                                 const int32_t *tets, const uint8_t *held, const double *mu, const double *lambda,
+                                 su_weight_stiffness *out, su_error *err);
 void su_weight_stiffness_free(su_weight_stiffness *stiffness);
 
 /* Lumped masses (free_count) of the free vertices; density (t) kg/m^3, NULL: 1. */
