@@ -180,7 +180,7 @@ static double evaluate_residual(su_implicit *s, const su_implicit_step *step, co
         }
     }
     double outside = subtract_loads(s, step->loads, u, s->residual);
-    if (s->complement) su_complement_force(s->complement, SU_COMPLEMENT_ALL, s->residual);
+    if (s->complement) su_complement_force(s->complement, s->residual);
     /* Positions carry rounding, and h^2 magnifies it: below that no residual can fall. */
     double floor = 16.0 * DBL_EPSILON * sqrt(noise) / step->tolerance;
     return fmax(sqrt(elastic) + sqrt(inertia) + sqrt(gravity) + outside, fmax(floor, DBL_MIN));
@@ -233,6 +233,7 @@ su_status su_implicit_precondition(su_implicit *s, const double *y, double h, do
     su_elastic_stiffness(s->body, y, true, &s->damping, s->threads);
     memcpy(s->matrix.value, s->damping.value, (size_t)s->matrix.entries * sizeof(double));
     add_inertia(s, h, alpha, beta);
+    if (s->complement) SU_TRY(su_complement_tune(s->complement, &s->matrix, err));
     SU_TRY(factorize(s, err));
     SU_TRY(su_cholesky_single_create(s->factor, &s->neutral, err));
     SU_TRY(su_turned_solver_create(s->body, s->neutral, &s->turned, err));
@@ -251,7 +252,7 @@ void su_implicit_admit(su_implicit *s, double *u)
     if (!s->complement) return;
     for (int64_t f = 0; f < s->body->free_count; f++)
         memcpy(s->offset + 3 * f, u + 3 * (int64_t)s->body->free_vertex[f], 3 * sizeof *u);
-    su_complement_displacement(s->complement, SU_COMPLEMENT_ALL, s->offset);
+    su_complement_displacement(s->complement, s->offset);
     memset(u, 0, (size_t)(3 * s->body->n) * sizeof *u);
     for (int64_t f = 0; f < s->body->free_count; f++)
         memcpy(u + 3 * (int64_t)s->body->free_vertex[f], s->offset + 3 * f, 3 * sizeof *u);

@@ -53,14 +53,14 @@ void su_turned_solver_constrain(su_turned_solver *s, su_complement *complement) 
 static bool precondition(void *context, double *r, double *z)
 {
     su_turned_solver *s = context;
-    if (s->complement) su_complement_force(s->complement, SU_COMPLEMENT_SIX, r);
+    if (s->complement) su_complement_tuned_force(s->complement, r);
     for (int64_t f = 0; f < s->body->free_count; f++) su_tmulv3(s->R + 9 * f, r + 3 * f, z + 3 * f);
     su_cholesky_single_solve(s->neutral, z, z, s->work);
     for (int64_t f = 0; f < s->body->free_count; f++) {
         double back[3] = {z[3 * f], z[3 * f + 1], z[3 * f + 2]};
         su_mulv3(s->R + 9 * f, back, z + 3 * f);
     }
-    if (s->complement) su_complement_displacement(s->complement, SU_COMPLEMENT_SIX, z);
+    if (s->complement) su_complement_tuned_displacement(s->complement, z);
     return true;
 }
 
@@ -71,6 +71,6 @@ bool su_turned_solver_solve(su_turned_solver *s, const su_sparse *A, const doubl
         su_quaternion_matrix(turn + 4 * (int64_t)s->body->free_vertex[f], s->R + 9 * f);
     su_preconditioner B = {precondition, s};
     bool solved = su_conjugate_gradients(A, B, &s->vectors, tolerance, most, b, x);
-    if (s->complement) su_complement_displacement(s->complement, SU_COMPLEMENT_ALL, x);
+    if (s->complement) su_complement_displacement(s->complement, x);
     return solved;
 }
