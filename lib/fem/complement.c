@@ -247,7 +247,7 @@ su_status su_complement_solve(su_complement *s, const su_sparse *A, su_cholesky 
 {
     factored with = {s, factor, err, SU_OK};
     su_preconditioner B = {precondition, &with};
-    bool solved = su_conjugate_gradients(A, B, &s->work, SOLVED, MOST_SOLVES, b, x);
+    bool solved = su_conjugate_gradients(A, B, &s->work, SOLVED, MOST_SOLVES, b, x) == SU_CG_SOLVED;
     su_complement_displacement(s, x);
     if (solved) return SU_OK;
     if (with.status != SU_OK) return with.status;

@@ -258,8 +258,10 @@ void su_implicit_admit(su_implicit *s, double *u)
         memcpy(u + 3 * (int64_t)s->body->free_vertex[f], s->offset + 3 * f, 3 * sizeof *u);
 }
 
-/* direction = A^-1 residual for the stiffness now in s->matrix. */
-static su_status solve_linear(su_implicit *s, const su_implicit_step *step, su_implicit_result *result, su_error *err)
+/* direction = A^-1 residual for the stiffness now in s->matrix. SU_NUMERICS where that is not definite; exact: it may
+ * be so, and what conjugate gradients find of that needs no factorization to confirm it. */
+static su_status solve_linear(su_implicit *s, const su_implicit_step *step, bool exact, su_implicit_result *result,
+                              su_error *err)
 {
     enum { MOST = 40 };              /* iterations take as long as a factor and its solve */
     enum { MOST_CONSTRAINED = 100 }; /* and as a factor and the solves of su_complement_solve */
@@ -269,6 +271,8 @@ static su_status solve_linear(su_implicit *s, const su_implicit_step *step, su_i
     if (s->turned &&
         su_turned_solver_solve(s->turned, &s->matrix, step->turn, SU_LINEAR_TOLERANCE, most, s->residual, s->direction))
         return SU_OK;
+    if (exact && s->turned && su_turned_solver_indefinite(s->turned))
+        return su_fail(err, SU_NUMERICS, "matrix not positive definite");
     result->factorizations++;
     SU_TRY(factorize(s, err));
     if (s->complement) return su_complement_solve(s->complement, &s->matrix, s->factor, s->residual, s->direction, err);
@@ -282,16 +286,16 @@ static su_status find_direction(su_implicit *s, const su_implicit_step *step, co
 {
     if (have_damping) {
         memcpy(s->matrix.value, s->damping.value, (size_t)s->matrix.entries * sizeof(double));
-        return solve_linear(s, step, result, err);
+        return solve_linear(s, step, false, result, err);
     }
     place(s, step, u);
     su_elastic_stiffness(s->body, s->y, !*exact, &s->matrix, s->threads);
-    if (!*exact) return solve_linear(s, step, result, err);
-    su_status status = solve_linear(s, step, result, err);
+    if (!*exact) return solve_linear(s, step, false, result, err);
+    su_status status = solve_linear(s, step, true, result, err);
     if (status != SU_NUMERICS) return status; /* solved, or no memory */
     *exact = false;
     su_elastic_stiffness(s->body, s->y, true, &s->matrix, s->threads);
-    return solve_linear(s, step, result, err);
+    return solve_linear(s, step, false, result, err);
 }
 
 static void move(const su_implicit *s, const double *u, double length, double *out)

@@ -14,6 +14,7 @@ struct su_turned_solver {
     su_complement *complement; /* borrowed; NULL: none */
     double *R;                 /* (free,9) R_v */
     su_cg_work vectors;
+    su_cg_end end; /* of the last system */
     float *work;
 };
 
@@ -70,7 +71,9 @@ bool su_turned_solver_solve(su_turned_solver *s, const su_sparse *A, const doubl
     for (int64_t f = 0; f < s->body->free_count; f++)
         su_quaternion_matrix(turn + 4 * (int64_t)s->body->free_vertex[f], s->R + 9 * f);
     su_preconditioner B = {precondition, s};
-    bool solved = su_conjugate_gradients(A, B, &s->vectors, tolerance, most, b, x);
+    s->end = su_conjugate_gradients(A, B, &s->vectors, tolerance, most, b, x);
     if (s->complement) su_complement_displacement(s->complement, x);
-    return solved;
+    return s->end == SU_CG_SOLVED;
 }
+
+bool su_turned_solver_indefinite(const su_turned_solver *s) { return s->end == SU_CG_INDEFINITE; }
