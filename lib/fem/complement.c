@@ -19,7 +19,8 @@ typedef float wide6 __attribute__((vector_size(4 * BLOCK)));
 
 /* Vectors in here are by component, component c of all free vertices in a row, with M^1/2 in them (displacements) or
  * M^-1/2 (forces): there P is the orthogonal projection 1 - Q'Q, the same for both. Q are the scalar rows, S the
- * shapes, orthonormal together. The tuned projection is 1 - Y'C and its transpose, C Y' = 1, C with the rows of Q. */
+ * shapes, orthonormal together. The tuned projection is 1 - Y'C and its transpose, C Y' = 1, C with the rows of Q.
+ * Vertices that a row touches come first: Q, S and C end with them. */
 typedef struct tuned {
     wide6 *C, *Y;
 } tuned;
@@ -27,14 +28,16 @@ typedef struct tuned {
 struct su_complement {
     const su_elastic *body;
     int64_t row_count, shape_count;
-    int64_t rows, shapes; /* the same, filled up with zeros to whole groups */
-    int64_t blocks;       /* of a component: the free vertices, filled up likewise */
-    wide *Q, *S;          /* (rows,blocks), (shapes,3,blocks) */
-    tuned row, shape;     /* the same */
-    wide *x;              /* (3,blocks) */
-    wide6 *x6;            /* (3,blocks) */
-    double *root;         /* (free) m^1/2 */
-    su_cg_work work;      /* of su_complement_solve */
+    int64_t rows, shapes;    /* the same, filled up with zeros to whole groups */
+    int64_t touched, blocks; /* of a component: the vertices that rows touch, all free ones; filled up likewise */
+    int64_t touched_count;
+    int32_t *order;   /* (free) free vertices, touched ones first */
+    wide *Q, *S;      /* (rows,touched), (shapes,3,touched) */
+    tuned row, shape; /* C the same, Y (rows,blocks), (shapes,3,blocks) */
+    wide *x;          /* (3,blocks) */
+    wide6 *x6;        /* (3,blocks) */
+    double *root;     /* (free) m^1/2, in that order */
+    su_cg_work work;  /* of su_complement_solve */
     su_arena arena;
 };
 
@@ -46,46 +49,49 @@ struct su_complement {
 #define CLONES
 #endif
 
-/* x (components,blocks) -= Y' C x for each component alone, C and Y (rows,blocks). */
-#define DEFINE_TAKE_OUT(name, vector, number, components)                                                              \
-    CLONES static void name(int64_t rows, int64_t blocks, const vector *C, const vector *Y, vector *x)                 \
+/* x (3,stride) -= Y' C x, C with c blocks of a component and Y with y. Rows have one component, per = 1, and a sum for
+ * each of x; shapes have three, per = 3, and one sum. */
+#define DEFINE_TAKE_OUT(name, vector, number, per, sums)                                                               \
+    CLONES static void name(int64_t rows, int64_t c, const vector *C, int64_t y, const vector *Y, int64_t stride,      \
+                            vector *x)                                                                                 \
     {                                                                                                                  \
-        for (int64_t r = 0; r < rows; r += GROUP, C += GROUP * blocks, Y += GROUP * blocks) {                          \
-            vector sum[GROUP][components] = {{{0}}};                                                                   \
-            number along[GROUP][components] = {{0}};                                                                   \
-            for (int64_t b = 0; b < blocks; b++)                                                                       \
+        for (int64_t r = 0; r < rows; r += GROUP, C += GROUP * per * c, Y += GROUP * per * y) {                        \
+            vector sum[GROUP][sums] = {{{0}}};                                                                         \
+            number along[GROUP][sums] = {{0}};                                                                         \
+            for (int64_t b = 0; b < c; b++)                                                                            \
                 for (int g = 0; g < GROUP; g++)                                                                        \
-                    for (int c = 0; c < components; c++) sum[g][c] += C[g * blocks + b] * x[c * blocks + b];           \
+                    for (int k = 0; k < 3; k++)                                                                        \
+                        sum[g][k % sums] += C[(per * g + k % per) * c + b] * x[k * stride + b];                        \
             for (int g = 0; g < GROUP; g++)                                                                            \
-                for (int c = 0; c < components; c++)                                                                   \
-                    for (int l = 0; l < BLOCK; l++) along[g][c] += sum[g][c][l];                                       \
-            for (int64_t b = 0; b < blocks; b++)                                                                       \
-                for (int c = 0; c < components; c++) {                                                                 \
-                    vector left = x[c * blocks + b];                                                                   \
-                    for (int g = 0; g < GROUP; g++) left -= along[g][c] * Y[g * blocks + b];                           \
-                    x[c * blocks + b] = left;                                                                          \
+                for (int k = 0; k < sums; k++)                                                                         \
+                    for (int l = 0; l < BLOCK; l++) along[g][k] += sum[g][k][l];                                       \
+            for (int64_t b = 0; b < y; b++)                                                                            \
+                for (int k = 0; k < 3; k++) {                                                                          \
+                    vector left = x[k * stride + b];                                                                   \
+                    for (int g = 0; g < GROUP; g++) left -= along[g][k % sums] * Y[(per * g + k % per) * y + b];       \
+                    x[k * stride + b] = left;                                                                          \
                 }                                                                                                      \
         }                                                                                                              \
     }
 
-DEFINE_TAKE_OUT(take_out_rows, wide, double, 3)
-DEFINE_TAKE_OUT(take_out_shapes, wide, double, 1)
-DEFINE_TAKE_OUT(take_out_rows_6, wide6, float, 3)
-DEFINE_TAKE_OUT(take_out_shapes_6, wide6, float, 1)
+DEFINE_TAKE_OUT(take_out_rows, wide, double, 1, 3)
+DEFINE_TAKE_OUT(take_out_shapes, wide, double, 3, 1)
+DEFINE_TAKE_OUT(take_out_rows_6, wide6, float, 1, 3)
+DEFINE_TAKE_OUT(take_out_shapes_6, wide6, float, 3, 1)
 
 static void project(su_complement *s, bool force, double *v)
 {
-    int64_t stride = BLOCK * s->blocks;
+    int64_t stride = BLOCK * s->touched;
     double *x = (double *)s->x;
-    for (int64_t f = 0; f < s->body->free_count; f++) {
-        double scale = force ? 1.0 / s->root[f] : s->root[f];
-        for (int c = 0; c < 3; c++) x[c * stride + f] = scale * v[3 * f + c];
+    for (int64_t i = 0; i < s->touched_count; i++) {
+        double scale = force ? 1.0 / s->root[i] : s->root[i];
+        for (int c = 0; c < 3; c++) x[c * stride + i] = scale * v[3 * (int64_t)s->order[i] + c];
     }
-    take_out_rows(s->rows, s->blocks, s->Q, s->Q, s->x);
-    take_out_shapes(s->shapes, 3 * s->blocks, s->S, s->S, s->x);
-    for (int64_t f = 0; f < s->body->free_count; f++) {
-        double scale = force ? s->root[f] : 1.0 / s->root[f];
-        for (int c = 0; c < 3; c++) v[3 * f + c] = scale * x[c * stride + f];
+    take_out_rows(s->rows, s->touched, s->Q, s->touched, s->Q, s->touched, s->x);
+    take_out_shapes(s->shapes, s->touched, s->S, s->touched, s->S, s->touched, s->x);
+    for (int64_t i = 0; i < s->touched_count; i++) {
+        double scale = force ? s->root[i] : 1.0 / s->root[i];
+        for (int c = 0; c < 3; c++) v[3 * (int64_t)s->order[i] + c] = scale * x[c * stride + i];
     }
 }
 
@@ -95,18 +101,22 @@ void su_complement_force(su_complement *s, double *f) { project(s, true, f); }
 /* The same in floats. Rows that belong to Y have none of those of C in them, so their order does not matter. */
 static void project_tuned(su_complement *s, bool force, double *v)
 {
-    int64_t stride = BLOCK * s->blocks;
+    int64_t stride = BLOCK * s->blocks, touched = s->touched, blocks = s->blocks;
     float *x = (float *)s->x6;
-    for (int64_t f = 0; f < s->body->free_count; f++) {
-        double scale = force ? 1.0 / s->root[f] : s->root[f];
-        for (int c = 0; c < 3; c++) x[c * stride + f] = (float)(scale * v[3 * f + c]);
+    for (int64_t i = 0; i < s->body->free_count; i++) {
+        double scale = force ? 1.0 / s->root[i] : s->root[i];
+        for (int c = 0; c < 3; c++) x[c * stride + i] = (float)(scale * v[3 * (int64_t)s->order[i] + c]);
     }
-    take_out_rows_6(s->rows, s->blocks, force ? s->row.Y : s->row.C, force ? s->row.C : s->row.Y, s->x6);
-    take_out_shapes_6(s->shapes, 3 * s->blocks, force ? s->shape.Y : s->shape.C, force ? s->shape.C : s->shape.Y,
-                      s->x6);
-    for (int64_t f = 0; f < s->body->free_count; f++) {
-        double scale = force ? s->root[f] : 1.0 / s->root[f];
-        for (int c = 0; c < 3; c++) v[3 * f + c] = scale * (double)x[c * stride + f];
+    if (force) {
+        take_out_rows_6(s->rows, blocks, s->row.Y, touched, s->row.C, blocks, s->x6);
+        take_out_shapes_6(s->shapes, blocks, s->shape.Y, touched, s->shape.C, blocks, s->x6);
+    } else {
+        take_out_rows_6(s->rows, touched, s->row.C, blocks, s->row.Y, blocks, s->x6);
+        take_out_shapes_6(s->shapes, touched, s->shape.C, blocks, s->shape.Y, blocks, s->x6);
+    }
+    for (int64_t i = 0; i < s->body->free_count; i++) {
+        double scale = force ? s->root[i] : 1.0 / s->root[i];
+        for (int c = 0; c < 3; c++) v[3 * (int64_t)s->order[i] + c] = scale * (double)x[c * stride + i];
     }
 }
 
@@ -134,14 +144,16 @@ static su_status mean_block_matrix(const su_sparse *A, su_sparse *G, su_error *e
     return SU_OK;
 }
 
-/* Y = M^1/2 G^-1 M^1/2 C, both (count,free) */
-static su_status soften(const su_complement *s, su_cholesky *G, int64_t count, const double *C, double *Y,
+/* Y = M^1/2 G^-1 M^1/2 C, both (count,free); work likewise */
+static su_status soften(const su_complement *s, su_cholesky *G, int64_t count, const double *C, double *Y, double *work,
                         su_error *err)
 {
-    int64_t free_count = s->body->free_count;
-    for (int64_t i = 0; i < count * free_count; i++) Y[i] = s->root[i % free_count] * C[i];
-    SU_TRY(su_cholesky_solve(G, count, Y, Y, err));
-    for (int64_t i = 0; i < count * free_count; i++) Y[i] *= s->root[i % free_count];
+    int64_t size = s->body->free_count;
+    for (int64_t r = 0; r < count; r++)
+        for (int64_t i = 0; i < size; i++) work[r * size + s->order[i]] = s->root[i] * C[r * size + i];
+    SU_TRY(su_cholesky_solve(G, count, work, work, err));
+    for (int64_t r = 0; r < count; r++)
+        for (int64_t i = 0; i < size; i++) Y[r * size + i] = s->root[i] * work[r * size + s->order[i]];
     return SU_OK;
 }
 
@@ -162,12 +174,12 @@ static su_status make_dual(int64_t count, int64_t length, double *C, double *Y, 
     return status;
 }
 
-/* (count,free) to floats in whole blocks. */
-static void keep(const su_complement *s, int64_t count, const double *from, wide6 *to)
+/* The first `size` of (count,free) to floats in whole blocks. */
+static void keep(const su_complement *s, int64_t count, const double *from, int64_t size, int64_t blocks, wide6 *to)
 {
-    int64_t stride = BLOCK * s->blocks, free_count = s->body->free_count;
     for (int64_t r = 0; r < count; r++)
-        for (int64_t f = 0; f < free_count; f++) ((float *)to)[r * stride + f] = (float)from[r * free_count + f];
+        for (int64_t i = 0; i < size; i++)
+            ((float *)to)[r * BLOCK * blocks + i] = (float)from[r * s->body->free_count + i];
 }
 
 /* Shapes (3,free each) less what rows say of them: C -= (C Y') C for each component. */
@@ -189,30 +201,32 @@ static void take_out_of_shapes(const su_complement *s, const double *C, const do
 
 su_status su_complement_tune(su_complement *s, const su_sparse *A, su_error *err)
 {
-    int64_t size = s->body->free_count, stride = BLOCK * s->blocks;
+    int64_t size = s->body->free_count, stride = BLOCK * s->touched, touched = s->touched_count;
     int64_t counts[] = {s->row_count, 3 * s->shape_count};
-    double *C[2] = {NULL}, *Y[2] = {NULL};
+    double *C[2] = {NULL}, *Y[2] = {NULL}, *work = NULL;
     su_cholesky *factor = NULL;
     su_sparse G = {0};
     su_status status;
     SU_GO(mean_block_matrix(A, &G, err));
     SU_GO(su_cholesky_create(&G, 1, &factor, err));
     SU_GO(su_cholesky_factorize(factor, &G, err));
+    SU_GO(SU_ALLOC(&work, (counts[0] > counts[1] ? counts[0] : counts[1]) * size, "the rig's rows", err));
     for (int k = 0; k < 2; k++) {
         const double *from = (const double *)(k ? s->S : s->Q);
         if (counts[k] == 0) continue;
         SU_GO(SU_ALLOC(&C[k], counts[k] * size, "the rig's rows", err));
         SU_GO(SU_ALLOC(&Y[k], counts[k] * size, "the rig's rows", err));
         for (int64_t r = 0; r < counts[k]; r++)
-            memcpy(C[k] + r * size, from + r * stride, (size_t)size * sizeof(double));
+            memcpy(C[k] + r * size, from + r * stride, (size_t)touched * sizeof(double));
         if (k == 1) take_out_of_shapes(s, C[0], Y[0], C[1]);
-        SU_GO(soften(s, factor, counts[k], C[k], Y[k], err));
+        SU_GO(soften(s, factor, counts[k], C[k], Y[k], work, err));
         SU_GO(make_dual(k ? s->shape_count : s->row_count, k ? 3 * size : size, C[k], Y[k], err));
     }
-    keep(s, counts[0], C[0], s->row.C), keep(s, counts[0], Y[0], s->row.Y);
-    keep(s, counts[1], C[1], s->shape.C), keep(s, counts[1], Y[1], s->shape.Y);
+    keep(s, counts[0], C[0], touched, s->touched, s->row.C), keep(s, counts[0], Y[0], size, s->blocks, s->row.Y);
+    keep(s, counts[1], C[1], touched, s->touched, s->shape.C), keep(s, counts[1], Y[1], size, s->blocks, s->shape.Y);
 done:
     for (int k = 0; k < 2; k++) free(C[k]), free(Y[k]);
+    free(work);
     su_cholesky_free(factor);
     su_sparse_free(&G);
     return status;
@@ -291,52 +305,89 @@ static su_status orthonormalize(int64_t count, int64_t size, int64_t stride, dou
 
 static su_status set_rows(su_complement *s, int64_t count, const double *row, su_error *err)
 {
-    int64_t stride = BLOCK * s->blocks, free_count = s->body->free_count;
+    int64_t stride = BLOCK * s->touched, size = s->touched_count;
     double *Q = (double *)s->Q;
     for (int64_t r = 0; r < count; r++) {
-        for (int64_t f = 0; f < free_count; f++)
-            Q[r * stride + f] = row[r * s->body->n + s->body->free_vertex[f]] / s->root[f];
-        SU_TRY(normalize(free_count, Q + r * stride, "the rig's row", r, err));
+        for (int64_t i = 0; i < size; i++)
+            Q[r * stride + i] = row[r * s->body->n + s->body->free_vertex[s->order[i]]] / s->root[i];
+        SU_TRY(normalize(size, Q + r * stride, "the rig's row", r, err));
     }
-    return orthonormalize(count, free_count, stride, Q, "the rig's row", err);
+    return orthonormalize(count, size, stride, Q, "the rig's row", err);
 }
 
 /* Orthogonal to the scalar rows, too: once more after what they shared was much of them. */
 static su_status set_shapes(su_complement *s, int64_t count, const double *shape, su_error *err)
 {
-    int64_t stride = BLOCK * s->blocks, length = 3 * stride;
+    int64_t stride = BLOCK * s->touched, length = 3 * stride;
     double *S = (double *)s->S;
     for (int64_t k = 0; k < count; k++) {
-        for (int64_t f = 0; f < s->body->free_count; f++)
+        for (int64_t i = 0; i < s->touched_count; i++)
             for (int c = 0; c < 3; c++)
-                S[k * length + c * stride + f] = shape[3 * (k * s->body->n + s->body->free_vertex[f]) + c] / s->root[f];
+                S[k * length + c * stride + i] =
+                    shape[3 * (k * s->body->n + s->body->free_vertex[s->order[i]]) + c] / s->root[i];
         SU_TRY(normalize(length, S + k * length, "the rig's shape", k, err));
     }
     for (int pass = 0; pass < 2; pass++) {
-        for (int64_t k = 0; k < count; k++) take_out_rows(s->rows, s->blocks, s->Q, s->Q, s->S + 3 * k * s->blocks);
+        for (int64_t k = 0; k < count; k++)
+            take_out_rows(s->rows, s->touched, s->Q, s->touched, s->Q, s->touched, s->S + 3 * k * s->touched);
         SU_TRY(orthonormalize(count, length, length, S, "the rig's shape", err));
     }
     return SU_OK;
 }
 
+static int64_t whole(int64_t count, int64_t of) { return (count + of - 1) / of; }
+
+static bool touches(int64_t n, int64_t v, int64_t rows, const double *row, int64_t shapes, const double *shape)
+{
+    for (int64_t r = 0; r < rows; r++)
+        if (row[r * n + v] != 0.0) return true;
+    for (int64_t i = 0; i < 3 * shapes; i++)
+        if (shape[3 * (i / 3 * n + v) + i % 3] != 0.0) return true;
+    return false;
+}
+
+/* Touched vertices first, each part ascending. */
+static su_status set_order(su_complement *s, const double *row, const double *shape, su_error *err)
+{
+    const su_elastic *body = s->body;
+    s->order = su_arena_alloc(&s->arena, body->free_count, sizeof *s->order);
+    s->root = su_arena_alloc(&s->arena, body->free_count, sizeof *s->root);
+    if (!s->order || !s->root) return su_fail(err, SU_AGAIN, "no memory for the rig's rows");
+    for (int64_t f = 0, last = body->free_count; f < body->free_count; f++)
+        if (touches(body->n, body->free_vertex[f], s->row_count, row, s->shape_count, shape))
+            s->order[s->touched_count++] = (int32_t)f;
+        else
+            s->order[--last] = (int32_t)f;
+    for (int64_t i = 0; i < body->free_count; i++) s->root[i] = sqrt(body->mass[body->free_vertex[s->order[i]]]);
+    s->touched = whole(s->touched_count, BLOCK), s->blocks = whole(body->free_count, BLOCK);
+    return SU_OK;
+}
+
 static su_status allocate(su_complement *s, su_error *err)
 {
-    int64_t free_count = s->body->free_count, rows = s->rows * s->blocks, shapes = 3 * s->shapes * s->blocks;
-    bool good = su_cg_take(&s->work, &s->arena, 3 * free_count);
-    good &= (s->root = su_arena_alloc(&s->arena, free_count, sizeof *s->root)) != NULL;
+    int64_t lines[] = {s->rows, 3 * s->shapes};
+    tuned *both[] = {&s->row, &s->shape};
+    wide **exact[] = {&s->Q, &s->S};
+    bool good = su_cg_take(&s->work, &s->arena, 3 * s->body->free_count);
     good &= (s->x = su_arena_alloc(&s->arena, 3 * s->blocks, sizeof *s->x)) != NULL;
     good &= (s->x6 = su_arena_alloc(&s->arena, 3 * s->blocks, sizeof *s->x6)) != NULL;
-    good &= (s->Q = su_arena_alloc(&s->arena, rows, sizeof *s->Q)) != NULL;
-    good &= (s->S = su_arena_alloc(&s->arena, shapes, sizeof *s->S)) != NULL;
-    tuned *both[] = {&s->row, &s->shape};
     for (int k = 0; k < 2; k++) {
-        good &= (both[k]->C = su_arena_alloc(&s->arena, k ? shapes : rows, sizeof(wide6))) != NULL;
-        good &= (both[k]->Y = su_arena_alloc(&s->arena, k ? shapes : rows, sizeof(wide6))) != NULL;
+        good &= (*exact[k] = su_arena_alloc(&s->arena, lines[k] * s->touched, sizeof(wide))) != NULL;
+        good &= (both[k]->C = su_arena_alloc(&s->arena, lines[k] * s->touched, sizeof(wide6))) != NULL;
+        good &= (both[k]->Y = su_arena_alloc(&s->arena, lines[k] * s->blocks, sizeof(wide6))) != NULL;
     }
     return good ? SU_OK : su_fail(err, SU_AGAIN, "no memory for the rig's rows");
 }
 
-static int64_t whole(int64_t count, int64_t of) { return (count + of - 1) / of; }
+/* P itself, for the tuned one: C and Y are both Q, or S. */
+static void tune_to_mass(su_complement *s, int64_t lines, const wide *from, tuned *to)
+{
+    const double *of = (const double *)from;
+    for (int64_t r = 0; r < lines; r++)
+        for (int64_t i = 0; i < BLOCK * s->touched; i++)
+            ((float *)to->C)[r * BLOCK * s->touched + i] = ((float *)to->Y)[r * BLOCK * s->blocks + i] =
+                (float)of[r * BLOCK * s->touched + i];
+}
 
 su_status su_complement_create(const su_elastic *body, int64_t rows, const double *row, int64_t shapes,
                                const double *shape, su_complement **out, su_error *err)
@@ -345,17 +396,13 @@ su_status su_complement_create(const su_elastic *body, int64_t rows, const doubl
     su_status status;
     *out = NULL;
     SU_GO(SU_ALLOC(&s, 1, "the rig's rows", err));
-    s->row_count = rows, s->shape_count = shapes;
-    s->body = body, s->blocks = whole(body->free_count, BLOCK);
+    s->body = body, s->row_count = rows, s->shape_count = shapes;
     s->rows = GROUP * whole(rows, GROUP), s->shapes = GROUP * whole(shapes, GROUP);
+    SU_GO(set_order(s, row, shape, err));
     SU_GO(allocate(s, err));
-    for (int64_t f = 0; f < body->free_count; f++) s->root[f] = sqrt(body->mass[body->free_vertex[f]]);
     SU_GO(set_rows(s, rows, row, err));
     SU_GO(set_shapes(s, shapes, shape, err));
-    for (int64_t i = 0; i < s->rows * s->blocks * BLOCK; i++)
-        ((float *)s->row.C)[i] = ((float *)s->row.Y)[i] = (float)((double *)s->Q)[i];
-    for (int64_t i = 0; i < 3 * s->shapes * s->blocks * BLOCK; i++)
-        ((float *)s->shape.C)[i] = ((float *)s->shape.Y)[i] = (float)((double *)s->S)[i];
+    tune_to_mass(s, s->rows, s->Q, &s->row), tune_to_mass(s, 3 * s->shapes, s->S, &s->shape);
     *out = s;
     s = NULL;
     status = SU_OK;
