@@ -131,7 +131,7 @@ static su_status check_model(const void *object, const char *path, su_error *err
     SU_TRY(su_check_at_least(model->r, 0, "modes", path, err));
     SU_TRY(su_check_at_least(model->t, 1, "tets", path, err));
     SU_TRY(su_check_at_least(model->d1, model->r > 0 ? 2 : 1, "offsets of regions", path, err));
-    if (model->bases != 1 && model->bases != model->m)
+    if (!model->skinning_weights && model->bases != 1 && model->bases != model->m)
         return su_fail(err, SU_INPUT, "%s: has %lld bases for %lld example poses", path, (long long)model->bases,
                        (long long)model->m);
     SU_TRY(su_check_smoothing(model->n, model->n1, model->z, model->turn_start, model->turn_node, model->turn_weight,
@@ -146,7 +146,7 @@ static su_status check_model(const void *object, const char *path, su_error *err
     SU_TRY(su_check_together(!!model->psd_params + !!model->psd_shapes + !!model->psd_rbf, 3,
                              "psd_params, psd_shapes and psd_rbf", path, err));
     SU_TRY(su_check_together(!!model->param_mean + !!model->param_basis, 2, "param_mean and param_basis", path, err));
-    if (!model->gram && !model->gram_factor)
+    if (!model->skinning_weights && !model->gram && !model->gram_factor)
         return su_fail(err, SU_INPUT, "%s: neither 'gram' nor 'gram_factor' is there", path);
     if (model->basis_rbf && (model->columns < model->m + 1 || model->columns > model->m + 1 + model->s))
         return su_fail(err, SU_INPUT, "%s: 'basis_rbf' has %lld columns, %lld are wanted", path,
