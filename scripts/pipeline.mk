@@ -18,6 +18,7 @@
 #                trained (docs/skinning.md)  (default: one; poses where POSES or POSES_BOUND is set)
 #   IMPORT_FLAGS POSES_FLAGS MOTION_FLAGS MESH_FLAGS FIT_FLAGS MODES_FLAGS ALIGN_FLAGS CUBATURE_FLAGS SIM_FLAGS EXPORT_FLAGS
 #   REPORT_FLAGS options of one stage; changing one makes that stage and all that depends on it again
+#   EXPORT_FLAGS_<format> options of export for one format: EXPORT_FLAGS_usda := --over
 #   CUT_FLAGS    options of import that belong to these shots and not to the character (--start, --end)
 #   IMPORT_FILES POSES_FILES MESH_FILES MODES_FILES SIM_FILES ...  files that options of a stage name (sculpts, paint, parameters, forces), as words of the
 #                shell: changing one makes that stage again
@@ -90,7 +91,7 @@ supple-differ = $(subst x$(1)x,,x$(2)x)$(subst x$(2)x,,x$(1)x)
 # When files were last changed, and how large they are.
 supple-stamp = $(if $(strip $(1)),$(shell stat -L -c '%s %y' $(1) 2>/dev/null | cksum))
 supple-keep = $(if $(call supple-differ,$(file <$(supple-flags)/$(1)),$(strip $(2))),$(file >$(supple-flags)/$(1),$(strip $(2))))
-$(foreach stage,$(supple-stages),$(call supple-keep,$(stage),$($(stage)_FLAGS) $(call supple-stamp,$($(stage)_FILES)) $(if $(filter $(stage),IMPORT),$(CUT_FLAGS)) $(if $(filter $(stage),MODES SIM FULLSIM),$(GRAVITY_FLAGS)) $(if $(filter $(stage),REFINE),$(POSES_BOUND)) $(if $(filter $(stage),SIM),$(BOUND)) $(if $(filter $(stage),MODES FIT),$(POSES)) $(if $(filter $(stage),MODES),$(BASIS) $(MODES_SHOTS))))
+$(foreach stage,$(supple-stages),$(call supple-keep,$(stage),$($(stage)_FLAGS) $(call supple-stamp,$($(stage)_FILES)) $(if $(filter $(stage),IMPORT),$(CUT_FLAGS)) $(if $(filter $(stage),MODES SIM FULLSIM),$(GRAVITY_FLAGS)) $(if $(filter $(stage),REFINE),$(POSES_BOUND)) $(if $(filter $(stage),SIM),$(BOUND)) $(if $(filter $(stage),EXPORT),$(foreach format,$(FORMATS),$(EXPORT_FLAGS_$(format)))) $(if $(filter $(stage),MODES FIT),$(POSES)) $(if $(filter $(stage),MODES),$(BASIS) $(MODES_SHOTS))))
 $(foreach clip,$(CLIPS),$(call supple-keep,CLIP.$(clip),$(CLIP_$(clip))))
 ifeq ($(strip $(MODEL)),)
 $(call supple-keep,CLIPS,$(CLIPS))
@@ -223,13 +224,13 @@ $(CLIPS:%=%.compare.txt): %.compare.txt: $(CHARACTER).model.npz %.anim.npz %.sim
 
 define supple-export
 $(CLIPS:%=%.$(1)): %.$(1): $(CHARACTER).model.npz %.anim.npz %.sim.npz $(supple-flags)/EXPORT
-	$$(call supple-run,export,$$(supple-inputs) $$(EXPORT_FLAGS))
+	$$(call supple-run,export,$$(supple-inputs) $$(EXPORT_FLAGS) $$(EXPORT_FLAGS_$(2)))
 endef
-$(foreach format,$(filter-out obj html,$(supple-formats)),$(eval $(call supple-export,$(format))))
+$(foreach format,$(filter-out obj html,$(supple-formats)),$(eval $(call supple-export,$(format),$(patsubst vat.json,vat,$(format)))))
 
 # OBJ is a file a frame; <shot>.obj is a copy of the first, the mesh that .pc2 and .mdd belong to.
 $(CLIPS:%=%.obj): %.obj: $(CHARACTER).model.npz %.anim.npz %.sim.npz $(supple-flags)/EXPORT
-	$(subst -o $@,-o '$*.%04d.obj',$(call supple-run,export,$(supple-inputs) $(EXPORT_FLAGS)))
+	$(subst -o $@,-o '$*.%04d.obj',$(call supple-run,export,$(supple-inputs) $(EXPORT_FLAGS) $(EXPORT_FLAGS_obj)))
 	cp "$$(ls '$*'.[0-9]*.obj | head -n 1)" $@
 
 # The report of a shot, with what the stages behind it said; one modes file is needed for frequencies and contacts.

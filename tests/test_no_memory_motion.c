@@ -46,7 +46,7 @@ static struct {
     reduced_scene r;
     beam_space beam;
     su_sim_settings settings;
-    double *qddot;
+    double *path;
     char model[100];
 } made;
 
@@ -60,9 +60,10 @@ static int make_all(void **state)
     made.s.anim.file.meta = json_pack("{s:f}", "fps", 30.0);
     reduced_create(&made.r, &made.s, &(reduced_options){.r = REDUCED, .regions = 1, .stride = 2, .one = true});
     json_object_set_new(made.r.model.file.meta, "frequency", json_real(4.0));
-    made.qddot = calloc(FRAMES * REDUCED, sizeof *made.qddot);
-    made.r.sim.qddot = made.qddot;
     made.settings = su_sim_defaults();
+    made.r.sim.substeps = su_sim_substeps(1.0 / 30);
+    made.path = calloc((size_t)(FRAMES * made.r.sim.substeps * REDUCED), sizeof *made.path);
+    made.r.sim.path = made.path;
     if (reduced_run(&made.r, &made.settings, (su_step_settings){.newton = 60, .tolerance = 1e-11}, 1, NULL) != SU_OK)
         return -1;
     if (su_sim_settings_resolve(&made.settings, 4.0, FRAMES, made.s.anim.times, 0.0, &err) != SU_OK) return -1;
@@ -79,7 +80,7 @@ static int free_all(void **state)
 {
     int failed = failing_memory_end(state);
     unlink(made.model);
-    free(made.qddot);
+    free(made.path);
     beam_space_free(&made.beam);
     reduced_free(&made.r);
     json_decref(made.s.fit.file.meta), json_decref(made.s.anim.file.meta);
@@ -340,7 +341,7 @@ static su_status simulate(void *context, int threads, su_error *err)
     (void)context;
     su_sim sim = made.r.sim;
     double q[FRAMES * REDUCED];
-    sim.q = q, sim.qddot = NULL;
+    sim.q = q, sim.path = NULL;
     SU_TRY(su_runtime_model_create(model, SU_COROTATED, &runtime, err));
     SU_GO(su_simulation_create(&runtime, model, made.s.shot, &made.settings, &step, threads, &simulation, err));
     SU_GO(su_simulation_run(simulation, FRAMES, &sim, NULL, err));

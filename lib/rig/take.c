@@ -8,6 +8,7 @@
 #include "rig/skinning.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,6 +52,9 @@ static void sample_frame(su_take *take, const su_scene_clip *clip, int64_t frame
     su_scene_local(c->scene, clip, time, world);
     su_node_tree_keys(&take->tree, world, take->node_keys + SU_NODE_KEY * take->tree.nodes * frame);
     su_scene_pose(c->scene, clip, time, world);
+    for (int64_t i = 0; i < c->parts; i++)
+        su_affine_multiply(c->convert, world + 16 * c->part[i].node,
+                           take->object_frames + 16 * (c->objects * frame + c->part[i].object));
     su_affine_multiply(c->convert, world + 16 * c->root_node, now);
     su_affine_multiply(now, c->root_adjust, now);
     su_root_from_bone(now, c->root_rest, take->root + 16 * frame);
@@ -85,12 +89,20 @@ su_status su_take_create(const su_character *c, const su_scene_clip *clip, const
     out->bones = su_arena_alloc(&out->arena, 16 * F * c->B, sizeof(double));
     out->shape_weights = su_arena_alloc(&out->arena, F * c->K, sizeof(double));
     out->node_keys = su_arena_alloc(&out->arena, F * out->tree.nodes, SU_NODE_KEY * sizeof(float));
-    if (!world || !shapes || !out->root || !out->bones || !out->shape_weights || !out->node_keys) {
+    out->object_frames = su_arena_alloc(&out->arena, 16 * F * c->objects, sizeof(double));
+    if (!world || !shapes || !out->root || !out->bones || !out->shape_weights || !out->node_keys ||
+        !out->object_frames) {
         status =
             su_fail(err, SU_AGAIN, "not enough memory for %lld frames of %lld bones", (long long)F, (long long)c->B);
         goto done;
     }
     for (int64_t f = 0; f < F; f++) sample_frame(out, clip, f, world, shapes);
+    bool moves = false; /* away from where object_xform has them */
+    for (int64_t i = 0; i < 16 * F * c->objects && !moves; i++) {
+        double there = c->object_xform[i % (16 * c->objects)];
+        moves = !(fabs(out->object_frames[i] - there) <= 1e-12 * fmax(1.0, fabs(there)));
+    }
+    if (!moves) out->object_frames = NULL;
     for (int64_t i = 0; i < 16 * F * c->B; i++)
         if (!isfinite(out->bones[i])) {
             status = su_fail(err, SU_INPUT, "clip '%s': joint '%s' has no finite place at frame %lld", clip->name,
@@ -248,6 +260,10 @@ static su_status describe(const su_take *take, const su_scene_clip *clip, json_t
     bad |= json_object_set_new(meta, "source_up", json_string(axis[c->up]));
     bad |= json_object_set_new(meta, "param_names", name_list(take->parameters.s, take->parameters.names));
     bad |= json_object_set_new(meta, "object_names", name_list(c->objects, c->object_names));
+    bad |= json_object_set_new(meta, "object_paths", name_list(c->objects, (const char *const *)c->object_paths));
+    if (c->looks.materials)
+        bad |= json_object_set_new(meta, "material_names",
+                                   name_list(c->looks.materials, (const char *const *)c->looks.material_names));
     bad |= json_object_set_new(meta, "bone_names", name_list(c->B, c->bone_names));
     bad |= json_object_set_new(meta, "node_names", name_list(take->tree.nodes, take->tree.names));
     const char **morph_names = su_calloc(c->K, sizeof *morph_names);
@@ -275,7 +291,8 @@ su_status su_take_save(const su_take *take, const char *path, const su_scene_cli
                     .K = c->K,
                     .B = c->B,
                     .nodes = take->tree.nodes,
-                    .joints = take->tree.joints};
+                    .joints = take->tree.joints,
+                    .materials = c->looks.materials};
     point_stream points = {take, threads, progress};
     su_field_stream stream = {"points", write_points, &points};
     SU_TRY(describe(take, clip, meta, err));
@@ -285,6 +302,11 @@ su_status su_take_save(const su_take *take, const char *path, const su_scene_cli
     anim.params = take->parameters.values;
     anim.uv = c->uv, anim.uv_indices = c->uv_indices;
     anim.object_ids = c->object_ids, anim.object_xform = c->object_xform, anim.color = c->color;
+    if (c->looks.material) {
+        anim.face_material = c->looks.material;
+        anim.material_color = c->looks.color, anim.material_surface = c->looks.surface;
+    }
+    anim.object_frames = take->object_frames;
     anim.morphs = c->K ? c->morphs : NULL;
     anim.bones = take->bones, anim.bone_rest = c->bone_rest, anim.bone_parent = c->bone_parent;
     anim.bone_segments = c->bone_segments, anim.rigid = c->rigid;

@@ -35,6 +35,7 @@ typedef struct su_take {
     su_parameters parameters;
     su_node_tree tree;
     float *node_keys;      /* (F,nodes,SU_NODE_KEY) */
+    double *object_frames; /* (F,objects,16) each object's node at every frame, m; NULL: none moves */
     int dual;              /* skinned by dual quaternions, not linearly */
     su_sequence *shown;    /* borrowed; NULL: none (su_take_show) */
     int32_t *shown_vertex; /* (nbar) source vertex of each skin vertex */

@@ -9,6 +9,7 @@
 #include "reduce/cubature/model_training.h"
 #include "reduce/cubature/training_states.h"
 #include "reduce/modes/parts.h"
+#include "reduce/modes/skinning_frequency.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -22,7 +23,7 @@ typedef struct settings {
     int tets, vertices, samples, states, seed, frames, memory, check;
     double error, amplitude;
     su_list shots;
-    bool flesh;
+    bool flesh, as_fitted;
     int clusters, rest; /* of skinning modes; rest: an index of REST_NAMES */
 } settings;
 
@@ -301,6 +302,33 @@ static su_status save_flesh(su_tool *tool, const job *j)
     return status;
 }
 
+/* The factor on Young's modulus with which skinning modes swing as slowly as the fit says of the flesh: what the rig's
+ * own motions leave is stiffer than all of it. */
+static su_status find_stiffness(su_tool *tool, const job *j, double *factor)
+{
+    const su_fit *fit = &j->fit;
+    const su_tet *tet = &j->tet;
+    double wanted = 2 * M_PI * su_meta_number(fit->file.meta, "frequency", 0), value = 0;
+    su_elastic elastic = {0};
+    bool held = json_is_true(json_object_get(j->skinning.file.meta, "held"));
+    *factor = 1;
+    if (!(wanted > 0)) return SU_OK;
+    su_status status =
+        su_elastic_create(&elastic, tet->n, tet->vertices, tet->t, tet->tets, held ? tet->fixed_count : 0, tet->fixed,
+                          SU_COROTATIONAL, fit->young, fit->poisson, fit->density, &tool->err);
+    if (status == SU_OK)
+        status = su_skinning_frequency(&elastic, tet->vertices, j->skinning.k, j->skinning.weights, tool->threads,
+                                       &value, &tool->err);
+    su_elastic_free(&elastic);
+    if (status != SU_OK || !(value > 0)) return status;
+    *factor = wanted * wanted / value;
+    su_stats_number(tool, "frequency_as_fitted", sqrt(value) / (2 * M_PI));
+    su_stats_number(tool, "stiffness", *factor);
+    su_note(tool, "the modes' lowest frequency is %.2f Hz with the fit's moduli; these times %.3g make it %.2f Hz",
+            sqrt(value) / (2 * M_PI), *factor, wanted / (2 * M_PI));
+    return SU_OK;
+}
+
 /* The model of skinning modes: clusters, and everything that needs no training. */
 static su_status save_skinning(su_tool *tool, const settings *set, const job *j)
 {
@@ -310,7 +338,7 @@ static su_status save_skinning(su_tool *tool, const settings *set, const job *j)
     su_cluster_report report;
     int32_t *cluster = NULL;
     int64_t count;
-    double started = su_seconds();
+    double started = su_seconds(), stiffness = 1;
     su_status status;
     if (j->skinning.n != j->tet.n)
         return su_fail(err, SU_INPUT, "%s: has %lld flesh vertices, %s has %lld; they must belong together",
@@ -335,13 +363,15 @@ static su_status save_skinning(su_tool *tool, const settings *set, const job *j)
     su_note(
         tool, "%lld modes, %lld tets in %lld clusters of %lld means; what the modes do varies by %.1f %% within them",
         (long long)j->skinning.k, (long long)j->tet.t, (long long)count, (long long)report.means, 100 * report.spread);
+    if (!set->as_fitted) SU_GO(find_stiffness(tool, j, &stiffness));
     if (tool->dry_run) goto done;
     json_t *meta = su_tool_meta(tool, su_model_schema.kind, su_model_schema.version, paths, 4);
     if (!meta) {
         status = err->status ? err->status : su_fail(err, SU_AGAIN, "not enough memory");
         goto done;
     }
-    SU_GO(su_model_of_skinning(&j->tet, &j->poses, &j->fit, &j->skinning, cluster, meta, &model, err));
+    SU_GO(su_model_of_skinning(&j->tet, &j->poses, &j->fit, &j->skinning, cluster, stiffness, meta, &model, err));
+    json_object_set_new(meta, "stiffness", json_real(stiffness));
     json_object_set_new(meta, "subspace", json_string("skinning"));
     json_object_set_new(meta, "force", json_string("clusters"));
     json_object_set_new(meta, "rest", json_string(rest_names[set->rest]));
@@ -485,6 +515,13 @@ int main(int argc, char **argv)
          .high = 100000,
          .help = "with SKINNING: means that the tets are sorted by; those in several pieces become one cluster each "
                  "(default: 100)."},
+        {.name = "as-fitted",
+         .kind = SU_OPT_FLAG,
+         .target = &set.as_fitted,
+         .help =
+             "with SKINNING: Young's moduli as they are in FIT. Without, all are multiplied so that the lowest mode "
+             "of the model that carries flesh swings as the fit says (supple fit --frequency): what the rig leaves "
+             "to the flesh is stiffer than the whole."},
         {.name = "rest",
          .kind = SU_OPT_CHOICE,
          .target = &set.rest,

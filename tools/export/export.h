@@ -18,9 +18,9 @@ enum { WHAT_POINTS, WHAT_DISPLACEMENT };
 
 typedef struct settings {
     int format, space, up, what, morphs, joints, texture, samples;
-    const char *frames, *amplitude, *bind, *shutter;
+    const char *frames, *amplitude, *bind, *shutter, *under, *asset;
     double unit, offset, morph_error;
-    bool velocities, normals, rig, no_skin;
+    bool velocities, normals, rig, no_skin, flat, over, subdivision;
 } settings;
 
 typedef struct job {
@@ -36,6 +36,9 @@ typedef struct job {
     double fps, number;        /* of the shot: frames a second, number of its first frame */
     int64_t first, last, step; /* frames of the shot that are written */
     const char **names;        /* (objects) */
+    char **paths;              /* (objects) of the meshes in the source; NULL: none */
+    double *object_frames;     /* (frames,objects,4,4) of the frames that are written; NULL: none moves */
+    su_looks looks;            /* of the animation, whose arrays and names are borrowed */
     su_cache_layout layout;
     su_cache_skin skin;      /* glb: of the source */
     const char **node_names; /* (skin.nodes) */

@@ -10,6 +10,7 @@
 
 static void job_free(job *j)
 {
+    for (int64_t o = 0; j->paths && o < (j->anim.objects ? j->anim.objects : 1); o++) free(j->paths[o]);
     su_expand_free(&j->expand);
     su_bind_free(&j->bind);
     su_obj_free(&j->carried);
@@ -23,6 +24,7 @@ static void job_free(job *j)
     free(j->offsets), free(j->cut), free(j->between), free(j->normals), free(j->velocities), free(j->scratch);
     free(j->names), free(j->points), free(j->displacement), free(j->root), free(j->amplitude);
     free(j->node_names), free(j->node_keys), free(j->copies);
+    free(j->paths), free(j->object_frames), free(j->looks.material_names), free(j->looks.set_names);
 }
 
 /* ---- loading ---- */
@@ -238,10 +240,34 @@ int main(int argc, char **argv)
          .kind = SU_OPT_CHOICE,
          .target = &set->space,
          .argument = "SPACE",
-         .choices = "world|root|local",
+         .choices = "world|root|object|local",
+         .help = "world (default); root: without the motion of the root frame; object: of each object, so that the "
+                 "points fit the object in its own scene, whatever stands above it; its transform is kept where the "
+                 "format has one (abc, usda). local is an older word for it."},
+        {.name = "flat",
+         .kind = SU_OPT_FLAG,
+         .target = &set->flat,
+         .help = "abc, usda: /NAME/NAMEShape instead of the groups in which the source has its objects."},
+        {.name = "under",
+         .kind = SU_OPT_TEXT,
+         .target = &set->under,
+         .argument = "PATH",
+         .help = "abc, usda: groups above all objects, /shot/creature."},
+        {.name = "over",
+         .kind = SU_OPT_FLAG,
+         .target = &set->over,
          .help =
-             "world (default); root: without the motion of the root frame; local: of each object, whose transform is "
-             "kept where the format has one (abc, usda)."},
+             "usda: a layer over the source's own prims: points, extent and velocities alone, in object space unless "
+             "--space root is given."},
+        {.name = "asset",
+         .kind = SU_OPT_TEXT,
+         .target = &set->asset,
+         .argument = "LAYER",
+         .help = "usda: the layer that this one stands over, as its text is to name it; it becomes a sublayer."},
+        {.name = "subdivision",
+         .kind = SU_OPT_FLAG,
+         .target = &set->subdivision,
+         .help = "abc, usda: the polygons are the cage of a subdivision surface (Catmull-Clark)."},
         {.name = "frames",
          .kind = SU_OPT_TEXT,
          .target = &set->frames,
@@ -350,8 +376,8 @@ int main(int argc, char **argv)
         .name = "supple-export",
         .summary = "write a simulated shot as a vertex cache",
         .usage = "MODEL ANIM SIM -o CACHE",
-        .description = "Puts the simulated flesh on the artist's own mesh: its polygons, vertex order, UVs, object "
-                       "names, units and up axis, and the shot's own frame numbers.",
+        .description = "Puts the simulated flesh on the artist's own mesh: its polygons, vertex order, UVs, materials, "
+                       "colours, object names and groups, units and up axis, and the shot's own frame numbers.",
         .example = "supple export fox.model.npz run.anim.npz run.sim.npz -o run.abc",
         .options = options,
         .option_count = sizeof options / sizeof *options,

@@ -4,6 +4,7 @@
 #define SU_IO_SEQUENCE_H
 
 #include "core/error.h"
+#include "geometry/looks.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,6 +21,8 @@ typedef struct su_sequence {
     int32_t *object_ids;    /* (vertices) */
     char **object_names;    /* (objects) */
     double *object_xform;   /* (objects,4,4) of the first frame, row-major, p_world = X p */
+    char **object_paths;    /* (objects) /group/object/mesh as the file has them; NULL: it has no hierarchy */
+    su_looks looks;         /* materials and sets of faces */
     double *neutral;        /* (vertices,3) of the neutral mesh; NULL: none was given */
     uint8_t *object_hidden; /* (objects) SU_SEQUENCE_HIDDEN, SU_SEQUENCE_CHANGING or 0; NULL: the format says nothing */
     int64_t others;         /* objects that are no meshes (curves, points) and were not read */
@@ -45,6 +48,8 @@ su_status su_sequence_keep_shown(su_sequence *sequence, const char *path, su_err
 su_status su_sequence_keep(su_sequence *sequence, const char *path, int count, const char *const *names, su_error *err);
 /* Number of an object; -1: no object has the name. */
 int64_t su_sequence_object(const su_sequence *sequence, const char *name);
+/* Transforms of the objects (objects,4,4) at a time of the sequence's clock (s), as object_xform. */
+su_status su_sequence_xforms(su_sequence *sequence, double time, double *xforms, su_error *err);
 /* points (vertices,3) of frame k, 0-based, in the file's world space. */
 su_status su_sequence_read(su_sequence *sequence, int64_t frame, double *points, su_error *err);
 

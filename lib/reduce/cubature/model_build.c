@@ -152,7 +152,8 @@ su_status su_model_of_flesh(const su_tet *tet, const su_poses *poses, const su_f
 
 /* Every tet with weight 1, one region without vertices. */
 static su_status build_skinning(const su_tet *tet, const su_poses *poses, const su_fit *fit,
-                                const su_skinning *skinning, const int32_t *cluster, su_model *model, su_error *err)
+                                const su_skinning *skinning, const int32_t *cluster, double stiffness, su_model *model,
+                                su_error *err)
 {
     const su_basis none = {.m = 1, .n = tet->n, .mode_region = (int32_t[]){0}};
     const su_rig_space rig = su_rig_of_fit(fit);
@@ -173,6 +174,7 @@ static su_status build_skinning(const su_tet *tet, const su_poses *poses, const 
     for (int64_t e = 0; e < c; e++) model->cubature_tets[e] = (int32_t)e;
     for (int64_t i = 0; i < m * c; i++) model->cubature_weights[i] = 1;
     COPY(&model->young, m * c, fit->young);
+    for (int64_t i = 0; i < m * c; i++) model->young[i] *= stiffness;
     COPY(&model->poisson, m * c, fit->poisson);
     COPY(&model->skinning_weights, tet->n * k, skinning->weights);
     COPY(&model->cluster, c, cluster);
@@ -180,10 +182,10 @@ static su_status build_skinning(const su_tet *tet, const su_poses *poses, const 
 }
 
 su_status su_model_of_skinning(const su_tet *tet, const su_poses *poses, const su_fit *fit, const su_skinning *skinning,
-                               const int32_t *cluster, json_t *meta, su_model *model, su_error *err)
+                               const int32_t *cluster, double stiffness, json_t *meta, su_model *model, su_error *err)
 {
     *model = (su_model){0};
-    su_status status = build_skinning(tet, poses, fit, skinning, cluster, model, err);
+    su_status status = build_skinning(tet, poses, fit, skinning, cluster, stiffness, model, err);
     model->file.meta = meta;
     su_model_carry_meta(fit->file.meta, NULL, meta);
     if (status != SU_OK) su_model_free(model);
