@@ -43,9 +43,9 @@ run "$BIN/supple-sim" c.model.npz t.anim.npz --gravity-mode none -q -o plain.sim
 check "the motion is that of a run without" "$("$python" -c "
 import numpy as np
 a, b = np.load('t.sim.npz'), np.load('plain.sim.npz')
-assert all(np.array_equal(a[k], b[k]) for k in b.files if k != 'meta.json') and 'error_estimate' not in b.files and 'qddot' not in b.files
-e, v, d = a['error_estimate'], a['qdot'], a['qddot']
-assert e.shape == (len(a['times']),) and e[0] == 0 and e[1:].min() > 0 and np.isfinite(d).all()" 2>why; echo $?)" "$(tail -3 why)"
+assert all(np.array_equal(a[k], b[k]) for k in b.files if k != 'meta.json') and 'error_estimate' not in b.files
+e = a['error_estimate']
+assert e.shape == (len(a['times']),) and e[0] == 0 and e[1:].min() > 0" 2>why; echo $?)" "$(tail -3 why)"
 run "$BIN/supple-sim" poor.model.npz s.anim.npz $estimate -q -o x.sim.npz --stats x.json
 check "above 10 % a warning names frames and what helps" "$([ $status = 0 ] && awk -v b="$(stat x.json error_estimate)" 'BEGIN { exit !(b > 0.1) }' &&
     grep -q 'warning: .* frames [0-9]*-*[0-9].*--bound 5%.*supple modes.*trained' err; echo $?)" "$(cat err x.json)"

@@ -46,7 +46,7 @@ static struct {
     reduced_scene r;
     beam_space beam;
     su_sim_settings settings;
-    double *qddot;
+    double *path;
     char model[100];
 } made;
 
@@ -60,9 +60,10 @@ static int make_all(void **state)
     made.s.anim.file.meta = json_pack("{s:f}", "fps", 30.0);
     reduced_create(&made.r, &made.s, &(reduced_options){.r = REDUCED, .regions = 1, .stride = 2, .one = true});
     json_object_set_new(made.r.model.file.meta, "frequency", json_real(4.0));
-    made.qddot = calloc(FRAMES * REDUCED, sizeof *made.qddot);
-    made.r.sim.qddot = made.qddot;
     made.settings = su_sim_defaults();
+    made.r.sim.substeps = su_sim_substeps(1.0 / 30);
+    made.path = calloc((size_t)(FRAMES * made.r.sim.substeps * REDUCED), sizeof *made.path);
+    made.r.sim.path = made.path;
     if (reduced_run(&made.r, &made.settings, (su_step_settings){.newton = 60, .tolerance = 1e-11}, 1, NULL) != SU_OK)
         return -1;
     if (su_sim_settings_resolve(&made.settings, 4.0, FRAMES, made.s.anim.times, 0.0, &err) != SU_OK) return -1;
@@ -79,7 +80,7 @@ static int free_all(void **state)
 {
     int failed = failing_memory_end(state);
     unlink(made.model);
-    free(made.qddot);
+    free(made.path);
     beam_space_free(&made.beam);
     reduced_free(&made.r);
     json_decref(made.s.fit.file.meta), json_decref(made.s.anim.file.meta);
@@ -101,6 +102,30 @@ static su_status run_full(void *context, int threads, su_error *err)
         status = su_fullsim_advance(sim, err);
         su_fullsim_state(sim, &frame);
         FAILING_MEMORY_RESULT(frame.u, 3 * made.s.tet.n);
+    }
+    su_fullsim_free(sim);
+    return status;
+}
+
+/* The same under the rows of a rig, with a factor for each system. */
+static su_status run_constrained(void *context, int threads, su_error *err)
+{
+    (void)context;
+    double rows[2 * 400], shape[3 * 400];
+    int64_t n = made.s.tet.n;
+    assert_true(n <= 400);
+    for (int64_t v = 0; v < n; v++) rows[v] = 1, rows[n + v] = made.s.tet.vertices[3 * v];
+    for (int64_t i = 0; i < 3 * n; i++) shape[i] = sin((double)i);
+    const su_skinning of = {.n = n, .rows = 2, .shapes = 1, .rig_rows = rows, .rig_shapes = shape};
+    const su_fullsim_options options = {.tolerance = 1e-8, .threads = threads, .neutral = true, .complementary = &of};
+    su_fullsim *sim;
+    su_status status = su_fullsim_create(&made.s.tet, &made.s.fit, made.s.shot, &made.settings, &options, &sim, err);
+    if (status != SU_OK) return status;
+    status = su_fullsim_advance(sim, err);
+    if (status == SU_OK) {
+        su_fullsim_frame frame;
+        su_fullsim_state(sim, &frame);
+        FAILING_MEMORY_RESULT(frame.u, 3 * n);
     }
     su_fullsim_free(sim);
     return status;
@@ -138,6 +163,7 @@ static void full_space(void **unused)
     (void)unused;
     failing_memory_check("full simulation", run_full, NULL);
     failing_memory_check("playing", run_full, &made);
+    failing_memory_check("full simulation under rows", run_constrained, NULL);
     failing_memory_check("paint", spread_paint, NULL);
     failing_memory_check("smoothing", smooth_and_compare, NULL);
 }
@@ -315,7 +341,7 @@ static su_status simulate(void *context, int threads, su_error *err)
     (void)context;
     su_sim sim = made.r.sim;
     double q[FRAMES * REDUCED];
-    sim.q = q, sim.qddot = NULL;
+    sim.q = q, sim.path = NULL;
     SU_TRY(su_runtime_model_create(model, SU_COROTATED, &runtime, err));
     SU_GO(su_simulation_create(&runtime, model, made.s.shot, &made.settings, &step, threads, &simulation, err));
     SU_GO(su_simulation_run(simulation, FRAMES, &sim, NULL, err));

@@ -11,15 +11,15 @@
 
 #include <stdint.h>
 
-/* All borrowed. sim has q, qdot and qddot; settings are the shot's, resolved. */
+/* All borrowed. sim has q, qdot and path; settings are the shot's, resolved. */
 typedef struct su_displacements {
     const su_reduced_motion *motion;
     const su_sim *sim;
     const su_sim_settings *settings;
 } su_displacements;
 
-/* back (n,3) m at an instant, 0 before the shot; basis comes to stand there. A run knows its coordinates at the last
- * three instants of each frame; at others they lie on the polynomial through the three before and the three behind. */
+/* back (n,3) m at an instant, 0 before the shot; basis comes to stand there. Before a frame at which motion starts it
+ * goes on as it starts. */
 void su_displacement(const su_displacements *from, su_instant_basis *basis, int64_t instant, double *back);
 
 #endif

@@ -23,13 +23,12 @@
 /* Right-hand sides of one solve; tets from which on one residual at a time is formed, by all threads. */
 enum { BLOCK = 32, LARGE = 100000 };
 
-/* Of conjugate gradients: three read 0.9 to 1 times what many do, in the median. */
-enum { STEPS = 6 };
+/* Of conjugate gradients: shots of seven characters read alike with six (docs/notes/2026-11-error.md). */
+enum { STEPS = 4 };
 
-/* s between residuals, at most, and how many of a frame at most: forces between them are lost; for the size of the
- * error those of a film's frames do (docs/notes/2026-11-error.md). */
-static const double SPACING = 1.0 / 24;
-enum { MOST = 4 };
+/* s between residuals, at most: the simulators' own steps. What a step lacks of balance lasts as long as the step, and
+ * is told by no other. */
+static const double SPACING = 1.0 / 90;
 
 /* 1/s^2, of mass that stands in for what does not hold the flesh: as if by springs of 1 Hz, softer than flesh that is
  * seen to move. */
@@ -40,19 +39,18 @@ typedef struct worker {
     su_fullsim *sim;
     su_turned_solver *solver;
     su_instant_basis basis;
-    double *answer, *matrix;           /* (2r), (r,r) */
+    su_sparse K;                       /* of the full space, where sim stands */
+    double *answer, *held, *matrix;    /* (2r), (r,r) twice */
     double *before, *older, *residual; /* (n,3) */
     int64_t at;                        /* instant that sim stands at */
     double *moved, *force;             /* (3 free) */
 } worker;
 
-/* What is known of a frame before its error is; displacements turned back. */
+/* What is known of an instant before its error is; displacements turned back. */
 typedef struct row {
-    double *back, *turn;           /* (n,3), (n,4) */
-    double *force, *mass;          /* (r) -U^' residual, (r,r) */
-    double *stiffness, *projected; /* (r,r) exact, and of elements made semidefinite */
-    const struct row *frame;       /* whose mass and stiffness hold: that of the frame's own instant */
-    su_sparse K;                   /* of the full space */
+    double *back, *turn;              /* (n,3), (n,4) */
+    double *force, *mass, *stiffness; /* (r) -U^' residual, (r,r) twice */
+    double soft;                      /* s^2: 1/omega^2 of what moves like the answer of the full space */
 } row;
 
 typedef struct estimator {
@@ -66,8 +64,7 @@ typedef struct estimator {
     int64_t count, *frames;    /* at which residuals are formed, */
     int each_frame;            /* and at so many instants of the segment before each, evenly spread, its end the last */
     int64_t block;             /* frames of a block */
-    double *columns, *answers; /* (block, 3 free) N, m */
-    double *work;              /* (3 free) */
+    double *columns, *answers; /* (instants of a block, 3 free) N, m */
     row rows[BLOCK];           /* instants of a block */
     su_displacements from;
     su_error_motion error;    /* in the span */
@@ -84,6 +81,7 @@ static void estimator_free(estimator *s)
     for (int k = 0; s->workers && k < s->team; k++) {
         su_fullsim_free(s->workers[k].sim);
         su_turned_solver_free(s->workers[k].solver);
+        su_sparse_free(&s->workers[k].K);
         su_instant_basis_free(&s->workers[k].basis);
     }
     su_error_motion_free(&s->error);
@@ -116,7 +114,7 @@ static su_status choose_frames(estimator *s, su_error *err)
 {
     double spaces = s->in->settings->frame_seconds / SPACING - 1e-6;
     int64_t F = su_shot_frames(s->in->shot), stride = (int64_t)(SPACING / s->in->settings->frame_seconds + 1e-6);
-    s->each_frame = spaces < MOST ? (int)ceil(spaces) : MOST;
+    s->each_frame = spaces < BLOCK ? (int)ceil(spaces) : BLOCK;
     if (s->each_frame > s->in->settings->substeps) s->each_frame = s->in->settings->substeps;
     if (s->each_frame < 1) s->each_frame = 1;
     if (!(s->frames = take(s, F, sizeof *s->frames)))
@@ -148,9 +146,11 @@ static su_status create_workers(estimator *s, su_error *err)
         SU_TRY(su_fullsim_create(in->tet, in->fit, in->shot, in->settings, &options, &w->sim, err));
         SU_TRY(su_turned_solver_create(&s->body, s->factor, &w->solver, err));
         SU_TRY(su_instant_basis_create(&s->motion, &w->basis, err));
-        double **arrays[] = {&w->answer, &w->matrix, &w->before, &w->older, &w->residual, &w->moved, &w->force};
-        int64_t sizes[] = {2 * r, r * r, n3, n3, n3, n3, n3};
-        for (int i = 0; i < 7; i++)
+        SU_TRY(su_sparse_clone_pattern(&s->body.pattern, &w->K, err));
+        double **arrays[] = {&w->answer, &w->held,     &w->matrix, &w->before,
+                             &w->older,  &w->residual, &w->moved,  &w->force};
+        int64_t sizes[] = {2 * r, r * r, r * r, n3, n3, n3, n3, n3};
+        for (int i = 0; i < 8; i++)
             if (!(*arrays[i] = take(s, sizes[i], sizeof(double))))
                 return su_fail(err, SU_AGAIN, "no memory for the residual");
     }
@@ -235,14 +235,26 @@ static su_status into_span(const estimator *s, worker *w, row *at, double *answe
     turn_back(s, at, answer, w->older);
     for (int64_t i = 0; i < 3 * n; i++) w->older[i] *= s->body.mass[i / 3];
     su_reduced_motion_project(&s->motion, &w->basis, w->older, part);
-    memcpy(w->matrix, at->frame->mass, (size_t)(r * r) * sizeof(double));
+    memcpy(w->matrix, at->mass, (size_t)(r * r) * sizeof(double));
     if (LAPACKE_dposv(LAPACK_COL_MAJOR, 'L', (lapack_int)r, 1, w->matrix, (lapack_int)r, part, (lapack_int)r) != 0)
         return su_fail(err, SU_NUMERICS, "the mass of the basis is not definite");
     for (int64_t k = 0; k < r; k++) w->answer[k] += part[k];
-    cblas_dsymv(CblasColMajor, CblasLower, (int)r, 1, at->frame->stiffness, (int)r, part, 1, 1, at->force, 1);
+    cblas_dsymv(CblasColMajor, CblasLower, (int)r, 1, at->stiffness, (int)r, part, 1, 1, at->force, 1);
     turn_span(s, w, at, part);
     for (int64_t k = 0; k < 3 * s->body.free_count; k++) answer[k] -= w->moved[k];
     return SU_OK;
+}
+
+/* 1/omega^2 = x' M x / x' K x of what moves like the static answer x (3 free); 0 where there is no answer. */
+static double answer_softness(const estimator *s, worker *w, const double *x)
+{
+    double stiff = 0, heavy = 0;
+    su_sparse_multiply(&w->K, x, w->force);
+    for (int64_t i = 0; i < 3 * s->body.free_count; i++) {
+        stiff += x[i] * w->force[i];
+        heavy += s->body.mass[s->body.free_vertex[i / 3]] * x[i] * x[i];
+    }
+    return heavy > 0 && stiff > 0 ? heavy / stiff : 0;
 }
 
 /* column (3 free), a residual that is turned back, becomes -residual - K (its static answer in the span of the basis),
@@ -251,7 +263,8 @@ static su_status answer_rest(const estimator *s, worker *w, int64_t instant, row
                              su_error *err)
 {
     int64_t r = s->motion.basis.r, substeps = s->in->settings->substeps;
-    SU_TRY(su_reduced_answer(r, at->frame->projected, at->force, w->answer, w->matrix, w->answer + r, err));
+    for (int64_t k = 0; k < r * r; k++) w->held[k] = at->stiffness[k] + s->shift * at->mass[k];
+    SU_TRY(su_reduced_answer(r, w->held, at->force, w->answer, w->matrix, w->answer + r, err));
     su_reduced_motion_enter(&s->motion, (instant - 1) / substeps,
                             (double)((instant - 1) % substeps + 1) / (double)substeps, &w->basis);
     turn_span(s, w, at, w->answer);
@@ -260,10 +273,12 @@ static su_status answer_rest(const estimator *s, worker *w, int64_t instant, row
         su_quaternion_matrix(at->turn + 4 * (int64_t)s->body.free_vertex[f], R);
         su_mulv3(R, column + 3 * f, column + 3 * f);
     }
-    su_sparse_multiply(&at->K, w->moved, w->force);
+    su_sparse_multiply(&w->K, w->moved, w->force);
     for (int64_t k = 0; k < 3 * s->body.free_count; k++) column[k] = -column[k] - w->force[k];
-    su_turned_solver_solve(w->solver, &at->K, at->turn, 0, STEPS, column, answer);
-    return into_span(s, w, at, answer, err);
+    su_turned_solver_solve(w->solver, &w->K, at->turn, 0, STEPS, column, answer);
+    SU_TRY(into_span(s, w, at, answer, err));
+    at->soft = answer_softness(s, w, answer);
+    return SU_OK;
 }
 
 /* Instant j of those of a frame. */
@@ -290,7 +305,7 @@ static void step_residual(estimator *s, worker *w, int64_t instant, double *back
 }
 
 /* All that is known of an instant into its row, and the residual there, turned back: at the shot's
- * beginning that of rest. Mass and stiffness of the reduced error are formed at frames. */
+ * beginning that of rest. */
 static void form_row(estimator *s, worker *w, int64_t instant, row *out, double *column)
 {
     int64_t r = s->motion.basis.r, n = s->in->model->n;
@@ -306,14 +321,11 @@ static void form_row(estimator *s, worker *w, int64_t instant, row *out, double 
     for (int64_t k = 0; k < r; k++) out->force[k] = -out->force[k];
     for (int64_t f = 0; f < s->body.free_count; f++)
         memcpy(column + 3 * f, w->residual + 3 * (int64_t)s->body.free_vertex[f], 3 * sizeof *column);
-    memcpy(out->K.value, at.K->value, (size_t)at.K->entries * sizeof *at.K->value);
-    add_mass(s, s->shift, &out->K);
+    memcpy(w->K.value, at.K->value, (size_t)at.K->entries * sizeof *at.K->value);
+    add_mass(s, s->shift, &w->K);
     memcpy(out->turn, at.turn, (size_t)(4 * n) * sizeof *out->turn);
-    if (out->frame != out) return;
     su_reduced_motion_mass(&s->motion, &w->basis, out->mass);
-    su_reduced_motion_tangent(&s->motion, &w->basis, &at, false, out->stiffness);
-    su_reduced_motion_tangent(&s->motion, &w->basis, &at, true, out->projected);
-    for (int64_t k = 0; k < r * r; k++) out->projected[k] += s->shift * out->mass[k];
+    su_reduced_motion_tangent(&s->motion, &w->basis, &at, out->stiffness);
 }
 
 /* All instants of a frame, and what the full space is to answer. */
@@ -321,13 +333,11 @@ static su_status form_frame(estimator *s, worker *w, int64_t i, int64_t frame, s
 {
     int64_t dofs = 3 * s->body.free_count, first = i * s->each_frame;
     w->at = -1;
-    for (int j = 0; j < s->each_frame; j++) {
-        s->rows[first + j].frame = s->rows + first + s->each_frame - 1;
-        form_row(s, w, instant_of(s, frame, j), s->rows + first + j, s->columns + (first + j) * dofs);
+    for (int64_t j = 0, k = first; j < s->each_frame; j++, k++) {
+        int64_t instant = instant_of(s, frame, (int)j);
+        form_row(s, w, instant, s->rows + k, s->columns + k * dofs);
+        SU_TRY(answer_rest(s, w, instant, s->rows + k, s->columns + k * dofs, s->answers + k * dofs, err));
     }
-    for (int j = 0; j < s->each_frame; j++)
-        SU_TRY(answer_rest(s, w, instant_of(s, frame, j), s->rows + first + j, s->columns + (first + j) * dofs,
-                           s->answers + (first + j) * dofs, err));
     return SU_OK;
 }
 
@@ -345,25 +355,13 @@ static void pass_cuts(estimator *s, int64_t instant)
     }
 }
 
-/* omega^2 of what moves like the static answer x (3 free): x' K x / x' M x; infinite where there is no answer. */
-static double answer_frequency(const estimator *s, const row *at, const double *x)
-{
-    double stiff = 0, heavy = 0, *Kx = s->work;
-    su_sparse_multiply(&at->K, x, Kx);
-    for (int64_t i = 0; i < 3 * s->body.free_count; i++) {
-        stiff += x[i] * Kx[i];
-        heavy += s->body.mass[s->body.free_vertex[i / 3]] * x[i] * x[i];
-    }
-    return heavy > 0 && stiff > 0 ? stiff / heavy : INFINITY;
-}
-
 /* z moves on by steps, as one oscillator that the static answer draws along; the answer changes evenly on the way. */
 static void move_rest(estimator *s, int64_t steps, const row *at, const double *answer)
 {
     const su_sim_settings *settings = s->in->settings;
     int64_t n = s->in->model->n;
-    double h = settings->step, soft = 1 / answer_frequency(s, at, answer);
-    double inertia = soft / (h * h), drag = (settings->beta + settings->alpha * soft) / h, *next = s->e;
+    double h = settings->step, inertia = at->soft / (h * h);
+    double drag = (settings->beta + settings->alpha * at->soft) / h, *next = s->e;
     turn_back(s, at, answer, next);
     for (int64_t step = 1; step <= steps; step++) {
         double along = (double)step / (double)steps;
@@ -379,10 +377,9 @@ static void move_rest(estimator *s, int64_t steps, const row *at, const double *
 /* The error moves on to an instant of which the full space has answered. */
 static su_status move_error(estimator *s, int64_t instant, const row *at, const double *answer, su_error *err)
 {
-    const row *frame = at->frame;
     pass_cuts(s, instant);
     int64_t steps = instant - s->at;
-    SU_TRY(su_error_motion_advance(&s->error, steps, frame->mass, frame->stiffness, at->force, err));
+    SU_TRY(su_error_motion_advance(&s->error, steps, at->mass, at->stiffness, at->force, err));
     move_rest(s, steps, at, answer);
     s->at = instant;
     return SU_OK;
@@ -443,7 +440,6 @@ static su_status begin(estimator *s, double *estimate, su_error *err)
     worker *w = s->workers;
     row *at = s->rows + s->each_frame - 1;
     if (!settings->settle && settings->gravity_mode != SU_GRAVITY_RELATIVE) return SU_OK;
-    at->frame = at;
     form_row(s, w, 0, at, s->columns);
     SU_TRY(answer_rest(s, w, 0, at, s->columns, s->answers, err)); /* leaves the answer in the span in w->answer */
     su_error_motion_settle(&s->error, at->stiffness, at->force, w->answer);
@@ -470,16 +466,14 @@ static su_status allocate(estimator *s, su_error *err)
     int64_t dofs = 3 * s->body.free_count;
     bool good = true;
     int64_t rows = s->block * s->each_frame;
-    double **vectors[] = {&s->columns, &s->answers, &s->work, &s->e, &s->u, &s->z, &s->rate, &s->still};
-    int64_t sizes[] = {rows * dofs, rows * dofs, dofs + 1, 3 * n, 3 * n, 3 * n, 3 * n, 3 * n};
-    for (int k = 0; k < 8; k++) good &= (*vectors[k] = take(s, sizes[k], sizeof(double))) != NULL;
+    double **vectors[] = {&s->columns, &s->answers, &s->e, &s->u, &s->z, &s->rate, &s->still};
+    int64_t sizes[] = {rows * dofs, rows * dofs, 3 * n, 3 * n, 3 * n, 3 * n, 3 * n};
+    for (int k = 0; k < 7; k++) good &= (*vectors[k] = take(s, sizes[k], sizeof(double))) != NULL;
     for (int64_t i = 0; i < rows; i++) {
         row *at = s->rows + i;
-        at->K = s->body.pattern, at->K.owns_pattern = 0;
-        double **arrays[] = {&at->back, &at->turn, &at->force, &at->mass, &at->stiffness, &at->projected, &at->K.value};
-        int64_t own = (i + 1) % s->each_frame == 0 ? r * r : 0; /* of a frame's own instant */
-        int64_t room[] = {3 * n, 4 * n, r, own, own, own, at->K.entries};
-        for (int k = 0; k < 7; k++) good &= (*arrays[k] = take(s, room[k], sizeof(double))) != NULL;
+        double **arrays[] = {&at->back, &at->turn, &at->force, &at->mass, &at->stiffness};
+        int64_t room[] = {3 * n, 4 * n, r, r * r, r * r};
+        for (int k = 0; k < 5; k++) good &= (*arrays[k] = take(s, room[k], sizeof(double))) != NULL;
     }
     if (!good) return su_fail(err, SU_AGAIN, "no memory for residuals of %lld flesh vertices", (long long)n);
     s->from = (su_displacements){&s->motion, s->in->sim, settings};

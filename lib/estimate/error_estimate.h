@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 /* All borrowed. Model, tet and fit are of one character; settings are those of the shot, resolved; sim has q, qdot and
- * qddot. */
+ * path. */
 typedef struct su_estimate_inputs {
     const su_model *model;
     const su_tet *tet;

@@ -160,8 +160,7 @@ static void turned_rows(const su_reduced_motion *s, const su_instant_basis *at, 
 }
 
 /* K_e (144) of cubature tet number c. */
-static void tet_tangent(const su_reduced_motion *s, const su_fullsim_instant *at, int64_t c, bool project,
-                        double K[144])
+static void tet_tangent(const su_reduced_motion *s, const su_fullsim_instant *at, int64_t c, double K[144])
 {
     const su_elastic *body = at->body;
     int64_t e = s->model->cubature_tets[c];
@@ -173,12 +172,12 @@ static void tet_tangent(const su_reduced_motion *s, const su_fullsim_instant *at
                            body->offset[9 * e + 3 * i + a - 1];
             y[3 * a + i] += at->u[3 * (int64_t)tet[a] + i] - at->u[3 * (int64_t)tet[0] + i];
         }
-    su_tet_elastic(body->material, body->mu[e], body->lambda[e], body->inverse + 9 * e, body->volume[e], y, project,
-                   NULL, K, NULL);
+    su_tet_elastic(body->material, body->mu[e], body->lambda[e], body->inverse + 9 * e, body->volume[e], y, false, NULL,
+                   K, NULL);
 }
 
 void su_reduced_motion_tangent(const su_reduced_motion *s, su_instant_basis *at, const su_fullsim_instant *instant,
-                               bool project, double *K)
+                               double *K)
 {
     const su_model *model = s->model;
     int64_t r = s->basis.r, c = model->c;
@@ -186,17 +185,15 @@ void su_reduced_motion_tangent(const su_reduced_motion *s, su_instant_basis *at,
            *right = left + 12 * r * c;
     su_positive_weights(model->m, instant->w, positive);
     turned_rows(s, at, instant->turn, rows);
-    memset(right, 0, (size_t)(12 * r * c) * sizeof *right);
     for (int64_t e = 0; e < c; e++) {
         double Ke[144], weight = 0;
         for (int64_t i = 0; i < model->m; i++) weight += positive[i] * model->cubature_weights[i * c + e];
-        tet_tangent(s, instant, e, project, Ke);
+        tet_tangent(s, instant, e, Ke);
         for (int a = 0; a < 12; a++)
             memcpy(left + (12 * e + a) * r, rows + (3 * (int64_t)s->tet_corner[4 * e + a / 3] + a % 3) * r,
                    (size_t)r * sizeof *left);
-        for (int64_t a = 0; a < 12; a++)
-            for (int64_t b = 0; b < 12; b++)
-                cblas_daxpy((int)r, weight * Ke[12 * a + b], left + (12 * e + b) * r, 1, right + (12 * e + a) * r, 1);
+        cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, 12, (int)r, 12, weight, Ke, 12, left + 12 * e * r,
+                    (int)r, 0, right + 12 * e * r, (int)r);
     }
     for (int64_t k = 0; k < r * r; k++) K[k] = model->linear_stiffness ? s->stiffness * model->linear_stiffness[k] : 0;
     cblas_dgemm(CblasRowMajor, CblasTrans, CblasNoTrans, (int)r, (int)r, (int)(12 * c), 1, left, (int)r, right, (int)r,

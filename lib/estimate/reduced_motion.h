@@ -47,9 +47,8 @@ void su_reduced_motion_project(const su_reduced_motion *motion, const su_instant
                                double *out);
 /* M (r,r) = U^' M U^. */
 void su_reduced_motion_mass(const su_reduced_motion *motion, const su_instant_basis *at, double *M);
-/* K (r,r): the reduced stiffness at an instant of the full space by the cubature tets and D; project: of each tet's
- * made semidefinite. */
+/* K (r,r): the reduced stiffness at an instant of the full space by the cubature tets and D, exact. */
 void su_reduced_motion_tangent(const su_reduced_motion *motion, su_instant_basis *at, const su_fullsim_instant *instant,
-                               bool project, double *K);
+                               double *K);
 
 #endif

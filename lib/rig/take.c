@@ -2,6 +2,7 @@
 
 #include "core/json_text.h"
 #include "geometry/affine.h"
+#include "geometry/mat3.h"
 #include "io/stage/anim.h"
 #include "rig/root_frame.h"
 #include "rig/skinning.h"
@@ -149,6 +150,46 @@ void su_take_points(const su_take *take, int64_t frame, int threads, double *roo
         su_skin_points(&c->skin, neutral, matrices, threads, points);
 }
 
+su_status su_take_show(su_take *take, su_sequence *shown, const char *path, su_error *err)
+{
+    const su_character *c = take->character;
+    if (shown->vertices != c->N)
+        return su_fail(err, SU_INPUT, "%s: has %lld vertices, the character %lld", path, (long long)shown->vertices,
+                       (long long)c->N);
+    if (shown->frames != take->range.frames)
+        return su_fail(err, SU_INPUT, "%s: has %lld frames, the clip %lld", path, (long long)shown->frames,
+                       (long long)take->range.frames);
+    if (!(take->shown_vertex = su_arena_alloc(&take->arena, c->nbar, sizeof(int32_t))))
+        return su_fail(err, SU_AGAIN, "not enough memory for %lld vertices", (long long)c->nbar);
+    for (int64_t v = c->N - 1; v >= 0; v--) take->shown_vertex[c->source_vertex[v]] = (int32_t)v; /* the first wins */
+    take->shown = shown;
+    return SU_OK;
+}
+
+/* Of the diagonal: vertices that the file's rig moves as one may not lie farther apart in a cache. */
+static const double TOGETHER = 1e-4;
+
+/* points (nbar,3) of a frame as the cache has it, in the root frame; room (N,3). */
+static su_status shown_points(const su_take *take, int64_t frame, double *room, double *points, su_error *err)
+{
+    const su_character *c = take->character;
+    double inverse[16];
+    su_rigid_inverse(take->root + 16 * frame, inverse);
+    su_affine_multiply(inverse, c->convert, inverse);
+    SU_TRY(su_sequence_read(take->shown, frame, room, err));
+    for (int64_t v = 0; v < c->N; v++) {
+        int64_t first = take->shown_vertex[c->source_vertex[v]];
+        if (su_distance3(room + 3 * v, room + 3 * first) * c->unit <= TOGETHER * c->diagonal) continue;
+        return su_fail(err, SU_INPUT,
+                       "vertices %lld and %lld lie together in the neutral pose and move alike by the rig, but part in "
+                       "frame %lld of the points; weld them or move them apart",
+                       (long long)first, (long long)v, (long long)frame);
+    }
+    for (int64_t v = 0; v < c->nbar; v++)
+        su_affine_point(inverse, room + 3 * (int64_t)take->shown_vertex[v], points + 3 * v);
+    return SU_OK;
+}
+
 /* ---- saving ---- */
 
 typedef struct point_stream {
@@ -163,7 +204,7 @@ static su_status write_points(void *context, su_npz_writer *writer, su_error *er
     const su_character *c = s->take->character;
     su_arena scratch = {0};
     su_status status = SU_OK;
-    double *room = su_arena_alloc(&scratch, 3 * c->nbar, sizeof *room);
+    double *room = su_arena_alloc(&scratch, 3 * (c->N > c->nbar ? c->N : c->nbar), sizeof *room);
     double *points = su_arena_alloc(&scratch, 3 * c->nbar, sizeof *points);
     double *matrices = su_arena_alloc(&scratch, 33 * c->B, sizeof *matrices);
     float *single = su_arena_alloc(&scratch, 3 * c->nbar, sizeof *single);
@@ -172,7 +213,10 @@ static su_status write_points(void *context, su_npz_writer *writer, su_error *er
         goto done;
     }
     for (int64_t f = 0; f < s->take->range.frames; f++) {
-        su_take_points(s->take, f, s->threads, room, matrices, points);
+        if (s->take->shown)
+            SU_GO(shown_points(s->take, f, room, points, err));
+        else
+            su_take_points(s->take, f, s->threads, room, matrices, points);
         for (int64_t i = 0; i < 3 * c->nbar; i++) {
             single[i] = (float)points[i];
             if (isfinite(single[i])) continue;

@@ -144,11 +144,6 @@ static void finish_frame(su_simulation *s, const su_pose *pose, bool start)
     memcpy(out->q + k * r, stepper->now->q, (size_t)r * sizeof(double));
     for (int64_t i = 0; i < r; i++)
         out->qdot[k * r + i] = k == 0 ? 0 : (stepper->now->q[i] - stepper->before->q[i]) / stepper->now->h;
-    for (int64_t i = 0; out->qddot && i < r; i++) { /* the record to be overwritten next is that of two steps ago */
-        double rate = (stepper->now->q[i] - stepper->before->q[i]) / stepper->now->h;
-        double older = (stepper->before->q[i] - stepper->next->q[i]) / stepper->before->h;
-        out->qddot[k * r + i] = start ? 0 : (rate - older) / stepper->now->h;
-    }
     memcpy(out->weights + k * m, pose->blend.w, (size_t)m * sizeof(double));
     memcpy(out->basis_weights + k * m, pose->blend.b, (size_t)m * sizeof(double));
     su_gravity gravity = su_sim_gravity(&s->settings, pose->Q);
@@ -298,6 +293,9 @@ static bool step_instant(su_simulation *s, su_shot_place at, const su_pose *pose
 {
     s->pose = pose;
     su_shot_to(&s->driver, at, NULL); /* a reduced step has no errors of its own */
+    if (s->out->path && at.substep > 0)
+        memcpy(s->out->path + (s->done * s->out->substeps + at.substep - 1) * s->model->r, s->stepper.now->q,
+               (size_t)s->model->r * sizeof(double));
     bool finished = su_shot_ends_frame(&s->driver, at);
     if (finished) finish_frame(s, pose, at.substep == 0);
     return finished;

@@ -11,7 +11,7 @@
 #define UNIT_NAMES "auto|m|cm|mm|in|ft"
 
 typedef struct options {
-    const char *clip, *neutral, *params; /* clip: the first of clips */
+    const char *clip, *neutral, *params, *points; /* clip: the first of clips */
     bool list, degrees;
     double fps, rate, start, end, number, scale;
     int unit, up, skinning, neutral_frame;

@@ -153,6 +153,8 @@ su_status import_sequence(su_tool *tool, const options *o, const char *path)
     json_t *meta = NULL;
     char clip[256];
     double began = su_seconds();
+    if (o->points)
+        return su_fail(&tool->err, SU_USAGE, "--points: goes with a rigged character; %s is a sequence itself", path);
     SU_GO(su_sequence_open(path, o->neutral, &sequence, &tool->err));
     if (o->list) {
         list_sequence(sequence);

@@ -22,7 +22,7 @@ static int list_columns(const su_sim *sim, column out[COLUMNS])
 {
     const column list[COLUMNS] = {{"q", SU_F64, sim->r, sim->q},
                                   {"qdot", SU_F64, sim->r, sim->qdot},
-                                  {"qddot", SU_F64, sim->r, sim->qddot},
+                                  {"path", SU_F64, sim->substeps * sim->r, sim->path},
                                   {"weights", SU_F64, sim->m, sim->weights},
                                   {"basis_weights", SU_F64, sim->m, sim->basis_weights},
                                   {"energy", SU_F64, 3, sim->energy},

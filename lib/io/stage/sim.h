@@ -16,7 +16,6 @@ typedef struct su_sim {
     double *times;          /* (F) s */
     double *q;              /* (F,r) optional: reduced */
     double *qdot;           /* (F,r) optional: over the last substep, 1/s */
-    double *qddot;          /* (F,r) optional: change of that rate over the last substep, 1/s^2 */
     double *weights;        /* (F,m) w */
     double *basis_weights;  /* (F,m) optional: b */
     double *energy;         /* (F,3) kinetic, elastic, gravity, J */
@@ -26,6 +25,9 @@ typedef struct su_sim {
     double *u;              /* (F,n,3) optional: full space, root frame, m */
     int32_t *full_frame;    /* (full) optional: ascending; played in the full space, or fading into it */
     float *full_u;          /* (full,n,3) optional: their displacement, in place of U q */
+    int64_t substeps;       /* of path */
+    double *path; /* (F,substeps,r) optional, not in the file: q at the end of each substep that leads to a frame; 0
+                   * where motion starts */
 } su_sim;
 
 extern const su_schema su_sim_schema;
