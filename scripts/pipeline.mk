@@ -1,7 +1,7 @@
 # The pipeline as make rules. A Makefile sets a few variables, includes this file and is run in the folder that is to
 # hold the results; `supple bake` writes such a Makefile. `make -n` shows the commands.
 #
-#   SOURCE       the character: .glb, .gltf, .fbx, ..., or a sequence of meshes: .abc, walk.%04d.obj, walk.*.ply, ... (docs/import.md)
+#   SOURCE       the character: .glb, .gltf, .fbx, ..., or a sequence of meshes: .abc, .usda, walk.%04d.obj, walk.*.ply, ... (docs/import.md)
 #   CHARACTER    its name in file names                       (default: SOURCE without folder and ending)
 #   CLIPS        shots to bake, as file names                 (default: main)
 #   CLIP_<shot>  the clip's name in SOURCE, where it differs; a shot named main takes SOURCE's only clip; or the file of a motion:

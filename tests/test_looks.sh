@@ -269,60 +269,7 @@ assert np.allclose(x.a["object_frames"], y.a["object_frames"]) and (x.a["face_in
 assert (x.a["uv"][x.a["uv_indices"]] == y.a["uv"][y.a["uv_indices"]]).all()
 PY
 ok $? "USD and back"
-cat >hand.usda <<'USD'
-#usda 1.0
-(
-    """a layer
-    by hand (with a bracket"""
-    defaultPrim = "set"
-    metersPerUnit = 0.01
-    timeCodesPerSecond = 48
-    framesPerSecond = 24
-    upAxis = "Z"
-)
-def Scope "Looks" {
-    def Material "red" (doc = "a ) in a text")
-    {
-        token outputs:surface.connect = </Looks/red/s.outputs:surface>
-        def Shader "s" { uniform token info:id = "UsdPreviewSurface" # a } in a comment
-            color3f inputs:diffuseColor = (1, 0.25, 0.125)
-            float inputs:roughness = 0.5
-            asset inputs:file = @a(b].png@
-        }
-    }
-}
-class "_unused" { def Mesh "no" { point3f[] points = [(0, 0, 0)] int[] faceVertexCounts = [] int[] faceVertexIndices = [] } }
-def Xform "set" (
-    kind = "component"
-    prepend apiSchemas = ["MaterialBindingAPI"]
-)
-{
-    rel material:binding = </Looks/red>
-    double3 xformOp:translate = (100, 0, 0)
-    float3 xformOp:rotateXYZ.timeSamples = { 0:(0, 0, 0), 4: (40, 20, 10), }
-    float3 xformOp:translate:pivot = (0, 50, 0)
-    quatf xformOp:orient = (0.8, 0.6, 0, 0)
-    double3 xformOp:scale = (1, 2, 3)
-    uniform token[] xformOpOrder = ["xformOp:translate", "xformOp:translate:pivot", "xformOp:rotateXYZ", "!invert!xformOp:translate:pivot", "xformOp:orient", "xformOp:scale"]
-    def Mesh "box"
-    {
-        custom string note = "points = [(9, 9, 9)]"
-        uniform token orientation = "leftHanded"
-        int[] faceVertexCounts = [4, 4, 4, 4, 4, 4]
-        int[] faceVertexIndices = [0, 1, 3, 2, 4, 6, 7, 5, 0, 4, 5, 1, 2, 3, 7, 6, 0, 2, 6, 4, 1, 5, 7, 3]
-        point3f[] points.timeSamples = {
-            0: [(0, 0, 0), (100, 0, 0), (0, 100, 0), (100, 100, 0), (0, 0, 100), (100, 0, 100), (0, 100, 100), (100, 100, 100)],
-            4: [(0, 0, 0), (100, 0, 0), (0, 100, 0), (100, 100, 0), (0, 0, 300), (100, 0, 300), (0, 100, 300), (100, 100, 300)],
-            6: None,
-        }
-        texCoord2f[] primvars:map = [(0, 0), (0.125, 0), (0.25, 0), (0.375, 0), (0.5, 0), (0.625, 0), (0.75, 0), (0.875, 0)] (
-            interpolation = "vertex"
-        )
-        def GeomSubset "lid" { uniform token elementType = "face" int[] indices = [1] uniform token familyName = "mine" }
-    }
-    def Mesh "hidden" { token visibility = "invisible" point3f[] points = [(0, 0, 0), (1, 0, 0), (0, 1, 0)] int[] faceVertexCounts = [3] int[] faceVertexIndices = [0, 1, 2] }
-}
-USD
+cp "$here/corpus/usda/hand.usda" . || exit 1
 import hand.usda --fps 48 -o byhand.npz && grep -q "1 objects are hidden and were left out .*: hidden" log.txt && "$python" - <<'PY'
 from anim import *
 x = Anim("byhand.npz")
