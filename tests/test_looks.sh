@@ -311,8 +311,9 @@ ok $? "a layer that is cut off is refused with its line"
 # ---- USD over the source's own prims ----
 out looks.npz --over --asset ./beast.usda --velocities -o over.usda && ! grep -q 'def \|faceVertex\|xformOp' over.usda && grep -q '@./beast.usda@' over.usda
 ok $? "a USD layer of opinions: points, extent, velocities"
-out looks.npz -o looks.usda && out two.npz -o two.usda
-ok $? "USD layers are written"
+out looks.npz -o looks.usda && out two.npz -o two.usda && out looks.npz --space object -o beast.usdc && out looks.npz --over --asset ./beast.usda --velocities -o over.usdc &&
+    out looks.npz --flat --samples 3 --velocities --normals --subdivision -o flat.usda && out looks.npz --flat --samples 3 --velocities --normals --subdivision -o flat.usdc && out two.npz -o two.usdc
+ok $? "USD layers are written, as text and binary"
 out usd.npz --over -o usd.over.usda && "$python" - <<'PY'
 import re
 def points(name):
