@@ -313,6 +313,45 @@ static void rows_hold_at_every_frame(void **unused)
     assert_int_equal(worst, SU_STATUS_FAILED); /* the flesh followed the rig somewhere */
 }
 
+/* From a frame in the middle, in an equilibrium of what obeys the rows; a state handed back is the same. */
+static void a_restart_obeys_the_rows(void **unused)
+{
+    (void)unused;
+    scene s;
+    scene_create(&s, 6, 1, 1, 2, two_poses, FRAMES, 30, scene_swing, 0, NULL);
+    scene_turn_rest(&s, 0.1);
+    rig_rows rows = rows_create(&s, 4, 1);
+    su_sim_settings settings = su_sim_defaults();
+    assert_int_equal(su_sim_settings_resolve(&settings, 4.0, FRAMES, s.anim.times, 0.0, NULL), SU_OK);
+    for (int neutral = 0; neutral < 2; neutral++) {
+        su_fullsim_options options = {.tolerance = 1e-10, .threads = 1, .iterative = true, .neutral = neutral};
+        su_fullsim *sim;
+        su_fullsim_frame frame;
+        options.complementary = &rows.file;
+        assert_int_equal(su_fullsim_create(&s.tet, &s.fit, s.shot, &settings, &options, &sim, NULL), SU_OK);
+        assert_int_equal(su_fullsim_restart(sim, 7, NULL), SU_OK);
+        double *state = calloc((size_t)su_fullsim_state_size(sim), sizeof *state), *u = NULL;
+        su_fullsim_get_state(sim, state);
+        for (int pass = 0; pass < 2; pass++) {
+            for (int k = 0; k < 3; k++) {
+                su_fullsim_state(sim, &frame);
+                if (neutral) assert_true(largest(3 * s.tet.n, frame.u) > 1e-4);
+                assert_near(violation(&rows, 1, frame.u), 0, 1e-10);
+                assert_int_equal(su_fullsim_advance(sim, NULL), SU_OK);
+            }
+            su_fullsim_state(sim, &frame);
+            if (pass == 0) u = calloc((size_t)(3 * s.tet.n), sizeof *u);
+            if (pass == 0) memcpy(u, frame.u, (size_t)(3 * s.tet.n) * sizeof *u);
+            assert_memory_equal(u, frame.u, (size_t)(3 * s.tet.n) * sizeof *u);
+            su_fullsim_set_state(sim, state, 7);
+        }
+        free(state), free(u);
+        su_fullsim_free(sim);
+    }
+    rows_free(&rows);
+    scene_free(&s);
+}
+
 /* Newton on the whole system of the constraint, dense, by itself: instants are frames. */
 static void dense_steps(scene *s, const rig_rows *rows, const su_sim_settings *set, double *u)
 {
@@ -779,6 +818,7 @@ int main(void)
         cmocka_unit_test(a_constrained_system_is_solved_with_the_factor_alone),
         cmocka_unit_test(rows_that_cannot_be_are_refused),
         cmocka_unit_test(rows_hold_at_every_frame),
+        cmocka_unit_test(a_restart_obeys_the_rows),
         cmocka_unit_test(a_shot_is_that_of_dense_newton_steps),
         cmocka_unit_test(both_solvers_lead_to_the_same_motion),
         cmocka_unit_test(without_rows_no_bit_changes),

@@ -14,7 +14,7 @@ enum { BLOCK = 16 };
 /* Rows that are taken out at a time, while a block of the vector is in registers. */
 enum { GROUP = 4 };
 
-typedef double wide __attribute__((vector_size(8 * BLOCK)));
+typedef double wide __attribute__((vector_size(8 * BLOCK), aligned(64))); /* as memory is */
 typedef float wide6 __attribute__((vector_size(4 * BLOCK)));
 
 /* Vectors in here are by component, component c of all free vertices in a row, with M^1/2 in them (displacements) or
