@@ -227,6 +227,98 @@ static void whole_space_is_the_full_simulation(void **state)
     }
 }
 
+/* Rows of two bones that fade into each other along the beam, as eq. 30 has them, over all vertices and of norm 1:
+ * (8,n); and products of two monomials for weight space, which are not (20,n). */
+static void bone_rows(const scene *s, double *rows, double *products)
+{
+    const double *x = s->tet.vertices;
+    int64_t n = s->tet.n;
+    for (int64_t v = 0; v < n; v++) {
+        double one[4] = {1, x[3 * v] - 0.5, 4 * (x[3 * v + 1] - 0.1), 4 * (x[3 * v + 2] - 0.1)};
+        for (int b = 0, product = 0; b < 2; b++) {
+            double share = x[3 * v] * x[3 * v], weight = is_held(&s->tet, (int32_t)v) ? 0 : b ? share : 1 - share;
+            for (int i = 0; i < 4; i++) {
+                rows[(4 * b + i) * n + v] = weight * one[i];
+                for (int j = i; j < 4; j++) products[product++ * n + v] = weight * one[i] * one[j];
+            }
+        }
+    }
+    for (int k = 0; k < 8; k++) {
+        double square = 0;
+        for (int64_t v = 0; v < n; v++) square += rows[k * n + v] * rows[k * n + v];
+        for (int64_t v = 0; v < n; v++) rows[k * n + v] /= sqrt(square);
+    }
+}
+
+/* Weights (n,k) that all rows (count,n) leave, orthonormal; vertices at which rows are 0 are left out. Returns k. */
+static int64_t null_space(int64_t n, int count, const double *rows, const su_tet *tet, double *weights)
+{
+    double *found = calloc((size_t)(n * n), sizeof *found);
+    int64_t total = 0, first = 0;
+    assert_non_null(found);
+    for (int64_t turn = 0; turn < count + n; turn++) { /* the rows, then what unit vectors have beside them */
+        double *next = found + total * n, square = 0, before = 0;
+        if (turn == count) first = total;
+        if (turn >= count && is_held(tet, (int32_t)(turn - count))) continue;
+        if (total == n) break;
+        for (int64_t v = 0; v < n; v++) next[v] = turn < count ? rows[turn * n + v] : v == turn - count;
+        for (int64_t v = 0; v < n; v++) before += next[v] * next[v];
+        for (int twice = 0; twice < 2; twice++)
+            for (int64_t k = 0; k < total; k++) {
+                double product = 0;
+                for (int64_t v = 0; v < n; v++) product += next[v] * found[k * n + v];
+                for (int64_t v = 0; v < n; v++) next[v] -= product * found[k * n + v];
+            }
+        for (int64_t v = 0; v < n; v++) square += next[v] * next[v];
+        if (!(square > 1e-10 * before)) {
+            memset(next, 0, (size_t)n * sizeof *next);
+            continue;
+        }
+        for (int64_t v = 0; v < n; v++) next[v] /= sqrt(square);
+        total++;
+    }
+    for (int64_t v = 0; v < n; v++)
+        for (int64_t k = first; k < total; k++) weights[v * (total - first) + k - first] = found[k * n + v];
+    free(found);
+    return total - first;
+}
+
+/* All that a rig's rows leave, with affine maps of weights that obey their products: the complementary simulation, for
+ * both kinds of rest. */
+static void whole_space_under_rows(void **state)
+{
+    (void)state;
+    for (int neutral = 0; neutral < 2; neutral++) {
+        scene s;
+        skinned whole;
+        make_scene(&s, scene_swing, "corotational");
+        int64_t n = s.tet.n, count = FRAMES * 3 * n;
+        double *rows = calloc((size_t)(28 * n), sizeof *rows), *weights = calloc((size_t)(n * n), sizeof *weights);
+        assert_non_null(rows);
+        assert_non_null(weights);
+        bone_rows(&s, rows, rows + 8 * n);
+        skin(&whole, &s, 1, 0, "corotational", neutral ? "neutral" : "turned");
+        su_skinning_model_free(&whole.space); /* again, of these weights */
+        whole.model.k = null_space(n, 20, rows + 8 * n, &s.tet, weights);
+        whole.model.r = 12 * whole.model.k, whole.model.skinning_weights = weights;
+        assert_true(whole.model.k >= 36 - 20);
+        su_error err = {0};
+        if (su_skinning_model_create(&whole.model, &whole.space, &err) != SU_OK) fail_msg("%s", err.text);
+        assert_int_equal(whole.space.K, 36 - 8); /* and with that they span it all */
+        su_sim_settings settings = undamped(SU_GRAVITY_RELATIVE);
+        settings.stiffness = 0.02; /* what the rig leaves is stiff */
+        const su_skinning file = {.n = n, .rows = 8, .rig_rows = rows};
+        const su_fullsim_options options = {
+            .tolerance = 1e-11, .threads = 1, .complementary = &file, .neutral = neutral};
+        double *full = scene_full_run_with(&s, &settings, &options, NULL, NULL, NULL);
+        run_shot(&whole, &s, &settings, precise, NULL);
+        assert_true(largest(count, full) > 1e-4);
+        assert_near(difference(count, full, whole.u) / largest(count, full), 0, 1e-5);
+        free(full), free(rows), free(weights);
+        end(&whole, &s);
+    }
+}
+
 /* At the full simulation's own substeps rotations lie on splines between frames, where it finds them anew. */
 static void between_frames_it_is_near(void **state)
 {
@@ -430,6 +522,7 @@ static void kernels_find_rotations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(whole_space_is_the_full_simulation),
+                                       cmocka_unit_test(whole_space_under_rows),
                                        cmocka_unit_test(between_frames_it_is_near),
                                        cmocka_unit_test(turns_with_the_scene),
                                        cmocka_unit_test(both_solvers_end_alike),
