@@ -32,7 +32,7 @@ say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 # ---- what there is ----
 
 # Fuzzers call readers: what stands above these folders would take most of the build (docs/design.md, section 2).
-LIB_C := $(if $(FUZZ),$(wildcard $(foreach d,core geometry io io/alembic io/cache io/scene io/stage rig,lib/$(d)/*.c)),$(wildcard lib/*/*.c lib/*/*/*.c))
+LIB_C := $(if $(FUZZ),$(wildcard $(foreach d,core geometry io io/* rig,lib/$(d)/*.c)),$(wildcard lib/*/*.c lib/*/*/*.c))
 # What a game or a plug-in links: these and what they need, which is no sparse solver and no BLAS (tests/test_layers.sh).
 RUNTIME_C := lib/runtime/supple_runtime.c lib/io/stage/anim.c
 TOOL_DIRS := $(notdir $(patsubst %/,%,$(dir $(wildcard tools/*/main.c))))

@@ -1,7 +1,7 @@
 # The pipeline as make rules. A Makefile sets a few variables, includes this file and is run in the folder that is to
 # hold the results; `supple bake` writes such a Makefile. `make -n` shows the commands.
 #
-#   SOURCE       the character: .glb, .gltf, .fbx, ..., or a sequence of meshes: .abc, walk.%04d.obj, walk.*.ply, ... (docs/import.md)
+#   SOURCE       the character: .glb, .gltf, .fbx, ..., or a sequence of meshes: .abc, .usda, walk.%04d.obj, walk.*.ply, ... (docs/import.md)
 #   CHARACTER    its name in file names                       (default: SOURCE without folder and ending)
 #   CLIPS        shots to bake, as file names                 (default: main)
 #   CLIP_<shot>  the clip's name in SOURCE, where it differs; a shot named main takes SOURCE's only clip; or the file of a motion:
@@ -9,7 +9,7 @@
 #   SOURCE_<shot> the sequence of this shot, where it is not SOURCE
 #   MODEL        a finished model, /elsewhere/fox.model.npz, with fox.tet.npz and fox.fit.npz beside it: shots are baked on it, and
 #                nothing that they could train is made again  (default: none, a model is made)
-#   FORMATS      what to write of each shot: abc pc2 mdd usda obj npy glb vat, and html, its report
+#   FORMATS      what to write of each shot: abc pc2 mdd usda usdc obj npy glb vat, and html, its report
 #                (default: abc)
 #   SUPPLE       the front end                                (default: supple)
 #   THREADS      threads of each program                      (default: each decides)

@@ -80,4 +80,18 @@ await check('TinyUSDZ: a layer of opinions over the asset', async () => {
     need([...Array(reader.extractSublayerAssetPaths().length ?? reader.extractSublayerAssetPaths().size()).keys()].length === 1, 'the asset is no sublayer');
 });
 
+for (const name of ['beast', 'over', 'flat', 'two'])
+    await check(`TinyUSDZ: ${name}.usdc holds what ${name}.usda holds`, async () => {
+        /* texts of numbers that the layer's own text has to nine digits */
+        const [text, binary] = ['usda', 'usdc'].map((kind) => layer(`${name}.${kind}`).replace(/string provenance = .*/, '').replaceAll('over "', 'def "').split(/(-?\d[-+.\de]*)/));
+        need(text.length === binary.length && text.length > 500, `${text.length} and ${binary.length} pieces`);
+        text.forEach((a, i) => need(a === binary[i] || Math.abs(Number(a) - Number(binary[i])) <= 1e-7 * Math.max(1, Math.abs(Number(a))), `${a} and ${binary[i]} behind ${text.slice(Math.max(0, i - 8), i).join('').slice(-80)}`));
+        /* of binary layers TinyUSDZ shows prims without a type as def: their specifiers as the file has them */
+        const over = Buffer.from([1, 0, 0, 0, 0, 0, 42, 0x40]), bytes = file(`${name}.usdc`);
+        let overs = 0;
+        for (let at = bytes.indexOf(over); at >= 0; at = bytes.indexOf(over, at + 1)) overs++;
+        need(overs === (name === 'over' ? 6 : 0), `${overs} prims of opinions`);
+        need(name === 'over' || scene(`${name}.usdc`).numMeshes() === 2, 'two meshes');
+    });
+
 results.forEach(([what, note, error]) => console.log(error ? `not ok - ${what}: ${error}` : `ok - ${what}${note ? ': ' + note : ''}`));

@@ -71,7 +71,8 @@ static void visit(IObject object)
 
 int main(int argc, char **argv)
 {
-    if (argc != 2) return 2;
+    if (argc == 1) std::printf("%s\n", Alembic::AbcCoreAbstract::GetLibraryVersionShort().c_str());
+    if (argc != 2) return argc > 2;
     IArchive archive(Alembic::AbcCoreOgawa::ReadArchive(), argv[1]);
     std::printf("[");
     visit(archive.getTop());

@@ -257,11 +257,72 @@ assert len(x.meta["material_names"]) == 2 and (m == (m[0] + np.arange(len(m))) %
 PY
 ok $? "FBX: each polygon its material, in the order of the file"
 
+# ---- USD in: ours, and one by hand ----
+out looks.npz --space object -o beast.usda && import beast.usda -o usd.npz && "$python" - <<'PY'
+from anim import *
+x, y = Anim("looks.npz"), Anim("usd.npz")
+same_looks(x, y)
+assert y.meta["object_paths"] == x.meta["object_paths"] and y.meta["fps"] == 24 and y.meta["frame_start"] == 1
+for f in range(4):
+    assert abs(x.world(f) - y.world(f)).max() < 1e-5, f
+assert np.allclose(x.a["object_frames"], y.a["object_frames"]) and (x.a["face_indices"] == y.a["face_indices"]).all()
+assert (x.a["uv"][x.a["uv_indices"]] == y.a["uv"][y.a["uv_indices"]]).all()
+PY
+ok $? "USD and back"
+cp "$here/corpus/usda/hand.usda" . || exit 1
+import hand.usda --fps 48 -o byhand.npz && grep -q "1 objects are hidden and were left out .*: hidden" log.txt && "$python" - <<'PY'
+from anim import *
+x = Anim("byhand.npz")
+assert x.meta["source_unit"] == 0.01 and x.meta["source_up"] == "z" and x.meta["fps"] == 48 and len(x.a["times"]) == 5
+assert x.meta["material_names"] == ["red"] and (x.a["face_material"] == 0).all() and x.sets() == {"lid": [1]}
+assert np.allclose(x.a["material_color"], [[1, 0.25, 0.125, 1]]) and np.allclose(x.a["material_surface"], [[0, 0.5]])
+def about(axis, degrees):
+    m, a, (i, j) = np.eye(4), np.radians(degrees), [(1, 2), (2, 0), (0, 1)][axis]
+    m[i, i] = m[j, j] = np.cos(a)
+    m[i, j], m[j, i] = -np.sin(a), np.sin(a)
+    return m
+def move(*t):
+    m = np.eye(4)
+    m[:3, 3] = t
+    return m
+up = np.array([[1, 0, 0], [0, 0, 1], [0, -1, 0]])
+for f in (0, 4):    # between samples transforms and points are linear each, positions are not: see the ends
+    k = f / 4
+    turn = about(2, 10 * k) @ about(1, 20 * k) @ about(0, 40 * k)
+    orient = about(0, np.degrees(2 * np.arctan2(0.6, 0.8)))
+    m = move(100, 0, 0) @ move(0, 50, 0) @ turn @ move(0, -50, 0) @ orient @ np.diag([1, 2, 3, 1])
+    p = corner * [100, 100, 100 + 200 * k]
+    want = 0.01 * (p @ m[:3, :3].T + m[:3, 3]) @ up.T
+    assert abs(x.world(f) - want).max() < 2e-6, (f, abs(x.world(f) - want).max())
+assert x.a["times"][0] == 0 and abs(x.a["times"][4] - 4 / 48) < 1e-9
+p, q = x.world(0), x.a["face_indices"].reshape(-1, 4)
+p = p - p.mean(0)
+assert sum(np.dot(p[a], np.cross(p[b], p[c])) + np.dot(p[a], np.cross(p[c], p[d])) for a, b, c, d in q) > 0     # outside is out
+assert (x.a["uv"][x.a["uv_indices"]][:, 0] == x.a["face_indices"] / 8).all()
+PY
+ok $? "a USD layer by hand: operations of transforms, pivots, left-handed faces, hidden meshes, inherited materials, texts and comments"
+printf '#usda 1.0\ndef Xform "a" ( references = @b.usda@ ) { }\n' >arc.usda && supple import arc.usda -o no.npz >log.txt 2>&1
+[ $? = 3 ] && grep -q "usdcat --flatten" log.txt
+ok $? "what a layer takes from elsewhere is not read, with what to do"
+for cut in 40 300 900 1500 2000; do head -c $cut hand.usda >cut.usda; supple import cut.usda -o no.npz >log.txt 2>&1; [ $? = 3 ] && grep -q 'cut.usda:[0-9]*: ' log.txt || break; cut=all; done
+[ $cut = all ] && [ ! -e no.npz ]
+ok $? "a layer that is cut off is refused with its line"
+
 # ---- USD over the source's own prims ----
 out looks.npz --over --asset ./beast.usda --velocities -o over.usda && ! grep -q 'def \|faceVertex\|xformOp' over.usda && grep -q '@./beast.usda@' over.usda
 ok $? "a USD layer of opinions: points, extent, velocities"
-out looks.npz --space object -o beast.usda && out looks.npz -o looks.usda && out two.npz -o two.usda
-ok $? "USD layers are written"
+out looks.npz -o looks.usda && out two.npz -o two.usda && out looks.npz --space object -o beast.usdc && out looks.npz --over --asset ./beast.usda --velocities -o over.usdc &&
+    out looks.npz --flat --samples 3 --velocities --normals --subdivision -o flat.usda && out looks.npz --flat --samples 3 --velocities --normals --subdivision -o flat.usdc && out two.npz -o two.usdc
+ok $? "USD layers are written, as text and binary"
+out usd.npz --over -o usd.over.usda && "$python" - <<'PY'
+import re
+def points(name):
+    return [[float(x) for x in re.findall(r"[-0-9.e]+", line.split(":", 1)[1])] for block in re.findall(r"points.timeSamples = \{(.*?)\}", open(name).read(), re.S) for line in block.strip().split("\n")]
+a, b = points("beast.usda"), points("usd.over.usda")
+assert len(a) == len(b) == 8 and max(abs(x - y) for p, q in zip(a, b) for x, y in zip(p, q)) < 2e-5    # in units of the asset
+assert re.findall(r'over "(\w+)"', open("usd.over.usda").read()) == ["grp", "ctl", "off", "body", "spin", "prop"]
+PY
+ok $? "over a USD source: its own prims, its own space"
 if ! command -v node >/dev/null || [ ! -d "$modules/tinyusdz" ]; then
     n=$((n + 1)); echo "ok $n - three.js, TinyUSDZ and the glTF validator # skip node or its packages are missing (make viewer)"
 else

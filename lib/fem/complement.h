@@ -21,11 +21,18 @@ su_status su_complement_create(const su_elastic *body, int64_t rows, const doubl
                                const double *shape, su_complement **out, su_error *err);
 void su_complement_free(su_complement *complement);
 
-/* u = P u and f = P' f, (3 free) each: to rounding, or to six digits of what is taken out in half of the time. One call
- * at a time: there is scratch. */
-typedef enum su_complement_digits { SU_COMPLEMENT_ALL, SU_COMPLEMENT_SIX } su_complement_digits;
-void su_complement_displacement(su_complement *complement, su_complement_digits digits, double *u);
-void su_complement_force(su_complement *complement, su_complement_digits digits, double *f);
+/* u = P u and f = P' f, (3 free) each, to rounding. One call at a time, of these and of all below: there is scratch. */
+void su_complement_displacement(su_complement *complement, double *u);
+void su_complement_force(su_complement *complement, double *f);
+
+/* For preconditioners of matrices like A, on the body's pattern: the projection that is orthogonal in G, the same for
+ * each component, G_vw the mean of the three diagonal entries of the block A_vw. It is to P what G is to M, so that
+ * stiffness has a say in what is left of a displacement, and it hardly knows how A is turned. SU_NUMERICS where G is
+ * not definite. */
+su_status su_complement_tune(su_complement *complement, const su_sparse *A, su_error *err);
+/* As displacement and force, with the projection tuned last (before any: P), to six digits and in half of the time. */
+void su_complement_tuned_displacement(su_complement *complement, double *u);
+void su_complement_tuned_force(su_complement *complement, double *f);
 
 /* x with A x = b - C' lambda, C x = 0: conjugate gradients on the projected system with the factor of A, which must be
  * positive definite. The factor alone is wrong on as many directions as C has rows, and not by much where inertia

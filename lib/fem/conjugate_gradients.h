@@ -22,10 +22,15 @@ typedef struct su_cg_work {
 /* False without memory. */
 bool su_cg_take(su_cg_work *work, su_arena *arena, int64_t size);
 
-/* x = A^-1 b on the range of B, from x = 0, until the error is at most `tolerance` times the first in the norm of B^-1.
- * False where `most` iterations do not reach that, A is not positive along a direction or B fails: x is as far as it
- * came. */
-bool su_conjugate_gradients(const su_sparse *A, su_preconditioner B, const su_cg_work *work, double tolerance, int most,
-                            const double *b, double *x);
+typedef enum su_cg_end {
+    SU_CG_SOLVED,
+    SU_CG_UNSOLVED,  /* `most` iterations do not reach the tolerance, or B fails */
+    SU_CG_INDEFINITE /* A is not positive along a direction */
+} su_cg_end;
+
+/* x = A^-1 b on the range of B, from x = 0, until the error is at most `tolerance` times the first in the norm of B^-1;
+ * else x is as far as it came. */
+su_cg_end su_conjugate_gradients(const su_sparse *A, su_preconditioner B, const su_cg_work *work, double tolerance,
+                                 int most, const double *b, double *x);
 
 #endif

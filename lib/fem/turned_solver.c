@@ -14,6 +14,7 @@ struct su_turned_solver {
     su_complement *complement; /* borrowed; NULL: none */
     double *R;                 /* (free,9) R_v */
     su_cg_work vectors;
+    su_cg_end end; /* of the last system */
     float *work;
 };
 
@@ -53,14 +54,14 @@ void su_turned_solver_constrain(su_turned_solver *s, su_complement *complement) 
 static bool precondition(void *context, double *r, double *z)
 {
     su_turned_solver *s = context;
-    if (s->complement) su_complement_force(s->complement, SU_COMPLEMENT_SIX, r);
+    if (s->complement) su_complement_tuned_force(s->complement, r);
     for (int64_t f = 0; f < s->body->free_count; f++) su_tmulv3(s->R + 9 * f, r + 3 * f, z + 3 * f);
     su_cholesky_single_solve(s->neutral, z, z, s->work);
     for (int64_t f = 0; f < s->body->free_count; f++) {
         double back[3] = {z[3 * f], z[3 * f + 1], z[3 * f + 2]};
         su_mulv3(s->R + 9 * f, back, z + 3 * f);
     }
-    if (s->complement) su_complement_displacement(s->complement, SU_COMPLEMENT_SIX, z);
+    if (s->complement) su_complement_tuned_displacement(s->complement, z);
     return true;
 }
 
@@ -70,7 +71,9 @@ bool su_turned_solver_solve(su_turned_solver *s, const su_sparse *A, const doubl
     for (int64_t f = 0; f < s->body->free_count; f++)
         su_quaternion_matrix(turn + 4 * (int64_t)s->body->free_vertex[f], s->R + 9 * f);
     su_preconditioner B = {precondition, s};
-    bool solved = su_conjugate_gradients(A, B, &s->vectors, tolerance, most, b, x);
-    if (s->complement) su_complement_displacement(s->complement, SU_COMPLEMENT_ALL, x);
-    return solved;
+    s->end = su_conjugate_gradients(A, B, &s->vectors, tolerance, most, b, x);
+    if (s->complement) su_complement_displacement(s->complement, x);
+    return s->end == SU_CG_SOLVED;
 }
+
+bool su_turned_solver_indefinite(const su_turned_solver *s) { return s->end == SU_CG_INDEFINITE; }

@@ -25,5 +25,7 @@ void su_turned_solver_constrain(su_turned_solver *solver, su_complement *complem
  * as far as it came. */
 bool su_turned_solver_solve(su_turned_solver *solver, const su_sparse *A, const double *turn, double tolerance,
                             int most, const double *b, double *x);
+/* Was the last system not positive along a direction? */
+bool su_turned_solver_indefinite(const su_turned_solver *solver);
 
 #endif

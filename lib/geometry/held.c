@@ -30,6 +30,11 @@ static double distance_to_segment(const double p[3], const double *segment)
     return su_norm3(c);
 }
 
+/* Faces count as inside within this part of a tet's height, and what only grazes a tet does not pass through: a bone in
+ * the body's plane of symmetry, where nodes lie, then holds the same on both sides whatever rounding says. */
+#define ON_FACE 1e-9
+#define GRAZES 1e-6 /* of the segment */
+
 /* Clips the segment by the four faces: barycentric coordinates run linearly along it. */
 static bool segment_meets_tet(const double *x, const int32_t *tet, const double *segment)
 {
@@ -37,11 +42,12 @@ static bool segment_meets_tet(const double *x, const int32_t *tet, const double 
     su_tet_barycentric(x, tet, segment, a);
     su_tet_barycentric(x, tet, segment + 3, b);
     for (int i = 0; i < 4; i++) {
-        if (a[i] < 0.0 && b[i] < 0.0) return false;
+        if (a[i] < -ON_FACE && b[i] < -ON_FACE) return false;
+        if (a[i] < 0.0 && b[i] < 0.0) continue;
         if (a[i] < 0.0) enter = fmax(enter, a[i] / (a[i] - b[i]));
         if (b[i] < 0.0) leave = fmin(leave, a[i] / (a[i] - b[i]));
     }
-    return enter <= leave;
+    return leave - enter > GRAZES;
 }
 
 typedef struct bone_query {

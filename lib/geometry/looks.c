@@ -125,13 +125,12 @@ done:
     return status;
 }
 
-/* Materials that no polygon of (polygons) has go; the others keep their order. */
-static su_status drop_unused(su_looks *looks, int64_t polygons, su_error *err)
+su_status su_looks_keep_used(su_looks *looks, int64_t polygons, su_error *err)
 {
     int32_t *number = NULL;
     int64_t count = 0;
     SU_TRY(SU_ALLOC(&number, looks->materials, "materials", err));
-    for (int64_t f = 0; f < polygons; f++)
+    for (int64_t f = 0; f < polygons && looks->material; f++)
         if (looks->material[f] >= 0) number[looks->material[f]] = 1;
     for (int64_t i = 0; i < looks->materials; i++) {
         if (!number[i]) {
@@ -143,7 +142,7 @@ static su_status drop_unused(su_looks *looks, int64_t polygons, su_error *err)
         memmove(looks->surface + 2 * count, looks->surface + 2 * i, 2 * sizeof *looks->surface);
         number[i] = (int32_t)count++;
     }
-    for (int64_t f = 0; f < polygons; f++)
+    for (int64_t f = 0; f < polygons && looks->material; f++)
         if (looks->material[f] >= 0) looks->material[f] = number[looks->material[f]];
     looks->materials = count;
     if (count == 0) free(looks->material), looks->material = NULL;
@@ -171,5 +170,5 @@ su_status su_looks_keep(su_looks *looks, int64_t polygons, const int32_t *new_fa
         if (looks->material) looks->material[new_face[f]] = looks->material[f];
         count++;
     }
-    return looks->material ? drop_unused(looks, count, err) : SU_OK;
+    return su_looks_keep_used(looks, count, err);
 }

@@ -34,5 +34,7 @@ su_status su_looks_materials_of_sets(su_looks *looks, int64_t polygons, const bo
 /* For some polygons of many: new_face (polygons) is the new number of each, ascending, -1 of those that go. Sets and
  * materials that are left without polygons go, too. */
 su_status su_looks_keep(su_looks *looks, int64_t polygons, const int32_t *new_face, su_error *err);
+/* Materials that no polygon has go. */
+su_status su_looks_keep_used(su_looks *looks, int64_t polygons, su_error *err);
 
 #endif

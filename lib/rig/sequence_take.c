@@ -89,7 +89,7 @@ static su_status convert_neutral(su_sequence_take *t, const char *path, const su
         }
     for (int i = 0; i < 3; i++) extent = fmax(extent, high[i] - low[i]);
     if (!(extent > 0.0) || !isfinite(extent)) return su_fail(err, SU_INPUT, "%s: the mesh has no size", path);
-    t->unit = o->unit > 0.0 ? o->unit : su_choose_unit(0.0, extent, &t->unit_guessed);
+    t->unit = o->unit > 0.0 ? o->unit : su_choose_unit(t->sequence->unit, extent, &t->unit_guessed);
     if (o->scale > 0.0) t->unit *= o->scale;
     t->up = o->up;
     for (int i = 0; i < 9; i++) m[i] = t->unit * turn[o->up][i];

@@ -520,7 +520,7 @@ int main(int argc, char **argv)
          .target = &set.as_fitted,
          .help =
              "with SKINNING: Young's moduli as they are in FIT. Without, all are multiplied so that the lowest mode "
-             "of the model that carries flesh swings as the fit says (supple fit --frequency): what the rig leaves "
+             "of the model swings as the fit says (supple fit --frequency): what the rig leaves "
              "to the flesh is stiffer than the whole."},
         {.name = "rest",
          .kind = SU_OPT_CHOICE,

@@ -252,8 +252,9 @@ su_status export_describe(su_tool *tool, job *j)
     SU_TRY(choose_frames(tool, j));
     su_cache_format format = su_cache_format_of(tool->output, (su_cache_format)j->set.format);
     if (j->set.space == SU_SPACE_OBJECT + 1) j->set.space = SU_SPACE_OBJECT; /* "local", the older word */
-    if ((j->set.over || j->set.asset) && format != SU_CACHE_USD)
-        return su_fail(&tool->err, SU_USAGE, "only USD has layers of opinions: --over and --asset go with .usda");
+    if ((j->set.over || j->set.asset) && format != SU_CACHE_USD && format != SU_CACHE_USDC)
+        return su_fail(&tool->err, SU_USAGE,
+                       "only USD has layers of opinions: --over and --asset go with .usda and .usdc");
     if (j->set.over && (j->set.bind || j->set.what == WHAT_DISPLACEMENT))
         return su_fail(&tool->err, SU_USAGE, "--over goes with neither --bind nor --what displacement");
     if (j->set.over && j->set.space == SU_SPACE_WORLD && j->anim.object_xform) j->set.space = SU_SPACE_OBJECT;

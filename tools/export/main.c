@@ -232,7 +232,8 @@ int main(int argc, char **argv)
          .target = &set->format,
          .argument = "FORMAT",
          .choices = SU_CACHE_FORMATS,
-         .help = "By the name's extension (auto, default), or this: abc Alembic, usda, pc2, mdd, obj (numbered files: "
+         .help = "By the name's extension (auto, default), or this: abc Alembic, usda, usdc, pc2, mdd, obj (numbered "
+                 "files: "
                  "run.%04d.obj), npy (frames, vertices, 3), glb (glTF with morph targets; always metres, y up), vat "
                  "(.json: "
                  "vertex-animation textures for games, their description and their mesh)."},
@@ -243,16 +244,16 @@ int main(int argc, char **argv)
          .choices = "world|root|object|local",
          .help = "world (default); root: without the motion of the root frame; object: of each object, so that the "
                  "points fit the object in its own scene, whatever stands above it; its transform is kept where the "
-                 "format has one (abc, usda). local is an older word for it."},
+                 "format has one (abc, usda, usdc). local is an older word for it."},
         {.name = "flat",
          .kind = SU_OPT_FLAG,
          .target = &set->flat,
-         .help = "abc, usda: /NAME/NAMEShape instead of the groups in which the source has its objects."},
+         .help = "abc, usda, usdc: /NAME/NAMEShape instead of the groups in which the source has its objects."},
         {.name = "under",
          .kind = SU_OPT_TEXT,
          .target = &set->under,
          .argument = "PATH",
-         .help = "abc, usda: groups above all objects, /shot/creature."},
+         .help = "abc, usda, usdc: groups above all objects, /shot/creature."},
         {.name = "over",
          .kind = SU_OPT_FLAG,
          .target = &set->over,
@@ -263,11 +264,11 @@ int main(int argc, char **argv)
          .kind = SU_OPT_TEXT,
          .target = &set->asset,
          .argument = "LAYER",
-         .help = "usda: the layer that this one stands over, as its text is to name it; it becomes a sublayer."},
+         .help = "usda, usdc: the layer that this one stands over, as its text is to name it; it becomes a sublayer."},
         {.name = "subdivision",
          .kind = SU_OPT_FLAG,
          .target = &set->subdivision,
-         .help = "abc, usda: the polygons are the cage of a subdivision surface (Catmull-Clark)."},
+         .help = "abc, usda, usdc: the polygons are the cage of a subdivision surface (Catmull-Clark)."},
         {.name = "frames",
          .kind = SU_OPT_TEXT,
          .target = &set->frames,
@@ -283,14 +284,15 @@ int main(int argc, char **argv)
         {.name = "velocities",
          .kind = SU_OPT_FLAG,
          .target = &set->velocities,
-         .help = "Also write velocities, units a second, for motion blur (abc, usda)."},
+         .help = "Also write velocities, units a second, for motion blur (abc, usda, usdc)."},
         {.name = "samples",
          .kind = SU_OPT_INT,
          .target = &set->samples,
          .argument = "N",
          .low = 1,
          .high = 64,
-         .help = "Samples around every frame, for motion blur that bends (abc, usda; default 1: the frame itself), on "
+         .help = "Samples around every frame, for motion blur that bends (abc, usda, usdc; default 1: the frame "
+                 "itself), on "
                  "the cubic "
                  "spline through the frames."},
         {.name = "shutter",
@@ -301,7 +303,7 @@ int main(int argc, char **argv)
         {.name = "normals",
          .kind = SU_OPT_FLAG,
          .target = &set->normals,
-         .help = "Also write point normals (abc, usda; glb and vat have them always)."},
+         .help = "Also write point normals (abc, usda, usdc; glb and vat have them always)."},
         {.name = "what",
          .kind = SU_OPT_CHOICE,
          .target = &set->what,

@@ -12,10 +12,10 @@
 
 bool is_sequence(const char *path)
 {
-    static const char *const endings[] = {".obj", ".ply", ".pc2", ".mdd", ".abc"};
+    static const char *const endings[] = {".obj", ".ply", ".pc2", ".mdd", ".abc", ".usd", ".usda"};
     size_t length = strlen(path);
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
-        if (length > 4 && strcasecmp(path + length - 4, endings[i]) == 0) return true;
+        if (length > strlen(endings[i]) && strcasecmp(path + length - strlen(endings[i]), endings[i]) == 0) return true;
     return false;
 }
 
@@ -166,7 +166,9 @@ su_status import_sequence(su_tool *tool, const options *o, const char *path)
     if (o->objects.count) SU_GO(su_sequence_keep(sequence, path, o->objects.count, o->objects.items, &tool->err));
     su_sequence_options wanted = {.unit = import_unit(o),
                                   .scale = o->scale,
-                                  .up = o->up > 0 ? o->up - 1 : 1,
+                                  .up = o->up > 0           ? o->up - 1
+                                        : sequence->up >= 0 ? sequence->up
+                                                            : 1,
                                   .rate = o->rate,
                                   .fps = o->fps,
                                   .first = o->start,

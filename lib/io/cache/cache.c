@@ -12,6 +12,7 @@
 #include "io/cache/pc2.h"
 #include "io/cache/sequence_files.h"
 #include "io/cache/usda.h"
+#include "io/cache/usdc.h"
 #include "io/cache/vat.h"
 
 #include <stdio.h>
@@ -43,6 +44,7 @@ struct su_cache_writer {
     int *mesh;      /* Alembic: (parts) number of each */
     double *worlds; /* Alembic: (parts,frames or 1,4,4) */
     su_usda_writer *usda;
+    su_usdc_writer *usdc;
     su_vat_writer *vat;
     su_pc2_writer pc2;
     su_mdd_writer mdd;
@@ -212,6 +214,27 @@ static su_status usda_commit(su_cache_writer *w, su_error *err)
 }
 
 static void usda_abandon(su_cache_writer *w) { su_usda_abandon(w->usda); }
+
+static su_status usdc_create(su_cache_writer *w, su_error *err)
+{
+    SU_TRY(su_cache_parts_create(&w->layout, &w->parts, err));
+    return su_usdc_writer_create(w->path, &w->layout, &w->parts, &w->usdc, err);
+}
+
+static su_status usdc_frame(su_cache_writer *w, const float *points, const float *velocities, const float *normals,
+                            su_error *err)
+{
+    return su_usdc_writer_frame(w->usdc, points, velocities, normals, err);
+}
+
+static su_status usdc_commit(su_cache_writer *w, su_error *err)
+{
+    su_usdc_writer *writer = w->usdc;
+    w->usdc = NULL;
+    return su_usdc_writer_commit(writer, err);
+}
+
+static void usdc_abandon(su_cache_writer *w) { su_usdc_writer_abandon(w->usdc); }
 
 /* ---- PC2, MDD ---- */
 
@@ -454,6 +477,7 @@ static const cache_kind kinds[] = {
     {".npy", npy_create, npy_frame, npy_commit, npy_abandon},
     {".glb", glb_create, glb_frame, glb_commit, glb_abandon},
     {".json", vat_create, vat_frame, vat_commit, vat_abandon},
+    {".usdc", usdc_create, usdc_frame, usdc_commit, usdc_abandon},
 };
 
 su_cache_format su_cache_format_of(const char *path, su_cache_format wanted)
@@ -482,10 +506,10 @@ su_status su_cache_create(const char *path, su_cache_format format, const su_cac
     su_cache_writer *w = NULL;
     format = su_cache_format_of(path, format);
     if (format == SU_CACHE_AUTO)
-        return su_fail(err, SU_USAGE,
-                       "%s: end the name in .abc, .usda, .pc2, .mdd, .obj, .npy, .glb or .json, or give --format",
-                       path);
-    if (layout->samples && format != SU_CACHE_ABC && format != SU_CACHE_USD)
+        return su_fail(
+            err, SU_USAGE,
+            "%s: end the name in .abc, .usda, .usdc, .pc2, .mdd, .obj, .npy, .glb or .json, or give --format", path);
+    if (layout->samples && format != SU_CACHE_ABC && format != SU_CACHE_USD && format != SU_CACHE_USDC)
         return su_fail(err, SU_USAGE, "%s: only Alembic and USD hold samples between frames", path);
     SU_TRY(SU_ALLOC(&w, 1, "a cache", err));
     w->kind = &kinds[format - SU_CACHE_ABC];

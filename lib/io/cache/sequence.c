@@ -115,7 +115,11 @@ static const su_sequence_kind kinds[] = {{".obj", mesh_open, obj_read, mesh_clos
                                          {".pc2", pc2_open, pc2_read, pc2_close, NULL, NULL},
                                          {".mdd", mdd_open, mdd_read, mdd_close, NULL, NULL},
                                          {".abc", su_sequence_abc_open, su_sequence_abc_read, su_sequence_abc_close,
-                                          su_sequence_abc_xform, su_sequence_abc_times}};
+                                          su_sequence_abc_xform, su_sequence_abc_times},
+                                         {".usda", su_sequence_usd_open, su_sequence_usd_read, su_sequence_usd_close,
+                                          su_sequence_usd_xform, su_sequence_usd_times},
+                                         {".usd", su_sequence_usd_open, su_sequence_usd_read, su_sequence_usd_close,
+                                          su_sequence_usd_xform, su_sequence_usd_times}};
 
 static const su_sequence_kind *kind_of(const char *path)
 {
@@ -218,10 +222,12 @@ su_status su_sequence_open(const char *path, const char *neutral, su_sequence **
 {
     const su_sequence_kind *kind = kind_of(path);
     if (!kind)
-        return su_fail(err, SU_INPUT, "%s: no sequence of vertices: .abc, .pc2, .mdd or numbered .obj, .ply", path);
+        return su_fail(err, SU_INPUT, "%s: no sequence of vertices: .abc, .usda, .pc2, .mdd or numbered .obj, .ply",
+                       path);
     su_sequence *s = NULL;
     su_status status;
     SU_GO(SU_ALLOC(&s, 1, "a sequence", err));
+    s->up = -1;
     SU_GO(SU_ALLOC(&s->source, 1, "a sequence", err));
     if (neutral) SU_GO(take_neutral(s, neutral, !kind->xform, err));
     s->source->kind = kind; /* from here on its close may run */

@@ -33,8 +33,10 @@ struct su_sequence_source {
     su_pc2 pc2;
     su_mdd mdd;
     su_alembic *alembic;
+    struct su_sequence_usd *usd;
     float *other;         /* Alembic: (vertices of the file,3) scratch */
-    double *sample_times; /* Alembic: (frames) s as the file has them; the sequence's own may be made regular */
+    double *sample_times; /* Alembic, USD: (frames) s or time codes as the file has them; the sequence's own may be made
+                             regular */
     bool *left_out;       /* (objects of the file) not wanted; NULL: none */
     int64_t all_objects;  /* of the file, where only some are kept; else 0 */
     int32_t *kept_object; /* (objects) of the file; NULL: all are kept */
@@ -67,5 +69,12 @@ void su_sequence_abc_close(su_sequence *sequence);
 su_status su_sequence_abc_xform(su_sequence *sequence, int64_t object, double time, double xform[16], su_error *err);
 /* Frames, times and rate of the meshes that are not left out. */
 su_status su_sequence_abc_times(su_sequence *sequence, const char *path, su_error *err);
+
+/* USD text layers: all meshes one after the other. */
+su_status su_sequence_usd_open(su_sequence *sequence, const char *path, su_error *err);
+su_status su_sequence_usd_read(su_sequence *sequence, int64_t frame, double *points, su_error *err);
+void su_sequence_usd_close(su_sequence *sequence);
+su_status su_sequence_usd_xform(su_sequence *sequence, int64_t object, double time, double xform[16], su_error *err);
+su_status su_sequence_usd_times(su_sequence *sequence, const char *path, su_error *err);
 
 #endif

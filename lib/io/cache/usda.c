@@ -3,6 +3,7 @@
 #include "core/file.h"
 #include "core/memory.h"
 #include "io/cache/cache_tree.h"
+#include "io/cache/usd_names.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -91,46 +92,6 @@ static void close_block(su_usda_writer *w, const char *bracket)
     print(w, "%s\n", bracket);
 }
 
-/* ---- names ---- */
-
-/* A prim name like none of the `count` before it. The caller's, freed by free(). */
-static char *prim_name(const char *wanted, int64_t count, char *const *taken)
-{
-    size_t room = strlen(wanted) + 24;
-    char *name = malloc(room);
-    if (!name) return NULL;
-    snprintf(name, room, "%s%s", isdigit((unsigned char)*wanted) || !*wanted ? "_" : "", wanted);
-    for (char *p = name; *p; p++)
-        if (!isalnum((unsigned char)*p) || (unsigned char)*p > 126) *p = '_';
-    size_t length = strlen(name);
-    int number = 1;
-    for (int64_t i = 0; i < count; i++) {
-        if (strcmp(taken[i], name) != 0) continue;
-        snprintf(name + length, room - length, "_%d", number++);
-        i = -1; /* the new one may be taken as well */
-    }
-    return name;
-}
-
-static su_status name_materials(su_usda_writer *w, su_error *err)
-{
-    const su_looks *looks = w->layout->looks;
-    if (!looks) return SU_OK;
-    SU_TRY(SU_ALLOC(&w->material, looks->materials, "names", err));
-    for (int64_t i = 0; i < looks->materials; i++)
-        if (!(w->material[i] = prim_name(looks->material_names[i], i, w->material)))
-            return su_fail(err, SU_AGAIN, "out of memory for names");
-    return SU_OK;
-}
-
-/* The one prim at the top; -1: there are several, or a mesh stands there. */
-static int64_t single_top(const su_usda_writer *w)
-{
-    int64_t tops = 0;
-    for (int64_t i = 0; i < w->tree.count; i++) tops += w->tree.node[i].parent < 0;
-    return tops == 1 && w->tree.node[0].part < 0 ? 0 : -1;
-}
-
 /* ---- frames ---- */
 
 su_status su_usda_create(const char *path, const su_cache_layout *layout, const su_cache_parts *parts,
@@ -145,7 +106,8 @@ su_status su_usda_create(const char *path, const su_cache_layout *layout, const 
     SU_GO(SU_ALLOC(&w->values, 3 * parts->largest, "a frame", err));
     SU_GO(SU_ALLOC(&w->text, TEXT_BYTES, "text", err));
     SU_GO(su_cache_tree_create(layout, parts, true, &w->tree, err));
-    SU_GO(name_materials(w, err));
+    if (layout->looks)
+        SU_GO(su_usd_names_create(layout->looks->materials, layout->looks->material_names, &w->material, err));
     SU_GO(su_output_open(&w->out, path, err));
     if (asprintf(&name, "%s.frames", w->out.temporary) < 0) {
         name = NULL;
@@ -272,7 +234,7 @@ static void print_transform(su_usda_writer *w, int64_t index)
 /* Where materials stand: below the one prim at the top, or beside those there are. */
 static void print_binding(su_usda_writer *w, int32_t material)
 {
-    int64_t top = single_top(w);
+    int64_t top = su_usd_single_top(&w->tree);
     begin(w);
     print(w, "rel material:binding = <%s%.500s%s/materials/%.1000s>\n", w->layout->object_paths ? "" : "/bake",
           top >= 0 && w->layout->object_paths ? "/" : "",
@@ -282,7 +244,7 @@ static void print_binding(su_usda_writer *w, int32_t material)
 static void print_materials(su_usda_writer *w)
 {
     const su_looks *looks = w->layout->looks;
-    int64_t top = single_top(w);
+    int64_t top = su_usd_single_top(&w->tree);
     if (!looks || looks->materials == 0 || w->layout->over) return;
     print(w, "\n");
     begin(w);
@@ -339,7 +301,7 @@ static su_status print_subsets(su_usda_writer *w, const su_cache_part *part)
     SU_TRY(SU_ALLOC(&names, part->groups, "names", w->err));
     su_status status = SU_OK;
     for (; done < part->groups && status == SU_OK; done++)
-        if (!(names[done] = prim_name(part->group[done].name, done, names)))
+        if (!(names[done] = su_usd_prim_name(part->group[done].name, done, names)))
             status = su_fail(w->err, SU_AGAIN, "out of memory for names");
         else
             print_subset(w, &part->group[done], names[done]);
@@ -423,7 +385,7 @@ static int64_t print_prims(su_usda_writer *w, int64_t at, int64_t parent)
             print_mesh(w, node->part);
         else if (!over)
             print_transform(w, at);
-        if (parent < 0 && single_top(w) == at && w->layout->object_paths) print_materials(w);
+        if (parent < 0 && su_usd_single_top(&w->tree) == at && w->layout->object_paths) print_materials(w);
         at = print_prims(w, at + 1, at);
         close_block(w, "}");
     }
@@ -433,7 +395,7 @@ static int64_t print_prims(su_usda_writer *w, int64_t at, int64_t parent)
 static void print_layer(su_usda_writer *w)
 {
     const su_cache_layout *l = w->layout;
-    int64_t top = single_top(w);
+    int64_t top = su_usd_single_top(&w->tree);
     print(w, "#usda 1.0\n(\n    customLayerData = {\n        string application = ");
     print_string(w, l->application);
     print(w, "\n        string provenance = ");
@@ -476,8 +438,7 @@ void su_usda_abandon(su_usda_writer *w)
     if (w->spool) fclose(w->spool);
     su_output_abandon(&w->out);
     free(w->values);
-    for (int64_t i = 0; w->material && i < w->layout->looks->materials; i++) free(w->material[i]);
-    free(w->material);
+    if (w->layout->looks) su_usd_names_free(w->layout->looks->materials, w->material);
     su_cache_tree_free(&w->tree);
     free(w->text);
     free(w);

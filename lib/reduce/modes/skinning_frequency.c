@@ -3,7 +3,6 @@
 #include "core/memory.h"
 #include "linalg/eigen.h"
 #include "linalg/sparse.h"
-#include "reduce/modes/carrying_mode.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -86,21 +85,6 @@ done:
     return status;
 }
 
-/* Part of the mass that a mode carries, as carrying_mode.h has it. */
-static double carried(const su_elastic *elastic, int64_t count, const double *functions, const double *q)
-{
-    double first = 0, second = 0, whole = 0;
-    for (int64_t v = 0; v < elastic->n; v++) whole += elastic->mass[v];
-    for (int64_t f = 0; f < elastic->free_count; f++) {
-        double u[3] = {0, 0, 0}, mass = elastic->mass[elastic->free_vertex[f]];
-        for (int64_t a = 0; a < count; a++)
-            for (int i = 0; i < 3; i++) u[i] += functions[a * elastic->free_count + f] * q[3 * a + i];
-        double square = u[0] * u[0] + u[1] * u[1] + u[2] * u[2];
-        first += mass * square, second += mass * square * square;
-    }
-    return second > 0 ? first * first / (whole * second) : 0;
-}
-
 su_status su_skinning_frequency(const su_elastic *elastic, const double *vertices, int64_t k, const double *weights,
                                 int threads, double *value, su_error *err)
 {
@@ -117,9 +101,7 @@ su_status su_skinning_frequency(const su_elastic *elastic, const double *vertice
     SU_GO(SU_ALLOC(&values, r, "skinning modes", err));
     SU_GO(reduce_stiffness(elastic, vertices, count, functions, threads, reduced, err));
     SU_GO(su_eigen_symmetric(r, reduced, values, err));
-    int64_t at = 0;
-    while (at < r && carried(elastic, count, functions, reduced + at * r) < SU_CARRIES) at++;
-    *value = values[at < r ? at : 0];
+    *value = values[0];
 done:
     free(functions), free(reduced), free(values);
     return status;

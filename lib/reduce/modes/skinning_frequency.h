@@ -7,8 +7,7 @@
 
 #include <stdint.h>
 
-/* *value: the lowest eigenvalue, rad^2/s^2, of U'KU and U'MU whose mode carries at least SU_CARRIES of the flesh
- * (carrying_mode.h), U the space of docs/skinning.md, eq. 28; of the lowest mode where none does. elastic: at its
+/* *value: the lowest eigenvalue, rad^2/s^2, of U'KU and U'MU, U the space of docs/skinning.md, eq. 28. elastic: at its
  * neutral shape; weights (n,k), whose held vertices are 0 where elastic holds them. */
 su_status su_skinning_frequency(const su_elastic *elastic, const double *vertices, int64_t k, const double *weights,
                                 int threads, double *value, su_error *err);
