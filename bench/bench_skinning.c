@@ -4,6 +4,7 @@
 #include "block.h"
 #include "fem/elastic.h"
 #include "geometry/tetmesh.h"
+#include "reduce/cubature/clusters.h"
 #include "reduce/modes/modes.h"
 #include "reduce/modes/skinning_modes.h"
 
@@ -13,7 +14,10 @@
 #include <string.h>
 #include <time.h>
 
-enum { SKINNING_MODES = 10, DISPLACEMENT_MODES = 120, BONES = 10, RUNS = 5 };
+enum { SKINNING_MODES = 10, DISPLACEMENT_MODES = 120, BONES = 10, RUNS = 5, LARGE_RUNS = 2, CLUSTERS = 300 };
+
+/* Meshes of more vertices are run LARGE_RUNS times. */
+enum { LARGE = 50000 };
 
 /* Displacement modes above this number of vertices take more memory than a small machine has. */
 enum { MOST_DISPLACED = 120000 };
@@ -69,10 +73,10 @@ static void straighten(block *b)
             }
 }
 
-static timing skinning(const block *b, const uint8_t *held, bool constrained)
+/* w (n,SKINNING_MODES) and values are the modes. */
+static timing skinning(const block *b, const uint8_t *held, bool constrained, double *values, double *w)
 {
     timing best = {.all = INFINITY};
-    double values[SKINNING_MODES], *w = room((size_t)b->n * SKINNING_MODES, sizeof *w);
     float *weights = room((size_t)b->n * BONES, sizeof *weights);
     int32_t *surface;
     int64_t triangles;
@@ -90,7 +94,7 @@ static timing skinning(const block *b, const uint8_t *held, bool constrained)
         low[k % 3] = fmin(low[k % 3], b->x[k]), high[k % 3] = fmax(high[k % 3], b->x[k]);
     double diagonal = sqrt(pow(high[0] - low[0], 2) + pow(high[1] - low[1], 2) + pow(high[2] - low[2], 2));
     const su_skin_ties ties = {b->n, b->n, 1, index, one};
-    for (int k = 0; k < RUNS; k++) {
+    for (int k = 0; k < (b->n > LARGE ? LARGE_RUNS : RUNS); k++) {
         timing now = {0};
         su_complementarity rig = {0};
         su_rig_motions motions = {0};
@@ -120,7 +124,7 @@ static timing skinning(const block *b, const uint8_t *held, bool constrained)
         su_complementarity_free(&rig);
         su_rig_motions_free(&motions);
     }
-    free(w), free(weights), free(index), free(one), free(mass), free(leak), free(surface);
+    free(weights), free(index), free(one), free(mass), free(leak), free(surface);
     return best;
 }
 
@@ -141,6 +145,20 @@ static double displacement(const block *b)
     su_elastic_free(&elastic);
     free(modes);
     return from;
+}
+
+static void clusters(const block *b, const double *values, const double *w)
+{
+    su_error err = {0};
+    su_cluster_report report;
+    int64_t count;
+    int32_t *cluster = room((size_t)b->t, sizeof *cluster);
+    const su_cluster_problem problem = {b->n, b->t, SKINNING_MODES, b->x, b->tets, w, values, CLUSTERS, 1, 1};
+    double from = seconds();
+    if (su_clusters_create(&problem, cluster, &count, &report, &err)) fail(err.text);
+    printf("  %d means: %.2f s (%lld iterations), %lld clusters\n", CLUSTERS, seconds() - from,
+           (long long)report.iterations, (long long)count);
+    free(cluster);
 }
 
 static void print(const char *what, const timing *t)
@@ -170,10 +188,12 @@ int main(int argc, char **argv)
         uint8_t *held = room((size_t)b.n, 1);
         for (int64_t k = 0; k < b.held_count; k++) held[b.held[k]] = 1;
         printf("%s vertices, %lld tets\n", meshes[m].name, (long long)b.t);
-        timing free_modes = skinning(&b, held, false), constrained = skinning(&b, held, true);
+        double values[SKINNING_MODES], *w = room((size_t)b.n * SKINNING_MODES, sizeof *w);
+        timing free_modes = skinning(&b, held, false, values, w), constrained = skinning(&b, held, true, values, w);
         print("10 skinning modes, unconstrained", &free_modes);
         print("10 skinning modes under ten bones", &constrained);
         if (meshes[m].bar > 0) printf("  bar %.2f s\n", meshes[m].bar);
+        clusters(&b, values, w);
         if (compare && b.n <= MOST_DISPLACED) {
             double all = displacement(&b);
             printf("  120 displacement modes: %.2f s, %.1f times as long (paper: %.1f, %.3f s)\n", all,
@@ -182,7 +202,7 @@ int main(int argc, char **argv)
             printf("  paper: %.3f s, %.1f times faster than 120 displacement modes\n", meshes[m].paper,
                    meshes[m].ratio);
         fflush(stdout);
-        free(held);
+        free(held), free(w);
         block_free(&b);
     }
     return 0;

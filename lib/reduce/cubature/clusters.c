@@ -6,6 +6,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <omp.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +15,12 @@
 enum { CHUNK = 8192 };
 /* A thread less than this many chunks waits longer for the others than it works. */
 enum { CHUNKS_A_THREAD = 8 };
+/* Means are found of so many tets for each, drawn one from each equal stretch of the list; then every tet goes to its
+ * nearest. */
+enum { SAMPLES_A_MEAN = 200 };
 /* Lloyd's iterations end where fewer than this part of the tets changes its cluster, or after so many. */
-#define STILL 1e-3
-enum { MOST_ITERATIONS = 60 };
+#define STILL 2e-3
+enum { MOST_ITERATIONS = 40 };
 /* An eigenvalue below this part of the largest is rounding: a motion of a part as a whole. */
 #define COSTS_NOTHING 1e-9
 
@@ -24,6 +28,8 @@ typedef struct means {
     const su_cluster_problem *problem;
     int64_t t, k, count, room, chunks; /* room: count rounded up for the vector units */
     int team;
+    double *scale;        /* (k) Lambda^-2, so that the largest feature is 1 */
+    int32_t *item;        /* (t) the tets that the means are found of */
     float *feature;       /* (t,k) */
     double *volume;       /* (t) */
     float *centre;        /* (k,room) */
@@ -37,8 +43,9 @@ typedef struct means {
 
 static void means_free(means *m)
 {
-    free(m->feature), free(m->volume), free(m->centre), free(m->half), free(m->move), free(m->upper), free(m->lower);
-    free(m->sum), free(m->changed);
+    free(m->scale), free(m->item), free(m->feature), free(m->volume), free(m->centre), free(m->half), free(m->move),
+        free(m->upper), free(m->lower);
+    free(m->sum), free(m->changed), free(m->cluster);
 }
 
 static int64_t chunk_end(const means *m, int64_t chunk)
@@ -46,36 +53,66 @@ static int64_t chunk_end(const means *m, int64_t chunk)
     return (chunk + 1) * CHUNK < m->t ? (chunk + 1) * CHUNK : m->t;
 }
 
-/* Features of the tets, scaled so that the largest is 1. */
-static su_status make_features(means *m, su_error *err)
+static su_status make_scale(means *m, su_error *err)
 {
     const su_cluster_problem *p = m->problem;
-    double top = 0, largest = 0, *scale;
-    SU_TRY(SU_ALLOC(&scale, m->k, "clusters", err));
+    double top = 0, largest = 0;
+    SU_TRY(SU_ALLOC(&m->scale, m->k, "clusters", err));
     for (int64_t j = 0; j < m->k; j++) top = fmax(top, p->eigenvalues[j]);
     for (int64_t j = 0; j < m->k; j++) {
         double share = top > 0 ? p->eigenvalues[j] / top : 0, high = 0;
-        scale[j] = share > COSTS_NOTHING ? 1 / (share * share) : 0;
+        m->scale[j] = share > COSTS_NOTHING ? 1 / (share * share) : 0;
         for (int64_t v = 0; v < p->n; v++) high = fmax(high, fabs(p->weights[v * m->k + j]));
-        largest = fmax(largest, scale[j] * high);
+        largest = fmax(largest, m->scale[j] * high);
     }
-    for (int64_t e = 0; e < m->t; e++) {
-        m->volume[e] = fabs(su_tet_volume(p->vertices, p->tets + 4 * e));
-        for (int64_t j = 0; j < m->k && largest > 0; j++) {
-            double sum = 0;
-            for (int c = 0; c < 4; c++) sum += p->weights[p->tets[4 * e + c] * m->k + j];
-            m->feature[e * m->k + j] = (float)(sum / 4 * scale[j] / largest);
-        }
-    }
-    free(scale);
+    for (int64_t j = 0; j < m->k && largest > 0; j++) m->scale[j] /= largest;
     return SU_OK;
+}
+
+static void feature_of(const means *m, int64_t tet, float *x)
+{
+    const int32_t *corner = m->problem->tets + 4 * tet;
+    for (int64_t j = 0; j < m->k; j++) {
+        double sum = 0;
+        for (int c = 0; c < 4; c++) sum += m->problem->weights[corner[c] * m->k + j];
+        x[j] = (float)(sum / 4 * m->scale[j]);
+    }
+}
+
+/* The tets that the means are found of: all, or a sample. */
+static su_status choose_items(means *m, su_error *err)
+{
+    int64_t all = m->problem->t, wanted = SAMPLES_A_MEAN * m->problem->wanted;
+    su_random random = su_random_seed(m->problem->seed, 1);
+    m->t = all < wanted ? all : wanted;
+    SU_TRY(SU_ALLOC(&m->item, m->t, "clusters", err));
+    for (int64_t i = 0; i < m->t; i++) {
+        int64_t from = i * all / m->t, to = (i + 1) * all / m->t;
+        m->item[i] = (int32_t)(m->t == all ? i : from + (int64_t)(su_random_uniform(&random) * (double)(to - from)));
+    }
+    return SU_OK;
+}
+
+static void make_features(means *m)
+{
+    for (int64_t e = 0; e < m->t; e++) {
+        m->volume[e] = fabs(su_tet_volume(m->problem->vertices, m->problem->tets + 4 * (int64_t)m->item[e]));
+        feature_of(m, m->item[e], m->feature + e * m->k);
+    }
+}
+
+static int team_of(int threads, int64_t chunks)
+{
+    int64_t most = chunks / CHUNKS_A_THREAD;
+    return threads <= most ? threads : most > 1 ? (int)most : 1;
 }
 
 static su_status means_create(means *m, su_error *err)
 {
+    SU_TRY(make_scale(m, err));
+    SU_TRY(choose_items(m, err));
     m->room = (m->problem->wanted + 15) / 16 * 16, m->chunks = (m->t + CHUNK - 1) / CHUNK;
-    m->team =
-        m->problem->threads < m->chunks / CHUNKS_A_THREAD ? m->problem->threads : (int)(m->chunks / CHUNKS_A_THREAD);
+    m->team = team_of(m->problem->threads, m->chunks);
     SU_TRY(SU_ALLOC(&m->feature, m->t * m->k, "clusters", err));
     SU_TRY(SU_ALLOC(&m->volume, m->t, "clusters", err));
     SU_TRY(SU_ALLOC(&m->centre, m->room * m->k, "clusters", err));
@@ -85,7 +122,9 @@ static su_status means_create(means *m, su_error *err)
     SU_TRY(SU_ALLOC(&m->lower, m->t, "clusters", err));
     SU_TRY(SU_ALLOC(&m->sum, m->chunks * m->problem->wanted * (m->k + 1), "clusters", err));
     SU_TRY(SU_ALLOC(&m->changed, m->chunks, "clusters", err));
-    return make_features(m, err);
+    SU_TRY(SU_ALLOC(&m->cluster, m->t, "clusters", err));
+    make_features(m);
+    return SU_OK;
 }
 
 static float distance(const means *m, const float *x, int64_t centre)
@@ -269,6 +308,25 @@ static su_status iterate(means *m, su_cluster_report *report, su_error *err)
     return SU_OK;
 }
 
+/* Every tet to its nearest mean. */
+static su_status assign_all(const means *m, int32_t *cluster, su_error *err)
+{
+    int64_t t = m->problem->t, chunks = (t + CHUNK - 1) / CHUNK, width = m->room + m->k;
+    int team = team_of(m->problem->threads, chunks);
+    float *scratch;
+    SU_TRY(SU_ALLOC(&scratch, team * width, "clusters", err));
+#pragma omp parallel for num_threads(team) schedule(static) if (team > 1)
+    for (int64_t chunk = 0; chunk < chunks; chunk++) {
+        float *squares = scratch + omp_get_thread_num() * width, *x = squares + m->room, near, second;
+        for (int64_t e = chunk * CHUNK; e < (chunk + 1) * CHUNK && e < t; e++) {
+            feature_of(m, e, x);
+            cluster[e] = scan(m, x, &near, &second, squares);
+        }
+    }
+    free(scratch);
+    return SU_OK;
+}
+
 static double spread(const means *m)
 {
     double weight = 0, own = 0, all = 0, *mean = m->sum; /* the sums have done their work */
@@ -406,7 +464,7 @@ done:
 su_status su_clusters_create(const su_cluster_problem *problem, int32_t *cluster, int64_t *count,
                              su_cluster_report *report, su_error *err)
 {
-    means m = {.problem = problem, .t = problem->t, .k = problem->k, .cluster = cluster};
+    means m = {.problem = problem, .k = problem->k};
     su_cluster_report unused;
     su_status status;
     if (!report) report = &unused;
@@ -414,12 +472,12 @@ su_status su_clusters_create(const su_cluster_problem *problem, int32_t *cluster
     if (problem->wanted < 1 || problem->t < 1)
         return su_fail(err, SU_INPUT, "%lld clusters asked of %lld tets", (long long)problem->wanted,
                        (long long)problem->t);
-    memset(cluster, 0, (size_t)problem->t * sizeof *cluster);
     SU_GO(means_create(&m, err));
     SU_GO(seed(&m, err));
     report->means = m.count;
     SU_GO(iterate(&m, report, err));
     report->spread = spread(&m);
+    SU_GO(assign_all(&m, cluster, err));
     SU_GO(split(problem->t, problem->tets, cluster, count, err));
     SU_GO(join_slivers(problem, cluster, count, err));
 done:
