@@ -84,6 +84,18 @@ static void test_the_plane_is_found(void **unused)
     skin_free(&body);
 }
 
+static void test_points_that_nearly_mirror_do(void **unused)
+{
+    (void)unused;
+    su_mirror mirror = {.axis = 0, .at = middle};
+    /* a pair that is 2 mm off, one in the plane but for 1 mm, one without a partner, the pair's left end once more */
+    double x[15] = {middle + 0.101, 1, 0, middle - 0.1, 1.002, 0, middle + 0.001, 2, 0, 1, 3, 0, middle + 0.101, 1, 0};
+    assert_int_equal(su_mirror_points(&mirror, 0.005, 5, x, NULL), SU_OK);
+    assert_true(fabs(x[0] + x[3] - 2 * middle) < 1e-12 && fabs(x[1] - x[4]) < 1e-12 && fabs(x[1] - 1.001) < 1e-12);
+    assert_true(fabs(x[6] - middle) < 1e-12 && x[9] == 1);
+    assert_memory_equal(x, x + 12, 3 * sizeof *x);
+}
+
 /* u (n,3): where weights of the flesh along y move it from its neutral shape, linearly. */
 static void hang(const su_flesh *flesh, const su_held *held, const double *factor, double *u)
 {
@@ -129,7 +141,8 @@ static void test_both_sides_are_alike(void **unused)
     /* a spine in the plane, an upper arm on each side that begins in it */
     double segments[18] = {middle,       0,   0,    middle, 0.3, 0, middle,       0.3, 0,
                            middle + 0.2, 0.2, 0.01, middle, 0.3, 0, middle - 0.2, 0.2, 0.01};
-    su_held_bones bones = {.count = 3, .segments = segments};
+    su_held_bones bones = {
+        .count = 3, .segments = segments, .mirror = {.axis = 0, .at = middle}, .reach = 0.25 * flesh.cell};
     su_held held;
     assert_int_equal(su_held_find(m, &bones, NULL, 1, &held, &err), SU_OK);
     double *factor = malloc((size_t)m->t * sizeof *factor), *u = malloc(3 * (size_t)m->n * sizeof *u);
@@ -171,6 +184,7 @@ static void test_both_sides_are_alike(void **unused)
         int32_t near;
         su_kdtree_nearest(tree, image, 1, &near, &distance);
         paired += distance < 0.1 * flesh.cell;
+        if (held.fixed[v] && distance < bones.reach) assert_true(held.fixed[near]);
     }
     printf("# %.1f %% of the vertices have a mirror image\n", 100.0 * (double)paired / (double)m->n);
     assert_true((double)paired > 0.8 * (double)m->n);
@@ -185,6 +199,7 @@ static void test_both_sides_are_alike(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_the_plane_is_found),
+                                       cmocka_unit_test(test_points_that_nearly_mirror_do),
                                        cmocka_unit_test(test_both_sides_are_alike)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

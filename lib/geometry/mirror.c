@@ -1,11 +1,14 @@
 #include "geometry/mirror.h"
 
+#include "core/memory.h"
 #include "geometry/boxtree.h"
 #include "geometry/distance.h"
 #include "geometry/mat3.h"
 
 #include <math.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum { SAMPLES = 1000 }; /* vertices looked at: the plane is one of nine candidates */
 
@@ -63,5 +66,41 @@ su_status su_mirror_find(const su_surface *surface, su_mirror *out, su_error *er
         }
     }
     su_boxtree_free(&tree);
+    return SU_OK;
+}
+
+/* Number of the point nearest to the mirror image of x_k, which image receives. */
+static int64_t nearest_to_image(const su_mirror *mirror, int64_t n, const double *x, int64_t k, double image[3])
+{
+    int64_t best = k;
+    double least = INFINITY;
+    for (int i = 0; i < 3; i++) image[i] = x[3 * k + i];
+    image[mirror->axis] = 2 * mirror->at - image[mirror->axis];
+    for (int64_t j = 0; j < n; j++) {
+        double d = su_distance3(x + 3 * j, image);
+        if (d < least) least = d, best = j;
+    }
+    return best;
+}
+
+su_status su_mirror_points(const su_mirror *mirror, double limit, int64_t n, double *x, su_error *err)
+{
+    double *given;
+    if (mirror->axis < 0) return SU_OK;
+    SU_TRY(SU_ALLOC(&given, 3 * n, "mirrored points", err));
+    memcpy(given, x, 3 * (size_t)n * sizeof *x);
+    for (int64_t k = 0; k < n; k++) {
+        double image[3], back[3];
+        int64_t j = nearest_to_image(mirror, n, given, k, image);
+        if (su_distance3(given + 3 * j, image) > limit) continue;
+        /* points at the place of this one are as good */
+        int64_t again = nearest_to_image(mirror, n, given, j, back);
+        if (su_distance3(given + 3 * again, given + 3 * k) > 0) continue;
+        for (int i = 0; i < 3; i++) {
+            double of_partner = i == mirror->axis ? 2 * mirror->at - given[3 * j + i] : given[3 * j + i];
+            x[3 * k + i] = (given[3 * k + i] + of_partner) / 2;
+        }
+    }
+    free(given);
     return SU_OK;
 }

@@ -15,4 +15,8 @@ typedef struct su_mirror {
 #define SU_MIRROR_NEAR 0.005
 su_status su_mirror_find(const su_surface *surface, su_mirror *out, su_error *err);
 
+/* x (n,3): each point that mirrors into another within `limit` (the nearest of each other), or into itself, moves half
+ * way to that image, so that they mirror exactly; others stay. */
+su_status su_mirror_points(const su_mirror *mirror, double limit, int64_t n, double *x, su_error *err);
+
 #endif
