@@ -107,6 +107,24 @@ head = open("object.pc2", "rb").read()
 assert abs(np.frombuffer(head[32:], "<f4").reshape(p.shape) - p).max() == 0
 PY
 ok $? "points of object space are those that the source's objects have below their groups"
+out looks.npz --space object --object spin -o spin.pc2 && out looks.npz --object spin --normals --velocities -o spin.usda && out looks.npz --normals --velocities -o all.usda &&
+    import spin.usda -o one.npz && out looks.npz --object off -o off.%04d.obj && import 'off.%04d.obj' -o off.npz && "$python" - <<'PY'
+import re
+from anim import *
+p = np.frombuffer(open("spin.pc2", "rb").read()[32:], "<f4").reshape(4, 8, 3)
+assert abs(p - corner - [6, 0, 0]).max() < 2e-6
+x, one, off = Anim("looks.npz"), Anim("one.npz"), Anim("off.npz")
+assert one.meta["object_paths"] == ["/grp/spin/prop"] and one.meta["material_names"] == ["skinSG"] and len(one.a["source_vertex"]) == 8
+assert off.meta["object_names"] == ["off"] and off.sets() == x.sets() and off.meta["material_names"] == ["skinSG", "nailSG"]
+for f in range(4):
+    assert abs(x.world(f)[8:] - one.world(f)).max() < 1e-5 and abs(x.world(f)[:8] - off.world(f)).max() < 1e-5
+def prop(name, attribute):
+    return re.findall(attribute + r".timeSamples = \{.*?\}", open(name).read(), re.S)[-1].split()
+assert all(prop("spin.usda", a) == prop("all.usda", a) for a in ("points", "velocities", "normals"))
+PY
+ok $? "one object of several, for caches that hold no names"
+out looks.npz --object nobody -o x.pc2; [ $? = 3 ] && grep -q "no object is called 'nobody'" log.txt && { out looks.npz --object spin -o x.glb; [ $? = 2 ]; }
+ok $? "objects that are not there, formats that take them all"
 out looks.npz -o walk.%04d.obj && import 'walk.%04d.obj' -o obj.npz && "$python" - <<'PY'
 from anim import *
 x, y = Anim("looks.npz"), Anim("obj.npz")

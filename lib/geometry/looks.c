@@ -17,6 +17,39 @@ void su_looks_free(su_looks *looks)
     *looks = (su_looks){0};
 }
 
+static su_status copy_names(int64_t count, char *const *from, char ***out, su_error *err)
+{
+    SU_TRY(SU_ALLOC(out, count, "names", err));
+    for (int64_t i = 0; i < count; i++)
+        if (!((*out)[i] = strdup(from[i]))) return no_memory(err);
+    return SU_OK;
+}
+
+su_status su_looks_copy(const su_looks *from, int64_t polygons, su_looks *out, su_error *err)
+{
+    su_status status;
+    *out = (su_looks){.materials = from->materials, .sets = from->sets, .set_faces = from->set_faces};
+    SU_GO(copy_names(from->materials, from->material_names, &out->material_names, err));
+    SU_GO(copy_names(from->sets, from->set_names, &out->set_names, err));
+    if (from->material) {
+        SU_GO(SU_ALLOC(&out->material, polygons, "materials", err));
+        SU_GO(SU_ALLOC(&out->color, 4 * from->materials, "materials", err));
+        SU_GO(SU_ALLOC(&out->surface, 2 * from->materials, "materials", err));
+        memcpy(out->material, from->material, (size_t)polygons * sizeof *out->material);
+        memcpy(out->color, from->color, (size_t)(4 * from->materials) * sizeof *out->color);
+        memcpy(out->surface, from->surface, (size_t)(2 * from->materials) * sizeof *out->surface);
+    }
+    if (from->sets) {
+        SU_GO(SU_ALLOC(&out->start, from->sets + 1, "sets", err));
+        SU_GO(SU_ALLOC(&out->face, from->set_faces, "sets", err));
+        memcpy(out->start, from->start, (size_t)(from->sets + 1) * sizeof *out->start);
+        if (from->set_faces) memcpy(out->face, from->face, (size_t)from->set_faces * sizeof *out->face);
+    }
+done:
+    if (status != SU_OK) su_looks_free(out);
+    return status;
+}
+
 /* Room for `count` elements of an array that a pointer points to. */
 static bool grow(void *array, int64_t count, size_t size)
 {

@@ -24,6 +24,9 @@ typedef struct su_looks {
 
 void su_looks_free(su_looks *looks);
 
+/* Owned copies of everything; polygons: how many `from` is of. */
+su_status su_looks_copy(const su_looks *from, int64_t polygons, su_looks *out, su_error *err);
+
 /* The material of a name, entered with the defaults where it is new: *index. */
 su_status su_looks_material(su_looks *looks, const char *name, int32_t *index, su_error *err);
 /* A set more, of `count` polygons; copied, brought into order, each once. A set of the same name is enlarged. */

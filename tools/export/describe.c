@@ -240,6 +240,90 @@ static su_status bind_mesh(su_tool *tool, job *j)
     return SU_OK;
 }
 
+/* Polygons whose vertices are all kept; new_vertex (N), -1 of those that go. */
+static su_status keep_polygons(su_tool *tool, job *j, const int32_t *new_vertex)
+{
+    su_cache_layout *l = &j->layout;
+    chosen *c = &j->chosen;
+    int32_t *new_face = NULL;
+    int64_t faces = 0, corners = 0;
+    su_status status;
+    SU_GO(SU_ALLOC(&new_face, l->faces, "polygons", &tool->err));
+    SU_GO(SU_ALLOC(&c->counts, l->faces, "polygons", &tool->err));
+    SU_GO(SU_ALLOC(&c->indices, l->corners, "polygons", &tool->err));
+    if (l->uv_indices) SU_GO(SU_ALLOC(&c->uv_indices, l->corners, "polygons", &tool->err));
+    for (int64_t f = 0, at = 0; f < l->faces; at += l->face_counts[f], f++) {
+        bool all = l->face_counts[f] > 0;
+        for (int32_t k = 0; k < l->face_counts[f]; k++) all &= new_vertex[l->face_indices[at + k]] >= 0;
+        new_face[f] = all ? (int32_t)faces : -1;
+        if (!all) continue;
+        c->counts[faces++] = l->face_counts[f];
+        for (int32_t k = 0; k < l->face_counts[f]; k++, corners++) {
+            c->indices[corners] = new_vertex[l->face_indices[at + k]];
+            if (c->uv_indices) c->uv_indices[corners] = l->uv_indices[at + k];
+        }
+    }
+    SU_GO(su_looks_copy(l->looks, l->faces, &c->looks, &tool->err));
+    SU_GO(su_looks_keep(&c->looks, l->faces, new_face, &tool->err));
+    l->faces = faces, l->corners = corners;
+    l->face_counts = c->counts, l->face_indices = c->indices, l->uv_indices = c->uv_indices, l->looks = &c->looks;
+done:
+    free(new_face);
+    return status;
+}
+
+/* Leaves the objects that --object names. */
+static su_status choose_objects(su_tool *tool, job *j, su_cache_format format)
+{
+    su_cache_layout *l = &j->layout;
+    chosen *c = &j->chosen;
+    int32_t *new_vertex = NULL, *number = NULL;
+    bool *wanted = NULL;
+    int64_t count = 0, joined = 0;
+    su_status status;
+    if (j->set.objects.count == 0) return SU_OK;
+    if (j->set.bind || format == SU_CACHE_GLB || format == SU_CACHE_VAT)
+        return su_fail(&tool->err, SU_USAGE, "--object goes with neither --bind nor glTF nor textures");
+    if (!l->object_ids)
+        return su_fail(&tool->err, SU_INPUT, "%s: does not say which object a vertex is of", j->anim_path);
+    SU_GO(SU_ALLOC(&wanted, l->objects, "objects", &tool->err));
+    for (int i = 0; i < j->set.objects.count; i++) {
+        bool found = false;
+        for (int64_t o = 0; o < l->objects; o++)
+            if (strcmp(l->object_names[o], j->set.objects.items[i]) == 0) wanted[o] = found = true;
+        if (!found) {
+            status =
+                su_fail(&tool->err, SU_INPUT, "%s: no object is called '%s'", j->anim_path, j->set.objects.items[i]);
+            goto done;
+        }
+    }
+    SU_GO(SU_ALLOC(&new_vertex, l->vertices, "vertices", &tool->err));
+    SU_GO(SU_ALLOC(&number, j->anim.nbar, "vertices", &tool->err));
+    SU_GO(SU_ALLOC(&c->kept, l->vertices, "vertices", &tool->err));
+    SU_GO(SU_ALLOC(&c->ids, l->vertices, "vertices", &tool->err));
+    SU_GO(SU_ALLOC(&c->joined, l->vertices, "vertices", &tool->err));
+    if (l->color) SU_GO(SU_ALLOC(&c->color, 4 * l->vertices, "colours", &tool->err));
+    for (int64_t v = 0; v < l->vertices; v++) {
+        new_vertex[v] = wanted[l->object_ids[v]] ? (int32_t)count : -1;
+        if (new_vertex[v] < 0) continue;
+        int32_t *seam = &number[l->joined[v]]; /* numbers of seams, too, begin at 0 */
+        if (*seam == 0) *seam = (int32_t)++joined;
+        c->joined[count] = *seam - 1, c->ids[count] = l->object_ids[v];
+        if (c->color) memcpy(c->color + 4 * count, l->color + 4 * v, 4 * sizeof *c->color);
+        c->kept[count++] = (int32_t)v;
+    }
+    if (count == 0) {
+        status = su_fail(&tool->err, SU_INPUT, "%s: these objects have no vertices", j->anim_path);
+        goto done;
+    }
+    SU_GO(keep_polygons(tool, j, new_vertex));
+    l->vertices = count, l->object_ids = c->ids, l->joined = c->joined, l->color = c->color;
+    for (int i = 0; i < 3; i++) SU_GO(SU_ALLOC(&c->frame[i], 3 * count, "a frame", &tool->err));
+done:
+    free(wanted), free(new_vertex), free(number);
+    return status;
+}
+
 su_status export_describe(su_tool *tool, job *j)
 {
     const su_anim *anim = &j->anim;
@@ -310,5 +394,6 @@ su_status export_describe(su_tool *tool, job *j)
                                   .clip = su_meta_text(meta, "clip", NULL),
                                   .application = "supple " SU_VERSION};
     if (format == SU_CACHE_GLB) SU_TRY(keep_skin(tool, j));
+    SU_TRY(choose_objects(tool, j, format));
     return j->set.bind ? bind_mesh(tool, j) : SU_OK;
 }

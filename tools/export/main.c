@@ -24,6 +24,10 @@ static void job_free(job *j)
     free(j->offsets), free(j->cut), free(j->between), free(j->normals), free(j->velocities), free(j->scratch);
     free(j->names), free(j->points), free(j->displacement), free(j->root), free(j->amplitude);
     free(j->node_names), free(j->node_keys), free(j->copies);
+    free(j->chosen.kept), free(j->chosen.counts), free(j->chosen.indices), free(j->chosen.uv_indices),
+        free(j->chosen.ids);
+    free(j->chosen.joined), free(j->chosen.color), su_looks_free(&j->chosen.looks);
+    for (int i = 0; i < 3; i++) free(j->chosen.frame[i]);
     free(j->paths), free(j->object_frames), free(j->looks.material_names), free(j->looks.set_names);
 }
 
@@ -120,11 +124,11 @@ static su_status allocate(su_tool *tool, job *j, int64_t block)
     SU_TRY(SU_ALLOC(&j->copies, j->anim.nbar, "amplitudes", err));
     for (int64_t v = 0; v < j->anim.N; v++) j->copies[j->anim.source_vertex[v]]++;
     int reach = j->set.samples ? SU_REACH_SPLINE : j->set.velocities ? SU_REACH_DIFFERENCES : 0;
-    SU_TRY(su_frame_window_create(3 * j->layout.vertices, reach, &j->window, err));
-    if (j->set.samples) SU_TRY(SU_ALLOC(&j->between, 3 * j->layout.vertices, "samples", err));
-    if (j->set.velocities) SU_TRY(SU_ALLOC(&j->velocities, 3 * j->layout.vertices, "velocities", err));
+    SU_TRY(su_frame_window_create(3 * export_whole(j), reach, &j->window, err));
+    if (j->set.samples) SU_TRY(SU_ALLOC(&j->between, 3 * export_whole(j), "samples", err));
+    if (j->set.velocities) SU_TRY(SU_ALLOC(&j->velocities, 3 * export_whole(j), "velocities", err));
     if (j->set.normals) {
-        SU_TRY(SU_ALLOC(&j->normals, 3 * j->layout.vertices, "normals", err));
+        SU_TRY(SU_ALLOC(&j->normals, 3 * export_whole(j), "normals", err));
         SU_TRY(SU_ALLOC(&j->scratch, 3 * (j->set.bind ? j->layout.vertices : j->anim.nbar), "normals", err));
     }
     return SU_OK;
@@ -245,6 +249,12 @@ int main(int argc, char **argv)
          .help = "world (default); root: without the motion of the root frame; object: of each object, so that the "
                  "points fit the object in its own scene, whatever stands above it; its transform is kept where the "
                  "format has one (abc, usda, usdc). local is an older word for it."},
+        {.name = "object",
+         .kind = SU_OPT_LIST,
+         .target = &set->objects,
+         .argument = "NAME",
+         .help = "Only this object; may be repeated. A point cache of one object fits it by --space object (not glb, "
+                 "vat)."},
         {.name = "flat",
          .kind = SU_OPT_FLAG,
          .target = &set->flat,

@@ -29,11 +29,17 @@ static void list_sequence(const su_sequence *s)
     printf("mesh: %lld vertices, %lld polygons%s\n", (long long)s->vertices, (long long)s->faces, s->uv ? ", uv" : "");
     printf("objects: %lld\n", (long long)s->objects);
     for (int64_t i = 0; i < s->objects && s->object_names; i++)
-        printf("  '%s'%s\n", s->object_names[i],
+        printf("  '%s'%s%s%s\n", s->object_names[i], s->object_paths ? ", " : "",
+               s->object_paths ? s->object_paths[i] : "",
                !s->object_hidden                             ? ""
                : s->object_hidden[i] == SU_SEQUENCE_HIDDEN   ? ", hidden"
                : s->object_hidden[i] == SU_SEQUENCE_CHANGING ? ", hidden at times"
                                                              : "");
+    if (s->looks.materials) printf("materials: %lld\n", (long long)s->looks.materials);
+    for (int64_t i = 0; i < s->looks.materials; i++) printf("  '%s'\n", s->looks.material_names[i]);
+    if (s->looks.sets) printf("face sets: %lld\n", (long long)s->looks.sets);
+    for (int64_t i = 0; i < s->looks.sets; i++)
+        printf("  '%s': %d polygons\n", s->looks.set_names[i], s->looks.start[i + 1] - s->looks.start[i]);
 }
 
 /* Names of the objects of that visibility, as far as a line holds them; how many there are. */

@@ -495,6 +495,14 @@ static bool in_order(const su_obj *obj)
     return true;
 }
 
+/* Has an object vertices? */
+static bool is_used(const su_obj *obj, int32_t object)
+{
+    bool used = !obj->object_ids;
+    for (int64_t v = 0; v < obj->vertices && !used; v++) used = obj->object_ids[v] == object;
+    return used;
+}
+
 static void print_vertices(printer *p, const su_obj *obj, const float *points, int32_t object)
 {
     for (int64_t v = 0; v < obj->vertices; v++)
@@ -569,7 +577,7 @@ su_status su_obj_save(const char *path, const su_obj *obj, const float *points, 
             print(p, "vt %.9g %.9g\n", (double)obj->uv[2 * i], (double)obj->uv[2 * i + 1]);
         int64_t face = 0, at = 0;
         for (int32_t o = 0; ordered && o < (objects ? objects : 1); o++) {
-            if (objects) print(p, "o %.1000s\n", obj->object_names[o]);
+            if (objects && is_used(obj, o)) print(p, "o %.1000s\n", obj->object_names[o]);
             print_vertices(p, obj, points, objects ? o : -1);
             for (; face < obj->faces && face_object(obj, at) == o; at += obj->face_counts[face], face++)
                 print_face(p, obj, face, at, &now);

@@ -580,7 +580,8 @@ su_status su_sequence_usd_read(su_sequence *s, int64_t frame, double *points, su
         const usd_mesh *m = &u->mesh[i];
         double world[16], *p = points + 3 * m->vertex;
         if (s->source->left_out && s->source->left_out[i]) continue;
-        if (su_usda_find(&u->layer, m->prim, "faceVertexIndices")->samples > 1) {
+        const su_usda_attribute *faces = su_usda_find(&u->layer, m->prim, "faceVertexIndices");
+        if (faces && faces->samples > 1) {
             status = refuse(u, m->prim, err,
                             "its topology changes; only constant topology can be simulated: name the other "
                             "objects by --object");

@@ -449,6 +449,7 @@ int64_t su_usda_at(const su_usda *file, su_usda_text path)
 
 int64_t su_usda_numbers(su_usda_text v, int64_t most, double *out)
 {
+    if (v.size == 0) return 0;
     const char *at = v.at, *end = v.at + v.size;
     int64_t count = 0;
     while (at < end) {
@@ -469,6 +470,7 @@ int64_t su_usda_numbers(su_usda_text v, int64_t most, double *out)
 
 bool su_usda_next_token(su_usda_text *list, su_usda_text *token)
 {
+    if (list->size == 0) return false;
     const char *end = list->at + list->size, *at = list->at;
     while (at < end && *at != '"' && *at != '\'') at++;
     if (at == end) return false;
