@@ -25,17 +25,10 @@ typedef struct su_cluster_report {
 } su_cluster_report;
 
 /* cluster (t), numbered without gaps by their first tets, *count of them: k-means++ (Arthur and Vassilvitskii 2007) on
-<<<<<<< HEAD
  * the means of W Lambda^-2 over the corners of each tet, weighted by volume, of a sample of them where they are many,
  * Lloyd's iterations with Hamerly's bounds (2010); then clusters in several pieces that share no face become one each,
- * so that *count may be larger than wanted, or smaller where features are equal. Modes that cost nothing have no say:
- * they are constant on each part. The same for any number of threads. report may be NULL. */
-=======
- * the means of W Lambda^-2 over the corners of each tet, weighted by volume, Lloyd's iterations with Hamerly's bounds
- * (2010); then clusters in several pieces that share no face become one each, and slivers join a neighbour: *count may
- * be larger than wanted, or smaller. Modes that cost nothing have no say: they are constant on each part. The same
- * for any number of threads. report may be NULL. */
->>>>>>> main
+ * and slivers join a neighbour: *count may be larger than wanted, or smaller. Modes that cost nothing have no say: they
+ * are constant on each part. The same for any number of threads. report may be NULL. */
 su_status su_clusters_create(const su_cluster_problem *problem, int32_t *cluster, int64_t *count,
                              su_cluster_report *report, su_error *err);
 
