@@ -4,6 +4,7 @@
 #include "geometry/mat3.h"
 #include "geometry/rotation.h"
 #include "geometry/tetmesh.h"
+#include "runtime/skinning/skinning_bones.h"
 #include "runtime/skinning/skinning_simulation.h"
 #include "scene.h"
 
@@ -486,6 +487,72 @@ static void states_are_whole(void **state)
     end(&few, &s);
 }
 
+/* Poses straight from two bones: what the skin they move makes, for a neutral rest; and rotations where both turn
+ * alike. */
+static void bones_are_the_skin_they_move(void **state)
+{
+    (void)state;
+    for (int neutral = 0; neutral < 2; neutral++) {
+        scene s;
+        skinned few;
+        su_error err = {0};
+        make_scene(&s, scene_swing, "corotational");
+        skin(&few, &s, 3, 4, "corotational", neutral ? "neutral" : "turned");
+        int64_t n = s.tet.n, stride = few.space.stride;
+        su_sim_settings settings = su_sim_defaults();
+        su_skinning_rig rig = su_skinning_rig_of(&few.space, &settings);
+        su_skinning_work *work;
+        su_skinning_bones bones;
+        float *weights;
+        double *numbers, *rooms[2], M[24], v[3] = {0.3, -0.8, 0.5}, q[4], R[9];
+        TAKE(&few, weights, 2 * n);
+        for (int64_t k = 0; k < n; k++) {
+            weights[2 * k + 1] = (float)s.tet.vertices[3 * k];
+            weights[2 * k] = 1 - weights[2 * k + 1];
+        }
+        for (int b = 0; b < 2; b++) {
+            if (neutral) v[b] += 0.7;
+            su_quaternion_exp(v, q);
+            su_quaternion_matrix(q, R);
+            for (int i = 0; i < 3; i++) {
+                for (int j = 0; j < 3; j++) M[12 * b + 4 * i + j] = R[3 * i + j];
+                M[12 * b + 4 * i + 3] = 0.1 * i - 0.2 * b * neutral;
+            }
+        }
+        assert_int_equal(su_skinning_work_create(&rig, &work, &err), SU_OK);
+        assert_int_equal(su_skinning_bones_create(&few.space, &settings, 2, weights, s.tet.vertices, &bones, &err),
+                         SU_OK);
+        for (int k = 0; k < 2; k++) TAKE(&few, rooms[k], su_skinning_instant_size(&few.space));
+        su_skinning_instant a = su_skinning_instant_in(&few.space, rooms[0]),
+                            b = su_skinning_instant_in(&few.space, rooms[1]);
+        for (int64_t k = 0; k < n; k++)
+            for (int i = 0; i < 3; i++) {
+                double x = 0;
+                for (int d = 0; d < 2; d++)
+                    for (int j = 0; j < 4; j++)
+                        x += (double)weights[2 * k + d] * M[12 * d + 4 * i + j] *
+                             (j < 3 ? s.tet.vertices[3 * k + j] : 1);
+                work->skin[3 * k + i] = x;
+            }
+        work->w[0] = 1;
+        numbers = a.N;
+        su_skinning_rig_numbers(&rig, work, numbers);
+        su_skinning_instant_finish(&few.space, &a);
+        const double still[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, here[3] = {0, 0, 0};
+        su_skinning_bones_pose(&bones, M, still, here, &b);
+        int64_t lanes = 72 * few.space.panels, w = 3 * stride;
+        assert_near(difference(lanes, a.N, b.N), 0, 1e-6);
+        assert_near(difference(w, a.rig, b.rig) / largest(w, a.rig), 0, 1e-6);
+        if (neutral)
+            assert_near(difference(w, a.strain, b.strain) / largest(w, a.strain), 0, 1e-5);
+        else
+            assert_near(difference(w, a.carried, b.carried) / largest(w, a.carried), 0, 1e-6);
+        su_skinning_bones_free(&bones);
+        su_skinning_work_free(work);
+        end(&few, &s);
+    }
+}
+
 /* All instruction sets, and clusters that no iteration ends at, inverted and flat ones. */
 static void kernels_find_rotations(void **state)
 {
@@ -529,6 +596,7 @@ int main(void)
                                        cmocka_unit_test(still_poses),
                                        cmocka_unit_test(energy_does_not_grow),
                                        cmocka_unit_test(states_are_whole),
-                                       cmocka_unit_test(kernels_find_rotations)};
+                                       cmocka_unit_test(kernels_find_rotations),
+                                       cmocka_unit_test(bones_are_the_skin_they_move)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
