@@ -9,7 +9,7 @@
 # try it where npm is installed.
 
 PREFIX ?= /usr/local
-CFLAGS ?= -O2 -g
+CFLAGS ?= $(if $(FUZZ),-O1 -gline-tables-only,-O2 -g)
 PKG_CONFIG ?= pkg-config
 
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla
@@ -31,7 +31,8 @@ say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 
 # ---- what there is ----
 
-LIB_C := $(wildcard lib/*/*.c lib/*/*/*.c)
+# Fuzzers call readers: what stands above these folders would take most of the build (docs/design.md, section 2).
+LIB_C := $(if $(FUZZ),$(wildcard $(foreach d,core geometry io io/* rig,lib/$(d)/*.c)),$(wildcard lib/*/*.c lib/*/*/*.c))
 # What a game or a plug-in links: these and what they need, which is no sparse solver and no BLAS (tests/test_layers.sh).
 RUNTIME_C := lib/runtime/supple_runtime.c lib/io/stage/anim.c
 TOOL_DIRS := $(notdir $(patsubst %/,%,$(dir $(wildcard tools/*/main.c))))
@@ -165,9 +166,15 @@ experiments: all
 	    exec nice "$$p" scripts/experiments/run --bin $(BIN) --out build/experiments $(T); done; \
 	    echo 'make experiments needs python3-numpy' >&2; exit 1
 
+# Every format, judged by three.js, Khronos' validator, TinyUSDZ, Blender and what else is there: remakes docs/format-checks.md.
+check-formats: all
+	+$(Q)$(MAKE) -s --no-print-directory try-viewer
+	$(Q)for p in python3 /usr/bin/python3; do "$$p" -c 'import numpy' 2>/dev/null && exec "$$p" scripts/check-formats --bin $(BIN); done; \
+	    echo 'make check-formats needs python3-numpy' >&2; exit 1
+
 # Ten minutes of CPU a reader (MINUTES), or only those in READERS; clang's libFuzzer with ASan and UBSan.
 fuzz:
-	+$(Q)$(MAKE) --no-print-directory CC=clang FUZZ=1 build/fuzz/tests/fuzz/fuzz
+	+$(Q)$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc)) CC=clang FUZZ=1 build/fuzz/tests/fuzz/fuzz
 	$(Q)nice scripts/fuzz-readers --minutes $(or $(MINUTES),10) build/fuzz/tests/fuzz/fuzz $(READERS)
 
 install: all
@@ -176,7 +183,7 @@ install: all
 	install -m 755 $(PROGRAMS) scripts/supple-bake scripts/supple-refine $(DESTDIR)$(PREFIX)/bin
 	install -m 644 $(RUNTIME) $(DESTDIR)$(PREFIX)/lib
 	install -m 644 $(wildcard lib/runtime/supple_runtime.h) $(DESTDIR)$(PREFIX)/include
-	install -m 644 scripts/pipeline.mk $(wildcard $(VIEWER)) $(DESTDIR)$(PREFIX)/share/supple
+	install -m 644 scripts/pipeline.mk scripts/blender/supple_addon.py $(wildcard $(VIEWER)) $(DESTDIR)$(PREFIX)/share/supple
 	install -m 644 README.md LICENSE CHANGELOG.md $(wildcard docs/*.md) $(DESTDIR)$(PREFIX)/share/doc/supple
 	install -d $(DESTDIR)$(PREFIX)/share/doc/supple/notes
 	install -m 644 $(wildcard docs/notes/*.md) $(DESTDIR)$(PREFIX)/share/doc/supple/notes
@@ -193,6 +200,6 @@ uninstall:
 clean:
 	rm -rf build bin
 
-.PHONY: all examples experiments objects deps viewer try-viewer demo check check-built bench fuzz install uninstall clean force
+.PHONY: all examples experiments objects deps viewer try-viewer demo check check-built check-formats bench fuzz install uninstall clean force
 .DELETE_ON_ERROR:
 .SECONDARY:

@@ -1,7 +1,7 @@
 # The pipeline as make rules. A Makefile sets a few variables, includes this file and is run in the folder that is to
 # hold the results; `supple bake` writes such a Makefile. `make -n` shows the commands.
 #
-#   SOURCE       the character: .glb, .gltf, .fbx, ..., or a sequence of meshes: .abc, walk.%04d.obj, walk.*.ply, ... (docs/import.md)
+#   SOURCE       the character: .glb, .gltf, .fbx, ..., or a sequence of meshes: .abc, .usda, walk.%04d.obj, walk.*.ply, ... (docs/import.md)
 #   CHARACTER    its name in file names                       (default: SOURCE without folder and ending)
 #   CLIPS        shots to bake, as file names                 (default: main)
 #   CLIP_<shot>  the clip's name in SOURCE, where it differs; a shot named main takes SOURCE's only clip; or the file of a motion:
@@ -9,14 +9,16 @@
 #   SOURCE_<shot> the sequence of this shot, where it is not SOURCE
 #   MODEL        a finished model, /elsewhere/fox.model.npz, with fox.tet.npz and fox.fit.npz beside it: shots are baked on it, and
 #                nothing that they could train is made again  (default: none, a model is made)
-#   FORMATS      what to write of each shot: abc pc2 mdd usda obj npy glb vat, and html, its report
+#   FORMATS      what to write of each shot: abc pc2 mdd usda usdc obj npy glb vat, and html, its report
 #                (default: abc)
 #   SUPPLE       the front end                                (default: supple)
 #   THREADS      threads of each program                      (default: each decides)
 #   BASIS        one: one basis for all poses, from a motion of the rig's own and the shots; poses: bases a pose, aligned; none: no
-#                model is trained, all shots are played in the full space  (default: one; poses where POSES or POSES_BOUND is set)
+#                model is trained, all shots are played in the full space; skinning: skinning eigenmodes and clusters, nothing is
+#                trained (docs/skinning.md)  (default: one; poses where POSES or POSES_BOUND is set)
 #   IMPORT_FLAGS POSES_FLAGS MOTION_FLAGS MESH_FLAGS FIT_FLAGS MODES_FLAGS ALIGN_FLAGS CUBATURE_FLAGS SIM_FLAGS EXPORT_FLAGS
 #   REPORT_FLAGS options of one stage; changing one makes that stage and all that depends on it again
+#   EXPORT_FLAGS_<format> options of export for one format: EXPORT_FLAGS_usda := --over
 #   CUT_FLAGS    options of import that belong to these shots and not to the character (--start, --end)
 #   IMPORT_FILES POSES_FILES MESH_FILES MODES_FILES SIM_FILES ...  files that options of a stage name (sculpts, paint, parameters, forces), as words of the
 #                shell: changing one makes that stage again
@@ -56,8 +58,8 @@ FULLSIM_FLAGS ?= $(SIM_FLAGS)
 BOUND ?= 3%
 MODES_SHOTS ?= $(supple-anims)
 BASIS ?= $(if $(strip $(POSES) $(POSES_BOUND)),poses,one)
-ifeq ($(filter one poses none,$(BASIS)),)
-$(error BASIS is one, poses or none, not '$(BASIS)')
+ifeq ($(filter one poses none skinning,$(BASIS)),)
+$(error BASIS is one, poses, none or skinning, not '$(BASIS)')
 endif
 supple-motion := $(CHARACTER).motion.anim.npz
 
@@ -89,7 +91,7 @@ supple-differ = $(subst x$(1)x,,x$(2)x)$(subst x$(2)x,,x$(1)x)
 # When files were last changed, and how large they are.
 supple-stamp = $(if $(strip $(1)),$(shell stat -L -c '%s %y' $(1) 2>/dev/null | cksum))
 supple-keep = $(if $(call supple-differ,$(file <$(supple-flags)/$(1)),$(strip $(2))),$(file >$(supple-flags)/$(1),$(strip $(2))))
-$(foreach stage,$(supple-stages),$(call supple-keep,$(stage),$($(stage)_FLAGS) $(call supple-stamp,$($(stage)_FILES)) $(if $(filter $(stage),IMPORT),$(CUT_FLAGS)) $(if $(filter $(stage),MODES SIM FULLSIM),$(GRAVITY_FLAGS)) $(if $(filter $(stage),REFINE),$(POSES_BOUND)) $(if $(filter $(stage),SIM),$(BOUND)) $(if $(filter $(stage),MODES FIT),$(POSES)) $(if $(filter $(stage),MODES),$(BASIS) $(MODES_SHOTS))))
+$(foreach stage,$(supple-stages),$(call supple-keep,$(stage),$($(stage)_FLAGS) $(call supple-stamp,$($(stage)_FILES)) $(if $(filter $(stage),IMPORT),$(CUT_FLAGS)) $(if $(filter $(stage),MODES SIM FULLSIM),$(GRAVITY_FLAGS)) $(if $(filter $(stage),REFINE),$(POSES_BOUND)) $(if $(filter $(stage),SIM),$(BOUND)) $(if $(filter $(stage),EXPORT),$(foreach format,$(FORMATS),$(EXPORT_FLAGS_$(format)))) $(if $(filter $(stage),MODES FIT),$(POSES)) $(if $(filter $(stage),MODES),$(BASIS) $(MODES_SHOTS))))
 $(foreach clip,$(CLIPS),$(call supple-keep,CLIP.$(clip),$(CLIP_$(clip))))
 ifeq ($(strip $(MODEL)),)
 $(call supple-keep,CLIPS,$(CLIPS))
@@ -141,6 +143,9 @@ $(supple-motion): $(CHARACTER).poses.npz $(supple-flags)/MOTION $(supple-anims)
 
 %.basis.npz: %.tet.npz %.fit.npz $(supple-motion) $(supple-flags)/MODES $(MODES_SHOTS)
 	$(call supple-run,modes,$*.tet.npz $*.fit.npz --motion $(supple-motion) $(supple-modes-flags))
+else ifeq ($(BASIS),skinning)
+%.skinning.npz: %.tet.npz %.fit.npz %.poses.npz $(supple-flags)/MODES
+	$(call supple-run,modes,--kind skinning $(supple-inputs) $(MODES_FLAGS))
 else
 %.modes.npz: %.tet.npz %.fit.npz $(supple-flags)/MODES $(MODES_SHOTS)
 	$(call supple-run,modes,$*.tet.npz $*.fit.npz $(supple-modes-flags))
@@ -179,6 +184,9 @@ endif
 ifeq ($(BASIS),none)
 %.model.npz: %.tet.npz %.poses.npz %.fit.npz
 	$(call supple-run,cubature,$(supple-inputs) --flesh)
+else ifeq ($(BASIS),skinning)
+%.model.npz: %.tet.npz %.poses.npz %.fit.npz %.skinning.npz $(supple-flags)/CUBATURE
+	$(call supple-run,cubature,$(supple-inputs) $(CUBATURE_FLAGS))
 else
 # One basis is trained on the states that it was made from: the same shots in the same order.
 supple-trained := $(if $(filter one,$(BASIS)),$(supple-motion) $(MODES_SHOTS),$(supple-anims))
@@ -198,6 +206,9 @@ ifeq ($(BASIS),none)
 # Newton as far as stretches of reduced shots are played: 0.05 % of the motion off the truth below.
 $(CLIPS:%=%.sim.npz): %.sim.npz: $(CHARACTER).model.npz %.anim.npz $(CHARACTER).tet.npz $(CHARACTER).fit.npz $(supple-flags)/SIM
 	$(call supple-run,fullsim,$(CHARACTER).tet.npz $(CHARACTER).fit.npz $*.anim.npz --tolerance 1e-3 $(GRAVITY_FLAGS) $(SIM_FLAGS) --model $< --moved stats/$*.moved.txt)
+else ifeq ($(BASIS),skinning)
+$(CLIPS:%=%.sim.npz): %.sim.npz: $(CHARACTER).model.npz %.anim.npz $(supple-flags)/SIM
+	$(call supple-run,sim,$(supple-inputs) $(GRAVITY_FLAGS) $(SIM_FLAGS) --accept --moved stats/$*.moved.txt)
 else
 # Every shot with an estimate of its error; the stretches above BOUND are played in the full space.
 $(CLIPS:%=%.sim.npz): %.sim.npz: $(CHARACTER).model.npz %.anim.npz $(CHARACTER).tet.npz $(CHARACTER).fit.npz $(supple-flags)/SIM
@@ -213,23 +224,23 @@ $(CLIPS:%=%.compare.txt): %.compare.txt: $(CHARACTER).model.npz %.anim.npz %.sim
 
 define supple-export
 $(CLIPS:%=%.$(1)): %.$(1): $(CHARACTER).model.npz %.anim.npz %.sim.npz $(supple-flags)/EXPORT
-	$$(call supple-run,export,$$(supple-inputs) $$(EXPORT_FLAGS))
+	$$(call supple-run,export,$$(supple-inputs) $$(EXPORT_FLAGS) $$(EXPORT_FLAGS_$(2)))
 endef
-$(foreach format,$(filter-out obj html,$(supple-formats)),$(eval $(call supple-export,$(format))))
+$(foreach format,$(filter-out obj html,$(supple-formats)),$(eval $(call supple-export,$(format),$(patsubst vat.json,vat,$(format)))))
 
 # OBJ is a file a frame; <shot>.obj is a copy of the first, the mesh that .pc2 and .mdd belong to.
 $(CLIPS:%=%.obj): %.obj: $(CHARACTER).model.npz %.anim.npz %.sim.npz $(supple-flags)/EXPORT
-	$(subst -o $@,-o '$*.%04d.obj',$(call supple-run,export,$(supple-inputs) $(EXPORT_FLAGS)))
+	$(subst -o $@,-o '$*.%04d.obj',$(call supple-run,export,$(supple-inputs) $(EXPORT_FLAGS) $(EXPORT_FLAGS_obj)))
 	cp "$$(ls '$*'.[0-9]*.obj | head -n 1)" $@
 
 # The report of a shot, with what the stages behind it said; one modes file is needed for frequencies and contacts.
-supple-report-modes := $(if $(POSES)$(filter one none,$(BASIS)),,$(CHARACTER).modes.npz)
-supple-report-basis := $(if $(filter none,$(BASIS)),,$(CHARACTER).basis.npz)
+supple-report-modes := $(if $(POSES)$(filter one none skinning,$(BASIS)),,$(CHARACTER).modes.npz)
+supple-report-basis := $(if $(filter none skinning,$(BASIS)),,$(CHARACTER).basis.npz)
 $(CLIPS:%=%.html): %.html: $(CHARACTER).model.npz %.anim.npz %.sim.npz $(CHARACTER).poses.npz $(supple-report-basis) $(supple-report-modes) $(supple-flags)/REPORT
 	$(call supple-run,report,$(CHARACTER).model.npz $*.anim.npz $*.sim.npz --poses $(CHARACTER).poses.npz $(supple-report-basis:%=--basis %) \
 	    $(supple-report-modes:%=--modes %) $(REPORT_FLAGS) --stage stats/import.$*.anim.npz.json \
 	    $(if $(strip $(MODEL)),,$(foreach stage,poses.poses mesh.tet fit.fit,stats/$(basename $(stage)).$(CHARACTER)$(suffix $(stage)).npz.json) \
-	    $(if $(filter none,$(BASIS)),,$(if $(filter one,$(BASIS)),stats/modes.$(CHARACTER).basis.npz.json,$(foreach file,$(supple-modes),stats/modes.$(file).json))) \
+	    $(if $(filter none,$(BASIS)),,$(if $(filter one,$(BASIS)),stats/modes.$(CHARACTER).basis.npz.json,$(if $(filter skinning,$(BASIS)),stats/modes.$(CHARACTER).skinning.npz.json,$(foreach file,$(supple-modes),stats/modes.$(file).json)))) \
 	    $(foreach stage,$(if $(filter poses,$(BASIS)),align.basis) cubature.model,stats/$(basename $(stage)).$(CHARACTER)$(suffix $(stage)).npz.json)) stats/$(supple-simulator).$*.sim.npz.json)
 
 $(supple-flags)/%: ;
@@ -238,7 +249,7 @@ clean:
 	rm -rf $(supple-flags) $(if $(strip $(MODEL)),,stats) $(supple-anims) $(CLIPS:%=%.sim.npz) $(supple-outputs) \
 	    $(foreach end,positions.exr normals.exr positions.png normals.png mesh.glb,$(CLIPS:%=%.vat.$(end))) \
 	    $(CLIPS:%=%.full.npz) $(CLIPS:%=%.compare.txt) $(CLIPS:%=%.compare.csv) $(CLIPS:%=%.known.json)$(if $(strip $(MODEL)),, \
-	    $(foreach kind,start.poses poses motion.anim tet fit modes basis model,$(CHARACTER).$(kind).npz) $(POSES:%=$(CHARACTER).modes.%.npz))
+	    $(foreach kind,start.poses poses motion.anim tet fit modes basis skinning model,$(CHARACTER).$(kind).npz) $(POSES:%=$(CHARACTER).modes.%.npz))
 
 .PHONY: all clean
 .DELETE_ON_ERROR:

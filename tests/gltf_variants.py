@@ -20,6 +20,7 @@ from urllib.parse import quote
 import numpy as np
 
 TYPES = {"i1": 5120, "u1": 5121, "i2": 5122, "u2": 5123, "u4": 5125, "f4": 5126}
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGP4DwABAQEAG7buPgAAAABJRU5ErkJggg=="      # a texture of one
 RANGE = {"i1": 127, "u1": 255, "i2": 32767, "u2": 65535}
 KINDS = {1: "SCALAR", 2: "VEC2", 3: "VEC3", 4: "VEC4", 16: "MAT4"}
 
@@ -467,7 +468,7 @@ def character(path, weights="f4", quantized=False, filtered=False, how=None, spa
            "animations": [{"name": "sway", "samplers": samplers, "channels": channels}]}
     if quantized:
         out["extensionsRequired"] = ["KHR_mesh_quantization", "KHR_texture_transform"]
-        out["textures"] = [{}]
+        out["textures"], out["images"] = [{"source": 0}], [{"uri": "data:image/png;base64," + PIXEL}]
     if packed:      # positions, UV, colours, joints and weights into one Draco mesh; the blend shape stays outside
         what = {"POSITION": 0, "TEXCOORD_0": 3, "COLOR_0": 2, "JOINTS_0": 4, "WEIGHTS_0": 4}
         kind = {5126: "f4", 5121: "u1", 5123: "u2"}

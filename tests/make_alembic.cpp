@@ -132,5 +132,48 @@ int main(int argc, char **argv)
         OPolyMesh mesh(inner, "boxShape");
         fill<OPolyMesh, OPolyMeshSchema::Sample>(mesh, 0, 0, {0.0});
     }
+    { /* groups, of which one is scaled and one turns; face sets, colours, texture coordinates by another name */
+        OArchive archive(ogawa, folder + "/library-looks.abc");
+        TimeSamplingPtr film(new TimeSampling(f, f));
+        OXform grp(archive.getTop(), "grp"), ctl(grp, "ctl"), off(ctl, "off"), spin(grp, "spin", film);
+        XformSample place;
+        place.setTranslation(V3d(10, 0, 0));
+        place.setScale(V3d(2, 2, 2));
+        grp.getSchema().set(place);
+        XformSample lift;
+        lift.setTranslation(V3d(0, 5, 0));
+        off.getSchema().set(lift);
+        for (int k = 0; k < 4; k++) {
+            XformSample turn;
+            turn.setYRotation(10.0 * k);
+            spin.getSchema().set(turn);
+        }
+        OPolyMesh body(off, "body", film);
+        fill<OPolyMesh, OPolyMeshSchema::Sample>(body, 0, 1, even(f, f, 4));
+        const struct { const char *name; std::vector<int32_t> faces; bool alone; } sets[] = {
+            {"skinSG", {0, 1, 2}, true}, {"nailSG", {3, 5}, true}, {"front", {4, 4}, false}, {"wide", {1, 3, 4}, false}};
+        for (const auto &s : sets) {
+            OFaceSet &set = body.getSchema().createFaceSet(s.name);
+            set.getSchema().set(OFaceSetSchema::Sample(Int32ArraySample(s.faces)));
+            if (s.alone) set.getSchema().setFaceExclusivity(kFaceSetExclusive);
+        }
+        { /* a colour a corner, each point the same at all of its corners; indexed */
+            std::vector<C4f> values;
+            std::vector<Alembic::Util::uint32_t> indices;
+            for (int c = 0; c < 8; c++) values.push_back(C4f(c / 8.0f, 1 - c / 8.0f, 0.5f, c < 4 ? 1.0f : 0.25f));
+            for (int k = 0; k < 24; k++) indices.push_back(uint32_t(corners[k]));
+            OC4fGeomParam color(body.getSchema().getArbGeomParams(), "paint", true, kFacevaryingScope, 1);
+            color.set(OC4fGeomParam::Sample(C4fArraySample(values), UInt32ArraySample(indices), kFacevaryingScope));
+            std::vector<V2f> st;
+            for (int c = 0; c < 8; c++) st.push_back(V2f(c / 8.0f, 1.0f));
+            OV2fGeomParam uv(body.getSchema().getArbGeomParams(), "st", false, kVertexScope, 1);
+            uv.set(OV2fGeomParam::Sample(V2fArraySample(st), kVertexScope));
+        }
+        OSubD prop(spin, "prop", film);
+        fill<OSubD, OSubDSchema::Sample>(prop, 6, 0, even(f, f, 4));
+        const int32_t counts_up[] = {0, 1, 2, 3, 4, 5};
+        OFaceSet &set = prop.getSchema().createFaceSet("skinSG");
+        set.getSchema().set(OFaceSetSchema::Sample(Int32ArraySample(counts_up, 6)));
+    }
     return 0;
 }

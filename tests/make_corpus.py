@@ -17,7 +17,8 @@ import rig_files
 
 OBJ = {"polygons": "# quads and a triangle\no box\nv 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nv 0 0 1\nv 1 0 1\nv 1 1 1\nv 0 1 1\nvt 0 0\nvt 1 0\nvt 1 1\n"
                    "vt 0 1\nf 4/4 3/3 2/2 1/1\nf 5/1 6/2 7/3 8/4\nf 1/1 2/2 6/3 5/4\nf 3/1 4/2 8/3\nf -8/-4 -4/-3 -1/-2 -5/-1\no cap\nv 0 2 0\nf 4/1 9/2 3/3\n",
-       "colours": "v 0 0 0 1 0 0\r\nv 1e0 0 .0 0 1 0\r\nv 0 1 -0 0 0 1\r\nvn 0 0 1\r\nvt 0.5\r\ns off\r\ng group\r\nusemtl m\r\nf 1//1 2//1 \\\r\n3//1\r\nl 1 2\r\n"}
+       "colours": "v 0 0 0 1 0 0\r\nv 1e0 0 .0 0 1 0\r\nv 0 1 -0 0 0 1\r\nvn 0 0 1\r\nvt 0.5\r\ns off\r\ng group\r\nusemtl m\r\nf 1//1 2//1 \\\r\n3//1\r\nl 1 2\r\n",
+       "looks": "mtllib a.mtl\nv 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\ng a b\nusemtl red\nf 1 3 2\ng default\nusemtl\nf 1 2 4\ng b\nusemtl two words\nf 1 4 3\nf 2 3 4\n"}
 CSV = {"curves": "# curves\ntime,knee.rx,knee.ty,hip.sx,smile\n0,0,0,1,0\n0.5,1e-1,.2,1.5,1\n1,-0.3,1,2,0.25\n",
        "frames": "frame;knee.rz\n1001;0\n1002;0.5\n1010;1\n", "plain": "1 2 3\n4\t5 6\n"}
 TET = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], "<f4")

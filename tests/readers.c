@@ -240,6 +240,7 @@ const file_reader file_readers[] = {
     {"pc2", {".pc2"}, read_point_cache},
     {"mdd", {".mdd"}, read_point_cache},
     {"alembic", {".abc"}, read_mesh_sequence},
+    {"usda", {".usda"}, read_mesh_sequence},
     {"npz", {".npz", ".npy"}, read_arrays},
     {"csv", {".csv"}, read_table},
     {NULL, {NULL}, NULL},

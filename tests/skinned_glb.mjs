@@ -39,11 +39,14 @@ for (let f = 0; f < exact.frames; f++) {
     for (const targets of rig ? [true, false] : [true]) {
         if (!targets) meshes.forEach((o) => o.morphTargetInfluences?.fill(0));
         gltf.scene.updateMatrixWorld(true);
-        meshes.forEach((o, m) => objects[m].forEach((own, v) => {   // vertex v of the mesh is vertex v of the object
-            const d = difference(o, v, targets ? exact : rig, 3 * (f * exact.vertices + own));
-            if (!targets) off = Math.max(off, d);
-            else square += d * d, largest = Math.max(largest, d);
-        }));
+        for (const o of meshes) {   // several for a mesh of several materials, over the same vertices
+            const { meshes: m, primitives } = gltf.parser.associations.get(o);
+            objects[m].forEach((own, v) => {   // vertex v of the mesh is vertex v of the object
+                const d = difference(o, v, targets ? exact : rig, 3 * (f * exact.vertices + own));
+                if (!targets) off = Math.max(off, d);
+                else largest = Math.max(largest, d), square += primitives ? 0 : d * d;
+            });
+        }
     }
 }
 const relative = Math.sqrt(square / motion);

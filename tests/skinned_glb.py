@@ -71,7 +71,9 @@ class Glb:
         points, normals = {}, {}
         for number, node in enumerate(self.doc["nodes"]):
             if "mesh" not in node: continue
-            primitive, = self.doc["meshes"][node["mesh"]]["primitives"]
+            primitive, *others = self.doc["meshes"][node["mesh"]]["primitives"]
+            for other in others:    # one a material, over the same vertices
+                assert other["attributes"] == primitive["attributes"] and other.get("targets") == primitive.get("targets")
             attributes = primitive["attributes"]
             p, n = self.get(attributes["POSITION"]), self.get(attributes["NORMAL"])
             assert np.abs(np.linalg.norm(n, axis=1) - 1).max() < 1e-5

@@ -185,4 +185,9 @@ check "--young is a number for the flesh or paint for the poses" "$([ $status = 
 bake pet.glb -o bad -n --clip Trot --regions 'tail=tail.*' --forces 'my wind.json' --params 'soft.csv' --free head --poses 2
 check "regions, forces, parameters, what nothing holds" "$([ $status = 0 ] && grep -q "supple modes .*--regions 'tail=tail.\*' --bones pet.poses.npz" out && grep -q "supple sim .*--forces '$PWD/my wind.json'" out &&
     grep -q "supple import .*--params '$PWD/soft.csv'" out && grep -q "supple mesh .*--free 'head'" out; echo $?)" "$(cat out err)"
+touch skin.pc2
+bake pet.glb -o bad -n --clip Trot --points skin.pc2
+check "points of a cache" "$([ $status = 0 ] && grep -q "supple import .*--points '$PWD/skin.pc2'" out; echo $?)" "$(cat out err)"
+bake pet.glb -o bad -n --points skin.pc2
+check "... are of one shot" "$([ $status = 2 ] && grep -q -e '--points: is of one shot, and there are Trot Stop' err; echo $?)" "$status $(cat err)"
 echo "1..$count"

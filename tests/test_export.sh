@@ -165,7 +165,7 @@ assert np.abs(np.linalg.norm(a[:, 11] - a[:, 9], axis=1) - 10).max() < 1e-3   # 
 ok $? "--bind carries another mesh along"
 
 # ---- the same bytes ----
-for format in abc usda glb; do
+for format in abc usda usdc glb; do
     export_ -j1 model.npz shot.anim.npz moving.sim.npz -o one.$format && export_ -j2 model.npz shot.anim.npz moving.sim.npz -o two.$format && cmp one.$format two.$format >>log.txt
     ok $? "$format: the same bytes again, with any number of threads"
 done

@@ -26,7 +26,7 @@ mkdir full
 if ! unshare -rm mount -t tmpfs -o size=2m none full 2>log.txt; then
     n=$((n + 1)); echo "ok $n - a full disk # skip no file system of its own can be mounted here"
 else
-    for name in x.abc x.usda x.pc2 x.mdd x.%04d.obj x.npy x.glb x.json; do
+    for name in x.abc x.usda x.usdc x.pc2 x.mdd x.%04d.obj x.npy x.glb x.json; do
         unshare -rm sh -c 'mount -t tmpfs -o size=2m none full && supple-export -q --progress none '"$large"' -o full/'$name' 2>log.txt
                            echo $? >status; ls full >left' >log2.txt 2>&1
         [ "$(cat status)" = 75 ] && [ ! -s left ] && grep -q "${name%%[.%]*}.*[Nn]o space left" log.txt
@@ -42,7 +42,7 @@ else
 fi
 
 # ---- killed in the middle of it ----
-for name in x.abc x.usda x.pc2 x.glb x.json; do
+for name in x.abc x.usda x.usdc x.pc2 x.glb x.json; do
     mkdir killed
     supple-export -q --progress none $large -o killed/$name >log.txt 2>&1 &
     job=$! tries=0

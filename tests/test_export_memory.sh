@@ -34,7 +34,7 @@ with open("dense.obj", "w") as out:
     out.write("".join("v %.6g %.6g -41\n" % p for p in zip(x.ravel(), y.ravel())))
     out.write("".join("f %d %d %d %d\n" % (a, a + 1, a + 101, a + 100) for a in v.tolist()))
 PY
-for case in abc: abc:--velocities abc:--samples=3 usda: pc2: npy: json: ; do
+for case in abc: abc:--velocities abc:--samples=3 usda: usdc: pc2: npy: json: ; do
     format=${case%%:*} option=${case#*:}
     for frames in 50 500; do
         supple-export -q -j1 --progress none model.npz $frames.anim.npz $frames.sim.npz --bind dense.obj $option -o x.$format --stats $frames.json >log.txt 2>&1

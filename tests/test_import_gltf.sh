@@ -98,10 +98,10 @@ refuse "a buffer that is a folder" folder.gltf "that belongs to it cannot be rea
 refuse "a node tree with a circle" loop.gltf "node tree is broken"
 refuse "a broken meshopt stream" broken.glb "meshopt compression is broken"
 supple import -q looks.gltf --progress none -o looks.npz; ok $? "extensions that tell how things look do not matter"
-printf 'BLENDER-v304RENDH' >rig.blend && printf 'PXR-USDC' >rig.usdc && printf '#usda 1.0\n' >rig.usda && printf 'PK' >rig.usdz && printf 'HIERARCHY\nROOT hip\n' >walk.bvh
+printf 'BLENDER-v304RENDH' >rig.blend && printf 'PXR-USDC' >rig.usdc && printf 'PK' >rig.usdz && printf 'HIERARCHY\nROOT hip\n' >walk.bvh
 printf '//Maya ASCII 2024 scene\n' >rig.ma && printf 'HIERARCHY\nROOT hip\n' >walk.txt
 refuse "a .blend says what to do" rig.blend "scene of Blender; export glTF or FBX from Blender, or run scripts/blender/supple_export.py"
-for f in rig.usdc rig.usda rig.usdz; do refuse "$f says what to do" $f "USD is written, not read; export the shot as Alembic"; done
+for f in rig.usdc rig.usdz; do refuse "$f says what to do" $f "USD is read as text, meshes that move: usdcat --flatten"; done
 refuse "a .bvh says what to do" walk.bvh "BVH is motion without a skin; put it on a character"
 refuse "a .bvh of another name, too" walk.txt "BVH is motion without a skin"
 refuse "a .ma says what to do" rig.ma "scene of Maya; export the rig as FBX"

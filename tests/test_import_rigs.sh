@@ -75,6 +75,56 @@ ok $? "and one that stands elsewhere"
 supple import -q fbx.fbx --clip bend --skinning dqs --progress none -o dqs.npz && "$python" "$here/rig_files.py" check fbx dqs.npz dqs &&
     ! "$python" "$here/rig_files.py" check fbx dqs.npz bend >/dev/null 2>&1
 ok $? "--skinning dqs blends dual quaternions"
+# Where the skin really is: the rig's own positions with something that no skinning does, in the file's space, unit and order.
+supple import -q fbx-z.fbx --clip bend --progress none -o plain.npz && supple export -q --rig plain.npz -o rig.npy && "$python" - <<'PY' &&
+import struct
+import numpy as np
+p = np.load("rig.npy")
+bulge = p + (0.02 * np.ptp(p[0], axis=0).max() * np.sin(np.arange(len(p)))[:, None, None] * np.cos(p / 7)).astype(np.float32)
+np.save("bulge.npy", bulge)
+def write(name, points):
+    open(name, "wb").write(struct.pack("<12siiffi", b"POINTCACHE2\0", 1, points.shape[1], 1.0, 1.0, len(points)) + points.astype("<f4").tobytes())
+write("bulge.pc2", bulge), write("short.pc2", bulge[1:]), write("few.pc2", bulge[:, 1:])
+PY
+    supple import fbx-z.fbx --clip bend --points bulge.pc2 --progress none -o bulge.npz 2>log.txt && supple export -q --rig bulge.npz -o back.npy && "$python" - <<'PY'
+import numpy as np
+want, back, plain = np.load("bulge.npy"), np.load("back.npy"), np.load("rig.npy")
+size = np.linalg.norm(np.ptp(want[0], axis=0))
+assert abs(back - want).max() < 1e-6 * size < 1e-3 * abs(plain - want).max(), (abs(back - want).max(), size)
+a, b = np.load("bulge.npz"), np.load("plain.npz")
+assert all((a[name] == b[name]).all() for name in ("root", "neutral", "params", "weights", "bones", "times"))
+PY
+ok $? "--points: the skin of a cache on the joints of the rig"
+for each in short few; do
+    supple import -q fbx-z.fbx --clip bend --points $each.pc2 --progress none -o lost.npz 2>log.txt
+    [ $? = 3 ] && grep -q "$each.pc2: has [0-9]* \(frames, the clip\|vertices, the character\) [0-9]*" log.txt && [ ! -e lost.npz ]
+    ok $? "--points: $(cut -c1-100 log.txt)"
+done
+"$python" "$here/make_gltf.py" odd odd.gltf && "$python" - <<'PY' &&
+import base64, json
+g = json.load(open("odd.gltf"))
+primitive, = [p for m in g["meshes"] for p in m["primitives"] if "WEIGHTS_0" in p["attributes"]]
+head, body = g["buffers"][0]["uri"].split(",")
+blob = bytearray(base64.b64decode(body))
+for index in primitive["attributes"].values():      # a seam: vertex 7 lies where 3 does and moves with it
+    a = g["accessors"][index]
+    at, size = g["bufferViews"][a["bufferView"]].get("byteOffset", 0), {"VEC2": 2, "VEC3": 3, "VEC4": 4}[a["type"]] * {5121: 1, 5123: 2, 5126: 4}[a["componentType"]]
+    blob[at + 7 * size:at + 8 * size] = blob[at + 3 * size:at + 4 * size]
+g["buffers"][0]["uri"] = head + "," + base64.b64encode(blob).decode()
+json.dump(g, open("seam.gltf", "w"))
+PY
+    supple import -q seam.gltf --clip turn --progress none -o seam.npz && supple export -q --rig seam.npz -o seam.npy && "$python" - <<'PY' &&
+import struct
+import numpy as np
+p, joined = np.load("seam.npy"), np.load("seam.npz")["source_vertex"]
+pair = next(np.flatnonzero(joined == v) for v in joined if (joined == v).sum() > 1)
+p[3:, pair[1]] += 0.1 * np.ptp(p[0], axis=0).max()
+open("seam.pc2", "wb").write(struct.pack("<12siiffi", b"POINTCACHE2\0", 1, p.shape[1], 1.0, 1.0, len(p)) + p.astype("<f4").tobytes())
+PY
+    ! supple import -q seam.gltf --clip turn --points seam.pc2 --progress none -o lost.npz 2>log.txt && grep -q "part in frame 3 of the points" log.txt && [ ! -e lost.npz ]
+ok $? "--points: vertices that only the cache parts are told"
+supple import -q bulge.pc2 --neutral x.obj --points bulge.pc2 -o x.npz 2>log.txt
+[ $? = 2 ] && grep -q "goes with a rigged character" log.txt; ok $? "--points of a sequence"
 supple import --list fbx-z.fbx >list.txt && grep -q "up z" list.txt && grep -q "'clip2': 0.000 s from 0.167 s, 1 frames" list.txt
 ok $? "--list tells the axis, and numbers a clip that has no name"
 supple import fbx.fbx --clip clip2 --progress none -o still.npz 2>log.txt && grep -q "one frame; nothing will move" log.txt &&

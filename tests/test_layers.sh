@@ -23,7 +23,8 @@ runtime/kernels: core geometry physics
 runtime/step: core geometry physics runtime/kernels
 runtime/subspace: core geometry io/stage rig physics runtime/kernels runtime/step
 runtime/forces: core geometry io/stage physics runtime/kernels runtime/step runtime/subspace
-runtime: core geometry io/stage rig physics runtime/kernels runtime/step runtime/subspace runtime/forces
+runtime/skinning: core geometry io/stage rig physics runtime/kernels runtime/step runtime/subspace runtime/forces
+runtime: core geometry io/stage rig physics runtime/kernels runtime/step runtime/subspace runtime/forces runtime/skinning
 reduce: physics
 reduce/align: core geometry rig
 reduce/modes: core linalg geometry io/stage rig physics fem reduce reduce/align

@@ -304,6 +304,9 @@ static void sequences(void **unused)
                                     {"tests/corpus/ply/little.ply", NULL},
                                     {"tests/corpus/pc2/tet.pc2", rest},
                                     {"tests/corpus/mdd/tet.mdd", rest},
+                                    {"tests/corpus/obj/looks.obj", NULL},
+                                    {"tests/corpus/usda/hand.usda", NULL},
+                                    {"tests/corpus/alembic/library-looks.abc", NULL},
                                     {"tests/corpus/alembic/two.abc", NULL}};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         failing_memory_check(strrchr(files[i].path, '/') + 1, import_sequence, (void *)(uintptr_t)&files[i]);
@@ -377,7 +380,21 @@ static su_status write_cache(void *context, int threads, su_error *err)
     static const int32_t counts[] = {3, 3, 3, 3}, corners[] = {0, 2, 1, 0, 1, 3, 1, 2, 3, 2, 0, 3};
     static const int32_t uv_indices[] = {0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2}, ids[] = {0, 0, 0, 0};
     static const float uv[] = {0, 0, 1, 0, 0, 1};
-    static const char *const names[] = {"body"};
+    static const char *const names[] = {"body"}, *const paths[] = {"/grp/body/mesh"};
+    static const float color[4 * VERTICES] = {1, 0, 0, 0.5f};
+    static const double xforms[16 * FRAMES] = {1, 0, 0, 2, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1};
+    float albedo[4] = {0.5f, 0.5f, 0.5f, 1}, surface[2] = {0, 1};
+    int32_t material[] = {0, 0, -1, -1}, start[] = {0, 2}, chosen[] = {1, 3};
+    const su_looks looks = {.materials = 1,
+                            .sets = 1,
+                            .set_faces = 2,
+                            .material_names = (char *[]){(char *)"skin"},
+                            .set_names = (char *[]){(char *)"front"},
+                            .color = albedo,
+                            .surface = surface,
+                            .material = material,
+                            .start = start,
+                            .face = chosen};
     static const char *const nodes[] = {"up", "down", "hat"};
     static const int32_t parents[] = {-1, 0, 1}, joint_nodes[] = {0, 1, 0}, object_nodes[] = {2}, same[] = {0, 1, 2, 3};
     static const double neutral[3 * VERTICES] = {0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1};
@@ -421,6 +438,10 @@ static su_status write_cache(void *context, int threads, su_error *err)
                                     .uv_indices = uv_indices,
                                     .object_ids = ids,
                                     .object_names = names,
+                                    .object_paths = what->skin ? NULL : paths,
+                                    .object_frames = what->skin ? NULL : xforms,
+                                    .looks = &looks,
+                                    .color = color,
                                     .fps = 24,
                                     .frame_step = 1,
                                     .velocities = true,
@@ -456,6 +477,7 @@ static void caches(void **unused)
     (void)unused;
     static const cache_case cases[] = {{"a.abc", 0, {"a.abc"}, false},
                                        {"a.usda", 0, {"a.usda"}, false},
+                                       {"a.usdc", 0, {"a.usdc"}, false},
                                        {"a.pc2", 0, {"a.pc2"}, false},
                                        {"a.mdd", 0, {"a.mdd"}, false},
                                        {"a.%04d.obj", 0, {"a.0000.obj", "a.0005.obj"}, false},

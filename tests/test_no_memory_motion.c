@@ -107,6 +107,30 @@ static su_status run_full(void *context, int threads, su_error *err)
     return status;
 }
 
+/* The same under the rows of a rig. */
+static su_status run_constrained(void *context, int threads, su_error *err)
+{
+    double rows[2 * 400], shape[3 * 400];
+    int64_t n = made.s.tet.n;
+    assert_true(n <= 400);
+    for (int64_t v = 0; v < n; v++) rows[v] = 1, rows[n + v] = made.s.tet.vertices[3 * v];
+    for (int64_t i = 0; i < 3 * n; i++) shape[i] = sin((double)i);
+    const su_skinning of = {.n = n, .rows = 2, .shapes = 1, .rig_rows = rows, .rig_shapes = shape};
+    const su_fullsim_options options = {
+        .tolerance = 1e-8, .threads = threads, .iterative = context != NULL, .neutral = true, .complementary = &of};
+    su_fullsim *sim;
+    su_status status = su_fullsim_create(&made.s.tet, &made.s.fit, made.s.shot, &made.settings, &options, &sim, err);
+    if (status != SU_OK) return status;
+    status = su_fullsim_advance(sim, err);
+    if (status == SU_OK) {
+        su_fullsim_frame frame;
+        su_fullsim_state(sim, &frame);
+        FAILING_MEMORY_RESULT(frame.u, 3 * n);
+    }
+    su_fullsim_free(sim);
+    return status;
+}
+
 static su_status spread_paint(void *context, int threads, su_error *err)
 {
     const su_tet *tet = &made.s.tet;
@@ -139,6 +163,8 @@ static void full_space(void **unused)
     (void)unused;
     failing_memory_check("full simulation", run_full, NULL);
     failing_memory_check("playing", run_full, &made);
+    failing_memory_check("full simulation under rows", run_constrained, NULL);
+    failing_memory_check("playing under rows", run_constrained, &made);
     failing_memory_check("paint", spread_paint, NULL);
     failing_memory_check("smoothing", smooth_and_compare, NULL);
 }

@@ -1,4 +1,5 @@
 /* supple fullsim, sim and compare as programs, on a beam: results, options, bytes, bad input. */
+#include "io/stage/skinning.h"
 #include "reduced_scene.h"
 
 #include <dirent.h>
@@ -72,6 +73,27 @@ static double figure(const char *word)
     return at ? strtod(at + strcspn(at, "0123456789"), NULL) : NAN;
 }
 
+/* Rows of a rig: the mass of the flesh, alone and along the beam; 1: no rows, 2: one twice, 3: one vertex more, 4: meta
+ * says that nothing is held. */
+static void save_rows(const scene *s, int kind, const char *name)
+{
+    int64_t n = s->tet.n + (kind == 3);
+    char path[400];
+    su_error err = {0};
+    double eigenvalue = 1, *weights = calloc((size_t)n, sizeof(double)),
+           *rows = calloc((size_t)(2 * n), sizeof(double));
+    su_skinning file = {.n = n, .k = 1, .rows = kind == 1 ? 0 : 2, .weights = weights, .leak = weights};
+    file.eigenvalues = &eigenvalue, file.rig_rows = kind == 1 ? NULL : rows;
+    for (int64_t v = 0; v < s->tet.n; v++)
+        weights[v] = 1, rows[v] = 1, rows[n + v] = kind == 2 ? 2 : s->tet.vertices[3 * v];
+    file.file.meta = json_object();
+    if (kind == 4) json_object_set_new(file.file.meta, "held", json_false());
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    if (su_skinning_save(path, &file, &err) != SU_OK) fprintf(stderr, "%s\n", err.text);
+    json_decref(file.file.meta);
+    free(weights), free(rows);
+}
+
 static int set_up(void **unused)
 {
     (void)unused;
@@ -88,6 +110,8 @@ static int set_up(void **unused)
     json_object_set_new(r.model.file.meta, "material", json_string("neohookean"));
     json_object_set_new(r.model.file.meta, "frequency", json_real(4.0));
     json_object_set_new(r.model.file.meta, "param_names", json_pack("[s]", "bend"));
+    save_rows(&s, 0, "s.skinning.npz"), save_rows(&s, 1, "none.skinning.npz"), save_rows(&s, 2, "twice.skinning.npz");
+    save_rows(&s, 3, "other.skinning.npz"), save_rows(&s, 4, "loose.skinning.npz");
     snprintf(path, sizeof path, "%s/s.model.npz", folder);
     su_status status = su_model_save(path, &r.model, &err);
     if (status != SU_OK) fprintf(stderr, "%s\n", err.text);
@@ -171,6 +195,37 @@ static void an_interrupted_run_ends_with_the_same_bytes(void **unused)
         0);
 }
 
+/* What fullsim makes under a constraint is a simulation like any other; without rows it is the one without. */
+static void a_rig_constrains_the_flesh(void **unused)
+{
+    (void)unused;
+    assert_int_equal(shell("supple-fullsim s.tet.npz s.fit.npz s.anim.npz -o free.npz"), 0);
+    assert_int_equal(
+        shell("supple-fullsim s.tet.npz s.fit.npz s.anim.npz -o none.npz --complementary none.skinning.npz"), 0);
+    assert_int_equal(shell("supple-compare s.model.npz s.anim.npz none.npz free.npz"), 0);
+    assert_near(figure("error of u"), 0, 0);
+    assert_int_equal(shell("supple-fullsim s.tet.npz s.fit.npz s.anim.npz -o rows.npz --complementary s.skinning.npz "
+                           "--rest neutral --material arap -j 1"),
+                     0);
+    assert_int_equal(shell("supple-fullsim s.tet.npz s.fit.npz s.anim.npz -o again.npz --complementary s.skinning.npz "
+                           "--rest neutral --material arap -j 2 && cmp rows.npz again.npz"),
+                     0);
+    assert_int_equal(shell("supple-compare s.model.npz s.anim.npz rows.npz free.npz"), 0);
+    assert_true(figure("error of u") > 5);
+    assert_int_equal(shell("supple-export s.model.npz s.anim.npz rows.npz -o rows.pc2"), 0);
+    assert_int_equal(shell("supple-info rows.npz"), 0);
+    assert_non_null(strstr(output("out"), "complementary"));
+    assert_non_null(strstr(output("out"), "neutral"));
+    assert_non_null(strstr(output("out"), "arap"));
+    assert_int_equal(shell("supple-fullsim s.tet.npz s.fit.npz s.anim.npz -o held.npz --complementary s.skinning.npz "
+                           "--no-hold"),
+                     0);
+    assert_int_equal(
+        shell("supple-fullsim s.tet.npz s.fit.npz s.anim.npz -o loose.npz --complementary loose.skinning.npz"), 0);
+    assert_int_equal(shell("supple-compare s.model.npz s.anim.npz held.npz loose.npz"), 0);
+    assert_near(figure("error of u"), 0, 0);
+}
+
 static void compare_warns_of_other_equations(void **unused)
 {
     (void)unused;
@@ -199,6 +254,13 @@ static void bad_input_ends_in_a_message(void **unused)
         {"supple-fullsim s.tet.npz none.npz s.anim.npz -o x.npz", 3, "none.npz"},
         {"head -c 5000 s.fit.npz >cut.npz; supple-fullsim s.tet.npz cut.npz s.anim.npz -o x.npz", 3, "cut.npz"},
         {"supple-fullsim s.tet.npz s.fit.npz s.anim.npz -o /nowhere/x.npz", 1, "/nowhere"},
+        {"supple-fullsim s.tet.npz s.fit.npz s.anim.npz -o x.npz --no-hold", 2, "--complementary"},
+        {"supple-fullsim s.tet.npz s.fit.npz s.anim.npz -o x.npz --complementary s.fit.npz", 3, "supple.skinning"},
+        {"supple-fullsim s.tet.npz s.fit.npz s.anim.npz -o x.npz --complementary other.skinning.npz", 3,
+         "made for another mesh"},
+        {"supple-fullsim s.tet.npz s.fit.npz s.anim.npz -o x.npz --complementary twice.skinning.npz", 3,
+         "twice.skinning.npz: the rig's row 1 depends on those before it"},
+        {"supple-fullsim s.tet.npz s.fit.npz s.anim.npz -o x.npz --rest posed", 2, "rest"},
         {"supple-compare s.model.npz s.anim.npz s.fit.npz s.fit.npz", 3, "supple.sim"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -217,6 +279,7 @@ int main(void)
         cmocka_unit_test(both_programs_feel_a_mesh),
         cmocka_unit_test(threads_and_repeats_give_the_same_bytes),
         cmocka_unit_test(an_interrupted_run_ends_with_the_same_bytes),
+        cmocka_unit_test(a_rig_constrains_the_flesh),
         cmocka_unit_test(compare_warns_of_other_equations),
         cmocka_unit_test(bad_input_ends_in_a_message),
     };

@@ -56,7 +56,8 @@ static void lanes_agree_with_single_tets(void **unused)
                     su_tet_rest(rest, rest, inverse + 9 * l, volume + l);
                     mu[l] = 2 + box_random(&state), lambda[l] = 7 + 3 * box_random(&state);
                 }
-                su_tet_stiffness_lanes(material, project, count, corners, y, no_offset, inverse, volume, mu, lambda, K);
+                su_tet_stiffness_lanes(material, project, count, corners, y, no_offset, inverse, volume, mu, lambda,
+                                       NULL, K);
                 for (int l = 0; l < count; l++) {
                     double one[144], size = 0;
                     su_tet_elastic(material, mu[l], lambda[l], inverse + 9 * l, volume[l], y + 12 * l, project, NULL,
@@ -83,7 +84,7 @@ static void a_collapsed_tet_stays_finite(void **unused)
     for (int v = 0; v < 4; v++) y[3 * v] = rest[3 * v]; /* onto a line; the other onto a point */
     for (int l = 0; l < 2; l++) su_tet_rest(rest, rest, inverse + 9 * l, volume + l);
     for (int material = SU_STVK; material <= SU_COROTATIONAL; material++) {
-        su_tet_stiffness_lanes(material, true, 2, corners, y, no_offset, inverse, volume, mu, lambda, K);
+        su_tet_stiffness_lanes(material, true, 2, corners, y, no_offset, inverse, volume, mu, lambda, NULL, K);
         for (int l = 0; l < 2; l++)
             for (int i = 0; i < 9 * SU_LANE_BLOCKS; i++) assert_true(isfinite(K[SU_TET_LANES * i + l]));
         for (int l = 0; l < 2; l++)

@@ -422,6 +422,12 @@ static void scatter_tet(const su_elastic *elastic, int64_t e, const double *K, i
 
 void su_elastic_stiffness(const su_elastic *elastic, const double *y, bool project, su_sparse *K, int threads)
 {
+    su_elastic_stiffness_with(elastic, NULL, y, project, K, threads);
+}
+
+void su_elastic_stiffness_with(const su_elastic *elastic, const double *by_ratio, const double *y, bool project,
+                               su_sparse *K, int threads)
+{
     double *part = elastic->scratch;
     memset(K->value, 0, (size_t)K->entries * sizeof *K->value);
 #pragma omp parallel num_threads(threads)
@@ -435,6 +441,7 @@ void su_elastic_stiffness(const su_elastic *elastic, const double *y, bool proje
                 su_tet_stiffness_lanes(elastic->material, project, (int)(to - e < SU_TET_LANES ? to - e : SU_TET_LANES),
                                        elastic->tets + 4 * e, y, elastic->offset + 9 * e, elastic->inverse + 9 * e,
                                        elastic->volume + e, elastic->mu + e, elastic->lambda + e,
+                                       by_ratio ? by_ratio + 2 * e : NULL,
                                        part + (e - from) / SU_TET_LANES * SU_LANE_STIFFNESS);
             for (int64_t e = from; e < to; e++) {
                 int64_t group = (e - from) / SU_TET_LANES, lane = (e - from) % SU_TET_LANES;
@@ -460,14 +467,4 @@ void su_elastic_add_stress(const su_elastic *elastic, int64_t e, const double P[
     tet_force(elastic->inverse + 9 * e, elastic->volume[e], P, f);
     for (int a = 0; a < 4; a++)
         for (int i = 0; i < 3; i++) force[3 * (int64_t)elastic->tets[4 * e + a] + i] += f[3 * a + i];
-}
-
-void su_elastic_add_derivative(const su_elastic *elastic, int64_t e, const double H[81], su_sparse *K)
-{
-    double whole[144], block[SU_LANE_STIFFNESS] = {0}, *at = block; /* one lane of it */
-    tet_stiffness(elastic->inverse + 9 * e, elastic->volume[e], H, whole);
-    for (int a = 0; a < 4; a++)
-        for (int b = a; b < 4; b++, at += 9 * SU_TET_LANES)
-            for (int i = 0; i < 9; i++) at[i * SU_TET_LANES] = whole[12 * (3 * a + i / 3) + 3 * b + i % 3];
-    scatter_tet(elastic, e, block, 0, elastic->free_count, K);
 }

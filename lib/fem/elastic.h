@@ -55,13 +55,15 @@ void su_elastic_force(const su_elastic *elastic, const double *y, double *force,
 /* Tangent stiffness on the free dofs into K, which has elastic->pattern (su_sparse_clone_pattern). project: element
  * Hessians made semidefinite (docs/formats.md, convention 18). */
 void su_elastic_stiffness(const su_elastic *elastic, const double *y, bool project, su_sparse *K, int threads);
+/* The same with a further energy density of tets, a function of their volume ratio det F: by_ratio (t,2) has its first
+ * and second derivative, Pa. The element Hessians of the sum are projected. */
+void su_elastic_stiffness_with(const su_elastic *elastic, const double *by_ratio, const double *y, bool project,
+                               su_sparse *K, int threads);
 
 /* K += c_ab I for the corners a, b of tet e: couplings that treat x, y and z alike, c (4,4) symmetric. */
 void su_elastic_add_couplings(const su_elastic *elastic, int64_t e, const double c[16], su_sparse *K);
-/* What a further energy density of tet e, a function of its F, adds: P (9) its stress to force (n,3), H (81) the
- * derivative of that to K. */
+/* force (n,3) += what a further energy density of tet e, a function of its F with stress P, adds. */
 void su_elastic_add_stress(const su_elastic *elastic, int64_t e, const double P[9], double *force);
-void su_elastic_add_derivative(const su_elastic *elastic, int64_t e, const double H[81], su_sparse *K);
 
 /* One tet, for cubature: positions y[12] of its corners, f[12] internal force, K[144] tangent. f or K
  * may be NULL. */

@@ -13,31 +13,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_ITERATIONS = 30, START_ROUNDS = 20, STAGES = 7 };
+enum { MAX_ITERATIONS = 30, LAST_ITERATIONS = 60, START_ROUNDS = 20 };
 #define HOLD                                                                                                           \
     10 /* weight of the held vertices' distance to their bones against that of the skin; at 1 they leave the           \
           bones 2 to 3 times as far, at 100 the fingers of a fist are as stiff as when held exactly */
-#define SOFTER_HOLD 0.31622776601683794 /* the hold on the bones, likewise from stage to stage, */
-#define HOLD_SOFTENS 2                  /* after so many stages */
-#define STUBBORN 10                     /* stiffness of tets that are still closed, over that of the first stage */
-#define STEP_END 1e-6 /* Newton has converged when no vertex moves by more than this share of the diagonal, */
-#define GAIN_END 1e-4 /* or when a step lowers the objective by less than this share */
+#define HOLD_SOFTENS 0.0625 /* share of the first gamma below which the hold falls with gamma */
+#define STUBBORN 10         /* stiffness of tets that are still closed, over that of the first stage */
+#define STEP_END 1e-6       /* Newton has converged when no vertex moves by more than this share of the diagonal, */
+#define GAIN_END 3e-3       /* or when a step lowers the objective by less than this share; */
+#define LAST_GAIN_END 5e-4  /* the same at the least gamma, where the residual is still too large */
 
-/* How a fit is led to its end. */
-typedef struct way {
-    double near;      /* the barrier keeps open tets above this volume ratio */
-    double far;       /* and is not felt above this one */
-    double untangled; /* least volume ratio that untangling aims at */
-    double softer;    /* gamma of a stage over that of the one before */
-} way;
+/* The barrier keeps open tets above the volume ratio NEAR. It is felt as soon as a tet shrinks: one that is not felt
+ * above 0.35 lets Newton aim far beyond it, so that the first tets that are about to close cut all steps short (half as
+ * many steps again), and folds jam (a fist 0.25 % off instead of 0.21). */
+#define NEAR 0.105
+#define FAR 1.0
+#define UNTANGLED 0.13 /* least volume ratio that untangling aims at */
 
-/* The second is for poses that the first leaves too far off: a barrier that is felt as soon as a tet shrinks lets folds
- * form without jamming (fist 0.25 to 0.21 %, mannequiny's dash 0.22 to 0.19), but changes shapes everywhere. */
-static const way ways[] = {{.near = 0.12, .far = 0.35, .untangled = 0.15, .softer = 0.31622776601683794},
-                           {.near = 0.105, .far = 1.0, .untangled = 0.13, .softer = 0.25}};
+/* From stage to stage gamma falls to where the residual should be met, were it a power of gamma: SLOPE at first, then
+ * what the last two stages say. To FALL of what it was at most, to JUMP at least, and never below LEAST of the first.
+ */
+#define SLOPE 0.25 /* 0.15 to 0.3 between the first two stages of bent limbs */
+#define AIM 0.97   /* of the wanted residual */
+#define FALL 0.25
+#define JUMP (1.0 / 64)
+#define LEAST (1.0 / 4096)
 
 struct su_fit_solver {
-    const way *way; /* in use */
     su_fit_problem problem;
     su_elastic elastic; /* modulus gamma/V, so that its energy is the second term of eq. 3 */
     su_sparse K, data;  /* data: Hessian of the skin's term */
@@ -47,6 +49,7 @@ struct su_fit_solver {
     double *step;            /* (n,3) */
     double *trial;           /* (n,3) */
     double *ratio;           /* (t) det F of the shape looked at */
+    double *by_ratio;        /* (t,2) derivatives of the barrier */
     uint8_t *guarded;        /* (t) open tets, which the barrier keeps open */
     su_volume_barrier barrier;
     double *share; /* (held_count) volume around each held vertex over that of the flesh */
@@ -124,6 +127,7 @@ su_status su_fit_solver_create(const su_fit_problem *problem, su_fit_solver **ou
     SU_GO(SU_ALLOC(&solver->young, problem->t, "fit", err));
     SU_GO(SU_ALLOC(&solver->poisson, problem->t, "fit", err));
     SU_GO(SU_ALLOC(&solver->ratio, problem->t, "fit", err));
+    SU_GO(SU_ALLOC(&solver->by_ratio, 2 * problem->t, "fit", err));
     SU_GO(SU_ALLOC(&solver->guarded, problem->t, "fit", err));
     SU_GO(SU_ALLOC(&solver->gradient, 3 * problem->n, "fit", err));
     SU_GO(SU_ALLOC(&solver->trial, 3 * problem->n, "fit", err));
@@ -159,7 +163,7 @@ void su_fit_solver_free(su_fit_solver *solver)
     su_sparse_free(&solver->K);
     su_sparse_free(&solver->data);
     su_elastic_free(&solver->elastic);
-    free(solver->young), free(solver->poisson), free(solver->ratio), free(solver->guarded);
+    free(solver->young), free(solver->poisson), free(solver->ratio), free(solver->by_ratio), free(solver->guarded);
     free(solver->gradient), free(solver->step), free(solver->trial), free(solver->share), free(solver->home);
     free(solver);
 }
@@ -247,24 +251,23 @@ static int64_t guard_open(su_fit_solver *solver, const double *x)
     int64_t closed = 0;
     volume_ratios(solver, x, solver->ratio);
     for (int64_t e = 0; e < solver->problem.t; e++) {
-        solver->guarded[e] = solver->ratio[e] > (solver->guarded[e] ? 1 + 1e-9 : 1.05) * solver->way->near;
+        solver->guarded[e] = solver->ratio[e] > (solver->guarded[e] ? 1 + 1e-9 : 1.05) * NEAR;
         closed += !solver->guarded[e];
     }
     return closed;
 }
 
 /* Weights of one stage. Tets that are still closed stay stiff, or the skin would pull them further in. */
-static void soften(su_fit_solver *solver, double gamma, double hold)
+static void soften(su_fit_solver *solver, double gamma)
 {
+    double hold = HOLD * fmin(1, gamma / (HOLD_SOFTENS * solver->problem.gamma));
     double stubborn = STUBBORN * solver->problem.gamma;
     for (int64_t e = 0; e < solver->problem.t; e++)
         solver->young[e] = (solver->guarded[e] ? gamma : stubborn) / solver->volume;
     su_elastic_set_material(&solver->elastic, solver->young, solver->poisson);
     solver->hold = hold / (solver->problem.diagonal * solver->problem.diagonal);
-    solver->barrier = (su_volume_barrier){.near = solver->way->near,
-                                          .far = solver->way->far,
-                                          .weight = gamma / solver->volume,
-                                          .guarded = solver->guarded};
+    solver->barrier =
+        (su_volume_barrier){.near = NEAR, .far = FAR, .weight = gamma / solver->volume, .guarded = solver->guarded};
 }
 
 /* K += Hessian of the terms that pull at skin and held vertices. */
@@ -334,15 +337,16 @@ static su_status lay_out(su_fit_solver *solver, const double *skin, double *x, d
     return SU_OK;
 }
 
+/* step = minus the projected Hessian's inverse times the gradient at x */
 static su_status newton_direction(su_fit_solver *solver, const double *skin, const double *x, int threads,
                                   su_error *err)
 {
     const su_elastic *elastic = &solver->elastic;
     su_elastic_force(elastic, x, solver->gradient, threads);
     add_data_gradient(solver, skin, x);
-    su_elastic_stiffness(elastic, x, true, &solver->K, threads);
+    su_volume_barrier_add(&solver->barrier, elastic, x, solver->gradient, solver->by_ratio);
+    su_elastic_stiffness_with(elastic, solver->by_ratio, x, true, &solver->K, threads);
     add_data_hessian(solver);
-    su_volume_barrier_add(&solver->barrier, elastic, x, solver->gradient, &solver->K);
     double largest = 0;
     for (int64_t j = 0; j < solver->K.size; j++) largest = fmax(largest, solver->K.value[solver->K.start[j]]);
     for (double lift = 1e-12;; lift *= 1e3) { /* projected Hessians may leave a vertex without any stiffness */
@@ -354,34 +358,45 @@ static su_status newton_direction(su_fit_solver *solver, const double *skin, con
     return solve_step(solver, err);
 }
 
-/* Newton with a line search, which the barrier's infinity keeps from closing an open tet. */
-static su_status minimize(su_fit_solver *solver, const double *skin, double *x, int *iterations, int threads,
-                          const su_progress *progress, su_error *err)
+/* One step of Newton with a line search, which the barrier's infinity keeps from closing an open tet. value: of the
+ * objective, in and out; moved: the longest way of a vertex. 0 where no length lowers the objective, and x stays. */
+static su_status newton_step(su_fit_solver *solver, const double *skin, double *x, double *value, double *moved,
+                             int threads, su_error *err)
 {
     const su_elastic *elastic = &solver->elastic;
-    for (int iteration = 0; iteration < MAX_ITERATIONS; iteration++) {
+    double slope = 0, longest = 0, length = 1;
+    *moved = 0;
+    SU_TRY(newton_direction(solver, skin, x, threads, err));
+    for (int64_t f = 0; f < elastic->free_count; f++) {
+        slope += su_dot3(solver->gradient + 3 * (int64_t)elastic->free_vertex[f], solver->step + 3 * f);
+        longest = fmax(longest, su_norm3(solver->step + 3 * f));
+    }
+    for (int halvings = 0; halvings < 30; halvings++, length *= 0.5) {
+        move(solver, x, length, solver->trial);
+        double next = objective(solver, skin, solver->trial, threads);
+        /* the last term: rounding of the objective must not stop a converged run */
+        if (next <= *value + 1e-4 * length * slope + 1e-14 * fabs(*value)) {
+            memcpy(x, solver->trial, 3 * (size_t)elastic->n * sizeof *x);
+            *value = next, *moved = length * longest;
+            return SU_OK;
+        }
+    }
+    return SU_OK;
+}
+
+static su_status minimize(su_fit_solver *solver, const double *skin, double *x, bool last, int *iterations, int threads,
+                          const su_progress *progress, su_error *err)
+{
+    for (int iteration = 0; iteration < (last ? LAST_ITERATIONS : MAX_ITERATIONS); iteration++) {
+        double moved;
         if (su_progress_stopped(progress)) return su_fail(err, SU_AGAIN, "stopped");
         guard_open(solver, x);
-        double value = objective(solver, skin, x, threads), next = value;
+        double value = objective(solver, skin, x, threads), before = value;
         if (!isfinite(value)) return su_fail(err, SU_NUMERICS, "the start of the fit is not finite");
-        SU_TRY(newton_direction(solver, skin, x, threads, err));
+        SU_TRY(newton_step(solver, skin, x, &value, &moved, threads, err));
         (*iterations)++;
-        double slope = 0, longest = 0, length = 1;
-        for (int64_t f = 0; f < elastic->free_count; f++) {
-            slope += su_dot3(solver->gradient + 3 * (int64_t)elastic->free_vertex[f], solver->step + 3 * f);
-            longest = fmax(longest, su_norm3(solver->step + 3 * f));
-        }
-        bool accepted = false;
-        for (int halvings = 0; halvings < 30 && !accepted; halvings++) {
-            if (halvings) length *= 0.5;
-            move(solver, x, length, solver->trial);
-            next = objective(solver, skin, solver->trial, threads);
-            /* the last term: rounding of the objective must not stop a converged run */
-            accepted = next <= value + 1e-4 * length * slope + 1e-14 * fabs(value);
-        }
-        if (!accepted) break;
-        memcpy(x, solver->trial, 3 * (size_t)elastic->n * sizeof *x);
-        if (longest * length < STEP_END * solver->problem.diagonal || value - next < GAIN_END * value) break;
+        if (moved < STEP_END * solver->problem.diagonal || before - value < (last ? LAST_GAIN_END : GAIN_END) * before)
+            break;
     }
     return SU_OK;
 }
@@ -413,89 +428,45 @@ static void measure(su_fit_solver *solver, const double *skin, const double *x, 
 static su_status untangle(su_fit_solver *solver, double *x, su_error *err)
 {
     return su_untangle(solver->problem.n, solver->problem.t, solver->problem.tets, solver->elastic.neutral_inverse,
-                       solver->elastic.neutral_volume, solver->elastic.free_index, solver->way->untangled, x, err);
+                       solver->elastic.neutral_volume, solver->elastic.free_index, UNTANGLED, x, err);
 }
 
-/* Whether the stages that are left can hardly meet the residual. taken: what the last three stages took off it, oldest
- * first, 0: not known. Each takes less than the one before, by a ratio that falls, too; it is taken to fall on as it
- * did, or to stay where that is not known yet, which promises more than will come. */
-static bool hopeless(const su_fit_problem *p, double residual, const double taken[3], int stages_left)
+/* gamma of the next stage after one that left `residual`, before: gamma and residual of the stage before, 0 where there
+ * is none. */
+static double next_gamma(const su_fit_problem *p, double gamma, double residual, const double before[2])
 {
-    if (!(taken[1] > 0)) return false;
-    double ratio = fmax(taken[2], 0) / taken[1], fall = 1, promised = 0;
-    if (!(ratio < 1)) return false;
-    if (taken[0] > 0) fall = fmin(ratio * taken[0] / taken[1], 1);
-    for (double next = taken[2]; stages_left > 0; stages_left--) {
-        ratio *= fall;
-        next *= ratio;
-        promised += next;
-    }
-    return residual - promised > p->residual;
-}
-
-/* From the start in x to a fit, one way. last: there is no other, so the least residual counts; else this one is left
- * where it will not meet what is wanted. */
-static su_status follow(su_fit_solver *solver, const double *skin, double *x, bool last, su_fit_report *report,
-                        int threads, const su_progress *progress, su_error *err)
-{
-    const su_fit_problem *p = &solver->problem;
-    su_fit_report result = {.gamma = p->gamma};
-    double hold = HOLD, before = 0, taken[3] = {0, 0, 0}; /* off the residual, by the last three stages */
-    memset(solver->guarded, 0, (size_t)p->t);
-    for (int64_t k = 0; k < p->held_count; k++)
-        memcpy(solver->home + 3 * k, x + 3 * (int64_t)p->held[k], 3 * sizeof *x);
-    soften(solver, p->gamma, hold);
-    SU_TRY(lay_out(solver, skin, x, 10 * p->gamma / solver->volume, err));
-    for (int stage = 0;; stage++) {
-        if (guard_open(solver, x) > 0) SU_TRY(untangle(solver, x, err));
-        guard_open(solver, x);
-        soften(solver, result.gamma, hold);
-        SU_TRY(minimize(solver, skin, x, &result.iterations, threads, progress, err));
-        measure(solver, skin, x, &result);
-        if (result.residual <= p->residual || p->residual <= 0 || stage + 1 == STAGES) break;
-        if (stage > 0) taken[0] = taken[1], taken[1] = taken[2], taken[2] = before - result.residual;
-        before = result.residual;
-        if (!last && stage > 1 && hopeless(p, before, taken, STAGES - 1 - stage)) break;
-        result.gamma *= solver->way->softer;
-        if (stage >= HOLD_SOFTENS) hold *= SOFTER_HOLD;
-    }
-    if (result.collapsed) {
-        SU_TRY(untangle(solver, x, err));
-        measure(solver, skin, x, &result);
-    }
-    *report = result;
-    return SU_OK;
-}
-
-static bool better(const su_fit_report *a, const su_fit_report *b)
-{
-    return a->collapsed != b->collapsed ? a->collapsed < b->collapsed : a->residual < b->residual;
+    double slope = SLOPE;
+    if (before[0] > 0) slope = log(before[1] / residual) / log(before[0] / gamma);
+    double wanted = slope > 0 ? pow(AIM * p->residual / residual, 1 / slope) : 0;
+    return fmax(gamma * fmin(fmax(wanted, JUMP), FALL), LEAST * p->gamma);
 }
 
 su_status su_fit_pose(su_fit_solver *solver, const double *skin, double *x, su_fit_report *report, int threads,
                       const su_progress *progress, su_error *err)
 {
     const su_fit_problem *p = &solver->problem;
-    su_fit_report first, second;
-    double *again = NULL;
-    su_status status;
-    SU_GO(SU_ALLOC(&again, 3 * p->n, "fit", err));
-    memcpy(again, x, 3 * (size_t)p->n * sizeof *x);
-    solver->way = &ways[0];
-    SU_GO(follow(solver, skin, x, false, &first, threads, progress, err));
-    if (p->residual > 0 && first.residual > p->residual) {
-        solver->way = &ways[1];
-        SU_GO(follow(solver, skin, again, true, &second, threads, progress, err));
-        int iterations = first.iterations + second.iterations;
-        if (better(&second, &first)) {
-            memcpy(x, again, 3 * (size_t)p->n * sizeof *x);
-            first = second;
-        }
-        first.iterations = iterations;
+    su_fit_report result = {.gamma = p->gamma};
+    double before[2] = {0, 0};
+    memset(solver->guarded, 0, (size_t)p->t);
+    for (int64_t k = 0; k < p->held_count; k++)
+        memcpy(solver->home + 3 * k, x + 3 * (int64_t)p->held[k], 3 * sizeof *x);
+    soften(solver, p->gamma);
+    SU_TRY(lay_out(solver, skin, x, 10 * p->gamma / solver->volume, err));
+    for (;;) {
+        if (guard_open(solver, x) > 0) SU_TRY(untangle(solver, x, err));
+        guard_open(solver, x);
+        soften(solver, result.gamma);
+        bool last = result.gamma <= LEAST * p->gamma;
+        SU_TRY(minimize(solver, skin, x, last, &result.iterations, threads, progress, err));
+        measure(solver, skin, x, &result);
+        if (result.residual <= p->residual || p->residual <= 0 || last) break;
+        double gamma = next_gamma(p, result.gamma, result.residual, before);
+        before[0] = result.gamma, before[1] = result.residual, result.gamma = gamma;
     }
-    if (report) *report = first;
-    status = SU_OK;
-done:
-    free(again);
-    return status;
+    if (result.collapsed) {
+        SU_TRY(untangle(solver, x, err));
+        measure(solver, skin, x, &result);
+    }
+    if (report) *report = result;
+    return SU_OK;
 }

@@ -45,10 +45,9 @@ void su_fit_solver_free(su_fit_solver *solver);
 
 /* x (n,3): in, the start, with held vertices where they belong; out, the fitted shape. skin (nbar,3). An
  * as-rigid-as-possible layout, su_untangle on what that leaves closed, then Newton with projected element Hessians,
- * su_volume_barrier keeping open tets open. Repeated with gamma/sqrt(10), at most down to gamma/1000, until the
- * residual is as wanted; from the third time on the hold on held vertices softens as well. Where that does not meet the
- * residual, or can be seen not to come there, once more from the start with a barrier that is felt earlier and gamma/4
- * at most down to gamma/4096; the better result stays. */
+ * su_volume_barrier keeping open tets open. Repeated with a smaller gamma, at most down to gamma/4096, until the
+ * residual is as wanted: each time the one that should meet it were the residual a power of gamma, between a quarter
+ * and a 64th of the last. Below gamma/16 the hold on held vertices softens as well. */
 su_status su_fit_pose(su_fit_solver *solver, const double *skin, double *x, su_fit_report *report, int threads,
                       const su_progress *progress, su_error *err);
 

@@ -2,6 +2,7 @@
 
 #include "core/memory.h"
 #include "core/threads.h"
+#include "fem/complement.h"
 #include "fem/elastic.h"
 #include "fem/implicit.h"
 #include "geometry/mat3.h"
@@ -41,7 +42,9 @@ struct su_fullsim {
     su_shot_driver driver;
     su_elastic body;
     su_implicit *implicit;
-    su_smoothing smoothing; /* with nodes: stress-free shapes are turned by the field, else they are x(p) */
+    su_complement *complement; /* NULL: u is free */
+    bool shear_only;           /* lambda = 0 */
+    su_smoothing smoothing;    /* with nodes: stress-free shapes are turned by the field, else they are x(p) */
     su_rotation_field *field;
     su_rest_shape rest;
     su_arena arena;
@@ -88,6 +91,13 @@ static void world_position(const instant *at, const double *x, double *y)
     for (int c = 0; c < 3; c++) y[c] += at->c[c];
 }
 
+/* s->young and poisson (t), into the body. */
+static void set_material(su_fullsim *s, const double *poisson)
+{
+    su_elastic_set_material(&s->body, s->young, poisson);
+    if (s->shear_only) memset(s->body.lambda, 0, (size_t)s->body.t * sizeof *s->body.lambda);
+}
+
 /* Rest shape and materials of the instant (blended with w+, docs/formats.md, convention 6) into the elastic body. */
 static void set_body(su_fullsim *s, const instant *at)
 {
@@ -104,9 +114,11 @@ static void set_body(su_fullsim *s, const instant *at)
             s->young[e] = s->settings.stiffness * young;
             s->poisson[e] = poisson;
         }
-        su_elastic_set_material(&s->body, s->young, s->poisson);
+        set_material(s, s->poisson);
     }
-    su_elastic_set_rest(&s->body, at->x, s->smoothing.nodes > 0 ? at->turn : NULL, s->options.threads);
+    /* A neutral rest shape is that of the body from its creation on. */
+    if (!s->options.neutral)
+        su_elastic_set_rest(&s->body, at->x, s->smoothing.nodes > 0 ? at->turn : NULL, s->options.threads);
     if (s->body.collapsed > s->driver.counts.collapsed) s->driver.counts.collapsed = s->body.collapsed;
     s->driver.counts.pose_seconds += su_seconds() - start;
 }
@@ -236,9 +248,9 @@ static su_implicit_step next_step(su_fullsim *s, double h, double extra)
 
 static su_status precondition(su_fullsim *s, su_error *err)
 {
-    bool turned = s->smoothing.nodes > 0; /* else no factor serves all poses */
+    bool turned = s->smoothing.nodes > 0 || s->options.neutral; /* else no factor serves all poses */
     if (!s->options.iterative || !turned || s->preconditioned) return SU_OK;
-    su_elastic_set_rest(&s->body, s->tet->vertices, NULL, s->options.threads);
+    if (!s->options.neutral) su_elastic_set_rest(&s->body, s->tet->vertices, NULL, s->options.threads);
     SU_TRY(su_implicit_precondition(s->implicit, s->tet->vertices, s->settings.step, s->settings.alpha,
                                     s->settings.beta, err));
     s->preconditioned = true;
@@ -277,6 +289,7 @@ static void follow(void *self, double h)
 {
     su_fullsim *s = self;
     memcpy(s->u_next, s->carried, (size_t)(3 * s->body.n) * sizeof(double));
+    su_implicit_admit(s->implicit, s->u_next);
     commit(s, &s->next, h);
     s->record.energy[1] = elastic_energy(s);
 }
@@ -375,6 +388,7 @@ static void jump(void *self)
 {
     su_fullsim *s = self;
     turn_along(s, &s->now, &s->next, s->u, s->u_next);
+    su_implicit_admit(s->implicit, s->u_next);
     commit(s, &s->next, s->settings.step);
     start_history(s, s->entered, s->u, s->settings.start == SU_START_MOVING);
     s->record.energy[1] = elastic_energy(s);
@@ -428,7 +442,7 @@ void su_fullsim_set_stiffness(su_fullsim *s, double stiffness)
 {
     s->settings.stiffness = stiffness;
     for (int64_t e = 0; e < s->fit->t; e++) s->young[e] = stiffness * s->fit->young[e];
-    su_elastic_set_material(&s->body, s->young, s->fit->poisson);
+    set_material(s, s->fit->poisson);
     s->preconditioned = false;
 }
 
@@ -468,6 +482,7 @@ void su_fullsim_place(su_fullsim *s, int64_t frame, int substep, const double *b
     }
     evaluate_instant(s, frame, (double)substep / substeps, &s->now);
     su_turn_vectors(s->body.n, s->now.turn, back, s->u);
+    su_implicit_admit(s->implicit, s->u);
     set_time(s, frame, su_shot_fraction(&s->driver, substep));
     if (starts) {
         start_history(s, frame, s->u, s->settings.start == SU_START_MOVING);
@@ -582,6 +597,19 @@ static su_status allocate(su_fullsim *s, int64_t nbar, su_error *err)
     return good ? SU_OK : su_fail(err, SU_AGAIN, "no memory for %lld flesh vertices", (long long)s->body.n);
 }
 
+static su_status constrain(su_fullsim *s, const su_skinning *of, su_error *err)
+{
+    s->options.complementary = NULL;
+    if (!of) return SU_OK;
+    if (of->n != s->body.n)
+        return su_fail(err, SU_INPUT, "rows of %lld flesh vertices on a flesh of %lld: made for another mesh",
+                       (long long)of->n, (long long)s->body.n);
+    if (of->rows + of->shapes == 0) return SU_OK;
+    SU_TRY(su_complement_create(&s->body, of->rows, of->rig_rows, of->shapes, of->rig_shapes, &s->complement, err));
+    su_implicit_constrain(s->implicit, s->complement);
+    return SU_OK;
+}
+
 su_status su_fullsim_create(const su_tet *tet, const su_fit *fit, const su_shot *shot, const su_sim_settings *settings,
                             const su_fullsim_options *options, su_fullsim **out, su_error *err)
 {
@@ -590,18 +618,23 @@ su_status su_fullsim_create(const su_tet *tet, const su_fit *fit, const su_shot 
     const char *name = fit->file.meta ? json_string_value(json_object_get(fit->file.meta, "material")) : NULL;
     int material = name ? su_material_from_name(name) : SU_NEOHOOKEAN;
     if (material < 0) return su_fail(err, SU_INPUT, "the fit names an unknown material '%s'", name);
+    bool arap = options->material && strcmp(options->material, "arap") == 0;
+    if (options->material) material = arap ? SU_COROTATIONAL : su_material_from_name(options->material);
+    if (material < 0) return su_fail(err, SU_USAGE, "no material is called '%s'", options->material);
     su_status status = SU_OK;
     su_fullsim *s = calloc(1, sizeof *s);
     if (!s) return su_fail(err, SU_AGAIN, "no memory");
     s->tet = tet, s->fit = fit, s->rig = su_rig_of_fit(fit), s->shot = shot, s->settings = *settings,
-    s->options = *options;
+    s->options = *options, s->shear_only = arap;
     s->settings.teleports = NULL;
     if (options->placed) s->settings.placed = true, s->settings.preroll_steps = 0;
     s->driver = su_shot_driver_of(&stepper, s, &s->settings);
-    SU_GO(su_elastic_create(&s->body, tet->n, tet->vertices, tet->t, tet->tets, tet->fixed_count, tet->fixed,
-                            (su_material)material, fit->young, fit->poisson, fit->density, err));
+    SU_GO(su_elastic_create(&s->body, tet->n, tet->vertices, tet->t, tet->tets, options->loose ? 0 : tet->fixed_count,
+                            options->loose ? NULL : tet->fixed, (su_material)material, fit->young, fit->poisson,
+                            fit->density, err));
     SU_GO(allocate(s, tet->nbar, err));
     SU_GO(su_implicit_create(&s->body, options->threads, &s->implicit, err));
+    SU_GO(constrain(s, options->complementary, err));
     s->smoothing = su_fit_smoothing(fit);
     SU_GO(su_rotation_field_create(tet->n, tet->vertices, tet->t, tet->tets, &s->smoothing, 0, NULL, &s->field, err));
     s->rest = (su_rest_shape){
@@ -625,6 +658,7 @@ void su_fullsim_free(su_fullsim *s)
 {
     if (!s) return;
     su_implicit_free(s->implicit);
+    su_complement_free(s->complement);
     su_loads_free(&s->loads);
     su_rotation_field_free(s->field);
     su_elastic_free(&s->body);

@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "fem/elastic.h"
 #include "io/stage/fit.h"
+#include "io/stage/skinning.h"
 #include "io/stage/tet.h"
 #include "rig/shot.h"
 #include "physics/settings.h"
@@ -21,7 +22,15 @@ typedef struct su_fullsim_options {
     bool iterative; /* linear systems by conjugate gradients (su_implicit_precondition) where the rest shape turns */
     bool no_energy; /* the elastic energy of frames is not evaluated */
     bool placed;    /* nothing is settled or held before frame 0: su_fullsim_place says where the flesh stands */
+    bool neutral;   /* stress is measured from the neutral shape: F = D_{x+u} D_X^-1 (docs/skinning.md, "The truth") */
+    bool loose;     /* no vertex is held */
+    const char *material; /* one of SU_FULLSIM_MATERIALS; NULL: the fit's */
+    /* u keeps out of what the rig can do, C u = 0; read at creation only. NULL or without rows: u is free. */
+    const su_skinning *complementary;
 } su_fullsim_options;
+
+/* Choices of options.material: the laws of physics/material.h, and arap, the corotational one with lambda = 0. */
+#define SU_FULLSIM_MATERIALS SU_MATERIAL_NAMES "|arap"
 
 /* The state at a frame; arrays belong to the simulation and change with the next frame. */
 typedef struct su_fullsim_frame {

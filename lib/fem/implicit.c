@@ -18,8 +18,9 @@ struct su_implicit {
     su_elastic *body;
     su_cholesky *factor;
     su_cholesky_single *neutral;
-    su_turned_solver *turned; /* with that factor; NULL: every system has its own */
-    su_sparse damping;        /* K_d */
+    su_turned_solver *turned;  /* with that factor; NULL: every system has its own */
+    su_complement *complement; /* borrowed; NULL: u is free */
+    su_sparse damping;         /* K_d */
     su_sparse matrix;
     su_arena arena;
     double *y, *force;                              /* (n,3) */
@@ -179,6 +180,7 @@ static double evaluate_residual(su_implicit *s, const su_implicit_step *step, co
         }
     }
     double outside = subtract_loads(s, step->loads, u, s->residual);
+    if (s->complement) su_complement_force(s->complement, s->residual);
     /* Positions carry rounding, and h^2 magnifies it: below that no residual can fall. */
     double floor = 16.0 * DBL_EPSILON * sqrt(noise) / step->tolerance;
     return fmax(sqrt(elastic) + sqrt(inertia) + sqrt(gravity) + outside, fmax(floor, DBL_MIN));
@@ -231,22 +233,49 @@ su_status su_implicit_precondition(su_implicit *s, const double *y, double h, do
     su_elastic_stiffness(s->body, y, true, &s->damping, s->threads);
     memcpy(s->matrix.value, s->damping.value, (size_t)s->matrix.entries * sizeof(double));
     add_inertia(s, h, alpha, beta);
+    if (s->complement) SU_TRY(su_complement_tune(s->complement, &s->matrix, err));
     SU_TRY(factorize(s, err));
     SU_TRY(su_cholesky_single_create(s->factor, &s->neutral, err));
-    return su_turned_solver_create(s->body, s->neutral, &s->turned, err);
+    SU_TRY(su_turned_solver_create(s->body, s->neutral, &s->turned, err));
+    su_turned_solver_constrain(s->turned, s->complement);
+    return SU_OK;
 }
 
-/* direction = A^-1 residual for the stiffness now in s->matrix. */
-static su_status solve_linear(su_implicit *s, const su_implicit_step *step, su_implicit_result *result, su_error *err)
+void su_implicit_constrain(su_implicit *s, su_complement *complement)
 {
-    enum { MOST = 40 }; /* iterations take as long as a factor and its solve */
+    s->complement = complement;
+    if (s->turned) su_turned_solver_constrain(s->turned, complement);
+}
+
+void su_implicit_admit(su_implicit *s, double *u)
+{
+    if (!s->complement) return;
+    for (int64_t f = 0; f < s->body->free_count; f++)
+        memcpy(s->offset + 3 * f, u + 3 * (int64_t)s->body->free_vertex[f], 3 * sizeof *u);
+    su_complement_displacement(s->complement, s->offset);
+    memset(u, 0, (size_t)(3 * s->body->n) * sizeof *u);
+    for (int64_t f = 0; f < s->body->free_count; f++)
+        memcpy(u + 3 * (int64_t)s->body->free_vertex[f], s->offset + 3 * f, 3 * sizeof *u);
+}
+
+/* direction = A^-1 residual for the stiffness now in s->matrix. SU_NUMERICS where that is not definite; exact: it may
+ * be so, and what conjugate gradients find of that needs no factorization to confirm it. */
+static su_status solve_linear(su_implicit *s, const su_implicit_step *step, bool exact, su_implicit_result *result,
+                              su_error *err)
+{
+    enum { MOST = 40 };              /* iterations take as long as a factor and its solve */
+    enum { MOST_CONSTRAINED = 100 }; /* and as a factor and the solves of su_complement_solve */
+    int most = s->complement ? MOST_CONSTRAINED : MOST;
     add_inertia(s, step->h, step->alpha, step->beta);
     add_load_matrix(s, step->loads);
     if (s->turned &&
-        su_turned_solver_solve(s->turned, &s->matrix, step->turn, SU_LINEAR_TOLERANCE, MOST, s->residual, s->direction))
+        su_turned_solver_solve(s->turned, &s->matrix, step->turn, SU_LINEAR_TOLERANCE, most, s->residual, s->direction))
         return SU_OK;
+    if (exact && s->turned && su_turned_solver_indefinite(s->turned))
+        return su_fail(err, SU_NUMERICS, "matrix not positive definite");
     result->factorizations++;
     SU_TRY(factorize(s, err));
+    if (s->complement) return su_complement_solve(s->complement, &s->matrix, s->factor, s->residual, s->direction, err);
     return su_cholesky_solve(s->factor, 1, s->residual, s->direction, err);
 }
 
@@ -257,16 +286,16 @@ static su_status find_direction(su_implicit *s, const su_implicit_step *step, co
 {
     if (have_damping) {
         memcpy(s->matrix.value, s->damping.value, (size_t)s->matrix.entries * sizeof(double));
-        return solve_linear(s, step, result, err);
+        return solve_linear(s, step, false, result, err);
     }
     place(s, step, u);
     su_elastic_stiffness(s->body, s->y, !*exact, &s->matrix, s->threads);
-    if (!*exact) return solve_linear(s, step, result, err);
-    su_status status = solve_linear(s, step, result, err);
+    if (!*exact) return solve_linear(s, step, false, result, err);
+    su_status status = solve_linear(s, step, true, result, err);
     if (status != SU_NUMERICS) return status; /* solved, or no memory */
     *exact = false;
     su_elastic_stiffness(s->body, s->y, true, &s->matrix, s->threads);
-    return solve_linear(s, step, result, err);
+    return solve_linear(s, step, false, result, err);
 }
 
 static void move(const su_implicit *s, const double *u, double length, double *out)
@@ -331,6 +360,7 @@ su_status su_implicit_solve(su_implicit *s, const su_implicit_step *step, double
     memcpy(s->u, u, (size_t)n3 * sizeof *u);
     bool at_carried = step->h > 0.0 && memcmp(u, step->carried, (size_t)n3 * sizeof *u) == 0;
     bool need_damping = step->h > 0.0 && step->beta > 0.0;
+    su_implicit_admit(s, s->u);
     if (need_damping || at_carried) set_damping(s, step);
     double scale = evaluate_residual(s, step, s->u), now = su_norm(dofs, s->residual);
     bool moved = true;

@@ -6,6 +6,7 @@
 #define SU_FEM_IMPLICIT_H
 
 #include "core/error.h"
+#include "fem/complement.h"
 #include "fem/elastic.h"
 #include "physics/external.h"
 
@@ -47,6 +48,12 @@ void su_implicit_free(su_implicit *implicit);
 #define SU_LINEAR_TOLERANCE 1e-2
 su_status su_implicit_precondition(su_implicit *implicit, const double *y, double h, double alpha, double beta,
                                    su_error *err);
+
+/* From now on u is sought among C u = 0: guesses are projected, residuals are without the reaction C' lambda. The
+ * complement is borrowed and is of the same body. */
+void su_implicit_constrain(su_implicit *implicit, su_complement *complement);
+/* u (n,3) = P u, zero at held vertices; where nothing constrains u it stays as it is. */
+void su_implicit_admit(su_implicit *implicit, double *u);
 
 /* u (n,3): start guess in, solution out; zero at held vertices. On SU_NUMERICS u is as before. */
 su_status su_implicit_solve(su_implicit *implicit, const su_implicit_step *step, double *u, su_implicit_result *result,

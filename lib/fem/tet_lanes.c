@@ -192,9 +192,24 @@ INLINE void gather(int count, const int32_t *tets, const double *y, const double
     }
 }
 
+/* The spectrum of b(J), J = s_0 s_1 s_2: of the stretches b'' dJ/ds_k dJ/ds_l + b' s_m, of a pair +-b' s_k. */
+INLINE void add_by_ratio(int count, const double *by_ratio, const lanes s[3], lanes A[9], lanes twist[3], lanes flip[3])
+{
+    lanes first = {0}, second = {0}, slope[3];
+    for (int l = 0; l < count; l++) first[l] = by_ratio[2 * l], second[l] = by_ratio[2 * l + 1];
+    for (int k = 0; k < 3; k++) slope[k] = s[(k + 1) % 3] * s[(k + 2) % 3];
+    for (int k = 0; k < 3; k++) {
+        int i = (k + 1) % 3, j = (k + 2) % 3;
+        lanes off = second * slope[i] * slope[j] + first * s[k];
+        A[4 * k] += second * slope[k] * slope[k];
+        A[3 * i + j] += off, A[3 * j + i] += off;
+        twist[k] += first * s[k], flip[k] -= first * s[k];
+    }
+}
+
 CLONES void su_tet_stiffness_lanes(su_material material, bool project, int count, const int32_t *tets, const double *y,
                                    const double *offset, const double *inverse, const double *volume, const double *mu,
-                                   const double *lambda, double *K)
+                                   const double *lambda, const double *by_ratio, double *K)
 {
     static const int slot[4][4] = {{0, 1, 2, 3}, {1, 4, 5, 6}, {2, 5, 7, 8}, {3, 6, 8, 9}};
     lanes edges[9], inv[9], F[9], U[9], s[3], V[9], A[9], twist[3], flip[3], g[9], m, l, v, zero = {0};
@@ -220,6 +235,7 @@ CLONES void su_tet_stiffness_lanes(su_material material, bool project, int count
         law_parameters(SU_COROTATIONAL, &m, &l);
         law_spectrum(SU_COROTATIONAL, &m, &l, s, A, twist, flip);
     }
+    if (by_ratio) add_by_ratio(count, by_ratio, s, A, twist, flip);
     if (project) {
         clip_stretches(A);
         for (int k = 0; k < 3; k++) twist[k] = larger(twist[k], zero), flip[k] = larger(flip[k], zero);

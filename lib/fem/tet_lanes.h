@@ -13,9 +13,10 @@ enum { SU_TET_LANES = 8, SU_LANE_BLOCKS = 10, SU_LANE_STIFFNESS = 9 * SU_LANE_BL
 /* count (1..SU_TET_LANES) tets: corners tets (count,4) into y (.,3), offset of the edges and inverse (count,9), volume,
  * mu, lambda (count). K (SU_LANE_STIFFNESS, 64-byte aligned): blocks (0,0) (0,1) (0,2) (0,3) (1,1) (1,2) (1,3) (2,2)
  * (2,3) (3,3) of each tet's stiffness, rows of the first corner, columns of the second; K[SU_TET_LANES * (9 block + 3
- * row + column) + lane]. */
+ * row + column) + lane]. by_ratio (count,2), or NULL: first and second derivative of a further energy density by the
+ * volume ratio det F, whose stiffness is added before the whole is projected. */
 void su_tet_stiffness_lanes(su_material material, bool project, int count, const int32_t *tets, const double *y,
                             const double *offset, const double *inverse, const double *volume, const double *mu,
-                            const double *lambda, double *K);
+                            const double *lambda, const double *by_ratio, double *K);
 
 #endif

@@ -1,19 +1,20 @@
 #include "fem/turned_solver.h"
 
 #include "core/memory.h"
+#include "fem/conjugate_gradients.h"
 #include "geometry/mat3.h"
 #include "geometry/rotation.h"
-#include "geometry/vector.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 struct su_turned_solver {
     const su_elastic *body;
     const su_cholesky_single *neutral;
     su_arena arena;
-    double *R;              /* (free,9) R_v */
-    double *r, *z, *p, *Ap; /* (3 free) */
+    su_complement *complement; /* borrowed; NULL: none */
+    double *R;                 /* (free,9) R_v */
+    su_cg_work vectors;
+    su_cg_end end; /* of the last system */
     float *work;
 };
 
@@ -26,11 +27,9 @@ su_status su_turned_solver_create(const su_elastic *body, const su_cholesky_sing
     *out = NULL;
     SU_GO(SU_ALLOC(&s, 1, "the linear solver", err));
     s->body = body, s->neutral = neutral;
-    double **vectors[] = {&s->r, &s->z, &s->p, &s->Ap};
     bool good = (s->R = su_arena_alloc(&s->arena, 3 * dofs, sizeof(double))) &&
                 (s->work = su_arena_alloc(&s->arena, 2 * dofs, sizeof(float)));
-    for (int k = 0; k < 4; k++) good = (*vectors[k] = su_arena_alloc(&s->arena, dofs, sizeof(double))) && good;
-    if (!good) {
+    if (!su_cg_take(&s->vectors, &s->arena, dofs) || !good) {
         status = su_fail(err, SU_AGAIN, "no memory for %lld degrees of freedom", (long long)dofs);
         goto done;
     }
@@ -49,39 +48,32 @@ void su_turned_solver_free(su_turned_solver *s)
     free(s);
 }
 
-/* z = R A_0^-1 R' r */
-static void precondition(su_turned_solver *s)
+void su_turned_solver_constrain(su_turned_solver *s, su_complement *complement) { s->complement = complement; }
+
+/* z = R A_0^-1 R' r, on both sides projected where there are rows */
+static bool precondition(void *context, double *r, double *z)
 {
-    for (int64_t f = 0; f < s->body->free_count; f++) su_tmulv3(s->R + 9 * f, s->r + 3 * f, s->z + 3 * f);
-    su_cholesky_single_solve(s->neutral, s->z, s->z, s->work);
+    su_turned_solver *s = context;
+    if (s->complement) su_complement_tuned_force(s->complement, r);
+    for (int64_t f = 0; f < s->body->free_count; f++) su_tmulv3(s->R + 9 * f, r + 3 * f, z + 3 * f);
+    su_cholesky_single_solve(s->neutral, z, z, s->work);
     for (int64_t f = 0; f < s->body->free_count; f++) {
-        double back[3] = {s->z[3 * f], s->z[3 * f + 1], s->z[3 * f + 2]};
-        su_mulv3(s->R + 9 * f, back, s->z + 3 * f);
+        double back[3] = {z[3 * f], z[3 * f + 1], z[3 * f + 2]};
+        su_mulv3(s->R + 9 * f, back, z + 3 * f);
     }
+    if (s->complement) su_complement_tuned_displacement(s->complement, z);
+    return true;
 }
 
 bool su_turned_solver_solve(su_turned_solver *s, const su_sparse *A, const double *turn, double tolerance, int most,
                             const double *b, double *x)
 {
-    int64_t dofs = A->size;
     for (int64_t f = 0; f < s->body->free_count; f++)
         su_quaternion_matrix(turn + 4 * (int64_t)s->body->free_vertex[f], s->R + 9 * f);
-    memcpy(s->r, b, (size_t)dofs * sizeof *b);
-    memset(x, 0, (size_t)dofs * sizeof *x);
-    precondition(s);
-    memcpy(s->p, s->z, (size_t)dofs * sizeof *s->p);
-    double size = su_dot(dofs, s->r, s->z), aim = tolerance * tolerance * size;
-    for (int iteration = 0; iteration < most; iteration++) {
-        if (size <= aim) return true;
-        su_sparse_multiply(A, s->p, s->Ap);
-        double curvature = su_dot(dofs, s->p, s->Ap);
-        if (!(curvature > 0)) return false;
-        double length = size / curvature;
-        for (int64_t i = 0; i < dofs; i++) x[i] += length * s->p[i], s->r[i] -= length * s->Ap[i];
-        precondition(s);
-        double next = su_dot(dofs, s->r, s->z), share = next / size;
-        for (int64_t i = 0; i < dofs; i++) s->p[i] = s->z[i] + share * s->p[i];
-        size = next;
-    }
-    return size <= aim;
+    su_preconditioner B = {precondition, s};
+    s->end = su_conjugate_gradients(A, B, &s->vectors, tolerance, most, b, x);
+    if (s->complement) su_complement_displacement(s->complement, x);
+    return s->end == SU_CG_SOLVED;
 }
+
+bool su_turned_solver_indefinite(const su_turned_solver *s) { return s->end == SU_CG_INDEFINITE; }

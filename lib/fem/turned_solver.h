@@ -4,6 +4,7 @@
 #ifndef SU_FEM_TURNED_SOLVER_H
 #define SU_FEM_TURNED_SOLVER_H
 
+#include "fem/complement.h"
 #include "fem/elastic.h"
 #include "linalg/cholesky_single.h"
 
@@ -15,10 +16,16 @@ su_status su_turned_solver_create(const su_elastic *body, const su_cholesky_sing
                                   su_error *err);
 void su_turned_solver_free(su_turned_solver *solver);
 
+/* From now on systems are solved on C x = 0, with a reaction C' lambda beside b: conjugate gradients with both sides of
+ * the preconditioner projected. The complement is borrowed; NULL: no longer. */
+void su_turned_solver_constrain(su_turned_solver *solver, su_complement *complement);
+
 /* x = A^-1 b, (3 free) each, to `tolerance` times the first error in the preconditioner's norm. turn (n,4): R_v of the
  * pose that A belongs to. False where `most` iterations do not reach that, or A is not positive along a direction: x is
  * as far as it came. */
 bool su_turned_solver_solve(su_turned_solver *solver, const su_sparse *A, const double *turn, double tolerance,
                             int most, const double *b, double *x);
+/* Was the last system not positive along a direction? */
+bool su_turned_solver_indefinite(const su_turned_solver *solver);
 
 #endif

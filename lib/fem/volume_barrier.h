@@ -19,9 +19,9 @@ typedef struct su_volume_barrier {
 
 /* Energy about the neutral shape of the elastic mesh at y (n,3); INFINITY where a guarded tet is at `near` or below. */
 double su_volume_barrier_energy(const su_volume_barrier *barrier, const su_elastic *elastic, const double *y);
-/* Adds the gradient to force (n,3) and the element Hessians, made semidefinite, to K (NULL: not wanted). Guarded tets
- * are above `near`. */
+/* Adds the gradient to force (n,3); by_ratio (t,2), unless NULL, receives the first and second derivative of the energy
+ * density by J, for su_elastic_stiffness_with. Guarded tets are above `near`. */
 void su_volume_barrier_add(const su_volume_barrier *barrier, const su_elastic *elastic, const double *y, double *force,
-                           su_sparse *K);
+                           double *by_ratio);
 
 #endif

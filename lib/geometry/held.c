@@ -2,6 +2,7 @@
 
 #include "core/memory.h"
 #include "geometry/boxtree.h"
+#include "geometry/kdtree.h"
 #include "geometry/mat3.h"
 #include "geometry/thickness.h"
 
@@ -30,6 +31,11 @@ static double distance_to_segment(const double p[3], const double *segment)
     return su_norm3(c);
 }
 
+/* Faces count as inside within this part of a tet's height, and what only grazes a tet does not pass through: a bone in
+ * the body's plane of symmetry, where nodes lie, then holds the same on both sides whatever rounding says. */
+#define ON_FACE 1e-9
+#define GRAZES 1e-6 /* of the segment */
+
 /* Clips the segment by the four faces: barycentric coordinates run linearly along it. */
 static bool segment_meets_tet(const double *x, const int32_t *tet, const double *segment)
 {
@@ -37,11 +43,12 @@ static bool segment_meets_tet(const double *x, const int32_t *tet, const double 
     su_tet_barycentric(x, tet, segment, a);
     su_tet_barycentric(x, tet, segment + 3, b);
     for (int i = 0; i < 4; i++) {
-        if (a[i] < 0.0 && b[i] < 0.0) return false;
+        if (a[i] < -ON_FACE && b[i] < -ON_FACE) return false;
+        if (a[i] < 0.0 && b[i] < 0.0) continue;
         if (a[i] < 0.0) enter = fmax(enter, a[i] / (a[i] - b[i]));
         if (b[i] < 0.0) leave = fmin(leave, a[i] / (a[i] - b[i]));
     }
-    return enter <= leave;
+    return leave - enter > GRAZES;
 }
 
 typedef struct bone_query {
@@ -85,6 +92,38 @@ static su_status hold_by_bones(const su_tets *mesh, const su_held_bones *bones, 
 done:
     su_boxtree_free(&tree);
     free(distance);
+    return status;
+}
+
+/* What is held on one side is held on the other, too: a bone that runs close to a face passes through tets on one side
+ * that it misses on the other. */
+static su_status hold_mirrored(const su_tets *mesh, const su_held_bones *bones, su_held *held, su_error *err)
+{
+    su_kdtree *tree = NULL;
+    uint8_t *before = NULL;
+    su_status status = SU_OK;
+    if (!(bones->reach > 0) || bones->mirror.axis < 0) return SU_OK;
+    SU_GO(SU_ALLOC(&before, mesh->n, "held vertices", err));
+    SU_GO(su_kdtree_create(mesh->n, mesh->x, &tree, err));
+    memcpy(before, held->fixed, (size_t)mesh->n);
+    for (int64_t v = 0; v < mesh->n; v++) {
+        double image[3], distance, least = DBL_MAX;
+        int32_t near;
+        if (!before[v]) continue;
+        for (int i = 0; i < 3; i++) image[i] = mesh->x[3 * v + i];
+        image[bones->mirror.axis] = 2 * bones->mirror.at - image[bones->mirror.axis];
+        if (su_kdtree_nearest(tree, image, 1, &near, &distance) < 1 || distance > bones->reach) continue;
+        if (held->fixed[near]) continue;
+        held->fixed[near] = 1;
+        for (int64_t k = 0; held->bone[v] >= 0 && k < bones->count; k++) {
+            if (bones->holds && !bones->holds[k]) continue;
+            double d = distance_to_segment(mesh->x + 3 * (int64_t)near, bones->segments + 6 * k);
+            if (d < least) least = d, held->bone[near] = bones->owner ? bones->owner[k] : (int32_t)k;
+        }
+    }
+done:
+    su_kdtree_free(tree);
+    free(before);
     return status;
 }
 
@@ -150,6 +189,7 @@ su_status su_held_find(const su_tets *mesh, const su_held_bones *bones, const ui
     SU_GO(SU_ALLOC(&held.part_share, held.parts, "flesh parts", err));
     SU_GO(hold_by_bones(mesh, bones, &held, err));
     for (int64_t v = 0; wanted && v < mesh->n; v++) held.fixed[v] |= wanted[v] != 0;
+    SU_GO(hold_mirrored(mesh, bones, &held, err));
     SU_GO(hold_parts(mesh, threads, &held, err));
     *out = held;
     memset(&held, 0, sizeof held);

@@ -2,6 +2,7 @@
 #ifndef SU_GEOMETRY_HELD_H
 #define SU_GEOMETRY_HELD_H
 
+#include "geometry/mirror.h"
 #include "geometry/tetmesh.h"
 
 #include <stdint.h>
@@ -11,6 +12,8 @@ typedef struct su_held_bones {
     const double *segments; /* (count,2,3) head and tail at the neutral pose; a point where both are equal */
     const uint8_t *holds;   /* (count) 0: this bone lets its flesh go; NULL: all hold */
     const int32_t *owner;   /* (count) number of the bone that a segment belongs to; NULL: its own */
+    su_mirror mirror;       /* of the skin; with reach 0 not looked at */
+    double reach;           /* a vertex this near to the mirror image of a held one is held as well, m */
 } su_held_bones;
 
 typedef struct su_held {

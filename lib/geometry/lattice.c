@@ -90,14 +90,16 @@ typedef struct frame {
     int64_t size[3]; /* cubes along each axis, with a margin */
 } frame;
 
-/* Origin at an odd fraction of a cell, so that skins modelled on round numbers do not run along lattice planes. */
-static su_status make_frame(const su_surface *s, double cell, frame *out, su_error *err)
+/* Origin at an odd fraction of a cell, so that skins modelled on round numbers do not run along lattice planes; but the
+ * lattice mirrors itself in a plane of nodes, and no tet has a face in one. */
+static su_status make_frame(const su_surface *s, const su_mirror *mirror, double cell, frame *out, su_error *err)
 {
     static const double shift[3] = {0.37139, 0.43717, 0.28633};
     double total = 1.0;
     out->cell = cell;
     for (int i = 0; i < 3; i++) {
         out->origin[i] = s->low[i] - (2.0 + shift[i]) * cell;
+        if (mirror->axis == i) out->origin[i] = mirror->at - ceil((mirror->at - out->origin[i]) / cell) * cell;
         double size = ceil((s->high[i] - out->origin[i]) / cell) + 3.0;
         total *= size;
         if (!(size < 2e6) || !(total < 1e17))
@@ -418,7 +420,7 @@ done:
 static su_status begin(const su_surface *s, const su_lattice_items *items, double cell, int threads,
                        const su_progress *progress, builder *b, su_error *err)
 {
-    SU_TRY(make_frame(s, cell, &b->frame, err));
+    SU_TRY(make_frame(s, &items->mirror, cell, &b->frame, err));
     SU_TRY(find_meetings(&b->frame, s, items, threads, &b->meetings, err));
     return fill(b, s, threads, progress, err);
 }
@@ -503,6 +505,7 @@ su_status su_lattice_items_create(const su_surface *surface, su_lattice_items *o
             items.corners[3 * k + i] = (int32_t)v;
             k += i == 2;
         }
+    SU_GO(su_mirror_find(surface, &items.mirror, err));
     *out = items;
     items.corners = NULL;
 done:

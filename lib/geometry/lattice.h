@@ -3,6 +3,7 @@
 #define SU_GEOMETRY_LATTICE_H
 
 #include "core/progress.h"
+#include "geometry/mirror.h"
 #include "geometry/surface.h"
 
 /* What the lattice is cut by: the surface's triangles first, then each vertex without a triangle as a triangle shrunk
@@ -10,6 +11,7 @@
 typedef struct su_lattice_items {
     int64_t count;
     int32_t *corners; /* (count,3) */
+    su_mirror mirror; /* of the skin; nodes lie in it, so that both sides get the same tets */
 } su_lattice_items;
 
 typedef struct su_lattice {

@@ -145,6 +145,30 @@ done:
     return status;
 }
 
+su_status su_cholesky_create_ordered(const su_sparse *pattern, const int64_t *order, su_cholesky **out, su_error *err)
+{
+    su_cholesky *solver = NULL;
+    su_status status;
+    SU_GO(SU_ALLOC(&solver, 1, "Cholesky factor", err));
+    if (!cholmod_l_start(&solver->common)) {
+        status = su_fail(err, SU_AGAIN, "cannot start CHOLMOD");
+        goto done;
+    }
+    settings(&solver->common);
+    solver->common.method[0].ordering = CHOLMOD_GIVEN;
+    cholmod_sparse view = borrow(pattern, NULL);
+    solver->factor = cholmod_l_analyze_p(&view, (SuiteSparse_long *)(uintptr_t)order, NULL, 0, &solver->common);
+    if (!solver->factor) {
+        status = failed(&solver->common, "the symbolic analysis", err);
+        goto done;
+    }
+    *out = solver;
+    solver = NULL;
+done:
+    su_cholesky_free(solver);
+    return status;
+}
+
 su_status su_cholesky_factorize(su_cholesky *factor, const su_sparse *matrix, su_error *err)
 {
     factor->ready = false;
@@ -278,6 +302,8 @@ const cholmod_factor *su_cholesky_supernodes(const su_cholesky *factor)
 {
     return factor->ready ? factor->factor : NULL;
 }
+
+const cholmod_factor *su_cholesky_pattern(const su_cholesky *factor) { return factor->factor; }
 
 void su_cholesky_free(su_cholesky *factor)
 {

@@ -146,8 +146,11 @@ static void add_outer(double value, const double q[9], double H[81])
     }
 }
 
-void su_isotropic_derivative(const double u[9], const double v[9], const double A[9], const double twist[3],
-                             const double flip[3], bool project, double H[81])
+/* The derivative of any isotropic density at F = u diag(s) v', put together from its spectrum: A (3,3) second
+ * derivatives by the singular values; for the pair without index k, twist (psi_i + psi_j)/(s_i + s_j) and flip (psi_i -
+ * psi_j)/(s_i - s_j). */
+static void isotropic_derivative(const double u[9], const double v[9], const double A[9], const double twist[3],
+                                 const double flip[3], bool project, double H[81])
 {
     double w[3], q[9], W[3][3][9];
     for (int a = 0; a < 3; a++)
@@ -183,7 +186,7 @@ static void spectral_derivative(su_material material, double mu, double lambda, 
     su_svd3(F, u, s, v);
     law_parameters(material, &mu, &lambda);
     law_spectrum(material, &mu, &lambda, s, A, twist, flip);
-    su_isotropic_derivative(u, v, A, twist, flip, project, H);
+    isotropic_derivative(u, v, A, twist, flip, project, H);
 }
 
 /* dP_ij/dF_kl = delta_ik S_jl + mu (F_il F_kj + (F F')_ik delta_jl) + lambda F_ij F_kl, S the second stress */

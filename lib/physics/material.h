@@ -46,10 +46,4 @@ void su_linear_stress(double mu, double lambda, const double G[9], double P[9]);
 void su_material_derivative(su_material material, double mu, double lambda, const double F[9], bool project,
                             double H[81]);
 
-/* The derivative of any isotropic density at F = u diag(s) v', put together from its spectrum: A (3,3) second
- * derivatives by the singular values; for the pair without index k, twist (psi_i + psi_j)/(s_i + s_j) and flip (psi_i -
- * psi_j)/(s_i - s_j). */
-void su_isotropic_derivative(const double u[9], const double v[9], const double A[9], const double twist[3],
-                             const double flip[3], bool project, double H[81]);
-
 #endif

@@ -85,9 +85,9 @@ LAW_INLINE void LAW(stress)(su_material material, const LAW_REAL *mu, const LAW_
     }
 }
 
-/* Spectrum of dP/dF at singular values s (su_isotropic_derivative): the 3 x 3 block A of second derivatives of psi by
- * them, and for the pair without index k the twist (psi_i + psi_j)/(s_i + s_j) and the flip (psi_i - psi_j)/(s_i -
- * s_j), divided out. */
+/* Spectrum of dP/dF at singular values s (isotropic_derivative in material.c): the 3 x 3 block A of second derivatives
+ * of psi by them, and for the pair without index k the twist (psi_i + psi_j)/(s_i + s_j) and the flip (psi_i -
+ * psi_j)/(s_i - s_j), divided out. */
 LAW_INLINE void LAW(spectrum)(su_material material, const LAW_REAL *mu_of, const LAW_REAL *lambda_of,
                               const LAW_REAL s[3], LAW_REAL A[9], LAW_REAL twist[3], LAW_REAL flip[3])
 {

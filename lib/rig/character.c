@@ -253,6 +253,83 @@ static void append_faces(su_character *c, const su_character_part *part, int64_t
     }
 }
 
+/* Materials of all parts, by name: what is called alike is one. */
+static su_status gather_looks(su_character *c, su_arena *scratch, su_error *err)
+{
+    const su_scene *scene = c->scene;
+    su_looks *looks = &c->looks;
+    int32_t *number;
+    int64_t face = 0;
+    TAKE(scratch, number, scene->materials);
+    for (int64_t i = 0; i < scene->materials; i++) number[i] = -1;
+    for (int64_t i = 0; i < c->parts; i++) {
+        const su_scene_mesh *mesh = &scene->mesh[c->part[i].mesh];
+        for (int64_t f = 0; f < mesh->polygons && mesh->face_material; f++) {
+            int32_t material = mesh->face_material[f], *own = &number[material < 0 ? 0 : material];
+            if (material < 0) continue;
+            if (!looks->material) {
+                SU_TRY(SU_ALLOC(&looks->material, c->P, "materials", err));
+                for (int64_t k = 0; k < c->P; k++) looks->material[k] = -1;
+            }
+            if (*own < 0) {
+                const su_scene_material *from = &scene->material[material];
+                int64_t before = looks->materials;
+                SU_TRY(su_looks_material(looks, from->name, own, err));
+                if (looks->materials > before) {
+                    memcpy(looks->color + 4 * (int64_t)*own, from->color, sizeof from->color);
+                    memcpy(looks->surface + 2 * (int64_t)*own, from->surface, sizeof from->surface);
+                }
+            }
+            looks->material[face + f] = *own;
+        }
+        face += mesh->polygons;
+    }
+    return SU_OK;
+}
+
+/* "/hips/body/body": the nodes of each object and, behind them, the name of its mesh; what has none is called after its
+ * node. */
+static su_status name_paths(su_character *c, su_error *err)
+{
+    const su_scene *scene = c->scene;
+    TAKE(&c->arena, c->object_paths, c->objects);
+    for (int64_t i = 0; i < c->parts; i++) {
+        const su_character_part *part = &c->part[i];
+        const char *node = scene->node[part->node].name, *mesh = scene->mesh[part->mesh].name, *shape = mesh;
+        if (c->object_paths[part->object]) continue; /* of several meshes of a node the first names the path */
+        size_t room = strlen(mesh) + strlen(node) + 32, at;
+        for (int32_t n = part->node; n >= 0; n = scene->node[n].parent) room += strlen(scene->node[n].name) + 8;
+        char *path = su_arena_alloc(&c->arena, (int64_t)room, 1), *end = path + room - 1, *text;
+        if (!path) return no_memory(err);
+        TAKE(&c->arena, text, (int64_t)room);
+        /* parts of one mesh are numbered, NAME-0; FBX has the node's name where the mesh has none */
+        size_t length = strlen(shape), tail = length;
+        while (tail > 0 && shape[tail - 1] >= '0' && shape[tail - 1] <= '9') tail--;
+        if (tail > 1 && tail < length && shape[tail - 1] == '-') length = tail - 1;
+        if (length == 0 || (strlen(node) == length && strncmp(node, shape, length) == 0))
+            snprintf(text, room, "%sShape", node[0] ? node : "mesh");
+        else
+            snprintf(text, room, "%.*s", (int)length, shape);
+        for (char *s = text; *s; s++) *s = *s == '/' ? '_' : *s;
+        at = strlen(text);
+        memcpy(end -= at, text, at);
+        *--end = '/';
+        for (int32_t n = part->node; n >= 0; n = scene->node[n].parent) {
+            const char *name = scene->node[n].name;
+            if (scene->node[n].parent < 0 && (strcmp(name, "ROOT") == 0 || strcmp(name, "RootNode") == 0) &&
+                n != part->node)
+                break; /* made by the reader */
+            if (strstr(name, "_$AssimpFbx$_")) continue;
+            at = strlen(name);
+            memcpy(end -= at, name, at);
+            for (size_t k = 0; k < at; k++) end[k] = end[k] == '/' ? '_' : end[k];
+            *--end = '/';
+        }
+        c->object_paths[part->object] = end;
+    }
+    return SU_OK;
+}
+
 static su_status gather_sources(su_character *c, su_source_skin *source, su_arena *scratch, su_error *err)
 {
     int with_uv = 0, with_color = 0;
@@ -377,6 +454,8 @@ su_status su_character_create(const su_scene *scene, const su_character_options 
     SU_GO(place_parts(out, options, &bind, err));
     SU_GO(collect_morphs(out, err));
     SU_GO(gather_sources(out, &source, &scratch, err));
+    SU_GO(gather_looks(out, &scratch, err));
+    SU_GO(name_paths(out, err));
     SU_GO(name_morphs(out, err));
     SU_GO(su_character_bones(out, &source, &scratch, err));
     SU_GO(weld_sources(out, &source, &scratch, err));
@@ -397,6 +476,7 @@ done:
 
 void su_character_free(su_character *character)
 {
+    su_looks_free(&character->looks);
     su_arena_free(&character->arena);
     memset(character, 0, sizeof *character);
 }

@@ -3,6 +3,7 @@
 #define SU_RIG_CHARACTER_H
 
 #include "core/memory.h"
+#include "geometry/looks.h"
 #include "io/scene/scene.h"
 #include "rig/skinning.h"
 
@@ -46,6 +47,8 @@ typedef struct su_character {
     const char **object_names;
     double *object_xform; /* (objects,16) in the node pose */
     float *uv, *color;    /* NULL: none */
+    su_looks looks;       /* owned; materials that no polygon has are left out */
+    char **object_paths;  /* (objects) names of the nodes from the root down to the mesh, with / between */
     double *neutral;      /* (nbar,3) m */
     int32_t *triangles;
     uint8_t *rigid;         /* (nbar); NULL: none */

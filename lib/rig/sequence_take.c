@@ -9,6 +9,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,7 +89,7 @@ static su_status convert_neutral(su_sequence_take *t, const char *path, const su
         }
     for (int i = 0; i < 3; i++) extent = fmax(extent, high[i] - low[i]);
     if (!(extent > 0.0) || !isfinite(extent)) return su_fail(err, SU_INPUT, "%s: the mesh has no size", path);
-    t->unit = o->unit > 0.0 ? o->unit : su_choose_unit(0.0, extent, &t->unit_guessed);
+    t->unit = o->unit > 0.0 ? o->unit : su_choose_unit(t->sequence->unit, extent, &t->unit_guessed);
     if (o->scale > 0.0) t->unit *= o->scale;
     t->up = o->up;
     for (int i = 0; i < 9; i++) m[i] = t->unit * turn[o->up][i];
@@ -174,12 +175,39 @@ static su_status copy_topology(su_sequence_take *t, const char *path, su_error *
     anim->face_counts = s->face_counts, anim->face_indices = s->face_indices;
     if (s->uv && s->uv_indices) anim->uv = s->uv, anim->uv_indices = s->uv_indices, anim->uvs = s->uvs;
     anim->object_ids = s->object_ids, anim->color = s->color;
+    if (s->looks.material) {
+        anim->face_material = s->looks.material, anim->materials = s->looks.materials;
+        anim->material_color = s->looks.color, anim->material_surface = s->looks.surface;
+    }
+    if (s->looks.sets) {
+        anim->face_set_start = s->looks.start, anim->sets1 = s->looks.sets + 1;
+        anim->face_set_faces = s->looks.face, anim->set_faces = s->looks.set_faces;
+    }
     TAKE(&anim->file, anim->source_vertex, anim->N);
     TAKE(&anim->file, t->first, anim->N);
     TAKE(&anim->file, anim->triangles, 3 * (anim->corners - 2 * anim->P));
     TAKE(&anim->file, anim->root, 16 * anim->F);
     TAKE(&anim->file, anim->params, 1);
     for (int64_t f = 0; f < anim->F; f++) su_affine_identity(anim->root + 16 * f);
+    return SU_OK;
+}
+
+/* Transforms of the objects at every frame, where one moves. */
+static su_status follow_objects(su_sequence_take *t, su_error *err)
+{
+    su_anim *anim = &t->anim;
+    int64_t n = 16 * anim->objects;
+    double *now;
+    TAKE(&anim->file, now, n);
+    for (int64_t f = 0; f < anim->F; f++) {
+        double *to = anim->object_frames ? anim->object_frames + n * f : now;
+        SU_TRY(su_sequence_xforms(t->sequence, t->start + (double)f / t->fps, to, err));
+        for (int64_t i = 0; i < anim->objects; i++) su_affine_multiply(t->convert, to + 16 * i, to + 16 * i);
+        if (anim->object_frames || memcmp(to, anim->object_xform, (size_t)n * sizeof *to) == 0) continue;
+        TAKE(&anim->file, anim->object_frames, anim->F * n);
+        for (int64_t k = 0; k <= f; k++)
+            memcpy(anim->object_frames + n * k, k < f ? anim->object_xform : to, (size_t)n * sizeof *to);
+    }
     return SU_OK;
 }
 
@@ -231,6 +259,7 @@ su_status su_sequence_take_create(su_sequence *sequence, const char *path, const
         SU_GO(SU_FILE_ALLOC(&anim->file, &anim->object_xform, 16 * anim->objects, err));
         for (int64_t i = 0; i < anim->objects; i++)
             su_affine_multiply(out->convert, sequence->object_xform + 16 * i, anim->object_xform + 16 * i);
+        SU_GO(follow_objects(out, err));
     }
     SU_GO(SU_FILE_ALLOC(&anim->file, &anim->neutral, 3 * anim->nbar, err));
     for (int64_t v = 0; v < anim->nbar; v++)
@@ -357,6 +386,18 @@ static su_status write_points(void *context, su_npz_writer *writer, su_error *er
     return SU_OK;
 }
 
+static int add_names(json_t *meta, const char *key, int64_t count, char *const *names)
+{
+    int bad = 0;
+    json_t *list = json_array();
+    for (int64_t i = 0; i < count; i++) {
+        char number[40];
+        snprintf(number, sizeof number, "name%lld", (long long)i);
+        bad |= json_array_append_new(list, su_json_text(names[i], number));
+    }
+    return bad | json_object_set_new(meta, key, list);
+}
+
 static su_status describe(const su_sequence_take *t, const char *clip, json_t *meta, su_error *err)
 {
     int bad = 0;
@@ -380,6 +421,11 @@ static su_status describe(const su_sequence_take *t, const char *clip, json_t *m
     }
     bad |= json_object_set_new(meta, "param_names", params);
     bad |= json_object_set_new(meta, "object_names", names);
+    const su_looks *looks = &t->sequence->looks;
+    if (t->sequence->object_paths)
+        bad |= add_names(meta, "object_paths", t->sequence->objects, t->sequence->object_paths);
+    if (looks->materials) bad |= add_names(meta, "material_names", looks->materials, looks->material_names);
+    if (looks->sets) bad |= add_names(meta, "face_set_names", looks->sets, looks->set_names);
     return bad ? su_fail(err, SU_AGAIN, "out of memory for meta") : SU_OK;
 }
 

@@ -28,9 +28,8 @@ struct su_shot {
 
 /* ---- splines ---- */
 
-/* Second derivatives of `width` columns f (F, width), one piece after the other: forward elimination of the tridiagonal
- * system, then back substitution. */
-static void spline(const su_shot *shot, int64_t width, const double *f, double *second)
+/* One piece after the other: forward elimination of the tridiagonal system, then back substitution. */
+void su_shot_spline(const su_shot *shot, int64_t width, const double *f, double *second)
 {
     int64_t F = shot->F;
     memset(second, 0, (size_t)(F * width) * sizeof *second);
@@ -57,7 +56,7 @@ static su_status spline_points(su_shot *shot, su_error *err)
         int64_t width = columns - first < CHUNK ? columns - first : CHUNK;
         for (int64_t k = 0; k < F; k++)
             for (int64_t c = 0; c < width; c++) f[k * width + c] = (double)shot->anim->points[k * columns + first + c];
-        spline(shot, width, f, second);
+        su_shot_spline(shot, width, f, second);
         for (int64_t k = 0; k < F; k++)
             for (int64_t c = 0; c < width; c++)
                 shot->points_second[k * columns + first + c] = (float)second[k * width + c];
@@ -231,9 +230,9 @@ static su_status fill(su_shot *shot, const char *path, int teleport_count, const
         SU_TRY(map_params(shot, path, unknown, err));
     split_roots(shot);
     if (shot->target.frames_only) return SU_OK; /* second derivatives stay 0 */
-    spline(shot, shot->s, shot->params, shot->params_second);
-    spline(shot, 4, shot->quaternion, shot->quaternion_second);
-    spline(shot, 3, shot->translation, shot->translation_second);
+    su_shot_spline(shot, shot->s, shot->params, shot->params_second);
+    su_shot_spline(shot, 4, shot->quaternion, shot->quaternion_second);
+    su_shot_spline(shot, 3, shot->translation, shot->translation_second);
     return spline_points(shot, err);
 }
 
@@ -307,7 +306,7 @@ int64_t su_shot_sculpts(const su_shot *shot, const double *p, double *weights, c
     return rig->a;
 }
 
-static void blend_rows(su_shot_segment at, int64_t width, const double *f, const double *second, double *out)
+void su_shot_blend(su_shot_segment at, int64_t width, const double *f, const double *second, double *out)
 {
     for (int64_t c = 0; c < width; c++)
         out[c] = at.here * f[at.frame * width + c] + at.there * f[at.next * width + c] +
@@ -346,12 +345,12 @@ void su_shot_sample(const su_shot *shot, int64_t frame, double fraction, int64_t
 {
     su_shot_segment at = su_shot_segment_at(shot, frame, fraction);
     double params[MAX_PARAMS];
-    if (p || (skin && shot->add_psd)) blend_rows(at, shot->s, shot->params, shot->params_second, params);
+    if (p || (skin && shot->add_psd)) su_shot_blend(at, shot->s, shot->params, shot->params_second, params);
     if (p) memcpy(p, params, (size_t)shot->s * sizeof *p);
     if (skin) sample_skin(shot, at, list ? count : shot->nbar, list, params, skin);
     if (rotation) {
         double q[4], norm = 0.0;
-        blend_rows(at, 4, shot->quaternion, shot->quaternion_second, q);
+        su_shot_blend(at, 4, shot->quaternion, shot->quaternion_second, q);
         for (int i = 0; i < 4; i++) norm += q[i] * q[i];
         norm = 1.0 / sqrt(norm);
         double w = q[0] * norm, x = q[1] * norm, y = q[2] * norm, z = q[3] * norm;
@@ -360,5 +359,5 @@ void su_shot_sample(const su_shot *shot, int64_t frame, double fraction, int64_t
                        2 * (x * z - w * y),     2 * (y * z + w * x),     1 - 2 * (x * x + y * y)};
         memcpy(rotation, m, sizeof m);
     }
-    if (translation) blend_rows(at, 3, shot->translation, shot->translation_second, translation);
+    if (translation) su_shot_blend(at, 3, shot->translation, shot->translation_second, translation);
 }

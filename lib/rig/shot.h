@@ -44,6 +44,10 @@ typedef struct su_shot_segment {
     double here, there, here_second, there_second;
 } su_shot_segment;
 su_shot_segment su_shot_segment_at(const su_shot *shot, int64_t frame, double fraction);
+/* Splines of anything else that frames have: second derivatives (F,width) of f (F,width), and the value at an instant,
+ * out (width). */
+void su_shot_spline(const su_shot *shot, int64_t width, const double *f, double *second);
+void su_shot_blend(su_shot_segment at, int64_t width, const double *f, const double *second, double *out);
 /* Skin (nbar,3) of a frame before corrections, and its second derivatives (0 for shots sampled at frames only: NULL).
  */
 const float *su_shot_points(const su_shot *shot, int64_t frame);

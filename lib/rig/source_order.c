@@ -53,7 +53,7 @@ static void number_object(const su_character *c, int64_t first, int64_t last, in
 
 typedef struct polygon {
     int64_t mesh, number, corner; /* of the file; first corner here */
-    int32_t corners;
+    int32_t corners, material;
 } polygon;
 
 static int compare_polygons(const void *a, const void *b)
@@ -72,14 +72,15 @@ static su_status sort_polygons(su_character *c, int64_t first, int64_t last, int
     for (int64_t i = first; i < last; i++) polygons += mesh_of(c, i)->polygons, corners += mesh_of(c, i)->corners;
     if (last - first > 1 && is_known(c, first, last)) {
         polygon *order;
-        int32_t *indices, *uv = NULL;
+        int32_t *indices, *uv = NULL, *material = c->looks.material, *looks = NULL;
         TAKE(scratch, order, polygons);
+        if (material) TAKE(scratch, looks, polygons);
         TAKE(scratch, indices, corners);
         if (c->uv_indices) TAKE(scratch, uv, corners);
         for (int64_t i = first; i < last; i++)
             for (int64_t p = 0; p < mesh_of(c, i)->polygons; p++, k++) {
                 order[k] = (polygon){mesh_of(c, i)->source_mesh, mesh_of(c, i)->source_polygon[p], at,
-                                     c->face_counts[*face + k]};
+                                     c->face_counts[*face + k], material ? material[*face + k] : -1};
                 at += order[k].corners;
             }
         qsort(order, (size_t)polygons, sizeof *order, compare_polygons);
@@ -87,10 +88,12 @@ static su_status sort_polygons(su_character *c, int64_t first, int64_t last, int
         for (k = 0; k < polygons; k++) {
             size_t bytes = (size_t)order[k].corners * sizeof *indices;
             c->face_counts[*face + k] = order[k].corners;
+            if (looks) looks[k] = order[k].material;
             memcpy(indices + at, c->face_indices + order[k].corner, bytes);
             if (uv) memcpy(uv + at, c->uv_indices + order[k].corner, bytes);
             at += order[k].corners;
         }
+        if (looks) memcpy(material + *face, looks, (size_t)polygons * sizeof *looks);
         memcpy(c->face_indices + *corner, indices, (size_t)corners * sizeof *indices);
         if (uv) memcpy(c->uv_indices + *corner, uv, (size_t)corners * sizeof *uv);
     }

@@ -410,6 +410,7 @@ static void borrow(su_synthetic *m)
     m->anim.file = (su_file){0};
     m->anim.points = NULL, m->anim.root = m->anim.times = m->anim.params = m->anim.bones = NULL, m->anim.s = 0;
     m->anim.node_parent = m->anim.joint_node = m->anim.object_node = NULL, m->anim.node_keys = NULL;
+    m->anim.object_frames = NULL; /* of the clip's frames */
     m->anim.node_rest = m->anim.joint_bind = NULL,
     m->anim.nodes = m->anim.joints = 0; /* nobody leaves for another program with it */
     m->anim.F = (int64_t)round(m->options.seconds * m->options.fps) + 1;

@@ -2,11 +2,13 @@
 
 #include "core/json_text.h"
 #include "geometry/affine.h"
+#include "geometry/mat3.h"
 #include "io/stage/anim.h"
 #include "rig/root_frame.h"
 #include "rig/skinning.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +52,9 @@ static void sample_frame(su_take *take, const su_scene_clip *clip, int64_t frame
     su_scene_local(c->scene, clip, time, world);
     su_node_tree_keys(&take->tree, world, take->node_keys + SU_NODE_KEY * take->tree.nodes * frame);
     su_scene_pose(c->scene, clip, time, world);
+    for (int64_t i = 0; i < c->parts; i++)
+        su_affine_multiply(c->convert, world + 16 * c->part[i].node,
+                           take->object_frames + 16 * (c->objects * frame + c->part[i].object));
     su_affine_multiply(c->convert, world + 16 * c->root_node, now);
     su_affine_multiply(now, c->root_adjust, now);
     su_root_from_bone(now, c->root_rest, take->root + 16 * frame);
@@ -84,12 +89,20 @@ su_status su_take_create(const su_character *c, const su_scene_clip *clip, const
     out->bones = su_arena_alloc(&out->arena, 16 * F * c->B, sizeof(double));
     out->shape_weights = su_arena_alloc(&out->arena, F * c->K, sizeof(double));
     out->node_keys = su_arena_alloc(&out->arena, F * out->tree.nodes, SU_NODE_KEY * sizeof(float));
-    if (!world || !shapes || !out->root || !out->bones || !out->shape_weights || !out->node_keys) {
+    out->object_frames = su_arena_alloc(&out->arena, 16 * F * c->objects, sizeof(double));
+    if (!world || !shapes || !out->root || !out->bones || !out->shape_weights || !out->node_keys ||
+        !out->object_frames) {
         status =
             su_fail(err, SU_AGAIN, "not enough memory for %lld frames of %lld bones", (long long)F, (long long)c->B);
         goto done;
     }
     for (int64_t f = 0; f < F; f++) sample_frame(out, clip, f, world, shapes);
+    bool moves = false; /* away from where object_xform has them */
+    for (int64_t i = 0; i < 16 * F * c->objects && !moves; i++) {
+        double there = c->object_xform[i % (16 * c->objects)];
+        moves = !(fabs(out->object_frames[i] - there) <= 1e-12 * fmax(1.0, fabs(there)));
+    }
+    if (!moves) out->object_frames = NULL;
     for (int64_t i = 0; i < 16 * F * c->B; i++)
         if (!isfinite(out->bones[i])) {
             status = su_fail(err, SU_INPUT, "clip '%s': joint '%s' has no finite place at frame %lld", clip->name,
@@ -137,6 +150,46 @@ void su_take_points(const su_take *take, int64_t frame, int threads, double *roo
         su_skin_points(&c->skin, neutral, matrices, threads, points);
 }
 
+su_status su_take_show(su_take *take, su_sequence *shown, const char *path, su_error *err)
+{
+    const su_character *c = take->character;
+    if (shown->vertices != c->N)
+        return su_fail(err, SU_INPUT, "%s: has %lld vertices, the character %lld", path, (long long)shown->vertices,
+                       (long long)c->N);
+    if (shown->frames != take->range.frames)
+        return su_fail(err, SU_INPUT, "%s: has %lld frames, the clip %lld", path, (long long)shown->frames,
+                       (long long)take->range.frames);
+    if (!(take->shown_vertex = su_arena_alloc(&take->arena, c->nbar, sizeof(int32_t))))
+        return su_fail(err, SU_AGAIN, "not enough memory for %lld vertices", (long long)c->nbar);
+    for (int64_t v = c->N - 1; v >= 0; v--) take->shown_vertex[c->source_vertex[v]] = (int32_t)v; /* the first wins */
+    take->shown = shown;
+    return SU_OK;
+}
+
+/* Of the diagonal: vertices that the file's rig moves as one may not lie farther apart in a cache. */
+static const double TOGETHER = 1e-4;
+
+/* points (nbar,3) of a frame as the cache has it, in the root frame; room (N,3). */
+static su_status shown_points(const su_take *take, int64_t frame, double *room, double *points, su_error *err)
+{
+    const su_character *c = take->character;
+    double inverse[16];
+    su_rigid_inverse(take->root + 16 * frame, inverse);
+    su_affine_multiply(inverse, c->convert, inverse);
+    SU_TRY(su_sequence_read(take->shown, frame, room, err));
+    for (int64_t v = 0; v < c->N; v++) {
+        int64_t first = take->shown_vertex[c->source_vertex[v]];
+        if (su_distance3(room + 3 * v, room + 3 * first) * c->unit <= TOGETHER * c->diagonal) continue;
+        return su_fail(err, SU_INPUT,
+                       "vertices %lld and %lld lie together in the neutral pose and move alike by the rig, but part in "
+                       "frame %lld of the points; weld them or move them apart",
+                       (long long)first, (long long)v, (long long)frame);
+    }
+    for (int64_t v = 0; v < c->nbar; v++)
+        su_affine_point(inverse, room + 3 * (int64_t)take->shown_vertex[v], points + 3 * v);
+    return SU_OK;
+}
+
 /* ---- saving ---- */
 
 typedef struct point_stream {
@@ -151,7 +204,7 @@ static su_status write_points(void *context, su_npz_writer *writer, su_error *er
     const su_character *c = s->take->character;
     su_arena scratch = {0};
     su_status status = SU_OK;
-    double *room = su_arena_alloc(&scratch, 3 * c->nbar, sizeof *room);
+    double *room = su_arena_alloc(&scratch, 3 * (c->N > c->nbar ? c->N : c->nbar), sizeof *room);
     double *points = su_arena_alloc(&scratch, 3 * c->nbar, sizeof *points);
     double *matrices = su_arena_alloc(&scratch, 33 * c->B, sizeof *matrices);
     float *single = su_arena_alloc(&scratch, 3 * c->nbar, sizeof *single);
@@ -160,7 +213,10 @@ static su_status write_points(void *context, su_npz_writer *writer, su_error *er
         goto done;
     }
     for (int64_t f = 0; f < s->take->range.frames; f++) {
-        su_take_points(s->take, f, s->threads, room, matrices, points);
+        if (s->take->shown)
+            SU_GO(shown_points(s->take, f, room, points, err));
+        else
+            su_take_points(s->take, f, s->threads, room, matrices, points);
         for (int64_t i = 0; i < 3 * c->nbar; i++) {
             single[i] = (float)points[i];
             if (isfinite(single[i])) continue;
@@ -204,6 +260,10 @@ static su_status describe(const su_take *take, const su_scene_clip *clip, json_t
     bad |= json_object_set_new(meta, "source_up", json_string(axis[c->up]));
     bad |= json_object_set_new(meta, "param_names", name_list(take->parameters.s, take->parameters.names));
     bad |= json_object_set_new(meta, "object_names", name_list(c->objects, c->object_names));
+    bad |= json_object_set_new(meta, "object_paths", name_list(c->objects, (const char *const *)c->object_paths));
+    if (c->looks.materials)
+        bad |= json_object_set_new(meta, "material_names",
+                                   name_list(c->looks.materials, (const char *const *)c->looks.material_names));
     bad |= json_object_set_new(meta, "bone_names", name_list(c->B, c->bone_names));
     bad |= json_object_set_new(meta, "node_names", name_list(take->tree.nodes, take->tree.names));
     const char **morph_names = su_calloc(c->K, sizeof *morph_names);
@@ -231,7 +291,8 @@ su_status su_take_save(const su_take *take, const char *path, const su_scene_cli
                     .K = c->K,
                     .B = c->B,
                     .nodes = take->tree.nodes,
-                    .joints = take->tree.joints};
+                    .joints = take->tree.joints,
+                    .materials = c->looks.materials};
     point_stream points = {take, threads, progress};
     su_field_stream stream = {"points", write_points, &points};
     SU_TRY(describe(take, clip, meta, err));
@@ -241,6 +302,11 @@ su_status su_take_save(const su_take *take, const char *path, const su_scene_cli
     anim.params = take->parameters.values;
     anim.uv = c->uv, anim.uv_indices = c->uv_indices;
     anim.object_ids = c->object_ids, anim.object_xform = c->object_xform, anim.color = c->color;
+    if (c->looks.material) {
+        anim.face_material = c->looks.material;
+        anim.material_color = c->looks.color, anim.material_surface = c->looks.surface;
+    }
+    anim.object_frames = take->object_frames;
     anim.morphs = c->K ? c->morphs : NULL;
     anim.bones = take->bones, anim.bone_rest = c->bone_rest, anim.bone_parent = c->bone_parent;
     anim.bone_segments = c->bone_segments, anim.rigid = c->rigid;

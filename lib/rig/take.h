@@ -3,6 +3,7 @@
 #define SU_RIG_TAKE_H
 
 #include "core/progress.h"
+#include "io/cache/sequence.h"
 #include "rig/character.h"
 #include "rig/node_tree.h"
 #include "rig/parameters.h"
@@ -33,8 +34,11 @@ typedef struct su_take {
     double *shape_weights; /* (F,K) */
     su_parameters parameters;
     su_node_tree tree;
-    float *node_keys; /* (F,nodes,SU_NODE_KEY) */
-    int dual;         /* skinned by dual quaternions, not linearly */
+    float *node_keys;      /* (F,nodes,SU_NODE_KEY) */
+    double *object_frames; /* (F,objects,16) each object's node at every frame, m; NULL: none moves */
+    int dual;              /* skinned by dual quaternions, not linearly */
+    su_sequence *shown;    /* borrowed; NULL: none (su_take_show) */
+    int32_t *shown_vertex; /* (nbar) source vertex of each skin vertex */
 } su_take;
 
 /* Everything but the points. The character must outlive the take. */
@@ -44,6 +48,12 @@ void su_take_free(su_take *take);
 /* points (nbar,3) of a frame in the root frame; room (nbar,3) and matrices (B,33) are scratch of the
  * caller. */
 void su_take_points(const su_take *take, int64_t frame, int threads, double *room, double *matrices, double *points);
+
+/* From here on su_take_save writes the positions of a cache instead of what skinning gives: what the program that has
+ * the rig shows (correctives, lattices, muscles). Frame k of the cache is frame k of the take, its vertices are the
+ * source's in their order, its space is the file's. It must stay open. SU_INPUT where counts differ; path is for the
+ * message. */
+su_status su_take_show(su_take *take, su_sequence *shown, const char *path, su_error *err);
 
 /* Writes the supple.anim; points go out frame by frame. meta: su_tool_meta and settings; clip, fps, frame_start,
  * source_unit, source_up and the names are added here. */

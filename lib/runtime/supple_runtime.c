@@ -9,6 +9,7 @@
 #include "physics/settings.h"
 #include "physics/shot_driver.h"
 #include "runtime/reduced_step.h"
+#include "runtime/skinning/skinning_live.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -18,6 +19,8 @@
 struct supple_runtime {
     su_model file;
     su_runtime_model model;
+    su_skinning_live *skinning; /* in its place, and in that of stepper and poses, with skinning modes */
+    double *q;                  /* (r) then */
     su_reconstruct *reconstruct;
     su_stepper stepper;
     su_pose poses[3]; /* rotate: the new one, and those of the last two steps */
@@ -27,19 +30,21 @@ struct supple_runtime {
     su_sim_settings settings;
     su_shot_driver driver;
     double frequency; /* Hz, of the lowest mode */
+    double beta;      /* s, of the step at hand */
     bool corrected, started, pending;
     int64_t serial;
     int64_t needed;
     int32_t *needed_list;
     int32_t *patch_at, *rebuild_at, *output_at; /* where their skin vertices stand among the needed ones */
-    int64_t rebuild_count, output_count;
+    int64_t posed_count, rebuild_count, output_count;
     int32_t *output_list;
-    double *points;         /* (needed,3) corrected */
-    double *rebuild_skin;   /* (rebuild_count,3) */
-    double *sculpt_weights; /* (a) */
-    double *sculpts;        /* (a,needed,3) */
-    su_external external;   /* no points: nothing acts from outside */
-    su_loads loads;
+    double *points;               /* (needed,3) corrected */
+    double *rebuild_skin;         /* (rebuild_count,3) */
+    double *posed;                /* (posed_count,3) of skinning modes */
+    double *sculpt_weights;       /* (a) */
+    double *sculpts;              /* (a,needed,3) */
+    su_external external;         /* no points: nothing acts from outside */
+    su_loads loads, *load;        /* of the stepper of bases; those in use, NULL: none */
     int64_t collider_room, known; /* colliders of the last step */
     double *collider_before;      /* (collider_room,3) where they were then */
     int32_t *load_at;             /* (external.points) where they stand among the needed ones */
@@ -61,6 +66,7 @@ void supple_close(supple_runtime *r)
     su_pose_work_free(&r->work);
     su_pose_input_free(&r->input);
     su_stepper_free(&r->stepper);
+    su_skinning_live_free(r->skinning);
     su_loads_free(&r->loads);
     su_external_free(&r->external);
     su_reconstruct_free(r->reconstruct);
@@ -83,12 +89,13 @@ static su_status places(supple_runtime *r, int64_t count, const int32_t *list, c
 /* The union of what the pose part, the rebuilding of displacements and the output read. */
 static su_status gather_points(supple_runtime *r, su_error *err)
 {
-    const int32_t *rebuild;
-    int64_t nbar = r->file.nbar;
+    const int32_t *rebuild, *posed = r->model.patch.skin;
+    int64_t nbar = r->file.nbar, posed_count = r->model.patch.skin_count;
+    if (r->skinning) posed_count = su_skinning_live_needed(r->skinning, &posed);
     r->rebuild_count = su_reconstruct_skin_needed(r->reconstruct, &rebuild);
     int32_t *place = take(r, nbar, sizeof *place, err);
     if (!place) return SU_AGAIN;
-    for (int64_t k = 0; k < r->model.patch.skin_count; k++) place[r->model.patch.skin[k]] = 1;
+    for (int64_t k = 0; k < posed_count; k++) place[posed[k]] = 1;
     for (int64_t k = 0; k < r->rebuild_count; k++) place[rebuild[k]] = 1;
     for (int64_t k = 0; k < r->output_count; k++) place[r->output_list[k]] = 1;
     for (int64_t k = 0; k < r->external.points; k++) place[r->external.vertex[k]] = 1;
@@ -97,13 +104,15 @@ static su_status gather_points(supple_runtime *r, su_error *err)
     int64_t count = 0;
     for (int64_t v = 0; v < nbar; v++)
         if (place[v]) r->needed_list[count] = (int32_t)v, place[v] = (int32_t)count++;
-    SU_TRY(places(r, r->model.patch.skin_count, r->model.patch.skin, place, &r->patch_at, err));
+    SU_TRY(places(r, posed_count, posed, place, &r->patch_at, err));
+    r->posed_count = posed_count;
     SU_TRY(places(r, r->rebuild_count, rebuild, place, &r->rebuild_at, err));
     SU_TRY(places(r, r->output_count, r->output_list, place, &r->output_at, err));
     SU_TRY(places(r, r->external.points, r->external.vertex, place, &r->load_at, err));
     r->points = take(r, 3 * r->needed, sizeof(double), err);
     r->rebuild_skin = take(r, 3 * r->rebuild_count, sizeof(double), err);
-    if (!r->points || !r->rebuild_skin) return SU_AGAIN;
+    r->posed = take(r, 3 * posed_count, sizeof(double), err);
+    if (!r->points || !r->rebuild_skin || !r->posed) return SU_AGAIN;
     if (r->corrected || !r->file.psd_shapes) return SU_OK;
     r->sculpt_weights = take(r, r->file.a, sizeof(double), err);
     r->sculpts = take(r, 3 * r->file.a * r->needed, sizeof(double), err);
@@ -134,7 +143,9 @@ static su_status open_contacts(supple_runtime *r, su_interpolation interpolation
                                su_error *err)
 {
     const su_model *file = &r->file;
-    if (options->contact_count <= 0) return su_runtime_model_create(file, interpolation, &r->model, err);
+    bool skinned = su_is_skinning_model(file); /* which finds the vertices itself */
+    if (options->contact_count <= 0)
+        return skinned ? SU_OK : su_runtime_model_create(file, interpolation, &r->model, err);
     r->collider_room = options->collider_count > 0 ? options->collider_count : 0;
     SU_TRY(su_external_create(options->contact_count, options->contacts, file->nbar, file->neutral, file->vertices,
                               file->b, file->surface, r->collider_room, &r->external, err));
@@ -145,7 +156,7 @@ static su_status open_contacts(supple_runtime *r, su_interpolation interpolation
     if (!carrier || !r->collider_before) return SU_AGAIN;
     for (int64_t i = 0; i < carriers; i++)
         carrier[i] = file->tets[4 * (int64_t)file->embed_tet[r->external.vertex[i / 4]] + i % 4];
-    return su_runtime_model_create_with(file, interpolation, carriers, carrier, &r->model, err);
+    return skinned ? SU_OK : su_runtime_model_create_with(file, interpolation, carriers, carrier, &r->model, err);
 }
 
 /* The pose to step to: once more the same where none was set. */
@@ -154,6 +165,10 @@ static const su_pose *to_pose(const supple_runtime *r) { return r->pending ? r->
 static su_status take_step(void *self, double h, double extra, int *solves, su_error *err)
 {
     supple_runtime *r = self;
+    if (r->skinning)
+        return su_skinning_live_step(r->skinning, h, r->beta, extra, solves)
+                   ? SU_OK
+                   : su_fail(err, SU_NUMERICS, "the step is not finite");
     const su_pose *to = to_pose(r);
     su_gravity gravity = su_sim_gravity(&r->settings, to->Q);
     su_step_end end = su_stepper_advance(&r->stepper, to, h, &gravity, extra);
@@ -164,10 +179,43 @@ static su_status take_step(void *self, double h, double extra, int *solves, su_e
 static void follow(void *self, double h)
 {
     supple_runtime *r = self;
+    if (r->skinning) {
+        su_skinning_live_follow(r->skinning, h);
+        return;
+    }
     su_stepper_follow(&r->stepper, to_pose(r), h);
 }
 
 static const su_shot_stepper live = {.step = take_step, .follow = follow};
+
+/* The stepper of bases, and its poses. */
+static su_status open_stepper(supple_runtime *r, const supple_options *options, su_error *err)
+{
+    su_step_settings step = {.alpha = r->settings.alpha,
+                             .beta = r->settings.beta,
+                             .stiffness = r->settings.stiffness,
+                             .newton = options->newton > 0 ? options->newton : 2,
+                             .tolerance = 1e-8};
+    SU_TRY(su_stepper_create(&r->model, &step, &r->stepper, err));
+    if (r->external.points > 0) {
+        SU_TRY(su_loads_create(&r->external, r->file.embed_tet, r->file.embed_bary, r->file.tets, &r->loads, err));
+        SU_TRY(su_stepper_set_loads(&r->stepper, &r->model, &r->loads, err));
+        r->load = &r->loads;
+    }
+    for (int k = 0; k < 3; k++) SU_TRY(su_pose_create(&r->model, r->poses + k, err));
+    r->pose = r->poses, r->last = r->poses + 1, r->older = r->poses + 2;
+    SU_TRY(su_pose_work_create(&r->model, &r->work, err));
+    return su_pose_input_create(&r->model, true, &r->input, err);
+}
+
+/* The same of skinning modes. */
+static su_status open_skinning(supple_runtime *r, const supple_options *options, su_error *err)
+{
+    int iterations = options->newton > 0 ? options->newton : SU_SKINNING_ITERATIONS;
+    SU_TRY(su_skinning_live_create(&r->file, &r->settings, iterations, &r->external, &r->skinning, err));
+    r->load = su_skinning_live_loads(r->skinning);
+    return (r->q = take(r, r->file.r, sizeof *r->q, err)) ? SU_OK : SU_AGAIN;
+}
 
 static su_status open_model(supple_runtime *r, const char *path, const supple_options *options, su_error *err)
 {
@@ -185,21 +233,8 @@ static su_status open_model(supple_runtime *r, const char *path, const supple_op
     const char *way = json_string_value(json_object_get(r->file.file.meta, "interpolation"));
     su_interpolation interpolation = way && strcmp(way, "linear") == 0 ? SU_LINEAR : SU_COROTATED;
     SU_TRY(open_contacts(r, interpolation, options, err));
-    su_step_settings step = {.alpha = r->settings.alpha,
-                             .beta = r->settings.beta,
-                             .stiffness = r->settings.stiffness,
-                             .newton = options->newton > 0 ? options->newton : 2,
-                             .tolerance = 1e-8};
-    SU_TRY(su_stepper_create(&r->model, &step, &r->stepper, err));
     r->driver = su_shot_driver_of(&live, r, &r->settings);
-    if (r->external.points > 0) {
-        SU_TRY(su_loads_create(&r->external, r->file.embed_tet, r->file.embed_bary, r->file.tets, &r->loads, err));
-        SU_TRY(su_stepper_set_loads(&r->stepper, &r->model, &r->loads, err));
-    }
-    for (int k = 0; k < 3; k++) SU_TRY(su_pose_create(&r->model, r->poses + k, err));
-    r->pose = r->poses, r->last = r->poses + 1, r->older = r->poses + 2;
-    SU_TRY(su_pose_work_create(&r->model, &r->work, err));
-    SU_TRY(su_pose_input_create(&r->model, true, &r->input, err));
+    SU_TRY(su_is_skinning_model(&r->file) ? open_skinning(r, options, err) : open_stepper(r, options, err));
     SU_TRY(choose_output(r, options, err));
     SU_TRY(su_reconstruct_create(&r->file, interpolation, r->output_count, r->output_list, 1, &r->reconstruct, err));
     return gather_points(r, err);
@@ -300,7 +335,7 @@ void supple_set_force(supple_runtime *r, int64_t index, const double force[3])
 static void advance_colliders(supple_runtime *r, double seconds)
 {
     r->time += seconds;
-    r->loads.t = r->time;
+    if (r->load) r->load->t = r->time;
     for (int64_t k = 0; k < r->external.colliders; k++) {
         su_collider *c = r->external.collider + k;
         c->key_time[0] = r->time - seconds, c->key_time[1] = r->time;
@@ -315,25 +350,21 @@ static void advance_colliders(supple_runtime *r, double seconds)
 
 /* ---- stepping ---- */
 
-void supple_set_pose(supple_runtime *r, const double *parameters, const double *points, const double root[16])
+static void split_root(const double root[16], double Q[9], double c[3])
 {
-    memcpy(r->points, points, (size_t)(3 * r->needed) * sizeof(double));
-    if (r->sculpts) {
-        su_rig_sculpt_weights(&r->model.rig, parameters, r->sculpt_weights);
-        for (int64_t i = 0; i < r->file.a; i++)
-            for (int64_t k = 0; k < 3 * r->needed; k++)
-                r->points[k] += r->sculpt_weights[i] * r->sculpts[3 * i * r->needed + k];
+    for (int i = 0; i < 3; i++) {
+        for (int j = 0; j < 3; j++) Q[3 * i + j] = root[4 * i + j];
+        c[i] = root[4 * i + 3];
     }
+}
+
+static void pose_basis(supple_runtime *r, const double *parameters, const double root[16])
+{
     su_pose_input *input = &r->input;
     memcpy(input->p, parameters, (size_t)r->file.s * sizeof(double));
-    for (int64_t k = 0; k < r->model.patch.skin_count; k++)
+    for (int64_t k = 0; k < r->posed_count; k++)
         memcpy(input->skin + 3 * k, r->points + 3 * r->patch_at[k], 3 * sizeof(double));
-    for (int64_t k = 0; k < r->external.points; k++)
-        memcpy(r->loads.skin + 3 * k, r->points + 3 * r->load_at[k], 3 * sizeof(double));
-    for (int i = 0; i < 3; i++) {
-        for (int j = 0; j < 3; j++) input->Q[3 * i + j] = root[4 * i + j];
-        input->c[i] = root[4 * i + 3];
-    }
+    split_root(root, input->Q, input->c);
     /* A pose that was set but never stepped to is simply replaced. */
     const su_blend *before[1][2] = {
         {r->last->blend.serial ? &r->last->blend : NULL, r->older->blend.serial ? &r->older->blend : NULL}};
@@ -347,6 +378,32 @@ void supple_set_pose(supple_runtime *r, const double *parameters, const double *
         su_gravity gravity = su_sim_gravity(&r->settings, r->pose->Q);
         su_stepper_settle(&r->stepper, r->pose, &gravity, SU_SETTLE_SOLVES);
     }
+}
+
+static void pose_skinning(supple_runtime *r, const double *parameters, const double root[16])
+{
+    double Q[9], c[3];
+    split_root(root, Q, c);
+    for (int64_t k = 0; k < r->posed_count; k++)
+        memcpy(r->posed + 3 * k, r->points + 3 * r->patch_at[k], 3 * sizeof(double));
+    su_skinning_live_pose(r->skinning, parameters, r->posed, Q, c, !r->started);
+}
+
+void supple_set_pose(supple_runtime *r, const double *parameters, const double *points, const double root[16])
+{
+    memcpy(r->points, points, (size_t)(3 * r->needed) * sizeof(double));
+    if (r->sculpts) {
+        su_rig_sculpt_weights(&r->model.rig, parameters, r->sculpt_weights);
+        for (int64_t i = 0; i < r->file.a; i++)
+            for (int64_t k = 0; k < 3 * r->needed; k++)
+                r->points[k] += r->sculpt_weights[i] * r->sculpts[3 * i * r->needed + k];
+    }
+    for (int64_t k = 0; k < r->external.points; k++)
+        memcpy(r->load->skin + 3 * k, r->points + 3 * r->load_at[k], 3 * sizeof(double));
+    if (r->skinning)
+        pose_skinning(r, parameters, root);
+    else
+        pose_basis(r, parameters, root);
     r->started = true;
 }
 
@@ -356,10 +413,10 @@ int supple_step(supple_runtime *r, double seconds)
 {
     if (!r->started || !(seconds > 0)) return SU_STATUS_FAILED;
     advance_colliders(r, seconds);
-    r->stepper.settings.beta = su_sim_beta(&r->settings, r->frequency, seconds);
+    r->stepper.settings.beta = r->beta = su_sim_beta(&r->settings, r->frequency, seconds);
     r->driver.status = SU_STATUS_OK;
     su_shot_step(&r->driver, seconds, NULL); /* a reduced step has no errors of its own */
-    if (r->pending) {
+    if (r->pending) {                        /* of bases */
         su_pose *oldest = r->older;
         r->older = r->last, r->last = r->pose, r->pose = oldest;
         r->pending = false;
@@ -369,11 +426,17 @@ int supple_step(supple_runtime *r, double seconds)
 
 void supple_positions(supple_runtime *r, double *positions)
 {
-    const su_blend *blend = r->pending ? &r->pose->blend : &r->last->blend;
-    for (int64_t k = 0; k < r->rebuild_count; k++)
-        memcpy(r->rebuild_skin + 3 * k, r->points + 3 * r->rebuild_at[k], 3 * sizeof(double));
-    su_reconstruct_frames(r->reconstruct, 1, r->rebuild_skin, blend->w, blend->b, r->stepper.now->q, NULL, positions,
-                          NULL);
+    if (r->skinning) {
+        const double none = 0; /* weights of example poses are not read */
+        su_skinning_live_coordinates(r->skinning, r->q);
+        su_reconstruct_frames(r->reconstruct, 1, NULL, &none, &none, r->q, NULL, positions, NULL);
+    } else {
+        const su_blend *blend = r->pending ? &r->pose->blend : &r->last->blend;
+        for (int64_t k = 0; k < r->rebuild_count; k++)
+            memcpy(r->rebuild_skin + 3 * k, r->points + 3 * r->rebuild_at[k], 3 * sizeof(double));
+        su_reconstruct_frames(r->reconstruct, 1, r->rebuild_skin, blend->w, blend->b, r->stepper.now->q, NULL,
+                              positions, NULL);
+    }
     for (int64_t k = 0; k < r->output_count; k++)
         for (int c = 0; c < 3; c++) positions[3 * k + c] += r->points[3 * (int64_t)r->output_at[k] + c];
 }

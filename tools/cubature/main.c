@@ -3,10 +3,13 @@
 #include "core/memory.h"
 #include "core/threads.h"
 #include "core/tool.h"
+#include "io/stage/skinning.h"
+#include "reduce/cubature/clusters.h"
 #include "reduce/cubature/model_build.h"
 #include "reduce/cubature/model_training.h"
 #include "reduce/cubature/training_states.h"
 #include "reduce/modes/parts.h"
+#include "reduce/modes/skinning_frequency.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -20,16 +23,21 @@ typedef struct settings {
     int tets, vertices, samples, states, seed, frames, memory, check;
     double error, amplitude;
     su_list shots;
-    bool flesh;
+    bool flesh, as_fitted;
+    int clusters, rest; /* of skinning modes; rest: an index of REST_NAMES */
 } settings;
 
+#define REST_NAMES "turned|neutral"
+static const char *const rest_names[] = {"turned", "neutral"};
+
 typedef struct job {
-    const char *tet_path, *poses_path, *basis_path, **fit_paths;
+    const char *tet_path, *poses_path, *basis_path, *skinning_path, **fit_paths;
     int fit_count;
     su_tet tet;
     su_poses poses;
     su_fit *fits, fit;
     su_basis basis;
+    su_skinning skinning;
     su_pose_space space;
     su_training_plan plan;
     su_model_training training;
@@ -40,6 +48,7 @@ static void job_free(job *j)
     su_model_training_free(&j->training);
     su_pose_space_free(&j->space);
     su_basis_free(&j->basis);
+    su_skinning_free(&j->skinning);
     su_fit_free(&j->fit);
     for (int p = 0; j->fits && p < j->fit_count; p++) su_fit_free(&j->fits[p]);
     free(j->fits), free(j->fit_paths);
@@ -61,21 +70,26 @@ static su_status sort_inputs(su_tool *tool, bool flesh, job *j)
         if (strcmp(kind, "supple.tet") == 0) single = &j->tet_path;
         if (strcmp(kind, "supple.poses") == 0) single = &j->poses_path;
         if (strcmp(kind, "supple.basis") == 0) single = &j->basis_path;
+        if (strcmp(kind, "supple.skinning") == 0) single = &j->skinning_path;
         if (strcmp(kind, "supple.fit") == 0)
             j->fit_paths[j->fit_count++] = path;
         else if (!single)
-            return su_fail(err, SU_INPUT, "%s: is not a tet, poses, fit or basis file (kind '%s')", path, kind);
+            return su_fail(err, SU_INPUT, "%s: is not a tet, poses, fit, basis or skinning file (kind '%s')", path,
+                           kind);
         else if (*single)
             return su_fail(err, SU_USAGE, "%s: a second %s file; give one", path, kind + strlen("supple."));
         else
             *single = path;
     }
-    const char *missing = !j->tet_path               ? "tet"
-                          : !j->poses_path           ? "poses"
-                          : !j->fit_count            ? "fit"
-                          : !j->basis_path && !flesh ? "basis"
-                                                     : NULL;
-    if (flesh && j->basis_path) return su_fail(err, SU_USAGE, "--flesh takes no basis file");
+    bool modes = j->basis_path || j->skinning_path;
+    const char *missing = !j->tet_path       ? "tet"
+                          : !j->poses_path   ? "poses"
+                          : !j->fit_count    ? "fit"
+                          : !modes && !flesh ? "basis"
+                                             : NULL;
+    if (flesh && modes) return su_fail(err, SU_USAGE, "--flesh takes no basis and no skinning file");
+    if (j->basis_path && j->skinning_path)
+        return su_fail(err, SU_USAGE, "a model is of a basis or of skinning modes; give one of the files");
     return missing
                ? su_fail(err, SU_USAGE, "needs a tet, a poses, a fit and a basis file; no %s file is given", missing)
                : SU_OK;
@@ -87,7 +101,8 @@ static su_status load_inputs(su_tool *tool, bool flesh, job *j)
     SU_TRY(sort_inputs(tool, flesh, j));
     SU_TRY(su_tet_load(j->tet_path, &j->tet, err));
     SU_TRY(su_poses_load(j->poses_path, &j->poses, err));
-    if (!flesh) SU_TRY(su_basis_load(j->basis_path, &j->basis, err));
+    if (j->basis_path) SU_TRY(su_basis_load(j->basis_path, &j->basis, err));
+    if (j->skinning_path) SU_TRY(su_skinning_load(j->skinning_path, &j->skinning, err));
     SU_TRY(SU_ALLOC(&j->fits, j->fit_count, "fit files", err));
     for (int p = 0; p < j->fit_count; p++) SU_TRY(su_fit_load(j->fit_paths[p], &j->fits[p], err));
     SU_TRY(su_fit_merge(j->fit_count, j->fits, j->fit_paths, &j->fit, err));
@@ -287,6 +302,88 @@ static su_status save_flesh(su_tool *tool, const job *j)
     return status;
 }
 
+/* The factor on Young's modulus with which skinning modes swing as slowly as the fit says of the flesh: what the rig's
+ * own motions leave is stiffer than all of it. */
+static su_status find_stiffness(su_tool *tool, const job *j, double *factor)
+{
+    const su_fit *fit = &j->fit;
+    const su_tet *tet = &j->tet;
+    double wanted = 2 * M_PI * su_meta_number(fit->file.meta, "frequency", 0), value = 0;
+    su_elastic elastic = {0};
+    bool held = json_is_true(json_object_get(j->skinning.file.meta, "held"));
+    *factor = 1;
+    if (!(wanted > 0)) return SU_OK;
+    su_status status =
+        su_elastic_create(&elastic, tet->n, tet->vertices, tet->t, tet->tets, held ? tet->fixed_count : 0, tet->fixed,
+                          SU_COROTATIONAL, fit->young, fit->poisson, fit->density, &tool->err);
+    if (status == SU_OK)
+        status = su_skinning_frequency(&elastic, tet->vertices, j->skinning.k, j->skinning.weights, tool->threads,
+                                       &value, &tool->err);
+    su_elastic_free(&elastic);
+    if (status != SU_OK || !(value > 0)) return status;
+    *factor = wanted * wanted / value;
+    su_stats_number(tool, "frequency_as_fitted", sqrt(value) / (2 * M_PI));
+    su_stats_number(tool, "stiffness", *factor);
+    su_note(tool, "the modes' lowest frequency is %.2f Hz with the fit's moduli; these times %.3g make it %.2f Hz",
+            sqrt(value) / (2 * M_PI), *factor, wanted / (2 * M_PI));
+    return SU_OK;
+}
+
+/* The model of skinning modes: clusters, and everything that needs no training. */
+static su_status save_skinning(su_tool *tool, const settings *set, const job *j)
+{
+    const char *paths[] = {j->tet_path, j->poses_path, j->fit_paths[0], j->skinning_path};
+    su_error *err = &tool->err;
+    su_model model = {0};
+    su_cluster_report report;
+    int32_t *cluster = NULL;
+    int64_t count;
+    double started = su_seconds(), stiffness = 1;
+    su_status status;
+    if (j->skinning.n != j->tet.n)
+        return su_fail(err, SU_INPUT, "%s: has %lld flesh vertices, %s has %lld; they must belong together",
+                       j->skinning_path, (long long)j->skinning.n, j->tet_path, (long long)j->tet.n);
+    const su_cluster_problem problem = {.n = j->tet.n,
+                                        .t = j->tet.t,
+                                        .k = j->skinning.k,
+                                        .vertices = j->tet.vertices,
+                                        .tets = j->tet.tets,
+                                        .weights = j->skinning.weights,
+                                        .eigenvalues = j->skinning.eigenvalues,
+                                        .wanted = set->clusters,
+                                        .seed = (uint64_t)set->seed,
+                                        .threads = tool->threads};
+    SU_GO(SU_ALLOC(&cluster, j->tet.t, "clusters", err));
+    SU_GO(su_clusters_create(&problem, cluster, &count, &report, err));
+    su_stats_stage(tool, "clusters", su_seconds() - started);
+    su_stats_integer(tool, "clusters", count);
+    su_stats_integer(tool, "means", report.means);
+    su_stats_integer(tool, "iterations", report.iterations);
+    su_stats_number(tool, "spread", report.spread);
+    su_note(
+        tool, "%lld modes, %lld tets in %lld clusters of %lld means; what the modes do varies by %.1f %% within them",
+        (long long)j->skinning.k, (long long)j->tet.t, (long long)count, (long long)report.means, 100 * report.spread);
+    if (!set->as_fitted) SU_GO(find_stiffness(tool, j, &stiffness));
+    if (tool->dry_run) goto done;
+    json_t *meta = su_tool_meta(tool, su_model_schema.kind, su_model_schema.version, paths, 4);
+    if (!meta) {
+        status = err->status ? err->status : su_fail(err, SU_AGAIN, "not enough memory");
+        goto done;
+    }
+    SU_GO(su_model_of_skinning(&j->tet, &j->poses, &j->fit, &j->skinning, cluster, stiffness, meta, &model, err));
+    json_object_set_new(meta, "stiffness", json_real(stiffness));
+    json_object_set_new(meta, "subspace", json_string("skinning"));
+    json_object_set_new(meta, "force", json_string("clusters"));
+    json_object_set_new(meta, "rest", json_string(rest_names[set->rest]));
+    json_object_set_new(meta, "clusters", json_integer(count));
+    SU_GO(su_model_save(tool->output, &model, err));
+    su_progress_finish(&tool->progress);
+done:
+    su_model_free(&model);
+    free(cluster);
+    return status;
+}
+
 static su_status run(su_tool *tool, const settings *set)
 {
     su_status status;
@@ -297,6 +394,10 @@ static su_status run(su_tool *tool, const settings *set)
     SU_GO(load_inputs(tool, set->flesh, &j));
     if (set->flesh) {
         status = tool->dry_run ? SU_OK : save_flesh(tool, &j);
+        goto done;
+    }
+    if (j.skinning_path) {
+        status = save_skinning(tool, set, &j);
         goto done;
     }
     if (set->check > 0 && su_basis_is_one(&j.basis)) {
@@ -328,7 +429,7 @@ done:
 
 int main(int argc, char **argv)
 {
-    settings set = {.seed = 1, .memory = 1024};
+    settings set = {.seed = 1, .memory = 1024, .clusters = 100};
     const su_option options[] = {
         {.name = "error",
          .kind = SU_OPT_NUMBER,
@@ -406,6 +507,30 @@ int main(int argc, char **argv)
          .kind = SU_OPT_FLAG,
          .target = &set.flesh,
          .help = "no BASIS: a model without modes, which full simulations (supple fullsim) are exported with."},
+        {.name = "clusters",
+         .kind = SU_OPT_INT,
+         .target = &set.clusters,
+         .argument = "N",
+         .low = 1,
+         .high = 100000,
+         .help = "with SKINNING: means that the tets are sorted by; those in several pieces become one cluster each "
+                 "(default: 100)."},
+        {.name = "as-fitted",
+         .kind = SU_OPT_FLAG,
+         .target = &set.as_fitted,
+         .help =
+             "with SKINNING: Young's moduli as they are in FIT. Without, all are multiplied so that the lowest mode "
+             "of the model swings as the fit says (supple fit --frequency): what the rig leaves "
+             "to the flesh is stiffer than the whole."},
+        {.name = "rest",
+         .kind = SU_OPT_CHOICE,
+         .target = &set.rest,
+         .argument = "REST",
+         .choices = REST_NAMES,
+         .help =
+             "with SKINNING, what flesh wants to go back to: turned, the pose as the rig has it, so that still poses "
+             "are left alone; neutral, its neutral shape, so that it feels how the rig strains it and keeps its "
+             "volume (default: turned)."},
         {.name = "check",
          .kind = SU_OPT_INT,
          .target = &set.check,
@@ -419,7 +544,9 @@ int main(int argc, char **argv)
     const su_program program = {
         .name = "supple-cubature",
         .summary = "train the few tets and vertices that stand for all, and write the model",
-        .usage = "TET POSES FIT... BASIS [--shots ANIM...] -o MODEL, or --flesh TET POSES FIT -o MODEL",
+        .usage = "TET POSES FIT... BASIS [--shots ANIM...] -o MODEL, TET POSES FIT SKINNING [--clusters N] -o MODEL, "
+                 "or --flesh TET POSES FIT -o "
+                 "MODEL",
         .description = "Chooses one set of tets whose weighted forces stand for those of all, and vertices that "
                        "reproduce inertial forces. "
                        "With one basis for all poses the tets are trained on the states that it was made from (--shots "

@@ -18,10 +18,19 @@ enum { WHAT_POINTS, WHAT_DISPLACEMENT };
 
 typedef struct settings {
     int format, space, up, what, morphs, joints, texture, samples;
-    const char *frames, *amplitude, *bind, *shutter;
+    const char *frames, *amplitude, *bind, *shutter, *under, *asset;
     double unit, offset, morph_error;
-    bool velocities, normals, rig, no_skin;
+    su_list objects;
+    bool velocities, normals, rig, no_skin, flat, over, subdivision;
 } settings;
+
+/* What is written of the source's mesh where only some objects are. */
+typedef struct chosen {
+    int32_t *kept;                                         /* (layout.vertices) source vertex of each */
+    int32_t *counts, *indices, *uv_indices, *ids, *joined; /* of the layout */
+    float *color, *frame[3];                               /* points, velocities, normals of a sample */
+    su_looks looks;
+} chosen;
 
 typedef struct job {
     settings set;
@@ -36,6 +45,10 @@ typedef struct job {
     double fps, number;        /* of the shot: frames a second, number of its first frame */
     int64_t first, last, step; /* frames of the shot that are written */
     const char **names;        /* (objects) */
+    char **paths;              /* (objects) of the meshes in the source; NULL: none */
+    double *object_frames;     /* (frames,objects,4,4) of the frames that are written; NULL: none moves */
+    chosen chosen;             /* --object: some objects of many; kept NULL: all */
+    su_looks looks;            /* of the animation, whose arrays and names are borrowed */
     su_cache_layout layout;
     su_cache_skin skin;      /* glb: of the source */
     const char **node_names; /* (skin.nodes) */
@@ -57,6 +70,10 @@ typedef struct job {
     su_cache_report report;
     double rebuild_seconds, write_seconds;
 } job;
+
+/* Vertices of the mesh that is rebuilt: the source's, or one that is carried. Fewer are written where objects are
+ * chosen. */
+static inline int64_t export_whole(const job *j) { return j->set.bind ? j->carried.vertices : j->anim.N; }
 
 /* The layout of the cache and all that it stands on: frames, samples, names, units, a carried mesh. */
 su_status export_describe(su_tool *tool, job *j);

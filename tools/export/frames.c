@@ -46,10 +46,19 @@ static su_status write_sample(su_tool *tool, job *j, su_cache_writer *writer, in
     if (offset != 0.0) points = j->between;
     if (offset != 0.0 || j->set.velocities)
         su_frame_window_sample(j->window, frame, offset, offset != 0.0 ? j->between : NULL, j->velocities);
-    for (int64_t i = 0; i < 3 * j->layout.vertices && j->set.velocities; i++) j->velocities[i] *= (float)j->fps;
+    int64_t vertices = export_whole(j);
+    for (int64_t i = 0; i < 3 * vertices && j->set.velocities; i++) j->velocities[i] *= (float)j->fps;
     if (j->set.normals)
-        su_polygons_normals(j->layout.vertices, j->set.bind ? NULL : j->anim.source_vertex, j->layout.faces,
-                            j->layout.face_counts, j->layout.face_indices, points, j->scratch, j->normals);
+        su_polygons_normals(
+            vertices, j->set.bind ? NULL : j->anim.source_vertex, j->set.bind ? j->layout.faces : j->anim.P,
+            j->set.bind ? j->layout.face_counts : j->anim.face_counts,
+            j->set.bind ? j->layout.face_indices : j->anim.face_indices, points, j->scratch, j->normals);
+    const float *const all[3] = {points, j->velocities, j->normals};
+    for (int i = 0; i < 3 && j->chosen.kept; i++)
+        for (int64_t v = 0; v < j->layout.vertices && all[i]; v++)
+            memcpy(j->chosen.frame[i] + 3 * v, all[i] + 3 * (int64_t)j->chosen.kept[v], 3 * sizeof *points);
+    if (j->chosen.kept)
+        return su_cache_frame(writer, j->chosen.frame[0], j->chosen.frame[1], j->chosen.frame[2], &tool->err);
     return su_cache_frame(writer, points, j->velocities, j->normals, &tool->err);
 }
 

@@ -10,6 +10,7 @@
 
 static void job_free(job *j)
 {
+    for (int64_t o = 0; j->paths && o < (j->anim.objects ? j->anim.objects : 1); o++) free(j->paths[o]);
     su_expand_free(&j->expand);
     su_bind_free(&j->bind);
     su_obj_free(&j->carried);
@@ -23,6 +24,11 @@ static void job_free(job *j)
     free(j->offsets), free(j->cut), free(j->between), free(j->normals), free(j->velocities), free(j->scratch);
     free(j->names), free(j->points), free(j->displacement), free(j->root), free(j->amplitude);
     free(j->node_names), free(j->node_keys), free(j->copies);
+    free(j->chosen.kept), free(j->chosen.counts), free(j->chosen.indices), free(j->chosen.uv_indices),
+        free(j->chosen.ids);
+    free(j->chosen.joined), free(j->chosen.color), su_looks_free(&j->chosen.looks);
+    for (int i = 0; i < 3; i++) free(j->chosen.frame[i]);
+    free(j->paths), free(j->object_frames), free(j->looks.material_names), free(j->looks.set_names);
 }
 
 /* ---- loading ---- */
@@ -118,11 +124,11 @@ static su_status allocate(su_tool *tool, job *j, int64_t block)
     SU_TRY(SU_ALLOC(&j->copies, j->anim.nbar, "amplitudes", err));
     for (int64_t v = 0; v < j->anim.N; v++) j->copies[j->anim.source_vertex[v]]++;
     int reach = j->set.samples ? SU_REACH_SPLINE : j->set.velocities ? SU_REACH_DIFFERENCES : 0;
-    SU_TRY(su_frame_window_create(3 * j->layout.vertices, reach, &j->window, err));
-    if (j->set.samples) SU_TRY(SU_ALLOC(&j->between, 3 * j->layout.vertices, "samples", err));
-    if (j->set.velocities) SU_TRY(SU_ALLOC(&j->velocities, 3 * j->layout.vertices, "velocities", err));
+    SU_TRY(su_frame_window_create(3 * export_whole(j), reach, &j->window, err));
+    if (j->set.samples) SU_TRY(SU_ALLOC(&j->between, 3 * export_whole(j), "samples", err));
+    if (j->set.velocities) SU_TRY(SU_ALLOC(&j->velocities, 3 * export_whole(j), "velocities", err));
     if (j->set.normals) {
-        SU_TRY(SU_ALLOC(&j->normals, 3 * j->layout.vertices, "normals", err));
+        SU_TRY(SU_ALLOC(&j->normals, 3 * export_whole(j), "normals", err));
         SU_TRY(SU_ALLOC(&j->scratch, 3 * (j->set.bind ? j->layout.vertices : j->anim.nbar), "normals", err));
     }
     return SU_OK;
@@ -230,7 +236,8 @@ int main(int argc, char **argv)
          .target = &set->format,
          .argument = "FORMAT",
          .choices = SU_CACHE_FORMATS,
-         .help = "By the name's extension (auto, default), or this: abc Alembic, usda, pc2, mdd, obj (numbered files: "
+         .help = "By the name's extension (auto, default), or this: abc Alembic, usda, usdc, pc2, mdd, obj (numbered "
+                 "files: "
                  "run.%04d.obj), npy (frames, vertices, 3), glb (glTF with morph targets; always metres, y up), vat "
                  "(.json: "
                  "vertex-animation textures for games, their description and their mesh)."},
@@ -238,10 +245,40 @@ int main(int argc, char **argv)
          .kind = SU_OPT_CHOICE,
          .target = &set->space,
          .argument = "SPACE",
-         .choices = "world|root|local",
+         .choices = "world|root|object|local",
+         .help = "world (default); root: without the motion of the root frame; object: of each object, so that the "
+                 "points fit the object in its own scene, whatever stands above it; its transform is kept where the "
+                 "format has one (abc, usda, usdc). local is an older word for it."},
+        {.name = "object",
+         .kind = SU_OPT_LIST,
+         .target = &set->objects,
+         .argument = "NAME",
+         .help = "Only this object; may be repeated. A point cache of one object fits it by --space object (not glb, "
+                 "vat)."},
+        {.name = "flat",
+         .kind = SU_OPT_FLAG,
+         .target = &set->flat,
+         .help = "abc, usda, usdc: /NAME/NAMEShape instead of the groups in which the source has its objects."},
+        {.name = "under",
+         .kind = SU_OPT_TEXT,
+         .target = &set->under,
+         .argument = "PATH",
+         .help = "abc, usda, usdc: groups above all objects, /shot/creature."},
+        {.name = "over",
+         .kind = SU_OPT_FLAG,
+         .target = &set->over,
          .help =
-             "world (default); root: without the motion of the root frame; local: of each object, whose transform is "
-             "kept where the format has one (abc, usda)."},
+             "usda: a layer over the source's own prims: points, extent and velocities alone, in object space unless "
+             "--space root is given."},
+        {.name = "asset",
+         .kind = SU_OPT_TEXT,
+         .target = &set->asset,
+         .argument = "LAYER",
+         .help = "usda, usdc: the layer that this one stands over, as its text is to name it; it becomes a sublayer."},
+        {.name = "subdivision",
+         .kind = SU_OPT_FLAG,
+         .target = &set->subdivision,
+         .help = "abc, usda, usdc: the polygons are the cage of a subdivision surface (Catmull-Clark)."},
         {.name = "frames",
          .kind = SU_OPT_TEXT,
          .target = &set->frames,
@@ -257,14 +294,15 @@ int main(int argc, char **argv)
         {.name = "velocities",
          .kind = SU_OPT_FLAG,
          .target = &set->velocities,
-         .help = "Also write velocities, units a second, for motion blur (abc, usda)."},
+         .help = "Also write velocities, units a second, for motion blur (abc, usda, usdc)."},
         {.name = "samples",
          .kind = SU_OPT_INT,
          .target = &set->samples,
          .argument = "N",
          .low = 1,
          .high = 64,
-         .help = "Samples around every frame, for motion blur that bends (abc, usda; default 1: the frame itself), on "
+         .help = "Samples around every frame, for motion blur that bends (abc, usda, usdc; default 1: the frame "
+                 "itself), on "
                  "the cubic "
                  "spline through the frames."},
         {.name = "shutter",
@@ -275,7 +313,7 @@ int main(int argc, char **argv)
         {.name = "normals",
          .kind = SU_OPT_FLAG,
          .target = &set->normals,
-         .help = "Also write point normals (abc, usda; glb and vat have them always)."},
+         .help = "Also write point normals (abc, usda, usdc; glb and vat have them always)."},
         {.name = "what",
          .kind = SU_OPT_CHOICE,
          .target = &set->what,
@@ -350,8 +388,8 @@ int main(int argc, char **argv)
         .name = "supple-export",
         .summary = "write a simulated shot as a vertex cache",
         .usage = "MODEL ANIM SIM -o CACHE",
-        .description = "Puts the simulated flesh on the artist's own mesh: its polygons, vertex order, UVs, object "
-                       "names, units and up axis, and the shot's own frame numbers.",
+        .description = "Puts the simulated flesh on the artist's own mesh: its polygons, vertex order, UVs, materials, "
+                       "colours, object names and groups, units and up axis, and the shot's own frame numbers.",
         .example = "supple export fox.model.npz run.anim.npz run.sim.npz -o run.abc",
         .options = options,
         .option_count = sizeof options / sizeof *options,

@@ -9,6 +9,7 @@
 #include "io/stage/anim.h"
 #include "io/stage/fit.h"
 #include "io/stage/model.h"
+#include "io/stage/skinning.h"
 #include "io/stage/sim.h"
 #include "io/stage/tet.h"
 #include "rig/shot.h"
@@ -30,7 +31,10 @@ typedef struct job {
     bool resume;
     char *checkpoint;          /* its path; owned */
     const char *model, *moved; /* files; NULL: none */
+    const char *complementary; /* of a supple.skinning; NULL: none */
+    int rest, material;        /* of --rest and --material */
     su_tet tet;
+    su_skinning skinning;
     su_fit fit;
     su_anim anim;
     double *neutral; /* (nbar,3) owned */
@@ -47,6 +51,7 @@ static void job_free(job *j)
     su_anim_free(&j->anim);
     su_fit_free(&j->fit);
     su_tet_free(&j->tet);
+    su_skinning_free(&j->skinning);
     su_sim_settings_free(&j->settings);
     su_external_free(&j->external);
     free(j->neutral);
@@ -70,6 +75,17 @@ static su_status open_shot(su_tool *tool, job *j, const char *path)
     return status;
 }
 
+/* --complementary, and what it says beside its rows. */
+static su_status load_complementary(job *j, su_error *err)
+{
+    if (!j->complementary)
+        return j->options.loose ? su_fail(err, SU_USAGE, "--no-hold goes with --complementary") : SU_OK;
+    SU_TRY(su_skinning_load(j->complementary, &j->skinning, err));
+    if (json_is_false(json_object_get(j->skinning.file.meta, "held"))) j->options.loose = true;
+    j->options.complementary = &j->skinning;
+    return SU_OK;
+}
+
 static su_status load(su_tool *tool, job *j)
 {
     su_error *err = &tool->err;
@@ -78,6 +94,7 @@ static su_status load(su_tool *tool, job *j)
     SU_TRY(su_tet_load(tet_path, &j->tet, err));
     SU_TRY(su_fit_load(fit_path, &j->fit, err));
     SU_TRY(su_anim_load(anim_path, &j->anim, err));
+    SU_TRY(load_complementary(j, err));
     if (j->fit.a > 0 && j->fit.nbar != j->tet.nbar)
         return su_fail(err, SU_INPUT, "%s: corrections of %lld skin vertices, the flesh carries %lld", fit_path,
                        (long long)j->fit.nbar, (long long)j->tet.nbar);
@@ -174,6 +191,14 @@ static su_status describe(su_tool *tool, job *j)
     json_object_set_new(meta, "tolerance", json_real(j->options.tolerance));
     json_object_set_new(meta, "solver", json_string(j->options.iterative ? "iterative" : "direct"));
     json_object_set_new(meta, "fps", json_real(1.0 / j->settings.frame_seconds));
+    if (j->options.neutral) json_object_set_new(meta, "rest", json_string("neutral"));
+    if (j->options.material) json_object_set_new(meta, "material", json_string(j->options.material));
+    if (j->options.loose) json_object_set_new(meta, "held", json_false());
+    if (j->complementary) {
+        char hex[33];
+        SU_TRY(su_file_digest(j->complementary, hex, &tool->err));
+        json_object_set_new(meta, "complementary", json_string(hex));
+    }
     return SU_OK;
 }
 
@@ -221,13 +246,17 @@ done:
 static su_status run(su_tool *tool, job *j)
 {
     su_error *err = &tool->err;
+    static const char *const materials[] = {NULL, "stvk", "neohookean", "corotational", "arap"};
     j->options.threads = tool->threads, j->options.iterative = j->solver == 0;
+    j->options.neutral = j->rest == 1, j->options.material = materials[j->material];
     if (j->moved && !j->model) return su_fail(err, SU_USAGE, "--moved goes with --model");
     SU_TRY(load(tool, j));
     if (tool->dry_run) return SU_OK;
     SU_TRY(allocate_sim(tool, j));
     if (su_fullsim_create(&j->tet, &j->fit, j->shot, &j->settings, &j->options, &j->fullsim, err) != SU_OK)
-        return su_error_context(err, "%s: ", tool->inputs.items[1]);
+        return j->complementary ? su_error_context(err, "%s with %s: ", tool->inputs.items[1], j->complementary)
+                                : su_error_context(err, "%s: ", tool->inputs.items[1]);
+    su_skinning_free(&j->skinning); /* its rows are in the simulation */
     if (asprintf(&j->checkpoint, "%s.checkpoint", tool->output) < 0) {
         j->checkpoint = NULL;
         return su_fail(err, SU_AGAIN, "not enough memory");
@@ -268,6 +297,30 @@ int main(int argc, char **argv)
          .help = "Linear systems by conjugate gradients with one factor turned along (iterative, default), or by a "
                  "factorization each (direct): the same within --tolerance in two to three times the time. The posed "
                  "rest is always direct."},
+        {.name = "complementary",
+         .kind = SU_OPT_TEXT,
+         .target = &j.complementary,
+         .argument = "SKINNING",
+         .help = "The flesh keeps out of what the rig can do: u obeys the rows of this file (supple modes --kind "
+                 "skinning; docs/skinning.md, section 4)."},
+        {.name = "no-hold",
+         .kind = SU_OPT_FLAG,
+         .target = &j.options.loose,
+         .help = "With --complementary: no vertex is held, the rows alone tie the flesh to the rig."},
+        {.name = "rest",
+         .kind = SU_OPT_CHOICE,
+         .target = &j.rest,
+         .argument = "REST",
+         .choices = "fit|neutral",
+         .help = "What is free of stress: as the fit has it (default), which leaves a still pose alone; or the neutral "
+                 "shape, so that flesh feels how the rig strains it and keeps its volume."},
+        {.name = "material",
+         .kind = SU_OPT_CHOICE,
+         .target = &j.material,
+         .argument = "LAW",
+         .choices = "fit|" SU_FULLSIM_MATERIALS,
+         .help = "Another law than the fit's (default), with its stiffness; arap: corotational without resistance to "
+                 "changes of volume."},
         {.name = "model",
          .transient = true,
          .kind = SU_OPT_TEXT,

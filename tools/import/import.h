@@ -11,7 +11,7 @@
 #define UNIT_NAMES "auto|m|cm|mm|in|ft"
 
 typedef struct options {
-    const char *clip, *neutral, *params; /* clip: the first of clips */
+    const char *clip, *neutral, *params, *points; /* clip: the first of clips */
     bool list, degrees;
     double fps, rate, start, end, number, scale;
     int unit, up, skinning, neutral_frame;
@@ -20,7 +20,7 @@ typedef struct options {
 
 /* m per unit of the file; 0: automatic. */
 double import_unit(const options *o);
-/* Does the name belong to a mesh sequence (.obj, .ply, .pc2, .mdd, .abc)? */
+/* Does the name belong to a mesh sequence (.obj, .ply, .pc2, .mdd, .abc, .usda)? */
 bool is_sequence(const char *path);
 
 /* --params: p of every frame, names included, as if the rig had said it; nothing without the option. Frames must agree.

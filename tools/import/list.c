@@ -33,6 +33,12 @@ static void print_meshes(FILE *out, const su_scene *scene)
     }
 }
 
+static void print_materials(FILE *out, const su_scene *scene)
+{
+    fprintf(out, "materials: %lld\n", (long long)scene->materials);
+    for (int64_t i = 0; i < scene->materials; i++) fprintf(out, "  '%s'\n", scene->material[i].name);
+}
+
 static void print_joints(FILE *out, const su_scene *scene)
 {
     int64_t count = 0;
@@ -61,4 +67,5 @@ void print_scene(FILE *out, const su_scene *scene)
     print_clips(out, scene);
     print_meshes(out, scene);
     print_joints(out, scene);
+    if (scene->materials) print_materials(out, scene);
 }

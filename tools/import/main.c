@@ -84,6 +84,13 @@ int main(int argc, char **argv)
          .argument = "WAY",
          .choices = "lbs|dqs",
          .help = "lbs: linear blend skinning (default), dqs: dual quaternions."},
+        {.name = "points",
+         .kind = SU_OPT_TEXT,
+         .target = &o.points,
+         .argument = "CACHE",
+         .help = "Where the skin of a rigged character really is: a mesh sequence or cache with the file's vertices in "
+                 "their order, its space and a sample a frame of the clip. For rigs that do more than skinning "
+                 "(correctives, lattices, muscles); joints and weights are still the file's."},
         {.name = "params",
          .kind = SU_OPT_TEXT,
          .target = &o.params,

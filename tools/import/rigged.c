@@ -2,6 +2,8 @@
 
 #include "core/file.h"
 #include "core/threads.h"
+#include "io/cache/sequence.h"
+#include "io/cache/sequence_files.h"
 #include "io/scene/scene_load.h"
 #include "io/table.h"
 #include "rig/borrowed_clip.h"
@@ -263,6 +265,7 @@ su_status import_scene(su_tool *tool, const options *o, const char *path)
     json_t *meta = NULL;
     bool curves = o->clip && ends_in(o->clip, ".csv");
     char *other = NULL; /* the file that the clip is of */
+    su_sequence *shown = NULL;
     double began = su_seconds();
     su_child_limits limits = {.seconds = 300.0, .memory_bytes = (int64_t)16 << 30, .progress = &tool->progress};
     SU_GO(su_scene_load(path, &limits, &scene, &tool->err));
@@ -291,6 +294,10 @@ su_status import_scene(su_tool *tool, const options *o, const char *path)
         goto done;
     }
     take.dual = o->skinning;
+    if (o->points) {
+        SU_GO(su_sequence_open(o->points, NULL, &shown, &tool->err));
+        SU_GO(su_take_show(&take, shown, o->points, &tool->err));
+    }
     if (!curves) say_sparse_keys(tool, &scene, clip, range.fps);
     SU_GO(user_parameters(tool, o, range.frames, &take.parameters));
     su_note(tool, "clip '%s': %lld frames at %.6g fps from frame %.6g, %lld rig parameters", clip->name,
@@ -305,7 +312,7 @@ su_status import_scene(su_tool *tool, const options *o, const char *path)
     su_stats_number(tool, "diagonal", character.diagonal);
     if (tool->dry_run) goto done;
 
-    const char *inputs[4] = {path};
+    const char *inputs[5] = {path};
     int count = 1;
     if (curves) inputs[count++] = o->clip;
     if (clip == &made && !curves && file_end(o->clip)) {
@@ -316,6 +323,7 @@ su_status import_scene(su_tool *tool, const options *o, const char *path)
         inputs[count++] = other;
     }
     if (o->params) inputs[count++] = o->params;
+    if (o->points && !su_is_pattern(o->points)) inputs[count++] = o->points;
     if (!(meta = su_tool_meta(tool, "supple.anim", 1, inputs, count))) {
         status = tool->err.status;
         goto done;
@@ -328,6 +336,7 @@ done:
     free(other);
     json_decref(meta);
     su_take_free(&take);
+    su_sequence_close(shown);
     su_character_free(&character);
     su_scene_free(&scene);
     return status;

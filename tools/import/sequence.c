@@ -12,10 +12,10 @@
 
 bool is_sequence(const char *path)
 {
-    static const char *const endings[] = {".obj", ".ply", ".pc2", ".mdd", ".abc"};
+    static const char *const endings[] = {".obj", ".ply", ".pc2", ".mdd", ".abc", ".usd", ".usda"};
     size_t length = strlen(path);
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
-        if (length > 4 && strcasecmp(path + length - 4, endings[i]) == 0) return true;
+        if (length > strlen(endings[i]) && strcasecmp(path + length - strlen(endings[i]), endings[i]) == 0) return true;
     return false;
 }
 
@@ -29,11 +29,17 @@ static void list_sequence(const su_sequence *s)
     printf("mesh: %lld vertices, %lld polygons%s\n", (long long)s->vertices, (long long)s->faces, s->uv ? ", uv" : "");
     printf("objects: %lld\n", (long long)s->objects);
     for (int64_t i = 0; i < s->objects && s->object_names; i++)
-        printf("  '%s'%s\n", s->object_names[i],
+        printf("  '%s'%s%s%s\n", s->object_names[i], s->object_paths ? ", " : "",
+               s->object_paths ? s->object_paths[i] : "",
                !s->object_hidden                             ? ""
                : s->object_hidden[i] == SU_SEQUENCE_HIDDEN   ? ", hidden"
                : s->object_hidden[i] == SU_SEQUENCE_CHANGING ? ", hidden at times"
                                                              : "");
+    if (s->looks.materials) printf("materials: %lld\n", (long long)s->looks.materials);
+    for (int64_t i = 0; i < s->looks.materials; i++) printf("  '%s'\n", s->looks.material_names[i]);
+    if (s->looks.sets) printf("face sets: %lld\n", (long long)s->looks.sets);
+    for (int64_t i = 0; i < s->looks.sets; i++)
+        printf("  '%s': %d polygons\n", s->looks.set_names[i], s->looks.start[i + 1] - s->looks.start[i]);
 }
 
 /* Names of the objects of that visibility, as far as a line holds them; how many there are. */
@@ -153,6 +159,8 @@ su_status import_sequence(su_tool *tool, const options *o, const char *path)
     json_t *meta = NULL;
     char clip[256];
     double began = su_seconds();
+    if (o->points)
+        return su_fail(&tool->err, SU_USAGE, "--points: goes with a rigged character; %s is a sequence itself", path);
     SU_GO(su_sequence_open(path, o->neutral, &sequence, &tool->err));
     if (o->list) {
         list_sequence(sequence);
@@ -164,7 +172,9 @@ su_status import_sequence(su_tool *tool, const options *o, const char *path)
     if (o->objects.count) SU_GO(su_sequence_keep(sequence, path, o->objects.count, o->objects.items, &tool->err));
     su_sequence_options wanted = {.unit = import_unit(o),
                                   .scale = o->scale,
-                                  .up = o->up > 0 ? o->up - 1 : 1,
+                                  .up = o->up > 0           ? o->up - 1
+                                        : sequence->up >= 0 ? sequence->up
+                                                            : 1,
                                   .rate = o->rate,
                                   .fps = o->fps,
                                   .first = o->start,

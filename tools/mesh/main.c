@@ -85,8 +85,13 @@ static su_status tie(su_tool *tool, const su_poses *poses, const su_surface *sur
                    tet->shepard_index, tet->shepard_weight, err);
 }
 
-static su_status hold(su_tool *tool, const options *o, const su_poses *poses, const su_tets *mesh, su_tet *tet)
+/* Flesh vertices this part of a cell from the mirror image of another are its partner on the other side. */
+#define MIRRORED 0.25
+
+static su_status hold(su_tool *tool, const options *o, const su_poses *poses, const su_surface *surface,
+                      const su_flesh *flesh, su_tet *tet)
 {
+    const su_tets *mesh = &flesh->mesh;
     su_error *err = &tool->err;
     su_status status = SU_OK;
     rig_bones rig = {0};
@@ -97,7 +102,7 @@ static su_status hold(su_tool *tool, const options *o, const su_poses *poses, co
             return su_fail(err, SU_USAGE, "--free and --keep name bones of the rig and cannot go with --bones");
         SU_GO(read_bones(o->bones, &rig.count, &rig.segments, err));
     } else {
-        SU_GO(rig_bones_find(tool, poses, &o->free_bones, &rig));
+        SU_GO(rig_bones_find(tool, poses, surface, &o->free_bones, &rig));
     }
     SU_GO(SU_ALLOC(&wanted, mesh->n, "held vertices", err));
     if (o->fixed) {
@@ -106,7 +111,14 @@ static su_status hold(su_tool *tool, const options *o, const su_poses *poses, co
             for (int i = 0; skin[v] && i < 4; i++) wanted[mesh->tets[4 * (int64_t)tet->embed_tet[v] + i]] = 1;
     }
     if (!o->bones) SU_GO(rig_hard_cores(tool, poses, &rig, &o->keep, mesh, tet, wanted));
-    su_held_bones by = {rig.count, rig.segments, rig.holds, rig.owner};
+    su_held_bones by = {.count = rig.count,
+                        .segments = rig.segments,
+                        .holds = rig.holds,
+                        .owner = rig.owner,
+                        .reach = MIRRORED * flesh->cell};
+    /* who says what to hold may mean one side */
+    if (o->bones || o->fixed || o->free_bones.count || o->keep.count) by.reach = 0;
+    SU_GO(su_mirror_find(surface, &by.mirror, err));
     SU_GO(su_held_find(mesh, &by, wanted, tool->threads, &held, err));
     tet->fixed_count = held.count;
     SU_GO(SU_FILE_ALLOC(&tet->file, &tet->fixed, held.count, err));
@@ -253,7 +265,7 @@ static su_status run(su_tool *tool, const options *o)
     tet.surface = faces;
     SU_GO(tie(tool, &poses, &surface, &flesh, &tet));
     SU_GO(su_progress_update(&tool->progress, 0.5, err));
-    SU_GO(hold(tool, o, &poses, &flesh.mesh, &tet));
+    SU_GO(hold(tool, o, &poses, &surface, &flesh, &tet));
     su_stats_stage(tool, "tie", su_seconds() - started);
     SU_GO(save(tool, o, &flesh, &tet));
     su_progress_finish(&tool->progress);

@@ -2,6 +2,7 @@
 
 #include "core/memory.h"
 #include "geometry/mat3.h"
+#include "geometry/mirror.h"
 #include "geometry/thickness.h"
 #include "rig/joint_names.h"
 
@@ -60,7 +61,8 @@ static double skeleton_size(const su_poses *poses)
     return su_distance3(low, high);
 }
 
-su_status rig_bones_find(su_tool *tool, const su_poses *poses, const su_list *released, rig_bones *out)
+su_status rig_bones_find(su_tool *tool, const su_poses *poses, const su_surface *skin, const su_list *released,
+                         rig_bones *out)
 {
     su_error *err = &tool->err;
     int64_t B = poses->B, most = 2 * B; /* a segment of its own and one from its parent for each joint */
@@ -91,7 +93,9 @@ su_status rig_bones_find(su_tool *tool, const su_poses *poses, const su_list *re
         memcpy(out->segments + 6 * out->count + 3, head, 3 * sizeof *head);
         out->holds[out->count] = 1, out->owner[out->count++] = (int32_t)parent;
     }
-    return SU_OK;
+    su_mirror mirror;
+    SU_TRY(su_mirror_find(skin, &mirror, err));
+    return su_mirror_points(&mirror, SU_MIRROR_NEAR * skin->diagonal, 2 * out->count, out->segments, err);
 }
 
 /* out (n): a value of the skin at each flesh vertex, by the sizes of its ties. */

@@ -3,6 +3,7 @@
 #define SU_MESH_RIG_HOLDS_H
 
 #include "core/tool.h"
+#include "geometry/surface.h"
 #include "geometry/tetmesh.h"
 #include "io/stage/poses.h"
 #include "io/stage/tet.h"
@@ -19,8 +20,10 @@ void rig_bones_free(rig_bones *bones);
 
 /* Each joint's own segment, and from joints that hold to every child whose flesh follows the rig: a pelvis reaches to
  * both thighs, a skull to both ears. A joint holds unless it or one of its ancestors is named by --free, or no skin
- * vertex follows it; no segment leads to a child that its name calls soft. Nothing where the rig has no joints. */
-su_status rig_bones_find(su_tool *tool, const su_poses *poses, const su_list *released, rig_bones *out);
+ * vertex follows it; no segment leads to a child that its name calls soft. Where the skin mirrors itself, ends that
+ * nearly do as well are made to. Nothing where the rig has no joints. */
+su_status rig_bones_find(su_tool *tool, const su_poses *poses, const su_surface *skin, const su_list *released,
+                         rig_bones *out);
 
 /* Marks in wanted (n) the flesh deep inside what the names of joints call hard (rig/joint_names.h), unless --free
  * releases it, and all flesh of the joints that match a pattern of `keep`. */

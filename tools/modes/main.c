@@ -6,6 +6,7 @@
 #include "core/threads.h"
 #include "matrices.h"
 #include "reduce/modes/parts.h"
+#include "reduce/modes/weight_stiffness.h"
 #include "../sim_options.h"
 
 #include <errno.h>
@@ -303,6 +304,17 @@ static su_status run(su_tool *tool, const settings *set)
     su_status status;
     SU_GO(load(&j));
     int64_t free_dofs = 3 * (j.tet.n - j.tet.fixed_count);
+    if (set->kind == KIND_SKINNING) {
+        status = skinning_run(&j);
+        goto done;
+    }
+    if (tool->inputs.count > 2 || set->leak || set->rigid_body || set->unconstrained || set->no_hold ||
+        set->covariance) {
+        status = su_fail(err, SU_USAGE,
+                         "a third file, --leak, --rigid-body, --unconstrained, --no-hold and --covariance go with "
+                         "--kind skinning");
+        goto done;
+    }
     if (set->motion.count) {
         bool other = set->contact != CONTACT_NONE || set->handles || set->regions || set->planes.count ||
                      set->colliders.count || set->poses.count || set->reuse || set->responses >= 0 || set->matrices ||
@@ -378,16 +390,61 @@ done:
 
 int main(int argc, char **argv)
 {
-    settings set = {.r = 60, .responses = -1, .tolerance = 0.005, .eta = 0.1, .kappa = 0.5, .sim = su_sim_defaults()};
+    settings set = {
+        .shapes = 10, .responses = -1, .tolerance = 0.005, .eta = 0.1, .kappa = 0.5, .sim = su_sim_defaults()};
     const su_option options[] = {
         {.name = "modes",
          .letter = 'r',
          .kind = SU_OPT_INT,
          .target = &set.r,
          .argument = "N",
-         .low = 1,
+         .low = 0,
          .high = 2000,
-         .help = "modes of each pose, linear ones and derivatives together (default: 60)."},
+         .help =
+             "modes of each pose, linear ones and derivatives together (default: 0, which is 60), or skinning modes "
+             "(10)."},
+        {.name = "kind",
+         .kind = SU_OPT_CHOICE,
+         .target = &set.kind,
+         .argument = "KIND",
+         .choices = "linear|skinning",
+         .help = "linear: modes and derivatives, or one basis. skinning: skinning eigenmodes of the neutral pose, each "
+                 "the weight of an affine map, among what the rig does not do itself; no poses and no training "
+                 "(default: linear)."},
+        {.name = "leak",
+         .kind = SU_OPT_TEXT,
+         .target = &set.leak,
+         .argument = "FILE",
+         .help = "skinning: how far flesh is held to the rig, 0 to 1: a number (.csv, .npy) for each flesh or skin "
+                 "vertex, or none for 1 everywhere. Where it is small, motion of the rig leaks into the flesh "
+                 "(default: diffusion of the skin inwards)."},
+        {.name = "rigid-body",
+         .kind = SU_OPT_FLAG,
+         .target = &set.rigid_body,
+         .help = "skinning: the rig is one rigid handle; no third file."},
+        {.name = "unconstrained",
+         .kind = SU_OPT_FLAG,
+         .target = &set.unconstrained,
+         .help = "skinning: motions of the rig stay among those of the flesh; no third file."},
+        {.name = "no-hold",
+         .kind = SU_OPT_FLAG,
+         .target = &set.no_hold,
+         .help = "skinning: held vertices move like others."},
+        {.name = "covariance",
+         .kind = SU_OPT_CHOICE,
+         .target = &set.covariance,
+         .argument = "WHICH",
+         .choices = SU_COVARIANCE_NAMES,
+         .help = "skinning: what of the affine maps the weights are made for; scale and shear gather around the middle "
+                 "of the flesh, for comparison (default: translation)."},
+        {.name = "shapes",
+         .kind = SU_OPT_INT,
+         .target = &set.shapes,
+         .argument = "N",
+         .low = 1,
+         .high = 200,
+         .help = "skinning: at most so many principal shapes of a rig that has neither bones nor blend shapes "
+                 "(default: 10)."},
         {.name = "linear",
          .kind = SU_OPT_INT,
          .target = &set.linear,
@@ -529,7 +586,8 @@ int main(int argc, char **argv)
     const su_program program = {
         .name = "supple-modes",
         .summary = "linear modes and modal derivatives of the flesh at each example pose, or one basis for all poses",
-        .usage = "TET FIT -o MODES | TET FIT --motion ANIM [--shots ANIM...] -o BASIS",
+        .usage = "TET FIT -o MODES | TET FIT --motion ANIM [--shots ANIM...] -o BASIS | --kind skinning TET FIT "
+                 "ANIM|POSES -o SKINNING",
         .description =
             "Solves K u = lambda M u at the rest shape of each pose, with that pose's materials, and adds the "
             "leading directions of the modal derivatives, so that large motions stay in the subspace. Handles split "
@@ -542,11 +600,12 @@ int main(int argc, char **argv)
         .options = options,
         .option_count = sizeof options / sizeof *options,
         .min_inputs = 2,
-        .max_inputs = 2,
+        .max_inputs = 3,
         .needs_output = true,
     };
     su_tool tool;
     int status;
     if (!su_tool_begin(&tool, &program, argc, argv, &status)) return status;
+    if (set.r == 0) set.r = set.kind == KIND_SKINNING ? 10 : 60;
     return su_tool_end(&tool, run(&tool, &set));
 }

@@ -16,6 +16,8 @@
 
 enum { CONTACT_NONE }; /* --contact: none, then the kinds of su_contact_kind in order */
 
+enum { KIND_LINEAR, KIND_SKINNING }; /* --kind */
+
 typedef struct settings {
     int r, linear, contact;
     double tolerance, depth, eta, kappa;
@@ -23,6 +25,10 @@ typedef struct settings {
     su_list poses, shots, motion, planes, colliders;
     int responses;
     bool keep_rigid;
+    int covariance;   /* of skinning modes, su_covariance */
+    int kind, shapes; /* KIND_...; principal shapes of a rig without bones */
+    const char *leak;
+    bool rigid_body, unconstrained, no_hold;
     su_sim_settings sim; /* of shots that are played */
 } settings;
 
@@ -62,6 +68,9 @@ su_status region_weights(job *j);
 
 /* motion.c: one basis for all poses from --motion and --shots, written as a BASIS file. */
 su_status motion_run(job *j);
+
+/* skinning.c: skinning eigenmodes of the neutral pose, written as a SKINNING file. */
+su_status skinning_run(job *j);
 
 /* contacts.c: what touches at each pose, into the modes file. */
 su_status detect_contacts(job *j);

@@ -15,6 +15,7 @@
 #include "runtime/simulation_checkpoint.h"
 #include "runtime/pack_model.h"
 #include "runtime/simulate.h"
+#include "runtime/skinning/skinning_simulation.h"
 #include "../sim_options.h"
 
 #include <errno.h>
@@ -26,6 +27,9 @@
 #include <unistd.h>
 
 enum { MAX_CYCLES = 50 };
+
+/* Residual at which Newton stops, where no option says otherwise. */
+static const double DEFAULT_TOLERANCE = 1e-8;
 
 /* Estimated error of a shot, relative, above which there is a warning: beyond it one sees it. */
 static const double WARN_ERROR = 0.1;
@@ -54,6 +58,8 @@ typedef struct settings {
     su_list estimate;  /* TET FIT */
     double bound;      /* relative; 0: none */
     const char *moved; /* file; NULL: none */
+    su_skinning_settings skinning;
+    int solver;
 } settings;
 
 static const char *const inertia_names[] = {"consistent", "paper"};
@@ -68,6 +74,8 @@ typedef struct job {
     su_tet tet;
     su_fit fit;
     su_runtime_model runtime;
+    bool skinned; /* the model is one of skinning modes, and this is what its steps read */
+    su_skinning_model skinning;
     su_external external;
 } job;
 
@@ -81,6 +89,7 @@ typedef struct take {
     su_anim anim;
     su_shot *shot;
     su_simulation *simulation;
+    su_skinning_simulation *skinning; /* in its place, with skinning modes */
     su_sim sim;
     int cycles;
     uint8_t *marked; /* (F) room for frames to be named */
@@ -91,6 +100,7 @@ typedef struct take {
 static void take_free(take *t)
 {
     su_simulation_free(t->simulation);
+    su_skinning_simulation_free(t->skinning);
     su_shot_free(t->shot);
     su_sim_free(&t->sim);
     su_anim_free(&t->anim);
@@ -103,6 +113,7 @@ static void take_free(take *t)
 static void job_free(job *j)
 {
     su_runtime_model_free(&j->runtime);
+    su_skinning_model_free(&j->skinning);
     su_model_free(&j->model);
     su_fit_free(&j->fit);
     su_tet_free(&j->tet);
@@ -141,7 +152,7 @@ static su_status allocate_sim(su_tool *tool, take *t)
         SU_TRY(SU_FILE_ALLOC(head, &sim->error_estimate, sim->F, err));
     }
     SU_TRY(SU_FILE_ALLOC(head, &sim->weights, sim->F * sim->m, err));
-    SU_TRY(SU_FILE_ALLOC(head, &sim->basis_weights, sim->F * sim->m, err));
+    if (!t->j->skinned) SU_TRY(SU_FILE_ALLOC(head, &sim->basis_weights, sim->F * sim->m, err));
     SU_TRY(SU_FILE_ALLOC(head, &sim->energy, sim->F * 3, err));
     SU_TRY(SU_FILE_ALLOC(head, &sim->iterations, sim->F, err));
     SU_TRY(SU_FILE_ALLOC(head, &sim->status, sim->F, err));
@@ -160,23 +171,37 @@ static su_status describe(su_tool *tool, take *t)
     t->sim.file.meta = meta;
     SU_TRY(su_sim_settings_meta(&t->settings, meta, &tool->err));
     SU_TRY(su_forces_describe(set->forces.path, &t->j->external, meta, &tool->err));
-    json_object_set_new(meta, "newton", json_integer(set->step.newton));
-    json_object_set_new(meta, "tolerance", json_real(set->step.tolerance));
-    json_object_set_new(meta, "inertia", json_string(inertia_names[set->inertia]));
-    json_object_set_new(meta, "interpolation", json_string(interpolation_names[t->j->interpolation]));
+    if (t->j->skinned) {
+        json_object_set_new(meta, "subspace", json_string("skinning"));
+        json_object_set_new(meta, "iterations", json_integer(set->skinning.iterations));
+        json_object_set_new(meta, "tolerance", json_real(set->skinning.tolerance));
+        json_object_set_new(meta, "solver", json_string(set->skinning.plain ? "local-global" : "quasi-newton"));
+    } else {
+        json_object_set_new(meta, "newton", json_integer(set->step.newton));
+        json_object_set_new(meta, "tolerance", json_real(set->step.tolerance));
+        json_object_set_new(meta, "inertia", json_string(inertia_names[set->inertia]));
+        json_object_set_new(meta, "interpolation", json_string(interpolation_names[t->j->interpolation]));
+    }
     json_object_set_new(meta, "fps", json_real(1.0 / t->settings.frame_seconds));
     json_object_set_new(meta, "loop", json_boolean(set->loop));
     return SU_OK;
 }
 
+static const su_shot_counts *counts_of(const take *t)
+{
+    return t->skinning ? su_skinning_simulation_counts(t->skinning) : su_simulation_counts(t->simulation);
+}
+
 static void report(su_tool *tool, const take *t)
 {
-    const su_shot_counts *counts = su_simulation_counts(t->simulation);
+    const su_shot_counts *counts = counts_of(t);
     double steps = counts->steps > 0 ? (double)counts->steps : 1,
            poses = counts->instants > 0 ? (double)counts->instants : 1;
     su_sim_report_counts(tool, t->path, t->sim.F, counts);
-    su_stats_integer(tool, "runtime_bytes", su_runtime_model_bytes(&t->j->runtime));
-    su_stats_text(tool, "kernels", t->j->runtime.kernels->name);
+    su_stats_integer(tool, "runtime_bytes",
+                     t->skinning ? t->j->skinning.bytes : su_runtime_model_bytes(&t->j->runtime));
+    su_stats_text(tool, "kernels", t->skinning ? t->j->skinning.kernels->name : t->j->runtime.kernels->name);
+    if (t->skinning) su_stats_integer(tool, "clusters", t->j->skinning.clusters);
     su_stats_number(tool, "pose_ms", 1e3 * counts->pose_seconds / poses);
     su_detail(tool, "%s: %lld steps of %.3f ms, %lld pose parts of %.3f ms", t->path, (long long)counts->steps,
               1e3 * counts->step_seconds / steps, (long long)counts->instants, 1e3 * counts->pose_seconds / poses);
@@ -186,13 +211,26 @@ static void report(su_tool *tool, const take *t)
                 (long long)counts->collapsed);
 }
 
+/* All frames up to `until`, of either kind of model. */
+static su_status run_until(su_tool *tool, take *t, int64_t until, su_progress *progress)
+{
+    return t->skinning ? su_skinning_simulation_run(t->skinning, until, &t->sim, progress, &tool->err)
+                       : su_simulation_run(t->simulation, until, &t->sim, progress, &tool->err);
+}
+
+static su_status rewind_shot(su_tool *tool, take *t)
+{
+    return t->skinning ? su_skinning_simulation_rewind(t->skinning, &tool->err)
+                       : su_simulation_rewind(t->simulation, &tool->err);
+}
+
 /* All frames, with checkpoints where wanted; their key is all of meta: inputs and settings. */
 static su_status run_frames(su_tool *tool, take *t)
 {
     const settings *set = &t->j->set;
     su_error *err = &tool->err;
-    if (!set->checkpoint && !set->resume)
-        return su_simulation_run(t->simulation, t->sim.F, &t->sim, &tool->progress, err);
+    if (t->skinning || (!set->checkpoint && !set->resume)) /* skinning modes are done before a checkpoint would be */
+        return run_until(tool, t, t->sim.F, &tool->progress);
     char *key = su_json_dump(t->sim.file.meta, JSON_SORT_KEYS | JSON_COMPACT);
     su_status status = key ? SU_OK : su_fail(err, SU_AGAIN, "not enough memory");
     bool found = false;
@@ -375,8 +413,7 @@ static void warn_of(su_tool *tool, take *t)
     char frames[256];
     double largest = 0;
     const char *help = t->j->estimated ? "" : "; with --estimate TET FIT they are played in the full space";
-    t->failed =
-        su_sim_warn_status(tool, t->path, sim->F, sim->status, su_simulation_counts(t->simulation), help, t->marked);
+    t->failed = su_sim_warn_status(tool, t->path, sim->F, sim->status, counts_of(t), help, t->marked);
     for (int64_t k = 0; k < sim->F; k++) largest = fmax(largest, fabs(sim->energy[3 * k + 1]));
     for (int64_t k = 0; k < sim->F; k++) t->marked[k] = sim->energy[3 * k + 1] < -NEGATIVE_ENERGY * largest;
     for (int64_t i = 0; i < sim->full; i++) t->marked[sim->full_frame[i]] = 0; /* energies are the reduced run's */
@@ -395,14 +432,14 @@ static su_status run_cycles(su_tool *tool, take *t)
     const settings *set = &t->j->set;
     const double *q = t->sim.q + (t->sim.F - 1) * t->sim.r;
     double *last, change = INFINITY;
-    su_status status = su_simulation_run(t->simulation, t->sim.F, &t->sim, &tool->progress, &tool->err);
+    su_status status = run_until(tool, t, t->sim.F, &tool->progress);
     t->cycles = 1;
     if (status != SU_OK || !set->loop) return status;
     SU_TRY(SU_ALLOC(&last, t->sim.r, "cycle", &tool->err));
     while (status == SU_OK && t->cycles < MAX_CYCLES && change > 1e-6) {
         memcpy(last, q, (size_t)t->sim.r * sizeof *q);
-        status = su_simulation_rewind(t->simulation, &tool->err);
-        if (status == SU_OK) status = su_simulation_run(t->simulation, t->sim.F, &t->sim, NULL, &tool->err);
+        status = rewind_shot(tool, t);
+        if (status == SU_OK) status = run_until(tool, t, t->sim.F, NULL);
         double moved = 0, size = 1e-300;
         for (int64_t k = 0; k < t->sim.r; k++) moved += (q[k] - last[k]) * (q[k] - last[k]), size += q[k] * q[k];
         change = moved / size;
@@ -430,6 +467,24 @@ static su_status name_output(su_tool *tool, take *t)
     return SU_OK;
 }
 
+/* The simulation of the shot, at its first frame. */
+static su_status create_simulation(su_tool *tool, take *t)
+{
+    const settings *set = &t->j->set;
+    const su_sim_settings *sim = &t->settings;
+    if (t->j->skinned) {
+        su_skinning_settings step = set->skinning;
+        step.alpha = sim->alpha, step.beta = sim->beta, step.stiffness = sim->stiffness;
+        return su_skinning_simulation_create(&t->j->skinning, t->shot, sim, &step, tool->threads, &t->skinning,
+                                             &tool->err);
+    }
+    su_step_settings step = set->step;
+    step.alpha = sim->alpha, step.beta = sim->beta, step.stiffness = sim->stiffness;
+    step.inertia = (su_inertia)set->inertia;
+    return su_simulation_create(&t->j->runtime, &t->j->model, t->shot, sim, &step, tool->threads, &t->simulation,
+                                &tool->err);
+}
+
 static su_status one_take(su_tool *tool, take *t)
 {
     su_error *err = &tool->err;
@@ -441,17 +496,14 @@ static su_status one_take(su_tool *tool, take *t)
     if (su_sim_settings_resolve(&t->settings, su_meta_number(t->j->model.file.meta, "frequency", 0), t->anim.F,
                                 t->anim.times, su_meta_number(t->anim.file.meta, "fps", 24), err) != SU_OK)
         return su_error_context(err, "%s: ", t->path);
-    su_step_settings step = set->step;
-    step.alpha = t->settings.alpha, step.beta = t->settings.beta, step.stiffness = t->settings.stiffness;
-    step.inertia = (su_inertia)set->inertia;
-    SU_TRY(su_simulation_create(&t->j->runtime, &t->j->model, t->shot, &t->settings, &step, tool->threads,
-                                &t->simulation, err));
+    SU_TRY(create_simulation(tool, t));
     SU_TRY(allocate_sim(tool, t));
     SU_TRY(describe(tool, t));
     if (tool->dry_run) return SU_OK;
     SU_TRY(SU_ALLOC(&t->marked, t->anim.F, "frames", err));
     enter(tool, t, 0, t->sim.error_estimate ? SIM_SHARE : 1);
     SU_TRY(set->loop ? run_cycles(tool, t) : run_frames(tool, t));
+    if (t->skinning) SU_TRY(su_skinning_simulation_finish(t->skinning, &t->sim, tool->threads, err));
     report(tool, t);
     SU_TRY(estimate_error(tool, t));
     SU_TRY(su_moved_measure(&t->j->model, &t->anim, t->shot, &t->sim, tool->threads, &t->moved, err));
@@ -475,8 +527,11 @@ static su_status load_full(su_tool *tool, job *j)
         return su_fail(err, SU_USAGE, "--bound goes with --estimate TET FIT");
     if (set->estimate.count == 0) return SU_OK;
     if (set->estimate.count != 2) return su_fail(err, SU_USAGE, "--estimate wants two files, TET and FIT");
-    if (j->interpolation == SU_LINEAR) {
-        su_warn(tool, "no estimate of the error for linear interpolation");
+    if (j->interpolation == SU_LINEAR || j->skinned) {
+        if (j->skinned)
+            su_note(tool, "there is no estimate of the error for skinning modes");
+        else
+            su_warn(tool, "no estimate of the error for linear interpolation");
         return SU_OK;
     }
     j->estimated = true;
@@ -501,6 +556,20 @@ static su_status load_forces(su_tool *tool, job *j)
     return status;
 }
 
+/* What stepping reads of the model. */
+static su_status create_runtime(job *j, su_error *err)
+{
+    if (j->skinned) return su_skinning_model_create(&j->model, &j->skinning, err);
+    int64_t carriers = 4 * j->external.points;
+    int32_t *carrier = NULL;
+    SU_TRY(SU_ALLOC(&carrier, carriers, "contact points", err));
+    for (int64_t i = 0; i < carriers; i++)
+        carrier[i] = j->model.tets[4 * (int64_t)j->model.embed_tet[j->external.vertex[i / 4]] + i % 4];
+    su_status status = su_runtime_model_create_with(&j->model, j->interpolation, carriers, carrier, &j->runtime, err);
+    free(carrier);
+    return status;
+}
+
 static su_status run(su_tool *tool, job *j)
 {
     su_error *err = &tool->err;
@@ -511,16 +580,13 @@ static su_status run(su_tool *tool, job *j)
     j->interpolation = j->set.interpolation ? (su_interpolation)(j->set.interpolation - 1)
                        : linear             ? SU_LINEAR
                                             : SU_COROTATED;
+    j->skinned = su_is_skinning_model(&j->model);
+    j->set.skinning.plain = j->set.solver == 1;
+    if (j->set.step.tolerance >= 0) j->set.skinning.tolerance = j->set.step.tolerance;
+    if (j->set.step.tolerance < 0) j->set.step.tolerance = DEFAULT_TOLERANCE;
     SU_TRY(load_full(tool, j));
     SU_TRY(load_forces(tool, j));
-    int64_t carriers = 4 * j->external.points;
-    int32_t *carrier = NULL;
-    SU_TRY(SU_ALLOC(&carrier, carriers, "contact points", err));
-    for (int64_t i = 0; i < carriers; i++)
-        carrier[i] = j->model.tets[4 * (int64_t)j->model.embed_tet[j->external.vertex[i / 4]] + i % 4];
-    su_status made = su_runtime_model_create_with(&j->model, j->interpolation, carriers, carrier, &j->runtime, err);
-    free(carrier);
-    if (made != SU_OK) return su_error_context(err, "%s: ", tool->inputs.items[0]);
+    if (create_runtime(j, err) != SU_OK) return su_error_context(err, "%s: ", tool->inputs.items[0]);
     int shots = tool->inputs.count - 1;
     if (set->moved && shots > 1) return su_fail(err, SU_USAGE, "--moved goes with one shot");
     if (shots > 1 && !tool->dry_run && mkdir(tool->output, 0777) != 0 && errno != EEXIST)
@@ -545,7 +611,9 @@ static su_status run(su_tool *tool, job *j)
 
 int main(int argc, char **argv)
 {
-    job j = {.set = {.sim = su_sim_defaults(), .step = {.newton = 2, .tolerance = 1e-8}}};
+    job j = {.set = {.sim = su_sim_defaults(),
+                     .step = {.newton = 2, .tolerance = -1},
+                     .skinning = {.iterations = SU_SKINNING_ITERATIONS, .tolerance = SU_SKINNING_TOLERANCE}}};
     settings *set = &j.set;
     const su_option options[] = {
         SU_SIM_OPTIONS(set->sim, set->teleports, set->forces),
@@ -562,7 +630,22 @@ int main(int argc, char **argv)
          .argument = "T",
          .low = 0,
          .high = 1,
-         .help = "Residual, relative to the forces, at which Newton stops (default 1e-8)."},
+         .help = "Residual, relative to the forces, at which Newton stops (default 1e-8); with skinning modes the "
+                 "relative change at which iterations stop (default 1e-4)."},
+        {.name = "iterations",
+         .kind = SU_OPT_INT,
+         .target = &set->skinning.iterations,
+         .argument = "N",
+         .low = 1,
+         .high = 100000,
+         .help = "With skinning modes: local and global steps at most (default 100)."},
+        {.name = "solver",
+         .kind = SU_OPT_CHOICE,
+         .target = &set->solver,
+         .argument = "HOW",
+         .choices = "quasi-newton|local-global",
+         .help = "With skinning modes: quasi-newton (default) learns from earlier iterations; local-global is FCD as "
+                 "printed, for comparison."},
         {.name = "inertia",
          .kind = SU_OPT_CHOICE,
          .target = &set->inertia,

@@ -13,8 +13,33 @@
 
 typedef struct su_alembic_writer su_alembic_writer;
 
-typedef struct su_alembic_mesh_in { /* borrowed for the call */
+typedef struct su_alembic_xform_in { /* borrowed for the call */
+    const char *name;
+    int parent;      /* number of a transform; -1: none */
+    int64_t samples; /* 1: it does not move */
+    const double
+        *xforms; /* (samples,4,4) row-major, p_parent = X p on columns; the first at `start`, s, one each `step` */
+    double start, step;
+} su_alembic_xform_in;
+
+typedef struct su_alembic_set_in {
+    const char *name;
+    int64_t count;
+    const int32_t *faces; /* (count) */
+    bool exclusive;       /* no face of it is in another such set */
+} su_alembic_set_in;
+
+typedef struct su_alembic_mesh_in { /* borrowed for the call, but for the transforms */
     const char *name;               /* of the transform; the mesh below it is called <name>Shape */
+    bool placed;                    /* it stands below a transform that was added, under its own name */
+    int parent;                     /* where placed: number of the transform; -1: none */
+    int64_t world_samples; /* where placed: transforms to the world, 1 or one a frame, for the bounds of the scene */
+    const double *world;   /* (world_samples,4,4); NULL: identity. Borrowed until the commit */
+    int samples;           /* of a frame; 0: 1 */
+    bool subdivision;      /* a SubD, the mesh its cage */
+    int sets;
+    const su_alembic_set_in *set; /* (sets) */
+    const float *color;           /* (points,4); NULL: none */
     int64_t points, faces, corners;
     const int32_t *face_counts;  /* (faces) */
     const int32_t *face_indices; /* (corners) */
@@ -32,6 +57,8 @@ su_status su_alembic_create(const char *path, int count, const double *times, do
                             su_error *err);
 /* Before the first frame. Names are made valid and unique. *index numbers the meshes from 0. */
 su_status su_alembic_add_mesh(su_alembic_writer *writer, const su_alembic_mesh_in *mesh, int *index, su_error *err);
+/* Before meshes that stand below it. Names must be valid and unique among siblings. *index numbers the transforms. */
+su_status su_alembic_add_xform(su_alembic_writer *writer, const su_alembic_xform_in *xform, int *index, su_error *err);
 /* Next sample of one mesh: points (points,3) in the space of its transform; velocities (points,3) in units per second
  * and point normals (points,3), NULL where the mesh has none. Every mesh gets the same number of samples. */
 su_status su_alembic_frame(su_alembic_writer *writer, int mesh, const float *points, const float *velocities,
@@ -52,7 +79,11 @@ typedef struct su_alembic_mesh {
     bool sometimes_hidden; /* the visibility changes */
     int64_t points, faces, corners;
     bool constant_topology;
-    int64_t uvs; /* 0: none */
+    int64_t uvs;      /* 0: none */
+    const char *path; /* "/group/object/mesh" */
+    bool subdivision; /* a SubD: points are those of its cage */
+    bool colored;     /* it has colours, by point or by corner */
+    int64_t face_sets;
 } su_alembic_mesh;
 
 /* Opens a cache and checks all PolyMesh and SubD objects: their headers, and the topology of the first sample. */
@@ -74,6 +105,13 @@ double su_alembic_rate(const su_alembic *file, int mesh);
 /* face_counts (faces), face_indices (corners); indices are checked. */
 su_status su_alembic_topology(const su_alembic *file, int mesh, int32_t *face_counts, int32_t *face_indices,
                               su_error *err);
+/* Set k of a mesh: its name, borrowed, whether it says that its faces are in no other, and the faces, checked (count);
+ * *faces is the caller's, freed by free(). */
+su_status su_alembic_face_set(const su_alembic *file, int mesh, int64_t k, const char **name, bool *exclusive,
+                              int64_t *count, int32_t **faces, su_error *err);
+/* color (points,4), of a mesh that has them: opacity 1 where the file has none. Of colours by corner a point gets that
+ * of its first. */
+su_status su_alembic_colors(const su_alembic *file, int mesh, float *color, su_error *err);
 /* uv (uvs,2), uv_indices (corners). */
 su_status su_alembic_uv(const su_alembic *file, int mesh, float *uv, int32_t *uv_indices, su_error *err);
 /* points (points,3) of a sample in the mesh's own space; SU_INPUT with both counts where a sample has another number of

@@ -9,11 +9,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A geometry parameter: values by point, by corner or one for all, with indices or without. */
+typedef struct param {
+    su_abc_samples values, indices;
+    char scope; /* 'f' a value per corner, 'v' per point, 'c' one; 0: there is none */
+    bool indexed;
+    int64_t count; /* values */
+} param;
+
 typedef struct mesh_in {
     su_alembic_mesh mesh;
-    su_abc_samples p, face_counts, face_indices, uv, uv_indices;
-    char uv_scope; /* 'f' a value per corner, 'v' per point */
-    bool uv_indexed;
+    su_abc_samples p, face_counts, face_indices;
+    param uv, color;
+    const su_abc_node **face_sets; /* (mesh.face_sets) */
+    char *path;
     int xform_count;
     su_abc_xform **xforms; /* from the mesh up to the root; owned by the file */
 } mesh_in;
@@ -48,6 +57,12 @@ su_status su_alembic_xform(const su_alembic *file, int index, double time, doubl
 
 /* ---- meshes ---- */
 
+static bool is_mesh(const su_abc_node *node)
+{
+    return su_abc_is_schema(node->metadata, "AbcGeom_PolyMesh_v1") ||
+           su_abc_is_schema(node->metadata, "AbcGeom_SubD_v1");
+}
+
 static su_status no_mesh(const su_alembic *file, const su_abc_node *node, su_error *err, const char *what)
 {
     return su_fail(err, SU_INPUT, "%s: mesh %s: %s", su_ogawa_path(file->tree.file), node->name, what);
@@ -62,45 +77,124 @@ static su_status open_array(const su_alembic *file, const su_abc_node *node, con
     return su_abc_samples_open(&file->tree, entry, out, err);
 }
 
-/* UVs where they are there and of a known layout; others are left out. */
-static su_status open_uv(su_alembic *file, const su_abc_node *node, const su_abc_entry *entry, mesh_in *mesh,
-                         su_error *err)
+static void param_close(param *p)
 {
-    char scope[8] = "";
-    if (!entry || !su_abc_metadata_value(entry->metadata, "geoScope", scope, sizeof scope)) return SU_OK;
-    bool corner = strcmp(scope, "fvr") == 0, point = strcmp(scope, "vtx") == 0 || strcmp(scope, "var") == 0;
+    su_abc_samples_close(&p->values);
+    su_abc_samples_close(&p->indices);
+    *p = (param){0};
+}
+
+static bool is_scope(const su_abc_entry *entry, char *scope)
+{
+    char text[8] = "";
+    *scope = 0;
+    if (!su_abc_metadata_value(entry->metadata, "geoScope", text, sizeof text)) return false;
+    if (strcmp(text, "fvr") == 0) *scope = 'f';
+    if (strcmp(text, "vtx") == 0 || strcmp(text, "var") == 0) *scope = 'v';
+    if (strcmp(text, "con") == 0) *scope = 'c';
+    return *scope != 0;
+}
+
+static int64_t places_of(const su_alembic_mesh *m, char scope)
+{
+    return scope == 'f' ? m->corners : scope == 'v' ? m->points : 1;
+}
+
+/* Numbers of single precision, `least` to `most` of them a value; scope 0 where the parameter is of another layout. */
+static su_status open_param(const su_alembic *file, const su_abc_node *node, const su_abc_entry *entry,
+                            const su_alembic_mesh *m, int least, int most, param *p, su_error *err)
+{
     int count = 0;
+    char scope;
     su_abc_entry *inner = NULL;
     const su_abc_entry *values = entry, *indices = NULL;
     su_status status = SU_OK;
-    if (!corner && !point) return SU_OK;
+    if (!is_scope(entry, &scope)) return SU_OK;
     if (entry->kind == SU_ABC_COMPOUND) {
         SU_TRY(su_abc_entries(&file->tree, entry->group, &count, &inner, err));
         values = su_abc_find(count, inner, ".vals"), indices = su_abc_find(count, inner, ".indices");
     }
-    if (!values || values->kind < SU_ABC_ARRAY || values->samples == 0 || values->type != SU_ABC_F32 ||
-        values->extent != 2)
+    if (!values || values->kind == SU_ABC_COMPOUND || (values->kind == SU_ABC_SCALAR && scope != 'c') ||
+        values->samples == 0 || values->type != SU_ABC_F32 || values->extent < least || values->extent > most)
         goto done;
-    SU_GO(su_abc_samples_open(&file->tree, values, &mesh->uv, err));
-    int64_t places = corner ? mesh->mesh.corners : mesh->mesh.points, elements;
+    SU_GO(su_abc_samples_open(&file->tree, values, &p->values, err));
+    int64_t places = places_of(m, scope), elements;
     if (indices && indices->kind >= SU_ABC_ARRAY && indices->samples > 0) {
-        SU_GO(open_array(file, node, indices, SU_ABC_U32, 1, &mesh->uv_indices, err));
-        SU_GO(su_abc_samples_count(&file->tree, &mesh->uv_indices, 0, &elements, err));
+        SU_GO(open_array(file, node, indices, SU_ABC_U32, 1, &p->indices, err));
+        SU_GO(su_abc_samples_count(&file->tree, &p->indices, 0, &elements, err));
         if (elements != places) {
-            status = no_mesh(file, node, err, "the number of UV indices does not fit the mesh");
+            status = no_mesh(file, node, err, "the number of indices of UVs or colours does not fit the mesh");
             goto done;
         }
-        mesh->uv_indexed = true;
+        p->indexed = true;
     }
-    SU_GO(su_abc_samples_count(&file->tree, &mesh->uv, 0, &elements, err));
-    if ((!mesh->uv_indexed && elements != places) || elements > INT32_MAX) {
-        status = no_mesh(file, node, err, "the number of UVs does not fit the mesh");
+    SU_GO(su_abc_samples_count(&file->tree, &p->values, 0, &elements, err));
+    if ((!p->indexed && elements != places) || elements > INT32_MAX) {
+        status = no_mesh(file, node, err, "the number of UVs or colours does not fit the mesh");
         goto done;
     }
-    mesh->mesh.uvs = elements;
-    mesh->uv_scope = corner ? 'f' : 'v';
+    p->count = elements;
+    p->scope = scope;
 done:
     su_abc_entries_free(count, inner);
+    return status;
+}
+
+/* stored (places): which value each place has. */
+static su_status param_indices(const su_alembic *file, const mesh_in *mesh, const param *p, int32_t *stored,
+                               su_error *err)
+{
+    int64_t places = places_of(&mesh->mesh, p->scope);
+    if (p->indexed)
+        SU_TRY(su_abc_samples_read(&file->tree, &p->indices, 0, places, stored, err));
+    else
+        for (int64_t i = 0; i < places; i++) stored[i] = (int32_t)i;
+    for (int64_t i = 0; i < places; i++)
+        if (stored[i] < 0 || stored[i] >= p->count)
+            return su_fail(err, SU_INPUT, "%s: mesh %s: an index of UVs or colours is out of range",
+                           su_ogawa_path(file->tree.file), mesh->mesh.name);
+    return SU_OK;
+}
+
+/* Is the parameter one of colours? As AbcGeom types them, or by the name that Houdini and others use. */
+static bool is_color(const su_abc_entry *entry)
+{
+    char text[16] = "";
+    (void)su_abc_metadata_value(entry->metadata, "interpretation", text, sizeof text);
+    return strcmp(text, "rgb") == 0 || strcmp(text, "rgba") == 0 || strcmp(entry->name, "Cd") == 0;
+}
+
+/* Does a name without a type mean texture coordinates? */
+static bool is_uv_name(const char *name)
+{
+    static const char *const names[] = {"uv", "st", "UV", "ST", "map1", "UVMap", "uvSet", "texCoords"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0) return true;
+    return false;
+}
+
+/* Arbitrary parameters: the first that are colours (Cd before others), and UVs where the mesh has none of its own. */
+static su_status open_arbitrary(const su_alembic *file, const su_abc_node *node, const su_abc_entry *compound,
+                                mesh_in *mesh, su_error *err)
+{
+    int count = 0;
+    su_abc_entry *list = NULL;
+    su_status status = SU_OK;
+    if (!compound || compound->kind != SU_ABC_COMPOUND) return SU_OK;
+    SU_TRY(su_abc_entries(&file->tree, compound->group, &count, &list, err));
+    const su_abc_entry *first = su_abc_find(count, list, "Cd");
+    for (int i = -1; i < count; i++) {
+        const su_abc_entry *entry = i < 0 ? first : &list[i];
+        if (entry && !mesh->color.scope && is_color(entry)) {
+            param_close(&mesh->color);
+            SU_GO(open_param(file, node, entry, &mesh->mesh, 3, 4, &mesh->color, err));
+        } else if (i >= 0 && !mesh->uv.scope && is_uv_name(entry->name)) {
+            param_close(&mesh->uv);
+            SU_GO(open_param(file, node, entry, &mesh->mesh, 2, 2, &mesh->uv, err));
+        }
+    }
+done:
+    su_abc_entries_free(count, list);
     return status;
 }
 
@@ -123,7 +217,12 @@ static su_status read_mesh(su_alembic *file, const su_abc_node *node, mesh_in *m
         status = no_mesh(file, node, err, "too large");
         goto done;
     }
-    SU_GO(open_uv(file, node, su_abc_find(count, entries, "uv"), mesh, err));
+    const su_abc_entry *uv = su_abc_find(count, entries, "uv");
+    if (uv) SU_GO(open_param(file, node, uv, m, 2, 2, &mesh->uv, err));
+    SU_GO(open_arbitrary(file, node, su_abc_find(count, entries, ".arbGeomParams"), mesh, err));
+    m->uvs = mesh->uv.scope && mesh->uv.scope != 'c' ? mesh->uv.count : 0;
+    m->colored = mesh->color.scope != 0;
+    m->subdivision = su_abc_is_schema(node->metadata, "AbcGeom_SubD_v1");
 done:
     su_abc_entries_free(count, entries);
     return status;
@@ -170,6 +269,48 @@ static su_status look_up_visibility(const su_alembic *file, const su_abc_node *n
     return SU_OK;
 }
 
+/* "/group/object/mesh" */
+static su_status name_mesh(const su_abc_node *node, mesh_in *mesh, su_error *err)
+{
+    size_t room = 1;
+    for (const su_abc_node *p = node; p->parent; p = p->parent) room += strlen(p->name) + 1;
+    SU_TRY(SU_ALLOC(&mesh->path, room, "a path", err));
+    char *end = mesh->path + room - 1;
+    for (const su_abc_node *p = node; p->parent; p = p->parent) {
+        size_t length = strlen(p->name);
+        memcpy(end -= length, p->name, length);
+        *--end = '/';
+    }
+    mesh->mesh.path = mesh->path;
+    return SU_OK;
+}
+
+/* The face sets under all meshes. */
+static su_status find_face_sets(su_alembic *file, su_error *err)
+{
+    int32_t *mesh_of = NULL; /* (nodes) mesh, plus 1 */
+    su_status status;
+    SU_GO(SU_ALLOC(&mesh_of, file->tree.node_count, "face sets", err));
+    for (int i = 1, count = 0; i < file->tree.node_count; i++)
+        if (is_mesh(file->tree.nodes[i])) mesh_of[i] = ++count;
+    for (int i = 1; i < file->tree.node_count; i++) {
+        const su_abc_node *node = file->tree.nodes[i];
+        int32_t above = mesh_of[node->parent->index];
+        if (above == 0 || !su_abc_is_schema(node->metadata, "AbcGeom_FaceSet_v1")) continue;
+        mesh_in *mesh = &file->meshes[above - 1];
+        const su_abc_node **grown = realloc(mesh->face_sets, (size_t)(mesh->mesh.face_sets + 1) * sizeof *grown);
+        if (!grown) {
+            status = su_fail(err, SU_AGAIN, "out of memory for face sets");
+            goto done;
+        }
+        mesh->face_sets = grown;
+        grown[mesh->mesh.face_sets++] = node;
+    }
+done:
+    free(mesh_of);
+    return status;
+}
+
 /* Transforms from the mesh upwards, and a name. below: meshes directly under each node. */
 static su_status place_mesh(su_alembic *file, const su_abc_node *node, const int *below, mesh_in *mesh, su_error *err)
 {
@@ -188,15 +329,9 @@ static void mesh_close(mesh_in *mesh)
     su_abc_samples_close(&mesh->p);
     su_abc_samples_close(&mesh->face_counts);
     su_abc_samples_close(&mesh->face_indices);
-    su_abc_samples_close(&mesh->uv);
-    su_abc_samples_close(&mesh->uv_indices);
-    free(mesh->xforms);
-}
-
-static bool is_mesh(const su_abc_node *node)
-{
-    return su_abc_is_schema(node->metadata, "AbcGeom_PolyMesh_v1") ||
-           su_abc_is_schema(node->metadata, "AbcGeom_SubD_v1");
+    param_close(&mesh->uv);
+    param_close(&mesh->color);
+    free(mesh->xforms), free(mesh->face_sets), free(mesh->path);
 }
 
 su_status su_alembic_open(const char *path, su_alembic **out, su_error *err)
@@ -227,8 +362,10 @@ su_status su_alembic_open(const char *path, su_alembic **out, su_error *err)
         mesh_in *mesh = &file->meshes[file->mesh_count++];
         SU_GO(read_mesh(file, file->tree.nodes[i], mesh, err));
         SU_GO(place_mesh(file, file->tree.nodes[i], below, mesh, err));
+        SU_GO(name_mesh(file->tree.nodes[i], mesh, err));
         SU_GO(look_up_visibility(file, file->tree.nodes[i], &mesh->mesh, err));
     }
+    SU_GO(find_face_sets(file, err));
     *out = file;
     file = NULL;
 done:
@@ -366,30 +503,101 @@ su_status su_alembic_uv(const su_alembic *file, int index, float *uv, int32_t *u
     const mesh_in *mesh = &file->meshes[index];
     const su_alembic_mesh *m = &mesh->mesh;
     int32_t *counts = NULL, *points = NULL, *stored = NULL;
-    int64_t places = mesh->uv_scope == 'f' ? m->corners : m->points;
+    int64_t places = places_of(m, mesh->uv.scope);
     su_status status;
     SU_GO(SU_ALLOC(&counts, m->faces, "faces", err));
     SU_GO(SU_ALLOC(&points, m->corners, "faces", err));
     SU_GO(SU_ALLOC(&stored, places, "UV indices", err));
     SU_GO(su_alembic_topology(file, index, counts, points, err));
-    SU_GO(su_abc_samples_read(&file->tree, &mesh->uv, 0, m->uvs, uv, err));
-    if (mesh->uv_indexed)
-        SU_GO(su_abc_samples_read(&file->tree, &mesh->uv_indices, 0, places, stored, err));
-    else
-        for (int64_t i = 0; i < places; i++) stored[i] = (int32_t)i;
-    for (int64_t i = 0; i < places; i++)
-        if (stored[i] < 0 || stored[i] >= m->uvs) {
-            status = su_fail(err, SU_INPUT, "%s: mesh %s: a UV index is out of range", su_ogawa_path(file->tree.file),
-                             m->name);
-            goto done;
-        }
+    SU_GO(su_abc_samples_read(&file->tree, &mesh->uv.values, 0, m->uvs, uv, err));
+    SU_GO(param_indices(file, mesh, &mesh->uv, stored, err));
     for (int64_t f = 0, at = 0; f < m->faces; at += counts[f], f++)
         for (int32_t k = 0; k < counts[f]; k++)
-            uv_indices[at + k] = stored[mesh->uv_scope == 'f' ? at + counts[f] - 1 - k : points[at + k]];
+            uv_indices[at + k] = stored[mesh->uv.scope == 'f' ? at + counts[f] - 1 - k : points[at + k]];
 done:
     free(counts);
     free(points);
     free(stored);
+    return status;
+}
+
+su_status su_alembic_colors(const su_alembic *file, int index, float *color, su_error *err)
+{
+    const mesh_in *mesh = &file->meshes[index];
+    const su_alembic_mesh *m = &mesh->mesh;
+    const param *p = &mesh->color;
+    int32_t *stored = NULL, *corner = NULL;
+    float *values = NULL;
+    int width = p->values.extent;
+    su_status status;
+    SU_GO(SU_ALLOC(&stored, places_of(m, p->scope), "colours", err));
+    SU_GO(SU_ALLOC(&corner, m->corners, "colours", err));
+    SU_GO(SU_ALLOC(&values, width * p->count, "colours", err));
+    SU_GO(su_abc_samples_read(&file->tree, &p->values, 0, p->count, values, err));
+    SU_GO(param_indices(file, mesh, p, stored, err));
+    for (int64_t v = 0; v < 4 * m->points; v++) color[v] = 1.0f; /* points that no face uses: white */
+    if (p->scope == 'f') {
+        SU_GO(su_abc_samples_read(&file->tree, &mesh->face_indices, 0, m->corners, corner, err));
+        for (int64_t k = 0; k < m->corners; k++)
+            if (corner[k] < 0 || corner[k] >= m->points) {
+                status =
+                    su_fail(err, SU_INPUT, "%s: mesh %s: corner %lld names point %d of %lld",
+                            su_ogawa_path(file->tree.file), m->name, (long long)k, corner[k], (long long)m->points);
+                goto done;
+            }
+        for (int64_t k = m->corners - 1; k >= 0; k--)
+            memcpy(color + 4 * (int64_t)corner[k], values + width * (int64_t)stored[k], (size_t)width * sizeof *color);
+    } else {
+        for (int64_t v = 0; v < m->points; v++)
+            memcpy(color + 4 * v, values + width * (int64_t)stored[p->scope == 'v' ? v : 0],
+                   (size_t)width * sizeof *color);
+    }
+    for (int64_t v = 0; v < 4 * m->points; v++)
+        if (!isfinite(color[v])) color[v] = 0.0f;
+done:
+    free(stored), free(corner), free(values);
+    return status;
+}
+
+su_status su_alembic_face_set(const su_alembic *file, int index, int64_t k, const char **name, bool *exclusive,
+                              int64_t *count, int32_t **faces, su_error *err)
+{
+    const mesh_in *mesh = &file->meshes[index];
+    const su_abc_node *node = mesh->face_sets[k];
+    int entries;
+    su_abc_entry *list;
+    su_abc_samples samples = {0};
+    *name = node->name, *exclusive = false, *count = 0, *faces = NULL;
+    SU_TRY(su_abc_schema_entries(&file->tree, node, ".faceset", &entries, &list, err));
+    su_status status = SU_OK;
+    const su_abc_entry *entry = su_abc_find(entries, list, ".faces");
+    if (!entry || entry->kind < SU_ABC_ARRAY || entry->type != SU_ABC_I32 || entry->extent != 1 || entry->samples < 1)
+        goto done; /* a set without faces */
+    const su_abc_entry *flag = su_abc_find(entries, list, ".facesExclusive");
+    if (flag && flag->kind == SU_ABC_SCALAR && flag->type == SU_ABC_U32 && flag->extent == 1 && flag->samples > 0) {
+        uint32_t value;
+        int64_t elements;
+        SU_GO(su_abc_samples_open(&file->tree, flag, &samples, err));
+        SU_GO(su_abc_samples_count(&file->tree, &samples, 0, &elements, err));
+        SU_GO(su_abc_samples_read(&file->tree, &samples, 0, 1, &value, err));
+        *exclusive = value != 0;
+        su_abc_samples_close(&samples);
+    }
+    SU_GO(su_abc_samples_open(&file->tree, entry, &samples, err));
+    SU_GO(su_abc_samples_count(&file->tree, &samples, 0, count, err));
+    SU_GO(SU_ALLOC(faces, *count, "a face set", err));
+    SU_GO(su_abc_samples_read(&file->tree, &samples, 0, *count, *faces, err));
+    for (int64_t i = 0; i < *count; i++)
+        if ((*faces)[i] < 0 || (*faces)[i] >= mesh->mesh.faces) {
+            status =
+                su_fail(err, SU_INPUT, "%s: mesh %s: face set %s names face %d of %lld", su_ogawa_path(file->tree.file),
+                        mesh->mesh.name, node->name, (*faces)[i], (long long)mesh->mesh.faces);
+            goto done;
+        }
+done:
+    su_abc_samples_close(&samples);
+    su_abc_entries_free(entries, list);
+    if (status != SU_OK) free(*faces), *faces = NULL, *count = 0;
     return status;
 }
 

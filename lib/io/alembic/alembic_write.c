@@ -1,4 +1,5 @@
-/* Mesh caches as Alembic's schemas want them: AbcGeom_Xform_v3 over AbcGeom_PolyMesh_v1. */
+/* Mesh caches as Alembic's schemas want them: AbcGeom_Xform_v3 over AbcGeom_PolyMesh_v1 or AbcGeom_SubD_v1, and
+ * AbcGeom_FaceSet_v1 below these. */
 #include "io/alembic/alembic.h"
 
 #include "core/memory.h"
@@ -13,24 +14,40 @@
 #define XFORM_OBJECT XFORM_SCHEMA ";schemaObjTitle=AbcGeom_Xform_v3:.xform"
 #define MESH_SCHEMA "schema=AbcGeom_PolyMesh_v1;schemaBaseType=AbcGeom_GeomBase_v1"
 #define MESH_OBJECT MESH_SCHEMA ";schemaObjTitle=AbcGeom_PolyMesh_v1:.geom"
+#define SUBD_SCHEMA "schema=AbcGeom_SubD_v1;schemaBaseType=AbcGeom_GeomBase_v1"
+#define SUBD_OBJECT SUBD_SCHEMA ";schemaObjTitle=AbcGeom_SubD_v1:.geom"
+#define SET_SCHEMA "schema=AbcGeom_FaceSet_v1;schemaBaseType=AbcGeom_GeomBase_v1"
+#define SET_OBJECT SET_SCHEMA ";schemaObjTitle=AbcGeom_FaceSet_v1:.faceset"
 #define BOX "interpretation=box"
 #define GEOM_PARAM(scope, meaning, extent)                                                                             \
     "arrayExtent=1;geoScope=" scope ";interpretation=" meaning ";isGeomParam=true;podExtent=" extent                   \
     ";podName=float32_t"
 
+typedef struct xform_out {
+    su_abc_object *object;
+    su_abc_property *bounds; /* of what stands directly below it */
+    double box[6];           /* of the frame being gathered */
+    int64_t frames;
+} xform_out;
+
 typedef struct mesh_out {
     char *name;
     int64_t points, frames;
-    double xform[16];
-    su_abc_property *bounds, *parent_bounds, *p, *face_indices, *face_counts, *velocities, *normals, *uv, *uv_indices;
+    double xform[16];    /* to the world, where it does not move */
+    const double *world; /* (world_samples,4,4) */
+    int64_t world_samples;
+    int samples, parent; /* of a frame; transform that was added, -1: none */
+    su_abc_property *bounds, *parent_bounds, *p, *face_indices, *face_counts, *velocities, *normals, *uv, *uv_indices,
+        *color;
 } mesh_out;
 
 struct su_alembic_writer {
     su_abc_archive *archive;
     int time_sampling;
     su_abc_property *scene_bounds;
-    int mesh_count;
+    int mesh_count, xform_count;
     mesh_out *meshes;
+    xform_out *xforms;
     int64_t frame; /* of the scene box being gathered */
     double box[6]; /* min, max in world space */
 };
@@ -82,7 +99,7 @@ static char *valid_name(const su_alembic_writer *writer, const char *wanted)
         if (*p == '/' || (unsigned char)*p < 32) *p = '_';
     size_t length = strlen(name);
     for (int number = 1, i = 0; i < writer->mesh_count; i++) {
-        if (strcmp(writer->meshes[i].name, name) != 0) continue;
+        if (!writer->meshes[i].name || strcmp(writer->meshes[i].name, name) != 0) continue;
         snprintf(name + length, size - length, "_%d", number++);
         i = -1; /* the new one may be taken as well */
     }
@@ -91,33 +108,59 @@ static char *valid_name(const su_alembic_writer *writer, const char *wanted)
 
 /* ---- meshes ---- */
 
-static su_status add_xform(su_alembic_writer *writer, su_abc_object *object, const double m[16],
-                           su_abc_property **bounds, su_error *err)
+static su_status add_xform(su_alembic_writer *writer, su_abc_object *object, int64_t samples, const double *matrices,
+                           int times, su_abc_property **bounds, su_error *err)
 {
     su_abc_archive *archive = writer->archive;
     su_abc_property *xform = su_abc_add_compound(archive, object, NULL, ".xform", XFORM_SCHEMA);
     static const uint8_t one = 1, matrix = 0x30;
     bool identity = true;
-    double rows[16]; /* points are row vectors: p' = p M, translation in the last row */
-    for (int i = 0; i < 4; i++)
-        for (int j = 0; j < 4; j++) {
-            rows[4 * i + j] = m[4 * j + i];
-            if (m[4 * j + i] != (i == j)) identity = false;
-        }
     *bounds = su_abc_add_property(archive, object, xform, ".childBnds", BOX, SU_ABC_SCALAR, SU_ABC_F64, 6,
                                   writer->time_sampling);
     su_abc_property *inherits =
-        su_abc_add_property(archive, object, xform, ".inherits", "", SU_ABC_SCALAR, SU_ABC_BOOL, 1, 0);
+        su_abc_add_property(archive, object, xform, ".inherits", "", SU_ABC_SCALAR, SU_ABC_BOOL, 1, times);
     su_abc_property *ops = su_abc_add_property(archive, object, xform, ".ops", "", SU_ABC_SCALAR, SU_ABC_U8, 1, 0);
     su_abc_property *values =
-        su_abc_add_property(archive, object, xform, ".vals", "", SU_ABC_SCALAR, SU_ABC_F64, 16, 0);
+        su_abc_add_property(archive, object, xform, ".vals", "", SU_ABC_SCALAR, SU_ABC_F64, 16, times);
     SU_TRY(su_abc_sample(archive, inherits, &one, 1, err));
+    SU_TRY(su_abc_repeat(archive, inherits, samples - 1, err));
     SU_TRY(su_abc_sample(archive, ops, &matrix, 1, err));
-    SU_TRY(su_abc_sample(archive, values, rows, 1, err));
+    for (int64_t k = 0; k < samples; k++) {
+        const double *m = matrices + 16 * k;
+        double rows[16]; /* points are row vectors: p' = p M, translation in the last row */
+        for (int i = 0; i < 4; i++)
+            for (int j = 0; j < 4; j++) {
+                rows[4 * i + j] = m[4 * j + i];
+                if (m[4 * j + i] != (i == j)) identity = false;
+            }
+        SU_TRY(su_abc_sample(archive, values, rows, 1, err));
+    }
+    if (samples > 1) { /* the channels that move: any of the matrix */
+        uint32_t channels[16];
+        for (uint32_t i = 0; i < 16; i++) channels[i] = i;
+        su_abc_property *moving =
+            su_abc_add_property(archive, object, xform, ".animChans", "", SU_ABC_ARRAY, SU_ABC_U32, 1, times);
+        SU_TRY(su_abc_sample(archive, moving, channels, 16, err));
+    }
     if (identity) return SU_OK;
     su_abc_property *moves =
         su_abc_add_property(archive, object, xform, "isNotConstantIdentity", "", SU_ABC_SCALAR, SU_ABC_BOOL, 1, 0);
     return su_abc_sample(archive, moves, &one, 1, err);
+}
+
+su_status su_alembic_add_xform(su_alembic_writer *writer, const su_alembic_xform_in *in, int *index, su_error *err)
+{
+    su_abc_archive *archive = writer->archive;
+    xform_out *grown = realloc(writer->xforms, (size_t)(writer->xform_count + 1) * sizeof *grown);
+    if (!grown) return su_fail(err, SU_AGAIN, "out of memory for an Alembic cache");
+    writer->xforms = grown;
+    xform_out *x = &grown[writer->xform_count];
+    *x = (xform_out){
+        .object = su_abc_add_object(archive, in->parent < 0 ? NULL : grown[in->parent].object, in->name, XFORM_OBJECT)};
+    empty_box(x->box);
+    *index = writer->xform_count++;
+    int times = in->samples > 1 ? su_abc_time_sampling(archive, 1, &in->start, in->step) : 0;
+    return add_xform(writer, x->object, in->samples, in->xforms, times, &x->bounds, err);
 }
 
 /* Corners of every face in the opposite order. */
@@ -145,6 +188,13 @@ static su_status add_topology(su_alembic_writer *writer, su_abc_object *object, 
     reverse_faces(in->faces, in->face_counts, in->face_indices, reversed);
     SU_GO(su_abc_sample(archive, mesh->face_indices, reversed, in->corners, err));
     SU_GO(su_abc_sample(archive, mesh->face_counts, in->face_counts, in->faces, err));
+    if (in->color) {
+        static const char color_metadata[] = GEOM_PARAM("vtx", "rgba", "4");
+        su_abc_property *arbitrary = su_abc_add_compound(archive, object, geometry, ".arbGeomParams", "");
+        mesh->color =
+            su_abc_add_property(archive, object, arbitrary, "Cd", color_metadata, SU_ABC_ARRAY, SU_ABC_F32, 4, time);
+        SU_GO(su_abc_sample(archive, mesh->color, in->color, in->points, err));
+    }
     if (in->uvs > 0) {
         static const char uv_metadata[] = GEOM_PARAM("fvr", "vector", "2");
         su_abc_property *uv = su_abc_add_compound(archive, object, geometry, "uv", uv_metadata);
@@ -162,6 +212,30 @@ done:
     return status;
 }
 
+/* Sets do not change. Their bounds are left empty, as they may be: they move with the mesh. */
+static su_status add_sets(su_alembic_writer *writer, su_abc_object *mesh, const su_alembic_mesh_in *in, su_error *err)
+{
+    static const uint32_t exclusive = 1;
+    double box[6];
+    empty_box(box);
+    for (int i = 0; i < in->sets; i++) {
+        su_abc_archive *archive = writer->archive;
+        su_abc_object *object = su_abc_add_object(archive, mesh, in->set[i].name, SET_OBJECT);
+        su_abc_property *set = su_abc_add_compound(archive, object, NULL, ".faceset", SET_SCHEMA);
+        su_abc_property *bounds =
+            su_abc_add_property(archive, object, set, ".selfBnds", BOX, SU_ABC_SCALAR, SU_ABC_F64, 6, 0);
+        su_abc_property *faces =
+            su_abc_add_property(archive, object, set, ".faces", "", SU_ABC_ARRAY, SU_ABC_I32, 1, 0);
+        SU_TRY(su_abc_sample(archive, bounds, box, 1, err));
+        SU_TRY(su_abc_sample(archive, faces, in->set[i].faces, in->set[i].count, err));
+        if (!in->set[i].exclusive) continue;
+        su_abc_property *alone =
+            su_abc_add_property(archive, object, set, ".facesExclusive", "", SU_ABC_SCALAR, SU_ABC_U32, 1, 0);
+        SU_TRY(su_abc_sample(archive, alone, &exclusive, 1, err));
+    }
+    return SU_OK;
+}
+
 su_status su_alembic_add_mesh(su_alembic_writer *writer, const su_alembic_mesh_in *in, int *index, su_error *err)
 {
     static const double identity[16] = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1};
@@ -170,25 +244,39 @@ su_status su_alembic_add_mesh(su_alembic_writer *writer, const su_alembic_mesh_i
     if (!grown) return su_fail(err, SU_AGAIN, "out of memory for an Alembic cache");
     writer->meshes = grown;
     mesh_out *mesh = &grown[writer->mesh_count];
-    *mesh = (mesh_out){.points = in->points, .name = valid_name(writer, in->name)};
-    memcpy(mesh->xform, in->xform ? in->xform : identity, sizeof mesh->xform);
-    if (!mesh->name) return su_fail(err, SU_AGAIN, "out of memory for an Alembic cache");
+    *mesh = (mesh_out){.points = in->points,
+                       .name = in->placed ? NULL : valid_name(writer, in->name),
+                       .parent = in->placed ? in->parent : -1,
+                       .world = in->placed ? in->world : NULL,
+                       .world_samples = in->placed ? in->world_samples : 0,
+                       .samples = in->samples > 0 ? in->samples : 1};
+    memcpy(mesh->xform, in->xform && !in->placed ? in->xform : identity, sizeof mesh->xform);
+    if (!in->placed && !mesh->name) return su_fail(err, SU_AGAIN, "out of memory for an Alembic cache");
     *index = writer->mesh_count++;
 
-    su_abc_object *transform = su_abc_add_object(archive, NULL, mesh->name, XFORM_OBJECT);
-    SU_TRY(add_xform(writer, transform, mesh->xform, &mesh->parent_bounds, err));
-    size_t size = strlen(mesh->name) + sizeof "Shape";
-    char *shape = malloc(size);
-    if (!shape) return su_fail(err, SU_AGAIN, "out of memory for an Alembic cache");
-    snprintf(shape, size, "%sShape", mesh->name);
-    su_abc_object *object = su_abc_add_object(archive, transform, shape, MESH_OBJECT);
-    free(shape);
-    su_abc_property *geometry = su_abc_add_compound(archive, object, NULL, ".geom", MESH_SCHEMA);
+    su_abc_object *object;
+    const char *metadata = in->subdivision ? SUBD_OBJECT : MESH_OBJECT;
+    if (in->placed) {
+        object =
+            su_abc_add_object(archive, in->parent < 0 ? NULL : writer->xforms[in->parent].object, in->name, metadata);
+    } else {
+        su_abc_object *transform = su_abc_add_object(archive, NULL, mesh->name, XFORM_OBJECT);
+        SU_TRY(add_xform(writer, transform, 1, mesh->xform, 0, &mesh->parent_bounds, err));
+        size_t size = strlen(mesh->name) + sizeof "Shape";
+        char *shape = malloc(size);
+        if (!shape) return su_fail(err, SU_AGAIN, "out of memory for an Alembic cache");
+        snprintf(shape, size, "%sShape", mesh->name);
+        object = su_abc_add_object(archive, transform, shape, metadata);
+        free(shape);
+    }
+    su_abc_property *geometry =
+        su_abc_add_compound(archive, object, NULL, ".geom", in->subdivision ? SUBD_SCHEMA : MESH_SCHEMA);
     mesh->bounds = su_abc_add_property(archive, object, geometry, ".selfBnds", BOX, SU_ABC_SCALAR, SU_ABC_F64, 6,
                                        writer->time_sampling);
     mesh->p = su_abc_add_property(archive, object, geometry, "P", "geoScope=vtx;interpretation=point", SU_ABC_ARRAY,
                                   SU_ABC_F32, 3, writer->time_sampling);
-    return add_topology(writer, object, geometry, in, mesh, err);
+    SU_TRY(add_topology(writer, object, geometry, in, mesh, err));
+    return add_sets(writer, object, in, err);
 }
 
 /* ---- frames ---- */
@@ -205,10 +293,24 @@ static su_status scene_box(su_alembic_writer *writer, const mesh_out *mesh, cons
     for (int corner = 0; corner < 8 && mesh->points > 0; corner++) {
         double p[3], w[3];
         const double *m = mesh->xform;
+        int64_t sample = mesh->frames / mesh->samples;
+        if (mesh->world) m = mesh->world + 16 * (sample < mesh->world_samples ? sample : mesh->world_samples - 1);
         for (int i = 0; i < 3; i++) p[i] = box[(corner >> i & 1 ? 3 : 0) + i];
         for (int i = 0; i < 3; i++) w[i] = m[4 * i] * p[0] + m[4 * i + 1] * p[1] + m[4 * i + 2] * p[2] + m[4 * i + 3];
         grow_box(writer->box, w);
     }
+    return SU_OK;
+}
+
+/* The box of the meshes directly below a transform; handed out when the first of them starts a new frame. */
+static su_status parent_box(su_alembic_writer *writer, xform_out *x, int64_t frame, const double box[6], su_error *err)
+{
+    if (frame != x->frames) {
+        SU_TRY(su_abc_sample(writer->archive, x->bounds, x->box, 1, err));
+        empty_box(x->box);
+        x->frames = frame;
+    }
+    for (int i = 0; i < 2; i++) grow_box(x->box, box + 3 * i);
     return SU_OK;
 }
 
@@ -224,7 +326,8 @@ su_status su_alembic_frame(su_alembic_writer *writer, int index, const float *po
         grow_box(box, p);
     }
     SU_TRY(scene_box(writer, mesh, box, err));
-    SU_TRY(su_abc_sample(archive, mesh->parent_bounds, box, 1, err));
+    if (mesh->parent_bounds) SU_TRY(su_abc_sample(archive, mesh->parent_bounds, box, 1, err));
+    if (mesh->parent >= 0) SU_TRY(parent_box(writer, &writer->xforms[mesh->parent], mesh->frames, box, err));
     SU_TRY(su_abc_sample(archive, mesh->bounds, box, 1, err));
     SU_TRY(su_abc_sample(archive, mesh->p, points, mesh->points, err));
     if (mesh->velocities) SU_TRY(su_abc_sample(archive, mesh->velocities, velocities, mesh->points, err));
@@ -238,9 +341,14 @@ static su_status finish_meshes(su_alembic_writer *writer, su_error *err)
 {
     for (int i = 0; i < writer->mesh_count; i++) {
         const mesh_out *mesh = &writer->meshes[i];
-        su_abc_property *const still[] = {mesh->face_indices, mesh->face_counts, mesh->uv, mesh->uv_indices};
-        for (int k = 0; k < 4; k++)
+        su_abc_property *const still[] = {mesh->face_indices, mesh->face_counts, mesh->uv, mesh->uv_indices,
+                                          mesh->color};
+        for (int k = 0; k < 5; k++)
             if (still[k]) SU_TRY(su_abc_repeat(writer->archive, still[k], mesh->frames - 1, err));
+    }
+    for (int i = 0; i < writer->xform_count; i++) { /* groups without a mesh of their own: one empty box */
+        xform_out *x = &writer->xforms[i];
+        SU_TRY(su_abc_sample(writer->archive, x->bounds, x->box, 1, err));
     }
     return su_abc_sample(writer->archive, writer->scene_bounds, writer->box, 1, err);
 }
@@ -285,5 +393,6 @@ void su_alembic_abandon(su_alembic_writer *writer)
     su_abc_archive_abandon(writer->archive);
     for (int i = 0; i < writer->mesh_count; i++) free(writer->meshes[i].name);
     free(writer->meshes);
+    free(writer->xforms);
     free(writer);
 }

@@ -5,12 +5,14 @@
 #include "core/npy.h"
 #include "io/alembic/alembic.h"
 #include "io/cache/cache_parts.h"
+#include "io/cache/cache_tree.h"
 #include "io/cache/glb.h"
 #include "io/cache/mdd.h"
 #include "io/cache/obj.h"
 #include "io/cache/pc2.h"
 #include "io/cache/sequence_files.h"
 #include "io/cache/usda.h"
+#include "io/cache/usdc.h"
 #include "io/cache/vat.h"
 
 #include <stdio.h>
@@ -38,10 +40,15 @@ struct su_cache_writer {
     su_cache_parts parts;
     float *gathered[3]; /* points, velocities, normals of one part */
     su_alembic_writer *alembic;
+    su_cache_tree tree;
+    int *mesh;      /* Alembic: (parts) number of each */
+    double *worlds; /* Alembic: (parts,frames or 1,4,4) */
     su_usda_writer *usda;
+    su_usdc_writer *usdc;
     su_vat_writer *vat;
     su_pc2_writer pc2;
     su_mdd_writer mdd;
+    char *library, *library_path; /* obj: its materials, in a file beside it; NULL: it has none */
     su_output npy;
     su_output spool; /* glb: all frames, mapped at the end, never committed */
     su_glb_skin skin;
@@ -50,6 +57,99 @@ struct su_cache_writer {
 };
 
 /* ---- Alembic ---- */
+
+/* The sets of a part: its materials, of which a polygon has one, and others. */
+static su_status abc_sets(const su_cache_part *p, su_alembic_set_in **out, char **names, su_error *err)
+{
+    enum { ROOM = 200 };
+    SU_TRY(SU_ALLOC(out, p->groups, "face sets", err));
+    SU_TRY(SU_ALLOC(names, ROOM * p->groups, "face sets", err));
+    for (int i = 0; i < p->groups; i++) {
+        char *name = *names + ROOM * i;
+        snprintf(name, ROOM - 16, "%s", p->group[i].name);
+        for (char *c = name; *c; c++)
+            if (*c == '/' || (unsigned char)*c < 32) *c = '_';
+        size_t length = strlen(name);
+        for (int number = 1, k = 0; k < i; k++) {
+            if (strcmp((*out)[k].name, name) != 0) continue;
+            snprintf(name + length, ROOM - length, "_%d", number++);
+            k = -1;
+        }
+        (*out)[i] = (su_alembic_set_in){name, p->group[i].faces, p->group[i].face, p->group[i].material >= 0};
+    }
+    return SU_OK;
+}
+
+static su_status abc_mesh(su_cache_writer *w, const su_cache_node *node, int parent, const double *world,
+                          int64_t samples, su_error *err)
+{
+    const su_cache_layout *l = &w->layout;
+    const su_cache_part *p = &w->parts.part[node->part];
+    su_alembic_set_in *sets = NULL;
+    char *names = NULL;
+    int *index = &w->mesh[node->part];
+    su_status status = abc_sets(p, &sets, &names, err);
+    su_alembic_mesh_in mesh = {.name = node->name,
+                               .placed = true,
+                               .parent = parent,
+                               .world = world,
+                               .world_samples = samples,
+                               .samples = l->samples,
+                               .subdivision = l->subdivision,
+                               .points = p->vertices,
+                               .faces = p->faces,
+                               .corners = p->corners,
+                               .face_counts = p->face_counts,
+                               .face_indices = p->face_indices,
+                               .uvs = p->uvs,
+                               .uv = p->uv,
+                               .uv_indices = p->uv_indices,
+                               .color = p->color,
+                               .sets = p->groups,
+                               .set = sets,
+                               .velocities = l->velocities,
+                               .normals = l->normals && !l->subdivision};
+    if (status == SU_OK) status = su_alembic_add_mesh(w->alembic, &mesh, index, err);
+    free(sets), free(names);
+    return status;
+}
+
+static su_status abc_tree(su_cache_writer *w, su_error *err)
+{
+    const su_cache_layout *l = &w->layout;
+    su_cache_tree *tree = &w->tree;
+    double *local = NULL;
+    int *number = NULL; /* (nodes) of transforms */
+    int64_t frames = l->frames / (l->samples ? l->samples : 1), meshes = 0;
+    SU_TRY(su_cache_tree_create(l, &w->parts, false, tree, err));
+    su_status status;
+    int64_t kept = l->object_frames ? frames : 1;
+    SU_GO(SU_ALLOC(&local, 16 * kept, "transforms", err));
+    SU_GO(SU_ALLOC(&number, tree->count, "transforms", err));
+    SU_GO(SU_ALLOC(&w->mesh, w->parts.count, "meshes", err));
+    SU_GO(SU_ALLOC(&w->worlds, 16 * kept * w->parts.count, "transforms", err));
+    for (int64_t i = 0; i < tree->count; i++) {
+        const su_cache_node *node = &tree->node[i];
+        int parent = node->parent < 0 ? -1 : number[node->parent];
+        if (node->part >= 0) {
+            double *world = w->worlds + 16 * kept * meshes++;
+            for (int64_t f = 0; f < kept; f++) su_cache_tree_world(tree, node->parent, f, world + 16 * f);
+            SU_GO(abc_mesh(w, node, parent, world, kept, err));
+            continue;
+        }
+        su_alembic_xform_in xform = {.name = node->name,
+                                     .parent = parent,
+                                     .samples = node->moves ? frames : 1,
+                                     .xforms = local,
+                                     .start = l->frame_start / l->fps,
+                                     .step = l->frame_step / l->fps};
+        for (int64_t f = 0; f < xform.samples; f++) su_cache_tree_local(tree, i, f, local + 16 * f);
+        SU_GO(su_alembic_add_xform(w->alembic, &xform, &number[i], err));
+    }
+done:
+    free(local), free(number);
+    return status;
+}
 
 static su_status abc_create(su_cache_writer *w, su_error *err)
 {
@@ -62,24 +162,7 @@ static su_status abc_create(su_cache_writer *w, su_error *err)
         return su_fail(err, SU_USAGE, "%s: at most %d samples a frame", w->path, SU_ALEMBIC_TIMES_MAX);
     for (int i = 0; i < samples; i++) times[i] = su_cache_frame_number(l, i) / l->fps;
     SU_TRY(su_alembic_create(w->path, samples, times, l->frame_step / l->fps, &w->alembic, err));
-    for (int i = 0; i < w->parts.count; i++) {
-        const su_cache_part *p = &w->parts.part[i];
-        su_alembic_mesh_in mesh = {.name = p->name,
-                                   .points = p->vertices,
-                                   .faces = p->faces,
-                                   .corners = p->corners,
-                                   .face_counts = p->face_counts,
-                                   .face_indices = p->face_indices,
-                                   .uvs = p->uvs,
-                                   .uv = p->uv,
-                                   .uv_indices = p->uv_indices,
-                                   .xform = p->xform,
-                                   .velocities = l->velocities,
-                                   .normals = l->normals};
-        int index;
-        SU_TRY(su_alembic_add_mesh(w->alembic, &mesh, &index, err));
-    }
-    return SU_OK;
+    return abc_tree(w, err);
 }
 
 static su_status abc_frame(su_cache_writer *w, const float *points, const float *velocities, const float *normals,
@@ -90,7 +173,7 @@ static su_status abc_frame(su_cache_writer *w, const float *points, const float 
         su_cache_part_gather(p, points, w->gathered[0]);
         if (w->layout.velocities) su_cache_part_gather(p, velocities, w->gathered[1]);
         if (w->layout.normals) su_cache_part_gather(p, normals, w->gathered[2]);
-        SU_TRY(su_alembic_frame(w->alembic, i, w->gathered[0], w->gathered[1], w->gathered[2], err));
+        SU_TRY(su_alembic_frame(w->alembic, w->mesh[i], w->gathered[0], w->gathered[1], w->gathered[2], err));
     }
     return SU_OK;
 }
@@ -131,6 +214,27 @@ static su_status usda_commit(su_cache_writer *w, su_error *err)
 }
 
 static void usda_abandon(su_cache_writer *w) { su_usda_abandon(w->usda); }
+
+static su_status usdc_create(su_cache_writer *w, su_error *err)
+{
+    SU_TRY(su_cache_parts_create(&w->layout, &w->parts, err));
+    return su_usdc_writer_create(w->path, &w->layout, &w->parts, &w->usdc, err);
+}
+
+static su_status usdc_frame(su_cache_writer *w, const float *points, const float *velocities, const float *normals,
+                            su_error *err)
+{
+    return su_usdc_writer_frame(w->usdc, points, velocities, normals, err);
+}
+
+static su_status usdc_commit(su_cache_writer *w, su_error *err)
+{
+    su_usdc_writer *writer = w->usdc;
+    w->usdc = NULL;
+    return su_usdc_writer_commit(writer, err);
+}
+
+static void usdc_abandon(su_cache_writer *w) { su_usdc_writer_abandon(w->usdc); }
 
 /* ---- PC2, MDD ---- */
 
@@ -178,9 +282,26 @@ static su_status obj_path(const su_cache_writer *w, int64_t k, char **path, su_e
     return su_pattern_path(w->path, (int64_t)(number < 0 ? number - 0.5 : number + 0.5), path, err);
 }
 
+/* run.%04d.obj has its materials in run.mtl: what stands before the frame number. */
+static su_status name_library(su_cache_writer *w, su_error *err)
+{
+    const char *name = su_base_name(w->path);
+    size_t folder = (size_t)(name - w->path), stem = strcspn(name, "%#$");
+    if (!name[stem]) stem = (size_t)(strrchr(name, '.') ? strrchr(name, '.') - name : (long)strlen(name));
+    while (stem > 0 && strchr("._-", name[stem - 1])) stem--;
+    if (asprintf(&w->library_path, "%.*s%.*s.mtl", (int)folder, w->path, (int)(stem ? stem : 9),
+                 stem ? name : "materials") < 0) {
+        w->library_path = NULL;
+        return su_fail(err, SU_AGAIN, "%s: out of memory", w->path);
+    }
+    w->library = w->library_path + folder;
+    return SU_OK;
+}
+
 static su_status obj_create(su_cache_writer *w, su_error *err)
 {
     char *path;
+    if (w->layout.looks && w->layout.looks->materials) SU_TRY(name_library(w, err));
     if (w->layout.frames == 1 && !su_is_pattern(w->path)) return SU_OK; /* one frame, one file */
     SU_TRY(obj_path(w, 0, &path, err));
     free(path);
@@ -202,7 +323,10 @@ static su_status obj_frame(su_cache_writer *w, const float *points, const float 
                   .uv = (float *)l->uv,
                   .uv_indices = (int32_t *)l->uv_indices,
                   .object_ids = (int32_t *)l->object_ids,
-                  .object_names = (char **)l->object_names};
+                  .object_names = (char **)l->object_names,
+                  .color = (float *)l->color,
+                  .library = w->library};
+    if (l->looks) obj.looks = *l->looks;
     char *path = NULL, comment[256];
     if (su_is_pattern(w->path)) SU_TRY(obj_path(w, w->written, &path, err));
     snprintf(comment, sizeof comment, "%s, frame %.9g", l->application ? l->application : "",
@@ -214,8 +338,7 @@ static su_status obj_frame(su_cache_writer *w, const float *points, const float 
 
 static su_status obj_commit(su_cache_writer *w, su_error *err)
 {
-    (void)w, (void)err;
-    return SU_OK;
+    return w->library ? su_mtl_save(w->library_path, w->layout.looks, w->layout.application, err) : SU_OK;
 }
 
 static void obj_abandon(su_cache_writer *w)
@@ -294,6 +417,7 @@ static su_status glb_commit(su_cache_writer *w, su_error *err)
                             .fps = l->fps / l->frame_step,
                             .targets = &targets,
                             .skin = skin,
+                            .looks = l->looks,
                             .root = l->root,
                             .name = l->clip,
                             .application = l->application,
@@ -353,6 +477,7 @@ static const cache_kind kinds[] = {
     {".npy", npy_create, npy_frame, npy_commit, npy_abandon},
     {".glb", glb_create, glb_frame, glb_commit, glb_abandon},
     {".json", vat_create, vat_frame, vat_commit, vat_abandon},
+    {".usdc", usdc_create, usdc_frame, usdc_commit, usdc_abandon},
 };
 
 su_cache_format su_cache_format_of(const char *path, su_cache_format wanted)
@@ -367,6 +492,8 @@ su_cache_format su_cache_format_of(const char *path, su_cache_format wanted)
 static void writer_free(su_cache_writer *w)
 {
     su_cache_parts_free(&w->parts);
+    su_cache_tree_free(&w->tree);
+    free(w->mesh), free(w->worlds), free(w->library_path);
     su_glb_skin_free(&w->skin);
     for (int i = 0; i < 3; i++) free(w->gathered[i]);
     free(w->path);
@@ -379,10 +506,10 @@ su_status su_cache_create(const char *path, su_cache_format format, const su_cac
     su_cache_writer *w = NULL;
     format = su_cache_format_of(path, format);
     if (format == SU_CACHE_AUTO)
-        return su_fail(err, SU_USAGE,
-                       "%s: end the name in .abc, .usda, .pc2, .mdd, .obj, .npy, .glb or .json, or give --format",
-                       path);
-    if (layout->samples && format != SU_CACHE_ABC && format != SU_CACHE_USD)
+        return su_fail(
+            err, SU_USAGE,
+            "%s: end the name in .abc, .usda, .usdc, .pc2, .mdd, .obj, .npy, .glb or .json, or give --format", path);
+    if (layout->samples && format != SU_CACHE_ABC && format != SU_CACHE_USD && format != SU_CACHE_USDC)
         return su_fail(err, SU_USAGE, "%s: only Alembic and USD hold samples between frames", path);
     SU_TRY(SU_ALLOC(&w, 1, "a cache", err));
     w->kind = &kinds[format - SU_CACHE_ABC];

@@ -18,9 +18,10 @@ typedef enum su_cache_format {
     SU_CACHE_OBJ, /* numbered files: run.%04d.obj */
     SU_CACHE_NPY, /* (frames,vertices,3) f32 */
     SU_CACHE_GLB, /* binary glTF: principal shapes as morph targets; positions in the root frame, m, y up */
-    SU_CACHE_VAT  /* vertex-animation textures beside a .json that describes them */
+    SU_CACHE_VAT, /* vertex-animation textures beside a .json that describes them */
+    SU_CACHE_USDC /* the same as .usda in binary */
 } su_cache_format;
-#define SU_CACHE_FORMATS "auto|abc|usda|pc2|mdd|obj|npy|glb|vat"
+#define SU_CACHE_FORMATS "auto|abc|usda|pc2|mdd|obj|npy|glb|vat|usdc"
 
 typedef struct su_cache_writer su_cache_writer;
 

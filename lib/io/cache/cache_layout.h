@@ -2,6 +2,8 @@
 #ifndef SU_IO_CACHE_LAYOUT_H
 #define SU_IO_CACHE_LAYOUT_H
 
+#include "geometry/looks.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -34,6 +36,14 @@ typedef struct su_cache_layout {
     const int32_t *object_ids;       /* (vertices); NULL: one object */
     const char *const *object_names; /* (objects) */
     const double *object_xform;      /* (objects,4,4) row-major, p_world = X p; NULL: identity. abc and usda only */
+    const double
+        *object_frames; /* (frames without samples around them,objects,4,4) the same where one moves; or NULL */
+    const char *const *object_paths; /* (objects) /group/object/mesh; NULL: /NAME/NAMEShape. abc and usda only */
+    const su_looks *looks;           /* materials and sets of polygons; NULL: none */
+    const float *color;              /* (vertices,4); NULL: none */
+    bool subdivision;                /* the polygons are the cage of a subdivision surface: abc and usda only */
+    bool over;         /* usda: opinions over the prims of another layer, points and what moves with them */
+    const char *asset; /* usda: a layer below this one; NULL: none */
     double fps, frame_start,
         frame_step;        /* frame k has the number frame_start + k frame_step, its time is number / fps */
     int samples;           /* 0, or samples around each frame: abc and usda only; `frames` counts all of them */

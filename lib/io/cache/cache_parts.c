@@ -111,12 +111,100 @@ done:
     return status;
 }
 
+/* part_of, face_of (layout.faces): where each polygon went. */
+static su_status fill_groups(const su_cache_layout *l, su_cache_parts *parts, const int32_t *part_of,
+                             const int32_t *face_of, su_error *err)
+{
+    const su_looks *looks = l->looks;
+    int64_t kinds = looks->materials + looks->sets;
+    int32_t *count = NULL, *slot = NULL; /* (parts,kinds) */
+    su_status status;
+    SU_GO(SU_ALLOC(&count, parts->count * kinds, "materials", err));
+    SU_GO(SU_ALLOC(&slot, parts->count * kinds, "materials", err));
+    for (int pass = 0; pass < 2; pass++) {
+        for (int64_t f = 0; f < l->faces && looks->material; f++) {
+            if (looks->material[f] < 0 || part_of[f] < 0) continue;
+            int64_t at = part_of[f] * kinds + looks->material[f];
+            if (pass == 1)
+                parts->part[part_of[f]].group[slot[at]].face[parts->part[part_of[f]].group[slot[at]].faces++] =
+                    face_of[f];
+            else
+                count[at]++;
+        }
+        for (int64_t i = 0; i < looks->sets; i++)
+            for (int64_t k = looks->start[i]; k < looks->start[i + 1]; k++) {
+                int32_t f = looks->face[k];
+                if (part_of[f] < 0) continue;
+                int64_t at = part_of[f] * kinds + looks->materials + i;
+                if (pass == 1)
+                    parts->part[part_of[f]].group[slot[at]].face[parts->part[part_of[f]].group[slot[at]].faces++] =
+                        face_of[f];
+                else
+                    count[at]++;
+            }
+        for (int p = 0; p < parts->count && pass == 0; p++) {
+            su_cache_part *part = &parts->part[p];
+            int groups = 0;
+            for (int64_t i = 0; i < kinds; i++) groups += count[p * kinds + i] > 0;
+            if (!(part->group = su_arena_alloc(&parts->arena, groups, sizeof *part->group))) {
+                status = su_fail(err, SU_AGAIN, "not enough memory for the topology");
+                goto done;
+            }
+            for (int64_t i = 0; i < kinds; i++) {
+                int32_t faces = count[p * kinds + i];
+                if (faces == 0) continue;
+                su_cache_group *group = &part->group[part->groups];
+                slot[p * kinds + i] = part->groups++;
+                group->material = i < looks->materials ? (int32_t)i : -1;
+                group->name = i < looks->materials ? looks->material_names[i] : looks->set_names[i - looks->materials];
+                if (!(group->face = su_arena_alloc(&parts->arena, faces, sizeof *group->face))) {
+                    status = su_fail(err, SU_AGAIN, "not enough memory for the topology");
+                    goto done;
+                }
+            }
+        }
+    }
+done:
+    free(count), free(slot);
+    return status;
+}
+
+static su_status fill_looks(const su_cache_layout *l, int64_t objects, su_cache_parts *parts, su_error *err)
+{
+    int32_t *number = NULL, *part_of = NULL, *face_of = NULL;
+    int64_t *faces = NULL;
+    su_status status = SU_OK;
+    for (int p = 0; p < parts->count && l->color; p++) {
+        su_cache_part *part = &parts->part[p];
+        if (!(part->color = su_arena_alloc(&parts->arena, 4 * part->vertices, sizeof *part->color)))
+            return su_fail(err, SU_AGAIN, "not enough memory for colours");
+        for (int64_t v = 0; v < part->vertices; v++)
+            memcpy(part->color + 4 * v, l->color + 4 * (int64_t)part->vertex[v], 4 * sizeof *part->color);
+    }
+    if (!l->looks || l->looks->materials + l->looks->sets == 0) return SU_OK;
+    SU_GO(SU_ALLOC(&number, objects, "materials", err));
+    SU_GO(SU_ALLOC(&faces, objects, "materials", err));
+    SU_GO(SU_ALLOC(&part_of, l->faces, "materials", err));
+    SU_GO(SU_ALLOC(&face_of, l->faces, "materials", err));
+    for (int p = 0; p < parts->count; p++) number[parts->part[p].object] = p;
+    for (int64_t f = 0, at = 0; f < l->faces; at += l->face_counts[f], f++) {
+        int32_t object = l->face_counts[f] ? object_of(l, l->face_indices[at]) : -1;
+        part_of[f] = object < 0 ? -1 : number[object]; /* an object with a polygon has vertices */
+        face_of[f] = object < 0 ? -1 : (int32_t)faces[object]++;
+    }
+    SU_GO(fill_groups(l, parts, part_of, face_of, err));
+done:
+    free(number), free(faces), free(part_of), free(face_of);
+    return status;
+}
+
 su_status su_cache_parts_create(const su_cache_layout *layout, su_cache_parts *parts, su_error *err)
 {
     int64_t objects = layout->object_ids && layout->objects > 0 ? layout->objects : 1;
     *parts = (su_cache_parts){0};
     su_status status = check(layout, objects, err);
     if (status == SU_OK) status = fill(layout, objects, parts, err);
+    if (status == SU_OK) status = fill_looks(layout, objects, parts, err);
     if (status != SU_OK) su_cache_parts_free(parts);
     return status;
 }

@@ -6,6 +6,14 @@
 #include "core/memory.h"
 #include "io/cache/cache_layout.h"
 
+/* Polygons of a part that share a material, or are in a set. */
+typedef struct su_cache_group {
+    const char *name;
+    int32_t material; /* of the layout's looks; -1: a set */
+    int64_t faces;
+    int32_t *face; /* (faces) of the part, ascending */
+} su_cache_group;
+
 typedef struct su_cache_part {
     const char *name;
     int64_t object;      /* of the layout */
@@ -15,6 +23,9 @@ typedef struct su_cache_part {
     int32_t *face_counts, *face_indices; /* in vertices of the part */
     float *uv;                           /* (uvs,2) */
     int32_t *uv_indices;                 /* (corners) */
+    float *color;                        /* (vertices,4); NULL: none */
+    int groups;
+    su_cache_group *group; /* (groups) materials first, by their numbers; none is empty */
 } su_cache_part;
 
 typedef struct su_cache_parts {

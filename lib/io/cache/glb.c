@@ -103,18 +103,36 @@ static int put_vectors(writer *w, const su_cache_part *p, const corner_map *map,
     return index;
 }
 
-static int put_triangles(writer *w, const su_cache_part *p, const corner_map *map)
+/* Triangles of some of the part's faces (NULL: of all that `left`, (faces), is set for). */
+static int put_triangles(writer *w, const su_cache_part *p, const corner_map *map, const int64_t *first,
+                         const su_cache_group *group, const bool *left)
 {
-    int64_t triangles = 0;
+    int64_t triangles = 0, faces = group ? group->faces : p->faces;
     uint32_t *data;
-    for (int64_t f = 0; f < p->faces; f++) triangles += p->face_counts[f] > 2 ? p->face_counts[f] - 2 : 0;
+    for (int64_t i = 0; i < faces; i++) {
+        int64_t f = group ? group->face[i] : i;
+        if ((group || left[f]) && p->face_counts[f] > 2) triangles += p->face_counts[f] - 2;
+    }
     int index = su_glb_accessor(&w->file, 3 * triangles, 1, SU_GLB_U32, SU_GLB_INDICES, &data);
-    if (index < 0) return -1;
-    for (int64_t f = 0, at = 0; f < p->faces; at += p->face_counts[f], f++)
-        for (int32_t k = 2; k < p->face_counts[f]; k++, data += 3) {
+    for (int64_t i = 0; i < faces && index >= 0; i++) {
+        int64_t f = group ? group->face[i] : i, at = first[f];
+        for (int32_t k = 2; k < p->face_counts[f] && (group || left[f]); k++, data += 3) {
             data[0] = (uint32_t)map->corner[at];
             data[1] = (uint32_t)map->corner[at + k - 1];
             data[2] = (uint32_t)map->corner[at + k];
+        }
+    }
+    return index;
+}
+
+static int put_color(writer *w, const su_cache_part *p, const corner_map *map)
+{
+    float *data;
+    int index = su_glb_accessor(&w->file, map->count, 4, SU_GLB_FLOAT, SU_GLB_ATTRIBUTES, &data);
+    for (int64_t i = 0; i < map->count && index >= 0; i++)
+        for (int k = 0; k < 4; k++) { /* the specification wants them within 0 and 1 */
+            float c = p->color[4 * (int64_t)map->vertex[i] + k];
+            data[4 * i + k] = c < 0.0f ? 0.0f : c > 1.0f ? 1.0f : c;
         }
     return index;
 }
@@ -205,6 +223,37 @@ static void describe_targets(writer *w, json_t *mesh)
     w->file.bad |= json_object_set_new(mesh, "extras", json_pack("{s:o}", "targetNames", names));
 }
 
+/* One primitive a material over the vertices of all, and one of the polygons without any. */
+static su_status put_primitives(writer *w, const su_cache_part *p, const corner_map *map, json_t *attributes,
+                                json_t *targets, json_t *primitives)
+{
+    int64_t *first = NULL, remain = p->faces; /* (faces) first corner */
+    bool *left = NULL;                        /* (faces) of no material */
+    su_status status;
+    SU_GO(SU_ALLOC(&first, p->faces, "glTF primitives", w->err));
+    SU_GO(SU_ALLOC(&left, p->faces, "glTF primitives", w->err));
+    for (int64_t f = 0, at = 0; f < p->faces; at += p->face_counts[f], f++) first[f] = at, left[f] = true;
+    for (int i = 0; i <= p->groups; i++) {
+        const su_cache_group *group = i < p->groups ? &p->group[i] : NULL;
+        if (group && group->material < 0) continue;
+        if (!group && remain == 0 && json_array_size(primitives) > 0) break;
+        int indices = put_triangles(w, p, map, first, group, left);
+        if (indices < 0) {
+            status = su_glb_no_memory(&w->file);
+            goto done;
+        }
+        json_t *primitive = json_pack("{s:O, s:i}", "attributes", attributes, "indices", indices);
+        if (targets) w->file.bad |= json_object_set(primitive, "targets", targets);
+        if (group) w->file.bad |= json_object_set_new(primitive, "material", json_integer(group->material));
+        w->file.bad |= json_array_append_new(primitives, primitive);
+        for (int64_t k = 0; group && k < group->faces; k++) left[group->face[k]] = false;
+        if (group) remain -= group->faces;
+    }
+done:
+    free(first), free(left);
+    return status;
+}
+
 static su_status put_part(writer *w, int number)
 {
     const su_glb *g = w->glb;
@@ -212,14 +261,14 @@ static su_status put_part(writer *w, int number)
     const place *to = &w->place[number];
     const double *by = to->carrier >= 0 ? g->skin->source->joint_bind + 16 * to->carrier : NULL;
     corner_map map = {0};
-    json_t *targets = json_array(), *attributes = json_object();
+    json_t *targets = json_array(), *attributes = json_object(), *primitives = json_array();
     su_status status;
     SU_GO(map_corners(p, &map, w->err));
     int position = put_vectors(w, p, &map, g->targets->base, by, POINTS);
     int normal = position < 0 ? -1 : put_vectors(w, p, &map, g->targets->base_normal, by, NORMALS);
-    int uv = p->uvs ? put_uv(w, p, &map) : 0, lookup = g->lookup ? put_lookup(w, p, &map) : 0,
-        indices = put_triangles(w, p, &map);
-    if (position < 0 || normal < 0 || uv < 0 || lookup < 0 || indices < 0) {
+    int uv = p->uvs ? put_uv(w, p, &map) : 0, lookup = g->lookup ? put_lookup(w, p, &map) : 0;
+    int color = p->color ? put_color(w, p, &map) : 0;
+    if (position < 0 || normal < 0 || uv < 0 || lookup < 0 || color < 0) {
         status = su_glb_no_memory(&w->file);
         goto done;
     }
@@ -230,14 +279,14 @@ static su_status put_part(writer *w, int number)
     if (p->uvs) w->file.bad |= json_object_set_new(attributes, "TEXCOORD_0", json_integer(uv));
     if (g->lookup)
         w->file.bad |= json_object_set_new(attributes, p->uvs ? "TEXCOORD_1" : "TEXCOORD_0", json_integer(lookup));
-    json_t *primitive = json_pack("{s:O, s:i}", "attributes", attributes, "indices", indices);
-    if (to->targets) w->file.bad |= json_object_set(primitive, "targets", targets);
-    json_t *mesh = json_pack("{s:o, s:[o]}", "name", su_json_text(p->name, "mesh"), "primitives", primitive);
+    if (p->color) w->file.bad |= json_object_set_new(attributes, "COLOR_0", json_integer(color));
+    SU_GO(put_primitives(w, p, &map, attributes, to->targets ? targets : NULL, primitives));
+    json_t *mesh = json_pack("{s:o, s:O}", "name", su_json_text(p->name, "mesh"), "primitives", primitives);
     if (to->targets) describe_targets(w, mesh);
     w->file.bad |= json_array_append_new(w->file.meshes, mesh);
 done:
     free(map.vertex), free(map.uv), free(map.corner);
-    json_decref(targets), json_decref(attributes);
+    json_decref(targets), json_decref(attributes), json_decref(primitives);
     return status;
 }
 
@@ -552,6 +601,25 @@ static json_t *roots_of(writer *w)
     return roots;
 }
 
+/* New reference. */
+static json_t *materials_of(writer *w)
+{
+    const su_looks *looks = w->glb->looks;
+    json_t *list = json_array();
+    for (int64_t i = 0; looks && i < looks->materials; i++) {
+        double color[4], surface[2];
+        for (int k = 0; k < 4; k++) color[k] = fmin(fmax((double)looks->color[4 * i + k], 0.0), 1.0);
+        for (int k = 0; k < 2; k++) surface[k] = fmin(fmax((double)looks->surface[2 * i + k], 0.0), 1.0);
+        json_t *material =
+            json_pack("{s:o, s:{s:[f,f,f,f], s:f, s:f}}", "name", su_json_text(looks->material_names[i], "material"),
+                      "pbrMetallicRoughness", "baseColorFactor", color[0], color[1], color[2], color[3],
+                      "metallicFactor", surface[0], "roughnessFactor", surface[1]);
+        if (material && color[3] < 1.0) w->file.bad |= json_object_set_new(material, "alphaMode", json_string("BLEND"));
+        w->file.bad |= json_array_append_new(list, material);
+    }
+    return list;
+}
+
 static json_t *document(writer *w)
 {
     const su_glb *g = w->glb;
@@ -562,6 +630,9 @@ static json_t *document(writer *w)
                   "nodes", roots_of(w), "nodes", w->file.nodes, "meshes", w->file.meshes, "accessors",
                   w->file.accessors, "bufferViews", w->file.views, "buffers", "byteLength", (json_int_t)w->file.count);
     if (document && json_array_size(w->file.skins)) w->file.bad |= json_object_set(document, "skins", w->file.skins);
+    json_t *materials = materials_of(w);
+    if (document && json_array_size(materials)) w->file.bad |= json_object_set(document, "materials", materials);
+    json_decref(materials);
     if (document && json_array_size(w->file.channels))
         w->file.bad |= json_object_set_new(document, "animations",
                                            json_pack("[{s:o, s:O, s:O}]", "name", su_json_text(g->name, "bake"),

@@ -15,6 +15,7 @@ typedef struct su_glb {       /* borrowed for the call */
     double fps;
     const su_glb_targets *targets; /* base, normals and what is added to them */
     su_glb_skin *skin;             /* NULL: none */
+    const su_looks *looks;         /* of the layout that the parts are of; NULL: none */
     const float *lookup;           /* (vertices,2) one more set of texture coordinates, v from the top; NULL: none */
     const double *root;            /* (frames,4,4) rigid motion of the whole, row-major; NULL: none. Not with a skin */
     const char *name, *application, *provenance;

@@ -27,7 +27,11 @@ typedef struct parser {
     int64_t line;
     su_error *err;
     su_status status;
-    grow points, colors, uv, counts, indices, uv_indices, ids, names;
+    grow points, colors, uv, counts, indices, uv_indices, ids, names, materials;
+    grow groups, group_faces; /* pairs of a group and a face; groups of the current line */
+    su_looks looks;
+    char *library;
+    int32_t material; /* current; -1: none */
     bool all_colored, all_textured;
     int32_t object; /* current */
     bool only_points;
@@ -86,9 +90,10 @@ static void read_vertex(parser *p, char *text)
         p->all_colored = false;
         return;
     }
-    float *color = extend(p, &p->colors, 3, sizeof *color);
+    float *color = extend(p, &p->colors, 4, sizeof *color);
     if (!color) return;
     for (int i = 0; i < 3; i++) color[i] = (float)x[3 + i];
+    color[3] = 1.0f;
 }
 
 static void read_uv(parser *p, char *text)
@@ -144,8 +149,14 @@ static void read_face(parser *p, char *text)
         return;
     }
     int32_t *count = extend(p, &p->counts, 1, sizeof *count), *ids = p->ids.data;
-    if (!count) return;
-    *count = corners;
+    int32_t *material = extend(p, &p->materials, 1, sizeof *material);
+    if (!count || !material) return;
+    *count = corners, *material = p->material;
+    for (int64_t i = 0; i < p->groups.count; i++) {
+        int32_t *pair = extend(p, &p->group_faces, 2, sizeof *pair);
+        if (!pair) return;
+        pair[0] = ((const int32_t *)p->groups.data)[i], pair[1] = (int32_t)p->counts.count - 1;
+    }
     const int32_t *index = (const int32_t *)p->indices.data + start;
     for (int32_t k = 0; k < corners; k++)
         if (ids[index[k]] >= -1) ids[index[k]] = -2 - p->object; /* claimed by the first face that uses it */
@@ -171,6 +182,48 @@ static void read_object(parser *p, char *name)
     p->object = (int32_t)p->names.count - 1;
 }
 
+static char *trimmed(char *text)
+{
+    text += strspn(text, " \t");
+    size_t length = strlen(text);
+    while (length > 0 && (text[length - 1] == ' ' || text[length - 1] == '\t')) text[--length] = 0;
+    return text;
+}
+
+static void read_material(parser *p, char *text)
+{
+    const char *name = trimmed(text);
+    p->material = -1;
+    if (*name) p->status = su_looks_material(&p->looks, name, &p->material, p->err);
+}
+
+/* The groups of the faces that follow; "default" is what faces without a group are in. */
+static void read_groups(parser *p, char *text)
+{
+    char *rest;
+    p->groups.count = 0;
+    for (char *name = strtok_r(text, " \t", &rest); name && p->status == SU_OK; name = strtok_r(NULL, " \t", &rest)) {
+        int64_t k = 0;
+        if (strcmp(name, "default") == 0) continue;
+        while (k < p->looks.sets && strcmp(p->looks.set_names[k], name) != 0) k++;
+        if (k == p->looks.sets) p->status = su_looks_add_set(&p->looks, name, 0, NULL, p->err);
+        int32_t *group = p->status == SU_OK ? extend(p, &p->groups, 1, sizeof *group) : NULL;
+        if (group) *group = (int32_t)k;
+    }
+}
+
+static void read_library(parser *p, char *text)
+{
+    if (p->library) return;
+    if (!(p->library = strdup(trimmed(text)))) p->status = su_fail(p->err, SU_AGAIN, "%s: out of memory", p->path);
+}
+
+static bool keyword(const char *line, const char *word)
+{
+    size_t length = strlen(word);
+    return strncmp(line, word, length) == 0 && (line[length] == ' ' || line[length] == '\t' || !line[length]);
+}
+
 static void read_line(parser *p, char *line)
 {
     while (*line == ' ' || *line == '\t') line++;
@@ -185,6 +238,12 @@ static void read_line(parser *p, char *line)
         read_object(p, line + 2 + strspn(line + 2, " \t"));
     else if (line[0] == 'v' && line[1] == 't' && (line[2] == ' ' || line[2] == '\t'))
         read_uv(p, line + 3);
+    else if (line[0] == 'g' && (space || !line[1]))
+        read_groups(p, line + 1);
+    else if (keyword(line, "usemtl"))
+        read_material(p, line + 6);
+    else if (keyword(line, "mtllib"))
+        read_library(p, line + 6);
 }
 
 static su_status read_file(const char *path, char **text, size_t *size, su_error *err)
@@ -248,6 +307,8 @@ static void parser_free(parser *p)
     for (int64_t i = 0; i < p->names.count; i++) free(names[i]);
     free(p->points.data), free(p->colors.data), free(p->uv.data), free(p->counts.data);
     free(p->indices.data), free(p->uv_indices.data), free(p->ids.data), free(p->names.data);
+    free(p->materials.data), free(p->groups.data), free(p->group_faces.data), free(p->library);
+    su_looks_free(&p->looks);
 }
 
 static void *hand_over(grow *g)
@@ -257,10 +318,92 @@ static void *hand_over(grow *g)
     return data;
 }
 
+static int by_group(const void *a, const void *b)
+{
+    const int32_t *x = a, *y = b;
+    return x[0] != y[0] ? (x[0] > y[0]) - (x[0] < y[0]) : (x[1] > y[1]) - (x[1] < y[1]);
+}
+
+/* Faces of the groups, sorted at the end: they stand in the file in any order. A group of all faces of an object by its
+ * name, as Blender and Maya write it beside or instead of the object, is kept as it is. */
+static su_status fill_groups(parser *p)
+{
+    int64_t pairs = p->group_faces.count / 2, kept = 0;
+    int32_t *pair = p->group_faces.data;
+    su_looks *looks = &p->looks;
+    if (pairs > INT32_MAX) return su_fail(p->err, SU_INPUT, "%s: too many faces in groups", p->path);
+    if (looks->sets == 0) return SU_OK;
+    free(looks->face);
+    looks->face = NULL;
+    SU_TRY(SU_ALLOC(&looks->face, pairs, "groups", p->err));
+    if (pairs > 0) qsort(pair, (size_t)pairs, 2 * sizeof *pair, by_group);
+    int64_t sets = 0;
+    for (int64_t i = 0, k = 0; i < looks->sets; i++) {
+        int64_t first = kept;
+        for (; k < pairs && pair[2 * k] == i; k++)
+            if (kept == first || looks->face[kept - 1] != pair[2 * k + 1]) looks->face[kept++] = pair[2 * k + 1];
+        if (kept == first) { /* a group without faces */
+            free(looks->set_names[i]);
+            continue;
+        }
+        looks->set_names[sets] = looks->set_names[i];
+        looks->start[sets++] = (int32_t)first;
+    }
+    looks->sets = sets, looks->set_faces = kept;
+    looks->start[sets] = (int32_t)kept;
+    return SU_OK;
+}
+
+/* ---- material libraries ---- */
+
+static su_status read_mtl(const char *path, su_looks *looks, su_error *err)
+{
+    char *text = NULL;
+    size_t size;
+    int32_t at = -1;
+    SU_TRY(read_file(path, &text, &size, err));
+    char *rest;
+    for (char *line = strtok_r(text, "\r\n", &rest); line; line = strtok_r(NULL, "\r\n", &rest)) {
+        double x[3];
+        line += strspn(line, " \t");
+        if (keyword(line, "newmtl")) {
+            const char *name = trimmed(line + 6);
+            at = -1;
+            for (int64_t i = 0; i < looks->materials; i++)
+                if (strcmp(looks->material_names[i], name) == 0) at = (int32_t)i;
+        }
+        if (at < 0) continue;
+        if (keyword(line, "Kd") && numbers(line + 2, 3, x) == 3)
+            for (int k = 0; k < 3; k++) looks->color[4 * at + k] = (float)x[k];
+        if (keyword(line, "d") && numbers(line + 1, 1, x) == 1) looks->color[4 * at + 3] = (float)x[0];
+        if (keyword(line, "Tr") && numbers(line + 2, 1, x) == 1) looks->color[4 * at + 3] = (float)(1.0 - x[0]);
+        if (keyword(line, "Pm") && numbers(line + 2, 1, x) == 1) looks->surface[2 * at] = (float)x[0];
+        if (keyword(line, "Pr") && numbers(line + 2, 1, x) == 1) looks->surface[2 * at + 1] = (float)x[0];
+    }
+    free(text);
+    return SU_OK;
+}
+
+/* Colours of the library beside the file; a library that is not there or no text says nothing. */
+static su_status read_colors(parser *p)
+{
+    char *path = NULL;
+    su_error unused;
+    size_t folder = (size_t)(su_base_name(p->path) - p->path);
+    if (!p->library || p->looks.materials == 0) return SU_OK;
+    if (asprintf(&path, "%.*s%s", p->library[0] == '/' ? 0 : (int)folder, p->path, p->library) < 0)
+        return su_fail(p->err, SU_AGAIN, "%s: out of memory", p->path);
+    su_status status = read_mtl(path, &p->looks, &unused);
+    free(path);
+    return status == SU_AGAIN ? su_fail(p->err, SU_AGAIN, "%s: out of memory", p->path) : SU_OK;
+}
+
 su_status su_obj_load(const char *path, su_obj *obj, su_error *err)
 {
-    parser p = {.path = path, .err = err, .all_colored = true, .all_textured = true, .object = -1};
+    parser p = {.path = path, .err = err, .all_colored = true, .all_textured = true, .object = -1, .material = -1};
     su_status status = parse(&p);
+    if (status == SU_OK) status = fill_groups(&p);
+    if (status == SU_OK) status = read_colors(&p);
     *obj = (su_obj){0};
     if (status == SU_OK && p.names.count == 0) read_object(&p, (char[]){"mesh"}), status = p.status;
     if (status == SU_OK) {
@@ -279,6 +422,9 @@ su_status su_obj_load(const char *path, su_obj *obj, su_error *err)
         obj->points = hand_over(&p.points), obj->face_counts = hand_over(&p.counts);
         obj->face_indices = hand_over(&p.indices), obj->object_ids = hand_over(&p.ids);
         obj->object_names = hand_over(&p.names);
+        obj->looks = p.looks, obj->library = p.library;
+        p.looks = (su_looks){0}, p.library = NULL;
+        if (obj->looks.materials) obj->looks.material = hand_over(&p.materials);
     }
     parser_free(&p);
     return status;
@@ -300,7 +446,8 @@ void su_obj_free(su_obj *obj)
 {
     for (int64_t i = 0; i < obj->objects && obj->object_names; i++) free(obj->object_names[i]);
     free(obj->points), free(obj->color), free(obj->face_counts), free(obj->face_indices);
-    free(obj->uv), free(obj->uv_indices), free(obj->object_ids), free(obj->object_names);
+    free(obj->uv), free(obj->uv_indices), free(obj->object_ids), free(obj->object_names), free(obj->library);
+    su_looks_free(&obj->looks);
     *obj = (su_obj){0};
 }
 
@@ -348,15 +495,60 @@ static bool in_order(const su_obj *obj)
     return true;
 }
 
+/* Has an object vertices? */
+static bool is_used(const su_obj *obj, int32_t object)
+{
+    bool used = !obj->object_ids;
+    for (int64_t v = 0; v < obj->vertices && !used; v++) used = obj->object_ids[v] == object;
+    return used;
+}
+
 static void print_vertices(printer *p, const su_obj *obj, const float *points, int32_t object)
 {
     for (int64_t v = 0; v < obj->vertices; v++)
-        if (object < 0 || !obj->object_ids || obj->object_ids[v] == object)
-            print(p, "v %.9g %.9g %.9g\n", (double)points[3 * v], (double)points[3 * v + 1], (double)points[3 * v + 2]);
+        if (object < 0 || !obj->object_ids || obj->object_ids[v] == object) {
+            print(p, "v %.9g %.9g %.9g", (double)points[3 * v], (double)points[3 * v + 1], (double)points[3 * v + 2]);
+            for (int k = 0; k < 3 && obj->color; k++) print(p, " %.9g", (double)obj->color[4 * v + k]);
+            print(p, "\n");
+        }
 }
 
-static void print_face(printer *p, const su_obj *obj, int64_t face, int64_t at)
+/* Material and groups of the faces that follow, where they are others than those of the face before. */
+typedef struct state {
+    int32_t material; /* -2: not said yet */
+    int64_t *at;      /* (sets) entry of each that comes next */
+    bool *in;         /* (sets) the groups that were said */
+} state;
+
+static void print_looks(printer *p, const su_obj *obj, int64_t face, state *now)
 {
+    const su_looks *looks = &obj->looks;
+    bool changed = false, any = false;
+    for (int64_t i = 0; i < looks->sets; i++) {
+        while (now->at[i] < looks->start[i + 1] && looks->face[now->at[i]] < face) now->at[i]++;
+        bool in = now->at[i] < looks->start[i + 1] && looks->face[now->at[i]] == face;
+        changed |= in != now->in[i], any |= in;
+        now->in[i] = in;
+    }
+    if (changed) {
+        print(p, "g");
+        for (int64_t i = 0; i < looks->sets; i++)
+            if (now->in[i]) {
+                print(p, " ");
+                for (const char *c = looks->set_names[i]; *c; c++) print(p, "%c", *c == ' ' || *c == '\t' ? '_' : *c);
+            }
+        print(p, "%s\n", any ? "" : " default");
+    }
+    int32_t material = looks->material ? looks->material[face] : -1;
+    if (!looks->material || material == now->material || (material < 0 && now->material == -2)) return;
+    if (material >= 0) print(p, "usemtl %.1000s\n", looks->material_names[material]);
+    if (material < 0) print(p, "usemtl\n");
+    now->material = material;
+}
+
+static void print_face(printer *p, const su_obj *obj, int64_t face, int64_t at, state *now)
+{
+    print_looks(p, obj, face, now);
     print(p, "f");
     for (int32_t k = 0; k < obj->face_counts[face]; k++) {
         print(p, " %d", obj->face_indices[at + k] + 1);
@@ -368,29 +560,59 @@ static void print_face(printer *p, const su_obj *obj, int64_t face, int64_t at)
 su_status su_obj_save(const char *path, const su_obj *obj, const float *points, const char *comment, su_error *err)
 {
     printer *p = NULL;
+    state now = {.material = -2};
     SU_TRY(SU_ALLOC(&p, 1, "an OBJ file", err));
     p->err = err;
-    p->status = su_output_open(&p->out, path, err);
+    p->status = SU_ALLOC(&now.at, obj->looks.sets, "groups", err);
+    if (p->status == SU_OK) p->status = SU_ALLOC(&now.in, obj->looks.sets, "groups", err);
+    for (int64_t i = 0; p->status == SU_OK && i < obj->looks.sets; i++) now.at[i] = obj->looks.start[i];
+    if (p->status == SU_OK) p->status = su_output_open(&p->out, path, err);
     if (p->status == SU_OK) {
         bool ordered = in_order(obj);
         int32_t objects = (int32_t)obj->objects, object = -1;
         if (comment) print(p, "# %.1000s\n", comment);
+        if (obj->library) print(p, "mtllib %.1000s\n", obj->library);
         if (!ordered) print_vertices(p, obj, points, -1);
         for (int64_t i = 0; i < obj->uvs && obj->uv_indices; i++)
             print(p, "vt %.9g %.9g\n", (double)obj->uv[2 * i], (double)obj->uv[2 * i + 1]);
         int64_t face = 0, at = 0;
         for (int32_t o = 0; ordered && o < (objects ? objects : 1); o++) {
-            if (objects) print(p, "o %.1000s\n", obj->object_names[o]);
+            if (objects && is_used(obj, o)) print(p, "o %.1000s\n", obj->object_names[o]);
             print_vertices(p, obj, points, objects ? o : -1);
             for (; face < obj->faces && face_object(obj, at) == o; at += obj->face_counts[face], face++)
-                print_face(p, obj, face, at);
+                print_face(p, obj, face, at, &now);
         }
         for (; face < obj->faces; at += obj->face_counts[face], face++) {
             if (objects && face_object(obj, at) != object) {
                 object = face_object(obj, at);
                 print(p, "o %.1000s\n", obj->object_names[object]);
             }
-            print_face(p, obj, face, at);
+            print_face(p, obj, face, at, &now);
+        }
+        flush(p);
+        if (p->status == SU_OK)
+            p->status = su_output_commit(&p->out, err);
+        else
+            su_output_abandon(&p->out);
+    }
+    su_status status = p->status;
+    free(now.at), free(now.in);
+    free(p);
+    return status;
+}
+
+su_status su_mtl_save(const char *path, const su_looks *looks, const char *comment, su_error *err)
+{
+    printer *p = NULL;
+    SU_TRY(SU_ALLOC(&p, 1, "a material library", err));
+    p->err = err;
+    p->status = su_output_open(&p->out, path, err);
+    if (p->status == SU_OK) {
+        if (comment) print(p, "# %.1000s\n", comment);
+        for (int64_t i = 0; i < looks->materials; i++) {
+            const float *c = looks->color + 4 * i, *s = looks->surface + 2 * i;
+            print(p, "\nnewmtl %.1000s\nKd %.9g %.9g %.9g\nd %.9g\nPm %.9g\nPr %.9g\n", looks->material_names[i],
+                  (double)c[0], (double)c[1], (double)c[2], (double)c[3], (double)s[0], (double)s[1]);
         }
         flush(p);
         if (p->status == SU_OK)

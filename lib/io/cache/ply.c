@@ -31,8 +31,8 @@ typedef struct element {
     property property[MOST_PROPERTIES];
 } element;
 
-/* What a vertex property means: a place in a row of X Y Z RED GREEN BLUE U V. */
-enum { X, RED = 3, U = 6, ROW = 8 };
+/* What a vertex property means: a place in a row of X Y Z RED GREEN BLUE ALPHA U V. */
+enum { X, RED = 3, ALPHA = 6, U = 7, ROW = 9 };
 
 typedef struct parser {
     const char *path;
@@ -243,8 +243,9 @@ static int slot_of(const property *what)
     static const struct {
         const char *name;
         int slot;
-    } known[] = {{"x", X}, {"y", X + 1}, {"z", X + 2}, {"red", RED}, {"green", RED + 1}, {"blue", RED + 2},
-                 {"s", U}, {"t", U + 1}, {"u", U},     {"v", U + 1}, {"texture_u", U},   {"texture_v", U + 1}};
+    } known[] = {
+        {"x", X}, {"y", X + 1}, {"z", X + 2}, {"red", RED}, {"green", RED + 1}, {"blue", RED + 2},   {"alpha", ALPHA},
+        {"s", U}, {"t", U + 1}, {"u", U},     {"v", U + 1}, {"texture_u", U},   {"texture_v", U + 1}};
     for (size_t i = 0; what->count == NONE && i < sizeof known / sizeof *known; i++)
         if (strcmp(what->name, known[i].name) == 0) return known[i].slot;
     return -1;
@@ -259,28 +260,30 @@ static su_status read_vertices(parser *p, const element *e, su_obj *mesh)
 {
     int slot[MOST_PROPERTIES];
     bool have[ROW] = {false};
-    double scale = 1.0, row[ROW] = {0.0};
+    double scale[ROW], row[ROW] = {0.0};
+    for (int k = 0; k < ROW; k++) scale[k] = 1.0;
     for (int k = 0; k < e->properties; k++)
         if ((slot[k] = slot_of(&e->property[k])) >= 0) {
             have[slot[k]] = true;
-            if (slot[k] == RED)
-                scale = e->property[k].value == U8 ? 255.0 : e->property[k].value == U16 ? 65535.0 : 1.0;
+            if (slot[k] >= RED && slot[k] <= ALPHA)
+                scale[slot[k]] = e->property[k].value == U8 ? 255.0 : e->property[k].value == U16 ? 65535.0 : 1.0;
         }
     if (!have[X] || !have[X + 1] || !have[X + 2]) return refuse(p, "its vertices have no x, y and z");
     if (e->count > p->end - p->at || e->count > INT32_MAX) return refuse(p, "announces more vertices than it holds");
     mesh->vertices = e->count;
     SU_TRY(SU_ALLOC(&mesh->points, 3 * e->count, "vertices", p->err));
-    if (have[RED] && have[RED + 1] && have[RED + 2]) SU_TRY(SU_ALLOC(&mesh->color, 3 * e->count, "colours", p->err));
+    if (have[RED] && have[RED + 1] && have[RED + 2]) SU_TRY(SU_ALLOC(&mesh->color, 4 * e->count, "colours", p->err));
     if (have[U] && have[U + 1]) SU_TRY(SU_ALLOC(&mesh->uv, 2 * e->count, "texture coordinates", p->err));
     for (int64_t v = 0; v < e->count; v++) {
         for (int k = 0; k < e->properties; k++)
             if (!(slot[k] < 0 ? skip(p, &e->property[k]) : value(p, e->property[k].value, &row[slot[k]])))
                 return cut_off(p, e, v);
         for (int i = 0; i < 3; i++) mesh->points[3 * v + i] = row[X + i];
-        for (int i = 0; i < 3 && mesh->color; i++) mesh->color[3 * v + i] = (float)(row[RED + i] / scale);
+        for (int i = 0; i < 4 && mesh->color; i++)
+            mesh->color[4 * v + i] = i == 3 && !have[ALPHA] ? 1.0f : (float)(row[RED + i] / scale[RED + i]);
         for (int i = 0; i < 2 && mesh->uv; i++) mesh->uv[2 * v + i] = (float)row[U + i];
         bool finite = isfinite(row[X]) && isfinite(row[X + 1]) && isfinite(row[X + 2]);
-        for (int i = 0; i < 3 && mesh->color; i++) finite &= isfinite(mesh->color[3 * v + i]);
+        for (int i = 0; i < 4 && mesh->color; i++) finite &= isfinite(mesh->color[4 * v + i]);
         for (int i = 0; i < 2 && mesh->uv; i++) finite &= isfinite(mesh->uv[2 * v + i]);
         if (!finite)
             return su_fail(p->err, SU_INPUT, "%s: vertex %lld has values that are no finite numbers", p->path,

@@ -1,5 +1,6 @@
-/* Stanford PLY, ASCII and binary of either byte order: vertices (x y z; colours red green blue; texture coordinates s
- * t, u v or texture_u texture_v) and faces (a list vertex_indices or vertex_index). Everything else is passed over. */
+/* Stanford PLY, ASCII and binary of either byte order: vertices (x y z; colours red green blue alpha; texture
+ * coordinates s t, u v or texture_u texture_v) and faces (a list vertex_indices or vertex_index). Everything else is
+ * passed over. */
 #ifndef SU_IO_PLY_H
 #define SU_IO_PLY_H
 

@@ -20,17 +20,14 @@ static su_status take_obj(su_sequence *s, su_obj *obj, su_error *err)
 {
     SU_TRY(SU_ALLOC(&s->object_xform, 16 * obj->objects, "objects", err));
     for (int64_t i = 0; i < 16 * obj->objects; i++) s->object_xform[i] = i % 16 % 5 == 0;
-    if (obj->color) SU_TRY(SU_ALLOC(&s->color, 4 * obj->vertices, "colours", err));
-    for (int64_t i = 0; obj->color && i < 4 * obj->vertices; i++)
-        s->color[i] = i % 4 == 3 ? 1.0f : obj->color[i / 4 * 3 + i % 4];
     s->vertices = obj->vertices, s->faces = obj->faces, s->corners = obj->corners, s->uvs = obj->uvs,
     s->objects = obj->objects;
     s->face_counts = obj->face_counts, s->face_indices = obj->face_indices, s->uv = obj->uv,
     s->uv_indices = obj->uv_indices;
     s->object_ids = obj->object_ids, s->object_names = obj->object_names;
-    double *points = obj->points;
-    free(obj->color);
-    *obj = (su_obj){.points = points};
+    s->color = obj->color, s->looks = obj->looks;
+    free(obj->library);
+    *obj = (su_obj){.points = obj->points};
     return SU_OK;
 }
 
@@ -113,11 +110,16 @@ static void mdd_close(su_sequence *s) { su_mdd_close(&s->source->mdd); }
 
 /* ---- all ---- */
 
-static const su_sequence_kind kinds[] = {{".obj", mesh_open, obj_read, mesh_close},
-                                         {".ply", mesh_open, ply_read, mesh_close},
-                                         {".pc2", pc2_open, pc2_read, pc2_close},
-                                         {".mdd", mdd_open, mdd_read, mdd_close},
-                                         {".abc", su_sequence_abc_open, su_sequence_abc_read, su_sequence_abc_close}};
+static const su_sequence_kind kinds[] = {{".obj", mesh_open, obj_read, mesh_close, NULL, NULL},
+                                         {".ply", mesh_open, ply_read, mesh_close, NULL, NULL},
+                                         {".pc2", pc2_open, pc2_read, pc2_close, NULL, NULL},
+                                         {".mdd", mdd_open, mdd_read, mdd_close, NULL, NULL},
+                                         {".abc", su_sequence_abc_open, su_sequence_abc_read, su_sequence_abc_close,
+                                          su_sequence_abc_xform, su_sequence_abc_times},
+                                         {".usda", su_sequence_usd_open, su_sequence_usd_read, su_sequence_usd_close,
+                                          su_sequence_usd_xform, su_sequence_usd_times},
+                                         {".usd", su_sequence_usd_open, su_sequence_usd_read, su_sequence_usd_close,
+                                          su_sequence_usd_xform, su_sequence_usd_times}};
 
 static const su_sequence_kind *kind_of(const char *path)
 {
@@ -207,9 +209,10 @@ static su_status take_neutral(su_sequence *s, const char *path, bool with_topolo
     s->face_counts = from->face_counts, s->face_indices = from->face_indices;
     s->uv = from->uv, s->uv_indices = from->uv_indices, s->color = from->color;
     s->object_ids = from->object_ids, s->object_names = from->object_names, s->object_xform = from->object_xform;
-    s->object_hidden = from->object_hidden;
+    s->object_hidden = from->object_hidden, s->object_paths = from->object_paths, s->looks = from->looks;
     from->face_counts = from->face_indices = from->uv_indices = from->object_ids = NULL;
     from->uv = from->color = NULL, from->object_names = NULL, from->object_xform = NULL, from->object_hidden = NULL;
+    from->object_paths = NULL, from->looks = (su_looks){0};
 done:
     su_sequence_close(from);
     return status;
@@ -219,12 +222,14 @@ su_status su_sequence_open(const char *path, const char *neutral, su_sequence **
 {
     const su_sequence_kind *kind = kind_of(path);
     if (!kind)
-        return su_fail(err, SU_INPUT, "%s: no sequence of vertices: .abc, .pc2, .mdd or numbered .obj, .ply", path);
+        return su_fail(err, SU_INPUT, "%s: no sequence of vertices: .abc, .usda, .pc2, .mdd or numbered .obj, .ply",
+                       path);
     su_sequence *s = NULL;
     su_status status;
     SU_GO(SU_ALLOC(&s, 1, "a sequence", err));
+    s->up = -1;
     SU_GO(SU_ALLOC(&s->source, 1, "a sequence", err));
-    if (neutral) SU_GO(take_neutral(s, neutral, kind->open != su_sequence_abc_open, err));
+    if (neutral) SU_GO(take_neutral(s, neutral, !kind->xform, err));
     s->source->kind = kind; /* from here on its close may run */
     SU_GO(kind->open(s, path, err));
     SU_GO(finish(s, path, err));
@@ -240,10 +245,14 @@ void su_sequence_close(su_sequence *s)
     if (!s) return;
     if (s->source) {
         if (s->source->kind) s->source->kind->close(s);
-        free(s->source->frame), free(s->source->kept), free(s->source->whole), free(s->source->left_out);
+        free(s->source->frame), free(s->source->kept), free(s->source->whole), free(s->source->left_out),
+            free(s->source->kept_object);
         free(s->source->other), free(s->source->sample_times);
     }
     for (int64_t i = 0; i < s->objects && s->object_names; i++) free(s->object_names[i]);
+    for (int64_t i = 0; i < s->objects && s->object_paths; i++) free(s->object_paths[i]);
+    su_looks_free(&s->looks);
+    free(s->object_paths);
     free(s->source), free(s->times), free(s->face_counts), free(s->face_indices), free(s->uv), free(s->uv_indices);
     free(s->color), free(s->object_ids), free(s->object_names), free(s->object_xform), free(s->object_hidden),
         free(s->neutral);
@@ -266,8 +275,11 @@ static void keep_objects(su_sequence *s, const int32_t *new_object)
     for (int64_t i = 0; i < s->objects; i++) {
         if (new_object[i] < 0) {
             free(s->object_names[i]);
+            if (s->object_paths) free(s->object_paths[i]);
             continue;
         }
+        if (s->object_paths) s->object_paths[count] = s->object_paths[i];
+        s->source->kept_object[count] = (int32_t)i;
         if (s->object_hidden) s->object_hidden[count] = s->object_hidden[i];
         memmove(s->object_xform + 16 * count, s->object_xform + 16 * i, 16 * sizeof *s->object_xform);
         s->object_names[count++] = s->object_names[i];
@@ -277,13 +289,17 @@ static void keep_objects(su_sequence *s, const int32_t *new_object)
 
 /* Faces of kept objects; new_vertex (vertices): 1 at the vertices that they use. A face belongs where its first corner
  * does. */
-static void keep_faces(su_sequence *s, const int32_t *new_object, int32_t *new_vertex)
+static su_status keep_faces(su_sequence *s, const int32_t *new_object, int32_t *new_vertex, su_error *err)
 {
+    int32_t *new_face = NULL;
+    SU_TRY(SU_ALLOC(&new_face, s->faces, "faces", err));
     int64_t faces = 0, corners = 0;
     for (int64_t f = 0, at = 0, next; f < s->faces; f++, at = next) {
         int32_t count = s->face_counts[f];
         next = at + count;
+        new_face[f] = -1;
         if (new_object[s->object_ids[s->face_indices[at]]] < 0) continue;
+        new_face[f] = (int32_t)faces;
         for (int32_t k = 0; k < count; k++) {
             new_vertex[s->face_indices[at + k]] = 1;
             s->face_indices[corners + k] = s->face_indices[at + k];
@@ -292,7 +308,10 @@ static void keep_faces(su_sequence *s, const int32_t *new_object, int32_t *new_v
         s->face_counts[faces++] = count;
         corners += count;
     }
+    su_status status = su_looks_keep(&s->looks, s->faces, new_face, err);
+    free(new_face);
     s->faces = faces, s->corners = corners;
+    return status;
 }
 
 /* Vertices of kept objects and those that their faces borrow from others. */
@@ -321,16 +340,18 @@ static su_status keep(su_sequence *s, const char *path, int32_t *new_object, su_
     SU_GO(SU_ALLOC(&new_vertex, s->vertices, "vertices", err));
     SU_GO(SU_ALLOC(&s->source->kept, s->vertices, "vertices", err));
     SU_GO(SU_ALLOC(&s->source->whole, 3 * s->vertices, "a frame", err));
+    SU_GO(SU_ALLOC(&s->source->kept_object, s->objects, "objects", err));
+    s->source->all_objects = s->objects;
     for (int64_t i = 0; i < s->objects; i++)
         if (new_object[i] == 0) new_object[i] = kept++;
-    if (s->source->alembic) {
+    if (s->source->kind->xform) {
         SU_GO(SU_ALLOC(&s->source->left_out, s->objects, "objects", err));
         for (int64_t i = 0; i < s->objects; i++) s->source->left_out[i] = new_object[i] < 0;
-        SU_GO(su_sequence_abc_times(s, path, err));
+        SU_GO(s->source->kind->times(s, path, err));
         SU_GO(finish(s, path, err));
     }
     s->source->all = s->vertices;
-    keep_faces(s, new_object, new_vertex);
+    SU_GO(keep_faces(s, new_object, new_vertex, err));
     keep_vertices(s, new_object, new_vertex);
     keep_objects(s, new_object);
     if (s->faces == 0) status = su_fail(err, SU_INPUT, "%s: these objects have no faces", path);
@@ -373,6 +394,18 @@ su_status su_sequence_keep_shown(su_sequence *s, const char *path, su_error *err
     su_status status = keep(s, path, new_object, err);
     free(new_object);
     return status;
+}
+
+su_status su_sequence_xforms(su_sequence *s, double time, double *xforms, su_error *err)
+{
+    struct su_sequence_source *source = s->source;
+    if (!source->kind->xform) {
+        memcpy(xforms, s->object_xform, (size_t)(16 * s->objects) * sizeof *xforms);
+        return SU_OK;
+    }
+    for (int64_t i = 0; i < s->objects; i++)
+        SU_TRY(source->kind->xform(s, source->kept_object ? source->kept_object[i] : i, time, xforms + 16 * i, err));
+    return SU_OK;
 }
 
 su_status su_sequence_read(su_sequence *s, int64_t frame, double *points, su_error *err)

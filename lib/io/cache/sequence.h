@@ -1,9 +1,10 @@
-/* Per-frame vertices with one topology, whatever the format: OBJ and PLY sequences, PC2, MDD, Alembic. Opened once,
- * read frame by frame with memory for one frame. */
+/* Per-frame vertices with one topology, whatever the format: OBJ and PLY sequences, PC2, MDD, Alembic, USD. Opened
+ * once, read frame by frame with memory for one frame. */
 #ifndef SU_IO_SEQUENCE_H
 #define SU_IO_SEQUENCE_H
 
 #include "core/error.h"
+#include "geometry/looks.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,9 +21,13 @@ typedef struct su_sequence {
     int32_t *object_ids;    /* (vertices) */
     char **object_names;    /* (objects) */
     double *object_xform;   /* (objects,4,4) of the first frame, row-major, p_world = X p */
+    char **object_paths;    /* (objects) /group/object/mesh as the file has them; NULL: it has no hierarchy */
+    su_looks looks;         /* materials and sets of faces */
     double *neutral;        /* (vertices,3) of the neutral mesh; NULL: none was given */
     uint8_t *object_hidden; /* (objects) SU_SEQUENCE_HIDDEN, SU_SEQUENCE_CHANGING or 0; NULL: the format says nothing */
     int64_t others;         /* objects that are no meshes (curves, points) and were not read */
+    double unit;            /* m, as the file says; 0: not said */
+    int up;                 /* axis that points up, 0 x, 1 y, 2 z, as the file says; -1: not said */
     double fps;             /* where the file says it (Alembic's _ai_DCC_FPS or its time step); 0: unknown */
     double frame_start;     /* number of the first frame where known (OBJ numbering, Alembic start * fps); else 0 */
     struct su_sequence_source *source;
@@ -31,11 +36,11 @@ typedef struct su_sequence {
 /* Visibility of an object: hidden at all times, or at some. */
 enum { SU_SEQUENCE_HIDDEN = 1, SU_SEQUENCE_CHANGING = 2 };
 
-/* By extension: .abc; .pc2 and .mdd (with `neutral`, which gives the topology); .obj or .ply, where path is a pattern
- * (su_is_pattern) or one file: one frame. Numbers must be contiguous and topology constant: SU_INPUT names the frame
- * and both counts. neutral may be NULL; else it is any sequence whose first frame is the neutral mesh, of as many
- * vertices. Frames of .abc are all times at which an object that is kept has a sample, the others being interpolated
- * there; before they are kept, all objects are. */
+/* By extension: .abc, .usda, .usd (text); .pc2 and .mdd (with `neutral`, which gives the topology); .obj or .ply, where
+ * path is a pattern (su_is_pattern) or one file: one frame. Numbers must be contiguous and topology constant: SU_INPUT
+ * names the frame and both counts. neutral may be NULL; else it is any sequence whose first frame is the neutral mesh,
+ * of as many vertices. Frames of .abc and USD are all times at which an object that is kept has a sample, the others
+ * being interpolated there; before they are kept, all objects are. */
 su_status su_sequence_open(const char *path, const char *neutral, su_sequence **out, su_error *err);
 void su_sequence_close(su_sequence *sequence);
 /* Leaves only the objects that are not hidden at all times; nothing happens where none is. SU_INPUT where all are. */
@@ -45,6 +50,8 @@ su_status su_sequence_keep_shown(su_sequence *sequence, const char *path, su_err
 su_status su_sequence_keep(su_sequence *sequence, const char *path, int count, const char *const *names, su_error *err);
 /* Number of an object; -1: no object has the name. */
 int64_t su_sequence_object(const su_sequence *sequence, const char *name);
+/* Transforms of the objects (objects,4,4) at a time of the sequence's clock (s), as object_xform. */
+su_status su_sequence_xforms(su_sequence *sequence, double time, double *xforms, su_error *err);
 /* points (vertices,3) of frame k, 0-based, in the file's world space. */
 su_status su_sequence_read(su_sequence *sequence, int64_t frame, double *points, su_error *err);
 

@@ -50,7 +50,39 @@ static bool is_mirror(const double m[16])
            0.0;
 }
 
-static su_status read_topology(su_sequence *s, const char *path, su_error *err)
+/* Face sets by name, whichever meshes they are of. alone (sets): they say that their faces are in no other. */
+static su_status abc_looks(su_sequence *s, int mesh, int64_t face, bool **alone, su_error *err)
+{
+    const su_alembic *file = s->source->alembic;
+    for (int64_t k = 0; k < su_alembic_mesh_at(file, mesh)->face_sets; k++) {
+        const char *name;
+        int64_t count;
+        int32_t *faces;
+        bool exclusive;
+        int64_t sets = s->looks.sets;
+        SU_TRY(su_alembic_face_set(file, mesh, k, &name, &exclusive, &count, &faces, err));
+        for (int64_t i = 0; i < count; i++) faces[i] += (int32_t)face;
+        su_status status = count > 0 ? su_looks_add_set(&s->looks, name, count, faces, err) : SU_OK;
+        free(faces);
+        SU_TRY(status);
+        if (s->looks.sets == sets) continue;
+        bool *grown = realloc(*alone, (size_t)s->looks.sets * sizeof *grown);
+        if (!grown) return su_fail(err, SU_AGAIN, "out of memory for face sets");
+        *alone = grown;
+        grown[sets] = exclusive;
+    }
+    return SU_OK;
+}
+
+static su_status abc_colors(su_sequence *s, int mesh, int64_t vertex, su_error *err)
+{
+    const su_alembic_mesh *m = su_alembic_mesh_at(s->source->alembic, mesh);
+    if (m->colored) return su_alembic_colors(s->source->alembic, mesh, s->color + 4 * vertex, err);
+    for (int64_t i = 0; i < 4 * m->points; i++) s->color[4 * vertex + i] = 1.0f;
+    return SU_OK;
+}
+
+static su_status read_topology(su_sequence *s, const char *path, bool **alone, su_error *err)
 {
     const su_alembic *file = s->source->alembic;
     int64_t vertex = 0, face = 0, corner = 0, uv = 0;
@@ -60,6 +92,10 @@ static su_status read_topology(su_sequence *s, const char *path, su_error *err)
     SU_TRY(SU_ALLOC(&s->object_names, s->objects, "objects", err));
     SU_TRY(SU_ALLOC(&s->object_xform, 16 * s->objects, "objects", err));
     SU_TRY(SU_ALLOC(&s->object_hidden, s->objects, "objects", err));
+    SU_TRY(SU_ALLOC(&s->object_paths, s->objects, "objects", err));
+    bool colored = false;
+    for (int i = 0; i < s->objects; i++) colored |= su_alembic_mesh_at(file, i)->colored;
+    if (colored) SU_TRY(SU_ALLOC(&s->color, 4 * s->vertices, "colours", err));
     if (s->uvs) {
         SU_TRY(SU_ALLOC(&s->uv, 2 * s->uvs, "UVs", err));
         SU_TRY(SU_ALLOC(&s->uv_indices, s->corners, "UVs", err));
@@ -69,10 +105,13 @@ static su_status read_topology(su_sequence *s, const char *path, su_error *err)
         SU_TRY(su_alembic_topology(file, i, s->face_counts + face, s->face_indices + corner, err));
         for (int64_t k = 0; k < mesh->corners; k++) s->face_indices[corner + k] += (int32_t)vertex;
         for (int64_t v = 0; v < mesh->points; v++) s->object_ids[vertex + v] = i;
-        if (!(s->object_names[i] = strdup(mesh->name))) return su_fail(err, SU_AGAIN, "%s: out of memory", path);
+        if (!(s->object_names[i] = strdup(mesh->name)) || !(s->object_paths[i] = strdup(mesh->path)))
+            return su_fail(err, SU_AGAIN, "%s: out of memory", path);
         s->object_hidden[i] = mesh->hidden ? SU_SEQUENCE_HIDDEN : mesh->sometimes_hidden ? SU_SEQUENCE_CHANGING : 0;
         SU_TRY(su_alembic_xform(file, i, s->source->sample_times[0], s->object_xform + 16 * i, err));
         if (s->uvs) SU_TRY(abc_uv(s, i, uv, corner, err));
+        if (colored) SU_TRY(abc_colors(s, i, vertex, err));
+        SU_TRY(abc_looks(s, i, face, alone, err));
         if (is_mirror(s->object_xform + 16 * i)) {
             turn_round(mesh->faces, s->face_counts + face, s->face_indices + corner);
             if (s->uvs) turn_round(mesh->faces, s->face_counts + face, s->uv_indices + corner);
@@ -82,6 +121,7 @@ static su_status read_topology(su_sequence *s, const char *path, su_error *err)
     for (int64_t f = 0; f < s->faces; f++)
         if (s->face_counts[f] < 3)
             return su_fail(err, SU_INPUT, "%s: face %lld has fewer than 3 corners", path, (long long)f);
+    SU_TRY(su_looks_materials_of_sets(&s->looks, s->faces, *alone, err));
     if (!s->uvs) return SU_OK;
     return su_polygons_merge_uv(s->vertices, s->corners, s->face_indices, &s->uvs, s->uv, s->uv_indices, err);
 }
@@ -140,7 +180,10 @@ su_status su_sequence_abc_open(su_sequence *s, const char *path, su_error *err)
     s->others = su_alembic_others(s->source->alembic);
     SU_TRY(count_all(s, path, err));
     SU_TRY(su_sequence_abc_times(s, path, err));
-    return read_topology(s, path, err);
+    bool *alone = NULL;
+    su_status status = read_topology(s, path, &alone, err);
+    free(alone);
+    return status;
 }
 
 su_status su_sequence_abc_read(su_sequence *s, int64_t frame, double *points, su_error *err)
@@ -170,6 +213,11 @@ su_status su_sequence_abc_read(su_sequence *s, int64_t frame, double *points, su
         points += 3 * mesh->points;
     }
     return SU_OK;
+}
+
+su_status su_sequence_abc_xform(su_sequence *s, int64_t object, double time, double xform[16], su_error *err)
+{
+    return su_alembic_xform(s->source->alembic, (int)object, time, xform, err);
 }
 
 void su_sequence_abc_close(su_sequence *s) { su_alembic_close(s->source->alembic); }

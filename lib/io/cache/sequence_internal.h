@@ -17,6 +17,10 @@ typedef struct su_sequence_kind {
     su_status (*open)(su_sequence *sequence, const char *path, su_error *err);
     su_status (*read)(su_sequence *sequence, int64_t frame, double *points, su_error *err);
     void (*close)(su_sequence *sequence);
+    /* of one object of the file; NULL: transforms do not move */
+    su_status (*xform)(su_sequence *sequence, int64_t object, double time, double xform[16], su_error *err);
+    /* frames, times and rate of the objects that are not left out; with xform */
+    su_status (*times)(su_sequence *sequence, const char *path, su_error *err);
 } su_sequence_kind;
 
 struct su_sequence_source {
@@ -29,9 +33,13 @@ struct su_sequence_source {
     su_pc2 pc2;
     su_mdd mdd;
     su_alembic *alembic;
+    struct su_sequence_usd *usd;
     float *other;         /* Alembic: (vertices of the file,3) scratch */
-    double *sample_times; /* Alembic: (frames) s as the file has them; the sequence's own may be made regular */
-    bool *left_out;       /* Alembic: (meshes) not wanted; NULL: none */
+    double *sample_times; /* Alembic, USD: (frames) s or time codes as the file has them; the sequence's own may be made
+                             regular */
+    bool *left_out;       /* (objects of the file) not wanted; NULL: none */
+    int64_t all_objects;  /* of the file, where only some are kept; else 0 */
+    int32_t *kept_object; /* (objects) of the file; NULL: all are kept */
 };
 
 /* The file has so many points: room for a frame; SU_INPUT where the neutral mesh has another number. */
@@ -58,7 +66,15 @@ static inline su_status su_sequence_finite(int64_t count, const double *points, 
 su_status su_sequence_abc_open(su_sequence *sequence, const char *path, su_error *err);
 su_status su_sequence_abc_read(su_sequence *sequence, int64_t frame, double *points, su_error *err);
 void su_sequence_abc_close(su_sequence *sequence);
+su_status su_sequence_abc_xform(su_sequence *sequence, int64_t object, double time, double xform[16], su_error *err);
 /* Frames, times and rate of the meshes that are not left out. */
 su_status su_sequence_abc_times(su_sequence *sequence, const char *path, su_error *err);
+
+/* USD text layers: all meshes one after the other. */
+su_status su_sequence_usd_open(su_sequence *sequence, const char *path, su_error *err);
+su_status su_sequence_usd_read(su_sequence *sequence, int64_t frame, double *points, su_error *err);
+void su_sequence_usd_close(su_sequence *sequence);
+su_status su_sequence_usd_xform(su_sequence *sequence, int64_t object, double time, double xform[16], su_error *err);
+su_status su_sequence_usd_times(su_sequence *sequence, const char *path, su_error *err);
 
 #endif

@@ -2,6 +2,8 @@
 
 #include "core/file.h"
 #include "core/memory.h"
+#include "io/cache/cache_tree.h"
+#include "io/cache/usd_names.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -22,9 +24,11 @@ struct su_usda_writer {
     su_error *err;
     FILE *spool; /* frames as f32: per frame, channel by channel, part by part */
     int64_t frames, frame_floats;
-    float *values;     /* one part */
-    char (*names)[64]; /* (parts) valid and unique prim names */
-    char *text;        /* buffered output */
+    float *values; /* one part */
+    su_cache_tree tree;
+    char **material; /* (materials) valid and unique prim names */
+    int indent;
+    char *text; /* buffered output */
     size_t used;
 };
 
@@ -68,23 +72,24 @@ static void print_integers(su_usda_writer *w, int64_t count, const int32_t *valu
     print(w, "]\n");
 }
 
-/* ---- names ---- */
-
-static void name_parts(su_usda_writer *w)
+/* A line begins. */
+static void begin(su_usda_writer *w)
 {
-    for (int i = 0; i < w->parts->count; i++) {
-        char *name = w->names[i];
-        const char *wanted = w->parts->part[i].name;
-        snprintf(name, 48, "%s%s", isdigit((unsigned char)*wanted) || !*wanted ? "_" : "", wanted);
-        for (char *p = name; *p; p++)
-            if (!isalnum((unsigned char)*p) || (unsigned char)*p > 126) *p = '_';
-        size_t length = strlen(name);
-        for (int number = 1, k = 0; k < i; k++) {
-            if (strcmp(w->names[k], name) != 0) continue;
-            snprintf(name + length, 64 - length, "_%d", number++);
-            k = -1;
-        }
-    }
+    for (int i = 0; i < w->indent; i++) print(w, "    ");
+}
+
+static void open_block(su_usda_writer *w, const char *bracket)
+{
+    begin(w);
+    print(w, "%s\n", bracket);
+    w->indent++;
+}
+
+static void close_block(su_usda_writer *w, const char *bracket)
+{
+    w->indent--;
+    begin(w);
+    print(w, "%s\n", bracket);
 }
 
 /* ---- frames ---- */
@@ -99,9 +104,10 @@ su_status su_usda_create(const char *path, const su_cache_layout *layout, const 
     w->frame_floats = 3 * layout->vertices * (1 + layout->velocities + layout->normals);
     su_status status;
     SU_GO(SU_ALLOC(&w->values, 3 * parts->largest, "a frame", err));
-    SU_GO(SU_ALLOC(&w->names, parts->count, "names", err));
     SU_GO(SU_ALLOC(&w->text, TEXT_BYTES, "text", err));
-    name_parts(w);
+    SU_GO(su_cache_tree_create(layout, parts, true, &w->tree, err));
+    if (layout->looks)
+        SU_GO(su_usd_names_create(layout->looks->materials, layout->looks->material_names, &w->material, err));
     SU_GO(su_output_open(&w->out, path, err));
     if (asprintf(&name, "%s.frames", w->out.temporary) < 0) {
         name = NULL;
@@ -155,20 +161,25 @@ static const float *spooled(su_usda_writer *w, int64_t frame, int channel, int p
 
 static void print_samples(su_usda_writer *w, int part, int channel, const char *attribute)
 {
-    print(w, "            %s.timeSamples = {\n", attribute);
+    begin(w);
+    print(w, "%s.timeSamples = {\n", attribute);
+    w->indent++;
     for (int64_t k = 0; k < w->frames && w->status == SU_OK; k++) {
         const float *p = spooled(w, k, channel, part);
-        print(w, "                %.9g: [", su_cache_frame_number(w->layout, k));
+        begin(w);
+        print(w, "%.9g: [", su_cache_frame_number(w->layout, k));
         for (int64_t v = 0; v < w->parts->part[part].vertices; v++, p += 3)
             print(w, "%s(%.9g, %.9g, %.9g)", v ? ", " : "", (double)p[0], (double)p[1], (double)p[2]);
         print(w, "],\n");
     }
-    print(w, "            }\n");
+    close_block(w, "}");
 }
 
 static void print_extent(su_usda_writer *w, int part)
 {
-    print(w, "            float3[] extent.timeSamples = {\n");
+    begin(w);
+    print(w, "float3[] extent.timeSamples = {\n");
+    w->indent++;
     for (int64_t k = 0; k < w->frames && w->status == SU_OK; k++) {
         const float *p = spooled(w, k, POINTS, part);
         float low[3] = {FLT_MAX, FLT_MAX, FLT_MAX}, high[3] = {-FLT_MAX, -FLT_MAX, -FLT_MAX};
@@ -176,67 +187,238 @@ static void print_extent(su_usda_writer *w, int part)
             if (p[i] < low[i % 3]) low[i % 3] = p[i];
             if (p[i] > high[i % 3]) high[i % 3] = p[i];
         }
-        print(w, "                %.9g: [(%.9g, %.9g, %.9g), (%.9g, %.9g, %.9g)],\n",
-              su_cache_frame_number(w->layout, k), (double)low[0], (double)low[1], (double)low[2], (double)high[0],
-              (double)high[1], (double)high[2]);
+        begin(w);
+        print(w, "%.9g: [(%.9g, %.9g, %.9g), (%.9g, %.9g, %.9g)],\n", su_cache_frame_number(w->layout, k),
+              (double)low[0], (double)low[1], (double)low[2], (double)high[0], (double)high[1], (double)high[2]);
     }
-    print(w, "            }\n");
+    close_block(w, "}");
 }
 
-static void print_part(su_usda_writer *w, int index)
+static void print_matrix(su_usda_writer *w, const double m[16]) /* points are row vectors */
 {
-    const su_cache_part *part = &w->parts->part[index];
-    print(w, "\n    def Xform \"%s\"\n    {\n", w->names[index]);
-    if (part->xform) {
-        print(w, "        matrix4d xformOp:transform = ("); /* points are row vectors */
-        for (int i = 0; i < 4; i++)
-            print(w, "%s(%.17g, %.17g, %.17g, %.17g)", i ? ", " : " ", part->xform[i], part->xform[4 + i],
-                  part->xform[8 + i], part->xform[12 + i]);
-        print(w, " )\n        uniform token[] xformOpOrder = [\"xformOp:transform\"]\n\n");
+    print(w, "(");
+    for (int i = 0; i < 4; i++)
+        print(w, "%s(%.17g, %.17g, %.17g, %.17g)", i ? ", " : " ", m[i], m[4 + i], m[8 + i], m[12 + i]);
+    print(w, " )");
+}
+
+static void print_transform(su_usda_writer *w, int64_t index)
+{
+    const su_cache_layout *l = w->layout;
+    const su_cache_node *node = &w->tree.node[index];
+    double m[16];
+    if (node->object < 0) return;
+    begin(w);
+    print(w, "matrix4d xformOp:transform");
+    if (node->moves) {
+        print(w, ".timeSamples = {\n");
+        w->indent++;
+        for (int64_t f = 0; f < l->frames / (l->samples ? l->samples : 1); f++) {
+            su_cache_tree_local(&w->tree, index, f, m);
+            begin(w);
+            print(w, "%.9g: ", l->frame_start + (double)f * l->frame_step);
+            print_matrix(w, m);
+            print(w, ",\n");
+        }
+        close_block(w, "}");
+    } else {
+        su_cache_tree_local(&w->tree, index, 0, m);
+        print(w, " = ");
+        print_matrix(w, m);
+        print(w, "\n");
     }
-    print(w, "        def Mesh \"%sShape\"\n        {\n", w->names[index]);
-    print(w, "            uniform token subdivisionScheme = \"none\"\n            uniform token orientation = "
-             "\"rightHanded\"\n");
-    print(w, "            int[] faceVertexCounts = ");
+    begin(w);
+    print(w, "uniform token[] xformOpOrder = [\"xformOp:transform\"]\n");
+}
+
+/* Where materials stand: below the one prim at the top, or beside those there are. */
+static void print_binding(su_usda_writer *w, int32_t material)
+{
+    int64_t top = su_usd_single_top(&w->tree);
+    begin(w);
+    print(w, "rel material:binding = <%s%.500s%s/materials/%.1000s>\n", w->layout->object_paths ? "" : "/bake",
+          top >= 0 && w->layout->object_paths ? "/" : "",
+          top >= 0 && w->layout->object_paths ? w->tree.node[top].name : "", w->material[material]);
+}
+
+static void print_materials(su_usda_writer *w)
+{
+    const su_looks *looks = w->layout->looks;
+    int64_t top = su_usd_single_top(&w->tree);
+    if (!looks || looks->materials == 0 || w->layout->over) return;
+    print(w, "\n");
+    begin(w);
+    print(w, "def Scope \"materials\"\n");
+    open_block(w, "{");
+    for (int64_t i = 0; i < looks->materials; i++) {
+        const float *c = looks->color + 4 * i, *surface = looks->surface + 2 * i;
+        begin(w);
+        print(w, "def Material \"%s\"\n", w->material[i]);
+        open_block(w, "{");
+        begin(w);
+        print(w, "token outputs:surface.connect = <%s%.500s%s/materials/%.900s/surface.outputs:surface>\n",
+              w->layout->object_paths ? "" : "/bake", top >= 0 && w->layout->object_paths ? "/" : "",
+              top >= 0 && w->layout->object_paths ? w->tree.node[top].name : "", w->material[i]);
+        print(w, "\n");
+        begin(w);
+        print(w, "def Shader \"surface\"\n");
+        open_block(w, "{");
+        begin(w), print(w, "uniform token info:id = \"UsdPreviewSurface\"\n");
+        begin(w),
+            print(w, "color3f inputs:diffuseColor = (%.9g, %.9g, %.9g)\n", (double)c[0], (double)c[1], (double)c[2]);
+        begin(w), print(w, "float inputs:opacity = %.9g\n", (double)c[3]);
+        begin(w), print(w, "float inputs:metallic = %.9g\n", (double)surface[0]);
+        begin(w), print(w, "float inputs:roughness = %.9g\n", (double)surface[1]);
+        begin(w), print(w, "token outputs:surface\n");
+        close_block(w, "}");
+        close_block(w, "}");
+    }
+    close_block(w, "}");
+}
+
+static void print_subset(su_usda_writer *w, const su_cache_group *group, const char *name)
+{
+    print(w, "\n");
+    begin(w);
+    print(w, "def GeomSubset \"%s\"", name);
+    if (group->material >= 0) print(w, " (\n");
+    if (group->material >= 0)
+        begin(w), print(w, "    prepend apiSchemas = [\"MaterialBindingAPI\"]\n"), begin(w), print(w, ")");
+    print(w, "\n");
+    open_block(w, "{");
+    begin(w), print(w, "uniform token elementType = \"face\"\n");
+    begin(w), print(w, "uniform token familyName = \"%s\"\n", group->material >= 0 ? "materialBind" : "sets");
+    begin(w), print(w, "int[] indices = ");
+    print_integers(w, group->faces, group->face);
+    if (group->material >= 0) print_binding(w, group->material);
+    close_block(w, "}");
+}
+
+static su_status print_subsets(su_usda_writer *w, const su_cache_part *part)
+{
+    char **names = NULL;
+    int done = 0;
+    SU_TRY(SU_ALLOC(&names, part->groups, "names", w->err));
+    su_status status = SU_OK;
+    for (; done < part->groups && status == SU_OK; done++)
+        if (!(names[done] = su_usd_prim_name(part->group[done].name, done, names)))
+            status = su_fail(w->err, SU_AGAIN, "out of memory for names");
+        else
+            print_subset(w, &part->group[done], names[done]);
+    while (done-- > 0) free(names[done]);
+    free(names);
+    return status;
+}
+
+/* What the asset has of its own is left to it in a layer of opinions. */
+static void print_topology(su_usda_writer *w, const su_cache_part *part)
+{
+    begin(w), print(w, "uniform token subdivisionScheme = \"%s\"\n", w->layout->subdivision ? "catmullClark" : "none");
+    begin(w), print(w, "uniform token orientation = \"rightHanded\"\n");
+    begin(w), print(w, "int[] faceVertexCounts = ");
     print_integers(w, part->faces, part->face_counts);
-    print(w, "            int[] faceVertexIndices = ");
+    begin(w), print(w, "int[] faceVertexIndices = ");
     print_integers(w, part->corners, part->face_indices);
     if (part->uvs) {
-        print(w, "            texCoord2f[] primvars:st = [");
+        begin(w), print(w, "texCoord2f[] primvars:st = [");
         for (int64_t i = 0; i < part->uvs; i++)
             print(w, "%s(%.9g, %.9g)", i ? ", " : "", (double)part->uv[2 * i], (double)part->uv[2 * i + 1]);
-        print(w, "] (\n                interpolation = \"faceVarying\"\n            )\n            int[] "
-                 "primvars:st:indices = ");
+        print(w, "] (\n");
+        begin(w), print(w, "    interpolation = \"faceVarying\"\n");
+        begin(w), print(w, ")\n");
+        begin(w), print(w, "int[] primvars:st:indices = ");
         print_integers(w, part->corners, part->uv_indices);
     }
+    bool clear = false;
+    for (int64_t v = 0; v < part->vertices && part->color; v++) clear |= part->color[4 * v + 3] != 1.0f;
+    for (int kind = 0; kind < (part->color ? 1 + clear : 0); kind++) {
+        begin(w), print(w, kind ? "float[] primvars:displayOpacity = [" : "color3f[] primvars:displayColor = [");
+        for (int64_t v = 0; v < part->vertices; v++) {
+            const float *c = part->color + 4 * v;
+            if (kind)
+                print(w, "%s%.9g", v ? ", " : "", (double)c[3]);
+            else
+                print(w, "%s(%.9g, %.9g, %.9g)", v ? ", " : "", (double)c[0], (double)c[1], (double)c[2]);
+        }
+        print(w, "] (\n");
+        begin(w), print(w, "    interpolation = \"vertex\"\n");
+        begin(w), print(w, ")\n");
+    }
+}
+
+static void print_mesh(su_usda_writer *w, int index)
+{
+    const su_cache_part *part = &w->parts->part[index];
+    bool over = w->layout->over;
+    if (!over) print_topology(w, part);
+    for (int i = 0; i < part->groups && !over; i++)
+        if (part->group[i].material >= 0) {
+            begin(w), print(w, "uniform token subsetFamily:materialBind:familyType = \"nonOverlapping\"\n");
+            break;
+        }
     print_extent(w, index);
     print_samples(w, index, POINTS, "point3f[] points");
     if (w->layout->velocities) print_samples(w, index, VELOCITIES, "vector3f[] velocities");
     if (w->layout->normals) {
-        print(w, "            normal3f[] normals (\n                interpolation = \"vertex\"\n            )\n");
+        begin(w), print(w, "normal3f[] normals (\n");
+        begin(w), print(w, "    interpolation = \"vertex\"\n");
+        begin(w), print(w, ")\n");
         print_samples(w, index, NORMALS, "normal3f[] normals");
     }
-    print(w, "        }\n    }\n");
+    if (!over && w->status == SU_OK && part->groups) w->status = print_subsets(w, part);
+}
+
+/* Prims below `parent`, from node `at` on; returns the first behind them. */
+static int64_t print_prims(su_usda_writer *w, int64_t at, int64_t parent)
+{
+    while (at < w->tree.count && w->tree.node[at].parent == parent) {
+        const su_cache_node *node = &w->tree.node[at];
+        bool over = w->layout->over;
+        print(w, "\n");
+        begin(w);
+        print(w, "%s \"%.1000s\"", over ? "over" : node->part >= 0 ? "def Mesh" : "def Xform", node->name);
+        if (!over && parent < 0 && node->part < 0 && w->layout->object_paths)
+            print(w, " (\n    kind = \"component\"\n)");
+        print(w, "\n");
+        open_block(w, "{");
+        if (node->part >= 0)
+            print_mesh(w, node->part);
+        else if (!over)
+            print_transform(w, at);
+        if (parent < 0 && su_usd_single_top(&w->tree) == at && w->layout->object_paths) print_materials(w);
+        at = print_prims(w, at + 1, at);
+        close_block(w, "}");
+    }
+    return at;
 }
 
 static void print_layer(su_usda_writer *w)
 {
     const su_cache_layout *l = w->layout;
+    int64_t top = su_usd_single_top(&w->tree);
     print(w, "#usda 1.0\n(\n    customLayerData = {\n        string application = ");
     print_string(w, l->application);
     print(w, "\n        string provenance = ");
     print_string(w, l->provenance);
-    print(w,
-          "\n    }\n    defaultPrim = \"bake\"\n    endTimeCode = %.9g\n    framesPerSecond = %.9g\n    metersPerUnit "
-          "= %.9g\n",
+    print(w, "\n    }\n");
+    if (!l->object_paths)
+        print(w, "    defaultPrim = \"bake\"\n");
+    else if (top >= 0)
+        print(w, "    defaultPrim = \"%.1000s\"\n", w->tree.node[top].name);
+    print(w, "    endTimeCode = %.9g\n    framesPerSecond = %.9g\n    metersPerUnit = %.9g\n",
           l->frame_start +
               (double)(w->frames > 0 ? (w->frames - 1) / (l->samples ? l->samples : 1) : 0) * l->frame_step,
           l->fps, l->unit);
-    print(w, "    startTimeCode = %.9g\n    timeCodesPerSecond = %.9g\n    upAxis = \"%c\"\n)\n", l->frame_start,
-          l->fps, toupper((unsigned char)l->up));
-    print(w, "\ndef Xform \"bake\" (\n    kind = \"component\"\n)\n{");
-    for (int i = 0; i < w->parts->count; i++) print_part(w, i);
-    print(w, "}\n");
+    print(w, "    startTimeCode = %.9g\n", l->frame_start);
+    if (l->asset) print(w, "    subLayers = [\n        @%.1500s@\n    ]\n", l->asset);
+    print(w, "    timeCodesPerSecond = %.9g\n    upAxis = \"%c\"\n)\n", l->fps, toupper((unsigned char)l->up));
+    if (!l->object_paths) {
+        print(w, "\ndef Xform \"bake\" (\n    kind = \"component\"\n)\n");
+        open_block(w, "{");
+    }
+    if (!l->object_paths || top < 0) print_materials(w);
+    print_prims(w, 0, -1);
+    if (!l->object_paths) close_block(w, "}");
     flush(w);
 }
 
@@ -256,7 +438,8 @@ void su_usda_abandon(su_usda_writer *w)
     if (w->spool) fclose(w->spool);
     su_output_abandon(&w->out);
     free(w->values);
-    free(w->names);
+    if (w->layout->looks) su_usd_names_free(w->layout->looks->materials, w->material);
+    su_cache_tree_free(&w->tree);
     free(w->text);
     free(w);
 }

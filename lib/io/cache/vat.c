@@ -168,6 +168,7 @@ static su_status write_mesh(su_vat_writer *w, const char *path, su_error *err)
                          .fps = l->fps,
                          .targets = &still,
                          .lookup = lookup,
+                         .looks = l->looks,
                          .name = l->clip,
                          .application = l->application,
                          .provenance = l->provenance,

@@ -143,6 +143,28 @@ static int read_nodes(builder *b)
     return failed;
 }
 
+/* ---- materials ---- */
+
+static int read_materials(builder *b)
+{
+    su_scene *scene = b->scene;
+    scene->materials = (int64_t)json_array_size(json_object_get(b->g.json, "materials"));
+    TAKE(scene->material, scene->materials);
+    for (int64_t i = 0; i < scene->materials; i++) {
+        const json_t *from = su_gltf_item(&b->g, "materials", i), *pbr = json_object_get(from, "pbrMetallicRoughness");
+        const json_t *metallic = json_object_get(pbr, "metallicFactor"),
+                     *rough = json_object_get(pbr, "roughnessFactor");
+        su_scene_material *to = &scene->material[i];
+        double color[4] = {1, 1, 1, 1}; /* where the file says nothing, by the specification */
+        if (copy_name(b, json_object_get(from, "name"), "material", i, "", &to->name)) return 1;
+        (void)su_gltf_numbers(json_object_get(pbr, "baseColorFactor"), 4, color);
+        for (int k = 0; k < 4; k++) to->color[k] = (float)color[k];
+        to->surface[0] = metallic ? (float)json_number_value(metallic) : 1.0f;
+        to->surface[1] = rough ? (float)json_number_value(rough) : 1.0f;
+    }
+    return 0;
+}
+
 /* ---- meshes ---- */
 
 enum { TRIANGLES = 4, STRIP = 5, FAN = 6 }; /* "mode" of a primitive */
@@ -319,6 +341,63 @@ static int has_faces(const json_t *primitive)
            json_object_get(json_object_get(primitive, "attributes"), "POSITION") != NULL;
 }
 
+/* The material of a primitive's faces, from number `first` on. */
+static int read_material(builder *b, const json_t *primitive, int64_t first, su_scene_mesh *mesh)
+{
+    int64_t material = su_gltf_integer(primitive, "material", -1);
+    if (material < 0 || material >= b->scene->materials) material = -1;
+    if (material < 0 && !mesh->face_material) return 0;
+    if (!mesh->face_material) {
+        TAKE(mesh->face_material, mesh->polygons);
+        for (int64_t f = 0; f < first; f++) mesh->face_material[f] = -1;
+    }
+    for (int64_t f = first; f < mesh->polygons; f++) mesh->face_material[f] = (int32_t)material;
+    return 0;
+}
+
+/* Do two primitives have the same vertices? Then they are one mesh, of several materials. */
+static bool same_vertices(builder *b, const json_t *one, const json_t *two)
+{
+    const json_t *attributes = json_object_get(one, "attributes"), *targets = json_object_get(one, "targets");
+    const su_gltf_array *uv;
+    int64_t coordinates = su_gltf_integer(attributes, "TEXCOORD_0", -1);
+    if (json_object_get(one, "extensions") || json_object_get(two, "extensions") ||
+        !json_equal(attributes, json_object_get(two, "attributes")) ||
+        (targets != json_object_get(two, "targets") && !json_equal(targets, json_object_get(two, "targets"))))
+        return false;
+    /* integers as texture coordinates are scaled by the material */
+    return coordinates < 0 || ((uv = su_gltf_accessor(&b->g, coordinates, 2)) && !uv->whole);
+}
+
+/* The first primitive with the vertices of this one: itself, where no other comes before it. */
+static size_t first_alike(builder *b, const json_t *primitives, size_t number)
+{
+    for (size_t k = 0; k < number; k++)
+        if (has_faces(json_array_get(primitives, k)) &&
+            same_vertices(b, json_array_get(primitives, k), json_array_get(primitives, number)))
+            return k;
+    return number;
+}
+
+/* Faces of one primitive more at the end of a mesh. */
+static int append_faces(builder *b, const json_t *primitive, su_scene_mesh *mesh)
+{
+    su_scene_mesh more = {.vertices = mesh->vertices}, whole = *mesh;
+    if (read_faces(b, primitive, &more)) return 1;
+    whole.polygons += more.polygons, whole.corners += more.corners;
+    TAKE(whole.face_counts, whole.polygons);
+    TAKE(whole.face_indices, whole.corners);
+    if (mesh->face_material) TAKE(whole.face_material, whole.polygons);
+    size_t polygons = (size_t)mesh->polygons, corners = (size_t)mesh->corners;
+    if (polygons) memcpy(whole.face_counts, mesh->face_counts, polygons * sizeof(int32_t));
+    if (corners) memcpy(whole.face_indices, mesh->face_indices, corners * sizeof(int32_t));
+    if (polygons && mesh->face_material) memcpy(whole.face_material, mesh->face_material, polygons * sizeof(int32_t));
+    memcpy(whole.face_counts + polygons, more.face_counts, (size_t)more.polygons * sizeof(int32_t));
+    memcpy(whole.face_indices + corners, more.face_indices, (size_t)more.corners * sizeof(int32_t));
+    *mesh = whole;
+    return read_material(b, primitive, (int64_t)polygons, mesh);
+}
+
 static int read_primitive(builder *b, const json_t *item, int64_t mesh_index, size_t number, int64_t skin,
                           su_scene_mesh *mesh)
 {
@@ -336,8 +415,9 @@ static int read_primitive(builder *b, const json_t *item, int64_t mesh_index, si
     if (su_gltf_draco(&b->g, primitive)) return 1;
     if (!(positions = su_gltf_accessor(&b->g, su_gltf_integer(attributes, "POSITION", -1), 3))) return 1;
     mesh->vertices = positions->count, mesh->positions = positions->value;
-    return read_faces(b, primitive, mesh) || read_looks(b, primitive, attributes, mesh) ||
-           read_shapes(b, item, primitive, mesh) || read_skin(b, skin, attributes, mesh);
+    if (read_faces(b, primitive, mesh) || read_material(b, primitive, 0, mesh)) return 1;
+    return read_looks(b, primitive, attributes, mesh) || read_shapes(b, item, primitive, mesh) ||
+           read_skin(b, skin, attributes, mesh);
 }
 
 /* Weights that the node gives its blend shapes go before those of the mesh. */
@@ -358,9 +438,17 @@ static int read_node_mesh(builder *b, int32_t at)
         shared = b->shared[index];
         if (shared < 0) b->shared[index] = scene->meshes;
     }
+    int64_t *place; /* (primitives) scene mesh of each that begins one */
+    TAKE(place, (int64_t)json_array_size(primitives));
     for (size_t k = 0; k < json_array_size(primitives); k++) {
-        if (!has_faces(json_array_get(primitives, k))) continue;
-        int64_t to = shared >= 0 ? shared++ : scene->meshes++;
+        const json_t *primitive = json_array_get(primitives, k);
+        if (!has_faces(primitive)) continue;
+        size_t alike = first_alike(b, primitives, k);
+        if (alike < k) {
+            if (shared < 0 && append_faces(b, primitive, &scene->mesh[place[alike]])) return 1;
+            continue;
+        }
+        int64_t to = place[k] = shared >= 0 ? shared++ : scene->meshes++;
         scene->instance[scene->instances++] = (su_scene_instance){at, (int32_t)to};
         if (shared >= 0) continue;
         if (read_primitive(b, mesh, index, k, skin, &scene->mesh[to])) return 1;
@@ -506,7 +594,7 @@ int su_gltf_scene(const char *path, su_scene *scene, char *message, size_t messa
     builder b = {.g = {.path = path, .arena = &scene->arena, .message = message, .message_size = message_size},
                  .scene = scene};
     scene->format = "glTF", scene->unit = 1.0, scene->up = 1;
-    int failed = su_gltf_open(&b.g) || read_nodes(&b) || read_meshes(&b) || read_clips(&b);
+    int failed = su_gltf_open(&b.g) || read_nodes(&b) || read_materials(&b) || read_meshes(&b) || read_clips(&b);
     su_gltf_close(&b.g);
     return failed;
 }

@@ -44,6 +44,9 @@ static su_status check_mesh(const su_scene *scene, const su_scene_mesh *mesh, su
                            (long long)(i / 3));
     if (!all_in_range(mesh->face_indices, mesh->corners, mesh->vertices))
         return su_fail(err, SU_INPUT, "mesh '%s': a face uses a vertex that does not exist", mesh->name);
+    for (int64_t i = 0; i < mesh->polygons && mesh->face_material; i++)
+        if (mesh->face_material[i] < -1 || mesh->face_material[i] >= scene->materials)
+            return su_fail(err, SU_INPUT, "mesh '%s': a face has a material that does not exist", mesh->name);
     int64_t corners = 0;
     for (int64_t i = 0; i < mesh->polygons; i++) corners += mesh->face_counts[i] < 3 ? INT32_MAX : mesh->face_counts[i];
     if (corners != mesh->corners) return su_fail(err, SU_INPUT, "mesh '%s' has broken faces", mesh->name);
@@ -116,6 +119,9 @@ su_status su_scene_check(const su_scene *scene, su_error *err)
             return su_fail(err, SU_INPUT, "node '%s' has a transform that is not affine or not finite",
                            scene->node[i].name);
     }
+    for (int64_t i = 0; i < scene->materials; i++)
+        if (!all_finite_f32(scene->material[i].color, 4) || !all_finite_f32(scene->material[i].surface, 2))
+            return su_fail(err, SU_INPUT, "material '%s': its colour is not finite", scene->material[i].name);
     for (int64_t i = 0; i < scene->meshes; i++) SU_TRY(check_mesh(scene, &scene->mesh[i], err));
     for (int64_t i = 0; i < scene->clips; i++) SU_TRY(check_clip(scene, &scene->clip[i], err));
     int64_t polygons = 0;

@@ -28,6 +28,7 @@ typedef struct su_scene_mesh {
     double *positions;         /* (vertices,3) */
     int32_t *face_counts;      /* (polygons), 3 or more */
     int32_t *face_indices;     /* (corners) */
+    int32_t *face_material;    /* (polygons) -1: none; NULL: no polygon has one */
     float *uv;                 /* (vertices,2), origin at the bottom left; NULL: none */
     float *color;              /* (vertices,4); NULL: none */
     su_scene_bone *bone;       /* (bones) */
@@ -41,6 +42,12 @@ typedef struct su_scene_mesh {
     int32_t *source_polygon;   /* (polygons) the file's own polygon; with control_point */
     int64_t source_mesh; /* which mesh of the file: parts of one (by material) share its vertices; with control_point */
 } su_scene_mesh;
+
+typedef struct su_scene_material {
+    const char *name;
+    float color[4];   /* base colour, linear red green blue and opacity, 0 to 1 */
+    float surface[2]; /* metallic, roughness */
+} su_scene_material;
 
 typedef struct su_scene_instance {
     int32_t node, mesh;
@@ -84,11 +91,12 @@ typedef struct su_scene {
     double unit;        /* m, as the format or the file says; 0: not said */
     int32_t up;         /* axis that points up: 0 x, 1 y, 2 z; -1: not said */
     double frame_rate;  /* as the file says; 0: not said */
-    int64_t nodes, meshes, instances, clips;
+    int64_t nodes, meshes, instances, clips, materials;
     su_scene_node *node;
     su_scene_mesh *mesh;
     su_scene_instance *instance; /* in the order of the node tree */
     su_scene_clip *clip;
+    su_scene_material *material;
 } su_scene;
 
 /* Sets start, end and key_rate of a clip from its tracks: first and last key, and one over the median distance of the

@@ -1,11 +1,13 @@
 #include "io/scene/scene_assimp.h"
 
 #include "geometry/affine.h"
+#include "geometry/looks.h"
 
 #include "io/scene/control_points.h"
 
 #include <assimp/cimport.h>
 #include <assimp/config.h>
+#include <assimp/material.h>
 #include <assimp/metadata.h>
 #include <assimp/scene.h>
 #include <math.h>
@@ -211,6 +213,13 @@ static int add_mesh(parser *p, const struct aiMesh *mesh, su_scene_mesh *out)
             out->color[4 * i + 2] = c->b, out->color[4 * i + 3] = c->a;
         }
     }
+    if (mesh->mMaterialIndex < (unsigned)p->out->materials &&
+        strcmp(p->out->material[mesh->mMaterialIndex].name, AI_DEFAULT_MATERIAL_NAME) !=
+            0) { /* that of assimp is none */
+        out->face_material = su_arena_alloc(p->arena, polygons, sizeof(int32_t));
+        if (!out->face_material) return complain(p, "not enough memory", NULL);
+        for (int64_t i = 0; i < polygons; i++) out->face_material[i] = (int32_t)mesh->mMaterialIndex;
+    }
     int64_t f = 0, k = 0;
     for (unsigned i = 0; i < mesh->mNumFaces; i++) {
         if (mesh->mFaces[i].mNumIndices < 3) continue; /* points and lines carry no skin */
@@ -220,6 +229,39 @@ static int add_mesh(parser *p, const struct aiMesh *mesh, su_scene_mesh *out)
     }
     if (add_bones(p, mesh, out)) return 1;
     return add_shapes(p, mesh, out);
+}
+
+/* ---- materials ---- */
+
+static float material_number(const struct aiMaterial *from, const char *key, float fallback)
+{
+    ai_real value;
+    unsigned count = 1;
+    if (aiGetMaterialFloatArray(from, key, 0, 0, &value, &count) != aiReturn_SUCCESS || !isfinite(value))
+        return fallback;
+    return (float)(value < 0 ? 0 : value > 1 ? 1 : value);
+}
+
+static int add_materials(parser *p)
+{
+    p->out->materials = p->ai->mNumMaterials;
+    p->out->material = su_arena_alloc(p->arena, p->out->materials, sizeof *p->out->material);
+    if (!p->out->material) return complain(p, "not enough memory", NULL);
+    for (int64_t i = 0; i < p->out->materials; i++) {
+        const struct aiMaterial *from = p->ai->mMaterials[i];
+        su_scene_material *to = &p->out->material[i];
+        struct aiString name;
+        struct aiColor4D color = {(ai_real)SU_MATERIAL_GREY, (ai_real)SU_MATERIAL_GREY, (ai_real)SU_MATERIAL_GREY, 1};
+        to->name = aiGetMaterialString(from, AI_MATKEY_NAME, &name) == aiReturn_SUCCESS ? copy_text(p, &name) : "";
+        if (!to->name[0]) to->name = numbered(p, "material", i);
+        (void)aiGetMaterialColor(from, AI_MATKEY_COLOR_DIFFUSE, &color);
+        const ai_real rgb[3] = {color.r, color.g, color.b};
+        for (int k = 0; k < 3; k++) to->color[k] = isfinite(rgb[k]) ? (float)rgb[k] : SU_MATERIAL_GREY;
+        to->color[3] = material_number(from, "$mat.opacity", 1.0f);
+        to->surface[0] = material_number(from, "$mat.metallicFactor", 0.0f);
+        to->surface[1] = material_number(from, "$mat.roughnessFactor", SU_MATERIAL_ROUGHNESS);
+    }
+    return 0;
 }
 
 /* ---- clips ---- */
@@ -385,7 +427,7 @@ static int copy_scene(parser *p, const char *path)
 {
     su_scene *scene = p->out;
     read_conventions(p, path);
-    if (add_nodes(p)) return 1;
+    if (add_nodes(p) || add_materials(p)) return 1;
     scene->meshes = p->ai->mNumMeshes;
     scene->mesh = su_arena_alloc(p->arena, scene->meshes, sizeof *scene->mesh);
     if (!scene->mesh) return complain(p, "not enough memory", NULL);

@@ -8,7 +8,9 @@
 #include <string.h>
 #include <strings.h>
 
-#define USD "USD is written, not read; export the shot as Alembic (.abc), or the rig as glTF or FBX"
+#define USD                                                                                                            \
+    "USD is read as text, meshes that move: usdcat --flatten -o shot.usda FILE; or export the shot as Alembic "        \
+    "(.abc), the rig as glTF or FBX"
 #define MAYA "it is a scene of Maya; export the rig as FBX with the animation baked, or the shot as Alembic (.abc)"
 
 /* Files that people have and that hold no rigged character that could be read: by the end of the name, or by how they
@@ -19,9 +21,8 @@ static const struct unread {
     {".blend", "BLENDER",
      "it is a scene of Blender; export glTF or FBX from Blender, or run scripts/blender/supple_export.py on it "
      "(docs/import.md)"},
-    {".usd", NULL, USD},
-    {".usda", "#usda", USD},
     {".usdc", "PXR-USDC", USD},
+    {NULL, "#usda", USD},
     {".usdz", NULL, USD},
     {".bvh", "HIERARCHY",
      "BVH is motion without a skin; put it on a character in Blender or Maya and export that as glTF or FBX"},
@@ -42,7 +43,7 @@ static const char *advice(const char *path)
         fclose(in);
     }
     for (size_t i = 0; i < sizeof unread / sizeof *unread; i++)
-        if ((dot && strcasecmp(dot, unread[i].ending) == 0) ||
+        if ((dot && unread[i].ending && strcasecmp(dot, unread[i].ending) == 0) ||
             (unread[i].begin && strncmp(begin, unread[i].begin, strlen(unread[i].begin)) == 0))
             return unread[i].advice;
     return NULL;

@@ -94,6 +94,7 @@ static void move_mesh(stream *s, su_scene_mesh *mesh)
     move_array(s, &mesh->positions, 3 * mesh->vertices, sizeof(double));
     move_array(s, &mesh->face_counts, mesh->polygons, sizeof(int32_t));
     move_array(s, &mesh->face_indices, mesh->corners, sizeof(int32_t));
+    move_array(s, &mesh->face_material, mesh->polygons, sizeof(int32_t));
     move_array(s, &mesh->uv, 2 * mesh->vertices, sizeof(float));
     move_array(s, &mesh->color, 4 * mesh->vertices, sizeof(float));
     move_array(s, &mesh->bone, mesh->bones, sizeof(su_scene_bone));
@@ -158,11 +159,18 @@ static void move_scene(stream *s, su_scene *scene)
     move_count(s, &scene->meshes);
     move_count(s, &scene->instances);
     move_count(s, &scene->clips);
+    move_count(s, &scene->materials);
     scene->node = make_room(s, scene->node, scene->nodes, sizeof *scene->node, sizeof(int64_t));
     for (int64_t i = 0; i < scene->nodes && !s->failed; i++) {
         move_text(s, &scene->node[i].name);
         move_bytes(s, &scene->node[i].parent, sizeof scene->node[i].parent);
         move_bytes(s, scene->node[i].local, sizeof scene->node[i].local);
+    }
+    scene->material = make_room(s, scene->material, scene->materials, sizeof *scene->material, sizeof(int64_t));
+    for (int64_t i = 0; i < scene->materials && !s->failed; i++) {
+        move_text(s, &scene->material[i].name);
+        move_bytes(s, scene->material[i].color, sizeof scene->material[i].color);
+        move_bytes(s, scene->material[i].surface, sizeof scene->material[i].surface);
     }
     scene->mesh = make_room(s, scene->mesh, scene->meshes, sizeof *scene->mesh, sizeof(int64_t));
     for (int64_t i = 0; i < scene->meshes && !s->failed; i++) move_mesh(s, &scene->mesh[i]);

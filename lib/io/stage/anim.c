@@ -8,13 +8,13 @@
 #define INDEX(field, ...) SU_INDEX(su_anim, field, __VA_ARGS__)
 
 static const size_t counts[] = {
-    offsetof(su_anim, F),       offsetof(su_anim, nbar), offsetof(su_anim, T), offsetof(su_anim, P),
-    offsetof(su_anim, corners), offsetof(su_anim, N),    offsetof(su_anim, s), offsetof(su_anim, uvs),
-    offsetof(su_anim, objects), offsetof(su_anim, K),    offsetof(su_anim, B), offsetof(su_anim, nodes),
-    offsetof(su_anim, joints),
+    offsetof(su_anim, F),       offsetof(su_anim, nbar),      offsetof(su_anim, T),     offsetof(su_anim, P),
+    offsetof(su_anim, corners), offsetof(su_anim, N),         offsetof(su_anim, s),     offsetof(su_anim, uvs),
+    offsetof(su_anim, objects), offsetof(su_anim, K),         offsetof(su_anim, B),     offsetof(su_anim, nodes),
+    offsetof(su_anim, joints),  offsetof(su_anim, materials), offsetof(su_anim, sets1), offsetof(su_anim, set_faces),
 };
-static const char *const count_names[] = {"F",   "nbar",    "T", "P", "corners", "N", "s",
-                                          "uvs", "objects", "K", "B", "J",       "L"};
+static const char *const count_names[] = {"F",       "nbar", "T", "P", "corners", "N", "s",   "uvs",
+                                          "objects", "K",    "B", "J", "L",       "M", "S+1", "y"};
 
 static const su_field fields[] = {
     REAL(points, SU_F32, 0, "m", "skin at every frame as the rig gives it, root frame", DIM(F), DIM(nbar), 3),
@@ -53,6 +53,17 @@ static const su_field fields[] = {
     REAL(joint_bind, SU_F64, SU_FIELD_OPTIONAL, "1, m", "neutral skin to the node of each joint: inverse bind matrix",
          DIM(joints), 4, 4),
     INDEX(object_node, SU_I32, SU_FIELD_OPTIONAL, 0, DIM(nodes), 0, "node of each object", DIM(objects)),
+    INDEX(face_material, SU_I32, SU_FIELD_OPTIONAL, -1, DIM(materials), 0, "material of each polygon, -1: none",
+          DIM(P)),
+    REAL(material_color, SU_F32, SU_FIELD_OPTIONAL, "1", "base colour of each material, linear red green blue, opacity",
+         DIM(materials), 4),
+    REAL(material_surface, SU_F32, SU_FIELD_OPTIONAL, "1", "metallic and roughness of each material", DIM(materials),
+         2),
+    INDEX(face_set_start, SU_I32, SU_FIELD_OPTIONAL, 0, DIM(set_faces), 1, "first entry of each set in face_set_faces",
+          DIM(sets1)),
+    INDEX(face_set_faces, SU_I32, SU_FIELD_OPTIONAL, 0, DIM(P), 0, "polygons of each set, ascending", DIM(set_faces)),
+    REAL(object_frames, SU_F64, SU_FIELD_OPTIONAL, "1, m", "object_xform at every frame, where one moves", DIM(F),
+         DIM(objects), 4, 4),
 };
 
 /* The node tree of the source is there as a whole, or not at all. */
@@ -83,6 +94,22 @@ static su_status check_nodes(const su_anim *anim, const char *path, su_error *er
     return SU_OK;
 }
 
+static su_status check_looks(const su_anim *anim, const char *path, su_error *err)
+{
+    SU_TRY(su_check_together(!!anim->face_material + !!anim->material_color + !!anim->material_surface, 3,
+                             "face_material, material_color and material_surface", path, err));
+    SU_TRY(su_check_together(!!anim->face_set_start + !!anim->face_set_faces, 2, "face_set_start and face_set_faces",
+                             path, err));
+    if (!anim->face_set_start) return SU_OK;
+    SU_TRY(su_check_at_least(anim->sets1, 1, "face sets", path, err));
+    SU_TRY(su_check_offsets(anim->face_set_start, anim->sets1, anim->set_faces, "face_set_start", path, err));
+    for (int64_t i = 0; i + 1 < anim->sets1; i++)
+        SU_TRY(su_check_ascending(anim->face_set_faces + anim->face_set_start[i],
+                                  anim->face_set_start[i + 1] - anim->face_set_start[i], 1, "face_set_faces", path,
+                                  err));
+    return SU_OK;
+}
+
 static su_status check_anim(const void *object, const char *path, su_error *err)
 {
     const su_anim *anim = object;
@@ -104,6 +131,7 @@ static su_status check_anim(const void *object, const char *path, su_error *err)
                                (long long)anim->objects);
     }
     SU_TRY(check_nodes(anim, path, err));
+    SU_TRY(check_looks(anim, path, err));
     return anim->bone_parent ? su_check_forest(anim->bone_parent, anim->B, "bone_parent", path, err) : SU_OK;
 }
 

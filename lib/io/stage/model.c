@@ -1,5 +1,8 @@
 #include "io/stage/model.h"
+#include "core/memory.h"
 #include "io/stage/field.h"
+
+#include <stdlib.h>
 
 #define DIM(count) SU_DIM(su_model, count)
 #define REAL(field, ...) SU_REAL(su_model, field, __VA_ARGS__)
@@ -13,11 +16,11 @@ static const size_t counts[] = {
     offsetof(su_model, columns),    offsetof(su_model, region_size), offsetof(su_model, d1),
     offsetof(su_model, block_size), offsetof(su_model, mean_size),   offsetof(su_model, b),
     offsetof(su_model, ties),       offsetof(su_model, bases),       offsetof(su_model, n1),
-    offsetof(su_model, z),
+    offsetof(su_model, z),          offsetof(su_model, k),
 };
 static const char *const count_names[] = {
-    "m", "r",     "n",           "t",   "nbar",       "s",     "d", "c",    "c'",    "a",   "fixed",
-    "R", "m+1+s", "region_size", "d+1", "block_size", "3nbar", "b", "ties", "bases", "n+1", "z",
+    "m",     "r",           "n",   "t",          "nbar",  "s", "d",    "c",     "c'",  "a", "fixed", "R",
+    "m+1+s", "region_size", "d+1", "block_size", "3nbar", "b", "ties", "bases", "n+1", "z", "k",
 };
 
 static const su_field fields[] = {
@@ -73,6 +76,9 @@ static const su_field fields[] = {
          "D: what the cubature tets lack of the reduced stiffness, symmetric; at least -0.2 of it", DIM(r), DIM(r)),
     INDEX(inertia_vertices, SU_I32, 0, 0, DIM(n), 0, "vertices at which inertia is evaluated", DIM(ci)),
     REAL(inertia_weights, SU_F64, 0, "1", "their weights: factors on lumped masses", DIM(ci)),
+    REAL(skinning_weights, SU_F64, SU_FIELD_OPTIONAL, "kg^-1/2", "skinning eigenmodes: weight of each affine map",
+         DIM(n), DIM(k)),
+    INDEX(cluster, SU_I32, SU_FIELD_OPTIONAL, 0, DIM(c), 0, "cluster of each cubature tet", DIM(c)),
 };
 
 static su_status check_blocks(const su_model *model, const char *path, su_error *err)
@@ -97,6 +103,27 @@ static su_status check_blocks(const su_model *model, const char *path, su_error 
     return SU_OK;
 }
 
+/* Skinning modes: twelve coordinates each, in one region without a basis; each cluster has tets. */
+static su_status check_skinning(const su_model *model, const char *path, su_error *err)
+{
+    SU_TRY(
+        su_check_together(!!model->skinning_weights + !!model->cluster, 2, "skinning_weights and cluster", path, err));
+    if (!model->skinning_weights) return SU_OK;
+    if (model->r != 12 * model->k || model->d1 != 2 || model->block_size != 0 || model->region_size != 0)
+        return su_fail(err, SU_INPUT, "%s: %lld skinning modes have %lld coordinates and one empty region, not %lld",
+                       path, (long long)model->k, (long long)(12 * model->k), (long long)model->r);
+    int64_t clusters = 0, seen = 0;
+    uint8_t *there;
+    for (int64_t e = 0; e < model->c; e++)
+        if (model->cluster[e] >= clusters) clusters = model->cluster[e] + 1;
+    SU_TRY(SU_ALLOC(&there, clusters, "clusters", err));
+    for (int64_t e = 0; e < model->c; e++) seen += !there[model->cluster[e]], there[model->cluster[e]] = 1;
+    free(there);
+    return seen == clusters && model->c > 0 ? SU_OK
+                                            : su_fail(err, SU_INPUT, "%s: %lld of %lld clusters have tets", path,
+                                                      (long long)seen, (long long)clusters);
+}
+
 static su_status check_model(const void *object, const char *path, su_error *err)
 {
     const su_model *model = object;
@@ -104,7 +131,7 @@ static su_status check_model(const void *object, const char *path, su_error *err
     SU_TRY(su_check_at_least(model->r, 0, "modes", path, err));
     SU_TRY(su_check_at_least(model->t, 1, "tets", path, err));
     SU_TRY(su_check_at_least(model->d1, model->r > 0 ? 2 : 1, "offsets of regions", path, err));
-    if (model->bases != 1 && model->bases != model->m)
+    if (!model->skinning_weights && model->bases != 1 && model->bases != model->m)
         return su_fail(err, SU_INPUT, "%s: has %lld bases for %lld example poses", path, (long long)model->bases,
                        (long long)model->m);
     SU_TRY(su_check_smoothing(model->n, model->n1, model->z, model->turn_start, model->turn_node, model->turn_weight,
@@ -119,12 +146,13 @@ static su_status check_model(const void *object, const char *path, su_error *err
     SU_TRY(su_check_together(!!model->psd_params + !!model->psd_shapes + !!model->psd_rbf, 3,
                              "psd_params, psd_shapes and psd_rbf", path, err));
     SU_TRY(su_check_together(!!model->param_mean + !!model->param_basis, 2, "param_mean and param_basis", path, err));
-    if (!model->gram && !model->gram_factor)
+    if (!model->skinning_weights && !model->gram && !model->gram_factor)
         return su_fail(err, SU_INPUT, "%s: neither 'gram' nor 'gram_factor' is there", path);
     if (model->basis_rbf && (model->columns < model->m + 1 || model->columns > model->m + 1 + model->s))
         return su_fail(err, SU_INPUT, "%s: 'basis_rbf' has %lld columns, %lld are wanted", path,
                        (long long)model->columns, (long long)(model->m + 1 + model->s));
-    return check_blocks(model, path, err);
+    SU_TRY(check_skinning(model, path, err));
+    return model->skinning_weights ? SU_OK : check_blocks(model, path, err);
 }
 
 const su_schema su_model_schema = {

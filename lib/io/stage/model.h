@@ -31,6 +31,7 @@ typedef struct su_model {
     int64_t block_size;             /* entries of basis_blocks */
     int64_t mean_size;              /* 3n̄ where PCA parameters exist */
     int64_t b;                      /* boundary triangles */
+    int64_t k;                      /* skinning modes; then r = 12 k and there are no bases */
     double *vertices;               /* (n,3) neutral flesh, m */
     int32_t *tets;                  /* (t,4) */
     int32_t *surface;               /* (b,3) */
@@ -71,6 +72,8 @@ typedef struct su_model {
     double *linear_stiffness;  /* (r,r) optional: D, what the tets lack of the linear force, the same at all poses */
     int32_t *inertia_vertices; /* (ci) into vertices */
     double *inertia_weights;   /* (ci) multiply lumped masses; one set for all poses */
+    double *skinning_weights;  /* (n,k) optional: skinning eigenmodes W */
+    int32_t *cluster;          /* (c) optional: cluster of each cubature tet, numbered without gaps */
 } su_model;
 
 extern const su_schema su_model_schema;

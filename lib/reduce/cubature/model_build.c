@@ -150,6 +150,48 @@ su_status su_model_of_flesh(const su_tet *tet, const su_poses *poses, const su_f
     return status;
 }
 
+/* Every tet with weight 1, one region without vertices. */
+static su_status build_skinning(const su_tet *tet, const su_poses *poses, const su_fit *fit,
+                                const su_skinning *skinning, const int32_t *cluster, double stiffness, su_model *model,
+                                su_error *err)
+{
+    const su_basis none = {.m = 1, .n = tet->n, .mode_region = (int32_t[]){0}};
+    const su_rig_space rig = su_rig_of_fit(fit);
+    int64_t c = tet->t, m = fit->m, k = skinning->k;
+    su_file *file = &model->file;
+    SU_TRY(copy_mesh(tet, poses, model, err));
+    SU_TRY(copy_poses(&rig, fit, &none, model, err));
+    model->r = 12 * k, model->k = k, model->d = 1, model->d1 = 2, model->c = c, model->bases = 0;
+    SU_TRY(SU_FILE_ALLOC(file, &model->mode_region, model->r, err));
+    SU_TRY(SU_FILE_ALLOC(file, &model->region_vertices, 0, err));
+    SU_TRY(SU_FILE_ALLOC(file, &model->basis_blocks, 0, err));
+    SU_TRY(SU_FILE_ALLOC(file, &model->region_vertex_offsets, model->d1, err));
+    SU_TRY(SU_FILE_ALLOC(file, &model->basis_block_offsets, model->d1, err));
+    SU_TRY(SU_FILE_ALLOC(file, &model->inertia_vertices, 0, err));
+    SU_TRY(SU_FILE_ALLOC(file, &model->inertia_weights, 0, err));
+    SU_TRY(SU_FILE_ALLOC(file, &model->cubature_tets, c, err));
+    SU_TRY(SU_FILE_ALLOC(file, &model->cubature_weights, m * c, err));
+    for (int64_t e = 0; e < c; e++) model->cubature_tets[e] = (int32_t)e;
+    for (int64_t i = 0; i < m * c; i++) model->cubature_weights[i] = 1;
+    COPY(&model->young, m * c, fit->young);
+    for (int64_t i = 0; i < m * c; i++) model->young[i] *= stiffness;
+    COPY(&model->poisson, m * c, fit->poisson);
+    COPY(&model->skinning_weights, tet->n * k, skinning->weights);
+    COPY(&model->cluster, c, cluster);
+    return SU_OK;
+}
+
+su_status su_model_of_skinning(const su_tet *tet, const su_poses *poses, const su_fit *fit, const su_skinning *skinning,
+                               const int32_t *cluster, double stiffness, json_t *meta, su_model *model, su_error *err)
+{
+    *model = (su_model){0};
+    su_status status = build_skinning(tet, poses, fit, skinning, cluster, stiffness, model, err);
+    model->file.meta = meta;
+    su_model_carry_meta(fit->file.meta, NULL, meta);
+    if (status != SU_OK) su_model_free(model);
+    return status;
+}
+
 static su_status build(const su_pose_space *space, const su_poses *poses, const su_cubature *cubature, su_model *model,
                        su_error *err)
 {

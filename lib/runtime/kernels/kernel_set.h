@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "runtime/kernels/kernels.h"
+#include "runtime/kernels/kernels_clusters.h"
 #include "runtime/kernels/kernels_frames.h"
 #include "runtime/kernels/kernels_pose.h"
 
@@ -13,6 +14,7 @@ typedef struct su_kernel_set {
     su_kernels step;
     su_pose_kernels pose;
     su_frame_kernels frames;
+    su_cluster_kernels clusters;
 } su_kernel_set;
 
 extern const su_kernel_set su_kernel_set_base, su_kernel_set_avx2, su_kernel_set_avx512;

@@ -15,6 +15,8 @@ typedef struct su_frame_kernels {
      * coefficients and u; all take their turn while a piece of the block is in the cache. */
     void (*combine)(int groups, int64_t rows, int64_t vertices, int64_t row_stride, const float *block,
                     const float *coefficients, const int32_t *slot, int64_t flesh, float *u);
+    /* u (count,3,16) = sum over k of phi (count,K) times Z (K,3,16). */
+    void (*weigh)(int64_t count, int64_t K, const float *phi, const float *Z, float *u);
     /* u (count,3,16) turned in place by rotation (count,9,16). */
     void (*turn)(int64_t count, const float *rotation, float *u);
     /* out[lane] (count,3) = u (count,3,16)[.][lane] for lanes < frames. */

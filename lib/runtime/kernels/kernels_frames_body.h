@@ -96,3 +96,15 @@ static void embed(int64_t frames, int64_t count, const int32_t *corner, const fl
             for (int a = 0; a < 3; a++) out[f][3 * k + a] = (double)block[a][f];
     }
 }
+
+static void weigh_frames(int64_t count, int64_t K, const float *phi, const float *Z, float *u)
+{
+    for (int64_t v = 0; v < count; v++)
+        for (int part = 0; part < 16 / FLOATS; part++) {
+            floats sum[3] = {{0}};
+            const float *z = Z + part * FLOATS;
+            for (int64_t k = 0; k < K; k++, z += 48)
+                UNROLL_FOR (int i = 0; i < 3; i++) sum[i] += phi[v * K + k] * *(const floats *)(z + 16 * i);
+            UNROLL_FOR (int i = 0; i < 3; i++) *(floats *)(u + 48 * v + 16 * i + part * FLOATS) = sum[i];
+        }
+}

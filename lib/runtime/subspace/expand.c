@@ -12,24 +12,33 @@ static void turn_up(char up, double r[9])
     memcpy(r, up == 'z' ? z : up == 'x' ? x : y, sizeof y);
 }
 
-static su_status invert_objects(su_expand *e, su_error *err)
+static const double *object_at(const su_anim *anim, int64_t object, int64_t frame)
+{
+    return anim->object_frames ? anim->object_frames + 16 * (anim->objects * frame + object)
+                               : anim->object_xform + 16 * object;
+}
+
+static su_status place_objects(su_expand *e, su_error *err)
 {
     const su_anim *anim = e->anim;
     if (!anim->object_xform || !anim->object_ids)
-        return su_fail(err, SU_INPUT, "the animation does not hold its objects' transforms: local space is not known");
-    e->inverse = su_arena_alloc(&e->arena, 16 * anim->objects, sizeof *e->inverse);
-    e->object_xform = su_arena_alloc(&e->arena, 16 * anim->objects, sizeof *e->object_xform);
-    if (!e->inverse || !e->object_xform) return su_fail(err, SU_AGAIN, "out of memory");
+        return su_fail(err, SU_INPUT, "the animation does not hold its objects' transforms: object space is not known");
+    int64_t frames = anim->object_frames ? anim->F : 1, count = frames * anim->objects;
+    double *xform = su_arena_alloc(&e->arena, 16 * count, sizeof *xform), unused[16];
+    if (!xform) return su_fail(err, SU_AGAIN, "out of memory");
     for (int64_t v = 0; v < anim->N; v++)
         if (anim->object_ids[v] < 0 || anim->object_ids[v] >= anim->objects)
             return su_fail(err, SU_INPUT, "source vertex %lld belongs to object %d of %lld", (long long)v,
                            anim->object_ids[v], (long long)anim->objects);
-    for (int64_t o = 0; o < anim->objects; o++) {
-        if (su_affine_inverse(anim->object_xform + 16 * o, e->inverse + 16 * o) == 0.0)
-            return su_fail(err, SU_INPUT, "object %lld is flattened by its transform: it has no local space",
-                           (long long)o);
-        su_affine_multiply(e->convert, anim->object_xform + 16 * o, e->object_xform + 16 * o);
+    for (int64_t i = 0; i < count; i++) {
+        const double *x = object_at(anim, i % anim->objects, i / anim->objects);
+        if (su_affine_inverse(x, unused) == 0.0)
+            return su_fail(err, SU_INPUT, "object %lld is flattened by its transform: it has no space of its own",
+                           (long long)(i % anim->objects));
+        su_affine_multiply(e->convert, x, xform + 16 * i);
     }
+    if (anim->object_frames) e->object_frames = xform;
+    e->object_xform = xform;
     return SU_OK;
 }
 
@@ -41,8 +50,8 @@ su_status su_expand_create(const su_anim *anim, su_space space, double unit, cha
     turn_up(up, linear);
     for (int i = 0; i < 9; i++) linear[i] /= unit;
     su_affine_set(linear, origin, e->convert);
-    if (space != SU_SPACE_LOCAL) return SU_OK;
-    su_status status = invert_objects(e, err);
+    if (space != SU_SPACE_OBJECT) return SU_OK;
+    su_status status = place_objects(e, err);
     if (status != SU_OK) su_expand_free(e);
     return status;
 }
@@ -64,9 +73,10 @@ void su_expand_frame(const su_expand *e, int64_t frame, const double *points, bo
         su_affine_multiply(e->convert, root, all);
     int32_t object = -1;
     for (int64_t v = 0; v < anim->N; v++) {
-        if (e->space == SU_SPACE_LOCAL && anim->object_ids[v] != object) { /* objects stand together in most files */
+        if (e->space == SU_SPACE_OBJECT && anim->object_ids[v] != object) { /* objects stand together in most files */
             object = anim->object_ids[v];
-            su_affine_multiply(e->inverse + 16 * object, root, one);
+            su_affine_inverse(object_at(anim, object, frame), one);
+            su_affine_multiply(one, root, one);
             m = one;
         }
         const double *p = points + 3 * (int64_t)anim->source_vertex[v];

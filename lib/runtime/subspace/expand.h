@@ -12,16 +12,16 @@
 
 typedef enum su_space {
     SU_SPACE_WORLD,
-    SU_SPACE_ROOT, /* without the motion of the root frame */
-    SU_SPACE_LOCAL /* of each object: what its transform object_xform takes to the world */
+    SU_SPACE_ROOT,  /* without the motion of the root frame */
+    SU_SPACE_OBJECT /* of each object: what its transform takes to the world at that frame */
 } su_space;
 
 typedef struct su_expand {
     const su_anim *anim;
     su_space space;
-    double convert[16];   /* metres, y up -> output units and up axis */
-    double *inverse;      /* (objects,16) world metres to object space; local space only */
-    double *object_xform; /* (objects,16) object to output world; local space only */
+    double convert[16];    /* metres, y up -> output units and up axis */
+    double *object_xform;  /* (objects,16) object to output world at the first frame; object space only */
+    double *object_frames; /* (F,objects,16) the same at every frame; NULL: none moves */
     su_arena arena;
 } su_expand;
 
@@ -34,7 +34,7 @@ void su_expand_free(su_expand *expand);
  * Thread-safe. */
 void su_expand_frame(const su_expand *expand, int64_t frame, const double *points, bool vectors, float *out);
 
-/* The same for any points (count,3) of the root frame; not in local space. */
+/* The same for any points (count,3) of the root frame; not in object space. */
 void su_expand_points(const su_expand *expand, int64_t frame, int64_t count, const double *points, float *out);
 /* A point (3) of the output's world back to metres with y up, as the root frame has it at the neutral pose. */
 void su_expand_back(const su_expand *expand, const double *point, double *out);

@@ -4,6 +4,7 @@
 #include "runtime/kernels/kernel_set.h"
 #include "runtime/subspace/rest_lanes.h"
 #include "runtime/subspace/rest_patch.h"
+#include "runtime/subspace/skinning_space.h"
 
 #include <omp.h>
 #include <stdlib.h>
@@ -29,6 +30,8 @@ struct su_reconstruct {
     su_rest_lanes lanes;
     const su_frame_kernels *kernels;
     int64_t flesh;      /* flesh vertices with a displacement */
+    int32_t *chosen;    /* (flesh) */
+    float *phi;         /* (flesh,r / 3) of skinning modes; NULL: the basis and the patch serve */
     int32_t **slots;    /* per region: slot of each of its vertices, -1 where not wanted */
     int64_t skin_count; /* skin vertices with a displacement */
     int32_t *skin_list;
@@ -58,8 +61,7 @@ static void *take(su_reconstruct *rec, int64_t count, size_t size, su_error *err
 }
 
 /* The flesh that carries the wanted skin vertices, ascending; slot[v] = -1 elsewhere. */
-static su_status choose_flesh(su_reconstruct *rec, int64_t count, const int32_t *list, int32_t *slot, int32_t **chosen,
-                              su_error *err)
+static su_status choose_flesh(su_reconstruct *rec, int64_t count, const int32_t *list, int32_t *slot, su_error *err)
 {
     const su_model *model = rec->model;
     rec->skin_count = list ? count : model->nbar;
@@ -83,10 +85,10 @@ static su_status choose_flesh(su_reconstruct *rec, int64_t count, const int32_t 
     }
     for (int64_t v = 0; v < model->n; v++)
         if (slot[v] == 0) slot[v] = (int32_t)rec->flesh++;
-    *chosen = take(rec, rec->flesh, sizeof **chosen, err);
-    if (!*chosen) return SU_AGAIN;
+    rec->chosen = take(rec, rec->flesh, sizeof *rec->chosen, err);
+    if (!rec->chosen) return SU_AGAIN;
     for (int64_t v = 0; v < model->n; v++)
-        if (slot[v] >= 0) (*chosen)[slot[v]] = (int32_t)v;
+        if (slot[v] >= 0) rec->chosen[slot[v]] = (int32_t)v;
     for (int64_t k = 0; k < 4 * rec->skin_count; k++) {
         int32_t s = rec->skin_list[k / 4], at = slot[model->tets[4 * (int64_t)model->embed_tet[s] + k % 4]];
         rec->corner[k] = at >= 0 ? at : 0; /* rigid vertices: times zero */
@@ -109,30 +111,57 @@ static su_status create_work(su_reconstruct *rec, work *w, su_error *err)
     return good ? SU_OK : SU_AGAIN;
 }
 
+/* The basis, and what turns it at a pose. */
+static su_status take_basis(su_reconstruct *rec, su_interpolation interpolation, const su_kernel_set *set,
+                            const int32_t *slot, su_error *err)
+{
+    const su_model *model = rec->model;
+    int64_t turned = interpolation == SU_COROTATED ? rec->flesh : 0;
+    SU_TRY(su_reduced_basis_create(model, interpolation, &rec->basis, err));
+    SU_TRY(su_rest_patch_create(model, rec->flesh, rec->chosen, turned, false, &rec->patch, err));
+    SU_TRY(su_rest_lanes_create(&rec->patch, &set->pose, &rec->lanes, err));
+    if (!(rec->slots = take(rec, model->d, sizeof *rec->slots, err))) return SU_AGAIN;
+    for (int64_t g = 0; g < model->d; g++) {
+        if (!(rec->slots[g] = take(rec, rec->basis.vertex_count[g], sizeof **rec->slots, err))) return SU_AGAIN;
+        for (int64_t v = 0; v < rec->basis.vertex_count[g]; v++) rec->slots[g][v] = slot[rec->basis.vertices[g][v]];
+    }
+    return SU_OK;
+}
+
+/* Skinning modes: they depend on no pose, and need no skin. */
+static su_status take_rows(su_reconstruct *rec, su_error *err)
+{
+    const su_model *model = rec->model;
+    int64_t K = model->r / 3;
+    su_skinning_frame frame = su_skinning_frame_of(model);
+    double *row;
+    rec->basis.m = 1, rec->basis.r = model->r;
+    if (!(rec->phi = take(rec, rec->flesh * K, sizeof *rec->phi, err))) return SU_AGAIN;
+    SU_TRY(SU_ALLOC(&row, K, "displacements", err));
+    for (int64_t v = 0; v < rec->flesh; v++) {
+        su_skinning_row(model, &frame, rec->chosen[v], row);
+        for (int64_t k = 0; k < K; k++) rec->phi[v * K + k] = (float)row[k];
+    }
+    free(row);
+    return SU_OK;
+}
+
 su_status su_reconstruct_create(const su_model *model, su_interpolation interpolation, int64_t count,
                                 const int32_t *list, int threads, su_reconstruct **out, su_error *err)
 {
     su_status status;
     su_reconstruct *rec = NULL;
     const su_kernel_set *set;
-    int32_t *slot = NULL, *chosen = NULL;
+    int32_t *slot = NULL;
     SU_GO(SU_ALLOC(&rec, 1, "displacements", err));
     rec->model = model;
     rec->threads = threads > 0 ? threads : 1;
     SU_GO(su_kernel_set_find(&set, err));
     rec->kernels = &set->frames;
     SU_GO(SU_ALLOC(&slot, model->n, "displacements", err));
-    SU_GO(su_reduced_basis_create(model, interpolation, &rec->basis, err));
-    SU_GO(choose_flesh(rec, count, list, slot, &chosen, err));
-    int64_t turned = interpolation == SU_COROTATED ? rec->flesh : 0;
-    SU_GO(su_rest_patch_create(model, rec->flesh, chosen, turned, false, &rec->patch, err));
-    SU_GO(su_rest_lanes_create(&rec->patch, &set->pose, &rec->lanes, err));
+    SU_GO(choose_flesh(rec, count, list, slot, err));
+    SU_GO(su_is_skinning_model(model) ? take_rows(rec, err) : take_basis(rec, interpolation, set, slot, err));
     status = SU_AGAIN;
-    if (!(rec->slots = take(rec, model->d, sizeof *rec->slots, err))) goto done;
-    for (int64_t g = 0; g < model->d; g++) {
-        if (!(rec->slots[g] = take(rec, rec->basis.vertex_count[g], sizeof **rec->slots, err))) goto done;
-        for (int64_t v = 0; v < rec->basis.vertex_count[g]; v++) rec->slots[g][v] = slot[rec->basis.vertices[g][v]];
-    }
     if (!(rec->works = take(rec, rec->threads, sizeof *rec->works, err))) goto done;
     for (int k = 0; k < rec->threads; k++) SU_GO(create_work(rec, rec->works + k, err));
     status = SU_OK;
@@ -146,13 +175,13 @@ done:
 
 int64_t su_reconstruct_skin_needed(const su_reconstruct *rec, const int32_t **list)
 {
-    *list = rec->patch.skin;
+    *list = rec->phi ? rec->chosen : rec->patch.skin; /* never NULL, which would mean all */
     return rec->patch.skin_count;
 }
 
 int64_t su_reconstruct_flesh(const su_reconstruct *rec, const int32_t **list)
 {
-    *list = rec->patch.vertices;
+    *list = rec->chosen;
     return rec->flesh;
 }
 
@@ -184,6 +213,20 @@ static void combine(const su_reconstruct *rec, int64_t frames, const double *b, 
     }
 }
 
+/* The same of skinning modes. */
+static void weigh(const su_reconstruct *rec, int64_t frames, const double *q, work *own)
+{
+    int64_t r = rec->basis.r;
+    for (int64_t first = 0; first < frames; first += SU_WIDE_FRAMES) {
+        for (int64_t k = 0; k < r; k++)
+            for (int64_t lane = 0; lane < SU_WIDE_FRAMES; lane++) {
+                int64_t f = first + lane < frames ? first + lane : frames - 1;
+                own->coefficients[k * SU_WIDE_FRAMES + lane] = (float)q[f * r + k];
+            }
+        rec->kernels->weigh(rec->flesh, r / 3, rec->phi, own->coefficients, own->u + 3 * first * rec->flesh);
+    }
+}
+
 /* A group of frames: turned u (flesh,3,16). */
 static void turn(const su_reconstruct *rec, work *own, int64_t frames, const double *skin, const double *w, float *u)
 {
@@ -205,9 +248,12 @@ static void turn(const su_reconstruct *rec, work *own, int64_t frames, const dou
 static void some_frames(const su_reconstruct *rec, work *own, int64_t frames, const double *skin, const double *w,
                         const double *b, const double *q, double *u, double *displacement)
 {
-    bool corotated = rec->basis.interpolation == SU_COROTATED;
+    bool corotated = !rec->phi && rec->basis.interpolation == SU_COROTATED;
     double *out[SU_WIDE_FRAMES];
-    combine(rec, frames, corotated ? b : w, q, own);
+    if (rec->phi)
+        weigh(rec, frames, q, own);
+    else
+        combine(rec, frames, corotated ? b : w, q, own);
     for (int64_t at = 0; at < frames; at += SU_WIDE_FRAMES) {
         int64_t count = frames - at < SU_WIDE_FRAMES ? frames - at : SU_WIDE_FRAMES;
         float *lanes = own->u + 3 * at * rec->flesh;
@@ -272,7 +318,7 @@ su_status su_reconstruct_shot(su_reconstruct *rec, const su_shot *shot, const su
     if (!displacement && points) displacement = rec->u_block;
     if (sim->q) {
 #pragma omp parallel for schedule(dynamic, 1) num_threads(rec->threads)
-        for (int64_t f = 0; f < frames; f++)
+        for (int64_t f = 0; f < (rec->phi ? 0 : frames); f++) /* skinning modes need no skin */
             su_shot_sample(shot, first + f, 0.0, rec->patch.skin_count, rec->patch.skin,
                            rec->skin_block + f * 3 * rec->patch.skin_count, NULL, NULL, NULL);
         SU_TRY(su_reconstruct_frames(rec, frames, rec->skin_block, sim->weights + first * sim->m,

@@ -1,0 +1,209 @@
+/* Skinning eigenmodes of blocks as large as the meshes of FCD Table 1, free and under a rig of ten bones, beside as
+ * many displacement modes as the paper compares with; clusters of the largest. Processor time of one thread, the best
+ * of some runs. */
+#include "block.h"
+#include "fem/elastic.h"
+#include "geometry/tetmesh.h"
+#include "reduce/cubature/clusters.h"
+#include "reduce/modes/modes.h"
+#include "reduce/modes/skinning_modes.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { SKINNING_MODES = 10, DISPLACEMENT_MODES = 120, BONES = 10, RUNS = 5, LARGE_RUNS = 2, CLUSTERS = 300 };
+
+/* Meshes of more vertices are run LARGE_RUNS times. */
+enum { LARGE = 50000 };
+
+/* Displacement modes above this number of vertices take more memory than a small machine has. */
+enum { MOST_DISPLACED = 120000 };
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void fail(const char *what)
+{
+    fprintf(stderr, "bench_skinning: %s\n", what);
+    exit(1);
+}
+
+static void *room(size_t count, size_t size)
+{
+    void *p = calloc(count, size);
+    if (!p) fail("no memory");
+    return p;
+}
+
+/* A row of bones along the block; the nearest two or three share a vertex. */
+static void bone_weights(const block *b, float *weights)
+{
+    int64_t layer = (int64_t)(b->ny + 1) * (b->nz + 1);
+    for (int64_t v = 0; v < b->n; v++) {
+        double at = (double)(v / layer) / b->nx * (BONES - 1), sum = 0;
+        for (int k = 0; k < BONES; k++) {
+            double d = fabs(at - k) / 1.5;
+            sum += weights[v * BONES + k] = d < 1 ? (float)((1 - d * d) * (1 - d * d)) : 0;
+        }
+        for (int k = 0; k < BONES; k++) weights[v * BONES + k] /= (float)sum;
+    }
+}
+
+typedef struct timing {
+    double all, leak, rows; /* s; rows and leak are in all */
+    su_skinning_report report;
+} timing;
+
+/* The block on its lattice, as the mesher's bodies are inside: cells are cubes, the middle fifth of them thinner. */
+static void straighten(block *b)
+{
+    double *x = b->x;
+    for (int i = 0; i <= b->nx; i++)
+        for (int j = 0; j <= b->ny; j++)
+            for (int k = 0; k <= b->nz; k++, x += 3) {
+                double at = (double)i / b->nx - 0.5, thin = 1 - 0.4 * exp(-50 * at * at);
+                x[0] = 0.02 * i, x[1] = -0.02 * thin * (j - 0.5 * b->ny), x[2] = 0.02 * thin * (k - 0.5 * b->nz);
+            }
+}
+
+/* w (n,SKINNING_MODES) and values are the modes. */
+static timing skinning(const block *b, const uint8_t *held, bool constrained, double *values, double *w)
+{
+    timing best = {.all = INFINITY};
+    float *weights = room((size_t)b->n * BONES, sizeof *weights);
+    int32_t *surface;
+    int64_t triangles;
+    su_error err = {0};
+    bone_weights(b, weights);
+    /* Every flesh vertex is tied to itself: the skin is the flesh. */
+    int32_t *index = room((size_t)b->n, sizeof *index);
+    double *one = room((size_t)b->n, sizeof *one), *mass = room((size_t)b->n, sizeof *mass),
+           *leak = room((size_t)b->n, sizeof *leak), low[3], high[3];
+    for (int32_t v = 0; v < b->n; v++) index[v] = v, one[v] = 1;
+    if (su_tet_boundary(b->t, b->tets, &triangles, &surface, NULL, &err)) fail(err.text);
+    su_lumped_mass(b->n, b->x, b->t, b->tets, b->density, mass);
+    for (int i = 0; i < 3; i++) low[i] = high[i] = b->x[i];
+    for (int64_t k = 3; k < 3 * b->n; k++)
+        low[k % 3] = fmin(low[k % 3], b->x[k]), high[k % 3] = fmax(high[k % 3], b->x[k]);
+    double diagonal = sqrt(pow(high[0] - low[0], 2) + pow(high[1] - low[1], 2) + pow(high[2] - low[2], 2));
+    const su_skin_ties ties = {b->n, b->n, 1, index, one};
+    for (int k = 0; k < (b->n > LARGE ? LARGE_RUNS : RUNS); k++) {
+        timing now = {0};
+        su_complementarity rig = {0};
+        su_rig_motions motions = {0};
+        double from = seconds();
+        if (constrained) {
+            if (su_leak_diffuse(b->n, b->x, b->t, b->tets, triangles, surface, SU_LEAK_LENGTH * diagonal, leak, &err))
+                fail(err.text);
+            now.leak = seconds() - from;
+            if (su_rig_motions_create(&ties, BONES, weights, 0, NULL, &motions, &err) ||
+                su_complementarity_create(&motions, b->x, mass, leak, held, &rig, &err))
+                fail(err.text);
+            now.rows = seconds() - from - now.leak;
+        }
+        const su_skinning_problem problem = {b->n,
+                                             b->t,
+                                             b->x,
+                                             b->tets,
+                                             held,
+                                             b->young,
+                                             b->poisson,
+                                             b->density,
+                                             constrained ? &rig : NULL,
+                                             SU_COVARIANCE_TRANSLATION};
+        if (su_skinning_modes(&problem, SKINNING_MODES, values, w, &now.report, NULL, &err)) fail(err.text);
+        now.all = seconds() - from;
+        if (now.all < best.all) best = now;
+        su_complementarity_free(&rig);
+        su_rig_motions_free(&motions);
+    }
+    free(weights), free(index), free(one), free(mass), free(leak), free(surface);
+    return best;
+}
+
+static double displacement(const block *b)
+{
+    su_elastic elastic;
+    su_error err = {0};
+    double values[DISPLACEMENT_MODES], *modes = room(3 * DISPLACEMENT_MODES * (size_t)b->n, sizeof *modes);
+    double from = seconds();
+    if (su_elastic_create(&elastic, b->n, b->x, b->t, b->tets, b->held_count, b->held, SU_COROTATIONAL, b->young,
+                          b->poisson, b->density, &err))
+        fail(err.text);
+    su_elastic_set_rest(&elastic, b->x, NULL, 1);
+    const su_mode_problem problem = {.elastic = &elastic, .x = b->x};
+    if (su_modes_solve(&problem, DISPLACEMENT_MODES, DISPLACEMENT_MODES, values, modes, NULL, 1, NULL, &err))
+        fail(err.text);
+    from = seconds() - from;
+    su_elastic_free(&elastic);
+    free(modes);
+    return from;
+}
+
+static void clusters(const block *b, const double *values, const double *w)
+{
+    su_error err = {0};
+    su_cluster_report report;
+    int64_t count;
+    int32_t *cluster = room((size_t)b->t, sizeof *cluster);
+    const su_cluster_problem problem = {b->n, b->t, SKINNING_MODES, b->x, b->tets, w, values, CLUSTERS, 1, 1};
+    double from = seconds();
+    if (su_clusters_create(&problem, cluster, &count, &report, &err)) fail(err.text);
+    printf("  %d means: %.2f s (%lld iterations), %lld clusters\n", CLUSTERS, seconds() - from,
+           (long long)report.iterations, (long long)count);
+    free(cluster);
+}
+
+static void print(const char *what, const timing *t)
+{
+    const su_skinning_report *r = &t->report;
+    printf("  %s: %.3f s; of it leak %.3f, rows %.3f, assembly %.3f, factor %.3f, eigenpairs "
+           "%.3f s (wall; %lld rows, %lld steps, %lld columns, error %.0e)\n",
+           what, t->all, t->leak, t->rows, r->seconds_assembly, r->seconds_factor, r->seconds_eigen, (long long)r->rows,
+           (long long)r->steps, (long long)r->applications, r->residual);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        int cells[3];
+        const char *name;
+        double paper, ratio, bar; /* s; the paper's, its ratio, what a rig of ten bones may take */
+    } meshes[] = {{{27, 19, 13}, "7,840", 0.135, 5.8, 0.15},
+                  {{43, 30, 22}, "31,372", 0.83, 8.1, 0.7},
+                  {{64, 47, 31}, "99,840", 5.1, 12, 5},
+                  {{91, 67, 46}, "294,032", 14, 10, 0}};
+    int most = argc > 1 ? atoi(argv[1]) : 4;
+    bool compare = argc < 3;
+    for (int m = 0; m < most; m++) {
+        block b = block_create(meshes[m].cells[0], meshes[m].cells[1], meshes[m].cells[2], 1);
+        straighten(&b);
+        uint8_t *held = room((size_t)b.n, 1);
+        for (int64_t k = 0; k < b.held_count; k++) held[b.held[k]] = 1;
+        printf("%s vertices, %lld tets\n", meshes[m].name, (long long)b.t);
+        double values[SKINNING_MODES], *w = room((size_t)b.n * SKINNING_MODES, sizeof *w);
+        timing free_modes = skinning(&b, held, false, values, w), constrained = skinning(&b, held, true, values, w);
+        print("10 skinning modes, unconstrained", &free_modes);
+        print("10 skinning modes under ten bones", &constrained);
+        if (meshes[m].bar > 0) printf("  bar %.2f s\n", meshes[m].bar);
+        clusters(&b, values, w);
+        if (compare && b.n <= MOST_DISPLACED) {
+            double all = displacement(&b);
+            printf("  120 displacement modes: %.2f s, %.1f times as long (paper: %.1f, %.3f s)\n", all,
+                   all / free_modes.all, meshes[m].ratio, meshes[m].paper);
+        } else
+            printf("  paper: %.3f s, %.1f times faster than 120 displacement modes\n", meshes[m].paper,
+                   meshes[m].ratio);
+        fflush(stdout);
+        free(held), free(w);
+        block_free(&b);
+    }
+    return 0;
+}

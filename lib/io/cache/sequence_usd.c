@@ -1,0 +1,611 @@
+/* The meshes of a USD text layer as one sequence. */
+#include "core/memory.h"
+#include "core/order.h"
+#include "geometry/affine.h"
+#include "geometry/polygon.h"
+#include "geometry/rotation.h"
+#include "io/cache/sequence_internal.h"
+#include "io/cache/usda_read.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SAME_CODE 1e-6 /* of a time code */
+
+typedef struct usd_mesh {
+    int64_t prim, points, faces, corners;
+    int64_t vertex, face, corner; /* first of each in the sequence */
+    bool left_handed;
+} usd_mesh;
+
+struct su_sequence_usd {
+    su_usda layer;
+    int64_t meshes;
+    usd_mesh *mesh;
+};
+
+static su_status refuse(const struct su_sequence_usd *u, int64_t prim, su_error *err, const char *what)
+{
+    su_usda_text name = u->layer.prim[prim].name;
+    return su_fail(err, SU_INPUT, "%s: mesh %.*s: %s", u->layer.path, (int)name.size, name.at, what);
+}
+
+/* ---- transforms ---- */
+
+/* Numbers of an attribute at a time code: `count` of them, linear between samples. False: it has others or none. */
+static bool numbers_at(const su_usda_attribute *a, double code, int64_t count, double *out)
+{
+    double next[16];
+    int64_t low = 0;
+    if (!a || count > 16) return false;
+    if (a->samples == 0) return su_usda_numbers(a->value, count, out) == count;
+    while (low + 1 < a->samples && a->sample[low + 1].time <= code + SAME_CODE) low++;
+    if (su_usda_numbers(a->sample[low].value, count, out) != count) return false;
+    double from = a->sample[low].time;
+    if (low + 1 == a->samples || code <= from + SAME_CODE) return true;
+    if (su_usda_numbers(a->sample[low + 1].value, count, next) != count) return false;
+    double f = (code - from) / (a->sample[low + 1].time - from);
+    for (int64_t i = 0; i < count; i++) out[i] += f * (next[i] - out[i]);
+    return true;
+}
+
+static void about(int axis, double degrees, double m[16])
+{
+    double a = degrees * (M_PI / 180.0), c = cos(a), s = sin(a);
+    int i = (axis + 1) % 3, j = (axis + 2) % 3;
+    su_affine_identity(m);
+    m[5 * i] = m[5 * j] = c, m[4 * i + j] = -s, m[4 * j + i] = s;
+}
+
+/* One operation of a transform, "xformOp:rotateXYZ:pivot" and so on. False where it is not known or has no value. */
+static bool operation(const su_usda *layer, int64_t prim, su_usda_text op, double code, double m[16])
+{
+    char name[200], kind[32];
+    double v[16], one[16];
+    bool inverse = op.size > 8 && memcmp(op.at, "!invert!", 8) == 0;
+    if (inverse) op.at += 8, op.size -= 8;
+    if (op.size >= (int64_t)sizeof name) return false;
+    snprintf(name, sizeof name, "%.*s", (int)op.size, op.at);
+    if (sscanf(name, "xformOp:%31[^:]", kind) != 1) return false;
+    const su_usda_attribute *a = su_usda_find(layer, prim, name);
+    su_affine_identity(m);
+    if (strcmp(kind, "translate") == 0) {
+        if (!numbers_at(a, code, 3, v)) return false;
+        for (int i = 0; i < 3; i++) m[4 * i + 3] = v[i];
+    } else if (strcmp(kind, "scale") == 0) {
+        if (!numbers_at(a, code, 3, v)) return false;
+        for (int i = 0; i < 3; i++) m[5 * i] = v[i];
+    } else if (strcmp(kind, "orient") == 0) {
+        double length = 0.0, r[9];
+        const double none[3] = {0, 0, 0};
+        if (!numbers_at(a, code, 4, v)) return false;
+        for (int i = 0; i < 4; i++) length += v[i] * v[i];
+        if (!(length > 0.0)) return false;
+        for (int i = 0; i < 4; i++) v[i] /= sqrt(length);
+        su_quaternion_matrix(v, r);
+        su_affine_set(r, none, m);
+    } else if (strcmp(kind, "transform") == 0) { /* rows act on row vectors */
+        if (!numbers_at(a, code, 16, v)) return false;
+        for (int i = 0; i < 16; i++) m[4 * (i % 4) + i / 4] = v[i];
+    } else if (strncmp(kind, "rotate", 6) == 0 && strlen(kind) == 7 && kind[6] >= 'X' && kind[6] <= 'Z') {
+        if (!numbers_at(a, code, 1, v)) return false;
+        about(kind[6] - 'X', v[0], m);
+    } else if (strncmp(kind, "rotate", 6) == 0 && strlen(kind) == 9) { /* XYZ: about x first */
+        if (!numbers_at(a, code, 3, v)) return false;
+        for (int k = 6; k < 9; k++) {
+            int axis = kind[k] - 'X';
+            if (axis < 0 || axis > 2) return false;
+            about(axis, v[axis], one);
+            su_affine_multiply(one, m, m);
+        }
+    } else {
+        return false;
+    }
+    return !inverse || su_affine_inverse(m, m) != 0.0;
+}
+
+static su_status world_at(const struct su_sequence_usd *u, int64_t prim, double code, double m[16], su_error *err)
+{
+    su_affine_identity(m);
+    for (int64_t at = prim; at >= 0; at = u->layer.prim[at].parent) {
+        su_usda_text order = su_usda_value(su_usda_find(&u->layer, at, "xformOpOrder")), op;
+        double local[16], one[16];
+        bool reset = false;
+        su_affine_identity(local);
+        while (su_usda_next_token(&order, &op)) {
+            if (su_usda_is(op, "!resetXformStack!")) {
+                reset = true;
+                su_affine_identity(local);
+                continue;
+            }
+            if (!operation(&u->layer, at, op, code, one))
+                return su_fail(err, SU_INPUT, "%s: prim %.*s: its transform %.*s cannot be read", u->layer.path,
+                               (int)u->layer.prim[at].name.size, u->layer.prim[at].name.at, (int)op.size, op.at);
+            su_affine_multiply(local, one, local);
+        }
+        su_affine_multiply(local, m, m);
+        if (reset) break;
+    }
+    return SU_OK;
+}
+
+/* ---- what meshes there are ---- */
+
+/* Hidden at all times, at some (SU_SEQUENCE_...) or 0. */
+static uint8_t visibility(const su_usda *layer, int64_t prim)
+{
+    uint8_t seen = 0;
+    for (int64_t at = prim; at >= 0; at = layer->prim[at].parent) {
+        const su_usda_attribute *a = su_usda_find(layer, at, "visibility");
+        int64_t hidden = 0;
+        if (!a) continue;
+        for (int64_t k = 0; k < a->samples; k++) hidden += su_usda_is(su_usda_token(a->sample[k].value), "invisible");
+        if (a->samples ? hidden == a->samples : su_usda_is(su_usda_token(a->value), "invisible"))
+            return SU_SEQUENCE_HIDDEN;
+        if (hidden) seen = SU_SEQUENCE_CHANGING;
+    }
+    return seen;
+}
+
+static su_status find_meshes(struct su_sequence_usd *u, su_sequence *s, const char *path, su_error *err)
+{
+    const su_usda *layer = &u->layer;
+    SU_TRY(SU_ALLOC(&u->mesh, layer->prims, "meshes", err));
+    for (int64_t i = 0; i < layer->prims; i++) {
+        const su_usda_prim *prim = &layer->prim[i];
+        if (!prim->defined || prim->inactive) continue;
+        if (su_usda_is(prim->type, "BasisCurves") || su_usda_is(prim->type, "Points") ||
+            su_usda_is(prim->type, "NurbsPatch"))
+            s->others++;
+        if (!su_usda_is(prim->type, "Mesh")) continue;
+        usd_mesh *m = &u->mesh[u->meshes];
+        *m = (usd_mesh){.prim = i};
+        int64_t numbers = su_usda_numbers(su_usda_value(su_usda_find(layer, i, "points")), 0, NULL);
+        m->faces = su_usda_numbers(su_usda_value(su_usda_find(layer, i, "faceVertexCounts")), 0, NULL);
+        m->corners = su_usda_numbers(su_usda_value(su_usda_find(layer, i, "faceVertexIndices")), 0, NULL);
+        if (numbers < 0 || numbers % 3 || m->faces < 0 || m->corners < 0)
+            return refuse(u, i, err, "its points or faces cannot be read");
+        if (numbers == 0) continue; /* a mesh of nothing */
+        m->points = numbers / 3;
+        m->left_handed = su_usda_is(su_usda_token(su_usda_value(su_usda_find(layer, i, "orientation"))), "leftHanded");
+        m->vertex = s->vertices, m->face = s->faces, m->corner = s->corners;
+        s->vertices += m->points, s->faces += m->faces, s->corners += m->corners;
+        if (s->vertices > INT32_MAX || s->corners > INT32_MAX)
+            return su_fail(err, SU_INPUT, "%s: has more vertices or corners than supple can number", path);
+        u->meshes++;
+    }
+    s->objects = u->meshes;
+    return s->faces > 0
+               ? SU_OK
+               : su_fail(err, SU_INPUT, "%s: holds no mesh with points and faces%s%s", path,
+                         layer->arc ? "; what it takes from elsewhere is not read: usdcat --flatten -o flat.usda " : "",
+                         layer->arc ? path : "");
+}
+
+/* ---- topology ---- */
+
+/* Whole numbers from 0 below a limit. */
+static su_status integers(const struct su_sequence_usd *u, int64_t prim, su_usda_text v, int64_t count, double limit,
+                          int32_t *out, const char *what, su_error *err)
+{
+    double *numbers = NULL;
+    SU_TRY(SU_ALLOC(&numbers, count, "a mesh", err));
+    su_status status = SU_OK;
+    if (su_usda_numbers(v, count, numbers) != count) status = refuse(u, prim, err, what);
+    for (int64_t i = 0; i < count && status == SU_OK; i++) {
+        if (!(numbers[i] >= 0.0 && numbers[i] < limit)) status = refuse(u, prim, err, what);
+        if (status == SU_OK) out[i] = (int32_t)numbers[i];
+    }
+    free(numbers);
+    return status;
+}
+
+static void turn_round(int64_t faces, const int32_t *counts, int32_t *corners)
+{
+    for (int64_t f = 0, at = 0; f < faces; at += counts[f], f++)
+        for (int32_t k = 0; k < counts[f] / 2; k++) {
+            int32_t swap = corners[at + k];
+            corners[at + k] = corners[at + counts[f] - 1 - k];
+            corners[at + counts[f] - 1 - k] = swap;
+        }
+}
+
+static char *copy(su_usda_text text) { return strndup(text.at, (size_t)text.size); }
+
+/* "/group/object/mesh", and what the object is called: its mesh, or what holds NAMEShape. */
+static su_status name_mesh(const su_usda *layer, int64_t prim, char **path, char **name, su_error *err)
+{
+    int64_t room = 1, parent = layer->prim[prim].parent;
+    for (int64_t at = prim; at >= 0; at = layer->prim[at].parent) room += layer->prim[at].name.size + 1;
+    SU_TRY(SU_ALLOC(path, room, "a path", err));
+    char *end = *path + room - 1;
+    for (int64_t at = prim; at >= 0; at = layer->prim[at].parent) {
+        su_usda_text part = layer->prim[at].name;
+        memcpy(end -= part.size, part.at, (size_t)part.size);
+        *--end = '/';
+    }
+    su_usda_text own = layer->prim[prim].name, above = parent >= 0 ? layer->prim[parent].name : own;
+    bool shape = parent >= 0 && own.size == above.size + 5 && memcmp(own.at, above.at, (size_t)above.size) == 0 &&
+                 memcmp(own.at + above.size, "Shape", 5) == 0;
+    return (*name = copy(shape ? above : own)) ? SU_OK : su_fail(err, SU_AGAIN, "out of memory for a name");
+}
+
+/* ---- values on the mesh ---- */
+
+/* How values are spread: 'f' a corner each, 'v' a point, 'c' one for all, 0 otherwise. */
+static char scope_of(const su_usda_attribute *a)
+{
+    if (su_usda_is(a->interpolation, "faceVarying")) return 'f';
+    if (su_usda_is(a->interpolation, "vertex") || su_usda_is(a->interpolation, "varying")) return 'v';
+    return !a->interpolation.size || su_usda_is(a->interpolation, "constant") ? 'c' : 0;
+}
+
+/* Values of `width` numbers: *values (count,width) and *index (places), the caller's. Nothing (scope 0) where they do
+ * not fit the mesh. */
+static su_status read_primvar(const struct su_sequence_usd *u, const usd_mesh *m, const su_usda_attribute *a, int width,
+                              char *scope, int64_t *count, double **values, int32_t **index, su_error *err)
+{
+    char name[220];
+    su_usda_text v = su_usda_value(a);
+    int64_t numbers = su_usda_numbers(v, 0, NULL);
+    *values = NULL, *index = NULL, *count = numbers / width;
+    *scope = scope_of(a);
+    int64_t places = *scope == 'f' ? m->corners : *scope == 'v' ? m->points : 1;
+    if (numbers <= 0 || numbers % width || a->name.size > 200) *scope = 0;
+    if (!*scope) return SU_OK;
+    snprintf(name, sizeof name, "%.*s:indices", (int)a->name.size, a->name.at);
+    su_usda_text indices = su_usda_value(su_usda_find(&u->layer, m->prim, name));
+    if (!indices.size && *count != places) *scope = 0;
+    if (!*scope) return SU_OK;
+    su_status status;
+    SU_GO(SU_ALLOC(values, numbers, "values", err));
+    SU_GO(SU_ALLOC(index, places, "values", err));
+    (void)su_usda_numbers(v, numbers, *values);
+    for (int64_t i = 0; i < places; i++) (*index)[i] = (int32_t)i;
+    if (indices.size)
+        SU_GO(integers(u, m->prim, indices, places, (double)*count, *index,
+                       "indices of its texture coordinates or colours "
+                       "cannot be read",
+                       err));
+done:
+    if (status != SU_OK) free(*values), free(*index), *values = NULL, *index = NULL;
+    return status;
+}
+
+static const su_usda_attribute *find_uv(const su_usda *layer, int64_t prim)
+{
+    const su_usda_attribute *st = su_usda_find(layer, prim, "primvars:st");
+    for (int64_t i = layer->prim[prim].attribute; i >= 0 && !st; i = layer->attribute[i].next) {
+        const su_usda_attribute *a = &layer->attribute[i];
+        if ((su_usda_is(a->type, "texCoord2f") || su_usda_is(a->name, "primvars:UVMap")) && a->name.size > 9 &&
+            memcmp(a->name.at, "primvars:", 9) == 0)
+            st = a;
+    }
+    return st;
+}
+
+static su_status read_uv(su_sequence *s, struct su_sequence_usd *u, usd_mesh *m, su_error *err)
+{
+    const su_usda_attribute *a = find_uv(&u->layer, m->prim);
+    char scope = 0;
+    int64_t count = 0;
+    double *values = NULL;
+    int32_t *index = NULL;
+    if (a) SU_TRY(read_primvar(u, m, a, 2, &scope, &count, &values, &index, err));
+    if (scope == 'c') scope = 0;
+    if (!scope) count = 1; /* one coordinate for a mesh without any */
+    float *grown = realloc(s->uv, (size_t)(2 * (s->uvs + count)) * sizeof *grown);
+    if (grown) s->uv = grown;
+    su_status status = grown ? SU_OK : su_fail(err, SU_AGAIN, "out of memory for texture coordinates");
+    for (int64_t i = 0; i < 2 * count && grown; i++) s->uv[2 * s->uvs + i] = scope ? (float)values[i] : 0.0f;
+    for (int64_t k = 0; k < m->corners && grown; k++) {
+        int64_t at = scope == 'f' ? k : scope == 'v' ? s->face_indices[m->corner + k] - m->vertex : 0;
+        s->uv_indices[m->corner + k] = (int32_t)(s->uvs + (scope ? index[at] : 0));
+    }
+    if (grown && scope == 'f' && m->left_handed) /* they stand with the corners as the file has them */
+        turn_round(m->faces, s->face_counts + m->face, s->uv_indices + m->corner);
+    s->uvs += count;
+    free(values), free(index);
+    return status;
+}
+
+/* width numbers of each point from `first` on, of colours by corner those of its first. */
+static su_status spread(su_sequence *s, struct su_sequence_usd *u, const usd_mesh *m, const char *name, int width,
+                        int first, su_error *err)
+{
+    const su_usda_attribute *a = su_usda_find(&u->layer, m->prim, name);
+    char scope;
+    int64_t count;
+    double *values;
+    int32_t *index, *corner = NULL;
+    if (!a) return SU_OK;
+    SU_TRY(read_primvar(u, m, a, width, &scope, &count, &values, &index, err));
+    su_status status = SU_OK;
+    if (scope == 'f') { /* the order of the corners of a face does not matter for it */
+        SU_GO(SU_ALLOC(&corner, m->corners, "colours", err));
+        memcpy(corner, s->face_indices + m->corner, (size_t)m->corners * sizeof *corner);
+        if (m->left_handed) turn_round(m->faces, s->face_counts + m->face, corner);
+    }
+    int64_t places = scope == 'f' ? m->corners : m->points;
+    for (int64_t k = places - 1; k >= 0 && scope; k--) {
+        int64_t vertex = scope == 'f' ? corner[k] : m->vertex + k;
+        for (int i = 0; i < width; i++)
+            s->color[4 * vertex + first + i] = (float)values[width * index[scope == 'c' ? 0 : k] + i];
+    }
+done:
+    free(values), free(index), free(corner);
+    return status;
+}
+
+static bool is_colored(const su_usda *layer, int64_t prim)
+{
+    const su_usda_attribute *a = su_usda_find(layer, prim, "primvars:displayColor");
+    return a && scope_of(a) != 'c' && scope_of(a); /* one colour for all is how it looks, not paint */
+}
+
+/* ---- materials ---- */
+
+/* The material that a prim is bound to, entered: *index, -1 where there is none. */
+static su_status material_of(su_sequence *s, const su_usda *layer, int64_t prim, int32_t *index, su_error *err)
+{
+    su_usda_text target = su_usda_token(su_usda_value(su_usda_find(layer, prim, "material:binding")));
+    *index = -1;
+    if (target.size < 2 || target.at[0] != '/') return SU_OK;
+    int64_t at = su_usda_at(layer, target), before = s->looks.materials;
+    const char *name = target.at + target.size;
+    while (name > target.at && name[-1] != '/') name--;
+    char *own = copy((su_usda_text){name, target.at + target.size - name});
+    if (!own) return su_fail(err, SU_AGAIN, "out of memory for a material");
+    su_status status = su_looks_material(&s->looks, own, index, err);
+    free(own);
+    for (int64_t i = at + 1; i < layer->prims && at >= 0 && status == SU_OK && s->looks.materials > before; i++) {
+        static const struct {
+            const char *name;
+            int width, surface;
+        } inputs[] = {{"inputs:diffuseColor", 3, -1},
+                      {"inputs:opacity", 1, -2},
+                      {"inputs:metallic", 1, 0},
+                      {"inputs:roughness", 1, 1}};
+        double v[3];
+        if (layer->prim[i].parent != at || !su_usda_is(layer->prim[i].type, "Shader")) continue;
+        for (int k = 0; k < 4; k++) {
+            const su_usda_attribute *a = su_usda_find(layer, i, inputs[k].name);
+            if (!a || su_usda_numbers(su_usda_value(a), 3, v) != inputs[k].width) continue;
+            for (int c = 0; c < 3 && inputs[k].surface == -1; c++) s->looks.color[4 * *index + c] = (float)v[c];
+            if (inputs[k].surface == -2) s->looks.color[4 * *index + 3] = (float)v[0];
+            if (inputs[k].surface >= 0) s->looks.surface[2 * *index + inputs[k].surface] = (float)v[0];
+        }
+    }
+    return status;
+}
+
+static su_status set_material(su_sequence *s, int64_t face, int32_t index, su_error *err)
+{
+    if (!s->looks.material) {
+        SU_TRY(SU_ALLOC(&s->looks.material, s->faces, "materials", err));
+        for (int64_t f = 0; f < s->faces; f++) s->looks.material[f] = -1;
+    }
+    s->looks.material[face] = index;
+    return SU_OK;
+}
+
+static su_status read_subset(su_sequence *s, struct su_sequence_usd *u, const usd_mesh *m, int64_t prim, su_error *err)
+{
+    const su_usda *layer = &u->layer;
+    su_usda_text v = su_usda_value(su_usda_find(layer, prim, "indices"));
+    int64_t count = su_usda_numbers(v, 0, NULL);
+    int32_t *faces = NULL, material;
+    char *name = NULL;
+    if (count <= 0 || !su_usda_is(su_usda_token(su_usda_value(su_usda_find(layer, prim, "elementType"))), "face"))
+        return SU_OK;
+    su_status status = material_of(s, layer, prim, &material, err);
+    if (status != SU_OK) return status;
+    SU_GO(SU_ALLOC(&faces, count, "a subset", err));
+    SU_GO(integers(u, m->prim, v, count, (double)m->faces, faces, "a subset names a face that it does not have", err));
+    for (int64_t i = 0; i < count; i++) faces[i] += (int32_t)m->face;
+    if (material >= 0) {
+        for (int64_t i = 0; i < count; i++) SU_GO(set_material(s, faces[i], material, err));
+    } else {
+        if (!(name = copy(layer->prim[prim].name))) {
+            status = su_fail(err, SU_AGAIN, "out of memory for a subset");
+            goto done;
+        }
+        SU_GO(su_looks_add_set(&s->looks, name, count, faces, err));
+    }
+done:
+    free(faces), free(name);
+    return status;
+}
+
+static su_status read_looks(su_sequence *s, struct su_sequence_usd *u, const usd_mesh *m, su_error *err)
+{
+    int32_t material = -1;
+    for (int64_t at = m->prim; at >= 0 && material < 0; at = u->layer.prim[at].parent) /* bindings are inherited */
+        SU_TRY(material_of(s, &u->layer, at, &material, err));
+    for (int64_t f = 0; f < m->faces && material >= 0; f++) SU_TRY(set_material(s, m->face + f, material, err));
+    for (int64_t i = m->prim + 1; i < u->layer.prims; i++) {
+        if (u->layer.prim[i].parent < m->prim) break; /* behind all that stands below it */
+        if (u->layer.prim[i].parent == m->prim && su_usda_is(u->layer.prim[i].type, "GeomSubset"))
+            SU_TRY(read_subset(s, u, m, i, err));
+    }
+    return SU_OK;
+}
+
+/* ---- the sequence ---- */
+
+static su_status read_mesh(su_sequence *s, struct su_sequence_usd *u, int64_t number, su_error *err)
+{
+    const su_usda *layer = &u->layer;
+    usd_mesh *m = &u->mesh[number];
+    int64_t corners = 0;
+    SU_TRY(name_mesh(layer, m->prim, &s->object_paths[number], &s->object_names[number], err));
+    s->object_hidden[number] = visibility(layer, m->prim);
+    SU_TRY(world_at(u, m->prim, s->source->sample_times[0], s->object_xform + 16 * number, err));
+    SU_TRY(integers(u, m->prim, su_usda_value(su_usda_find(layer, m->prim, "faceVertexCounts")), m->faces, INT32_MAX,
+                    s->face_counts + m->face, "its faces cannot be read", err));
+    SU_TRY(integers(u, m->prim, su_usda_value(su_usda_find(layer, m->prim, "faceVertexIndices")), m->corners,
+                    (double)m->points, s->face_indices + m->corner, "a face names a point that it does not have", err));
+    for (int64_t f = 0; f < m->faces; f++) {
+        if (s->face_counts[m->face + f] < 3) return refuse(u, m->prim, err, "a face has fewer than 3 corners");
+        corners += s->face_counts[m->face + f];
+    }
+    if (corners != m->corners) return refuse(u, m->prim, err, "faceVertexCounts and faceVertexIndices disagree");
+    for (int64_t k = 0; k < m->corners; k++) s->face_indices[m->corner + k] += (int32_t)m->vertex;
+    for (int64_t v = 0; v < m->points; v++) s->object_ids[m->vertex + v] = (int32_t)number;
+    if (m->left_handed) turn_round(m->faces, s->face_counts + m->face, s->face_indices + m->corner);
+    if (s->uv_indices) SU_TRY(read_uv(s, u, m, err));
+    if (s->color) {
+        SU_TRY(spread(s, u, m, "primvars:displayColor", 3, 0, err));
+        SU_TRY(spread(s, u, m, "primvars:displayOpacity", 1, 3, err));
+    }
+    SU_TRY(read_looks(s, u, m, err));
+    double linear[9];
+    su_affine_linear(s->object_xform + 16 * number, linear);
+    if (su_det3(linear) < 0.0) { /* outside stays outside */
+        turn_round(m->faces, s->face_counts + m->face, s->face_indices + m->corner);
+        if (s->uv_indices) turn_round(m->faces, s->face_counts + m->face, s->uv_indices + m->corner);
+    }
+    return SU_OK;
+}
+
+static void add_times(const su_usda_attribute *a, double *times, int64_t *count)
+{
+    for (int64_t k = 0; a && k < a->samples && a->samples > 1; k++) {
+        if (times) times[*count] = a->sample[k].time;
+        (*count)++;
+    }
+}
+
+su_status su_sequence_usd_times(su_sequence *s, const char *path, su_error *err)
+{
+    const struct su_sequence_usd *u = s->source->usd;
+    int64_t count = 0;
+    double *all = NULL;
+    (void)path;
+    for (int pass = 0; pass < 2; pass++) {
+        if (pass == 1) SU_TRY(SU_ALLOC(&all, count, "times", err));
+        count = 0;
+        for (int64_t i = 0; i < u->meshes; i++) {
+            if (s->source->left_out && s->source->left_out[i]) continue;
+            add_times(su_usda_find(&u->layer, u->mesh[i].prim, "points"), all, &count);
+            for (int64_t at = u->mesh[i].prim; at >= 0; at = u->layer.prim[at].parent)
+                for (int64_t k = u->layer.prim[at].attribute; k >= 0; k = u->layer.attribute[k].next) {
+                    const su_usda_attribute *a = &u->layer.attribute[k];
+                    if (a->name.size > 8 && memcmp(a->name.at, "xformOp:", 8) == 0) add_times(a, all, &count);
+                }
+        }
+    }
+    if (count > 1) qsort(all, (size_t)count, sizeof *all, su_order_doubles);
+    int64_t kept = 0;
+    for (int64_t k = 0; k < count; k++)
+        if (kept == 0 || all[k] - all[kept - 1] > SAME_CODE) all[kept++] = all[k];
+    free(s->times), free(s->source->sample_times);
+    s->times = s->source->sample_times = NULL;
+    s->timed = true, s->frames = kept > 0 ? kept : 1;
+    s->fps = u->layer.codes_per_second;
+    su_status status;
+    SU_GO(SU_ALLOC(&s->times, s->frames, "times", err));
+    SU_GO(SU_ALLOC(&s->source->sample_times, s->frames, "times", err));
+    for (int64_t k = 0; k < kept; k++) s->source->sample_times[k] = all[k];
+    for (int64_t k = 0; k < s->frames; k++) s->times[k] = s->source->sample_times[k] / u->layer.codes_per_second;
+done:
+    free(all);
+    return status;
+}
+
+su_status su_sequence_usd_open(su_sequence *s, const char *path, su_error *err)
+{
+    struct su_sequence_usd *u = NULL;
+    int64_t neutral = s->vertices; /* of a neutral mesh that was given */
+    SU_TRY(SU_ALLOC(&u, 1, "a USD layer", err));
+    s->source->usd = u; /* its close frees it from here on */
+    SU_TRY(su_usda_open(path, &u->layer, err));
+    s->vertices = 0;
+    SU_TRY(find_meshes(u, s, path, err));
+    if (neutral && neutral != s->vertices)
+        return su_fail(err, SU_INPUT, "%s: has %lld points, its neutral mesh %lld", path, (long long)s->vertices,
+                       (long long)neutral);
+    SU_TRY(su_sequence_usd_times(s, path, err));
+    s->unit = u->layer.says_meters ? u->layer.meters : 0.0, s->up = u->layer.up == 'Z' ? 2 : 1;
+    bool uv = false, colored = false;
+    for (int64_t i = 0; i < u->meshes; i++) {
+        uv |= find_uv(&u->layer, u->mesh[i].prim) != NULL;
+        colored |= is_colored(&u->layer, u->mesh[i].prim);
+    }
+    SU_TRY(SU_ALLOC(&s->face_counts, s->faces, "faces", err));
+    SU_TRY(SU_ALLOC(&s->face_indices, s->corners, "faces", err));
+    SU_TRY(SU_ALLOC(&s->object_ids, s->vertices, "objects", err));
+    SU_TRY(SU_ALLOC(&s->object_names, s->objects, "objects", err));
+    SU_TRY(SU_ALLOC(&s->object_paths, s->objects, "objects", err));
+    SU_TRY(SU_ALLOC(&s->object_xform, 16 * s->objects, "objects", err));
+    SU_TRY(SU_ALLOC(&s->object_hidden, s->objects, "objects", err));
+    if (uv) SU_TRY(SU_ALLOC(&s->uv_indices, s->corners, "UVs", err));
+    if (colored) SU_TRY(SU_ALLOC(&s->color, 4 * s->vertices, "colours", err));
+    for (int64_t i = 0; i < 4 * s->vertices && colored; i++) s->color[i] = 1.0f;
+    for (int64_t i = 0; i < u->meshes; i++) SU_TRY(read_mesh(s, u, i, err));
+    SU_TRY(su_looks_keep_used(&s->looks, s->faces, err));
+    if (!uv) return SU_OK;
+    return su_polygons_merge_uv(s->vertices, s->corners, s->face_indices, &s->uvs, s->uv, s->uv_indices, err);
+}
+
+/* out (points,3) at a time code, linear between samples. */
+static su_status points_at(const struct su_sequence_usd *u, const usd_mesh *m, double code, double *out, double *room,
+                           su_error *err)
+{
+    const su_usda_attribute *a = su_usda_find(&u->layer, m->prim, "points");
+    int64_t n = 3 * m->points, low = 0;
+    while (low + 1 < a->samples && a->sample[low + 1].time <= code + SAME_CODE) low++;
+    su_usda_text first = a->samples ? a->sample[low].value : a->value;
+    bool between = low + 1 < a->samples && code > a->sample[low].time + SAME_CODE;
+    if (su_usda_numbers(first, n, out) != n || (between && su_usda_numbers(a->sample[low + 1].value, n, room) != n))
+        return refuse(u, m->prim, err, "a sample has another number of points: topology must not change");
+    if (!between) return SU_OK;
+    double f = (code - a->sample[low].time) / (a->sample[low + 1].time - a->sample[low].time);
+    for (int64_t i = 0; i < n; i++) out[i] += f * (room[i] - out[i]);
+    return SU_OK;
+}
+
+su_status su_sequence_usd_read(su_sequence *s, int64_t frame, double *points, su_error *err)
+{
+    const struct su_sequence_usd *u = s->source->usd;
+    double code = s->source->sample_times[frame], *room = NULL;
+    int64_t largest = 0;
+    for (int64_t i = 0; i < u->meshes; i++)
+        if (u->mesh[i].points > largest) largest = u->mesh[i].points;
+    SU_TRY(SU_ALLOC(&room, 3 * largest, "a frame", err));
+    su_status status = SU_OK;
+    for (int64_t i = 0; i < u->meshes && status == SU_OK; i++) {
+        const usd_mesh *m = &u->mesh[i];
+        double world[16], *p = points + 3 * m->vertex;
+        if (s->source->left_out && s->source->left_out[i]) continue;
+        const su_usda_attribute *faces = su_usda_find(&u->layer, m->prim, "faceVertexIndices");
+        if (faces && faces->samples > 1) {
+            status = refuse(u, m->prim, err,
+                            "its topology changes; only constant topology can be simulated: name the other "
+                            "objects by --object");
+            break;
+        }
+        SU_GO(points_at(u, m, code, p, room, err));
+        SU_GO(world_at(u, m->prim, code, world, err));
+        for (int64_t v = 0; v < m->points; v++) su_affine_point(world, p + 3 * v, p + 3 * v);
+    }
+done:
+    free(room);
+    return status;
+}
+
+su_status su_sequence_usd_xform(su_sequence *s, int64_t object, double time, double xform[16], su_error *err)
+{
+    const struct su_sequence_usd *u = s->source->usd;
+    return world_at(u, u->mesh[object].prim, time * u->layer.codes_per_second, xform, err);
+}
+
+void su_sequence_usd_close(su_sequence *s)
+{
+    if (!s->source->usd) return;
+    su_usda_close(&s->source->usd->layer);
+    free(s->source->usd->mesh);
+    free(s->source->usd);
+}

@@ -1,0 +1,258 @@
+#include "linalg/eigen_block.h"
+
+#include "core/memory.h"
+#include "core/random.h"
+#include "linalg/eigen.h"
+
+#include <cblas.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The space holds so many blocks before it is cut down to its lowest KEPT_BLOCKS. */
+enum { BLOCKS = 8, KEPT_BLOCKS = 2 };
+enum { MOST_STEPS = 400 };
+/* Below this size, or this multiple of the vectors wanted, all eigenpairs are found by LAPACK. */
+enum { DENSE_SIZE = 300, DENSE_MULTIPLE = 6 };
+/* A direction whose square is less than this part of the longest of its block is rounding. */
+#define DEPENDENT 1e-14
+
+typedef struct space {
+    const su_block_operator *A;
+    int64_t block, most, m; /* vectors wanted and guarded, room, present */
+    double *V, *AV;         /* (most,size) vectors of the range of P, P A times them */
+    double *G;              /* (most,most) V'AV, both triangles */
+    double *Y, *theta;      /* (most,most), (most) its eigenvectors and values; theta is scratch while it grows */
+    double *X, *R, *room;   /* (block,size) Ritz vectors, residuals; scratch */
+    double *small;          /* (most,most) */
+    int64_t applications;
+} space;
+
+static void space_free(space *s)
+{
+    free(s->V), free(s->AV), free(s->G), free(s->Y), free(s->theta), free(s->X), free(s->R), free(s->room);
+    free(s->small);
+}
+
+static su_status space_create(const su_block_operator *A, int64_t block, space *s, su_error *err)
+{
+    s->A = A, s->block = block, s->most = (BLOCKS + 1) * block;
+    SU_TRY(SU_ALLOC(&s->V, s->most * A->size, "eigenvectors", err));
+    SU_TRY(SU_ALLOC(&s->AV, s->most * A->size, "eigenvectors", err));
+    SU_TRY(SU_ALLOC(&s->G, s->most * s->most, "eigenvectors", err));
+    SU_TRY(SU_ALLOC(&s->Y, s->most * s->most, "eigenvectors", err));
+    SU_TRY(SU_ALLOC(&s->small, s->most * s->most, "eigenvectors", err));
+    SU_TRY(SU_ALLOC(&s->theta, s->most, "eigenvectors", err));
+    SU_TRY(SU_ALLOC(&s->X, KEPT_BLOCKS * block * A->size, "eigenvectors", err));
+    SU_TRY(SU_ALLOC(&s->room, KEPT_BLOCKS * block * A->size, "eigenvectors", err));
+    return SU_ALLOC(&s->R, block * A->size, "eigenvectors", err);
+}
+
+static su_status project(const su_block_operator *A, int64_t columns, double *x, su_error *err)
+{
+    return A->project && columns ? A->project(A->context, columns, x, err) : SU_OK;
+}
+
+/* C (a,b) = X'Y over the vectors X (a,size), Y (b,size); columns of C are `rows` apart. */
+static void products(int64_t size, int64_t a, const double *X, int64_t b, const double *Y, double *C, int64_t rows)
+{
+    cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, (int)a, (int)b, (int)size, 1, X, (int)size, Y, (int)size, 0, C,
+                (int)rows);
+}
+
+/* out (b,size) = combinations C (a,b) of the vectors X (a,size), times `factor`, beside what is there times `keep`. */
+static void combine(int64_t size, int64_t a, const double *X, int64_t b, const double *C, int64_t rows, double factor,
+                    double keep, double *out)
+{
+    if (a > 0)
+        cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, (int)size, (int)b, (int)a, factor, X, (int)size, C,
+                    (int)rows, keep, out, (int)size);
+}
+
+/* x (columns,size) -= V V' x */
+static void remove_space(space *s, int64_t columns, double *x)
+{
+    if (s->m == 0) return;
+    products(s->A->size, s->m, s->V, columns, x, s->small, s->m);
+    combine(s->A->size, s->m, s->V, columns, s->small, s->m, -1, 1, x);
+}
+
+/* Orthonormal combinations of x (*columns,size) in its place, those that are rounding left out (Stathopoulos and Wu
+ * 2002). */
+static su_status orthonormalize(space *s, int64_t *columns, double *x, su_error *err)
+{
+    int64_t size = s->A->size, count = *columns, kept = 0;
+    double *gram = s->small, *values = s->theta;
+    for (int64_t k = 0; k < count; k++) { /* columns of very different lengths count alike */
+        double norm = cblas_dnrm2((int)size, x + k * size, 1);
+        if (!isfinite(norm)) return su_fail(err, SU_NUMERICS, "eigenvectors that are not finite");
+        if (norm > 0) cblas_dscal((int)size, 1 / norm, x + k * size, 1);
+    }
+    products(size, count, x, count, x, gram, count);
+    SU_TRY(su_eigen_symmetric(count, gram, values, err));
+    for (int64_t k = count - 1; k >= 0 && values[k] > DEPENDENT * values[count - 1] && values[k] > 0; k--, kept++)
+        cblas_dscal((int)count, 1 / sqrt(values[k]), gram + k * count, 1);
+    if (kept > 0) {
+        combine(size, count, x, kept, gram + (count - kept) * count, count, 1, 0, s->room);
+        memcpy(x, s->room, (size_t)(kept * size) * sizeof *x);
+    }
+    *columns = kept;
+    return SU_OK;
+}
+
+/* Takes x (columns,size) of the range of P into the space, as far as it is new. */
+static su_status extend(space *s, int64_t columns, double *x, su_error *err)
+{
+    int64_t size = s->A->size, m = s->m;
+    for (int pass = 0; pass < 2 && columns > 0; pass++) { /* the second takes out what rounding left */
+        if (pass > 0) SU_TRY(project(s->A, columns, x, err));
+        remove_space(s, columns, x);
+        SU_TRY(orthonormalize(s, &columns, x, err));
+    }
+    if (columns == 0) return SU_OK;
+    memcpy(s->V + m * size, x, (size_t)(columns * size) * sizeof *x);
+    SU_TRY(s->A->apply(s->A->context, columns, s->V + m * size, s->AV + m * size, err));
+    /* What P takes out of A x is far larger than what is left when x has converged. */
+    for (int pass = 0; pass < 2; pass++) SU_TRY(project(s->A, columns, s->AV + m * size, err));
+    s->applications += columns, s->m += columns;
+    products(size, s->m, s->V, columns, s->AV + m * size, s->G + m * s->most, s->most);
+    for (int64_t j = m; j < s->m; j++)
+        for (int64_t i = 0; i < j; i++) s->G[i * s->most + j] = s->G[j * s->most + i];
+    return SU_OK;
+}
+
+static su_status ritz(space *s, su_error *err)
+{
+    for (int64_t j = 0; j < s->m; j++) memcpy(s->Y + j * s->m, s->G + j * s->most, (size_t)s->m * sizeof *s->Y);
+    return su_eigen_symmetric(s->m, s->Y, s->theta, err);
+}
+
+/* Down to the lowest Ritz vectors. */
+static void restart(space *s)
+{
+    int64_t size = s->A->size, keep = KEPT_BLOCKS * s->block;
+    combine(size, s->m, s->V, keep, s->Y, s->m, 1, 0, s->room);
+    memcpy(s->V, s->room, (size_t)(keep * size) * sizeof *s->V);
+    combine(size, s->m, s->AV, keep, s->Y, s->m, 1, 0, s->room);
+    memcpy(s->AV, s->room, (size_t)(keep * size) * sizeof *s->AV);
+    memset(s->G, 0, (size_t)(s->most * s->most) * sizeof *s->G);
+    memset(s->Y, 0, (size_t)(s->most * s->most) * sizeof *s->Y);
+    for (int64_t k = 0; k < keep; k++) s->G[k * s->most + k] = s->theta[k], s->Y[k * keep + k] = 1;
+    s->m = keep;
+}
+
+/* Preconditioned residuals of the Ritz vectors that have not converged into R, their number in *active; *worst: the
+ * largest of the first `count`. */
+static su_status residuals(space *s, int64_t count, double tolerance, int64_t *active, double *worst, su_error *err)
+{
+    int64_t size = s->A->size, block = s->block < s->m ? s->block : s->m, left = 0;
+    combine(size, s->m, s->V, block, s->Y, s->m, 1, 0, s->X);
+    combine(size, s->m, s->AV, block, s->Y, s->m, 1, 0, s->R);
+    for (int64_t k = 0; k < block; k++) cblas_daxpy((int)size, -s->theta[k], s->X + k * size, 1, s->R + k * size, 1);
+    SU_TRY(s->A->precondition(s->A->context, block, s->R, err));
+    SU_TRY(project(s->A, block, s->R, err));
+    *worst = 0;
+    for (int64_t k = 0; k < block; k++) {
+        double norm = cblas_dnrm2((int)size, s->R + k * size, 1);
+        if (k < count) *worst = fmax(*worst, norm);
+        if (norm <= tolerance) continue;
+        if (left < k) memcpy(s->R + left * size, s->R + k * size, (size_t)size * sizeof *s->R);
+        left++;
+    }
+    *active = left;
+    return SU_OK;
+}
+
+static su_status start(space *s, su_error *err)
+{
+    su_random random = su_random_seed(20230806, 0);
+    int64_t entries = s->block * s->A->size;
+    for (int64_t i = 0; i < entries; i++) s->R[i] = su_random_uniform(&random) - 0.5;
+    for (int pass = 0; pass < 2; pass++) { /* smooth from the start */
+        SU_TRY(s->A->precondition(s->A->context, s->block, s->R, err));
+        SU_TRY(project(s->A, s->block, s->R, err));
+    }
+    return extend(s, s->block, s->R, err);
+}
+
+static su_status solve(const su_block_operator *A, int64_t count, double tolerance, double *values, double *vectors,
+                       su_block_report *report, const su_progress *progress, su_error *err)
+{
+    space s = {0};
+    su_status status;
+    SU_GO(space_create(A, count + SU_BLOCK_GUARD, &s, err));
+    SU_GO(start(&s, err));
+    double worst = INFINITY;
+    for (report->steps = 1;; report->steps++) {
+        int64_t active, before = s.m;
+        if (su_progress_stopped(progress)) {
+            status = su_fail(err, SU_AGAIN, "stopped");
+            goto done;
+        }
+        SU_GO(ritz(&s, err));
+        if (s.m + s.block > s.most) restart(&s), before = s.m;
+        SU_GO(residuals(&s, count, tolerance, &active, &worst, err));
+        if (worst <= tolerance) break;
+        if (report->steps < MOST_STEPS) SU_GO(extend(&s, active, s.R, err));
+        if (s.m == before) {
+            status = su_fail(err, SU_NUMERICS, "the eigensolver stands at an error of %.1e after %lld steps", worst,
+                             (long long)report->steps);
+            goto done;
+        }
+    }
+    memcpy(values, s.theta, (size_t)count * sizeof *values);
+    memcpy(vectors, s.X, (size_t)(count * A->size) * sizeof *vectors);
+    report->applications = s.applications, report->residual = worst;
+done:
+    space_free(&s);
+    return status;
+}
+
+/* All eigenpairs of P A P + c (1 - P), c above the spectrum. */
+static su_status solve_dense(const su_block_operator *A, int64_t count, double *values, double *vectors, su_error *err)
+{
+    int64_t n = A->size;
+    double *P = NULL, *B = NULL, *all = NULL, top = 0;
+    su_status status;
+    SU_GO(SU_ALLOC(&P, n * n, "dense eigenproblem", err));
+    SU_GO(SU_ALLOC(&B, n * n, "dense eigenproblem", err));
+    SU_GO(SU_ALLOC(&all, n, "dense eigenproblem", err));
+    for (int64_t k = 0; k < n; k++) P[k * n + k] = 1;
+    SU_GO(project(A, n, P, err));
+    SU_GO(A->apply(A->context, n, P, B, err));
+    SU_GO(project(A, n, B, err));
+    for (int64_t k = 0; k < n; k++) {
+        double sum = 0;
+        for (int64_t i = 0; i < n; i++) sum += fabs(B[k * n + i]);
+        top = fmax(top, sum);
+    }
+    for (int64_t k = 0; k < n; k++)
+        for (int64_t i = 0; i < n; i++) B[k * n + i] += 2 * top * ((i == k) - P[k * n + i]);
+    for (int64_t k = 0; k < n; k++)
+        for (int64_t i = 0; i < k; i++) B[i * n + k] = B[k * n + i] = 0.5 * (B[i * n + k] + B[k * n + i]);
+    SU_GO(su_eigen_symmetric(n, B, all, err));
+    memcpy(values, all, (size_t)count * sizeof *values);
+    memcpy(vectors, B, (size_t)(count * n) * sizeof *vectors);
+done:
+    free(P), free(B), free(all);
+    return status;
+}
+
+su_status su_eigen_block(const su_block_operator *A, int64_t count, double tolerance, double *values, double *vectors,
+                         su_block_report *report, const su_progress *progress, su_error *err)
+{
+    su_block_report unused;
+    if (!report) report = &unused;
+    *report = (su_block_report){0};
+    if (count < 1 || count > A->rank)
+        return su_fail(err, SU_INPUT, "%lld modes asked of %lld degrees of freedom", (long long)count,
+                       (long long)A->rank);
+    if (A->size <= DENSE_SIZE || A->rank < DENSE_MULTIPLE * (count + SU_BLOCK_GUARD))
+        SU_TRY(solve_dense(A, count, values, vectors, err));
+    else
+        SU_TRY(solve(A, count, tolerance, values, vectors, report, progress, err));
+    for (int pass = 0; pass < 2; pass++) SU_TRY(project(A, count, vectors, err));
+    for (int64_t k = 0; k < count; k++) su_eigen_fix_sign(A->size, vectors + k * A->size);
+    return SU_OK;
+}

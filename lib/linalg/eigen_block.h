@@ -1,0 +1,42 @@
+/* Lowest eigenpairs of a symmetric operator by a preconditioned block method. */
+#ifndef SU_LINALG_EIGEN_BLOCK_H
+#define SU_LINALG_EIGEN_BLOCK_H
+
+#include "core/error.h"
+#include "core/progress.h"
+
+#include <stdint.h>
+
+/* Vectors looked for beside those wanted: the last ones converge at the rate of the gap behind these. The operator is
+ * applied to at most so many columns more than are wanted at a time. */
+enum { SU_BLOCK_GUARD = 3 };
+
+/* What the method knows of the operator A (size,size), symmetric and semidefinite; `columns` vectors stand one after
+ * the other. */
+typedef struct su_block_operator {
+    int64_t size;
+    int64_t rank; /* dimension of the subspace that project leaves */
+    /* y = A x */
+    su_status (*apply)(void *context, int64_t columns, const double *x, double *y, su_error *err);
+    /* x = T x in place, T near the inverse of A on the subspace that project leaves; errors of T cost steps, not
+     * digits. Need not stay in the subspace. */
+    su_status (*precondition)(void *context, int64_t columns, double *x, su_error *err);
+    /* x = P x, the orthogonal projection onto the subspace of interest; NULL: all vectors. */
+    su_status (*project)(void *context, int64_t columns, double *x, su_error *err);
+    void *context;
+} su_block_operator;
+
+typedef struct su_block_report {
+    int64_t steps, applications; /* columns that A was applied to */
+    double residual;             /* largest |P T P (A x - lambda x)|, the error that is left in the vectors */
+} su_block_report;
+
+/* The `count` lowest eigenvalues of P A P on the range of P, ascending, and orthonormal vectors (count,size): block
+ * Davidson (Davidson 1975; Morgan and Scott 1986), whose space grows by the preconditioned residuals of all vectors
+ * that have not converged. From a fixed start; ends where all residuals are at most `tolerance`. The component of
+ * largest size of each vector is positive. SU_INPUT where count > rank, SU_NUMERICS where it does not converge. report
+ * may be NULL. */
+su_status su_eigen_block(const su_block_operator *A, int64_t count, double tolerance, double *values, double *vectors,
+                         su_block_report *report, const su_progress *progress, su_error *err);
+
+#endif

@@ -1,0 +1,249 @@
+#include "reduce/modes/skinning_modes.h"
+
+#include "core/memory.h"
+#include "core/threads.h"
+#include "linalg/eigen.h"
+#include "linalg/eigen_block.h"
+#include "linalg/factor_single.h"
+#include "physics/material.h"
+
+#include <cblas.h>
+#include <lapacke.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Error left in a mode of length 1. Eigenvalues are off by its square. */
+#define TOLERANCE 1e-8
+/* What is added to H where flesh is held nowhere, for the preconditioner alone: this part of an eigenvalue that a bar
+ * of its mean material, as long as the diagonal, would have. */
+#define FLOATING_SHIFT 0.1
+/* The operator over the free vertices in M^1/2-scaled coordinates. */
+typedef struct operator_state {
+    const su_skinning_problem *problem;
+    su_weight_stiffness H; /* of the problem, then scaled by M^-1/2 on both sides */
+    double *root;          /* (free) M^1/2 */
+    su_factor_single *factor;
+    int64_t panels, rows;
+    su_row_panel *panel;             /* (panels) with free numbers for vertices; values borrowed */
+    double *gram;                    /* (rows,rows) Cholesky factor of J J' */
+    float *x, *work;                 /* scratch of the factor */
+    double *gathered, *coefficients; /* scratch of the projection */
+    int64_t columns;                 /* room */
+} operator_state;
+
+static void state_free(operator_state *s)
+{
+    for (int64_t p = 0; s->panel && p < s->panels; p++) free(s->panel[p].vertex);
+    free(s->panel), free(s->gram), free(s->root);
+    free(s->x), free(s->work), free(s->gathered), free(s->coefficients);
+    su_factor_single_free(s->factor);
+    su_weight_stiffness_free(&s->H);
+}
+
+/* ---- the operator ---- */
+
+static su_status apply(void *context, int64_t columns, const double *x, double *y, su_error *err)
+{
+    operator_state *s = context;
+    return su_sparse_multiply_many(&s->H.matrix, columns, x, y, 1, err);
+}
+
+/* coefficients (rows,columns) = J x, panel by panel. */
+static void rows_of(operator_state *s, int64_t columns, const double *x)
+{
+    int64_t n = s->H.free_count, row = 0;
+    for (int64_t p = 0; p < s->panels; row += s->panel[p++].rows) {
+        const su_row_panel *panel = &s->panel[p];
+        if (panel->rows == 0) continue;
+        for (int64_t c = 0; c < columns; c++)
+            for (int64_t k = 0; k < panel->count; k++) s->gathered[c * panel->count + k] = x[c * n + panel->vertex[k]];
+        cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, (int)panel->rows, (int)columns, (int)panel->count, 1,
+                    panel->value, (int)panel->rows, s->gathered, (int)panel->count, 0, s->coefficients + row,
+                    (int)s->rows);
+    }
+}
+
+/* x -= J' coefficients */
+static void subtract_rows(operator_state *s, int64_t columns, double *x)
+{
+    int64_t n = s->H.free_count, row = 0;
+    for (int64_t p = 0; p < s->panels; row += s->panel[p++].rows) {
+        const su_row_panel *panel = &s->panel[p];
+        if (panel->rows == 0) continue;
+        cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, (int)panel->count, (int)columns, (int)panel->rows, 1,
+                    panel->value, (int)panel->rows, s->coefficients + row, (int)s->rows, 0, s->gathered,
+                    (int)panel->count);
+        for (int64_t c = 0; c < columns; c++)
+            for (int64_t k = 0; k < panel->count; k++) x[c * n + panel->vertex[k]] -= s->gathered[c * panel->count + k];
+    }
+}
+
+/* x -= J' (J J')^-1 J x */
+static su_status project(void *context, int64_t columns, double *x, su_error *err)
+{
+    operator_state *s = context;
+    int64_t n = s->H.free_count;
+    (void)err;
+    for (int64_t from = 0; from < columns; from += s->columns) {
+        int64_t count = columns - from < s->columns ? columns - from : s->columns;
+        rows_of(s, count, x + from * n);
+        LAPACKE_dpotrs(LAPACK_COL_MAJOR, 'L', (lapack_int)s->rows, (lapack_int)count, s->gram, (lapack_int)s->rows,
+                       s->coefficients, (lapack_int)s->rows);
+        subtract_rows(s, count, x + from * n);
+    }
+    return SU_OK;
+}
+
+/* The inverse of H + shift in single precision. The rig's rows are left to the projections that follow: their smooth
+ * fields come through the inverse nearly unchanged, so that a constrained one would save a quarter of the steps and
+ * cost a forward solve and a dense column a row. */
+static su_status precondition(void *context, int64_t columns, double *x, su_error *err)
+{
+    operator_state *s = context;
+    int64_t n = s->H.free_count;
+    const int32_t *order = su_factor_single_order(s->factor);
+    (void)err;
+    for (int64_t c = 0; c < columns; c++)
+        for (int64_t i = 0; i < n; i++) s->x[i * columns + c] = (float)x[c * n + order[i]];
+    su_factor_single_forward(s->factor, columns, s->x, s->work);
+    su_factor_single_backward(s->factor, columns, s->x, s->work);
+    for (int64_t c = 0; c < columns; c++)
+        for (int64_t i = 0; i < n; i++) x[c * n + order[i]] = (double)s->x[i * columns + c];
+    return SU_OK;
+}
+
+/* ---- setting up ---- */
+
+static su_status assemble(operator_state *s, su_error *err)
+{
+    const su_skinning_problem *p = s->problem;
+    double *lame;
+    SU_TRY(SU_ALLOC(&lame, 2 * p->t, "stiffness", err));
+    for (int64_t e = 0; e < p->t; e++) {
+        lame[e] = SU_LAME_MU(p->young[e], p->poisson[e]);
+        lame[p->t + e] = SU_LAME_LAMBDA(p->young[e], p->poisson[e]);
+    }
+    su_status status =
+        su_weight_stiffness_of(p->covariance, p->n, p->vertices, p->t, p->tets, p->held, lame, lame + p->t, &s->H, err);
+    free(lame);
+    if (status != SU_OK) return status;
+    SU_TRY(SU_ALLOC(&s->root, s->H.free_count, "masses", err));
+    su_weight_masses(p->n, p->vertices, p->t, p->tets, p->density, &s->H, s->root);
+    for (int64_t f = 0; f < s->H.free_count; f++) {
+        if (!(s->root[f] > 0)) return su_fail(err, SU_INPUT, "flesh vertex %d has no mass", (int)s->H.free_vertex[f]);
+        s->root[f] = sqrt(s->root[f]);
+    }
+    su_sparse *H = &s->H.matrix;
+    for (int64_t j = 0; j < H->size; j++)
+        for (int64_t k = H->start[j]; k < H->start[j + 1]; k++) H->value[k] /= s->root[j] * s->root[H->row[k]];
+    return SU_OK;
+}
+
+/* (pi / diagonal)^2 (4 mu + lambda) / density of means over the tets */
+static double bar_eigenvalue(const su_skinning_problem *p)
+{
+    double low[3], high[3], stiff = 0, dense = 0, square = 0;
+    for (int i = 0; i < 3; i++) low[i] = high[i] = p->vertices[i];
+    for (int64_t k = 3; k < 3 * p->n; k++)
+        low[k % 3] = fmin(low[k % 3], p->vertices[k]), high[k % 3] = fmax(high[k % 3], p->vertices[k]);
+    for (int i = 0; i < 3; i++) square += (high[i] - low[i]) * (high[i] - low[i]);
+    for (int64_t e = 0; e < p->t; e++) {
+        stiff += 4 * SU_LAME_MU(p->young[e], p->poisson[e]) + SU_LAME_LAMBDA(p->young[e], p->poisson[e]);
+        dense += p->density[e];
+    }
+    return M_PI * M_PI / square * stiff / dense;
+}
+
+/* The factor of H + shift, shift > 0 where part of the flesh may float. */
+static su_status factorize(operator_state *s, su_error *err)
+{
+    const su_skinning_problem *p = s->problem;
+    double *points = NULL, shift = FLOATING_SHIFT * bar_eigenvalue(p);
+    su_sparse shifted;
+    SU_TRY(su_sparse_clone_pattern(&s->H.matrix, &shifted, err));
+    su_status status;
+    SU_GO(SU_ALLOC(&points, 3 * s->H.free_count, "ordering", err));
+    for (int64_t f = 0; f < s->H.free_count; f++)
+        memcpy(points + 3 * f, p->vertices + 3 * (int64_t)s->H.free_vertex[f], 3 * sizeof *points);
+    memcpy(shifted.value, s->H.matrix.value, (size_t)shifted.entries * sizeof *shifted.value);
+    for (int64_t f = 0; f < shifted.size; f++) shifted.value[shifted.start[f]] += shift;
+    SU_GO(su_factor_single_create(&shifted, points, &s->factor, err));
+done:
+    su_sparse_free(&shifted);
+    free(points);
+    return status;
+}
+
+static su_status copy_rows(operator_state *s, su_error *err)
+{
+    const su_complementarity *rig = s->problem->rig;
+    if (!rig || rig->rows == 0) return SU_OK;
+    SU_TRY(SU_ALLOC(&s->panel, rig->panel_count, "constraints", err));
+    SU_TRY(SU_ALLOC(&s->gram, rig->rows * rig->rows, "constraints", err));
+    s->rows = rig->rows;
+    for (; s->panels < rig->panel_count; s->panels++) {
+        su_row_panel *to = &s->panel[s->panels];
+        const su_row_panel *from = &rig->panels[s->panels];
+        *to = *from, to->vertex = NULL;
+        SU_TRY(SU_ALLOC(&to->vertex, to->count, "constraints", err));
+        for (int64_t k = 0; k < to->count; k++) to->vertex[k] = s->H.free_index[from->vertex[k]];
+    }
+    memcpy(s->gram, rig->gram, (size_t)(s->rows * s->rows) * sizeof *s->gram);
+    return LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'L', (lapack_int)s->rows, s->gram, (lapack_int)s->rows) == 0
+               ? SU_OK
+               : su_fail(err, SU_NUMERICS, "the rows of the rig depend on each other");
+}
+
+static su_status make_room(operator_state *s, int64_t k, su_error *err)
+{
+    int64_t n = s->H.free_count;
+    s->columns = k + SU_BLOCK_GUARD;
+    SU_TRY(SU_ALLOC(&s->x, n * s->columns, "eigenvectors", err));
+    SU_TRY(SU_ALLOC(&s->work, su_factor_single_work(s->factor, s->columns), "eigenvectors", err));
+    SU_TRY(SU_ALLOC(&s->coefficients, s->rows * s->columns, "constraints", err));
+    return SU_ALLOC(&s->gathered, s->rows ? n * s->columns : 0, "constraints", err);
+}
+
+su_status su_skinning_modes(const su_skinning_problem *problem, int64_t k, double *eigenvalues, double *weights,
+                            su_skinning_report *report, const su_progress *progress, su_error *err)
+{
+    operator_state s = {.problem = problem};
+    su_skinning_report unused;
+    su_block_report solved = {0};
+    double *vectors = NULL, started = su_seconds();
+    su_status status;
+    if (!report) report = &unused;
+    *report = (su_skinning_report){0};
+    SU_GO(assemble(&s, err));
+    SU_GO(copy_rows(&s, err));
+    int64_t n = s.H.free_count;
+    report->free_vertices = n, report->rows = s.rows, report->seconds_assembly = su_seconds() - started;
+    if (k > n - s.rows) {
+        status = su_fail(err, SU_INPUT,
+                         "%lld skinning modes asked of %lld free flesh vertices under %lld rows of the rig; ask for at "
+                         "most %lld",
+                         (long long)k, (long long)n, (long long)s.rows, (long long)(n > s.rows ? n - s.rows : 0));
+        goto done;
+    }
+    started = su_seconds();
+    SU_GO(factorize(&s, err));
+    report->seconds_factor = su_seconds() - started, started = su_seconds();
+    SU_GO(make_room(&s, k, err));
+    SU_GO(SU_ALLOC(&vectors, k * n, "eigenvectors", err));
+    const su_block_operator A = {n, n - s.rows, apply, precondition, s.rows ? project : NULL, &s};
+    SU_GO(su_eigen_block(&A, k, TOLERANCE, eigenvalues, vectors, &solved, progress, err));
+    memset(weights, 0, (size_t)(problem->n * k) * sizeof *weights);
+    for (int64_t c = 0; c < k; c++) {
+        eigenvalues[c] = fmax(eigenvalues[c], 0);
+        for (int64_t f = 0; f < n; f++) vectors[c * n + f] /= s.root[f];
+        su_eigen_fix_sign(n, vectors + c * n);
+        for (int64_t f = 0; f < n; f++) weights[s.H.free_vertex[f] * k + c] = vectors[c * n + f];
+    }
+    report->steps = solved.steps, report->applications = solved.applications, report->residual = solved.residual;
+    report->seconds_eigen = su_seconds() - started;
+done:
+    free(vectors);
+    state_free(&s);
+    return status;
+}

@@ -1,0 +1,34 @@
+/* A model of skinning modes that is stepped live, pose by pose, as runtime/supple_runtime.h does it. */
+#ifndef SU_RUNTIME_SKINNING_LIVE_H
+#define SU_RUNTIME_SKINNING_LIVE_H
+
+#include "core/error.h"
+#include "physics/external.h"
+#include "physics/settings.h"
+#include "runtime/skinning/skinning_step.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct su_skinning_live su_skinning_live;
+
+/* source and external (no points: none) are borrowed; settings resolved. */
+su_status su_skinning_live_create(const su_model *source, const su_sim_settings *settings, int iterations,
+                                  const su_external *external, su_skinning_live **out, su_error *err);
+void su_skinning_live_free(su_skinning_live *live);
+
+/* The skin vertices that a pose is made from (ascending): all that the flesh is tied to. */
+int64_t su_skinning_live_needed(const su_skinning_live *live, const int32_t **list);
+su_loads *su_skinning_live_loads(su_skinning_live *live);
+
+/* The pose that the next step leads to: parameters p (s), skin (needed,3) corrected, root frame. start: the flesh
+ * begins there, at rest on the rig. */
+void su_skinning_live_pose(su_skinning_live *live, const double *p, const double *skin, const double Q[9],
+                           const double c[3], bool start);
+/* As su_shot_stepper's, to the pose set last. */
+bool su_skinning_live_step(su_skinning_live *live, double h, double beta, double extra, int *iterations);
+void su_skinning_live_follow(su_skinning_live *live, double h);
+/* q (r) of the state. */
+void su_skinning_live_coordinates(const su_skinning_live *live, double *q);
+
+#endif

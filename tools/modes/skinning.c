@@ -1,0 +1,281 @@
+/* supple modes --kind skinning: skinning eigenmodes of the flesh, among what the rig does not do itself. */
+#include "modes.h"
+
+#include "core/file.h"
+#include "core/memory.h"
+#include "core/threads.h"
+#include "fem/elastic.h"
+#include "io/stage/anim.h"
+#include "io/stage/poses.h"
+#include "io/stage/skinning.h"
+#include "io/table.h"
+#include "linalg/principal.h"
+#include "reduce/modes/complementarity.h"
+#include "reduce/modes/skinning_modes.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Principal shapes of a rig without bones end where they leave this part of the skin's diagonal. */
+#define SHAPES_LEAVE 1e-3
+
+/* What an ANIM or a POSES file says of the rig. */
+typedef struct skin_rig {
+    su_anim anim;
+    su_poses poses;
+    int64_t nbar, bones, morphs, frames;
+    const float *weights;
+    const double *morph, *neutral, *shapes; /* shapes (frames,nbar,3) of POSES, points of ANIM */
+    const float *points;
+} skin_rig;
+
+static void skin_rig_free(skin_rig *s)
+{
+    su_anim_free(&s->anim);
+    su_poses_free(&s->poses);
+}
+
+static su_status load_skin(su_tool *tool, const char *path, const su_tet *tet, skin_rig *s)
+{
+    su_error *err = &tool->err;
+    su_npz *file;
+    char kind[40] = "";
+    SU_TRY(su_npz_open(path, &file, err));
+    strncpy(kind, su_meta_text(su_npz_meta(file), "kind", ""), sizeof kind - 1);
+    su_npz_close(file);
+    if (strcmp(kind, "supple.anim") == 0) {
+        SU_TRY(su_anim_load(path, &s->anim, err));
+        const su_anim *a = &s->anim;
+        s->nbar = a->nbar, s->bones = a->weights ? a->B : 0, s->morphs = a->morphs ? a->K : 0, s->frames = a->F;
+        s->weights = a->weights, s->morph = a->morphs, s->points = a->points, s->neutral = a->neutral;
+    } else {
+        SU_TRY(su_poses_load(path, &s->poses, err));
+        const su_poses *p = &s->poses;
+        s->nbar = p->nbar, s->bones = p->weights ? p->B : 0, s->morphs = p->morphs ? p->K : 0, s->frames = p->m;
+        s->weights = p->weights, s->morph = p->morphs, s->shapes = p->shapes, s->neutral = p->neutral;
+    }
+    return s->nbar == tet->nbar ? SU_OK
+                                : su_fail(err, SU_INPUT, "%s: has %lld skin vertices, the flesh carries %lld", path,
+                                          (long long)s->nbar, (long long)tet->nbar);
+}
+
+/* Principal shapes of the skins (count,nbar,3), for a rig that has neither bones nor blend shapes. */
+static su_status principal_shapes(const skin_rig *s, int64_t wanted, int64_t *count, double **shapes, su_error *err)
+{
+    int64_t size = 3 * s->nbar;
+    double low[3], high[3], square = 0;
+    float *points = NULL;
+    su_principal principal = {0};
+    su_status status;
+    for (int i = 0; i < 3; i++) low[i] = high[i] = s->neutral[i];
+    for (int64_t k = 3; k < size; k++)
+        low[k % 3] = fmin(low[k % 3], s->neutral[k]), high[k % 3] = fmax(high[k % 3], s->neutral[k]);
+    for (int i = 0; i < 3; i++) square += (high[i] - low[i]) * (high[i] - low[i]);
+    if (!s->points) {
+        SU_GO(SU_ALLOC(&points, s->frames * size, "skins", err));
+        for (int64_t k = 0; k < s->frames * size; k++) points[k] = (float)s->shapes[k];
+    }
+    SU_GO(su_principal_shapes(s->frames, size, points ? points : s->points, wanted, SHAPES_LEAVE * sqrt(square),
+                              &principal, err));
+    *count = principal.count;
+    SU_GO(SU_ALLOC(shapes, principal.count * size, "shapes", err));
+    for (int64_t k = 0; k < principal.count * size; k++) (*shapes)[k] = (double)principal.shapes[k];
+done:
+    su_principal_free(&principal);
+    free(points);
+    return status;
+}
+
+static su_status read_rig(job *j, su_rig_motions *motions)
+{
+    const settings *set = j->set;
+    su_error *err = &j->tool->err;
+    const char *path = j->tool->inputs.count > 2 ? j->tool->inputs.items[2] : NULL;
+    skin_rig skin = {0};
+    double *shapes = NULL;
+    int64_t count = 0;
+    su_status status;
+    if (set->rigid_body) return su_rig_motions_rigid(j->tet.n, motions, err);
+    if (!path)
+        return su_fail(err, SU_USAGE,
+                       "--kind skinning needs an animation or a poses file of the rig behind TET FIT (or --rigid-body, "
+                       "or --unconstrained)");
+    SU_GO(load_skin(j->tool, path, &j->tet, &skin));
+    const su_skin_ties ties = {j->tet.n, j->tet.nbar, j->tet.ties, j->tet.shepard_index, j->tet.shepard_weight};
+    if (skin.bones + skin.morphs == 0) SU_GO(principal_shapes(&skin, set->shapes, &count, &shapes, err));
+    if (skin.bones + skin.morphs + count == 0) {
+        status = su_fail(err, SU_INPUT,
+                         "%s: has no bones, no blend shapes and no motion, so that nothing is known of the rig; "
+                         "--rigid-body or --unconstrained do without",
+                         path);
+        goto done;
+    }
+    status = su_rig_motions_create(&ties, skin.bones, skin.weights, skin.morphs ? skin.morphs : count,
+                                   skin.morphs ? skin.morph : shapes, motions, err);
+done:
+    skin_rig_free(&skin);
+    free(shapes);
+    return status;
+}
+
+/* D of --leak FILE: a number for each flesh vertex, or for each skin vertex, which the ties carry inwards. */
+static su_status read_leak(job *j, double *leak)
+{
+    const su_tet *tet = &j->tet;
+    su_error *err = &j->tool->err;
+    const char *path = j->set->leak;
+    su_table table;
+    SU_TRY(su_table_load(path, &table, err));
+    su_status status = SU_OK;
+    if (table.columns != 1 || (table.rows != tet->n && table.rows != tet->nbar))
+        status =
+            su_fail(err, SU_INPUT,
+                    "%s: has %lld rows of %lld numbers; one number is wanted for each of %lld flesh vertices or "
+                    "of %lld skin vertices",
+                    path, (long long)table.rows, (long long)table.columns, (long long)tet->n, (long long)tet->nbar);
+    for (int64_t k = 0; k < table.rows && status == SU_OK; k++)
+        if (table.values[k] < 0 || table.values[k] > 1)
+            status = su_fail(err, SU_INPUT, "%s: row %lld is %g; the leak is from 0 to 1", path, (long long)k + 1,
+                             table.values[k]);
+    for (int64_t v = 0; v < tet->n && status == SU_OK; v++) {
+        double sum = table.rows == tet->n ? table.values[v] : 0;
+        for (int64_t k = 0; k < tet->ties && table.rows != tet->n; k++)
+            sum += tet->shepard_weight[v * tet->ties + k] * table.values[tet->shepard_index[v * tet->ties + k]];
+        leak[v] = fmin(fmax(sum, 0), 1);
+    }
+    su_table_free(&table);
+    return status;
+}
+
+static su_status make_leak(job *j, double *leak)
+{
+    const su_tet *tet = &j->tet;
+    double low[3], high[3], square = 0;
+    if (j->set->leak && strcmp(j->set->leak, "none") != 0) return read_leak(j, leak);
+    for (int64_t v = 0; v < tet->n; v++) leak[v] = 1;
+    if (j->set->leak || j->set->unconstrained) return SU_OK;
+    for (int i = 0; i < 3; i++) low[i] = high[i] = tet->vertices[i];
+    for (int64_t k = 3; k < 3 * tet->n; k++)
+        low[k % 3] = fmin(low[k % 3], tet->vertices[k]), high[k % 3] = fmax(high[k % 3], tet->vertices[k]);
+    for (int i = 0; i < 3; i++) square += (high[i] - low[i]) * (high[i] - low[i]);
+    return su_leak_diffuse(tet->n, tet->vertices, tet->t, tet->tets, tet->b, tet->surface,
+                           SU_LEAK_LENGTH * sqrt(square), leak, &j->tool->err);
+}
+
+static su_status take_rows(su_complementarity *rig, su_skinning *out, su_error *err)
+{
+    out->rows = rig->motions, out->shapes = rig->shapes;
+    if (rig->motions) {
+        SU_TRY(SU_FILE_ALLOC(&out->file, &out->rig_rows, rig->motions * out->n, err));
+        memcpy(out->rig_rows, rig->rig_rows, (size_t)(rig->motions * out->n) * sizeof *out->rig_rows);
+    }
+    if (rig->shapes) {
+        SU_TRY(SU_FILE_ALLOC(&out->file, &out->rig_shapes, 3 * rig->shapes * out->n, err));
+        memcpy(out->rig_shapes, rig->rig_shapes, (size_t)(3 * rig->shapes * out->n) * sizeof *out->rig_shapes);
+    }
+    return SU_OK;
+}
+
+static void report_modes(su_tool *tool, const su_skinning *out, const su_skinning_report *r)
+{
+    su_stats_stage(tool, "assembly", r->seconds_assembly);
+    su_stats_stage(tool, "factor", r->seconds_factor);
+    su_stats_stage(tool, "eigen", r->seconds_eigen);
+    su_stats_integer(tool, "modes", out->k);
+    su_stats_integer(tool, "rows", r->rows);
+    su_stats_integer(tool, "steps", r->steps);
+    su_stats_number(tool, "largest_residual", r->residual);
+    su_note(tool, "%lld skinning modes, %.2f to %.2f Hz, under %lld rows of the rig, error %.0e, %.0f MB at most",
+            (long long)out->k, sqrt(out->eigenvalues[0]) / (2 * M_PI), sqrt(out->eigenvalues[out->k - 1]) / (2 * M_PI),
+            (long long)r->rows, r->residual, (double)su_peak_memory() / 1e6);
+}
+
+static su_status make_skinning_meta(job *j, su_skinning *out)
+{
+    su_tool *tool = j->tool;
+    json_t *meta =
+        su_tool_meta(tool, su_skinning_schema.kind, su_skinning_schema.version, tool->inputs.items, tool->inputs.count);
+    out->file.meta = meta;
+    if (!meta) return tool->err.status ? tool->err.status : su_fail(&tool->err, SU_AGAIN, "out of memory");
+    json_object_set_new(meta, "material", json_string(su_material_name(j->setup.material)));
+    json_object_set_new(meta, "held", json_boolean(!j->set->no_hold && j->tet.fixed_count > 0));
+    return SU_OK;
+}
+
+static su_status check_options(const job *j)
+{
+    const settings *set = j->set;
+    if (set->rigid_body && set->unconstrained)
+        return su_fail(&j->tool->err, SU_USAGE, "--rigid-body and --unconstrained exclude each other");
+    if (set->motion.count || set->shots.count || set->handles || set->regions || set->planes.count ||
+        set->colliders.count || set->poses.count || set->reuse || set->linear || set->contact != CONTACT_NONE ||
+        set->matrices || set->keep_rigid)
+        return su_fail(&j->tool->err, SU_USAGE,
+                       "skinning modes are of the neutral pose and the whole flesh: no options of linear modes but -r "
+                       "go with --kind skinning");
+    return SU_OK;
+}
+
+/* The pose that is neutral, in the fit. */
+static su_status neutral_row(const job *j, int64_t *row)
+{
+    for (*row = 0; *row < j->fit.k; ++*row)
+        if (j->fit.pose[*row] == 0) return SU_OK;
+    return su_fail(&j->tool->err, SU_INPUT, "%s: has no pose 0, the neutral one, whose materials the modes are of",
+                   j->tool->inputs.items[1]);
+}
+
+su_status skinning_run(job *j)
+{
+    su_tool *tool = j->tool;
+    const settings *set = j->set;
+    const su_tet *tet = &j->tet;
+    su_error *err = &tool->err;
+    su_skinning out = {.n = tet->n, .k = set->r};
+    su_rig_motions motions = {0};
+    su_complementarity rig = {0};
+    su_skinning_report report;
+    uint8_t *held = NULL;
+    double *mass = NULL, started = su_seconds();
+    int64_t row;
+    su_status status;
+    SU_GO(check_options(j));
+    SU_GO(neutral_row(j, &row));
+    SU_GO(SU_FILE_ALLOC(&out.file, &out.weights, out.n * out.k, err));
+    SU_GO(SU_FILE_ALLOC(&out.file, &out.eigenvalues, out.k, err));
+    SU_GO(SU_FILE_ALLOC(&out.file, &out.leak, out.n, err));
+    SU_GO(SU_ALLOC(&held, tet->n, "held vertices", err));
+    SU_GO(SU_ALLOC(&mass, tet->n, "masses", err));
+    for (int64_t k = 0; k < tet->fixed_count && !set->no_hold; k++) held[tet->fixed[k]] = 1;
+    SU_GO(make_leak(j, out.leak));
+    if (!set->unconstrained) {
+        SU_GO(read_rig(j, &motions));
+        su_lumped_mass(tet->n, tet->vertices, tet->t, tet->tets, j->fit.density, mass);
+        SU_GO(su_complementarity_create(&motions, tet->vertices, mass, out.leak, held, &rig, err));
+        SU_GO(take_rows(&rig, &out, err));
+    }
+    su_stats_stage(tool, "rig", su_seconds() - started);
+    if (tool->dry_run) goto done;
+    const su_skinning_problem problem = {.n = tet->n,
+                                         .t = tet->t,
+                                         .vertices = tet->vertices,
+                                         .tets = tet->tets,
+                                         .held = held,
+                                         .young = j->fit.young + row * tet->t,
+                                         .poisson = j->fit.poisson + row * tet->t,
+                                         .density = j->fit.density,
+                                         .rig = set->unconstrained ? NULL : &rig,
+                                         .covariance = (su_covariance)set->covariance};
+    SU_GO(su_skinning_modes(&problem, out.k, out.eigenvalues, out.weights, &report, &tool->progress, err));
+    report_modes(tool, &out, &report);
+    SU_GO(make_skinning_meta(j, &out));
+    SU_GO(su_skinning_save(tool->output, &out, err));
+    su_progress_finish(&tool->progress);
+done:
+    su_rig_motions_free(&motions);
+    su_complementarity_free(&rig);
+    su_skinning_free(&out);
+    free(held), free(mass);
+    return status;
+}
