@@ -95,18 +95,34 @@ void su_reduced_motion_enter(const su_reduced_motion *s, int64_t frame, double f
     su_reduced_basis_scale(&s->basis, at->b, at->scale);
 }
 
+/* Modes that are added in one pass over the vertices: the sum is in memory once for all of them. */
+enum { TOGETHER = 4 };
+
+/* sum (size) += the columns (some,size) times c. */
+static void add_columns(int64_t size, int64_t some, const float *columns, const double *c, double *sum)
+{
+    if (some == TOGETHER)
+        for (int64_t v = 0; v < size; v++)
+            sum[v] += c[0] * columns[v] + c[1] * columns[size + v] + c[2] * columns[2 * size + v] +
+                      c[3] * columns[3 * size + v];
+    else
+        for (int64_t j = 0; j < some; j++)
+            for (int64_t v = 0; v < size; v++) sum[v] += c[j] * columns[j * size + v];
+}
+
 void su_reduced_motion_add(const su_reduced_motion *s, su_instant_basis *at, const double *q, double *back)
 {
     const su_reduced_basis *basis = &s->basis;
     double *sum = at->sum;
     for (int64_t g = 0; g < basis->d; g++) {
         int64_t first = basis->first_mode[g], modes = basis->first_mode[g + 1] - first, count = basis->vertex_count[g];
-        const float *block = basis->blocks[g];
         memset(sum, 0, (size_t)(3 * count) * sizeof *sum);
         for (int64_t i = 0; i < basis->m; i++)
-            for (int64_t k = 0; k < modes; k++, block += 3 * count) {
-                double c = at->b[i] * at->scale[first + k] * q[first + k];
-                for (int64_t v = 0; v < 3 * count; v++) sum[v] += c * block[v];
+            for (int64_t k = 0; k < modes; k += TOGETHER) {
+                double c[TOGETHER];
+                int64_t some = modes - k < TOGETHER ? modes - k : TOGETHER;
+                for (int64_t j = 0; j < some; j++) c[j] = at->b[i] * at->scale[first + k + j] * q[first + k + j];
+                add_columns(3 * count, some, basis->blocks[g] + (i * modes + k) * 3 * count, c, sum);
             }
         for (int64_t v = 0; v < count; v++)
             for (int a = 0; a < 3; a++) back[3 * (int64_t)basis->vertices[g][v] + a] += sum[3 * v + a];
