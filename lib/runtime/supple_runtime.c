@@ -427,9 +427,8 @@ int supple_step(supple_runtime *r, double seconds)
 void supple_positions(supple_runtime *r, double *positions)
 {
     if (r->skinning) {
-        const double none = 0; /* weights of example poses are not read */
         su_skinning_live_coordinates(r->skinning, r->q);
-        su_reconstruct_frames(r->reconstruct, 1, NULL, &none, &none, r->q, NULL, positions, NULL);
+        su_reconstruct_one(r->reconstruct, r->q, NULL, positions);
     } else {
         const su_blend *blend = r->pending ? &r->pose->blend : &r->last->blend;
         for (int64_t k = 0; k < r->rebuild_count; k++)

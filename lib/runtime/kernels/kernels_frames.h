@@ -17,6 +17,8 @@ typedef struct su_frame_kernels {
                     const float *coefficients, const int32_t *slot, int64_t flesh, float *u);
     /* u (count,3,16) = sum over k of phi (count,K) times Z (K,3,16). */
     void (*weigh)(int64_t count, int64_t K, const float *phi, const float *Z, float *u);
+    /* The same of one frame: Z (3,K) by columns, u (count,3). */
+    void (*weigh_one)(int64_t count, int64_t K, const float *phi, const float *Z, float *u);
     /* u (count,3,16) turned in place by rotation (count,9,16). */
     void (*turn)(int64_t count, const float *rotation, float *u);
     /* out[lane] (count,3) = u (count,3,16)[.][lane] for lanes < frames. */

@@ -108,3 +108,22 @@ static void weigh_frames(int64_t count, int64_t K, const float *phi, const float
             UNROLL_FOR (int i = 0; i < 3; i++) *(floats *)(u + 48 * v + 16 * i + part * FLOATS) = sum[i];
         }
 }
+
+static void weigh_one(int64_t count, int64_t K, const float *phi, const float *Z, float *u)
+{
+    for (int64_t v = 0; v < count; v++) {
+        floats sum[3] = {{0}};
+        const float *row = phi + v * K;
+        int64_t k = 0;
+        for (; k + FLOATS <= K; k += FLOATS) {
+            floats p = *(const floats_u *)(row + k);
+            UNROLL_FOR (int i = 0; i < 3; i++) sum[i] += p * *(const floats_u *)(Z + i * K + k);
+        }
+        for (int i = 0; i < 3; i++) {
+            float total = 0;
+            for (int lane = 0; lane < FLOATS; lane++) total += sum[i][lane];
+            for (int64_t rest = k; rest < K; rest++) total += row[rest] * Z[i * K + rest];
+            u[3 * v + i] = total;
+        }
+    }
+}

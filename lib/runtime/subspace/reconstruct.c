@@ -281,6 +281,23 @@ su_status su_reconstruct_frames(su_reconstruct *rec, int64_t frames, const doubl
     return SU_OK;
 }
 
+void su_reconstruct_one(su_reconstruct *rec, const double *q, double *u, double *displacement)
+{
+    work *own = rec->works;
+    int64_t K = rec->basis.r / 3;
+    for (int64_t k = 0; k < K; k++)
+        for (int i = 0; i < 3; i++) own->coefficients[i * K + k] = (float)q[3 * k + i];
+    rec->kernels->weigh_one(rec->flesh, K, rec->phi, own->coefficients, own->u);
+    for (int64_t k = 0; u && k < 3 * rec->flesh; k++) u[k] = (double)own->u[k];
+    for (int64_t s = 0; displacement && s < rec->skin_count; s++) {
+        float sum[3] = {0, 0, 0};
+        for (int c = 0; c < 4; c++)
+            for (int i = 0; i < 3; i++)
+                sum[i] += rec->bary[4 * s + c] * own->u[3 * (int64_t)rec->corner[4 * s + c] + i];
+        for (int i = 0; i < 3; i++) displacement[3 * s + i] = (double)sum[i];
+    }
+}
+
 void su_embed(const su_model *model, int64_t frames, const double *u, double *displacement, int threads)
 {
 #pragma omp parallel for schedule(static) num_threads(threads > 0 ? threads : 1) collapse(2)
