@@ -503,7 +503,7 @@ static su_status one_take(su_tool *tool, take *t)
     SU_TRY(SU_ALLOC(&t->marked, t->anim.F, "frames", err));
     enter(tool, t, 0, t->sim.error_estimate ? SIM_SHARE : 1);
     SU_TRY(set->loop ? run_cycles(tool, t) : run_frames(tool, t));
-    if (t->skinning) SU_TRY(su_skinning_simulation_finish(t->skinning, &t->sim, tool->threads, err));
+    if (t->skinning) SU_TRY(su_skinning_simulation_finish(t->skinning, &t->sim, err));
     report(tool, t);
     SU_TRY(estimate_error(tool, t));
     SU_TRY(su_moved_measure(&t->j->model, &t->anim, t->shot, &t->sim, tool->threads, &t->moved, err));

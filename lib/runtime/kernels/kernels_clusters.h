@@ -18,10 +18,10 @@ typedef struct su_cluster_kernels {
     /* The proper rotation nearest to each F, by Newton's method from the rotations in R, to rounding. Sets bits of
      * `hard` (panels) where a lane did not come to an end; its R is of no use then. */
     void (*rotations)(int64_t panels, const double *F, double *R, uint8_t *hard);
-    /* Corotational stress of all clusters, S = V (2 mu (F - R) + lambda tr(R'F - 1) R), less 2 V mu (F - N) where N is
-     * given: what a local step hands to the global one. vmu, vlambda (8 panels): V mu, V lambda. Returns the energy. */
+    /* Corotational stress of all clusters, S = V (2 mu (F - R) + lambda tr(R'F - 1) R). vmu, vlambda (8 panels): V mu,
+     * V lambda. Returns the energy. */
     double (*corotational)(int64_t panels, const double *vmu, const double *vlambda, const double *F, const double *R,
-                           const double *N, double *S);
+                           double *S);
     /* y = B x, B (size,size) symmetric, size = stride a multiple of 8. */
     void (*triple)(int64_t size, const double *B, const double *x, double *y);
 } su_cluster_kernels;

@@ -144,7 +144,7 @@ static void cluster_rotations(int64_t panels, const double *F, double *R, uint8_
 }
 
 static double cluster_corotational(int64_t panels, const double *vmu, const double *vlambda, const double *F,
-                                   const double *R, const double *N, double *S)
+                                   const double *R, double *S)
 {
     doubles energy = {0};
     for (int64_t p = 0; p < panels; p++)
@@ -159,11 +159,8 @@ static double cluster_corotational(int64_t panels, const double *vmu, const doub
             }
             trace -= 3.0;
             energy += mu * square + 0.5 * lambda * trace * trace;
-            UNROLL_FOR (int e = 0; e < 9; e++) {
-                doubles from = N ? *(const doubles *)(N + at + 8 * e) : f[e];
-                doubles stress = N ? 2 * mu * (from - r[e]) : 2 * mu * (f[e] - r[e]);
-                *(doubles *)(S + at + 8 * e) = stress + lambda * trace * r[e];
-            }
+            UNROLL_FOR (int e = 0; e < 9; e++)
+                *(doubles *)(S + at + 8 * e) = 2 * mu * (f[e] - r[e]) + lambda * trace * r[e];
         }
     double total = 0;
     for (int lane = 0; lane < DOUBLES; lane++) total += energy[lane];

@@ -3,6 +3,7 @@
 #include "geometry/mat3.h"
 #include "geometry/rotation.h"
 #include "geometry/tetmesh.h"
+#include "geometry/vector.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -45,13 +46,6 @@ static void add_products(int64_t count, int64_t stride, const double *a, const d
 /* A function is spanned by those before it where less than this share of its norm in the mass (squared) is its own. */
 #define SPANNED 1e-8
 
-static double dot(int64_t n, const double *a, const double *b)
-{
-    double sum = 0;
-    for (int64_t k = 0; k < n; k++) sum += a[k] * b[k];
-    return sum;
-}
-
 /* T out of M (rows,rows) of eq. 28's phi, by Gram and Schmidt: of the functions that are left. MT (rows,rows): room for
  * M times them. */
 static void orthonormalize(su_skinning_model *m, const double *M, double *MT)
@@ -65,12 +59,12 @@ static void orthonormalize(su_skinning_model *m, const double *M, double *MT)
         for (int turn = 0; turn < 2; turn++) /* twice, against rounding */
             for (int64_t k = 0; k < m->K; k++) {
                 const double *other = m->T + k * n;
-                double product = dot(n, row, MT + k * n);
+                double product = su_dot(n, row, MT + k * n);
                 for (int64_t b = 0; b <= i; b++) row[b] -= product * other[b];
             }
         double *times = MT + m->K * n, square;
-        for (int64_t a = 0; a < n; a++) times[a] = dot(i + 1, M + a * n, row);
-        square = dot(n, row, times);
+        for (int64_t a = 0; a < n; a++) times[a] = su_dot(i + 1, M + a * n, row);
+        square = su_dot(n, row, times);
         if (!(square > SPANNED * norm)) continue;
         for (int64_t b = 0; b < n; b++) row[b] /= sqrt(square), times[b] /= sqrt(square);
         m->K++;
@@ -254,6 +248,8 @@ su_status su_skinning_model_create(const su_model *source, su_skinning_model *ou
     add_products(source->n, m->stride, phi, stiff, 1, m->stiffness);
     make_symmetric(m->stride, m->stiffness);
     take_clusters(m, mean);
+    m->arap = m->material == SU_COROTATIONAL;
+    for (int64_t c = 0; c < m->clusters; c++) m->arap &= m->vlambda[c] == 0;
     SU_GO(take_parts(m, err));
     m->bytes = (24 * m->panels * m->K) * (int64_t)sizeof(float) +
                (16 * m->panels + 3 * m->stride * m->stride) * (int64_t)sizeof(double);

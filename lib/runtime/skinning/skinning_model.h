@@ -24,6 +24,7 @@ typedef struct su_skinning_model {
     su_skinning_frame frame;
     double diagonal; /* of the flesh's bounding box, m */
     su_material material;
+    bool arap;             /* lambda = 0 everywhere: local and global steps descend by themselves */
     bool neutral_rest;     /* stress is measured from the neutral shape as it is (meta `rest`) */
     float *A;              /* (panels,K,3,8) eq. 31, 1/m */
     double *vmu, *vlambda; /* (8 panels) V mu and V lambda of clusters, J; 0 in the padding */

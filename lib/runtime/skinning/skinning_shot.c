@@ -12,29 +12,18 @@ struct su_skinning_shot {
     const su_shot *shot;
     double *frames; /* (F,width) */
     double *second; /* (F,width) of their splines */
-    double *p;      /* (s) scratch */
+    int threads;
+    su_skinning_work **works; /* (threads) */
     su_arena arena;
 };
 
 void su_skinning_shot_free(su_skinning_shot *of)
 {
     if (!of) return;
+    for (int k = 0; of->works && k < of->threads; k++) su_skinning_work_free(of->works[k]);
+    free(of->works);
     su_arena_free(&of->arena);
     free(of);
-}
-
-/* One a thread. */
-static su_status create_works(const su_skinning_shot *of, int threads, su_skinning_work ***out, su_error *err)
-{
-    su_status status = SU_ALLOC(out, threads, "frames", err);
-    for (int k = 0; k < threads && status == SU_OK; k++) status = su_skinning_work_create(&of->rig, *out + k, err);
-    return status;
-}
-
-static void free_works(int threads, su_skinning_work **works)
-{
-    for (int k = 0; works && k < threads; k++) su_skinning_work_free(works[k]);
-    free(works);
 }
 
 /* The rig at an instant into the work's room. */
@@ -50,23 +39,21 @@ su_status su_skinning_shot_create(const su_skinning_model *model, const su_shot 
 {
     su_status status;
     su_skinning_shot *of = NULL;
-    su_skinning_work **works = NULL;
     int64_t F = su_shot_frames(shot);
-    threads = threads > 0 ? threads : 1;
     SU_GO(SU_ALLOC(&of, 1, "shot", err));
-    of->rig = su_skinning_rig_of(model, settings), of->shot = shot;
+    of->rig = su_skinning_rig_of(model, settings), of->shot = shot, of->threads = threads > 0 ? threads : 1;
     int64_t width = of->rig.width;
     of->frames = su_arena_alloc(&of->arena, F * width, sizeof *of->frames);
     of->second = su_arena_alloc(&of->arena, F * width, sizeof *of->second);
-    of->p = su_arena_alloc(&of->arena, model->source->s, sizeof *of->p);
     if (of->arena.failed) {
         status = su_fail(err, SU_AGAIN, "not enough memory for the frames of the shot");
         goto done;
     }
-    SU_GO(create_works(of, threads, &works, err));
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+    SU_GO(SU_ALLOC(&of->works, of->threads, "frames", err));
+    for (int k = 0; k < of->threads; k++) SU_GO(su_skinning_work_create(&of->rig, of->works + k, err));
+#pragma omp parallel for schedule(dynamic, 1) num_threads(of->threads)
     for (int64_t k = 0; k < F; k++) {
-        su_skinning_work *own = works[omp_get_thread_num()];
+        su_skinning_work *own = of->works[omp_get_thread_num()];
         sample(of, k, 0, own, NULL, NULL);
         su_skinning_rig_numbers(&of->rig, own, of->frames + k * width);
     }
@@ -74,7 +61,6 @@ su_status su_skinning_shot_create(const su_skinning_model *model, const su_shot 
     *out = of;
     of = NULL;
 done:
-    free_works(threads, works);
     su_skinning_shot_free(of);
     return status;
 }
@@ -86,22 +72,19 @@ void su_skinning_shot_at(const su_skinning_shot *of, int64_t frame, double fract
     su_skinning_instant_finish(of->rig.model, out);
 }
 
-void su_skinning_shot_weights(su_skinning_shot *of, int64_t frame, double *w)
+void su_skinning_shot_weights(const su_skinning_shot *of, int64_t frame, double *w)
 {
-    su_shot_sample(of->shot, frame, 0, 0, NULL, NULL, of->p, NULL, NULL);
-    su_rig_weights(&of->rig.space, of->p, w);
+    double *p = of->works[0]->p;
+    su_shot_sample(of->shot, frame, 0, 0, NULL, NULL, p, NULL, NULL);
+    su_rig_weights(&of->rig.space, p, w);
 }
 
-su_status su_skinning_rig_energy(const su_skinning_shot *of, const double *h, double frame_seconds, int threads,
-                                 double *energy, su_error *err)
+void su_skinning_rig_energy(const su_skinning_shot *of, const double *h, double frame_seconds, double *energy)
 {
-    su_skinning_work **works = NULL;
     const su_model *source = of->rig.model->source;
-    threads = threads > 0 ? threads : 1;
-    su_status status = create_works(of, threads, &works, err);
-#pragma omp parallel for schedule(dynamic, 1) num_threads(threads) if (status == SU_OK)
-    for (int64_t k = 0; k < (status == SU_OK ? su_shot_frames(of->shot) : 0); k++) {
-        su_skinning_work *own = works[omp_get_thread_num()];
+#pragma omp parallel for schedule(dynamic, 1) num_threads(of->threads)
+    for (int64_t k = 0; k < su_shot_frames(of->shot); k++) {
+        su_skinning_work *own = of->works[omp_get_thread_num()];
         double Q[2][9], c[2][3], *x[2] = {own->x, own->other};
         energy[k] = 0;
         if (!(h[k] > 0)) continue;
@@ -119,6 +102,4 @@ su_status su_skinning_rig_energy(const su_skinning_shot *of, const double *h, do
             energy[k] += 0.5 * of->rig.model->vertex_mass[v] * square;
         }
     }
-    free_works(threads, works);
-    return status;
 }

@@ -22,11 +22,10 @@ void su_skinning_shot_free(su_skinning_shot *of);
 void su_skinning_shot_at(const su_skinning_shot *of, int64_t frame, double fraction, su_skinning_instant *out);
 
 /* Weights w (m) of the example poses at a frame. */
-void su_skinning_shot_weights(su_skinning_shot *of, int64_t frame, double *w);
+void su_skinning_shot_weights(const su_skinning_shot *of, int64_t frame, double *w);
 
 /* Kinetic energy of the rig's own motion, sum of m |v|^2 / 2 over the last h (F) seconds before each frame, J; 0 where
  * h is 0: energy (F). */
-su_status su_skinning_rig_energy(const su_skinning_shot *of, const double *h, double frame_seconds, int threads,
-                                 double *energy, su_error *err);
+void su_skinning_rig_energy(const su_skinning_shot *of, const double *h, double frame_seconds, double *energy);
 
 #endif

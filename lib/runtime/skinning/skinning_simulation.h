@@ -23,7 +23,7 @@ void su_skinning_simulation_free(su_skinning_simulation *simulation);
 su_status su_skinning_simulation_run(su_skinning_simulation *simulation, int64_t until, su_sim *out,
                                      su_progress *progress, su_error *err);
 /* Adds the kinetic energy of the rig's own motion to the rows that are done. */
-su_status su_skinning_simulation_finish(su_skinning_simulation *simulation, su_sim *out, int threads, su_error *err);
+su_status su_skinning_simulation_finish(su_skinning_simulation *simulation, su_sim *out, su_error *err);
 
 /* After the last frame: back to the first with the displacement and its rate as they are, for clips that are cycles. */
 su_status su_skinning_simulation_rewind(su_skinning_simulation *simulation, su_error *err);

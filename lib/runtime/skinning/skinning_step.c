@@ -25,7 +25,7 @@ enum { STATIC_ITERATIONS = 2000 };
 
 /* A^-1 of a step length, kept: whole steps, halves and damped ones take turns. */
 typedef struct inverse {
-    double mass, stiff; /* A = mass M_phi + stiff L */
+    double mass, stiff; /* A = mass + stiff L */
     double *B;          /* (stride,stride); unused where mass and stiff are 0 */
 } inverse;
 enum { INVERSES = 4 };
@@ -42,11 +42,12 @@ struct su_skinning_stepper {
     int64_t near, lead;
     inverse inverses[INVERSES];
     int newest;
-    /* the step's problem: minimize z.Qz/2 - b.z + s E_c(N + z'A) (+ contact) */
-    double *Qm; /* (stride,stride) */
-    double s;
+    /* the step's problem: minimize z.Qz/2 - b.z + stiff E_c(N + z'A) (+ contact), Q = mass + stiff remainder */
+    double mass, stiff;
     double *b;       /* (3,stride) */
-    const double *B; /* of A^-1 */
+    double first;    /* mass of the first matrix, A = first + stiff L */
+    const double *B; /* A^-1 */
+    bool factored;   /* the contacts' stiffness is in the first matrix, too */
     const double *N; /* (panels,9,8) borrowed */
     /* an iterate */
     double *z, *Qz, *g, *F, *R, *S; /* (3,stride) three times, lanes */
@@ -55,7 +56,7 @@ struct su_skinning_stepper {
     double *pairs[2][MEMORY];                       /* (3,stride): steps and changes of the gradient */
     double rho[MEMORY], alpha[MEMORY];
     int pair_count, pair_next;
-    double *lanes, *column;                        /* scratch */
+    double *lanes, *column, *square;               /* scratch; square (stride,stride) */
     double *flat, *flat_g, *flat_A, *flat_inverse; /* entries by rows of Z, and the full matrix, where contacts are */
     su_arena arena;
 };
@@ -105,7 +106,7 @@ static void rig_momentum(const su_skinning_stepper *s, const su_skinning_instant
 /* Stress (V P, J) of clusters at F with their rotations R; returns the energy. */
 static double respond(const su_skinning_model *m, const double *F, const double *R, double *S)
 {
-    if (m->material == SU_COROTATIONAL) return m->kernels->corotational(m->panels, m->vmu, m->vlambda, F, R, NULL, S);
+    if (m->material == SU_COROTATIONAL) return m->kernels->corotational(m->panels, m->vmu, m->vlambda, F, R, S);
     double energy = 0;
     for (int64_t c = 0; c < 8 * m->panels; c++) {
         double f[9], p[9];
@@ -151,7 +152,7 @@ static double contact_energy(su_skinning_stepper *s, const double *Z, double *g,
     return energy;
 }
 
-/* A^-1 for A = mass M_phi + stiff L. */
+/* A^-1 for A = mass + stiff L. */
 static const double *inverse_of(su_skinning_stepper *s, double mass, double stiff)
 {
     const su_skinning_model *m = s->model;
@@ -161,7 +162,7 @@ static const double *inverse_of(su_skinning_stepper *s, double mass, double stif
     s->newest = (s->newest + 1) % INVERSES;
     inverse *to = s->inverses + s->newest;
     to->mass = mass, to->stiff = stiff;
-    double *A = s->Qm, largest = 0, *diagonal = s->column; /* Qm is made after this */
+    double *A = s->square, largest = 0, *diagonal = s->column;
     for (int64_t i = 0; i < m->K; i++) largest = fmax(largest, mass + stiff * m->stiffness[i * n + i]);
     for (size_t ridge = 0; ridge < sizeof ridges / sizeof *ridges; ridge++) {
         for (int64_t i = 0; i < n * n; i++) A[i] = stiff * m->stiffness[i];
@@ -185,7 +186,7 @@ static const double *inverse_of(su_skinning_stepper *s, double mass, double stif
 static void first_matrix(su_skinning_stepper *s, const double *y, double *x)
 {
     const su_skinning_model *m = s->model;
-    if (s->near == 0) {
+    if (!s->factored) {
         m->kernels->triple(m->stride, s->B, y, x);
         return;
     }
@@ -196,8 +197,8 @@ static void first_matrix(su_skinning_stepper *s, const double *y, double *x)
     add_flat(m, 1, s->flat, x);
 }
 
-/* The full matrix at the iterate, factored; without it the search goes on as if nothing were near. */
-static void factor_contacts(su_skinning_stepper *s, double mass, double stiff)
+/* The first matrix with the contacts' stiffness at the iterate, factored; where it has no factor it goes without. */
+static void factor_contacts(su_skinning_stepper *s)
 {
     const su_skinning_model *m = s->model;
     int64_t r = 3 * m->K;
@@ -207,20 +208,28 @@ static void factor_contacts(su_skinning_stepper *s, double mass, double stiff)
         for (int64_t j = i; j < m->K; j++)
             for (int c = 0; c < 3; c++)
                 s->flat_A[(3 * i + c) * s->lead + 3 * j + c] +=
-                    (i == j ? mass : 0) + stiff * m->stiffness[i * m->stride + j];
+                    (i == j ? s->first : 0) + s->stiff * m->stiffness[i * m->stride + j];
     for (int64_t i = r; i < s->lead; i++) s->flat_A[i * s->lead + i] = 1;
-    if (!m->linear->cholesky(s->lead, s->lead, s->flat_A, s->flat_inverse)) s->near = 0;
+    s->factored = m->linear->cholesky(s->lead, s->lead, s->flat_A, s->flat_inverse);
 }
 
 /* ---- the search ---- */
+
+/* out = Q x */
+static void quadratic(const su_skinning_stepper *s, const double *x, double *out)
+{
+    const su_skinning_model *m = s->model;
+    m->kernels->triple(m->stride, m->remainder, x, out);
+    for (int64_t k = 0; k < width(s); k++) out[k] = s->mass * x[k] + s->stiff * out[k];
+}
 
 /* All of the iterate z: F, R, stress, gradient, energy. */
 static void evaluate_iterate(su_skinning_stepper *s)
 {
     const su_skinning_model *m = s->model;
-    m->kernels->triple(m->stride, s->Qm, s->z, s->Qz);
+    quadratic(s, s->z, s->Qz);
     m->kernels->gradients(m->panels, m->K, m->stride, m->A, s->z, s->N, s->F);
-    s->energy = s->s * respond_at(m, s->F, s->R, s->S);
+    s->energy = s->stiff * respond_at(m, s->F, s->R, s->S);
     for (int64_t k = 0; k < width(s); k++) s->energy += (0.5 * s->Qz[k] - s->b[k]) * s->z[k];
     s->energy += contact_energy(s, s->z, NULL, NULL);
 }
@@ -229,7 +238,7 @@ static void take_gradient(su_skinning_stepper *s)
 {
     const su_skinning_model *m = s->model;
     m->kernels->gather(m->panels, m->K, m->stride, m->A, s->S, s->g);
-    for (int64_t k = 0; k < width(s); k++) s->g[k] = s->s * s->g[k] + s->Qz[k] - s->b[k];
+    for (int64_t k = 0; k < width(s); k++) s->g[k] = s->stiff * s->g[k] + s->Qz[k] - s->b[k];
     contact_energy(s, s->z, s->g, NULL);
 }
 
@@ -271,16 +280,16 @@ static double search(su_skinning_stepper *s, bool sure)
 {
     const su_skinning_model *m = s->model;
     int64_t n = width(s);
-    m->kernels->triple(m->stride, s->Qm, s->d, s->Qd);
+    quadratic(s, s->d, s->Qd);
     m->kernels->gradients(m->panels, m->K, m->stride, m->A, s->d, NULL, s->dF);
     double slope = su_dot(n, s->g, s->d), linear = 0, square = 0, energy = s->energy, step = 1, base = s->energy;
     for (int64_t k = 0; k < n; k++) linear += (s->Qz[k] - s->b[k]) * s->d[k], square += s->d[k] * s->Qd[k];
-    double quadratic = 0; /* the part of the energy that is not the clusters' and contacts' */
-    for (int64_t k = 0; k < n; k++) quadratic += (0.5 * s->Qz[k] - s->b[k]) * s->z[k];
+    double rest = 0; /* the part of the energy that is not the clusters' and contacts' */
+    for (int64_t k = 0; k < n; k++) rest += (0.5 * s->Qz[k] - s->b[k]) * s->z[k];
     for (int halved = 0;; halved++, step *= 0.5) {
         for (int64_t k = 0; k < 72 * m->panels; k++) s->lanes[k] = s->F[k] + step * s->dF[k];
         memcpy(s->trial_R, s->R, lane_bytes(s));
-        energy = s->s * respond_at(m, s->lanes, s->trial_R, s->S) + quadratic + step * (linear + 0.5 * step * square);
+        energy = s->stiff * respond_at(m, s->lanes, s->trial_R, s->S) + rest + step * (linear + 0.5 * step * square);
         if (s->near > 0) {
             for (int64_t k = 0; k < n; k++) s->trial[k] = s->z[k] + step * s->d[k];
             energy += contact_energy(s, s->trial, NULL, NULL);
@@ -296,17 +305,16 @@ static double search(su_skinning_stepper *s, bool sure)
 }
 
 /* Minimizes from z; the number of iterations, or -1 where something is not finite. *ended: to the tolerance. */
-static int minimize(su_skinning_stepper *s, double mass, double stiff, int most, double tolerance, bool *ended)
+static int minimize(su_skinning_stepper *s, int most, double tolerance, bool *ended)
 {
     const su_skinning_model *m = s->model;
     double least = LEAST_MOTION * m->diagonal * sqrt(m->total_mass);
-    bool arap = m->material == SU_COROTATIONAL;
-    for (int64_t c = 0; c < m->clusters; c++) arap &= m->vlambda[c] == 0;
     s->pair_count = s->pair_next = 0;
     *ended = false;
     evaluate_iterate(s);
     if (!isfinite(s->energy)) return -1;
-    if (s->near > 0) factor_contacts(s, mass, stiff);
+    s->factored = false;
+    if (s->near > 0) factor_contacts(s);
     take_gradient(s);
     int done = 0;
     while (done < most) {
@@ -320,7 +328,7 @@ static int minimize(su_skinning_stepper *s, double mass, double stiff, int most,
             s->pair_count = 0;
             continue;
         }
-        bool sure = arap && s->near == 0 && s->pair_count == 0;
+        bool sure = m->arap && s->near == 0 && s->pair_count == 0;
         memcpy(s->last_g, s->g, bytes(s));
         double step = search(s, sure), moved;
         done++;
@@ -347,16 +355,13 @@ static int minimize(su_skinning_stepper *s, double mass, double stiff, int most,
 
 /* ---- steps ---- */
 
-/* b += factor times what gravity exerts, root frame. */
-static void add_gravity(const su_skinning_stepper *s, const su_skinning_instant *at, const su_gravity *gravity,
-                        double factor, double *b)
+/* b += what gravity exerts, root frame. */
+static void add_gravity(su_skinning_stepper *s, const su_skinning_instant *at, const su_gravity *gravity)
 {
     const su_skinning_model *m = s->model;
-    bool relative = su_norm3(gravity->carried) > 0;
     for (int i = 0; i < 3; i++)
         for (int64_t k = 0; k < m->K; k++)
-            b[i * m->stride + k] +=
-                factor * (gravity->acts[i] * m->weight[k] - (relative ? at->carried[i * m->stride + k] : 0));
+            s->b[i * m->stride + k] += gravity->acts[i] * m->weight[k] - at->carried[i * m->stride + k];
 }
 
 /* What load points feel at the present displacement. h = 0: static. */
@@ -370,15 +375,12 @@ static void prepare_contacts(su_skinning_stepper *s, const su_skinning_instant *
     add_flat(s->model, -1, s->flat_g, s->b);
 }
 
-/* The problem of an instant: Qm = mass M + stiff remainder, the clusters' energy times stiff. */
-static void pose_problem(su_skinning_stepper *s, const su_skinning_instant *at, double mass, double stiff)
+/* The problem of an instant, its loads still missing; first: mass of the first matrix. */
+static void pose_problem(su_skinning_stepper *s, const su_skinning_instant *at, double mass, double first, double stiff)
 {
-    const su_skinning_model *m = s->model;
-    s->B = inverse_of(s, mass, stiff);
-    for (int64_t i = 0; i < m->stride * m->stride; i++) s->Qm[i] = stiff * m->remainder[i];
-    for (int64_t i = 0; i < m->K; i++) s->Qm[i * (m->stride + 1)] += mass;
-    s->s = stiff, s->N = at->N;
-    turn_lanes(m->panels, at->turn, false, s->now.rotation, s->R);
+    s->mass = mass, s->first = first, s->stiff = stiff, s->N = at->N;
+    s->B = inverse_of(s, first, stiff);
+    turn_lanes(s->model->panels, at->turn, false, s->now.rotation, s->R);
     memset(s->b, 0, bytes(s));
 }
 
@@ -419,7 +421,7 @@ bool su_skinning_advance(su_skinning_stepper *s, const su_skinning_instant *at, 
     int64_t n = width(s);
     double alpha = set->alpha + extra, ratio = set->beta / h, mass = 1 / (h * h) + alpha / h;
     double stiff = set->stiffness * (1 + ratio), step = now->h > 0 ? h / now->h : 0;
-    pose_problem(s, at, mass, stiff);
+    pose_problem(s, at, mass, mass, stiff);
     turn(m->stride, at->Q, true, now->Z, s->z);
     /* inertia: where the flesh would go, less where the rig is */
     for (int64_t k = 0; k < n; k++) s->g[k] = now->momentum[k] + step * (now->momentum[k] - now->older[k]);
@@ -438,10 +440,10 @@ bool su_skinning_advance(su_skinning_stepper *s, const su_skinning_instant *at, 
         m->kernels->triple(m->stride, m->remainder, s->z, s->column);
         for (int64_t k = 0; k < n; k++) s->b[k] += set->stiffness * ratio * (s->g[k] + s->column[k]);
     }
-    add_gravity(s, at, gravity, 1, s->b);
+    add_gravity(s, at, gravity);
     prepare_contacts(s, at, h);
     bool ended;
-    *iterations = minimize(s, mass, stiff, set->iterations, set->tolerance, &ended);
+    *iterations = minimize(s, set->iterations, set->tolerance, &ended);
     if (*iterations < 0) {
         *iterations = 0;
         return false;
@@ -477,14 +479,12 @@ bool su_skinning_settle(su_skinning_stepper *s, const su_skinning_instant *at, c
     double stiff = s->settings.stiffness, largest = 0;
     bool ended;
     for (int64_t i = 0; i < m->K; i++) largest = fmax(largest, m->stiffness[i * (m->stride + 1)]);
-    double mass = STATIC_MASS * stiff * largest;
-    pose_problem(s, at, mass, stiff);
-    for (int64_t i = 0; i < m->stride * m->stride; i++) s->Qm[i] = stiff * m->remainder[i];
+    pose_problem(s, at, 0, STATIC_MASS * stiff * largest, stiff);
     turn(m->stride, at->Q, true, s->now.Z, s->z);
     for (int64_t k = 0; k < width(s); k++) s->b[k] = -s->settings.stiffness * at->strain[k];
-    add_gravity(s, at, gravity, 1, s->b);
+    add_gravity(s, at, gravity);
     prepare_contacts(s, at, 0);
-    int done = minimize(s, mass, stiff, STATIC_ITERATIONS, STATIC_TOLERANCE, &ended);
+    int done = minimize(s, STATIC_ITERATIONS, STATIC_TOLERANCE, &ended);
     if (done < 0 || !ended) return false;
     keep(s, at, 0);
     memcpy(s->now.older, s->now.momentum, bytes(s));
@@ -561,7 +561,7 @@ void su_skinning_energy(su_skinning_stepper *s, const su_skinning_instant *at, c
             kinetic += ((s->now.momentum[k] - s->now.older[k]) / s->now.h - 0.5 * rate[k]) * rate[k];
     }
     memset(s->b, 0, bytes(s));
-    add_gravity(s, at, gravity, 1, s->b);
+    add_gravity(s, at, gravity);
     energy[0] = kinetic;
     energy[1] = s->settings.stiffness * elastic;
     energy[2] = -su_dot(n, s->b, s->z);
@@ -647,7 +647,7 @@ su_status su_skinning_stepper_create(const su_skinning_model *model, const su_sk
     for (int k = 0; k < 2 * MEMORY; k++)
         s->pairs[k / MEMORY][k % MEMORY] = su_arena_alloc(&s->arena, w, sizeof(double));
     for (int k = 0; k < INVERSES; k++) s->inverses[k].B = su_arena_alloc(&s->arena, n * n, sizeof(double));
-    s->Qm = su_arena_alloc(&s->arena, n * n, sizeof(double));
+    s->square = su_arena_alloc(&s->arena, n * n, sizeof(double));
     s->flat = su_arena_alloc(&s->arena, s->lead, sizeof(double));
     s->flat_g = su_arena_alloc(&s->arena, s->lead, sizeof(double));
     s->flat_inverse = su_arena_alloc(&s->arena, s->lead, sizeof(double));
