@@ -1,8 +1,8 @@
 #include "character.h"
 
-#include "fem/elastic.h"
 #include "geometry/rotation_field.h"
 #include "geometry/mat3.h"
+#include "geometry/tetmesh.h"
 #include "reduce/align/align.h"
 #include "reduce/modes/regions.h"
 #include "rig/rbf_train.h"

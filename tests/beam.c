@@ -3,6 +3,7 @@
 #include "fem/elastic.h"
 #include "geometry/mat3.h"
 #include "geometry/rotation.h"
+#include "geometry/tetmesh.h"
 
 #include <lapacke.h>
 #include <math.h>

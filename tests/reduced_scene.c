@@ -3,6 +3,7 @@
 #include "core/memory.h"
 #include "fem/elastic.h"
 #include "geometry/rotation_field.h"
+#include "geometry/tetmesh.h"
 #include "reduce/align/align.h"
 #include "rig/rbf_train.h"
 

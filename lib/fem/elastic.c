@@ -7,6 +7,7 @@
 #include "core/order.h"
 #include "fem/tet_lanes.h"
 #include "geometry/mat3.h"
+#include "geometry/tetmesh.h"
 #include "geometry/rotation.h"
 
 #include <omp.h>
@@ -109,18 +110,6 @@ void su_elastic_gradient(const su_elastic *elastic, const double *y, int64_t e, 
     tet_edges(y, elastic->tets + 4 * e, edges);
     for (int i = 0; i < 9; i++) edges[i] += elastic->offset[9 * e + i];
     su_mul33(edges, elastic->inverse + 9 * e, F);
-}
-
-void su_lumped_mass(int64_t n, const double *vertices, int64_t t, const int32_t *tets, const double *density,
-                    double *mass)
-{
-    memset(mass, 0, (size_t)n * sizeof *mass);
-    for (int64_t e = 0; e < t; e++) {
-        double edges[9];
-        tet_edges(vertices, tets + 4 * e, edges);
-        double quarter = density[e] * su_det3(edges) / 24;
-        for (int a = 0; a < 4; a++) mass[tets[4 * e + a]] += quarter;
-    }
 }
 
 /* ---- the mesh ---- */

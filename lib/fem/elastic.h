@@ -72,8 +72,4 @@ void su_tet_elastic(su_material material, double mu, double lambda, const double
 /* D_m^-1 and volume of one rest tet with the collapsed-tet rule; returns true where the rule was applied. */
 bool su_tet_rest(const double neutral_corners[12], const double rest_corners[12], double inverse[9], double *volume);
 
-/* Lumped masses (n), kg. */
-void su_lumped_mass(int64_t n, const double *vertices, int64_t t, const int32_t *tets, const double *density,
-                    double *mass);
-
 #endif

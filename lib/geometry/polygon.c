@@ -159,3 +159,13 @@ void su_polygons_normals(int64_t vertices, const int32_t *joined, int64_t faces,
         for (int i = 0; i < 3; i++) normals[3 * v + i] = (float)(length > 0.0 ? n[i] / length : i == 1);
     }
 }
+
+void su_polygons_turn_round(int64_t polygons, const int32_t *face_counts, int32_t *corners)
+{
+    for (int64_t f = 0; f < polygons; corners += face_counts[f], f++)
+        for (int32_t k = 0; k < face_counts[f] / 2; k++) {
+            int32_t swap = corners[k];
+            corners[k] = corners[face_counts[f] - 1 - k];
+            corners[face_counts[f] - 1 - k] = swap;
+        }
+}

@@ -14,6 +14,9 @@ su_status su_polygons_triangulate(int64_t polygons, const int32_t *face_counts, 
                                   const int32_t *remap, const double *points, int32_t *triangles, int64_t *count,
                                   int64_t *dropped, su_error *err);
 
+/* The corners of each polygon in reverse: it faces the other way. corners: vertices, or texture coordinates. */
+void su_polygons_turn_round(int64_t polygons, const int32_t *face_counts, int32_t *corners);
+
 /* Corners of one vertex whose texture coordinates are equal, number by number, get one coordinate, the one of the first
  * of them: formats that store one a corner would make every polygon an island of its own. uv (*uvs,2), uv_indices
  * (corners) and *uvs are rewritten: coordinates that nobody uses any more are left out, the others keep their order. */

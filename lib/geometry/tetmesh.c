@@ -23,6 +23,19 @@ double su_tet_volume(const double *x, const int32_t *tet)
     return su_det3(m) / 6.0;
 }
 
+void su_lumped_mass(int64_t n, const double *vertices, int64_t t, const int32_t *tets, const double *density,
+                    double *mass)
+{
+    memset(mass, 0, (size_t)n * sizeof *mass);
+    for (int64_t e = 0; e < t; e++) {
+        const int32_t *v = tets + 4 * e;
+        double edges[9];
+        su_tet_edges(vertices + 3 * v[0], vertices + 3 * v[1], vertices + 3 * v[2], vertices + 3 * v[3], edges);
+        double quarter = density[e] * su_det3(edges) / 24;
+        for (int a = 0; a < 4; a++) mass[v[a]] += quarter;
+    }
+}
+
 /* Outward normals of the four faces, not normalized. */
 static void face_normals(const double *p[4], double normal[4][3])
 {

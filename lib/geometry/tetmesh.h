@@ -19,6 +19,10 @@ void su_tets_free(su_tets *mesh);
 extern const int su_tet_face[4][3];
 
 double su_tet_volume(const double *x, const int32_t *tet);
+/* Masses (n), kg: a quarter of each tet's, density (t) kg/m^3, at each of its corners (docs/formats.md, convention 4).
+ */
+void su_lumped_mass(int64_t n, const double *vertices, int64_t t, const int32_t *tets, const double *density,
+                    double *mass);
 /* Cosines of the six dihedral angles; the largest belongs to the smallest angle. Returns it (2 for a flat tet). */
 double su_tet_dihedral_cosine(const double *a, const double *b, const double *c, const double *d);
 

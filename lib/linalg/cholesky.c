@@ -110,9 +110,9 @@ static void settings(cholmod_common *common)
     common->zrelax[0] = 0.5, common->zrelax[1] = 0.1, common->zrelax[2] = 0.02;
 }
 
-su_status su_cholesky_create(const su_sparse *pattern, int threads, su_cholesky **out, su_error *err)
+/* order (size; NULL: the best that CHOLMOD finds, blocks of three kept together). */
+static su_status analyze(const su_sparse *pattern, const int64_t *order, su_cholesky **out, su_error *err)
 {
-    (void)threads; /* one thread: BLAS with several would let results depend on their number */
     su_cholesky *solver = NULL;
     int64_t *permutation = NULL;
     su_status status;
@@ -122,16 +122,16 @@ su_status su_cholesky_create(const su_sparse *pattern, int threads, su_cholesky 
         goto done;
     }
     settings(&solver->common);
-    cholmod_sparse view = borrow(pattern, NULL);
-    if (pattern->size > 600 && in_blocks_of_three(pattern)) {
+    solver->common.method[0].ordering = CHOLMOD_GIVEN;
+    if (!order && pattern->size > 600 && in_blocks_of_three(pattern)) {
         SU_GO(SU_ALLOC(&permutation, pattern->size, "ordering", err));
         SU_GO(order_blocks(pattern, &solver->common, permutation, err));
-        solver->common.method[0].ordering = CHOLMOD_GIVEN;
-    } else {
+        order = permutation;
+    } else if (!order)
         solver->common.method[0].ordering = pattern->size > 600 ? CHOLMOD_METIS : CHOLMOD_AMD;
-    }
+    cholmod_sparse view = borrow(pattern, NULL);
 #pragma omp critical(su_metis)
-    solver->factor = cholmod_l_analyze_p(&view, (SuiteSparse_long *)permutation, NULL, 0, &solver->common);
+    solver->factor = cholmod_l_analyze_p(&view, (SuiteSparse_long *)(uintptr_t)order, NULL, 0, &solver->common);
     if (!solver->factor) {
         status = failed(&solver->common, "the symbolic analysis", err);
         goto done;
@@ -145,28 +145,15 @@ done:
     return status;
 }
 
+su_status su_cholesky_create(const su_sparse *pattern, int threads, su_cholesky **out, su_error *err)
+{
+    (void)threads; /* one thread: BLAS with several would let results depend on their number */
+    return analyze(pattern, NULL, out, err);
+}
+
 su_status su_cholesky_create_ordered(const su_sparse *pattern, const int64_t *order, su_cholesky **out, su_error *err)
 {
-    su_cholesky *solver = NULL;
-    su_status status;
-    SU_GO(SU_ALLOC(&solver, 1, "Cholesky factor", err));
-    if (!cholmod_l_start(&solver->common)) {
-        status = su_fail(err, SU_AGAIN, "cannot start CHOLMOD");
-        goto done;
-    }
-    settings(&solver->common);
-    solver->common.method[0].ordering = CHOLMOD_GIVEN;
-    cholmod_sparse view = borrow(pattern, NULL);
-    solver->factor = cholmod_l_analyze_p(&view, (SuiteSparse_long *)(uintptr_t)order, NULL, 0, &solver->common);
-    if (!solver->factor) {
-        status = failed(&solver->common, "the symbolic analysis", err);
-        goto done;
-    }
-    *out = solver;
-    solver = NULL;
-done:
-    su_cholesky_free(solver);
-    return status;
+    return analyze(pattern, order, out, err);
 }
 
 su_status su_cholesky_factorize(su_cholesky *factor, const su_sparse *matrix, su_error *err)

@@ -3,7 +3,7 @@
 #include "core/memory.h"
 #include "core/tool.h"
 #include "fem/compare.h"
-#include "fem/elastic.h"
+#include "geometry/tetmesh.h"
 #include "io/stage/anim.h"
 #include "io/stage/model.h"
 #include "io/stage/sim.h"

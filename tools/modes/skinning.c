@@ -4,7 +4,7 @@
 #include "core/file.h"
 #include "core/memory.h"
 #include "core/threads.h"
-#include "fem/elastic.h"
+#include "geometry/tetmesh.h"
 #include "io/stage/anim.h"
 #include "io/stage/poses.h"
 #include "io/stage/skinning.h"

@@ -467,6 +467,16 @@ static void flush(printer *p)
     p->used = 0;
 }
 
+/* The last bytes, and the file under its name; nothing of it where anything failed. */
+static void finish(printer *p)
+{
+    flush(p);
+    if (p->status == SU_OK)
+        p->status = su_output_commit(&p->out, p->err);
+    else
+        su_output_abandon(&p->out);
+}
+
 static void print(printer *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void print(printer *p, const char *format, ...)
 {
@@ -589,11 +599,7 @@ su_status su_obj_save(const char *path, const su_obj *obj, const float *points, 
             }
             print_face(p, obj, face, at, &now);
         }
-        flush(p);
-        if (p->status == SU_OK)
-            p->status = su_output_commit(&p->out, err);
-        else
-            su_output_abandon(&p->out);
+        finish(p);
     }
     su_status status = p->status;
     free(now.at), free(now.in);
@@ -614,11 +620,7 @@ su_status su_mtl_save(const char *path, const su_looks *looks, const char *comme
             print(p, "\nnewmtl %.1000s\nKd %.9g %.9g %.9g\nd %.9g\nPm %.9g\nPr %.9g\n", looks->material_names[i],
                   (double)c[0], (double)c[1], (double)c[2], (double)c[3], (double)s[0], (double)s[1]);
         }
-        flush(p);
-        if (p->status == SU_OK)
-            p->status = su_output_commit(&p->out, err);
-        else
-            su_output_abandon(&p->out);
+        finish(p);
     }
     su_status status = p->status;
     free(p);

@@ -32,17 +32,6 @@ static su_status abc_uv(su_sequence *s, int mesh, int64_t uv, int64_t corner, su
     return SU_OK;
 }
 
-/* Faces of a mirrored mesh are turned round, so that outside stays outside. */
-static void turn_round(int64_t faces, const int32_t *counts, int32_t *corners)
-{
-    for (int64_t f = 0, at = 0; f < faces; at += counts[f], f++)
-        for (int32_t k = 0; k < counts[f] / 2; k++) {
-            int32_t swap = corners[at + k];
-            corners[at + k] = corners[at + counts[f] - 1 - k];
-            corners[at + counts[f] - 1 - k] = swap;
-        }
-}
-
 static bool is_mirror(const double m[16])
 {
     return m[0] * (m[5] * m[10] - m[6] * m[9]) - m[1] * (m[4] * m[10] - m[6] * m[8]) +
@@ -113,8 +102,8 @@ static su_status read_topology(su_sequence *s, const char *path, bool **alone, s
         if (colored) SU_TRY(abc_colors(s, i, vertex, err));
         SU_TRY(abc_looks(s, i, face, alone, err));
         if (is_mirror(s->object_xform + 16 * i)) {
-            turn_round(mesh->faces, s->face_counts + face, s->face_indices + corner);
-            if (s->uvs) turn_round(mesh->faces, s->face_counts + face, s->uv_indices + corner);
+            su_polygons_turn_round(mesh->faces, s->face_counts + face, s->face_indices + corner);
+            if (s->uvs) su_polygons_turn_round(mesh->faces, s->face_counts + face, s->uv_indices + corner);
         }
         vertex += mesh->points, face += mesh->faces, corner += mesh->corners, uv += mesh->uvs ? mesh->uvs : 1;
     }

@@ -202,16 +202,6 @@ static su_status integers(const struct su_sequence_usd *u, int64_t prim, su_usda
     return status;
 }
 
-static void turn_round(int64_t faces, const int32_t *counts, int32_t *corners)
-{
-    for (int64_t f = 0, at = 0; f < faces; at += counts[f], f++)
-        for (int32_t k = 0; k < counts[f] / 2; k++) {
-            int32_t swap = corners[at + k];
-            corners[at + k] = corners[at + counts[f] - 1 - k];
-            corners[at + counts[f] - 1 - k] = swap;
-        }
-}
-
 static char *copy(su_usda_text text) { return strndup(text.at, (size_t)text.size); }
 
 /* "/group/object/mesh", and what the object is called: its mesh, or what holds NAMEShape. */
@@ -305,7 +295,7 @@ static su_status read_uv(su_sequence *s, struct su_sequence_usd *u, usd_mesh *m,
         s->uv_indices[m->corner + k] = (int32_t)(s->uvs + (scope ? index[at] : 0));
     }
     if (grown && scope == 'f' && m->left_handed) /* they stand with the corners as the file has them */
-        turn_round(m->faces, s->face_counts + m->face, s->uv_indices + m->corner);
+        su_polygons_turn_round(m->faces, s->face_counts + m->face, s->uv_indices + m->corner);
     s->uvs += count;
     free(values), free(index);
     return status;
@@ -326,7 +316,7 @@ static su_status spread(su_sequence *s, struct su_sequence_usd *u, const usd_mes
     if (scope == 'f') { /* the order of the corners of a face does not matter for it */
         SU_GO(SU_ALLOC(&corner, m->corners, "colours", err));
         memcpy(corner, s->face_indices + m->corner, (size_t)m->corners * sizeof *corner);
-        if (m->left_handed) turn_round(m->faces, s->face_counts + m->face, corner);
+        if (m->left_handed) su_polygons_turn_round(m->faces, s->face_counts + m->face, corner);
     }
     int64_t places = scope == 'f' ? m->corners : m->points;
     for (int64_t k = places - 1; k >= 0 && scope; k--) {
@@ -454,7 +444,7 @@ static su_status read_mesh(su_sequence *s, struct su_sequence_usd *u, int64_t nu
     if (corners != m->corners) return refuse(u, m->prim, err, "faceVertexCounts and faceVertexIndices disagree");
     for (int64_t k = 0; k < m->corners; k++) s->face_indices[m->corner + k] += (int32_t)m->vertex;
     for (int64_t v = 0; v < m->points; v++) s->object_ids[m->vertex + v] = (int32_t)number;
-    if (m->left_handed) turn_round(m->faces, s->face_counts + m->face, s->face_indices + m->corner);
+    if (m->left_handed) su_polygons_turn_round(m->faces, s->face_counts + m->face, s->face_indices + m->corner);
     if (s->uv_indices) SU_TRY(read_uv(s, u, m, err));
     if (s->color) {
         SU_TRY(spread(s, u, m, "primvars:displayColor", 3, 0, err));
@@ -464,8 +454,8 @@ static su_status read_mesh(su_sequence *s, struct su_sequence_usd *u, int64_t nu
     double linear[9];
     su_affine_linear(s->object_xform + 16 * number, linear);
     if (su_det3(linear) < 0.0) { /* outside stays outside */
-        turn_round(m->faces, s->face_counts + m->face, s->face_indices + m->corner);
-        if (s->uv_indices) turn_round(m->faces, s->face_counts + m->face, s->uv_indices + m->corner);
+        su_polygons_turn_round(m->faces, s->face_counts + m->face, s->face_indices + m->corner);
+        if (s->uv_indices) su_polygons_turn_round(m->faces, s->face_counts + m->face, s->uv_indices + m->corner);
     }
     return SU_OK;
 }

@@ -1,6 +1,8 @@
 #include "reduce/modes/complementarity.h"
 
 #include "core/memory.h"
+#include "fem/conjugate_gradients.h"
+#include "geometry/tetmesh.h"
 #include "reduce/modes/weight_stiffness.h"
 
 #include <cblas.h>
@@ -17,7 +19,7 @@ enum { MONOMIALS = 10, AFFINE = 4 };
 #define DEPENDENT 1e-12
 /* A bone or shape whose rows are shorter than this part of the longest is noise of the ties. */
 #define NOTHING 1e-7
-/* The diffusion is solved to this relative residual, or so many steps of conjugate gradients. */
+/* The diffusion is solved to this part of the first error, or so many steps of conjugate gradients. */
 #define LEAK_TOLERANCE 1e-9
 enum { LEAK_STEPS = 2000 };
 /* Vertices that two panels share are multiplied in blocks of this many. */
@@ -106,29 +108,12 @@ done:
 
 /* ---- the leak ---- */
 
-/* x of A x = b by conjugate gradients with the diagonal, from 0. r, p, q: scratch; all (size). */
-static su_status conjugate_gradients(const su_sparse *A, const double *b, double *x, double *scratch, su_error *err)
+/* z = r over the diagonal of a matrix whose rows begin with theirs. */
+static bool divide_by_diagonal(void *context, double *r, double *z)
 {
-    int64_t n = A->size;
-    double *r = scratch, *p = r + n, *q = p + n, norm = 0, rho = 0;
-    for (int64_t i = 0; i < n; i++) {
-        r[i] = b[i], x[i] = 0, p[i] = r[i] / A->value[A->start[i]];
-        norm += b[i] * b[i], rho += r[i] * p[i];
-    }
-    for (int step = 0; step < LEAK_STEPS; step++) {
-        double along = 0, left = 0, next = 0;
-        su_sparse_multiply(A, p, q);
-        for (int64_t i = 0; i < n; i++) along += p[i] * q[i];
-        double alpha = rho / along;
-        for (int64_t i = 0; i < n; i++) {
-            x[i] += alpha * p[i], r[i] -= alpha * q[i];
-            left += r[i] * r[i], next += r[i] * r[i] / A->value[A->start[i]];
-        }
-        if (left <= LEAK_TOLERANCE * LEAK_TOLERANCE * norm) return SU_OK;
-        for (int64_t i = 0; i < n; i++) p[i] = r[i] / A->value[A->start[i]] + next / rho * p[i];
-        rho = next;
-    }
-    return su_fail(err, SU_NUMERICS, "the diffusion of the surface into the flesh did not converge");
+    const su_sparse *A = context;
+    for (int64_t i = 0; i < A->size; i++) z[i] = r[i] / A->value[A->start[i]];
+    return true;
 }
 
 su_status su_leak_diffuse(int64_t n, const double *vertices, int64_t t, const int32_t *tets, int64_t b,
@@ -136,7 +121,9 @@ su_status su_leak_diffuse(int64_t n, const double *vertices, int64_t t, const in
 {
     su_weight_stiffness L = {0};
     uint8_t *skin = NULL;
-    double *ones = NULL, *work = NULL, *volume, largest = 0;
+    double *ones = NULL, *volume, *deep, largest = 0;
+    su_arena arena = {0};
+    su_cg_work work;
     su_status status;
     SU_GO(SU_ALLOC(&skin, n, "leak", err));
     SU_GO(SU_ALLOC(&ones, t, "leak", err));
@@ -145,17 +132,26 @@ su_status su_leak_diffuse(int64_t n, const double *vertices, int64_t t, const in
     SU_GO(su_weight_stiffness_create(n, vertices, t, tets, skin, ones, &L, err));
     for (int64_t v = 0; v < n; v++) leak[v] = L.free_count ? 0 : 1;
     if (L.free_count == 0) goto done;
-    SU_GO(SU_ALLOC(&work, 5 * L.free_count, "leak", err));
-    volume = work + 4 * L.free_count;
-    su_weight_masses(n, vertices, t, tets, NULL, &L, volume);
-    for (int64_t e = 0; e < L.matrix.entries; e++) L.matrix.value[e] *= length * length;
+    volume = su_arena_alloc(&arena, n, sizeof *volume), deep = su_arena_alloc(&arena, n, sizeof *deep);
+    if (!su_cg_take(&work, &arena, L.free_count) || arena.failed) {
+        status = su_fail(err, SU_AGAIN, "not enough memory for the leak");
+        goto done;
+    }
+    su_lumped_mass(n, vertices, t, tets, ones, volume);
+    for (int64_t f = 0; f < L.free_count; f++) volume[f] = volume[L.free_vertex[f]]; /* which ascend */
+    for (int64_t k = 0; k < L.matrix.entries; k++) L.matrix.value[k] *= length * length;
     for (int64_t f = 0; f < L.free_count; f++) L.matrix.value[L.matrix.start[f]] += volume[f];
-    SU_GO(conjugate_gradients(&L.matrix, volume, work, work + L.free_count, err));
-    for (int64_t f = 0; f < L.free_count; f++) largest = fmax(largest, work[f]);
-    for (int64_t f = 0; f < L.free_count; f++) leak[L.free_vertex[f]] = fmax(work[f] / largest, 0);
+    if (su_conjugate_gradients(&L.matrix, (su_preconditioner){divide_by_diagonal, &L.matrix}, &work, LEAK_TOLERANCE,
+                               LEAK_STEPS, volume, deep) != SU_CG_SOLVED) {
+        status = su_fail(err, SU_NUMERICS, "the diffusion of the surface into the flesh did not converge");
+        goto done;
+    }
+    for (int64_t f = 0; f < L.free_count; f++) largest = fmax(largest, deep[f]);
+    for (int64_t f = 0; f < L.free_count; f++) leak[L.free_vertex[f]] = fmax(deep[f] / largest, 0);
 done:
     su_weight_stiffness_free(&L);
-    free(skin), free(ones), free(work);
+    su_arena_free(&arena);
+    free(skin), free(ones);
     return status;
 }
 

@@ -2,6 +2,7 @@
 
 #include "core/memory.h"
 #include "core/order.h"
+#include "geometry/tetmesh.h"
 #include "reduce/align/align.h"
 #include "reduce/modes/modes.h"
 

@@ -4,6 +4,7 @@
 #include "geometry/mat3.h"
 #include "geometry/rotation.h"
 #include "geometry/rotation_field.h"
+#include "geometry/tetmesh.h"
 #include "io/stage/anim.h"
 #include "linalg/eigen.h"
 #include "linalg/sparse.h"

@@ -2,6 +2,7 @@
 
 #include "core/memory.h"
 #include "core/threads.h"
+#include "geometry/tetmesh.h"
 #include "linalg/eigen.h"
 #include "linalg/eigen_block.h"
 #include "linalg/factor_single.h"
@@ -128,11 +129,12 @@ static su_status assemble(operator_state *s, su_error *err)
         su_weight_stiffness_of(p->covariance, p->n, p->vertices, p->t, p->tets, p->held, lame, lame + p->t, &s->H, err);
     free(lame);
     if (status != SU_OK) return status;
-    SU_TRY(SU_ALLOC(&s->root, s->H.free_count, "masses", err));
-    su_weight_masses(p->n, p->vertices, p->t, p->tets, p->density, &s->H, s->root);
-    for (int64_t f = 0; f < s->H.free_count; f++) {
-        if (!(s->root[f] > 0)) return su_fail(err, SU_INPUT, "flesh vertex %d has no mass", (int)s->H.free_vertex[f]);
-        s->root[f] = sqrt(s->root[f]);
+    SU_TRY(SU_ALLOC(&s->root, p->n, "masses", err));
+    su_lumped_mass(p->n, p->vertices, p->t, p->tets, p->density, s->root);
+    for (int64_t f = 0; f < s->H.free_count; f++) { /* free vertices ascend, so none is written before it is read */
+        double mass = s->root[s->H.free_vertex[f]];
+        if (!(mass > 0)) return su_fail(err, SU_INPUT, "flesh vertex %d has no mass", (int)s->H.free_vertex[f]);
+        s->root[f] = sqrt(mass);
     }
     su_sparse *H = &s->H.matrix;
     for (int64_t j = 0; j < H->size; j++)

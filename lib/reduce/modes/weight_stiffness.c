@@ -198,17 +198,3 @@ su_status su_weight_stiffness_of(su_covariance covariance, int64_t n, const doub
         add_tet(covariance, vertices, tets + 4 * e, centre, sqrt(square) / 2, mu[e], lambda[e], out);
     return SU_OK;
 }
-
-void su_weight_masses(int64_t n, const double *vertices, int64_t t, const int32_t *tets, const double *density,
-                      const su_weight_stiffness *stiffness, double *mass)
-{
-    (void)n;
-    memset(mass, 0, (size_t)stiffness->free_count * sizeof *mass);
-    for (int64_t e = 0; e < t; e++) {
-        double share = su_tet_volume(vertices, tets + 4 * e) * (density ? density[e] : 1) / 4;
-        for (int c = 0; c < 4; c++) {
-            int32_t f = stiffness->free_index[tets[4 * e + c]];
-            if (f >= 0) mass[f] += share;
-        }
-    }
-}

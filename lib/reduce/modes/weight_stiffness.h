@@ -31,8 +31,4 @@ su_status su_weight_stiffness_of(su_covariance covariance, int64_t n, const doub
                                  su_weight_stiffness *out, su_error *err);
 void su_weight_stiffness_free(su_weight_stiffness *stiffness);
 
-/* Lumped masses (free_count) of the free vertices; density (t) kg/m^3, NULL: 1. */
-void su_weight_masses(int64_t n, const double *vertices, int64_t t, const int32_t *tets, const double *density,
-                      const su_weight_stiffness *stiffness, double *mass);
-
 #endif

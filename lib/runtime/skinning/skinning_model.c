@@ -223,10 +223,7 @@ su_status su_skinning_model_create(const su_model *source, su_skinning_model *ou
     SU_GO(SU_ALLOC(&phi, source->n * most, "model", err));
     SU_GO(SU_ALLOC(&stiff, source->n * most, "model", err));
     SU_GO(SU_ALLOC(&mean, 3 * m->clusters * most, "clusters", err));
-    for (int64_t e = 0; e < source->t; e++)
-        for (int c = 0; c < 4; c++)
-            m->vertex_mass[source->tets[4 * e + c]] +=
-                0.25 * source->density[e] * su_tet_volume(source->vertices, source->tets + 4 * e);
+    su_lumped_mass(source->n, source->vertices, source->t, source->tets, source->density, m->vertex_mass);
     double *row = mass + 2 * rows * rows;
     for (int64_t v = 0; v < source->n; v++) {
         su_skinning_row(source, &m->frame, v, row);

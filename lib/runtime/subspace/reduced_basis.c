@@ -2,6 +2,7 @@
 
 #include "geometry/mat3.h"
 #include "geometry/rotation.h"
+#include "geometry/tetmesh.h"
 
 #include <math.h>
 #include <string.h>
@@ -20,18 +21,6 @@ static void *take(su_reduced_basis *basis, int64_t count, size_t size, su_error 
     void *block = su_arena_alloc(&basis->arena, count, size);
     if (!block) su_fail(err, SU_AGAIN, "not enough memory for the reduced basis");
     return block;
-}
-
-static void lump_masses(const su_model *model, double *mass)
-{
-    for (int64_t e = 0; e < model->t; e++) {
-        const int32_t *v = model->tets + 4 * e;
-        double edges[9];
-        su_tet_edges(model->vertices + 3 * v[0], model->vertices + 3 * v[1], model->vertices + 3 * v[2],
-                     model->vertices + 3 * v[3], edges);
-        double corner = model->density[e] * su_det3(edges) / 24.0;
-        for (int c = 0; c < 4; c++) mass[v[c]] += corner;
-    }
 }
 
 /* Blocks with every vertex turned to its example pose: R_i U^_i, the paper's bases. */
@@ -136,7 +125,7 @@ su_status su_reduced_basis_create(const su_model *model, su_interpolation interp
         basis->vertex_count[g] = model->region_vertex_offsets[g + 1] - model->region_vertex_offsets[g];
         basis->blocks[g] = model->basis_blocks + model->basis_block_offsets[g];
     }
-    lump_masses(model, basis->mass);
+    su_lumped_mass(model->n, model->vertices, model->t, model->tets, model->density, basis->mass);
     if (interpolation == SU_LINEAR) SU_GO(turn_blocks(model, basis, err));
     if (interpolation == SU_LINEAR || (!model->gram && !model->gram_factor))
         SU_GO(compute_gram(basis, err));
