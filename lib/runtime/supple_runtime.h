@@ -55,6 +55,15 @@ int64_t supple_output_vertices(const supple_runtime *runtime, const int32_t **ve
  * rig. */
 void supple_set_pose(supple_runtime *runtime, const double *parameters, const double *points, const double root[16]);
 
+/* After supple_set_pose where the flesh starts: it starts with the velocity of the rig, which reaches this pose
+ * `seconds` later, and not at rest in the world. After steps at one pose (a pre-roll) what they led to goes on. */
+void supple_start_moving(supple_runtime *runtime, const double *parameters, const double *points, const double root[16],
+                         double seconds);
+
+/* From the next step on: factor on Young's modulus, damping ratio (not above 0: as before); gravity and its mode. */
+void supple_set_flesh(supple_runtime *runtime, double stiffness, double damping);
+void supple_set_gravity(supple_runtime *runtime, const double gravity[3], int mode);
+
 /* ---- forces from outside: colliders, wind and point forces act on the contact points, in the world ---- */
 
 enum { SUPPLE_PLANE, SUPPLE_SPHERE, SUPPLE_CAPSULE };
@@ -69,6 +78,8 @@ typedef struct supple_collider {
 int64_t supple_contacts(const supple_runtime *runtime, const int32_t **vertices);
 /* The skin area (m^2) that each contact point stands for. */
 void supple_contact_areas(const supple_runtime *runtime, double *areas);
+/* Where they are after the last step: (contacts,3) in the world. */
+void supple_contact_positions(const supple_runtime *runtime, double *positions);
 /* The colliders at the end of the next step, until they are set again; collider k is the same body as collider k of the
  * step before, moved along a straight line, which friction feels. 0: taken; 1: more than collider_count, or no shape:
  * none is. */

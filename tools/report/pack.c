@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOTION_BYTES = 32 << 20, MODE_BYTES = 12 << 20 };
+enum { MOTION_BYTES = 32 << 20, MODE_BYTES = 1 << 20 };
+/* Of the neutral skin's diagonal: what is looked at need not be finer. */
+static const double SHOWN_UNIT = 6e-5;
 
 /* ---- the shot: rig and displacement in the world, as 16-bit fractions ---- */
 
@@ -16,6 +18,20 @@ static void to_world(const double *root, int64_t count, const double *in, bool v
         for (int i = 0; i < 3; i++)
             out[3 * v + i] = root[4 * i] * in[3 * v] + root[4 * i + 1] * in[3 * v + 1] +
                              root[4 * i + 2] * in[3 * v + 2] + (vectors ? 0.0 : root[4 * i + 3]);
+}
+
+double report_diagonal(const su_model *model)
+{
+    double sum = 0.0;
+    for (int i = 0; i < 3; i++) {
+        double low = INFINITY, high = -INFINITY;
+        for (int64_t v = 0; v < model->nbar; v++) {
+            low = fmin(low, model->neutral[3 * v + i]);
+            high = fmax(high, model->neutral[3 * v + i]);
+        }
+        sum += (high - low) * (high - low);
+    }
+    return sqrt(sum);
 }
 
 static int16_t quantize(double value, double scale)
@@ -70,15 +86,18 @@ static su_status gather_motion(const report_data *d, int64_t step, int64_t block
     return SU_OK;
 }
 
-static su_status add_quantized(su_page *page, json_t *info, const char *name, int64_t count, const float *values,
-                               const double *centre, su_error *err)
+/* Frames as 16-bit shares of the largest value, or of what nobody sees where that is more; not stored: their scale
+ * alone. */
+static su_status add_motion(su_page *page, json_t *info, const char *name, int64_t frames, int64_t width,
+                            const float *values, const double *centre, double unit, bool stored, su_error *err)
 {
-    double scale = 0.0;
+    double scale = 32767.0 * unit;
     int16_t *out = NULL;
+    int64_t count = frames * width;
     SU_TRY(SU_ALLOC(&out, count, "the page", err));
     for (int64_t i = 0; i < count; i++) scale = fmax(scale, fabs((double)values[i] - (centre ? centre[i % 3] : 0.0)));
     for (int64_t i = 0; i < count; i++) out[i] = quantize((double)values[i] - (centre ? centre[i % 3] : 0.0), scale);
-    su_status status = su_page_add(page, name, SU_PAGE_I16, count, out, err);
+    su_status status = stored ? su_page_add_motion(page, name, SU_PAGE_I16, frames, width, out, err) : SU_OK;
     free(out);
     char key[64];
     snprintf(key, sizeof key, "%s_scale", name);
@@ -112,8 +131,11 @@ static su_status pack_motion(const report_data *d, su_page *page, json_t *info, 
         high[i % 3] = fmax(high[i % 3], (double)m.rig[i]);
     }
     for (int i = 0; i < 3; i++) centre[i] = 0.5 * (low[i] + high[i]);
-    SU_GO(add_quantized(page, info, "rig", shown * 3 * nbar, m.rig, centre, err));
-    SU_GO(add_quantized(page, info, "moved", shown * 3 * nbar, m.moved, NULL, err));
+    /* where the page has the animation's own skin it places that itself */
+    bool placed = report_is_live(d, NULL) && !d->model->psd_shapes;
+    SU_GO(add_motion(page, info, "rig", shown, 3 * nbar, m.rig, centre, 0, !placed, err));
+    SU_GO(add_motion(page, info, "moved", shown, 3 * nbar, m.moved, NULL, SHOWN_UNIT * report_diagonal(d->model), true,
+                     err));
     SU_GO(su_page_add_doubles(page, "largest", F, m.largest, err));
     SU_GO(su_page_add_doubles(page, "rms", F, m.rms, err));
     json_object_set_new(info, "shown_frames", json_integer(shown));
@@ -128,12 +150,13 @@ done:
 static su_status pack_modes(const report_data *d, su_page *page, json_t *info, su_error *err)
 {
     const su_model *model = d->model;
-    int64_t nbar = model->nbar, m = d->poses ? model->m : 1, needed, k = MODE_BYTES / (6 * nbar * m + 1);
+    int64_t nbar = model->nbar, m = d->poses ? model->m : 1, needed, k = MODE_BYTES / (3 * nbar * m + 1);
     const int32_t *list;
     k = k < 1 ? 1 : k > model->r ? model->r : k > 32 ? 32 : k;
     needed = su_reconstruct_skin_needed(d->reconstruct, &list);
     double *skin = NULL, *one = NULL, *q = NULL, *u = NULL;
-    float *shapes = NULL, *out = NULL;
+    float *shapes = NULL;
+    int8_t *out = NULL; /* shapes to look at: in hundredths */
     su_status status;
     SU_GO(SU_ALLOC(&skin, 3 * needed, "modes", err));
     SU_GO(SU_ALLOC(&one, model->m, "modes", err));
@@ -154,12 +177,12 @@ static su_status pack_modes(const report_data *d, su_page *page, json_t *info, s
             SU_GO(su_reconstruct_frames(d->reconstruct, 1, skin, one, one, q, NULL, u, err));
             for (int64_t v = 0; v < 3 * nbar; v++) largest = fmax(largest, fabs(u[v]));
             for (int64_t v = 0; v < 3 * nbar; v++)
-                out[(i * k + j) * 3 * nbar + v] = (float)(largest > 0.0 ? u[v] / largest : 0.0);
+                out[(i * k + j) * 3 * nbar + v] = (int8_t)lrint(largest > 0.0 ? 127.0 * u[v] / largest : 0.0);
         }
         SU_GO(su_progress_update(d->progress, 0.7 + 0.2 * (double)(i + 1) / (double)m, err));
     }
-    SU_GO(su_page_add(page, "pose_shapes", SU_PAGE_F32, m * 3 * nbar, shapes, err));
-    SU_GO(add_quantized(page, info, "modes", m * k * 3 * nbar, out, NULL, err));
+    SU_GO(add_motion(page, info, "pose_shapes", m, 3 * nbar, shapes, NULL, 0, true, err));
+    SU_GO(su_page_add(page, "modes", SU_PAGE_I8, m * k * 3 * nbar, out, err));
     json_object_set_new(info, "mode_poses", json_integer(m));
     json_object_set_new(info, "mode_count", json_integer(k));
 done:
@@ -260,5 +283,6 @@ su_status report_pack(const report_data *d, su_page *page, json_t *info, su_erro
     SU_TRY(pack_modes(d, page, info, err));
     SU_TRY(pack_character(d, page, info, err));
     SU_TRY(report_pack_points(d, page, info, err));
+    SU_TRY(report_pack_live(d, page, info, err));
     return pack_series(d, page, err);
 }

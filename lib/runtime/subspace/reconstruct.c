@@ -1,12 +1,12 @@
 #include "runtime/subspace/reconstruct.h"
 
 #include "core/memory.h"
+#include "core/threads.h"
 #include "runtime/kernels/kernel_set.h"
 #include "runtime/subspace/rest_lanes.h"
 #include "runtime/subspace/rest_patch.h"
 #include "runtime/subspace/skinning_space.h"
 
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -275,7 +275,7 @@ su_status su_reconstruct_frames(su_reconstruct *rec, int64_t frames, const doubl
     if (!b) b = w;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(rec->threads)
     for (int64_t f = 0; f < frames; f += block)
-        some_frames(rec, rec->works + omp_get_thread_num(), frames - f < block ? frames - f : block,
+        some_frames(rec, rec->works + su_thread(), frames - f < block ? frames - f : block,
                     skin + f * 3 * rec->patch.skin_count, w + f * m, b + f * m, q + f * r,
                     u ? u + f * 3 * rec->flesh : NULL, displacement ? displacement + f * 3 * rec->skin_count : NULL);
     return SU_OK;
