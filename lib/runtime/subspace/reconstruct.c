@@ -239,8 +239,8 @@ static void turn(const su_reconstruct *rec, work *own, int64_t frames, const dou
         for (int64_t i = 0; i < m; i++) own->w[SU_REST_FRAMES * i + f] = (float)w[from * m + i];
     }
     su_rest_lanes_moved(&rec->lanes, skins, own->moved);
-    su_rest_lanes_positions(&rec->lanes, own->moved, own->w, nowhere, own->near);
-    su_rest_lanes_rotations(&rec->lanes, own->near, own->nodes, own->rotation);
+    su_rest_lanes_positions(&rec->lanes, frames, own->moved, own->w, nowhere, own->near);
+    su_rest_lanes_rotations(&rec->lanes, frames, own->near, own->nodes, own->rotation);
     rec->kernels->turn(rec->flesh, own->rotation, u);
 }
 
