@@ -151,6 +151,8 @@ su_status report_pack_live(const report_data *d, su_page *page, json_t *info, su
     int substeps = (int)su_meta_number(run, "substeps", 0);
     if (substeps < 1) substeps = su_sim_substeps(seconds);
     double stiffness = su_meta_number(run, "stiffness", 1);
+    const json_t *source = json_array_get(json_object_get(anim->file.meta, "inputs"), 0);
+    if (json_is_object(source)) json_object_set(live, "source", json_object_get(source, "name"));
     json_object_set_new(live, "frequency", json_real(frequency));
     json_object_set_new(live, "corrected", json_boolean(json_is_true(json_object_get(anim->file.meta, "corrected"))));
     json_object_set_new(live, "substeps", json_integer(substeps));

@@ -218,6 +218,18 @@ EXPORT(begin) void begin(int32_t frame)
     begin_at(frame);
 }
 
+/* To the pose at hand: the spring pulls from where its point is now. */
+static int32_t advance(void)
+{
+    if (pull_point >= 0) {
+        supple_contact_positions(flesh, contact_now);
+        for (int i = 0; i < 3; i++) force[i] = pull_stiffness * (pull_to[i] - contact_now[3 * pull_point + i]);
+        supple_set_force(flesh, pull_point, force);
+    }
+    supple_set_pose(flesh, p, points, root);
+    return supple_step(flesh, settings.step);
+}
+
 /* To the shot's next instant; after the last frame the first. Returns the step's status. */
 EXPORT(step) int32_t step(void)
 {
@@ -227,15 +239,12 @@ EXPORT(step) int32_t step(void)
         return 0;
     }
     substep++;
-    if (pull_point >= 0) {
-        supple_contact_positions(flesh, contact_now);
-        for (int i = 0; i < 3; i++) force[i] = pull_stiffness * (pull_to[i] - contact_now[3 * pull_point + i]);
-        supple_set_force(flesh, pull_point, force);
-    }
     pose_at(place, behind(substep));
-    supple_set_pose(flesh, p, points, root);
-    return supple_step(flesh, settings.step);
+    return advance();
 }
+
+/* Time goes on, the rig stands. */
+EXPORT(hold) int32_t hold(void) { return advance(); }
 
 /* Frames passed since the shot's first, with the share of the one at hand. */
 EXPORT(at) double at(void) { return (double)place + behind(substep); }
