@@ -102,7 +102,7 @@ su_status su_page_add_motion(su_page *page, const char *name, su_page_type type,
 static su_status compress_data(const su_page *page, uint8_t **out, size_t *size, su_error *err)
 {
     z_stream stream = {0};
-    if (deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+    if (deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
         return su_fail(err, SU_AGAIN, "out of memory for a page");
     if (page->count > UINT32_MAX / 2) {
         deflateEnd(&stream);

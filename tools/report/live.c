@@ -12,11 +12,11 @@
 /* Bytes of skin in a page, before they are compressed. */
 enum { LIVE_BYTES = 48 << 20 };
 /* Of the neutral skin's diagonal: a point of the skin is half of it off at most. */
-static const double SKIN_UNIT = 4e-6;
+static const double SKIN_UNIT = 5e-6;
 /* Arrays of up to so many doubles stay doubles: weights are solutions of small systems that cancel. */
 enum { SMALL = 4096 };
-/* Values of a basis that share a scale: 16 bits are 1.5e-5 of the largest of them. */
-enum { GROUP = 1024 };
+/* Values of a basis, or of corrections, that share a scale: 16 bits are 1.5e-5 of the largest of them. */
+enum { GROUP = 32 };
 
 /* What only training, or a motion without parameters, reads. */
 static bool left_out(const char *name)
@@ -68,6 +68,14 @@ static su_status add_array(su_page *page, json_t *list, const su_field *field, c
         count *= size;
     }
     if (json_object_set_new(list, field->name, shape)) return su_fail(err, SU_AGAIN, "out of memory for a page");
+    if (field->type == SU_F64 && strcmp(field->name, "corrections") == 0) {
+        float *narrow;
+        SU_TRY(SU_ALLOC(&narrow, count, "the page", err));
+        for (int64_t i = 0; i < count; i++) narrow[i] = (float)((const double *)data)[i];
+        su_status status = add_grouped(page, name, count, narrow, err);
+        free(narrow);
+        return status;
+    }
     if (field->type == SU_F64 && count > SMALL) return su_page_add_doubles(page, name, count, data, err);
     if (field->type == SU_F32) return add_grouped(page, name, count, data, err);
     return su_page_add(page, name, types[field->type], count, data, err);

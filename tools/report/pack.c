@@ -8,7 +8,7 @@
 
 enum { MOTION_BYTES = 32 << 20, MODE_BYTES = 1 << 20 };
 /* Of the neutral skin's diagonal: what is looked at need not be finer. */
-static const double SHOWN_UNIT = 6e-5;
+static const double SHOWN_UNIT = 1e-4;
 
 /* ---- the shot: rig and displacement in the world, as 16-bit fractions ---- */
 
@@ -181,7 +181,8 @@ static su_status pack_modes(const report_data *d, su_page *page, json_t *info, s
         }
         SU_GO(su_progress_update(d->progress, 0.7 + 0.2 * (double)(i + 1) / (double)m, err));
     }
-    SU_GO(add_motion(page, info, "pose_shapes", m, 3 * nbar, shapes, NULL, 0, true, err));
+    SU_GO(add_motion(page, info, "pose_shapes", m, 3 * nbar, shapes, NULL, SHOWN_UNIT * report_diagonal(model), true,
+                     err));
     SU_GO(su_page_add(page, "modes", SU_PAGE_I8, m * k * 3 * nbar, out, err));
     json_object_set_new(info, "mode_poses", json_integer(m));
     json_object_set_new(info, "mode_count", json_integer(k));

@@ -59,7 +59,7 @@ int32_t add(const char *name, const void *data, int32_t floats, int32_t d0, int3
             count *= shape[d];
             if (field->shape[d] < 0) *(int64_t *)((char *)&model + (-field->shape[d] - 1)) = shape[d];
         }
-        if (floats) {
+        if (floats && field->type == SU_F64) {
             double *wide = su_calloc(count, sizeof *wide);
             for (int64_t i = 0; wide && i < count; i++) wide[i] = (double)((const float *)data)[i];
             free((void *)data);

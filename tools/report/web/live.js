@@ -18,9 +18,8 @@ export class Flesh {
         for (const [name, shape] of Object.entries(live.arrays)) {
             let array = data[`model.${name}`];
             const scale = data[`model.${name}.scale`];
-            if (scale) array = Float32Array.from(array, (x, i) => x * scale[i >> 10]);
-            const wide = array instanceof Float32Array && !scale;
-            if (!exports.add(this.text(name), this.put(array), wide, ...[0, 1, 2, 3].map((d) => shape[d] ?? 0))) throw new Error(`model: ${name}`);
+            if (scale) array = Float32Array.from(array, (x, i) => x * scale[i >> 5]);
+            if (!exports.add(this.text(name), this.put(array), array instanceof Float32Array, ...[0, 1, 2, 3].map((d) => shape[d] ?? 0))) throw new Error(`model: ${name}`);
         }
         const cuts = live.teleports ?? [], s = parameters;
         if (!exports.frames(frames, s, this.put(data['live.times']), this.put(data['live.params']), this.put(data['live.roots']), this.put(data['live.skin']),

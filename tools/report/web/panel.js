@@ -63,7 +63,7 @@ export class Live {
         this.collide();
         say('stiffness', `${s.stiffness.toPrecision(3)} ×`), say('damping', s.damping.toPrecision(2)), say('gravity', `${strength.toFixed(1)} m/s²`);
         say('wind', `${value('wind')} m/s`), say('from', `${value('from')}°`), say('pull', `${s.pull.toPrecision(2)} N/m`);
-        say('height', s.plane === null ? '' : `${(100 * s.plane).toFixed(0)} cm`), say('radius', s.ball ? `${(100 * s.ball.radius).toFixed(0)} cm` : '');
+        say('height', s.plane === null ? '' : `${Math.round(100 * s.plane) + 0} cm`), say('radius', s.ball ? `${(100 * s.ball.radius).toFixed(0)} cm` : '');
     }
 
     // Where the ball is; at first beside the character.
@@ -157,7 +157,7 @@ export class Live {
         }
         if (!count) return;
         this.took += performance.now() - began, this.steps += count;
-        this.show();
+        this.show();   // once for all of them, and not part of a step
     }
 
     show() {
