@@ -32,8 +32,8 @@ const { text, ms, steps } = await tab.evaluate((wanted) => {
     for (let f = 1; f < frames; f++) {
         for (let k = 1; k <= live.substeps; k++) {
             if (wanted.force) {
-                const t = first + ((f - 1) * live.substeps + k) * flesh.seconds, on = t >= wanted.force.from - 1e-9 && t < wanted.force.to - 1e-9;
-                flesh.call.set_force(flesh.contacts.indexOf(wanted.force.vertex), ...(on ? wanted.force.force : [0, 0, 0]));
+                const t = first + ((f - 1) * live.substeps + k) * flesh.seconds, on = t >= wanted.force.from - 1e-9 && t <= wanted.force.to + 1e-9;
+                flesh.call.set_force(wanted.force.contact, ...(on ? wanted.force.force : [0, 0, 0]));
             }
             const began = performance.now();
             flesh.call.step(), steps++;

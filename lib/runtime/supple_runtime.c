@@ -303,6 +303,11 @@ void supple_contact_areas(const supple_runtime *r, double *areas)
     memcpy(areas, r->external.area, (size_t)r->external.points * sizeof *areas);
 }
 
+void supple_set_contact_areas(supple_runtime *r, const double *areas)
+{
+    memcpy(r->external.area, areas, (size_t)r->external.points * sizeof *areas);
+}
+
 void supple_contact_positions(const supple_runtime *r, double *positions)
 {
     memcpy(positions, r->load->now, (size_t)(3 * r->external.points) * sizeof *positions);

@@ -78,6 +78,8 @@ typedef struct supple_collider {
 int64_t supple_contacts(const supple_runtime *runtime, const int32_t **vertices);
 /* The skin area (m^2) that each contact point stands for. */
 void supple_contact_areas(const supple_runtime *runtime, double *areas);
+/* Others, where the host knows the skin's faces: by default the points share the surface of the flesh. */
+void supple_set_contact_areas(supple_runtime *runtime, const double *areas);
 /* Where they are after the last step: (contacts,3) in the world. */
 void supple_contact_positions(const supple_runtime *runtime, double *positions);
 /* The colliders at the end of the next step, until they are set again; collider k is the same body as collider k of the

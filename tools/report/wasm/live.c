@@ -6,6 +6,7 @@
 #include "core/memory.h"
 #include "geometry/mat3.h"
 #include "io/stage/anim.h"
+#include "physics/external.h"
 #include "physics/settings.h"
 #include "rig/shot.h"
 #include "runtime/runtime_open.h"
@@ -98,24 +99,32 @@ int32_t frames(int32_t F, int32_t s, double *times, double *params, double *root
 EXPORT(open)
 int32_t open_flesh(int32_t newton, int32_t contact_count, double contact_stiffness, double stiffness, double damping,
                    double gx, double gy, double gz, int32_t gravity_mode, int32_t substeps, int32_t start,
-                   double preroll)
+                   double preroll, int32_t triangle_count, const int32_t *triangles)
 {
     settings = su_sim_defaults();
     settings.substeps = substeps, settings.start = start, settings.preroll = preroll;
     if (su_sim_settings_resolve(&settings, meta_number("frequency"), anim.F, anim.times, 24, &err) != SU_OK) return 1;
+    /* the points and areas that a number of points means to supple sim: those of the skin */
+    su_external spread = {0};
+    if (contact_count > 0 &&
+        su_external_spread(contact_count, model.nbar, model.neutral, triangle_count, triangles, &spread, &err) != SU_OK)
+        return 1;
     const supple_options options = {.gravity = {gx, gy, gz},
                                     .gravity_mode = gravity_mode,
                                     .stiffness = stiffness,
                                     .damping = damping,
                                     .newton = newton,
                                     .corrected = 1, /* su_shot adds the sculpts */
-                                    .contact_count = contact_count,
+                                    .contact_count = spread.points,
+                                    .contacts = spread.vertex,
                                     .contact_stiffness = contact_stiffness,
                                     .collider_count = COLLIDERS};
     model.file.meta = meta_object(), model.d = model.d1 - 1;
     su_model taken = model; /* its arrays stay where they are: nothing of the module is freed */
     flesh = su_runtime_open(&taken, &options, &err);
     if (!flesh) return 1;
+    if (spread.points > 0) supple_set_contact_areas(flesh, spread.area);
+    su_external_free(&spread);
     const int32_t *list;
     needed = supple_needed(flesh, &needed_list);
     contacts = supple_contacts(flesh, &list);

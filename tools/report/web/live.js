@@ -12,7 +12,7 @@ export class Flesh {
 
     constructor(data, exports) {
         const { live, skin_vertices: nbar, frames, parameters } = data.info;
-        this.call = exports, this.nbar = nbar, this.live = live;
+        this.call = exports, this.nbar = nbar, this.live = live, this.triangles = data.triangles;
         for (const [key, text] of Object.entries(live.texts)) exports.tell(this.text(key), this.text(text), 0);
         exports.tell(this.text('frequency'), 0, live.frequency);
         for (const [name, shape] of Object.entries(live.arrays)) {
@@ -30,7 +30,7 @@ export class Flesh {
     start(settings, contacts = 300, contactStiffness = 0) {
         const { live } = this, g = settings.gravity;
         if (this.call.open(live.newton, contacts, contactStiffness, settings.stiffness, settings.damping, g[0], g[1], g[2], settings.gravity_mode,
-            live.substeps, live.moving ? 0 : 1, live.preroll)) throw new Error(this.message());
+            live.substeps, live.moving ? 0 : 1, live.preroll, this.triangles.length / 3, this.put(this.triangles))) throw new Error(this.message());
         this.contacts = new Int32Array(this.call.memory.buffer, this.call.contact_vertices(), this.call.contact_count()).slice();
         this.call.begin(0);
         return this;

@@ -196,7 +196,7 @@ export class Live {
     forces() {
         const { settings: s } = this, out = {};
         if (!s.wind && s.plane === null && !s.ball && !this.held) return null;
-        out.points = Array.from(this.flesh.contacts);
+        out.points = CONTACTS;
         const colliders = [];
         const tidy = (list) => list.map((x) => Number(x.toPrecision(6)));
         if (s.plane !== null) colliders.push({ shape: 'plane', point: tidy([0, s.plane, 0]), normal: [0, 1, 0], friction: FRICTION });
