@@ -1,5 +1,5 @@
 // node live_browser.mjs NODE_MODULES PAGE OUTPUT [SETTINGS.json]: the live page in headless Chromium, opened from a file. OUTPUT as live_page.mjs has it.
-// Ends with a line of what it saw; errors of the console are errors. SHOTS=FOLDER: pictures of each state.
+// Ends with a line of what it saw; errors of the console are errors.
 import { createRequire } from 'node:module';
 import { readFileSync, writeFileSync, existsSync } from 'node:fs';
 const [, , modules, page, output, settingsFile] = process.argv, { chromium } = createRequire(`${modules}/`)('playwright-core');
@@ -49,39 +49,5 @@ const { text, ms, steps } = await tab.evaluate((wanted) => {
 writeFileSync(output, Buffer.from(text, 'base64'));
 console.log(`${steps} steps, ${ms.toFixed(3)} ms each`);
 
-if (process.env.SHOTS) {
-    const shots = process.env.SHOTS;
-    const live = await open('show=live&play&frame=0');
-    await live.waitForTimeout(2500);
-    // pull at the middle of what is seen
-    const middle = await live.evaluate(() => {
-        const v = window.supple, c = v.camera, p = v.live.geometry.attributes.position.array, box = v.renderer.domElement.getBoundingClientRect();
-        const at = v.middleOf(v.live).project(c);
-        return [box.left + (at.x + 1) / 2 * box.width, box.top + (1 - at.y) / 2 * box.height];
-    });
-    await live.keyboard.press(' ');
-    await live.mouse.move(...middle), await live.mouse.down(), await live.mouse.move(middle[0] + 60, middle[1] + 70, { steps: 8 });
-    await live.waitForTimeout(1500);
-    const pulled = await live.evaluate(() => ({ picked: window.supple.panel.picked, force: Array.from(window.supple.panel.flesh.force()), pull: window.supple.panel.settings.pull }));
-    await live.screenshot({ path: `${shots}/report-live-pull.png` });
-    await live.mouse.up();
-    await live.evaluate(() => { const set = (id, v) => { const e = document.getElementById(id); if (e.type === 'checkbox') e.checked = v; else e.value = v; e.dispatchEvent(new Event('input', { bubbles: true })); }; set('live-plane', true), set('live-ball', true), set('live-wind', 8), set('live-stiffness', -0.3); });
-    await live.keyboard.press(' ');
-    await live.waitForTimeout(3000);
-    await live.screenshot({ path: `${shots}/report-live-colliders.png` });
-    console.log(JSON.stringify({ pulled, rate: await live.evaluate(() => window.supple.panel.rate), command: await live.evaluate(() => window.supple.panel.command().slice(-200)) }));
-    const beside = await open('show=beside&play', { colorScheme: 'dark' });
-    await beside.waitForTimeout(3000);
-    await beside.screenshot({ path: `${shots}/report-live-dark.png` });
-    console.log('beside', JSON.stringify(await beside.evaluate(() => window.supple.panel.rate)));
-    const tablet = await open('show=live', { viewport: { width: 820, height: 1180 }, hasTouch: true });
-    await tablet.waitForTimeout(1500);
-    await tablet.screenshot({ path: `${shots}/report-live-tablet.png` });
-    if (await tablet.evaluate(() => !!window.supple.data.moved2)) {
-        const two = await open('show=two&frame=60');
-        await two.waitForTimeout(500);
-        await two.screenshot({ path: `${shots}/report-two.png` });
-    }
-}
 await browser.close();
 if (errors.length) { console.log(`console: ${errors.join(' | ')}`); process.exit(1); }
