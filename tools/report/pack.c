@@ -145,6 +145,38 @@ done:
     return status;
 }
 
+/* The second bake's displacement, as "moved" has the first's. */
+static su_status pack_other(const report_data *d, su_page *page, json_t *info, su_error *err)
+{
+    if (!d->other) return SU_OK;
+    int64_t columns = 3 * d->model->nbar, F = d->anim->F,
+            step = json_integer_value(json_object_get(info, "frame_step")), shown = (F + step - 1) / step;
+    double *u = NULL, *world = NULL, *largest = NULL;
+    float *moved = NULL;
+    su_status status;
+    SU_GO(SU_ALLOC(&u, columns, "frames", err));
+    SU_GO(SU_ALLOC(&world, columns, "frames", err));
+    SU_GO(SU_ALLOC(&largest, F, "frames", err));
+    SU_GO(SU_ALLOC(&moved, shown * columns, "frames", err));
+    for (int64_t f = 0; f < F; f++) {
+        SU_GO(su_reconstruct_shot(d->other, d->shot, d->other_sim, f, 1, NULL, u, NULL, err));
+        to_world(d->anim->root + 16 * f, d->model->nbar, u, true, world);
+        for (int64_t v = 0; v < columns; v += 3)
+            largest[f] = fmax(largest[f], sqrt(u[v] * u[v] + u[v + 1] * u[v + 1] + u[v + 2] * u[v + 2]));
+        if (!isfinite(largest[f])) {
+            status = su_fail(err, SU_NUMERICS, "frame %lld of the second run has no finite displacement", (long long)f);
+            goto done;
+        }
+        for (int64_t i = 0; f % step == 0 && i < columns; i++) moved[f / step * columns + i] = (float)world[i];
+    }
+    SU_GO(su_page_add_doubles(page, "largest2", F, largest, err));
+    SU_GO(add_motion(page, info, "moved2", shown, columns, moved, NULL, SHOWN_UNIT * report_diagonal(d->model), true,
+                     err));
+done:
+    free(u), free(world), free(largest), free(moved);
+    return status;
+}
+
 /* ---- modes of the example poses ---- */
 
 static su_status pack_modes(const report_data *d, su_page *page, json_t *info, su_error *err)
@@ -281,6 +313,7 @@ su_status report_pack(const report_data *d, su_page *page, json_t *info, su_erro
     json_object_set_new(info, "model", model_meta);
     if (d->sim->file.meta) json_object_set(info, "sim", d->sim->file.meta);
     SU_TRY(pack_motion(d, page, info, err));
+    SU_TRY(pack_other(d, page, info, err));
     SU_TRY(pack_modes(d, page, info, err));
     SU_TRY(pack_character(d, page, info, err));
     SU_TRY(report_pack_points(d, page, info, err));

@@ -22,6 +22,8 @@ typedef struct report_data {
     const su_modes *modes; /* NULL: no frequencies */
     const su_shot *shot;
     su_reconstruct *reconstruct;
+    const su_sim *other_sim; /* a second bake of the shot; NULL: none */
+    su_reconstruct *other;   /* its own */
     su_progress *progress;
 } report_data;
 

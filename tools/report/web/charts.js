@@ -43,7 +43,8 @@ export function charts(data, parent, tables, goto) {
         chart.over.addEventListener('click', () => { if (chart.cursor.idx != null) goto(chart.cursor.idx); });
     }
 
-    overTime('Displacement of the skin', [{ label: 'largest', values: Array.from(data.largest, (v) => 100 * v) }, { label: 'RMS', values: Array.from(data.rms, (v) => 100 * v) }], { y: 'cm' });
+    overTime('Displacement of the skin', [{ label: 'largest', values: Array.from(data.largest, (v) => 100 * v) }, { label: 'RMS', values: Array.from(data.rms, (v) => 100 * v) },
+        ...(data.largest2 ? [{ label: `largest, ${info.second_file}`, values: Array.from(data.largest2, (v) => 100 * v) }] : [])], { y: 'cm' });
     overTime('Energy', ['kinetic', 'elastic', 'gravity'].map((label, i) => ({ label, values: strided(data.energy, count, 3, i) })), { y: 'J' });
     if (data.error_estimate) {
         const share = info.sim?.error_estimate, full = new Set(data.full_frame ?? []);

@@ -80,18 +80,19 @@ class Viewer {
         this.rig = skin(data);
         this.modes = skin(data);
         this.live = skin(data);
+        this.second = data.moved2 ? skin(data) : null;
         this.dots = {
             cubature: points('#e4572e', 7), inertia: points('#17bebb', 6), fixed: points('#4a4e69', 4), contact: points('#b5179e', 7),
         };
         this.setPoints(0);
-        this.scene.add(this.simulated, this.rig, this.modes, this.live, ...Object.values(this.dots));
+        this.scene.add(this.simulated, this.rig, this.modes, this.live, ...(this.second ? [this.second] : []), ...Object.values(this.dots));
         this.measure();
         this.grid = floor(0.2 * this.size, Math.ceil((1.5 * data.info.rig_scale / this.size + 2) / 0.2));
         this.grid.position.set(data.info.rig_centre[0], this.low, data.info.rig_centre[2]);
         this.scene.add(this.grid);
         this.centre = new THREE.Vector3();
         this.offset = new THREE.Vector3();
-        this.largest = Math.max(...data.largest, 1e-9);
+        this.largest = Math.max(...data.largest, ...(data.largest2 ?? []), 1e-9);
         this.setFrame(0);
         this.look();
         new ResizeObserver(() => this.resize()).observe(element('view'));
@@ -145,9 +146,15 @@ class Viewer {
             a[i] = rig[at + i] * s + c[i % 3];
             b[i] = a[i] + moved[at + i] * d;
         }
+        if (this.second) {
+            const e = this.second.geometry.attributes.position.array, { moved2 } = this.data, scale = info.moved2_scale / 32767 * Number(element('exaggerate').value);
+            for (let i = 0; i < n; i++) e[i] = a[i] + moved2[at + i] * scale;
+            this.paint(this.second, at);
+        }
         this.paint(this.simulated, at);
         this.paint(this.rig, at);
-        for (const mesh of [this.rig, this.simulated]) {
+        for (const mesh of [this.rig, this.simulated, this.second]) {
+            if (!mesh) continue;
             mesh.geometry.attributes.position.needsUpdate = true;
             mesh.geometry.computeVertexNormals();
         }
@@ -170,12 +177,12 @@ class Viewer {
     }
 
     paint(mesh, at) {
-        const { info, moved, region, young } = this.data, how = radio('colour');
-        const colour = mesh.geometry.attributes.color, out = colour.array, s = info.moved_scale / 32767 / this.largest;
+        const { info, region, young } = this.data, how = radio('colour'), [moved, scale] = mesh === this.second ? [this.data.moved2, info.moved2_scale] : [this.data.moved, info.moved_scale];
+        const colour = mesh.geometry.attributes.color, out = colour.array, s = scale / 32767 / this.largest;
         const low = young ? Math.min(...young) : 0, high = young ? Math.max(...young) : 1;
         for (let v = 0; v < info.skin_vertices; v++) {
             const i = 3 * v;
-            if (how === 'displacement' && mesh === this.simulated) {
+            if (how === 'displacement' && (mesh === this.simulated || mesh === this.second)) {
                 colourOf(Math.hypot(moved[at + i], moved[at + i + 1], moved[at + i + 2]) * s, out, i);
             } else if (how === 'young' && young) {
                 colourOf((young[v] - low) / (high - low || 1), out, i);
@@ -227,13 +234,14 @@ class Viewer {
         this.simulated.visible = !modes && !live && show !== 'rig';
         this.rig.visible = show === 'rig' || show === 'both' || show === 'overlay';
         this.live.visible = live || show === 'beside';
+        if (this.second) this.second.visible = show === 'two';
         this.panel?.arrange(this.live.visible);
         if (this.panel) this.panel.split = show === 'beside';
         this.modes.visible = modes;
         this.grid.visible = !modes;
         const overlay = show === 'overlay';
         this.rig.material.transparent = overlay, this.rig.material.opacity = overlay ? 0.3 : 1, this.rig.material.depthWrite = !overlay;
-        for (const mesh of [this.rig, this.simulated, this.modes, this.live]) mesh.userData.edges.visible = element('wire').checked;
+        for (const mesh of [this.rig, this.simulated, this.modes, this.live, this.second]) if (mesh) mesh.userData.edges.visible = element('wire').checked;
         for (const [name, dots] of Object.entries(this.dots)) dots.visible = modes && Number(element('pose').value) < this.data.info.point_poses && element(name).checked;
         if (modes && Object.values(this.dots).some((d) => d.visible)) this.modes.material.transparent = true, this.modes.material.opacity = 0.55;
         else this.modes.material.transparent = false, this.modes.material.opacity = 1;
