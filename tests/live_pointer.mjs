@@ -6,7 +6,7 @@ const browserPath = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin
 const browser = await chromium.launch({ executablePath: browserPath, args: ['--no-sandbox', '--use-gl=angle', '--use-angle=swiftshader', '--enable-unsafe-swiftshader', '--ignore-gpu-blocklist'] });
 const errors = [];
 const open = async (hash, options = {}) => {
-    const tab = await (await browser.newContext({ viewport: { width: 1360, height: 900 }, ...options })).newPage();
+    const tab = await (await browser.newContext({ viewport: { width: 1180, height: 760 }, ...options })).newPage();
     tab.on('console', (m) => { if (m.type() === 'error') errors.push(m.text()); });
     tab.on('pageerror', (e) => errors.push(String(e)));
     await tab.goto(`file://${page}#${hash}`);

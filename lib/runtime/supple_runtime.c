@@ -10,7 +10,7 @@
 #include "physics/shot_driver.h"
 #include "runtime/forces/tets_force.h"
 #include "runtime/reduced_step.h"
-#include "runtime/runtime_open.h"
+#include "runtime/supple_runtime_internal.h"
 #include "runtime/skinning/skinning_live.h"
 
 #include <math.h>

@@ -18,6 +18,20 @@ enum { SMALL = 4096 };
 /* Values of a basis, or of corrections, that share a scale: 16 bits are 1.5e-5 of the largest of them. */
 enum { GROUP = 32 };
 
+double report_diagonal(const su_model *model)
+{
+    double sum = 0.0;
+    for (int i = 0; i < 3; i++) {
+        double low = INFINITY, high = -INFINITY;
+        for (int64_t v = 0; v < model->nbar; v++) {
+            low = fmin(low, model->neutral[3 * v + i]);
+            high = fmax(high, model->neutral[3 * v + i]);
+        }
+        sum += (high - low) * (high - low);
+    }
+    return sqrt(sum);
+}
+
 /* What only training, or a motion without parameters, reads. */
 static bool left_out(const char *name)
 {

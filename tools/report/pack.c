@@ -20,20 +20,6 @@ static void to_world(const double *root, int64_t count, const double *in, bool v
                              root[4 * i + 2] * in[3 * v + 2] + (vectors ? 0.0 : root[4 * i + 3]);
 }
 
-double report_diagonal(const su_model *model)
-{
-    double sum = 0.0;
-    for (int i = 0; i < 3; i++) {
-        double low = INFINITY, high = -INFINITY;
-        for (int64_t v = 0; v < model->nbar; v++) {
-            low = fmin(low, model->neutral[3 * v + i]);
-            high = fmax(high, model->neutral[3 * v + i]);
-        }
-        sum += (high - low) * (high - low);
-    }
-    return sqrt(sum);
-}
-
 static int16_t quantize(double value, double scale)
 {
     double x = scale > 0.0 ? value / scale * 32767.0 : 0.0;

@@ -117,8 +117,8 @@ INLINE void follow(int64_t count, const int32_t *index, const float *weight, con
     UNROLL_FOR (int c = 0; c < 3; c++) sum[c] += odd[c];
 }
 
-static void rest(int64_t frames, const su_rest_ties *ties, int64_t kept, const float *moved, const float *w, double *const x[2],
-                 float *near)
+static void rest(int64_t frames, const su_rest_ties *ties, int64_t kept, const float *moved, const float *w,
+                 double *const x[2], float *near)
 {
     for (int64_t n = 0; n < ties->count; n++) {
         int64_t v = ties->order[n];
@@ -330,12 +330,14 @@ INLINE void rotations_part(int64_t points, const su_ring *ring, const su_node_ro
 
 static void rotations(int64_t frames, const su_ring *ring, const float *x, float *rotation)
 {
-    for (int part = 0; part < frames; part += FLOATS) rotations_part(ring->points, ring, NULL, x + part, rotation + part);
+    for (int part = 0; part < frames; part += FLOATS)
+        rotations_part(ring->points, ring, NULL, x + part, rotation + part);
 }
 
 static void node_rotations(int64_t frames, const su_node_rows *rows, const float *G, float *rotation)
 {
-    for (int part = 0; part < frames; part += FLOATS) rotations_part(rows->points, NULL, rows, G + part, rotation + part);
+    for (int part = 0; part < frames; part += FLOATS)
+        rotations_part(rows->points, NULL, rows, G + part, rotation + part);
 }
 
 static void gradients(int64_t frames, const su_ring *nodes, const float *x, float *G)

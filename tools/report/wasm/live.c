@@ -9,7 +9,7 @@
 #include "physics/external.h"
 #include "physics/settings.h"
 #include "rig/shot.h"
-#include "runtime/runtime_open.h"
+#include "runtime/supple_runtime_internal.h"
 
 #include "meta.h"
 

@@ -1,6 +1,6 @@
 /* supple_open for hosts that bring a model's arrays themselves: the page of supple report has no files. */
-#ifndef SU_RUNTIME_OPEN_H
-#define SU_RUNTIME_OPEN_H
+#ifndef SU_SUPPLE_RUNTIME_INTERNAL_H
+#define SU_SUPPLE_RUNTIME_INTERNAL_H
 
 #include "core/error.h"
 #include "io/stage/model.h"
