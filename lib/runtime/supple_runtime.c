@@ -10,7 +10,6 @@
 #include "physics/shot_driver.h"
 #include "runtime/forces/tets_force.h"
 #include "runtime/reduced_step.h"
-#include "runtime/supple_runtime_internal.h"
 #include "runtime/skinning/skinning_live.h"
 
 #include <math.h>
@@ -243,19 +242,21 @@ static su_status open_model(supple_runtime *r, const supple_options *options, su
     return gather_points(r, err);
 }
 
-supple_runtime *su_runtime_open(su_model *model, const supple_options *options, su_error *err)
+supple_runtime *supple_open_model(su_model *model, const supple_options *options, char *message, size_t size)
 {
     static const supple_options defaults = {.corrected = 0};
+    su_error err = {0};
     supple_runtime *r = calloc(1, sizeof *r);
-    if (!r) {
-        su_model_free(model);
-        su_fail(err, SU_AGAIN, "not enough memory");
-        return NULL;
+    su_status status = r ? SU_OK : su_fail(&err, SU_AGAIN, "not enough memory");
+    if (r) {
+        r->file = *model;
+        *model = (su_model){0};
+        status = open_model(r, options ? options : &defaults, &err);
     }
-    r->file = *model;
-    *model = (su_model){0};
-    if (open_model(r, options ? options : &defaults, err) == SU_OK) return r;
+    if (status == SU_OK) return r;
+    if (message && size > 0) snprintf(message, size, "%s", err.text);
     supple_close(r);
+    su_model_free(model);
     return NULL;
 }
 
@@ -263,10 +264,9 @@ supple_runtime *supple_open(const char *model_path, const supple_options *option
 {
     su_error err = {0};
     su_model model;
-    supple_runtime *r = NULL;
-    if (su_model_load(model_path, &model, &err) == SU_OK) r = su_runtime_open(&model, options, &err);
-    if (!r && message && size > 0) snprintf(message, size, "%s", err.text);
-    return r;
+    if (su_model_load(model_path, &model, &err) == SU_OK) return supple_open_model(&model, options, message, size);
+    if (message && size > 0) snprintf(message, size, "%s", err.text);
+    return NULL;
 }
 
 int64_t supple_parameters(const supple_runtime *r) { return r->file.s; }

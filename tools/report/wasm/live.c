@@ -6,10 +6,11 @@
 #include "core/memory.h"
 #include "geometry/mat3.h"
 #include "io/stage/anim.h"
+#include "io/stage/model.h"
 #include "physics/external.h"
 #include "physics/settings.h"
 #include "rig/shot.h"
-#include "runtime/supple_runtime_internal.h"
+#include "runtime/supple_runtime.h"
 
 #include "meta.h"
 
@@ -121,7 +122,7 @@ int32_t open_flesh(int32_t newton, int32_t contact_count, double contact_stiffne
                                     .collider_count = COLLIDERS};
     model.file.meta = meta_object(), model.d = model.d1 - 1;
     su_model taken = model; /* its arrays stay where they are: nothing of the module is freed */
-    flesh = su_runtime_open(&taken, &options, &err);
+    flesh = supple_open_model(&taken, &options, err.text, sizeof err.text);
     if (!flesh) return 1;
     if (spread.points > 0) supple_set_contact_areas(flesh, spread.area);
     su_external_free(&spread);
