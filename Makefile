@@ -5,7 +5,7 @@
 #   PREFIX, DESTDIR    where `make install` puts things
 #   V=1                show whole command lines
 #
-# `make viewer` bundles the page of `supple report`; it needs node and npm, all else builds without. `make demo` and `make check`
+# `make viewer` bundles the page of `supple report`, with the run time in it where clang and wasi-libc are; it needs node and npm, all else builds without. `make demo` and `make check`
 # try it where npm is installed.
 
 PREFIX ?= /usr/local

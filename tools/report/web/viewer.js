@@ -149,12 +149,11 @@ class Viewer {
         if (this.second) {
             const e = this.second.geometry.attributes.position.array, { moved2 } = this.data, scale = info.moved2_scale / 32767 * Number(element('exaggerate').value);
             for (let i = 0; i < n; i++) e[i] = a[i] + moved2[at + i] * scale;
-            this.paint(this.second, at);
         }
-        this.paint(this.simulated, at);
-        this.paint(this.rig, at);
-        for (const mesh of [this.rig, this.simulated, this.second]) {
-            if (!mesh) continue;
+        // colours and normals of what is looked at: they cost more than all else here
+        const shown = { rig: [this.rig], both: [this.rig, this.simulated], overlay: [this.rig, this.simulated], live: [], two: [this.simulated, this.second] }[radio('show')] ?? [this.simulated];
+        for (const mesh of shown) {
+            this.paint(mesh, at);
             mesh.geometry.attributes.position.needsUpdate = true;
             mesh.geometry.computeVertexNormals();
         }
