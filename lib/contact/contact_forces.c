@@ -136,7 +136,7 @@ su_contact_grip su_contact_grip_of(const su_contact_body *body, const su_contact
 }
 
 /* The slip s = sum (foot - anchor) y of the triangle is a vector in its plane. |s|^2 = |p - a|^2 - height^2, with a the
- * anchor, no rigid motion changes; half of it has the gradient s at p and -anchor s - height (foot - anchor) n at the
+ * anchor, no rigid motion changes; half of it has the gradient s at p and -anchor s + height (foot - anchor) n at the
  * triangle: the second term turns the triangle by the moment that two forces at a distance of the height exert. */
 double su_contact_grip_evaluate(const su_contact_body *body, const su_contact_grip *grip, const double *y, double f[12],
                                 double K[144])
@@ -158,7 +158,7 @@ double su_contact_grip_evaluate(const su_contact_body *body, const su_contact_gr
     for (int c = 0; c < 4 && f; c++)
         for (int i = 0; i < 3; i++) {
             double turn = c ? height * (at[c - 1] - grip->anchor[c - 1]) : 0;
-            f[3 * c + i] = secant * (share[c] * slip[i] - turn * normal[i]);
+            f[3 * c + i] = secant * (share[c] * slip[i] + turn * normal[i]);
         }
     for (int a = 0; a < 12 && K; a++)
         for (int b = 0; b < 12; b++)
