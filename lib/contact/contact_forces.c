@@ -148,8 +148,10 @@ double su_contact_grip_evaluate(const su_contact_body *body, const su_contact_gr
     if (K) memset(K, 0, 144 * sizeof *K);
     corners_of(body, grip->vertex, grip->triangle, grip->anchor, corner, share);
     if (!(grip->limit > 0) || !foot(body, grip->triangle, y, p, at)) return 0;
+    for (int c = 1; c < 3; c++) at[c] -= grip->anchor[c];
+    at[0] = -at[1] - at[2]; /* from the anchor to the foot: no force is left over */
     for (int c = 0; c < 3; c++)
-        for (int i = 0; i < 3; i++) slip[i] += (at[c] - grip->anchor[c]) * y[3 * (int64_t)corner[c + 1] + i];
+        for (int i = 0; i < 3; i++) slip[i] += at[c] * y[3 * (int64_t)corner[c + 1] + i];
     for (int m = 0; m < 2; m++) su_sub3(y + 3 * (int64_t)corner[m + 2], y + 3 * (int64_t)corner[1], edge[m]);
     su_cross3(edge[0], edge[1], normal);
     double size = su_norm3(slip), area = su_norm3(normal), height = 0;
@@ -157,7 +159,7 @@ double su_contact_grip_evaluate(const su_contact_body *body, const su_contact_gr
     double secant = grip->limit / fmax(size, grip->hold);
     for (int c = 0; c < 4 && f; c++)
         for (int i = 0; i < 3; i++) {
-            double turn = c ? height * (at[c - 1] - grip->anchor[c - 1]) : 0;
+            double turn = c ? height * at[c - 1] : 0;
             f[3 * c + i] = secant * (share[c] * slip[i] + turn * normal[i]);
         }
     for (int a = 0; a < 12 && K; a++)
