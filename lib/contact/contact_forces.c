@@ -162,8 +162,11 @@ double su_contact_grip_evaluate(const su_contact_body *body, const su_contact_gr
             double turn = c ? height * at[c - 1] : 0;
             f[3 * c + i] = secant * (share[c] * slip[i] + turn * normal[i]);
         }
+    double along = size > grip->hold ? 1 / (size * size) : 0; /* sliding flesh feels no more the farther it slides */
     for (int a = 0; a < 12 && K; a++)
-        for (int b = 0; b < 12; b++)
-            K[12 * a + b] = secant * share[a / 3] * share[b / 3] * ((a % 3 == b % 3) - normal[a % 3] * normal[b % 3]);
+        for (int b = 0; b < 12; b++) {
+            double plane = (a % 3 == b % 3) - normal[a % 3] * normal[b % 3] - along * slip[a % 3] * slip[b % 3];
+            K[12 * a + b] = secant * share[a / 3] * share[b / 3] * plane;
+        }
     return size > grip->hold ? grip->limit * (size - 0.5 * grip->hold) : 0.5 * secant * size * size;
 }
