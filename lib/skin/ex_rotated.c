@@ -86,7 +86,8 @@ static su_status measure_tets(const su_ex_rotated_mesh *mesh, su_ex_rotated *bod
             return su_fail(err, SU_INPUT, "tet %lld has no positive volume in the neutral shape", (long long)e);
         memcpy(g + 3, inverse, sizeof inverse);
         for (int i = 0; i < 3; i++) g[i] = -(g[3 + i] + g[6 + i] + g[9 + i]);
-        su_lame(mesh->young[e], mesh->poisson[e], body->mu + e, body->lambda + e);
+        body->mu[e] = SU_LAME_MU(mesh->young[e], mesh->poisson[e]);
+        body->lambda[e] = SU_LAME_LAMBDA(mesh->young[e], mesh->poisson[e]);
         for (int a = 0; a < 4; a++)
             for (int b = 0; b < 4; b++) {
                 int32_t row = body->number[c[a]], column = body->number[c[b]];
