@@ -5,6 +5,7 @@
 #include "geometry/tetmesh.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
