@@ -18,7 +18,8 @@ io/stage: core geometry
 io: core geometry io/cache io/stage
 rig: core geometry io/cache io/scene io/stage io
 physics: core geometry io
-fem: core linalg geometry io/stage rig physics
+contact: core geometry physics
+fem: core linalg geometry io/stage rig physics contact
 runtime/kernels: core geometry physics
 runtime/step: core geometry physics runtime/kernels
 runtime/subspace: core geometry io/stage rig physics runtime/kernels runtime/step
