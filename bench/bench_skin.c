@@ -5,6 +5,7 @@
 #include "core/memory.h"
 #include "core/threads.h"
 #include "geometry/mat3.h"
+#include "skin/contact_springs.h"
 #include "skin/equilibrium.h"
 #include "skin/tet_rotations.h"
 
@@ -24,6 +25,10 @@ typedef struct shot {
     arm a;
     su_ex_rotated body;
     su_bone_weights weights;
+    su_contact_body contact;
+    su_contact_finder *finder;
+    su_spring_list springs;
+    double find_seconds; /* spent on finding contacts */
     double *w; /* (n) of the forearm */
     double diagonal;
 } shot;
@@ -42,6 +47,17 @@ static void *room(int64_t count, size_t size)
     return p;
 }
 
+static int64_t find(void *context, const double *x, bool wanted, const su_spring **springs, double *energy)
+{
+    shot *s = context;
+    double start = su_seconds();
+    s->springs.count = 0, *energy = 0;
+    int64_t count = su_springs_of_pairs(&s->contact, s->finder, x, wanted, &s->springs, energy);
+    *springs = s->springs.spring;
+    s->find_seconds += su_seconds() - start;
+    return count;
+}
+
 static void make_shot(shot *s, int which, double scale)
 {
     su_error err;
@@ -56,13 +72,19 @@ static void make_shot(shot *s, int which, double scale)
     for (int64_t v = 0; v < a->n; v++)
         for (int64_t z = s->weights.start[v]; z < s->weights.start[v + 1]; z++)
             if (s->weights.bone[z] == 1) s->w[v] = s->weights.weight[z];
+    double *k = room(a->n, sizeof *k);
+    must(su_contact_body_create(a->n, a->x, a->t, a->tets, &s->contact, &err), &err);
+    su_contact_stiffness(&s->contact, a->young, a->poisson, k);
+    must(su_contact_finder_create(&s->contact, 0, NULL, 0, NULL, 1, &s->finder, &err), &err);
+    su_contact_finder_set_stiffness(s->finder, k);
+    free(k);
     s->diagonal = sqrt(shape.length * shape.length + 8 * shape.radius * shape.radius);
     printf("arm %d: %lld tets, %lld vertices: %lld boundary, %lld interior, %lld held; bone weights %.1f s\n", which,
            (long long)a->t, (long long)a->n, (long long)s->body.outer, (long long)(s->body.count - s->body.outer),
            (long long)(a->n - s->body.count), su_seconds() - start);
 }
 
-static void play(const shot *s, su_skin_method method, const char *name, double *reference)
+static void play(shot *s, su_skin_method method, const char *name, double *reference)
 {
     const arm *a = &s->a;
     su_error err;
@@ -72,25 +94,29 @@ static void play(const shot *s, su_skin_method method, const char *name, double 
     double bones[8], start = su_seconds();
     must(su_skin_factors_create(&s->body, method, 5, 1, &factors, &err), &err);
     must(su_pose_solver_create(factors, &solver, &err), &err);
-    printf("%s: prepared in %.1f s\n%9s %9s %9s %9s %9s %9s %9s %9s\n", name, su_seconds() - start, "degrees", "skinning",
-           "stiffness", "interior", "solve", "frame", "its/solve", "steps");
+    printf("%s: prepared in %.1f s\n%9s %9s %9s %9s %9s %9s %9s %9s %9s %9s %9s\n", name, su_seconds() - start, "degrees", "pairs",
+           "stiffness", "interior", "solve", "finding", "frame", "its/solve", "steps", "deepest%", "open");
     const int bounds[] = {0, 15, 30, 35, 40, 45, 50};
     su_pose_counts before = {0};
     double worst = 0;
     for (int part = 0; part < 6; part++) {
-        double skinning = 0, whole = su_seconds();
-        int frames = 0, steps = 0;
+        double pairs = 0, deepest = 0, whole = su_seconds();
+        int frames = 0, steps = 0, open = 0;
+        s->find_seconds = 0;
         for (int k = bounds[part] + 1; k <= bounds[part + 1]; k += 5, frames++) {
-            double began = su_seconds();
             arm_bend(a, FULL_BEND * k / FRAMES, s->w, bones, x);
             su_bone_weights_rotate(&s->weights, bones, Q, R);
-            skinning += su_seconds() - began;
             must(su_pose_solver_set(solver, R, Q, &err), &err);
             su_equilibrium_settings settings = {.tolerance = TOLERANCE * s->diagonal, .inexact = 0.05, .most = 60};
             su_equilibrium_result result;
-            must(su_equilibrium_find(solver, &s->body, R, NULL, &settings, method == SU_SKIN_SURFACE, x, &result, &err),
+            const su_skin_contacts contacts = {find, s};
+            must(su_equilibrium_find(solver, &s->body, R, &contacts, &settings, method == SU_SKIN_SURFACE, x, &result, &err),
                  &err);
-            steps += result.steps;
+            steps += result.steps, pairs += (double)result.springs, open += !result.converged;
+            const su_contact_pair *pair;
+            int64_t count;
+            must(su_contact_find(s->finder, x, &pair, &count, &err), &err);
+            for (int64_t i = 0; i < count; i++) deepest = fmax(deepest, pair[i].depth);
             if (part == 5 && k == 46) {
                 for (int64_t i = 0; i < 3 * a->n && reference[0] != 0; i++) worst = fmax(worst, fabs(x[i] - reference[i]));
                 if (reference[0] == 0) memcpy(reference, x, (size_t)(3 * a->n) * sizeof *x);
@@ -98,12 +124,12 @@ static void play(const shot *s, su_skin_method method, const char *name, double 
         }
         whole = (su_seconds() - whole) / frames;
         const su_pose_counts *now = su_pose_solver_counts(solver);
-        printf("%4d-%-4d %9.3f %9.3f %9.3f %9.3f %9.3f %9.1f %9.1f\n", 3 * bounds[part], 3 * bounds[part + 1],
-               skinning / frames, (now->stiffness_seconds - before.stiffness_seconds) / frames,
+        printf("%4d-%-4d %9.0f %9.3f %9.3f %9.3f %9.3f %9.3f %9.1f %9.1f %9.3f %9d\n", 3 * bounds[part], 3 * bounds[part + 1],
+               pairs / frames, (now->stiffness_seconds - before.stiffness_seconds) / frames,
                (now->interior_seconds - before.interior_seconds) / frames,
-               (now->solve_seconds - before.solve_seconds) / frames, whole,
+               (now->solve_seconds - before.solve_seconds) / frames, s->find_seconds / frames, whole,
                (double)(now->iterations - before.iterations) / (double)(now->solves - before.solves),
-               (double)steps / frames);
+               (double)steps / frames, 100 * deepest / s->diagonal, open);
         before = *now;
         fflush(stdout);
     }
@@ -130,6 +156,9 @@ int main(int argc, char **argv)
     for (int k = 0; k < 5; k++)
         if (strchr(argc > 3 ? argv[3] : "vsc", solvers[k].letter)) play(&s, solvers[k].method, solvers[k].name, reference);
     free(reference), free(s.w);
+    su_contact_finder_free(s.finder);
+    su_contact_body_free(&s.contact);
+    free(s.springs.spring);
     su_bone_weights_free(&s.weights);
     su_ex_rotated_free(&s.body);
     arm_free(&s.a);

@@ -13,7 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 2000 };
+enum { MOST = 2000, RITZ = 32, SAFER = 6 };
+
+/* What the largest eigenvalue may lie above its estimate, and by how much less is tried where that was not enough. */
+static const double ESTIMATE_SLACK = 1.03, SAFER_SHARE = 0.85;
 
 struct su_skin_factors {
     const su_ex_rotated *body;
@@ -36,6 +39,9 @@ struct su_pose_solver {
     float *work;                /* 6 count */
     const su_pose_solve *solve; /* the one under way */
     bool failed;                /* a factor's solve did */
+    double share;               /* of Q (L_i L_i')^-1 Q' in K~_b, so that it stays below K_ii^-1 */
+    double ritz[2][RITZ];       /* the tridiagonal matrix of the last iteration: diagonal, squares beside it */
+    int ritz_count;
     su_pose_counts counts;
 };
 
@@ -190,7 +196,7 @@ static void inner(su_pose_solver *s, const double *x, double *y)
     su_blocks_add_product(&s->K, outer, count, outer, count, 1, x - 3 * outer, y - 3 * outer);
 }
 
-/* K_bb - K_bi Q (L_i L_i')^-1 Q' K_ib + C (SP section 6.1) */
+/* K_bb - share K_bi Q (L_i L_i')^-1 Q' K_ib + C (SP section 6.1, where the share is 1) */
 static void response(su_pose_solver *s, const double *x, double *y)
 {
     int64_t outer = s->body->outer, count = s->body->count;
@@ -199,7 +205,7 @@ static void response(su_pose_solver *s, const double *x, double *y)
     su_blocks_add_product(&s->K, outer, count, 0, outer, 1, x, s->w);
     by_interior(s, s->w + 3 * outer, s->w + 3 * outer);
     su_blocks_add_product(&s->K, 0, outer, 0, outer, 1, x, y);
-    su_blocks_add_product(&s->K, 0, outer, outer, count, -1, s->w, y);
+    su_blocks_add_product(&s->K, 0, outer, outer, count, -s->share, s->w, y);
     add_springs(s, x, y);
 }
 
@@ -219,8 +225,9 @@ static bool iterate(su_pose_solver *s, system_of of, double length, double relat
     memset(x, 0, (size_t)of.size * sizeof *x);
     of.B(s, r, z);
     memcpy(p, z, (size_t)of.size * sizeof *p);
-    double error = su_dot(of.size, r, z), aim = relative * relative * error;
+    double error = su_dot(of.size, r, z), aim = relative * relative * error, last = 0, carried = 0;
     int quiet = 0;
+    s->ritz_count = 0;
     for (int k = 0; k < (most > 0 ? most : MOST) && quiet < 2 && error > aim; k++) {
         of.A(s, p, Ap);
         double curvature = su_dot(of.size, p, Ap), step = error / curvature, moved = 0;
@@ -232,11 +239,39 @@ static bool iterate(su_pose_solver *s, system_of of, double length, double relat
         of.B(s, r, z);
         double next = su_dot(of.size, r, z), share = next / error;
         for (int64_t i = 0; i < of.size; i++) p[i] = z[i] + share * p[i];
+        if (s->ritz_count < RITZ) {
+            s->ritz[0][s->ritz_count] = 1 / step + carried;
+            s->ritz[1][s->ritz_count++] = last;
+            last = share / (step * step), carried = share / step;
+        }
         error = next;
         quiet = step * moved <= length ? quiet + 1 : 0;
         ++*iterations;
     }
     return true;
+}
+
+/* The largest eigenvalue of B A as the last iteration saw it (Lanczos): bisection by Sturm's count. */
+static double largest_ritz(const su_pose_solver *s)
+{
+    double low = 0, high = 0;
+    for (int k = 0; k < s->ritz_count; k++) {
+        double next = k + 1 < s->ritz_count ? sqrt(s->ritz[1][k + 1]) : 0;
+        low = fmax(low, s->ritz[0][k]), high = fmax(high, s->ritz[0][k] + sqrt(s->ritz[1][k]) + next);
+    }
+    for (int pass = 0; pass < 30; pass++) {
+        double middle = 0.5 * (low + high), pivot = 1;
+        int below = 0;
+        for (int k = 0; k < s->ritz_count; k++) {
+            pivot = s->ritz[0][k] - middle - (k ? s->ritz[1][k] / pivot : 0);
+            below += pivot < 0;
+        }
+        if (below == s->ritz_count)
+            high = middle;
+        else
+            low = middle;
+    }
+    return high;
 }
 
 /* ---- a pose ---- */
@@ -301,6 +336,7 @@ void su_pose_solver_relax(su_pose_solver *s, double length, const double *r, dou
     double start = su_seconds();
     memset(d, 0, (size_t)from * sizeof *d);
     iterate(s, (system_of){inner, by_interior, size}, length, 0, 0, r + from, d + from, &s->counts.interior_iterations);
+    s->share = s->ritz_count > 0 ? fmin(1, 1 / (ESTIMATE_SLACK * largest_ritz(s))) : 1;
     s->counts.interior_solves++, s->counts.interior_seconds += su_seconds() - start;
 }
 
@@ -309,8 +345,12 @@ static bool solve_boundary(su_pose_solver *s, const su_pose_solve *solve, const 
 {
     int64_t outer = s->body->outer, count = s->body->count, from = 3 * outer;
     double *right = s->y;
-    bool good = iterate(s, (system_of){response, by_boundary, from}, solve->length, solve->relative, solve->most, r, d,
-                        &s->counts.iterations);
+    bool good = false;
+    for (int k = 0; k < SAFER && !good; k++) {
+        good = iterate(s, (system_of){response, by_boundary, from}, solve->length, solve->relative, solve->most, r, d,
+                       &s->counts.iterations);
+        if (!good) s->share *= SAFER_SHARE;
+    }
     double start = su_seconds();
     memcpy(right + from, r + from, (size_t)(3 * count - from) * sizeof *r);
     su_blocks_add_product(&s->K, outer, count, 0, outer, -1, d, right);

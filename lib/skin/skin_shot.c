@@ -6,6 +6,7 @@
 #include "geometry/rotation.h"
 #include "geometry/rotation_field.h"
 #include "rig/rest_shape.h"
+#include "skin/contact_springs.h"
 #include "skin/tet_rotations.h"
 
 #include <math.h>
@@ -28,6 +29,8 @@ struct su_skin_shot {
     su_ex_rotated body;
     su_skin_factors *factors;
     su_bone_weights weights; /* bones 0: the rest shape turns the tets */
+    su_contact_body contact; /* with self-contact; n = 0 without */
+    double *contact_stiffness; /* (n) N/m^3 */
     double *neutral;         /* (nbar,3) */
     double tolerance;        /* m */
 };
@@ -42,7 +45,8 @@ typedef struct worker {
     double *skin, *p, *bones; /* (nbar,3), (s), (B,4) */
     double *x, *rest, *turn;  /* (n,3), (n,3), (n,4) */
     double *Q, *R, *before;   /* (n,9), (t,9), (n,9): rotations, those of the frame before */
-    su_spring *spring;        /* a point each */
+    su_contact_finder *finder; /* NULL: no self-contact */
+    su_spring_list springs;
     su_skin_frame frame;
     int64_t last; /* the frame that u belongs to; -1: none */
     su_arena arena;
@@ -102,6 +106,11 @@ static su_status create_body(su_skin_shot *s, su_error *err)
     for (int64_t i = 0; i < 3 * tet->n; i++)
         low[i % 3] = fmin(low[i % 3], tet->vertices[i]), high[i % 3] = fmax(high[i % 3], tet->vertices[i]);
     s->tolerance = s->options.tolerance * su_distance3(low, high);
+    if (s->options.self_contact) {
+        SU_GO(su_contact_body_create(tet->n, tet->vertices, tet->t, tet->tets, &s->contact, err));
+        SU_GO(SU_ALLOC(&s->contact_stiffness, tet->n, "contact stiffness", err));
+        su_contact_stiffness(&s->contact, young, s->fit->poisson, s->contact_stiffness);
+    }
 done:
     free(held), free(outer), free(young);
     return status;
@@ -144,6 +153,8 @@ void su_skin_shot_free(su_skin_shot *s)
     su_skin_factors_free(s->factors);
     su_bone_weights_free(&s->weights);
     su_ex_rotated_free(&s->body);
+    su_contact_body_free(&s->contact);
+    free(s->contact_stiffness);
     free(s->neutral);
     free(s);
 }
@@ -162,7 +173,7 @@ static su_status worker_create(const su_skin_shot *s, worker *w, su_error *err)
                   {&w->x, 3 * n},               {&w->rest, 3 * n},      {&w->turn, 4 * n},
                   {&w->Q, 9 * n},               {&w->before, 9 * n},    {&w->R, 9 * s->tet->t},
                   {&w->frame.u, 3 * n},         {&w->frame.w, s->fit->m}};
-    bool good = (w->spring = su_arena_alloc(arena, points + 1, sizeof *w->spring)) != NULL;
+    bool good = true;
     for (size_t k = 0; k < sizeof arrays / sizeof *arrays; k++)
         good = (*arrays[k].array = su_arena_alloc(arena, arrays[k].count, sizeof(double))) && good;
     if (!good) return su_fail(err, SU_AGAIN, "no memory for %lld flesh vertices", (long long)n);
@@ -172,6 +183,10 @@ static su_status worker_create(const su_skin_shot *s, worker *w, su_error *err)
     if (points > 0)
         SU_TRY(su_loads_create(s->options.external, s->tet->embed_tet, s->tet->embed_bary, s->tet->tets, &w->loads,
                                err));
+    if (s->options.self_contact) {
+        SU_TRY(su_contact_finder_create(&s->contact, 0, NULL, 0, NULL, 1, &w->finder, err));
+        su_contact_finder_set_stiffness(w->finder, s->contact_stiffness);
+    }
     return su_pose_solver_create(s->factors, &w->solver, err);
 }
 
@@ -180,6 +195,8 @@ static void worker_free(worker *w)
     su_pose_solver_free(w->solver);
     su_rotation_field_free(w->field);
     su_loads_free(&w->loads);
+    su_contact_finder_free(w->finder);
+    free(w->springs.spring);
     su_arena_free(&w->arena);
 }
 
@@ -198,21 +215,35 @@ static void place(const worker *w, int64_t k, const double *x, double y[3])
 static int64_t find_contacts(void *context, const double *x, bool wanted, const su_spring **springs, double *energy)
 {
     worker *w = context;
-    int64_t count = 0;
+    w->springs.count = 0;
     *energy = 0;
-    for (int64_t k = 0; k < w->loads.external->points; k++) {
-        su_spring *spring = w->spring + count;
+    for (int64_t k = 0; w->loads.external && k < w->loads.external->points; k++) {
+        su_spring *spring = su_spring_next(&w->springs);
         double y[3], push = 0;
+        if (!spring) return -1;
         place(w, k, x, y);
         *energy += su_loads_evaluate(&w->loads, k, y, spring->force, wanted ? spring->H : NULL);
         for (int c = 0; c < 3; c++) push += fabs(spring->force[c]);
         if (push == 0) continue;
         memcpy(spring->vertex, w->loads.corner + 4 * k, sizeof spring->vertex);
         memcpy(spring->weight, w->loads.bary + 4 * k, sizeof spring->weight);
-        count++;
+        w->springs.count++;
     }
-    *springs = w->spring;
-    return count;
+    if (w->finder && su_springs_of_pairs(&w->of->contact, w->finder, x, wanted, &w->springs, energy) < 0) return -1;
+    *springs = w->springs.spring;
+    return w->springs.count;
+}
+
+/* m, of the flesh in itself */
+static su_status measure_depth(worker *w, su_error *err)
+{
+    const su_contact_pair *pairs;
+    int64_t count;
+    w->frame.deepest = 0;
+    if (!w->finder) return SU_OK;
+    SU_TRY(su_contact_find(w->finder, w->x, &pairs, &count, err));
+    for (int64_t k = 0; k < count; k++) w->frame.deepest = fmax(w->frame.deepest, pairs[k].depth);
+    return SU_OK;
 }
 
 /* ---- a frame ---- */
@@ -276,7 +307,7 @@ static su_status solve_frame(worker *w, int64_t frame, bool previous, su_error *
     start(w, previous);
     su_status status = su_pose_solver_set(w->solver, w->R, w->Q, err);
     if (status == SU_OK)
-        status = su_equilibrium_find(w->solver, &s->body, w->R, w->loads.external ? &contacts : NULL, &settings,
+        status = su_equilibrium_find(w->solver, &s->body, w->R, w->loads.external || w->finder ? &contacts : NULL, &settings,
                                      s->options.method == SU_SKIN_SURFACE, w->x, &result, err);
     if (status != SU_OK && status != SU_NUMERICS) return status;
     if (status == SU_NUMERICS) { /* this frame follows the rig; its status says so */
@@ -286,7 +317,7 @@ static su_status solve_frame(worker *w, int64_t frame, bool previous, su_error *
     for (int64_t i = 0; i < 3 * s->tet->n; i++) w->frame.u[i] = w->x[i] - w->rest[i];
     w->frame.elastic = result.elastic, w->frame.steps = result.steps, w->frame.springs = result.springs;
     w->frame.status = status == SU_NUMERICS ? SU_STATUS_FAILED : result.converged ? SU_STATUS_OK : SU_STATUS_HALVED;
-    return SU_OK;
+    return measure_depth(w, err);
 }
 
 /* One run of frames that may begin from each other, [run SU_SKIN_RUN, (run + 1) SU_SKIN_RUN) cut to [from, to). */

@@ -16,6 +16,9 @@
 typedef struct job {
     su_skin_options options;
     int method, start; /* of --solver, --start */
+    int self_contact;  /* of --self-contact */
+    double deepest;    /* m, over all frames */
+    int64_t contacts;  /* the most at once */
     const char *frames;
     int64_t from, to; /* of --frames */
     su_forces_files forces;
@@ -112,6 +115,8 @@ static su_status keep_frame(void *context, int64_t frame, const su_skin_frame *r
     memcpy(sim->u + k * 3 * sim->n, result->u, (size_t)(3 * sim->n) * sizeof *sim->u);
     memcpy(sim->weights + k * sim->m, result->w, (size_t)sim->m * sizeof *sim->weights);
     sim->energy[3 * k + 1] = result->elastic;
+    if (result->deepest > j->deepest) j->deepest = result->deepest;
+    if (result->springs > j->contacts) j->contacts = result->springs;
     sim->iterations[k] = result->steps, sim->status[k] = result->status;
     return su_progress_update(&j->tool->progress, (double)++j->done / (double)sim->F, err);
 }
@@ -128,6 +133,7 @@ static su_status describe(su_tool *tool, job *j)
     json_object_set_new(meta, "solver", json_string(methods[j->options.method]));
     json_object_set_new(meta, "tolerance", json_real(j->options.tolerance));
     json_object_set_new(meta, "fps", json_real(su_meta_number(j->anim.file.meta, "fps", 24)));
+    if (j->options.self_contact) json_object_set_new(meta, "self_contact", json_string("all"));
     json_object_set_new(meta, "rest", json_string("neutral"));
     json_object_set_new(meta, "material", json_string("ex-rotated"));
     if (j->to - j->from < j->anim.F) json_object_set_new(meta, "first_frame", json_integer(j->from));
@@ -140,6 +146,9 @@ static su_status report(su_tool *tool, const job *j, const su_pose_counts *count
     char text[256];
     double frames = (double)counts->stiffness;
     su_stats_integer(tool, "frames", j->sim.F);
+    su_stats_integer(tool, "contacts", j->contacts);
+    su_stats_number(tool, "deepest_m", j->deepest);
+    if (j->self_contact) su_detail(tool, "at most %lld contacts at once, %.3g m deep", (long long)j->contacts, j->deepest);
     su_stats_integer(tool, "solves", counts->solves);
     su_stats_integer(tool, "cg_iterations", counts->iterations);
     su_stats_integer(tool, "interior_solves", counts->interior_solves);
@@ -171,6 +180,7 @@ static su_status run(su_tool *tool, job *j)
     su_pose_counts counts = {0};
     j->tool = tool;
     j->options.threads = tool->threads;
+    j->options.self_contact = j->self_contact == 1;
     j->options.method = (su_skin_method)j->method, j->options.start = (su_skin_start)j->start;
     SU_TRY(load(tool, j));
     if (tool->dry_run) return SU_OK;
@@ -212,6 +222,12 @@ int main(int argc, char **argv)
          .target = &j.frames,
          .argument = "A:B",
          .help = "Frames A to B - 1 alone (the first is 0): a farm's job."},
+        {.name = "self-contact",
+         .kind = SU_OPT_CHOICE,
+         .target = &j.self_contact,
+         .argument = "WHICH",
+         .choices = "none|all",
+         .help = "all: flesh is pushed out of itself; none (default): it goes through itself."},
         {.name = "tolerance",
          .kind = SU_OPT_NUMBER,
          .target = &j.options.tolerance,
