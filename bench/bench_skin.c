@@ -91,7 +91,7 @@ static void play(shot *s, su_skin_method method, const char *name, double *refer
     su_skin_factors *factors;
     su_pose_solver *solver;
     double *Q = room(9 * a->n, sizeof *Q), *R = room(9 * a->t, sizeof *R), *x = room(3 * a->n, sizeof *x);
-    double bones[8], start = su_seconds();
+    double *Q0 = room(9 * a->n, sizeof *Q), *u = room(3 * a->n, sizeof *u), bones[8], start = su_seconds();
     must(su_skin_factors_create(&s->body, method, 5, 1, &factors, &err), &err);
     must(su_pose_solver_create(factors, &solver, &err), &err);
     printf("%s: prepared in %.1f s\n%9s %9s %9s %9s %9s %9s %9s %9s %9s %9s %9s\n", name, su_seconds() - start, "degrees", "pairs",
@@ -103,21 +103,31 @@ static void play(shot *s, su_skin_method method, const char *name, double *refer
         double pairs = 0, deepest = 0, whole = su_seconds();
         int frames = 0, steps = 0, open = 0;
         s->find_seconds = 0;
-        for (int k = bounds[part] + 1; k <= bounds[part + 1]; k += 5, frames++) {
+        for (int k = bounds[part] + 1; k <= bounds[part + 1]; k++, frames++) {
+            memcpy(Q0, Q, (size_t)(9 * a->n) * sizeof *Q);
             arm_bend(a, FULL_BEND * k / FRAMES, s->w, bones, x);
             su_bone_weights_rotate(&s->weights, bones, Q, R);
+            for (int64_t v = 0; v < a->n && k > 1; v++) { /* from the frame before, turned along */
+                double back[3];
+                su_tmulv3(Q0 + 9 * v, u + 3 * v, back);
+                su_mulv3(Q + 9 * v, back, back);
+                for (int c = 0; c < 3 && !a->held[v]; c++) u[3 * v + c] = x[3 * v + c], x[3 * v + c] += back[c];
+                for (int c = 0; c < 3 && a->held[v]; c++) u[3 * v + c] = x[3 * v + c];
+            }
+            if (k == 1) memcpy(u, x, (size_t)(3 * a->n) * sizeof *u); /* the rig's shape, until the end of the frame */
             must(su_pose_solver_set(solver, R, Q, &err), &err);
-            su_equilibrium_settings settings = {.tolerance = TOLERANCE * s->diagonal, .inexact = 0.05, .most = 60};
+            su_equilibrium_settings settings = {.tolerance = TOLERANCE * s->diagonal, .inexact = 0.05, .most = 60, .near = k > 1};
             su_equilibrium_result result;
             const su_skin_contacts contacts = {find, s};
             must(su_equilibrium_find(solver, &s->body, R, &contacts, &settings, method == SU_SKIN_SURFACE, x, &result, &err),
                  &err);
+            for (int64_t i = 0; i < 3 * a->n; i++) u[i] = x[i] - u[i];
             steps += result.steps, pairs += (double)result.springs, open += !result.converged;
             const su_contact_pair *pair;
             int64_t count;
             must(su_contact_find(s->finder, x, &pair, &count, &err), &err);
             for (int64_t i = 0; i < count; i++) deepest = fmax(deepest, pair[i].depth);
-            if (part == 5 && k == 46) {
+            if (part == 5 && k == FRAMES) {
                 for (int64_t i = 0; i < 3 * a->n && reference[0] != 0; i++) worst = fmax(worst, fabs(x[i] - reference[i]));
                 if (reference[0] == 0) memcpy(reference, x, (size_t)(3 * a->n) * sizeof *x);
             }
@@ -138,7 +148,7 @@ static void play(shot *s, su_skin_method method, const char *name, double *refer
            before.interior_solves ? (double)before.interior_iterations / (double)before.interior_solves : 0);
     su_pose_solver_free(solver);
     su_skin_factors_free(factors);
-    free(Q), free(R), free(x);
+    free(Q), free(R), free(x), free(Q0), free(u);
 }
 
 int main(int argc, char **argv)

@@ -81,11 +81,10 @@ static su_status iterate(state *s, const su_equilibrium_settings *set, bool surf
     for (int k = 0; k < set->most && !result->converged; k++) {
         double step = 1, moved = 0;
         /* the start is the rig's, and crosses itself: what touches is asked where elasticity alone would have it */
-        if (k > 0)
-            SU_TRY(find(s, s->x, true, &solve, &energy, err));
-        else
-            solve.springs = 0, energy = 0;
-        solve.relative = s->contacts && k > 0 && (solve.springs > 0 || surface) ? set->inexact : surface ? set->inexact : 0;
+        bool asked = k > 0 || set->near;
+        solve.springs = 0, energy = 0;
+        if (asked) SU_TRY(find(s, s->x, true, &solve, &energy, err));
+        solve.relative = solve.springs > 0 || surface ? set->inexact : 0;
         memcpy(s->total, s->force, (size_t)(3 * s->body->count) * sizeof *s->total);
         for (int64_t i = 0; i < solve.springs; i++)
             for (int a = 0; a < 4; a++) {
@@ -99,13 +98,13 @@ static su_status iterate(state *s, const su_equilibrium_settings *set, bool surf
         }
         SU_TRY(su_pose_solver_solve(s->solver, &solve, s->total, s->d, err));
         su_pose_solver_multiply(s->solver, s->d, s->Kd);
-        if (k > 0) SU_TRY(search(s, energy, &step, &result->halvings, err));
+        if (asked) SU_TRY(search(s, energy, &step, &result->halvings, err));
         take_step(s, step);
         for (int64_t i = 0; i < 3 * s->body->count; i++) moved = fmax(moved, fabs(step * s->d[i]));
         if (!isfinite(moved)) return su_fail(err, SU_NUMERICS, "the equilibrium diverged");
         bool stands = solve.springs == result->springs || !s->contacts;
         result->springs = solve.springs, result->moved = moved, result->steps++;
-        result->converged = (k > 0 || !s->contacts) && moved <= set->tolerance && stands;
+        result->converged = (asked || !s->contacts) && moved <= set->tolerance && stands;
         if (!s->contacts && !surface) result->converged = true;
     }
     return SU_OK;

@@ -18,6 +18,7 @@ typedef struct su_equilibrium_settings {
     double tolerance; /* m: a step that moves no vertex farther ends the iteration */
     double inexact;   /* while contacts come and go, solves end at so much of the first error */
     int most;         /* steps */
+    bool near;        /* x is near: contacts are asked at once, not where elasticity alone would have the flesh */
 } su_equilibrium_settings;
 
 typedef struct su_equilibrium_result {

@@ -300,7 +300,7 @@ static su_status solve_frame(worker *w, int64_t frame, bool previous, su_error *
 {
     const su_skin_shot *s = w->of;
     su_skin_contacts contacts = {find_contacts, w};
-    su_equilibrium_settings settings = {.tolerance = s->tolerance, .inexact = INEXACT, .most = MOST_STEPS};
+    su_equilibrium_settings settings = {.tolerance = s->tolerance, .inexact = INEXACT, .most = MOST_STEPS, .near = previous};
     su_equilibrium_result result;
     memcpy(w->before, w->Q, (size_t)(9 * s->tet->n) * sizeof *w->Q);
     pose(w, frame);
