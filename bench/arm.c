@@ -23,7 +23,8 @@ arm_shape arm_of_paper(int which, double scale)
     const int *around = which == 0 ? steep : even;
     s.rings = which == 0 ? 6 : 8;
     s.layers = (int)(scale * (which == 0 ? 176 : 152) + 0.5);
-    for (int k = 0; k < s.rings; k++) s.around[k] = (int)(scale * around[k] + 0.5) > 5 ? (int)(scale * around[k] + 0.5) : 6;
+    for (int k = 0; k < s.rings; k++)
+        s.around[k] = (int)(scale * around[k] + 0.5) > 5 ? (int)(scale * around[k] + 0.5) : 6;
     return s;
 }
 

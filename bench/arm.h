@@ -15,8 +15,8 @@ typedef struct arm_shape {
 
 typedef struct arm {
     arm_shape shape;
-    int64_t n, t, b, outer; /* outer: boundary vertices that are free */
-    double *x;              /* (n,3) straight along x */
+    int64_t n, t, b, outer;            /* outer: boundary vertices that are free */
+    double *x;                         /* (n,3) straight along x */
     int32_t *tets, *surface, *bone_of; /* (t,4), (b,3), (n): 0 or 1 held by that bone, -1 free */
     uint8_t *held, *is_outer;
     double *young, *poisson;

@@ -29,7 +29,7 @@ typedef struct shot {
     su_contact_finder *finder;
     su_spring_list springs;
     double find_seconds; /* spent on finding contacts */
-    double *w; /* (n) of the forearm */
+    double *w;           /* (n) of the forearm */
     double diagonal;
 } shot;
 
@@ -94,8 +94,9 @@ static void play(shot *s, su_skin_method method, const char *name, double *refer
     double *Q0 = room(9 * a->n, sizeof *Q), *u = room(3 * a->n, sizeof *u), bones[8], start = su_seconds();
     must(su_skin_factors_create(&s->body, method, 5, 1, &factors, &err), &err);
     must(su_pose_solver_create(factors, &solver, &err), &err);
-    printf("%s: prepared in %.1f s\n%9s %9s %9s %9s %9s %9s %9s %9s %9s %9s %9s\n", name, su_seconds() - start, "degrees", "pairs",
-           "stiffness", "interior", "solve", "finding", "frame", "its/solve", "steps", "deepest%", "open");
+    printf("%s: prepared in %.1f s\n%9s %9s %9s %9s %9s %9s %9s %9s %9s %9s %9s\n", name, su_seconds() - start,
+           "degrees", "pairs", "stiffness", "interior", "solve", "finding", "frame", "its/solve", "steps", "deepest%",
+           "open");
     const int bounds[] = {0, 15, 30, 35, 40, 45, 50};
     su_pose_counts before = {0};
     double worst = 0;
@@ -116,10 +117,12 @@ static void play(shot *s, su_skin_method method, const char *name, double *refer
             }
             if (k == 1) memcpy(u, x, (size_t)(3 * a->n) * sizeof *u); /* the rig's shape, until the end of the frame */
             must(su_pose_solver_set(solver, R, Q, &err), &err);
-            su_equilibrium_settings settings = {.tolerance = TOLERANCE * s->diagonal, .inexact = 0.05, .most = 60, .near = k > 1};
+            su_equilibrium_settings settings = {
+                .tolerance = TOLERANCE * s->diagonal, .inexact = 0.05, .most = 60, .near = k > 1};
             su_equilibrium_result result;
             const su_skin_contacts contacts = {find, s};
-            must(su_equilibrium_find(solver, &s->body, R, &contacts, &settings, method == SU_SKIN_SURFACE, x, &result, &err),
+            must(su_equilibrium_find(solver, &s->body, R, &contacts, &settings, method == SU_SKIN_SURFACE, x, &result,
+                                     &err),
                  &err);
             for (int64_t i = 0; i < 3 * a->n; i++) u[i] = x[i] - u[i];
             steps += result.steps, pairs += (double)result.springs, open += !result.converged;
@@ -128,14 +131,15 @@ static void play(shot *s, su_skin_method method, const char *name, double *refer
             must(su_contact_find(s->finder, x, &pair, &count, &err), &err);
             for (int64_t i = 0; i < count; i++) deepest = fmax(deepest, pair[i].depth);
             if (part == 5 && k == FRAMES) {
-                for (int64_t i = 0; i < 3 * a->n && reference[0] != 0; i++) worst = fmax(worst, fabs(x[i] - reference[i]));
+                for (int64_t i = 0; i < 3 * a->n && reference[0] != 0; i++)
+                    worst = fmax(worst, fabs(x[i] - reference[i]));
                 if (reference[0] == 0) memcpy(reference, x, (size_t)(3 * a->n) * sizeof *x);
             }
         }
         whole = (su_seconds() - whole) / frames;
         const su_pose_counts *now = su_pose_solver_counts(solver);
-        printf("%4d-%-4d %9.0f %9.3f %9.3f %9.3f %9.3f %9.3f %9.1f %9.1f %9.3f %9d\n", 3 * bounds[part], 3 * bounds[part + 1],
-               pairs / frames, (now->stiffness_seconds - before.stiffness_seconds) / frames,
+        printf("%4d-%-4d %9.0f %9.3f %9.3f %9.3f %9.3f %9.3f %9.1f %9.1f %9.3f %9d\n", 3 * bounds[part],
+               3 * bounds[part + 1], pairs / frames, (now->stiffness_seconds - before.stiffness_seconds) / frames,
                (now->interior_seconds - before.interior_seconds) / frames,
                (now->solve_seconds - before.solve_seconds) / frames, s->find_seconds / frames, whole,
                (double)(now->iterations - before.iterations) / (double)(now->solves - before.solves),
@@ -157,14 +161,18 @@ int main(int argc, char **argv)
         char letter;
         su_skin_method method;
         const char *name;
-    } solvers[] = {{'v', SU_SKIN_VOLUME, "volume"}, {'s', SU_SKIN_SURFACE, "surface"}, {'k', SU_SKIN_KEPT, "kept"},
-                   {'c', SU_SKIN_COUPLED, "coupled"}, {'d', SU_SKIN_DIRECT, "direct"}};
+    } solvers[] = {{'v', SU_SKIN_VOLUME, "volume"},
+                   {'s', SU_SKIN_SURFACE, "surface"},
+                   {'k', SU_SKIN_KEPT, "kept"},
+                   {'c', SU_SKIN_COUPLED, "coupled"},
+                   {'d', SU_SKIN_DIRECT, "direct"}};
     shot s = {0};
     if (openblas_set_num_threads) openblas_set_num_threads(1);
     make_shot(&s, argc > 2 ? atoi(argv[2]) : 1, argc > 1 ? atof(argv[1]) : 0.4);
     double *reference = room(3 * s.a.n, sizeof *reference);
     for (int k = 0; k < 5; k++)
-        if (strchr(argc > 3 ? argv[3] : "vsc", solvers[k].letter)) play(&s, solvers[k].method, solvers[k].name, reference);
+        if (strchr(argc > 3 ? argv[3] : "vsc", solvers[k].letter))
+            play(&s, solvers[k].method, solvers[k].name, reference);
     free(reference), free(s.w);
     su_contact_finder_free(s.finder);
     su_contact_body_free(&s.contact);

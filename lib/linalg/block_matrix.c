@@ -125,7 +125,8 @@ su_status su_blocks_lower(const su_blocks *A, const int32_t *position, int64_t c
             for (int64_t k = A->start[row_at[p]]; k < A->start[row_at[p] + 1]; k++) {
                 int32_t q = position[A->column[k]];
                 if (q < p) continue;
-                for (int i = q == p ? c : 0; i < 3; i++) L.row[write] = 3 * (int64_t)q + i, from[write++] = 9 * k + 3 * c + i;
+                for (int i = q == p ? c : 0; i < 3; i++)
+                    L.row[write] = 3 * (int64_t)q + i, from[write++] = 9 * k + 3 * c + i;
             }
             for (int64_t a = first + 1; a < write; a++) /* rows ascend; nearly sorted where positions follow rows */
                 for (int64_t b = a; b > first && L.row[b] < L.row[b - 1]; b--) {

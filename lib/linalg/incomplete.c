@@ -10,11 +10,11 @@
 struct su_incomplete {
     int64_t rows;
     double shift;
-    int32_t *order;   /* (rows) row of A, from 0, at each place */
-    int64_t *start;   /* (rows + 1) blocks of L left of the diagonal */
-    int32_t *column;  /* places, ascending */
-    float *lower;     /* (.,9) */
-    float *inverse;   /* (rows,9) D^-1 */
+    int32_t *order;  /* (rows) row of A, from 0, at each place */
+    int64_t *start;  /* (rows + 1) blocks of L left of the diagonal */
+    int32_t *column; /* places, ascending */
+    float *lower;    /* (.,9) */
+    float *inverse;  /* (rows,9) D^-1 */
 };
 
 void su_incomplete_free(su_incomplete *f)

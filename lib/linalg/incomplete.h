@@ -14,8 +14,8 @@ su_status su_incomplete_create(const su_blocks *A, int64_t from, int64_t to, su_
 void su_incomplete_free(su_incomplete *factor);
 /* The shift it took. */
 double su_incomplete_shift(const su_incomplete *factor);
-/* z = Q (L D L')^-1 Q' r for the rows [from, to): r, z (to - from,3) from the first of them, z may be r. Q (to - from,9)
- * a rotation of each row; NULL: none. work: 3 (to - from) floats. Threads may share the factor. */
+/* z = Q (L D L')^-1 Q' r for the rows [from, to): r, z (to - from,3) from the first of them, z may be r. Q (to -
+ * from,9) a rotation of each row; NULL: none. work: 3 (to - from) floats. Threads may share the factor. */
 void su_incomplete_solve(const su_incomplete *factor, const double *Q, const double *r, double *z, float *work);
 
 #endif

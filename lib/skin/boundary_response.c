@@ -110,8 +110,9 @@ static su_status respond(const su_ex_rotated *body, const su_blocks *K, int ring
             for (int64_t m = 0; m < near; m++) {
                 int32_t row = list[m];
                 for (int i = 0; i < 3; i++)
-                    full[3 * (int64_t)row + i] =
-                        position[row] >= 0 ? -x[3 * position[row] + i] : row == patch[k] && i == j ? 1 : 0;
+                    full[3 * (int64_t)row + i] = position[row] >= 0          ? -x[3 * position[row] + i]
+                                                 : row == patch[k] && i == j ? 1
+                                                                             : 0;
             }
             int64_t own = patch[k];
             for (int64_t m = 0; m < near && list[m] < body->outer; m++) {

@@ -1,5 +1,5 @@
-/* The sparse K_b(0) of SP section 6.3: what forces the boundary answers with to its own displacements while the interior
- * is in balance, near each vertex. */
+/* The sparse K_b(0) of SP section 6.3: what forces the boundary answers with to its own displacements while the
+ * interior is in balance, near each vertex. */
 #ifndef SU_SKIN_BOUNDARY_RESPONSE_H
 #define SU_SKIN_BOUNDARY_RESPONSE_H
 

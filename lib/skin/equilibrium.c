@@ -13,8 +13,8 @@ typedef struct state {
     const su_ex_rotated *body;
     su_pose_solver *solver;
     const su_skin_contacts *contacts;
-    double *x, *trial;                /* (n,3) */
-    double *force, *total, *d, *Kd;   /* (count,3): elastic force, with contacts, step */
+    double *x, *trial;              /* (n,3) */
+    double *force, *total, *d, *Kd; /* (count,3): elastic force, with contacts, step */
     su_arena arena;
 } state;
 
@@ -90,7 +90,8 @@ static su_status iterate(state *s, const su_equilibrium_settings *set, bool surf
             for (int a = 0; a < 4; a++) {
                 const su_spring *spring = solve.spring + i;
                 int32_t f = spring->weight[a] != 0 ? s->body->number[spring->vertex[a]] : -1;
-                for (int c = 0; c < 3 && f >= 0; c++) s->total[3 * (int64_t)f + c] += spring->weight[a] * spring->force[c];
+                for (int c = 0; c < 3 && f >= 0; c++)
+                    s->total[3 * (int64_t)f + c] += spring->weight[a] * spring->force[c];
             }
         if (k > 0 && solve.springs == 0 && result->springs == 0 && !surface) {
             result->converged = true; /* linear, and solved */

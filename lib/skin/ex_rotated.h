@@ -29,10 +29,10 @@ typedef struct su_ex_rotated {
 
 typedef struct su_ex_rotated_mesh {
     int64_t n, t;
-    const double *vertices; /* (n,3) neutral, m */
-    const int32_t *tets;    /* (t,4); kept */
-    const uint8_t *held;    /* (n) 1: its place is given by the pose */
-    const uint8_t *outer;   /* (n) 1: of the boundary, where contacts may act */
+    const double *vertices;        /* (n,3) neutral, m */
+    const int32_t *tets;           /* (t,4); kept */
+    const uint8_t *held;           /* (n) 1: its place is given by the pose */
+    const uint8_t *outer;          /* (n) 1: of the boundary, where contacts may act */
     const double *young, *poisson; /* (t) Pa, 1 */
 } su_ex_rotated_mesh;
 

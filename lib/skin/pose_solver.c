@@ -361,8 +361,7 @@ static bool solve_boundary(su_pose_solver *s, const su_pose_solve *solve, const 
     return good;
 }
 
-su_status su_pose_solver_solve(su_pose_solver *s, const su_pose_solve *solve, const double *r, double *d,
-                               su_error *err)
+su_status su_pose_solver_solve(su_pose_solver *s, const su_pose_solve *solve, const double *r, double *d, su_error *err)
 {
     static operation *const preconditioners[] = {by_factor, by_incomplete, NULL, by_full_factor, by_both};
     double start = su_seconds();

@@ -2,10 +2,10 @@
  *   direct   a factor of K(q) a pose (one analysis); contacts by conjugate gradients behind it
  *   volume   conjugate gradients on all vertices behind Q (L L')^-1 Q', L incomplete of K(0), Q the rotation of each
  *            vertex (SP section 7)
- *   surface  on the boundary alone (SP sections 5 and 6): K_bb - K_bi Q (L_i L_i')^-1 Q' K_ib + C for the matrix, behind
- *            the incomplete factor of a sparse K_b(0), turned; the interior follows exactly
- *   kept     conjugate gradients on all vertices behind the full factor of K(0), in single precision, turned
- *   coupled  conjugate gradients on all vertices behind both factors of `surface`: they precondition and decide nothing
+ *   surface  on the boundary alone (SP sections 5 and 6): K_bb - K_bi Q (L_i L_i')^-1 Q' K_ib + C for the matrix,
+ * behind the incomplete factor of a sparse K_b(0), turned; the interior follows exactly kept     conjugate gradients on
+ * all vertices behind the full factor of K(0), in single precision, turned coupled  conjugate gradients on all vertices
+ * behind both factors of `surface`: they precondition and decide nothing
  */
 #ifndef SU_SKIN_POSE_SOLVER_H
 #define SU_SKIN_POSE_SOLVER_H
@@ -61,9 +61,9 @@ typedef struct su_pose_counts {
     double stiffness_seconds, solve_seconds, interior_seconds;
 } su_pose_counts;
 
-/* d (count,3) ~ (K + C)^-1 r. With `surface` one step of the modified Newton iteration (SP section 6.1): d_b by K~_b, and
- * d_i where the interior is in balance then; r must be in balance inside (su_pose_solver_relax). SU_NUMERICS where the
- * matrix is not positive. */
+/* d (count,3) ~ (K + C)^-1 r. With `surface` one step of the modified Newton iteration (SP section 6.1): d_b by K~_b,
+ * and d_i where the interior is in balance then; r must be in balance inside (su_pose_solver_relax). SU_NUMERICS where
+ * the matrix is not positive. */
 su_status su_pose_solver_solve(su_pose_solver *solver, const su_pose_solve *solve, const double *r, double *d,
                                su_error *err);
 /* d (count,3): where the interior is in balance while the boundary stays: d_b = 0, d_i = K_ii^-1 r_i (SP section 6.2).

@@ -28,11 +28,11 @@ struct su_skin_shot {
     su_skin_options options;
     su_ex_rotated body;
     su_skin_factors *factors;
-    su_bone_weights weights; /* bones 0: the rest shape turns the tets */
-    su_contact_body contact; /* with self-contact; n = 0 without */
+    su_bone_weights weights;   /* bones 0: the rest shape turns the tets */
+    su_contact_body contact;   /* with self-contact; n = 0 without */
     double *contact_stiffness; /* (n) N/m^3 */
-    double *neutral;         /* (nbar,3) */
-    double tolerance;        /* m */
+    double *neutral;           /* (nbar,3) */
+    double tolerance;          /* m */
 };
 
 /* What one thread works with. */
@@ -42,9 +42,9 @@ typedef struct worker {
     su_rotation_field *field;
     su_smoothing smoothing;
     su_loads loads;
-    double *skin, *p, *bones; /* (nbar,3), (s), (B,4) */
-    double *x, *rest, *turn;  /* (n,3), (n,3), (n,4) */
-    double *Q, *R, *before;   /* (n,9), (t,9), (n,9): rotations, those of the frame before */
+    double *skin, *p, *bones;  /* (nbar,3), (s), (B,4) */
+    double *x, *rest, *turn;   /* (n,3), (n,3), (n,4) */
+    double *Q, *R, *before;    /* (n,9), (t,9), (n,9): rotations, those of the frame before */
     su_contact_finder *finder; /* NULL: no self-contact */
     su_spring_list springs;
     su_skin_frame frame;
@@ -84,8 +84,7 @@ static void mark_outer(const su_skin_shot *s, uint8_t *outer)
     const su_external *external = s->options.external;
     for (int64_t k = 0; k < 3 * s->tet->b; k++) outer[s->tet->surface[k]] = 1;
     for (int64_t k = 0; external && k < external->points; k++)
-        for (int i = 0; i < 4; i++)
-            outer[s->tet->tets[4 * (int64_t)s->tet->embed_tet[external->vertex[k]] + i]] = 1;
+        for (int i = 0; i < 4; i++) outer[s->tet->tets[4 * (int64_t)s->tet->embed_tet[external->vertex[k]] + i]] = 1;
 }
 
 static su_status create_body(su_skin_shot *s, su_error *err)
@@ -169,20 +168,27 @@ static su_status worker_create(const su_skin_shot *s, worker *w, su_error *err)
     struct {
         double **array;
         int64_t count;
-    } arrays[] = {{&w->skin, 3 * s->tet->nbar}, {&w->p, s->fit->s + 1}, {&w->bones, 4 * (s->anim->B + 1)},
-                  {&w->x, 3 * n},               {&w->rest, 3 * n},      {&w->turn, 4 * n},
-                  {&w->Q, 9 * n},               {&w->before, 9 * n},    {&w->R, 9 * s->tet->t},
-                  {&w->frame.u, 3 * n},         {&w->frame.w, s->fit->m}};
+    } arrays[] = {{&w->skin, 3 * s->tet->nbar},
+                  {&w->p, s->fit->s + 1},
+                  {&w->bones, 4 * (s->anim->B + 1)},
+                  {&w->x, 3 * n},
+                  {&w->rest, 3 * n},
+                  {&w->turn, 4 * n},
+                  {&w->Q, 9 * n},
+                  {&w->before, 9 * n},
+                  {&w->R, 9 * s->tet->t},
+                  {&w->frame.u, 3 * n},
+                  {&w->frame.w, s->fit->m}};
     bool good = true;
     for (size_t k = 0; k < sizeof arrays / sizeof *arrays; k++)
         good = (*arrays[k].array = su_arena_alloc(arena, arrays[k].count, sizeof(double))) && good;
     if (!good) return su_fail(err, SU_AGAIN, "no memory for %lld flesh vertices", (long long)n);
     w->smoothing = su_fit_smoothing(s->fit);
-    SU_TRY(su_rotation_field_create(n, s->tet->vertices, s->tet->t, s->tet->tets, &w->smoothing, 0, NULL, &w->field,
-                                    err));
+    SU_TRY(
+        su_rotation_field_create(n, s->tet->vertices, s->tet->t, s->tet->tets, &w->smoothing, 0, NULL, &w->field, err));
     if (points > 0)
-        SU_TRY(su_loads_create(s->options.external, s->tet->embed_tet, s->tet->embed_bary, s->tet->tets, &w->loads,
-                               err));
+        SU_TRY(
+            su_loads_create(s->options.external, s->tet->embed_tet, s->tet->embed_bary, s->tet->tets, &w->loads, err));
     if (s->options.self_contact) {
         SU_TRY(su_contact_finder_create(&s->contact, 0, NULL, 0, NULL, 1, &w->finder, err));
         su_contact_finder_set_stiffness(w->finder, s->contact_stiffness);
@@ -300,15 +306,16 @@ static su_status solve_frame(worker *w, int64_t frame, bool previous, su_error *
 {
     const su_skin_shot *s = w->of;
     su_skin_contacts contacts = {find_contacts, w};
-    su_equilibrium_settings settings = {.tolerance = s->tolerance, .inexact = INEXACT, .most = MOST_STEPS, .near = previous};
+    su_equilibrium_settings settings = {
+        .tolerance = s->tolerance, .inexact = INEXACT, .most = MOST_STEPS, .near = previous};
     su_equilibrium_result result;
     memcpy(w->before, w->Q, (size_t)(9 * s->tet->n) * sizeof *w->Q);
     pose(w, frame);
     start(w, previous);
     su_status status = su_pose_solver_set(w->solver, w->R, w->Q, err);
     if (status == SU_OK)
-        status = su_equilibrium_find(w->solver, &s->body, w->R, w->loads.external || w->finder ? &contacts : NULL, &settings,
-                                     s->options.method == SU_SKIN_SURFACE, w->x, &result, err);
+        status = su_equilibrium_find(w->solver, &s->body, w->R, w->loads.external || w->finder ? &contacts : NULL,
+                                     &settings, s->options.method == SU_SKIN_SURFACE, w->x, &result, err);
     if (status != SU_OK && status != SU_NUMERICS) return status;
     if (status == SU_NUMERICS) { /* this frame follows the rig; its status says so */
         memcpy(w->x, w->rest, (size_t)(3 * s->tet->n) * sizeof *w->x);

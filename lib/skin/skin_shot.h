@@ -21,7 +21,7 @@ typedef struct su_skin_options {
     double tolerance; /* over the diagonal of the flesh */
     double stiffness; /* factor on Young's modulus */
     int threads;
-    bool self_contact; /* flesh is pushed out of itself */
+    bool self_contact;           /* flesh is pushed out of itself */
     const su_external *external; /* colliders and what else pushes; borrowed; NULL: none */
 } su_skin_options;
 
@@ -30,8 +30,8 @@ typedef struct su_skin_frame {
     double *w; /* (m) weights of the example poses */
     double elastic;
     int steps, status; /* 0; 1: contacts did not settle; 3: no equilibrium, u is 0 */
-    int64_t springs; /* contacts that press */
-    double deepest;  /* m, of contacts with itself at the end; 0 without --self-contact */
+    int64_t springs;   /* contacts that press */
+    double deepest;    /* m, of contacts with itself at the end; 0 without --self-contact */
 } su_skin_frame;
 
 typedef struct su_skin_shot su_skin_shot;

@@ -148,7 +148,8 @@ static su_status report(su_tool *tool, const job *j, const su_pose_counts *count
     su_stats_integer(tool, "frames", j->sim.F);
     su_stats_integer(tool, "contacts", j->contacts);
     su_stats_number(tool, "deepest_m", j->deepest);
-    if (j->self_contact) su_detail(tool, "at most %lld contacts at once, %.3g m deep", (long long)j->contacts, j->deepest);
+    if (j->self_contact)
+        su_detail(tool, "at most %lld contacts at once, %.3g m deep", (long long)j->contacts, j->deepest);
     su_stats_integer(tool, "solves", counts->solves);
     su_stats_integer(tool, "cg_iterations", counts->iterations);
     su_stats_integer(tool, "interior_solves", counts->interior_solves);
@@ -187,8 +188,7 @@ static su_status run(su_tool *tool, job *j)
     SU_TRY(allocate_sim(tool, j));
     if (su_skin_shot_create(&j->tet, &j->fit, &j->anim, j->shot, &j->options, &j->skin, err) != SU_OK)
         return su_error_context(err, "%s: ", tool->inputs.items[0]);
-    if (!su_skin_shot_has_bones(j->skin))
-        su_note(tool, "no bone holds flesh: the rest shape turns it");
+    if (!su_skin_shot_has_bones(j->skin)) su_note(tool, "no bone holds flesh: the rest shape turns it");
     SU_TRY(describe(tool, j));
     SU_TRY(su_skin_shot_run(j->skin, j->from, j->to, keep_frame, j, &counts, err));
     SU_TRY(report(tool, j, &counts));
