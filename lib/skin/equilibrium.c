@@ -68,6 +68,33 @@ static su_status search(state *s, double contact_energy, double *step, int *halv
     return SU_OK;
 }
 
+/* d = x - rest over the free vertices, Kd = K d */
+static void displace(state *s, const double *rest)
+{
+    for (int64_t k = 0; k < s->body->count; k++)
+        for (int c = 0; c < 3; c++) {
+            int64_t i = 3 * (int64_t)s->body->vertex[k] + c;
+            s->d[3 * k + c] = s->x[i] - rest[i];
+        }
+    su_pose_solver_multiply(s->solver, s->d, s->Kd);
+}
+
+static void start_force(state *s, const double *R, const double *rest)
+{
+    if (!rest) {
+        su_ex_rotated_force(s->body, R, s->x, s->force);
+        return;
+    }
+    displace(s, rest);
+    for (int64_t i = 0; i < 3 * s->body->count; i++) s->force[i] = -s->Kd[i];
+}
+
+static double energy_of_displacement(state *s, const double *rest)
+{
+    displace(s, rest);
+    return 0.5 * su_dot(3 * s->body->count, s->d, s->Kd);
+}
+
 static su_status iterate(state *s, const su_equilibrium_settings *set, bool surface, su_equilibrium_result *result,
                          su_error *err)
 {
@@ -124,10 +151,10 @@ su_status su_equilibrium_find(su_pose_solver *solver, const su_ex_rotated *body,
         goto done;
     }
     memcpy(s.x, x, (size_t)(3 * body->n) * sizeof *x);
-    su_ex_rotated_force(body, R, s.x, s.force);
+    start_force(&s, R, settings->rest);
     SU_GO(iterate(&s, settings, surface, result, err));
     memcpy(x, s.x, (size_t)(3 * body->n) * sizeof *x);
-    result->elastic = su_ex_rotated_energy(body, R, x);
+    result->elastic = settings->rest ? energy_of_displacement(&s, settings->rest) : su_ex_rotated_energy(body, R, x);
 done:
     su_arena_free(&s.arena);
     return status;

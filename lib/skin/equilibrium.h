@@ -19,6 +19,9 @@ typedef struct su_equilibrium_settings {
     double inexact;   /* while contacts come and go, solves end at so much of the first error */
     int most;         /* steps */
     bool near;        /* x is near: contacts are asked at once, not where elasticity alone would have the flesh */
+    /* (n,3) what is free of stress at the pose, whatever its tets are strained by: energy u'Ku/2, u = x - rest. NULL: the
+     * neutral shape, as in SP. */
+    const double *rest;
 } su_equilibrium_settings;
 
 typedef struct su_equilibrium_result {

@@ -21,8 +21,9 @@ static const double INEXACT = 0.05;
 struct su_skin_shot {
     const su_tet *tet;
     const su_fit *fit;
-    const su_anim *anim;
-    const su_shot *shot;
+    su_skin_source source;
+    int64_t B;                       /* bones */
+    const double *bones, *bone_rest; /* (frames,B,16), (B,16) of the source; NULL: none */
     su_rig_space rig;
     su_rest_shape rest;
     su_skin_options options;
@@ -59,19 +60,19 @@ static su_status find_weights(su_skin_shot *s, su_error *err)
     const su_tet *tet = s->tet;
     int32_t *bone_of;
     bool any = false;
-    if (!tet->fixed_bone || !s->anim->bones || !s->anim->bone_rest) return SU_OK;
+    if (!tet->fixed_bone || !s->bones || !s->bone_rest) return SU_OK;
     SU_TRY(SU_ALLOC(&bone_of, tet->n, "bones of vertices", err));
     memset(bone_of, -1, (size_t)tet->n * sizeof *bone_of);
     for (int64_t k = 0; k < tet->fixed_count; k++) {
-        if (tet->fixed_bone[k] >= s->anim->B) {
+        if (tet->fixed_bone[k] >= s->B) {
             free(bone_of);
-            return su_fail(err, SU_INPUT, "bone %d holds flesh, but the animation has %lld bones",
-                           (int)tet->fixed_bone[k], (long long)s->anim->B);
+            return su_fail(err, SU_INPUT, "bone %d holds flesh, but the motion has %lld bones",
+                           (int)tet->fixed_bone[k], (long long)s->B);
         }
         bone_of[tet->fixed[k]] = tet->fixed_bone[k];
         any = any || tet->fixed_bone[k] >= 0;
     }
-    su_status status = any ? su_bone_weights_create(tet->n, tet->vertices, tet->t, tet->tets, s->anim->B, bone_of,
+    su_status status = any ? su_bone_weights_create(tet->n, tet->vertices, tet->t, tet->tets, s->B, bone_of,
                                                     s->options.threads, &s->weights, err)
                            : SU_OK;
     free(bone_of);
@@ -115,7 +116,7 @@ done:
     return status;
 }
 
-su_status su_skin_shot_create(const su_tet *tet, const su_fit *fit, const su_anim *anim, const su_shot *shot,
+su_status su_skin_shot_create(const su_tet *tet, const su_fit *fit, const su_skin_source *source,
                               const su_skin_options *options, su_skin_shot **out, su_error *err)
 {
     su_skin_shot *s = NULL;
@@ -129,7 +130,11 @@ su_status su_skin_shot_create(const su_tet *tet, const su_fit *fit, const su_ani
         return su_fail(err, SU_INPUT, "the fit holds %lld of %lld example poses: fit the others first",
                        (long long)fit->k, (long long)fit->m);
     SU_GO(SU_ALLOC(&s, 1, "the shot", err));
-    s->tet = tet, s->fit = fit, s->anim = anim, s->shot = shot, s->options = *options;
+    s->tet = tet, s->fit = fit, s->source = *source, s->options = *options;
+    const su_anim *anim = source->anim;
+    const su_poses *poses = source->poses;
+    s->B = poses ? poses->B : anim->B;
+    s->bones = poses ? poses->bones : anim->bones, s->bone_rest = poses ? poses->bone_rest : anim->bone_rest;
     s->rig = su_rig_of_fit(fit);
     SU_GO(SU_ALLOC(&s->neutral, 3 * tet->nbar, "the neutral skin", err));
     su_embedded_neutral(tet, s->neutral);
@@ -170,7 +175,7 @@ static su_status worker_create(const su_skin_shot *s, worker *w, su_error *err)
         int64_t count;
     } arrays[] = {{&w->skin, 3 * s->tet->nbar},
                   {&w->p, s->fit->s + 1},
-                  {&w->bones, 4 * (s->anim->B + 1)},
+                  {&w->bones, 4 * (s->B + 1)},
                   {&w->x, 3 * n},
                   {&w->rest, 3 * n},
                   {&w->turn, 4 * n},
@@ -192,6 +197,7 @@ static su_status worker_create(const su_skin_shot *s, worker *w, su_error *err)
     if (s->options.self_contact) {
         SU_TRY(su_contact_finder_create(&s->contact, 0, NULL, 0, NULL, 1, &w->finder, err));
         su_contact_finder_set_stiffness(w->finder, s->contact_stiffness);
+        SU_TRY(su_contact_finder_allow(w->finder, s->tet->vertices, err));
     }
     return su_pose_solver_create(s->factors, &w->solver, err);
 }
@@ -248,7 +254,7 @@ static su_status measure_depth(worker *w, su_error *err)
     w->frame.deepest = 0;
     if (!w->finder) return SU_OK;
     SU_TRY(su_contact_find(w->finder, w->x, &pairs, &count, err));
-    for (int64_t k = 0; k < count; k++) w->frame.deepest = fmax(w->frame.deepest, pairs[k].depth);
+    for (int64_t k = 0; k < count; k++) w->frame.deepest = fmax(w->frame.deepest, pairs[k].depth - pairs[k].allowed);
     return SU_OK;
 }
 
@@ -258,15 +264,19 @@ static void pose(worker *w, int64_t frame)
 {
     const su_skin_shot *s = w->of;
     double Q[9], c[3];
-    su_shot_sample(s->shot, frame, 0, 0, NULL, w->skin, w->p, Q, c);
-    su_rig_weights(&s->rig, w->p, w->frame.w);
-    su_rest_shape_evaluate(&s->rest, s->tet->n, NULL, w->skin, w->frame.w, w->rest);
+    if (s->source.poses) {
+        memcpy(w->rest, s->fit->shapes + 3 * s->tet->n * frame, (size_t)(3 * s->tet->n) * sizeof *w->rest);
+    } else {
+        su_shot_sample(s->source.shot, frame, 0, 0, NULL, w->skin, w->p, Q, c);
+        su_rig_weights(&s->rig, w->p, w->frame.w);
+        su_rest_shape_evaluate(&s->rest, s->tet->n, NULL, w->skin, w->frame.w, w->rest);
+    }
     if (su_skin_shot_has_bones(s)) {
-        for (int64_t b = 0; b < s->anim->B; b++) {
+        for (int64_t b = 0; b < s->B; b++) {
             double from[9], to[9], inverse[9], A[9], R[9];
             for (int i = 0; i < 9; i++) {
-                from[i] = s->anim->bone_rest[16 * b + 4 * (i / 3) + i % 3];
-                to[i] = s->anim->bones[16 * (frame * s->anim->B + b) + 4 * (i / 3) + i % 3];
+                from[i] = s->bone_rest[16 * b + 4 * (i / 3) + i % 3];
+                to[i] = s->bones[16 * (frame * s->B + b) + 4 * (i / 3) + i % 3];
             }
             memset(A, 0, sizeof A);
             if (su_inverse3(from, inverse) != 0) su_mul33(to, inverse, A);
@@ -279,7 +289,7 @@ static void pose(worker *w, int64_t frame)
         su_vertex_rotations(s->tet->n, s->tet->t, s->tet->tets, w->turn, w->Q, w->R);
     }
     if (!w->loads.external) return;
-    w->loads.t = s->anim->times[frame], w->loads.h = 0;
+    w->loads.t = s->source.anim->times[frame], w->loads.h = 0;
     memcpy(w->loads.Q, Q, sizeof Q);
     memcpy(w->loads.c, c, sizeof c);
     for (int64_t k = 0; k < w->loads.external->points; k++) {
@@ -307,7 +317,8 @@ static su_status solve_frame(worker *w, int64_t frame, bool previous, su_error *
     const su_skin_shot *s = w->of;
     su_skin_contacts contacts = {find_contacts, w};
     su_equilibrium_settings settings = {
-        .tolerance = s->tolerance, .inexact = INEXACT, .most = MOST_STEPS, .near = previous};
+        .tolerance = s->tolerance, .inexact = INEXACT, .most = MOST_STEPS, .near = previous || s->options.posed};
+    if (s->options.posed) settings.rest = w->rest;
     su_equilibrium_result result;
     memcpy(w->before, w->Q, (size_t)(9 * s->tet->n) * sizeof *w->Q);
     pose(w, frame);
@@ -334,7 +345,7 @@ static su_status solve_run(worker *w, int64_t run, int64_t from, int64_t to, su_
     bool previous = w->of->options.start == SU_SKIN_FROM_PREVIOUS;
     int64_t first = run * SU_SKIN_RUN, last = first + SU_SKIN_RUN < to ? first + SU_SKIN_RUN : to;
     for (int64_t k = previous ? first : first > from ? first : from; k < last; k++) {
-        SU_TRY(solve_frame(w, k, previous && k > first && !su_shot_cut(w->of->shot, k), err));
+        SU_TRY(solve_frame(w, k, previous && k > first && !su_shot_cut(w->of->source.shot, k), err));
         if (k < from) continue;
         su_status status;
 #pragma omp critical(su_skin_done)

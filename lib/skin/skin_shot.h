@@ -3,6 +3,7 @@
 #define SU_SKIN_SKIN_SHOT_H
 
 #include "io/stage/fit.h"
+#include "io/stage/poses.h"
 #include "io/stage/tet.h"
 #include "physics/external.h"
 #include "rig/shot.h"
@@ -21,6 +22,7 @@ typedef struct su_skin_options {
     double tolerance; /* over the diagonal of the flesh */
     double stiffness; /* factor on Young's modulus */
     int threads;
+    bool posed; /* free of stress is the rig's shape, so that only contacts move it; else the neutral one, as in SP */
     bool self_contact;           /* flesh is pushed out of itself */
     const su_external *external; /* colliders and what else pushes; borrowed; NULL: none */
 } su_skin_options;
@@ -36,8 +38,15 @@ typedef struct su_skin_frame {
 
 typedef struct su_skin_shot su_skin_shot;
 
-/* tet, fit, anim and shot are borrowed. */
-su_status su_skin_shot_create(const su_tet *tet, const su_fit *fit, const su_anim *anim, const su_shot *shot,
+/* Frames are those of a shot, or the example poses, whose rest shapes are the fit's; all borrowed. */
+typedef struct su_skin_source {
+    const su_anim *anim;
+    const su_shot *shot;
+    const su_poses *poses; /* NULL: the shot */
+} su_skin_source;
+
+/* tet and fit are borrowed. What the neutral shape has overlapping is the mesher's and counts as no contact. */
+su_status su_skin_shot_create(const su_tet *tet, const su_fit *fit, const su_skin_source *source,
                               const su_skin_options *options, su_skin_shot **out, su_error *err);
 void su_skin_shot_free(su_skin_shot *s);
 /* Do bones turn the tets, or the rest shape? */

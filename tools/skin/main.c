@@ -5,8 +5,10 @@
 #include "fem/fullsim.h"
 #include "io/stage/anim.h"
 #include "io/stage/fit.h"
+#include "io/stage/poses.h"
 #include "io/stage/sim.h"
 #include "io/stage/tet.h"
+#include "rig/rbf_train.h"
 #include "skin/skin_shot.h"
 #include "../sim_options.h"
 
@@ -17,6 +19,9 @@ typedef struct job {
     su_skin_options options;
     int method, start; /* of --solver, --start */
     int self_contact;  /* of --self-contact */
+    int rest;          /* of --rest */
+    bool clean;        /* --poses */
+    su_poses poses;
     double deepest;    /* m, over all frames */
     int64_t contacts;  /* the most at once */
     const char *frames;
@@ -41,6 +46,7 @@ static void job_free(job *j)
     su_shot_free(j->shot);
     su_sim_free(&j->sim);
     su_anim_free(&j->anim);
+    su_poses_free(&j->poses);
     su_fit_free(&j->fit);
     su_tet_free(&j->tet);
     su_external_free(&j->external);
@@ -63,6 +69,83 @@ static su_status parse_frames(job *j, su_error *err)
                        (long long)j->anim.F);
     j->from = from, j->to = to;
     return SU_OK;
+}
+
+/* The example poses in place of a shot. */
+static su_status load_poses(su_tool *tool, job *j)
+{
+    const char *const *path = tool->inputs.items;
+    su_error *err = &tool->err;
+    if (j->frames || j->forces.path || j->forces.colliders.count)
+        return su_fail(err, SU_USAGE, "--poses goes without --frames, --forces and --collider: poses have no time");
+    SU_TRY(su_tet_load(path[0], &j->tet, err));
+    SU_TRY(su_fit_load(path[1], &j->fit, err));
+    SU_TRY(su_poses_load(path[2], &j->poses, err));
+    if (j->poses.m != j->fit.m || j->poses.nbar != j->tet.nbar)
+        return su_fail(err, SU_INPUT, "%s: %lld poses of %lld skin vertices, the fit has %lld and the flesh carries %lld",
+                       path[2], (long long)j->poses.m, (long long)j->poses.nbar, (long long)j->fit.m,
+                       (long long)j->tet.nbar);
+    return SU_OK;
+}
+
+/* A pose's skin after its flesh was pushed out of itself; the neutral one stays. */
+static su_status keep_pose(void *context, int64_t i, const su_skin_frame *result, su_error *err)
+{
+    job *j = context;
+    su_poses *poses = &j->poses;
+    double *skin = poses->shapes + 3 * poses->nbar * i;
+    if (result->deepest > j->deepest) j->deepest = result->deepest;
+    if (result->springs > j->contacts) j->contacts = result->springs;
+    if (result->status != SU_STATUS_OK)
+        su_warn(j->tool, "pose %lld: %s", (long long)i,
+                result->status == SU_STATUS_FAILED ? "no equilibrium; left as it was" : "contacts do not settle");
+    for (int64_t v = 0; v < poses->nbar && i > 0; v++) {
+        if (poses->rigid && poses->rigid[v]) continue;
+        for (int a = 0; a < 4; a++)
+            for (int c = 0; c < 3; c++)
+                skin[3 * v + c] += j->tet.embed_bary[4 * v + a] *
+                                   result->u[3 * (int64_t)j->tet.tets[4 * (int64_t)j->tet.embed_tet[v] + a] + c];
+    }
+    return su_progress_update(&j->tool->progress, (double)++j->done / (double)poses->m, err);
+}
+
+/* Every pose a sculpt: shapes = rigged + psd_shapes (docs/formats.md, convention 20). */
+static su_status clean_poses(su_tool *tool, job *j)
+{
+    su_error *err = &tool->err;
+    su_poses *poses = &j->poses;
+    su_pose_counts counts = {0};
+    su_skin_source source = {.poses = poses};
+    j->options.self_contact = j->options.posed = true;
+    j->options.start = SU_SKIN_FROM_RIG;
+    SU_TRY(load_poses(tool, j));
+    if (tool->dry_run) return SU_OK;
+    double *shapes, *params, *rbf, *skins;
+    SU_TRY(SU_FILE_ALLOC(&poses->file, &skins, 3 * poses->m * poses->nbar, err));
+    SU_TRY(SU_FILE_ALLOC(&poses->file, &shapes, 3 * poses->m * poses->nbar, err));
+    SU_TRY(SU_FILE_ALLOC(&poses->file, &params, poses->m * poses->s, err));
+    SU_TRY(SU_FILE_ALLOC(&poses->file, &rbf, poses->m * poses->m, err));
+    memcpy(skins, poses->shapes, (size_t)(3 * poses->m * poses->nbar) * sizeof *skins);
+    poses->shapes = skins;
+    if (su_skin_shot_create(&j->tet, &j->fit, &source, &j->options, &j->skin, err) != SU_OK)
+        return su_error_context(err, "%s: ", tool->inputs.items[0]);
+    SU_TRY(su_skin_shot_run(j->skin, 0, poses->m, keep_pose, j, &counts, err));
+    for (int64_t k = 0; k < 3 * poses->m * poses->nbar; k++) shapes[k] = poses->shapes[k] - poses->rigged[k];
+    memset(shapes, 0, (size_t)(3 * poses->nbar) * sizeof *shapes);
+    memcpy(params, poses->params, (size_t)(poses->m * poses->s) * sizeof *params);
+    SU_TRY(su_rbf_train(poses->m, poses->s, params, poses->param_scale, rbf, err));
+    poses->a = poses->m;
+    poses->psd_params = params, poses->psd_shapes = shapes, poses->psd_rbf = rbf;
+    su_stats_integer(tool, "contacts", j->contacts);
+    su_stats_number(tool, "deepest_m", j->deepest);
+    su_note(tool, "%lld poses, at most %lld contacts in one, %.3g m deep at the end", (long long)poses->m,
+            (long long)j->contacts, j->deepest);
+    json_t *meta = su_tool_meta(tool, su_poses_schema.kind, su_poses_schema.version, tool->inputs.items, 3);
+    if (!meta) return err->status ? err->status : su_fail(err, SU_AGAIN, "not enough memory");
+    json_object_update_missing(meta, poses->file.meta);
+    json_decref(poses->file.meta);
+    poses->file.meta = meta;
+    return su_poses_save(tool->output, poses, err);
 }
 
 static su_status load(su_tool *tool, job *j)
@@ -134,7 +217,7 @@ static su_status describe(su_tool *tool, job *j)
     json_object_set_new(meta, "tolerance", json_real(j->options.tolerance));
     json_object_set_new(meta, "fps", json_real(su_meta_number(j->anim.file.meta, "fps", 24)));
     if (j->options.self_contact) json_object_set_new(meta, "self_contact", json_string("all"));
-    json_object_set_new(meta, "rest", json_string("neutral"));
+    json_object_set_new(meta, "rest", json_string(j->options.posed ? "posed" : "neutral"));
     json_object_set_new(meta, "material", json_string("ex-rotated"));
     if (j->to - j->from < j->anim.F) json_object_set_new(meta, "first_frame", json_integer(j->from));
     return SU_OK;
@@ -181,12 +264,14 @@ static su_status run(su_tool *tool, job *j)
     su_pose_counts counts = {0};
     j->tool = tool;
     j->options.threads = tool->threads;
-    j->options.self_contact = j->self_contact == 1;
+    j->options.self_contact = j->self_contact == 1, j->options.posed = j->rest == 1;
     j->options.method = (su_skin_method)j->method, j->options.start = (su_skin_start)j->start;
+    if (j->clean) return clean_poses(tool, j);
     SU_TRY(load(tool, j));
     if (tool->dry_run) return SU_OK;
     SU_TRY(allocate_sim(tool, j));
-    if (su_skin_shot_create(&j->tet, &j->fit, &j->anim, j->shot, &j->options, &j->skin, err) != SU_OK)
+    su_skin_source source = {&j->anim, j->shot, NULL};
+    if (su_skin_shot_create(&j->tet, &j->fit, &source, &j->options, &j->skin, err) != SU_OK)
         return su_error_context(err, "%s: ", tool->inputs.items[0]);
     if (!su_skin_shot_has_bones(j->skin)) su_note(tool, "no bone holds flesh: the rest shape turns it");
     SU_TRY(describe(tool, j));
@@ -222,6 +307,18 @@ int main(int argc, char **argv)
          .target = &j.frames,
          .argument = "A:B",
          .help = "Frames A to B - 1 alone (the first is 0): a farm's job."},
+        {.name = "poses",
+         .kind = SU_OPT_FLAG,
+         .target = &j.clean,
+         .help = "The third input is a POSES file: its poses are pushed out of themselves, moved by nothing else, and come "
+                 "out as sculpts that supple fit reads."},
+        {.name = "rest",
+         .kind = SU_OPT_CHOICE,
+         .target = &j.rest,
+         .argument = "REST",
+         .choices = "neutral|posed",
+         .help = "What is free of stress: the neutral shape (default), so that flesh answers to what the rig does to it; "
+                 "or the rig's shape, so that contacts alone move it."},
         {.name = "self-contact",
          .kind = SU_OPT_CHOICE,
          .target = &j.self_contact,
@@ -263,7 +360,7 @@ int main(int argc, char **argv)
     };
     const su_program program = {.name = "supple-skin",
                                 .summary = "the flesh in equilibrium at every frame, without dynamics",
-                                .usage = "TET FIT ANIM -o SIM",
+                                .usage = "TET FIT ANIM -o SIM, or --poses TET FIT POSES -o POSES",
                                 .example = "supple skin fox.tet.npz fox.fit.npz run.anim.npz -o run.skin.npz",
                                 .options = options,
                                 .option_count = sizeof options / sizeof *options,
