@@ -47,12 +47,12 @@ static void *room(int64_t count, size_t size)
     return p;
 }
 
-static int64_t find(void *context, const double *x, bool wanted, const su_spring **springs, double *energy)
+static int64_t find(void *context, const double *x, const su_spring **springs, double *energy)
 {
     shot *s = context;
     double start = su_seconds();
     s->springs.count = 0, *energy = 0;
-    int64_t count = su_springs_of_pairs(&s->contact, s->finder, x, wanted, &s->springs, energy);
+    int64_t count = su_springs_of_pairs(&s->contact, s->finder, x, &s->springs, energy);
     *springs = s->springs.spring;
     s->find_seconds += su_seconds() - start;
     return count;

@@ -202,11 +202,10 @@ typedef struct floor_contact {
     su_spring spring[4096];
 } floor_contact;
 
-static int64_t find_floor(void *context, const double *x, bool wanted, const su_spring **springs, double *energy)
+static int64_t find_floor(void *context, const double *x, const su_spring **springs, double *energy)
 {
     floor_contact *floor = context;
     int64_t count = 0;
-    (void)wanted;
     *energy = 0;
     for (int64_t v = 0; v < floor->f->box.n; v++) {
         double depth = floor->height - x[3 * v + 1];

@@ -21,7 +21,7 @@ su_spring *su_spring_next(su_spring_list *list)
     return list->spring + list->count;
 }
 
-int64_t su_springs_of_pairs(const su_contact_body *body, su_contact_finder *finder, const double *x, bool wanted,
+int64_t su_springs_of_pairs(const su_contact_body *body, su_contact_finder *finder, const double *x,
                             su_spring_list *list, double *energy)
 {
     const su_contact_pair *pairs;
@@ -37,12 +37,10 @@ int64_t su_springs_of_pairs(const su_contact_body *body, su_contact_finder *find
         su_contact_corners(body, pair, spring->vertex, spring->weight);
         for (int c = 0; c < 3; c++)
             spring->force[c] = pair->stiffness * (pair->depth - pair->allowed) * pair->normal[c];
-        if (wanted) {
-            su_contact_tangent(body, pair, x, true, K);
-            for (int i = 0; i < 3; i++)
-                for (int j = 0; j < 3; j++) /* v_p has share 1 */
-                    spring->H[3 * i + j] = (1 - SIDEWAYS) * K[12 * i + j] + (i == j) * SIDEWAYS * pair->stiffness;
-        }
+        su_contact_tangent(body, pair, x, true, K);
+        for (int i = 0; i < 3; i++)
+            for (int j = 0; j < 3; j++) /* v_p has share 1 */
+                spring->H[3 * i + j] = (1 - SIDEWAYS) * K[12 * i + j] + (i == j) * SIDEWAYS * pair->stiffness;
         list->count++;
     }
     return list->count - before;

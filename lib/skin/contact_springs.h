@@ -15,8 +15,8 @@ typedef struct su_spring_list {
 su_spring *su_spring_next(su_spring_list *list);
 
 /* Appends the pairs of the shape x (n,3): force k depth along the normal, H the semidefinite tangent of
- * contact/contact_forces.h (wanted false: not set); energy += theirs. Returns how many, -1 without memory. */
-int64_t su_springs_of_pairs(const su_contact_body *body, su_contact_finder *finder, const double *x, bool wanted,
+ * contact/contact_forces.h; energy += theirs. Returns how many, -1 without memory. */
+int64_t su_springs_of_pairs(const su_contact_body *body, su_contact_finder *finder, const double *x,
                             su_spring_list *list, double *energy);
 
 #endif

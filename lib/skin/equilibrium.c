@@ -42,30 +42,29 @@ static void take_step(state *s, double step)
     for (int64_t i = 0; i < 3 * s->body->count; i++) s->force[i] -= step * s->Kd[i];
 }
 
-static su_status find(const state *s, const double *x, bool wanted, su_pose_solve *solve, double *energy, su_error *err)
+static su_status find(const state *s, const double *x, su_pose_solve *solve, double *energy, su_error *err)
 {
     *energy = 0;
     solve->springs = 0;
     if (!s->contacts) return SU_OK;
-    solve->springs = s->contacts->find(s->contacts->context, x, wanted, &solve->spring, energy);
+    solve->springs = s->contacts->find(s->contacts->context, x, &solve->spring, energy);
     return solve->springs < 0 ? su_fail(err, SU_AGAIN, "no memory for contacts") : SU_OK;
 }
 
 /* Half, half of that ... of the step while energy rises; contacts that appear where none were counted may make it rise
- * at any length, so the shortest is taken then: found anew, they stand in the next step's matrix. */
-static su_status search(state *s, double contact_energy, double *step, int *halvings, su_error *err)
+ * at any length, so the shortest is taken then: found anew, they stand in the next step's matrix. Leaves the contacts
+ * there in *solve, their energy in *energy. */
+static su_status search(state *s, su_pose_solve *solve, double *energy, double *step, int *halvings, su_error *err)
 {
     double slope = su_dot(3 * s->body->count, s->force, s->d), curvature = su_dot(3 * s->body->count, s->d, s->Kd);
+    double before = *energy;
     *step = 1;
-    for (int k = 0; k < HALVINGS && s->contacts; k++, *step *= 0.5, ++*halvings) {
-        su_pose_solve ignored;
-        double energy, change;
+    for (int k = 0;; k++, *step *= 0.5, ++*halvings) {
         move(s, s->x, *step, s->trial);
-        SU_TRY(find(s, s->trial, false, &ignored, &energy, err));
-        change = -*step * slope + 0.5 * *step * *step * curvature + energy - contact_energy;
-        if (change <= 1e-9 * fabs(slope)) break;
+        SU_TRY(find(s, s->trial, solve, energy, err));
+        double change = -*step * slope + 0.5 * *step * *step * curvature + *energy - before;
+        if (change <= 1e-9 * fabs(slope) || k == HALVINGS) return SU_OK;
     }
-    return SU_OK;
 }
 
 /* d = x - rest over the free vertices, Kd = K d */
@@ -99,18 +98,18 @@ static su_status iterate(state *s, const su_equilibrium_settings *set, bool surf
                          su_error *err)
 {
     su_pose_solve solve = {.length = 0.25 * set->tolerance};
-    double energy;
+    double energy = 0;
+    bool asked = set->near; /* solve holds the contacts at x */
     if (surface) {
         su_pose_solver_relax(s->solver, solve.length, s->force, s->d);
         su_pose_solver_multiply(s->solver, s->d, s->Kd);
         take_step(s, 1);
     }
+    /* the rig's shape crosses itself: else what touches is asked where elasticity alone would have the flesh */
+    if (asked) SU_TRY(find(s, s->x, &solve, &energy, err));
     for (int k = 0; k < set->most && !result->converged; k++) {
         double step = 1, moved = 0;
-        /* the start is the rig's, and crosses itself: what touches is asked where elasticity alone would have it */
-        bool asked = k > 0 || set->near;
-        solve.springs = 0, energy = 0;
-        if (asked) SU_TRY(find(s, s->x, true, &solve, &energy, err));
+        int64_t pressed = solve.springs;
         solve.relative = solve.springs > 0 || surface ? set->inexact : 0;
         memcpy(s->total, s->force, (size_t)(3 * s->body->count) * sizeof *s->total);
         for (int64_t i = 0; i < solve.springs; i++)
@@ -120,20 +119,21 @@ static su_status iterate(state *s, const su_equilibrium_settings *set, bool surf
                 for (int c = 0; c < 3 && f >= 0; c++)
                     s->total[3 * (int64_t)f + c] += spring->weight[a] * spring->force[c];
             }
-        if (k > 0 && solve.springs == 0 && result->springs == 0 && !surface) {
-            result->converged = true; /* linear, and solved */
-            break;
-        }
         SU_TRY(su_pose_solver_solve(s->solver, &solve, s->total, s->d, err));
         su_pose_solver_multiply(s->solver, s->d, s->Kd);
-        if (asked) SU_TRY(search(s, energy, &step, &result->halvings, err));
-        take_step(s, step);
+        if (asked) {
+            SU_TRY(search(s, &solve, &energy, &step, &result->halvings, err));
+            take_step(s, step);
+        } else {
+            take_step(s, step);
+            SU_TRY(find(s, s->x, &solve, &energy, err));
+        }
         for (int64_t i = 0; i < 3 * s->body->count; i++) moved = fmax(moved, fabs(step * s->d[i]));
         if (!isfinite(moved)) return su_fail(err, SU_NUMERICS, "the equilibrium diverged");
-        bool stands = solve.springs == result->springs || !s->contacts;
         result->springs = solve.springs, result->moved = moved, result->steps++;
-        result->converged = (asked || !s->contacts) && moved <= set->tolerance && stands;
-        if (!s->contacts && !surface) result->converged = true;
+        bool linear = pressed == 0 && solve.springs == 0 && !surface; /* solved, and nothing touches */
+        result->converged = linear || (moved <= set->tolerance && solve.springs == pressed);
+        asked = true;
     }
     return SU_OK;
 }

@@ -7,10 +7,10 @@
 
 #include <stdbool.h>
 
-/* Contacts of a shape x (n,3): *springs borrowed until the next call, with forces and H where wanted; *energy J.
+/* Contacts of a shape x (n,3): *springs borrowed until the next call, with forces and H; *energy J.
  * Returns how many, -1 without memory. */
 typedef struct su_skin_contacts {
-    int64_t (*find)(void *context, const double *x, bool wanted, const su_spring **springs, double *energy);
+    int64_t (*find)(void *context, const double *x, const su_spring **springs, double *energy);
     void *context;
 } su_skin_contacts;
 
@@ -19,8 +19,8 @@ typedef struct su_equilibrium_settings {
     double inexact;   /* while contacts come and go, solves end at so much of the first error */
     int most;         /* steps */
     bool near;        /* x is near: contacts are asked at once, not where elasticity alone would have the flesh */
-    /* (n,3) what is free of stress at the pose, whatever its tets are strained by: energy u'Ku/2, u = x - rest. NULL: the
-     * neutral shape, as in SP. */
+    /* (n,3) what is free of stress at the pose, whatever its tets are strained by: energy u'Ku/2, u = x - rest. NULL:
+     * the neutral shape, as in SP. */
     const double *rest;
 } su_equilibrium_settings;
 

@@ -66,8 +66,8 @@ static su_status find_weights(su_skin_shot *s, su_error *err)
     for (int64_t k = 0; k < tet->fixed_count; k++) {
         if (tet->fixed_bone[k] >= s->B) {
             free(bone_of);
-            return su_fail(err, SU_INPUT, "bone %d holds flesh, but the motion has %lld bones",
-                           (int)tet->fixed_bone[k], (long long)s->B);
+            return su_fail(err, SU_INPUT, "bone %d holds flesh, but the motion has %lld bones", (int)tet->fixed_bone[k],
+                           (long long)s->B);
         }
         bone_of[tet->fixed[k]] = tet->fixed_bone[k];
         any = any || tet->fixed_bone[k] >= 0;
@@ -224,7 +224,7 @@ static void place(const worker *w, int64_t k, const double *x, double y[3])
     su_loads_place(&w->loads, k, a, y);
 }
 
-static int64_t find_contacts(void *context, const double *x, bool wanted, const su_spring **springs, double *energy)
+static int64_t find_contacts(void *context, const double *x, const su_spring **springs, double *energy)
 {
     worker *w = context;
     w->springs.count = 0;
@@ -234,14 +234,14 @@ static int64_t find_contacts(void *context, const double *x, bool wanted, const 
         double y[3], push = 0;
         if (!spring) return -1;
         place(w, k, x, y);
-        *energy += su_loads_evaluate(&w->loads, k, y, spring->force, wanted ? spring->H : NULL);
+        *energy += su_loads_evaluate(&w->loads, k, y, spring->force, spring->H);
         for (int c = 0; c < 3; c++) push += fabs(spring->force[c]);
         if (push == 0) continue;
         memcpy(spring->vertex, w->loads.corner + 4 * k, sizeof spring->vertex);
         memcpy(spring->weight, w->loads.bary + 4 * k, sizeof spring->weight);
         w->springs.count++;
     }
-    if (w->finder && su_springs_of_pairs(&w->of->contact, w->finder, x, wanted, &w->springs, energy) < 0) return -1;
+    if (w->finder && su_springs_of_pairs(&w->of->contact, w->finder, x, &w->springs, energy) < 0) return -1;
     *springs = w->springs.spring;
     return w->springs.count;
 }

@@ -22,8 +22,8 @@ typedef struct job {
     int rest;          /* of --rest */
     bool clean;        /* --poses */
     su_poses poses;
-    double deepest;    /* m, over all frames */
-    int64_t contacts;  /* the most at once */
+    double deepest;   /* m, over all frames */
+    int64_t contacts; /* the most at once */
     const char *frames;
     int64_t from, to; /* of --frames */
     su_forces_files forces;
@@ -82,9 +82,9 @@ static su_status load_poses(su_tool *tool, job *j)
     SU_TRY(su_fit_load(path[1], &j->fit, err));
     SU_TRY(su_poses_load(path[2], &j->poses, err));
     if (j->poses.m != j->fit.m || j->poses.nbar != j->tet.nbar)
-        return su_fail(err, SU_INPUT, "%s: %lld poses of %lld skin vertices, the fit has %lld and the flesh carries %lld",
-                       path[2], (long long)j->poses.m, (long long)j->poses.nbar, (long long)j->fit.m,
-                       (long long)j->tet.nbar);
+        return su_fail(err, SU_INPUT,
+                       "%s: %lld poses of %lld skin vertices, the fit has %lld and the flesh carries %lld", path[2],
+                       (long long)j->poses.m, (long long)j->poses.nbar, (long long)j->fit.m, (long long)j->tet.nbar);
     return SU_OK;
 }
 
@@ -310,15 +310,17 @@ int main(int argc, char **argv)
         {.name = "poses",
          .kind = SU_OPT_FLAG,
          .target = &j.clean,
-         .help = "The third input is a POSES file: its poses are pushed out of themselves, moved by nothing else, and come "
-                 "out as sculpts that supple fit reads."},
+         .help =
+             "The third input is a POSES file: its poses are pushed out of themselves, moved by nothing else, and come "
+             "out as sculpts that supple fit reads."},
         {.name = "rest",
          .kind = SU_OPT_CHOICE,
          .target = &j.rest,
          .argument = "REST",
          .choices = "neutral|posed",
-         .help = "What is free of stress: the neutral shape (default), so that flesh answers to what the rig does to it; "
-                 "or the rig's shape, so that contacts alone move it."},
+         .help =
+             "What is free of stress: the neutral shape (default), so that flesh answers to what the rig does to it; "
+             "or the rig's shape, so that contacts alone move it."},
         {.name = "self-contact",
          .kind = SU_OPT_CHOICE,
          .target = &j.self_contact,
