@@ -136,7 +136,7 @@ su_contact_grip su_contact_grip_of(const su_contact_body *body, const su_contact
 }
 
 /* The slip s = sum (foot - anchor) y of the triangle is a vector in its plane. |s|^2 = |p - a|^2 - height^2, with a the
- * anchor, no rigid motion changes; half of it has the gradient s at p and -anchor s - height (foot - anchor) n at the
+ * anchor, no rigid motion changes; half of it has the gradient s at p and -anchor s + height (foot - anchor) n at the
  * triangle: the second term turns the triangle by the moment that two forces at a distance of the height exert. */
 double su_contact_grip_evaluate(const su_contact_body *body, const su_contact_grip *grip, const double *y, double f[12],
                                 double K[144])
@@ -148,8 +148,10 @@ double su_contact_grip_evaluate(const su_contact_body *body, const su_contact_gr
     if (K) memset(K, 0, 144 * sizeof *K);
     corners_of(body, grip->vertex, grip->triangle, grip->anchor, corner, share);
     if (!(grip->limit > 0) || !foot(body, grip->triangle, y, p, at)) return 0;
+    for (int c = 1; c < 3; c++) at[c] -= grip->anchor[c];
+    at[0] = -at[1] - at[2]; /* from the anchor to the foot: no force is left over */
     for (int c = 0; c < 3; c++)
-        for (int i = 0; i < 3; i++) slip[i] += (at[c] - grip->anchor[c]) * y[3 * (int64_t)corner[c + 1] + i];
+        for (int i = 0; i < 3; i++) slip[i] += at[c] * y[3 * (int64_t)corner[c + 1] + i];
     for (int m = 0; m < 2; m++) su_sub3(y + 3 * (int64_t)corner[m + 2], y + 3 * (int64_t)corner[1], edge[m]);
     su_cross3(edge[0], edge[1], normal);
     double size = su_norm3(slip), area = su_norm3(normal), height = 0;
@@ -157,11 +159,14 @@ double su_contact_grip_evaluate(const su_contact_body *body, const su_contact_gr
     double secant = grip->limit / fmax(size, grip->hold);
     for (int c = 0; c < 4 && f; c++)
         for (int i = 0; i < 3; i++) {
-            double turn = c ? height * (at[c - 1] - grip->anchor[c - 1]) : 0;
-            f[3 * c + i] = secant * (share[c] * slip[i] - turn * normal[i]);
+            double turn = c ? height * at[c - 1] : 0;
+            f[3 * c + i] = secant * (share[c] * slip[i] + turn * normal[i]);
         }
+    double along = size > grip->hold ? 1 / (size * size) : 0; /* sliding flesh feels no more the farther it slides */
     for (int a = 0; a < 12 && K; a++)
-        for (int b = 0; b < 12; b++)
-            K[12 * a + b] = secant * share[a / 3] * share[b / 3] * ((a % 3 == b % 3) - normal[a % 3] * normal[b % 3]);
+        for (int b = 0; b < 12; b++) {
+            double plane = (a % 3 == b % 3) - normal[a % 3] * normal[b % 3] - along * slip[a % 3] * slip[b % 3];
+            K[12 * a + b] = secant * share[a / 3] * share[b / 3] * plane;
+        }
     return size > grip->hold ? grip->limit * (size - 0.5 * grip->hold) : 0.5 * secant * size * size;
 }
