@@ -7,7 +7,7 @@
 #include "geometry/mat3.h"
 #include "geometry/rotation.h"
 #include "linalg/cholesky.h"
-#include "linalg/incomplete.h"
+#include "skin/incomplete.h"
 #include "physics/material.h"
 #include "skin/boundary_response.h"
 #include "skin/tet_rotations.h"

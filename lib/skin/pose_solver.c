@@ -6,7 +6,7 @@
 #include "geometry/vector.h"
 #include "linalg/cholesky.h"
 #include "linalg/cholesky_single.h"
-#include "linalg/incomplete.h"
+#include "skin/incomplete.h"
 #include "skin/boundary_response.h"
 
 #include <math.h>

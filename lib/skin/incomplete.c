@@ -1,4 +1,4 @@
-#include "linalg/incomplete.h"
+#include "skin/incomplete.h"
 
 #include "core/memory.h"
 #include "geometry/mat3.h"

@@ -1,7 +1,7 @@
 /* Incomplete Cholesky factors of symmetric positive definite block matrices, without fill: A ~ L D L' with unit lower L
  * of 3 x 3 blocks on A's own pattern. Kept in single precision: preconditioners are read more than they are trusted. */
-#ifndef SU_LINALG_INCOMPLETE_H
-#define SU_LINALG_INCOMPLETE_H
+#ifndef SU_SKIN_INCOMPLETE_H
+#define SU_SKIN_INCOMPLETE_H
 
 #include "linalg/block_matrix.h"
 
