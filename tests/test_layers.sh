@@ -30,6 +30,7 @@ reduce: physics
 reduce/align: core geometry rig
 reduce/modes: core linalg geometry io/stage rig physics fem reduce reduce/align
 reduce/cubature: core linalg geometry io/stage rig physics fem runtime reduce reduce/align
+skin: core linalg geometry io/stage rig physics contact fem reduce/modes
 estimate: core linalg geometry io/stage rig physics fem runtime/subspace
 ORDER
 # Headers that only programs include, although they lie in core.
