@@ -25,6 +25,7 @@
 #   GRAVITY_FLAGS --gravity and --gravity-mode of modes, sim and fullsim: shots are trained with what they are simulated with
 #   MODES_SHOTS  shots whose motion the modes are made for     (default: all of CLIPS; empty: none, and with BASIS=poses linear modes
 #                and derivatives)
+#   CLEAN_POSES  1: example poses are pushed out of themselves before the fit (docs/skin.md)  (default: as the rig has them)
 #   BOUND        stretches of a shot whose error is estimated above it are played in the full space; 0: none are  (default: 3%)
 #   ACCEPT       1: shots with failed frames, where the flesh follows the rig, are no failure of `all`  (default: they are, with
 #                everything written)
@@ -58,13 +59,13 @@ FULLSIM_FLAGS ?= $(SIM_FLAGS)
 BOUND ?= 3%
 MODES_SHOTS ?= $(supple-anims)
 BASIS ?= $(if $(strip $(POSES) $(POSES_BOUND)),poses,one)
-ifeq ($(filter one poses none skinning,$(BASIS)),)
-$(error BASIS is one, poses, none or skinning, not '$(BASIS)')
+ifeq ($(filter one poses none skin skinning,$(BASIS)),)
+$(error BASIS is one, poses, none, skin or skinning, not '$(BASIS)')
 endif
 supple-motion := $(CHARACTER).motion.anim.npz
 
 # All shots are made, whatever becomes of one of them; what failed is told at the end.
-supple-simulator := $(if $(filter none,$(BASIS)),fullsim,sim)
+supple-simulator := $(if $(filter none,$(BASIS)),fullsim,$(if $(filter skin,$(BASIS)),skin,sim))
 supple-sim-stats := $(CLIPS:%=stats/$(supple-simulator).%.sim.npz.json)
 all: $(supple-outputs)
 	@$(if $(strip $(ACCEPT)),:,! grep -l '"failed_frames": [1-9]' $(supple-sim-stats) || { echo 'these shots have failed frames; ACCEPT=1 takes them' >&2; exit 4; })
@@ -128,11 +129,26 @@ supple-modes-flags = $(GRAVITY_FLAGS) $(MODES_FLAGS) $(if $(strip $(MODES_SHOTS)
 supple-modes = $(if $(POSES),$(POSES:%=$(CHARACTER).modes.%.npz),$(CHARACTER).modes.npz)
 
 ifeq ($(POSES_BOUND),)
+ifneq ($(CLEAN_POSES),)
+# Poses as the rig has them are fitted once, pushed out of themselves, and fitted again as sculpts.
+$(CHARACTER).rigged.poses.npz: $(supple-flags)/POSES $(supple-flags)/CLIPS $(supple-anims)
+	$(call supple-run,poses,$(supple-inputs) $(POSES_FLAGS))
+
+$(CHARACTER).tet.npz: $(CHARACTER).rigged.poses.npz $(supple-flags)/MESH
+	$(call supple-run,mesh,$(supple-inputs) $(MESH_FLAGS))
+
+$(CHARACTER).rigged.fit.npz: $(CHARACTER).tet.npz $(CHARACTER).rigged.poses.npz $(supple-flags)/FIT
+	$(call supple-run,fit,$(supple-inputs) $(FIT_FLAGS))
+
+$(CHARACTER).poses.npz: $(CHARACTER).tet.npz $(CHARACTER).rigged.fit.npz $(CHARACTER).rigged.poses.npz
+	$(call supple-run,skin,--poses $(supple-inputs))
+else
 %.poses.npz: $(supple-flags)/POSES $(supple-flags)/CLIPS $(supple-anims)
 	$(call supple-run,poses,$(supple-inputs) $(POSES_FLAGS))
 
 %.tet.npz: %.poses.npz $(supple-flags)/MESH
 	$(call supple-run,mesh,$(supple-inputs) $(MESH_FLAGS))
+endif
 
 %.fit.npz: %.tet.npz %.poses.npz $(supple-flags)/FIT $(supple-anims)
 	$(call supple-run,fit,$*.tet.npz $*.poses.npz --shots $(supple-anims) $(FIT_FLAGS))
@@ -181,7 +197,7 @@ $(supple-refined) &: $(CHARACTER).tet.npz $(foreach stage,POSES FIT MODES ALIGN 
 	    $(REFINE_FLAGS))))
 endif
 
-ifeq ($(BASIS),none)
+ifneq ($(filter none skin,$(BASIS)),)
 %.model.npz: %.tet.npz %.poses.npz %.fit.npz
 	$(call supple-run,cubature,$(supple-inputs) --flesh)
 else ifeq ($(BASIS),skinning)
@@ -206,6 +222,9 @@ ifeq ($(BASIS),none)
 # Newton as far as stretches of reduced shots are played: 0.05 % of the motion off the truth below.
 $(CLIPS:%=%.sim.npz): %.sim.npz: $(CHARACTER).model.npz %.anim.npz $(CHARACTER).tet.npz $(CHARACTER).fit.npz $(supple-flags)/SIM
 	$(call supple-run,fullsim,$(CHARACTER).tet.npz $(CHARACTER).fit.npz $*.anim.npz --tolerance 1e-3 $(GRAVITY_FLAGS) $(SIM_FLAGS) --model $< --moved stats/$*.moved.txt)
+else ifeq ($(BASIS),skin)
+$(CLIPS:%=%.sim.npz): %.sim.npz: $(CHARACTER).model.npz %.anim.npz $(CHARACTER).tet.npz $(CHARACTER).fit.npz $(supple-flags)/SIM
+	$(call supple-run,skin,$(CHARACTER).tet.npz $(CHARACTER).fit.npz $*.anim.npz --self-contact all --start previous $(SIM_FLAGS))
 else ifeq ($(BASIS),skinning)
 $(CLIPS:%=%.sim.npz): %.sim.npz: $(CHARACTER).model.npz %.anim.npz $(supple-flags)/SIM
 	$(call supple-run,sim,$(supple-inputs) $(GRAVITY_FLAGS) $(SIM_FLAGS) --accept --moved stats/$*.moved.txt)

@@ -18,7 +18,8 @@ io/stage: core geometry
 io: core geometry io/cache io/stage
 rig: core geometry io/cache io/scene io/stage io
 physics: core geometry io
-fem: core linalg geometry io/stage rig physics
+contact: core geometry physics
+fem: core linalg geometry io/stage rig physics contact
 runtime/kernels: core geometry physics
 runtime/step: core geometry physics runtime/kernels
 runtime/subspace: core geometry io/stage rig physics runtime/kernels runtime/step
@@ -29,6 +30,7 @@ reduce: physics
 reduce/align: core geometry rig
 reduce/modes: core linalg geometry io/stage rig physics fem reduce reduce/align
 reduce/cubature: core linalg geometry io/stage rig physics fem runtime reduce reduce/align
+skin: core linalg geometry io/stage rig physics contact fem reduce/modes
 estimate: core linalg geometry io/stage rig physics fem runtime/subspace
 ORDER
 # Headers that only programs include, although they lie in core.

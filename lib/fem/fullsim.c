@@ -42,6 +42,8 @@ struct su_fullsim {
     su_shot_driver driver;
     su_elastic body;
     su_implicit *implicit;
+    su_self_contact *contact;  /* NULL: flesh passes through itself */
+    double *contact_k;         /* (n) N/m^3 */
     su_complement *complement; /* NULL: u is free */
     bool shear_only;           /* lambda = 0 */
     su_smoothing smoothing;    /* with nodes: stress-free shapes are turned by the field, else they are x(p) */
@@ -53,6 +55,7 @@ struct su_fullsim {
     double *neutral, *skin, *p, *positive, *young, *poisson;
     instant now, next;
     double *u, *u_next, *carried, *inertial; /* (n,3) */
+    double *touched;                         /* (n,3) positions to look for contacts at */
     double *gravity;                         /* (n,3) of each vertex at the instant that a step leads to, m/s^2 */
     double *y, *y_before;                    /* (n,3) world, at the state and one step earlier */
     double h_before;                         /* s between them */
@@ -96,6 +99,11 @@ static void set_material(su_fullsim *s, const double *poisson)
 {
     su_elastic_set_material(&s->body, s->young, poisson);
     if (s->shear_only) memset(s->body.lambda, 0, (size_t)s->body.t * sizeof *s->body.lambda);
+    if (!s->contact) return;
+    double factor = s->options.contact_stiffness > 0 ? s->options.contact_stiffness : 1;
+    su_contact_stiffness(su_self_contact_body(s->contact), s->young, poisson, s->contact_k);
+    for (int64_t v = 0; v < s->body.n; v++) s->contact_k[v] *= factor;
+    su_self_contact_set_stiffness(s->contact, s->contact_k);
 }
 
 /* Rest shape and materials of the instant (blended with w+, docs/formats.md, convention 6) into the elastic body. */
@@ -173,6 +181,32 @@ static void keep_loads(su_fullsim *s, const double *u)
         displacement_at(s, k, u, a);
         su_loads_place(&s->loads, k, a, s->loads.now + 3 * k);
     }
+}
+
+/* ---- contact of the flesh with itself ---- */
+
+/* For steps to an instant from `before` (n,3; NULL: statics), with u there to look for contacts at. */
+static su_status begin_contact(su_fullsim *s, const instant *at, double h, const double *u, const double *before,
+                               su_implicit_step *step, su_error *err)
+{
+    if (!s->contact) return SU_OK;
+    SU_TRY(su_self_contact_begin(s->contact, s->options.self_contact == SU_SELF_CONTACT_NEW ? at->x : NULL, err));
+    step->contact = s->contact;
+    if (!before) return SU_OK;
+    for (int64_t i = 0; i < 3 * s->body.n; i++) s->touched[i] = at->x[i] + u[i];
+    return su_self_contact_grip(s->contact, s->options.friction, h, s->touched, before, err);
+}
+
+static su_status measure_contact(su_fullsim *s, su_error *err)
+{
+    if (!s->contact) return SU_OK;
+    SU_TRY(su_self_contact_begin(s->contact, NULL, err));
+    s->record.rig_depth = su_self_contact_depths(s->contact, s->now.x).deepest;
+    su_implicit_step unused = {0};
+    SU_TRY(begin_contact(s, &s->now, 0, NULL, NULL, &unused, err));
+    for (int64_t i = 0; i < 3 * s->body.n; i++) s->touched[i] = s->now.x[i] + s->u[i];
+    s->record.contact = su_self_contact_depths(s->contact, s->touched);
+    return su_self_contact_failure(s->contact, err);
 }
 
 /* ---- one step ---- */
@@ -265,6 +299,7 @@ static su_status take_step(void *self, double h, double extra, int *solves, su_e
     set_body(s, &s->next);
     double start = su_seconds();
     su_implicit_step step = next_step(s, h, extra);
+    SU_TRY(begin_contact(s, &s->next, h, s->carried, s->y, &step, err));
     memcpy(s->u_next, s->carried, (size_t)(3 * s->body.n) * sizeof(double));
     su_implicit_result result;
     su_status status = su_implicit_solve(s->implicit, &step, s->u_next, &result, err);
@@ -341,6 +376,7 @@ static su_status find_rest(su_fullsim *s, double tolerance, su_error *err)
     set_body(s, &s->now);
     memcpy(s->carried, s->u, (size_t)(3 * s->body.n) * sizeof(double));
     prepare_loads(s, &s->now, 0.0, s->u, &step);
+    SU_TRY(begin_contact(s, &s->now, 0.0, s->u, NULL, &step, err));
     SU_TRY(su_implicit_solve(s->implicit, &step, s->u, &result, err));
     s->driver.counts.solves += result.iterations;
     return SU_OK;
@@ -433,7 +469,7 @@ su_status su_fullsim_advance(su_fullsim *s, su_error *err)
     } while (!su_shot_ends_frame(&s->driver, at));
     s->frame++;
     finish_record(s);
-    return SU_OK;
+    return measure_contact(s, err);
 }
 
 void su_fullsim_set_solves(su_fullsim *s, int newton) { s->options.newton = newton; }
@@ -464,7 +500,7 @@ su_status su_fullsim_restart(su_fullsim *s, int64_t frame, su_error *err)
     s->frame = frame;
     s->record.energy[1] = elastic_energy(s);
     finish_record(s);
-    return SU_OK;
+    return measure_contact(s, err);
 }
 
 /* ---- beside another simulation ---- */
@@ -585,9 +621,10 @@ static su_status check_inputs(const su_tet *tet, const su_fit *fit, su_error *er
 static su_status allocate(su_fullsim *s, int64_t nbar, su_error *err)
 {
     int64_t n3 = 3 * s->body.n;
-    double **arrays[] = {&s->u, &s->u_next, &s->carried, &s->inertial, &s->gravity, &s->y, &s->y_before};
+    double **arrays[] = {&s->u, &s->u_next, &s->carried, &s->inertial, &s->gravity, &s->y, &s->y_before, &s->touched};
     bool good = allocate_instant(s, &s->now) && allocate_instant(s, &s->next);
-    for (int i = 0; i < 7; i++) good &= (*arrays[i] = su_arena_alloc(&s->arena, n3, sizeof(double))) != NULL;
+    for (int i = 0; i < 8; i++) good &= (*arrays[i] = su_arena_alloc(&s->arena, n3, sizeof(double))) != NULL;
+    good &= (s->contact_k = su_arena_alloc(&s->arena, s->body.n, sizeof(double))) != NULL;
     good &= (s->neutral = su_arena_alloc(&s->arena, 3 * nbar, sizeof(double))) != NULL;
     good &= (s->skin = su_arena_alloc(&s->arena, 3 * nbar, sizeof(double))) != NULL;
     good &= (s->p = su_arena_alloc(&s->arena, s->fit->s + 1, sizeof(double))) != NULL;
@@ -635,6 +672,8 @@ su_status su_fullsim_create(const su_tet *tet, const su_fit *fit, const su_shot 
     SU_GO(allocate(s, tet->nbar, err));
     SU_GO(su_implicit_create(&s->body, options->threads, &s->implicit, err));
     SU_GO(constrain(s, options->complementary, err));
+    if (options->self_contact != SU_SELF_CONTACT_NONE)
+        SU_GO(su_self_contact_create(&s->body, tet->vertices, options->threads, &s->contact, err));
     s->smoothing = su_fit_smoothing(fit);
     SU_GO(su_rotation_field_create(tet->n, tet->vertices, tet->t, tet->tets, &s->smoothing, 0, NULL, &s->field, err));
     s->rest = (su_rest_shape){
@@ -648,6 +687,7 @@ su_status su_fullsim_create(const su_tet *tet, const su_fit *fit, const su_shot 
         SU_GO(su_loads_create(settings->external, tet->embed_tet, tet->embed_bary, tet->tets, &s->loads, err));
     SU_GO(su_shot_begin(&s->driver, false, err));
     finish_record(s);
+    SU_GO(measure_contact(s, err));
     *out = s;
 done:
     if (status != SU_OK) su_fullsim_free(s);
@@ -659,6 +699,7 @@ void su_fullsim_free(su_fullsim *s)
     if (!s) return;
     su_implicit_free(s->implicit);
     su_complement_free(s->complement);
+    su_self_contact_free(s->contact);
     su_loads_free(&s->loads);
     su_rotation_field_free(s->field);
     su_elastic_free(&s->body);

@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "fem/elastic.h"
+#include "fem/self_contact.h"
 #include "io/stage/fit.h"
 #include "io/stage/skinning.h"
 #include "io/stage/tet.h"
@@ -15,6 +16,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Order of the option's choices. new: what the rest shape has overlapping stays free of force; all: nothing does. */
+enum { SU_SELF_CONTACT_NONE, SU_SELF_CONTACT_NEW, SU_SELF_CONTACT_ALL };
+
 typedef struct su_fullsim_options {
     double tolerance; /* of Newton, relative residual */
     int newton;       /* > 0: at most so many solves a step, taken as they are; 0: to the tolerance */
@@ -24,7 +28,10 @@ typedef struct su_fullsim_options {
     bool placed;    /* nothing is settled or held before frame 0: su_fullsim_place says where the flesh stands */
     bool neutral;   /* stress is measured from the neutral shape: F = D_{x+u} D_X^-1 (docs/skinning.md, "The truth") */
     bool loose;     /* no vertex is held */
-    const char *material; /* one of SU_FULLSIM_MATERIALS; NULL: the fit's */
+    const char *material;     /* one of SU_FULLSIM_MATERIALS; NULL: the fit's */
+    int self_contact;         /* SU_SELF_CONTACT_*: of the flesh with itself */
+    double friction;          /* coefficient there */
+    double contact_stiffness; /* factor on its stiffness; 0: 1 */
     /* u keeps out of what the rig can do, C u = 0; read at creation only. NULL or without rows: u is free. */
     const su_skinning *complementary;
 } su_fullsim_options;
@@ -34,11 +41,13 @@ typedef struct su_fullsim_options {
 
 /* The state at a frame; arrays belong to the simulation and change with the next frame. */
 typedef struct su_fullsim_frame {
-    const double *u;  /* (n,3) root frame, m */
-    const double *w;  /* (m) */
-    double energy[3]; /* J: kinetic, elastic, gravity */
-    int iterations;   /* linear solves since the frame before */
-    int status;       /* SU_STATUS_*: the worst of its steps */
+    const double *u;           /* (n,3) root frame, m */
+    const double *w;           /* (m) */
+    double energy[3];          /* J: kinetic, elastic, gravity */
+    int iterations;            /* linear solves since the frame before */
+    int status;                /* SU_STATUS_*: the worst of its steps */
+    su_contact_depths contact; /* where the flesh touches itself */
+    double rig_depth;          /* how deep the rig's shape lies in itself, m; with self-contact */
 } su_fullsim_frame;
 
 typedef struct su_fullsim su_fullsim;

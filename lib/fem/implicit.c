@@ -161,7 +161,8 @@ static double evaluate_residual(su_implicit *s, const su_implicit_step *step, co
     const su_elastic *body = s->body;
     place(s, step, u);
     su_elastic_force(body, s->y, s->force, s->threads);
-    double h = step->h, elastic = 0.0, inertia = 0.0, gravity = 0.0, noise = 0.0;
+    double h = step->h, elastic = 0.0, inertia = 0.0, gravity = 0.0, noise = 0.0, pressing = 0.0;
+    if (step->contact) pressing = su_self_contact_force(step->contact, s->y, s->force);
     if (h > 0.0) damping_product(s, step, u);
     for (int64_t f = 0; f < body->free_count; f++) {
         int64_t v = 3 * (int64_t)body->free_vertex[f];
@@ -183,7 +184,7 @@ static double evaluate_residual(su_implicit *s, const su_implicit_step *step, co
     if (s->complement) su_complement_force(s->complement, s->residual);
     /* Positions carry rounding, and h^2 magnifies it: below that no residual can fall. */
     double floor = 16.0 * DBL_EPSILON * sqrt(noise) / step->tolerance;
-    return fmax(sqrt(elastic) + sqrt(inertia) + sqrt(gravity) + outside, fmax(floor, DBL_MIN));
+    return fmax(sqrt(elastic) + sqrt(inertia) + sqrt(gravity) + outside + pressing, fmax(floor, DBL_MIN));
 }
 
 static double evaluate_energy(su_implicit *s, const su_implicit_step *step, const double *u)
@@ -204,6 +205,7 @@ static double evaluate_energy(su_implicit *s, const su_implicit_step *step, cons
             }
         }
     }
+    if (step->contact) phi += su_self_contact_energy(step->contact, s->y);
     return phi + loads_energy(step->loads, u) + su_elastic_energy(body, s->y, s->threads);
 }
 
@@ -265,18 +267,29 @@ static su_status solve_linear(su_implicit *s, const su_implicit_step *step, bool
 {
     enum { MOST = 40 };              /* iterations take as long as a factor and its solve */
     enum { MOST_CONSTRAINED = 100 }; /* and as a factor and the solves of su_complement_solve */
-    int most = s->complement ? MOST_CONSTRAINED : MOST;
+    enum { MOST_TOUCHING = 80 };     /* and as an analysis and a factor with the couplings of pairs */
+    const su_sparse *A = &s->matrix;
     add_inertia(s, step->h, step->alpha, step->beta);
     add_load_matrix(s, step->loads);
+    if (step->contact && !(A = su_self_contact_extend(step->contact, &s->matrix, s->y, !exact)))
+        return su_fail(err, SU_AGAIN, "no memory for the couplings of contacts");
+    int most = s->complement ? MOST_CONSTRAINED : A != &s->matrix ? MOST_TOUCHING : MOST;
     if (s->turned &&
-        su_turned_solver_solve(s->turned, &s->matrix, step->turn, SU_LINEAR_TOLERANCE, most, s->residual, s->direction))
+        su_turned_solver_solve(s->turned, A, step->turn, SU_LINEAR_TOLERANCE, most, s->residual, s->direction))
         return SU_OK;
     if (exact && s->turned && su_turned_solver_indefinite(s->turned))
         return su_fail(err, SU_NUMERICS, "matrix not positive definite");
     result->factorizations++;
-    SU_TRY(factorize(s, err));
-    if (s->complement) return su_complement_solve(s->complement, &s->matrix, s->factor, s->residual, s->direction, err);
-    return su_cholesky_solve(s->factor, 1, s->residual, s->direction, err);
+    su_cholesky *factor = NULL;
+    if (A == &s->matrix) {
+        SU_TRY(factorize(s, err));
+        factor = s->factor;
+    } else {
+        if (!s->factor) SU_TRY(su_cholesky_create(&s->body->pattern, s->threads, &s->factor, err));
+        SU_TRY(su_self_contact_factorize(step->contact, A, s->factor, &factor, err));
+    }
+    if (s->complement) return su_complement_solve(s->complement, A, factor, s->residual, s->direction, err);
+    return su_cholesky_solve(factor, 1, s->residual, s->direction, err);
 }
 
 /* The direction of a Newton step at u, K exact where asked and where it is definite; after a refusal *exact is false.
@@ -367,6 +380,7 @@ su_status su_implicit_solve(su_implicit *s, const su_implicit_step *step, double
     int pause = 0; /* solves until the exact tangent is tried again */
     for (;;) {
         result->residual = now / scale;
+        if (step->contact) SU_TRY(su_self_contact_failure(step->contact, err));
         if (!isfinite(now)) return su_fail(err, SU_NUMERICS, "forces are not finite");
         if (now <= step->tolerance * scale) break;
         if (!moved) {

@@ -1,6 +1,6 @@
 /* One implicit step of the full space: the displacement u of the flesh from its rest shape that minimizes
  *   phi(u) = sum m |u - u^|^2 / 2h^2 + E(x + u) + (u - u*)' (alpha M + beta K_d) (u - u*) / 2h - sum m g_v.u
- *   + the potential of `loads`
+ *   + the potential of `loads` and of `contact`
  * over the free vertices (docs/design.md, eq. 7). h = 0 leaves elasticity and gravity: static equilibrium. */
 #ifndef SU_FEM_IMPLICIT_H
 #define SU_FEM_IMPLICIT_H
@@ -8,24 +8,26 @@
 #include "core/error.h"
 #include "fem/complement.h"
 #include "fem/elastic.h"
+#include "fem/self_contact.h"
 #include "physics/external.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 typedef struct su_implicit_step {
-    double h;                /* s; 0: static */
-    double alpha, beta;      /* Rayleigh damping of u - u*, 1/s and s */
-    const double *gravity;   /* (n,3) acceleration g_v of each vertex, root frame, m/s^2 */
-    const double *rest;      /* (n,3) x; also set in the elastic body */
-    const double *inertial;  /* (n,3) u^: where inertia alone takes u; unused where h = 0 */
-    const double *carried;   /* (n,3) u*: the state before, turned along; K_d is taken here, projected */
-    const double *turn;      /* (n,4) R_v of the rest shape; read only after su_implicit_precondition */
-    const su_loads *loads;   /* forces from outside, prepared; NULL: none */
-    double tolerance;        /* on the residual, relative to the largest of the forces in it */
-    int max_iterations;      /* Newton iterations */
-    bool no_energy;          /* result->elastic is not wanted: it stays 0 */
-    bool accept_unconverged; /* take what max_iterations give (a fixed number of linearized solves) */
+    double h;                 /* s; 0: static */
+    double alpha, beta;       /* Rayleigh damping of u - u*, 1/s and s */
+    const double *gravity;    /* (n,3) acceleration g_v of each vertex, root frame, m/s^2 */
+    const double *rest;       /* (n,3) x; also set in the elastic body */
+    const double *inertial;   /* (n,3) u^: where inertia alone takes u; unused where h = 0 */
+    const double *carried;    /* (n,3) u*: the state before, turned along; K_d is taken here, projected */
+    const double *turn;       /* (n,4) R_v of the rest shape; read only after su_implicit_precondition */
+    const su_loads *loads;    /* forces from outside, prepared; NULL: none */
+    su_self_contact *contact; /* of the flesh with itself, begun; NULL: none */
+    double tolerance;         /* on the residual, relative to the largest of the forces in it */
+    int max_iterations;       /* Newton iterations */
+    bool no_energy;           /* result->elastic is not wanted: it stays 0 */
+    bool accept_unconverged;  /* take what max_iterations give (a fixed number of linearized solves) */
 } su_implicit_step;
 
 typedef struct su_implicit_result {

@@ -156,6 +156,8 @@ su_status su_cholesky_create_ordered(const su_sparse *pattern, const int64_t *or
     return analyze(pattern, order, out, err);
 }
 
+const int64_t *su_cholesky_order(const su_cholesky *factor) { return (const int64_t *)factor->factor->Perm; }
+
 su_status su_cholesky_factorize(su_cholesky *factor, const su_sparse *matrix, su_error *err)
 {
     factor->ready = false;

@@ -10,6 +10,8 @@ typedef struct su_cholesky su_cholesky;
 su_status su_cholesky_create(const su_sparse *pattern, int threads, su_cholesky **out, su_error *err);
 /* The same with an ordering of the caller's, which su_dissection_order gives: position k holds row order[k]. */
 su_status su_cholesky_create_ordered(const su_sparse *pattern, const int64_t *order, su_cholesky **out, su_error *err);
+/* The ordering of a factor, as above; borrowed. */
+const int64_t *su_cholesky_order(const su_cholesky *factor);
 /* SU_NUMERICS where the matrix is not positive definite (the column in the message). */
 su_status su_cholesky_factorize(su_cholesky *factor, const su_sparse *matrix, su_error *err);
 /* x = A^-1 b for `columns` right-hand sides, each `size` long, one after the other; x may be b. */

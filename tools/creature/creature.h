@@ -19,6 +19,7 @@ typedef struct joint {
 typedef struct skeleton {
     joint joints[CREATURE_MAX_JOINTS];
     int count;
+    double squat; /* m that the body sinks in the clip Squat; 0: no such clip */
 } skeleton;
 
 /* ---- shape.c: skeleton and implicit surface ---- */
@@ -70,7 +71,8 @@ typedef struct clip {
 } clip;
 
 extern const clip creature_clips[];
-extern const int creature_clip_count;
+/* Of which the last is Squat. */
+int creature_clip_count(const skeleton *s);
 
 /* ---- glb.c ---- */
 

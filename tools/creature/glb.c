@@ -239,7 +239,7 @@ su_status glb_write(const char *path, const skeleton *s, const skin *mesh, su_er
     json_t *skin_json = add_skin(&g, s, slot);
     for (int64_t i = 0; i < 4 * mesh->vertex_count; i++) joints[i] = (uint8_t)slot[joints[i]];
     json_t *mesh_json = add_mesh(&g, mesh), *animations = json_array();
-    for (int i = 0; g.status == SU_OK && i < creature_clip_count; i++)
+    for (int i = 0; g.status == SU_OK && i < creature_clip_count(s); i++)
         json_array_append_new(animations, add_clip(&g, s, &creature_clips[i]));
     su_status status = g.status;
     if (status == SU_OK) {

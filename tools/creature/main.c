@@ -8,9 +8,18 @@
 int main(int argc, char **argv)
 {
     int vertices = 7000;
+    double squat = 0;
     const su_option options[] = {
         {"vertices", 0, SU_OPT_INT, &vertices, "N", "Skin vertices, kept to 5 % (default: 7000).", 3000, 150000, NULL,
          false, false},
+        {.name = "squat",
+         .kind = SU_OPT_NUMBER,
+         .target = &squat,
+         .argument = "D",
+         .low = 0,
+         .high = 0.25,
+         .help =
+             "A third clip, Squat, in which the body sinks by D metres, belly between the thighs (default 0: none)."},
     };
     const su_program program = {
         .name = "supple-creature",
@@ -22,7 +31,7 @@ int main(int argc, char **argv)
             "hard stop and a shake), as a binary glTF file.",
         .example = "supple creature -o creature.glb",
         .options = options,
-        .option_count = 1,
+        .option_count = sizeof options / sizeof *options,
         .max_inputs = 0,
         .needs_output = true,
     };
@@ -33,12 +42,13 @@ int main(int argc, char **argv)
     skeleton bones;
     skin mesh = {0};
     skeleton_make(&bones);
+    bones.squat = squat;
     SU_GO(skin_make(vertices, &mesh, &tool.err));
     SU_GO(su_progress_update(&tool.progress, 0.7, &tool.err));
     SU_GO(skin_bind(&bones, &mesh, &tool.err));
     SU_GO(su_progress_update(&tool.progress, 0.9, &tool.err));
-    su_note(&tool, "%lld vertices, %lld triangles, %d joints, clips Trot and Stop", (long long)mesh.vertex_count,
-            (long long)mesh.triangle_count, bones.count);
+    su_note(&tool, "%lld vertices, %lld triangles, %d joints, clips Trot and Stop%s", (long long)mesh.vertex_count,
+            (long long)mesh.triangle_count, bones.count, squat > 0 ? " and Squat" : "");
     if (!tool.dry_run) SU_GO(glb_write(tool.output, &bones, &mesh, &tool.err));
 done:
     skin_free(&mesh);

@@ -1,4 +1,5 @@
-/* Two clips: Trot, a loop, and Stop, a run that ends in a hard stop and a shake. Feet are led along paths on the ground
+/* Two clips: Trot, a loop, and Stop, a run that ends in a hard stop and a shake; and Squat where that is wanted, which
+ * presses the belly between the thighs. Feet are led along paths on the ground
  * by two-bone inverse kinematics in the plane of each leg, whatever the body above them does. */
 #include "creature.h"
 
@@ -224,5 +225,13 @@ static void stop(const skeleton *s, double seconds, pose *p)
     step_feet(s, p, cycle, 0.075 * effort, 0.06 * effort, way);
 }
 
-const clip creature_clips[] = {{"Trot", 37, trot}, {"Stop", 85, stop}};
-const int creature_clip_count = 2;
+/* Down in 0.8 s, a breath there, and up again; knees and elbows close, feet stand. */
+static void squat(const skeleton *s, double seconds, pose *p)
+{
+    rest_pose(s, p);
+    p->move[1] = -s->squat * bump(0.1, 0.9, 1.9, seconds);
+    step_feet(s, p, 0.25, 0, 0, 0);
+}
+
+const clip creature_clips[] = {{"Trot", 37, trot}, {"Stop", 85, stop}, {"Squat", 61, squat}};
+int creature_clip_count(const skeleton *s) { return s->squat > 0 ? 3 : 2; }

@@ -6,6 +6,7 @@
 #include "estimate/moved_text.h"
 #include "estimate/what_moved.h"
 #include "fem/fullsim.h"
+#include "geometry/mat3.h"
 #include "io/stage/anim.h"
 #include "io/stage/fit.h"
 #include "io/stage/model.h"
@@ -16,6 +17,7 @@
 #include "io/stage/checkpoint.h"
 #include "../sim_options.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -117,6 +119,11 @@ static su_status allocate_sim(su_tool *tool, job *j)
     SU_TRY(SU_FILE_ALLOC(&sim->file, &sim->energy, sim->F * 3, err));
     SU_TRY(SU_FILE_ALLOC(&sim->file, &sim->iterations, sim->F, err));
     SU_TRY(SU_FILE_ALLOC(&sim->file, &sim->status, sim->F, err));
+    if (j->options.self_contact) {
+        SU_TRY(SU_FILE_ALLOC(&sim->file, &sim->contacts, sim->F, err));
+        SU_TRY(SU_FILE_ALLOC(&sim->file, &sim->contact_depth, sim->F, err));
+        SU_TRY(SU_FILE_ALLOC(&sim->file, &sim->rig_depth, sim->F, err));
+    }
     SU_TRY(SU_FILE_ALLOC(&sim->file, &sim->u, sim->F * 3 * sim->n, err));
     memcpy(sim->times, j->anim.times, (size_t)sim->F * sizeof *sim->times);
     return SU_OK;
@@ -131,6 +138,9 @@ static void keep_frame(job *j, int64_t k)
     memcpy(sim->weights + k * sim->m, frame.w, (size_t)sim->m * sizeof *sim->weights);
     memcpy(sim->energy + 3 * k, frame.energy, sizeof frame.energy);
     sim->iterations[k] = frame.iterations, sim->status[k] = frame.status;
+    if (!sim->contacts) return;
+    sim->contacts[k] = (int32_t)frame.contact.pressed, sim->contact_depth[k] = frame.contact.deepest;
+    sim->rig_depth[k] = frame.rig_depth;
 }
 
 static su_status save_checkpoint(job *j, const char *key, double *state, int64_t done, su_error *err)
@@ -193,6 +203,11 @@ static su_status describe(su_tool *tool, job *j)
     json_object_set_new(meta, "fps", json_real(1.0 / j->settings.frame_seconds));
     if (j->options.neutral) json_object_set_new(meta, "rest", json_string("neutral"));
     if (j->options.material) json_object_set_new(meta, "material", json_string(j->options.material));
+    if (j->options.self_contact) {
+        json_object_set_new(meta, "self_contact", json_string(j->options.self_contact == 1 ? "new" : "all"));
+        json_object_set_new(meta, "self_friction", json_real(j->options.friction));
+        json_object_set_new(meta, "self_stiffness", json_real(j->options.contact_stiffness));
+    }
     if (j->options.loose) json_object_set_new(meta, "held", json_false());
     if (j->complementary) {
         char hex[33];
@@ -200,6 +215,24 @@ static su_status describe(su_tool *tool, job *j)
         json_object_set_new(meta, "complementary", json_string(hex));
     }
     return SU_OK;
+}
+
+static void tell_contact(su_tool *tool, const job *j)
+{
+    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY}, depth = 0, rig = 0;
+    int32_t most = 0;
+    for (int64_t i = 0; i < 3 * j->tet.n; i++)
+        low[i % 3] = fmin(low[i % 3], j->tet.vertices[i]), high[i % 3] = fmax(high[i % 3], j->tet.vertices[i]);
+    double diagonal = su_distance3(low, high);
+    for (int64_t k = 0; k < j->sim.F; k++) {
+        most = j->sim.contacts[k] > most ? j->sim.contacts[k] : most;
+        depth = fmax(depth, j->sim.contact_depth[k]), rig = fmax(rig, j->sim.rig_depth[k]);
+    }
+    su_stats_integer(tool, "contacts", most);
+    su_stats_number(tool, "contact_depth", depth / diagonal);
+    su_stats_number(tool, "rig_depth", rig / diagonal);
+    su_note(tool, "up to %d contacts, %.2g %% of the diagonal deep; the rig's own shape %.2g %%", most,
+            100 * depth / diagonal, 100 * rig / diagonal);
 }
 
 static su_status report(su_tool *tool, const job *j)
@@ -214,6 +247,7 @@ static su_status report(su_tool *tool, const job *j)
               1e3 * counts->step_seconds / steps, (double)counts->solves / steps, 1e3 * counts->pose_seconds / steps);
     if (counts->collapsed > 0)
         su_warn(tool, "up to %lld tets collapse in the rig's own shape", (long long)counts->collapsed);
+    if (j->options.self_contact) tell_contact(tool, j);
     SU_TRY(SU_ALLOC(&marked, j->sim.F, "frames", &tool->err));
     su_sim_warn_status(tool, tool->inputs.items[2], j->sim.F, j->sim.status, counts, "", marked);
     free(marked);
@@ -272,7 +306,7 @@ static su_status run(su_tool *tool, job *j)
 
 int main(int argc, char **argv)
 {
-    job j = {.settings = su_sim_defaults(), .options = {.tolerance = 1e-8}};
+    job j = {.settings = su_sim_defaults(), .options = {.tolerance = 1e-8, .friction = 0.5, .contact_stiffness = 1}};
     const su_option options[] = {
         SU_SIM_OPTIONS(j.settings, j.teleports, j.forces),
         {.name = "tolerance",
@@ -297,6 +331,27 @@ int main(int argc, char **argv)
          .help = "Linear systems by conjugate gradients with one factor turned along (iterative, default), or by a "
                  "factorization each (direct): the same within --tolerance in two to three times the time. The posed "
                  "rest is always direct."},
+        {.name = "self-contact",
+         .kind = SU_OPT_CHOICE,
+         .target = &j.options.self_contact,
+         .argument = "WHAT",
+         .choices = "none|new|all",
+         .help = "Flesh does not pass through itself: what the rig's own shape has overlapping is left alone (new) or "
+                 "pushed out as well (all); docs/contact.md."},
+        {.name = "self-friction",
+         .kind = SU_OPT_NUMBER,
+         .target = &j.options.friction,
+         .argument = "MU",
+         .low = 0,
+         .high = 100,
+         .help = "With --self-contact: coefficient of friction (default 0.5)."},
+        {.name = "self-stiffness",
+         .kind = SU_OPT_NUMBER,
+         .target = &j.options.contact_stiffness,
+         .argument = "FACTOR",
+         .low = 1e-6,
+         .high = 1e6,
+         .help = "With --self-contact: factor on its stiffness, which follows from the material (default 1)."},
         {.name = "complementary",
          .kind = SU_OPT_TEXT,
          .target = &j.complementary,

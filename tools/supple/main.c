@@ -24,6 +24,7 @@ static const struct {
     {"cubature", "choose where forces are evaluated; makes the model"},
     {"sim", "simulate a shot in the subspace"},
     {"fullsim", "simulate a shot without reduction"},
+    {"skin", "the flesh in equilibrium at every frame, without dynamics"},
     {"export", "write Alembic, PC2, MDD, USD or OBJ"},
     {"compare", "measure one simulation against another"},
     {"info", "show and check a file"},

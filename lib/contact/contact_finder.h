@@ -1,0 +1,38 @@
+/* Contact pairs of a body with itself: surface vertices inside its tets, and the nearest points of the surface that
+ * these belong to (SP section 3, ASC section 5.1; docs/contact.md). */
+#ifndef SU_CONTACT_FINDER_H
+#define SU_CONTACT_FINDER_H
+
+#include "contact/contact_body.h"
+
+typedef struct su_contact_pair {
+    int32_t vertex;   /* v_p */
+    int32_t triangle; /* of the body's surface, the one that holds v_s */
+    double bary[3];   /* of v_s in it; corners with 0 do not belong to the feature (face, edge or vertex) hit */
+    double normal[3]; /* unit, from v_p to v_s: outward */
+    double depth;     /* |v_s - v_p|, m */
+    double allowed;   /* of that free of force: how deep the rest shape has it; 0: none */
+    double stiffness; /* k_c k_a, N/m */
+} su_contact_pair;
+
+typedef struct su_contact_finder su_contact_finder;
+
+/* body is borrowed. Pairs are sought between the vertices (vertex_count; NULL: all of the surface) and the tets
+ * (tet_count; NULL: all); of positions only those of these, of the rings of triangles that tets lead to, are read. */
+su_status su_contact_finder_create(const su_contact_body *body, int64_t vertex_count, const int32_t *vertices,
+                                   int64_t tet_count, const int32_t *tets, int threads, su_contact_finder **out,
+                                   su_error *err);
+void su_contact_finder_free(su_contact_finder *finder);
+
+/* k_c (n) of the vertices, N/m^3; copied. A pair has that of the softest of its four, times the vertex's area. */
+void su_contact_finder_set_stiffness(su_contact_finder *finder, const double *k);
+
+/* What x (n,3) has overlapping is allowed from now on; NULL: nothing is. */
+su_status su_contact_finder_allow(su_contact_finder *finder, const double *x, su_error *err);
+
+/* The pairs at y (n,3), by vertex; borrowed until the next call. The same for any number of threads and whatever was
+ * asked before. Allocates only where there are more pairs or near tets than ever. */
+su_status su_contact_find(su_contact_finder *finder, const double *y, const su_contact_pair **pairs, int64_t *count,
+                          su_error *err);
+
+#endif

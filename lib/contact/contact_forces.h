@@ -1,0 +1,46 @@
+/* What contact pairs exert: energy, forces and tangents (ASC eq. 6-8; docs/contact.md, eq. 1-4).
+ *   E = sum k_c k_a (depth - allowed)^2 / 2 over pairs that are deeper than allowed.
+ * With the depth that of the nearest point, E is a function of the positions of four vertices alone that no rigid
+ * motion changes: momentum and angular momentum are kept to rounding. */
+#ifndef SU_CONTACT_FORCES_H
+#define SU_CONTACT_FORCES_H
+
+#include "contact/contact_finder.h"
+
+/* The four vertices that a pair couples (the vertex, then the triangle's) and their shares (1, -bary). */
+void su_contact_corners(const su_contact_body *body, const su_contact_pair *pair, int32_t corner[4], double share[4]);
+
+/* Is there a force? */
+static inline bool su_contact_pressed(const su_contact_pair *pair) { return pair->depth > pair->allowed; }
+
+/* Sum over the pairs, J. */
+double su_contact_energy(int64_t count, const su_contact_pair *pairs);
+/* force (n,3) += dE/dy, N: the internal force, as that of elasticity. Returns the norm of the forces on the vertices
+ * v_p. */
+double su_contact_force(const su_contact_body *body, int64_t count, const su_contact_pair *pairs, double *force);
+/* K (12,12) = d2E/dy2 of one pair at y (n,3), rows as su_contact_corners has them. project: without what is not
+ * semidefinite in it: k_c k_a (share share') N, N the projection on what the feature resists. */
+void su_contact_tangent(const su_contact_body *body, const su_contact_pair *pair, const double *y, bool project,
+                        double K[144]);
+
+/* Friction of one pair during a step, lagged as that of colliders (physics/external.h): limit phi(|slip|) with slip the
+ * way of v_p along the triangle's plane from where it was above it, phi(s) = s^2 / 2e below e, s - e/2 above. */
+typedef struct su_contact_grip {
+    int32_t vertex, triangle;
+    double anchor[3]; /* barycentrics in the triangle, of any sign: where v_p was */
+    double limit;     /* coefficient times normal force, N */
+    double hold;      /* e, m */
+} su_contact_grip;
+
+/* Slower than this friction holds, m/s: as on colliders. */
+#define SU_CONTACT_HOLD 5e-3
+
+/* The grip of a pair in a step of h seconds that begins at `before` (n,3), which may be turned and moved as a whole. */
+su_contact_grip su_contact_grip_of(const su_contact_body *body, const su_contact_pair *pair, double friction, double h,
+                                   const double *before);
+/* Energy at y, J; f (12) its gradient (NULL: not wanted), corners as those of a pair; K (12,12) its semidefinite
+ * tangent (NULL: not wanted). */
+double su_contact_grip_evaluate(const su_contact_body *body, const su_contact_grip *grip, const double *y, double f[12],
+                                double K[144]);
+
+#endif

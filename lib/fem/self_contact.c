@@ -1,0 +1,248 @@
+#include "fem/self_contact.h"
+
+#include "core/memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One number of the lower triangle that pairs add. */
+typedef struct entry {
+    int64_t column, row, order; /* order: of equal ones, so that sums do not depend on how they are sorted */
+    double value;
+} entry;
+
+struct su_self_contact {
+    const su_elastic *body;
+    su_contact_body shape;
+    su_contact_finder *finder;
+    const su_contact_pair *pairs; /* of the last positions; the finder's */
+    int64_t count;
+    su_contact_grip *grips;
+    int64_t grip_count, grip_room;
+    entry *entries;
+    int64_t entry_count, entry_room;
+    su_sparse extended;
+    int64_t extended_room;
+    su_cholesky *factor;  /* of the pattern below */
+    int64_t *start, *row; /* it was analysed with */
+    int64_t analysed, row_room;
+    su_error failure; /* SU_OK: none */
+};
+
+su_status su_self_contact_create(const su_elastic *body, const double *neutral, int threads, su_self_contact **out,
+                                 su_error *err)
+{
+    su_status status = SU_OK;
+    su_self_contact *s = NULL;
+    *out = NULL;
+    SU_GO(SU_ALLOC(&s, 1, "contact", err));
+    s->body = body;
+    SU_GO(su_contact_body_create(body->n, neutral, body->t, body->tets, &s->shape, err));
+    SU_GO(su_contact_finder_create(&s->shape, 0, NULL, 0, NULL, threads, &s->finder, err));
+    SU_GO(SU_ALLOC(&s->extended.start, 3 * body->free_count + 1, "contact", err));
+    SU_GO(SU_ALLOC(&s->start, 3 * body->free_count + 1, "contact", err));
+    s->extended.size = 3 * body->free_count;
+    *out = s;
+    s = NULL;
+done:
+    su_self_contact_free(s);
+    return status;
+}
+
+void su_self_contact_free(su_self_contact *s)
+{
+    if (!s) return;
+    su_cholesky_free(s->factor);
+    su_contact_finder_free(s->finder);
+    su_contact_body_free(&s->shape);
+    free(s->grips), free(s->entries), free(s->start), free(s->row);
+    free(s->extended.start), free(s->extended.row), free(s->extended.value);
+    free(s);
+}
+
+void su_self_contact_set_stiffness(su_self_contact *s, const double *k)
+{
+    su_contact_finder_set_stiffness(s->finder, k);
+}
+
+const su_contact_body *su_self_contact_body(const su_self_contact *s) { return &s->shape; }
+
+/* The pairs at y; none where memory ends, which is told afterwards. */
+static void find(su_self_contact *s, const double *y)
+{
+    su_error err = {0};
+    if (su_contact_find(s->finder, y, &s->pairs, &s->count, &err) == SU_OK) return;
+    s->failure = err, s->pairs = NULL, s->count = 0;
+}
+
+su_status su_self_contact_failure(const su_self_contact *s, su_error *err)
+{
+    if (s->failure.status != SU_OK && err) *err = s->failure;
+    return s->failure.status;
+}
+
+su_status su_self_contact_begin(su_self_contact *s, const double *rest, su_error *err)
+{
+    s->grip_count = 0;
+    s->failure = (su_error){0};
+    return su_contact_finder_allow(s->finder, rest, err);
+}
+
+su_status su_self_contact_grip(su_self_contact *s, double friction, double h, const double *y, const double *before,
+                               su_error *err)
+{
+    s->grip_count = 0;
+    if (!(friction > 0)) return SU_OK;
+    find(s, y);
+    SU_TRY(su_self_contact_failure(s, err));
+    if (s->count > s->grip_room) {
+        su_contact_grip *larger = realloc(s->grips, (size_t)(2 * s->count) * sizeof *larger);
+        if (!larger) return su_fail(err, SU_AGAIN, "no memory for the friction of %lld contacts", (long long)s->count);
+        s->grips = larger, s->grip_room = 2 * s->count;
+    }
+    for (int64_t k = 0; k < s->count; k++) {
+        su_contact_grip grip = su_contact_grip_of(&s->shape, s->pairs + k, friction, h, before);
+        if (grip.limit > 0) s->grips[s->grip_count++] = grip;
+    }
+    return SU_OK;
+}
+
+double su_self_contact_energy(su_self_contact *s, const double *y)
+{
+    find(s, y);
+    double sum = su_contact_energy(s->count, s->pairs);
+    for (int64_t k = 0; k < s->grip_count; k++) sum += su_contact_grip_evaluate(&s->shape, s->grips + k, y, NULL, NULL);
+    return sum;
+}
+
+static void grip_corners(const su_self_contact *s, const su_contact_grip *grip, int32_t corner[4])
+{
+    corner[0] = grip->vertex;
+    memcpy(corner + 1, s->shape.surface + 3 * (int64_t)grip->triangle, 3 * sizeof *corner);
+}
+
+double su_self_contact_force(su_self_contact *s, const double *y, double *force)
+{
+    find(s, y);
+    double pressing = su_contact_force(&s->shape, s->count, s->pairs, force), holding = 0;
+    for (int64_t k = 0; k < s->grip_count; k++) {
+        double f[12];
+        int32_t corner[4];
+        su_contact_grip_evaluate(&s->shape, s->grips + k, y, f, NULL);
+        grip_corners(s, s->grips + k, corner);
+        for (int i = 0; i < 12; i++) force[3 * (int64_t)corner[i / 3] + i % 3] += f[i];
+        for (int i = 0; i < 3; i++) holding += f[i] * f[i];
+    }
+    return pressing + sqrt(holding);
+}
+
+su_contact_depths su_self_contact_depths(su_self_contact *s, const double *y)
+{
+    su_contact_depths depths = {0};
+    find(s, y);
+    for (int64_t k = 0; k < s->count; k++) {
+        if (!su_contact_pressed(s->pairs + k)) continue;
+        depths.pressed++;
+        depths.deepest = fmax(depths.deepest, s->pairs[k].depth - s->pairs[k].allowed);
+    }
+    return depths;
+}
+
+/* ---- linear systems ---- */
+
+static bool room_for(su_self_contact *s, int64_t couplings)
+{
+    int64_t most = 78 * couplings; /* a lower triangle of 12 x 12 */
+    if (most <= s->entry_room) return true;
+    entry *larger = realloc(s->entries, (size_t)(2 * most) * sizeof *larger);
+    if (larger) s->entries = larger, s->entry_room = 2 * most;
+    return larger;
+}
+
+static void add_coupling(su_self_contact *s, const int32_t corner[4], const double K[144])
+{
+    for (int a = 0; a < 12; a++)
+        for (int b = 0; b < 12; b++) {
+            int64_t i = s->body->free_index[corner[a / 3]], j = s->body->free_index[corner[b / 3]];
+            int64_t row = 3 * i + a % 3, column = 3 * j + b % 3;
+            if (i < 0 || j < 0 || row < column) continue;
+            s->entries[s->entry_count] = (entry){column, row, s->entry_count, K[12 * a + b]};
+            s->entry_count++;
+        }
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+    const entry *p = a, *q = b;
+    if (p->column != q->column) return p->column < q->column ? -1 : 1;
+    if (p->row != q->row) return p->row < q->row ? -1 : 1;
+    return (p->order > q->order) - (p->order < q->order);
+}
+
+const su_sparse *su_self_contact_extend(su_self_contact *s, const su_sparse *A, const double *y, bool project)
+{
+    s->entry_count = 0;
+    if (!room_for(s, s->count + s->grip_count)) return NULL;
+    double K[144], share[4];
+    int32_t corner[4];
+    for (int64_t k = 0; k < s->count; k++) {
+        if (!su_contact_pressed(s->pairs + k)) continue;
+        su_contact_corners(&s->shape, s->pairs + k, corner, share);
+        su_contact_tangent(&s->shape, s->pairs + k, y, project, K);
+        add_coupling(s, corner, K);
+    }
+    for (int64_t k = 0; k < s->grip_count; k++) {
+        grip_corners(s, s->grips + k, corner);
+        su_contact_grip_evaluate(&s->shape, s->grips + k, y, NULL, K);
+        add_coupling(s, corner, K);
+    }
+    if (s->entry_count == 0) return A;
+    qsort(s->entries, (size_t)s->entry_count, sizeof *s->entries, compare_entries);
+    su_sparse *out = &s->extended;
+    if (A->entries + s->entry_count > s->extended_room) {
+        int64_t room = A->entries + 2 * s->entry_count;
+        int64_t *row = realloc(out->row, (size_t)room * sizeof *row);
+        if (row) out->row = row;
+        double *value = realloc(out->value, (size_t)room * sizeof *value);
+        if (value) out->value = value;
+        if (!row || !value) return NULL;
+        s->extended_room = room;
+    }
+    int64_t at = 0, k = 0;
+    for (int64_t column = 0; column < A->size; column++) {
+        int64_t e = A->start[column], end = A->start[column + 1];
+        out->start[column] = at;
+        while (e < end || (k < s->entry_count && s->entries[k].column == column)) {
+            bool more = k < s->entry_count && s->entries[k].column == column;
+            int64_t row = e < end && (!more || A->row[e] <= s->entries[k].row) ? A->row[e] : s->entries[k].row;
+            double sum = 0;
+            if (e < end && A->row[e] == row) sum = A->value[e++];
+            while (k < s->entry_count && s->entries[k].column == column && s->entries[k].row == row)
+                sum += s->entries[k++].value;
+            out->row[at] = row, out->value[at++] = sum;
+        }
+    }
+    out->start[A->size] = out->entries = at;
+    return out;
+}
+
+su_status su_self_contact_factorize(su_self_contact *s, const su_sparse *A, const su_cholesky *plain,
+                                    su_cholesky **factor, su_error *err)
+{
+    size_t starts = (size_t)(A->size + 1) * sizeof *A->start, rows = (size_t)A->entries * sizeof *A->row;
+    if (!s->factor || s->analysed != A->entries || memcmp(s->start, A->start, starts) || memcmp(s->row, A->row, rows)) {
+        su_cholesky_free(s->factor), s->factor = NULL;
+        if (A->entries > s->row_room) {
+            int64_t *larger = realloc(s->row, (size_t)(2 * A->entries) * sizeof *larger);
+            if (!larger) return su_fail(err, SU_AGAIN, "no memory for %lld couplings", (long long)A->entries);
+            s->row = larger, s->row_room = 2 * A->entries;
+        }
+        SU_TRY(su_cholesky_create_ordered(A, su_cholesky_order(plain), &s->factor, err));
+        memcpy(s->start, A->start, starts), memcpy(s->row, A->row, rows);
+        s->analysed = A->entries;
+    }
+    SU_TRY(su_cholesky_factorize(s->factor, A, err));
+    *factor = s->factor;
+    return SU_OK;
+}

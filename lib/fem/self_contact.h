@@ -1,0 +1,49 @@
+/* Contact of the flesh with itself inside an implicit step: energy and forces at any positions, pairs found anew each
+ * time, and linear systems with the couplings that pairs put outside the pattern of K (docs/contact.md). */
+#ifndef SU_FEM_SELF_CONTACT_H
+#define SU_FEM_SELF_CONTACT_H
+
+#include "contact/contact_forces.h"
+#include "fem/elastic.h"
+#include "linalg/cholesky.h"
+
+typedef struct su_self_contact su_self_contact;
+
+/* What contact is at some positions. */
+typedef struct su_contact_depths {
+    int64_t pressed; /* pairs with a force */
+    double deepest;  /* of them, beyond what is allowed, m */
+} su_contact_depths;
+
+/* body is borrowed; neutral (n,3) too. */
+su_status su_self_contact_create(const su_elastic *body, const double *neutral, int threads, su_self_contact **out,
+                                 su_error *err);
+void su_self_contact_free(su_self_contact *contact);
+
+/* k_c (n), N/m^3; copied. */
+void su_self_contact_set_stiffness(su_self_contact *contact, const double *k);
+const su_contact_body *su_self_contact_body(const su_self_contact *contact);
+
+/* For the steps to an instant: what rest (n,3) has overlapping is allowed; NULL: nothing is. No friction. */
+su_status su_self_contact_begin(su_self_contact *contact, const double *rest, su_error *err);
+/* Friction of a step of h seconds from `before` (n,3), of the pairs at y (n,3). */
+su_status su_self_contact_grip(su_self_contact *contact, double friction, double h, const double *y,
+                               const double *before, su_error *err);
+
+/* Energy at y (n,3), J. */
+double su_self_contact_energy(su_self_contact *contact, const double *y);
+/* force (n,3) += its gradient, N; returns the size of the forces that act. */
+double su_self_contact_force(su_self_contact *contact, const double *y, double *force);
+su_contact_depths su_self_contact_depths(su_self_contact *contact, const double *y);
+/* The memory that a call above did not find. */
+su_status su_self_contact_failure(const su_self_contact *contact, su_error *err);
+
+/* A on the free dofs plus the tangents at the y of the last call above: A itself where there are none, else on a larger
+ * pattern, borrowed until the next call. NULL without memory. project: as su_contact_tangent. */
+const su_sparse *su_self_contact_extend(su_self_contact *contact, const su_sparse *A, const double *y, bool project);
+/* A factor of that matrix, borrowed until the next call. `plain` gives the ordering: that of K stays, new couplings
+ * cost an analysis. */
+su_status su_self_contact_factorize(su_self_contact *contact, const su_sparse *extended, const su_cholesky *plain,
+                                    su_cholesky **factor, su_error *err);
+
+#endif

@@ -1,0 +1,161 @@
+#include "skin/equilibrium.h"
+
+#include "core/memory.h"
+#include "geometry/vector.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { HALVINGS = 5 };
+
+typedef struct state {
+    const su_ex_rotated *body;
+    su_pose_solver *solver;
+    const su_skin_contacts *contacts;
+    double *x, *trial;              /* (n,3) */
+    double *force, *total, *d, *Kd; /* (count,3): elastic force, with contacts, step */
+    su_arena arena;
+} state;
+
+static bool take(state *s)
+{
+    double **vectors[] = {&s->force, &s->total, &s->d, &s->Kd};
+    bool good = (s->trial = su_arena_alloc(&s->arena, 3 * s->body->n, sizeof(double))) != NULL;
+    for (int k = 0; k < 4; k++)
+        good = (*vectors[k] = su_arena_alloc(&s->arena, 3 * s->body->count, sizeof(double))) && good;
+    return good;
+}
+
+/* to = x + step d */
+static void move(const state *s, const double *x, double step, double *to)
+{
+    if (to != x) memcpy(to, x, (size_t)(3 * s->body->n) * sizeof *to);
+    for (int64_t k = 0; k < s->body->count; k++)
+        for (int c = 0; c < 3; c++) to[3 * (int64_t)s->body->vertex[k] + c] += step * s->d[3 * k + c];
+}
+
+/* The step is taken: x and the elastic force, which is affine. */
+static void take_step(state *s, double step)
+{
+    move(s, s->x, step, s->x);
+    for (int64_t i = 0; i < 3 * s->body->count; i++) s->force[i] -= step * s->Kd[i];
+}
+
+static su_status find(const state *s, const double *x, su_pose_solve *solve, double *energy, su_error *err)
+{
+    *energy = 0;
+    solve->springs = 0;
+    if (!s->contacts) return SU_OK;
+    solve->springs = s->contacts->find(s->contacts->context, x, &solve->spring, energy);
+    return solve->springs < 0 ? su_fail(err, SU_AGAIN, "no memory for contacts") : SU_OK;
+}
+
+/* Half, half of that ... of the step while energy rises; contacts that appear where none were counted may make it rise
+ * at any length, so the shortest is taken then: found anew, they stand in the next step's matrix. Leaves the contacts
+ * there in *solve, their energy in *energy. */
+static su_status search(state *s, su_pose_solve *solve, double *energy, double *step, int *halvings, su_error *err)
+{
+    double slope = su_dot(3 * s->body->count, s->force, s->d), curvature = su_dot(3 * s->body->count, s->d, s->Kd);
+    double before = *energy;
+    *step = 1;
+    for (int k = 0;; k++, *step *= 0.5, ++*halvings) {
+        move(s, s->x, *step, s->trial);
+        SU_TRY(find(s, s->trial, solve, energy, err));
+        double change = -*step * slope + 0.5 * *step * *step * curvature + *energy - before;
+        if (change <= 1e-9 * fabs(slope) || k == HALVINGS) return SU_OK;
+    }
+}
+
+/* d = x - rest over the free vertices, Kd = K d */
+static void displace(state *s, const double *rest)
+{
+    for (int64_t k = 0; k < s->body->count; k++)
+        for (int c = 0; c < 3; c++) {
+            int64_t i = 3 * (int64_t)s->body->vertex[k] + c;
+            s->d[3 * k + c] = s->x[i] - rest[i];
+        }
+    su_pose_solver_multiply(s->solver, s->d, s->Kd);
+}
+
+static void start_force(state *s, const double *R, const double *rest)
+{
+    if (!rest) {
+        su_ex_rotated_force(s->body, R, s->x, s->force);
+        return;
+    }
+    displace(s, rest);
+    for (int64_t i = 0; i < 3 * s->body->count; i++) s->force[i] = -s->Kd[i];
+}
+
+static double energy_of_displacement(state *s, const double *rest)
+{
+    displace(s, rest);
+    return 0.5 * su_dot(3 * s->body->count, s->d, s->Kd);
+}
+
+static su_status iterate(state *s, const su_equilibrium_settings *set, bool surface, su_equilibrium_result *result,
+                         su_error *err)
+{
+    su_pose_solve solve = {.length = 0.25 * set->tolerance};
+    double energy = 0;
+    bool asked = set->near; /* solve holds the contacts at x */
+    if (surface) {
+        su_pose_solver_relax(s->solver, solve.length, s->force, s->d);
+        su_pose_solver_multiply(s->solver, s->d, s->Kd);
+        take_step(s, 1);
+    }
+    /* the rig's shape crosses itself: else what touches is asked where elasticity alone would have the flesh */
+    if (asked) SU_TRY(find(s, s->x, &solve, &energy, err));
+    for (int k = 0; k < set->most && !result->converged; k++) {
+        double step = 1, moved = 0;
+        int64_t pressed = solve.springs;
+        solve.relative = solve.springs > 0 || surface ? set->inexact : 0;
+        memcpy(s->total, s->force, (size_t)(3 * s->body->count) * sizeof *s->total);
+        for (int64_t i = 0; i < solve.springs; i++)
+            for (int a = 0; a < 4; a++) {
+                const su_spring *spring = solve.spring + i;
+                int32_t f = spring->weight[a] != 0 ? s->body->number[spring->vertex[a]] : -1;
+                for (int c = 0; c < 3 && f >= 0; c++)
+                    s->total[3 * (int64_t)f + c] += spring->weight[a] * spring->force[c];
+            }
+        SU_TRY(su_pose_solver_solve(s->solver, &solve, s->total, s->d, err));
+        su_pose_solver_multiply(s->solver, s->d, s->Kd);
+        if (asked) {
+            SU_TRY(search(s, &solve, &energy, &step, &result->halvings, err));
+            take_step(s, step);
+        } else {
+            take_step(s, step);
+            SU_TRY(find(s, s->x, &solve, &energy, err));
+        }
+        for (int64_t i = 0; i < 3 * s->body->count; i++) moved = fmax(moved, fabs(step * s->d[i]));
+        if (!isfinite(moved)) return su_fail(err, SU_NUMERICS, "the equilibrium diverged");
+        result->springs = solve.springs, result->moved = moved, result->steps++;
+        bool linear = pressed == 0 && solve.springs == 0 && !surface; /* solved, and nothing touches */
+        result->converged = linear || (moved <= set->tolerance && solve.springs == pressed);
+        asked = true;
+    }
+    return SU_OK;
+}
+
+su_status su_equilibrium_find(su_pose_solver *solver, const su_ex_rotated *body, const double *R,
+                              const su_skin_contacts *contacts, const su_equilibrium_settings *settings, bool surface,
+                              double *x, su_equilibrium_result *result, su_error *err)
+{
+    state s = {.body = body, .solver = solver, .contacts = contacts};
+    su_status status = SU_OK;
+    *result = (su_equilibrium_result){0};
+    s.x = su_arena_alloc(&s.arena, 3 * body->n, sizeof(double));
+    if (!s.x || !take(&s)) {
+        status = su_fail(err, SU_AGAIN, "no memory for %lld flesh vertices", (long long)body->n);
+        goto done;
+    }
+    memcpy(s.x, x, (size_t)(3 * body->n) * sizeof *x);
+    start_force(&s, R, settings->rest);
+    SU_GO(iterate(&s, settings, surface, result, err));
+    memcpy(x, s.x, (size_t)(3 * body->n) * sizeof *x);
+    result->elastic = settings->rest ? energy_of_displacement(&s, settings->rest) : su_ex_rotated_energy(body, R, x);
+done:
+    su_arena_free(&s.arena);
+    return status;
+}
