@@ -55,6 +55,8 @@ struct su_contact_finder {
     su_contact_pair *rest; /* of the shape whose overlaps are allowed */
     int64_t rest_count, rest_room;
     int64_t *rest_start; /* (n + 1) by vertex */
+    double *rest_at;     /* (n,3) that shape */
+    bool allows;
     su_arena arena;
 };
 
@@ -110,6 +112,7 @@ su_status su_contact_finder_create(const su_contact_body *body, int64_t vertex_c
     f->watch = su_arena_alloc(&f->arena, body->n, sizeof *f->watch);
     f->k = su_arena_alloc(&f->arena, body->n, sizeof *f->k);
     f->box = su_arena_alloc(&f->arena, 6 * f->tets, sizeof *f->box);
+    f->rest_at = su_arena_alloc(&f->arena, 3 * body->n, sizeof *f->rest_at);
     f->rest_start = su_arena_alloc(&f->arena, body->n + 1, sizeof *f->rest_start);
     SU_GO(take_list(f, &f->moving, err));
     memcpy(f->vertex, vertices ? vertices : body->vertex, (size_t)f->vertices * sizeof *f->vertex);
@@ -345,10 +348,13 @@ static bool pair_of(const su_contact_finder *f, const double *y, int32_t v, int3
     return true;
 }
 
-/* The deepest that the rest shape has v near this way, m. */
+/* The deepest that the rest shape has v near this way, m: in pairs of its own, or below the surface that the way leads
+ * to, since tets that skinning has turned inside out hold nothing. */
 static double allowed(const su_contact_finder *f, const su_contact_pair *pair)
 {
     double most = 0, slide = SLIDE * f->body->diagonal;
+    su_contact_pair there = *pair;
+    if (f->allows) most = follow(f->body, f->rest_at, &there);
     for (int64_t i = f->rest_start[pair->vertex]; i < f->rest_start[pair->vertex + 1]; i++) {
         double share = fmin(2 - apart(f->body, pair, f->rest + i) / slide, 1);
         most = fmax(most, share * f->rest[i].depth);
@@ -412,10 +418,12 @@ static su_status find_all(su_contact_finder *f, near_list *list, const double *y
 su_status su_contact_finder_allow(su_contact_finder *f, const double *x, su_error *err)
 {
     memset(f->rest_start, 0, (size_t)(f->body->n + 1) * sizeof *f->rest_start); /* nothing, while these are sought */
-    f->rest_count = 0;
+    f->rest_count = 0, f->allows = false;
     if (!x) return SU_OK;
     if (!f->resting.chunks) SU_TRY(take_list(f, &f->resting, err));
     SU_TRY(find_all(f, &f->resting, x, &f->rest, &f->rest_room, &f->rest_count, err));
+    memcpy(f->rest_at, x, (size_t)(3 * f->body->n) * sizeof *x);
+    f->allows = true;
     for (int64_t i = 0; i < f->rest_count; i++) f->rest_start[f->rest[i].vertex + 1]++;
     for (int64_t v = 0; v < f->body->n; v++) f->rest_start[v + 1] += f->rest_start[v];
     return SU_OK;
