@@ -59,7 +59,7 @@ static void shots_come_out_the_same_by_every_solver(void **unused)
     su_sim first, sim;
     for (int k = 0; k < 5; k++) {
         char line[200], name[40];
-        snprintf(line, sizeof line, "supple-skin -q --solver %s s.tet.npz s.fit.npz s.anim.npz -o %s.npz", solvers[k],
+        snprintf(line, sizeof line, "supple-skin -q --tolerance 1e-8 --solver %s s.tet.npz s.fit.npz s.anim.npz -o %s.npz", solvers[k],
                  solvers[k]);
         assert_int_equal(shell(line), 0);
         snprintf(name, sizeof name, "%s.npz", solvers[k]);
