@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HALVINGS = 5 };
+enum { HALVINGS = 2 };
 
 /* What springs resist sideways over what they resist along their normal, in the matrix alone. SP's springs pull to
  * their targets in all directions (1); with none, pairs slide from triangle to triangle and steps are three times as
