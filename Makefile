@@ -5,7 +5,7 @@
 #   PREFIX, DESTDIR    where `make install` puts things
 #   V=1                show whole command lines
 #
-# `make viewer` bundles the page of `supple report`; it needs node and npm, all else builds without. `make demo` and `make check`
+# `make viewer` bundles the page of `supple report`, with the run time in it where clang and wasi-libc are; it needs node and npm, all else builds without. `make demo` and `make check`
 # try it where npm is installed.
 
 PREFIX ?= /usr/local
@@ -128,12 +128,17 @@ $(BUILD)/bench/bench_%: $(BUILD)/bench/bench_%.o $(call object,$(BENCH_HELP_C)) 
 # ---- the page of supple report: three.js and uPlot from the npm registry; nothing else needs npm ----
 
 VIEWER := build/viewer/report.html
+# The run time as WebAssembly (scripts/packages-live); without it the page only plays.
+LIVE := build/viewer/live.wasm
 viewer: $(VIEWER)
-$(VIEWER): $(filter-out %/node_modules,$(wildcard tools/report/web/*))
+$(VIEWER): WEB := $(filter-out %/node_modules,$(wildcard tools/report/web/*))
+$(VIEWER): $(wildcard tools/report/web/* tools/report/wasm/* lib/runtime/*.[ch] lib/runtime/*/*.[ch] lib/physics/*.[ch])
 	$(call say,NPM,$@)
-	$(Q)mkdir -p $(@D)/source && cp $^ $(@D)/source/
+	$(Q)mkdir -p $(@D)/source && cp $(WEB) $(@D)/source/
+	$(Q)rm -f $(LIVE) && { scripts/install-packages scripts/packages-live >/dev/null 2>&1; tools/report/wasm/build $(LIVE); } || \
+	    echo 'the page of supple report plays and does not simulate: install the packages of scripts/packages-live'
 	$(Q)cd $(@D)/source && npm ci --silent --no-audit --no-fund >npm.log 2>&1 || { cat npm.log; exit 1; }
-	$(Q)node $(@D)/source/build.mjs $(CURDIR)/$@
+	$(Q)node $(@D)/source/build.mjs $(CURDIR)/$@ $(CURDIR)/$(LIVE)
 
 # Where npm is: demo and check show and test the page then. No network is no reason to stop.
 try-viewer:

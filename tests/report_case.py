@@ -5,8 +5,20 @@ import numpy as np
 page, expected = open(sys.argv[1]).read(), np.load(sys.argv[2])
 doc = json.loads(re.search(r'<script type="application/json" id="supple-info">(.*?)</script>', page, re.S).group(1))
 data = gzip.decompress(base64.b64decode(re.search(r'id="supple-data">(.*?)</script>', page, re.S).group(1)))
-info, types = doc["info"], {"f32": "<f4", "i16": "<i2", "u32": "<u4", "u8": "u1"}
-get = {name: np.frombuffer(data, types[t], count, offset) for name, (t, offset, count) in doc["arrays"].items()}
+info, types = doc["info"], {"f32": "<f4", "i16": "<i2", "u32": "<u4", "u8": "u1", "i8": "i1", "i32": "<i4", "f64": "<f8", "i64": "<i8"}
+
+
+def array(kind, offset, count, width=None):
+    dtype = np.dtype(types[kind])
+    if width is None:
+        return np.frombuffer(data, dtype, count, offset)
+    # a motion: second differences in time, modulo the type, the low bytes of all before the higher ones
+    planes = np.frombuffer(data, "u1", count * dtype.itemsize, offset).reshape(dtype.itemsize, count)
+    second = np.ascontiguousarray(planes.T).view(dtype).reshape(-1, width)
+    return np.cumsum(np.cumsum(second, 0, dtype=dtype), 0, dtype=dtype).reshape(-1)
+
+
+get = {name: array(*entry) for name, entry in doc["arrays"].items()}
 frames, count = info["shown_frames"], info["skin_vertices"]
 rig = get["rig"].reshape(frames, count, 3) / 32767 * info["rig_scale"] + np.array(info["rig_centre"])
 skin = rig + get["moved"].reshape(frames, count, 3) / 32767 * info["moved_scale"]
@@ -23,6 +35,6 @@ if "eigenvalues" in get:
     assert np.abs(get["inertia"].reshape(-1, 3) - model["vertices"][model["inertia_vertices"]]).max() < 1e-6
     assert np.abs(get["cubature"].reshape(-1, 3) - model["vertices"][model["tets"][model["cubature_tets"]]].mean(1)).max() < 1e-6
 modes = get["modes"].reshape(info["mode_poses"], info["mode_count"], count, 3)
-assert np.abs(modes).max() == 32767 and np.abs(modes[:, :, 7]).max() == 0   # a rigid vertex has no mode
+assert np.abs(modes.astype(int)).max() == 127 and np.abs(modes[:, :, 7].astype(int)).max() == 0   # a rigid vertex has no mode
 assert "</" not in json.dumps(info) or "<\\/" in page
 print("largest difference %.3g" % worst)

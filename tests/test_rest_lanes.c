@@ -81,11 +81,11 @@ static double largest_difference(const su_rest_patch *patch, su_rotation_field *
         skins[f] = skin + f * 3 * n, w[f] = 1;
     }
     su_rest_lanes_moved(&lanes, skins, moved);
-    su_rest_lanes_positions(&lanes, moved, w, x, near);
+    su_rest_lanes_positions(&lanes, SU_REST_FRAMES, moved, w, x, near);
     for (int f = 0; f < FRAMES; f++) /* to the rounding of displacements, of up to 2 m */
         for (int64_t i = 0; i < 3 * wanted; i++)
             assert_float_equal(x[f / 8][8 * i + f % 8], shapes[3 * (f * n + patch->vertices[i / 3]) + i % 3], 1.2e-7);
-    su_rest_lanes_rotations(&lanes, near, nodes, rotation);
+    su_rest_lanes_rotations(&lanes, SU_REST_FRAMES, near, nodes, rotation);
     for (int f = 0; f < frames; f++) {
         su_rotation_field_evaluate(field, shapes + f * 3 * n, q, 1);
         for (int64_t v = 0; v < wanted; v++) {

@@ -2,7 +2,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#ifndef __wasm__
 #include <sys/resource.h>
+#endif
 
 enum { ALIGNMENT = 64 };
 
@@ -72,9 +74,11 @@ void su_arena_free(su_arena *arena)
 
 int64_t su_peak_memory(void)
 {
-    struct rusage self, children;
     int64_t peak = 0;
+#ifndef __wasm__ /* which counts nothing of the kind */
+    struct rusage self, children;
     if (getrusage(RUSAGE_SELF, &self) == 0) peak = self.ru_maxrss;
     if (getrusage(RUSAGE_CHILDREN, &children) == 0 && children.ru_maxrss > peak) peak = children.ru_maxrss;
+#endif
     return peak * 1024; /* Linux counts kilobytes */
 }

@@ -13,12 +13,12 @@
 struct su_page {
     uint8_t *data;
     size_t count, capacity;
-    json_t *arrays; /* name: [type, offset, elements] */
+    json_t *arrays; /* name: [type, offset, elements]; of motions, width too */
 };
 
 static const char marker[] = "SUPPLE-DATA";
-static const size_t sizes[] = {4, 2, 4, 1};
-static const char *const type_names[] = {"f32", "i16", "u32", "u8"};
+static const size_t sizes[] = {4, 2, 4, 1, 1, 4, 8, 8};
+static const char *const type_names[] = {"f32", "i16", "u32", "u8", "i8", "i32", "f64", "i64"};
 
 su_status su_page_create(su_page **out, su_error *err)
 {
@@ -34,7 +34,7 @@ su_status su_page_create(su_page **out, su_error *err)
 
 static void *extend(su_page *page, const char *name, su_page_type type, int64_t count, su_error *err)
 {
-    size_t bytes = ((size_t)count * sizes[type] + 3) & ~(size_t)3; /* the next array stays aligned */
+    size_t bytes = ((size_t)count * sizes[type] + 7) & ~(size_t)7; /* the next array stays aligned */
     if (bytes > page->capacity - page->count) {
         size_t capacity = page->count + page->capacity + bytes;
         uint8_t *grown = realloc(page->data, capacity);
@@ -72,11 +72,37 @@ su_status su_page_add_doubles(su_page *page, const char *name, int64_t count, co
     return SU_OK;
 }
 
+/* Value k of frame f, 0 before the first. */
+static uint32_t of_frame(su_page_type type, const void *values, int64_t width, int64_t f, int64_t k)
+{
+    if (f < 0) return 0;
+    return type == SU_PAGE_I16 ? (uint32_t)((const int16_t *)values)[f * width + k]
+                               : (uint32_t)((const int32_t *)values)[f * width + k];
+}
+
+su_status su_page_add_motion(su_page *page, const char *name, su_page_type type, int64_t frames, int64_t width,
+                             const void *values, su_error *err)
+{
+    int64_t count = frames * width;
+    uint8_t *at = extend(page, name, type, count, err);
+    if (!at) return SU_AGAIN;
+    for (int64_t f = 0; f < frames; f++)
+        for (int64_t k = 0; k < width; k++) {
+            uint32_t second = of_frame(type, values, width, f, k) - 2 * of_frame(type, values, width, f - 1, k) +
+                              of_frame(type, values, width, f - 2, k);
+            for (size_t b = 0; b < sizes[type]; b++)
+                at[(int64_t)b * count + f * width + k] = (uint8_t)(second >> 8 * b);
+        }
+    json_t *entry = json_object_get(page->arrays, name);
+    if (json_array_append_new(entry, json_integer(width))) return su_fail(err, SU_AGAIN, "out of memory for a page");
+    return SU_OK;
+}
+
 /* gzip with fixed header fields: the same bytes again. */
 static su_status compress_data(const su_page *page, uint8_t **out, size_t *size, su_error *err)
 {
     z_stream stream = {0};
-    if (deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+    if (deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
         return su_fail(err, SU_AGAIN, "out of memory for a page");
     if (page->count > UINT32_MAX / 2) {
         deflateEnd(&stream);

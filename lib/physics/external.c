@@ -219,6 +219,25 @@ done:
     return status;
 }
 
+su_status su_external_spread(int64_t count, int64_t nbar, const double *neutral, int64_t T, const int32_t *triangles,
+                             su_external *e, su_error *err)
+{
+    double *area = NULL;
+    su_status status;
+    memset(e, 0, sizeof *e);
+    if (count > nbar) count = nbar;
+    e->vertex = su_arena_alloc(&e->arena, count, sizeof *e->vertex);
+    e->area = su_arena_alloc(&e->arena, count, sizeof *e->area);
+    SU_GO(e->vertex && e->area ? SU_OK : su_fail(err, SU_AGAIN, "not enough memory for the contact points"));
+    SU_GO(SU_ALLOC(&area, nbar, "areas", err));
+    skin_areas(nbar, neutral, T, triangles, area);
+    SU_GO(spread_points(count, nbar, neutral, area, e, err));
+done:
+    if (status != SU_OK) su_external_free(e);
+    free(area);
+    return status;
+}
+
 static su_status parse_force(const json_t *from, int64_t nbar, su_external *e, su_point_force *out, su_error *err)
 {
     static const char *const keys[] = {"vertex", "force", "from", "to", NULL};

@@ -57,6 +57,9 @@ typedef struct su_external { /* forward in settings.h */
  * Files of mesh colliders are named only; external_files.h reads them. */
 su_status su_external_parse(const json_t *root, int64_t nbar, const double *neutral, int64_t T,
                             const int32_t *triangles, su_external *out, su_error *err);
+/* The points alone, `count` of them, that a file's number of points gives, and the skin areas that they stand for. */
+su_status su_external_spread(int64_t count, int64_t nbar, const double *neutral, int64_t T, const int32_t *triangles,
+                             su_external *out, su_error *err);
 /* For a caller that sets colliders, wind and forces itself: the contact points alone, `list` (count; NULL: count points
  * spread over the skin), with room for colliders (motion of two keys each) and a force on each point; none yet. x,
  * triangles (T,3): the surface whose area the points share, each triangle going to the nearest. */

@@ -360,7 +360,7 @@ static void rig_motion(const su_simulation *s, int64_t first, int64_t count, dou
         for (int64_t i = 0; i < model->m; i++) w[SU_REST_FRAMES * i + k] = (float)weights[i];
     }
     su_shot_lanes(s->shot, &s->whole, model->pose_kernels, SU_REST_FRAMES, instants, moved);
-    su_rest_lanes_positions(&s->whole_lanes, moved, w, x, NULL);
+    su_rest_lanes_positions(&s->whole_lanes, SU_REST_FRAMES, moved, w, x, NULL);
     for (int k = 0; k < count; k++) {
         const rig_instant *a = at + 2 * k, *b = a + 1;
         double sum = 0, h = rig_span(s, first + k);

@@ -8,6 +8,7 @@
 #include "runtime/subspace/reconstruct.h"
 #include "physics/settings.h"
 #include "physics/shot_driver.h"
+#include "runtime/forces/tets_force.h"
 #include "runtime/reduced_step.h"
 #include "runtime/skinning/skinning_live.h"
 
@@ -31,7 +32,7 @@ struct supple_runtime {
     su_shot_driver driver;
     double frequency; /* Hz, of the lowest mode */
     double beta;      /* s, of the step at hand */
-    bool corrected, started, pending;
+    bool corrected, started, stepped, pending;
     int64_t serial;
     int64_t needed;
     int32_t *needed_list;
@@ -39,6 +40,7 @@ struct supple_runtime {
     int64_t posed_count, rebuild_count, output_count;
     int32_t *output_list;
     double *points;               /* (needed,3) corrected */
+    double *ahead;                /* (needed,3) those of the pose that a start moves to */
     double *rebuild_skin;         /* (rebuild_count,3) */
     double *posed;                /* (posed_count,3) of skinning modes */
     double *sculpt_weights;       /* (a) */
@@ -110,9 +112,10 @@ static su_status gather_points(supple_runtime *r, su_error *err)
     SU_TRY(places(r, r->output_count, r->output_list, place, &r->output_at, err));
     SU_TRY(places(r, r->external.points, r->external.vertex, place, &r->load_at, err));
     r->points = take(r, 3 * r->needed, sizeof(double), err);
+    r->ahead = take(r, 3 * r->needed, sizeof(double), err);
     r->rebuild_skin = take(r, 3 * r->rebuild_count, sizeof(double), err);
     r->posed = take(r, 3 * posed_count, sizeof(double), err);
-    if (!r->points || !r->rebuild_skin || !r->posed) return SU_AGAIN;
+    if (!r->points || !r->ahead || !r->rebuild_skin || !r->posed) return SU_AGAIN;
     if (r->corrected || !r->file.psd_shapes) return SU_OK;
     r->sculpt_weights = take(r, r->file.a, sizeof(double), err);
     r->sculpts = take(r, 3 * r->file.a * r->needed, sizeof(double), err);
@@ -217,9 +220,8 @@ static su_status open_skinning(supple_runtime *r, const supple_options *options,
     return (r->q = take(r, r->file.r, sizeof *r->q, err)) ? SU_OK : SU_AGAIN;
 }
 
-static su_status open_model(supple_runtime *r, const char *path, const supple_options *options, su_error *err)
+static su_status open_model(supple_runtime *r, const supple_options *options, su_error *err)
 {
-    SU_TRY(su_model_load(path, &r->file, err));
     r->settings = su_sim_defaults();
     if (options->gravity[0] != 0 || options->gravity[1] != 0 || options->gravity[2] != 0)
         memcpy(r->settings.gravity, options->gravity, sizeof r->settings.gravity);
@@ -240,16 +242,30 @@ static su_status open_model(supple_runtime *r, const char *path, const supple_op
     return gather_points(r, err);
 }
 
-supple_runtime *supple_open(const char *model_path, const supple_options *options, char *message, size_t size)
+supple_runtime *supple_open_model(su_model *model, const supple_options *options, char *message, size_t size)
 {
     static const supple_options defaults = {.corrected = 0};
     su_error err = {0};
     supple_runtime *r = calloc(1, sizeof *r);
-    su_status status = r ? open_model(r, model_path, options ? options : &defaults, &err)
-                         : su_fail(&err, SU_AGAIN, "not enough memory");
+    su_status status = r ? SU_OK : su_fail(&err, SU_AGAIN, "not enough memory");
+    if (r) {
+        r->file = *model;
+        *model = (su_model){0};
+        status = open_model(r, options ? options : &defaults, &err);
+    }
     if (status == SU_OK) return r;
     if (message && size > 0) snprintf(message, size, "%s", err.text);
     supple_close(r);
+    su_model_free(model);
+    return NULL;
+}
+
+supple_runtime *supple_open(const char *model_path, const supple_options *options, char *message, size_t size)
+{
+    su_error err = {0};
+    su_model model;
+    if (su_model_load(model_path, &model, &err) == SU_OK) return supple_open_model(&model, options, message, size);
+    if (message && size > 0) snprintf(message, size, "%s", err.text);
     return NULL;
 }
 
@@ -285,6 +301,16 @@ int64_t supple_contacts(const supple_runtime *r, const int32_t **vertices)
 void supple_contact_areas(const supple_runtime *r, double *areas)
 {
     memcpy(areas, r->external.area, (size_t)r->external.points * sizeof *areas);
+}
+
+void supple_set_contact_areas(supple_runtime *r, const double *areas)
+{
+    memcpy(r->external.area, areas, (size_t)r->external.points * sizeof *areas);
+}
+
+void supple_contact_positions(const supple_runtime *r, double *positions)
+{
+    memcpy(positions, r->load->now, (size_t)(3 * r->external.points) * sizeof *positions);
 }
 
 int supple_set_colliders(supple_runtime *r, int64_t count, const supple_collider *colliders)
@@ -358,18 +384,25 @@ static void split_root(const double root[16], double Q[9], double c[3])
     }
 }
 
-static void pose_basis(supple_runtime *r, const double *parameters, const double root[16])
+/* Into `pose`; the weights before it are those of the last two steps. */
+static void evaluate_basis(supple_runtime *r, const double *parameters, const double *points, const double root[16],
+                           su_pose *pose)
 {
     su_pose_input *input = &r->input;
     memcpy(input->p, parameters, (size_t)r->file.s * sizeof(double));
     for (int64_t k = 0; k < r->posed_count; k++)
-        memcpy(input->skin + 3 * k, r->points + 3 * r->patch_at[k], 3 * sizeof(double));
+        memcpy(input->skin + 3 * k, points + 3 * r->patch_at[k], 3 * sizeof(double));
     split_root(root, input->Q, input->c);
-    /* A pose that was set but never stepped to is simply replaced. */
     const su_blend *before[1][2] = {
         {r->last->blend.serial ? &r->last->blend : NULL, r->older->blend.serial ? &r->older->blend : NULL}};
-    su_blend_evaluate(&r->model, input->p, ++r->serial, &r->pose->blend);
-    su_pose_evaluate(&r->model, 1, input, before, &r->work, r->pose);
+    su_blend_evaluate(&r->model, input->p, ++r->serial, &pose->blend);
+    su_pose_evaluate(&r->model, 1, input, before, &r->work, pose);
+}
+
+static void pose_basis(supple_runtime *r, const double *parameters, const double root[16])
+{
+    /* A pose that was set but never stepped to is simply replaced. */
+    evaluate_basis(r, parameters, r->points, root, r->pose);
     r->pending = true;
     if (r->started) return;
     su_stepper_start(&r->stepper, r->pose, NULL, NULL, NULL, 1.0 / 60);
@@ -380,24 +413,33 @@ static void pose_basis(supple_runtime *r, const double *parameters, const double
     }
 }
 
+static const double *posed_skin(supple_runtime *r, const double *points)
+{
+    for (int64_t k = 0; k < r->posed_count; k++)
+        memcpy(r->posed + 3 * k, points + 3 * r->patch_at[k], 3 * sizeof(double));
+    return r->posed;
+}
+
 static void pose_skinning(supple_runtime *r, const double *parameters, const double root[16])
 {
     double Q[9], c[3];
     split_root(root, Q, c);
-    for (int64_t k = 0; k < r->posed_count; k++)
-        memcpy(r->posed + 3 * k, r->points + 3 * r->patch_at[k], 3 * sizeof(double));
-    su_skinning_live_pose(r->skinning, parameters, r->posed, Q, c, !r->started);
+    su_skinning_live_pose(r->skinning, parameters, posed_skin(r, r->points), Q, c, !r->started);
+}
+
+/* The host's points, with the sculpts of those parameters. */
+static void correct_points(supple_runtime *r, const double *parameters, const double *points, double *out)
+{
+    memcpy(out, points, (size_t)(3 * r->needed) * sizeof *out);
+    if (!r->sculpts) return;
+    su_rig_sculpt_weights(&r->model.rig, parameters, r->sculpt_weights);
+    for (int64_t i = 0; i < r->file.a; i++)
+        for (int64_t k = 0; k < 3 * r->needed; k++) out[k] += r->sculpt_weights[i] * r->sculpts[3 * i * r->needed + k];
 }
 
 void supple_set_pose(supple_runtime *r, const double *parameters, const double *points, const double root[16])
 {
-    memcpy(r->points, points, (size_t)(3 * r->needed) * sizeof(double));
-    if (r->sculpts) {
-        su_rig_sculpt_weights(&r->model.rig, parameters, r->sculpt_weights);
-        for (int64_t i = 0; i < r->file.a; i++)
-            for (int64_t k = 0; k < 3 * r->needed; k++)
-                r->points[k] += r->sculpt_weights[i] * r->sculpts[3 * i * r->needed + k];
-    }
+    correct_points(r, parameters, points, r->points);
     for (int64_t k = 0; k < r->external.points; k++)
         memcpy(r->load->skin + 3 * k, r->points + 3 * r->load_at[k], 3 * sizeof(double));
     if (r->skinning)
@@ -407,7 +449,43 @@ void supple_set_pose(supple_runtime *r, const double *parameters, const double *
     r->started = true;
 }
 
-void supple_restart(supple_runtime *r) { r->started = false, r->known = 0; }
+void supple_start_moving(supple_runtime *r, const double *parameters, const double *points, const double root[16],
+                         double seconds)
+{
+    if (!r->started || !(seconds > 0)) return;
+    correct_points(r, parameters, points, r->ahead);
+    if (r->skinning) {
+        double Q[9], c[3];
+        split_root(root, Q, c);
+        su_skinning_live_start(r->skinning, parameters, posed_skin(r, r->ahead), Q, c, r->stepped, seconds);
+        return;
+    }
+    const su_stepper *s = &r->stepper;
+    r->older->blend.serial = 0; /* nothing reads it any more */
+    evaluate_basis(r, parameters, r->ahead, root, r->older);
+    su_stepper_start(&r->stepper, to_pose(r), s->now->q, s->before->q, r->older, seconds);
+    r->older->blend.serial = 0;
+}
+
+void supple_restart(supple_runtime *r) { r->started = r->stepped = false, r->known = 0; }
+
+void supple_set_flesh(supple_runtime *r, double stiffness, double damping)
+{
+    if (damping > 0) r->settings.damping = damping;
+    if (!(stiffness > 0)) return;
+    r->settings.stiffness = stiffness;
+    if (r->skinning)
+        su_skinning_live_set_stiffness(r->skinning, stiffness);
+    else
+        su_tets_force_set_stiffness(&r->stepper.force, stiffness);
+}
+
+void supple_set_gravity(supple_runtime *r, const double gravity[3], int mode)
+{
+    memcpy(r->settings.gravity, gravity, sizeof r->settings.gravity);
+    r->settings.gravity_mode = mode;
+    if (r->skinning) su_skinning_live_set_gravity(r->skinning, &r->settings);
+}
 
 int supple_step(supple_runtime *r, double seconds)
 {
@@ -415,6 +493,7 @@ int supple_step(supple_runtime *r, double seconds)
     advance_colliders(r, seconds);
     r->stepper.settings.beta = r->beta = su_sim_beta(&r->settings, r->frequency, seconds);
     r->driver.status = SU_STATUS_OK;
+    r->stepped = true;
     su_shot_step(&r->driver, seconds, NULL); /* a reduced step has no errors of its own */
     if (r->pending) {                        /* of bases */
         su_pose *oldest = r->older;

@@ -39,6 +39,10 @@ typedef struct supple_options {
 
 /* NULL on failure, with a sentence in message (size bytes). options NULL: all defaults. */
 supple_runtime *supple_open(const char *model_path, const supple_options *options, char *message, size_t size);
+/* The same for hosts inside the library, which have the model's arrays from elsewhere (io/stage/model.h); it is taken
+ * over, on failure too. */
+struct su_model;
+supple_runtime *supple_open_model(struct su_model *model, const supple_options *options, char *message, size_t size);
 void supple_close(supple_runtime *runtime);
 
 /* Rig parameters, in the order in which they are given; the name is NULL where the model stores none. */
@@ -55,6 +59,15 @@ int64_t supple_output_vertices(const supple_runtime *runtime, const int32_t **ve
  * rig. */
 void supple_set_pose(supple_runtime *runtime, const double *parameters, const double *points, const double root[16]);
 
+/* After supple_set_pose where the flesh starts: it starts with the velocity of the rig, which reaches this pose
+ * `seconds` later, and not at rest in the world. After steps at one pose (a pre-roll) what they led to goes on. */
+void supple_start_moving(supple_runtime *runtime, const double *parameters, const double *points, const double root[16],
+                         double seconds);
+
+/* From the next step on: factor on Young's modulus, damping ratio (not above 0: as before); gravity and its mode. */
+void supple_set_flesh(supple_runtime *runtime, double stiffness, double damping);
+void supple_set_gravity(supple_runtime *runtime, const double gravity[3], int mode);
+
 /* ---- forces from outside: colliders, wind and point forces act on the contact points, in the world ---- */
 
 enum { SUPPLE_PLANE, SUPPLE_SPHERE, SUPPLE_CAPSULE };
@@ -69,6 +82,10 @@ typedef struct supple_collider {
 int64_t supple_contacts(const supple_runtime *runtime, const int32_t **vertices);
 /* The skin area (m^2) that each contact point stands for. */
 void supple_contact_areas(const supple_runtime *runtime, double *areas);
+/* Others, where the host knows the skin's faces: by default the points share the surface of the flesh. */
+void supple_set_contact_areas(supple_runtime *runtime, const double *areas);
+/* Where they are after the last step: (contacts,3) in the world. */
+void supple_contact_positions(const supple_runtime *runtime, double *positions);
 /* The colliders at the end of the next step, until they are set again; collider k is the same body as collider k of the
  * step before, moved along a straight line, which friction feels. 0: taken; 1: more than collider_count, or no shape:
  * none is. */

@@ -20,6 +20,9 @@ typedef struct job {
     su_modes modes;
     su_shot *shot;
     su_reconstruct *reconstruct;
+    su_model other_model; /* of the second bake, where it has one of its own */
+    su_sim other_sim;
+    su_reconstruct *other;
     su_page *page;
     json_t *info;
 } job;
@@ -27,6 +30,9 @@ typedef struct job {
 static void job_free(job *j)
 {
     su_reconstruct_free(j->reconstruct);
+    su_reconstruct_free(j->other);
+    su_model_free(&j->other_model);
+    su_sim_free(&j->other_sim);
     su_shot_free(j->shot);
     su_page_free(j->page);
     json_decref(j->info);
@@ -38,6 +44,39 @@ static void job_free(job *j)
     su_modes_free(&j->modes);
 }
 
+static su_status check_run(const su_sim *sim, const su_model *model, const su_anim *anim, const char *path,
+                           const char *anim_path, su_error *err)
+{
+    if (sim->F != anim->F || sim->F < 1)
+        return su_fail(err, SU_INPUT, "%s: has %lld frames, %s has %lld: not a run of this shot", path,
+                       (long long)sim->F, anim_path, (long long)anim->F);
+    if (!sim->q == !sim->u || (sim->q && (sim->r != model->r || sim->m != model->m)) ||
+        ((sim->u || sim->full_u) && sim->n != model->n))
+        return su_fail(err, SU_INPUT, "%s: made with another model", path);
+    return SU_OK;
+}
+
+/* A second bake of the shot: another run of the model, or another model and its run. */
+static su_status load_other(su_tool *tool, job *j)
+{
+    su_error *err = &tool->err;
+    const char *const *inputs = tool->inputs.items;
+    int count = tool->inputs.count;
+    if (count < 4) return SU_OK;
+    const su_model *model = &j->model;
+    if (count == 5) {
+        SU_TRY(su_model_load(inputs[3], &j->other_model, err));
+        model = &j->other_model;
+        if (model->nbar != j->model.nbar)
+            return su_fail(err, SU_INPUT, "%s: %lld skin vertices, the first model has %lld: not the same character",
+                           inputs[3], (long long)model->nbar, (long long)j->model.nbar);
+    }
+    SU_TRY(su_sim_load(inputs[count - 1], &j->other_sim, err));
+    SU_TRY(check_run(&j->other_sim, model, &j->anim, inputs[count - 1], inputs[1], err));
+    return su_reconstruct_create(model, su_sim_interpolation(&j->other_sim), model->nbar, NULL, tool->threads,
+                                 &j->other, err);
+}
+
 static su_status load(su_tool *tool, job *j)
 {
     su_error *err = &tool->err;
@@ -47,12 +86,7 @@ static su_status load(su_tool *tool, job *j)
     SU_TRY(su_anim_load(inputs[1], &j->anim, err));
     SU_TRY(su_sim_load(inputs[2], &j->sim, err));
     const su_sim *sim = &j->sim;
-    if (sim->F != j->anim.F || sim->F < 1)
-        return su_fail(err, SU_INPUT, "%s: has %lld frames, %s has %lld: not a run of this shot", inputs[2],
-                       (long long)sim->F, inputs[1], (long long)j->anim.F);
-    if (!sim->q == !sim->u || (sim->q && (sim->r != model->r || sim->m != model->m)) ||
-        ((sim->u || sim->full_u) && sim->n != model->n))
-        return su_fail(err, SU_INPUT, "%s: made with another model", inputs[2]);
+    SU_TRY(check_run(sim, model, &j->anim, inputs[2], inputs[1], err));
     if (j->poses_path) SU_TRY(su_poses_load(j->poses_path, &j->poses, err));
     if (j->basis_path) SU_TRY(su_basis_load(j->basis_path, &j->basis, err));
     if (j->modes_path) SU_TRY(su_modes_load(j->modes_path, &j->modes, err));
@@ -65,8 +99,9 @@ static su_status load(su_tool *tool, job *j)
     su_shot_target target = {
         .rig = su_rig_of_model(model), .nbar = model->nbar, .neutral = model->neutral, .frames_only = true};
     SU_TRY(su_shot_create(&j->anim, inputs[1], &target, 0, NULL, &j->shot, NULL, err));
-    return su_reconstruct_create(model, su_sim_interpolation(sim), model->nbar, NULL, tool->threads, &j->reconstruct,
-                                 err);
+    SU_TRY(su_reconstruct_create(model, su_sim_interpolation(sim), model->nbar, NULL, tool->threads, &j->reconstruct,
+                                 err));
+    return load_other(tool, j);
 }
 
 /* The statistics of the stages: name, seconds, warnings. Files that are not there or no JSON are passed over with a
@@ -193,6 +228,9 @@ static su_status run(su_tool *tool, job *j)
         snprintf(key, sizeof key, "%s_file", names[i]);
         json_object_set_new(j->info, key, json_string(su_base_name(tool->inputs.items[i])));
     }
+    if (j->other)
+        json_object_set_new(j->info, "second_file",
+                            json_string(su_base_name(tool->inputs.items[tool->inputs.count - 1])));
     json_object_set_new(j->info, "clip", json_string(su_meta_text(meta, "clip", "")));
     json_object_set_new(j->info, "fps", json_real(su_meta_number(meta, "fps", 24.0)));
     json_object_set_new(j->info, "frame_start", json_real(su_meta_number(meta, "frame_start", 0.0)));
@@ -206,6 +244,8 @@ static su_status run(su_tool *tool, job *j)
                               .modes = j->modes_path ? &j->modes : NULL,
                               .shot = j->shot,
                               .reconstruct = j->reconstruct,
+                              .other_sim = j->other ? &j->other_sim : NULL,
+                              .other = j->other,
                               .progress = &tool->progress};
     SU_TRY(report_pack(&data, j->page, j->info, err));
     SU_TRY(su_page_save(j->page, template_path, j->info, tool->output, err));
@@ -260,15 +300,19 @@ int main(int argc, char **argv)
     const su_program program = {
         .name = "supple-report",
         .summary = "show a bake in the browser",
-        .usage = "MODEL ANIM SIM -o PAGE",
+        .usage = "MODEL ANIM SIM [[MODEL] SIM] -o PAGE",
         .description =
             "Writes one HTML file that needs no network: the rig and the simulated skin, played and scrubbed, "
-            "coloured by displacement, the modes, the points of the reduced model, and charts.",
+            "coloured by displacement, the modes, the points of the reduced model, and charts. Where `make viewer` "
+            "found "
+            "what it needs the page simulates, too: pull at the flesh, change its settings, copy the command that "
+            "bakes "
+            "what is seen. A second bake of the same shot, by the same model or another, stands beside the first.",
         .example = "supple report fox.model.npz run.anim.npz run.sim.npz --poses fox.poses.npz -o run.html",
         .options = options,
         .option_count = sizeof options / sizeof *options,
         .min_inputs = 3,
-        .max_inputs = 3,
+        .max_inputs = 5,
         .needs_output = true};
     su_tool tool;
     int status;

@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOTION_BYTES = 32 << 20, MODE_BYTES = 12 << 20 };
+enum { MOTION_BYTES = 32 << 20, MODE_BYTES = 1 << 20 };
+/* Of the neutral skin's diagonal: what is looked at need not be finer. */
+static const double SHOWN_UNIT = 1e-4;
 
 /* ---- the shot: rig and displacement in the world, as 16-bit fractions ---- */
 
@@ -70,15 +72,18 @@ static su_status gather_motion(const report_data *d, int64_t step, int64_t block
     return SU_OK;
 }
 
-static su_status add_quantized(su_page *page, json_t *info, const char *name, int64_t count, const float *values,
-                               const double *centre, su_error *err)
+/* Frames as 16-bit shares of the largest value, or of what nobody sees where that is more; not stored: their scale
+ * alone. */
+static su_status add_motion(su_page *page, json_t *info, const char *name, int64_t frames, int64_t width,
+                            const float *values, const double *centre, double unit, bool stored, su_error *err)
 {
-    double scale = 0.0;
+    double scale = 32767.0 * unit;
     int16_t *out = NULL;
+    int64_t count = frames * width;
     SU_TRY(SU_ALLOC(&out, count, "the page", err));
     for (int64_t i = 0; i < count; i++) scale = fmax(scale, fabs((double)values[i] - (centre ? centre[i % 3] : 0.0)));
     for (int64_t i = 0; i < count; i++) out[i] = quantize((double)values[i] - (centre ? centre[i % 3] : 0.0), scale);
-    su_status status = su_page_add(page, name, SU_PAGE_I16, count, out, err);
+    su_status status = stored ? su_page_add_motion(page, name, SU_PAGE_I16, frames, width, out, err) : SU_OK;
     free(out);
     char key[64];
     snprintf(key, sizeof key, "%s_scale", name);
@@ -112,8 +117,11 @@ static su_status pack_motion(const report_data *d, su_page *page, json_t *info, 
         high[i % 3] = fmax(high[i % 3], (double)m.rig[i]);
     }
     for (int i = 0; i < 3; i++) centre[i] = 0.5 * (low[i] + high[i]);
-    SU_GO(add_quantized(page, info, "rig", shown * 3 * nbar, m.rig, centre, err));
-    SU_GO(add_quantized(page, info, "moved", shown * 3 * nbar, m.moved, NULL, err));
+    /* where the page has the animation's own skin it places that itself */
+    bool placed = report_is_live(d, NULL) && !d->model->psd_shapes;
+    SU_GO(add_motion(page, info, "rig", shown, 3 * nbar, m.rig, centre, 0, !placed, err));
+    SU_GO(add_motion(page, info, "moved", shown, 3 * nbar, m.moved, NULL, SHOWN_UNIT * report_diagonal(d->model), true,
+                     err));
     SU_GO(su_page_add_doubles(page, "largest", F, m.largest, err));
     SU_GO(su_page_add_doubles(page, "rms", F, m.rms, err));
     json_object_set_new(info, "shown_frames", json_integer(shown));
@@ -123,17 +131,50 @@ done:
     return status;
 }
 
+/* The second bake's displacement, as "moved" has the first's. */
+static su_status pack_other(const report_data *d, su_page *page, json_t *info, su_error *err)
+{
+    if (!d->other) return SU_OK;
+    int64_t columns = 3 * d->model->nbar, F = d->anim->F,
+            step = json_integer_value(json_object_get(info, "frame_step")), shown = (F + step - 1) / step;
+    double *u = NULL, *world = NULL, *largest = NULL;
+    float *moved = NULL;
+    su_status status;
+    SU_GO(SU_ALLOC(&u, columns, "frames", err));
+    SU_GO(SU_ALLOC(&world, columns, "frames", err));
+    SU_GO(SU_ALLOC(&largest, F, "frames", err));
+    SU_GO(SU_ALLOC(&moved, shown * columns, "frames", err));
+    for (int64_t f = 0; f < F; f++) {
+        SU_GO(su_reconstruct_shot(d->other, d->shot, d->other_sim, f, 1, NULL, u, NULL, err));
+        to_world(d->anim->root + 16 * f, d->model->nbar, u, true, world);
+        for (int64_t v = 0; v < columns; v += 3)
+            largest[f] = fmax(largest[f], sqrt(u[v] * u[v] + u[v + 1] * u[v + 1] + u[v + 2] * u[v + 2]));
+        if (!isfinite(largest[f])) {
+            status = su_fail(err, SU_NUMERICS, "frame %lld of the second run has no finite displacement", (long long)f);
+            goto done;
+        }
+        for (int64_t i = 0; f % step == 0 && i < columns; i++) moved[f / step * columns + i] = (float)world[i];
+    }
+    SU_GO(su_page_add_doubles(page, "largest2", F, largest, err));
+    SU_GO(add_motion(page, info, "moved2", shown, columns, moved, NULL, SHOWN_UNIT * report_diagonal(d->model), true,
+                     err));
+done:
+    free(u), free(world), free(largest), free(moved);
+    return status;
+}
+
 /* ---- modes of the example poses ---- */
 
 static su_status pack_modes(const report_data *d, su_page *page, json_t *info, su_error *err)
 {
     const su_model *model = d->model;
-    int64_t nbar = model->nbar, m = d->poses ? model->m : 1, needed, k = MODE_BYTES / (6 * nbar * m + 1);
+    int64_t nbar = model->nbar, m = d->poses ? model->m : 1, needed, k = MODE_BYTES / (3 * nbar * m + 1);
     const int32_t *list;
     k = k < 1 ? 1 : k > model->r ? model->r : k > 32 ? 32 : k;
     needed = su_reconstruct_skin_needed(d->reconstruct, &list);
     double *skin = NULL, *one = NULL, *q = NULL, *u = NULL;
-    float *shapes = NULL, *out = NULL;
+    float *shapes = NULL;
+    int8_t *out = NULL; /* shapes to look at: in hundredths */
     su_status status;
     SU_GO(SU_ALLOC(&skin, 3 * needed, "modes", err));
     SU_GO(SU_ALLOC(&one, model->m, "modes", err));
@@ -154,12 +195,13 @@ static su_status pack_modes(const report_data *d, su_page *page, json_t *info, s
             SU_GO(su_reconstruct_frames(d->reconstruct, 1, skin, one, one, q, NULL, u, err));
             for (int64_t v = 0; v < 3 * nbar; v++) largest = fmax(largest, fabs(u[v]));
             for (int64_t v = 0; v < 3 * nbar; v++)
-                out[(i * k + j) * 3 * nbar + v] = (float)(largest > 0.0 ? u[v] / largest : 0.0);
+                out[(i * k + j) * 3 * nbar + v] = (int8_t)lrint(largest > 0.0 ? 127.0 * u[v] / largest : 0.0);
         }
         SU_GO(su_progress_update(d->progress, 0.7 + 0.2 * (double)(i + 1) / (double)m, err));
     }
-    SU_GO(su_page_add(page, "pose_shapes", SU_PAGE_F32, m * 3 * nbar, shapes, err));
-    SU_GO(add_quantized(page, info, "modes", m * k * 3 * nbar, out, NULL, err));
+    SU_GO(add_motion(page, info, "pose_shapes", m, 3 * nbar, shapes, NULL, SHOWN_UNIT * report_diagonal(model), true,
+                     err));
+    SU_GO(su_page_add(page, "modes", SU_PAGE_I8, m * k * 3 * nbar, out, err));
     json_object_set_new(info, "mode_poses", json_integer(m));
     json_object_set_new(info, "mode_count", json_integer(k));
 done:
@@ -257,8 +299,10 @@ su_status report_pack(const report_data *d, su_page *page, json_t *info, su_erro
     json_object_set_new(info, "model", model_meta);
     if (d->sim->file.meta) json_object_set(info, "sim", d->sim->file.meta);
     SU_TRY(pack_motion(d, page, info, err));
+    SU_TRY(pack_other(d, page, info, err));
     SU_TRY(pack_modes(d, page, info, err));
     SU_TRY(pack_character(d, page, info, err));
     SU_TRY(report_pack_points(d, page, info, err));
+    SU_TRY(report_pack_live(d, page, info, err));
     return pack_series(d, page, err);
 }

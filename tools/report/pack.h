@@ -22,11 +22,19 @@ typedef struct report_data {
     const su_modes *modes; /* NULL: no frequencies */
     const su_shot *shot;
     su_reconstruct *reconstruct;
+    const su_sim *other_sim; /* a second bake of the shot; NULL: none */
+    su_reconstruct *other;   /* its own */
     su_progress *progress;
 } report_data;
 
 /* Adds everything to page and info (an object). */
 su_status report_pack(const report_data *data, su_page *page, json_t *info, su_error *err);
+/* m, of the neutral skin's bounding box (live.c). */
+double report_diagonal(const su_model *model);
+/* Can the page simulate this run (live.c)? *why_not (may be NULL): the reason. */
+bool report_is_live(const report_data *data, const char **why_not);
+/* What the page needs for that, if it can. */
+su_status report_pack_live(const report_data *data, su_page *page, json_t *info, su_error *err);
 /* The points of the reduced model at every pose (points.c). */
 su_status report_pack_points(const report_data *data, su_page *page, json_t *info, su_error *err);
 

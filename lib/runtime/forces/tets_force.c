@@ -393,3 +393,5 @@ su_status su_tets_force_create(const su_runtime_model *model, double stiffness, 
                       .release = release};
     return SU_OK;
 }
+
+void su_tets_force_set_stiffness(su_force *force, double stiffness) { ((tets *)force->self)->stiffness = stiffness; }

@@ -16,5 +16,7 @@
 
 /* model is borrowed. stiffness: factor on Young's modulus. */
 su_status su_tets_force_create(const su_runtime_model *model, double stiffness, su_force *out, su_error *err);
+/* Another factor, from the next step on. */
+void su_tets_force_set_stiffness(su_force *force, double stiffness);
 
 #endif

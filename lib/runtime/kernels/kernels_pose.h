@@ -108,15 +108,15 @@ typedef struct su_pose_kernels {
                    const float *const *positions, const float *const *seconds, const float *c, float *moved);
     /* x[0], x[1] (kept,3,8): the first `kept` vertices in twice eight frames; each may be NULL. moved (.,3,16):
      * displacements of skin points; w (m,16). near (count,3,16): all vertices, from their middle, in float; NULL: not
-     * wanted. */
-    void (*rest)(const su_rest_ties *ties, int64_t kept, const float *moved, const float *w, double *const x[2],
-                 float *near);
+     * wanted. Here and in the next three lanes from `frames` on may stay as they are: whole vectors are filled. */
+    void (*rest)(int64_t frames, const su_rest_ties *ties, int64_t kept, const float *moved, const float *w,
+                 double *const x[2], float *near);
     /* rotation (points,9,16) from x (.,3,16), orthonormal to rounding, its axes good to 1e-6. */
-    void (*rotations)(const su_ring *ring, const float *x, float *rotation);
+    void (*rotations)(int64_t frames, const su_ring *ring, const float *x, float *rotation);
     /* G (points,9,16) = sum x g' of the nodes of a smoothing: a ring without middles. */
-    void (*gradients)(const su_ring *nodes, const float *x, float *G);
+    void (*gradients)(int64_t frames, const su_ring *nodes, const float *x, float *G);
     /* As rotations, from gradients G of nodes. */
-    void (*node_rotations)(const su_node_rows *rows, const float *G, float *rotation);
+    void (*node_rotations)(int64_t frames, const su_node_rows *rows, const float *G, float *rotation);
     /* Neutral shapes of tets (count) turned by the mean rotation of their corners (count,4) in rotation (.,9,16), of
      * which eight lanes are meant: gradient (count,12,8) of the corners' shape functions, volume (count,8).
      * contradicting (count): bit set where the corners' rotations are too far apart for the mean; its gradient is left

@@ -117,14 +117,14 @@ INLINE void follow(int64_t count, const int32_t *index, const float *weight, con
     UNROLL_FOR (int c = 0; c < 3; c++) sum[c] += odd[c];
 }
 
-static void rest(const su_rest_ties *ties, int64_t kept, const float *moved, const float *w, double *const x[2],
-                 float *near)
+static void rest(int64_t frames, const su_rest_ties *ties, int64_t kept, const float *moved, const float *w,
+                 double *const x[2], float *near)
 {
     for (int64_t n = 0; n < ties->count; n++) {
         int64_t v = ties->order[n];
         const double *base = ties->base + 3 * v;
         const float *delta = ties->corrections + 3 * ties->m * v;
-        for (int part = 0; part < 16; part += FLOATS) {
+        for (int part = 0; part < frames; part += FLOATS) {
             floats sum[3] = {{0}};
             follow(ties->ties, ties->index + ties->ties * v, ties->weight + ties->ties * v, moved + part, sum);
             for (int64_t i = 0; i < ties->m; i++) {
@@ -328,20 +328,22 @@ INLINE void rotations_part(int64_t points, const su_ring *ring, const su_node_ro
     }
 }
 
-static void rotations(const su_ring *ring, const float *x, float *rotation)
+static void rotations(int64_t frames, const su_ring *ring, const float *x, float *rotation)
 {
-    for (int part = 0; part < 16; part += FLOATS) rotations_part(ring->points, ring, NULL, x + part, rotation + part);
+    for (int part = 0; part < frames; part += FLOATS)
+        rotations_part(ring->points, ring, NULL, x + part, rotation + part);
 }
 
-static void node_rotations(const su_node_rows *rows, const float *G, float *rotation)
+static void node_rotations(int64_t frames, const su_node_rows *rows, const float *G, float *rotation)
 {
-    for (int part = 0; part < 16; part += FLOATS) rotations_part(rows->points, NULL, rows, G + part, rotation + part);
+    for (int part = 0; part < frames; part += FLOATS)
+        rotations_part(rows->points, NULL, rows, G + part, rotation + part);
 }
 
-static void gradients(const su_ring *nodes, const float *x, float *G)
+static void gradients(int64_t frames, const su_ring *nodes, const float *x, float *G)
 {
     for (int64_t k = 0; k < nodes->points; k++)
-        for (int part = 0; part < 16; part += FLOATS) {
+        for (int part = 0; part < frames; part += FLOATS) {
             floats sum[9] = {{0}};
             for (int32_t j = nodes->start[k]; j < nodes->start[k + 1]; j++) {
                 const float *at = x + 48 * (int64_t)nodes->neighbour[j] + part,

@@ -9,7 +9,7 @@ struct su_skinning_live {
     su_sim_settings settings;
     su_skinning_work *work;
     su_skinning_stepper *stepper;
-    su_skinning_instant at;
+    su_skinning_instant at, next;
     int64_t needed;
     int32_t *list; /* (needed) */
     su_arena arena;
@@ -42,7 +42,7 @@ su_status su_skinning_live_create(const su_model *source, const su_sim_settings 
 {
     su_status status;
     su_skinning_live *l = NULL;
-    double *room;
+    double *room[2];
     SU_GO(SU_ALLOC(&l, 1, "live model", err));
     l->settings = *settings;
     SU_GO(su_skinning_model_create(source, &l->model, err));
@@ -54,12 +54,13 @@ su_status su_skinning_live_create(const su_model *source, const su_sim_settings 
                                        .iterations = iterations,
                                        .tolerance = SU_SKINNING_TOLERANCE};
     SU_GO(su_skinning_stepper_create(&l->model, &step, external, &l->stepper, err));
-    room = su_arena_alloc(&l->arena, su_skinning_instant_size(&l->model), sizeof *room);
-    if (!room) {
+    for (int k = 0; k < 2; k++)
+        room[k] = su_arena_alloc(&l->arena, su_skinning_instant_size(&l->model), sizeof *room[k]);
+    if (l->arena.failed) {
         status = su_fail(err, SU_AGAIN, "not enough memory");
         goto done;
     }
-    l->at = su_skinning_instant_in(&l->model, room);
+    l->at = su_skinning_instant_in(&l->model, room[0]), l->next = su_skinning_instant_in(&l->model, room[1]);
     SU_GO(find_needed(l, err));
     *out = l;
     l = NULL;
@@ -76,21 +77,46 @@ int64_t su_skinning_live_needed(const su_skinning_live *l, const int32_t **list)
 
 su_loads *su_skinning_live_loads(su_skinning_live *l) { return su_skinning_loads(l->stepper); }
 
-void su_skinning_live_pose(su_skinning_live *l, const double *p, const double *skin, const double Q[9],
-                           const double c[3], bool start)
+static void pose_instant(su_skinning_live *l, const double *p, const double *skin, const double Q[9], const double c[3],
+                         su_skinning_instant *at)
 {
     for (int64_t k = 0; k < l->needed; k++)
         memcpy(l->work->skin + 3 * (int64_t)l->list[k], skin + 3 * k, 3 * sizeof *skin);
     su_rig_weights(&l->rig.space, p, l->work->w);
-    su_skinning_rig_numbers(&l->rig, l->work, l->at.N);
-    su_skinning_instant_finish(&l->model, &l->at);
-    memcpy(l->at.Q, Q, sizeof l->at.Q);
-    memcpy(l->at.c, c, sizeof l->at.c);
+    su_skinning_rig_numbers(&l->rig, l->work, at->N);
+    su_skinning_instant_finish(&l->model, at);
+    memcpy(at->Q, Q, sizeof at->Q);
+    memcpy(at->c, c, sizeof at->c);
+}
+
+void su_skinning_live_pose(su_skinning_live *l, const double *p, const double *skin, const double Q[9],
+                           const double c[3], bool start)
+{
+    pose_instant(l, p, skin, Q, c, &l->at);
     if (!start) return;
     su_gravity gravity = su_sim_gravity(&l->settings, l->at.Q);
     su_skinning_rest(l->stepper, &l->at);
     if (l->settings.gravity_mode == SU_GRAVITY_RELATIVE) su_skinning_settle(l->stepper, &l->at, &gravity);
     su_skinning_start(l->stepper, &l->at, NULL, false, l->settings.step);
+}
+
+void su_skinning_live_start(su_skinning_live *l, const double *p, const double *skin, const double Q[9],
+                            const double c[3], bool stepped, double h)
+{
+    pose_instant(l, p, skin, Q, c, &l->next);
+    su_skinning_start(l->stepper, &l->at, &l->next, stepped, h);
+}
+
+void su_skinning_live_set_stiffness(su_skinning_live *l, double stiffness)
+{
+    su_skinning_set_stiffness(l->stepper, stiffness);
+}
+
+void su_skinning_live_set_gravity(su_skinning_live *l, const su_sim_settings *settings)
+{
+    memcpy(l->settings.gravity, settings->gravity, sizeof l->settings.gravity);
+    l->settings.gravity_mode = settings->gravity_mode;
+    l->rig = su_skinning_rig_of(&l->model, &l->settings);
 }
 
 bool su_skinning_live_step(su_skinning_live *l, double h, double beta, double extra, int *iterations)

@@ -25,6 +25,13 @@ su_loads *su_skinning_live_loads(su_skinning_live *live);
  * begins there, at rest on the rig. */
 void su_skinning_live_pose(su_skinning_live *live, const double *p, const double *skin, const double Q[9],
                            const double c[3], bool start);
+/* Where it has begun, or steps at that pose led (stepped): with the velocity of the rig towards another pose, h seconds
+ * later. */
+void su_skinning_live_start(su_skinning_live *live, const double *p, const double *skin, const double Q[9],
+                            const double c[3], bool stepped, double h);
+/* From the next step on. */
+void su_skinning_live_set_stiffness(su_skinning_live *live, double stiffness);
+void su_skinning_live_set_gravity(su_skinning_live *live, const su_sim_settings *settings);
 /* As su_shot_stepper's, to the pose set last. */
 bool su_skinning_live_step(su_skinning_live *live, double h, double beta, double extra, int *iterations);
 void su_skinning_live_follow(su_skinning_live *live, double h);

@@ -624,6 +624,7 @@ static su_status take_loads(su_skinning_stepper *s, const su_external *external,
 }
 
 void su_skinning_set_damping(su_skinning_stepper *s, double beta) { s->settings.beta = beta; }
+void su_skinning_set_stiffness(su_skinning_stepper *s, double stiffness) { s->settings.stiffness = stiffness; }
 
 su_loads *su_skinning_loads(su_skinning_stepper *s) { return s->contact.self ? &s->loads : NULL; }
 

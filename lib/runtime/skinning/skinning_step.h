@@ -46,8 +46,9 @@ su_status su_skinning_stepper_create(const su_skinning_model *model, const su_sk
                                      const su_external *external, su_skinning_stepper **out, su_error *err);
 void su_skinning_stepper_free(su_skinning_stepper *stepper);
 
-/* As settings.beta, s, from the next step on. */
+/* As settings.beta, s, and settings.stiffness from the next step on. */
 void su_skinning_set_damping(su_skinning_stepper *stepper, double beta);
+void su_skinning_set_stiffness(su_skinning_stepper *stepper, double stiffness);
 
 /* Loads to be told the time and the skin before each step (physics/external.h); NULL without external forces. */
 su_loads *su_skinning_loads(su_skinning_stepper *stepper);

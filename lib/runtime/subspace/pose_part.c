@@ -450,8 +450,8 @@ static void rest_and_rotations(const su_runtime_model *model, int64_t count, con
         for (int64_t i = 0; i < model->m; i++) work->rest[SU_REST_FRAMES * i + f] = (float)blends[from]->w[i];
     }
     if (skins[0]) su_rest_lanes_moved(&model->lanes, skins, work->moved);
-    su_rest_lanes_positions(&model->lanes, work->moved, work->rest, x, work->near);
-    su_rest_lanes_rotations(&model->lanes, work->near, work->nodes, work->rotation);
+    su_rest_lanes_positions(&model->lanes, count, work->moved, work->rest, x, work->near);
+    su_rest_lanes_rotations(&model->lanes, count, work->near, work->nodes, work->rotation);
 }
 
 void su_pose_prepare(const su_runtime_model *model, int64_t count, const su_pose_input *inputs,

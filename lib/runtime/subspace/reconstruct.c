@@ -1,12 +1,12 @@
 #include "runtime/subspace/reconstruct.h"
 
 #include "core/memory.h"
+#include "core/threads.h"
 #include "runtime/kernels/kernel_set.h"
 #include "runtime/subspace/rest_lanes.h"
 #include "runtime/subspace/rest_patch.h"
 #include "runtime/subspace/skinning_space.h"
 
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -239,8 +239,8 @@ static void turn(const su_reconstruct *rec, work *own, int64_t frames, const dou
         for (int64_t i = 0; i < m; i++) own->w[SU_REST_FRAMES * i + f] = (float)w[from * m + i];
     }
     su_rest_lanes_moved(&rec->lanes, skins, own->moved);
-    su_rest_lanes_positions(&rec->lanes, own->moved, own->w, nowhere, own->near);
-    su_rest_lanes_rotations(&rec->lanes, own->near, own->nodes, own->rotation);
+    su_rest_lanes_positions(&rec->lanes, frames, own->moved, own->w, nowhere, own->near);
+    su_rest_lanes_rotations(&rec->lanes, frames, own->near, own->nodes, own->rotation);
     rec->kernels->turn(rec->flesh, own->rotation, u);
 }
 
@@ -275,7 +275,7 @@ su_status su_reconstruct_frames(su_reconstruct *rec, int64_t frames, const doubl
     if (!b) b = w;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(rec->threads)
     for (int64_t f = 0; f < frames; f += block)
-        some_frames(rec, rec->works + omp_get_thread_num(), frames - f < block ? frames - f : block,
+        some_frames(rec, rec->works + su_thread(), frames - f < block ? frames - f : block,
                     skin + f * 3 * rec->patch.skin_count, w + f * m, b + f * m, q + f * r,
                     u ? u + f * 3 * rec->flesh : NULL, displacement ? displacement + f * 3 * rec->skin_count : NULL);
     return SU_OK;

@@ -117,21 +117,22 @@ void su_rest_lanes_moved(const su_rest_lanes *lanes, const double *const skins[S
     lanes->kernels->moved(3 * lanes->patch->skin_count, lanes->patch->shape.neutral, skins, moved);
 }
 
-void su_rest_lanes_positions(const su_rest_lanes *lanes, const float *moved, const float *w, double *const x[2],
-                             float *near)
+void su_rest_lanes_positions(const su_rest_lanes *lanes, int64_t frames, const float *moved, const float *w,
+                             double *const x[2], float *near)
 {
     const su_rest_patch *patch = lanes->patch;
-    lanes->kernels->rest(&lanes->ties, patch->wanted, moved, w, x, patch->turned > 0 ? near : NULL);
+    lanes->kernels->rest(frames, &lanes->ties, patch->wanted, moved, w, x, patch->turned > 0 ? near : NULL);
 }
 
-void su_rest_lanes_rotations(const su_rest_lanes *lanes, const float *near, float *nodes, float *rotation)
+void su_rest_lanes_rotations(const su_rest_lanes *lanes, int64_t frames, const float *near, float *nodes,
+                             float *rotation)
 {
     const su_rest_patch *patch = lanes->patch;
     if (lanes->rows.points > 0) {
-        lanes->kernels->gradients(&lanes->ring, near, nodes);
-        lanes->kernels->node_rotations(&lanes->rows, nodes, rotation);
+        lanes->kernels->gradients(frames, &lanes->ring, near, nodes);
+        lanes->kernels->node_rotations(frames, &lanes->rows, nodes, rotation);
     } else if (patch->turned > 0) {
-        lanes->kernels->rotations(&lanes->ring, near, rotation);
+        lanes->kernels->rotations(frames, &lanes->ring, near, rotation);
     } else {
         for (int64_t k = 0; k < 144 * patch->wanted; k++) rotation[k] = k / 16 % 9 % 4 == 0;
     }

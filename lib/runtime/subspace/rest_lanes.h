@@ -25,11 +25,12 @@ int64_t su_rest_lanes_bytes(const su_rest_lanes *lanes);
  * (skin_count,3). See also runtime/shot_lanes.h. */
 void su_rest_lanes_moved(const su_rest_lanes *lanes, const double *const skins[SU_REST_FRAMES], float *moved);
 /* Rest positions x[0], x[1] (wanted,3,8; either may be NULL) of twice eight frames; w (m,16). near (vertex_count,3,16):
- * those of all in float, for rotations; left alone without turned vertices. */
-void su_rest_lanes_positions(const su_rest_lanes *lanes, const float *moved, const float *w, double *const x[2],
-                             float *near);
+ * those of all in float, for rotations; left alone without turned vertices. Only the first `frames` lanes are meant. */
+void su_rest_lanes_positions(const su_rest_lanes *lanes, int64_t frames, const float *moved, const float *w,
+                             double *const x[2], float *near);
 /* rotation (turned,9,16), for patches without turned vertices (wanted,9,16) identities. nodes (patch.nodes,9,16):
  * scratch. */
-void su_rest_lanes_rotations(const su_rest_lanes *lanes, const float *near, float *nodes, float *rotation);
+void su_rest_lanes_rotations(const su_rest_lanes *lanes, int64_t frames, const float *near, float *nodes,
+                             float *rotation);
 
 #endif

@@ -19,12 +19,16 @@ function strided(values, count, width, column, factor = 1) {
 export function charts(data, parent, tables, goto) {
     const { info } = data, count = data.times.length, times = Array.from(data.times), linked = [];
 
+    // asked again whenever a chart is drawn: the page may turn dark
+    const css = (name) => () => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+    const axis = { stroke: css('--soft'), grid: { stroke: css('--line') }, ticks: { stroke: css('--line') } };
+
     function plot(title, x, series, options = {}) {
         const box = card(parent, title);
         const size = () => ({ width: Math.max(box.clientWidth - 28, 200), height: 220 });
         const chart = new uPlot({
             ...size(), scales: { x: { time: false }, ...options.scales }, cursor: { drag: { x: true, y: false } },
-            axes: [{ label: options.x ?? 'time, s', labelSize: 20, grid: { stroke: '#eef0f4' } }, { size: 58, grid: { stroke: '#eef0f4' }, label: options.y, labelSize: 18 }],
+            axes: [{ label: options.x ?? 'time, s', labelSize: 20, ...axis }, { size: 58, label: options.y, labelSize: 18, ...axis }],
             series: [{ label: options.x ?? 'time' }, ...series.map((s, i) => ({
                 label: s.label, stroke: colours[i % colours.length], width: 1.6, points: { show: options.points ?? false, size: 6 }, value: (_, v) => v == null ? '' : Math.abs(v) < 1e-9 ? '0' : Number(v).toPrecision(4),
             }))],
@@ -39,7 +43,8 @@ export function charts(data, parent, tables, goto) {
         chart.over.addEventListener('click', () => { if (chart.cursor.idx != null) goto(chart.cursor.idx); });
     }
 
-    overTime('Displacement of the skin', [{ label: 'largest', values: Array.from(data.largest, (v) => 100 * v) }, { label: 'RMS', values: Array.from(data.rms, (v) => 100 * v) }], { y: 'cm' });
+    overTime('Displacement of the skin', [{ label: 'largest', values: Array.from(data.largest, (v) => 100 * v) }, { label: 'RMS', values: Array.from(data.rms, (v) => 100 * v) },
+        ...(data.largest2 ? [{ label: `largest, ${info.second_file}`, values: Array.from(data.largest2, (v) => 100 * v) }] : [])], { y: 'cm' });
     overTime('Energy', ['kinetic', 'elastic', 'gravity'].map((label, i) => ({ label, values: strided(data.energy, count, 3, i) })), { y: 'J' });
     if (data.error_estimate) {
         const share = info.sim?.error_estimate, full = new Set(data.full_frame ?? []);
@@ -66,6 +71,7 @@ export function charts(data, parent, tables, goto) {
     for (const stage of info.stages ?? [])
         if (stage.curve?.length) plot('Cubature: error as the set grows', stage.curve.map((c) => c.tets), [{ label: 'RMS error', values: stage.curve.map((c) => 100 * c.error) }],
             { x: 'tets', y: '%', points: true, scales: { x: { time: false, distr: 3 }, y: { distr: 3 } } });
+    look(data, tables, goto);
     errors(data, tables);
     stages(info, tables);
     tree(data, tables);
@@ -80,6 +86,28 @@ export function charts(data, parent, tables, goto) {
         }
     }
     return (frame) => { for (const chart of linked) chart.setCursor({ left: chart.valToPos(times[Math.min(frame, count - 1)], 'x'), top: 10 }, false); };
+}
+
+// What deserves a look: steps that went wrong, then where the error to be expected, the motion and its energy are largest; frames that lie close together count once.
+function look(data, parent, goto) {
+    const { info } = data, count = data.times.length, apart = Math.max(3, Math.round(0.25 * info.fps)), rows = [];
+    const taken = (f) => rows.some((r) => Math.abs(r.frame - f) < apart);
+    const peaks = (values, text, most) => {
+        const order = Array.from(values, (v, f) => f).sort((a, b) => values[b] - values[a]);
+        for (const f of order) if (most > 0 && values[f] > 0 && !taken(f)) rows.push({ frame: f, why: text(values[f], f) }), most--;
+    };
+    const words = ['', 'a step was halved', 'motion was damped away', 'the flesh just follows the rig'];
+    peaks(Array.from(data.status, (s) => s > 1 ? s : 0), (s) => words[s], 4);
+    if (data.error_estimate) peaks(data.error_estimate, (v) => `error to be expected ${(1000 * v).toPrecision(2)} mm RMS`, 3);
+    peaks(data.largest, (v) => `moves by ${(100 * v).toPrecision(3)} cm`, 3);
+    peaks(strided(data.energy, count, 3, 1), (v) => `elastic energy ${v.toPrecision(3)} J`, 1);
+    if (!rows.length) return;
+    const cells = table(parent, 'Frames to look at first', ['frame', 'why'], rows.map((r) => ['', r.why]));
+    cells.forEach((row, i) => {
+        const button = Object.assign(document.createElement('button'), { className: 'look', textContent: info.frame_start + rows[i].frame });
+        button.onclick = () => { goto(rows[i].frame); scrollTo({ top: 0, behavior: 'smooth' }); };
+        row.cells[0].append(button);
+    });
 }
 
 function table(parent, title, head, rows) {
@@ -107,7 +135,7 @@ function stages(info, parent) {
         (s.tool ?? '').replace('supple-', ''), clipOf(s), `${((s.peak_memory_bytes ?? 0) / 1048576).toFixed(0)} MB`, `${(s.seconds ?? 0).toFixed(2)} s`]));
     info.stages.forEach((s, i) => {
         const share = 100 * (s.seconds ?? 0) / longest;
-        rows[i].style.background = `linear-gradient(90deg, #dbe4fb ${share}%, transparent ${share}%)`;
+        rows[i].style.background = `linear-gradient(90deg, color-mix(in srgb, var(--accent) 25%, transparent) ${share}%, transparent ${share}%)`;
     });
 }
 

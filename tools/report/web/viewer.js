@@ -1,9 +1,11 @@
 import * as THREE from 'three';
 import { OrbitControls } from 'three/examples/jsm/controls/OrbitControls.js';
-import { readData } from './data.js';
+import { readData, unpack } from './data.js';
 import { charts } from './charts.js';
+import { openLive } from './panel.js';
 
 const element = (id) => document.getElementById(id);
+const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const radio = (name) => document.querySelector(`input[name=${name}]:checked`).value;
 
 // Light blue to red, even in lightness steps.
@@ -52,7 +54,7 @@ function floor(step, cells) {
         for (let k = -cells; k < cells; k++) ends.push(i, 0, k, i, 0, k + 1, k, 0, i, k + 1, 0, i);
     const geometry = new THREE.BufferGeometry();
     geometry.setAttribute('position', new THREE.Float32BufferAttribute(ends.map((x) => x * step), 3));
-    return new THREE.LineSegments(geometry, new THREE.LineBasicMaterial({ color: '#ccd3df' }));
+    return new THREE.LineSegments(geometry, new THREE.LineBasicMaterial({ color: css('--line') }));
 }
 
 class Viewer {
@@ -64,7 +66,10 @@ class Viewer {
         this.renderer.setPixelRatio(Math.min(devicePixelRatio, 2));
         element('view').prepend(this.renderer.domElement);
         this.scene = new THREE.Scene();
-        this.scene.background = new THREE.Color('#eef1f6');
+        this.scene.background = new THREE.Color(css('--view'));
+        matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
+            this.scene.background.set(css('--view')), this.grid.material.color.set(css('--line'));
+        });
         this.scene.add(new THREE.HemisphereLight('#ffffff', '#a9b0c0', 1.9));
         this.sun = new THREE.DirectionalLight('#ffffff', 1.7);
         this.scene.add(this.sun);
@@ -74,18 +79,20 @@ class Viewer {
         this.simulated = skin(data);
         this.rig = skin(data);
         this.modes = skin(data);
+        this.live = skin(data);
+        this.second = data.moved2 ? skin(data) : null;
         this.dots = {
             cubature: points('#e4572e', 7), inertia: points('#17bebb', 6), fixed: points('#4a4e69', 4), contact: points('#b5179e', 7),
         };
         this.setPoints(0);
-        this.scene.add(this.simulated, this.rig, this.modes, ...Object.values(this.dots));
+        this.scene.add(this.simulated, this.rig, this.modes, this.live, ...(this.second ? [this.second] : []), ...Object.values(this.dots));
         this.measure();
         this.grid = floor(0.2 * this.size, Math.ceil((1.5 * data.info.rig_scale / this.size + 2) / 0.2));
         this.grid.position.set(data.info.rig_centre[0], this.low, data.info.rig_centre[2]);
         this.scene.add(this.grid);
         this.centre = new THREE.Vector3();
         this.offset = new THREE.Vector3();
-        this.largest = Math.max(...data.largest, 1e-9);
+        this.largest = Math.max(...data.largest, ...(data.largest2 ?? []), 1e-9);
         this.setFrame(0);
         this.look();
         new ResizeObserver(() => this.resize()).observe(element('view'));
@@ -113,7 +120,7 @@ class Viewer {
     look() {
         const target = this.target();
         this.controls.target.copy(target);
-        this.camera.position.copy(target).add(new THREE.Vector3(0.75, 0.35, 1).normalize().multiplyScalar((radio('show') === 'both' ? 1.75 : 1.5) * this.size));
+        this.camera.position.copy(target).add(new THREE.Vector3(0.75, 0.35, 1).normalize().multiplyScalar((this.sides() ? 1.75 : 1.5) * this.size));
         this.camera.near = this.size / 100, this.camera.far = this.size * 60;
         this.camera.updateProjectionMatrix();
         this.offset.copy(target);
@@ -139,9 +146,14 @@ class Viewer {
             a[i] = rig[at + i] * s + c[i % 3];
             b[i] = a[i] + moved[at + i] * d;
         }
-        this.paint(this.simulated, at);
-        this.paint(this.rig, at);
-        for (const mesh of [this.rig, this.simulated]) {
+        if (this.second) {
+            const e = this.second.geometry.attributes.position.array, { moved2 } = this.data, scale = info.moved2_scale / 32767 * Number(element('exaggerate').value);
+            for (let i = 0; i < n; i++) e[i] = a[i] + moved2[at + i] * scale;
+        }
+        // colours and normals of what is looked at: they cost more than all else here
+        const shown = { rig: [this.rig], both: [this.rig, this.simulated], overlay: [this.rig, this.simulated], live: [], two: [this.simulated, this.second] }[radio('show')] ?? [this.simulated];
+        for (const mesh of shown) {
+            this.paint(mesh, at);
             mesh.geometry.attributes.position.needsUpdate = true;
             mesh.geometry.computeVertexNormals();
         }
@@ -152,13 +164,24 @@ class Viewer {
         this.dirty = true;
     }
 
+    // As the baked one: by how far it is from the rig, which the run time knows at its own instant.
+    paintLive() {
+        const { info } = this.data;
+        if (radio('colour') !== 'displacement') return this.paint(this.live, 0);
+        const x = this.live.geometry.attributes.position.array, rig = this.panel?.flesh.rig(), colour = this.live.geometry.attributes.color;
+        if (!rig) return;
+        for (let i = 0; i < 3 * info.skin_vertices; i += 3)
+            colourOf(Math.hypot(x[i] - rig[i], x[i + 1] - rig[i + 1], x[i + 2] - rig[i + 2]) / this.largest, colour.array, i);
+        colour.needsUpdate = true;
+    }
+
     paint(mesh, at) {
-        const { info, moved, region, young } = this.data, how = radio('colour');
-        const colour = mesh.geometry.attributes.color, out = colour.array, s = info.moved_scale / 32767 / this.largest;
+        const { info, region, young } = this.data, how = radio('colour'), [moved, scale] = mesh === this.second ? [this.data.moved2, info.moved2_scale] : [this.data.moved, info.moved_scale];
+        const colour = mesh.geometry.attributes.color, out = colour.array, s = scale / 32767 / this.largest;
         const low = young ? Math.min(...young) : 0, high = young ? Math.max(...young) : 1;
         for (let v = 0; v < info.skin_vertices; v++) {
             const i = 3 * v;
-            if (how === 'displacement' && mesh === this.simulated) {
+            if (how === 'displacement' && (mesh === this.simulated || mesh === this.second)) {
                 colourOf(Math.hypot(moved[at + i], moved[at + i + 1], moved[at + i + 2]) * s, out, i);
             } else if (how === 'young' && young) {
                 colourOf((young[v] - low) / (high - low || 1), out, i);
@@ -174,7 +197,7 @@ class Viewer {
     setMode(seconds) {
         const { info, modes, pose_shapes: shapes } = this.data, n = 3 * info.skin_vertices;
         const pose = Number(element('pose').value), mode = Number(element('mode').value);
-        const swing = Math.sin(2 * Math.PI * 0.6 * seconds) * Number(element('amplitude').value) * this.size * info.modes_scale / 32767;
+        const swing = Math.sin(2 * Math.PI * 0.6 * seconds) * Number(element('amplitude').value) * this.size / 127;
         const p = this.modes.geometry.attributes.position.array, at = (pose * info.mode_count + mode) * n;
         for (let i = 0; i < n; i++) p[i] = shapes[pose * n + i] + swing * modes[at + i];
         this.modes.geometry.attributes.position.needsUpdate = true;
@@ -184,7 +207,7 @@ class Viewer {
         const colour = this.modes.geometry.attributes.color;
         if (radio('colour') === 'displacement') {
             for (let i = 0; i < n; i += 3)
-                colourOf(Math.hypot(modes[at + i], modes[at + i + 1], modes[at + i + 2]) / 32767 * info.modes_scale, colour.array, i);
+                colourOf(Math.hypot(modes[at + i], modes[at + i + 1], modes[at + i + 2]) / 127, colour.array, i);
             colour.needsUpdate = true;
         } else {
             this.paint(this.modes, 0);
@@ -206,20 +229,30 @@ class Viewer {
 
     // What is visible. Side by side each half of the view has one of them, seen by the same camera.
     arrange() {
-        const show = radio('show'), both = show === 'both', modes = show === 'modes';
-        this.simulated.visible = !modes && show !== 'rig';
-        this.rig.visible = show === 'rig' || both || show === 'overlay';
+        const show = radio('show'), sides = this.sides(), modes = show === 'modes', live = show === 'live';
+        this.simulated.visible = !modes && !live && show !== 'rig';
+        this.rig.visible = show === 'rig' || show === 'both' || show === 'overlay';
+        this.live.visible = live || show === 'beside';
+        if (this.second) this.second.visible = show === 'two';
+        this.panel?.arrange(this.live.visible);
+        if (this.panel) this.panel.split = show === 'beside';
         this.modes.visible = modes;
         this.grid.visible = !modes;
         const overlay = show === 'overlay';
         this.rig.material.transparent = overlay, this.rig.material.opacity = overlay ? 0.3 : 1, this.rig.material.depthWrite = !overlay;
-        for (const mesh of [this.rig, this.simulated, this.modes]) mesh.userData.edges.visible = element('wire').checked;
+        for (const mesh of [this.rig, this.simulated, this.modes, this.live, this.second]) if (mesh) mesh.userData.edges.visible = element('wire').checked;
         for (const [name, dots] of Object.entries(this.dots)) dots.visible = modes && Number(element('pose').value) < this.data.info.point_poses && element(name).checked;
         if (modes && Object.values(this.dots).some((d) => d.visible)) this.modes.material.transparent = true, this.modes.material.opacity = 0.55;
         else this.modes.material.transparent = false, this.modes.material.opacity = 1;
-        const labels = both ? [['rig', 25], ['simulated', 75]] : [[{ rig: 'rig', overlay: 'rig and simulated', modes: `mode ${Number(element('mode').value) + 1} of pose ${element('pose').value}` }[show] ?? 'simulated', 50]];
-        element('view').classList.toggle('split', both);
+        const labels = sides ? sides.map(([, text], i) => [text, 25 + 50 * i])
+            : [[{ rig: 'rig', overlay: 'rig and simulated', live: 'live', modes: `mode ${Number(element('mode').value) + 1} of pose ${element('pose').value}` }[show] ?? 'simulated', 50]];
+        element('view').classList.toggle('split', !!sides);
         element('labels').innerHTML = labels.map(([text, x]) => `<span style="left:${x}%">${text}</span>`).join('');
+    }
+
+    // The two meshes that stand beside each other, and their names; null: one view.
+    sides() {
+        return { both: [[this.rig, 'rig'], [this.simulated, 'simulated']], beside: [[this.simulated, 'baked'], [this.live, 'live']], two: [[this.simulated, this.data.info.run_file], [this.second, this.data.info.second_file]] }[radio('show')] ?? null;
     }
 
     follow() {
@@ -241,13 +274,17 @@ class Viewer {
     }
 
     render() {
-        const { renderer, camera, scene } = this, both = radio('show') === 'both';
+        const { renderer, camera, scene } = this, sides = this.sides(), both = !!sides;
         const { x: w, y: h } = renderer.getSize(new THREE.Vector2());
         camera.aspect = (both ? w / 2 : w) / h;
         camera.updateProjectionMatrix();
         renderer.setScissorTest(both);
-        for (const [mesh, at] of both ? [[this.rig, 0], [this.simulated, w / 2]] : [[null, 0]]) {
-            if (mesh) this.rig.visible = mesh === this.rig, this.simulated.visible = mesh === this.simulated;
+        const props = this.panel ? [this.panel.ball, this.panel.plane, this.panel.hand, this.panel.string] : [], shown = props.map((o) => o.visible);
+        for (const [mesh, at] of both ? [[sides[0][0], 0], [sides[1][0], w / 2]] : [[null, 0]]) {
+            if (mesh) {
+                for (const [other] of sides) other.visible = mesh === other;
+                props.forEach((o, i) => { o.visible = shown[i] && mesh === this.live; });
+            }
             renderer.setViewport(at, 0, both ? w / 2 : w, h);
             renderer.setScissor(at, 0, both ? w / 2 : w, h);
             renderer.render(scene, camera);
@@ -312,21 +349,34 @@ async function main() {
 
     const viewer = new Viewer(data);
     window.supple = viewer;   // for tests
-    const cursor = charts(data, element('charts'), element('tables'), (frame) => viewer.setFrame(Math.min(Math.round(frame / info.frame_step), info.shown_frames - 1)));
+    const cursor = charts(data, element('charts'), element('tables'), (frame) => seek(Math.min(Math.round(frame / info.frame_step), info.shown_frames - 1)));
     viewer.onframe = cursor;
-    const refresh = () => { viewer.painted = null; viewer.setFrame(viewer.frame); legend(viewer); element('mode-value').textContent = `${Number(element('mode').value) + 1}`; element('exaggerate-value').textContent = element('exaggerate').value; };
+    const bytes = await unpack('supple-wasm'), { live, why } = await openLive(viewer, bytes);
+    viewer.panel = live;
+    live?.show();
+    for (const label of document.querySelectorAll('.live')) label.hidden = !live, label.title = why ?? '';
+    for (const label of document.querySelectorAll('.two')) label.hidden = !data.moved2;
+    if (!live) document.body.dataset.notLive = why ?? '';
+    const isLive = () => live && ['live', 'beside'].includes(radio('show'));
+    const refresh = () => { viewer.painted = null; viewer.setFrame(viewer.frame); if (isLive()) viewer.paintLive(); legend(viewer); element('mode-value').textContent = `${Number(element('mode').value) + 1}`; element('exaggerate-value').textContent = element('exaggerate').value; };
     const play = (on) => { viewer.playing = on; element('play').textContent = on ? 'Pause' : 'Play'; viewer.clock = performance.now(); viewer.from = viewer.frame; };
+    const seek = (frame) => { play(false); viewer.setFrame(frame); if (isLive()) live.restart(frame * info.frame_step); };
     element('play').onclick = () => play(!viewer.playing);
-    element('scrub').oninput = (e) => { play(false); viewer.setFrame(Number(e.target.value)); };
+    element('scrub').oninput = (e) => seek(Number(e.target.value));
     addEventListener('keydown', (e) => {
         if (e.target.matches?.('input[type=range], select') && e.key !== ' ') return;
         if (e.key === ' ') { e.preventDefault(); play(!viewer.playing); }
         const step = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
-        if (step) play(false), viewer.setFrame((viewer.frame + step + info.shown_frames) % info.shown_frames);
+        if (step) seek((viewer.frame + step + info.shown_frames) % info.shown_frames);
+        const show = { 1: 'simulated', 2: 'rig', 3: 'both', 4: 'overlay', 5: 'live', 6: 'beside', 7: 'two', 8: 'modes' }[e.key];
+        const input = show && document.querySelector(`input[name=show][value=${show}]`);
+        if (input && !input.parentElement.hidden) input.checked = true, input.dispatchEvent(new Event('input', { bubbles: true }));
+        if (e.key === 'Home' || e.key === 'r') seek(0);
+        if (e.key === 'c' && isLive() && !e.ctrlKey && !e.metaKey) live.copy();
     });
     document.querySelector('aside').addEventListener('input', (e) => {
         if (e.target.id === 'pose') viewer.setPoints(Number(e.target.value));
-        if (e.target.name === 'show') { element('mode-panel').style.display = radio('show') === 'modes' ? '' : 'none'; viewer.setMode(0); viewer.look(); }
+        if (e.target.name === 'show') { element('live-panel').hidden = !isLive(); if (isLive()) live.restart(viewer.frame * info.frame_step); element('mode-panel').style.display = radio('show') === 'modes' ? '' : 'none'; viewer.setMode(0); viewer.look(); }
         refresh();
     });
     element('speed').onchange = () => play(viewer.playing);
@@ -348,9 +398,17 @@ async function main() {
     viewer.look();
     if (wanted.has('sheet')) sheet(viewer, Number(wanted.get('sheet')) || 8);
 
+    let before = performance.now(), second = before, drawn = 0;
     function tick(now) {
         if (!viewer.renderer.domElement.isConnected) return;
-        if (viewer.playing) {
+        const passed = Math.min(Math.max(now - before, 0), 100) / 1000 * Number(element('speed').value);
+        before = now, drawn++;
+        if (now - second > 1000) live?.report(Math.round(1000 * drawn / (now - second))), second = now, drawn = 0;
+        if (isLive() && !wanted.has('still')) {
+            live.run(passed, viewer.playing);
+            const frame = Math.floor(live.flesh.frame / info.frame_step + 1e-6);
+            if (frame !== viewer.frame && frame < info.shown_frames) viewer.setFrame(frame);
+        } else if (viewer.playing) {
             const rate = info.fps / info.frame_step * Number(element('speed').value);
             const frame = Math.floor(viewer.from + (now - viewer.clock) / 1000 * rate) % info.shown_frames;
             if (frame !== viewer.frame && frame >= 0) viewer.setFrame(frame);

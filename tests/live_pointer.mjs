@@ -1,0 +1,84 @@
+// node live_pointer.mjs NODE_MODULES PAGE [FOLDER]: the live page's controls in headless Chromium, used as a hand would. FOLDER: pictures of each state.
+import { createRequire } from 'node:module';
+import { existsSync } from 'node:fs';
+const [, , modules, page, shots] = process.argv, { chromium } = createRequire(`${modules}/`)('playwright-core');
+const browserPath = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find((p) => existsSync(p));
+const browser = await chromium.launch({ executablePath: browserPath, args: ['--no-sandbox', '--use-gl=angle', '--use-angle=swiftshader', '--enable-unsafe-swiftshader', '--ignore-gpu-blocklist'] });
+const errors = [];
+const open = async (hash, options = {}) => {
+    const tab = await (await browser.newContext({ viewport: { width: 1180, height: 760 }, ...options })).newPage();
+    tab.on('console', (m) => { if (m.type() === 'error') errors.push(m.text()); });
+    tab.on('pageerror', (e) => errors.push(String(e)));
+    await tab.goto(`file://${page}#${hash}`);
+    await tab.waitForFunction(() => document.body.dataset.ready, null, { timeout: 60000 });
+    return tab;
+};
+function need(condition, text) { if (!condition) throw new Error(text); }
+const set = (tab, id, value) => tab.evaluate(([id, value]) => {
+    const input = document.getElementById(id);
+    if (input.type === 'checkbox') input.checked = value; else input.value = value;
+    input.dispatchEvent(new Event('input', { bubbles: true }));
+}, [id, value]);
+const picture = async (tab, name) => { if (shots) await tab.screenshot({ path: `${shots}/${name}.png` }); };
+
+const live = await open('show=live&play&frame=0');
+await live.waitForFunction(() => window.supple.panel.flesh.frame > 8, null, { timeout: 60000 });
+await live.keyboard.press(' ');
+need(await live.evaluate(() => !window.supple.playing && !document.getElementById('live-panel').hidden), 'space does not pause');
+// a place on the skin that moves, towards the viewer: the pointer takes it and drags it away
+const [x, y] = await live.evaluate(() => {
+    const v = window.supple, mesh = v.live, { moved, info } = v.data, n = info.skin_vertices, most = new Float32Array(n), box = v.renderer.domElement.getBoundingClientRect();
+    for (let i = 0; i < moved.length; i += 3) most[(i / 3) % n] = Math.max(most[(i / 3) % n], Math.hypot(moved[i], moved[i + 1], moved[i + 2]));
+    const p = mesh.geometry.attributes.position, normal = mesh.geometry.attributes.normal, V = mesh.position.constructor;
+    let best = -1, place = null;
+    for (let k = 0; k < n; k++) {
+        const at = new V().fromBufferAttribute(p, k), facing = new V().fromBufferAttribute(normal, k).dot(v.camera.position.clone().sub(at).normalize());
+        if (facing > 0.6 && most[k] > best) best = most[k], place = at;
+    }
+    place.project(v.camera);
+    return [box.left + (place.x + 1) / 2 * box.width, box.top + (1 - place.y) / 2 * box.height];
+});
+const shape = () => live.evaluate(() => Array.from(window.supple.live.geometry.attributes.position.array));
+const before = await shape();
+await live.mouse.move(x, y), await live.mouse.down(), await live.mouse.move(x + 50, y + 40, { steps: 6 });
+await live.waitForFunction(() => window.supple.panel.picked >= 0 && Math.hypot(...window.supple.panel.flesh.force()) > 1, null, { timeout: 20000 });
+await live.waitForTimeout(1200);
+const pulled = await shape();
+await picture(live, 'report-live-pull');
+await live.mouse.up();
+const away = Math.max(...pulled.map((v, i) => Math.abs(v - before[i])));
+need(away > 0.002, `the pull moves the skin by ${away} m only`);
+need(await live.evaluate(() => window.supple.panel.picked < 0), 'the pull is not let go');
+await live.evaluate(() => { for (let k = 0; k < 400; k++) window.supple.panel.flesh.call.hold(); window.supple.panel.show(); });
+const after = await shape(), left = Math.max(...after.map((v, i) => Math.abs(v - before[i])));
+need(left < away, `after the pull ${left} m of ${away} m are left`);
+
+await set(live, 'live-stiffness', -0.3), await set(live, 'live-wind', 8), await set(live, 'live-plane', true), await set(live, 'live-ball', true);
+await live.keyboard.press(' ');
+await live.waitForTimeout(shots ? 2500 : 800);
+await picture(live, 'report-live-colliders');
+const command = await live.evaluate(() => window.supple.panel.command());
+for (const word of ['supple bake --model', '--stiffness 0.501187', '--forces live.json', '"sphere"', '"plane"', '"velocity"']) need(command.includes(word), `${word} is not in: ${command}`);
+await live.evaluate(() => window.supple.panel.report(1));
+need(/ms a step, \d+ steps\/s/.test(await live.textContent('#live-time')), 'no times are shown');
+await live.click('#live-reset');
+need(!(await live.evaluate(() => window.supple.panel.command())).includes('--stiffness'), 'As baked leaves a slider');
+await live.keyboard.press('6');
+need(await live.evaluate(() => document.querySelector('input[name=show]:checked').value === 'beside'), 'keys do not choose what is shown');
+
+const dark = await open('show=beside&play', { colorScheme: 'dark' });
+await dark.waitForTimeout(shots ? 4000 : 500);
+await picture(dark, 'report-live-dark');
+need(await dark.evaluate(() => getComputedStyle(document.body).backgroundColor === 'rgb(20, 23, 28)'), 'dark is not dark');
+const tablet = await open('show=live&frame=20', { viewport: { width: 820, height: 1180 }, hasTouch: true });
+await tablet.waitForTimeout(500);
+await picture(tablet, 'report-live-tablet');
+need(await tablet.evaluate(() => document.documentElement.scrollWidth <= innerWidth), 'the page is wider than a tablet');
+if (await live.evaluate(() => !!window.supple.data.moved2)) {
+    const two = await open('show=two&frame=40');
+    await two.waitForTimeout(500);
+    await picture(two, 'report-two');
+}
+console.log(`pulled by ${(1000 * away).toFixed(1)} mm, ${(1000 * left).toFixed(2)} mm left; ${await dark.evaluate(() => JSON.stringify(window.supple.panel.rate))}`);
+await browser.close();
+if (errors.length) { console.log(`console: ${errors.join(' | ')}`); process.exit(1); }

@@ -1,0 +1,67 @@
+#!/bin/sh
+# The page that simulates: the run time as WebAssembly against supple sim, by node alone and, where playwright-core and Chromium are there, in the page.
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/tap.sh"
+root=$(dirname "$here")
+viewer=$root/build/viewer modules=$root/build/viewer/source/node_modules
+python=
+for p in python3 /usr/bin/python3; do [ -n "$python" ] || { "$p" -c 'import numpy' 2>/dev/null && python=$p; }; done
+skip() { echo "ok 1 - the page simulates # skip $1"; exit 0; }
+[ -n "$python" ] || skip "no numpy"
+[ -s "$viewer/live.wasm" ] || skip "the run time is not built for the page (make viewer)"
+command -v node >/dev/null || skip "no node"
+export OMP_WAIT_POLICY=passive
+supple=$BIN/supple
+
+run "$supple" creature --vertices 3000 -q -o pet.glb
+run "$supple" bake -q pet.glb -o pose --clip Stop --format npy --tets 1500 --modes 16 --poses 3 --bound 0
+check "a model of bases is baked" "$status" "$(cat err)"
+run "$supple" bake -q --fast pet.glb -o skinning --clip Stop --format npy --tets 2500 --clusters 40
+check "a model of skinning modes is baked" "$status" "$(cat err)"
+
+# What acts, as the page is told it and as sim is: NAME SETTINGS FORCES OPTIONS. {C} is the vertex of a contact point.
+cat >cases <<'CASES'
+plain|{}||
+pull and release|{"force":{"contact":40,"force":[0,-60,40],"from":0.501,"to":0.901}}|{"points":300,"wind":{"velocity":[0,0,0],"drag":1e-9},"forces":[{"vertex":{C},"force":[0,-60,40],"from":0.501,"to":0.901}]}|
+softer and damped|{"stiffness":0.6,"damping":0.2,"gravity":[0,-7,0]}||--stiffness 0.6 --damping 0.2 --gravity=0,-7,0
+wind, plane and ball|{"wind":[5,0,0],"drag":1.2,"plane":0.02,"ball":[0.3,0.5,0.6,0.1]}|{"wind":{"velocity":[5,0,0],"drag":1.2},"colliders":[{"shape":"plane","point":[0,0.02,0],"normal":[0,1,0]},{"shape":"sphere","centre":[0.3,0.5,0.6],"radius":0.1}]}|
+CASES
+for model in pose skinning; do
+    run "$supple" report -q $model/pet.model.npz $model/Stop.anim.npz $model/Stop.sim.npz -o $model.html
+    check "$model: the report" "$([ "$status" = 0 ] && grep -q supple-wasm $model.html; echo $?)" "$(cat err)"
+    while IFS='|' read -r name settings forces options; do
+        echo "$settings" >settings.json
+        run node "$here/live_page.mjs" "$root/tools/report/web" "$PWD/$model.html" "$viewer/live.wasm" live.f32 settings.json contacts.json
+        check "$model, $name: the module runs" "$status" "$(cat out err)"
+        [ -z "$forces" ] || {
+            contact=$("$python" -c 'import json; print(json.load(open("contacts.json"))[40])')
+            echo "$forces" | sed "s/{C}/$contact/" >forces.json
+            options="$options --forces forces.json"
+        }
+        # shellcheck disable=SC2086
+        "$supple" sim -q $model/pet.model.npz $model/Stop.anim.npz $options -o sim.npz 2>err </dev/null &&
+            "$supple" export -q $model/pet.model.npz $model/Stop.anim.npz sim.npz -o "$model-$name.npy" 2>err </dev/null
+        other=
+        [ "$name" = plain ] || other="$model-plain.npy"
+        # shellcheck disable=SC2086
+        run "$python" "$here/live_case.py" $model/Stop.anim.npz "$model-$name.npy" live.f32 $other
+        check "$model, $name: as supple sim, to 1e-5 of the diagonal" "$status" "$(cat out err)"
+        cp settings.json "$model-$name.json"
+    done <cases
+done
+
+browser=
+for b in chromium chromium-browser google-chrome; do [ -n "$browser" ] || { command -v $b >/dev/null && browser=$b; }; done
+if [ -z "$browser" ] || [ ! -d "$modules/playwright-core" ]; then
+    echo "ok $((count + 1)) - the page in Chromium # skip Chromium or playwright-core is not installed"
+    exit 0
+fi
+for case in 'pose|pull and release' 'skinning|plain'; do
+    model=${case%|*} name=${case#*|}
+    run node "$here/live_browser.mjs" "$modules" "$PWD/$model.html" browser.f32 "$model-$name.json"
+    check "$model, $name: the page runs in Chromium, from a file, without an error on its console" "$status" "$(cat out err)"
+    run "$python" "$here/live_case.py" $model/Stop.anim.npz "$model-$name.npy" browser.f32
+    check "$model, $name: Chromium's motion is sim's" "$status" "$(cat out err)"
+done
+run node "$here/live_pointer.mjs" "$modules" "$PWD/pose.html"
+check "pointer, keys, sliders and command" "$status" "$(cat out err)"
