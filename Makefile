@@ -5,8 +5,8 @@
 #   PREFIX, DESTDIR    where `make install` puts things
 #   V=1                show whole command lines
 #
-# `make viewer` bundles the page of `supple report`, with the run time in it where clang and wasi-libc are; it needs node and npm, all else builds without. `make demo` and `make check`
-# try it where npm is installed.
+# `make viewer` bundles the page of `supple report`, with the run time in it where clang and wasi-libc are; it needs node and npm,
+# all else builds without. `make demo` and `make check` try it where npm is installed.
 
 PREFIX ?= /usr/local
 CFLAGS ?= $(if $(FUZZ),-O1 -gline-tables-only,-O2 -g)
@@ -130,19 +130,23 @@ $(BUILD)/bench/bench_%: $(BUILD)/bench/bench_%.o $(call object,$(BENCH_HELP_C)) 
 VIEWER := build/viewer/report.html
 # The run time as WebAssembly (scripts/packages-live); without it the page only plays.
 LIVE := build/viewer/live.wasm
-viewer: $(VIEWER)
+viewer: live-packages
+	+$(Q)$(MAKE) -s --no-print-directory $(VIEWER)
+# What it lacks without them it says when it is built.
+live-packages:
+	$(Q)! command -v npm >/dev/null || scripts/install-packages scripts/packages-live 2>/dev/null || true
 $(VIEWER): WEB := $(filter-out %/node_modules,$(wildcard tools/report/web/*))
 $(VIEWER): $(wildcard tools/report/web/* tools/report/wasm/* lib/runtime/*.[ch] lib/runtime/*/*.[ch] lib/physics/*.[ch])
 	$(call say,NPM,$@)
 	$(Q)mkdir -p $(@D)/source && cp $(WEB) $(@D)/source/
-	$(Q)rm -f $(LIVE) && { scripts/install-packages scripts/packages-live >/dev/null 2>&1; tools/report/wasm/build $(LIVE); } || \
+	$(Q)rm -f $(LIVE) && tools/report/wasm/build $(LIVE) || \
 	    echo 'the page of supple report plays and does not simulate: install the packages of scripts/packages-live'
 	$(Q)cd $(@D)/source && npm ci --silent --no-audit --no-fund >npm.log 2>&1 || { cat npm.log; exit 1; }
 	$(Q)node $(@D)/source/build.mjs $(CURDIR)/$@ $(CURDIR)/$(LIVE)
 
 # Where npm is: demo and check show and test the page then. No network is no reason to stop.
-try-viewer:
-	+$(Q)! command -v npm >/dev/null || timeout 120 $(MAKE) -s --no-print-directory viewer || echo 'the viewer of supple report could not be bundled; all else goes on'
+try-viewer: live-packages
+	+$(Q)! command -v npm >/dev/null || timeout 120 $(MAKE) -s --no-print-directory $(VIEWER) || echo 'the viewer of supple report could not be bundled; all else goes on'
 
 # ---- use ----
 
@@ -205,6 +209,6 @@ uninstall:
 clean:
 	rm -rf build bin
 
-.PHONY: all examples experiments objects deps viewer try-viewer demo check check-built check-formats bench fuzz install uninstall clean force
+.PHONY: all examples experiments objects deps viewer live-packages try-viewer demo check check-built check-formats bench fuzz install uninstall clean force
 .DELETE_ON_ERROR:
 .SECONDARY:

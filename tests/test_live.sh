@@ -23,8 +23,7 @@ check "a model of skinning modes is baked" "$status" "$(cat err)"
 cat >cases <<'CASES'
 plain|{}||
 pull and release|{"force":{"contact":40,"force":[0,-60,40],"from":0.501,"to":0.901}}|{"points":300,"wind":{"velocity":[0,0,0],"drag":1e-9},"forces":[{"vertex":{C},"force":[0,-60,40],"from":0.501,"to":0.901}]}|
-softer and damped|{"stiffness":0.6,"damping":0.2,"gravity":[0,-7,0]}||--stiffness 0.6 --damping 0.2 --gravity=0,-7,0
-wind, plane and ball|{"wind":[5,0,0],"drag":1.2,"plane":0.02,"ball":[0.3,0.5,0.6,0.1]}|{"wind":{"velocity":[5,0,0],"drag":1.2},"colliders":[{"shape":"plane","point":[0,0.02,0],"normal":[0,1,0]},{"shape":"sphere","centre":[0.3,0.5,0.6],"radius":0.1}]}|
+all at once|{"stiffness":0.6,"damping":0.2,"gravity":[0,-7,0],"wind":[5,0,0],"drag":1.2,"plane":0.02,"ball":[0.3,0.5,0.6,0.1]}|{"wind":{"velocity":[5,0,0],"drag":1.2},"colliders":[{"shape":"plane","point":[0,0.02,0],"normal":[0,1,0]},{"shape":"sphere","centre":[0.3,0.5,0.6],"radius":0.1}]}|--stiffness 0.6 --damping 0.2 --gravity=0,-7,0
 CASES
 for model in pose skinning; do
     run "$supple" report -q $model/pet.model.npz $model/Stop.anim.npz $model/Stop.sim.npz -o $model.html

@@ -40,6 +40,11 @@ report model.npz shot.anim.npz full.sim.npz --template template.html -o full.htm
 ok $? "a full-space run as well"
 report -j1 model.npz shot.anim.npz moving.sim.npz --template template.html --modes modes.npz --stage fit.json cubature.json -o again.html && cmp page.html again.html >>log.txt
 ok $? "the same bytes again"
+report model.npz shot.anim.npz moving.sim.npz full.sim.npz --template template.html -o both.html && grep -q '"moved2":\[' both.html && grep -q '"second_file":"full.sim.npz"' both.html
+ok $? "a second run stands beside the first"
+report model.npz shot.anim.npz moving.sim.npz model.npz full.sim.npz --template template.html -o both.html && grep -q '"moved2":\[' both.html
+ok $? "so does one of a model of its own"
+status 3 "a second run of another length" model.npz shot.anim.npz moving.sim.npz short.sim.npz --template template.html -o x.html
 echo nothing >empty.html
 status 1 "a template without a place for data" model.npz shot.anim.npz moving.sim.npz --template empty.html -o x.html
 status 1 "no template" model.npz shot.anim.npz moving.sim.npz --template nowhere.html -o x.html

@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <setjmp.h>
+#include <stdbool.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -63,7 +64,8 @@ static void fixture_surface(fixture *f)
     if (su_model_save(f->path, &f->r.model, &err) != SU_OK) fail_msg("%s", err.text);
 }
 
-static void set_pose(supple_runtime *flesh, const fixture *f, int64_t frame, double fraction)
+/* moving: what the flesh, which starts at the pose set before, has the rig's velocity towards. */
+static void give_pose(supple_runtime *flesh, const fixture *f, int64_t frame, double fraction, bool moving)
 {
     const int32_t *needed;
     int64_t count = supple_needed(flesh, &needed);
@@ -74,8 +76,16 @@ static void set_pose(supple_runtime *flesh, const fixture *f, int64_t frame, dou
         root[4 * i + 3] = c[i];
     }
     root[15] = 1;
-    supple_set_pose(flesh, p, points, root);
+    if (moving)
+        supple_start_moving(flesh, p, points, root, fraction / 30);
+    else
+        supple_set_pose(flesh, p, points, root);
     free(points);
+}
+
+static void set_pose(supple_runtime *flesh, const fixture *f, int64_t frame, double fraction)
+{
+    give_pose(flesh, f, frame, fraction, false);
 }
 
 static void the_live_flesh_moves_as_the_baked_one(void **unused)
@@ -110,6 +120,49 @@ static void the_live_flesh_moves_as_the_baked_one(void **unused)
     su_reconstruct_free(rec);
     supple_close(flesh);
     free(baked), free(points);
+    fixture_free(&f);
+}
+
+/* A start with the rig's velocity, and flesh that another stiffness, damping and gravity are given before: as a bake
+ * with these settings. */
+static void a_moving_start_and_other_settings_are_a_bakes(void **unused)
+{
+    (void)unused;
+    fixture f;
+    fixture_create(&f);
+    su_sim_settings settings = su_sim_defaults();
+    settings.start = SU_START_MOVING, settings.stiffness = 0.7, settings.damping = 0.25;
+    settings.gravity[1] = -5, settings.gravity_mode = SU_GRAVITY_ABSOLUTE;
+    su_sim_settings usual = su_sim_defaults();
+    su_step_settings step = {.newton = 2, .tolerance = 1e-8};
+    int64_t n3 = 3 * f.s.tet.n;
+    double *baked[2], *points = calloc((size_t)n3, sizeof *points);
+    for (int k = 0; k < 2; k++) {
+        su_reconstruct *rec;
+        baked[k] = calloc((size_t)(FRAMES * n3), sizeof *baked[k]);
+        assert_int_equal(reduced_run(&f.r, k ? &usual : &settings, step, 1, NULL), SU_OK);
+        assert_int_equal(su_reconstruct_create(&f.r.model, SU_COROTATED, 0, NULL, 1, &rec, NULL), SU_OK);
+        assert_int_equal(su_reconstruct_shot(rec, f.s.shot, &f.r.sim, 0, FRAMES, NULL, NULL, baked[k], NULL), SU_OK);
+        su_reconstruct_free(rec);
+    }
+    assert_true(difference(FRAMES * n3, baked[0], baked[1]) > 1e-5); /* the settings matter */
+    char message[200];
+    supple_runtime *flesh = supple_open(f.path, NULL, message, sizeof message);
+    if (!flesh) fail_msg("%s", message);
+    supple_set_flesh(flesh, 0.7, 0.25);
+    supple_set_gravity(flesh, (double[]){0, -5, 0}, SUPPLE_GRAVITY_ABSOLUTE);
+    set_pose(flesh, &f, 0, 0);
+    give_pose(flesh, &f, 0, 1.0 / SUBSTEPS, true);
+    for (int64_t k = 1; k < FRAMES; k++) {
+        for (int j = 1; j <= SUBSTEPS; j++) {
+            set_pose(flesh, &f, k - 1, (double)j / SUBSTEPS);
+            assert_int_equal(supple_step(flesh, 1.0 / (30 * SUBSTEPS)), 0);
+        }
+        supple_positions(flesh, points);
+        for (int64_t i = 0; i < n3; i++) assert_near(points[i], baked[0][k * n3 + i], 1e-7);
+    }
+    supple_close(flesh);
+    free(baked[0]), free(baked[1]), free(points);
     fixture_free(&f);
 }
 
@@ -339,6 +392,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_live_flesh_moves_as_the_baked_one),
+        cmocka_unit_test(a_moving_start_and_other_settings_are_a_bakes),
         cmocka_unit_test(chosen_vertices_need_fewer_points),
         cmocka_unit_test(violence_leaves_finite_numbers),
         cmocka_unit_test(forces_act_as_in_a_bake),

@@ -36,7 +36,7 @@ export class Live {
         const set = (id, value) => { element(`live-${id}`).value = value; };
         set('stiffness', Math.log10(this.baked.stiffness)), set('damping', this.baked.damping);
         set('gravity', Math.hypot(...this.baked.gravity) / 9.81), set('mode', this.baked.gravity_mode);
-        set('wind', 0), set('pull', 0), element('live-plane').checked = element('live-ball').checked = false;
+        set('wind', 0), set('pull', 0), this.held = null, element('live-plane').checked = element('live-ball').checked = false;
         this.read();
     }
 
@@ -127,12 +127,16 @@ export class Live {
     }
 
     pull(contact, to) {
+        if (!(this.picked >= 0)) this.since = this.time();
         this.picked = contact, this.target = to.clone();
         this.flesh.call.set_pull(contact, to.x, to.y, to.z, this.settings.pull);
     }
 
+    // On the clip's clock.
+    time() { return this.viewer.data['live.times'][0] + this.flesh.frame * this.viewer.data.info.live.substeps * this.flesh.seconds; }
+
     release() {
-        if (this.picked >= 0) this.held = { vertex: this.flesh.contacts[this.picked], force: Array.from(this.flesh.force()) };
+        if (this.picked >= 0) this.held = { vertex: this.flesh.contacts[this.picked], force: Array.from(this.flesh.force()), from: this.since, to: this.time() };
         this.flesh.call.set_pull(-1, 0, 0, 0, 0);
         this.picked = -1;
     }
@@ -203,7 +207,10 @@ export class Live {
         if (s.ball) colliders.push({ shape: 'sphere', centre: tidy(s.ball.at), radius: Number(s.ball.radius.toPrecision(6)), friction: FRICTION });
         if (colliders.length) out.colliders = colliders;
         if (s.wind) out.wind = { velocity: tidy(s.wind), drag: DRAG };
-        if (this.held) out.forces = [{ vertex: this.held.vertex, force: tidy(this.held.force) }];
+        if (this.held) {
+            const { vertex, force, from, to } = this.held;   // while the clip stood, or came round, the pull has no time of its own in it
+            out.forces = [{ vertex, force: tidy(force), ...(to > from ? { from: Number(from.toFixed(4)), to: Number(to.toFixed(4)) } : {}) }];
+        }
         return out;
     }
 
