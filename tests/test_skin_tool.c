@@ -59,7 +59,8 @@ static void shots_come_out_the_same_by_every_solver(void **unused)
     su_sim first, sim;
     for (int k = 0; k < 5; k++) {
         char line[200], name[40];
-        snprintf(line, sizeof line, "supple-skin -q --solver %s s.tet.npz s.fit.npz s.anim.npz -o %s.npz", solvers[k],
+        snprintf(line, sizeof line,
+                 "supple-skin -q --tolerance 1e-8 --solver %s s.tet.npz s.fit.npz s.anim.npz -o %s.npz", solvers[k],
                  solvers[k]);
         assert_int_equal(shell(line), 0);
         snprintf(name, sizeof name, "%s.npz", solvers[k]);
@@ -81,7 +82,8 @@ static void bytes_depend_on_neither_threads_nor_parts(void **unused)
 {
     (void)unused;
     assert_int_equal(
-        shell("echo '{\"colliders\": [{\"shape\": \"sphere\", \"centre\": [0.5, -0.1, 0], \"radius\": 0.2}]}' "
+        shell("echo '{\"colliders\": [{\"shape\": \"sphere\", \"centre\": [0.5, -0.1, 0], "
+              "\"radius\": 0.2}]}' "
               ">ball.json; for j in 1 2 3; do supple-skin -q -j $j --start previous --forces ball.json "
               "s.tet.npz s.fit.npz s.anim.npz -o t$j.npz || exit 9; done; cmp t1.npz t2.npz && cmp t1.npz t3.npz"),
         0);

@@ -5,11 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What springs resist sideways over what they resist along the normal, in the matrix alone. SP's springs pull to their
- * targets in all directions (1); with none (0) pairs slide from triangle to triangle and steps are three times as many
- * on an arm bent to 150 degrees, at 1 half as many again. */
-static const double SIDEWAYS = 0.5;
-
 su_spring *su_spring_next(su_spring_list *list)
 {
     if (list->count == list->room) {
@@ -38,9 +33,8 @@ int64_t su_springs_of_pairs(const su_contact_body *body, su_contact_finder *find
         for (int c = 0; c < 3; c++)
             spring->force[c] = pair->stiffness * (pair->depth - pair->allowed) * pair->normal[c];
         su_contact_tangent(body, pair, x, true, K);
-        for (int i = 0; i < 3; i++)
-            for (int j = 0; j < 3; j++) /* v_p has share 1 */
-                spring->H[3 * i + j] = (1 - SIDEWAYS) * K[12 * i + j] + (i == j) * SIDEWAYS * pair->stiffness;
+        for (int i = 0; i < 3; i++) memcpy(spring->H + 3 * i, K + 12 * i, 3 * sizeof *K); /* v_p has share 1 */
+        spring->stiffness = pair->stiffness;
         list->count++;
     }
     return list->count - before;

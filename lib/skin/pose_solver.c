@@ -175,6 +175,8 @@ static void add_springs(const su_pose_solver *s, const double *x, double *y)
             for (int c = 0; c < 3 && f >= 0; c++) at[c] += spring->weight[i] * x[3 * (int64_t)f + c];
         }
         su_mulv3(spring->H, at, force);
+        for (int c = 0; c < 3 && spring->stiffness > 0; c++)
+            force[c] += s->solve->sideways * (spring->stiffness * at[c] - force[c]);
         for (int i = 0; i < 4; i++) {
             int32_t f = spring->weight[i] != 0 ? s->body->number[spring->vertex[i]] : -1;
             for (int c = 0; c < 3 && f >= 0; c++) y[3 * (int64_t)f + c] += spring->weight[i] * force[c];

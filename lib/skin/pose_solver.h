@@ -27,6 +27,7 @@ typedef struct su_spring {
     int32_t vertex[4]; /* of the mesh */
     double weight[4];  /* 0: none; of a pair 1 and minus the barycentrics of the other side */
     double force[3], H[9];
+    double stiffness; /* N/m along the normal, for su_pose_solve.sideways; 0: H as it is */
 } su_spring;
 
 /* What all poses share; several solvers may use it at once. */
@@ -50,6 +51,7 @@ void su_pose_solver_multiply(const su_pose_solver *solver, const double *x, doub
 typedef struct su_pose_solve {
     int64_t springs;
     const su_spring *spring;
+    double sideways; /* springs also resist what H leaves free, by so much of their stiffness: H + sideways (k 1 - H) */
     double length;   /* m: iterations end where two in a row move no vertex by more */
     double relative; /* or where the error is so much of the first, in the norm of the preconditioner; 0: not */
     int most;        /* iterations; 0: 2000 */

@@ -237,6 +237,7 @@ static int64_t find_contacts(void *context, const double *x, const su_spring **s
         *energy += su_loads_evaluate(&w->loads, k, y, spring->force, spring->H);
         for (int c = 0; c < 3; c++) push += fabs(spring->force[c]);
         if (push == 0) continue;
+        spring->stiffness = 0;
         memcpy(spring->vertex, w->loads.corner + 4 * k, sizeof spring->vertex);
         memcpy(spring->weight, w->loads.bary + 4 * k, sizeof spring->weight);
         w->springs.count++;

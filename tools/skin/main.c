@@ -282,7 +282,7 @@ static su_status run(su_tool *tool, job *j)
 
 int main(int argc, char **argv)
 {
-    job j = {.options = {.rings = 5, .tolerance = 1e-7, .stiffness = 1},
+    job j = {.options = {.rings = 5, .tolerance = 1e-6, .stiffness = 1},
              .method = SU_SKIN_KEPT,
              .settings = {.gravity_mode = SU_GRAVITY_NONE, .stiffness = 1, .substeps = 1, .start = SU_START_STILL}};
     const su_option options[] = {
@@ -333,7 +333,7 @@ int main(int argc, char **argv)
          .argument = "T",
          .low = 1e-12,
          .high = 0.1,
-         .help = "A step that moves no vertex by more of the flesh's diagonal is the last (default 1e-7)."},
+         .help = "A step that moves no vertex by more of the flesh's diagonal is the last (default 1e-6)."},
         {.name = "rings",
          .kind = SU_OPT_INT,
          .target = &j.options.rings,
