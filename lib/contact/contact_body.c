@@ -213,8 +213,9 @@ static double to_triangle(const su_contact_body *body, const double *x, const do
     return su_closest_on_triangle(p, x + 3 * (int64_t)c[0], x + 3 * (int64_t)c[1], x + 3 * (int64_t)c[2], bary);
 }
 
-double su_contact_descend(const su_contact_body *body, const double *x, const double p[3], int32_t *triangle,
-                          double bary[3])
+/* avoid: a vertex; -1: none */
+static double descend(const su_contact_body *body, const double *x, const double p[3], int32_t avoid, int32_t *triangle,
+                      double bary[3])
 {
     int32_t at = *triangle;
     double best = to_triangle(body, x, p, at, bary), w[3];
@@ -227,6 +228,7 @@ double su_contact_descend(const su_contact_body *body, const double *x, const do
                 if (k == from) continue;
                 double squared = to_triangle(body, x, p, k, w);
                 if (!(squared < best)) continue; /* nor what is not a number */
+                if (avoid >= 0 && su_contact_related(body, avoid, body->surface + 3 * (int64_t)k, 3)) continue;
                 best = squared, at = k;
                 memcpy(bary, w, sizeof w);
             }
@@ -235,6 +237,19 @@ double su_contact_descend(const su_contact_body *body, const double *x, const do
     }
     *triangle = at;
     return sqrt(best);
+}
+
+double su_contact_descend(const su_contact_body *body, const double *x, const double p[3], int32_t *triangle,
+                          double bary[3])
+{
+    return descend(body, x, p, -1, triangle, bary);
+}
+
+double su_contact_descend_apart(const su_contact_body *body, const double *x, int32_t v, int32_t *triangle,
+                                double bary[3])
+{
+    if (su_contact_related(body, v, body->surface + 3 * (int64_t)*triangle, 3)) return INFINITY;
+    return descend(body, x, x + 3 * (int64_t)v, v, triangle, bary);
 }
 
 bool su_contact_behind(const su_contact_body *body, const double *x, const double p[3], int32_t triangle,
@@ -270,6 +285,36 @@ bool su_contact_behind(const su_contact_body *body, const double *x, const doubl
         for (int i = 0; i < 3; i++) normal[i] += weight * face[i] / size;
     }
     return su_dot3(d, normal) > 0;
+}
+
+bool su_contact_foot(const su_contact_body *body, const double *x, const double p[3], int32_t triangle, double bary[3])
+{
+    const int32_t *c = body->surface + 3 * (int64_t)triangle;
+    double u[3], v[3], r[3];
+    su_sub3(x + 3 * (int64_t)c[1], x + 3 * (int64_t)c[0], u);
+    su_sub3(x + 3 * (int64_t)c[2], x + 3 * (int64_t)c[0], v);
+    su_sub3(p, x + 3 * (int64_t)c[0], r);
+    double uu = su_dot3(u, u), uv = su_dot3(u, v), vv = su_dot3(v, v), det = uu * vv - uv * uv;
+    if (!(det > SU_CONTACT_FLAT * uu * vv)) return false;
+    double a = su_dot3(u, r), b = su_dot3(v, r);
+    bary[1] = (vv * a - uv * b) / det, bary[2] = (uu * b - uv * a) / det;
+    bary[0] = 1 - bary[1] - bary[2];
+    return true;
+}
+
+bool su_contact_borders(const su_contact_body *body, int32_t v, int32_t triangle, const double bary[3])
+{
+    int32_t corners[3];
+    int count = 0;
+    for (int i = 0; i < 3; i++)
+        if (bary[i] > 0) corners[count++] = body->surface[3 * (int64_t)triangle + i];
+    if (count == 3) return false;
+    for (int64_t j = body->around_start[corners[0]]; j < body->around_start[corners[0] + 1]; j++) {
+        const int32_t *k = body->surface + 3 * (int64_t)body->around[j];
+        bool has = count == 1 || k[0] == corners[1] || k[1] == corners[1] || k[2] == corners[1];
+        if (has && su_contact_related(body, v, k, 3)) return true;
+    }
+    return false;
 }
 
 bool su_contact_related(const su_contact_body *body, int32_t v, const int32_t *simplex, int corners)

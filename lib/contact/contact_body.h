@@ -11,6 +11,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* A triangle with less of its squared area than this, over that of a right angle, has no plane: 1e-10 radians. */
+#define SU_CONTACT_FLAT 1e-20
+
 typedef struct su_contact_body {
     int64_t n, t, b;
     const double *neutral; /* (n,3) borrowed, m */
@@ -40,10 +43,18 @@ void su_contact_body_free(su_contact_body *body);
  * its distance, m. */
 double su_contact_descend(const su_contact_body *body, const double *x, const double p[3], int32_t *triangle,
                           double bary[3]);
+/* The same for the surface vertex v at its own position, over triangles it is not related to (below); INFINITY where
+ * *triangle is. */
+double su_contact_descend_apart(const su_contact_body *body, const double *x, int32_t v, int32_t *triangle,
+                                double bary[3]);
 /* Is p on the inner side of the surface at x there? By the angle-weighted normal of face, edge or vertex (Baerentzen,
  * Aanaes 2005, section 4). */
 bool su_contact_behind(const su_contact_body *body, const double *x, const double p[3], int32_t triangle,
                        const double bary[3]);
+/* Barycentrics (any sign) of the foot of p on the plane of a triangle; false where that has no area. */
+bool su_contact_foot(const su_contact_body *body, const double *x, const double p[3], int32_t triangle, double bary[3]);
+/* Does the feature of a triangle where bary > 0 (face, edge or vertex) belong to a triangle related to v, too? */
+bool su_contact_borders(const su_contact_body *body, int32_t v, int32_t triangle, const double bary[3]);
 /* May vertex v never touch this simplex of `corners` vertices: has it a corner that shares a tet with v? */
 bool su_contact_related(const su_contact_body *body, int32_t v, const int32_t *simplex, int corners);
 

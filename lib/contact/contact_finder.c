@@ -55,6 +55,8 @@ struct su_contact_finder {
     su_contact_pair *rest; /* of the shape whose overlaps are allowed */
     int64_t rest_count, rest_room;
     int64_t *rest_start; /* (n + 1) by vertex */
+    double *rest_at;     /* (n,3) that shape */
+    bool allows;
     su_arena arena;
 };
 
@@ -110,6 +112,7 @@ su_status su_contact_finder_create(const su_contact_body *body, int64_t vertex_c
     f->watch = su_arena_alloc(&f->arena, body->n, sizeof *f->watch);
     f->k = su_arena_alloc(&f->arena, body->n, sizeof *f->k);
     f->box = su_arena_alloc(&f->arena, 6 * f->tets, sizeof *f->box);
+    f->rest_at = su_arena_alloc(&f->arena, 3 * body->n, sizeof *f->rest_at);
     f->rest_start = su_arena_alloc(&f->arena, body->n + 1, sizeof *f->rest_start);
     SU_GO(take_list(f, &f->moving, err));
     memcpy(f->vertex, vertices ? vertices : body->vertex, (size_t)f->vertices * sizeof *f->vertex);
@@ -278,6 +281,52 @@ static double apart(const su_contact_body *body, const su_contact_pair *a, const
     return su_distance3(p, q);
 }
 
+/* Does a way leave a triangle on its outer side? */
+static bool outward(const double *y, const int32_t *corner, const double way[3])
+{
+    double a[3], b[3], normal[3];
+    su_sub3(y + 3 * (int64_t)corner[1], y + 3 * (int64_t)corner[0], a);
+    su_sub3(y + 3 * (int64_t)corner[2], y + 3 * (int64_t)corner[0], b);
+    su_cross3(a, b, normal);
+    return su_dot3(way, normal) > 0;
+}
+
+/* The pair's way at y, from its triangle on; returns its depth, 0 where there is none: on the outer side. */
+static double follow(const su_contact_body *body, const double *y, su_contact_pair *pair)
+{
+    const double *p = y + 3 * (int64_t)pair->vertex;
+    double depth = su_contact_descend_apart(body, y, pair->vertex, &pair->triangle, pair->bary);
+    const int32_t *corner = body->surface + 3 * (int64_t)pair->triangle;
+    pair->depth = 0, pair->plane = false;
+    if (!(depth > 0) || isinf(depth)) return 0;
+    if (su_contact_borders(body, pair->vertex, pair->triangle, pair->bary)) {
+        pair->plane = true;
+        if (!su_contact_foot(body, y, p, pair->triangle, pair->bary)) return 0;
+    } else if (!su_contact_behind(body, y, p, pair->triangle, pair->bary)) {
+        return 0;
+    }
+    double way[3];
+    for (int i = 0; i < 3; i++) {
+        way[i] = -p[i];
+        for (int j = 0; j < 3; j++) way[i] += pair->bary[j] * y[3 * (int64_t)corner[j] + i];
+    }
+    depth = su_norm3(way);
+    if (!(depth > 0) || (pair->plane && !(outward(y, corner, way)))) return 0;
+    for (int i = 0; i < 3; i++) pair->normal[i] = way[i] / depth;
+    pair->depth = depth;
+    return depth;
+}
+
+void su_contact_follow(const su_contact_body *body, const double *y, int64_t count, su_contact_pair *pairs)
+{
+    for (int64_t k = 0; k < count; k++) follow(body, y, pairs + k);
+}
+
+bool su_contact_same(const su_contact_body *body, const su_contact_pair *a, const su_contact_pair *b)
+{
+    return a->vertex == b->vertex && apart(body, a, b) <= SAME * body->edge;
+}
+
 /* Vertex v in tet e: back to the neutral shape, there to the surface, and from there to the deformed one. False where
  * it is not in the tet, or the way ends at its own neighbourhood or on the outer side of the surface. */
 static bool pair_of(const su_contact_finder *f, const double *y, int32_t v, int32_t e, su_contact_pair *pair)
@@ -291,25 +340,21 @@ static bool pair_of(const su_contact_finder *f, const double *y, int32_t v, int3
         for (int i = 0; i < 3; i++) neutral[i] += bary[c] * body->neutral[3 * (int64_t)tet[c] + i];
     *pair = (su_contact_pair){.vertex = v, .triangle = body->nearest[e]};
     su_contact_descend(body, body->neutral, neutral, &pair->triangle, pair->bary);
-    pair->depth = su_contact_descend(body, y, p, &pair->triangle, pair->bary);
+    if (!(follow(body, y, pair) > 0)) return false;
     const int32_t *corner = body->surface + 3 * (int64_t)pair->triangle;
-    if (!(pair->depth > 0) || su_contact_related(body, v, corner, 3)) return false;
-    if (!su_contact_behind(body, y, p, pair->triangle, pair->bary)) return false;
     double softest = f->k[v];
     for (int j = 0; j < 3; j++) softest = fmin(softest, f->k[corner[j]]);
-    for (int i = 0; i < 3; i++) {
-        double end = 0;
-        for (int j = 0; j < 3; j++) end += pair->bary[j] * y[3 * (int64_t)corner[j] + i];
-        pair->normal[i] = (end - p[i]) / pair->depth;
-    }
     pair->stiffness = softest * body->area[v];
     return true;
 }
 
-/* The deepest that the rest shape has v near this way, m. */
+/* The deepest that the rest shape has v near this way, m: in pairs of its own, or below the surface that the way leads
+ * to, since tets that skinning has turned inside out hold nothing. */
 static double allowed(const su_contact_finder *f, const su_contact_pair *pair)
 {
     double most = 0, slide = SLIDE * f->body->diagonal;
+    su_contact_pair there = *pair;
+    if (f->allows) most = follow(f->body, f->rest_at, &there);
     for (int64_t i = f->rest_start[pair->vertex]; i < f->rest_start[pair->vertex + 1]; i++) {
         double share = fmin(2 - apart(f->body, pair, f->rest + i) / slide, 1);
         most = fmax(most, share * f->rest[i].depth);
@@ -329,7 +374,7 @@ static void find_pairs(su_contact_finder *f, near_list *list, const double *y, i
             su_contact_pair pair;
             if (!pair_of(f, y, f->vertex[i], into->tet[k], &pair)) continue;
             int64_t same = first;
-            while (same < into->pairs && apart(f->body, &pair, into->pair + same) > SAME * f->body->edge) same++;
+            while (same < into->pairs && !su_contact_same(f->body, &pair, into->pair + same)) same++;
             if (same < into->pairs) {
                 if (pair.depth < into->pair[same].depth) into->pair[same] = pair;
                 continue;
@@ -373,10 +418,12 @@ static su_status find_all(su_contact_finder *f, near_list *list, const double *y
 su_status su_contact_finder_allow(su_contact_finder *f, const double *x, su_error *err)
 {
     memset(f->rest_start, 0, (size_t)(f->body->n + 1) * sizeof *f->rest_start); /* nothing, while these are sought */
-    f->rest_count = 0;
+    f->rest_count = 0, f->allows = false;
     if (!x) return SU_OK;
     if (!f->resting.chunks) SU_TRY(take_list(f, &f->resting, err));
     SU_TRY(find_all(f, &f->resting, x, &f->rest, &f->rest_room, &f->rest_count, err));
+    memcpy(f->rest_at, x, (size_t)(3 * f->body->n) * sizeof *x);
+    f->allows = true;
     for (int64_t i = 0; i < f->rest_count; i++) f->rest_start[f->rest[i].vertex + 1]++;
     for (int64_t v = 0; v < f->body->n; v++) f->rest_start[v + 1] += f->rest_start[v];
     return SU_OK;

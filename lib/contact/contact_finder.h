@@ -9,6 +9,8 @@ typedef struct su_contact_pair {
     int32_t vertex;   /* v_p */
     int32_t triangle; /* of the body's surface, the one that holds v_s */
     double bary[3];   /* of v_s in it; corners with 0 do not belong to the feature (face, edge or vertex) hit */
+    bool plane;       /* v_s is on the triangle's plane, beside it too: that is where the surface borders on what is
+                       * related to v_p, and an end there would let depths jump */
     double normal[3]; /* unit, from v_p to v_s: outward */
     double depth;     /* |v_s - v_p|, m */
     double allowed;   /* of that free of force: how deep the rest shape has it; 0: none */
@@ -34,5 +36,12 @@ su_status su_contact_finder_allow(su_contact_finder *finder, const double *x, su
  * asked before. Allocates only where there are more pairs or near tets than ever. */
 su_status su_contact_find(su_contact_finder *finder, const double *y, const su_contact_pair **pairs, int64_t *count,
                           su_error *err);
+
+/* Triangle, barycentrics, normal and depth of pairs as they are at y (n,3), from where they were; depth 0: the vertex
+ * has come out. What is allowed stays. So pairs can be led along while their number stands still, and what they exert
+ * is a smooth function of y, also where su_contact_find would find or lose one that is deep. */
+void su_contact_follow(const su_contact_body *body, const double *y, int64_t count, su_contact_pair *pairs);
+/* Are they of one vertex, with ways that end near each other? */
+bool su_contact_same(const su_contact_body *body, const su_contact_pair *a, const su_contact_pair *b);
 
 #endif

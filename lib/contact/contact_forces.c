@@ -46,14 +46,15 @@ double su_contact_force(const su_contact_body *body, int64_t count, const su_con
 /* ---- tangents ---- */
 
 /* The edges of a feature from its first corner: none at a vertex, one, two. first: that corner of the triangle. */
-static int feature_edges(const su_contact_body *body, int32_t triangle, const double bary[3], const double *y,
-                         int *first, int other[2], double edge[2][3])
+static int feature_edges(const su_contact_body *body, const su_contact_pair *pair, const double *y, int *first,
+                         int other[2], double edge[2][3])
 {
-    const int32_t *c = body->surface + 3 * (int64_t)triangle;
+    const int32_t *c = body->surface + 3 * (int64_t)pair->triangle;
+    const double *bary = pair->bary;
     int count = 0;
-    *first = bary[0] > 0 ? 0 : bary[1] > 0 ? 1 : 2;
+    *first = bary[0] > 0 || pair->plane ? 0 : bary[1] > 0 ? 1 : 2;
     for (int i = *first + 1; i < 3; i++) {
-        if (!(bary[i] > 0)) continue;
+        if (!(bary[i] > 0) && !pair->plane) continue;
         su_sub3(y + 3 * (int64_t)c[i], y + 3 * (int64_t)c[*first], edge[count]);
         other[count++] = i;
     }
@@ -69,7 +70,7 @@ static bool invert_gram(int count, double edge[2][3], double inverse[2][2])
         return a > 0;
     }
     double b = su_dot3(edge[0], edge[1]), c = su_dot3(edge[1], edge[1]), det = a * c - b * b;
-    if (!(det > 1e-20 * a * c)) return false;
+    if (!(det > SU_CONTACT_FLAT * a * c)) return false;
     inverse[0][0] = c / det, inverse[1][1] = a / det, inverse[0][1] = inverse[1][0] = -b / det;
     return true;
 }
@@ -86,7 +87,7 @@ void su_contact_tangent(const su_contact_body *body, const su_contact_pair *pair
     const double *n = pair->normal;
     int first, other[2];
     su_contact_corners(body, pair, corner, share);
-    int count = feature_edges(body, pair->triangle, pair->bary, y, &first, other, edge);
+    int count = feature_edges(body, pair, y, &first, other, edge);
     double bend = project ? 0 : pair->depth, over = 1 - pair->allowed / pair->depth;
     memset(K, 0, 144 * sizeof *K);
     if (!(over > 0)) return;
@@ -110,26 +111,12 @@ void su_contact_tangent(const su_contact_body *body, const su_contact_pair *pair
 
 /* ---- friction ---- */
 
-/* Coordinates of the foot of p on the plane of a triangle; false where that has no area. */
-static bool foot(const su_contact_body *body, int32_t triangle, const double *y, const double p[3], double bary[3])
-{
-    const int32_t *c = body->surface + 3 * (int64_t)triangle;
-    double edge[2][3], inverse[2][2], r[3];
-    for (int m = 0; m < 2; m++) su_sub3(y + 3 * (int64_t)c[m + 1], y + 3 * (int64_t)c[0], edge[m]);
-    if (!invert_gram(2, edge, inverse)) return false;
-    su_sub3(p, y + 3 * (int64_t)c[0], r);
-    double b[2] = {su_dot3(edge[0], r), su_dot3(edge[1], r)};
-    for (int m = 0; m < 2; m++) bary[m + 1] = inverse[m][0] * b[0] + inverse[m][1] * b[1];
-    bary[0] = 1 - bary[1] - bary[2];
-    return true;
-}
-
 su_contact_grip su_contact_grip_of(const su_contact_body *body, const su_contact_pair *pair, double friction, double h,
                                    const double *before)
 {
     su_contact_grip grip = {.vertex = pair->vertex, .triangle = pair->triangle, .hold = SU_CONTACT_HOLD * h};
     if (!su_contact_pressed(pair) ||
-        !foot(body, pair->triangle, before, before + 3 * (int64_t)pair->vertex, grip.anchor))
+        !su_contact_foot(body, before, before + 3 * (int64_t)pair->vertex, pair->triangle, grip.anchor))
         return grip;
     grip.limit = friction * pair->stiffness * (pair->depth - pair->allowed);
     return grip;
@@ -147,7 +134,7 @@ double su_contact_grip_evaluate(const su_contact_body *body, const su_contact_gr
     if (f) memset(f, 0, 12 * sizeof *f);
     if (K) memset(K, 0, 144 * sizeof *K);
     corners_of(body, grip->vertex, grip->triangle, grip->anchor, corner, share);
-    if (!(grip->limit > 0) || !foot(body, grip->triangle, y, p, at)) return 0;
+    if (!(grip->limit > 0) || !su_contact_foot(body, y, p, grip->triangle, at)) return 0;
     for (int c = 1; c < 3; c++) at[c] -= grip->anchor[c];
     at[0] = -at[1] - at[2]; /* from the anchor to the foot: no force is left over */
     for (int c = 0; c < 3; c++)

@@ -201,12 +201,13 @@ static su_status measure_contact(su_fullsim *s, su_error *err)
 {
     if (!s->contact) return SU_OK;
     SU_TRY(su_self_contact_begin(s->contact, NULL, err));
-    s->record.rig_depth = su_self_contact_depths(s->contact, s->now.x).deepest;
+    su_contact_depths rig;
+    SU_TRY(su_self_contact_depths(s->contact, s->now.x, &rig, err));
+    s->record.rig_depth = rig.deepest;
     su_implicit_step unused = {0};
     SU_TRY(begin_contact(s, &s->now, 0, NULL, NULL, &unused, err));
     for (int64_t i = 0; i < 3 * s->body.n; i++) s->touched[i] = s->now.x[i] + s->u[i];
-    s->record.contact = su_self_contact_depths(s->contact, s->touched);
-    return su_self_contact_failure(s->contact, err);
+    return su_self_contact_depths(s->contact, s->touched, &s->record.contact, err);
 }
 
 /* ---- one step ---- */

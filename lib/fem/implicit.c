@@ -12,6 +12,7 @@
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 struct su_implicit {
@@ -320,13 +321,15 @@ static void move(const su_implicit *s, const double *u, double length, double *o
 
 /* Moves s->u along -direction. residual_norm: |r| at s->u in, at the new s->u out (its vector in s->residual).
  * False where no length lowers phi. */
-static bool line_search(su_implicit *s, const su_implicit_step *step, double *residual_norm, double *scale)
+static bool line_search(su_implicit *s, const su_implicit_step *step, double *residual_norm, double *scale,
+                        double *taken)
 {
     int64_t dofs = 3 * s->body->free_count;
     double slope = su_dot(dofs, s->residual, s->direction), phi = NAN;
     double length = 1.0;
     for (int halvings = 0; halvings < 24; halvings++, length *= 0.5) {
         move(s, s->u, length, s->trial);
+        *taken = length;
         if (halvings == 0) {
             double size = evaluate_residual(s, step, s->trial), now = su_norm(dofs, s->residual);
             if (now < *residual_norm) {
@@ -364,6 +367,27 @@ const su_sparse *su_implicit_residual(su_implicit *s, const su_implicit_step *st
     return &s->damping;
 }
 
+/* Where directions end before so much of their length, or solves are so many, contacts come and go and none stands. */
+static const double LEAST_LENGTH = 0.05;
+enum { MOST_RETARGETED = 15 };
+
+/* The contacts at s->u: with new ones there is more to do, and no end. Where phi jumps, since the end of a way does,
+ * the line search finds no descent: from then on ways stay for the rest of the step. */
+static su_status meet(su_implicit *s, const su_implicit_step *step, bool halts, bool *frozen, bool *moved, double *now,
+                      double *scale, su_error *err)
+{
+    int64_t met;
+    bool freezes = halts && !*frozen;
+    place(s, step, s->u);
+    SU_TRY(su_self_contact_meet(step->contact, s->y, &met, err));
+    if (freezes) su_self_contact_freeze(step->contact), *frozen = true;
+    if (met == 0 && !freezes) return SU_OK;
+    *scale = fmax(*scale, evaluate_residual(s, step, s->u));
+    *now = su_norm(3 * s->body->free_count, s->residual);
+    *moved = true;
+    return SU_OK;
+}
+
 su_status su_implicit_solve(su_implicit *s, const su_implicit_step *step, double *u, su_implicit_result *result,
                             su_error *err)
 {
@@ -377,10 +401,17 @@ su_status su_implicit_solve(su_implicit *s, const su_implicit_step *step, double
     if (need_damping || at_carried) set_damping(s, step);
     double scale = evaluate_residual(s, step, s->u), now = su_norm(dofs, s->residual);
     bool moved = true;
-    int pause = 0; /* solves until the exact tangent is tried again */
+    bool frozen = false; /* contacts */
+    double taken = 1;    /* of the last direction */
+    int pause = 0;       /* solves until the exact tangent is tried again */
     for (;;) {
+        if (step->contact) {
+            bool halts = !moved || taken < LEAST_LENGTH || result->iterations > MOST_RETARGETED;
+            SU_TRY(meet(s, step, halts, &frozen, &moved, &now, &scale, err));
+        }
+        if (getenv("TRACE"))
+            fprintf(stderr, "  %d res %.3e scale %.2e moved %d\n", result->iterations, now / scale, scale, moved);
         result->residual = now / scale;
-        if (step->contact) SU_TRY(su_self_contact_failure(step->contact, err));
         if (!isfinite(now)) return su_fail(err, SU_NUMERICS, "forces are not finite");
         if (now <= step->tolerance * scale) break;
         if (!moved) {
@@ -399,7 +430,7 @@ su_status su_implicit_solve(su_implicit *s, const su_implicit_step *step, double
         SU_TRY(find_direction(s, step, s->u, first && at_carried, &exact, result, err));
         if (tried && !exact) pause = 1;
         result->iterations++;
-        moved = line_search(s, step, &now, &scale);
+        moved = line_search(s, step, &now, &scale, &taken);
     }
     if (!step->no_energy) {
         place(s, step, s->u);

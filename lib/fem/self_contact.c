@@ -16,8 +16,12 @@ struct su_self_contact {
     const su_elastic *body;
     su_contact_body shape;
     su_contact_finder *finder;
-    const su_contact_pair *pairs; /* of the last positions; the finder's */
-    int64_t count;
+    su_contact_pair *base;  /* met since the step began, as they were where something was met last */
+    su_contact_pair *pairs; /* the same at the last positions */
+    int64_t count, room;
+    bool frozen;    /* ways keep their normal and the place where they end */
+    int32_t *first; /* (n) one more than the first pair of each vertex; 0: none */
+    int32_t *next;  /* (room) and than the next one */
     su_contact_grip *grips;
     int64_t grip_count, grip_room;
     entry *entries;
@@ -27,7 +31,6 @@ struct su_self_contact {
     su_cholesky *factor;  /* of the pattern below */
     int64_t *start, *row; /* it was analysed with */
     int64_t analysed, row_room;
-    su_error failure; /* SU_OK: none */
 };
 
 su_status su_self_contact_create(const su_elastic *body, const double *neutral, int threads, su_self_contact **out,
@@ -41,6 +44,7 @@ su_status su_self_contact_create(const su_elastic *body, const double *neutral, 
     SU_GO(su_contact_body_create(body->n, neutral, body->t, body->tets, &s->shape, err));
     SU_GO(su_contact_finder_create(&s->shape, 0, NULL, 0, NULL, threads, &s->finder, err));
     SU_GO(SU_ALLOC(&s->extended.start, 3 * body->free_count + 1, "contact", err));
+    SU_GO(SU_ALLOC(&s->first, body->n, "contact", err));
     SU_GO(SU_ALLOC(&s->start, 3 * body->free_count + 1, "contact", err));
     s->extended.size = 3 * body->free_count;
     *out = s;
@@ -56,7 +60,8 @@ void su_self_contact_free(su_self_contact *s)
     su_cholesky_free(s->factor);
     su_contact_finder_free(s->finder);
     su_contact_body_free(&s->shape);
-    free(s->grips), free(s->entries), free(s->start), free(s->row);
+    free(s->base), free(s->pairs), free(s->first), free(s->next), free(s->grips), free(s->entries), free(s->start),
+        free(s->row);
     free(s->extended.start), free(s->extended.row), free(s->extended.value);
     free(s);
 }
@@ -68,24 +73,70 @@ void su_self_contact_set_stiffness(su_self_contact *s, const double *k)
 
 const su_contact_body *su_self_contact_body(const su_self_contact *s) { return &s->shape; }
 
-/* The pairs at y; none where memory ends, which is told afterwards. */
-static void find(su_self_contact *s, const double *y)
+static bool grow(su_self_contact *s, int64_t most)
 {
-    su_error err = {0};
-    if (su_contact_find(s->finder, y, &s->pairs, &s->count, &err) == SU_OK) return;
-    s->failure = err, s->pairs = NULL, s->count = 0;
+    if (most <= s->room) return true;
+    su_contact_pair *pairs = realloc(s->pairs, (size_t)(2 * most) * sizeof *pairs);
+    if (pairs) s->pairs = pairs;
+    su_contact_pair *base = realloc(s->base, (size_t)(2 * most) * sizeof *base);
+    if (base) s->base = base;
+    int32_t *next = realloc(s->next, (size_t)(2 * most) * sizeof *next);
+    if (next) s->next = next;
+    if (pairs && base && next) s->room = 2 * most;
+    return pairs && base && next;
 }
 
-su_status su_self_contact_failure(const su_self_contact *s, su_error *err)
+static bool have(const su_self_contact *s, const su_contact_pair *pair)
 {
-    if (s->failure.status != SU_OK && err) *err = s->failure;
-    return s->failure.status;
+    if (s->frozen && s->first[pair->vertex]) return true;
+    for (int32_t k = s->first[pair->vertex]; k > 0; k = s->next[k - 1])
+        if (su_contact_same(&s->shape, s->pairs + k - 1, pair)) return true;
+    return false;
+}
+
+/* From the base on, so that it does not matter where the last trial was. */
+static void follow(su_self_contact *s, const double *y)
+{
+    if (s->count) memcpy(s->pairs, s->base, (size_t)s->count * sizeof *s->pairs);
+    if (!s->frozen) su_contact_follow(&s->shape, y, s->count, s->pairs);
+    for (int64_t k = 0; k < s->count && s->frozen; k++) {
+        su_contact_pair *pair = s->pairs + k;
+        int32_t corner[4];
+        double share[4], depth = 0;
+        if (!(pair->depth > 0)) continue;
+        su_contact_corners(&s->shape, pair, corner, share);
+        for (int i = 0; i < 12; i++)
+            depth -= share[i / 3] * y[3 * (int64_t)corner[i / 3] + i % 3] * pair->normal[i % 3];
+        pair->depth = fmax(depth, 0);
+    }
+}
+
+void su_self_contact_freeze(su_self_contact *s) { s->frozen = true; }
+
+su_status su_self_contact_meet(su_self_contact *s, const double *y, int64_t *met, su_error *err)
+{
+    const su_contact_pair *found;
+    int64_t count;
+    *met = 0;
+    SU_TRY(su_contact_find(s->finder, y, &found, &count, err));
+    follow(s, y);
+    if (!grow(s, s->count + count)) return su_fail(err, SU_AGAIN, "no memory for %lld contacts", (long long)count);
+    for (int64_t k = 0; k < count; k++) {
+        if (have(s, found + k)) continue;
+        *met += su_contact_pressed(found + k);
+        s->pairs[s->count] = s->base[s->count] = found[k];
+        s->next[s->count] = s->first[found[k].vertex];
+        s->first[found[k].vertex] = (int32_t)++s->count;
+    }
+    if (s->count && !s->frozen) memcpy(s->base, s->pairs, (size_t)s->count * sizeof *s->base);
+    return SU_OK;
 }
 
 su_status su_self_contact_begin(su_self_contact *s, const double *rest, su_error *err)
 {
-    s->grip_count = 0;
-    s->failure = (su_error){0};
+    s->grip_count = 0, s->frozen = false;
+    for (int64_t k = 0; k < s->count; k++) s->first[s->pairs[k].vertex] = 0;
+    s->count = 0;
     return su_contact_finder_allow(s->finder, rest, err);
 }
 
@@ -94,8 +145,8 @@ su_status su_self_contact_grip(su_self_contact *s, double friction, double h, co
 {
     s->grip_count = 0;
     if (!(friction > 0)) return SU_OK;
-    find(s, y);
-    SU_TRY(su_self_contact_failure(s, err));
+    int64_t met;
+    SU_TRY(su_self_contact_meet(s, y, &met, err));
     if (s->count > s->grip_room) {
         su_contact_grip *larger = realloc(s->grips, (size_t)(2 * s->count) * sizeof *larger);
         if (!larger) return su_fail(err, SU_AGAIN, "no memory for the friction of %lld contacts", (long long)s->count);
@@ -110,7 +161,7 @@ su_status su_self_contact_grip(su_self_contact *s, double friction, double h, co
 
 double su_self_contact_energy(su_self_contact *s, const double *y)
 {
-    find(s, y);
+    follow(s, y);
     double sum = su_contact_energy(s->count, s->pairs);
     for (int64_t k = 0; k < s->grip_count; k++) sum += su_contact_grip_evaluate(&s->shape, s->grips + k, y, NULL, NULL);
     return sum;
@@ -124,7 +175,7 @@ static void grip_corners(const su_self_contact *s, const su_contact_grip *grip, 
 
 double su_self_contact_force(su_self_contact *s, const double *y, double *force)
 {
-    find(s, y);
+    follow(s, y);
     double pressing = su_contact_force(&s->shape, s->count, s->pairs, force), holding = 0;
     for (int64_t k = 0; k < s->grip_count; k++) {
         double f[12];
@@ -137,16 +188,17 @@ double su_self_contact_force(su_self_contact *s, const double *y, double *force)
     return pressing + sqrt(holding);
 }
 
-su_contact_depths su_self_contact_depths(su_self_contact *s, const double *y)
+su_status su_self_contact_depths(su_self_contact *s, const double *y, su_contact_depths *depths, su_error *err)
 {
-    su_contact_depths depths = {0};
-    find(s, y);
+    int64_t met;
+    SU_TRY(su_self_contact_meet(s, y, &met, err));
+    *depths = (su_contact_depths){0};
     for (int64_t k = 0; k < s->count; k++) {
         if (!su_contact_pressed(s->pairs + k)) continue;
-        depths.pressed++;
-        depths.deepest = fmax(depths.deepest, s->pairs[k].depth - s->pairs[k].allowed);
+        depths->pressed++;
+        depths->deepest = fmax(depths->deepest, s->pairs[k].depth - s->pairs[k].allowed);
     }
-    return depths;
+    return SU_OK;
 }
 
 /* ---- linear systems ---- */
@@ -189,7 +241,10 @@ const su_sparse *su_self_contact_extend(su_self_contact *s, const su_sparse *A, 
     for (int64_t k = 0; k < s->count; k++) {
         if (!su_contact_pressed(s->pairs + k)) continue;
         su_contact_corners(&s->shape, s->pairs + k, corner, share);
-        su_contact_tangent(&s->shape, s->pairs + k, y, project, K);
+        const double *n = s->pairs[k].normal;
+        if (!s->frozen) su_contact_tangent(&s->shape, s->pairs + k, y, project, K);
+        for (int i = 0; i < 144 && s->frozen; i++)
+            K[i] = s->pairs[k].stiffness * share[i / 36] * share[i % 12 / 3] * n[i / 12 % 3] * n[i % 3];
         add_coupling(s, corner, K);
     }
     for (int64_t k = 0; k < s->grip_count; k++) {

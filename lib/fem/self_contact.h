@@ -30,13 +30,19 @@ su_status su_self_contact_begin(su_self_contact *contact, const double *rest, su
 su_status su_self_contact_grip(su_self_contact *contact, double friction, double h, const double *y,
                                const double *before, su_error *err);
 
-/* Energy at y (n,3), J. */
+/* Finds the pairs at y (n,3) and keeps those that no pair since the beginning is; *met: so many of them press. Between
+ * two calls energy and forces are those of the pairs kept, led along: smooth functions of y. A step ends where nothing
+ * more is met. */
+su_status su_self_contact_meet(su_self_contact *contact, const double *y, int64_t *met, su_error *err);
+/* Until the next beginning the ways of pairs, where they are met, keep their normal and the place where they end, and a
+ * vertex that has one gets no other: energy is convex in y then, whatever the surface does. */
+void su_self_contact_freeze(su_self_contact *contact);
+/* Energy at y, J. */
 double su_self_contact_energy(su_self_contact *contact, const double *y);
 /* force (n,3) += its gradient, N; returns the size of the forces that act. */
 double su_self_contact_force(su_self_contact *contact, const double *y, double *force);
-su_contact_depths su_self_contact_depths(su_self_contact *contact, const double *y);
-/* The memory that a call above did not find. */
-su_status su_self_contact_failure(const su_self_contact *contact, su_error *err);
+/* At y, with what is met there. */
+su_status su_self_contact_depths(su_self_contact *contact, const double *y, su_contact_depths *depths, su_error *err);
 
 /* A on the free dofs plus the tangents at the y of the last call above: A itself where there are none, else on a larger
  * pattern, borrowed until the next call. NULL without memory. project: as su_contact_tangent. */
