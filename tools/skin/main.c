@@ -283,7 +283,7 @@ static su_status run(su_tool *tool, job *j)
 int main(int argc, char **argv)
 {
     job j = {.options = {.rings = 5, .tolerance = 1e-6, .stiffness = 1},
-             .method = SU_SKIN_KEPT,
+             .method = SU_SKIN_VOLUME,
              .settings = {.gravity_mode = SU_GRAVITY_NONE, .stiffness = 1, .substeps = 1, .start = SU_START_STILL}};
     const su_option options[] = {
         {.name = "solver",
@@ -292,8 +292,9 @@ int main(int argc, char **argv)
          .argument = "SOLVER",
          .choices = SU_SKIN_METHODS,
          .help = "How equilibria are found, all within --tolerance of each other: a factor a frame (direct), conjugate "
-                 "gradients on all vertices behind an incomplete factor (volume) or behind the full one of the neutral "
-                 "pose (kept, the default), on the skin's vertices alone (surface), or on all behind the surface's own "
+                 "gradients on all vertices behind an incomplete factor (volume, the default) or behind the full one "
+                 "of the neutral "
+                 "pose (kept), on the skin's vertices alone (surface), or on all behind the surface's own "
                  "preconditioner (coupled)."},
         {.name = "start",
          .kind = SU_OPT_CHOICE,
