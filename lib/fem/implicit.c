@@ -12,7 +12,6 @@
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
-#include <stdio.h>
 #include <string.h>
 
 struct su_implicit {
@@ -409,8 +408,6 @@ su_status su_implicit_solve(su_implicit *s, const su_implicit_step *step, double
             bool halts = !moved || taken < LEAST_LENGTH || result->iterations > MOST_RETARGETED;
             SU_TRY(meet(s, step, halts, &frozen, &moved, &now, &scale, err));
         }
-        if (getenv("TRACE"))
-            fprintf(stderr, "  %d res %.3e scale %.2e moved %d\n", result->iterations, now / scale, scale, moved);
         result->residual = now / scale;
         if (!isfinite(now)) return su_fail(err, SU_NUMERICS, "forces are not finite");
         if (now <= step->tolerance * scale) break;
