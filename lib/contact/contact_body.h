@@ -60,7 +60,7 @@ bool su_contact_related(const su_contact_body *body, int32_t v, const int32_t *s
 
 /* Penalty stiffness k (n), N/m^3, of the rule in docs/contact.md: the uniaxial strain modulus of the flesh around a
  * vertex over a depth of SU_CONTACT_DEPTH diagonals. young, poisson (t) Pa, 1. */
-#define SU_CONTACT_DEPTH (0.005 / 4)
+#define SU_CONTACT_DEPTH (0.005 / 2)
 void su_contact_stiffness(const su_contact_body *body, const double *young, const double *poisson, double *k);
 
 #endif

@@ -115,7 +115,7 @@ su_contact_grip su_contact_grip_of(const su_contact_body *body, const su_contact
                                    const double *before)
 {
     su_contact_grip grip = {.vertex = pair->vertex, .triangle = pair->triangle, .hold = SU_CONTACT_HOLD * h};
-    if (!su_contact_pressed(pair) ||
+    if (!su_contact_pressed(pair) || pair->plane ||
         !su_contact_foot(body, before, before + 3 * (int64_t)pair->vertex, pair->triangle, grip.anchor))
         return grip;
     grip.limit = friction * pair->stiffness * (pair->depth - pair->allowed);
@@ -149,11 +149,8 @@ double su_contact_grip_evaluate(const su_contact_body *body, const su_contact_gr
             double turn = c ? height * at[c - 1] : 0;
             f[3 * c + i] = secant * (share[c] * slip[i] + turn * normal[i]);
         }
-    double along = size > grip->hold ? 1 / (size * size) : 0; /* sliding flesh feels no more the farther it slides */
     for (int a = 0; a < 12 && K; a++)
-        for (int b = 0; b < 12; b++) {
-            double plane = (a % 3 == b % 3) - normal[a % 3] * normal[b % 3] - along * slip[a % 3] * slip[b % 3];
-            K[12 * a + b] = secant * share[a / 3] * share[b / 3] * plane;
-        }
+        for (int b = 0; b < 12; b++)
+            K[12 * a + b] = secant * share[a / 3] * share[b / 3] * ((a % 3 == b % 3) - normal[a % 3] * normal[b % 3]);
     return size > grip->hold ? grip->limit * (size - 0.5 * grip->hold) : 0.5 * secant * size * size;
 }

@@ -306,7 +306,7 @@ static su_status run(su_tool *tool, job *j)
 
 int main(int argc, char **argv)
 {
-    job j = {.settings = su_sim_defaults(), .options = {.tolerance = 1e-8, .friction = 0.5, .contact_stiffness = 1}};
+    job j = {.settings = su_sim_defaults(), .options = {.tolerance = 1e-8, .contact_stiffness = 1}};
     const su_option options[] = {
         SU_SIM_OPTIONS(j.settings, j.teleports, j.forces),
         {.name = "tolerance",
@@ -344,7 +344,8 @@ int main(int argc, char **argv)
          .argument = "MU",
          .low = 0,
          .high = 100,
-         .help = "With --self-contact: coefficient of friction (default 0.5)."},
+         .help = "With --self-contact: coefficient of friction (default 0: skin slides). Folds with friction may take "
+                 "many solves."},
         {.name = "self-stiffness",
          .kind = SU_OPT_NUMBER,
          .target = &j.options.contact_stiffness,
