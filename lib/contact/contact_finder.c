@@ -59,7 +59,7 @@ struct su_contact_finder {
     int64_t rest_count, rest_room;
     int64_t *rest_start; /* (n + 1) by vertex */
     double *rest_at;     /* (n,3) that shape */
-    bool allows;
+    bool allows, sought; /* that shape; its pairs are known */
     su_arena arena;
 };
 
@@ -357,9 +357,9 @@ static bool pair_of(const su_contact_finder *f, const double *y, int32_t v, int3
  * to, since tets that skinning has turned inside out hold nothing. */
 static double allowed(const su_contact_finder *f, const su_contact_pair *pair)
 {
-    double most = 0, slide = SLIDE * f->body->diagonal;
+    double slide = SLIDE * f->body->diagonal;
     su_contact_pair there = *pair;
-    if (f->allows) most = follow(f->body, f->rest_at, &there);
+    double most = follow(f->body, f->rest_at, &there);
     for (int64_t i = f->rest_start[pair->vertex]; i < f->rest_start[pair->vertex + 1]; i++) {
         double share = fmin(2 - apart(f->body, pair, f->rest + i) / slide, 1);
         most = fmax(most, share * f->rest[i].depth);
@@ -390,7 +390,6 @@ static void find_pairs(su_contact_finder *f, near_list *list, const double *y, i
             }
             into->pair[into->pairs++] = pair;
         }
-        for (int64_t k = first; k < into->pairs; k++) into->pair[k].allowed = allowed(f, into->pair + k);
     }
 }
 
@@ -422,15 +421,21 @@ static su_status find_all(su_contact_finder *f, near_list *list, const double *y
 
 su_status su_contact_finder_allow(su_contact_finder *f, const double *x, su_error *err)
 {
-    memset(f->rest_start, 0, (size_t)(f->body->n + 1) * sizeof *f->rest_start); /* nothing, while these are sought */
-    f->rest_count = 0, f->allows = false;
+    f->allows = x, f->sought = false;
     if (!x) return SU_OK;
-    if (!f->resting.chunks) SU_TRY(take_list(f, &f->resting, err));
-    SU_TRY(find_all(f, &f->resting, x, &f->rest, &f->rest_room, &f->rest_count, err));
     memcpy(f->rest_at, x, (size_t)(3 * f->body->n) * sizeof *x);
-    f->allows = true;
+    return f->resting.chunks ? SU_OK : take_list(f, &f->resting, err);
+}
+
+/* The pairs of the shape whose overlaps are allowed; not before there is one to allow. */
+static su_status seek_rest(su_contact_finder *f, su_error *err)
+{
+    if (f->sought) return SU_OK;
+    memset(f->rest_start, 0, (size_t)(f->body->n + 1) * sizeof *f->rest_start);
+    SU_TRY(find_all(f, &f->resting, f->rest_at, &f->rest, &f->rest_room, &f->rest_count, err));
     for (int64_t i = 0; i < f->rest_count; i++) f->rest_start[f->rest[i].vertex + 1]++;
     for (int64_t v = 0; v < f->body->n; v++) f->rest_start[v + 1] += f->rest_start[v];
+    f->sought = true;
     return SU_OK;
 }
 
@@ -440,5 +445,8 @@ su_status su_contact_find(su_contact_finder *f, const double *y, const su_contac
     *pairs = NULL, *count = 0;
     SU_TRY(find_all(f, &f->moving, y, &f->pair, &f->pair_room, count, err));
     *pairs = f->pair;
+    if (*count == 0 || !f->allows) return SU_OK;
+    SU_TRY(seek_rest(f, err));
+    for (int64_t k = 0; k < *count; k++) f->pair[k].allowed = allowed(f, f->pair + k);
     return SU_OK;
 }

@@ -254,6 +254,12 @@ static su_status pack_series(const report_data *d, su_page *page, su_error *err)
     SU_GO(su_page_add_doubles(page, "weights", sim->F * sim->m, sim->weights, err));
     SU_GO(SU_ALLOC(&integers, sim->F, "series", err));
     if (sim->error_estimate) SU_GO(su_page_add_doubles(page, "error_estimate", sim->F, sim->error_estimate, err));
+    if (sim->contacts && sim->contact_depth && sim->rig_depth) {
+        for (int64_t k = 0; k < sim->F; k++) integers[k] = sim->contacts[k];
+        SU_GO(su_page_add_doubles(page, "contacts", sim->F, integers, err));
+        SU_GO(su_page_add_doubles(page, "contact_depth", sim->F, sim->contact_depth, err));
+        SU_GO(su_page_add_doubles(page, "rig_depth", sim->F, sim->rig_depth, err));
+    }
     int64_t played = 0;
     for (int64_t k = 0; k < sim->full; k++) integers[played++] = sim->full_frame[k];
     if (played > 0) SU_GO(su_page_add_doubles(page, "full_frame", played, integers, err));

@@ -52,6 +52,10 @@ export function charts(data, parent, tables, goto) {
         if (full.size) series.push({ label: 'played in the full space', values: Array.from(data.error_estimate, (v, i) => full.has(i) ? 1000 * v : null) });
         overTime(`Error to be expected${share == null ? '' : `: about ${(100 * share).toPrecision(2)} % of the motion`}`, series, { y: 'mm, RMS' });
     }
+    if (data.contacts) {
+        overTime('Contacts of the flesh with itself', [{ label: 'pairs', values: Array.from(data.contacts) }]);
+        overTime('Depth of contacts', [{ label: 'new', values: Array.from(data.contact_depth, (v) => 1000 * v) }, { label: "the rig's own shape", values: Array.from(data.rig_depth, (v) => 1000 * v) }], { y: 'mm' });
+    }
     const m = data.weights.length / count;
     overTime('Weights of the example poses', Array.from({ length: Math.min(m, 8) }, (_, i) => ({ label: `pose ${i}`, values: strided(data.weights, count, m, i) })));
     if (data.status.some((s) => s) || data.iterations.slice(1).some((v) => v !== data.iterations[1]))
