@@ -28,11 +28,11 @@ points.append((LENGTH + RADIUS, 0, 0))
 last = len(points) - 1
 ring = lambda i, k: 1 + i * segments + k % segments
 for k in range(segments):
-    triangles.append((0, ring(0, k), ring(0, k + 1)))
-    triangles.append((last, ring(len(profile) - 1, k + 1), ring(len(profile) - 1, k)))
+    triangles.append((0, ring(0, k + 1), ring(0, k)))
+    triangles.append((last, ring(len(profile) - 1, k), ring(len(profile) - 1, k + 1)))
     for i in range(len(profile) - 1):
         a, b, c, d = ring(i, k), ring(i, k + 1), ring(i + 1, k + 1), ring(i + 1, k)
-        triangles += [(a, c, b), (a, d, c)]
+        triangles += [(a, b, c), (a, c, d)]
 for x, y, z in points:
     s = min(max(0.5 + (x - LENGTH / 2) / (2 * BLEND), 0), 1)
     s = s * s * (3 - 2 * s)
