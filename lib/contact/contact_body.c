@@ -1,5 +1,6 @@
 #include "contact/contact_body.h"
 
+#include "geometry/box.h"
 #include "geometry/distance.h"
 #include "geometry/mat3.h"
 #include "geometry/tetmesh.h"
@@ -28,7 +29,7 @@ static double triangle_normal(const double *x, const int32_t *k, double normal[3
 
 static void measure(su_contact_body *body)
 {
-    double edges = 0, low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY}, normal[3];
+    double edges = 0, normal[3];
     for (int64_t k = 0; k < body->b; k++) {
         const int32_t *corner = body->surface + 3 * k;
         double third = triangle_normal(body->neutral, corner, normal) / 6;
@@ -39,11 +40,7 @@ static void measure(su_contact_body *body)
         }
     }
     body->edge = body->b ? edges / (3.0 * (double)body->b) : 0;
-    for (int64_t i = 0; i < 3 * body->n; i++) {
-        low[i % 3] = fmin(low[i % 3], body->neutral[i]);
-        high[i % 3] = fmax(high[i % 3], body->neutral[i]);
-    }
-    body->diagonal = body->n ? su_distance3(low, high) : 0;
+    body->diagonal = su_box_diagonal(body->n, body->neutral);
 }
 
 /* start (n + 1) and the simplices around each vertex, ascending. */

@@ -1,6 +1,7 @@
 #include "rig/bind_pose.h"
 
 #include "geometry/affine.h"
+#include "geometry/box.h"
 #include "geometry/rotation.h"
 #include "rig/skinning.h"
 
@@ -69,11 +70,8 @@ static void carried_by(const su_bind_pose *bind, const su_scene_bone *b, double 
 /* Do all joints carry the mesh to one place? Then the node pose is the bind pose. */
 static int node_pose_is_bind_pose(const su_bind_pose *bind, const su_scene_mesh *mesh, const double reference[16])
 {
-    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY}, corners[2][3];
-    for (int64_t i = 0; i < 3 * mesh->vertices; i++) {
-        low[i % 3] = fmin(low[i % 3], mesh->positions[i]);
-        high[i % 3] = fmax(high[i % 3], mesh->positions[i]);
-    }
+    double low[3], high[3], corners[2][3];
+    su_bounding_box(mesh->vertices, mesh->positions, low, high);
     su_affine_point(reference, low, corners[0]);
     su_affine_point(reference, high, corners[1]);
     double tolerance = 1e-3 * su_distance3(corners[0], corners[1]);

@@ -1,6 +1,7 @@
 #include "rig/pose_selection.h"
 
 #include "core/memory.h"
+#include "geometry/box.h"
 #include "geometry/mat3.h"
 
 #include <jansson.h>
@@ -42,16 +43,6 @@ static double carried(const su_anim *anim, int64_t bone, int with_lever, uint8_t
     return sqrt(sum / (double)anim->nbar);
 }
 
-static double diagonal_of(const su_anim *anim)
-{
-    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
-    for (int64_t i = 0; i < 3 * anim->nbar; i++) {
-        low[i % 3] = fmin(low[i % 3], anim->neutral[i]);
-        high[i % 3] = fmax(high[i % 3], anim->neutral[i]);
-    }
-    return su_distance3(low, high);
-}
-
 /* Displacement of the skin by one unit of the parameter, as a part of the diagonal; 0 where the name says nothing. */
 static double known_scale(const su_anim *anim, const char *name, double diagonal, uint8_t *below)
 {
@@ -76,7 +67,7 @@ su_status su_parameter_scales(const su_anim *anim, int64_t s, const char *const 
 {
     su_arena arena = {0};
     uint8_t *below = su_arena_alloc(&arena, anim->B, 1);
-    double diagonal = diagonal_of(anim), largest = 0.0;
+    double diagonal = su_box_diagonal(anim->nbar, anim->neutral), largest = 0.0;
     if (!below) return su_fail(err, SU_AGAIN, "not enough memory for the scales of the parameters");
     for (int64_t k = 0; k < s; k++) {
         scale[k] = diagonal > 0.0 ? known_scale(anim, names[k], diagonal, below) : 0.0;

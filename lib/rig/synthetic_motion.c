@@ -1,3 +1,4 @@
+#include "geometry/box.h"
 #include "rig/synthetic_motion_internal.h"
 
 #include "geometry/affine.h"
@@ -86,11 +87,8 @@ static su_status check_same(const su_synthetic *m, const char *poses_path, su_er
 
 static void measure_size(su_synthetic *m)
 {
-    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
-    for (int64_t k = 0; k < 3 * m->poses->nbar; k++) {
-        low[k % 3] = fmin(low[k % 3], m->poses->neutral[k]);
-        high[k % 3] = fmax(high[k % 3], m->poses->neutral[k]);
-    }
+    double low[3], high[3];
+    su_bounding_box(m->poses->nbar, m->poses->neutral, low, high);
     m->diagonal = su_distance3(low, high);
     for (int i = 0; i < 3; i++) m->centre[i] = 0.5 * (low[i] + high[i]);
 }

@@ -1,6 +1,7 @@
 #include "rig_holds.h"
 
 #include "core/memory.h"
+#include "geometry/box.h"
 #include "geometry/mat3.h"
 #include "geometry/mirror.h"
 #include "geometry/thickness.h"
@@ -51,16 +52,6 @@ static su_status release(su_tool *tool, const su_poses *poses, const char *name,
     return SU_OK;
 }
 
-static double skeleton_size(const su_poses *poses)
-{
-    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
-    for (int64_t i = 0; i < 6 * poses->B; i++) {
-        low[i % 3] = fmin(low[i % 3], poses->bone_segments[i]);
-        high[i % 3] = fmax(high[i % 3], poses->bone_segments[i]);
-    }
-    return su_distance3(low, high);
-}
-
 su_status rig_bones_find(su_tool *tool, const su_poses *poses, const su_surface *skin, const su_list *released,
                          rig_bones *out)
 {
@@ -81,7 +72,7 @@ su_status rig_bones_find(su_tool *tool, const su_poses *poses, const su_surface 
             out->holds[b] = poses->weights[v * B + b] > 0.0f;
     }
     for (int k = 0; k < released->count; k++) SU_TRY(release(tool, poses, released->items[k], out->holds));
-    double near = SAME_PLACE * skeleton_size(poses);
+    double near = SAME_PLACE * su_box_diagonal(2 * poses->B, poses->bone_segments);
     for (int64_t b = 0; poses->bone_parent && b < B; b++) {
         int64_t parent = poses->bone_parent[b];
         const double *head = poses->bone_segments + 6 * b;

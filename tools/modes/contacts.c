@@ -1,7 +1,7 @@
 #include "modes.h"
 
 #include "core/memory.h"
-#include "geometry/mat3.h"
+#include "geometry/box.h"
 
 #include <math.h>
 #include <string.h>
@@ -10,15 +10,13 @@ su_status detect_contacts(job *j)
 {
     su_error *err = &j->tool->err;
     int64_t n = j->tet.n, rows = 0, entries = 0;
-    double low[3], high[3], edge = su_contact_edge_length(j->tet.vertices, j->tet.b, j->tet.surface);
+    double diagonal = su_box_diagonal(n, j->tet.vertices),
+           edge = su_contact_edge_length(j->tet.vertices, j->tet.b, j->tet.surface);
     uint8_t *held;
-    for (int i = 0; i < 3; i++) low[i] = INFINITY, high[i] = -INFINITY;
-    for (int64_t k = 0; k < 3 * n; k++)
-        low[k % 3] = fmin(low[k % 3], j->tet.vertices[k]), high[k % 3] = fmax(high[k % 3], j->tet.vertices[k]);
     bool itself = j->set->contact != CONTACT_NONE;
     j->touching.kind = itself ? (su_contact_kind)(j->set->contact - 1) : SU_CONTACT_SLIDING;
-    j->touching.tolerance = j->set->tolerance * su_distance3(low, high);
-    j->touching.depth = j->set->depth > 0 ? j->set->depth * su_distance3(low, high) : edge;
+    j->touching.tolerance = j->set->tolerance * diagonal;
+    j->touching.depth = j->set->depth > 0 ? j->set->depth * diagonal : edge;
     j->touching.apart = 4 * (j->touching.tolerance + j->touching.depth);
     SU_TRY(SU_FILE_ALLOC(&j->modes.file, &held, n, err));
     for (int64_t k = 0; k < j->tet.fixed_count; k++) held[j->tet.fixed[k]] = 1;

@@ -4,6 +4,7 @@
 #include "core/file.h"
 #include "core/memory.h"
 #include "core/threads.h"
+#include "geometry/box.h"
 #include "geometry/tetmesh.h"
 #include "io/stage/anim.h"
 #include "io/stage/poses.h"
@@ -64,20 +65,15 @@ static su_status load_skin(su_tool *tool, const char *path, const su_tet *tet, s
 static su_status principal_shapes(const skin_rig *s, int64_t wanted, int64_t *count, double **shapes, su_error *err)
 {
     int64_t size = 3 * s->nbar;
-    double low[3], high[3], square = 0;
     float *points = NULL;
     su_principal principal = {0};
     su_status status;
-    for (int i = 0; i < 3; i++) low[i] = high[i] = s->neutral[i];
-    for (int64_t k = 3; k < size; k++)
-        low[k % 3] = fmin(low[k % 3], s->neutral[k]), high[k % 3] = fmax(high[k % 3], s->neutral[k]);
-    for (int i = 0; i < 3; i++) square += (high[i] - low[i]) * (high[i] - low[i]);
     if (!s->points) {
         SU_GO(SU_ALLOC(&points, s->frames * size, "skins", err));
         for (int64_t k = 0; k < s->frames * size; k++) points[k] = (float)s->shapes[k];
     }
-    SU_GO(su_principal_shapes(s->frames, size, points ? points : s->points, wanted, SHAPES_LEAVE * sqrt(square),
-                              &principal, err));
+    SU_GO(su_principal_shapes(s->frames, size, points ? points : s->points, wanted,
+                              SHAPES_LEAVE * su_box_diagonal(s->nbar, s->neutral), &principal, err));
     *count = principal.count;
     SU_GO(SU_ALLOC(shapes, principal.count * size, "shapes", err));
     for (int64_t k = 0; k < principal.count * size; k++) (*shapes)[k] = (double)principal.shapes[k];
@@ -151,16 +147,11 @@ static su_status read_leak(job *j, double *leak)
 static su_status make_leak(job *j, double *leak)
 {
     const su_tet *tet = &j->tet;
-    double low[3], high[3], square = 0;
     if (j->set->leak && strcmp(j->set->leak, "none") != 0) return read_leak(j, leak);
     for (int64_t v = 0; v < tet->n; v++) leak[v] = 1;
     if (j->set->leak || j->set->unconstrained) return SU_OK;
-    for (int i = 0; i < 3; i++) low[i] = high[i] = tet->vertices[i];
-    for (int64_t k = 3; k < 3 * tet->n; k++)
-        low[k % 3] = fmin(low[k % 3], tet->vertices[k]), high[k % 3] = fmax(high[k % 3], tet->vertices[k]);
-    for (int i = 0; i < 3; i++) square += (high[i] - low[i]) * (high[i] - low[i]);
     return su_leak_diffuse(tet->n, tet->vertices, tet->t, tet->tets, tet->b, tet->surface,
-                           SU_LEAK_LENGTH * sqrt(square), leak, &j->tool->err);
+                           SU_LEAK_LENGTH * su_box_diagonal(tet->n, tet->vertices), leak, &j->tool->err);
 }
 
 static su_status take_rows(su_complementarity *rig, su_skinning *out, su_error *err)

@@ -4,7 +4,7 @@
 #include "preview.h"
 #include "core/file.h"
 #include "core/tool.h"
-#include "geometry/mat3.h"
+#include "geometry/box.h"
 #include "io/stage/poses.h"
 #include "rig/pose_selection.h"
 #include "sculpts.h"
@@ -22,16 +22,6 @@ typedef struct options {
     double young_range[2], poisson_range[2];
     const char *known;
 } options;
-
-static double diagonal_of(const su_anim *anim)
-{
-    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
-    for (int64_t i = 0; i < 3 * anim->nbar; i++) {
-        low[i % 3] = fmin(low[i % 3], anim->neutral[i]);
-        high[i % 3] = fmax(high[i % 3], anim->neutral[i]);
-    }
-    return su_distance3(low, high);
-}
 
 /* Frames of --at, then those of --sculpt that are not among them. */
 static su_status list_frames(su_tool *tool, const options *o, clips *c, const sculpts *sculpted, int64_t *given,
@@ -107,7 +97,8 @@ static su_status choose(su_tool *tool, const options *o, clips *c, const sculpts
     if (!out->picked || !out->distance || !out->scale) return su_fail(err, SU_AGAIN, "not enough memory");
     if (c->basis)
         for (int64_t k = 0; k < c->s; k++)
-            out->scale[k] = 1.0 / (sqrt((double)c->anim[0].nbar) * diagonal_of(&c->anim[0]));
+            out->scale[k] =
+                1.0 / (sqrt((double)c->anim[0].nbar) * su_box_diagonal(c->anim[0].nbar, c->anim[0].neutral));
     else
         SU_TRY(su_parameter_scales(&c->anim[0], c->s, c->names, c->range, out->scale, err));
     SU_TRY(su_select_poses(c->frames, c->s, c->params, out->scale, listed, given, most, o->m > 0 ? 0.0 : STOP,

@@ -3,6 +3,7 @@
 
 #include "core/memory.h"
 #include "core/tool.h"
+#include "geometry/box.h"
 #include "physics/settings.h"
 
 #include <math.h>
@@ -17,20 +18,6 @@ static const double SKIN_UNIT = 5e-6;
 enum { SMALL = 4096 };
 /* Values of a basis, or of corrections, that share a scale: 16 bits are 1.5e-5 of the largest of them. */
 enum { GROUP = 32 };
-
-double report_diagonal(const su_model *model)
-{
-    double sum = 0.0;
-    for (int i = 0; i < 3; i++) {
-        double low = INFINITY, high = -INFINITY;
-        for (int64_t v = 0; v < model->nbar; v++) {
-            low = fmin(low, model->neutral[3 * v + i]);
-            high = fmax(high, model->neutral[3 * v + i]);
-        }
-        sum += (high - low) * (high - low);
-    }
-    return sqrt(sum);
-}
 
 /* What only training, or a motion without parameters, reads. */
 static bool left_out(const char *name)
@@ -99,7 +86,7 @@ static su_status add_skin(const report_data *d, su_page *page, json_t *live, su_
 {
     const su_anim *anim = d->anim;
     int64_t width = 3 * anim->nbar, count = anim->F * width;
-    double unit = SKIN_UNIT * report_diagonal(d->model);
+    double unit = SKIN_UNIT * su_box_diagonal(d->model->nbar, d->model->neutral);
     int32_t *out;
     SU_TRY(SU_ALLOC(&out, count, "the page", err));
     for (int64_t i = 0; i < count; i++) out[i] = (int32_t)lrint((double)anim->points[i] / unit);

@@ -1,6 +1,7 @@
 #include "pack.h"
 
 #include "core/memory.h"
+#include "geometry/box.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -120,8 +121,8 @@ static su_status pack_motion(const report_data *d, su_page *page, json_t *info, 
     /* where the page has the animation's own skin it places that itself */
     bool placed = report_is_live(d, NULL) && !d->model->psd_shapes;
     SU_GO(add_motion(page, info, "rig", shown, 3 * nbar, m.rig, centre, 0, !placed, err));
-    SU_GO(add_motion(page, info, "moved", shown, 3 * nbar, m.moved, NULL, SHOWN_UNIT * report_diagonal(d->model), true,
-                     err));
+    SU_GO(add_motion(page, info, "moved", shown, 3 * nbar, m.moved, NULL,
+                     SHOWN_UNIT * su_box_diagonal(d->model->nbar, d->model->neutral), true, err));
     SU_GO(su_page_add_doubles(page, "largest", F, m.largest, err));
     SU_GO(su_page_add_doubles(page, "rms", F, m.rms, err));
     json_object_set_new(info, "shown_frames", json_integer(shown));
@@ -156,8 +157,8 @@ static su_status pack_other(const report_data *d, su_page *page, json_t *info, s
         for (int64_t i = 0; f % step == 0 && i < columns; i++) moved[f / step * columns + i] = (float)world[i];
     }
     SU_GO(su_page_add_doubles(page, "largest2", F, largest, err));
-    SU_GO(add_motion(page, info, "moved2", shown, columns, moved, NULL, SHOWN_UNIT * report_diagonal(d->model), true,
-                     err));
+    SU_GO(add_motion(page, info, "moved2", shown, columns, moved, NULL,
+                     SHOWN_UNIT * su_box_diagonal(d->model->nbar, d->model->neutral), true, err));
 done:
     free(u), free(world), free(largest), free(moved);
     return status;
@@ -199,8 +200,8 @@ static su_status pack_modes(const report_data *d, su_page *page, json_t *info, s
         }
         SU_GO(su_progress_update(d->progress, 0.7 + 0.2 * (double)(i + 1) / (double)m, err));
     }
-    SU_GO(add_motion(page, info, "pose_shapes", m, 3 * nbar, shapes, NULL, SHOWN_UNIT * report_diagonal(model), true,
-                     err));
+    SU_GO(add_motion(page, info, "pose_shapes", m, 3 * nbar, shapes, NULL,
+                     SHOWN_UNIT * su_box_diagonal(model->nbar, model->neutral), true, err));
     SU_GO(su_page_add(page, "modes", SU_PAGE_I8, m * k * 3 * nbar, out, err));
     json_object_set_new(info, "mode_poses", json_integer(m));
     json_object_set_new(info, "mode_count", json_integer(k));

@@ -29,8 +29,6 @@ typedef struct report_data {
 
 /* Adds everything to page and info (an object). */
 su_status report_pack(const report_data *data, su_page *page, json_t *info, su_error *err);
-/* m, of the neutral skin's bounding box (live.c). */
-double report_diagonal(const su_model *model);
 /* Can the page simulate this run (live.c)? *why_not (may be NULL): the reason. */
 bool report_is_live(const report_data *data, const char **why_not);
 /* What the page needs for that, if it can. */

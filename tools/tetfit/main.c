@@ -6,6 +6,7 @@
 #include "fem/elastic.h"
 #include "fem/fit.h"
 #include "fem/smooth_weights.h"
+#include "geometry/box.h"
 #include "geometry/mat3.h"
 #include "geometry/tetmesh.h"
 #include "io/stage/fit.h"
@@ -90,13 +91,7 @@ static su_status load(job *j)
     if (j->tet.nbar != j->poses.nbar)
         return su_fail(err, SU_INPUT, "%s: holds a skin of %lld vertices, %s one of %lld", paths[0],
                        (long long)j->tet.nbar, paths[1], (long long)j->poses.nbar);
-    double low[3], high[3];
-    for (int c = 0; c < 3; c++) low[c] = INFINITY, high[c] = -INFINITY;
-    for (int64_t i = 0; i < 3 * j->poses.nbar; i++) {
-        low[i % 3] = fmin(low[i % 3], j->poses.neutral[i]);
-        high[i % 3] = fmax(high[i % 3], j->poses.neutral[i]);
-    }
-    j->diagonal = su_distance3(low, high);
+    j->diagonal = su_box_diagonal(j->poses.nbar, j->poses.neutral);
     SU_TRY(SU_ALLOC(&j->area, j->poses.nbar, "skin areas", err));
     SU_TRY(su_skin_area_weights(j->poses.nbar, j->poses.neutral, j->poses.T, j->poses.triangles, j->poses.rigid,
                                 j->area, err));
@@ -320,13 +315,8 @@ static su_status set_smoothing(job *j)
     su_error *err = &j->tool->err;
     su_smooth_weights made = {0};
     su_status status;
-    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
     if (j->set->rest == REST_POSED) return SU_OK;
-    for (int64_t i = 0; i < 3 * j->tet.n; i++) {
-        low[i % 3] = fmin(low[i % 3], j->tet.vertices[i]);
-        high[i % 3] = fmax(high[i % 3], j->tet.vertices[i]);
-    }
-    double length = j->set->smoothing * su_distance3(low, high);
+    double length = j->set->smoothing * su_box_diagonal(j->tet.n, j->tet.vertices);
     SU_GO(su_smooth_weights_create(j->tet.n, j->tet.vertices, j->tet.t, j->tet.tets, length, length, j->tool->threads,
                                    &made, err));
     fit->n1 = j->tet.n + 1, fit->z = made.entries;

@@ -1,6 +1,7 @@
 #include "reduce/cubature/pose_space.h"
 
 #include "core/memory.h"
+#include "geometry/box.h"
 #include "rig/rbf.h"
 
 #include <math.h>
@@ -8,15 +9,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-
-static double diagonal_of(int64_t n, const double *x)
-{
-    double low[3] = {HUGE_VAL, HUGE_VAL, HUGE_VAL}, high[3] = {-HUGE_VAL, -HUGE_VAL, -HUGE_VAL}, sum = 0;
-    for (int64_t v = 0; v < n; v++)
-        for (int i = 0; i < 3; i++) low[i] = fmin(low[i], x[3 * v + i]), high[i] = fmax(high[i], x[3 * v + i]);
-    for (int i = 0; i < 3; i++) sum += (high[i] - low[i]) * (high[i] - low[i]);
-    return sqrt(sum);
-}
 
 su_status su_pose_space_create(su_pose_space *space, const su_tet *tet, const su_fit *fit, const su_basis *basis,
                                su_material material, su_interpolation interpolation, int threads, su_error *err)
@@ -33,7 +25,7 @@ su_status su_pose_space_create(su_pose_space *space, const su_tet *tet, const su
     space->n = tet->n, space->t = tet->t, space->m = fit->m, space->s = fit->s, space->r = basis->r;
     space->rig = su_rig_of_fit(fit);
     space->rig.columns = basis->columns, space->rig.basis_rbf = basis->basis_rbf;
-    space->diagonal = diagonal_of(tet->n, tet->vertices);
+    space->diagonal = su_box_diagonal(tet->n, tet->vertices);
     su_status status;
     SU_GO(su_elastic_create(&space->elastic, tet->n, tet->vertices, tet->t, tet->tets, tet->fixed_count, tet->fixed,
                             material, fit->young, fit->poisson, fit->density, err));

@@ -2,6 +2,7 @@
 
 #include "core/memory.h"
 #include "core/order.h"
+#include "geometry/box.h"
 #include "geometry/mat3.h"
 #include "linalg/cholesky.h"
 
@@ -280,7 +281,6 @@ static su_status field_create(field *f, int64_t n, const double *vertices, int64
                               const int32_t *region_of, su_error *err)
 {
     uint8_t *reached = NULL;
-    double low[3], high[3]; /* rho: the biharmonic eigenvalue of a wave as long as the flesh */
     su_status status;
     f->n = n;
     SU_GO(SU_ALLOC(&f->volume, n, "region weights", err));
@@ -293,10 +293,8 @@ static su_status field_create(field *f, int64_t n, const double *vertices, int64
         f->number[v] = region_of[v] >= 0 || !reached[v] ? -1 : (int32_t)f->free_count;
         if (f->number[v] >= 0) f->free_vertex[f->free_count++] = (int32_t)v;
     }
-    for (int i = 0; i < 3; i++) low[i] = INFINITY, high[i] = -INFINITY;
-    for (int64_t k = 0; k < 3 * n; k++)
-        low[k % 3] = fmin(low[k % 3], vertices[k]), high[k % 3] = fmax(high[k % 3], vertices[k]);
-    f->rho = pow(2 * 3.14159265358979 / su_distance3(low, high), 4);
+    /* the biharmonic eigenvalue of a wave as long as the flesh */
+    f->rho = pow(2 * 3.14159265358979 / su_box_diagonal(n, vertices), 4);
     status = SU_OK;
 done:
     free(reached);

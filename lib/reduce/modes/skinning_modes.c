@@ -2,6 +2,7 @@
 
 #include "core/memory.h"
 #include "core/threads.h"
+#include "geometry/box.h"
 #include "geometry/tetmesh.h"
 #include "linalg/eigen.h"
 #include "linalg/eigen_block.h"
@@ -146,9 +147,7 @@ static su_status assemble(operator_state *s, su_error *err)
 static double bar_eigenvalue(const su_skinning_problem *p)
 {
     double low[3], high[3], stiff = 0, dense = 0, square = 0;
-    for (int i = 0; i < 3; i++) low[i] = high[i] = p->vertices[i];
-    for (int64_t k = 3; k < 3 * p->n; k++)
-        low[k % 3] = fmin(low[k % 3], p->vertices[k]), high[k % 3] = fmax(high[k % 3], p->vertices[k]);
+    su_bounding_box(p->n, p->vertices, low, high);
     for (int i = 0; i < 3; i++) square += (high[i] - low[i]) * (high[i] - low[i]);
     for (int64_t e = 0; e < p->t; e++) {
         stiff += 4 * SU_LAME_MU(p->young[e], p->poisson[e]) + SU_LAME_LAMBDA(p->young[e], p->poisson[e]);

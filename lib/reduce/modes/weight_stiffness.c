@@ -1,6 +1,7 @@
 #include "reduce/modes/weight_stiffness.h"
 
 #include "core/memory.h"
+#include "geometry/box.h"
 #include "geometry/mat3.h"
 #include "geometry/tetmesh.h"
 
@@ -189,9 +190,7 @@ su_status su_weight_stiffness_of(su_covariance covariance, int64_t n, const doub
     su_status status = su_weight_stiffness_create(n, vertices, t, tets, held, c, out, err);
     free(c);
     if (status != SU_OK || covariance == SU_COVARIANCE_TRANSLATION) return status;
-    for (int i = 0; i < 3; i++) low[i] = high[i] = vertices[i];
-    for (int64_t k = 3; k < 3 * n; k++)
-        low[k % 3] = fmin(low[k % 3], vertices[k]), high[k % 3] = fmax(high[k % 3], vertices[k]);
+    su_bounding_box(n, vertices, low, high);
     for (int i = 0; i < 3; i++) centre[i] = (low[i] + high[i]) / 2, square += (high[i] - low[i]) * (high[i] - low[i]);
     memset(out->matrix.value, 0, (size_t)out->matrix.entries * sizeof *out->matrix.value);
     for (int64_t e = 0; e < t; e++)

@@ -1,4 +1,5 @@
 #include "runtime/subspace/skinning_space.h"
+#include "geometry/box.h"
 
 #include <math.h>
 
@@ -8,11 +9,7 @@ su_skinning_frame su_skinning_frame_of(const su_model *source)
 {
     su_skinning_frame frame;
     double low[3], high[3], square = 0;
-    for (int c = 0; c < 3; c++) low[c] = INFINITY, high[c] = -INFINITY;
-    for (int64_t i = 0; i < 3 * source->n; i++) {
-        low[i % 3] = fmin(low[i % 3], source->vertices[i]);
-        high[i % 3] = fmax(high[i % 3], source->vertices[i]);
-    }
+    su_bounding_box(source->n, source->vertices, low, high);
     for (int c = 0; c < 3; c++) {
         frame.centre[c] = 0.5 * (low[c] + high[c]);
         square += (high[c] - low[c]) * (high[c] - low[c]);
