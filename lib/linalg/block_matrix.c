@@ -6,13 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-su_status su_blocks_of_tets(int64_t n, const int32_t *number, int64_t rows, int64_t t, const int32_t *tets,
-                            su_blocks *out, su_error *err)
+su_status su_blocks_of_tets(const int32_t *number, int64_t rows, int64_t t, const int32_t *tets, su_blocks *out,
+                            su_error *err)
 {
     int64_t *fill = NULL, write = 0;
     su_blocks A = {.rows = rows, .owns_pattern = 1};
     su_status status;
-    (void)n;
     SU_GO(SU_ALLOC(&A.start, rows + 1, "stiffness pattern", err));
     SU_GO(SU_ALLOC(&fill, rows + 1, "stiffness pattern", err));
     SU_GO(SU_ALLOC(&A.column, 16 * t + 1, "stiffness pattern", err));
@@ -98,6 +97,9 @@ void su_blocks_multiply(const su_blocks *A, const double *x, double *y)
     su_blocks_add_product(A, 0, A->rows, 0, A->rows, 1, x, y);
 }
 
+/* Of a row among those that are listed. */
+static int32_t place_of(const int32_t *position, int64_t row) { return position ? position[row] : (int32_t)row; }
+
 su_status su_blocks_lower(const su_blocks *A, const int32_t *position, int64_t count, su_sparse *out, int64_t **source,
                           su_error *err)
 {
@@ -107,10 +109,10 @@ su_status su_blocks_lower(const su_blocks *A, const int32_t *position, int64_t c
     su_status status;
     SU_GO(SU_ALLOC(&row_at, count + 1, "stiffness", err));
     for (int64_t r = 0; r < A->rows; r++)
-        if (position[r] >= 0) row_at[position[r]] = (int32_t)r;
+        if (place_of(position, r) >= 0) row_at[place_of(position, r)] = (int32_t)r;
     for (int64_t p = 0; p < count; p++)
         for (int64_t k = A->start[row_at[p]]; k < A->start[row_at[p] + 1]; k++) {
-            int32_t q = position[A->column[k]];
+            int32_t q = place_of(position, A->column[k]);
             entries += q < p ? 0 : q == p ? 6 : 9;
         }
     L.entries = entries;
@@ -123,7 +125,7 @@ su_status su_blocks_lower(const su_blocks *A, const int32_t *position, int64_t c
             int64_t first = write;
             L.start[3 * p + c] = write;
             for (int64_t k = A->start[row_at[p]]; k < A->start[row_at[p] + 1]; k++) {
-                int32_t q = position[A->column[k]];
+                int32_t q = place_of(position, A->column[k]);
                 if (q < p) continue;
                 for (int i = q == p ? c : 0; i < 3; i++)
                     L.row[write] = 3 * (int64_t)q + i, from[write++] = 9 * k + 3 * c + i;

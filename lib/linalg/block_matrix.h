@@ -16,8 +16,8 @@ typedef struct su_blocks {
 } su_blocks;
 
 /* The graph of a mesh: rows are the vertices with number >= 0, blocks join those of one tet. Values are 0. */
-su_status su_blocks_of_tets(int64_t n, const int32_t *number, int64_t rows, int64_t t, const int32_t *tets,
-                            su_blocks *out, su_error *err);
+su_status su_blocks_of_tets(const int32_t *number, int64_t rows, int64_t t, const int32_t *tets, su_blocks *out,
+                            su_error *err);
 /* Same pattern (borrowed), own values. */
 su_status su_blocks_clone(const su_blocks *pattern, su_blocks *out, su_error *err);
 void su_blocks_free(su_blocks *blocks);
@@ -29,8 +29,8 @@ void su_blocks_add_product(const su_blocks *A, int64_t from, int64_t to, int64_t
 /* y = A x */
 void su_blocks_multiply(const su_blocks *A, const double *x, double *y);
 /* Lower triangle by columns, as factorizations want it, of the rows listed: position[row] >= 0 is its place among
- * `count`, -1: left out. Values are A's. *source (entries of out; NULL: not wanted): entry of A times 9 plus place in
- * the block that each value was taken from. Caller frees both. */
+ * `count`, -1: left out; NULL: all as they stand. Values are A's. *source (entries of out; NULL: not wanted): entry of
+ * A times 9 plus place in the block that each value was taken from. Caller frees both. */
 su_status su_blocks_lower(const su_blocks *A, const int32_t *position, int64_t count, su_sparse *out, int64_t **source,
                           su_error *err);
 /* order (rows): breadth first from the ends of the graph, reversed (Cuthill, McKee 1969; George, Liu): neighbours are

@@ -21,7 +21,7 @@ static su_status number_vertices(const su_ex_rotated_mesh *mesh, su_ex_rotated *
         first[v] = mesh->held[v] ? -1 : (int32_t)count;
         if (!mesh->held[v]) body->vertex[count++] = (int32_t)v;
     }
-    SU_GO(su_blocks_of_tets(mesh->n, first, count, mesh->t, mesh->tets, &graph, err));
+    SU_GO(su_blocks_of_tets(first, count, mesh->t, mesh->tets, &graph, err));
     SU_GO(su_blocks_band_order(&graph, order, err));
     for (int64_t k = 0; k < count; k++) order[k] = body->vertex[order[k]];
     body->count = 0;
@@ -111,7 +111,7 @@ su_status su_ex_rotated_create(const su_ex_rotated_mesh *mesh, su_ex_rotated *ou
     SU_GO(SU_ALLOC(&body.lambda, body.t, "elastic mesh", err));
     SU_GO(SU_ALLOC(&body.scatter, 16 * body.t, "elastic mesh", err));
     SU_GO(number_vertices(mesh, &body, err));
-    SU_GO(su_blocks_of_tets(body.n, body.number, body.count, body.t, body.tets, &body.pattern, err));
+    SU_GO(su_blocks_of_tets(body.number, body.count, body.t, body.tets, &body.pattern, err));
     SU_GO(measure_tets(mesh, &body, err));
     *out = body;
     body = (su_ex_rotated){0};

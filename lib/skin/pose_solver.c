@@ -47,23 +47,12 @@ struct su_pose_solver {
 
 /* ---- what all poses share ---- */
 
-static su_status lower_of(const su_ex_rotated *body, const su_blocks *K, su_sparse *out, int64_t **source,
-                          su_error *err)
-{
-    int32_t *position;
-    SU_TRY(SU_ALLOC(&position, body->count + 1, "stiffness", err));
-    for (int64_t k = 0; k < body->count; k++) position[k] = (int32_t)k;
-    su_status status = su_blocks_lower(K, position, body->count, out, source, err);
-    free(position);
-    return status;
-}
-
-static su_status full_factor(const su_ex_rotated *body, const su_blocks *K, su_cholesky_single **out, su_error *err)
+static su_status full_factor(const su_blocks *K, su_cholesky_single **out, su_error *err)
 {
     su_sparse lower = {0};
     su_cholesky *factor = NULL;
     su_status status;
-    SU_GO(lower_of(body, K, &lower, NULL, err));
+    SU_GO(su_blocks_lower(K, NULL, K->rows, &lower, NULL, err));
     SU_GO(su_cholesky_create(&lower, 1, &factor, err));
     SU_GO(su_cholesky_factorize(factor, &lower, err));
     SU_GO(su_cholesky_single_create(factor, out, err));
@@ -90,7 +79,7 @@ su_status su_skin_factors_create(const su_ex_rotated *body, su_skin_method metho
         su_ex_rotated_stiffness(body, identity, &K);
     }
     if (method == SU_SKIN_VOLUME) SU_GO(su_incomplete_create(&K, 0, body->count, &f->all, err));
-    if (method == SU_SKIN_KEPT) SU_GO(full_factor(body, &K, &f->full, err));
+    if (method == SU_SKIN_KEPT) SU_GO(full_factor(&K, &f->full, err));
     if (method == SU_SKIN_SURFACE || method == SU_SKIN_COUPLED) {
         SU_GO(su_incomplete_create(&K, body->outer, body->count, &f->interior, err));
         SU_GO(su_boundary_response_create(body, &K, rings, threads, &response, err));
@@ -293,7 +282,7 @@ su_status su_pose_solver_create(const su_skin_factors *factors, su_pose_solver *
     SU_GO(good ? SU_OK : su_fail(err, SU_AGAIN, "no memory for %lld degrees of freedom", (long long)size));
     SU_GO(su_blocks_clone(&s->body->pattern, &s->K, err));
     if (factors->method == SU_SKIN_DIRECT) {
-        SU_GO(lower_of(s->body, &s->K, &s->lower, &s->source, err));
+        SU_GO(su_blocks_lower(&s->K, NULL, s->K.rows, &s->lower, &s->source, err));
         SU_GO(su_cholesky_create(&s->lower, 1, &s->factor, err));
     }
     *out = s;

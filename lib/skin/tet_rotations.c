@@ -11,6 +11,14 @@
 /* Weights below it turn nothing by a tenth of a degree, and are left out. */
 static const double LEAST_WEIGHT = 1e-3;
 
+/* Of a bone's weights W (n): vertex k, or behind the vertices the mean over a tet. */
+static double weight_at(const double *W, int64_t n, const int32_t *tets, int64_t k)
+{
+    double sum = 0;
+    for (int a = 0; a < 4; a++) sum += 0.25 * W[k < n ? k : tets[4 * (k - n) + a]];
+    return sum;
+}
+
 /* Row of W's columns w (count) of the bones that hold: kept, made to sum to 1, appended. */
 static void append_row(const int32_t *holder, int64_t count, const double *w, su_bone_weights *out, int64_t row)
 {
@@ -48,18 +56,11 @@ su_status su_bone_weights_create(int64_t n, const double *vertices, int64_t t, c
     SU_GO(su_bounded_biharmonic(n, vertices, t, tets, count, region_of, W, NULL, NULL, threads, err));
     int64_t room = 0;
     for (int64_t k = 0; k < n + t; k++)
-        for (int64_t h = 0; h < count; h++) {
-            double w = 0;
-            for (int a = 0; a < 4; a++) w += 0.25 * W[h * n + (k < n ? k : tets[4 * (k - n) + a])];
-            room += w > LEAST_WEIGHT;
-        }
+        for (int64_t h = 0; h < count; h++) room += weight_at(W + h * n, n, tets, k) > LEAST_WEIGHT;
     SU_GO(SU_ALLOC(&weights.bone, room + 1, "bone weights", err));
     SU_GO(SU_ALLOC(&weights.weight, room + 1, "bone weights", err));
     for (int64_t k = 0; k < n + t; k++) {
-        for (int64_t h = 0; h < count; h++) {
-            row[h] = 0;
-            for (int a = 0; a < 4; a++) row[h] += 0.25 * W[h * n + (k < n ? k : tets[4 * (k - n) + a])];
-        }
+        for (int64_t h = 0; h < count; h++) row[h] = weight_at(W + h * n, n, tets, k);
         append_row(holder, count, row, &weights, k);
     }
     *out = weights;
