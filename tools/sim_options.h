@@ -27,21 +27,23 @@ typedef struct su_forces_files {
                 "absolute: all of it acts; none."                                                                      \
     }
 
-/* Rows of a su_option table. `settings` is a su_sim_settings with the defaults, `teleport` a su_list that the tool
- * hands to su_sim_set_teleports, `files` a su_forces_files for su_sim_load_forces. */
-#define SU_SIM_OPTIONS(settings, teleport, files)                                                                      \
+/* Rows of a su_option table; files: a su_forces_files for su_sim_load_forces. */
+#define SU_FORCES_OPTIONS(files)                                                                                       \
     {.name = "forces",                                                                                                 \
      .kind = SU_OPT_TEXT,                                                                                              \
      .target = &(files).path,                                                                                          \
      .argument = "FILE",                                                                                               \
      .help = "Colliders, wind and point forces (JSON, see docs/runtime.md)."},                                         \
-        {.name = "collider",                                                                                           \
-         .kind = SU_OPT_LIST,                                                                                          \
-         .target = &(files).colliders,                                                                                 \
-         .argument = "MESH",                                                                                           \
-         .help = "An animated mesh in the world (m, y up) that pushes the skin away: an ANIM file, OBJ or PLY files "  \
-                 "(ball.%04d.obj), Alembic; --forces has more settings. Repeat for several."},                         \
-        SU_GRAVITY_OPTIONS(settings),                                                                                  \
+    {                                                                                                                  \
+        .name = "collider", .kind = SU_OPT_LIST, .target = &(files).colliders, .argument = "MESH",                     \
+        .help = "An animated mesh in the world (m, y up) that pushes the skin away: an ANIM file, OBJ or PLY files "   \
+                "(ball.%04d.obj), Alembic; --forces has more settings. Repeat for several."                            \
+    }
+
+/* Rows of a su_option table. `settings` is a su_sim_settings with the defaults, `teleport` a su_list that the tool
+ * hands to su_sim_set_teleports, `files` a su_forces_files for su_sim_load_forces. */
+#define SU_SIM_OPTIONS(settings, teleport, files)                                                                      \
+    SU_FORCES_OPTIONS(files), SU_GRAVITY_OPTIONS(settings),                                                            \
         {.name = "damping",                                                                                            \
          .kind = SU_OPT_NUMBER,                                                                                        \
          .target = &(settings).damping,                                                                                \

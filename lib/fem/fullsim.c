@@ -605,7 +605,7 @@ void su_embedded_neutral(const su_tet *tet, double *neutral)
         }
 }
 
-static su_status check_inputs(const su_tet *tet, const su_fit *fit, su_error *err)
+su_status su_check_whole_fit(const su_tet *tet, const su_fit *fit, su_error *err)
 {
     if (fit->n != tet->n || fit->t != tet->t)
         return su_fail(err, SU_INPUT,
@@ -652,7 +652,7 @@ su_status su_fullsim_create(const su_tet *tet, const su_fit *fit, const su_shot 
                             const su_fullsim_options *options, su_fullsim **out, su_error *err)
 {
     *out = NULL;
-    SU_TRY(check_inputs(tet, fit, err));
+    SU_TRY(su_check_whole_fit(tet, fit, err));
     const char *name = fit->file.meta ? json_string_value(json_object_get(fit->file.meta, "material")) : NULL;
     int material = name ? su_material_from_name(name) : SU_NEOHOOKEAN;
     if (material < 0) return su_fail(err, SU_INPUT, "the fit names an unknown material '%s'", name);

@@ -55,6 +55,9 @@ typedef struct su_fullsim su_fullsim;
 /* The neutral skin (nbar,3) that the flesh embeds: A times the neutral flesh. tet files need no skin of their own. */
 void su_embedded_neutral(const su_tet *tet, double *neutral);
 
+/* Is the fit of this flesh, with all example poses in order? */
+su_status su_check_whole_fit(const su_tet *tet, const su_fit *fit, su_error *err);
+
 /* tet, fit and shot are borrowed; settings are copied and must be resolved. The fit must hold all example poses.
  * Everything up to frame 0 happens here: settling and pre-roll. */
 su_status su_fullsim_create(const su_tet *tet, const su_fit *fit, const su_shot *shot, const su_sim_settings *settings,

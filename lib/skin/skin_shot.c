@@ -2,6 +2,7 @@
 
 #include "core/memory.h"
 #include "fem/fullsim.h"
+#include "geometry/box.h"
 #include "geometry/mat3.h"
 #include "geometry/rotation.h"
 #include "geometry/rotation_field.h"
@@ -92,7 +93,7 @@ static su_status create_body(su_skin_shot *s, su_error *err)
 {
     const su_tet *tet = s->tet;
     uint8_t *held = NULL, *outer = NULL;
-    double *young = NULL, low[3], high[3];
+    double *young = NULL;
     su_status status;
     SU_GO(SU_ALLOC(&held, tet->n, "held vertices", err));
     SU_GO(SU_ALLOC(&outer, tet->n, "held vertices", err));
@@ -102,10 +103,7 @@ static su_status create_body(su_skin_shot *s, su_error *err)
     for (int64_t e = 0; e < tet->t; e++) young[e] = s->options.stiffness * s->fit->young[e];
     su_ex_rotated_mesh mesh = {tet->n, tet->t, tet->vertices, tet->tets, held, outer, young, s->fit->poisson};
     SU_GO(su_ex_rotated_create(&mesh, &s->body, err));
-    for (int c = 0; c < 3; c++) low[c] = INFINITY, high[c] = -INFINITY;
-    for (int64_t i = 0; i < 3 * tet->n; i++)
-        low[i % 3] = fmin(low[i % 3], tet->vertices[i]), high[i % 3] = fmax(high[i % 3], tet->vertices[i]);
-    s->tolerance = s->options.tolerance * su_distance3(low, high);
+    s->tolerance = s->options.tolerance * su_box_diagonal(tet->n, tet->vertices);
     if (s->options.self_contact) {
         SU_GO(su_contact_body_create(tet->n, tet->vertices, tet->t, tet->tets, &s->contact, err));
         SU_GO(SU_ALLOC(&s->contact_stiffness, tet->n, "contact stiffness", err));
@@ -122,13 +120,7 @@ su_status su_skin_shot_create(const su_tet *tet, const su_fit *fit, const su_ski
     su_skin_shot *s = NULL;
     su_status status;
     *out = NULL;
-    if (fit->n != tet->n || fit->t != tet->t)
-        return su_fail(err, SU_INPUT,
-                       "the fit has %lld vertices and %lld tets, the flesh %lld and %lld: made for another mesh",
-                       (long long)fit->n, (long long)fit->t, (long long)tet->n, (long long)tet->t);
-    if (fit->k != fit->m)
-        return su_fail(err, SU_INPUT, "the fit holds %lld of %lld example poses: fit the others first",
-                       (long long)fit->k, (long long)fit->m);
+    SU_TRY(su_check_whole_fit(tet, fit, err));
     SU_GO(SU_ALLOC(&s, 1, "the shot", err));
     s->tet = tet, s->fit = fit, s->source = *source, s->options = *options;
     const su_anim *anim = source->anim;

@@ -3,6 +3,7 @@
 
 #include "core/file.h"
 #include "core/memory.h"
+#include "../open_shot.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -36,16 +37,9 @@ static void job_free(job *j)
 static su_status open_shot(su_tool *tool, job *j)
 {
     const su_model *model = &j->model;
-    json_t *unknown = NULL;
     su_shot_target target = {
         .rig = su_rig_of_model(model), .nbar = model->nbar, .neutral = model->neutral, .frames_only = true};
-    su_status status = su_shot_create(&j->anim, j->anim_path, &target, 0, NULL, &j->shot, &unknown, &tool->err);
-    size_t index;
-    json_t *name;
-    json_array_foreach(unknown, index, name) su_warn(tool, "%s: parameter '%s' moves, but the model does not know it",
-                                                     j->anim_path, json_string_value(name));
-    json_decref(unknown);
-    return status;
+    return su_open_shot(tool, &j->anim, j->anim_path, &target, 0, NULL, "model", &j->shot);
 }
 
 static su_status load_sim(su_tool *tool, job *j, const char *path)

@@ -6,7 +6,7 @@
 #include "estimate/moved_text.h"
 #include "estimate/what_moved.h"
 #include "fem/fullsim.h"
-#include "geometry/mat3.h"
+#include "geometry/box.h"
 #include "io/stage/anim.h"
 #include "io/stage/fit.h"
 #include "io/stage/model.h"
@@ -15,6 +15,7 @@
 #include "io/stage/tet.h"
 #include "rig/shot.h"
 #include "io/stage/checkpoint.h"
+#include "../open_shot.h"
 #include "../sim_options.h"
 
 #include <math.h>
@@ -60,21 +61,14 @@ static void job_free(job *j)
     free(j->checkpoint);
 }
 
-/* The shot on the fit's parameters; parameters that move and that the fit does not know are named. */
+/* The shot on the fit's parameters. */
 static su_status open_shot(su_tool *tool, job *j, const char *path)
 {
-    json_t *unknown = NULL, *name;
-    size_t index;
-    const su_fit *fit = &j->fit;
     SU_TRY(SU_ALLOC(&j->neutral, 3 * j->tet.nbar, "the neutral skin", &tool->err));
     su_embedded_neutral(&j->tet, j->neutral);
-    su_shot_target target = {.rig = su_rig_of_fit(fit), .nbar = j->tet.nbar, .neutral = j->neutral};
-    su_status status = su_shot_create(&j->anim, path, &target, j->settings.teleport_count, j->settings.teleports,
-                                      &j->shot, &unknown, &tool->err);
-    json_array_foreach(unknown, index, name)
-        su_warn(tool, "%s: parameter '%s' moves, but the character does not know it", path, json_string_value(name));
-    json_decref(unknown);
-    return status;
+    su_shot_target target = {.rig = su_rig_of_fit(&j->fit), .nbar = j->tet.nbar, .neutral = j->neutral};
+    return su_open_shot(tool, &j->anim, path, &target, j->settings.teleport_count, j->settings.teleports, "character",
+                        &j->shot);
 }
 
 /* --complementary, and what it says beside its rows. */
@@ -113,20 +107,11 @@ static su_status allocate_sim(su_tool *tool, job *j)
 {
     su_sim *sim = &j->sim;
     su_error *err = &tool->err;
-    sim->F = j->anim.F, sim->m = j->fit.m, sim->n = j->tet.n;
-    SU_TRY(SU_FILE_ALLOC(&sim->file, &sim->times, sim->F, err));
-    SU_TRY(SU_FILE_ALLOC(&sim->file, &sim->weights, sim->F * sim->m, err));
-    SU_TRY(SU_FILE_ALLOC(&sim->file, &sim->energy, sim->F * 3, err));
-    SU_TRY(SU_FILE_ALLOC(&sim->file, &sim->iterations, sim->F, err));
-    SU_TRY(SU_FILE_ALLOC(&sim->file, &sim->status, sim->F, err));
-    if (j->options.self_contact) {
-        SU_TRY(SU_FILE_ALLOC(&sim->file, &sim->contacts, sim->F, err));
-        SU_TRY(SU_FILE_ALLOC(&sim->file, &sim->contact_depth, sim->F, err));
-        SU_TRY(SU_FILE_ALLOC(&sim->file, &sim->rig_depth, sim->F, err));
-    }
-    SU_TRY(SU_FILE_ALLOC(&sim->file, &sim->u, sim->F * 3 * sim->n, err));
-    memcpy(sim->times, j->anim.times, (size_t)sim->F * sizeof *sim->times);
-    return SU_OK;
+    SU_TRY(su_sim_take_full(sim, j->anim.F, j->fit.m, j->tet.n, j->anim.times, err));
+    if (!j->options.self_contact) return SU_OK;
+    SU_TRY(SU_FILE_ALLOC(&sim->file, &sim->contacts, sim->F, err));
+    SU_TRY(SU_FILE_ALLOC(&sim->file, &sim->contact_depth, sim->F, err));
+    return SU_FILE_ALLOC(&sim->file, &sim->rig_depth, sim->F, err);
 }
 
 static void keep_frame(job *j, int64_t k)
@@ -219,11 +204,8 @@ static su_status describe(su_tool *tool, job *j)
 
 static void tell_contact(su_tool *tool, const job *j)
 {
-    double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY}, depth = 0, rig = 0;
+    double diagonal = su_box_diagonal(j->tet.n, j->tet.vertices), depth = 0, rig = 0;
     int32_t most = 0;
-    for (int64_t i = 0; i < 3 * j->tet.n; i++)
-        low[i % 3] = fmin(low[i % 3], j->tet.vertices[i]), high[i % 3] = fmax(high[i % 3], j->tet.vertices[i]);
-    double diagonal = su_distance3(low, high);
     for (int64_t k = 0; k < j->sim.F; k++) {
         most = j->sim.contacts[k] > most ? j->sim.contacts[k] : most;
         depth = fmax(depth, j->sim.contact_depth[k]), rig = fmax(rig, j->sim.rig_depth[k]);

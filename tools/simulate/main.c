@@ -16,6 +16,7 @@
 #include "runtime/pack_model.h"
 #include "runtime/simulate.h"
 #include "runtime/skinning/skinning_simulation.h"
+#include "../open_shot.h"
 #include "../sim_options.h"
 
 #include <errno.h>
@@ -121,20 +122,13 @@ static void job_free(job *j)
     su_external_free(&j->external);
 }
 
-/* The shot on the model's parameters; parameters that move and that the model does not know are named. */
+/* The shot on the model's parameters. */
 static su_status open_shot(su_tool *tool, take *t)
 {
-    json_t *unknown = NULL;
     const su_model *model = &t->j->model;
     su_shot_target target = {.rig = su_rig_of_model(model), .nbar = model->nbar, .neutral = model->neutral};
-    su_status status = su_shot_create(&t->anim, t->path, &target, t->settings.teleport_count, t->settings.teleports,
-                                      &t->shot, &unknown, &tool->err);
-    size_t index;
-    json_t *name;
-    json_array_foreach(unknown, index, name)
-        su_warn(tool, "%s: parameter '%s' moves, but the model does not know it", t->path, json_string_value(name));
-    json_decref(unknown);
-    return status;
+    return su_open_shot(tool, &t->anim, t->path, &target, t->settings.teleport_count, t->settings.teleports, "model",
+                        &t->shot);
 }
 
 static su_status allocate_sim(su_tool *tool, take *t)

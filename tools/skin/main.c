@@ -10,6 +10,7 @@
 #include "io/stage/tet.h"
 #include "rig/rbf_train.h"
 #include "skin/skin_shot.h"
+#include "../open_shot.h"
 #include "../sim_options.h"
 
 #include <stdlib.h>
@@ -152,8 +153,6 @@ static su_status load(su_tool *tool, job *j)
 {
     su_error *err = &tool->err;
     const char *const *path = tool->inputs.items;
-    json_t *unknown = NULL, *name;
-    size_t index;
     SU_TRY(su_tet_load(path[0], &j->tet, err));
     SU_TRY(su_fit_load(path[1], &j->fit, err));
     SU_TRY(su_anim_load(path[2], &j->anim, err));
@@ -165,28 +164,10 @@ static su_status load(su_tool *tool, job *j)
     su_embedded_neutral(&j->tet, j->neutral);
     su_shot_target target = {
         .rig = su_rig_of_fit(&j->fit), .nbar = j->tet.nbar, .neutral = j->neutral, .frames_only = true};
-    SU_TRY(su_shot_create(&j->anim, path[2], &target, 0, NULL, &j->shot, &unknown, err));
-    json_array_foreach(unknown, index, name)
-        su_warn(tool, "%s: parameter '%s' moves, but the character does not know it", path[2], json_string_value(name));
-    json_decref(unknown);
+    SU_TRY(su_open_shot(tool, &j->anim, path[2], &target, 0, NULL, "character", &j->shot));
     SU_TRY(su_sim_load_forces(&j->forces, j->tet.nbar, j->neutral, j->anim.T, j->anim.triangles, &j->external,
                               &j->settings, err));
     j->options.external = j->settings.external;
-    return SU_OK;
-}
-
-static su_status allocate_sim(su_tool *tool, job *j)
-{
-    su_sim *sim = &j->sim;
-    su_error *err = &tool->err;
-    sim->F = j->to - j->from, sim->m = j->fit.m, sim->n = j->tet.n;
-    SU_TRY(SU_FILE_ALLOC(&sim->file, &sim->times, sim->F, err));
-    SU_TRY(SU_FILE_ALLOC(&sim->file, &sim->weights, sim->F * sim->m, err));
-    SU_TRY(SU_FILE_ALLOC(&sim->file, &sim->energy, sim->F * 3, err));
-    SU_TRY(SU_FILE_ALLOC(&sim->file, &sim->iterations, sim->F, err));
-    SU_TRY(SU_FILE_ALLOC(&sim->file, &sim->status, sim->F, err));
-    SU_TRY(SU_FILE_ALLOC(&sim->file, &sim->u, sim->F * 3 * sim->n, err));
-    memcpy(sim->times, j->anim.times + j->from, (size_t)sim->F * sizeof *sim->times);
     return SU_OK;
 }
 
@@ -269,7 +250,7 @@ static su_status run(su_tool *tool, job *j)
     if (j->clean) return clean_poses(tool, j);
     SU_TRY(load(tool, j));
     if (tool->dry_run) return SU_OK;
-    SU_TRY(allocate_sim(tool, j));
+    SU_TRY(su_sim_take_full(&j->sim, j->to - j->from, j->fit.m, j->tet.n, j->anim.times + j->from, err));
     su_skin_source source = {&j->anim, j->shot, NULL};
     if (su_skin_shot_create(&j->tet, &j->fit, &source, &j->options, &j->skin, err) != SU_OK)
         return su_error_context(err, "%s: ", tool->inputs.items[0]);
@@ -349,17 +330,7 @@ int main(int argc, char **argv)
          .low = 1e-9,
          .high = 1e9,
          .help = "Multiplies Young's modulus everywhere (default 1): against colliders."},
-        {.name = "forces",
-         .kind = SU_OPT_TEXT,
-         .target = &j.forces.path,
-         .argument = "FILE",
-         .help = "Colliders, wind and point forces (JSON, see docs/runtime.md)."},
-        {.name = "collider",
-         .kind = SU_OPT_LIST,
-         .target = &j.forces.colliders,
-         .argument = "MESH",
-         .help = "An animated mesh in the world (m, y up) that pushes the skin away, as in supple sim. Repeat for "
-                 "several."},
+        SU_FORCES_OPTIONS(j.forces),
     };
     const su_program program = {.name = "supple-skin",
                                 .summary = "the flesh in equilibrium at every frame, without dynamics",

@@ -1,6 +1,8 @@
 #include "io/stage/sim.h"
 #include "io/stage/field.h"
 
+#include <string.h>
+
 #define DIM(count) SU_DIM(su_sim, count)
 #define REAL(field, ...) SU_REAL(su_sim, field, __VA_ARGS__)
 #define INDEX(field, ...) SU_INDEX(su_sim, field, __VA_ARGS__)
@@ -55,6 +57,19 @@ static su_status check_sim(const void *object, const char *path, su_error *err)
 const su_schema su_sim_schema = {
     "supple.sim", 1, sizeof(su_sim), fields, SU_COUNT_OF(fields), counts, count_names, SU_COUNT_OF(counts), check_sim,
 };
+
+su_status su_sim_take_full(su_sim *sim, int64_t F, int64_t m, int64_t n, const double *times, su_error *err)
+{
+    sim->F = F, sim->m = m, sim->n = n;
+    SU_TRY(SU_FILE_ALLOC(&sim->file, &sim->times, F, err));
+    SU_TRY(SU_FILE_ALLOC(&sim->file, &sim->weights, F * m, err));
+    SU_TRY(SU_FILE_ALLOC(&sim->file, &sim->energy, F * 3, err));
+    SU_TRY(SU_FILE_ALLOC(&sim->file, &sim->iterations, F, err));
+    SU_TRY(SU_FILE_ALLOC(&sim->file, &sim->status, F, err));
+    SU_TRY(SU_FILE_ALLOC(&sim->file, &sim->u, F * 3 * n, err));
+    memcpy(sim->times, times, (size_t)F * sizeof *times);
+    return SU_OK;
+}
 
 su_status su_sim_load(const char *path, su_sim *sim, su_error *err)
 {
