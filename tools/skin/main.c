@@ -272,11 +272,11 @@ int main(int argc, char **argv)
          .target = &j.method,
          .argument = "SOLVER",
          .choices = SU_SKIN_METHODS,
-         .help = "How equilibria are found, all within --tolerance of each other: a factor a frame (direct), conjugate "
-                 "gradients on all vertices behind an incomplete factor (volume, the default) or behind the full one "
-                 "of the neutral "
-                 "pose (kept), on the skin's vertices alone (surface), or on all behind the surface's own "
-                 "preconditioner (coupled)."},
+         .help = "How equilibria are found, all within --tolerance of each other but in folds where flesh presses on "
+                 "itself: a "
+                 "factor a frame (direct), conjugate gradients on all vertices behind an incomplete factor (volume, "
+                 "the default) or behind the full one of the neutral pose (kept), on the skin's vertices alone "
+                 "(surface), or on all behind the surface's own preconditioner (coupled)."},
         {.name = "start",
          .kind = SU_OPT_CHOICE,
          .target = &j.start,
