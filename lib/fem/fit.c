@@ -38,6 +38,9 @@ enum { MAX_ITERATIONS = 30, LAST_ITERATIONS = 60, START_ROUNDS = 20 };
 #define FALL 0.25
 #define JUMP (1.0 / 64)
 #define LEAST (1.0 / 4096)
+/* A skin is given up where that power of gamma would still leave so many times the wanted residual at the least gamma:
+ * stages that end by their number of steps leave a few per cent more than the power says. */
+#define HOPELESS 1.25
 
 struct su_fit_solver {
     su_fit_problem problem;
@@ -431,14 +434,18 @@ static su_status untangle(su_fit_solver *solver, double *x, su_error *err)
                        solver->elastic.neutral_volume, solver->elastic.free_index, UNTANGLED, x, err);
 }
 
-/* gamma of the next stage after one that left `residual`, before: gamma and residual of the stage before, 0 where there
- * is none. */
+/* gamma of the next stage after one that left `residual`; before: gamma and residual of the stage before, 0 where there
+ * is none. Residuals fall more slowly from stage to stage, so where the last fall, continued to the least gamma, would not do,
+ * none does: a skin that folds is not followed, and further stages would only crumple the flesh behind it. Then 0. */
 static double next_gamma(const su_fit_problem *p, double gamma, double residual, const double before[2])
 {
-    double slope = SLOPE;
-    if (before[0] > 0) slope = log(before[1] / residual) / log(before[0] / gamma);
+    double slope = SLOPE, least = LEAST * p->gamma;
+    if (before[0] > 0) {
+        slope = log(before[1] / residual) / log(before[0] / gamma);
+        if (residual * pow(least / gamma, slope) > HOPELESS * p->residual) return 0;
+    }
     double wanted = slope > 0 ? pow(AIM * p->residual / residual, 1 / slope) : 0;
-    return fmax(gamma * fmin(fmax(wanted, JUMP), FALL), LEAST * p->gamma);
+    return fmax(gamma * fmin(fmax(wanted, JUMP), FALL), least);
 }
 
 su_status su_fit_pose(su_fit_solver *solver, const double *skin, double *x, su_fit_report *report, int threads,
@@ -461,6 +468,7 @@ su_status su_fit_pose(su_fit_solver *solver, const double *skin, double *x, su_f
         measure(solver, skin, x, &result);
         if (result.residual <= p->residual || p->residual <= 0 || last) break;
         double gamma = next_gamma(p, result.gamma, result.residual, before);
+        if (gamma == 0) break;
         before[0] = result.gamma, before[1] = result.residual, result.gamma = gamma;
     }
     if (result.collapsed) {

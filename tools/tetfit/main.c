@@ -354,7 +354,7 @@ static void report(const job *j)
 {
     su_tool *tool = j->tool;
     double worst = 0, largest = 0, off = 0, gamma = j->set->gamma;
-    int64_t collapsed = 0, iterations = 0;
+    int64_t collapsed = 0, iterations = 0, missed = 0;
     for (int64_t k = 0; k < j->fit.k; k++) {
         const su_fit_report *r = &j->reports[k];
         worst = fmax(worst, r->residual), largest = fmax(largest, r->largest), off = fmax(off, r->held_off);
@@ -370,13 +370,13 @@ static void report(const job *j)
                     "pose %d: %lld tets keep less than a tenth of their volume (%lld inverted); they act with their "
                     "neutral shape",
                     (int)j->fit.pose[k], (long long)r->collapsed, (long long)r->inverted);
-        if (r->residual > fmax(0.002, 0.01 * j->set->residual))
-            su_warn(tool,
-                    "pose %d: the flesh misses the skin by %.2f %% of the diagonal, for it may not fold where the skin "
-                    "does; "
-                    "supple mesh --tets with a larger number follows it better",
-                    (int)j->fit.pose[k], 100 * r->residual);
+        missed += r->residual > fmax(0.002, 0.01 * j->set->residual);
     }
+    if (missed)
+        su_warn(tool,
+                "at %lld of %lld poses the flesh misses the skin, by %.2f %% of the diagonal at most, for it may not fold "
+                "where the skin does; supple mesh --tets with a larger number follows it better",
+                (long long)missed, (long long)j->fit.k, 100 * worst);
     su_stats_number(tool, "residual", worst);
     su_stats_number(tool, "largest_distance", largest);
     su_stats_number(tool, "smallest_gamma", gamma);
