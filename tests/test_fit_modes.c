@@ -116,7 +116,8 @@ static int set_up(void **unused)
     tet.shepard_index = malloc(SU_TIES * (size_t)tet.n * sizeof(int32_t));
     tet.shepard_weight = malloc(SU_TIES * (size_t)tet.n * sizeof(double));
     su_status status =
-        su_ties(tet.n, tet.vertices, tet.nbar, poses.neutral, 0, NULL, 1, tet.shepard_index, tet.shepard_weight, &err);
+        su_ties(tet.n, tet.vertices, NULL, &(su_tie_skin){.count = tet.nbar, .x = poses.neutral}, 1, tet.shepard_index,
+                tet.shepard_weight, &err);
     double params[3] = {0, 0.8, -0.8}, scale = 1;
     poses.params = params, poses.param_scale = &scale;
     poses.shapes = malloc(9 * (size_t)poses.nbar * sizeof(double));

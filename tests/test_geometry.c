@@ -202,7 +202,8 @@ static void test_ties(void **state)
     for (int v = 0; v < FLESH; v++)
         for (int i = 0; i < 3; i++) flesh[3 * v + i] = (0.8 + 0.002 * v) * cloud[3 * (6 * v + 3) + i];
     memcpy(flesh, cloud + 3 * 17, 3 * sizeof *flesh);
-    assert_int_equal(su_ties(FLESH, flesh, SKIN, cloud, 0, NULL, 1, index, weight, &err), SU_OK);
+    su_tie_skin tied = {.count = SKIN, .x = cloud};
+    assert_int_equal(su_ties(FLESH, flesh, NULL, &tied, 1, index, weight, &err), SU_OK);
     assert_true(index[0] == 17 && weight[0] == 1);
     double worst = 0;
     for (int v = 1; v < FLESH; v++) {
@@ -220,7 +221,8 @@ static void test_ties(void **state)
     assert_true(worst < 0.02);
     static float skinning[2 * SKIN]; /* the upper half of the sphere belongs to another bone */
     for (int k = 0; k < SKIN; k++) skinning[2 * k + (cloud[3 * k + 2] > 0)] = 1;
-    assert_int_equal(su_ties(FLESH, flesh, SKIN, cloud, 2, skinning, 2, index, weight, &err), SU_OK);
+    tied.B = 2, tied.skinning = skinning;
+    assert_int_equal(su_ties(FLESH, flesh, NULL, &tied, 2, index, weight, &err), SU_OK);
     for (int v = 1; v < FLESH; v++)
         for (int k = 0; k < SU_TIES; k++)
             if (skinning[2 * index[SU_TIES * v + k]] != skinning[2 * index[SU_TIES * v]])

@@ -435,8 +435,9 @@ static su_status untangle(su_fit_solver *solver, double *x, su_error *err)
 }
 
 /* gamma of the next stage after one that left `residual`; before: gamma and residual of the stage before, 0 where there
- * is none. Residuals fall more slowly from stage to stage, so where the last fall, continued to the least gamma, would not do,
- * none does: a skin that folds is not followed, and further stages would only crumple the flesh behind it. Then 0. */
+ * is none. Residuals fall more slowly from stage to stage, so where the last fall, continued to the least gamma, would
+ * not do, none does: a skin that folds is not followed, and further stages would only crumple the flesh behind it. Then
+ * 0. */
 static double next_gamma(const su_fit_problem *p, double gamma, double residual, const double before[2])
 {
     double slope = SLOPE, least = LEAST * p->gamma;

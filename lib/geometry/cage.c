@@ -39,6 +39,14 @@ static void join(work *w, int32_t a, int32_t b)
     if (a != b) w->parent[a > b ? a : b] = a > b ? b : a;
 }
 
+/* Is node i of tet e inside the piece's material? */
+static bool owns(const work *w, int32_t piece, int64_t e, int i)
+{
+    for (int32_t layer = 0; layer < w->pieces.layers; layer++)
+        if (w->pieces.of_node[4 * (layer * w->lattice->t + e) + i] == piece) return true;
+    return false;
+}
+
 static bool item_crosses(const work *w, int32_t item, const int32_t *nodes)
 {
     double p[3][3], q[3][3];
@@ -87,8 +95,11 @@ static bool link_face(work *w, int64_t e, int face, int64_t f)
         nodes[i] = l->tets[4 * e + corner[0][i]];
         corner[1][i] = 0;
         while (l->tets[4 * f + corner[1][i]] != nodes[i]) corner[1][i]++;
-        int32_t a = w->pieces.of_node[4 * e + corner[0][i]], b = w->pieces.of_node[4 * f + corner[1][i]];
-        if (a >= 0 && b >= 0) strengthen(bonds, &count, MOST, a, b, 1 << 16);
+        for (int32_t layer = 0; layer < w->pieces.layers; layer++) {
+            const int32_t *of_node = w->pieces.of_node + 4 * layer * l->t;
+            int32_t a = of_node[4 * e + corner[0][i]], b = of_node[4 * f + corner[1][i]];
+            if (a >= 0 && b >= 0) strengthen(bonds, &count, MOST, a, b, 1 << 16);
+        }
     }
     bool single = w->pieces.first[e + 1] - w->pieces.first[e] == 1 && w->pieces.first[f + 1] - w->pieces.first[f] == 1;
     if (e < l->cut && f < l->cut && !(single && count)) {
@@ -213,7 +224,7 @@ static su_status tear_folds(const work *w, naming *m, su_error *err)
                 int64_t best = -1;
                 for (int i = 0; i < 4; i++) {
                     if (m->corner[4 * (int64_t)a + i] != m->corner[4 * (int64_t)b + i]) continue;
-                    if (w->pieces.of_node[4 * e + i] != b)
+                    if (!owns(w, b, e, i))
                         best = 4 * (int64_t)b + i;
                     else if (best < 0)
                         best = 4 * (int64_t)a + i; /* b owns this node, so a does not */
@@ -288,6 +299,22 @@ done:
     return status;
 }
 
+/* Layers that all pieces around a vertex have in common; where there is none, those of any of them. */
+static su_status layer_vertices(const work *w, const naming *m, su_cage *out, su_error *err)
+{
+    uint32_t *any, all = w->pieces.layers < 32 ? (1u << w->pieces.layers) - 1 : UINT32_MAX;
+    SU_TRY(SU_ALLOC(&any, m->vertices, "flesh vertices", err));
+    for (int64_t v = 0; v < m->vertices; v++) out->layers[v] = all;
+    for (int64_t k = 0; k < 4 * w->pieces.count; k++) {
+        uint32_t layers = w->pieces.layers_of[k / 4] ? w->pieces.layers_of[k / 4] : all;
+        out->layers[m->corner[k]] &= layers, any[m->corner[k]] |= layers;
+    }
+    for (int64_t v = 0; v < m->vertices; v++)
+        if (!out->layers[v]) out->layers[v] = any[v];
+    free(any);
+    return SU_OK;
+}
+
 static su_status number(work *w, naming *m, su_cage *out, su_error *err)
 {
     su_status status = SU_OK;
@@ -301,13 +328,15 @@ static su_status number(work *w, naming *m, su_cage *out, su_error *err)
     out->mesh.n = m->vertices, out->mesh.t = m->tet_count, out->copies = m->copies, out->torn = m->torn_count;
     SU_GO(SU_ALLOC(&out->mesh.x, 3 * out->mesh.n, "flesh vertices", err));
     SU_GO(SU_ALLOC(&out->inside, out->mesh.n, "flesh vertices", err));
+    SU_GO(SU_ALLOC(&out->layers, out->mesh.n, "flesh vertices", err));
+    SU_GO(layer_vertices(w, m, out, err));
     out->mesh.tets = m->tets, m->tets = NULL;
     for (int64_t a = 0; a < w->pieces.count; a++) {
         int64_t e = w->tet_of[a];
         for (int i = 0; i < 4; i++) {
             int32_t node = l->tets[4 * e + i], v = m->corner[4 * a + i];
             memcpy(out->mesh.x + 3 * (int64_t)v, l->x + 3 * (int64_t)node, 3 * sizeof *l->x);
-            out->inside[v] |= w->pieces.of_node[4 * e + i] == a;
+            out->inside[v] |= owns(w, (int32_t)a, e, i);
         }
     }
 done:
@@ -426,13 +455,14 @@ done:
 }
 
 su_status su_cage_create(const su_surface *surface, const su_lattice_items *items, const su_lattice *lattice,
-                         double spacing, const su_progress *progress, su_cage *out, su_error *err)
+                         const su_parting *parting, double spacing, int threads, const su_progress *progress,
+                         su_cage *out, su_error *err)
 {
     su_status status = SU_OK;
     su_cage cage = {0};
     naming names = {0};
     work w = {.surface = surface, .items = items, .lattice = lattice};
-    SU_GO(su_pieces_create(surface, items, lattice, progress, &w.pieces, err));
+    SU_GO(su_pieces_create(surface, items, lattice, parting, threads, progress, &w.pieces, err));
     if (w.pieces.count > INT32_MAX / 8) {
         status = su_fail(err, SU_FAILED, "%lld tets are too many", (long long)w.pieces.count);
         goto done;
@@ -456,6 +486,7 @@ void su_cage_free(su_cage *cage)
 {
     su_tets_free(&cage->mesh);
     free(cage->inside);
+    free(cage->layers);
     free(cage->points);
     memset(cage, 0, sizeof *cage);
 }

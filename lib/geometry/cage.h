@@ -6,6 +6,7 @@
 #define SU_GEOMETRY_CAGE_H
 
 #include "geometry/lattice.h"
+#include "geometry/parting.h"
 #include "geometry/tetmesh.h"
 
 /* A point of the skin that the flesh must enclose. */
@@ -18,6 +19,7 @@ typedef struct su_cage_point {
 typedef struct su_cage {
     su_tets mesh;
     uint8_t *inside;       /* (n) the node lies inside the skin */
+    uint32_t *layers;      /* (n) bits of the layers whose material is around the vertex */
     int64_t point_count;   /* surface vertices first, then samples on triangles */
     su_cage_point *points; /* (point_count) */
     int64_t copies;        /* tets that are there more than once, counted each extra time */
@@ -25,10 +27,11 @@ typedef struct su_cage {
     int64_t joined;        /* copies that became one although the skin does not join them there */
 } su_cage;
 
-/* spacing: distance of the samples on triangles, over the cell size of the finest tet that meets the triangle. progress
- * may stop it. */
+/* parting: of the surface. spacing: distance of the samples on triangles, over the cell size of the finest tet that
+ * meets the triangle. progress may stop it. */
 su_status su_cage_create(const su_surface *surface, const su_lattice_items *items, const su_lattice *lattice,
-                         double spacing, const su_progress *progress, su_cage *out, su_error *err);
+                         const su_parting *parting, double spacing, int threads, const su_progress *progress,
+                         su_cage *out, su_error *err);
 void su_cage_free(su_cage *cage);
 
 #endif

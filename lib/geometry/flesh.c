@@ -30,7 +30,7 @@ su_flesh_settings su_flesh_defaults(void)
 void su_flesh_free(su_flesh *flesh)
 {
     su_tets_free(&flesh->mesh);
-    free(flesh->holder);
+    free(flesh->holder), free(flesh->layers), free(flesh->skin_layers);
     memset(flesh, 0, sizeof *flesh);
 }
 
@@ -214,6 +214,8 @@ typedef struct around {
     const su_surface *surface;
     const su_flesh_settings *settings;
     su_lattice_items items;
+    su_parting parting;
+    double *shapes; /* (poses, surface n, 3) */
     double *thickness, *wanted,
         *size; /* (items) thickness and wanted size, m, NULL: not graded by it; size of the lattice at work */
 } around;
@@ -249,7 +251,8 @@ static su_status wrapped(around *a, double cell, su_cage *out, su_error *err)
     su_wrap_settings wrap = su_wrap_defaults();
     wrap.progress = a->settings->progress;
     SU_GO(graded_lattice(a, cell, &lattice, err));
-    SU_GO(su_cage_create(a->surface, &a->items, &lattice, 0.5, wrap.progress, &cage, err));
+    SU_GO(su_cage_create(a->surface, &a->items, &lattice, &a->parting, 0.5, a->settings->threads, wrap.progress, &cage,
+                         err));
     SU_GO(su_wrap(a->surface, &a->items, &wrap, &cage, err));
     *out = cage;
     memset(&cage, 0, sizeof cage);
@@ -276,6 +279,19 @@ static void keep_cage(su_cage *cage, double cell, su_flesh *out)
     su_tets_free(&out->mesh);
     out->mesh = cage->mesh, out->cell = cell, out->copies = cage->copies, out->joined = cage->joined;
     memset(&cage->mesh, 0, sizeof cage->mesh);
+    if (out->parting) free(out->layers), out->layers = cage->layers, cage->layers = NULL;
+}
+
+/* Layers of the surface's vertices; those without a triangle are in all. */
+static su_status layer_skin(const around *a, su_flesh *out, su_error *err)
+{
+    const su_surface *s = a->surface;
+    if (!out->parting) return SU_OK;
+    SU_TRY(SU_ALLOC(&out->skin_layers, s->n, "layers of the skin", err));
+    for (int64_t v = 0; v < s->n; v++) out->skin_layers[v] = a->parting.layers_of[0];
+    for (int64_t k = 0; k < 3 * s->t; k++)
+        out->skin_layers[s->triangles[k]] = a->parting.layers_of[a->parting.class_of[k / 3]];
+    return SU_OK;
 }
 
 /* Smallest cell over the skin's diagonal: a few loose points never reach the wanted count, however small the cells. */
@@ -330,16 +346,9 @@ static su_status follow_shapes(around *a, double cell, su_error *err)
 {
     const su_surface *s = a->surface;
     su_status status = SU_OK;
-    double *misfit = NULL, *shapes = NULL;
-    int64_t poses = a->settings->poses;
+    double *misfit = NULL;
     SU_GO(SU_ALLOC(&misfit, s->n, "skin shapes", err));
-    SU_GO(SU_ALLOC(&shapes, 3 * poses * s->n, "skin shapes", err));
-    for (int64_t pose = 0; pose < poses; pose++)
-        for (int64_t v = 0; v < s->source_count; v++)
-            if (s->vertex[v] >= 0)
-                memcpy(shapes + 3 * (pose * s->n + s->vertex[v]),
-                       a->settings->shapes + 3 * (pose * s->source_count + v), 3 * sizeof *shapes);
-    SU_GO(su_shape_change(s->n, s->x, poses, shapes, RADIUS * cell, a->settings->threads, misfit, err));
+    SU_GO(su_shape_change(s->n, s->x, a->settings->poses, a->shapes, RADIUS * cell, a->settings->threads, misfit, err));
     if (!(mean_misfit(s, misfit) > BAD * s->diagonal)) goto done;
     SU_GO(SU_ALLOC(&a->wanted, a->items.count, "skin shapes", err));
     for (int64_t k = 0; k < a->items.count; k++) {
@@ -349,8 +358,22 @@ static su_status follow_shapes(around *a, double cell, su_error *err)
         a->wanted[k] = worst > TOLERANCE * s->diagonal ? cell * sqrt(TOLERANCE * s->diagonal / worst) : INFINITY;
     }
 done:
-    free(misfit), free(shapes);
+    free(misfit);
     return status;
+}
+
+/* The settings' shapes at the surface's own vertices. */
+static su_status take_shapes(around *a, su_error *err)
+{
+    const su_surface *s = a->surface;
+    int64_t poses = a->settings->poses;
+    SU_TRY(SU_ALLOC(&a->shapes, 3 * poses * s->n, "skin shapes", err));
+    for (int64_t pose = 0; pose < poses; pose++)
+        for (int64_t v = 0; v < s->source_count; v++)
+            if (s->vertex[v] >= 0)
+                memcpy(a->shapes + 3 * (pose * s->n + s->vertex[v]),
+                       a->settings->shapes + 3 * (pose * s->source_count + v), 3 * sizeof *a->shapes);
+    return SU_OK;
 }
 
 static su_status build_around(const su_surface *surface, const su_flesh_settings *settings, su_flesh *out,
@@ -364,6 +387,10 @@ static su_status build_around(const su_surface *surface, const su_flesh_settings
     double cell = settings->edge_length / MEAN_EDGE;
     bool counted = settings->edge_length <= 0.0;
     SU_GO(su_lattice_items_create(surface, &a.items, err));
+    SU_GO(take_shapes(&a, err));
+    SU_GO(su_parting_create(surface, settings->poses, a.shapes, &a.parting, err));
+    out->parting = a.parting.classes - 1;
+    SU_GO(layer_skin(&a, out, err));
     SU_GO(SU_ALLOC(&a.size, a.items.count, "lattice sizes", err));
     if (settings->grade > 1.0) {
         SU_GO(SU_ALLOC(&a.thickness, a.items.count, "skin thickness", err));
@@ -402,7 +429,8 @@ static su_status build_around(const su_surface *surface, const su_flesh_settings
     }
 done:
     su_lattice_items_free(&a.items);
-    free(a.thickness), free(a.wanted), free(a.size);
+    su_parting_free(&a.parting);
+    free(a.shapes), free(a.thickness), free(a.wanted), free(a.size);
     su_cage_free(&cage);
     return status;
 }

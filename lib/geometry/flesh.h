@@ -32,9 +32,12 @@ typedef struct su_flesh {
     su_mesh_method method; /* the one that made it */
     int32_t *holder;       /* (surface n) tet that encloses each vertex of the surface. Flesh of parts that are near but
                             * apart may overlap in space, so this cannot be found again from positions alone. */
+    uint32_t *layers, *skin_layers; /* sdf, where shells part: bits of the layers (geometry/parting.h) that a flesh
+                                     * vertex and a vertex of the surface are in; else NULL */
     su_tet_quality quality;
     int attempts;           /* runs of meshers */
     double cell;            /* sdf: edge of the lattice's cubes, m */
+    int64_t parting;        /* sdf: shells of the skin that part from others they cross */
     bool followed;          /* sdf: cells are finer where the shapes ask for it */
     int64_t copies, joined; /* sdf: tets doubled to keep parts apart; copies joined where the skin does not */
 } su_flesh;

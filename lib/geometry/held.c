@@ -55,6 +55,7 @@ typedef struct bone_query {
     const su_tets *mesh;
     const double *segment;
     int32_t bone;
+    const uint8_t *foreign; /* (n) or NULL */
     double *distance;
     su_held *held;
 } bone_query;
@@ -66,11 +67,22 @@ static bool hold_tet(void *context, int32_t e)
     if (!segment_meets_tet(q->mesh->x, tet, q->segment)) return true;
     for (int i = 0; i < 4; i++) {
         int32_t v = tet[i];
+        if (q->foreign && q->foreign[v]) continue;
         double d = distance_to_segment(q->mesh->x + 3 * (int64_t)v, q->segment);
         if (d >= q->distance[v]) continue;
         q->held->fixed[v] = 1, q->held->bone[v] = q->bone, q->distance[v] = d;
     }
     return true;
+}
+
+static int32_t owner_of(const su_held_bones *bones, int64_t segment)
+{
+    return bones->owner ? bones->owner[segment] : (int32_t)segment;
+}
+
+static const uint8_t *foreign_to(const su_held_bones *bones, const su_tets *mesh, int32_t bone)
+{
+    return bones->foreign ? bones->foreign + bone * mesh->n : NULL;
 }
 
 static su_status hold_by_bones(const su_tets *mesh, const su_held_bones *bones, su_held *held, su_error *err)
@@ -83,7 +95,8 @@ static su_status hold_by_bones(const su_tets *mesh, const su_held_bones *bones, 
     for (int64_t v = 0; v < mesh->n; v++) distance[v] = DBL_MAX;
     for (int64_t k = 0; k < bones->count; k++) {
         if (bones->holds && !bones->holds[k]) continue;
-        bone_query q = {mesh, bones->segments + 6 * k, bones->owner ? bones->owner[k] : (int32_t)k, distance, held};
+        int32_t bone = owner_of(bones, k);
+        bone_query q = {mesh, bones->segments + 6 * k, bone, foreign_to(bones, mesh, bone), distance, held};
         double low[3], high[3];
         for (int i = 0; i < 3; i++)
             low[i] = fmin(q.segment[i], q.segment[3 + i]), high[i] = fmax(q.segment[i], q.segment[3 + i]);
@@ -114,11 +127,13 @@ static su_status hold_mirrored(const su_tets *mesh, const su_held_bones *bones, 
         image[bones->mirror.axis] = 2 * bones->mirror.at - image[bones->mirror.axis];
         if (su_kdtree_nearest(tree, image, 1, &near, &distance) < 1 || distance > bones->reach) continue;
         if (held->fixed[near]) continue;
-        held->fixed[near] = 1;
+        held->fixed[near] = held->bone[v] < 0;
         for (int64_t k = 0; held->bone[v] >= 0 && k < bones->count; k++) {
-            if (bones->holds && !bones->holds[k]) continue;
+            const uint8_t *foreign = foreign_to(bones, mesh, owner_of(bones, k));
+            if ((bones->holds && !bones->holds[k]) || (foreign && foreign[near])) continue;
+            held->fixed[near] = 1;
             double d = distance_to_segment(mesh->x + 3 * (int64_t)near, bones->segments + 6 * k);
-            if (d < least) least = d, held->bone[near] = bones->owner ? bones->owner[k] : (int32_t)k;
+            if (d < least) least = d, held->bone[near] = owner_of(bones, k);
         }
     }
 done:

@@ -12,6 +12,8 @@ typedef struct su_held_bones {
     const double *segments; /* (count,2,3) head and tail at the neutral pose; a point where both are equal */
     const uint8_t *holds;   /* (count) 0: this bone lets its flesh go; NULL: all hold */
     const int32_t *owner;   /* (count) number of the bone that a segment belongs to; NULL: its own */
+    const uint8_t *foreign; /* (bones,n) 1: the flesh vertex goes other ways than this bone, which does not hold it even
+                             * where it passes through; by owner; NULL: no vertex does */
     su_mirror mirror;       /* of the skin; with reach 0 not looked at */
     double reach;           /* a vertex this near to the mirror image of a held one is held as well, m */
 } su_held_bones;

@@ -1,10 +1,12 @@
 #include "geometry/ties.h"
 
+#include "core/memory.h"
 #include "geometry/kdtree.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define RIDGE 1e-4      /* on the linear part, over the sum of weights */
@@ -66,35 +68,68 @@ static void affine_weights(int count, const double *P, double radius, const doub
     }
 }
 
-su_status su_ties(int64_t n, const double *flesh, int64_t nbar, const double *skin, int64_t B, const float *skinning,
-                  int threads, int32_t *index, double *weight, su_error *err)
+/* Ties of flesh vertex v among the skin vertices of a tree; of (tree's points) their numbers in the skin. */
+static void tie_vertex(const su_kdtree *tree, const int32_t *of, const su_tie_skin *skin, const double *p, int32_t *at,
+                       double *w)
+{
+    double distance[SU_TIES], importance[SU_TIES] = {0}, P[3 * SU_TIES];
+    int found = su_kdtree_nearest(tree, p, SU_TIES, at, distance);
+    for (int k = 0; k < found; k++) at[k] = of[at[k]];
+    for (int k = found; k < SU_TIES; k++) at[k] = at[0];
+    memset(w, 0, SU_TIES * sizeof *w);
+    double radius = distance[found - 1];
+    if (distance[0] == 0 || radius == 0) {
+        w[0] = 1;
+        return;
+    }
+    for (int k = 0; k < found; k++) {
+        importance[k] = radius / distance[k];
+        if (skin->skinning) {
+            double same =
+                overlap(skin->B, skin->skinning + skin->B * (int64_t)at[k], skin->skinning + skin->B * (int64_t)at[0]);
+            importance[k] *= same * same;
+        }
+        for (int i = 0; i < 3; i++) P[3 * k + i] = skin->x[3 * (int64_t)at[k] + i] - p[i];
+    }
+    if (!(importance[0] > 0)) importance[0] = radius / distance[0]; /* a skin vertex without any bone */
+    affine_weights(found, P, radius, importance, w);
+}
+
+/* Ties of the flesh vertices of these layers, no others. */
+static su_status tie_layers(int64_t n, const double *flesh, const uint32_t *layers, uint32_t which,
+                            const su_tie_skin *skin, int threads, int32_t *index, double *weight, su_error *err)
 {
     su_kdtree *tree = NULL;
-    SU_TRY(su_kdtree_create(nbar, skin, &tree, err));
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t v = 0; v < n; v++) {
-        double distance[SU_TIES], importance[SU_TIES] = {0}, P[3 * SU_TIES];
-        int32_t *at = index + SU_TIES * v;
-        double *w = weight + SU_TIES * v;
-        int found = su_kdtree_nearest(tree, flesh + 3 * v, SU_TIES, at, distance);
-        memset(w, 0, SU_TIES * sizeof *w);
-        for (int k = found; k < SU_TIES; k++) at[k] = at[0];
-        double radius = distance[found - 1];
-        if (distance[0] == 0 || radius == 0) {
-            w[0] = 1;
-            continue;
-        }
-        for (int k = 0; k < found; k++) {
-            importance[k] = radius / distance[k];
-            if (skinning) {
-                double same = overlap(B, skinning + B * (int64_t)at[k], skinning + B * (int64_t)at[0]);
-                importance[k] *= same * same;
-            }
-            for (int i = 0; i < 3; i++) P[3 * k + i] = skin[3 * (int64_t)at[k] + i] - flesh[3 * v + i];
-        }
-        if (!(importance[0] > 0)) importance[0] = radius / distance[0]; /* a skin vertex without any bone */
-        affine_weights(found, P, radius, importance, w);
+    int32_t *of = NULL;
+    double *x = NULL;
+    int64_t count = 0;
+    su_status status;
+    SU_GO(SU_ALLOC(&of, skin->count, "ties", err));
+    SU_GO(SU_ALLOC(&x, 3 * skin->count, "ties", err));
+    for (int64_t v = 0; v < skin->count; v++) {
+        if (skin->layers && !(skin->layers[v] & which)) continue;
+        memcpy(x + 3 * count, skin->x + 3 * v, 3 * sizeof *x);
+        of[count++] = (int32_t)v;
     }
+    SU_GO(su_kdtree_create(count, x, &tree, err));
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t v = 0; v < n; v++)
+        if (!layers || layers[v] == which)
+            tie_vertex(tree, of, skin, flesh + 3 * v, index + SU_TIES * v, weight + SU_TIES * v);
+done:
     su_kdtree_free(tree);
+    free(of), free(x);
+    return status;
+}
+
+su_status su_ties(int64_t n, const double *flesh, const uint32_t *layers, const su_tie_skin *skin, int threads,
+                  int32_t *index, double *weight, su_error *err)
+{
+    if (!layers) return tie_layers(n, flesh, NULL, UINT32_MAX, skin, threads, index, weight, err);
+    for (int64_t v = 0; v < n; v++) {
+        bool met = false; /* few layers are there, and vertices of one lie together */
+        for (int64_t k = v - 1; k >= 0 && !met; k--) met = layers[k] == layers[v];
+        if (!met) SU_TRY(tie_layers(n, flesh, layers, layers[v], skin, threads, index, weight, err));
+    }
     return SU_OK;
 }

@@ -457,6 +457,7 @@ static su_status compress(wrap *w, su_error *err)
         if (!vertex[v]) continue;
         memmove(m->x + 3 * n, m->x + 3 * v, 3 * sizeof *m->x);
         cage->inside[n] = cage->inside[v];
+        cage->layers[n] = cage->layers[v];
         vertex[v] = (int32_t)n++;
     }
     for (int64_t e = 0; e < m->t; e++) {

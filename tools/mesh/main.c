@@ -81,8 +81,17 @@ static su_status tie(su_tool *tool, const su_poses *poses, const su_surface *sur
     }
     if (some_rigid) SU_TRY(embed_rigid(tool, poses, mesh, tet));
     tet->ties = SU_TIES;
-    return su_ties(tet->n, mesh->x, tet->nbar, poses->neutral, poses->B, poses->weights, tool->threads,
-                   tet->shepard_index, tet->shepard_weight, err);
+    uint32_t *layers = NULL;
+    if (flesh->skin_layers) {
+        SU_TRY(SU_ALLOC(&layers, tet->nbar, "layers of the skin", err));
+        for (int64_t v = 0; v < tet->nbar; v++)
+            layers[v] = surface->vertex[v] < 0 ? UINT32_MAX : flesh->skin_layers[surface->vertex[v]];
+    }
+    const su_tie_skin skin = {tet->nbar, poses->neutral, poses->B, poses->weights, layers};
+    su_status status =
+        su_ties(tet->n, mesh->x, flesh->layers, &skin, tool->threads, tet->shepard_index, tet->shepard_weight, err);
+    free(layers);
+    return status;
 }
 
 /* Flesh vertices this part of a cell from the mirror image of another are its partner on the other side. */
@@ -96,7 +105,7 @@ static su_status hold(su_tool *tool, const options *o, const su_poses *poses, co
     su_status status = SU_OK;
     rig_bones rig = {0};
     su_held held = {0};
-    uint8_t *skin = NULL, *wanted = NULL;
+    uint8_t *skin = NULL, *wanted = NULL, *foreign = NULL;
     if (o->bones) {
         if (o->free_bones.count || o->keep.count)
             return su_fail(err, SU_USAGE, "--free and --keep name bones of the rig and cannot go with --bones");
@@ -111,10 +120,12 @@ static su_status hold(su_tool *tool, const options *o, const su_poses *poses, co
             for (int i = 0; skin[v] && i < 4; i++) wanted[mesh->tets[4 * (int64_t)tet->embed_tet[v] + i]] = 1;
     }
     if (!o->bones) SU_GO(rig_hard_cores(tool, poses, &rig, &o->keep, mesh, tet, wanted));
+    if (!o->bones) SU_GO(rig_foreign_flesh(tool, poses, tet, surface->diagonal, &foreign));
     su_held_bones by = {.count = rig.count,
                         .segments = rig.segments,
                         .holds = rig.holds,
                         .owner = rig.owner,
+                        .foreign = foreign,
                         .reach = MIRRORED * flesh->cell};
     /* who says what to hold may mean one side */
     if (o->bones || o->fixed || o->free_bones.count || o->keep.count) by.reach = 0;
@@ -140,7 +151,7 @@ static su_status hold(su_tool *tool, const options *o, const su_poses *poses, co
 done:
     rig_bones_free(&rig);
     free(skin);
-    free(wanted);
+    free(wanted), free(foreign);
     su_held_free(&held);
     return status;
 }
@@ -166,8 +177,12 @@ static void report(su_tool *tool, const su_surface *surface, const su_flesh *fle
     if (flesh->method == SU_MESH_SDF) {
         su_detail(tool, "sdf: cells of %.3g m, %lld tets doubled to keep near parts apart, %lld joined again",
                   flesh->cell, (long long)flesh->copies, (long long)flesh->joined);
+        if (flesh->parting)
+            su_note(tool, "sdf: %lld shells of the skin cross others and part from them: flesh of their own",
+                    (long long)flesh->parting);
         if (flesh->followed)
             su_note(tool, "sdf: finer tets where the example poses fold or shear the skin (--follow 1: uniform tets)");
+        su_stats_integer(tool, "parting", flesh->parting);
         su_stats_integer(tool, "followed", flesh->followed);
         su_stats_number(tool, "cell", flesh->cell);
         su_stats_integer(tool, "doubled", flesh->copies);

@@ -1,6 +1,7 @@
 #include "rig_holds.h"
 
 #include "core/memory.h"
+#include "geometry/affine.h"
 #include "geometry/box.h"
 #include "geometry/mat3.h"
 #include "geometry/mirror.h"
@@ -20,6 +21,9 @@
 #define CORE_DEPTH 0.4
 /* Flesh follows a joint where it has more than this of the skin's weights around it. */
 #define FOLLOWS 0.5
+/* Way that flesh may go off a bone that holds it, over the skin's diagonal: as far as crossing shells may part and
+ * still be one flesh (geometry/parting.h). Fitted flesh goes 4 % off its bones at most (notes/2026-11-fit.md). */
+#define FOREIGN 0.05
 
 void rig_bones_free(rig_bones *bones)
 {
@@ -87,6 +91,45 @@ su_status rig_bones_find(su_tool *tool, const su_poses *poses, const su_surface 
     su_mirror mirror;
     SU_TRY(su_mirror_find(skin, &mirror, err));
     return su_mirror_points(&mirror, SU_MIRROR_NEAR * skin->diagonal, 2 * out->count, out->segments, err);
+}
+
+/* What the ties give each flesh vertex of the skin's positions (nbar,3) beyond those of the neutral pose; out (n,3). */
+static void tied_positions(const su_tet *tet, const su_poses *poses, const double *skin, double *out)
+{
+    for (int64_t v = 0; v < tet->n; v++) {
+        memcpy(out + 3 * v, tet->vertices + 3 * v, 3 * sizeof *out);
+        for (int64_t k = v * tet->ties; k < (v + 1) * tet->ties; k++)
+            for (int i = 0; i < 3; i++) {
+                int64_t at = 3 * (int64_t)tet->shepard_index[k] + i;
+                out[3 * v + i] += tet->shepard_weight[k] * (skin[at] - poses->neutral[at]);
+            }
+    }
+}
+
+su_status rig_foreign_flesh(su_tool *tool, const su_poses *poses, const su_tet *tet, double diagonal, uint8_t **foreign)
+{
+    double *tied = NULL;
+    uint8_t *out = NULL;
+    su_status status = SU_OK;
+    if (!poses->bones || !poses->bone_rest || !poses->B) return SU_OK;
+    SU_GO(SU_ALLOC(&tied, 3 * tet->n, "flesh of limbs", &tool->err));
+    SU_GO(SU_ALLOC(&out, poses->B * tet->n, "flesh of limbs", &tool->err));
+    for (int64_t k = 1; k < poses->m; k++) {
+        tied_positions(tet, poses, poses->shapes + 3 * k * poses->nbar, tied);
+        for (int64_t b = 0; b < poses->B; b++) {
+            double back[16], way[16], p[3];
+            if (!su_affine_inverse(poses->bone_rest + 16 * b, back)) continue;
+            su_affine_multiply(poses->bones + 16 * (k * poses->B + b), back, way);
+            for (int64_t v = 0; v < tet->n; v++) {
+                su_affine_point(way, tet->vertices + 3 * v, p);
+                if (su_distance3(p, tied + 3 * v) > FOREIGN * diagonal) out[b * tet->n + v] = 1;
+            }
+        }
+    }
+    *foreign = out, out = NULL;
+done:
+    free(tied), free(out);
+    return status;
 }
 
 /* out (n): a value of the skin at each flesh vertex, by the sizes of its ties. */

@@ -25,6 +25,12 @@ void rig_bones_free(rig_bones *bones);
 su_status rig_bones_find(su_tool *tool, const su_poses *poses, const su_surface *skin, const su_list *released,
                          rig_bones *out);
 
+/* foreign (B,n), NULL where poses or rig do not tell: 1 where the skin that a flesh vertex is tied to goes more than
+ * 1/20 of the diagonal off the way of the bone at some example pose: flesh of another limb that the bone passes through
+ * at the neutral pose. Caller frees. */
+su_status rig_foreign_flesh(su_tool *tool, const su_poses *poses, const su_tet *tet, double diagonal,
+                            uint8_t **foreign);
+
 /* Marks in wanted (n) the flesh deep inside what the names of joints call hard (rig/joint_names.h), unless --free
  * releases it, and all flesh of the joints that match a pattern of `keep`. */
 su_status rig_hard_cores(su_tool *tool, const su_poses *poses, const rig_bones *bones, const su_list *keep,
