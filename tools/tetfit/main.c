@@ -373,10 +373,11 @@ static void report(const job *j)
         missed += r->residual > fmax(0.002, 0.01 * j->set->residual);
     }
     if (missed)
-        su_warn(tool,
-                "at %lld of %lld poses the flesh misses the skin, by %.2f %% of the diagonal at most, for it may not fold "
-                "where the skin does; supple mesh --tets with a larger number follows it better",
-                (long long)missed, (long long)j->fit.k, 100 * worst);
+        su_warn(
+            tool,
+            "at %lld of %lld poses the flesh misses the skin, by %.2f %% of the diagonal at most, for it may not fold "
+            "where the skin does; supple mesh --tets with a larger number follows it better",
+            (long long)missed, (long long)j->fit.k, 100 * worst);
     su_stats_number(tool, "residual", worst);
     su_stats_number(tool, "largest_distance", largest);
     su_stats_number(tool, "smallest_gamma", gamma);
