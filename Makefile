@@ -110,6 +110,15 @@ $(BUILD)/tests/test_%: $(BUILD)/tests/test_%.o $(call object,$(TEST_HELP_C)) $(L
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
 
+# The n-th call fails (tests/faults/inject.c): no sanitizers, for what it runs may have them.
+$(BUILD)/tests/faults/inject: tests/faults/inject.c tests/faults/faults.h $(BUILD)/tests/faults/preload.so
+	$(call say,LD,$@)
+	$(Q)$(CC) -std=c11 -D_GNU_SOURCE $(WARN) -O2 -o $@ $<
+$(BUILD)/tests/faults/preload.so: tests/faults/preload.c tests/faults/faults.h
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) -std=c11 -D_GNU_SOURCE $(WARN) -O2 -shared -fPIC -o $@ $<
+
 $(BUILD)/tests/fuzz/fuzz: $(BUILD)/tests/fuzz/fuzz.o $(BUILD)/tests/readers.o $(LIB)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(LDLIBS)

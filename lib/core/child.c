@@ -1,4 +1,5 @@
 #include "core/child.h"
+#include "core/file.h"
 #include "core/threads.h"
 
 #include <errno.h>
@@ -155,6 +156,14 @@ static void watch(pid_t pid, const su_child_limits *limits, reader *readers, int
     }
 }
 
+bool su_child_was_killed(const su_child_result *result)
+{
+    static const int outside[] = {SIGKILL, SIGTERM, SIGINT, SIGHUP, SIGXCPU};
+    for (size_t i = 0; i < sizeof outside / sizeof *outside; i++)
+        if (result->end == SU_CHILD_KILLED && result->code == outside[i]) return true;
+    return false;
+}
+
 static int make_pipe(int ends[2])
 {
     if (pipe2(ends, O_CLOEXEC) != 0) {
@@ -198,7 +207,7 @@ su_status su_child_run(const char *const *argv, const char *folder, const su_chi
     while ((got = read(failure[0], &error, sizeof error)) < 0 && errno == EINTR) {}
     if (got == (ssize_t)sizeof error) {
         while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {}
-        status = su_fail(err, SU_FAILED, "%s: cannot run it: %s", argv[0], strerror(error));
+        status = su_fail(err, su_file_status(error, SU_FAILED), "%s: cannot run it: %s", argv[0], strerror(error));
         goto done;
     }
     set_nonblocking(output[0]);

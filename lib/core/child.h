@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/progress.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +23,10 @@ typedef struct su_child_result {
     int64_t peak_bytes; /* most memory that was resident */
     char tail[2000];    /* last output of the child (stdout and stderr), NUL-terminated */
 } su_child_result;
+
+/* Killed by somebody else, the kernel short of memory or a queue manager, and not by what it did: another try may do
+ * better. */
+bool su_child_was_killed(const su_child_result *result);
 
 /* Runs argv[0] (searched in PATH) in folder (NULL: here); stdin is /dev/null. The child dies with its parent. Status is
  * about running it at all (SU_FAILED: program not found); how it ended is in result. */

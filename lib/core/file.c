@@ -14,8 +14,7 @@ const char *su_base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* Permission and path errors will fail again; a full disk, a quota or an I/O error may not. */
-static su_status status_of(int error)
+su_status su_file_status(int error, su_status otherwise)
 {
     switch (error) {
     case ENOSPC:
@@ -31,7 +30,7 @@ static su_status status_of(int error)
     case ETIMEDOUT:
         return SU_AGAIN;
     default:
-        return SU_FAILED;
+        return otherwise;
     }
 }
 
@@ -71,7 +70,8 @@ su_status su_output_open(su_output *out, const char *path, su_error *err)
         if (fd < 0 && errno != EEXIST) break;
     }
     if (fd < 0) {
-        su_status status = su_fail(err, status_of(errno), "%s: cannot write here: %s", path, strerror(errno));
+        su_status status =
+            su_fail(err, su_file_status(errno, SU_FAILED), "%s: cannot write here: %s", path, strerror(errno));
         free(made.path);
         free(made.temporary);
         return status;
@@ -138,8 +138,8 @@ su_status su_output_commit(su_output *out, su_error *err)
         error = errno;
     }
     if (!bad && rename(out->temporary, out->path) != 0) {
-        status =
-            su_fail(err, status_of(errno), "%s: cannot put the finished file in place: %s", out->path, strerror(errno));
+        status = su_fail(err, su_file_status(errno, SU_FAILED), "%s: cannot put the finished file in place: %s",
+                         out->path, strerror(errno));
         bad = 1;
     } else if (bad) {
         status = write_error(out, error, err);
@@ -200,7 +200,7 @@ su_status su_file_digest(const char *path, char hex[33], su_error *err)
     su_digest *digest = NULL;
     unsigned char *block = NULL;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return su_fail(err, SU_INPUT, "%s: cannot read: %s", path, strerror(errno));
+    if (fd < 0) return su_fail(err, su_file_status(errno, SU_INPUT), "%s: cannot read: %s", path, strerror(errno));
 
     digest = su_digest_begin();
     block = malloc(BLOCK);

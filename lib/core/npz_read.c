@@ -1,5 +1,6 @@
 /* The reader of .npz archives. The file is mapped privately; every offset and size from the file is checked against the
  * file's size before it is used or anything is allocated for it. */
+#include "core/file.h"
 #include "core/npy.h"
 
 #include <errno.h>
@@ -328,7 +329,7 @@ su_status su_npz_open(const char *path, su_npz **out, su_error *err)
     file->map = MAP_FAILED;
     fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO must not hang us */
     if (fd < 0 || fstat(fd, &info) != 0) {
-        status = su_fail(err, SU_INPUT, "%s: cannot read: %s", path, strerror(errno));
+        status = su_fail(err, su_file_status(errno, SU_INPUT), "%s: cannot read: %s", path, strerror(errno));
         goto done;
     }
     if (!S_ISREG(info.st_mode)) {

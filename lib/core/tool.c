@@ -184,6 +184,7 @@ static void choose_blas_kernels(char **argv)
 bool su_tool_begin(su_tool *tool, const su_program *program, int argc, char **argv, int *status)
 {
     choose_blas_kernels(argv);
+    su_json_watch_memory();
     su_common common = {.progress = SU_PROGRESS_AUTO};
     *tool = (su_tool){.program = program, .started = su_seconds()};
     su_status began = begin(tool, &common, argc, argv);

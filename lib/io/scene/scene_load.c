@@ -1,5 +1,6 @@
 #include "io/scene/scene_load.h"
 
+#include "core/file.h"
 #include "io/scene/scene_parse.h"
 #include "io/scene/scene_stream.h"
 
@@ -13,16 +14,19 @@
 
 /* ---- the child ---- */
 
-/* What the child sends: one byte, 0 and the scene, 1 and a message, or 2 and a message where memory was missing. */
+/* What the child sends: one byte, 0 and the scene, 1 and a message, or 2 and a message where memory was missing. It
+ * ends with NOT_SENT where the pipe did not take that. */
+enum { NOT_SENT = 100 };
+
 static int parse_in_child(void *context, int fd)
 {
     su_scene scene = {0};
     char message[800] = "";
     unsigned char failed = su_scene_parse(context, &scene, message, sizeof message) != 0;
-    if (scene.arena.failed) failed = 2;
-    if (write(fd, &failed, 1) != 1) return 1;
-    if (failed) return write(fd, message, strlen(message)) < 0;
-    return su_scene_encode(&scene, fd);
+    if (scene.arena.failed || strstr(message, "bad_alloc")) failed = 2; /* as C++ calls it */
+    if (write(fd, &failed, 1) != 1) return NOT_SENT;
+    if (failed) return write(fd, message, strlen(message)) < 0 ? NOT_SENT : 0;
+    return su_scene_encode(&scene, fd) ? NOT_SENT : 0;
 }
 
 /* ---- loading ---- */
@@ -40,7 +44,7 @@ static su_status readable(const char *path, su_error *err)
 {
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0) return su_fail(err, SU_INPUT, "%s: cannot open: %s", path, strerror(errno));
+    if (fd < 0) return su_fail(err, su_file_status(errno, SU_INPUT), "%s: cannot open: %s", path, strerror(errno));
     int failed = fstat(fd, &st) != 0 || !S_ISREG(st.st_mode);
     close(fd);
     if (failed) return su_fail(err, SU_INPUT, "%s: not a file", path);
@@ -65,9 +69,13 @@ su_status su_scene_load(const char *path, const su_child_limits *limits, su_scen
     } else if (result.end == SU_CHILD_TIMEOUT) {
         status =
             su_fail(err, SU_AGAIN, "%s: reading took longer than %.0f s; is the file damaged?", path, limits->seconds);
+    } else if (su_child_was_killed(&result)) {
+        status = su_fail(err, SU_AGAIN, "%s: the parser was killed (signal %d)", path, result.code);
     } else if (result.end == SU_CHILD_KILLED) {
         status = su_fail(err, SU_INPUT, "%s: the parser crashed (signal %d); the file is damaged or of another kind",
                          path, result.code);
+    } else if (result.code == NOT_SENT) {
+        status = su_fail(err, SU_AGAIN, "%s: the parser could not hand over what it read", path);
     } else if (count > 0 && bytes[0]) {
         char text[800];
         snprintf(text, sizeof text, "%.*s", (int)(count - 1 < 790 ? count - 1 : 790), bytes + 1);
