@@ -32,7 +32,7 @@ typedef struct reader {
     char *data;
     size_t count, room;
     int everything;
-    int failed; /* no memory */
+    int failed; /* no memory, or it could not be read */
 } reader;
 
 static void close_fd(int *fd)
@@ -109,6 +109,7 @@ static void drain(reader *in)
         } else if (got < 0 && errno == EAGAIN) {
             return;
         } else {
+            in->failed |= got < 0;
             close_fd(&in->fd);
         }
     }
@@ -263,7 +264,7 @@ su_status su_child_call(int (*body)(void *context, int fd), void *context, const
     result->tail[readers[0].count] = '\0';
     if (readers[1].failed) {
         free(readers[1].data);
-        status = su_fail(err, SU_AGAIN, "out of memory for the result of a child process");
+        status = su_fail(err, SU_AGAIN, "the result of a child process could not be taken over");
         goto done;
     }
     *data = readers[1].data;

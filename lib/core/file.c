@@ -1,7 +1,10 @@
 #include "core/file.h"
 
+#include "core/json_text.h"
+
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -130,7 +133,8 @@ su_status su_output_commit(su_output *out, su_error *err)
     FILE *stream = out->stream;
     if (!stream) return su_fail(err, SU_FAILED, "nothing to write");
     errno = 0;
-    int bad = ferror(stream) || fflush(stream) != 0 || fsync(fileno(stream)) != 0;
+    bool forgetful = su_json_missed_memory(); /* what was written may lack what it says of itself */
+    int bad = forgetful || ferror(stream) || fflush(stream) != 0 || fsync(fileno(stream)) != 0;
     int error = errno;
     out->stream = NULL;
     if (fclose(stream) != 0 && !bad) {
@@ -141,6 +145,8 @@ su_status su_output_commit(su_output *out, su_error *err)
         status = su_fail(err, su_file_status(errno, SU_FAILED), "%s: cannot put the finished file in place: %s",
                          out->path, strerror(errno));
         bad = 1;
+    } else if (forgetful) {
+        status = su_fail(err, SU_AGAIN, "%s: out of memory", out->path);
     } else if (bad) {
         status = write_error(out, error, err);
     }

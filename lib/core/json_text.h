@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 /* text, or `otherwise` where that is NULL or not UTF-8. New reference; NULL: no memory. */
@@ -17,9 +18,12 @@ static inline json_t *su_json_text(const char *text, const char *otherwise)
 /* Takes over jansson's allocations, to know when one failed: an object that has no memory for a key is left without it,
  * and whoever builds a document of a hundred keys does not ask each time. For programs, before their first JSON. */
 void su_json_watch_memory(void);
+/* Where it is watched: whether an allocation failed. Then no output is committed (core/file.h); and what jansson's
+ * parser says of a text may be wrong. */
+bool su_json_missed_memory(void);
 
-/* The text, freed by the caller; NULL: no memory, now or, where it is watched, at any time before. json_dumps leaves
- * out keys that its growing buffer has no room for, and says nothing. */
+/* The text, freed by the caller; NULL: no memory. json_dumps leaves out keys that its growing buffer has no room for,
+ * and says nothing. */
 char *su_json_dump(const json_t *json, size_t flags);
 
 #endif

@@ -1,10 +1,11 @@
-/* inject KIND N REPORT COMMAND...: runs COMMAND, the N-th call of KIND from the start of its main fails, counted over all its processes; N 0: none
- * does. REPORT gets "CALLS FAILED DESCRIPTOR NAME": how many calls there were, whether one failed, on which descriptor (-1: no
- * matter), in which program (-: not known). Ends with the command's status, 128 + signal where one killed it, 126 where this machine lets no filter be set.
+/* inject KIND N REPORT COMMAND...: runs COMMAND, the N-th call of KIND from the start of its main fails, counted over
+ * all its processes; N 0: none does. REPORT gets "CALLS FAILED DESCRIPTOR NAME": how many calls there were, whether one
+ * failed, on which descriptor (-1: no matter), in which program (-: not known). Ends with the command's status, 128 +
+ * signal where one killed it, 126 where this machine lets no filter be set.
  *
- * Kinds: memory (malloc, calloc, realloc, aligned_alloc, posix_memalign: preload.c), and system calls, which a seccomp filter
- * sends here before they happen. So the C library's own are counted as well: what fwrite, fclose and getline do with a file
- * passes no symbol that a preloaded library could stand in for. */
+ * Kinds: memory (malloc, calloc, realloc, aligned_alloc, posix_memalign: preload.c), and system calls, which a seccomp
+ * filter sends here before they happen. So the C library's own are counted as well: what fwrite, fclose and getline do
+ * with a file passes no symbol that a preloaded library could stand in for. */
 #include "faults.h"
 
 #include <errno.h>
@@ -59,9 +60,11 @@ static int install_filter(const kind *what)
     program[at++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF);
     for (int i = 0; i < what->call_count; i++) {
         bool map = what->calls[i] == SYS_mmap;
-        program[at++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)what->calls[i], 0, map ? 3 : 1);
+        program[at++] =
+            (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)what->calls[i], 0, map ? 3 : 1);
         if (map) { /* without a file it is let through */
-            program[at++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[4]));
+            program[at++] =
+                (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[4]));
             program[at++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0xffffffffu, 1, 0);
         }
         program[at++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF);
@@ -99,7 +102,7 @@ typedef struct judge {
     const kind *what;
     long fails, count;
     int failed, descriptor;
-    int inside;   /* mains that have begun and not ended */
+    int inside;    /* mains that have begun and not ended */
     char name[32]; /* of the program */
 } judge;
 
@@ -205,8 +208,10 @@ int main(int argc, char **argv)
     } else {
         while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {}
         state.count = atomic_load(&page->count), state.failed = (int)atomic_load(&page->failed);
+        if (state.failed) memcpy(state.name, page->name, sizeof state.name - 1);
     }
-    if (ftruncate(page_file, 0) != 0 || dprintf(page_file, "%ld %d %d %s\n", state.count, state.failed, state.descriptor, state.name) < 0)
+    if (ftruncate(page_file, 0) != 0 ||
+        dprintf(page_file, "%ld %d %d %s\n", state.count, state.failed, state.descriptor, state.name) < 0)
         return fail(argv[3]);
     free(report);
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);

@@ -1,5 +1,5 @@
-/* Preloaded into a program under test: counts its allocations from the start of main, and lets one fail. What the loader and
- * constructors take before is not the program's. Says to inject (inject.c) where main begins and ends. */
+/* Preloaded into a program under test: counts its allocations from the start of main, and lets one fail. What the
+ * loader and constructors take before is not the program's. Says to inject (inject.c) where main begins and ends. */
 #include "faults.h"
 
 #include <dlfcn.h>
@@ -62,6 +62,7 @@ static bool fails(void)
 {
     find_next();
     if (!page || atomic_fetch_add(&page->count, 1) + 1 != atomic_load(&page->fails)) return false;
+    strncpy(page->name, program_invocation_short_name, sizeof page->name - 1);
     atomic_store(&page->failed, 1);
     if (getenv("SUPPLE_FAULT_TRAP")) __builtin_trap(); /* for a debugger: who asked? */
     errno = ENOMEM;

@@ -4,6 +4,7 @@
 #include "io/scene/scene_parse.h"
 #include "io/scene/scene_stream.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,14 +17,38 @@
 
 /* What the child sends: one byte, 0 and the scene, 1 and a message, or 2 and a message where memory was missing. It
  * ends with NOT_SENT where the pipe did not take that. */
-enum { NOT_SENT = 100 };
+enum { NOT_SENT = 100, NO_MEMORY = 101, MUCH_MEMORY = 1 << 26 /* bytes */ };
+
+typedef void new_handler(void);
+typedef new_handler *set_new_handler(new_handler *);
+
+/* C++ calls this where it has no memory, and then tries again or, without a handler, throws what assimp may catch and
+ * go on with half a scene. Where there is much memory after all it was the file that asked for more than there can be.
+ */
+static void cpp_without_memory(void)
+{
+    void *spare = malloc(MUCH_MEMORY);
+    set_new_handler *set = NULL;
+    *(void **)&set = dlsym(RTLD_DEFAULT, "_ZSt15set_new_handlerPFvvE");
+    if (!spare || !set) _exit(NO_MEMORY);
+    free(spare);
+    set(NULL);
+}
+
+static void watch_cpp_memory(void)
+{
+    set_new_handler *set = NULL;
+    *(void **)&set = dlsym(RTLD_DEFAULT, "_ZSt15set_new_handlerPFvvE"); /* std::set_new_handler */
+    if (set) set(cpp_without_memory);
+}
 
 static int parse_in_child(void *context, int fd)
 {
     su_scene scene = {0};
     char message[800] = "";
+    watch_cpp_memory();
     unsigned char failed = su_scene_parse(context, &scene, message, sizeof message) != 0;
-    if (scene.arena.failed || strstr(message, "bad_alloc")) failed = 2; /* as C++ calls it */
+    if (scene.arena.failed) failed = 2;
     if (write(fd, &failed, 1) != 1) return NOT_SENT;
     if (failed) return write(fd, message, strlen(message)) < 0 ? NOT_SENT : 0;
     return su_scene_encode(&scene, fd) ? NOT_SENT : 0;
@@ -74,6 +99,8 @@ su_status su_scene_load(const char *path, const su_child_limits *limits, su_scen
     } else if (result.end == SU_CHILD_KILLED) {
         status = su_fail(err, SU_INPUT, "%s: the parser crashed (signal %d); the file is damaged or of another kind",
                          path, result.code);
+    } else if (result.code == NO_MEMORY) {
+        status = su_fail(err, SU_AGAIN, "%s: the parser ran out of memory", path);
     } else if (result.code == NOT_SENT) {
         status = su_fail(err, SU_AGAIN, "%s: the parser could not hand over what it read", path);
     } else if (count > 0 && bytes[0]) {
