@@ -250,7 +250,8 @@ $(foreach format,$(filter-out obj html,$(supple-formats)),$(eval $(call supple-e
 # OBJ is a file a frame; <shot>.obj is a copy of the first, the mesh that .pc2 and .mdd belong to.
 $(CLIPS:%=%.obj): %.obj: $(CHARACTER).model.npz %.anim.npz %.sim.npz $(supple-flags)/EXPORT
 	$(subst -o $@,-o '$*.%04d.obj',$(call supple-run,export,$(supple-inputs) $(EXPORT_FLAGS) $(EXPORT_FLAGS_obj)))
-	cp "$$(ls '$*'.[0-9]*.obj | head -n 1)" $@
+	cp "$$(ls '$*'.[0-9]*.obj | head -n 1)" $@.tmp.0
+	mv -f $@.tmp.0 $@
 
 # The report of a shot, with what the stages behind it said; one modes file is needed for frequencies and contacts.
 supple-report-modes := $(if $(POSES)$(filter one none skinning,$(BASIS)),,$(CHARACTER).modes.npz)

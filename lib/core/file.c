@@ -7,9 +7,12 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
+
+enum { MOST_WRITERS = 100 }; /* of one file at a time */
 
 const char *su_base_name(const char *path)
 {
@@ -48,6 +51,34 @@ static char *final_path(const char *path)
     return strdup(path);
 }
 
+/* Is it ours, and still there? Whoever finds it before it is locked takes it for one that nobody writes. Where the file
+ * system has no locks nobody removes anything. */
+static bool hold(int fd)
+{
+    struct stat info;
+    return flock(fd, LOCK_EX | LOCK_NB) != 0 ? errno != EWOULDBLOCK : fstat(fd, &info) == 0 && info.st_nlink > 0;
+}
+
+/* A new file that is locked while it is open. What a process left that was killed in the middle of it is locked no
+ * more, and is removed. -1 and errno, EEXIST where another process writes it. */
+static int open_temporary(const char *path)
+{
+    for (int tries = 0; tries < 2; tries++) {
+        int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd >= 0 && hold(fd)) return fd;
+        if (fd >= 0) {
+            close(fd);
+        } else if (errno != EEXIST) {
+            return -1;
+        } else if ((fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW)) >= 0) {
+            if (flock(fd, LOCK_EX | LOCK_NB) == 0) unlink(path);
+            close(fd);
+        }
+    }
+    errno = EEXIST;
+    return -1;
+}
+
 su_status su_output_open(su_output *out, const char *path, su_error *err)
 {
     *out = (su_output){0};
@@ -67,9 +98,9 @@ su_status su_output_open(su_output *out, const char *path, su_error *err)
         return su_fail(err, SU_AGAIN, "%s: out of memory", path);
     }
     int fd = -1;
-    for (int n = 0; fd < 0 && n < 10000; n++) {
-        sprintf(made.temporary, "%s.tmp.%ld.%d", made.path, (long)getpid(), n);
-        fd = open(made.temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    for (int n = 0; fd < 0 && n < MOST_WRITERS; n++) {
+        sprintf(made.temporary, "%s.tmp.%d", made.path, n);
+        fd = open_temporary(made.temporary);
         if (fd < 0 && errno != EEXIST) break;
     }
     if (fd < 0) {
@@ -137,6 +168,7 @@ su_status su_output_commit(su_output *out, su_error *err)
     int bad = forgetful || ferror(stream) || fflush(stream) != 0 || fsync(fileno(stream)) != 0;
     int error = errno;
     out->stream = NULL;
+    int lock = fcntl(fileno(stream), F_DUPFD_CLOEXEC, 0); /* held until the file has its name; -1: as it was */
     if (fclose(stream) != 0 && !bad) {
         bad = 1;
         error = errno;
@@ -150,6 +182,7 @@ su_status su_output_commit(su_output *out, su_error *err)
     } else if (bad) {
         status = write_error(out, error, err);
     }
+    if (lock >= 0) close(lock);
     if (!bad) {
         sync_folder(out->path);
         free(out->temporary);

@@ -8,8 +8,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* A file being written beside its final place: `<path>.tmp.<pid>.<n>`; committed by fsync and rename. Every write is
- * checked; the first failure sticks and is returned again by later calls. */
+/* A file being written beside its final place: `<path>.tmp.<n>`, locked; committed by fsync and rename. One that a
+ * killed process left is not locked, and goes when the file is written again. Every write is checked; the first failure
+ * sticks and is returned again by later calls. */
 typedef struct su_output {
     FILE *stream;    /* positioned writes by fseeko are allowed */
     char *path;      /* final name */

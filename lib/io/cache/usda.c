@@ -114,6 +114,7 @@ su_status su_usda_create(const char *path, const su_cache_layout *layout, const 
         status = su_fail(err, SU_AGAIN, "%s: out of memory", path);
         goto done;
     }
+    unlink(name); /* one that a killed process left */
     w->spool = fopen(name, "w+bx");
     if (w->spool)
         unlink(name);
