@@ -170,8 +170,16 @@ check: deps
 
 examples: $(EXAMPLES)
 
+# What `make check` samples, in full (docs/reliability.md): every system call of a small bake of every program fails in turn, and of
+# allocations MOST a program (0: all, an hour); kill -9 at KILLS random instants. With SAN=1 leaks are looked for as well.
+faults: all $(BUILD)/tests/faults/inject
+	$(Q)nice tests/faults/sweep --bin $(BIN) --inject $(BUILD)/tests/faults/inject --kinds open,read,write,sync,rename,fork,map -j $(JOBS)
+	$(Q)nice tests/faults/sweep --bin $(BIN) --inject $(BUILD)/tests/faults/inject --kinds memory --most $(or $(MOST),300) $(if $(SAN),--asan) -j $(JOBS)
+	$(Q)nice tests/faults/kills --bin $(BIN) --count $(or $(KILLS),1000)
+JOBS ?= $(shell nproc)
+
 # T=word runs only the tests whose name contains it.
-check-built: all $(TESTS) $(EXAMPLES)
+check-built: all $(TESTS) $(EXAMPLES) $(BUILD)/tests/faults/inject
 	$(Q)BIN=$(CURDIR)/$(BIN) BUILD=$(CURDIR)/$(BUILD) tests/run $(T)
 
 bench: all $(BENCHES)
@@ -218,6 +226,6 @@ uninstall:
 clean:
 	rm -rf build bin
 
-.PHONY: all examples experiments objects deps viewer live-packages try-viewer demo check check-built check-formats bench fuzz install uninstall clean force
+.PHONY: all examples experiments objects deps viewer live-packages try-viewer demo check check-built check-formats bench faults fuzz install uninstall clean force
 .DELETE_ON_ERROR:
 .SECONDARY:

@@ -6,6 +6,7 @@
 #include "core/tool_internal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <omp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -191,8 +192,17 @@ static void choose_blas_kernels(char **argv)
 #endif
 }
 
+/* A file must not be opened as standard output or error, or what is said ends up in it. Where one is closed its place is taken by what
+ * fails at every use, as a closed one does. */
+static void take_standard_places(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0) return;
+}
+
 bool su_tool_begin(su_tool *tool, const su_program *program, int argc, char **argv, int *status)
 {
+    take_standard_places();
     choose_blas_kernels(argv);
     su_json_watch_memory();
     unfinished = program->name;
