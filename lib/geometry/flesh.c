@@ -130,7 +130,8 @@ static su_status build_direct(const su_surface *surface, const su_flesh_settings
                                      .folder = settings->folder,
                                      .radius_edge = ladder[k].radius_edge,
                                      .dihedral = ladder[k].dihedral,
-                                     .limits = {.seconds = settings->child_seconds,
+                                     .limits = {.confinement = SU_NO_NETWORK,
+                                                .seconds = settings->child_seconds,
                                                 .memory_bytes = settings->child_memory,
                                                 .progress = settings->progress}};
         status = direct_counted(surface, settings, &tetgen, &tried, err);
@@ -177,7 +178,8 @@ static su_status worth_direct(const su_surface *surface, const su_flesh_settings
                                  .folder = settings->folder,
                                  .radius_edge = 2.0,
                                  .dihedral = 7.0,
-                                 .limits = {.seconds = settings->child_seconds,
+                                 .limits = {.confinement = SU_NO_NETWORK,
+                                            .seconds = settings->child_seconds,
                                             .memory_bytes = settings->child_memory,
                                             .progress = settings->progress}};
     if (!surface->closed)
