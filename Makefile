@@ -1,6 +1,7 @@
 # supple: `make` builds, `make demo` shows, `make check` tests. One makefile, non-recursive.
 #
 #   SAN=1              address and undefined-behaviour sanitizers, in a build folder of their own
+#   COVERAGE=1         counts which lines ran, in a build folder of its own (make coverage)
 #   FUZZ=1             the same with libFuzzer's instrumentation, clang only (make fuzz)
 #   PREFIX, DESTDIR    where `make install` puts things
 #   V=1                show whole command lines
@@ -9,16 +10,18 @@
 # all else builds without. `make demo` and `make check` try it where npm is installed.
 
 PREFIX ?= /usr/local
-CFLAGS ?= $(if $(FUZZ),-O1 -gline-tables-only,-O2 -g)
+CFLAGS ?= $(if $(FUZZ),-O1 -gline-tables-only,$(if $(COVERAGE),-O1 -g,-O2 -g))
 PKG_CONFIG ?= pkg-config
 
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla
-BUILD := build/$(if $(FUZZ),fuzz,$(if $(SAN),san,$(if $(filter clang%,$(notdir $(CC))),clang,default)))
+BUILD := build/$(if $(COVERAGE),coverage,$(if $(FUZZ),fuzz,$(if $(SAN),san,$(if $(filter clang%,$(notdir $(CC))),clang,default))))
 BIN := $(if $(filter build/default,$(BUILD)),bin,$(BUILD)/bin)
 comma := ,
 SANFLAGS := $(if $(SAN),-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
 # libFuzzer's instrumentation, with the sanitizers; clang only.
 SANFLAGS := $(if $(FUZZ),-fsanitize=address$(comma)undefined$(comma)fuzzer-no-link -fno-sanitize-recover=undefined -fno-omit-frame-pointer,$(SANFLAGS))
+# Threads count as well, and children that end by _exit (core/child.c).
+SANFLAGS := $(if $(COVERAGE),--coverage -fprofile-update=atomic -DSU_COVERAGE,$(SANFLAGS))
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -fopenmp $(WARN) $(CFLAGS) $(SANFLAGS) -Ilib -I/usr/include/suitesparse $(CPPFLAGS)
 
 # Libraries. CHOLMOD and SPQR have no pkg-config file in Debian 12.
@@ -110,6 +113,15 @@ $(BUILD)/tests/test_%: $(BUILD)/tests/test_%.o $(call object,$(TEST_HELP_C)) $(L
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ -lcmocka $(LDLIBS)
 
+# The n-th call fails (tests/faults/inject.c): no sanitizers, for what it runs may have them.
+$(BUILD)/tests/faults/inject: tests/faults/inject.c tests/faults/faults.h $(BUILD)/tests/faults/preload.so
+	$(call say,LD,$@)
+	$(Q)$(CC) -std=c11 -D_GNU_SOURCE $(WARN) -O2 -o $@ $<
+$(BUILD)/tests/faults/preload.so: tests/faults/preload.c tests/faults/faults.h
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) -std=c11 -D_GNU_SOURCE $(WARN) -O2 -shared -fPIC -o $@ $<
+
 $(BUILD)/tests/fuzz/fuzz: $(BUILD)/tests/fuzz/fuzz.o $(BUILD)/tests/readers.o $(LIB)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(LDLIBS)
@@ -161,8 +173,23 @@ check: deps
 
 examples: $(EXAMPLES)
 
+# Which lines of lib/ the tests run, by folder and file; fails below 90 %, for readers 95 % (docs/reliability.md). Needs lcov.
+coverage:
+	+$(Q)$(MAKE) --no-print-directory COVERAGE=1 all
+	$(Q)find build/coverage -name '*.gcda' -delete
+	+$(Q)$(MAKE) --no-print-directory COVERAGE=1 check-built || true
+	$(Q)scripts/coverage build/coverage
+
+# What `make check` samples, in full (docs/reliability.md): every system call of a small bake of every program fails in turn, and of
+# allocations MOST a program (0: all, an hour); kill -9 at KILLS random instants. With SAN=1 leaks are looked for as well.
+faults: all $(BUILD)/tests/faults/inject
+	$(Q)nice tests/faults/sweep --bin $(BIN) --inject $(BUILD)/tests/faults/inject --kinds open,read,write,sync,rename,fork,map -j $(JOBS)
+	$(Q)nice tests/faults/sweep --bin $(BIN) --inject $(BUILD)/tests/faults/inject --kinds memory --most $(or $(MOST),300) $(if $(SAN),--asan) -j $(JOBS)
+	$(Q)nice tests/faults/kills --bin $(BIN) --count $(or $(KILLS),1000)
+JOBS ?= $(shell nproc)
+
 # T=word runs only the tests whose name contains it.
-check-built: all $(TESTS) $(EXAMPLES)
+check-built: all $(TESTS) $(EXAMPLES) $(BUILD)/tests/faults/inject
 	$(Q)BIN=$(CURDIR)/$(BIN) BUILD=$(CURDIR)/$(BUILD) tests/run $(T)
 
 bench: all $(BENCHES)
@@ -209,6 +236,6 @@ uninstall:
 clean:
 	rm -rf build bin
 
-.PHONY: all examples experiments objects deps viewer live-packages try-viewer demo check check-built check-formats bench fuzz install uninstall clean force
+.PHONY: all examples experiments objects deps viewer live-packages try-viewer demo check check-built check-formats bench coverage faults fuzz install uninstall clean force
 .DELETE_ON_ERROR:
 .SECONDARY:

@@ -34,6 +34,8 @@
 #   POSES_BOUND  5%, say: poses are added until the interpolated bases are at most so much too stiff along the shots
 #                (supple refine); POSES_FLAGS says which to begin with  (default: poses as POSES_FLAGS has them, none added)
 #   REFINE_FLAGS options of supple refine
+#   FARM         slurm, slurm:PARTITION: `make` sends all to that queue instead of running it here, and waits (supple farm-job)
+#   CHECKPOINT   simulations keep what is done every so many frames, and go on from there  (default: never; on a farm 25)
 #   POSES        example poses to prepare one at a time, "0 1 2 3", so that `make -j` or a farm spreads them
 #                (default: all in one job)
 #
@@ -67,8 +69,13 @@ supple-motion := $(CHARACTER).motion.anim.npz
 # All shots are made, whatever becomes of one of them; what failed is told at the end.
 supple-simulator := $(if $(filter none,$(BASIS)),fullsim,$(if $(filter skin,$(BASIS)),skin,sim))
 supple-sim-stats := $(CLIPS:%=stats/$(supple-simulator).%.sim.npz.json)
-all: $(supple-outputs)
+all: $(if $(strip $(FARM)),supple-farm,$(supple-outputs))
 	@$(if $(strip $(ACCEPT)),:,! grep -l '"failed_frames": [1-9]' $(supple-sim-stats) || { echo 'these shots have failed frames; ACCEPT=1 takes them' >&2; exit 4; })
+
+# On a farm: supple farm-job asks this makefile, with FARM empty, what is to be made, and sends that (--help).
+supple-farm:
+	$(SUPPLE) farm-job $(subst :, --partition ,$(FARM)) --makefile $(firstword $(MAKEFILE_LIST)) . $(MAKEOVERRIDES)
+supple-checkpoint = $(if $(CHECKPOINT),--checkpoint $(CHECKPOINT) --resume)
 
 # Text as one word of the shell; supple-word without spaces around it.
 supple-quote = '$(subst ','\'',$(1))'
@@ -212,7 +219,7 @@ endif
 
 else
 # How far each shot lies from what the finished model knows.
-all: $(CLIPS:%=%.known.json)
+all: $(if $(strip $(FARM)),,$(CLIPS:%=%.known.json))
 $(CLIPS:%=%.known.json): %.known.json: $(CHARACTER).model.npz %.anim.npz
 	$(SUPPLE) poses --known $^ $(if $(wildcard $(CHARACTER).motion.anim.npz),--shots $(CHARACTER).motion.anim.npz) $(strip $(COMMON_FLAGS)) --stats $@$(if \
 	    $(STATUS), || { code=$$?; echo $$code >$(STATUS); exit $$code; })
@@ -221,7 +228,7 @@ endif
 ifeq ($(BASIS),none)
 # Newton as far as stretches of reduced shots are played: 0.05 % of the motion off the truth below.
 $(CLIPS:%=%.sim.npz): %.sim.npz: $(CHARACTER).model.npz %.anim.npz $(CHARACTER).tet.npz $(CHARACTER).fit.npz $(supple-flags)/SIM
-	$(call supple-run,fullsim,$(CHARACTER).tet.npz $(CHARACTER).fit.npz $*.anim.npz --tolerance 1e-3 $(GRAVITY_FLAGS) $(SIM_FLAGS) --model $< --moved stats/$*.moved.txt)
+	$(call supple-run,fullsim,$(CHARACTER).tet.npz $(CHARACTER).fit.npz $*.anim.npz --tolerance 1e-3 $(GRAVITY_FLAGS) $(SIM_FLAGS) --model $< --moved stats/$*.moved.txt $(supple-checkpoint))
 else ifeq ($(BASIS),skin)
 $(CLIPS:%=%.sim.npz): %.sim.npz: $(CHARACTER).model.npz %.anim.npz $(CHARACTER).tet.npz $(CHARACTER).fit.npz $(supple-flags)/SIM
 	$(call supple-run,skin,$(CHARACTER).tet.npz $(CHARACTER).fit.npz $*.anim.npz --self-contact all --start previous $(SIM_FLAGS))
@@ -231,12 +238,12 @@ $(CLIPS:%=%.sim.npz): %.sim.npz: $(CHARACTER).model.npz %.anim.npz $(supple-flag
 else
 # Every shot with an estimate of its error; the stretches above BOUND are played in the full space.
 $(CLIPS:%=%.sim.npz): %.sim.npz: $(CHARACTER).model.npz %.anim.npz $(CHARACTER).tet.npz $(CHARACTER).fit.npz $(supple-flags)/SIM
-	$(call supple-run,sim,$(CHARACTER).model.npz $*.anim.npz $(GRAVITY_FLAGS) $(SIM_FLAGS) --accept --moved stats/$*.moved.txt --bound $(or $(strip $(BOUND)),0) --estimate $(CHARACTER).tet.npz $(CHARACTER).fit.npz)
+	$(call supple-run,sim,$(CHARACTER).model.npz $*.anim.npz $(GRAVITY_FLAGS) $(SIM_FLAGS) --accept --moved stats/$*.moved.txt --bound $(or $(strip $(BOUND)),0) --estimate $(CHARACTER).tet.npz $(CHARACTER).fit.npz $(supple-checkpoint))
 endif
 
 # Ground truth and its distance to what was baked; not among `all`, for it takes long.
 $(CLIPS:%=%.full.npz): %.full.npz: $(CHARACTER).tet.npz $(CHARACTER).fit.npz %.anim.npz $(supple-flags)/FULLSIM
-	$(call supple-run,fullsim,$(supple-inputs) $(GRAVITY_FLAGS) $(FULLSIM_FLAGS))
+	$(call supple-run,fullsim,$(supple-inputs) $(GRAVITY_FLAGS) $(FULLSIM_FLAGS) $(supple-checkpoint))
 
 $(CLIPS:%=%.compare.txt): %.compare.txt: $(CHARACTER).model.npz %.anim.npz %.sim.npz %.full.npz
 	$(call supple-run,compare,$(supple-inputs) --csv $*.compare.csv)
@@ -250,7 +257,8 @@ $(foreach format,$(filter-out obj html,$(supple-formats)),$(eval $(call supple-e
 # OBJ is a file a frame; <shot>.obj is a copy of the first, the mesh that .pc2 and .mdd belong to.
 $(CLIPS:%=%.obj): %.obj: $(CHARACTER).model.npz %.anim.npz %.sim.npz $(supple-flags)/EXPORT
 	$(subst -o $@,-o '$*.%04d.obj',$(call supple-run,export,$(supple-inputs) $(EXPORT_FLAGS) $(EXPORT_FLAGS_obj)))
-	cp "$$(ls '$*'.[0-9]*.obj | head -n 1)" $@
+	cp "$$(ls '$*'.[0-9]*.obj | head -n 1)" $@.tmp.0
+	mv -f $@.tmp.0 $@
 
 # The report of a shot, with what the stages behind it said; one modes file is needed for frequencies and contacts.
 supple-report-modes := $(if $(POSES)$(filter one none skinning,$(BASIS)),,$(CHARACTER).modes.npz)
@@ -270,6 +278,6 @@ clean:
 	    $(CLIPS:%=%.full.npz) $(CLIPS:%=%.compare.txt) $(CLIPS:%=%.compare.csv) $(CLIPS:%=%.known.json)$(if $(strip $(MODEL)),, \
 	    $(foreach kind,start.poses poses motion.anim tet fit modes basis skinning model,$(CHARACTER).$(kind).npz) $(POSES:%=$(CHARACTER).modes.%.npz))
 
-.PHONY: all clean
+.PHONY: all clean supple-farm
 .DELETE_ON_ERROR:
 .SECONDARY:

@@ -10,10 +10,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -365,13 +368,59 @@ static void test_child_call(void **state)
     free(data);
 }
 
+/* Bits of what this process may not do: 1 write a file, 2 make a folder, 4 open a socket, 8 run a program, 16 use a
+ * descriptor of its parent's; 32: read a file, which it may. */
+static int try_all(void *context, int fd)
+{
+    int may = 0, open_one = *(int *)context;
+    char byte;
+    if (open("confined.txt", O_WRONLY | O_CREAT, 0666) >= 0) may |= 1;
+    if (mkdir("confined", 0777) == 0) may |= 2;
+    if (socket(AF_INET, SOCK_STREAM, 0) >= 0 || socket(AF_UNIX, SOCK_STREAM, 0) >= 0) may |= 4;
+    if (execl("/bin/true", "true", (char *)NULL) == 0 || errno != EACCES) may |= 8;
+    if (fcntl(open_one, F_GETFD) >= 0) may |= 16;
+    int readable = open("/proc/self/exe", O_RDONLY);
+    if (readable >= 0 && read(readable, &byte, 1) == 1) may |= 32;
+    return write(fd, &may, sizeof may) != sizeof may;
+}
+
+static void test_child_confined(void **state)
+{
+    (void)state;
+    void *data = NULL;
+    size_t count = 0;
+    su_child_result result;
+    su_error err;
+    int open_one = open("/dev/null", O_RDONLY); /* without O_CLOEXEC */
+    assert_int_equal(su_child_call(try_all, &open_one, NULL, &data, &count, &result, &err), SU_OK);
+    assert_int_equal(count, sizeof(int));
+#ifndef SU_COVERAGE
+    assert_int_equal(*(int *)data, 32);
+#endif
+    free(data);
+    /* What runs a program of others: no network, nothing of ours open; files it may write. */
+    char line[200];
+    snprintf(line, sizeof line,
+             "[ ! -e /proc/self/fd/%d ] && : >%s/written && ! bash -c ': >/dev/tcp/127.0.0.1/9' 2>&1 | grep -q refused",
+             open_one, folder);
+    const char *const command[] = {"sh", "-c", line, NULL};
+    const su_child_limits limits = {.seconds = 20, .confinement = SU_NO_NETWORK};
+    assert_int_equal(su_child_run(command, NULL, &limits, &result, &err), SU_OK);
+    assert_int_equal(result.code, 0);
+    close(open_one);
+    snprintf(line, sizeof line, "%s/written", folder);
+    assert_int_equal(unlink(line), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_error),        cmocka_unit_test(test_memory),         cmocka_unit_test(test_arena),
-        cmocka_unit_test(test_output),       cmocka_unit_test(test_output_refused), cmocka_unit_test(test_digest),
-        cmocka_unit_test(test_progress),     cmocka_unit_test(test_threads),        cmocka_unit_test(test_child_run),
-        cmocka_unit_test(test_child_limits), cmocka_unit_test(test_child_call),
+        cmocka_unit_test(test_error),          cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_arena),          cmocka_unit_test(test_output),
+        cmocka_unit_test(test_output_refused), cmocka_unit_test(test_digest),
+        cmocka_unit_test(test_progress),       cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_child_run),      cmocka_unit_test(test_child_limits),
+        cmocka_unit_test(test_child_call),     cmocka_unit_test(test_child_confined),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -43,11 +43,8 @@ static su_status mesh_a_skin(void *context, int threads, su_error *err)
     SU_TRY(su_surface_create(what->s.n, what->s.x, what->s.t, what->s.triangles, NULL, &surface, err));
     su_status status = su_flesh_build(&surface, &settings, &flesh, err);
     if (status == SU_OK) {
-        /* What TetGen fails at is tried with easier bounds, and said so: another mesh is right then. */
-        if (what->method == SU_MESH_SDF) {
-            FAILING_MEMORY_RESULT(flesh.mesh.x, 3 * flesh.mesh.n);
-            FAILING_MEMORY_RESULT(flesh.mesh.tets, 4 * flesh.mesh.t);
-        }
+        FAILING_MEMORY_RESULT(flesh.mesh.x, 3 * flesh.mesh.n);
+        FAILING_MEMORY_RESULT(flesh.mesh.tets, 4 * flesh.mesh.t);
         su_flesh_free(&flesh);
     }
     su_surface_free(&surface);

@@ -1,4 +1,5 @@
 #include "core/child.h"
+#include "core/file.h"
 #include "core/threads.h"
 
 #include <errno.h>
@@ -25,13 +26,17 @@
 #define LIMIT_MEMORY 1
 #endif
 
+#ifdef SU_COVERAGE
+extern void __gcov_dump(void);
+#endif
+
 /* What the parent reads from one pipe: everything, or only the last bytes. */
 typedef struct reader {
     int fd; /* -1: closed */
     char *data;
     size_t count, room;
     int everything;
-    int failed; /* no memory */
+    int failed; /* no memory, or it could not be read */
 } reader;
 
 static void close_fd(int *fd)
@@ -108,6 +113,7 @@ static void drain(reader *in)
         } else if (got < 0 && errno == EAGAIN) {
             return;
         } else {
+            in->failed |= got < 0;
             close_fd(&in->fd);
         }
     }
@@ -155,6 +161,14 @@ static void watch(pid_t pid, const su_child_limits *limits, reader *readers, int
     }
 }
 
+bool su_child_was_killed(const su_child_result *result)
+{
+    static const int outside[] = {SIGKILL, SIGTERM, SIGINT, SIGHUP, SIGXCPU};
+    for (size_t i = 0; i < sizeof outside / sizeof *outside; i++)
+        if (result->end == SU_CHILD_KILLED && result->code == outside[i]) return true;
+    return false;
+}
+
 static int make_pipe(int ends[2])
 {
     if (pipe2(ends, O_CLOEXEC) != 0) {
@@ -183,6 +197,7 @@ su_status su_child_run(const char *const *argv, const char *folder, const su_chi
     }
     if (pid == 0) {
         enter_child(parent, limits, output[1]);
+        if (limits) su_confine(limits->confinement, failure[1]);
         if (!folder || chdir(folder) == 0) execvp(argv[0], (char *const *)argv);
         int error = errno;
         (void)!write(failure[1], &error, sizeof error);
@@ -198,7 +213,7 @@ su_status su_child_run(const char *const *argv, const char *folder, const su_chi
     while ((got = read(failure[0], &error, sizeof error)) < 0 && errno == EINTR) {}
     if (got == (ssize_t)sizeof error) {
         while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {}
-        status = su_fail(err, SU_FAILED, "%s: cannot run it: %s", argv[0], strerror(error));
+        status = su_fail(err, su_file_status(error, SU_FAILED), "%s: cannot run it: %s", argv[0], strerror(error));
         goto done;
     }
     set_nonblocking(output[0]);
@@ -235,9 +250,15 @@ su_status su_child_call(int (*body)(void *context, int fd), void *context, const
         enter_child(parent, limits, output[1]);
         close(output[0]);
         close(channel[0]);
+#ifndef SU_COVERAGE /* which writes its counts */
+        su_confine(SU_READ_ONLY, channel[1]);
+#endif
         int code = body(context, channel[1]);
         fflush(stdout);
         fflush(stderr);
+#ifdef SU_COVERAGE /* which _exit would lose */
+        __gcov_dump();
+#endif
         _exit(code & 0xff);
     }
     setpgid(pid, pid);
@@ -254,7 +275,7 @@ su_status su_child_call(int (*body)(void *context, int fd), void *context, const
     result->tail[readers[0].count] = '\0';
     if (readers[1].failed) {
         free(readers[1].data);
-        status = su_fail(err, SU_AGAIN, "out of memory for the result of a child process");
+        status = su_fail(err, SU_AGAIN, "the result of a child process could not be taken over");
         goto done;
     }
     *data = readers[1].data;

@@ -1,12 +1,18 @@
 #include "core/file.h"
 
+#include "core/json_text.h"
+
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
+
+enum { MOST_WRITERS = 100 }; /* of one file at a time */
 
 const char *su_base_name(const char *path)
 {
@@ -14,8 +20,7 @@ const char *su_base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* Permission and path errors will fail again; a full disk, a quota or an I/O error may not. */
-static su_status status_of(int error)
+su_status su_file_status(int error, su_status otherwise)
 {
     switch (error) {
     case ENOSPC:
@@ -31,7 +36,7 @@ static su_status status_of(int error)
     case ETIMEDOUT:
         return SU_AGAIN;
     default:
-        return SU_FAILED;
+        return otherwise;
     }
 }
 
@@ -44,6 +49,34 @@ static char *final_path(const char *path)
         if (target) return target;
     }
     return strdup(path);
+}
+
+/* Is it ours, and still there? Whoever finds it before it is locked takes it for one that nobody writes. Where the file
+ * system has no locks nobody removes anything. */
+static bool hold(int fd)
+{
+    struct stat info;
+    return flock(fd, LOCK_EX | LOCK_NB) != 0 ? errno != EWOULDBLOCK : fstat(fd, &info) == 0 && info.st_nlink > 0;
+}
+
+/* A new file that is locked while it is open. What a process left that was killed in the middle of it is locked no
+ * more, and is removed. -1 and errno, EEXIST where another process writes it. */
+static int open_temporary(const char *path)
+{
+    for (int tries = 0; tries < 2; tries++) {
+        int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd >= 0 && hold(fd)) return fd;
+        if (fd >= 0) {
+            close(fd);
+        } else if (errno != EEXIST) {
+            return -1;
+        } else if ((fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW)) >= 0) {
+            if (flock(fd, LOCK_EX | LOCK_NB) == 0) unlink(path);
+            close(fd);
+        }
+    }
+    errno = EEXIST;
+    return -1;
 }
 
 su_status su_output_open(su_output *out, const char *path, su_error *err)
@@ -65,13 +98,14 @@ su_status su_output_open(su_output *out, const char *path, su_error *err)
         return su_fail(err, SU_AGAIN, "%s: out of memory", path);
     }
     int fd = -1;
-    for (int n = 0; fd < 0 && n < 10000; n++) {
-        sprintf(made.temporary, "%s.tmp.%ld.%d", made.path, (long)getpid(), n);
-        fd = open(made.temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    for (int n = 0; fd < 0 && n < MOST_WRITERS; n++) {
+        sprintf(made.temporary, "%s.tmp.%d", made.path, n);
+        fd = open_temporary(made.temporary);
         if (fd < 0 && errno != EEXIST) break;
     }
     if (fd < 0) {
-        su_status status = su_fail(err, status_of(errno), "%s: cannot write here: %s", path, strerror(errno));
+        su_status status =
+            su_fail(err, su_file_status(errno, SU_FAILED), "%s: cannot write here: %s", path, strerror(errno));
         free(made.path);
         free(made.temporary);
         return status;
@@ -130,20 +164,25 @@ su_status su_output_commit(su_output *out, su_error *err)
     FILE *stream = out->stream;
     if (!stream) return su_fail(err, SU_FAILED, "nothing to write");
     errno = 0;
-    int bad = ferror(stream) || fflush(stream) != 0 || fsync(fileno(stream)) != 0;
+    bool forgetful = su_json_missed_memory(); /* what was written may lack what it says of itself */
+    int bad = forgetful || ferror(stream) || fflush(stream) != 0 || fsync(fileno(stream)) != 0;
     int error = errno;
     out->stream = NULL;
+    int lock = fcntl(fileno(stream), F_DUPFD_CLOEXEC, 0); /* held until the file has its name; -1: as it was */
     if (fclose(stream) != 0 && !bad) {
         bad = 1;
         error = errno;
     }
     if (!bad && rename(out->temporary, out->path) != 0) {
-        status =
-            su_fail(err, status_of(errno), "%s: cannot put the finished file in place: %s", out->path, strerror(errno));
+        status = su_fail(err, su_file_status(errno, SU_FAILED), "%s: cannot put the finished file in place: %s",
+                         out->path, strerror(errno));
         bad = 1;
+    } else if (forgetful) {
+        status = su_fail(err, SU_AGAIN, "%s: out of memory", out->path);
     } else if (bad) {
         status = write_error(out, error, err);
     }
+    if (lock >= 0) close(lock);
     if (!bad) {
         sync_folder(out->path);
         free(out->temporary);
@@ -200,7 +239,7 @@ su_status su_file_digest(const char *path, char hex[33], su_error *err)
     su_digest *digest = NULL;
     unsigned char *block = NULL;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return su_fail(err, SU_INPUT, "%s: cannot read: %s", path, strerror(errno));
+    if (fd < 0) return su_fail(err, su_file_status(errno, SU_INPUT), "%s: cannot read: %s", path, strerror(errno));
 
     digest = su_digest_begin();
     block = malloc(BLOCK);

@@ -8,8 +8,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* A file being written beside its final place: `<path>.tmp.<pid>.<n>`; committed by fsync and rename. Every write is
- * checked; the first failure sticks and is returned again by later calls. */
+/* A file being written beside its final place: `<path>.tmp.<n>`, locked; committed by fsync and rename. One that a
+ * killed process left is not locked, and goes when the file is written again. Every write is checked; the first failure
+ * sticks and is returned again by later calls. */
 typedef struct su_output {
     FILE *stream;    /* positioned writes by fseeko are allowed */
     char *path;      /* final name */
@@ -26,6 +27,11 @@ su_status su_output_flush(su_output *out, su_error *err);
 su_status su_output_commit(su_output *out, su_error *err);
 /* Closes and removes the temporary. Safe after commit and on a zeroed struct. */
 void su_output_abandon(su_output *out);
+
+/* What an errno is worth that a system call on a file left. SU_AGAIN where another try may do better: a full disk, a
+ * quota, an I/O error, no memory, no descriptors. Else `otherwise`: SU_INPUT for files that are read, SU_FAILED for
+ * outputs. */
+su_status su_file_status(int error, su_status otherwise);
 
 /* Last component of a path; points into it. */
 const char *su_base_name(const char *path);

@@ -4,8 +4,8 @@
 
 #include <errno.h>
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
-#include <stdlib.h>
 
 /* text, or `otherwise` where that is NULL or not UTF-8. New reference; NULL: no memory. */
 static inline json_t *su_json_text(const char *text, const char *otherwise)
@@ -15,19 +15,15 @@ static inline json_t *su_json_text(const char *text, const char *otherwise)
     return string || errno == ENOMEM ? string : json_string(otherwise);
 }
 
-/* The text, freed by the caller; NULL: no memory. json_dumps leaves out keys that its growing buffer has no
- * room for, and say nothing. */
-static inline char *su_json_dump(const json_t *json, size_t flags)
-{
-    size_t length = json_dumpb(json, NULL, 0, flags);
-    char *text = length ? (char *)malloc(length + 1) : NULL;
-    if (!text) return NULL;
-    if (json_dumpb(json, text, length, flags) != length) {
-        free(text);
-        return NULL;
-    }
-    text[length] = '\0';
-    return text;
-}
+/* Takes over jansson's allocations, to know when one failed: an object that has no memory for a key is left without it,
+ * and whoever builds a document of a hundred keys does not ask each time. For programs, before their first JSON. */
+void su_json_watch_memory(void);
+/* Where it is watched: whether an allocation failed. Then no output is committed (core/file.h); and what jansson's
+ * parser says of a text may be wrong. */
+bool su_json_missed_memory(void);
+
+/* The text, freed by the caller; NULL: no memory. json_dumps leaves out keys that its growing buffer has no room for,
+ * and says nothing. */
+char *su_json_dump(const json_t *json, size_t flags);
 
 #endif

@@ -1,5 +1,7 @@
 #include "core/npy.h"
 
+#include "core/file.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -315,7 +317,7 @@ su_status su_npy_load(const char *path, su_dtype type, int *dimensions, int64_t 
     su_npy_header header;
     size_t size = 0, length;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return su_fail(err, SU_INPUT, "%s: cannot read: %s", path, strerror(errno));
+    if (fd < 0) return su_fail(err, su_file_status(errno, SU_INPUT), "%s: cannot read: %s", path, strerror(errno));
     if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
         status = su_fail(err, SU_INPUT, "%s: not a regular file", path);
         goto done;

@@ -1,5 +1,7 @@
 /* The reader of .npz archives. The file is mapped privately; every offset and size from the file is checked against the
  * file's size before it is used or anything is allocated for it. */
+#include "core/file.h"
+#include "core/json_text.h"
 #include "core/npy.h"
 
 #include <errno.h>
@@ -266,7 +268,8 @@ static su_status read_meta(su_npz *file, const member *m, su_error *err)
     SU_TRY(content(file, m, &bytes, &owned, err));
     file->meta = json_loadb((const char *)bytes, (size_t)m->size, JSON_REJECT_DUPLICATES, &where);
     free(owned);
-    if (!file->meta && !where.text[0]) return su_fail(err, SU_AGAIN, "%s: out of memory", file->path);
+    if (!file->meta && (!where.text[0] || su_json_missed_memory()))
+        return su_fail(err, SU_AGAIN, "%s: out of memory", file->path);
     if (!json_is_object(file->meta))
         return su_fail(err, SU_INPUT, "%s: meta.json is not a JSON object%s%s", file->path, file->meta ? "" : ": ",
                        file->meta ? "" : where.text);
@@ -328,7 +331,7 @@ su_status su_npz_open(const char *path, su_npz **out, su_error *err)
     file->map = MAP_FAILED;
     fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO must not hang us */
     if (fd < 0 || fstat(fd, &info) != 0) {
-        status = su_fail(err, SU_INPUT, "%s: cannot read: %s", path, strerror(errno));
+        status = su_fail(err, su_file_status(errno, SU_INPUT), "%s: cannot read: %s", path, strerror(errno));
         goto done;
     }
     if (!S_ISREG(info.st_mode)) {

@@ -6,6 +6,7 @@
 #include "core/tool_internal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <omp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -19,8 +20,9 @@
 extern void openblas_set_num_threads(int threads) __attribute__((weak));
 extern char *openblas_get_corename(void) __attribute__((weak));
 
-/* The only globals of the project: a signal handler cannot reach anything else. */
+/* The only globals of the project: neither a signal handler nor what runs at exit can reach anything else. */
 static volatile sig_atomic_t stop_requested;
+static const char *unfinished; /* name of the program between su_tool_begin and su_tool_end */
 static struct timespec stop_requested_at;
 
 /* A signal that follows a second or more after the first ends the process at once. One that follows sooner is the same
@@ -51,6 +53,15 @@ static void install_handlers(void)
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGUSR1, &action, NULL);
     sigaction(SIGINT, &action, NULL);
+}
+
+/* OpenMP's library calls exit where it has no memory or no thread: the status is then ours. A child process shares no
+ * exit handler's work: it ends by _exit. */
+static void end_unfinished(void)
+{
+    if (!unfinished) return;
+    fprintf(stderr, "%s: a library gave up, most likely for want of memory or threads; try again\n", unfinished);
+    _exit(SU_AGAIN);
 }
 
 /* ---- messages ---- */
@@ -181,9 +192,21 @@ static void choose_blas_kernels(char **argv)
 #endif
 }
 
+/* A file must not be opened as standard output or error, or what is said ends up in it. Where one is closed its place is taken by what
+ * fails at every use, as a closed one does. */
+static void take_standard_places(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0) return;
+}
+
 bool su_tool_begin(su_tool *tool, const su_program *program, int argc, char **argv, int *status)
 {
+    take_standard_places();
     choose_blas_kernels(argv);
+    su_json_watch_memory();
+    unfinished = program->name;
+    atexit(end_unfinished);
     su_common common = {.progress = SU_PROGRESS_AUTO};
     *tool = (su_tool){.program = program, .started = su_seconds()};
     su_status began = begin(tool, &common, argc, argv);
@@ -239,10 +262,12 @@ done:
 
 int su_tool_end(su_tool *tool, su_status status)
 {
+    unfinished = NULL;
     su_progress_finish(&tool->progress);
     errno = 0;
     if ((fflush(stdout) != 0 || ferror(stdout)) && status == SU_OK)
         status = su_fail(&tool->err, SU_AGAIN, "standard output: writing failed: %s", strerror(errno));
+    if (status == SU_OK && su_json_missed_memory()) status = su_fail(&tool->err, SU_AGAIN, "out of memory");
     if (status != SU_OK && stop_requested) status = SU_AGAIN;
     if (status != SU_OK) talk(tool, "%s", tool->err.text[0] ? tool->err.text : "failed");
     if (tool->stats_path) {

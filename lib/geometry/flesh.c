@@ -104,7 +104,8 @@ static bool preferred(const su_flesh *a, const su_flesh *b, const su_flesh_setti
 }
 
 /* From strict to lenient bounds: under strict ones TetGen's refinement may not end, or needs far more tets than wanted.
- * Fails where no result has both the count and the angle; *out then holds the best-shaped one, if any. */
+ * Fails where no result has both the count and the angle; *out then holds the best-shaped one, if any. SU_AGAIN ends it
+ * at once: the same surface gives the same flesh, or none. */
 static su_status build_direct(const su_surface *surface, const su_flesh_settings *settings, su_flesh *out,
                               su_error *err)
 {
@@ -129,11 +130,12 @@ static su_status build_direct(const su_surface *surface, const su_flesh_settings
                                      .folder = settings->folder,
                                      .radius_edge = ladder[k].radius_edge,
                                      .dihedral = ladder[k].dihedral,
-                                     .limits = {.seconds = settings->child_seconds,
+                                     .limits = {.confinement = SU_NO_NETWORK,
+                                                .seconds = settings->child_seconds,
                                                 .memory_bytes = settings->child_memory,
                                                 .progress = settings->progress}};
         status = direct_counted(surface, settings, &tetgen, &tried, err);
-        if (su_progress_stopped(settings->progress)) {
+        if (status == SU_AGAIN) {
             su_flesh_free(&tried);
             goto done;
         }
@@ -176,7 +178,8 @@ static su_status worth_direct(const su_surface *surface, const su_flesh_settings
                                  .folder = settings->folder,
                                  .radius_edge = 2.0,
                                  .dihedral = 7.0,
-                                 .limits = {.seconds = settings->child_seconds,
+                                 .limits = {.confinement = SU_NO_NETWORK,
+                                            .seconds = settings->child_seconds,
                                             .memory_bytes = settings->child_memory,
                                             .progress = settings->progress}};
     if (!surface->closed)
@@ -458,16 +461,15 @@ su_status su_flesh_build(const su_surface *surface, const su_flesh_settings *set
         flesh.method = SU_MESH_DIRECT;
         if (automatic) status = worth_direct(surface, settings, &flesh, err);
         if (!status) status = build_direct(surface, settings, &flesh, err);
-        if (su_progress_stopped(settings->progress)) {
-            status = su_fail(err, SU_AGAIN, "stopped while meshing");
-            goto done;
-        }
+        if (status == SU_AGAIN) goto done; /* the machine's fault: the next try may give this mesh and not another */
         if (status && !automatic && flesh.mesh.t) {
             tell(settings, "%s; taking the nearest mesh that TetGen made", err->text);
             status = SU_OK;
         }
         if (!status) status = find_holders(surface, settings->threads, &flesh, err);
-        if (status && !automatic) goto done;
+        if (status == SU_NUMERICS && !automatic)
+            status = err->status = SU_AGAIN; /* TetGen's limits of time and memory */
+        if (status && (!automatic || status == SU_AGAIN)) goto done;
         if (status) tell(settings, "direct: %s; meshing around the skin", err->text);
     }
     if (status || !flesh.mesh.t) {

@@ -1,12 +1,12 @@
 #include "geometry/tetgen.h"
 
+#include "core/file.h"
 #include "core/memory.h"
 #include "geometry/mat3.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +17,8 @@
 /* TetGen works on the skin moved to the origin and scaled to this diagonal: its bounds are printed in plain decimals.
  */
 static const double WORK_DIAGONAL = 100.0;
+
+enum { COULD_NOT_LOAD = 127 }; /* status of a program whose libraries could not be loaded */
 
 static su_status write_smesh(const su_surface *s, const char *path, su_error *err)
 {
@@ -38,13 +40,22 @@ static su_status write_smesh(const su_surface *s, const char *path, su_error *er
     return SU_OK;
 }
 
+static su_status cannot_read(const char *path, su_error *err)
+{
+    return su_fail(err, SU_AGAIN, "%s: cannot read what TetGen made: %s", path, strerror(EIO));
+}
+
 /* First line of .node and .ele: a count and the width of a row. */
 static su_status open_table(const char *path, FILE **out, long long *count, su_error *err)
 {
     FILE *f = fopen(path, "r");
-    if (!f) return su_fail(err, SU_FAILED, "TetGen left no %s file", strrchr(path, '.'));
+    if (!f) return su_fail(err, su_file_status(errno, SU_FAILED), "TetGen left no %s file", strrchr(path, '.'));
     char line[200];
     if (!fgets(line, sizeof line, f) || sscanf(line, "%lld", count) != 1) *count = 0;
+    if (ferror(f)) {
+        fclose(f);
+        return cannot_read(path, err);
+    }
     if (*count < 1 || *count > INT32_MAX / 4) {
         fclose(f);
         return su_fail(err, SU_FAILED, "TetGen left an empty %s file", strrchr(path, '.'));
@@ -81,6 +92,7 @@ static su_status read_result(const char *nodes, const char *elements, su_tets *o
         }
     }
 done:
+    if (f && ferror(f)) status = cannot_read(elements, err);
     if (f) fclose(f);
     return status;
 }
@@ -126,19 +138,19 @@ static bool disk_full(const char *folder)
     return statvfs(folder, &disk) == 0 && (disk.f_bavail == 0 || (disk.f_files > 0 && disk.f_favail == 0));
 }
 
-/* What to call a failure, from how the child ended. Signals from outside, no memory and a full disk are worth another
- * try. TetGen does not say that memory was short: it throws a number, or follows a null pointer. */
+/* What to call a failure, from how the child ended. Signals from outside and a full disk are worth another try. TetGen
+ * does not say that memory was short: it throws a number, or follows a null pointer. */
 static su_status explain(const su_child_limits *limits, su_child_result *end, const char *folder, su_status status,
                          su_error *err)
 {
     bool killed = end->end == SU_CHILD_KILLED;
     if (disk_full(folder)) return su_fail(err, SU_AGAIN, "%s: the disk is full, TetGen's files do not fit", folder);
+    if (status == SU_FAILED && !killed && end->code == COULD_NOT_LOAD)
+        return su_fail(err, SU_AGAIN, "TetGen could not be started (%s)", last_line(end->tail));
     if (killed && limits->memory_bytes > 0 && 2 * end->peak_bytes > limits->memory_bytes)
-        return su_fail(err, SU_AGAIN, "TetGen ran out of memory (limit %.3g GiB)",
+        return su_fail(err, SU_NUMERICS, "TetGen ran out of memory (limit %.3g GiB)",
                        (double)limits->memory_bytes / 1073741824.0);
-    if (killed && (end->code == SIGKILL || end->code == SIGTERM || end->code == SIGINT || end->code == SIGXCPU ||
-                   end->code == SIGHUP))
-        return su_fail(err, SU_AGAIN, "TetGen was killed (signal %d)", end->code);
+    if (su_child_was_killed(end)) return su_fail(err, SU_AGAIN, "TetGen was killed (signal %d)", end->code);
     if (killed) return su_fail(err, SU_FAILED, "TetGen died of signal %d (%s)", end->code, last_line(end->tail));
     return status;
 }
@@ -183,7 +195,7 @@ su_status su_tetgen_run(const su_surface *surface, const su_tetgen_settings *set
         goto done;
     }
     if (end.end == SU_CHILD_TIMEOUT) {
-        status = su_fail(err, SU_AGAIN, "TetGen did not end within %g s", settings->limits.seconds);
+        status = su_fail(err, SU_NUMERICS, "TetGen did not end within %g s", settings->limits.seconds);
         goto done;
     }
     status = read_result(nodes, elements, &mesh, err);

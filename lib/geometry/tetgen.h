@@ -19,8 +19,9 @@ typedef struct su_tetgen_settings {
 /* Tets inside a closed surface. The first surface->n vertices of the result are the surface's own, bit for bit; the
  * boundary triangles are those of the surface, divided where quality asks for it. TetGen's exit status is not believed:
  * count, volumes and total volume are checked.
- * Fails with SU_FAILED where TetGen gave nothing usable, SU_AGAIN at the limits of time and memory, on a full disk and
- * where somebody killed it; err says which. Caller frees out. */
+ * Fails with SU_FAILED where TetGen gave nothing usable, SU_NUMERICS at the limits of time and memory that it is given:
+ * both say that the surface is too hard for it. SU_AGAIN is about the machine: files that cannot be written or read,
+ * somebody who killed it. Caller frees out. */
 su_status su_tetgen_run(const su_surface *surface, const su_tetgen_settings *settings, su_tets *out, su_error *err);
 
 #endif

@@ -146,7 +146,9 @@ static su_status write_base64(su_output *out, const uint8_t *data, size_t count,
 static su_status read_template(const char *path, char **out, su_error *err)
 {
     FILE *stream = fopen(path, "rb");
-    if (!stream) return su_fail(err, SU_FAILED, "%s: cannot read the page's template: %s", path, strerror(errno));
+    if (!stream)
+        return su_fail(err, su_file_status(errno, SU_FAILED), "%s: cannot read the page's template: %s", path,
+                       strerror(errno));
     char *text = NULL;
     long size = fseek(stream, 0, SEEK_END) == 0 ? ftell(stream) : -1;
     su_status status = SU_OK;

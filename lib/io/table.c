@@ -1,5 +1,6 @@
 #include "io/table.h"
 
+#include "core/file.h"
 #include "core/npz.h"
 
 #include <errno.h>
@@ -112,7 +113,7 @@ static su_status load_text(const char *path, su_table *t, su_error *err)
     double *values = NULL;
     int64_t room = 0, number = 0;
     FILE *in = fopen(path, "r");
-    if (!in) return su_fail(err, SU_INPUT, "%s: cannot open: %s", path, strerror(errno));
+    if (!in) return su_fail(err, su_file_status(errno, SU_INPUT), "%s: cannot open: %s", path, strerror(errno));
     ssize_t length;
     errno = 0;
     while ((length = getline(&line, &size, in)) >= 0) {

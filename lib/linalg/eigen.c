@@ -1,10 +1,10 @@
 #include "linalg/eigen.h"
 
+#include "core/lapack.h"
 #include "core/memory.h"
 
 #include <arpack/arpack.h>
 #include <cblas.h>
-#include <lapacke.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,8 +28,10 @@ su_status su_eigen_symmetric(int64_t size, double *matrix, double *values, su_er
     if (size == 0) return SU_OK;
     for (int64_t i = 0; i < size * size; i++)
         if (!isfinite(matrix[i])) return su_fail(err, SU_NUMERICS, "eigenproblem with entries that are not finite");
-    if (LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'L', (lapack_int)size, matrix, (lapack_int)size, values) != 0)
-        return su_fail(err, SU_NUMERICS, "dense eigenproblem of size %lld did not converge", (long long)size);
+    int info = LAPACKE_dsyevd(LAPACK_COL_MAJOR, 'V', 'L', (lapack_int)size, matrix, (lapack_int)size, values);
+    if (info != 0)
+        return su_fail(err, su_lapack_status(info, SU_NUMERICS), "dense eigenproblem of size %lld did not converge",
+                       (long long)size);
     return SU_OK;
 }
 
@@ -168,8 +170,9 @@ static su_status refine(problem *p, const double *mass, double shift, const doub
     for (int64_t k = 0; k < count; k++)
         for (int64_t i = 0; i < size; i++) scaled[k * size + i] = mass[i] * y[k * size + i];
     cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, c, c, n, 1, scaled, n, y, n, 0, b, c);
-    if (LAPACKE_dsygvd(LAPACK_COL_MAJOR, 1, 'V', 'L', c, a, c, b, c, values) != 0) {
-        status = su_fail(err, SU_NUMERICS, "the eigenvectors found are dependent");
+    int info = LAPACKE_dsygvd(LAPACK_COL_MAJOR, 1, 'V', 'L', c, a, c, b, c, values);
+    if (info != 0) {
+        status = su_fail(err, su_lapack_status(info, SU_NUMERICS), "the eigenvectors found are dependent");
         goto done;
     }
     cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, n, c, c, 1, y, n, a, c, 0, vectors, n);

@@ -1,9 +1,9 @@
 #include "linalg/principal.h"
 
+#include "core/lapack.h"
 #include "core/memory.h"
 
 #include <cblas.h>
-#include <lapacke.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +49,9 @@ static su_status eigenvectors(work *w, int64_t wanted, double bound, int64_t *ke
     info = LAPACKE_dsyevr(LAPACK_COL_MAJOR, 'V', 'I', 'L', n, w->gram, n, 0.0, 0.0, first, n, 0.0, &found, w->lambda,
                           w->vectors, n, support);
     free(support);
-    if (info != 0) return su_fail(err, SU_NUMERICS, "principal shapes: LAPACK dsyevr ended with %d", (int)info);
+    if (info != 0)
+        return su_fail(err, su_lapack_status(info, SU_NUMERICS), "principal shapes: LAPACK dsyevr ended with %d",
+                       (int)info);
     *kept = 0; /* directions that carry nothing are rounding */
     for (int64_t k = found - 1; k >= 0 && !(bound > 0.0 && left <= allowed); k--) {
         if (!(w->lambda[k] > 1e-13 * w->lambda[found - 1] && w->lambda[k] > 0.0)) break;

@@ -1,6 +1,7 @@
 #include "physics/external_files.h"
 
 #include "core/file.h"
+#include "core/json_text.h"
 #include "io/moving_mesh.h"
 
 #include <stdio.h>
@@ -44,7 +45,7 @@ static su_status gather(const char *path, int count, const char *const *paths, i
     json_t *root = path ? json_load_file(path, JSON_REJECT_DUPLICATES, &at) : json_object();
     int bad = 0;
     if (!root && path) {
-        if (!at.text[0]) return su_fail(err, SU_AGAIN, "%s: out of memory", path);
+        if (!at.text[0] || su_json_missed_memory()) return su_fail(err, SU_AGAIN, "%s: out of memory", path);
         return su_fail(err, SU_INPUT, "%s: line %d: %s", path, at.line, at.text);
     }
     json_t *list = json_object_get(root, "colliders");

@@ -1,8 +1,8 @@
 #include "rig/rbf_train.h"
 
+#include "core/lapack.h"
 #include "core/memory.h"
 
-#include <lapacke.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -31,8 +31,8 @@ static su_status pose_distances(int64_t m, int64_t s, const double *params, cons
     return SU_OK;
 }
 
-/* Solves A X = B in place (row-major, B (size,columns) becomes X), refining the solution once; A is kept. False where A
- * is singular to working precision. */
+/* Solves A X = B in place (row-major, B (size,columns) becomes X), refining the solution once; A is kept. What LAPACK
+ * says: not 0 where A is singular to working precision, and where memory is missing. */
 static int solve_dense(int64_t size, const double *a, int64_t columns, double *b, double *lu, double *rest, int *pivots)
 {
     lapack_int n = (lapack_int)size, c = (lapack_int)columns;
@@ -44,15 +44,17 @@ static int solve_dense(int64_t size, const double *a, int64_t columns, double *b
     }
     for (int64_t i = 0; i < size * size; i++) lu[i] = a[i];
     for (int64_t i = 0; i < size * columns; i++) rest[i] = b[i];
-    if (LAPACKE_dgetrf(LAPACK_ROW_MAJOR, n, n, lu, n, pivots) != 0) return 0;
-    if (LAPACKE_dgecon(LAPACK_ROW_MAJOR, '1', n, lu, n, norm, &rcond) != 0 || !(rcond > 1e-14)) return 0;
-    if (LAPACKE_dgetrs(LAPACK_ROW_MAJOR, 'N', n, c, lu, n, pivots, b, c) != 0) return 0;
+    int info = LAPACKE_dgetrf(LAPACK_ROW_MAJOR, n, n, lu, n, pivots);
+    if (info == 0) info = LAPACKE_dgecon(LAPACK_ROW_MAJOR, '1', n, lu, n, norm, &rcond);
+    if (info == 0 && !(rcond > 1e-14)) info = 1;
+    if (info == 0) info = LAPACKE_dgetrs(LAPACK_ROW_MAJOR, 'N', n, c, lu, n, pivots, b, c);
+    if (info != 0) return info;
     for (int64_t i = 0; i < size; i++)
         for (int64_t k = 0; k < size; k++)
             for (int64_t j = 0; j < columns; j++) rest[i * columns + j] -= a[i * size + k] * b[k * columns + j];
-    if (LAPACKE_dgetrs(LAPACK_ROW_MAJOR, 'N', n, c, lu, n, pivots, rest, c) != 0) return 0;
-    for (int64_t i = 0; i < size * columns; i++) b[i] += rest[i];
-    return 1;
+    info = LAPACKE_dgetrs(LAPACK_ROW_MAJOR, 'N', n, c, lu, n, pivots, rest, c);
+    for (int64_t i = 0; i < size * columns && info == 0; i++) b[i] += rest[i];
+    return info;
 }
 
 su_status su_rbf_train(int64_t m, int64_t s, const double *params, const double *scale, double *rbf, su_error *err)
@@ -74,9 +76,10 @@ su_status su_rbf_train(int64_t m, int64_t s, const double *params, const double 
     SU_GO(pose_distances(m, s, params, scale, distance, err));
     /* Distance matrices of distinct points are never singular (Micchelli 1986). */
     for (int64_t i = 0; i < m * m; i++) rbf[i] = i % (m + 1) == 0;
-    if (!solve_dense(m, distance, m, rbf, lu, rest, pivots))
-        status = su_fail(err, SU_NUMERICS, "the weights of %lld example poses cannot be told apart; remove near ones",
-                         (long long)m);
+    int info = solve_dense(m, distance, m, rbf, lu, rest, pivots);
+    if (info != 0)
+        status = su_fail(err, su_lapack_status(info, SU_NUMERICS),
+                         "the weights of %lld example poses cannot be told apart; remove near ones", (long long)m);
 done:
     su_arena_free(&arena);
     return status;
@@ -151,7 +154,12 @@ su_status su_basis_rbf_train(int64_t m, int64_t s, const double *params, const d
         }
         for (int64_t i = 0; i < size; i++)
             for (int64_t j = 0; j < m; j++) x[i * m + j] = i == j;
-        if (solve_dense(size, a, m, x, lu, rest, pivots)) break;
+        int info = solve_dense(size, a, m, x, lu, rest, pivots);
+        if (info == 0) break;
+        if (su_lapack_status(info, SU_OK) != SU_OK) {
+            status = su_fail(err, SU_AGAIN, "not enough memory for the basis weights of %lld poses", (long long)m);
+            goto done;
+        }
     }
 
     *columns = m + 1 + s;

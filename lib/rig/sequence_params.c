@@ -1,8 +1,8 @@
 #include "rig/sequence_params.h"
 
+#include "core/lapack.h"
 #include "core/memory.h"
 
-#include <lapacke.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -81,8 +81,10 @@ su_status su_sequence_basis(int clips, const su_anim *anims, int64_t most, doubl
     gram_of(count, frames, neutral, n, rows, gram);
     double trace = 0.0, kept = 0.0;
     for (int64_t i = 0; i < count; i++) trace += gram[count * i + i];
-    if (LAPACKE_dsyev(LAPACK_ROW_MAJOR, 'V', 'L', (lapack_int)count, gram, (lapack_int)count, value) != 0) {
-        status = su_fail(err, SU_NUMERICS, "the principal motions of the sequence could not be found");
+    int info = LAPACKE_dsyev(LAPACK_ROW_MAJOR, 'V', 'L', (lapack_int)count, gram, (lapack_int)count, value);
+    if (info != 0) {
+        status = su_fail(err, su_lapack_status(info, SU_NUMERICS),
+                         "the principal motions of the sequence could not be found");
         goto done;
     }
     while (*s < most && *s < count && trace - kept > rest * trace && value[count - 1 - *s] > 1e-12 * trace)

@@ -1,5 +1,6 @@
 #include "hold_files.h"
 
+#include "core/file.h"
 #include "core/memory.h"
 #include "core/npz.h"
 
@@ -23,7 +24,7 @@ static su_status read_rows(const char *path, int width, int64_t *rows, double **
     double *data = NULL;
     int64_t count = 0, capacity = 0, number = 0;
     FILE *f = fopen(path, "r");
-    if (!f) return su_fail(err, SU_INPUT, "%s: %s", path, strerror(errno));
+    if (!f) return su_fail(err, su_file_status(errno, SU_INPUT), "%s: %s", path, strerror(errno));
     while (fgets(line, sizeof line, f)) {
         char *at = line + strspn(line, " \t\r\n"), *end;
         number++;
@@ -48,7 +49,7 @@ static su_status read_rows(const char *path, int width, int64_t *rows, double **
         count++;
     }
     if (ferror(f)) {
-        status = su_fail(err, SU_INPUT, "%s: %s", path, strerror(errno));
+        status = su_fail(err, su_file_status(errno, SU_INPUT), "%s: %s", path, strerror(errno));
         goto done;
     }
     *rows = count, *values = data, data = NULL;

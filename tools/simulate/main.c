@@ -584,8 +584,8 @@ static su_status run(su_tool *tool, job *j)
     int shots = tool->inputs.count - 1;
     if (set->moved && shots > 1) return su_fail(err, SU_USAGE, "--moved goes with one shot");
     if (shots > 1 && !tool->dry_run && mkdir(tool->output, 0777) != 0 && errno != EEXIST)
-        return su_fail(err, SU_FAILED, "%s: the folder for %d shots cannot be made: %s", tool->output, shots,
-                       strerror(errno));
+        return su_fail(err, su_file_status(errno, SU_FAILED), "%s: the folder for %d shots cannot be made: %s",
+                       tool->output, shots, strerror(errno));
     const char *first = NULL;
     int64_t failed = 0;
     for (int k = 0; k < shots; k++) {

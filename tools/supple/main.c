@@ -13,6 +13,7 @@ static const struct {
     const char *name, *summary;
 } tools[] = {
     {"bake", "run the whole pipeline on a character"},
+    {"farm-job", "hand what is to be made to a queue manager"},
     {"import", "read a character and a clip from glTF or FBX"},
     {"poses", "choose example poses"},
     {"motion", "make a motion of the rig's own, to train a model on"},

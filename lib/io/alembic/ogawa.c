@@ -143,7 +143,7 @@ su_status su_ogawa_open(const char *path, su_ogawa **out, su_error *err)
     su_status status = SU_OK;
     file->fd = open(path, O_RDONLY | O_CLOEXEC);
     if (file->fd < 0 || fstat(file->fd, &info) != 0) {
-        status = su_fail(err, SU_INPUT, "%s: cannot open: %s", path, strerror(errno));
+        status = su_fail(err, su_file_status(errno, SU_INPUT), "%s: cannot open: %s", path, strerror(errno));
     } else if (!S_ISREG(info.st_mode)) {
         status = su_fail(err, SU_INPUT, "%s: not a regular file", path);
     } else if (!(file->path = strdup(path))) {

@@ -250,7 +250,7 @@ static su_status read_file(const char *path, char **text, size_t *size, su_error
 {
     struct stat info;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return su_fail(err, SU_INPUT, "%s: cannot open: %s", path, strerror(errno));
+    if (fd < 0) return su_fail(err, su_file_status(errno, SU_INPUT), "%s: cannot open: %s", path, strerror(errno));
     su_status status = SU_OK;
     *text = NULL, *size = 0;
     if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode))

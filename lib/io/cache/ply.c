@@ -1,5 +1,6 @@
 #include "io/cache/ply.h"
 
+#include "core/file.h"
 #include "core/memory.h"
 
 #include <errno.h>
@@ -53,7 +54,8 @@ static su_status read_file(parser *p)
 {
     struct stat info;
     int fd = open(p->path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return su_fail(p->err, SU_INPUT, "%s: cannot open: %s", p->path, strerror(errno));
+    if (fd < 0)
+        return su_fail(p->err, su_file_status(errno, SU_INPUT), "%s: cannot open: %s", p->path, strerror(errno));
     su_status status = SU_OK;
     size_t size = 0;
     if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode))

@@ -1,5 +1,7 @@
 #include "io/cache/positions.h"
 
+#include "core/file.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -23,7 +25,7 @@ su_status su_positions_open(const char *path, size_t header_bytes, void *header,
 {
     struct stat info;
     int opened = open(path, O_RDONLY | O_CLOEXEC);
-    if (opened < 0) return su_fail(err, SU_INPUT, "%s: cannot open: %s", path, strerror(errno));
+    if (opened < 0) return su_fail(err, su_file_status(errno, SU_INPUT), "%s: cannot open: %s", path, strerror(errno));
     su_status status;
     if (fstat(opened, &info) != 0 || !S_ISREG(info.st_mode))
         status = su_fail(err, SU_INPUT, "%s: not a regular file", path);

@@ -105,7 +105,8 @@ static su_status read_folder(const char *path, const char *folder, found **out, 
     const char *pattern = su_base_name(path);
     int64_t capacity = 0;
     DIR *stream = opendir(folder);
-    if (!stream) return su_fail(err, SU_INPUT, "%s: cannot open the folder: %s", path, strerror(errno));
+    if (!stream)
+        return su_fail(err, su_file_status(errno, SU_INPUT), "%s: cannot open the folder: %s", path, strerror(errno));
     su_status status = SU_OK;
     for (struct dirent *entry; status == SU_OK && (entry = readdir(stream));) {
         int64_t number;

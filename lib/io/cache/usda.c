@@ -114,11 +114,12 @@ su_status su_usda_create(const char *path, const su_cache_layout *layout, const 
         status = su_fail(err, SU_AGAIN, "%s: out of memory", path);
         goto done;
     }
+    unlink(name); /* one that a killed process left */
     w->spool = fopen(name, "w+bx");
     if (w->spool)
         unlink(name);
     else
-        status = su_fail(err, SU_FAILED, "%s: cannot write here: %s", path, strerror(errno));
+        status = su_fail(err, su_file_status(errno, SU_FAILED), "%s: cannot write here: %s", path, strerror(errno));
 done:
     free(name);
     if (status != SU_OK)

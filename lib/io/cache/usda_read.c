@@ -1,5 +1,6 @@
 #include "io/cache/usda_read.h"
 
+#include "core/file.h"
 #include "core/memory.h"
 
 #include <ctype.h>
@@ -380,7 +381,7 @@ su_status su_usda_open(const char *path, su_usda *file, su_error *err)
     struct stat info;
     *file = (su_usda){0};
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return su_fail(err, SU_INPUT, "%s: cannot open: %s", path, strerror(errno));
+    if (fd < 0) return su_fail(err, su_file_status(errno, SU_INPUT), "%s: cannot open: %s", path, strerror(errno));
     su_status status = SU_OK;
     if (!(file->path = strdup(path)))
         status = su_fail(err, SU_AGAIN, "%s: out of memory", path);

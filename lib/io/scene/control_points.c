@@ -10,12 +10,14 @@ char *su_control_points_text(const char *path, su_scene *scene, size_t *size)
     FILE *in = fopen(path, "rb");
     char *data = NULL;
     long length = -1;
+    if (!in) scene->arena.failed = true; /* a parser read it a moment ago */
     if (!in) return NULL;
     if (fseek(in, 0, SEEK_END) == 0 && (length = ftell(in)) >= 0) {
         rewind(in);
         data = su_arena_alloc(&scene->arena, (int64_t)length + 1, 1);
         if (data && fread(data, 1, (size_t)length, in) != (size_t)length) data = NULL;
     }
+    if (!data) scene->arena.failed = true;
     fclose(in);
     *size = data ? (size_t)length : 0;
     return data;

@@ -1,7 +1,10 @@
 #include "io/scene/gltf_file.h"
 
+#include "core/file.h"
+#include "core/json_text.h"
 #include "io/scene/meshopt.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -81,17 +84,20 @@ int su_gltf_is(const char *path)
     return is;
 }
 
-/* The whole file; without data where it is none or cannot be read. */
+/* The whole file; without data where it is none or cannot be read. What another try may read counts as what memory
+ * lacks. */
 static su_gltf_bytes read_whole(su_gltf *g, const char *path)
 {
     su_gltf_bytes bytes = {0};
     struct stat about;
     if (stat(path, &about) != 0 || !S_ISREG(about.st_mode)) return bytes; /* to open a pipe could wait for ever */
     FILE *in = fopen(path, "rb");
+    if (!in && su_file_status(errno, SU_INPUT) == SU_AGAIN) g->arena->failed = true;
     if (!in) return bytes;
     unsigned char *data = su_arena_alloc(g->arena, (int64_t)about.st_size + 1, 1);
     if (data && fread(data, 1, (size_t)about.st_size, in) == (size_t)about.st_size)
         bytes = (su_gltf_bytes){data, (size_t)about.st_size};
+    if (ferror(in)) g->arena->failed = true;
     fclose(in);
     return bytes;
 }
@@ -154,7 +160,8 @@ static int parse_json(su_gltf *g, const su_gltf_bytes *text)
         }
         g->json = json_loadb((char *)clean, text->size - skip, JSON_DISABLE_EOF_CHECK, &error);
     }
-    if (!g->json && json_error_code(&error) == json_error_out_of_memory) return no_memory(g);
+    if (!g->json && (json_error_code(&error) == json_error_out_of_memory || su_json_missed_memory()))
+        return no_memory(g);
     if (!g->json) return su_gltf_fail(g, "its JSON is broken at line %d: %s", error.line, error.text);
     return json_is_object(g->json) ? 0 : su_gltf_fail(g, "its JSON is no glTF");
 }

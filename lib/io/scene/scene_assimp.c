@@ -1,19 +1,23 @@
 #include "io/scene/scene_assimp.h"
 
+#include "core/file.h"
 #include "geometry/affine.h"
 #include "geometry/looks.h"
 
 #include "io/scene/control_points.h"
 
 #include <assimp/cimport.h>
+#include <assimp/cfileio.h>
 #include <assimp/config.h>
 #include <assimp/material.h>
 #include <assimp/metadata.h>
 #include <assimp/scene.h>
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* Copies an assimp scene into plain arrays. No post-processing is asked for: it would triangulate, reorder and merge.
  */
@@ -442,6 +446,76 @@ static int copy_scene(parser *p, const char *path)
     return 0;
 }
 
+/* ---- files for assimp, which takes one that cannot be read to its end for one that ends there ---- */
+
+typedef struct opened {
+    struct aiFile file;
+    FILE *stream;
+    su_arena *arena; /* fails where reading did */
+} opened;
+
+static opened *of(struct aiFile *file) { return (opened *)(void *)file->UserData; }
+
+static size_t read_part(struct aiFile *file, char *out, size_t size, size_t count)
+{
+    size_t got = fread(out, size, count, of(file)->stream);
+    if (ferror(of(file)->stream)) of(file)->arena->failed = true;
+    return got;
+}
+
+static size_t write_nothing(struct aiFile *file, const char *bytes, size_t size, size_t count)
+{
+    (void)file, (void)bytes, (void)size, (void)count;
+    return 0;
+}
+
+static size_t place(struct aiFile *file)
+{
+    long at = ftell(of(file)->stream);
+    return at < 0 ? 0 : (size_t)at;
+}
+
+static aiReturn go_to(struct aiFile *file, size_t offset, enum aiOrigin origin)
+{
+    int whence = origin == aiOrigin_SET ? SEEK_SET : origin == aiOrigin_CUR ? SEEK_CUR : SEEK_END;
+    return fseek(of(file)->stream, (long)offset, whence) == 0 ? aiReturn_SUCCESS : aiReturn_FAILURE;
+}
+
+static size_t length_of(struct aiFile *file)
+{
+    struct stat about;
+    return fstat(fileno(of(file)->stream), &about) == 0 ? (size_t)about.st_size : 0;
+}
+
+static void flush_nothing(struct aiFile *file) { (void)file; }
+
+static struct aiFile *open_file(struct aiFileIO *io, const char *path, const char *mode)
+{
+    su_arena *arena = (su_arena *)(void *)io->UserData;
+    FILE *stream = mode[0] == 'r' ? fopen(path, "rb") : NULL;
+    opened *made = stream ? calloc(1, sizeof *made) : NULL;
+    if (!made && su_file_status(errno, SU_INPUT) == SU_AGAIN) arena->failed = true;
+    if (!made && stream) fclose(stream);
+    if (!made) return NULL;
+    *made = (opened){.file = {.ReadProc = read_part,
+                              .WriteProc = write_nothing,
+                              .TellProc = place,
+                              .FileSizeProc = length_of,
+                              .SeekProc = go_to,
+                              .FlushProc = flush_nothing,
+                              .UserData = (char *)made},
+                     .stream = stream,
+                     .arena = arena};
+    return &made->file;
+}
+
+static void close_file(struct aiFileIO *io, struct aiFile *file)
+{
+    (void)io;
+    fclose(of(file)->stream);
+    free(of(file));
+}
+
 int su_assimp_scene(const char *path, su_scene *scene, char *message, size_t message_size)
 {
     parser p = {.out = scene, .arena = &scene->arena, .message = message, .message_size = message_size};
@@ -451,6 +525,7 @@ int su_assimp_scene(const char *path, su_scene *scene, char *message, size_t mes
     size_t size = 0;
     char *data = dot && strcasecmp(dot, ".fbx") == 0 ? su_control_points_text(path, scene, &size) : NULL;
     if (data) repeats = su_fbx_unique_names(data, size, &scene->arena, &names);
+    struct aiFileIO files = {.OpenProc = open_file, .CloseProc = close_file, .UserData = (char *)&scene->arena};
     struct aiPropertyStore *store = aiCreatePropertyStore();
     if (!store) scene->arena.failed = true;
     if (!store) return complain(&p, "not enough memory", NULL);
@@ -458,7 +533,7 @@ int su_assimp_scene(const char *path, su_scene *scene, char *message, size_t mes
     if (repeats > 0 && size <= UINT32_MAX)
         p.ai = aiImportFileFromMemoryWithProperties(data, (unsigned)size, 0, "fbx", store);
     else
-        p.ai = aiImportFileExWithProperties(path, 0, NULL, store);
+        p.ai = aiImportFileExWithProperties(path, 0, &files, store);
     aiReleasePropertyStore(store);
     if (!p.ai || !p.ai->mRootNode) complain(&p, p.ai ? "the file holds no scene" : aiGetErrorString(), NULL);
     int failed = !p.ai || !p.ai->mRootNode || copy_scene(&p, path);

@@ -1,8 +1,10 @@
 #include "io/scene/scene_load.h"
 
+#include "core/file.h"
 #include "io/scene/scene_parse.h"
 #include "io/scene/scene_stream.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,16 +15,43 @@
 
 /* ---- the child ---- */
 
-/* What the child sends: one byte, 0 and the scene, 1 and a message, or 2 and a message where memory was missing. */
+/* What the child sends: one byte, 0 and the scene, 1 and a message, or 2 and a message where memory was missing. It
+ * ends with NOT_SENT where the pipe did not take that. */
+enum { NOT_SENT = 100, NO_MEMORY = 101, MUCH_MEMORY = 1 << 26 /* bytes */ };
+
+typedef void new_handler(void);
+typedef new_handler *set_new_handler(new_handler *);
+
+/* C++ calls this where it has no memory, and then tries again or, without a handler, throws what assimp may catch and
+ * go on with half a scene. Where there is much memory after all it was the file that asked for more than there can be.
+ */
+static void cpp_without_memory(void)
+{
+    void *spare = malloc(MUCH_MEMORY);
+    set_new_handler *set = NULL;
+    *(void **)&set = dlsym(RTLD_DEFAULT, "_ZSt15set_new_handlerPFvvE");
+    if (!spare || !set) _exit(NO_MEMORY);
+    free(spare);
+    set(NULL);
+}
+
+static void watch_cpp_memory(void)
+{
+    set_new_handler *set = NULL;
+    *(void **)&set = dlsym(RTLD_DEFAULT, "_ZSt15set_new_handlerPFvvE"); /* std::set_new_handler */
+    if (set) set(cpp_without_memory);
+}
+
 static int parse_in_child(void *context, int fd)
 {
     su_scene scene = {0};
     char message[800] = "";
+    watch_cpp_memory();
     unsigned char failed = su_scene_parse(context, &scene, message, sizeof message) != 0;
     if (scene.arena.failed) failed = 2;
-    if (write(fd, &failed, 1) != 1) return 1;
-    if (failed) return write(fd, message, strlen(message)) < 0;
-    return su_scene_encode(&scene, fd);
+    if (write(fd, &failed, 1) != 1) return NOT_SENT;
+    if (failed) return write(fd, message, strlen(message)) < 0 ? NOT_SENT : 0;
+    return su_scene_encode(&scene, fd) ? NOT_SENT : 0;
 }
 
 /* ---- loading ---- */
@@ -40,7 +69,7 @@ static su_status readable(const char *path, su_error *err)
 {
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0) return su_fail(err, SU_INPUT, "%s: cannot open: %s", path, strerror(errno));
+    if (fd < 0) return su_fail(err, su_file_status(errno, SU_INPUT), "%s: cannot open: %s", path, strerror(errno));
     int failed = fstat(fd, &st) != 0 || !S_ISREG(st.st_mode);
     close(fd);
     if (failed) return su_fail(err, SU_INPUT, "%s: not a file", path);
@@ -65,9 +94,15 @@ su_status su_scene_load(const char *path, const su_child_limits *limits, su_scen
     } else if (result.end == SU_CHILD_TIMEOUT) {
         status =
             su_fail(err, SU_AGAIN, "%s: reading took longer than %.0f s; is the file damaged?", path, limits->seconds);
+    } else if (su_child_was_killed(&result)) {
+        status = su_fail(err, SU_AGAIN, "%s: the parser was killed (signal %d)", path, result.code);
     } else if (result.end == SU_CHILD_KILLED) {
         status = su_fail(err, SU_INPUT, "%s: the parser crashed (signal %d); the file is damaged or of another kind",
                          path, result.code);
+    } else if (result.code == NO_MEMORY) {
+        status = su_fail(err, SU_AGAIN, "%s: the parser ran out of memory", path);
+    } else if (result.code == NOT_SENT) {
+        status = su_fail(err, SU_AGAIN, "%s: the parser could not hand over what it read", path);
     } else if (count > 0 && bytes[0]) {
         char text[800];
         snprintf(text, sizeof text, "%.*s", (int)(count - 1 < 790 ? count - 1 : 790), bytes + 1);

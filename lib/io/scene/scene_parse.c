@@ -59,6 +59,6 @@ int su_scene_parse(const char *path, su_scene *scene, char *message, size_t mess
     int failed = su_gltf_is(path) ? su_gltf_scene(path, scene, message, message_size)
                                   : su_assimp_scene(path, scene, message, message_size);
     if (!scene->arena.failed) return failed;
-    snprintf(message, message_size, "not enough memory"); /* names, keys and more may be missing */
+    snprintf(message, message_size, "memory or open files ran short"); /* names, keys and more may be missing */
     return 1;
 }

@@ -1,11 +1,11 @@
 #include "reduce/align/align.h"
 
+#include "core/lapack.h"
 #include "core/memory.h"
 #include "geometry/mat3.h"
 #include "geometry/rotation.h"
 
 #include <cblas.h>
-#include <lapacke.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,8 +99,10 @@ static su_status procrustes_region(int64_t k, int64_t n, const double *mass, con
     SU_GO(SU_ALLOC(&sigma, k, "alignment", err));
     SU_GO(SU_ALLOC(&turned, 3 * k * n, "alignment", err));
     SU_GO(su_mass_product(n, mass, k, basis, k, parent, C, threads, err));
-    if (LAPACKE_dgesdd(LAPACK_ROW_MAJOR, 'A', (int)k, (int)k, C, (int)k, sigma, Y, (int)k, Zt, (int)k) != 0) {
-        status = su_fail(err, SU_NUMERICS, "the singular values of a cross product of bases do not converge");
+    int info = LAPACKE_dgesdd(LAPACK_ROW_MAJOR, 'A', (int)k, (int)k, C, (int)k, sigma, Y, (int)k, Zt, (int)k);
+    if (info != 0) {
+        status = su_fail(err, su_lapack_status(info, SU_NUMERICS),
+                         "the singular values of a cross product of bases do not converge");
         goto done;
     }
     /* U_j' M U_i = Y S Z', Q = Y Z'; rows of the new basis are Q' times the old rows (PSSD eq. 12). */
@@ -179,7 +181,7 @@ su_status su_gram_factorize(int64_t m, int64_t r, const double *gram, int64_t *r
      * info is the expected outcome: the matrix is semidefinite up to the tolerance. */
     int info = LAPACKE_dpstrf(LAPACK_COL_MAJOR, 'L', (int)size, G, (int)size, pivot, &rank, 1e-7);
     if (info < 0) {
-        status = su_fail(err, SU_NUMERICS, "the Gram matrices of the bases cannot be factored");
+        status = su_fail(err, su_lapack_status(info, SU_NUMERICS), "the Gram matrices of the bases cannot be factored");
         goto done;
     }
     SU_GO(SU_ALLOC(&S, size * rank, "factor of Gram matrices", err));

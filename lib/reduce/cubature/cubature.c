@@ -1,11 +1,11 @@
 #include "reduce/cubature/cubature.h"
 
+#include "core/lapack.h"
 #include "core/memory.h"
 #include "core/threads.h"
 #include "reduce/cubature/reduced_stiffness.h"
 
 #include <cblas.h>
-#include <lapacke.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,8 +92,8 @@ static su_status lacking_stiffness(su_pose_space *space, const su_training_plan 
     memcpy(out->linear, whole, (size_t)(r * r) * sizeof *whole); /* scratch */
     int info = LAPACKE_dsygvd(LAPACK_COL_MAJOR, 1, 'V', 'L', (int)r, V, (int)r, out->linear, (int)r, l);
     if (info != 0) {
-        status = su_fail(err, SU_NUMERICS, "the reduced stiffness at the neutral pose is not definite (%d of %d)", info,
-                         (int)r);
+        status = su_fail(err, su_lapack_status(info, SU_NUMERICS),
+                         "the reduced stiffness at the neutral pose is not definite (%d of %d)", info, (int)r);
         goto done;
     }
     out->stiffest = l[r - 1];

@@ -1,10 +1,10 @@
 #include "reduce/cubature/reduced_stiffness.h"
 
+#include "core/lapack.h"
 #include "core/memory.h"
 #include "reduce/align/align.h"
 
 #include <cblas.h>
-#include <lapacke.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +59,7 @@ su_status su_ritz_pairs(su_pose_space *space, const double *U, const double *y, 
     /* Symmetric, so row-major is column-major; eigenvectors come out as rows here. */
     int info = LAPACKE_dsygvd(LAPACK_COL_MAJOR, 1, 'V', 'L', (int)r, V, (int)r, G, (int)r, l);
     if (info != 0) {
-        status = su_fail(err, SU_NUMERICS,
+        status = su_fail(err, su_lapack_status(info, SU_NUMERICS),
                          info > r ? "the basis has dependent columns (column %d of %d)"
                                   : "reduced eigenvalues do not converge (%d of %d)",
                          info > r ? (int)(info - r) : info, (int)r);

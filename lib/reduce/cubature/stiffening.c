@@ -1,10 +1,10 @@
 #include "reduce/cubature/stiffening.h"
 
+#include "core/lapack.h"
 #include "core/memory.h"
 #include "linalg/cholesky.h"
 
 #include <cblas.h>
-#include <lapacke.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,8 +98,9 @@ static su_status ritz(const su_stiffness_probe *probe, int64_t count, const doub
                 (int)size, 0, G, (int)count);
     if (K) memcpy(K, vectors, (size_t)(count * count) * sizeof *K);
     if (M) memcpy(M, G, (size_t)(count * count) * sizeof *M);
-    if (LAPACKE_dsygvd(LAPACK_COL_MAJOR, 1, 'V', 'L', (int)count, vectors, (int)count, G, (int)count, values) != 0)
-        status = su_fail(err, SU_NUMERICS, "the interpolated basis has dependent columns");
+    int info = LAPACKE_dsygvd(LAPACK_COL_MAJOR, 1, 'V', 'L', (int)count, vectors, (int)count, G, (int)count, values);
+    if (info != 0)
+        status = su_fail(err, su_lapack_status(info, SU_NUMERICS), "the interpolated basis has dependent columns");
 done:
     free(G), free(scaled);
     return status;
@@ -201,9 +202,10 @@ su_status su_subspace_measure(su_stiffness_probe *probe, const su_place *place, 
         left += rest / exact[k], all += 1 / exact[k];
     }
     /* Sines, not cosines: small angles would drown in 1 - cos. */
-    if (LAPACKE_dgesvd(LAPACK_ROW_MAJOR, 'N', 'N', (int)count, (int)size, probe->X, (int)size, sines, NULL, 1, NULL, 1,
-                       sines + count)) {
-        status = su_fail(err, SU_NUMERICS, "the principal angles did not converge");
+    int info = LAPACKE_dgesvd(LAPACK_ROW_MAJOR, 'N', 'N', (int)count, (int)size, probe->X, (int)size, sines, NULL, 1,
+                              NULL, 1, sines + count);
+    if (info != 0) {
+        status = su_fail(err, su_lapack_status(info, SU_NUMERICS), "the principal angles did not converge");
         goto done;
     }
     *out = (su_subspace_error){.projection = sqrt(left / all)};

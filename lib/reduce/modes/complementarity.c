@@ -1,12 +1,12 @@
 #include "reduce/modes/complementarity.h"
 
+#include "core/lapack.h"
 #include "core/memory.h"
 #include "fem/conjugate_gradients.h"
 #include "geometry/tetmesh.h"
 #include "reduce/modes/weight_stiffness.h"
 
 #include <cblas.h>
-#include <lapacke.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -396,9 +396,13 @@ static su_status independent_rows(int64_t size, double *gram, uint8_t *keep, int
     if (size == 0) return SU_OK;
     SU_TRY(SU_ALLOC(&pivot, size, "rows of the rig", err));
     for (int64_t i = 0; i < size; i++) longest = fmax(longest, gram[i * size + i]);
-    if (longest > 0)
-        LAPACKE_dpstrf(LAPACK_COL_MAJOR, 'L', (lapack_int)size, gram, (lapack_int)size, pivot, &rank,
-                       DEPENDENT * longest);
+    int info = longest > 0 ? LAPACKE_dpstrf(LAPACK_COL_MAJOR, 'L', (lapack_int)size, gram, (lapack_int)size, pivot,
+                                            &rank, DEPENDENT * longest)
+                           : 0;
+    if (info < 0) { /* above 0 it says that some rows depend on others */
+        free(pivot);
+        return su_fail(err, su_lapack_status(info, SU_NUMERICS), "the rows of the rig cannot be told apart");
+    }
     for (lapack_int k = 0; k < rank; k++) keep[pivot[k] - 1] = 1;
     *kept = rank;
     free(pivot);

@@ -1,10 +1,10 @@
 #include "reduce/modes/constrained_inverse.h"
 
+#include "core/lapack.h"
 #include "core/memory.h"
 
 #include <SuiteSparseQR_C.h>
 #include <cblas.h>
-#include <lapacke.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -75,10 +75,11 @@ static su_status householder(int m, int n, double *Q, su_error *err)
 {
     double *tau;
     SU_TRY(SU_ALLOC(&tau, n, "constraints", err));
-    bool failed = m < n || LAPACKE_dgeqrf(LAPACK_COL_MAJOR, m, n, Q, m, tau) != 0 ||
-                  LAPACKE_dorgqr(LAPACK_COL_MAJOR, m, n, n, Q, m, tau) != 0;
+    int info = m < n ? 1 : LAPACKE_dgeqrf(LAPACK_COL_MAJOR, m, n, Q, m, tau);
+    if (info == 0) info = LAPACKE_dorgqr(LAPACK_COL_MAJOR, m, n, n, Q, m, tau);
     free(tau);
-    return failed ? su_fail(err, SU_NUMERICS, "the contact constraints are dependent") : SU_OK;
+    return info != 0 ? su_fail(err, su_lapack_status(info, SU_NUMERICS), "the contact constraints are dependent")
+                     : SU_OK;
 }
 
 /* Q (n columns of m) orthonormal in place: Cholesky QR, which repeated is as orthogonal as Householder's, or that one

@@ -1,5 +1,6 @@
 #include "reduce/modes/handles.h"
 
+#include "core/file.h"
 #include "core/memory.h"
 #include "geometry/boxtree.h"
 #include "geometry/mat3.h"
@@ -66,7 +67,7 @@ su_status su_handles_read(const char *path, int64_t *count, su_handle **handles,
     size_t room = 0;
     int64_t found = 0, number = 0;
     su_status status = SU_OK;
-    if (!file) return su_fail(err, SU_INPUT, "%s: cannot be read: %s", path, strerror(errno));
+    if (!file) return su_fail(err, su_file_status(errno, SU_INPUT), "%s: cannot be read: %s", path, strerror(errno));
     while (getline(&line, &room, file) >= 0) {
         const char *at = line;
         number++;
