@@ -1,4 +1,4 @@
-/* A character driven live: plays a clip at a fixed rate as a game would, on one thread, and says how long the parts take.
+/* A character driven live: plays a clip at a fixed rate as a game would, on one thread, and says how long parts take.
  *   live MODEL ANIM [steps a second] [height]   with a height: a floor there that the flesh presses on, and a breeze
  *   cc live.c $(pkg-config --cflags --libs supple-runtime) -lm
  * The clip (supple_clip.h) stands for a game's own rig: of a game with one only supple_clip_pose is another. */
@@ -44,9 +44,10 @@ static void play(supple_runtime *flesh, const supple_clip *clip, double rate, bu
         }
     }
     double n = steps > 0 ? 1e3 / (double)steps : 0;
-    printf("%lld steps at %g a second: pose %.3f ms, step %.3f ms, %lld positions %.3f ms; %lld steps in trouble, largest "
-           "displacement %.4f m\n",
-           (long long)steps, rate, pose * n, step * n, (long long)out, read * n, (long long)troubled, largest);
+    printf(
+        "%lld steps at %g a second: pose %.3f ms, step %.3f ms, %lld positions %.3f ms; %lld steps in trouble, largest "
+        "displacement %.4f m\n",
+        (long long)steps, rate, pose * n, step * n, (long long)out, read * n, (long long)troubled, largest);
 }
 
 int main(int argc, char **argv)

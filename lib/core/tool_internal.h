@@ -29,8 +29,8 @@ void su_free_options(su_tool *tool);
 
 void su_print_help(const su_program *program, FILE *stream);
 void su_print_man(const su_program *program, FILE *stream);
-/* For completions in shells: a line an option, "--name, -n or nothing, what kind of argument, its word, the choices, the
- * first sentence of the help", parted by tabs. The kind is flag, number, choice or text (which may be a file). */
+/* For completions in shells: a line an option, "--name, -n or nothing, what kind of argument, its word, the choices,
+ * the first sentence of the help", parted by tabs. The kind is flag, number, choice or text (which may be a file). */
 void su_print_table(const su_program *program, FILE *stream);
 
 #endif

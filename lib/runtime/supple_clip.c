@@ -20,7 +20,8 @@ static su_status open_clip(supple_clip *clip, const char *path, su_error *err)
     if (clip->anim.F < 2) return su_fail(err, SU_INPUT, "%s: has one frame; a clip wants two or more", path);
     const su_model *model = supple_model_of(clip->runtime);
     su_shot_target target = {.rig = su_rig_of_model(model), .nbar = model->nbar, .neutral = model->neutral};
-    target.rig.a = 0, target.rig.psd_params = target.rig.psd_shapes = target.rig.psd_rbf = NULL; /* the runtime adds them */
+    target.rig.a = 0,
+    target.rig.psd_params = target.rig.psd_shapes = target.rig.psd_rbf = NULL; /* the runtime adds them */
     return su_shot_create(&clip->anim, path, &target, 0, NULL, &clip->shot, NULL, err);
 }
 

@@ -22,8 +22,8 @@ void supple_clip_close(supple_clip *clip);
 double supple_clip_seconds(const supple_clip *clip);
 double supple_clip_rate(const supple_clip *clip);
 
-/* What supple_set_pose wants, `seconds` after the first frame (held at both ends): parameters (supple_parameters), points
- * (needed,3) in the root frame, root frame to world (4,4). */
+/* What supple_set_pose wants, `seconds` after the first frame (held at both ends): parameters (supple_parameters),
+ * points (needed,3) in the root frame, root frame to world (4,4). */
 void supple_clip_pose(const supple_clip *clip, double seconds, double *parameters, double *points, double root[16]);
 
 #pragma GCC visibility pop

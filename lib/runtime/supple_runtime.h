@@ -18,8 +18,8 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default)
 
-/* Of this header. MAJOR counts changes of what was there before, MINOR what was added since; the shared library's soname
- * has MAJOR. */
+/* Of this header. MAJOR counts changes of what was there before, MINOR what was added since; the shared library's
+ * soname has MAJOR. */
 #define SUPPLE_RUNTIME_MAJOR 1
 #define SUPPLE_RUNTIME_MINOR 0
 /* 1000 MAJOR + MINOR of the library in use; a host that loads it by name compares. */
