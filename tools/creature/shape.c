@@ -266,6 +266,16 @@ double shape_firmness(const body *b, const double at[3])
     return t * t * (3 - 2 * t);
 }
 
+/* To the nearest part of a joint. */
+static double joint_distance(const body *b, const char *name, const double at[3])
+{
+    double least = 1e3;
+    for (int i = 0; i < b->part_count; i++)
+        for (int side = 0; strcmp(b->parts[i].joint, name) == 0 && side <= b->parts[i].paired; side++)
+            least = fmin(least, part_distance(&b->parts[i], at, side));
+    return least;
+}
+
 static void mix(double share, const double other[3], double colour[3])
 {
     for (int k = 0; k < 3; k++) colour[k] += share * (other[k] - colour[k]);
@@ -293,7 +303,7 @@ void shape_colour(const skeleton *s, const double at[3], const double normal[3],
     mix(between(0.2, 0.8, 0.5 - 0.75 * normal[1] - 1.4 * (at[1] - 0.36)), bare, out); /* from the flanks down */
     mix(between(0.15, 0.05, at[1]), pale, out);                                       /* socks */
     mix(between(0.50, 0.56, at[2]), bare, out);                                       /* the snout */
-    if (at[2] > 0.3 && at[1] > 0.48) mix(between(0.135, 0.17, side), ear, out);
+    mix(between(0.004, -0.012, joint_distance(s->body, "ears", at) - joint_distance(s->body, "head", at)), ear, out);
     double nose = hypot(hypot(at[0], at[1] - 0.83), at[2] - 0.66);
     mix(between(0.052, 0.038, nose), dark, out);
     double eye = hypot(hypot(side - 0.062, at[1] - 0.915), at[2] - 0.522);

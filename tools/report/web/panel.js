@@ -225,7 +225,7 @@ export class Live {
         if (s.gravity_mode) words.push(`--gravity-mode ${GRAVITY_MODES[s.gravity_mode]}`);
         if (forces) words.push('--forces live.json');
         const source = info.live.source;
-        const line = source ? `supple bake --model ${quote(info.model_file)} ${quote(source)}${info.clip ? ` --clip ${quote(info.clip)}` : ''} ${words.join(' ')} -o live/`
+        const line = source ? `supple bake --model ${quote(info.model_file)} ${quote(source)}${info.clip ? ` --clip ${quote(info.clip)}` : ''} ${words.join(' ')} --bound 0 -o live/`   // without what would play in the full space
             : `supple sim ${quote(info.model_file)} ${quote(info.animation_file)} ${words.join(' ')} -o live.sim.npz`;
         return (forces ? `cat >live.json <<'END'\n${JSON.stringify(forces)}\nEND\n` : '') + line;
     }

@@ -409,7 +409,7 @@ async function main() {
     });
     document.querySelector('aside').addEventListener('input', (e) => {
         if (e.target.id === 'pose') viewer.setPoints(Number(e.target.value));
-        if (e.target.name === 'show') { element('live-panel').hidden = !isLive(); if (isLive()) live.restart(viewer.frame * info.frame_step); element('mode-panel').style.display = radio('show') === 'modes' ? '' : 'none'; viewer.setMode(0); viewer.look(); }
+        if (e.target.name === 'show') { element('live-panel').hidden = !isLive(); document.body.classList.toggle('is-live', !!isLive()); if (isLive()) live.restart(viewer.frame * info.frame_step); element('mode-panel').style.display = radio('show') === 'modes' ? '' : 'none'; viewer.setMode(0); viewer.look(); }
         refresh();
     });
     element('speed').onchange = () => play(viewer.playing);
