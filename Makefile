@@ -3,13 +3,15 @@
 #   SAN=1              address and undefined-behaviour sanitizers, in a build folder of their own
 #   COVERAGE=1         counts which lines ran, in a build folder of its own (make coverage)
 #   FUZZ=1             the same with libFuzzer's instrumentation, clang only (make fuzz)
-#   PREFIX, DESTDIR    where `make install` puts things
+#   PREFIX, DESTDIR    where `make install` puts things; LIBDIR, ZSH_COMPLETIONS where a distribution has its own places
 #   V=1                show whole command lines
 #
 # `make viewer` bundles the page of `supple report`, with the run time in it where clang and wasi-libc are; it needs node and npm,
 # all else builds without. `make demo` and `make check` try it where npm is installed.
 
 PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
+ZSH_COMPLETIONS ?= $(PREFIX)/share/zsh/site-functions
 CFLAGS ?= $(if $(FUZZ),-O1 -gline-tables-only,$(if $(COVERAGE),-O1 -g,-O2 -g))
 PKG_CONFIG ?= pkg-config
 
@@ -22,12 +24,14 @@ SANFLAGS := $(if $(SAN),-fsanitize=address$(comma)undefined -fno-sanitize-recove
 SANFLAGS := $(if $(FUZZ),-fsanitize=address$(comma)undefined$(comma)fuzzer-no-link -fno-sanitize-recover=undefined -fno-omit-frame-pointer,$(SANFLAGS))
 # Threads count as well, and children that end by _exit (core/child.c).
 SANFLAGS := $(if $(COVERAGE),--coverage -fprofile-update=atomic -DSU_COVERAGE,$(SANFLAGS))
-ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -fopenmp $(WARN) $(CFLAGS) $(SANFLAGS) -Ilib -I/usr/include/suitesparse $(CPPFLAGS)
+# The same objects go into the shared library, which shows what its headers declare and nothing else.
+ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -fopenmp -fPIC -fvisibility=hidden $(WARN) $(CFLAGS) $(SANFLAGS) -Ilib -I/usr/include/suitesparse $(CPPFLAGS)
 
 # Libraries. CHOLMOD and SPQR have no pkg-config file in Debian 12.
 PACKAGES := zlib jansson libxxhash openblas lapacke arpack assimp
 LDLIBS = -lspqr -lcholmod $(shell $(PKG_CONFIG) --libs $(PACKAGES)) -lm
 RUNTIME_LDLIBS = $(shell $(PKG_CONFIG) --libs zlib jansson libxxhash) -lm
+OBJCOPY ?= objcopy
 
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
@@ -37,7 +41,8 @@ say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 # Fuzzers call readers: what stands above these folders would take most of the build (docs/design.md, section 2).
 LIB_C := $(if $(FUZZ),$(wildcard $(foreach d,core geometry io io/* rig,lib/$(d)/*.c)),$(wildcard lib/*/*.c lib/*/*/*.c))
 # What a game or a plug-in links: these and what they need, which is no sparse solver and no BLAS (tests/test_layers.sh).
-RUNTIME_C := lib/runtime/supple_runtime.c lib/io/stage/anim.c
+RUNTIME_C := lib/runtime/supple_runtime.c lib/runtime/supple_clip.c
+RUNTIME_H := $(RUNTIME_C:.c=.h)
 TOOL_DIRS := $(notdir $(patsubst %/,%,$(dir $(wildcard tools/*/main.c))))
 # A folder is named for what it does, its program for what one types.
 program = $(if $(filter supple,$(1)),supple,supple-$(subst simulate,sim,$(subst tetfit,fit,$(1))))
@@ -53,10 +58,16 @@ BENCHES := $(patsubst bench/%.c,$(BUILD)/bench/%,$(BENCH_C))
 
 LIB := $(BUILD)/libsupple.a
 RUNTIME := $(BUILD)/libsupple-runtime.a
+# supple_runtime.h says which version the interface has.
+api = $(shell sed -n 's/^.define SUPPLE_RUNTIME_$(1) //p' lib/runtime/supple_runtime.h)
+SONAME := libsupple-runtime.so.$(call api,MAJOR)
+SHARED := $(BUILD)/$(SONAME).$(call api,MINOR)
+VERSION := $(shell sed -n 's/^.define SU_VERSION "\(.*\)"/\1/p' lib/core/tool.h)
+SCRIPTS := $(wildcard scripts/supple-*)
 object = $(patsubst %.c,$(BUILD)/%.o,$(1))
 SOURCES := $(LIB_C) $(wildcard tools/*/*.c) $(TEST_C) $(TEST_HELP_C) tests/failing_memory.c $(BENCH_C) $(BENCH_HELP_C) $(EXAMPLE_C) $(wildcard tests/fuzz/*.c)
 
-all: $(LIB) $(RUNTIME) $(PROGRAMS)
+all: $(LIB) $(RUNTIME) $(SHARED) $(PROGRAMS)
 
 # ---- packages: installed where missing, by apt-get as root or through sudo ----
 
@@ -89,11 +100,18 @@ $(LIB): $(call object,$(LIB_C))
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
-# One object, so that the linker finds what belongs to it.
+# One object, so that the linker finds what belongs to it; its own names stay inside, those of a game are free.
 $(RUNTIME): $(call object,$(RUNTIME_C)) $(LIB)
 	$(call say,AR,$@)
 	$(Q)$(LD) -r -o $(@:.a=.o) $^
+	$(Q)$(OBJCOPY) --localize-hidden $(@:.a=.o)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(@:.a=.o)
+
+# With the links by which it is linked and found.
+$(SHARED): $(RUNTIME)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_CFLAGS) -shared -Wl,-soname,$(SONAME) $(LDFLAGS) -o $@ $(RUNTIME:.a=.o) $(RUNTIME_LDLIBS)
+	$(Q)ln -sf $(notdir $@) $(@D)/$(SONAME) && ln -sf $(SONAME) $(@D)/libsupple-runtime.so
 
 define tool_rule
 $(BIN)/$(call program,$(1)): $(call object,$(wildcard tools/$(1)/*.c)) $(LIB)
@@ -127,6 +145,7 @@ $(BUILD)/tests/fuzz/fuzz: $(BUILD)/tests/fuzz/fuzz.o $(BUILD)/tests/readers.o $(
 	$(Q)$(CC) $(ALL_CFLAGS) -fsanitize=fuzzer $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 # The run-time archive and nothing else: what a game links.
+$(BUILD)/examples/%.o: CPPFLAGS += -Ilib/runtime
 $(BUILD)/examples/%: $(BUILD)/examples/%.o $(RUNTIME)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(RUNTIME_LDLIBS)
@@ -213,29 +232,48 @@ fuzz:
 	+$(Q)$(MAKE) --no-print-directory $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc)) CC=clang FUZZ=1 build/fuzz/tests/fuzz/fuzz
 	$(Q)nice scripts/fuzz-readers --minutes $(or $(MINUTES),10) build/fuzz/tests/fuzz/fuzz $(READERS)
 
+# What stands in share/doc is found from the top of it, as in a checkout.
 install: all
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include \
-	    $(DESTDIR)$(PREFIX)/share/supple $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/doc/supple
-	install -m 755 $(PROGRAMS) scripts/supple-bake scripts/supple-refine $(DESTDIR)$(PREFIX)/bin
-	install -m 644 $(RUNTIME) $(DESTDIR)$(PREFIX)/lib
-	install -m 644 $(wildcard lib/runtime/supple_runtime.h) $(DESTDIR)$(PREFIX)/include
+	install -d $(addprefix $(DESTDIR),$(PREFIX)/bin $(LIBDIR)/pkgconfig $(PREFIX)/include $(PREFIX)/share/supple \
+	    $(PREFIX)/share/man/man1 $(addprefix $(PREFIX)/share/doc/supple/,docs/notes examples) \
+	    $(PREFIX)/share/bash-completion/completions $(ZSH_COMPLETIONS))
+	install -m 755 $(PROGRAMS) $(SCRIPTS) $(DESTDIR)$(PREFIX)/bin
+	install -m 644 $(RUNTIME) $(SHARED) $(DESTDIR)$(LIBDIR)
+	cp -P $(BUILD)/$(SONAME) $(BUILD)/libsupple-runtime.so $(DESTDIR)$(LIBDIR)
+	scripts/runtime-pc '$(PREFIX)' '$(LIBDIR)' '$(VERSION)' > $(DESTDIR)$(LIBDIR)/pkgconfig/supple-runtime.pc
+	install -m 644 $(RUNTIME_H) $(DESTDIR)$(PREFIX)/include
 	install -m 644 scripts/pipeline.mk scripts/blender/supple_addon.py $(wildcard $(VIEWER)) $(DESTDIR)$(PREFIX)/share/supple
-	install -m 644 README.md LICENSE CHANGELOG.md $(wildcard docs/*.md) $(DESTDIR)$(PREFIX)/share/doc/supple
-	install -d $(DESTDIR)$(PREFIX)/share/doc/supple/notes
-	install -m 644 $(wildcard docs/notes/*.md) $(DESTDIR)$(PREFIX)/share/doc/supple/notes
-	$(Q)for p in $(notdir $(PROGRAMS)); do \
-	    $(BIN)/$$p --help=man > $(DESTDIR)$(PREFIX)/share/man/man1/$$p.1 || exit 1; done
-	$(Q)SUPPLE_BIN=$(BIN) scripts/supple-bake --help=man > $(DESTDIR)$(PREFIX)/share/man/man1/supple-bake.1
+	install -m 644 README.md LICENSE CHANGELOG.md $(DESTDIR)$(PREFIX)/share/doc/supple
+	install -m 644 $(wildcard docs/*.md docs/*.png) $(DESTDIR)$(PREFIX)/share/doc/supple/docs
+	install -m 644 $(wildcard docs/notes/*.md) $(DESTDIR)$(PREFIX)/share/doc/supple/docs/notes
+	install -m 644 $(wildcard examples/*.*) $(DESTDIR)$(PREFIX)/share/doc/supple/examples
+	$(BIN)/supple completions bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/supple
+	$(BIN)/supple completions zsh > $(DESTDIR)$(ZSH_COMPLETIONS)/_supple
+	$(Q)for p in $(filter-out supple,$(notdir $(PROGRAMS) $(SCRIPTS))); do \
+	    $(BIN)/supple $${p#supple-} --help=man > $(DESTDIR)$(PREFIX)/share/man/man1/$$p.1 || exit 1; done
+	$(Q)$(BIN)/supple --help=man > $(DESTDIR)$(PREFIX)/share/man/man1/supple.1
 
 uninstall:
-	rm -f $(patsubst %,$(DESTDIR)$(PREFIX)/bin/%,$(notdir $(PROGRAMS)) supple-bake supple-refine) \
-	    $(patsubst %,$(DESTDIR)$(PREFIX)/share/man/man1/%.1,$(notdir $(PROGRAMS)) supple-bake) \
-	    $(DESTDIR)$(PREFIX)/lib/libsupple-runtime.a $(DESTDIR)$(PREFIX)/include/supple_runtime.h
+	rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,$(notdir $(PROGRAMS) $(SCRIPTS))) \
+	    $(patsubst %,$(DESTDIR)$(PREFIX)/share/man/man1/%.1,$(notdir $(PROGRAMS) $(SCRIPTS))) \
+	    $(addprefix $(DESTDIR)$(LIBDIR)/,$(notdir $(RUNTIME) $(SHARED)) $(SONAME) libsupple-runtime.so pkgconfig/supple-runtime.pc) \
+	    $(addprefix $(DESTDIR)$(PREFIX)/include/,$(notdir $(RUNTIME_H))) \
+	    $(DESTDIR)$(PREFIX)/share/bash-completion/completions/supple $(DESTDIR)$(ZSH_COMPLETIONS)/_supple
 	rm -rf $(DESTDIR)$(PREFIX)/share/supple $(DESTDIR)$(PREFIX)/share/doc/supple
+
+# A Debian package of all this: build/deb/supple_VERSION_ARCHITECTURE.deb, with the page of the report where npm is.
+DEB ?= build/deb
+deb: deps
+	+$(Q)$(MAKE) --no-print-directory all try-viewer
+	+$(Q)$(MAKE) --no-print-directory deb-built
+deb-built: all
+	+$(Q)rm -rf $(DEB)/tree && $(MAKE) --no-print-directory install DESTDIR=$(DEB)/tree PREFIX=/usr \
+	    LIBDIR=/usr/lib/$$($(CC) -print-multiarch) ZSH_COMPLETIONS=/usr/share/zsh/vendor-completions >/dev/null
+	$(Q)scripts/make-deb $(DEB)/tree $(VERSION) $(DEB)
 
 clean:
 	rm -rf build bin
 
-.PHONY: all examples experiments objects deps viewer live-packages try-viewer demo check check-built check-formats bench coverage faults fuzz install uninstall clean force
+.PHONY: all examples experiments objects deps viewer live-packages try-viewer demo check check-built check-formats bench coverage faults fuzz install uninstall deb deb-built clean force
 .DELETE_ON_ERROR:
 .SECONDARY:

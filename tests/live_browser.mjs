@@ -1,5 +1,6 @@
-// node live_browser.mjs NODE_MODULES PAGE OUTPUT [SETTINGS.json]: the live page in headless Chromium, opened from a file. OUTPUT as live_page.mjs has it.
-// Ends with a line of what it saw; errors of the console are errors.
+// node live_browser.mjs NODE_MODULES PAGE OUTPUT SETTINGS.json: the live page in headless Chromium, opened from a file, its controls set as SETTINGS say
+// ({"controls": {id: value}, "ball": [x, y, z], "held": {contact, force, from, to}}, a pull that was let go). OUTPUT as live_page.mjs has it, and OUTPUT.sh: what
+// `Copy command` copies. Ends with a line of what it saw; errors of the console are errors.
 import { createRequire } from 'node:module';
 import { readFileSync, writeFileSync, existsSync } from 'node:fs';
 const [, , modules, page, output, settingsFile] = process.argv, { chromium } = createRequire(`${modules}/`)('playwright-core');
@@ -17,23 +18,31 @@ const open = async (hash, options = {}) => {
 const tab = await open('show=live&still');
 const why = await tab.evaluate(() => document.body.dataset.notLive);
 if (why !== undefined) { console.log(`not live: ${why}`); process.exit(1); }
-const wanted = settingsFile ? JSON.parse(readFileSync(settingsFile, 'utf8')) : {};
+const wanted = JSON.parse(readFileSync(settingsFile, 'utf8'));
 // the whole clip, frame by frame; a pull by its force, for as long as wanted
-const { text, ms, steps } = await tab.evaluate((wanted) => {
-    const { panel: { flesh }, data } = window.supple, { live, frames } = data.info, first = data['live.times'][0], n = 3 * flesh.nbar;
-    if (wanted.stiffness || wanted.damping) flesh.call.set_flesh(wanted.stiffness ?? live.stiffness, wanted.damping ?? live.damping);
-    if (wanted.gravity) flesh.call.set_gravity(...wanted.gravity, wanted.gravity_mode ?? live.gravity_mode);
-    if (wanted.wind) flesh.call.set_wind(...wanted.wind, wanted.drag);
-    flesh.call.set_colliders(wanted.plane !== undefined, wanted.plane ?? 0, 0.5, !!wanted.ball, ...(wanted.ball ?? [0, 0, 0, 0]));
+const { text, command, ms, steps } = await tab.evaluate(async (wanted) => {
+    const { panel, data } = window.supple, { flesh } = panel, { live, frames } = data.info, first = data['live.times'][0], n = 3 * flesh.nbar, { held } = wanted;
+    if (wanted.ball) panel.place = wanted.ball;
+    for (const [id, value] of Object.entries(wanted.controls)) {
+        const input = document.getElementById(`live-${id}`);
+        if (input.type === 'checkbox') input.checked = value; else input.value = value;
+        input.dispatchEvent(new Event('input', { bubbles: true }));
+    }
+    if (held) panel.held = { vertex: flesh.contacts[held.contact], force: held.force, from: held.from, to: held.to };
+    let command = '';   // as a hand would copy it
+    document.addEventListener('copy', () => { command = String(document.activeElement.value); });
+    Object.defineProperty(navigator, 'clipboard', { value: { writeText: async (text) => { command = text; } } });
+    document.getElementById('live-copy').click();
+    await new Promise((done) => setTimeout(done, 50));
     flesh.call.begin(0);
     const out = new Float32Array(frames * n);
     out.set(flesh.skin(), 0);
     let took = 0, steps = 0;
     for (let f = 1; f < frames; f++) {
         for (let k = 1; k <= live.substeps; k++) {
-            if (wanted.force) {
-                const t = first + ((f - 1) * live.substeps + k) * flesh.seconds, on = t >= wanted.force.from - 1e-9 && t <= wanted.force.to + 1e-9;
-                flesh.call.set_force(wanted.force.contact, ...(on ? wanted.force.force : [0, 0, 0]));
+            if (held) {
+                const t = first + ((f - 1) * live.substeps + k) * flesh.seconds, on = t >= held.from - 1e-9 && t <= held.to + 1e-9;
+                flesh.call.set_force(held.contact, ...(on ? held.force : [0, 0, 0]));
             }
             const began = performance.now();
             flesh.call.step(), steps++;
@@ -44,9 +53,10 @@ const { text, ms, steps } = await tab.evaluate((wanted) => {
     const bytes = new Uint8Array(out.buffer);
     let text = '';
     for (let i = 0; i < bytes.length; i += 32768) text += String.fromCharCode(...bytes.subarray(i, i + 32768));
-    return { text: btoa(text), ms: took / steps, steps };
+    return { text: btoa(text), command, ms: took / steps, steps };
 }, wanted);
 writeFileSync(output, Buffer.from(text, 'base64'));
+writeFileSync(`${output}.sh`, `${command}\n`);
 console.log(`${steps} steps, ${ms.toFixed(3)} ms each`);
 
 await browser.close();

@@ -166,7 +166,7 @@ static su_status begin(su_tool *tool, su_common *common, int argc, char **argv)
                                    .span = 1,
                                    .last = -1,
                                    .stop = &stop_requested};
-    if (common->help || common->man || common->version) return SU_OK;
+    if (su_only_tells(common)) return SU_OK;
     if (tool->output && !tool->output_is_stdout) SU_TRY(check_output(tool, tool->output));
     return tool->stats_path ? check_output(tool, tool->stats_path) : SU_OK;
 }
@@ -210,13 +210,15 @@ bool su_tool_begin(su_tool *tool, const su_program *program, int argc, char **ar
     su_common common = {.progress = SU_PROGRESS_AUTO};
     *tool = (su_tool){.program = program, .started = su_seconds()};
     su_status began = begin(tool, &common, argc, argv);
-    if (began != SU_OK || common.help || common.man || common.version) {
+    if (began != SU_OK || su_only_tells(&common)) {
         if (began == SU_OK) {
             tool->stats_path = NULL;
             if (common.help)
                 su_print_help(program, stdout);
             else if (common.man)
                 su_print_man(program, stdout);
+            else if (common.table)
+                su_print_table(program, stdout);
             else
                 printf("%s %s\n", program->name, SU_VERSION);
         }

@@ -147,3 +147,47 @@ void su_print_man(const su_program *program, FILE *stream)
     }
     fputs(".SH SEE ALSO\n.BR supple (1)\n", stream);
 }
+
+/* ---- for completions ---- */
+
+/* The first sentence, without its full stop. */
+static void first_sentence(FILE *stream, const char *text)
+{
+    for (; *text && !(*text == '.' && (text[1] == ' ' || text[1] == '\n' || text[1] == '\0')); text++)
+        fputc(*text == '\n' || *text == '\t' ? ' ' : *text, stream);
+}
+
+static const char *kind_name(su_option_kind kind)
+{
+    switch (kind) {
+    case SU_OPT_FLAG:
+        return "flag";
+    case SU_OPT_INT:
+    case SU_OPT_NUMBER:
+    case SU_OPT_VECTOR:
+        return "number";
+    case SU_OPT_CHOICE:
+        return "choice";
+    case SU_OPT_TEXT:
+    case SU_OPT_LIST:
+        break;
+    }
+    return "text";
+}
+
+void su_print_table(const su_program *program, FILE *stream)
+{
+    su_common common;
+    su_option table[SU_COMMON_OPTIONS];
+    su_common_table(&common, table);
+    for (int i = 0; i < program->option_count + SU_COMMON_OPTIONS - 1; i++) {
+        const su_option *option = i < program->option_count ? &program->options[i] : &table[i - program->option_count];
+        fprintf(stream, "--%s\t", option->name);
+        if (option->letter) fprintf(stream, "-%c", option->letter);
+        fprintf(stream, "\t%s\t%s\t%s\t", kind_name(option->kind), option->argument ? option->argument : "",
+                option->kind == SU_OPT_CHOICE ? option->choices : "");
+        first_sentence(stream, option->help ? option->help : "");
+        fputc('\n', stream);
+    }
+    fputs("--help\t\tflag\t\t\tUsage\n--version\t\tflag\t\t\tName and version\n", stream);
+}

@@ -8,10 +8,16 @@ enum { SU_COMMON_OPTIONS = 8, SU_PROGRESS_AUTO = 5 };
 
 /* Targets of the options every program has. */
 typedef struct su_common {
-    bool help, man, version, quiet, verbose, dry_run;
+    bool help, man, table, version, quiet, verbose, dry_run;
     const char *output, *stats;
     int threads, progress; /* progress: a su_progress_mode or SU_PROGRESS_AUTO */
 } su_common;
+
+/* Only --help, in one of its forms, or --version is asked for. */
+static inline bool su_only_tells(const su_common *common)
+{
+    return common->help || common->man || common->table || common->version;
+}
 
 void su_common_table(su_common *common, su_option table[SU_COMMON_OPTIONS]);
 
@@ -23,5 +29,8 @@ void su_free_options(su_tool *tool);
 
 void su_print_help(const su_program *program, FILE *stream);
 void su_print_man(const su_program *program, FILE *stream);
+/* For completions in shells: a line an option, "--name, -n or nothing, what kind of argument, its word, the choices,
+ * the first sentence of the help", parted by tabs. The kind is flag, number, choice or text (which may be a file). */
+void su_print_table(const su_program *program, FILE *stream);
 
 #endif

@@ -256,9 +256,10 @@ static su_status parse_words(su_tool *tool, su_common *common, const table *t, i
         }
         greedy = NULL;
         if (code == HELP) {
-            if (optarg && strcmp(optarg, "man") != 0)
+            bool man = optarg && strcmp(optarg, "man") == 0, rows = optarg && strcmp(optarg, "options") == 0;
+            if (optarg && !man && !rows)
                 return su_fail(&tool->err, SU_USAGE, "--help=%s: only --help=man is known", optarg);
-            *(optarg ? &common->man : &common->help) = true;
+            *(man ? &common->man : rows ? &common->table : &common->help) = true;
             return SU_OK;
         }
         if (code == VERSION) {
@@ -286,7 +287,7 @@ su_status su_parse_options(su_tool *tool, su_common *common, int argc, char **ar
     SU_GO(table_make(tool, common, &t));
     SU_GO(command_add(tool, "", program->name));
     SU_GO(parse_words(tool, common, &t, argc, argv));
-    if (common->help || common->man || common->version) goto done;
+    if (su_only_tells(common)) goto done;
     if (tool->inputs.count < program->min_inputs)
         status = su_fail(&tool->err, SU_USAGE, "%s; usage: %s %s",
                          tool->inputs.count ? "more input files are wanted" : "an input file is wanted", program->name,

@@ -1,4 +1,4 @@
-#include "runtime/supple_runtime.h"
+#include "runtime/supple_runtime_internal.h"
 
 #include "core/memory.h"
 #include "geometry/mat3.h"
@@ -268,6 +268,10 @@ supple_runtime *supple_open(const char *model_path, const supple_options *option
     if (message && size > 0) snprintf(message, size, "%s", err.text);
     return NULL;
 }
+
+const su_model *supple_model_of(const supple_runtime *r) { return &r->file; }
+
+int supple_runtime_version(void) { return 1000 * SUPPLE_RUNTIME_MAJOR + SUPPLE_RUNTIME_MINOR; }
 
 int64_t supple_parameters(const supple_runtime *r) { return r->file.s; }
 

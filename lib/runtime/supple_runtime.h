@@ -6,7 +6,7 @@
  *
  * After opening nothing is allocated, no file is touched, nothing is locked. A runtime belongs to one thread at a time;
  * several may be used side by side. Units are metres, seconds, kilograms; right-handed, y up; matrices row-major,
- * acting on columns. Link with -lsupple-runtime -lz -ljansson -lxxhash -lm -fopenmp. */
+ * acting on columns. Link with `pkg-config --libs supple-runtime`, and `--static` before it for the archive. */
 #ifndef SUPPLE_RUNTIME_H
 #define SUPPLE_RUNTIME_H
 
@@ -16,6 +16,14 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
+
+/* Of this header. MAJOR counts changes of what was there before, MINOR what was added since; the shared library's
+ * soname has MAJOR. */
+#define SUPPLE_RUNTIME_MAJOR 1
+#define SUPPLE_RUNTIME_MINOR 0
+/* 1000 MAJOR + MINOR of the library in use; a host that loads it by name compares. */
+int supple_runtime_version(void);
 
 typedef struct supple_runtime supple_runtime;
 
@@ -42,7 +50,8 @@ supple_runtime *supple_open(const char *model_path, const supple_options *option
 /* The same for hosts inside the library, which have the model's arrays from elsewhere (io/stage/model.h); it is taken
  * over, on failure too. */
 struct su_model;
-supple_runtime *supple_open_model(struct su_model *model, const supple_options *options, char *message, size_t size);
+__attribute__((visibility("hidden"))) supple_runtime *
+supple_open_model(struct su_model *model, const supple_options *options, char *message, size_t size);
 void supple_close(supple_runtime *runtime);
 
 /* Rig parameters, in the order in which they are given; the name is NULL where the model stores none. */
@@ -105,6 +114,7 @@ int supple_step(supple_runtime *runtime, double seconds);
 /* Positions (output,3) in the root frame, at the pose last stepped to (or set, before the first step). */
 void supple_positions(supple_runtime *runtime, double *positions);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

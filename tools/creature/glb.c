@@ -1,4 +1,4 @@
-/* glTF 2.0 in its binary form: one mesh, one skin, the clips of creature_clips, a material. */
+/* glTF 2.0 in its binary form: one mesh, one skin, the clips, a material. */
 #include "creature.h"
 #include "core/file.h"
 #include "core/json_text.h"
@@ -65,34 +65,33 @@ static int add(glb *g, const void *data, int64_t elements, int components, int t
     return (int)json_array_size(g->accessors) - 1;
 }
 
-/* Positions, normals of the shape, side-view texture coordinates, a belly paler than the back. */
-static json_t *add_mesh(glb *g, const skin *mesh)
+/* Positions, normals of the shape, side-view texture coordinates, colours. */
+static json_t *add_mesh(glb *g, const skeleton *s, const skin *mesh)
 {
     int64_t n = mesh->vertex_count;
     float *position = NULL, *normal = NULL, *uv = NULL, *color = NULL;
     json_t *made = NULL;
+    const body *b = s->body;
     double low[3], high[3];
     if ((g->status = SU_ALLOC(&position, 3 * n, "positions", g->err)) != SU_OK ||
         (g->status = SU_ALLOC(&normal, 3 * n, "normals", g->err)) != SU_OK ||
         (g->status = SU_ALLOC(&uv, 2 * n, "texture coordinates", g->err)) != SU_OK ||
         (g->status = SU_ALLOC(&color, 4 * n, "colours", g->err)) != SU_OK)
         goto done;
-    shape_bounds(low, high);
+    shape_bounds(b, low, high);
     for (int64_t v = 0; v < n; v++) {
         const double *x = mesh->points + 3 * v;
         double gradient[3], length;
-        shape_gradient(x, gradient);
+        shape_gradient(b, x, gradient);
         length = sqrt(gradient[0] * gradient[0] + gradient[1] * gradient[1] + gradient[2] * gradient[2]);
         for (int a = 0; a < 3; a++) {
             position[3 * v + a] = (float)x[a];
-            normal[3 * v + a] = (float)(gradient[a] / length);
+            normal[3 * v + a] = (float)(gradient[a] /= length);
         }
         uv[2 * v] = (float)((x[2] - low[2]) / (high[2] - low[2]));
         uv[2 * v + 1] = (float)((high[1] - x[1]) / (high[1] - low[1]));
-        double pale = fmin(fmax(0.55 - 0.9 * gradient[1] / length - 0.9 * (x[1] - 0.35), 0), 1);
-        for (int a = 0; a < 3; a++)
-            color[4 * v + a] = (float)(pale + (1 - pale) * (a == 2 ? 0.75 : a == 1 ? 0.8 : 0.85));
-        color[4 * v + 3] = (float)shape_firmness(x); /* painted stiffness; looks are not touched by it */
+        shape_colour(s, x, gradient, color + 4 * v);
+        color[4 * v + 3] = (float)shape_firmness(b, x); /* painted stiffness; looks are not touched by it */
     }
     json_t *attributes = json_object();
     json_object_set_new(attributes, "POSITION", json_integer(add(g, position, n, 3, FLOAT, ARRAY_BUFFER, 1)));
@@ -238,19 +237,24 @@ su_status glb_write(const char *path, const skeleton *s, const skin *mesh, su_er
     uint8_t *joints = mesh->joints;
     json_t *skin_json = add_skin(&g, s, slot);
     for (int64_t i = 0; i < 4 * mesh->vertex_count; i++) joints[i] = (uint8_t)slot[joints[i]];
-    json_t *mesh_json = add_mesh(&g, mesh), *animations = json_array();
-    for (int i = 0; g.status == SU_OK && i < creature_clip_count(s); i++)
-        json_array_append_new(animations, add_clip(&g, s, &creature_clips[i]));
+    json_t *mesh_json = add_mesh(&g, s, mesh), *animations = json_array();
+    int clip_count;
+    const clip *clips = creature_clips(s, &clip_count);
+    for (int i = 0; g.status == SU_OK && i < clip_count; i++)
+        json_array_append_new(animations, add_clip(&g, s, &clips[i]));
     su_status status = g.status;
     if (status == SU_OK) {
+        /* the colour over that of the vertices, and roughness */
+        static const double bases[][4] = {{0.93, 0.55, 0.42, 0.75}, {1, 1, 1, 0.6}};
+        const double *base = bases[s->character];
         json_t *root = json_pack(
             "{s:{s:s, s:s}, s:i, s:[{s:s, s:[i,i]}], s:o, s:[o], s:[o], s:[{s:s, s:{s:[f,f,f,f], s:f, s:f}}], s:o, "
             "s:O, s:O, s:[{s:I}]}",
             "asset", "version", "2.0", "generator", "supple-creature", "scene", 0, "scenes", "name", "scene", "nodes",
             0, s->count, "nodes", make_nodes(s), "meshes", mesh_json, "skins", skin_json, "materials", "name", "hide",
-            "pbrMetallicRoughness", "baseColorFactor", 0.93, 0.55, 0.42, 1.0, "metallicFactor", 0.0, "roughnessFactor",
-            0.75, "animations", animations, "accessors", g.accessors, "bufferViews", g.views, "buffers", "byteLength",
-            (json_int_t)((g.count + 3) & ~(size_t)3));
+            "pbrMetallicRoughness", "baseColorFactor", base[0], base[1], base[2], 1.0, "metallicFactor", 0.0,
+            "roughnessFactor", base[3], "animations", animations, "accessors", g.accessors, "bufferViews", g.views,
+            "buffers", "byteLength", (json_int_t)((g.count + 3) & ~(size_t)3));
         status = root ? write_file(path, root, &g, err) : su_fail(err, SU_AGAIN, "%s: out of memory", path);
         json_decref(root);
     } else {

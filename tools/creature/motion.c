@@ -1,6 +1,7 @@
-/* Two clips: Trot, a loop, and Stop, a run that ends in a hard stop and a shake; and Squat where that is wanted, which
- * presses the belly between the thighs. Feet are led along paths on the ground
- * by two-bone inverse kinematics in the plane of each leg, whatever the body above them does. */
+/* Clips: Trot, a loop; Stop, a run that ends in a hard stop and a shake; of the hound Scratch, which sits down and
+ * scratches its belly; and of the calf Squat where that is wanted, which presses the belly between the thighs. Feet are
+ * led along paths on the ground by two-bone inverse kinematics in the plane of each leg, whatever the body above them
+ * does. */
 #include "creature.h"
 
 #include <math.h>
@@ -34,11 +35,13 @@ static void about(int axis, double angle, quat out)
     out[3] = cos(angle / 2);
 }
 
-/* Pitch (x, positive lowers the front), yaw (y, positive to the animal's left), roll (z), applied z first. */
+/* Pitch (x, positive lowers the front), yaw (y, positive to the animal's left), roll (z), applied z first. Joints that
+ * a character lacks are left out. */
 static void set(const skeleton *s, pose *p, const char *name, double pitch, double yaw, double roll)
 {
     quat x, y, z;
     int j = joint_find(s, name);
+    if (j < 0) return;
     about(0, pitch, x);
     about(1, yaw, y);
     about(2, roll, z);
@@ -183,6 +186,18 @@ static void trot(const skeleton *s, double seconds, pose *p)
     step_feet(s, p, cycle, 0.07, 0.06, 0);
 }
 
+/* 3.3 bounces a second, near to where a belly of 4 Hz answers. */
+static void brisk_trot(const skeleton *s, double seconds, pose *p)
+{
+    double cycle = seconds / (18.0 / CREATURE_FPS); /* whole frames, so that it loops */
+    rest_pose(s, p);
+    trot_body(s, p, cycle, 1.3, 0, 0, 0);
+    double w = 2 * pi * cycle; /* the head nods and rolls: ears and dewlap */
+    set(s, p, "neck", 0.02 - 0.14 * sin(2 * w + 0.9), 0.04 * sin(w), 0.05 * sin(w + 0.4));
+    set(s, p, "head", 0.17 * sin(2 * w + 1.6), 0.05 * sin(w), 0.16 * sin(w + 0.8));
+    step_feet(s, p, cycle, 0.085, 0.07, 0);
+}
+
 /* 0 before a, 1 after b, smooth between. */
 static double ramp(double a, double b, double t)
 {
@@ -233,5 +248,41 @@ static void squat(const skeleton *s, double seconds, pose *p)
     step_feet(s, p, 0.25, 0, 0, 0);
 }
 
-const clip creature_clips[] = {{"Trot", 37, trot}, {"Stop", 85, stop}, {"Squat", 61, squat}};
-int creature_clip_count(const skeleton *s) { return s->squat > 0 ? 3 : 2; }
+/* Sits down with a thump, scratches its belly with a hind foot, and puts the foot down. */
+static void scratch(const skeleton *s, double seconds, pose *p)
+{
+    const double sink = 0.19, lean = -0.46; /* m, rad: hips down, chest up */
+    double t = seconds, down = ramp(0.15, 0.75, t), up = ramp(0.95, 1.2, t) * (1 - ramp(2.3, 2.6, t));
+    double going = ramp(1.15, 1.3, t) * (1 - ramp(2.15, 2.35, t)),
+           w = 2 * pi * 5 * (t - 1.15); /* five strokes a second */
+    rest_pose(s, p);
+    p->move[1] = -sink * down + 0.006 * going * sin(w + 0.4);
+    set(s, p, "hips", lean * down, 0.05 * up + 0.02 * going * sin(w), 0.07 * up + 0.035 * going * sin(w));
+    set(s, p, "spine", 0.05 * down, -0.05 * up, 0.05 * up + 0.02 * going * sin(w - 0.4));
+    set(s, p, "chest", 0.08 * down, -0.08 * up, -0.05 * up);
+    set(s, p, "neck", 0.15 * down + 0.10 * up, -0.15 * up, 0.06 * going * sin(w - 0.8));
+    set(s, p, "head", 0.10 * down + 0.12 * up, -0.25 * up, 0.20 * up + 0.10 * going * sin(w - 1));
+    set(s, p, "jaw", 0.10 * up, 0, 0);
+    set(s, p, "tail.1", -0.5 * down, 0.25 * sin(2 * pi * t) * down, 0);
+    for (int i = 0; i < 4; i++) {
+        const leg *l = &legs[i];
+        int hind = i >= 2, right = i % 2;
+        double target[3];
+        memcpy(target, s->joints[joint_find(s, l->end)].at, sizeof target);
+        if (hind) target[0] += (right ? -0.07 : 0.07) * down, target[2] += 0.13 * down; /* knees apart, feet under it */
+        if (hind && right) {                                                            /* this foot scratches */
+            target[0] += up * (-0.05 + 0.015 * going * sin(w));
+            target[1] += up * (0.07 + 0.035 * going * sin(w));
+            target[2] += up * (0.07 + 0.05 * going * cos(w));
+        }
+        reach(s, p, l->upper, l->lower, l->end, target, hind && right ? 0.5 * up : 0);
+    }
+}
+
+const clip *creature_clips(const skeleton *s, int *count)
+{
+    static const clip calf[] = {{"Trot", 37, trot}, {"Stop", 85, stop}, {"Squat", 61, squat}};
+    static const clip hound[] = {{"Trot", 55, brisk_trot}, {"Stop", 85, stop}, {"Scratch", 91, scratch}};
+    *count = s->character == CREATURE_HOUND || s->squat > 0 ? 3 : 2;
+    return s->character == CREATURE_HOUND ? hound : calf;
+}

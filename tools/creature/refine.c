@@ -142,18 +142,18 @@ done:
     return status;
 }
 
-static void project(double at[3])
+static void project(const body *b, double at[3])
 {
     for (int i = 0; i < 3; i++) {
-        double gradient[3], value = shape_distance(at);
-        shape_gradient(at, gradient);
+        double gradient[3], value = shape_distance(b, at);
+        shape_gradient(b, at, gradient);
         double square = dot3(gradient, gradient);
         if (square < 1e-12) return;
         for (int k = 0; k < 3; k++) at[k] -= value * gradient[k] / square;
     }
 }
 
-static su_status smooth(skin *mesh, int rounds, su_error *err)
+static su_status smooth(const body *b, skin *mesh, int rounds, su_error *err)
 {
     su_status status = SU_OK;
     double *sum = NULL;
@@ -170,7 +170,7 @@ static su_status smooth(skin *mesh, int rounds, su_error *err)
         for (int64_t v = 0; v < mesh->vertex_count; v++) {
             double *x = mesh->points + 3 * v;
             for (int a = 0; a < 3; a++) x[a] += 0.6 * (sum[4 * v + a] / sum[4 * v + 3] - x[a]);
-            project(x);
+            project(b, x);
         }
     }
 done:
@@ -178,12 +178,12 @@ done:
     return status;
 }
 
-su_status skin_refine(skin *mesh, su_error *err)
+su_status skin_refine(const body *b, skin *mesh, su_error *err)
 {
-    SU_TRY(smooth(mesh, 2, err));
+    SU_TRY(smooth(b, mesh, 2, err));
     for (int round = 0; round < 6; round++) {
         SU_TRY(flip_edges(mesh, err));
-        SU_TRY(smooth(mesh, 4, err));
+        SU_TRY(smooth(b, mesh, 4, err));
     }
     return SU_OK;
 }

@@ -1,4 +1,4 @@
-/* The body: round cones and ellipsoids along the skeleton, joined by a polynomial smooth minimum. */
+/* The bodies: round cones and ellipsoids along the skeleton, joined by a polynomial smooth minimum. */
 #include "creature.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@ typedef struct joint_row {
     int weighted, paired; /* paired: also mirrored, ".L" becomes ".R" */
 } joint_row;
 
-static const joint_row joint_rows[] = {
+static const joint_row calf_joints[] = {
     {"carrier", NULL, {0, 0, 0}, 0, 0},
     {"hips", "carrier", {0, 0.50, -0.20}, 1, 0},
     {"spine", "hips", {0, 0.52, -0.02}, 1, 0},
@@ -47,7 +47,7 @@ typedef struct part {
     int soft; /* fat, or an ear or tail without much inside */
 } part;
 
-static const part parts[] = {
+static const part calf_parts[] = {
     {"hips", ELLIPSOID, {0, 0.47, -0.23}, {0.185, 0.18, 0.18}, 0, 0, 0.10, 0, 0},
     {"chest", ELLIPSOID, {0, 0.49, 0.18}, {0.165, 0.165, 0.17}, 0, 0, 0.10, 0, 0},
     {"spine", ELLIPSOID, {0, 0.385, 0}, {0.255, 0.24, 0.26}, 0, 0, 0.10, 0, 1}, /* the belly */
@@ -70,7 +70,67 @@ static const part parts[] = {
     {"shin.L", CONE, {0.15, 0.24, -0.18}, {0.15, 0.085, -0.27}, 0.078, 0.06, 0.02, 1, 0},
     {"foot.L", ELLIPSOID, {0.152, 0.052, -0.24}, {0.07, 0.052, 0.09}, 0, 0, 0.03, 1, 0},
 };
-enum { PART_COUNT = sizeof parts / sizeof *parts };
+
+/* Ears, dewlap and belly hang free: one joint in the middle of the head turns both ears, so that no bone runs through
+ * them. */
+static const joint_row hound_joints[] = {
+    {"carrier", NULL, {0, 0, 0}, 0, 0},
+    {"hips", "carrier", {0, 0.50, -0.20}, 1, 0},
+    {"spine", "hips", {0, 0.53, -0.02}, 1, 0},
+    {"chest", "spine", {0, 0.54, 0.14}, 1, 0},
+    {"neck", "chest", {0, 0.59, 0.27}, 1, 0},
+    {"head", "neck", {0, 0.76, 0.36}, 1, 0},
+    {"jaw", "head", {0, 0.755, 0.45}, 1, 0},
+    {"jaw.tip", "jaw", {0, 0.715, 0.57}, 0, 0},
+    {"ears", "head", {0, 0.87, 0.385}, 1, 0},
+    {"tail.1", "hips", {0, 0.50, -0.34}, 1, 0},
+    {"tail.2", "tail.1", {0, 0.53, -0.45}, 1, 0},
+    {"tail.3", "tail.2", {0, 0.59, -0.54}, 1, 0},
+    {"tail.tip", "tail.3", {0, 0.68, -0.60}, 0, 0},
+    {"arm.L", "chest", {0.13, 0.42, 0.225}, 1, 1},
+    {"forearm.L", "arm.L", {0.142, 0.24, 0.17}, 1, 1},
+    {"hand.L", "forearm.L", {0.145, 0.085, 0.235}, 1, 1},
+    {"hand.tip.L", "hand.L", {0.145, 0.045, 0.315}, 0, 1},
+    {"thigh.L", "hips", {0.13, 0.42, -0.245}, 1, 1},
+    {"shin.L", "thigh.L", {0.15, 0.24, -0.18}, 1, 1},
+    {"foot.L", "shin.L", {0.15, 0.085, -0.27}, 1, 1},
+    {"foot.tip.L", "foot.L", {0.15, 0.045, -0.185}, 0, 1},
+};
+
+static const part hound_parts[] = {
+    {"hips", ELLIPSOID, {0, 0.47, -0.23}, {0.19, 0.18, 0.18}, 0, 0, 0.10, 0, 0},
+    {"chest", ELLIPSOID, {0, 0.49, 0.18}, {0.17, 0.165, 0.17}, 0, 0, 0.10, 0, 0},
+    {"spine", ELLIPSOID, {0, 0.375, -0.01}, {0.27, 0.255, 0.27}, 0, 0, 0.10, 0, 1}, /* the belly */
+    {"neck", CONE, {0, 0.57, 0.24}, {0, 0.75, 0.35}, 0.12, 0.10, 0.08, 0, 0},
+    {"head", ELLIPSOID, {0, 0.845, 0.41}, {0.135, 0.12, 0.15}, 0, 0, 0.06, 0, 0},
+    {"head", CONE, {0, 0.815, 0.47}, {0, 0.79, 0.60}, 0.085, 0.068, 0.05, 0, 0}, /* the snout */
+    {"jaw", CONE, {0, 0.755, 0.45}, {0, 0.725, 0.56}, 0.052, 0.042, 0.03, 0, 0},
+    {"neck", ELLIPSOID, {0, 0.545, 0.425}, {0.10, 0.15, 0.115}, 0, 0, 0.05, 0, 1},       /* the dewlap */
+    {"head", ELLIPSOID, {0.055, 0.925, 0.485}, {0.038, 0.038, 0.038}, 0, 0, 0.02, 1, 0}, /* brows */
+    {"ears", CONE, {0.08, 0.90, 0.385}, {0.165, 0.90, 0.385}, 0.045, 0.048, 0.035, 1, 1},
+    {"ears", CONE, {0.165, 0.90, 0.385}, {0.225, 0.80, 0.38}, 0.048, 0.055, 0.02, 1, 1},
+    {"ears", CONE, {0.225, 0.80, 0.38}, {0.265, 0.56, 0.37}, 0.055, 0.085, 0.02, 1, 1},
+    {"tail.1", CONE, {0, 0.50, -0.33}, {0, 0.53, -0.45}, 0.095, 0.07, 0.08, 0, 1},
+    {"tail.2", CONE, {0, 0.53, -0.45}, {0, 0.59, -0.54}, 0.07, 0.055, 0.03, 0, 1},
+    {"tail.3", CONE, {0, 0.59, -0.54}, {0, 0.68, -0.60}, 0.055, 0.036, 0.03, 0, 1},
+    {"arm.L", CONE, {0.125, 0.43, 0.225}, {0.142, 0.24, 0.17}, 0.10, 0.07, 0.05, 1, 0},
+    {"forearm.L", CONE, {0.142, 0.24, 0.17}, {0.145, 0.085, 0.235}, 0.07, 0.058, 0.02, 1, 0},
+    {"hand.L", ELLIPSOID, {0.147, 0.052, 0.26}, {0.068, 0.052, 0.088}, 0, 0, 0.03, 1, 0},
+    {"thigh.L", CONE, {0.13, 0.42, -0.245}, {0.15, 0.24, -0.18}, 0.12, 0.08, 0.05, 1, 0},
+    {"shin.L", CONE, {0.15, 0.24, -0.18}, {0.15, 0.085, -0.27}, 0.078, 0.06, 0.02, 1, 0},
+    {"foot.L", ELLIPSOID, {0.152, 0.052, -0.24}, {0.07, 0.052, 0.09}, 0, 0, 0.03, 1, 0},
+};
+
+struct body {
+    const joint_row *joints;
+    const part *parts;
+    int joint_count, part_count;
+};
+#define COUNT(table) (int)(sizeof(table) / sizeof *(table))
+static const body bodies[] = {
+    [CREATURE_CALF] = {calf_joints, calf_parts, COUNT(calf_joints), COUNT(calf_parts)},
+    [CREATURE_HOUND] = {hound_joints, hound_parts, COUNT(hound_joints), COUNT(hound_parts)},
+};
 
 static void mirror_name(const char *name, char out[24])
 {
@@ -103,12 +163,13 @@ static void add_joint(skeleton *out, const joint_row *row, int mirrored)
     out->count++;
 }
 
-void skeleton_make(skeleton *out)
+void skeleton_make(character which, skeleton *out)
 {
-    *out = (skeleton){0};
-    for (size_t i = 0; i < sizeof joint_rows / sizeof *joint_rows; i++) {
-        add_joint(out, &joint_rows[i], 0);
-        if (joint_rows[i].paired) add_joint(out, &joint_rows[i], 1);
+    const body *b = &bodies[which];
+    *out = (skeleton){.character = which, .body = b};
+    for (int i = 0; i < b->joint_count; i++) {
+        add_joint(out, &b->joints[i], 0);
+        if (b->joints[i].paired) add_joint(out, &b->joints[i], 1);
     }
 }
 
@@ -152,48 +213,49 @@ static double smooth_min(double a, double b, double reach)
     return fmin(a, b) - h * h * h * reach / 6;
 }
 
-double shape_distance(const double at[3])
+double shape_distance(const body *b, const double at[3])
 {
-    double d = part_distance(&parts[0], at, 0);
-    for (int i = 1; i < PART_COUNT; i++) {
-        d = smooth_min(d, part_distance(&parts[i], at, 0), parts[i].blend);
-        if (parts[i].paired) d = smooth_min(d, part_distance(&parts[i], at, 1), parts[i].blend);
+    double d = part_distance(&b->parts[0], at, 0);
+    for (int i = 1; i < b->part_count; i++) {
+        d = smooth_min(d, part_distance(&b->parts[i], at, 0), b->parts[i].blend);
+        if (b->parts[i].paired) d = smooth_min(d, part_distance(&b->parts[i], at, 1), b->parts[i].blend);
     }
     return d;
 }
 
-void shape_gradient(const double at[3], double gradient[3])
+void shape_gradient(const body *b, const double at[3], double gradient[3])
 {
     const double step = 1e-5;
     for (int k = 0; k < 3; k++) {
         double high[3] = {at[0], at[1], at[2]}, low[3] = {at[0], at[1], at[2]};
         high[k] += step;
         low[k] -= step;
-        gradient[k] = (shape_distance(high) - shape_distance(low)) / (2 * step);
+        gradient[k] = (shape_distance(b, high) - shape_distance(b, low)) / (2 * step);
     }
 }
 
 void shape_joint_distances(const skeleton *s, const double at[3], double *distances)
 {
+    const body *b = s->body;
     for (int i = 0; i < s->count; i++) distances[i] = 1e3;
-    for (int i = 0; i < PART_COUNT; i++) {
-        for (int side = 0; side <= parts[i].paired; side++) {
+    for (int i = 0; i < b->part_count; i++) {
+        for (int side = 0; side <= b->parts[i].paired; side++) {
             char name[24];
-            snprintf(name, sizeof name, "%s", parts[i].joint);
-            if (side) mirror_name(parts[i].joint, name);
+            snprintf(name, sizeof name, "%s", b->parts[i].joint);
+            if (side) mirror_name(b->parts[i].joint, name);
             int j = joint_find(s, name);
-            distances[j] = fmin(distances[j], part_distance(&parts[i], at, side));
+            distances[j] = fmin(distances[j], part_distance(&b->parts[i], at, side));
         }
     }
 }
 
-double shape_firmness(const double at[3])
+double shape_firmness(const body *b, const double at[3])
 {
     double soft = 1e3, firm = 1e3;
-    for (int i = 0; i < PART_COUNT; i++)
-        for (int side = 0; side <= parts[i].paired; side++) {
-            double d = part_distance(&parts[i], at, side);
-            if (parts[i].soft)
+    for (int i = 0; i < b->part_count; i++)
+        for (int side = 0; side <= b->parts[i].paired; side++) {
+            double d = part_distance(&b->parts[i], at, side);
+            if (b->parts[i].soft)
                 soft = fmin(soft, d);
             else
                 firm = fmin(firm, d);
@@ -204,11 +266,56 @@ double shape_firmness(const double at[3])
     return t * t * (3 - 2 * t);
 }
 
-void shape_bounds(double low[3], double high[3])
+/* To the nearest part of a joint. */
+static double joint_distance(const body *b, const char *name, const double at[3])
+{
+    double least = 1e3;
+    for (int i = 0; i < b->part_count; i++)
+        for (int side = 0; strcmp(b->parts[i].joint, name) == 0 && side <= b->parts[i].paired; side++)
+            least = fmin(least, part_distance(&b->parts[i], at, side));
+    return least;
+}
+
+static void mix(double share, const double other[3], double colour[3])
+{
+    for (int k = 0; k < 3; k++) colour[k] += share * (other[k] - colour[k]);
+}
+
+/* 0 below a, 1 above b, smooth between. */
+static double between(double a, double b, double x)
+{
+    double t = fmin(fmax((x - a) / (b - a), 0), 1);
+    return t * t * (3 - 2 * t);
+}
+
+/* The calf is paler below; the hound has a short coat over pink skin that shows on the belly and the snout, dark ears,
+ * nose and eyes. Linear light. */
+void shape_colour(const skeleton *s, const double at[3], const double normal[3], float colour[3])
+{
+    if (s->character == CREATURE_CALF) {
+        double pale = fmin(fmax(0.55 - 0.9 * normal[1] - 0.9 * (at[1] - 0.35), 0), 1);
+        for (int k = 0; k < 3; k++) colour[k] = (float)(pale + (1 - pale) * (k == 2 ? 0.75 : k == 1 ? 0.8 : 0.85));
+        return;
+    }
+    static const double coat[3] = {0.58, 0.29, 0.17}, bare[3] = {0.86, 0.47, 0.40}, ear[3] = {0.30, 0.11, 0.07},
+                        dark[3] = {0.03, 0.02, 0.02}, pale[3] = {0.85, 0.66, 0.55};
+    double out[3] = {coat[0], coat[1], coat[2]}, side = fabs(at[0]);
+    mix(between(0.2, 0.8, 0.5 - 0.75 * normal[1] - 1.4 * (at[1] - 0.36)), bare, out); /* from the flanks down */
+    mix(between(0.15, 0.05, at[1]), pale, out);                                       /* socks */
+    mix(between(0.50, 0.56, at[2]), bare, out);                                       /* the snout */
+    mix(between(0.004, -0.012, joint_distance(s->body, "ears", at) - joint_distance(s->body, "head", at)), ear, out);
+    double nose = hypot(hypot(at[0], at[1] - 0.83), at[2] - 0.66);
+    mix(between(0.052, 0.038, nose), dark, out);
+    double eye = hypot(hypot(side - 0.062, at[1] - 0.915), at[2] - 0.522);
+    mix(between(0.026, 0.018, eye), dark, out);
+    for (int k = 0; k < 3; k++) colour[k] = (float)out[k];
+}
+
+void shape_bounds(const body *b, double low[3], double high[3])
 {
     for (int k = 0; k < 3; k++) low[k] = 1e3, high[k] = -1e3;
-    for (int i = 0; i < PART_COUNT; i++) {
-        const part *p = &parts[i];
+    for (int i = 0; i < b->part_count; i++) {
+        const part *p = &b->parts[i];
         for (int k = 0; k < 3; k++) {
             double l = p->kind == CONE ? fmin(p->a[k] - p->ra, p->b[k] - p->rb) : p->a[k] - p->b[k];
             double h = p->kind == CONE ? fmax(p->a[k] + p->ra, p->b[k] + p->rb) : p->a[k] + p->b[k];

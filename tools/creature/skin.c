@@ -34,10 +34,10 @@ static void lattice_point(const lattice *l, int64_t index, double at[3])
     for (int a = 0; a < 3; a++) at[a] = l->low[a] + l->step * ((double)ijk[a] + 0.5 * (double)centre);
 }
 
-static su_status lattice_make(double step, lattice *l, su_error *err)
+static su_status lattice_make(const body *b, double step, lattice *l, su_error *err)
 {
     double low[3], high[3];
-    shape_bounds(low, high);
+    shape_bounds(b, low, high);
     *l = (lattice){.step = step};
     for (int a = 0; a < 3; a++) {
         l->n[a] = (int64_t)ceil((high[a] - low[a]) / step) + 2;
@@ -51,7 +51,7 @@ static su_status lattice_make(double step, lattice *l, su_error *err)
     for (int64_t i = 0; i < l->points; i++) {
         double at[3];
         lattice_point(l, i, at);
-        l->value[i] = (float)shape_distance(at);
+        l->value[i] = (float)shape_distance(b, at);
         if (l->value[i] == 0) l->value[i] = 1e-7f; /* never exactly on the surface */
     }
     return SU_OK;
@@ -299,14 +299,14 @@ done:
     return status;
 }
 
-static su_status surface(double step, skin *out, su_error *err)
+static su_status surface(const body *shape, double step, skin *out, su_error *err)
 {
     su_status status = SU_OK;
     lattice l = {0};
     builder b = {0};
     int64_t flaws = 1;
     *out = (skin){0};
-    SU_GO(lattice_make(step, &l, err));
+    SU_GO(lattice_make(shape, step, &l, err));
     for (int round = 0; flaws && round < 30; round++) {
         builder_free(&b);
         SU_GO(extract(&l, &b, err));
@@ -325,18 +325,18 @@ done:
     return status;
 }
 
-su_status skin_make(int64_t vertices, skin *out, su_error *err)
+su_status skin_make(const body *b, int64_t vertices, skin *out, su_error *err)
 {
     double step =
         2.6 / sqrt((double)vertices); /* a good guess for this shape; the number of vertices goes as step^-2 */
     for (int attempt = 0;; attempt++) {
-        SU_TRY(surface(step, out, err));
+        SU_TRY(surface(b, step, out, err));
         double ratio = (double)out->vertex_count / (double)vertices;
         if (fabs(ratio - 1) < 0.03 || attempt == 6) break;
         step *= sqrt(ratio);
         skin_free(out);
     }
-    su_status status = skin_refine(out, err);
+    su_status status = skin_refine(b, out, err);
     if (status != SU_OK) skin_free(out);
     return status;
 }

@@ -212,6 +212,39 @@ done:
 
 /* ---- the character ---- */
 
+/* Linear light as a share of 255. */
+static uint8_t shade(double x) { return (uint8_t)lrint(255.0 * fmin(fmax(x, 0.0), 1.0)); }
+
+/* How the source looks: vertex colours times the mean of the materials around, (nbar,3) in linear light. Nothing where
+ * it has neither. */
+static su_status pack_look(const report_data *d, su_page *page, su_error *err)
+{
+    const su_anim *a = d->anim;
+    double *sum = NULL; /* (nbar,4) of the materials of the corners, and their number */
+    uint8_t *out = NULL;
+    int32_t *any = NULL; /* (nbar) a source vertex of each */
+    su_status status = SU_OK;
+    if (!a->color && !a->face_material) return SU_OK;
+    SU_GO(SU_ALLOC(&sum, 4 * a->nbar, "colours", err));
+    SU_GO(SU_ALLOC(&any, a->nbar, "colours", err));
+    SU_GO(SU_ALLOC(&out, 3 * a->nbar, "colours", err));
+    for (int64_t f = 0, at = 0; a->face_material && f < a->P; at += a->face_counts[f++])
+        for (int64_t k = at; a->face_material[f] >= 0 && k < at + a->face_counts[f]; k++) {
+            double *to = sum + 4 * (int64_t)a->source_vertex[a->face_indices[k]];
+            for (int i = 0; i < 3; i++) to[i] += (double)a->material_color[4 * (int64_t)a->face_material[f] + i];
+            to[3] += 1.0;
+        }
+    for (int64_t v = a->N - 1; v >= 0; v--) any[a->source_vertex[v]] = (int32_t)v;
+    for (int64_t i = 0; i < 3 * a->nbar; i++) {
+        double base = sum[4 * (i / 3) + 3] > 0.0 ? sum[4 * (i / 3) + i % 3] / sum[4 * (i / 3) + 3] : 1.0;
+        out[i] = shade(base * (a->color ? (double)a->color[4 * (int64_t)any[i / 3] + i % 3] : 1.0));
+    }
+    SU_GO(su_page_add(page, "look", SU_PAGE_U8, 3 * a->nbar, out, err));
+done:
+    free(sum), free(any), free(out);
+    return status;
+}
+
 static su_status pack_character(const report_data *d, su_page *page, json_t *info, su_error *err)
 {
     const su_model *model = d->model;
@@ -235,6 +268,7 @@ static su_status pack_character(const report_data *d, su_page *page, json_t *inf
             if (count > covers[s]) covers[s] = count, region[s] = (uint8_t)g;
         }
     }
+    SU_GO(pack_look(d, page, err));
     SU_GO(su_page_add(page, "region", SU_PAGE_U8, model->nbar, region, err));
     json_object_set_new(info, "regions", json_integer(model->d1 - 1));
     const double *young =

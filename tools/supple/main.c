@@ -31,6 +31,8 @@ static const struct {
     {"info", "show and check a file"},
     {"report", "describe a finished bake"},
     {"creature", "write the demo character"},
+    {"doctor", "say what is installed and what is missing"},
+    {"completions", "complete command lines in bash and zsh"},
 };
 
 /* The folder this program was started from, links resolved, without a slash at the end. */
@@ -66,7 +68,7 @@ static void list(const char *folder, FILE *stream)
             SU_VERSION);
     for (size_t i = 0; i < sizeof tools / sizeof *tools; i++)
         if (find(folder, tools[i].name, path, sizeof path) == 0)
-            fprintf(stream, "  %-10s %s\n", tools[i].name, tools[i].summary);
+            fprintf(stream, "  %-11s %s\n", tools[i].name, tools[i].summary);
     fprintf(stream, "\n`supple TOOL --help` says more. Example:\n  supple bake fox.glb -o out/\n");
 }
 

@@ -1,6 +1,7 @@
 // What one does to the live flesh: the controls' numbers, the pointer's pull, a plane and a ball, and the command that bakes what is seen.
 import * as THREE from 'three';
 import { Flesh, GRAVITY_MODES } from './live.js';
+import { setNormals } from './normals.js';
 
 const element = (id) => document.getElementById(id);
 const DRAG = 1.2, FRICTION = 0.5, CONTACTS = 300;   // kg/(m^2 s), as docs/runtime.md has them
@@ -8,7 +9,7 @@ const BUDGET = 12;                                  // ms of steps in a frame of
 
 export class Live {
     constructor(viewer, flesh) {
-        this.viewer = viewer, this.flesh = flesh, this.owed = 0, this.took = 0, this.steps = 0, this.worst = 0;
+        this.viewer = viewer, this.flesh = flesh, this.owed = 0, this.took = 0, this.steps = 0, this.worst = 0, this.stepping = 0;
         const { live } = viewer.data.info;
         this.baked = { stiffness: live.stiffness, damping: live.damping, gravity: live.gravity, gravity_mode: live.gravity_mode };
         flesh.start(this.baked, CONTACTS);
@@ -160,7 +161,8 @@ export class Live {
             count++;
         }
         if (!count) return;
-        this.took += performance.now() - began, this.steps += count;
+        const passed = performance.now() - began;
+        this.took += passed, this.stepping += passed, this.steps += count;
         this.show();   // once for all of them, and not part of a step
     }
 
@@ -168,7 +170,7 @@ export class Live {
         const array = this.mesh.geometry.attributes.position.array, { viewer } = this;
         array.set(this.flesh.skin());
         this.mesh.geometry.attributes.position.needsUpdate = true;
-        this.mesh.geometry.computeVertexNormals();
+        setNormals(this.mesh.geometry);
         if (this.picked >= 0) {
             const now = this.flesh.contactPositions(), ends = this.string.geometry.attributes.position;
             ends.array.set([...now.subarray(3 * this.picked, 3 * this.picked + 3), ...this.target.toArray()]), ends.needsUpdate = true;
@@ -186,11 +188,11 @@ export class Live {
         if (settings.plane !== null) this.plane.position.set(this.viewer.centre.x, settings.plane, this.viewer.centre.z);
     }
 
-    // Once a second: what a step took.
-    report(frames) {
+    // Once a second: what a step took, and what the page does beside steps and drawing in a frame.
+    report(frames, page) {
         if (!this.steps) return;
         const ms = this.took / this.steps;
-        this.rate = { ms, steps: 1000 / ms, frames };
+        this.rate = { ms, steps: 1000 / ms, frames, page };
         element('live-time').textContent = `${ms.toFixed(2)} ms a step, ${Math.round(1000 / ms)} steps/s, ${frames} frames/s${['', '', ' · damped', ' · a step failed'][this.worst] ?? ''}`;
         this.took = this.steps = this.worst = 0;
     }
@@ -223,7 +225,7 @@ export class Live {
         if (s.gravity_mode) words.push(`--gravity-mode ${GRAVITY_MODES[s.gravity_mode]}`);
         if (forces) words.push('--forces live.json');
         const source = info.live.source;
-        const line = source ? `supple bake --model ${quote(info.model_file)} ${quote(source)}${info.clip ? ` --clip ${quote(info.clip)}` : ''} ${words.join(' ')} -o live/`
+        const line = source ? `supple bake --model ${quote(info.model_file)} ${quote(source)}${info.clip ? ` --clip ${quote(info.clip)}` : ''} ${words.join(' ')} --bound 0 -o live/`   // without what would play in the full space
             : `supple sim ${quote(info.model_file)} ${quote(info.animation_file)} ${words.join(' ')} -o live.sim.npz`;
         return (forces ? `cat >live.json <<'END'\n${JSON.stringify(forces)}\nEND\n` : '') + line;
     }

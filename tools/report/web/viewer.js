@@ -3,6 +3,7 @@ import { OrbitControls } from 'three/examples/jsm/controls/OrbitControls.js';
 import { readData, unpack } from './data.js';
 import { charts } from './charts.js';
 import { openLive } from './panel.js';
+import { setNormals } from './normals.js';
 
 const element = (id) => document.getElementById(id);
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -10,10 +11,13 @@ const radio = (name) => document.querySelector(`input[name=${name}]:checked`).va
 
 // Light blue to red, even in lightness steps.
 const ramp = ['#c9d6ea', '#8fb4e3', '#5fc2b4', '#f2d24b', '#ef8a3c', '#c8263f'].map((c) => new THREE.Color(c));
+const SHADES = 255, shades = Float32Array.from({ length: 3 * (SHADES + 1) }, (_, k) => {
+    const x = Math.floor(k / 3) / SHADES * (ramp.length - 1), i = Math.min(Math.floor(x), ramp.length - 2), c = 'rgb'[k % 3];
+    return ramp[i][c] + (x - i) * (ramp[i + 1][c] - ramp[i][c]);
+});
 function colourOf(t, out, at) {
-    const x = Math.min(Math.max(t, 0), 1) * (ramp.length - 1), i = Math.min(Math.floor(x), ramp.length - 2), f = x - i;
-    const a = ramp[i], b = ramp[i + 1];
-    out[at] = a.r + f * (b.r - a.r), out[at + 1] = a.g + f * (b.g - a.g), out[at + 2] = a.b + f * (b.b - a.b);
+    const k = 3 * (t > 0 ? t < 1 ? Math.round(SHADES * t) : SHADES : 0);
+    out[at] = shades[k], out[at + 1] = shades[k + 1], out[at + 2] = shades[k + 2];
 }
 const palette = ['#7aa6d8', '#e8a15c', '#82bf7a', '#c98bc4', '#d9716e', '#8d86c9', '#d8c15a', '#6cbfbf'].map((c) => new THREE.Color(c));
 const plain = new THREE.Color('#c9d6ea');
@@ -22,6 +26,7 @@ function skin(data) {
     const geometry = new THREE.BufferGeometry(), count = data.info.skin_vertices;
     geometry.setIndex(new THREE.BufferAttribute(data.triangles, 1));
     geometry.setAttribute('position', new THREE.BufferAttribute(new Float32Array(3 * count), 3));
+    geometry.setAttribute('normal', new THREE.BufferAttribute(new Float32Array(3 * count), 3));
     geometry.setAttribute('color', new THREE.BufferAttribute(new Float32Array(3 * count).fill(0.8), 3));
     const material = new THREE.MeshStandardMaterial({ vertexColors: true, roughness: 0.75, metalness: 0, side: THREE.DoubleSide });
     const mesh = new THREE.Mesh(geometry, material);
@@ -93,6 +98,7 @@ class Viewer {
         this.centre = new THREE.Vector3();
         this.offset = new THREE.Vector3();
         this.largest = Math.max(...data.largest, ...(data.largest2 ?? []), 1e-9);
+        this.youngRange = data.young ? [data.young.reduce((a, b) => Math.min(a, b)), data.young.reduce((a, b) => Math.max(a, b))] : [0, 1];
         this.setFrame(0);
         this.look();
         new ResizeObserver(() => this.resize()).observe(element('view'));
@@ -138,26 +144,29 @@ class Viewer {
     }
 
     setFrame(frame) {
-        const { info, rig, moved } = this.data, n = 3 * info.skin_vertices, at = frame * n;
+        const { info, rig, moved, moved2 } = this.data, n = 3 * info.skin_vertices, at = frame * n, times = Number(element('exaggerate').value) / 32767;
         this.frame = frame;
-        const a = this.rig.geometry.attributes.position.array, b = this.simulated.geometry.attributes.position.array;
-        const s = info.rig_scale / 32767, d = info.moved_scale / 32767 * Number(element('exaggerate').value), c = info.rig_centre;
-        for (let i = 0; i < n; i++) {
-            a[i] = rig[at + i] * s + c[i % 3];
-            b[i] = a[i] + moved[at + i] * d;
+        const a = this.rig.geometry.attributes.position.array, s = info.rig_scale / 32767;
+        for (let axis = 0; axis < 3; axis++) {
+            const c = info.rig_centre[axis];
+            let low = Infinity, high = -Infinity;
+            for (let i = axis; i < n; i += 3) {
+                const x = rig[at + i] * s + c;
+                a[i] = x;
+                if (x < low) low = x;
+                if (x > high) high = x;
+            }
+            this.centre.setComponent(axis, 0.5 * (low + high));
         }
-        if (this.second) {
-            const e = this.second.geometry.attributes.position.array, { moved2 } = this.data, scale = info.moved2_scale / 32767 * Number(element('exaggerate').value);
-            for (let i = 0; i < n; i++) e[i] = a[i] + moved2[at + i] * scale;
-        }
-        // colours and normals of what is looked at: they cost more than all else here
+        // all else only of what is looked at
         const shown = { rig: [this.rig], both: [this.rig, this.simulated], overlay: [this.rig, this.simulated], live: [], two: [this.simulated, this.second] }[radio('show')] ?? [this.simulated];
         for (const mesh of shown) {
+            const u = { [this.simulated.id]: [moved, info.moved_scale], [this.second?.id]: [moved2, info.moved2_scale] }[mesh.id];
+            if (u) add(a, u[0], at, u[1] * times, mesh.geometry.attributes.position.array);
             this.paint(mesh, at);
             mesh.geometry.attributes.position.needsUpdate = true;
-            mesh.geometry.computeVertexNormals();
+            setNormals(mesh.geometry);
         }
-        this.centre.copy(this.middleOf(this.rig));
         element('scrub').value = frame;
         element('frame').textContent = `frame ${info.frame_start + frame * info.frame_step}`;
         this.onframe?.(frame * info.frame_step);
@@ -168,26 +177,41 @@ class Viewer {
     paintLive() {
         const { info } = this.data;
         if (radio('colour') !== 'displacement') return this.paint(this.live, 0);
+        this.live.userData.painted = null;
         const x = this.live.geometry.attributes.position.array, rig = this.panel?.flesh.rig(), colour = this.live.geometry.attributes.color;
         if (!rig) return;
-        for (let i = 0; i < 3 * info.skin_vertices; i += 3)
-            colourOf(Math.hypot(x[i] - rig[i], x[i + 1] - rig[i + 1], x[i + 2] - rig[i + 2]) / this.largest, colour.array, i);
+        const out = colour.array, n = 3 * info.skin_vertices;
+        for (let i = 0; i < n; i += 3) {
+            const a = x[i] - rig[i], b = x[i + 1] - rig[i + 1], c = x[i + 2] - rig[i + 2];
+            colourOf(Math.sqrt(a * a + b * b + c * c) / this.largest, out, i);
+        }
         colour.needsUpdate = true;
     }
 
     paint(mesh, at) {
-        const { info, region, young } = this.data, how = radio('colour'), [moved, scale] = mesh === this.second ? [this.data.moved2, info.moved2_scale] : [this.data.moved, info.moved_scale];
-        const colour = mesh.geometry.attributes.color, out = colour.array, s = scale / 32767 / this.largest;
-        const low = young ? Math.min(...young) : 0, high = young ? Math.max(...young) : 1;
-        for (let v = 0; v < info.skin_vertices; v++) {
-            const i = 3 * v;
-            if (how === 'displacement' && (mesh === this.simulated || mesh === this.second)) {
-                colourOf(Math.hypot(moved[at + i], moved[at + i + 1], moved[at + i + 2]) * s, out, i);
-            } else if (how === 'young' && young) {
-                colourOf((young[v] - low) / (high - low || 1), out, i);
-            } else {
-                const c = how === 'region' && region[v] !== 255 ? palette[region[v] % palette.length] : plain;
-                out[i] = c.r, out[i + 1] = c.g, out[i + 2] = c.b;
+        const { info, region, young, look } = this.data, how = radio('colour'), n = 3 * info.skin_vertices, { userData } = mesh;
+        const colour = mesh.geometry.attributes.color, out = colour.array;
+        if (how === 'displacement' && (mesh === this.simulated || mesh === this.second)) {
+            const [u, scale] = mesh === this.second ? [this.data.moved2, info.moved2_scale] : [this.data.moved, info.moved_scale], s = scale / 32767 / this.largest;
+            for (let i = 0; i < n; i += 3) {
+                const a = u[at + i], b = u[at + i + 1], c = u[at + i + 2];
+                colourOf(Math.sqrt(a * a + b * b + c * c) * s, out, i);
+            }
+            userData.painted = null;
+        } else if (userData.painted === how) {
+            return;   // stays as it is from frame to frame
+        } else {
+            userData.painted = how;
+            const [low, high] = this.youngRange;
+            for (let v = 0, i = 0; i < n; v++, i += 3) {
+                if (how === 'young' && young) {
+                    colourOf((young[v] - low) / (high - low || 1), out, i);
+                } else if (how === 'look' && look) {
+                    out[i] = look[i] / 255, out[i + 1] = look[i + 1] / 255, out[i + 2] = look[i + 2] / 255;
+                } else {
+                    const c = how === 'region' && region[v] !== 255 ? palette[region[v] % palette.length] : plain;
+                    out[i] = c.r, out[i + 1] = c.g, out[i + 2] = c.b;
+                }
             }
         }
         colour.needsUpdate = true;
@@ -201,14 +225,14 @@ class Viewer {
         const p = this.modes.geometry.attributes.position.array, at = (pose * info.mode_count + mode) * n;
         for (let i = 0; i < n; i++) p[i] = shapes[pose * n + i] + swing * modes[at + i];
         this.modes.geometry.attributes.position.needsUpdate = true;
-        this.modes.geometry.computeVertexNormals();
+        setNormals(this.modes.geometry);
         if (this.painted === `${pose} ${mode} ${radio('colour')}`) return;
         this.painted = `${pose} ${mode} ${radio('colour')}`;
         const colour = this.modes.geometry.attributes.color;
         if (radio('colour') === 'displacement') {
             for (let i = 0; i < n; i += 3)
                 colourOf(Math.hypot(modes[at + i], modes[at + i + 1], modes[at + i + 2]) / 127, colour.array, i);
-            colour.needsUpdate = true;
+            colour.needsUpdate = true, this.modes.userData.painted = null;
         } else {
             this.paint(this.modes, 0);
         }
@@ -247,7 +271,8 @@ class Viewer {
         const labels = sides ? sides.map(([, text], i) => [text, 25 + 50 * i])
             : [[{ rig: 'rig', overlay: 'rig and simulated', live: 'live', modes: `mode ${Number(element('mode').value) + 1} of pose ${element('pose').value}` }[show] ?? 'simulated', 50]];
         element('view').classList.toggle('split', !!sides);
-        element('labels').innerHTML = labels.map(([text, x]) => `<span style="left:${x}%">${text}</span>`).join('');
+        const html = labels.map(([text, x]) => `<span style="left:${x}%">${text}</span>`).join('');
+        if (html !== this.labels) element('labels').innerHTML = this.labels = html;   // a layout of the page, every frame
     }
 
     // The two meshes that stand beside each other, and their names; null: one view.
@@ -279,6 +304,7 @@ class Viewer {
         camera.aspect = (both ? w / 2 : w) / h;
         camera.updateProjectionMatrix();
         renderer.setScissorTest(both);
+        const began = performance.now();
         const props = this.panel ? [this.panel.ball, this.panel.plane, this.panel.hand, this.panel.string] : [], shown = props.map((o) => o.visible);
         for (const [mesh, at] of both ? [[sides[0][0], 0], [sides[1][0], w / 2]] : [[null, 0]]) {
             if (mesh) {
@@ -289,7 +315,13 @@ class Viewer {
             renderer.setScissor(at, 0, both ? w / 2 : w, h);
             renderer.render(scene, camera);
         }
+        this.drawing = (this.drawing ?? 0) + performance.now() - began;
     }
+}
+
+// out = a + scale u, of one frame of u.
+function add(a, u, at, scale, out) {
+    for (let i = 0; i < a.length; i++) out[i] = a[i] + u[at + i] * scale;
 }
 
 function legend(viewer) {
@@ -344,6 +376,7 @@ async function main() {
     for (let i = 0; i < info.mode_poses; i++) element('pose').add(new Option(i ? `pose ${i}` : 'neutral', i));
     element('mode').max = info.mode_count - 1;
     if (!data.young) element('stiffness-label').hidden = true;
+    if (!data.look) element('look-label').hidden = true;
     if (!data.contact.length) element('contact-label').hidden = true;
     facts(info);
 
@@ -376,7 +409,7 @@ async function main() {
     });
     document.querySelector('aside').addEventListener('input', (e) => {
         if (e.target.id === 'pose') viewer.setPoints(Number(e.target.value));
-        if (e.target.name === 'show') { element('live-panel').hidden = !isLive(); if (isLive()) live.restart(viewer.frame * info.frame_step); element('mode-panel').style.display = radio('show') === 'modes' ? '' : 'none'; viewer.setMode(0); viewer.look(); }
+        if (e.target.name === 'show') { element('live-panel').hidden = !isLive(); document.body.classList.toggle('is-live', !!isLive()); if (isLive()) live.restart(viewer.frame * info.frame_step); element('mode-panel').style.display = radio('show') === 'modes' ? '' : 'none'; viewer.setMode(0); viewer.look(); }
         refresh();
     });
     element('speed').onchange = () => play(viewer.playing);
@@ -398,12 +431,13 @@ async function main() {
     viewer.look();
     if (wanted.has('sheet')) sheet(viewer, Number(wanted.get('sheet')) || 8);
 
-    let before = performance.now(), second = before, drawn = 0;
+    let before = performance.now(), second = before, drawn = 0, worked = 0;
     function tick(now) {
         if (!viewer.renderer.domElement.isConnected) return;
         const passed = Math.min(Math.max(now - before, 0), 100) / 1000 * Number(element('speed').value);
         before = now, drawn++;
-        if (now - second > 1000) live?.report(Math.round(1000 * drawn / (now - second))), second = now, drawn = 0;
+        if (now - second > 1000) live?.report(Math.round(1000 * drawn / (now - second)), worked / drawn), second = now, drawn = worked = 0;
+        const began = performance.now(), others = (viewer.drawing ?? 0) + (live?.stepping ?? 0);   // the page's own work is what is left of a frame without these
         if (isLive() && !wanted.has('still')) {
             live.run(passed, viewer.playing);
             const frame = Math.floor(live.flesh.frame / info.frame_step + 1e-6);
@@ -415,6 +449,7 @@ async function main() {
         }
         viewer.follow();
         viewer.draw(now / 1000);
+        worked += performance.now() - began - ((viewer.drawing ?? 0) + (live?.stepping ?? 0) - others);
         requestAnimationFrame(tick);
     }
     if (wanted.has('play')) play(true);
