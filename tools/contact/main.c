@@ -21,6 +21,7 @@ typedef struct job {
     int shots;
     su_anim *anims;        /* (shots) */
     su_shot **shot;        /* (shots) */
+    su_sim_settings *settings; /* (shots) resolved */
     su_contact_frame *frame; /* of --at */
     su_pair_sets sets;
 } job;
@@ -31,7 +32,7 @@ static void job_free(job *j)
         if (j->shot) su_shot_free(j->shot[k]);
         if (j->anims) su_anim_free(&j->anims[k]);
     }
-    free(j->anims), free(j->shot), free(j->frame);
+    free(j->anims), free(j->shot), free(j->frame), free(j->settings);
     su_pair_sets_free(&j->sets);
     su_model_free(&j->model);
     su_fit_free(&j->fit);
@@ -53,16 +54,23 @@ static su_status load(su_tool *tool, job *j)
     int shots = tool->inputs.count - 3;
     SU_TRY(SU_ALLOC(&j->anims, shots, "shots", err));
     SU_TRY(SU_ALLOC(&j->shot, shots, "shots", err));
+    SU_TRY(SU_ALLOC(&j->settings, shots, "shots", err));
     su_shot_target target = {.rig = su_rig_of_model(&j->model),
                              .nbar = j->model.nbar,
-                             .neutral = j->model.neutral,
-                             .frames_only = true};
+                             .neutral = j->model.neutral};
+    double frequency = su_meta_number(j->model.file.meta, "frequency", 0);
     for (; j->shots < shots; j->shots++) {
         int k = j->shots;
         SU_TRY(su_anim_load(path[3 + k], &j->anims[k], err));
         if (su_open_shot(tool, &j->anims[k], path[3 + k], &target, 0, NULL, "model", &j->shot[k]) != SU_OK) {
             su_anim_free(&j->anims[k]);
             return err->status;
+        }
+        j->settings[k] = su_sim_defaults();
+        if (su_sim_settings_resolve(&j->settings[k], frequency, j->anims[k].F, j->anims[k].times,
+                                    su_meta_number(j->anims[k].file.meta, "fps", 24), err) != SU_OK) {
+            j->shots++;
+            return su_error_context(err, "%s: ", path[3 + k]);
         }
     }
     return SU_OK;
@@ -122,8 +130,9 @@ static void report(su_tool *tool, const job *j, const su_contact_trained *t)
         su_stats_number(tool, "direct_5_error", t->direct_error[0]);
         su_stats_integer(tool, "direct_1", t->direct[1]);
         su_stats_number(tool, "direct_1_error", t->direct_error[1]);
+        su_stats_integer(tool, "direct_of", t->direct_of);
         su_note(tool, "one set for all poses: %lld pairs for 5 %%, %lld for 1 %%, of %lld", (long long)t->direct[0],
-                (long long)t->direct[1], (long long)t->met);
+                (long long)t->direct[1], (long long)t->direct_of);
     }
     su_stats_stage(tool, "rest", t->rest_seconds);
     su_stats_stage(tool, "pairs", t->select_seconds);
@@ -145,6 +154,7 @@ static su_status run(su_tool *tool, job *j)
     if (tool->dry_run) return SU_OK;
     j->plan.tet = &j->tet, j->plan.fit = &j->fit, j->plan.model = &j->model;
     j->plan.shots = j->shots, j->plan.shot = (const su_shot *const *)j->shot;
+    j->plan.settings = j->settings;
     j->plan.poses = j->poses, j->plan.allow = j->which == 0, j->plan.threads = tool->threads;
     j->plan.progress = &tool->progress;
     SU_TRY(su_contact_train(&j->plan, &j->sets, &trained, &tool->err));

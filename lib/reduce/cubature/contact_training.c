@@ -6,6 +6,7 @@
 #include "geometry/kdtree.h"
 #include "geometry/mat3.h"
 #include "geometry/thickness.h"
+#include "geometry/vector.h"
 #include "linalg/principal.h"
 #include "reduce/cubature/pair_selection.h"
 #include "rig/pose_selection.h"
@@ -25,6 +26,13 @@ static const double REST_STEP = 0.1, SETTLED = 1e-4;
 enum { REST_STEPS = 40, REST_SOLVES = 20 };
 static const double REST_TOLERANCE = 1e-5; /* relative residual of a step */
 
+/* Around a training pose the shot is played from so many frames before on, and the states of so many frames before and
+ * behind it are trained on, too: without weight of its own flesh that the rig has overlapping (--self-contact new)
+ * presses in motion only. */
+enum { LEAD = 8, AROUND = 2, MOST_STATES = 2 * AROUND + 2 };
+/* Forces of a state count relative to themselves, but not of less than this share of the largest state's. */
+static const double FAINT = 0.1;
+
 enum { PROBES = 12 }; /* vertices that say where a domain is */
 
 /* The errors at which one set for all poses is measured (ASC section 4.2). */
@@ -33,7 +41,8 @@ static const double DIRECT[2] = {0.05, 0.01};
 /* A pair that pressed at a pose. */
 typedef struct met {
     int64_t key; /* domains a <= b: a D + b */
-    int32_t vertex, triangle, pose;
+    int32_t vertex, triangle, pose, state;
+    double size;   /* N */
     double weight; /* 0: not kept */
 } met;
 
@@ -42,7 +51,7 @@ typedef struct training {
     su_contact_trained *report;
     su_runtime_model runtime;
     su_stepper stepper;
-    su_pose pose;
+    su_pose pose, ahead;
     su_pose_work work;
     su_pose_input input;
     const su_contact *contact;
@@ -58,18 +67,20 @@ typedef struct training {
     double *half; /* (t) local half-thickness */
     double *k;    /* (n) N/m^3 */
     int64_t serial;
+    int32_t *slot; /* (n) column of a vertex while a set is chosen, plus 1 */
 } training;
 
 static void training_free(training *t)
 {
     su_pose_free(&t->pose);
+    su_pose_free(&t->ahead);
     su_pose_work_free(&t->work);
     su_pose_input_free(&t->input);
     su_stepper_free(&t->stepper);
     su_runtime_model_free(&t->runtime);
     su_contact_body_free(&t->body);
     free(t->frames), free(t->domain), free(t->probe), free(t->probes), free(t->met), free(t->rows), free(t->half),
-        free(t->k);
+        free(t->k), free(t->slot);
 }
 
 /* ---- which poses ---- */
@@ -184,6 +195,7 @@ static su_status open_stepper(training *t, su_error *err)
     SU_TRY(status);
     SU_TRY(su_stepper_create(&t->runtime, &step, &t->stepper, err));
     SU_TRY(su_pose_create(&t->runtime, &t->pose, err));
+    SU_TRY(su_pose_create(&t->runtime, &t->ahead, err));
     SU_TRY(su_pose_work_create(&t->runtime, &t->work, err));
     SU_TRY(su_pose_input_create(&t->runtime, true, &t->input, err));
     su_all_pairs what = {.n = t->n,
@@ -240,8 +252,8 @@ static int64_t key_of(const training *t, int32_t vertex, int32_t triangle)
     return a < b ? a * t->D + b : b * t->D + a;
 }
 
-/* The pairs of the pose, from t->met + first on, with their projected forces. */
-static su_status collect(training *t, int64_t pose, int64_t first, su_error *err)
+/* The pairs of a state of a pose whose pairs begin at t->met + first, with their projected forces. */
+static su_status collect(training *t, int64_t pose, int state, int64_t first, su_error *err)
 {
     const su_contact_pair *pairs;
     su_contact_points *points;
@@ -259,74 +271,131 @@ static su_status collect(training *t, int64_t pose, int64_t first, su_error *err
         }
         su_contact_points_row(points, pair, row);
         for (int64_t i = 0; i < t->r; i++) t->rows[(t->count - kept) * t->r + i] = size * row[i];
-        t->met[t->count++] = (met){key_of(t, pair->vertex, pair->triangle), pair->vertex, pair->triangle, (int32_t)pose, 0};
-        t->report->deepest = fmax(t->report->deepest, pair->depth - pair->allowed);
+        t->met[t->count++] = (met){.key = key_of(t, pair->vertex, pair->triangle),
+                                   .vertex = pair->vertex,
+                                   .triangle = pair->triangle,
+                                   .pose = (int32_t)pose,
+                                   .state = state,
+                                   .size = size};
+        if (state == 0) t->report->deepest = fmax(t->report->deepest, pair->depth - pair->allowed);
     }
     free(row);
-    for (int64_t k = 0; k < t->D * PROBES; k++)
+    for (int64_t k = 0; k < t->D * PROBES && state == 0; k++)
         memcpy(t->probes + 3 * (pose * t->D * PROBES + k), x + 3 * (int64_t)t->probe[k], 3 * sizeof *x);
     return SU_OK;
 }
 
 /* ---- pair sets ---- */
 
-/* The pairs of one pose and one key: some of them get weights. */
-static su_status select_key(training *t, int64_t first, int64_t end, const double *rows, int64_t key, su_error *err)
+/* Columns of the pairs of one pose and one key: a vertex's forces at all states, one below the other. at (.): the met
+ * pair that stands for a column, the one that presses most. */
+static int64_t columns_of(training *t, int64_t first, const double *rows, int64_t key, int64_t *at, double *a,
+                          double *b)
 {
-    int64_t count = 0, used, r = t->r;
+    int64_t count = 0, r = t->r;
+    double scale[MOST_STATES] = {0}, most = 0;
+    for (int64_t k = first; k < t->count; k++) {
+        const met *m = t->met + k;
+        if (m->key != key) continue;
+        int32_t *slot = t->slot + m->vertex;
+        if (!*slot) at[count] = k, *slot = (int32_t)++count;
+        if (m->size > t->met[at[*slot - 1]].size) at[*slot - 1] = k;
+        for (int64_t i = 0; i < r; i++) {
+            double f = rows[r * (k - first) + i];
+            a[((*slot - 1) * MOST_STATES + m->state) * r + i] += f;
+            b[m->state * r + i] += f;
+        }
+    }
+    for (int64_t k = 0; k < count; k++) t->slot[t->met[at[k]].vertex] = 0;
+    for (int s = 0; s < MOST_STATES; s++) most = fmax(most, scale[s] = su_norm(r, b + s * r));
+    for (int s = 0; s < MOST_STATES; s++) scale[s] = most > 0 ? 1 / fmax(scale[s], FAINT * most) : 0;
+    for (int64_t k = 0; k < (count + 1) * MOST_STATES * r; k++) {
+        double *entry = k < MOST_STATES * r ? b + k : a + k - MOST_STATES * r;
+        *entry *= scale[k / r % MOST_STATES];
+    }
+    return count;
+}
+
+/* Some of the pairs of one pose and one key get weights. */
+static su_status select_key(training *t, int64_t first, const double *rows, int64_t key, su_error *err)
+{
+    int64_t count = 0, used, height = MOST_STATES * t->r, *at = NULL;
     double *a = NULL, *b = NULL, *weight = NULL, error;
     su_status status;
-    for (int64_t k = first; k < end; k++) count += t->met[k].key == key;
-    SU_GO(SU_ALLOC(&a, count * r, "contact pairs", err));
-    SU_GO(SU_ALLOC(&b, r, "contact pairs", err));
+    for (int64_t k = first; k < t->count; k++) count += t->met[k].key == key;
+    SU_GO(SU_ALLOC(&a, count * height, "contact pairs", err));
+    SU_GO(SU_ALLOC(&b, height, "contact pairs", err));
+    SU_GO(SU_ALLOC(&at, count, "contact pairs", err));
     SU_GO(SU_ALLOC(&weight, count, "contact pairs", err));
-    count = 0;
-    for (int64_t k = first; k < end; k++) {
-        if (t->met[k].key != key) continue;
-        memcpy(a + r * count++, rows + r * (k - first), (size_t)r * sizeof *a);
-        for (int64_t i = 0; i < r; i++) b[i] += rows[r * (k - first) + i];
-    }
-    SU_GO(su_pairs_select(r, count, a, b, t->plan->tolerance, weight, &used, &error, err));
-    count = 0;
-    for (int64_t k = first; k < end; k++)
-        if (t->met[k].key == key) t->met[k].weight = weight[count++];
-    t->report->kept += used;
+    count = columns_of(t, first, rows, key, at, a, b);
+    SU_GO(su_pairs_select(height, count, a, b, t->plan->tolerance, weight, &used, &error, err));
+    for (int64_t k = 0; k < count; k++) t->met[at[k]].weight = weight[k];
+    t->report->kept += used, t->report->met += count;
     t->report->worst = fmax(t->report->worst, error);
 done:
-    free(a), free(b), free(weight);
+    free(a), free(b), free(at), free(weight);
     return status;
 }
 
 static su_status select_pose(training *t, int64_t first, const double *rows, su_error *err)
 {
     double started = su_seconds();
-    int64_t before = t->report->kept;
+    int64_t kept = t->report->kept, met_before = t->report->met;
     for (int64_t key = 0; key < t->D * t->D; key++) {
         bool any = false;
         for (int64_t k = first; k < t->count && !any; k++) any = t->met[k].key == key;
-        if (any) SU_TRY(select_key(t, first, t->count, rows, key, err));
+        if (any) SU_TRY(select_key(t, first, rows, key, err));
     }
-    if (t->report->kept - before > t->report->most_kept) t->report->most_kept = t->report->kept - before;
+    if (t->report->kept - kept > t->report->most_kept) t->report->most_kept = t->report->kept - kept;
+    if (t->report->met - met_before > t->report->most_met) t->report->most_met = t->report->met - met_before;
     t->report->select_seconds += su_seconds() - started;
+    return SU_OK;
+}
+
+static void evaluate_pose(training *t, const su_shot *shot, int64_t frame, double fraction, su_pose *pose)
+{
+    const su_blend *none[1][2] = {{NULL, NULL}};
+    su_shot_sample(shot, frame, fraction, t->runtime.patch.skin_count, t->runtime.patch.skin, t->input.skin, t->input.p,
+                   t->input.Q, t->input.c);
+    su_blend_evaluate(&t->runtime, t->input.p, ++t->serial, &pose->blend);
+    su_pose_evaluate(&t->runtime, 1, &t->input, none, &t->work, pose);
+}
+
+/* The frames around training pose i, in motion. */
+static su_status play_around(training *t, int64_t i, int64_t first, su_error *err)
+{
+    const su_contact_frame *at = t->frames + i;
+    const su_shot *shot = t->plan->shot[at->shot];
+    const su_sim_settings *settings = t->plan->settings + at->shot;
+    int64_t last = su_shot_frames(shot) - 1, from = at->frame - AROUND - LEAD, to = at->frame + AROUND;
+    if (from < 0) from = 0;
+    if (to > last) to = last;
+    t->stepper.settings.alpha = settings->alpha, t->stepper.settings.beta = settings->beta;
+    evaluate_pose(t, shot, from, 0, &t->pose);
+    if (from < to) evaluate_pose(t, shot, from, 1.0 / settings->substeps, &t->ahead);
+    su_stepper_start(&t->stepper, &t->pose, NULL, NULL, from < to ? &t->ahead : NULL, settings->step);
+    for (int64_t frame = from; frame < to; frame++) {
+        for (int k = 1; k <= settings->substeps; k++) {
+            evaluate_pose(t, shot, frame, (double)k / settings->substeps, &t->pose);
+            su_gravity gravity = su_sim_gravity(settings, t->pose.Q);
+            if (su_stepper_advance(&t->stepper, &t->pose, settings->step, &gravity, 0) != SU_STEP_OK)
+                su_stepper_follow(&t->stepper, &t->pose, settings->step);
+        }
+        int64_t state = frame + 1 - (at->frame - AROUND);
+        if (state >= 0) SU_TRY(collect(t, i, (int)state + 1, first, err));
+    }
     return SU_OK;
 }
 
 static su_status train_pose(training *t, int64_t i, su_error *err)
 {
-    const su_contact_frame *at = t->frames + i;
-    const su_blend *none[1][2] = {{NULL, NULL}};
-    const su_shot *shot = t->plan->shot[at->shot];
     double started = su_seconds();
     int64_t first = t->count;
-    su_shot_sample(shot, at->frame, 0, t->runtime.patch.skin_count, t->runtime.patch.skin, t->input.skin, t->input.p,
-                   t->input.Q, t->input.c);
-    su_blend_evaluate(&t->runtime, t->input.p, ++t->serial, &t->pose.blend);
-    su_pose_evaluate(&t->runtime, 1, &t->input, none, &t->work, &t->pose);
+    evaluate_pose(t, t->plan->shot[t->frames[i].shot], t->frames[i].frame, 0, &t->pose);
     t->report->failed += !come_to_rest(t);
-    SU_TRY(collect(t, i, first, err));
+    SU_TRY(collect(t, i, 0, first, err));
+    SU_TRY(play_around(t, i, first, err));
     t->report->rest_seconds += su_seconds() - started;
-    t->report->met += t->count - first;
-    if (t->count - first > t->report->most_met) t->report->most_met = t->count - first;
     return select_pose(t, first, t->rows + (t->plan->direct ? first * t->r : 0), err);
 }
 
@@ -340,23 +409,24 @@ static int compare_met(const void *a, const void *b)
     return (p->pose > q->pose) - (p->pose < q->pose);
 }
 
-/* Columns of eq. 12: a pair's forces at all poses, 0 where it does not press. */
+/* Columns of ASC eq. 12: a pair's forces at all poses, 0 where it does not press. */
 static su_status try_direct(training *t, su_error *err)
 {
-    int64_t rows = t->r * t->T, count = 0;
+    int64_t rows = t->r * t->T, count = 0, all = 0;
     double *a = NULL, *b = NULL, *weight = NULL;
     met *sorted = NULL;
     su_status status;
     SU_GO(SU_ALLOC(&sorted, t->count, "contact pairs", err));
-    for (int64_t k = 0; k < t->count; k++) sorted[k] = t->met[k], sorted[k].key = k;
-    qsort(sorted, (size_t)t->count, sizeof *sorted, compare_met);
     for (int64_t k = 0; k < t->count; k++)
+        if (t->met[k].state == 0) sorted[all] = t->met[k], sorted[all++].key = k;
+    qsort(sorted, (size_t)all, sizeof *sorted, compare_met);
+    for (int64_t k = 0; k < all; k++)
         count += k == 0 || sorted[k].vertex != sorted[k - 1].vertex || sorted[k].triangle != sorted[k - 1].triangle;
     SU_GO(SU_ALLOC(&a, count * rows, "contact pairs", err));
     SU_GO(SU_ALLOC(&b, rows, "contact pairs", err));
     SU_GO(SU_ALLOC(&weight, count, "contact pairs", err));
-    count = -1;
-    for (int64_t k = 0; k < t->count; k++) {
+    t->report->direct_of = count, count = -1;
+    for (int64_t k = 0; k < all; k++) {
         count += k == 0 || sorted[k].vertex != sorted[k - 1].vertex || sorted[k].triangle != sorted[k - 1].triangle;
         for (int64_t i = 0; i < t->r; i++) {
             double f = t->rows[sorted[k].key * t->r + i];
@@ -364,7 +434,7 @@ static su_status try_direct(training *t, su_error *err)
             b[sorted[k].pose * t->r + i] += f;
         }
     }
-    for (int k = 0; k < 2 && t->count > 0; k++)
+    for (int k = 0; k < 2 && all > 0; k++)
         SU_GO(su_pairs_select(rows, count + 1, a, b, DIRECT[k], weight, &t->report->direct[k],
                               &t->report->direct_error[k], err));
 done:
@@ -576,6 +646,7 @@ su_status su_contact_train(const su_contact_plan *plan, su_pair_sets *out, su_co
     SU_GO(SU_ALLOC(&t.half, plan->model->t, "thickness", err));
     const su_tets mesh = {t.n, plan->model->t, plan->model->vertices, plan->model->tets};
     SU_GO(su_tet_thickness(&mesh, plan->threads, t.half, err));
+    SU_GO(SU_ALLOC(&t.slot, t.n, "contact", err));
     SU_GO(choose_frames(&t, err));
     SU_GO(find_domains(&t, err));
     SU_GO(choose_probes(&t, err));

@@ -60,7 +60,8 @@ static su_status stage_open(stage *s, su_error *err)
                                   .threads = s->threads,
                                   .iterative = true,
                                   .no_energy = true,
-                                  .placed = true};
+                                  .placed = true,
+                                  .self_contact = play->self_contact};
     su_status status;
     SU_GO(su_shot_create(anim, play->paths[s->number], &target, 0, NULL, &s->shot, NULL, err));
     settings.substeps = (int)play->plan->played_substeps;
