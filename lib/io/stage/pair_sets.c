@@ -11,9 +11,9 @@ static const size_t counts[] = {
     offsetof(su_pair_sets, v),  offsetof(su_pair_sets, v1), offsetof(su_pair_sets, k),
     offsetof(su_pair_sets, e), offsetof(su_pair_sets, d),  offsetof(su_pair_sets, c),  offsetof(su_pair_sets, s),
     offsetof(su_pair_sets, c3), offsetof(su_pair_sets, z),  offsetof(su_pair_sets, z1),
-    offsetof(su_pair_sets, p),
+    offsetof(su_pair_sets, p), offsetof(su_pair_sets, p1), offsetof(su_pair_sets, g),
 };
-static const char *const count_names[] = {"v", "v+1", "k", "e", "d", "c", "s", "3c", "z", "z+1", "p"};
+static const char *const count_names[] = {"v", "v+1", "k", "e", "d", "c", "s", "3c", "z", "z+1", "p", "p+1", "g"};
 
 static const su_field fields[] = {
     INDEX(vertices, 0, 0, "flesh vertices that contact reads, ascending", DIM(v)),
@@ -37,11 +37,13 @@ static const su_field fields[] = {
     INDEX(pair_vertex, DIM(v), 0, "the vertex that touches", DIM(p)),
     INDEX(pair_triangle, DIM(k), 0, "the triangle that it was met at in training", DIM(p)),
     REAL(pair_weight, "1", "how many pairs it stands for", DIM(p)),
+    INDEX(fan_start, DIM(g), 1, "first entry of each pair in fan", DIM(p1)),
+    INDEX(fan, DIM(v), 0, "the other two corners of the triangles around the pair's vertex, outward", DIM(g), 2),
 };
 
 static su_status check_consistent(const su_pair_sets *s, const char *path, su_error *err)
 {
-    if (s->v1 != s->v + 1 || s->z1 != s->z + 1 || s->c3 != 3 * s->c)
+    if (s->v1 != s->v + 1 || s->z1 != s->z + 1 || s->p1 != s->p + 1 || s->c3 != 3 * s->c)
         return su_fail(err, SU_INPUT, "%s: offsets do not fit what they count", path);
     for (int64_t k = 0; k < s->z; k++)
         for (int32_t i = s->set_start[k]; i < s->set_start[k + 1]; i++) {
@@ -64,6 +66,7 @@ static su_status check_pair_sets(const void *object, const char *path, su_error 
     SU_TRY(su_check_offsets(s->related_start, s->v1, s->e, "related_start", path, err));
     SU_TRY(su_check_offsets(s->triangle_start, s->z1, s->k, "triangle_start", path, err));
     SU_TRY(su_check_offsets(s->set_start, s->z1, s->p, "set_start", path, err));
+    SU_TRY(su_check_offsets(s->fan_start, s->p1, s->g, "fan_start", path, err));
     SU_TRY(su_check_ascending(s->set_pair, s->z, 0, "set_pair", path, err));
     return check_consistent(s, path, err);
 }

@@ -20,7 +20,8 @@ typedef struct su_pair_sets {
     int64_t s;              /* domain pairs */
     int64_t c3;             /* 3 c */
     int64_t z, z1;          /* pair sets, z + 1 */
-    int64_t p;              /* pairs */
+    int64_t p, p1;          /* pairs, p + 1 */
+    int64_t g;              /* entries of fan */
     int32_t *vertices;      /* (v) of the flesh, ascending */
     double *stiffness;      /* (v) N/m^3 */
     double *area;           /* (v) m^2 */
@@ -40,6 +41,8 @@ typedef struct su_pair_sets {
     int32_t *pair_vertex;   /* (p) */
     int32_t *pair_triangle; /* (p) */
     double *pair_weight;    /* (p) */
+    int32_t *fan_start;     /* (p1) */
+    int32_t *fan;           /* (g,2) */
 } su_pair_sets;
 
 extern const su_schema su_pair_sets_schema;

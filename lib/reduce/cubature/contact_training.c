@@ -486,8 +486,13 @@ static su_status add_triangles(training *t, lists *l, int64_t key, int64_t pose,
 static su_status number_vertices(training *t, lists *l, int64_t triangles, su_pair_sets *out, su_error *err)
 {
     for (int64_t k = 0; k < 3 * triangles; k++) l->local[t->body.surface[3 * (int64_t)l->triangle[k / 3] + k % 3]] = 1;
-    for (int64_t k = 0; k < t->count; k++)
-        if (t->met[k].weight > 0) l->local[t->met[k].vertex] = 1;
+    for (int64_t k = 0; k < t->count; k++) {
+        if (!(t->met[k].weight > 0)) continue;
+        int64_t v = t->met[k].vertex;
+        l->local[v] = 1;
+        for (int64_t j = t->body.around_start[v]; j < t->body.around_start[v + 1]; j++)
+            for (int i = 0; i < 3; i++) l->local[t->body.surface[3 * (int64_t)t->body.around[j] + i]] = 1;
+    }
     for (int64_t k = 0; k < t->D * PROBES; k++) l->local[t->probe[k]] = 1;
     for (int64_t v = 0; v < t->n; v++)
         if (l->local[v]) l->global[out->v++] = (int32_t)v, l->local[v] = (int32_t)out->v;
@@ -562,15 +567,46 @@ done:
     return status;
 }
 
+/* The triangles around a vertex by their other corners; returns where the next begin. */
+static int64_t add_fan(const training *t, const lists *l, int32_t v, int64_t at, int32_t *fan)
+{
+    for (int64_t j = t->body.around_start[v]; j < t->body.around_start[v + 1]; j++, at++) {
+        const int32_t *c = t->body.surface + 3 * (int64_t)t->body.around[j];
+        int own = c[0] == v ? 0 : c[1] == v ? 1 : 2;
+        for (int i = 0; i < 2; i++) fan[2 * at + i] = l->local[c[(own + 1 + i) % 3]] - 1;
+    }
+    return at;
+}
+
+/* Of the flesh behind a triangle and those around it, whose tets may lie in a wrinkle: half of it, m. */
+static double thickness_at(const training *t, int32_t triangle)
+{
+    const su_contact_body *body = &t->body;
+    double most = 0;
+    for (int i = 0; i < 3; i++) {
+        int32_t v = body->surface[3 * (int64_t)triangle + i];
+        for (int64_t j = body->around_start[v]; j < body->around_start[v + 1]; j++)
+            most = fmax(most, t->half[body->owner[body->around[j]]]);
+    }
+    return most;
+}
+
 static su_status write_sets(training *t, lists *l, su_pair_sets *out, su_error *err)
 {
-    int64_t triangles = 0, pairs = 0;
+    int64_t triangles = 0, pairs = 0, fans = 0;
     out->z = out->s * t->T, out->z1 = out->z + 1;
     SU_TRY(SU_FILE_ALLOC(&out->file, &out->set_pair, out->z, err));
     SU_TRY(SU_FILE_ALLOC(&out->file, &out->set_pose, SU_PAIR_COORDINATES * out->z, err));
     SU_TRY(SU_FILE_ALLOC(&out->file, &out->set_start, out->z1, err));
     SU_TRY(SU_FILE_ALLOC(&out->file, &out->triangle_start, out->z1, err));
-    for (int64_t k = 0; k < t->count; k++) out->p += t->met[k].weight > 0;
+    for (int64_t k = 0; k < t->count; k++) {
+        if (!(t->met[k].weight > 0)) continue;
+        out->p++;
+        out->g += t->body.around_start[t->met[k].vertex + 1] - t->body.around_start[t->met[k].vertex];
+    }
+    out->p1 = out->p + 1;
+    SU_TRY(SU_FILE_ALLOC(&out->file, &out->fan_start, out->p1, err));
+    SU_TRY(SU_FILE_ALLOC(&out->file, &out->fan, 2 * out->g, err));
     SU_TRY(SU_FILE_ALLOC(&out->file, &out->pair_vertex, out->p, err));
     SU_TRY(SU_FILE_ALLOC(&out->file, &out->pair_triangle, out->p, err));
     SU_TRY(SU_FILE_ALLOC(&out->file, &out->pair_weight, out->p, err));
@@ -587,7 +623,7 @@ static su_status write_sets(training *t, lists *l, su_pair_sets *out, su_error *
     for (int64_t k = 0; k < triangles; k++) {
         for (int i = 0; i < 3; i++)
             out->triangles[3 * k + i] = l->local[t->body.surface[3 * (int64_t)l->triangle[k] + i]] - 1;
-        out->thickness[k] = t->half[t->body.owner[l->triangle[k]]];
+        out->thickness[k] = thickness_at(t, l->triangle[k]);
     }
     for (int64_t z = 0; z < out->z; z++) {
         for (int64_t k = 0; k < t->count; k++) {
@@ -599,6 +635,8 @@ static su_status write_sets(training *t, lists *l, su_pair_sets *out, su_error *
             out->pair_vertex[pairs] = l->local[m->vertex] - 1;
             out->pair_triangle[pairs] = (int32_t)(found - l->triangle);
             out->pair_weight[pairs++] = m->weight;
+            fans = add_fan(t, l, m->vertex, fans, out->fan);
+            out->fan_start[pairs] = (int32_t)fans;
         }
         out->set_start[z + 1] = (int32_t)pairs;
     }

@@ -40,6 +40,9 @@ static su_status whole_fit(const su_fit *fit, su_fit *own, double **corrections,
 
 /* Residual over the step's forces at which more solves, where there are any, would end. */
 #define TOLERANCE 1e-8
+/* Most solves a step where flesh presses on itself: after fewer it still lies in itself, and modes of that have no room
+ * for what contact does. */
+enum { CONTACT_SOLVES = 10 };
 enum { FPS = 24 }; /* of a shot that does not say: film's */
 
 static double number_in(const json_t *meta, const char *key, double fallback)
@@ -146,7 +149,9 @@ static su_status play_stretch(stage *s, const stretch *which, su_played_shots *o
 {
     const su_training_plan *plan = s->play->plan;
     int64_t start = which->first > which->before ? which->first - which->before : 0, k = which->at, n = s->play->tet->n;
-    su_fullsim_set_solves(s->sim, (int)(which->exact ? plan->exact_solves : plan->shape_solves));
+    int64_t solves = which->exact ? plan->exact_solves : plan->shape_solves;
+    if (s->play->self_contact) solves = CONTACT_SOLVES;
+    su_fullsim_set_solves(s->sim, (int)solves);
     su_fullsim_set_stiffness(s->sim, which->soft ? plan->soft_stiffness : 1);
     SU_TRY(su_fullsim_restart(s->sim, start, err));
     for (int64_t f = start + 1; f < which->first + which->count; f++) {

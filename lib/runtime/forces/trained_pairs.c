@@ -16,6 +16,10 @@ static const double NEAR = 0.05;
 /* So many times as far from the nearest training pose as those are from each other is a guess. */
 static const double BEYOND = 2;
 
+/* Skin that touches faces what it touches: normals have at most this cosine. Where skin is bent less, vertices lie behind
+ * the planes of their neighbours, too. */
+static const double FACING = -0.5;
+
 enum { NEAREST = 2 }; /* pair sets that are blended */
 
 /* A pair set that takes part in a step, with its share; its pairs stand one behind the other. */
@@ -38,6 +42,7 @@ typedef struct contact {
     double *x, *y, *at, *q; /* (v,3), (v,3), (3c), (lead) */
     part *parts;            /* (NEAREST s) of this step */
     su_contact_pair *pairs; /* (room) theirs, as they were looked at last */
+    double *outward;        /* (room,3) the skin's normal at their vertices when the step began */
     int64_t count, pair_count;
     bool at_q, prepared, left;
     su_reduced_contact_counts counts;
@@ -180,10 +185,10 @@ static bool sound(const contact *c, int64_t set, const su_contact_pair *pair)
     return true;
 }
 
-static void touch(const contact *c, int64_t set, const double *y, su_contact_pair *pair)
+static void touch(const contact *c, int64_t set, const double *y, const double outward[3], su_contact_pair *pair)
 {
     su_contact_follow(c->patch + set, y, 1, pair);
-    if (pair->depth > 0 && !sound(c, set, pair)) pair->depth = 0;
+    if (pair->depth > 0 && (su_dot3(outward, pair->normal) > FACING || !sound(c, set, pair))) pair->depth = 0;
 }
 
 static void touch_all(contact *c)
@@ -191,7 +196,25 @@ static void touch_all(contact *c)
     c->counts.searches++, c->counts.tested += c->pair_count;
     for (int64_t i = 0; i < c->count; i++)
         for (int64_t k = 0; k < size_of(c, c->parts[i].set); k++)
-            touch(c, c->parts[i].set, c->y, c->pairs + c->parts[i].first + k);
+            touch(c, c->parts[i].set, c->y, c->outward + 3 * (c->parts[i].first + k),
+                  c->pairs + c->parts[i].first + k);
+}
+
+/* Outward, of the skin around the vertex of pair i at y; 0 where it has no area. */
+static void fan_normal(const contact *c, int64_t i, const double *y, double normal[3])
+{
+    const su_pair_sets *sets = c->sets;
+    const double *v = y + 3 * (int64_t)sets->pair_vertex[i];
+    double a[3], b[3], cross[3];
+    for (int j = 0; j < 3; j++) normal[j] = 0;
+    for (int64_t k = sets->fan_start[i]; k < sets->fan_start[i + 1]; k++) {
+        su_sub3(y + 3 * (int64_t)sets->fan[2 * k], v, a);
+        su_sub3(y + 3 * (int64_t)sets->fan[2 * k + 1], v, b);
+        su_cross3(a, b, cross);
+        for (int j = 0; j < 3; j++) normal[j] += cross[j];
+    }
+    double size = su_norm3(normal);
+    for (int j = 0; j < 3 && size > 0; j++) normal[j] /= size;
 }
 
 /* This step's pairs with their stiffness and what the rig's shape has overlapping. */
@@ -205,7 +228,9 @@ static void begin(contact *c, const part *of)
         *pair = (su_contact_pair){.vertex = sets->pair_vertex[i],
                                   .triangle = sets->pair_triangle[i] - sets->triangle_start[of->set]};
         rest = *pair;
-        if (c->allow) touch(c, of->set, c->x, &rest);
+        fan_normal(c, i, c->x, c->outward + 3 * (of->first + k));
+        if (c->allow) touch(c, of->set, c->x, c->outward + 3 * (of->first + k), &rest);
+        fan_normal(c, i, c->y, c->outward + 3 * (of->first + k));
         pair->allowed = c->allow ? rest.depth : 0;
         double softest = sets->stiffness[pair->vertex];
         for (int j = 0; j < 3; j++) softest = fmin(softest, sets->stiffness[corner[j]]);
@@ -312,8 +337,11 @@ static su_status make_patch(contact *c, int64_t set, su_error *err)
         }
     for (int64_t t = 0; t < 3 * b; t++)
         if (rim[patch->surface[t]]) c->open[first + t / 3] |= (uint8_t)(1 << (3 + t % 3));
-    for (int64_t k = sets->set_start[set]; k < sets->set_start[set + 1]; k++)
+    for (int64_t k = sets->set_start[set]; k < sets->set_start[set + 1]; k++) {
         c->reads[set * sets->v + sets->pair_vertex[k]] = 1;
+        for (int64_t j = 2 * (int64_t)sets->fan_start[k]; j < 2 * (int64_t)sets->fan_start[k + 1]; j++)
+            c->reads[set * sets->v + sets->fan[j]] = 1;
+    }
     return SU_OK;
 }
 
@@ -351,7 +379,8 @@ su_status su_trained_pairs_create(const su_trained_pairs *what, const su_subspac
     c->allow = su_pair_sets_allow(sets);
     if (!TAKE(c, patch, sets->z) || !TAKE(c, open, sets->k) || !TAKE(c, reads, sets->z * v) || !TAKE(c, wanted, v) ||
         !TAKE(c, neutral, 3 * v) || !TAKE(c, x, 3 * v) || !TAKE(c, y, 3 * v) || !TAKE(c, at, sets->c3) ||
-        !TAKE(c, q, subspace->lead) || !TAKE(c, parts, NEAREST * sets->s) || !TAKE(c, pairs, room))
+        !TAKE(c, q, subspace->lead) || !TAKE(c, parts, NEAREST * sets->s) || !TAKE(c, pairs, room) ||
+        !TAKE(c, outward, 3 * room))
         SU_GO(su_fail(err, SU_AGAIN, "no memory for %lld contact pairs", (long long)sets->p));
     for (int64_t i = 0; i < v; i++)
         memcpy(c->neutral + 3 * i, what->neutral + 3 * (int64_t)sets->vertices[i], 3 * sizeof(double));
