@@ -19,10 +19,10 @@ typedef struct job {
     su_fit fit;
     su_model model;
     int shots;
-    su_anim *anims;        /* (shots) */
-    su_shot **shot;        /* (shots) */
+    su_anim *anims;            /* (shots) */
+    su_shot **shot;            /* (shots) */
     su_sim_settings *settings; /* (shots) resolved */
-    su_contact_frame *frame; /* of --at */
+    su_contact_frame *frame;   /* of --at */
     su_pair_sets sets;
 } job;
 
@@ -55,9 +55,7 @@ static su_status load(su_tool *tool, job *j)
     SU_TRY(SU_ALLOC(&j->anims, shots, "shots", err));
     SU_TRY(SU_ALLOC(&j->shot, shots, "shots", err));
     SU_TRY(SU_ALLOC(&j->settings, shots, "shots", err));
-    su_shot_target target = {.rig = su_rig_of_model(&j->model),
-                             .nbar = j->model.nbar,
-                             .neutral = j->model.neutral};
+    su_shot_target target = {.rig = su_rig_of_model(&j->model), .nbar = j->model.nbar, .neutral = j->model.neutral};
     double frequency = su_meta_number(j->model.file.meta, "frequency", 0);
     for (; j->shots < shots; j->shots++) {
         int k = j->shots;
@@ -211,7 +209,8 @@ int main(int argc, char **argv)
         .summary = "train contact of the flesh with itself for a reduced model",
         .usage = "TET FIT MODEL ANIM... -o CONTACT",
         .description =
-            "At poses of the shots the reduced flesh is brought to rest with all of its contact pairs. For each pose and "
+            "At poses of the shots the reduced flesh is brought to rest with all of its contact pairs. For each pose "
+            "and "
             "each pair of domains, parts of the skin that one bone is nearest to, a few weighted pairs are kept that "
             "exert what all of them do. supple sim --contact blends those of the two nearest poses.",
         .example = "supple contact fox.tet.npz fox.fit.npz fox.model.npz run.anim.npz -o fox.contact.npz",

@@ -478,8 +478,9 @@ int main(int argc, char **argv)
          .target = &set.self_contact,
          .argument = "WHICH",
          .choices = "none|new|all",
-         .help = "with --motion: in what is played flesh does not pass through itself, as in supple fullsim, so that the "
-                 "modes have room for contact (default: none)."},
+         .help =
+             "with --motion: in what is played flesh does not pass through itself, as in supple fullsim, so that the "
+             "modes have room for contact (default: none)."},
         SU_GRAVITY_OPTIONS(set.sim),
         {.name = "responses",
          .kind = SU_OPT_INT,

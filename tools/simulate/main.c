@@ -63,9 +63,9 @@ typedef struct settings {
     const char *moved; /* file; NULL: none */
     su_skinning_settings skinning;
     int solver;
-    int self_contact;     /* 1: new, 2: all */
+    int self_contact; /* 1: new, 2: all */
     double self_stiffness;
-    const char *contact;  /* of trained pairs; NULL: none */
+    const char *contact;   /* of trained pairs; NULL: none */
     const char *flesh_fit; /* of the materials that all pairs press with; NULL: none */
 } settings;
 
@@ -99,7 +99,7 @@ typedef struct take {
     su_anim anim;
     su_shot *shot;
     su_simulation *simulation;
-    const su_contact *contact; /* of the flesh with itself; NULL: none */
+    const su_contact *contact;        /* of the flesh with itself; NULL: none */
     su_skinning_simulation *skinning; /* in its place, with skinning modes */
     su_sim sim;
     int cycles;
@@ -606,8 +606,10 @@ static su_status load_full(su_tool *tool, job *j)
         return su_fail(err, SU_USAGE, "--bound goes with --estimate TET FIT");
     if (set->estimate.count == 0) return SU_OK;
     if (set->estimate.count != 2) return su_fail(err, SU_USAGE, "--estimate wants two files, TET and FIT");
-    if (j->interpolation == SU_LINEAR || j->skinned) {
-        if (j->skinned)
+    if (j->interpolation == SU_LINEAR || j->skinned || set->contact || set->self_contact) {
+        if (set->contact || set->self_contact)
+            su_note(tool, "there is no estimate of the error with contact of the flesh with itself");
+        else if (j->skinned)
             su_note(tool, "there is no estimate of the error for skinning modes");
         else
             su_warn(tool, "no estimate of the error for linear interpolation");
@@ -662,15 +664,15 @@ static su_status load_contact(su_tool *tool, job *j)
 static su_status create_runtime(job *j, su_error *err)
 {
     if (j->skinned) return su_skinning_model_create(&j->model, &j->skinning, err);
-    int64_t carriers = 4 * j->external.points,
-            own = j->set.self_contact ? j->model.n : j->set.contact ? j->pairs.v : 0;
+    int64_t carriers = 4 * j->external.points, own = j->set.self_contact ? j->model.n : j->set.contact ? j->pairs.v : 0;
     int32_t *carrier = NULL;
     SU_TRY(SU_ALLOC(&carrier, carriers + own, "contact points", err));
     for (int64_t i = 0; i < own; i++) carrier[carriers + i] = j->set.contact ? j->pairs.vertices[i] : (int32_t)i;
     j->contact_first = carriers;
     for (int64_t i = 0; i < carriers; i++)
         carrier[i] = j->model.tets[4 * (int64_t)j->model.embed_tet[j->external.vertex[i / 4]] + i % 4];
-    su_status status = su_runtime_model_create_with(&j->model, j->interpolation, carriers + own, carrier, &j->runtime, err);
+    su_status status =
+        su_runtime_model_create_with(&j->model, j->interpolation, carriers + own, carrier, &j->runtime, err);
     free(carrier);
     return status;
 }
@@ -793,8 +795,9 @@ int main(int argc, char **argv)
          .target = &set->self_contact,
          .argument = "WHICH",
          .choices = "none|new|all",
-         .help = "The same with every pair looked for on all of the flesh, as supple fullsim does, for comparison: what "
-                 "the rig's own shape has overlapping is left alone (new) or pushed out too (all). Goes with --fit."},
+         .help =
+             "The same with every pair looked for on all of the flesh, as supple fullsim does, for comparison: what "
+             "the rig's own shape has overlapping is left alone (new) or pushed out too (all). Goes with --fit."},
         {.name = "fit",
          .kind = SU_OPT_TEXT,
          .target = &set->flesh_fit,

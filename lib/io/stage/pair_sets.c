@@ -8,10 +8,10 @@
 #define INDEX(field, ...) SU_INDEX(su_pair_sets, field, SU_I32, 0, 0, __VA_ARGS__)
 
 static const size_t counts[] = {
-    offsetof(su_pair_sets, v),  offsetof(su_pair_sets, v1), offsetof(su_pair_sets, k),
-    offsetof(su_pair_sets, e), offsetof(su_pair_sets, d),  offsetof(su_pair_sets, c),  offsetof(su_pair_sets, s),
-    offsetof(su_pair_sets, c3), offsetof(su_pair_sets, z),  offsetof(su_pair_sets, z1),
-    offsetof(su_pair_sets, p), offsetof(su_pair_sets, p1), offsetof(su_pair_sets, g),
+    offsetof(su_pair_sets, v), offsetof(su_pair_sets, v1), offsetof(su_pair_sets, k), offsetof(su_pair_sets, e),
+    offsetof(su_pair_sets, d), offsetof(su_pair_sets, c),  offsetof(su_pair_sets, s), offsetof(su_pair_sets, c3),
+    offsetof(su_pair_sets, z), offsetof(su_pair_sets, z1), offsetof(su_pair_sets, p), offsetof(su_pair_sets, p1),
+    offsetof(su_pair_sets, g),
 };
 static const char *const count_names[] = {"v", "v+1", "k", "e", "d", "c", "s", "3c", "z", "z+1", "p", "p+1", "g"};
 
@@ -72,8 +72,8 @@ static su_status check_pair_sets(const void *object, const char *path, su_error 
 }
 
 const su_schema su_pair_sets_schema = {
-    "supple.contact", 1, sizeof(su_pair_sets), fields, SU_COUNT_OF(fields), counts, count_names, SU_COUNT_OF(counts),
-    check_pair_sets,
+    "supple.contact", 1,           sizeof(su_pair_sets), fields,          SU_COUNT_OF(fields),
+    counts,           count_names, SU_COUNT_OF(counts),  check_pair_sets,
 };
 
 su_status su_pair_sets_load(const char *path, su_pair_sets *sets, su_error *err)

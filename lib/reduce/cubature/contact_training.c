@@ -446,7 +446,7 @@ done:
 
 /* Growing lists of what is written. */
 typedef struct lists {
-    int64_t *key; /* (s) */
+    int64_t *key;            /* (s) */
     int32_t *local, *global; /* (n) number of a flesh vertex + 1, 0: none; (v) */
     int32_t *triangle;       /* (k) of the body */
     uint8_t *mark;           /* (b) scratch */

@@ -1,6 +1,6 @@
-/* Trains contact of the flesh with itself (ASC section 4.3; docs/contact.md, "In reduced motion"): at poses of the shots
- * that lie far apart the reduced flesh is brought to rest with all of its contact pairs, then played through the frames
- * around, and for each pose and pair of domains few pairs are found that exert what all of them do there. */
+/* Trains contact of the flesh with itself (ASC section 4.3; docs/contact.md, "In reduced motion"): at poses of the
+ * shots that lie far apart the reduced flesh is brought to rest with all of its contact pairs, then played through the
+ * frames around, and for each pose and pair of domains few pairs are found that exert what all of them do there. */
 #ifndef SU_REDUCE_CONTACT_TRAINING_H
 #define SU_REDUCE_CONTACT_TRAINING_H
 
@@ -28,9 +28,9 @@ typedef struct su_contact_plan {
     const su_fit *fit;
     const su_model *model;
     int shots;
-    const su_shot *const *shot; /* on the model's parameters */
+    const su_shot *const *shot;      /* on the model's parameters */
     const su_sim_settings *settings; /* (shots) resolved: how they are simulated */
-    int64_t given;              /* frames given; 0: chosen */
+    int64_t given;                   /* frames given; 0: chosen */
     const su_contact_frame *frame;
     int64_t poses;    /* most frames to choose */
     double tolerance; /* of the projected force, relative */

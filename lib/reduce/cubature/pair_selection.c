@@ -27,8 +27,8 @@ typedef struct grown {
 
 static void grown_free(grown *g)
 {
-    free(g->chosen), free(g->in), free(g->norm), free(g->along), free(g->gram), free(g->right), free(g->x), free(g->packed),
-        free(g->left);
+    free(g->chosen), free(g->in), free(g->norm), free(g->along), free(g->gram), free(g->right), free(g->x),
+        free(g->packed), free(g->left);
 }
 
 static su_status make_room(grown *g, int64_t size, su_error *err)

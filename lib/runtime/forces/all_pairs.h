@@ -13,13 +13,15 @@ typedef struct su_all_pairs {
     double stiffness;              /* factor on that of docs/contact.md */
     bool allow;                    /* what the rest shape has overlapping is free of force */
     int threads;
-    const int32_t *place, *point; /* (n) of all flesh vertices, as extra_place and extra_point of the packed model; borrowed */
+    const int32_t *place,
+        *point; /* (n) of all flesh vertices, as extra_place and extra_point of the packed model; borrowed */
 } su_all_pairs;
 
 /* subspace: with places. */
 su_status su_all_pairs_create(const su_all_pairs *what, const su_subspace *subspace, su_contact *out, su_error *err);
 
-/* Of such a contact: the pairs at the state that the last step reached, and what to make rows of them with. Borrowed. */
+/* Of such a contact: the pairs at the state that the last step reached, and what to make rows of them with. Borrowed.
+ */
 int64_t su_all_pairs_met(const su_contact *contact, const su_contact_pair **pairs, su_contact_points **points,
                          const double **y, const double **x);
 const su_reduced_contact_counts *su_all_pairs_counts(const su_contact *contact);

@@ -29,8 +29,8 @@ void su_reduced_contact_count(su_reduced_contact_counts *counts, int64_t count, 
     if (pressed > counts->most_pressed) counts->most_pressed = pressed;
 }
 
-su_status su_contact_points_create(int64_t n, const int32_t *place, const int32_t *point,
-                                   const su_subspace *subspace, su_contact_points *out, su_error *err)
+su_status su_contact_points_create(int64_t n, const int32_t *place, const int32_t *point, const su_subspace *subspace,
+                                   su_contact_points *out, su_error *err)
 {
     su_contact_points p = {.n = n, .place = place, .point = point, .r = subspace->r, .lead = subspace->lead};
     int32_t *pair = NULL;
@@ -117,8 +117,7 @@ static void respond(su_contact_points *p, const su_contact_pair *pair, const dou
     su_contact_corners(p->body, pair, corner, share);
     own_block(p->body, pair, y, face, N);
     for (int c = 0; c < 4 && x; c++)
-        for (int i = 0; i < 3; i++)
-            d[i] += share[c] * (y[3 * (int64_t)corner[c] + i] - x[3 * (int64_t)corner[c] + i]);
+        for (int i = 0; i < 3; i++) d[i] += share[c] * (y[3 * (int64_t)corner[c] + i] - x[3 * (int64_t)corner[c] + i]);
     su_mulv3(N, d, Nd);
     for (int i = 0; i < 3; i++) g[i] = -pair->stiffness * (pair->depth - pair->allowed) * pair->normal[i] - Nd[i];
     for (int k = 0; k < rank; k++) {

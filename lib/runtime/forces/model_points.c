@@ -203,8 +203,8 @@ done:
     return status;
 }
 
-/* mark (n): 3 at vertices asked for, 2 where else rows are kept, 1 at other corners of cubature tets, 0 elsewhere. A tet needs one kept corner unless
- * one never moves: those that most of the others share are taken first. */
+/* mark (n): 3 at vertices asked for, 2 where else rows are kept, 1 at other corners of cubature tets, 0 elsewhere. A
+ * tet needs one kept corner unless one never moves: those that most of the others share are taken first. */
 static su_status mark_points(const su_model *source, const su_runtime_model *model, const su_member *of,
                              const su_member *tets, const int32_t *extra, int32_t *mark, su_error *err)
 {

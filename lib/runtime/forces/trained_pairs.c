@@ -16,8 +16,8 @@ static const double NEAR = 0.05;
 /* So many times as far from the nearest training pose as those are from each other is a guess. */
 static const double BEYOND = 2;
 
-/* Skin that touches faces what it touches: normals have at most this cosine. Where skin is bent less, vertices lie behind
- * the planes of their neighbours, too. */
+/* Skin that touches faces what it touches: normals have at most this cosine. Where skin is bent less, vertices lie
+ * behind the planes of their neighbours, too. */
 static const double FACING = -0.5;
 
 enum { NEAREST = 2 }; /* pair sets that are blended */
@@ -62,8 +62,8 @@ void su_domain_probes(const su_domain_pose *pose, const double *neutral, const d
     for (int64_t k = 0; k < pose->c; k++)
         for (int i = 0; i < 3; i++)
             for (int j = 0; j < 3; j++)
-                S[3 * i + j] += (x[3 * (int64_t)pose->first[k] + i] - to[i]) *
-                                (neutral[3 * (int64_t)pose->first[k] + j] - from[j]);
+                S[3 * i + j] +=
+                    (x[3 * (int64_t)pose->first[k] + i] - to[i]) * (neutral[3 * (int64_t)pose->first[k] + j] - from[j]);
     su_nearest_rotation(S, R);
     for (int64_t k = 0; k < pose->c; k++) {
         su_sub3(x + 3 * (int64_t)pose->second[k], to, d);
@@ -81,9 +81,9 @@ void su_domain_coordinates(const su_domain_pose *pose, const double *at, double 
 
 static int64_t size_of(const contact *c, int64_t set) { return c->sets->set_start[set + 1] - c->sets->set_start[set]; }
 
-/* The nearest sets of a domain pair that hold pairs, and their weights, which sum to 1: by how much nearer each is than the next one that
- * is left out, so that no force jumps where that changes; with two in all by their distances (ASC eq. 16). Returns how
- * many; *distance of the nearest of all sets. */
+/* The nearest sets of a domain pair that hold pairs, and their weights, which sum to 1: by how much nearer each is than
+ * the next one that is left out, so that no force jumps where that changes; with two in all by their distances (ASC eq.
+ * 16). Returns how many; *distance of the nearest of all sets. */
 static int nearest_sets(const contact *c, int64_t s, const double pose[SU_PAIR_COORDINATES], int64_t set[NEAREST],
                         double weight[NEAREST], double *distance)
 {
@@ -196,8 +196,7 @@ static void touch_all(contact *c)
     c->counts.searches++, c->counts.tested += c->pair_count;
     for (int64_t i = 0; i < c->count; i++)
         for (int64_t k = 0; k < size_of(c, c->parts[i].set); k++)
-            touch(c, c->parts[i].set, c->y, c->outward + 3 * (c->parts[i].first + k),
-                  c->pairs + c->parts[i].first + k);
+            touch(c, c->parts[i].set, c->y, c->outward + 3 * (c->parts[i].first + k), c->pairs + c->parts[i].first + k);
 }
 
 /* Outward, of the skin around the vertex of pair i at y; 0 where it has no area. */
@@ -330,8 +329,8 @@ static su_status make_patch(contact *c, int64_t set, su_error *err)
             int32_t p = patch->surface[3 * t + (i + 1) % 3], q = patch->surface[3 * t + (i + 2) % 3];
             bool shared = false;
             for (int64_t j = patch->around_start[p]; j < patch->around_start[p + 1]; j++)
-                shared = shared || (patch->around[j] != t &&
-                                    shares_edge(patch->surface + 3 * (int64_t)patch->around[j], p, q));
+                shared = shared ||
+                         (patch->around[j] != t && shares_edge(patch->surface + 3 * (int64_t)patch->around[j], p, q));
             if (!shared) c->open[first + t] |= (uint8_t)(1 << i), rim[p] = rim[q] = 1;
             c->reads[set * sets->v + p] = 1;
         }
@@ -397,4 +396,10 @@ const su_reduced_contact_counts *su_trained_pairs_counts(const su_contact *train
     return &((const contact *)trained->self)->counts;
 }
 
-bool su_trained_pairs_left(const su_contact *trained) { return ((const contact *)trained->self)->left; }
+su_trained_pairs_now su_trained_pairs_state(const su_contact *trained)
+{
+    const contact *c = trained->self;
+    su_reduced_contact_counts counts = {0};
+    su_reduced_contact_count(&counts, c->pair_count, c->pairs);
+    return (su_trained_pairs_now){c->pair_count, counts.pressed, counts.deepest, c->left};
+}

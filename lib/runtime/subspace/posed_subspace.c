@@ -301,10 +301,9 @@ static void places(void *self, const void *instant, const double *q, const doubl
     int64_t kept = model->points.kept_padded, padded = model->points.chosen_padded;
     for (int64_t k = 0, end; k < count; k = end) {
         int64_t first = chosen[k];
-        const su_panel *panel =
-            first < model->points.kept ? model->points.panel + model->points.panel_of[first] : NULL;
-        for (end = k + 1; end < count && chosen[end] == chosen[end - 1] + 1 && panel &&
-                          chosen[end] < panel->first + panel->count;)
+        const su_panel *panel = first < model->points.kept ? model->points.panel + model->points.panel_of[first] : NULL;
+        for (end = k + 1;
+             end < count && chosen[end] == chosen[end - 1] + 1 && panel && chosen[end] < panel->first + panel->count;)
             end++;
         if (q && panel) still_at(p, pose, panel, first, end - k, q, p->rows);
         for (int64_t i = k; i < end; i++) {
