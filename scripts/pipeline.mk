@@ -16,7 +16,8 @@
 #   BASIS        one: one basis for all poses, from a motion of the rig's own and the shots; poses: bases a pose, aligned; none: no
 #                model is trained, all shots are played in the full space; skinning: skinning eigenmodes and clusters, nothing is
 #                trained (docs/skinning.md)  (default: one; poses where POSES or POSES_BOUND is set)
-#   IMPORT_FLAGS POSES_FLAGS MOTION_FLAGS MESH_FLAGS FIT_FLAGS MODES_FLAGS ALIGN_FLAGS CUBATURE_FLAGS SIM_FLAGS EXPORT_FLAGS
+#   SELF_CONTACT new or all: with BASIS=one the flesh of the shots does not pass through itself (docs/contact.md); empty: it does
+#   IMPORT_FLAGS POSES_FLAGS MOTION_FLAGS MESH_FLAGS FIT_FLAGS MODES_FLAGS ALIGN_FLAGS CUBATURE_FLAGS CONTACT_FLAGS SIM_FLAGS EXPORT_FLAGS
 #   REPORT_FLAGS options of one stage; changing one makes that stage and all that depends on it again
 #   EXPORT_FLAGS_<format> options of export for one format: EXPORT_FLAGS_usda := --over
 #   CUT_FLAGS    options of import that belong to these shots and not to the character (--start, --end)
@@ -56,7 +57,7 @@ supple-anims := $(CLIPS:%=%.anim.npz)
 # Textures have a .json that describes them, beside it the others.
 supple-formats := $(FORMATS:vat=vat.json)
 supple-outputs := $(foreach format,$(supple-formats),$(CLIPS:%=%.$(format)))
-supple-stages := $(if $(strip $(MODEL)),IMPORT SIM FULLSIM EXPORT REPORT,IMPORT POSES MOTION MESH FIT MODES REFINE ALIGN CUBATURE SIM FULLSIM EXPORT REPORT)
+supple-stages := $(if $(strip $(MODEL)),IMPORT SIM FULLSIM EXPORT REPORT,IMPORT POSES MOTION MESH FIT MODES REFINE ALIGN CUBATURE CONTACT SIM FULLSIM EXPORT REPORT)
 FULLSIM_FLAGS ?= $(SIM_FLAGS)
 BOUND ?= 3%
 MODES_SHOTS ?= $(supple-anims)
@@ -65,6 +66,8 @@ ifeq ($(filter one poses none skin skinning,$(BASIS)),)
 $(error BASIS is one, poses, none, skin or skinning, not '$(BASIS)')
 endif
 supple-motion := $(CHARACTER).motion.anim.npz
+# With self-contact, the pairs that stand for all; a finished model has them beside it.
+supple-contact := $(if $(strip $(SELF_CONTACT)),$(if $(filter one,$(BASIS)),$(CHARACTER).contact.npz))
 
 # All shots are made, whatever becomes of one of them; what failed is told at the end.
 supple-simulator := $(if $(filter none,$(BASIS)),fullsim,$(if $(filter skin,$(BASIS)),skin,sim))
@@ -83,7 +86,7 @@ supple-word = '$(subst ','\'',$(strip $(1)))'
 
 # A finished model and what lies beside it are linked into the folder.
 ifneq ($(strip $(MODEL)),)
-supple-here := $(shell from=$(call supple-word,$(patsubst %.model.npz,%,$(MODEL))); for kind in model tet fit poses basis motion.anim; do \
+supple-here := $(shell from=$(call supple-word,$(patsubst %.model.npz,%,$(MODEL))); for kind in model tet fit poses basis contact motion.anim; do \
     to='$(CHARACTER)'.$$kind.npz; [ ! -e "$$from.$$kind.npz" ] || [ "$$from.$$kind.npz" -ef "$$to" ] || \
     if [ -e "$$to" ] && [ ! -L "$$to" ]; then echo "$$to"; else ln -sf "$$from.$$kind.npz" "$$to"; fi; done)
 ifneq ($(supple-here),)
@@ -99,7 +102,7 @@ supple-differ = $(subst x$(1)x,,x$(2)x)$(subst x$(2)x,,x$(1)x)
 # When files were last changed, and how large they are.
 supple-stamp = $(if $(strip $(1)),$(shell stat -L -c '%s %y' $(1) 2>/dev/null | cksum))
 supple-keep = $(if $(call supple-differ,$(file <$(supple-flags)/$(1)),$(strip $(2))),$(file >$(supple-flags)/$(1),$(strip $(2))))
-$(foreach stage,$(supple-stages),$(call supple-keep,$(stage),$($(stage)_FLAGS) $(call supple-stamp,$($(stage)_FILES)) $(if $(filter $(stage),IMPORT),$(CUT_FLAGS)) $(if $(filter $(stage),MODES SIM FULLSIM),$(GRAVITY_FLAGS)) $(if $(filter $(stage),REFINE),$(POSES_BOUND)) $(if $(filter $(stage),SIM),$(BOUND)) $(if $(filter $(stage),EXPORT),$(foreach format,$(FORMATS),$(EXPORT_FLAGS_$(format)))) $(if $(filter $(stage),MODES FIT),$(POSES)) $(if $(filter $(stage),MODES),$(BASIS) $(MODES_SHOTS))))
+$(foreach stage,$(supple-stages),$(call supple-keep,$(stage),$($(stage)_FLAGS) $(call supple-stamp,$($(stage)_FILES)) $(if $(filter $(stage),IMPORT),$(CUT_FLAGS)) $(if $(filter $(stage),MODES SIM FULLSIM),$(GRAVITY_FLAGS)) $(if $(filter $(stage),REFINE),$(POSES_BOUND)) $(if $(filter $(stage),SIM),$(BOUND)) $(if $(filter $(stage),EXPORT),$(foreach format,$(FORMATS),$(EXPORT_FLAGS_$(format)))) $(if $(filter $(stage),MODES FIT),$(POSES)) $(if $(filter $(stage),MODES),$(BASIS) $(MODES_SHOTS)) $(if $(filter $(stage),MODES CONTACT SIM),$(SELF_CONTACT))))
 $(foreach clip,$(CLIPS),$(call supple-keep,CLIP.$(clip),$(CLIP_$(clip))))
 ifeq ($(strip $(MODEL)),)
 $(call supple-keep,CLIPS,$(CLIPS))
@@ -131,7 +134,7 @@ $(supple-anims): %.anim.npz: $(supple-flags)/IMPORT $(supple-flags)/CLIP.%
 	$(call supple-run,import,$(call supple-quote,$(call supple-source,$*)) $(if $(CLIP_$*),--clip '$(CLIP_$*)') $(supple-import-flags))
 
 ifeq ($(strip $(MODEL)),)
-supple-modes-flags = $(GRAVITY_FLAGS) $(MODES_FLAGS) $(if $(strip $(MODES_SHOTS)),--shots $(MODES_SHOTS))
+supple-modes-flags = $(GRAVITY_FLAGS) $(if $(supple-contact),--self-contact $(SELF_CONTACT)) $(MODES_FLAGS) $(if $(strip $(MODES_SHOTS)),--shots $(MODES_SHOTS))
 # With POSES, each pose is a job of its own and align collects them.
 supple-modes = $(if $(POSES),$(POSES:%=$(CHARACTER).modes.%.npz),$(CHARACTER).modes.npz)
 
@@ -215,6 +218,9 @@ else
 supple-trained := $(if $(filter one,$(BASIS)),$(supple-motion) $(MODES_SHOTS),$(supple-anims))
 %.model.npz: %.tet.npz %.poses.npz %.fit.npz %.basis.npz $(supple-flags)/CUBATURE $(supple-trained)
 	$(call supple-run,cubature,$*.tet.npz $*.poses.npz $*.fit.npz $*.basis.npz --shots $(supple-trained) $(CUBATURE_FLAGS))
+
+%.contact.npz: %.tet.npz %.fit.npz %.model.npz $(supple-flags)/CONTACT $(supple-anims)
+	$(call supple-run,contact,$*.tet.npz $*.fit.npz $*.model.npz $(supple-anims) --self-contact $(SELF_CONTACT) $(CONTACT_FLAGS))
 endif
 
 else
@@ -236,9 +242,9 @@ else ifeq ($(BASIS),skinning)
 $(CLIPS:%=%.sim.npz): %.sim.npz: $(CHARACTER).model.npz %.anim.npz $(supple-flags)/SIM
 	$(call supple-run,sim,$(supple-inputs) $(GRAVITY_FLAGS) $(SIM_FLAGS) --accept --moved stats/$*.moved.txt)
 else
-# Every shot with an estimate of its error; the stretches above BOUND are played in the full space.
-$(CLIPS:%=%.sim.npz): %.sim.npz: $(CHARACTER).model.npz %.anim.npz $(CHARACTER).tet.npz $(CHARACTER).fit.npz $(supple-flags)/SIM
-	$(call supple-run,sim,$(CHARACTER).model.npz $*.anim.npz $(GRAVITY_FLAGS) $(SIM_FLAGS) --accept --moved stats/$*.moved.txt --bound $(or $(strip $(BOUND)),0) --estimate $(CHARACTER).tet.npz $(CHARACTER).fit.npz $(supple-checkpoint))
+# Every shot with an estimate of its error; the stretches above BOUND are played in the full space. Of contact there is no estimate.
+$(CLIPS:%=%.sim.npz): %.sim.npz: $(CHARACTER).model.npz %.anim.npz $(CHARACTER).tet.npz $(CHARACTER).fit.npz $(supple-contact) $(supple-flags)/SIM
+	$(call supple-run,sim,$(CHARACTER).model.npz $*.anim.npz $(supple-contact:%=--contact %) $(GRAVITY_FLAGS) $(SIM_FLAGS) --accept --moved stats/$*.moved.txt --bound $(or $(strip $(BOUND)),0) --estimate $(CHARACTER).tet.npz $(CHARACTER).fit.npz $(supple-checkpoint))
 endif
 
 # Ground truth and its distance to what was baked; not among `all`, for it takes long.
@@ -276,7 +282,7 @@ clean:
 	rm -rf $(supple-flags) $(if $(strip $(MODEL)),,stats) $(supple-anims) $(CLIPS:%=%.sim.npz) $(supple-outputs) \
 	    $(foreach end,positions.exr normals.exr positions.png normals.png mesh.glb,$(CLIPS:%=%.vat.$(end))) \
 	    $(CLIPS:%=%.full.npz) $(CLIPS:%=%.compare.txt) $(CLIPS:%=%.compare.csv) $(CLIPS:%=%.known.json)$(if $(strip $(MODEL)),, \
-	    $(foreach kind,start.poses poses motion.anim tet fit modes basis skinning model,$(CHARACTER).$(kind).npz) $(POSES:%=$(CHARACTER).modes.%.npz))
+	    $(foreach kind,start.poses poses motion.anim tet fit modes basis skinning model contact,$(CHARACTER).$(kind).npz) $(POSES:%=$(CHARACTER).modes.%.npz))
 
 .PHONY: all clean supple-farm
 .DELETE_ON_ERROR:

@@ -23,13 +23,13 @@ fem: core linalg geometry io/stage rig physics contact
 runtime/kernels: core geometry physics
 runtime/step: core geometry physics runtime/kernels
 runtime/subspace: core geometry io/stage rig physics runtime/kernels runtime/step
-runtime/forces: core geometry io/stage physics runtime/kernels runtime/step runtime/subspace
+runtime/forces: core geometry io/stage physics contact runtime/kernels runtime/step runtime/subspace
 runtime/skinning: core geometry io/stage rig physics runtime/kernels runtime/step runtime/subspace runtime/forces
 runtime: core geometry io/stage rig physics runtime/kernels runtime/step runtime/subspace runtime/forces runtime/skinning
 reduce: physics
 reduce/align: core geometry rig
 reduce/modes: core linalg geometry io/stage rig physics fem reduce reduce/align
-reduce/cubature: core linalg geometry io/stage rig physics fem runtime reduce reduce/align
+reduce/cubature: core linalg geometry io/stage rig physics contact fem runtime/forces runtime reduce reduce/align
 skin: core linalg geometry io/stage rig physics contact fem reduce/modes
 estimate: core linalg geometry io/stage rig physics fem runtime/subspace
 ORDER

@@ -202,6 +202,27 @@ done:
     return status;
 }
 
+su_status su_contact_body_of_patch(int64_t n, int64_t b, const int32_t *surface, const int32_t *related_start,
+                                   const int32_t *related, su_contact_body *out, su_error *err)
+{
+    su_contact_body body = {.n = n, .b = b};
+    body.surface = su_arena_alloc(&body.arena, 3 * b, sizeof *body.surface);
+    body.around_start = su_arena_alloc(&body.arena, n + 1, sizeof *body.around_start);
+    body.around = su_arena_alloc(&body.arena, 3 * b, sizeof *body.around);
+    body.ring_start = su_arena_alloc(&body.arena, n + 1, sizeof *body.ring_start);
+    body.ring = su_arena_alloc(&body.arena, related_start[n], sizeof *body.ring);
+    if (body.arena.failed) {
+        su_contact_body_free(&body);
+        return su_fail(err, SU_AGAIN, "no memory for contact of %lld triangles", (long long)b);
+    }
+    memcpy(body.surface, surface, (size_t)(3 * b) * sizeof *surface);
+    memcpy(body.ring, related, (size_t)related_start[n] * sizeof *related);
+    for (int64_t v = 0; v <= n; v++) body.ring_start[v] = related_start[v];
+    list_around(n, b, body.surface, 3, body.around_start, body.around);
+    *out = body;
+    return SU_OK;
+}
+
 /* ---- queries ---- */
 
 static double to_triangle(const su_contact_body *body, const double *x, const double p[3], int32_t k, double bary[3])

@@ -36,6 +36,11 @@ typedef struct su_contact_body {
 /* neutral (n,3), tets (t,4) with positive volume. Immutable from then on: one serves many finders and threads. */
 su_status su_contact_body_create(int64_t n, const double *neutral, int64_t t, const int32_t *tets, su_contact_body *out,
                                  su_error *err);
+/* A piece of a surface alone, for su_contact_follow and what pairs exert: n vertices of any numbering, surface (b,3) of
+ * those, outward, copied; related (start (n + 1), list) as `ring`, ascending for each vertex, copied. No tets, areas or
+ * neutral shape. */
+su_status su_contact_body_of_patch(int64_t n, int64_t b, const int32_t *surface, const int32_t *related_start,
+                                   const int32_t *related, su_contact_body *out, su_error *err);
 void su_contact_body_free(su_contact_body *body);
 
 /* The point of the surface at x (n,3) that is nearest to p, by descent: from *triangle on to the nearest of the

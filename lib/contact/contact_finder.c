@@ -21,9 +21,6 @@ static const double SLIDE = 0.05;
 /* Two tets that hold one vertex lead to one contact where their ways end within so many mean edges. */
 static const double SAME = 2.0;
 
-/* On a plane a way may end beside its triangle, by so much of it; farther out there is no surface. */
-static const double BESIDE = 0.5;
-
 /* Of a contiguous range of vertices; grows and never shrinks. */
 typedef struct chunk {
     int32_t *tet; /* near ones, by vertex */
@@ -345,7 +342,7 @@ static bool pair_of(const su_contact_finder *f, const double *y, int32_t v, int3
     su_contact_descend(body, body->neutral, neutral, &pair->triangle, pair->bary);
     if (!(follow(body, y, pair) > 0)) return false;
     for (int j = 0; j < 3; j++)
-        if (pair->bary[j] < -BESIDE) return false;
+        if (pair->bary[j] < -SU_CONTACT_BESIDE) return false;
     const int32_t *corner = body->surface + 3 * (int64_t)pair->triangle;
     double softest = f->k[v];
     for (int j = 0; j < 3; j++) softest = fmin(softest, f->k[corner[j]]);

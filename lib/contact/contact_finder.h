@@ -17,6 +17,9 @@ typedef struct su_contact_pair {
     double stiffness; /* k_c k_a, N/m */
 } su_contact_pair;
 
+/* On a plane a way may end beside its triangle, by so much of it; farther out there is no surface. */
+#define SU_CONTACT_BESIDE 0.5
+
 typedef struct su_contact_finder su_contact_finder;
 
 /* body is borrowed. Pairs are sought between the vertices (vertex_count; NULL: all of the surface) and the tets

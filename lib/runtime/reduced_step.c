@@ -27,6 +27,8 @@ static void frame_of(const void *instant, double Q[9], double c[3])
 
 su_status su_stepper_set_loads(su_stepper *stepper, const su_runtime_model *model, su_loads *loads, su_error *err)
 {
-    return su_load_contact_create(loads, model->points.extra_point, &stepper->subspace, frame_of, &stepper->contact,
-                                  err);
+    su_contact contact;
+    SU_TRY(su_load_contact_create(loads, model->points.extra_point, &stepper->subspace, frame_of, &contact, err));
+    su_stepper_add_contact(stepper, &contact);
+    return SU_OK;
 }

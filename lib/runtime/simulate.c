@@ -82,6 +82,8 @@ void su_simulation_free(su_simulation *s)
     free(s);
 }
 
+su_stepper *su_simulation_stepper(su_simulation *s) { return &s->stepper; }
+
 int64_t su_simulation_frames_done(const su_simulation *s) { return s->done; }
 const su_shot_counts *su_simulation_counts(const su_simulation *s) { return &s->driver.counts; }
 

@@ -21,6 +21,8 @@ su_status su_simulation_create(const su_runtime_model *model, const su_model *so
                                const su_sim_settings *settings, const su_step_settings *step, int threads,
                                su_simulation **out, su_error *err);
 void su_simulation_free(su_simulation *simulation);
+/* Its stepper, for contacts to be added before the first run. */
+su_stepper *su_simulation_stepper(su_simulation *simulation);
 
 /* Runs on until `until` frames are done and writes their rows of q, qdot, weights, basis_weights, energy, iterations
  * and status into out, which has room for all frames. A step that fails even damped leaves q as it was and is reported

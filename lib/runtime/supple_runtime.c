@@ -9,6 +9,7 @@
 #include "physics/settings.h"
 #include "physics/shot_driver.h"
 #include "runtime/forces/tets_force.h"
+#include "runtime/forces/trained_pairs.h"
 #include "runtime/reduced_step.h"
 #include "runtime/skinning/skinning_live.h"
 
@@ -46,6 +47,7 @@ struct supple_runtime {
     double *sculpt_weights;       /* (a) */
     double *sculpts;              /* (a,needed,3) */
     su_external external;         /* no points: nothing acts from outside */
+    su_pair_sets pairs;           /* of contact of the flesh with itself; v = 0: none */
     su_loads loads, *load;        /* of the stepper of bases; those in use, NULL: none */
     int64_t collider_room, known; /* colliders of the last step */
     double *collider_before;      /* (collider_room,3) where they were then */
@@ -71,6 +73,7 @@ void supple_close(supple_runtime *r)
     su_skinning_live_free(r->skinning);
     su_loads_free(&r->loads);
     su_external_free(&r->external);
+    su_pair_sets_free(&r->pairs);
     su_reconstruct_free(r->reconstruct);
     su_runtime_model_free(&r->model);
     su_model_free(&r->file);
@@ -141,25 +144,34 @@ static su_status choose_output(supple_runtime *r, const supple_options *options,
     return SU_OK;
 }
 
-/* The contact points, and the model with the flesh vertices that carry them. */
+/* The contact points, and the model with the flesh vertices that carry them and those of contact with itself. */
 static su_status open_contacts(supple_runtime *r, su_interpolation interpolation, const supple_options *options,
                                su_error *err)
 {
     const su_model *file = &r->file;
     bool skinned = su_is_skinning_model(file); /* which finds the vertices itself */
+    if (options->self_contact && skinned)
+        return su_fail(err, SU_USAGE, "contact of the flesh with itself goes with models of bases only");
+    if (options->self_contact) SU_TRY(su_pair_sets_load(options->self_contact, &r->pairs, err));
+    if (r->pairs.v > 0 && r->pairs.vertices[r->pairs.v - 1] >= file->n)
+        return su_fail(err, SU_INPUT, "%s: is of other flesh than the model", options->self_contact);
     if (options->contact_count <= 0)
-        return skinned ? SU_OK : su_runtime_model_create(file, interpolation, &r->model, err);
+        return skinned
+                   ? SU_OK
+                   : su_runtime_model_create_with(file, interpolation, r->pairs.v, r->pairs.vertices, &r->model, err);
     r->collider_room = options->collider_count > 0 ? options->collider_count : 0;
     SU_TRY(su_external_create(options->contact_count, options->contacts, file->nbar, file->neutral, file->vertices,
                               file->b, file->surface, r->collider_room, &r->external, err));
     if (options->contact_stiffness > 0) r->external.stiffness = options->contact_stiffness;
     int64_t carriers = 4 * r->external.points;
-    int32_t *carrier = take(r, carriers, sizeof *carrier, err);
+    int32_t *carrier = take(r, carriers + r->pairs.v, sizeof *carrier, err);
     r->collider_before = take(r, 3 * r->collider_room, sizeof *r->collider_before, err);
     if (!carrier || !r->collider_before) return SU_AGAIN;
     for (int64_t i = 0; i < carriers; i++)
         carrier[i] = file->tets[4 * (int64_t)file->embed_tet[r->external.vertex[i / 4]] + i % 4];
-    return skinned ? SU_OK : su_runtime_model_create_with(file, interpolation, carriers, carrier, &r->model, err);
+    for (int64_t i = 0; i < r->pairs.v; i++) carrier[carriers + i] = r->pairs.vertices[i];
+    return skinned ? SU_OK
+                   : su_runtime_model_create_with(file, interpolation, carriers + r->pairs.v, carrier, &r->model, err);
 }
 
 /* The pose to step to: once more the same where none was set. */
@@ -191,6 +203,17 @@ static void follow(void *self, double h)
 
 static const su_shot_stepper live = {.step = take_step, .follow = follow};
 
+static su_status open_self_contact(supple_runtime *r, su_error *err)
+{
+    int64_t first = 4 * r->external.points;
+    su_trained_pairs what = {&r->pairs, r->file.vertices, r->model.points.extra_place + first,
+                             r->model.points.extra_point + first, r->settings.stiffness};
+    su_contact contact;
+    SU_TRY(su_trained_pairs_create(&what, &r->stepper.subspace, &contact, err));
+    su_stepper_add_contact(&r->stepper, &contact);
+    return SU_OK;
+}
+
 /* The stepper of bases, and its poses. */
 static su_status open_stepper(supple_runtime *r, const supple_options *options, su_error *err)
 {
@@ -205,6 +228,7 @@ static su_status open_stepper(supple_runtime *r, const supple_options *options, 
         SU_TRY(su_stepper_set_loads(&r->stepper, &r->model, &r->loads, err));
         r->load = &r->loads;
     }
+    if (r->pairs.v > 0) SU_TRY(open_self_contact(r, err));
     for (int k = 0; k < 3; k++) SU_TRY(su_pose_create(&r->model, r->poses + k, err));
     r->pose = r->poses, r->last = r->poses + 1, r->older = r->poses + 2;
     SU_TRY(su_pose_work_create(&r->model, &r->work, err));
@@ -359,6 +383,14 @@ void supple_set_force(supple_runtime *r, int64_t index, const double force[3])
     }
     if (k == e->forces) e->forces++;
     e->force[k] = (su_point_force){index, {force[0], force[1], force[2]}, -INFINITY, INFINITY};
+}
+
+void supple_get_self_contact(const supple_runtime *r, supple_self_contact *out)
+{
+    *out = (supple_self_contact){0};
+    if (r->pairs.v == 0) return;
+    su_trained_pairs_now now = su_trained_pairs_state(r->stepper.contact + r->stepper.contacts - 1);
+    *out = (supple_self_contact){now.tested, now.pressed, now.deepest, now.left};
 }
 
 /* Time and the colliders' way during a step of `seconds`. */

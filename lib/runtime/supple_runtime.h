@@ -43,6 +43,8 @@ typedef struct supple_options {
     const int32_t *contacts;  /* these skin vertices; NULL: as many spread over the skin (300 are plenty) */
     int64_t collider_count;   /* most colliders at a time */
     double contact_stiffness; /* N/m^3, pressure for each metre of depth; 0: 2e6 */
+    const char
+        *self_contact; /* a CONTACT file of supple contact: the flesh does not pass through itself; NULL: it does */
 } supple_options;
 
 /* NULL on failure, with a sentence in message (size bytes). options NULL: all defaults. */
@@ -103,6 +105,17 @@ int supple_set_colliders(supple_runtime *runtime, int64_t count, const supple_co
 void supple_set_wind(supple_runtime *runtime, const double *velocity, double drag);
 /* A force (N) on contact point `index` until it is set again. */
 void supple_set_force(supple_runtime *runtime, int64_t index, const double force[3]);
+
+/* ---- contact of the flesh with itself, where a CONTACT file was given ---- */
+
+typedef struct supple_self_contact {
+    int64_t tested, pressed; /* pairs looked at and pairs with a force, in the last step */
+    double depth;            /* m, of the deepest of them */
+    int untrained;           /* not 0: parts are near each other in a pose that contact was not trained on */
+} supple_self_contact;
+
+/* Of the last step; all 0 without a file. */
+void supple_get_self_contact(const supple_runtime *runtime, supple_self_contact *out);
 
 /* The flesh starts anew at the next pose: after a cut or a teleport. */
 void supple_restart(supple_runtime *runtime);

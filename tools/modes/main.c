@@ -325,6 +325,10 @@ static su_status run(su_tool *tool, const settings *set)
                   : motion_run(&j);
         goto done;
     }
+    if (set->self_contact) {
+        status = su_fail(err, SU_USAGE, "--self-contact goes with --motion");
+        goto done;
+    }
     SU_GO(read_handles(&j));
     SU_GO(obstacles_read(&set->planes, &set->colliders, &j.obstacle_count, &j.obstacles, err));
     SU_GO(share_modes(&j));
@@ -469,6 +473,14 @@ int main(int argc, char **argv)
          .help = "shots to be baked: modes that are not linear are made from how the flesh would swing in them: the "
                  "principal directions of that, then of shots played coarsely in the full space, in place of "
                  "derivatives."},
+        {.name = "self-contact",
+         .kind = SU_OPT_CHOICE,
+         .target = &set.self_contact,
+         .argument = "WHICH",
+         .choices = "none|new|all",
+         .help =
+             "with --motion: in what is played flesh does not pass through itself, as in supple fullsim, so that the "
+             "modes have room for contact (default: none)."},
         SU_GRAVITY_OPTIONS(set.sim),
         {.name = "responses",
          .kind = SU_OPT_INT,

@@ -30,6 +30,7 @@ typedef struct settings {
     const char *leak;
     bool rigid_body, unconstrained, no_hold;
     su_sim_settings sim; /* of shots that are played */
+    int self_contact;    /* in them: SU_SELF_CONTACT_* */
 } settings;
 
 typedef struct job {

@@ -61,6 +61,8 @@ static su_status make_meta(job *j, const motions *m, su_basis *basis)
     json_object_set_new(meta, "interpolation", json_string("corotated"));
     json_object_set_new(meta, "subspace", json_string("one"));
     json_object_set_new(meta, "material", json_string(su_material_name(j->setup.material)));
+    if (j->set->self_contact)
+        json_object_set_new(meta, "self_contact", json_string(j->set->self_contact == 1 ? "new" : "all"));
     return su_sim_gravity_meta(&j->set->sim, meta, &tool->err);
 }
 
@@ -90,6 +92,7 @@ su_status motion_run(job *j)
                           .motions = m.known,
                           .paths = m.paths,
                           .anims = m.anims,
+                          .self_contact = j->set->self_contact,
                           .threads = tool->threads,
                           .progress = &tool->progress};
     if (tool->dry_run) goto done;

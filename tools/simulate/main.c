@@ -13,6 +13,8 @@
 #include "io/stage/sim.h"
 #include "rig/shot.h"
 #include "runtime/simulation_checkpoint.h"
+#include "runtime/forces/all_pairs.h"
+#include "runtime/forces/trained_pairs.h"
 #include "runtime/pack_model.h"
 #include "runtime/simulate.h"
 #include "runtime/skinning/skinning_simulation.h"
@@ -61,6 +63,10 @@ typedef struct settings {
     const char *moved; /* file; NULL: none */
     su_skinning_settings skinning;
     int solver;
+    int self_contact; /* 1: new, 2: all */
+    double self_stiffness;
+    const char *contact;   /* of trained pairs; NULL: none */
+    const char *flesh_fit; /* of the materials that all pairs press with; NULL: none */
 } settings;
 
 static const char *const inertia_names[] = {"consistent", "paper"};
@@ -78,6 +84,9 @@ typedef struct job {
     bool skinned; /* the model is one of skinning modes, and this is what its steps read */
     su_skinning_model skinning;
     su_external external;
+    su_pair_sets pairs;    /* with --contact */
+    su_fit materials;      /* with --self-contact */
+    int64_t contact_first; /* where the vertices of contact stand among those asked for */
 } job;
 
 /* One shot. */
@@ -90,6 +99,7 @@ typedef struct take {
     su_anim anim;
     su_shot *shot;
     su_simulation *simulation;
+    const su_contact *contact;        /* of the flesh with itself; NULL: none */
     su_skinning_simulation *skinning; /* in its place, with skinning modes */
     su_sim sim;
     int cycles;
@@ -117,6 +127,8 @@ static void job_free(job *j)
     su_skinning_model_free(&j->skinning);
     su_model_free(&j->model);
     su_fit_free(&j->fit);
+    su_fit_free(&j->materials);
+    su_pair_sets_free(&j->pairs);
     su_tet_free(&j->tet);
     su_sim_settings_free(&j->set.sim);
     su_external_free(&j->external);
@@ -154,6 +166,16 @@ static su_status allocate_sim(su_tool *tool, take *t)
     return SU_OK;
 }
 
+static su_status describe_contact(su_tool *tool, const job *j, json_t *meta)
+{
+    char digest[33];
+    SU_TRY(su_file_digest(j->set.contact, digest, &tool->err));
+    json_object_set_new(meta, "contact", json_string(digest));
+    json_object_set_new(meta, "self_contact", json_string(su_pair_sets_allow(&j->pairs) ? "new" : "all"));
+    json_object_set_new(meta, "self_stiffness", json_real(j->set.self_stiffness));
+    return SU_OK;
+}
+
 static su_status describe(su_tool *tool, take *t)
 {
     const settings *set = &t->j->set;
@@ -176,6 +198,11 @@ static su_status describe(su_tool *tool, take *t)
         json_object_set_new(meta, "inertia", json_string(inertia_names[set->inertia]));
         json_object_set_new(meta, "interpolation", json_string(interpolation_names[t->j->interpolation]));
     }
+    if (set->self_contact) {
+        json_object_set_new(meta, "self_contact", json_string(set->self_contact == 1 ? "new" : "all"));
+        json_object_set_new(meta, "self_stiffness", json_real(set->self_stiffness));
+    }
+    if (set->contact) SU_TRY(describe_contact(tool, t->j, meta));
     json_object_set_new(meta, "fps", json_real(1.0 / t->settings.frame_seconds));
     json_object_set_new(meta, "loop", json_boolean(set->loop));
     return SU_OK;
@@ -184,6 +211,31 @@ static su_status describe(su_tool *tool, take *t)
 static const su_shot_counts *counts_of(const take *t)
 {
     return t->skinning ? su_skinning_simulation_counts(t->skinning) : su_simulation_counts(t->simulation);
+}
+
+static void report_contact(su_tool *tool, const take *t, const su_shot_counts *shot)
+{
+    const su_reduced_contact_counts *counts =
+        t->j->set.contact ? su_trained_pairs_counts(t->contact) : su_all_pairs_counts(t->contact);
+    double steps = counts->steps > 0 ? (double)counts->steps : 1, all = shot->step_seconds + shot->pose_seconds;
+    su_stats_number(tool, "contact_ms", 1e3 * counts->seconds / steps);
+    su_stats_number(tool, "contact_share", all > 0 ? counts->seconds / all : 0);
+    su_stats_number(tool, "contact_most_ms", 1e3 * counts->most_seconds);
+    su_stats_number(tool, "contact_searches", (double)counts->searches / steps);
+    su_stats_number(tool, "contact_tested", counts->searches ? (double)counts->tested / (double)counts->searches : 0);
+    su_stats_number(tool, "contact_pressed", (double)counts->pressed / steps);
+    su_stats_integer(tool, "contact_most_pressed", counts->most_pressed);
+    su_stats_number(tool, "contact_deepest_m", counts->deepest);
+    su_stats_number(tool, "contact_deepest", counts->deepest / t->j->runtime.diagonal);
+    su_stats_number(tool, "contact_untrained", (double)counts->untrained / steps);
+    su_detail(tool, "%s: contact %.3f ms a step, %.0f %% of it, at most %lld pairs press, %.2g %% of the diagonal deep",
+              t->path, 1e3 * counts->seconds / steps, all > 0 ? 100 * counts->seconds / all : 0,
+              (long long)counts->most_pressed, 100 * counts->deepest / t->j->runtime.diagonal);
+    if (counts->untrained > 0)
+        su_warn(tool,
+                "%s: in %.0f %% of the steps parts are near each other in poses that contact was not trained on; this "
+                "shot among those of supple contact helps",
+                t->path, 100 * (double)counts->untrained / steps);
 }
 
 static void report(su_tool *tool, const take *t)
@@ -199,6 +251,7 @@ static void report(su_tool *tool, const take *t)
     su_stats_number(tool, "pose_ms", 1e3 * counts->pose_seconds / poses);
     su_detail(tool, "%s: %lld steps of %.3f ms, %lld pose parts of %.3f ms", t->path, (long long)counts->steps,
               1e3 * counts->step_seconds / steps, (long long)counts->instants, 1e3 * counts->pose_seconds / poses);
+    if (t->contact) report_contact(tool, t, counts);
     if (t->cycles > 1) su_detail(tool, "%s: periodic after %d cycles", t->path, t->cycles);
     if (counts->collapsed > 0)
         su_warn(tool, "%s: up to %lld cubature tets collapse in the rig's own shape", t->path,
@@ -461,6 +514,37 @@ static su_status name_output(su_tool *tool, take *t)
     return SU_OK;
 }
 
+/* Contact of the flesh with itself, by all pairs or by trained ones. */
+static su_status add_contact(su_tool *tool, take *t)
+{
+    const job *j = t->j;
+    su_stepper *stepper = su_simulation_stepper(t->simulation);
+    const int32_t *place = j->runtime.points.extra_place + j->contact_first,
+                  *point = j->runtime.points.extra_point + j->contact_first;
+    double factor = j->set.self_stiffness * t->settings.stiffness;
+    su_contact contact;
+    if (j->set.contact) {
+        su_trained_pairs what = {&j->pairs, j->model.vertices, place, point, factor};
+        SU_TRY(su_trained_pairs_create(&what, &stepper->subspace, &contact, &tool->err));
+    } else {
+        su_all_pairs what = {.n = j->model.n,
+                             .t = j->model.t,
+                             .neutral = j->model.vertices,
+                             .tets = j->model.tets,
+                             .young = j->materials.young,
+                             .poisson = j->materials.poisson,
+                             .stiffness = factor,
+                             .allow = j->set.self_contact == 1,
+                             .threads = tool->threads,
+                             .place = place,
+                             .point = point};
+        SU_TRY(su_all_pairs_create(&what, &stepper->subspace, &contact, &tool->err));
+    }
+    su_stepper_add_contact(stepper, &contact);
+    t->contact = stepper->contact + stepper->contacts - 1;
+    return SU_OK;
+}
+
 /* The simulation of the shot, at its first frame. */
 static su_status create_simulation(su_tool *tool, take *t)
 {
@@ -475,8 +559,9 @@ static su_status create_simulation(su_tool *tool, take *t)
     su_step_settings step = set->step;
     step.alpha = sim->alpha, step.beta = sim->beta, step.stiffness = sim->stiffness;
     step.inertia = (su_inertia)set->inertia;
-    return su_simulation_create(&t->j->runtime, &t->j->model, t->shot, sim, &step, tool->threads, &t->simulation,
-                                &tool->err);
+    SU_TRY(su_simulation_create(&t->j->runtime, &t->j->model, t->shot, sim, &step, tool->threads, &t->simulation,
+                                &tool->err));
+    return set->self_contact || set->contact ? add_contact(tool, t) : SU_OK;
 }
 
 static su_status one_take(su_tool *tool, take *t)
@@ -521,8 +606,10 @@ static su_status load_full(su_tool *tool, job *j)
         return su_fail(err, SU_USAGE, "--bound goes with --estimate TET FIT");
     if (set->estimate.count == 0) return SU_OK;
     if (set->estimate.count != 2) return su_fail(err, SU_USAGE, "--estimate wants two files, TET and FIT");
-    if (j->interpolation == SU_LINEAR || j->skinned) {
-        if (j->skinned)
+    if (j->interpolation == SU_LINEAR || j->skinned || set->contact || set->self_contact) {
+        if (set->contact || set->self_contact)
+            su_note(tool, "there is no estimate of the error with contact of the flesh with itself");
+        else if (j->skinned)
             su_note(tool, "there is no estimate of the error for skinning modes");
         else
             su_warn(tool, "no estimate of the error for linear interpolation");
@@ -550,16 +637,42 @@ static su_status load_forces(su_tool *tool, job *j)
     return status;
 }
 
+/* What contact of the flesh with itself is made from. */
+static su_status load_contact(su_tool *tool, job *j)
+{
+    const settings *set = &j->set;
+    su_error *err = &tool->err;
+    if (!set->self_contact && !set->contact) return SU_OK;
+    if (j->skinned) return su_fail(err, SU_USAGE, "contact of the flesh with itself goes with models of bases only");
+    if (set->self_contact && set->contact)
+        return su_fail(err, SU_USAGE, "--self-contact looks at all pairs and --contact at trained ones: take one");
+    if (set->contact) {
+        SU_TRY(su_pair_sets_load(set->contact, &j->pairs, err));
+        if (j->pairs.v > 0 && j->pairs.vertices[j->pairs.v - 1] >= j->model.n)
+            return su_fail(err, SU_INPUT, "%s: is of other flesh than the model", set->contact);
+        return SU_OK;
+    }
+    if (!set->flesh_fit) return su_fail(err, SU_USAGE, "--self-contact goes with --fit FIT, which has the materials");
+    SU_TRY(su_fit_load(set->flesh_fit, &j->materials, err));
+    if (j->materials.t != j->model.t || j->materials.k < 1)
+        return su_fail(err, SU_INPUT, "%s: %lld tets, the model has %lld", set->flesh_fit, (long long)j->materials.t,
+                       (long long)j->model.t);
+    return SU_OK;
+}
+
 /* What stepping reads of the model. */
 static su_status create_runtime(job *j, su_error *err)
 {
     if (j->skinned) return su_skinning_model_create(&j->model, &j->skinning, err);
-    int64_t carriers = 4 * j->external.points;
+    int64_t carriers = 4 * j->external.points, own = j->set.self_contact ? j->model.n : j->set.contact ? j->pairs.v : 0;
     int32_t *carrier = NULL;
-    SU_TRY(SU_ALLOC(&carrier, carriers, "contact points", err));
+    SU_TRY(SU_ALLOC(&carrier, carriers + own, "contact points", err));
+    for (int64_t i = 0; i < own; i++) carrier[carriers + i] = j->set.contact ? j->pairs.vertices[i] : (int32_t)i;
+    j->contact_first = carriers;
     for (int64_t i = 0; i < carriers; i++)
         carrier[i] = j->model.tets[4 * (int64_t)j->model.embed_tet[j->external.vertex[i / 4]] + i % 4];
-    su_status status = su_runtime_model_create_with(&j->model, j->interpolation, carriers, carrier, &j->runtime, err);
+    su_status status =
+        su_runtime_model_create_with(&j->model, j->interpolation, carriers + own, carrier, &j->runtime, err);
     free(carrier);
     return status;
 }
@@ -580,6 +693,7 @@ static su_status run(su_tool *tool, job *j)
     if (j->set.step.tolerance < 0) j->set.step.tolerance = DEFAULT_TOLERANCE;
     SU_TRY(load_full(tool, j));
     SU_TRY(load_forces(tool, j));
+    SU_TRY(load_contact(tool, j));
     if (create_runtime(j, err) != SU_OK) return su_error_context(err, "%s: ", tool->inputs.items[0]);
     int shots = tool->inputs.count - 1;
     if (set->moved && shots > 1) return su_fail(err, SU_USAGE, "--moved goes with one shot");
@@ -606,6 +720,7 @@ static su_status run(su_tool *tool, job *j)
 int main(int argc, char **argv)
 {
     job j = {.set = {.sim = su_sim_defaults(),
+                     .self_stiffness = 1,
                      .step = {.newton = 2, .tolerance = -1},
                      .skinning = {.iterations = SU_SKINNING_ITERATIONS, .tolerance = SU_SKINNING_TOLERANCE}}};
     settings *set = &j.set;
@@ -670,6 +785,31 @@ int main(int argc, char **argv)
          .help = "With --estimate: where the error is estimated to exceed this share of the shot's motion (5%) the "
                  "full simulation is played "
                  "instead (default 0: nowhere)."},
+        {.name = "contact",
+         .kind = SU_OPT_TEXT,
+         .target = &set->contact,
+         .argument = "CONTACT",
+         .help = "Flesh does not pass through itself: the pairs that supple contact trained stand for all."},
+        {.name = "self-contact",
+         .kind = SU_OPT_CHOICE,
+         .target = &set->self_contact,
+         .argument = "WHICH",
+         .choices = "none|new|all",
+         .help =
+             "The same with every pair looked for on all of the flesh, as supple fullsim does, for comparison: what "
+             "the rig's own shape has overlapping is left alone (new) or pushed out too (all). Goes with --fit."},
+        {.name = "fit",
+         .kind = SU_OPT_TEXT,
+         .target = &set->flesh_fit,
+         .argument = "FIT",
+         .help = "With --self-contact: the fit that the model was made from."},
+        {.name = "self-stiffness",
+         .kind = SU_OPT_NUMBER,
+         .target = &set->self_stiffness,
+         .argument = "FACTOR",
+         .low = 1e-6,
+         .high = 1e6,
+         .help = "With --contact and --self-contact: factor on the stiffness of contact (default 1)."},
         {.name = "accept",
          .transient = true,
          .kind = SU_OPT_FLAG,

@@ -40,6 +40,10 @@ static su_status whole_fit(const su_fit *fit, su_fit *own, double **corrections,
 
 /* Residual over the step's forces at which more solves, where there are any, would end. */
 #define TOLERANCE 1e-8
+#define CONTACT_TOLERANCE 1e-3 /* the same where flesh presses on itself, and many solves would go on */
+/* Most solves a step where flesh presses on itself: after fewer it still lies in itself, and modes of that have no room
+ * for what contact does. */
+enum { CONTACT_SOLVES = 10 };
 enum { FPS = 24 }; /* of a shot that does not say: film's */
 
 static double number_in(const json_t *meta, const char *key, double fallback)
@@ -55,12 +59,13 @@ static su_status stage_open(stage *s, su_error *err)
     const su_anim *anim = &play->anims[s->number];
     const su_shot_target target = {.rig = su_rig_of_fit(fit), .nbar = play->tet->nbar};
     su_sim_settings settings = play->settings ? *play->settings : su_sim_defaults();
-    su_fullsim_options options = {.tolerance = TOLERANCE,
+    su_fullsim_options options = {.tolerance = play->self_contact ? CONTACT_TOLERANCE : TOLERANCE,
                                   .newton = (int)play->plan->shape_solves,
                                   .threads = s->threads,
                                   .iterative = true,
                                   .no_energy = true,
-                                  .placed = true};
+                                  .placed = true,
+                                  .self_contact = play->self_contact};
     su_status status;
     SU_GO(su_shot_create(anim, play->paths[s->number], &target, 0, NULL, &s->shot, NULL, err));
     settings.substeps = (int)play->plan->played_substeps;
@@ -145,7 +150,9 @@ static su_status play_stretch(stage *s, const stretch *which, su_played_shots *o
 {
     const su_training_plan *plan = s->play->plan;
     int64_t start = which->first > which->before ? which->first - which->before : 0, k = which->at, n = s->play->tet->n;
-    su_fullsim_set_solves(s->sim, (int)(which->exact ? plan->exact_solves : plan->shape_solves));
+    int64_t solves = which->exact ? plan->exact_solves : plan->shape_solves;
+    if (s->play->self_contact) solves = CONTACT_SOLVES;
+    su_fullsim_set_solves(s->sim, (int)solves);
     su_fullsim_set_stiffness(s->sim, which->soft ? plan->soft_stiffness : 1);
     SU_TRY(su_fullsim_restart(s->sim, start, err));
     for (int64_t f = start + 1; f < which->first + which->count; f++) {

@@ -27,6 +27,7 @@ typedef struct su_play {
     const char *const *paths; /* (count) for messages */
     const su_anim *anims;     /* (count) */
     int64_t most;             /* frames in all, about; 0: all */
+    int self_contact;         /* SU_SELF_CONTACT_* of fem/fullsim.h: the flesh does not pass through itself */
     int threads;
     const su_progress *progress; /* asked for stops; may be NULL */
 } su_play;

@@ -203,8 +203,8 @@ done:
     return status;
 }
 
-/* mark (n): 2 where rows are kept, 1 at other corners of cubature tets, 0 elsewhere. A tet needs one kept corner unless
- * one never moves: those that most of the others share are taken first. */
+/* mark (n): 3 at vertices asked for, 2 where else rows are kept, 1 at other corners of cubature tets, 0 elsewhere. A
+ * tet needs one kept corner unless one never moves: those that most of the others share are taken first. */
 static su_status mark_points(const su_model *source, const su_runtime_model *model, const su_member *of,
                              const su_member *tets, const int32_t *extra, int32_t *mark, su_error *err)
 {
@@ -215,7 +215,7 @@ static su_status mark_points(const su_model *source, const su_runtime_model *mod
     for (int64_t e = 0; e < 4 * source->c; e++)
         mark[source->tets[4 * (int64_t)source->cubature_tets[e / 4] + e % 4]] = 1;
     for (int64_t k = 0; k < source->ci; k++) mark[source->inertia_vertices[k]] = 2;
-    for (int64_t k = 0; k < model->points.extra; k++) mark[extra[k]] = 2;
+    for (int64_t k = 0; k < model->points.extra; k++) mark[extra[k]] = 3;
     served = NULL;
     SU_TRY(SU_ALLOC(&shared, source->n, "points", err));
     SU_GO(SU_ALLOC(&served, model->tets.count, "points", err));
@@ -225,7 +225,7 @@ static su_status mark_points(const su_model *source, const su_runtime_model *mod
             shared[source->tets[4 * (int64_t)source->cubature_tets[tets[k / 4].item] + k % 4]] = 0;
         for (int64_t k = 0; k < model->tets.count; k++) {
             const int32_t *tet = source->tets + 4 * (int64_t)source->cubature_tets[tets[k].item];
-            for (int c = 0; c < 4; c++) served[k] |= mark[tet[c]] == 2 || empty(of + tet[c]) || tets[k].filler;
+            for (int c = 0; c < 4; c++) served[k] |= mark[tet[c]] >= 2 || empty(of + tet[c]) || tets[k].filler;
             for (int c = 0; c < 4 && !served[k]; c++)
                 if (++shared[tet[c]] > (best ? shared[*best] : 0)) best = tet + c;
         }
@@ -257,8 +257,8 @@ su_status su_choose_points(const su_model *source, su_runtime_model *model, su_m
         point_of[v] = -1;
         if (mark == 0 || empty(of + v)) continue;
         sorted[count] = of[v];
-        if (mark == 2) sorted[count].rank = 0;
-        model->points.kept += sorted[count].rank == 0;
+        if (mark >= 2) sorted[count].rank = mark == 3 ? -1 : 0;
+        model->points.kept += sorted[count].rank <= 0;
         model->points.with_rows += sorted[count].rank < 2;
         sorted[count++].item = (int32_t)v;
     }
@@ -290,20 +290,24 @@ su_status su_choose_points(const su_model *source, su_runtime_model *model, su_m
         for (int64_t k = 0; k < model->points.panel[p].count; k++)
             model->points.panel_of[model->points.panel[p].first + k] = (int32_t)p;
     model->points.extra_point = su_model_take(model, model->points.extra, sizeof *model->points.extra_point, err);
-    if (!model->points.extra_point) {
+    model->points.extra_place = su_model_take(model, model->points.extra, sizeof *model->points.extra_place, err);
+    if (!model->points.extra_point || !model->points.extra_place) {
         status = SU_AGAIN;
         goto done;
     }
     for (int64_t k = 0; k < model->points.extra; k++) model->points.extra_point[k] = point_of[extra[k]];
-    /* Corners that never move still shape their tets: they follow the points, without rows. */
+    /* Corners that never move still shape their tets, and vertices asked for have a place: they follow the points,
+     * without rows. */
     model->points.chosen = count;
-    for (int64_t e = 0; e < source->c; e++)
-        for (int c = 0; c < 4; c++) {
-            int32_t v = source->tets[4 * (int64_t)source->cubature_tets[e] + c];
-            if (point_of[v] >= 0) continue;
-            point_of[v] = (int32_t)model->points.chosen;
-            (*vertices)[model->points.chosen++] = v;
-        }
+    for (int64_t k = 0; k < 4 * source->c + model->points.extra; k++) {
+        int32_t v = k < 4 * source->c ? source->tets[4 * (int64_t)source->cubature_tets[k / 4] + k % 4]
+                                      : extra[k - 4 * source->c];
+        if (point_of[v] >= 0) continue;
+        point_of[v] = (int32_t)model->points.chosen;
+        (*vertices)[model->points.chosen++] = v;
+    }
+    for (int64_t k = 0; k < model->points.extra; k++) model->points.extra_place[k] = point_of[extra[k]];
+    model->points.chosen_padded = su_model_padded(model->points.chosen);
 done:
     free(sorted);
     return status;

@@ -14,7 +14,8 @@
 enum { SU_REGION_WORDS = 4, SU_MOST_REGIONS = 64 * SU_REGION_WORDS };
 typedef struct su_member {
     uint64_t bits[SU_REGION_WORDS];
-    int32_t rank; /* of a point: 0 kept, 1 its rows are wanted by the way, 2 not at all; of a tet: 0 abreast, 1 not */
+    int32_t rank; /* of a point: -1 asked for, 0 kept, 1 its rows are wanted by the way, 2 not at all; of a tet: 0
+                   * abreast, 1 not */
     int32_t use;  /* of a vertex: the first tet, in their sorted order, that it is a corner of, or past the last */
     int32_t item; /* what it belongs to: flesh vertex or index into cubature_tets */
     bool filler;  /* a tet that fills sixteen, of no weight */

@@ -68,6 +68,11 @@ typedef struct su_subspace {
     /* u (3) += factor times the displacement of a chosen point at a state's share, turned along to the instant. */
     void (*add_displacement)(void *self, const void *instant, const double *state, int64_t point, double factor,
                              double u[3]);
+    /* y (count,3) = x + u, root frame, m, of vertices that were asked for, by their number among the chosen; they may
+     * be ones that never move. At q (lead), or, where it is NULL, at a state's share, turned along to the instant; both
+     * NULL: x alone. NULL: only the other functions know where points are. */
+    void (*places)(void *self, const void *instant, const double *q, const double *state, int64_t count,
+                   const int32_t *chosen, double *y);
     /* (3,*padded) of a state's share: displacements of the chosen points turned back to the neutral pose, one component
      * behind the other. */
     const double *(*still)(void *self, const double *state, int64_t *padded);

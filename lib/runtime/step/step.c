@@ -47,7 +47,7 @@ su_status su_stepper_plug(const su_subspace *subspace, const su_force *force, co
     const su_kernel_set *set;
     memset(s, 0, sizeof *s);
     s->subspace = *subspace, s->force = *force;
-    if (contact) s->contact = *contact;
+    if (contact) su_stepper_add_contact(s, contact);
     s->settings = *settings;
     s->now = s->states, s->before = s->states + 1, s->next = s->states + 2;
     su_status status = su_kernel_set_find(&set, err);
@@ -59,9 +59,11 @@ su_status su_stepper_plug(const su_subspace *subspace, const su_force *force, co
     return status;
 }
 
+void su_stepper_add_contact(su_stepper *s, const su_contact *contact) { s->contact[s->contacts++] = *contact; }
+
 void su_stepper_free(su_stepper *s)
 {
-    if (s->contact.self) s->contact.release(s->contact.self);
+    for (int k = 0; k < s->contacts; k++) s->contact[k].release(s->contact[k].self);
     if (s->force.self) s->force.release(s->force.self);
     if (s->subspace.self) s->subspace.release(s->subspace.self);
     su_arena_free(&s->arena);
@@ -72,14 +74,16 @@ void su_stepper_free(su_stepper *s)
 
 static void keep_contacts(su_stepper *s, const void *instant, const su_state *state)
 {
-    if (s->contact.self) s->contact.keep(s->contact.self, instant, &s->subspace, state);
+    for (int k = 0; k < s->contacts; k++) s->contact[k].keep(s->contact[k].self, instant, &s->subspace, state);
 }
 
 static void prepare_contacts(su_stepper *s, const void *instant, double h)
 {
-    s->near = 0;
-    if (s->contact.self)
-        s->near = s->contact.prepare(s->contact.self, instant, &s->subspace, s->now, h, s->system.load);
+    s->near_any = 0;
+    for (int k = 0; k < s->contacts; k++) {
+        s->near[k] = s->contact[k].prepare(s->contact[k].self, instant, &s->subspace, s->now, h, s->system.load);
+        s->near_any += s->near[k];
+    }
 }
 
 /* Largest displacement of a point from the rest shape, over the flesh's diagonal. */

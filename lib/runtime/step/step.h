@@ -53,10 +53,14 @@ typedef struct su_step_system {
     double *contact;           /* (lead) */
 } su_step_system;
 
+/* Forces from outside, and contact of the flesh with itself. */
+enum { SU_STEP_CONTACTS = 2 };
+
 typedef struct su_stepper {
     su_subspace subspace;
     su_force force;
-    su_contact contact;
+    su_contact contact[SU_STEP_CONTACTS];
+    int contacts;
     su_step_settings settings;
     su_state *now, *before, *next; /* rotate; next is the oldest until it is overwritten */
     su_state states[3];
@@ -65,7 +69,7 @@ typedef struct su_stepper {
     double kinetic;         /* J, of the last step: reduced part and its coupling with the rig's motion, without the
                              * rig's own kinetic energy */
     double elastic, weight; /* J: of the force; -sum m g.u */
-    int64_t near;           /* points that the contact found near something */
+    int64_t near[SU_STEP_CONTACTS], near_any; /* points that each contact found near something; all together */
     su_step_system system;
     su_arena arena;
 } su_stepper;
@@ -73,6 +77,8 @@ typedef struct su_stepper {
 /* Takes the parts over, and releases them on failure too. contact NULL: none. */
 su_status su_stepper_plug(const su_subspace *subspace, const su_force *force, const su_contact *contact,
                           const su_step_settings *settings, su_stepper *stepper, su_error *err);
+/* One more contact, taken over; before the first step. At most SU_STEP_CONTACTS. */
+void su_stepper_add_contact(su_stepper *stepper, const su_contact *contact);
 void su_stepper_free(su_stepper *stepper);
 
 /* Sets the state at an instant (docs/formats.md, convention 14): q (r; NULL: 0) now, q_before (r; NULL: q) h seconds

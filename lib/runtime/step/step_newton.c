@@ -28,10 +28,13 @@ double su_step_largest_square(const su_stepper *s, const su_state *a, const su_s
     return most < here || isnan(here) ? here : most;
 }
 
-/* What near points of the contact do; nothing where none is near. */
+/* What near points of the contacts do; nothing where none is near. */
 static double add_contacts(su_stepper *s, const double *q, double *out, double *A)
 {
-    return s->near > 0 ? s->contact.evaluate(s->contact.self, q, out, A) : 0;
+    double energy = 0;
+    for (int k = 0; k < s->contacts; k++)
+        if (s->near[k] > 0) energy += s->contact[k].evaluate(s->contact[k].self, q, out, A);
+    return energy;
 }
 
 /* force += mass G q + load, held = G q. */
@@ -78,7 +81,7 @@ static double residual_at(su_stepper *s, const void *instant, const double *q, d
         *potential =
             force->energy(force->self, instant, &at) + 0.5 * mass * su_dot(r, q, y->held) + su_dot(r, q, y->load);
     size += sqrt(inertia);
-    if (s->near > 0) {
+    if (s->near_any > 0) {
         memset(y->contact, 0, bytes);
         double energy = add_contacts(s, q, y->contact, NULL);
         if (potential) *potential += energy;

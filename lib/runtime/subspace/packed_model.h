@@ -86,8 +86,10 @@ typedef struct su_model_points {
     int64_t rooms;           /* for rows of points that are not kept */
     int64_t room_size;       /* entries of one */
     int32_t *room;           /* (count) of each that is not kept, from the first tet that needs it to the last */
-    int64_t extra;           /* further vertices asked for */
+    int64_t extra;           /* further vertices asked for; their points come first */
     int32_t *extra_point;    /* (extra) their points, -1: never moves */
+    int32_t *extra_place;    /* (extra) their numbers among the chosen, those that never move too */
+    int64_t chosen_padded;
 } su_model_points;
 
 /* Cubature tets: read by the pose part, which makes B, and by the force. Those abreast stand sixteen in the lanes of

@@ -41,6 +41,7 @@ su_status su_pose_create(const su_runtime_model *model, su_pose *pose, su_error 
     su_arena *arena = &pose->arena;
     int64_t kept = model->points.kept_padded, tets = model->tets.padded, inertia = model->inertia.padded;
     bool good = su_blend_create(model, &pose->blend, arena, err) == SU_OK && TAKE(arena, pose->rotation, 9 * kept) &&
+                TAKE(arena, pose->place, model->points.extra > 0 ? 3 * model->points.chosen_padded : 0) &&
                 TAKE(arena, pose->corner_rotation, 4 * 9 * tets) &&
                 TAKE(arena, pose->rows, model->points.kept_entries) && TAKE(arena, pose->B, model->tets.B_entries) &&
                 TAKE(arena, pose->gradient, 12 * tets) && TAKE(arena, pose->volume, tets) &&
@@ -262,9 +263,13 @@ static void scatter_lanes(const su_runtime_model *model, int64_t count, const su
                  {model->tets.count, 1, model->tets.padded, work->volume},
                  {model->tets.count, 1, model->tets.padded, work->mu},
                  {model->tets.count, 1, model->tets.padded, work->lambda}};
-    if (model->points.extra > 0)
+    if (model->points.extra > 0) {
+        double *place[SU_FRAMES];
+        for (int64_t f = 0; f < count; f++) place[f] = poses[f].place;
+        model->pose_kernels->scatter(count, model->points.chosen, 3, model->points.chosen_padded, work->x, place);
         model->pose_kernels->scatter_floats(count, model->points.kept, 9, model->points.kept_padded, work->rotation,
                                             rotation);
+    }
     model->pose_kernels->scatter_corners(count, model->tets.count, model->tets.corner, model->points.count,
                                          model->tets.padded, work->rotation, corners);
     for (int k = 0; k < 6; k++)

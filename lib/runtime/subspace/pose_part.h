@@ -33,6 +33,7 @@ typedef struct su_pose {
     su_blend blend;
     double Q[9], c[3];
     float *rotation;        /* (9,kept_padded) R_v, where the model has extra vertices */
+    double *place;          /* (3,chosen_padded) x(p) of the chosen vertices there, root frame, m */
     float *corner_rotation; /* (4,9,tets_padded) R_v of each tet's corners; 0 where they never move */
     float *rows; /* panels of kept points: (points of the panel, 3, stride): U^(p) Y(p), as exact as the model's U^ */
     float *B;    /* tet panels: abreast [sixteen][column][9][16], others (tets of the panel, 9, stride) */

@@ -280,6 +280,43 @@ static void add_displacement(void *self, const void *instant, const double *stat
             u[c] += factor * pose->rotation[(3 * c + b) * kept + point] * still[b * kept + point];
 }
 
+/* Turned-back displacements (count,3) at q of points that stand one behind the other in a panel. */
+static void still_at(const posed *p, const su_pose *pose, const su_panel *panel, int64_t first, int64_t count,
+                     const double *q, double *out)
+{
+    su_panel_gather(panel, q, p->gathered);
+    p->model->kernels->rows_times(3 * count, panel->stride,
+                                  pose->rows + 3 * (panel->offset + (first - panel->first) * panel->stride),
+                                  p->gathered, out);
+}
+
+/* Numbers that rise by one are taken together. */
+static void places(void *self, const void *instant, const double *q, const double *state, int64_t count,
+                   const int32_t *chosen, double *y)
+{
+    const posed *p = self;
+    const su_runtime_model *model = p->model;
+    const su_pose *pose = instant;
+    const double *still = state ? state + p->at.still : p->nowhere;
+    int64_t kept = model->points.kept_padded, padded = model->points.chosen_padded;
+    for (int64_t k = 0, end; k < count; k = end) {
+        int64_t first = chosen[k];
+        const su_panel *panel = first < model->points.kept ? model->points.panel + model->points.panel_of[first] : NULL;
+        for (end = k + 1;
+             end < count && chosen[end] == chosen[end - 1] + 1 && panel && chosen[end] < panel->first + panel->count;)
+            end++;
+        if (q && panel) still_at(p, pose, panel, first, end - k, q, p->rows);
+        for (int64_t i = k; i < end; i++) {
+            int64_t point = chosen[i];
+            double z[3] = {0};
+            for (int c = 0; c < 3; c++) y[3 * i + c] = pose->place[c * padded + point];
+            for (int c = 0; c < 3 && panel; c++) z[c] = q ? p->rows[3 * (i - k) + c] : still[c * kept + point];
+            for (int c = 0; c < 3 && panel; c++)
+                for (int b = 0; b < 3; b++) y[3 * i + c] += pose->rotation[(3 * c + b) * kept + point] * z[b];
+        }
+    }
+}
+
 static const double *still_points(void *self, const double *state, int64_t *padded)
 {
     const posed *p = self;
@@ -352,6 +389,7 @@ su_status su_posed_subspace_create(const su_runtime_model *model, su_subspace *o
                          .energy = energy,
                          .add_force = add_force,
                          .add_displacement = add_displacement,
+                         .places = places,
                          .still = still_points,
                          .release = release};
     return SU_OK;

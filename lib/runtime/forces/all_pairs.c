@@ -1,0 +1,129 @@
+#include "runtime/forces/all_pairs.h"
+
+#include "core/memory.h"
+#include "core/threads.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct contact {
+    su_contact_body body;
+    su_contact_finder *finder;
+    su_contact_points points;
+    bool allow;
+    double *x, *y; /* (n,3) rest positions, positions looked at last */
+    double *q;     /* (lead) of those */
+    bool at_q;     /* y belongs to q */
+    bool prepared; /* a step leads to the next state that is kept */
+    const su_contact_pair *pairs;
+    int64_t count;
+    su_reduced_contact_counts counts;
+} contact;
+
+/* The pairs at c->y; none without memory, and out is then not a number. */
+static void find(contact *c, double *out)
+{
+    c->counts.searches++, c->counts.tested += c->body.surface_count;
+    if (su_contact_find(c->finder, c->y, &c->pairs, &c->count, NULL) == SU_OK) return;
+    c->count = 0;
+    if (out) out[0] = NAN;
+}
+
+static void look(contact *c, const double *q, double *out)
+{
+    size_t bytes = (size_t)c->points.lead * sizeof *q;
+    if (c->at_q && memcmp(c->q, q, bytes) == 0) return;
+    su_contact_points_place(&c->points, NULL, q, NULL, c->y);
+    memcpy(c->q, q, bytes);
+    c->at_q = true;
+    find(c, out);
+}
+
+static void keep(void *self, const void *instant, const su_subspace *subspace, const su_state *reached)
+{
+    contact *c = self;
+    double started = su_seconds();
+    (void)instant, (void)subspace;
+    if (!c->prepared) return;
+    c->prepared = false;
+    look(c, reached->q, NULL);
+    su_reduced_contact_count(&c->counts, c->count, c->pairs);
+    c->counts.seconds += su_seconds() - started;
+    c->counts.most_seconds = fmax(c->counts.most_seconds, c->counts.seconds - c->counts.before);
+}
+
+static int64_t prepare(void *self, const void *instant, const su_subspace *subspace, const su_state *now, double h,
+                       double *load)
+{
+    contact *c = self;
+    double started = su_seconds();
+    c->counts.before = c->counts.seconds;
+    c->points.instant = instant, c->points.subspace = subspace, c->at_q = false;
+    c->prepared = h > 0;
+    su_contact_points_place(&c->points, NULL, NULL, NULL, c->x);
+    su_contact_points_place(&c->points, NULL, NULL, now->subspace, c->y);
+    if (c->allow && su_contact_finder_allow(c->finder, c->x, NULL) != SU_OK) load[0] = NAN;
+    find(c, load);
+    c->counts.steps++;
+    c->counts.seconds += su_seconds() - started;
+    return 1; /* what is apart here may meet at q */
+}
+
+static double evaluate(void *self, const double *q, double *out, double *A)
+{
+    contact *c = self;
+    double started = su_seconds();
+    if (q) look(c, q, out);
+    double energy = su_contact_points_respond(&c->points, c->count, c->pairs, c->y, q ? NULL : c->x, out, A);
+    c->counts.seconds += su_seconds() - started;
+    return energy;
+}
+
+static void release(void *self)
+{
+    contact *c = self;
+    su_contact_points_free(&c->points);
+    su_contact_finder_free(c->finder);
+    su_contact_body_free(&c->body);
+    free(c->x), free(c->y), free(c->q);
+    free(c);
+}
+
+su_status su_all_pairs_create(const su_all_pairs *what, const su_subspace *subspace, su_contact *out, su_error *err)
+{
+    contact *c;
+    double *k = NULL;
+    su_status status;
+    SU_TRY(SU_ALLOC(&c, 1, "contact", err));
+    c->allow = what->allow;
+    SU_GO(su_contact_body_create(what->n, what->neutral, what->t, what->tets, &c->body, err));
+    SU_GO(su_contact_finder_create(&c->body, 0, NULL, 0, NULL, what->threads, &c->finder, err));
+    SU_GO(su_contact_points_create(what->n, what->place, what->point, subspace, &c->points, err));
+    SU_GO(SU_ALLOC(&k, what->n, "contact", err));
+    SU_GO(SU_ALLOC(&c->x, 3 * what->n, "contact", err));
+    SU_GO(SU_ALLOC(&c->y, 3 * what->n, "contact", err));
+    SU_GO(SU_ALLOC(&c->q, subspace->lead, "contact", err));
+    c->points.body = &c->body;
+    su_contact_stiffness(&c->body, what->young, what->poisson, k);
+    for (int64_t v = 0; v < what->n; v++) k[v] *= what->stiffness;
+    su_contact_finder_set_stiffness(c->finder, k);
+    *out = (su_contact){.self = c, .keep = keep, .prepare = prepare, .evaluate = evaluate, .release = release};
+done:
+    free(k);
+    if (status != SU_OK) release(c);
+    return status;
+}
+
+int64_t su_all_pairs_met(const su_contact *all, const su_contact_pair **pairs, su_contact_points **points,
+                         const double **y, const double **x)
+{
+    contact *c = all->self;
+    *pairs = c->pairs, *points = &c->points, *y = c->y, *x = c->x;
+    return c->count;
+}
+
+const su_reduced_contact_counts *su_all_pairs_counts(const su_contact *all)
+{
+    return &((const contact *)all->self)->counts;
+}

@@ -1,0 +1,55 @@
+/* Contact pairs of the flesh with itself in reduced coordinates: where the vertices are at q, and what pairs between
+ * them add to the step's matrix and residual, a rank of one or three a pair (docs/contact.md, "In reduced motion"). */
+#ifndef SU_RUNTIME_CONTACT_POINTS_H
+#define SU_RUNTIME_CONTACT_POINTS_H
+
+#include "contact/contact_forces.h"
+#include "core/error.h"
+#include "runtime/step/parts.h"
+
+/* Sums over the steps of a run, for --stats. */
+typedef struct su_reduced_contact_counts {
+    int64_t steps;            /* that were prepared */
+    int64_t searches, tested; /* times that pairs were looked for, vertices looked at then */
+    int64_t pressed;          /* pairs with a force, at the states reached */
+    int64_t most_pressed;
+    int64_t untrained;            /* steps that left what pair sets were trained on */
+    double deepest;               /* beyond what is allowed, at states reached, m */
+    double seconds, most_seconds; /* of all that; of the dearest step */
+    double before;                /* seconds when the step at hand began */
+} su_reduced_contact_counts;
+
+/* Adds what presses at a state reached. */
+void su_reduced_contact_count(su_reduced_contact_counts *counts, int64_t count, const su_contact_pair *pairs);
+
+typedef struct su_contact_points {
+    int64_t n;                    /* vertices */
+    const su_contact_body *body;  /* borrowed; of these vertices: the one whose pairs respond next */
+    const int32_t *place, *point; /* (n) as extra_place and extra_point of the packed model; borrowed */
+    int32_t *order;               /* (n) vertices as their places rise */
+    int32_t *chosen;              /* (n) places of those that are asked about */
+    double *packed;               /* (n,3) */
+    double *rows;                 /* (3,lead) */
+    const su_subspace *subspace;  /* of the step at hand, as its contact was prepared */
+    const void *instant;
+    int64_t r, lead;
+    su_arena arena;
+} su_contact_points;
+
+su_status su_contact_points_create(int64_t n, const int32_t *place, const int32_t *point, const su_subspace *subspace,
+                                   su_contact_points *out, su_error *err);
+void su_contact_points_free(su_contact_points *points);
+
+/* y (n,3) of the vertices marked in wanted (n; NULL: all), as su_subspace.places says. */
+void su_contact_points_place(su_contact_points *points, const uint8_t *wanted, const double *q, const double *state,
+                             double *y);
+/* The pairs that press, at y (n,3): out (lead) += U' dE/dy, A (NULL: not wanted) += U' H U with H semidefinite.
+ * x (n,3) not NULL: linearized about y, a displacement of y - x that need not lie in the span of U: out += U'(dE/dy -
+ * H (y - x)). Returns their energy, J. */
+double su_contact_points_respond(su_contact_points *points, int64_t count, const su_contact_pair *pairs,
+                                 const double *y, const double *x, double *out, double *A);
+/* The same force alone, of one pair: row (lead) = U' (its gradient per N of its size), that is -U_p n + sum beta U_i n.
+ */
+void su_contact_points_row(su_contact_points *points, const su_contact_pair *pair, double *row);
+
+#endif

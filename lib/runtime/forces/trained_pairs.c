@@ -1,0 +1,405 @@
+#include "runtime/forces/trained_pairs.h"
+
+#include "core/memory.h"
+#include "core/threads.h"
+#include "geometry/mat3.h"
+#include "geometry/rotation.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Diagonals of the flesh that parts may have moved against the rig's shape and still be found near each other, as for
+ * colliders (load_contact.c). */
+static const double NEAR = 0.05;
+/* So many times as far from the nearest training pose as those are from each other is a guess. */
+static const double BEYOND = 2;
+
+/* Skin that touches faces what it touches: normals have at most this cosine. Where skin is bent less, vertices lie
+ * behind the planes of their neighbours, too. */
+static const double FACING = -0.5;
+
+enum { NEAREST = 2 }; /* pair sets that are blended */
+
+/* A pair set that takes part in a step, with its share; its pairs stand one behind the other. */
+typedef struct part {
+    int64_t set, first;
+    double share;
+} part;
+
+typedef struct contact {
+    const su_pair_sets *sets;
+    double stiffness, margin;
+    bool allow;
+    su_contact_points points;
+    su_contact_body *patch; /* (z) */
+    uint8_t *open;          /* (k) bit i: no triangle of the patch beyond the edge opposite to corner i; bit 3 + i: the
+                             * corner lies on such an edge */
+    uint8_t *reads;         /* (z,v) vertices that a set reads */
+    uint8_t *wanted;        /* (v) those of this step */
+    double *neutral;        /* (v,3) */
+    double *x, *y, *at, *q; /* (v,3), (v,3), (3c), (lead) */
+    part *parts;            /* (NEAREST s) of this step */
+    su_contact_pair *pairs; /* (room) theirs, as they were looked at last */
+    double *outward;        /* (room,3) the skin's normal at their vertices when the step began */
+    int64_t count, pair_count;
+    bool at_q, prepared, left;
+    su_reduced_contact_counts counts;
+    su_arena arena;
+} contact;
+
+/* ---- where a pose lies among those of training ---- */
+
+void su_domain_probes(const su_domain_pose *pose, const double *neutral, const double *x, double *at)
+{
+    double from[3] = {0}, to[3] = {0}, S[9] = {0}, R[9], d[3];
+    for (int64_t k = 0; k < pose->c; k++)
+        for (int i = 0; i < 3; i++) {
+            from[i] += neutral[3 * (int64_t)pose->first[k] + i] / (double)pose->c;
+            to[i] += x[3 * (int64_t)pose->first[k] + i] / (double)pose->c;
+        }
+    for (int64_t k = 0; k < pose->c; k++)
+        for (int i = 0; i < 3; i++)
+            for (int j = 0; j < 3; j++)
+                S[3 * i + j] +=
+                    (x[3 * (int64_t)pose->first[k] + i] - to[i]) * (neutral[3 * (int64_t)pose->first[k] + j] - from[j]);
+    su_nearest_rotation(S, R);
+    for (int64_t k = 0; k < pose->c; k++) {
+        su_sub3(x + 3 * (int64_t)pose->second[k], to, d);
+        su_tmulv3(R, d, at + 3 * k);
+    }
+}
+
+void su_domain_coordinates(const su_domain_pose *pose, const double *at, double out[SU_PAIR_COORDINATES])
+{
+    for (int a = 0; a < SU_PAIR_COORDINATES; a++) {
+        out[a] = 0;
+        for (int64_t k = 0; k < 3 * pose->c; k++) out[a] += pose->axes[3 * pose->c * a + k] * (at[k] - pose->mean[k]);
+    }
+}
+
+static int64_t size_of(const contact *c, int64_t set) { return c->sets->set_start[set + 1] - c->sets->set_start[set]; }
+
+/* The nearest sets of a domain pair that hold pairs, and their weights, which sum to 1: by how much nearer each is than
+ * the next one that is left out, so that no force jumps where that changes; with two in all by their distances (ASC eq.
+ * 16). Returns how many; *distance of the nearest of all sets. */
+static int nearest_sets(const contact *c, int64_t s, const double pose[SU_PAIR_COORDINATES], int64_t set[NEAREST],
+                        double weight[NEAREST], double *distance)
+{
+    double far[NEAREST + 1];
+    int64_t number[NEAREST + 1], found = 0;
+    *distance = INFINITY;
+    for (int64_t k = 0; k < c->sets->z; k++) {
+        if (c->sets->set_pair[k] != s) continue;
+        double square = 0;
+        for (int a = 0; a < SU_PAIR_COORDINATES; a++) {
+            double d = pose[a] - c->sets->set_pose[SU_PAIR_COORDINATES * k + a];
+            square += d * d;
+        }
+        *distance = fmin(*distance, sqrt(square));
+        if (size_of(c, k) == 0) continue;
+        int64_t at = found <= NEAREST ? found++ : NEAREST + 1;
+        if (at > NEAREST) at = sqrt(square) < far[NEAREST] ? NEAREST : -1;
+        if (at < 0) continue;
+        for (; at > 0 && far[at - 1] > sqrt(square); at--) far[at] = far[at - 1], number[at] = number[at - 1];
+        far[at] = sqrt(square), number[at] = k;
+    }
+    int used = found < NEAREST ? (int)found : NEAREST;
+    double sum = 0;
+    for (int i = 0; i < used; i++) {
+        double bound = found > NEAREST ? far[NEAREST] : found > 1 ? far[0] + far[1] : 1;
+        set[i] = number[i], weight[i] = bound - far[i];
+        if (found == 1) weight[i] = 1;
+        sum += weight[i];
+    }
+    for (int i = 0; i < used; i++) weight[i] = sum > 0 ? weight[i] / sum : 1.0 / used;
+    return used;
+}
+
+/* ---- which pairs take part ---- */
+
+static void grow(const double *x, int32_t v, double box[6])
+{
+    for (int i = 0; i < 3; i++) {
+        box[i] = fmin(box[i], x[3 * (int64_t)v + i]);
+        box[3 + i] = fmax(box[3 + i], x[3 * (int64_t)v + i]);
+    }
+}
+
+/* Are a set's vertices anywhere near its triangles? In the rig's shape. */
+static bool near(const contact *c, int64_t set)
+{
+    double a[6], b[6];
+    for (int i = 0; i < 3; i++) a[i] = b[i] = DBL_MAX, a[3 + i] = b[3 + i] = -DBL_MAX;
+    for (int64_t k = c->sets->set_start[set]; k < c->sets->set_start[set + 1]; k++)
+        grow(c->x, c->sets->pair_vertex[k], a);
+    for (int64_t k = 0; k < 3 * c->patch[set].b; k++) grow(c->x, c->patch[set].surface[k], b);
+    for (int i = 0; i < 3; i++)
+        if (a[i] > b[3 + i] + c->margin || b[i] > a[3 + i] + c->margin) return false;
+    return size_of(c, set) > 0;
+}
+
+static void choose(contact *c)
+{
+    const su_pair_sets *sets = c->sets;
+    c->count = c->pair_count = 0, c->left = false;
+    memset(c->wanted, 0, (size_t)sets->v);
+    for (int64_t s = 0; s < sets->s; s++) {
+        const int32_t *domain = sets->domain_pair + 2 * s;
+        su_domain_pose at = {sets->c, sets->probe + sets->c * domain[0], sets->probe + sets->c * domain[1],
+                             sets->pose_mean + sets->c3 * s, sets->pose_axes + SU_PAIR_COORDINATES * sets->c3 * s};
+        double pose[SU_PAIR_COORDINATES], weight[NEAREST], distance;
+        int64_t set[NEAREST];
+        su_domain_probes(&at, c->neutral, c->x, c->at);
+        su_domain_coordinates(&at, c->at, pose);
+        int used = nearest_sets(c, s, pose, set, weight, &distance);
+        for (int i = 0; i < used; i++) {
+            if (!(weight[i] > 0) || !near(c, set[i])) continue;
+            c->left = c->left || distance > BEYOND * sets->reach[s];
+            c->parts[c->count++] = (part){set[i], c->pair_count, weight[i]};
+            c->pair_count += size_of(c, set[i]);
+            for (int64_t v = 0; v < sets->v; v++) c->wanted[v] |= c->reads[set[i] * sets->v + v];
+        }
+    }
+}
+
+/* ---- do they touch? ---- */
+
+/* Where a way ends at the rim of the patch the surface goes on, nobody knows where; and behind the middle of a limb a
+ * vertex belongs to its other side. */
+static bool sound(const contact *c, int64_t set, const su_contact_pair *pair)
+{
+    int64_t t = c->sets->triangle_start[set] + pair->triangle;
+    bool zero[3] = {!(pair->bary[0] > 0), !(pair->bary[1] > 0), !(pair->bary[2] > 0)};
+    int zeros = zero[0] + zero[1] + zero[2];
+    if (pair->depth > c->sets->thickness[t]) return false;
+    if (pair->plane) { /* as the finder: at most half a triangle beside it */
+        for (int i = 0; i < 3; i++)
+            if (pair->bary[i] < -SU_CONTACT_BESIDE) return false;
+        return true;
+    }
+    for (int i = 0; i < 3; i++)
+        if (zeros == 1 ? zero[i] && c->open[t] >> i & 1 : zeros == 2 && !zero[i] && c->open[t] >> (3 + i) & 1)
+            return false;
+    return true;
+}
+
+static void touch(const contact *c, int64_t set, const double *y, const double outward[3], su_contact_pair *pair)
+{
+    su_contact_follow(c->patch + set, y, 1, pair);
+    if (pair->depth > 0 && (su_dot3(outward, pair->normal) > FACING || !sound(c, set, pair))) pair->depth = 0;
+}
+
+static void touch_all(contact *c)
+{
+    c->counts.searches++, c->counts.tested += c->pair_count;
+    for (int64_t i = 0; i < c->count; i++)
+        for (int64_t k = 0; k < size_of(c, c->parts[i].set); k++)
+            touch(c, c->parts[i].set, c->y, c->outward + 3 * (c->parts[i].first + k), c->pairs + c->parts[i].first + k);
+}
+
+/* Outward, of the skin around the vertex of pair i at y; 0 where it has no area. */
+static void fan_normal(const contact *c, int64_t i, const double *y, double normal[3])
+{
+    const su_pair_sets *sets = c->sets;
+    const double *v = y + 3 * (int64_t)sets->pair_vertex[i];
+    double a[3], b[3], cross[3];
+    for (int j = 0; j < 3; j++) normal[j] = 0;
+    for (int64_t k = sets->fan_start[i]; k < sets->fan_start[i + 1]; k++) {
+        su_sub3(y + 3 * (int64_t)sets->fan[2 * k], v, a);
+        su_sub3(y + 3 * (int64_t)sets->fan[2 * k + 1], v, b);
+        su_cross3(a, b, cross);
+        for (int j = 0; j < 3; j++) normal[j] += cross[j];
+    }
+    double size = su_norm3(normal);
+    for (int j = 0; j < 3 && size > 0; j++) normal[j] /= size;
+}
+
+/* This step's pairs with their stiffness and what the rig's shape has overlapping. */
+static void begin(contact *c, const part *of)
+{
+    const su_pair_sets *sets = c->sets;
+    for (int64_t k = 0; k < size_of(c, of->set); k++) {
+        int64_t i = sets->set_start[of->set] + k;
+        su_contact_pair *pair = c->pairs + of->first + k, rest;
+        const int32_t *corner = sets->triangles + 3 * (int64_t)sets->pair_triangle[i];
+        *pair = (su_contact_pair){.vertex = sets->pair_vertex[i],
+                                  .triangle = sets->pair_triangle[i] - sets->triangle_start[of->set]};
+        rest = *pair;
+        fan_normal(c, i, c->x, c->outward + 3 * (of->first + k));
+        if (c->allow) touch(c, of->set, c->x, c->outward + 3 * (of->first + k), &rest);
+        fan_normal(c, i, c->y, c->outward + 3 * (of->first + k));
+        pair->allowed = c->allow ? rest.depth : 0;
+        double softest = sets->stiffness[pair->vertex];
+        for (int j = 0; j < 3; j++) softest = fmin(softest, sets->stiffness[corner[j]]);
+        pair->stiffness = c->stiffness * of->share * sets->pair_weight[i] * softest * sets->area[pair->vertex];
+    }
+}
+
+/* ---- as a part of the stepper ---- */
+
+static void look(contact *c, const double *q)
+{
+    size_t bytes = (size_t)c->points.lead * sizeof *q;
+    if (c->at_q && memcmp(c->q, q, bytes) == 0) return;
+    su_contact_points_place(&c->points, c->wanted, q, NULL, c->y);
+    memcpy(c->q, q, bytes);
+    c->at_q = true;
+    touch_all(c);
+}
+
+static int64_t prepare(void *self, const void *instant, const su_subspace *subspace, const su_state *now, double h,
+                       double *load)
+{
+    contact *c = self;
+    double started = su_seconds();
+    (void)load;
+    c->counts.before = c->counts.seconds;
+    c->points.instant = instant, c->points.subspace = subspace;
+    c->at_q = false, c->prepared = h > 0;
+    su_contact_points_place(&c->points, NULL, NULL, NULL, c->x);
+    choose(c);
+    if (c->count > 0) {
+        su_contact_points_place(&c->points, c->wanted, NULL, now->subspace, c->y);
+        for (int64_t i = 0; i < c->count; i++) begin(c, c->parts + i);
+        touch_all(c);
+    }
+    c->counts.steps++, c->counts.untrained += c->left;
+    c->counts.seconds += su_seconds() - started;
+    return c->count;
+}
+
+static double evaluate(void *self, const double *q, double *out, double *A)
+{
+    contact *c = self;
+    double started = su_seconds(), energy = 0;
+    if (q) look(c, q);
+    for (int64_t i = 0; i < c->count; i++) {
+        const part *of = c->parts + i;
+        c->points.body = c->patch + of->set;
+        energy += su_contact_points_respond(&c->points, size_of(c, of->set), c->pairs + of->first, c->y,
+                                            q ? NULL : c->x, out, A);
+    }
+    c->counts.seconds += su_seconds() - started;
+    return energy;
+}
+
+static void keep(void *self, const void *instant, const su_subspace *subspace, const su_state *reached)
+{
+    contact *c = self;
+    double started = su_seconds();
+    (void)instant, (void)subspace;
+    if (!c->prepared || c->count == 0) return;
+    c->prepared = false;
+    look(c, reached->q);
+    su_reduced_contact_count(&c->counts, c->pair_count, c->pairs);
+    c->counts.seconds += su_seconds() - started;
+    c->counts.most_seconds = fmax(c->counts.most_seconds, c->counts.seconds - c->counts.before);
+}
+
+static void release(void *self)
+{
+    contact *c = self;
+    for (int64_t k = 0; c->patch && k < c->sets->z; k++) su_contact_body_free(c->patch + k);
+    su_contact_points_free(&c->points);
+    su_arena_free(&c->arena);
+    free(c);
+}
+
+/* ---- creation ---- */
+
+static bool shares_edge(const int32_t *t, int32_t a, int32_t b)
+{
+    bool has_a = t[0] == a || t[1] == a || t[2] == a, has_b = t[0] == b || t[1] == b || t[2] == b;
+    return has_a && has_b;
+}
+
+static su_status make_patch(contact *c, int64_t set, su_error *err)
+{
+    const su_pair_sets *sets = c->sets;
+    int64_t first = sets->triangle_start[set], b = sets->triangle_start[set + 1] - first;
+    su_contact_body *patch = c->patch + set;
+    SU_TRY(su_contact_body_of_patch(sets->v, b, sets->triangles + 3 * first, sets->related_start, sets->related, patch,
+                                    err));
+    uint8_t *rim = c->wanted; /* scratch: vertices on the rim */
+    memset(rim, 0, (size_t)sets->v);
+    for (int64_t t = 0; t < b; t++)
+        for (int i = 0; i < 3; i++) {
+            int32_t p = patch->surface[3 * t + (i + 1) % 3], q = patch->surface[3 * t + (i + 2) % 3];
+            bool shared = false;
+            for (int64_t j = patch->around_start[p]; j < patch->around_start[p + 1]; j++)
+                shared = shared ||
+                         (patch->around[j] != t && shares_edge(patch->surface + 3 * (int64_t)patch->around[j], p, q));
+            if (!shared) c->open[first + t] |= (uint8_t)(1 << i), rim[p] = rim[q] = 1;
+            c->reads[set * sets->v + p] = 1;
+        }
+    for (int64_t t = 0; t < 3 * b; t++)
+        if (rim[patch->surface[t]]) c->open[first + t / 3] |= (uint8_t)(1 << (3 + t % 3));
+    for (int64_t k = sets->set_start[set]; k < sets->set_start[set + 1]; k++) {
+        c->reads[set * sets->v + sets->pair_vertex[k]] = 1;
+        for (int64_t j = 2 * (int64_t)sets->fan_start[k]; j < 2 * (int64_t)sets->fan_start[k + 1]; j++)
+            c->reads[set * sets->v + sets->fan[j]] = 1;
+    }
+    return SU_OK;
+}
+
+#define TAKE(p, field, count) ((p)->field = su_arena_alloc(&(p)->arena, count, sizeof *(p)->field))
+
+/* Pairs of the NEAREST largest sets of all domain pairs together. */
+static int64_t most_pairs(const su_pair_sets *sets)
+{
+    int64_t room = 0;
+    for (int64_t s = 0; s < sets->s; s++) {
+        int64_t most[NEAREST] = {0};
+        for (int64_t k = 0; k < sets->z; k++) {
+            int64_t size = sets->set_start[k + 1] - sets->set_start[k];
+            if (sets->set_pair[k] != s) continue;
+            for (int i = 0; i < NEAREST; i++)
+                if (size > most[i]) {
+                    int64_t swap = most[i];
+                    most[i] = size, size = swap;
+                }
+        }
+        for (int i = 0; i < NEAREST; i++) room += most[i];
+    }
+    return room;
+}
+
+su_status su_trained_pairs_create(const su_trained_pairs *what, const su_subspace *subspace, su_contact *out,
+                                  su_error *err)
+{
+    contact *c;
+    const su_pair_sets *sets = what->sets;
+    int64_t v = sets->v, room = most_pairs(sets);
+    su_status status;
+    SU_TRY(SU_ALLOC(&c, 1, "contact", err));
+    c->sets = sets, c->stiffness = what->stiffness, c->margin = NEAR * subspace->diagonal;
+    c->allow = su_pair_sets_allow(sets);
+    if (!TAKE(c, patch, sets->z) || !TAKE(c, open, sets->k) || !TAKE(c, reads, sets->z * v) || !TAKE(c, wanted, v) ||
+        !TAKE(c, neutral, 3 * v) || !TAKE(c, x, 3 * v) || !TAKE(c, y, 3 * v) || !TAKE(c, at, sets->c3) ||
+        !TAKE(c, q, subspace->lead) || !TAKE(c, parts, NEAREST * sets->s) || !TAKE(c, pairs, room) ||
+        !TAKE(c, outward, 3 * room))
+        SU_GO(su_fail(err, SU_AGAIN, "no memory for %lld contact pairs", (long long)sets->p));
+    for (int64_t i = 0; i < v; i++)
+        memcpy(c->neutral + 3 * i, what->neutral + 3 * (int64_t)sets->vertices[i], 3 * sizeof(double));
+    for (int64_t k = 0; k < sets->z; k++) SU_GO(make_patch(c, k, err));
+    SU_GO(su_contact_points_create(v, what->place, what->point, subspace, &c->points, err));
+    *out = (su_contact){.self = c, .keep = keep, .prepare = prepare, .evaluate = evaluate, .release = release};
+done:
+    if (status != SU_OK) release(c);
+    return status;
+}
+
+const su_reduced_contact_counts *su_trained_pairs_counts(const su_contact *trained)
+{
+    return &((const contact *)trained->self)->counts;
+}
+
+su_trained_pairs_now su_trained_pairs_state(const su_contact *trained)
+{
+    const contact *c = trained->self;
+    su_reduced_contact_counts counts = {0};
+    su_reduced_contact_count(&counts, c->pair_count, c->pairs);
+    return (su_trained_pairs_now){c->pair_count, counts.pressed, counts.deepest, c->left};
+}

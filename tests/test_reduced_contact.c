@@ -1,0 +1,351 @@
+/* Contact of the flesh with itself in reduced motion: all pairs against lib/contact and against the full simulation,
+ * and trained pairs against all of them, on a beam that is rolled up until its ends lie in each other. */
+#include "geometry/vector.h"
+#include "reduce/cubature/contact_training.h"
+#include "reduce/cubature/pair_selection.h"
+#include "reduced_scene.h"
+#include "runtime/forces/all_pairs.h"
+#include "runtime/forces/trained_pairs.h"
+#include "runtime/subspace/reconstruct.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "near.h"
+
+enum { FRAMES = 16, FPS = 30 };
+static const double angles[] = {0.0, 3.6, 7.2};
+/* A full turn brings the ends together; the roll goes on past it. */
+static const double most = 6.8;
+
+static void roll(double t, double *bend, double *root)
+{
+    double s = fmin(t / 0.4, 1);
+    (void)root;
+    *bend = most * s * s * (3 - 2 * s);
+}
+
+typedef struct fixture {
+    scene s;
+    reduced_scene r;
+    su_runtime_model all; /* with every vertex as a point */
+    su_sim_settings settings;
+} fixture;
+
+static void fixture_create(fixture *f, int modes)
+{
+    su_error err = {0};
+    scene_create(&f->s, 16, 2, 2, 3, angles, FRAMES, FPS, roll, 0, NULL);
+    reduced_options options = {.r = modes, .regions = 1, .stride = 1, .one = true};
+    reduced_create(&f->r, &f->s, &options);
+    int32_t *vertices = calloc((size_t)f->r.model.n, sizeof *vertices);
+    for (int64_t v = 0; v < f->r.model.n; v++) vertices[v] = (int32_t)v;
+    assert_int_equal(su_runtime_model_create_with(&f->r.model, SU_COROTATED, f->r.model.n, vertices, &f->all, &err),
+                     SU_OK);
+    free(vertices);
+    f->settings = su_sim_defaults();
+    f->settings.gravity_mode = SU_GRAVITY_NONE;
+    f->settings.damping = 0.5;
+    assert_int_equal(su_sim_settings_resolve(&f->settings, 4, FRAMES, f->s.anim.times, FPS, &err), SU_OK);
+}
+
+static void fixture_free(fixture *f)
+{
+    su_runtime_model_free(&f->all);
+    reduced_free(&f->r);
+    scene_free(&f->s);
+}
+
+static su_all_pairs all_pairs(const fixture *f, bool allow, int threads)
+{
+    return (su_all_pairs){.n = f->r.model.n,
+                          .t = f->r.model.t,
+                          .neutral = f->r.model.vertices,
+                          .tets = f->r.model.tets,
+                          .young = f->s.fit.young,
+                          .poisson = f->s.fit.poisson,
+                          .stiffness = 1,
+                          .allow = allow,
+                          .threads = threads,
+                          .place = f->all.points.extra_place,
+                          .point = f->all.points.extra_point};
+}
+
+/* q (FRAMES,r) of the shot with a contact (all pairs where sets is NULL); counts of it. Caller frees. */
+static double *play(fixture *f, const su_pair_sets *sets, bool none, int threads, su_reduced_contact_counts *counts)
+{
+    su_error err = {0};
+    su_simulation *sim;
+    su_contact contact;
+    su_runtime_model few = {0};
+    const su_runtime_model *model = &f->all;
+    const su_step_settings step = {
+        .alpha = f->settings.alpha, .beta = f->settings.beta, .stiffness = 1, .newton = 30, .tolerance = 1e-6};
+    if (sets) {
+        assert_int_equal(su_runtime_model_create_with(&f->r.model, SU_COROTATED, sets->v, sets->vertices, &few, &err),
+                         SU_OK);
+        model = &few;
+    }
+    assert_int_equal(su_simulation_create(model, &f->r.model, f->s.shot, &f->settings, &step, threads, &sim, &err),
+                     SU_OK);
+    su_stepper *stepper = su_simulation_stepper(sim);
+    if (sets) {
+        su_trained_pairs what = {sets, f->r.model.vertices, few.points.extra_place, few.points.extra_point, 1};
+        assert_int_equal(su_trained_pairs_create(&what, &stepper->subspace, &contact, &err), SU_OK);
+    } else {
+        su_all_pairs what = all_pairs(f, false, threads);
+        assert_int_equal(su_all_pairs_create(&what, &stepper->subspace, &contact, &err), SU_OK);
+    }
+    if (none)
+        contact.release(contact.self);
+    else
+        su_stepper_add_contact(stepper, &contact);
+    su_sim *out = &f->r.sim;
+    assert_int_equal(su_simulation_run(sim, FRAMES, out, NULL, &err), SU_OK);
+    double *q = malloc((size_t)(FRAMES * f->r.model.r) * sizeof *q);
+    memcpy(q, out->q, (size_t)(FRAMES * f->r.model.r) * sizeof *q);
+    if (counts && !none) *counts = sets ? *su_trained_pairs_counts(&contact) : *su_all_pairs_counts(&contact);
+    su_simulation_free(sim);
+    su_runtime_model_free(&few);
+    return q;
+}
+
+/* A pose of the shot, for contacts alone. */
+static void pose_at(fixture *f, int64_t frame, su_pose *pose)
+{
+    su_error err = {0};
+    su_pose_work work;
+    su_pose_input input;
+    const su_blend *none[1][2] = {{NULL, NULL}};
+    assert_int_equal(su_pose_create(&f->all, pose, &err), SU_OK);
+    assert_int_equal(su_pose_work_create(&f->all, &work, &err), SU_OK);
+    assert_int_equal(su_pose_input_create(&f->all, true, &input, &err), SU_OK);
+    su_shot_sample(f->s.shot, frame, 0, f->all.patch.skin_count, f->all.patch.skin, input.skin, input.p, input.Q,
+                   input.c);
+    su_blend_evaluate(&f->all, input.p, 1, &pose->blend);
+    su_pose_evaluate(&f->all, 1, &input, none, &work, pose);
+    su_pose_input_free(&input);
+    su_pose_work_free(&work);
+}
+
+/* The reduced force is U' times that of lib/contact on the deformed flesh, and the gradient of the energy; without
+ * rigid motions among them the projected tangent has no negative direction. */
+static void forces_are_those_of_all_pairs_projected(void **unused)
+{
+    fixture f;
+    su_error err = {0};
+    su_pose pose;
+    su_stepper stepper;
+    su_contact contact;
+    const su_step_settings step = {.stiffness = 1, .newton = 2};
+    (void)unused;
+    fixture_create(&f, 12);
+    int64_t n = f.r.model.n, r = f.r.model.r;
+    pose_at(&f, FRAMES - 1, &pose);
+    assert_int_equal(su_stepper_create(&f.all, &step, &stepper, &err), SU_OK);
+    su_all_pairs what = all_pairs(&f, false, 1);
+    assert_int_equal(su_all_pairs_create(&what, &stepper.subspace, &contact, &err), SU_OK);
+    int64_t lead = stepper.subspace.lead;
+    double *q = su_calloc(lead, sizeof *q), *out = su_calloc(lead, sizeof *out), *other = su_calloc(lead, sizeof *q),
+           *y = calloc((size_t)(3 * n), sizeof *y), *force = calloc((size_t)(3 * n), sizeof *y),
+           *A = su_calloc(lead * lead, sizeof *A), *k = calloc((size_t)n, sizeof *k);
+    su_stepper_start(&stepper, &pose, NULL, NULL, NULL, 0.01);
+    contact.prepare(contact.self, &pose, &stepper.subspace, stepper.now, 0.01, stepper.system.load);
+    for (int64_t i = 0; i < r; i++) q[i] = 2e-3 * sin(3.0 * (double)i);
+    double energy = contact.evaluate(contact.self, q, out, A);
+    assert_true(energy > 0);
+
+    stepper.subspace.places(stepper.subspace.self, &pose, q, NULL, n, f.all.points.extra_place, y);
+    su_contact_body body;
+    su_contact_finder *finder;
+    const su_contact_pair *pairs;
+    int64_t count;
+    assert_int_equal(su_contact_body_create(n, f.r.model.vertices, f.r.model.t, f.r.model.tets, &body, &err), SU_OK);
+    assert_int_equal(su_contact_finder_create(&body, 0, NULL, 0, NULL, 1, &finder, &err), SU_OK);
+    su_contact_stiffness(&body, f.s.fit.young, f.s.fit.poisson, k);
+    su_contact_finder_set_stiffness(finder, k);
+    assert_int_equal(su_contact_find(finder, y, &pairs, &count, &err), SU_OK);
+    assert_true(count > 3);
+    assert_near(su_contact_energy(count, pairs), energy, 1e-9 * energy);
+    su_contact_force(&body, count, pairs, force);
+    for (int64_t v = 0; v < n; v++)
+        if (f.all.points.extra_point[v] >= 0)
+            stepper.subspace.add_force(stepper.subspace.self, &pose, f.all.points.extra_point[v], 1, force + 3 * v,
+                                       other);
+    double size = su_norm(r, other);
+    for (int64_t i = 0; i < r; i++) assert_near(other[i], out[i], 1e-6 * size);
+
+    /* along a direction: energy, force, and the tangent's share of its change */
+    double step_size = 1e-7, *moved = su_calloc(lead, sizeof *moved), *there = su_calloc(lead, sizeof *moved), e[2];
+    for (int side = 0; side < 2; side++) {
+        memset(there, 0, (size_t)lead * sizeof *there);
+        for (int64_t i = 0; i < r; i++) moved[i] = q[i] + (side ? 1 : -1) * step_size * cos((double)i);
+        e[side] = contact.evaluate(contact.self, moved, there, NULL);
+    }
+    double slope = 0, curve = 0;
+    for (int64_t i = 0; i < r; i++) slope += out[i] * cos((double)i);
+    assert_near((e[1] - e[0]) / (2 * step_size), slope, 1e-4 * size);
+    for (int64_t i = 0; i < r; i++)
+        for (int64_t j = i; j < r; j++) curve += (i == j ? 1 : 2) * A[i * lead + j] * cos((double)i) * cos((double)j);
+    assert_true(curve > 0);
+
+    su_contact_finder_free(finder);
+    su_contact_body_free(&body);
+    contact.release(contact.self);
+    su_stepper_free(&stepper);
+    su_pose_free(&pose);
+    free(q), free(out), free(other), free(y), free(force), free(A), free(k), free(moved), free(there);
+    fixture_free(&f);
+}
+
+/* With a basis that spans everything reduced motion is the full simulation's. */
+static void a_whole_basis_moves_as_the_full_simulation(void **unused)
+{
+    fixture f;
+    su_reduced_contact_counts counts;
+    (void)unused;
+    fixture_create(&f, 0);
+    su_error err = {0};
+    int status[FRAMES];
+    int64_t size = FRAMES * 3 * f.r.model.n;
+    su_fullsim_options options = {.tolerance = 1e-6, .threads = 1, .self_contact = SU_SELF_CONTACT_ALL};
+    double *full = scene_full_run_with(&f.s, &f.settings, &options, NULL, status, NULL);
+    options.self_contact = SU_SELF_CONTACT_NONE;
+    double *apart = scene_full_run_with(&f.s, &f.settings, &options, NULL, status, NULL);
+    double *q = play(&f, NULL, false, 1, &counts), *u = malloc((size_t)size * sizeof *u);
+    su_reconstruct *reconstruct;
+    assert_int_equal(su_reconstruct_create(&f.r.model, SU_COROTATED, 0, NULL, 1, &reconstruct, &err), SU_OK);
+    assert_int_equal(su_reconstruct_shot(reconstruct, f.s.shot, &f.r.sim, 0, FRAMES, u, NULL, NULL, &err), SU_OK);
+    double difference = 0, effect = 0;
+    for (int64_t i = 0; i < size; i++)
+        difference += (u[i] - full[i]) * (u[i] - full[i]), effect += (apart[i] - full[i]) * (apart[i] - full[i]);
+    difference = sqrt(difference), effect = sqrt(effect);
+    print_message("contact changes |u| by %.3g, full and reduced differ by %.3g; at most %d pairs, %.2g m deep\n",
+                  effect, difference, (int)counts.most_pressed, counts.deepest);
+    assert_true(counts.most_pressed > 3);
+    assert_true(difference < 0.02 * effect);
+    su_reconstruct_free(reconstruct);
+    free(q), free(u), free(full), free(apart);
+    fixture_free(&f);
+}
+
+/* Few columns reach what was asked for, none has a negative weight, and with a tolerance of nothing all is met. */
+static void few_pairs_give_the_force_of_all(void **unused)
+{
+    enum { ROWS = 12, COUNT = 150 };
+    static double a[COUNT * ROWS], b[ROWS], weight[COUNT], left[ROWS];
+    uint64_t state = 3;
+    su_error err = {0};
+    (void)unused;
+    for (int k = 0; k < COUNT; k++)
+        for (int i = 0; i < ROWS; i++) {
+            state = state * 6364136223846793005u + 1442695040888963407u;
+            a[k * ROWS + i] = (double)(state >> 11) / 9007199254740992.0 - 0.3 + 0.2 * sin(0.1 * k * i);
+            b[i] += a[k * ROWS + i];
+        }
+    const double tolerances[] = {0.2, 0.05, 1e-6};
+    for (int t = 0; t < 3; t++) {
+        int64_t used;
+        double error;
+        assert_int_equal(su_pairs_select(ROWS, COUNT, a, b, tolerances[t], weight, &used, &error, &err), SU_OK);
+        memcpy(left, b, sizeof left);
+        for (int k = 0; k < COUNT; k++) {
+            assert_true(weight[k] >= 0);
+            for (int i = 0; i < ROWS; i++) left[i] -= weight[k] * a[k * ROWS + i];
+        }
+        assert_true(error <= tolerances[t]);
+        assert_near(su_norm(ROWS, left) / su_norm(ROWS, b), error, 1e-9);
+        assert_true(used > 0 && used <= 3 * ROWS);
+    }
+    memset(b, 0, sizeof b);
+    int64_t used;
+    double error;
+    assert_int_equal(su_pairs_select(ROWS, COUNT, a, b, 0.05, weight, &used, &error, &err), SU_OK);
+    assert_int_equal(used, 0);
+}
+
+static void train(fixture *f, int threads, su_pair_sets *sets, su_contact_trained *report)
+{
+    su_error err = {0};
+    const su_shot *shots[] = {f->s.shot};
+    su_contact_plan plan = {.tet = &f->s.tet,
+                            .fit = &f->s.fit,
+                            .model = &f->r.model,
+                            .shots = 1,
+                            .shot = shots,
+                            .settings = &f->settings,
+                            .poses = 6,
+                            .tolerance = 0.05,
+                            .rings = 3,
+                            .threads = threads};
+    memset(sets, 0, sizeof *sets);
+    if (su_contact_train(&plan, sets, report, &err) != SU_OK) fail_msg("%s", err.text);
+    sets->file.meta = json_pack("{s:s}", "self_contact", "all");
+}
+
+/* Trained pairs keep the ends apart, threads change no byte, and the file says the same when it is read again. */
+static void trained_pairs_stand_for_all(void **unused)
+{
+    fixture f;
+    su_pair_sets sets, second, loaded;
+    su_contact_trained report;
+    su_reduced_contact_counts all, few;
+    su_error err = {0};
+    char path[64];
+    (void)unused;
+    fixture_create(&f, 40);
+    train(&f, 1, &sets, &report);
+    assert_true(report.met > 10 && report.kept > 0 && report.kept <= report.met);
+    assert_true(report.worst <= 0.05);
+    double *q = play(&f, NULL, false, 1, &all), *own = play(&f, &sets, false, 1, &few),
+           *twice = play(&f, &sets, false, 2, NULL), *off = play(&f, NULL, true, 1, NULL);
+    int64_t count = FRAMES * f.r.model.r;
+    double difference = 0, effect = 0;
+    for (int64_t i = 0; i < count; i++) {
+        difference += (q[i] - own[i]) * (q[i] - own[i]), effect += (q[i] - off[i]) * (q[i] - off[i]);
+        assert_true(own[i] == twice[i]);
+    }
+    print_message("kept %d of %d; contact %.3g, trained pairs off by %.3g; depths %.3g, %.3g m; pressed %d, %d\n",
+                  (int)report.kept, (int)report.met, sqrt(effect), sqrt(difference), all.deepest, few.deepest,
+                  (int)all.most_pressed, (int)few.most_pressed);
+    assert_true(sqrt(difference) < 0.3 * sqrt(effect));
+
+    train(&f, 2, &second, &report);
+    assert_int_equal(second.p, sets.p);
+    assert_memory_equal(second.pair_weight, sets.pair_weight, (size_t)sets.p * sizeof *sets.pair_weight);
+    snprintf(path, sizeof path, "/tmp/supple-test-%ld.contact.npz", (long)getpid());
+    assert_int_equal(su_pair_sets_save(path, &sets, &err), SU_OK);
+    assert_int_equal(su_pair_sets_load(path, &loaded, &err), SU_OK);
+    double *again = play(&f, &loaded, false, 1, NULL);
+    assert_memory_equal(again, own, (size_t)count * sizeof *own);
+    /* a pair whose triangle is another set's is refused */
+    if (sets.p > 1) {
+        sets.pair_triangle[0] = (int32_t)sets.k - 1;
+        bool other = sets.triangle_start[sets.z] - 1 >= sets.triangle_start[1];
+        if (other && sets.set_start[1] > 0) assert_int_not_equal(su_pair_sets_save(path, &sets, &err), SU_OK);
+    }
+    unlink(path);
+    su_pair_sets_free(&sets), su_pair_sets_free(&second), su_pair_sets_free(&loaded);
+    free(q), free(own), free(twice), free(off), free(again);
+    fixture_free(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(forces_are_those_of_all_pairs_projected),
+        cmocka_unit_test(a_whole_basis_moves_as_the_full_simulation),
+        cmocka_unit_test(few_pairs_give_the_force_of_all),
+        cmocka_unit_test(trained_pairs_stand_for_all),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
