@@ -287,6 +287,7 @@ static su_status close_hinges(work *w, const naming *m, int64_t *closed, su_erro
     for (int64_t k = 0; k < parts; k++) parent[k] = (int32_t)k;
     for (int64_t k = 0; k < m->torn_count; k++) {
         int32_t a = m->torn[k][0], b = m->torn[k][1];
+        if (!(w->pieces.layers_of[a] & w->pieces.layers_of[b])) continue; /* they part: each hangs on its own */
         int32_t p = find_root(parent, part[m->tet[a]]), q = find_root(parent, part[m->tet[b]]);
         if (p == q) continue;
         parent[p > q ? p : q] = p > q ? q : p;
