@@ -29,7 +29,8 @@ class Options(ctypes.Structure):
     _fields_ = [("gravity", ctypes.c_double * 3), ("gravity_mode", ctypes.c_int), ("damping", ctypes.c_double),
                 ("stiffness", ctypes.c_double), ("newton", ctypes.c_int), ("corrected", ctypes.c_int),
                 ("vertices", ctypes.c_void_p), ("vertex_count", ctypes.c_int64), ("contact_count", ctypes.c_int64),
-                ("contacts", ctypes.c_void_p), ("collider_count", ctypes.c_int64), ("contact_stiffness", ctypes.c_double)]
+                ("contacts", ctypes.c_void_p), ("collider_count", ctypes.c_int64), ("contact_stiffness", ctypes.c_double),
+                ("self_contact", ctypes.c_char_p)]
 
 
 def load(path=None):
@@ -68,7 +69,7 @@ class Flesh:
         message = ctypes.create_string_buffer(500)
         settings = Options()
         for name, value in options.items():
-            setattr(settings, name, (ctypes.c_double * 3)(*value) if name == "gravity" else value)
+            setattr(settings, name, (ctypes.c_double * 3)(*value) if name == "gravity" else os.fsencode(value) if name == "self_contact" else value)
         self._self = self._library.supple_open(os.fsencode(model), ctypes.byref(settings), message, len(message))
         if not self._self:
             raise OSError(message.value.decode())

@@ -66,16 +66,16 @@ need(!(await live.evaluate(() => window.supple.panel.command())).includes('--sti
 await live.keyboard.press('6');
 need(await live.evaluate(() => document.querySelector('input[name=show]:checked').value === 'beside'), 'keys do not choose what is shown');
 
-const dark = await open('show=beside&play', { colorScheme: 'dark' });
+const dark = await open('show=beside&play&colour=look&frame=48', { colorScheme: 'dark' });
 await dark.waitForTimeout(shots ? 4000 : 500);
 await picture(dark, 'report-live-dark');
 need(await dark.evaluate(() => getComputedStyle(document.body).backgroundColor === 'rgb(20, 23, 28)'), 'dark is not dark');
-const tablet = await open('show=live&frame=20', { viewport: { width: 820, height: 1180 }, hasTouch: true });
+const tablet = await open('show=live&frame=20&colour=look', { viewport: { width: 820, height: 1180 }, hasTouch: true });
 await tablet.waitForTimeout(500);
 await picture(tablet, 'report-live-tablet');
 need(await tablet.evaluate(() => document.documentElement.scrollWidth <= innerWidth), 'the page is wider than a tablet');
 if (await live.evaluate(() => !!window.supple.data.moved2)) {
-    const two = await open('show=two&frame=40');
+    const two = await open('show=two&frame=66');
     await two.waitForTimeout(500);
     await picture(two, 'report-two');
 }

@@ -33,6 +33,16 @@ play "$BUILD/examples/live" fast/pet.model.npz pose/pet.motion.anim.npz
 check "C: another shot of the character plays" "$([ "$status" = 0 ]; echo $?)" "$(cat err)"
 "$python" "$root/examples/supple_live.py" nothing.npz pose/Stop.anim.npz >out 2>err
 check "Python: a model that is missing is a sentence, not a trace" "$([ $? = 1 ] && grep -q '^supple_live: nothing.npz' err && [ "$(grep -c . err)" = 1 ]; echo $?)" "$(cat err)"
+sed -n '/typedef struct supple_options {/,/^}/p' "$root/lib/runtime/supple_runtime.h" | sed 's|/\*.*||' | tr '\n' ' ' | tr ';{' '\n\n' |
+    sed -n 's/\[.*//; s/.*[ *]\([a-z_][a-z_]*\) *$/\1/p' | grep -v supple_options >fields
+"$python" - "$root/examples" fields <<'PYTHON' >out 2>err
+import sys
+sys.path.insert(0, sys.argv[1])
+import supple_live
+header, own = open(sys.argv[2]).read().split(), [name for name, kind in supple_live.Options._fields_]
+assert len(header) > 10 and own[:len(header)] == header, (header, own)
+PYTHON
+check "Python: its options have every field of the header's, in order" $? "$(cat err fields)"
 "$python" - "$root/examples" pose/pet.model.npz <<'PYTHON' >out 2>err
 import sys, numpy as np
 sys.path.insert(0, sys.argv[1])

@@ -98,11 +98,14 @@ su_status su_page_add_motion(su_page *page, const char *name, su_page_type type,
     return SU_OK;
 }
 
+/* zlib's: of the hound's Stop (16.7 MB) 6 leaves 7.38 MB after 0.5 s, 9 leaves 7.31 MB after 4.7 s. */
+enum { LEVEL = 6 };
+
 /* gzip with fixed header fields: the same bytes again. */
 static su_status compress_data(const su_page *page, uint8_t **out, size_t *size, su_error *err)
 {
     z_stream stream = {0};
-    if (deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+    if (deflateInit2(&stream, LEVEL, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
         return su_fail(err, SU_AGAIN, "out of memory for a page");
     if (page->count > UINT32_MAX / 2) {
         deflateEnd(&stream);

@@ -303,7 +303,7 @@ void shape_colour(const skeleton *s, const double at[3], const double normal[3],
     mix(between(0.2, 0.8, 0.5 - 0.75 * normal[1] - 1.4 * (at[1] - 0.36)), bare, out); /* from the flanks down */
     mix(between(0.15, 0.05, at[1]), pale, out);                                       /* socks */
     mix(between(0.50, 0.56, at[2]), bare, out);                                       /* the snout */
-    mix(between(0.004, -0.012, joint_distance(s->body, "ears", at) - joint_distance(s->body, "head", at)), ear, out);
+    mix(between(0.012, 0.002, joint_distance(s->body, "ears", at)), ear, out);
     double nose = hypot(hypot(at[0], at[1] - 0.83), at[2] - 0.66);
     mix(between(0.052, 0.038, nose), dark, out);
     double eye = hypot(hypot(side - 0.062, at[1] - 0.915), at[2] - 0.522);
