@@ -173,6 +173,10 @@ check: deps
 
 examples: $(EXAMPLES)
 
+# 10,000 frames in one call, 2,000 shots in one call: how much memory each further one takes.
+soak: all
+	$(Q)tests/faults/soak $(BIN)
+
 # Which lines of lib/ the tests run, by folder and file; fails below 90 %, for readers 95 % (docs/reliability.md). Needs lcov.
 coverage:
 	+$(Q)$(MAKE) --no-print-directory COVERAGE=1 all
@@ -216,26 +220,27 @@ fuzz:
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib $(DESTDIR)$(PREFIX)/include \
 	    $(DESTDIR)$(PREFIX)/share/supple $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/doc/supple
-	install -m 755 $(PROGRAMS) scripts/supple-bake scripts/supple-refine $(DESTDIR)$(PREFIX)/bin
+	install -m 755 $(PROGRAMS) scripts/supple-bake scripts/supple-refine scripts/supple-farm-job $(DESTDIR)$(PREFIX)/bin
 	install -m 644 $(RUNTIME) $(DESTDIR)$(PREFIX)/lib
 	install -m 644 $(wildcard lib/runtime/supple_runtime.h) $(DESTDIR)$(PREFIX)/include
 	install -m 644 scripts/pipeline.mk scripts/blender/supple_addon.py $(wildcard $(VIEWER)) $(DESTDIR)$(PREFIX)/share/supple
-	install -m 644 README.md LICENSE CHANGELOG.md $(wildcard docs/*.md) $(DESTDIR)$(PREFIX)/share/doc/supple
+	install -m 644 README.md LICENSE CHANGELOG.md SECURITY.md $(wildcard docs/*.md) $(DESTDIR)$(PREFIX)/share/doc/supple
 	install -d $(DESTDIR)$(PREFIX)/share/doc/supple/notes
 	install -m 644 $(wildcard docs/notes/*.md) $(DESTDIR)$(PREFIX)/share/doc/supple/notes
 	$(Q)for p in $(notdir $(PROGRAMS)); do \
 	    $(BIN)/$$p --help=man > $(DESTDIR)$(PREFIX)/share/man/man1/$$p.1 || exit 1; done
-	$(Q)SUPPLE_BIN=$(BIN) scripts/supple-bake --help=man > $(DESTDIR)$(PREFIX)/share/man/man1/supple-bake.1
+	$(Q)for p in supple-bake supple-farm-job; do \
+	    SUPPLE_BIN=$(BIN) scripts/$$p --help=man > $(DESTDIR)$(PREFIX)/share/man/man1/$$p.1 || exit 1; done
 
 uninstall:
-	rm -f $(patsubst %,$(DESTDIR)$(PREFIX)/bin/%,$(notdir $(PROGRAMS)) supple-bake supple-refine) \
-	    $(patsubst %,$(DESTDIR)$(PREFIX)/share/man/man1/%.1,$(notdir $(PROGRAMS)) supple-bake) \
+	rm -f $(patsubst %,$(DESTDIR)$(PREFIX)/bin/%,$(notdir $(PROGRAMS)) supple-bake supple-refine supple-farm-job) \
+	    $(patsubst %,$(DESTDIR)$(PREFIX)/share/man/man1/%.1,$(notdir $(PROGRAMS)) supple-bake supple-farm-job) \
 	    $(DESTDIR)$(PREFIX)/lib/libsupple-runtime.a $(DESTDIR)$(PREFIX)/include/supple_runtime.h
 	rm -rf $(DESTDIR)$(PREFIX)/share/supple $(DESTDIR)$(PREFIX)/share/doc/supple
 
 clean:
 	rm -rf build bin
 
-.PHONY: all examples experiments objects deps viewer live-packages try-viewer demo check check-built check-formats bench coverage faults fuzz install uninstall clean force
+.PHONY: all examples experiments objects deps viewer live-packages try-viewer demo check check-built check-formats bench coverage faults soak fuzz install uninstall clean force
 .DELETE_ON_ERROR:
 .SECONDARY:
