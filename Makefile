@@ -192,6 +192,10 @@ check: deps
 
 examples: $(EXAMPLES)
 
+# 10,000 frames in one call, 2,000 shots in one call: how much memory each further one takes.
+soak: all
+	$(Q)tests/faults/soak $(BIN)
+
 # Which lines of lib/ the tests run, by folder and file; fails below 90 %, for readers 95 % (docs/reliability.md). Needs lcov.
 coverage:
 	+$(Q)$(MAKE) --no-print-directory COVERAGE=1 all
@@ -243,7 +247,7 @@ install: all
 	scripts/runtime-pc '$(PREFIX)' '$(LIBDIR)' '$(VERSION)' > $(DESTDIR)$(LIBDIR)/pkgconfig/supple-runtime.pc
 	install -m 644 $(RUNTIME_H) $(DESTDIR)$(PREFIX)/include
 	install -m 644 scripts/pipeline.mk scripts/blender/supple_addon.py $(wildcard $(VIEWER)) $(DESTDIR)$(PREFIX)/share/supple
-	install -m 644 README.md LICENSE CHANGELOG.md $(DESTDIR)$(PREFIX)/share/doc/supple
+	install -m 644 README.md LICENSE CHANGELOG.md SECURITY.md $(DESTDIR)$(PREFIX)/share/doc/supple
 	install -m 644 $(wildcard docs/*.md docs/*.png) $(DESTDIR)$(PREFIX)/share/doc/supple/docs
 	install -m 644 $(wildcard docs/notes/*.md) $(DESTDIR)$(PREFIX)/share/doc/supple/docs/notes
 	install -m 644 $(wildcard examples/*.*) $(DESTDIR)$(PREFIX)/share/doc/supple/examples
@@ -274,6 +278,6 @@ deb-built: all
 clean:
 	rm -rf build bin
 
-.PHONY: all examples experiments objects deps viewer live-packages try-viewer demo check check-built check-formats bench coverage faults fuzz install uninstall deb deb-built clean force
+.PHONY: all examples experiments objects deps viewer live-packages try-viewer demo check check-built check-formats bench coverage faults soak fuzz install uninstall deb deb-built clean force
 .DELETE_ON_ERROR:
 .SECONDARY:

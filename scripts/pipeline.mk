@@ -279,7 +279,7 @@ $(CLIPS:%=%.html): %.html: $(CHARACTER).model.npz %.anim.npz %.sim.npz $(CHARACT
 $(supple-flags)/%: ;
 
 clean:
-	rm -rf $(supple-flags) $(if $(strip $(MODEL)),,stats) $(supple-anims) $(CLIPS:%=%.sim.npz) $(supple-outputs) \
+	rm -rf $(supple-flags) .farm .lock $(if $(strip $(MODEL)),,stats) $(supple-anims) $(CLIPS:%=%.sim.npz) $(supple-outputs) \
 	    $(foreach end,positions.exr normals.exr positions.png normals.png mesh.glb,$(CLIPS:%=%.vat.$(end))) \
 	    $(CLIPS:%=%.full.npz) $(CLIPS:%=%.compare.txt) $(CLIPS:%=%.compare.csv) $(CLIPS:%=%.known.json)$(if $(strip $(MODEL)),, \
 	    $(foreach kind,start.poses poses motion.anim tet fit modes basis skinning model contact,$(CHARACTER).$(kind).npz) $(POSES:%=$(CHARACTER).modes.%.npz))

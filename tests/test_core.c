@@ -392,12 +392,14 @@ static void test_child_confined(void **state)
     su_child_result result;
     su_error err;
     int open_one = open("/dev/null", O_RDONLY); /* without O_CLOEXEC */
+#ifndef SU_COVERAGE                             /* where it writes its counts */
     assert_int_equal(su_child_call(try_all, &open_one, NULL, &data, &count, &result, &err), SU_OK);
     assert_int_equal(count, sizeof(int));
-#ifndef SU_COVERAGE
     assert_int_equal(*(int *)data, 32);
-#endif
     free(data);
+#else
+    (void)try_all, (void)data, (void)count;
+#endif
     /* What runs a program of others: no network, nothing of ours open; files it may write. */
     char line[200];
     snprintf(line, sizeof line,

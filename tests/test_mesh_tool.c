@@ -349,7 +349,8 @@ static void test_full_disk(void **state)
          75}, /* no room for the skin */
         {"full", "cube.poses.npz --method direct --tets 6000 -o x.tet.npz", "the disk is full",
          75}, /* nor for TetGen's result */
-        {"full", "cube.poses.npz --tets 6000 -o y.tet.npz", "meshing around the skin", 0},
+        {"full", "cube.poses.npz --tets 6000 -o x.tet.npz", "the disk is full",
+         75}, /* with room it gives another mesh */
         {"tmp", "cube.poses.npz --tets 6000 -o full/x.tet.npz", "No space left", 75},
     };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
@@ -359,7 +360,6 @@ static void test_full_disk(void **state)
         assert_int_equal(system("[ ! -s left.txt ]"), 0);
         expect_no_litter("x.tet.npz");
     }
-    unlink("y.tet.npz");
 }
 
 static void test_bad_input(void **state)

@@ -211,7 +211,8 @@ static void list_near(su_contact_finder *f, near_list *list, const double *y, in
         for (int k = 0; k < 3; k++) s.low[k] = p[k] - margin, s.high[k] = p[k] + margin;
         int64_t first = *start++ = into->tets;
         su_boxtree_overlap(&f->tree, s.low, s.high, keep_near, &s);
-        qsort(into->tet + first, (size_t)(into->tets - first), sizeof *into->tet, compare_tets);
+        if (into->tets > first)
+            qsort(into->tet + first, (size_t)(into->tets - first), sizeof *into->tet, compare_tets);
     }
     *start = into->tets;
 }

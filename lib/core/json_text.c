@@ -20,7 +20,7 @@ bool su_json_missed_memory(void) { return atomic_load(&missed); }
 char *su_json_dump(const json_t *json, size_t flags)
 {
     size_t length = json_dumpb(json, NULL, 0, flags);
-    char *text = length ? take(length + 1) : NULL;
+    char *text = length ? malloc(length + 1) : NULL;
     if (!text) return NULL;
     if (json_dumpb(json, text, length, flags) != length) {
         free(text);

@@ -192,8 +192,8 @@ static void choose_blas_kernels(char **argv)
 #endif
 }
 
-/* A file must not be opened as standard output or error, or what is said ends up in it. Where one is closed its place is taken by what
- * fails at every use, as a closed one does. */
+/* A file must not be opened as standard output or error, or what is said ends up in it. Where one is closed its place
+ * is taken by what fails at every use, as a closed one does. */
 static void take_standard_places(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)

@@ -87,7 +87,8 @@ static void print_array(FILE *out, const su_npz_entry *entry, const su_schema *s
     fprintf(out, "\n  %-22s %s\n", "", field ? field->meaning : "(not an array of this kind)");
 }
 
-static void print_text(FILE *out, su_npz *file, const su_schema *schema, const void *const *data)
+/* 0: no memory. */
+static int print_text(FILE *out, su_npz *file, const su_schema *schema, const void *const *data)
 {
     const json_t *meta = su_npz_meta(file);
     const char *key;
@@ -98,11 +99,13 @@ static void print_text(FILE *out, su_npz *file, const su_schema *schema, const v
     {
         if (strcmp(key, "kind") == 0 || strcmp(key, "version") == 0) continue;
         char *text = su_json_dump(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(9));
-        if (text) fprintf(out, "  %-22s %.200s%s\n", key, text, strlen(text) > 200 ? " ..." : "");
+        if (!text) return 0;
+        fprintf(out, "  %-22s %.200s%s\n", key, text, strlen(text) > 200 ? " ..." : "");
         free(text);
     }
     fprintf(out, "\n");
     for (int i = 0; i < su_npz_count(file); i++) print_array(out, su_npz_entry_at(file, i), schema, data[i]);
+    return 1;
 }
 
 static void print_json(FILE *out, su_npz *file, const su_schema *schema, const void *const *data)
@@ -161,8 +164,9 @@ static su_status show(FILE *out, const char *path, const settings *set, su_error
         SU_GO(su_npz_data(file, su_npz_entry_at(file, i), &data[i], err));
     if (set->json)
         print_json(out, file, schema, data);
-    else
-        print_text(out, file, schema, data);
+    else if (!print_text(out, file, schema, data))
+        status = su_fail(err, SU_AGAIN, "%s: out of memory", path);
+    if (status != SU_OK) goto done;
     if (schema && !set->quick) SU_GO(check(schema, path, err));
 done:
     free(data);
