@@ -80,7 +80,8 @@ static su_all_pairs all_pairs(const fixture *f, bool allow, int threads)
 }
 
 /* q (FRAMES,r) of the shot with a contact (all pairs where sets is NULL); counts of it. Caller frees. */
-static double *play(fixture *f, const su_pair_sets *sets, bool none, int threads, su_reduced_contact_counts *counts)
+static double *play(fixture *f, const su_pair_sets *sets, bool none, int threads, double stiffness,
+                    su_reduced_contact_counts *counts)
 {
     su_error err = {0};
     su_simulation *sim;
@@ -102,6 +103,7 @@ static double *play(fixture *f, const su_pair_sets *sets, bool none, int threads
         assert_int_equal(su_trained_pairs_create(&what, &stepper->subspace, &contact, &err), SU_OK);
     } else {
         su_all_pairs what = all_pairs(f, false, threads);
+        what.stiffness = stiffness;
         assert_int_equal(su_all_pairs_create(&what, &stepper->subspace, &contact, &err), SU_OK);
     }
     if (none)
@@ -220,7 +222,7 @@ static void a_whole_basis_moves_as_the_full_simulation(void **unused)
     double *full = scene_full_run_with(&f.s, &f.settings, &options, NULL, status, NULL);
     options.self_contact = SU_SELF_CONTACT_NONE;
     double *apart = scene_full_run_with(&f.s, &f.settings, &options, NULL, status, NULL);
-    double *q = play(&f, NULL, false, 1, &counts), *u = malloc((size_t)size * sizeof *u);
+    double *q = play(&f, NULL, false, 1, 1, &counts), *u = malloc((size_t)size * sizeof *u);
     su_reconstruct *reconstruct;
     assert_int_equal(su_reconstruct_create(&f.r.model, SU_COROTATED, 0, NULL, 1, &reconstruct, &err), SU_OK);
     assert_int_equal(su_reconstruct_shot(reconstruct, f.s.shot, &f.r.sim, 0, FRAMES, u, NULL, NULL, &err), SU_OK);
@@ -305,8 +307,8 @@ static void trained_pairs_stand_for_all(void **unused)
     train(&f, 1, &sets, &report);
     assert_true(report.met > 10 && report.kept > 0 && report.kept <= report.met);
     assert_true(report.worst <= 0.05);
-    double *q = play(&f, NULL, false, 1, &all), *own = play(&f, &sets, false, 1, &few),
-           *twice = play(&f, &sets, false, 2, NULL), *off = play(&f, NULL, true, 1, NULL);
+    double *q = play(&f, NULL, false, 1, SU_REDUCED_CONTACT_SOFTNESS, &all), *own = play(&f, &sets, false, 1, 1, &few),
+           *twice = play(&f, &sets, false, 2, 1, NULL), *off = play(&f, NULL, true, 1, 1, NULL);
     int64_t count = FRAMES * f.r.model.r;
     double difference = 0, effect = 0;
     for (int64_t i = 0; i < count; i++) {
@@ -324,7 +326,7 @@ static void trained_pairs_stand_for_all(void **unused)
     snprintf(path, sizeof path, "/tmp/supple-test-%ld.contact.npz", (long)getpid());
     assert_int_equal(su_pair_sets_save(path, &sets, &err), SU_OK);
     assert_int_equal(su_pair_sets_load(path, &loaded, &err), SU_OK);
-    double *again = play(&f, &loaded, false, 1, NULL);
+    double *again = play(&f, &loaded, false, 1, 1, NULL);
     assert_memory_equal(again, own, (size_t)count * sizeof *own);
     /* a pair whose triangle is another set's is refused */
     if (sets.p > 1) {
