@@ -122,8 +122,9 @@ static int nearest_sets(const contact *c, int64_t s, const double pose[SU_PAIR_C
 static void grow(const double *x, int32_t v, double box[6])
 {
     for (int i = 0; i < 3; i++) {
-        box[i] = fmin(box[i], x[3 * (int64_t)v + i]);
-        box[3 + i] = fmax(box[3 + i], x[3 * (int64_t)v + i]);
+        double value = x[3 * (int64_t)v + i];
+        box[i] = value < box[i] ? value : box[i];
+        box[3 + i] = value > box[3 + i] ? value : box[3 + i];
     }
 }
 
