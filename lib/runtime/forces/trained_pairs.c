@@ -167,19 +167,15 @@ static void choose(contact *c)
 
 /* ---- do they touch? ---- */
 
-/* Where a way ends at the rim of the patch the surface goes on, nobody knows where; and behind the middle of a limb a
+/* Where a way ends at the rim of the patch the surface goes on, nobody knows where; at the vertex's own neighbourhood
+ * there is a plane to end on, which is none unless the vertex is known to be inside; and behind the middle of a limb a
  * vertex belongs to its other side. */
 static bool sound(const contact *c, int64_t set, const su_contact_pair *pair)
 {
     int64_t t = c->sets->triangle_start[set] + pair->triangle;
     bool zero[3] = {!(pair->bary[0] > 0), !(pair->bary[1] > 0), !(pair->bary[2] > 0)};
     int zeros = zero[0] + zero[1] + zero[2];
-    if (pair->depth > c->sets->thickness[t]) return false;
-    if (pair->plane) { /* as the finder: at most half a triangle beside it */
-        for (int i = 0; i < 3; i++)
-            if (pair->bary[i] < -SU_CONTACT_BESIDE) return false;
-        return true;
-    }
+    if (pair->plane || pair->depth > c->sets->thickness[t]) return false;
     for (int i = 0; i < 3; i++)
         if (zeros == 1 ? zero[i] && c->open[t] >> i & 1 : zeros == 2 && !zero[i] && c->open[t] >> (3 + i) & 1)
             return false;
