@@ -6,6 +6,7 @@
 #include "reduced_scene.h"
 #include "runtime/forces/all_pairs.h"
 #include "runtime/forces/trained_pairs.h"
+#include "runtime/supple_runtime.h"
 #include "runtime/subspace/reconstruct.h"
 
 #include <math.h>
@@ -307,7 +308,7 @@ static void trained_pairs_stand_for_all(void **unused)
     train(&f, 1, &sets, &report);
     assert_true(report.met > 10 && report.kept > 0 && report.kept <= report.met);
     assert_true(report.worst <= 0.05);
-    double *q = play(&f, NULL, false, 1, SU_REDUCED_CONTACT_SOFTNESS, &all), *own = play(&f, &sets, false, 1, 1, &few),
+    double *q = play(&f, NULL, false, 1, 1, &all), *own = play(&f, &sets, false, 1, 1, &few),
            *twice = play(&f, &sets, false, 2, 1, NULL), *off = play(&f, NULL, true, 1, 1, NULL);
     int64_t count = FRAMES * f.r.model.r;
     double difference = 0, effect = 0;
@@ -340,6 +341,68 @@ static void trained_pairs_stand_for_all(void **unused)
     fixture_free(&f);
 }
 
+/* The interface for games feels the same contact, says so, and refuses a file that is none. */
+static void live_flesh_feels_it_too(void **unused)
+{
+    fixture f;
+    su_pair_sets sets;
+    su_contact_trained report;
+    su_error err = {0};
+    char model[64], contact[64], message[200];
+    int32_t none[3] = {0};
+    (void)unused;
+    fixture_create(&f, 40);
+    train(&f, 1, &sets, &report);
+    snprintf(model, sizeof model, "/tmp/supple-test-%ld.model.npz", (long)getpid());
+    snprintf(contact, sizeof contact, "/tmp/supple-test-%ld.contact.npz", (long)getpid());
+    json_object_set_new(f.r.model.file.meta, "frequency", json_real(4.0));
+    f.r.model.surface = none;
+    assert_int_equal(su_model_save(model, &f.r.model, &err), SU_OK);
+    assert_int_equal(su_pair_sets_save(contact, &sets, &err), SU_OK);
+    supple_options options = {.self_contact = model};
+    assert_null(supple_open(model, &options, message, sizeof message));
+    assert_non_null(strstr(message, "supple.contact"));
+    double apart = 0;
+    double *positions[2] = {NULL};
+    for (int with = 0; with < 2; with++) {
+        const int32_t *needed;
+        supple_self_contact now = {0};
+        int64_t pressed = 0;
+        options.self_contact = with ? contact : NULL;
+        supple_runtime *flesh = supple_open(model, &options, message, sizeof message);
+        if (!flesh) fail_msg("%s", message);
+        int64_t count = supple_needed(flesh, &needed), skin = supple_skin_vertices(flesh);
+        double *points = malloc((size_t)(3 * count) * sizeof *points);
+        positions[with] = malloc((size_t)(3 * skin) * sizeof(double));
+        for (int64_t k = 0; k < FRAMES; k++) {
+            double p, Q[9], c[3], root[16] = {0};
+            su_shot_sample(f.s.shot, k, 0, count, needed, points, &p, Q, c);
+            for (int i = 0; i < 3; i++) {
+                for (int j = 0; j < 3; j++) root[4 * i + j] = Q[3 * i + j];
+                root[4 * i + 3] = c[i];
+            }
+            root[15] = 1;
+            supple_set_pose(flesh, &p, points, root);
+            assert_true(supple_step(flesh, 1.0 / FPS) < 3);
+            supple_get_self_contact(flesh, &now);
+            pressed += now.pressed;
+        }
+        assert_true(with ? pressed > 0 : pressed == 0);
+        supple_positions(flesh, positions[with]);
+        for (int64_t i = 0; i < 3 * skin && with; i++) {
+            assert_true(isfinite(positions[1][i]));
+            apart = fmax(apart, fabs(positions[1][i] - positions[0][i]));
+        }
+        supple_close(flesh);
+        free(points);
+    }
+    assert_true(apart > 1e-3);
+    unlink(model), unlink(contact);
+    free(positions[0]), free(positions[1]);
+    su_pair_sets_free(&sets);
+    fixture_free(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -347,6 +410,7 @@ int main(void)
         cmocka_unit_test(a_whole_basis_moves_as_the_full_simulation),
         cmocka_unit_test(few_pairs_give_the_force_of_all),
         cmocka_unit_test(trained_pairs_stand_for_all),
+        cmocka_unit_test(live_flesh_feels_it_too),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

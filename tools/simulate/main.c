@@ -533,7 +533,7 @@ static su_status add_contact(su_tool *tool, take *t)
                              .tets = j->model.tets,
                              .young = j->materials.young,
                              .poisson = j->materials.poisson,
-                             .stiffness = SU_REDUCED_CONTACT_SOFTNESS * factor,
+                             .stiffness = factor,
                              .allow = j->set.self_contact == 1,
                              .threads = tool->threads,
                              .place = place,
@@ -809,8 +809,7 @@ int main(int argc, char **argv)
          .argument = "FACTOR",
          .low = 1e-6,
          .high = 1e6,
-         .help = "With --contact and --self-contact: factor on the stiffness of contact (default 1, a tenth of that of "
-                 "fullsim)."},
+         .help = "With --contact and --self-contact: factor on the stiffness of contact (default 1)."},
         {.name = "accept",
          .transient = true,
          .kind = SU_OPT_FLAG,

@@ -204,7 +204,7 @@ static su_status open_stepper(training *t, su_error *err)
                          .tets = plan->model->tets,
                          .young = plan->fit->young,
                          .poisson = plan->fit->poisson,
-                         .stiffness = SU_REDUCED_CONTACT_SOFTNESS,
+                         .stiffness = 1,
                          .allow = plan->allow,
                          .threads = plan->threads,
                          .place = t->runtime.points.extra_place,
@@ -681,7 +681,6 @@ su_status su_contact_train(const su_contact_plan *plan, su_pair_sets *out, su_co
     SU_GO(su_contact_body_create(t.n, plan->model->vertices, plan->model->t, plan->model->tets, &t.body, err));
     SU_GO(SU_ALLOC(&t.k, t.n, "contact", err));
     su_contact_stiffness(&t.body, plan->fit->young, plan->fit->poisson, t.k);
-    for (int64_t v = 0; v < t.n; v++) t.k[v] *= SU_REDUCED_CONTACT_SOFTNESS;
     SU_GO(SU_ALLOC(&t.half, plan->model->t, "thickness", err));
     const su_tets mesh = {t.n, plan->model->t, plan->model->vertices, plan->model->tets};
     SU_GO(su_tet_thickness(&mesh, plan->threads, t.half, err));

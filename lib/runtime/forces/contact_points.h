@@ -7,11 +7,6 @@
 #include "core/error.h"
 #include "runtime/step/parts.h"
 
-/* Factor on the stiffness of docs/contact.md in reduced motion. In the full space flesh yields around single vertices
- * until they are out; modes have no room for that, and as stiff pairs hold parts in place that should slide past each
- * other. From 1 to 0.03 the error of the cylinder there is least from 0.1 to 0.03, depths grow below 0.1. */
-#define SU_REDUCED_CONTACT_SOFTNESS 0.3
-
 /* Sums over the steps of a run, for --stats. */
 typedef struct su_reduced_contact_counts {
     int64_t steps;            /* that were prepared */
