@@ -6,6 +6,7 @@
 #include "reduced_scene.h"
 #include "runtime/forces/all_pairs.h"
 #include "runtime/forces/trained_pairs.h"
+#include "runtime/supple_runtime.h"
 #include "runtime/subspace/reconstruct.h"
 
 #include <math.h>
@@ -80,7 +81,8 @@ static su_all_pairs all_pairs(const fixture *f, bool allow, int threads)
 }
 
 /* q (FRAMES,r) of the shot with a contact (all pairs where sets is NULL); counts of it. Caller frees. */
-static double *play(fixture *f, const su_pair_sets *sets, bool none, int threads, su_reduced_contact_counts *counts)
+static double *play(fixture *f, const su_pair_sets *sets, bool none, int threads, double stiffness,
+                    su_reduced_contact_counts *counts)
 {
     su_error err = {0};
     su_simulation *sim;
@@ -102,6 +104,7 @@ static double *play(fixture *f, const su_pair_sets *sets, bool none, int threads
         assert_int_equal(su_trained_pairs_create(&what, &stepper->subspace, &contact, &err), SU_OK);
     } else {
         su_all_pairs what = all_pairs(f, false, threads);
+        what.stiffness = stiffness;
         assert_int_equal(su_all_pairs_create(&what, &stepper->subspace, &contact, &err), SU_OK);
     }
     if (none)
@@ -220,7 +223,7 @@ static void a_whole_basis_moves_as_the_full_simulation(void **unused)
     double *full = scene_full_run_with(&f.s, &f.settings, &options, NULL, status, NULL);
     options.self_contact = SU_SELF_CONTACT_NONE;
     double *apart = scene_full_run_with(&f.s, &f.settings, &options, NULL, status, NULL);
-    double *q = play(&f, NULL, false, 1, &counts), *u = malloc((size_t)size * sizeof *u);
+    double *q = play(&f, NULL, false, 1, 1, &counts), *u = malloc((size_t)size * sizeof *u);
     su_reconstruct *reconstruct;
     assert_int_equal(su_reconstruct_create(&f.r.model, SU_COROTATED, 0, NULL, 1, &reconstruct, &err), SU_OK);
     assert_int_equal(su_reconstruct_shot(reconstruct, f.s.shot, &f.r.sim, 0, FRAMES, u, NULL, NULL, &err), SU_OK);
@@ -305,8 +308,8 @@ static void trained_pairs_stand_for_all(void **unused)
     train(&f, 1, &sets, &report);
     assert_true(report.met > 10 && report.kept > 0 && report.kept <= report.met);
     assert_true(report.worst <= 0.05);
-    double *q = play(&f, NULL, false, 1, &all), *own = play(&f, &sets, false, 1, &few),
-           *twice = play(&f, &sets, false, 2, NULL), *off = play(&f, NULL, true, 1, NULL);
+    double *q = play(&f, NULL, false, 1, 1, &all), *own = play(&f, &sets, false, 1, 1, &few),
+           *twice = play(&f, &sets, false, 2, 1, NULL), *off = play(&f, NULL, true, 1, 1, NULL);
     int64_t count = FRAMES * f.r.model.r;
     double difference = 0, effect = 0;
     for (int64_t i = 0; i < count; i++) {
@@ -324,7 +327,7 @@ static void trained_pairs_stand_for_all(void **unused)
     snprintf(path, sizeof path, "/tmp/supple-test-%ld.contact.npz", (long)getpid());
     assert_int_equal(su_pair_sets_save(path, &sets, &err), SU_OK);
     assert_int_equal(su_pair_sets_load(path, &loaded, &err), SU_OK);
-    double *again = play(&f, &loaded, false, 1, NULL);
+    double *again = play(&f, &loaded, false, 1, 1, NULL);
     assert_memory_equal(again, own, (size_t)count * sizeof *own);
     /* a pair whose triangle is another set's is refused */
     if (sets.p > 1) {
@@ -338,6 +341,68 @@ static void trained_pairs_stand_for_all(void **unused)
     fixture_free(&f);
 }
 
+/* The interface for games feels the same contact, says so, and refuses a file that is none. */
+static void live_flesh_feels_it_too(void **unused)
+{
+    fixture f;
+    su_pair_sets sets;
+    su_contact_trained report;
+    su_error err = {0};
+    char model[64], contact[64], message[200];
+    int32_t none[3] = {0};
+    (void)unused;
+    fixture_create(&f, 40);
+    train(&f, 1, &sets, &report);
+    snprintf(model, sizeof model, "/tmp/supple-test-%ld.model.npz", (long)getpid());
+    snprintf(contact, sizeof contact, "/tmp/supple-test-%ld.contact.npz", (long)getpid());
+    json_object_set_new(f.r.model.file.meta, "frequency", json_real(4.0));
+    f.r.model.surface = none;
+    assert_int_equal(su_model_save(model, &f.r.model, &err), SU_OK);
+    assert_int_equal(su_pair_sets_save(contact, &sets, &err), SU_OK);
+    supple_options options = {.self_contact = model};
+    assert_null(supple_open(model, &options, message, sizeof message));
+    assert_non_null(strstr(message, "supple.contact"));
+    double apart = 0;
+    double *positions[2] = {NULL};
+    for (int with = 0; with < 2; with++) {
+        const int32_t *needed;
+        supple_self_contact now = {0};
+        int64_t pressed = 0;
+        options.self_contact = with ? contact : NULL;
+        supple_runtime *flesh = supple_open(model, &options, message, sizeof message);
+        if (!flesh) fail_msg("%s", message);
+        int64_t count = supple_needed(flesh, &needed), skin = supple_skin_vertices(flesh);
+        double *points = malloc((size_t)(3 * count) * sizeof *points);
+        positions[with] = malloc((size_t)(3 * skin) * sizeof(double));
+        for (int64_t k = 0; k < FRAMES; k++) {
+            double p, Q[9], c[3], root[16] = {0};
+            su_shot_sample(f.s.shot, k, 0, count, needed, points, &p, Q, c);
+            for (int i = 0; i < 3; i++) {
+                for (int j = 0; j < 3; j++) root[4 * i + j] = Q[3 * i + j];
+                root[4 * i + 3] = c[i];
+            }
+            root[15] = 1;
+            supple_set_pose(flesh, &p, points, root);
+            assert_true(supple_step(flesh, 1.0 / FPS) < 3);
+            supple_get_self_contact(flesh, &now);
+            pressed += now.pressed;
+        }
+        assert_true(with ? pressed > 0 : pressed == 0);
+        supple_positions(flesh, positions[with]);
+        for (int64_t i = 0; i < 3 * skin && with; i++) {
+            assert_true(isfinite(positions[1][i]));
+            apart = fmax(apart, fabs(positions[1][i] - positions[0][i]));
+        }
+        supple_close(flesh);
+        free(points);
+    }
+    assert_true(apart > 1e-3);
+    unlink(model), unlink(contact);
+    free(positions[0]), free(positions[1]);
+    su_pair_sets_free(&sets);
+    fixture_free(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -345,6 +410,7 @@ int main(void)
         cmocka_unit_test(a_whole_basis_moves_as_the_full_simulation),
         cmocka_unit_test(few_pairs_give_the_force_of_all),
         cmocka_unit_test(trained_pairs_stand_for_all),
+        cmocka_unit_test(live_flesh_feels_it_too),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -231,6 +231,15 @@ static double to_triangle(const su_contact_body *body, const double *x, const do
     return su_closest_on_triangle(p, x + 3 * (int64_t)c[0], x + 3 * (int64_t)c[1], x + 3 * (int64_t)c[2], bary);
 }
 
+/* Does triangle k hold one of the first `corners` of `from`, whose triangles were looked at already? */
+static bool looked_at(const su_contact_body *body, int32_t from, int corners, int32_t k)
+{
+    const int32_t *a = body->surface + 3 * (int64_t)from, *b = body->surface + 3 * (int64_t)k;
+    for (int i = 0; i < corners; i++)
+        if (b[0] == a[i] || b[1] == a[i] || b[2] == a[i]) return true;
+    return false;
+}
+
 /* avoid: a vertex; -1: none */
 static double descend(const su_contact_body *body, const double *x, const double p[3], int32_t avoid, int32_t *triangle,
                       double bary[3])
@@ -243,7 +252,7 @@ static double descend(const su_contact_body *body, const double *x, const double
             int32_t v = body->surface[3 * (int64_t)from + i];
             for (int64_t j = body->around_start[v]; j < body->around_start[v + 1]; j++) {
                 int32_t k = body->around[j];
-                if (k == from) continue;
+                if (k == from || looked_at(body, from, i, k)) continue;
                 double squared = to_triangle(body, x, p, k, w);
                 if (!(squared < best)) continue; /* nor what is not a number */
                 if (avoid >= 0 && su_contact_related(body, avoid, body->surface + 3 * (int64_t)k, 3)) continue;

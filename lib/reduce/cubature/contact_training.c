@@ -264,7 +264,7 @@ static su_status collect(training *t, int64_t pose, int state, int64_t first, su
     for (int64_t k = 0; k < count; k++) {
         const su_contact_pair *pair = pairs + k;
         double size = pair->stiffness * (pair->depth - pair->allowed);
-        if (!su_contact_pressed(pair)) continue;
+        if (!su_contact_pressed(pair) || pair->plane) continue; /* such a one looks at nothing that a set has */
         if (!grow(t, t->count - kept)) {
             free(row);
             return su_fail(err, SU_AGAIN, "no memory for %lld contact pairs", (long long)t->count);

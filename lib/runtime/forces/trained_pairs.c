@@ -122,8 +122,9 @@ static int nearest_sets(const contact *c, int64_t s, const double pose[SU_PAIR_C
 static void grow(const double *x, int32_t v, double box[6])
 {
     for (int i = 0; i < 3; i++) {
-        box[i] = fmin(box[i], x[3 * (int64_t)v + i]);
-        box[3 + i] = fmax(box[3 + i], x[3 * (int64_t)v + i]);
+        double value = x[3 * (int64_t)v + i];
+        box[i] = value < box[i] ? value : box[i];
+        box[3 + i] = value > box[3 + i] ? value : box[3 + i];
     }
 }
 
@@ -166,19 +167,15 @@ static void choose(contact *c)
 
 /* ---- do they touch? ---- */
 
-/* Where a way ends at the rim of the patch the surface goes on, nobody knows where; and behind the middle of a limb a
+/* Where a way ends at the rim of the patch the surface goes on, nobody knows where; at the vertex's own neighbourhood
+ * there is a plane to end on, which is none unless the vertex is known to be inside; and behind the middle of a limb a
  * vertex belongs to its other side. */
 static bool sound(const contact *c, int64_t set, const su_contact_pair *pair)
 {
     int64_t t = c->sets->triangle_start[set] + pair->triangle;
     bool zero[3] = {!(pair->bary[0] > 0), !(pair->bary[1] > 0), !(pair->bary[2] > 0)};
     int zeros = zero[0] + zero[1] + zero[2];
-    if (pair->depth > c->sets->thickness[t]) return false;
-    if (pair->plane) { /* as the finder: at most half a triangle beside it */
-        for (int i = 0; i < 3; i++)
-            if (pair->bary[i] < -SU_CONTACT_BESIDE) return false;
-        return true;
-    }
+    if (pair->plane || pair->depth > c->sets->thickness[t]) return false;
     for (int i = 0; i < 3; i++)
         if (zeros == 1 ? zero[i] && c->open[t] >> i & 1 : zeros == 2 && !zero[i] && c->open[t] >> (3 + i) & 1)
             return false;

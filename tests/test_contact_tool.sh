@@ -1,0 +1,68 @@
+#!/bin/sh
+# supple contact and supple sim --contact as programs, on an arm that is bent, and in a bake.
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/tap.sh"
+number() { sed -n "s/.*\"$2\": *\([-0-9.e+]*\).*/\1/p" "$1" | head -n 1; }
+# All arrays byte for byte; meta tells of command lines.
+same_arrays() {
+    python3 - "$1" "$2" <<'PY'
+import zipfile, sys
+a, b = (zipfile.ZipFile(path) for path in sys.argv[1:])
+names = [n for n in a.namelist() if 'meta' not in n]
+sys.exit(not names or any(a.read(n) != b.read(n) for n in names))
+PY
+}
+
+python3 "$here/make_arm.py" arm.glb 125 40 24 0.6
+python3 "$here/make_arm.py" still.glb 0 40 24 0.3
+run "$BIN/supple" bake arm.glb --self-contact all --tets 1500 -r 30 --set MOTION_FLAGS='--seconds 1' -q -o baked
+check "an arm is baked with reduced contact" "$status" "$(cat err)"
+cd baked || exit 1
+none() { "$BIN/supple" sim arm.model.npz Bend.anim.npz -q "$@"; }
+none -o none.npz --self-contact none
+none -o all.npz --self-contact all --fit arm.fit.npz --stats all.json
+none -o few.npz --contact arm.contact.npz --stats few.json
+for threads in 1 2; do
+    "$BIN/supple" contact arm.tet.npz arm.fit.npz arm.model.npz Bend.anim.npz --self-contact all -q -j $threads -m 6 -o $threads.contact.npz --stats c.json
+done
+same_arrays 1.contact.npz 2.contact.npz
+check "contact: two threads give the bytes of one" $?
+error=$(number c.json error) met=$(number c.json most_pairs)
+awk -v e="$error" -v m="$met" 'BEGIN { exit !(e <= 0.05 && m > 3) }'
+check "pair sets meet 5 % (${error:-?}; at most ${met:-?} vertices press in a pose)" $?
+same_arrays few.npz Bend.sim.npz
+check "the bake's shot has trained contact" $?
+awk -v a="$(number all.json contact_most_pressed)" -v f="$(number few.json contact_most_pressed)" 'BEGIN { exit !(a > 3 && f > 0) }'
+check "pairs press in both runs" $?
+error() { "$BIN/supple" compare arm.model.npz Bend.anim.npz "$1" all.npz | sed -n 's/^relative L2 error of u *\([0-9.]*\).*/\1/p'; }
+with=$(error few.npz) without=$(error none.npz)
+awk -v a="$with" -v b="$without" 'BEGIN { exit !(a < 0.5 * b) }'
+check "trained pairs come nearer to all pairs than none (${with:-?} against ${without:-?} %)" $?
+"$BIN/supple" info arm.contact.npz | grep -q pair_weight
+check "info knows the file" $?
+
+# Trained where nothing touches, played where it does: the shot goes on, and a warning says so.
+"$BIN/supple" import -q ../still.glb -o still.anim.npz
+"$BIN/supple" contact arm.tet.npz arm.fit.npz arm.model.npz still.anim.npz -o nothing.contact.npz 2>../words
+grep -q 'nothing touches' ../words
+check "training says where nothing touches" $?
+run "$BIN/supple" sim arm.model.npz Bend.anim.npz -q --contact nothing.contact.npz -o nothing.npz
+check "a shot goes on without pairs" "$status" "$(cat ../err)"
+"$BIN/supple" compare arm.model.npz Bend.anim.npz nothing.npz none.npz | grep -q '^relative L2 error of u *0\.000'
+check "and is the one without contact" $?
+
+refused() {   # EXIT WORDS ARGUMENTS...
+    wanted=$1 words=$2
+    shift 2
+    "$BIN/supple" "$@" -q -o refused.npz 2>../words
+    [ $? = "$wanted" ] && grep -q "$words" ../words && [ ! -e refused.npz ]
+    check "$* is refused" $? "$(cat ../words)"
+}
+refused 2 'take one' sim arm.model.npz Bend.anim.npz --contact arm.contact.npz --self-contact all --fit arm.fit.npz
+refused 2 'goes with --fit' sim arm.model.npz Bend.anim.npz --self-contact all
+refused 3 'supple.contact' sim arm.model.npz Bend.anim.npz --contact arm.fit.npz
+refused 2 'SHOT:FRAME' contact arm.tet.npz arm.fit.npz arm.model.npz Bend.anim.npz --at Bend:900
+head -c 3000 arm.contact.npz >cut.contact.npz
+refused 3 'cut.contact.npz' sim arm.model.npz Bend.anim.npz --contact cut.contact.npz
+cd .. || exit 1
+echo "1..$count"
