@@ -23,6 +23,7 @@ static const struct {
     {"align", "align the modes of all poses"},
     {"refine", "add example poses where the aligned modes are too stiff"},
     {"cubature", "choose where forces are evaluated; makes the model"},
+    {"contact", "train few pairs to stand for the contact of the flesh with itself"},
     {"sim", "simulate a shot in the subspace"},
     {"fullsim", "simulate a shot without reduction"},
     {"skin", "the flesh in equilibrium at every frame, without dynamics"},
