@@ -33,7 +33,7 @@ check "deepest new penetration at most 0.5 % of the diagonal (${depth:-?}; the r
 check "no step is damped" $?
 same_arrays new.1.npz new.2.npz
 check "two threads give the bytes of one" $?
-run "$BIN/supple" bake arm.glb --self-contact new -q -o other
+run "$BIN/supple" bake arm.glb --self-contact new --basis poses -q -o other
 [ "$status" = 2 ]
-check "without --full a bake says what is missing" $? "$(cat err)"
+check "with bases a pose a bake says what goes with it" $? "$(cat err)"
 echo "1..$count"
