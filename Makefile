@@ -167,11 +167,11 @@ viewer: live-packages
 live-packages:
 	$(Q)! command -v npm >/dev/null || scripts/install-packages scripts/packages-live 2>/dev/null || true
 $(VIEWER): WEB := $(filter-out %/node_modules,$(wildcard tools/report/web/*))
-$(VIEWER): $(wildcard tools/report/web/* tools/report/wasm/* lib/runtime/*.[ch] lib/runtime/*/*.[ch] lib/physics/*.[ch])
+$(VIEWER): $(wildcard tools/report/web/* tools/report/wasm/* lib/runtime/*.[ch] lib/runtime/*/*.[ch] lib/physics/*.[ch] lib/contact/*.[ch])
 	$(call say,NPM,$@)
 	$(Q)mkdir -p $(@D)/source && cp $(WEB) $(@D)/source/
-	$(Q)rm -f $(LIVE) && tools/report/wasm/build $(LIVE) || \
-	    echo 'the page of supple report plays and does not simulate: install the packages of scripts/packages-live'
+	$(Q)rm -f $(LIVE); tools/report/wasm/build $(LIVE) || { [ $$? = 2 ] && \
+	    echo 'the page of supple report plays and does not simulate: install the packages of scripts/packages-live'; }
 	$(Q)cd $(@D)/source && npm ci --silent --no-audit --no-fund >npm.log 2>&1 || { cat npm.log; exit 1; }
 	$(Q)node $(@D)/source/build.mjs $(CURDIR)/$@ $(CURDIR)/$(LIVE)
 

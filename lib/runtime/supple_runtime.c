@@ -150,11 +150,10 @@ static su_status open_contacts(supple_runtime *r, su_interpolation interpolation
 {
     const su_model *file = &r->file;
     bool skinned = su_is_skinning_model(file); /* which finds the vertices itself */
-    if (options->self_contact && skinned)
+    if (r->pairs.v > 0 && skinned)
         return su_fail(err, SU_USAGE, "contact of the flesh with itself goes with models of bases only");
-    if (options->self_contact) SU_TRY(su_pair_sets_load(options->self_contact, &r->pairs, err));
     if (r->pairs.v > 0 && r->pairs.vertices[r->pairs.v - 1] >= file->n)
-        return su_fail(err, SU_INPUT, "%s: is of other flesh than the model", options->self_contact);
+        return su_fail(err, SU_INPUT, "the contact is of other flesh than the model");
     if (options->contact_count <= 0)
         return skinned
                    ? SU_OK
@@ -266,7 +265,8 @@ static su_status open_model(supple_runtime *r, const supple_options *options, su
     return gather_points(r, err);
 }
 
-supple_runtime *supple_open_model(su_model *model, const supple_options *options, char *message, size_t size)
+supple_runtime *supple_open_model(su_model *model, su_pair_sets *contact, const supple_options *options, char *message,
+                                  size_t size)
 {
     static const supple_options defaults = {.corrected = 0};
     su_error err = {0};
@@ -275,20 +275,27 @@ supple_runtime *supple_open_model(su_model *model, const supple_options *options
     if (r) {
         r->file = *model;
         *model = (su_model){0};
+        if (contact) r->pairs = *contact, *contact = (su_pair_sets){0};
         status = open_model(r, options ? options : &defaults, &err);
     }
     if (status == SU_OK) return r;
     if (message && size > 0) snprintf(message, size, "%s", err.text);
     supple_close(r);
     su_model_free(model);
+    if (contact) su_pair_sets_free(contact);
     return NULL;
 }
 
 supple_runtime *supple_open(const char *model_path, const supple_options *options, char *message, size_t size)
 {
     su_error err = {0};
-    su_model model;
-    if (su_model_load(model_path, &model, &err) == SU_OK) return supple_open_model(&model, options, message, size);
+    su_model model = {0};
+    su_pair_sets contact = {0};
+    bool touches = options && options->self_contact;
+    su_status status = su_model_load(model_path, &model, &err);
+    if (status == SU_OK && touches) status = su_pair_sets_load(options->self_contact, &contact, &err);
+    if (status == SU_OK) return supple_open_model(&model, touches ? &contact : NULL, options, message, size);
+    su_model_free(&model);
     if (message && size > 0) snprintf(message, size, "%s", err.text);
     return NULL;
 }

@@ -49,11 +49,6 @@ typedef struct supple_options {
 
 /* NULL on failure, with a sentence in message (size bytes). options NULL: all defaults. */
 supple_runtime *supple_open(const char *model_path, const supple_options *options, char *message, size_t size);
-/* The same for hosts inside the library, which have the model's arrays from elsewhere (io/stage/model.h); it is taken
- * over, on failure too. */
-struct su_model;
-__attribute__((visibility("hidden"))) supple_runtime *
-supple_open_model(struct su_model *model, const supple_options *options, char *message, size_t size);
 void supple_close(supple_runtime *runtime);
 
 /* Rig parameters, in the order in which they are given; the name is NULL where the model stores none. */

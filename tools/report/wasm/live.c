@@ -4,13 +4,14 @@
  * (`make viewer`); tools/report/web/live.js is its other half. One character a module: state is static, the module's
  * memory goes as a whole. */
 #include "core/memory.h"
+#include "core/threads.h"
 #include "geometry/mat3.h"
 #include "io/stage/anim.h"
 #include "io/stage/model.h"
 #include "physics/external.h"
 #include "physics/settings.h"
 #include "rig/shot.h"
-#include "runtime/supple_runtime.h"
+#include "runtime/supple_runtime_internal.h"
 
 #include "meta.h"
 
@@ -38,6 +39,9 @@ static float *shown;
 static double root[16];
 static double pull_to[3], pull_stiffness; /* m, N/m */
 static double force[3];                   /* N */
+
+/* core/threads.c's needs a clock, which the module does without: the page times whole steps. */
+double su_seconds(void) { return 0; }
 
 EXPORT(room) void *room(int32_t bytes) { return su_calloc(bytes > 0 ? bytes : 1, 1); }
 EXPORT(message) const char *message(void) { return err.text; }
@@ -122,7 +126,7 @@ int32_t open_flesh(int32_t newton, int32_t contact_count, double contact_stiffne
                                     .collider_count = COLLIDERS};
     model.file.meta = meta_object(), model.d = model.d1 - 1;
     su_model taken = model; /* its arrays stay where they are: nothing of the module is freed */
-    flesh = supple_open_model(&taken, &options, err.text, sizeof err.text);
+    flesh = supple_open_model(&taken, NULL, &options, err.text, sizeof err.text);
     if (!flesh) return 1;
     if (spread.points > 0) supple_set_contact_areas(flesh, spread.area);
     su_external_free(&spread);
