@@ -49,6 +49,14 @@ typedef struct supple_options {
 
 /* NULL on failure, with a sentence in message (size bytes). options NULL: all defaults. */
 supple_runtime *supple_open(const char *model_path, const supple_options *options, char *message, size_t size);
+/* The same for hosts inside the project, which have the arrays from elsewhere (io/stage/model.h, io/stage/pair_sets.h;
+ * contact NULL: flesh passes through itself). Both are taken over, on failure too; the options' self_contact is not
+ * looked at. */
+struct su_model;
+struct su_pair_sets;
+__attribute__((visibility("hidden"))) supple_runtime *
+supple_open_model(struct su_model *model, struct su_pair_sets *contact, const supple_options *options, char *message,
+                  size_t size);
 void supple_close(supple_runtime *runtime);
 
 /* Rig parameters, in the order in which they are given; the name is NULL where the model stores none. */

@@ -1,0 +1,241 @@
+#include "reduce/cubature/contact_training_internal.h"
+
+#include "core/memory.h"
+#include "core/order.h"
+#include "linalg/principal.h"
+#include "runtime/forces/trained_pairs.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Growing lists of what is written. */
+typedef struct lists {
+    int64_t *key;            /* (s) */
+    int32_t *local, *global; /* (n) number of a flesh vertex + 1, 0: none; (v) */
+    int32_t *triangle;       /* (k) of the body */
+    uint8_t *mark;           /* (b) scratch */
+    int64_t room;
+} lists;
+
+static void lists_free(lists *l) { free(l->key), free(l->local), free(l->global), free(l->triangle), free(l->mark); }
+
+/* Triangles of a set's pairs and rings around, ascending, behind l->triangle[*count]. */
+static su_status add_triangles(su_contact_training *t, lists *l, int64_t key, int64_t pose, int64_t *count,
+                               su_error *err)
+{
+    const su_contact_body *body = &t->body;
+    memset(l->mark, 0, (size_t)body->b);
+    for (int64_t k = 0; k < t->count; k++)
+        if (t->met[k].key == key && t->met[k].pose == pose && t->met[k].weight > 0) l->mark[t->met[k].triangle] = 1;
+    for (int ring = 1; ring <= t->plan->rings; ring++)
+        for (int64_t f = 0; f < body->b; f++) {
+            if (l->mark[f] != ring) continue;
+            for (int i = 0; i < 3; i++) {
+                int32_t v = body->surface[3 * f + i];
+                for (int64_t j = body->around_start[v]; j < body->around_start[v + 1]; j++)
+                    if (!l->mark[body->around[j]]) l->mark[body->around[j]] = (uint8_t)(ring + 1);
+            }
+        }
+    for (int64_t f = 0; f < body->b; f++) {
+        if (!l->mark[f]) continue;
+        if (*count == l->room) {
+            int32_t *more = realloc(l->triangle, (size_t)(2 * l->room + 1024) * sizeof *more);
+            if (!more) return su_fail(err, SU_AGAIN, "no memory for contact triangles");
+            l->triangle = more, l->room = 2 * l->room + 1024;
+        }
+        l->triangle[(*count)++] = (int32_t)f;
+    }
+    return SU_OK;
+}
+
+static su_status number_vertices(su_contact_training *t, lists *l, int64_t triangles, su_pair_sets *out, su_error *err)
+{
+    for (int64_t k = 0; k < 3 * triangles; k++) l->local[t->body.surface[3 * (int64_t)l->triangle[k / 3] + k % 3]] = 1;
+    for (int64_t k = 0; k < t->count; k++) {
+        if (!(t->met[k].weight > 0)) continue;
+        int64_t v = t->met[k].vertex;
+        l->local[v] = 1;
+        for (int64_t j = t->body.around_start[v]; j < t->body.around_start[v + 1]; j++)
+            for (int i = 0; i < 3; i++) l->local[t->body.surface[3 * (int64_t)t->body.around[j] + i]] = 1;
+    }
+    for (int64_t k = 0; k < t->D * SU_CONTACT_PROBES; k++) l->local[t->probe[k]] = 1;
+    for (int64_t v = 0; v < t->n; v++)
+        if (l->local[v]) l->global[out->v++] = (int32_t)v, l->local[v] = (int32_t)out->v;
+    out->v1 = out->v + 1;
+    for (int64_t i = 0; i < out->v; i++)
+        for (int64_t j = t->body.ring_start[l->global[i]]; j < t->body.ring_start[l->global[i] + 1]; j++)
+            out->e += l->local[t->body.ring[j]] > 0;
+    SU_TRY(SU_FILE_ALLOC(&out->file, &out->vertices, out->v, err));
+    SU_TRY(SU_FILE_ALLOC(&out->file, &out->stiffness, out->v, err));
+    SU_TRY(SU_FILE_ALLOC(&out->file, &out->area, out->v, err));
+    SU_TRY(SU_FILE_ALLOC(&out->file, &out->related_start, out->v1, err));
+    SU_TRY(SU_FILE_ALLOC(&out->file, &out->related, out->e, err));
+    int32_t entries = 0;
+    for (int64_t i = 0; i < out->v; i++) {
+        int32_t v = l->global[i];
+        out->vertices[i] = v, out->stiffness[i] = t->k[v], out->area[i] = t->body.area[v];
+        for (int64_t j = t->body.ring_start[v]; j < t->body.ring_start[v + 1]; j++)
+            if (l->local[t->body.ring[j]]) out->related[entries++] = l->local[t->body.ring[j]] - 1;
+        out->related_start[i + 1] = entries;
+    }
+    return SU_OK;
+}
+
+/* Where the second domain was in the first one's frame, and its principal axes over the poses (ASC section 4.3). */
+static su_status find_axes(su_contact_training *t, int64_t s, su_pair_sets *out, su_error *err)
+{
+    int64_t c3 = out->c3, a = out->domain_pair[2 * s], b = out->domain_pair[2 * s + 1];
+    int32_t number[2 * SU_CONTACT_PROBES];
+    double *mean = out->pose_mean + c3 * s, *axes = out->pose_axes + SU_PAIR_COORDINATES * c3 * s, *at = NULL;
+    float *values = NULL;
+    su_principal principal = {0};
+    su_status status;
+    SU_GO(SU_ALLOC(&at, c3 * t->T, "poses of domains", err));
+    SU_GO(SU_ALLOC(&values, c3 * t->T, "poses of domains", err));
+    for (int32_t k = 0; k < 2 * SU_CONTACT_PROBES; k++)
+        number[k] = (int32_t)((k < SU_CONTACT_PROBES ? a : b) * SU_CONTACT_PROBES) + k % SU_CONTACT_PROBES;
+    su_domain_pose pose = {out->c, number, number + SU_CONTACT_PROBES, mean, axes};
+    double *neutral;
+    SU_GO(SU_ALLOC(&neutral, 3 * t->D * SU_CONTACT_PROBES, "poses of domains", err));
+    for (int64_t k = 0; k < t->D * SU_CONTACT_PROBES; k++)
+        memcpy(neutral + 3 * k, t->body.neutral + 3 * (int64_t)t->probe[k], 3 * sizeof *neutral);
+    for (int64_t i = 0; i < t->T; i++) {
+        su_domain_probes(&pose, neutral, t->probes + 3 * t->D * SU_CONTACT_PROBES * i, at + c3 * i);
+        for (int64_t k = 0; k < c3; k++) mean[k] += at[c3 * i + k] / (double)t->T;
+    }
+    free(neutral);
+    for (int64_t k = 0; k < c3 * t->T; k++) values[k] = (float)(at[k] - mean[k % c3]);
+    SU_GO(su_principal_shapes(t->T, c3, values, SU_PAIR_COORDINATES, 0, &principal, err));
+    for (int64_t k = 0; k < principal.count; k++) {
+        double size = 0;
+        for (int64_t j = 0; j < c3; j++)
+            size += (double)principal.shapes[k * c3 + j] * (double)principal.shapes[k * c3 + j];
+        for (int64_t j = 0; j < c3 && size > 0; j++) axes[k * c3 + j] = principal.shapes[k * c3 + j] / sqrt(size);
+    }
+    for (int64_t i = 0; i < t->T; i++) {
+        double *own = out->set_pose + SU_PAIR_COORDINATES * (s * t->T + i);
+        su_domain_coordinates(&pose, at + c3 * i, own);
+    }
+    for (int64_t i = 0; i < t->T; i++) {
+        double nearest = INFINITY;
+        const double *p = out->set_pose + SU_PAIR_COORDINATES * (s * t->T + i);
+        for (int64_t j = 0; j < t->T; j++) {
+            const double *q = out->set_pose + SU_PAIR_COORDINATES * (s * t->T + j);
+            double square = 0;
+            for (int k = 0; k < SU_PAIR_COORDINATES; k++) square += (p[k] - q[k]) * (p[k] - q[k]);
+            if (j != i) nearest = fmin(nearest, sqrt(square));
+        }
+        if (t->T > 1) out->reach[s] = fmax(out->reach[s], nearest);
+    }
+done:
+    su_principal_free(&principal);
+    free(at), free(values);
+    return status;
+}
+
+/* The triangles around a vertex by their other corners; returns where the next begin. */
+static int64_t add_fan(const su_contact_training *t, const lists *l, int32_t v, int64_t at, int32_t *fan)
+{
+    for (int64_t j = t->body.around_start[v]; j < t->body.around_start[v + 1]; j++, at++) {
+        const int32_t *c = t->body.surface + 3 * (int64_t)t->body.around[j];
+        int own = c[0] == v ? 0 : c[1] == v ? 1 : 2;
+        for (int i = 0; i < 2; i++) fan[2 * at + i] = l->local[c[(own + 1 + i) % 3]] - 1;
+    }
+    return at;
+}
+
+/* Of the flesh behind a triangle and those around it, whose tets may lie in a wrinkle: half of it, m. */
+static double thickness_at(const su_contact_training *t, int32_t triangle)
+{
+    const su_contact_body *body = &t->body;
+    double most = 0;
+    for (int i = 0; i < 3; i++) {
+        int32_t v = body->surface[3 * (int64_t)triangle + i];
+        for (int64_t j = body->around_start[v]; j < body->around_start[v + 1]; j++)
+            most = fmax(most, t->half[body->owner[body->around[j]]]);
+    }
+    return most;
+}
+
+static su_status write_sets(su_contact_training *t, lists *l, su_pair_sets *out, su_error *err)
+{
+    int64_t triangles = 0, pairs = 0, fans = 0;
+    out->z = out->s * t->T, out->z1 = out->z + 1;
+    SU_TRY(SU_FILE_ALLOC(&out->file, &out->set_pair, out->z, err));
+    SU_TRY(SU_FILE_ALLOC(&out->file, &out->set_pose, SU_PAIR_COORDINATES * out->z, err));
+    SU_TRY(SU_FILE_ALLOC(&out->file, &out->set_start, out->z1, err));
+    SU_TRY(SU_FILE_ALLOC(&out->file, &out->triangle_start, out->z1, err));
+    for (int64_t k = 0; k < t->count; k++) {
+        if (!(t->met[k].weight > 0)) continue;
+        out->p++;
+        out->g += t->body.around_start[t->met[k].vertex + 1] - t->body.around_start[t->met[k].vertex];
+    }
+    out->p1 = out->p + 1;
+    SU_TRY(SU_FILE_ALLOC(&out->file, &out->fan_start, out->p1, err));
+    SU_TRY(SU_FILE_ALLOC(&out->file, &out->fan, 2 * out->g, err));
+    SU_TRY(SU_FILE_ALLOC(&out->file, &out->pair_vertex, out->p, err));
+    SU_TRY(SU_FILE_ALLOC(&out->file, &out->pair_triangle, out->p, err));
+    SU_TRY(SU_FILE_ALLOC(&out->file, &out->pair_weight, out->p, err));
+    for (int64_t z = 0; z < out->z; z++) {
+        int64_t key = l->key[z / t->T], pose = z % t->T;
+        out->set_pair[z] = (int32_t)(z / t->T);
+        SU_TRY(add_triangles(t, l, key, pose, &triangles, err));
+        out->triangle_start[z + 1] = (int32_t)triangles;
+    }
+    out->k = triangles;
+    SU_TRY(number_vertices(t, l, triangles, out, err));
+    SU_TRY(SU_FILE_ALLOC(&out->file, &out->triangles, 3 * triangles, err));
+    SU_TRY(SU_FILE_ALLOC(&out->file, &out->thickness, triangles, err));
+    for (int64_t k = 0; k < triangles; k++) {
+        for (int i = 0; i < 3; i++)
+            out->triangles[3 * k + i] = l->local[t->body.surface[3 * (int64_t)l->triangle[k] + i]] - 1;
+        out->thickness[k] = thickness_at(t, l->triangle[k]);
+    }
+    for (int64_t z = 0; z < out->z; z++) {
+        for (int64_t k = 0; k < t->count; k++) {
+            const su_contact_met *m = t->met + k;
+            if (m->key != l->key[z / t->T] || m->pose != z % t->T || !(m->weight > 0)) continue;
+            const int32_t *from = l->triangle + out->triangle_start[z];
+            size_t size = (size_t)(out->triangle_start[z + 1] - out->triangle_start[z]);
+            const int32_t *found = bsearch(&m->triangle, from, size, sizeof *from, su_order_int32);
+            out->pair_vertex[pairs] = l->local[m->vertex] - 1;
+            out->pair_triangle[pairs] = (int32_t)(found - l->triangle);
+            out->pair_weight[pairs++] = m->weight;
+            fans = add_fan(t, l, m->vertex, fans, out->fan);
+            out->fan_start[pairs] = (int32_t)fans;
+        }
+        out->set_start[z + 1] = (int32_t)pairs;
+    }
+    return SU_OK;
+}
+
+su_status su_contact_sets_write(su_contact_training *t, su_pair_sets *out, su_error *err)
+{
+    lists l = {0};
+    su_status status;
+    SU_GO(SU_ALLOC(&l.key, t->D * t->D, "domains", err));
+    SU_GO(SU_ALLOC(&l.local, t->n, "contact", err));
+    SU_GO(SU_ALLOC(&l.global, t->n, "contact", err));
+    SU_GO(SU_ALLOC(&l.mark, t->body.b, "contact", err));
+    for (int64_t key = 0; key < t->D * t->D; key++) {
+        bool any = false;
+        for (int64_t k = 0; k < t->count && !any; k++) any = t->met[k].key == key && t->met[k].weight > 0;
+        if (any) l.key[out->s++] = key;
+    }
+    out->d = t->D, out->c = SU_CONTACT_PROBES, out->c3 = 3 * SU_CONTACT_PROBES;
+    SU_GO(write_sets(t, &l, out, err));
+    SU_GO(SU_FILE_ALLOC(&out->file, &out->probe, out->d * out->c, err));
+    SU_GO(SU_FILE_ALLOC(&out->file, &out->domain_pair, 2 * out->s, err));
+    SU_GO(SU_FILE_ALLOC(&out->file, &out->pose_mean, out->s * out->c3, err));
+    SU_GO(SU_FILE_ALLOC(&out->file, &out->pose_axes, out->s * SU_PAIR_COORDINATES * out->c3, err));
+    SU_GO(SU_FILE_ALLOC(&out->file, &out->reach, out->s, err));
+    for (int64_t k = 0; k < out->d * out->c; k++) out->probe[k] = l.local[t->probe[k]] - 1;
+    for (int64_t s = 0; s < out->s; s++) {
+        out->domain_pair[2 * s] = (int32_t)(l.key[s] / t->D), out->domain_pair[2 * s + 1] = (int32_t)(l.key[s] % t->D);
+        SU_GO(find_axes(t, s, out, err));
+    }
+done:
+    lists_free(&l);
+    return status;
+}
