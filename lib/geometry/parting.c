@@ -110,32 +110,55 @@ static bool part(const su_surface *s, const meeting *list, int64_t count, int64_
     return longest > fmax(0.5 * su_distance3(low, high), LEAST_WAY * s->diagonal);
 }
 
-/* Pairs of classes, as lists. */
+/* What is known of classes: pairs that cross, and where each class is. */
 typedef struct relations {
     int32_t (*pairs)[2];
     bool *parts; /* of each pair: it parts, or crosses and stays */
     int64_t count;
+    double *box; /* (classes,6) low and high corners */
 } relations;
 
-static bool parts_from(const relations *r, int32_t a, int32_t b)
+typedef enum relation { STRANGERS, STAYS, PARTS } relation;
+
+static relation between(const relations *r, int32_t a, int32_t b)
 {
     for (int64_t k = 0; k < r->count; k++)
-        if (r->parts[k] &&
-            ((r->pairs[k][0] == a && r->pairs[k][1] == b) || (r->pairs[k][0] == b && r->pairs[k][1] == a)))
-            return true;
+        if ((r->pairs[k][0] == a && r->pairs[k][1] == b) || (r->pairs[k][0] == b && r->pairs[k][1] == a))
+            return r->parts[k] ? PARTS : STAYS;
+    return STRANGERS;
+}
+
+static bool apart(const double a[6], const double b[6])
+{
+    for (int i = 0; i < 3; i++)
+        if (a[i] > b[3 + i] || b[i] > a[3 + i]) return true;
     return false;
 }
 
-/* One more layer, that holds classes a and b and, in ascending order, whatever parts from none of it. */
+/* May class c join the layer? Not what parts from any of it; nor what lies among it as a stranger, such as a strap that
+ * another boot has swallowed. */
+static bool fits(const relations *r, const su_parting *p, uint32_t bit, int32_t c)
+{
+    bool stays = false, far = true;
+    for (int32_t d = 1; d < p->classes; d++) {
+        if (!(p->layers_of[d] & bit) || d == c) continue;
+        relation known = between(r, c, d);
+        if (known == PARTS) return false;
+        stays |= known == STAYS;
+        far &= apart(r->box + 6 * c, r->box + 6 * d);
+    }
+    return stays || far;
+}
+
+/* One more layer, that holds classes a and b and what fits to it of those that are in none. */
 static void add_layer(const relations *r, int32_t a, int32_t b, su_parting *out)
 {
     uint32_t bit = 1u << out->layers++;
     out->layers_of[0] |= bit, out->layers_of[a] |= bit, out->layers_of[b] |= bit;
-    for (int32_t c = 1; c < out->classes; c++) {
-        bool fits = true;
-        for (int32_t d = 1; d < out->classes && fits; d++)
-            fits = !(out->layers_of[d] & bit) || d == c || !parts_from(r, c, d);
-        if (fits) out->layers_of[c] |= bit;
+    for (bool grows = true; grows;) {
+        grows = false;
+        for (int32_t c = 1; c < out->classes; c++)
+            if (!out->layers_of[c] && fits(r, out, bit, c)) out->layers_of[c] = bit, grows = true;
     }
 }
 
@@ -173,10 +196,16 @@ static su_status name_classes(const su_surface *s, relations *r, su_parting *out
     for (int64_t c = 0; c < s->components; c++)
         if (class_of_shell[c]) class_of_shell[c] = out->classes++;
     for (int64_t k = 0; k < s->t; k++) out->class_of[k] = class_of_shell[s->component[k]];
+    su_status status = SU_ALLOC(&r->box, 6 * out->classes, "classes of shells", err);
+    for (int64_t k = 0; k < 6 * out->classes && status == SU_OK; k++) r->box[k] = k % 6 < 3 ? INFINITY : -INFINITY;
+    for (int64_t k = 0; k < 9 * s->t && status == SU_OK; k++) {
+        double *box = r->box + 6 * out->class_of[k / 9], at = s->x[3 * (int64_t)s->triangles[k / 3] + k % 3];
+        box[k % 3] = fmin(box[k % 3], at), box[3 + k % 3] = fmax(box[3 + k % 3], at);
+    }
     for (int64_t k = 0; k < r->count; k++)
         for (int i = 0; i < 2; i++) r->pairs[k][i] = class_of_shell[r->pairs[k][i]];
     free(class_of_shell);
-    return SU_OK;
+    return status;
 }
 
 su_status su_parting_create(const su_surface *surface, int64_t poses, const double *shapes, su_parting *out,
@@ -204,7 +233,7 @@ su_status su_parting_create(const su_surface *surface, int64_t poses, const doub
     *out = p;
     memset(&p, 0, sizeof p);
 done:
-    free(r.pairs), free(r.parts), free(list);
+    free(r.pairs), free(r.parts), free(r.box), free(list);
     su_parting_free(&p);
     return status;
 }
