@@ -58,24 +58,6 @@ static void joints_follow_their_parents(void **unused)
     (void)unused;
 }
 
-/* Rigify calls a head spine.006; a slime's only joint carries eyes, a chest ears and an arm. */
-static void a_head_is_what_carries_eyes_and_hair(void **unused)
-{
-    const char *names[] = {"spine", "spine.001", "spine.004", "spine.006", "bang.L",
-                           "bun.R", "body",      "eye.L",     "wing.L"};
-    const int32_t parent[] = {-1, 0, 1, 2, 3, 3, -1, 6, 6};
-    double factor[9];
-    su_joint_stiffness(9, names, parent, factor);
-    const double expected[] = {1, 1, 1, 30, 30, 30, 1, 30, 1};
-    for (int k = 0; k < 9; k++) assert_true(factor[k] == expected[k]);
-    names[5] = "hand.R";
-    su_joint_stiffness(9, names, parent, factor);
-    assert_true(factor[3] == 1);
-    su_joint_stiffness(9, names, NULL, factor);
-    assert_true(factor[3] == 1 && factor[4] == 30);
-    (void)unused;
-}
-
 /* A beam along x, `thin` times as thick in its second half, with a short taper. */
 static box_mesh spindle(double size, double thin)
 {
@@ -164,7 +146,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(joints_are_read_by_their_words),
         cmocka_unit_test(joints_follow_their_parents),
-        cmocka_unit_test(a_head_is_what_carries_eyes_and_hair),
         cmocka_unit_test(thin_parts_are_stiffer_by_the_square),
         cmocka_unit_test(tips_are_stiffened_until_a_mode_carries_flesh),
     };
