@@ -2,15 +2,13 @@
 
 #include "core/memory.h"
 #include "geometry/boxtree.h"
+#include "geometry/distance.h"
 #include "geometry/intersect.h"
 #include "geometry/mat3.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Of the surface's diagonal: two tets or so among 15,000. */
-static const double LEAST_WAY = 0.05;
 
 /* Two triangles of different shells, and the point where they cross in either. */
 typedef struct meeting {
@@ -19,17 +17,6 @@ typedef struct meeting {
     double bary[2][3];
     double p[3];
 } meeting;
-
-/* p as a combination of the corners of the triangle in whose plane it lies. */
-static void barycentric(const double *x, const int32_t *c, const double p[3], double out[3])
-{
-    double u[3], v[3], d[3];
-    su_sub3(x + 3 * (int64_t)c[1], x + 3 * (int64_t)c[0], u), su_sub3(x + 3 * (int64_t)c[2], x + 3 * (int64_t)c[0], v);
-    su_sub3(p, x + 3 * (int64_t)c[0], d);
-    double uu = su_dot3(u, u), uv = su_dot3(u, v), vv = su_dot3(v, v), ud = su_dot3(u, d), vd = su_dot3(v, d);
-    double area = uu * vv - uv * uv;
-    out[1] = (vv * ud - uv * vd) / area, out[2] = (uu * vd - uv * ud) / area, out[0] = 1 - out[1] - out[2];
-}
 
 /* A point that both triangles have; false where rounding finds none. */
 static bool crossing(const su_surface *s, int32_t a, int32_t b, meeting *out)
@@ -44,7 +31,9 @@ static bool crossing(const su_surface *s, int32_t a, int32_t b, meeting *out)
                                            s->x + 3 * (int64_t)other[2], &where))
                 continue;
             for (int k = 0; k < 3; k++) out->p[k] = p[k] + where * (q[k] - p[k]);
-            for (int k = 0; k < 2; k++) barycentric(s->x, c[k], out->p, out->bary[k]);
+            for (int k = 0; k < 2; k++)
+                su_closest_on_triangle(out->p, s->x + 3 * (int64_t)c[k][0], s->x + 3 * (int64_t)c[k][1],
+                                       s->x + 3 * (int64_t)c[k][2], out->bary[k]);
             out->triangle[0] = a, out->triangle[1] = b;
             return true;
         }
@@ -107,7 +96,7 @@ static bool part(const su_surface *s, const meeting *list, int64_t count, int64_
             }
         longest = fmax(longest, su_norm3(way));
     }
-    return longest > fmax(0.5 * su_distance3(low, high), LEAST_WAY * s->diagonal);
+    return longest > fmax(0.5 * su_distance3(low, high), SU_PARTING_WAY * s->diagonal);
 }
 
 /* What is known of classes: pairs that cross, and where each class is. */

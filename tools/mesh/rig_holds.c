@@ -5,6 +5,7 @@
 #include "geometry/box.h"
 #include "geometry/mat3.h"
 #include "geometry/mirror.h"
+#include "geometry/parting.h"
 #include "geometry/thickness.h"
 #include "rig/joint_names.h"
 
@@ -21,9 +22,6 @@
 #define CORE_DEPTH 0.4
 /* Flesh follows a joint where it has more than this of the skin's weights around it. */
 #define FOLLOWS 0.5
-/* Way that flesh may go off a bone that holds it, over the skin's diagonal: as far as crossing shells may part and
- * still be one flesh (geometry/parting.h). Fitted flesh goes 4 % off its bones at most (notes/2026-11-fit.md). */
-#define FOREIGN 0.05
 
 void rig_bones_free(rig_bones *bones)
 {
@@ -122,7 +120,7 @@ su_status rig_foreign_flesh(su_tool *tool, const su_poses *poses, const su_tet *
             su_affine_multiply(poses->bones + 16 * (k * poses->B + b), back, way);
             for (int64_t v = 0; v < tet->n; v++) {
                 su_affine_point(way, tet->vertices + 3 * v, p);
-                if (su_distance3(p, tied + 3 * v) > FOREIGN * diagonal) out[b * tet->n + v] = 1;
+                if (su_distance3(p, tied + 3 * v) > SU_PARTING_WAY * diagonal) out[b * tet->n + v] = 1;
             }
         }
     }

@@ -26,8 +26,9 @@ su_status rig_bones_find(su_tool *tool, const su_poses *poses, const su_surface 
                          rig_bones *out);
 
 /* foreign (B,n), NULL where poses or rig do not tell: 1 where the skin that a flesh vertex is tied to goes more than
- * 1/20 of the diagonal off the way of the bone at some example pose: flesh of another limb that the bone passes through
- * at the neutral pose. Caller frees. */
+ * SU_PARTING_WAY (geometry/parting.h) off the way of the bone at some example pose: flesh of another limb that the bone
+ * passes through at the neutral pose. Fitted flesh goes 4 % off its bones at most (notes/2026-11-fit.md). Caller
+ * frees. */
 su_status rig_foreign_flesh(su_tool *tool, const su_poses *poses, const su_tet *tet, double diagonal,
                             uint8_t **foreign);
 
