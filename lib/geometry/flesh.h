@@ -13,9 +13,9 @@ typedef struct su_flesh_settings {
     int64_t tets;         /* wanted count, hit within 20 % */
     double edge_length;   /* > 0: wanted edge length, m, instead of a count */
     double grade;         /* sdf: cells of thin parts may be this much finer than of thick ones; 1: all alike */
-    int64_t poses;        /* sdf: shapes of the skin that the flesh will have to follow */
+    int64_t poses;        /* sdf: shapes of the skin that the flesh will have to follow, and shells part in */
     const double *shapes; /* (poses,source_count,3) borrowed */
-    double follow; /* where uniform cells cannot follow those shapes, some may be this much finer; 1: not looked at */
+    double follow; /* where uniform cells cannot follow those shapes, some may be this much finer; 1: all alike */
     double dihedral_bound; /* smallest dihedral angle that passes, degrees */
     double child_seconds;  /* time limit of TetGen */
     int64_t child_memory;  /* bytes */

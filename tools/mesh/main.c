@@ -334,7 +334,7 @@ int main(int argc, char **argv)
          .high = 16,
          .help = "sdf: where uniform tets could not follow the example poses to 0.2 % of the diagonal, those at folds "
                  "and shells that slide "
-                 "may be up to F times finer than others (default 3; 1: the poses are not looked at)."},
+                 "may be up to F times finer than others (default 3; 1: uniform tets)."},
         {.name = "free",
          .kind = SU_OPT_LIST,
          .target = &o.free_bones,
