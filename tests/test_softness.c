@@ -58,6 +58,39 @@ static void joints_follow_their_parents(void **unused)
     (void)unused;
 }
 
+/* Rigify calls a head spine.006; a slime's only joint carries eyes, a chest ears and an arm. */
+static void a_head_is_what_carries_eyes_and_hair(void **unused)
+{
+    const char *names[] = {"spine", "spine.001", "spine.004", "spine.006", "bang.L",
+                           "bun.R", "body",      "eye.L",     "wing.L"};
+    const int32_t parent[] = {-1, 0, 1, 2, 3, 3, -1, 6, 6};
+    double factor[9];
+    su_joint_stiffness(9, names, parent, factor);
+    const double expected[] = {1, 1, 1, 30, 30, 30, 1, 30, 1};
+    for (int k = 0; k < 9; k++) assert_true(factor[k] == expected[k]);
+    names[5] = "hand.R";
+    su_joint_stiffness(9, names, parent, factor);
+    assert_true(factor[3] == 1);
+    su_joint_stiffness(9, names, NULL, factor);
+    assert_true(factor[3] == 1 && factor[4] == 30);
+    (void)unused;
+}
+
+/* Head, Head2, Head3 of a monster bend and are its trunk; a head with a hat on it and a head's end are none. */
+static void heads_in_a_row_are_a_trunk(void **unused)
+{
+    const char *names[] = {"Body", "Head", "Head2", "Head.003", "Eye.L", "Hand.L"};
+    const int32_t parent[] = {-1, 0, 1, 2, 3, 2};
+    double factor[6];
+    su_joint_stiffness(6, names, parent, factor);
+    const double expected[] = {1, 1, 1, 1, 30, 30};
+    for (int k = 0; k < 6; k++) assert_true(factor[k] == expected[k]);
+    names[3] = "HeadTop_End";
+    su_joint_stiffness(6, names, parent, factor);
+    assert_true(factor[1] == 30 && factor[2] == 30 && factor[3] == 30);
+    (void)unused;
+}
+
 /* A beam along x, `thin` times as thick in its second half, with a short taper. */
 static box_mesh spindle(double size, double thin)
 {
@@ -107,6 +140,32 @@ static void thin_parts_are_stiffer_by_the_square(void **unused)
     (void)unused;
 }
 
+/* A big head on a small body: what is thick flesh is read off the body, and the head is stiff by the square of what it
+ * is thicker, for it swings about its core. */
+static void a_large_skull_is_stiffer_by_the_square(void **unused)
+{
+    box_mesh box = spindle(1, 0.25);
+    su_tets mesh = {.n = box.n, .t = box.t, .x = box.vertices, .tets = box.tets};
+    su_error err = {0};
+    double *factor = malloc((size_t)box.t * sizeof *factor);
+    int32_t *holder = malloc((size_t)box.n * sizeof *holder);
+    float *weights = calloc(2 * (size_t)box.n, sizeof *weights);
+    const double stiffness[2] = {30, 1};
+    for (int64_t e = 0; e < box.t; e++)
+        for (int c = 0; c < 4; c++) holder[box.tets[4 * e + c]] = (int32_t)e;
+    for (int64_t v = 0; v < box.n; v++) weights[2 * v + (box.vertices[3 * v] > 2.5)] = 1;
+    su_body_skin skin = {.nbar = box.n, .bones = 2, .embed_tet = holder, .weights = weights, .stiffness = stiffness};
+    assert_int_equal(su_body_stiffness(&mesh, true, &skin, 1, factor, &err), SU_OK);
+    double head = mean_between(&box, factor, 0.8, 1.7), body = mean_between(&box, factor, 3.3, 4.5);
+    assert_true(body >= 1 && body < 1.5);
+    assert_true(head > 0.7 * 30 * 16 && head < 1.3 * 30 * 16);
+    assert_int_equal(su_body_stiffness(&mesh, false, &skin, 1, factor, &err), SU_OK);
+    assert_true(fabs(mean_between(&box, factor, 0.8, 1.7) - 30) < 3);
+    free(factor), free(holder), free(weights);
+    box_mesh_free(&box);
+    (void)unused;
+}
+
 /* A thick half held at its end and a thin half that swings first: its modes carry little and are stiffened away, the
  * thick half is left as it is. */
 static void tips_are_stiffened_until_a_mode_carries_flesh(void **unused)
@@ -135,6 +194,16 @@ static void tips_are_stiffened_until_a_mode_carries_flesh(void **unused)
     assert_int_equal(su_carrying_mode_find(&elastic, box.vertices, young, poisson, 1, NULL, &again, &err), SU_OK);
     assert_int_equal(again.rounds, 0);
     assert_true(fabs(again.value - lowest.value) < 1e-6 * lowest.value);
+    /* Where the thick half is hard the thin one is the body, and stays as it is. */
+    for (int64_t e = 0; e < box.t; e++) {
+        double x = 0;
+        for (int c = 0; c < 4; c++) x += 0.25 * box.vertices[3 * (int64_t)box.tets[4 * e + c]];
+        young[e] = x < 2.5 ? 1e8 : 1e4;
+    }
+    su_elastic_set_material(&elastic, young, poisson);
+    assert_int_equal(su_carrying_mode_find(&elastic, box.vertices, young, poisson, 1, NULL, &again, &err), SU_OK);
+    assert_int_equal(again.rounds, 0);
+    assert_true(mean_between(&box, young, 3.3, 4.5) == 1e4);
     su_elastic_free(&elastic);
     free(young), free(poisson), free(density);
     box_mesh_free(&box);
@@ -146,7 +215,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(joints_are_read_by_their_words),
         cmocka_unit_test(joints_follow_their_parents),
+        cmocka_unit_test(a_head_is_what_carries_eyes_and_hair),
+        cmocka_unit_test(heads_in_a_row_are_a_trunk),
         cmocka_unit_test(thin_parts_are_stiffer_by_the_square),
+        cmocka_unit_test(a_large_skull_is_stiffer_by_the_square),
         cmocka_unit_test(tips_are_stiffened_until_a_mode_carries_flesh),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

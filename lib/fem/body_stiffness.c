@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define THICK_SHARE 0.75 /* of the volume is thinner than what counts as thick flesh */
+#define THICK_SHARE 0.75 /* of the soft volume is thinner than what counts as thick flesh */
 enum { SMOOTHINGS = 4 }; /* means over the tets around a vertex and back; inscribed balls leave edges of bodies out */
 
 typedef struct thick_tet {
@@ -21,14 +21,16 @@ static int by_half(const void *a, const void *b)
     return (x->half > y->half) - (x->half < y->half);
 }
 
-/* H: the half-thickness that THICK_SHARE of the volume stays below. */
-static su_status thick_flesh(const su_tets *mesh, const double *half, double *H, su_error *err)
+/* H: the half-thickness that THICK_SHARE of the soft volume stays below: volume by 1/s^2, as squared motion under a
+ * load goes, s what its joints make of it (log s in `hard`). A head may be most of a character, and says nothing of its
+ * belly. */
+static su_status thick_flesh(const su_tets *mesh, const double *half, const double *hard, double *H, su_error *err)
 {
     thick_tet *list;
     double total = 0, sum = 0;
     SU_TRY(SU_ALLOC(&list, mesh->t, "flesh thickness", err));
     for (int64_t e = 0; e < mesh->t; e++) {
-        list[e] = (thick_tet){half[e], su_tet_volume(mesh->x, mesh->tets + 4 * e)};
+        list[e] = (thick_tet){half[e], su_tet_volume(mesh->x, mesh->tets + 4 * e) * exp(-2 * hard[e])};
         total += list[e].volume;
     }
     qsort(list, (size_t)mesh->t, sizeof *list, by_half);
@@ -61,41 +63,44 @@ static void smooth(const su_tets *mesh, double *value, double *vertex, double *w
     }
 }
 
-/* Logarithms of what thinness asks for. */
-static su_status thin_parts(const su_tets *mesh, int threads, double *out, su_error *err)
+/* Adds the logarithms of what thickness asks for to those of the joints in log_factor. Hard is to the part 1 - 1/s what
+ * joints make s times as stiff. */
+static su_status add_thickness(const su_tets *mesh, int threads, double *log_factor, su_error *err)
 {
-    double *mean = NULL, *weight = NULL, H;
+    double *half = NULL, *mean = NULL, *weight = NULL, H;
     su_status status;
+    SU_GO(SU_ALLOC(&half, mesh->t, "flesh thickness", err));
     SU_GO(SU_ALLOC(&mean, mesh->n, "flesh thickness", err));
     SU_GO(SU_ALLOC(&weight, mesh->n, "flesh thickness", err));
-    SU_GO(su_tet_thickness(mesh, threads, out, err));
-    smooth(mesh, out, mean, weight);
-    SU_GO(thick_flesh(mesh, out, &H, err));
-    for (int64_t e = 0; e < mesh->t; e++) out[e] = fmin(fmax(2 * log(H / out[e]), 0), log(SU_BODY_THIN));
+    SU_GO(su_tet_thickness(mesh, threads, half, err));
+    smooth(mesh, half, mean, weight);
+    SU_GO(thick_flesh(mesh, half, log_factor, &H, err));
+    for (int64_t e = 0; e < mesh->t; e++) {
+        double thinner = 2 * log(H / half[e]), hard = fmax(1 - exp(-log_factor[e]), 0);
+        log_factor[e] += thinner > 0 ? fmin(thinner, log(SU_BODY_RANGE)) : fmin(-thinner, log(SU_BODY_RANGE)) * hard;
+    }
 done:
-    free(mean), free(weight);
+    free(half), free(mean), free(weight);
     return status;
 }
 
-su_status su_body_stiffness(const su_tets *mesh, bool thin, const su_body_skin *skin, int threads, double *factor,
+su_status su_body_stiffness(const su_tets *mesh, bool thickness, const su_body_skin *skin, int threads, double *factor,
                             su_error *err)
 {
-    double *painted = NULL, *spread = NULL, *logs = NULL;
+    double *painted = NULL, *logs = NULL;
     su_status status = SU_OK;
     for (int64_t e = 0; e < mesh->t; e++) factor[e] = 0;
-    if (thin) SU_GO(thin_parts(mesh, threads, factor, err));
     if (skin->weights && skin->stiffness) {
         SU_GO(SU_ALLOC(&painted, skin->nbar, "joint stiffness", err));
-        SU_GO(SU_ALLOC(&spread, mesh->t, "joint stiffness", err));
         SU_GO(SU_ALLOC(&logs, skin->bones, "joint stiffness", err));
         for (int64_t b = 0; b < skin->bones; b++) logs[b] = log(skin->stiffness[b]);
         su_joint_values_at_skin(skin->nbar, skin->bones, skin->weights, logs, painted);
         SU_GO(su_paint_spread(mesh->n, mesh->x, mesh->t, mesh->tets, skin->nbar, skin->embed_tet, skin->rigid,
-                              SU_PAINT_ZETA, 1, painted, spread, err));
-        for (int64_t e = 0; e < mesh->t; e++) factor[e] += spread[e];
+                              SU_PAINT_ZETA, 1, painted, factor, err));
     }
+    if (thickness) SU_GO(add_thickness(mesh, threads, factor, err));
     for (int64_t e = 0; e < mesh->t; e++) factor[e] = exp(factor[e]);
 done:
-    free(painted), free(spread), free(logs);
+    free(painted), free(logs);
     return status;
 }

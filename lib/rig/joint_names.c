@@ -1,6 +1,7 @@
 #include "rig/joint_names.h"
 
 #include <ctype.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -23,37 +24,47 @@ static const part_words parts[] = {
      "ball heel hoof paw claw talon nail pastern fetlock fin weapon sword axe shield gun staff bow prop item "
      "handslot "},
     {&LIMB, " forearm lowerarm shin lowerleg knee elbow hock "},
+    {NULL, NULL},
 };
 
-static double stiffness_of_word(const char *word, size_t length)
+/* What hangs on a head and on nothing else. */
+static const part_words of_heads[] = {
+    {&STIFF,
+     " eye eyeball eyelid eyebrow brow ear jaw mouth lip teeth tooth tongue nose nostril muzzle snout beak cheek "
+     "hair braid ponytail bang beard mustache horn antler "},
+    {NULL, NULL},
+};
+
+static double stiffness_of_word(const part_words *part, const char *word, size_t length)
 {
-    for (size_t p = 0; p < sizeof parts / sizeof *parts; p++)
-        for (const char *at = parts[p].words; (at = strchr(at, ' ')) && at[1];) {
+    for (; part->words; part++)
+        for (const char *at = part->words; (at = strchr(at, ' ')) && at[1];) {
             const char *end = strchr(++at, ' ');
             size_t wanted = (size_t)(end - at);
             if (!strncmp(at, word, wanted) && (length == wanted || (length == wanted + 1 && word[wanted] == 's')))
-                return *parts[p].factor;
+                return *part->factor;
         }
     return 0;
 }
 
 /* A word with its side taken off: lefthand, handleft, rfoot and footr are not told from other words, so only left and
  * right. */
-static double stiffness_of(const char *word, size_t length)
+static double stiffness_of(const part_words *part, const char *word, size_t length)
 {
     static const char *const sides[] = {"left", "right"};
-    double found = stiffness_of_word(word, length);
+    double found = stiffness_of_word(part, word, length);
     for (int s = 0; s < 2 && found == 0; s++) {
         size_t side = strlen(sides[s]);
         if (length <= side) continue;
-        if (!strncmp(word, sides[s], side)) found = stiffness_of_word(word + side, length - side);
+        if (!strncmp(word, sides[s], side)) found = stiffness_of_word(part, word + side, length - side);
         if (found == 0 && !strncmp(word + length - side, sides[s], side))
-            found = stiffness_of_word(word, length - side);
+            found = stiffness_of_word(part, word, length - side);
     }
     return found;
 }
 
-double su_joint_name_stiffness(const char *name)
+/* What a name says by one of the lists, 0: nothing. */
+static double stiffness_of_name(const part_words *part, const char *name)
 {
     enum { LONGEST = 256, WORDS = 32 };
     char letters[LONGEST];
@@ -69,19 +80,73 @@ double su_joint_name_stiffness(const char *name)
     first[words] = length;
     /* The last word that says something: in LeftHandRing a finger, in Head_Cheek a cheek; two words may be one. */
     for (int w = words - 1; w >= 0; w--) {
-        double found = stiffness_of(letters + first[w], first[w + 1] - first[w]);
-        if (found == 0 && w > 0) found = stiffness_of(letters + first[w - 1], first[w + 1] - first[w - 1]);
+        double found = stiffness_of(part, letters + first[w], first[w + 1] - first[w]);
+        if (found == 0 && w > 0) found = stiffness_of(part, letters + first[w - 1], first[w + 1] - first[w - 1]);
         if (found > 0) return found;
     }
     return 0;
 }
 
+double su_joint_name_stiffness(const char *name) { return stiffness_of_name(parts, name); }
+
+/* A joint that carries eyes, ears, hair or a jaw is a head, whatever it is called (Rigify's is spine.006), where it
+ * carries no other part of a body and stands on so many joints at least: a neck, a chest and hips. */
+enum { BELOW_A_HEAD = 3 };
+
+static bool is_head(int64_t bones, const char *const *names, const int32_t *parent, int64_t joint)
+{
+    int64_t below = 0, at = joint;
+    bool carries = false;
+    while (below < BELOW_A_HEAD && parent[at] >= 0) at = parent[at], below++;
+    if (below < BELOW_A_HEAD) return false;
+    for (int64_t b = 0; b < bones; b++) {
+        if (parent[b] != joint) continue;
+        bool of_head = stiffness_of_name(of_heads, names[b]) > 0;
+        if (!of_head && su_joint_name_stiffness(names[b]) > 0) return false;
+        carries |= of_head;
+    }
+    return carries;
+}
+
+/* Whether two names differ in nothing but numbers, marks between words and capitals. */
+static bool same_letters(const char *a, const char *b)
+{
+    for (;; a++, b++) {
+        while (*a && !isalpha((unsigned char)*a)) a++;
+        while (*b && !isalpha((unsigned char)*b)) b++;
+        if (!*a || !*b) return *a == *b;
+        if (tolower((unsigned char)*a) != tolower((unsigned char)*b)) return false;
+    }
+}
+
+/* A skull is one joint. So many heads in a row, numbered alike, bend: they are the trunk of a creature that has no
+ * other (Head, Head2, Head3 of monsters). */
+enum { HEADS_OF_A_TRUNK = 3 };
+
+static const part_words skulls[] = {{&STIFF, " head skull "}, {NULL, NULL}};
+
+static void mark_trunks(int64_t bones, const char *const *names, const int32_t *parent, double *factor)
+{
+    for (int64_t top = 0; top < bones; top++) {
+        int64_t row = 1, at = top;
+        if (!names[top] || stiffness_of_name(skulls, names[top]) == 0) continue;
+        for (; parent[at] >= 0 && names[parent[at]] && same_letters(names[parent[at]], names[top]); at = parent[at])
+            row++;
+        if (row < HEADS_OF_A_TRUNK) continue;
+        factor[at = top] = SOFT;
+        for (int64_t k = 1; k < row; k++) factor[at = parent[at]] = SOFT;
+    }
+}
+
 void su_joint_stiffness(int64_t bones, const char *const *names, const int32_t *parent, double *factor)
 {
     for (int64_t b = 0; b < bones; b++) {
-        double own = su_joint_name_stiffness(names[b]);
-        factor[b] = own > 0 ? own : parent && parent[b] >= 0 && parent[b] < b ? factor[parent[b]] : 1;
+        factor[b] = su_joint_name_stiffness(names[b]);
+        if (factor[b] == 0 && parent && is_head(bones, names, parent, b)) factor[b] = STIFF;
     }
+    if (parent) mark_trunks(bones, names, parent, factor);
+    for (int64_t b = 0; b < bones; b++)
+        if (factor[b] == 0) factor[b] = parent && parent[b] >= 0 && parent[b] < b ? factor[parent[b]] : 1;
 }
 
 void su_joint_values_at_skin(int64_t nbar, int64_t bones, const float *weights, const double *value, double *out)

@@ -9,8 +9,9 @@
  * cheeks, ears and bellies soft, also below a head. 0: the name says nothing. */
 double su_joint_name_stiffness(const char *name);
 
-/* factor (bones): what the joint's own name says, else its parent's factor, else 1. names (bones) may hold NULL; parent
- * (bones), -1 at roots; parents stand before their children. */
+/* factor (bones): what the joint's own name says, else that of a head where it carries eyes, ears, hair or a jaw and no
+ * other part of a body, else its parent's factor, else 1; 1 for three heads or more in a row, which are a trunk. names
+ * (bones) may hold NULL; parent (bones), -1 at roots, or NULL; parents stand before their children. */
 void su_joint_stiffness(int64_t bones, const char *const *names, const int32_t *parent, double *factor);
 
 /* out (nbar): the mean of the joints' values (bones), by the skinning weights (nbar,bones); 0 where there are none. */

@@ -16,32 +16,40 @@ enum { MODES = 12, MOST_ROUNDS = 12 };
  * largest; below that the factor fades with the ratio. */
 #define MOVES 0.03
 
-static double carried(const su_elastic *elastic, const double *mode)
+/* The part of the soft flesh that moves in a mode: 1 where all of it moves alike. soft (n). */
+static double carried(const su_elastic *elastic, const double *soft, const double *mode)
 {
     double whole = 0, second = 0, fourth = 0;
     for (int64_t v = 0; v < elastic->n; v++) {
         double size = su_dot3(mode + 3 * v, mode + 3 * v);
-        whole += elastic->mass[v], second += elastic->mass[v] * size, fourth += elastic->mass[v] * size * size;
+        whole += soft[v], second += soft[v] * size, fourth += soft[v] * size * size;
     }
     return fourth > 0 ? second * second / (whole * fourth) : 0;
 }
 
-/* The part of the volume that the largest connected part has: no mode of a body in pieces carries more. */
-static su_status largest_part(const su_elastic *elastic, double *share, su_error *err)
+/* Soft flesh of vertices (n): free volume, each tet's by the inverse of its Young's modulus; what is hard by its joint
+ * or for it is thin is none that a body could be expected to move. share: of it, what the largest connected part has;
+ * no mode of a body in pieces carries more. */
+static su_status soft_flesh(const su_elastic *elastic, const double *young, double *soft, double *share, su_error *err)
 {
     int32_t *part = NULL;
-    double *mass = NULL, whole = 0, most = 0;
+    double *of_part = NULL, whole = 0, most = 0;
     int64_t parts;
     su_status status;
     SU_GO(SU_ALLOC(&part, elastic->t, "flesh parts", err));
     SU_GO(su_tet_parts(elastic->t, elastic->tets, part, &parts, err));
-    SU_GO(SU_ALLOC(&mass, parts, "flesh parts", err));
+    SU_GO(SU_ALLOC(&of_part, parts, "flesh parts", err));
     for (int64_t e = 0; e < elastic->t; e++)
-        mass[part[e]] += elastic->neutral_volume[e], whole += elastic->neutral_volume[e];
-    for (int64_t p = 0; p < parts; p++) most = fmax(most, mass[p]);
-    *share = most / whole;
+        for (int c = 0; c < 4; c++) {
+            int32_t v = elastic->tets[4 * e + c];
+            if (elastic->free_index[v] < 0) continue;
+            double corner = 0.25 * elastic->neutral_volume[e] / young[e];
+            soft[v] += corner, of_part[part[e]] += corner, whole += corner;
+        }
+    for (int64_t p = 0; p < parts; p++) most = fmax(most, of_part[p]);
+    *share = whole > 0 ? most / whole : 1;
 done:
-    free(part), free(mass);
+    free(part), free(of_part);
     return status;
 }
 
@@ -82,21 +90,22 @@ su_status su_carrying_mode_find(su_elastic *elastic, const double *x, double *yo
                                 const su_progress *progress, su_carrying_mode *out, su_error *err)
 {
     int64_t modes = 3 * elastic->free_count < MODES ? 3 * elastic->free_count : MODES;
-    double *shapes = NULL, *value = NULL, *scratch = NULL, *factor = NULL, body;
+    double *shapes = NULL, *value = NULL, *scratch = NULL, *factor = NULL, *soft = NULL, body;
     su_status status;
     *out = (su_carrying_mode){0};
     SU_GO(SU_ALLOC(&shapes, modes * 3 * elastic->n, "modes", err));
     SU_GO(SU_ALLOC(&value, modes, "modes", err));
     SU_GO(SU_ALLOC(&scratch, 2 * elastic->t, "modes", err));
     SU_GO(SU_ALLOC(&factor, elastic->t, "modes", err));
-    SU_GO(largest_part(elastic, &body, err));
+    SU_GO(SU_ALLOC(&soft, elastic->n, "modes", err));
+    SU_GO(soft_flesh(elastic, young, soft, &body, err));
     su_mode_problem problem = {.elastic = elastic, .x = x};
     for (;; out->rounds++) {
         int64_t first = 0, most = 0;
         SU_GO(su_modes_solve(&problem, modes, modes, value, shapes, NULL, threads, progress, err));
         double share[MODES];
         for (int64_t k = 0; k < modes; k++) {
-            share[k] = carried(elastic, shapes + 3 * k * elastic->n);
+            share[k] = carried(elastic, soft, shapes + 3 * k * elastic->n);
             if (share[k] > share[most]) most = k;
         }
         while (first < modes && share[first] < SU_CARRIES * body) first++;
@@ -113,6 +122,6 @@ su_status su_carrying_mode_find(su_elastic *elastic, const double *x, double *yo
         su_elastic_set_material(elastic, young, poisson);
     }
 done:
-    free(shapes), free(value), free(scratch), free(factor);
+    free(shapes), free(value), free(scratch), free(factor), free(soft);
     return status;
 }

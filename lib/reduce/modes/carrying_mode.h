@@ -5,11 +5,11 @@
 #include "core/progress.h"
 #include "fem/elastic.h"
 
-#define SU_CARRIES 0.05 /* of the largest connected part: what a mode carries to count as one of the body */
+#define SU_CARRIES 0.05 /* of the largest connected part: soft flesh that a mode of the body carries */
 
 typedef struct su_carrying_mode {
     double value; /* its eigenvalue, rad^2/s^2 */
-    double share; /* part of the mass that it carries: (sum m|u|^2)^2 / (M sum m|u|^4), 1 where all moves alike */
+    double share; /* of soft flesh s that it carries: (sum s|u|^2)^2 / (sum s, sum s|u|^4), 1 where all moves alike */
     int rounds;   /* how often tips were stiffened */
     int lower;    /* modes below it that still carry less, where stiffening did not end */
 } su_carrying_mode;
