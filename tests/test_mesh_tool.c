@@ -26,9 +26,9 @@ static void put_string(json_t *meta, const char *key, const char *value)
     json_object_set_new(meta, key, json_string(value));
 }
 
-/* A poses file with one pose and, where bones > 0, a chain of bones along y from 0 to `top`, all vertices on the first.
- */
-static void write_poses(const char *name, skin s, int bones, double top, const uint8_t *rigid)
+/* A poses file with one pose and, where bones > 0, a chain of bones along y from 0 to `top`, called `word` and a
+ * number, all with the same share of every vertex. */
+static void write_named_poses(const char *name, skin s, int bones, const char *word, double top, const uint8_t *rigid)
 {
     su_poses p = {.m = 1, .nbar = s.n, .T = s.t, .s = 1, .B = bones};
     su_error err = {0};
@@ -41,7 +41,7 @@ static void write_poses(const char *name, skin s, int bones, double top, const u
         segments[6 * b + 1] = top * b / bones, segments[6 * b + 4] = top * (b + 1) / bones;
         for (int i = 0; i < 4; i++) rest[16 * b + 5 * i] = poses[16 * b + 5 * i] = 1.0;
         parent[b] = b - 1;
-        snprintf(text, sizeof text, "bone%d", b);
+        snprintf(text, sizeof text, "%s%d", word, b);
         json_array_append_new(names, json_string(text));
         for (int64_t v = 0; v < s.n; v++) weights[v * bones + b] = 1.0f / (float)bones;
     }
@@ -60,6 +60,11 @@ static void write_poses(const char *name, skin s, int bones, double top, const u
     json_decref(p.file.meta);
     free(weights);
     skin_free(&s);
+}
+
+static void write_poses(const char *name, skin s, int bones, double top, const uint8_t *rigid)
+{
+    write_named_poses(name, s, bones, "bone", top, rigid);
 }
 
 /* Runs a shell line with the stand-in folder `with` first in PATH; returns the exit status; what it said is in log.txt.
@@ -265,6 +270,24 @@ static void test_parts_are_named(void **state)
     unlink("two.tet.npz");
 }
 
+/* A rod one tet thick, of one short bone: where that is a weapon's the rod is held to its end, and nobody is warned. */
+static void test_thin_hard_parts(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"bone", "staff"};
+    double share[2];
+    for (int k = 0; k < 2; k++) {
+        write_named_poses("rod.poses.npz", skin_capsule(0.01, 0.4, 8), 1, words[k], 0.02, NULL);
+        assert_int_equal(run(NULL, "rod.poses.npz --method sdf --tets 300 -o rod.tet.npz --stats rod.json"), 0);
+        json_t *stats = json_load_file("rod.json", 0, NULL);
+        share[k] = json_number_value(json_object_get(stats, "held_share"));
+        json_decref(stats);
+    }
+    assert_true(share[0] < 0.3);
+    assert_true(share[1] > 0.8);
+    unlink("rod.tet.npz");
+}
+
 static void test_misbehaving_tetgen(void **state)
 {
     (void)state;
@@ -405,6 +428,7 @@ int main(void)
         cmocka_unit_test(test_bones_and_fixed_files),
         cmocka_unit_test(test_rigid_vertices),
         cmocka_unit_test(test_parts_are_named),
+        cmocka_unit_test(test_thin_hard_parts),
         cmocka_unit_test(test_misbehaving_tetgen),
         cmocka_unit_test(test_stopped_tetgen),
         cmocka_unit_test(test_full_disk),

@@ -72,7 +72,7 @@ static su_status add_thickness(const su_tets *mesh, int threads, double *log_fac
     SU_GO(SU_ALLOC(&half, mesh->t, "flesh thickness", err));
     SU_GO(SU_ALLOC(&mean, mesh->n, "flesh thickness", err));
     SU_GO(SU_ALLOC(&weight, mesh->n, "flesh thickness", err));
-    SU_GO(su_tet_thickness(mesh, threads, half, err));
+    SU_GO(su_tet_thickness(mesh, threads, NULL, half, err));
     smooth(mesh, half, mean, weight);
     SU_GO(thick_flesh(mesh, half, log_factor, &H, err));
     for (int64_t e = 0; e < mesh->t; e++) {

@@ -75,21 +75,22 @@ su_status su_flesh_thickness(const su_tets *mesh, int threads, double *depth, do
     return largest_balls(mesh->n, mesh->x, depth, 0, mesh->n, threads, half, err);
 }
 
-su_status su_tet_thickness(const su_tets *mesh, int threads, double *half, su_error *err)
+su_status su_tet_thickness(const su_tets *mesh, int threads, double *depth, double *half, su_error *err)
 {
     su_status status = SU_OK;
     int64_t count = mesh->n + mesh->t;
-    double *x = NULL, *depth = NULL;
+    double *x = NULL, *every = NULL;
     SU_GO(SU_ALLOC(&x, 3 * count, "flesh thickness", err));
-    SU_GO(SU_ALLOC(&depth, count, "flesh thickness", err));
+    SU_GO(SU_ALLOC(&every, count, "flesh thickness", err));
     memcpy(x, mesh->x, 3 * (size_t)mesh->n * sizeof *x);
     for (int64_t e = 0; e < mesh->t; e++)
         for (int c = 0; c < 4; c++)
             for (int i = 0; i < 3; i++)
                 x[3 * (mesh->n + e) + i] += 0.25 * mesh->x[3 * (int64_t)mesh->tets[4 * e + c] + i];
-    SU_GO(depths(mesh, count, x, threads, depth, err));
-    SU_GO(largest_balls(count, x, depth, mesh->n, mesh->t, threads, half, err));
+    SU_GO(depths(mesh, count, x, threads, every, err));
+    SU_GO(largest_balls(count, x, every, mesh->n, mesh->t, threads, half, err));
+    if (depth) memcpy(depth, every + mesh->n, (size_t)mesh->t * sizeof *depth);
 done:
-    free(x), free(depth);
+    free(x), free(every);
     return status;
 }

@@ -10,7 +10,7 @@
 su_status su_flesh_thickness(const su_tets *mesh, int threads, double *depth, double *half, su_error *err);
 
 /* half (t): local half-thickness at the middle of each tet, over balls around vertices and middles: finer, and not 0 in
- * parts one tet thick, whose vertices all lie on the boundary. */
-su_status su_tet_thickness(const su_tets *mesh, int threads, double *half, su_error *err);
+ * parts one tet thick, whose vertices all lie on the boundary. depth (t) or NULL: that of the middles. */
+su_status su_tet_thickness(const su_tets *mesh, int threads, double *depth, double *half, su_error *err);
 
 #endif

@@ -105,7 +105,7 @@ static su_status hold(su_tool *tool, const options *o, const su_poses *poses, co
     su_status status = SU_OK;
     rig_bones rig = {0};
     su_held held = {0};
-    uint8_t *skin = NULL, *wanted = NULL, *foreign = NULL;
+    uint8_t *skin = NULL, *wanted = NULL, *hard = NULL, *foreign = NULL;
     if (o->bones) {
         if (o->free_bones.count || o->keep.count)
             return su_fail(err, SU_USAGE, "--free and --keep name bones of the rig and cannot go with --bones");
@@ -114,12 +114,14 @@ static su_status hold(su_tool *tool, const options *o, const su_poses *poses, co
         SU_GO(rig_bones_find(tool, poses, surface, &o->free_bones, &rig));
     }
     SU_GO(SU_ALLOC(&wanted, mesh->n, "held vertices", err));
+    SU_GO(SU_ALLOC(&hard, mesh->n, "held vertices", err));
     if (o->fixed) {
         SU_GO(read_held_skin(o->fixed, poses->nbar, &skin, err));
         for (int64_t v = 0; v < poses->nbar; v++)
             for (int i = 0; skin[v] && i < 4; i++) wanted[mesh->tets[4 * (int64_t)tet->embed_tet[v] + i]] = 1;
     }
-    if (!o->bones) SU_GO(rig_hard_cores(tool, poses, &rig, &o->keep, mesh, tet, wanted));
+    if (!o->bones) SU_GO(rig_hard_cores(tool, poses, &rig, &o->keep, mesh, tet, hard));
+    for (int64_t v = 0; v < mesh->n; v++) wanted[v] |= hard[v];
     if (!o->bones) SU_GO(rig_foreign_flesh(tool, poses, tet, surface->diagonal, &foreign));
     su_held_bones by = {.count = rig.count,
                         .segments = rig.segments,
@@ -141,7 +143,7 @@ static su_status hold(su_tool *tool, const options *o, const su_poses *poses, co
         for (int64_t k = 0; k < held.count; k++) tet->fixed_bone[k] = held.bone[tet->fixed[k]];
     }
     double share = (double)held.count / (double)mesh->n;
-    SU_GO(report_parts(tool, mesh, &held));
+    SU_GO(report_parts(tool, mesh, &held, hard));
     if (share > 0.5)
         su_warn(tool,
                 "%.0f %% of the flesh is held and cannot move; more --tets, or --free for bones that should wobble",
@@ -151,7 +153,7 @@ static su_status hold(su_tool *tool, const options *o, const su_poses *poses, co
 done:
     rig_bones_free(&rig);
     free(skin);
-    free(wanted), free(foreign);
+    free(wanted), free(hard), free(foreign);
     su_held_free(&held);
     return status;
 }

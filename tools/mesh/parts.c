@@ -10,7 +10,8 @@ enum { PRINTED = 8, NAMED = 5 };
 
 typedef struct part {
     int64_t number, tets;
-    double place[3]; /* mean of its tets' corners, m */
+    int64_t held, hard; /* corners of its tets that are held, and those of them that are hard */
+    double place[3];    /* mean of its tets' corners, m */
 } part;
 
 /* Largest first. */
@@ -61,7 +62,7 @@ static void say(su_tool *tool, int64_t vertices, const su_held *held, const part
             su_note(tool, "%s", line);
         else
             su_detail(tool, "%s", line);
-        if (share > 0.5) name(p, stiff, sizeof stiff, stiff_count++);
+        if (share > 0.5 && 2 * p->hard < p->held) name(p, stiff, sizeof stiff, stiff_count++);
         if (core) name(p, loose, sizeof loose, core_count++);
     }
     if (held->parts > PRINTED) su_note(tool, "and %lld smaller parts", (long long)(held->parts - PRINTED));
@@ -73,7 +74,7 @@ static void say(su_tool *tool, int64_t vertices, const su_held *held, const part
                 (long long)cores, (long long)held->parts, loose);
 }
 
-su_status report_parts(su_tool *tool, const su_tets *mesh, const su_held *held)
+su_status report_parts(su_tool *tool, const su_tets *mesh, const su_held *held, const uint8_t *hard)
 {
     part *parts = NULL;
     SU_TRY(SU_ALLOC(&parts, held->parts, "flesh parts", &tool->err));
@@ -82,6 +83,8 @@ su_status report_parts(su_tool *tool, const su_tets *mesh, const su_held *held)
         part *p = &parts[held->part[k / 4]];
         for (int i = 0; i < 3; i++) p->place[i] += mesh->x[3 * (int64_t)mesh->tets[k] + i];
         p->tets += k % 4 == 0;
+        p->held += held->fixed[mesh->tets[k]];
+        p->hard += held->fixed[mesh->tets[k]] && hard[mesh->tets[k]];
     }
     for (int64_t q = 0; q < held->parts; q++)
         for (int i = 0; i < 3; i++) parts[q].place[i] /= 4.0 * (double)parts[q].tets;

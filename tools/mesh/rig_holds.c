@@ -157,14 +157,44 @@ static su_status match_kept(su_tool *tool, const su_poses *poses, const su_list 
     return SU_OK;
 }
 
+/* Marks in core (n) the inside of what is hard, flesh (n) being the logarithm of its stiffness; how many, in count.
+ * Parts one tet thick (a staff, a finger) have no vertex inside: there the tets are the inside. */
+static su_status mark_cores(const su_tets *mesh, const double *flesh, int threads, uint8_t *core, int64_t *count,
+                            su_error *err)
+{
+    double *depth = NULL, *half = NULL;
+    int64_t larger = mesh->n > mesh->t ? mesh->n : mesh->t;
+    uint8_t *inner = NULL;
+    su_status status = SU_OK;
+    SU_GO(SU_ALLOC(&depth, larger, "flesh depth", err));
+    SU_GO(SU_ALLOC(&half, larger, "flesh thickness", err));
+    SU_GO(SU_ALLOC(&inner, mesh->n, "flesh depth", err));
+    SU_GO(su_flesh_thickness(mesh, threads, depth, half, err));
+    for (int64_t v = 0; v < mesh->n; v++) {
+        inner[v] = depth[v] > 0;
+        if (flesh[v] > log(HARD) && inner[v] && depth[v] > CORE_DEPTH * half[v]) core[v] = 1, ++*count;
+    }
+    SU_GO(su_tet_thickness(mesh, threads, depth, half, err));
+    for (int64_t e = 0; e < mesh->t; e++) {
+        const int32_t *v = mesh->tets + 4 * e;
+        double hard = 0.25 * (flesh[v[0]] + flesh[v[1]] + flesh[v[2]] + flesh[v[3]]);
+        if (inner[v[0]] || inner[v[1]] || inner[v[2]] || inner[v[3]]) continue;
+        if (hard <= log(HARD) || depth[e] <= CORE_DEPTH * half[e]) continue;
+        for (int i = 0; i < 4; i++) *count += !core[v[i]], core[v[i]] = 1;
+    }
+done:
+    free(depth), free(half), free(inner);
+    return status;
+}
+
 su_status rig_hard_cores(su_tool *tool, const su_poses *poses, const rig_bones *bones, const su_list *keep,
-                         const su_tets *mesh, const su_tet *tet, uint8_t *wanted)
+                         const su_tets *mesh, const su_tet *tet, uint8_t *hard)
 {
     su_error *err = &tool->err;
-    double *joint = NULL, *skin = NULL, *flesh = NULL, *depth = NULL, *half = NULL;
+    double *joint = NULL, *skin = NULL, *flesh = NULL;
     const char **names = NULL;
     int64_t cores = 0;
-    bool hard = false;
+    bool any = false;
     su_status status = SU_OK;
     if (!poses->weights || !bones->holds)
         return keep->count ? su_fail(err, SU_INPUT, "%s: has no joints, --keep cannot be met", tool->inputs.items[0])
@@ -173,26 +203,22 @@ su_status rig_hard_cores(su_tool *tool, const su_poses *poses, const rig_bones *
     SU_GO(SU_ALLOC(&names, poses->B, "joints", err));
     SU_GO(SU_ALLOC(&skin, poses->nbar, "joints", err));
     SU_GO(SU_ALLOC(&flesh, mesh->n, "joints", err));
-    SU_GO(SU_ALLOC(&depth, mesh->n, "flesh depth", err));
-    SU_GO(SU_ALLOC(&half, mesh->n, "flesh thickness", err));
     if (keep->count) {
         SU_GO(match_kept(tool, poses, keep, joint));
         su_joint_values_at_skin(poses->nbar, poses->B, poses->weights, joint, skin), at_flesh(tet, skin, flesh);
-        for (int64_t v = 0; v < mesh->n; v++) wanted[v] |= flesh[v] > FOLLOWS;
+        for (int64_t v = 0; v < mesh->n; v++) hard[v] |= flesh[v] > FOLLOWS;
     }
     for (int64_t b = 0; b < poses->B; b++) names[b] = name_of(poses, b);
     su_joint_stiffness(poses->B, names, poses->bone_parent, joint);
     for (int64_t b = 0; b < poses->B; b++) {
         joint[b] = bones->holds[b] ? log(joint[b]) : 0;
-        hard = hard || joint[b] > log(HARD);
+        any = any || joint[b] > log(HARD);
     }
-    if (!hard) goto done;
+    if (!any) goto done;
     su_joint_values_at_skin(poses->nbar, poses->B, poses->weights, joint, skin), at_flesh(tet, skin, flesh);
-    SU_GO(su_flesh_thickness(mesh, tool->threads, depth, half, err));
-    for (int64_t v = 0; v < mesh->n; v++)
-        if (flesh[v] > log(HARD) && depth[v] > 0 && depth[v] > CORE_DEPTH * half[v]) wanted[v] = 1, cores++;
+    SU_GO(mark_cores(mesh, flesh, tool->threads, hard, &cores, err));
     su_stats_integer(tool, "hard_core", cores);
 done:
-    free(joint), free(names), free(skin), free(flesh), free(depth), free(half);
+    free(joint), free(names), free(skin), free(flesh);
     return status;
 }

@@ -416,7 +416,7 @@ su_status su_contact_train(const su_contact_plan *plan, su_pair_sets *out, su_co
     su_contact_stiffness(&t.body, plan->fit->young, plan->fit->poisson, t.k);
     SU_GO(SU_ALLOC(&t.half, plan->model->t, "thickness", err));
     const su_tets mesh = {t.n, plan->model->t, plan->model->vertices, plan->model->tets};
-    SU_GO(su_tet_thickness(&mesh, plan->threads, t.half, err));
+    SU_GO(su_tet_thickness(&mesh, plan->threads, NULL, t.half, err));
     SU_GO(SU_ALLOC(&t.slot, t.n, "contact", err));
     SU_GO(choose_frames(&t, err));
     SU_GO(find_domains(&t, err));
