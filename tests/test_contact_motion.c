@@ -86,7 +86,7 @@ static void a_free_body_in_contact_gains_no_energy(void **unused)
                                   .tolerance = 1e-9,
                                   .max_iterations = 60};
             su_implicit_result result;
-            assert_int_equal(su_self_contact_begin(b.contact, NULL, NULL), SU_OK);
+            su_self_contact_begin(b.contact, NULL);
             assert_int_equal(su_implicit_solve(b.implicit, &s, u, &result, NULL), SU_OK);
             for (int64_t i = 0; i < 3 * b.n; i++) v[i] = (u[i] - old[i]) / h;
         }
@@ -98,7 +98,7 @@ static void a_free_body_in_contact_gains_no_energy(void **unused)
             for (int c = 0; c < 3; c++) now[c] += m * v[3 * i + c], now[3 + c] += m * moment[c];
             energy += 0.5 * m * su_dot3(v + 3 * i, v + 3 * i);
         }
-        assert_int_equal(su_self_contact_begin(b.contact, NULL, NULL), SU_OK);
+        su_self_contact_begin(b.contact, NULL);
         assert_int_equal(su_self_contact_depths(b.contact, y, &depths, NULL), SU_OK);
         energy += su_elastic_energy(&b.elastic, y, 1) + su_self_contact_energy(b.contact, y);
         if (step == 0) first = energy, memcpy(start, now, sizeof now);
@@ -170,7 +170,7 @@ static double hertz(int cells, double approach)
         double share = fmin(fabs(x[3 * v + 2]) / R, 1);
         u[3 * v + 2] = share * (v < one.n ? 0.5 : -0.5) * approach * R;
     }
-    assert_int_equal(su_self_contact_begin(b.contact, NULL, NULL), SU_OK);
+    su_self_contact_begin(b.contact, NULL);
     if (su_implicit_solve(b.implicit, &s, u, &result, &err) != SU_OK) printf("# %s\n", err.text), fail();
     for (int64_t i = 0; i < 3 * n; i++) y[i] = x[i] + u[i];
     su_self_contact_force(b.contact, y, force);

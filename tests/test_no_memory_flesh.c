@@ -84,8 +84,8 @@ static su_status tie_and_hold(void *context, int threads, su_error *err)
     SU_GO(SU_ALLOC(&depth, b->n, "depths", err));
     SU_GO(SU_ALLOC(&half, b->n, "depths", err));
     SU_GO(SU_ALLOC(&misfit, b->n, "misfits", err));
-    const su_tie_skin skin = {.count = b->n, .x = s->fit.shapes};
-    SU_GO(su_ties(b->n, b->vertices, NULL, &skin, threads, index, weight, err));
+    const su_tie_skin tied = {.count = b->n, .x = s->fit.shapes};
+    SU_GO(su_ties(b->n, b->vertices, NULL, &tied, threads, index, weight, err));
     FAILING_MEMORY_RESULT(weight, SU_TIES * b->n);
     SU_GO(su_embed_points(&mesh, b->n, b->vertices, NULL, threads, tet, bary, &outside, err));
     FAILING_MEMORY_RESULT(bary, 4 * b->n);

@@ -259,7 +259,7 @@ static void what_the_rest_shape_overlaps_is_free_of_force(void **unused)
     int64_t count, pressed = 0;
     curl_create(&c, 1.4, 1);
     double all = energy_at(&c, c.y);
-    assert_int_equal(su_contact_finder_allow(c.finder, c.y, NULL), SU_OK);
+    su_contact_finder_allow(c.finder, c.y);
     assert_true(all > 0 && energy_at(&c, c.y) == 0);
     /* The end that lies inside, moved outwards by 0.05, is resisted by so much and no more. */
     for (int64_t v = 0; v < c.box.n; v++) {
@@ -273,7 +273,7 @@ static void what_the_rest_shape_overlaps_is_free_of_force(void **unused)
         assert_true(pairs[i].depth - pairs[i].allowed < 0.12);
     }
     assert_true(pressed > 5);
-    assert_int_equal(su_contact_finder_allow(c.finder, NULL, NULL), SU_OK);
+    su_contact_finder_allow(c.finder, NULL);
     assert_true(energy_at(&c, c.y) > 0);
     curl_free(&c);
 }
@@ -328,7 +328,7 @@ static void copies_that_overlap_keep_apart(void **unused)
         assert_int_equal(pairs[i].vertex < one.n, body.surface[3 * pairs[i].triangle] >= one.n);
         assert_true(pairs[i].depth <= 0.23 + 1e-12);
     }
-    assert_int_equal(su_contact_finder_allow(finder, x, NULL), SU_OK);
+    su_contact_finder_allow(finder, x);
     assert_int_equal(su_contact_find(finder, x, &pairs, &count, NULL), SU_OK);
     assert_true(su_contact_energy(count, pairs) == 0);
     su_contact_finder_free(finder);

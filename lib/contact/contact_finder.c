@@ -14,6 +14,7 @@
 #include <string.h>
 
 static const double MARGIN = 0.25; /* mean edges of the surface: larger lists live longer and take longer to test */
+enum { BLOCK = 4 };                /* vertices near each other that ask the tree together */
 static const double LOOSE = 1.5;   /* a tree is made anew when its boxes have so many times the surface they had */
 /* Where the rest shape has a vertex overlapping, its way may slide by so many diagonals along the surface and stay
  * allowed; over as much again what is allowed falls to nothing. */
@@ -21,66 +22,62 @@ static const double SLIDE = 0.05;
 /* Two tets that hold one vertex lead to one contact where their ways end within so many mean edges. */
 static const double SAME = 2.0;
 
+/* A tet and its box, low and high. */
+typedef struct near_item {
+    double box[6];
+    int32_t tet;
+} near_item;
+
 /* Of a contiguous range of vertices; grows and never shrinks. */
 typedef struct chunk {
     int32_t *tet; /* near ones, by vertex */
     int64_t tets, tet_room;
+    near_item *item; /* near a block */
+    int64_t items, item_room;
+    int32_t *mark; /* (n) one more than the last vertex to which this one was related */
     su_contact_pair *pair;
     int64_t pairs, pair_room;
     bool failed;
 } chunk;
 
-/* The near tets of one kind of shape: of those that move, of those that rest. */
-typedef struct near_list {
-    double *at;     /* (n,3) positions it was made at */
-    int64_t *start; /* (vertices + 1) of each chunk's own array */
-    chunk *chunks;  /* (threads) */
-    bool made;
-} near_list;
-
 struct su_contact_finder {
     const su_contact_body *body;
     int threads;
     int64_t vertices, tets, watched;
-    int32_t *vertex; /* (vertices) */
+    int32_t *vertex; /* (vertices) in blocks, each near itself in the neutral shape */
     int32_t *tet;    /* (tets) */
     int32_t *watch;  /* (watched) vertices whose motion counts */
     double *k;       /* (n) N/m^3 */
     double *box;     /* (tets,6) */
     su_boxtree tree;
-    double surface; /* of the tree's boxes when it was made */
-    near_list moving, resting;
+    double surface;  /* of the tree's boxes when it was made */
+    double *list_at; /* (n,3) positions the lists of near tets were made at */
+    int64_t *start;  /* (vertices + threads) of each chunk's own list */
+    chunk *chunks;   /* (threads) */
+    bool listed;
     su_contact_pair *pair; /* all of them */
     int64_t pair_room;
-    su_contact_pair *rest; /* of the shape whose overlaps are allowed */
-    int64_t rest_count, rest_room;
-    int64_t *rest_start; /* (n + 1) by vertex */
-    double *rest_at;     /* (n,3) that shape */
-    bool allows, sought; /* that shape; its pairs are known */
+    double *rest_at; /* (n,3) the shape whose overlaps are allowed */
+    bool allows;
+    chunk rest;          /* its pairs, of the vertices that had to be looked for */
+    int32_t *rest_first; /* (n) first of a vertex's pairs, -1: not looked for */
+    int32_t *rest_count; /* (n) */
+    int32_t *sought;     /* (sought_count) those vertices */
+    int64_t sought_count;
     su_arena arena;
 };
 
-static void free_list(near_list *list, int threads)
-{
-    for (int c = 0; list->chunks && c < threads; c++) free(list->chunks[c].tet), free(list->chunks[c].pair);
-}
+static void free_chunk(chunk *c) { free(c->tet), free(c->item), free(c->pair); }
 
 void su_contact_finder_free(su_contact_finder *f)
 {
     if (!f) return;
-    free_list(&f->moving, f->threads), free_list(&f->resting, f->threads);
+    for (int c = 0; f->chunks && c < f->threads; c++) free_chunk(f->chunks + c);
+    free_chunk(&f->rest);
     su_boxtree_free(&f->tree);
-    free(f->pair), free(f->rest);
+    free(f->pair);
     su_arena_free(&f->arena);
     free(f);
-}
-
-static su_status take_list(su_contact_finder *f, near_list *list, su_error *err)
-{
-    list->at = su_arena_alloc(&f->arena, 3 * f->body->n, sizeof(double));
-    list->start = su_arena_alloc(&f->arena, f->vertices + f->threads, sizeof *list->start);
-    list->chunks = su_arena_alloc(&f->arena, f->threads, sizeof *list->chunks);
-    return f->arena.failed ? su_fail(err, SU_AGAIN, "no memory for contact") : SU_OK;
 }
 
 /* Vertices sought and corners of tets. */
@@ -94,6 +91,22 @@ static su_status find_watched(su_contact_finder *f, su_error *err)
         if (mark[v]) f->watch[f->watched++] = (int32_t)v;
     free(mark);
     return SU_OK;
+}
+
+/* Puts the vertices into the order of a tree's leaves. */
+static su_status order_vertices(su_contact_finder *f, const int32_t *vertices, su_error *err)
+{
+    su_status status = SU_OK;
+    su_boxtree tree = {0};
+    double *box = NULL;
+    SU_GO(SU_ALLOC(&box, 6 * f->vertices, "contact", err));
+    for (int64_t i = 0; i < 6 * f->vertices; i++) box[i] = f->body->neutral[3 * (int64_t)vertices[i / 6] + i % 3];
+    SU_GO(su_boxtree_create(f->vertices, box, &tree, err));
+    for (int64_t i = 0; i < f->vertices; i++) f->vertex[i] = vertices[tree.items[i]];
+done:
+    su_boxtree_free(&tree);
+    free(box);
+    return status;
 }
 
 su_status su_contact_finder_create(const su_contact_body *body, int64_t vertex_count, const int32_t *vertices,
@@ -113,9 +126,21 @@ su_status su_contact_finder_create(const su_contact_body *body, int64_t vertex_c
     f->k = su_arena_alloc(&f->arena, body->n, sizeof *f->k);
     f->box = su_arena_alloc(&f->arena, 6 * f->tets, sizeof *f->box);
     f->rest_at = su_arena_alloc(&f->arena, 3 * body->n, sizeof *f->rest_at);
-    f->rest_start = su_arena_alloc(&f->arena, body->n + 1, sizeof *f->rest_start);
-    SU_GO(take_list(f, &f->moving, err));
-    memcpy(f->vertex, vertices ? vertices : body->vertex, (size_t)f->vertices * sizeof *f->vertex);
+    f->rest_first = su_arena_alloc(&f->arena, body->n, sizeof *f->rest_first);
+    f->rest_count = su_arena_alloc(&f->arena, body->n, sizeof *f->rest_count);
+    f->sought = su_arena_alloc(&f->arena, body->n, sizeof *f->sought);
+    f->list_at = su_arena_alloc(&f->arena, 3 * body->n, sizeof *f->list_at);
+    f->start = su_arena_alloc(&f->arena, f->vertices + f->threads, sizeof *f->start);
+    f->chunks = su_arena_alloc(&f->arena, f->threads, sizeof *f->chunks);
+    f->rest.mark = su_arena_alloc(&f->arena, body->n, sizeof *f->rest.mark);
+    for (int c = 0; f->chunks && c < f->threads; c++)
+        f->chunks[c].mark = su_arena_alloc(&f->arena, body->n, sizeof *f->chunks[c].mark);
+    if (f->arena.failed) {
+        status = su_fail(err, SU_AGAIN, "no memory for contact");
+        goto done;
+    }
+    for (int64_t v = 0; v < body->n; v++) f->rest_first[v] = -1;
+    SU_GO(order_vertices(f, vertices ? vertices : body->vertex, err));
     for (int64_t i = 0; i < f->tets; i++) f->tet[i] = tets ? tets[i] : (int32_t)i;
     SU_GO(find_watched(f, err));
     *out = f;
@@ -141,7 +166,8 @@ static su_status prepare_tree(su_contact_finder *f, const double *y, su_error *e
             double low = DBL_MAX, high = -DBL_MAX;
             for (int c = 0; c < 4; c++) {
                 double value = y[3 * (int64_t)corner[c] + k];
-                low = fmin(low, value), high = fmax(high, value);
+                if (value < low) low = value;
+                if (value > high) high = value;
             }
             f->box[6 * i + k] = low, f->box[6 * i + 3 + k] = high;
         }
@@ -171,77 +197,110 @@ static bool grow(void *array, int64_t count, int64_t *room, size_t size)
 typedef struct search {
     const su_contact_finder *f;
     chunk *into;
-    int32_t vertex;
     double low[3], high[3];
 } search;
 
-static bool keep_near(void *context, int32_t item)
+static bool apart_from(const double box[6], const double low[3], const double high[3])
+{
+    for (int i = 0; i < 3; i++)
+        if (box[i] > high[i] || box[3 + i] < low[i]) return true;
+    return false;
+}
+
+static bool keep_item(void *context, int32_t item)
 {
     search *s = context;
-    const su_contact_finder *f = s->f;
-    const double *box = f->box + 6 * (int64_t)item;
-    for (int i = 0; i < 3; i++)
-        if (box[i] > s->high[i] || box[3 + i] < s->low[i]) return true;
-    int32_t e = f->tet[item];
-    if (f->body->nearest[e] < 0 || su_contact_related(f->body, s->vertex, f->body->tets + 4 * (int64_t)e, 4))
-        return true;
-    if (!grow(&s->into->tet, s->into->tets, &s->into->tet_room, sizeof *s->into->tet)) s->into->failed = true;
+    if (apart_from(s->f->box + 6 * (int64_t)item, s->low, s->high)) return true;
+    if (!grow(&s->into->item, s->into->items, &s->into->item_room, sizeof *s->into->item)) s->into->failed = true;
     if (s->into->failed) return false;
-    s->into->tet[s->into->tets++] = e;
+    near_item *into = s->into->item + s->into->items++;
+    memcpy(into->box, s->f->box + 6 * (int64_t)item, sizeof into->box);
+    into->tet = s->f->tet[item];
     return true;
 }
 
-static int64_t chunk_start(const su_contact_finder *f, int c) { return f->vertices * c / f->threads; }
-
-static int compare_tets(const void *a, const void *b)
+static int64_t chunk_start(const su_contact_finder *f, int c)
 {
-    int32_t p = *(const int32_t *)a, q = *(const int32_t *)b;
-    return (p > q) - (p < q);
+    int64_t blocks = (f->vertices + BLOCK - 1) / BLOCK, start = BLOCK * (blocks * c / f->threads);
+    return start < f->vertices ? start : f->vertices;
 }
 
-static void list_near(su_contact_finder *f, near_list *list, const double *y, int c)
+/* Puts into the chunk's items those that come as near as `margin` to one of a few vertices. */
+static void ask_tree(const su_contact_finder *f, chunk *into, const double *y, int64_t count, const int32_t *vertices,
+                     double margin)
 {
-    chunk *into = list->chunks + c;
-    int64_t *start = list->start + chunk_start(f, c) + c;
+    search s = {f, into, {DBL_MAX, DBL_MAX, DBL_MAX}, {-DBL_MAX, -DBL_MAX, -DBL_MAX}};
+    for (int64_t i = 0; i < 3 * count; i++) {
+        double value = y[3 * (int64_t)vertices[i / 3] + i % 3];
+        if (value - margin < s.low[i % 3]) s.low[i % 3] = value - margin;
+        if (value + margin > s.high[i % 3]) s.high[i % 3] = value + margin;
+    }
+    into->items = 0;
+    su_boxtree_overlap(&f->tree, s.low, s.high, keep_item, &s);
+}
+
+/* Appends those of the chunk's items that come as near as `margin` to a vertex and are not related to it. */
+static void append_near(const su_contact_finder *f, chunk *into, const double *y, int32_t vertex, double margin)
+{
+    const su_contact_body *body = f->body;
+    double low[3], high[3];
+    for (int i = 0; i < 3; i++)
+        low[i] = y[3 * (int64_t)vertex + i] - margin, high[i] = y[3 * (int64_t)vertex + i] + margin;
+    for (int64_t k = body->ring_start[vertex]; k < body->ring_start[vertex + 1]; k++)
+        into->mark[body->ring[k]] = vertex + 1;
+    for (int64_t k = 0; k < into->items; k++) {
+        if (apart_from(into->item[k].box, low, high)) continue;
+        int32_t e = into->item[k].tet;
+        const int32_t *corner = body->tets + 4 * (int64_t)e;
+        bool related = false;
+        for (int c = 0; c < 4; c++) related |= into->mark[corner[c]] == vertex + 1;
+        if (related || body->nearest[e] < 0) continue;
+        if (!grow(&into->tet, into->tets, &into->tet_room, sizeof *into->tet)) into->failed = true;
+        if (into->failed) return;
+        into->tet[into->tets++] = e;
+    }
+}
+
+static void list_near(su_contact_finder *f, const double *y, int c)
+{
+    chunk *into = f->chunks + c;
+    int64_t *start = f->start + chunk_start(f, c) + c, end = chunk_start(f, c + 1);
     double margin = MARGIN * f->body->edge;
     into->tets = 0, into->failed = false;
-    for (int64_t i = chunk_start(f, c); i < chunk_start(f, c + 1); i++) {
-        search s = {.f = f, .into = into, .vertex = f->vertex[i]};
-        const double *p = y + 3 * (int64_t)s.vertex;
-        for (int k = 0; k < 3; k++) s.low[k] = p[k] - margin, s.high[k] = p[k] + margin;
-        int64_t first = *start++ = into->tets;
-        su_boxtree_overlap(&f->tree, s.low, s.high, keep_near, &s);
-        if (into->tets > first)
-            qsort(into->tet + first, (size_t)(into->tets - first), sizeof *into->tet, compare_tets);
+    for (int64_t i = chunk_start(f, c); i < end; i++) {
+        int64_t left = end - i < BLOCK ? end - i : BLOCK;
+        if ((i - chunk_start(f, c)) % BLOCK == 0) ask_tree(f, into, y, left, f->vertex + i, margin);
+        *start++ = into->tets;
+        append_near(f, into, y, f->vertex[i], margin);
     }
     *start = into->tets;
 }
 
-static bool still_near(const su_contact_finder *f, const near_list *list, const double *y)
+static bool still_near(const su_contact_finder *f, const double *y)
 {
     double most = 0.5 * MARGIN * f->body->edge, far = 0;
-    if (!list->made) return false;
+    if (!f->listed) return false;
     for (int64_t i = 0; i < f->watched; i++) {
         int64_t v = 3 * (int64_t)f->watch[i];
         for (int c = 0; c < 3; c++) {
-            double way = fabs(y[v + c] - list->at[v + c]);
+            double way = fabs(y[v + c] - f->list_at[v + c]);
             far = way <= far ? far : way; /* keeps what is not a number */
         }
     }
     return far <= most;
 }
 
-static su_status bring_near(su_contact_finder *f, near_list *list, const double *y, su_error *err)
+static su_status bring_near(su_contact_finder *f, const double *y, su_error *err)
 {
-    if (still_near(f, list, y)) return SU_OK;
-    list->made = false;
+    if (still_near(f, y)) return SU_OK;
+    f->listed = false;
     SU_TRY(prepare_tree(f, y, err));
 #pragma omp parallel for num_threads(f->threads) schedule(static, 1)
-    for (int c = 0; c < f->threads; c++) list_near(f, list, y, c);
+    for (int c = 0; c < f->threads; c++) list_near(f, y, c);
     for (int c = 0; c < f->threads; c++)
-        if (list->chunks[c].failed) return su_fail(err, SU_AGAIN, "no memory for contact");
-    memcpy(list->at, y, (size_t)(3 * f->body->n) * sizeof *y);
-    list->made = true;
+        if (f->chunks[c].failed) return su_fail(err, SU_AGAIN, "no memory for contact");
+    memcpy(f->list_at, y, (size_t)(3 * f->body->n) * sizeof *y);
+    f->listed = true;
     return SU_OK;
 }
 
@@ -253,8 +312,8 @@ static bool inside(const double *y, const int32_t *tet, const double p[3], doubl
     const double *a = y + 3 * (int64_t)tet[0], *b = y + 3 * (int64_t)tet[1], *c = y + 3 * (int64_t)tet[2],
                  *d = y + 3 * (int64_t)tet[3];
     for (int i = 0; i < 3; i++) {
-        if (p[i] < fmin(fmin(a[i], b[i]), fmin(c[i], d[i]))) return false;
-        if (p[i] > fmax(fmax(a[i], b[i]), fmax(c[i], d[i]))) return false;
+        if (p[i] < a[i] && p[i] < b[i] && p[i] < c[i] && p[i] < d[i]) return false;
+        if (p[i] > a[i] && p[i] > b[i] && p[i] > c[i] && p[i] > d[i]) return false;
     }
     double m[9], inverse[9], r[3];
     su_tet_edges(a, b, c, d, m);
@@ -351,6 +410,75 @@ static bool pair_of(const su_contact_finder *f, const double *y, int32_t v, int3
     return true;
 }
 
+/* The pairs of a vertex with some tets, whatever their order. Of ways that end at one place the shortest stays. */
+static void append_pairs(const su_contact_finder *f, chunk *into, const double *y, int32_t vertex, int64_t count,
+                         const int32_t *tets)
+{
+    enum { MOST = 64 }; /* tets that one vertex can be in: copies of flesh that overlap there */
+    int32_t in[MOST];
+    double bary[4];
+    int found = 0;
+    for (int64_t k = 0; k < count; k++) {
+        if (found == MOST && tets[k] > in[MOST - 1]) continue;
+        if (!inside(y, f->body->tets + 4 * (int64_t)tets[k], y + 3 * (int64_t)vertex, bary)) continue;
+        int at = found < MOST ? found++ : MOST - 1;
+        for (; at > 0 && in[at - 1] > tets[k]; at--) in[at] = in[at - 1];
+        in[at] = tets[k];
+    }
+    int64_t first = into->pairs;
+    for (int k = 0; k < found; k++) {
+        su_contact_pair pair;
+        if (!pair_of(f, y, vertex, in[k], &pair)) continue;
+        int64_t same = first;
+        while (same < into->pairs && !su_contact_same(f->body, &pair, into->pair + same)) same++;
+        if (same < into->pairs) {
+            if (pair.depth < into->pair[same].depth) into->pair[same] = pair;
+            continue;
+        }
+        if (!grow(&into->pair, into->pairs, &into->pair_room, sizeof pair)) {
+            into->failed = true;
+            return;
+        }
+        into->pair[into->pairs++] = pair;
+    }
+}
+
+static void find_pairs(su_contact_finder *f, const double *y, int c)
+{
+    chunk *into = f->chunks + c;
+    const int64_t *start = f->start + chunk_start(f, c) + c;
+    into->pairs = 0, into->failed = false;
+    for (int64_t i = chunk_start(f, c); i < chunk_start(f, c + 1); i++, start++)
+        append_pairs(f, into, y, f->vertex[i], start[1] - start[0], into->tet + start[0]);
+}
+
+/* All pairs at y. */
+static su_status find_all(su_contact_finder *f, const double *y, int64_t *count, su_error *err)
+{
+    SU_TRY(bring_near(f, y, err));
+#pragma omp parallel for num_threads(f->threads) schedule(static, 1)
+    for (int c = 0; c < f->threads; c++) find_pairs(f, y, c);
+    *count = 0;
+    for (int c = 0; c < f->threads; c++) {
+        if (f->chunks[c].failed) return su_fail(err, SU_AGAIN, "no memory for contact");
+        *count += f->chunks[c].pairs;
+    }
+    if (*count > f->pair_room) {
+        su_contact_pair *larger = realloc(f->pair, (size_t)(2 * *count) * sizeof *larger);
+        if (!larger) return su_fail(err, SU_AGAIN, "no memory for %lld contact pairs", (long long)*count);
+        f->pair = larger, f->pair_room = 2 * *count;
+    }
+    int64_t at = 0;
+    for (int c = 0; c < f->threads; c++) {
+        int64_t own = f->chunks[c].pairs;
+        if (own) memcpy(f->pair + at, f->chunks[c].pair, (size_t)own * sizeof *f->pair);
+        at += own;
+    }
+    return SU_OK;
+}
+
+/* ---- what the rest shape has overlapping ---- */
+
 /* The deepest that the rest shape has v near this way, m: in pairs of its own, or below the surface that the way leads
  * to, since tets that skinning has turned inside out hold nothing. */
 static double allowed(const su_contact_finder *f, const su_contact_pair *pair)
@@ -358,82 +486,39 @@ static double allowed(const su_contact_finder *f, const su_contact_pair *pair)
     double slide = SLIDE * f->body->diagonal;
     su_contact_pair there = *pair;
     double most = follow(f->body, f->rest_at, &there);
-    for (int64_t i = f->rest_start[pair->vertex]; i < f->rest_start[pair->vertex + 1]; i++) {
-        double share = fmin(2 - apart(f->body, pair, f->rest + i) / slide, 1);
-        most = fmax(most, share * f->rest[i].depth);
+    const su_contact_pair *rest = f->rest.pair + f->rest_first[pair->vertex];
+    for (int32_t i = 0; i < f->rest_count[pair->vertex]; i++) {
+        double share = fmin(2 - apart(f->body, pair, rest + i) / slide, 1);
+        most = fmax(most, share * rest[i].depth);
     }
     return most;
 }
 
-/* Pairs of a chunk's vertices. Of ways that end at one place the shortest stays. */
-static void find_pairs(su_contact_finder *f, near_list *list, const double *y, int c)
+void su_contact_finder_allow(su_contact_finder *f, const double *x)
 {
-    chunk *into = list->chunks + c;
-    const int64_t *start = list->start + chunk_start(f, c) + c;
-    into->pairs = 0, into->failed = false;
-    for (int64_t i = chunk_start(f, c); i < chunk_start(f, c + 1); i++, start++) {
-        int64_t first = into->pairs;
-        for (int64_t k = start[0]; k < start[1]; k++) {
-            su_contact_pair pair;
-            if (!pair_of(f, y, f->vertex[i], into->tet[k], &pair)) continue;
-            int64_t same = first;
-            while (same < into->pairs && !su_contact_same(f->body, &pair, into->pair + same)) same++;
-            if (same < into->pairs) {
-                if (pair.depth < into->pair[same].depth) into->pair[same] = pair;
-                continue;
-            }
-            if (!grow(&into->pair, into->pairs, &into->pair_room, sizeof pair)) {
-                into->failed = true;
-                return;
-            }
-            into->pair[into->pairs++] = pair;
-        }
-    }
+    f->allows = x;
+    for (int64_t k = 0; k < f->sought_count; k++) f->rest_first[f->sought[k]] = -1;
+    f->sought_count = f->rest.pairs = 0;
+    if (x) memcpy(f->rest_at, x, (size_t)(3 * f->body->n) * sizeof *x);
 }
 
-/* All pairs at y into an array that grows. */
-static su_status find_all(su_contact_finder *f, near_list *list, const double *y, su_contact_pair **pairs,
-                          int64_t *room, int64_t *count, su_error *err)
+/* The pairs that the rest shape has of the vertices of some pairs. */
+static su_status seek_rest(su_contact_finder *f, int64_t count, const su_contact_pair *pairs, su_error *err)
 {
-    SU_TRY(bring_near(f, list, y, err));
-#pragma omp parallel for num_threads(f->threads) schedule(static, 1)
-    for (int c = 0; c < f->threads; c++) find_pairs(f, list, y, c);
-    *count = 0;
-    for (int c = 0; c < f->threads; c++) {
-        if (list->chunks[c].failed) return su_fail(err, SU_AGAIN, "no memory for contact");
-        *count += list->chunks[c].pairs;
+    bool prepared = false;
+    for (int64_t k = 0; k < count; k++) {
+        int32_t v = pairs[k].vertex;
+        if (f->rest_first[v] >= 0) continue;
+        if (!prepared) SU_TRY(prepare_tree(f, f->rest_at, err));
+        prepared = true;
+        f->rest.tets = 0, f->rest.failed = false;
+        ask_tree(f, &f->rest, f->rest_at, 1, &v, 0);
+        append_near(f, &f->rest, f->rest_at, v, 0);
+        f->rest_first[v] = (int32_t)f->rest.pairs, f->sought[f->sought_count++] = v;
+        append_pairs(f, &f->rest, f->rest_at, v, f->rest.tets, f->rest.tet);
+        f->rest_count[v] = (int32_t)f->rest.pairs - f->rest_first[v];
+        if (f->rest.failed) return su_fail(err, SU_AGAIN, "no memory for contact");
     }
-    if (*count > *room) {
-        su_contact_pair *larger = realloc(*pairs, (size_t)(2 * *count) * sizeof **pairs);
-        if (!larger) return su_fail(err, SU_AGAIN, "no memory for %lld contact pairs", (long long)*count);
-        *pairs = larger, *room = 2 * *count;
-    }
-    int64_t at = 0;
-    for (int c = 0; c < f->threads; c++) {
-        int64_t own = list->chunks[c].pairs;
-        if (own) memcpy(*pairs + at, list->chunks[c].pair, (size_t)own * sizeof **pairs);
-        at += own;
-    }
-    return SU_OK;
-}
-
-su_status su_contact_finder_allow(su_contact_finder *f, const double *x, su_error *err)
-{
-    f->allows = x, f->sought = false;
-    if (!x) return SU_OK;
-    memcpy(f->rest_at, x, (size_t)(3 * f->body->n) * sizeof *x);
-    return f->resting.chunks ? SU_OK : take_list(f, &f->resting, err);
-}
-
-/* The pairs of the shape whose overlaps are allowed; not before there is one to allow. */
-static su_status seek_rest(su_contact_finder *f, su_error *err)
-{
-    if (f->sought) return SU_OK;
-    memset(f->rest_start, 0, (size_t)(f->body->n + 1) * sizeof *f->rest_start);
-    SU_TRY(find_all(f, &f->resting, f->rest_at, &f->rest, &f->rest_room, &f->rest_count, err));
-    for (int64_t i = 0; i < f->rest_count; i++) f->rest_start[f->rest[i].vertex + 1]++;
-    for (int64_t v = 0; v < f->body->n; v++) f->rest_start[v + 1] += f->rest_start[v];
-    f->sought = true;
     return SU_OK;
 }
 
@@ -441,10 +526,10 @@ su_status su_contact_find(su_contact_finder *f, const double *y, const su_contac
                           su_error *err)
 {
     *pairs = NULL, *count = 0;
-    SU_TRY(find_all(f, &f->moving, y, &f->pair, &f->pair_room, count, err));
+    SU_TRY(find_all(f, y, count, err));
     *pairs = f->pair;
     if (*count == 0 || !f->allows) return SU_OK;
-    SU_TRY(seek_rest(f, err));
+    SU_TRY(seek_rest(f, *count, f->pair, err));
     for (int64_t k = 0; k < *count; k++) f->pair[k].allowed = allowed(f, f->pair + k);
     return SU_OK;
 }

@@ -33,7 +33,7 @@ void su_contact_finder_free(su_contact_finder *finder);
 void su_contact_finder_set_stiffness(su_contact_finder *finder, const double *k);
 
 /* What x (n,3) has overlapping is allowed from now on; NULL: nothing is. */
-su_status su_contact_finder_allow(su_contact_finder *finder, const double *x, su_error *err);
+void su_contact_finder_allow(su_contact_finder *finder, const double *x);
 
 /* The pairs at y (n,3), by vertex; borrowed until the next call. The same for any number of threads and whatever was
  * asked before. Allocates only where there are more pairs or near tets than ever. */

@@ -1,4 +1,4 @@
-/* What contact pairs exert: energy, forces and tangents (ASC eq. 6-8; docs/contact.md, eq. 1-4).
+/* What contact pairs exert: energy, forces and tangents (ASC eq. 6-8; docs/contact.md, eq. 1-3 and 5).
  *   E = sum k_c k_a (depth - allowed)^2 / 2 over pairs that are deeper than allowed.
  * With the depth that of the nearest point, E is a function of the positions of four vertices alone that no rigid
  * motion changes: momentum and angular momentum are kept to rounding. */

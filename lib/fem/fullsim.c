@@ -190,24 +190,26 @@ static su_status begin_contact(su_fullsim *s, const instant *at, double h, const
                                su_implicit_step *step, su_error *err)
 {
     if (!s->contact) return SU_OK;
-    SU_TRY(su_self_contact_begin(s->contact, s->options.self_contact == SU_SELF_CONTACT_NEW ? at->x : NULL, err));
+    su_self_contact_begin(s->contact, s->options.self_contact == SU_SELF_CONTACT_NEW ? at->x : NULL);
     step->contact = s->contact;
     if (!before) return SU_OK;
     for (int64_t i = 0; i < 3 * s->body.n; i++) s->touched[i] = at->x[i] + u[i];
     return su_self_contact_grip(s->contact, s->options.friction, h, s->touched, before, err);
 }
 
+/* The rig's own shape last: the flesh is where a step has just looked for contacts. */
 static su_status measure_contact(su_fullsim *s, su_error *err)
 {
     if (!s->contact) return SU_OK;
-    SU_TRY(su_self_contact_begin(s->contact, NULL, err));
     su_contact_depths rig;
-    SU_TRY(su_self_contact_depths(s->contact, s->now.x, &rig, err));
-    s->record.rig_depth = rig.deepest;
     su_implicit_step unused = {0};
     SU_TRY(begin_contact(s, &s->now, 0, NULL, NULL, &unused, err));
     for (int64_t i = 0; i < 3 * s->body.n; i++) s->touched[i] = s->now.x[i] + s->u[i];
-    return su_self_contact_depths(s->contact, s->touched, &s->record.contact, err);
+    SU_TRY(su_self_contact_depths(s->contact, s->touched, &s->record.contact, err));
+    su_self_contact_begin(s->contact, NULL);
+    SU_TRY(su_self_contact_depths(s->contact, s->now.x, &rig, err));
+    s->record.rig_depth = rig.deepest;
+    return SU_OK;
 }
 
 /* ---- one step ---- */

@@ -273,6 +273,11 @@ static su_status solve_linear(su_implicit *s, const su_implicit_step *step, bool
     add_load_matrix(s, step->loads);
     if (step->contact && !(A = su_self_contact_extend(step->contact, &s->matrix, s->y, !exact)))
         return su_fail(err, SU_AGAIN, "no memory for the couplings of contacts");
+    if (s->turned && A != &s->matrix && !s->complement) {
+        const su_coarse_column *columns;
+        int64_t count = su_self_contact_stiff(step->contact, &columns);
+        SU_TRY(su_turned_solver_stiffen(s->turned, A, count, columns, err));
+    }
     int most = s->complement ? MOST_CONSTRAINED : A != &s->matrix ? MOST_TOUCHING : MOST;
     if (s->turned &&
         su_turned_solver_solve(s->turned, A, step->turn, SU_LINEAR_TOLERANCE, most, s->residual, s->direction))

@@ -8,7 +8,7 @@
 
 /* One number of the lower triangle that pairs add. */
 typedef struct entry {
-    int64_t column, row, order; /* order: of equal ones, so that sums do not depend on how they are sorted */
+    int64_t column, row;
     double value;
 } entry;
 
@@ -24,8 +24,11 @@ struct su_self_contact {
     int32_t *next;  /* (room) and than the next one */
     su_contact_grip *grips;
     int64_t grip_count, grip_room;
-    entry *entries;
+    entry *entries, *sorted; /* (entry_room) as pairs add them; by columns, then rows */
     int64_t entry_count, entry_room;
+    int64_t *entry_start;    /* (3 free + 1) of each column among the sorted ones */
+    su_coarse_column *stiff; /* (room) */
+    int64_t stiff_count;
     su_sparse extended;
     int64_t extended_room;
     su_cholesky *factor;  /* of the pattern below */
@@ -44,6 +47,7 @@ su_status su_self_contact_create(const su_elastic *body, const double *neutral, 
     SU_GO(su_contact_body_create(body->n, neutral, body->t, body->tets, &s->shape, err));
     SU_GO(su_contact_finder_create(&s->shape, 0, NULL, 0, NULL, threads, &s->finder, err));
     SU_GO(SU_ALLOC(&s->extended.start, 3 * body->free_count + 1, "contact", err));
+    SU_GO(SU_ALLOC(&s->entry_start, 3 * body->free_count + 1, "contact", err));
     SU_GO(SU_ALLOC(&s->first, body->n, "contact", err));
     SU_GO(SU_ALLOC(&s->start, 3 * body->free_count + 1, "contact", err));
     s->extended.size = 3 * body->free_count;
@@ -60,8 +64,8 @@ void su_self_contact_free(su_self_contact *s)
     su_cholesky_free(s->factor);
     su_contact_finder_free(s->finder);
     su_contact_body_free(&s->shape);
-    free(s->base), free(s->pairs), free(s->first), free(s->next), free(s->grips), free(s->entries), free(s->start),
-        free(s->row);
+    free(s->base), free(s->pairs), free(s->first), free(s->next), free(s->grips), free(s->entries), free(s->sorted),
+        free(s->entry_start), free(s->start), free(s->row), free(s->stiff);
     free(s->extended.start), free(s->extended.row), free(s->extended.value);
     free(s);
 }
@@ -82,8 +86,10 @@ static bool grow(su_self_contact *s, int64_t most)
     if (base) s->base = base;
     int32_t *next = realloc(s->next, (size_t)(2 * most) * sizeof *next);
     if (next) s->next = next;
-    if (pairs && base && next) s->room = 2 * most;
-    return pairs && base && next;
+    su_coarse_column *stiff = realloc(s->stiff, (size_t)(2 * most) * sizeof *stiff);
+    if (stiff) s->stiff = stiff;
+    if (pairs && base && next && stiff) s->room = 2 * most;
+    return pairs && base && next && stiff;
 }
 
 static bool have(const su_self_contact *s, const su_contact_pair *pair)
@@ -132,12 +138,12 @@ su_status su_self_contact_meet(su_self_contact *s, const double *y, int64_t *met
     return SU_OK;
 }
 
-su_status su_self_contact_begin(su_self_contact *s, const double *rest, su_error *err)
+void su_self_contact_begin(su_self_contact *s, const double *rest)
 {
     s->grip_count = 0, s->frozen = false;
     for (int64_t k = 0; k < s->count; k++) s->first[s->pairs[k].vertex] = 0;
     s->count = 0;
-    return su_contact_finder_allow(s->finder, rest, err);
+    su_contact_finder_allow(s->finder, rest);
 }
 
 su_status su_self_contact_grip(su_self_contact *s, double friction, double h, const double *y, const double *before,
@@ -208,8 +214,11 @@ static bool room_for(su_self_contact *s, int64_t couplings)
     int64_t most = 78 * couplings; /* a lower triangle of 12 x 12 */
     if (most <= s->entry_room) return true;
     entry *larger = realloc(s->entries, (size_t)(2 * most) * sizeof *larger);
-    if (larger) s->entries = larger, s->entry_room = 2 * most;
-    return larger;
+    if (larger) s->entries = larger;
+    entry *sorted = realloc(s->sorted, (size_t)(2 * most) * sizeof *sorted);
+    if (sorted) s->sorted = sorted;
+    if (larger && sorted) s->entry_room = 2 * most;
+    return larger && sorted;
 }
 
 static void add_coupling(su_self_contact *s, const int32_t corner[4], const double K[144])
@@ -219,22 +228,47 @@ static void add_coupling(su_self_contact *s, const int32_t corner[4], const doub
             int64_t i = s->body->free_index[corner[a / 3]], j = s->body->free_index[corner[b / 3]];
             int64_t row = 3 * i + a % 3, column = 3 * j + b % 3;
             if (i < 0 || j < 0 || row < column) continue;
-            s->entries[s->entry_count] = (entry){column, row, s->entry_count, K[12 * a + b]};
-            s->entry_count++;
+            s->entries[s->entry_count++] = (entry){column, row, K[12 * a + b]};
         }
 }
 
-static int compare_entries(const void *a, const void *b)
+static void add_stiff(su_self_contact *s, const int32_t corner[4], const double share[4], const double normal[3])
 {
-    const entry *p = a, *q = b;
-    if (p->column != q->column) return p->column < q->column ? -1 : 1;
-    if (p->row != q->row) return p->row < q->row ? -1 : 1;
-    return (p->order > q->order) - (p->order < q->order);
+    su_coarse_column *column = s->stiff + s->stiff_count++;
+    for (int i = 0; i < SU_COARSE_ENTRIES; i++) {
+        int64_t vertex = s->body->free_index[corner[i / 3]];
+        column->dof[i] = vertex < 0 ? -1 : 3 * vertex + i % 3;
+        column->value[i] = share[i / 3] * normal[i % 3];
+    }
+}
+
+int64_t su_self_contact_stiff(const su_self_contact *s, const su_coarse_column **columns)
+{
+    *columns = s->stiff;
+    return s->stiff_count;
+}
+
+/* Counted by columns, then inserted by rows; equal ones stay in the order in which pairs added them. */
+static void sort_entries(su_self_contact *s, int64_t columns)
+{
+    int64_t *start = s->entry_start;
+    memset(start, 0, (size_t)(columns + 1) * sizeof *start);
+    for (int64_t k = 0; k < s->entry_count; k++) start[s->entries[k].column + 1]++;
+    for (int64_t c = 0; c < columns; c++) start[c + 1] += start[c];
+    for (int64_t k = s->entry_count - 1; k >= 0; k--) s->sorted[--start[s->entries[k].column + 1]] = s->entries[k];
+    memmove(start, start + 1, (size_t)columns * sizeof *start), start[columns] = s->entry_count;
+    for (int64_t c = 0; c < columns; c++)
+        for (int64_t k = start[c] + 1; k < start[c + 1]; k++) {
+            entry moving = s->sorted[k];
+            int64_t at = k;
+            for (; at > start[c] && s->sorted[at - 1].row > moving.row; at--) s->sorted[at] = s->sorted[at - 1];
+            s->sorted[at] = moving;
+        }
 }
 
 const su_sparse *su_self_contact_extend(su_self_contact *s, const su_sparse *A, const double *y, bool project)
 {
-    s->entry_count = 0;
+    s->entry_count = s->stiff_count = 0;
     if (!room_for(s, s->count + s->grip_count)) return NULL;
     double K[144], share[4];
     int32_t corner[4];
@@ -246,6 +280,7 @@ const su_sparse *su_self_contact_extend(su_self_contact *s, const su_sparse *A, 
         for (int i = 0; i < 144 && s->frozen; i++)
             K[i] = s->pairs[k].stiffness * share[i / 36] * share[i % 12 / 3] * n[i / 12 % 3] * n[i % 3];
         add_coupling(s, corner, K);
+        add_stiff(s, corner, share, n);
     }
     for (int64_t k = 0; k < s->grip_count; k++) {
         grip_corners(s, s->grips + k, corner);
@@ -253,7 +288,7 @@ const su_sparse *su_self_contact_extend(su_self_contact *s, const su_sparse *A, 
         add_coupling(s, corner, K);
     }
     if (s->entry_count == 0) return A;
-    qsort(s->entries, (size_t)s->entry_count, sizeof *s->entries, compare_entries);
+    sort_entries(s, A->size);
     su_sparse *out = &s->extended;
     if (A->entries + s->entry_count > s->extended_room) {
         int64_t room = A->entries + 2 * s->entry_count;
@@ -264,19 +299,21 @@ const su_sparse *su_self_contact_extend(su_self_contact *s, const su_sparse *A, 
         if (!row || !value) return NULL;
         s->extended_room = room;
     }
-    int64_t at = 0, k = 0;
+    int64_t at = 0;
     for (int64_t column = 0; column < A->size; column++) {
         int64_t e = A->start[column], end = A->start[column + 1];
+        const entry *k = s->sorted + s->entry_start[column], *last = s->sorted + s->entry_start[column + 1];
         out->start[column] = at;
-        while (e < end || (k < s->entry_count && s->entries[k].column == column)) {
-            bool more = k < s->entry_count && s->entries[k].column == column;
-            int64_t row = e < end && (!more || A->row[e] <= s->entries[k].row) ? A->row[e] : s->entries[k].row;
+        while (k < last) {
+            int64_t row = e < end && A->row[e] <= k->row ? A->row[e] : k->row;
             double sum = 0;
             if (e < end && A->row[e] == row) sum = A->value[e++];
-            while (k < s->entry_count && s->entries[k].column == column && s->entries[k].row == row)
-                sum += s->entries[k++].value;
+            while (k < last && k->row == row) sum += k++->value;
             out->row[at] = row, out->value[at++] = sum;
         }
+        memcpy(out->row + at, A->row + e, (size_t)(end - e) * sizeof *out->row);
+        memcpy(out->value + at, A->value + e, (size_t)(end - e) * sizeof *out->value);
+        at += end - e;
     }
     out->start[A->size] = out->entries = at;
     return out;

@@ -6,6 +6,7 @@
 #include "contact/contact_forces.h"
 #include "fem/elastic.h"
 #include "linalg/cholesky.h"
+#include "linalg/coarse_space.h"
 
 typedef struct su_self_contact su_self_contact;
 
@@ -25,7 +26,7 @@ void su_self_contact_set_stiffness(su_self_contact *contact, const double *k);
 const su_contact_body *su_self_contact_body(const su_self_contact *contact);
 
 /* For the steps to an instant: what rest (n,3) has overlapping is allowed; NULL: nothing is. No friction. */
-su_status su_self_contact_begin(su_self_contact *contact, const double *rest, su_error *err);
+void su_self_contact_begin(su_self_contact *contact, const double *rest);
 /* Friction of a step of h seconds from `before` (n,3), of the pairs at y (n,3). */
 su_status su_self_contact_grip(su_self_contact *contact, double friction, double h, const double *y,
                                const double *before, su_error *err);
@@ -47,6 +48,9 @@ su_status su_self_contact_depths(su_self_contact *contact, const double *y, su_c
 /* A on the free dofs plus the tangents at the y of the last call above: A itself where there are none, else on a larger
  * pattern, borrowed until the next call. NULL without memory. project: as su_contact_tangent. */
 const su_sparse *su_self_contact_extend(su_self_contact *contact, const su_sparse *A, const double *y, bool project);
+/* What those tangents make stiff, and no factor without pairs knows: a column a pair, its normal on the four vertices.
+ * Borrowed until the next call above. */
+int64_t su_self_contact_stiff(const su_self_contact *contact, const su_coarse_column **columns);
 /* A factor of that matrix, borrowed until the next call. `plain` gives the ordering: that of K stays, new couplings
  * cost an analysis. */
 su_status su_self_contact_factorize(su_self_contact *contact, const su_sparse *extended, const su_cholesky *plain,

@@ -12,6 +12,9 @@ struct su_turned_solver {
     const su_cholesky_single *neutral;
     su_arena arena;
     su_complement *complement; /* borrowed; NULL: none */
+    su_coarse_space *stiff;    /* NULL: not asked for so far */
+    bool stiffened, definite;  /* it belongs to the next system; that is definite there */
+    double *rest;              /* (3 free) */
     double *R;                 /* (free,9) R_v */
     su_cg_work vectors;
     su_cg_end end; /* of the last system */
@@ -28,7 +31,8 @@ su_status su_turned_solver_create(const su_elastic *body, const su_cholesky_sing
     SU_GO(SU_ALLOC(&s, 1, "the linear solver", err));
     s->body = body, s->neutral = neutral;
     bool good = (s->R = su_arena_alloc(&s->arena, 3 * dofs, sizeof(double))) &&
-                (s->work = su_arena_alloc(&s->arena, 2 * dofs, sizeof(float)));
+                (s->work = su_arena_alloc(&s->arena, 2 * dofs, sizeof(float))) &&
+                (s->rest = su_arena_alloc(&s->arena, dofs, sizeof(double)));
     if (!su_cg_take(&s->vectors, &s->arena, dofs) || !good) {
         status = su_fail(err, SU_AGAIN, "no memory for %lld degrees of freedom", (long long)dofs);
         goto done;
@@ -44,23 +48,35 @@ done:
 void su_turned_solver_free(su_turned_solver *s)
 {
     if (!s) return;
+    su_coarse_space_free(s->stiff);
     su_arena_free(&s->arena);
     free(s);
 }
 
 void su_turned_solver_constrain(su_turned_solver *s, su_complement *complement) { s->complement = complement; }
 
+su_status su_turned_solver_stiffen(su_turned_solver *s, const su_sparse *A, int64_t count,
+                                   const su_coarse_column *columns, su_error *err)
+{
+    s->stiffened = count > 0;
+    if (!s->stiffened) return SU_OK;
+    if (!s->stiff) SU_TRY(su_coarse_space_create(A->size, &s->stiff, err));
+    return su_coarse_space_set(s->stiff, A, count, columns, &s->definite, err);
+}
+
 /* z = R A_0^-1 R' r, on both sides projected where there are rows */
 static bool precondition(void *context, double *r, double *z)
 {
     su_turned_solver *s = context;
     if (s->complement) su_complement_tuned_force(s->complement, r);
+    if (s->stiffened) su_coarse_space_before(s->stiff, r, s->rest), r = s->rest;
     for (int64_t f = 0; f < s->body->free_count; f++) su_tmulv3(s->R + 9 * f, r + 3 * f, z + 3 * f);
     su_cholesky_single_solve(s->neutral, z, z, s->work);
     for (int64_t f = 0; f < s->body->free_count; f++) {
         double back[3] = {z[3 * f], z[3 * f + 1], z[3 * f + 2]};
         su_mulv3(s->R + 9 * f, back, z + 3 * f);
     }
+    if (s->stiffened) su_coarse_space_after(s->stiff, z);
     if (s->complement) su_complement_tuned_displacement(s->complement, z);
     return true;
 }
@@ -71,7 +87,9 @@ bool su_turned_solver_solve(su_turned_solver *s, const su_sparse *A, const doubl
     for (int64_t f = 0; f < s->body->free_count; f++)
         su_quaternion_matrix(turn + 4 * (int64_t)s->body->free_vertex[f], s->R + 9 * f);
     su_preconditioner B = {precondition, s};
-    s->end = su_conjugate_gradients(A, B, &s->vectors, tolerance, most, b, x);
+    s->end = SU_CG_INDEFINITE;
+    if (!s->stiffened || s->definite) s->end = su_conjugate_gradients(A, B, &s->vectors, tolerance, most, b, x);
+    s->stiffened = false;
     if (s->complement) su_complement_displacement(s->complement, x);
     return s->end == SU_CG_SOLVED;
 }

@@ -7,6 +7,7 @@
 #include "fem/complement.h"
 #include "fem/elastic.h"
 #include "linalg/cholesky_single.h"
+#include "linalg/coarse_space.h"
 
 typedef struct su_turned_solver su_turned_solver;
 
@@ -19,6 +20,10 @@ void su_turned_solver_free(su_turned_solver *solver);
 /* From now on systems are solved on C x = 0, with a reaction C' lambda beside b: conjugate gradients with both sides of
  * the preconditioner projected. The complement is borrowed; NULL: no longer. */
 void su_turned_solver_constrain(su_turned_solver *solver, su_complement *complement);
+
+/* For the next system, A: it is stiff along these columns as the factor is not. None without columns. */
+su_status su_turned_solver_stiffen(su_turned_solver *solver, const su_sparse *A, int64_t count,
+                                   const su_coarse_column *columns, su_error *err);
 
 /* x = A^-1 b, (3 free) each, to `tolerance` times the first error in the preconditioner's norm. turn (n,4): R_v of the
  * pose that A belongs to. False where `most` iterations do not reach that, or A is not positive along a direction: x is

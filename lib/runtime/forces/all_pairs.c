@@ -63,7 +63,7 @@ static int64_t prepare(void *self, const void *instant, const su_subspace *subsp
     c->prepared = h > 0;
     su_contact_points_place(&c->points, NULL, NULL, NULL, c->x);
     su_contact_points_place(&c->points, NULL, NULL, now->subspace, c->y);
-    if (c->allow && su_contact_finder_allow(c->finder, c->x, NULL) != SU_OK) load[0] = NAN;
+    if (c->allow) su_contact_finder_allow(c->finder, c->x);
     find(c, load);
     c->counts.steps++;
     c->counts.seconds += su_seconds() - started;

@@ -1,0 +1,35 @@
+/* A preconditioner made exact on a small space (a balancing, or two-level, preconditioner: Mandel 1993; Nabben and Vuik
+ * 2008). Columns Z of few entries span what makes A stiff and B knows nothing of; with S = Z (Z'AZ)^-1 Z',
+ *   B_Z = (1 - S A) B (1 - A S) + S. */
+#ifndef SU_LINALG_COARSE_SPACE_H
+#define SU_LINALG_COARSE_SPACE_H
+
+#include "linalg/sparse.h"
+
+#include <stdbool.h>
+
+enum { SU_COARSE_ENTRIES = 12 }; /* of a column, at most: a vertex and a triangle */
+
+/* One column of Z: value[i] at dof[i]; dofs are different, -1: no entry. */
+typedef struct su_coarse_column {
+    int64_t dof[SU_COARSE_ENTRIES];
+    double value[SU_COARSE_ENTRIES];
+} su_coarse_column;
+
+typedef struct su_coarse_space su_coarse_space;
+
+/* For matrices of `size` rows. */
+su_status su_coarse_space_create(int64_t size, su_coarse_space **out, su_error *err);
+void su_coarse_space_free(su_coarse_space *space);
+
+/* Takes Z and A, neither of which is kept. Grows where columns are more than ever before. *definite: Z'AZ is; else the
+ * space cannot be used, and A has a direction of no positive curvature (to rounding). */
+su_status su_coarse_space_set(su_coarse_space *space, const su_sparse *A, int64_t count,
+                              const su_coarse_column *columns, bool *definite, su_error *err);
+
+/* z = B_Z r in two halves around z = B rest, (size) each: rest = r - A S r; */
+void su_coarse_space_before(su_coarse_space *space, const double *r, double *rest);
+/* z += S r - S A z, of the r above. */
+void su_coarse_space_after(su_coarse_space *space, double *z);
+
+#endif
