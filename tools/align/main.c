@@ -6,6 +6,7 @@
 #include "geometry/rotation_field.h"
 #include "geometry/tetmesh.h"
 #include "io/stage/basis.h"
+#include "io/stage/clip_frame.h"
 #include "io/stage/tet.h"
 #include "reduce/align/align.h"
 #include "reduce/modes/global_basis.h"
@@ -247,11 +248,7 @@ static void place_name(const settings *set, const inputs *in, const su_basis *ba
         snprintf(name, size, "middle of poses %d and %lld", (int)basis->parent[i], (long long)i);
         return;
     }
-    snprintf(name, size, "%s", su_base_name(set->shots.items[places->shot[a]]));
-    char *end = strstr(name, ".anim.npz");
-    if (end) *end = 0;
-    size_t used = strlen(name);
-    snprintf(name + used, size - used, ":%.10g", places->number[a]);
+    su_clip_frame_name(set->shots.items[places->shot[a]], places->number[a], name, size);
 }
 
 /* The stiffest places first, each at least half as far from those before as it is from the example poses: a pose there

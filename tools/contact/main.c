@@ -2,6 +2,7 @@
 #include "core/file.h"
 #include "core/tool.h"
 #include "io/stage/anim.h"
+#include "io/stage/clip_frame.h"
 #include "reduce/cubature/contact_training.h"
 #include "../open_shot.h"
 
@@ -22,7 +23,7 @@ typedef struct job {
     su_anim *anims;            /* (shots) */
     su_shot **shot;            /* (shots) */
     su_sim_settings *settings; /* (shots) resolved */
-    su_contact_frame *frame;   /* of --at */
+    su_clip_frame *frame;      /* of --at */
     su_pair_sets sets;
 } job;
 
@@ -74,25 +75,12 @@ static su_status load(su_tool *tool, job *j)
     return SU_OK;
 }
 
-/* SHOT:FRAME, the shot by its file's name without .anim.npz. */
 static su_status read_places(su_tool *tool, job *j)
 {
-    su_error *err = &tool->err;
-    SU_TRY(SU_ALLOC(&j->frame, j->at.count, "training poses", err));
-    for (int i = 0; i < j->at.count; i++) {
-        const char *text = j->at.items[i], *colon = strrchr(text, ':');
-        char *end = NULL;
-        int64_t frame = colon && colon[1] ? strtoll(colon + 1, &end, 10) : -1;
-        int shot = 0;
-        for (; colon && shot < j->shots; shot++) {
-            const char *base = su_base_name(tool->inputs.items[3 + shot]), *stop = strstr(base, ".anim.npz");
-            size_t length = stop ? (size_t)(stop - base) : strlen(base);
-            if (length == (size_t)(colon - text) && memcmp(base, text, length) == 0) break;
-        }
-        if (!colon || !end || *end || shot == j->shots || frame < 0 || frame >= su_shot_frames(j->shot[shot]))
-            return su_fail(err, SU_USAGE, "--at %s: SHOT:FRAME of one of the shots is wanted", text);
-        j->frame[i] = (su_contact_frame){shot, frame};
-    }
+    SU_TRY(SU_ALLOC(&j->frame, j->at.count, "training poses", &tool->err));
+    for (int i = 0; i < j->at.count; i++)
+        SU_TRY(su_clip_frame_find(j->shots, j->anims, tool->inputs.items + 3, "--at", j->at.items[i], &j->frame[i],
+                                  &tool->err));
     j->plan.given = j->at.count, j->plan.frame = j->frame;
     return SU_OK;
 }
@@ -176,8 +164,9 @@ int main(int argc, char **argv)
         {.name = "at",
          .kind = SU_OPT_LIST,
          .target = &j.at,
-         .argument = "SHOT:FRAME",
-         .help = "A frame to train on, in place of those; repeat for several."},
+         .argument = "CLIP:FRAME",
+         .help = "A frame to train on, in place of those; repeat for several. CLIP is a clip's name or its file's, "
+                 "FRAME a number of the clip's own."},
         {.name = "self-contact",
          .kind = SU_OPT_CHOICE,
          .target = &j.which,

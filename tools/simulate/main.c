@@ -9,6 +9,7 @@
 #include "estimate/moved_text.h"
 #include "estimate/what_moved.h"
 #include "io/stage/anim.h"
+#include "io/stage/clip_frame.h"
 #include "io/stage/model.h"
 #include "io/stage/sim.h"
 #include "rig/shot.h"
@@ -500,10 +501,11 @@ static su_status run_cycles(su_tool *tool, take *t)
 /* Where the result of a shot goes: -o itself for one shot, else a file in the folder -o. */
 static su_status name_output(su_tool *tool, take *t)
 {
-    const char *base = su_base_name(t->path), *end = strstr(base, ".anim.npz");
-    int length = end ? (int)(end - base) : (int)strlen(base), made;
+    char stem[SU_CLIP_FRAME_ROOM];
+    int made;
+    su_clip_stem(t->path, stem, sizeof stem);
     if (tool->inputs.count > 2)
-        made = asprintf(&t->output, "%s/%.*s.sim.npz", tool->output, length, base);
+        made = asprintf(&t->output, "%s/%s.sim.npz", tool->output, stem);
     else
         made = asprintf(&t->output, "%s", tool->output);
     if (made < 0) t->output = NULL;

@@ -77,7 +77,7 @@ static su_status choose_frames(su_contact_training *t, su_error *err)
         int shot = 0;
         if (frame < 0) continue; /* the neutral pose, which no shot need have */
         while (frame >= su_shot_frames(plan->shot[shot])) frame -= su_shot_frames(plan->shot[shot++]);
-        t->frames[t->T++] = (su_contact_frame){shot, frame};
+        t->frames[t->T++] = (su_clip_frame){shot, frame};
     }
 done:
     free(params), free(distance), free(picked);
@@ -328,9 +328,9 @@ static void evaluate_pose(su_contact_training *t, const su_shot *shot, int64_t f
 /* The frames around training pose i, in motion. */
 static su_status play_around(su_contact_training *t, int64_t i, int64_t first, su_error *err)
 {
-    const su_contact_frame *at = t->frames + i;
-    const su_shot *shot = t->plan->shot[at->shot];
-    const su_sim_settings *settings = t->plan->settings + at->shot;
+    const su_clip_frame *at = t->frames + i;
+    const su_shot *shot = t->plan->shot[at->clip];
+    const su_sim_settings *settings = t->plan->settings + at->clip;
     int64_t last = su_shot_frames(shot) - 1, from = at->frame - AROUND - LEAD, to = at->frame + AROUND;
     if (from < 0) from = 0;
     if (to > last) to = last;
@@ -355,7 +355,7 @@ static su_status train_pose(su_contact_training *t, int64_t i, su_error *err)
 {
     double started = su_seconds();
     int64_t first = t->count;
-    evaluate_pose(t, t->plan->shot[t->frames[i].shot], t->frames[i].frame, 0, &t->pose);
+    evaluate_pose(t, t->plan->shot[t->frames[i].clip], t->frames[i].frame, 0, &t->pose);
     t->report->failed += !come_to_rest(t);
     SU_TRY(collect(t, i, 0, first, err));
     SU_TRY(play_around(t, i, first, err));
