@@ -453,89 +453,90 @@ done:
     return status;
 }
 
+/* What is asked for; holds the defaults until the command line is read. */
+static settings set = {.frames = 12, .bound = 0.05};
+
+static const su_option options[] = {
+    {.name = "interpolation",
+     .kind = SU_OPT_CHOICE,
+     .target = &set.interpolation,
+     .argument = "WAY",
+     .choices = "corotated|linear",
+     .help = "how bases are blended between poses: corotated (default) turns them by the local rotation at the current "
+             "pose, linear is the paper's. Recorded for cubature and sim."},
+    {.name = "pca",
+     .kind = SU_OPT_INT,
+     .target = &set.pca,
+     .argument = "R",
+     .low = 0,
+     .high = 100000,
+     .help = "one basis of R columns for all poses instead, the principal directions of their bases; for comparison "
+             "(default 0: a basis a pose)."},
+    {.name = "gram",
+     .kind = SU_OPT_CHOICE,
+     .target = &set.gram,
+     .argument = "FORM",
+     .choices = "auto|full|factor",
+     .help = "Gram matrices in full, or as a common factor, which is smaller and faster for many poses (default: "
+             "auto)."},
+    {.name = "shots",
+     .kind = SU_OPT_LIST,
+     .target = &set.shots,
+     .argument = "ANIM",
+     .greedy = true,
+     .help = "shots along which stiffening is measured."},
+    {.name = "measure",
+     .kind = SU_OPT_FLAG,
+     .target = &set.measure,
+     .help = "measure how much too stiff the interpolated bases are at the middles of the tree's edges and at "
+             "frames of "
+             "the shots: the lowest 8 linear modes against those recomputed there."},
+    {.name = "recompute",
+     .kind = SU_OPT_FLAG,
+     .target = &set.recompute,
+     .help = "also how much of the lower half of the linear modes, recomputed there, the interpolated basis "
+             "misses, weighted by "
+             "compliance, and at what angles (implies --measure; takes longer)."},
+    {.name = "suggest",
+     .kind = SU_OPT_INT,
+     .target = &set.suggest,
+     .argument = "N",
+     .low = 0,
+     .high = 64,
+     .help = "name up to N places where a further example pose would help most (implies --measure; default: 0)."},
+    {.name = "bound",
+     .kind = SU_OPT_NUMBER,
+     .target = &set.bound,
+     .argument = "SHARE",
+     .low = 0,
+     .high = 10,
+     .help = "stiffening that is accepted without a suggestion (default: 5%)."},
+    {.name = "frames",
+     .kind = SU_OPT_INT,
+     .target = &set.frames,
+     .argument = "N",
+     .low = 1,
+     .high = 1000,
+     .help = "frames of the shots to measure at, those farthest from the poses first (default: 12)."},
+};
+
+static const su_program program = {
+    .name = "supple-align",
+    .summary = "make the bases of all example poses comparable, so that they can be interpolated",
+    .usage = "TET FIT... MODES... -o BASIS",
+    .description = "Turns the modes of each pose back to the neutral pose, matches them along a tree of poses "
+                   "(Procrustes, region by region) and precomputes what interpolation needs. Fit and modes files made "
+                   "one pose at a time are merged; parts that do not belong together are refused.",
+    .example = "supple align fox.tet.npz fox.fit.npz fox.modes.*.npz -o fox.basis.npz",
+    .options = options,
+    .option_count = sizeof options / sizeof *options,
+    .min_inputs = 3,
+    .max_inputs = -1,
+    .needs_output = true,
+};
+
 int main(int argc, char **argv)
 {
-    settings set = {.frames = 12, .bound = 0.05};
-    const su_option options[] = {
-        {.name = "interpolation",
-         .kind = SU_OPT_CHOICE,
-         .target = &set.interpolation,
-         .argument = "WAY",
-         .choices = "corotated|linear",
-         .help =
-             "how bases are blended between poses: corotated (default) turns them by the local rotation at the current "
-             "pose, linear is the paper's. Recorded for cubature and sim."},
-        {.name = "pca",
-         .kind = SU_OPT_INT,
-         .target = &set.pca,
-         .argument = "R",
-         .low = 0,
-         .high = 100000,
-         .help =
-             "one basis of R columns for all poses instead, the principal directions of their bases; for comparison "
-             "(default 0: a basis a pose)."},
-        {.name = "gram",
-         .kind = SU_OPT_CHOICE,
-         .target = &set.gram,
-         .argument = "FORM",
-         .choices = "auto|full|factor",
-         .help = "Gram matrices in full, or as a common factor, which is smaller and faster for many poses (default: "
-                 "auto)."},
-        {.name = "shots",
-         .kind = SU_OPT_LIST,
-         .target = &set.shots,
-         .argument = "ANIM",
-         .greedy = true,
-         .help = "shots along which stiffening is measured."},
-        {.name = "measure",
-         .kind = SU_OPT_FLAG,
-         .target = &set.measure,
-         .help = "measure how much too stiff the interpolated bases are at the middles of the tree's edges and at "
-                 "frames of "
-                 "the shots: the lowest 8 linear modes against those recomputed there."},
-        {.name = "recompute",
-         .kind = SU_OPT_FLAG,
-         .target = &set.recompute,
-         .help = "also how much of the lower half of the linear modes, recomputed there, the interpolated basis "
-                 "misses, weighted by "
-                 "compliance, and at what angles (implies --measure; takes longer)."},
-        {.name = "suggest",
-         .kind = SU_OPT_INT,
-         .target = &set.suggest,
-         .argument = "N",
-         .low = 0,
-         .high = 64,
-         .help = "name up to N places where a further example pose would help most (implies --measure; default: 0)."},
-        {.name = "bound",
-         .kind = SU_OPT_NUMBER,
-         .target = &set.bound,
-         .argument = "SHARE",
-         .low = 0,
-         .high = 10,
-         .help = "stiffening that is accepted without a suggestion (default: 5%)."},
-        {.name = "frames",
-         .kind = SU_OPT_INT,
-         .target = &set.frames,
-         .argument = "N",
-         .low = 1,
-         .high = 1000,
-         .help = "frames of the shots to measure at, those farthest from the poses first (default: 12)."},
-    };
-    const su_program program = {
-        .name = "supple-align",
-        .summary = "make the bases of all example poses comparable, so that they can be interpolated",
-        .usage = "TET FIT... MODES... -o BASIS",
-        .description =
-            "Turns the modes of each pose back to the neutral pose, matches them along a tree of poses "
-            "(Procrustes, region by region) and precomputes what interpolation needs. Fit and modes files made "
-            "one pose at a time are merged; parts that do not belong together are refused.",
-        .example = "supple align fox.tet.npz fox.fit.npz fox.modes.*.npz -o fox.basis.npz",
-        .options = options,
-        .option_count = sizeof options / sizeof *options,
-        .min_inputs = 3,
-        .max_inputs = -1,
-        .needs_output = true,
-    };
     su_tool tool;
     int status;
     if (!su_tool_begin(&tool, &program, argc, argv, &status)) return status;
