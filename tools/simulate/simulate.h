@@ -75,8 +75,6 @@ typedef struct take {
  * and settings. */
 su_status take_run(su_tool *tool, take *t);
 void take_free(take *t);
-/* What follows is the part of a shot's progress between these shares of it. */
-void take_enter(su_tool *tool, const take *t, double from, double to);
 
 /* ---- take_error.c ---- */
 
@@ -88,6 +86,8 @@ su_status take_estimate_error(su_tool *tool, take *t);
 
 /* ---- take_report.c ---- */
 
+/* What follows is the part of a shot's progress between these shares of it. */
+void take_enter(su_tool *tool, const take *t, double from, double to);
 /* Inputs and settings into the meta of the result. */
 su_status take_describe(su_tool *tool, take *t);
 /* Statistics of the run. */

@@ -106,12 +106,6 @@ static su_status run_frames(su_tool *tool, take *t)
     return status;
 }
 
-/* What follows is this part of a shot's progress. */
-void take_enter(su_tool *tool, const take *t, double from, double to)
-{
-    su_progress_stage(&tool->progress, t->from + from * (t->to - t->from), t->from + to * (t->to - t->from));
-}
-
 /* Repeats a cycle until its last frame repeats. */
 static su_status run_cycles(su_tool *tool, take *t)
 {

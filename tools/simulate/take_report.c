@@ -20,6 +20,11 @@ static const double NEGATIVE_ENERGY = 0.01;
 static const char *const inertia_names[] = {"consistent", "paper"};
 static const char *const interpolation_names[] = {"corotated", "linear"}; /* su_interpolation; the option: + 1 */
 
+void take_enter(su_tool *tool, const take *t, double from, double to)
+{
+    su_progress_stage(&tool->progress, t->from + from * (t->to - t->from), t->from + to * (t->to - t->from));
+}
+
 static su_status describe_contact(su_tool *tool, const job *j, json_t *meta)
 {
     char digest[33];
