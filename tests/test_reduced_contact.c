@@ -270,7 +270,8 @@ static void few_pairs_give_the_force_of_all(void **unused)
     for (int t = 0; t < 3; t++) {
         int64_t used;
         double error;
-        assert_int_equal(su_pairs_select(ROWS, COUNT, a, b, tolerances[t], weight, &used, &error, &err), SU_OK);
+        assert_int_equal(
+            su_pairs_select(&(su_column_sum){ROWS, COUNT, a, b}, tolerances[t], weight, &used, &error, &err), SU_OK);
         memcpy(left, b, sizeof left);
         for (int k = 0; k < COUNT; k++) {
             assert_true(weight[k] >= 0);
@@ -283,7 +284,7 @@ static void few_pairs_give_the_force_of_all(void **unused)
     memset(b, 0, sizeof b);
     int64_t used;
     double error;
-    assert_int_equal(su_pairs_select(ROWS, COUNT, a, b, 0.05, weight, &used, &error, &err), SU_OK);
+    assert_int_equal(su_pairs_select(&(su_column_sum){ROWS, COUNT, a, b}, 0.05, weight, &used, &error, &err), SU_OK);
     assert_int_equal(used, 0);
 }
 

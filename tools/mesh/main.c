@@ -40,7 +40,7 @@ static su_status embed_rigid(su_tool *tool, const su_poses *poses, const su_tets
     SU_GO(SU_ALLOC(&holder, poses->nbar, "rigid vertices", err));
     for (int64_t v = 0; v < poses->nbar; v++)
         if (poses->rigid[v]) memcpy(points + 3 * count++, poses->neutral + 3 * v, 3 * sizeof *points);
-    SU_GO(su_embed_points(mesh, count, points, NULL, tool->threads, holder, bary, &outside, err));
+    SU_GO(su_embed_points(mesh, count, points, tool->threads, holder, bary, &outside, err));
     count = 0;
     for (int64_t v = 0; v < poses->nbar; v++) {
         if (!poses->rigid[v]) continue;

@@ -24,16 +24,16 @@ void preview_pose_name(const su_tool *tool, const clips *c, int64_t frame, char 
 /* Each pose with its distance to those before it. */
 static void table_of_poses(su_tool *tool, const clips *c, const selection *chosen, const su_poses *poses)
 {
-    for (int64_t i = 0; i < chosen->m; i++) {
+    for (int64_t i = 0; i < chosen->poses.m; i++) {
         char name[NAME_ROOM], row[16 * MOST_COLUMNS + 1] = "";
-        preview_pose_name(tool, c, chosen->picked[i], name, sizeof name);
+        preview_pose_name(tool, c, chosen->poses.picked[i], name, sizeof name);
         for (int64_t j = 0; j < i && j < MOST_COLUMNS; j++) {
             double d = su_nearest_pose(1, poses->s, poses->params + j * poses->s, poses->param_scale,
                                        poses->params + i * poses->s, NULL);
             snprintf(row + strlen(row), sizeof row - strlen(row), " %.4f", d);
         }
-        su_note(tool, "pose %lld: %-20s %.4f from the nearest before%s%s%s", (long long)i, name, chosen->distance[i],
-                *row ? ";" : "", row, i > MOST_COLUMNS ? " ..." : "");
+        su_note(tool, "pose %lld: %-20s %.4f from the nearest before%s%s%s", (long long)i, name,
+                chosen->poses.distance[i], *row ? ";" : "", row, i > MOST_COLUMNS ? " ..." : "");
     }
 }
 
@@ -51,7 +51,7 @@ static int64_t say_shot(su_tool *tool, const clips *c, const selection *chosen, 
         if (d > worst) worst = d, at = f, nearest = which;
         sum += d, beyond += d > limit;
     }
-    preview_pose_name(tool, c, chosen->picked[nearest], name, sizeof name);
+    preview_pose_name(tool, c, chosen->poses.picked[nearest], name, sizeof name);
     su_note(tool, "%s: at most %.4f from a pose (frame %.6g, from %s), %.4f on average", su_base_name(path), worst,
             su_clip_frame_number(anim, at), name, sum / (double)anim->F);
     if (beyond)
@@ -80,7 +80,7 @@ su_status preview(su_tool *tool, clips *c, const selection *chosen, const su_pos
         su_anim_free(&anim);
         SU_TRY(status);
     }
-    su_stats_integer(tool, "poses", chosen->m);
+    su_stats_integer(tool, "poses", chosen->poses.m);
     su_stats_integer(tool, "parameters", c->s);
     su_stats_integer(tool, "frames_not_covered", beyond);
     return SU_OK;

@@ -70,9 +70,10 @@ static su_status choose_frames(su_contact_training *t, su_error *err)
     for (int k = 0; k < plan->shots; k++)
         for (int64_t f = 0; f < su_shot_frames(plan->shot[k]); f++)
             su_shot_sample(plan->shot[k], f, 0, 0, NULL, NULL, params + s * at++, NULL, NULL);
-    int64_t m = 0;
-    SU_GO(su_select_poses(total, s, params, plan->model->param_scale, 0, NULL, most, 0, picked, distance, &m, err));
-    for (int64_t i = 0; i < m; i++) {
+    const su_pose_candidates frames = {total, s, params, plan->model->param_scale};
+    su_chosen_poses chosen = {.picked = picked, .distance = distance};
+    SU_GO(su_select_poses(&frames, 0, NULL, most, 0, &chosen, err));
+    for (int64_t i = 0; i < chosen.m; i++) {
         int64_t frame = picked[i];
         int shot = 0;
         if (frame < 0) continue; /* the neutral pose, which no shot need have */
@@ -292,7 +293,7 @@ static su_status select_key(su_contact_training *t, int64_t first, const double 
     SU_GO(SU_ALLOC(&at, count, "contact pairs", err));
     SU_GO(SU_ALLOC(&weight, count, "contact pairs", err));
     count = columns_of(t, first, rows, key, at, a, b);
-    SU_GO(su_pairs_select(height, count, a, b, t->plan->tolerance, weight, &used, &error, err));
+    SU_GO(su_pairs_select(&(su_column_sum){height, count, a, b}, t->plan->tolerance, weight, &used, &error, err));
     for (int64_t k = 0; k < count; k++) t->met[at[k]].weight = weight[k];
     t->report->kept += used, t->report->met += count;
     t->report->worst = fmax(t->report->worst, error);
@@ -399,7 +400,7 @@ static su_status try_direct(su_contact_training *t, su_error *err)
         }
     }
     for (int k = 0; k < 2 && all > 0; k++)
-        SU_GO(su_pairs_select(rows, count + 1, a, b, DIRECT[k], weight, &t->report->direct[k],
+        SU_GO(su_pairs_select(&(su_column_sum){rows, count + 1, a, b}, DIRECT[k], weight, &t->report->direct[k],
                               &t->report->direct_error[k], err));
 done:
     free(a), free(b), free(weight), free(sorted);
