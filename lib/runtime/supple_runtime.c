@@ -1,5 +1,6 @@
 #include "runtime/supple_runtime_internal.h"
 
+#include "core/choice.h"
 #include "core/memory.h"
 #include "geometry/mat3.h"
 #include "io/stage/model.h"
@@ -256,7 +257,7 @@ static su_status open_model(supple_runtime *r, const supple_options *options, su
     r->frequency = json_number_value(json_object_get(r->file.file.meta, "frequency"));
     SU_TRY(su_sim_settings_resolve(&r->settings, r->frequency, 1, &still, 60, err));
     const char *way = json_string_value(json_object_get(r->file.file.meta, "interpolation"));
-    su_interpolation interpolation = way && strcmp(way, "linear") == 0 ? SU_LINEAR : SU_COROTATED;
+    su_interpolation interpolation = (su_interpolation)su_choice_find(SU_INTERPOLATION_NAMES, way, SU_COROTATED);
     SU_TRY(open_contacts(r, interpolation, options, err));
     r->driver = su_shot_driver_of(&live, r, &r->settings);
     SU_TRY(su_is_skinning_model(&r->file) ? open_skinning(r, options, err) : open_stepper(r, options, err));

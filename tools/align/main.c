@@ -1,4 +1,5 @@
 /* supple align: bases of the example poses made comparable, ready to be interpolated (PSSD section 5.1). */
+#include "core/choice.h"
 #include "core/file.h"
 #include "core/memory.h"
 #include "core/threads.h"
@@ -390,7 +391,7 @@ static su_status measure(su_tool *tool, const settings *set, const inputs *in, c
                                                                             .shots = set->shots.count,
                                                                             .material = (su_material)material});
     SU_GO(su_pose_space_create(&space, &in->tet, fit, basis, (su_material)material,
-                               set->interpolation ? SU_LINEAR : SU_COROTATED, tool->threads, err));
+                               (su_interpolation)set->interpolation, tool->threads, err));
     SU_GO(su_training_places_create(&space, &shots, &plan, set->frames, &places, err));
     SU_GO(SU_ALLOC(&stiff, places.count, "stiffening", err));
     if (places.count > fit->m) {
@@ -418,7 +419,7 @@ static su_status make_meta(su_tool *tool, const settings *set, const inputs *in,
     free(paths);
     if (!meta) return tool->err.status;
     basis->file.meta = meta;
-    json_object_set_new(meta, "interpolation", json_string(set->interpolation ? "linear" : "corotated"));
+    json_object_set_new(meta, "interpolation", su_choice_json(SU_INTERPOLATION_NAMES, set->interpolation));
     json_t *names = json_object_get(in->fit.file.meta, "param_names");
     json_t *linear_modes = json_object_get(in->modes[0].file.meta, "linear_modes");
     if (names) json_object_set(meta, "param_names", names);
@@ -461,7 +462,7 @@ static const su_option options[] = {
      .kind = SU_OPT_CHOICE,
      .target = &set.interpolation,
      .argument = "WAY",
-     .choices = "corotated|linear",
+     .choices = SU_INTERPOLATION_NAMES,
      .help = "how bases are blended between poses: corotated (default) turns them by the local rotation at the current "
              "pose, linear is the paper's. Recorded for cubature and sim."},
     {.name = "pca",

@@ -1,4 +1,5 @@
 /* supple fullsim: a shot through the full space, the ground truth that sim is compared with. */
+#include "core/choice.h"
 #include "core/file.h"
 #include "core/json_text.h"
 #include "core/memory.h"
@@ -22,6 +23,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define SOLVER_NAMES "iterative|direct"
 
 typedef struct job {
     su_sim_settings settings;
@@ -184,12 +187,12 @@ static su_status describe(su_tool *tool, job *j)
     SU_TRY(su_forces_describe(j->forces.path, &j->external, meta, &tool->err));
     json_object_set_new(meta, "newton", json_integer(j->options.newton));
     json_object_set_new(meta, "tolerance", json_real(j->options.tolerance));
-    json_object_set_new(meta, "solver", json_string(j->options.iterative ? "iterative" : "direct"));
+    json_object_set_new(meta, "solver", su_choice_json(SOLVER_NAMES, !j->options.iterative));
     json_object_set_new(meta, "fps", json_real(1.0 / j->settings.frame_seconds));
     if (j->options.neutral) json_object_set_new(meta, "rest", json_string("neutral"));
     if (j->options.material) json_object_set_new(meta, "material", json_string(j->options.material));
     if (j->options.self_contact) {
-        json_object_set_new(meta, "self_contact", json_string(j->options.self_contact == 1 ? "new" : "all"));
+        json_object_set_new(meta, "self_contact", su_choice_json(SU_SELF_CONTACT_NAMES, j->options.self_contact));
         json_object_set_new(meta, "self_friction", json_real(j->options.friction));
         json_object_set_new(meta, "self_stiffness", json_real(j->options.contact_stiffness));
     }
@@ -309,7 +312,7 @@ static const su_option options[] = {
      .kind = SU_OPT_CHOICE,
      .target = &j.solver,
      .argument = "SOLVER",
-     .choices = "iterative|direct",
+     .choices = SOLVER_NAMES,
      .help = "Linear systems by conjugate gradients with one factor turned along (iterative, default), or by a "
              "factorization each (direct): the same within --tolerance in two to three times the time. The posed "
              "rest is always direct."},
@@ -317,7 +320,7 @@ static const su_option options[] = {
      .kind = SU_OPT_CHOICE,
      .target = &j.options.self_contact,
      .argument = "WHAT",
-     .choices = "none|new|all",
+     .choices = SU_SELF_CONTACT_NAMES,
      .help = "Flesh does not pass through itself: what the rig's own shape has overlapping is left alone (new) or "
              "pushed out as well (all); docs/contact.md."},
     {.name = "self-friction",

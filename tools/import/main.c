@@ -1,6 +1,8 @@
 /* supple-import: a clip of a rigged character, or a mesh sequence, as a supple.anim. */
 #include "import.h"
 
+#include "rig/take.h"
+
 #include <math.h>
 
 /* What is asked for; holds the defaults until the command line is read. */
@@ -78,7 +80,7 @@ static const su_option table[] = {
      .kind = SU_OPT_CHOICE,
      .target = &o.skinning,
      .argument = "WAY",
-     .choices = "lbs|dqs",
+     .choices = SU_SKINNING_NAMES,
      .help = "lbs: linear blend skinning (default), dqs: dual quaternions."},
     {.name = "points",
      .kind = SU_OPT_TEXT,

@@ -1,4 +1,5 @@
 /* supple-mesh: the flesh of a skin. */
+#include "core/choice.h"
 #include "core/threads.h"
 #include "core/tool.h"
 #include "geometry/bridges.h"
@@ -222,7 +223,7 @@ static su_status save(su_tool *tool, const options *o, const su_flesh *flesh, su
 {
     json_t *meta = su_tool_meta(tool, su_tet_schema.kind, su_tet_schema.version, tool->inputs.items, 1);
     if (!meta) return tool->err.status;
-    json_object_set_new(meta, "method", json_string(flesh->method == SU_MESH_DIRECT ? "direct" : "sdf"));
+    json_object_set_new(meta, "method", su_choice_json(SU_MESH_METHODS, (int)flesh->method));
     json_object_set_new(meta, "dihedral_min", json_real(flesh->quality.dihedral_min));
     json_object_set_new(meta, "dihedral_percentile_1", json_real(flesh->quality.dihedral_percentile));
     json_object_set_new(meta, "volume", json_real(flesh->quality.volume));
@@ -301,7 +302,7 @@ static const su_option table[] = {
      .kind = SU_OPT_CHOICE,
      .target = &o.method,
      .argument = "NAME",
-     .choices = "auto|direct|sdf",
+     .choices = SU_MESH_METHODS,
      .help = "direct: TetGen on the skin itself, which must be closed and clean. sdf: any skin, in a mesh around "
              "it. auto: "
              "direct where that gives well-shaped tets, else sdf (default auto)."},

@@ -1,6 +1,7 @@
 /* supple modes: the motions that the flesh has at each example pose. */
 #include "modes.h"
 
+#include "core/choice.h"
 #include "core/file.h"
 #include "core/memory.h"
 #include "core/threads.h"
@@ -292,7 +293,7 @@ static su_status make_meta(job *j)
         json_object_set_new(meta, "kappa", json_real(j->set->kappa));
     }
     json_decref(names);
-    json_object_set_new(meta, "material", json_string(su_material_name(j->setup.material)));
+    json_object_set_new(meta, "material", su_choice_json(SU_MATERIAL_NAMES, (int)j->setup.material));
     return j->loads.played.count ? su_sim_gravity_meta(&j->set->sim, meta, &j->tool->err) : SU_OK;
 }
 
@@ -493,7 +494,7 @@ static const su_option options[] = {
      .kind = SU_OPT_CHOICE,
      .target = &set.self_contact,
      .argument = "WHICH",
-     .choices = "none|new|all",
+     .choices = SU_SELF_CONTACT_NAMES,
      .help = "with --motion: in what is played flesh does not pass through itself, as in supple fullsim, so that the "
              "modes have room for contact (default: none)."},
     SU_GRAVITY_OPTIONS(set.sim),

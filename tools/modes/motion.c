@@ -1,6 +1,7 @@
 /* supple modes --motion: one basis for all poses. */
 #include "modes.h"
 
+#include "core/choice.h"
 #include "core/file.h"
 #include "core/memory.h"
 #include "core/threads.h"
@@ -60,7 +61,7 @@ static su_status make_meta(job *j, const motions *m, su_basis *basis)
     json_object_set_new(meta, "motions", json_integer(m->known));
     json_object_set_new(meta, "interpolation", json_string("corotated"));
     json_object_set_new(meta, "subspace", json_string("one"));
-    json_object_set_new(meta, "material", json_string(su_material_name(j->setup.material)));
+    json_object_set_new(meta, "material", su_choice_json(SU_MATERIAL_NAMES, (int)j->setup.material));
     if (j->set->self_contact)
         json_object_set_new(meta, "self_contact", json_string(j->set->self_contact == 1 ? "new" : "all"));
     return su_sim_gravity_meta(&j->set->sim, meta, &tool->err);

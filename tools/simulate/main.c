@@ -1,6 +1,7 @@
 /* supple sim: a shot through the reduced model. Writes coordinates, not vertices; export rebuilds frames. */
 #include "simulate.h"
 
+#include "core/choice.h"
 #include "core/file.h"
 #include "core/memory.h"
 #include "core/threads.h"
@@ -117,10 +118,9 @@ static su_status run(su_tool *tool, job *j)
     const settings *set = &j->set;
     SU_TRY(su_sim_set_teleports(&j->set.sim, j->set.teleports.count, j->set.teleports.items, err));
     SU_TRY(su_model_load(tool->inputs.items[0], &j->model, err));
-    bool linear = strcmp(su_meta_text(j->model.file.meta, "interpolation", "corotated"), "linear") == 0;
-    j->interpolation = j->set.interpolation ? (su_interpolation)(j->set.interpolation - 1)
-                       : linear             ? SU_LINEAR
-                                            : SU_COROTATED;
+    int of_model =
+        su_choice_find(SU_INTERPOLATION_NAMES, su_meta_text(j->model.file.meta, "interpolation", NULL), SU_COROTATED);
+    j->interpolation = (su_interpolation)(j->set.interpolation ? j->set.interpolation - 1 : of_model);
     j->skinned = su_is_skinning_model(&j->model);
     j->set.skinning.plain = j->set.solver == 1;
     if (j->set.step.tolerance >= 0) j->set.skinning.tolerance = j->set.step.tolerance;
@@ -184,21 +184,21 @@ static const su_option options[] = {
      .kind = SU_OPT_CHOICE,
      .target = &j.set.solver,
      .argument = "HOW",
-     .choices = "quasi-newton|local-global",
+     .choices = SOLVER_NAMES,
      .help = "With skinning modes: quasi-newton (default) learns from earlier iterations; local-global is FCD as "
              "printed, for comparison."},
     {.name = "inertia",
      .kind = SU_OPT_CHOICE,
      .target = &j.set.inertia,
      .argument = "HOW",
-     .choices = "consistent|paper",
+     .choices = SU_INERTIA_NAMES,
      .help = "consistent (default): what moves in the world is advanced; paper: PSSD eq. 5 as printed, for "
              "comparison."},
     {.name = "interpolation",
      .kind = SU_OPT_CHOICE,
      .target = &j.set.interpolation,
      .argument = "HOW",
-     .choices = "model|corotated|linear",
+     .choices = "model|" SU_INTERPOLATION_NAMES,
      .help = "model (default): as the model was trained; corotated: bases blended in the neutral pose and turned; "
              "linear: PSSD eq. 14, for comparison."},
     {.name = "estimate",
@@ -226,7 +226,7 @@ static const su_option options[] = {
      .kind = SU_OPT_CHOICE,
      .target = &j.set.self_contact,
      .argument = "WHICH",
-     .choices = "none|new|all",
+     .choices = SU_SELF_CONTACT_NAMES,
      .help = "The same with every pair looked for on all of the flesh, as supple fullsim does, for comparison: what "
              "the rig's own shape has overlapping is left alone (new) or pushed out too (all). Goes with --fit."},
     {.name = "fit",

@@ -14,6 +14,8 @@
 #include "runtime/skinning/skinning_simulation.h"
 #include "../sim_options.h"
 
+#define SOLVER_NAMES "quasi-newton|local-global"
+
 typedef struct settings {
     su_sim_settings sim;
     su_step_settings step;

@@ -1,6 +1,7 @@
 /* What supple sim says of a shot: in its result, in the statistics, and on the terminal. */
 #include "simulate.h"
 
+#include "core/choice.h"
 #include "core/file.h"
 #include "core/json_text.h"
 #include "runtime/forces/all_pairs.h"
@@ -16,9 +17,6 @@ static const double BEYOND_TRAINING = 2;
 
 /* Elastic energy is 0 at rest and never below; this share of the shot's largest is more than rounding. */
 static const double NEGATIVE_ENERGY = 0.01;
-
-static const char *const inertia_names[] = {"consistent", "paper"};
-static const char *const interpolation_names[] = {"corotated", "linear"}; /* su_interpolation; the option: + 1 */
 
 void take_enter(su_tool *tool, const take *t, double from, double to)
 {
@@ -50,15 +48,15 @@ su_status take_describe(su_tool *tool, take *t)
         json_object_set_new(meta, "subspace", json_string("skinning"));
         json_object_set_new(meta, "iterations", json_integer(set->skinning.iterations));
         json_object_set_new(meta, "tolerance", json_real(set->skinning.tolerance));
-        json_object_set_new(meta, "solver", json_string(set->skinning.plain ? "local-global" : "quasi-newton"));
+        json_object_set_new(meta, "solver", su_choice_json(SOLVER_NAMES, set->skinning.plain));
     } else {
         json_object_set_new(meta, "newton", json_integer(set->step.newton));
         json_object_set_new(meta, "tolerance", json_real(set->step.tolerance));
-        json_object_set_new(meta, "inertia", json_string(inertia_names[set->inertia]));
-        json_object_set_new(meta, "interpolation", json_string(interpolation_names[t->j->interpolation]));
+        json_object_set_new(meta, "inertia", su_choice_json(SU_INERTIA_NAMES, set->inertia));
+        json_object_set_new(meta, "interpolation", su_choice_json(SU_INTERPOLATION_NAMES, (int)t->j->interpolation));
     }
     if (set->self_contact) {
-        json_object_set_new(meta, "self_contact", json_string(set->self_contact == 1 ? "new" : "all"));
+        json_object_set_new(meta, "self_contact", su_choice_json(SU_SELF_CONTACT_NAMES, set->self_contact));
         json_object_set_new(meta, "self_stiffness", json_real(set->self_stiffness));
     }
     if (set->contact) SU_TRY(describe_contact(tool, t->j, meta));

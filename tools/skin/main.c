@@ -1,4 +1,5 @@
 /* supple skin: the flesh in equilibrium at every frame of a shot, without dynamics (Steklov-Poincaré skinning). */
+#include "core/choice.h"
 #include "core/json_text.h"
 #include "core/memory.h"
 #include "core/tool.h"
@@ -15,6 +16,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+
+#define REST_NAMES "neutral|posed"
 
 typedef struct job {
     su_skin_options options;
@@ -198,7 +201,7 @@ static su_status describe(su_tool *tool, job *j)
     json_object_set_new(meta, "tolerance", json_real(j->options.tolerance));
     json_object_set_new(meta, "fps", json_real(su_meta_number(j->anim.file.meta, "fps", 24)));
     if (j->options.self_contact) json_object_set_new(meta, "self_contact", json_string("all"));
-    json_object_set_new(meta, "rest", json_string(j->options.posed ? "posed" : "neutral"));
+    json_object_set_new(meta, "rest", su_choice_json(REST_NAMES, j->options.posed));
     json_object_set_new(meta, "material", json_string("ex-rotated"));
     if (j->to - j->from < j->anim.F) json_object_set_new(meta, "first_frame", json_integer(j->from));
     return SU_OK;
@@ -298,7 +301,7 @@ static const su_option options[] = {
      .kind = SU_OPT_CHOICE,
      .target = &j.rest,
      .argument = "REST",
-     .choices = "neutral|posed",
+     .choices = REST_NAMES,
      .help = "What is free of stress: the neutral shape (default), so that flesh answers to what the rig does to it; "
              "or the rig's shape, so that contacts alone move it."},
     {.name = "self-contact",

@@ -1,4 +1,5 @@
 /* supple fit: rest shapes and materials of the flesh at the example poses. */
+#include "core/choice.h"
 #include "core/file.h"
 #include "core/memory.h"
 #include "core/threads.h"
@@ -28,7 +29,7 @@
 #include <string.h>
 
 enum rest_kind { REST_TURNED, REST_POSED };
-static const char *const rest_names[] = {"turned", "posed"};
+#define REST_NAMES "turned|posed"
 
 typedef struct settings {
     int material;
@@ -490,8 +491,8 @@ static su_status make_meta(job *j)
     }
     json_object_set_new(meta, "pose_digests", digests);
     json_object_set_new(meta, "pose_reports", reports);
-    json_object_set_new(meta, "material", json_string(su_material_name((su_material)set->material)));
-    json_object_set_new(meta, "rest", json_string(rest_names[set->rest]));
+    json_object_set_new(meta, "material", su_choice_json(SU_MATERIAL_NAMES, set->material));
+    json_object_set_new(meta, "rest", su_choice_json(REST_NAMES, set->rest));
     if (set->rest == REST_TURNED) json_object_set_new(meta, "smoothing", json_real(set->smoothing));
     json_object_set_new(meta, "gamma", json_real(set->gamma));
     json_object_set_new(meta, "residual", json_real(set->residual));
@@ -640,7 +641,7 @@ static const su_option options[] = {
      .kind = SU_OPT_CHOICE,
      .target = &set.rest,
      .argument = "SHAPE",
-     .choices = "turned|posed",
+     .choices = REST_NAMES,
      .help = "what is free of stress at a pose: each tet's neutral shape, turned by a smooth field of rotations, "
              "or the posed shape "
              "itself, folds and all, as in the paper (default: turned)."},

@@ -1,5 +1,6 @@
 #include "runtime/subspace/reconstruct.h"
 
+#include "core/choice.h"
 #include "core/memory.h"
 #include "core/threads.h"
 #include "runtime/kernels/kernel_set.h"
@@ -316,7 +317,7 @@ void su_embed(const su_model *model, int64_t frames, const double *u, double *di
 su_interpolation su_sim_interpolation(const su_sim *sim)
 {
     const char *name = json_string_value(json_object_get(sim->file.meta, "interpolation"));
-    return name && strcmp(name, "linear") == 0 ? SU_LINEAR : SU_COROTATED;
+    return (su_interpolation)su_choice_find(SU_INTERPOLATION_NAMES, name, SU_COROTATED);
 }
 
 su_status su_reconstruct_shot(su_reconstruct *rec, const su_shot *shot, const su_sim *sim, int64_t first,
