@@ -101,10 +101,10 @@ static su_status create_work(su_reconstruct *rec, work *w, su_error *err)
 {
     int64_t m = rec->basis.m, r = rec->basis.r, flesh = rec->flesh;
     int64_t poses = rec->model->m;
-    bool good = (w->near = take(rec, 48 * rec->patch.vertex_count, sizeof(float), err)) &&
-                (w->rotation = take(rec, 144 * flesh, sizeof(float), err)) &&
-                (w->nodes = take(rec, 144 * rec->patch.nodes, sizeof(float), err)) &&
-                (w->moved = take(rec, 48 * rec->patch.skin_count, sizeof(float), err)) &&
+    bool good = (w->near = take(rec, SU_POINT_WIDE * rec->patch.vertex_count, sizeof(float), err)) &&
+                (w->rotation = take(rec, SU_TURN_WIDE * flesh, sizeof(float), err)) &&
+                (w->nodes = take(rec, SU_TURN_WIDE * rec->patch.nodes, sizeof(float), err)) &&
+                (w->moved = take(rec, SU_POINT_WIDE * rec->patch.skin_count, sizeof(float), err)) &&
                 (w->w = take(rec, SU_REST_FRAMES * poses, sizeof(float), err)) &&
                 (w->scale = take(rec, (1 + SU_RECONSTRUCT_BLOCK) * r, sizeof(double), err)) &&
                 (w->coefficients = take(rec, SU_RECONSTRUCT_BLOCK * m * r, sizeof(float), err)) &&
