@@ -35,7 +35,7 @@ manual() {
 # From the help on standard input, a line an option, parted by tabs: name, letter, kind (flag, number, choice, text), the argument's
 # word, choices, what it does. An option stands at the head of a line, with what it does behind two blanks or below, choices as
 # "One of: a|b". In the section "Passed on" the stages that take them stand there, and behind these the options, which the stages'
-# own help explains; the choices of such an option are "@" and its stages.
+# own help explains; the choices of such an option are "@" and its stages. Of what is mentioned twice the first counts.
 options_of_help() {
     awk -v OFS='\t' '
         function flush(   each, n, word, part, argument, letter, choices, kind) {
