@@ -65,7 +65,7 @@ static void fixture_free(fixture *f)
     scene_free(&f->s);
 }
 
-static su_all_pairs all_pairs(const fixture *f, bool allow, int threads)
+static su_all_pairs all_pairs(const fixture *f, bool allow_overlap, int threads)
 {
     return (su_all_pairs){.n = f->r.model.n,
                           .t = f->r.model.t,
@@ -74,7 +74,7 @@ static su_all_pairs all_pairs(const fixture *f, bool allow, int threads)
                           .young = f->s.fit.young,
                           .poisson = f->s.fit.poisson,
                           .stiffness = 1,
-                          .allow = allow,
+                          .allow_overlap = allow_overlap,
                           .threads = threads,
                           .place = f->all.points.extra_place,
                           .point = f->all.points.extra_point};

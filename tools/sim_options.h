@@ -3,6 +3,7 @@
 #define SU_TOOLS_SIM_OPTIONS_H
 
 #include "core/tool.h"
+#include "fem/fullsim.h"
 #include "physics/external_files.h"
 #include "physics/settings.h"
 #include "physics/shot_driver.h"

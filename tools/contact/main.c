@@ -141,7 +141,7 @@ static su_status run(su_tool *tool, job *j)
     j->plan.tet = &j->tet, j->plan.fit = &j->fit, j->plan.model = &j->model;
     j->plan.shots = j->shots, j->plan.shot = (const su_shot *const *)j->shot;
     j->plan.settings = j->settings;
-    j->plan.poses = j->poses, j->plan.allow = j->which == 0, j->plan.threads = tool->threads;
+    j->plan.poses = j->poses, j->plan.allow_overlap = j->which == 0, j->plan.threads = tool->threads;
     j->plan.progress = &tool->progress;
     SU_TRY(su_contact_train(&j->plan, &j->sets, &trained, &tool->err));
     report(tool, j, &trained);

@@ -29,7 +29,7 @@ typedef struct settings {
     const char *moved; /* file; NULL: none */
     su_skinning_settings skinning;
     int solver;
-    int self_contact; /* 1: new, 2: all */
+    int self_contact; /* SU_SELF_CONTACT_ */
     double self_stiffness;
     const char *contact;   /* of trained pairs; NULL: none */
     const char *flesh_fit; /* of the materials that all pairs press with; NULL: none */

@@ -168,7 +168,7 @@ static su_status add_contact(su_tool *tool, take *t)
                              .young = j->materials.young,
                              .poisson = j->materials.poisson,
                              .stiffness = factor,
-                             .allow = j->set.self_contact == 1,
+                             .allow_overlap = j->set.self_contact == SU_SELF_CONTACT_NEW,
                              .threads = tool->threads,
                              .place = place,
                              .point = point};

@@ -170,7 +170,7 @@ static su_status open_stepper(su_contact_training *t, su_error *err)
                          .young = plan->fit->young,
                          .poisson = plan->fit->poisson,
                          .stiffness = 1,
-                         .allow = plan->allow,
+                         .allow_overlap = plan->allow_overlap,
                          .threads = plan->threads,
                          .place = t->runtime.points.extra_place,
                          .point = t->runtime.points.extra_point};

@@ -30,7 +30,7 @@ typedef struct su_contact_plan {
     int64_t poses;                   /* most frames to choose */
     double tolerance;                /* of the projected force, relative */
     int rings;                       /* of triangles around the one that a pair was met at */
-    bool allow;                      /* what the rest shape has overlapping is free of force */
+    bool allow_overlap;              /* what the rest shape has overlapping is free of force */
     bool direct;                     /* also: one set for all poses together, for comparison (ASC section 4.1) */
     int threads;
     su_progress *progress; /* asked for stops; may be NULL */
