@@ -246,7 +246,7 @@ install: all
 	cp -P $(BUILD)/$(SONAME) $(BUILD)/libsupple-runtime.so $(DESTDIR)$(LIBDIR)
 	scripts/runtime-pc '$(PREFIX)' '$(LIBDIR)' '$(VERSION)' > $(DESTDIR)$(LIBDIR)/pkgconfig/supple-runtime.pc
 	install -m 644 $(RUNTIME_H) $(DESTDIR)$(PREFIX)/include
-	install -m 644 scripts/pipeline.mk scripts/blender/supple_addon.py $(wildcard $(VIEWER)) $(DESTDIR)$(PREFIX)/share/supple
+	install -m 644 scripts/pipeline.mk scripts/common.sh scripts/blender/supple_addon.py $(wildcard $(VIEWER)) $(DESTDIR)$(PREFIX)/share/supple
 	install -m 644 README.md LICENSE CHANGELOG.md SECURITY.md $(DESTDIR)$(PREFIX)/share/doc/supple
 	install -m 644 $(wildcard docs/*.md docs/*.png) $(DESTDIR)$(PREFIX)/share/doc/supple/docs
 	install -m 644 $(wildcard docs/notes/*.md) $(DESTDIR)$(PREFIX)/share/doc/supple/docs/notes

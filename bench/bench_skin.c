@@ -78,7 +78,7 @@ static void make_shot(shot *s, int which, double scale)
     su_ex_rotated_mesh mesh = {a->n, a->t, a->x, a->tets, a->held, a->is_outer, a->young, a->poisson};
     must(su_ex_rotated_create(&mesh, &s->body, &err), &err);
     double start = su_seconds();
-    must(su_bone_weights_create(a->n, a->x, a->t, a->tets, 2, a->bone_of, 1, &s->weights, &err), &err);
+    must(su_bone_weights_create(&(su_tets){a->n, a->t, a->x, a->tets}, 2, a->bone_of, 1, &s->weights, &err), &err);
     s->w = room(a->n, sizeof *s->w);
     for (int64_t v = 0; v < a->n; v++)
         for (int64_t z = s->weights.start[v]; z < s->weights.start[v + 1]; z++)
@@ -128,13 +128,14 @@ static void play(shot *s, su_skin_method method, const char *name, double *refer
             }
             if (k == 1) memcpy(u, x, (size_t)(3 * a->n) * sizeof *u); /* the rig's shape, until the end of the frame */
             must(su_pose_solver_set(solver, R, Q, &err), &err);
-            su_equilibrium_settings settings = {
-                .tolerance = TOLERANCE * s->diagonal, .inexact = 0.05, .most = 60, .near = k > 1};
+            su_equilibrium_settings settings = {.tolerance = TOLERANCE * s->diagonal,
+                                                .inexact = 0.05,
+                                                .most = 60,
+                                                .surface = method == SU_SKIN_SURFACE,
+                                                .near = k > 1};
             su_equilibrium_result result;
             const su_skin_contacts contacts = {find, s};
-            must(su_equilibrium_find(solver, &s->body, R, &contacts, &settings, method == SU_SKIN_SURFACE, x, &result,
-                                     &err),
-                 &err);
+            must(su_equilibrium_find(solver, &s->body, R, &contacts, &settings, x, &result, &err), &err);
             for (int64_t i = 0; i < 3 * a->n; i++) u[i] = x[i] - u[i];
             steps += result.steps, pairs += (double)result.springs, open += !result.converged;
             const su_contact_pair *pair;
@@ -212,13 +213,13 @@ static void figures(shot *s)
         su_bone_weights_rotate(&s->weights, bones, Q, R);
         memcpy(x, rig, (size_t)(3 * a->n) * sizeof *x);
         must(su_pose_solver_set(solver, R, Q, &err), &err);
-        must(su_equilibrium_find(solver, &s->body, R, NULL, &settings, false, x, &result, &err), &err);
+        must(su_equilibrium_find(solver, &s->body, R, NULL, &settings, x, &result, &err), &err);
         memcpy(y, x, (size_t)(3 * a->n) * sizeof *y);
         for (most = 1; most > 1e-6 && turns < 400; turns++) {
             memcpy(rig, y, (size_t)(3 * a->n) * sizeof *y);
             polar_rotations(s, y, R);
             must(su_pose_solver_set(solver, R, Q, &err), &err);
-            must(su_equilibrium_find(solver, &s->body, R, NULL, &settings, false, y, &result, &err), &err);
+            must(su_equilibrium_find(solver, &s->body, R, NULL, &settings, y, &result, &err), &err);
             distance(s, rig, y, &before, &most);
         }
         distance(s, x, y, &rms, &most);
@@ -241,7 +242,7 @@ static void figures(shot *s)
         must(su_pose_solver_set(solver, R, Q, &err), &err);
         if (m == 0) {
             memcpy(x, rig, (size_t)(3 * a->n) * sizeof *x);
-            must(su_equilibrium_find(solver, &s->body, R, NULL, &settings, false, x, &result, &err), &err);
+            must(su_equilibrium_find(solver, &s->body, R, NULL, &settings, x, &result, &err), &err);
         }
         su_ex_rotated_force(&s->body, R, rig, force);
         printf("\n%9s", solvers[m].name);

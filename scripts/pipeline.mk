@@ -57,7 +57,7 @@ supple-anims := $(CLIPS:%=%.anim.npz)
 # Textures have a .json that describes them, beside it the others.
 supple-formats := $(FORMATS:vat=vat.json)
 supple-outputs := $(foreach format,$(supple-formats),$(CLIPS:%=%.$(format)))
-supple-stages := $(if $(strip $(MODEL)),IMPORT SIM FULLSIM EXPORT REPORT,IMPORT POSES MOTION MESH FIT MODES REFINE ALIGN CUBATURE CONTACT SIM FULLSIM EXPORT REPORT)
+supple-stages := IMPORT SIM FULLSIM EXPORT REPORT $(if $(strip $(MODEL)),,POSES MOTION MESH FIT MODES REFINE ALIGN CUBATURE CONTACT)
 FULLSIM_FLAGS ?= $(SIM_FLAGS)
 BOUND ?= 3%
 MODES_SHOTS ?= $(supple-anims)
@@ -70,7 +70,7 @@ supple-motion := $(CHARACTER).motion.anim.npz
 supple-contact := $(if $(strip $(SELF_CONTACT)),$(if $(filter one,$(BASIS)),$(CHARACTER).contact.npz))
 
 # All shots are made, whatever becomes of one of them; what failed is told at the end.
-supple-simulator := $(if $(filter none,$(BASIS)),fullsim,$(if $(filter skin,$(BASIS)),skin,sim))
+supple-simulator := $(or $(patsubst none,fullsim,$(filter none skin,$(BASIS))),sim)
 supple-sim-stats := $(CLIPS:%=stats/$(supple-simulator).%.sim.npz.json)
 all: $(if $(strip $(FARM)),supple-farm,$(supple-outputs))
 	@$(if $(strip $(ACCEPT)),:,! grep -l '"failed_frames": [1-9]' $(supple-sim-stats) || { echo 'these shots have failed frames; ACCEPT=1 takes them' >&2; exit 4; })
@@ -94,15 +94,24 @@ $(error $(supple-here) of another model lie in this folder)
 endif
 endif
 
-# Flags are kept in files, rewritten only when they change; those of shots on a finished model may lie beside those that made it. Reading and writing happen while make reads this file, so
-# that `make -n` shows nothing of it.
+# Flags are kept in files, rewritten only when they change; those of shots on a finished model may lie beside those that made it.
+# Reading and writing happen while make reads this file, so that `make -n` shows nothing of it.
 supple-flags := $(if $(strip $(MODEL)),.flags.shots,.flags)
 $(shell mkdir -p $(supple-flags) stats)
 supple-differ = $(subst x$(1)x,,x$(2)x)$(subst x$(2)x,,x$(1)x)
 # When files were last changed, and how large they are.
 supple-stamp = $(if $(strip $(1)),$(shell stat -L -c '%s %y' $(1) 2>/dev/null | cksum))
 supple-keep = $(if $(call supple-differ,$(file <$(supple-flags)/$(1)),$(strip $(2))),$(file >$(supple-flags)/$(1),$(strip $(2))))
-$(foreach stage,$(supple-stages),$(call supple-keep,$(stage),$($(stage)_FLAGS) $(call supple-stamp,$($(stage)_FILES)) $(if $(filter $(stage),IMPORT),$(CUT_FLAGS)) $(if $(filter $(stage),MODES SIM FULLSIM),$(GRAVITY_FLAGS)) $(if $(filter $(stage),REFINE),$(POSES_BOUND)) $(if $(filter $(stage),SIM),$(BOUND)) $(if $(filter $(stage),EXPORT),$(foreach format,$(FORMATS),$(EXPORT_FLAGS_$(format)))) $(if $(filter $(stage),MODES FIT),$(POSES)) $(if $(filter $(stage),MODES),$(BASIS) $(MODES_SHOTS)) $(if $(filter $(stage),MODES CONTACT SIM),$(SELF_CONTACT))))
+# What else of the variables a stage's results depend on.
+supple-depends-IMPORT = $(CUT_FLAGS)
+supple-depends-FIT = $(POSES)
+supple-depends-MODES = $(GRAVITY_FLAGS) $(POSES) $(BASIS) $(MODES_SHOTS) $(SELF_CONTACT)
+supple-depends-REFINE = $(POSES_BOUND)
+supple-depends-CONTACT = $(SELF_CONTACT)
+supple-depends-SIM = $(GRAVITY_FLAGS) $(BOUND) $(SELF_CONTACT)
+supple-depends-FULLSIM = $(GRAVITY_FLAGS)
+supple-depends-EXPORT = $(foreach format,$(FORMATS),$(EXPORT_FLAGS_$(format)))
+$(foreach stage,$(supple-stages),$(call supple-keep,$(stage),$($(stage)_FLAGS) $(call supple-stamp,$($(stage)_FILES)) $(supple-depends-$(stage))))
 $(foreach clip,$(CLIPS),$(call supple-keep,CLIP.$(clip),$(CLIP_$(clip))))
 ifeq ($(strip $(MODEL)),)
 $(call supple-keep,CLIPS,$(CLIPS))
@@ -110,15 +119,14 @@ endif
 
 # One program: $(call supple-run,tool,arguments). Where STATUS is set, a failing program's exit status is kept in it, for
 # make itself ends with 2 whatever happened.
-supple-run = $(SUPPLE) $(1) $(2) -o $@ $(strip $(if $(THREADS),-j $(THREADS)) $(COMMON_FLAGS)) --stats stats/$(1).$@.json$(if \
-    $(STATUS), || { code=$$?; echo $$code >$(STATUS); exit $$code; })
+supple-keep-status = $(if $(STATUS), || { code=$$?; echo $$code >$(STATUS); exit $$code; })
+supple-run = $(SUPPLE) $(1) $(2) -o $@ $(strip $(if $(THREADS),-j $(THREADS)) $(COMMON_FLAGS)) --stats stats/$(1).$@.json$(supple-keep-status)
 supple-space := $(subst ,, )
 supple-inputs = $(filter-out $(supple-flags)/%,$^)
 
 # A shot is a frame sequence of the character. Of a pattern all files count: their names, sizes and times are kept as flags are. A
 # motion in a file of its own is a file that the shot depends on.
 supple-hash := \#
-supple-import-flags = $(IMPORT_FLAGS)$(if $(strip $(IMPORT_FLAGS)),$(if $(strip $(CUT_FLAGS)),$(supple-space)))$(CUT_FLAGS)
 supple-source = $(or $(SOURCE_$(1)),$(SOURCE))
 supple-is-pattern = $(findstring %,$(1))$(findstring *,$(1))$(findstring ?,$(1))$(findstring $(supple-hash)$(supple-hash),$(1))$(findstring $$F,$(1))
 supple-files = $(shell name=$(call supple-quote,$(1)); find "$$(dirname "$$name")" -maxdepth 1 -name "$$(basename "$$name" | \
@@ -131,7 +139,7 @@ $(foreach clip,$(CLIPS),$(if $(call supple-is-pattern,$(call supple-source,$(cli
     supple-keep,SOURCE.$(clip),$(call supple-source,$(clip)) $(call supple-files,$(call supple-source,$(clip))))))
 $(foreach clip,$(CLIPS),$(eval $(call supple-shot-source,$(clip))))
 $(supple-anims): %.anim.npz: $(supple-flags)/IMPORT $(supple-flags)/CLIP.%
-	$(call supple-run,import,$(call supple-quote,$(call supple-source,$*)) $(if $(CLIP_$*),--clip '$(CLIP_$*)') $(supple-import-flags))
+	$(call supple-run,import,$(call supple-quote,$(call supple-source,$*)) $(if $(CLIP_$*),--clip '$(CLIP_$*)') $(strip $(IMPORT_FLAGS) $(CUT_FLAGS)))
 
 ifeq ($(strip $(MODEL)),)
 supple-modes-flags = $(GRAVITY_FLAGS) $(if $(supple-contact),--self-contact $(SELF_CONTACT)) $(MODES_FLAGS) $(if $(strip $(MODES_SHOTS)),--shots $(MODES_SHOTS))
@@ -227,25 +235,21 @@ else
 # How far each shot lies from what the finished model knows.
 all: $(if $(strip $(FARM)),,$(CLIPS:%=%.known.json))
 $(CLIPS:%=%.known.json): %.known.json: $(CHARACTER).model.npz %.anim.npz
-	$(SUPPLE) poses --known $^ $(if $(wildcard $(CHARACTER).motion.anim.npz),--shots $(CHARACTER).motion.anim.npz) $(strip $(COMMON_FLAGS)) --stats $@$(if \
-	    $(STATUS), || { code=$$?; echo $$code >$(STATUS); exit $$code; })
+	$(SUPPLE) poses --known $^ $(if $(wildcard $(CHARACTER).motion.anim.npz),--shots $(CHARACTER).motion.anim.npz) $(strip $(COMMON_FLAGS)) --stats $@$(supple-keep-status)
 endif
 
-ifeq ($(BASIS),none)
-# Newton as far as stretches of reduced shots are played: 0.05 % of the motion off the truth below.
-$(CLIPS:%=%.sim.npz): %.sim.npz: $(CHARACTER).model.npz %.anim.npz $(CHARACTER).tet.npz $(CHARACTER).fit.npz $(supple-flags)/SIM
-	$(call supple-run,fullsim,$(CHARACTER).tet.npz $(CHARACTER).fit.npz $*.anim.npz --tolerance 1e-3 $(GRAVITY_FLAGS) $(SIM_FLAGS) --model $< --moved stats/$*.moved.txt $(supple-checkpoint))
-else ifeq ($(BASIS),skin)
-$(CLIPS:%=%.sim.npz): %.sim.npz: $(CHARACTER).model.npz %.anim.npz $(CHARACTER).tet.npz $(CHARACTER).fit.npz $(supple-flags)/SIM
-	$(call supple-run,skin,$(CHARACTER).tet.npz $(CHARACTER).fit.npz $*.anim.npz --self-contact all --start previous $(SIM_FLAGS))
-else ifeq ($(BASIS),skinning)
-$(CLIPS:%=%.sim.npz): %.sim.npz: $(CHARACTER).model.npz %.anim.npz $(supple-flags)/SIM
-	$(call supple-run,sim,$(supple-inputs) $(GRAVITY_FLAGS) $(SIM_FLAGS) --accept --moved stats/$*.moved.txt)
-else
-# Every shot with an estimate of its error; the stretches above BOUND are played in the full space. Of contact there is no estimate.
-$(CLIPS:%=%.sim.npz): %.sim.npz: $(CHARACTER).model.npz %.anim.npz $(CHARACTER).tet.npz $(CHARACTER).fit.npz $(supple-contact) $(supple-flags)/SIM
-	$(call supple-run,sim,$(CHARACTER).model.npz $*.anim.npz $(supple-contact:%=--contact %) $(GRAVITY_FLAGS) $(SIM_FLAGS) --accept --moved stats/$*.moved.txt --bound $(or $(strip $(BOUND)),0) --estimate $(CHARACTER).tet.npz $(CHARACTER).fit.npz $(supple-checkpoint))
-endif
+# The simulation of each road. In the full space Newton goes as far as where stretches of reduced shots are played there: 0.05 % of the
+# motion off the truth below. Reduced shots come with an estimate of their error, and stretches above BOUND are played in the full
+# space; of contact and of skinning modes there is no estimate.
+supple-flesh := $(if $(filter skinning,$(BASIS)),,$(CHARACTER).tet.npz $(CHARACTER).fit.npz)
+supple-sim-none = $(supple-flesh) $*.anim.npz --tolerance 1e-3 $(GRAVITY_FLAGS) $(SIM_FLAGS) --model $< --moved stats/$*.moved.txt $(supple-checkpoint)
+supple-sim-skin = $(supple-flesh) $*.anim.npz --self-contact all --start previous $(SIM_FLAGS)
+supple-sim-skinning = $< $*.anim.npz $(GRAVITY_FLAGS) $(SIM_FLAGS) --accept --moved stats/$*.moved.txt
+supple-sim-one = $< $*.anim.npz $(supple-contact:%=--contact %) $(GRAVITY_FLAGS) $(SIM_FLAGS) --accept --moved stats/$*.moved.txt \
+    --bound $(or $(strip $(BOUND)),0) --estimate $(supple-flesh) $(supple-checkpoint)
+supple-sim-poses = $(supple-sim-one)
+$(CLIPS:%=%.sim.npz): %.sim.npz: $(CHARACTER).model.npz %.anim.npz $(supple-flesh) $(supple-contact) $(supple-flags)/SIM
+	$(call supple-run,$(supple-simulator),$(supple-sim-$(BASIS)))
 
 # Ground truth and its distance to what was baked; not among `all`, for it takes long.
 $(CLIPS:%=%.full.npz): %.full.npz: $(CHARACTER).tet.npz $(CHARACTER).fit.npz %.anim.npz $(supple-flags)/FULLSIM
@@ -267,14 +271,17 @@ $(CLIPS:%=%.obj): %.obj: $(CHARACTER).model.npz %.anim.npz %.sim.npz $(supple-fl
 	mv -f $@.tmp.0 $@
 
 # The report of a shot, with what the stages behind it said; one modes file is needed for frequencies and contacts.
-supple-report-modes := $(if $(POSES)$(filter one none skinning,$(BASIS)),,$(CHARACTER).modes.npz)
-supple-report-basis := $(if $(filter none skinning,$(BASIS)),,$(CHARACTER).basis.npz)
+supple-report-modes := $(if $(POSES),,$(if $(filter poses,$(BASIS)),$(CHARACTER).modes.npz))
+supple-report-basis := $(if $(filter one poses,$(BASIS)),$(CHARACTER).basis.npz)
+supple-said-one := modes.$(CHARACTER).basis.npz
+supple-said-poses := $(supple-modes:%=modes.%) align.$(CHARACTER).basis.npz
+supple-said-skinning := modes.$(CHARACTER).skinning.npz
+supple-said := $(if $(strip $(MODEL)),,poses.$(CHARACTER).poses.npz mesh.$(CHARACTER).tet.npz fit.$(CHARACTER).fit.npz $(supple-said-$(BASIS)) \
+    cubature.$(CHARACTER).model.npz)
 $(CLIPS:%=%.html): %.html: $(CHARACTER).model.npz %.anim.npz %.sim.npz $(CHARACTER).poses.npz $(supple-report-basis) $(supple-report-modes) $(supple-flags)/REPORT
 	$(call supple-run,report,$(CHARACTER).model.npz $*.anim.npz $*.sim.npz --poses $(CHARACTER).poses.npz $(supple-report-basis:%=--basis %) \
-	    $(supple-report-modes:%=--modes %) $(REPORT_FLAGS) --stage stats/import.$*.anim.npz.json \
-	    $(if $(strip $(MODEL)),,$(foreach stage,poses.poses mesh.tet fit.fit,stats/$(basename $(stage)).$(CHARACTER)$(suffix $(stage)).npz.json) \
-	    $(if $(filter none,$(BASIS)),,$(if $(filter one,$(BASIS)),stats/modes.$(CHARACTER).basis.npz.json,$(if $(filter skinning,$(BASIS)),stats/modes.$(CHARACTER).skinning.npz.json,$(foreach file,$(supple-modes),stats/modes.$(file).json)))) \
-	    $(foreach stage,$(if $(filter poses,$(BASIS)),align.basis) cubature.model,stats/$(basename $(stage)).$(CHARACTER)$(suffix $(stage)).npz.json)) stats/$(supple-simulator).$*.sim.npz.json)
+	    $(supple-report-modes:%=--modes %) $(REPORT_FLAGS) --stage stats/import.$*.anim.npz.json $(supple-said:%=stats/%.json) \
+	    stats/$(supple-simulator).$*.sim.npz.json)
 
 $(supple-flags)/%: ;
 

@@ -1,9 +1,7 @@
 # Read by test scripts that take files through the programs and look into them with numpy, after `what` is set: tap.sh, and a Python with numpy;
 # without one the script ends as skipped.
 . "$(dirname "$0")/tap.sh"
-python=
-for p in python3 /usr/bin/python3; do [ -n "$python" ] || { "$p" -c 'import numpy' 2>/dev/null && python=$p; }; done
-[ -n "$python" ] || { echo "ok 1 - $what # skip no numpy"; exit 0; }
+need_numpy "$what"
 
 run() {
     timeout 300 "$@" --progress none >out 2>err </dev/null

@@ -1,10 +1,7 @@
 #!/bin/sh
 # supple bake on every kind of source, several of them as shots, on a finished model, and with the options of stages that name files.
 . "$(dirname "$0")/tap.sh"
-here=${0%/*}; case $0 in /*) here=$(dirname "$0") ;; *) here=$OLDPWD/$(dirname "$0") ;; esac
-python=
-for p in python3 /usr/bin/python3; do [ -n "$python" ] || { "$p" -c 'import numpy' 2>/dev/null && python=$p; }; done
-[ -n "$python" ] || { echo "ok 1 - sources of bakes # skip no numpy"; echo "1..1"; exit 0; }
+need_numpy "sources of bakes"
 bake() { run "$BIN/supple" bake "$@"; }
 small='--basis poses --poses 2 --tets 400 --modes 6 --linear 4 --substeps 1 --bound 0'
 tiny='--tets 300 --modes 6 --substeps 1 --bound 0'

@@ -1,15 +1,8 @@
 #!/bin/sh
 # A rig made in Blender, exported by scripts/blender/supple_export.py and imported: positions and parameters arrive.
-set -u
-here=$(cd "$(dirname "$0")" && pwd)
-work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT && cd "$work" || exit 1
-n=0
-ok() { n=$((n + 1)); if [ "$1" = 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; fi; }
-skip() { echo "ok 1 - a rig out of Blender # skip $1"; echo "1..1"; exit 0; }
-timeout 60 blender --version >/dev/null 2>&1 || skip "no blender"
-python=
-for p in python3 /usr/bin/python3; do [ -n "$python" ] || { "$p" -c 'import numpy' 2>/dev/null && python=$p; }; done
-[ -n "$python" ] || skip "no numpy"
+. "$(dirname "$0")/tap.sh"
+timeout 60 blender --version >/dev/null 2>&1 || skip_all "a rig out of Blender" "no blender"
+need_numpy "a rig out of Blender"
 cat >rig.py <<'PY'
 import bpy, os
 bpy.ops.wm.read_factory_settings(use_empty=True)
@@ -111,7 +104,7 @@ bpy.ops.wm.collada_export(filepath="rig.dae")
 PY
 timeout 120 blender -b rig.blend -noaudio --python own.py >log.txt 2>&1
 for kind in fbx glb dae; do
-    if [ ! -s rig.$kind ]; then n=$((n + 1)); echo "ok $n - Blender's $kind # skip this Blender cannot write it"; continue; fi
+    if [ ! -s rig.$kind ]; then skip "Blender's $kind" "this Blender cannot write it"; continue; fi
     supple import -q rig.$kind --fps 24 --progress none -o $kind.npz 2>log.txt && "$python" - $kind.npz <<'PY'
 import struct, sys
 import numpy as np
@@ -145,7 +138,7 @@ for f in range(12):
 PY
     ok $? "an FBX of materials, shape keys, stretched bones, a prop on a bone, a scaled armature: vertex for vertex"
 else
-    n=$((n + 1)); echo "ok $n - a rich FBX # skip this Blender cannot write it"
+    skip "a rich FBX" "this Blender cannot write it"
 fi
 if [ -s rich.glb ]; then      # its exporter keeps shape keys in a clip of their own, and misplaces the eye
     supple import -q rich.glb --clip RigAction --clip KeyAction --object Body --progress none -o glb.npz 2>log.txt && "$python" - <<'PY'
@@ -160,6 +153,6 @@ for f in range(12):
 PY
     ok $? "the same as glTF, from its two clips together"
 else
-    n=$((n + 1)); echo "ok $n - a rich glTF # skip this Blender cannot write it"
+    skip "a rich glTF" "this Blender cannot write it"
 fi
-echo "1..$n"
+echo "1..$count"

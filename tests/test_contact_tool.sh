@@ -61,7 +61,7 @@ refused() {   # EXIT WORDS ARGUMENTS...
 refused 2 'take one' sim arm.model.npz Bend.anim.npz --contact arm.contact.npz --self-contact all --fit arm.fit.npz
 refused 2 'goes with --fit' sim arm.model.npz Bend.anim.npz --self-contact all
 refused 3 'supple.contact' sim arm.model.npz Bend.anim.npz --contact arm.fit.npz
-refused 2 'SHOT:FRAME' contact arm.tet.npz arm.fit.npz arm.model.npz Bend.anim.npz --at Bend:900
+refused 2 'the clip has frames' contact arm.tet.npz arm.fit.npz arm.model.npz Bend.anim.npz --at Bend:900
 head -c 3000 arm.contact.npz >cut.contact.npz
 refused 3 'cut.contact.npz' sim arm.model.npz Bend.anim.npz --contact cut.contact.npz
 cd .. || exit 1

@@ -1,13 +1,7 @@
 #!/bin/sh
 # supple export: every format against positions worked out in Python, options, statuses, nothing left behind.
-set -u
-here=$(cd "$(dirname "$0")" && pwd)
-work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT && cd "$work" || exit 1
-n=0
-ok() { n=$((n + 1)); if [ "$1" = 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; sed 's/^/# /' log.txt; fi; }
-python=
-for p in python3 /usr/bin/python3; do [ -n "$python" ] || { "$p" -c 'import numpy' 2>/dev/null && python=$p; }; done
-[ -n "$python" ] || { echo "ok 1 - export # skip no numpy"; exit 0; }
+. "$(dirname "$0")/tap.sh"
+need_numpy "export"
 "$python" "$here/export_case.py" make . >log.txt 2>&1 || { ok 1 "the case is made"; exit 1; }
 export_() { supple-export -q --progress none "$@" >log.txt 2>&1; }
 check() { "$python" "$here/export_case.py" check "$@" >>log.txt 2>&1; }

@@ -1,13 +1,7 @@
 #!/bin/sh
 # Debian's Blender opens the exported OBJ with PC2 and MDD on it and finds the same vertices. Skipped without Blender.
-set -u
-here=$(cd "$(dirname "$0")" && pwd)
-work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT && cd "$work" || exit 1
-n=0
-ok() { n=$((n + 1)); if [ "$1" = 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; sed 's/^/# /' log.txt; fi; }
-python=
-for p in python3 /usr/bin/python3; do [ -n "$python" ] || { "$p" -c 'import numpy' 2>/dev/null && python=$p; }; done
-[ -n "$python" ] || { echo "ok 1 - Blender reads our caches # skip no numpy"; exit 0; }
+. "$(dirname "$0")/tap.sh"
+need_numpy "Blender reads our caches"
 command -v blender >/dev/null || { echo "ok 1 - Blender reads our caches # skip Blender is not installed"; exit 0; }
 "$python" "$here/export_case.py" make . >log.txt 2>&1 || { ok 1 "the case is made"; exit 1; }
 run() { supple-export -q --progress none model.npz shot.anim.npz moving.sim.npz -o "$@" >log.txt 2>&1; }
@@ -16,7 +10,7 @@ blend() { timeout 120 blender -b --factory-startup -noaudio --python-exit-code 3
 run body.obj --frames 1001 && sed -i '/^o /d' body.obj
 ok $? "one frame as OBJ"
 for format in pc2 mdd; do
-    run cache.$format && blend body.obj "$work/cache.$format" expected_moving.npy 1001
+    run cache.$format && blend body.obj "$folder/cache.$format" expected_moving.npy 1001
     ok $? "$format on the OBJ by the Mesh Cache modifier: $(grep -o 'largest difference.*' log.txt)"
 done
 for case in float:2e-5 half:1e-1 png:4e-3; do

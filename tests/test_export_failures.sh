@@ -1,14 +1,8 @@
 #!/bin/sh
 # supple export when the disk is full, when it is killed, and when inputs do not belong together: a message, the right status,
 # and never half a file under the final name.
-set -u
-here=$(cd "$(dirname "$0")" && pwd)
-work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT && cd "$work" || exit 1
-n=0
-ok() { n=$((n + 1)); if [ "$1" = 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; sed 's/^/# /' log.txt | tail -5; fi; }
-python=
-for p in python3 /usr/bin/python3; do [ -n "$python" ] || { "$p" -c 'import numpy' 2>/dev/null && python=$p; }; done
-[ -n "$python" ] || { echo "ok 1 - failing exports # skip no numpy"; exit 0; }
+. "$(dirname "$0")/tap.sh"
+need_numpy "failing exports"
 "$python" "$here/export_case.py" make . >log.txt 2>&1 || { ok 1 "the case is made"; exit 1; }
 # a mesh of 160,000 vertices to carry along, so that files are large and writing takes a while: 23 MB of positions
 "$python" -c '
@@ -24,7 +18,7 @@ large="model.npz shot.anim.npz moving.sim.npz --bind dense.obj"
 # ---- a full disk: a file system of its own, 2 MB ----
 mkdir full
 if ! unshare -rm mount -t tmpfs -o size=2m none full 2>log.txt; then
-    n=$((n + 1)); echo "ok $n - a full disk # skip no file system of its own can be mounted here"
+    skip "a full disk" "no file system of its own can be mounted here"
 else
     for name in x.abc x.usda x.usdc x.pc2 x.mdd x.%04d.obj x.npy x.glb x.json; do
         unshare -rm sh -c 'mount -t tmpfs -o size=2m none full && supple-export -q --progress none '"$large"' -o full/'$name' 2>log.txt

@@ -1,13 +1,7 @@
 #!/bin/sh
 # A cache streams: ten times the frames take no more memory than one block of frames, whatever the format.
-set -u
-here=$(cd "$(dirname "$0")" && pwd)
-work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT && cd "$work" || exit 1
-n=0
-ok() { n=$((n + 1)); if [ "$1" = 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; sed 's/^/# /' log.txt | tail -5; fi; }
-python=
-for p in python3 /usr/bin/python3; do [ -n "$python" ] || { "$p" -c 'import numpy' 2>/dev/null && python=$p; }; done
-[ -n "$python" ] || { echo "ok 1 - memory of export # skip no numpy"; exit 0; }
+. "$(dirname "$0")/tap.sh"
+need_numpy "memory of export"
 case ${BUILD:-} in *san) echo "ok 1 - memory of export # skip the sanitizers keep their own account"; exit 0 ;; esac
 "$python" "$here/export_case.py" make . >log.txt 2>&1 || { ok 1 "the case is made"; exit 1; }
 # the shot over and over: 50 and 500 frames; a mesh of 10,000 vertices carried along, 120 KB a frame

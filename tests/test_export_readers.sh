@@ -1,15 +1,9 @@
 #!/bin/sh
 # Other people's readers take our files: Khronos' glTF validator, three.js and TinyUSDZ (installed by `make viewer`), and Alembic's own tools
 # where they are in PATH. Skipped with a word where they are not.
-set -u
-here=$(cd "$(dirname "$0")" && pwd)
+. "$(dirname "$0")/tap.sh"
 modules=$(dirname "$(dirname "${BUILD:-$here/../build/default}")")/build/viewer/source/node_modules
-work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT && cd "$work" || exit 1
-n=0
-ok() { n=$((n + 1)); if [ "$1" = 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; sed 's/^/# /' log.txt | tail -5; fi; }
-python=
-for p in python3 /usr/bin/python3; do [ -n "$python" ] || { "$p" -c 'import numpy' 2>/dev/null && python=$p; }; done
-[ -n "$python" ] || { echo "ok 1 - readers # skip no numpy"; exit 0; }
+need_numpy "readers"
 "$python" "$here/export_case.py" make . >log.txt 2>&1 || { ok 1 "the case is made"; exit 1; }
 run() { supple-export -q --progress none model.npz shot.anim.npz moving.sim.npz -o "$@" >>log.txt 2>&1; }
 "$python" -c '
@@ -20,15 +14,15 @@ run run.glb --morphs 30 && run run.usda --unit 1 --up y && run blur.usda --unit 
 ok $? "files are written"
 
 if ! command -v node >/dev/null || [ ! -d "$modules/tinyusdz" ]; then
-    n=$((n + 1)); echo "ok $n - three.js, TinyUSDZ and the glTF validator # skip node or its packages are missing (make viewer)"
+    skip "three.js, TinyUSDZ and the glTF validator" "node or its packages are missing (make viewer)"
 else
     timeout 100 node "$here/export_readers.mjs" "$modules" . >found.txt 2>log.txt || echo "not ok - the readers: $(tail -1 log.txt)" >>found.txt
     while IFS= read -r line; do
-        n=$((n + 1)); printf '%s\n' "$line" | sed "s/^\(not ok\|ok\) - /\1 $n - /"
+        count=$((count + 1)); printf '%s\n' "$line" | sed "s/^\(not ok\|ok\) - /\1 $count - /"
     done <found.txt
 fi
 if ! command -v abcecho >/dev/null; then
-    n=$((n + 1)); echo "ok $n - Alembic's own tools # skip they are not installed"
+    skip "Alembic's own tools" "they are not installed"
 else
     abcecho run.abc >log.txt 2>&1 && [ "$(grep -c 'name=P;.*numsamps=36' log.txt)" = 2 ] && grep -q '.velocities;.*numsamps=36' log.txt
     ok $? "abcecho finds two meshes of 36 samples"

@@ -1,12 +1,9 @@
 #!/bin/sh
 # glTF that keeps the source's skeleton: without its morph weights it is the rig, with them the baked flesh, as the specification says it
 # (an evaluator of its own in Python), and as three.js, Khronos' validator and Blender see it where they are.
-here=$(cd "$(dirname "$0")" && pwd)
-. "$here/tap.sh"
+. "$(dirname "$0")/tap.sh"
 modules=$(dirname "$(dirname "${BUILD:-$here/../build/default}")")/build/viewer/source/node_modules
-python=
-for p in python3 /usr/bin/python3; do [ -n "$python" ] || { "$p" -c 'import numpy' 2>/dev/null && python=$p; }; done
-[ -n "$python" ] || { echo "ok 1 - glTF with a skeleton # skip no numpy"; exit 0; }
+need_numpy "glTF with a skeleton"
 export_() { supple-export -q --progress none "$@"; }
 
 # truth FOLDER SHOT MODEL: where the flesh is, what it does, where the rig is, metres and y up; exact.npy, flesh.npy, rig.npy, anim.json

@@ -1,12 +1,9 @@
 #!/bin/sh
 # supple farm-job: a bake as job arrays of Slurm, disturbed on the way, writes what the bake on one machine writes; templates for OpenJD and OpenCue have the
 # structure that these publish. DISTURB: how often a job is requeued or told to stop (4).
-here=$(cd "$(dirname "$0")" && pwd)
-. "$here/tap.sh"
+. "$(dirname "$0")/tap.sh"
 . "$here/slurm_node.sh"
-python=
-for p in python3 /usr/bin/python3; do [ -n "$python" ] || { "$p" -c 'import numpy' 2>/dev/null && python=$p; }; done
-[ -n "$python" ] || { echo "ok 1 - farms # skip no numpy"; exit 0; }
+need_numpy "farms"
 
 "$BIN/supple" creature --vertices 3000 -q -o pet.glb
 small='--poses 2 --tets 800 --modes 6 --substeps 1 --format abc,obj'

@@ -240,7 +240,7 @@ static void test_bridges(void **state)
     int32_t *holder = malloc((size_t)surface.n * sizeof *holder);
     double *bary = malloc(4 * (size_t)surface.n * sizeof *bary);
     int64_t outside;
-    assert_int_equal(su_embed_points(&mesh, surface.n, surface.x, NULL, 1, holder, bary, &outside, &err), SU_OK);
+    assert_int_equal(su_embed_points(&mesh, surface.n, surface.x, 1, holder, bary, &outside, &err), SU_OK);
     assert_int_equal(outside, 0);
     assert_int_equal(su_bridges_find(&surface, &mesh, holder, &found, &err), SU_OK);
     print_message("# a box around the fingers bridges them at %lld vertices\n", (long long)found.count);

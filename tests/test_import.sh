@@ -1,13 +1,7 @@
 #!/bin/sh
 # supple import: positions against an evaluator written straight from the glTF specification, and bad input.
-set -u
-here=$(cd "$(dirname "$0")" && pwd)
-work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT && cd "$work" || exit 1
-n=0
-ok() { n=$((n + 1)); if [ "$1" = 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; fi; }
-skip() { n=$((n + 1)); echo "ok $n - $1 # skip $2"; }
-python=
-for p in python3 /usr/bin/python3; do [ -n "$python" ] || { "$p" -c 'import numpy' 2>/dev/null && python=$p; }; done
+. "$(dirname "$0")/tap.sh"
+find_numpy
 
 # ---- every clip of the skinned and morphing characters, at 20 times, at keys and between them ----
 compare() {   # FILE
@@ -203,4 +197,4 @@ PY
         ok $? "joint curves turn the joint they name, by what they say"
     fi
 else skip "a file without animation" "no data"; fi
-echo "1..$n"
+echo "1..$count"

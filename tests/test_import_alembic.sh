@@ -2,15 +2,9 @@
 # Alembic written by its own library (tests/make_alembic.cpp), and other caches whose times are not even: cyclic and acyclic
 # sampling, objects of several rates and kinds, hidden ones, instances, mirrors, animated transforms over a still mesh.
 # Where a box is at a time is said by the writer's comment.
-set -u
-here=$(cd "$(dirname "$0")" && pwd)
-work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT && cd "$work" || exit 1
-n=0
-ok() { n=$((n + 1)); if [ "$1" = 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; fi; }
-python=
-for p in python3 /usr/bin/python3; do [ -n "$python" ] || { "$p" -c 'import numpy' 2>/dev/null && python=$p; }; done
-[ -n "$python" ] || { echo "ok 1 - Alembic files # skip no numpy"; echo "1..1"; exit 0; }
-export PYTHONPATH="$work"
+. "$(dirname "$0")/tap.sh"
+need_numpy "Alembic files"
+export PYTHONPATH="$folder"
 for name in cyclic acyclic scene carried; do cp "$here/corpus/alembic/library-$name.abc" $name.abc || exit 1; done
 import() { supple import --progress none "$@" 2>log.txt; }
 
@@ -167,4 +161,4 @@ import walk.0999.obj -o x.npz && grep -q "walk.0999.obj is one of 3 numbered fil
 ok $? "one numbered file out of a sequence warns"
 import box.obj -o x.npz && ! grep -q "numbered" log.txt
 ok $? "a file without a number does not"
-echo "1..$n"
+echo "1..$count"

@@ -2,15 +2,8 @@
 # One character as glTF in many ways of storing numbers (tests/gltf_variants.py): each must be read as the specification says, and all must agree
 # with the one in floats as far as they store. What is not read is refused in one plain sentence. gltfpack and gltf-transform, where they are in
 # PATH (npm install -g gltfpack @gltf-transform/cli), pack a real character, too.
-set -u
-here=$(cd "$(dirname "$0")" && pwd)
-work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT && cd "$work" || exit 1
-n=0
-ok() { n=$((n + 1)); if [ "$1" = 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; fi; }
-skip() { n=$((n + 1)); echo "ok $n - $1 # skip $2"; }
-python=
-for p in python3 /usr/bin/python3; do [ -n "$python" ] || { "$p" -c 'import numpy' 2>/dev/null && python=$p; }; done
-[ -n "$python" ] || { echo "ok 1 - glTF # skip no numpy"; echo "1..1"; exit 0; }
+. "$(dirname "$0")/tap.sh"
+need_numpy "glTF"
 export PYTHONDONTWRITEBYTECODE=1
 
 "$python" "$here/gltf_variants.py" . >list.txt || { echo "not ok 1 - the files are written"; exit 1; }
@@ -146,4 +139,4 @@ packed "gltf-transform: quantized" gltf-transform 1e-3 quantize fox.glb out.glb
 packed "gltf-transform: meshopt" gltf-transform 1e-3 meshopt fox.glb out.glb
 packed "gltf-transform: Draco" gltf-transform 1e-3 draco fox.glb out.glb
 packed "gltf-transform: sparse" gltf-transform 1e-6 sparse fox.glb out.glb
-echo "1..$n"
+echo "1..$count"

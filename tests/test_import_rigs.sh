@@ -2,15 +2,9 @@
 # Rigs as exporters write them: FBX as text and binary, z up, with pre-rotations and pivots; Collada; matrix nodes, instances,
 # mirrors, uneven scale, a bind pose that is not the node pose, clips without name or length, bones without channels.
 # Positions are compared with what the formats' descriptions say (tests/rig_files.py, tests/reference_gltf.py).
-set -u
-here=$(cd "$(dirname "$0")" && pwd)
-work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT && cd "$work" || exit 1
-n=0
-ok() { n=$((n + 1)); if [ "$1" = 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; fi; }
+. "$(dirname "$0")/tap.sh"
 cmp_points() { "$python" -c 'import sys, numpy as np; a, b = (np.load(f)["points"] for f in sys.argv[1:]); assert (a == b).all()' "$@"; }
-python=
-for p in python3 /usr/bin/python3; do [ -n "$python" ] || { "$p" -c 'import numpy' 2>/dev/null && python=$p; }; done
-[ -n "$python" ] || { echo "ok 1 - rigs # skip no numpy"; echo "1..1"; exit 0; }
+need_numpy "rigs"
 export PYTHONDONTWRITEBYTECODE=1
 
 for kind in fbx-text fbx fbx-z fbx-pivot fbx-materials fbx-shapes fbx-materials-shapes fbx-geometric fbx-twins fbx-text-twins fbx-late fbx-text-late fbx-late-unsaid fbx-shapes-late-unsaid collada collada-z collada-materials collada-named; do
@@ -222,4 +216,4 @@ sides = np.sort(np.ptp(tube, axis=0))
 assert abs(sides / sides[0] - [1, 1, 5]).max() < 1e-5, sides
 PY
 ok $? "a mirrored mesh keeps its outside, the neutral pose is the bind pose"
-echo "1..$n"
+echo "1..$count"

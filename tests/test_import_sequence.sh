@@ -1,14 +1,8 @@
 #!/bin/sh
 # Mesh sequences: what comes in goes out in the world, seams are welded unless they open, and clips without a rig get
 # parameters.
-set -u
-here=$(cd "$(dirname "$0")" && pwd)
-work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT && cd "$work" || exit 1
-n=0
-ok() { n=$((n + 1)); if [ "$1" = 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; fi; }
-python=
-for p in python3 /usr/bin/python3; do [ -n "$python" ] || { "$p" -c 'import numpy' 2>/dev/null && python=$p; }; done
-[ -n "$python" ] || { echo "ok 1 - mesh sequences # skip no numpy"; echo "1..1"; exit 0; }
+. "$(dirname "$0")/tap.sh"
+need_numpy "mesh sequences"
 
 # Two boxes of quads as one strip each, every quad with vertices of its own; 20 frames that bend and travel. At frame 7
 # alone the vertices 1 and 4 of the seam between the first two quads part.
@@ -200,6 +194,6 @@ for f in range(48):   # the OBJ frames are samples 201 to 248
 PY
     ok $? "Alembic and OBJ frames of the same motion agree"
 else
-    n=$((n + 1)); echo "ok $n - Alembic and OBJ frames agree # skip no data"
+    skip "Alembic and OBJ frames agree" "no data"
 fi
-echo "1..$n"
+echo "1..$count"

@@ -76,7 +76,7 @@ check "make uninstall leaves no file" "$([ "$status" = 0 ] && [ -z "$(find "$at"
 
 # ---- supple doctor on something broken ----
 
-mkdir broken && cp "$BIN/supple" "$BIN"/supple-[a-r]* "$root"/scripts/supple-* "$root/scripts/pipeline.mk" broken/
+mkdir broken && cp "$BIN/supple" "$BIN"/supple-[a-r]* "$root"/scripts/supple-* "$root/scripts/pipeline.mk" "$root/scripts/common.sh" broken/
 run broken/supple doctor -q
 check "doctor: a program that is missing is BAD, status 1" "$([ "$status" = 1 ] && grep -q '^BAD *supple sim' out; echo $?)" "$(cat out err)"
 cp "$BIN"/supple-[s-z]* broken/ && printf '#!/bin/sh\necho "error while loading shared libraries: libassimp.so.5" >&2; exit 127\n' >broken/supple-import

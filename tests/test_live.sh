@@ -1,19 +1,15 @@
 #!/bin/sh
 # The page that simulates: the run time as WebAssembly against supple sim, by node alone and, where playwright-core and Chromium are there, in the page.
-here=$(cd "$(dirname "$0")" && pwd)
-. "$here/tap.sh"
+. "$(dirname "$0")/tap.sh"
 root=$(dirname "$here")
 viewer=$root/build/viewer modules=$root/build/viewer/source/node_modules
-python=
-for p in python3 /usr/bin/python3; do [ -n "$python" ] || { "$p" -c 'import numpy' 2>/dev/null && python=$p; }; done
-skip() { echo "ok 1 - the page simulates # skip $1"; exit 0; }
-[ -n "$python" ] || skip "no numpy"
+need_numpy "the page simulates"
 if [ ! -s "$viewer/live.wasm" ]; then # not for want of a compiler that takes it
     "$root/tools/report/wasm/build" probe.wasm 2>log
     [ $? != 1 ] || { echo "not ok 1 - the run time compiles to WebAssembly"; sed 's/^/# /' log; exit 1; }
-    skip "the run time is not built for the page (make viewer)"
+    skip_all "the page simulates" "the run time is not built for the page (make viewer)"
 fi
-command -v node >/dev/null || skip "no node"
+command -v node >/dev/null || skip_all "the page simulates" "no node"
 export OMP_WAIT_POLICY=passive
 supple=$BIN/supple
 

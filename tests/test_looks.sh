@@ -2,16 +2,10 @@
 # Materials, face sets, vertex colours and the source's groups: from every reader to every format that holds them. Sources are written here from
 # the formats' descriptions or by Alembic's own library (tests/make_alembic.cpp, library-looks.abc); what comes out is read by three.js, TinyUSDZ and Khronos'
 # validator (installed by `make viewer`) and by Alembic's tools where they are in PATH.
-set -u
-here=$(cd "$(dirname "$0")" && pwd)
+. "$(dirname "$0")/tap.sh"
 modules=$(dirname "$(dirname "${BUILD:-$here/../build/default}")")/build/viewer/source/node_modules
-work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT && cd "$work" || exit 1
-n=0
-ok() { n=$((n + 1)); if [ "$1" = 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; sed 's/^/# /' log.txt | tail -5; fi; }
-python=
-for p in python3 /usr/bin/python3; do [ -n "$python" ] || { "$p" -c 'import numpy' 2>/dev/null && python=$p; }; done
-[ -n "$python" ] || { echo "ok 1 - looks # skip no numpy"; echo "1..1"; exit 0; }
-export PYTHONPATH="$work"
+need_numpy "looks"
+export PYTHONPATH="$folder"
 cp "$here/corpus/alembic/library-looks.abc" looks.abc || exit 1
 import() { supple import --progress none "$@" >log.txt 2>&1; }
 out() { supple export -q --progress none --rig "$@" >log.txt 2>&1; }
@@ -342,11 +336,11 @@ assert re.findall(r'over "(\w+)"', open("usd.over.usda").read()) == ["grp", "ctl
 PY
 ok $? "over a USD source: its own prims, its own space"
 if ! command -v node >/dev/null || [ ! -d "$modules/tinyusdz" ]; then
-    n=$((n + 1)); echo "ok $n - three.js, TinyUSDZ and the glTF validator # skip node or its packages are missing (make viewer)"
+    skip "three.js, TinyUSDZ and the glTF validator" "node or its packages are missing (make viewer)"
 else
     timeout 100 node "$here/looks_readers.mjs" "$modules" . >found.txt 2>log.txt || echo "not ok - the readers: $(tail -1 log.txt)" >>found.txt
     while IFS= read -r line; do
-        n=$((n + 1)); printf '%s\n' "$line" | sed "s/^\(not ok\|ok\) - /\1 $n - /"
+        count=$((count + 1)); printf '%s\n' "$line" | sed "s/^\(not ok\|ok\) - /\1 $count - /"
     done <found.txt
 fi
 
@@ -355,4 +349,4 @@ supple bake -n looks.abc -o baked --format abc,usda,glb --space object --over --
 grep -q ' export .* --velocities --flat --space object --samples .3. -o looks.abc' log.txt && grep -q ' export .* --over --asset .*beast.usda.* -o looks.usda' log.txt &&
     grep ' export .* -o looks.glb' log.txt | grep -qv -e '--space'
 ok $? "supple bake gives each format the options that it can hold"
-echo "1..$n"
+echo "1..$count"

@@ -87,7 +87,7 @@ static su_status tie_and_hold(void *context, int threads, su_error *err)
     const su_tie_skin tied = {.count = b->n, .x = s->fit.shapes};
     SU_GO(su_ties(b->n, b->vertices, NULL, &tied, threads, index, weight, err));
     FAILING_MEMORY_RESULT(weight, SU_TIES * b->n);
-    SU_GO(su_embed_points(&mesh, b->n, b->vertices, NULL, threads, tet, bary, &outside, err));
+    SU_GO(su_embed_points(&mesh, b->n, b->vertices, threads, tet, bary, &outside, err));
     FAILING_MEMORY_RESULT(bary, 4 * b->n);
     SU_GO(su_flesh_thickness(&mesh, threads, depth, half, err));
     FAILING_MEMORY_RESULT(depth, b->n);

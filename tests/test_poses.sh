@@ -1,13 +1,9 @@
 #!/bin/sh
 # supple poses: one parameter space for clips imported apart, farthest points, lists, and what cannot be joined.
-set -u
-work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT && cd "$work" || exit 1
-n=0
-ok() { n=$((n + 1)); if [ "$1" = 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; fi; }
+. "$(dirname "$0")/tap.sh"
 fox=$SUPPLE_DATA/fox/Fox.glb
 if [ ! -f "$fox" ]; then echo "ok 1 - poses of the fox # skip no data"; echo "1..1"; exit 0; fi
-python=
-for p in python3 /usr/bin/python3; do [ -n "$python" ] || { "$p" -c 'import numpy' 2>/dev/null && python=$p; }; done
+find_numpy
 supple import -q "$fox" --clip Run -o run.anim.npz 2>/dev/null && supple import -q "$fox" --clip Walk -o walk.anim.npz 2>/dev/null
 ok $? "Run and Walk are imported apart"
 supple poses run.anim.npz walk.anim.npz -m 6 -o fox.poses.npz 2>log.txt
@@ -54,7 +50,7 @@ for i in range(6):
 PY
     "$python" check.py; ok $? "pose 0 is neutral, the others are the farthest frames, bones carry their skins"
 else
-    n=$((n + 1)); echo "ok $n - poses are farthest frames # skip no numpy"
+    skip "poses are farthest frames" "no numpy"
 fi
 
 if [ -n "$python" ]; then
@@ -187,4 +183,4 @@ if [ -f "$man" ]; then
     supple import -q "$man" -o man.anim.npz
     refuse "two characters" 3 "2338 vertices and 4672 triangles, but run.anim.npz has 290 and 576" run.anim.npz man.anim.npz
 fi
-echo "1..$n"
+echo "1..$count"

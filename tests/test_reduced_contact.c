@@ -65,7 +65,7 @@ static void fixture_free(fixture *f)
     scene_free(&f->s);
 }
 
-static su_all_pairs all_pairs(const fixture *f, bool allow, int threads)
+static su_all_pairs all_pairs(const fixture *f, bool allow_overlap, int threads)
 {
     return (su_all_pairs){.n = f->r.model.n,
                           .t = f->r.model.t,
@@ -74,7 +74,7 @@ static su_all_pairs all_pairs(const fixture *f, bool allow, int threads)
                           .young = f->s.fit.young,
                           .poisson = f->s.fit.poisson,
                           .stiffness = 1,
-                          .allow = allow,
+                          .allow_overlap = allow_overlap,
                           .threads = threads,
                           .place = f->all.points.extra_place,
                           .point = f->all.points.extra_point};
@@ -270,7 +270,8 @@ static void few_pairs_give_the_force_of_all(void **unused)
     for (int t = 0; t < 3; t++) {
         int64_t used;
         double error;
-        assert_int_equal(su_pairs_select(ROWS, COUNT, a, b, tolerances[t], weight, &used, &error, &err), SU_OK);
+        assert_int_equal(
+            su_pairs_select(&(su_column_sum){ROWS, COUNT, a, b}, tolerances[t], weight, &used, &error, &err), SU_OK);
         memcpy(left, b, sizeof left);
         for (int k = 0; k < COUNT; k++) {
             assert_true(weight[k] >= 0);
@@ -283,7 +284,7 @@ static void few_pairs_give_the_force_of_all(void **unused)
     memset(b, 0, sizeof b);
     int64_t used;
     double error;
-    assert_int_equal(su_pairs_select(ROWS, COUNT, a, b, 0.05, weight, &used, &error, &err), SU_OK);
+    assert_int_equal(su_pairs_select(&(su_column_sum){ROWS, COUNT, a, b}, 0.05, weight, &used, &error, &err), SU_OK);
     assert_int_equal(used, 0);
 }
 

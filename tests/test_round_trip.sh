@@ -1,14 +1,8 @@
 #!/bin/sh
 # What comes in goes out: mesh sequences through import and export without displacement, in every cache format. Polygons,
 # texture coordinates, object names and the order of vertices are the source's, positions equal to float precision.
-set -u
-here=$(cd "$(dirname "$0")" && pwd)
-work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT && cd "$work" || exit 1
-n=0
-ok() { n=$((n + 1)); if [ "$1" = 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; sed 's/^/# /' log.txt | tail -5; fi; }
-python=
-for p in python3 /usr/bin/python3; do [ -n "$python" ] || { "$p" -c 'import numpy' 2>/dev/null && python=$p; }; done
-[ -n "$python" ] || { echo "ok 1 - round trips # skip no numpy"; echo "1..1"; exit 0; }
+. "$(dirname "$0")/tap.sh"
+need_numpy "round trips"
 : >log.txt
 
 # Two objects in centimetres, z up: a bag of quads with a pentagon and seams (vertices that stand twice), and a plate far off
@@ -132,4 +126,4 @@ for space in world local; do
         objs again.npz again-$space
     ok $? "OBJ to Alembic in $space space, to OBJ and to Alembic again"
 done
-echo "1..$n"
+echo "1..$count"

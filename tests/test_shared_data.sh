@@ -1,10 +1,6 @@
 #!/bin/sh
 # Everything in the folder of real characters ($SUPPLE_DATA) imports and gives poses: rigs, blend shapes, sequences, caches.
-set -u
-work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT && cd "$work" || exit 1
-n=0
-ok() { n=$((n + 1)); if [ "$1" = 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; sed 's/^/# /' log.txt | tail -5; fi; }
-skip() { n=$((n + 1)); echo "ok $n - $1 # skip no data"; }
+. "$(dirname "$0")/tap.sh"
 data=$SUPPLE_DATA
 
 # WHAT FILE VERTICES PATTERN OPTIONS...: imports it, expects that many source vertices and the pattern in what info prints,
@@ -13,8 +9,8 @@ take() {
     what=$1 file=$2 vertices=$3 pattern=$4
     shift 4
     case $file in
-    *%*) [ -d "$(dirname "$file")" ] || { skip "$what"; return; } ;;
-    *) [ -f "$file" ] || { skip "$what"; return; } ;;
+    *%*) [ -d "$(dirname "$file")" ] || { skip "$what" "no data"; return; } ;;
+    *) [ -f "$file" ] || { skip "$what" "no data"; return; } ;;
     esac
     supple import -q --progress none "$file" "$@" -o a.anim.npz >log.txt 2>&1 && supple info a.anim.npz >info.txt 2>>log.txt &&
         grep -q "source_vertex  *i32 $vertices " info.txt && grep -q "$pattern" info.txt &&
@@ -40,4 +36,4 @@ take "bone, FBX rig" "$bone/Bone_All.fbx" "[0-9]*" "weights  *f32"
 for clip in flip jump run taunt; do
     take "sydney, $clip" "$data/mesh_sequences/sydney/$clip/sydney_${clip}_%03d.obj" "[0-9]*" "clip  *\"sydney_${clip}_\""
 done
-echo "1..$n"
+echo "1..$count"

@@ -68,9 +68,9 @@ static void bend(fixture *f, double angle)
     su_bone_weights weights;
     const double middle[3] = {0.5, 0.25, 0.25};
     double bones[8] = {1, 0, 0, 0, cos(angle / 2), 0, 0, sin(angle / 2)};
-    assert_int_equal(
-        su_bone_weights_create(f->box.n, f->box.vertices, f->box.t, f->box.tets, 2, f->bone_of, 1, &weights, &err),
-        SU_OK);
+    assert_int_equal(su_bone_weights_create(&(su_tets){f->box.n, f->box.t, f->box.vertices, f->box.tets}, 2, f->bone_of,
+                                            1, &weights, &err),
+                     SU_OK);
     su_bone_weights_rotate(&weights, bones, f->Q, f->R);
     for (int64_t v = 0; v < f->box.n; v++) {
         double arm[3];
@@ -234,16 +234,17 @@ static void all_solvers_find_one_shape(void **unused)
             su_error err = {0};
             su_skin_factors *factors;
             su_pose_solver *solver;
-            su_equilibrium_settings settings = {.tolerance = 1e-9, .inexact = 0.05, .most = 200};
+            su_equilibrium_settings settings = {
+                .tolerance = 1e-9, .inexact = 0.05, .most = 200, .surface = method == SU_SKIN_SURFACE};
             su_equilibrium_result result;
             su_skin_contacts contacts = {find_floor, &floor};
             assert_int_equal(su_skin_factors_create(&f.body, (su_skin_method)method, 4, 1, &factors, &err), SU_OK);
             assert_int_equal(su_pose_solver_create(factors, &solver, &err), SU_OK);
             assert_int_equal(su_pose_solver_set(solver, f.R, f.Q, &err), SU_OK);
             memcpy(x, f.x, (size_t)(3 * f.box.n) * sizeof *x);
-            assert_int_equal(su_equilibrium_find(solver, &f.body, f.R, touching ? &contacts : NULL, &settings,
-                                                 method == SU_SKIN_SURFACE, x, &result, &err),
-                             SU_OK);
+            assert_int_equal(
+                su_equilibrium_find(solver, &f.body, f.R, touching ? &contacts : NULL, &settings, x, &result, &err),
+                SU_OK);
             assert_true(result.converged);
             assert_true((result.springs > 5) == touching);
             if (method == SU_SKIN_DIRECT) {

@@ -1,12 +1,7 @@
 #!/bin/sh
 # Long caches are imported in a fixed block of memory: ten times the frames take no more of it.
-set -u
-work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT && cd "$work" || exit 1
-n=0
-ok() { n=$((n + 1)); if [ "$1" = 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; fi; }
-python=
-for p in python3 /usr/bin/python3; do [ -n "$python" ] || { "$p" -c 'import numpy' 2>/dev/null && python=$p; }; done
-[ -n "$python" ] || { echo "ok 1 - memory # skip no numpy"; echo "1..1"; exit 0; }
+. "$(dirname "$0")/tap.sh"
+need_numpy "memory"
 case ${BUILD:-} in *san) echo "ok 1 - memory # skip the sanitizers keep their own account"; echo "1..1"; exit 0 ;; esac
 
 # 8,100 vertices: 97 kB a frame, 39 MB of 400 frames.
@@ -49,4 +44,4 @@ for k in 0 1 2 3; do cp rest.obj few/x.000$k.obj; done
 k=0
 while [ $k -lt 40 ]; do ln rest.obj "many/x.$(printf %04d $k).obj"; k=$((k + 1)); done
 compare OBJ few/x.%04d.obj many/x.%04d.obj
-echo "1..$n"
+echo "1..$count"

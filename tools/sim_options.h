@@ -3,6 +3,7 @@
 #define SU_TOOLS_SIM_OPTIONS_H
 
 #include "core/tool.h"
+#include "fem/fullsim.h"
 #include "physics/external_files.h"
 #include "physics/settings.h"
 #include "physics/shot_driver.h"
@@ -13,6 +14,9 @@ typedef struct su_forces_files {
     su_list colliders;
 } su_forces_files;
 
+/* Contact of the flesh with itself: what the rig's own shape has overlapping is left alone (new), or pushed out too. */
+#define SU_SELF_CONTACT_NAMES "none|new|all"
+
 /* Rows of a su_option table: gravity, which also what trains on played shots asks for. */
 #define SU_GRAVITY_OPTIONS(settings)                                                                                   \
     {.name = "gravity",                                                                                                \
@@ -22,7 +26,7 @@ typedef struct su_forces_files {
      .help = "Gravity in the world, m/s^2 (default 0,-9.81,0)."},                                                      \
     {                                                                                                                  \
         .name = "gravity-mode", .kind = SU_OPT_CHOICE, .target = &(settings).gravity_mode, .argument = "MODE",         \
-        .choices = "relative|absolute|none",                                                                           \
+        .choices = SU_GRAVITY_NAMES,                                                                                   \
         .help = "relative (default): the given shape carries its own weight, and sags where it is turned against it; " \
                 "absolute: all of it acts; none."                                                                      \
     }
@@ -90,7 +94,7 @@ typedef struct su_forces_files {
          .kind = SU_OPT_CHOICE,                                                                                        \
          .target = &(settings).start,                                                                                  \
          .argument = "HOW",                                                                                            \
-         .choices = "moving|still",                                                                                    \
+         .choices = SU_START_NAMES,                                                                                    \
          .help = "moving (default): the flesh starts with the velocity of the rig; still: at rest in the world."},     \
         {.name = "settle",                                                                                             \
          .kind = SU_OPT_FLAG,                                                                                          \

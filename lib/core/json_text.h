@@ -26,4 +26,8 @@ bool su_json_missed_memory(void);
  * and says nothing. */
 char *su_json_dump(const json_t *json, size_t flags);
 
+/* Numbers and texts of a meta object, with a default where absent or of another type. */
+double su_meta_number(const json_t *meta, const char *key, double fallback);
+const char *su_meta_text(const json_t *meta, const char *key, const char *fallback);
+
 #endif

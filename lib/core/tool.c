@@ -369,15 +369,3 @@ json_t *su_tool_meta(su_tool *tool, const char *kind, int version, const char *c
     }
     return meta;
 }
-
-double su_meta_number(const json_t *meta, const char *key, double fallback)
-{
-    const json_t *value = json_object_get(meta, key);
-    return json_is_number(value) ? json_number_value(value) : fallback;
-}
-
-const char *su_meta_text(const json_t *meta, const char *key, const char *fallback)
-{
-    const char *value = json_string_value(json_object_get(meta, key));
-    return value ? value : fallback;
-}

@@ -4,6 +4,7 @@
 #define SU_CORE_TOOL_H
 
 #include "core/error.h"
+#include "core/json_text.h"
 #include "core/progress.h"
 
 #include <jansson.h>
@@ -92,9 +93,5 @@ void su_stats_stage(su_tool *tool, const char *stage, double seconds);
 /* Meta for an output of this run: kind, version, tool, command, inputs (name and digest of each of the files). New
  * reference, the caller adds settings as flat keys. NULL and err on failure. */
 json_t *su_tool_meta(su_tool *tool, const char *kind, int version, const char *const *inputs, int input_count);
-
-/* Numbers and texts of a meta object, with a default where absent or of another type. */
-double su_meta_number(const json_t *meta, const char *key, double fallback);
-const char *su_meta_text(const json_t *meta, const char *key, const char *fallback);
 
 #endif

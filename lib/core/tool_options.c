@@ -1,3 +1,4 @@
+#include "core/choice.h"
 #include "core/tool_internal.h"
 #include "core/file.h"
 
@@ -78,15 +79,10 @@ static su_status set_integer(su_tool *tool, const su_option *option, const char 
 
 static su_status set_choice(su_tool *tool, const su_option *option, const char *text)
 {
-    const char *at = option->choices;
-    size_t length = strlen(text);
-    for (int index = 0; at; index++) {
-        size_t room = strcspn(at, "|");
-        if (room == length && strncmp(at, text, room) == 0) {
-            *(int *)option->target = index;
-            return SU_OK;
-        }
-        at = at[room] ? at + room + 1 : NULL;
+    int index = su_choice_find(option->choices, text, -1);
+    if (index >= 0) {
+        *(int *)option->target = index;
+        return SU_OK;
     }
     return su_fail(&tool->err, SU_USAGE, "--%s: '%s' is none of %s", option->name, text, option->choices);
 }

@@ -29,8 +29,8 @@ static bool try_tet(void *context, int32_t item)
     return true;
 }
 
-su_status su_embed_points(const su_tets *mesh, int64_t count, const double *points, const uint8_t *skip, int threads,
-                          int32_t *tet, double *bary, int64_t *outside, su_error *err)
+su_status su_embed_points(const su_tets *mesh, int64_t count, const double *points, int threads, int32_t *tet,
+                          double *bary, int64_t *outside, su_error *err)
 {
     su_status status = SU_OK;
     su_boxtree tets = {0}, faces = {0};
@@ -49,7 +49,7 @@ su_status su_embed_points(const su_tets *mesh, int64_t count, const double *poin
             su_closest_point(&faces, mesh->x, surface, p, INFINITY, &face, NULL);
             best.tet = owner[face];
             su_tet_barycentric(mesh->x, mesh->tets + 4 * (int64_t)best.tet, p, best.bary);
-            if (smallest_of(best.bary) < -1e-9 && !(skip && skip[v])) out++;
+            if (smallest_of(best.bary) < -1e-9) out++;
         }
         tet[v] = best.tet;
         memcpy(bary + 4 * v, best.bary, sizeof best.bary);

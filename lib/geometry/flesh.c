@@ -445,7 +445,7 @@ static su_status find_holders(const su_surface *surface, int threads, su_flesh *
     int64_t outside;
     SU_GO(SU_ALLOC(&flesh->holder, surface->n, "embedding", err));
     SU_GO(SU_ALLOC(&bary, 4 * surface->n, "embedding", err));
-    SU_GO(su_embed_points(&flesh->mesh, surface->n, surface->x, NULL, threads, flesh->holder, bary, &outside, err));
+    SU_GO(su_embed_points(&flesh->mesh, surface->n, surface->x, threads, flesh->holder, bary, &outside, err));
     if (outside) status = su_fail(err, SU_FAILED, "%lld skin vertices lie outside TetGen's mesh", (long long)outside);
 done:
     free(bary);

@@ -7,6 +7,7 @@
 #include "geometry/tetmesh.h"
 
 typedef enum su_mesh_method { SU_MESH_AUTO, SU_MESH_DIRECT, SU_MESH_SDF } su_mesh_method;
+#define SU_MESH_METHODS "auto|direct|sdf"
 
 typedef struct su_flesh_settings {
     su_mesh_method method;

@@ -51,25 +51,35 @@ static double corner_gradients(const double *vertices, const int32_t *tet, doubl
     return volume;
 }
 
-/* Neighbours of slot k behind those that are there, in order of first meeting. place (n): scratch, -1 everywhere. */
-static su_status add_ring(const double *vertices, const int32_t *tets, const int32_t *ring, int64_t count, int32_t own,
-                          int32_t *place, su_mean_gradients *g, int64_t *at, su_error *err)
+/* Rows of gradients as they grow. */
+typedef struct rows {
+    const double *vertices;
+    const int32_t *tets;
+    su_mean_gradients *g;
+    int64_t used, room; /* neighbours in g */
+    int32_t *place;     /* (n) where a vertex stands among the neighbours of the row at hand, -1 */
+} rows;
+
+/* The row behind those that are there, from the tets `ring` around `own`: neighbours in order of first meeting. */
+static su_status add_ring(rows *r, const int32_t *ring, int64_t count, int32_t own, su_error *err)
 {
-    int64_t first = *at;
+    su_mean_gradients *g = r->g;
+    int32_t *place = r->place;
+    int64_t first = r->used;
     double total = 0, gradient[12] = {0};
     for (int64_t a = 0; a < count; a++) {
-        const int32_t *tet = tets + 4 * (int64_t)ring[a];
-        double volume = corner_gradients(vertices, tet, gradient);
+        const int32_t *tet = r->tets + 4 * (int64_t)ring[a];
+        double volume = corner_gradients(r->vertices, tet, gradient);
         if (!(volume > 0)) return su_fail(err, SU_INPUT, "tet %d has no positive volume", ring[a]);
         total += volume;
         for (int c = 0; c < 4; c++) {
             if (tet[c] == own) continue; /* positions are taken from there */
-            if (place[tet[c]] < 0) place[tet[c]] = (int32_t)(*at - first), g->neighbour[(*at)++] = tet[c];
+            if (place[tet[c]] < 0) place[tet[c]] = (int32_t)(r->used - first), g->neighbour[r->used++] = tet[c];
             double *to = g->coefficient + 3 * (first + place[tet[c]]);
             for (int b = 0; b < 3; b++) to[b] += volume * gradient[3 * c + b];
         }
     }
-    for (int64_t j = first; j < *at; j++) {
+    for (int64_t j = first; j < r->used; j++) {
         place[g->neighbour[j]] = -1;
         for (int b = 0; b < 3; b++) g->coefficient[3 * j + b] /= total;
     }
@@ -81,15 +91,16 @@ su_status su_mean_gradients_create(int64_t n, const double *vertices, int64_t t,
 {
     su_status status;
     slots at = {0};
-    int64_t *start = NULL, used = 0;
-    int32_t *around = NULL, *place = NULL;
+    rows r = {.vertices = vertices, .tets = tets, .g = out};
+    int64_t *start = NULL;
+    int32_t *around = NULL;
     if (!wanted) count = n;
     *out = (su_mean_gradients){.count = count};
     SU_GO(SU_ALLOC(&start, count + 1, "rotation field", err));
     SU_GO(SU_ALLOC(&at.first, n, "rotation field", err));
     SU_GO(SU_ALLOC(&at.next, count, "rotation field", err));
-    SU_GO(SU_ALLOC(&place, n, "rotation field", err));
-    for (int64_t v = 0; v < n; v++) at.first[v] = place[v] = -1;
+    SU_GO(SU_ALLOC(&r.place, n, "rotation field", err));
+    for (int64_t v = 0; v < n; v++) at.first[v] = r.place[v] = -1;
     for (int64_t k = 0; k < count; k++) {
         int64_t v = wanted ? wanted[k] : k;
         at.next[k] = at.first[v], at.first[v] = (int32_t)k;
@@ -101,12 +112,11 @@ su_status su_mean_gradients_create(int64_t n, const double *vertices, int64_t t,
     SU_GO(SU_ALLOC(&out->coefficient, 9 * start[count], "rotation field", err));
     for (int64_t k = 0; k < count; k++) {
         out->vertex[k] = wanted ? wanted[k] : (int32_t)k;
-        SU_GO(add_ring(vertices, tets, around + start[k], start[k + 1] - start[k], out->vertex[k], place, out, &used,
-                       err));
-        out->start[k + 1] = used;
+        SU_GO(add_ring(&r, around + start[k], start[k + 1] - start[k], out->vertex[k], err));
+        out->start[k + 1] = r.used;
     }
 done:
-    free(start), free(around), free(place), free(at.first), free(at.next);
+    free(start), free(around), free(r.place), free(at.first), free(at.next);
     if (status != SU_OK) su_mean_gradients_free(out);
     return status;
 }
@@ -136,66 +146,68 @@ static su_status turn_round(int64_t n, const su_smoothing *smoothing, supports *
     return SU_OK;
 }
 
-/* Scratch of su_node_gradients_create: phi of the node at hand, its tets, and where vertices stand among its
- * neighbours. */
-typedef struct node_work {
-    double *phi;    /* (n) */
-    int32_t *place; /* (n) -1 */
-    int32_t *seen;  /* (t) the last node that has met the tet */
-} node_work;
+/* What the nodes' rows are made of: their vertices, the tets around each vertex, and scratch. */
+typedef struct nodes {
+    supports all;
+    int64_t *start;  /* (n + 1) into around */
+    int32_t *around; /* tets */
+    double *phi;     /* (n) of the node at hand */
+    int32_t *seen;   /* (t) the last node that has met the tet */
+} nodes;
 
-/* Room for `more` neighbours behind `used`, at least doubled. */
-static su_status make_room(su_mean_gradients *g, int64_t used, int64_t more, int64_t *room, su_error *err)
+/* Room for `more` neighbours behind those that there are, at least doubled. */
+static su_status make_room(rows *r, int64_t more, su_error *err)
 {
+    su_mean_gradients *g = r->g;
     int32_t *neighbour = NULL;
     double *coefficient = NULL;
     su_status status;
-    if (used + more <= *room) return SU_OK;
-    int64_t wanted = 2 * *room + more;
+    if (r->used + more <= r->room) return SU_OK;
+    int64_t wanted = 2 * r->room + more;
     SU_GO(SU_ALLOC(&neighbour, wanted, "rotation field", err));
     SU_GO(SU_ALLOC(&coefficient, 3 * wanted, "rotation field", err));
-    for (int64_t k = 0; k < used; k++) neighbour[k] = g->neighbour[k];
-    for (int64_t k = 0; k < 3 * used; k++) coefficient[k] = g->coefficient[k];
+    for (int64_t k = 0; k < r->used; k++) neighbour[k] = g->neighbour[k];
+    for (int64_t k = 0; k < 3 * r->used; k++) coefficient[k] = g->coefficient[k];
     free(g->neighbour), free(g->coefficient);
-    g->neighbour = neighbour, g->coefficient = coefficient, *room = wanted;
+    g->neighbour = neighbour, g->coefficient = coefficient, r->room = wanted;
     return SU_OK;
 done:
     free(neighbour);
     return status;
 }
 
-static su_status add_node(const double *vertices, const int32_t *tets, int32_t node, const supports *all,
-                          const int64_t *start, const int32_t *around, node_work *work, su_mean_gradients *g,
-                          int64_t *at, int64_t *room, su_error *err)
+static su_status add_node(rows *r, const nodes *all, int32_t node, su_error *err)
 {
-    int64_t first = *at;
+    const int32_t *members = all->all.vertex;
+    int64_t first = r->used, from = all->all.start[node], to = all->all.start[node + 1];
     double total = 0, gradient[12];
-    for (int64_t k = all->start[node]; k < all->start[node + 1]; k++) work->phi[all->vertex[k]] = all->weight[k];
-    for (int64_t k = all->start[node]; k < all->start[node + 1]; k++)
-        for (int64_t a = start[all->vertex[k]]; a < start[all->vertex[k] + 1]; a++) {
-            const int32_t *tet = tets + 4 * (int64_t)around[a];
-            if (work->seen[around[a]] == node + 1) continue;
-            work->seen[around[a]] = node + 1;
-            double volume = corner_gradients(vertices, tet, gradient);
-            if (!(volume > 0)) return su_fail(err, SU_INPUT, "tet %d has no positive volume", around[a]);
-            volume *= 0.25 * (work->phi[tet[0]] + work->phi[tet[1]] + work->phi[tet[2]] + work->phi[tet[3]]);
+    for (int64_t k = from; k < to; k++) all->phi[members[k]] = all->all.weight[k];
+    for (int64_t k = from; k < to; k++)
+        for (int64_t a = all->start[members[k]]; a < all->start[members[k] + 1]; a++) {
+            int32_t e = all->around[a];
+            const int32_t *tet = r->tets + 4 * (int64_t)e;
+            if (all->seen[e] == node + 1) continue;
+            all->seen[e] = node + 1;
+            double volume = corner_gradients(r->vertices, tet, gradient);
+            if (!(volume > 0)) return su_fail(err, SU_INPUT, "tet %d has no positive volume", e);
+            volume *= 0.25 * (all->phi[tet[0]] + all->phi[tet[1]] + all->phi[tet[2]] + all->phi[tet[3]]);
             total += volume;
-            SU_TRY(make_room(g, *at, 4, room, err));
+            SU_TRY(make_room(r, 4, err));
             for (int c = 0; c < 4; c++) {
-                if (work->place[tet[c]] < 0) {
-                    work->place[tet[c]] = (int32_t)(*at - first), g->neighbour[*at] = tet[c];
-                    for (int b = 0; b < 3; b++) g->coefficient[3 * *at + b] = 0;
-                    ++*at;
+                if (r->place[tet[c]] < 0) {
+                    r->place[tet[c]] = (int32_t)(r->used - first), r->g->neighbour[r->used] = tet[c];
+                    for (int b = 0; b < 3; b++) r->g->coefficient[3 * r->used + b] = 0;
+                    r->used++;
                 }
-                double *to = g->coefficient + 3 * (first + work->place[tet[c]]);
-                for (int b = 0; b < 3; b++) to[b] += volume * gradient[3 * c + b];
+                double *sum = r->g->coefficient + 3 * (first + r->place[tet[c]]);
+                for (int b = 0; b < 3; b++) sum[b] += volume * gradient[3 * c + b];
             }
         }
-    for (int64_t j = first; j < *at; j++) {
-        work->place[g->neighbour[j]] = -1;
-        for (int b = 0; b < 3; b++) g->coefficient[3 * j + b] /= total;
+    for (int64_t j = first; j < r->used; j++) {
+        r->place[r->g->neighbour[j]] = -1;
+        for (int b = 0; b < 3; b++) r->g->coefficient[3 * j + b] /= total;
     }
-    for (int64_t k = all->start[node]; k < all->start[node + 1]; k++) work->phi[all->vertex[k]] = 0;
+    for (int64_t k = from; k < to; k++) all->phi[members[k]] = 0;
     return SU_OK;
 }
 
@@ -203,29 +215,28 @@ su_status su_node_gradients_create(int64_t n, const double *vertices, int64_t t,
                                    const su_smoothing *smoothing, su_mean_gradients *out, su_error *err)
 {
     su_status status;
-    supports all = {0};
     slots every = {0};
-    node_work work = {0};
-    int64_t *start = NULL, used = 0, room = 0;
-    int32_t *around = NULL;
+    nodes all = {0};
+    rows r = {.vertices = vertices, .tets = tets, .g = out};
     *out = (su_mean_gradients){.count = smoothing->nodes};
-    SU_GO(turn_round(n, smoothing, &all, err));
-    SU_GO(SU_ALLOC(&start, n + 1, "rotation field", err));
+    SU_GO(turn_round(n, smoothing, &all.all, err));
+    SU_GO(SU_ALLOC(&all.start, n + 1, "rotation field", err));
     SU_GO(SU_ALLOC(&every.first, n, "rotation field", err));
     SU_GO(SU_ALLOC(&every.next, n, "rotation field", err));
-    SU_GO(SU_ALLOC(&work.phi, n, "rotation field", err));
-    SU_GO(SU_ALLOC(&work.place, n, "rotation field", err));
-    SU_GO(SU_ALLOC(&work.seen, t, "rotation field", err));
-    for (int32_t v = 0; v < n; v++) every.first[v] = v, every.next[v] = work.place[v] = -1;
-    SU_GO(tets_around(t, tets, n, &every, start, &around, err));
+    SU_GO(SU_ALLOC(&all.phi, n, "rotation field", err));
+    SU_GO(SU_ALLOC(&r.place, n, "rotation field", err));
+    SU_GO(SU_ALLOC(&all.seen, t, "rotation field", err));
+    for (int32_t v = 0; v < n; v++) every.first[v] = v, every.next[v] = r.place[v] = -1;
+    SU_GO(tets_around(t, tets, n, &every, all.start, &all.around, err));
     SU_GO(SU_ALLOC(&out->start, out->count + 1, "rotation field", err));
     for (int32_t k = 0; k < out->count; k++) {
-        SU_GO(add_node(vertices, tets, k, &all, start, around, &work, out, &used, &room, err));
-        out->start[k + 1] = used;
+        SU_GO(add_node(&r, &all, k, err));
+        out->start[k + 1] = r.used;
     }
 done:
-    free(all.start), free(all.vertex), free(all.weight);
-    free(start), free(around), free(every.first), free(every.next), free(work.phi), free(work.place), free(work.seen);
+    free(all.all.start), free(all.all.vertex), free(all.all.weight);
+    free(all.start), free(all.around), free(all.phi), free(all.seen);
+    free(every.first), free(every.next), free(r.place);
     if (status != SU_OK) su_mean_gradients_free(out);
     return status;
 }
@@ -248,15 +259,12 @@ void su_rotation_field_free(su_rotation_field *field)
     free(field);
 }
 
-static su_status smooth_field(int64_t n, const double *vertices, int64_t t, const int32_t *tets,
-                              const su_smoothing *smoothing, int64_t wanted_count, const int32_t *wanted,
-                              su_rotation_field *field, su_error *err)
+/* Which vertices are wanted, and room for the nodes' gradients. */
+static su_status allocate_smooth(su_rotation_field *field, int64_t node_count, const int32_t *wanted, su_error *err)
 {
-    field->smoothing = *smoothing, field->count = wanted ? wanted_count : n;
     SU_TRY(SU_ALLOC(&field->wanted, field->count, "rotation field", err));
     for (int64_t k = 0; k < field->count; k++) field->wanted[k] = wanted ? wanted[k] : (int32_t)k;
-    SU_TRY(SU_ALLOC(&field->node, 9 * smoothing->nodes, "rotation field", err));
-    return su_node_gradients_create(n, vertices, t, tets, smoothing, &field->gradients, err);
+    return SU_ALLOC(&field->node, 9 * node_count, "rotation field", err);
 }
 
 su_status su_rotation_field_create(int64_t n, const double *vertices, int64_t t, const int32_t *tets,
@@ -266,11 +274,13 @@ su_status su_rotation_field_create(int64_t n, const double *vertices, int64_t t,
     su_rotation_field *field;
     su_status status;
     SU_TRY(SU_ALLOC(&field, 1, "rotation field", err));
+    field->count = wanted ? wanted_count : n;
     if (smoothing && smoothing->nodes > 0) {
-        status = smooth_field(n, vertices, t, tets, smoothing, wanted_count, wanted, field, err);
+        field->smoothing = *smoothing;
+        status = allocate_smooth(field, smoothing->nodes, wanted, err);
+        if (status == SU_OK) status = su_node_gradients_create(n, vertices, t, tets, smoothing, &field->gradients, err);
     } else {
         status = su_mean_gradients_create(n, vertices, t, tets, wanted_count, wanted, &field->gradients, err);
-        field->count = field->gradients.count;
     }
     if (status == SU_OK)
         *out = field;

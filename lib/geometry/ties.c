@@ -95,9 +95,15 @@ static void tie_vertex(const su_kdtree *tree, const int32_t *of, const su_tie_sk
     affine_weights(found, P, radius, importance, w);
 }
 
+typedef struct tie_flesh {
+    int64_t n;
+    const double *x;        /* (n,3) */
+    const uint32_t *layers; /* (n) NULL: none */
+} tie_flesh;
+
 /* Ties of the flesh vertices of these layers, no others. */
-static su_status tie_layers(int64_t n, const double *flesh, const uint32_t *layers, uint32_t which,
-                            const su_tie_skin *skin, int threads, int32_t *index, double *weight, su_error *err)
+static su_status tie_layers(const tie_flesh *flesh, uint32_t which, const su_tie_skin *skin, int threads,
+                            int32_t *index, double *weight, su_error *err)
 {
     su_kdtree *tree = NULL;
     int32_t *of = NULL;
@@ -113,9 +119,9 @@ static su_status tie_layers(int64_t n, const double *flesh, const uint32_t *laye
     }
     SU_GO(su_kdtree_create(count, x, &tree, err));
 #pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t v = 0; v < n; v++)
-        if (!layers || layers[v] == which)
-            tie_vertex(tree, of, skin, flesh + 3 * v, index + SU_TIES * v, weight + SU_TIES * v);
+    for (int64_t v = 0; v < flesh->n; v++)
+        if (!flesh->layers || flesh->layers[v] == which)
+            tie_vertex(tree, of, skin, flesh->x + 3 * v, index + SU_TIES * v, weight + SU_TIES * v);
 done:
     su_kdtree_free(tree);
     free(of), free(x);
@@ -125,11 +131,12 @@ done:
 su_status su_ties(int64_t n, const double *flesh, const uint32_t *layers, const su_tie_skin *skin, int threads,
                   int32_t *index, double *weight, su_error *err)
 {
-    if (!layers) return tie_layers(n, flesh, NULL, UINT32_MAX, skin, threads, index, weight, err);
+    const tie_flesh all = {n, flesh, layers};
+    if (!layers) return tie_layers(&all, UINT32_MAX, skin, threads, index, weight, err);
     for (int64_t v = 0; v < n; v++) {
         bool met = false; /* few layers are there, and vertices of one lie together */
         for (int64_t k = v - 1; k >= 0 && !met; k--) met = layers[k] == layers[v];
-        if (!met) SU_TRY(tie_layers(n, flesh, layers, layers[v], skin, threads, index, weight, err));
+        if (!met) SU_TRY(tie_layers(&all, layers[v], skin, threads, index, weight, err));
     }
     return SU_OK;
 }

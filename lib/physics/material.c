@@ -4,6 +4,7 @@
  * stresses are written in G = F - I where that saves the digits of small strains. */
 #include "physics/material.h"
 
+#include "core/choice.h"
 #include "geometry/mat3.h"
 #include "geometry/rotation.h"
 
@@ -14,16 +15,7 @@
 #define LAW_LARGER(a, b) fmax(a, b)
 #include "physics/material_law.h"
 
-static const char *const names[] = {"stvk", "neohookean", "corotational"};
-
-int su_material_from_name(const char *name)
-{
-    for (int i = 0; i < 3; i++)
-        if (strcmp(name, names[i]) == 0) return i;
-    return -1;
-}
-
-const char *su_material_name(su_material material) { return names[material]; }
+int su_material_from_name(const char *name) { return su_choice_find(SU_MATERIAL_NAMES, name, -1); }
 
 static void minus_identity(const double F[9], double G[9])
 {

@@ -30,7 +30,6 @@ typedef enum su_material { SU_STVK, SU_NEOHOOKEAN, SU_COROTATIONAL } su_material
 
 /* -1 for another name. */
 int su_material_from_name(const char *name);
-const char *su_material_name(su_material material);
 
 /* psi(F), J/m^3, 0 at F = I:
  *   stvk          mu |E|^2 + lambda/2 tr^2 E, E = (F'F - I)/2

@@ -1,5 +1,6 @@
 #include "physics/settings.h"
 
+#include "core/choice.h"
 #include "core/memory.h"
 #include "core/order.h"
 #include "geometry/mat3.h"
@@ -112,15 +113,13 @@ su_gravity su_sim_gravity(const su_sim_settings *settings, const double Q[9])
     return gravity;
 }
 
-static const char *const gravity_modes[] = {"relative", "absolute", "none"};
-
 su_status su_sim_gravity_meta(const su_sim_settings *settings, json_t *meta, su_error *err)
 {
     json_t *gravity = json_array();
     int bad = !gravity;
     for (int c = 0; c < 3 && !bad; c++) bad |= json_array_append_new(gravity, json_real(settings->gravity[c]));
     bad |= json_object_set_new(meta, "gravity", gravity);
-    bad |= json_object_set_new(meta, "gravity_mode", json_string(gravity_modes[settings->gravity_mode]));
+    bad |= json_object_set_new(meta, "gravity_mode", su_choice_json(SU_GRAVITY_NAMES, settings->gravity_mode));
     return bad ? su_fail(err, SU_AGAIN, "no memory for the settings") : SU_OK;
 }
 
@@ -130,13 +129,11 @@ void su_sim_read_gravity(const json_t *meta, su_sim_settings *settings)
     const char *mode = json_string_value(json_object_get(meta, "gravity_mode"));
     for (size_t c = 0; c < 3 && json_array_size(gravity) == 3; c++)
         settings->gravity[c] = json_number_value(json_array_get(gravity, c));
-    for (int k = SU_GRAVITY_RELATIVE; k <= SU_GRAVITY_NONE && mode; k++)
-        if (strcmp(mode, gravity_modes[k]) == 0) settings->gravity_mode = k;
+    settings->gravity_mode = su_choice_find(SU_GRAVITY_NAMES, mode, settings->gravity_mode);
 }
 
 su_status su_sim_settings_meta(const su_sim_settings *settings, json_t *meta, su_error *err)
 {
-    static const char *const starts[] = {"moving", "still"};
     SU_TRY(su_sim_gravity_meta(settings, meta, err));
     json_t *teleports = json_array();
     int bad = !teleports;
@@ -146,7 +143,7 @@ su_status su_sim_settings_meta(const su_sim_settings *settings, json_t *meta, su
     bad |= json_object_set_new(meta, "alpha", json_real(settings->alpha));
     bad |= json_object_set_new(meta, "beta", json_real(settings->beta));
     bad |= json_object_set_new(meta, "substeps", json_integer(settings->substeps));
-    bad |= json_object_set_new(meta, "start", json_string(starts[settings->start]));
+    bad |= json_object_set_new(meta, "start", su_choice_json(SU_START_NAMES, settings->start));
     bad |= json_object_set_new(meta, "settle", json_boolean(settings->settle));
     bad |= json_object_set_new(meta, "preroll", json_real(settings->preroll));
     bad |= json_object_set_new(meta, "stiffness", json_real(settings->stiffness));

@@ -9,8 +9,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { SU_GRAVITY_RELATIVE, SU_GRAVITY_ABSOLUTE, SU_GRAVITY_NONE }; /* order of the option's choices */
+enum { SU_GRAVITY_RELATIVE, SU_GRAVITY_ABSOLUTE, SU_GRAVITY_NONE };
+#define SU_GRAVITY_NAMES "relative|absolute|none"
 enum { SU_START_MOVING, SU_START_STILL };
+#define SU_START_NAMES "moving|still"
 enum { SU_STATUS_OK, SU_STATUS_HALVED, SU_STATUS_DAMPED, SU_STATUS_FAILED }; /* supple.sim: status */
 
 typedef struct su_sim_settings {

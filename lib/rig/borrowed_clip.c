@@ -115,9 +115,22 @@ static int64_t gather(const su_scene *from, const su_scene_clip *clip, int32_t n
     }
 }
 
-static su_status bake_channel(su_arena *arena, const su_scene *from, const su_scene_clip *clip, int32_t node,
-                              int32_t top, double unit, double *world, int32_t to, su_scene_channel *out, su_error *err)
+/* Nodes of another file, from `top` down to `node`, that stand for one node here. */
+typedef struct chain {
+    const su_scene *from;
+    const su_scene_clip *clip;
+    int32_t node, top;
+    double unit;   /* m of one of its lengths */
+    double *world; /* (nodes,4,4) scratch */
+} chain;
+
+/* The channel of node `to`: where the chain's end stands under what is above its top, at every key of the chain. */
+static su_status bake_channel(su_arena *arena, const chain *of, int32_t to, su_scene_channel *out, su_error *err)
 {
+    const su_scene *from = of->from;
+    const su_scene_clip *clip = of->clip;
+    int32_t node = of->node, top = of->top;
+    double unit = of->unit, *world = of->world;
     keys k = {.count = gather(from, clip, node, top, NULL)};
     int64_t all = k.count;
     k.times = su_arena_alloc(arena, all, sizeof *k.times);
@@ -276,7 +289,8 @@ su_status su_borrow_clip(const su_scene *from, const su_scene_clip *clip, su_sce
         chain_local(scene, p->to, p->first, here);
         for (int32_t up = p->to; up != p->first;) su_affine_identity(scene->node[up = scene->node[up].parent].local);
         memcpy(scene->node[p->to].local, here, sizeof here);
-        SU_TRY(bake_channel(arena, from, clip, p->node, p->top, unit, world, p->to, channel, err));
+        const chain joints = {from, clip, p->node, p->top, unit, world};
+        SU_TRY(bake_channel(arena, &joints, p->to, channel, err));
     }
     copy_morphs(from, clip, scene, out);
     report->joints = out->channels, report->elsewhere = elsewhere[converted];

@@ -7,5 +7,6 @@ typedef enum su_interpolation {
                      rotation */
     SU_LINEAR     /* U(p)_v = sum_i w_i(p) R_i,v U^_i,v: PSSD eq. 14 */
 } su_interpolation;
+#define SU_INTERPOLATION_NAMES "corotated|linear"
 
 #endif

@@ -113,10 +113,13 @@ static bool collapses(int64_t B, int32_t sources, const su_path_source *source, 
     return false;
 }
 
-su_status su_joint_frames_create(int64_t B, const double *bone_rest, const int32_t *parent, const int32_t *twin,
-                                 int32_t sources, const su_path_source *source, const double *const *bones,
-                                 const int64_t *near, su_joint_frames *out, su_error *err)
+su_status su_joint_frames_create(const su_joint_tree *tree, const su_joint_sources *from, su_joint_frames *out,
+                                 su_error *err)
 {
+    int64_t B = tree->B;
+    int32_t sources = from->count;
+    const su_path_source *source = from->source;
+    const double *bone_rest = tree->rest, *const *bones = from->bones;
     su_joint_frames o = {.B = B};
     su_arena scratch = {0};
     for (int32_t s = 0; s < sources; s++) o.frames += source[s].frames;
@@ -134,14 +137,14 @@ su_status su_joint_frames_create(int64_t B, const double *bone_rest, const int32
                        (long long)B);
     }
     for (int64_t b = 0; b < B; b++) {
-        int32_t above = twin[b] >= 0 ? twin[b] : parent[b];
-        while (above >= 0 && gone[above]) above = parent[above];
+        int32_t above = tree->twin[b] >= 0 ? tree->twin[b] : tree->parent[b];
+        while (above >= 0 && gone[above]) above = tree->parent[above];
         o.above[b] = above;
         gone[b] = collapses(B, sources, source, bones, b);
         double translation[3], stretch[9];
         split(bone_rest + 16 * b, above >= 0 ? bone_rest + 16 * above : NULL, o.neutral + 4 * b, translation, stretch);
         for (int32_t s = 0; s < sources; s++) {
-            const double *before = near[s] >= 0 ? o.state + SU_JOINT_STATE * (B * near[s] + b) : NULL;
+            const double *before = from->near[s] >= 0 ? o.state + SU_JOINT_STATE * (B * from->near[s] + b) : NULL;
             for (int64_t f = 0; f < source[s].frames; f++) {
                 const double *frame = bones[s] + 16 * B * f;
                 double *state = o.state + SU_JOINT_STATE * (B * (source[s].first + f) + b);

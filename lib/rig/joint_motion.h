@@ -24,12 +24,26 @@ typedef struct su_joint_frames {
     double *speed;      /* (B) largest angular speed within a clip, rad/s */
 } su_joint_frames;
 
-/* bone_rest (B,16); parent (B), each less than its own index; twin (B): an earlier joint that each is fixed to (a node
- * that two meshes bind), or -1; bones of each source (frames,B,16). Rotation vectors are unwrapped over the frames of a
- * source, the first against frame near[source] (among all, of an earlier source; -1: at most half a turn). */
-su_status su_joint_frames_create(int64_t B, const double *bone_rest, const int32_t *parent, const int32_t *twin,
-                                 int32_t sources, const su_path_source *source, const double *const *bones,
-                                 const int64_t *near, su_joint_frames *out, su_error *err);
+/* Borrowed. */
+typedef struct su_joint_tree {
+    int64_t B;
+    const double *rest;    /* (B,16) */
+    const int32_t *parent; /* (B) each less than its own index */
+    const int32_t *twin;   /* (B) an earlier joint that each is fixed to (a node that two meshes bind), or -1 */
+} su_joint_tree;
+
+/* Where its joints are in some sources of frames. Borrowed. */
+typedef struct su_joint_sources {
+    int32_t count;
+    const su_path_source *source;
+    const double *const *bones; /* of each source (frames,B,16) */
+    const int64_t *near;        /* frame among all, of an earlier source, or -1 */
+} su_joint_sources;
+
+/* Rotation vectors are unwrapped over the frames of a source, the first against frame near[source] (-1: at most half a
+ * turn). */
+su_status su_joint_frames_create(const su_joint_tree *tree, const su_joint_sources *from, su_joint_frames *out,
+                                 su_error *err);
 void su_joint_frames_free(su_joint_frames *frames);
 
 /* Largest difference of the rotation vectors of two frames, rad. */

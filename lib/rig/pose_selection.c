@@ -108,14 +108,15 @@ double su_nearest_pose(int64_t m, int64_t s, const double *params, const double 
     return best;
 }
 
-su_status su_select_poses(int64_t count, int64_t s, const double *params, const double *scale, int64_t given_count,
-                          const int64_t *given, int64_t most, double stop, int64_t *picked, double *distance,
-                          int64_t *m, su_error *err)
+su_status su_select_poses(const su_pose_candidates *from, int64_t given_count, const int64_t *given, int64_t most,
+                          double stop, su_chosen_poses *out, su_error *err)
 {
+    int64_t count = from->count, s = from->s, *m = &out->m;
+    const double *params = from->params, *scale = from->scale;
     double *nearest, farthest = 0.0;
     SU_TRY(SU_ALLOC(&nearest, count, "distances of the frames", err));
     su_status status = SU_OK;
-    picked[0] = -1, distance[0] = 0.0, *m = 1;
+    out->picked[0] = -1, out->distance[0] = 0.0, *m = 1;
     for (int64_t i = 0; i < count; i++) {
         nearest[i] = distance_of(s, params + i * s, NULL, scale);
         farthest = fmax(farthest, nearest[i]);
@@ -136,7 +137,7 @@ su_status su_select_poses(int64_t count, int64_t s, const double *params, const 
                 if (nearest[i] > limit) next = i, limit = nearest[i];
             if (next < 0) break;
         }
-        picked[*m] = next, distance[(*m)++] = nearest[next];
+        out->picked[*m] = next, out->distance[(*m)++] = nearest[next];
         for (int64_t i = 0; i < count; i++)
             nearest[i] = fmin(nearest[i], distance_of(s, params + i * s, params + next * s, scale));
     }

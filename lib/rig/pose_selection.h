@@ -17,14 +17,26 @@
 su_status su_parameter_scales(const su_anim *anim, int64_t s, const char *const *names, const double *range,
                               double *scale, su_error *err);
 
-/* Farthest-point selection over `count` candidates, params (count,s), on top of the neutral pose (all 0) and the
- * candidates `given`, which are taken first. Goes on until `most` poses are there (the neutral among them) or no
- * candidate is farther from its nearest pose than stop (0 to 1) times the farthest candidate is from the neutral.
- * picked, distance (most): candidate numbers, -1 for the neutral at the front, and the distance of each to the nearest
- * pose before it. *m of them. Two given candidates nearer than 1e-6, or one at the neutral, are SU_INPUT. */
-su_status su_select_poses(int64_t count, int64_t s, const double *params, const double *scale, int64_t given_count,
-                          const int64_t *given, int64_t most, double stop, int64_t *picked, double *distance,
-                          int64_t *m, su_error *err);
+/* Poses to choose from. Borrowed. */
+typedef struct su_pose_candidates {
+    int64_t count, s;
+    const double *params; /* (count,s); the neutral pose, which is chosen anyway, is all 0 */
+    const double *scale;  /* (s) */
+} su_pose_candidates;
+
+/* What is chosen. Room by the caller. */
+typedef struct su_chosen_poses {
+    int64_t m;
+    int64_t *picked;  /* (m) candidates; -1 for the neutral pose at the front */
+    double *distance; /* (m) to the nearest pose before */
+} su_chosen_poses;
+
+/* Farthest-point selection on top of the neutral pose and the candidates `given`, which are taken first. Goes on until
+ * `most` poses are there (the neutral among them) or no candidate is farther from its nearest pose than stop (0 to 1)
+ * times the farthest candidate is from the neutral. Two given candidates nearer than 1e-6, or one at the neutral, are
+ * SU_INPUT. */
+su_status su_select_poses(const su_pose_candidates *from, int64_t given_count, const int64_t *given, int64_t most,
+                          double stop, su_chosen_poses *out, su_error *err);
 
 /* Distance of p (s) to the nearest of m poses. */
 double su_nearest_pose(int64_t m, int64_t s, const double *params, const double *scale, const double *p,

@@ -229,9 +229,9 @@ static su_status make_joints(su_synthetic *m, su_error *err)
     for (int i = 0; i < m->clips; i++) bones[i] = m->clip[i].anim->bones;
     for (int32_t i = m->clips; i < m->sources; i++) bones[i] = m->poses->bones + 16 * a->B * (i - m->clips);
     /* where they do not carry the skin each bone is blended for itself, as the skin is */
-    const int32_t *parent = m->why ? none : a->bone_parent, *twin = m->why ? none : m->rig.twin;
-    SU_GO(su_joint_frames_create(a->B, a->bone_rest, parent, twin, m->sources, m->source, bones, m->near, &m->joints,
-                                 err));
+    const su_joint_tree tree = {a->B, a->bone_rest, m->why ? none : a->bone_parent, m->why ? none : m->rig.twin};
+    const su_joint_sources from = {m->sources, m->source, bones, m->near};
+    SU_GO(su_joint_frames_create(&tree, &from, &m->joints, err));
 done:
     su_arena_free(&scratch);
     return status;

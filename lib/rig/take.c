@@ -1,5 +1,6 @@
 #include "rig/take.h"
 
+#include "core/choice.h"
 #include "core/json_text.h"
 #include "geometry/affine.h"
 #include "geometry/mat3.h"
@@ -255,7 +256,7 @@ static su_status describe(const su_take *take, const su_scene_clip *clip, json_t
     bad |= json_object_set_new(meta, "clip", su_json_text(clip->name, ""));
     bad |= json_object_set_new(meta, "fps", json_real(take->range.fps));
     bad |= json_object_set_new(meta, "frame_start", json_real(take->range.frame_start));
-    bad |= json_object_set_new(meta, "skinning", json_string(take->dual ? "dqs" : "lbs"));
+    bad |= json_object_set_new(meta, "skinning", su_choice_json(SU_SKINNING_NAMES, take->dual));
     bad |= json_object_set_new(meta, "source_unit", json_real(c->unit));
     bad |= json_object_set_new(meta, "source_up", json_string(axis[c->up]));
     bad |= json_object_set_new(meta, "param_names", name_list(take->parameters.s, take->parameters.names));

@@ -11,6 +11,9 @@
 #include <jansson.h>
 #include <stdint.h>
 
+/* Linear blend skinning, dual quaternions. */
+#define SU_SKINNING_NAMES "lbs|dqs"
+
 typedef struct su_take_range {
     int64_t frames;
     double fps;
@@ -36,7 +39,7 @@ typedef struct su_take {
     su_node_tree tree;
     float *node_keys;      /* (F,nodes,SU_NODE_KEY) */
     double *object_frames; /* (F,objects,16) each object's node at every frame, m; NULL: none moves */
-    int dual;              /* skinned by dual quaternions, not linearly */
+    int dual;              /* which of SU_SKINNING_NAMES */
     su_sequence *shown;    /* borrowed; NULL: none (su_take_show) */
     int32_t *shown_vertex; /* (nbar) source vertex of each skin vertex */
 } su_take;

@@ -106,16 +106,19 @@ static int64_t find_taps(const su_runtime_model *model, const su_panel *tet, con
     return count;
 }
 
+/* Masks of eight columns, one for each set of them. */
+enum { MASKS = 1 << SU_LANES };
+
 static su_status make_taps(su_runtime_model *model, su_error *err)
 {
     int64_t starts = 0, total = 0;
     for (int64_t p = model->tets.panels_abreast; p < model->tets.panels; p++)
         starts += model->tets.panel[p].count * (model->tets.panel[p].stride / 8) * 4;
-    model->tets.masks = su_model_take(model, 256 * 8, sizeof *model->tets.masks, err);
+    model->tets.masks = su_model_take(model, MASKS * SU_LANES, sizeof *model->tets.masks, err);
     model->tets.tap_start = su_model_take(model, starts + 1, sizeof *model->tets.tap_start, err);
     model->tets.tap_first = su_model_take(model, model->tets.count, sizeof *model->tets.tap_first, err);
     if (!model->tets.masks || !model->tets.tap_start || !model->tets.tap_first) return SU_AGAIN;
-    for (int bits = 0; bits < 256; bits++)
+    for (int bits = 0; bits < MASKS; bits++)
         for (int k = 0; k < 8; k++) model->tets.masks[8 * bits + k] = bits >> k & 1;
     for (int pass = 0; pass < 2; pass++) {
         int64_t start = total = 0;
@@ -276,12 +279,15 @@ static su_status fix_gram(su_runtime_model *model, su_error *err)
     return SU_OK;
 }
 
+/* Entries of a Gram block that was multiplied out of its factor in float: below this they are rounding. */
+static const double GRAM_ROUNDING = 4e-6;
+
 /* Regions without a common vertex have a block of zeros; a factor brings its rounding. */
 static su_status pack_gram(su_runtime_model *model, su_error *err)
 {
     const su_reduced_basis *basis = &model->basis;
     int64_t m = model->bases, r = model->r, d = basis->d;
-    double none = basis->gram_is_expanded ? 4e-6 : 0;
+    double none = basis->gram_is_expanded ? GRAM_ROUNDING : 0;
     model->gram.pair = su_model_take(model, d * d, sizeof *model->gram.pair, err);
     model->gram.region_offset = su_model_take(model, d + 1, sizeof *model->gram.region_offset, err);
     if (!model->gram.pair || !model->gram.region_offset) return SU_AGAIN;

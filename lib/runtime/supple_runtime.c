@@ -1,5 +1,6 @@
 #include "runtime/supple_runtime_internal.h"
 
+#include "core/choice.h"
 #include "core/memory.h"
 #include "geometry/mat3.h"
 #include "io/stage/model.h"
@@ -214,13 +215,17 @@ static su_status open_self_contact(supple_runtime *r, su_error *err)
 }
 
 /* The stepper of bases, and its poses. */
+/* Relative residual at which Newton stops, as supple sim's; and the step that is taken for granted until the host says
+ * one, s. */
+static const double TOLERANCE = 1e-8, FIRST_STEP = 1.0 / 60;
+
 static su_status open_stepper(supple_runtime *r, const supple_options *options, su_error *err)
 {
     su_step_settings step = {.alpha = r->settings.alpha,
                              .beta = r->settings.beta,
                              .stiffness = r->settings.stiffness,
                              .newton = options->newton > 0 ? options->newton : 2,
-                             .tolerance = 1e-8};
+                             .tolerance = TOLERANCE};
     SU_TRY(su_stepper_create(&r->model, &step, &r->stepper, err));
     if (r->external.points > 0) {
         SU_TRY(su_loads_create(&r->external, r->file.embed_tet, r->file.embed_bary, r->file.tets, &r->loads, err));
@@ -254,9 +259,9 @@ static su_status open_model(supple_runtime *r, const supple_options *options, su
     r->corrected = options->corrected;
     double still = 0;
     r->frequency = json_number_value(json_object_get(r->file.file.meta, "frequency"));
-    SU_TRY(su_sim_settings_resolve(&r->settings, r->frequency, 1, &still, 60, err));
+    SU_TRY(su_sim_settings_resolve(&r->settings, r->frequency, 1, &still, 1 / FIRST_STEP, err));
     const char *way = json_string_value(json_object_get(r->file.file.meta, "interpolation"));
-    su_interpolation interpolation = way && strcmp(way, "linear") == 0 ? SU_LINEAR : SU_COROTATED;
+    su_interpolation interpolation = (su_interpolation)su_choice_find(SU_INTERPOLATION_NAMES, way, SU_COROTATED);
     SU_TRY(open_contacts(r, interpolation, options, err));
     r->driver = su_shot_driver_of(&live, r, &r->settings);
     SU_TRY(su_is_skinning_model(&r->file) ? open_skinning(r, options, err) : open_stepper(r, options, err));
@@ -448,7 +453,7 @@ static void pose_basis(supple_runtime *r, const double *parameters, const double
     evaluate_basis(r, parameters, r->points, root, r->pose);
     r->pending = true;
     if (r->started) return;
-    su_stepper_start(&r->stepper, r->pose, NULL, NULL, NULL, 1.0 / 60);
+    su_stepper_start(&r->stepper, r->pose, NULL, NULL, NULL, FIRST_STEP);
     if (r->settings.gravity_mode ==
         SU_GRAVITY_RELATIVE) { /* as shots begin; where there is no rest, it starts at u = 0 */
         su_gravity gravity = su_sim_gravity(&r->settings, r->pose->Q);

@@ -99,13 +99,12 @@ static double energy_of_displacement(state *s, const double *rest)
     return 0.5 * su_dot(3 * s->body->count, s->d, s->Kd);
 }
 
-static su_status iterate(state *s, const su_equilibrium_settings *set, bool surface, su_equilibrium_result *result,
-                         su_error *err)
+static su_status iterate(state *s, const su_equilibrium_settings *set, su_equilibrium_result *result, su_error *err)
 {
     su_pose_solve solve = {.length = 0.25 * set->tolerance, .sideways = SIDEWAYS};
     double energy = 0;
     bool asked = set->near; /* solve holds the contacts at x */
-    if (surface) {
+    if (set->surface) {
         su_pose_solver_relax(s->solver, solve.length, s->force, s->d);
         su_pose_solver_multiply(s->solver, s->d, s->Kd);
         take_step(s, 1);
@@ -115,7 +114,7 @@ static su_status iterate(state *s, const su_equilibrium_settings *set, bool surf
     for (int k = 0; k < set->most && !result->converged; k++) {
         double step = 1, moved = 0;
         int64_t pressed = solve.springs;
-        solve.relative = solve.springs > 0 || surface ? set->inexact : 0;
+        solve.relative = solve.springs > 0 || set->surface ? set->inexact : 0;
         memcpy(s->total, s->force, (size_t)(3 * s->body->count) * sizeof *s->total);
         for (int64_t i = 0; i < solve.springs; i++)
             for (int a = 0; a < 4; a++) {
@@ -136,7 +135,7 @@ static su_status iterate(state *s, const su_equilibrium_settings *set, bool surf
         for (int64_t i = 0; i < 3 * s->body->count; i++) moved = fmax(moved, fabs(step * s->d[i]));
         if (!isfinite(moved)) return su_fail(err, SU_NUMERICS, "the equilibrium diverged");
         result->springs = solve.springs, result->moved = moved, result->steps++;
-        bool linear = pressed == 0 && solve.springs == 0 && !surface; /* solved, and nothing touches */
+        bool linear = pressed == 0 && solve.springs == 0 && !set->surface; /* solved, and nothing touches */
         result->converged = linear || moved <= set->tolerance;
         solve.sideways = solve.springs != pressed || step < 1 ? SIDEWAYS : SIDEWAYS_FALL * solve.sideways;
         if (solve.sideways < SIDEWAYS_LEAST) solve.sideways = 0;
@@ -146,8 +145,8 @@ static su_status iterate(state *s, const su_equilibrium_settings *set, bool surf
 }
 
 su_status su_equilibrium_find(su_pose_solver *solver, const su_ex_rotated *body, const double *R,
-                              const su_skin_contacts *contacts, const su_equilibrium_settings *settings, bool surface,
-                              double *x, su_equilibrium_result *result, su_error *err)
+                              const su_skin_contacts *contacts, const su_equilibrium_settings *settings, double *x,
+                              su_equilibrium_result *result, su_error *err)
 {
     state s = {.body = body, .solver = solver, .contacts = contacts};
     su_status status = SU_OK;
@@ -159,7 +158,7 @@ su_status su_equilibrium_find(su_pose_solver *solver, const su_ex_rotated *body,
     }
     memcpy(s.x, x, (size_t)(3 * body->n) * sizeof *x);
     start_force(&s, R, settings->rest);
-    SU_GO(iterate(&s, settings, surface, result, err));
+    SU_GO(iterate(&s, settings, result, err));
     memcpy(x, s.x, (size_t)(3 * body->n) * sizeof *x);
     result->elastic = settings->rest ? energy_of_displacement(&s, settings->rest) : su_ex_rotated_energy(body, R, x);
 done:

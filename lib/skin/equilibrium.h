@@ -18,6 +18,7 @@ typedef struct su_equilibrium_settings {
     double tolerance; /* m: a step that moves no vertex farther ends the iteration */
     double inexact;   /* while contacts come and go, solves end at so much of the first error */
     int most;         /* steps */
+    bool surface;     /* as SU_SKIN_SURFACE (skin_shot.h) */
     bool near;        /* x is near: contacts are asked at once, not where elasticity alone would have the flesh */
     /* (n,3) what is free of stress at the pose, whatever its tets are strained by: energy u'Ku/2, u = x - rest. NULL:
      * the neutral shape, as in SP. */
@@ -35,7 +36,7 @@ typedef struct su_equilibrium_result {
 /* x (n,3): start in, equilibrium out; held vertices stand where the pose has them, and stay. The solver stands at the
  * pose, R (t,9) are its tets' rotations. contacts NULL: none. SU_NUMERICS leaves x as it was. */
 su_status su_equilibrium_find(su_pose_solver *solver, const su_ex_rotated *body, const double *R,
-                              const su_skin_contacts *contacts, const su_equilibrium_settings *settings, bool surface,
-                              double *x, su_equilibrium_result *result, su_error *err);
+                              const su_skin_contacts *contacts, const su_equilibrium_settings *settings, double *x,
+                              su_equilibrium_result *result, su_error *err);
 
 #endif

@@ -73,7 +73,7 @@ static su_status find_weights(su_skin_shot *s, su_error *err)
         bone_of[tet->fixed[k]] = tet->fixed_bone[k];
         any = any || tet->fixed_bone[k] >= 0;
     }
-    su_status status = any ? su_bone_weights_create(tet->n, tet->vertices, tet->t, tet->tets, s->B, bone_of,
+    su_status status = any ? su_bone_weights_create(&(su_tets){tet->n, tet->t, tet->vertices, tet->tets}, s->B, bone_of,
                                                     s->options.threads, &s->weights, err)
                            : SU_OK;
     free(bone_of);
@@ -309,8 +309,11 @@ static su_status solve_frame(worker *w, int64_t frame, bool previous, su_error *
 {
     const su_skin_shot *s = w->of;
     su_skin_contacts contacts = {find_contacts, w};
-    su_equilibrium_settings settings = {
-        .tolerance = s->tolerance, .inexact = INEXACT, .most = MOST_STEPS, .near = previous || s->options.posed};
+    su_equilibrium_settings settings = {.tolerance = s->tolerance,
+                                        .inexact = INEXACT,
+                                        .most = MOST_STEPS,
+                                        .surface = s->options.method == SU_SKIN_SURFACE,
+                                        .near = previous || s->options.posed};
     if (s->options.posed) settings.rest = w->rest;
     su_equilibrium_result result;
     memcpy(w->before, w->Q, (size_t)(9 * s->tet->n) * sizeof *w->Q);
@@ -319,7 +322,7 @@ static su_status solve_frame(worker *w, int64_t frame, bool previous, su_error *
     su_status status = su_pose_solver_set(w->solver, w->R, w->Q, err);
     if (status == SU_OK)
         status = su_equilibrium_find(w->solver, &s->body, w->R, w->loads.external || w->finder ? &contacts : NULL,
-                                     &settings, s->options.method == SU_SKIN_SURFACE, w->x, &result, err);
+                                     &settings, w->x, &result, err);
     if (status != SU_OK && status != SU_NUMERICS) return status;
     if (status == SU_NUMERICS) { /* this frame follows the rig; its status says so */
         memcpy(w->x, w->rest, (size_t)(3 * s->tet->n) * sizeof *w->x);

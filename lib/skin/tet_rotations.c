@@ -30,9 +30,10 @@ static void append_row(const int32_t *holder, int64_t count, const double *w, su
     out->start[row + 1] = at;
 }
 
-su_status su_bone_weights_create(int64_t n, const double *vertices, int64_t t, const int32_t *tets, int64_t bones,
-                                 const int32_t *bone_of, int threads, su_bone_weights *out, su_error *err)
+su_status su_bone_weights_create(const su_tets *flesh, int64_t bones, const int32_t *bone_of, int threads,
+                                 su_bone_weights *out, su_error *err)
 {
+    int64_t n = flesh->n, t = flesh->t;
     su_bone_weights weights = {.n = n, .t = t, .bones = bones};
     int32_t *holder = NULL, *number = NULL, *region_of = NULL;
     double *W = NULL, *row = NULL;
@@ -53,14 +54,14 @@ su_status su_bone_weights_create(int64_t n, const double *vertices, int64_t t, c
     SU_GO(SU_ALLOC(&W, count * n, "bone weights", err));
     SU_GO(SU_ALLOC(&row, count, "bone weights", err));
     SU_GO(SU_ALLOC(&weights.start, n + t + 1, "bone weights", err));
-    SU_GO(su_bounded_biharmonic(n, vertices, t, tets, count, region_of, W, NULL, NULL, threads, err));
+    SU_GO(su_bounded_biharmonic(n, flesh->x, t, flesh->tets, count, region_of, W, NULL, NULL, threads, err));
     int64_t room = 0;
     for (int64_t k = 0; k < n + t; k++)
-        for (int64_t h = 0; h < count; h++) room += weight_at(W + h * n, n, tets, k) > LEAST_WEIGHT;
+        for (int64_t h = 0; h < count; h++) room += weight_at(W + h * n, n, flesh->tets, k) > LEAST_WEIGHT;
     SU_GO(SU_ALLOC(&weights.bone, room + 1, "bone weights", err));
     SU_GO(SU_ALLOC(&weights.weight, room + 1, "bone weights", err));
     for (int64_t k = 0; k < n + t; k++) {
-        for (int64_t h = 0; h < count; h++) row[h] = weight_at(W + h * n, n, tets, k);
+        for (int64_t h = 0; h < count; h++) row[h] = weight_at(W + h * n, n, flesh->tets, k);
         append_row(holder, count, row, &weights, k);
     }
     *out = weights;

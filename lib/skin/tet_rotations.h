@@ -3,7 +3,7 @@
 #ifndef SU_SKIN_TET_ROTATIONS_H
 #define SU_SKIN_TET_ROTATIONS_H
 
-#include "core/error.h"
+#include "geometry/tetmesh.h"
 
 #include <stdint.h>
 
@@ -15,11 +15,11 @@ typedef struct su_bone_weights {
     double *weight;
 } su_bone_weights;
 
-/* bone_of (n): the bone that holds a vertex, -1: none. Bounded biharmonic weights of the bones that hold some (Jacobson
- * et al. 2011; reduce/modes/regions.h), averaged to tets and made to sum to 1 over the bones. SU_FAILED where no bone
- * holds a vertex. Parts of the flesh that no bone holds follow bone -1, the root frame. */
-su_status su_bone_weights_create(int64_t n, const double *vertices, int64_t t, const int32_t *tets, int64_t bones,
-                                 const int32_t *bone_of, int threads, su_bone_weights *out, su_error *err);
+/* flesh is borrowed. bone_of (n): the bone that holds a vertex, -1: none. Bounded biharmonic weights of the bones that
+ * hold some (Jacobson et al. 2011; reduce/modes/regions.h), averaged to tets and made to sum to 1 over the bones.
+ * SU_FAILED where no bone holds a vertex. Parts of the flesh that no bone holds follow bone -1, the root frame. */
+su_status su_bone_weights_create(const su_tets *flesh, int64_t bones, const int32_t *bone_of, int threads,
+                                 su_bone_weights *out, su_error *err);
 void su_bone_weights_free(su_bone_weights *weights);
 
 /* Q (n,9), R (t,9) of quaternions (bones,4): dual-quaternion blending, of which the rotation alone is wanted (Kavan et

@@ -1,4 +1,5 @@
 /* supple align: bases of the example poses made comparable, ready to be interpolated (PSSD section 5.1). */
+#include "core/choice.h"
 #include "core/file.h"
 #include "core/memory.h"
 #include "core/threads.h"
@@ -6,6 +7,7 @@
 #include "geometry/rotation_field.h"
 #include "geometry/tetmesh.h"
 #include "io/stage/basis.h"
+#include "io/stage/clip_frame.h"
 #include "io/stage/tet.h"
 #include "reduce/align/align.h"
 #include "reduce/modes/global_basis.h"
@@ -247,11 +249,7 @@ static void place_name(const settings *set, const inputs *in, const su_basis *ba
         snprintf(name, size, "middle of poses %d and %lld", (int)basis->parent[i], (long long)i);
         return;
     }
-    snprintf(name, size, "%s", su_base_name(set->shots.items[places->shot[a]]));
-    char *end = strstr(name, ".anim.npz");
-    if (end) *end = 0;
-    size_t used = strlen(name);
-    snprintf(name + used, size - used, ":%.10g", places->number[a]);
+    su_clip_frame_name(set->shots.items[places->shot[a]], places->number[a], name, size);
 }
 
 /* The stiffest places first, each at least half as far from those before as it is from the example poses: a pose there
@@ -393,7 +391,7 @@ static su_status measure(su_tool *tool, const settings *set, const inputs *in, c
                                                                             .shots = set->shots.count,
                                                                             .material = (su_material)material});
     SU_GO(su_pose_space_create(&space, &in->tet, fit, basis, (su_material)material,
-                               set->interpolation ? SU_LINEAR : SU_COROTATED, tool->threads, err));
+                               (su_interpolation)set->interpolation, tool->threads, err));
     SU_GO(su_training_places_create(&space, &shots, &plan, set->frames, &places, err));
     SU_GO(SU_ALLOC(&stiff, places.count, "stiffening", err));
     if (places.count > fit->m) {
@@ -421,7 +419,7 @@ static su_status make_meta(su_tool *tool, const settings *set, const inputs *in,
     free(paths);
     if (!meta) return tool->err.status;
     basis->file.meta = meta;
-    json_object_set_new(meta, "interpolation", json_string(set->interpolation ? "linear" : "corotated"));
+    json_object_set_new(meta, "interpolation", su_choice_json(SU_INTERPOLATION_NAMES, set->interpolation));
     json_t *names = json_object_get(in->fit.file.meta, "param_names");
     json_t *linear_modes = json_object_get(in->modes[0].file.meta, "linear_modes");
     if (names) json_object_set(meta, "param_names", names);
@@ -456,89 +454,90 @@ done:
     return status;
 }
 
+/* What is asked for; holds the defaults until the command line is read. */
+static settings set = {.frames = 12, .bound = 0.05};
+
+static const su_option options[] = {
+    {.name = "interpolation",
+     .kind = SU_OPT_CHOICE,
+     .target = &set.interpolation,
+     .argument = "WAY",
+     .choices = SU_INTERPOLATION_NAMES,
+     .help = "how bases are blended between poses: corotated (default) turns them by the local rotation at the current "
+             "pose, linear is the paper's. Recorded for cubature and sim."},
+    {.name = "pca",
+     .kind = SU_OPT_INT,
+     .target = &set.pca,
+     .argument = "R",
+     .low = 0,
+     .high = 100000,
+     .help = "one basis of R columns for all poses instead, the principal directions of their bases; for comparison "
+             "(default 0: a basis a pose)."},
+    {.name = "gram",
+     .kind = SU_OPT_CHOICE,
+     .target = &set.gram,
+     .argument = "FORM",
+     .choices = "auto|full|factor",
+     .help = "Gram matrices in full, or as a common factor, which is smaller and faster for many poses (default: "
+             "auto)."},
+    {.name = "shots",
+     .kind = SU_OPT_LIST,
+     .target = &set.shots,
+     .argument = "ANIM",
+     .greedy = true,
+     .help = "shots along which stiffening is measured."},
+    {.name = "measure",
+     .kind = SU_OPT_FLAG,
+     .target = &set.measure,
+     .help = "measure how much too stiff the interpolated bases are at the middles of the tree's edges and at "
+             "frames of "
+             "the shots: the lowest 8 linear modes against those recomputed there."},
+    {.name = "recompute",
+     .kind = SU_OPT_FLAG,
+     .target = &set.recompute,
+     .help = "also how much of the lower half of the linear modes, recomputed there, the interpolated basis "
+             "misses, weighted by "
+             "compliance, and at what angles (implies --measure; takes longer)."},
+    {.name = "suggest",
+     .kind = SU_OPT_INT,
+     .target = &set.suggest,
+     .argument = "N",
+     .low = 0,
+     .high = 64,
+     .help = "name up to N places where a further example pose would help most (implies --measure; default: 0)."},
+    {.name = "bound",
+     .kind = SU_OPT_NUMBER,
+     .target = &set.bound,
+     .argument = "SHARE",
+     .low = 0,
+     .high = 10,
+     .help = "stiffening that is accepted without a suggestion (default: 5%)."},
+    {.name = "frames",
+     .kind = SU_OPT_INT,
+     .target = &set.frames,
+     .argument = "N",
+     .low = 1,
+     .high = 1000,
+     .help = "frames of the shots to measure at, those farthest from the poses first (default: 12)."},
+};
+
+static const su_program program = {
+    .name = "supple-align",
+    .summary = "make the bases of all example poses comparable, so that they can be interpolated",
+    .usage = "TET FIT... MODES... -o BASIS",
+    .description = "Turns the modes of each pose back to the neutral pose, matches them along a tree of poses "
+                   "(Procrustes, region by region) and precomputes what interpolation needs. Fit and modes files made "
+                   "one pose at a time are merged; parts that do not belong together are refused.",
+    .example = "supple align fox.tet.npz fox.fit.npz fox.modes.*.npz -o fox.basis.npz",
+    .options = options,
+    .option_count = sizeof options / sizeof *options,
+    .min_inputs = 3,
+    .max_inputs = -1,
+    .needs_output = true,
+};
+
 int main(int argc, char **argv)
 {
-    settings set = {.frames = 12, .bound = 0.05};
-    const su_option options[] = {
-        {.name = "interpolation",
-         .kind = SU_OPT_CHOICE,
-         .target = &set.interpolation,
-         .argument = "WAY",
-         .choices = "corotated|linear",
-         .help =
-             "how bases are blended between poses: corotated (default) turns them by the local rotation at the current "
-             "pose, linear is the paper's. Recorded for cubature and sim."},
-        {.name = "pca",
-         .kind = SU_OPT_INT,
-         .target = &set.pca,
-         .argument = "R",
-         .low = 0,
-         .high = 100000,
-         .help =
-             "one basis of R columns for all poses instead, the principal directions of their bases; for comparison "
-             "(default 0: a basis a pose)."},
-        {.name = "gram",
-         .kind = SU_OPT_CHOICE,
-         .target = &set.gram,
-         .argument = "FORM",
-         .choices = "auto|full|factor",
-         .help = "Gram matrices in full, or as a common factor, which is smaller and faster for many poses (default: "
-                 "auto)."},
-        {.name = "shots",
-         .kind = SU_OPT_LIST,
-         .target = &set.shots,
-         .argument = "ANIM",
-         .greedy = true,
-         .help = "shots along which stiffening is measured."},
-        {.name = "measure",
-         .kind = SU_OPT_FLAG,
-         .target = &set.measure,
-         .help = "measure how much too stiff the interpolated bases are at the middles of the tree's edges and at "
-                 "frames of "
-                 "the shots: the lowest 8 linear modes against those recomputed there."},
-        {.name = "recompute",
-         .kind = SU_OPT_FLAG,
-         .target = &set.recompute,
-         .help = "also how much of the lower half of the linear modes, recomputed there, the interpolated basis "
-                 "misses, weighted by "
-                 "compliance, and at what angles (implies --measure; takes longer)."},
-        {.name = "suggest",
-         .kind = SU_OPT_INT,
-         .target = &set.suggest,
-         .argument = "N",
-         .low = 0,
-         .high = 64,
-         .help = "name up to N places where a further example pose would help most (implies --measure; default: 0)."},
-        {.name = "bound",
-         .kind = SU_OPT_NUMBER,
-         .target = &set.bound,
-         .argument = "SHARE",
-         .low = 0,
-         .high = 10,
-         .help = "stiffening that is accepted without a suggestion (default: 5%)."},
-        {.name = "frames",
-         .kind = SU_OPT_INT,
-         .target = &set.frames,
-         .argument = "N",
-         .low = 1,
-         .high = 1000,
-         .help = "frames of the shots to measure at, those farthest from the poses first (default: 12)."},
-    };
-    const su_program program = {
-        .name = "supple-align",
-        .summary = "make the bases of all example poses comparable, so that they can be interpolated",
-        .usage = "TET FIT... MODES... -o BASIS",
-        .description =
-            "Turns the modes of each pose back to the neutral pose, matches them along a tree of poses "
-            "(Procrustes, region by region) and precomputes what interpolation needs. Fit and modes files made "
-            "one pose at a time are merged; parts that do not belong together are refused.",
-        .example = "supple align fox.tet.npz fox.fit.npz fox.modes.*.npz -o fox.basis.npz",
-        .options = options,
-        .option_count = sizeof options / sizeof *options,
-        .min_inputs = 3,
-        .max_inputs = -1,
-        .needs_output = true,
-    };
     su_tool tool;
     int status;
     if (!su_tool_begin(&tool, &program, argc, argv, &status)) return status;

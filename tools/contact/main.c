@@ -2,6 +2,7 @@
 #include "core/file.h"
 #include "core/tool.h"
 #include "io/stage/anim.h"
+#include "io/stage/clip_frame.h"
 #include "reduce/cubature/contact_training.h"
 #include "../open_shot.h"
 
@@ -22,7 +23,7 @@ typedef struct job {
     su_anim *anims;            /* (shots) */
     su_shot **shot;            /* (shots) */
     su_sim_settings *settings; /* (shots) resolved */
-    su_contact_frame *frame;   /* of --at */
+    su_clip_frame *frame;      /* of --at */
     su_pair_sets sets;
 } job;
 
@@ -74,25 +75,12 @@ static su_status load(su_tool *tool, job *j)
     return SU_OK;
 }
 
-/* SHOT:FRAME, the shot by its file's name without .anim.npz. */
 static su_status read_places(su_tool *tool, job *j)
 {
-    su_error *err = &tool->err;
-    SU_TRY(SU_ALLOC(&j->frame, j->at.count, "training poses", err));
-    for (int i = 0; i < j->at.count; i++) {
-        const char *text = j->at.items[i], *colon = strrchr(text, ':');
-        char *end = NULL;
-        int64_t frame = colon && colon[1] ? strtoll(colon + 1, &end, 10) : -1;
-        int shot = 0;
-        for (; colon && shot < j->shots; shot++) {
-            const char *base = su_base_name(tool->inputs.items[3 + shot]), *stop = strstr(base, ".anim.npz");
-            size_t length = stop ? (size_t)(stop - base) : strlen(base);
-            if (length == (size_t)(colon - text) && memcmp(base, text, length) == 0) break;
-        }
-        if (!colon || !end || *end || shot == j->shots || frame < 0 || frame >= su_shot_frames(j->shot[shot]))
-            return su_fail(err, SU_USAGE, "--at %s: SHOT:FRAME of one of the shots is wanted", text);
-        j->frame[i] = (su_contact_frame){shot, frame};
-    }
+    SU_TRY(SU_ALLOC(&j->frame, j->at.count, "training poses", &tool->err));
+    for (int i = 0; i < j->at.count; i++)
+        SU_TRY(su_clip_frame_find(j->shots, j->anims, tool->inputs.items + 3, "--at", j->at.items[i], &j->frame[i],
+                                  &tool->err));
     j->plan.given = j->at.count, j->plan.frame = j->frame;
     return SU_OK;
 }
@@ -153,7 +141,7 @@ static su_status run(su_tool *tool, job *j)
     j->plan.tet = &j->tet, j->plan.fit = &j->fit, j->plan.model = &j->model;
     j->plan.shots = j->shots, j->plan.shot = (const su_shot *const *)j->shot;
     j->plan.settings = j->settings;
-    j->plan.poses = j->poses, j->plan.allow = j->which == 0, j->plan.threads = tool->threads;
+    j->plan.poses = j->poses, j->plan.allow_overlap = j->which == 0, j->plan.threads = tool->threads;
     j->plan.progress = &tool->progress;
     SU_TRY(su_contact_train(&j->plan, &j->sets, &trained, &tool->err));
     report(tool, j, &trained);
@@ -161,65 +149,70 @@ static su_status run(su_tool *tool, job *j)
     return su_pair_sets_save(tool->output, &j->sets, &tool->err);
 }
 
+/* What is asked for; holds the defaults until the command line is read. */
+static job j = {.plan = {.tolerance = 0.05, .rings = 3}, .poses = 16};
+
+static const su_option options[] = {
+    {.name = "poses",
+     .letter = 'm',
+     .kind = SU_OPT_INT,
+     .target = &j.poses,
+     .argument = "N",
+     .low = 1,
+     .high = 10000,
+     .help = "Training poses: frames of the shots that lie farthest apart (default 16)."},
+    {.name = "at",
+     .kind = SU_OPT_LIST,
+     .target = &j.at,
+     .argument = "CLIP:FRAME",
+     .help = "A frame to train on, in place of those; repeat for several. CLIP is a clip's name or its file's, "
+             "FRAME a number of the clip's own."},
+    {.name = "self-contact",
+     .kind = SU_OPT_CHOICE,
+     .target = &j.which,
+     .argument = "WHICH",
+     .choices = "new|all",
+     .help = "What the rig's own shape has overlapping is left alone (new, the default) or pushed out too (all)."},
+    {.name = "tolerance",
+     .kind = SU_OPT_NUMBER,
+     .target = &j.plan.tolerance,
+     .argument = "SHARE",
+     .low = 1e-6,
+     .high = 1,
+     .help = "How far the force of the pairs of a set may be off that of all it stands for (default 5%)."},
+    {.name = "rings",
+     .kind = SU_OPT_INT,
+     .target = &j.plan.rings,
+     .argument = "N",
+     .low = 0,
+     .high = 50,
+     .help = "Rings of triangles around the one that a pair was met at, in which its vertex is looked for (default "
+             "3)."},
+    {.name = "direct",
+     .kind = SU_OPT_FLAG,
+     .target = &j.plan.direct,
+     .help = "Also count the pairs that one set for all poses together would need, for comparison."},
+};
+
+static const su_program program = {
+    .name = "supple-contact",
+    .summary = "train contact of the flesh with itself for a reduced model",
+    .usage = "TET FIT MODEL ANIM... -o CONTACT",
+    .description =
+        "At poses of the shots the reduced flesh is brought to rest with all of its contact pairs. For each pose "
+        "and "
+        "each pair of domains, parts of the skin that one bone is nearest to, a few weighted pairs are kept that "
+        "exert what all of them do. supple sim --contact blends those of the two nearest poses.",
+    .example = "supple contact fox.tet.npz fox.fit.npz fox.model.npz run.anim.npz -o fox.contact.npz",
+    .options = options,
+    .option_count = sizeof options / sizeof *options,
+    .min_inputs = 4,
+    .max_inputs = -1,
+    .needs_output = true,
+};
+
 int main(int argc, char **argv)
 {
-    job j = {.plan = {.tolerance = 0.05, .rings = 3}, .poses = 16};
-    const su_option options[] = {
-        {.name = "poses",
-         .letter = 'm',
-         .kind = SU_OPT_INT,
-         .target = &j.poses,
-         .argument = "N",
-         .low = 1,
-         .high = 10000,
-         .help = "Training poses: frames of the shots that lie farthest apart (default 16)."},
-        {.name = "at",
-         .kind = SU_OPT_LIST,
-         .target = &j.at,
-         .argument = "SHOT:FRAME",
-         .help = "A frame to train on, in place of those; repeat for several."},
-        {.name = "self-contact",
-         .kind = SU_OPT_CHOICE,
-         .target = &j.which,
-         .argument = "WHICH",
-         .choices = "new|all",
-         .help = "What the rig's own shape has overlapping is left alone (new, the default) or pushed out too (all)."},
-        {.name = "tolerance",
-         .kind = SU_OPT_NUMBER,
-         .target = &j.plan.tolerance,
-         .argument = "SHARE",
-         .low = 1e-6,
-         .high = 1,
-         .help = "How far the force of the pairs of a set may be off that of all it stands for (default 5%)."},
-        {.name = "rings",
-         .kind = SU_OPT_INT,
-         .target = &j.plan.rings,
-         .argument = "N",
-         .low = 0,
-         .high = 50,
-         .help = "Rings of triangles around the one that a pair was met at, in which its vertex is looked for (default "
-                 "3)."},
-        {.name = "direct",
-         .kind = SU_OPT_FLAG,
-         .target = &j.plan.direct,
-         .help = "Also count the pairs that one set for all poses together would need, for comparison."},
-    };
-    const su_program program = {
-        .name = "supple-contact",
-        .summary = "train contact of the flesh with itself for a reduced model",
-        .usage = "TET FIT MODEL ANIM... -o CONTACT",
-        .description =
-            "At poses of the shots the reduced flesh is brought to rest with all of its contact pairs. For each pose "
-            "and "
-            "each pair of domains, parts of the skin that one bone is nearest to, a few weighted pairs are kept that "
-            "exert what all of them do. supple sim --contact blends those of the two nearest poses.",
-        .example = "supple contact fox.tet.npz fox.fit.npz fox.model.npz run.anim.npz -o fox.contact.npz",
-        .options = options,
-        .option_count = sizeof options / sizeof *options,
-        .min_inputs = 4,
-        .max_inputs = -1,
-        .needs_output = true,
-    };
     su_tool tool;
     int status;
     if (!su_tool_begin(&tool, &program, argc, argv, &status)) return status;

@@ -317,141 +317,143 @@ done:
     return status;
 }
 
-int main(int argc, char **argv)
-{
-    settings set = {.seed = 1, .memory = 1024, .clusters = 100};
-    const su_option options[] = {
-        {.name = "error",
-         .kind = SU_OPT_NUMBER,
-         .target = &set.error,
-         .argument = "SHARE",
-         .low = 1e-4,
-         .high = 0.5,
-         .help = "rms training error that both sets must reach with as few points as they can (default: 1.25%)."},
-        {.name = "tets",
-         .kind = SU_OPT_INT,
-         .target = &set.tets,
-         .argument = "N",
-         .low = 0,
-         .high = 100000,
-         .help = "so many cubature tets (default: 0, with one basis three a mode, and more where the motion asks for "
-                 "it; else by error)."},
-        {.name = "vertices",
-         .kind = SU_OPT_INT,
-         .target = &set.vertices,
-         .argument = "N",
-         .low = 0,
-         .high = 100000,
-         .help = "so many inertia vertices (default: 0, with one basis three a mode, else by error)."},
-        {.name = "shots",
-         .kind = SU_OPT_LIST,
-         .target = &set.shots,
-         .argument = "ANIM",
-         .greedy = true,
-         .help = "shots to be baked: their motion and poses enter the training. With one basis: those that it was made "
-                 "from, in the same "
-                 "order, the motion first."},
-        {.name = "frames",
-         .kind = SU_OPT_INT,
-         .target = &set.frames,
-         .argument = "N",
-         .low = 1,
-         .high = 1000,
-         .help = "frames of the shots to train at (default: 12)."},
-        {.name = "samples",
-         .kind = SU_OPT_INT,
-         .target = &set.samples,
-         .argument = "N",
-         .low = 0,
-         .high = 10000,
-         .help = "sample states at each example pose (default: 0, by the number of modes and the memory)."},
-        {.name = "states",
-         .kind = SU_OPT_INT,
-         .target = &set.states,
-         .argument = "N",
-         .low = 1,
-         .high = 10000,
-         .help = "with one basis for all poses, frames of its motion to train at (default: 48)."},
-        {.name = "amplitude",
-         .kind = SU_OPT_NUMBER,
-         .target = &set.amplitude,
-         .argument = "SHARE",
-         .low = 1e-4,
-         .high = 1,
-         .help = "largest motion of the samples over the flesh diagonal (default: 0.05)."},
-        {.name = "seed",
-         .kind = SU_OPT_INT,
-         .target = &set.seed,
-         .argument = "N",
-         .low = 0,
-         .high = 2147483647,
-         .help = "of the random samples (default: 1)."},
-        {.name = "memory",
-         .kind = SU_OPT_INT,
-         .target = &set.memory,
-         .argument = "MB",
-         .low = 16,
-         .high = 1000000,
-         .help = "that the stored samples may take; fewer candidates or samples where it is short (default: 1024)."},
-        {.name = "flesh",
-         .kind = SU_OPT_FLAG,
-         .target = &set.flesh,
-         .help = "no BASIS: a model without modes, which full simulations (supple fullsim) are exported with."},
-        {.name = "clusters",
-         .kind = SU_OPT_INT,
-         .target = &set.clusters,
-         .argument = "N",
-         .low = 1,
-         .high = 100000,
-         .help = "with SKINNING: means that the tets are sorted by; those in several pieces become one cluster each "
-                 "(default: 100)."},
-        {.name = "as-fitted",
-         .kind = SU_OPT_FLAG,
-         .target = &set.as_fitted,
-         .help =
-             "with SKINNING: Young's moduli as they are in FIT. Without, all are multiplied so that the lowest mode "
+/* What is asked for; holds the defaults until the command line is read. */
+static settings set = {.seed = 1, .memory = 1024, .clusters = 100};
+
+static const su_option options[] = {
+    {.name = "error",
+     .kind = SU_OPT_NUMBER,
+     .target = &set.error,
+     .argument = "SHARE",
+     .low = 1e-4,
+     .high = 0.5,
+     .help = "rms training error that both sets must reach with as few points as they can (default: 1.25%)."},
+    {.name = "tets",
+     .kind = SU_OPT_INT,
+     .target = &set.tets,
+     .argument = "N",
+     .low = 0,
+     .high = 100000,
+     .help = "so many cubature tets (default: 0, with one basis three a mode, and more where the motion asks for "
+             "it; else by error)."},
+    {.name = "vertices",
+     .kind = SU_OPT_INT,
+     .target = &set.vertices,
+     .argument = "N",
+     .low = 0,
+     .high = 100000,
+     .help = "so many inertia vertices (default: 0, with one basis three a mode, else by error)."},
+    {.name = "shots",
+     .kind = SU_OPT_LIST,
+     .target = &set.shots,
+     .argument = "ANIM",
+     .greedy = true,
+     .help = "shots to be baked: their motion and poses enter the training. With one basis: those that it was made "
+             "from, in the same "
+             "order, the motion first."},
+    {.name = "frames",
+     .kind = SU_OPT_INT,
+     .target = &set.frames,
+     .argument = "N",
+     .low = 1,
+     .high = 1000,
+     .help = "frames of the shots to train at (default: 12)."},
+    {.name = "samples",
+     .kind = SU_OPT_INT,
+     .target = &set.samples,
+     .argument = "N",
+     .low = 0,
+     .high = 10000,
+     .help = "sample states at each example pose (default: 0, by the number of modes and the memory)."},
+    {.name = "states",
+     .kind = SU_OPT_INT,
+     .target = &set.states,
+     .argument = "N",
+     .low = 1,
+     .high = 10000,
+     .help = "with one basis for all poses, frames of its motion to train at (default: 48)."},
+    {.name = "amplitude",
+     .kind = SU_OPT_NUMBER,
+     .target = &set.amplitude,
+     .argument = "SHARE",
+     .low = 1e-4,
+     .high = 1,
+     .help = "largest motion of the samples over the flesh diagonal (default: 0.05)."},
+    {.name = "seed",
+     .kind = SU_OPT_INT,
+     .target = &set.seed,
+     .argument = "N",
+     .low = 0,
+     .high = 2147483647,
+     .help = "of the random samples (default: 1)."},
+    {.name = "memory",
+     .kind = SU_OPT_INT,
+     .target = &set.memory,
+     .argument = "MB",
+     .low = 16,
+     .high = 1000000,
+     .help = "that the stored samples may take; fewer candidates or samples where it is short (default: 1024)."},
+    {.name = "flesh",
+     .kind = SU_OPT_FLAG,
+     .target = &set.flesh,
+     .help = "no BASIS: a model without modes, which full simulations (supple fullsim) are exported with."},
+    {.name = "clusters",
+     .kind = SU_OPT_INT,
+     .target = &set.clusters,
+     .argument = "N",
+     .low = 1,
+     .high = 100000,
+     .help = "with SKINNING: means that the tets are sorted by; those in several pieces become one cluster each "
+             "(default: 100)."},
+    {.name = "as-fitted",
+     .kind = SU_OPT_FLAG,
+     .target = &set.as_fitted,
+     .help = "with SKINNING: Young's moduli as they are in FIT. Without, all are multiplied so that the lowest mode "
              "of the model swings as the fit says (supple fit --frequency): what the rig leaves "
              "to the flesh is stiffer than the whole."},
-        {.name = "rest",
-         .kind = SU_OPT_CHOICE,
-         .target = &set.rest,
-         .argument = "REST",
-         .choices = REST_NAMES,
-         .help =
-             "with SKINNING, what flesh wants to go back to: turned, the pose as the rig has it, so that still poses "
+    {.name = "rest",
+     .kind = SU_OPT_CHOICE,
+     .target = &set.rest,
+     .argument = "REST",
+     .choices = REST_NAMES,
+     .help = "with SKINNING, what flesh wants to go back to: turned, the pose as the rig has it, so that still poses "
              "are left alone; neutral, its neutral shape, so that it feels how the rig strains it and keeps its "
              "volume (default: turned)."},
-        {.name = "check",
-         .kind = SU_OPT_INT,
-         .target = &set.check,
-         .argument = "N",
-         .low = 0,
-         .high = 10000,
-         .help = "with bases a pose, also print errors on N fresh samples a place, among them frames that nobody "
-                 "trained at "
-                 "(default: 0)."},
-    };
-    const su_program program = {
-        .name = "supple-cubature",
-        .summary = "train the few tets and vertices that stand for all, and write the model",
-        .usage = "TET POSES FIT... BASIS [--shots ANIM...] -o MODEL, TET POSES FIT SKINNING [--clusters N] -o MODEL, "
-                 "or --flesh TET POSES FIT -o "
-                 "MODEL",
-        .description = "Chooses one set of tets whose weighted forces stand for those of all, and vertices that "
-                       "reproduce inertial forces. "
-                       "With one basis for all poses the tets are trained on the states that it was made from (--shots "
-                       "then names the "
-                       "same shots, the motion first), for what is not linear in the force; with bases a pose on "
-                       "random states at the poses "
-                       "and between them, with weights for each. The model holds all that sim and export need.",
-        .example =
-            "supple cubature fox.tet.npz fox.poses.npz fox.fit.npz fox.basis.npz --shots *.anim.npz -o fox.model.npz",
-        .options = options,
-        .option_count = sizeof options / sizeof *options,
-        .min_inputs = 3,
-        .max_inputs = -1,
-        .needs_output = true,
-    };
+    {.name = "check",
+     .kind = SU_OPT_INT,
+     .target = &set.check,
+     .argument = "N",
+     .low = 0,
+     .high = 10000,
+     .help = "with bases a pose, also print errors on N fresh samples a place, among them frames that nobody "
+             "trained at "
+             "(default: 0)."},
+};
+
+static const su_program program = {
+    .name = "supple-cubature",
+    .summary = "train the few tets and vertices that stand for all, and write the model",
+    .usage = "TET POSES FIT... BASIS [--shots ANIM...] -o MODEL, TET POSES FIT SKINNING [--clusters N] -o MODEL, "
+             "or --flesh TET POSES FIT -o "
+             "MODEL",
+    .description = "Chooses one set of tets whose weighted forces stand for those of all, and vertices that "
+                   "reproduce inertial forces. "
+                   "With one basis for all poses the tets are trained on the states that it was made from (--shots "
+                   "then names the "
+                   "same shots, the motion first), for what is not linear in the force; with bases a pose on "
+                   "random states at the poses "
+                   "and between them, with weights for each. The model holds all that sim and export need.",
+    .example =
+        "supple cubature fox.tet.npz fox.poses.npz fox.fit.npz fox.basis.npz --shots *.anim.npz -o fox.model.npz",
+    .options = options,
+    .option_count = sizeof options / sizeof *options,
+    .min_inputs = 3,
+    .max_inputs = -1,
+    .needs_output = true,
+};
+
+int main(int argc, char **argv)
+{
     su_tool tool;
     int status;
     if (!su_tool_begin(&tool, &program, argc, argv, &status)) return status;

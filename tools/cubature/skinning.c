@@ -1,6 +1,7 @@
 /* supple cubature with skinning modes: clusters, and the model. */
 #include "cubature.h"
 
+#include "core/choice.h"
 #include "core/file.h"
 #include "core/memory.h"
 #include "core/threads.h"
@@ -11,8 +12,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-
-static const char *const rest_names[] = {"turned", "neutral"}; /* REST_NAMES */
 
 /* The factor on Young's modulus with which skinning modes swing as slowly as the fit says of the flesh: what the rig's
  * own motions leave is stiffer than all of it. */
@@ -85,7 +84,7 @@ su_status skinning_save(su_tool *tool, const settings *set, const job *j)
     json_object_set_new(meta, "stiffness", json_real(stiffness));
     json_object_set_new(meta, "subspace", json_string("skinning"));
     json_object_set_new(meta, "force", json_string("clusters"));
-    json_object_set_new(meta, "rest", json_string(rest_names[set->rest]));
+    json_object_set_new(meta, "rest", su_choice_json(REST_NAMES, set->rest));
     json_object_set_new(meta, "clusters", json_integer(count));
     SU_GO(su_model_save(tool->output, &model, err));
     su_progress_finish(&tool->progress);

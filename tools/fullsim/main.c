@@ -1,4 +1,5 @@
 /* supple fullsim: a shot through the full space, the ground truth that sim is compared with. */
+#include "core/choice.h"
 #include "core/file.h"
 #include "core/json_text.h"
 #include "core/memory.h"
@@ -22,6 +23,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define SOLVER_NAMES "iterative|direct"
 
 typedef struct job {
     su_sim_settings settings;
@@ -184,12 +187,12 @@ static su_status describe(su_tool *tool, job *j)
     SU_TRY(su_forces_describe(j->forces.path, &j->external, meta, &tool->err));
     json_object_set_new(meta, "newton", json_integer(j->options.newton));
     json_object_set_new(meta, "tolerance", json_real(j->options.tolerance));
-    json_object_set_new(meta, "solver", json_string(j->options.iterative ? "iterative" : "direct"));
+    json_object_set_new(meta, "solver", su_choice_json(SOLVER_NAMES, !j->options.iterative));
     json_object_set_new(meta, "fps", json_real(1.0 / j->settings.frame_seconds));
     if (j->options.neutral) json_object_set_new(meta, "rest", json_string("neutral"));
     if (j->options.material) json_object_set_new(meta, "material", json_string(j->options.material));
     if (j->options.self_contact) {
-        json_object_set_new(meta, "self_contact", json_string(j->options.self_contact == 1 ? "new" : "all"));
+        json_object_set_new(meta, "self_contact", su_choice_json(SU_SELF_CONTACT_NAMES, j->options.self_contact));
         json_object_set_new(meta, "self_friction", json_real(j->options.friction));
         json_object_set_new(meta, "self_stiffness", json_real(j->options.contact_stiffness));
     }
@@ -286,116 +289,121 @@ static su_status run(su_tool *tool, job *j)
     return SU_OK;
 }
 
+/* What is asked for; holds the defaults until the command line is read. */
+static job j = {.options = {.tolerance = 1e-8, .contact_stiffness = 1}};
+
+static const su_option options[] = {
+    SU_SIM_OPTIONS(j.settings, j.teleports, j.forces),
+    {.name = "tolerance",
+     .kind = SU_OPT_NUMBER,
+     .target = &j.options.tolerance,
+     .argument = "T",
+     .low = 1e-14,
+     .high = 1,
+     .help = "Residual, relative to the forces, at which Newton stops (default 1e-8)."},
+    {.name = "newton",
+     .kind = SU_OPT_INT,
+     .target = &j.options.newton,
+     .argument = "N",
+     .low = 0,
+     .high = 1000,
+     .help = "At most N linear solves a step, taken as they are (default 0: as many as --tolerance needs)."},
+    {.name = "solver",
+     .kind = SU_OPT_CHOICE,
+     .target = &j.solver,
+     .argument = "SOLVER",
+     .choices = SOLVER_NAMES,
+     .help = "Linear systems by conjugate gradients with one factor turned along (iterative, default), or by a "
+             "factorization each (direct): the same within --tolerance in two to three times the time. The posed "
+             "rest is always direct."},
+    {.name = "self-contact",
+     .kind = SU_OPT_CHOICE,
+     .target = &j.options.self_contact,
+     .argument = "WHAT",
+     .choices = SU_SELF_CONTACT_NAMES,
+     .help = "Flesh does not pass through itself: what the rig's own shape has overlapping is left alone (new) or "
+             "pushed out as well (all); docs/contact.md."},
+    {.name = "self-friction",
+     .kind = SU_OPT_NUMBER,
+     .target = &j.options.friction,
+     .argument = "MU",
+     .low = 0,
+     .high = 100,
+     .help = "With --self-contact: coefficient of friction (default 0: skin slides). Folds with friction may take "
+             "many solves."},
+    {.name = "self-stiffness",
+     .kind = SU_OPT_NUMBER,
+     .target = &j.options.contact_stiffness,
+     .argument = "FACTOR",
+     .low = 1e-6,
+     .high = 1e6,
+     .help = "With --self-contact: factor on its stiffness, which follows from the material (default 1)."},
+    {.name = "complementary",
+     .kind = SU_OPT_TEXT,
+     .target = &j.complementary,
+     .argument = "SKINNING",
+     .help = "The flesh keeps out of what the rig can do: u obeys the rows of this file (supple modes --kind "
+             "skinning; docs/skinning.md, section 4)."},
+    {.name = "no-hold",
+     .kind = SU_OPT_FLAG,
+     .target = &j.options.loose,
+     .help = "With --complementary: no vertex is held, the rows alone tie the flesh to the rig."},
+    {.name = "rest",
+     .kind = SU_OPT_CHOICE,
+     .target = &j.rest,
+     .argument = "REST",
+     .choices = "fit|neutral",
+     .help = "What is free of stress: as the fit has it (default), which leaves a still pose alone; or the neutral "
+             "shape, so that flesh feels how the rig strains it and keeps its volume."},
+    {.name = "material",
+     .kind = SU_OPT_CHOICE,
+     .target = &j.material,
+     .argument = "LAW",
+     .choices = "fit|" SU_FULLSIM_MATERIALS,
+     .help = "Another law than the fit's (default), with its stiffness; arap: corotational without resistance to "
+             "changes of volume."},
+    {.name = "model",
+     .transient = true,
+     .kind = SU_OPT_TEXT,
+     .target = &j.model,
+     .argument = "MODEL",
+     .help = "Say what moved, by joint; a model of the character (supple cubature, --flesh too) has its skin."},
+    {.name = "moved",
+     .transient = true,
+     .kind = SU_OPT_TEXT,
+     .target = &j.moved,
+     .argument = "FILE",
+     .help = "With --model: also write that into this file."},
+    {.name = "checkpoint",
+     .transient = true,
+     .kind = SU_OPT_INT,
+     .target = &j.checkpoint_every,
+     .argument = "N",
+     .low = 0,
+     .high = 100000000,
+     .help = "Keep what is done in SIM.checkpoint every N frames, and when told to stop (default 0: never)."},
+    {.name = "resume",
+     .transient = true,
+     .kind = SU_OPT_FLAG,
+     .target = &j.resume,
+     .help = "Go on from SIM.checkpoint where there is one; the result has the same bytes."},
+};
+
+static const su_program program = {.name = "supple-fullsim",
+                                   .summary = "simulate a shot in the full space, as ground truth",
+                                   .usage = "TET FIT ANIM -o SIM",
+                                   .example = "supple fullsim fox.tet.npz fox.fit.npz run.anim.npz -o run.full.npz",
+                                   .options = options,
+                                   .option_count = sizeof options / sizeof *options,
+                                   .min_inputs = 3,
+                                   .max_inputs = 3,
+                                   .needs_output = true};
+
 int main(int argc, char **argv)
 {
-    job j = {.settings = su_sim_defaults(), .options = {.tolerance = 1e-8, .contact_stiffness = 1}};
-    const su_option options[] = {
-        SU_SIM_OPTIONS(j.settings, j.teleports, j.forces),
-        {.name = "tolerance",
-         .kind = SU_OPT_NUMBER,
-         .target = &j.options.tolerance,
-         .argument = "T",
-         .low = 1e-14,
-         .high = 1,
-         .help = "Residual, relative to the forces, at which Newton stops (default 1e-8)."},
-        {.name = "newton",
-         .kind = SU_OPT_INT,
-         .target = &j.options.newton,
-         .argument = "N",
-         .low = 0,
-         .high = 1000,
-         .help = "At most N linear solves a step, taken as they are (default 0: as many as --tolerance needs)."},
-        {.name = "solver",
-         .kind = SU_OPT_CHOICE,
-         .target = &j.solver,
-         .argument = "SOLVER",
-         .choices = "iterative|direct",
-         .help = "Linear systems by conjugate gradients with one factor turned along (iterative, default), or by a "
-                 "factorization each (direct): the same within --tolerance in two to three times the time. The posed "
-                 "rest is always direct."},
-        {.name = "self-contact",
-         .kind = SU_OPT_CHOICE,
-         .target = &j.options.self_contact,
-         .argument = "WHAT",
-         .choices = "none|new|all",
-         .help = "Flesh does not pass through itself: what the rig's own shape has overlapping is left alone (new) or "
-                 "pushed out as well (all); docs/contact.md."},
-        {.name = "self-friction",
-         .kind = SU_OPT_NUMBER,
-         .target = &j.options.friction,
-         .argument = "MU",
-         .low = 0,
-         .high = 100,
-         .help = "With --self-contact: coefficient of friction (default 0: skin slides). Folds with friction may take "
-                 "many solves."},
-        {.name = "self-stiffness",
-         .kind = SU_OPT_NUMBER,
-         .target = &j.options.contact_stiffness,
-         .argument = "FACTOR",
-         .low = 1e-6,
-         .high = 1e6,
-         .help = "With --self-contact: factor on its stiffness, which follows from the material (default 1)."},
-        {.name = "complementary",
-         .kind = SU_OPT_TEXT,
-         .target = &j.complementary,
-         .argument = "SKINNING",
-         .help = "The flesh keeps out of what the rig can do: u obeys the rows of this file (supple modes --kind "
-                 "skinning; docs/skinning.md, section 4)."},
-        {.name = "no-hold",
-         .kind = SU_OPT_FLAG,
-         .target = &j.options.loose,
-         .help = "With --complementary: no vertex is held, the rows alone tie the flesh to the rig."},
-        {.name = "rest",
-         .kind = SU_OPT_CHOICE,
-         .target = &j.rest,
-         .argument = "REST",
-         .choices = "fit|neutral",
-         .help = "What is free of stress: as the fit has it (default), which leaves a still pose alone; or the neutral "
-                 "shape, so that flesh feels how the rig strains it and keeps its volume."},
-        {.name = "material",
-         .kind = SU_OPT_CHOICE,
-         .target = &j.material,
-         .argument = "LAW",
-         .choices = "fit|" SU_FULLSIM_MATERIALS,
-         .help = "Another law than the fit's (default), with its stiffness; arap: corotational without resistance to "
-                 "changes of volume."},
-        {.name = "model",
-         .transient = true,
-         .kind = SU_OPT_TEXT,
-         .target = &j.model,
-         .argument = "MODEL",
-         .help = "Say what moved, by joint; a model of the character (supple cubature, --flesh too) has its skin."},
-        {.name = "moved",
-         .transient = true,
-         .kind = SU_OPT_TEXT,
-         .target = &j.moved,
-         .argument = "FILE",
-         .help = "With --model: also write that into this file."},
-        {.name = "checkpoint",
-         .transient = true,
-         .kind = SU_OPT_INT,
-         .target = &j.checkpoint_every,
-         .argument = "N",
-         .low = 0,
-         .high = 100000000,
-         .help = "Keep what is done in SIM.checkpoint every N frames, and when told to stop (default 0: never)."},
-        {.name = "resume",
-         .transient = true,
-         .kind = SU_OPT_FLAG,
-         .target = &j.resume,
-         .help = "Go on from SIM.checkpoint where there is one; the result has the same bytes."},
-    };
-    const su_program program = {.name = "supple-fullsim",
-                                .summary = "simulate a shot in the full space, as ground truth",
-                                .usage = "TET FIT ANIM -o SIM",
-                                .example = "supple fullsim fox.tet.npz fox.fit.npz run.anim.npz -o run.full.npz",
-                                .options = options,
-                                .option_count = sizeof options / sizeof *options,
-                                .min_inputs = 3,
-                                .max_inputs = 3,
-                                .needs_output = true};
     su_tool tool;
     int status;
+    j.settings = su_sim_defaults();
     if (!su_tool_begin(&tool, &program, argc, argv, &status)) return status;
     su_status result = run(&tool, &j);
     job_free(&j);

@@ -253,6 +253,42 @@ static void say_findings(su_tool *tool, const su_character *c)
                 (long long)c->left_out, names);
 }
 
+static void say_take(su_tool *tool, const su_character *c, const su_scene_clip *clip, const su_take *take)
+{
+    const su_take_range *range = &take->range;
+    su_note(tool, "clip '%s': %lld frames at %.6g fps from frame %.6g, %lld rig parameters", clip->name,
+            (long long)range->frames, range->fps, range->frame_start, (long long)take->parameters.s);
+    if (range->frames == 1) su_warn(tool, "the clip has one frame; nothing will move");
+    su_stats_integer(tool, "frames", range->frames);
+    su_stats_integer(tool, "vertices", c->nbar);
+    su_stats_integer(tool, "source_vertices", c->N);
+    su_stats_integer(tool, "triangles", c->T);
+    su_stats_integer(tool, "bones", c->B);
+    su_stats_integer(tool, "parameters", take->parameters.s);
+    su_stats_number(tool, "diagonal", c->diagonal);
+}
+
+/* Provenance: the character's file, and those that the clip, parameters and points come from. */
+static su_status make_meta(su_tool *tool, const options *o, const char *path, bool curves, bool borrowed, json_t **meta)
+{
+    const char *inputs[5] = {path};
+    char *other = NULL; /* the file that the clip is of */
+    int count = 1;
+    if (curves) inputs[count++] = o->clip;
+    if (borrowed && !curves && file_end(o->clip)) {
+        if (!(other = strndup(o->clip, (size_t)(file_end(o->clip) - o->clip))))
+            return su_fail(&tool->err, SU_AGAIN, "not enough memory");
+        inputs[count++] = other;
+    }
+    if (o->params) inputs[count++] = o->params;
+    if (o->points && !su_is_pattern(o->points)) inputs[count++] = o->points;
+    *meta = su_tool_meta(tool, "supple.anim", 1, inputs, count);
+    free(other);
+    if (!*meta) return tool->err.status;
+    json_object_set_new(*meta, "source", json_string(su_base_name(path)));
+    return SU_OK;
+}
+
 su_status import_scene(su_tool *tool, const options *o, const char *path)
 {
     su_status status = SU_OK;
@@ -264,7 +300,6 @@ su_status import_scene(su_tool *tool, const options *o, const char *path)
     su_scene_clip made;
     json_t *meta = NULL;
     bool curves = o->clip && ends_in(o->clip, ".csv");
-    char *other = NULL; /* the file that the clip is of */
     su_sequence *shown = NULL;
     double began = su_seconds();
     su_child_limits limits = {.seconds = 300.0, .memory_bytes = (int64_t)16 << 30, .progress = &tool->progress};
@@ -300,40 +335,13 @@ su_status import_scene(su_tool *tool, const options *o, const char *path)
     }
     if (!curves) say_sparse_keys(tool, &scene, clip, range.fps);
     SU_GO(user_parameters(tool, o, range.frames, &take.parameters));
-    su_note(tool, "clip '%s': %lld frames at %.6g fps from frame %.6g, %lld rig parameters", clip->name,
-            (long long)range.frames, range.fps, range.frame_start, (long long)take.parameters.s);
-    if (range.frames == 1) su_warn(tool, "the clip has one frame; nothing will move");
-    su_stats_integer(tool, "frames", range.frames);
-    su_stats_integer(tool, "vertices", character.nbar);
-    su_stats_integer(tool, "source_vertices", character.N);
-    su_stats_integer(tool, "triangles", character.T);
-    su_stats_integer(tool, "bones", character.B);
-    su_stats_integer(tool, "parameters", take.parameters.s);
-    su_stats_number(tool, "diagonal", character.diagonal);
+    say_take(tool, &character, clip, &take);
     if (tool->dry_run) goto done;
-
-    const char *inputs[5] = {path};
-    int count = 1;
-    if (curves) inputs[count++] = o->clip;
-    if (clip == &made && !curves && file_end(o->clip)) {
-        if (!(other = strndup(o->clip, (size_t)(file_end(o->clip) - o->clip)))) {
-            status = su_fail(&tool->err, SU_AGAIN, "not enough memory");
-            goto done;
-        }
-        inputs[count++] = other;
-    }
-    if (o->params) inputs[count++] = o->params;
-    if (o->points && !su_is_pattern(o->points)) inputs[count++] = o->points;
-    if (!(meta = su_tool_meta(tool, "supple.anim", 1, inputs, count))) {
-        status = tool->err.status;
-        goto done;
-    }
-    json_object_set_new(meta, "source", json_string(su_base_name(path)));
+    SU_GO(make_meta(tool, o, path, curves, clip == &made, &meta));
     began = su_seconds();
     SU_GO(su_take_save(&take, tool->output, clip, meta, tool->threads, &tool->progress, &tool->err));
     su_stats_stage(tool, "write", su_seconds() - began);
 done:
-    free(other);
     json_decref(meta);
     su_take_free(&take);
     su_sequence_close(shown);

@@ -1,4 +1,5 @@
 /* supple-mesh: the flesh of a skin. */
+#include "core/choice.h"
 #include "core/threads.h"
 #include "core/tool.h"
 #include "geometry/bridges.h"
@@ -40,7 +41,7 @@ static su_status embed_rigid(su_tool *tool, const su_poses *poses, const su_tets
     SU_GO(SU_ALLOC(&holder, poses->nbar, "rigid vertices", err));
     for (int64_t v = 0; v < poses->nbar; v++)
         if (poses->rigid[v]) memcpy(points + 3 * count++, poses->neutral + 3 * v, 3 * sizeof *points);
-    SU_GO(su_embed_points(mesh, count, points, NULL, tool->threads, holder, bary, &outside, err));
+    SU_GO(su_embed_points(mesh, count, points, tool->threads, holder, bary, &outside, err));
     count = 0;
     for (int64_t v = 0; v < poses->nbar; v++) {
         if (!poses->rigid[v]) continue;
@@ -224,7 +225,7 @@ static su_status save(su_tool *tool, const options *o, const su_flesh *flesh, su
 {
     json_t *meta = su_tool_meta(tool, su_tet_schema.kind, su_tet_schema.version, tool->inputs.items, 1);
     if (!meta) return tool->err.status;
-    json_object_set_new(meta, "method", json_string(flesh->method == SU_MESH_DIRECT ? "direct" : "sdf"));
+    json_object_set_new(meta, "method", su_choice_json(SU_MESH_METHODS, (int)flesh->method));
     json_object_set_new(meta, "dihedral_min", json_real(flesh->quality.dihedral_min));
     json_object_set_new(meta, "dihedral_percentile_1", json_real(flesh->quality.dihedral_percentile));
     json_object_set_new(meta, "volume", json_real(flesh->quality.volume));
@@ -295,95 +296,99 @@ done:
     return status;
 }
 
+/* What is asked for; holds the defaults until the command line is read. */
+static options o = {.tets = 15000, .grade = 1.0, .follow = 3.0, .seconds = 120.0, .memory = 4.0};
+
+static const su_option table[] = {
+    {.name = "method",
+     .kind = SU_OPT_CHOICE,
+     .target = &o.method,
+     .argument = "NAME",
+     .choices = SU_MESH_METHODS,
+     .help = "direct: TetGen on the skin itself, which must be closed and clean. sdf: any skin, in a mesh around "
+             "it. auto: "
+             "direct where that gives well-shaped tets, else sdf (default auto)."},
+    {.name = "tets",
+     .kind = SU_OPT_INT,
+     .target = &o.tets,
+     .argument = "N",
+     .low = 4,
+     .high = 20000000,
+     .help = "Wanted number of tets, met within 20 % (default 15000)."},
+    {.name = "edge-length",
+     .kind = SU_OPT_NUMBER,
+     .target = &o.edge_length,
+     .argument = "M",
+     .low = 0,
+     .high = 1e6,
+     .help = "Wanted edge length in metres, instead of --tets."},
+    {.name = "grade",
+     .kind = SU_OPT_NUMBER,
+     .target = &o.grade,
+     .argument = "F",
+     .low = 1,
+     .high = 16,
+     .help = "sdf: tets of thin parts may be up to F times finer than those of thick ones (default 1: all alike)."},
+    {.name = "follow",
+     .kind = SU_OPT_NUMBER,
+     .target = &o.follow,
+     .argument = "F",
+     .low = 1,
+     .high = 16,
+     .help = "sdf: where uniform tets could not follow the example poses to 0.2 % of the diagonal, those at folds "
+             "and shells that slide "
+             "may be up to F times finer than others (default 3; 1: uniform tets)."},
+    {.name = "free",
+     .kind = SU_OPT_LIST,
+     .target = &o.free_bones,
+     .argument = "NAME",
+     .help = "A bone whose flesh is not held, so that it wobbles; its children neither. May be repeated."},
+    {.name = "keep",
+     .kind = SU_OPT_LIST,
+     .target = &o.keep,
+     .argument = "JOINT",
+     .help = "A joint whose flesh stays where the rig puts it, to the skin; * and ? stand for any letters. May be "
+             "repeated."},
+    {.name = "bones",
+     .kind = SU_OPT_TEXT,
+     .target = &o.bones,
+     .argument = "FILE",
+     .help = "Bone segments to use instead of the rig's: .npy of shape (B,2,3), or text with six numbers a line."},
+    {.name = "fixed",
+     .kind = SU_OPT_TEXT,
+     .target = &o.fixed,
+     .argument = "FILE",
+     .help = "Skin vertices that are held as well: .npy or text, one index each."},
+    {.name = "tetgen-seconds",
+     .kind = SU_OPT_NUMBER,
+     .target = &o.seconds,
+     .argument = "S",
+     .low = 0.01,
+     .high = 1e6,
+     .help = "Time limit of each TetGen run (default 120 s)."},
+    {.name = "tetgen-memory",
+     .kind = SU_OPT_NUMBER,
+     .target = &o.memory,
+     .argument = "GIB",
+     .low = 0.01,
+     .high = 4096,
+     .help = "Memory limit of each TetGen run (default 4 GiB)."},
+};
+
+static const su_program program = {.name = "supple-mesh",
+                                   .summary = "fill a skin with tets: the flesh",
+                                   .usage = "POSES -o TET",
+                                   .description = "Meshes the space the neutral skin encloses, ties skin and flesh to "
+                                                  "each other, and marks the flesh vertices that are held by bones.",
+                                   .example = "supple mesh fox.poses.npz --tets 15000 -o fox.tet.npz",
+                                   .options = table,
+                                   .option_count = sizeof table / sizeof *table,
+                                   .min_inputs = 1,
+                                   .max_inputs = 1,
+                                   .needs_output = true};
+
 int main(int argc, char **argv)
 {
-    options o = {.tets = 15000, .grade = 1.0, .follow = 3.0, .seconds = 120.0, .memory = 4.0};
-    const su_option table[] = {
-        {.name = "method",
-         .kind = SU_OPT_CHOICE,
-         .target = &o.method,
-         .argument = "NAME",
-         .choices = "auto|direct|sdf",
-         .help = "direct: TetGen on the skin itself, which must be closed and clean. sdf: any skin, in a mesh around "
-                 "it. auto: "
-                 "direct where that gives well-shaped tets, else sdf (default auto)."},
-        {.name = "tets",
-         .kind = SU_OPT_INT,
-         .target = &o.tets,
-         .argument = "N",
-         .low = 4,
-         .high = 20000000,
-         .help = "Wanted number of tets, met within 20 % (default 15000)."},
-        {.name = "edge-length",
-         .kind = SU_OPT_NUMBER,
-         .target = &o.edge_length,
-         .argument = "M",
-         .low = 0,
-         .high = 1e6,
-         .help = "Wanted edge length in metres, instead of --tets."},
-        {.name = "grade",
-         .kind = SU_OPT_NUMBER,
-         .target = &o.grade,
-         .argument = "F",
-         .low = 1,
-         .high = 16,
-         .help = "sdf: tets of thin parts may be up to F times finer than those of thick ones (default 1: all alike)."},
-        {.name = "follow",
-         .kind = SU_OPT_NUMBER,
-         .target = &o.follow,
-         .argument = "F",
-         .low = 1,
-         .high = 16,
-         .help = "sdf: where uniform tets could not follow the example poses to 0.2 % of the diagonal, those at folds "
-                 "and shells that slide "
-                 "may be up to F times finer than others (default 3; 1: uniform tets)."},
-        {.name = "free",
-         .kind = SU_OPT_LIST,
-         .target = &o.free_bones,
-         .argument = "NAME",
-         .help = "A bone whose flesh is not held, so that it wobbles; its children neither. May be repeated."},
-        {.name = "keep",
-         .kind = SU_OPT_LIST,
-         .target = &o.keep,
-         .argument = "JOINT",
-         .help = "A joint whose flesh stays where the rig puts it, to the skin; * and ? stand for any letters. May be "
-                 "repeated."},
-        {.name = "bones",
-         .kind = SU_OPT_TEXT,
-         .target = &o.bones,
-         .argument = "FILE",
-         .help = "Bone segments to use instead of the rig's: .npy of shape (B,2,3), or text with six numbers a line."},
-        {.name = "fixed",
-         .kind = SU_OPT_TEXT,
-         .target = &o.fixed,
-         .argument = "FILE",
-         .help = "Skin vertices that are held as well: .npy or text, one index each."},
-        {.name = "tetgen-seconds",
-         .kind = SU_OPT_NUMBER,
-         .target = &o.seconds,
-         .argument = "S",
-         .low = 0.01,
-         .high = 1e6,
-         .help = "Time limit of each TetGen run (default 120 s)."},
-        {.name = "tetgen-memory",
-         .kind = SU_OPT_NUMBER,
-         .target = &o.memory,
-         .argument = "GIB",
-         .low = 0.01,
-         .high = 4096,
-         .help = "Memory limit of each TetGen run (default 4 GiB)."},
-    };
-    const su_program program = {.name = "supple-mesh",
-                                .summary = "fill a skin with tets: the flesh",
-                                .usage = "POSES -o TET",
-                                .description = "Meshes the space the neutral skin encloses, ties skin and flesh to "
-                                               "each other, and marks the flesh vertices that are held by bones.",
-                                .example = "supple mesh fox.poses.npz --tets 15000 -o fox.tet.npz",
-                                .options = table,
-                                .option_count = sizeof table / sizeof *table,
-                                .min_inputs = 1,
-                                .max_inputs = 1,
-                                .needs_output = true};
     su_tool tool;
     int status;
     if (!su_tool_begin(&tool, &program, argc, argv, &status)) return status;

@@ -1,6 +1,7 @@
 /* supple modes: the motions that the flesh has at each example pose. */
 #include "modes.h"
 
+#include "core/choice.h"
 #include "core/file.h"
 #include "core/memory.h"
 #include "core/threads.h"
@@ -292,331 +293,349 @@ static su_status make_meta(job *j)
         json_object_set_new(meta, "kappa", json_real(j->set->kappa));
     }
     json_decref(names);
-    json_object_set_new(meta, "material", json_string(su_material_name(j->setup.material)));
+    json_object_set_new(meta, "material", su_choice_json(SU_MATERIAL_NAMES, (int)j->setup.material));
     return j->loads.played.count ? su_sim_gravity_meta(&j->set->sim, meta, &j->tool->err) : SU_OK;
+}
+
+/* Options that belong to another kind of result than the one that is asked for. */
+static su_status check_use(su_tool *tool, const settings *set)
+{
+    su_error *err = &tool->err;
+    if (set->kind == KIND_SKINNING) return SU_OK;
+    if (tool->inputs.count > 2 || set->leak || set->rigid_body || set->unconstrained || set->no_hold || set->covariance)
+        return su_fail(err, SU_USAGE,
+                       "a third file, --leak, --rigid-body, --unconstrained, --no-hold and --covariance go with "
+                       "--kind skinning");
+    if (set->motion.count == 0)
+        return set->self_contact ? su_fail(err, SU_USAGE, "--self-contact goes with --motion") : SU_OK;
+    if (set->contact != CONTACT_NONE || set->handles || set->regions || set->planes.count || set->colliders.count ||
+        set->poses.count || set->reuse || set->responses >= 0 || set->matrices || set->keep_rigid)
+        return su_fail(err, SU_USAGE,
+                       "--motion makes one basis for all poses: --shots, -r, --linear and nothing else go with it");
+    return SU_OK;
+}
+
+static su_status allocate(job *j, su_error *err)
+{
+    su_modes *modes = &j->modes;
+    SU_TRY(SU_FILE_ALLOC(&modes->file, &modes->modes, 3 * modes->k * modes->r * modes->n, err));
+    SU_TRY(SU_FILE_ALLOC(&modes->file, &modes->eigenvalues, modes->k * modes->linear, err));
+    SU_TRY(SU_FILE_ALLOC(&modes->file, &modes->mode_region, modes->r, err));
+    SU_TRY(SU_ALLOC(&j->reports, modes->k, "reports", err));
+    SU_TRY(SU_ALLOC(&j->contacts, modes->k, "contacts", err));
+    SU_TRY(SU_ALLOC(&j->done, modes->k, "progress", err));
+    SU_TRY(SU_ALLOC(&j->converged, modes->k, "progress", err));
+    return SU_ALLOC(&j->reused, modes->k, "progress", err);
+}
+
+static su_mode_setup setup_of(const job *j)
+{
+    return (su_mode_setup){.n = j->tet.n,
+                           .t = j->tet.t,
+                           .b = j->tet.b,
+                           .held_count = j->tet.fixed_count,
+                           .vertices = j->tet.vertices,
+                           .tets = j->tet.tets,
+                           .surface = j->tet.surface,
+                           .held = j->tet.fixed,
+                           .density = j->fit.density,
+                           .material = j->setup.material,
+                           .smoothing = su_fit_smoothing(&j->fit),
+                           .d = j->setup.d,
+                           .weights = j->modes.region_weights,
+                           .linear = j->linear,
+                           .r = j->r,
+                           .keep_rigid = j->set->keep_rigid,
+                           .loads = &j->loads,
+                           .responses = j->responses};
+}
+
+/* The modes of every pose: how many of which kind, what constrains and drives them, the modes themselves, the file. */
+static su_status modes_run(job *j)
+{
+    su_tool *tool = j->tool;
+    const settings *set = j->set;
+    su_modes *modes = &j->modes;
+    su_error *err = &tool->err;
+    int64_t free_dofs = 3 * (j->tet.n - j->tet.fixed_count);
+    SU_TRY(read_handles(j));
+    SU_TRY(obstacles_read(&set->planes, &set->colliders, &j->obstacle_count, &j->obstacles, err));
+    SU_TRY(share_modes(j));
+    if (modes->r > free_dofs / 2)
+        return su_fail(err, SU_INPUT, "%s: %lld degrees of freedom are too few for %lld modes; ask for fewer by -r",
+                       tool->inputs.items[0], (long long)free_dofs, (long long)modes->r);
+    modes->n = j->tet.n, modes->d = j->setup.d;
+    su_note(tool, "%lld tets, %lld free vertices, %lld poses", (long long)j->tet.t, (long long)(free_dofs / 3),
+            (long long)modes->k);
+    if (tool->dry_run) return SU_OK;
+    SU_TRY(allocate(j, err));
+    SU_TRY(region_weights(j));
+    if (set->contact != CONTACT_NONE || j->obstacle_count) SU_TRY(detect_contacts(j));
+    if (set->shots.count) SU_TRY(shot_loads(j));
+    j->setup = setup_of(j);
+    if (set->matrices)
+        SU_TRY(matrices_write(tool, set->matrices, &j->tet, &j->fit, j->rows[0], (int)j->setup.material));
+    SU_TRY(take_reused(j));
+    SU_TRY(solve_all(j));
+    report(j);
+    SU_TRY(make_meta(j));
+    double started = su_seconds();
+    SU_TRY(su_modes_save(tool->output, modes, err));
+    su_stats_stage(tool, "write", su_seconds() - started);
+    su_progress_finish(&tool->progress);
+    return SU_OK;
+}
+
+static void job_free(job *j)
+{
+    su_tet_free(&j->tet);
+    su_fit_free(&j->fit);
+    for (int64_t i = 0; j->contacts && i < j->modes.k; i++) su_contact_free(&j->contacts[i]);
+    su_modes_free(&j->modes);
+    free(j->rows), free(j->reports), free(j->contacts), free(j->done), free(j->converged), free(j->reused);
+    obstacles_free(j->obstacle_count, j->obstacles);
+    free(j->handles), free(j->names), free(j->linear), free(j->r);
+    free(j->responses);
+    su_shot_loads_free(&j->loads);
 }
 
 static su_status run(su_tool *tool, const settings *set)
 {
     job j = {.tool = tool, .set = set};
-    su_modes *modes = &j.modes;
-    su_error *err = &tool->err;
     su_status status;
     SU_GO(load(&j));
-    int64_t free_dofs = 3 * (j.tet.n - j.tet.fixed_count);
-    if (set->kind == KIND_SKINNING) {
-        status = skinning_run(&j);
-        goto done;
-    }
-    if (tool->inputs.count > 2 || set->leak || set->rigid_body || set->unconstrained || set->no_hold ||
-        set->covariance) {
-        status = su_fail(err, SU_USAGE,
-                         "a third file, --leak, --rigid-body, --unconstrained, --no-hold and --covariance go with "
-                         "--kind skinning");
-        goto done;
-    }
-    if (set->motion.count) {
-        bool other = set->contact != CONTACT_NONE || set->handles || set->regions || set->planes.count ||
-                     set->colliders.count || set->poses.count || set->reuse || set->responses >= 0 || set->matrices ||
-                     set->keep_rigid;
-        status =
-            other ? su_fail(err, SU_USAGE,
-                            "--motion makes one basis for all poses: --shots, -r, --linear and nothing else go with it")
-                  : motion_run(&j);
-        goto done;
-    }
-    if (set->self_contact) {
-        status = su_fail(err, SU_USAGE, "--self-contact goes with --motion");
-        goto done;
-    }
-    SU_GO(read_handles(&j));
-    SU_GO(obstacles_read(&set->planes, &set->colliders, &j.obstacle_count, &j.obstacles, err));
-    SU_GO(share_modes(&j));
-    if (modes->r > free_dofs / 2) {
-        status = su_fail(err, SU_INPUT, "%s: %lld degrees of freedom are too few for %lld modes; ask for fewer by -r",
-                         tool->inputs.items[0], (long long)free_dofs, (long long)modes->r);
-        goto done;
-    }
-    modes->n = j.tet.n, modes->d = j.setup.d;
-    su_note(tool, "%lld tets, %lld free vertices, %lld poses", (long long)j.tet.t, (long long)(free_dofs / 3),
-            (long long)modes->k);
-    if (tool->dry_run) goto done;
-    SU_GO(SU_FILE_ALLOC(&modes->file, &modes->modes, 3 * modes->k * modes->r * modes->n, err));
-    SU_GO(SU_FILE_ALLOC(&modes->file, &modes->eigenvalues, modes->k * modes->linear, err));
-    SU_GO(SU_FILE_ALLOC(&modes->file, &modes->mode_region, modes->r, err));
-    SU_GO(SU_ALLOC(&j.reports, modes->k, "reports", err));
-    SU_GO(SU_ALLOC(&j.contacts, modes->k, "contacts", err));
-    SU_GO(SU_ALLOC(&j.done, modes->k, "progress", err));
-    SU_GO(SU_ALLOC(&j.converged, modes->k, "progress", err));
-    SU_GO(SU_ALLOC(&j.reused, modes->k, "progress", err));
-    SU_GO(region_weights(&j));
-    if (set->contact != CONTACT_NONE || j.obstacle_count) SU_GO(detect_contacts(&j));
-    if (set->shots.count) SU_GO(shot_loads(&j));
-    j.setup = (su_mode_setup){.n = j.tet.n,
-                              .t = j.tet.t,
-                              .b = j.tet.b,
-                              .held_count = j.tet.fixed_count,
-                              .vertices = j.tet.vertices,
-                              .tets = j.tet.tets,
-                              .surface = j.tet.surface,
-                              .held = j.tet.fixed,
-                              .density = j.fit.density,
-                              .material = j.setup.material,
-                              .smoothing = su_fit_smoothing(&j.fit),
-                              .d = j.setup.d,
-                              .weights = modes->region_weights,
-                              .linear = j.linear,
-                              .r = j.r,
-                              .keep_rigid = set->keep_rigid,
-                              .loads = &j.loads,
-                              .responses = j.responses};
-    if (set->matrices) SU_GO(matrices_write(tool, set->matrices, &j.tet, &j.fit, j.rows[0], (int)j.setup.material));
-    SU_GO(take_reused(&j));
-    SU_GO(solve_all(&j));
-    report(&j);
-    SU_GO(make_meta(&j));
-    double started = su_seconds();
-    SU_GO(su_modes_save(tool->output, modes, err));
-    su_stats_stage(tool, "write", su_seconds() - started);
-    su_progress_finish(&tool->progress);
+    SU_GO(check_use(tool, set));
+    status = set->kind == KIND_SKINNING ? skinning_run(&j) : set->motion.count ? motion_run(&j) : modes_run(&j);
 done:
-    su_tet_free(&j.tet);
-    su_fit_free(&j.fit);
-    for (int64_t i = 0; j.contacts && i < modes->k; i++) su_contact_free(&j.contacts[i]);
-    su_modes_free(modes);
-    free(j.rows), free(j.reports), free(j.contacts), free(j.done), free(j.converged), free(j.reused);
-    obstacles_free(j.obstacle_count, j.obstacles);
-    free(j.handles), free(j.names), free(j.linear), free(j.r);
-    free(j.responses);
-    su_shot_loads_free(&j.loads);
+    job_free(&j);
     return status;
 }
 
-int main(int argc, char **argv)
-{
-    settings set = {
-        .shapes = 10, .responses = -1, .tolerance = 0.005, .eta = 0.1, .kappa = 0.5, .sim = su_sim_defaults()};
-    const su_option options[] = {
-        {.name = "modes",
-         .letter = 'r',
-         .kind = SU_OPT_INT,
-         .target = &set.r,
-         .argument = "N",
-         .low = 0,
-         .high = 2000,
-         .help =
-             "modes of each pose, linear ones and derivatives together (default: 0, which is 60), or skinning modes "
+/* What is asked for; holds the defaults until the command line is read. */
+static settings set = {.shapes = 10, .responses = -1, .tolerance = 0.005, .eta = 0.1, .kappa = 0.5};
+
+static const su_option options[] = {
+    {.name = "modes",
+     .letter = 'r',
+     .kind = SU_OPT_INT,
+     .target = &set.r,
+     .argument = "N",
+     .low = 0,
+     .high = 2000,
+     .help = "modes of each pose, linear ones and derivatives together (default: 0, which is 60), or skinning modes "
              "(10)."},
-        {.name = "kind",
-         .kind = SU_OPT_CHOICE,
-         .target = &set.kind,
-         .argument = "KIND",
-         .choices = "linear|skinning",
-         .help = "linear: modes and derivatives, or one basis. skinning: skinning eigenmodes of the neutral pose, each "
-                 "the weight of an affine map, among what the rig does not do itself; no poses and no training "
-                 "(default: linear)."},
-        {.name = "leak",
-         .kind = SU_OPT_TEXT,
-         .target = &set.leak,
-         .argument = "FILE",
-         .help = "skinning: how far flesh is held to the rig, 0 to 1: a number (.csv, .npy) for each flesh or skin "
-                 "vertex, or none for 1 everywhere. Where it is small, motion of the rig leaks into the flesh "
-                 "(default: diffusion of the skin inwards)."},
-        {.name = "rigid-body",
-         .kind = SU_OPT_FLAG,
-         .target = &set.rigid_body,
-         .help = "skinning: the rig is one rigid handle; no third file."},
-        {.name = "unconstrained",
-         .kind = SU_OPT_FLAG,
-         .target = &set.unconstrained,
-         .help = "skinning: motions of the rig stay among those of the flesh; no third file."},
-        {.name = "no-hold",
-         .kind = SU_OPT_FLAG,
-         .target = &set.no_hold,
-         .help = "skinning: held vertices move like others."},
-        {.name = "covariance",
-         .kind = SU_OPT_CHOICE,
-         .target = &set.covariance,
-         .argument = "WHICH",
-         .choices = SU_COVARIANCE_NAMES,
-         .help = "skinning: what of the affine maps the weights are made for; scale and shear gather around the middle "
-                 "of the flesh, for comparison (default: translation)."},
-        {.name = "shapes",
-         .kind = SU_OPT_INT,
-         .target = &set.shapes,
-         .argument = "N",
-         .low = 1,
-         .high = 200,
-         .help = "skinning: at most so many principal shapes of a rig that has neither bones nor blend shapes "
-                 "(default: 10)."},
-        {.name = "linear",
-         .kind = SU_OPT_INT,
-         .target = &set.linear,
-         .argument = "N",
-         .low = 0,
-         .high = 2000,
-         .help = "how many of them are linear modes; the others are the principal directions of their derivatives "
-                 "(default: 0, a third; with --shots and without --motion a fifth)."},
-        {.name = "motion",
-         .kind = SU_OPT_LIST,
-         .target = &set.motion,
-         .argument = "ANIM",
-         .greedy = true,
-         .help = "make one basis for all poses instead, from this motion (supple motion makes one) and from --shots, "
-                 "played in the full space; "
-                 "the result is a BASIS file as supple align writes it."},
-        {.name = "shots",
-         .kind = SU_OPT_LIST,
-         .target = &set.shots,
-         .argument = "ANIM",
-         .greedy = true,
-         .help = "shots to be baked: modes that are not linear are made from how the flesh would swing in them: the "
-                 "principal directions of that, then of shots played coarsely in the full space, in place of "
-                 "derivatives."},
-        {.name = "self-contact",
-         .kind = SU_OPT_CHOICE,
-         .target = &set.self_contact,
-         .argument = "WHICH",
-         .choices = "none|new|all",
-         .help =
-             "with --motion: in what is played flesh does not pass through itself, as in supple fullsim, so that the "
+    {.name = "kind",
+     .kind = SU_OPT_CHOICE,
+     .target = &set.kind,
+     .argument = "KIND",
+     .choices = "linear|skinning",
+     .help = "linear: modes and derivatives, or one basis. skinning: skinning eigenmodes of the neutral pose, each "
+             "the weight of an affine map, among what the rig does not do itself; no poses and no training "
+             "(default: linear)."},
+    {.name = "leak",
+     .kind = SU_OPT_TEXT,
+     .target = &set.leak,
+     .argument = "FILE",
+     .help = "skinning: how far flesh is held to the rig, 0 to 1: a number (.csv, .npy) for each flesh or skin "
+             "vertex, or none for 1 everywhere. Where it is small, motion of the rig leaks into the flesh "
+             "(default: diffusion of the skin inwards)."},
+    {.name = "rigid-body",
+     .kind = SU_OPT_FLAG,
+     .target = &set.rigid_body,
+     .help = "skinning: the rig is one rigid handle; no third file."},
+    {.name = "unconstrained",
+     .kind = SU_OPT_FLAG,
+     .target = &set.unconstrained,
+     .help = "skinning: motions of the rig stay among those of the flesh; no third file."},
+    {.name = "no-hold",
+     .kind = SU_OPT_FLAG,
+     .target = &set.no_hold,
+     .help = "skinning: held vertices move like others."},
+    {.name = "covariance",
+     .kind = SU_OPT_CHOICE,
+     .target = &set.covariance,
+     .argument = "WHICH",
+     .choices = SU_COVARIANCE_NAMES,
+     .help = "skinning: what of the affine maps the weights are made for; scale and shear gather around the middle "
+             "of the flesh, for comparison (default: translation)."},
+    {.name = "shapes",
+     .kind = SU_OPT_INT,
+     .target = &set.shapes,
+     .argument = "N",
+     .low = 1,
+     .high = 200,
+     .help = "skinning: at most so many principal shapes of a rig that has neither bones nor blend shapes "
+             "(default: 10)."},
+    {.name = "linear",
+     .kind = SU_OPT_INT,
+     .target = &set.linear,
+     .argument = "N",
+     .low = 0,
+     .high = 2000,
+     .help = "how many of them are linear modes; the others are the principal directions of their derivatives "
+             "(default: 0, a third; with --shots and without --motion a fifth)."},
+    {.name = "motion",
+     .kind = SU_OPT_LIST,
+     .target = &set.motion,
+     .argument = "ANIM",
+     .greedy = true,
+     .help = "make one basis for all poses instead, from this motion (supple motion makes one) and from --shots, "
+             "played in the full space; "
+             "the result is a BASIS file as supple align writes it."},
+    {.name = "shots",
+     .kind = SU_OPT_LIST,
+     .target = &set.shots,
+     .argument = "ANIM",
+     .greedy = true,
+     .help = "shots to be baked: modes that are not linear are made from how the flesh would swing in them: the "
+             "principal directions of that, then of shots played coarsely in the full space, in place of "
+             "derivatives."},
+    {.name = "self-contact",
+     .kind = SU_OPT_CHOICE,
+     .target = &set.self_contact,
+     .argument = "WHICH",
+     .choices = SU_SELF_CONTACT_NAMES,
+     .help = "with --motion: in what is played flesh does not pass through itself, as in supple fullsim, so that the "
              "modes have room for contact (default: none)."},
-        SU_GRAVITY_OPTIONS(set.sim),
-        {.name = "responses",
-         .kind = SU_OPT_INT,
-         .target = &set.responses,
-         .argument = "N",
-         .low = -1,
-         .high = 2000,
-         .help = "with --shots, how many modes are such principal directions (default: -1, three tenths)."},
-        {.name = "pose",
-         .kind = SU_OPT_LIST,
-         .target = &set.poses,
-         .argument = "N",
-         .greedy = true,
-         .help = "only these poses, so that a farm can make one a job (default: all in FIT)."},
-        {.name = "reuse",
-         .kind = SU_OPT_TEXT,
-         .target = &set.reuse,
-         .argument = "MODES",
-         .transient = true,
-         .help = "poses that this file of an earlier run already has are taken from it, where nothing they depend on "
-                 "has changed; "
-                 "the result is the same."},
-        {.name = "handles",
-         .kind = SU_OPT_TEXT,
-         .target = &set.handles,
-         .argument = "FILE",
-         .help = "regions, one around each handle: lines name,x,y,z (a point) or name,x,y,z,x,y,z (a segment) at the "
-                 "neutral pose, m. Handles of one name are one region. Default: one region, the whole flesh."},
-        {.name = "regions",
-         .kind = SU_OPT_TEXT,
-         .target = &set.regions,
-         .argument = "LIST",
-         .help =
-             "regions around bones instead: names of bones, or region=bone+bone, as head,ear.L=Ear1.L+Ear2.L; * and ? "
+    SU_GRAVITY_OPTIONS(set.sim),
+    {.name = "responses",
+     .kind = SU_OPT_INT,
+     .target = &set.responses,
+     .argument = "N",
+     .low = -1,
+     .high = 2000,
+     .help = "with --shots, how many modes are such principal directions (default: -1, three tenths)."},
+    {.name = "pose",
+     .kind = SU_OPT_LIST,
+     .target = &set.poses,
+     .argument = "N",
+     .greedy = true,
+     .help = "only these poses, so that a farm can make one a job (default: all in FIT)."},
+    {.name = "reuse",
+     .kind = SU_OPT_TEXT,
+     .target = &set.reuse,
+     .argument = "MODES",
+     .transient = true,
+     .help = "poses that this file of an earlier run already has are taken from it, where nothing they depend on "
+             "has changed; "
+             "the result is the same."},
+    {.name = "handles",
+     .kind = SU_OPT_TEXT,
+     .target = &set.handles,
+     .argument = "FILE",
+     .help = "regions, one around each handle: lines name,x,y,z (a point) or name,x,y,z,x,y,z (a segment) at the "
+             "neutral pose, m. Handles of one name are one region. Default: one region, the whole flesh."},
+    {.name = "regions",
+     .kind = SU_OPT_TEXT,
+     .target = &set.regions,
+     .argument = "LIST",
+     .help = "regions around bones instead: names of bones, or region=bone+bone, as head,ear.L=Ear1.L+Ear2.L; * and ? "
              "stand for any letters. Needs --bones."},
-        {.name = "bones",
-         .kind = SU_OPT_TEXT,
-         .target = &set.bones,
-         .argument = "POSES",
-         .help = "the poses file that knows the bones of --regions."},
-        {.name = "region-modes",
-         .kind = SU_OPT_TEXT,
-         .target = &set.region_modes,
-         .argument = "LIST",
-         .help = "modes by region, as belly=20,ear.L=8; regions not named take their share of -r: multiples of eight, "
-                 "which are the "
-                 "fastest, where these are nearly equal, else equal."},
-        {.name = "eta",
-         .kind = SU_OPT_NUMBER,
-         .target = &set.eta,
-         .argument = "W",
-         .low = 0,
-         .high = 0.99,
-         .help = "weight at which a region ends (default: 0.1)."},
-        {.name = "kappa",
-         .kind = SU_OPT_NUMBER,
-         .target = &set.kappa,
-         .argument = "K",
-         .low = 0.01,
-         .high = 10,
-         .help = "how fast motion fades towards the border of a region; smaller is later (default: 0.5)."},
-        {.name = "contact",
-         .kind = SU_OPT_CHOICE,
-         .target = &set.contact,
-         .argument = "KIND",
-         .choices = "none|pairs|sliding|fixed|tied",
-         .help = "self-contact at the poses constrains the modes: tied, the kind to take, makes touching surfaces move "
-                 "as one, which keeps "
-                 "them apart in motions of any size and costs little more than free modes; pairs binds their motion "
-                 "along the normal only, so "
-                 "that they may slide, and in large motions turn and slip into each other; sliding and fixed anchor "
-                 "their vertices "
-                 "(default: none)."},
-        {.name = "plane",
-         .kind = SU_OPT_LIST,
-         .target = &set.planes,
-         .argument = "[POSE:]X,Y,Z,NX,NY,NZ",
-         .help =
-             "a ground plane through a point, m, with its normal towards the flesh, in the root frame of one pose or "
+    {.name = "bones",
+     .kind = SU_OPT_TEXT,
+     .target = &set.bones,
+     .argument = "POSES",
+     .help = "the poses file that knows the bones of --regions."},
+    {.name = "region-modes",
+     .kind = SU_OPT_TEXT,
+     .target = &set.region_modes,
+     .argument = "LIST",
+     .help = "modes by region, as belly=20,ear.L=8; regions not named take their share of -r: multiples of eight, "
+             "which are the "
+             "fastest, where these are nearly equal, else equal."},
+    {.name = "eta",
+     .kind = SU_OPT_NUMBER,
+     .target = &set.eta,
+     .argument = "W",
+     .low = 0,
+     .high = 0.99,
+     .help = "weight at which a region ends (default: 0.1)."},
+    {.name = "kappa",
+     .kind = SU_OPT_NUMBER,
+     .target = &set.kappa,
+     .argument = "K",
+     .low = 0.01,
+     .high = 10,
+     .help = "how fast motion fades towards the border of a region; smaller is later (default: 0.5)."},
+    {.name = "contact",
+     .kind = SU_OPT_CHOICE,
+     .target = &set.contact,
+     .argument = "KIND",
+     .choices = "none|pairs|sliding|fixed|tied",
+     .help = "self-contact at the poses constrains the modes: tied, the kind to take, makes touching surfaces move "
+             "as one, which keeps "
+             "them apart in motions of any size and costs little more than free modes; pairs binds their motion "
+             "along the normal only, so "
+             "that they may slide, and in large motions turn and slip into each other; sliding and fixed anchor "
+             "their vertices "
+             "(default: none)."},
+    {.name = "plane",
+     .kind = SU_OPT_LIST,
+     .target = &set.planes,
+     .argument = "[POSE:]X,Y,Z,NX,NY,NZ",
+     .help = "a ground plane through a point, m, with its normal towards the flesh, in the root frame of one pose or "
              "of all: "
              "flesh that touches it keeps from moving along the normal (with --contact fixed or tied, from moving)."},
-        {.name = "collider",
-         .kind = SU_OPT_LIST,
-         .target = &set.colliders,
-         .argument = "[POSE:]OBJ",
-         .help = "a mesh that flesh touches, likewise; its faces are counter-clockwise seen from outside."},
-        {.name = "contact-tolerance",
-         .kind = SU_OPT_NUMBER,
-         .target = &set.tolerance,
-         .argument = "SHARE",
-         .low = 0,
-         .high = 0.2,
-         .help = "surfaces nearer than this share of the flesh's diagonal touch (default: 0.005)."},
-        {.name = "contact-depth",
-         .kind = SU_OPT_NUMBER,
-         .target = &set.depth,
-         .argument = "SHARE",
-         .low = 0,
-         .high = 0.5,
-         .help = "vertices up to this share of the diagonal inside the other side touch as well (default: 0, a mean "
-                 "edge)."},
-        {.name = "dump-matrices",
-         .kind = SU_OPT_TEXT,
-         .target = &set.matrices,
-         .argument = "FILE",
-         .transient = true,
-         .help = "write K and M of the first pose wanted on the free degrees of freedom (.npz: indptr, indices, data "
-                 "of the "
-                 "lower triangle in compressed columns; mass; free_vertex), for other solvers."},
-        {.name = "keep-rigid",
-         .kind = SU_OPT_FLAG,
-         .target = &set.keep_rigid,
-         .help = "where flesh is held nowhere, its rigid motions count among the modes instead of being left out."},
-    };
-    const su_program program = {
-        .name = "supple-modes",
-        .summary = "linear modes and modal derivatives of the flesh at each example pose, or one basis for all poses",
-        .usage = "TET FIT -o MODES | TET FIT --motion ANIM [--shots ANIM...] -o BASIS | --kind skinning TET FIT "
-                 "ANIM|POSES -o SKINNING",
-        .description =
-            "Solves K u = lambda M u at the rest shape of each pose, with that pose's materials, and adds the "
-            "leading directions of the modal derivatives, so that large motions stay in the subspace. Handles split "
-            "the "
-            "flesh into overlapping regions with modes of their own; contact keeps modes from pushing parts into each "
-            "other. With --motion: the principal directions of what the flesh does in a motion, turned back to the "
-            "neutral "
-            "pose; one basis then serves all poses.",
-        .example = "supple modes fox.tet.npz fox.fit.npz --pose 3 -o fox.modes.3.npz",
-        .options = options,
-        .option_count = sizeof options / sizeof *options,
-        .min_inputs = 2,
-        .max_inputs = 3,
-        .needs_output = true,
-    };
+    {.name = "collider",
+     .kind = SU_OPT_LIST,
+     .target = &set.colliders,
+     .argument = "[POSE:]OBJ",
+     .help = "a mesh that flesh touches, likewise; its faces are counter-clockwise seen from outside."},
+    {.name = "contact-tolerance",
+     .kind = SU_OPT_NUMBER,
+     .target = &set.tolerance,
+     .argument = "SHARE",
+     .low = 0,
+     .high = 0.2,
+     .help = "surfaces nearer than this share of the flesh's diagonal touch (default: 0.005)."},
+    {.name = "contact-depth",
+     .kind = SU_OPT_NUMBER,
+     .target = &set.depth,
+     .argument = "SHARE",
+     .low = 0,
+     .high = 0.5,
+     .help = "vertices up to this share of the diagonal inside the other side touch as well (default: 0, a mean "
+             "edge)."},
+    {.name = "dump-matrices",
+     .kind = SU_OPT_TEXT,
+     .target = &set.matrices,
+     .argument = "FILE",
+     .transient = true,
+     .help = "write K and M of the first pose wanted on the free degrees of freedom (.npz: indptr, indices, data "
+             "of the "
+             "lower triangle in compressed columns; mass; free_vertex), for other solvers."},
+    {.name = "keep-rigid",
+     .kind = SU_OPT_FLAG,
+     .target = &set.keep_rigid,
+     .help = "where flesh is held nowhere, its rigid motions count among the modes instead of being left out."},
+};
+
+static const su_program program = {
+    .name = "supple-modes",
+    .summary = "linear modes and modal derivatives of the flesh at each example pose, or one basis for all poses",
+    .usage = "TET FIT -o MODES | TET FIT --motion ANIM [--shots ANIM...] -o BASIS | --kind skinning TET FIT "
+             "ANIM|POSES -o SKINNING",
+    .description =
+        "Solves K u = lambda M u at the rest shape of each pose, with that pose's materials, and adds the "
+        "leading directions of the modal derivatives, so that large motions stay in the subspace. Handles split "
+        "the "
+        "flesh into overlapping regions with modes of their own; contact keeps modes from pushing parts into each "
+        "other. With --motion: the principal directions of what the flesh does in a motion, turned back to the "
+        "neutral "
+        "pose; one basis then serves all poses.",
+    .example = "supple modes fox.tet.npz fox.fit.npz --pose 3 -o fox.modes.3.npz",
+    .options = options,
+    .option_count = sizeof options / sizeof *options,
+    .min_inputs = 2,
+    .max_inputs = 3,
+    .needs_output = true,
+};
+
+int main(int argc, char **argv)
+{
     su_tool tool;
     int status;
+    set.sim = su_sim_defaults();
     if (!su_tool_begin(&tool, &program, argc, argv, &status)) return status;
     if (set.r == 0) set.r = set.kind == KIND_SKINNING ? 10 : 60;
     return su_tool_end(&tool, run(&tool, &set));

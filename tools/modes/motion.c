@@ -1,12 +1,14 @@
 /* supple modes --motion: one basis for all poses. */
 #include "modes.h"
 
+#include "core/choice.h"
 #include "core/file.h"
 #include "core/memory.h"
 #include "core/threads.h"
 #include "io/stage/anim.h"
 #include "io/stage/basis.h"
 #include "reduce/modes/motion_basis.h"
+#include "../sim_options.h"
 
 #include <stdlib.h>
 
@@ -60,9 +62,9 @@ static su_status make_meta(job *j, const motions *m, su_basis *basis)
     json_object_set_new(meta, "motions", json_integer(m->known));
     json_object_set_new(meta, "interpolation", json_string("corotated"));
     json_object_set_new(meta, "subspace", json_string("one"));
-    json_object_set_new(meta, "material", json_string(su_material_name(j->setup.material)));
+    json_object_set_new(meta, "material", su_choice_json(SU_MATERIAL_NAMES, (int)j->setup.material));
     if (j->set->self_contact)
-        json_object_set_new(meta, "self_contact", json_string(j->set->self_contact == 1 ? "new" : "all"));
+        json_object_set_new(meta, "self_contact", su_choice_json(SU_SELF_CONTACT_NAMES, j->set->self_contact));
     return su_sim_gravity_meta(&j->set->sim, meta, &tool->err);
 }
 

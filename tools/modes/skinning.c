@@ -1,6 +1,7 @@
 /* supple modes --kind skinning: skinning eigenmodes of the flesh, among what the rig does not do itself. */
 #include "modes.h"
 
+#include "core/choice.h"
 #include "core/file.h"
 #include "core/memory.h"
 #include "core/threads.h"
@@ -189,7 +190,7 @@ static su_status make_skinning_meta(job *j, su_skinning *out)
         su_tool_meta(tool, su_skinning_schema.kind, su_skinning_schema.version, tool->inputs.items, tool->inputs.count);
     out->file.meta = meta;
     if (!meta) return tool->err.status ? tool->err.status : su_fail(&tool->err, SU_AGAIN, "out of memory");
-    json_object_set_new(meta, "material", json_string(su_material_name(j->setup.material)));
+    json_object_set_new(meta, "material", su_choice_json(SU_MATERIAL_NAMES, (int)j->setup.material));
     json_object_set_new(meta, "held", json_boolean(!j->set->no_hold && j->tet.fixed_count > 0));
     return SU_OK;
 }

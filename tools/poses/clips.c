@@ -3,6 +3,7 @@
 #include "core/file.h"
 #include "geometry/affine.h"
 #include "io/cache/ply.h"
+#include "io/stage/clip_frame.h"
 #include "rig/psd.h"
 #include "rig/root_frame.h"
 #include "rig/sequence_params.h"
@@ -16,16 +17,6 @@
 #define REST 1e-2  /* of the motion may lie outside the principal coordinates */
 
 enum { MOST_COORDINATES = 12 };
-
-void clips_stem(const char *path, char *out, size_t room)
-{
-    static const char *const endings[] = {".npz", ".anim"};
-    snprintf(out, room, "%s", su_base_name(path));
-    for (int i = 0; i < 2; i++) {
-        size_t length = strlen(out), cut = strlen(endings[i]);
-        if (length > cut && strcmp(out + length - cut, endings[i]) == 0) out[length - cut] = '\0';
-    }
-}
 
 /* Same triangles, same neutral skin: otherwise the shapes cannot be mixed. */
 static su_status check_same(const su_anim *a, const char *a_path, const su_anim *b, const char *b_path, su_error *err)
@@ -394,25 +385,8 @@ su_status clips_find(const clips *c, const su_list *inputs, const char *option, 
         *frame = named->frame;
         return SU_OK;
     }
-    const char *colon = strrchr(text, ':');
-    char *end = NULL;
-    double number = colon ? strtod(colon + 1, &end) : 0.0;
-    if (!colon || colon == text || !end || end == colon + 1 || *end || !isfinite(number))
-        return su_fail(err, SU_USAGE, "%s %s: give CLIP:FRAME", option, text);
-    size_t length = (size_t)(colon - text);
-    for (int i = 0; i < c->count; i++) {
-        char stem[256];
-        const char *name = su_meta_text(c->anim[i].file.meta, "clip", "");
-        clips_stem(inputs->items[i], stem, sizeof stem);
-        if (!(strlen(name) == length && memcmp(name, text, length) == 0) &&
-            !(strlen(stem) == length && memcmp(stem, text, length) == 0))
-            continue;
-        double start = su_meta_number(c->anim[i].file.meta, "frame_start", 0.0), index = round(number - start);
-        if (index < 0.0 || index >= (double)c->anim[i].F)
-            return su_fail(err, SU_USAGE, "%s %s: the clip has frames %.6g to %.6g", option, text, start,
-                           start + (double)c->anim[i].F - 1.0);
-        *frame = c->first[i] + (int64_t)index;
-        return SU_OK;
-    }
-    return su_fail(err, SU_USAGE, "%s %s: no input is clip or file '%.*s'", option, text, (int)length, text);
+    su_clip_frame at;
+    SU_TRY(su_clip_frame_find(c->count, c->anim, inputs->items, option, text, &at, err));
+    *frame = c->first[at.clip] + at.frame;
+    return SU_OK;
 }

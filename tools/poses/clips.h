@@ -37,8 +37,7 @@ su_status clips_name(su_tool *tool, const su_list *sculpt, const su_list *params
 /* Loads all inputs; they must be one character. world: of the named shapes, see shape_read. */
 su_status clips_load(su_tool *tool, bool world, clips *c);
 void clips_free(clips *c);
-/* "CLIP:FRAME", CLIP the clip's name or its file's, FRAME in the clip's own numbers, to a frame among all. option: for
- * messages. */
+/* A named sculpt, or CLIP:FRAME (io/stage/clip_frame.h), to a frame among all. option: for messages. */
 su_status clips_find(const clips *c, const su_list *inputs, const char *option, const char *text, int64_t *frame,
                      su_error *err);
 /* The points of a shape in the character's vertex order as its skin (nbar,3) in the root frame. world: the shape stands
@@ -51,7 +50,5 @@ su_status shape_read(const clips *c, const char *path, const double *root, bool 
 su_status clips_map(su_tool *tool, clips *c, const su_anim *anim, const char *path, double **params);
 /* The clip of a frame; `count` where it is a named sculpt, *which then. */
 int clips_of(const clips *c, int64_t frame, int *which);
-/* File name without folder and endings: "run" of "out/run.anim.npz". */
-void clips_stem(const char *path, char *out, size_t room);
 
 #endif

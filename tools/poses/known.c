@@ -2,6 +2,7 @@
 
 #include "core/file.h"
 #include "io/stage/anim.h"
+#include "io/stage/clip_frame.h"
 #include "rig/clip_rig.h"
 #include "rig/pose_selection.h"
 #include "rig/rig_space.h"
@@ -127,8 +128,8 @@ static su_status say_shot(su_tool *tool, const su_rig_space *rig, int64_t nbar, 
         tool,
         "%s: at most %.4f from a pose of the model (frame %.6g), %.4f on average; its %lld poses lie up to %.4f from "
         "each other, and %lld of %lld frames farther from all",
-        su_base_name(path), worst, su_meta_number(anim.file.meta, "frame_start", 0.0) + (double)at,
-        sum / (double)anim.F, (long long)rig->m, spacing, (long long)beyond, (long long)anim.F);
+        su_base_name(path), worst, su_clip_frame_number(&anim, at), sum / (double)anim.F, (long long)rig->m, spacing,
+        (long long)beyond, (long long)anim.F);
     all->parameters += say_ranges(tool, rig, trained, own, path);
     all->farthest = fmax(all->farthest, worst), all->beyond += beyond;
 done:

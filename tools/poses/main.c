@@ -55,16 +55,24 @@ static double pose_before(const clips *c, const double *scale, int64_t count, co
     return nearest;
 }
 
+static su_status select_poses(clips *c, int64_t given_count, const int64_t *given, int64_t most, double stop,
+                              selection *out, su_error *err)
+{
+    const su_pose_candidates frames = {c->frames, c->s, c->params, out->scale};
+    out->poses.picked = su_arena_alloc(&c->arena, most, sizeof *out->poses.picked);
+    out->poses.distance = su_arena_alloc(&c->arena, most, sizeof *out->poses.distance);
+    if (!out->poses.picked || !out->poses.distance) return su_fail(err, SU_AGAIN, "not enough memory");
+    return su_select_poses(&frames, given_count, given, most, stop, &out->poses, err);
+}
+
 /* Frames of --add behind those chosen already. */
 static su_status choose_more(su_tool *tool, const options *o, clips *c, selection *out)
 {
     su_error *err = &tool->err;
-    int64_t most = out->m + o->add.count, given_count = 0;
-    int64_t *given = su_arena_alloc(&c->arena, most, sizeof *given),
-            *picked = su_arena_alloc(&c->arena, most, sizeof *picked);
-    double *distance = su_arena_alloc(&c->arena, most, sizeof *distance);
-    if (!given || !picked || !distance) return su_fail(err, SU_AGAIN, "not enough memory");
-    for (int64_t i = 1; i < out->m; i++) given[given_count++] = out->picked[i];
+    int64_t most = out->poses.m + o->add.count, given_count = 0;
+    int64_t *given = su_arena_alloc(&c->arena, most, sizeof *given);
+    if (!given) return su_fail(err, SU_AGAIN, "not enough memory");
+    for (int64_t i = 1; i < out->poses.m; i++) given[given_count++] = out->poses.picked[i];
     for (int i = 0; i < o->add.count; i++) {
         int64_t frame, which = 0;
         SU_TRY(clips_find(c, &tool->inputs, "--add", o->add.items[i], &frame, err));
@@ -73,10 +81,7 @@ static su_status choose_more(su_tool *tool, const options *o, clips *c, selectio
         else
             su_note(tool, "--add %s: the same as pose %lld; left out", o->add.items[i], (long long)which);
     }
-    most = given_count + 1;
-    out->picked = picked, out->distance = distance;
-    return su_select_poses(c->frames, c->s, c->params, out->scale, given_count, given, most, 0.0, picked, distance,
-                           &out->m, err);
+    return select_poses(c, given_count, given, given_count + 1, 0.0, out, err);
 }
 
 static su_status choose(su_tool *tool, const options *o, clips *c, const sculpts *sculpted, selection *out)
@@ -91,18 +96,15 @@ static su_status choose(su_tool *tool, const options *o, clips *c, const sculpts
         return su_fail(err, SU_USAGE, "-m %d is less than the neutral pose and %d of --at and --sculpt", o->m, listed);
     if (o->m == 0 && o->at.count) most = listed + 1; /* the artist's list as it is */
     if (most < listed + 1) most = listed + 1;
-    out->picked = su_arena_alloc(&c->arena, most, sizeof *out->picked);
-    out->distance = su_arena_alloc(&c->arena, most, sizeof *out->distance);
     out->scale = su_arena_alloc(&c->arena, c->s, sizeof *out->scale);
-    if (!out->picked || !out->distance || !out->scale) return su_fail(err, SU_AGAIN, "not enough memory");
+    if (!out->scale) return su_fail(err, SU_AGAIN, "not enough memory");
     if (c->basis)
         for (int64_t k = 0; k < c->s; k++)
             out->scale[k] =
                 1.0 / (sqrt((double)c->anim[0].nbar) * su_box_diagonal(c->anim[0].nbar, c->anim[0].neutral));
     else
         SU_TRY(su_parameter_scales(&c->anim[0], c->s, c->names, c->range, out->scale, err));
-    SU_TRY(su_select_poses(c->frames, c->s, c->params, out->scale, listed, given, most, o->m > 0 ? 0.0 : STOP,
-                           out->picked, out->distance, &out->m, err));
+    SU_TRY(select_poses(c, listed, given, most, o->m > 0 ? 0.0 : STOP, out, err));
     return o->add.count ? choose_more(tool, o, c, out) : SU_OK;
 }
 
@@ -141,8 +143,8 @@ static bool same_bones(const clips *c)
 /* Named sculpts bring a shape, but no bones. */
 static bool shapes_without_bones(const clips *c, const selection *chosen)
 {
-    for (int64_t i = 0; i < chosen->m; i++)
-        if (chosen->picked[i] >= c->first[c->count]) return true;
+    for (int64_t i = 0; i < chosen->poses.m; i++)
+        if (chosen->poses.picked[i] >= c->first[c->count]) return true;
     return false;
 }
 
@@ -150,7 +152,7 @@ static su_status fill(const clips *c, const selection *chosen, su_poses *out, su
 {
     const su_anim *a = &c->anim[0];
     su_file *file = &out->file;
-    out->m = chosen->m, out->nbar = a->nbar, out->T = a->T, out->s = c->s, out->B = a->B, out->K = a->K;
+    out->m = chosen->poses.m, out->nbar = a->nbar, out->T = a->T, out->s = c->s, out->B = a->B, out->K = a->K;
     SU_TRY(SU_FILE_ALLOC(file, &out->params, out->m * out->s, err));
     SU_TRY(SU_FILE_ALLOC(file, &out->shapes, out->m * 3 * out->nbar, err));
     SU_TRY(SU_FILE_ALLOC(file, &out->rigged, out->m * 3 * out->nbar, err));
@@ -162,7 +164,7 @@ static su_status fill(const clips *c, const selection *chosen, su_poses *out, su
     out->weights = a->weights, out->bone_segments = a->bone_segments, out->bone_rest = a->bone_rest;
     out->bone_parent = a->bone_parent, out->morphs = a->morphs, out->rigid = a->rigid;
     if (c->basis) out->mean_size = 3 * out->nbar, out->param_mean = a->neutral, out->param_basis = c->basis;
-    for (int64_t i = 0; i < out->m; i++) fill_pose(c, chosen->picked[i], i, out);
+    for (int64_t i = 0; i < out->m; i++) fill_pose(c, chosen->poses.picked[i], i, out);
     return SU_OK;
 }
 
@@ -173,9 +175,9 @@ static su_status describe(su_tool *tool, const clips *c, const selection *chosen
     if (!meta) return tool->err.status;
     json_t *names = json_array(), *sources = json_array();
     for (int64_t k = 0; k < c->s; k++) json_array_append_new(names, json_string(c->names[k]));
-    for (int64_t i = 0; i < chosen->m; i++) {
+    for (int64_t i = 0; i < chosen->poses.m; i++) {
         char name[260];
-        preview_pose_name(tool, c, chosen->picked[i], name, sizeof name);
+        preview_pose_name(tool, c, chosen->poses.picked[i], name, sizeof name);
         json_array_append_new(sources, json_string(name));
     }
     json_object_set_new(meta, "param_names", names);
@@ -187,174 +189,176 @@ static su_status describe(su_tool *tool, const clips *c, const selection *chosen
     return SU_OK;
 }
 
-int main(int argc, char **argv)
-{
-    options o = {.young_range = {1.0, 0.0}, .poisson_range = {1.0, 0.0}};
-    const su_option table[] = {
-        {.name = "poses",
-         .letter = 'm',
-         .kind = SU_OPT_INT,
-         .target = &o.m,
-         .argument = "N",
-         .low = 1,
-         .high = MOST_POSES,
-         .help = "Number of example poses, the neutral one among them. Default: until every frame is near a pose, at "
-                 "most 8; "
-                 "with --at, that list."},
-        {.name = "at",
-         .kind = SU_OPT_LIST,
-         .target = &o.at,
-         .argument = "CLIP:FRAME",
-         .greedy = true,
-         .help =
-             "Take this frame as a pose; CLIP is a clip's name or its file's, FRAME counts as the clip does. May be "
+/* What is asked for; holds the defaults until the command line is read. */
+static options o = {.young_range = {1.0, 0.0}, .poisson_range = {1.0, 0.0}};
+
+static const su_option table[] = {
+    {.name = "poses",
+     .letter = 'm',
+     .kind = SU_OPT_INT,
+     .target = &o.m,
+     .argument = "N",
+     .low = 1,
+     .high = MOST_POSES,
+     .help = "Number of example poses, the neutral one among them. Default: until every frame is near a pose, at "
+             "most 8; "
+             "with --at, that list."},
+    {.name = "at",
+     .kind = SU_OPT_LIST,
+     .target = &o.at,
+     .argument = "CLIP:FRAME",
+     .greedy = true,
+     .help = "Take this frame as a pose; CLIP is a clip's name or its file's, FRAME counts as the clip does. May be "
              "repeated. With -m, farthest frames are added up to that number."},
-        {.name = "add",
-         .kind = SU_OPT_LIST,
-         .target = &o.add,
-         .argument = "CLIP:FRAME",
-         .greedy = true,
-         .help = "Take this frame as a pose too, on top of all that is chosen otherwise: what supple align --suggest "
-                 "names. May be "
-                 "repeated."},
-        {.name = "sculpt",
-         .kind = SU_OPT_LIST,
-         .target = &o.sculpt,
-         .argument = "CLIP:FRAME=MESH",
-         .help = "A sculpted shape of the character at that frame (.obj or .ply), with the vertex order of its file. "
-                 "The frame becomes "
-                 "a pose; the corrections are interpolated between all sculpts and the neutral pose. NAME=MESH is a "
-                 "sculpt at "
-                 "parameters of its own, see --params. May be repeated."},
-        {.name = "params",
-         .kind = SU_OPT_LIST,
-         .target = &o.params,
-         .argument = "NAME=FILE",
-         .help = "Rig parameters of the sculpt of that name: a .csv with a line of names and a line of values; what it "
-                 "does not name is as "
-                 "in the neutral pose."},
-        {.name = "rigged",
-         .kind = SU_OPT_LIST,
-         .target = &o.rigged,
-         .argument = "NAME=MESH",
-         .help = "What the rig itself shows at the parameters of that sculpt, its root as in the neutral pose. Needed "
-                 "where no frame of "
-                 "the clips has them (to 0.001)."},
-        {.name = "sculpt-space",
-         .kind = SU_OPT_CHOICE,
-         .target = &o.space,
-         .argument = "SPACE",
-         .choices = "world|root",
-         .help =
-             "Where sculpts stand: world (default): as the character stands at that frame, in the unit and axes of its "
+    {.name = "add",
+     .kind = SU_OPT_LIST,
+     .target = &o.add,
+     .argument = "CLIP:FRAME",
+     .greedy = true,
+     .help = "Take this frame as a pose too, on top of all that is chosen otherwise: what supple align --suggest "
+             "names. May be "
+             "repeated."},
+    {.name = "sculpt",
+     .kind = SU_OPT_LIST,
+     .target = &o.sculpt,
+     .argument = "CLIP:FRAME=MESH",
+     .help = "A sculpted shape of the character at that frame (.obj or .ply), with the vertex order of its file. "
+             "The frame becomes "
+             "a pose; the corrections are interpolated between all sculpts and the neutral pose. NAME=MESH is a "
+             "sculpt at "
+             "parameters of its own, see --params. May be repeated."},
+    {.name = "params",
+     .kind = SU_OPT_LIST,
+     .target = &o.params,
+     .argument = "NAME=FILE",
+     .help = "Rig parameters of the sculpt of that name: a .csv with a line of names and a line of values; what it "
+             "does not name is as "
+             "in the neutral pose."},
+    {.name = "rigged",
+     .kind = SU_OPT_LIST,
+     .target = &o.rigged,
+     .argument = "NAME=MESH",
+     .help = "What the rig itself shows at the parameters of that sculpt, its root as in the neutral pose. Needed "
+             "where no frame of "
+             "the clips has them (to 0.001)."},
+    {.name = "sculpt-space",
+     .kind = SU_OPT_CHOICE,
+     .target = &o.space,
+     .argument = "SPACE",
+     .choices = "world|root",
+     .help = "Where sculpts stand: world (default): as the character stands at that frame, in the unit and axes of its "
              "file; root: in the root frame, metres."},
-        {.name = "young",
-         .kind = SU_OPT_LIST,
-         .target = &o.young,
-         .argument = "[CLIP:FRAME=]FILE",
-         .help = "Painted stiffness, a value per vertex: .csv, .npy, or color.r, .g, .b, .a for the character's vertex "
-                 "colours; "
-                 "for all poses, or for one. supple fit says whether values are factors or Pa. May be repeated."},
-        {.name = "young-low",
-         .kind = SU_OPT_NUMBER,
-         .target = &o.young_range[0],
-         .argument = "X",
-         .low = 0.0,
-         .high = 1e15,
-         .help = "With --young-high: painted 0 means this, painted 1 means --young-high. Default: values as they are."},
-        {.name = "young-high",
-         .kind = SU_OPT_NUMBER,
-         .target = &o.young_range[1],
-         .argument = "X",
-         .low = 0.0,
-         .high = 1e15,
-         .help = "See --young-low."},
-        {.name = "poisson",
-         .kind = SU_OPT_LIST,
-         .target = &o.poisson,
-         .argument = "[CLIP:FRAME=]FILE",
-         .help = "Painted Poisson's ratio, as --young; 0 to below 0.5."},
-        {.name = "poisson-low",
-         .kind = SU_OPT_NUMBER,
-         .target = &o.poisson_range[0],
-         .argument = "X",
-         .low = 0.0,
-         .high = 0.5,
-         .help =
-             "With --poisson-high: painted 0 means this, painted 1 means --poisson-high. Default: values as they are."},
-        {.name = "poisson-high",
-         .kind = SU_OPT_NUMBER,
-         .target = &o.poisson_range[1],
-         .argument = "X",
-         .low = 0.0,
-         .high = 0.5,
-         .help = "See --poisson-low."},
-        {.name = "shots",
-         .kind = SU_OPT_LIST,
-         .target = &o.shots,
-         .argument = "ANIM",
-         .greedy = true,
-         .help = "Shots that give no poses: how far their frames lie from the poses is said too, and which parameters "
-                 "move that no "
-                 "pose knows. With -n nothing is written: a preview."},
-        {.name = "known",
-         .kind = SU_OPT_TEXT,
-         .target = &o.known,
-         .argument = "MODEL",
-         .help =
-             "Choose nothing: say how far the clips lie from the poses of this finished model, and which parameters "
+    {.name = "young",
+     .kind = SU_OPT_LIST,
+     .target = &o.young,
+     .argument = "[CLIP:FRAME=]FILE",
+     .help = "Painted stiffness, a value per vertex: .csv, .npy, or color.r, .g, .b, .a for the character's vertex "
+             "colours; "
+             "for all poses, or for one. supple fit says whether values are factors or Pa. May be repeated."},
+    {.name = "young-low",
+     .kind = SU_OPT_NUMBER,
+     .target = &o.young_range[0],
+     .argument = "X",
+     .low = 0.0,
+     .high = 1e15,
+     .help = "With --young-high: painted 0 means this, painted 1 means --young-high. Default: values as they are."},
+    {.name = "young-high",
+     .kind = SU_OPT_NUMBER,
+     .target = &o.young_range[1],
+     .argument = "X",
+     .low = 0.0,
+     .high = 1e15,
+     .help = "See --young-low."},
+    {.name = "poisson",
+     .kind = SU_OPT_LIST,
+     .target = &o.poisson,
+     .argument = "[CLIP:FRAME=]FILE",
+     .help = "Painted Poisson's ratio, as --young; 0 to below 0.5."},
+    {.name = "poisson-low",
+     .kind = SU_OPT_NUMBER,
+     .target = &o.poisson_range[0],
+     .argument = "X",
+     .low = 0.0,
+     .high = 0.5,
+     .help = "With --poisson-high: painted 0 means this, painted 1 means --poisson-high. Default: values as they are."},
+    {.name = "poisson-high",
+     .kind = SU_OPT_NUMBER,
+     .target = &o.poisson_range[1],
+     .argument = "X",
+     .low = 0.0,
+     .high = 0.5,
+     .help = "See --poisson-low."},
+    {.name = "shots",
+     .kind = SU_OPT_LIST,
+     .target = &o.shots,
+     .argument = "ANIM",
+     .greedy = true,
+     .help = "Shots that give no poses: how far their frames lie from the poses is said too, and which parameters "
+             "move that no "
+             "pose knows. With -n nothing is written: a preview."},
+    {.name = "known",
+     .kind = SU_OPT_TEXT,
+     .target = &o.known,
+     .argument = "MODEL",
+     .help = "Choose nothing: say how far the clips lie from the poses of this finished model, and which parameters "
              "leave the ranges of these poses and of --shots, which are what it was trained on. Needs no -o."},
-    };
-    const su_program program = {
-        .name = "supple-poses",
-        .summary = "choose example poses from clips",
-        .usage = "ANIM... -o POSES",
-        .description =
-            "Pose 0 is the neutral pose; the others are frames of the clips, each as far as possible from those "
-            "before it. Distances are measured in the rig parameters, weighted by how far each moves the skin: "
-            "RMS over the skin as a part of the character's diagonal. The poses, their distances and how far each "
-            "shot's "
-            "frames lie from the nearest pose are printed; where frames lie farther from all poses than the poses from "
-            "each other, a shot leaves the space that they cover, and that is a warning.",
-        .example = "supple poses run.anim.npz walk.anim.npz -m 8 -o fox.poses.npz",
-        .options = table,
-        .option_count = sizeof table / sizeof *table,
-        .min_inputs = 1,
-        .max_inputs = -1,
-    };
-    su_tool tool;
-    int ended;
-    if (!su_tool_begin(&tool, &program, argc, argv, &ended)) return ended;
+};
+
+static const su_program program = {
+    .name = "supple-poses",
+    .summary = "choose example poses from clips",
+    .usage = "ANIM... -o POSES",
+    .description =
+        "Pose 0 is the neutral pose; the others are frames of the clips, each as far as possible from those "
+        "before it. Distances are measured in the rig parameters, weighted by how far each moves the skin: "
+        "RMS over the skin as a part of the character's diagonal. The poses, their distances and how far each "
+        "shot's "
+        "frames lie from the nearest pose are printed; where frames lie farther from all poses than the poses from "
+        "each other, a shot leaves the space that they cover, and that is a warning.",
+    .example = "supple poses run.anim.npz walk.anim.npz -m 8 -o fox.poses.npz",
+    .options = table,
+    .option_count = sizeof table / sizeof *table,
+    .min_inputs = 1,
+    .max_inputs = -1,
+};
+
+/* Chooses poses out of the clips, puts sculpts and paint on them, and writes them. */
+static su_status run(su_tool *tool)
+{
     su_status status = SU_OK;
     clips c = {0};
     selection chosen = {0};
     sculpts sculpted = {0};
     su_poses poses = {0};
-    if (o.known) {
-        status = known(&tool, o.known, &o.shots);
-        goto done;
-    }
-    if (!tool.output && !tool.dry_run) {
-        status = su_fail(&tool.err, SU_USAGE, "no output: -o is missing; usage: supple-poses ANIM... -o POSES");
-        goto done;
-    }
-    SU_GO(clips_name(&tool, &o.sculpt, &o.params, &o.rigged, &c));
-    SU_GO(clips_load(&tool, o.space == 0, &c));
-    SU_GO(sculpts_parse(&tool, &o.sculpt, &c, &sculpted));
-    SU_GO(choose(&tool, &o, &c, &sculpted, &chosen));
-    SU_GO(fill(&c, &chosen, &poses, &tool.err));
-    SU_GO(sculpts_apply(&tool, &c, &sculpted, o.space == 0, &poses));
-    SU_GO(paint_read(&tool, &o.young, &c, chosen.picked, o.young_range, 1e15, "--young", &poses, &poses.young));
-    SU_GO(paint_read(&tool, &o.poisson, &c, chosen.picked, o.poisson_range, 0.5, "--poisson", &poses, &poses.poisson));
-    SU_GO(preview(&tool, &c, &chosen, &poses, &o.shots));
+    if (!tool->output && !tool->dry_run)
+        return su_fail(&tool->err, SU_USAGE, "no output: -o is missing; usage: supple-poses ANIM... -o POSES");
+    SU_GO(clips_name(tool, &o.sculpt, &o.params, &o.rigged, &c));
+    SU_GO(clips_load(tool, o.space == 0, &c));
+    SU_GO(sculpts_parse(tool, &o.sculpt, &c, &sculpted));
+    SU_GO(choose(tool, &o, &c, &sculpted, &chosen));
+    SU_GO(fill(&c, &chosen, &poses, &tool->err));
+    SU_GO(sculpts_apply(tool, &c, &sculpted, o.space == 0, &poses));
+    const paint young = {"--young", &o.young, {o.young_range[0], o.young_range[1]}, 1e15};
+    const paint poisson = {"--poisson", &o.poisson, {o.poisson_range[0], o.poisson_range[1]}, 0.5};
+    SU_GO(paint_read(tool, &young, &c, chosen.poses.picked, &poses, &poses.young));
+    SU_GO(paint_read(tool, &poisson, &c, chosen.poses.picked, &poses, &poses.poisson));
+    SU_GO(preview(tool, &c, &chosen, &poses, &o.shots));
     if (c.s == 0)
-        su_warn(&tool, "no rig parameter leaves the neutral pose: one pose is all there is");
-    else if (o.m > 0 && chosen.m < o.m)
-        su_note(&tool, "%lld poses: every other frame is one of them", (long long)chosen.m);
-    SU_GO(describe(&tool, &c, &chosen, &poses));
-    if (!tool.dry_run) SU_GO(su_poses_save(tool.output, &poses, &tool.err));
+        su_warn(tool, "no rig parameter leaves the neutral pose: one pose is all there is");
+    else if (o.m > 0 && chosen.poses.m < o.m)
+        su_note(tool, "%lld poses: every other frame is one of them", (long long)chosen.poses.m);
+    SU_GO(describe(tool, &c, &chosen, &poses));
+    if (!tool->dry_run) SU_GO(su_poses_save(tool->output, &poses, &tool->err));
 done:
     su_poses_free(&poses);
     clips_free(&c);
-    return su_tool_end(&tool, status);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    su_tool tool;
+    int status;
+    if (!su_tool_begin(&tool, &program, argc, argv, &status)) return status;
+    return su_tool_end(&tool, o.known ? known(&tool, o.known, &o.shots) : run(&tool));
 }

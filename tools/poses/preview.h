@@ -4,10 +4,11 @@
 
 #include "clips.h"
 #include "io/stage/poses.h"
+#include "rig/pose_selection.h"
 
 typedef struct selection {
-    int64_t m, *picked;       /* (m) frames among all, -1: the neutral pose */
-    double *distance, *scale; /* (m) to the nearest pose before; (s) */
+    su_chosen_poses poses; /* out of the frames of all clips */
+    double *scale;         /* (s) */
 } selection;
 
 /* "run:12", "neutral" or the name of a sculpt. */

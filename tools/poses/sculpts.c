@@ -135,9 +135,11 @@ static su_status read_values(su_tool *tool, const su_anim *anim, const char *pat
     return status;
 }
 
-su_status paint_read(su_tool *tool, const su_list *list, clips *c, const int64_t *picked, const double range[2],
-                     double below, const char *what, su_poses *poses, double **values)
+su_status paint_read(su_tool *tool, const paint *p, clips *c, const int64_t *picked, su_poses *poses, double **values)
 {
+    const su_list *list = p->maps;
+    const char *what = p->option;
+    double low = p->range[0], high = p->range[1];
     su_error *err = &tool->err;
     int64_t n = poses->nbar;
     double *one;
@@ -155,10 +157,10 @@ su_status paint_read(su_tool *tool, const su_list *list, clips *c, const int64_t
             if ((frame < 0) != (pass == 0)) continue;
             SU_TRY(read_values(tool, &c->anim[0], path, one));
             for (int64_t v = 0; v < n; v++) {
-                if (range[0] < range[1]) one[v] = range[0] + one[v] * (range[1] - range[0]);
-                if (!(one[v] >= 0.0 && one[v] < below))
+                if (low < high) one[v] = low + one[v] * (high - low);
+                if (!(one[v] >= 0.0 && one[v] < p->below))
                     return su_fail(err, SU_INPUT, "%s: %s: vertex %lld has the value %g, wanted is 0 to below %g", what,
-                                   path, (long long)v, one[v], below);
+                                   path, (long long)v, one[v], p->below);
             }
             for (int64_t k = 0; k < poses->m; k++)
                 if (frame < 0 || picked[k] == frame) memcpy(*values + n * k, one, (size_t)n * sizeof *one), hit++;

@@ -18,9 +18,15 @@ su_status sculpts_parse(su_tool *tool, const su_list *list, clips *c, sculpts *o
  * frame, metres. Pose i of the file shows frame picked[i]. */
 su_status sculpts_apply(su_tool *tool, clips *c, const sculpts *s, bool world, su_poses *poses);
 
-/* --young, --poisson: FILE or CLIP:FRAME=FILE or NAME=FILE or color.r to .a (the vertex colours of the character);
- * values per source or welded vertex, mapped from 0..1 to low..high where range is given (low < high); 0 to `below`. */
-su_status paint_read(su_tool *tool, const su_list *list, clips *c, const int64_t *picked, const double range[2],
-                     double below, const char *what, su_poses *poses, double **values);
+/* --young, --poisson: FILE or CLIP:FRAME=FILE or NAME=FILE or color.r to .a (the vertex colours of the character). */
+typedef struct paint {
+    const char *option;
+    const su_list *maps; /* values per source or welded vertex */
+    double range[2];     /* to which 0..1 of the maps is taken, where the first is less */
+    double below;        /* what values may reach, from 0 */
+} paint;
+
+/* Into *values (m,nbar), of the poses that show frames `picked`; nothing where there are no maps. */
+su_status paint_read(su_tool *tool, const paint *p, clips *c, const int64_t *picked, su_poses *poses, double **values);
 
 #endif

@@ -1,4 +1,5 @@
 /* supple skin: the flesh in equilibrium at every frame of a shot, without dynamics (Steklov-Poincaré skinning). */
+#include "core/choice.h"
 #include "core/json_text.h"
 #include "core/memory.h"
 #include "core/tool.h"
@@ -15,6 +16,8 @@
 
 #include <stdlib.h>
 #include <string.h>
+
+#define REST_NAMES "neutral|posed"
 
 typedef struct job {
     su_skin_options options;
@@ -198,7 +201,7 @@ static su_status describe(su_tool *tool, job *j)
     json_object_set_new(meta, "tolerance", json_real(j->options.tolerance));
     json_object_set_new(meta, "fps", json_real(su_meta_number(j->anim.file.meta, "fps", 24)));
     if (j->options.self_contact) json_object_set_new(meta, "self_contact", json_string("all"));
-    json_object_set_new(meta, "rest", json_string(j->options.posed ? "posed" : "neutral"));
+    json_object_set_new(meta, "rest", su_choice_json(REST_NAMES, j->options.posed));
     json_object_set_new(meta, "material", json_string("ex-rotated"));
     if (j->to - j->from < j->anim.F) json_object_set_new(meta, "first_frame", json_integer(j->from));
     return SU_OK;
@@ -261,86 +264,88 @@ static su_status run(su_tool *tool, job *j)
     return su_sim_save(tool->output, &j->sim, err);
 }
 
+/* What is asked for; holds the defaults until the command line is read. */
+static job j = {.options = {.rings = 5, .tolerance = 1e-6, .stiffness = 1},
+                .method = SU_SKIN_VOLUME,
+                .settings = {.gravity_mode = SU_GRAVITY_NONE, .stiffness = 1, .substeps = 1, .start = SU_START_STILL}};
+
+static const su_option options[] = {
+    {.name = "solver",
+     .kind = SU_OPT_CHOICE,
+     .target = &j.method,
+     .argument = "SOLVER",
+     .choices = SU_SKIN_METHODS,
+     .help = "How equilibria are found, all within --tolerance of each other but in folds where flesh presses on "
+             "itself: a "
+             "factor a frame (direct), conjugate gradients on all vertices behind an incomplete factor (volume, "
+             "the default) or behind the full one of the neutral pose (kept), on the skin's vertices alone "
+             "(surface), or on all behind the surface's own preconditioner (coupled)."},
+    {.name = "start",
+     .kind = SU_OPT_CHOICE,
+     .target = &j.start,
+     .argument = "FROM",
+     .choices = "rig|previous",
+     .help = "A frame begins from the rig's shape (default), or from the frame before, in runs of twelve."},
+    {.name = "frames",
+     .transient = true,
+     .kind = SU_OPT_TEXT,
+     .target = &j.frames,
+     .argument = "A:B",
+     .help = "Frames A to B - 1 alone (the first is 0): a farm's job."},
+    {.name = "poses",
+     .kind = SU_OPT_FLAG,
+     .target = &j.clean,
+     .help = "The third input is a POSES file: its poses are pushed out of themselves, moved by nothing else, and come "
+             "out as sculpts that supple fit reads."},
+    {.name = "rest",
+     .kind = SU_OPT_CHOICE,
+     .target = &j.rest,
+     .argument = "REST",
+     .choices = REST_NAMES,
+     .help = "What is free of stress: the neutral shape (default), so that flesh answers to what the rig does to it; "
+             "or the rig's shape, so that contacts alone move it."},
+    {.name = "self-contact",
+     .kind = SU_OPT_CHOICE,
+     .target = &j.self_contact,
+     .argument = "WHICH",
+     .choices = "none|all",
+     .help = "all: flesh is pushed out of itself; none (default): it goes through itself."},
+    {.name = "tolerance",
+     .kind = SU_OPT_NUMBER,
+     .target = &j.options.tolerance,
+     .argument = "T",
+     .low = 1e-12,
+     .high = 0.1,
+     .help = "A step that moves no vertex by more of the flesh's diagonal is the last (default 1e-6)."},
+    {.name = "rings",
+     .kind = SU_OPT_INT,
+     .target = &j.options.rings,
+     .argument = "N",
+     .low = 1,
+     .high = 16,
+     .help = "Edges that the sparse response of the boundary reaches, for surface and coupled (default 5)."},
+    {.name = "stiffness",
+     .kind = SU_OPT_NUMBER,
+     .target = &j.options.stiffness,
+     .argument = "FACTOR",
+     .low = 1e-9,
+     .high = 1e9,
+     .help = "Multiplies Young's modulus everywhere (default 1): against colliders."},
+    SU_FORCES_OPTIONS(j.forces),
+};
+
+static const su_program program = {.name = "supple-skin",
+                                   .summary = "the flesh in equilibrium at every frame, without dynamics",
+                                   .usage = "TET FIT ANIM -o SIM, or --poses TET FIT POSES -o POSES",
+                                   .example = "supple skin fox.tet.npz fox.fit.npz run.anim.npz -o run.skin.npz",
+                                   .options = options,
+                                   .option_count = sizeof options / sizeof *options,
+                                   .min_inputs = 3,
+                                   .max_inputs = 3,
+                                   .needs_output = true};
+
 int main(int argc, char **argv)
 {
-    job j = {.options = {.rings = 5, .tolerance = 1e-6, .stiffness = 1},
-             .method = SU_SKIN_VOLUME,
-             .settings = {.gravity_mode = SU_GRAVITY_NONE, .stiffness = 1, .substeps = 1, .start = SU_START_STILL}};
-    const su_option options[] = {
-        {.name = "solver",
-         .kind = SU_OPT_CHOICE,
-         .target = &j.method,
-         .argument = "SOLVER",
-         .choices = SU_SKIN_METHODS,
-         .help = "How equilibria are found, all within --tolerance of each other but in folds where flesh presses on "
-                 "itself: a "
-                 "factor a frame (direct), conjugate gradients on all vertices behind an incomplete factor (volume, "
-                 "the default) or behind the full one of the neutral pose (kept), on the skin's vertices alone "
-                 "(surface), or on all behind the surface's own preconditioner (coupled)."},
-        {.name = "start",
-         .kind = SU_OPT_CHOICE,
-         .target = &j.start,
-         .argument = "FROM",
-         .choices = "rig|previous",
-         .help = "A frame begins from the rig's shape (default), or from the frame before, in runs of twelve."},
-        {.name = "frames",
-         .transient = true,
-         .kind = SU_OPT_TEXT,
-         .target = &j.frames,
-         .argument = "A:B",
-         .help = "Frames A to B - 1 alone (the first is 0): a farm's job."},
-        {.name = "poses",
-         .kind = SU_OPT_FLAG,
-         .target = &j.clean,
-         .help =
-             "The third input is a POSES file: its poses are pushed out of themselves, moved by nothing else, and come "
-             "out as sculpts that supple fit reads."},
-        {.name = "rest",
-         .kind = SU_OPT_CHOICE,
-         .target = &j.rest,
-         .argument = "REST",
-         .choices = "neutral|posed",
-         .help =
-             "What is free of stress: the neutral shape (default), so that flesh answers to what the rig does to it; "
-             "or the rig's shape, so that contacts alone move it."},
-        {.name = "self-contact",
-         .kind = SU_OPT_CHOICE,
-         .target = &j.self_contact,
-         .argument = "WHICH",
-         .choices = "none|all",
-         .help = "all: flesh is pushed out of itself; none (default): it goes through itself."},
-        {.name = "tolerance",
-         .kind = SU_OPT_NUMBER,
-         .target = &j.options.tolerance,
-         .argument = "T",
-         .low = 1e-12,
-         .high = 0.1,
-         .help = "A step that moves no vertex by more of the flesh's diagonal is the last (default 1e-6)."},
-        {.name = "rings",
-         .kind = SU_OPT_INT,
-         .target = &j.options.rings,
-         .argument = "N",
-         .low = 1,
-         .high = 16,
-         .help = "Edges that the sparse response of the boundary reaches, for surface and coupled (default 5)."},
-        {.name = "stiffness",
-         .kind = SU_OPT_NUMBER,
-         .target = &j.options.stiffness,
-         .argument = "FACTOR",
-         .low = 1e-9,
-         .high = 1e9,
-         .help = "Multiplies Young's modulus everywhere (default 1): against colliders."},
-        SU_FORCES_OPTIONS(j.forces),
-    };
-    const su_program program = {.name = "supple-skin",
-                                .summary = "the flesh in equilibrium at every frame, without dynamics",
-                                .usage = "TET FIT ANIM -o SIM, or --poses TET FIT POSES -o POSES",
-                                .example = "supple skin fox.tet.npz fox.fit.npz run.anim.npz -o run.skin.npz",
-                                .options = options,
-                                .option_count = sizeof options / sizeof *options,
-                                .min_inputs = 3,
-                                .max_inputs = 3,
-                                .needs_output = true};
     su_tool tool;
     int status;
     if (!su_tool_begin(&tool, &program, argc, argv, &status)) return status;

@@ -4,6 +4,7 @@
 #include "core/memory.h"
 #include "geometry/mat3.h"
 #include "io/stage/anim.h"
+#include "io/stage/clip_frame.h"
 #include "rig/rig_space.h"
 #include "rig/rest_shape.h"
 #include "rig/shot.h"
@@ -111,8 +112,7 @@ static su_status make_track(su_tool *tool, const shot_check *check, const char *
     out->path = path;
     SU_GO(su_anim_load(path, &anim, err));
     SU_GO(su_shot_create(&anim, path, &target, 0, NULL, &shot, NULL, err));
-    const json_t *start = json_object_get(anim.file.meta, "frame_start");
-    out->start = json_is_number(start) ? json_number_value(start) : 0;
+    out->start = su_clip_frame_number(&anim, 0);
     out->frames = su_shot_frames(shot);
     SU_GO(SU_ALLOC(&out->collapsed, out->frames, "shot", err));
     SU_GO(SU_ALLOC(&out->residual, out->frames, "shot", err));
@@ -179,12 +179,8 @@ static su_status suggest(su_tool *tool, const shot_check *check, const track *tr
             }
         if (!best) break;
         chosen[given] = best->p + fit->s * frame;
-        char name[300];
-        snprintf(name, sizeof name, "%s", su_base_name(best->path));
-        char *end = strstr(name, ".anim.npz");
-        if (end) *end = 0;
-        size_t used = strlen(name);
-        snprintf(name + used, sizeof name - used, ":%.10g", best->start + (double)frame);
+        char name[SU_CLIP_FRAME_ROOM];
+        su_clip_frame_name(best->path, best->start + (double)frame, name, sizeof name);
         json_array_append_new(list,
                               json_pack("{s:s, s:I}", "pose", name, "collapsed", (json_int_t)best->collapsed[frame]));
         su_note(tool, "add a pose at %s (%lld collapsed tets)", name, (long long)best->collapsed[frame]);

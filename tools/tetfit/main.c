@@ -1,4 +1,5 @@
 /* supple fit: rest shapes and materials of the flesh at the example poses. */
+#include "core/choice.h"
 #include "core/file.h"
 #include "core/memory.h"
 #include "core/threads.h"
@@ -28,7 +29,7 @@
 #include <string.h>
 
 enum rest_kind { REST_TURNED, REST_POSED };
-static const char *const rest_names[] = {"turned", "posed"};
+#define REST_NAMES "turned|posed"
 
 typedef struct settings {
     int material;
@@ -490,8 +491,8 @@ static su_status make_meta(job *j)
     }
     json_object_set_new(meta, "pose_digests", digests);
     json_object_set_new(meta, "pose_reports", reports);
-    json_object_set_new(meta, "material", json_string(su_material_name((su_material)set->material)));
-    json_object_set_new(meta, "rest", json_string(rest_names[set->rest]));
+    json_object_set_new(meta, "material", su_choice_json(SU_MATERIAL_NAMES, set->material));
+    json_object_set_new(meta, "rest", su_choice_json(REST_NAMES, set->rest));
     if (set->rest == REST_TURNED) json_object_set_new(meta, "smoothing", json_real(set->smoothing));
     json_object_set_new(meta, "gamma", json_real(set->gamma));
     json_object_set_new(meta, "residual", json_real(set->residual));
@@ -547,177 +548,176 @@ done:
     return status;
 }
 
-int main(int argc, char **argv)
-{
-    settings set = {.material = SU_NEOHOOKEAN,
-                    .smoothing = SU_SMOOTHING_LENGTH,
-                    .gamma = 1e-3,
-                    .residual = 0.2,
-                    .frequency = 4,
-                    .poisson = 0.45,
-                    .density = 1000};
-    const su_option options[] = {
-        {.name = "frequency",
-         .kind = SU_OPT_NUMBER,
-         .target = &set.frequency,
-         .argument = "HZ",
-         .low = 1e-3,
-         .high = 1e4,
-         .help = "lowest frequency of the flesh at the neutral pose; the stiffness follows from it (default: 4 Hz)."},
-        {.name = "softness",
-         .kind = SU_OPT_CHOICE,
-         .target = &set.softness.kind,
-         .argument = "HOW",
-         .choices = "auto|body|even",
-         .help =
-             "where the flesh is soft: body: where it is thick; thin parts are stiffer by the square of what they "
+/* What is asked for; holds the defaults until the command line is read. */
+static settings set = {.material = SU_NEOHOOKEAN,
+                       .smoothing = SU_SMOOTHING_LENGTH,
+                       .gamma = 1e-3,
+                       .residual = 0.2,
+                       .frequency = 4,
+                       .poisson = 0.45,
+                       .density = 1000};
+
+static const su_option options[] = {
+    {.name = "frequency",
+     .kind = SU_OPT_NUMBER,
+     .target = &set.frequency,
+     .argument = "HZ",
+     .low = 1e-3,
+     .high = 1e4,
+     .help = "lowest frequency of the flesh at the neutral pose; the stiffness follows from it (default: 4 Hz)."},
+    {.name = "softness",
+     .kind = SU_OPT_CHOICE,
+     .target = &set.softness.kind,
+     .argument = "HOW",
+     .choices = "auto|body|even",
+     .help = "where the flesh is soft: body: where it is thick; thin parts are stiffer by the square of what they "
              "are thinner, and so are heads, hands, feet, hair and what is carried, by the names of joints; "
              "--frequency "
              "is then that of the lowest motion that carries a twentieth of the flesh, and tips that swing below it "
              "are made stiffer; even: alike everywhere (default: auto, body where nothing is painted)."},
-        {.name = "stiff",
-         .kind = SU_OPT_LIST,
-         .target = &set.softness.stiff,
-         .argument = "JOINT=FACTOR",
-         .help =
-             "makes the flesh of a joint FACTOR times as stiff as it would be; * and ? stand for any letters. May be "
+    {.name = "stiff",
+     .kind = SU_OPT_LIST,
+     .target = &set.softness.stiff,
+     .argument = "JOINT=FACTOR",
+     .help = "makes the flesh of a joint FACTOR times as stiff as it would be; * and ? stand for any letters. May be "
              "repeated."},
-        {.name = "soft",
-         .kind = SU_OPT_LIST,
-         .target = &set.softness.soft,
-         .argument = "JOINT=FACTOR",
-         .help = "the same, FACTOR times as soft."},
-        {.name = "young",
-         .kind = SU_OPT_NUMBER,
-         .target = &set.young,
-         .argument = "PA",
-         .low = 0,
-         .high = 1e15,
-         .help = "Young's modulus of soft flesh, instead of --frequency (default: 0, by frequency)."},
-        {.name = "poisson",
-         .kind = SU_OPT_NUMBER,
-         .target = &set.poisson,
-         .argument = "NU",
-         .low = 0,
-         .high = 0.499,
-         .help = "Poisson's ratio (default: 0.45)."},
-        {.name = "density",
-         .kind = SU_OPT_NUMBER,
-         .target = &set.density,
-         .argument = "KG/M3",
-         .low = 1e-3,
-         .high = 1e6,
-         .help = "mass density (default: 1000 kg/m^3)."},
-        {.name = "paint",
-         .kind = SU_OPT_CHOICE,
-         .target = &set.paint,
-         .argument = "HOW",
-         .choices = "relative|absolute",
-         .help =
-             "what painted and per-tet values of stiffness mean: factors on the stiffness that --frequency or --young "
+    {.name = "soft",
+     .kind = SU_OPT_LIST,
+     .target = &set.softness.soft,
+     .argument = "JOINT=FACTOR",
+     .help = "the same, FACTOR times as soft."},
+    {.name = "young",
+     .kind = SU_OPT_NUMBER,
+     .target = &set.young,
+     .argument = "PA",
+     .low = 0,
+     .high = 1e15,
+     .help = "Young's modulus of soft flesh, instead of --frequency (default: 0, by frequency)."},
+    {.name = "poisson",
+     .kind = SU_OPT_NUMBER,
+     .target = &set.poisson,
+     .argument = "NU",
+     .low = 0,
+     .high = 0.499,
+     .help = "Poisson's ratio (default: 0.45)."},
+    {.name = "density",
+     .kind = SU_OPT_NUMBER,
+     .target = &set.density,
+     .argument = "KG/M3",
+     .low = 1e-3,
+     .high = 1e6,
+     .help = "mass density (default: 1000 kg/m^3)."},
+    {.name = "paint",
+     .kind = SU_OPT_CHOICE,
+     .target = &set.paint,
+     .argument = "HOW",
+     .choices = "relative|absolute",
+     .help = "what painted and per-tet values of stiffness mean: factors on the stiffness that --frequency or --young "
              "set, or Pa; of density: factors on --density, or kg/m^3. Poisson's ratios are always themselves "
              "(default: relative)."},
-        {.name = "young-tets",
-         .kind = SU_OPT_TEXT,
-         .target = &set.files.young,
-         .argument = "FILE",
-         .help =
-             "stiffness of each tet instead of what POSES has painted on the skin: NPY or CSV, (t) for all poses or "
+    {.name = "young-tets",
+     .kind = SU_OPT_TEXT,
+     .target = &set.files.young,
+     .argument = "FILE",
+     .help = "stiffness of each tet instead of what POSES has painted on the skin: NPY or CSV, (t) for all poses or "
              "(m,t) for each."},
-        {.name = "poisson-tets",
-         .kind = SU_OPT_TEXT,
-         .target = &set.files.poisson,
-         .argument = "FILE",
-         .help = "Poisson's ratio of each tet, likewise."},
-        {.name = "density-tets",
-         .kind = SU_OPT_TEXT,
-         .target = &set.files.density,
-         .argument = "FILE",
-         .help = "density of each tet, (t)."},
-        {.name = "material",
-         .kind = SU_OPT_CHOICE,
-         .target = &set.material,
-         .argument = "NAME",
-         .choices = SU_MATERIAL_NAMES,
-         .help = "material of the flesh (default: neohookean)."},
-        {.name = "rest",
-         .kind = SU_OPT_CHOICE,
-         .target = &set.rest,
-         .argument = "SHAPE",
-         .choices = "turned|posed",
-         .help = "what is free of stress at a pose: each tet's neutral shape, turned by a smooth field of rotations, "
-                 "or the posed shape "
-                 "itself, folds and all, as in the paper (default: turned)."},
-        {.name = "smoothing",
-         .kind = SU_OPT_NUMBER,
-         .target = &set.smoothing,
-         .argument = "SHARE",
-         .low = 1e-3,
-         .high = 1,
-         .help = "length over which those rotations are smoothed, as a part of the flesh's diagonal (default: 4%)."},
-        {.name = "gamma",
-         .kind = SU_OPT_NUMBER,
-         .target = &set.gamma,
-         .argument = "G",
-         .low = 1e-9,
-         .high = 1e3,
-         .help = "weight of the strain energy against the distance to the skin, dimensionless (default: 1e-3)."},
-        {.name = "residual",
-         .kind = SU_OPT_NUMBER,
-         .target = &set.residual,
-         .argument = "PERCENT",
-         .low = 0,
-         .high = 100,
-         .help = "wanted RMS distance to the skin, as a part of its diagonal: --gamma is made smaller pose by pose, at "
-                 "most "
-                 "1000 times, until it is met; 0 leaves --gamma alone (default: 0.2 %)."},
-        {.name = "pose",
-         .kind = SU_OPT_LIST,
-         .target = &set.poses,
-         .argument = "N",
-         .greedy = true,
-         .help = "only these poses, so that a farm can make one a job (default: all)."},
-        {.name = "reuse",
-         .kind = SU_OPT_TEXT,
-         .target = &set.reuse,
-         .argument = "FIT",
-         .transient = true,
-         .help = "poses that this file of an earlier run already has are taken from it, where nothing they depend on "
-                 "has changed; "
-                 "the result is the same."},
-        {.name = "shots",
-         .kind = SU_OPT_LIST,
-         .target = &set.shots,
-         .argument = "ANIM...",
-         .greedy = true,
-         .transient = true,
-         .help =
-             "shots along which collapsed tets are counted and the distance to the skin is measured, at every frame."},
-        {.name = "suggest",
-         .kind = SU_OPT_INT,
-         .target = &set.suggest,
-         .argument = "N",
-         .low = 0,
-         .high = 64,
-         .transient = true,
-         .help = "with --shots, name up to N frames whose tets collapse most, to be added as example poses with supple "
-                 "poses "
-                 "--at (default: 0)."},
-    };
-    const su_program program = {
-        .name = "supple-fit",
-        .summary = "fit the flesh to the skin of each example pose and set its materials",
-        .usage = "TET POSES -o FIT",
-        .description =
-            "For each example pose the flesh takes the shape that follows the skin with least strain; at run time "
-            "the fitted shapes correct a simple interpolation from the skin.",
-        .example = "supple fit fox.tet.npz fox.poses.npz --shots run.anim.npz -o fox.fit.npz",
-        .options = options,
-        .option_count = sizeof options / sizeof *options,
-        .min_inputs = 2,
-        .max_inputs = 2,
-        .needs_output = true,
-    };
+    {.name = "poisson-tets",
+     .kind = SU_OPT_TEXT,
+     .target = &set.files.poisson,
+     .argument = "FILE",
+     .help = "Poisson's ratio of each tet, likewise."},
+    {.name = "density-tets",
+     .kind = SU_OPT_TEXT,
+     .target = &set.files.density,
+     .argument = "FILE",
+     .help = "density of each tet, (t)."},
+    {.name = "material",
+     .kind = SU_OPT_CHOICE,
+     .target = &set.material,
+     .argument = "NAME",
+     .choices = SU_MATERIAL_NAMES,
+     .help = "material of the flesh (default: neohookean)."},
+    {.name = "rest",
+     .kind = SU_OPT_CHOICE,
+     .target = &set.rest,
+     .argument = "SHAPE",
+     .choices = REST_NAMES,
+     .help = "what is free of stress at a pose: each tet's neutral shape, turned by a smooth field of rotations, "
+             "or the posed shape "
+             "itself, folds and all, as in the paper (default: turned)."},
+    {.name = "smoothing",
+     .kind = SU_OPT_NUMBER,
+     .target = &set.smoothing,
+     .argument = "SHARE",
+     .low = 1e-3,
+     .high = 1,
+     .help = "length over which those rotations are smoothed, as a part of the flesh's diagonal (default: 4%)."},
+    {.name = "gamma",
+     .kind = SU_OPT_NUMBER,
+     .target = &set.gamma,
+     .argument = "G",
+     .low = 1e-9,
+     .high = 1e3,
+     .help = "weight of the strain energy against the distance to the skin, dimensionless (default: 1e-3)."},
+    {.name = "residual",
+     .kind = SU_OPT_NUMBER,
+     .target = &set.residual,
+     .argument = "PERCENT",
+     .low = 0,
+     .high = 100,
+     .help = "wanted RMS distance to the skin, as a part of its diagonal: --gamma is made smaller pose by pose, at "
+             "most "
+             "1000 times, until it is met; 0 leaves --gamma alone (default: 0.2 %)."},
+    {.name = "pose",
+     .kind = SU_OPT_LIST,
+     .target = &set.poses,
+     .argument = "N",
+     .greedy = true,
+     .help = "only these poses, so that a farm can make one a job (default: all)."},
+    {.name = "reuse",
+     .kind = SU_OPT_TEXT,
+     .target = &set.reuse,
+     .argument = "FIT",
+     .transient = true,
+     .help = "poses that this file of an earlier run already has are taken from it, where nothing they depend on "
+             "has changed; "
+             "the result is the same."},
+    {.name = "shots",
+     .kind = SU_OPT_LIST,
+     .target = &set.shots,
+     .argument = "ANIM...",
+     .greedy = true,
+     .transient = true,
+     .help = "shots along which collapsed tets are counted and the distance to the skin is measured, at every frame."},
+    {.name = "suggest",
+     .kind = SU_OPT_INT,
+     .target = &set.suggest,
+     .argument = "N",
+     .low = 0,
+     .high = 64,
+     .transient = true,
+     .help = "with --shots, name up to N frames whose tets collapse most, to be added as example poses with supple "
+             "poses "
+             "--at (default: 0)."},
+};
+
+static const su_program program = {
+    .name = "supple-fit",
+    .summary = "fit the flesh to the skin of each example pose and set its materials",
+    .usage = "TET POSES -o FIT",
+    .description =
+        "For each example pose the flesh takes the shape that follows the skin with least strain; at run time "
+        "the fitted shapes correct a simple interpolation from the skin.",
+    .example = "supple fit fox.tet.npz fox.poses.npz --shots run.anim.npz -o fox.fit.npz",
+    .options = options,
+    .option_count = sizeof options / sizeof *options,
+    .min_inputs = 2,
+    .max_inputs = 2,
+    .needs_output = true,
+};
+
+int main(int argc, char **argv)
+{
     su_tool tool;
     int status;
     if (!su_tool_begin(&tool, &program, argc, argv, &status)) return status;

@@ -31,17 +31,25 @@ static su_status read_tets(const char *path, const char *what, int64_t t, int64_
     return SU_OK;
 }
 
-static su_status spread(const su_tool *tool, const char *what, const su_tet *tet, const su_poses *poses, int64_t k,
-                        const int32_t *pose, const double *painted, double low, double high, double **out,
-                        su_error *err)
+/* What is painted on the skin, (m,nbar), and between what it has to lie. */
+typedef struct paint {
+    const char *what;
+    const double *painted;
+    double low, high;
+} paint;
+
+static su_status spread(const su_tool *tool, const paint *of, const su_tet *tet, const su_poses *poses, int64_t k,
+                        const int32_t *pose, double **out, su_error *err)
 {
+    const double *painted = of->painted;
     int64_t nbar = poses->nbar;
     double *values;
     for (int64_t i = 0; i < poses->m * nbar; i++)
-        if (!(painted[i] > low && painted[i] < high))
-            return su_fail(
-                err, SU_INPUT, "%s: painted %s of vertex %lld at pose %lld is %g; it must lie between %g and %g",
-                tool->inputs.items[1], what, (long long)(i % nbar), (long long)(i / nbar), painted[i], low, high);
+        if (!(painted[i] > of->low && painted[i] < of->high))
+            return su_fail(err, SU_INPUT,
+                           "%s: painted %s of vertex %lld at pose %lld is %g; it must lie between %g and %g",
+                           tool->inputs.items[1], of->what, (long long)(i % nbar), (long long)(i / nbar), painted[i],
+                           of->low, of->high);
     SU_TRY(SU_ALLOC(out, (k + 1) * tet->t, "painted materials", err));
     SU_TRY(SU_ALLOC(&values, (k + 1) * nbar, "painted materials", err));
     for (int64_t row = 0; row <= k; row++)
@@ -60,10 +68,11 @@ su_status materials_load(su_tool *tool, const material_files *files, const su_te
     SU_TRY(read_tets(files->poisson, "Poisson's ratio", tet->t, poses->m, -1, 0.5, &out->poisson, err));
     SU_TRY(read_tets(files->density, "density", tet->t, 1, 0, 1e9, &out->density, err));
     if (poses->young && !out->young.rows)
-        SU_TRY(spread(tool, "Young's modulus", tet, poses, k, pose, poses->young, 0, 1e15, &out->painted_young, err));
+        SU_TRY(spread(tool, &(paint){"Young's modulus", poses->young, 0, 1e15}, tet, poses, k, pose,
+                      &out->painted_young, err));
     if (poses->poisson && !out->poisson.rows)
-        SU_TRY(
-            spread(tool, "Poisson's ratio", tet, poses, k, pose, poses->poisson, -1, 0.5, &out->painted_poisson, err));
+        SU_TRY(spread(tool, &(paint){"Poisson's ratio", poses->poisson, -1, 0.5}, tet, poses, k, pose,
+                      &out->painted_poisson, err));
     return SU_OK;
 }
 

@@ -165,6 +165,9 @@ su_status su_gram(int64_t m, int64_t r, int64_t n, const double *mass, const dou
     return SU_OK;
 }
 
+/* Pivots of Gram matrices of unit vectors below this are rounding: what they stand for depends on the others. */
+static const double DEPENDENT = 1e-7;
+
 su_status su_gram_factorize(int64_t m, int64_t r, const double *gram, int64_t *rows, double **factor, su_error *err)
 {
     int64_t size = m * r;
@@ -179,7 +182,7 @@ su_status su_gram_factorize(int64_t m, int64_t r, const double *gram, int64_t *r
                 memcpy(G + (i * r + a) * size + j * r, gram + ((i * m + j) * r + a) * r, (size_t)r * sizeof *G);
     /* Column-major and lower: P'GP = L L' with L in the lower triangle; row-major upper is the same memory. Positive
      * info is the expected outcome: the matrix is semidefinite up to the tolerance. */
-    int info = LAPACKE_dpstrf(LAPACK_COL_MAJOR, 'L', (int)size, G, (int)size, pivot, &rank, 1e-7);
+    int info = LAPACKE_dpstrf(LAPACK_COL_MAJOR, 'L', (int)size, G, (int)size, pivot, &rank, DEPENDENT);
     if (info < 0) {
         status = su_fail(err, su_lapack_status(info, SU_NUMERICS), "the Gram matrices of the bases cannot be factored");
         goto done;

@@ -389,15 +389,31 @@ static bool is_larger(const double *volume, int32_t a, int32_t b)
     return volume[a] > volume[b] || (volume[a] == volume[b] && a < b);
 }
 
-/* One round: slivers go to larger neighbours; false where none did. Pieces are numbered anew, by their first tets. */
-static bool join(int64_t t, const int32_t *neighbour, const double *tet_volume, double least, int32_t *cluster,
-                 int64_t *count, double *volume, int32_t *order, int32_t *start, int32_t *into, int32_t *faces)
+/* Pieces of the flesh, joined until none is a sliver. */
+typedef struct pieces {
+    int64_t t, count;
+    int32_t *cluster;   /* (t) the piece of each tet */
+    int32_t *neighbour; /* (t,4) tets across the faces, -1 */
+    double *tet_volume; /* (t) m^3 */
+    double *volume;     /* (count) */
+    int32_t *order;     /* (t) tets by piece; start (count + 2) where each piece begins */
+    int32_t *start;
+    int32_t *into;  /* (count) the piece that one goes to, itself where it stays */
+    int32_t *faces; /* (count) scratch: shared with the piece at hand */
+} pieces;
+
+/* One round: pieces of less than `least` go to larger neighbours; false where none did. Pieces are numbered anew, by
+ * their first tets. */
+static bool join(pieces *p, double least)
 {
     bool any = false;
+    double *volume = p->volume;
+    int32_t *cluster = p->cluster, *order = p->order, *start = p->start, *into = p->into, *faces = p->faces;
+    int64_t t = p->t, *count = &p->count;
     memset(volume, 0, (size_t)*count * sizeof *volume);
     memset(start, 0, (size_t)(*count + 1) * sizeof *start);
     memset(faces, 0, (size_t)*count * sizeof *faces);
-    for (int64_t e = 0; e < t; e++) volume[cluster[e]] += tet_volume[e], start[cluster[e] + 1]++;
+    for (int64_t e = 0; e < t; e++) volume[cluster[e]] += p->tet_volume[e], start[cluster[e] + 1]++;
     for (int64_t c = 0; c < *count; c++) start[c + 1] += start[c];
     for (int64_t e = t - 1; e >= 0; e--) order[--start[cluster[e] + 1]] = (int32_t)e; /* start[c + 1]: where c begins */
     for (int32_t c = 0; c < *count; c++) {
@@ -408,7 +424,7 @@ static bool join(int64_t t, const int32_t *neighbour, const double *tet_volume, 
         for (int turn = 0; turn < 2; turn++) /* counts faces, then finds the most and forgets them */
             for (int32_t i = first; i < last; i++)
                 for (int k = 0; k < 4; k++) {
-                    int32_t other = neighbour[4 * (int64_t)order[i] + k];
+                    int32_t other = p->neighbour[4 * (int64_t)order[i] + k];
                     if (other < 0 || !is_larger(volume, cluster[other], c)) continue;
                     int32_t piece = cluster[other];
                     if (turn == 0)
@@ -441,23 +457,23 @@ static bool join(int64_t t, const int32_t *neighbour, const double *tet_volume, 
 
 static su_status join_slivers(const su_cluster_problem *problem, int32_t *cluster, int64_t *count, su_error *err)
 {
-    int64_t t = problem->t;
-    int32_t *neighbour = NULL, *order = NULL, *start = NULL, *into = NULL, *faces = NULL;
-    double *tet_volume = NULL, *volume = NULL, whole = 0;
+    pieces p = {.t = problem->t, .count = *count, .cluster = cluster};
+    double whole = 0;
     su_status status;
-    SU_GO(SU_ALLOC(&neighbour, 4 * t, "clusters", err));
-    SU_GO(SU_ALLOC(&order, t, "clusters", err));
-    SU_GO(SU_ALLOC(&tet_volume, t, "clusters", err));
-    SU_GO(SU_ALLOC(&volume, *count, "clusters", err));
-    SU_GO(SU_ALLOC(&start, *count + 2, "clusters", err));
-    SU_GO(SU_ALLOC(&into, *count, "clusters", err));
-    SU_GO(SU_ALLOC(&faces, *count, "clusters", err));
-    SU_GO(su_tet_neighbours(t, problem->tets, neighbour, err));
-    for (int64_t e = 0; e < t; e++) whole += tet_volume[e] = su_tet_volume(problem->vertices, problem->tets + 4 * e);
-    while (join(t, neighbour, tet_volume, SLIVER * whole / (double)problem->wanted, cluster, count, volume, order,
-                start, into, faces)) {}
+    SU_GO(SU_ALLOC(&p.neighbour, 4 * p.t, "clusters", err));
+    SU_GO(SU_ALLOC(&p.order, p.t, "clusters", err));
+    SU_GO(SU_ALLOC(&p.tet_volume, p.t, "clusters", err));
+    SU_GO(SU_ALLOC(&p.volume, p.count, "clusters", err));
+    SU_GO(SU_ALLOC(&p.start, p.count + 2, "clusters", err));
+    SU_GO(SU_ALLOC(&p.into, p.count, "clusters", err));
+    SU_GO(SU_ALLOC(&p.faces, p.count, "clusters", err));
+    SU_GO(su_tet_neighbours(p.t, problem->tets, p.neighbour, err));
+    for (int64_t e = 0; e < p.t; e++)
+        whole += p.tet_volume[e] = su_tet_volume(problem->vertices, problem->tets + 4 * e);
+    while (join(&p, SLIVER * whole / (double)problem->wanted)) {}
+    *count = p.count;
 done:
-    free(neighbour), free(order), free(tet_volume), free(volume), free(start), free(into), free(faces);
+    free(p.neighbour), free(p.order), free(p.tet_volume), free(p.volume), free(p.start), free(p.into), free(p.faces);
     return status;
 }
 

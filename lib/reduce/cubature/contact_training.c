@@ -70,14 +70,15 @@ static su_status choose_frames(su_contact_training *t, su_error *err)
     for (int k = 0; k < plan->shots; k++)
         for (int64_t f = 0; f < su_shot_frames(plan->shot[k]); f++)
             su_shot_sample(plan->shot[k], f, 0, 0, NULL, NULL, params + s * at++, NULL, NULL);
-    int64_t m = 0;
-    SU_GO(su_select_poses(total, s, params, plan->model->param_scale, 0, NULL, most, 0, picked, distance, &m, err));
-    for (int64_t i = 0; i < m; i++) {
+    const su_pose_candidates frames = {total, s, params, plan->model->param_scale};
+    su_chosen_poses chosen = {.picked = picked, .distance = distance};
+    SU_GO(su_select_poses(&frames, 0, NULL, most, 0, &chosen, err));
+    for (int64_t i = 0; i < chosen.m; i++) {
         int64_t frame = picked[i];
         int shot = 0;
         if (frame < 0) continue; /* the neutral pose, which no shot need have */
         while (frame >= su_shot_frames(plan->shot[shot])) frame -= su_shot_frames(plan->shot[shot++]);
-        t->frames[t->T++] = (su_contact_frame){shot, frame};
+        t->frames[t->T++] = (su_clip_frame){shot, frame};
     }
 done:
     free(params), free(distance), free(picked);
@@ -169,7 +170,7 @@ static su_status open_stepper(su_contact_training *t, su_error *err)
                          .young = plan->fit->young,
                          .poisson = plan->fit->poisson,
                          .stiffness = 1,
-                         .allow = plan->allow,
+                         .allow_overlap = plan->allow_overlap,
                          .threads = plan->threads,
                          .place = t->runtime.points.extra_place,
                          .point = t->runtime.points.extra_point};
@@ -292,7 +293,7 @@ static su_status select_key(su_contact_training *t, int64_t first, const double 
     SU_GO(SU_ALLOC(&at, count, "contact pairs", err));
     SU_GO(SU_ALLOC(&weight, count, "contact pairs", err));
     count = columns_of(t, first, rows, key, at, a, b);
-    SU_GO(su_pairs_select(height, count, a, b, t->plan->tolerance, weight, &used, &error, err));
+    SU_GO(su_pairs_select(&(su_column_sum){height, count, a, b}, t->plan->tolerance, weight, &used, &error, err));
     for (int64_t k = 0; k < count; k++) t->met[at[k]].weight = weight[k];
     t->report->kept += used, t->report->met += count;
     t->report->worst = fmax(t->report->worst, error);
@@ -328,9 +329,9 @@ static void evaluate_pose(su_contact_training *t, const su_shot *shot, int64_t f
 /* The frames around training pose i, in motion. */
 static su_status play_around(su_contact_training *t, int64_t i, int64_t first, su_error *err)
 {
-    const su_contact_frame *at = t->frames + i;
-    const su_shot *shot = t->plan->shot[at->shot];
-    const su_sim_settings *settings = t->plan->settings + at->shot;
+    const su_clip_frame *at = t->frames + i;
+    const su_shot *shot = t->plan->shot[at->clip];
+    const su_sim_settings *settings = t->plan->settings + at->clip;
     int64_t last = su_shot_frames(shot) - 1, from = at->frame - AROUND - LEAD, to = at->frame + AROUND;
     if (from < 0) from = 0;
     if (to > last) to = last;
@@ -355,7 +356,7 @@ static su_status train_pose(su_contact_training *t, int64_t i, su_error *err)
 {
     double started = su_seconds();
     int64_t first = t->count;
-    evaluate_pose(t, t->plan->shot[t->frames[i].shot], t->frames[i].frame, 0, &t->pose);
+    evaluate_pose(t, t->plan->shot[t->frames[i].clip], t->frames[i].frame, 0, &t->pose);
     t->report->failed += !come_to_rest(t);
     SU_TRY(collect(t, i, 0, first, err));
     SU_TRY(play_around(t, i, first, err));
@@ -399,7 +400,7 @@ static su_status try_direct(su_contact_training *t, su_error *err)
         }
     }
     for (int k = 0; k < 2 && all > 0; k++)
-        SU_GO(su_pairs_select(rows, count + 1, a, b, DIRECT[k], weight, &t->report->direct[k],
+        SU_GO(su_pairs_select(&(su_column_sum){rows, count + 1, a, b}, DIRECT[k], weight, &t->report->direct[k],
                               &t->report->direct_error[k], err));
 done:
     free(a), free(b), free(weight), free(sorted);

@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/progress.h"
+#include "io/stage/clip_frame.h"
 #include "io/stage/fit.h"
 #include "io/stage/model.h"
 #include "io/stage/pair_sets.h"
@@ -16,12 +17,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A frame that is trained on. */
-typedef struct su_contact_frame {
-    int shot;
-    int64_t frame;
-} su_contact_frame;
-
 /* What is trained, and how. Borrowed. */
 typedef struct su_contact_plan {
     const su_tet *tet;
@@ -31,12 +26,12 @@ typedef struct su_contact_plan {
     const su_shot *const *shot;      /* on the model's parameters */
     const su_sim_settings *settings; /* (shots) resolved: how they are simulated */
     int64_t given;                   /* frames given; 0: chosen */
-    const su_contact_frame *frame;
-    int64_t poses;    /* most frames to choose */
-    double tolerance; /* of the projected force, relative */
-    int rings;        /* of triangles around the one that a pair was met at */
-    bool allow;       /* what the rest shape has overlapping is free of force */
-    bool direct;      /* also: one set for all poses together, for comparison (ASC section 4.1) */
+    const su_clip_frame *frame;      /* of the shots */
+    int64_t poses;                   /* most frames to choose */
+    double tolerance;                /* of the projected force, relative */
+    int rings;                       /* of triangles around the one that a pair was met at */
+    bool allow_overlap;              /* what the rest shape has overlapping is free of force */
+    bool direct;                     /* also: one set for all poses together, for comparison (ASC section 4.1) */
     int threads;
     su_progress *progress; /* asked for stops; may be NULL */
 } su_contact_plan;

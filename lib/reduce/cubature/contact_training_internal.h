@@ -28,7 +28,7 @@ typedef struct su_contact_training {
     const su_contact *contact;
     su_contact_body body;
     int64_t n, r, T, D;
-    su_contact_frame *frames; /* (T) */
+    su_clip_frame *frames; /* (T) */
     int32_t *domain;          /* (n) of surface vertices, -1 inside */
     int32_t *probe;           /* (D,SU_CONTACT_PROBES) */
     double *probes;           /* (T,D,SU_CONTACT_PROBES,3) where they were in the rest shapes */

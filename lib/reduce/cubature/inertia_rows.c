@@ -4,6 +4,7 @@
 #include "geometry/mat3.h"
 #include "geometry/rotation.h"
 
+#include <float.h>
 #include <cblas.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +43,7 @@ static void add_field(maker *make, double share)
                 1);
     for (int64_t k = 0; k < r; k++) length += target[k] * target[k];
     length = fmax(sqrt(length), make->sampling->least_field * sqrt(norm2));
-    if (!(length * share > 1e-100)) return;
+    if (!(length * share > DBL_MIN)) return;
     length *= fmax(1, make->sampling->least_turn / share);
     for (int64_t k = 0; k < r; k++) target[k] /= length;
     for (int64_t k = 0; k < make->points->count; k++)

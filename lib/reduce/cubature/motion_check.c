@@ -6,6 +6,7 @@
 #include "runtime/pack_model.h"
 #include "runtime/simulate.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -79,7 +80,7 @@ static su_status check_stretch(const check *c, int64_t from, int64_t to, su_moti
         const double *there = basis->state_q + k * r, *here = sim.q + (basis->state_frame[k] - start) * r;
         /* lost altogether: the worst of marks, not an error */
         c->errors[k] =
-            status == SU_OK ? size_of(r, here, there) / fmax(size_of(r, there, NULL) + c->least, 1e-300) : INFINITY;
+            status == SU_OK ? size_of(r, here, there) / fmax(size_of(r, there, NULL) + c->least, DBL_MIN) : INFINITY;
     }
     if (status == SU_NUMERICS) status = SU_OK;
 done:

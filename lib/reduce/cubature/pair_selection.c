@@ -93,9 +93,11 @@ static su_status fit(grown *g, su_error *err)
     return SU_OK;
 }
 
-su_status su_pairs_select(int64_t rows, int64_t count, const double *a, const double *b, double tolerance,
-                          double *weight, int64_t *used, double *error, su_error *err)
+su_status su_pairs_select(const su_column_sum *of, double tolerance, double *weight, int64_t *used, double *error,
+                          su_error *err)
 {
+    int64_t rows = of->rows, count = of->count;
+    const double *a = of->a, *b = of->b;
     grown g = {.rows = rows, .count = count, .a = a, .b = b};
     double size = su_norm(rows, b);
     su_status status;

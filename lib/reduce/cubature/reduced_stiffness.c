@@ -34,13 +34,16 @@ done:
     return status;
 }
 
+/* Entries nearer in size, relative, are equal; the first of them counts. */
+static const double SAME_SIZE = 1e-9;
+
 /* Fixes the sign of each eigenvector, which solvers leave open: its largest entry is positive. Rows of V. */
 static void fix_signs(int64_t r, double *V)
 {
     for (int64_t k = 0; k < r; k++) {
         int64_t largest = 0;
         for (int64_t i = 1; i < r; i++)
-            if (fabs(V[k * r + i]) > fabs(V[k * r + largest]) * (1 + 1e-9)) largest = i;
+            if (fabs(V[k * r + i]) > fabs(V[k * r + largest]) * (1 + SAME_SIZE)) largest = i;
         bool turn = V[k * r + largest] < 0;
         for (int64_t i = 0; turn && i < r; i++) V[k * r + i] = -V[k * r + i];
     }

@@ -62,14 +62,18 @@ static void search_free(search *s)
     free(s->residual_gradient), free(s->score), free(s->order), free(s->taken), free(s->member), free(s->errors);
 }
 
+/* Beyond a dozen members a mode a bound is out of reach for other reasons (a bar whose shot has ten directions: 1,306
+ * tets, 22 GB and nine minutes, without it), and columns take memory. */
+enum { MEMBERS_A_MODE = 12, MEMBERS_AT_LEAST = 100, MOST_MEMBERS = 4000 };
+
 static su_status search_create(search *s, const su_fit_problem *problem, const su_fit_settings *settings, su_error *err)
 {
     *s = (search){.problem = problem, .settings = settings};
     s->limit = settings->count > 0 ? 2 * settings->count : problem->points->count;
     if (s->limit > problem->points->count) s->limit = problem->points->count;
-    /* Beyond a dozen a mode a bound is out of reach for other reasons, and columns take memory. */
-    if (settings->count == 0 && s->limit > 12 * problem->r + 100) s->limit = 12 * problem->r + 100;
-    if (s->limit > 4000) s->limit = 4000;
+    int64_t most = MEMBERS_A_MODE * problem->r + MEMBERS_AT_LEAST;
+    if (settings->count == 0 && s->limit > most) s->limit = most;
+    if (s->limit > MOST_MEMBERS) s->limit = MOST_MEMBERS;
     SU_TRY(trial_create(&s->now, s->limit, problem->groups, err));
     SU_TRY(trial_create(&s->best, s->limit, problem->groups, err));
     SU_TRY(trial_create(&s->good, s->limit, problem->groups, err));
@@ -253,6 +257,13 @@ static void restore(search *s, const trial *from)
     for (int64_t k = 0; k < s->now.count; k++) s->member[s->pool.candidate[s->now.slot[k]]] = 1;
 }
 
+/* A round of exchanges pays where the error falls by the first share; below the second it pays little, and fewer are
+ * exchanged next. */
+static const double PAYS = 1e-3, PAYS_LITTLE = 0.02;
+
+/* Rounds of exchange for a set of fixed size, and while a set shrinks; steps of refitting behind the last change. */
+enum { EXCHANGES = 16, SHRINKING_EXCHANGES = 6, LAST_REFITS = 60 };
+
 /* Exchanges members at constant size until that no longer helps; ends early below `enough`. */
 static su_status exchange(search *s, int64_t size, int rounds, double enough, su_error *err)
 {
@@ -264,8 +275,8 @@ static su_status exchange(search *s, int64_t size, int rounds, double enough, su
         SU_TRY(refit(s, 1, err));
         SU_TRY(drop_members(s, size, err));
         SU_TRY(refit(s, 3, err));
-        if (s->now.error < s->best.error * (1 - 1e-3)) {
-            if (s->now.error > s->best.error * 0.98) step = (step + 1) / 2 < step ? (step + 1) / 2 : step;
+        if (s->now.error < s->best.error * (1 - PAYS)) {
+            if (s->now.error > s->best.error * (1 - PAYS_LITTLE)) step = (step + 1) / 2 < step ? (step + 1) / 2 : step;
             trial_copy(s, &s->best, &s->now);
             continue;
         }
@@ -295,16 +306,19 @@ static su_status grow(search *s, int64_t size, double error, su_selection *out, 
     return SU_OK;
 }
 
+/* The share of a set that is tried next: first, and where trying ends. */
+static const double FIRST_SHARE = 0.8, LAST_SHARE = 0.98;
+
 /* Smaller and smaller sets, each made good by exchanges, while the bound holds. */
 static su_status shrink(search *s, double error, su_error *err)
 {
-    double factor = 0.8;
+    double factor = FIRST_SHARE;
     trial_copy(s, &s->good, &s->now);
-    while (s->good.error <= error && s->good.count > 1 && factor < 0.98) {
+    while (s->good.error <= error && s->good.count > 1 && factor < LAST_SHARE) {
         int64_t size = (int64_t)(factor * (double)s->good.count);
         SU_TRY(drop_members(s, size, err));
         SU_TRY(refit(s, 4, err));
-        SU_TRY(exchange(s, size, 6, error, err));
+        SU_TRY(exchange(s, size, SHRINKING_EXCHANGES, error, err));
         if (s->now.error <= error) {
             trial_copy(s, &s->good, &s->now);
             continue;
@@ -369,9 +383,9 @@ su_status su_select_points(const su_fit_problem *problem, const su_fit_settings 
         SU_GO(shrink(&s, settings->error, err));
     } else {
         SU_GO(grow(&s, most, 0, out, err));
-        SU_GO(exchange(&s, most, 16, 0, err));
+        SU_GO(exchange(&s, most, EXCHANGES, 0, err));
     }
-    SU_GO(refit(&s, 60, err));
+    SU_GO(refit(&s, LAST_REFITS, err));
     SU_GO(hand_over(&s, out, err));
 done:
     search_free(&s);

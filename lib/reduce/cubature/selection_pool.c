@@ -51,6 +51,11 @@ su_status su_pool_create(su_pool *pool, const su_fit_problem *problem, int threa
 
 /* ---- columns ---- */
 
+/* What is left of a sum whose other terms cancel; weights that move less than this, squared and relative, stand still;
+ * and what is added to the diagonal of a normal matrix of single-precision columns: a share of its largest entry, and
+ * of its own, tenfold until there is a factor. */
+static const double ROUNDING = 1e-14, STILL = 1e-10, FLOOR = 1e-8, FIRST_RIDGE = 1e-6, LAST_RIDGE = 0.1;
+
 enum { WIDEST = 12 }; /* numbers of a stored force: of a tet's four corners */
 
 static int width_of(const su_fit_problem *p) { return 3 * (int)p->points->kind; }
@@ -366,7 +371,7 @@ static void group_target(const su_pool *pool, int64_t i)
         for (int64_t k = 0; k < count; k++) {
             n->y[k] = v[k] - w * n->x[k];
             n->h[k] += w * target[k];
-            others = others || fabs(n->y[k]) > 1e-14 * fabs(v[k]);
+            others = others || fabs(n->y[k]) > ROUNDING * fabs(v[k]);
         }
         if (others)
             cblas_dsymv(CblasRowMajor, CblasUpper, (int)count, -w, n->gram + a * count * count, (int)count, n->y, 1, 1,
@@ -421,7 +426,7 @@ su_status su_pool_fit(su_pool *pool, int64_t count, const int64_t *slot, int64_t
                 weights[i * stride + k] = n->x[k];
             }
         }
-        if (p->groups == 1 || moved <= 1e-10 * size) break;
+        if (p->groups == 1 || moved <= STILL * size) break;
     }
     gram_errors(pool, errors);
     return SU_OK;
@@ -489,7 +494,7 @@ static int64_t gather_used(su_pool_normal *n, int64_t group, int64_t count, cons
         largest = fmax(largest, n->G[used * count + used]);
         used++;
     }
-    for (int64_t k = 0; k < used; k++) n->G[k * count + k] += 1e-8 * largest + ridge * n->G[k * count + k];
+    for (int64_t k = 0; k < used; k++) n->G[k * count + k] += FLOOR * largest + ridge * n->G[k * count + k];
     return used;
 }
 
@@ -505,7 +510,7 @@ su_status su_pool_losses(su_pool *pool, int64_t count, const int64_t *slot, int6
         bool good = false;
         /* Columns are in single precision: where a few samples stand out, what is added to the diagonal has to cover
          * their rounding. */
-        for (double ridge = 1e-6; !good && ridge < 0.1; ridge *= 10) {
+        for (double ridge = FIRST_RIDGE; !good && ridge < LAST_RIDGE; ridge *= 10) {
             used = gather_used(n, i, count, weights + i * stride, ridge);
             good = used == 0 || (LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'U', (int)used, n->G, (int)count) == 0 &&
                                  LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'U', (int)used, n->G, (int)count) == 0);

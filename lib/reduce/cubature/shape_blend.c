@@ -127,6 +127,10 @@ done:
     return status;
 }
 
+/* Laplacian entries grow like a length, so what anchors them does: this share of (volume / n)^(1/3), far below the
+ * stiffness of any tet, far above round-off. */
+static const double ANCHOR = 1e-6;
+
 su_status su_shape_blend_create(int64_t n, const double *vertices, int64_t t, const int32_t *tets, int threads,
                                 su_shape_blend **out, su_error *err)
 {
@@ -142,9 +146,7 @@ su_status su_shape_blend_create(int64_t n, const double *vertices, int64_t t, co
         tet_geometry(blend, vertices, e);
         volume += blend->volume[e];
     }
-    /* Laplacian entries grow like a length, so the anchor does: 1e-6 of (volume / n)^(1/3), far below the stiffness of
-     * any tet, far above round-off. */
-    for (int64_t v = 0; v < n; v++) blend->anchor[v] = 1e-6 * cbrt(volume / (double)n);
+    for (int64_t v = 0; v < n; v++) blend->anchor[v] = ANCHOR * cbrt(volume / (double)n);
     SU_GO(make_laplacian(blend, err));
     SU_GO(make_tree(blend, err));
     SU_GO(su_cholesky_create(&blend->laplacian, threads, &blend->factor, err));

@@ -80,12 +80,18 @@ static void times_mass(const su_stiffness_probe *probe, int64_t count, const dou
         for (int64_t i = 0; i < probe->size; i++) MZ[k * probe->size + i] = probe->mass[i] * Z[k * probe->size + i];
 }
 
-/* Rayleigh-Ritz of K on the span of `count` rows of Z; KZ: their products with K. Values ascending; vectors
- * (count,count) with the coefficients of each Ritz vector in a row. K, M (count,count): the reduced matrices
- * themselves, each NULL where not wanted. */
-static su_status ritz(const su_stiffness_probe *probe, int64_t count, const double *Z, const double *KZ, double *values,
-                      double *vectors, double *K, double *M, su_error *err)
+/* Ritz pairs, and the reduced matrices that they are of. */
+typedef struct ritz_pairs {
+    double *values;  /* (count) ascending */
+    double *vectors; /* (count,count) the coefficients of each in a row */
+    double *K, *M;   /* (count,count) each NULL where not wanted */
+} ritz_pairs;
+
+/* Rayleigh-Ritz of K on the span of `count` rows of Z; KZ: their products with K. */
+static su_status ritz(const su_stiffness_probe *probe, int64_t count, const double *Z, const double *KZ,
+                      const ritz_pairs *out, su_error *err)
 {
+    double *vectors = out->vectors;
     int64_t size = probe->size;
     double *G, *scaled = NULL;
     SU_TRY(SU_ALLOC(&G, count * count, "Ritz values", err));
@@ -96,9 +102,10 @@ static su_status ritz(const su_stiffness_probe *probe, int64_t count, const doub
                 (int)size, 0, vectors, (int)count);
     cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasTrans, (int)count, (int)count, (int)size, 1, Z, (int)size, scaled,
                 (int)size, 0, G, (int)count);
-    if (K) memcpy(K, vectors, (size_t)(count * count) * sizeof *K);
-    if (M) memcpy(M, G, (size_t)(count * count) * sizeof *M);
-    int info = LAPACKE_dsygvd(LAPACK_COL_MAJOR, 1, 'V', 'L', (int)count, vectors, (int)count, G, (int)count, values);
+    if (out->K) memcpy(out->K, vectors, (size_t)(count * count) * sizeof *out->K);
+    if (out->M) memcpy(out->M, G, (size_t)(count * count) * sizeof *out->M);
+    int info =
+        LAPACKE_dsygvd(LAPACK_COL_MAJOR, 1, 'V', 'L', (int)count, vectors, (int)count, G, (int)count, out->values);
     if (info != 0)
         status = su_fail(err, su_lapack_status(info, SU_NUMERICS), "the interpolated basis has dependent columns");
 done:
@@ -131,13 +138,13 @@ static su_status compare_values(su_stiffness_probe *probe, const su_place *place
         for (int64_t i = 0; i < size; i++)
             probe->basis[k * size + i] = probe->U[3 * (k * space->n + space->elastic.free_vertex[i / 3]) + i % 3];
     SU_GO(su_sparse_multiply_many(&probe->K, r, probe->basis, probe->X, space->threads, err));
-    SU_GO(ritz(probe, r, probe->basis, probe->X, values, vectors, K, M, err));
+    SU_GO(ritz(probe, r, probe->basis, probe->X, &(ritz_pairs){values, vectors, K, M}, err));
     combine(probe, block, r, vectors, probe->basis, probe->X);
     for (int turn = 0; turn < probe->turns; turn++) {
         /* Z = K^-1 M X, so that K Z = M X needs no product. */
         times_mass(probe, block, probe->X, probe->Y);
         SU_GO(su_cholesky_solve(probe->factor, block, probe->Y, probe->X, err));
-        SU_GO(ritz(probe, block, probe->X, probe->Y, exact, turned, NULL, NULL, err));
+        SU_GO(ritz(probe, block, probe->X, probe->Y, &(ritz_pairs){exact, turned, NULL, NULL}, err));
         memcpy(probe->Y, probe->X, (size_t)(block * size) * sizeof *probe->X);
         combine(probe, block, block, turned, probe->Y, probe->X);
     }

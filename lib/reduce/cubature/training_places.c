@@ -37,6 +37,9 @@ static void relative_turn(int64_t n, const double *later, const double Q1[9], co
     }
 }
 
+/* How far along an edge the shape stood that turns into the one in its middle. */
+static const double BEFORE_MIDDLE = 0.4;
+
 /* ---- edges ---- */
 
 /* Middle of the edge from `from` to `to`, and the motion along it: a tenth of the way a substep. */
@@ -65,7 +68,7 @@ static su_status edge_middle(su_pose_space *space, su_shape_blend *blend, int64_
         motion->acceleration[3 * n + i] = a[i] + b[i] - 2 * x[i];
     }
     su_rotation_field_evaluate(space->field, place->rest, now, space->threads);
-    SU_GO(su_shape_blend_at(blend, a, b, 0.4, x, err));
+    SU_GO(su_shape_blend_at(blend, a, b, BEFORE_MIDDLE, x, err));
     su_rotation_field_evaluate(space->field, x, then, space->threads);
     relative_turn(n, now, identity, then, identity, motion->turn);
 done:

@@ -11,7 +11,7 @@ typedef struct contact {
     su_contact_body body;
     su_contact_finder *finder;
     su_contact_points points;
-    bool allow;
+    bool allow_overlap;
     double *x, *y; /* (n,3) rest positions, positions looked at last */
     double *q;     /* (lead) of those */
     bool at_q;     /* y belongs to q */
@@ -63,7 +63,7 @@ static int64_t prepare(void *self, const void *instant, const su_subspace *subsp
     c->prepared = h > 0;
     su_contact_points_place(&c->points, NULL, NULL, NULL, c->x);
     su_contact_points_place(&c->points, NULL, NULL, now->subspace, c->y);
-    if (c->allow) su_contact_finder_allow(c->finder, c->x);
+    if (c->allow_overlap) su_contact_finder_allow(c->finder, c->x);
     find(c, load);
     c->counts.steps++;
     c->counts.seconds += su_seconds() - started;
@@ -96,7 +96,7 @@ su_status su_all_pairs_create(const su_all_pairs *what, const su_subspace *subsp
     double *k = NULL;
     su_status status;
     SU_TRY(SU_ALLOC(&c, 1, "contact", err));
-    c->allow = what->allow;
+    c->allow_overlap = what->allow_overlap;
     SU_GO(su_contact_body_create(what->n, what->neutral, what->t, what->tets, &c->body, err));
     SU_GO(su_contact_finder_create(&c->body, 0, NULL, 0, NULL, what->threads, &c->finder, err));
     SU_GO(su_contact_points_create(what->n, what->place, what->point, subspace, &c->points, err));

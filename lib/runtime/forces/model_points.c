@@ -111,10 +111,11 @@ enum { WIDEST_ABREAST = 24 };
  * measurements; only ratios count. */
 static double lanes_save(const su_runtime_model *model, int64_t columns, double freed, int64_t fillers)
 {
-    const double entry = 0.04, filler = 40;
+    const double entry = 0.04, filler = 40, narrow_rows = 77, wide_rows = 133, column = 1.9, column_pair = 0.08;
     double c = (double)columns, m = (double)model->bases, share = (double)(SU_ABREAST - fillers) / SU_ABREAST;
-    double by_rows = (columns <= 16 ? 77 : 133) + entry * freed * 3 * m * (double)su_model_padded(columns);
-    double abreast = 1.9 * c + 0.08 * c * c + entry * 12 * m * c;
+    double by_rows =
+        (columns <= 16 ? narrow_rows : wide_rows) + entry * freed * 3 * m * (double)su_model_padded(columns);
+    double abreast = column * c + column_pair * c * c + entry * 12 * m * c;
     return share * by_rows - abreast - (1 - share) * filler;
 }
 

@@ -127,6 +127,9 @@ static void strain_since(const tets *s, const double *strain, int64_t e, double 
     for (int a = 0; a < 9; a++) out[a] = *lane((double *)strain, e, a) - *lane(s->carried, e, a);
 }
 
+/* |F|^2 beyond which a strain is as good as not finite: derivatives take its cube. */
+static const double LOST = 1e100;
+
 /* Tets that the vector code left: inverted or nearly flat ones. False where a strain is not finite. */
 static bool respond_irregular(tets *s, const su_pose *pose, const respond_to *what)
 {
@@ -139,7 +142,7 @@ static bool respond_irregular(tets *s, const su_pose *pose, const respond_to *wh
             F[a] = *lane((double *)what->strain, e, a) + (a % 4 == 0);
             sum += F[a] * F[a];
         }
-        if (!(sum < 1e100)) return false;
+        if (!(sum < LOST)) return false;
         su_material_stress(model->material, mu, lambda, F, P);
         if (what->derivative) {
             su_material_derivative(model->material, mu, lambda, F, what->project, H);
@@ -369,7 +372,7 @@ su_status su_tets_force_create(const su_runtime_model *model, double stiffness, 
         if (model->tets.panel[p].count > most) most = model->tets.panel[p].count;
     }
     /* by rows: D B of a group of eight tets; abreast: the tile's triangle in sixteen lanes */
-    int64_t by_rows = 72 * widest + SU_LANES, triangle = SU_ABREAST * (widest * (widest + 1) / 2 + 7);
+    int64_t by_rows = 9 * SU_LANES * widest + SU_LANES, triangle = SU_ABREAST * (widest * (widest + 1) / 2 + 7);
     int64_t derivatives = SU_DERIVATIVE_ENTRIES * (padded + SU_LANES); /* whole sixteens */
     if (!TAKE(s, carried, 9 * padded) || !TAKE(s, strain, 9 * padded) || !TAKE(s, stress, 9 * padded) ||
         !TAKE(s, carried_derivative, derivatives) || !TAKE(s, derivative, derivatives) ||

@@ -31,7 +31,7 @@ typedef struct part {
 typedef struct contact {
     const su_pair_sets *sets;
     double stiffness, margin;
-    bool allow;
+    bool allow_overlap;
     su_contact_points points;
     su_contact_body *patch; /* (z) */
     uint8_t *open;          /* (k) bit i: no triangle of the patch beyond the edge opposite to corner i; bit 3 + i: the
@@ -225,9 +225,9 @@ static void begin(contact *c, const part *of)
                                   .triangle = sets->pair_triangle[i] - sets->triangle_start[of->set]};
         rest = *pair;
         fan_normal(c, i, c->x, c->outward + 3 * (of->first + k));
-        if (c->allow) touch(c, of->set, c->x, c->outward + 3 * (of->first + k), &rest);
+        if (c->allow_overlap) touch(c, of->set, c->x, c->outward + 3 * (of->first + k), &rest);
         fan_normal(c, i, c->y, c->outward + 3 * (of->first + k));
-        pair->allowed = c->allow ? rest.depth : 0;
+        pair->allowed = c->allow_overlap ? rest.depth : 0;
         double softest = sets->stiffness[pair->vertex];
         for (int j = 0; j < 3; j++) softest = fmin(softest, sets->stiffness[corner[j]]);
         pair->stiffness = c->stiffness * of->share * sets->pair_weight[i] * softest * sets->area[pair->vertex];
@@ -372,7 +372,7 @@ su_status su_trained_pairs_create(const su_trained_pairs *what, const su_subspac
     su_status status;
     SU_TRY(SU_ALLOC(&c, 1, "contact", err));
     c->sets = sets, c->stiffness = what->stiffness, c->margin = NEAR * subspace->diagonal;
-    c->allow = su_pair_sets_allow(sets);
+    c->allow_overlap = su_pair_sets_allow(sets);
     if (!TAKE(c, patch, sets->z) || !TAKE(c, open, sets->k) || !TAKE(c, reads, sets->z * v) || !TAKE(c, wanted, v) ||
         !TAKE(c, neutral, 3 * v) || !TAKE(c, x, 3 * v) || !TAKE(c, y, 3 * v) || !TAKE(c, at, sets->c3) ||
         !TAKE(c, q, subspace->lead) || !TAKE(c, parts, NEAREST * sets->s) || !TAKE(c, pairs, room) ||

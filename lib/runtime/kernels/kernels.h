@@ -11,7 +11,12 @@
 
 /* Elements in lanes: entry a of element e stands at [(e / 8 * entries + a) * 8 + e % 8]; derivatives in float have 16
  * lanes. */
-enum { SU_LANES = 8, SU_DERIVATIVE_LANES = 16, SU_DERIVATIVE_ENTRIES = 45 };
+enum {
+    SU_LANES = 8,
+    SU_DERIVATIVE_LANES = 16,
+    SU_DERIVATIVE_ENTRIES = 45,
+    SU_ABREAST_COLUMN = 9 * SU_DERIVATIVE_LANES /* a column of B of sixteen tets abreast (9,16) */
+};
 /* Where entry 0 of an element stands: of the nine of a strain or stress, the others SU_LANES apart, and of a
  * derivative. */
 static inline int64_t su_strain_at(int64_t e) { return e / SU_LANES * SU_LANES * 9 + e % SU_LANES; }

@@ -8,6 +8,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Numbers that the eight clusters of a panel take: matrices (9,8), a row of each A (3,8). */
+enum { SU_CLUSTER_MATRICES = 9 * 8, SU_CLUSTER_ROWS = 3 * 8 };
+
 typedef struct su_cluster_kernels {
     const char *name;
     /* F = start + Z' A of all clusters (eq. 31). A (panels,K,3,8) in float; start NULL: 0. */

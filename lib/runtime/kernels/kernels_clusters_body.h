@@ -6,10 +6,10 @@ static void cluster_gradients(int64_t panels, int64_t K, int64_t stride, const f
     for (int64_t p = 0; p < panels; p++)
         for (int part = 0; part < PARTS; part++) {
             doubles sum[9];
-            const float *a = A + 24 * p * K + part * DOUBLES;
-            int64_t at = 72 * p + part * DOUBLES;
+            const float *a = A + SU_CLUSTER_ROWS * p * K + part * DOUBLES;
+            int64_t at = SU_CLUSTER_MATRICES * p + part * DOUBLES;
             UNROLL_FOR (int e = 0; e < 9; e++) sum[e] = start ? *(const doubles *)(start + at + 8 * e) : (doubles){0};
-            for (int64_t k = 0; k < K; k++, a += 24) {
+            for (int64_t k = 0; k < K; k++, a += SU_CLUSTER_ROWS) {
                 doubles a0 = WIDEN_FEW(*(const few *)a), a1 = WIDEN_FEW(*(const few *)(a + 8)),
                         a2 = WIDEN_FEW(*(const few *)(a + 16));
                 UNROLL_FOR (int i = 0; i < 3; i++) {
@@ -39,12 +39,12 @@ static void cluster_gather(int64_t panels, int64_t K, int64_t stride, const floa
             for (int64_t p = 0; p < panels; p++)
                 UNROLL_FOR (int part = 0; part < PARTS; part++)
                     UNROLL_FOR (int j = 0; j < 3; j++) {
-                        const double *s = S + 72 * p + 8 * j + part * DOUBLES;
-                        const float *a = A + 24 * (p * K + k) + 8 * j + part * DOUBLES;
-                        doubles s0 = *(const doubles *)s, s1 = *(const doubles *)(s + 24),
-                                s2 = *(const doubles *)(s + 48);
+                        const double *s = S + SU_CLUSTER_MATRICES * p + 8 * j + part * DOUBLES;
+                        const float *a = A + SU_CLUSTER_ROWS * (p * K + k) + 8 * j + part * DOUBLES;
+                        doubles s0 = *(const doubles *)s, s1 = *(const doubles *)(s + SU_CLUSTER_ROWS),
+                                s2 = *(const doubles *)(s + 2 * SU_CLUSTER_ROWS);
                         UNROLL_FOR (int n = 0; n < GATHER_ROWS; n++) {
-                            doubles v = WIDEN_FEW(*(const few *)(a + 24 * n));
+                            doubles v = WIDEN_FEW(*(const few *)(a + SU_CLUSTER_ROWS * n));
                             sum[0][n] += s0 * v, sum[1][n] += s1 * v, sum[2][n] += s2 * v;
                         }
                     }
@@ -53,10 +53,12 @@ static void cluster_gather(int64_t panels, int64_t K, int64_t stride, const floa
                 for (int64_t p = 0; p < panels; p++)
                     for (int part = 0; part < PARTS; part++)
                         for (int j = 0; j < 3; j++) {
-                            const double *s = S + 72 * p + 8 * j + part * DOUBLES;
-                            doubles v = WIDEN_FEW(*(const few *)(A + 24 * (p * K + k + n) + 8 * j + part * DOUBLES));
-                            sum[0][n] += *(const doubles *)s * v, sum[1][n] += *(const doubles *)(s + 24) * v,
-                                sum[2][n] += *(const doubles *)(s + 48) * v;
+                            const double *s = S + SU_CLUSTER_MATRICES * p + 8 * j + part * DOUBLES;
+                            doubles v = WIDEN_FEW(
+                                *(const few *)(A + SU_CLUSTER_ROWS * (p * K + k + n) + 8 * j + part * DOUBLES));
+                            sum[0][n] += *(const doubles *)s * v,
+                                sum[1][n] += *(const doubles *)(s + SU_CLUSTER_ROWS) * v,
+                                sum[2][n] += *(const doubles *)(s + 2 * SU_CLUSTER_ROWS) * v;
                         }
 #if defined(SU_AVX512)
         UNROLL_FOR (int i = 0; i < 3; i++) sum_lanes(sum[i], (v8 *)(out + i * stride + k));
@@ -74,6 +76,9 @@ static void cluster_gather(int64_t panels, int64_t K, int64_t stride, const floa
 /* Steps of Newton's method at most, and the square of the last turn (rad^2) below which the next would be rounding. */
 enum { ROTATION_STEPS = 12 };
 #define ROTATION_END 1e-9
+/* Minors and, squared, the determinant of Newton's matrix over its size above which it is definite: rounding is 1e-16.
+ */
+#define DEFINITE 1e-12
 
 /* c = a' b, or a b, of 3 x 3 matrices in lanes. */
 INLINE void lanes_tmul(const doubles *a, const doubles *b, doubles *c)
@@ -97,7 +102,7 @@ static void cluster_rotations(int64_t panels, const double *F, double *R, uint8_
         uint8_t bits = 0;
         for (int part = 0; part < PARTS; part++) {
             doubles f[9], r[9], s[9], c[9];
-            int64_t at = 72 * p + part * DOUBLES;
+            int64_t at = SU_CLUSTER_MATRICES * p + part * DOUBLES;
             longs busy = {0};
             UNROLL_FOR (int e = 0; e < 9; e++)
                 f[e] = *(const doubles *)(F + at + 8 * e), r[e] = *(const doubles *)(R + at + 8 * e);
@@ -110,8 +115,8 @@ static void cluster_rotations(int64_t panels, const double *F, double *R, uint8_
                         c12 = xy * xz - a * yz, c22 = a * b - xy * xy;
                 doubles det = a * c00 + xy * c01 + xz * c02, size = a * a + b * b + d * d;
                 /* definite, and not so flat that rounding decides */
-                longs good = (longs)(a > 0) & (longs)(c22 > 1e-12 * size) &
-                             (longs)(det * det > 1e-24 * size * size * size) & (longs)(det > 0);
+                longs good = (longs)(a > 0) & (longs)(c22 > DEFINITE * size) &
+                             (longs)(det * det > DEFINITE * DEFINITE * size * size * size) & (longs)(det > 0);
                 doubles over = 1 / WHERE(good, det, WHERE((longs)(trace > 0), trace, -trace) + 1e-300);
                 doubles v0 = WHERE(good, c00 * w0 + c01 * w1 + c02 * w2, w0) * over,
                         v1 = WHERE(good, c01 * w0 + c11 * w1 + c12 * w2, w1) * over,
@@ -149,7 +154,7 @@ static double cluster_corotational(int64_t panels, const double *vmu, const doub
     doubles energy = {0};
     for (int64_t p = 0; p < panels; p++)
         for (int part = 0; part < PARTS; part++) {
-            int64_t at = 72 * p + part * DOUBLES;
+            int64_t at = SU_CLUSTER_MATRICES * p + part * DOUBLES;
             doubles mu = *(const doubles *)(vmu + 8 * p + part * DOUBLES),
                     lambda = *(const doubles *)(vlambda + 8 * p + part * DOUBLES);
             doubles trace = {0}, square = {0}, f[9], r[9];

@@ -24,7 +24,7 @@ INLINE bool any(const int32_t *slot, int count)
         }                                                                                                              \
         UNROLL_FOR (int j = 0; j < count; j++) {                                                                       \
             if (slot[v + j] < 0) continue;                                                                             \
-            f16 *to = (f16 *)(u + 48 * (g * flesh + slot[v + j]));                                                     \
+            f16 *to = (f16 *)(u + SU_POINT_WIDE * (g * flesh + slot[v + j]));                                          \
             UNROLL_FOR (int i = 0; i < 3; i++) to[i] += sum[3 * j + i];                                                \
         }                                                                                                              \
     }
@@ -40,8 +40,8 @@ static void combine(int groups, int64_t rows, int64_t vertices, int64_t row_stri
 static void turn_frames(int64_t count, const float *rotation, float *u)
 {
     for (int64_t k = 0; k < count; k++) {
-        const f16 *R = (const f16 *)(rotation + 144 * k);
-        f16 *at = (f16 *)(u + 48 * k), x = at[0], y = at[1], z = at[2];
+        const f16 *R = (const f16 *)(rotation + SU_TURN_WIDE * k);
+        f16 *at = (f16 *)(u + SU_POINT_WIDE * k), x = at[0], y = at[1], z = at[2];
         UNROLL_FOR (int a = 0; a < 3; a++) at[a] = R[3 * a] * x + R[3 * a + 1] * y + R[3 * a + 2] * z;
     }
 }
@@ -75,7 +75,7 @@ INLINE void embed_one(const int32_t *corner, const float *weight, const float *u
 {
     f16 sum[3] = {{0}};
     UNROLL_FOR (int c = 0; c < 4; c++) {
-        const f16 *at = (const f16 *)(u + 48 * (int64_t)corner[c]);
+        const f16 *at = (const f16 *)(u + SU_POINT_WIDE * (int64_t)corner[c]);
         UNROLL_FOR (int a = 0; a < 3; a++) sum[a] += weight[c] * at[a];
     }
     UNROLL_FOR (int a = 0; a < 3; a++) out[a] = sum[a];
@@ -84,7 +84,7 @@ INLINE void embed_one(const int32_t *corner, const float *weight, const float *u
 static void embed(int64_t frames, int64_t count, const int32_t *corner, const float *weight, const float *u,
                   double *const out[SU_WIDE_FRAMES])
 {
-    f16 block[48];
+    f16 block[SU_POINT_WIDE];
     int64_t k = 0;
     for (; k + 16 <= count; k += 16) {
         for (int j = 0; j < 16; j++) embed_one(corner + 4 * (k + j), weight + 4 * (k + j), u, block + 3 * j);
@@ -103,9 +103,9 @@ static void weigh_frames(int64_t count, int64_t K, const float *phi, const float
         for (int part = 0; part < 16 / FLOATS; part++) {
             floats sum[3] = {{0}};
             const float *z = Z + part * FLOATS;
-            for (int64_t k = 0; k < K; k++, z += 48)
+            for (int64_t k = 0; k < K; k++, z += SU_POINT_WIDE)
                 UNROLL_FOR (int i = 0; i < 3; i++) sum[i] += phi[v * K + k] * *(const floats *)(z + 16 * i);
-            UNROLL_FOR (int i = 0; i < 3; i++) *(floats *)(u + 48 * v + 16 * i + part * FLOATS) = sum[i];
+            UNROLL_FOR (int i = 0; i < 3; i++) *(floats *)(u + SU_POINT_WIDE * v + 16 * i + part * FLOATS) = sum[i];
         }
 }
 

@@ -10,7 +10,7 @@ INLINE void blend_corner(int64_t m, const float *source, const float *b, floats 
         floats sum[8][ONCE] = {{{0}}};
         for (int64_t i = 0; i < m; i++)
             UNROLL_FOR (int n = 0; n < ONCE; n++) {
-                floats s = *(const floats *)(source + 48 * i + 16 * (c + n));
+                floats s = *(const floats *)(source + SU_POINT_WIDE * i + 16 * (c + n));
                 UNROLL_FOR (int f = 0; f < 8; f++) sum[f][n] += b[8 * i + f] * s;
             }
         UNROLL_FOR (int f = 0; f < 8; f++)
@@ -46,9 +46,9 @@ static void build_abreast(const su_abreast_rows *what)
     for (int64_t j = 0; j < what->columns; j++)
         for (int part = 0; part < 16; part += FLOATS) {
             for (int c = 0; c < 4; c++)
-                blend_corner(m, what->source + 48 * m * (4 * j + c) + part, what->b, rows + 3 * c);
+                blend_corner(m, what->source + SU_POINT_WIDE * m * (4 * j + c) + part, what->b, rows + 3 * c);
             for (int64_t f = 0; f < frames; f++)
                 abreast_B(rows + 12 * f, what->rotation[f] + part, stride, &g[f][0][part], what->scale[f][j],
-                          what->B[f] + 144 * j + part);
+                          what->B[f] + SU_ABREAST_COLUMN * j + part);
         }
 }

@@ -32,13 +32,13 @@ static void scatter_floats(int64_t frames, int64_t count, int64_t entries, int64
 static void scatter_corners(int64_t frames, int64_t count, const int32_t *corner, int64_t points, int64_t stride,
                             const float *in, float *const out[SU_FRAMES])
 {
-    static const float still[144] __attribute__((aligned(64)));
+    static const float still[SU_TURN_WIDE] __attribute__((aligned(64)));
     for (int64_t k = 0; k < count; k += 8)
         for (int c = 0; c < 4; c++) {
             const float *from[8]; /* the last eight repeat the last tet in the padding */
             for (int64_t n = 0; n < 8; n++) {
                 int64_t point = corner[4 * (k + n < count ? k + n : count - 1) + c];
-                from[n] = point < points ? in + 144 * point : still;
+                from[n] = point < points ? in + SU_TURN_WIDE * point : still;
             }
             for (int i = 0; i < 9; i++) {
                 f8 a[8], b[8];
@@ -94,9 +94,9 @@ static void sample(int64_t points, const int32_t *list, const double *neutral, i
     for (int64_t k = 0; k < points; k++) {
         int64_t from = 3 * (int64_t)list[k];
         if (k + 1 < points)
-            sample_point(frames, from, neutral + 3 * k, positions, seconds, c, true, out + 48 * k);
+            sample_point(frames, from, neutral + 3 * k, positions, seconds, c, true, out + SU_POINT_WIDE * k);
         else
-            sample_point(frames, from, neutral + 3 * k, positions, seconds, c, false, out + 48 * k);
+            sample_point(frames, from, neutral + 3 * k, positions, seconds, c, false, out + SU_POINT_WIDE * k);
     }
 }
 
@@ -106,14 +106,15 @@ INLINE void follow(int64_t count, const int32_t *index, const float *weight, con
     floats odd[3] = {{0}};
     int64_t k = 0;
     for (; k + 2 <= count; k += 2) {
-        const float *one = moved + 48 * (int64_t)index[k], *other = moved + 48 * (int64_t)index[k + 1];
+        const float *one = moved + SU_POINT_WIDE * (int64_t)index[k],
+                    *other = moved + SU_POINT_WIDE * (int64_t)index[k + 1];
         UNROLL_FOR (int c = 0; c < 3; c++)
             sum[c] += weight[k] * *(const floats *)(one + 16 * c),
                 odd[c] += weight[k + 1] * *(const floats *)(other + 16 * c);
     }
     if (k < count)
         UNROLL_FOR (int c = 0; c < 3; c++)
-            sum[c] += weight[k] * *(const floats *)(moved + 48 * (int64_t)index[k] + 16 * c);
+            sum[c] += weight[k] * *(const floats *)(moved + SU_POINT_WIDE * (int64_t)index[k] + 16 * c);
     UNROLL_FOR (int c = 0; c < 3; c++) sum[c] += odd[c];
 }
 
@@ -140,7 +141,7 @@ static void rest(int64_t frames, const su_rest_ties *ties, int64_t kept, const f
                     }
             if (near)
                 UNROLL_FOR (int c = 0; c < 3; c++)
-                    *(floats *)(near + 48 * v + 16 * c + part) = ties->near[3 * v + c] + sum[c];
+                    *(floats *)(near + SU_POINT_WIDE * v + 16 * c + part) = ties->near[3 * v + c] + sum[c];
         }
     }
 }
@@ -151,9 +152,14 @@ static void rest(int64_t frames, const su_rest_ties *ties, int64_t kept, const f
  * dependent operations. */
 enum { BATCH = FLOATS == 16 ? 4 : 1 };
 
+/* Rotations in floats, which round to 6e-8. Volume squared over |F|^6 below which F is too flat, or inverted, for the
+ * largest root to be simple (a rotation: 1/27); the last step of a root, squared and relative, that is near enough; the
+ * least share of the first column, squared: cos^2(134 degrees / 2); the least length squared that has a float root; and
+ * how far, squared, the mean of four rotations may be from one after its polar steps. */
+static const float FLAT = 1e-4f, ROOT_END = 1e-7f, SIDEWAYS = 0.15f, LEAST_SQUARE = 1e-30f, CONTRADICTION = 1e-10f;
+
 /* The coefficients of Davenport's characteristic polynomial of F, l^4 - 2 square l^2 - 8 det l + whole: square = |F|^2,
- * whole = square^2 - 4 |cofactors|^2. flat: lanes where F is too flat, or inverted, for the largest root to be simple.
- */
+ * whole = square^2 - 4 |cofactors|^2. flat: lanes to be left to others. */
 INLINE void characteristic(const floats F[9], floats *square, floats *eight_det, floats *whole, masks *flat)
 {
     floats C[9], t = {0}, c = {0};
@@ -162,7 +168,7 @@ INLINE void characteristic(const floats F[9], floats *square, floats *eight_det,
     C[6] = F[1] * F[5] - F[2] * F[4], C[7] = F[2] * F[3] - F[0] * F[5], C[8] = F[0] * F[4] - F[1] * F[3];
     UNROLL_FOR (int k = 0; k < 9; k++) t += F[k] * F[k], c += C[k] * C[k];
     floats det = F[0] * C[0] + F[1] * C[1] + F[2] * C[2];
-    *flat = ~((det > 0) & (det * det > 1e-4f * t * t * t));
+    *flat = ~((det > 0) & (det * det > FLAT * t * t * t));
     *square = t;
     *eight_det = 8 * det;
     *whole = t * t - 4 * c;
@@ -191,7 +197,7 @@ INLINE void largest_roots(const floats square[BATCH], const floats eight_det[BAT
         }
     UNROLL_FOR (int n = 0; n < BATCH; n++) {
         floats size = step[n] * step[n];
-        far[n] = ~(size <= 1e-7f * root[n] * root[n]);
+        far[n] = ~(size <= ROOT_END * root[n] * root[n]);
     }
 }
 
@@ -207,7 +213,7 @@ INLINE void first_column(const floats F[9], const floats *root, floats q[4], mas
     q[0] = a * A00 - e * A01 - f * A02;
     q[1] = A00 * x + A01 * y + A02 * z, q[2] = A01 * x + A11 * y + A12 * z, q[3] = A02 * x + A12 * y + A22 * z;
     floats size = q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3], inverse;
-    *sideways = ~(q[0] * q[0] > 0.15f * size);
+    *sideways = ~(q[0] * q[0] > SIDEWAYS * size);
     INVERSE_ROOT(floats, masks, size, inverse);
     UNROLL_FOR (int i = 0; i < 4; i++) q[i] *= inverse;
 }
@@ -237,7 +243,7 @@ INLINE void largest_column(const floats F[9], const floats *root, floats q[4])
     q[0] = WHERE(better, A03, q[0]), q[1] = WHERE(better, A13, q[1]), q[2] = WHERE(better, A23, q[2]);
     q[3] = WHERE(better, A33, q[3]);
     floats size = q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3], inverse;
-    size = WHERE(size > 1e-30f, size, (floats){0} + 1e-30f);
+    size = WHERE(size > LEAST_SQUARE, size, (floats){0} + LEAST_SQUARE);
     INVERSE_ROOT(floats, masks, size, inverse);
     UNROLL_FOR (int i = 0; i < 4; i++) q[i] *= inverse;
 }
@@ -259,11 +265,11 @@ static __attribute__((noinline)) void difficult_quaternion(const floats F[9], co
 
 INLINE void deformation(const su_ring *ring, int64_t point, const float *x, floats F[9])
 {
-    const float *own = x + 48 * point;
+    const float *own = x + SU_POINT_WIDE * point;
     floats at[3], sum[9] = {{0}};
     UNROLL_FOR (int a = 0; a < 3; a++) at[a] = *(const floats *)(own + 16 * a);
     for (int32_t j = ring->start[point]; j < ring->start[point + 1]; j++) {
-        const float *other = x + 48 * (int64_t)ring->neighbour[j], *g = ring->coefficient + 3 * (int64_t)j;
+        const float *other = x + SU_POINT_WIDE * (int64_t)ring->neighbour[j], *g = ring->coefficient + 3 * (int64_t)j;
         UNROLL_FOR (int a = 0; a < 3; a++) {
             floats edge = *(const floats *)(other + 16 * a) - at[a];
             UNROLL_FOR (int b = 0; b < 3; b++) sum[3 * a + b] += g[b] * edge;
@@ -288,7 +294,7 @@ INLINE void node_mean(const su_node_rows *rows, int64_t point, const float *G, f
 {
     floats sum[9] = {{0}};
     for (int32_t j = rows->start[point]; j < rows->start[point + 1]; j++) {
-        const float *node = G + 144 * (int64_t)rows->node[j];
+        const float *node = G + SU_TURN_WIDE * (int64_t)rows->node[j];
         UNROLL_FOR (int k = 0; k < 9; k++) sum[k] += rows->weight[j] * *(const floats *)(node + 16 * k);
     }
     UNROLL_FOR (int k = 0; k < 9; k++) F[k] = sum[k];
@@ -324,7 +330,7 @@ INLINE void rotations_part(int64_t points, const su_ring *ring, const su_node_ro
                 UNROLL_FOR (int i = 0; i < 4; i++)
                     q[n][i] = WHERE(difficult, own[i], q[n][i]); /* a lane does not feel the others */
             }
-        for (int n = 0; n < BATCH && k + n < points; n++) rotation_of(q[n], rotation + 144 * (k + n));
+        for (int n = 0; n < BATCH && k + n < points; n++) rotation_of(q[n], rotation + SU_TURN_WIDE * (k + n));
     }
 }
 
@@ -346,14 +352,14 @@ static void gradients(int64_t frames, const su_ring *nodes, const float *x, floa
         for (int part = 0; part < frames; part += FLOATS) {
             floats sum[9] = {{0}};
             for (int32_t j = nodes->start[k]; j < nodes->start[k + 1]; j++) {
-                const float *at = x + 48 * (int64_t)nodes->neighbour[j] + part,
+                const float *at = x + SU_POINT_WIDE * (int64_t)nodes->neighbour[j] + part,
                             *g = nodes->coefficient + 3 * (int64_t)j;
                 UNROLL_FOR (int a = 0; a < 3; a++) {
                     floats here = *(const floats *)(at + 16 * a);
                     UNROLL_FOR (int b = 0; b < 3; b++) sum[3 * a + b] += g[b] * here;
                 }
             }
-            UNROLL_FOR (int i = 0; i < 9; i++) *(floats *)(G + 144 * k + 16 * i + part) = sum[i];
+            UNROLL_FOR (int i = 0; i < 9; i++) *(floats *)(G + SU_TURN_WIDE * k + 16 * i + part) = sum[i];
         }
 }
 
@@ -362,7 +368,8 @@ static void gradients(int64_t frames, const su_ring *nodes, const float *x, floa
 static void shapes(int64_t count, const int32_t *corner, const double *neutral_inverse, const double *x,
                    double *gradient, double *volume, uint8_t *collapsed)
 {
-    for (int64_t k = 0; k < count; k++, corner += 4, neutral_inverse += 9, gradient += 96, volume += 8) {
+    for (int64_t k = 0; k < count;
+         k++, corner += 4, neutral_inverse += 9, gradient += SU_GRADIENT_FRAMES, volume += 8) {
         v8 E[9], C[9], *g = (v8 *)gradient;
         UNROLL_FOR (int a = 0; a < 3; a++)
             UNROLL_FOR (int c = 0; c < 3; c++)
@@ -397,14 +404,14 @@ static void turned_shapes(int64_t count, const int32_t *corner, const double *ne
                           const double *neutral_volume, const float *rotation, double *gradient, double *volume,
                           uint8_t *contradicting)
 {
-    for (int64_t k = 0; k < count; k++, corner += 4, neutral_inverse += 9, gradient += 96) {
+    for (int64_t k = 0; k < count; k++, corner += 4, neutral_inverse += 9, gradient += SU_GRADIENT_FRAMES) {
         f8 R[9], S[6], away = {0};
         v8 *g = (v8 *)gradient;
         UNROLL_FOR (int i = 0; i < 9; i++) {
-            R[i] = *(const f8u *)(rotation + 144 * (int64_t)corner[0] + 16 * i) +
-                   *(const f8u *)(rotation + 144 * (int64_t)corner[1] + 16 * i) +
-                   *(const f8u *)(rotation + 144 * (int64_t)corner[2] + 16 * i) +
-                   *(const f8u *)(rotation + 144 * (int64_t)corner[3] + 16 * i);
+            R[i] = *(const f8u *)(rotation + SU_TURN_WIDE * (int64_t)corner[0] + 16 * i) +
+                   *(const f8u *)(rotation + SU_TURN_WIDE * (int64_t)corner[1] + 16 * i) +
+                   *(const f8u *)(rotation + SU_TURN_WIDE * (int64_t)corner[2] + 16 * i) +
+                   *(const f8u *)(rotation + SU_TURN_WIDE * (int64_t)corner[3] + 16 * i);
             R[i] *= 0.25f;
         }
         for (int step = 0; step <= POLAR_STEPS; step++) {
@@ -424,7 +431,7 @@ static void turned_shapes(int64_t count, const int32_t *corner, const double *ne
             away += off * off;
         }
         uint8_t mask = 0;
-        for (int lane = 0; lane < 8; lane++) mask |= (uint8_t)(!(away[lane] < 1e-10f) << lane);
+        for (int lane = 0; lane < 8; lane++) mask |= (uint8_t)(!(away[lane] < CONTRADICTION) << lane);
         contradicting[k] = mask;
         UNROLL_FOR (int b = 0; b < 3; b++) {
             v8 x = WIDEN(R[3 * b]), y = WIDEN(R[3 * b + 1]), z = WIDEN(R[3 * b + 2]);
@@ -458,10 +465,11 @@ static void world(int64_t count, const int32_t *point, const float *rotation, co
     for (int64_t k = 0; k < count; k++) {
         const v8 *at = (const v8 *)(x + 24 * (int64_t)point[k]), *q = (const v8 *)Q;
         v8 R[9];
-        UNROLL_FOR (int a = 0; a < 9; a++) R[a] = WIDEN(*(const f8 *)(rotation + 144 * (int64_t)point[k] + 16 * a));
+        UNROLL_FOR (int a = 0; a < 9; a++)
+            R[a] = WIDEN(*(const f8 *)(rotation + SU_TURN_WIDE * (int64_t)point[k] + 16 * a));
         UNROLL_FOR (int a = 0; a < 3; a++) {
             UNROLL_FOR (int b = 0; b < 3; b++)
-                *(v8 *)(turn + 72 * k + 8 * (3 * a + b)) =
+                *(v8 *)(turn + SU_TURN_FRAMES * k + 8 * (3 * a + b)) =
                     q[3 * a] * R[b] + q[3 * a + 1] * R[3 + b] + q[3 * a + 2] * R[6 + b];
             *(v8 *)(out + 24 * k + 8 * a) =
                 *(const v8 *)(c + 8 * a) + (q[3 * a] * at[0] + q[3 * a + 1] * at[1] + q[3 * a + 2] * at[2]);
@@ -522,7 +530,8 @@ INLINE void spread_rows(const su_tet_rows *what, int c, const float *rows, float
             type x = *(const type##_u *)row, y = *(const type##_u *)(row + apart[c]);                                  \
             type z = *(const type##_u *)(row + 2 * apart[c]);                                                          \
             UNROLL_FOR (int a = 0; a < 3; a++) {                                                                       \
-                type turned = r[48 * a] * x + r[48 * a + 16] * y + r[48 * a + 32] * z;                                 \
+                type turned =                                                                                          \
+                    r[SU_POINT_WIDE * a] * x + r[SU_POINT_WIDE * a + 16] * y + r[SU_POINT_WIDE * a + 32] * z;          \
                 UNROLL_FOR (int b = 0; b < 3; b++) sum[3 * a + b] += at[8 * b] * turned;                               \
             }                                                                                                          \
         }                                                                                                              \

@@ -11,6 +11,9 @@ INLINE void square_root(doubles *x)
     UNROLL_FOR (int lane = 0; lane < DOUBLES; lane++) (*x)[lane] = sqrt((*x)[lane]);
 }
 
+/* What is off the diagonal below this is 0: its square would be a slow denormal number. */
+static const float NO_SHEAR = 1e-12f;
+
 /* One Jacobi rotation in the plane (p, r) of GROUPS vectors of symmetric matrices s (row-major), accumulated in q. */
 INLINE void rotate_plane(floats s[GROUPS][9], floats q[GROUPS][9], int p, int r)
 {
@@ -19,8 +22,7 @@ INLINE void rotate_plane(floats s[GROUPS][9], floats q[GROUPS][9], int p, int r)
     UNROLL_FOR (int n = 0; n < GROUPS; n++) {
         half[n] = 0.5f * (s[n][4 * r] - s[n][4 * p]);
         off[n] = s[n][3 * p + r];
-        off[n] = WHERE((off[n] < 1e-12f) & (off[n] > -1e-12f), zero,
-                       off[n]); /* its square would be a slow denormal number */
+        off[n] = WHERE((off[n] < NO_SHEAR) & (off[n] > -NO_SHEAR), zero, off[n]);
         square[n] = half[n] * half[n] + off[n] * off[n];
     }
     UNROLL_FOR (int n = 0; n < GROUPS; n++)
@@ -300,6 +302,10 @@ INLINE void corotational_derivative(const floats u[9], const floats s[3], const 
 
 /* ---- both ---- */
 
+/* Singular vectors come from F'F, which squares what F is: volume ratios above the first, and |F|^2 below the second,
+ * leave them all digits that the stress needs. */
+static const double FLATTEST = 0.05, LARGEST_SQUARE = 100;
+
 /* G = strain, F = 1 + G of the elements from e on; bad: lanes too flat for singular vectors from F'F alone, or not
  * finite, which the scalar code takes; they get F = 1 here. */
 INLINE void load_strain(const su_response *what, int64_t e, doubles G[9], doubles F[9], longs *bad)
@@ -312,7 +318,7 @@ INLINE void load_strain(const su_response *what, int64_t e, doubles G[9], double
         F[0] * (F[4] * F[8] - F[5] * F[7]) - F[1] * (F[3] * F[8] - F[5] * F[6]) + F[2] * (F[3] * F[7] - F[4] * F[6]);
     doubles size = {0};
     UNROLL_FOR (int k = 0; k < 9; k++) size += F[k] * F[k];
-    *bad = ~((det > 0.05) & (size < 100));
+    *bad = ~((det > FLATTEST) & (size < LARGEST_SQUARE));
     UNROLL_FOR (int k = 0; k < 9; k++)
         F[k] = WHERE(*bad, zero + (k % 4 == 0 ? 1.0 : 0.0), F[k]), G[k] = WHERE(*bad, zero, G[k]);
 }

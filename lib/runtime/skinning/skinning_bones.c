@@ -50,7 +50,7 @@ static void take_strain(su_skinning_bones *of, const double *phi, const double *
                 of->strain[k * m->stride + a] += pull[v * of->rows + k] * phi[v * m->stride + a];
     for (int64_t c = 0; c < m->clusters; c++)
         for (int64_t a = 0; a < m->K; a++) {
-            const float *A = m->A + (c / 8 * m->K + a) * 24 + c % 8;
+            const float *A = m->A + (c / 8 * m->K + a) * SU_CLUSTER_ROWS + c % 8;
             for (int64_t k = 0; k < of->rows; k++)
                 for (int d = 0; d < 3; d++)
                     of->strain[k * m->stride + a] -=
@@ -69,7 +69,7 @@ su_status su_skinning_bones_create(const su_skinning_model *model, const su_sim_
     const double still[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
     su_gravity gravity = su_sim_gravity(settings, still);
     memcpy(out->gravity, gravity.carried, sizeof out->gravity);
-    out->A = su_arena_alloc(&out->arena, 24 * model->panels * rows, sizeof *out->A);
+    out->A = su_arena_alloc(&out->arena, SU_CLUSTER_ROWS * model->panels * rows, sizeof *out->A);
     out->rig = su_arena_alloc(&out->arena, rows * K, sizeof *out->rig);
     out->carried = su_arena_alloc(&out->arena, model->clusters * K, sizeof *out->carried);
     out->Z = su_arena_alloc(&out->arena, 3 * stride, sizeof *out->Z);

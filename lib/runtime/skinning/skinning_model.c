@@ -212,7 +212,7 @@ su_status su_skinning_model_create(const su_model *source, su_skinning_model *ou
     SU_GO(check_materials(source, err));
     int64_t rows = m->rows, most = (rows + 7) / 8 * 8, square = most * most;
 #define TAKE(field, count) (m->field = su_arena_alloc(&m->arena, count, sizeof *m->field))
-    if (!TAKE(A, 24 * m->panels * rows) || !TAKE(vmu, 8 * m->panels) || !TAKE(vlambda, 8 * m->panels) ||
+    if (!TAKE(A, SU_CLUSTER_ROWS * m->panels * rows) || !TAKE(vmu, 8 * m->panels) || !TAKE(vlambda, 8 * m->panels) ||
         !TAKE(T, rows * rows) || !TAKE(stiffness, square) || !TAKE(remainder, square) || !TAKE(weight, most) ||
         !TAKE(vertex_mass, source->n) || !TAKE(tet_gradient, 12 * source->t) || !TAKE(tet_vmu, source->t)) {
         status = su_fail(err, SU_AGAIN, "not enough memory for the model");
@@ -248,7 +248,7 @@ su_status su_skinning_model_create(const su_model *source, su_skinning_model *ou
     m->arap = m->material == SU_COROTATIONAL;
     for (int64_t c = 0; c < m->clusters; c++) m->arap &= m->vlambda[c] == 0;
     SU_GO(take_parts(m, err));
-    m->bytes = (24 * m->panels * m->K) * (int64_t)sizeof(float) +
+    m->bytes = (SU_CLUSTER_ROWS * m->panels * m->K) * (int64_t)sizeof(float) +
                (16 * m->panels + 3 * m->stride * m->stride) * (int64_t)sizeof(double);
 done:
     free(phi), free(mean), free(stiff), free(mass);
@@ -276,8 +276,9 @@ void su_skinning_rotations(const su_skinning_model *model, const double *F, doub
     uint8_t hard[SOME_PANELS];
     for (int64_t p = 0; p < model->panels; p += SOME_PANELS) {
         int64_t count = model->panels - p < SOME_PANELS ? model->panels - p : SOME_PANELS;
-        model->kernels->rotations(count, F + 72 * p, R + 72 * p, hard);
+        model->kernels->rotations(count, F + SU_CLUSTER_MATRICES * p, R + SU_CLUSTER_MATRICES * p, hard);
         for (int64_t k = 0; k < count; k++)
-            if (hard[k]) finish_rotations(F + 72 * (p + k), R + 72 * (p + k), hard[k]);
+            if (hard[k])
+                finish_rotations(F + SU_CLUSTER_MATRICES * (p + k), R + SU_CLUSTER_MATRICES * (p + k), hard[k]);
     }
 }

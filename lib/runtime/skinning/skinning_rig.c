@@ -22,7 +22,8 @@ su_skinning_rig su_skinning_rig_of(const su_skinning_model *model, const su_sim_
                                      .shepard_index = source->shepard_index,
                                      .shepard_weight = source->shepard_weight,
                                      .corrections = source->corrections},
-                           .width = 72 * model->panels + (model->neutral_rest ? 9 : 6) * model->stride};
+                           .width =
+                               SU_CLUSTER_MATRICES * model->panels + (model->neutral_rest ? 9 : 6) * model->stride};
     const double still[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
     su_gravity gravity = su_sim_gravity(settings, still);
     memcpy(rig.carried, gravity.carried, sizeof rig.carried);
@@ -52,7 +53,7 @@ su_status su_skinning_work_create(const su_skinning_rig *rig, su_skinning_work *
     SU_GO(SU_ALLOC(&w->p, source->s, "frames", err));
     SU_GO(SU_ALLOC(&w->w, source->m, "frames", err));
     SU_GO(SU_ALLOC(&w->sums, 9 * rig->model->rows, "frames", err));
-    SU_GO(SU_ALLOC(&w->lanes, 72 * rig->model->panels + 3 * rig->model->stride, "frames", err));
+    SU_GO(SU_ALLOC(&w->lanes, SU_CLUSTER_MATRICES * rig->model->panels + 3 * rig->model->stride, "frames", err));
     *out = w;
     w = NULL;
 done:
@@ -82,7 +83,7 @@ static void mean_rotations(const su_skinning_model *m, su_skinning_work *own, do
 static void mean_gradients(const su_skinning_model *m, su_skinning_work *own, double *N)
 {
     const su_model *source = m->source;
-    memset(N, 0, (size_t)(72 * m->panels) * sizeof *N);
+    memset(N, 0, (size_t)(SU_CLUSTER_MATRICES * m->panels) * sizeof *N);
     memset(own->other, 0, (size_t)(3 * source->n) * sizeof *own->other);
     for (int64_t i = 0; i < source->c; i++) {
         int64_t e = source->cubature_tets[i], c = source->cluster[i];
@@ -141,21 +142,25 @@ void su_skinning_rig_numbers(const su_skinning_rig *rig, su_skinning_work *own, 
         }
         if (m->neutral_rest) add_vertex(m, v, own->other + 3 * v, sums + 6 * m->rows);
     }
-    su_skinning_transform(m, 3 * parts, sums, N + 72 * m->panels);
+    su_skinning_transform(m, 3 * parts, sums, N + SU_CLUSTER_MATRICES * m->panels);
     if (!m->neutral_rest) return;
     for (int64_t k = 0; k < 8 * m->panels; k++)
         for (int a = 0; a < 9; a++) own->lanes[su_strain_at(k) + 8 * a] = 2 * m->vmu[k] * N[su_strain_at(k) + 8 * a];
-    double *within = own->lanes + 72 * m->panels, *strain = N + 72 * m->panels + 6 * m->stride;
+    double *within = own->lanes + SU_CLUSTER_MATRICES * m->panels,
+           *strain = N + SU_CLUSTER_MATRICES * m->panels + 6 * m->stride;
     m->kernels->gather(m->panels, m->K, m->stride, m->A, own->lanes, within);
     for (int64_t k = 0; k < 3 * m->stride; k++) strain[k] -= within[k];
 }
 
-int64_t su_skinning_instant_size(const su_skinning_model *model) { return 2 * 72 * model->panels + 9 * model->stride; }
+int64_t su_skinning_instant_size(const su_skinning_model *model)
+{
+    return 2 * SU_CLUSTER_MATRICES * model->panels + 9 * model->stride;
+}
 
 su_skinning_instant su_skinning_instant_in(const su_skinning_model *model, double *room)
 {
     su_skinning_instant at = {.N = room}; /* all but turn as a frame has it */
-    at.rig = at.N + 72 * model->panels;
+    at.rig = at.N + SU_CLUSTER_MATRICES * model->panels;
     at.carried = at.rig + 3 * model->stride;
     at.strain = at.carried + 3 * model->stride;
     at.turn = at.strain + 3 * model->stride;
@@ -167,5 +172,5 @@ su_skinning_instant su_skinning_instant_in(const su_skinning_model *model, doubl
 void su_skinning_instant_finish(const su_skinning_model *model, su_skinning_instant *at)
 {
     su_skinning_rotations(model, at->N, at->turn);
-    if (!model->neutral_rest) memcpy(at->N, at->turn, (size_t)(72 * model->panels) * sizeof *at->N);
+    if (!model->neutral_rest) memcpy(at->N, at->turn, (size_t)(SU_CLUSTER_MATRICES * model->panels) * sizeof *at->N);
 }

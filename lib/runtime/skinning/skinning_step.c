@@ -63,7 +63,10 @@ struct su_skinning_stepper {
 
 static int64_t width(const su_skinning_stepper *s) { return 3 * s->model->stride; }
 static size_t bytes(const su_skinning_stepper *s) { return (size_t)width(s) * sizeof(double); }
-static size_t lane_bytes(const su_skinning_stepper *s) { return (size_t)(72 * s->model->panels) * sizeof(double); }
+static size_t lane_bytes(const su_skinning_stepper *s)
+{
+    return (size_t)(SU_CLUSTER_MATRICES * s->model->panels) * sizeof(double);
+}
 
 /* ---- frames ---- */
 
@@ -84,7 +87,7 @@ static void turn_lanes(int64_t panels, const double *T, bool back, const double 
         for (int i = 0; i < 3; i++)
             for (int j = 0; j < 3; j++)
                 for (int lane = 0; lane < 8; lane++) {
-                    int64_t at = 72 * p + lane;
+                    int64_t at = SU_CLUSTER_MATRICES * p + lane;
                     double sum = 0;
                     for (int k = 0; k < 3; k++)
                         sum += T[at + 8 * (back ? 3 * k + i : 3 * i + k)] * from[at + 8 * (3 * k + j)];
@@ -262,6 +265,9 @@ static void find_direction(su_skinning_stepper *s)
     for (int64_t j = 0; j < n; j++) s->d[j] = -s->d[j];
 }
 
+/* Curvature of a pair, relative, below which it is rounding. */
+static const double LEAST_CURVATURE = 1e-10;
+
 /* The pair of the step just taken, where it has positive curvature. */
 static void remember(su_skinning_stepper *s, double step)
 {
@@ -269,7 +275,7 @@ static void remember(su_skinning_stepper *s, double step)
     double *p = s->pairs[0][s->pair_next], *y = s->pairs[1][s->pair_next], curvature, size;
     for (int64_t j = 0; j < n; j++) p[j] = step * s->d[j], y[j] = s->g[j] - s->last_g[j];
     curvature = su_dot(n, p, y), size = su_norm(n, p) * su_norm(n, y);
-    if (!(curvature > 1e-10 * size)) return;
+    if (!(curvature > LEAST_CURVATURE * size)) return;
     s->rho[s->pair_next] = 1 / curvature;
     s->pair_next = (s->pair_next + 1) % MEMORY;
     if (s->pair_count < MEMORY) s->pair_count++;
@@ -287,7 +293,7 @@ static double search(su_skinning_stepper *s, bool sure)
     double rest = 0; /* the part of the energy that is not the clusters' and contacts' */
     for (int64_t k = 0; k < n; k++) rest += (0.5 * s->Qz[k] - s->b[k]) * s->z[k];
     for (int halved = 0;; halved++, step *= 0.5) {
-        for (int64_t k = 0; k < 72 * m->panels; k++) s->lanes[k] = s->F[k] + step * s->dF[k];
+        for (int64_t k = 0; k < SU_CLUSTER_MATRICES * m->panels; k++) s->lanes[k] = s->F[k] + step * s->dF[k];
         memcpy(s->trial_R, s->R, lane_bytes(s));
         energy = s->stiff * respond_at(m, s->lanes, s->trial_R, s->S) + rest + step * (linear + 0.5 * step * square);
         if (s->near > 0) {
@@ -400,7 +406,7 @@ static void keep(su_skinning_stepper *s, const su_skinning_instant *at, double h
         respond(m, s->F, s->R, s->S);
         if (m->neutral_rest) { /* over the stress that the rig itself makes */
             respond(m, at->N, at->turn, s->lanes);
-            for (int64_t k = 0; k < 72 * m->panels; k++) s->S[k] -= s->lanes[k];
+            for (int64_t k = 0; k < SU_CLUSTER_MATRICES * m->panels; k++) s->S[k] -= s->lanes[k];
         }
         turn_lanes(m->panels, at->turn, true, s->S, now->stress);
     }
@@ -434,7 +440,7 @@ bool su_skinning_advance(su_skinning_stepper *s, const su_skinning_instant *at, 
         turn_lanes(m->panels, at->turn, false, now->stress, s->S);
         if (m->neutral_rest) {
             respond(m, at->N, at->turn, s->lanes);
-            for (int64_t k = 0; k < 72 * m->panels; k++) s->S[k] += s->lanes[k];
+            for (int64_t k = 0; k < SU_CLUSTER_MATRICES * m->panels; k++) s->S[k] += s->lanes[k];
         }
         m->kernels->gather(m->panels, m->K, m->stride, m->A, s->S, s->g);
         m->kernels->triple(m->stride, m->remainder, s->z, s->column);
@@ -635,7 +641,7 @@ su_status su_skinning_stepper_create(const su_skinning_model *model, const su_sk
 {
     su_status status;
     su_skinning_stepper *s = NULL;
-    int64_t n = model->stride, w = 3 * n, lanes = 72 * model->panels;
+    int64_t n = model->stride, w = 3 * n, lanes = SU_CLUSTER_MATRICES * model->panels;
     SU_GO(SU_ALLOC(&s, 1, "step", err));
     s->model = model, s->settings = *settings, s->lead = (3 * model->K + 7) / 8 * 8;
     double **columns[] = {&s->now.Z, &s->now.before, &s->now.momentum, &s->now.older, &s->b,      &s->z,     &s->Qz,
@@ -681,7 +687,7 @@ static int64_t walk(const su_skinning_stepper *s, double *out, const double *in)
     const su_external *external = s->contact.self ? s->loads.external : NULL;
     double *parts[] = {now->Z,      now->before,   now->momentum,    now->older,
                        now->stress, now->rotation, (double *)now->Q, external ? s->loads.now : NULL};
-    int64_t w = width(s), lanes = 72 * s->model->panels, total = 0;
+    int64_t w = width(s), lanes = SU_CLUSTER_MATRICES * s->model->panels, total = 0;
     int64_t count[] = {w, w, w, w, lanes, lanes, 9, external ? 3 * external->points : 0};
     for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) {
         size_t size = (size_t)count[k] * sizeof(double);

@@ -21,6 +21,7 @@ typedef enum su_inertia {
     SU_INERTIA_CONSISTENT, /* the basis moves: M (Q1'(y1 - y0)/h1 - Q1' v0)/h1 with y = c + Q (x + U q) */
     SU_INERTIA_PAPER       /* PSSD eq. 5 as printed: M q'' + D q' + f = ..., the basis treated as if it stood still */
 } su_inertia;
+#define SU_INERTIA_NAMES "consistent|paper"
 
 typedef struct su_state {
     double *q;        /* (lead) */

@@ -51,6 +51,10 @@ static void add_inertia_force(su_stepper *s, const void *instant, const double *
     if (square) *square = sum;
 }
 
+/* Share of the load that a residual is measured against at least, so that one of nothing but rounding is small where no
+ * other force acts. */
+static const double LOAD_FLOOR = 1e-6;
+
 /* force = residual at q; returns |r| over the forces that balance in it. mass = 0: static. damping: beta / h, of the
  * derivative at the turned previous state. NaN where something is not finite. potential (NULL: not wanted): what the
  * residual is the gradient of. derivative: the exact one may be asked for next. */
@@ -88,7 +92,7 @@ static double residual_at(su_stepper *s, const void *instant, const double *q, d
         for (int64_t k = 0; k < r; k++) y->force[k] += y->contact[k];
         size += su_norm(r, y->contact);
     }
-    return su_norm(r, y->force) / fmax(size + su_norm(r, y->load) * 1e-6, DBL_MIN);
+    return su_norm(r, y->force) / fmax(size + su_norm(r, y->load) * LOAD_FLOOR, DBL_MIN);
 }
 
 /* A = mass * U'MU + (K + damping K*)(q), factored; exact where that is wanted, was evaluated and is definite, else

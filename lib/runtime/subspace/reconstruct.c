@@ -1,5 +1,6 @@
 #include "runtime/subspace/reconstruct.h"
 
+#include "core/choice.h"
 #include "core/memory.h"
 #include "core/threads.h"
 #include "runtime/kernels/kernel_set.h"
@@ -100,10 +101,10 @@ static su_status create_work(su_reconstruct *rec, work *w, su_error *err)
 {
     int64_t m = rec->basis.m, r = rec->basis.r, flesh = rec->flesh;
     int64_t poses = rec->model->m;
-    bool good = (w->near = take(rec, 48 * rec->patch.vertex_count, sizeof(float), err)) &&
-                (w->rotation = take(rec, 144 * flesh, sizeof(float), err)) &&
-                (w->nodes = take(rec, 144 * rec->patch.nodes, sizeof(float), err)) &&
-                (w->moved = take(rec, 48 * rec->patch.skin_count, sizeof(float), err)) &&
+    bool good = (w->near = take(rec, SU_POINT_WIDE * rec->patch.vertex_count, sizeof(float), err)) &&
+                (w->rotation = take(rec, SU_TURN_WIDE * flesh, sizeof(float), err)) &&
+                (w->nodes = take(rec, SU_TURN_WIDE * rec->patch.nodes, sizeof(float), err)) &&
+                (w->moved = take(rec, SU_POINT_WIDE * rec->patch.skin_count, sizeof(float), err)) &&
                 (w->w = take(rec, SU_REST_FRAMES * poses, sizeof(float), err)) &&
                 (w->scale = take(rec, (1 + SU_RECONSTRUCT_BLOCK) * r, sizeof(double), err)) &&
                 (w->coefficients = take(rec, SU_RECONSTRUCT_BLOCK * m * r, sizeof(float), err)) &&
@@ -316,7 +317,7 @@ void su_embed(const su_model *model, int64_t frames, const double *u, double *di
 su_interpolation su_sim_interpolation(const su_sim *sim)
 {
     const char *name = json_string_value(json_object_get(sim->file.meta, "interpolation"));
-    return name && strcmp(name, "linear") == 0 ? SU_LINEAR : SU_COROTATED;
+    return (su_interpolation)su_choice_find(SU_INTERPOLATION_NAMES, name, SU_COROTATED);
 }
 
 su_status su_reconstruct_shot(su_reconstruct *rec, const su_shot *shot, const su_sim *sim, int64_t first,

@@ -134,6 +134,6 @@ void su_rest_lanes_rotations(const su_rest_lanes *lanes, int64_t frames, const f
     } else if (patch->turned > 0) {
         lanes->kernels->rotations(frames, &lanes->ring, near, rotation);
     } else {
-        for (int64_t k = 0; k < 144 * patch->wanted; k++) rotation[k] = k / 16 % 9 % 4 == 0;
+        for (int64_t k = 0; k < SU_TURN_WIDE * patch->wanted; k++) rotation[k] = k / 16 % 9 % 4 == 0;
     }
 }
