@@ -12,8 +12,6 @@
 
 /* Bytes of skin in a page, before they are compressed. */
 enum { LIVE_BYTES = 48 << 20 };
-/* Of the neutral skin's diagonal: a point of the skin is half of it off at most. */
-static const double SKIN_UNIT = 5e-6;
 /* Arrays of up to so many doubles stay doubles: weights are solutions of small systems that cancel. */
 enum { SMALL = 4096 };
 /* Of the diagonal: what rounding the basis, and the corrections, moves a point at most where the coordinates are as
@@ -174,20 +172,6 @@ static su_status add_array(const report_data *d, su_page *page, json_t *list, co
     return su_page_add(page, name, types[field->type], count, data, err);
 }
 
-static su_status add_skin(const report_data *d, su_page *page, json_t *live, su_error *err)
-{
-    const su_anim *anim = d->anim;
-    int64_t width = 3 * anim->nbar, count = anim->F * width;
-    double unit = SKIN_UNIT * su_box_diagonal(d->model->nbar, d->model->neutral);
-    int32_t *out;
-    SU_TRY(SU_ALLOC(&out, count, "the page", err));
-    for (int64_t i = 0; i < count; i++) out[i] = (int32_t)lrint((double)anim->points[i] / unit);
-    su_status status = su_page_add_motion(page, "live.skin", SU_PAGE_I32, anim->F, width, out, err);
-    free(out);
-    json_object_set_new(live, "unit", json_real(unit));
-    return status;
-}
-
 /* The damping ratio that gives the run's beta: su_sim_beta turned round. */
 static double damping_of(const su_sim *sim, double frequency, double stiffness, double h)
 {
@@ -236,7 +220,7 @@ su_status report_pack_live(const report_data *d, su_page *page, json_t *info, su
         if (*su_meta_text(meta, keys[i], ""))
             json_object_set_new(texts, keys[i], json_string(su_meta_text(meta, keys[i], "")));
     for (int k = 0; k < su_model_schema.count; k++) SU_TRY(add_array(d, page, list, su_model_schema.fields + k, err));
-    SU_TRY(add_skin(d, page, live, err));
+    SU_TRY(report_pack_skin(d, page, live, err));
     double *p;
     SU_TRY(SU_ALLOC(&p, anim->F * model->s, "parameters", err));
     for (int64_t f = 0; f < anim->F; f++) su_shot_sample(d->shot, f, 0, 0, NULL, NULL, p + f * model->s, NULL, NULL);

@@ -81,15 +81,13 @@ int32_t add(const char *name, const void *data, int32_t floats, int32_t d0, int3
 
 static void *take(int64_t count, size_t size) { return su_calloc(count, size); }
 
-/* times (F), params (F,s), roots (F,16), skin (F,nbar,3) in units of `unit` metres; all become the module's. */
+/* times (F), params (F,s), roots (F,16), skin (F,nbar,3); all become the module's. */
 EXPORT(frames)
-int32_t frames(int32_t F, int32_t s, double *times, double *params, double *roots, int32_t *skin, double unit,
-               int32_t corrected, int32_t teleport_count, const int32_t *teleports)
+int32_t frames(int32_t F, int32_t s, double *times, double *params, double *roots, float *skin, int32_t corrected,
+               int32_t teleport_count, const int32_t *teleports)
 {
-    anim = (su_anim){.F = F, .nbar = model.nbar, .s = s, .times = times, .params = params, .root = roots};
-    if (!(anim.points = take((int64_t)F * 3 * model.nbar, sizeof(float)))) return 0;
-    for (int64_t i = 0; i < F * 3 * model.nbar; i++) anim.points[i] = (float)(unit * skin[i]);
-    free(skin);
+    anim =
+        (su_anim){.F = F, .nbar = model.nbar, .s = s, .times = times, .params = params, .root = roots, .points = skin};
     if (corrected) meta_tell("corrected", NULL, 1);
     anim.file.meta = meta_object();
     target = (su_shot_target){.rig = su_rig_of_model(&model), .nbar = model.nbar};

@@ -31,7 +31,7 @@ export class Flesh {
         }
         const cuts = live.teleports ?? [], s = parameters;
         if (!exports.frames(frames, s, this.put(data['live.times']), this.put(data['live.params']), this.put(data['live.roots']), this.put(data['live.skin']),
-            live.unit, live.corrected, cuts.length, this.put(Int32Array.from(cuts)))) throw new Error(this.message());
+            live.corrected, cuts.length, this.put(Int32Array.from(cuts)))) throw new Error(this.message());
     }
 
     // What cannot be changed while it runs; settings: stiffness, damping, gravity, gravity_mode.
