@@ -550,13 +550,12 @@ void supple_positions(supple_runtime *r, double *positions)
 {
     if (r->skinning) {
         su_skinning_live_coordinates(r->skinning, r->q);
-        su_reconstruct_one(r->reconstruct, r->q, NULL, positions);
+        su_reconstruct_one(r->reconstruct, NULL, NULL, NULL, r->q, NULL, positions);
     } else {
         const su_blend *blend = r->pending ? &r->pose->blend : &r->last->blend;
         for (int64_t k = 0; k < r->rebuild_count; k++)
             memcpy(r->rebuild_skin + 3 * k, r->points + 3 * r->rebuild_at[k], 3 * sizeof(double));
-        su_reconstruct_frames(r->reconstruct, 1, r->rebuild_skin, blend->w, blend->b, r->stepper.now->q, NULL,
-                              positions, NULL);
+        su_reconstruct_one(r->reconstruct, r->rebuild_skin, blend->w, blend->b, r->stepper.now->q, NULL, positions);
     }
     for (int64_t k = 0; k < r->output_count; k++)
         for (int c = 0; c < 3; c++) positions[3 * k + c] += r->points[3 * (int64_t)r->output_at[k] + c];
