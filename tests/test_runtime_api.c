@@ -3,7 +3,7 @@
 #include "reduced_scene.h"
 #include "physics/external.h"
 #include "runtime/subspace/reconstruct.h"
-#include "runtime/foresee.h"
+#include "runtime/supple_runtime.h"
 
 #include <math.h>
 #include <setjmp.h>

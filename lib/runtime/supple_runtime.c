@@ -4,7 +4,6 @@
 #include "geometry/mat3.h"
 #include "io/stage/model.h"
 #include "physics/external.h"
-#include "runtime/foresee.h"
 #include "runtime/pack_model.h"
 #include "runtime/subspace/reconstruct.h"
 #include "physics/settings.h"

@@ -11,7 +11,7 @@
 #include "physics/external.h"
 #include "physics/settings.h"
 #include "rig/shot.h"
-#include "runtime/foresee.h"
+#include "runtime/supple_runtime.h"
 
 #include "meta.h"
 
