@@ -74,9 +74,9 @@ int64_t supple_output_vertices(const supple_runtime *runtime, const int32_t **ve
 void supple_set_pose(supple_runtime *runtime, const double *parameters, const double *points, const double root[16]);
 
 /* For hosts inside the project that know poses before their steps are taken, as a clip's are: count of them, at most
- * SUPPLE_AHEAD, in the order of the steps. What takes most of a pose is made for all of them in the lanes of vectors, to
- * the same bits as by supple_set_pose. parameters (count,s), points (count,needed,3), roots (count,16). 0: taken; 1: not
- * started, or too little memory, which the first call asks for. */
+ * SUPPLE_AHEAD, in the order of the steps. What takes most of a pose is made for all of them in the lanes of vectors,
+ * to the same bits as by supple_set_pose. parameters (count,s), points (count,needed,3), roots (count,16). 0: taken;
+ * 1: not started, or too little memory, which the first call asks for. */
 enum { SUPPLE_AHEAD = 8 };
 __attribute__((visibility("hidden"))) int supple_foresee(supple_runtime *runtime, int64_t count,
                                                          const double *parameters, const double *points,
