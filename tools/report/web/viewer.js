@@ -447,7 +447,7 @@ async function main() {
     for (const name of wanted.get('without')?.split(',') ?? []) if (element(name)) element(name).checked = false;
     viewer.setPoints(Number(element('pose').value));
     refresh();
-    if (wanted.has('frame')) viewer.setFrame(Math.min(Math.max(Math.round((Number(wanted.get('frame')) - info.frame_start) / info.frame_step), 0), info.shown_frames - 1));
+    if (wanted.has('frame')) seek(Math.min(Math.max(Math.round((Number(wanted.get('frame')) - info.frame_start) / info.frame_step), 0), info.shown_frames - 1));
     viewer.look();
     if (wanted.has('sheet')) sheet(viewer, Number(wanted.get('sheet')) || 8);
 
