@@ -78,8 +78,8 @@ need(await live.isHidden('#live-contacts'), 'contacts of nothing are counted');
 await live.keyboard.press('6');
 need(await live.evaluate(() => document.querySelector('input[name=show]:checked').value === 'beside'), 'keys do not choose what is shown');
 
-const dark = await open('show=beside&play&colour=look&frame=48', { colorScheme: 'dark' });
-await dark.waitForTimeout(shots ? 4000 : 500);
+const dark = await open('show=beside&play&colour=look', { colorScheme: 'dark' });
+await dark.waitForFunction((frame) => window.supple.panel.flesh.frame > frame, shots ? 56 : 1, { timeout: 60000 });
 await picture(dark, 'report-live-dark');
 need(await dark.evaluate(() => getComputedStyle(document.body).backgroundColor === 'rgb(20, 23, 28)'), 'dark is not dark');
 const tablet = await open('show=live&frame=20&colour=look', { viewport: { width: 820, height: 1180 }, hasTouch: true });
