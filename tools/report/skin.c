@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 /* Of the neutral skin's diagonal: a point of the skin is half of it off at most. */
-static const double UNIT = 5e-6;
+static const double UNIT = 2e-6;
 
 /* Weights that are not 0, vertex after vertex, and where each bone takes the neutral skin; as the page reads them. */
 typedef struct carried {
